@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Every command of the project; one non-recursive makefile.
+#
+#   make                 module for every kernel of tests/vm/matrix, and user space
+#   make setup           install missing Debian packages, fetch the kernels
+#   make vm              shell in a VM with the module inserted   [KERNEL=6.12]
+#   make demo            the demonstration of the README
+#   make check           setup, build, lint, check-unit, check-kernel, check-vm
+#   make check-vm        VM suite, both kernels                   [KERNEL=6.1] [TESTS='tests/vm/a.t']
+#   make check-vm-debug  the same on a KASAN/lockdep/kmemleak kernel (built once)
+#   make check-long  bench  install  clean
+#
+# Rooms. A room (directory with sources) has a fragment ROOM/ROOM.mk, included
+# below when it exists, which declares what the room builds with these macros:
+#
+#   $(call program,NAME,SOURCES,LIBS)       build/bin/NAME
+#   $(call library,NAME,SOURCES)            build/lib/libNAME.a (internal, static)
+#   $(call shlib,NAME,SOURCES,LIBS,SOVER,MAP)
+#                                           build/lib/libNAME.so.SOVER, symbol map MAP
+#   $(call unit_test,NAME,SOURCES,LIBS)     build/san/bin/NAME: cmocka test that
+#                                           check-unit runs, built with ASan and UBSan
+#
+# NAME may contain directories (tests/cr/pipes). SOURCES are paths from the top.
+# LIBS are linker flags (-lzstd) or internal archives, $(LIB)/libimage.a, which
+# become prerequisites; in a unit test the sanitized twin is linked instead.
+# Includes are -Iuapi -I. -Ibuild/gen: <linux/ckpt.h>, "image/format.h".
+# A room's own flags: CFLAGS_<room> (for image/*.c: CFLAGS_image += -DX), a single
+# file's: CFLAGS_image/reader.c. What `make install` puts where: INSTALL_SBIN,
+# INSTALL_BIN, INSTALL_LIBEXEC, INSTALL_LIB, INSTALL_INCLUDE, INSTALL_MAN.
+# Generated sources belong below build/gen/.
+
+.SUFFIXES:
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+B   := build
+LIB := $(B)/lib
+BIN := $(B)/bin
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+ifeq ($(origin AR),default)
+AR := ar
+endif
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
+
+CFLAGS_COMMON := -std=gnu11 -O2 -g -D_GNU_SOURCE -Wall -Wextra \
+	-Wmissing-prototypes -Wstrict-prototypes -Wno-unused-parameter
+ifeq ($(CI),true)
+CFLAGS_COMMON += -Werror
+endif
+SANITIZE := -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
+INCLUDES := -Iuapi -I. -I$(B)/gen
+
+# Kernels: every one of the matrix; those with "build" get a module.
+MATRIX  := tests/vm/matrix
+KERNELS := $(shell awk '!/^\#/ && NF && $$5 == "build" { print $$1 }' $(MATRIX))
+BOOTED  := $(shell awk '!/^\#/ && NF && $$6 == "boot" { print $$1 }' $(MATRIX))
+
+PROGRAMS   :=
+LIBRARIES  :=
+UNIT_TESTS :=
+OBJS       :=
+
+.PHONY: all
+all: modules user
+
+# ---------------------------------------------------------------- macros
+
+# $(call _objs,variant,sources)
+_objs = $(patsubst %.c,$(B)/$(1)/%.o,$(2))
+
+define _program
+PROGRAMS += $(BIN)/$(1)
+OBJS += $(call _objs,obj,$(2))
+$(BIN)/$(1): $(call _objs,obj,$(2)) $(filter %.a,$(3))
+	$$(call say,LD,$$@)
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(CFLAGS_COMMON) $$(CFLAGS) $$(LDFLAGS) -o $$@ $(call _objs,obj,$(2)) $(3)
+endef
+program = $(eval $(call _program,$(strip $(1)),$(strip $(2)),$(strip $(3))))
+
+define _library
+LIBRARIES += $(LIB)/lib$(1).a
+OBJS += $(call _objs,obj,$(2)) $(call _objs,san/obj,$(2))
+$(LIB)/lib$(1).a: $(call _objs,obj,$(2))
+$(B)/san/lib/lib$(1).a: $(call _objs,san/obj,$(2))
+$(LIB)/lib$(1).a $(B)/san/lib/lib$(1).a:
+	$$(call say,AR,$$@)
+	@mkdir -p $$(@D)
+	@rm -f $$@
+	$$(Q)$$(AR) rcs $$@ $$^
+endef
+library = $(eval $(call _library,$(strip $(1)),$(strip $(2))))
+
+define _shlib
+LIBRARIES += $(LIB)/lib$(1).so
+OBJS += $(call _objs,pic,$(2))
+$(LIB)/lib$(1).so: $(call _objs,pic,$(2)) $(filter %.a,$(3)) $(5)
+	$$(call say,LD,$$@.$(4))
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) -shared $$(CFLAGS_COMMON) $$(CFLAGS) $$(LDFLAGS) -Wl,-z,defs \
+		-Wl,-soname,lib$(1).so.$(firstword $(subst ., ,$(4))) \
+		$(if $(5),-Wl$$(comma)--version-script=$(5)) \
+		-o $$@.$(4) $(call _objs,pic,$(2)) $(3)
+	@ln -sf lib$(1).so.$(4) $(LIB)/lib$(1).so.$(firstword $(subst ., ,$(4)))
+	@ln -sf lib$(1).so.$(4) $$@
+endef
+shlib = $(eval $(call _shlib,$(strip $(1)),$(strip $(2)),$(strip $(3)),$(strip $(4)),$(strip $(5))))
+comma := ,
+
+define _unit_test
+UNIT_TESTS += $(B)/san/bin/$(1)
+OBJS += $(call _objs,san/obj,$(2))
+$(B)/san/bin/$(1): $(call _objs,san/obj,$(2)) $(patsubst $(LIB)/%,$(B)/san/lib/%,$(filter %.a,$(3)))
+	$$(call say,LD,$$@)
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(CFLAGS_COMMON) $$(SANITIZE) $$(CFLAGS) $$(LDFLAGS) -o $$@ \
+		$(call _objs,san/obj,$(2)) $(patsubst $(LIB)/%.a,$(B)/san/lib/%.a,$(3)) -lcmocka
+endef
+unit_test = $(eval $(call _unit_test,$(strip $(1)),$(strip $(2)),$(strip $(3))))
+
+# flags of the file being compiled: its room's, its own
+_flags = $(CFLAGS_COMMON) $(INCLUDES) $(CFLAGS_$(firstword $(subst /, ,$<))) $(CFLAGS_$<) $(CFLAGS)
+
+define _compile
+$(B)/$(1)/%.o: %.c
+	$$(call say,CC,$$<)
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(_flags) $(2) -MMD -MP -c -o $$@ $$<
+endef
+$(eval $(call _compile,obj,))
+$(eval $(call _compile,pic,-fPIC -fvisibility=hidden))
+$(eval $(call _compile,san/obj,$(SANITIZE)))
+
+# ---------------------------------------------------------------- rooms
+
+-include $(sort $(wildcard image/*.mk shim/*.mk supervisor/*.mk libckptctl/*.mk \
+	ckptctl/*.mk mpi-glue/*.mk scheduler/*.mk docs/*.mk bench/*.mk \
+	tests/*.mk tests/*/*.mk))
+
+-include $(sort $(OBJS:.o=.d))
+
+.PHONY: user
+user: $(PROGRAMS) $(LIBRARIES)
+
+# ---------------------------------------------------------------- kernels and module
+
+.PHONY: setup modules modules-% FORCE
+setup:
+	scripts/setup
+
+$(B)/kernels/%/env: | $(MATRIX)
+	scripts/setup --kernel $*
+
+modules: $(KERNELS:%=modules-%)
+modules-%: $(B)/kernels/%/env FORCE
+	$(call say,KMOD,$(B)/kmod/$*/ckpt.ko)
+	$(Q)+scripts/kmod-build $*
+
+.PHONY: clean
+clean:
+	rm -rf $(B)/obj $(B)/pic $(B)/san $(B)/bin $(B)/lib $(B)/gen $(B)/kmod $(B)/vm
