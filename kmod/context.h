@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A context: one open /dev/ckpt, from open to release.
+ *
+ * Life: kref'd; the file holds one reference, every thread with work of ours
+ * one.  release() makes the context dead (thaws or kills), then drops its
+ * reference; the last thread to leave frees it.
+ *
+ * Lock order:
+ *   ctx->cmd_lock        one command at a time, taken killable
+ *     mmap_lock of a target
+ *       ctx->lock        spinlock: thread list, phases, counters; irq-safe
+ *         sighand->siglock
+ */
+#ifndef _CKPT_CONTEXT_H
+#define _CKPT_CONTEXT_H
+
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+struct pid_namespace;
+struct ckpt_capture;		/* capture.h, private to the capture side */
+struct ckpt_restore;		/* restore.h, private to the restore side */
+struct ckpt_records;		/* records.h: growing buffer of records */
+
+enum ckpt_phase {
+	CKPT_PHASE_NEW,		/* nothing chosen */
+	CKPT_PHASE_TARGET,	/* capture: roots known, nothing frozen */
+	CKPT_PHASE_FROZEN,	/* capture: every thread parked or quiescent */
+	CKPT_PHASE_COLLECTED,	/* capture: records taken, still frozen */
+	CKPT_PHASE_THAWED,	/* capture: the tree runs, snapshot readable */
+	CKPT_PHASE_EXPIRED,	/* capture: the maximum pause passed */
+	CKPT_PHASE_RESTORE,	/* restore: filling */
+	CKPT_PHASE_COMMITTED,	/* restore: let go */
+	CKPT_PHASE_DEAD,	/* released */
+};
+
+struct ckpt_ctx {
+	struct kref ref;
+	u64 id;				/* for events and tracepoints */
+	struct mutex cmd_lock;		/* serialises commands */
+	spinlock_t lock;		/* protects phase, threads, nr_* */
+	enum ckpt_phase phase;
+	struct list_head threads;	/* struct ckpt_thread.link */
+	unsigned int nr_threads;	/* on the list */
+	unsigned int nr_parked;		/* of them parked now */
+	wait_queue_head_t wq;		/* a thread parked, left or finished an action; poll(2) */
+	const struct cred *cred;	/* of the opener */
+	struct pid_namespace *pid_ns;	/* of the opener: pids in commands */
+	struct ckpt_records *records;	/* what read(2) yields, or NULL */
+	struct ckpt_capture *capture;
+	struct ckpt_restore *restore;
+};
+
+struct ckpt_ctx *ckpt_ctx_create(void);
+struct ckpt_ctx *ckpt_ctx_get(struct ckpt_ctx *ctx);
+void ckpt_ctx_put(struct ckpt_ctx *ctx);
+
+/* Both sides' ends of life: called once from release(), process context. */
+void ckpt_capture_release(struct ckpt_ctx *ctx);	/* thaw, drop, free */
+void ckpt_restore_release(struct ckpt_ctx *ctx);	/* kill if uncommitted, free */
+
+#endif /* _CKPT_CONTEXT_H */

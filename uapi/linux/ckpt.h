@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * /dev/ckpt: the contract between ckpt.ko and user space.
+ *
+ * One open file description is one context: a capture or a restore, chosen by
+ * the first command.  Opening needs CAP_SYS_ADMIN, or CAP_CHECKPOINT_RESTORE
+ * with CAP_SYS_PTRACE.  Whatever happens, the release of a capture thaws what
+ * it froze, the release of a restore that was not committed kills the tasks it
+ * was filling, and both free what they hold.
+ *
+ *   Capture                              Restore
+ *   CKPT_IOC_TARGET    name the roots    CKPT_IOC_RESTORE_BEGIN
+ *   CKPT_IOC_FREEZE    park all threads  CKPT_IOC_ENTER    (each new thread)
+ *   CKPT_IOC_SNAPSHOT  collect, clone    CKPT_IOC_RESTORE_WAIT
+ *   CKPT_IOC_FILE_GET  objects by id     CKPT_IOC_RESTORE_STATE (records)
+ *   CKPT_IOC_PAGEMAP / PAGES_READ        CKPT_IOC_PAGES_WRITE / _SHARE / _DROP
+ *   CKPT_IOC_THAW      or kill           CKPT_IOC_RESTORE_COMMIT
+ *   read(2)            state records
+ *   CKPT_IOC_PAGEMAP / PAGES_READ (snapshot)
+ *
+ * Commands
+ *   Every argument structure begins with __u32 size, flags; size must equal
+ *   the size given in the command number.  A shorter structure than the
+ *   kernel's is an older caller: the rest counts as zero.  A longer one is
+ *   accepted if its tail is zero (-E2BIG otherwise).  An unknown flag is
+ *   -EINVAL, an unknown command -ENOTTY, a command at the wrong time -EBADFD.
+ *   One command at a time runs on a context (a second one waits, killable);
+ *   CKPT_IOC_ENTER and poll(2) run beside it.
+ *
+ * Freezing
+ *   A thread is parked in its own context on its way back to user mode, so it
+ *   holds no kernel lock.  The freeze scans until it finds no new thread.
+ *   Threads that cannot park are classified: zombies (recorded), stopped
+ *   (quiescent; work stays queued, so they park if continued), traced, vfork
+ *   parents and D state (refused when the deadline passes).  The pause is
+ *   bounded by max_pause_ms: when it passes the kernel thaws the tree, and the
+ *   capture answers -ETIMEDOUT to everything but release and read(2) of the
+ *   refusal.
+ *
+ * Refusals
+ *   A refused command fails with -EOPNOTSUPP (the tree holds something that is
+ *   not supported) or -EBUSY (try again), and read(2) then yields one
+ *   CKPT_REC_REFUSAL per finding.  The tree has been thawed.
+ *
+ * State
+ *   read(2) after CKPT_IOC_SNAPSHOT yields a stream of records, each a struct
+ *   ckpt_rec_hdr followed by its payload, 8-byte aligned, in this order:
+ *   SYSTEM, then per process PROC, its THREADs (leader first; each followed by
+ *   its XSTATE, GROUPS and SIGPENDING), SIGACTIONS, SIGPENDING (shared); then
+ *   per memory map MM and its VMAs in address order; then FDs; then FILEs and
+ *   PIPEs.  A reader skips types and versions that it does not know only if
+ *   CKPT_REC_OPTIONAL is set in the type.  lseek(2) to 0 rewinds.
+ *   Identifiers (mm_id, files_id, fs_id, file_id, …) are small numbers from 1,
+ *   valid in this context only; equal numbers mean the same kernel object.
+ *   pid numbers in records are those of the tree's own PID namespace; pids
+ *   in commands are those of the caller's.
+ *
+ * Restore
+ *   User space creates every task with clone3(set_tid) and sets by ordinary
+ *   system calls what those can set (credentials, limits, cwd, root, umask,
+ *   scheduling, personality).  Each thread then calls CKPT_IOC_ENTER and parks.
+ *   What is left is given as records to CKPT_IOC_RESTORE_STATE, which the
+ *   parked threads apply to themselves; fields that name a file hold a
+ *   descriptor of the caller there instead of an identifier (-1: none).
+ *   Nothing takes effect on a thread that has not entered this context.
+ *   Nothing in a record is an address or a name of kernel code.
+ *   CKPT_IOC_RESTORE_COMMIT sets the registers and lets go.
+ *
+ * Events
+ *   Generic netlink family "ckpt", multicast group "events".  Events are hints
+ *   and can be lost: the receiver asks again.
+ *
+ * Retired numbers are listed where they stood and are never used again.
+ */
+#ifndef _UAPI_LINUX_CKPT_H
+#define _UAPI_LINUX_CKPT_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#define CKPT_DEVICE		"/dev/ckpt"
+#define CKPT_API		1	/* raised when an old caller would break */
+
+enum ckpt_reason {
+#define CKPT_REASON(name, text, advice) CKPT_R_##name,
+#include "ckpt_reasons.def"
+#undef CKPT_REASON
+	CKPT_R__COUNT
+};
+
+/* ------------------------------------------------------------------ info */
+
+#define CKPT_FEAT_SNAPSHOT	(1ULL << 0)	/* copy-on-write snapshots */
+#define CKPT_FEAT_SHARE		(1ULL << 1)	/* CKPT_IOC_PAGES_SHARE */
+#define CKPT_FEAT_EVENTS	(1ULL << 2)	/* netlink family present */
+#define CKPT_FEAT_DEADLINES	(1ULL << 3)	/* timed waits keep their deadline */
+
+/**
+ * struct ckpt_info - CKPT_IOC_INFO: what this module and kernel can do
+ * @api: CKPT_API of the module; another number than the caller's is refused
+ * @features: CKPT_FEAT_* bits
+ * @max_threads: most threads in one tree
+ * @max_pause_ms: greatest value CKPT_IOC_FREEZE accepts
+ * @xstate_size: bytes of the XSAVE area in user format (NT_X86_XSTATE)
+ * @vdso_size: bytes of the vDSO image; 0 if there is none
+ * @xfeatures: XCR0 feature bits user space may hold
+ * @vvar_size: bytes of the [vvar] pages before the vDSO
+ * @release: utsname release, NUL padded
+ */
+struct ckpt_info {
+	__u32 size;
+	__u32 flags;
+	__u32 api;
+	__u32 max_threads;
+	__u32 max_pause_ms;
+	__u32 xstate_size;
+	__u32 vdso_size;
+	__u32 vvar_size;
+	__u64 features;
+	__u64 xfeatures;
+	char release[64];
+};
+
+/* --------------------------------------------------------------- capture */
+
+#define CKPT_TARGET_DESCENDANTS	(1U << 0)	/* the roots' descendants, not the roots */
+
+enum ckpt_exclude_kind {
+	CKPT_EXCLUDE_RANGE = 1,		/* memory [start, end) of pid: VMA recorded, no pages */
+	CKPT_EXCLUDE_FD = 2,		/* descriptor start of pid: not recorded */
+	CKPT_EXCLUDE_THREAD = 3,	/* thread start of pid: neither frozen nor recorded */
+};
+
+/**
+ * struct ckpt_exclude - one thing left out of a capture
+ * @kind: enum ckpt_exclude_kind
+ * @pid: process, in the caller's PID namespace; 0: every process of the tree
+ * @start: address, descriptor or tid
+ * @end: end address (exclusive) of a range, else 0
+ */
+struct ckpt_exclude {
+	__u32 kind;
+	__s32 pid;
+	__u64 start;
+	__u64 end;
+};
+
+/**
+ * struct ckpt_target - CKPT_IOC_TARGET: what to capture
+ * @flags: CKPT_TARGET_*
+ * @nr_roots: number of roots, 1 to 1024
+ * @nr_exclude: number of exclusions, at most 4096
+ * @roots: pointer to __s32 pids in the caller's PID namespace.  The target is
+ *	the roots and all their descendants, found again at each freeze.
+ * @exclude: pointer to struct ckpt_exclude
+ *
+ * Makes the context a capture.  Refuses kernel threads, init, the caller and
+ * its ancestors.
+ */
+struct ckpt_target {
+	__u32 size;
+	__u32 flags;
+	__u32 nr_roots;
+	__u32 nr_exclude;
+	__u64 roots;
+	__u64 exclude;
+};
+
+/**
+ * struct ckpt_freeze - CKPT_IOC_FREEZE: park every thread of the target
+ * @timeout_ms: deadline of the freeze itself, 1 to 60000
+ * @max_pause_ms: the kernel thaws the tree this long after the first thread
+ *	parked, whatever user space does; 1 to ckpt_info.max_pause_ms
+ * @nr_procs: out: processes, zombies included
+ * @nr_threads: out: threads parked or quiescent
+ * @freeze_ns: out: from the call until the last thread parked
+ * @rounds: out: scans until no new thread was found
+ */
+struct ckpt_freeze {
+	__u32 size;
+	__u32 flags;
+	__u32 timeout_ms;
+	__u32 max_pause_ms;
+	__u32 nr_procs;
+	__u32 nr_threads;
+	__u64 freeze_ns;
+	__u32 rounds;
+	__u32 pad;
+};
+
+#define CKPT_SNAPSHOT_NO_COW	(1U << 0)	/* collect only: pages are read in place before the thaw */
+#define CKPT_SNAPSHOT_DRY	(1U << 1)	/* check and collect, clone nothing */
+
+/**
+ * struct ckpt_snapshot - CKPT_IOC_SNAPSHOT: collect the state, clone the memory
+ * @flags: CKPT_SNAPSHOT_*
+ * @nr_mm: out: memory maps
+ * @state_bytes: out: length of the record stream
+ * @collect_ns: out: time to collect the records
+ * @clone_ns: out: time to clone the memory maps
+ *
+ * -ENOMEM or -EAGAIN with a MEMORY or NPROC refusal means the clone did not fit;
+ * unlike other refusals the tree stays frozen and the records are kept, and the
+ * caller may go on in place as if it had asked for CKPT_SNAPSHOT_NO_COW.
+ */
+struct ckpt_snapshot {
+	__u32 size;
+	__u32 flags;
+	__u32 nr_mm;
+	__u32 pad;
+	__u64 state_bytes;
+	__u64 collect_ns;
+	__u64 clone_ns;
+};
+
+#define CKPT_THAW_KILL		(1U << 0)	/* SIGKILL the tree before it is thawed */
+
+/**
+ * struct ckpt_thaw - CKPT_IOC_THAW: let the tree run, or end it
+ * @pause_ns: out: from the first thread parked until now
+ *
+ * Memory maps that were snapshotted stay readable until release.  Stopped
+ * processes, which cannot be cloned, stay held (a SIGCONT waits) until release
+ * or CKPT_IOC_DROP, so that they can be read in place.
+ */
+struct ckpt_thaw {
+	__u32 size;
+	__u32 flags;
+	__u64 pause_ns;
+};
+
+#define CKPT_RUN_ANON		(1U << 0)	/* anonymous page (private dirty) */
+#define CKPT_RUN_FILE		(1U << 1)	/* page of a file, unmodified (only with CKPT_PAGEMAP_FILE) */
+#define CKPT_RUN_HUGE		(1U << 2)	/* mapped by a huge page */
+#define CKPT_RUN_SHARED		(1U << 3)	/* other processes of the tree may map it: cookie valid */
+
+/**
+ * struct ckpt_page_run - contiguous pages of one kind
+ * @start: address of the first page
+ * @nr_pages: number of 4 KiB pages
+ * @flags: CKPT_RUN_*
+ * @cookie: identity of the first page; page i has cookie + i.  Equal cookies in
+ *	one context are the same physical page.  0 without CKPT_RUN_SHARED.
+ */
+struct ckpt_page_run {
+	__u64 start;
+	__u32 nr_pages;
+	__u32 flags;
+	__u64 cookie;
+};
+
+#define CKPT_PAGES_LIVE		(1U << 0)	/* the frozen process itself, not the snapshot */
+
+/**
+ * struct ckpt_pagemap - CKPT_IOC_PAGEMAP: which pages hold data
+ * @flags: CKPT_PAGES_LIVE
+ * @mm_id: from CKPT_REC_MM
+ * @nr_runs: in: room in @runs; out: filled
+ * @start: in: first address; out: where to go on (== @end when done)
+ * @end: exclusive
+ * @runs: pointer to struct ckpt_page_run
+ *
+ * Reports anonymous pages, swapped ones included, zero pages left out.
+ */
+struct ckpt_pagemap {
+	__u32 size;
+	__u32 flags;
+	__u32 mm_id;
+	__u32 nr_runs;
+	__u64 start;
+	__u64 end;
+	__u64 runs;
+};
+
+struct ckpt_iovec {
+	__u64 addr;	/* page aligned, in the target */
+	__u64 len;	/* multiple of 4096 */
+};
+
+/**
+ * struct ckpt_pages - CKPT_IOC_PAGES_READ, CKPT_IOC_PAGES_WRITE
+ * @flags: CKPT_PAGES_LIVE (read)
+ * @mm_id: capture: from CKPT_REC_MM; restore: pid (caller's namespace) of a
+ *	process whose leader has entered
+ * @nr_iov: entries in @iov, 1 to 1024
+ * @iov: pointer to struct ckpt_iovec
+ * @buf: pointer to the data, the ranges one after another
+ * @done: out: bytes copied, also on error
+ */
+struct ckpt_pages {
+	__u32 size;
+	__u32 flags;
+	__u32 mm_id;
+	__u32 nr_iov;
+	__u64 iov;
+	__u64 buf;
+	__u64 done;
+};
+
+/**
+ * struct ckpt_file_get - CKPT_IOC_FILE_GET: descriptors of captured files
+ * @nr: entries
+ * @ids: pointer to __u32 file_id (in)
+ * @fds: pointer to __s32 descriptors (out, close-on-exec); the same open file
+ *	description as the target's: use positioned reads only
+ */
+struct ckpt_file_get {
+	__u32 size;
+	__u32 flags;
+	__u32 nr;
+	__u32 pad;
+	__u64 ids;
+	__u64 fds;
+};
+
+/**
+ * struct ckpt_drop - CKPT_IOC_DROP: give the snapshots and held processes back
+ */
+struct ckpt_drop {
+	__u32 size;
+	__u32 flags;
+};
+
+/* --------------------------------------------------------------- restore */
+
+/**
+ * struct ckpt_restore_begin - CKPT_IOC_RESTORE_BEGIN: this context restores
+ * @monotonic_delta_ns: added to every absolute CLOCK_MONOTONIC expiry in the
+ *	records: this host's clock now minus ckpt_rec_system.monotonic_ns
+ */
+struct ckpt_restore_begin {
+	__u32 size;
+	__u32 flags;
+	__s64 monotonic_delta_ns;
+};
+
+/**
+ * struct ckpt_enter - CKPT_IOC_ENTER: the calling thread joins the restore
+ * @ctx_fd: the descriptor this command is called on; the kernel closes it in
+ *	the entering process, so that the builder alone keeps the context
+ *
+ * The thread parks on its way back to user mode and never runs the code after
+ * the call: either the restore is committed and it goes on as the checkpointed
+ * thread, or it is killed.
+ */
+struct ckpt_enter {
+	__u32 size;
+	__u32 flags;
+	__s32 ctx_fd;
+	__u32 pad;
+};
+
+/**
+ * struct ckpt_restore_wait - CKPT_IOC_RESTORE_WAIT: wait until threads parked
+ * @nr_threads: how many
+ * @timeout_ms: 1 to 600000; -ETIMEDOUT after it
+ * @nr_parked: out
+ */
+struct ckpt_restore_wait {
+	__u32 size;
+	__u32 flags;
+	__u32 nr_threads;
+	__u32 timeout_ms;
+	__u32 nr_parked;
+	__u32 pad;
+};
+
+/**
+ * struct ckpt_restore_state - CKPT_IOC_RESTORE_STATE: apply records
+ * @pid: thread that has entered, in the caller's PID namespace
+ * @len: bytes at @buf, at most 16 MiB
+ * @buf: pointer to records
+ * @bad_offset: out, on error: offset of the record that failed
+ *
+ * One call holds one of:
+ *   - MM and all its VMAs, in address order, once per memory map (any thread of
+ *     it); the old mappings are gone afterwards;
+ *   - FDs: the whole table, once per table; what was open is closed;
+ *   - SIGACTIONS; PROC (pgid, sid, tty, ITIMER_REAL, flags); once per process;
+ *   - THREAD, with XSTATE and its SIGPENDINGs; shared SIGPENDINGs go with the
+ *     leader's.
+ */
+struct ckpt_restore_state {
+	__u32 size;
+	__u32 flags;
+	__s32 pid;
+	__u32 len;
+	__u64 buf;
+	__u64 bad_offset;
+};
+
+/**
+ * struct ckpt_pages_share - CKPT_IOC_PAGES_SHARE: copy-on-write from another map
+ * @src_pid: process whose pages are already filled
+ * @dst_pid: process that gets them, in mappings of the same address, length
+ *	and kind, not filled yet
+ * @start: range; must lie in one private mapping of both
+ * @end: exclusive
+ *
+ * As if dst had been forked from src.  Pages that dst must not have are taken
+ * away with CKPT_IOC_PAGES_DROP, pages that differ are written over.
+ */
+struct ckpt_pages_share {
+	__u32 size;
+	__u32 flags;
+	__s32 src_pid;
+	__s32 dst_pid;
+	__u64 start;
+	__u64 end;
+};
+
+/**
+ * struct ckpt_pages_drop - CKPT_IOC_PAGES_DROP: forget private pages
+ */
+struct ckpt_pages_drop {
+	__u32 size;
+	__u32 flags;
+	__s32 pid;
+	__u32 pad;
+	__u64 start;
+	__u64 end;
+};
+
+/**
+ * struct ckpt_restore_commit - CKPT_IOC_RESTORE_COMMIT: let the tree go
+ * @nr_threads: must be the number of threads entered
+ *
+ * Before this, release kills every thread that entered.  After it nothing does.
+ */
+struct ckpt_restore_commit {
+	__u32 size;
+	__u32 flags;
+	__u32 nr_threads;
+	__u32 pad;
+};
+
+#define CKPT_IOC_MAGIC		0xCE
+#define CKPT_IOC_INFO		_IOWR(CKPT_IOC_MAGIC, 0x00, struct ckpt_info)
+#define CKPT_IOC_TARGET		_IOWR(CKPT_IOC_MAGIC, 0x10, struct ckpt_target)
+#define CKPT_IOC_FREEZE		_IOWR(CKPT_IOC_MAGIC, 0x11, struct ckpt_freeze)
+#define CKPT_IOC_SNAPSHOT	_IOWR(CKPT_IOC_MAGIC, 0x12, struct ckpt_snapshot)
+#define CKPT_IOC_THAW		_IOWR(CKPT_IOC_MAGIC, 0x13, struct ckpt_thaw)
+#define CKPT_IOC_PAGEMAP	_IOWR(CKPT_IOC_MAGIC, 0x14, struct ckpt_pagemap)
+#define CKPT_IOC_PAGES_READ	_IOWR(CKPT_IOC_MAGIC, 0x15, struct ckpt_pages)
+#define CKPT_IOC_FILE_GET	_IOWR(CKPT_IOC_MAGIC, 0x16, struct ckpt_file_get)
+#define CKPT_IOC_DROP		_IOWR(CKPT_IOC_MAGIC, 0x17, struct ckpt_drop)
+#define CKPT_IOC_RESTORE_BEGIN	_IOWR(CKPT_IOC_MAGIC, 0x20, struct ckpt_restore_begin)
+#define CKPT_IOC_ENTER		_IOWR(CKPT_IOC_MAGIC, 0x21, struct ckpt_enter)
+#define CKPT_IOC_RESTORE_WAIT	_IOWR(CKPT_IOC_MAGIC, 0x22, struct ckpt_restore_wait)
+#define CKPT_IOC_RESTORE_STATE	_IOWR(CKPT_IOC_MAGIC, 0x23, struct ckpt_restore_state)
+#define CKPT_IOC_PAGES_WRITE	_IOWR(CKPT_IOC_MAGIC, 0x24, struct ckpt_pages)
+#define CKPT_IOC_PAGES_SHARE	_IOWR(CKPT_IOC_MAGIC, 0x25, struct ckpt_pages_share)
+#define CKPT_IOC_PAGES_DROP	_IOWR(CKPT_IOC_MAGIC, 0x26, struct ckpt_pages_drop)
+#define CKPT_IOC_RESTORE_COMMIT	_IOWR(CKPT_IOC_MAGIC, 0x27, struct ckpt_restore_commit)
+/* 0x30-0x3f: rollback of a running tree in place; 0x40-0x4f: sampling */
+
+#include "ckpt_records.h"
+
+#endif /* _UAPI_LINUX_CKPT_H */

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * The records that /dev/ckpt emits and accepts; included by linux/ckpt.h, which
+ * holds their grammar.  Each starts with struct ckpt_rec_hdr, is a multiple of
+ * 8 bytes long and may end in a variable part ("then: …").  New fields are
+ * appended and raise the version; the length tells which fields are there.
+ */
+#ifndef _UAPI_LINUX_CKPT_RECORDS_H
+#define _UAPI_LINUX_CKPT_RECORDS_H
+
+#define CKPT_REC_OPTIONAL	0x8000	/* a reader that does not know it may skip it */
+
+enum ckpt_rec_type {
+	CKPT_REC_REFUSAL = 1,
+	CKPT_REC_SYSTEM = 2,
+	CKPT_REC_PROC = 3,
+	CKPT_REC_THREAD = 4,
+	CKPT_REC_XSTATE = 5,
+	CKPT_REC_GROUPS = 6,
+	CKPT_REC_SIGACTIONS = 7,
+	CKPT_REC_SIGPENDING = 8,
+	CKPT_REC_MM = 9,
+	CKPT_REC_VMA = 10,
+	CKPT_REC_FD = 11,
+	CKPT_REC_FILE = 12,
+	CKPT_REC_PIPE = 13,
+};
+
+/**
+ * struct ckpt_rec_hdr - start of every record
+ * @type: enum ckpt_rec_type, maybe with CKPT_REC_OPTIONAL
+ * @version: 1
+ * @len: bytes with this header and padding, a multiple of 8
+ */
+struct ckpt_rec_hdr {
+	__u16 type;
+	__u16 version;
+	__u32 len;
+};
+
+/**
+ * struct ckpt_rec_refusal - one thing that stands in the way
+ * @reason: enum ckpt_reason
+ * @pid: process and @tid thread, in the caller's PID namespace; 0: none
+ * @object: what it is about: address, descriptor or file_id
+ * @detail: NUL-terminated text: kind, path, wchan, …
+ */
+struct ckpt_rec_refusal {
+	struct ckpt_rec_hdr hdr;
+	__u32 reason;
+	__s32 pid;
+	__s32 tid;
+	__u32 pad;
+	__u64 object;
+	char comm[16];
+	char detail[104];
+};
+
+/**
+ * struct ckpt_rec_system - the node at the instant of the freeze
+ * @monotonic_ns: CLOCK_MONOTONIC of the host when the tree was frozen
+ * @boottime_ns, @realtime_ns: the other clocks, same instant
+ * @timens_monotonic_ns, @timens_boottime_ns: what the tree's time namespace
+ *	adds; the tree saw monotonic_ns + timens_monotonic_ns
+ */
+struct ckpt_rec_system {
+	struct ckpt_rec_hdr hdr;
+	__u32 api;
+	__u32 xstate_size;
+	__u64 xfeatures;
+	__u64 monotonic_ns;
+	__u64 boottime_ns;
+	__u64 realtime_ns;
+	__s64 timens_monotonic_ns;
+	__s64 timens_boottime_ns;
+	__u32 vdso_size;
+	__u32 vvar_size;
+	__u32 nr_procs;
+	__u32 nr_threads;
+	char release[64];
+};
+
+enum ckpt_proc_state {
+	CKPT_PROC_RUNNING = 1,
+	CKPT_PROC_STOPPED = 2,	/* group stop; exit_code holds the signal */
+	CKPT_PROC_ZOMBIE = 3,	/* no threads, no mm; only pid, ppid, pgid, sid, exit_code, comm count */
+};
+
+#define CKPT_PROC_SUBREAPER	(1U << 0)
+#define CKPT_PROC_HAS_SUBREAPER	(1U << 1)
+#define CKPT_PROC_ROOT		(1U << 2)	/* its parent is not in the tree */
+#define CKPT_PROC_LEADER_DEAD	(1U << 3)	/* the group leader has exited, other threads live */
+#define CKPT_PROC_EXECED	(1U << 4)	/* has called exec since its parent's fork (setpgid rule) */
+#define CKPT_PROC_THP_DISABLE	(1U << 5)	/* prctl(PR_SET_THP_DISABLE) */
+#define CKPT_PROC_SESSION_LEADER (1U << 6)
+
+struct ckpt_itimer {
+	__u64 value_ns;		/* until expiry; 0: not armed */
+	__u64 interval_ns;
+};
+
+/**
+ * struct ckpt_rec_proc - one process (thread group)
+ * @pid, @ppid, @pgid, @sid: in the tree's PID namespace; 0: outside of it
+ * @host_pid: in the caller's PID namespace
+ * @mm_id, @files_id, @fs_id: object identifiers; equal ones are shared
+ * @exit_code: of a zombie, as wait4 reports it; of a stopped one, the signal
+ * @exit_signal: sent to the parent at exit
+ * @stop_reported: the parent has waited for this stop already
+ * @tty: controlling terminal, index of /dev/pts; -1: none; -2: not a pty
+ * @tty_pgrp: foreground process group of that terminal
+ * @cwd, @root: file_id
+ * @limits: rlim_cur, rlim_max by RLIMIT_*
+ */
+struct ckpt_rec_proc {
+	struct ckpt_rec_hdr hdr;
+	__s32 pid;
+	__s32 ppid;
+	__s32 pgid;
+	__s32 sid;
+	__s32 host_pid;
+	__u32 state;
+	__u32 flags;
+	__u32 mm_id;
+	__u32 files_id;
+	__u32 fs_id;
+	__u32 sighand_id;
+	__u32 nr_threads;
+	__s32 exit_code;
+	__s32 exit_signal;
+	__u32 umask;
+	__u32 personality;
+	__u32 cwd;
+	__u32 root;
+	__s32 tty;
+	__s32 tty_pgrp;
+	__s32 oom_score_adj;
+	__u32 stop_reported;
+	struct ckpt_itimer itimer[3];	/* ITIMER_REAL, _VIRTUAL, _PROF */
+	__u64 limits[16][2];
+	char comm[16];
+};
+
+#define CKPT_THREAD_LEADER	(1U << 0)
+#define CKPT_THREAD_NO_NEW_PRIVS (1U << 1)
+#define CKPT_THREAD_RESET_ON_FORK (1U << 2)	/* SCHED_RESET_ON_FORK */
+#define CKPT_THREAD_IN_SYSCALL	(1U << 3)	/* informational */
+
+/* user_regs_struct order: r15 r14 r13 r12 bp bx r11 r10 r9 r8 ax cx dx si di
+ * orig_ax ip cs flags sp ss fs_base gs_base ds es fs gs
+ */
+#define CKPT_NR_REGS		27
+
+enum ckpt_restart_kind {
+	CKPT_RESTART_NONE = 0,
+	CKPT_RESTART_NANOSLEEP = 1,	/* a: clockid, b: rmtp, expires absolute */
+	CKPT_RESTART_FUTEX = 2,		/* a: uaddr, b: val, c: bitset, d: futex flags */
+	CKPT_RESTART_POLL = 3,		/* a: ufds, b: nfds, c: has timeout */
+	CKPT_RESTART_TIMED = 4,		/* a: syscall number, run again with what is left until expires */
+};
+
+/**
+ * struct ckpt_restart - how an interrupted call goes on (regs.ax == -ERESTART_RESTARTBLOCK)
+ * @kind: enum ckpt_restart_kind
+ * @clock: clock of @expires (CLOCK_MONOTONIC: rebased by monotonic_delta_ns)
+ * @expires: absolute, ns; 0 where there is no deadline
+ */
+struct ckpt_restart {
+	__u32 kind;
+	__u32 clock;
+	__u64 expires;
+	__u64 a;
+	__u64 b;
+	__u64 c;
+	__u64 d;
+};
+
+struct ckpt_creds {
+	__u32 uid, euid, suid, fsuid;
+	__u32 gid, egid, sgid, fsgid;
+	__u32 securebits;
+	__u32 pad;
+	__u64 cap_inheritable, cap_permitted, cap_effective, cap_bounding, cap_ambient;
+};
+
+/**
+ * struct ckpt_rec_thread - one thread
+ * @tid, @pid: in the tree's PID namespace
+ * @host_tid: in the caller's
+ * @regs: CKPT_NR_REGS words
+ * @sigmask: blocked signals as the program set them (the saved mask where a
+ *	call like ppoll has swapped it for its duration)
+ * @restart: see struct ckpt_restart
+ * @cpus: affinity, bit per CPU, 1024 at most; all ones beyond
+ */
+struct ckpt_rec_thread {
+	struct ckpt_rec_hdr hdr;
+	__s32 tid;
+	__s32 pid;
+	__s32 host_tid;
+	__u32 flags;
+	char comm[16];
+	__u64 regs[CKPT_NR_REGS];
+	__u64 sigmask;
+	__u64 sas_sp;
+	__u64 sas_size;
+	__u32 sas_flags;
+	__u32 rseq_len;
+	__u64 rseq;
+	__u32 rseq_sig;
+	__s32 pdeath_signal;
+	__u64 robust_list;
+	__u64 clear_child_tid;
+	struct ckpt_restart restart;
+	struct ckpt_creds creds;
+	__u32 sched_policy;
+	__u32 sched_priority;
+	__s32 nice;
+	__u32 ioprio;
+	__u64 timer_slack_ns;
+	__u64 cpus[16];
+};
+
+/* XSTATE: then: the XSAVE area in user (NT_X86_XSTATE) format */
+struct ckpt_rec_xstate {
+	struct ckpt_rec_hdr hdr;
+	__s32 tid;
+	__u32 size;
+};
+
+/* GROUPS: then: nr __u32 supplementary group ids */
+struct ckpt_rec_groups {
+	struct ckpt_rec_hdr hdr;
+	__s32 tid;
+	__u32 nr;
+};
+
+struct ckpt_sigaction {
+	__u64 handler;
+	__u64 flags;
+	__u64 restorer;
+	__u64 mask;
+};
+
+/* SIGACTIONS of a process: signals 1 to 64 */
+struct ckpt_rec_sigactions {
+	struct ckpt_rec_hdr hdr;
+	__s32 pid;
+	__u32 pad;
+	struct ckpt_sigaction sa[64];
+};
+
+/* SIGPENDING: one queued signal, in queue order; siginfo as the kernel's
+ * siginfo_t, in user format.  has_info 0: a signal without a queue entry.
+ */
+struct ckpt_rec_sigpending {
+	struct ckpt_rec_hdr hdr;
+	__s32 tid;		/* thread, or pid if shared */
+	__u32 shared;
+	__u32 signo;
+	__u32 has_info;
+	__u8 siginfo[128];
+};
+
+/**
+ * struct ckpt_rec_mm - one memory map
+ * @pid: first process that has it; @host_pid: the same in the caller's namespace
+ * @exe: file_id (restore: descriptor)
+ * @nr_vmas: VMA records that follow
+ * @nr_auxv: words of @auxv in use
+ * @live: the snapshot does not hold this map (stopped, or no snapshot): read
+ *	with CKPT_PAGES_LIVE, which for stopped processes works until release
+ */
+struct ckpt_rec_mm {
+	struct ckpt_rec_hdr hdr;
+	__u32 mm_id;
+	__s32 pid;
+	__s32 host_pid;
+	__u32 exe;
+	__u32 nr_vmas;
+	__u32 dumpable;
+	__u32 live;
+	__u32 def_locked;	/* mlockall(MCL_FUTURE): 1; with MCL_ONFAULT: 2 */
+	__u64 start_code, end_code, start_data, end_data;
+	__u64 start_brk, brk, start_stack;
+	__u64 arg_start, arg_end, env_start, env_end;
+	__u64 rss_pages;
+	__u32 nr_auxv;
+	__u32 pad;
+	__u64 auxv[64];
+};
+
+enum ckpt_vma_kind {
+	CKPT_VMA_ANON = 1,		/* private anonymous */
+	CKPT_VMA_FILE_PRIVATE = 2,
+	CKPT_VMA_FILE_SHARED = 3,
+	CKPT_VMA_SHM = 4,		/* MAP_SHARED|MAP_ANONYMOUS; file_id is the object */
+	CKPT_VMA_HUGETLB_PRIVATE = 5,
+	CKPT_VMA_HUGETLB_SHARED = 6,	/* anonymous: file_id is the object */
+	CKPT_VMA_VDSO = 7,
+	CKPT_VMA_VVAR = 8,
+	CKPT_VMA_VSYSCALL = 9,		/* not emitted: fixed by the kernel */
+};
+
+/* vm_flags, translated; the names are those of VM_* */
+#define CKPT_VM_READ		(1ULL << 0)
+#define CKPT_VM_WRITE		(1ULL << 1)
+#define CKPT_VM_EXEC		(1ULL << 2)
+#define CKPT_VM_SHARED		(1ULL << 3)
+#define CKPT_VM_MAYWRITE	(1ULL << 4)
+#define CKPT_VM_GROWSDOWN	(1ULL << 5)
+#define CKPT_VM_LOCKED		(1ULL << 6)
+#define CKPT_VM_LOCKONFAULT	(1ULL << 7)
+#define CKPT_VM_NORESERVE	(1ULL << 8)
+#define CKPT_VM_ACCOUNT		(1ULL << 9)
+#define CKPT_VM_SEQ_READ	(1ULL << 10)
+#define CKPT_VM_RAND_READ	(1ULL << 11)
+#define CKPT_VM_DONTCOPY	(1ULL << 12)	/* MADV_DONTFORK: snapshot lacks it, read live */
+#define CKPT_VM_WIPEONFORK	(1ULL << 13)	/* snapshot lacks it, read live */
+#define CKPT_VM_DONTDUMP	(1ULL << 14)
+#define CKPT_VM_HUGEPAGE	(1ULL << 15)
+#define CKPT_VM_NOHUGEPAGE	(1ULL << 16)
+#define CKPT_VM_MERGEABLE	(1ULL << 17)
+#define CKPT_VM_SYNC		(1ULL << 18)
+#define CKPT_VM_STACK		(1ULL << 19)	/* MAP_STACK: informational */
+#define CKPT_VM_HAS_ANON	(1ULL << 20)	/* has ever held anonymous pages */
+#define CKPT_VM_LIVE		(1ULL << 21)	/* pages must be read live, in the pause */
+#define CKPT_VM_EXCLUDED	(1ULL << 22)	/* overlaps an excluded range */
+
+/**
+ * struct ckpt_rec_vma - one mapping
+ * @pgoff: offset in the file, in 4 KiB pages
+ * @file: file_id, 0 if none (restore: descriptor, -1 if none)
+ * @hugepage_shift: log2 of the page size of a hugetlb mapping
+ * @share_src: restore only, 0
+ */
+struct ckpt_rec_vma {
+	struct ckpt_rec_hdr hdr;
+	__u64 start;
+	__u64 end;
+	__u64 pgoff;
+	__u64 flags;
+	__u32 kind;
+	__s32 file;
+	__u32 mm_id;
+	__u32 hugepage_shift;
+	char name[80];		/* PR_SET_VMA_ANON_NAME, NUL padded */
+};
+
+/* FD: one descriptor of one table (restore: file is a descriptor of the caller) */
+struct ckpt_rec_fd {
+	struct ckpt_rec_hdr hdr;
+	__u32 files_id;
+	__s32 fd;
+	__s32 file;
+	__u32 cloexec;
+};
+
+enum ckpt_file_kind {
+	CKPT_FILE_REG = 1,
+	CKPT_FILE_DIR = 2,
+	CKPT_FILE_PIPE = 3,	/* anonymous pipe; object: the pipe's number */
+	CKPT_FILE_FIFO = 4,	/* named; object: the pipe's number */
+	CKPT_FILE_CHR = 5,	/* rdev says which */
+	CKPT_FILE_PTS = 6,	/* slave; object: pty index */
+	CKPT_FILE_PTM = 7,	/* master; object: pty index */
+	CKPT_FILE_TTY = 8,	/* opened as /dev/tty */
+	CKPT_FILE_SHM = 9,	/* MAP_SHARED|MAP_ANONYMOUS object */
+	CKPT_FILE_MEMFD = 10,
+	CKPT_FILE_HUGETLB = 11,	/* hugetlb memfd or anonymous hugetlb object */
+	CKPT_FILE_PATH = 12,	/* O_PATH */
+	CKPT_FILE_SYMLINK = 13,
+	CKPT_FILE_BLK = 14,
+	CKPT_FILE_SOCK = 15,
+	CKPT_FILE_EVENTFD = 16,
+	CKPT_FILE_EPOLL = 17,
+	CKPT_FILE_TIMERFD = 18,
+	CKPT_FILE_SIGNALFD = 19,
+	CKPT_FILE_INOTIFY = 20,
+	CKPT_FILE_PIDFD = 21,
+	CKPT_FILE_OTHER = 255,
+};
+
+#define CKPT_FILE_DELETED	(1U << 0)	/* no link under @path any more */
+#define CKPT_FILE_UNREACHABLE	(1U << 1)	/* path is outside the process's root */
+#define CKPT_FILE_OPEN		(1U << 2)	/* some descriptor refers to it */
+#define CKPT_FILE_MAPPED	(1U << 3)	/* some mapping refers to it */
+#define CKPT_FILE_MAPPED_SHARED_WRITE (1U << 4)	/* shared mapping that may write */
+#define CKPT_FILE_EXTERNAL	(1U << 5)	/* something outside the tree holds the other end */
+
+/**
+ * struct ckpt_rec_file - one open file description, or one file that is only
+ *	mapped, executed or a directory of a process
+ * @id: file_id
+ * @kind: enum ckpt_file_kind
+ * @flags: CKPT_FILE_* bits
+ * @f_flags: open flags (O_ACCMODE, O_APPEND, O_NONBLOCK, …)
+ * @f_mode: informational
+ * @pos: file position
+ * @dev, @ino, @mode, @nlink, @size, @mtime_ns, @rdev: of the inode
+ * @fs_magic: of the file system
+ * @object: see enum ckpt_file_kind
+ * @seals: memfd: F_GET_SEALS
+ * @pid: host pid of a process that has it, for /proc
+ * @path_len: bytes of the path with its NUL
+ *
+ * Then: the path as seen from the host_pid's root, NUL-terminated, padded.
+ */
+struct ckpt_rec_file {
+	struct ckpt_rec_hdr hdr;
+	__u32 id;
+	__u32 kind;
+	__u32 flags;
+	__u32 f_flags;
+	__u64 pos;
+	__u64 dev;
+	__u64 ino;
+	__u64 rdev;
+	__u64 size;
+	__u64 mtime_ns;
+	__u64 ctime_ns;
+	__u64 fs_magic;
+	__u64 object;
+	__u32 mode;
+	__u32 nlink;
+	__u32 uid;
+	__u32 gid;
+	__u32 seals;
+	__s32 pid;
+	__u32 f_mode;
+	__u32 path_len;
+};
+
+/**
+ * struct ckpt_rec_pipe - one pipe and its data
+ * @object: number that the FILE records of its ends carry
+ * @ring_size: capacity in bytes (F_GETPIPE_SZ)
+ * @readers, @writers: open descriptions in the whole system
+ * @tree_readers, @tree_writers: those of them found in the tree
+ * @data_len: bytes that follow, padded
+ */
+struct ckpt_rec_pipe {
+	struct ckpt_rec_hdr hdr;
+	__u64 object;
+	__u32 ring_size;
+	__u32 readers;
+	__u32 writers;
+	__u32 tree_readers;
+	__u32 tree_writers;
+	__u32 data_len;
+};
+
+#endif /* _UAPI_LINUX_CKPT_RECORDS_H */
