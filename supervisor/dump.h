@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Dump of one process tree into one image directory.
+ *
+ * freeze → snapshot → records, pipes, what must be read in place → thaw →
+ * pages, file contents → sync of the job's files → commit.  On any failure the
+ * tree runs on (or stays stopped as it was) and no image appears under dir.
+ */
+#ifndef STILLPOINT_DUMP_H
+#define STILLPOINT_DUMP_H
+
+#include "supervisor/engine.h"
+
+struct image_key;
+
+struct dump_options {
+	const pid_t *roots;
+	unsigned int nr_roots;
+	bool descendants;	/* the roots' descendants, not the roots themselves */
+	const char *dir;	/* image directory; must not exist or be empty; parent must exist */
+	const struct image_key *key;
+	uint64_t generation;	/* recorded; 0 for a plain dump */
+	const char *job;	/* recorded name or NULL */
+	bool kill;		/* keep the tree frozen until commit, then SIGKILL it */
+	bool stop_and_copy;	/* no snapshot: frozen until all is read */
+	bool dry_run;		/* check only: refusals as for a real dump, nothing written */
+	unsigned int freeze_timeout_ms;	/* 0: 10000 */
+	unsigned int max_pause_ms;	/* 0: 60000 */
+	enum engine_files files;
+	const char *shm_dir;	/* the job's private /dev/shm as the caller sees it; carried whole; NULL: none */
+	const struct engine_external *externals;
+	unsigned int nr_externals;
+	engine_progress_fn progress;
+	void *progress_arg;
+};
+
+struct dump_stats {
+	uint64_t freeze_ns;	/* request until the last thread parked */
+	uint64_t collect_ns;
+	uint64_t clone_ns;
+	uint64_t pause_ns;	/* first thread parked until thaw: what the job sees */
+	uint64_t total_ns;
+	uint64_t bytes_mapped;	/* pages found */
+	uint64_t bytes_stored;	/* in the image */
+	uint64_t pages_zero;
+	uint64_t pages_shared;
+	unsigned int nr_procs;
+	unsigned int nr_threads;
+};
+
+/* 0; -EOPNOTSUPP or -EBUSY with refusals; other negative errno. */
+int dump_tree(const struct dump_options *options, struct dump_stats *ret_stats,
+	      struct engine_error *error);
+
+#endif /* STILLPOINT_DUMP_H */

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Restore of one process tree from one image directory.
+ *
+ * read and verify → plan (pids, sessions, files, who shares what) → check this
+ * node → builder process (drops to the owner) → clone3(set_tid) of every
+ * process and thread → memory → commit.  Any failure kills what was half
+ * restored and leaves the image whole.
+ */
+#ifndef STILLPOINT_RESTORE_H
+#define STILLPOINT_RESTORE_H
+
+#include "supervisor/engine.h"
+
+struct image_key;
+
+enum restore_pidns {
+	RESTORE_PIDNS_AUTO,	/* the caller's; a new one when a pid is taken */
+	RESTORE_PIDNS_CALLER,	/* refuse with PID_TAKEN */
+	RESTORE_PIDNS_NEW,
+};
+
+struct restore_options {
+	const char *dir;
+	const struct image_key *key;
+	enum restore_pidns pidns;
+	enum engine_files files;
+	bool accept_changed;	/* go on although tracked files were rewritten */
+	bool dry_run;		/* read, verify, plan, check this node; create nothing */
+	const char *shm_dir;	/* where carried /dev/shm content goes; NULL: /dev/shm */
+	const struct engine_external *externals;
+	unsigned int nr_externals;
+	engine_progress_fn progress;
+	void *progress_arg;
+};
+
+struct restore_stats {
+	uint64_t plan_ns;
+	uint64_t tree_ns;
+	uint64_t memory_ns;
+	uint64_t total_ns;
+	uint64_t bytes_read;
+	unsigned int nr_procs;
+	unsigned int nr_threads;
+};
+
+/**
+ * restore_tree() - bring the tree back and let it run
+ * @ret_roots: pids (caller's namespace) of the roots, children of the caller
+ *	(created with CLONE_PARENT), which must reap them; in a new PID namespace
+ *	a small init is the caller's child instead and hands on the status of the
+ *	first root as its own exit status.
+ *
+ * Return: number of pids in @ret_roots (at most @max_roots), or negative errno;
+ * -EOPNOTSUPP with refusals.
+ */
+int restore_tree(const struct restore_options *options, pid_t *ret_roots,
+		 unsigned int max_roots, struct restore_stats *ret_stats,
+		 struct engine_error *error);
+
+#endif /* STILLPOINT_RESTORE_H */
