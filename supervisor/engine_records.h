@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The engine's own records in an image's state stream: what dump found out in
+ * user space and restore needs.  Same rules as the kernel's records: struct
+ * ckpt_rec_hdr first, a multiple of 8 bytes, little-endian, appended to only.
+ *
+ * They follow the kernel's records, which are kept unchanged, in this order:
+ * TREE first of all, then the kernel's, then TTYs, EXTERNALs, FILE_TRACKs,
+ * BLOBs.  A reader must not depend on that order.
+ */
+#ifndef STILLPOINT_ENGINE_RECORDS_H
+#define STILLPOINT_ENGINE_RECORDS_H
+
+#include <linux/ckpt.h>
+
+#define ENGINE_TREE_KILLED	(1U << 0)	/* dumped with kill: the tree did not run on */
+#define ENGINE_TREE_STOP_AND_COPY (1U << 1)
+#define ENGINE_TREE_SHM_DIR	(1U << 2)	/* a /dev/shm directory is carried */
+
+/* TREE: then: nr_roots __s32 pids, in the tree's PID namespace, padded */
+struct engine_rec_tree {
+	struct ckpt_rec_hdr hdr;
+	__u32 flags;
+	__u32 files;		/* enum engine_files the dump was made with */
+	__u64 generation;
+	__u64 realtime_ns;	/* when the dump began */
+	char boot_id[40];	/* /proc/sys/kernel/random/boot_id */
+	char hostname[64];
+	char job[64];
+	__u32 nr_roots;
+	__u32 pad;
+};
+
+#define ENGINE_TRACK_WRITES	(1U << 0)	/* the tree can write it: by descriptor or shared mapping */
+#define ENGINE_TRACK_TAIL	(1U << 1)	/* tail_* and tail_hash are valid */
+#define ENGINE_TRACK_BUILD_ID	(1U << 2)	/* ELF file: build_id is valid */
+#define ENGINE_TRACK_SYNCED	(1U << 3)	/* fsync succeeded before the commit */
+#define ENGINE_TRACK_EXEC	(1U << 4)	/* program or library: mapped executable */
+
+/* FILE_TRACK: a regular file that stays where it is, by file_id (one record for
+ * each file_id; descriptions of one inode carry equal contents).
+ */
+struct engine_rec_file_track {
+	struct ckpt_rec_hdr hdr;
+	__u32 file_id;
+	__u32 flags;
+	__u64 size;		/* when the tree was frozen */
+	__u64 mtime_ns;
+	__u64 dev;
+	__u64 ino;
+	__u64 tail_start;	/* the hash covers [tail_start, tail_start + tail_len) */
+	__u64 tail_len;		/* min(size, 64 KiB) */
+	__u8 tail_hash[32];	/* BLAKE2b-256 (crypto_generichash, no key) */
+	__u32 build_id_len;
+	__u32 pad;
+	__u8 build_id[32];
+};
+
+enum engine_blob_kind {
+	ENGINE_BLOB_OBJECT = 1,	/* content of file_id's inode, which has no name to open:
+				 * SHM, MEMFD, HUGETLB, deleted file
+				 */
+	ENGINE_BLOB_FILE = 2,	/* content of file_id at its path: tmpfs, or files carried */
+	ENGINE_BLOB_SHM_DIR = 3, /* entry of the job's private /dev/shm: path is relative to it */
+};
+
+/* BLOB: content kept as a blob of the image.  size is the logical size: what the
+ * blob does not hold is a hole.  blob is 0 when there is no content (size 0 or
+ * all hole, directory, symbolic link).  One record for each inode: further
+ * file_ids of the same dev and ino find it by these.
+ * Then: path (NUL-terminated, padded), then for a symbolic link its target.
+ */
+struct engine_rec_blob {
+	struct ckpt_rec_hdr hdr;
+	__u32 kind;
+	__u32 file_id;		/* 0 for ENGINE_BLOB_SHM_DIR */
+	__u64 blob;
+	__u64 size;
+	__u64 dev;
+	__u64 ino;
+	__u64 mtime_ns;
+	__u32 mode;
+	__u32 uid;
+	__u32 gid;
+	__u32 path_len;		/* bytes with NUL; 0: none */
+	__u32 target_len;	/* bytes with NUL; 0: none */
+	__u32 pad;
+};
+
+/* TTY: a pty of the tree, by the index that FILE records carry as object */
+struct engine_rec_tty {
+	struct ckpt_rec_hdr hdr;
+	__u32 index;
+	__u32 flags;
+	__u32 c_iflag, c_oflag, c_cflag, c_lflag;	/* struct termios2 */
+	__u32 c_ispeed, c_ospeed;
+	__u8 c_line;
+	__u8 c_cc[19];
+	__u16 ws_row, ws_col, ws_xpixel, ws_ypixel;
+	__u32 pad;
+};
+
+/* EXTERNAL: this file is an end outside of the tree that the caller named */
+struct engine_rec_external {
+	struct ckpt_rec_hdr hdr;
+	__u32 file_id;
+	__u32 kind;		/* enum ckpt_file_kind of the tree's end */
+	__u64 object;		/* its object, if any */
+	char name[32];
+};
+
+#endif /* STILLPOINT_ENGINE_RECORDS_H */

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The model of one process tree: what a record stream says, indexed.
+ *
+ * state_parse() checks a stream (the kernel's, or the kernel's with the engine's
+ * own records from an image) and links it up.  Every length, count, reference
+ * and NUL is checked here, so that users of the model need not: a pointer is
+ * valid or NULL where the comment says so, a path ends.  Records are read where
+ * they lie: the buffer must be 8-byte aligned and outlive the model.
+ *
+ * Users of the model do not change it, but for the "user" words, which belong
+ * to whoever holds the model.
+ */
+#ifndef STILLPOINT_STATE_H
+#define STILLPOINT_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <linux/ckpt.h>
+#include "supervisor/engine_records.h"
+
+struct state_thread {
+	const struct ckpt_rec_thread *rec;
+	struct state_proc *proc;
+	const struct ckpt_rec_xstate *xstate;	/* NULL: none; size bytes follow it */
+	const struct ckpt_rec_groups *groups;	/* NULL: none; nr words follow it */
+	const struct ckpt_rec_sigpending **pending;	/* own queue, in order */
+	unsigned int nr_pending;
+	uint64_t user;
+};
+
+struct state_proc {
+	const struct ckpt_rec_proc *rec;
+	struct state_proc *parent;	/* NULL: a root */
+	struct state_proc *child;	/* first child */
+	struct state_proc *sibling;	/* next child of the same parent; next root */
+	struct state_thread *threads;	/* leader first; none of a zombie */
+	unsigned int nr_threads;
+	struct state_mm *mm;		/* NULL: zombie */
+	struct state_fdtable *fdtable;	/* NULL: zombie */
+	struct state_file *cwd;		/* NULL: zombie */
+	struct state_file *root;	/* NULL: zombie */
+	const struct ckpt_rec_sigactions *sigactions;	/* NULL: zombie */
+	const struct ckpt_rec_sigpending **pending;	/* shared queue, in order */
+	unsigned int nr_pending;
+	uint64_t user;
+};
+
+struct state_vma {
+	const struct ckpt_rec_vma *rec;
+	struct state_mm *mm;
+	struct state_file *file;	/* NULL: none */
+	uint64_t user;
+};
+
+struct state_mm {
+	const struct ckpt_rec_mm *rec;
+	struct state_vma *vmas;		/* in address order */
+	unsigned int nr_vmas;
+	struct state_proc *owner;	/* first process that has it */
+	struct state_file *exe;		/* NULL: unknown */
+	unsigned int nr_users;		/* processes */
+	uint64_t user;
+};
+
+struct state_fd {
+	const struct ckpt_rec_fd *rec;
+	struct state_file *file;
+};
+
+struct state_fdtable {
+	uint32_t files_id;
+	struct state_fd *fds;		/* ascending */
+	unsigned int nr_fds;
+	struct state_proc *owner;	/* first process that has it */
+	unsigned int nr_users;
+	uint64_t user;
+};
+
+struct state_file {
+	const struct ckpt_rec_file *rec;
+	const char *path;		/* "" if it has none */
+	struct state_pipe *pipe;	/* PIPE, FIFO; else NULL */
+	const struct engine_rec_file_track *track;	/* or NULL */
+	const struct engine_rec_blob *blob;	/* content of its inode, or NULL */
+	const struct engine_rec_external *external;	/* or NULL */
+	unsigned int nr_fds;		/* descriptors that refer to it */
+	uint64_t user;
+};
+
+struct state_pipe {
+	const struct ckpt_rec_pipe *rec;
+	const void *data;		/* rec->data_len bytes */
+	uint64_t user;
+};
+
+struct state {
+	const struct ckpt_rec_system *system;
+	const struct engine_rec_tree *tree;	/* NULL: the kernel's stream */
+	const int32_t *root_pids;		/* tree->nr_roots, or NULL */
+	struct state_proc *roots;		/* linked by sibling */
+	struct state_proc *procs;		/* in stream order */
+	unsigned int nr_procs;
+	struct state_thread *threads;		/* process by process */
+	unsigned int nr_threads;
+	struct state_mm *mms;			/* ascending mm_id */
+	unsigned int nr_mms;
+	struct state_vma *vmas;			/* map by map, in address order */
+	unsigned int nr_vmas;
+	struct state_fdtable *fdtables;		/* ascending files_id */
+	unsigned int nr_fdtables;
+	struct state_fd *fds;			/* table by table */
+	unsigned int nr_fds;
+	struct state_file *files;		/* ascending file_id */
+	unsigned int nr_files;
+	struct state_pipe *pipes;		/* ascending object */
+	unsigned int nr_pipes;
+	const struct ckpt_rec_refusal **refusals;
+	unsigned int nr_refusals;
+	const struct engine_rec_blob **blobs;	/* in stream order, SHM_DIR ones too */
+	unsigned int nr_blobs;
+	const struct engine_rec_tty **ttys;
+	unsigned int nr_ttys;
+	const struct engine_rec_external **externals;
+	unsigned int nr_externals;
+	struct state_index *index;		/* private to state.c */
+};
+
+/* Where and why a stream was rejected. */
+struct state_error {
+	size_t offset;
+	char text[160];
+};
+
+/**
+ * state_parse() - check a record stream and build the model
+ * @buf: the stream, 8-byte aligned; outlives the model
+ * @error: filled on failure, may be NULL
+ *
+ * Return: 0; -EBADMSG for a stream that is not well formed or contradicts
+ * itself; -EPROTONOSUPPORT for a record type or version not known and not
+ * optional; -ENOMEM.  A stream of refusals only is well formed.
+ */
+int state_parse(const void *buf, size_t len, struct state **ret_state,
+		struct state_error *error);
+struct state *state_free(struct state *state);	/* returns NULL */
+
+/* By number; NULL if there is none. */
+struct state_proc *state_proc_find(const struct state *state, pid_t pid);
+struct state_thread *state_thread_find(const struct state *state, pid_t tid);
+struct state_mm *state_mm_find(const struct state *state, uint32_t mm_id);
+struct state_fdtable *state_fdtable_find(const struct state *state, uint32_t files_id);
+struct state_file *state_file_find(const struct state *state, uint32_t file_id);
+struct state_pipe *state_pipe_find(const struct state *state, uint64_t object);
+
+/* Paths of a blob record (checked by the parser); NULL if it has none. */
+const char *state_blob_path(const struct engine_rec_blob *rec);
+const char *state_blob_target(const struct engine_rec_blob *rec);
+
+/* Walk the tree parents first: NULL gives the first root, then the next. */
+struct state_proc *state_proc_next(const struct state *state, const struct state_proc *proc);
+
+#endif /* STILLPOINT_STATE_H */
