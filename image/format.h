@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The image of one process tree, as bytes.  One writer (writer.c and friends),
+ * one reader (reader.c and friends), this grammar between them.
+ *
+ * All numbers are little-endian, all structures are packed by construction
+ * (natural alignment, explicit padding that is zero and checked).
+ *
+ *   image     := directory { manifest state index [pages] [blobs] }
+ *		  written as .tmp-NAME next to its final NAME; the rename of the
+ *		  directory commits it.  A directory without a manifest is not an
+ *		  image.  No other name belongs to an image.
+ *
+ *   manifest  := manifest_hdr  record*  mac
+ *		  mac is keyed BLAKE2b-256 over everything before it.  It is the
+ *		  first thing a reader checks; nothing else is believed before.
+ *		  Its records say who, when and where, the sizes, and for each
+ *		  file: length, number of chunks, digest over the chunks' tags.
+ *
+ *   file      := file_hdr  chunk*		(state, index, pages, blobs)
+ *   chunk     := chunk_hdr  payload  tag
+ *		  payload is raw or one zstd frame, of at most CHUNK_MAX bytes
+ *		  raw.  tag is XChaCha20-Poly1305 of the image's chunk key, with
+ *		  the nonce (seq, file); associated data are the header and, when
+ *		  the image is not encrypted, the payload.  As the key is derived
+ *		  from the image's random id, a chunk is valid at one place of one
+ *		  file of one image only.
+ *
+ *   state     := the chunks' raw bytes, one after another, are record*:
+ *		  the kernel's (linux/ckpt_records.h, types below 0x1000) and the
+ *		  engine's (0x1000 and above), opaque here; a record may straddle
+ *		  chunks.
+ *   index     := likewise record*, types enum image_index_type: tables of the
+ *		  chunks of pages and blobs, and extents.
+ *   pages     := chunks of page data;  blobs := chunks of file contents
+ *
+ *   record    := { le16 type, le16 version, le32 len } payload padding
+ *		  len counts all of it, is a multiple of 8, at most RECORD_MAX.
+ *		  Type bit 0x8000: a reader that does not know it may skip it.
+ *
+ *   extent    := a piece of a memory map (owner is its mm_id, start an
+ *		  address, whole pages) or of a blob (owner is its blob_id, start
+ *		  an offset).  Kinds: DATA (where is a position: chunk number
+ *		  times CHUNK_MAX plus offset in the raw chunk; never across
+ *		  chunks), ZERO, REF (the same physical pages as owner src at
+ *		  address where, which are DATA or ZERO there).  Extents of one
+ *		  table are sorted by (owner, start) and do not overlap.  What no
+ *		  extent covers is not in the image (memory) or a hole (blob).
+ *
+ * Keys: master key → key id (tells a wrong key from a damaged image), manifest
+ * key, chunk key; each keyed BLAKE2b of a label, the last two with the image id.
+ *
+ * Versions: a manifest names the version that wrote it and the oldest reader
+ * version that can read it.  Retired numbers stay listed and are never reused.
+ */
+#ifndef STILLPOINT_IMAGE_FORMAT_H
+#define STILLPOINT_IMAGE_FORMAT_H
+
+#include <linux/types.h>
+
+#define IMAGE_VERSION		1	/* written by this code */
+#define IMAGE_VERSION_OLDEST	1	/* oldest this code can read */
+#define IMAGE_VERSION_READER	1	/* oldest reader that can read what we write */
+
+#define IMAGE_MAGIC_MANIFEST	"STPTMAN\n"
+#define IMAGE_MAGIC_FILE	"STPTFIL\n"
+#define IMAGE_MAGIC_CHUNK	0x4b4e4843U	/* "CHNK" */
+
+#define IMAGE_PAGE_SIZE		4096U
+#define IMAGE_CHUNK_MAX		(1U << 20)	/* raw bytes of a chunk */
+#define IMAGE_RECORD_MAX	(16U << 20)
+#define IMAGE_MANIFEST_MAX	(16U << 20)
+#define IMAGE_ID_BYTES		32
+#define IMAGE_KEY_ID_BYTES	16
+#define IMAGE_TAG_BYTES		16
+#define IMAGE_DIGEST_BYTES	32
+
+#define IMAGE_NAME_MANIFEST	"manifest"
+#define IMAGE_NAME_MANIFEST_TMP	"manifest.tmp"
+
+enum image_file {
+	IMAGE_FILE_STATE = 1,
+	IMAGE_FILE_INDEX = 2,
+	IMAGE_FILE_PAGES = 3,
+	IMAGE_FILE_BLOBS = 4,
+	IMAGE_FILE__COUNT
+};
+
+#define IMAGE_F_ENCRYPTED	(1U << 0)	/* payloads are ciphertext */
+
+struct image_manifest_hdr {
+	__u8 magic[8];
+	__le16 version;
+	__le16 version_reader;
+	__le32 flags;				/* IMAGE_F_* */
+	__le64 len;				/* of the whole file, mac included */
+	__le64 generation;
+	__u8 id[IMAGE_ID_BYTES];		/* random, one per image */
+	__u8 key_id[IMAGE_KEY_ID_BYTES];
+};
+
+struct image_file_hdr {
+	__u8 magic[8];
+	__le16 version;
+	__le16 file;				/* enum image_file */
+	__le32 flags;				/* as the manifest's */
+	__le64 generation;
+	__le64 pad;
+	__u8 id[IMAGE_ID_BYTES];
+};
+
+enum image_codec {
+	IMAGE_CODEC_RAW = 0,
+	IMAGE_CODEC_ZSTD = 1,
+};
+
+struct image_chunk_hdr {
+	__le32 magic;
+	__le16 file;
+	__u8 codec;
+	__u8 pad8;
+	__le64 seq;				/* 0, 1, 2, … in its file */
+	__le32 raw_len;				/* 1 to IMAGE_CHUNK_MAX */
+	__le32 stored_len;			/* of payload, at most raw_len */
+	__le64 pad;
+};
+
+struct image_rec_hdr {				/* same layout as struct ckpt_rec_hdr */
+	__le16 type;
+	__le16 version;
+	__le32 len;
+};
+
+#define IMAGE_REC_OPTIONAL	0x8000
+
+/* ------------------------------------------------------ manifest records */
+
+enum image_manifest_type {
+	IMAGE_MAN_FILE = 1,
+	IMAGE_MAN_IDENTITY = 2,
+	IMAGE_MAN_STATS = 3,
+	IMAGE_MAN_ROOTS = 4,
+	IMAGE_MAN_KEYVAL = 5 | IMAGE_REC_OPTIONAL,
+	/* 6: parent of an incremental image, 7: partners and erasure layout */
+};
+
+/* FILE: once per file of the image, in order of enum image_file */
+struct image_man_file {
+	struct image_rec_hdr hdr;
+	__le32 file;
+	__le32 pad;
+	__le64 len;
+	__le64 nr_chunks;
+	__le64 raw_len;				/* sum over the chunks */
+	__u8 digest[IMAGE_DIGEST_BYTES];	/* BLAKE2b over the tags in order */
+};
+
+/* IDENTITY: strings NUL padded */
+struct image_man_identity {
+	struct image_rec_hdr hdr;
+	__le64 created_ns;			/* CLOCK_REALTIME */
+	__le64 xfeatures;			/* XCR0 bits of the node */
+	__le32 xstate_size;
+	__le32 uid;				/* owner of the tree */
+	__le32 gid;
+	__le32 nr_procs;
+	__le32 nr_threads;
+	__le32 pad;
+	char job[64];
+	char hostname[72];
+	char release[72];
+	char machine[24];
+};
+
+/* STATS: what was measured and counted */
+struct image_man_stats {
+	struct image_rec_hdr hdr;
+	__le64 pause_ns;
+	__le64 freeze_ns;
+	__le64 collect_ns;
+	__le64 clone_ns;
+	__le64 dump_ns;
+	__le64 pages_data;
+	__le64 pages_zero;
+	__le64 pages_ref;
+	__le64 nr_runs;				/* page extents */
+	__le64 nr_blobs;
+	__le64 blob_bytes;			/* sum of sizes */
+	__le64 blob_data;			/* of them not holes */
+	__le64 nr_records;			/* in the state stream */
+};
+
+/* ROOTS: then nr le32 pids in the tree's PID namespace, padded */
+struct image_man_roots {
+	struct image_rec_hdr hdr;
+	__le32 nr;
+	__le32 pad;
+};
+
+/* KEYVAL: then key NUL value NUL, padded */
+struct image_man_keyval {
+	struct image_rec_hdr hdr;
+	__le32 key_len;				/* without NUL */
+	__le32 val_len;
+};
+
+/* --------------------------------------------------------- index records */
+
+enum image_index_type {
+	IMAGE_IX_CHUNKS = 1,
+	IMAGE_IX_EXTENTS = 2,
+	IMAGE_IX_BLOB = 3,
+};
+
+/* CHUNKS: then nr struct image_ix_chunk, of the chunks from number first */
+struct image_ix_chunks {
+	struct image_rec_hdr hdr;
+	__le32 file;				/* PAGES or BLOBS */
+	__le32 nr;
+	__le64 first;
+};
+
+struct image_ix_chunk {
+	__le64 offset;				/* of the chunk_hdr in the file */
+	__le32 stored_len;
+	__le32 raw_len;
+};
+
+enum image_extent_kind {
+	IMAGE_EXTENT_DATA = 1,
+	IMAGE_EXTENT_ZERO = 2,
+	IMAGE_EXTENT_REF = 3,			/* memory only */
+};
+
+/* EXTENTS: then nr struct image_ix_extent */
+struct image_ix_extents {
+	struct image_rec_hdr hdr;
+	__le32 file;				/* PAGES: memory; BLOBS: blobs */
+	__le32 nr;
+};
+
+struct image_ix_extent {
+	__le64 owner;
+	__le64 start;
+	__le64 len;
+	__le64 where;
+	__le64 src;
+	__le32 kind;
+	__le32 pad;
+};
+
+/* BLOB: one blob and its size, ascending ids */
+struct image_ix_blob {
+	struct image_rec_hdr hdr;
+	__le64 id;
+	__le64 size;
+};
+
+#endif /* STILLPOINT_IMAGE_FORMAT_H */

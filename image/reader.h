@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Reading an image.  Nothing read is believed before its authentication tag was
+ * checked, and everything is bounds-checked after that as well.
+ *
+ * One thread at a time per reader.  All reads are positioned, so after fork(2)
+ * parent and child may both go on with their copy.  Memory: the index (48 bytes
+ * per page run) and a cache of four chunks.
+ *
+ * Errors are negative errno, image_reader_error() says what and where:
+ *   -ENOENT    no image there (no manifest), or no such thing in it
+ *   -EBADMSG   truncated, flipped, mixed from another image: what was read is
+ *		not what was written
+ *   -EKEYREJECTED  written with another key
+ *   -EPROTONOSUPPORT  written by a version this one cannot read
+ *   -ESTALE    authentic, but not the image that was expected (replayed)
+ */
+#ifndef STILLPOINT_IMAGE_READER_H
+#define STILLPOINT_IMAGE_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "image/format.h"
+#include "image/key.h"
+#include "image/util.h"
+#include "image/writer.h"
+
+struct image_reader;
+
+/* What the caller knows of the image it wants; zero or NULL: anything. */
+struct image_expect {
+	uint64_t generation;
+	const uint8_t *id;	/* 32 bytes */
+	const char *job;
+};
+
+/* Open and check manifest, file lengths and index.  @expect may be NULL. */
+int image_open(const char *dir, const struct image_key *key,
+	       const struct image_expect *expect, struct image_reader **ret_reader,
+	       struct image_error *error);
+void image_close(struct image_reader *r);	/* NULL is fine */
+
+const char *image_reader_error(const struct image_reader *r);
+
+/* -------------------------------------------------------------- manifest */
+
+struct image_file_info {
+	const char *name;	/* NULL: the image has no such file */
+	uint64_t len;
+	uint64_t nr_chunks;
+	uint64_t raw_len;
+	uint8_t digest[32];
+};
+
+/* Strings and arrays live as long as the reader. */
+struct image_manifest {
+	uint16_t version;
+	bool encrypted;
+	uint8_t id[32];
+	uint64_t generation;
+	const char *job;
+	struct image_identity identity;
+	struct image_timing timing;
+	struct image_counts counts;	/* bytes_stored: of all files, manifest too */
+	uint64_t nr_runs;
+	const int32_t *roots;
+	unsigned int nr_roots;
+	const char *const *keys;
+	const char *const *values;
+	unsigned int nr_keyvals;
+	struct image_file_info files[IMAGE_FILE__COUNT];	/* by enum image_file */
+};
+
+const struct image_manifest *image_manifest(const struct image_reader *r);
+const char *image_get(const struct image_reader *r, const char *key);	/* NULL: not there */
+
+/* ---------------------------------------------------------- state stream */
+
+/* One record; the memory is valid until the next call on the reader. */
+struct image_record {
+	uint16_t type;
+	uint16_t version;
+	uint32_t len;		/* as in its header: header and padding included */
+	const void *data;	/* the header, payload behind it; 8-byte aligned */
+};
+
+void image_state_rewind(struct image_reader *r);
+/* 1: a record; 0: that was the last; negative errno */
+int image_state_next(struct image_reader *r, struct image_record *ret_record);
+
+/* ---------------------------------------------------------------- memory */
+
+enum image_run_kind {
+	IMAGE_RUN_DATA = 1,
+	IMAGE_RUN_ZERO = 2,
+	IMAGE_RUN_REF = 3,
+};
+
+struct image_run {
+	uint64_t addr;
+	uint64_t nr_pages;
+	enum image_run_kind kind;
+	uint64_t src_mm_id;	/* REF */
+	uint64_t src_addr;
+};
+
+/* Memory maps that have pages, ascending: start with 0; 1, 0 or -errno. */
+int image_mm_next(struct image_reader *r, uint64_t *mm_id);
+
+/*
+ * image_pages_next() - next run of a memory map in address order
+ * @cursor: in: where to look on (first 0); out: end of the run
+ *
+ * Adjacent runs of a kind are joined; a run that starts before the cursor is
+ * cut.  Return: 1, 0 (no more) or negative errno.
+ */
+int image_pages_next(struct image_reader *r, uint64_t mm_id, uint64_t *cursor,
+		     struct image_run *ret_run);
+
+/*
+ * image_pages_read() - contents of pages that runs were reported for
+ *
+ * Zero runs and references are resolved.  -ENOENT if a page is not in the image.
+ * Reading in ascending order decodes each chunk once.
+ */
+int image_pages_read(struct image_reader *r, uint64_t mm_id, uint64_t addr,
+		     uint64_t nr_pages, void *buf);
+
+/*
+ * image_pages_peek() - the same without a copy
+ * @nr_pages: in: most wanted; out: pages at @ret_data, at least 1
+ * @ret_data: valid until the next call on the reader
+ */
+int image_pages_peek(struct image_reader *r, uint64_t mm_id, uint64_t addr,
+		     uint64_t *nr_pages, const void **ret_data);
+
+/* --------------------------------------------------------- file contents */
+
+/* Blobs, ascending ids: start with 0; 1, 0 or -errno. */
+int image_blob_next(struct image_reader *r, uint64_t *blob_id, uint64_t *ret_size);
+int image_blob_size(struct image_reader *r, uint64_t blob_id, uint64_t *ret_size);
+
+/* Data extents in order, what is between them is a hole; 1, 0 or -errno. */
+int image_blob_extent(struct image_reader *r, uint64_t blob_id, uint64_t *cursor,
+		      uint64_t *ret_offset, uint64_t *ret_len);
+
+/* Exactly len bytes, holes are zeros; -ERANGE past the end. */
+int image_blob_read(struct image_reader *r, uint64_t blob_id, uint64_t offset,
+		    void *buf, size_t len);
+
+/* ---------------------------------------------------------------- verify */
+
+struct image_finding {
+	int err;		/* negative errno as above */
+	const char *file;	/* "pages", "state", … */
+	uint64_t offset;	/* in that file */
+	const char *text;
+};
+
+typedef void (*image_finding_fn)(const struct image_finding *finding, void *arg);
+
+/*
+ * image_verify() - check an image that may be damaged
+ * @deep: also read and authenticate every chunk; otherwise what image_open()
+ *	checks, and the state stream's grammar
+ * @report: called for every finding; may be NULL
+ *
+ * Return: 0, or the first finding's errno.
+ */
+int image_verify(const char *dir, const struct image_key *key,
+		 const struct image_expect *expect, bool deep,
+		 image_finding_fn report, void *arg, struct image_error *error);
+
+#endif /* STILLPOINT_IMAGE_READER_H */

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * An image described as JSON, for ckptctl show, verify and diff.
+ */
+#ifndef STILLPOINT_IMAGE_SHOW_H
+#define STILLPOINT_IMAGE_SHOW_H
+
+#include <stdbool.h>
+#include <jansson.h>
+
+#include "image/reader.h"
+
+#define IMAGE_SHOW_RECORDS	(1U << 0)	/* every record: type, version, len, key */
+#define IMAGE_SHOW_RUNS		(1U << 1)	/* every page run */
+
+/*
+ * image_show_json() - manifest, files, processes, memory maps, blobs
+ * @ret_json: a new reference
+ */
+int image_show_json(struct image_reader *r, unsigned int flags, json_t **ret_json,
+		    struct image_error *error);
+
+/*
+ * image_diff_json() - what differs between two images
+ *
+ * Records are matched by what they describe (pid, tid, mapping, descriptor, …),
+ * memory maps by their process.  "equal": true if nothing but the identity of
+ * the images and timing differs.
+ */
+int image_diff_json(struct image_reader *a, struct image_reader *b,
+		    json_t **ret_json, struct image_error *error);
+
+/* Findings of image_verify() as {"ok": bool, "findings": […]}; returns as it. */
+int image_verify_json(const char *dir, const struct image_key *key,
+		      const struct image_expect *expect, bool deep,
+		      json_t **ret_json);
+
+#endif /* STILLPOINT_IMAGE_SHOW_H */

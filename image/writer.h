@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Building an image.
+ *
+ *	image_writer_posix_create(dir, &writer, error);
+ *	image_create(writer, key, &options, &img, error);
+ *	image_state_append(img, …)  image_pages_add(img, …)  image_blob_…(img, …)
+ *	image_set_…(img, …)
+ *	image_commit(img, error);	the only way to make it visible
+ *	image_destroy(img);		before commit: removes every trace
+ *
+ * The first failure sticks: every later call on the image returns the same
+ * errno, image_error_text() says what it was, and it can only be destroyed.
+ * One thread at a time per image.  Memory: about 8 MiB, and 48 bytes per page
+ * run (adjacent pages of one kind are one run per MiB).
+ */
+#ifndef STILLPOINT_IMAGE_WRITER_H
+#define STILLPOINT_IMAGE_WRITER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "image/key.h"
+#include "image/util.h"
+
+/* ---------------------------------------------------------------- seam */
+
+/*
+ * Where the bytes go.  Appends are sequential per file, 1 MiB or more and
+ * multiples of 4096 except for a file's last one, from buffers aligned to 4096.
+ * Every operation returns 0 or a negative errno.
+ */
+struct image_writer;
+struct image_wfile;
+
+struct image_writer_ops {
+	/* create the temporary directory; -EEXIST if the final one is in use */
+	int (*begin)(struct image_writer *w);
+	int (*open)(struct image_writer *w, const char *name,
+		    struct image_wfile **ret_file);
+	int (*append)(struct image_wfile *f, const void *buf, size_t len);
+	int (*sync)(struct image_wfile *f);		/* durable when it returns 0 */
+	int (*close)(struct image_wfile *f);		/* frees f in any case */
+	int (*rename)(struct image_writer *w, const char *from, const char *to);
+	int (*sync_dir)(struct image_writer *w);
+	/* temporary directory → final name, durable */
+	int (*publish)(struct image_writer *w);
+	/* remove the temporary directory; harmless after publish */
+	void (*discard)(struct image_writer *w);
+	void (*destroy)(struct image_writer *w);
+};
+
+struct image_writer {
+	const struct image_writer_ops *ops;
+};
+
+/**
+ * image_writer_posix_create() - plain write(2) and fsync(2)
+ * @dir: final path of the image; must not exist or be empty, its parent must
+ *	exist.  The temporary directory is .tmp-NAME beside it; one left over by
+ *	a writer that died is removed, one in use is -EBUSY.
+ */
+int image_writer_posix_create(const char *dir, struct image_writer **ret_writer,
+			      struct image_error *error);
+
+/* --------------------------------------------------------------- image */
+
+struct image;
+
+struct image_options {
+	uint64_t generation;
+	const char *job;	/* name, at most 63 bytes; may be NULL */
+	bool encrypt;
+	int zstd_level;		/* 0: 1 */
+};
+
+/* Takes over @writer, also on failure.  @key must live as long as the image. */
+int image_create(struct image_writer *writer, const struct image_key *key,
+		 const struct image_options *options, struct image **ret_img,
+		 struct image_error *error);
+
+/* Commits nothing; before image_commit() it removes every trace. */
+void image_destroy(struct image *img);
+
+/* Sync, write the manifest, rename into place.  Afterwards only destroy. */
+int image_commit(struct image *img, struct image_error *error);
+
+/* Remove what was written now and keep the handle (destroy does it as well). */
+void image_abort(struct image *img);
+
+/* What the first failure was; "" if there was none. */
+const char *image_error_text(const struct image *img);
+
+/* ---------------------------------------------------------- state stream */
+
+/* Append whole records, {type, version, len} each, a multiple of 8 bytes. */
+int image_state_append(struct image *img, const void *records, size_t len);
+
+/* Append one record from its parts; adds header and padding. */
+int image_state_add(struct image *img, uint16_t type, uint16_t version,
+		    const void *payload, size_t len);
+
+/* ---------------------------------------------------------------- memory */
+
+/*
+ * image_pages_add() - store pages of a memory map
+ *
+ * Any order (ascending is fastest to restore), but each page once: a page that
+ * was added twice fails the commit with -EEXIST.  mm_id is not 0.  Zero pages
+ * are found and stored as such.
+ */
+int image_pages_add(struct image *img, uint64_t mm_id, uint64_t addr,
+		    uint64_t nr_pages, const void *data);
+
+/* Pages that hold zeros, without handing them over. */
+int image_pages_zero(struct image *img, uint64_t mm_id, uint64_t addr,
+		     uint64_t nr_pages);
+
+/*
+ * image_pages_ref() - the same physical pages as some that are stored
+ *
+ * The source pages must have been added with image_pages_add() or _zero() by
+ * the time of the commit (-EINVAL there if not); not themselves references.
+ */
+int image_pages_ref(struct image *img, uint64_t mm_id, uint64_t addr,
+		    uint64_t nr_pages, uint64_t src_mm_id, uint64_t src_addr);
+
+/* --------------------------------------------------------- file contents */
+
+/*
+ * Contents of deleted files, memfds, shared memory; one blob at a time, ids
+ * (the caller's, unique, not 0) in any order, offsets ascending, gaps are holes
+ * and aligned pages of zeros become holes.
+ */
+int image_blob_begin(struct image *img, uint64_t blob_id);
+int image_blob_append(struct image *img, uint64_t offset, const void *data,
+		      size_t len);
+int image_blob_end(struct image *img, uint64_t size);
+
+/* -------------------------------------------------------------- manifest */
+
+struct image_identity {
+	uint64_t created_ns;	/* 0: now */
+	uint64_t xfeatures;
+	uint32_t xstate_size;
+	uint32_t uid, gid;	/* owner of the tree */
+	uint32_t nr_procs, nr_threads;
+	const char *hostname;	/* NULL: this node's, likewise release, machine */
+	const char *release;
+	const char *machine;
+};
+
+struct image_timing {
+	uint64_t pause_ns;
+	uint64_t freeze_ns;
+	uint64_t collect_ns;
+	uint64_t clone_ns;
+	uint64_t dump_ns;
+};
+
+int image_set_identity(struct image *img, const struct image_identity *identity);
+int image_set_timing(struct image *img, const struct image_timing *timing);
+int image_set_roots(struct image *img, const int32_t *pids, unsigned int nr);
+/* free-form text: "cpu.flags", "command", …; a second value replaces the first */
+int image_set(struct image *img, const char *key, const char *value);
+
+/* ---------------------------------------------------------------- counts */
+
+struct image_counts {
+	uint64_t bytes_raw;	/* state, page data, blob data */
+	uint64_t bytes_stored;	/* in files so far */
+	uint64_t pages_data;
+	uint64_t pages_zero;
+	uint64_t pages_ref;
+	uint64_t blob_bytes;	/* sizes of blobs */
+	uint64_t blob_data;	/* of them not holes */
+	uint64_t nr_blobs;
+	uint64_t nr_records;
+};
+
+void image_get_counts(const struct image *img, struct image_counts *ret_counts);
+/* the random id: with the generation it names this image for ever */
+void image_get_id(const struct image *img, uint8_t ret_id[32]);
+
+/* ----------------------------------------------------------- housekeeping */
+
+/*
+ * image_sweep() - remove what dead writers left under @parent (.tmp-*, .rm-*)
+ *
+ * What is being written now is left alone.  Return: number removed or -errno.
+ */
+int image_sweep(const char *parent, struct image_error *error);
+
+/*
+ * image_remove() - delete a committed image
+ *
+ * Renamed out of the way first, so that a crash leaves no half image.  Refuses
+ * (-ENOTEMPTY) a directory that holds anything which is not ours.
+ */
+int image_remove(const char *dir, struct image_error *error);
+
+#endif /* STILLPOINT_IMAGE_WRITER_H */
