@@ -34,7 +34,20 @@ struct engine_error {
 	unsigned int nr_refusals;
 };
 
-void engine_error_done(struct engine_error *error);
+void engine_error_done(struct engine_error *error);	/* frees, zeroes; NULL is fine */
+
+/* For the engine itself. Both keep what was said first, take a NULL error, and
+ * return err: return engine_fail(error, -EIO, "…: %s", strerror(EIO)).
+ */
+__attribute__((format(printf, 3, 4)))
+int engine_fail(struct engine_error *error, int err, const char *format, ...);
+/* Adds a finding; the detail is formatted into it. */
+__attribute__((format(printf, 3, 4)))
+void engine_refuse(struct engine_error *error, const struct engine_refusal *refusal,
+		   const char *format, ...);
+/* -EOPNOTSUPP and a text made of the first findings, if there are any; else 0. */
+int engine_refused(struct engine_error *error, const char *what);
+
 const char *engine_reason_name(uint32_t reason);	/* "FD_SOCKET" */
 const char *engine_reason_text(uint32_t reason);
 const char *engine_reason_advice(uint32_t reason);

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * /dev/ckpt: one context, its commands.  Thin: a command here is a command
+ * there, with its size filled in and a negative errno returned.
+ *
+ * The two operations are the seam at which tests put a kernel of their own.
+ */
+#ifndef STILLPOINT_KDEV_H
+#define STILLPOINT_KDEV_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "supervisor/engine.h"
+
+struct kdev;
+
+struct kdev_ops {
+	int (*command)(struct kdev *dev, unsigned long command, void *arg);
+	ssize_t (*read)(struct kdev *dev, void *buf, size_t len);
+	void (*close)(struct kdev *dev);	/* frees dev */
+};
+
+struct kdev {
+	const struct kdev_ops *ops;
+	int fd;			/* the context's descriptor; -1: simulated */
+	struct ckpt_info info;
+};
+
+/**
+ * kdev_open() - a new context on CKPT_DEVICE, close-on-exec
+ *
+ * Says in @error what to do: -ENOENT, -ENXIO no module; -EPERM, -EACCES not
+ * permitted; -EPROTONOSUPPORT the module speaks another API.
+ */
+int kdev_open(struct kdev **ret_dev, struct engine_error *error);
+void kdev_close(struct kdev *dev);	/* NULL is fine */
+
+/* Fills in the size of @arg.  0 or a negative errno. */
+int kdev_command(struct kdev *dev, unsigned long command, void *arg);
+
+/**
+ * kdev_read_records() - all that read(2) yields now
+ * @size_hint: expected length; 0: unknown
+ * @ret_buf: malloc'ed, 8-byte aligned
+ */
+int kdev_read_records(struct kdev *dev, size_t size_hint, void **ret_buf, size_t *ret_len);
+
+/* After -EOPNOTSUPP or -EBUSY: the refusals, and a text made of them. Returns err. */
+int kdev_refusals(struct kdev *dev, int err, const char *what, struct engine_error *error);
+
+#define KDEV_COMMAND(name, type, number)					\
+static inline int kdev_##name(struct kdev *dev, struct type *arg)		\
+{										\
+	return kdev_command(dev, number, arg);					\
+}
+KDEV_COMMAND(target, ckpt_target, CKPT_IOC_TARGET)
+KDEV_COMMAND(freeze, ckpt_freeze, CKPT_IOC_FREEZE)
+KDEV_COMMAND(snapshot, ckpt_snapshot, CKPT_IOC_SNAPSHOT)
+KDEV_COMMAND(thaw, ckpt_thaw, CKPT_IOC_THAW)
+KDEV_COMMAND(pagemap, ckpt_pagemap, CKPT_IOC_PAGEMAP)
+KDEV_COMMAND(pages_read, ckpt_pages, CKPT_IOC_PAGES_READ)
+KDEV_COMMAND(file_get, ckpt_file_get, CKPT_IOC_FILE_GET)
+KDEV_COMMAND(drop, ckpt_drop, CKPT_IOC_DROP)
+KDEV_COMMAND(restore_begin, ckpt_restore_begin, CKPT_IOC_RESTORE_BEGIN)
+KDEV_COMMAND(enter, ckpt_enter, CKPT_IOC_ENTER)
+KDEV_COMMAND(restore_wait, ckpt_restore_wait, CKPT_IOC_RESTORE_WAIT)
+KDEV_COMMAND(restore_state, ckpt_restore_state, CKPT_IOC_RESTORE_STATE)
+KDEV_COMMAND(pages_write, ckpt_pages, CKPT_IOC_PAGES_WRITE)
+KDEV_COMMAND(pages_share, ckpt_pages_share, CKPT_IOC_PAGES_SHARE)
+KDEV_COMMAND(pages_drop, ckpt_pages_drop, CKPT_IOC_PAGES_DROP)
+KDEV_COMMAND(restore_commit, ckpt_restore_commit, CKPT_IOC_RESTORE_COMMIT)
+#undef KDEV_COMMAND
+
+#endif /* STILLPOINT_KDEV_H */

@@ -1,0 +1,507 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The model of one process tree: links the records of a stream.
+ *
+ * After state_parse_records() every array is filled and every record is sound
+ * in itself.  Here the arrays are sorted by number, duplicates are rejected, and
+ * every reference is turned into a pointer, or the stream is rejected: a process
+ * whose parent, memory map, descriptor table or file is not there does not leave
+ * this file.  The parents form a forest (a loop is rejected).
+ *
+ * Nothing here touches a process, a file or the device.
+ */
+#include "supervisor/state.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "supervisor/state_parse.h"
+
+#define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
+
+/* ---------------------------------------------------------------- order */
+
+static int by_mm_id(const void *a, const void *b)
+{
+	const struct state_mm *x = a, *y = b;
+
+	return COMPARE(x->rec->mm_id, y->rec->mm_id);
+}
+
+static int by_file_id(const void *a, const void *b)
+{
+	const struct state_file *x = a, *y = b;
+
+	return COMPARE(x->rec->id, y->rec->id);
+}
+
+static int by_object(const void *a, const void *b)
+{
+	const struct state_pipe *x = a, *y = b;
+
+	return COMPARE(x->rec->object, y->rec->object);
+}
+
+static int by_files_id(const void *a, const void *b)
+{
+	const struct state_fdtable *x = a, *y = b;
+
+	return COMPARE(x->files_id, y->files_id);
+}
+
+static int by_table_and_fd(const void *a, const void *b)
+{
+	const struct state_fd *x = a, *y = b;
+	int ret = COMPARE(x->rec->files_id, y->rec->files_id);
+
+	return ret ? ret : COMPARE(x->rec->fd, y->rec->fd);
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	struct state_proc *const *x = a, *const *y = b;
+
+	return COMPARE((*x)->rec->pid, (*y)->rec->pid);
+}
+
+static int by_tid(const void *a, const void *b)
+{
+	struct state_thread *const *x = a, *const *y = b;
+
+	return COMPARE((*x)->rec->tid, (*y)->rec->tid);
+}
+
+static int by_inode(const void *a, const void *b)
+{
+	const struct engine_rec_blob *const *x = a, *const *y = b;
+	int ret = COMPARE((*x)->dev, (*y)->dev);
+
+	return ret ? ret : COMPARE((*x)->ino, (*y)->ino);
+}
+
+/* ---------------------------------------------------------------- look up */
+
+struct state_proc *state_proc_find(const struct state *state, pid_t pid)
+{
+	struct ckpt_rec_proc rec = { .pid = pid };
+	struct state_proc key = { .rec = &rec }, *keyp = &key, **found;
+
+	found = bsearch(&keyp, state->index->by_pid, state->nr_procs,
+			sizeof(*found), by_pid);
+	return found ? *found : NULL;
+}
+
+struct state_thread *state_thread_find(const struct state *state, pid_t tid)
+{
+	struct ckpt_rec_thread rec = { .tid = tid };
+	struct state_thread key = { .rec = &rec }, *keyp = &key, **found;
+
+	found = bsearch(&keyp, state->index->by_tid, state->nr_threads,
+			sizeof(*found), by_tid);
+	return found ? *found : NULL;
+}
+
+struct state_mm *state_mm_find(const struct state *state, uint32_t mm_id)
+{
+	struct ckpt_rec_mm rec = { .mm_id = mm_id };
+	struct state_mm key = { .rec = &rec };
+
+	return bsearch(&key, state->mms, state->nr_mms, sizeof(key), by_mm_id);
+}
+
+struct state_fdtable *state_fdtable_find(const struct state *state, uint32_t files_id)
+{
+	struct state_fdtable key = { .files_id = files_id };
+
+	return bsearch(&key, state->fdtables, state->nr_fdtables, sizeof(key), by_files_id);
+}
+
+struct state_file *state_file_find(const struct state *state, uint32_t file_id)
+{
+	struct ckpt_rec_file rec = { .id = file_id };
+	struct state_file key = { .rec = &rec };
+
+	return bsearch(&key, state->files, state->nr_files, sizeof(key), by_file_id);
+}
+
+struct state_pipe *state_pipe_find(const struct state *state, uint64_t object)
+{
+	struct ckpt_rec_pipe rec = { .object = object };
+	struct state_pipe key = { .rec = &rec };
+
+	return bsearch(&key, state->pipes, state->nr_pipes, sizeof(key), by_object);
+}
+
+const char *state_blob_path(const struct engine_rec_blob *rec)
+{
+	return rec->path_len ? (const char *)(rec + 1) : NULL;
+}
+
+const char *state_blob_target(const struct engine_rec_blob *rec)
+{
+	return rec->target_len ? (const char *)(rec + 1) + rec->path_len : NULL;
+}
+
+struct state_proc *state_proc_next(const struct state *state, const struct state_proc *proc)
+{
+	if (!proc)
+		return state->roots;
+	if (proc->child)
+		return proc->child;
+	while (proc && !proc->sibling)
+		proc = proc->parent;
+	return proc ? proc->sibling : NULL;
+}
+
+/* ---------------------------------------------------------------- link */
+
+static int duplicate(struct state_parser *p, const char *what, long long number)
+{
+	return state_fail(p, -EBADMSG, "%s %lld appears twice", what, number);
+}
+
+static int sort_procs(struct state_parser *p)
+{
+	struct state *state = p->state;
+	struct state_proc **procs = state->index->by_pid;
+	struct state_thread **threads = state->index->by_tid;
+	unsigned int i;
+
+	for (i = 0; i < state->nr_procs; i++)
+		procs[i] = &state->procs[i];
+	qsort(procs, state->nr_procs, sizeof(*procs), by_pid);
+	for (i = 1; i < state->nr_procs; i++)
+		if (by_pid(&procs[i - 1], &procs[i]) == 0)
+			return duplicate(p, "process", procs[i]->rec->pid);
+
+	for (i = 0; i < state->nr_threads; i++)
+		threads[i] = &state->threads[i];
+	qsort(threads, state->nr_threads, sizeof(*threads), by_tid);
+	for (i = 1; i < state->nr_threads; i++)
+		if (by_tid(&threads[i - 1], &threads[i]) == 0)
+			return duplicate(p, "thread", threads[i]->rec->tid);
+	return 0;
+}
+
+static int sort_objects(struct state_parser *p)
+{
+	struct state *state = p->state;
+	unsigned int i;
+
+	qsort(state->mms, state->nr_mms, sizeof(*state->mms), by_mm_id);
+	for (i = 1; i < state->nr_mms; i++)
+		if (by_mm_id(&state->mms[i - 1], &state->mms[i]) == 0)
+			return duplicate(p, "memory map", state->mms[i].rec->mm_id);
+
+	qsort(state->files, state->nr_files, sizeof(*state->files), by_file_id);
+	for (i = 1; i < state->nr_files; i++)
+		if (by_file_id(&state->files[i - 1], &state->files[i]) == 0)
+			return duplicate(p, "file", state->files[i].rec->id);
+
+	qsort(state->pipes, state->nr_pipes, sizeof(*state->pipes), by_object);
+	for (i = 1; i < state->nr_pipes; i++)
+		if (by_object(&state->pipes[i - 1], &state->pipes[i]) == 0)
+			return duplicate(p, "pipe", (long long)state->pipes[i].rec->object);
+
+	qsort(state->fds, state->nr_fds, sizeof(*state->fds), by_table_and_fd);
+	for (i = 1; i < state->nr_fds; i++)
+		if (by_table_and_fd(&state->fds[i - 1], &state->fds[i]) == 0)
+			return duplicate(p, "descriptor", state->fds[i].rec->fd);
+	return 0;
+}
+
+static int find_file(struct state_parser *p, uint32_t id, bool needed,
+		     struct state_file **ret_file)
+{
+	*ret_file = id ? state_file_find(p->state, id) : NULL;
+	if (!*ret_file && (id || needed))
+		return state_fail(p, -EBADMSG, "file %u is not in the stream", id);
+	return 0;
+}
+
+/* Tables are known by the processes that have them: one may be empty. */
+static int link_fdtables(struct state_parser *p)
+{
+	struct state *state = p->state;
+	unsigned int i, nr = 0, fd = 0;
+	int ret;
+
+	for (i = 0; i < state->nr_procs; i++)
+		if (state->procs[i].rec->files_id)
+			state->fdtables[nr++].files_id = state->procs[i].rec->files_id;
+	qsort(state->fdtables, nr, sizeof(*state->fdtables), by_files_id);
+	for (i = 0; i < nr; i++)
+		if (i == 0 || state->fdtables[i].files_id != state->fdtables[i - 1].files_id)
+			state->fdtables[state->nr_fdtables++] = state->fdtables[i];
+
+	for (i = 0; i < state->nr_fdtables; i++) {
+		struct state_fdtable *table = &state->fdtables[i];
+
+		table->fds = state->fds + fd;
+		while (fd < state->nr_fds &&
+		       state->fds[fd].rec->files_id == table->files_id) {
+			ret = find_file(p, state->fds[fd].rec->file, true,
+					&state->fds[fd].file);
+			if (ret)
+				return ret;
+			state->fds[fd++].file->nr_fds++;
+			table->nr_fds++;
+		}
+	}
+	if (fd < state->nr_fds)
+		return state_fail(p, -EBADMSG, "descriptor table %u belongs to nobody",
+				  state->fds[fd].rec->files_id);
+	return 0;
+}
+
+static int link_mms(struct state_parser *p)
+{
+	struct state *state = p->state;
+	int ret;
+
+	for (unsigned int i = 0; i < state->nr_mms; i++) {
+		struct state_mm *mm = &state->mms[i];
+
+		if (mm->nr_vmas != mm->rec->nr_vmas)
+			return state_fail(p, -EBADMSG, "memory map %u: %u mappings of %u",
+					  mm->rec->mm_id, mm->nr_vmas, mm->rec->nr_vmas);
+		ret = find_file(p, mm->rec->exe, false, &mm->exe);
+		for (unsigned int v = 0; !ret && v < mm->nr_vmas; v++) {
+			struct state_vma *vma = &mm->vmas[v];
+
+			vma->mm = mm;
+			ret = find_file(p, vma->rec->file,
+					vma->rec->kind == CKPT_VMA_FILE_PRIVATE ||
+					vma->rec->kind == CKPT_VMA_FILE_SHARED ||
+					vma->rec->kind == CKPT_VMA_SHM ||
+					vma->rec->kind == CKPT_VMA_HUGETLB_SHARED,
+					&vma->file);
+		}
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static int link_proc(struct state_parser *p, struct state_proc *proc)
+{
+	const struct ckpt_rec_proc *rec = proc->rec;
+	int ret;
+
+	if (proc->nr_threads != rec->nr_threads ||
+	    (rec->state != CKPT_PROC_ZOMBIE) != (proc->nr_threads > 0))
+		return state_fail(p, -EBADMSG, "process %d: %u threads of %u",
+				  rec->pid, proc->nr_threads, rec->nr_threads);
+	if (rec->state == CKPT_PROC_ZOMBIE)
+		return 0;
+	proc->mm = state_mm_find(p->state, rec->mm_id);
+	proc->fdtable = state_fdtable_find(p->state, rec->files_id);
+	if (!proc->mm || !proc->fdtable || !proc->sigactions)
+		return state_fail(p, -EBADMSG,
+				  "process %d lacks memory map, descriptors or signal actions",
+				  rec->pid);
+	if (!(rec->flags & CKPT_PROC_LEADER_DEAD) && proc->threads[0].rec->tid != rec->pid)
+		return state_fail(p, -EBADMSG, "process %d: the leader is not first", rec->pid);
+	if (proc->mm->nr_users++ == 0)
+		proc->mm->owner = proc;
+	if (proc->fdtable->nr_users++ == 0)
+		proc->fdtable->owner = proc;
+	ret = find_file(p, rec->cwd, true, &proc->cwd);
+	return ret ? ret : find_file(p, rec->root, true, &proc->root);
+}
+
+static int link_procs(struct state_parser *p)
+{
+	struct state *state = p->state;
+	int ret;
+
+	for (unsigned int i = 0; i < state->nr_procs; i++) {
+		ret = link_proc(p, &state->procs[i]);
+		if (ret)
+			return ret;
+	}
+	for (unsigned int i = 0; i < state->nr_mms; i++)
+		if (!state->mms[i].owner)
+			return state_fail(p, -EBADMSG, "memory map %u belongs to nobody",
+					  state->mms[i].rec->mm_id);
+	return 0;
+}
+
+/* Backwards, so that children and roots come in stream order. */
+static int link_tree(struct state_parser *p)
+{
+	struct state *state = p->state;
+	unsigned int seen = 0;
+
+	for (unsigned int i = state->nr_procs; i-- > 0;) {
+		struct state_proc *proc = &state->procs[i];
+		struct state_proc **list = &state->roots;
+
+		if (!(proc->rec->flags & CKPT_PROC_ROOT)) {
+			proc->parent = state_proc_find(state, proc->rec->ppid);
+			if (!proc->parent)
+				return state_fail(p, -EBADMSG,
+						  "process %d: no parent %d in the stream",
+						  proc->rec->pid, proc->rec->ppid);
+			list = &proc->parent->child;
+		}
+		proc->sibling = *list;
+		*list = proc;
+	}
+	/* a loop of parents is not reached from the roots */
+	for (struct state_proc *proc = NULL; (proc = state_proc_next(state, proc));)
+		seen++;
+	if (seen != state->nr_procs)
+		return state_fail(p, -EBADMSG, "the parents of %u processes form a loop",
+				  state->nr_procs - seen);
+	return 0;
+}
+
+static bool has_content(const struct ckpt_rec_file *rec)
+{
+	return rec->kind == CKPT_FILE_REG || rec->kind == CKPT_FILE_SHM ||
+	       rec->kind == CKPT_FILE_MEMFD || rec->kind == CKPT_FILE_HUGETLB;
+}
+
+static int link_blobs(struct state_parser *p)
+{
+	struct state *state = p->state;
+	struct state_index *index = state->index;
+	const struct engine_rec_blob **blobs = index->blobs_by_inode;
+	struct state_file *file;
+	unsigned int nr = 0;
+	int ret;
+
+	for (unsigned int i = 0; i < state->nr_blobs; i++) {
+		if (state->blobs[i]->kind == ENGINE_BLOB_SHM_DIR)
+			continue;
+		ret = find_file(p, state->blobs[i]->file_id, true, &file);
+		if (ret)
+			return ret;
+		blobs[nr++] = state->blobs[i];
+	}
+	qsort(blobs, nr, sizeof(*blobs), by_inode);
+	for (unsigned int i = 1; i < nr; i++)
+		if (by_inode(&blobs[i - 1], &blobs[i]) == 0)
+			return duplicate(p, "content of file", blobs[i]->file_id);
+	index->nr_blobs_by_inode = nr;
+	return 0;
+}
+
+static int link_files(struct state_parser *p)
+{
+	struct state *state = p->state;
+	struct state_index *index = state->index;
+	struct state_file *file;
+	int ret = link_blobs(p);
+
+	for (unsigned int i = 0; !ret && i < state->nr_files; i++) {
+		struct engine_rec_blob key, *keyp = &key;
+		const struct engine_rec_blob **blob;
+
+		file = &state->files[i];
+		if (file->rec->kind == CKPT_FILE_PIPE || file->rec->kind == CKPT_FILE_FIFO) {
+			file->pipe = state_pipe_find(state, file->rec->object);
+			if (!file->pipe)
+				ret = state_fail(p, -EBADMSG, "pipe %llu is not in the stream",
+						 (unsigned long long)file->rec->object);
+		}
+		if (!has_content(file->rec))
+			continue;
+		key.dev = file->rec->dev;
+		key.ino = file->rec->ino;
+		blob = bsearch(&keyp, index->blobs_by_inode, index->nr_blobs_by_inode,
+			       sizeof(*blob), by_inode);
+		file->blob = blob ? *blob : NULL;
+	}
+	for (unsigned int i = 0; !ret && i < index->nr_tracks; i++) {
+		ret = find_file(p, index->tracks[i]->file_id, true, &file);
+		if (!ret && file->track)
+			ret = duplicate(p, "track of file", file->rec->id);
+		if (!ret)
+			file->track = index->tracks[i];
+	}
+	for (unsigned int i = 0; !ret && i < state->nr_externals; i++) {
+		ret = find_file(p, state->externals[i]->file_id, true, &file);
+		if (!ret)
+			file->external = state->externals[i];
+	}
+	return ret;
+}
+
+static int link_all(struct state_parser *p)
+{
+	int ret;
+
+	if (p->state->nr_procs && !p->state->system)
+		return state_fail(p, -EBADMSG, "the stream has no SYSTEM record");
+	ret = sort_procs(p);
+	if (!ret)
+		ret = sort_objects(p);
+	if (!ret)
+		ret = link_fdtables(p);
+	if (!ret)
+		ret = link_mms(p);
+	if (!ret)
+		ret = link_procs(p);
+	if (!ret)
+		ret = link_tree(p);
+	if (!ret)
+		ret = link_files(p);
+	return ret;
+}
+
+int state_parse(const void *buf, size_t len, struct state **ret_state,
+		struct state_error *error)
+{
+	struct state_parser parser = { .buf = buf, .error = error };
+	int ret;
+
+	parser.state = calloc(1, sizeof(*parser.state));
+	if (!parser.state)
+		return state_fail(&parser, -ENOMEM, "out of memory");
+	if ((uintptr_t)buf % 8)
+		ret = state_fail(&parser, -EINVAL, "the stream is not aligned");
+	else
+		ret = state_parse_records(&parser, len);
+	if (!ret)
+		ret = link_all(&parser);
+	if (ret) {
+		state_free(parser.state);
+		return ret;
+	}
+	*ret_state = parser.state;
+	return 0;
+}
+
+struct state *state_free(struct state *state)
+{
+	struct state_index *index;
+
+	if (!state)
+		return NULL;
+	index = state->index;
+	if (index) {
+		free(index->by_pid);
+		free(index->by_tid);
+		free(index->pending);
+		free(index->tracks);
+		free(index->blobs_by_inode);
+		free(index);
+	}
+	free(state->procs);
+	free(state->threads);
+	free(state->mms);
+	free(state->vmas);
+	free(state->fdtables);
+	free(state->fds);
+	free(state->files);
+	free(state->pipes);
+	free(state->refusals);
+	free(state->blobs);
+	free(state->ttys);
+	free(state->externals);
+	free(state);
+	return NULL;
+}

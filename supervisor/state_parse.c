@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The records of a stream, one by one.
+ *
+ * Owns the table of record types: for each, how long it must at least be, and
+ * the function that checks what can be checked without the other records and
+ * appends it to the model.  The arrays have been sized by a first walk, so
+ * appending cannot fail for want of memory.
+ *
+ * The stream may come from a damaged or hostile image: no length, count or
+ * string is used before it was checked here.  References between records are
+ * not followed here; state.c links them.
+ */
+#include "supervisor/state_parse.h"
+#include "supervisor/engine.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PAGE_MASK_4K	4095ULL
+
+int state_fail(struct state_parser *p, int err, const char *format, ...)
+{
+	va_list args;
+
+	if (!p->error)
+		return err;
+	p->error->offset = p->offset;
+	va_start(args, format);
+	vsnprintf(p->error->text, sizeof(p->error->text), format, args);
+	va_end(args);
+	return err;
+}
+
+static bool ends(const char *s, size_t size)
+{
+	return memchr(s, 0, size);
+}
+
+/* A string of len bytes with its NUL, at the end of what came before. */
+static bool string_fits(const char *s, uint64_t len, uint64_t room)
+{
+	return len == 0 || (len <= room && s[len - 1] == 0 && strlen(s) == len - 1);
+}
+
+static int add_refusal(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
+{
+	const struct ckpt_rec_refusal *rec = (const void *)hdr;
+
+	if (!ends(rec->comm, sizeof(rec->comm)) || !ends(rec->detail, sizeof(rec->detail)))
+		return state_fail(p, -EBADMSG, "text of a refusal does not end");
+	p->state->refusals[p->state->nr_refusals++] = rec;
+	return 0;
+}
+
+static int add_system(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
+{
+	const struct ckpt_rec_system *rec = (const void *)hdr;
+
+	if (p->state->system)
+		return state_fail(p, -EBADMSG, "second SYSTEM record");
+	if (!ends(rec->release, sizeof(rec->release)))
+		return state_fail(p, -EBADMSG, "kernel release does not end");
+	p->state->system = rec;
+	return 0;
+}
+
+static int add_proc(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
+{
+	const struct ckpt_rec_proc *rec = (const void *)hdr;
+
+	if (rec->pid <= 0 || rec->ppid < 0 || rec->pgid < 0 || rec->sid < 0)
+		return state_fail(p, -EBADMSG, "process with bad number %d", rec->pid);
+	if (rec->state < CKPT_PROC_RUNNING || rec->state > CKPT_PROC_ZOMBIE)
+		return state_fail(p, -EBADMSG, "process %d in unknown state %u",
+				  rec->pid, rec->state);
+	if (!ends(rec->comm, sizeof(rec->comm)))
+		return state_fail(p, -EBADMSG, "name of process %d does not end", rec->pid);
+	p->proc = &p->state->procs[p->state->nr_procs++];
+	p->proc->rec = rec;
+	p->proc->threads = p->state->threads + p->state->nr_threads;
+	p->thread = NULL;
+	return 0;
+}
+
+static int add_thread(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
+{
+	const struct ckpt_rec_thread *rec = (const void *)hdr;
+
+	if (!p->proc || rec->pid != p->proc->rec->pid)
+		return state_fail(p, -EBADMSG, "thread %d away from its process", rec->tid);
+	if (rec->tid <= 0 || !ends(rec->comm, sizeof(rec->comm)))
+		return state_fail(p, -EBADMSG, "bad number or name of thread %d", rec->tid);
+	p->thread = &p->state->threads[p->state->nr_threads++];
+	p->thread->rec = rec;
+	p->thread->proc = p->proc;
+	p->proc->nr_threads++;
+	return 0;
+}
+
+static int add_xstate(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
+{
+	const struct ckpt_rec_xstate *rec = (const void *)hdr;
+
+	if (!p->thread || p->thread->rec->tid != rec->tid || p->thread->xstate)
+		return state_fail(p, -EBADMSG, "XSTATE away from its thread %d", rec->tid);
+	if (rec->size > hdr->len - sizeof(*rec))
+		return state_fail(p, -EBADMSG, "XSTATE of thread %d too short", rec->tid);
+	p->thread->xstate = rec;
+	return 0;
+}
+
+static int add_groups(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
+{
+	const struct ckpt_rec_groups *rec = (const void *)hdr;
+
+	if (!p->thread || p->thread->rec->tid != rec->tid || p->thread->groups)
+		return state_fail(p, -EBADMSG, "GROUPS away from its thread %d", rec->tid);
+	if (rec->nr > (hdr->len - sizeof(*rec)) / sizeof(__u32))
+		return state_fail(p, -EBADMSG, "GROUPS of thread %d too short", rec->tid);
+	p->thread->groups = rec;
+	return 0;
+}
+
+static int add_sigactions(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
+{
+	const struct ckpt_rec_sigactions *rec = (const void *)hdr;
+
+	if (!p->proc || rec->pid != p->proc->rec->pid || p->proc->sigactions)
+		return state_fail(p, -EBADMSG, "SIGACTIONS away from process %d", rec->pid);
+	p->proc->sigactions = rec;
+	return 0;
+}
+
+static int add_sigpending(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
+{
+	const struct ckpt_rec_sigpending *rec = (const void *)hdr;
+	struct state_index *index = p->state->index;
+	const struct ckpt_rec_sigpending **slot = &index->pending[index->nr_pending];
+	const struct ckpt_rec_sigpending ***queue;
+	unsigned int *nr;
+
+	if (rec->signo < 1 || rec->signo > 64)
+		return state_fail(p, -EBADMSG, "pending signal %u", rec->signo);
+	if (rec->shared ? !p->proc || p->proc->rec->pid != rec->tid :
+			  !p->thread || p->thread->rec->tid != rec->tid)
+		return state_fail(p, -EBADMSG, "pending signal away from %d", rec->tid);
+	queue = rec->shared ? &p->proc->pending : &p->thread->pending;
+	nr = rec->shared ? &p->proc->nr_pending : &p->thread->nr_pending;
+	if (*nr == 0)
+		*queue = slot;
+	else if (*queue + *nr != slot)
+		return state_fail(p, -EBADMSG, "signals of %d are not in one place", rec->tid);
+	*slot = rec;
+	(*nr)++;
+	index->nr_pending++;
+	return 0;
+}
+
+static int add_mm(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
+{
+	const struct ckpt_rec_mm *rec = (const void *)hdr;
+
+	if (rec->mm_id == 0)
+		return state_fail(p, -EBADMSG, "memory map without a number");
+	if (rec->nr_auxv > 64)
+		return state_fail(p, -EBADMSG, "memory map %u has %u auxv words",
+				  rec->mm_id, rec->nr_auxv);
+	p->mm = &p->state->mms[p->state->nr_mms++];
+	p->mm->rec = rec;
+	p->mm->vmas = p->state->vmas + p->state->nr_vmas;
+	p->proc = NULL;
+	p->thread = NULL;
+	return 0;
+}
+
+static int add_vma(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
+{
+	const struct ckpt_rec_vma *rec = (const void *)hdr;
+	struct state_mm *mm = p->mm;
+
+	if (!mm || rec->mm_id != mm->rec->mm_id)
+		return state_fail(p, -EBADMSG, "mapping away from memory map %u", rec->mm_id);
+	if (rec->start >= rec->end || ((rec->start | rec->end) & PAGE_MASK_4K) ||
+	    (mm->nr_vmas && rec->start < mm->vmas[mm->nr_vmas - 1].rec->end))
+		return state_fail(p, -EBADMSG, "bad or overlapping mapping %#llx-%#llx",
+				  (unsigned long long)rec->start,
+				  (unsigned long long)rec->end);
+	if (rec->kind < CKPT_VMA_ANON || rec->kind > CKPT_VMA_VSYSCALL ||
+	    !ends(rec->name, sizeof(rec->name)))
+		return state_fail(p, -EBADMSG, "mapping at %#llx of unknown kind %u",
+				  (unsigned long long)rec->start, rec->kind);
+	p->state->vmas[p->state->nr_vmas++].rec = rec;
+	mm->nr_vmas++;
+	return 0;
+}
+
+static int add_fd(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
+{
+	const struct ckpt_rec_fd *rec = (const void *)hdr;
+
+	if (rec->files_id == 0 || rec->fd < 0 || rec->file <= 0)
+		return state_fail(p, -EBADMSG, "bad descriptor %d", rec->fd);
+	p->state->fds[p->state->nr_fds++].rec = rec;
+	return 0;
+}
+
+static int add_file(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
+{
+	const struct ckpt_rec_file *rec = (const void *)hdr;
+	const char *path = (const char *)(rec + 1);
+	struct state_file *file;
+
+	if (rec->id == 0 || rec->id > INT32_MAX)
+		return state_fail(p, -EBADMSG, "file with bad number %u", rec->id);
+	if (!string_fits(path, rec->path_len, hdr->len - sizeof(*rec)))
+		return state_fail(p, -EBADMSG, "path of file %u is not a string", rec->id);
+	file = &p->state->files[p->state->nr_files++];
+	file->rec = rec;
+	file->path = rec->path_len ? path : "";
+	return 0;
+}
+
+static int add_pipe(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
+{
+	const struct ckpt_rec_pipe *rec = (const void *)hdr;
+	struct state_pipe *pipe;
+
+	if (rec->data_len > hdr->len - sizeof(*rec))
+		return state_fail(p, -EBADMSG, "data of pipe %llu too short",
+				  (unsigned long long)rec->object);
+	pipe = &p->state->pipes[p->state->nr_pipes++];
+	pipe->rec = rec;
+	pipe->data = rec + 1;
+	return 0;
+}
+
+static int add_tree(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
+{
+	const struct engine_rec_tree *rec = (const void *)hdr;
+
+	if (p->state->tree)
+		return state_fail(p, -EBADMSG, "second TREE record");
+	if (rec->nr_roots > (hdr->len - sizeof(*rec)) / sizeof(__s32))
+		return state_fail(p, -EBADMSG, "TREE record too short");
+	if (!ends(rec->boot_id, sizeof(rec->boot_id)) || !ends(rec->job, sizeof(rec->job)) ||
+	    !ends(rec->hostname, sizeof(rec->hostname)))
+		return state_fail(p, -EBADMSG, "text of the TREE record does not end");
+	p->state->tree = rec;
+	p->state->root_pids = (const int32_t *)(rec + 1);
+	return 0;
+}
+
+static int add_track(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
+{
+	const struct engine_rec_file_track *rec = (const void *)hdr;
+
+	if (rec->build_id_len > sizeof(rec->build_id))
+		return state_fail(p, -EBADMSG, "build-id of file %u too long", rec->file_id);
+	p->state->index->tracks[p->state->index->nr_tracks++] = rec;
+	return 0;
+}
+
+static int add_blob(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
+{
+	const struct engine_rec_blob *rec = (const void *)hdr;
+	const char *path = (const char *)(rec + 1);
+	uint64_t room = hdr->len - sizeof(*rec);
+
+	if (rec->kind < ENGINE_BLOB_OBJECT || rec->kind > ENGINE_BLOB_SHM_DIR)
+		return state_fail(p, -EBADMSG, "content of unknown kind %u", rec->kind);
+	if (!string_fits(path, rec->path_len, room) ||
+	    !string_fits(path + rec->path_len, rec->target_len, room - rec->path_len))
+		return state_fail(p, -EBADMSG, "path of a content is not a string");
+	if (rec->kind == ENGINE_BLOB_SHM_DIR && (rec->file_id || !rec->path_len))
+		return state_fail(p, -EBADMSG, "/dev/shm entry without a path");
+	if (rec->size > INT64_MAX)
+		return state_fail(p, -EBADMSG, "content of impossible size");
+	p->state->blobs[p->state->nr_blobs++] = rec;
+	return 0;
+}
+
+static int add_tty(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
+{
+	p->state->ttys[p->state->nr_ttys++] = (const void *)hdr;
+	return 0;
+}
+
+static int add_external(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
+{
+	const struct engine_rec_external *rec = (const void *)hdr;
+
+	if (!ends(rec->name, sizeof(rec->name)))
+		return state_fail(p, -EBADMSG, "name of an external end does not end");
+	p->state->externals[p->state->nr_externals++] = rec;
+	return 0;
+}
+
+struct record_type {
+	uint16_t type;
+	uint16_t min_len;
+	int (*add)(struct state_parser *p, const struct ckpt_rec_hdr *hdr);
+};
+
+static const struct record_type record_types[] = {
+	{ CKPT_REC_REFUSAL, sizeof(struct ckpt_rec_refusal), add_refusal },
+	{ CKPT_REC_SYSTEM, sizeof(struct ckpt_rec_system), add_system },
+	{ CKPT_REC_PROC, sizeof(struct ckpt_rec_proc), add_proc },
+	{ CKPT_REC_THREAD, sizeof(struct ckpt_rec_thread), add_thread },
+	{ CKPT_REC_XSTATE, sizeof(struct ckpt_rec_xstate), add_xstate },
+	{ CKPT_REC_GROUPS, sizeof(struct ckpt_rec_groups), add_groups },
+	{ CKPT_REC_SIGACTIONS, sizeof(struct ckpt_rec_sigactions), add_sigactions },
+	{ CKPT_REC_SIGPENDING, sizeof(struct ckpt_rec_sigpending), add_sigpending },
+	{ CKPT_REC_MM, sizeof(struct ckpt_rec_mm), add_mm },
+	{ CKPT_REC_VMA, sizeof(struct ckpt_rec_vma), add_vma },
+	{ CKPT_REC_FD, sizeof(struct ckpt_rec_fd), add_fd },
+	{ CKPT_REC_FILE, sizeof(struct ckpt_rec_file), add_file },
+	{ CKPT_REC_PIPE, sizeof(struct ckpt_rec_pipe), add_pipe },
+	{ ENGINE_REC_TREE, sizeof(struct engine_rec_tree), add_tree },
+	{ ENGINE_REC_FILE_TRACK, sizeof(struct engine_rec_file_track), add_track },
+	{ ENGINE_REC_BLOB, sizeof(struct engine_rec_blob), add_blob },
+	{ ENGINE_REC_TTY, sizeof(struct engine_rec_tty), add_tty },
+	{ ENGINE_REC_EXTERNAL, sizeof(struct engine_rec_external), add_external },
+};
+
+#define NR_TYPES (sizeof(record_types) / sizeof(record_types[0]))
+
+/* *ret_type: NULL if the record may be skipped. */
+static int check_header(struct state_parser *p, const struct ckpt_rec_hdr *hdr,
+			size_t room, const struct record_type **ret_type)
+{
+	uint16_t number = hdr->type & ~CKPT_REC_OPTIONAL;
+	const struct record_type *type = NULL;
+
+	if (room < sizeof(*hdr) || hdr->len < sizeof(*hdr) || hdr->len > room ||
+	    hdr->len % 8)
+		return state_fail(p, -EBADMSG, "stream ends within a record");
+	for (size_t i = 0; i < NR_TYPES; i++)
+		if (record_types[i].type == number)
+			type = &record_types[i];
+	if (!type || hdr->version != 1) {
+		*ret_type = NULL;
+		if (hdr->type & CKPT_REC_OPTIONAL)
+			return 0;
+		return state_fail(p, -EPROTONOSUPPORT,
+				  "record type %#x version %u is newer than this program",
+				  number, hdr->version);
+	}
+	if (hdr->len < type->min_len)
+		return state_fail(p, -EBADMSG, "record of type %#x is only %u bytes",
+				  number, hdr->len);
+	*ret_type = type;
+	return 0;
+}
+
+static unsigned int count_of(const unsigned int *counts, uint16_t number)
+{
+	for (size_t i = 0; i < NR_TYPES; i++)
+		if (record_types[i].type == number)
+			return counts[i];
+	return 0;
+}
+
+/* calloc that gives an address for nothing, too */
+static void *array(unsigned int nr, size_t size)
+{
+	return calloc((size_t)nr + 1, size);
+}
+
+static int allocate(struct state *state, const unsigned int *counts)
+{
+	struct state_index *index = array(1, sizeof(*index));
+	unsigned int procs = count_of(counts, CKPT_REC_PROC);
+	unsigned int threads = count_of(counts, CKPT_REC_THREAD);
+	unsigned int blobs = count_of(counts, ENGINE_REC_BLOB);
+
+	state->index = index;
+	if (!index)
+		return -ENOMEM;
+	state->procs = array(procs, sizeof(*state->procs));
+	state->threads = array(threads, sizeof(*state->threads));
+	state->mms = array(count_of(counts, CKPT_REC_MM), sizeof(*state->mms));
+	state->vmas = array(count_of(counts, CKPT_REC_VMA), sizeof(*state->vmas));
+	state->fds = array(count_of(counts, CKPT_REC_FD), sizeof(*state->fds));
+	state->fdtables = array(procs, sizeof(*state->fdtables));
+	state->files = array(count_of(counts, CKPT_REC_FILE), sizeof(*state->files));
+	state->pipes = array(count_of(counts, CKPT_REC_PIPE), sizeof(*state->pipes));
+	state->refusals = array(count_of(counts, CKPT_REC_REFUSAL), sizeof(void *));
+	state->blobs = array(blobs, sizeof(void *));
+	state->ttys = array(count_of(counts, ENGINE_REC_TTY), sizeof(void *));
+	state->externals = array(count_of(counts, ENGINE_REC_EXTERNAL), sizeof(void *));
+	index->by_pid = array(procs, sizeof(void *));
+	index->by_tid = array(threads, sizeof(void *));
+	index->pending = array(count_of(counts, CKPT_REC_SIGPENDING), sizeof(void *));
+	index->tracks = array(count_of(counts, ENGINE_REC_FILE_TRACK), sizeof(void *));
+	index->blobs_by_inode = array(blobs, sizeof(void *));
+	if (!state->procs || !state->threads || !state->mms || !state->vmas ||
+	    !state->fds || !state->fdtables || !state->files || !state->pipes ||
+	    !state->refusals || !state->blobs || !state->ttys || !state->externals ||
+	    !index->by_pid || !index->by_tid || !index->pending || !index->tracks ||
+	    !index->blobs_by_inode)
+		return -ENOMEM;
+	return 0;
+}
+
+int state_parse_records(struct state_parser *p, size_t len)
+{
+	unsigned int counts[NR_TYPES] = { 0 };
+	const struct record_type *type;
+	const struct ckpt_rec_hdr *hdr;
+	int ret;
+
+	for (p->offset = 0; p->offset < len; p->offset += hdr->len) {
+		hdr = (const void *)((const char *)p->buf + p->offset);
+		if (len - p->offset < sizeof(*hdr))
+			return state_fail(p, -EBADMSG, "stream ends within a record");
+		ret = check_header(p, hdr, len - p->offset, &type);
+		if (ret)
+			return ret;
+		if (type)
+			counts[type - record_types]++;
+	}
+	ret = allocate(p->state, counts);
+	if (ret)
+		return state_fail(p, ret, "out of memory");
+	for (p->offset = 0; p->offset < len; p->offset += hdr->len) {
+		hdr = (const void *)((const char *)p->buf + p->offset);
+		ret = check_header(p, hdr, len - p->offset, &type);
+		if (!ret && type)
+			ret = type->add(p, hdr);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}

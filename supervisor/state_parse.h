@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Between state.c and state_parse.c only: the records of a stream, one by one,
+ * checked each for itself and appended to the model's arrays; and linked up.
+ */
+#ifndef STILLPOINT_STATE_PARSE_H
+#define STILLPOINT_STATE_PARSE_H
+
+#include "supervisor/state.h"
+
+struct state_index {
+	struct state_proc **by_pid;
+	struct state_thread **by_tid;
+	const struct ckpt_rec_sigpending **pending;	/* all queues, stream order */
+	unsigned int nr_pending;
+	const struct engine_rec_file_track **tracks;
+	unsigned int nr_tracks;
+	const struct engine_rec_blob **blobs_by_inode;	/* of files, by dev and ino */
+	unsigned int nr_blobs_by_inode;
+};
+
+struct state_parser {
+	struct state *state;
+	struct state_proc *proc;	/* the record belongs to this process, */
+	struct state_thread *thread;	/* this thread, */
+	struct state_mm *mm;		/* this map: what came last */
+	const void *buf;
+	size_t offset;
+	struct state_error *error;
+};
+
+/* Fills the parser's error and returns err. */
+int state_fail(struct state_parser *p, int err, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Walks the stream twice: counts and allocates, then checks and appends. */
+int state_parse_records(struct state_parser *p, size_t len);
+
+#endif /* STILLPOINT_STATE_PARSE_H */

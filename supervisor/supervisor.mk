@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# libengine.a: dump and restore of one tree. Who links it adds ENGINE_LIBS.
+
+DUMP_SOURCES := supervisor/engine.c supervisor/kdev.c supervisor/state.c \
+	supervisor/state_parse.c $(wildcard supervisor/dump*.c supervisor/capture*.c)
+
+# the restore side: restore*.c and its nouns
+RESTORE_SOURCES := $(wildcard supervisor/restore*.c)
+
+$(call library,engine,$(DUMP_SOURCES) $(RESTORE_SOURCES))
+
+# archives first, then what they need
+ENGINE_LIBS := $(LIB)/libengine.a $(LIB)/libimage.a -lsodium -lzstd -lxxhash -ljansson
+
+$(call unit_test,tests/unit/test_state,tests/unit/test_state.c tests/unit/stream.c,\
+	$(LIB)/libengine.a)
