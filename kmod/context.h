@@ -9,12 +9,14 @@
  * Lock order:
  *   ctx->cmd_lock        one command at a time, taken killable
  *     mmap_lock of a target
- *       ctx->lock        spinlock: thread list, phases, counters; irq-safe
- *         sighand->siglock
+ *       tasklist_lock    read, while threads are attached
+ *         ctx->lock      spinlock: thread list, phases, counters; process context only
+ *           sighand->siglock, pi_lock
  */
 #ifndef _CKPT_CONTEXT_H
 #define _CKPT_CONTEXT_H
 
+#include <linux/hashtable.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -45,10 +47,13 @@ struct ckpt_ctx {
 	struct mutex cmd_lock;		/* serialises commands */
 	spinlock_t lock;		/* protects phase, threads, nr_* */
 	enum ckpt_phase phase;
-	struct list_head threads;	/* struct ckpt_thread.link */
-	unsigned int nr_threads;	/* on the list */
+	struct list_head threads;	/* struct ckpt_thread.link, dead ones included */
+	DECLARE_HASHTABLE(by_task, 10);	/* struct ckpt_thread.hash */
+	unsigned int nr_threads;	/* attached and not gone */
 	unsigned int nr_parked;		/* of them parked now */
-	wait_queue_head_t wq;		/* a thread parked, left or finished an action; poll(2) */
+	unsigned int nr_wanted;		/* wq is woken when so many have parked, or one left */
+	u64 parked_since;		/* ktime_get_ns() of the first park since the last reap; 0: none */
+	wait_queue_head_t wq;		/* enough threads parked, a thread left; poll(2) */
 	const struct cred *cred;	/* of the opener */
 	struct pid_namespace *pid_ns;	/* of the opener: pids in commands */
 	struct ckpt_records *records;	/* what read(2) yields, or NULL */
@@ -59,6 +64,9 @@ struct ckpt_ctx {
 struct ckpt_ctx *ckpt_ctx_create(void);
 struct ckpt_ctx *ckpt_ctx_get(struct ckpt_ctx *ctx);
 void ckpt_ctx_put(struct ckpt_ctx *ctx);
+enum ckpt_phase ckpt_ctx_phase(struct ckpt_ctx *ctx);
+/* Change the phase; false and no change if it is not @from now. */
+bool ckpt_ctx_advance(struct ckpt_ctx *ctx, enum ckpt_phase from, enum ckpt_phase to);
 
 /* Both sides' ends of life: called once from release(), process context. */
 void ckpt_capture_release(struct ckpt_ctx *ctx);	/* thaw, drop, free */

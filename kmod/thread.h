@@ -10,11 +10,16 @@
  *
  * The module text is pinned (module reference) from attach until the callback
  * has left; module exit also waits for an RCU tasks grace period.
+ *
+ * Life: the context's list holds one reference, the queued callback the other.
+ * A thread that died or was thawed stays on the list as GONE until
+ * ckpt_threads_reap(), so whoever holds cmd_lock may keep pointers meanwhile.
  */
 #ifndef _CKPT_THREAD_H
 #define _CKPT_THREAD_H
 
 #include <linux/completion.h>
+#include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/task_work.h>
 
@@ -31,34 +36,62 @@ enum ckpt_thread_state {
 };
 
 struct ckpt_thread {
+	struct kref ref;
 	struct list_head link;		/* ctx->threads */
+	struct hlist_node hash;		/* ctx->by_task */
 	struct callback_head work;
 	struct ckpt_ctx *ctx;		/* reference */
 	struct task_struct *task;	/* reference */
 	enum ckpt_thread_state state;	/* under ctx->lock */
 	bool let_go;			/* leave the park; under ctx->lock */
-	ckpt_action_fn action;		/* under ctx->lock; NULL: none */
+	ckpt_action_fn action;		/* under ctx->lock; NULL: none, or taken by the thread */
 	void *action_arg;
 	int action_ret;
-	struct completion *action_done;
+	struct completion action_done;
+	ckpt_action_fn on_park;		/* before it counts as parked, or NULL; set before attaching */
 	ckpt_action_fn on_leave;	/* last thing before leaving the park (not when killed), or NULL */
 	void *side;			/* capture's or restore's own per-thread data */
+	void (*side_free)(void *side);	/* called with the last reference, or NULL */
 	wait_queue_head_t wq;		/* the thread waits here */
 };
 
-/* Queue the park on @task; -ESRCH if it is exiting. Takes a context, task and module reference. */
+/* A thread not attached yet; NULL without memory.  Free with ckpt_thread_put(). */
+struct ckpt_thread *ckpt_thread_alloc(gfp_t gfp);
+void ckpt_thread_put(struct ckpt_thread *thread);
+/*
+ * Queue the park of @thread on @task; does not sleep.  Takes a context, task and
+ * module reference, and hands the caller's reference of @thread to the list.
+ * -ESRCH if the task is exiting: then nothing happened.
+ */
+int ckpt_thread_queue(struct ckpt_thread *thread, struct ckpt_ctx *ctx,
+		      struct task_struct *task);
+/* Both in one; may sleep. */
 int ckpt_thread_attach(struct ckpt_ctx *ctx, struct task_struct *task,
 		       struct ckpt_thread **ret_thread);
 /* Find by task; caller holds cmd_lock. */
 struct ckpt_thread *ckpt_thread_find(struct ckpt_ctx *ctx, struct task_struct *task);
-/* Run @fn in the parked thread and wait; -ESRCH if it died, -EINTR if the caller is killed
- * (only after the action ended or can no longer start). */
+
+/*
+ * Give @thread an action and go on; -ESRCH if it is not parked, -EBUSY if it has one.
+ * Each success needs one ckpt_thread_wait().
+ */
+int ckpt_thread_post(struct ckpt_thread *thread, ckpt_action_fn fn, void *arg);
+/* What the action returned; -ESRCH if the thread died, -EINTR if the caller is
+ * killed (only after the action ended or can no longer start).
+ */
+int ckpt_thread_wait(struct ckpt_thread *thread);
+/* Both in one. */
 int ckpt_thread_run(struct ckpt_thread *thread, ckpt_action_fn fn, void *arg);
+
 /* Wait until the parked thread is off its CPU, so that regsets and registers may be touched. */
 int ckpt_thread_settle(struct ckpt_thread *thread);
-/* Let every thread of the context go (sets let_go, cancels queued work, wakes). */
+bool ckpt_thread_is_parked(struct ckpt_thread *thread);
+
+/* Let every thread of the context go (sets let_go, cancels queued work, wakes); any process context. */
 void ckpt_threads_thaw(struct ckpt_ctx *ctx);
 /* SIGKILL every thread group of the context, then let go. */
 void ckpt_threads_kill(struct ckpt_ctx *ctx);
+/* Take the threads that are GONE off the list; caller holds cmd_lock, or is release(). */
+void ckpt_threads_reap(struct ckpt_ctx *ctx);
 
 #endif /* _CKPT_THREAD_H */

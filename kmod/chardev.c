@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * /dev/ckpt: open makes a context, release ends it, ioctl dispatches.
+ *
+ * This file copies argument structures in and out and enforces the size rules
+ * of the contract; what a command does is in capture.h and restore.h.  A command
+ * gets the whole structure of this kernel's size, zeros where the caller's was
+ * shorter, and whatever it leaves there goes back, also when it fails.
+ */
+#include <linux/capability.h>
+#include <linux/fs.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/poll.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/utsname.h>
+
+#include <linux/ckpt.h>
+
+#include "arch.h"
+#include "capture.h"
+#include "chardev.h"
+#include "context.h"
+#include "records.h"
+#if __has_include("restore.h")
+#include "restore.h"
+#define CKPT_HAVE_RESTORE
+#endif
+#include "thread.h"
+
+union ckpt_arg {
+	struct {
+		__u32 size;
+		__u32 flags;
+	} head;
+	struct ckpt_info info;
+	struct ckpt_target target;
+	struct ckpt_freeze freeze;
+	struct ckpt_snapshot snapshot;
+	struct ckpt_thaw thaw;
+	struct ckpt_pagemap pagemap;
+	struct ckpt_pages pages;
+	struct ckpt_file_get file_get;
+	struct ckpt_drop drop;
+	struct ckpt_restore_begin restore_begin;
+	struct ckpt_enter enter;
+	struct ckpt_restore_wait restore_wait;
+	struct ckpt_restore_state restore_state;
+	struct ckpt_pages_share pages_share;
+	struct ckpt_pages_drop pages_drop;
+	struct ckpt_restore_commit restore_commit;
+};
+
+struct ckpt_cmd {
+	unsigned int nr;
+	unsigned int size;	/* of the structure in this kernel */
+	unsigned int flags;	/* that are known */
+	bool beside;		/* runs beside another command */
+	int (*run)(struct ckpt_ctx *ctx, union ckpt_arg *arg);
+};
+
+static int ckpt_cmd_info(struct ckpt_ctx *ctx, union ckpt_arg *arg)
+{
+	struct ckpt_info *info = &arg->info;
+
+	info->api = CKPT_API;
+	info->max_threads = CKPT_MAX_THREADS;
+	info->max_pause_ms = CKPT_MAX_PAUSE_MS;
+	ckpt_arch_info(info);
+	strscpy(info->release, init_utsname()->release, sizeof(info->release));
+	return 0;
+}
+
+#define CKPT_CMD_FN(name, member)					\
+	static int ckpt_cmd_##name(struct ckpt_ctx *ctx, union ckpt_arg *arg) \
+	{								\
+		return ckpt_##name(ctx, &arg->member);			\
+	}
+#ifdef CKPT_HAVE_CAPTURE
+CKPT_CMD_FN(capture_target, target)
+CKPT_CMD_FN(capture_freeze, freeze)
+CKPT_CMD_FN(capture_snapshot, snapshot)
+CKPT_CMD_FN(capture_thaw, thaw)
+CKPT_CMD_FN(capture_pagemap, pagemap)
+CKPT_CMD_FN(capture_pages_read, pages)
+CKPT_CMD_FN(capture_file_get, file_get)
+CKPT_CMD_FN(capture_drop, drop)
+#endif
+#ifdef CKPT_HAVE_RESTORE
+CKPT_CMD_FN(restore_begin, restore_begin)
+CKPT_CMD_FN(restore_enter, enter)
+CKPT_CMD_FN(restore_wait, restore_wait)
+CKPT_CMD_FN(restore_state, restore_state)
+CKPT_CMD_FN(restore_pages_write, pages)
+CKPT_CMD_FN(restore_pages_share, pages_share)
+CKPT_CMD_FN(restore_pages_drop, pages_drop)
+CKPT_CMD_FN(restore_commit, restore_commit)
+#endif
+
+#define CKPT_CMD(cmd, fn, struct_name, ...)				\
+	{ .nr = _IOC_NR(CKPT_IOC_##cmd), .size = sizeof(struct struct_name), \
+	  .run = ckpt_cmd_##fn, __VA_ARGS__ }
+
+static const struct ckpt_cmd ckpt_cmds[] = {
+	CKPT_CMD(INFO, info, ckpt_info, .beside = true),
+#ifdef CKPT_HAVE_CAPTURE
+	CKPT_CMD(TARGET, capture_target, ckpt_target, .flags = CKPT_TARGET_DESCENDANTS),
+	CKPT_CMD(FREEZE, capture_freeze, ckpt_freeze),
+	CKPT_CMD(SNAPSHOT, capture_snapshot, ckpt_snapshot,
+		 .flags = CKPT_SNAPSHOT_NO_COW | CKPT_SNAPSHOT_DRY),
+	CKPT_CMD(THAW, capture_thaw, ckpt_thaw, .flags = CKPT_THAW_KILL),
+	CKPT_CMD(PAGEMAP, capture_pagemap, ckpt_pagemap, .flags = CKPT_PAGES_LIVE),
+	CKPT_CMD(PAGES_READ, capture_pages_read, ckpt_pages, .flags = CKPT_PAGES_LIVE),
+	CKPT_CMD(FILE_GET, capture_file_get, ckpt_file_get),
+	CKPT_CMD(DROP, capture_drop, ckpt_drop),
+#endif
+#ifdef CKPT_HAVE_RESTORE
+	CKPT_CMD(RESTORE_BEGIN, restore_begin, ckpt_restore_begin),
+	CKPT_CMD(ENTER, restore_enter, ckpt_enter, .beside = true),
+	CKPT_CMD(RESTORE_WAIT, restore_wait, ckpt_restore_wait),
+	CKPT_CMD(RESTORE_STATE, restore_state, ckpt_restore_state),
+	CKPT_CMD(PAGES_WRITE, restore_pages_write, ckpt_pages),
+	CKPT_CMD(PAGES_SHARE, restore_pages_share, ckpt_pages_share),
+	CKPT_CMD(PAGES_DROP, restore_pages_drop, ckpt_pages_drop),
+	CKPT_CMD(RESTORE_COMMIT, restore_commit, ckpt_restore_commit),
+#endif
+};
+
+static const struct ckpt_cmd *ckpt_cmd_find(unsigned int cmd)
+{
+	unsigned int i;
+
+	if (_IOC_TYPE(cmd) != CKPT_IOC_MAGIC ||
+	    _IOC_DIR(cmd) != (_IOC_READ | _IOC_WRITE))
+		return NULL;
+	for (i = 0; i < ARRAY_SIZE(ckpt_cmds); i++)
+		if (ckpt_cmds[i].nr == _IOC_NR(cmd))
+			return &ckpt_cmds[i];
+	return NULL;
+}
+
+static int ckpt_cmd_run(const struct ckpt_cmd *cmd, struct ckpt_ctx *ctx,
+			union ckpt_arg *arg)
+{
+	int err;
+
+	if (cmd->beside)
+		return cmd->run(ctx, arg);
+	err = mutex_lock_killable(&ctx->cmd_lock);
+	if (err)
+		return err;
+	err = cmd->run(ctx, arg);
+	mutex_unlock(&ctx->cmd_lock);
+	return err;
+}
+
+static long ckpt_chardev_ioctl(struct file *file, unsigned int nr, unsigned long uarg)
+{
+	const struct ckpt_cmd *cmd = ckpt_cmd_find(nr);
+	struct ckpt_ctx *ctx = file->private_data;
+	void __user *user = (void __user *)uarg;
+	unsigned int size = _IOC_SIZE(nr);
+	union ckpt_arg arg;
+	int err;
+
+	if (!cmd)
+		return -ENOTTY;
+	if (size < sizeof(arg.head))
+		return -EINVAL;
+	memset(&arg, 0, sizeof(arg));
+	err = copy_struct_from_user(&arg, cmd->size, user, size);
+	if (err)
+		return err;
+	if (arg.head.size != size || arg.head.flags & ~cmd->flags)
+		return -EINVAL;
+
+	err = ckpt_cmd_run(cmd, ctx, &arg);
+
+	arg.head.size = size;
+	if (copy_to_user(user, &arg, min(size, cmd->size)))
+		return -EFAULT;
+	return err;
+}
+
+static int ckpt_chardev_open(struct inode *inode, struct file *file)
+{
+	struct ckpt_ctx *ctx;
+
+	if (!capable(CAP_SYS_ADMIN) &&
+	    !(capable(CAP_CHECKPOINT_RESTORE) && capable(CAP_SYS_PTRACE)))
+		return -EPERM;
+	ctx = ckpt_ctx_create();
+	if (!ctx)
+		return -ENOMEM;
+	file->private_data = ctx;
+	return 0;
+}
+
+static int ckpt_chardev_release(struct inode *inode, struct file *file)
+{
+	struct ckpt_ctx *ctx = file->private_data;
+
+#ifdef CKPT_HAVE_CAPTURE
+	ckpt_capture_release(ctx);
+#endif
+#ifdef CKPT_HAVE_RESTORE
+	ckpt_restore_release(ctx);
+#endif
+	spin_lock(&ctx->lock);
+	WRITE_ONCE(ctx->phase, CKPT_PHASE_DEAD);
+	spin_unlock(&ctx->lock);
+	ckpt_threads_thaw(ctx);
+	ckpt_threads_reap(ctx);
+	ckpt_ctx_put(ctx);
+	return 0;
+}
+
+static ssize_t ckpt_chardev_read(struct file *file, char __user *buf, size_t len,
+				 loff_t *pos)
+{
+	struct ckpt_ctx *ctx = file->private_data;
+	ssize_t ret;
+
+	ret = mutex_lock_killable(&ctx->cmd_lock);
+	if (ret)
+		return ret;
+	ret = ctx->records ? ckpt_records_read(ctx->records, buf, len, pos) : 0;
+	mutex_unlock(&ctx->cmd_lock);
+	return ret;
+}
+
+static loff_t ckpt_chardev_llseek(struct file *file, loff_t offset, int whence)
+{
+	struct ckpt_ctx *ctx = file->private_data;
+	loff_t ret;
+
+	ret = mutex_lock_killable(&ctx->cmd_lock);
+	if (ret)
+		return ret;
+	ret = fixed_size_llseek(file, offset, whence,
+				ctx->records ? ckpt_records_len(ctx->records) : 0);
+	mutex_unlock(&ctx->cmd_lock);
+	return ret;
+}
+
+/*
+ * Readable: records are there.  Priority: every thread that entered has parked.
+ * Error: the maximum pause passed.
+ */
+static __poll_t ckpt_chardev_poll(struct file *file, poll_table *wait)
+{
+	struct ckpt_ctx *ctx = file->private_data;
+	__poll_t mask = 0;
+
+	poll_wait(file, &ctx->wq, wait);
+	spin_lock(&ctx->lock);
+	if (ctx->nr_threads && ctx->nr_parked == ctx->nr_threads)
+		mask |= EPOLLPRI;
+	switch (ctx->phase) {
+	case CKPT_PHASE_EXPIRED:
+		mask |= EPOLLERR;
+		break;
+	case CKPT_PHASE_COLLECTED:
+	case CKPT_PHASE_THAWED:
+		mask |= EPOLLIN | EPOLLRDNORM;
+		break;
+	default:
+		break;
+	}
+	spin_unlock(&ctx->lock);
+	return mask;
+}
+
+static const struct file_operations ckpt_fops = {
+	.owner = THIS_MODULE,
+	.open = ckpt_chardev_open,
+	.release = ckpt_chardev_release,
+	.unlocked_ioctl = ckpt_chardev_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.read = ckpt_chardev_read,
+	.llseek = ckpt_chardev_llseek,
+	.poll = ckpt_chardev_poll,
+};
+
+static struct miscdevice ckpt_misc = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "ckpt",
+	.fops = &ckpt_fops,
+	.mode = 0600,
+};
+
+int __init ckpt_chardev_init(void)
+{
+	return misc_register(&ckpt_misc);
+}
+
+void ckpt_chardev_exit(void)
+{
+	misc_deregister(&ckpt_misc);
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * /dev/ckpt: the file operations and the table of commands.
+ */
+#ifndef _CKPT_CHARDEV_H
+#define _CKPT_CHARDEV_H
+
+int ckpt_chardev_init(void);
+void ckpt_chardev_exit(void);
+
+#endif /* _CKPT_CHARDEV_H */

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Symbols that the kernel does not export, resolved once when the module loads.
+ *
+ * Functions are called through static calls: an indirect call to a function
+ * whose ENDBR the kernel has sealed would panic on hardware with IBT.
+ */
+#ifndef _CKPT_COMPAT_KSYMS_H
+#define _CKPT_COMPAT_KSYMS_H
+
+#include <linux/sched.h>
+#include <linux/sched/task.h>
+#include <linux/static_call.h>
+#include <linux/task_work.h>
+
+#define ckpt_k(name) static_call(ckpt_k_##name)
+
+#define CKPT_KFUNC(name, type, why) DECLARE_STATIC_CALL(ckpt_k_##name, type);
+#define CKPT_KDATA(name, type, why)
+#include "ksyms.def"
+#undef CKPT_KFUNC
+#undef CKPT_KDATA
+
+struct ckpt_kdata {
+	unsigned long none;
+#define CKPT_KFUNC(name, type, why)
+#define CKPT_KDATA(name, type, why) typeof(type) *name;
+#include "ksyms.def"
+#undef CKPT_KFUNC
+#undef CKPT_KDATA
+};
+
+extern struct ckpt_kdata ckpt_kdata;	/* read-only after init */
+
+int ckpt_ksyms_init(void);
+
+#endif /* _CKPT_COMPAT_KSYMS_H */

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The park: where threads of a context wait, and act on themselves.
+ *
+ * The callback runs in the thread's own context with no lock held, from
+ * get_signal(): the thread is about to return to user mode and its registers
+ * are in its pt_regs.  A thread that is exiting runs it too, and leaves at once.
+ *
+ * States move QUEUED -> PARKED -> GONE, or QUEUED -> GONE, under ctx->lock.  A
+ * thread that is GONE never touches its ckpt_thread again but to put it.
+ */
+#include <linux/delay.h>
+#include <linux/module.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+
+#include "compat/ksyms.h"
+#include "context.h"
+#include "thread.h"
+
+#define CKPT_SETTLE_TRIES	20000	/* x 50 us: far beyond any preemption */
+
+struct ckpt_thread *ckpt_thread_alloc(gfp_t gfp)
+{
+	struct ckpt_thread *thread = kzalloc(sizeof(*thread), gfp);
+
+	if (!thread)
+		return NULL;
+	kref_init(&thread->ref);
+	INIT_LIST_HEAD(&thread->link);
+	INIT_HLIST_NODE(&thread->hash);
+	init_completion(&thread->action_done);
+	init_waitqueue_head(&thread->wq);
+	return thread;
+}
+
+static void ckpt_thread_free(struct kref *ref)
+{
+	struct ckpt_thread *thread = container_of(ref, struct ckpt_thread, ref);
+
+	if (thread->side_free)
+		thread->side_free(thread->side);
+	if (thread->task)
+		put_task_struct(thread->task);
+	if (thread->ctx)
+		ckpt_ctx_put(thread->ctx);
+	kfree(thread);
+}
+
+void ckpt_thread_put(struct ckpt_thread *thread)
+{
+	kref_put(&thread->ref, ckpt_thread_free);
+}
+
+/* The thread is through with us, alive or not. Drops the callback's references. */
+static void ckpt_thread_leave(struct ckpt_thread *thread)
+{
+	struct ckpt_ctx *ctx = thread->ctx;
+	bool unlisted;
+
+	spin_lock(&ctx->lock);
+	if (thread->state == CKPT_THREAD_PARKED)
+		ctx->nr_parked--;
+	ctx->nr_threads--;
+	WRITE_ONCE(thread->state, CKPT_THREAD_GONE);
+	hash_del(&thread->hash);
+	unlisted = ctx->phase == CKPT_PHASE_DEAD;	/* nobody reaps any more */
+	if (unlisted)
+		list_del_init(&thread->link);
+	if (thread->action) {
+		thread->action = NULL;
+		thread->action_ret = -ESRCH;
+		complete(&thread->action_done);
+	}
+	spin_unlock(&ctx->lock);
+	if (wq_has_sleeper(&ctx->wq))
+		wake_up_all(&ctx->wq);
+	if (unlisted)
+		ckpt_thread_put(thread);
+	ckpt_thread_put(thread);
+	module_put(THIS_MODULE);
+}
+
+/* Run the action that is waiting; false if there is none and the thread may go. */
+static bool ckpt_thread_act(struct ckpt_thread *thread)
+{
+	struct ckpt_ctx *ctx = thread->ctx;
+	ckpt_action_fn action;
+
+	spin_lock(&ctx->lock);
+	action = thread->action;
+	if (!action || thread->let_go) {
+		bool stay = !thread->let_go;
+
+		spin_unlock(&ctx->lock);
+		return stay;
+	}
+	thread->action = NULL;
+	spin_unlock(&ctx->lock);
+
+	thread->action_ret = action(thread, thread->action_arg);
+	complete(&thread->action_done);
+	return true;
+}
+
+static void ckpt_thread_park(struct ckpt_thread *thread)
+{
+	struct ckpt_ctx *ctx = thread->ctx;
+	bool enough;
+
+	if (thread->on_park)
+		thread->on_park(thread, NULL);
+
+	spin_lock(&ctx->lock);
+	WRITE_ONCE(thread->state, CKPT_THREAD_PARKED);
+	ctx->nr_parked++;
+	if (!ctx->parked_since)
+		WRITE_ONCE(ctx->parked_since, ktime_get_ns());
+	enough = ctx->nr_parked >= ctx->nr_wanted;
+	spin_unlock(&ctx->lock);
+	if (enough)
+		wake_up_all(&ctx->wq);
+
+	do {
+		if (wait_event_killable(thread->wq, READ_ONCE(thread->let_go) ||
+					READ_ONCE(thread->action)))
+			return;
+	} while (ckpt_thread_act(thread));
+
+	if (thread->on_leave)
+		thread->on_leave(thread, NULL);
+}
+
+static void ckpt_thread_work(struct callback_head *work)
+{
+	struct ckpt_thread *thread = container_of(work, struct ckpt_thread, work);
+
+	if (!(current->flags & PF_EXITING) && !READ_ONCE(thread->let_go))
+		ckpt_thread_park(thread);
+	ckpt_thread_leave(thread);
+}
+
+int ckpt_thread_queue(struct ckpt_thread *thread, struct ckpt_ctx *ctx,
+		      struct task_struct *task)
+{
+	int err;
+
+	thread->ctx = ckpt_ctx_get(ctx);
+	thread->task = get_task_struct(task);
+	thread->state = CKPT_THREAD_QUEUED;
+	init_task_work(&thread->work, ckpt_thread_work);
+	kref_get(&thread->ref);		/* the callback's */
+	__module_get(THIS_MODULE);
+
+	spin_lock(&ctx->lock);
+	list_add_tail(&thread->link, &ctx->threads);
+	hash_add(ctx->by_task, &thread->hash, (unsigned long)task);
+	ctx->nr_threads++;
+	spin_unlock(&ctx->lock);
+
+	err = task_work_add(task, &thread->work, TWA_SIGNAL);
+	if (!err)
+		return 0;
+
+	spin_lock(&ctx->lock);
+	list_del_init(&thread->link);
+	hash_del(&thread->hash);
+	ctx->nr_threads--;
+	spin_unlock(&ctx->lock);
+	module_put(THIS_MODULE);
+	kref_put(&thread->ref, ckpt_thread_free);
+	put_task_struct(task);
+	thread->task = NULL;
+	ckpt_ctx_put(ctx);
+	thread->ctx = NULL;
+	return err;
+}
+
+int ckpt_thread_attach(struct ckpt_ctx *ctx, struct task_struct *task,
+		       struct ckpt_thread **ret_thread)
+{
+	struct ckpt_thread *thread = ckpt_thread_alloc(GFP_KERNEL_ACCOUNT);
+	int err;
+
+	if (!thread)
+		return -ENOMEM;
+	err = ckpt_thread_queue(thread, ctx, task);
+	if (err) {
+		ckpt_thread_put(thread);
+		return err;
+	}
+	*ret_thread = thread;
+	return 0;
+}
+
+struct ckpt_thread *ckpt_thread_find(struct ckpt_ctx *ctx, struct task_struct *task)
+{
+	struct ckpt_thread *thread, *found = NULL;
+
+	spin_lock(&ctx->lock);
+	hash_for_each_possible(ctx->by_task, thread, hash, (unsigned long)task) {
+		if (thread->task == task) {
+			found = thread;
+			break;
+		}
+	}
+	spin_unlock(&ctx->lock);
+	return found;
+}
+
+int ckpt_thread_post(struct ckpt_thread *thread, ckpt_action_fn fn, void *arg)
+{
+	struct ckpt_ctx *ctx = thread->ctx;
+	int err = 0;
+
+	spin_lock(&ctx->lock);
+	if (thread->state != CKPT_THREAD_PARKED || thread->let_go) {
+		err = -ESRCH;
+	} else if (thread->action) {
+		err = -EBUSY;
+	} else {
+		reinit_completion(&thread->action_done);
+		thread->action_arg = arg;
+		WRITE_ONCE(thread->action, fn);
+		wake_up(&thread->wq);
+	}
+	spin_unlock(&ctx->lock);
+	return err;
+}
+
+int ckpt_thread_wait(struct ckpt_thread *thread)
+{
+	struct ckpt_ctx *ctx = thread->ctx;
+	bool started;
+
+	if (!wait_for_completion_killable(&thread->action_done))
+		return thread->action_ret;
+
+	spin_lock(&ctx->lock);
+	started = !thread->action;
+	WRITE_ONCE(thread->action, NULL);
+	spin_unlock(&ctx->lock);
+	if (started)
+		wait_for_completion(&thread->action_done);
+	return -EINTR;
+}
+
+int ckpt_thread_run(struct ckpt_thread *thread, ckpt_action_fn fn, void *arg)
+{
+	int err = ckpt_thread_post(thread, fn, arg);
+
+	return err ? err : ckpt_thread_wait(thread);
+}
+
+bool ckpt_thread_is_parked(struct ckpt_thread *thread)
+{
+	return READ_ONCE(thread->state) == CKPT_THREAD_PARKED;
+}
+
+int ckpt_thread_settle(struct ckpt_thread *thread)
+{
+	unsigned int tries;
+
+	for (tries = 0; tries < CKPT_SETTLE_TRIES; tries++) {
+		if (!ckpt_thread_is_parked(thread) ||
+		    __fatal_signal_pending(thread->task))
+			return -ESRCH;
+		if (ckpt_k(wait_task_inactive)(thread->task, TASK_UNINTERRUPTIBLE))
+			return 0;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		if (tries > 100)
+			usleep_range(20, 50);
+		else
+			cond_resched();
+	}
+	return -EBUSY;
+}
+
+static bool ckpt_thread_match(struct callback_head *work, void *data)
+{
+	return work == data;
+}
+
+/*
+ * Work that has not begun is taken back, so that nothing stays behind in
+ * stopped threads.  What cannot be taken back is being run, and sees let_go.
+ */
+static bool ckpt_thread_cancel(struct ckpt_thread *thread)
+{
+	lockdep_assert_held(&thread->ctx->lock);
+
+	if (thread->state != CKPT_THREAD_QUEUED)
+		return false;
+	return ckpt_k(task_work_cancel_match)(thread->task, ckpt_thread_match,
+					      &thread->work);
+}
+
+void ckpt_threads_thaw(struct ckpt_ctx *ctx)
+{
+	struct ckpt_thread *thread;
+	unsigned int cancelled = 0;
+
+	spin_lock(&ctx->lock);
+	list_for_each_entry(thread, &ctx->threads, link) {
+		if (thread->state == CKPT_THREAD_GONE || thread->let_go)
+			continue;
+		WRITE_ONCE(thread->let_go, true);
+		if (!ckpt_thread_cancel(thread)) {
+			wake_up(&thread->wq);
+			continue;
+		}
+		/* as ckpt_thread_leave() does; the list keeps it alive */
+		ctx->nr_threads--;
+		WRITE_ONCE(thread->state, CKPT_THREAD_GONE);
+		hash_del(&thread->hash);
+		kref_put(&thread->ref, ckpt_thread_free);
+		cancelled++;
+	}
+	spin_unlock(&ctx->lock);
+	wake_up_all(&ctx->wq);
+	while (cancelled--)
+		module_put(THIS_MODULE);
+}
+
+void ckpt_threads_kill(struct ckpt_ctx *ctx)
+{
+	struct ckpt_thread *thread;
+
+	spin_lock(&ctx->lock);
+	list_for_each_entry(thread, &ctx->threads, link)
+		if (thread->state != CKPT_THREAD_GONE &&
+		    !(thread->task->signal->flags & SIGNAL_GROUP_EXIT))
+			send_sig(SIGKILL, thread->task, 1);
+	spin_unlock(&ctx->lock);
+	ckpt_threads_thaw(ctx);
+}
+
+void ckpt_threads_reap(struct ckpt_ctx *ctx)
+{
+	struct ckpt_thread *thread, *next;
+	LIST_HEAD(gone);
+
+	spin_lock(&ctx->lock);
+	list_for_each_entry_safe(thread, next, &ctx->threads, link)
+		if (thread->state == CKPT_THREAD_GONE)
+			list_move(&thread->link, &gone);
+	if (!ctx->nr_threads)
+		ctx->parked_since = 0;
+	spin_unlock(&ctx->lock);
+
+	list_for_each_entry_safe(thread, next, &gone, link) {
+		list_del_init(&thread->link);
+		ckpt_thread_put(thread);
+	}
+}
