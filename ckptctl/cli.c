@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Options and small parsers of the command line.
+ *
+ * Every verb takes the common options, before or after its name.  Nothing here
+ * talks to the daemon (cli_call.c) or prints results (cli_print.c).
+ */
+#include "ckptctl/cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define OPTIONS_MAX	32
+
+enum common_option {
+	OPT_JSON = CLI_OPT_COMMON,
+	OPT_SOCKET,
+	OPT_STANDALONE,
+	OPT_KEY,
+	OPT_HELP,
+};
+
+static const struct option common[] = {
+	{ "json", no_argument, NULL, OPT_JSON },
+	{ "socket", required_argument, NULL, OPT_SOCKET },
+	{ "standalone", no_argument, NULL, OPT_STANDALONE },
+	{ "key", required_argument, NULL, OPT_KEY },
+	{ "help", no_argument, NULL, OPT_HELP },
+	{ "version", no_argument, NULL, 'V' },
+};
+
+void cli_say(const char *format, ...)
+{
+	va_list ap;
+
+	fputs("ckptctl: ", stderr);
+	va_start(ap, format);
+	vfprintf(stderr, format, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}
+
+static void usage_line(const struct cli *cli, FILE *out)
+{
+	fprintf(out, "usage: ckptctl %s %s\n", cli->verb->name, cli->verb->args);
+}
+
+int cli_usage(struct cli *cli, const char *format, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	cli_say("%s", text);
+	usage_line(cli, stderr);
+	return CLI_USAGE;
+}
+
+static void verb_help(const struct cli *cli)
+{
+	usage_line(cli, stdout);
+	printf("\n%s\n", cli->verb->help);
+	if (cli->verb->options)
+		printf("\n%s", cli->verb->options);
+	puts("\n  --json              print the result as JSON\n"
+	     "  --socket PATH       of ckptd\n"
+	     "  --standalone        without ckptd, in this process (dump, restore, doctor, images)\n"
+	     "  --key FILE          the node's key (with --standalone)");
+	exit(CLI_DONE);
+}
+
+/* True when @c was one of the common options. */
+static bool take_common(struct cli *cli, int c)
+{
+	switch (c) {
+	case OPT_JSON:
+		cli->json = true;
+		cli->progress = false;
+		return true;
+	case OPT_SOCKET:
+		cli->socket = optarg;
+		return true;
+	case OPT_STANDALONE:
+		cli->standalone = true;
+		return true;
+	case OPT_KEY:
+		cli->key = optarg;
+		return true;
+	default:
+		return false;
+	}
+}
+
+int cli_getopt(struct cli *cli, int argc, char **argv, const char *shorts,
+	       const struct option *longs)
+{
+	struct option all[OPTIONS_MAX + sizeof(common) / sizeof(common[0]) + 1] = { 0 };
+	size_t n = 0;
+	int c;
+
+	for (; longs && longs[n].name && n < OPTIONS_MAX; n++)
+		all[n] = longs[n];
+	memcpy(all + n, common, sizeof(common));
+	do {
+		c = getopt_long(argc, argv, shorts, all, NULL);
+	} while (take_common(cli, c));
+	if (c == OPT_HELP && cli->verb)
+		verb_help(cli);
+	return c == OPT_HELP ? 'h' : c;
+}
+
+bool cli_number(const char *text, const char *what, long long min,
+		long long max, long long *ret_number)
+{
+	long long number;
+	char *end;
+
+	errno = 0;
+	number = strtoll(text, &end, 10);
+	if (errno || end == text || *end || number < min || number > max) {
+		cli_say("%s is a number from %lld to %lld, not %s", what, min,
+			max, text);
+		return false;
+	}
+	*ret_number = number;
+	return true;
+}
+
+bool cli_external(struct cli *cli, const char *text)
+{
+	struct engine_external *external = cli->externals + cli->nr_externals;
+	const char *value = strchr(text, '=');
+	size_t len = value ? (size_t)(value - text) : 0;
+	char *end;
+	long fd;
+
+	if (!len || len >= sizeof(external->name) || !value[1]) {
+		cli_say("--external is NAME=FD or NAME=PATH, not %s", text);
+		return false;
+	}
+	if (cli->nr_externals == sizeof(cli->externals) / sizeof(cli->externals[0])) {
+		cli_say("too many --external");
+		return false;
+	}
+	value++;
+	fd = strtol(value, &end, 10);
+	if (*end || fd < 0 || fd > INT_MAX)
+		fd = open(value, O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0 && errno == EACCES)
+		fd = open(value, O_RDONLY | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0 || fcntl((int)fd, F_GETFD) < 0) {
+		cli_say("--external %s: %s", text, strerror(errno));
+		return false;
+	}
+	memcpy(external->name, text, len);
+	external->name[len] = '\0';
+	external->fd = (int)fd;
+	cli->nr_externals++;
+	return true;
+}
+
+static bool parse_id(const char *text, const char *end, int64_t *ret_id)
+{
+	int64_t id = 0;
+
+	if (text == end || end - text > 18)
+		return false;
+	for (; text < end; text++) {
+		if (*text < '0' || *text > '9')
+			return false;
+		id = id * 10 + (*text - '0');
+	}
+	*ret_id = id;
+	return id > 0;
+}
+
+bool cli_job_spec(const char *text, int64_t *ret_job, int64_t *ret_generation)
+{
+	const char *end = text + strlen(text);
+	const char *colon = strchr(text, ':');
+
+	*ret_generation = 0;
+	if (colon && !parse_id(colon + 1, end, ret_generation))
+		return false;
+	return parse_id(text, colon ? colon : end, ret_job);
+}
+
+char *cli_absolute(const char *path)
+{
+	char cwd[PATH_MAX];
+	char *absolute;
+
+	if (path[0] == '/' || !getcwd(cwd, sizeof(cwd)))
+		return strdup(path);
+	if (asprintf(&absolute, "%s/%s", cwd, path) < 0)
+		return NULL;
+	return absolute;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the verbs of ckptctl share: common options, calling the daemon or the
+ * operation in-process, progress, printing, exit status.
+ *
+ * A verb parses its options with cli_getopt(), builds the arguments of a
+ * request as JSON, calls cli_call() and ends with return cli_finish().
+ */
+#ifndef STILLPOINT_CLI_H
+#define STILLPOINT_CLI_H
+
+#include <getopt.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "supervisor/engine.h"
+
+enum cli_status {
+	CLI_DONE = 0,
+	CLI_FAILED = 1,
+	CLI_USAGE = 2,
+	CLI_REFUSED = 3,
+};
+
+struct cli;
+struct ckpt;
+
+struct cli_verb {
+	const char *name;
+	int (*run)(struct cli *cli, int argc, char **argv);
+	const char *args;	/* of the usage line */
+	const char *help;	/* one line */
+	const char *options;	/* of --help, or NULL */
+};
+
+struct cli {
+	const struct cli_verb *verb;
+	bool json;
+	bool standalone;
+	bool progress;		/* standard error is a terminal */
+	bool progress_shown;
+	const char *socket;	/* NULL: the library's default */
+	const char *key;	/* NULL: the default */
+	struct ckpt *connection;	/* opened by the first call */
+	struct engine_external externals[16];
+	unsigned int nr_externals;
+};
+
+/* Options of every verb have values from here on; a verb's are below. */
+#define CLI_OPT_COMMON	1000
+
+/* As getopt_long(); the common options are taken care of.  @longs may be NULL. */
+int cli_getopt(struct cli *cli, int argc, char **argv, const char *shorts,
+	       const struct option *longs);
+
+/* Say what is wrong, and how it is used; returns CLI_USAGE. */
+int cli_usage(struct cli *cli, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Message on standard error. */
+void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A number in [min, max], or false after a message. */
+bool cli_number(const char *text, const char *what, long long min,
+		long long max, long long *ret_number);
+
+/* NAME=FD or NAME=PATH as in --external; false after a message. */
+bool cli_external(struct cli *cli, const char *text);
+
+/* "JOB" or "JOB:GENERATION" (then *ret_generation is not 0); false if neither. */
+bool cli_job_spec(const char *text, int64_t *ret_job, int64_t *ret_generation);
+
+/* An absolute path, for a process with another working directory; to be freed. */
+char *cli_absolute(const char *path);
+
+/* Takes over @args; the outcome is a new reference, see supervisor/outcome.h. */
+json_t *cli_call(struct cli *cli, const char *verb, json_t *args);
+/* The same with descriptors sent along, which stay the caller's. */
+json_t *cli_call_fds(struct cli *cli, const char *verb, json_t *args,
+		     const int *fds, unsigned int nr_fds);
+/* Always in-process (--standalone). */
+json_t *cli_local(struct cli *cli, const char *verb, json_t *args);
+
+/* As engine_progress_fn; arg is the struct cli. */
+void cli_progress(const struct engine_progress *progress, void *arg);
+void cli_progress_end(struct cli *cli);
+
+/*
+ * Print an outcome: as JSON; or by @print its result; or the error, with every
+ * refusal.  Takes over @outcome.  Returns the exit status.
+ */
+int cli_finish(struct cli *cli, json_t *outcome,
+	       void (*print)(struct cli *cli, json_t *result));
+/* The exit status that goes with an outcome. */
+int cli_status(const json_t *outcome);
+
+/* "1.2 GiB", "3.4 ms", "2024-01-31 10:11:12"; @buf of 32 bytes. */
+const char *cli_bytes(uint64_t bytes, char *buf);
+const char *cli_ns(uint64_t ns, char *buf);
+const char *cli_time(int64_t seconds, char *buf);
+/* Result fields, with a value where there is none. */
+int64_t cli_int(const json_t *object, const char *name);
+const char *cli_str(const json_t *object, const char *name);
+
+#define CLI_VERBS(X) \
+	X(dump) X(restore) X(doctor) X(show) X(verify) X(diff)
+
+#define X(verb) extern const struct cli_verb cmd_##verb;
+CLI_VERBS(X)
+#undef X
+
+#endif /* STILLPOINT_CLI_H */

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What show, verify and diff share: images named by DIR or JOB:GENERATION.
+ */
+#ifndef STILLPOINT_CLI_IMAGE_H
+#define STILLPOINT_CLI_IMAGE_H
+
+#include "ckptctl/cli.h"
+
+/*
+ * Put the image that @text names into @args: under "dir" a directory (absolute)
+ * or under "image" JOB:GENERATION, which only ckptd can find.  What looks like
+ * JOB:GENERATION is a directory if one of that name is there.
+ */
+void cli_image_arg(json_t *args, const char *dir, const char *image,
+		   const char *text);
+
+#endif /* STILLPOINT_CLI_IMAGE_H */

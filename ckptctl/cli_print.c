@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Printing: outcomes, refusals, progress, numbers with units.
+ *
+ * Results go to standard output, everything else to standard error, so that
+ * the output of a verb can be piped.  Text from processes and images is
+ * printed with control characters replaced.
+ */
+#include "ckptctl/cli.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "supervisor/outcome.h"
+
+int64_t cli_int(const json_t *object, const char *name)
+{
+	return json_integer_value(json_object_get(object, name));
+}
+
+const char *cli_str(const json_t *object, const char *name)
+{
+	const char *text = json_string_value(json_object_get(object, name));
+
+	return text ? text : "";
+}
+
+const char *cli_bytes(uint64_t bytes, char *buf)
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB" };
+	double value = (double)bytes;
+	unsigned int unit = 0;
+
+	while (value >= 1024 && unit + 1 < sizeof(units) / sizeof(units[0])) {
+		value /= 1024;
+		unit++;
+	}
+	snprintf(buf, 32, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+	return buf;
+}
+
+const char *cli_ns(uint64_t ns, char *buf)
+{
+	if (ns < 10000000)
+		snprintf(buf, 32, "%.2f ms", (double)ns / 1e6);
+	else if (ns < 10000000000)
+		snprintf(buf, 32, "%.0f ms", (double)ns / 1e6);
+	else
+		snprintf(buf, 32, "%.1f s", (double)ns / 1e9);
+	return buf;
+}
+
+const char *cli_time(int64_t seconds, char *buf)
+{
+	time_t when = (time_t)seconds;
+	struct tm tm;
+
+	if (!seconds || !localtime_r(&when, &tm))
+		return strcpy(buf, "-");
+	strftime(buf, 32, "%Y-%m-%d %H:%M:%S", &tm);
+	return buf;
+}
+
+void cli_progress(const struct engine_progress *progress, void *arg)
+{
+	struct cli *cli = arg;
+	char done[32], total[32];
+
+	if (!cli->progress)
+		return;
+	cli->progress_shown = true;
+	fprintf(stderr, "\r\033[K%s", progress->phase);
+	if (progress->done)
+		fprintf(stderr, "  %s", cli_bytes(progress->done, done));
+	if (progress->total)
+		fprintf(stderr, " of %s", cli_bytes(progress->total, total));
+	fflush(stderr);
+}
+
+void cli_progress_end(struct cli *cli)
+{
+	if (cli->progress_shown)
+		fputs("\r\033[K", stderr);
+	cli->progress_shown = false;
+}
+
+static void print_clean(const char *text)
+{
+	for (; *text; text++)
+		fputc((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text,
+		      stderr);
+}
+
+static void print_refusal(const json_t *refusal)
+{
+	int64_t pid = cli_int(refusal, "pid");
+	int64_t tid = cli_int(refusal, "tid");
+	const char *detail = cli_str(refusal, "detail");
+	int64_t object = cli_int(refusal, "object");
+
+	fputs("  ", stderr);
+	if (pid)
+		fprintf(stderr, "pid %" PRId64, pid);
+	if (tid && tid != pid)
+		fprintf(stderr, " thread %" PRId64, tid);
+	if (cli_str(refusal, "comm")[0]) {
+		fputs(" (", stderr);
+		print_clean(cli_str(refusal, "comm"));
+		fputc(')', stderr);
+	}
+	if (pid)
+		fputs(": ", stderr);
+	fputs(cli_str(refusal, "text"), stderr);
+	if (object)
+		fprintf(stderr, object < 65536 ? ", object %" PRId64 : ", object 0x%" PRIx64,
+			object);
+	if (detail[0]) {
+		fputs(": ", stderr);
+		print_clean(detail);
+	}
+	fprintf(stderr, "\n      %s [%s]\n", cli_str(refusal, "advice"),
+		cli_str(refusal, "name"));
+}
+
+static void print_error(struct cli *cli, const json_t *outcome)
+{
+	const json_t *error = json_object_get(outcome, "error");
+	const json_t *refusals = json_object_get(error, "refusals");
+	size_t i;
+
+	if (!error) {
+		cli_say("%s: out of memory", cli->verb->name);
+		return;
+	}
+	fprintf(stderr, "ckptctl: %s %s: ", cli->verb->name,
+		json_array_size(refusals) ? "refused" : "failed");
+	print_clean(cli_str(error, "text"));
+	fputc('\n', stderr);
+	for (i = 0; i < json_array_size(refusals); i++)
+		print_refusal(json_array_get(refusals, i));
+}
+
+static void print_json(const json_t *outcome)
+{
+	json_t *shown;
+
+	if (outcome_is_ok(outcome)) {
+		shown = json_incref(json_object_get(outcome, "result"));
+	} else {
+		shown = json_object();
+		json_object_update(shown, (json_t *)outcome);
+		json_object_del(shown, "ok");
+	}
+	json_dumpf(shown, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY);
+	putchar('\n');
+	json_decref(shown);
+}
+
+int cli_status(const json_t *outcome)
+{
+	const json_t *error = json_object_get(outcome, "error");
+
+	if (outcome_is_ok(outcome))
+		return CLI_DONE;
+	if (json_array_size(json_object_get(error, "refusals")))
+		return CLI_REFUSED;
+	return CLI_FAILED;
+}
+
+int cli_finish(struct cli *cli, json_t *outcome,
+	       void (*print)(struct cli *cli, json_t *result))
+{
+	int status = cli_status(outcome);
+
+	cli_progress_end(cli);
+	if (status != CLI_DONE)
+		print_error(cli, outcome);
+	if (cli->json)
+		print_json(outcome);
+	else if (print && json_object_get(outcome, "result"))
+		print(cli, json_object_get(outcome, "result"));
+	json_decref(outcome);
+	return status;
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ckptctl diff: what differs between two images.  Exit status 0 when nothing
+ * does, 1 when something does (as diff(1)).
+ */
+#include "ckptctl/cli_image.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "supervisor/outcome.h"
+
+static void print(struct cli *cli, json_t *result)
+{
+	char *text;
+
+	if (json_is_true(json_object_get(result, "equal"))) {
+		puts("equal");
+		return;
+	}
+	text = json_dumps(result, JSON_INDENT(2));
+	if (text)
+		puts(text);
+	free(text);
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+	json_t *outcome, *args;
+	bool equal;
+	int status;
+
+	if (cli_getopt(cli, argc, argv, "", NULL) != -1)
+		return cli_usage(cli, "wrong option");
+	if (optind + 2 != argc)
+		return cli_usage(cli, "two images are needed");
+	args = json_object();
+	cli_image_arg(args, "dir", "image", argv[optind]);
+	cli_image_arg(args, "other", "other_image", argv[optind + 1]);
+	outcome = cli_call(cli, "diff", args);
+	equal = json_is_true(json_object_get(json_object_get(outcome, "result"),
+					     "equal"));
+	status = cli_finish(cli, outcome, print);
+	return status == CLI_DONE && !equal ? CLI_FAILED : status;
+}
+
+const struct cli_verb cmd_diff = {
+	.name = "diff",
+	.run = run,
+	.args = "DIR|JOB:GENERATION DIR|JOB:GENERATION",
+	.help = "say what differs between two images",
+};

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ckptctl dump: one process tree into an image.
+ */
+#include "ckptctl/cli.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	OPT_PID = 'p', OPT_DIR = 'd', OPT_KILL = 'k', OPT_DRY_RUN = 'n',
+	OPT_LEAVE_RUNNING = 256, OPT_STOP_AND_COPY, OPT_FILES, OPT_MAX_PAUSE,
+	OPT_FREEZE_TIMEOUT, OPT_EXTERNAL,
+};
+
+static const struct option longs[] = {
+	{ "pid", required_argument, NULL, OPT_PID },
+	{ "dir", required_argument, NULL, OPT_DIR },
+	{ "kill", no_argument, NULL, OPT_KILL },
+	{ "leave-running", no_argument, NULL, OPT_LEAVE_RUNNING },
+	{ "dry-run", no_argument, NULL, OPT_DRY_RUN },
+	{ "stop-and-copy", no_argument, NULL, OPT_STOP_AND_COPY },
+	{ "files", required_argument, NULL, OPT_FILES },
+	{ "max-pause", required_argument, NULL, OPT_MAX_PAUSE },
+	{ "freeze-timeout", required_argument, NULL, OPT_FREEZE_TIMEOUT },
+	{ "external", required_argument, NULL, OPT_EXTERNAL },
+	{ NULL }
+};
+
+static void print(struct cli *cli, json_t *result)
+{
+	char pause[32], total[32], stored[32], mapped[32];
+
+	printf("%" PRId64 " processes, %" PRId64 " threads, paused %s",
+	       cli_int(result, "processes"), cli_int(result, "threads"),
+	       cli_ns((uint64_t)cli_int(result, "pause_ns"), pause));
+	if (json_is_true(json_object_get(result, "dry_run"))) {
+		puts("; can be dumped");
+		return;
+	}
+	printf(", %s in all; %s of memory, %s stored in %s%s\n",
+	       cli_ns((uint64_t)cli_int(result, "total_ns"), total),
+	       cli_bytes((uint64_t)cli_int(result, "bytes_mapped"), mapped),
+	       cli_bytes((uint64_t)cli_int(result, "bytes_stored"), stored),
+	       cli_str(result, "dir"),
+	       json_is_true(json_object_get(result, "killed")) ? "; killed" : "");
+}
+
+/* 0, or the exit status of wrong usage. */
+static int take_option(struct cli *cli, json_t *args, int c)
+{
+	long long number;
+	char *dir;
+
+	switch (c) {
+	case OPT_PID:
+		if (!cli_number(optarg, "--pid", 1, INT32_MAX, &number))
+			return CLI_USAGE;
+		json_array_append_new(json_object_get(args, "pids"),
+				      json_integer(number));
+		return 0;
+	case OPT_DIR:
+		dir = cli_absolute(optarg);
+		json_object_set_new(args, "dir", json_string(dir));
+		free(dir);
+		return 0;
+	case OPT_KILL:
+	case OPT_LEAVE_RUNNING:
+		json_object_set_new(args, "kill", json_boolean(c == OPT_KILL));
+		return 0;
+	case OPT_DRY_RUN:
+		json_object_set_new(args, "dry_run", json_true());
+		return 0;
+	case OPT_STOP_AND_COPY:
+		json_object_set_new(args, "stop_and_copy", json_true());
+		return 0;
+	case OPT_FILES:
+		json_object_set_new(args, "files", json_string(optarg));
+		return 0;
+	case OPT_MAX_PAUSE:
+	case OPT_FREEZE_TIMEOUT:
+		if (!cli_number(optarg, "the time in milliseconds", 1, 3600000, &number))
+			return CLI_USAGE;
+		json_object_set_new(args, c == OPT_MAX_PAUSE ? "max_pause_ms" :
+				    "freeze_timeout_ms", json_integer(number));
+		return 0;
+	case OPT_EXTERNAL:
+		return cli_external(cli, optarg) ? 0 : CLI_USAGE;
+	default:
+		return cli_usage(cli, "wrong option");
+	}
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+	json_t *args = json_pack("{s:[]}", "pids");
+	int c, status = 0;
+
+	while (!status && (c = cli_getopt(cli, argc, argv, "p:d:kn", longs)) != -1)
+		status = take_option(cli, args, c);
+	if (!status && optind < argc)
+		status = cli_usage(cli, "%s is too much", argv[optind]);
+	if (!status && !json_array_size(json_object_get(args, "pids")))
+		status = cli_usage(cli, "--pid is missing");
+	if (!status && !json_object_get(args, "dir") &&
+	    !json_object_get(args, "dry_run"))
+		status = cli_usage(cli, "--dir is missing");
+	if (status) {
+		json_decref(args);
+		return status;
+	}
+	return cli_finish(cli, cli_call(cli, "dump", args), print);
+}
+
+const struct cli_verb cmd_dump = {
+	.name = "dump",
+	.run = run,
+	.args = "--pid PID --dir DIR [OPTIONS]",
+	.help = "checkpoint one process tree into a directory",
+	.options =
+	"  -p, --pid PID         root of the tree; may be given several times\n"
+	"  -d, --dir DIR         where the image goes; must not exist, or be empty\n"
+	"  -k, --kill            end the tree once the image is complete\n"
+	"      --leave-running   let it run on (default)\n"
+	"  -n, --dry-run         only say whether it can be done\n"
+	"      --stop-and-copy   keep the tree frozen until all is read: needs no memory\n"
+	"      --files HOW       track (default), carry, or ignore files it writes\n"
+	"      --max-pause MS    thaw and fail when the pause gets longer\n"
+	"      --freeze-timeout MS\n"
+	"      --external NAME=FD|PATH\n"
+	"                        a pipe or terminal whose other end stays outside\n",
+};

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ckptctl restore: one process tree from an image.
+ *
+ * The roots become children of the process that restores.  Without --detach
+ * that is ckptctl itself, which forwards signals and hands on the exit status;
+ * with it, a reaper in a session of its own that stays as their parent (a
+ * parent that dies would trip PR_SET_PDEATHSIG) and ends after them.
+ * A signal before the commit ends ckptctl, and with it what is half restored.
+ */
+#include "ckptctl/cli_call.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "image/util.h"
+#include "supervisor/outcome.h"
+
+enum {
+	OPT_DIR = 'd', OPT_DETACH = 'D', OPT_DRY_RUN = 'n',
+	OPT_PIDNS = 256, OPT_FILES, OPT_ACCEPT_CHANGED, OPT_EXTERNAL,
+};
+
+static const struct option longs[] = {
+	{ "dir", required_argument, NULL, OPT_DIR },
+	{ "detach", no_argument, NULL, OPT_DETACH },
+	{ "dry-run", no_argument, NULL, OPT_DRY_RUN },
+	{ "pidns", required_argument, NULL, OPT_PIDNS },
+	{ "files", required_argument, NULL, OPT_FILES },
+	{ "accept-changed", no_argument, NULL, OPT_ACCEPT_CHANGED },
+	{ "external", required_argument, NULL, OPT_EXTERNAL },
+	{ NULL }
+};
+
+/* Sent to the waiting ckptctl, meant for the tree. */
+static const int forwarded[] = {
+	SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGALRM,
+	SIGWINCH,
+};
+
+static void print(struct cli *cli, json_t *result)
+{
+	json_t *pids = json_object_get(result, "pids");
+	char total[32], bytes[32];
+	size_t i;
+
+	printf("%lld processes, %lld threads%s in %s, %s read",
+	       (long long)cli_int(result, "processes"),
+	       (long long)cli_int(result, "threads"),
+	       json_is_true(json_object_get(result, "dry_run")) ?
+	       " can be restored; checked" : " restored",
+	       cli_ns((uint64_t)cli_int(result, "total_ns"), total),
+	       cli_bytes((uint64_t)cli_int(result, "bytes_read"), bytes));
+	for (i = 0; i < json_array_size(pids); i++)
+		printf("%s%lld", i ? ", " : "; pid ",
+		       (long long)json_integer_value(json_array_get(pids, i)));
+	putchar('\n');
+}
+
+/* Wait for the first root; returns its status as the shell counts. */
+static int wait_for_root(pid_t root)
+{
+	sigset_t set;
+	siginfo_t info;
+	int status;
+	size_t i;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	for (i = 0; i < ARRAY_SIZE(forwarded); i++)
+		sigaddset(&set, forwarded[i]);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	for (;;) {
+		pid_t pid;
+
+		while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
+			if (pid == root)
+				return WIFSIGNALED(status) ?
+				       128 + WTERMSIG(status) : WEXITSTATUS(status);
+		}
+		if (pid < 0 && errno == ECHILD) {
+			cli_say("the root vanished: somebody else reaped it");
+			return CLI_FAILED;
+		}
+		if (sigwaitinfo(&set, &info) > 0 && info.si_signo != SIGCHLD)
+			kill(root, info.si_signo);
+	}
+}
+
+static json_t *restore_here(struct cli *cli, json_t *args, pid_t *roots,
+			    unsigned int *nr_roots)
+{
+	struct op_env env;
+
+	cli_op_env(cli, &env);
+	return op_restore(&env, args, roots, nr_roots);
+}
+
+static void foreground_externals(struct cli *cli)
+{
+	static const char *const names[] = { "stdin", "stdout", "stderr" };
+	int fd;
+
+	for (fd = 0; fd < 3 && cli->nr_externals < ARRAY_SIZE(cli->externals); fd++) {
+		struct engine_external *external = cli->externals + cli->nr_externals;
+
+		if (fcntl(fd, F_GETFD) < 0)
+			continue;
+		strcpy(external->name, names[fd]);
+		external->fd = fd;
+		cli->nr_externals++;
+	}
+}
+
+static int foreground(struct cli *cli, json_t *args)
+{
+	unsigned int nr_roots;
+	pid_t roots[OP_ROOTS_MAX];
+	json_t *outcome;
+	int status;
+
+	foreground_externals(cli);
+	outcome = restore_here(cli, args, roots, &nr_roots);
+	if (!outcome_is_ok(outcome) || !nr_roots)
+		return cli_finish(cli, outcome, print);
+	cli_progress_end(cli);
+	status = wait_for_root(roots[0]);
+	if (cli->json) {
+		json_object_set_new(json_object_get(outcome, "result"),
+				    "exit_status", json_integer(status));
+		cli_finish(cli, outcome, NULL);
+	} else {
+		json_decref(outcome);
+	}
+	return status;
+}
+
+/* The parent that stays: holds nothing, waits for every child it gets. */
+static void reap_until_alone(void)
+{
+	int null = open("/dev/null", O_RDWR);
+
+	prctl(PR_SET_NAME, "ckpt-reaper");
+	if (null >= 0) {
+		dup2(null, 0);
+		dup2(null, 1);
+		dup2(null, 2);
+	}
+	close_range(3, ~0U, 0);
+	if (chdir("/"))
+		_exit(CLI_FAILED);
+	while (waitpid(-1, NULL, __WALL) > 0 || errno == EINTR)
+		;
+	_exit(CLI_DONE);
+}
+
+static void detached(struct cli *cli, json_t *args, int report)
+{
+	unsigned int nr_roots;
+	pid_t roots[OP_ROOTS_MAX];
+	json_t *outcome;
+	FILE *out;
+
+	setsid();
+	outcome = restore_here(cli, args, roots, &nr_roots);
+	cli_progress_end(cli);
+	out = fdopen(report, "w");
+	if (out) {
+		json_dumpf(outcome, out, JSON_COMPACT);
+		fclose(out);
+	}
+	json_decref(outcome);
+	if (!nr_roots)
+		_exit(CLI_DONE);
+	reap_until_alone();
+}
+
+static int detach(struct cli *cli, json_t *args)
+{
+	json_t *outcome = NULL;
+	int ends[2];
+	FILE *in;
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return cli_finish(cli, outcome_error(-errno, "pipe: %s",
+						     strerror(errno)), NULL);
+	pid = fork();
+	if (!pid) {
+		close(ends[0]);
+		detached(cli, args, ends[1]);
+	}
+	close(ends[1]);
+	in = fdopen(ends[0], "r");
+	if (pid > 0 && in)
+		outcome = json_loadf(in, 0, NULL);
+	if (in)
+		fclose(in);
+	if (!outcome)
+		outcome = outcome_error(-ECHILD, "the restoring process died; nothing was left running");
+	return cli_finish(cli, outcome, print);
+}
+
+struct restore_flags {
+	bool detach;
+	bool dry_run;
+};
+
+static int take_option(struct cli *cli, json_t *args,
+		       struct restore_flags *flags, int c)
+{
+	char *dir;
+
+	switch (c) {
+	case OPT_DIR:
+		dir = cli_absolute(optarg);
+		json_object_set_new(args, "dir", json_string(dir));
+		free(dir);
+		return 0;
+	case OPT_DETACH:
+		flags->detach = true;
+		return 0;
+	case OPT_DRY_RUN:
+		flags->dry_run = true;
+		json_object_set_new(args, "dry_run", json_true());
+		return 0;
+	case OPT_PIDNS:
+		json_object_set_new(args, "pidns", json_string(optarg));
+		return 0;
+	case OPT_FILES:
+		json_object_set_new(args, "files", json_string(optarg));
+		return 0;
+	case OPT_ACCEPT_CHANGED:
+		json_object_set_new(args, "accept_changed", json_true());
+		return 0;
+	case OPT_EXTERNAL:
+		return cli_external(cli, optarg) ? 0 : CLI_USAGE;
+	default:
+		return cli_usage(cli, "wrong option");
+	}
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+	struct restore_flags flags = { 0 };
+	json_t *args = json_object();
+	int c, status = 0;
+
+	while (!status && (c = cli_getopt(cli, argc, argv, "d:Dn", longs)) != -1)
+		status = take_option(cli, args, &flags, c);
+	if (!status && optind < argc)
+		status = cli_usage(cli, "%s is too much", argv[optind]);
+	if (!status && !json_object_get(args, "dir"))
+		status = cli_usage(cli, "--dir is missing");
+	if (!status)
+		status = flags.detach && !flags.dry_run ? detach(cli, args) :
+			 foreground(cli, args);
+	json_decref(args);
+	return status;
+}
+
+const struct cli_verb cmd_restore = {
+	.name = "restore",
+	.run = run,
+	.args = "--dir DIR [OPTIONS]",
+	.help = "bring one process tree back from a directory",
+	.options =
+	"  -d, --dir DIR         the image\n"
+	"  -D, --detach          return once the tree runs; else wait, forward signals\n"
+	"                        and hand on the exit status (128+n after signal n)\n"
+	"  -n, --dry-run         read, verify, check this node; create nothing\n"
+	"      --pidns HOW       auto (default: a new PID namespace if a pid is taken),\n"
+	"                        caller, new\n"
+	"      --files HOW       track (default), carry, or ignore files it wrote\n"
+	"      --accept-changed  go on although files were rewritten since\n"
+	"      --external NAME=FD|PATH\n"
+	"                        what to put where an end was outside the tree\n",
+};

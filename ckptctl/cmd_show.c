@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ckptctl show: what an image holds.
+ *
+ * For people the outline as indented text; --json is the whole of it.
+ */
+#include "ckptctl/cli_image.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const struct option longs[] = {
+	{ "records", no_argument, NULL, 'r' },
+	{ "runs", no_argument, NULL, 'R' },
+	{ NULL }
+};
+
+static void print_value(const char *name, const json_t *value, int depth);
+
+static void print_members(json_t *object, int depth)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach(object, name, value)
+		print_value(name, value, depth);
+}
+
+static void print_items(const char *name, const json_t *array, int depth)
+{
+	size_t i;
+
+	printf("%*s%s (%zu)\n", depth * 2, "", name, json_array_size(array));
+	for (i = 0; i < json_array_size(array); i++) {
+		char index[24];
+
+		snprintf(index, sizeof(index), "[%zu]", i);
+		print_value(index, json_array_get(array, i), depth + 1);
+	}
+}
+
+/* A value on one line if nothing is nested in it. */
+static void print_value(const char *name, const json_t *value, int depth)
+{
+	char *text;
+
+	if (json_is_object(value)) {
+		printf("%*s%s\n", depth * 2, "", name);
+		print_members((json_t *)value, depth + 1);
+		return;
+	}
+	if (json_array_size(value) && !json_is_integer(json_array_get(value, 0))) {
+		print_items(name, value, depth);
+		return;
+	}
+	text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+	printf("%*s%s: %s\n", depth * 2, "", name, text ? text : "?");
+	free(text);
+}
+
+static void print(struct cli *cli, json_t *result)
+{
+	print_members(result, 0);
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+	json_t *args = json_object();
+	int c;
+
+	while ((c = cli_getopt(cli, argc, argv, "rR", longs)) != -1) {
+		if (c != 'r' && c != 'R') {
+			json_decref(args);
+			return cli_usage(cli, "wrong option");
+		}
+		json_object_set_new(args, c == 'r' ? "records" : "runs",
+				    json_true());
+	}
+	if (optind + 1 != argc) {
+		json_decref(args);
+		return cli_usage(cli, "one image is needed");
+	}
+	cli_image_arg(args, "dir", "image", argv[optind]);
+	return cli_finish(cli, cli_call(cli, "show", args), print);
+}
+
+const struct cli_verb cmd_show = {
+	.name = "show",
+	.run = run,
+	.args = "[--records] [--runs] DIR|JOB:GENERATION",
+	.help = "print what an image holds",
+	.options =
+	"  -r, --records       every record\n"
+	"  -R, --runs          every page run\n",
+};

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ckptctl verify: is an image whole, and ours?
+ */
+#include "ckptctl/cli_image.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const struct option longs[] = {
+	{ "deep", no_argument, NULL, 'D' },
+	{ NULL }
+};
+
+static void print(struct cli *cli, json_t *result)
+{
+	json_t *findings = json_object_get(result, "findings");
+	size_t i;
+
+	for (i = 0; i < json_array_size(findings); i++) {
+		json_t *finding = json_array_get(findings, i);
+		char *text = NULL;
+
+		if (!json_is_string(finding))
+			text = json_dumps(finding, JSON_COMPACT);
+		printf("%s\n", text ? text : json_string_value(finding));
+		free(text);
+	}
+	if (json_is_true(json_object_get(result, "ok")))
+		puts("whole");
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+	json_t *args = json_object();
+	int c;
+
+	while ((c = cli_getopt(cli, argc, argv, "D", longs)) != -1) {
+		if (c != 'D') {
+			json_decref(args);
+			return cli_usage(cli, "wrong option");
+		}
+		json_object_set_new(args, "deep", json_true());
+	}
+	if (optind + 1 != argc) {
+		json_decref(args);
+		return cli_usage(cli, "one image is needed");
+	}
+	cli_image_arg(args, "dir", "image", argv[optind]);
+	return cli_finish(cli, cli_call(cli, "verify", args), print);
+}
+
+const struct cli_verb cmd_verify = {
+	.name = "verify",
+	.run = run,
+	.args = "[--deep] DIR|JOB:GENERATION",
+	.help = "check that an image is whole and was written with this node's key",
+	.options =
+	"  -D, --deep          read every chunk, not only manifest and index\n",
+};

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ckptctl: checkpoint and restart from the command line.
+ *
+ * Finds the verb and lets it run; each is in a file of its own, cmd_VERB.c.
+ * Exit status: 0 done, 1 failed, 2 wrong usage, 3 refused (with reasons); the
+ * verbs that wait for a job hand on its status instead.
+ */
+#include "ckptctl/cli.h"
+
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ckptctl/cli_call.h"
+
+#ifndef CKPT_VERSION
+#define CKPT_VERSION "0.1"
+#endif
+
+static const struct cli_verb *const verbs[] = {
+#define X(verb) &cmd_##verb,
+	CLI_VERBS(X)
+#undef X
+};
+
+static void help(FILE *out)
+{
+	size_t i;
+
+	fputs("usage: ckptctl [--json] [--socket PATH] [--standalone] [--key FILE] VERB ...\n\n",
+	      out);
+	for (i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+		fprintf(out, "  %-11s %s\n", verbs[i]->name, verbs[i]->help);
+	fputs("\nckptctl VERB --help says more; see also ckptctl(1).\n", out);
+}
+
+static const struct cli_verb *find(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+		if (!strcmp(verbs[i]->name, name))
+			return verbs[i];
+	}
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	struct cli cli = { .progress = isatty(STDERR_FILENO) };
+	int c, status;
+
+	setlocale(LC_ALL, "");
+	/* Options before the verb; the verb's own getopt starts over. */
+	while ((c = cli_getopt(&cli, argc, argv, "+hV", NULL)) != -1) {
+		if (c == 'V') {
+			puts("ckptctl " CKPT_VERSION);
+			return CLI_DONE;
+		}
+		help(c == 'h' ? stdout : stderr);
+		return c == 'h' ? CLI_DONE : CLI_USAGE;
+	}
+	if (optind >= argc) {
+		help(stderr);
+		return CLI_USAGE;
+	}
+	cli.verb = find(argv[optind]);
+	if (!cli.verb) {
+		cli_say("there is no verb %s; see ckptctl --help", argv[optind]);
+		return CLI_USAGE;
+	}
+	argc -= optind;
+	argv += optind;
+	optind = 0;
+	status = cli.verb->run(&cli, argc, argv);
+	cli_disconnect(&cli);
+	return status;
+}

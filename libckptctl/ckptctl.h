@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * libckptctl: checkpoint and restart jobs by asking ckptd.
+ *
+ *	struct ckpt *c = NULL;
+ *	int64_t generation;
+ *	int err = ckpt_connect(NULL, &c);
+ *
+ *	if (!err)
+ *		err = ckpt_job_checkpoint(c, 7, 0, &generation);
+ *	if (err)
+ *		fprintf(stderr, "%s\n", ckpt_error_text(c));
+ *	ckpt_disconnect(c);
+ *
+ * Every function that can fail returns a negative errno and writes its ret_
+ * arguments only on success.  -EOPNOTSUPP and -EBUSY come with refusals: what
+ * stands in the way, pid by pid.  Calls block until the daemon has answered.
+ * A struct ckpt is one connection: one thread at a time, one call at a time.
+ * Strings returned are UTF-8 and valid until the next call on the connection.
+ *
+ * The library prints nothing, keeps no state of its own and changes no signal
+ * disposition.
+ */
+#ifndef CKPTCTL_H
+#define CKPTCTL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CKPT_SOCKET_DEFAULT	"/run/stillpoint/ckptd.sock"
+
+struct ckpt;
+
+/* ------------------------------------------------------------ connection */
+
+/**
+ * ckpt_connect() - connect to the daemon of this node
+ * @path: its socket; NULL: the environment's CKPTD_SOCKET, or CKPT_SOCKET_DEFAULT
+ *
+ * Return: 0; -ENOENT or -ECONNREFUSED: no daemon runs; other negative errno.
+ */
+int ckpt_connect(const char *path, struct ckpt **ret_ckpt);
+void ckpt_disconnect(struct ckpt *ckpt);	/* NULL is fine */
+
+/**
+ * ckpt_set_progress() - be told how a long call gets on
+ * @fn: called from inside the calls, in the caller's thread; NULL: nobody
+ *
+ * @total is 0 where it is not known.  @phase is one word.
+ */
+typedef void (*ckpt_progress_fn)(const char *phase, uint64_t done,
+				 uint64_t total, void *arg);
+void ckpt_set_progress(struct ckpt *ckpt, ckpt_progress_fn fn, void *arg);
+
+/* ------------------------------------------------------------------ jobs */
+
+#define CKPT_RUN_HOST_NS	(1U << 0)	/* no PID and IPC namespace of its own */
+#define CKPT_RUN_TTY		(1U << 1)	/* on a terminal of its own */
+
+/**
+ * struct ckpt_run - a job to be started
+ * @size: sizeof(struct ckpt_run)
+ * @flags: CKPT_RUN_*
+ * @argv: command, NULL-terminated; found by PATH of @envp
+ * @envp: environment, NULL-terminated; NULL: the caller's
+ * @cwd: NULL: the caller's
+ * @name: NULL: the command's
+ * @in, @out, @err: files for standard input, output and error, opened as the
+ *	caller; NULL: /dev/null for input, the job's log for output; @err may be
+ *	the same as @out
+ */
+struct ckpt_run {
+	size_t size;
+	uint32_t flags;
+	uint32_t reserved;
+	const char *const *argv;
+	const char *const *envp;
+	const char *cwd;
+	const char *name;
+	const char *in;
+	const char *out;
+	const char *err;
+};
+
+/* Start a job as the calling user. */
+int ckpt_job_run(struct ckpt *ckpt, const struct ckpt_run *run, int64_t *ret_job);
+
+#define CKPT_CHECKPOINT_KILL	(1U << 0)	/* end the job once the image is complete */
+#define CKPT_CHECKPOINT_DRY_RUN	(1U << 1)	/* only say whether it could be done */
+#define CKPT_CHECKPOINT_IN_PLACE (1U << 2)	/* stop and copy: frozen until all is read */
+
+/* Take a checkpoint; the job runs on unless told otherwise. */
+int ckpt_job_checkpoint(struct ckpt *ckpt, int64_t job, uint32_t flags,
+			int64_t *ret_generation);
+
+#define CKPT_RESTART_ACCEPT_CHANGED (1U << 0)	/* although files were rewritten since */
+#define CKPT_RESTART_DRY_RUN	(1U << 1)
+#define CKPT_RESTART_NODE_LOST	(1U << 2)	/* the node that ran it is known to be off */
+
+/* Restart a job that does not run; @generation 0: the newest. */
+int ckpt_job_restart(struct ckpt *ckpt, int64_t job, int64_t generation,
+		     uint32_t flags);
+
+/**
+ * ckpt_job_wait() - wait until a job has ended
+ * @ret_status: its exit status, 128 + n if signal n ended it
+ */
+int ckpt_job_wait(struct ckpt *ckpt, int64_t job, int *ret_status);
+
+/* Send a signal to a job's main process. */
+int ckpt_job_kill(struct ckpt *ckpt, int64_t job, int signo);
+
+#define CKPT_REMOVE_FORCE	(1U << 0)	/* also the last one a running job could restart from */
+#define CKPT_REMOVE_DRY_RUN	(1U << 1)
+
+/* Remove a generation, or with @generation 0 a job that has ended, with all. */
+int ckpt_job_remove(struct ckpt *ckpt, int64_t job, int64_t generation,
+		    uint32_t flags);
+
+/* ------------------------------------------------- process trees, images */
+
+/**
+ * ckpt_call() - any request the daemon knows, as ckptctl makes them
+ * @verb: "ps", "list", "dump", "doctor", "show", ...; see ckptctl(1)
+ * @args: a JSON object as text; NULL: {}
+ * @fds: descriptors that go with it, which stay the caller's
+ *
+ * The answer is read with the functions below.
+ */
+int ckpt_call(struct ckpt *ckpt, const char *verb, const char *args,
+	      const int *fds, unsigned int nr_fds);
+
+/* -------------------------------------------------------- the last answer */
+
+/* The whole answer as JSON: {"ok": …, "result": …} or {"ok": …, "error": …}. */
+const char *ckpt_answer(const struct ckpt *ckpt);
+/* A number or string of the result by name; -ENOENT. */
+int ckpt_answer_int(const struct ckpt *ckpt, const char *name, int64_t *ret_number);
+int ckpt_answer_string(const struct ckpt *ckpt, const char *name,
+		       const char **ret_string);
+/* A descriptor that came with it (attach); the caller's from now on; -ENOENT. */
+int ckpt_answer_fd(struct ckpt *ckpt);
+
+/*
+ * What went wrong in the last call, for people; "" if nothing did.
+ * NULL, as after a failed ckpt_connect(), is fine.
+ */
+const char *ckpt_error_text(const struct ckpt *ckpt);
+
+/**
+ * struct ckpt_refusal - one thing that stood in the way
+ * @size: sizeof(struct ckpt_refusal), set by the caller
+ * @code: enum ckpt_reason of <linux/ckpt.h>
+ * @name: "FD_SOCKET"; @text and @advice for people; @detail: the object
+ * @pid, @tid: 0: none
+ * @object: address, descriptor or identifier; 0: none
+ */
+struct ckpt_refusal {
+	size_t size;
+	uint32_t code;
+	int32_t pid;
+	int32_t tid;
+	uint32_t reserved;
+	uint64_t object;
+	const char *name;
+	const char *text;
+	const char *advice;
+	const char *comm;
+	const char *detail;
+};
+
+unsigned int ckpt_refusal_count(const struct ckpt *ckpt);
+/* The @i-th refusal; -ENOENT if there are not so many. */
+int ckpt_refusal_get(const struct ckpt *ckpt, unsigned int i,
+		    struct ckpt_refusal *ret_refusal);
+
+/* "0.1.0", of the library in use. */
+const char *ckpt_library_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* CKPTCTL_H */

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * A connection to ckptd: one request, its progress, its answer.
+ *
+ * The answer of the last call is kept in the handle and everything that the
+ * accessors return points into it.  A transport that failed once is not used
+ * again: after half a frame nothing that follows can be trusted.
+ */
+#include "libckptctl/handle.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define API __attribute__((visibility("default")))
+
+static int open_socket(const char *path)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int sock, err;
+
+	if (strlen(path) >= sizeof(addr.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(addr.sun_path, path);
+	sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (sock < 0)
+		return -errno;
+	if (connect(sock, (struct sockaddr *)&addr, sizeof(addr))) {
+		err = -errno;
+		close(sock);
+		return err;
+	}
+	return sock;
+}
+
+API int ckpt_connect(const char *path, struct ckpt **ret_ckpt)
+{
+	struct ckpt *ckpt;
+	int sock;
+
+	if (!path)
+		path = secure_getenv("CKPTD_SOCKET");
+	sock = open_socket(path && *path ? path : CKPT_SOCKET_DEFAULT);
+	if (sock < 0)
+		return sock;
+	ckpt = calloc(1, sizeof(*ckpt));
+	if (!ckpt) {
+		close(sock);
+		return -ENOMEM;
+	}
+	ckpt->sock = sock;
+	ckpt->in.limit = WIRE_ANSWER_MAX;
+	ckpt->answer_fd = -1;
+	*ret_ckpt = ckpt;
+	return 0;
+}
+
+static void forget_answer(struct ckpt *ckpt)
+{
+	json_decref(ckpt->answer);
+	ckpt->answer = NULL;
+	free(ckpt->text);
+	ckpt->text = NULL;
+	if (ckpt->answer_fd >= 0)
+		close(ckpt->answer_fd);
+	ckpt->answer_fd = -1;
+	ckpt->error[0] = '\0';
+}
+
+API void ckpt_disconnect(struct ckpt *ckpt)
+{
+	if (!ckpt)
+		return;
+	forget_answer(ckpt);
+	wire_in_done(&ckpt->in);
+	close(ckpt->sock);
+	free(ckpt);
+}
+
+API void ckpt_set_progress(struct ckpt *ckpt, ckpt_progress_fn fn, void *arg)
+{
+	ckpt->progress = fn;
+	ckpt->progress_arg = arg;
+}
+
+/* Fail for good; ends a line. */
+static int broken(struct ckpt *ckpt, int err, const char *what)
+{
+	snprintf(ckpt->error, sizeof(ckpt->error), "%s: %s", what, strerror(-err));
+	ckpt->broken = err;
+	return err;
+}
+
+static int send_request(struct ckpt *ckpt, const char *verb, json_t *args,
+			const int *fds, unsigned int nr_fds)
+{
+	json_t *request = json_pack("{s:s, s:o}", "verb", verb, "args", args);
+	char *text = json_dumps(request, JSON_COMPACT);
+	int err = -ENOMEM;
+
+	json_decref(request);
+	if (text && strlen(text) > WIRE_REQUEST_MAX) {
+		/* Nothing was sent: the connection stays good. */
+		free(text);
+		snprintf(ckpt->error, sizeof(ckpt->error),
+			 "the request is too long (command line and environment)");
+		return -E2BIG;
+	}
+	if (text)
+		err = wire_send(ckpt->sock, text, strlen(text), fds, nr_fds);
+	free(text);
+	return err ? broken(ckpt, err, "cannot ask ckptd") : 0;
+}
+
+static void tell_progress(struct ckpt *ckpt, const json_t *progress)
+{
+	const char *phase = json_string_value(json_object_get(progress, "phase"));
+
+	if (!ckpt->progress || !phase)
+		return;
+	ckpt->progress(phase,
+		       (uint64_t)json_integer_value(json_object_get(progress, "done")),
+		       (uint64_t)json_integer_value(json_object_get(progress, "total")),
+		       ckpt->progress_arg);
+}
+
+/* One frame in hand: progress (0), or the answer (1). */
+static int take_frame(struct ckpt *ckpt, const char *body, size_t len)
+{
+	json_t *json = json_loadb(body, len, JSON_REJECT_DUPLICATES, NULL);
+	json_t *progress = json_object_get(json, "progress");
+
+	if (!json_is_object(json)) {
+		json_decref(json);
+		return -EPROTO;
+	}
+	if (progress) {
+		tell_progress(ckpt, progress);
+		json_decref(json);
+		return 0;
+	}
+	ckpt->answer = json;
+	ckpt->text = json_dumps(json, JSON_COMPACT);
+	ckpt->answer_fd = wire_take_fd(&ckpt->in, 0);
+	return ckpt->text ? 1 : -ENOMEM;
+}
+
+static int receive_answer(struct ckpt *ckpt)
+{
+	const char *body;
+	size_t len;
+	int n;
+
+	for (;;) {
+		n = wire_next(&ckpt->in, &body, &len);
+		if (n == 1) {
+			n = take_frame(ckpt, body, len);
+			wire_consume(&ckpt->in);
+			if (n == 1)
+				return 0;
+		} else if (n == 0) {
+			n = wire_receive(&ckpt->in, ckpt->sock);
+			if (n == 0)
+				return broken(ckpt, -EPIPE, "ckptd went away before it answered");
+		}
+		if (n < 0)
+			return broken(ckpt, n, "no answer from ckptd");
+	}
+}
+
+static int outcome_error(const struct ckpt *ckpt)
+{
+	const json_t *error = json_object_get(ckpt->answer, "error");
+	json_int_t err = json_integer_value(json_object_get(error, "errno"));
+
+	if (json_is_true(json_object_get(ckpt->answer, "ok")))
+		return 0;
+	return err < 0 && err > -4096 ? (int)err : -EPROTO;
+}
+
+int handle_call(struct ckpt *ckpt, const char *verb, json_t *args,
+		const int *fds, unsigned int nr_fds)
+{
+	int err;
+
+	forget_answer(ckpt);
+	if (ckpt->broken || !args) {
+		json_decref(args);
+		err = ckpt->broken ? ckpt->broken : -ENOMEM;
+		snprintf(ckpt->error, sizeof(ckpt->error), "%s", strerror(-err));
+		return err;
+	}
+	err = send_request(ckpt, verb, args, fds, nr_fds);
+	if (!err)
+		err = receive_answer(ckpt);
+	return err ? err : outcome_error(ckpt);
+}
+
+API int ckpt_call(struct ckpt *ckpt, const char *verb, const char *args,
+		  const int *fds, unsigned int nr_fds)
+{
+	json_t *json = args ? json_loads(args, JSON_REJECT_DUPLICATES, NULL) :
+		       json_object();
+
+	if (!json_is_object(json) || nr_fds > WIRE_FDS_MAX) {
+		json_decref(json);
+		forget_answer(ckpt);
+		snprintf(ckpt->error, sizeof(ckpt->error),
+			 "the arguments are no JSON object");
+		return -EINVAL;
+	}
+	return handle_call(ckpt, verb, json, fds, nr_fds);
+}
+
+/* -------------------------------------------------------- the last answer */
+
+API const char *ckpt_answer(const struct ckpt *ckpt)
+{
+	return ckpt->text ? ckpt->text : "";
+}
+
+static const json_t *result_field(const struct ckpt *ckpt, const char *name)
+{
+	return json_object_get(json_object_get(ckpt->answer, "result"), name);
+}
+
+API int ckpt_answer_int(const struct ckpt *ckpt, const char *name,
+			int64_t *ret_number)
+{
+	const json_t *value = result_field(ckpt, name);
+
+	if (!json_is_integer(value))
+		return -ENOENT;
+	*ret_number = json_integer_value(value);
+	return 0;
+}
+
+API int ckpt_answer_string(const struct ckpt *ckpt, const char *name,
+			   const char **ret_string)
+{
+	const json_t *value = result_field(ckpt, name);
+
+	if (!json_is_string(value))
+		return -ENOENT;
+	*ret_string = json_string_value(value);
+	return 0;
+}
+
+API int ckpt_answer_fd(struct ckpt *ckpt)
+{
+	int fd = ckpt->answer_fd;
+
+	ckpt->answer_fd = -1;
+	return fd >= 0 ? fd : -ENOENT;
+}
+
+API const char *ckpt_error_text(const struct ckpt *ckpt)
+{
+	const json_t *error;
+	const char *text;
+
+	if (!ckpt)
+		return "no connection to ckptd";
+	error = json_object_get(ckpt->answer, "error");
+	text = json_string_value(json_object_get(error, "text"));
+	return text ? text : ckpt->error;
+}
+
+static const json_t *refusals(const struct ckpt *ckpt)
+{
+	return json_object_get(json_object_get(ckpt->answer, "error"), "refusals");
+}
+
+API unsigned int ckpt_refusal_count(const struct ckpt *ckpt)
+{
+	return (unsigned int)json_array_size(refusals(ckpt));
+}
+
+static const char *text_of(const json_t *object, const char *name)
+{
+	const char *text = json_string_value(json_object_get(object, name));
+
+	return text ? text : "";
+}
+
+API int ckpt_refusal_get(const struct ckpt *ckpt, unsigned int i,
+			 struct ckpt_refusal *ret_refusal)
+{
+	const json_t *r = json_array_get(refusals(ckpt), i);
+	struct ckpt_refusal refusal = { .size = ret_refusal->size };
+
+	if (!r)
+		return -ENOENT;
+	if (refusal.size < sizeof(refusal))
+		return -EINVAL;
+	refusal.code = (uint32_t)json_integer_value(json_object_get(r, "reason"));
+	refusal.pid = (int32_t)json_integer_value(json_object_get(r, "pid"));
+	refusal.tid = (int32_t)json_integer_value(json_object_get(r, "tid"));
+	refusal.object = (uint64_t)json_integer_value(json_object_get(r, "object"));
+	refusal.name = text_of(r, "name");
+	refusal.text = text_of(r, "text");
+	refusal.advice = text_of(r, "advice");
+	refusal.comm = text_of(r, "comm");
+	refusal.detail = text_of(r, "detail");
+	*ret_refusal = refusal;
+	return 0;
+}
+
+API const char *ckpt_library_version(void)
+{
+	return "0.1.0";
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Calls on jobs: arguments to JSON, one field of the answer back.
+ */
+#include "libckptctl/handle.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#define API __attribute__((visibility("default")))
+
+extern char **environ;
+
+static json_t *strings(const char *const *list)
+{
+	json_t *array = json_array();
+
+	for (; *list; list++) {
+		/* What is not UTF-8 cannot be handed over. */
+		if (json_array_append_new(array, json_string(*list))) {
+			json_decref(array);
+			return NULL;
+		}
+	}
+	return array;
+}
+
+static void set_string(json_t *args, const char *name, const char *value)
+{
+	if (value)
+		json_object_set_new(args, name, json_string(value));
+}
+
+API int ckpt_job_run(struct ckpt *ckpt, const struct ckpt_run *run, int64_t *ret_job)
+{
+	const char *const *envp = run->envp ? run->envp : (const char *const *)environ;
+	char cwd[PATH_MAX] = "/";
+	json_t *args;
+	int err;
+
+	if (run->size < sizeof(*run) || !run->argv || !run->argv[0])
+		return -EINVAL;
+	if (run->flags & ~(uint32_t)(CKPT_RUN_HOST_NS | CKPT_RUN_TTY))
+		return -EINVAL;
+	if (!run->cwd && !getcwd(cwd, sizeof(cwd)))
+		return -errno;
+	args = json_pack("{s:o, s:o, s:s, s:b, s:b}", "argv", strings(run->argv),
+			 "env", strings(envp), "cwd", run->cwd ? run->cwd : cwd,
+			 "host_ns", !!(run->flags & CKPT_RUN_HOST_NS),
+			 "tty", !!(run->flags & CKPT_RUN_TTY));
+	if (!args)
+		return -EILSEQ;
+	set_string(args, "name", run->name);
+	set_string(args, "stdin", run->in);
+	set_string(args, "stdout", run->out);
+	set_string(args, "stderr", run->err);
+	err = handle_call(ckpt, "run", args, NULL, 0);
+	return err ? err : ckpt_answer_int(ckpt, "job", ret_job);
+}
+
+API int ckpt_job_checkpoint(struct ckpt *ckpt, int64_t job, uint32_t flags,
+			    int64_t *ret_generation)
+{
+	bool dry_run = flags & CKPT_CHECKPOINT_DRY_RUN;
+	int64_t generation = 0;
+	int err;
+
+	if (flags & ~(uint32_t)(CKPT_CHECKPOINT_KILL | CKPT_CHECKPOINT_DRY_RUN |
+				CKPT_CHECKPOINT_IN_PLACE))
+		return -EINVAL;
+	err = handle_call(ckpt, "checkpoint",
+			  json_pack("{s:I, s:b, s:b, s:b}", "job", (json_int_t)job,
+				    "kill", !!(flags & CKPT_CHECKPOINT_KILL),
+				    "dry_run", dry_run, "stop_and_copy",
+				    !!(flags & CKPT_CHECKPOINT_IN_PLACE)),
+			  NULL, 0);
+	if (!err && !dry_run)
+		err = ckpt_answer_int(ckpt, "generation", &generation);
+	if (!err && ret_generation)
+		*ret_generation = generation;
+	return err;
+}
+
+API int ckpt_job_restart(struct ckpt *ckpt, int64_t job, int64_t generation,
+			 uint32_t flags)
+{
+	json_t *args;
+
+	if (flags & ~(uint32_t)(CKPT_RESTART_ACCEPT_CHANGED |
+				CKPT_RESTART_DRY_RUN | CKPT_RESTART_NODE_LOST))
+		return -EINVAL;
+	args = json_pack("{s:I, s:b, s:b, s:b}", "job", (json_int_t)job,
+			 "accept_changed", !!(flags & CKPT_RESTART_ACCEPT_CHANGED),
+			 "dry_run", !!(flags & CKPT_RESTART_DRY_RUN),
+			 "node_lost", !!(flags & CKPT_RESTART_NODE_LOST));
+	if (generation)
+		json_object_set_new(args, "generation", json_integer(generation));
+	return handle_call(ckpt, "restart", args, NULL, 0);
+}
+
+API int ckpt_job_wait(struct ckpt *ckpt, int64_t job, int *ret_status)
+{
+	int64_t status;
+	int err;
+
+	err = handle_call(ckpt, "wait", json_pack("{s:I}", "job", (json_int_t)job),
+			  NULL, 0);
+	if (!err)
+		err = ckpt_answer_int(ckpt, "exit_status", &status);
+	if (!err)
+		*ret_status = (int)status;
+	return err;
+}
+
+API int ckpt_job_kill(struct ckpt *ckpt, int64_t job, int signo)
+{
+	return handle_call(ckpt, "kill",
+			   json_pack("{s:I, s:i}", "job", (json_int_t)job,
+				     "signal", signo), NULL, 0);
+}
+
+API int ckpt_job_remove(struct ckpt *ckpt, int64_t job, int64_t generation,
+			uint32_t flags)
+{
+	json_t *args;
+
+	if (flags & ~(uint32_t)(CKPT_REMOVE_FORCE | CKPT_REMOVE_DRY_RUN))
+		return -EINVAL;
+	args = json_pack("{s:I, s:b, s:b}", "job", (json_int_t)job,
+			 "force", !!(flags & CKPT_REMOVE_FORCE),
+			 "dry_run", !!(flags & CKPT_REMOVE_DRY_RUN));
+	if (generation)
+		json_object_set_new(args, "generation", json_integer(generation));
+	return handle_call(ckpt, "rm", args, NULL, 0);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Operations on one process tree, on this node and on images: what a worker of
+ * ckptd runs in a process of its own, and ckptctl --standalone in-process.
+ *
+ * Each takes its arguments as a JSON object, the same that goes over the
+ * socket, and answers an outcome (supervisor/outcome.h).  An argument that is
+ * not known is refused: what a newer client asks for is never half done.
+ */
+#ifndef STILLPOINT_OP_H
+#define STILLPOINT_OP_H
+
+#include <jansson.h>
+#include <sys/types.h>
+
+#include "supervisor/engine.h"
+
+#define OP_KEY_DEFAULT	"/etc/stillpoint/key"
+#define OP_ROOTS_MAX	64
+
+/* What the caller of an operation has, apart from the arguments. */
+struct op_env {
+	const char *key;	/* path; NULL: OP_KEY_DEFAULT */
+	engine_progress_fn progress;	/* or NULL */
+	void *progress_arg;
+	const struct engine_external *externals;
+	unsigned int nr_externals;
+	const char *shm_dir;	/* the job's /dev/shm; NULL: none */
+	bool descendants;	/* dump: what is below pid, not pid itself */
+};
+
+/**
+ * op_dump() - dump one tree
+ * @args: pids [n, ...], dir, kill, dry_run, stop_and_copy, files,
+ *	freeze_timeout_ms, max_pause_ms, generation, job
+ */
+json_t *op_dump(const struct op_env *env, json_t *args);
+
+/**
+ * op_restore() - restore one tree; its roots become children of the caller
+ * @args: dir, dry_run, accept_changed, files, pidns
+ * @ret_roots: room for OP_ROOTS_MAX pids
+ * @ret_nr_roots: 0 after a failure or a dry run
+ */
+json_t *op_restore(const struct op_env *env, json_t *args, pid_t *ret_roots,
+		   unsigned int *ret_nr_roots);
+
+/**
+ * op_doctor() - can this node, or a tree on it, be checkpointed?
+ * @args: pid (optional)
+ *
+ * The answer is ok when the checks ran; result.ready says what they found.
+ */
+json_t *op_doctor(const struct op_env *env, json_t *args);
+
+/* args: dir */
+json_t *op_show(const struct op_env *env, json_t *args);
+/* args: dir, deep */
+json_t *op_verify(const struct op_env *env, json_t *args);
+/* args: dir, other */
+json_t *op_diff(const struct op_env *env, json_t *args);
+
+#endif /* STILLPOINT_OP_H */

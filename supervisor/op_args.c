@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Arguments of operations: words to enums, and the node's key.
+ *
+ * The key is made on demand by root only, and only for writing: a restore
+ * without the key the image was written with cannot succeed, and a new key
+ * would hide that behind a message about a forged image.
+ */
+#include "supervisor/op_args.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "image/key.h"
+#include "supervisor/outcome.h"
+
+int op_files_parse(const char *word, enum engine_files *ret_files)
+{
+	static const char *const words[] = {
+		[ENGINE_FILES_TRACK] = "track",
+		[ENGINE_FILES_CARRY] = "carry",
+		[ENGINE_FILES_IGNORE] = "ignore",
+	};
+	unsigned int i;
+
+	if (!word)
+		word = words[ENGINE_FILES_TRACK];
+	for (i = 0; i < ARRAY_SIZE(words); i++) {
+		if (!strcmp(word, words[i])) {
+			*ret_files = (enum engine_files)i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+int op_pidns_parse(const char *word, enum restore_pidns *ret_pidns)
+{
+	static const char *const words[] = {
+		[RESTORE_PIDNS_AUTO] = "auto",
+		[RESTORE_PIDNS_CALLER] = "caller",
+		[RESTORE_PIDNS_NEW] = "new",
+	};
+	unsigned int i;
+
+	if (!word)
+		word = words[RESTORE_PIDNS_AUTO];
+	for (i = 0; i < ARRAY_SIZE(words); i++) {
+		if (!strcmp(word, words[i])) {
+			*ret_pidns = (enum restore_pidns)i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+static int key_create(const char *path, struct image_error *error)
+{
+	char copy[PATH_MAX];
+	const char *dir;
+	int err;
+
+	if (geteuid() != 0)
+		return image_error_set(error, -EPERM, "%s does not exist, and only root can make it",
+				       path);
+	if (strlen(path) >= sizeof(copy))
+		return image_error_set(error, -ENAMETOOLONG, "the name of the key file is too long");
+	strcpy(copy, path);
+	dir = dirname(copy);
+	if (mkdir(dir, 0755) && errno != EEXIST)
+		return image_error_set(error, -errno, "%s: cannot be created", dir);
+	err = image_key_create(path, error);
+	return err == -EEXIST ? 0 : err;
+}
+
+int op_key_load(const struct op_env *env, bool create,
+		struct image_key **ret_key, json_t **ret_outcome)
+{
+	const char *path = env->key ? env->key : OP_KEY_DEFAULT;
+	struct image_error error = { "" };
+	int err = 0;
+
+	if (create && access(path, F_OK) && errno == ENOENT)
+		err = key_create(path, &error);
+	if (!err)
+		err = image_key_load(path, ret_key, &error);
+	if (!err)
+		return 0;
+	if (err == -ENOENT)
+		*ret_outcome = outcome_error(err, "there is no key %s: copy it from the node that wrote the images, or name it with --key",
+					     path);
+	else
+		*ret_outcome = outcome_error(err, "%s%s%s", error.text,
+					     error.text[0] ? ": " : "",
+					     strerror(-err));
+	return err;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Arguments of operations: words to enums, and the node's key.
+ */
+#ifndef STILLPOINT_OP_ARGS_H
+#define STILLPOINT_OP_ARGS_H
+
+#include "supervisor/op.h"
+#include "supervisor/restore.h"
+
+/* 0, or -EINVAL when the word is none of them; NULL is the default. */
+int op_files_parse(const char *word, enum engine_files *ret_files);
+int op_pidns_parse(const char *word, enum restore_pidns *ret_pidns);
+
+/* The node's key; @create: root makes it when it is not there. */
+int op_key_load(const struct op_env *env, bool create,
+		struct image_key **ret_key, json_t **ret_outcome);
+
+#endif /* STILLPOINT_OP_ARGS_H */

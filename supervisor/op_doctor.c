@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Doctor: what stands between this node, or one tree on it, and a checkpoint.
+ *
+ * A list of checks, each with what was found and what to do about it, and for
+ * a tree the refusals of a dry run: the same code that will refuse the real
+ * one.  Changes nothing; a dry run freezes the tree for as long as a real
+ * checkpoint would.
+ */
+#include "supervisor/op_args.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "image/key.h"
+#include "supervisor/dump.h"
+#include "supervisor/outcome.h"
+
+struct doctor {
+	json_t *checks;
+	bool ready;
+};
+
+/* @advice NULL: all is well.  @fatal: without it no checkpoint is taken. */
+static void found(struct doctor *d, const char *check, bool fatal,
+		  json_t *what, const char *advice)
+{
+	json_t *entry = json_pack("{s:s, s:b, s:o}", "check", check,
+				  "ok", !advice, "found", what);
+
+	if (advice)
+		json_object_set_new(entry, "advice", json_string(advice));
+	if (advice && fatal)
+		d->ready = false;
+	json_array_append_new(d->checks, entry);
+}
+
+static const char *device_advice(int err)
+{
+	switch (err) {
+	case ENOENT:
+	case ENODEV:
+	case ENXIO:
+		return "load the module: modprobe ckpt";
+	case EACCES:
+	case EPERM:
+		return "run as root, or ask ckptd";
+	default:
+		return "see the kernel log";
+	}
+}
+
+static void check_module(struct doctor *d)
+{
+	struct ckpt_info info = { .size = sizeof(info) };
+	_cleanup_fd_ int fd = open(CKPT_DEVICE, O_RDWR | O_CLOEXEC);
+
+	if (fd < 0) {
+		found(d, "module", true, json_sprintf("%s: %s", CKPT_DEVICE,
+						      strerror(errno)),
+		      device_advice(errno));
+		return;
+	}
+	if (ioctl(fd, CKPT_IOC_INFO, &info)) {
+		found(d, "module", true, json_sprintf("CKPT_IOC_INFO: %s",
+						      strerror(errno)),
+		      "the module is another version: install the matching one");
+		return;
+	}
+	found(d, "module", true,
+	      json_sprintf("API %u, kernel %.64s, %u threads, pause up to %u ms",
+			   info.api, info.release, info.max_threads,
+			   info.max_pause_ms),
+	      info.api == CKPT_API ? NULL :
+	      "its API number is not ours: install the matching module");
+	found(d, "snapshot", false,
+	      json_string(info.features & CKPT_FEAT_SNAPSHOT ?
+			  "copy-on-write" : "not available"),
+	      info.features & CKPT_FEAT_SNAPSHOT ? NULL :
+	      "jobs stay frozen until their memory is read");
+}
+
+static void check_key(struct doctor *d, const struct op_env *env)
+{
+	const char *path = env->key ? env->key : OP_KEY_DEFAULT;
+	struct image_error error = { "" };
+	struct image_key *key = NULL;
+	int err = image_key_load(path, &key, &error);
+
+	image_key_destroy(key);
+	if (!err)
+		found(d, "key", true, json_string(path), NULL);
+	else if (err == -ENOENT)
+		found(d, "key", false, json_sprintf("%s does not exist", path),
+		      geteuid() ? "root's first checkpoint makes it" :
+		      "the first checkpoint makes it; copy it to the nodes that are to restart jobs");
+	else
+		found(d, "key", true, json_sprintf("%s: %s", path,
+						   error.text[0] ? error.text : strerror(-err)),
+		      "make it a file of root, mode 0600, of 32 bytes");
+}
+
+static void check_images(struct doctor *d, const char *dir)
+{
+	struct statvfs fs;
+	const char *advice = NULL;
+
+	if (statvfs(dir, &fs)) {
+		found(d, "images", true, json_sprintf("%s: %s", dir, strerror(errno)),
+		      "create the directory, or name another with image_dir in the configuration");
+		return;
+	}
+	if (fs.f_flag & ST_RDONLY)
+		advice = "it is read-only: remount it or choose another directory";
+	else if (access(dir, W_OK | X_OK))
+		advice = "it cannot be written";
+	found(d, "images", true,
+	      json_sprintf("%s, %llu MiB free", dir,
+			   (unsigned long long)fs.f_bavail * fs.f_frsize >> 20),
+	      advice);
+}
+
+/* A dry run is answered with refusals, or with figures. */
+static json_t *check_tree(const struct op_env *env, pid_t pid)
+{
+	json_t *args = json_pack("{s:[i], s:b}", "pids", (int)pid, "dry_run", 1);
+	json_t *outcome = op_dump(env, args);
+
+	json_decref(args);
+	return outcome;
+}
+
+static bool is_refusal(json_t *outcome)
+{
+	json_t *error = json_object_get(outcome, "error");
+
+	return json_array_size(json_object_get(error, "refusals")) > 0;
+}
+
+json_t *op_doctor(const struct op_env *env, json_t *json)
+{
+	struct doctor d = { .checks = json_array(), .ready = true };
+	const char *image_dir = NULL;
+	json_t *result, *tree = NULL;
+	json_error_t why;
+	int pid = 0;
+
+	if (json_unpack_ex(json, &why, 0, "{s?i, s?s !}", "pid", &pid,
+			   "image_dir", &image_dir)) {
+		json_decref(d.checks);
+		return outcome_error(-EINVAL, "doctor: bad arguments: %s", why.text);
+	}
+	check_module(&d);
+	check_key(&d, env);
+	if (image_dir)
+		check_images(&d, image_dir);
+	if (pid && d.ready)
+		tree = check_tree(env, pid);
+	if (tree && !outcome_is_ok(tree)) {
+		if (!is_refusal(tree)) {
+			json_decref(d.checks);
+			return tree;
+		}
+		d.ready = false;
+	}
+	result = json_pack("{s:b, s:o}", "ready", d.ready, "checks", d.checks);
+	if (tree)
+		json_object_set_new(result, "tree", tree);
+	return outcome_ok(result);
+}

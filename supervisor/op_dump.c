@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Dump as an operation: arguments in, what must hold before anything is
+ * frozen, dump_tree(), figures out.
+ *
+ * Everything that can be known to be wrong beforehand (directory missing, not
+ * empty, read-only, key unreadable) is answered before the tree notices.
+ * What is refused by the tree itself is the engine's business.
+ */
+#include "supervisor/op_args.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "image/key.h"
+#include "supervisor/dump.h"
+#include "supervisor/outcome.h"
+
+/* Below this no image of anything fits; real sizes are known only later. */
+#define DUMP_SPACE_MIN	(4ULL << 20)
+
+struct dump_args {
+	struct dump_options options;
+	pid_t pids[OP_ROOTS_MAX];
+};
+
+static json_t *parse_pids(json_t *pids, struct dump_args *args)
+{
+	size_t n = json_array_size(pids);
+	size_t i;
+
+	if (!n || n > OP_ROOTS_MAX)
+		return outcome_error(-EINVAL, "between 1 and %d pids are needed",
+				     OP_ROOTS_MAX);
+	for (i = 0; i < n; i++) {
+		json_int_t pid = json_integer_value(json_array_get(pids, i));
+
+		if (pid <= 0 || pid > INT_MAX)
+			return outcome_error(-EINVAL, "%lld is no pid",
+					     (long long)pid);
+		args->pids[i] = (pid_t)pid;
+	}
+	args->options.roots = args->pids;
+	args->options.nr_roots = (unsigned int)n;
+	return NULL;
+}
+
+static json_t *parse(json_t *json, struct dump_args *args)
+{
+	struct dump_options *o = &args->options;
+	int kill = 0, dry_run = 0, copy = 0, freeze = 0, pause = 0;
+	json_int_t generation = 0;
+	const char *files = NULL;
+	json_t *pids = NULL;
+	json_error_t why;
+
+	if (json_unpack_ex(json, &why, 0,
+			   "{s:o, s?s, s?b, s?b, s?b, s?s, s?i, s?i, s?I, s?s !}",
+			   "pids", &pids, "dir", &o->dir, "kill", &kill,
+			   "dry_run", &dry_run, "stop_and_copy", &copy,
+			   "files", &files, "freeze_timeout_ms", &freeze,
+			   "max_pause_ms", &pause, "generation", &generation,
+			   "job", &o->job))
+		return outcome_error(-EINVAL, "dump: bad arguments: %s", why.text);
+	if (freeze < 0 || pause < 0 || generation < 0)
+		return outcome_error(-EINVAL, "dump: a number is negative");
+	if (op_files_parse(files, &o->files))
+		return outcome_error(-EINVAL, "files is one of track, carry, ignore, not %s",
+				     files);
+	o->kill = kill;
+	o->dry_run = dry_run;
+	o->stop_and_copy = copy;
+	o->freeze_timeout_ms = (unsigned int)freeze;
+	o->max_pause_ms = (unsigned int)pause;
+	o->generation = (uint64_t)generation;
+	if (!o->dir && !o->dry_run)
+		return outcome_error(-EINVAL, "dump: the directory of the image is missing");
+	return parse_pids(pids, args);
+}
+
+static bool directory_empty(const char *path)
+{
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+	bool empty = true;
+
+	if (!dir)
+		return false;
+	while (empty && (entry = readdir(dir)))
+		empty = !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..");
+	closedir(dir);
+	return empty;
+}
+
+static json_t *check_space(const char *path)
+{
+	struct statvfs fs;
+
+	if (statvfs(path, &fs))
+		return outcome_error(-errno, "%s: %s", path, strerror(errno));
+	if (fs.f_flag & ST_RDONLY)
+		return outcome_error(-EROFS, "%s is on a read-only file system: remount it or choose another directory",
+				     path);
+	if ((uint64_t)fs.f_bavail * fs.f_frsize < DUMP_SPACE_MIN)
+		return outcome_error(-ENOSPC, "%s: the file system is full: free some space or choose another directory",
+				     path);
+	return NULL;
+}
+
+/* Can an image be written to @dir? */
+static json_t *check_directory(const char *dir)
+{
+	char copy[PATH_MAX];
+	const char *place = dir;
+
+	if (strlen(dir) >= sizeof(copy))
+		return outcome_error(-ENAMETOOLONG, "the name of the directory is too long");
+	if (!access(dir, F_OK)) {
+		if (access(dir, R_OK | X_OK))
+			return outcome_error(-errno, "%s: %s", dir, strerror(errno));
+		if (!directory_empty(dir))
+			return outcome_error(-EEXIST, "%s exists and is not an empty directory: choose another one or remove it",
+					     dir);
+	} else {
+		strcpy(copy, dir);
+		place = dirname(copy);
+		if (access(place, F_OK))
+			return outcome_error(-errno, "%s: %s: create it first",
+					     place, strerror(errno));
+	}
+	if (access(place, W_OK | X_OK) && errno != EROFS)
+		return outcome_error(-errno, "%s cannot be written: %s", place,
+				     strerror(errno));
+	return check_space(place);
+}
+
+static json_t *figures(const struct dump_options *o, const struct dump_stats *s)
+{
+	json_t *result = json_pack("{s:b, s:b, s:i, s:i}",
+				   "dry_run", o->dry_run, "killed", o->kill && !o->dry_run,
+				   "processes", (int)s->nr_procs,
+				   "threads", (int)s->nr_threads);
+	const struct {
+		const char *name;
+		uint64_t value;
+	} numbers[] = {
+		{ "freeze_ns", s->freeze_ns }, { "collect_ns", s->collect_ns },
+		{ "clone_ns", s->clone_ns }, { "pause_ns", s->pause_ns },
+		{ "total_ns", s->total_ns }, { "bytes_mapped", s->bytes_mapped },
+		{ "bytes_stored", s->bytes_stored },
+		{ "pages_zero", s->pages_zero },
+		{ "pages_shared", s->pages_shared },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		json_object_set_new(result, numbers[i].name,
+				    json_integer((json_int_t)numbers[i].value));
+	if (o->dir)
+		json_object_set_new(result, "dir", json_string(o->dir));
+	return result;
+}
+
+static json_t *dump(const struct dump_options *options)
+{
+	struct engine_error error = { 0 };
+	struct dump_stats stats = { 0 };
+	json_t *outcome;
+	int err;
+
+	err = dump_tree(options, &stats, &error);
+	if (err)
+		outcome = outcome_engine(err, &error);
+	else
+		outcome = outcome_ok(figures(options, &stats));
+	engine_error_done(&error);
+	return outcome;
+}
+
+json_t *op_dump(const struct op_env *env, json_t *json)
+{
+	struct dump_args args = { 0 };
+	struct dump_options *o = &args.options;
+	struct image_key *key = NULL;
+	json_t *outcome = parse(json, &args);
+
+	if (!outcome && o->dir)
+		outcome = check_directory(o->dir);
+	if (outcome || op_key_load(env, !o->dry_run, &key, &outcome))
+		return outcome;
+	o->key = key;
+	o->descendants = env->descendants;
+	o->shm_dir = env->shm_dir;
+	o->externals = env->externals;
+	o->nr_externals = env->nr_externals;
+	o->progress = env->progress;
+	o->progress_arg = env->progress_arg;
+	outcome = dump(o);
+	image_key_destroy(key);
+	return outcome;
+}

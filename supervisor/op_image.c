@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Images as operations: show, verify, diff.  All the work is image/'s; here
+ * are the arguments, the key and the outcome.
+ */
+#include "supervisor/op_args.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "image/key.h"
+#include "image/reader.h"
+#include "image/show.h"
+#include "supervisor/outcome.h"
+
+static json_t *failed(const char *dir, int err, const struct image_error *error)
+{
+	if (err == -ENOENT && !error->text[0])
+		return outcome_error(err, "%s: there is no image", dir);
+	return outcome_error(err, "%s", error->text[0] ? error->text : strerror(-err));
+}
+
+static json_t *show(const char *dir, const struct image_key *key,
+		    unsigned int flags)
+{
+	struct image_error error = { "" };
+	struct image_reader *reader;
+	json_t *result = NULL;
+	int err;
+
+	err = image_open(dir, key, NULL, &reader, &error);
+	if (err)
+		return failed(dir, err, &error);
+	err = image_show_json(reader, flags, &result, &error);
+	image_close(reader);
+	return err ? failed(dir, err, &error) : outcome_ok(result);
+}
+
+json_t *op_show(const struct op_env *env, json_t *json)
+{
+	struct image_key *key = NULL;
+	int records = 0, runs = 0;
+	json_t *outcome = NULL;
+	json_error_t why;
+	const char *dir;
+
+	if (json_unpack_ex(json, &why, 0, "{s:s, s?b, s?b !}", "dir", &dir,
+			   "records", &records, "runs", &runs))
+		return outcome_error(-EINVAL, "show: bad arguments: %s", why.text);
+	if (op_key_load(env, false, &key, &outcome))
+		return outcome;
+	outcome = show(dir, key, (records ? IMAGE_SHOW_RECORDS : 0) |
+				 (runs ? IMAGE_SHOW_RUNS : 0));
+	image_key_destroy(key);
+	return outcome;
+}
+
+json_t *op_verify(const struct op_env *env, json_t *json)
+{
+	struct image_key *key = NULL;
+	json_t *outcome = NULL, *found = NULL;
+	json_error_t why;
+	const char *dir;
+	int deep = 0;
+	int err;
+
+	if (json_unpack_ex(json, &why, 0, "{s:s, s?b !}", "dir", &dir,
+			   "deep", &deep))
+		return outcome_error(-EINVAL, "verify: bad arguments: %s", why.text);
+	if (op_key_load(env, false, &key, &outcome))
+		return outcome;
+	err = image_verify_json(dir, key, NULL, deep, &found);
+	image_key_destroy(key);
+	if (!found)
+		return outcome_error(err ? err : -ENOMEM, "%s: %s", dir,
+				     strerror(err ? -err : ENOMEM));
+	outcome = err ? outcome_error(err, "%s is damaged or not ours: %s", dir,
+				      strerror(-err)) : outcome_ok(NULL);
+	json_object_set_new(outcome, "result", found);
+	return outcome;
+}
+
+json_t *op_diff(const struct op_env *env, json_t *json)
+{
+	struct image_reader *a = NULL, *b = NULL;
+	struct image_error error = { "" };
+	struct image_key *key = NULL;
+	const char *dir, *other, *where;
+	json_t *outcome = NULL, *result = NULL;
+	json_error_t why;
+	int err;
+
+	if (json_unpack_ex(json, &why, 0, "{s:s, s:s !}", "dir", &dir,
+			   "other", &other))
+		return outcome_error(-EINVAL, "diff: bad arguments: %s", why.text);
+	if (op_key_load(env, false, &key, &outcome))
+		return outcome;
+	where = dir;
+	err = image_open(dir, key, NULL, &a, &error);
+	if (!err) {
+		where = other;
+		err = image_open(other, key, NULL, &b, &error);
+	}
+	if (!err)
+		err = image_diff_json(a, b, &result, &error);
+	outcome = err ? failed(where, err, &error) : outcome_ok(result);
+	image_close(b);
+	image_close(a);
+	image_key_destroy(key);
+	return outcome;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Outcomes: what an operation answers, as the JSON that goes over the socket
+ * and that --json prints.
+ *
+ *   {"ok": true, "result": {...}}
+ *   {"ok": false, "error": {"errno": -95, "name": "EOPNOTSUPP", "text": "...",
+ *	"refusals": [{"reason": 12, "name": "FD_SOCKET", "text": "...",
+ *	"advice": "...", "pid": 7, "tid": 7, "comm": "x", "object": 3,
+ *	"detail": "..."}]}}
+ *
+ * Every function returns a new reference and never fails: without memory the
+ * answer is NULL, which readers take for -ENOMEM.
+ */
+#ifndef STILLPOINT_OUTCOME_H
+#define STILLPOINT_OUTCOME_H
+
+#include <jansson.h>
+
+#include "supervisor/engine.h"
+
+/* Takes over the reference to @result; NULL means an empty object. */
+json_t *outcome_ok(json_t *result);
+json_t *outcome_error(int err, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+json_t *outcome_refused(uint32_t reason, pid_t pid, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* From a failed dump_tree() or restore_tree(); @err is what it returned. */
+json_t *outcome_engine(int err, const struct engine_error *error);
+
+bool outcome_is_ok(const json_t *outcome);
+int outcome_errno(const json_t *outcome);
+
+#endif /* STILLPOINT_OUTCOME_H */
