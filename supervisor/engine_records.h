@@ -49,8 +49,8 @@ struct engine_rec_file_track {
 	__u64 dev;
 	__u64 ino;
 	__u64 tail_start;	/* the hash covers [tail_start, tail_start + tail_len) */
-	__u64 tail_len;		/* min(size, 64 KiB) */
-	__u8 tail_hash[32];	/* BLAKE2b-256 (crypto_generichash, no key) */
+	__u64 tail_len;		/* see file_identity.h */
+	__u8 tail_hash[32];	/* file_identity_tail() */
 	__u32 build_id_len;
 	__u32 pad;
 	__u8 build_id[32];

@@ -3,7 +3,8 @@
 # libengine.a: dump and restore of one tree. Who links it adds ENGINE_LIBS.
 
 DUMP_SOURCES := supervisor/engine.c supervisor/kdev.c supervisor/state.c \
-	supervisor/state_parse.c $(wildcard supervisor/dump*.c supervisor/capture*.c)
+	supervisor/state_parse.c supervisor/file_identity.c supervisor/capture.c \
+	supervisor/content.c $(wildcard supervisor/dump*.c)
 
 # the restore side: restore*.c and its nouns
 RESTORE_SOURCES := $(wildcard supervisor/restore*.c)

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * One capture of a tree.
+ *
+ * Owns the device context and, with it, the pause: the tree is frozen exactly
+ * while cap->frozen says so or a call below is under way.  A context that was
+ * refused is closed and a new one opened for the next attempt, so that no
+ * attempt inherits anything from the one before.
+ *
+ * Attempts are short compared with the whole deadline: a tree with one thread in
+ * an uninterruptible wait must not stand still for all of it.
+ */
+#include "supervisor/capture.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define ATTEMPT_MIN_MS	200
+#define ATTEMPTS	5	/* share of the deadline one attempt may take */
+#define GAP_MS		20	/* the tree runs at least this long between attempts */
+
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+static void sleep_ms(unsigned int ms)
+{
+	struct timespec ts = { ms / 1000, (long)(ms % 1000) * 1000000 };
+
+	while (nanosleep(&ts, &ts) < 0 && errno == EINTR)
+		;
+}
+
+/* Reasons that go away by themselves, often within milliseconds. */
+static bool worth_a_retry(const struct engine_error *error)
+{
+	for (unsigned int i = 0; i < error->nr_refusals; i++) {
+		switch (error->refusals[i].reason) {
+		case CKPT_R_D_STATE:
+		case CKPT_R_VFORK:
+		case CKPT_R_FORK_STORM:
+		case CKPT_R_TIMEOUT:
+		case CKPT_R_RESTART_KIND:
+			break;
+		default:
+			return false;
+		}
+	}
+	return true;
+}
+
+static int name_target(struct capture *cap, const struct capture_options *o,
+		       struct engine_error *error)
+{
+	struct ckpt_target target = {
+		.flags = o->descendants ? CKPT_TARGET_DESCENDANTS : 0,
+		.nr_roots = o->nr_roots,
+		.roots = (uintptr_t)o->roots,
+	};
+	int ret = kdev_target(cap->dev, &target);
+
+	if (!ret)
+		return 0;
+	ret = kdev_refusals(cap->dev, ret, "dump", error);
+	if (ret == -ESRCH && error && !error->nr_refusals) {
+		struct engine_refusal gone = { .reason = CKPT_R_NO_PROCESS, .pid = o->roots[0] };
+
+		engine_refuse(error, &gone, "%s", "");
+	}
+	return ret;
+}
+
+int capture_open(struct capture *cap, const struct capture_options *o,
+		 struct engine_error *error)
+{
+	int ret;
+
+	memset(cap, 0, sizeof(*cap));
+	ret = o->open(&cap->dev, error);
+	if (ret)
+		return ret;
+	ret = name_target(cap, o, error);
+	if (ret)
+		capture_end(cap);
+	return ret;
+}
+
+int capture_failed(const struct capture *cap, int err, const char *what,
+		   struct engine_error *error)
+{
+	if (err == -ETIMEDOUT) {
+		struct engine_refusal limit = { .reason = CKPT_R_PAUSE_LIMIT };
+
+		engine_refuse(error, &limit, "%s", what);
+		return engine_fail(error, err,
+				   "%s: the maximum pause passed, the kernel thawed the tree and it runs on; raise the maximum pause or free the node of other load",
+				   what);
+	}
+	return engine_fail(error, err, "%s: %s", what, strerror(-err));
+}
+
+/* One attempt: freeze and collect.  The device is at phase "target". */
+static int attempt(struct capture *cap, const struct capture_options *o,
+		   unsigned int timeout_ms, struct engine_error *error)
+{
+	unsigned int max_pause = cap->dev->info.max_pause_ms;
+	int ret;
+
+	if (o->max_pause_ms && o->max_pause_ms < max_pause)
+		max_pause = o->max_pause_ms;
+	cap->freeze = (struct ckpt_freeze){
+		.timeout_ms = timeout_ms < 60000 ? timeout_ms : 60000,
+		.max_pause_ms = max_pause,
+	};
+	ret = kdev_freeze(cap->dev, &cap->freeze);
+	if (ret)
+		return kdev_refusals(cap->dev, ret, "freeze", error);
+	cap->frozen = true;
+
+	cap->snapshot = (struct ckpt_snapshot){
+		.flags = (o->in_place ? CKPT_SNAPSHOT_NO_COW : 0) |
+			 (o->dry_run ? CKPT_SNAPSHOT_DRY : 0),
+	};
+	ret = kdev_snapshot(cap->dev, &cap->snapshot);
+	if (ret)
+		return kdev_refusals(cap->dev, ret, "snapshot", error);
+	return 0;
+}
+
+static int read_state(struct capture *cap, struct engine_error *error)
+{
+	struct state_error why = { 0 };
+	int ret;
+
+	ret = kdev_read_records(cap->dev, cap->snapshot.state_bytes, &cap->records,
+				&cap->records_len);
+	if (ret)
+		return capture_failed(cap, ret, "cannot read the records", error);
+	ret = state_parse(cap->records, cap->records_len, &cap->state, &why);
+	if (ret)
+		return engine_fail(error, ret,
+				   "the module's records are not understood: at %zu: %s; this is a bug, please report it",
+				   why.offset, why.text);
+	return 0;
+}
+
+int capture_begin(struct capture *cap, const struct capture_options *o,
+		  struct engine_error *error)
+{
+	unsigned int budget = o->freeze_timeout_ms;
+	uint64_t end = now_ms() + budget, now;
+	unsigned int share = budget / ATTEMPTS;
+	struct engine_error tried = { 0 };
+	int ret;
+
+	if (share < ATTEMPT_MIN_MS)
+		share = budget < ATTEMPT_MIN_MS ? budget : ATTEMPT_MIN_MS;
+	for (;;) {
+		engine_error_done(&tried);
+		ret = attempt(cap, o, share, &tried);
+		if (ret != -EBUSY)
+			break;
+		now = now_ms();
+		if (now + GAP_MS + share > end || !worth_a_retry(&tried))
+			break;
+		capture_end(cap);
+		sleep_ms(GAP_MS);
+		ret = capture_open(cap, o, &tried);
+		if (ret)
+			break;
+	}
+	if (!ret)
+		ret = read_state(cap, &tried);
+	if (ret) {
+		capture_end(cap);
+		if (error && !error->text[0] && !error->nr_refusals) {
+			*error = tried;
+			memset(&tried, 0, sizeof(tried));
+		}
+	}
+	engine_error_done(&tried);
+	return ret;
+}
+
+int capture_thaw(struct capture *cap, unsigned int flags, struct engine_error *error)
+{
+	struct ckpt_thaw thaw = { .flags = flags };
+	int ret = kdev_thaw(cap->dev, &thaw);
+
+	cap->frozen = false;
+	if (ret)
+		return capture_failed(cap, ret, "thaw", error);
+	cap->pause_ns = thaw.pause_ns;
+	return 0;
+}
+
+void capture_end(struct capture *cap)
+{
+	kdev_close(cap->dev);
+	cap->dev = NULL;
+	cap->frozen = false;
+	cap->state = state_free(cap->state);
+	free(cap->records);
+	cap->records = NULL;
+}
