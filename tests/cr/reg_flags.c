@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Flags that user mode may set: direction, alignment check, carry, and the
+ * identification bit survive a spin.
+ */
+#include "tests/cr/spin.h"
+
+#define FLAGS	(1UL << 21 | 1UL << 10 | 1UL)	/* ID, DF, CF */
+
+static uint64_t seen;
+
+static void block(void)
+{
+	uint64_t flags;
+
+	__asm__ volatile(
+		"subq $128, %%rsp\n"
+		"pushfq\n"
+		"orq %[set], (%%rsp)\n"
+		"popfq\n"
+		"9: movl %[stop], %%eax\n"	/* no instruction here changes flags */
+		"movl %%eax, %%ecx\n"
+		"jrcxz 9b\n"
+		"pushfq\n"
+		"popq %[flags]\n"
+		"cld\n"
+		"addq $128, %%rsp\n"
+		: [flags] "=&r"(flags)
+		: [set] "r"(FLAGS), [stop] "m"(spin_stop)
+		: "rax", "rcx", "memory", "cc");
+	seen = flags;
+}
+
+static void verify(void)
+{
+	cr_eq(seen & FLAGS, FLAGS);
+}
+
+CR_TEST(.setup = spin_setup, .wait = block, .verify = verify);
