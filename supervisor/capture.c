@@ -123,6 +123,10 @@ static int attempt(struct capture *cap, const struct capture_options *o,
 		return kdev_refusals(cap->dev, ret, "freeze", error);
 	cap->frozen = true;
 
+	ret = o->frozen ? o->frozen(o->frozen_arg) : 0;
+	if (ret)
+		return engine_fail(error, ret, "taking out what the tree wrote before: %s",
+				   strerror(-ret));
 	cap->snapshot = (struct ckpt_snapshot){
 		.flags = (o->in_place ? CKPT_SNAPSHOT_NO_COW : 0) |
 			 (o->dry_run ? CKPT_SNAPSHOT_DRY : 0),

@@ -23,6 +23,8 @@ struct capture_options {
 	bool dry_run;
 	unsigned int freeze_timeout_ms;	/* for all attempts together */
 	unsigned int max_pause_ms;	/* 0: as long as the module allows */
+	int (*frozen)(void *arg);	/* between freeze and snapshot; NULL: nobody */
+	void *frozen_arg;
 };
 
 struct capture {

@@ -32,6 +32,13 @@ struct dump_options {
 	unsigned int nr_externals;
 	engine_progress_fn progress;
 	void *progress_arg;
+	/*
+	 * Called in the pause, when the tree is frozen and nothing of it has been
+	 * read: what it wrote to an external end can be taken out now, and is then
+	 * in no image.  A negative errno ends the dump.  NULL: nobody.
+	 */
+	int (*frozen)(void *arg);
+	void *frozen_arg;
 };
 
 struct dump_stats {
