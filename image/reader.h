@@ -78,7 +78,7 @@ const char *image_get(const struct image_reader *r, const char *key);	/* NULL: n
 
 /* ---------------------------------------------------------- state stream */
 
-/* One record; the memory is valid until the next call on the reader. */
+/* One record; valid until the next image_state_next() or image_state_rewind(). */
 struct image_record {
 	uint16_t type;
 	uint16_t version;

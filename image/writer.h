@@ -53,6 +53,7 @@ struct image_writer_ops {
 
 struct image_writer {
 	const struct image_writer_ops *ops;
+	const char *name;	/* final path, for messages */
 };
 
 /**

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * One chunk: header, payload, tag.
+ *
+ * The nonce is the chunk's place (sequence number, file), the key belongs to
+ * one image: a place is written once, so a nonce is never used twice, and a
+ * chunk that was moved, copied from elsewhere or changed does not authenticate.
+ * Without encryption the payload is associated data, right behind the header,
+ * so that one pass over contiguous memory covers both.
+ *
+ * The decoder takes nothing from a chunk but lengths, which it bounds, until the
+ * tag was checked; zstd sees authenticated bytes only.
+ *
+ * Must not do I/O nor know where a chunk lies.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+#include <zstd_errors.h>
+
+#include "image/chunk.h"
+
+#define HDR_BYTES	sizeof(struct image_chunk_hdr)
+
+struct chunk_encoder {
+	ZSTD_CCtx *zstd;
+	bool encrypt;
+	uint8_t key[32];
+};
+
+struct chunk_decoder {
+	ZSTD_DCtx *zstd;
+	bool encrypted;
+	uint8_t key[32];
+};
+
+_Static_assert(sizeof(struct image_chunk_hdr) == 32, "format");
+_Static_assert(crypto_aead_xchacha20poly1305_ietf_ABYTES == IMAGE_TAG_BYTES,
+	       "format");
+
+int chunk_encoder_create(const uint8_t key[32], bool encrypt, int level,
+			 struct chunk_encoder **ret_encoder)
+{
+	struct chunk_encoder *enc = calloc(1, sizeof(*enc));
+
+	if (!enc)
+		return -ENOMEM;
+	enc->zstd = ZSTD_createCCtx();
+	if (!enc->zstd) {
+		free(enc);
+		return -ENOMEM;
+	}
+	if (ZSTD_isError(ZSTD_CCtx_setParameter(enc->zstd,
+						ZSTD_c_compressionLevel, level))) {
+		chunk_encoder_destroy(enc);
+		return -EINVAL;
+	}
+	enc->encrypt = encrypt;
+	memcpy(enc->key, key, sizeof(enc->key));
+	*ret_encoder = enc;
+	return 0;
+}
+
+void chunk_encoder_destroy(struct chunk_encoder *enc)
+{
+	if (!enc)
+		return;
+	ZSTD_freeCCtx(enc->zstd);
+	explicit_bzero(enc->key, sizeof(enc->key));
+	free(enc);
+}
+
+static void make_nonce(enum image_file file, uint64_t seq,
+		       uint8_t nonce[crypto_aead_xchacha20poly1305_ietf_NPUBBYTES])
+{
+	uint64_t seq_le = htole64(seq);
+	uint32_t file_le = htole32(file);
+
+	memset(nonce, 0, crypto_aead_xchacha20poly1305_ietf_NPUBBYTES);
+	memcpy(nonce, &seq_le, sizeof(seq_le));
+	memcpy(nonce + 8, &file_le, sizeof(file_le));
+}
+
+/*
+ * Compressed if that saves at least 3 %.  zstd gives up early when the room is
+ * too small and skips fast over what does not compress, so the attempt on
+ * random data costs little more than a copy.
+ */
+static int encode_payload(struct chunk_encoder *enc, const void *raw,
+			  uint32_t raw_len, uint8_t *out, uint32_t *ret_stored,
+			  enum image_codec *ret_codec)
+{
+	size_t room = (size_t)raw_len * 97 / 100;
+	size_t n = ZSTD_compress2(enc->zstd, out, room, raw, raw_len);
+
+	if (!ZSTD_isError(n)) {
+		*ret_stored = (uint32_t)n;
+		*ret_codec = IMAGE_CODEC_ZSTD;
+		return 0;
+	}
+	if (ZSTD_getErrorCode(n) == ZSTD_error_memory_allocation)
+		return -ENOMEM;
+	if (ZSTD_getErrorCode(n) != ZSTD_error_dstSize_tooSmall)
+		return -EIO;
+	memcpy(out, raw, raw_len);
+	*ret_stored = raw_len;
+	*ret_codec = IMAGE_CODEC_RAW;
+	return 0;
+}
+
+int chunk_encode(struct chunk_encoder *enc, enum image_file file, uint64_t seq,
+		 const void *raw, uint32_t raw_len, uint8_t *out,
+		 size_t *ret_len)
+{
+	uint8_t nonce[crypto_aead_xchacha20poly1305_ietf_NPUBBYTES];
+	uint8_t *payload = out + HDR_BYTES;
+	struct image_chunk_hdr hdr = {};
+	enum image_codec codec;
+	uint32_t stored;
+	int err;
+
+	if (!raw_len || raw_len > IMAGE_CHUNK_MAX)
+		return -EINVAL;
+	err = encode_payload(enc, raw, raw_len, payload, &stored, &codec);
+	if (err)
+		return err;
+	hdr.magic = htole32(IMAGE_MAGIC_CHUNK);
+	hdr.file = htole16(file);
+	hdr.codec = codec;
+	hdr.seq = htole64(seq);
+	hdr.raw_len = htole32(raw_len);
+	hdr.stored_len = htole32(stored);
+	memcpy(out, &hdr, HDR_BYTES);
+	make_nonce(file, seq, nonce);
+	if (enc->encrypt)
+		crypto_aead_xchacha20poly1305_ietf_encrypt_detached(
+			payload, payload + stored, NULL, payload, stored,
+			out, HDR_BYTES, NULL, nonce, enc->key);
+	else
+		crypto_aead_xchacha20poly1305_ietf_encrypt_detached(
+			payload + stored, payload + stored, NULL, NULL, 0,
+			out, HDR_BYTES + stored, NULL, nonce, enc->key);
+	*ret_len = HDR_BYTES + stored + IMAGE_TAG_BYTES;
+	return 0;
+}
+
+int chunk_decoder_create(const uint8_t key[32], bool encrypted,
+			 struct chunk_decoder **ret_decoder)
+{
+	struct chunk_decoder *dec = calloc(1, sizeof(*dec));
+
+	if (!dec)
+		return -ENOMEM;
+	dec->zstd = ZSTD_createDCtx();
+	if (!dec->zstd) {
+		free(dec);
+		return -ENOMEM;
+	}
+	dec->encrypted = encrypted;
+	memcpy(dec->key, key, sizeof(dec->key));
+	*ret_decoder = dec;
+	return 0;
+}
+
+void chunk_decoder_destroy(struct chunk_decoder *dec)
+{
+	if (!dec)
+		return;
+	ZSTD_freeDCtx(dec->zstd);
+	explicit_bzero(dec->key, sizeof(dec->key));
+	free(dec);
+}
+
+static int bad(const char **ret_why, const char *why)
+{
+	*ret_why = why;
+	return -EBADMSG;
+}
+
+int chunk_parse(const struct image_chunk_hdr *hdr, enum image_file file,
+		uint64_t seq, uint32_t *ret_raw_len, uint32_t *ret_stored_len,
+		const char **ret_why)
+{
+	uint32_t raw_len = le32toh(hdr->raw_len);
+	uint32_t stored = le32toh(hdr->stored_len);
+
+	if (le32toh(hdr->magic) != IMAGE_MAGIC_CHUNK)
+		return bad(ret_why, "no chunk here (damaged)");
+	if (le16toh(hdr->file) != file)
+		return bad(ret_why, "chunk of another file");
+	if (le64toh(hdr->seq) != seq)
+		return bad(ret_why, "chunk of another place (moved or damaged)");
+	if (!raw_len || raw_len > IMAGE_CHUNK_MAX || !stored || stored > raw_len)
+		return bad(ret_why, "impossible chunk length (damaged)");
+	if (hdr->codec > IMAGE_CODEC_ZSTD || hdr->pad8 || hdr->pad)
+		return bad(ret_why, "unknown chunk encoding (damaged)");
+	if (hdr->codec == IMAGE_CODEC_RAW && stored != raw_len)
+		return bad(ret_why, "impossible chunk length (damaged)");
+	*ret_raw_len = raw_len;
+	*ret_stored_len = stored;
+	return 0;
+}
+
+/* Check the tag; afterwards the payload is plain text. */
+static int authenticate(struct chunk_decoder *dec, enum image_file file,
+			uint64_t seq, uint8_t *chunk, uint32_t stored)
+{
+	uint8_t nonce[crypto_aead_xchacha20poly1305_ietf_NPUBBYTES];
+	uint8_t *payload = chunk + HDR_BYTES;
+
+	make_nonce(file, seq, nonce);
+	if (dec->encrypted)
+		return crypto_aead_xchacha20poly1305_ietf_decrypt_detached(
+			payload, NULL, payload, stored, payload + stored,
+			chunk, HDR_BYTES, nonce, dec->key);
+	return crypto_aead_xchacha20poly1305_ietf_decrypt_detached(
+		NULL, NULL, payload, 0, payload + stored,
+		chunk, HDR_BYTES + stored, nonce, dec->key);
+}
+
+int chunk_decode(struct chunk_decoder *dec, enum image_file file, uint64_t seq,
+		 uint8_t *chunk, size_t len, void *raw, uint32_t *ret_raw_len,
+		 const char **ret_why)
+{
+	uint8_t *payload = chunk + HDR_BYTES;
+	struct image_chunk_hdr hdr;
+	uint32_t raw_len, stored;
+	size_t n;
+	int err;
+
+	if (len < HDR_BYTES)
+		return bad(ret_why, "truncated chunk");
+	memcpy(&hdr, chunk, HDR_BYTES);
+	err = chunk_parse(&hdr, file, seq, &raw_len, &stored, ret_why);
+	if (err)
+		return err;
+	if (len != HDR_BYTES + stored + IMAGE_TAG_BYTES)
+		return bad(ret_why, "chunk of another length (damaged)");
+	if (authenticate(dec, file, seq, chunk, stored))
+		return bad(ret_why,
+			   "authentication failed: changed after it was written, or from another image");
+	if (hdr.codec == IMAGE_CODEC_RAW) {
+		memcpy(raw, payload, raw_len);
+		*ret_raw_len = raw_len;
+		return 0;
+	}
+	n = ZSTD_decompressDCtx(dec->zstd, raw, raw_len, payload, stored);
+	if (ZSTD_isError(n) || n != raw_len)
+		return bad(ret_why, "cannot be decompressed");
+	*ret_raw_len = raw_len;
+	return 0;
+}

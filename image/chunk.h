@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * One chunk: compress, authenticate, encrypt, and back.  Pure functions of
+ * their arguments and a scratch context: several encoders may run side by side,
+ * which is where a parallel pipeline goes in.
+ */
+#ifndef STILLPOINT_IMAGE_CHUNK_H
+#define STILLPOINT_IMAGE_CHUNK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "image/format.h"
+
+/* room that an encoded chunk may need */
+#define CHUNK_BOUND	(sizeof(struct image_chunk_hdr) + IMAGE_CHUNK_MAX + \
+			 IMAGE_TAG_BYTES)
+
+struct chunk_encoder;
+struct chunk_decoder;
+
+int chunk_encoder_create(const uint8_t key[32], bool encrypt, int level,
+			 struct chunk_encoder **ret_encoder);
+void chunk_encoder_destroy(struct chunk_encoder *enc);
+
+/* @out has CHUNK_BOUND bytes; the tag is its last IMAGE_TAG_BYTES. */
+int chunk_encode(struct chunk_encoder *enc, enum image_file file, uint64_t seq,
+		 const void *raw, uint32_t raw_len, uint8_t *out,
+		 size_t *ret_len);
+
+int chunk_decoder_create(const uint8_t key[32], bool encrypted,
+			 struct chunk_decoder **ret_decoder);
+void chunk_decoder_destroy(struct chunk_decoder *dec);
+
+/* What a header says, if it is one of chunk @seq of @file; bounds are checked. */
+int chunk_parse(const struct image_chunk_hdr *hdr, enum image_file file,
+		uint64_t seq, uint32_t *ret_raw_len, uint32_t *ret_stored_len,
+		const char **ret_why);
+
+/*
+ * @chunk: all of it, header to tag; may be changed (decrypted in place)
+ * @raw: IMAGE_CHUNK_MAX bytes
+ * @ret_why: what is wrong, if -EBADMSG
+ */
+int chunk_decode(struct chunk_decoder *dec, enum image_file file, uint64_t seq,
+		 uint8_t *chunk, size_t len, void *raw, uint32_t *ret_raw_len,
+		 const char **ret_why);
+
+#endif /* STILLPOINT_IMAGE_CHUNK_H */

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Table of extents: where the pages of memory maps and the contents of blobs
+ * are.  The writer fills one and the reader searches one; both check it with
+ * the same code, so what commits can be read.
+ */
+#ifndef STILLPOINT_IMAGE_EXTENT_H
+#define STILLPOINT_IMAGE_EXTENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "image/format.h"
+#include "image/util.h"
+
+struct extent {
+	uint64_t owner;
+	uint64_t start;
+	uint64_t len;
+	uint64_t where;		/* DATA: position; REF: source address */
+	uint64_t src;		/* REF: source owner */
+	uint32_t kind;
+};
+
+struct extent_table {
+	struct extent *v;
+	size_t nr;
+	size_t room;
+	bool unsorted;
+};
+
+/* Length of the chunks that positions point into. */
+struct image_ix_chunk;
+struct extent_chunks {
+	const struct image_ix_chunk *v;
+	uint64_t nr;
+};
+
+/* Joins with the last extent where it continues it. */
+int extent_table_add(struct extent_table *t, const struct extent *e);
+void extent_table_done(struct extent_table *t);
+
+/*
+ * extent_table_check() - sort and check a whole table
+ * @granule: every number is a multiple of it (pages: 4096, blobs: 1)
+ *
+ * -EINVAL: bounds, -EEXIST: overlap, -ENOENT: reference to nothing.
+ */
+int extent_table_check(struct extent_table *t, uint32_t granule,
+		       const struct extent_chunks *chunks,
+		       struct image_error *error);
+
+/* First extent of @owner that ends behind @pos; NULL if there is none. */
+const struct extent *extent_table_find(const struct extent_table *t,
+				       uint64_t owner, uint64_t pos);
+
+/* Does @next go on where @prev ends, in its kind? (Data may change chunks.) */
+bool extent_joins(const struct extent *prev, const struct extent *next);
+
+#endif /* STILLPOINT_IMAGE_EXTENT_H */

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The index: tables of chunks, extents and blobs, and their records.
+ *
+ * The writer collects, checks and writes it; the reader parses, and checks with
+ * the same function.  After index_check() and index_check_chunks() every number
+ * in it may be followed without another test.
+ *
+ * Memory: 48 bytes per extent, 16 per chunk and per blob.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "image/buffer.h"
+#include "image/index.h"
+
+#define PER_RECORD	8192	/* entries of a table in one record */
+#define CHUNK_OVERHEAD	(sizeof(struct image_chunk_hdr) + IMAGE_TAG_BYTES)
+
+_Static_assert(sizeof(struct image_ix_chunk) == 16, "format");
+_Static_assert(sizeof(struct image_ix_extent) == 48, "format");
+
+int index_add_blob(struct index *ix, uint64_t id, uint64_t size)
+{
+	if (ix->nr_blobs == ix->room_blobs) {
+		size_t room = ix->room_blobs ? ix->room_blobs * 2 : 16;
+		struct blob *v = reallocarray(ix->blobs, room, sizeof(*v));
+
+		if (!v)
+			return -ENOMEM;
+		ix->blobs = v;
+		ix->room_blobs = room;
+	}
+	ix->blobs[ix->nr_blobs++] = (struct blob){ .id = id, .size = size };
+	return 0;
+}
+
+void index_done(struct index *ix)
+{
+	int i;
+
+	for (i = 0; i < IMAGE_FILE__COUNT; i++)
+		free(ix->chunks[i]);
+	extent_table_done(&ix->memory);
+	extent_table_done(&ix->files);
+	free(ix->blobs);
+	memset(ix, 0, sizeof(*ix));
+}
+
+/* ----------------------------------------------------------------- check */
+
+static int compare_blobs(const void *a, const void *b)
+{
+	const struct blob *x = a, *y = b;
+
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+const struct blob *index_find_blob(const struct index *ix, uint64_t id)
+{
+	struct blob key = { .id = id };
+
+	if (!ix->nr_blobs)
+		return NULL;
+	return bsearch(&key, ix->blobs, ix->nr_blobs, sizeof(key), compare_blobs);
+}
+
+static int check_blobs(struct index *ix, struct image_error *error)
+{
+	size_t i;
+
+	if (ix->nr_blobs)
+		qsort(ix->blobs, ix->nr_blobs, sizeof(*ix->blobs), compare_blobs);
+	for (i = 0; i < ix->nr_blobs; i++) {
+		if (!ix->blobs[i].id || ix->blobs[i].size > INT64_MAX)
+			return image_error_set(error, -EINVAL,
+					       "blob %llu: impossible id or size",
+					       (unsigned long long)ix->blobs[i].id);
+		if (i && ix->blobs[i].id == ix->blobs[i - 1].id)
+			return image_error_set(error, -EEXIST,
+					       "blob %llu is there twice",
+					       (unsigned long long)ix->blobs[i].id);
+	}
+	for (i = 0; i < ix->files.nr; i++) {
+		const struct extent *e = &ix->files.v[i];
+		const struct blob *b = index_find_blob(ix, e->owner);
+
+		if (!b || e->start + e->len > b->size)
+			return image_error_set(error, -EINVAL,
+					       "blob %llu: data at %llu is beyond its end",
+					       (unsigned long long)e->owner,
+					       (unsigned long long)e->start);
+	}
+	return 0;
+}
+
+int index_check(struct index *ix, const struct extent_chunks *pages,
+		const struct extent_chunks *blobs, struct image_error *error)
+{
+	int err;
+
+	err = extent_table_check(&ix->memory, IMAGE_PAGE_SIZE, pages, error);
+	if (err)
+		return err;
+	err = extent_table_check(&ix->files, 1, blobs, error);
+	if (err)
+		return err;
+	return check_blobs(ix, error);
+}
+
+int index_check_chunks(const struct index *ix, enum image_file file,
+		       const struct image_file_info *info, struct image_error *error)
+{
+	uint64_t pos = sizeof(struct image_file_hdr);
+	uint64_t raw_len = 0;
+	uint64_t i;
+
+	if (!info->name)
+		return ix->nr_chunks[file] ?
+			image_error_set(error, -EINVAL, "chunks of a missing file") : 0;
+	if (ix->nr_chunks[file] != info->nr_chunks)
+		return image_error_set(error, -EINVAL,
+				       "%s: %llu chunks, the manifest says %llu",
+				       info->name,
+				       (unsigned long long)ix->nr_chunks[file],
+				       (unsigned long long)info->nr_chunks);
+	for (i = 0; i < info->nr_chunks; i++) {
+		const struct image_ix_chunk *c = &ix->chunks[file][i];
+		uint32_t raw = le32toh(c->raw_len);
+		uint32_t stored = le32toh(c->stored_len);
+
+		if (le64toh(c->offset) != pos || !raw || raw > IMAGE_CHUNK_MAX ||
+		    !stored || stored > raw)
+			return image_error_set(error, -EINVAL,
+					       "%s: chunk %llu: impossible bounds",
+					       info->name, (unsigned long long)i);
+		pos += CHUNK_OVERHEAD + stored;
+		raw_len += raw;
+	}
+	if (pos != info->len || raw_len != info->raw_len)
+		return image_error_set(error, -EINVAL,
+				       "%s: the chunks do not fill it", info->name);
+	return 0;
+}
+
+/* ----------------------------------------------------------------- write */
+
+static int flush(struct buffer *b, struct stream *out)
+{
+	int err = b->err;
+
+	if (!err)
+		err = stream_write(out, b->p, b->len);
+	b->len = 0;
+	return err;
+}
+
+static int write_chunks(const struct stream *s, struct buffer *b,
+			struct stream *out)
+{
+	uint64_t first;
+	int err = 0;
+
+	for (first = 0; !err && first < s->nr_chunks; first += PER_RECORD) {
+		uint64_t left = s->nr_chunks - first;
+		uint32_t nr = left < PER_RECORD ? (uint32_t)left : PER_RECORD;
+		struct image_ix_chunks rec = {
+			.file = htole32(s->file),
+			.nr = htole32(nr),
+			.first = htole64(first),
+		};
+
+		buffer_put_record(b, IMAGE_IX_CHUNKS, &rec, sizeof(rec),
+				  s->chunks + first, nr * sizeof(*s->chunks));
+		err = flush(b, out);
+	}
+	return err;
+}
+
+static int write_extents(const struct extent_table *t, enum image_file file,
+			 struct buffer *b, struct stream *out)
+{
+	struct image_ix_extent *v;
+	size_t first, i;
+	int err = 0;
+
+	v = calloc(PER_RECORD, sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	for (first = 0; !err && first < t->nr; first += PER_RECORD) {
+		size_t nr = t->nr - first < PER_RECORD ? t->nr - first : PER_RECORD;
+		struct image_ix_extents rec = {
+			.file = htole32(file),
+			.nr = htole32((uint32_t)nr),
+		};
+
+		for (i = 0; i < nr; i++) {
+			const struct extent *e = &t->v[first + i];
+
+			v[i].owner = htole64(e->owner);
+			v[i].start = htole64(e->start);
+			v[i].len = htole64(e->len);
+			v[i].where = htole64(e->where);
+			v[i].src = htole64(e->src);
+			v[i].kind = htole32(e->kind);
+		}
+		buffer_put_record(b, IMAGE_IX_EXTENTS, &rec, sizeof(rec), v,
+				  nr * sizeof(*v));
+		err = flush(b, out);
+	}
+	free(v);
+	return err;
+}
+
+static int write_blobs(const struct index *ix, struct buffer *b,
+		       struct stream *out)
+{
+	size_t i;
+
+	for (i = 0; i < ix->nr_blobs; i++) {
+		struct image_ix_blob rec = {
+			.id = htole64(ix->blobs[i].id),
+			.size = htole64(ix->blobs[i].size),
+		};
+
+		buffer_put_record(b, IMAGE_IX_BLOB, &rec, sizeof(rec), NULL, 0);
+	}
+	return flush(b, out);
+}
+
+int index_write(const struct index *ix, const struct stream *pages,
+		const struct stream *blobs, struct stream *out)
+{
+	struct buffer b = {};
+	int err;
+
+	err = write_chunks(pages, &b, out);
+	if (!err)
+		err = write_chunks(blobs, &b, out);
+	if (!err)
+		err = write_extents(&ix->memory, IMAGE_FILE_PAGES, &b, out);
+	if (!err)
+		err = write_extents(&ix->files, IMAGE_FILE_BLOBS, &b, out);
+	if (!err)
+		err = write_blobs(ix, &b, out);
+	buffer_done(&b);
+	return err;
+}
+
+/* ----------------------------------------------------------------- parse */
+
+static int bad(struct image_error *error, const char *what)
+{
+	return image_error_set(error, -EINVAL, "%s", what);
+}
+
+static int parse_chunks(struct index *ix, const struct image_record *rec,
+			struct image_error *error)
+{
+	const struct image_ix_chunks *r = rec->data;
+	struct image_ix_chunk *v;
+	uint32_t file, nr;
+	uint64_t have;
+
+	if (rec->len < sizeof(*r))
+		return bad(error, "short CHUNKS record");
+	file = le32toh(r->file);
+	nr = le32toh(r->nr);
+	if ((file != IMAGE_FILE_PAGES && file != IMAGE_FILE_BLOBS) ||
+	    nr > (rec->len - sizeof(*r)) / sizeof(*v))
+		return bad(error, "impossible CHUNKS record");
+	have = ix->nr_chunks[file];
+	if (le64toh(r->first) != have)
+		return bad(error, "CHUNKS records out of order");
+	v = reallocarray(ix->chunks[file], have + nr + 1, sizeof(*v));
+	if (!v)
+		return image_error_set(error, -ENOMEM, "out of memory");
+	memcpy(v + have, r + 1, nr * sizeof(*v));
+	ix->chunks[file] = v;
+	ix->nr_chunks[file] = have + nr;
+	return 0;
+}
+
+static int parse_extents(struct index *ix, const struct image_record *rec,
+			 struct image_error *error)
+{
+	const struct image_ix_extents *r = rec->data;
+	const struct image_ix_extent *v;
+	struct extent_table *t;
+	uint32_t file, nr, i;
+
+	if (rec->len < sizeof(*r))
+		return bad(error, "short EXTENTS record");
+	file = le32toh(r->file);
+	nr = le32toh(r->nr);
+	if ((file != IMAGE_FILE_PAGES && file != IMAGE_FILE_BLOBS) ||
+	    nr > (rec->len - sizeof(*r)) / sizeof(*v))
+		return bad(error, "impossible EXTENTS record");
+	t = file == IMAGE_FILE_PAGES ? &ix->memory : &ix->files;
+	v = (const struct image_ix_extent *)(r + 1);
+	for (i = 0; i < nr; i++) {
+		struct extent e = {
+			.owner = le64toh(v[i].owner),
+			.start = le64toh(v[i].start),
+			.len = le64toh(v[i].len),
+			.where = le64toh(v[i].where),
+			.src = le64toh(v[i].src),
+			.kind = le32toh(v[i].kind),
+		};
+
+		if (v[i].pad)
+			return bad(error, "padding is not zero");
+		if (extent_table_add(t, &e))
+			return image_error_set(error, -ENOMEM, "out of memory");
+	}
+	return 0;
+}
+
+static int parse_blob(struct index *ix, const struct image_record *rec,
+		      struct image_error *error)
+{
+	const struct image_ix_blob *r = rec->data;
+
+	if (rec->len < sizeof(*r))
+		return bad(error, "short BLOB record");
+	if (index_add_blob(ix, le64toh(r->id), le64toh(r->size)))
+		return image_error_set(error, -ENOMEM, "out of memory");
+	return 0;
+}
+
+int index_parse(struct index *ix, const struct image_record *rec,
+		struct image_error *error)
+{
+	switch (rec->type) {
+	case IMAGE_IX_CHUNKS:
+		return parse_chunks(ix, rec, error);
+	case IMAGE_IX_EXTENTS:
+		return parse_extents(ix, rec, error);
+	case IMAGE_IX_BLOB:
+		return parse_blob(ix, rec, error);
+	default:
+		if (rec->type & IMAGE_REC_OPTIONAL)
+			return 0;
+		return image_error_set(error, -EPROTONOSUPPORT,
+				       "unknown record type %u: written by a newer version",
+				       rec->type);
+	}
+}

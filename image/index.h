@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The index of an image: which chunks there are, what memory and which blobs
+ * they hold.
+ */
+#ifndef STILLPOINT_IMAGE_INDEX_H
+#define STILLPOINT_IMAGE_INDEX_H
+
+#include "image/extent.h"
+#include "image/fault.h"
+#include "image/reader.h"
+#include "image/stream.h"
+
+struct blob {
+	uint64_t id;
+	uint64_t size;
+};
+
+struct index {
+	/* read only: chunk tables by enum image_file, PAGES and BLOBS */
+	struct image_ix_chunk *chunks[IMAGE_FILE__COUNT];
+	uint64_t nr_chunks[IMAGE_FILE__COUNT];
+	struct extent_table memory;
+	struct extent_table files;	/* contents of blobs */
+	struct blob *blobs;		/* ascending ids after the check */
+	size_t nr_blobs;
+	size_t room_blobs;
+};
+
+int index_add_blob(struct index *ix, uint64_t id, uint64_t size);
+
+/* Check tables against each other; sorts them. The chunk tables must be there. */
+int index_check(struct index *ix, const struct extent_chunks *pages,
+		const struct extent_chunks *blobs, struct image_error *error);
+
+/* Records of the chunk tables (of @pages and @blobs), extents and blobs. */
+int index_write(const struct index *ix, const struct stream *pages,
+		const struct stream *blobs, struct stream *out);
+
+/* Take in one record of the index stream. */
+int index_parse(struct index *ix, const struct image_record *rec,
+		struct image_error *error);
+
+/* Do the chunks of @file fill it exactly? */
+int index_check_chunks(const struct index *ix, enum image_file file,
+		       const struct image_file_info *info, struct image_error *error);
+
+const struct blob *index_find_blob(const struct index *ix, uint64_t id);
+
+void index_done(struct index *ix);
+
+#endif /* STILLPOINT_IMAGE_INDEX_H */

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The node's key and what is derived from it.
+ *
+ * The master key never touches an image: each use has its own key, made by
+ * keyed BLAKE2b of a label (and, but for the key id, the image's random id), so
+ * that what is authenticated for one image or one use is worthless for another.
+ * The labels are part of the format and never change their meaning.
+ *
+ * The key lives in memory that is locked where RLIMIT_MEMLOCK allows it, kept
+ * out of core dumps and wiped.  Nothing here prints it or puts it in an error.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "image/key.h"
+
+struct image_key {
+	uint8_t bytes[IMAGE_KEY_BYTES];
+};
+
+int image_key_from_bytes(const uint8_t bytes[IMAGE_KEY_BYTES],
+			 struct image_key **ret_key)
+{
+	struct image_key *key;
+
+	if (sodium_init() < 0)
+		return -ENOSYS;
+	key = malloc(sizeof(*key));
+	if (!key)
+		return -ENOMEM;
+	sodium_mlock(key, sizeof(*key));	/* best effort */
+	memcpy(key->bytes, bytes, sizeof(key->bytes));
+	*ret_key = key;
+	return 0;
+}
+
+void image_key_destroy(struct image_key *key)
+{
+	if (!key)
+		return;
+	sodium_munlock(key, sizeof(*key));	/* wipes as well */
+	free(key);
+}
+
+static int check_key_file(int fd, const char *path, struct image_error *error)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return image_error_set(error, -errno, "%s: %m", path);
+	if (!S_ISREG(st.st_mode))
+		return image_error_set(error, -EPERM,
+				       "%s: not a regular file", path);
+	if (st.st_uid != 0 && st.st_uid != geteuid())
+		return image_error_set(error, -EPERM,
+				       "%s: belongs to uid %u, must be root's",
+				       path, (unsigned int)st.st_uid);
+	if (st.st_mode & 077)
+		return image_error_set(error, -EPERM,
+				       "%s: mode %04o lets others in, must be 0600",
+				       path, (unsigned int)st.st_mode & 07777);
+	if (st.st_size != IMAGE_KEY_BYTES)
+		return image_error_set(error, -EINVAL,
+				       "%s: %lld bytes long, a key has %d", path,
+				       (long long)st.st_size, IMAGE_KEY_BYTES);
+	return 0;
+}
+
+int image_key_load(const char *path, struct image_key **ret_key,
+		   struct image_error *error)
+{
+	uint8_t bytes[IMAGE_KEY_BYTES];
+	_cleanup_fd_ int fd = -1;
+	ssize_t n;
+	int err;
+
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		return image_error_set(error, -errno, "%s: %m", path);
+	err = check_key_file(fd, path, error);
+	if (err)
+		return err;
+	n = pread(fd, bytes, sizeof(bytes), 0);
+	if (n != sizeof(bytes)) {
+		err = n < 0 ? -errno : -EIO;
+		return image_error_set(error, err, "%s: cannot read it: %s",
+				       path, strerror(-err));
+	}
+	err = image_key_from_bytes(bytes, ret_key);
+	explicit_bzero(bytes, sizeof(bytes));
+	if (err)
+		return image_error_set(error, err, "%s: %s", path, strerror(-err));
+	return 0;
+}
+
+/* Directory of @path, for the fsync that makes a new name in it durable. */
+static int open_parent(const char *path)
+{
+	_cleanup_free_ char *copy = strdup(path);
+	char *slash;
+	int fd;
+
+	if (!copy)
+		return -ENOMEM;
+	slash = strrchr(copy, '/');
+	if (!slash)
+		fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	else if (slash == copy)
+		fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	else {
+		*slash = '\0';
+		fd = open(copy, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	}
+	return fd < 0 ? -errno : fd;
+}
+
+static int write_key(int fd)
+{
+	uint8_t bytes[IMAGE_KEY_BYTES];
+	ssize_t n;
+
+	randombytes_buf(bytes, sizeof(bytes));
+	n = write(fd, bytes, sizeof(bytes));
+	explicit_bzero(bytes, sizeof(bytes));
+	if (n < 0)
+		return -errno;
+	if (n != sizeof(bytes))
+		return -ENOSPC;
+	return fsync(fd) < 0 ? -errno : 0;
+}
+
+/*
+ * Written under another name and linked into place, so that a crash leaves
+ * either no key or a whole one, and two creators do not overwrite each other.
+ */
+int image_key_create(const char *path, struct image_error *error)
+{
+	_cleanup_fd_ int fd = -1;
+	_cleanup_fd_ int parent = -1;
+	_cleanup_free_ char *tmp = NULL;
+	int err = 0;
+
+	if (sodium_init() < 0)
+		return image_error_set(error, -ENOSYS,
+				       "libsodium does not work here");
+	parent = open_parent(path);
+	if (parent < 0)
+		return image_error_set(error, parent, "%s: %s", path,
+				       strerror(-parent));
+	if (asprintf(&tmp, "%s.XXXXXX", path) < 0) {
+		tmp = NULL;
+		return image_error_set(error, -ENOMEM, "out of memory");
+	}
+	fd = mkostemp(tmp, O_CLOEXEC);		/* mode 0600 */
+	if (fd < 0)
+		return image_error_set(error, -errno, "%s: %m", tmp);
+	err = write_key(fd);
+	if (!err && link(tmp, path) < 0)
+		err = -errno;
+	unlink(tmp);
+	if (!err && fsync(parent) < 0)
+		err = -errno;
+	if (err)
+		return image_error_set(error, err, "%s: %s", path, strerror(-err));
+	return 0;
+}
+
+static void derive(const struct image_key *key, const char *label,
+		   const uint8_t *image_id, uint8_t *out, size_t len)
+{
+	crypto_generichash_state st;
+
+	crypto_generichash_init(&st, key->bytes, sizeof(key->bytes), len);
+	crypto_generichash_update(&st, (const uint8_t *)label, strlen(label));
+	if (image_id)
+		crypto_generichash_update(&st, image_id, 32);
+	crypto_generichash_final(&st, out, len);
+	explicit_bzero(&st, sizeof(st));
+}
+
+void image_key_id(const struct image_key *key, uint8_t ret_id[16])
+{
+	derive(key, "stillpoint key id v1", NULL, ret_id, 16);
+}
+
+void image_key_manifest(const struct image_key *key, const uint8_t image_id[32],
+			uint8_t ret_key[IMAGE_SUBKEY_BYTES])
+{
+	derive(key, "stillpoint manifest v1", image_id, ret_key,
+	       IMAGE_SUBKEY_BYTES);
+}
+
+void image_key_chunk(const struct image_key *key, const uint8_t image_id[32],
+		     uint8_t ret_key[IMAGE_SUBKEY_BYTES])
+{
+	derive(key, "stillpoint chunk v1", image_id, ret_key,
+	       IMAGE_SUBKEY_BYTES);
+}

@@ -1,0 +1,531 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The manifest.
+ *
+ * Decoding believes nothing before the MAC: magic, version and key id are
+ * looked at first only to say what kind of wrong it is (not ours, from another
+ * version, another key), never to act on.  After the MAC every length is checked
+ * again, as if it had not been authenticated: the writer may have been buggy.
+ *
+ * A decoded manifest keeps the bytes it was read from; its strings point there.
+ *
+ * Must not do I/O.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "image/buffer.h"
+#include "image/manifest.h"
+#include "image/stream.h"
+
+#define NAME		IMAGE_NAME_MANIFEST
+#define HDR_BYTES	sizeof(struct image_manifest_hdr)
+#define MAC_BYTES	IMAGE_DIGEST_BYTES
+
+struct manifest {
+	struct image_manifest m;
+	uint8_t *buf;
+	int32_t *roots;
+	const char **keys;
+	const char **values;
+	bool seen[8];		/* by enum image_manifest_type */
+};
+
+_Static_assert(sizeof(struct image_manifest_hdr) == 80, "format");
+_Static_assert(sizeof(struct image_man_file) == 72, "format");
+_Static_assert(sizeof(struct image_man_identity) == 280, "format");
+_Static_assert(sizeof(struct image_man_stats) == 112, "format");
+
+static void compute_mac(const uint8_t *buf, size_t len,
+			const struct image_key *key, const uint8_t id[32],
+			uint8_t mac[MAC_BYTES])
+{
+	uint8_t subkey[IMAGE_SUBKEY_BYTES];
+
+	image_key_manifest(key, id, subkey);
+	crypto_generichash(mac, MAC_BYTES, buf, len, subkey, sizeof(subkey));
+	explicit_bzero(subkey, sizeof(subkey));
+}
+
+/* ---------------------------------------------------------------- encode */
+
+static void put_string(char *field, size_t room, const char *s, int *err)
+{
+	size_t len = strlen(s);
+
+	if (len >= room) {
+		*err = -ENAMETOOLONG;
+		return;
+	}
+	memcpy(field, s, len);
+}
+
+static void put_files(struct buffer *b, const struct image_manifest *m)
+{
+	int i;
+
+	for (i = 1; i < IMAGE_FILE__COUNT; i++) {
+		const struct image_file_info *f = &m->files[i];
+		struct image_man_file rec = {};
+
+		if (!f->name)
+			continue;
+		rec.file = htole32((uint32_t)i);
+		rec.len = htole64(f->len);
+		rec.nr_chunks = htole64(f->nr_chunks);
+		rec.raw_len = htole64(f->raw_len);
+		memcpy(rec.digest, f->digest, sizeof(rec.digest));
+		buffer_put_record(b, IMAGE_MAN_FILE, &rec, sizeof(rec), NULL, 0);
+	}
+}
+
+static void put_identity(struct buffer *b, const struct image_manifest *m)
+{
+	const struct image_identity *id = &m->identity;
+	struct image_man_identity rec = {};
+	int err = 0;
+
+	rec.created_ns = htole64(id->created_ns);
+	rec.xfeatures = htole64(id->xfeatures);
+	rec.xstate_size = htole32(id->xstate_size);
+	rec.uid = htole32(id->uid);
+	rec.gid = htole32(id->gid);
+	rec.nr_procs = htole32(id->nr_procs);
+	rec.nr_threads = htole32(id->nr_threads);
+	put_string(rec.job, sizeof(rec.job), m->job, &err);
+	put_string(rec.hostname, sizeof(rec.hostname), id->hostname, &err);
+	put_string(rec.release, sizeof(rec.release), id->release, &err);
+	put_string(rec.machine, sizeof(rec.machine), id->machine, &err);
+	buffer_put_record(b, IMAGE_MAN_IDENTITY, &rec, sizeof(rec), NULL, 0);
+	if (err)
+		b->err = err;
+}
+
+static void put_stats(struct buffer *b, const struct image_manifest *m)
+{
+	struct image_man_stats rec = {
+		.pause_ns = htole64(m->timing.pause_ns),
+		.freeze_ns = htole64(m->timing.freeze_ns),
+		.collect_ns = htole64(m->timing.collect_ns),
+		.clone_ns = htole64(m->timing.clone_ns),
+		.dump_ns = htole64(m->timing.dump_ns),
+		.pages_data = htole64(m->counts.pages_data),
+		.pages_zero = htole64(m->counts.pages_zero),
+		.pages_ref = htole64(m->counts.pages_ref),
+		.nr_runs = htole64(m->nr_runs),
+		.nr_blobs = htole64(m->counts.nr_blobs),
+		.blob_bytes = htole64(m->counts.blob_bytes),
+		.blob_data = htole64(m->counts.blob_data),
+		.nr_records = htole64(m->counts.nr_records),
+	};
+
+	buffer_put_record(b, IMAGE_MAN_STATS, &rec, sizeof(rec), NULL, 0);
+}
+
+static void put_roots(struct buffer *b, const struct image_manifest *m)
+{
+	struct image_man_roots rec = { .nr = htole32(m->nr_roots) };
+	struct buffer pids = {};
+	unsigned int i;
+
+	for (i = 0; i < m->nr_roots; i++) {
+		uint32_t pid = htole32((uint32_t)m->roots[i]);
+
+		buffer_put(&pids, &pid, sizeof(pid));
+	}
+	buffer_put_record(b, IMAGE_MAN_ROOTS, &rec, sizeof(rec), pids.p, pids.len);
+	if (pids.err)
+		b->err = pids.err;
+	buffer_done(&pids);
+}
+
+static void put_keyvals(struct buffer *b, const struct image_manifest *m)
+{
+	unsigned int i;
+
+	for (i = 0; i < m->nr_keyvals; i++) {
+		size_t key_len = strlen(m->keys[i]);
+		size_t val_len = strlen(m->values[i]);
+		struct image_man_keyval rec = {
+			.key_len = htole32((uint32_t)key_len),
+			.val_len = htole32((uint32_t)val_len),
+		};
+		struct buffer text = {};
+
+		buffer_put(&text, m->keys[i], key_len + 1);
+		buffer_put(&text, m->values[i], val_len + 1);
+		buffer_put_record(b, IMAGE_MAN_KEYVAL, &rec, sizeof(rec),
+				  text.p, text.len);
+		if (text.err)
+			b->err = text.err;
+		buffer_done(&text);
+	}
+}
+
+int manifest_encode(const struct image_manifest *m, const struct image_key *key,
+		    uint8_t **ret_buf, size_t *ret_len)
+{
+	struct image_manifest_hdr hdr = {};
+	uint8_t mac[MAC_BYTES];
+	struct buffer b = {};
+
+	memcpy(hdr.magic, IMAGE_MAGIC_MANIFEST, sizeof(hdr.magic));
+	hdr.version = htole16(m->version);
+	hdr.version_reader = htole16(IMAGE_VERSION_READER);
+	hdr.flags = htole32(m->encrypted ? IMAGE_F_ENCRYPTED : 0);
+	hdr.generation = htole64(m->generation);
+	memcpy(hdr.id, m->id, sizeof(hdr.id));
+	image_key_id(key, hdr.key_id);
+	buffer_put(&b, &hdr, sizeof(hdr));
+	put_files(&b, m);
+	put_identity(&b, m);
+	put_stats(&b, m);
+	put_roots(&b, m);
+	put_keyvals(&b, m);
+	if (!b.err && b.len + MAC_BYTES > IMAGE_MANIFEST_MAX)
+		b.err = -EFBIG;
+	if (!b.err) {
+		hdr.len = htole64(b.len + MAC_BYTES);
+		memcpy(b.p, &hdr, sizeof(hdr));
+		compute_mac(b.p, b.len, key, m->id, mac);
+		buffer_put(&b, mac, sizeof(mac));
+	}
+	if (b.err) {
+		int err = b.err;
+
+		buffer_done(&b);
+		return err;
+	}
+	*ret_buf = b.p;
+	*ret_len = b.len;
+	return 0;
+}
+
+void manifest_file_hdr(const struct image_manifest *m, enum image_file file,
+		       struct image_file_hdr *ret_hdr)
+{
+	struct image_file_hdr hdr = {};
+
+	memcpy(hdr.magic, IMAGE_MAGIC_FILE, sizeof(hdr.magic));
+	hdr.version = htole16(m->version);
+	hdr.file = htole16(file);
+	hdr.flags = htole32(m->encrypted ? IMAGE_F_ENCRYPTED : 0);
+	hdr.generation = htole64(m->generation);
+	memcpy(hdr.id, m->id, sizeof(hdr.id));
+	*ret_hdr = hdr;
+}
+
+/* ---------------------------------------------------------------- decode */
+
+static int check_version(const struct image_manifest_hdr *hdr, struct fault *fault)
+{
+	unsigned int version = le16toh(hdr->version);
+	unsigned int reader = le16toh(hdr->version_reader);
+
+	if (reader > IMAGE_VERSION)
+		return fault_set(fault, -EPROTONOSUPPORT, NAME, 8,
+				 "image version %u needs a reader of version %u, this one is %u: update it",
+				 version, reader, IMAGE_VERSION);
+	if (version < IMAGE_VERSION_OLDEST || reader > version || !reader)
+		return fault_set(fault, -EPROTONOSUPPORT, NAME, 8,
+				 "image version %u is not known, the oldest readable is %u",
+				 version, IMAGE_VERSION_OLDEST);
+	return 0;
+}
+
+static int check_envelope(const uint8_t *buf, size_t len,
+			  const struct image_key *key, struct fault *fault)
+{
+	struct image_manifest_hdr hdr;
+	uint8_t key_id[IMAGE_KEY_ID_BYTES];
+	uint8_t mac[MAC_BYTES];
+	int err;
+
+	if (len < HDR_BYTES + MAC_BYTES)
+		return fault_set(fault, -EBADMSG, NAME, len, "truncated");
+	memcpy(&hdr, buf, HDR_BYTES);
+	if (memcmp(hdr.magic, IMAGE_MAGIC_MANIFEST, sizeof(hdr.magic)))
+		return fault_set(fault, -EBADMSG, NAME, 0,
+				 "not a manifest (foreign or damaged)");
+	err = check_version(&hdr, fault);
+	if (err)
+		return err;
+	image_key_id(key, key_id);
+	if (memcmp(hdr.key_id, key_id, sizeof(key_id)))
+		return fault_set(fault, -EKEYREJECTED, NAME,
+				 offsetof(struct image_manifest_hdr, key_id),
+				 "written with another key");
+	if (le64toh(hdr.len) != len)
+		return fault_set(fault, -EBADMSG, NAME, len,
+				 "%s: %llu bytes were written",
+				 le64toh(hdr.len) > len ? "truncated" : "has a foreign tail",
+				 (unsigned long long)le64toh(hdr.len));
+	compute_mac(buf, len - MAC_BYTES, key, hdr.id, mac);
+	if (sodium_memcmp(mac, buf + len - MAC_BYTES, MAC_BYTES))
+		return fault_set(fault, -EBADMSG, NAME, len - MAC_BYTES,
+				 "authentication failed: changed after it was written");
+	return 0;
+}
+
+static int get_header(struct manifest *man, struct fault *fault)
+{
+	struct image_manifest_hdr hdr;
+
+	memcpy(&hdr, man->buf, HDR_BYTES);
+	if (le32toh(hdr.flags) & ~IMAGE_F_ENCRYPTED)
+		return fault_set(fault, -EPROTONOSUPPORT, NAME,
+				 offsetof(struct image_manifest_hdr, flags),
+				 "unknown flags 0x%x", le32toh(hdr.flags));
+	man->m.version = le16toh(hdr.version);
+	man->m.encrypted = le32toh(hdr.flags) & IMAGE_F_ENCRYPTED;
+	man->m.generation = le64toh(hdr.generation);
+	memcpy(man->m.id, hdr.id, sizeof(hdr.id));
+	return 0;
+}
+
+static int get_file(struct manifest *man, const uint8_t *rec, uint32_t len)
+{
+	struct image_man_file f;
+	struct image_file_info *info;
+	uint32_t file;
+
+	memcpy(&f, rec, sizeof(f));
+	file = le32toh(f.file);
+	if (file < 1 || file >= IMAGE_FILE__COUNT || man->m.files[file].name)
+		return -EINVAL;
+	info = &man->m.files[file];
+	info->name = image_file_names[file];
+	info->len = le64toh(f.len);
+	info->nr_chunks = le64toh(f.nr_chunks);
+	info->raw_len = le64toh(f.raw_len);
+	memcpy(info->digest, f.digest, sizeof(f.digest));
+	/* bounds that later sums rely on */
+	if (info->len < sizeof(struct image_file_hdr) || info->len > INT64_MAX ||
+	    info->nr_chunks > info->len ||
+	    info->raw_len / IMAGE_CHUNK_MAX > info->nr_chunks)
+		return -EINVAL;
+	man->m.counts.bytes_stored += info->len;
+	if (file != IMAGE_FILE_INDEX)
+		man->m.counts.bytes_raw += info->raw_len;
+	return 0;
+}
+
+/* A string in a fixed field, in place; NULL if it does not end there. */
+static const char *get_string(const char *field, size_t room)
+{
+	return memchr(field, '\0', room) ? field : NULL;
+}
+
+static int get_identity(struct manifest *man, const uint8_t *rec, uint32_t len)
+{
+	const struct image_man_identity *in_place = (const void *)rec;
+	struct image_identity *id = &man->m.identity;
+	struct image_man_identity r;
+
+	memcpy(&r, rec, sizeof(r));
+	id->created_ns = le64toh(r.created_ns);
+	id->xfeatures = le64toh(r.xfeatures);
+	id->xstate_size = le32toh(r.xstate_size);
+	id->uid = le32toh(r.uid);
+	id->gid = le32toh(r.gid);
+	id->nr_procs = le32toh(r.nr_procs);
+	id->nr_threads = le32toh(r.nr_threads);
+	man->m.job = get_string(in_place->job, sizeof(r.job));
+	id->hostname = get_string(in_place->hostname, sizeof(r.hostname));
+	id->release = get_string(in_place->release, sizeof(r.release));
+	id->machine = get_string(in_place->machine, sizeof(r.machine));
+	if (!man->m.job || !id->hostname || !id->release || !id->machine)
+		return -EINVAL;
+	return 0;
+}
+
+static int get_stats(struct manifest *man, const uint8_t *rec, uint32_t len)
+{
+	struct image_man_stats r;
+
+	memcpy(&r, rec, sizeof(r));
+	man->m.timing.pause_ns = le64toh(r.pause_ns);
+	man->m.timing.freeze_ns = le64toh(r.freeze_ns);
+	man->m.timing.collect_ns = le64toh(r.collect_ns);
+	man->m.timing.clone_ns = le64toh(r.clone_ns);
+	man->m.timing.dump_ns = le64toh(r.dump_ns);
+	man->m.counts.pages_data = le64toh(r.pages_data);
+	man->m.counts.pages_zero = le64toh(r.pages_zero);
+	man->m.counts.pages_ref = le64toh(r.pages_ref);
+	man->m.nr_runs = le64toh(r.nr_runs);
+	man->m.counts.nr_blobs = le64toh(r.nr_blobs);
+	man->m.counts.blob_bytes = le64toh(r.blob_bytes);
+	man->m.counts.blob_data = le64toh(r.blob_data);
+	man->m.counts.nr_records = le64toh(r.nr_records);
+	return 0;
+}
+
+static int get_roots(struct manifest *man, const uint8_t *rec, uint32_t len)
+{
+	struct image_man_roots r;
+	uint32_t i, nr;
+
+	memcpy(&r, rec, sizeof(r));
+	nr = le32toh(r.nr);
+	if (nr > (len - sizeof(r)) / sizeof(uint32_t))
+		return -EINVAL;
+	man->roots = calloc(nr ? nr : 1, sizeof(*man->roots));
+	if (!man->roots)
+		return -ENOMEM;
+	for (i = 0; i < nr; i++) {
+		uint32_t pid;
+
+		memcpy(&pid, rec + sizeof(r) + i * sizeof(pid), sizeof(pid));
+		man->roots[i] = (int32_t)le32toh(pid);
+	}
+	man->m.roots = man->roots;
+	man->m.nr_roots = nr;
+	return 0;
+}
+
+static int get_keyval(struct manifest *man, const uint8_t *rec, uint32_t len)
+{
+	size_t n = man->m.nr_keyvals;
+	const char *text = (const char *)rec + sizeof(struct image_man_keyval);
+	struct image_man_keyval r;
+	uint64_t key_len, val_len;
+	const char **v;
+
+	memcpy(&r, rec, sizeof(r));
+	key_len = le32toh(r.key_len);
+	val_len = le32toh(r.val_len);
+	if (!key_len || key_len + val_len + 2 > len - sizeof(r) ||
+	    strnlen(text, key_len + 1) != key_len ||
+	    strnlen(text + key_len + 1, val_len + 1) != val_len)
+		return -EINVAL;
+	v = reallocarray(man->keys, n + 1, sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	man->keys = v;
+	v = reallocarray(man->values, n + 1, sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	man->values = v;
+	man->keys[n] = text;
+	man->values[n] = text + key_len + 1;
+	man->m.keys = man->keys;
+	man->m.values = man->values;
+	man->m.nr_keyvals++;
+	return 0;
+}
+
+static int get_record(struct manifest *man, uint16_t type, const uint8_t *rec,
+		      uint32_t len)
+{
+	static const struct {
+		uint16_t type;
+		bool once;
+		size_t fixed_len;
+		int (*get)(struct manifest *man, const uint8_t *rec, uint32_t len);
+	} known[] = {
+		{ IMAGE_MAN_FILE, false, sizeof(struct image_man_file), get_file },
+		{ IMAGE_MAN_IDENTITY, true, sizeof(struct image_man_identity), get_identity },
+		{ IMAGE_MAN_STATS, true, sizeof(struct image_man_stats), get_stats },
+		{ IMAGE_MAN_ROOTS, true, sizeof(struct image_man_roots), get_roots },
+		{ IMAGE_MAN_KEYVAL, false, sizeof(struct image_man_keyval), get_keyval },
+	};
+	unsigned int bit = type & ~IMAGE_REC_OPTIONAL;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(known); i++) {
+		if (known[i].type != type)
+			continue;
+		if (len < known[i].fixed_len)
+			return -EINVAL;
+		if (known[i].once && man->seen[bit])
+			return -EINVAL;
+		man->seen[bit] = true;
+		return known[i].get(man, rec, len);
+	}
+	return type & IMAGE_REC_OPTIONAL ? 0 : -EPROTONOSUPPORT;
+}
+
+static int get_records(struct manifest *man, size_t len, struct fault *fault)
+{
+	size_t pos = HDR_BYTES;
+	size_t end = len - MAC_BYTES;
+
+	while (pos < end) {
+		struct image_rec_hdr hdr;
+		uint32_t rec_len;
+		int err;
+
+		if (end - pos < sizeof(hdr))
+			return fault_set(fault, -EBADMSG, NAME, pos,
+					 "torn record");
+		memcpy(&hdr, man->buf + pos, sizeof(hdr));
+		rec_len = le32toh(hdr.len);
+		if (rec_len < sizeof(hdr) || rec_len % 8 || rec_len > end - pos)
+			return fault_set(fault, -EBADMSG, NAME, pos,
+					 "record of impossible length %u",
+					 rec_len);
+		err = get_record(man, le16toh(hdr.type), man->buf + pos, rec_len);
+		if (err == -ENOMEM)
+			return fault_set(fault, err, NAME, pos, "out of memory");
+		if (err == -EPROTONOSUPPORT)
+			return fault_set(fault, err, NAME, pos,
+					 "unknown record type %u: written by a newer version",
+					 le16toh(hdr.type));
+		if (err)
+			return fault_set(fault, -EBADMSG, NAME, pos,
+					 "bad record of type %u",
+					 le16toh(hdr.type));
+		pos += rec_len;
+	}
+	if (!man->seen[IMAGE_MAN_IDENTITY] || !man->seen[IMAGE_MAN_STATS] ||
+	    !man->m.files[IMAGE_FILE_STATE].name ||
+	    !man->m.files[IMAGE_FILE_INDEX].name)
+		return fault_set(fault, -EBADMSG, NAME, end,
+				 "a required record is missing");
+	return 0;
+}
+
+int manifest_decode(uint8_t *buf, size_t len, const struct image_key *key,
+		    struct manifest **ret_man, struct fault *fault)
+{
+	struct manifest *man;
+	int err;
+
+	err = check_envelope(buf, len, key, fault);
+	if (err)
+		return err;
+	man = calloc(1, sizeof(*man));
+	if (!man)
+		return fault_set(fault, -ENOMEM, NAME, 0, "out of memory");
+	man->buf = buf;
+	man->m.counts.bytes_stored = len;
+	err = get_header(man, fault);
+	if (!err)
+		err = get_records(man, len, fault);
+	if (err) {
+		man->buf = NULL;	/* stays the caller's */
+		manifest_destroy(man);
+		return err;
+	}
+	*ret_man = man;
+	return 0;
+}
+
+const struct image_manifest *manifest_info(const struct manifest *man)
+{
+	return &man->m;
+}
+
+void manifest_destroy(struct manifest *man)
+{
+	if (!man)
+		return;
+	free(man->buf);
+	free(man->roots);
+	free(man->keys);
+	free(man->values);
+	free(man);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Where an image lies: its parent directory and the names it has there over its
+ * life (.tmp-NAME, NAME, .rm-NAME).
+ */
+#ifndef STILLPOINT_IMAGE_PLACE_H
+#define STILLPOINT_IMAGE_PLACE_H
+
+#include <stdbool.h>
+
+#include "image/util.h"
+
+struct place {
+	int parent;	/* directory descriptor */
+	char *name;
+	char *tmp;
+	char *rm;
+};
+
+int place_open(struct place *p, const char *dir, struct image_error *error);
+void place_done(struct place *p);
+
+/* 0 if the final name is free or an empty directory, else -EEXIST. */
+int place_check_free(const struct place *p);
+
+/* Make the temporary directory and lock it; descriptor or -errno (-EBUSY: in use). */
+int place_make_tmp(const struct place *p);
+
+/* Unlink every file of an image in @dir; -ENOTEMPTY if something else is there. */
+int place_empty(int dir);
+
+#endif /* STILLPOINT_IMAGE_PLACE_H */

@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Opening an image and getting at its chunks.
+ *
+ * The order is that of trust: manifest, with its MAC; lengths and headers of the
+ * files it names; the index, read to its end and checked against the manifest.
+ * After reader_open() succeeded nothing in memory is unchecked, and the contents
+ * of chunks are authenticated as they are read.
+ *
+ * Files are opened below the image's directory without following symlinks, must
+ * be regular, and are read by position only (so a fork may share them).  They
+ * may change or shrink while they are open: every read is checked anew.
+ *
+ * Every failure leaves a fault that names file, offset and cause.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "image/reader_priv.h"
+#include "image/stream.h"
+
+struct image_reader *reader_new(void)
+{
+	struct image_reader *r = calloc(1, sizeof(*r));
+	int i;
+
+	if (!r)
+		return NULL;
+	r->dir = -1;
+	for (i = 0; i < IMAGE_FILE__COUNT; i++)
+		r->fds[i] = -1;
+	return r;
+}
+
+void image_close(struct image_reader *r)
+{
+	int i;
+
+	if (!r)
+		return;
+	for (i = 0; i < IMAGE_FILE__COUNT; i++)
+		if (r->fds[i] >= 0)
+			close(r->fds[i]);
+	for (i = 0; i < CACHE_SLOTS; i++)
+		free(r->cache[i].raw);
+	if (r->dir >= 0)
+		close(r->dir);
+	record_source_done(&r->state);
+	index_done(&r->index);
+	chunk_decoder_destroy(r->dec);
+	manifest_destroy(r->manifest);
+	free(r->chunk);
+	free(r);
+}
+
+const char *image_reader_error(const struct image_reader *r)
+{
+	return r->fault.error.text;
+}
+
+const struct image_manifest *image_manifest(const struct image_reader *r)
+{
+	return r->m;
+}
+
+const char *image_get(const struct image_reader *r, const char *key)
+{
+	unsigned int i;
+
+	for (i = 0; i < r->m->nr_keyvals; i++)
+		if (!strcmp(r->m->keys[i], key))
+			return r->m->values[i];
+	return NULL;
+}
+
+/* ---------------------------------------------------------------- chunks */
+
+/* All of @len bytes or a fault. */
+static int read_at(struct image_reader *r, int fd, const char *name,
+		   uint64_t offset, void *buf, size_t len)
+{
+	uint8_t *p = buf;
+
+	while (len) {
+		ssize_t n = pread(fd, p, len, (off_t)offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return fault_set(&r->fault, -errno, name, offset,
+					 "cannot read: %m");
+		if (n == 0)
+			return fault_set(&r->fault, -EBADMSG, name, offset,
+					 "truncated");
+		p += n;
+		offset += (uint64_t)n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+int reader_chunk(struct image_reader *r, enum image_file file, uint64_t seq,
+		 uint64_t offset, void *raw, uint32_t *ret_raw_len,
+		 size_t *ret_len)
+{
+	const struct image_file_info *info = &r->m->files[file];
+	const size_t hdr_len = sizeof(struct image_chunk_hdr);
+	struct image_chunk_hdr hdr;
+	uint32_t raw_len, stored;
+	const char *why = "";
+	size_t len;
+	int err;
+
+	if (offset > info->len || info->len - offset < hdr_len)
+		return fault_set(&r->fault, -EBADMSG, info->name, offset,
+				 "chunk %llu is beyond the end",
+				 (unsigned long long)seq);
+	err = read_at(r, r->fds[file], info->name, offset, r->chunk, hdr_len);
+	if (err)
+		return err;
+	memcpy(&hdr, r->chunk, hdr_len);
+	err = chunk_parse(&hdr, file, seq, &raw_len, &stored, &why);
+	if (err)
+		goto bad;
+	len = hdr_len + stored + IMAGE_TAG_BYTES;
+	if (len > info->len - offset)
+		return fault_set(&r->fault, -EBADMSG, info->name, offset,
+				 "chunk %llu is cut off",
+				 (unsigned long long)seq);
+	err = read_at(r, r->fds[file], info->name, offset + hdr_len,
+		      r->chunk + hdr_len, len - hdr_len);
+	if (err)
+		return err;
+	err = chunk_decode(r->dec, file, seq, r->chunk, len, raw, ret_raw_len,
+			   &why);
+	if (err)
+		goto bad;
+	*ret_len = len;
+	return 0;
+bad:
+	return fault_set(&r->fault, err, info->name, offset, "chunk %llu: %s",
+			 (unsigned long long)seq, why);
+}
+
+static struct cached_chunk *pick_slot(struct image_reader *r)
+{
+	struct cached_chunk *oldest = &r->cache[0];
+	int i;
+
+	for (i = 1; i < CACHE_SLOTS; i++)
+		if (r->cache[i].used < oldest->used)
+			oldest = &r->cache[i];
+	if (!oldest->raw)
+		oldest->raw = malloc(IMAGE_CHUNK_MAX);
+	return oldest->raw ? oldest : NULL;
+}
+
+int reader_cached(struct image_reader *r, enum image_file file, uint64_t seq,
+		  const struct cached_chunk **ret_chunk)
+{
+	const struct image_ix_chunk *entry = &r->index.chunks[file][seq];
+	struct cached_chunk *slot;
+	size_t len;
+	int i, err;
+
+	for (i = 0; i < CACHE_SLOTS; i++) {
+		slot = &r->cache[i];
+		if (slot->file == file && slot->seq == seq) {
+			slot->used = ++r->clock;
+			*ret_chunk = slot;
+			return 0;
+		}
+	}
+	slot = pick_slot(r);
+	if (!slot)
+		return fault_set(&r->fault, -ENOMEM, image_file_names[file], 0,
+				 "out of memory");
+	slot->file = 0;
+	err = reader_chunk(r, file, seq, le64toh(entry->offset), slot->raw,
+			   &slot->len, &len);
+	if (err)
+		return err;
+	/* extents were checked against the table, so it must be right */
+	if (slot->len != le32toh(entry->raw_len))
+		return fault_set(&r->fault, -EBADMSG, image_file_names[file],
+				 le64toh(entry->offset),
+				 "chunk %llu has another length than in the index",
+				 (unsigned long long)seq);
+	slot->file = file;
+	slot->seq = seq;
+	slot->used = ++r->clock;
+	*ret_chunk = slot;
+	return 0;
+}
+
+/* ------------------------------------------------------------------ open */
+
+static int open_file(struct image_reader *r, const char *name, int *ret_fd,
+		     uint64_t *ret_len)
+{
+	_cleanup_fd_ int fd = -1;
+	struct stat st;
+
+	fd = openat(r->dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY |
+		    O_NONBLOCK);
+	if (fd < 0)
+		return fault_set(&r->fault, -errno, name, 0, "%m");
+	if (fstat(fd, &st) < 0)
+		return fault_set(&r->fault, -errno, name, 0, "%m");
+	if (!S_ISREG(st.st_mode))
+		return fault_set(&r->fault, -EBADMSG, name, 0,
+				 "not a regular file");
+	*ret_len = (uint64_t)st.st_size;
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+static int load_manifest(struct image_reader *r, const struct image_key *key)
+{
+	_cleanup_free_ uint8_t *buf = NULL;
+	_cleanup_fd_ int fd = -1;
+	uint64_t len;
+	int err;
+
+	err = open_file(r, IMAGE_NAME_MANIFEST, &fd, &len);
+	if (err == -ENOENT)
+		return fault_set(&r->fault, err, IMAGE_NAME_MANIFEST, 0,
+				 "there is none: not an image, or never committed");
+	if (err)
+		return err;
+	if (len > IMAGE_MANIFEST_MAX)
+		return fault_set(&r->fault, -EBADMSG, IMAGE_NAME_MANIFEST, len,
+				 "too long to be one");
+	buf = malloc(len + 1);
+	if (!buf)
+		return fault_set(&r->fault, -ENOMEM, IMAGE_NAME_MANIFEST, 0,
+				 "out of memory");
+	err = read_at(r, fd, IMAGE_NAME_MANIFEST, 0, buf, len);
+	if (err)
+		return err;
+	err = manifest_decode(buf, len, key, &r->manifest, &r->fault);
+	if (err)
+		return err;
+	(void)take_ptr(buf);
+	r->m = manifest_info(r->manifest);
+	return 0;
+}
+
+static int check_expected(struct image_reader *r,
+			  const struct image_expect *expect)
+{
+	const struct image_manifest *m = r->m;
+
+	if (!expect)
+		return 0;
+	if (expect->generation && expect->generation != m->generation)
+		return fault_set(&r->fault, -ESTALE, IMAGE_NAME_MANIFEST, 0,
+				 "generation %llu in the place of %llu (replayed or mixed up)",
+				 (unsigned long long)m->generation,
+				 (unsigned long long)expect->generation);
+	if (expect->job && strcmp(expect->job, m->job))
+		return fault_set(&r->fault, -ESTALE, IMAGE_NAME_MANIFEST, 0,
+				 "image of job '%s', not of '%s'", m->job,
+				 expect->job);
+	if (expect->id && memcmp(expect->id, m->id, sizeof(m->id)))
+		return fault_set(&r->fault, -ESTALE, IMAGE_NAME_MANIFEST, 0,
+				 "another image of generation %llu than the one recorded (replayed)",
+				 (unsigned long long)m->generation);
+	return 0;
+}
+
+static int check_file_hdr(struct image_reader *r, enum image_file file)
+{
+	const char *name = image_file_names[file];
+	struct image_file_hdr want, got;
+	int err;
+
+	err = read_at(r, r->fds[file], name, 0, &got, sizeof(got));
+	if (err)
+		return err;
+	manifest_file_hdr(r->m, file, &want);
+	if (!memcmp(&got, &want, sizeof(got)))
+		return 0;
+	if (memcmp(got.magic, want.magic, sizeof(got.magic)))
+		return fault_set(&r->fault, -EBADMSG, name, 0,
+				 "not a file of an image (foreign or damaged)");
+	if (memcmp(got.id, want.id, sizeof(got.id)))
+		return fault_set(&r->fault, -EBADMSG, name, 0,
+				 "belongs to another image (generation %llu): mixed or damaged",
+				 (unsigned long long)le64toh(got.generation));
+	return fault_set(&r->fault, -EBADMSG, name, 0,
+			 "damaged header, or another file of this image");
+}
+
+static int open_data(struct image_reader *r, enum image_file file)
+{
+	const struct image_file_info *info = &r->m->files[file];
+	uint64_t len;
+	int err;
+
+	if (!info->name)
+		return 0;
+	err = open_file(r, info->name, &r->fds[file], &len);
+	if (err == -ENOENT)
+		return fault_set(&r->fault, -EBADMSG, info->name, 0, "missing");
+	if (err)
+		return err;
+	if (len < info->len)
+		return fault_set(&r->fault, -EBADMSG, info->name, len,
+				 "truncated: %llu bytes were written",
+				 (unsigned long long)info->len);
+	if (len > info->len)
+		return fault_set(&r->fault, -EBADMSG, info->name, info->len,
+				 "has a foreign tail: %llu bytes were written",
+				 (unsigned long long)info->len);
+	return check_file_hdr(r, file);
+}
+
+static int load_index(struct image_reader *r)
+{
+	struct record_source src = {};
+	struct image_error why = {};
+	struct image_record rec;
+	int err;
+
+	err = record_source_start(&src, IMAGE_FILE_INDEX);
+	if (err)
+		return fault_set(&r->fault, err, "index", 0, "out of memory");
+	while ((err = record_source_next(r, &src, &rec)) == 1) {
+		err = index_parse(&r->index, &rec, &why);
+		if (err) {
+			if (err == -EINVAL)
+				err = -EBADMSG;
+			fault_set(&r->fault, err, "index", src.cursor.offset,
+				  "%s", why.text);
+			break;
+		}
+	}
+	record_source_done(&src);
+	return err;
+}
+
+static int check_index(struct image_reader *r)
+{
+	struct index *ix = &r->index;
+	struct extent_chunks pages = {
+		ix->chunks[IMAGE_FILE_PAGES], ix->nr_chunks[IMAGE_FILE_PAGES],
+	};
+	struct extent_chunks blobs = {
+		ix->chunks[IMAGE_FILE_BLOBS], ix->nr_chunks[IMAGE_FILE_BLOBS],
+	};
+	struct image_error why = {};
+	int err;
+
+	err = index_check_chunks(ix, IMAGE_FILE_PAGES,
+				 &r->m->files[IMAGE_FILE_PAGES], &why);
+	if (!err)
+		err = index_check_chunks(ix, IMAGE_FILE_BLOBS,
+					 &r->m->files[IMAGE_FILE_BLOBS], &why);
+	if (!err)
+		err = index_check(ix, &pages, &blobs, &why);
+	if (err)
+		return fault_set(&r->fault, -EBADMSG, "index", 0, "%s", why.text);
+	return 0;
+}
+
+static int open_directory(struct image_reader *r, const char *dir)
+{
+	r->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (r->dir >= 0)
+		return 0;
+	return fault_set(&r->fault, -errno, ".", 0, "%m");
+}
+
+static int make_decoder(struct image_reader *r, const struct image_key *key)
+{
+	uint8_t subkey[IMAGE_SUBKEY_BYTES];
+	int err;
+
+	image_key_chunk(key, r->m->id, subkey);
+	err = chunk_decoder_create(subkey, r->m->encrypted, &r->dec);
+	explicit_bzero(subkey, sizeof(subkey));
+	r->chunk = malloc(CHUNK_BOUND);
+	if (err || !r->chunk)
+		return fault_set(&r->fault, -ENOMEM, ".", 0, "out of memory");
+	return 0;
+}
+
+int reader_open(struct image_reader *r, const char *dir,
+		const struct image_key *key, const struct image_expect *expect)
+{
+	int i, err;
+
+	err = open_directory(r, dir);
+	if (!err)
+		err = load_manifest(r, key);
+	if (!err)
+		err = check_expected(r, expect);
+	if (!err)
+		err = make_decoder(r, key);
+	for (i = 1; !err && i < IMAGE_FILE__COUNT; i++)
+		err = open_data(r, (enum image_file)i);
+	if (!err)
+		err = load_index(r);
+	if (!err)
+		err = check_index(r);
+	if (!err && record_source_start(&r->state, IMAGE_FILE_STATE))
+		err = fault_set(&r->fault, -ENOMEM, "state", 0, "out of memory");
+	return err;
+}
+
+int image_open(const char *dir, const struct image_key *key,
+	       const struct image_expect *expect, struct image_reader **ret_reader,
+	       struct image_error *error)
+{
+	struct image_reader *r = reader_new();
+	int err;
+
+	if (!r)
+		return image_error_set(error, -ENOMEM, "out of memory");
+	err = reader_open(r, dir, key, expect);
+	if (err) {
+		image_error_set(error, err, "%.80s/%s", dir, r->fault.error.text);
+		image_close(r);
+		return err;
+	}
+	*ret_reader = r;
+	return 0;
+}
+
+/* ---------------------------------------------------------- state stream */
+
+void image_state_rewind(struct image_reader *r)
+{
+	/* its memory is there already: cannot fail */
+	record_source_start(&r->state, IMAGE_FILE_STATE);
+}
+
+int image_state_next(struct image_reader *r, struct image_record *ret_record)
+{
+	return record_source_next(r, &r->state, ret_record);
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Memory and file contents out of an image.
+ *
+ * The index was checked as a whole when the image was opened, so extents are
+ * followed without further tests: positions lie in chunks that exist, references
+ * lead to data or zeros in one step.  Contents come through the cache of decoded
+ * chunks.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "image/reader_priv.h"
+
+#define ZERO_PAGES	16U
+
+static const uint8_t zeros[ZERO_PAGES * IMAGE_PAGE_SIZE]
+	__attribute__((aligned(IMAGE_PAGE_SIZE)));
+
+/* ---------------------------------------------------------------- memory */
+
+int image_mm_next(struct image_reader *r, uint64_t *mm_id)
+{
+	const struct extent_table *t = &r->index.memory;
+	size_t lo = 0, hi = t->nr;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (t->v[mid].owner <= *mm_id)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo == t->nr)
+		return 0;
+	*mm_id = t->v[lo].owner;
+	return 1;
+}
+
+int image_pages_next(struct image_reader *r, uint64_t mm_id, uint64_t *cursor,
+		     struct image_run *ret_run)
+{
+	const struct extent_table *t = &r->index.memory;
+	const struct extent *e = extent_table_find(t, mm_id, *cursor);
+	uint64_t start, end;
+
+	if (!e)
+		return 0;
+	start = e->start > *cursor ? e->start : *cursor & ~(uint64_t)(IMAGE_PAGE_SIZE - 1);
+	ret_run->addr = start;
+	ret_run->kind = (enum image_run_kind)e->kind;
+	ret_run->src_mm_id = e->src;
+	ret_run->src_addr = e->kind == IMAGE_EXTENT_REF ?
+			    e->where + (start - e->start) : 0;
+	while (e + 1 < t->v + t->nr && extent_joins(e, e + 1))
+		e++;
+	end = e->start + e->len;
+	ret_run->nr_pages = (end - start) / IMAGE_PAGE_SIZE;
+	*cursor = end;
+	return 1;
+}
+
+/* Extent with the contents of a page, and the page's offset in it. */
+static const struct extent *resolve(struct image_reader *r, uint64_t mm_id,
+				    uint64_t addr, uint64_t *ret_offset,
+				    uint64_t *ret_len)
+{
+	const struct extent_table *t = &r->index.memory;
+	const struct extent *e = extent_table_find(t, mm_id, addr);
+	uint64_t len;
+
+	if (!e || e->start > addr)
+		return NULL;
+	len = e->start + e->len - addr;
+	if (e->kind == IMAGE_EXTENT_REF) {
+		addr = e->where + (addr - e->start);
+		e = extent_table_find(t, e->src, addr);
+		if (e->start + e->len - addr < len)
+			len = e->start + e->len - addr;
+	}
+	*ret_offset = addr - e->start;
+	*ret_len = len;
+	return e;
+}
+
+int image_pages_peek(struct image_reader *r, uint64_t mm_id, uint64_t addr,
+		     uint64_t *nr_pages, const void **ret_data)
+{
+	const struct cached_chunk *chunk;
+	const struct extent *e;
+	uint64_t offset, len, where;
+	int err;
+
+	if (addr % IMAGE_PAGE_SIZE || !*nr_pages)
+		return fault_set(&r->fault, -EINVAL, "pages", 0,
+				 "0x%llx is not a page", (unsigned long long)addr);
+	e = resolve(r, mm_id, addr, &offset, &len);
+	if (!e)
+		return fault_set(&r->fault, -ENOENT, "pages", 0,
+				 "no page 0x%llx of memory map %llu",
+				 (unsigned long long)addr,
+				 (unsigned long long)mm_id);
+	if (e->kind == IMAGE_EXTENT_ZERO) {
+		*ret_data = zeros;
+		if (len > sizeof(zeros))
+			len = sizeof(zeros);
+	} else {
+		where = e->where + offset;
+		err = reader_cached(r, IMAGE_FILE_PAGES,
+				    where / IMAGE_CHUNK_MAX, &chunk);
+		if (err)
+			return err;
+		*ret_data = chunk->raw + where % IMAGE_CHUNK_MAX;
+	}
+	if (*nr_pages > len / IMAGE_PAGE_SIZE)
+		*nr_pages = len / IMAGE_PAGE_SIZE;
+	return 0;
+}
+
+int image_pages_read(struct image_reader *r, uint64_t mm_id, uint64_t addr,
+		     uint64_t nr_pages, void *buf)
+{
+	uint8_t *p = buf;
+
+	while (nr_pages) {
+		uint64_t n = nr_pages;
+		const void *data;
+		int err;
+
+		err = image_pages_peek(r, mm_id, addr, &n, &data);
+		if (err)
+			return err;
+		memcpy(p, data, n * IMAGE_PAGE_SIZE);
+		p += n * IMAGE_PAGE_SIZE;
+		addr += n * IMAGE_PAGE_SIZE;
+		nr_pages -= n;
+	}
+	return 0;
+}
+
+/* ----------------------------------------------------------------- blobs */
+
+static int no_blob(struct image_reader *r, uint64_t blob_id)
+{
+	return fault_set(&r->fault, -ENOENT, "blobs", 0, "there is no blob %llu",
+			 (unsigned long long)blob_id);
+}
+
+int image_blob_next(struct image_reader *r, uint64_t *blob_id, uint64_t *ret_size)
+{
+	const struct index *ix = &r->index;
+	size_t lo = 0, hi = ix->nr_blobs;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (ix->blobs[mid].id <= *blob_id)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo == ix->nr_blobs)
+		return 0;
+	*blob_id = ix->blobs[lo].id;
+	*ret_size = ix->blobs[lo].size;
+	return 1;
+}
+
+int image_blob_size(struct image_reader *r, uint64_t blob_id, uint64_t *ret_size)
+{
+	const struct blob *b = index_find_blob(&r->index, blob_id);
+
+	if (!b)
+		return no_blob(r, blob_id);
+	*ret_size = b->size;
+	return 0;
+}
+
+int image_blob_extent(struct image_reader *r, uint64_t blob_id, uint64_t *cursor,
+		      uint64_t *ret_offset, uint64_t *ret_len)
+{
+	const struct extent_table *t = &r->index.files;
+	const struct extent *e;
+	uint64_t start;
+
+	if (!index_find_blob(&r->index, blob_id))
+		return no_blob(r, blob_id);
+	e = extent_table_find(t, blob_id, *cursor);
+	while (e && e->kind != IMAGE_EXTENT_DATA)
+		e = extent_table_find(t, blob_id, e->start + e->len);
+	if (!e)
+		return 0;
+	start = e->start > *cursor ? e->start : *cursor;
+	while (e + 1 < t->v + t->nr && extent_joins(e, e + 1))
+		e++;
+	*ret_offset = start;
+	*ret_len = e->start + e->len - start;
+	*cursor = e->start + e->len;
+	return 1;
+}
+
+/* As much of [offset, offset + len) as one extent or hole gives. */
+static int read_piece(struct image_reader *r, uint64_t blob_id, uint64_t offset,
+		      uint8_t *buf, size_t len, size_t *ret_len)
+{
+	const struct extent *e = extent_table_find(&r->index.files, blob_id, offset);
+	const struct cached_chunk *chunk;
+	uint64_t where;
+	int err;
+
+	if (!e || e->start > offset || e->kind == IMAGE_EXTENT_ZERO) {
+		uint64_t end = !e ? offset + len :
+			       e->start > offset ? e->start : e->start + e->len;
+
+		if (len > end - offset)
+			len = end - offset;
+		memset(buf, 0, len);
+		*ret_len = len;
+		return 0;
+	}
+	where = e->where + (offset - e->start);
+	if (len > e->start + e->len - offset)
+		len = e->start + e->len - offset;
+	err = reader_cached(r, IMAGE_FILE_BLOBS, where / IMAGE_CHUNK_MAX, &chunk);
+	if (err)
+		return err;
+	memcpy(buf, chunk->raw + where % IMAGE_CHUNK_MAX, len);
+	*ret_len = len;
+	return 0;
+}
+
+int image_blob_read(struct image_reader *r, uint64_t blob_id, uint64_t offset,
+		    void *buf, size_t len)
+{
+	const struct blob *b = index_find_blob(&r->index, blob_id);
+	uint8_t *p = buf;
+
+	if (!b)
+		return no_blob(r, blob_id);
+	if (offset > b->size || len > b->size - offset)
+		return fault_set(&r->fault, -ERANGE, "blobs", offset,
+				 "beyond the end of blob %llu",
+				 (unsigned long long)blob_id);
+	while (len) {
+		size_t n;
+		int err;
+
+		err = read_piece(r, blob_id, offset, p, len, &n);
+		if (err)
+			return err;
+		p += n;
+		offset += n;
+		len -= n;
+	}
+	return 0;
+}

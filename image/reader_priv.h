@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The open image; shared by the reader's files and verify.c only.
+ */
+#ifndef STILLPOINT_IMAGE_READER_PRIV_H
+#define STILLPOINT_IMAGE_READER_PRIV_H
+
+#include <sodium.h>
+
+#include "image/chunk.h"
+#include "image/fault.h"
+#include "image/index.h"
+#include "image/manifest.h"
+#include "image/reader.h"
+
+#define CACHE_SLOTS	4
+
+/* One chunk, decoded. */
+struct cached_chunk {
+	enum image_file file;	/* 0: empty */
+	uint64_t seq;
+	uint64_t used;		/* clock of the last use */
+	uint32_t len;
+	uint8_t *raw;		/* IMAGE_CHUNK_MAX */
+};
+
+/* A file read from its first chunk to its last. */
+struct cursor {
+	enum image_file file;
+	uint64_t seq;		/* of the next chunk */
+	uint64_t offset;	/* of the next chunk */
+	uint64_t taken;		/* raw bytes given out */
+	uint32_t pos, len;	/* in raw */
+	uint8_t *raw;		/* IMAGE_CHUNK_MAX */
+	crypto_generichash_state digest;
+};
+
+/* Records out of a cursor. */
+struct record_source {
+	struct cursor cursor;
+	uint8_t *buf;		/* the record given out last */
+	size_t room;
+	uint64_t nr;
+};
+
+struct image_reader {
+	int dir;
+	int fds[IMAGE_FILE__COUNT];
+	struct manifest *manifest;
+	const struct image_manifest *m;
+	struct chunk_decoder *dec;
+	uint8_t *chunk;		/* CHUNK_BOUND, encoded */
+	struct index index;
+	struct record_source state;
+	struct cached_chunk cache[CACHE_SLOTS];
+	uint64_t clock;
+	struct fault fault;
+};
+
+/*
+ * Open in steps: a reader comes back even from a failure, to be asked for the
+ * fault and closed.
+ */
+struct image_reader *reader_new(void);
+int reader_open(struct image_reader *r, const char *dir,
+		const struct image_key *key, const struct image_expect *expect);
+
+/*
+ * Read and decode the chunk at @offset; @ret_len: stored bytes in all.  After
+ * it the tag is the last IMAGE_TAG_BYTES of r->chunk's @ret_len.
+ */
+int reader_chunk(struct image_reader *r, enum image_file file, uint64_t seq,
+		 uint64_t offset, void *raw, uint32_t *ret_raw_len,
+		 size_t *ret_len);
+
+/* Chunk @seq of pages or blobs, by the table, through the cache. */
+int reader_cached(struct image_reader *r, enum image_file file, uint64_t seq,
+		  const struct cached_chunk **ret_chunk);
+
+/* cursor.c */
+int cursor_start(struct cursor *c, enum image_file file);
+void cursor_done(struct cursor *c);
+/* Decode the next chunk into c->raw; 1, 0 at the (checked) end, or -errno. */
+int cursor_next_chunk(struct image_reader *r, struct cursor *c);
+/* Raw bytes that are left. */
+uint64_t cursor_left(const struct image_reader *r, const struct cursor *c);
+
+int record_source_start(struct record_source *src, enum image_file file);
+void record_source_done(struct record_source *src);
+int record_source_next(struct image_reader *r, struct record_source *src,
+		       struct image_record *ret_record);
+
+#endif /* STILLPOINT_IMAGE_READER_PRIV_H */

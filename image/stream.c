@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * One file of an image while it is written.
+ *
+ * Bytes fill a raw buffer; a full one is encoded behind what waits in the
+ * output buffer; from 1 MiB on, whole pages of that are appended and the rest
+ * (less than a page) moves to its front.  So appends are large, sequential and
+ * aligned in memory and in the file, as O_DIRECT will want them.  Data that
+ * fills a chunk of its own is encoded from where it lies.
+ *
+ * Encoding is one call, chunk_encode(), on one encoder; a pipeline would hand
+ * chunks to several and put the results into the output in order of seq.
+ *
+ * Knows neither records nor pages.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "image/stream.h"
+
+#define ALIGN		4096U
+#define APPEND_MIN	(1U << 20)
+#define OUT_BYTES	(APPEND_MIN + 2 * ALIGN + ((CHUNK_BOUND + ALIGN - 1) & ~(size_t)(ALIGN - 1)))
+
+const char *const image_file_names[IMAGE_FILE__COUNT] = {
+	[IMAGE_FILE_STATE] = "state",
+	[IMAGE_FILE_INDEX] = "index",
+	[IMAGE_FILE_PAGES] = "pages",
+	[IMAGE_FILE_BLOBS] = "blobs",
+};
+
+_Static_assert(sizeof(struct image_file_hdr) == 64, "format");
+
+int stream_open(struct stream *s, struct image_writer *writer,
+		struct chunk_encoder *enc, enum image_file file,
+		const struct image_file_hdr *hdr)
+{
+	memset(s, 0, sizeof(*s));
+	s->writer = writer;
+	s->enc = enc;
+	s->file = file;
+	crypto_generichash_init(&s->digest, NULL, 0, IMAGE_DIGEST_BYTES);
+	s->raw = malloc(IMAGE_CHUNK_MAX);
+	s->out = aligned_alloc(ALIGN, OUT_BYTES);
+	if (!s->raw || !s->out)
+		return -ENOMEM;
+	memcpy(s->out, hdr, sizeof(*hdr));
+	s->out_used = sizeof(*hdr);
+	s->len = sizeof(*hdr);
+	return writer->ops->open(writer, image_file_names[file], &s->wfile);
+}
+
+/* Append what is there: whole pages, or everything at the end. */
+static int append(struct stream *s, bool all)
+{
+	size_t n = all ? s->out_used : s->out_used & ~(size_t)(ALIGN - 1);
+	int err;
+
+	if (!n)
+		return 0;
+	err = s->writer->ops->append(s->wfile, s->out, n);
+	if (err)
+		return err;
+	s->out_used -= n;
+	memmove(s->out, s->out + n, s->out_used);
+	return 0;
+}
+
+static int note_chunk(struct stream *s, size_t len, uint32_t raw_len)
+{
+	struct image_ix_chunk *c;
+
+	if (s->nr_chunks == s->room) {
+		size_t room = s->room ? s->room * 2 : 64;
+
+		c = reallocarray(s->chunks, room, sizeof(*c));
+		if (!c)
+			return -ENOMEM;
+		s->chunks = c;
+		s->room = room;
+	}
+	c = &s->chunks[s->nr_chunks];
+	c->offset = htole64(s->len);
+	c->stored_len = htole32((uint32_t)(len - sizeof(struct image_chunk_hdr) -
+					   IMAGE_TAG_BYTES));
+	c->raw_len = htole32(raw_len);
+	return 0;
+}
+
+static int encode(struct stream *s, const void *raw, uint32_t raw_len)
+{
+	uint8_t *out = s->out + s->out_used;
+	size_t len;
+	int err;
+
+	err = chunk_encode(s->enc, s->file, s->nr_chunks, raw, raw_len, out,
+			   &len);
+	if (err)
+		return err;
+	err = note_chunk(s, len, raw_len);
+	if (err)
+		return err;
+	crypto_generichash_update(&s->digest, out + len - IMAGE_TAG_BYTES,
+				  IMAGE_TAG_BYTES);
+	s->nr_chunks++;
+	s->out_used += len;
+	s->len += len;
+	s->raw_len += raw_len;
+	return s->out_used >= APPEND_MIN ? append(s, false) : 0;
+}
+
+int stream_put(struct stream *s, const void *data, size_t len,
+	       uint64_t *ret_where, size_t *ret_len)
+{
+	uint64_t where = s->nr_chunks * IMAGE_CHUNK_MAX + s->raw_used;
+	int err = 0;
+
+	if (!s->raw_used && len >= IMAGE_CHUNK_MAX) {
+		err = encode(s, data, IMAGE_CHUNK_MAX);
+		len = IMAGE_CHUNK_MAX;
+	} else {
+		if (len > IMAGE_CHUNK_MAX - s->raw_used)
+			len = IMAGE_CHUNK_MAX - s->raw_used;
+		memcpy(s->raw + s->raw_used, data, len);
+		s->raw_used += (uint32_t)len;
+		if (s->raw_used == IMAGE_CHUNK_MAX) {
+			err = encode(s, s->raw, s->raw_used);
+			s->raw_used = 0;
+		}
+	}
+	if (err)
+		return err;
+	*ret_where = where;
+	*ret_len = len;
+	return 0;
+}
+
+int stream_write(struct stream *s, const void *data, size_t len)
+{
+	const uint8_t *p = data;
+	uint64_t where;
+	size_t n;
+	int err;
+
+	while (len) {
+		err = stream_put(s, p, len, &where, &n);
+		if (err)
+			return err;
+		p += n;
+		len -= n;
+	}
+	return 0;
+}
+
+int stream_finish(struct stream *s, uint8_t ret_digest[IMAGE_DIGEST_BYTES])
+{
+	crypto_generichash_state digest;
+	int err;
+
+	if (s->raw_used) {
+		err = encode(s, s->raw, s->raw_used);
+		if (err)
+			return err;
+		s->raw_used = 0;
+	}
+	err = append(s, true);
+	if (err)
+		return err;
+	digest = s->digest;
+	crypto_generichash_final(&digest, ret_digest, IMAGE_DIGEST_BYTES);
+	return 0;
+}
+
+int stream_sync(struct stream *s)
+{
+	return s->writer->ops->sync(s->wfile);
+}
+
+int stream_close(struct stream *s)
+{
+	int err = s->wfile ? s->writer->ops->close(s->wfile) : 0;
+
+	free(s->raw);
+	free(s->out);
+	free(s->chunks);
+	memset(s, 0, sizeof(*s));
+	return err;
+}

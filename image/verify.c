@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Checking an image that may be damaged, and saying everything that is wrong.
+ *
+ * What image_open() refuses is one finding and the end, for nothing behind it
+ * can be believed.  Beyond that each chunk stands for itself: the pages and
+ * blobs are walked by the index, so one bad chunk does not hide the next.
+ */
+#include <endian.h>
+#include <errno.h>
+
+#include "image/reader_priv.h"
+#include "image/stream.h"
+
+struct verification {
+	image_finding_fn report;
+	void *arg;
+	int first;		/* errno of the first finding */
+	struct image_error error;
+};
+
+static void found(struct verification *v, int err, const struct fault *fault)
+{
+	struct image_finding finding = {
+		.err = err,
+		.file = fault->file,
+		.offset = fault->offset,
+		.text = fault->error.text,
+	};
+
+	if (!v->first) {
+		v->first = err;
+		v->error = fault->error;
+	}
+	if (v->report)
+		v->report(&finding, v->arg);
+}
+
+static void verify_state(struct verification *v, struct image_reader *r)
+{
+	struct image_record rec;
+	uint64_t nr = 0;
+	int err;
+
+	image_state_rewind(r);
+	while ((err = image_state_next(r, &rec)) == 1)
+		nr++;
+	if (!err && nr != r->m->counts.nr_records)
+		err = fault_set(&r->fault, -EBADMSG, "state", 0,
+				"%llu records, the manifest says %llu",
+				(unsigned long long)nr,
+				(unsigned long long)r->m->counts.nr_records);
+	if (err)
+		found(v, err, &r->fault);
+}
+
+static void verify_chunks(struct verification *v, struct image_reader *r,
+			  enum image_file file, uint8_t *raw)
+{
+	const struct image_file_info *info = &r->m->files[file];
+	crypto_generichash_state digest;
+	uint8_t sum[IMAGE_DIGEST_BYTES];
+	bool whole = true;
+	uint64_t i;
+
+	crypto_generichash_init(&digest, NULL, 0, sizeof(sum));
+	for (i = 0; i < info->nr_chunks; i++) {
+		const struct image_ix_chunk *entry = &r->index.chunks[file][i];
+		uint32_t raw_len;
+		size_t len;
+		int err;
+
+		err = reader_chunk(r, file, i, le64toh(entry->offset), raw,
+				   &raw_len, &len);
+		if (!err && raw_len != le32toh(entry->raw_len))
+			err = fault_set(&r->fault, -EBADMSG, info->name,
+					le64toh(entry->offset),
+					"chunk %llu has another length than in the index",
+					(unsigned long long)i);
+		if (err) {
+			found(v, err, &r->fault);
+			whole = false;
+			continue;
+		}
+		crypto_generichash_update(&digest, r->chunk + len - IMAGE_TAG_BYTES,
+					  IMAGE_TAG_BYTES);
+	}
+	crypto_generichash_final(&digest, sum, sizeof(sum));
+	if (whole && info->name && sodium_memcmp(sum, info->digest, sizeof(sum)))
+		found(v, fault_set(&r->fault, -EBADMSG, info->name, info->len,
+				   "the chunks are not those of the manifest"),
+		      &r->fault);
+}
+
+static int verify_deep(struct verification *v, struct image_reader *r)
+{
+	uint8_t *raw = malloc(IMAGE_CHUNK_MAX);
+
+	if (!raw)
+		return -ENOMEM;
+	verify_chunks(v, r, IMAGE_FILE_PAGES, raw);
+	verify_chunks(v, r, IMAGE_FILE_BLOBS, raw);
+	free(raw);
+	return 0;
+}
+
+int image_verify(const char *dir, const struct image_key *key,
+		 const struct image_expect *expect, bool deep,
+		 image_finding_fn report, void *arg, struct image_error *error)
+{
+	struct verification v = { .report = report, .arg = arg };
+	struct image_reader *r = reader_new();
+	int err;
+
+	if (!r)
+		return image_error_set(error, -ENOMEM, "out of memory");
+	err = reader_open(r, dir, key, expect);
+	if (err) {
+		found(&v, err, &r->fault);
+	} else {
+		verify_state(&v, r);
+		if (deep && verify_deep(&v, r))
+			found(&v, fault_set(&r->fault, -ENOMEM, ".", 0,
+					    "out of memory"), &r->fault);
+	}
+	image_close(r);
+	if (v.first)
+		image_error_set(error, v.first, "%.80s/%.170s", dir, v.error.text);
+	return v.first;
+}

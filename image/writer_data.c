@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Memory and file contents on their way into an image.
+ *
+ * Data goes to the stream of its kind and leaves an extent in the index that
+ * says where.  Zeros are found here, so that no caller has to; in memory they
+ * are extents (a page of zeros is not the same as no page), in blobs holes.
+ *
+ * Whether pages overlap and references lead somewhere is checked once, at the
+ * commit (index_check()).
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "image/writer_priv.h"
+
+static bool is_zero(const uint8_t *p, size_t len)
+{
+	/* the first byte, then everything against its neighbour */
+	return p[0] == 0 && !memcmp(p, p + 1, len - 1);
+}
+
+/* ---------------------------------------------------------------- memory */
+
+static int check_range(struct image *img, uint64_t mm_id, uint64_t addr,
+		       uint64_t nr_pages)
+{
+	if (img->err)
+		return img->err;
+	if (!mm_id || addr % IMAGE_PAGE_SIZE || !nr_pages ||
+	    nr_pages > (UINT64_MAX - addr) / IMAGE_PAGE_SIZE)
+		return image_fail(img, -EINVAL,
+				  "pages: impossible range %llu:0x%llx, %llu pages",
+				  (unsigned long long)mm_id,
+				  (unsigned long long)addr,
+				  (unsigned long long)nr_pages);
+	return 0;
+}
+
+static int add_extent(struct image *img, struct extent_table *t,
+		      const struct extent *e)
+{
+	if (extent_table_add(t, e))
+		return image_fail(img, -ENOMEM, "index: out of memory");
+	return 0;
+}
+
+/* Bytes into @file's stream, cut where chunks end, an extent for each piece. */
+static int store(struct image *img, enum image_file file, uint64_t owner,
+		 uint64_t start, const uint8_t *data, size_t len)
+{
+	struct extent_table *t = file == IMAGE_FILE_PAGES ?
+				 &img->index.memory : &img->index.files;
+	struct stream *s = image_stream(img, file);
+
+	if (!s)
+		return img->err;
+	while (len) {
+		struct extent e = {
+			.owner = owner,
+			.start = start,
+			.kind = IMAGE_EXTENT_DATA,
+		};
+		size_t n;
+		int err;
+
+		err = stream_put(s, data, len, &e.where, &n);
+		if (err)
+			return image_stream_failed(img, file, err);
+		e.len = n;
+		err = add_extent(img, t, &e);
+		if (err)
+			return err;
+		start += n;
+		data += n;
+		len -= n;
+	}
+	return 0;
+}
+
+static int add_zero(struct image *img, uint64_t mm_id, uint64_t addr,
+		    uint64_t nr_pages)
+{
+	struct extent e = {
+		.owner = mm_id,
+		.start = addr,
+		.len = nr_pages * IMAGE_PAGE_SIZE,
+		.kind = IMAGE_EXTENT_ZERO,
+	};
+
+	img->manifest.counts.pages_zero += nr_pages;
+	return add_extent(img, &img->index.memory, &e);
+}
+
+/* Pages from the first on that are all zero, or all not. */
+static uint64_t count_alike(const uint8_t *p, uint64_t nr_pages, bool zero)
+{
+	uint64_t n = 1;
+
+	while (n < nr_pages &&
+	       is_zero(p + n * IMAGE_PAGE_SIZE, IMAGE_PAGE_SIZE) == zero)
+		n++;
+	return n;
+}
+
+int image_pages_add(struct image *img, uint64_t mm_id, uint64_t addr,
+		    uint64_t nr_pages, const void *data)
+{
+	const uint8_t *p = data;
+	int err;
+
+	err = check_range(img, mm_id, addr, nr_pages);
+	while (!err && nr_pages) {
+		bool zero = is_zero(p, IMAGE_PAGE_SIZE);
+		uint64_t n = count_alike(p, nr_pages, zero);
+		size_t len = n * IMAGE_PAGE_SIZE;
+
+		if (zero) {
+			err = add_zero(img, mm_id, addr, n);
+		} else {
+			err = store(img, IMAGE_FILE_PAGES, mm_id, addr, p, len);
+			img->manifest.counts.pages_data += n;
+		}
+		addr += len;
+		p += len;
+		nr_pages -= n;
+	}
+	return err;
+}
+
+int image_pages_zero(struct image *img, uint64_t mm_id, uint64_t addr,
+		     uint64_t nr_pages)
+{
+	int err = check_range(img, mm_id, addr, nr_pages);
+
+	return err ? err : add_zero(img, mm_id, addr, nr_pages);
+}
+
+int image_pages_ref(struct image *img, uint64_t mm_id, uint64_t addr,
+		    uint64_t nr_pages, uint64_t src_mm_id, uint64_t src_addr)
+{
+	struct extent e = {
+		.owner = mm_id,
+		.start = addr,
+		.len = nr_pages * IMAGE_PAGE_SIZE,
+		.where = src_addr,
+		.src = src_mm_id,
+		.kind = IMAGE_EXTENT_REF,
+	};
+	int err;
+
+	err = check_range(img, mm_id, addr, nr_pages);
+	if (!err)
+		err = check_range(img, src_mm_id, src_addr, nr_pages);
+	if (err)
+		return err;
+	img->manifest.counts.pages_ref += nr_pages;
+	return add_extent(img, &img->index.memory, &e);
+}
+
+/* ----------------------------------------------------------------- blobs */
+
+int image_blob_begin(struct image *img, uint64_t blob_id)
+{
+	if (img->err)
+		return img->err;
+	if (!blob_id || img->blob_open)
+		return image_fail(img, -EINVAL,
+				  "blobs: %llu begun inside another, or without an id",
+				  (unsigned long long)blob_id);
+	img->blob_open = true;
+	img->blob_id = blob_id;
+	img->blob_end = 0;
+	return 0;
+}
+
+/* Bytes up to the next place where a hole may begin or end. */
+static size_t piece_len(uint64_t offset, size_t len)
+{
+	size_t n = IMAGE_PAGE_SIZE - offset % IMAGE_PAGE_SIZE;
+
+	return n < len ? n : len;
+}
+
+int image_blob_append(struct image *img, uint64_t offset, const void *data,
+		      size_t len)
+{
+	const uint8_t *p = data;
+	int err = 0;
+
+	if (img->err)
+		return img->err;
+	if (!img->blob_open || offset < img->blob_end || offset > INT64_MAX ||
+	    len > INT64_MAX - offset)
+		return image_fail(img, -EINVAL,
+				  "blobs: %llu: offset %llu out of order",
+				  (unsigned long long)img->blob_id,
+				  (unsigned long long)offset);
+	img->blob_end = offset + len;
+	while (len && !err) {
+		size_t n = piece_len(offset, len);
+
+		if (is_zero(p, n)) {
+			offset += n, p += n, len -= n;
+			continue;
+		}
+		while (n < len) {
+			size_t more = piece_len(offset + n, len - n);
+
+			if (is_zero(p + n, more))
+				break;
+			n += more;
+		}
+		err = store(img, IMAGE_FILE_BLOBS, img->blob_id, offset, p, n);
+		img->manifest.counts.blob_data += n;
+		offset += n;
+		p += n;
+		len -= n;
+	}
+	return err;
+}
+
+int image_blob_end(struct image *img, uint64_t size)
+{
+	if (img->err)
+		return img->err;
+	if (!img->blob_open || size < img->blob_end || size > INT64_MAX)
+		return image_fail(img, -EINVAL,
+				  "blobs: %llu: ended at %llu, before its data",
+				  (unsigned long long)img->blob_id,
+				  (unsigned long long)size);
+	img->blob_open = false;
+	if (index_add_blob(&img->index, img->blob_id, size))
+		return image_fail(img, -ENOMEM, "index: out of memory");
+	img->manifest.counts.nr_blobs++;
+	img->manifest.counts.blob_bytes += size;
+	return 0;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The image under construction; shared by writer.c and writer_data.c only.
+ */
+#ifndef STILLPOINT_IMAGE_WRITER_PRIV_H
+#define STILLPOINT_IMAGE_WRITER_PRIV_H
+
+#include "image/chunk.h"
+#include "image/index.h"
+#include "image/manifest.h"
+#include "image/stream.h"
+#include "image/writer.h"
+
+struct image {
+	struct image_writer *writer;		/* owned */
+	const struct image_key *key;		/* the caller's */
+	struct chunk_encoder *enc;
+	struct stream streams[IMAGE_FILE__COUNT];	/* opened when needed */
+	struct index index;
+	struct image_manifest manifest;
+	char *job, *hostname, *release, *machine;	/* what manifest points to */
+	int32_t *roots;
+	char **keys;
+	char **values;
+	unsigned int nr_keyvals;
+
+	bool blob_open;
+	uint64_t blob_id;
+	uint64_t blob_end;			/* of its data so far */
+
+	int err;				/* first failure */
+	struct image_error error;
+	bool committed;
+	bool aborted;
+};
+
+/* Record the first failure; returns it. */
+__attribute__((format(printf, 3, 4)))
+int image_fail(struct image *img, int err, const char *fmt, ...);
+
+int image_stream_failed(struct image *img, enum image_file file, int err);
+
+/* The stream, opened if it is not; NULL: img->err. */
+struct stream *image_stream(struct image *img, enum image_file file);
+
+#endif /* STILLPOINT_IMAGE_WRITER_PRIV_H */
