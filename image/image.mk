@@ -4,3 +4,8 @@
 IMAGE_LIBS := $(LIB)/libimage.a -lzstd -lsodium -lxxhash -ljansson
 
 $(call library,image,$(wildcard image/*.c))
+
+define _image_test
+$(call unit_test,tests/unit/$(1),tests/unit/$(1).c tests/unit/image_fixture.c,$(IMAGE_LIBS))
+endef
+$(eval $(foreach t,test_image_roundtrip,$(call _image_test,$(t))))
