@@ -4,7 +4,7 @@
 
 DUMP_SOURCES := supervisor/engine.c supervisor/kdev.c supervisor/state.c \
 	supervisor/state_parse.c supervisor/file_identity.c supervisor/capture.c \
-	supervisor/content.c $(wildcard supervisor/dump*.c)
+	supervisor/content.c supervisor/page_table.c $(wildcard supervisor/dump*.c)
 
 # the restore side: restore*.c and its nouns
 RESTORE_SOURCES := $(wildcard supervisor/restore*.c)

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Dump of one process tree: the order of things.
+ *
+ *	image directory → device, target → freeze → snapshot → policy
+ *	  → what must be read in place → thaw
+ *	  → held contents, pages, files → sync → commit
+ *
+ * Until the commit nothing is visible under the image's name, and whatever fails
+ * leaves the tree running: every way out closes the device.  With kill or
+ * stop-and-copy the thaw moves behind the commit and nothing needs to be held.
+ *
+ * The tree stands still between dump_frozen()'s first and last line; nothing
+ * slow belongs there that could be done before or after.
+ */
+#include "supervisor/dump_run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <libgen.h>
+#include <limits.h>
+
+#define FREEZE_TIMEOUT_MS	10000
+#define MAX_PAUSE_MS		60000
+#define SPACE_MIN		(4ULL << 20)
+#define SPACE_RATIO		64	/* nothing compresses better than this */
+#define HOLD_SHARE		4	/* of the free memory may be held in the pause */
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
+}
+
+void dump_progress(struct dump *d, const char *phase)
+{
+	struct engine_progress progress = {
+		.phase = phase,
+		.done = d->bytes_mapped,
+		.total = d->bytes_expected,
+	};
+
+	if (d->options->progress)
+		d->options->progress(&progress, d->options->progress_arg);
+}
+
+int dump_image_failed(struct dump *d, int err)
+{
+	const char *text = d->img ? image_error_text(d->img) : "";
+
+	return engine_fail(d->error, err, "%s", text[0] ? text : strerror(-err));
+}
+
+/* The value of "name:   123 kB" in a file of /proc, in bytes; 0: not found. */
+static uint64_t proc_kb(const char *path, const char *name)
+{
+	FILE *file = fopen(path, "re");
+	unsigned long long kb = 0;
+	char line[256];
+
+	while (file && fgets(line, sizeof(line), file))
+		if (!strncmp(line, name, strlen(name)))
+			sscanf(line + strlen(name), ": %llu", &kb);
+	if (file)
+		fclose(file);
+	return kb * 1024;
+}
+
+/* Only what cannot work at all: what an image needs is known when it is written. */
+static int check_space(struct dump *d)
+{
+	const struct dump_options *o = d->options;
+	uint64_t memory = 0, need, have;
+	char parent[PATH_MAX], path[40];
+	struct statvfs fs;
+
+	if (strlen(o->dir) >= sizeof(parent))
+		return engine_fail(d->error, -ENAMETOOLONG, "%s: path too long", o->dir);
+	strcpy(parent, o->dir);
+	if (statvfs(dirname(parent), &fs))
+		return engine_fail(d->error, -errno,
+				   "the directory for the image, %s, cannot be used: %s",
+				   dirname(parent), strerror(errno));
+	for (unsigned int i = 0; i < o->nr_roots; i++) {
+		snprintf(path, sizeof(path), "/proc/%d/status", o->roots[i]);
+		memory += proc_kb(path, "RssAnon");
+	}
+	need = memory / SPACE_RATIO + SPACE_MIN;
+	have = (uint64_t)fs.f_bavail * fs.f_frsize;
+	if (have < need)
+		return engine_fail(d->error, -ENOSPC,
+				   "%llu MiB free for an image of a tree with %llu MiB of memory: free some space or choose another directory",
+				   (unsigned long long)(have >> 20),
+				   (unsigned long long)(memory >> 20));
+	return 0;
+}
+
+static int create_image(struct dump *d)
+{
+	const struct dump_options *o = d->options;
+	struct image_options options = { .generation = o->generation, .job = o->job };
+	struct image_error why = { 0 };
+	struct image_writer *writer;
+	int ret = check_space(d);
+
+	if (ret)
+		return ret;
+	ret = image_writer_posix_create(o->dir, &writer, &why);
+	if (!ret)
+		ret = image_create(writer, o->key, &options, &d->img, &why);
+	if (ret)
+		return engine_fail(d->error, ret, "%s", why.text[0] ? why.text : strerror(-ret));
+	ret = content_image_create(d->img, &d->image);
+	if (!ret && !d->frozen_to_end)
+		ret = content_hold_create(&d->hold);
+	d->hold_limit = proc_kb("/proc/meminfo", "MemAvailable") / HOLD_SHARE;
+	return ret ? engine_fail(d->error, ret, "out of memory") : 0;
+}
+
+/* What must be read while the tree stands still. */
+static int dump_frozen(struct dump *d)
+{
+	int ret = dump_files_get(d);
+
+	if (!ret)
+		ret = dump_records_ttys(d);
+	if (!ret && d->hold)
+		ret = dump_pages_live(d);
+	if (!ret)
+		ret = dump_contents(d, DUMP_IN_PAUSE);
+	if (!ret)
+		ret = dump_shm_dir(d);
+	if (!ret)
+		ret = dump_track_tails(d);
+	if (!ret)
+		dump_sync_prepare(d);
+	return ret;
+}
+
+static void expect(struct dump *d)
+{
+	const struct state *state = d->cap.state;
+
+	for (unsigned int i = 0; i < state->nr_mms; i++)
+		d->bytes_expected += state->mms[i].rec->rss_pages * 4096;
+	for (unsigned int i = 0; i < state->nr_procs; i++)
+		d->stats.nr_threads += state->procs[i].nr_threads;
+	d->stats.nr_procs = state->nr_procs;
+	d->stats.freeze_ns = d->cap.freeze.freeze_ns;
+	d->stats.collect_ns = d->cap.snapshot.collect_ns;
+	d->stats.clone_ns = d->cap.snapshot.clone_ns;
+}
+
+/* Everything that takes time, in the order in which it frees memory. */
+static int dump_running(struct dump *d)
+{
+	int ret = 0;
+
+	if (d->hold) {
+		ret = content_hold_replay(d->hold, d->image);
+		if (ret)
+			return dump_image_failed(d, ret);
+	}
+	ret = dump_pages(d);
+	if (!ret && !d->frozen_to_end) {
+		struct ckpt_drop drop = { 0 };
+
+		kdev_drop(d->cap.dev, &drop);	/* early; release does it as well */
+	}
+	if (!ret)
+		ret = dump_contents(d, DUMP_AFTER);
+	if (ret)
+		return ret;
+	dump_progress(d, "sync");
+	ret = dump_sync(d);
+	return ret ? ret : dump_track_records(d);
+}
+
+static void identify(struct dump *d, uint64_t started)
+{
+	const struct state *state = d->cap.state;
+	const struct state_proc *root = state->roots;
+	struct image_identity identity = {
+		.xfeatures = state->system->xfeatures,
+		.xstate_size = state->system->xstate_size,
+		.nr_procs = state->nr_procs,
+		.nr_threads = d->stats.nr_threads,
+		.release = state->system->release,
+	};
+	struct image_timing timing = {
+		.pause_ns = d->stats.pause_ns,
+		.freeze_ns = d->stats.freeze_ns,
+		.collect_ns = d->stats.collect_ns,
+		.clone_ns = d->stats.clone_ns,
+		.dump_ns = now_ns() - started,
+	};
+
+	while (root && !root->nr_threads)
+		root = root->sibling;
+	if (root) {
+		identity.uid = root->threads[0].rec->creds.euid;
+		identity.gid = root->threads[0].rec->creds.egid;
+		image_set(d->img, "command", root->rec->comm);
+	}
+	image_set_identity(d->img, &identity);
+	image_set_timing(d->img, &timing);
+}
+
+static int commit(struct dump *d, uint64_t started)
+{
+	struct image_error why = { 0 };
+	int ret;
+
+	dump_progress(d, "commit");
+	identify(d, started);
+	ret = image_state_append(d->img, d->cap.records, d->cap.records_len);
+	if (!ret)
+		ret = image_state_append(d->img, d->records, d->records_len);
+	if (ret)
+		return dump_image_failed(d, ret);
+	ret = image_commit(d->img, &why);
+	return ret ? engine_fail(d->error, ret, "%s", why.text) : 0;
+}
+
+/* The image is there: let go.  If the kernel did before us, it is of no use. */
+static int thaw_at_end(struct dump *d)
+{
+	struct image_error why = { 0 };
+	int ret = capture_thaw(&d->cap, d->options->kill ? CKPT_THAW_KILL : 0, d->error);
+
+	d->stats.pause_ns = d->cap.pause_ns;
+	if (ret && d->options->kill)
+		image_remove(d->options->dir, &why);
+	return ret;
+}
+
+static void count(struct dump *d, uint64_t started)
+{
+	struct image_counts counts;
+
+	image_get_counts(d->img, &counts);
+	d->stats.bytes_mapped = d->bytes_mapped;
+	d->stats.bytes_stored = counts.bytes_stored;
+	d->stats.pages_zero = counts.pages_zero;
+	d->stats.total_ns = now_ns() - started;
+}
+
+static int dump_captured(struct dump *d, uint64_t started)
+{
+	int ret;
+
+	expect(d);
+	ret = dump_policy_check(d);
+	if (!ret && d->options->dry_run) {
+		ret = capture_thaw(&d->cap, 0, d->error);
+		d->stats.pause_ns = d->cap.pause_ns;
+		d->stats.total_ns = now_ns() - started;
+		return ret;
+	}
+	if (!ret)
+		ret = dump_files_plan(d);
+	if (!ret)
+		ret = dump_frozen(d);
+	if (!ret && !d->frozen_to_end) {
+		ret = capture_thaw(&d->cap, 0, d->error);
+		d->stats.pause_ns = d->cap.pause_ns;
+	}
+	if (ret)
+		return ret;
+	dump_progress(d, "dump");
+	ret = dump_running(d);
+	if (!ret)
+		ret = dump_record_tree(d);
+	if (!ret)
+		ret = dump_records_externals(d);
+	if (!ret)
+		ret = commit(d, started);
+	if (!ret && d->frozen_to_end)
+		ret = thaw_at_end(d);
+	if (!ret)
+		count(d, started);
+	return ret;
+}
+
+/* Descriptors of all the tree's files are held at once. */
+static void raise_file_limit(struct rlimit *ret_old)
+{
+	struct rlimit more;
+
+	if (getrlimit(RLIMIT_NOFILE, ret_old)) {
+		ret_old->rlim_cur = 0;
+		return;
+	}
+	more = *ret_old;
+	more.rlim_cur = more.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &more);
+}
+
+static int dump_run(struct dump *d, kdev_open_fn open)
+{
+	const struct dump_options *o = d->options;
+	uint64_t started = now_ns();
+	struct capture_options capture = {
+		.open = open,
+		.roots = o->roots,
+		.nr_roots = o->nr_roots,
+		.descendants = o->descendants,
+		.in_place = d->frozen_to_end,
+		.dry_run = o->dry_run,
+		.freeze_timeout_ms = o->freeze_timeout_ms ? o->freeze_timeout_ms :
+							    FREEZE_TIMEOUT_MS,
+		/* a tree that is to end may stand still for as long as it takes */
+		.max_pause_ms = o->max_pause_ms ? o->max_pause_ms :
+				d->frozen_to_end ? 0 : MAX_PAUSE_MS,
+		.frozen = o->dry_run ? NULL : o->frozen,
+		.frozen_arg = o->frozen_arg,
+	};
+	int ret = capture_open(&d->cap, &capture, d->error);
+
+	if (!ret && !o->dry_run)
+		ret = create_image(d);
+	if (ret)
+		return ret;
+	dump_progress(d, "freeze");
+	ret = capture_begin(&d->cap, &capture, d->error);
+	return ret ? ret : dump_captured(d, started);
+}
+
+int dump_tree_on(kdev_open_fn open, const struct dump_options *options,
+		 struct dump_stats *ret_stats, struct engine_error *error)
+{
+	struct engine_error mine = { 0 };
+	struct dump d = {
+		.options = options,
+		.error = error ? error : &mine,
+		.frozen_to_end = (options->kill || options->stop_and_copy) && !options->dry_run,
+	};
+	struct rlimit limit;
+	int ret;
+
+	memset(d.error, 0, sizeof(*d.error));
+	if (!options->nr_roots || (!options->dry_run && (!options->dir || !options->key)))
+		return engine_fail(error, -EINVAL, "dump: roots, directory or key missing");
+	raise_file_limit(&limit);
+	ret = dump_run(&d, open);
+	capture_end(&d.cap);		/* first of all: the tree runs */
+	dump_files_put(&d);
+	dump_sync_done(&d);
+	content_destroy(d.hold);
+	content_destroy(d.image);
+	image_destroy(d.img);
+	free(d.records);
+	if (limit.rlim_cur)
+		setrlimit(RLIMIT_NOFILE, &limit);
+	if (!ret && ret_stats)
+		*ret_stats = d.stats;
+	engine_error_done(&mine);
+	if (ret)
+		d.error->err = ret;
+	return ret;
+}
+
+int dump_tree(const struct dump_options *options, struct dump_stats *ret_stats,
+	      struct engine_error *error)
+{
+	return dump_tree_on(kdev_open, options, ret_stats, error);
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Inodes of the tree: what is to be done with each, and a descriptor for it.
+ *
+ * The decision follows from what a restart on another node will find.  What has
+ * no name (deleted, memfd, shared memory) or lives in this node's memory
+ * (tmpfs) is carried.  Everything else stays where it is and is tracked, unless
+ * the user asked to carry it.  Whether it can be read behind the tree's back
+ * follows from who may write it.
+ *
+ * Owns dump->inodes and the descriptors in it.  They are the job's own
+ * descriptions: nothing may move their position; dump_reopen() makes one that
+ * may be moved.
+ */
+#include "supervisor/dump_run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool has_content(const struct state_file *file)
+{
+	switch (file->rec->kind) {
+	case CKPT_FILE_REG:
+	case CKPT_FILE_SHM:
+	case CKPT_FILE_MEMFD:
+	case CKPT_FILE_HUGETLB:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool in_memory(const struct ckpt_rec_file *rec)
+{
+	return rec->fs_magic == TMPFS_MAGIC || rec->fs_magic == RAMFS_MAGIC ||
+	       rec->fs_magic == HUGETLBFS_MAGIC;
+}
+
+static int by_inode(const void *a, const void *b)
+{
+	const struct ckpt_rec_file *x = (*(struct state_file *const *)a)->rec;
+	const struct ckpt_rec_file *y = (*(struct state_file *const *)b)->rec;
+
+	if (x->dev != y->dev)
+		return x->dev < y->dev ? -1 : 1;
+	if (x->ino != y->ino)
+		return x->ino < y->ino ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static bool writable(const struct ckpt_rec_file *rec)
+{
+	return (rec->flags & CKPT_FILE_OPEN) && (rec->f_flags & O_ACCMODE) != O_RDONLY;
+}
+
+/* One more description of the inode. */
+static void inode_add(struct dump_inode *inode, struct state_file *file)
+{
+	const struct ckpt_rec_file *rec = file->rec;
+
+	if (!inode->file) {
+		inode->file = file;
+		inode->fd = -1;
+		inode->appends = true;
+	}
+	if (rec->flags & CKPT_FILE_OPEN)
+		inode->open = true;
+	if (rec->flags & CKPT_FILE_MAPPED_SHARED_WRITE) {
+		inode->writes = true;
+		inode->maps_write = true;
+		inode->rewrites = true;
+		inode->appends = false;
+	}
+	if (!writable(rec))
+		return;
+	inode->writes = true;
+	if (!(rec->f_flags & O_APPEND)) {
+		inode->appends = false;
+		if (rec->pos < rec->size)
+			inode->rewrites = true;
+	}
+}
+
+static int find_inodes(struct dump *d)
+{
+	struct state *state = d->cap.state;
+	struct state_file **files = calloc(state->nr_files + 1, sizeof(*files));
+	unsigned int nr = 0;
+
+	d->inodes = calloc(state->nr_files + 1, sizeof(*d->inodes));
+	if (!files || !d->inodes) {
+		free(files);
+		return engine_fail(d->error, -ENOMEM, "out of memory");
+	}
+	for (unsigned int i = 0; i < state->nr_files; i++) {
+		state->files[i].user = 0;
+		if (has_content(&state->files[i]) && !dump_external_name(d, &state->files[i]))
+			files[nr++] = &state->files[i];
+	}
+	qsort(files, nr, sizeof(*files), by_inode);
+	for (unsigned int i = 0; i < nr; i++) {
+		if (i == 0 || files[i]->rec->dev != files[i - 1]->rec->dev ||
+		    files[i]->rec->ino != files[i - 1]->rec->ino)
+			d->nr_inodes++;
+		inode_add(&d->inodes[d->nr_inodes - 1], files[i]);
+		files[i]->user = d->nr_inodes;
+	}
+	free(files);
+	return 0;
+}
+
+static void find_programs(struct dump *d)
+{
+	const struct state *state = d->cap.state;
+
+	for (unsigned int i = 0; i < state->nr_vmas; i++) {
+		const struct state_vma *vma = &state->vmas[i];
+		struct dump_inode *inode = vma->file ? dump_inode(d, vma->file) : NULL;
+
+		if (inode && (vma->rec->flags & CKPT_VM_EXEC))
+			inode->exec = true;
+	}
+	for (unsigned int i = 0; i < state->nr_mms; i++) {
+		struct state_file *exe = state->mms[i].exe;
+		struct dump_inode *inode = exe ? dump_inode(d, exe) : NULL;
+
+		if (inode)
+			inode->exec = true;
+	}
+}
+
+static void plan_inode(struct dump *d, struct dump_inode *inode, dev_t shm_dev)
+{
+	const struct ckpt_rec_file *rec = inode->file->rec;
+	bool carry = false;
+
+	if (rec->kind != CKPT_FILE_REG || (rec->flags & CKPT_FILE_DELETED)) {
+		inode->blob_kind = ENGINE_BLOB_OBJECT;
+		carry = true;
+	} else if (shm_dev && rec->dev == shm_dev) {
+		return;		/* carried with the directory */
+	} else if (in_memory(rec) ||
+		   (d->options->files == ENGINE_FILES_CARRY && inode->open && !inode->exec)) {
+		inode->blob_kind = ENGINE_BLOB_FILE;
+		carry = true;
+	}
+	if (!carry) {
+		inode->track = true;
+		return;
+	}
+	/* what is only appended to keeps its first rec->size bytes */
+	if (d->frozen_to_end || !inode->writes ||
+	    (inode->appends && inode->blob_kind == ENGINE_BLOB_FILE))
+		inode->content = DUMP_AFTER;
+	else
+		inode->content = DUMP_IN_PAUSE;
+}
+
+int dump_files_plan(struct dump *d)
+{
+	struct stat st = { 0 };
+	int ret;
+
+	if (d->options->shm_dir && stat(d->options->shm_dir, &st))
+		return engine_fail(d->error, -errno, "%s: %s", d->options->shm_dir,
+				   strerror(errno));
+	ret = find_inodes(d);
+	if (ret)
+		return ret;
+	find_programs(d);
+	for (unsigned int i = 0; i < d->nr_inodes; i++)
+		plan_inode(d, &d->inodes[i], st.st_dev);
+	return 0;
+}
+
+int dump_files_get(struct dump *d)
+{
+	__u32 *ids = calloc(d->nr_inodes + 1, sizeof(*ids));
+	__s32 *fds = calloc(d->nr_inodes + 1, sizeof(*fds));
+	struct ckpt_file_get get = { .ids = (uintptr_t)ids, .fds = (uintptr_t)fds };
+	int ret = -ENOMEM;
+
+	if (ids && fds) {
+		for (unsigned int i = 0; i < d->nr_inodes; i++)
+			ids[i] = d->inodes[i].file->rec->id;
+		get.nr = d->nr_inodes;
+		ret = get.nr ? kdev_file_get(d->cap.dev, &get) : 0;
+		for (unsigned int i = 0; !ret && i < d->nr_inodes; i++)
+			d->inodes[i].fd = fds[i];
+	}
+	free(ids);
+	free(fds);
+	if (ret == -EMFILE)
+		return engine_fail(d->error, ret,
+				   "the tree has %u files, more than this process may open: raise its limit of open files",
+				   d->nr_inodes);
+	return ret ? capture_failed(&d->cap, ret, "cannot get at the tree's files", d->error) : 0;
+}
+
+void dump_files_put(struct dump *d)
+{
+	for (unsigned int i = 0; i < d->nr_inodes; i++)
+		if (d->inodes[i].fd >= 0)
+			close(d->inodes[i].fd);
+	free(d->inodes);
+	d->inodes = NULL;
+	d->nr_inodes = 0;
+}
+
+int dump_reopen(int fd)
+{
+	char path[40];
+	int ret;
+
+	if (fd < 0)
+		return -EBADF;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	ret = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOATIME);
+	if (ret < 0 && errno == EPERM)
+		ret = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	return ret < 0 ? -errno : ret;
+}

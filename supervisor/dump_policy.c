@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What stands in the way of a dump although the kernel can capture it: ends
+ * outside the tree that nobody named, and what no restore could open again.
+ *
+ * Only looks at the records and at the caller's externals, so that a dry run and
+ * a dump cannot differ.  Every finding is reported, not only the first.
+ */
+#include "supervisor/dump_run.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#define PTS_MAJOR_FIRST	136
+#define PTS_MAJOR_LAST	143
+#define TTY_MAJOR	4
+#define TTYAUX_MAJOR	5
+#define MEM_MAJOR	1
+
+static bool is_pty(const struct ckpt_rec_file *rec)
+{
+	return rec->kind == CKPT_FILE_PTS || rec->kind == CKPT_FILE_PTM;
+}
+
+/* The index of the pty that fd is an end of, or -1. */
+static int pty_index(int fd, const struct stat *st)
+{
+	unsigned int index;
+
+	if (!S_ISCHR(st->st_mode))
+		return -1;
+	if (major(st->st_rdev) >= PTS_MAJOR_FIRST && major(st->st_rdev) <= PTS_MAJOR_LAST)
+		return (int)((major(st->st_rdev) - PTS_MAJOR_FIRST) * 256 + minor(st->st_rdev));
+	if (ioctl(fd, TIOCGPTN, &index) == 0)
+		return (int)index;
+	return -1;
+}
+
+static bool same_object(const struct state_file *file, int fd)
+{
+	const struct ckpt_rec_file *rec = file->rec;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st))
+		return false;
+	if (is_pty(rec))
+		return pty_index(fd, &st) == (int)rec->object;
+	if (rec->kind == CKPT_FILE_PIPE)	/* all pipes are of one file system */
+		return S_ISFIFO(st.st_mode) && st.st_ino == rec->ino;
+	return st.st_ino == rec->ino && st.st_dev == rec->dev &&
+	       (st.st_mode & S_IFMT) == (rec->mode & S_IFMT);
+}
+
+const char *dump_external_name(const struct dump *d, const struct state_file *file)
+{
+	for (unsigned int i = 0; i < d->options->nr_externals; i++)
+		if (same_object(file, d->options->externals[i].fd))
+			return d->options->externals[i].name;
+	return NULL;
+}
+
+/* A process and a descriptor by which it has the file, for the message. */
+static void find_holder(const struct dump *d, const struct state_file *file,
+			struct engine_refusal *refusal)
+{
+	const struct state *state = d->cap.state;
+	const struct state_proc *owner;
+
+	refusal->object = file->rec->id;
+	for (unsigned int i = 0; i < state->nr_fdtables; i++) {
+		const struct state_fdtable *table = &state->fdtables[i];
+
+		for (unsigned int j = 0; j < table->nr_fds; j++) {
+			if (table->fds[j].file != file)
+				continue;
+			owner = table->owner;
+			refusal->object = (uint64_t)table->fds[j].rec->fd;
+			refusal->pid = owner ? owner->rec->host_pid : 0;
+			if (owner)
+				memcpy(refusal->comm, owner->rec->comm,
+				       sizeof(refusal->comm));
+			return;
+		}
+	}
+	refusal->pid = file->rec->pid;
+}
+
+static void refuse(struct dump *d, const struct state_file *file, uint32_t reason,
+		   const char *what)
+{
+	struct engine_refusal refusal = { .reason = reason };
+
+	find_holder(d, file, &refusal);
+	if (file->nr_fds)
+		engine_refuse(d->error, &refusal, "fd %llu: %s%s%s",
+			      (unsigned long long)refusal.object, what,
+			      file->path[0] ? " " : "", file->path);
+	else
+		engine_refuse(d->error, &refusal, "%s%s%s", what,
+			      file->path[0] ? " " : "", file->path);
+}
+
+/* Does the tree hold the master of this pty? */
+static bool own_pty(const struct dump *d, uint64_t index)
+{
+	const struct state *state = d->cap.state;
+
+	for (unsigned int i = 0; i < state->nr_files; i++)
+		if (state->files[i].rec->kind == CKPT_FILE_PTM &&
+		    state->files[i].rec->object == index)
+			return true;
+	return false;
+}
+
+static bool tty_is_external(const struct dump *d, int index)
+{
+	for (unsigned int i = 0; i < d->options->nr_externals; i++) {
+		struct stat st;
+		int fd = d->options->externals[i].fd;
+
+		if (fd >= 0 && fstat(fd, &st) == 0 && pty_index(fd, &st) == index)
+			return true;
+	}
+	return false;
+}
+
+static void check_tty(struct dump *d, const struct state_file *file)
+{
+	struct state_proc *proc;
+
+	switch (file->rec->kind) {
+	case CKPT_FILE_PTM:
+		return;
+	case CKPT_FILE_PTS:
+		if (!own_pty(d, file->rec->object) && !dump_external_name(d, file))
+			refuse(d, file, CKPT_R_FD_TTY, "terminal");
+		return;
+	default:	/* /dev/tty: the controlling terminal of who opened it */
+		for (unsigned int i = 0; i < d->cap.state->nr_procs; i++) {
+			proc = &d->cap.state->procs[i];
+			if (proc->rec->host_pid != file->rec->pid)
+				continue;
+			if (proc->rec->tty >= 0 &&
+			    (own_pty(d, (uint64_t)proc->rec->tty) ||
+			     tty_is_external(d, proc->rec->tty)))
+				return;
+		}
+		refuse(d, file, CKPT_R_FD_TTY, "terminal /dev/tty");
+	}
+}
+
+static void check_chr(struct dump *d, const struct state_file *file)
+{
+	unsigned int maj = major(file->rec->rdev), min = minor(file->rec->rdev);
+
+	if (maj == MEM_MAJOR && (min == 3 || min == 5 || min == 7 || min == 8 || min == 9))
+		return;
+	if (dump_external_name(d, file))
+		return;
+	if (maj == TTY_MAJOR || maj == TTYAUX_MAJOR)
+		refuse(d, file, CKPT_R_FD_TTY, "terminal");
+	else
+		refuse(d, file, CKPT_R_FD_DEVICE, "device");
+}
+
+static void check_pipe(struct dump *d, const struct state_file *file)
+{
+	const struct ckpt_rec_pipe *pipe = file->pipe->rec;
+
+	if (pipe->readers == pipe->tree_readers && pipe->writers == pipe->tree_writers)
+		return;
+	if (dump_external_name(d, file))
+		return;
+	refuse(d, file, CKPT_R_PIPE_EXTERNAL,
+	       pipe->readers != pipe->tree_readers ? "its reader is outside:" :
+						     "its writer is outside:");
+}
+
+/* What is opened again by name must have one. */
+static void check_path(struct dump *d, const struct state_file *file)
+{
+	const struct ckpt_rec_file *rec = file->rec;
+	bool content = rec->kind == CKPT_FILE_REG;
+
+	if (dump_external_name(d, file))
+		return;
+	if (rec->flags & CKPT_FILE_DELETED) {
+		if (!content)
+			refuse(d, file, CKPT_R_FD_KIND, "deleted and not a regular file:");
+		return;
+	}
+	if (rec->flags & CKPT_FILE_UNREACHABLE)
+		refuse(d, file, CKPT_R_FD_KIND, "not reachable from its process's root:");
+	else if (file->path[0] != '/')
+		refuse(d, file, CKPT_R_FD_KIND, "has no path:");
+}
+
+static void check_file(struct dump *d, const struct state_file *file)
+{
+	switch (file->rec->kind) {
+	case CKPT_FILE_SHM:
+	case CKPT_FILE_MEMFD:
+	case CKPT_FILE_HUGETLB:
+		return;
+	case CKPT_FILE_REG:
+	case CKPT_FILE_DIR:
+	case CKPT_FILE_PATH:
+	case CKPT_FILE_SYMLINK:
+		check_path(d, file);
+		return;
+	case CKPT_FILE_FIFO:
+		check_path(d, file);
+		check_pipe(d, file);
+		return;
+	case CKPT_FILE_PIPE:
+		check_pipe(d, file);
+		return;
+	case CKPT_FILE_PTS:
+	case CKPT_FILE_PTM:
+	case CKPT_FILE_TTY:
+		check_tty(d, file);
+		return;
+	case CKPT_FILE_CHR:
+		check_chr(d, file);
+		return;
+	case CKPT_FILE_SOCK:	/* the module refuses it; so does this program */
+		refuse(d, file, CKPT_R_FD_SOCKET, "socket");
+		return;
+	default:
+		refuse(d, file, CKPT_R_FD_KIND, "of a kind not supported:");
+	}
+}
+
+int dump_policy_check(struct dump *d)
+{
+	const struct state *state = d->cap.state;
+
+	for (unsigned int i = 0; i < state->nr_files; i++)
+		check_file(d, &state->files[i]);
+	return engine_refused(d->error, "dump");
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The engine's own records: collected during the dump, appended to the state
+ * stream after the kernel's.
+ *
+ * Owns the collection (dump->records).  A record's address is valid until the
+ * next is added.
+ */
+#include "supervisor/dump_run.h"
+
+#include <asm/termbits.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+void *dump_record_add(struct dump *d, uint16_t type, size_t size, const void *tail,
+		      size_t tail_len)
+{
+	size_t len = (size + tail_len + 7) & ~(size_t)7;
+	struct ckpt_rec_hdr *hdr;
+
+	if (d->records_len + len > d->records_room) {
+		size_t room = (d->records_len + len) * 2;
+		char *more = realloc(d->records, room);
+
+		if (!more)
+			return NULL;
+		d->records = more;
+		d->records_room = room;
+	}
+	hdr = (void *)(d->records + d->records_len);
+	memset(hdr, 0, len);
+	hdr->type = type;
+	hdr->version = 1;
+	hdr->len = (uint32_t)len;
+	if (tail_len)
+		memcpy((char *)hdr + size, tail, tail_len);
+	d->records_len += len;
+	return hdr;
+}
+
+static void read_line(const char *path, char *buf, size_t size)
+{
+	_cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, buf, size - 1);
+
+	buf[n < 0 ? 0 : n] = 0;
+	buf[strcspn(buf, "\n")] = 0;
+}
+
+int dump_record_tree(struct dump *d)
+{
+	const struct dump_options *o = d->options;
+	unsigned int nr = 0;
+	struct engine_rec_tree *tree;
+	struct state_proc *proc;
+	struct timespec now;
+	int32_t *roots;
+
+	for (proc = d->cap.state->roots; proc; proc = proc->sibling)
+		nr++;
+	roots = calloc(nr + 1, sizeof(*roots));
+	if (!roots)
+		return engine_fail(d->error, -ENOMEM, "out of memory");
+	nr = 0;
+	for (proc = d->cap.state->roots; proc; proc = proc->sibling)
+		roots[nr++] = proc->rec->pid;
+	tree = dump_record_add(d, ENGINE_REC_TREE, sizeof(*tree), roots, nr * sizeof(*roots));
+	if (tree) {
+		clock_gettime(CLOCK_REALTIME, &now);
+		tree->flags = (o->kill ? ENGINE_TREE_KILLED : 0) |
+			      (o->stop_and_copy ? ENGINE_TREE_STOP_AND_COPY : 0) |
+			      (o->shm_dir ? ENGINE_TREE_SHM_DIR : 0);
+		tree->files = o->files;
+		tree->generation = o->generation;
+		tree->realtime_ns = (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+		read_line("/proc/sys/kernel/random/boot_id", tree->boot_id,
+			  sizeof(tree->boot_id));
+		gethostname(tree->hostname, sizeof(tree->hostname) - 1);
+		if (o->job)
+			strncpy(tree->job, o->job, sizeof(tree->job) - 1);
+		tree->nr_roots = nr;
+		image_set_roots(d->img, roots, nr);
+	}
+	free(roots);
+	return tree ? 0 : engine_fail(d->error, -ENOMEM, "out of memory");
+}
+
+/* ---------------------------------------------------------------- ttys */
+
+static bool tty_known(const struct dump *d, uint64_t index)
+{
+	const struct ckpt_rec_hdr *hdr;
+
+	for (size_t at = 0; at < d->records_len; at += hdr->len) {
+		hdr = (const void *)(d->records + at);
+		if (hdr->type == ENGINE_REC_TTY &&
+		    ((const struct engine_rec_tty *)hdr)->index == index)
+			return true;
+	}
+	return false;
+}
+
+static int tty_record(struct dump *d, const struct ckpt_rec_file *file, int fd)
+{
+	struct engine_rec_tty *rec;
+	struct termios2 termios;
+	struct winsize size;
+
+	if (ioctl(fd, TCGETS2, &termios) || ioctl(fd, TIOCGWINSZ, &size))
+		return 0;	/* hung up: nothing to put back */
+	rec = dump_record_add(d, ENGINE_REC_TTY, sizeof(*rec), NULL, 0);
+	if (!rec)
+		return engine_fail(d->error, -ENOMEM, "out of memory");
+	_Static_assert(sizeof(termios.c_cc) == sizeof(rec->c_cc), "c_cc");
+	rec->index = (uint32_t)file->object;
+	rec->c_iflag = termios.c_iflag;
+	rec->c_oflag = termios.c_oflag;
+	rec->c_cflag = termios.c_cflag;
+	rec->c_lflag = termios.c_lflag;
+	rec->c_ispeed = termios.c_ispeed;
+	rec->c_ospeed = termios.c_ospeed;
+	rec->c_line = termios.c_line;
+	memcpy(rec->c_cc, termios.c_cc, sizeof(rec->c_cc));
+	rec->ws_row = size.ws_row;
+	rec->ws_col = size.ws_col;
+	rec->ws_xpixel = size.ws_xpixel;
+	rec->ws_ypixel = size.ws_ypixel;
+	return 0;
+}
+
+int dump_records_ttys(struct dump *d)
+{
+	const struct state *state = d->cap.state;
+	int ret = 0;
+
+	for (unsigned int i = 0; i < state->nr_files && !ret; i++) {
+		const struct ckpt_rec_file *file = state->files[i].rec;
+		__u32 id = file->id;
+		__s32 fd = -1;
+		struct ckpt_file_get get = {
+			.nr = 1, .ids = (uintptr_t)&id, .fds = (uintptr_t)&fd,
+		};
+
+		if ((file->kind != CKPT_FILE_PTS && file->kind != CKPT_FILE_PTM) ||
+		    tty_known(d, file->object))
+			continue;
+		ret = kdev_file_get(d->cap.dev, &get);
+		if (ret)
+			return capture_failed(&d->cap, ret, "cannot get at a terminal of the tree",
+					      d->error);
+		ret = tty_record(d, file, fd);
+		close(fd);
+	}
+	return ret;
+}
+
+int dump_records_externals(struct dump *d)
+{
+	const struct state *state = d->cap.state;
+
+	for (unsigned int i = 0; i < state->nr_files; i++) {
+		const char *name = dump_external_name(d, &state->files[i]);
+		struct engine_rec_external *rec;
+
+		if (!name)
+			continue;
+		rec = dump_record_add(d, ENGINE_REC_EXTERNAL, sizeof(*rec), NULL, 0);
+		if (!rec)
+			return engine_fail(d->error, -ENOMEM, "out of memory");
+		rec->file_id = state->files[i].rec->id;
+		rec->kind = state->files[i].rec->kind;
+		rec->object = state->files[i].rec->object;
+		strncpy(rec->name, name, sizeof(rec->name) - 1);
+	}
+	return 0;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * One dump under way; between dump*.c only.
+ *
+ *	dump.c		the order of things
+ *	dump_policy.c	what of ours stands in the way (terminals, pipes, kinds)
+ *	dump_files.c	inodes: what to do with each, descriptors
+ *	dump_content.c	contents of inodes and of /dev/shm
+ *	dump_track.c	identity and durability of files that stay where they are
+ *	dump_pages.c	memory
+ *	dump_records.c	our own records
+ */
+#ifndef STILLPOINT_DUMP_RUN_H
+#define STILLPOINT_DUMP_RUN_H
+
+#include "image/writer.h"
+#include "supervisor/capture.h"
+#include "supervisor/content.h"
+#include "supervisor/dump.h"
+
+#define DUMP_SYNC_MAX	32
+
+enum dump_when {
+	DUMP_NEVER,
+	DUMP_IN_PAUSE,		/* the tree could change it: while it stands still */
+	DUMP_AFTER,		/* nobody of the tree changes it */
+};
+
+/* One inode that the tree has open or mapped; several files may be of it. */
+struct dump_inode {
+	struct state_file *file;	/* the one we get a descriptor of */
+	bool writes;		/* the tree can write it */
+	bool maps_write;	/* … through a shared mapping */
+	bool rewrites;		/* … behind its end: not only by appending */
+	bool appends;		/* every writing description is O_APPEND */
+	bool open;		/* by some descriptor */
+	bool exec;		/* mapped executable */
+	bool track;
+	enum dump_when content;
+	enum engine_blob_kind blob_kind;
+	bool tail_hashed;
+	uint8_t tail_hash[32];
+	int fd;			/* the job's description; -1: none needed, or not to be had */
+};
+
+struct dump {
+	const struct dump_options *options;
+	struct engine_error *error;
+	struct dump_stats stats;
+	struct capture cap;
+	struct image *img;
+	struct content *image;		/* contents into img */
+	struct content *hold;		/* contents held until the thaw; NULL: no pause to keep short */
+	uint64_t hold_limit;
+	bool frozen_to_end;		/* kill, stop and copy: the tree stands still until the commit */
+	struct dump_inode *inodes;	/* state_file.user: index + 1, 0 for none */
+	unsigned int nr_inodes;
+	int sync_fds[DUMP_SYNC_MAX];	/* one per file system the tree works on */
+	uint64_t sync_devs[DUMP_SYNC_MAX];
+	unsigned int nr_sync;
+	uint64_t last_blob;		/* ids given out */
+	char *records;			/* our own, collected; malloc */
+	size_t records_len;
+	size_t records_room;
+	uint64_t bytes_expected;
+	uint64_t bytes_mapped;
+};
+
+static inline struct dump_inode *dump_inode(struct dump *d, const struct state_file *file)
+{
+	return file->user ? &d->inodes[file->user - 1] : NULL;
+}
+
+/* dump_tree() on another kernel: what tests call. */
+int dump_tree_on(kdev_open_fn open, const struct dump_options *options,
+		 struct dump_stats *ret_stats, struct engine_error *error);
+
+void dump_progress(struct dump *d, const char *phase);
+int dump_image_failed(struct dump *d, int err);	/* text from the image; returns err */
+
+/* Records of our own, zeroed, in the collection; NULL without memory. */
+void *dump_record_add(struct dump *d, uint16_t type, size_t size, const void *tail,
+		      size_t tail_len);
+int dump_record_tree(struct dump *d);
+int dump_records_ttys(struct dump *d);		/* in the pause */
+int dump_records_externals(struct dump *d);
+
+/* Is this file one of the ends that the caller named?  Its name, or NULL. */
+const char *dump_external_name(const struct dump *d, const struct state_file *file);
+int dump_policy_check(struct dump *d);
+
+int dump_files_plan(struct dump *d);
+int dump_files_get(struct dump *d);		/* in the pause */
+void dump_files_put(struct dump *d);
+/* A description of our own of what fd is; O_RDONLY. -errno. */
+int dump_reopen(int fd);
+
+/* when: DUMP_IN_PAUSE or DUMP_AFTER: the inodes that are due then. */
+int dump_contents(struct dump *d, enum dump_when when);
+int dump_shm_dir(struct dump *d);		/* in the pause */
+
+int dump_track_tails(struct dump *d);		/* in the pause: files rewritten in place */
+int dump_track_records(struct dump *d);
+void dump_sync_prepare(struct dump *d);		/* in the pause */
+int dump_sync(struct dump *d);
+void dump_sync_done(struct dump *d);
+
+int dump_pages_live(struct dump *d);		/* in the pause: what the snapshot lacks */
+int dump_pages(struct dump *d);
+
+#endif /* STILLPOINT_DUMP_RUN_H */
