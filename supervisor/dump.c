@@ -236,8 +236,11 @@ static int thaw_at_end(struct dump *d)
 	int ret = capture_thaw(&d->cap, d->options->kill ? CKPT_THAW_KILL : 0, d->error);
 
 	d->stats.pause_ns = d->cap.pause_ns;
-	if (ret && d->options->kill)
+	if (ret && d->options->kill) {
+		image_destroy(d->img);
+		d->img = NULL;
 		image_remove(d->options->dir, &why);
+	}
 	return ret;
 }
 

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A /dev/ckpt without a kernel.  Follows the order that linux/ckpt.h prescribes
+ * and aborts the test where a caller breaks it.
+ */
+#include "tests/unit/fake_kernel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PAGE 4096
+
+struct fake_kernel fake;
+
+void fake_reset(void)
+{
+	stream_done(&fake.stream);
+	memset(&fake, 0, sizeof(fake));
+}
+
+void fake_fill(uint32_t seed, void *page)
+{
+	uint32_t *words = page;
+
+	for (unsigned int i = 0; i < PAGE / sizeof(*words); i++)
+		words[i] = seed ? seed * 2654435761u + i * (seed | 1) : 0;
+}
+
+static void must(bool condition)
+{
+	if (!condition)
+		abort();
+}
+
+static int fake_freeze(struct ckpt_freeze *arg)
+{
+	must(!fake.frozen && arg->timeout_ms && arg->max_pause_ms);
+	fake.freezes++;
+	if (fake.busy) {
+		fake.busy--;
+		fake.reading_refusals = true;
+		fake.read_pos = 0;
+		return -EBUSY;
+	}
+	fake.frozen = true;
+	arg->freeze_ns = 1000;
+	return 0;
+}
+
+static const struct fake_page *page_at(uint32_t mm_id, uint64_t addr, bool live)
+{
+	for (unsigned int i = 0; i < fake.nr_pages; i++)
+		if (fake.pages[i].mm_id == mm_id && fake.pages[i].addr == addr &&
+		    (live || !fake.pages[i].live))
+			return &fake.pages[i];
+	return NULL;
+}
+
+/* Joins what is contiguous, as the kernel does. */
+static int fake_pagemap(struct ckpt_pagemap *arg)
+{
+	struct ckpt_page_run *runs = (void *)(uintptr_t)arg->runs;
+	bool live = arg->flags & CKPT_PAGES_LIVE;
+	unsigned int nr = 0;
+
+	must(fake.frozen || fake.thawed);
+	must(!live || !fake.thawed);
+	for (unsigned int i = 0; i < fake.nr_pages; i++) {
+		const struct fake_page *page = &fake.pages[i];
+		struct ckpt_page_run *last = nr ? &runs[nr - 1] : NULL;
+
+		if (page->mm_id != arg->mm_id || page->addr < arg->start ||
+		    page->addr >= arg->end || (page->live && !live))
+			continue;
+		if (last && last->start + last->nr_pages * PAGE == page->addr &&
+		    last->flags == page->flags &&
+		    (!page->cookie || last->cookie + last->nr_pages == page->cookie)) {
+			last->nr_pages++;
+			continue;
+		}
+		if (nr == arg->nr_runs) {
+			arg->start = page->addr;
+			return 0;
+		}
+		runs[nr].start = page->addr;
+		runs[nr].nr_pages = 1;
+		runs[nr].flags = page->flags;
+		runs[nr++].cookie = page->cookie;
+	}
+	arg->nr_runs = nr;
+	arg->start = arg->end;
+	return 0;
+}
+
+static int fake_pages_read(struct ckpt_pages *arg)
+{
+	const struct ckpt_iovec *iov = (void *)(uintptr_t)arg->iov;
+	bool live = arg->flags & CKPT_PAGES_LIVE;
+	char *buf = (void *)(uintptr_t)arg->buf;
+
+	must(arg->nr_iov >= 1 && arg->nr_iov <= 1024);
+	must(!live || !fake.thawed);
+	fake.reads++;
+	fake.live_reads += live;
+	if (fake.fail_read_after && (int)fake.reads > fake.fail_read_after)
+		return -ETIMEDOUT;
+	for (unsigned int i = 0; i < arg->nr_iov; i++) {
+		must(iov[i].len && iov[i].len % PAGE == 0 && iov[i].addr % PAGE == 0);
+		for (uint64_t at = 0; at < iov[i].len; at += PAGE, buf += PAGE) {
+			const struct fake_page *page = page_at(arg->mm_id, iov[i].addr + at,
+							       live);
+
+			must(page);
+			fake_fill(page->seed, buf);
+			arg->done += PAGE;
+		}
+	}
+	return 0;
+}
+
+static int fake_file_get(struct ckpt_file_get *arg)
+{
+	const __u32 *ids = (void *)(uintptr_t)arg->ids;
+	__s32 *fds = (void *)(uintptr_t)arg->fds;
+
+	must(fake.frozen && !fake.thawed);
+	for (unsigned int i = 0; i < arg->nr; i++) {
+		must(ids[i] < 64);
+		fds[i] = fcntl(fake.fds[ids[i]], F_DUPFD_CLOEXEC, 3);
+		if (fds[i] < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+static int fake_thaw(struct ckpt_thaw *arg)
+{
+	must(fake.frozen && !fake.thawed);
+	fake.thawed = true;
+	if (fake.thaw_ret)
+		return fake.thaw_ret;
+	fake.killed = arg->flags & CKPT_THAW_KILL;
+	arg->pause_ns = 5000;
+	return 0;
+}
+
+static int fake_command(struct kdev *dev, unsigned long command, void *arg)
+{
+	must(*(__u32 *)arg == _IOC_SIZE(command));
+	switch (command) {
+	case CKPT_IOC_TARGET:
+		return 0;
+	case CKPT_IOC_FREEZE:
+		return fake_freeze(arg);
+	case CKPT_IOC_SNAPSHOT:
+		must(fake.frozen);
+		((struct ckpt_snapshot *)arg)->state_bytes = fake.stream.len;
+		return 0;
+	case CKPT_IOC_PAGEMAP:
+		return fake_pagemap(arg);
+	case CKPT_IOC_PAGES_READ:
+		return fake_pages_read(arg);
+	case CKPT_IOC_FILE_GET:
+		return fake_file_get(arg);
+	case CKPT_IOC_THAW:
+		return fake_thaw(arg);
+	case CKPT_IOC_DROP:
+		must(fake.thawed);
+		fake.dropped = true;
+		return 0;
+	default:
+		return -ENOTTY;
+	}
+}
+
+static ssize_t fake_read(struct kdev *dev, void *buf, size_t len)
+{
+	struct ckpt_rec_refusal refusal = {
+		.hdr = { CKPT_REC_REFUSAL, 1, sizeof(refusal) },
+		.reason = CKPT_R_D_STATE,
+		.pid = 100,
+		.comm = "made-up",
+		.detail = "wchan nfs_wait",
+	};
+	const char *from = fake.reading_refusals ? (char *)&refusal : (char *)fake.stream.buf;
+	size_t all = fake.reading_refusals ? sizeof(refusal) : fake.stream.len;
+
+	if (len > all - fake.read_pos)
+		len = all - fake.read_pos;
+	memcpy(buf, from + fake.read_pos, len);
+	fake.read_pos += len;
+	return (ssize_t)len;
+}
+
+static void fake_close(struct kdev *dev)
+{
+	fake.closed++;
+	fake.frozen = false;
+	fake.read_pos = 0;
+	fake.reading_refusals = false;
+	free(dev);
+}
+
+static const struct kdev_ops fake_ops = { fake_command, fake_read, fake_close };
+
+int fake_open(struct kdev **ret_dev, struct engine_error *error)
+{
+	struct kdev *dev = calloc(1, sizeof(*dev));
+
+	must(dev);
+	dev->ops = &fake_ops;
+	dev->fd = -1;
+	dev->info.api = CKPT_API;
+	dev->info.max_pause_ms = 600000;
+	fake.opened++;
+	*ret_dev = dev;
+	return 0;
+}

@@ -1,0 +1,509 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The dump engine on a kernel that is made up: what comes to lie in the image,
+ * what is refused, what is left behind when something fails.
+ */
+#include "tests/unit/image_fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "supervisor/dump_run.h"
+#include "supervisor/file_identity.h"
+#include "tests/unit/fake_kernel.h"
+
+#define HEAP	0x10000000ULL
+#define WIPED	0x20000000ULL
+#define SHM	0x30000000ULL
+#define CODE	0x40000000ULL
+
+#define MB(n)	((uint64_t)(n) << 20)
+
+enum { F_CWD = 1, F_CODE, F_SHM, F_OUT, F_TMP, F_PIPE, F_TTY };
+
+static const struct fake_page tree_pages[] = {
+	{ 1, HEAP, 11, CKPT_RUN_ANON | CKPT_RUN_SHARED, 500, false },
+	{ 1, HEAP + 0x1000, 12, CKPT_RUN_ANON | CKPT_RUN_SHARED, 501, false },
+	{ 1, HEAP + 0x2000, 0, CKPT_RUN_ANON | CKPT_RUN_SHARED, 502, false },
+	{ 1, HEAP + 0x5000, 13, CKPT_RUN_ANON, 0, false },
+	{ 1, WIPED, 14, CKPT_RUN_ANON, 0, true },
+	{ 1, CODE + 0x1000, 15, CKPT_RUN_ANON, 0, false },
+	{ 2, HEAP, 11, CKPT_RUN_ANON | CKPT_RUN_SHARED, 500, false },
+	{ 2, HEAP + 0x1000, 22, CKPT_RUN_ANON | CKPT_RUN_SHARED, 900, false },
+	{ 2, HEAP + 0x2000, 0, CKPT_RUN_ANON | CKPT_RUN_SHARED, 502, false },
+	{ 2, HEAP + 0x4000, 12, CKPT_RUN_ANON | CKPT_RUN_SHARED, 501, false },
+};
+
+static void file_of(uint32_t id, uint32_t kind, const char *path, int fd, uint32_t flags,
+		    uint32_t f_flags, uint64_t pos)
+{
+	struct ckpt_rec_file *rec = stream_file(&fake.stream, id, kind, path);
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	rec->flags = flags;
+	rec->f_flags = f_flags;
+	rec->pos = pos;
+	rec->dev = st.st_dev;
+	rec->ino = st.st_ino;
+	rec->size = (uint64_t)st.st_size;
+	rec->mode = st.st_mode;
+	rec->rdev = st.st_rdev;
+	rec->mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000ULL +
+			(uint64_t)st.st_mtim.tv_nsec;
+	fake.fds[id] = fd;
+}
+
+/* Files of the tree; the descriptors stay open until the test ends. */
+static void open_files(const struct scratch *s)
+{
+	int fd = open(s->root, O_RDONLY | O_DIRECTORY);
+
+	file_of(F_CWD, CKPT_FILE_DIR, s->root, fd, 0, 0, 0);
+	fd = open("/proc/self/exe", O_RDONLY);
+	file_of(F_CODE, CKPT_FILE_REG, "/bin/made-up", fd, CKPT_FILE_MAPPED, O_RDONLY, 0);
+
+	fd = memfd_create("shared", 0);
+	assert_int_equal(ftruncate(fd, (off_t)MB(8)), 0);
+	assert_int_equal(pwrite(fd, "hello", 5, (off_t)MB(3) + 7), 5);
+	file_of(F_SHM, CKPT_FILE_SHM, "", fd, CKPT_FILE_MAPPED | CKPT_FILE_MAPPED_SHARED_WRITE,
+		O_RDWR, 0);
+
+	store_file(scratch_path(s, "out"), "what the job wrote", 18);
+	fd = open(scratch_path(s, "out"), O_WRONLY);
+	file_of(F_OUT, CKPT_FILE_REG, scratch_path(s, "out"), fd, CKPT_FILE_OPEN, O_WRONLY, 18);
+
+	store_file(scratch_path(s, "tmp"), "temporary", 9);
+	fd = open(scratch_path(s, "tmp"), O_RDWR);
+	unlink(scratch_path(s, "tmp"));
+	file_of(F_TMP, CKPT_FILE_REG, scratch_path(s, "tmp"), fd,
+		CKPT_FILE_OPEN | CKPT_FILE_DELETED, O_RDWR, 3);
+	stream_file(&fake.stream, F_PIPE, CKPT_FILE_PIPE, "pipe:[77]")->object = 77;
+}
+
+/* 100 ── 110, forked from it: most pages of 110 are 100's. */
+static void make_tree(const struct scratch *s)
+{
+	fake_reset();
+	fake.pages = tree_pages;
+	fake.nr_pages = ARRAY_SIZE(tree_pages);
+	stream_system(&fake.stream);
+	stream_proc(&fake.stream, 100, 0, 1, 1, 2);
+	stream_proc(&fake.stream, 110, 100, 2, 2, 1);
+	stream_mm(&fake.stream, 1, 100, 4);
+	stream_vma(&fake.stream, 1, HEAP, HEAP + 0x10000, CKPT_VMA_ANON, CKPT_VM_WRITE, 0);
+	stream_vma(&fake.stream, 1, WIPED, WIPED + 0x1000, CKPT_VMA_ANON,
+		   CKPT_VM_WRITE | CKPT_VM_WIPEONFORK | CKPT_VM_LIVE, 0);
+	stream_vma(&fake.stream, 1, SHM, SHM + MB(8), CKPT_VMA_SHM,
+		   CKPT_VM_WRITE | CKPT_VM_SHARED, F_SHM);
+	stream_vma(&fake.stream, 1, CODE, CODE + 0x4000, CKPT_VMA_FILE_PRIVATE,
+		   CKPT_VM_EXEC | CKPT_VM_HAS_ANON, F_CODE);
+	stream_mm(&fake.stream, 2, 110, 1);
+	stream_vma(&fake.stream, 2, HEAP, HEAP + 0x10000, CKPT_VMA_ANON, CKPT_VM_WRITE, 0);
+	stream_fd(&fake.stream, 1, 1, F_OUT);
+	stream_fd(&fake.stream, 1, 5, F_TMP);
+	stream_fd(&fake.stream, 1, 6, F_PIPE);
+	stream_fd(&fake.stream, 2, 0, F_PIPE);
+	open_files(s);
+	stream_pipe(&fake.stream, 77, "in the pipe");
+}
+
+static void close_tree(void)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(fake.fds); i++)
+		if (fake.fds[i])
+			close(fake.fds[i]);
+	fake_reset();
+}
+
+static const pid_t roots[] = { 100 };
+
+/* scratch_path() reuses its buffers; what outlives the next call is kept here. */
+static struct dump_options options_for(const struct scratch *s)
+{
+	static char dir[256];
+
+	strcpy(dir, scratch_path(s, "image"));
+	return (struct dump_options){
+		.roots = roots,
+		.nr_roots = 1,
+		.dir = dir,
+		.key = s->key,
+		.generation = 3,
+		.freeze_timeout_ms = 2000,
+	};
+}
+
+static void dump_ok(const struct dump_options *options, struct dump_stats *stats)
+{
+	struct engine_error error = { 0 };
+	int ret = dump_tree_on(fake_open, options, stats, &error);
+
+	if (ret)
+		print_message("%d: %s\n", ret, error.text);
+	assert_int_equal(ret, 0);
+	assert_int_equal(fake.opened, fake.closed);
+	engine_error_done(&error);
+}
+
+/* The state stream of the image as one buffer. */
+static struct state *load_state(struct image_reader *r, struct stream *s)
+{
+	struct state_error why = { 0 };
+	struct image_record rec;
+	struct state *state = NULL;
+
+	image_state_rewind(r);
+	while (image_state_next(r, &rec) == 1)
+		memcpy(stream_add(s, rec.type, rec.len, NULL, 0), rec.data, rec.len);
+	if (state_parse(s->buf, s->len, &state, &why))
+		fail_msg("at %zu: %s", why.offset, why.text);
+	return state;
+}
+
+static void check_page(struct image_reader *r, uint64_t mm, uint64_t addr, uint32_t seed)
+{
+	uint8_t want[PAGE], got[PAGE];
+
+	fake_fill(seed, want);
+	assert_int_equal(image_pages_read(r, mm, addr, 1, got), 0);
+	assert_memory_equal(got, want, PAGE);
+}
+
+static unsigned int count_pages(struct image_reader *r, uint64_t mm, enum image_run_kind kind)
+{
+	struct image_run run;
+	uint64_t cursor = 0;
+	unsigned int nr = 0;
+
+	while (image_pages_next(r, mm, &cursor, &run) == 1)
+		if (!kind || run.kind == kind)
+			nr += (unsigned int)run.nr_pages;
+	return nr;
+}
+
+static void check_memory(struct image_reader *r)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(tree_pages); i++)
+		check_page(r, tree_pages[i].mm_id, tree_pages[i].addr, tree_pages[i].seed);
+	assert_int_equal(count_pages(r, 1, 0), 6);
+	assert_int_equal(count_pages(r, 2, 0), 4);
+	assert_int_equal(count_pages(r, 2, IMAGE_RUN_DATA), 1);
+}
+
+static void check_files(struct image_reader *r, const struct state *state)
+{
+	const struct state_file *out = state_file_find(state, F_OUT);
+	const struct state_file *tmp = state_file_find(state, F_TMP);
+	const struct state_file *shm = state_file_find(state, F_SHM);
+	const struct state_file *code = state_file_find(state, F_CODE);
+	uint64_t cursor = 0, offset, len, size;
+	uint8_t hash[32];
+	char buf[16];
+
+	assert_null(out->blob);
+	assert_int_equal(out->track->size, 18);
+	assert_int_equal(out->track->flags, ENGINE_TRACK_WRITES | ENGINE_TRACK_TAIL |
+					    ENGINE_TRACK_SYNCED);
+	assert_int_equal(file_identity_tail(fake.fds[F_OUT], 0, 18, hash), -EBADF);
+	assert_int_equal(code->track->flags & ENGINE_TRACK_EXEC, ENGINE_TRACK_EXEC);
+	assert_true(code->track->flags & ENGINE_TRACK_BUILD_ID);
+	assert_int_equal(code->track->build_id_len, 20);
+
+	assert_null(tmp->track);
+	assert_int_equal(tmp->blob->kind, ENGINE_BLOB_OBJECT);
+	assert_int_equal(image_blob_read(r, tmp->blob->blob, 0, buf, 9), 0);
+	assert_memory_equal(buf, "temporary", 9);
+
+	assert_int_equal(shm->blob->size, MB(8));
+	assert_int_equal(image_blob_size(r, shm->blob->blob, &size), 0);
+	assert_int_equal(size, MB(8));
+	assert_int_equal(image_blob_extent(r, shm->blob->blob, &cursor, &offset, &len), 1);
+	assert_in_range(offset, MB(3) - 4096, MB(3));
+	assert_in_range(len, 1, 8192);
+	assert_int_equal(image_blob_read(r, shm->blob->blob, MB(3) + 7, buf, 5), 0);
+	assert_memory_equal(buf, "hello", 5);
+}
+
+static void check_image(const struct scratch *s, bool killed)
+{
+	struct image_reader *r = NULL;
+	struct image_error error = { 0 };
+	struct stream stream = { 0 };
+	struct state *state;
+
+	if (image_open(scratch_path(s, "image"), s->key, NULL, &r, &error))
+		fail_msg("%s", error.text);
+	state = load_state(r, &stream);
+	assert_int_equal(state->nr_procs, 2);
+	assert_int_equal(state->tree->generation, 3);
+	assert_int_equal(state->root_pids[0], 100);
+	assert_int_equal(state->tree->flags, killed ? ENGINE_TREE_KILLED : 0);
+	assert_int_equal(image_manifest(r)->nr_roots, 1);
+	assert_int_equal(image_manifest(r)->identity.nr_threads, 3);
+	/* the kernel's records are in the image as they came */
+	assert_memory_equal(stream.buf, fake.stream.buf, fake.stream.len);
+	check_memory(r);
+	check_files(r, state);
+	state_free(state);
+	stream_done(&stream);
+	image_close(r);
+}
+
+static void test_dump(void **state)
+{
+	struct scratch *s = *state;
+	struct dump_options options = options_for(s);
+	struct dump_stats stats;
+
+	make_tree(s);
+	dump_ok(&options, &stats);
+	assert_true(fake.thawed && fake.dropped && !fake.killed);
+	assert_int_equal(fake.live_reads, 1);
+	assert_int_equal(stats.nr_procs, 2);
+	assert_int_equal(stats.nr_threads, 3);
+	assert_int_equal(stats.pages_shared, 3);
+	assert_int_equal(stats.bytes_mapped, sizeof(tree_pages) / sizeof(tree_pages[0]) * PAGE);
+	check_image(s, false);
+	close_tree();
+}
+
+/* Killed at the end: nothing is held, everything is read in place. */
+static void test_kill(void **state)
+{
+	struct scratch *s = *state;
+	struct dump_options options = options_for(s);
+
+	make_tree(s);
+	/* without a snapshot every map is read live */
+	for (size_t at = 0; at < fake.stream.len;) {
+		struct ckpt_rec_hdr *hdr = (void *)((char *)fake.stream.buf + at);
+
+		if (hdr->type == CKPT_REC_MM)
+			((struct ckpt_rec_mm *)hdr)->live = 1;
+		at += hdr->len;
+	}
+	options.kill = true;
+	dump_ok(&options, NULL);
+	assert_true(fake.killed);
+	assert_int_equal(fake.live_reads, fake.reads);
+	check_image(s, true);
+	close_tree();
+}
+
+static void dump_fails(const struct scratch *s, const struct dump_options *options, int err,
+		       uint32_t reason)
+{
+	struct engine_error error = { 0 };
+
+	assert_int_equal(dump_tree_on(fake_open, options, NULL, &error), err);
+	assert_int_equal(error.err, err);
+	assert_true(error.text[0]);
+	if (reason) {
+		assert_true(error.nr_refusals > 0);
+		assert_int_equal(error.refusals[0].reason, reason);
+	}
+	assert_int_equal(fake.opened, fake.closed);
+	assert_false(path_exists(scratch_path(s, "image")));
+	assert_false(path_exists(scratch_path(s, ".tmp-image")));
+	engine_error_done(&error);
+}
+
+static void test_refused(void **state)
+{
+	struct scratch *s = *state;
+	struct dump_options options = options_for(s);
+
+	make_tree(s);
+	stream_fd(&fake.stream, 1, 9, F_TTY);
+	stream_file(&fake.stream, F_TTY, CKPT_FILE_PTS, "/dev/pts/3")->object = 3;
+	dump_fails(s, &options, -EOPNOTSUPP, CKPT_R_FD_TTY);
+	options.dry_run = true;
+	dump_fails(s, &options, -EOPNOTSUPP, CKPT_R_FD_TTY);
+	close_tree();
+
+	make_tree(s);
+	for (size_t at = 0; at < fake.stream.len;) {
+		struct ckpt_rec_hdr *hdr = (void *)((char *)fake.stream.buf + at);
+
+		if (hdr->type == CKPT_REC_PIPE)
+			((struct ckpt_rec_pipe *)hdr)->readers = 2;
+		at += hdr->len;
+	}
+	dump_fails(s, &options, -EOPNOTSUPP, CKPT_R_PIPE_EXTERNAL);
+	close_tree();
+
+	make_tree(s);
+	stream_fd(&fake.stream, 1, 9, F_TTY);
+	stream_file(&fake.stream, F_TTY, CKPT_FILE_SOCK, "socket:[1]");
+	dump_fails(s, &options, -EOPNOTSUPP, CKPT_R_FD_SOCKET);
+	close_tree();
+}
+
+/* A pipe whose other end is outside is fine when the caller names it. */
+static void test_external(void **state)
+{
+	struct scratch *s = *state;
+	struct dump_options options = options_for(s);
+	struct engine_external external = { .name = "stdout" };
+	struct image_reader *r = NULL;
+	struct stream stream = { 0 };
+	struct state *model;
+	struct stat st;
+	int ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(fstat(ends[0], &st), 0);
+	external.fd = ends[0];
+	options.externals = &external;
+	options.nr_externals = 1;
+	make_tree(s);
+	for (size_t at = 0; at < fake.stream.len;) {
+		struct ckpt_rec_hdr *hdr = (void *)((char *)fake.stream.buf + at);
+
+		if (hdr->type == CKPT_REC_PIPE)
+			((struct ckpt_rec_pipe *)hdr)->readers = 2;
+		if (hdr->type == CKPT_REC_FILE &&
+		    ((struct ckpt_rec_file *)hdr)->kind == CKPT_FILE_PIPE)
+			((struct ckpt_rec_file *)hdr)->ino = st.st_ino;
+		at += hdr->len;
+	}
+	dump_ok(&options, NULL);
+	assert_int_equal(image_open(options.dir, s->key, NULL, &r, NULL), 0);
+	model = load_state(r, &stream);
+	assert_string_equal(state_file_find(model, F_PIPE)->external->name, "stdout");
+	assert_null(state_file_find(model, F_OUT)->external);
+	state_free(model);
+	stream_done(&stream);
+	image_close(r);
+	close(ends[0]);
+	close(ends[1]);
+	close_tree();
+}
+
+static void test_retry(void **state)
+{
+	struct scratch *s = *state;
+	struct dump_options options = options_for(s);
+
+	make_tree(s);
+	fake.busy = 2;
+	dump_ok(&options, NULL);
+	assert_int_equal(fake.freezes, 3);
+	close_tree();
+
+	image_remove(options.dir, NULL);
+	make_tree(s);
+	fake.busy = 1000;
+	dump_fails(s, &options, -EBUSY, CKPT_R_D_STATE);
+	assert_true(fake.freezes > 2);
+	close_tree();
+}
+
+static void test_failures(void **state)
+{
+	struct scratch *s = *state;
+	struct dump_options options = options_for(s);
+
+	/* the pause expires while pages are read: held ones, then the snapshot's */
+	make_tree(s);
+	options.stop_and_copy = true;
+	fake.fail_read_after = 1;
+	dump_fails(s, &options, -ETIMEDOUT, CKPT_R_PAUSE_LIMIT);
+	close_tree();
+
+	/* the kernel thawed before we could kill: the image must not stay */
+	make_tree(s);
+	options.stop_and_copy = false;
+	options.kill = true;
+	fake.thaw_ret = -ETIMEDOUT;
+	dump_fails(s, &options, -ETIMEDOUT, CKPT_R_PAUSE_LIMIT);
+	close_tree();
+
+	/* the parent directory is missing: before any freeze */
+	make_tree(s);
+	options.dir = scratch_path(s, "missing/image");
+	dump_fails(s, &options, -ENOENT, 0);
+	assert_int_equal(fake.freezes, 0);
+	close_tree();
+
+	/* a stream that makes no sense */
+	make_tree(s);
+	options = options_for(s);
+	((struct ckpt_rec_hdr *)fake.stream.buf)->len = 16;
+	dump_fails(s, &options, -EBADMSG, 0);
+	close_tree();
+}
+
+static int act_in_pause(void *arg)
+{
+	*(int *)arg += fake.frozen && !fake.thawed;
+	return 0;
+}
+
+static void test_shm_dir(void **state)
+{
+	struct scratch *s = *state;
+	struct dump_options options = options_for(s);
+	struct image_reader *r = NULL;
+	struct stream stream = { 0 };
+	struct state *model;
+	int called = 0, seen = 0;
+	char buf[8], shm[256];
+
+	make_tree(s);
+	strcpy(shm, scratch_path(s, "shm"));
+	options.shm_dir = shm;
+	options.frozen = act_in_pause;
+	options.frozen_arg = &called;
+	mkdir(options.shm_dir, 0700);
+	mkdir(scratch_path(s, "shm/d"), 0750);
+	store_file(scratch_path(s, "shm/d/sem"), "12345678", 8);
+	assert_int_equal(symlink("sem", scratch_path(s, "shm/d/link")), 0);
+	dump_ok(&options, NULL);
+	assert_int_equal(called, 1);
+	assert_int_equal(image_open(options.dir, s->key, NULL, &r, NULL), 0);
+	model = load_state(r, &stream);
+	for (unsigned int i = 0; i < model->nr_blobs; i++) {
+		const struct engine_rec_blob *blob = model->blobs[i];
+		const char *path = state_blob_path(blob);
+
+		if (blob->kind != ENGINE_BLOB_SHM_DIR)
+			continue;
+		seen++;
+		if (!strcmp(path, "d")) {
+			assert_int_equal(blob->mode, S_IFDIR | 0750);
+		} else if (!strcmp(path, "d/sem")) {
+			assert_int_equal(image_blob_read(r, blob->blob, 0, buf, 8), 0);
+			assert_memory_equal(buf, "12345678", 8);
+		} else {
+			assert_string_equal(path, "d/link");
+			assert_string_equal(state_blob_target(blob), "sem");
+		}
+	}
+	assert_int_equal(seen, 3);
+	state_free(model);
+	stream_done(&stream);
+	image_close(r);
+	close_tree();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_dump, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_kill, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_refused, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_external, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_retry, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_failures, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_shm_dir, scratch_setup, scratch_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
