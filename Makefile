@@ -9,7 +9,10 @@
 #   make check           setup, build, lint, check-unit, check-kernel, check-vm
 #   make check-vm        VM suite, both kernels                   [KERNEL=6.1] [TESTS='tests/vm/a.t']
 #   make check-vm-debug  the same on a KASAN/lockdep/kmemleak kernel (built once)
-#   make check-long  bench  install  clean
+#   make check-long      10 times as long, nightly
+#   make bench           figures of the README
+#   make install         [PREFIX=/usr/local] [DESTDIR=]
+#   make clean           what was built; distclean also what was fetched
 #
 # Rooms. A room (directory with sources) has a fragment ROOM/ROOM.mk, included
 # below when it exists, which declares what the room builds with these macros:
@@ -27,7 +30,8 @@
 # Includes are -Iuapi -I. -Ibuild/gen: <linux/ckpt.h>, "image/format.h".
 # A room's own flags: CFLAGS_<room> (for image/*.c: CFLAGS_image += -DX), a single
 # file's: CFLAGS_image/reader.c. What `make install` puts where: INSTALL_SBIN,
-# INSTALL_BIN, INSTALL_LIBEXEC, INSTALL_LIB, INSTALL_INCLUDE, INSTALL_MAN.
+# INSTALL_BIN, INSTALL_LIBEXEC, INSTALL_LIB (paths without the version), INSTALL_INCLUDE,
+# INSTALL_MAN, INSTALL_COMPLETION, INSTALL_PKGCONFIG, INSTALL_UNIT.
 # Generated sources belong below build/gen/.
 
 .SUFFIXES:
@@ -138,9 +142,10 @@ $(eval $(call _compile,san/obj,$(SANITIZE)))
 
 # ---------------------------------------------------------------- rooms
 
--include $(sort $(wildcard image/*.mk shim/*.mk supervisor/*.mk libckptctl/*.mk \
-	ckptctl/*.mk mpi-glue/*.mk scheduler/*.mk docs/*.mk bench/*.mk \
-	tests/*.mk tests/*/*.mk))
+# in the order in which they use each other's variables
+-include $(foreach r,image supervisor shim libckptctl ckptctl mpi-glue scheduler \
+	tests tests/unit tests/cr tests/kselftest tests/vm tests/fuzz bench docs,\
+	$(sort $(wildcard $(r)/*.mk)))
 
 -include $(sort $(OBJS:.o=.d))
 
@@ -153,6 +158,8 @@ user: $(PROGRAMS) $(LIBRARIES)
 setup:
 	scripts/setup
 
+$(B)/kernels/debug/env:
+	scripts/debug-kernel
 $(B)/kernels/%/env: | $(MATRIX)
 	scripts/setup --kernel $*
 
@@ -161,6 +168,75 @@ modules-%: $(B)/kernels/%/env FORCE
 	$(call say,KMOD,$(B)/kmod/$*/ckpt.ko)
 	$(Q)+scripts/kmod-build $*
 
-.PHONY: clean
+# ---------------------------------------------------------------- running it
+
+KERNEL ?= $(lastword $(BOOTED))
+TESTS  ?= $(sort $(wildcard tests/vm/*.t))
+
+.PHONY: vm demo bench
+vm: modules-$(KERNEL) user
+	scripts/vm run --kernel $(KERNEL) --module --mem 2048 --timeout 0 --tty -- bash -l
+
+demo: setup all
+	scripts/demo
+
+# ---------------------------------------------------------------- checks
+#
+# `make check` runs every stage of CHECK_STAGES and ends with the sum. Each stage
+# can be run alone, and is TAP programs run by scripts/tap (prove's harness).
+
+CHECK_STAGES := setup all lint check-unit check-kernel check-vm
+
+.PHONY: check lint check-unit check-kernel check-vm check-vm-debug check-long
+check:
+	@scripts/check $(CHECK_STAGES)
+
+lint:
+	@scripts/tap lint scripts/lint
+
+check-unit: $(UNIT_TESTS) user
+	@CMOCKA_MESSAGE_OUTPUT=TAP scripts/tap check-unit $(UNIT_TESTS)
+
+check-kernel: $(KERNELS:%=$(B)/kernels/%/env)
+	@KERNELS='$(KERNELS)' scripts/tap check-kernel scripts/check-kernel
+
+# one kernel after the other: a test machine has two cores
+check-vm: $(if $(filter command line environment,$(origin KERNEL)),check-vm-$(KERNEL),check-vm-all)
+.PHONY: check-vm-all
+check-vm-all: all
+	@rc=0; for k in $(BOOTED); do scripts/check-vm $$k $(TESTS) || rc=1; done; exit $$rc
+check-vm-%: modules-% user
+	@scripts/check-vm $* $(TESTS)
+
+# the debug kernel is built when it is missing: 7 to 15 CPU minutes, once
+check-vm-debug: modules-debug user
+	@scripts/check-vm debug $(TESTS)
+
+# ---------------------------------------------------------------- install, clean
+
+PREFIX ?= /usr/local
+libdir ?= $(PREFIX)/lib
+install_to = $(if $(strip $(2)),install -d $(DESTDIR)$(1) && install -m $(3) $(2) $(DESTDIR)$(1))
+
+.PHONY: install clean distclean
+install: user
+	$(call install_to,$(PREFIX)/sbin,$(INSTALL_SBIN),755)
+	$(call install_to,$(PREFIX)/bin,$(INSTALL_BIN),755)
+	$(call install_to,$(PREFIX)/libexec/stillpoint,$(INSTALL_LIBEXEC),755)
+	$(call install_to,$(PREFIX)/include,$(INSTALL_INCLUDE),644)
+	$(call install_to,$(PREFIX)/share/bash-completion/completions,$(INSTALL_COMPLETION),644)
+	$(call install_to,$(libdir)/pkgconfig,$(INSTALL_PKGCONFIG),644)
+	$(call install_to,$(PREFIX)/lib/systemd/system,$(INSTALL_UNIT),644)
+	install -d $(DESTDIR)$(libdir)
+	$(if $(INSTALL_LIB),cp -a $(foreach l,$(INSTALL_LIB),$(wildcard $(l)*)) $(DESTDIR)$(libdir))
+	$(foreach s,1 3 5 7 8,$(call install_to,$(PREFIX)/share/man/man$(s),$(filter %.$(s),$(INSTALL_MAN)),644)$(newline))
+define newline
+
+
+endef
+
+# what was built; kernels and packages stay (distclean)
 clean:
-	rm -rf $(B)/obj $(B)/pic $(B)/san $(B)/bin $(B)/lib $(B)/gen $(B)/kmod $(B)/vm
+	rm -rf $(addprefix $(B)/,obj pic san bin lib gen kmod check vm)
+distclean:
+	rm -rf $(B)

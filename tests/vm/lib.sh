@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Helpers of the VM tests (tests/vm/*.t), to be sourced by bash.
+#
+#   #!/bin/bash
+#   . "$(dirname "$0")/lib.sh"
+#   vm_ready                      the VM is up, the module inserted
+#   ok "what" CMD ARG...          passes if CMD does (on the host)
+#   ok_vm "what" CMD ARG...       the same in the VM; $out has its output
+#   fails_vm "what" STATUS CMD..  passes if CMD exits with STATUS
+#   is "what" "$got" "$want"
+#   skip "what" "why"
+#   in_vm CMD ARG...              run in the VM, no verdict
+#   finish                        last line: kernel log clean, plan
+#
+# Environment (set by scripts/check-vm): KERNEL, VM, VM_OPTIONS, VM_SLOW (factor
+# for deadlines). Run alone, `KERNEL=6.1 tests/vm/x.t` makes its own VM.
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+cd "$top" || exit 1
+KERNEL=${KERNEL:-6.12}
+VM_SLOW=${VM_SLOW:-1}
+if [ -z "${VM:-}" ]; then
+	VM=test-$KERNEL-$$
+	VM_OPTIONS="--kernel $KERNEL --owner $$ --mem 2048 --quiet
+		--disk $top/build/vm/$VM.img,size=16G,mount=/mnt/nvme"
+	trap 'scripts/vm down "$VM"; rm -rf "build/vm/$VM" "build/vm/$VM.img"' EXIT
+fi
+export KERNEL VM VM_SLOW
+
+n=0
+out=
+failed=0
+
+diag() { printf '%s\n' "$*" | sed 's/^/# /'; }
+pass() { n=$((n + 1)); echo "ok $n - $1"; }
+fail() {
+	n=$((n + 1))
+	failed=$((failed + 1))
+	echo "not ok $n - $1"
+	[ -z "${2:-}" ] || diag "$2"
+}
+skip() { n=$((n + 1)); echo "ok $n - $1 # SKIP $2"; }
+is() {
+	if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "got '$2', want '$3'"; fi
+}
+ok() {
+	local what=$1
+	shift
+	if out=$("$@" 2>&1); then pass "$what"; else fail "$what" "status $?: $out"; fi
+}
+
+# in_vm [--timeout S | --cwd D | --env K=V ...] CMD ARG...
+in_vm() {
+	local opts=()
+	while :; do
+		case ${1:-} in
+		--timeout|--cwd|--env) opts+=("$1" "$2"); shift 2 ;;
+		*) break ;;
+		esac
+	done
+	scripts/vm exec "$VM" --timeout $((120 * VM_SLOW)) "${opts[@]}" -- "$@"
+}
+ok_vm() {
+	local what=$1
+	shift
+	ok "$what" in_vm "$@"
+}
+fails_vm() {
+	local what=$1 want=$2 rc
+	shift 2
+	out=$(in_vm "$@" 2>&1)
+	rc=$?
+	if [ $rc = "$want" ]; then
+		pass "$what"
+	else
+		fail "$what" "status $rc, want $want: $out"
+	fi
+}
+
+vm_up() {
+	# shellcheck disable=SC2086
+	in_vm true >/dev/null 2>&1 || { scripts/vm down "$VM"; scripts/vm up "$VM" $VM_OPTIONS; }
+}
+vm_ready() {
+	vm_up || { echo "Bail out! no VM"; exit 1; }
+	in_vm grep -q '^ckpt ' /proc/modules || scripts/vm insmod "$VM" ||
+		{ echo "Bail out! the module cannot be inserted"; exit 1; }
+}
+finish() {
+	local log
+	if log=$(scripts/vm check "$VM" 2>&1); then
+		pass "the kernel did not complain"
+	else
+		fail "the kernel did not complain" "$log"
+	fi
+	echo "1..$n"
+	[ $failed -eq 0 ]
+}
