@@ -33,6 +33,9 @@ static void setup(void)
 {
 	for (int i = 0; i < THREADS; i++)
 		cr_eq(pthread_create(&thread[i], NULL, body, &counts[i]), 0);
+	for (int i = 0; i < THREADS; i++)
+		while (!*(volatile long *)&counts[i])
+			usleep(1000);
 }
 
 static void verify(void)
