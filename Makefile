@@ -19,8 +19,8 @@
 #
 #   $(call program,NAME,SOURCES,LIBS)       build/bin/NAME
 #   $(call library,NAME,SOURCES)            build/lib/libNAME.a (internal, static)
-#   $(call shlib,NAME,SOURCES,LIBS,SOVER,MAP)
-#                                           build/lib/libNAME.so.SOVER, symbol map MAP
+#   $(call shlib,NAME,SOURCES,LIBS,VERSION,MAP)
+#                                           build/lib/libNAME.so.VERSION, symbol map MAP
 #   $(call unit_test,NAME,SOURCES,LIBS)     build/san/bin/NAME: cmocka test that
 #                                           check-unit runs, built with ASan and UBSan
 #
@@ -158,7 +158,7 @@ user: $(PROGRAMS) $(LIBRARIES)
 setup:
 	scripts/setup
 
-$(B)/kernels/debug/env:
+$(B)/kernels/debug/env: $(wildcard tests/vm/debug-kernel/*.frag)
 	scripts/debug-kernel
 $(B)/kernels/%/env: | $(MATRIX)
 	scripts/setup --kernel $*
