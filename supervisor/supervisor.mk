@@ -19,3 +19,6 @@ $(call unit_test,tests/unit/test_state,tests/unit/test_state.c tests/unit/stream
 
 $(call unit_test,tests/unit/test_dump,tests/unit/test_dump.c tests/unit/fake_kernel.c \
 	tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
+
+# for the VM tests: an image against the memory it was made of
+$(call program,tests/tools/dumpcheck,tests/tools/dumpcheck.c,$(ENGINE_LIBS))
