@@ -8,10 +8,19 @@
 #ifndef _CKPT_COMPAT_KSYMS_H
 #define _CKPT_COMPAT_KSYMS_H
 
+#include <linux/fdtable.h>
+#include <linux/file.h>
+#include <linux/mm.h>
+#include <linux/pid.h>
+#include <linux/rmap.h>
 #include <linux/sched.h>
 #include <linux/sched/task.h>
+#include <linux/signal.h>
 #include <linux/static_call.h>
+#include <linux/syscalls.h>
 #include <linux/task_work.h>
+
+#include <asm/proto.h>
 
 #define ckpt_k(name) static_call(ckpt_k_##name)
 

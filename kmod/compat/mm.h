@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Memory management of older kernels under the newest kernel's names.
+ */
+#ifndef _CKPT_COMPAT_MM_H
+#define _CKPT_COMPAT_MM_H
+
+#include <linux/mm.h>
+
+/* drop when minimum >= 6.5 */
+static inline long ckpt_gup_remote(struct mm_struct *mm, unsigned long start,
+				   unsigned long nr, unsigned int flags,
+				   struct page **pages, int *locked)
+{
+#ifdef CKPT_HAVE_GUP_VMAS
+	return get_user_pages_remote(mm, start, nr, flags, pages, NULL, locked);
+#else
+	return get_user_pages_remote(mm, start, nr, flags, pages, locked);
+#endif
+}
+
+/* Set the flags of @mask to @set; mmap_lock held for writing. Drop when minimum >= 6.4 */
+static inline void ckpt_vm_flags_change(struct vm_area_struct *vma,
+					unsigned long set, unsigned long mask)
+{
+#ifdef CKPT_HAVE_VM_FLAGS_SET
+	vm_flags_mod(vma, set, mask & ~set);
+#else
+	vma->vm_flags = (vma->vm_flags & ~mask) | set;
+#endif
+}
+
+#ifndef CKPT_HAVE_VMA_START_WRITE
+/* No per-VMA locks: mmap_lock is enough. Drop when minimum >= 6.4 */
+static inline void vma_start_write(struct vm_area_struct *vma)
+{
+}
+#endif
+
+#endif /* _CKPT_COMPAT_MM_H */

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The restore side: threads made by user space enter a context, park, and are
+ * filled with what records say, by themselves (actions) or, while they are off
+ * their CPU, by the caller.
+ *
+ * Every command but ENTER runs with cmd_lock held.  Only threads that entered
+ * the context are touched.
+ */
+#ifndef _CKPT_RESTORE_H
+#define _CKPT_RESTORE_H
+
+#include <linux/list.h>
+#include <linux/mm_types.h>
+#include <linux/types.h>
+
+#include <linux/ckpt.h>
+
+struct ckpt_ctx;
+struct ckpt_thread;
+
+#define CKPT_FILL_BATCH		512	/* pages looked up at once: a huge page */
+
+/* Private mappings that are writable until commit, then get their protection. */
+struct ckpt_protect {
+	unsigned long start;
+	unsigned long end;
+	unsigned long prot;
+};
+
+/* A memory map whose record has been applied. */
+struct ckpt_restore_mm {
+	struct list_head link;		/* ckpt_restore.mms */
+	struct mm_struct *mm;		/* mmgrab'ed: an identity, and nothing reuses it */
+	struct ckpt_thread *thread;	/* one of its threads */
+	struct ckpt_protect *protect;
+	unsigned int nr_protect;
+};
+
+/* ckpt_ctx.restore, under cmd_lock */
+struct ckpt_restore {
+	s64 monotonic_delta_ns;
+	struct list_head mms;
+	struct page **pages;		/* CKPT_FILL_BATCH of room */
+};
+
+/* A signal to be queued at commit. */
+struct ckpt_restore_signal {
+	struct list_head link;
+	struct ckpt_rec_sigpending rec;
+};
+
+/* ckpt_thread.side: what a thread is given at commit. */
+struct ckpt_restore_thread {
+	struct ckpt_rec_thread rec;
+	struct ckpt_rec_proc *proc;	/* of the thread that PROC was given for, or NULL */
+	struct list_head signals;	/* struct ckpt_restore_signal */
+	unsigned int nr_signals;
+	s64 monotonic_delta_ns;
+	bool has_rec;
+	bool committed;			/* set before it is let go */
+};
+
+/* A checked stream of records in kernel memory. */
+struct ckpt_rec_stream {
+	const void *buf;
+	u32 len;
+	u32 pos;
+	u32 bad;			/* offset of the record being worked on */
+};
+
+/* Next record, NULL at the end. */
+const void *ckpt_rec_next(struct ckpt_rec_stream *stream);
+/* The thread @pid (caller's PID namespace) if it has entered and parked, or NULL. */
+struct ckpt_thread *ckpt_restore_find(struct ckpt_ctx *ctx, pid_t pid);
+/* Have all live threads of @thread's process parked in this context? */
+bool ckpt_restore_owns_process(struct ckpt_ctx *ctx, struct ckpt_thread *thread);
+/* The memory map of @pid, to be put with mmput(); never the caller's own. */
+struct mm_struct *ckpt_restore_get_mm(struct ckpt_ctx *ctx, pid_t pid);
+/* Page aligned, not empty, in user space? */
+bool ckpt_range_ok(u64 start, u64 end);
+
+/* The commands. */
+int ckpt_restore_begin(struct ckpt_ctx *ctx, struct ckpt_restore_begin *arg);
+int ckpt_restore_enter(struct ckpt_ctx *ctx, struct ckpt_enter *arg);
+int ckpt_restore_wait(struct ckpt_ctx *ctx, struct ckpt_restore_wait *arg);
+int ckpt_restore_state(struct ckpt_ctx *ctx, struct ckpt_restore_state *arg);
+int ckpt_restore_pages_write(struct ckpt_ctx *ctx, struct ckpt_pages *arg);
+int ckpt_restore_pages_share(struct ckpt_ctx *ctx, struct ckpt_pages_share *arg);
+int ckpt_restore_pages_drop(struct ckpt_ctx *ctx, struct ckpt_pages_drop *arg);
+int ckpt_restore_commit(struct ckpt_ctx *ctx, struct ckpt_restore_commit *arg);
+
+/*
+ * Apply records to @thread: what the files restore_mm.c, _files.c, _task.c and
+ * _regs.c do.  On error stream->bad is the offset of the record that failed.
+ */
+int ckpt_restore_mm(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
+		    struct ckpt_rec_stream *stream);
+void ckpt_restore_mms_free(struct ckpt_restore *restore);
+int ckpt_restore_protect(struct ckpt_ctx *ctx);
+int ckpt_restore_files(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
+		       struct ckpt_rec_stream *stream);
+int ckpt_restore_sigactions(struct ckpt_thread *thread,
+			    const struct ckpt_rec_sigactions *rec);
+int ckpt_restore_proc(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
+		      const struct ckpt_rec_proc *rec);
+int ckpt_restore_thread(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
+			const struct ckpt_rec_thread *rec);
+int ckpt_restore_signal(struct ckpt_thread *thread,
+			const struct ckpt_rec_sigpending *rec);
+int ckpt_restore_regs(struct ckpt_thread *thread, const u64 *regs);
+int ckpt_restore_xstate(struct ckpt_thread *thread, const void *xstate, u32 size);
+
+/* Actions and steps of commit, restore_task.c and restore_proc.c. */
+void ckpt_restore_disown(struct ckpt_thread *thread);
+int ckpt_restore_flush_signals(struct ckpt_thread *thread, void *unused);
+int ckpt_restore_queue_signals(struct ckpt_thread *thread, void *unused);
+int ckpt_restore_apply(struct ckpt_thread *thread, void *unused);
+int ckpt_restore_stop(struct ckpt_thread *thread, void *unused);
+int ckpt_restore_leave(struct ckpt_thread *thread, void *unused);
+
+#endif /* _CKPT_RESTORE_H */

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Commit: the order in which a filled tree is completed and let go.
+ *
+ *   protect   put-off protections of mappings
+ *   flush     the helpers' signals, in every thread, before any is queued
+ *   queue     the recorded ones
+ *   apply     what the kernel acts upon: rseq, robust list, restart block, …
+ *   stop      group stops
+ *   let go    all at once; timers and signal masks in the threads themselves
+ *
+ * Until "let go" a failure leaves a context whose release kills the tree; after
+ * it nothing can fail.  Each step runs in all threads in parallel.
+ */
+#include <linux/delay.h>
+#include <linux/sched/jobctl.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "capture.h"
+#include "context.h"
+#include "restore.h"
+#include "thread.h"
+
+#define CKPT_LEAVE_MS	2000	/* how long commit waits for threads to be on their way */
+
+struct ckpt_commit {
+	struct ckpt_thread **threads;
+	unsigned int nr;
+};
+
+/* All threads of the context, if they are @nr, parked, and have their record. */
+static int ckpt_commit_collect(struct ckpt_ctx *ctx, struct ckpt_commit *commit,
+			       unsigned int nr)
+{
+	const struct ckpt_restore_thread *side;
+	struct ckpt_thread *thread;
+	int err = 0;
+
+	commit->threads = kvmalloc_array(nr, sizeof(*commit->threads),
+					 GFP_KERNEL_ACCOUNT);
+	if (!commit->threads)
+		return -ENOMEM;
+	spin_lock(&ctx->lock);
+	if (ctx->nr_threads != nr || ctx->nr_parked != nr)
+		err = -ESRCH;
+	list_for_each_entry(thread, &ctx->threads, link) {
+		if (err || thread->state == CKPT_THREAD_GONE)
+			continue;
+		side = thread->side;
+		if (!side->has_rec)
+			err = -ENODATA;
+		else
+			commit->threads[commit->nr++] = thread;
+	}
+	spin_unlock(&ctx->lock);
+	return err;
+}
+
+static bool ckpt_commit_any(const struct ckpt_restore_thread *side)
+{
+	return true;
+}
+
+static bool ckpt_commit_has_signals(const struct ckpt_restore_thread *side)
+{
+	return !list_empty(&side->signals);
+}
+
+static bool ckpt_commit_is_stopped(const struct ckpt_restore_thread *side)
+{
+	return side->proc && side->proc->state == CKPT_PROC_STOPPED;
+}
+
+/* Run @fn in all threads that @which selects, in parallel; the first error. */
+static int ckpt_commit_all(struct ckpt_commit *commit, ckpt_action_fn fn,
+			   bool (*which)(const struct ckpt_restore_thread *side))
+{
+	unsigned int i, posted;
+	int err = 0, ret;
+
+	for (posted = 0; posted < commit->nr; posted++) {
+		if (!which(commit->threads[posted]->side))
+			continue;
+		err = ckpt_thread_post(commit->threads[posted], fn, NULL);
+		if (err)
+			break;
+	}
+	for (i = 0; i < posted; i++) {
+		if (!which(commit->threads[i]->side))
+			continue;
+		ret = ckpt_thread_wait(commit->threads[i]);
+		if (ret && !err)
+			err = ret;
+	}
+	return err;
+}
+
+static int ckpt_commit_complete(struct ckpt_ctx *ctx, struct ckpt_commit *commit)
+{
+	int err;
+
+	err = ckpt_restore_protect(ctx);
+	if (!err)
+		err = ckpt_commit_all(commit, ckpt_restore_flush_signals, ckpt_commit_any);
+	if (!err)
+		err = ckpt_commit_all(commit, ckpt_restore_queue_signals,
+				      ckpt_commit_has_signals);
+	if (!err)
+		err = ckpt_commit_all(commit, ckpt_restore_apply, ckpt_commit_any);
+	if (!err)
+		err = ckpt_commit_all(commit, ckpt_restore_stop, ckpt_commit_is_stopped);
+	return err;
+}
+
+static void ckpt_commit_let_go(struct ckpt_ctx *ctx, struct ckpt_commit *commit)
+{
+	struct ckpt_restore_thread *side;
+	unsigned int i;
+
+	spin_lock(&ctx->lock);
+	for (i = 0; i < commit->nr; i++) {
+		side = commit->threads[i]->side;
+		side->committed = true;
+		WRITE_ONCE(commit->threads[i]->let_go, true);
+		wake_up(&commit->threads[i]->wq);
+	}
+	spin_unlock(&ctx->lock);
+}
+
+/* Whoever asks about the tree after commit sees it as it was: out, stopped. */
+static void ckpt_commit_watch(struct ckpt_ctx *ctx, struct ckpt_commit *commit)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(CKPT_LEAVE_MS);
+	unsigned int i;
+
+	wait_event_killable_timeout(ctx->wq, !READ_ONCE(ctx->nr_threads),
+				    msecs_to_jiffies(CKPT_LEAVE_MS));
+	for (i = 0; i < commit->nr; i++) {
+		if (!ckpt_commit_is_stopped(commit->threads[i]->side))
+			continue;
+		while (READ_ONCE(commit->threads[i]->task->jobctl) & JOBCTL_STOP_PENDING &&
+		       time_before(jiffies, end) && !fatal_signal_pending(current))
+			usleep_range(50, 200);
+	}
+}
+
+int ckpt_restore_commit(struct ckpt_ctx *ctx, struct ckpt_restore_commit *arg)
+{
+	struct ckpt_commit commit = {};
+	int err;
+
+	if (arg->pad || !arg->nr_threads || arg->nr_threads > CKPT_MAX_THREADS)
+		return -EINVAL;
+	if (ckpt_ctx_phase(ctx) != CKPT_PHASE_RESTORE)
+		return -EBADFD;
+	err = ckpt_commit_collect(ctx, &commit, arg->nr_threads);
+	if (!err)
+		err = ckpt_commit_complete(ctx, &commit);
+	if (!err) {
+		ckpt_ctx_advance(ctx, CKPT_PHASE_RESTORE, CKPT_PHASE_COMMITTED);
+		ckpt_commit_let_go(ctx, &commit);
+		ckpt_commit_watch(ctx, &commit);
+	}
+	kvfree(commit.threads);
+	return err;
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Filling memory of a restored process with data: write and drop.
+ *
+ * The caller copies straight into the target's pages, which a write fault by
+ * force gives us whatever their protection is: private pages are copied first,
+ * as for a debugger.  Shared mappings without write permission cannot be
+ * written; user space fills their file instead.
+ *
+ * A fault may make a huge page where the kernel's settings allow it.  That is
+ * wanted where the data covers most of one, and ruinous where it covers a page
+ * here and there: huge pages are disabled on the map for such blocks while they
+ * are written.  Ranges that share a block should come in one call, in order.
+ */
+#include <linux/mm.h>
+#include <linux/mman.h>
+#include <linux/sched/coredump.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "compat/ksyms.h"
+#include "compat/mm.h"
+#include "context.h"
+#include "restore.h"
+
+#define CKPT_IOV_MAX	1024
+#define CKPT_BLOCK	(CKPT_FILL_BATCH * PAGE_SIZE)
+
+static_assert(CKPT_BLOCK == HPAGE_PMD_SIZE);
+
+struct ckpt_fill {
+	struct mm_struct *mm;
+	struct page **pages;
+	const struct ckpt_iovec *iov;
+	unsigned int nr_iov;
+	const void __user *buf;
+	u64 done;
+	unsigned long block;	/* the huge page sized block being written; ~0: none */
+};
+
+/* Bytes of iov[i] and those after it, in order, that lie in the block at @block. */
+static u64 ckpt_fill_cover(const struct ckpt_fill *fill, unsigned int i,
+			   unsigned long block)
+{
+	u64 from, to, floor = block, bytes = 0;
+
+	for (; i < fill->nr_iov; i++) {
+		from = max(fill->iov[i].addr, floor);
+		to = min_t(u64, fill->iov[i].addr + fill->iov[i].len,
+			   block + CKPT_BLOCK);
+		if (fill->iov[i].addr >= block + CKPT_BLOCK || from >= to)
+			break;
+		bytes += to - from;
+		floor = to;
+	}
+	return bytes;
+}
+
+static void ckpt_fill_enter_block(struct ckpt_fill *fill, unsigned int i,
+				  unsigned long addr)
+{
+	unsigned long block = round_down(addr, CKPT_BLOCK);
+
+	if (block == fill->block)
+		return;
+	fill->block = block;
+	if (ckpt_fill_cover(fill, i, block) >= CKPT_BLOCK / 2)
+		clear_bit(MMF_DISABLE_THP, &fill->mm->flags);
+	else
+		set_bit(MMF_DISABLE_THP, &fill->mm->flags);
+}
+
+/* Number of pages from pages[0] on that are one piece of one folio. */
+static unsigned int ckpt_fill_piece(struct page **pages, unsigned int nr)
+{
+	struct folio *folio = page_folio(pages[0]);
+	unsigned int n;
+
+	for (n = 1; n < nr; n++)
+		if (pages[n] != nth_page(pages[0], n) || page_folio(pages[n]) != folio)
+			break;
+	return n;
+}
+
+/* Copy into @nr pages and give them back; the number of whole pages copied. */
+static unsigned int ckpt_fill_copy(struct ckpt_fill *fill, unsigned int nr)
+{
+	struct page **pages = fill->pages;
+	unsigned int i, n, good = 0;
+	unsigned long left = 0;
+
+	for (i = 0; i < nr && !left; i += n) {
+		n = ckpt_fill_piece(pages + i, nr - i);
+		/* this module is 64-bit only: every page has an address */
+		left = copy_from_user(page_address(pages[i]), fill->buf + fill->done,
+				      n * PAGE_SIZE);
+		/* as access_process_vm(): reclaim may have cleaned it since the fault */
+		set_page_dirty_lock(pages[i]);
+		if (!left) {
+			good += n;
+			fill->done += n * PAGE_SIZE;
+		}
+	}
+	for (i = 0; i < nr; i++)
+		put_page(pages[i]);
+	return good;
+}
+
+/* Up to a batch of pages, not beyond the block. Bytes written, or -errno. */
+static long ckpt_fill_batch(struct ckpt_fill *fill, unsigned long addr, u64 len)
+{
+	unsigned long nr = min_t(u64, len, fill->block + CKPT_BLOCK - addr) >> PAGE_SHIFT;
+	int locked = 1;
+	long got;
+
+	if (mmap_read_lock_killable(fill->mm))
+		return -EINTR;
+	got = ckpt_gup_remote(fill->mm, addr, nr, FOLL_WRITE | FOLL_FORCE,
+			      fill->pages, &locked);
+	if (locked)
+		mmap_read_unlock(fill->mm);
+	if (got <= 0)
+		return got ? got : -EFAULT;
+	if (ckpt_fill_copy(fill, got) != got)
+		return -EFAULT;
+	return got << PAGE_SHIFT;
+}
+
+static int ckpt_fill_run(struct ckpt_fill *fill)
+{
+	unsigned int i;
+	long got;
+
+	for (i = 0; i < fill->nr_iov; i++) {
+		unsigned long addr = fill->iov[i].addr;
+		u64 len = fill->iov[i].len;
+
+		for (; len; addr += got, len -= got) {
+			if (fatal_signal_pending(current))
+				return -EINTR;
+			ckpt_fill_enter_block(fill, i, addr);
+			got = ckpt_fill_batch(fill, addr, len);
+			if (got < 0)
+				return got;
+			cond_resched();
+		}
+	}
+	return 0;
+}
+
+static int ckpt_fill_check(const struct ckpt_iovec *iov, unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		if (iov[i].len > TASK_SIZE_MAX || iov[i].addr > TASK_SIZE_MAX ||
+		    !ckpt_range_ok(iov[i].addr, iov[i].addr + iov[i].len))
+			return -EINVAL;
+	return 0;
+}
+
+int ckpt_restore_pages_write(struct ckpt_ctx *ctx, struct ckpt_pages *arg)
+{
+	struct ckpt_fill fill = {
+		.nr_iov = arg->nr_iov,
+		.buf = u64_to_user_ptr(arg->buf),
+		.block = ~0UL,
+	};
+	struct ckpt_iovec *iov;
+	bool no_thp;
+	int err;
+
+	arg->done = 0;
+	if (arg->flags || !arg->nr_iov || arg->nr_iov > CKPT_IOV_MAX)
+		return -EINVAL;
+	if (ckpt_ctx_phase(ctx) != CKPT_PHASE_RESTORE)
+		return -EBADFD;
+	iov = memdup_user(u64_to_user_ptr(arg->iov), array_size(arg->nr_iov, sizeof(*iov)));
+	if (IS_ERR(iov))
+		return PTR_ERR(iov);
+	err = ckpt_fill_check(iov, arg->nr_iov);
+	if (err)
+		goto free_iov;
+	fill.mm = ckpt_restore_get_mm(ctx, arg->mm_id);
+	if (IS_ERR(fill.mm)) {
+		err = PTR_ERR(fill.mm);
+		goto free_iov;
+	}
+	fill.iov = iov;
+	fill.pages = ctx->restore->pages;
+	no_thp = test_bit(MMF_DISABLE_THP, &fill.mm->flags);
+	err = ckpt_fill_run(&fill);
+	if (no_thp)
+		set_bit(MMF_DISABLE_THP, &fill.mm->flags);
+	else
+		clear_bit(MMF_DISABLE_THP, &fill.mm->flags);
+	arg->done = fill.done;
+	mmput(fill.mm);
+free_iov:
+	kfree(iov);
+	return err;
+}
+
+int ckpt_restore_pages_drop(struct ckpt_ctx *ctx, struct ckpt_pages_drop *arg)
+{
+	struct mm_struct *mm;
+	int err;
+
+	if (arg->pad || !ckpt_range_ok(arg->start, arg->end))
+		return -EINVAL;
+	if (ckpt_ctx_phase(ctx) != CKPT_PHASE_RESTORE)
+		return -EBADFD;
+	mm = ckpt_restore_get_mm(ctx, arg->pid);
+	if (IS_ERR(mm))
+		return PTR_ERR(mm);
+	err = ckpt_k(do_madvise)(mm, arg->start, arg->end - arg->start,
+				 MADV_DONTNEED_LOCKED);
+	mmput(mm);
+	return err;
+}

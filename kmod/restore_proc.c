@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What belongs to a process: process group, session, terminal, exit signal,
+ * reaper flags, signal actions; and what its thread does at commit for it:
+ * stop, timers.
+ *
+ * A process is moved only into groups and sessions of processes of this
+ * context, or of their zombie children; 0 leaves it where it is.  The terminal
+ * of a session is its leader's, which took it in user space.
+ *
+ * ctx->lock is never taken inside tasklist_lock held for writing: interrupts
+ * read that, and ctx->lock does not disable them.  So pids are judged first, and
+ * under tasklist_lock only checked to be alive still.
+ */
+#include <linux/ktime.h>
+#include <linux/pid.h>
+#include <linux/sched/coredump.h>
+#include <linux/sched/jobctl.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/signal.h>
+#include <linux/slab.h>
+#include <linux/time64.h>
+#include <linux/tty.h>
+
+#include "compat/ksyms.h"
+#include "context.h"
+#include "restore.h"
+#include "thread.h"
+
+struct ckpt_proc_ids {
+	struct pid *pgid;		/* reference, or NULL: leave */
+	struct pid *sid;		/* reference, or NULL: leave */
+	struct task_struct *session;	/* leader of sid if it is in the context */
+};
+
+static bool ckpt_pid_is_of(struct pid *pid, struct task_struct *task)
+{
+	struct task_struct *owner = pid_task(pid, PIDTYPE_TGID);
+
+	return task_tgid(task) == pid || task_pgrp(task) == pid ||
+	       task_session(task) == pid ||
+	       (owner && same_thread_group(rcu_dereference(owner->real_parent), task));
+}
+
+/* Get @nr of @task's namespace if it is a pid of this context. */
+static struct pid *ckpt_pid_get(struct ckpt_ctx *ctx, struct task_struct *task,
+				pid_t nr, struct task_struct **ret_leader)
+{
+	struct ckpt_thread *thread;
+	struct pid *pid, *found = NULL;
+
+	rcu_read_lock();
+	pid = find_pid_ns(nr, task_active_pid_ns(task));
+	spin_lock(&ctx->lock);
+	list_for_each_entry(thread, &ctx->threads, link) {
+		if (!pid || thread->state == CKPT_THREAD_GONE)
+			continue;
+		if (!found && ckpt_pid_is_of(pid, thread->task))
+			found = get_pid(pid);
+		if (ret_leader && task_pid(thread->task) == pid)
+			*ret_leader = thread->task;
+	}
+	spin_unlock(&ctx->lock);
+	rcu_read_unlock();
+	return found ? found : ERR_PTR(-EPERM);
+}
+
+static void ckpt_proc_ids_put(struct ckpt_proc_ids *ids)
+{
+	put_pid(ids->pgid);
+	put_pid(ids->sid);
+}
+
+static int ckpt_proc_ids_get(struct ckpt_ctx *ctx, struct task_struct *task,
+			     const struct ckpt_rec_proc *rec, struct ckpt_proc_ids *ids)
+{
+	struct pid *pid;
+
+	memset(ids, 0, sizeof(*ids));
+	if (rec->pgid) {
+		pid = ckpt_pid_get(ctx, task, rec->pgid, NULL);
+		if (IS_ERR(pid))
+			return PTR_ERR(pid);
+		ids->pgid = pid;
+	}
+	if (rec->sid) {
+		pid = ckpt_pid_get(ctx, task, rec->sid, &ids->session);
+		if (IS_ERR(pid)) {
+			ckpt_proc_ids_put(ids);
+			return PTR_ERR(pid);
+		}
+		ids->sid = pid;
+	}
+	return 0;
+}
+
+static bool ckpt_pid_is_alive(struct pid *pid)
+{
+	return pid_has_task(pid, PIDTYPE_TGID) || pid_has_task(pid, PIDTYPE_PGID) ||
+	       pid_has_task(pid, PIDTYPE_SID);
+}
+
+/* Take the terminal of the session's leader; returns the one to be put. */
+static struct tty_struct *ckpt_proc_swap_tty(struct task_struct *task,
+					     struct task_struct *leader, bool wanted)
+{
+	struct tty_struct *tty = NULL, *old;
+
+	if (wanted && leader->sighand) {
+		spin_lock(&leader->sighand->siglock);
+		tty = tty_kref_get(leader->signal->tty);
+		spin_unlock(&leader->sighand->siglock);
+	}
+	spin_lock(&task->sighand->siglock);
+	old = task->signal->tty;
+	task->signal->tty = tty;
+	spin_unlock(&task->sighand->siglock);
+	return old;
+}
+
+static int ckpt_proc_move(struct task_struct *task, const struct ckpt_proc_ids *ids)
+{
+	if ((ids->pgid && !ckpt_pid_is_alive(ids->pgid)) ||
+	    (ids->sid && !ckpt_pid_is_alive(ids->sid)))
+		return -ESRCH;
+	if (ids->sid && ids->sid != task_session(task)) {
+		/* a leader would leave its terminal and its session behind */
+		if (task->signal->leader)
+			return -EBUSY;
+		ckpt_k(change_pid)(task, PIDTYPE_SID, ids->sid);
+	}
+	if (ids->pgid && ids->pgid != task_pgrp(task))
+		ckpt_k(change_pid)(task, PIDTYPE_PGID, ids->pgid);
+	return 0;
+}
+
+/* Under tasklist_lock, of a thread group leader (which may be dead). */
+static int ckpt_proc_set(struct task_struct *task, const struct ckpt_rec_proc *rec,
+			 const struct ckpt_proc_ids *ids, struct tty_struct **ret_tty)
+{
+	struct signal_struct *signal = task->signal;
+	int err;
+
+	if (!task->sighand)
+		return -ESRCH;
+	err = ckpt_proc_move(task, ids);
+	if (err)
+		return err;
+	if ((rec->flags & CKPT_PROC_SESSION_LEADER) &&
+	    task_session(task) == task_pid(task))
+		signal->leader = 1;
+	else if (ids->session && ids->session != task)
+		*ret_tty = ckpt_proc_swap_tty(task, ids->session, rec->tty != -1);
+	signal->is_child_subreaper = !!(rec->flags & CKPT_PROC_SUBREAPER);
+	if (rec->flags & CKPT_PROC_HAS_SUBREAPER)
+		signal->has_child_subreaper = 1;
+	if (rec->exit_signal >= 0 && task->exit_signal >= 0)
+		task->exit_signal = rec->exit_signal;
+	return 0;
+}
+
+static bool ckpt_proc_ok(const struct ckpt_rec_proc *rec)
+{
+	unsigned int i;
+
+	if (rec->state != CKPT_PROC_RUNNING && rec->state != CKPT_PROC_STOPPED)
+		return false;
+	if (rec->state == CKPT_PROC_STOPPED &&
+	    (!valid_signal(rec->exit_code) || !sig_kernel_stop(rec->exit_code)))
+		return false;
+	for (i = 0; i < ARRAY_SIZE(rec->itimer); i++)
+		if (rec->itimer[i].value_ns > KTIME_MAX ||
+		    rec->itimer[i].interval_ns > KTIME_MAX)
+			return false;
+	return rec->pgid >= 0 && rec->sid >= 0 &&
+	       (rec->exit_signal == -1 || valid_signal(rec->exit_signal));
+}
+
+int ckpt_restore_proc(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
+		      const struct ckpt_rec_proc *rec)
+{
+	struct ckpt_restore_thread *side = thread->side;
+	struct tty_struct *tty = NULL;
+	struct ckpt_proc_ids ids;
+	struct ckpt_rec_proc *copy;
+	int err;
+
+	if (!ckpt_proc_ok(rec))
+		return -EINVAL;
+	err = ckpt_proc_ids_get(ctx, thread->task, rec, &ids);
+	if (err)
+		return err;
+	copy = kmemdup(rec, sizeof(*rec), GFP_KERNEL_ACCOUNT);
+	if (!copy) {
+		ckpt_proc_ids_put(&ids);
+		return -ENOMEM;
+	}
+	write_lock_irq(ckpt_kdata.tasklist_lock);
+	err = ckpt_proc_set(thread->task->group_leader, rec, &ids, &tty);
+	write_unlock_irq(ckpt_kdata.tasklist_lock);
+	tty_kref_put(tty);
+	ckpt_proc_ids_put(&ids);
+	if (err) {
+		kfree(copy);
+		return err;
+	}
+	kfree(side->proc);
+	side->proc = copy;
+	return 0;
+}
+
+/* ------------------------------------------------------------ actions */
+
+static int ckpt_sigactions_act(struct ckpt_thread *thread, void *arg)
+{
+	const struct ckpt_rec_sigactions *rec = arg;
+	struct sighand_struct *sighand = current->sighand;
+	unsigned int i;
+
+	spin_lock_irq(&sighand->siglock);
+	for (i = 0; i < _NSIG; i++) {
+		const struct ckpt_sigaction *from = &rec->sa[i];
+		struct sigaction *to = &sighand->action[i].sa;
+
+		if (sig_kernel_only(i + 1))
+			continue;
+		to->sa_handler = (__sighandler_t)from->handler;
+		to->sa_flags = from->flags & UAPI_SA_FLAGS;
+		to->sa_restorer = (__sigrestore_t)from->restorer;
+		to->sa_mask.sig[0] = from->mask;
+		sigdelsetmask(&to->sa_mask, sigmask(SIGKILL) | sigmask(SIGSTOP));
+	}
+	spin_unlock_irq(&sighand->siglock);
+	return 0;
+}
+
+int ckpt_restore_sigactions(struct ckpt_thread *thread,
+			    const struct ckpt_rec_sigactions *rec)
+{
+	BUILD_BUG_ON(ARRAY_SIZE(rec->sa) != _NSIG);
+	BUILD_BUG_ON(sizeof(sigset_t) != sizeof(rec->sa[0].mask));
+	return ckpt_thread_run(thread, ckpt_sigactions_act, (void *)rec);
+}
+
+/*
+ * Make the group stop that the process was in: every thread finds it pending
+ * when it leaves the park, before it looks at its signals.  It counts as
+ * complete already, so that nobody reports it to the parent a second time.
+ */
+int ckpt_restore_stop(struct ckpt_thread *thread, void *unused)
+{
+	const struct ckpt_restore_thread *side = thread->side;
+	struct signal_struct *signal = current->signal;
+	struct task_struct *t;
+
+	spin_lock_irq(&current->sighand->siglock);
+	if (signal->flags & SIGNAL_GROUP_EXIT) {
+		spin_unlock_irq(&current->sighand->siglock);
+		return -ESRCH;
+	}
+	signal->group_stop_count = 0;
+	for_each_thread(current, t) {
+		if (t->flags & PF_EXITING)
+			continue;
+		t->jobctl &= ~JOBCTL_STOP_SIGMASK;
+		t->jobctl |= side->proc->exit_code | JOBCTL_STOP_PENDING |
+			     JOBCTL_STOP_CONSUME;
+		signal->group_stop_count++;
+		set_tsk_thread_flag(t, TIF_SIGPENDING);
+	}
+	signal->group_exit_code = side->proc->stop_reported ? 0 : side->proc->exit_code;
+	signal_set_stop_flags(signal, SIGNAL_STOP_STOPPED);
+	spin_unlock_irq(&current->sighand->siglock);
+	return 0;
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Registers and extended state of a parked thread, through the kernel's regsets,
+ * which refuse or sanitise what user mode must not have.
+ *
+ * Only after ckpt_thread_settle(): before that the state is still in the CPU.
+ */
+#include <linux/elf.h>
+#include <linux/regset.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include <asm/fpu/types.h>
+
+#include "restore.h"
+#include "thread.h"
+
+static const struct user_regset *ckpt_regset_find(struct task_struct *task,
+						  unsigned int note)
+{
+	const struct user_regset_view *view = task_user_regset_view(task);
+	unsigned int i;
+
+	for (i = 0; i < view->n; i++)
+		if (view->regsets[i].core_note_type == note)
+			return &view->regsets[i];
+	return NULL;
+}
+
+int ckpt_restore_regs(struct ckpt_thread *thread, const u64 *regs)
+{
+	const struct user_regset *regset = ckpt_regset_find(thread->task, NT_PRSTATUS);
+	int err;
+
+	BUILD_BUG_ON(sizeof(struct user_regs_struct) != CKPT_NR_REGS * sizeof(u64));
+	if (!regset || !regset->set || regset->n * regset->size != CKPT_NR_REGS * sizeof(u64))
+		return -EOPNOTSUPP;
+	err = ckpt_thread_settle(thread);
+	if (err)
+		return err;
+	return regset->set(thread->task, regset, 0, CKPT_NR_REGS * sizeof(u64),
+			   regs, NULL);
+}
+
+/*
+ * A shorter area than this CPU's comes from a CPU with fewer features; the rest
+ * is in its initial state.  The kernel checks header and MXCSR.
+ */
+int ckpt_restore_xstate(struct ckpt_thread *thread, const void *xstate, u32 size)
+{
+	const struct user_regset *regset = ckpt_regset_find(thread->task, NT_X86_XSTATE);
+	u32 full;
+	void *buf;
+	int err;
+
+	if (!regset || !regset->set)
+		return -EOPNOTSUPP;
+	full = regset->n * regset->size;
+	if (size > full || size < sizeof(struct fxregs_state) + sizeof(struct xstate_header))
+		return -EINVAL;
+	err = ckpt_thread_settle(thread);
+	if (err)
+		return err;
+	buf = kvzalloc(full, GFP_KERNEL_ACCOUNT);
+	if (!buf)
+		return -ENOMEM;
+	memcpy(buf, xstate, size);
+	err = regset->set(thread->task, regset, 0, full, buf, NULL);
+	kvfree(buf);
+	return err;
+}

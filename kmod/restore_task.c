@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What belongs to a thread: its THREAD record and pending signals, kept until
+ * commit, and the actions by which the thread then gives them to itself.
+ *
+ * Registers are set at once (restore_regs.c).  What makes the kernel touch the
+ * thread's memory or deliver signals waits for commit: a thread that is killed
+ * before must not walk a restored robust list in memory it shares.
+ *
+ * Signals stay blocked from entering until the thread leaves the park.  So those
+ * queued at commit are pending as they were, whatever their action: a fatal one
+ * takes effect when the thread, not the committer, sees it.
+ */
+#include <linux/jiffies.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/signal.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/time64.h>
+#include <linux/uaccess.h>
+
+/* in 6.1 this finds the uapi header, and sched.h has the rest */
+#include <linux/rseq.h>
+
+#include "compat/ksyms.h"
+#include "context.h"
+#if __has_include("rerun.h")
+#include "rerun.h"
+#endif
+#include "restore.h"
+#include "thread.h"
+
+#define CKPT_RSEQ_LEN		32	/* of the first version, which needs no length */
+#define CKPT_SIGNALS_MAX	65536	/* queued per thread; RLIMIT_SIGPENDING is far below */
+
+static void ckpt_rseq_set(u64 addr, u32 len, u32 sig)
+{
+	preempt_disable();
+	current->rseq = (struct rseq __user *)addr;
+	current->rseq_sig = sig;
+#ifdef CKPT_HAVE_RSEQ_LEN
+	current->rseq_len = len;
+#endif
+	/* as after a preemption: a critical section is aborted, cpu_id renewed */
+	if (addr)
+		rseq_preempt(current);
+	preempt_enable();
+}
+
+/* In the thread that enters: nothing of its old memory is needed from now on. */
+void ckpt_restore_disown(struct ckpt_thread *thread)
+{
+	sigset_t all;
+
+	siginitsetinv(&all, sigmask(SIGKILL) | sigmask(SIGSTOP));
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	ckpt_rseq_set(0, 0, 0);
+	current->robust_list = NULL;
+	current->clear_child_tid = NULL;
+	current->sas_ss_sp = 0;
+	current->sas_ss_size = 0;
+	current->sas_ss_flags = SS_DISABLE;
+}
+
+static bool ckpt_rseq_ok(const struct ckpt_rec_thread *rec)
+{
+	u32 len = rec->rseq_len ? rec->rseq_len : CKPT_RSEQ_LEN;
+
+	if (!rec->rseq)
+		return true;
+	if (!access_ok((void __user *)rec->rseq, len))
+		return false;
+#ifdef CKPT_HAVE_RSEQ_LEN
+	if (len != CKPT_RSEQ_LEN)
+		return len >= offsetof(struct rseq, end) && len <= PAGE_SIZE &&
+		       IS_ALIGNED(rec->rseq, __alignof__(struct rseq));
+#endif
+	return len == CKPT_RSEQ_LEN && IS_ALIGNED(rec->rseq, CKPT_RSEQ_LEN);
+}
+
+static bool ckpt_thread_rec_ok(const struct ckpt_rec_thread *rec)
+{
+	return !(rec->sas_flags & ~(SS_DISABLE | SS_AUTODISARM)) &&
+	       rec->sas_sp < TASK_SIZE_MAX && rec->sas_size < TASK_SIZE_MAX &&
+	       rec->pdeath_signal >= 0 && valid_signal(rec->pdeath_signal) &&
+	       rec->robust_list < TASK_SIZE_MAX &&
+	       rec->clear_child_tid < TASK_SIZE_MAX && ckpt_rseq_ok(rec);
+}
+
+int ckpt_restore_thread(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
+			const struct ckpt_rec_thread *rec)
+{
+	struct ckpt_restore_thread *side = thread->side;
+	int err;
+
+	if (!ckpt_thread_rec_ok(rec))
+		return -EINVAL;
+	err = ckpt_restore_regs(thread, rec->regs);
+	if (err)
+		return err;
+	side->rec = *rec;
+	side->monotonic_delta_ns = ctx->restore->monotonic_delta_ns;
+	side->has_rec = true;
+	return 0;
+}
+
+int ckpt_restore_signal(struct ckpt_thread *thread,
+			const struct ckpt_rec_sigpending *rec)
+{
+	struct ckpt_restore_thread *side = thread->side;
+	const struct kernel_siginfo *info = (const void *)rec->siginfo;
+	struct ckpt_restore_signal *sig;
+
+	if (!rec->signo || !valid_signal(rec->signo) || rec->signo == SIGKILL ||
+	    rec->shared > 1 || rec->has_info > 1)
+		return -EINVAL;
+	if (rec->has_info && (info->si_signo != rec->signo ||
+			      memchr_inv(rec->siginfo + sizeof(*info), 0,
+					 sizeof(rec->siginfo) - sizeof(*info))))
+		return -EINVAL;
+	if (side->nr_signals >= CKPT_SIGNALS_MAX)
+		return -ENOSPC;
+	sig = kmalloc(sizeof(*sig), GFP_KERNEL_ACCOUNT);
+	if (!sig)
+		return -ENOMEM;
+	sig->rec = *rec;
+	list_add_tail(&sig->link, &side->signals);
+	side->nr_signals++;
+	return 0;
+}
+
+/* -------------------------------------------------- actions of commit */
+
+/*
+ * The signals of the helper that the thread was: children of the building phase
+ * that ended, mostly.  A kill that is under way must survive this.
+ */
+int ckpt_restore_flush_signals(struct ckpt_thread *thread, void *unused)
+{
+	bool dying;
+
+	flush_signals(current);
+	spin_lock_irq(&current->sighand->siglock);
+	dying = current->signal->flags & SIGNAL_GROUP_EXIT;
+	if (dying) {
+		sigaddset(&current->pending.signal, SIGKILL);
+		set_thread_flag(TIF_SIGPENDING);
+	}
+	spin_unlock_irq(&current->sighand->siglock);
+	return dying ? -ESRCH : 0;
+}
+
+/* A signal of which only the bit was left: the queue had been full. */
+static void ckpt_signal_set_bit(const struct ckpt_rec_sigpending *rec)
+{
+	struct sigpending *pending = rec->shared ? &current->signal->shared_pending :
+						   &current->pending;
+
+	spin_lock_irq(&current->sighand->siglock);
+	sigaddset(&pending->signal, rec->signo);
+	spin_unlock_irq(&current->sighand->siglock);
+}
+
+int ckpt_restore_queue_signals(struct ckpt_thread *thread, void *unused)
+{
+	struct ckpt_restore_thread *side = thread->side;
+	struct ckpt_restore_signal *sig;
+	struct kernel_siginfo info;
+	int err;
+
+	list_for_each_entry(sig, &side->signals, link) {
+		if (!sig->rec.has_info) {
+			ckpt_signal_set_bit(&sig->rec);
+			continue;
+		}
+		memcpy(&info, sig->rec.siginfo, sizeof(info));
+		/* the kernel's own field: whether the timer is to be rearmed */
+		if (info.si_code == SI_TIMER)
+			info.si_sys_private = 0;
+		err = ckpt_k(do_send_sig_info)(sig->rec.signo, &info, current,
+					       sig->rec.shared ? PIDTYPE_TGID :
+								 PIDTYPE_PID);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static void ckpt_apply_proc(const struct ckpt_rec_proc *proc)
+{
+	if (proc->flags & CKPT_PROC_THP_DISABLE)
+		set_bit(MMF_DISABLE_THP, &current->mm->flags);
+	else
+		clear_bit(MMF_DISABLE_THP, &current->mm->flags);
+	if (!thread_group_leader(current))
+		return;
+	if (proc->flags & CKPT_PROC_EXECED)
+		current->flags &= ~PF_FORKNOEXEC;
+	else
+		current->flags |= PF_FORKNOEXEC;
+}
+
+int ckpt_restore_apply(struct ckpt_thread *thread, void *unused)
+{
+	const struct ckpt_restore_thread *side = thread->side;
+	const struct ckpt_rec_thread *rec = &side->rec;
+
+	task_lock(current);
+	strscpy_pad(current->comm, rec->comm, sizeof(current->comm));
+	task_unlock(current);
+	current->robust_list = (struct robust_list_head __user *)rec->robust_list;
+	current->clear_child_tid = (int __user *)rec->clear_child_tid;
+	current->sas_ss_sp = rec->sas_sp;
+	current->sas_ss_size = rec->sas_size;
+	current->sas_ss_flags = rec->sas_flags;
+	current->pdeath_signal = rec->pdeath_signal;
+	if (rec->timer_slack_ns)
+		current->timer_slack_ns = rec->timer_slack_ns;
+	if (rec->rseq)
+		ckpt_rseq_set(rec->rseq, rec->rseq_len ? rec->rseq_len : CKPT_RSEQ_LEN,
+			      rec->rseq_sig);
+	if (side->proc)
+		ckpt_apply_proc(side->proc);
+	if (rec->restart.kind == CKPT_RESTART_NONE)
+		return 0;
+#if __has_include("rerun.h")
+	return ckpt_restart_from_record(&rec->restart, side->monotonic_delta_ns);
+#else
+	return -EOPNOTSUPP;
+#endif
+}
+
+static void ckpt_leave_timers(const struct ckpt_rec_proc *proc)
+{
+	struct itimerspec64 value;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(proc->itimer); i++) {
+		if (!proc->itimer[i].value_ns)
+			continue;
+		value.it_value = ns_to_timespec64(proc->itimer[i].value_ns);
+		value.it_interval = ns_to_timespec64(proc->itimer[i].interval_ns);
+		ckpt_k(do_setitimer)(i, &value, NULL);
+	}
+}
+
+/* The last thing in the park: from here on signals and timers are the program's. */
+int ckpt_restore_leave(struct ckpt_thread *thread, void *unused)
+{
+	const struct ckpt_restore_thread *side = thread->side;
+	sigset_t mask;
+
+	if (!side->committed)
+		return 0;
+	if (side->proc)
+		ckpt_leave_timers(side->proc);
+	mask.sig[0] = side->rec.sigmask;
+	sigdelsetmask(&mask, sigmask(SIGKILL) | sigmask(SIGSTOP));
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+	return 0;
+}
