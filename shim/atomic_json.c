@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Small JSON files that are either the old or the new one; see atomic_json.h.
+ * Modes are 0600: they hold environments.
+ */
+#include "shim/atomic_json.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "image/util.h"
+
+static int write_all(int fd, const char *text, size_t len)
+{
+	while (len) {
+		ssize_t n = write(fd, text, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		text += n;
+		len -= (size_t)n;
+	}
+	return fsync(fd) ? -errno : 0;
+}
+
+static int write_new(int dir, const char *name, const json_t *json)
+{
+	_cleanup_free_ char *text = json_dumps(json, JSON_INDENT(1));
+	_cleanup_fd_ int fd = -1;
+
+	if (!text)
+		return -ENOMEM;
+	fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+		    0600);
+	if (fd < 0)
+		return -errno;
+	return write_all(fd, text, strlen(text));
+}
+
+int atomic_json_write(const char *dir_path, const char *name, const json_t *json)
+{
+	_cleanup_fd_ int dir = open(dir_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char new[128];
+	int err;
+
+	if (dir < 0)
+		return -errno;
+	snprintf(new, sizeof(new), ".%s.new", name);
+	err = write_new(dir, new, json);
+	if (!err && renameat(dir, new, dir, name))
+		err = -errno;
+	if (err)
+		unlinkat(dir, new, 0);
+	else if (fsync(dir))
+		err = -errno;
+	return err;
+}
+
+int atomic_json_read(const char *dir_path, const char *name, json_t **ret_json)
+{
+	_cleanup_fd_ int dir = open(dir_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_fd_ int fd = -1;
+	struct stat st;
+	json_t *json;
+
+	if (dir < 0)
+		return -errno;
+	fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 || fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_size > (off_t)ATOMIC_JSON_MAX)
+		return -EBADMSG;
+	json = json_loadfd(fd, JSON_REJECT_DUPLICATES, NULL);
+	if (!json_is_object(json)) {
+		json_decref(json);
+		return -EBADMSG;
+	}
+	*ret_json = json;
+	return 0;
+}

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Connections to the shim: ckptd and its workers, which ask, and terminals,
+ * which are served the logs from where they began.
+ *
+ * A client that is slow is not waited for: it has a place in each log and gets
+ * on when its socket takes more.  A client that says something wrong is
+ * dropped; the job never notices.
+ */
+#include "shim/shim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+struct shim_client {
+	struct shim *shim;
+	struct shim_client *next, **link;
+	struct reactor_source *source;
+	int sock;
+	bool attached;
+	bool told_end;
+	uint32_t events;
+	uint64_t at[2];		/* place in each log */
+	bool has_input;		/* the job does not take it yet */
+	size_t input_len;
+	char input[SHIM_DATA_MAX];
+};
+
+static void client_drop(struct shim_client *client)
+{
+	reactor_remove(client->source);
+	close(client->sock);
+	*client->link = client->next;
+	if (client->next)
+		client->next->link = client->link;
+	free(client);
+}
+
+static void want(struct shim_client *client, uint32_t events)
+{
+	if (client->events == events)
+		return;
+	client->events = events;
+	reactor_events(client->source, events);
+}
+
+/* 0: all sent; 1: the socket is full; negative: gone. */
+static int serve_stream(struct shim_client *client, int i)
+{
+	const struct shim_stream *s = &client->shim->io.stream[i];
+	struct shim_msg msg = { .type = SHIM_OUTPUT, .value = i + 1 };
+	char data[SHIM_DATA_MAX];
+	int err;
+
+	while (s->log >= 0 && client->at[i] < s->ready) {
+		uint64_t left = s->ready - client->at[i];
+		ssize_t n = pread(s->log, data, left < sizeof(data) ?
+				  (size_t)left : sizeof(data),
+				  (off_t)client->at[i]);
+
+		if (n <= 0)
+			return 0;
+		err = shim_send(client->sock, &msg, data, (size_t)n, NULL, 0);
+		if (err)
+			return err == -EAGAIN ? 1 : err;
+		client->at[i] += (uint64_t)n;
+	}
+	return 0;
+}
+
+static int tell_end(struct shim_client *client)
+{
+	const struct shim *shim = client->shim;
+	struct shim_msg msg = { .type = SHIM_EXITED, .value = shim->status };
+	int err;
+
+	if (!shim->ended || client->told_end)
+		return 0;
+	if (client->attached && !stdio_finished(&shim->io))
+		return 0;
+	err = shim_send(client->sock, &msg, NULL, 0, NULL, 0);
+	if (!err)
+		client->told_end = true;
+	return err == -EAGAIN ? 1 : err;
+}
+
+/* Send what there is; false: the client is gone. */
+static bool serve(struct shim_client *client)
+{
+	int ret = 0;
+
+	if (client->attached) {
+		ret = serve_stream(client, 0);
+		if (!ret)
+			ret = serve_stream(client, 1);
+	}
+	if (!ret)
+		ret = tell_end(client);
+	if (ret < 0) {
+		client_drop(client);
+		return false;
+	}
+	want(client, (client->has_input ? 0 : EPOLLIN) | (ret ? EPOLLOUT : 0));
+	return true;
+}
+
+/* ----------------------------------------------------------- what it asks */
+
+static int answer(struct shim_client *client, const struct shim_msg *msg,
+		  const void *data, size_t len, const int *fds, unsigned int nr_fds)
+{
+	return shim_send(client->sock, msg, data, len, fds, nr_fds);
+}
+
+static int answer_status(struct shim_client *client, struct shim_msg *msg)
+{
+	const struct shim *shim = client->shim;
+	struct shim_status status = {
+		.main_pid = shim->main_pid,
+		.ended = shim->ended,
+		.status = shim->status,
+		.attached = clients_attached(shim),
+	};
+
+	return answer(client, msg, &status, sizeof(status), NULL, 0);
+}
+
+static int answer_externals(struct shim_client *client, struct shim_msg *msg)
+{
+	int fds[SHIM_FDS_MAX];
+	unsigned int nr_fds;
+
+	msg->value = (int)stdio_ends(&client->shim->io, fds, &nr_fds);
+	return answer(client, msg, NULL, 0, fds, nr_fds);
+}
+
+static int answer_drain(struct shim_client *client, struct shim_msg *msg)
+{
+	struct shim_stdio *io = &client->shim->io;
+	struct shim_logs logs;
+
+	msg->value = stdio_drain(io);
+	logs = (struct shim_logs) {
+		.out = io->stream[0].len, .err = io->stream[1].len,
+	};
+	return answer(client, msg, &logs, sizeof(logs), NULL, 0);
+}
+
+static void attach(struct shim_client *client, uint64_t history)
+{
+	int i;
+
+	client->attached = true;
+	for (i = 0; i < 2; i++) {
+		uint64_t ready = client->shim->io.stream[i].ready;
+
+		client->at[i] = ready > history ? ready - history : 0;
+	}
+}
+
+static int handle_control(struct shim_client *client, struct shim_msg *msg)
+{
+	msg->value = 0;
+	switch (msg->type) {
+	case SHIM_STATUS:
+		return answer_status(client, msg);
+	case SHIM_EXTERNALS:
+		return answer_externals(client, msg);
+	case SHIM_DRAIN:
+		return answer_drain(client, msg);
+	case SHIM_SIGNAL:
+		msg->value = shim_signal(client->shim, (int)msg->number);
+		return answer(client, msg, NULL, 0, NULL, 0);
+	case SHIM_ATTACH:
+		if (answer(client, msg, NULL, 0, NULL, 0))
+			return -EPIPE;
+		attach(client, msg->number);
+		return 0;
+	default:
+		return -EPROTO;
+	}
+}
+
+/* Input that the job has no room for waits in the client, which is not read. */
+static void give_input(struct shim_client *client)
+{
+	int n;
+
+	if (!client->has_input)
+		return;
+	n = stdio_input(&client->shim->io, client->input, client->input_len);
+	if (n)
+		client->has_input = false;
+}
+
+static int handle_terminal(struct shim_client *client, const struct shim_msg *msg,
+			   size_t len)
+{
+	switch (msg->type) {
+	case SHIM_INPUT:
+		client->has_input = len > 0;
+		client->input_len = len;
+		give_input(client);
+		return 0;
+	case SHIM_INPUT_END:
+		stdio_input_end(&client->shim->io);
+		return 0;
+	case SHIM_WINDOW:
+		stdio_window(&client->shim->io, (unsigned int)msg->number);
+		return 0;
+	case SHIM_SIGNAL:
+		shim_signal(client->shim, (int)msg->number);
+		return 0;
+	default:
+		return -EPROTO;
+	}
+}
+
+static void on_client(uint32_t events, void *arg)
+{
+	struct shim_client *client = arg;
+	struct shim_msg msg;
+	int n;
+
+	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
+		n = shim_receive(client->sock, &msg, client->input,
+				 sizeof(client->input), NULL, NULL);
+		if (n >= 0)
+			n = client->attached ?
+			    handle_terminal(client, &msg, (size_t)n) :
+			    handle_control(client, &msg);
+		if (n < 0 && n != -EAGAIN) {
+			struct shim *shim = client->shim;
+
+			client_drop(client);
+			clients_wake(shim);
+			return;
+		}
+	}
+	serve(client);
+}
+
+int client_add(struct shim *shim, int sock, bool attached)
+{
+	struct shim_client *client = calloc(1, sizeof(*client));
+	int err = -ENOMEM;
+
+	if (client && !fcntl(sock, F_SETFL, O_NONBLOCK))
+		err = reactor_fd(shim->reactor, sock, EPOLLIN, on_client, client,
+				 &client->source);
+	if (err) {
+		free(client);
+		close(sock);
+		return err;
+	}
+	client->shim = shim;
+	client->sock = sock;
+	client->events = EPOLLIN;
+	client->next = shim->clients;
+	client->link = &shim->clients;
+	if (client->next)
+		client->next->link = &client->next;
+	shim->clients = client;
+	if (attached)
+		attach(client, 0);
+	return 0;
+}
+
+void clients_wake(struct shim *shim)
+{
+	struct shim_client *client, *next;
+
+	for (client = shim->clients; client; client = next) {
+		next = client->next;
+		give_input(client);
+		serve(client);
+	}
+}
+
+bool clients_served(const struct shim *shim)
+{
+	const struct shim_client *client;
+
+	for (client = shim->clients; client; client = client->next) {
+		if (client->attached && !client->told_end)
+			return false;
+	}
+	return true;
+}
+
+unsigned int clients_attached(const struct shim *shim)
+{
+	const struct shim_client *client;
+	unsigned int n = 0;
+
+	for (client = shim->clients; client; client = client->next)
+		n += client->attached;
+	return n;
+}

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The init of a job: pid 1 of its PID namespace (or, with host_ns, a subreaper
+ * in the host's).
+ *
+ * Makes the namespaces' /proc and /dev/shm, starts or restores the job, says
+ * how that went, gives up its rights and then only reaps.  The main process's
+ * end is the job's end: its status is made durable first, then everything that
+ * is left is killed.  Until the job runs, init dies with the shim (nothing half
+ * started is left); from then on it does not depend on it.
+ */
+#include "shim/shim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "libckptctl/wire.h"
+#include "shim/start.h"
+#include "supervisor/op.h"
+#include "supervisor/outcome.h"
+
+/* ------------------------------------------------------------ namespaces */
+
+static json_t *failed(int err, const char *what)
+{
+	return outcome_error(err, "%s: %s", what, strerror(-err));
+}
+
+static json_t *make_mounts(void)
+{
+	if (unshare(CLONE_NEWNS))
+		return failed(-errno, "a new mount namespace");
+	/* What the host mounts later is seen; what we mount is not. */
+	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL))
+		return failed(-errno, "mount propagation");
+	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
+		return failed(-errno, "mounting /proc");
+	if (mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777"))
+		return failed(-errno, "mounting /dev/shm");
+	/* Only where the host has it: the queues of the job's IPC namespace. */
+	if (mount("mqueue", "/dev/mqueue", "mqueue", MS_NOSUID | MS_NODEV | MS_NOEXEC,
+		  NULL) && errno != ENOENT && errno != ENODEV)
+		return failed(-errno, "mounting /dev/mqueue");
+	return NULL;
+}
+
+/* --------------------------------------------------------------- restore */
+
+static void send_json(int sock, json_t *json)
+{
+	char *text = json_dumps(json, JSON_COMPACT);
+
+	if (text)
+		wire_send(sock, text, strlen(text), NULL, 0);
+	free(text);
+	json_decref(json);
+}
+
+static void progress(const struct engine_progress *p, void *arg)
+{
+	const struct shim_init *init = arg;
+
+	send_json(init->launch,
+		  json_pack("{s:{s:s, s:I, s:I}}", "progress", "phase", p->phase,
+			    "done", (json_int_t)p->done,
+			    "total", (json_int_t)p->total));
+}
+
+static long read_number(const char *path)
+{
+	char text[32] = "";
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	return n > 0 ? strtol(text, NULL, 10) : -1;
+}
+
+static void set_last_pid(long pid)
+{
+	FILE *f = fopen("/proc/sys/kernel/ns_last_pid", "we");
+
+	if (!f)
+		return;
+	fprintf(f, "%ld", pid);
+	fclose(f);
+}
+
+/*
+ * The restoring processes get pids of the new namespace, too.  The job's own
+ * were given out from 2 upwards, so ours are taken from the top.
+ */
+#define HELPER_PIDS	256
+
+static void helpers_out_of_the_way(void)
+{
+	long max = read_number("/proc/sys/kernel/pid_max");
+
+	if (max > 2 * HELPER_PIDS)
+		set_last_pid(max - HELPER_PIDS);
+}
+
+static json_t *restore(const struct shim_init *init, pid_t *ret_main)
+{
+	const struct shim *shim = init->shim;
+	struct engine_external externals[4];
+	struct op_env env = {
+		.key = shim->spec.key,
+		.progress = progress,
+		.progress_arg = (void *)init,
+		.externals = externals,
+		.nr_externals = stdio_restore_externals(&shim->io, &shim->spec,
+							externals),
+		.shm_dir = shim->spec.host_ns ? NULL : "/dev/shm",
+	};
+	pid_t roots[OP_ROOTS_MAX];
+	unsigned int i, nr_roots;
+	json_t *outcome;
+
+	if (!shim->spec.host_ns)
+		helpers_out_of_the_way();
+	outcome = op_restore(&env, shim->spec.restore, roots, &nr_roots);
+	if (!outcome_is_ok(outcome) || !nr_roots)
+		return outcome;
+	*ret_main = roots[0];
+	for (i = 0; i < nr_roots; i++) {
+		if (roots[i] == shim->spec.main_pid)
+			*ret_main = roots[i];
+	}
+	if (!shim->spec.host_ns)
+		set_last_pid(*ret_main);
+	return outcome;
+}
+
+/* ------------------------------------------------------------------- end */
+
+static void write_status(const struct shim *shim, int status)
+{
+	char text[96];
+	int n = snprintf(text, sizeof(text), "{\"status\": %d, \"time\": %lld}\n",
+			 status, (long long)time(NULL));
+
+	if (pwrite(shim->exit_file, text, (size_t)n, 0) == n)
+		fsync(shim->exit_file);
+}
+
+/* In the host's namespace nobody kills what is left but us. */
+static void kill_rest(void)
+{
+	char path[64], pids[4096];
+	char *at;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+	do {
+		int fd = open(path, O_RDONLY | O_CLOEXEC);
+		ssize_t n = fd < 0 ? 0 : read(fd, pids, sizeof(pids) - 1);
+
+		if (fd >= 0)
+			close(fd);
+		pids[n > 0 ? n : 0] = '\0';
+		for (at = pids; *at; at += strcspn(at, " "), at += strspn(at, " ")) {
+			long pid = strtol(at, NULL, 10);
+
+			if (pid > 0)
+				kill((pid_t)pid, SIGKILL);
+		}
+	} while (waitpid(-1, NULL, __WALL) > 0 || errno == EINTR);
+}
+
+_Noreturn static void end(const struct shim_init *init, int status)
+{
+	struct shim_msg msg = { .type = SHIM_EXITED, .value = status };
+
+	write_status(init->shim, status);
+	if (init->shim->spec.host_ns)
+		kill_rest();
+	shim_send(init->sock, &msg, NULL, 0, NULL, 0);
+	_exit(0);
+}
+
+static void reap(const struct shim_init *init, pid_t main_pid)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
+		if (pid == main_pid)
+			end(init, status);
+	}
+}
+
+/* -EPIPE: the shim is gone. */
+static int serve(const struct shim_init *init, pid_t main_pid)
+{
+	struct shim_msg msg;
+	int n = shim_receive(init->sock, &msg, NULL, 0, NULL, NULL);
+
+	if (n < 0)
+		return n;
+	if (msg.type == SHIM_SIGNAL && msg.number < NSIG)
+		kill(main_pid, (int)msg.number);
+	return 0;
+}
+
+_Noreturn static void loop(const struct shim_init *init, pid_t main_pid)
+{
+	struct pollfd fds[2] = {
+		{ .fd = init->sock, .events = POLLIN },
+		{ .events = POLLIN },
+	};
+	struct signalfd_siginfo info;
+	sigset_t set;
+
+	/* Whatever else is sent to us is meant for nobody. */
+	sigfillset(&set);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	fds[1].fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	for (;;) {
+		reap(init, main_pid);
+		if (poll(fds, 2, -1) < 0)
+			continue;
+		while (read(fds[1].fd, &info, sizeof(info)) > 0)
+			;
+		if (fds[0].revents && serve(init, main_pid))
+			fds[0].fd = -1;
+	}
+}
+
+/* Descriptors that only the start needed: a pipe's end held here never ends. */
+static void forget_job_ends(const struct shim *shim)
+{
+	const struct shim_stdio *io = &shim->io;
+	const int fds[] = {
+		io->master, io->slave, io->in_write, io->job_ends[0],
+		io->job_ends[1], io->job_ends[2], io->stream[0].fd,
+		io->stream[1].fd, io->stream[0].log, io->stream[1].log,
+		shim->listener, shim->report,
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
+		if (fds[i] >= 0)
+			close(fds[i]);
+	}
+}
+
+_Noreturn void init_run(const struct shim_init *init)
+{
+	const struct shim *shim = init->shim;
+	json_t *outcome = NULL;
+	pid_t main_pid = 0;
+	char go;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NAME, "ckpt-init");
+	/* The shim records who we are before anything happens. */
+	if (read(init->launch, &go, 1) != 1)
+		_exit(1);
+	if (shim->spec.host_ns)
+		prctl(PR_SET_CHILD_SUBREAPER, 1);
+	else
+		outcome = make_mounts();
+	if (!outcome)
+		outcome = shim->spec.restore ? restore(init, &main_pid) :
+			  start_job(shim, &main_pid);
+	if (!outcome_is_ok(outcome) || !main_pid) {
+		send_json(init->launch, outcome);
+		_exit(outcome_is_ok(outcome) ? 0 : 1);
+	}
+	prctl(PR_SET_PDEATHSIG, 0);
+	forget_job_ends(shim);
+	json_object_set_new(json_object_get(outcome, "result"), "main_pid",
+			    json_integer(main_pid));
+	send_json(init->launch, outcome);
+	close(init->launch);
+	if (shim_drop(&shim->spec))
+		_exit(1);
+	loop(init, main_pid);
+}

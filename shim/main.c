@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ckpt-shim: start or restore one job and stay with it; see shim.h.
+ *
+ * Started by ckptd with its specification, a stream to report on and maybe a
+ * terminal's connection as descriptors.  Whatever can fail is done before init
+ * is let go, so that a job that runs has a shim that can be found again.
+ */
+#include "shim/shim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "image/util.h"
+#include "libckptctl/wire.h"
+#include "shim/identity.h"
+#include "supervisor/outcome.h"
+
+#define LINGER_MS	10000	/* for terminals that do not take the rest */
+
+struct shim_args {
+	int spec;
+	int report;
+	int attach;
+};
+
+static void report(const struct shim *shim, json_t *outcome)
+{
+	char *text = json_dumps(outcome, JSON_COMPACT);
+
+	/* A ckptd that is gone finds out by itself. */
+	if (text && shim->report >= 0)
+		wire_send(shim->report, text, strlen(text), NULL, 0);
+	free(text);
+}
+
+static json_t *failed(int err, const char *what)
+{
+	return outcome_error(err, "%s: %s", what, strerror(-err));
+}
+
+/* ---------------------------------------------------------------- launch */
+
+static int open_listener(const char *dir)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX, .sun_path = "shim.sock" };
+	int sock;
+
+	/* Short by construction: the directory is where we stand. */
+	if (chdir(dir))
+		return -errno;
+	unlink("shim.sock");
+	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (sock < 0)
+		return -errno;
+	if (fchmod(sock, 0600) ||
+	    bind(sock, (struct sockaddr *)&addr, sizeof(addr)) ||
+	    chmod("shim.sock", 0600) || listen(sock, 16)) {
+		int err = -errno;
+
+		close(sock);
+		return err;
+	}
+	return sock;
+}
+
+static json_t *prepare(struct shim *shim)
+{
+	char why[512];
+	int err;
+
+	err = stdio_open(&shim->io, &shim->spec, why, sizeof(why));
+	if (err)
+		return outcome_error(err, "%s", why);
+	shim->listener = open_listener(shim->spec.state_dir);
+	if (shim->listener < 0)
+		return failed(shim->listener, shim->spec.state_dir);
+	shim->exit_file = open("exit", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC |
+			       O_NOFOLLOW, 0600);
+	if (shim->exit_file < 0)
+		return failed(-errno, "the file for the exit status");
+	if (!shim->spec.host_ns && unshare(CLONE_NEWPID | CLONE_NEWIPC))
+		return failed(-errno, "new namespaces");
+	return NULL;
+}
+
+static json_t *fork_init(struct shim *shim, int *ret_launch)
+{
+	int launch[2], sock[2];
+	struct shim_init init;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, launch) ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sock))
+		return failed(-errno, "a pair of sockets");
+	init = (struct shim_init) { shim, launch[1], sock[1] };
+	shim->init = fork();
+	if (!shim->init) {
+		close(launch[0]);
+		close(sock[0]);
+		init_run(&init);
+	}
+	close(launch[1]);
+	close(sock[1]);
+	if (shim->init < 0)
+		return failed(-errno, "the job's first process");
+	shim->init_sock = sock[0];
+	*ret_launch = launch[0];
+	return NULL;
+}
+
+/* Frames of init: progress goes on to ckptd, the outcome ends it. */
+static json_t *await_outcome(const struct shim *shim, int launch)
+{
+	struct wire_in in = { .limit = WIRE_REQUEST_MAX };
+	json_t *json = NULL;
+	const char *body;
+	size_t len;
+	int n;
+
+	while (!json) {
+		n = wire_next(&in, &body, &len);
+		if (n == 0)
+			n = wire_receive(&in, launch) > 0 ? 0 : -EPIPE;
+		else if (n == 1) {
+			json = json_loadb(body, len, JSON_ALLOW_NUL, NULL);
+			wire_consume(&in);
+			if (json_object_get(json, "progress")) {
+				report(shim, json);
+				json_decref(json);
+				json = NULL;
+			}
+		}
+		if (n < 0)
+			break;
+	}
+	wire_in_done(&in);
+	return json ? json : outcome_error(-ECHILD, "the job's first process died before the job ran");
+}
+
+static json_t *launch(struct shim *shim)
+{
+	json_t *outcome = prepare(shim);
+	int sock, err;
+
+	if (!outcome)
+		outcome = fork_init(shim, &sock);
+	if (outcome)
+		return outcome;
+	err = identity_write(shim->spec.state_dir, getpid(), shim->init);
+	if (err)
+		return failed(err, shim->spec.state_dir);
+	if (write(sock, "g", 1) != 1)
+		return failed(-EPIPE, "the job's first process");
+	outcome = await_outcome(shim, sock);
+	close(sock);
+	if (outcome_is_ok(outcome)) {
+		json_t *result = json_object_get(outcome, "result");
+
+		shim->main_pid = (pid_t)json_integer_value(json_object_get(result, "main_pid"));
+		json_object_set_new(result, "init_pid", json_integer(shim->init));
+	}
+	return outcome;
+}
+
+/* ------------------------------------------------------------------ stay */
+
+static void maybe_leave(struct shim *shim)
+{
+	if (shim->ended && stdio_finished(&shim->io) && clients_served(shim))
+		reactor_stop(shim->reactor);
+}
+
+static void on_changed(void *arg)
+{
+	struct shim *shim = arg;
+
+	clients_wake(shim);
+	maybe_leave(shim);
+}
+
+static void on_linger(void *arg)
+{
+	struct shim *shim = arg;
+
+	reactor_stop(shim->reactor);
+}
+
+static void job_ended(struct shim *shim, int status)
+{
+	struct reactor_source *timer;
+
+	if (shim->ended)
+		return;
+	shim->ended = true;
+	shim->status = status;
+	reactor_timer(shim->reactor, LINGER_MS, on_linger, shim, &timer);
+}
+
+static void on_init_message(uint32_t events, void *arg)
+{
+	struct shim *shim = arg;
+	struct shim_msg msg;
+	int n = shim_receive(shim->init_sock, &msg, NULL, 0, NULL, NULL);
+
+	if (n >= 0 && msg.type == SHIM_EXITED)
+		job_ended(shim, msg.value);
+}
+
+/* With init its namespace is gone, and everything that could write. */
+static void on_init_end(int status, void *arg)
+{
+	struct shim *shim = arg;
+
+	/* It may have said so just before. */
+	on_init_message(0, shim);
+	job_ended(shim, SIGKILL);
+	stdio_finish(&shim->io);
+	on_changed(shim);
+}
+
+static void on_listener(uint32_t events, void *arg)
+{
+	struct shim *shim = arg;
+	int sock = accept4(shim->listener, NULL, NULL, SOCK_CLOEXEC);
+
+	if (sock >= 0)
+		client_add(shim, sock, false);
+}
+
+int shim_signal(struct shim *shim, int signo)
+{
+	struct shim_msg msg = { .type = SHIM_SIGNAL, .number = (uint64_t)signo };
+
+	if (shim->ended)
+		return -ESRCH;
+	if (signo < 0 || signo >= NSIG)
+		return -EINVAL;
+	return shim_send(shim->init_sock, &msg, NULL, 0, NULL, 0);
+}
+
+static int stay(struct shim *shim)
+{
+	struct reactor_source *source;
+	int err;
+
+	err = fcntl(shim->init_sock, F_SETFL, O_NONBLOCK) ? -errno : 0;
+	if (!err)
+		err = reactor_fd(shim->reactor, shim->listener, EPOLLIN,
+				 on_listener, shim, &source);
+	if (!err)
+		err = reactor_fd(shim->reactor, shim->init_sock, EPOLLIN,
+				 on_init_message, shim, &source);
+	if (!err)
+		err = reactor_child(shim->reactor, shim->init, on_init_end, shim,
+				    &source);
+	if (!err)
+		err = stdio_start(&shim->io, shim->reactor, on_changed, shim);
+	return err ? err : reactor_run(shim->reactor);
+}
+
+/* ------------------------------------------------------------------ main */
+
+static void quiet_process(const struct shim *shim)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	prctl(PR_SET_NAME, "ckpt-shim");
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
+	/* Small, and the job's output goes with it: the last to be killed. */
+	if (fd < 0)
+		return;
+	if (write(fd, "-900", 4) < 0)
+		log_debug(&shim->log, "oom_score_adj cannot be set");
+	close(fd);
+}
+
+static int parse_args(int argc, char **argv, struct shim_args *args)
+{
+	static const struct option longs[] = {
+		{ "spec", required_argument, NULL, 's' },
+		{ "report", required_argument, NULL, 'r' },
+		{ "attach", required_argument, NULL, 'a' },
+		{ NULL }
+	};
+	int c;
+
+	*args = (struct shim_args) { -1, -1, -1 };
+	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+		int fd = optarg ? atoi(optarg) : -1;
+
+		if (c == '?' || fd < 3 || fcntl(fd, F_SETFD, FD_CLOEXEC))
+			return -EINVAL;
+		*(c == 's' ? &args->spec : c == 'r' ? &args->report :
+		  &args->attach) = fd;
+	}
+	return args->spec < 0 || optind < argc ? -EINVAL : 0;
+}
+
+static int run(struct shim *shim, int attach)
+{
+	json_t *outcome = launch(shim);
+	int err = outcome_errno(outcome);
+
+	if (!err && attach >= 0)
+		client_add(shim, attach, true);
+	if (!err)
+		err = shim_drop(&shim->spec);
+	if (err)
+		log_error(&shim->log, "job %lld did not start: %s",
+			  (long long)shim->spec.job, strerror(-err));
+	report(shim, outcome);
+	json_decref(outcome);
+	close(shim->report);
+	shim->report = -1;
+	return err ? err : stay(shim);
+}
+
+int main(int argc, char **argv)
+{
+	struct shim *shim = calloc(1, sizeof(*shim));
+	struct shim_args args;
+	char why[256];
+	int err;
+
+	if (!shim || parse_args(argc, argv, &args)) {
+		fputs("ckpt-shim: is started by ckptd, see ckpt-shim(8)\n", stderr);
+		return 2;
+	}
+	log_init(&shim->log, "ckpt-shim");
+	shim->report = args.report;
+	shim->listener = shim->exit_file = shim->init_sock = -1;
+	quiet_process(shim);
+	err = spec_load(args.spec, &shim->spec, why, sizeof(why));
+	if (!err)
+		err = reactor_create(&shim->reactor);
+	if (err) {
+		json_t *outcome = outcome_error(err, "%s", why);
+
+		report(shim, outcome);
+		json_decref(outcome);
+		return 1;
+	}
+	err = run(shim, args.attach);
+	reactor_destroy(shim->reactor);
+	return err ? 1 : 0;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Messages on a shim's socket (SOCK_SEQPACKET, jobs/ID/shim.sock, root only).
+ *
+ * A connection asks, one message each, and gets one message of the same type
+ * back whose value is 0 or a negative errno, until it sends ATTACH; from then
+ * on it is somebody's terminal, may only send INPUT, INPUT_END, WINDOW and
+ * SIGNAL (none of them answered), and is sent OUTPUT and, at the end, EXITED.  So a
+ * connection can be handed to a user by whoever may open it, after ATTACH.
+ * A connection that is not attached is sent EXITED, too.
+ */
+#ifndef STILLPOINT_SHIM_PROTO_H
+#define STILLPOINT_SHIM_PROTO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SHIM_DATA_MAX	32768
+#define SHIM_FDS_MAX	4
+
+enum shim_msg_type {
+	SHIM_STATUS = 1,	/* answer: data struct shim_status */
+	SHIM_EXTERNALS = 2,	/* answer: value SHIM_END_* of the descriptors that come with it */
+	SHIM_DRAIN = 3,		/* read what the job has written; answer: data struct shim_logs */
+	SHIM_SIGNAL = 4,	/* number: signal for the main process */
+	SHIM_ATTACH = 5,	/* number: bytes of earlier output wanted, per stream; ~0: all */
+	SHIM_INPUT = 6,		/* data */
+	SHIM_INPUT_END = 7,
+	SHIM_WINDOW = 8,	/* number: rows << 16 | columns */
+	SHIM_OUTPUT = 9,	/* value: 1 or 2; data */
+	SHIM_EXITED = 10,	/* value: as of waitpid(2) */
+};
+
+/* Ends of the job's standard streams that the shim holds, in this order. */
+#define SHIM_END_TTY	(1U << 0)
+#define SHIM_END_STDIN	(1U << 1)
+#define SHIM_END_STDOUT	(1U << 2)
+#define SHIM_END_STDERR	(1U << 3)
+
+struct shim_msg {
+	uint32_t type;
+	int32_t value;
+	uint64_t number;
+};
+
+struct shim_status {
+	int32_t main_pid;	/* in the job's PID namespace */
+	int32_t ended;		/* 1: value is the status */
+	int32_t status;
+	uint32_t attached;	/* number of terminals */
+};
+
+/* Bytes in the logs of standard output (or the terminal) and error. */
+struct shim_logs {
+	uint64_t out;
+	uint64_t err;
+};
+
+/* A new connection; negative errno. */
+int shim_connect(const char *path);
+
+/* 0 or negative errno; -EAGAIN on a non-blocking socket that is full. */
+int shim_send(int sock, const struct shim_msg *msg, const void *data, size_t len,
+	      const int *fds, unsigned int nr_fds);
+
+/*
+ * shim_receive() - one message
+ * @data: room for @size bytes; longer ones are -EMSGSIZE
+ * @ret_fds: room for SHIM_FDS_MAX; NULL: descriptors are closed
+ *
+ * Return: bytes of data; -EPIPE at the end; -EPROTO; other negative errno.
+ */
+int shim_receive(int sock, struct shim_msg *ret_msg, void *data, size_t size,
+		 int *ret_fds, unsigned int *ret_nr_fds);
+
+/* Ask and wait for the answer; its value if that is negative. Returns bytes. */
+int shim_ask(int sock, enum shim_msg_type type, uint64_t number,
+	     struct shim_msg *ret_msg, void *data, size_t size, int *ret_fds,
+	     unsigned int *ret_nr_fds);
+
+#endif /* STILLPOINT_SHIM_PROTO_H */

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a shim is told when it starts; see spec.h.
+ *
+ * The text comes from ckptd, which has checked what a user asked for; here it
+ * is only checked to be complete.
+ */
+#include "shim/spec.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char **string_list(json_t *array)
+{
+	size_t n = json_array_size(array);
+	char **list = calloc(n + 1, sizeof(*list));
+	size_t i;
+
+	for (i = 0; list && i < n; i++)
+		list[i] = (char *)json_string_value(json_array_get(array, i));
+	return list;
+}
+
+static int take_groups(struct shim_spec *spec, json_t *groups)
+{
+	size_t i;
+
+	spec->nr_groups = json_array_size(groups);
+	spec->groups = calloc(spec->nr_groups + 1, sizeof(*spec->groups));
+	if (!spec->groups)
+		return -ENOMEM;
+	for (i = 0; i < spec->nr_groups; i++)
+		spec->groups[i] = (gid_t)json_integer_value(json_array_get(groups, i));
+	return 0;
+}
+
+static void take_limits(struct shim_spec *spec, json_t *limits)
+{
+	size_t i;
+
+	spec->has_limits = json_array_size(limits) == 2 * RLIM_NLIMITS;
+	for (i = 0; spec->has_limits && i < RLIM_NLIMITS; i++) {
+		spec->limits[i].rlim_cur = (rlim_t)
+			json_integer_value(json_array_get(limits, 2 * i));
+		spec->limits[i].rlim_max = (rlim_t)
+			json_integer_value(json_array_get(limits, 2 * i + 1));
+	}
+}
+
+static int unpack(struct shim_spec *s, char *why, size_t size)
+{
+	json_t *argv = NULL, *env = NULL, *groups = NULL, *limits = NULL;
+	int uid, gid, host_ns = 0, window = 0, mask = 022, main_pid = 0;
+	json_error_t error;
+	int err;
+
+	if (json_unpack_ex(s->json, &error, 0,
+			   "{s:I, s:s, s:s, s:s, s:i, s:i, s:o, s:b, s:[sss], s?i, s?o, s?o, s?s, s?i, s?o, s?o, s?i, s?[II] !}",
+			   "job", &s->job, "state_dir", &s->state_dir,
+			   "image_dir", &s->image_dir, "key", &s->key,
+			   "uid", &uid, "gid", &gid, "groups", &groups,
+			   "host_ns", &host_ns, "stdio", &s->stdio[0],
+			   &s->stdio[1], &s->stdio[2], "window", &window,
+			   "argv", &argv, "env", &env, "cwd", &s->cwd,
+			   "umask", &mask, "limits", &limits,
+			   "restore", &s->restore, "main_pid", &main_pid,
+			   "log_len", &s->log_len[0], &s->log_len[1])) {
+		snprintf(why, size, "bad specification: %s", error.text);
+		return -EINVAL;
+	}
+	s->uid = (uid_t)uid;
+	s->gid = (gid_t)gid;
+	s->host_ns = host_ns;
+	s->window = (unsigned int)window;
+	s->umask = (mode_t)mask;
+	s->main_pid = main_pid;
+	s->argv = string_list(argv);
+	s->env = string_list(env);
+	take_limits(s, limits);
+	err = take_groups(s, groups);
+	if (!s->argv || !s->env || err)
+		return -ENOMEM;
+	if (!s->restore && (!s->argv[0] || !s->cwd)) {
+		snprintf(why, size, "bad specification: no command");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int spec_load(int fd, struct shim_spec *ret_spec, char *why, size_t size)
+{
+	struct shim_spec spec = { 0 };
+	json_error_t error;
+	int err;
+
+	spec.json = json_loadfd(fd, 0, &error);
+	if (!spec.json) {
+		snprintf(why, size, "bad specification: %s", error.text);
+		return -EINVAL;
+	}
+	err = unpack(&spec, why, size);
+	if (err) {
+		spec_done(&spec);
+		return err;
+	}
+	*ret_spec = spec;
+	return 0;
+}
+
+void spec_done(struct shim_spec *spec)
+{
+	free(spec->argv);
+	free(spec->env);
+	free(spec->groups);
+	json_decref(spec->json);
+	memset(spec, 0, sizeof(*spec));
+}
+
+bool spec_has_tty(const struct shim_spec *spec)
+{
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		if (!strcmp(spec->stdio[i], SPEC_TTY))
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a shim is told when it starts: one job, to be run or to be restored.
+ *
+ * JSON from ckptd in a memory file; strings point into it.
+ */
+#ifndef STILLPOINT_SHIM_SPEC_H
+#define STILLPOINT_SHIM_SPEC_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#define SPEC_TTY	"tty"	/* a terminal of the job's own */
+#define SPEC_PIPE	"pipe"	/* read by the shim and logged; for input: what clients send */
+#define SPEC_NULL	"null"
+
+struct shim_spec {
+	json_t *json;
+	json_int_t job;
+	const char *state_dir;	/* of this job, on this node */
+	const char *image_dir;	/* of this job: logs, generations */
+	const char *key;
+	uid_t uid;
+	gid_t gid;
+	gid_t *groups;
+	size_t nr_groups;
+	bool host_ns;
+	const char *stdio[3];	/* SPEC_* or an absolute path */
+	unsigned int window;	/* rows << 16 | columns */
+	/* run */
+	char **argv;
+	char **env;
+	const char *cwd;
+	mode_t umask;
+	bool has_limits;
+	struct rlimit limits[RLIM_NLIMITS];
+	/* restore */
+	json_t *restore;	/* arguments of op_restore(); NULL: run */
+	pid_t main_pid;
+	json_int_t log_len[2];	/* the logs are cut to these */
+};
+
+/* -EINVAL with a text in @why. */
+int spec_load(int fd, struct shim_spec *ret_spec, char *why, size_t size);
+void spec_done(struct shim_spec *spec);
+
+/* Does any of the three streams use the terminal? */
+bool spec_has_tty(const struct shim_spec *spec);
+
+#endif /* STILLPOINT_SHIM_SPEC_H */

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The job's standard streams while it runs; see stdio.h.  Making them is in
+ * stdio_open.c.
+ *
+ * Reading never outruns the log: what was read and could not be written is
+ * held, and that stream is not read again until a retry has written it.
+ */
+#include "shim/stdio.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define RETRY_MS	1000
+
+static void on_readable(uint32_t events, void *arg);
+static void on_retry(void *arg);
+
+static void changed(struct shim_stdio *io)
+{
+	if (io->changed)
+		io->changed(io->arg);
+}
+
+static void stop_reading(struct shim_stream *s)
+{
+	reactor_remove(s->source);
+	s->source = NULL;
+}
+
+static void stream_end(struct shim_stream *s)
+{
+	stop_reading(s);
+	if (s->fd >= 0)
+		close(s->fd);
+	s->fd = -1;
+	changed(s->io);
+}
+
+static int write_log(struct shim_stream *s, const char *data, size_t len)
+{
+	while (len) {
+		ssize_t n = pwrite(s->log, data, len, (off_t)s->len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		s->len += (uint64_t)n;
+		data += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Keep what did not fit, and come back. */
+static int hold(struct shim_stream *s, const char *data, size_t len, int err)
+{
+	memmove(s->held, data, len);
+	s->held_len = len;
+	s->log_err = err;
+	stop_reading(s);
+	if (!s->retry)
+		reactor_timer(s->io->reactor, RETRY_MS, on_retry, s, &s->retry);
+	return err;
+}
+
+static int log_data(struct shim_stream *s, const char *data, size_t len)
+{
+	uint64_t before = s->len;
+	int err = write_log(s, data, len);
+
+	if (err) {
+		size_t done = (size_t)(s->len - before);
+
+		hold(s, data + done, len - done, err);
+	}
+	s->ready = s->len;
+	return err;
+}
+
+/* 1: read something; 0: nothing there; -EPIPE: end; other: log not written. */
+static int read_once(struct shim_stream *s)
+{
+	char data[STDIO_READ_MAX];
+	ssize_t n;
+	int err;
+
+	if (s->held_len)
+		return s->log_err;
+	do {
+		n = read(s->fd, data, sizeof(data));
+	} while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return errno == EAGAIN ? 0 : -EPIPE;
+	if (n == 0)
+		return -EPIPE;
+	err = log_data(s, data, (size_t)n);
+	return err ? err : 1;
+}
+
+static void on_readable(uint32_t events, void *arg)
+{
+	struct shim_stream *s = arg;
+	int ret = read_once(s);
+
+	if (ret == -EPIPE)
+		stream_end(s);
+	else if (ret == 1)
+		changed(s->io);
+}
+
+static int start_reading(struct shim_stream *s)
+{
+	if (s->fd < 0 || s->source)
+		return 0;
+	return reactor_fd(s->io->reactor, s->fd, EPOLLIN, on_readable, s,
+			  &s->source);
+}
+
+static void on_retry(void *arg)
+{
+	struct shim_stream *s = arg;
+	size_t len = s->held_len;
+
+	s->retry = NULL;
+	s->held_len = 0;
+	if (log_data(s, s->held, len))
+		return;
+	start_reading(s);
+	changed(s->io);
+}
+
+static int drain_stream(struct shim_stream *s)
+{
+	int ret;
+
+	if (s->fd < 0)
+		return s->held_len ? s->log_err : 0;
+	do {
+		ret = read_once(s);
+	} while (ret == 1);
+	if (ret == -EPIPE) {
+		stream_end(s);
+		ret = 0;
+	}
+	return ret;
+}
+
+int stdio_drain(struct shim_stdio *io)
+{
+	int err = drain_stream(&io->stream[0]);
+
+	return err ? err : drain_stream(&io->stream[1]);
+}
+
+bool stdio_finished(const struct shim_stdio *io)
+{
+	return io->stream[0].fd < 0 && io->stream[1].fd < 0 &&
+	       !io->stream[0].held_len && !io->stream[1].held_len;
+}
+
+void stdio_finish(struct shim_stdio *io)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		struct shim_stream *s = &io->stream[i];
+
+		if (s->fd >= 0 && !drain_stream(s))
+			stream_end(s);
+	}
+}
+
+int stdio_start(struct shim_stdio *io, struct reactor *reactor,
+		void (*fn)(void *arg), void *arg)
+{
+	int i, err;
+
+	io->reactor = reactor;
+	io->changed = fn;
+	io->arg = arg;
+	for (i = 0; i < 3; i++) {
+		if (io->job_ends[i] >= 0)
+			close(io->job_ends[i]);
+		io->job_ends[i] = -1;
+	}
+	err = start_reading(&io->stream[0]);
+	return err ? err : start_reading(&io->stream[1]);
+}
+
+unsigned int stdio_ends(const struct shim_stdio *io, int *ret_fds,
+			unsigned int *ret_nr_fds)
+{
+	const struct {
+		unsigned int bit;
+		int fd;
+	} ends[] = {
+		{ SHIM_END_TTY, io->master },
+		{ SHIM_END_STDIN, io->tty_in ? -1 : io->in_write },
+		{ SHIM_END_STDOUT, io->tty_out ? -1 : io->stream[0].fd },
+		{ SHIM_END_STDERR, io->tty_err ? -1 : io->stream[1].fd },
+	};
+	unsigned int bits = 0;
+	size_t i;
+
+	*ret_nr_fds = 0;
+	for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		if (ends[i].fd < 0)
+			continue;
+		bits |= ends[i].bit;
+		ret_fds[(*ret_nr_fds)++] = ends[i].fd;
+	}
+	return bits;
+}
+
+/* ----------------------------------------------------------------- input */
+
+static void close_input(struct shim_stdio *io)
+{
+	reactor_remove(io->input_source);
+	io->input_source = NULL;
+	io->input_len = 0;
+	if (io->in_write >= 0)
+		close(io->in_write);
+	io->in_write = -1;
+}
+
+static void on_writable(uint32_t events, void *arg);
+
+/* Write what waits; keeps a source for the rest. */
+static void flush_input(struct shim_stdio *io)
+{
+	while (io->input_len && io->in_write >= 0) {
+		ssize_t n = write(io->in_write, io->input, io->input_len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno != EAGAIN) {
+			close_input(io);
+			return;
+		}
+		if (n < 0)
+			break;
+		io->input_len -= (size_t)n;
+		memmove(io->input, io->input + n, io->input_len);
+	}
+	if (!io->input_len) {
+		reactor_remove(io->input_source);
+		io->input_source = NULL;
+		if (io->input_end)
+			close_input(io);
+	} else if (!io->input_source) {
+		reactor_fd(io->reactor, io->in_write, EPOLLOUT, on_writable, io,
+			   &io->input_source);
+	}
+}
+
+static void on_writable(uint32_t events, void *arg)
+{
+	struct shim_stdio *io = arg;
+
+	flush_input(io);
+	changed(io);
+}
+
+int stdio_input(struct shim_stdio *io, const char *data, size_t len)
+{
+	if (io->in_write < 0 || io->input_end)
+		return -EPIPE;
+	if (len > sizeof(io->input) - io->input_len)
+		return 0;
+	memcpy(io->input + io->input_len, data, len);
+	io->input_len += len;
+	flush_input(io);
+	return (int)len;
+}
+
+void stdio_input_end(struct shim_stdio *io)
+{
+	/* A terminal has no end of input; its user types one. */
+	if (io->in_write < 0 || io->tty_in)
+		return;
+	io->input_end = true;
+	flush_input(io);
+}
+
+void stdio_window(struct shim_stdio *io, unsigned int window)
+{
+	struct winsize ws = {
+		.ws_row = (unsigned short)(window >> 16),
+		.ws_col = (unsigned short)(window & 0xffff),
+	};
+
+	if (io->master >= 0 && window)
+		ioctl(io->master, TIOCSWINSZ, &ws);
+}

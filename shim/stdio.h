@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The job's standard streams: terminal or pipes, and the logs of what it wrote.
+ *
+ * Everything the job writes goes to a log first; whoever is attached is served
+ * from there.  So nobody slow or stopped holds the job up, and how far the
+ * logs reach says exactly where the job stands.  A log that cannot be written
+ * (disk full) does: the job then waits, and nothing is lost.
+ */
+#ifndef STILLPOINT_SHIM_STDIO_H
+#define STILLPOINT_SHIM_STDIO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "shim/proto.h"
+#include "shim/spec.h"
+#include "supervisor/engine.h"
+#include "supervisor/reactor.h"
+
+#define STDIO_INPUT_MAX	65536
+#define STDIO_READ_MAX	65536
+
+struct shim_stream {
+	struct shim_stdio *io;
+	int fd;			/* we read here; -1: nothing (more) to read */
+	int log;		/* -1: this stream has none */
+	uint64_t len;		/* bytes in the log */
+	uint64_t ready;		/* of them, shown to clients */
+	struct reactor_source *source;
+	struct reactor_source *retry;	/* the log could not be written */
+	int log_err;		/* why the last write to the log failed */
+	size_t held_len;
+	char held[STDIO_READ_MAX];	/* read, and not in the log yet */
+};
+
+struct shim_stdio {
+	struct reactor *reactor;
+	int master, slave;	/* terminal; -1: none */
+	bool tty_in;		/* in_write is a duplicate of master */
+	bool tty_out, tty_err;	/* stream[0].fd, stream[1].fd is one */
+	int in_write;		/* our end of its input; -1 */
+	int job_ends[3];	/* pipes' ends for the job; closed once it has them */
+	struct shim_stream stream[2];
+	char input[STDIO_INPUT_MAX];
+	size_t input_len;
+	bool input_end;
+	struct reactor_source *input_source;
+	void (*changed)(void *arg);	/* more in a log, room for input, or an end */
+	void *arg;
+};
+
+/* Make what @spec asks for; logs are opened, cut to their length, given away. */
+int stdio_open(struct shim_stdio *io, const struct shim_spec *spec, char *why,
+	       size_t size);
+
+/* In the job's main process, before it is the user: terminal and pipes to 0-2. */
+int stdio_enter(const struct shim_stdio *io, const struct shim_spec *spec);
+/* In the same, as the user: what goes to files. -errno, with *ret_path. */
+int stdio_enter_files(const struct shim_spec *spec, const char **ret_path);
+
+/* What a restore puts where the job's ends were; returns the number, up to 4. */
+unsigned int stdio_restore_externals(const struct shim_stdio *io,
+				     const struct shim_spec *spec,
+				     struct engine_external *externals);
+
+/* The job has its ends: close ours of them and begin to read. */
+int stdio_start(struct shim_stdio *io, struct reactor *reactor,
+		void (*changed)(void *arg), void *arg);
+
+/* Read and log all that the job has written; 0 or why it could not be. */
+int stdio_drain(struct shim_stdio *io);
+/* Everything written is in the logs and nobody can write more. */
+bool stdio_finished(const struct shim_stdio *io);
+/* The job is gone: what is still in a terminal or pipe is the end of it. */
+void stdio_finish(struct shim_stdio *io);
+
+/* Descriptors and SHIM_END_* for a dump. */
+unsigned int stdio_ends(const struct shim_stdio *io, int *ret_fds,
+			unsigned int *ret_nr_fds);
+
+/* Input for the job; bytes taken (0: no room now), or negative errno. */
+int stdio_input(struct shim_stdio *io, const char *data, size_t len);
+void stdio_input_end(struct shim_stdio *io);
+void stdio_window(struct shim_stdio *io, unsigned int window);
+
+#endif /* STILLPOINT_SHIM_STDIO_H */

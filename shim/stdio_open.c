@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Making the job's standard streams: terminal, pipes and logs, and putting them
+ * into its first process.
+ *
+ * Runs as root, but opens the user's files only after the rights were given
+ * up (stdio_enter_files()).  The logs lie in the job's image directory, which
+ * only root can write: no link can be planted there.
+ */
+#include "shim/stdio.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "image/util.h"
+
+static bool is(const char *how, const char *what)
+{
+	return !strcmp(how, what);
+}
+
+static int open_tty(struct shim_stdio *io, const struct shim_spec *spec)
+{
+	io->master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+	if (io->master < 0)
+		return -errno;
+	if (grantpt(io->master) || unlockpt(io->master))
+		return -errno;
+	/* Held open, so that the job may close it and open it again. */
+	io->slave = ioctl(io->master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (io->slave < 0 || fchown(io->slave, spec->uid, (gid_t)-1))
+		return -errno;
+	stdio_window(io, spec->window ? spec->window : 24u << 16 | 80);
+	return 0;
+}
+
+static int make_pipe(int *ours, int *theirs, bool we_write)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	*ours = ends[we_write];
+	*theirs = ends[!we_write];
+	if (fcntl(*ours, F_SETFL, O_NONBLOCK))
+		return -errno;
+	return 0;
+}
+
+/* Put a log back to where the image stands; what is cut off is kept beside it. */
+static int cut_log(int dir, int log, const char *name, off_t len)
+{
+	_cleanup_fd_ int tail = -1;
+	char tail_name[64];
+	struct stat st;
+	off_t at = len;
+
+	if (fstat(log, &st))
+		return -errno;
+	if (st.st_size < len)
+		return -ENODATA;
+	if (st.st_size == len)
+		return 0;
+	snprintf(tail_name, sizeof(tail_name), "%s.cut-%lld", name,
+		 (long long)time(NULL));
+	tail = openat(dir, tail_name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC |
+		      O_NOFOLLOW, 0600);
+	if (tail < 0 || fchown(tail, st.st_uid, st.st_gid))
+		return -errno;
+	while (at < st.st_size) {
+		ssize_t n = copy_file_range(log, &at, tail, NULL,
+					    (size_t)(st.st_size - at), 0);
+
+		if (n <= 0)
+			return n ? -errno : -EIO;
+	}
+	return fsync(tail) || ftruncate(log, len) ? -errno : 0;
+}
+
+static int open_log(struct shim_stream *s, const struct shim_spec *spec,
+		    int dir, const char *name, json_int_t len)
+{
+	int err;
+
+	s->log = openat(dir, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW |
+			(spec->restore ? 0 : O_TRUNC), 0600);
+	if (s->log < 0 || fchown(s->log, spec->uid, spec->gid))
+		return -errno;
+	if (!spec->restore)
+		return 0;
+	err = cut_log(dir, s->log, name, len);
+	s->len = s->ready = (uint64_t)len;
+	return err;
+}
+
+static int open_streams(struct shim_stdio *io, const struct shim_spec *spec, int dir)
+{
+	static const char *const names[] = { "stdout", "stderr" };
+	bool tty_logged = false;
+	int i, err = 0;
+
+	for (i = 0; i < 2 && !err; i++) {
+		struct shim_stream *s = &io->stream[i];
+
+		if (is(spec->stdio[i + 1], SPEC_PIPE))
+			err = make_pipe(&s->fd, &io->job_ends[i + 1], false);
+		if (err || s->fd < 0)
+			continue;
+		err = open_log(s, spec, dir, names[i], spec->log_len[i]);
+	}
+	/* The terminal's output is one stream, the first that is not in use. */
+	for (i = 0; i < 2 && !err && io->master >= 0 && !tty_logged; i++) {
+		struct shim_stream *s = &io->stream[i];
+
+		if (s->fd >= 0)
+			continue;
+		s->fd = fcntl(io->master, F_DUPFD_CLOEXEC, 3);
+		tty_logged = true;
+		io->tty_out = i == 0;
+		io->tty_err = i == 1;
+		err = s->fd < 0 ? -errno :
+		      open_log(s, spec, dir, names[i], spec->log_len[i]);
+	}
+	return err;
+}
+
+int stdio_open(struct shim_stdio *io, const struct shim_spec *spec, char *why,
+	       size_t size)
+{
+	_cleanup_fd_ int dir = -1;
+	const char *what = "terminal";
+	int i, err = 0;
+
+	memset(io, 0, sizeof(*io));
+	io->master = io->slave = io->in_write = -1;
+	for (i = 0; i < 3; i++)
+		io->job_ends[i] = -1;
+	for (i = 0; i < 2; i++)
+		io->stream[i] = (struct shim_stream) { .io = io, .fd = -1, .log = -1 };
+	if (spec_has_tty(spec))
+		err = open_tty(io, spec);
+	if (!err && is(spec->stdio[0], SPEC_PIPE)) {
+		what = "pipe";
+		err = make_pipe(&io->in_write, &io->job_ends[0], true);
+	} else if (!err && is(spec->stdio[0], SPEC_TTY)) {
+		io->in_write = fcntl(io->master, F_DUPFD_CLOEXEC, 3);
+		io->tty_in = true;
+		err = io->in_write < 0 ? -errno : 0;
+	}
+	if (!err) {
+		what = spec->image_dir;
+		dir = open(spec->image_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		err = dir < 0 ? -errno : open_streams(io, spec, dir);
+	}
+	if (err == -ENODATA)
+		snprintf(why, size, "the log of the job's output in %s is shorter than at the checkpoint: it was changed or is of another job",
+			 what);
+	else if (err)
+		snprintf(why, size, "the job's standard streams: %s: %s", what,
+			 strerror(-err));
+	return err;
+}
+
+/* ------------------------------------------------------------ in the job */
+
+int stdio_enter(const struct shim_stdio *io, const struct shim_spec *spec)
+{
+	int i, null;
+
+	if (io->slave >= 0 && ioctl(io->slave, TIOCSCTTY, 0))
+		return -errno;
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null < 0)
+		return -errno;
+	for (i = 0; i < 3; i++) {
+		int from = null;
+
+		if (is(spec->stdio[i], SPEC_TTY))
+			from = io->slave;
+		else if (is(spec->stdio[i], SPEC_PIPE))
+			from = io->job_ends[i];
+		if (dup2(from, i) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+int stdio_enter_files(const struct shim_spec *spec, const char **ret_path)
+{
+	int i, fd;
+
+	for (i = 0; i < 3; i++) {
+		*ret_path = spec->stdio[i];
+		if (spec->stdio[i][0] != '/')
+			continue;
+		/* One description for both, as 2>&1 makes it. */
+		if (i == 2 && is(spec->stdio[1], spec->stdio[2])) {
+			fd = fcntl(1, F_DUPFD, 3);
+		} else {
+			fd = open(spec->stdio[i], i ? O_WRONLY | O_CREAT | O_TRUNC |
+				  O_NOCTTY : O_RDONLY | O_NOCTTY, 0666);
+		}
+		if (fd < 0 || dup2(fd, i) < 0)
+			return -errno;
+		close(fd);
+	}
+	return 0;
+}
+
+unsigned int stdio_restore_externals(const struct shim_stdio *io,
+				     const struct shim_spec *spec,
+				     struct engine_external *externals)
+{
+	static const char *const names[] = { "stdin", "stdout", "stderr" };
+	unsigned int n = 0;
+	int i;
+
+	if (io->slave >= 0) {
+		strcpy(externals[n].name, "tty");
+		externals[n++].fd = io->slave;
+	}
+	for (i = 0; i < 3; i++) {
+		if (io->job_ends[i] < 0)
+			continue;
+		strcpy(externals[n].name, names[i]);
+		externals[n++].fd = io->job_ends[i];
+	}
+	return n;
+}

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Jobs and their generations on disk; see catalog.h.
+ *
+ * The order that makes a generation exist or not: its sealed record is written
+ * before the image is committed, and removed after the image is gone.  A record
+ * without a manifest is a leftover and overwritten by the next attempt.
+ */
+#include "supervisor/catalog.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "image/format.h"
+#include "image/util.h"
+#include "image/writer.h"
+#include "supervisor/seal.h"
+
+#define JOBS_MAX	1000000000LL
+
+char *catalog_job_dir(const struct catalog *catalog, int64_t job)
+{
+	char *path;
+
+	return asprintf(&path, "%s/%lld", catalog->dir, (long long)job) < 0 ?
+	       NULL : path;
+}
+
+char *catalog_image_dir(const struct catalog *catalog, int64_t job, int64_t generation)
+{
+	char *path;
+
+	return asprintf(&path, "%s/%lld/gen-%lld", catalog->dir, (long long)job,
+			(long long)generation) < 0 ? NULL : path;
+}
+
+/* The number that is all of @text after @prefix and before @suffix; 0: none. */
+static int64_t number_in(const char *text, const char *prefix, const char *suffix)
+{
+	size_t skip = strlen(prefix);
+	int64_t number = 0;
+
+	if (strncmp(text, prefix, skip) || text[skip] == '0')
+		return 0;
+	for (text += skip; *text >= '0' && *text <= '9' && number < JOBS_MAX; text++)
+		number = number * 10 + (*text - '0');
+	return strcmp(text, suffix) ? 0 : number;
+}
+
+static int compare(const void *a, const void *b)
+{
+	json_int_t x = json_integer_value(*(json_t *const *)a);
+	json_int_t y = json_integer_value(*(json_t *const *)b);
+
+	return x < y ? -1 : x > y;
+}
+
+static void sort(json_t *array)
+{
+	size_t i, n = json_array_size(array);
+	json_t **items = calloc(n + 1, sizeof(*items));
+
+	if (!items)
+		return;
+	for (i = 0; i < n; i++)
+		items[i] = json_incref(json_array_get(array, i));
+	qsort(items, n, sizeof(*items), compare);
+	json_array_clear(array);
+	for (i = 0; i < n; i++)
+		json_array_append_new(array, items[i]);
+	free(items);
+}
+
+/* Numbers in the names of @dir that look so, ascending. */
+static json_t *numbers(const char *path, const char *prefix, const char *suffix)
+{
+	_cleanup_dir_ DIR *dir = opendir(path);
+	json_t *found = json_array();
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		int64_t number = number_in(entry->d_name, prefix, suffix);
+
+		if (number)
+			json_array_append_new(found, json_integer(number));
+	}
+	sort(found);
+	return found;
+}
+
+static int64_t last_of(json_t *array)
+{
+	size_t n = json_array_size(array);
+	int64_t last = n ? json_integer_value(json_array_get(array, n - 1)) : 0;
+
+	json_decref(array);
+	return last;
+}
+
+/* ------------------------------------------------------------------ jobs */
+
+int catalog_job_create(const struct catalog *catalog, int64_t *ret_job)
+{
+	int64_t job = last_of(numbers(catalog->dir, "", "")) + 1;
+
+	/* mkdir decides, also between nodes that share the directory. */
+	for (; job < JOBS_MAX; job++) {
+		_cleanup_free_ char *path = catalog_job_dir(catalog, job);
+
+		if (!path)
+			return -ENOMEM;
+		if (!mkdir(path, 0711)) {
+			*ret_job = job;
+			return 0;
+		}
+		if (errno != EEXIST)
+			return -errno;
+	}
+	return -ENOSPC;
+}
+
+json_t *catalog_jobs(const struct catalog *catalog)
+{
+	json_t *found = numbers(catalog->dir, "", "");
+	size_t i = 0;
+
+	while (i < json_array_size(found)) {
+		char path[PATH_MAX];
+
+		snprintf(path, sizeof(path), "%s/%lld/job.json", catalog->dir,
+			 (long long)json_integer_value(json_array_get(found, i)));
+		if (access(path, F_OK))
+			json_array_remove(found, i);
+		else
+			i++;
+	}
+	return found;
+}
+
+int catalog_job_write(const struct catalog *catalog, int64_t job,
+		      const json_t *record, char *why, size_t size)
+{
+	_cleanup_free_ char *dir = catalog_job_dir(catalog, job);
+	char purpose[48];
+
+	if (!dir)
+		return -ENOMEM;
+	snprintf(purpose, sizeof(purpose), "job %lld", (long long)job);
+	return seal_write(dir, "job.json", purpose, catalog->key, record, why, size);
+}
+
+int catalog_job_read(const struct catalog *catalog, int64_t job,
+		     json_t **ret_record, char *why, size_t size)
+{
+	_cleanup_free_ char *dir = catalog_job_dir(catalog, job);
+	char purpose[48];
+
+	if (!dir)
+		return -ENOMEM;
+	snprintf(purpose, sizeof(purpose), "job %lld", (long long)job);
+	return seal_read(dir, "job.json", purpose, catalog->key, ret_record, why, size);
+}
+
+/* Plain files of ours; anything else makes the last rmdir fail. */
+static void remove_files(const char *path)
+{
+	_cleanup_dir_ DIR *dir = opendir(path);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		const char *name = entry->d_name;
+
+		if (!strcmp(name, "job.json") || !strncmp(name, "stdout", 6) ||
+		    !strncmp(name, "stderr", 6) || number_in(name, "gen-", ".json") ||
+		    !strncmp(name, ".job.json.", 10) || !strncmp(name, ".gen-", 5))
+			unlinkat(dirfd(dir), name, 0);
+	}
+}
+
+int catalog_job_remove(const struct catalog *catalog, int64_t job)
+{
+	_cleanup_free_ char *path = catalog_job_dir(catalog, job);
+
+	if (!path)
+		return -ENOMEM;
+	if (catalog_last(catalog, job))
+		return -ENOTEMPTY;
+	remove_files(path);
+	return rmdir(path) ? -errno : 0;
+}
+
+/* ----------------------------------------------------------- generations */
+
+bool catalog_has(const struct catalog *catalog, int64_t job, int64_t generation)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%lld/gen-%lld/" IMAGE_NAME_MANIFEST,
+		 catalog->dir, (long long)job, (long long)generation);
+	if (access(path, F_OK))
+		return false;
+	snprintf(path, sizeof(path), "%s/%lld/gen-%lld.json", catalog->dir,
+		 (long long)job, (long long)generation);
+	return !access(path, F_OK);
+}
+
+json_t *catalog_generations(const struct catalog *catalog, int64_t job)
+{
+	_cleanup_free_ char *dir = catalog_job_dir(catalog, job);
+	json_t *found = numbers(dir ? dir : "", "gen-", "");
+	size_t i = 0;
+
+	while (i < json_array_size(found)) {
+		if (catalog_has(catalog, job,
+				json_integer_value(json_array_get(found, i))))
+			i++;
+		else
+			json_array_remove(found, i);
+	}
+	return found;
+}
+
+int64_t catalog_last(const struct catalog *catalog, int64_t job)
+{
+	return last_of(catalog_generations(catalog, job));
+}
+
+int64_t catalog_next(const struct catalog *catalog, int64_t job)
+{
+	_cleanup_free_ char *dir = catalog_job_dir(catalog, job);
+	int64_t image = last_of(numbers(dir ? dir : "", "gen-", ""));
+	int64_t record = last_of(numbers(dir ? dir : "", "gen-", ".json"));
+
+	/* A record alone is an attempt that failed: its number is free again. */
+	if (record > image)
+		return record;
+	return image + 1;
+}
+
+static void generation_names(int64_t job, int64_t generation, char *name,
+			     char *purpose, size_t size)
+{
+	snprintf(name, size, "gen-%lld.json", (long long)generation);
+	snprintf(purpose, size, "job %lld generation %lld", (long long)job,
+		 (long long)generation);
+}
+
+int catalog_generation_write(const struct catalog *catalog, int64_t job,
+			     int64_t generation, const json_t *record, char *why,
+			     size_t size)
+{
+	_cleanup_free_ char *dir = catalog_job_dir(catalog, job);
+	char name[80], purpose[80];
+
+	if (!dir)
+		return -ENOMEM;
+	generation_names(job, generation, name, purpose, sizeof(name));
+	return seal_write(dir, name, purpose, catalog->key, record, why, size);
+}
+
+int catalog_generation_read(const struct catalog *catalog, int64_t job,
+			    int64_t generation, json_t **ret_record, char *why,
+			    size_t size)
+{
+	_cleanup_free_ char *dir = catalog_job_dir(catalog, job);
+	char name[80], purpose[80];
+
+	if (!dir)
+		return -ENOMEM;
+	generation_names(job, generation, name, purpose, sizeof(name));
+	return seal_read(dir, name, purpose, catalog->key, ret_record, why, size);
+}
+
+int catalog_generation_remove(const struct catalog *catalog, int64_t job,
+			      int64_t generation, char *why, size_t size)
+{
+	_cleanup_free_ char *image = catalog_image_dir(catalog, job, generation);
+	struct image_error error = { "" };
+	char path[PATH_MAX];
+	int err;
+
+	if (!image)
+		return -ENOMEM;
+	err = image_remove(image, &error);
+	if (err && err != -ENOENT) {
+		snprintf(why, size, "%s", error.text);
+		return err;
+	}
+	snprintf(path, sizeof(path), "%s.json", image);
+	if (unlink(path) && errno != ENOENT) {
+		snprintf(why, size, "%s: %s", path, strerror(errno));
+		return -errno;
+	}
+	return 0;
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Configuration of ckptd; see config.h for the settings.
+ *
+ * A setting that is not known is an error, not a warning: a typing mistake
+ * must not silently leave images on the wrong disk.
+ */
+#include "supervisor/config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "image/util.h"
+
+#define FILE_MAX	65536
+
+enum kind { PATH, NAME, NUMBER, LEVEL };
+
+static const struct setting {
+	const char *name;
+	enum kind kind;
+	size_t offset;
+	const char *value;	/* default; NULL: made by config_init() */
+} settings[] = {
+	{ "socket", PATH, offsetof(struct config, socket), "/run/stillpoint/ckptd.sock" },
+	{ "state_dir", PATH, offsetof(struct config, state_dir), "/var/lib/stillpoint/jobs" },
+	{ "image_dir", PATH, offsetof(struct config, image_dir), "/var/lib/stillpoint/images" },
+	{ "key", PATH, offsetof(struct config, key), "/etc/stillpoint/key" },
+	{ "shim", PATH, offsetof(struct config, shim), NULL },
+	{ "node", NAME, offsetof(struct config, node), NULL },
+	{ "log_level", LEVEL, offsetof(struct config, log_level), "info" },
+	{ "max_pause_ms", NUMBER, offsetof(struct config, max_pause_ms), "0" },
+	{ "freeze_timeout_ms", NUMBER, offsetof(struct config, freeze_timeout_ms), "0" },
+};
+
+static int set_string(char **field, const char *value)
+{
+	char *copy = strdup(value);
+
+	if (!copy)
+		return -ENOMEM;
+	free(*field);
+	*field = copy;
+	return 0;
+}
+
+static int set_number(unsigned int *field, const char *value)
+{
+	unsigned long number;
+	char *end;
+
+	errno = 0;
+	number = strtoul(value, &end, 10);
+	if (errno || end == value || *end || *value == '-' || number > 3600000)
+		return -EINVAL;
+	*field = (unsigned int)number;
+	return 0;
+}
+
+static bool good_name(const char *value)
+{
+	const char *c;
+
+	for (c = value; *c; c++) {
+		if (!isalnum((unsigned char)*c) && !strchr("._-", *c))
+			return false;
+	}
+	return c != value && c - value < 64;
+}
+
+int config_set(struct config *config, const char *name, const char *value)
+{
+	const struct setting *s = settings;
+	void *field;
+
+	while (strcmp(s->name, name)) {
+		if (++s == settings + ARRAY_SIZE(settings))
+			return -ENOENT;
+	}
+	field = (char *)config + s->offset;
+	switch (s->kind) {
+	case PATH:
+		if (value[0] != '/' || strlen(value) >= PATH_MAX / 2)
+			return -EINVAL;
+		return set_string(field, value);
+	case NAME:
+		return good_name(value) ? set_string(field, value) : -EINVAL;
+	case NUMBER:
+		return set_number(field, value);
+	case LEVEL:
+		return log_level_parse(value, field);
+	}
+	return -EINVAL;
+}
+
+/* Beside ckptd itself if it is there (a build tree), else where it is installed. */
+static int default_shim(struct config *config)
+{
+	char path[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 16);
+	char *slash;
+
+	path[n > 0 ? n : 0] = '\0';
+	slash = strrchr(path, '/');
+	if (slash) {
+		strcpy(slash, "/ckpt-shim");
+		if (!access(path, X_OK))
+			return config_set(config, "shim", path);
+	}
+	return config_set(config, "shim", "/usr/libexec/stillpoint/ckpt-shim");
+}
+
+static int default_node(struct config *config)
+{
+	char host[65] = "";
+
+	if (gethostname(host, sizeof(host) - 1) || !good_name(host))
+		strcpy(host, "localhost");
+	return config_set(config, "node", host);
+}
+
+int config_init(struct config *config)
+{
+	size_t i;
+	int err = 0;
+
+	memset(config, 0, sizeof(*config));
+	for (i = 0; i < ARRAY_SIZE(settings) && !err; i++) {
+		if (settings[i].value)
+			err = config_set(config, settings[i].name, settings[i].value);
+	}
+	if (!err)
+		err = default_shim(config);
+	if (!err)
+		err = default_node(config);
+	if (err)
+		config_done(config);
+	return err;
+}
+
+void config_done(struct config *config)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(settings); i++) {
+		char **field = (char **)((char *)config + settings[i].offset);
+
+		if (settings[i].kind == PATH || settings[i].kind == NAME) {
+			free(*field);
+			*field = NULL;
+		}
+	}
+}
+
+/* Cut leading and trailing blanks, in place. */
+static char *trim(char *text)
+{
+	char *end = text + strlen(text);
+
+	while (isspace((unsigned char)*text))
+		text++;
+	while (end > text && isspace((unsigned char)end[-1]))
+		end--;
+	*end = '\0';
+	return text;
+}
+
+static int parse_line(struct config *config, char *line)
+{
+	char *comment = strchr(line, '#');
+	char *equals, *value;
+
+	if (comment)
+		*comment = '\0';
+	line = trim(line);
+	if (!*line)
+		return 0;
+	equals = strchr(line, '=');
+	if (!equals)
+		return -EINVAL;
+	*equals = '\0';
+	value = trim(equals + 1);
+	return *value ? config_set(config, trim(line), value) : -EINVAL;
+}
+
+int config_parse(struct config *config, const char *text, size_t len,
+		 unsigned int *ret_line)
+{
+	unsigned int number = 0;
+	char line[PATH_MAX];
+	int err;
+
+	while (len) {
+		const char *end = memchr(text, '\n', len);
+		size_t n = end ? (size_t)(end - text) : len;
+
+		number++;
+		err = n < sizeof(line) && !memchr(text, '\0', n) ? 0 : -EINVAL;
+		if (!err) {
+			memcpy(line, text, n);
+			line[n] = '\0';
+			err = parse_line(config, line);
+		}
+		if (err) {
+			*ret_line = number;
+			return err;
+		}
+		n += end ? 1 : 0;
+		text += n;
+		len -= n;
+	}
+	return 0;
+}
+
+int config_load(struct config *config, const char *path, char *why, size_t size)
+{
+	_cleanup_free_ char *text = malloc(FILE_MAX);
+	_cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	unsigned int line;
+	ssize_t n;
+	int err;
+
+	if (fd < 0) {
+		err = -errno;
+		snprintf(why, size, "%s: %s", path, strerror(-err));
+		return err;
+	}
+	n = text ? read(fd, text, FILE_MAX) : -1;
+	if (n < 0 || n == FILE_MAX) {
+		snprintf(why, size, "%s: cannot be read, or too long", path);
+		return -EINVAL;
+	}
+	err = config_parse(config, text, (size_t)n, &line);
+	if (err)
+		snprintf(why, size, "%s:%u: %s", path, line, err == -ENOENT ?
+			 "no such setting" : "not understood");
+	return err == -ENOENT ? -EINVAL : err;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Configuration of ckptd: key = value lines, '#' starts a comment.
+ *
+ *	socket = /run/stillpoint/ckptd.sock
+ *	state_dir = /var/lib/stillpoint/jobs	this node's running jobs
+ *	image_dir = /var/lib/stillpoint/images	jobs and their generations
+ *	key = /etc/stillpoint/key
+ *	shim = /usr/libexec/stillpoint/ckpt-shim
+ *	node = NAME				default: the host's name
+ *	log_level = error|warning|info|debug
+ *	max_pause_ms = N			0: as long as the module allows
+ *	freeze_timeout_ms = N
+ */
+#ifndef STILLPOINT_CONFIG_H
+#define STILLPOINT_CONFIG_H
+
+#include <stddef.h>
+
+#include "supervisor/log.h"
+
+#define CONFIG_DEFAULT	"/etc/stillpoint/ckptd.conf"
+
+struct config {
+	char *socket;
+	char *state_dir;
+	char *image_dir;
+	char *key;
+	char *shim;
+	char *node;
+	enum log_level log_level;
+	unsigned int max_pause_ms;
+	unsigned int freeze_timeout_ms;
+};
+
+/* The defaults; -ENOMEM. */
+int config_init(struct config *config);
+void config_done(struct config *config);
+
+/* One setting, as from a line or an option; -EINVAL (value), -ENOENT (name). */
+int config_set(struct config *config, const char *name, const char *value);
+
+/*
+ * config_parse() - the text of a file
+ * @ret_line: on -EINVAL and -ENOENT the number of the bad line
+ */
+int config_parse(struct config *config, const char *text, size_t len,
+		 unsigned int *ret_line);
+
+/* -ENOENT: no such file; otherwise a message is in @why. */
+int config_load(struct config *config, const char *path, char *why, size_t size);
+
+#endif /* STILLPOINT_CONFIG_H */

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The event loop of ckptd and of ckpt-shim: descriptors, timers, processes and
+ * signals, one thread, one handler at a time.
+ *
+ * A source calls its handler until it is removed.  Removing one, oneself
+ * included, is fine from inside any handler: no handler of a removed source is
+ * called, and its memory lives until the round is over.
+ */
+#ifndef STILLPOINT_REACTOR_H
+#define STILLPOINT_REACTOR_H
+
+#include <signal.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/types.h>
+
+struct reactor;
+struct reactor_source;
+
+int reactor_create(struct reactor **ret_reactor);
+void reactor_destroy(struct reactor *reactor);	/* NULL is fine; drops all sources */
+
+/* Until reactor_stop(); 0 or negative errno. */
+int reactor_run(struct reactor *reactor);
+void reactor_stop(struct reactor *reactor);
+
+/* @events: EPOLLIN, EPOLLOUT, …  The descriptor stays the caller's. */
+typedef void (*reactor_fd_fn)(uint32_t events, void *arg);
+int reactor_fd(struct reactor *reactor, int fd, uint32_t events,
+	       reactor_fd_fn fn, void *arg, struct reactor_source **ret_source);
+/* Other events from now on; 0: none but errors. */
+int reactor_events(struct reactor_source *source, uint32_t events);
+
+/* Once, @ms from now. The source removes itself before it calls. */
+typedef void (*reactor_timer_fn)(void *arg);
+int reactor_timer(struct reactor *reactor, uint64_t ms, reactor_timer_fn fn,
+		  void *arg, struct reactor_source **ret_source);
+
+/*
+ * Once, when a process has ended; @status as of waitpid(2), or -1 where it was
+ * not our child.  The source removes itself before it calls.
+ */
+typedef void (*reactor_child_fn)(int status, void *arg);
+int reactor_child(struct reactor *reactor, pid_t pid, reactor_child_fn fn,
+		  void *arg, struct reactor_source **ret_source);
+
+/* The signals of @set, which this blocks. */
+typedef void (*reactor_signal_fn)(int signo, void *arg);
+int reactor_signals(struct reactor *reactor, const sigset_t *set,
+		    reactor_signal_fn fn, void *arg,
+		    struct reactor_source **ret_source);
+
+void reactor_remove(struct reactor_source *source);	/* NULL is fine */
+
+/* In a forked child: close everything of the reactor, call nothing. */
+void reactor_forget(struct reactor *reactor);
+
+#endif /* STILLPOINT_REACTOR_H */

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Small records that the node's key vouches for; see seal.h.
+ *
+ * The MAC's key is derived from the node's as a manifest's is, with an
+ * identifier no image has, so that no image can stand for a record.
+ */
+#include "supervisor/seal.h"
+
+#include <errno.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "image/key.h"
+#include "shim/atomic_json.h"
+#include "supervisor/op_args.h"
+#include "supervisor/outcome.h"
+
+#define MAC_BYTES	32
+#define CONTEXT		"stillpoint sealed record v1    "	/* 31 and NUL */
+
+static int compute(const struct image_key *key, const char *purpose,
+		   const json_t *record, char *ret_hex)
+{
+	uint8_t derived[IMAGE_SUBKEY_BYTES], mac[MAC_BYTES];
+	crypto_generichash_state state;
+	_cleanup_free_ char *text = json_dumps(record, JSON_COMPACT | JSON_SORT_KEYS);
+
+	if (!text)
+		return -ENOMEM;
+	image_key_manifest(key, (const uint8_t *)CONTEXT, derived);
+	crypto_generichash_init(&state, derived, sizeof(derived), sizeof(mac));
+	crypto_generichash_update(&state, (const uint8_t *)purpose, strlen(purpose) + 1);
+	crypto_generichash_update(&state, (const uint8_t *)text, strlen(text));
+	crypto_generichash_final(&state, mac, sizeof(mac));
+	sodium_bin2hex(ret_hex, 2 * MAC_BYTES + 1, mac, sizeof(mac));
+	sodium_memzero(derived, sizeof(derived));
+	return 0;
+}
+
+static int load_key(const char *path, bool create, struct image_key **ret_key,
+		    char *why, size_t size)
+{
+	struct op_env env = { .key = path };
+	json_t *outcome = NULL;
+	int err = op_key_load(&env, create, ret_key, &outcome);
+
+	if (err)
+		snprintf(why, size, "%s",
+			 json_string_value(json_object_get(json_object_get(outcome, "error"),
+							   "text")));
+	json_decref(outcome);
+	return err;
+}
+
+int seal_write(const char *dir, const char *name, const char *purpose,
+	       const char *key_path, const json_t *record, char *why, size_t size)
+{
+	char hex[2 * MAC_BYTES + 1];
+	struct image_key *key;
+	json_t *sealed;
+	int err;
+
+	err = load_key(key_path, true, &key, why, size);
+	if (err)
+		return err;
+	err = compute(key, purpose, record, hex);
+	image_key_destroy(key);
+	if (err)
+		return err;
+	sealed = json_pack("{s:O, s:s}", "sealed", (json_t *)record, "mac", hex);
+	err = sealed ? atomic_json_write(dir, name, sealed) : -ENOMEM;
+	json_decref(sealed);
+	if (err)
+		snprintf(why, size, "%s/%s cannot be written: %s", dir, name,
+			 strerror(-err));
+	return err;
+}
+
+static int check(const struct image_key *key, const char *purpose, json_t *sealed,
+		 json_t **ret_record)
+{
+	char hex[2 * MAC_BYTES + 1];
+	const char *mac = json_string_value(json_object_get(sealed, "mac"));
+	json_t *record = json_object_get(sealed, "sealed");
+	int err;
+
+	if (!mac || strlen(mac) != 2 * MAC_BYTES || !json_is_object(record))
+		return -EBADMSG;
+	err = compute(key, purpose, record, hex);
+	if (err)
+		return err;
+	if (sodium_memcmp(hex, mac, 2 * MAC_BYTES))
+		return -EBADMSG;
+	*ret_record = json_incref(record);
+	return 0;
+}
+
+int seal_read(const char *dir, const char *name, const char *purpose,
+	      const char *key_path, json_t **ret_record, char *why, size_t size)
+{
+	struct image_key *key = NULL;
+	json_t *sealed = NULL;
+	int err;
+
+	err = atomic_json_read(dir, name, &sealed);
+	if (err) {
+		snprintf(why, size, "%s/%s: %s", dir, name, err == -EBADMSG ?
+			 "damaged" : strerror(-err));
+		return err;
+	}
+	err = load_key(key_path, false, &key, why, size);
+	if (!err) {
+		err = check(key, purpose, sealed, ret_record);
+		if (err)
+			snprintf(why, size, "%s/%s is damaged, forged, or of another key than %s",
+				 dir, name, key_path);
+	}
+	image_key_destroy(key);
+	json_decref(sealed);
+	return err;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Small records that the node's key vouches for: what a job is, what goes with
+ * a generation.  A disk that was elsewhere can hold anything; what a restart
+ * believes (whose job it is, what runs as whom) is only what we once wrote.
+ *
+ * A sealed file is {"sealed": {...}, "mac": "hex"}: keyed BLAKE2b over the
+ * compact, sorted form of "sealed" and the purpose it was sealed for.
+ */
+#ifndef STILLPOINT_SEAL_H
+#define STILLPOINT_SEAL_H
+
+#include <jansson.h>
+
+/*
+ * seal_write() - seal and write atomically and durably
+ * @key: path of the key, made if it is not there
+ * @purpose: short text; a record sealed for one purpose is not valid for another
+ */
+int seal_write(const char *dir, const char *name, const char *purpose,
+	       const char *key, const json_t *record, char *why, size_t size);
+
+/*
+ * seal_read() - read and check
+ *
+ * -ENOENT: no such file; -EBADMSG: damaged, forged or of another key; other
+ * negative errno.  @why is for people.
+ */
+int seal_read(const char *dir, const char *name, const char *purpose,
+	      const char *key, json_t **ret_record, char *why, size_t size);
+
+#endif /* STILLPOINT_SEAL_H */
