@@ -29,6 +29,7 @@ struct cr_test {
 	void (*verify)(void);
 	void (*teardown)(void);
 	bool loose_fds;		/* descriptors come and go while waiting */
+	bool loose_session;	/* session and process group are not the tree's own */
 };
 
 #define CR_TEST(...) const struct cr_test cr_test = { __VA_ARGS__ }

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Refused: a child in a PID namespace of its own, inside the tree.
+ */
+#include <sched.h>
+
+#include "tests/cr/phase.h"
+
+static pid_t child;
+
+static void in_child(void *arg)
+{
+	cr_eq(getpid(), 1);
+	cr_mark("child");
+	cr_wait_go();
+}
+
+static void setup(void)
+{
+	if (unshare(CLONE_NEWPID) < 0)
+		cr_skip("unshare: %s", strerror(errno));
+	child = cr_fork(in_child, NULL);
+	cr_await("child");
+}
+
+static void verify(void)
+{
+	cr_join(child);
+}
+
+CR_TEST(.setup = setup, .verify = verify);
