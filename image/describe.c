@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a record is about, in words.
+ *
+ * The image does not interpret records; here they are looked at only so far as
+ * to name them.  A record that is shorter than the structure it should hold (an
+ * older or a broken writer's) is named by its ordinal and not looked into.
+ *
+ * Records of the engine (0x1000 and above) are named by type and ordinal.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include <linux/ckpt.h>
+#include <linux/ckpt_records.h>
+
+#include "image/describe.h"
+
+/* First record type of the engine: the identity of the dump (see engine.h). */
+#define ENGINE_FIRST	0x1000
+
+const char *describe_type(uint16_t type)
+{
+	static const char *const names[] = {
+		[CKPT_REC_REFUSAL] = "REFUSAL",
+		[CKPT_REC_SYSTEM] = "SYSTEM",
+		[CKPT_REC_PROC] = "PROC",
+		[CKPT_REC_THREAD] = "THREAD",
+		[CKPT_REC_XSTATE] = "XSTATE",
+		[CKPT_REC_GROUPS] = "GROUPS",
+		[CKPT_REC_SIGACTIONS] = "SIGACTIONS",
+		[CKPT_REC_SIGPENDING] = "SIGPENDING",
+		[CKPT_REC_MM] = "MM",
+		[CKPT_REC_VMA] = "VMA",
+		[CKPT_REC_FD] = "FD",
+		[CKPT_REC_FILE] = "FILE",
+		[CKPT_REC_PIPE] = "PIPE",
+	};
+
+	return type < ARRAY_SIZE(names) ? names[type] : NULL;
+}
+
+bool describe_is_identity(uint16_t type)
+{
+	return type == CKPT_REC_SYSTEM || type == ENGINE_FIRST;
+}
+
+/* The first 32-bit word behind the header: pid or id in most records. */
+static bool first_word(const struct image_record *rec, int32_t *ret_word)
+{
+	if (rec->len < sizeof(struct image_rec_hdr) + sizeof(*ret_word))
+		return false;
+	memcpy(ret_word, (const uint8_t *)rec->data + sizeof(struct image_rec_hdr),
+	       sizeof(*ret_word));
+	return true;
+}
+
+static bool describe_pair(const struct image_record *rec, char *text)
+{
+	const struct ckpt_rec_vma *vma = describe_as(rec, CKPT_REC_VMA, struct ckpt_rec_vma);
+	const struct ckpt_rec_fd *fd = describe_as(rec, CKPT_REC_FD, struct ckpt_rec_fd);
+	const struct ckpt_rec_pipe *pipe = describe_as(rec, CKPT_REC_PIPE, struct ckpt_rec_pipe);
+
+	if (vma)
+		snprintf(text, DESCRIBE_MAX, "VMA %u 0x%012llx", vma->mm_id,
+			 (unsigned long long)vma->start);
+	else if (fd)
+		snprintf(text, DESCRIBE_MAX, "FD %u %d", fd->files_id, fd->fd);
+	else if (pipe)
+		snprintf(text, DESCRIBE_MAX, "PIPE %llu",
+			 (unsigned long long)pipe->object);
+	else
+		return false;
+	return true;
+}
+
+void describe_record(const struct image_record *rec, uint64_t ordinal,
+		     char text[DESCRIBE_MAX])
+{
+	const char *name = describe_type(rec->type);
+	int32_t word;
+
+	switch (rec->type) {
+	case CKPT_REC_PROC:
+	case CKPT_REC_THREAD:
+	case CKPT_REC_XSTATE:
+	case CKPT_REC_GROUPS:
+	case CKPT_REC_SIGACTIONS:
+	case CKPT_REC_MM:
+	case CKPT_REC_FILE:
+		if (first_word(rec, &word)) {
+			snprintf(text, DESCRIBE_MAX, "%s %d", name, word);
+			return;
+		}
+		break;
+	default:
+		if (describe_pair(rec, text))
+			return;
+		break;
+	}
+	if (name)
+		snprintf(text, DESCRIBE_MAX, "%s #%llu", name,
+			 (unsigned long long)ordinal);
+	else
+		snprintf(text, DESCRIBE_MAX, "0x%04x #%llu", rec->type,
+			 (unsigned long long)ordinal);
+}
+
+json_t *describe_text(const char *bytes, size_t max)
+{
+	size_t len = strnlen(bytes, max);
+	json_t *json = json_stringn(bytes, len);
+	char *copy;
+	size_t i;
+
+	if (json)
+		return json;
+	/* not UTF-8: keep what is ASCII */
+	copy = strndup(bytes, len);
+	if (!copy)
+		return NULL;
+	for (i = 0; i < len; i++)
+		if (copy[i] < 0x20 || copy[i] > 0x7e)
+			copy[i] = '?';
+	json = json_stringn(copy, len);
+	free(copy);
+	return json;
+}
+
+static void forget(uint8_t *data, uint32_t len, size_t offset)
+{
+	if (offset + sizeof(uint32_t) <= len)
+		memset(data + offset, 0, sizeof(uint32_t));
+}
+
+void describe_forget_host(uint16_t type, uint8_t *data, uint32_t len)
+{
+	switch (type) {
+	case CKPT_REC_PROC:
+		forget(data, len, offsetof(struct ckpt_rec_proc, host_pid));
+		break;
+	case CKPT_REC_THREAD:
+		forget(data, len, offsetof(struct ckpt_rec_thread, host_tid));
+		break;
+	case CKPT_REC_MM:
+		forget(data, len, offsetof(struct ckpt_rec_mm, host_pid));
+		break;
+	case CKPT_REC_FILE:
+		forget(data, len, offsetof(struct ckpt_rec_file, pid));
+		break;
+	default:
+		break;
+	}
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a record is about, in words; for show and diff, never for restore.
+ */
+#ifndef STILLPOINT_IMAGE_DESCRIBE_H
+#define STILLPOINT_IMAGE_DESCRIBE_H
+
+#include <jansson.h>
+
+#include "image/reader.h"
+
+#define DESCRIBE_MAX	160
+
+/* "PROC", "VMA", …; NULL: not one of the kernel's. */
+const char *describe_type(uint16_t type);
+
+/*
+ * describe_record() - name a record by what it describes: "VMA 1 0x400000"
+ * @ordinal: how many of its type came before; used where nothing else names it
+ */
+void describe_record(const struct image_record *rec, uint64_t ordinal,
+		     char text[DESCRIBE_MAX]);
+
+/* A JSON string of bytes that may be anything; ends at a NUL. */
+json_t *describe_text(const char *bytes, size_t max);
+
+/* Says who, when and where of the dump itself; differs between any two. */
+bool describe_is_identity(uint16_t type);
+
+/* Clear in a copy of a record what only says where it ran (host pids). */
+void describe_forget_host(uint16_t type, uint8_t *data, uint32_t len);
+
+/* The record's structure if the record is long enough to hold it, else NULL. */
+#define describe_as(rec, type_, struct_) \
+	((const struct_ *)((rec)->type == (type_) && \
+			   (rec)->len >= sizeof(struct_) ? (rec)->data : NULL))
+
+#endif /* STILLPOINT_IMAGE_DESCRIBE_H */

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Fuzz targets: replayed over their committed corpus by check-unit; searched by
+# `make fuzz-NAME` (needs clang; SECONDS=60).
+
+CFLAGS_tests/fuzz/replay.c := -DFUZZ_CORPUS='"tests/fuzz/corpus/image"'
+
+$(call unit_test,tests/fuzz/replay_image,tests/fuzz/replay.c tests/fuzz/fuzz_image.c,$(IMAGE_LIBS))
+
+$(B)/fuzz/fuzz_image: tests/fuzz/fuzz_image.c $(wildcard image/*.c image/*.h)
+	$(call say,FUZZ,$@)
+	@mkdir -p $(@D)
+	$(Q)clang $(CFLAGS_COMMON) $(INCLUDES) -fsanitize=fuzzer,address,undefined \
+		-o $@ $(filter %.c,$^) -lzstd -lsodium -lxxhash -ljansson
+
+$(B)/fuzz/image_seeds: tests/fuzz/image_seeds.c $(LIB)/libimage.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_COMMON) $(INCLUDES) -o $@ $^ -lzstd -lsodium
+
+.PHONY: fuzz-image
+fuzz-image: $(B)/fuzz/fuzz_image $(B)/fuzz/image_seeds
+	@mkdir -p $(B)/fuzz/corpus
+	$(B)/fuzz/image_seeds $(B)/fuzz/corpus
+	$(B)/fuzz/fuzz_image -max_total_time=$(or $(SECONDS),60) -timeout=20 -rss_limit_mb=2048 \
+		$(B)/fuzz/corpus tests/fuzz/corpus/image
