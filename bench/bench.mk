@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# make bench [KERNEL=6.1] [BENCH='pause dump'] [BENCH_RUNS=5]
+# The figures of the README, beside CRIU's, in one VM.
+
+$(call program,bench/touch,bench/touch.c,-lpthread)
+$(call program,bench/measure,bench/measure.c,)
+
+BENCH ?= pause dump restore
+BENCH_RUNS ?= 5
+
+bench: modules-$(KERNEL) user
+	KERNEL=$(KERNEL) RUNS=$(BENCH_RUNS) bench/run $(BENCH)

@@ -1,0 +1,48 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# From the request until the tree runs again, with a cold page cache; and that
+# it holds what it held.
+
+. "$(dirname "$0")/lib.sh"
+
+restore_criu() { # CASE RUN
+	"$measure" "$work/measure" criu restore -d -D "$work/criu" -v1 -o restore.log ||
+		die "criu restore: $(tail -5 "$work/criu/restore.log")"
+	rows_of_measure "$1" "$2" criu
+}
+
+restore_ours() { # CASE RUN
+	"$measure" "$work/measure" "$ckptctl" --standalone --key "$key" restore \
+		--dir "$work/ours" --detach >/dev/null || die "ckptctl restore"
+	rows_of_measure "$1" "$2" ours
+}
+
+restored() { # TOOL CASE RUN
+	workload_stop
+	sync
+	echo 3 >/proc/sys/vm/drop_caches
+	"restore_$1" "$2" "$3"
+	workload_check || die "$1, $2: the workload is not what it was"
+}
+
+bench_restore() { # CASE touch-arguments
+	local case=$1 run first second
+	shift
+	for ((run = 1; run <= RUNS; run++)); do
+		first=criu second=ours
+		((run % 2)) || { first=ours second=criu; }
+		workload_start "$@"
+		"dump_$first" "$case, dump" $run
+		restored $first "$case" $run
+		"dump_$second" "$case, dump" $run
+		restored $second "$case" $run
+		workload_stop
+		rm -rf "$work/criu" "$work/ours" "$work"/file-*
+		say "$bench $case: run $run of $RUNS"
+	done
+}
+
+bench_restore '1 GiB' --mem 1024
+bench_restore '64 threads' --mem 16 --threads 64
+bench_restore '16 x 64 MiB' --procs 16 --mem 64
