@@ -7,7 +7,14 @@ DUMP_SOURCES := supervisor/engine.c supervisor/kdev.c supervisor/state.c \
 	supervisor/content.c supervisor/page_table.c $(wildcard supervisor/dump*.c)
 
 # the restore side: restore*.c and its nouns
-RESTORE_SOURCES := $(wildcard supervisor/restore*.c)
+RESTORE_SOURCES := $(wildcard supervisor/restore*.c supervisor/plan*.c \
+	supervisor/builder*.c supervisor/tree*.c supervisor/task*.c \
+	supervisor/reopen*.c) supervisor/nsinit.c supervisor/relay.c \
+	supervisor/restate.c supervisor/remem.c supervisor/cow.c
+
+# these run without a libc: the compiler must not call into one, either
+CFLAGS_supervisor/task.c := -fno-builtin -fno-tree-loop-distribute-patterns -fno-stack-protector
+CFLAGS_supervisor/task_attr.c := $(CFLAGS_supervisor/task.c)
 
 $(call library,engine,$(DUMP_SOURCES) $(RESTORE_SOURCES))
 

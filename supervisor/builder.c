@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The builder: one restore from the first right given up to the commit.
+ *
+ * Every step either succeeds or ends the restore: then what was created is
+ * killed (the context kills what has entered), what was put on disk is removed,
+ * and the caller is told.  Output files are cut back last of all, when nothing
+ * else can fail but the commit itself.
+ */
+#include "supervisor/builder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "supervisor/kdev.h"
+#include "supervisor/relay.h"
+#include "supervisor/remem.h"
+#include "supervisor/reopen.h"
+#include "supervisor/restate.h"
+#include "supervisor/tree.h"
+
+struct building {
+	const struct builder *b;
+	struct engine_error error;
+	struct restore_stats stats;
+	struct kdev *dev;
+	struct reopen files;
+	struct tree tree;
+	struct restate state;
+	int *dirs;		/* cwd, root, tty by task: three arrays */
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+}
+
+/* ---------------------------------------------------------------- node */
+
+static void refuse(struct building *g, uint32_t reason, const char *what, uint64_t image,
+		   uint64_t node)
+{
+	struct engine_refusal refusal = { .reason = reason };
+
+	engine_refuse(&g->error, &refusal, "%s: image %#llx, this node %#llx", what,
+		      (unsigned long long)image, (unsigned long long)node);
+}
+
+static int check_node(struct building *g)
+{
+	const struct ckpt_rec_system *image = g->b->state->system;
+	const struct ckpt_info *node = &g->dev->info;
+
+	if (image->xfeatures & ~node->xfeatures)
+		refuse(g, CKPT_R_CPU_FEATURES, "features", image->xfeatures, node->xfeatures);
+	else if (image->xstate_size > node->xstate_size)
+		refuse(g, CKPT_R_CPU_FEATURES, "size of the register area", image->xstate_size,
+		       node->xstate_size);
+	if (image->vdso_size != node->vdso_size || image->vvar_size != node->vvar_size)
+		refuse(g, CKPT_R_VDSO, "bytes of vDSO and vvar",
+		       image->vdso_size + image->vvar_size,
+		       node->vdso_size + node->vvar_size);
+	return engine_refused(&g->error, "restore");
+}
+
+/* ---------------------------------------------------------------- steps */
+
+static int begin(struct building *g)
+{
+	struct ckpt_restore_begin arg = { 0 };
+	int64_t delta = 0;
+	int ret;
+
+	ret = kdev_open(&g->dev, &g->error);
+	if (!ret)
+		ret = check_node(g);
+	if (!ret && !g->b->options->dry_run)
+		ret = builder_prepare(g->b->plan, &g->error);
+	if (!ret && !g->b->options->dry_run)
+		ret = builder_clocks(g->b->state->system, &delta, &g->error);
+	if (!ret)
+		ret = builder_drop(&g->b->plan->owner, &g->error);
+	if (!ret && prctl(PR_SET_PDEATHSIG, SIGKILL))	/* cleared by that */
+		ret = engine_fail(&g->error, -errno, "prctl: %s", strerror(errno));
+	if (ret || g->b->options->dry_run)
+		return ret;
+	arg.monotonic_delta_ns = delta;
+	ret = kdev_restore_begin(g->dev, &arg);
+	return ret ? engine_fail(&g->error, ret, "cannot begin a restore: %s", strerror(-ret)) : 0;
+}
+
+static int open_files(struct building *g)
+{
+	int ret;
+
+	relay_progress(g->b->relay, "files", 0, 0);
+	ret = reopen_check(&g->files);
+	if (!ret && !g->b->options->dry_run)
+		ret = reopen_all(&g->files);
+	g->stats.bytes_read += g->files.bytes;
+	return ret;
+}
+
+/* Descriptors that each task needs on its way. */
+static int find_dirs(struct building *g)
+{
+	int nr = g->b->plan->nr_tasks;
+	int *cwd = calloc((size_t)nr * 3, sizeof(*cwd));
+
+	if (!cwd)
+		return engine_fail(&g->error, -ENOMEM, "out of memory");
+	g->dirs = cwd;
+	for (int i = 0; i < nr; i++) {
+		const struct plan_task *task = &g->b->plan->tasks[i];
+		bool live = task->role == PLAN_LIVE;
+
+		cwd[i] = live ? reopen_fd(&g->files, task->proc->cwd) : -1;
+		cwd[nr + i] = -1;
+		if (live && strcmp(task->proc->root->path, "/") != 0)
+			cwd[nr + i] = reopen_fd(&g->files, task->proc->root);
+		cwd[2 * nr + i] = -1;
+		if (live && task->setsid && task->proc->rec->tty >= 0)
+			cwd[2 * nr + i] = reopen_tty(&g->files, task->proc->rec->tty);
+	}
+	g->tree.cwd = cwd;
+	g->tree.root = cwd + nr;
+	g->tree.tty = cwd + 2 * nr;
+	return 0;
+}
+
+static int make_tree(struct building *g)
+{
+	uint64_t start = now_ns();
+	int ret;
+
+	relay_progress(g->b->relay, "tree", 0, 0);
+	ret = find_dirs(g);
+	if (ret)
+		return ret;
+	g->tree.plan = g->b->plan;
+	g->tree.ctx_fd = g->dev->fd;
+	g->tree.builder = getpid();
+	g->tree.reaper = getppid();
+	g->tree.bounding = builder_bounding();
+	g->tree.oom_score_adj = builder_oom_score_adj();
+	g->tree.proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (g->tree.proc_fd < 0)
+		return engine_fail(&g->error, -errno, "/proc: %s", strerror(errno));
+	ret = tree_shared_create(g->b->plan, &g->tree.shared);
+	if (ret)
+		return engine_fail(&g->error, ret, "out of memory");
+	ret = tree_build(&g->tree, &g->error);
+	if (!ret)
+		ret = tree_enter(&g->tree, g->dev, &g->error);
+	g->stats.tree_ns = now_ns() - start;
+	return ret;
+}
+
+static int fill_memory(struct building *g)
+{
+	const struct state *state = g->b->state;
+	uint64_t start = now_ns(), total;
+	struct remem *m = NULL;
+	int ret;
+
+	ret = remem_create(state, g->b->reader, g->dev, &g->error, &m, &total);
+	for (unsigned int i = 0; !ret && i < state->nr_mms; i++) {
+		relay_progress(g->b->relay, "memory", remem_bytes(m), total);
+		ret = restate_mm(&g->state, &state->mms[i]);
+		if (!ret)
+			ret = remem_fill(m, &state->mms[i]);
+	}
+	if (m)
+		g->stats.bytes_read += remem_bytes(m);
+	remem_destroy(m);
+	g->stats.memory_ns = now_ns() - start;
+	return ret ? ret : reopen_seal(&g->files);
+}
+
+static int fill_state(struct building *g)
+{
+	const struct state *state = g->b->state;
+	const struct plan *plan = g->b->plan;
+	int ret = 0;
+
+	relay_progress(g->b->relay, "state", 0, 0);
+	for (unsigned int i = 0; !ret && i < state->nr_fdtables; i++)
+		ret = restate_fds(&g->state, &state->fdtables[i]);
+	for (int i = plan->nr_helpers; !ret && i < plan->nr_tasks; i++)
+		if (plan->tasks[i].role == PLAN_LIVE)
+			ret = restate_proc(&g->state, plan->tasks[i].proc);
+	if (!ret)
+		tree_done(&g->tree);
+	return ret;
+}
+
+static int let_go(struct building *g)
+{
+	struct ckpt_restore_commit arg = { .nr_threads = g->b->plan->nr_threads };
+	int ret;
+
+	relay_progress(g->b->relay, "commit", 0, 0);
+	ret = reopen_cut(&g->files);
+	if (ret)
+		return ret;
+	/* an end of a pipe that we still hold would keep its other end from seeing its end */
+	reopen_done(&g->files);
+	ret = kdev_restore_commit(g->dev, &arg);
+	return ret ? engine_fail(&g->error, ret, "cannot let the tree go: %s", strerror(-ret)) : 0;
+}
+
+static int build(struct building *g)
+{
+	int ret = begin(g);
+
+	if (!ret)
+		ret = reopen_init(&g->files, g->b->state, g->b->reader, g->b->options, &g->error);
+	if (!ret)
+		ret = open_files(g);
+	if (ret || g->b->options->dry_run)
+		return ret;
+	g->state.dev = g->dev;
+	ret = make_tree(g);
+	if (!ret)
+		ret = fill_memory(g);
+	if (!ret)
+		ret = fill_state(g);
+	return ret ? ret : let_go(g);
+}
+
+/* ---------------------------------------------------------------- process */
+
+/* What the caller set up must not reach us or the tree. */
+static int isolate(pid_t parent)
+{
+	uint64_t all = ~0ULL;	/* libc would leave two out */
+
+	if (syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof(all)) ||
+	    prctl(PR_SET_PDEATHSIG, SIGKILL))
+		return -errno;
+	for (int i = 1; i <= SIGRTMAX; i++)
+		signal(i, SIG_DFL);
+	return getppid() == parent ? 0 : -ESRCH;
+}
+
+_Noreturn void builder_main(const struct builder *b, pid_t parent)
+{
+	struct building g = { .b = b };
+	int ret = isolate(parent);
+
+	g.state.error = &g.error;
+	g.state.files = &g.files;
+	if (ret)
+		_exit(1);
+	ret = build(&g);
+	if (ret) {
+		if (g.tree.shared)
+			tree_kill(&g.tree);
+		kdev_close(g.dev);
+		if (g.files.state)
+			reopen_undo(&g.files);
+	}
+	relay_result(b->relay, ret, &g.error, &g.stats);
+	_exit(ret ? 1 : 0);
+}

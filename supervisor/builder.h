@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The builder: the process that makes the tree, fills it and lets it go.
+ *
+ * Forked from the caller of restore_tree() (or from the init of a new PID
+ * namespace), so that it can give up its rights, change what children inherit,
+ * and die without harm: until the commit its death is the tree's death.
+ */
+#ifndef STILLPOINT_BUILDER_H
+#define STILLPOINT_BUILDER_H
+
+#include "image/reader.h"
+#include "supervisor/plan.h"
+#include "supervisor/restore.h"
+
+struct builder {
+	const struct restore_options *options;
+	const struct state *state;
+	const struct plan *plan;
+	struct image_reader *reader;
+	int relay;		/* to the caller */
+	bool new_pidns;
+};
+
+/* Becomes the builder; never returns. Exit status 0: the tree runs. */
+_Noreturn void builder_main(const struct builder *b, pid_t parent);
+
+/* builder_rights.c: while still privileged: what the tree inherits and needs. */
+int builder_prepare(const struct plan *plan, struct engine_error *error);
+/* builder_rights.c: a time namespace for the children, in which the clocks go on;
+ * *ret_delta: this host's monotonic clock minus the one at the freeze
+ */
+int builder_clocks(const struct ckpt_rec_system *system, int64_t *ret_delta,
+		   struct engine_error *error);
+/* builder_rights.c: become the owner. */
+int builder_drop(const struct plan_owner *owner, struct engine_error *error);
+uint64_t builder_bounding(void);
+int builder_oom_score_adj(void);
+
+#endif /* STILLPOINT_BUILDER_H */

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the builder does while it is privileged, and how it stops being so.
+ *
+ * Everything that only a privileged process can raise (limits, nice value, oom
+ * score, clocks) is raised here to the best that any task of the tree has, so
+ * that the tasks, which are the owner's, need only go down.  A value that we may
+ * not raise is left: the task that needs it will say so.
+ */
+#include "supervisor/builder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NSEC		1000000000LL
+
+static int write_text(const char *path, const char *text)
+{
+	_cleanup_fd_ int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		return -errno;
+	return 0;
+}
+
+static int read_text(const char *path, char *buf, size_t size)
+{
+	_cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd < 0 ? -1 : read(fd, buf, size - 1);
+
+	if (len < 0)
+		return -errno;
+	buf[len] = 0;
+	return 0;
+}
+
+/* ---------------------------------------------------------------- prepare */
+
+static uint64_t most_wanted(const struct state *state, int resource)
+{
+	uint64_t most = 0;
+
+	for (unsigned int i = 0; i < state->nr_procs; i++)
+		if (state->procs[i].rec->state != CKPT_PROC_ZOMBIE &&
+		    state->procs[i].rec->limits[resource][1] > most)
+			most = state->procs[i].rec->limits[resource][1];
+	return most;
+}
+
+static void raise_limit(const struct state *state, int resource)
+{
+	struct rlimit64 old, limit = { RLIM64_INFINITY, RLIM64_INFINITY };
+	uint64_t most = most_wanted(state, resource);
+	char text[32];
+
+	if (prlimit64(0, resource, NULL, &old))
+		return;
+	if (resource == RLIMIT_NOFILE) {	/* cannot be infinite */
+		if (!read_text("/proc/sys/fs/nr_open", text, sizeof(text)))
+			sscanf(text, "%llu", (unsigned long long *)&limit.rlim_max);
+		if (limit.rlim_max == RLIM64_INFINITY || limit.rlim_max < most)
+			limit.rlim_max = most;
+		limit.rlim_cur = limit.rlim_max;
+	}
+	if (prlimit64(0, resource, &limit, NULL) == 0)
+		return;
+	limit.rlim_cur = old.rlim_max;		/* as far as we may */
+	limit.rlim_max = old.rlim_max;
+	prlimit64(0, resource, &limit, NULL);
+}
+
+int builder_oom_score_adj(void)
+{
+	char text[32];
+	int adj = 0;
+
+	if (!read_text("/proc/self/oom_score_adj", text, sizeof(text)))
+		sscanf(text, "%d", &adj);
+	return adj;
+}
+
+int builder_prepare(const struct plan *plan, struct engine_error *error)
+{
+	struct sched_param normal = { 0 };
+	char text[16];
+
+	for (int i = 0; i < 16; i++)
+		raise_limit(plan->state, i);
+	sched_setscheduler(0, SCHED_OTHER, &normal);
+	setpriority(PRIO_PROCESS, 0, plan->owner.nice);
+	syscall(SYS_ioprio_set, 1, 0, 0);
+	snprintf(text, sizeof(text), "%d", plan->owner.oom_score_adj);
+	if (builder_oom_score_adj() != plan->owner.oom_score_adj)
+		write_text("/proc/self/oom_score_adj", text);
+	umask(0);
+	if (prctl(PR_SET_CHILD_SUBREAPER, 0) || prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0))
+		return engine_fail(error, -errno, "prctl: %s", strerror(errno));
+	return 0;
+}
+
+/* ---------------------------------------------------------------- clocks */
+
+static int64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return now.tv_sec * NSEC + now.tv_nsec;
+}
+
+/* What our own time namespace adds to the host's clocks. */
+static void own_offsets(int64_t *ret_monotonic, int64_t *ret_boottime)
+{
+	char text[256], *line;
+	long long sec, nsec;
+
+	*ret_monotonic = 0;
+	*ret_boottime = 0;
+	if (read_text("/proc/self/timens_offsets", text, sizeof(text)))
+		return;
+	line = strstr(text, "monotonic");
+	if (line && sscanf(line, "monotonic %lld %lld", &sec, &nsec) == 2)
+		*ret_monotonic = sec * NSEC + nsec;
+	line = strstr(text, "boottime");
+	if (line && sscanf(line, "boottime %lld %lld", &sec, &nsec) == 2)
+		*ret_boottime = sec * NSEC + nsec;
+}
+
+/* Rounded down: the kernel wants nanoseconds that are not negative. */
+static void split(int64_t ns, long long *ret_sec, long long *ret_nsec)
+{
+	*ret_sec = ns / NSEC;
+	*ret_nsec = ns % NSEC;
+	if (*ret_nsec < 0) {
+		*ret_nsec += NSEC;
+		(*ret_sec)--;
+	}
+}
+
+int builder_clocks(const struct ckpt_rec_system *system, int64_t *ret_delta,
+		   struct engine_error *error)
+{
+	int64_t own_monotonic, own_boottime, monotonic, boottime;
+	long long msec, mnsec, bsec, bnsec;
+	char text[128];
+	int ret;
+
+	own_offsets(&own_monotonic, &own_boottime);
+	if (unshare(CLONE_NEWTIME))
+		return engine_fail(error, -errno,
+				   "cannot make a time namespace: %s; it needs root and a kernel with CONFIG_TIME_NS",
+				   strerror(errno));
+	monotonic = clock_ns(CLOCK_MONOTONIC) - own_monotonic;
+	boottime = clock_ns(CLOCK_BOOTTIME) - own_boottime;
+	*ret_delta = monotonic - (int64_t)system->monotonic_ns;
+	split((int64_t)system->monotonic_ns + system->timens_monotonic_ns - monotonic,
+	      &msec, &mnsec);
+	split((int64_t)system->boottime_ns + system->timens_boottime_ns - boottime,
+	      &bsec, &bnsec);
+	snprintf(text, sizeof(text), "monotonic %lld %lld\nboottime %lld %lld\n", msec, mnsec,
+		 bsec, bnsec);
+	ret = write_text("/proc/self/timens_offsets", text);
+	return ret ? engine_fail(error, ret, "cannot set the clocks of the time namespace: %s",
+				 strerror(-ret)) : 0;
+}
+
+/* ---------------------------------------------------------------- drop */
+
+uint64_t builder_bounding(void)
+{
+	uint64_t set = 0;
+
+	for (unsigned long cap = 0; cap < 64; cap++)
+		if (prctl(PR_CAPBSET_READ, cap) == 1)
+			set |= 1ULL << cap;
+	return set;
+}
+
+static int set_caps(uint64_t caps)
+{
+	struct __user_cap_header_struct hdr = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { { 0 }, { 0 } };
+
+	for (int i = 0; i < 2; i++) {
+		data[i].permitted = (uint32_t)(caps >> (32 * i));
+		data[i].effective = data[i].permitted;
+	}
+	return syscall(SYS_capset, &hdr, data) ? -errno : 0;
+}
+
+static int become(const struct plan_owner *owner)
+{
+	uint64_t bounding = builder_bounding();
+	int ret;
+
+	for (unsigned long cap = 0; cap < 64; cap++)
+		if (bounding & ~owner->bounding & 1ULL << cap && prctl(PR_CAPBSET_DROP, cap))
+			return -errno;
+	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) || setgroups(owner->nr_groups, owner->groups) ||
+	    setresgid(owner->gid, owner->gid, owner->gid) ||
+	    setresuid(owner->uid, owner->uid, owner->uid))
+		return -errno;
+	ret = set_caps(owner->keep_caps);
+	if (ret)
+		return ret;
+	/* our own /proc entries stay ours */
+	if (prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 1, 0, 0, 0))
+		return -errno;
+	return 0;
+}
+
+int builder_drop(const struct plan_owner *owner, struct engine_error *error)
+{
+	int ret = 0;
+
+	if (owner->uid)
+		ret = become(owner);
+	else if (setgroups(owner->nr_groups, owner->groups) ||
+		 setresgid(owner->gid, owner->gid, owner->gid))
+		ret = -errno;
+	return ret ? engine_fail(error, ret, "cannot become the image's owner, user %u: %s",
+				 owner->uid, strerror(-ret)) : 0;
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Whose rights a tree has.
+ *
+ * The owner is the user of the first root.  If that is not root, the whole tree
+ * is built with the owner's rights, so an image that asks for more (another
+ * user, a foreign group, a capability) is refused: no image can grant what its
+ * owner has not.  Root's trees may hold anything root may do.
+ *
+ * The builder keeps CAP_CHECKPOINT_RESTORE (numbers of processes) and, only if
+ * some record needs it, another capability; each task drops them all before it
+ * enters.  Limits, nice values and oom scores need none: the builder starts at
+ * the best value while it is still privileged, and tasks only go down.
+ */
+#include "supervisor/plan.h"
+
+#include <linux/capability.h>
+#include <linux/ioprio.h>
+#include <limits.h>
+#include <string.h>
+
+#define CAP_BIT(cap)	(1ULL << (cap))
+
+static bool has_group(const struct plan_owner *owner, gid_t gid)
+{
+	if (gid == owner->gid)
+		return true;
+	for (unsigned int i = 0; i < owner->nr_groups; i++)
+		if (owner->groups[i] == gid)
+			return true;
+	return false;
+}
+
+static const uint32_t *groups_of(const struct state_thread *thread, unsigned int *ret_nr)
+{
+	*ret_nr = thread->groups ? thread->groups->nr : 0;
+	return thread->groups ? (const uint32_t *)(thread->groups + 1) : NULL;
+}
+
+static void check_thread(const struct plan_owner *owner, const struct state_thread *thread,
+			 struct engine_error *error)
+{
+	const struct ckpt_creds *c = &thread->rec->creds;
+	const uint32_t *groups;
+	unsigned int nr;
+
+	if (c->uid != owner->uid || c->euid != owner->uid || c->suid != owner->uid ||
+	    c->fsuid != owner->uid)
+		plan_refuse(error, CKPT_R_PERMISSION, thread->proc,
+			    "thread %d: users %u, %u, %u, owner %u", thread->rec->tid,
+			    c->uid, c->euid, c->suid, owner->uid);
+	if (!has_group(owner, c->gid) || !has_group(owner, c->egid) ||
+	    !has_group(owner, c->sgid) || !has_group(owner, c->fsgid))
+		plan_refuse(error, CKPT_R_PERMISSION, thread->proc,
+			    "thread %d: groups %u, %u, %u", thread->rec->tid,
+			    c->gid, c->egid, c->sgid);
+	if (c->cap_permitted || c->cap_effective || c->cap_inheritable || c->cap_ambient)
+		plan_refuse(error, CKPT_R_PERMISSION, thread->proc,
+			    "thread %d: capabilities %#llx", thread->rec->tid,
+			    (unsigned long long)(c->cap_permitted | c->cap_inheritable));
+	groups = groups_of(thread, &nr);
+	for (unsigned int i = 0; i < nr; i++)
+		if (!has_group(owner, groups[i])) {
+			plan_refuse(error, CKPT_R_PERMISSION, thread->proc,
+				    "thread %d: supplementary group %u", thread->rec->tid,
+				    groups[i]);
+			break;
+		}
+}
+
+static const struct state_thread *first_thread(const struct plan *plan)
+{
+	for (int i = plan->first_root; i != PLAN_NONE; i = plan->tasks[i].sibling)
+		if (plan->tasks[i].role == PLAN_LIVE)
+			return &plan->tasks[i].proc->threads[0];
+	return NULL;
+}
+
+static bool is_owners_groups(const struct plan_owner *owner, const struct state_thread *thread)
+{
+	const struct ckpt_creds *c = &thread->rec->creds;
+	unsigned int nr;
+	const uint32_t *groups = groups_of(thread, &nr);
+
+	return c->gid == owner->gid && c->egid == owner->gid && c->sgid == owner->gid &&
+	       c->fsgid == owner->gid && nr == owner->nr_groups &&
+	       (!nr || memcmp(groups, owner->groups, nr * sizeof(*groups)) == 0);
+}
+
+static void needs_of(struct plan_owner *owner, const struct state_thread *thread)
+{
+	const struct ckpt_rec_thread *rec = thread->rec;
+
+	if (rec->nice < owner->nice)
+		owner->nice = rec->nice;
+	if (IOPRIO_PRIO_CLASS(rec->ioprio) == IOPRIO_CLASS_RT)
+		owner->keep_caps |= CAP_BIT(CAP_SYS_NICE);
+	if (!is_owners_groups(owner, thread))
+		owner->keep_caps |= CAP_BIT(CAP_SETGID);
+	if (rec->creds.cap_bounding != owner->bounding || rec->creds.securebits)
+		owner->keep_caps |= CAP_BIT(CAP_SETPCAP);
+	if (thread->proc->root && strcmp(thread->proc->root->path, "/") != 0)
+		owner->keep_caps |= CAP_BIT(CAP_SYS_CHROOT);
+}
+
+void plan_owner(struct plan *plan, struct engine_error *error)
+{
+	const struct state *state = plan->state;
+	const struct state_thread *first = first_thread(plan);
+	struct plan_owner *owner = &plan->owner;
+
+	if (!first)		/* all roots are zombies: add_procs() said so */
+		return;
+	owner->uid = first->rec->creds.uid;
+	owner->gid = first->rec->creds.gid;
+	owner->groups = groups_of(first, &owner->nr_groups);
+	owner->keep_caps = CAP_BIT(CAP_CHECKPOINT_RESTORE);
+	owner->nice = INT_MAX;
+	owner->oom_score_adj = INT_MAX;
+	for (unsigned int i = 0; i < state->nr_threads; i++)
+		owner->bounding |= state->threads[i].rec->creds.cap_bounding;
+	for (unsigned int i = 0; i < state->nr_threads; i++) {
+		needs_of(owner, &state->threads[i]);
+		if (owner->uid)
+			check_thread(owner, &state->threads[i], error);
+	}
+	for (unsigned int i = 0; i < state->nr_procs; i++)
+		if (state->procs[i].rec->state != CKPT_PROC_ZOMBIE &&
+		    state->procs[i].rec->oom_score_adj < owner->oom_score_adj)
+			owner->oom_score_adj = state->procs[i].rec->oom_score_adj;
+}

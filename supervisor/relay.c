@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Messages from the builder to the caller.
+ *
+ * Sender and receiver are the same program, so structures go over as they are;
+ * the sender has fewer rights than the receiver, so lengths and strings are
+ * checked all the same.
+ */
+#include "supervisor/relay.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum relay_kind { RELAY_PROGRESS = 1, RELAY_REFUSAL, RELAY_RESULT, RELAY_READY };
+
+struct relay_message {
+	uint32_t kind;
+	int32_t err;
+	uint64_t done;
+	uint64_t total;
+	struct restore_stats stats;
+	struct engine_refusal refusal;
+	char text[512];		/* of the error, or the phase */
+};
+
+static void deliver(int fd, const struct relay_message *message)
+{
+	while (send(fd, message, sizeof(*message), MSG_NOSIGNAL) < 0 && errno == EINTR)
+		;
+}
+
+void relay_progress(int fd, const char *phase, uint64_t done, uint64_t total)
+{
+	struct relay_message message = { .kind = RELAY_PROGRESS, .done = done, .total = total };
+
+	snprintf(message.text, sizeof(message.text), "%s", phase);
+	deliver(fd, &message);
+}
+
+void relay_result(int fd, int err, const struct engine_error *error,
+		  const struct restore_stats *stats)
+{
+	struct relay_message message = { .kind = RELAY_REFUSAL };
+
+	for (unsigned int i = 0; err && i < error->nr_refusals; i++) {
+		message.refusal = error->refusals[i];
+		deliver(fd, &message);
+	}
+	message.kind = RELAY_RESULT;
+	message.err = err;
+	message.stats = *stats;
+	memcpy(message.text, error->text, sizeof(message.text));
+	deliver(fd, &message);
+}
+
+void relay_ready(int fd)
+{
+	struct relay_message message = { .kind = RELAY_READY };
+
+	deliver(fd, &message);
+}
+
+static void pass_on(const struct relay_message *m, const struct restore_options *options,
+		    struct engine_error *error)
+{
+	if (m->kind == RELAY_PROGRESS && options->progress) {
+		const struct engine_progress progress = {
+			.phase = m->text, .done = m->done, .total = m->total,
+		};
+
+		options->progress(&progress, options->progress_arg);
+	}
+	if (m->kind == RELAY_REFUSAL)
+		engine_refuse(error, &m->refusal, "%.*s",
+			      (int)sizeof(m->refusal.detail) - 1, m->refusal.detail);
+}
+
+int relay_receive(int fd, bool ready, const struct restore_options *options,
+		  struct restore_stats *ret_stats, struct engine_error *error)
+{
+	struct relay_message message;
+	ssize_t len;
+
+	for (;;) {
+		len = recv(fd, &message, sizeof(message), 0);
+		if (len < 0 && errno == EINTR)
+			continue;
+		if (len != sizeof(message))
+			return engine_fail(error, -EPIPE,
+					   "the process that restores ended unexpectedly; see the kernel log for why (out of memory?)");
+		message.text[sizeof(message.text) - 1] = 0;
+		message.refusal.comm[sizeof(message.refusal.comm) - 1] = 0;
+		pass_on(&message, options, error);
+		if (message.kind == RELAY_READY)
+			return 0;
+		if (message.kind != RELAY_RESULT)
+			continue;
+		if (message.err)
+			return engine_fail(error, message.err, "%s", message.text);
+		ret_stats->tree_ns = message.stats.tree_ns;
+		ret_stats->memory_ns = message.stats.memory_ns;
+		ret_stats->bytes_read = message.stats.bytes_read;
+		if (!ready)
+			return 0;
+	}
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Filling the memory maps of a tree from its image.
+ */
+#ifndef STILLPOINT_REMEM_H
+#define STILLPOINT_REMEM_H
+
+#include "image/reader.h"
+#include "supervisor/kdev.h"
+#include "supervisor/plan.h"
+
+struct remem;
+
+/* @total: bytes that the maps will get, for progress */
+int remem_create(const struct state *state, struct image_reader *reader, struct kdev *dev,
+		 struct engine_error *error, struct remem **ret_m, uint64_t *ret_total);
+void remem_destroy(struct remem *m);	/* NULL is fine */
+
+/* Fill one map, whose mappings are there; ascending mm_id, so that maps can share. */
+int remem_fill(struct remem *m, const struct state_mm *mm);
+uint64_t remem_bytes(const struct remem *m);	/* written or shared so far */
+
+#endif /* STILLPOINT_REMEM_H */

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Opening every file of an image once.
+ *
+ * Order: contents first (a file must be there to be opened), then pipes and
+ * terminals (both ends exist before anyone opens one), then each file.  What has
+ * no name any more is made once for each inode, as a base, and each description
+ * of it is opened from the base; the same with pipes.  The bases stay open until
+ * everything is, and are closed with the rest before the tree runs.
+ */
+#include "supervisor/reopen.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#define FMODE_FLAGS	(O_ACCMODE | O_APPEND | O_NONBLOCK | O_DSYNC | O_SYNC | O_DIRECT | \
+			 O_NOATIME | O_LARGEFILE)
+#define MEM_MAJOR	1
+
+int reopen_failed(struct reopen *r, const struct state_file *file, int err, const char *what)
+{
+	const char *advice = "";
+
+	if (err == -EACCES || err == -EPERM)
+		advice = "; the owner of the image must be allowed to open it";
+	else if (err == -EMFILE || err == -ENFILE)
+		advice = "; raise the limit of open files";
+	return engine_fail(r->error, err, "cannot %s %s: %s%s", what,
+			   file->path[0] ? file->path : "an unnamed object", strerror(-err),
+			   advice);
+}
+
+int reopen_created(struct reopen *r, const char *path)
+{
+	char **more = reallocarray(r->created, r->nr_created + 1, sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	r->created = more;
+	more[r->nr_created] = strdup(path);
+	if (!more[r->nr_created])
+		return -ENOMEM;
+	r->nr_created++;
+	return 0;
+}
+
+void reopen_undo(struct reopen *r)
+{
+	while (r->nr_created) {
+		char *path = r->created[--r->nr_created];
+
+		if (unlink(path) && errno == EISDIR)
+			rmdir(path);
+		free(path);
+	}
+}
+
+int reopen_flags(const struct state_file *file)
+{
+	return (int)(file->rec->f_flags & FMODE_FLAGS) | O_CLOEXEC | O_NOCTTY;
+}
+
+int reopen_again(int base, int flags)
+{
+	char path[40];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", base);
+	fd = open(path, flags);
+	return fd < 0 ? -errno : fd;
+}
+
+/* ---------------------------------------------------------------- by kind */
+
+static int open_regular(struct reopen *r, const struct state_file *file)
+{
+	int fd = reopen_path(r->state, file, reopen_flags(file), 0);
+	struct stat st;
+
+	if (fd < 0)
+		return reopen_failed(r, file, fd, "open");
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return reopen_failed(r, file, -EINVAL, "use");
+	}
+	return fd;
+}
+
+static int open_directory(struct reopen *r, const struct state_file *file)
+{
+	int fd = reopen_path(r->state, file, reopen_flags(file) | O_DIRECTORY, 0);
+
+	return fd < 0 ? reopen_failed(r, file, fd, "open the directory") : fd;
+}
+
+/* A name without the right to read: cwd and root need no more, either. */
+static int open_name(struct reopen *r, const struct state_file *file)
+{
+	int flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
+	int fd = reopen_path(r->state, file, flags, 0);
+
+	return fd < 0 ? reopen_failed(r, file, fd, "find") : fd;
+}
+
+static const char *device_name(uint64_t rdev)
+{
+	if (major(rdev) != MEM_MAJOR)
+		return NULL;
+	switch (minor(rdev)) {
+	case 3: return "/dev/null";
+	case 5: return "/dev/zero";
+	case 7: return "/dev/full";
+	case 8: return "/dev/random";
+	case 9: return "/dev/urandom";
+	default: return NULL;
+	}
+}
+
+/* By its path if that is the same device here, else by its usual name. */
+static int open_device(struct reopen *r, const struct state_file *file)
+{
+	const char *name = device_name(file->rec->rdev);
+	int fd = reopen_path(r->state, file, reopen_flags(file), 0);
+	struct stat st;
+
+	if (!name) {
+		if (fd >= 0)
+			close(fd);
+		return reopen_failed(r, file, -ENODEV, "restore the device");
+	}
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) &&
+	    st.st_rdev == file->rec->rdev)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	fd = open(name, reopen_flags(file));
+	return fd < 0 ? reopen_failed(r, file, -errno, "open the device") : fd;
+}
+
+static int open_by_kind(struct reopen *r, const struct state_file *file)
+{
+	switch (file->rec->kind) {
+	case CKPT_FILE_REG:
+		if (file->rec->flags & CKPT_FILE_DELETED)
+			return reopen_object(r, file);
+		return open_regular(r, file);
+	case CKPT_FILE_SHM:
+	case CKPT_FILE_MEMFD:
+	case CKPT_FILE_HUGETLB:
+		return reopen_object(r, file);
+	case CKPT_FILE_DIR:
+		if (!(file->rec->flags & CKPT_FILE_OPEN))
+			return open_name(r, file);
+		return open_directory(r, file);
+	case CKPT_FILE_PATH:
+	case CKPT_FILE_SYMLINK:
+		return open_name(r, file);
+	case CKPT_FILE_PIPE:
+	case CKPT_FILE_FIFO:
+		return reopen_pipe(r, file);
+	case CKPT_FILE_PTS:
+	case CKPT_FILE_PTM:
+	case CKPT_FILE_TTY:
+		return reopen_pty(r, file);
+	case CKPT_FILE_CHR:
+		return open_device(r, file);
+	default:
+		return reopen_failed(r, file, -EOPNOTSUPP, "restore the kind of");
+	}
+}
+
+/* ---------------------------------------------------------------- all */
+
+static bool has_position(const struct state_file *file)
+{
+	switch (file->rec->kind) {
+	case CKPT_FILE_REG:
+	case CKPT_FILE_MEMFD:
+	case CKPT_FILE_SHM:
+	case CKPT_FILE_DIR:
+		return file->rec->flags & CKPT_FILE_OPEN;
+	default:
+		return false;
+	}
+}
+
+static int open_file(struct reopen *r, const struct state_file *file)
+{
+	bool external = file->external;
+	int fd = external ? reopen_external(r, file) : open_by_kind(r, file);
+
+	if (fd < 0)
+		return fd;
+	r->fds[file - r->state->files] = fd;
+	if (external || !has_position(file) || !file->rec->pos)
+		return 0;
+	/* a directory's position means something to its file system only */
+	if (lseek(fd, (off_t)file->rec->pos, SEEK_SET) < 0 && file->rec->kind != CKPT_FILE_DIR)
+		return reopen_failed(r, file, -errno, "set the position of");
+	return 0;
+}
+
+int reopen_all(struct reopen *r)
+{
+	int ret = reopen_shm_dir(r);
+
+	if (!ret)
+		ret = reopen_carried(r);
+	if (!ret)
+		ret = reopen_ptys(r);
+	if (!ret)
+		ret = reopen_pipes(r);
+	for (unsigned int i = 0; !ret && i < r->state->nr_files; i++)
+		ret = open_file(r, &r->state->files[i]);
+	return ret;
+}
+
+int reopen_seal(struct reopen *r)
+{
+	int ret = 0;
+
+	for (unsigned int i = 0; !ret && i < r->state->nr_files; i++)
+		if (r->bases[i] >= 0)
+			ret = reopen_seal_object(r, &r->state->files[i]);
+	return ret;
+}
+
+int reopen_fd(const struct reopen *r, const struct state_file *file)
+{
+	return file ? r->fds[file - r->state->files] : -1;
+}
+
+/* ---------------------------------------------------------------- life */
+
+struct inode_key {
+	const struct ckpt_rec_file *rec;
+	unsigned int index;
+};
+
+static int by_inode(const void *a, const void *b)
+{
+	const struct inode_key *x = a, *y = b;
+
+	if (x->rec->dev != y->rec->dev)
+		return x->rec->dev < y->rec->dev ? -1 : 1;
+	if (x->rec->ino != y->rec->ino)
+		return x->rec->ino < y->rec->ino ? -1 : 1;
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static int find_inodes(struct reopen *r)
+{
+	unsigned int nr = r->state->nr_files;
+	_cleanup_free_ struct inode_key *keys = calloc(nr + 1, sizeof(*keys));
+
+	if (!keys)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < nr; i++)
+		keys[i] = (struct inode_key){ r->state->files[i].rec, i };
+	qsort(keys, nr, sizeof(*keys), by_inode);
+	for (unsigned int i = 0; i < nr; i++)
+		r->first[keys[i].index] =
+			i && keys[i].rec->dev == keys[i - 1].rec->dev &&
+			keys[i].rec->ino == keys[i - 1].rec->ino ?
+			r->first[keys[i - 1].index] : keys[i].index;
+	return 0;
+}
+
+int reopen_init(struct reopen *r, const struct state *state, struct image_reader *reader,
+		const struct restore_options *options, struct engine_error *error)
+{
+	size_t nr = state->nr_files + 1, nr_pipes = state->nr_pipes + 1;
+
+	memset(r, 0, sizeof(*r));
+	r->state = state;
+	r->reader = reader;
+	r->options = options;
+	r->error = error;
+	r->fds = malloc(nr * sizeof(*r->fds));
+	r->bases = malloc(nr * sizeof(*r->bases));
+	r->masters = malloc(nr * sizeof(*r->masters));
+	r->first = calloc(nr, sizeof(*r->first));
+	r->pipes = malloc(nr_pipes * sizeof(*r->pipes));
+	if (!r->fds || !r->bases || !r->masters || !r->first || !r->pipes || find_inodes(r)) {
+		r->state = NULL;
+		reopen_done(r);
+		return engine_fail(error, -ENOMEM, "out of memory");
+	}
+	memset(r->fds, -1, nr * sizeof(*r->fds));
+	memset(r->bases, -1, nr * sizeof(*r->bases));
+	memset(r->masters, -1, nr * sizeof(*r->masters));
+	memset(r->pipes, -1, nr_pipes * sizeof(*r->pipes));
+	return 0;
+}
+
+static void close_list(int *fds, unsigned int nr)
+{
+	for (unsigned int i = 0; i < nr; i++) {
+		if (fds[i] >= 0)
+			close(fds[i]);
+		fds[i] = -1;
+	}
+}
+
+void reopen_done(struct reopen *r)
+{
+	if (r->state) {
+		close_list(r->fds, r->state->nr_files);
+		close_list(r->bases, r->state->nr_files);
+		close_list(r->masters, r->state->nr_files);
+		close_list((int *)r->pipes, 2 * r->state->nr_pipes);
+	}
+	while (r->nr_created)
+		free(r->created[--r->nr_created]);
+	free(r->created);
+	free(r->cuts);
+	free(r->fds);
+	free(r->bases);
+	free(r->masters);
+	free(r->first);
+	free(r->pipes);
+	memset(r, 0, sizeof(*r));
+}

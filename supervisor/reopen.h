@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The files of an image on this node: are they what they were, and open them
+ * again, each open file description once.
+ *
+ * Runs in the builder with the owner's rights: what the owner may not open, the
+ * image cannot open.  Descriptors are the builder's; the kernel gives the files
+ * behind them to the tree.  Until the tree is committed nothing that is there is
+ * changed in a way that reopen_undo() cannot take back, but for contents that
+ * the image carries for an existing path.
+ */
+#ifndef STILLPOINT_REOPEN_H
+#define STILLPOINT_REOPEN_H
+
+#include "image/reader.h"
+#include "supervisor/plan.h"
+#include "supervisor/restore.h"
+
+struct reopen_cut {
+	const struct state_file *file;
+	uint64_t len;		/* recorded length */
+};
+
+struct reopen {
+	const struct state *state;
+	struct image_reader *reader;
+	const struct restore_options *options;
+	struct engine_error *error;
+	int *fds;		/* by file; -1 */
+	int *bases;		/* by file: of the first file of an unnamed inode; -1 */
+	unsigned int *first;	/* by file: first file of the same inode */
+	int (*pipes)[2];	/* by pipe: both ends; -1 */
+	int *masters;		/* by file: a pty of the tree; -1 */
+	struct reopen_cut *cuts;	/* output to put back, found by reopen_check() */
+	unsigned int nr_cuts;
+	char **created;		/* paths to remove again */
+	unsigned int nr_created;
+	uint64_t bytes;		/* contents read from the image */
+};
+
+int reopen_init(struct reopen *r, const struct state *state, struct image_reader *reader,
+		const struct restore_options *options, struct engine_error *error);
+void reopen_done(struct reopen *r);		/* closes all */
+
+/* reopen_check.c: compare with what was recorded; collects refusals. */
+int reopen_check(struct reopen *r);
+/* reopen_check.c: last before the commit: put output back to its length. */
+int reopen_cut(struct reopen *r);
+
+/* Open everything. */
+int reopen_all(struct reopen *r);
+/* When the memory maps are there: seals, modes. */
+int reopen_seal(struct reopen *r);
+/* After a failure: remove what was created. */
+void reopen_undo(struct reopen *r);
+
+int reopen_fd(const struct reopen *r, const struct state_file *file);	/* NULL: -1 */
+/* A descriptor of the terminal with that index, or -1. */
+int reopen_tty(const struct reopen *r, int index);
+
+/* ---------------------------------------------------- between its files only */
+
+/* reopen.c */
+int reopen_failed(struct reopen *r, const struct state_file *file, int err, const char *what);
+int reopen_created(struct reopen *r, const char *path);
+/* flags of @file that open(2) takes; close-on-exec, never the controlling terminal */
+int reopen_flags(const struct state_file *file);
+/* one more description of what @base is */
+int reopen_again(int base, int flags);
+
+/* reopen_path.c: open @file by its path, in the root of a process that has it */
+int reopen_path(const struct state *state, const struct state_file *file, int flags,
+		mode_t mode);
+int reopen_dir(const struct state *state, const struct state_file *file, const char **ret_name);
+
+/* reopen_object.c: what has no name */
+int reopen_object(struct reopen *r, const struct state_file *file);
+int reopen_blob(struct reopen *r, const struct engine_rec_blob *blob, int fd, void *map);
+int reopen_seal_object(struct reopen *r, const struct state_file *file);
+
+/* reopen_carried.c: contents that the image carries for paths */
+int reopen_shm_dir(struct reopen *r);
+int reopen_carried(struct reopen *r);
+
+/* reopen_end.c: pipes, terminals, ends outside the tree */
+int reopen_pipes(struct reopen *r);
+int reopen_pipe(struct reopen *r, const struct state_file *file);
+int reopen_ptys(struct reopen *r);
+int reopen_pty(struct reopen *r, const struct state_file *file);
+int reopen_external(struct reopen *r, const struct state_file *file);
+
+#endif /* STILLPOINT_REOPEN_H */

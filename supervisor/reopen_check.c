@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Are the files of this node those of the image?
+ *
+ * Programs and libraries must be the same build: other code in the same place
+ * would crash, so that is not to be accepted.  What the tree only reads must have
+ * the recorded content as far as that was recorded.  Output that only grew since
+ * is put back to its recorded length before the tree runs, and what is cut off
+ * is kept beside it.  Anything else that was written since is refused, unless
+ * the caller accepts it.  Every finding is reported, not only the first.
+ */
+#include "supervisor/reopen.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "supervisor/file_identity.h"
+
+#define CUT_NAMES	100
+#define PATH_SHOWN	48	/* of a path, in a detail with two build-ids */
+
+/* The end of a path is what tells; "…" stands for what is left out. */
+static const char *shown(const char *path, char *buf, size_t size)
+{
+	size_t len = strlen(path);
+
+	if (len < size)
+		return path;
+	snprintf(buf, size, "...%s", path + len - (size - 4));
+	return buf;
+}
+
+static void refuse(struct reopen *r, const struct state_file *file, uint32_t reason,
+		   const char *what)
+{
+	struct engine_refusal refusal = { .reason = reason, .object = file->rec->id };
+	char buf[sizeof(refusal.detail) - 32];
+
+	engine_refuse(r->error, &refusal, "%s%s%s", shown(file->path, buf, sizeof(buf)),
+		      what[0] ? ": " : "", what);
+}
+
+static void refuse_build(struct reopen *r, const struct state_file *file, uint32_t reason,
+			 const uint8_t *here, unsigned int here_len)
+{
+	const struct engine_rec_file_track *track = file->track;
+	struct engine_refusal refusal = { .reason = reason, .object = file->rec->id };
+	char want[2 * FILE_BUILD_ID_MAX + 1], got[2 * FILE_BUILD_ID_MAX + 1] = "none";
+	char buf[PATH_SHOWN];
+
+	file_identity_hex(track->build_id, track->build_id_len, want);
+	if (here_len)
+		file_identity_hex(here, here_len, got);
+	engine_refuse(r->error, &refusal, "%s: build-id %.16s, here %.16s",
+		      shown(file->path, buf, sizeof(buf)), want, got);
+}
+
+static uint64_t mtime_of(const struct stat *st)
+{
+	return (uint64_t)st->st_mtim.tv_sec * 1000000000ULL + (uint64_t)st->st_mtim.tv_nsec;
+}
+
+/* Does the recorded tail say the same here? Without one: no. */
+static bool same_tail(const struct engine_rec_file_track *track, int fd)
+{
+	uint8_t hash[32];
+
+	return track->flags & ENGINE_TRACK_TAIL && fd >= 0 &&
+	       file_identity_tail(fd, track->tail_start, track->tail_len, hash) == 0 &&
+	       memcmp(hash, track->tail_hash, sizeof(hash)) == 0;
+}
+
+static void check_program(struct reopen *r, const struct state_file *file, int fd,
+			  const struct stat *st)
+{
+	const struct engine_rec_file_track *track = file->track;
+	uint8_t id[FILE_BUILD_ID_MAX];
+	int len;
+
+	if (track->flags & ENGINE_TRACK_BUILD_ID && fd >= 0) {
+		len = file_identity_build_id(fd, id);
+		if (len != (int)track->build_id_len || memcmp(id, track->build_id, (size_t)len))
+			refuse_build(r, file, CKPT_R_FILE_CHANGED, id, (unsigned int)len);
+		return;
+	}
+	if ((uint64_t)st->st_size != track->size ||
+	    (mtime_of(st) != track->mtime_ns && !same_tail(track, fd)))
+		refuse(r, file, CKPT_R_FILE_CHANGED, "another program or library");
+}
+
+static void check_read(struct reopen *r, const struct state_file *file, int fd,
+		       const struct stat *st)
+{
+	const struct engine_rec_file_track *track = file->track;
+
+	if (r->options->accept_changed)
+		return;
+	if ((uint64_t)st->st_size != track->size)
+		refuse(r, file, CKPT_R_FILE_CHANGED, "another size");
+	else if (mtime_of(st) != track->mtime_ns && !same_tail(track, fd))
+		refuse(r, file, CKPT_R_FILE_CHANGED, "written since");
+}
+
+static int check_written(struct reopen *r, const struct state_file *file, int fd,
+			 const struct stat *st)
+{
+	const struct engine_rec_file_track *track = file->track;
+	bool same = same_tail(track, fd) || (!track->size && !track->tail_len);
+	struct reopen_cut *more;
+
+	if (same && (uint64_t)st->st_size > track->size) {
+		more = reallocarray(r->cuts, r->nr_cuts + 1, sizeof(*more));
+		if (!more)
+			return engine_fail(r->error, -ENOMEM, "out of memory");
+		r->cuts = more;
+		more[r->nr_cuts++] = (struct reopen_cut){ file, track->size };
+		return 0;
+	}
+	if (r->options->accept_changed || (same && (uint64_t)st->st_size == track->size))
+		return 0;
+	if ((uint64_t)st->st_size < track->size)
+		refuse(r, file, CKPT_R_FILE_CHANGED, "shorter than it was");
+	else
+		refuse(r, file, CKPT_R_FILE_CHANGED, "rewritten since");
+	return 0;
+}
+
+static int open_to_check(const struct reopen *r, const struct state_file *file)
+{
+	int flags = O_CLOEXEC | O_NOCTTY;
+	int fd = reopen_path(r->state, file, O_RDONLY | O_NONBLOCK | flags, 0);
+
+	return fd == -EACCES ? reopen_path(r->state, file, O_PATH | flags, 0) : fd;
+}
+
+static int check_regular(struct reopen *r, const struct state_file *file)
+{
+	const struct engine_rec_file_track *track = file->track;
+	_cleanup_fd_ int fd = open_to_check(r, file);
+	bool readable = fd >= 0 && !(fcntl(fd, F_GETFL) & O_PATH);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st)) {
+		if (track && track->flags & ENGINE_TRACK_BUILD_ID)
+			refuse_build(r, file, CKPT_R_FILE_MISSING, NULL, 0);
+		else
+			refuse(r, file, CKPT_R_FILE_MISSING, strerror(fd < 0 ? -fd : errno));
+		return 0;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		refuse(r, file, CKPT_R_FILE_CHANGED, "not a regular file");
+		return 0;
+	}
+	if (!track || r->options->files == ENGINE_FILES_IGNORE)
+		return 0;
+	if (track->flags & ENGINE_TRACK_EXEC)
+		check_program(r, file, readable ? fd : -1, &st);
+	else if (track->flags & ENGINE_TRACK_WRITES)
+		return check_written(r, file, readable ? fd : -1, &st);
+	else
+		check_read(r, file, readable ? fd : -1, &st);
+	return 0;
+}
+
+static void check_name(struct reopen *r, const struct state_file *file)
+{
+	_cleanup_fd_ int fd = reopen_path(r->state, file, O_PATH | O_CLOEXEC | O_NOFOLLOW, 0);
+
+	if (fd < 0)
+		refuse(r, file, CKPT_R_FILE_MISSING, strerror(-fd));
+}
+
+/* Is it put there by us: an entry of the job's /dev/shm? */
+static bool in_shm_dir(const struct reopen *r, const struct state_file *file)
+{
+	for (unsigned int i = 0; i < r->state->nr_blobs; i++)
+		if (r->state->blobs[i]->kind == ENGINE_BLOB_SHM_DIR &&
+		    r->state->blobs[i]->dev == file->rec->dev &&
+		    r->state->blobs[i]->ino == file->rec->ino)
+			return true;
+	return false;
+}
+
+static bool seen(const struct reopen *r, unsigned int index)
+{
+	const struct state_file *first = &r->state->files[r->first[index]];
+
+	return r->first[index] != index && first->rec->kind == CKPT_FILE_REG && first->track;
+}
+
+int reopen_check(struct reopen *r)
+{
+	int ret = 0;
+
+	for (unsigned int i = 0; !ret && i < r->state->nr_files; i++) {
+		const struct state_file *file = &r->state->files[i];
+
+		if (file->external || file->rec->flags & CKPT_FILE_DELETED ||
+		    in_shm_dir(r, file))
+			continue;
+		switch (file->rec->kind) {
+		case CKPT_FILE_REG:
+			if (!file->blob && !seen(r, i))
+				ret = check_regular(r, file);
+			break;
+		case CKPT_FILE_DIR:
+		case CKPT_FILE_FIFO:
+		case CKPT_FILE_PATH:
+		case CKPT_FILE_SYMLINK:
+			check_name(r, file);
+			break;
+		default:
+			break;
+		}
+	}
+	return ret ? ret : engine_refused(r->error, "restore");
+}
+
+/* ---------------------------------------------------------------- cut */
+
+static int create_beside(struct reopen *r, const struct state_file *file, mode_t mode)
+{
+	const char *name = NULL;
+	_cleanup_fd_ int dir = reopen_dir(r->state, file, &name);
+	char cut[NAME_MAX + 1];
+	int fd = dir;
+
+	for (int i = 0; dir >= 0 && i < CUT_NAMES; i++) {
+		int len = snprintf(cut, sizeof(cut), "%s.stillpoint-cut-%llu", name,
+				   r->state->tree ? (unsigned long long)
+						    r->state->tree->generation : 0ULL);
+
+		if (i && len < (int)sizeof(cut))
+			len += snprintf(cut + len, sizeof(cut) - (size_t)len, ".%d", i);
+		if (len >= (int)sizeof(cut))
+			return -ENAMETOOLONG;
+		fd = openat(dir, cut, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+		if (fd >= 0 || errno != EEXIST)
+			return fd < 0 ? -errno : fd;
+		fd = -EEXIST;
+	}
+	return fd;
+}
+
+static int copy_tail(int from, int to, uint64_t start)
+{
+	_cleanup_free_ char *buf = malloc(1 << 16);
+	ssize_t n, done, w;
+
+	if (!buf)
+		return -ENOMEM;
+	while ((n = pread(from, buf, 1 << 16, (off_t)start)) > 0) {
+		for (done = 0; done < n; done += w) {
+			w = write(to, buf + done, (size_t)(n - done));
+			if (w < 0)
+				return -errno;
+		}
+		start += (uint64_t)n;
+	}
+	return n < 0 || fsync(to) ? -errno : 0;
+}
+
+static int cut(struct reopen *r, const struct reopen_cut *c)
+{
+	_cleanup_fd_ int fd = reopen_path(r->state, c->file, O_RDWR | O_CLOEXEC, 0);
+	_cleanup_fd_ int kept = -1;
+	struct stat st;
+	int ret;
+
+	if (fd < 0 || fstat(fd, &st))
+		return reopen_failed(r, c->file, fd < 0 ? fd : -errno, "open");
+	if ((uint64_t)st.st_size <= c->len)
+		return 0;
+	kept = create_beside(r, c->file, st.st_mode & 0777);
+	if (kept < 0)
+		return reopen_failed(r, c->file, kept, "make a file for the tail of");
+	ret = copy_tail(fd, kept, c->len);
+	if (!ret && ftruncate(fd, (off_t)c->len))
+		ret = -errno;
+	return ret ? reopen_failed(r, c->file, ret, "cut the tail of") : 0;
+}
+
+int reopen_cut(struct reopen *r)
+{
+	int ret = 0;
+
+	for (unsigned int i = 0; !ret && i < r->nr_cuts; i++)
+		ret = cut(r, &r->cuts[i]);
+	return ret;
+}

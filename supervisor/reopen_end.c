@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Ends: pipes and FIFOs with what is in them, terminals, and ends outside the
+ * tree that the caller gives again.
+ *
+ * Both ends of a pipe are held as bases while the descriptions are opened, so no
+ * open waits for the other side and nothing that was written is lost.  A pty of
+ * the tree is a new one, with its old index if that is free.  An end outside
+ * that the caller does not give is /dev/null.
+ */
+#include "supervisor/reopen.h"
+
+#include <asm/termbits.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PTY_TRIES	4096	/* default of kernel.pty.max */
+
+/* ---------------------------------------------------------------- pipes */
+
+static int fill_pipe(struct reopen *r, const struct state_file *file, const struct state_pipe *pipe,
+		     int fd)
+{
+	const char *data = pipe->data;
+	size_t len = pipe->rec->data_len;
+
+	/* a smaller ring than asked for is enough for what is in it */
+	if (fcntl(fd, F_SETPIPE_SZ, pipe->rec->ring_size) < 0 &&
+	    fcntl(fd, F_GETPIPE_SZ) < (int)pipe->rec->ring_size)
+		return reopen_failed(r, file, -errno, "set the size of");
+	while (len) {
+		ssize_t n = write(fd, data, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return reopen_failed(r, file, -errno, "fill");
+		data += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+static int make_pipe(struct reopen *r, const struct state_file *file)
+{
+	int *ends = r->pipes[file->pipe - r->state->pipes];
+
+	if (file->rec->kind == CKPT_FILE_PIPE) {
+		if (pipe2(ends, O_CLOEXEC | O_NONBLOCK))
+			return reopen_failed(r, file, -errno, "make");
+	} else {
+		ends[1] = reopen_path(r->state, file, O_RDWR | O_NONBLOCK | O_CLOEXEC, 0);
+		if (ends[1] < 0)
+			return reopen_failed(r, file, ends[1], "open");
+		ends[0] = ends[1];
+	}
+	return fill_pipe(r, file, file->pipe, ends[1]);
+}
+
+int reopen_pipes(struct reopen *r)
+{
+	int ret = 0;
+
+	for (unsigned int i = 0; !ret && i < r->state->nr_files; i++) {
+		const struct state_file *file = &r->state->files[i];
+
+		if (file->pipe && !file->external &&
+		    r->pipes[file->pipe - r->state->pipes][1] < 0)
+			ret = make_pipe(r, file);
+	}
+	return ret;
+}
+
+int reopen_pipe(struct reopen *r, const struct state_file *file)
+{
+	const int *ends = r->pipes[file->pipe - r->state->pipes];
+	int flags = reopen_flags(file) & ~O_DIRECT;
+	int base = (flags & O_ACCMODE) == O_RDONLY ? ends[0] : ends[1];
+	int fd = reopen_again(base, flags | O_NONBLOCK);
+
+	if (fd < 0)
+		return reopen_failed(r, file, fd, "open");
+	/* what open(2) does not take for a pipe, or would wait for */
+	if (fcntl(fd, F_SETFL, file->rec->f_flags & (O_NONBLOCK | O_DIRECT | O_APPEND))) {
+		close(fd);
+		return reopen_failed(r, file, -errno, "set the flags of");
+	}
+	return fd;
+}
+
+/* ---------------------------------------------------------------- terminals */
+
+static int pty_index(int master)
+{
+	unsigned int index;
+
+	return ioctl(master, TIOCGPTN, &index) ? -errno : (int)index;
+}
+
+/* Indices are given out lowest first: take them until ours comes. */
+static int open_master(int want)
+{
+	int held[PTY_TRIES], nr = 0, fd, first = -1, index;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/dev/pts/%d", want);
+	do {
+		fd = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+		if (fd < 0)
+			break;
+		if (first < 0)
+			first = fd;
+		else
+			held[nr++] = fd;
+		index = pty_index(fd);
+	} while (index >= 0 && index < want && nr < PTY_TRIES - 1 && access(path, F_OK) != 0);
+	if (first < 0)
+		return -errno;
+	if (fd >= 0 && fd != first && index == want) {
+		close(first);
+		first = fd;
+		nr--;
+	}
+	while (nr)
+		close(held[--nr]);
+	return first;
+}
+
+static const struct engine_rec_tty *tty_record(const struct reopen *r, uint64_t index)
+{
+	for (unsigned int i = 0; i < r->state->nr_ttys; i++)
+		if (r->state->ttys[i]->index == index)
+			return r->state->ttys[i];
+	return NULL;
+}
+
+static int set_terminal(int fd, const struct engine_rec_tty *rec)
+{
+	struct termios2 t = {
+		.c_iflag = rec->c_iflag, .c_oflag = rec->c_oflag,
+		.c_cflag = rec->c_cflag, .c_lflag = rec->c_lflag,
+		.c_line = rec->c_line,
+		.c_ispeed = rec->c_ispeed, .c_ospeed = rec->c_ospeed,
+	};
+	struct winsize size = {
+		.ws_row = rec->ws_row, .ws_col = rec->ws_col,
+		.ws_xpixel = rec->ws_xpixel, .ws_ypixel = rec->ws_ypixel,
+	};
+
+	memcpy(t.c_cc, rec->c_cc, sizeof(t.c_cc) < sizeof(rec->c_cc) ?
+	       sizeof(t.c_cc) : sizeof(rec->c_cc));
+	if (ioctl(fd, TCSETS2, &t) || ioctl(fd, TIOCSWINSZ, &size))
+		return -errno;
+	return 0;
+}
+
+static int make_pty(struct reopen *r, const struct state_file *file)
+{
+	const struct engine_rec_tty *rec = tty_record(r, file->rec->object);
+	int master = open_master((int)file->rec->object), unlock = 0, ret = 0;
+
+	if (master < 0)
+		return reopen_failed(r, file, master, "make the pseudo-terminal");
+	r->masters[file - r->state->files] = master;
+	if (ioctl(master, TIOCSPTLCK, &unlock))
+		ret = -errno;
+	if (!ret && rec)
+		ret = set_terminal(master, rec);
+	return ret ? reopen_failed(r, file, ret, "set up the pseudo-terminal") : 0;
+}
+
+int reopen_ptys(struct reopen *r)
+{
+	int ret = 0;
+
+	for (unsigned int i = 0; !ret && i < r->state->nr_files; i++)
+		if (r->state->files[i].rec->kind == CKPT_FILE_PTM && !r->state->files[i].external)
+			ret = make_pty(r, &r->state->files[i]);
+	return ret;
+}
+
+static int master_of(const struct reopen *r, uint64_t index)
+{
+	for (unsigned int i = 0; i < r->state->nr_files; i++)
+		if (r->masters[i] >= 0 && r->state->files[i].rec->object == index)
+			return r->masters[i];
+	return -1;
+}
+
+/* The terminal that /dev/tty meant to who opened it. */
+static int tty_of(const struct reopen *r, const struct state_file *file)
+{
+	if (file->rec->kind != CKPT_FILE_TTY)
+		return (int)file->rec->object;
+	for (unsigned int i = 0; i < r->state->nr_procs; i++)
+		if (r->state->procs[i].rec->host_pid == file->rec->pid)
+			return r->state->procs[i].rec->tty;
+	return -1;
+}
+
+static int given(const struct reopen *r, const char *name)
+{
+	for (unsigned int i = 0; i < r->options->nr_externals; i++)
+		if (strcmp(r->options->externals[i].name, name) == 0)
+			return r->options->externals[i].fd;
+	return -1;
+}
+
+static const struct engine_rec_external *external_tty(const struct reopen *r, int index)
+{
+	for (unsigned int i = 0; i < r->state->nr_files; i++)
+		if (r->state->files[i].external &&
+		    r->state->files[i].rec->kind == CKPT_FILE_PTS &&
+		    r->state->files[i].rec->object == (uint64_t)index)
+			return r->state->files[i].external;
+	return NULL;
+}
+
+static int open_given(struct reopen *r, const struct state_file *file, const char *name)
+{
+	int fd = given(r, name), again, mode;
+	bool terminal = file->rec->kind == CKPT_FILE_PTS || file->rec->kind == CKPT_FILE_TTY;
+
+	if (fd < 0) {
+		again = open("/dev/null", reopen_flags(file) & ~O_DIRECT);
+		return again < 0 ? reopen_failed(r, file, -errno, "replace") : again;
+	}
+	mode = fcntl(fd, F_GETFL) & O_ACCMODE;
+	/* a description of its own, so that its flags are nobody else's */
+	again = terminal || (mode != O_RDWR && mode != (int)(file->rec->f_flags & O_ACCMODE)) ?
+		reopen_again(fd, reopen_flags(file)) : -EACCES;
+	if (again < 0)
+		again = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	return again < 0 ? reopen_failed(r, file, -errno, "use the caller's end for") : again;
+}
+
+int reopen_pty(struct reopen *r, const struct state_file *file)
+{
+	int index = tty_of(r, file);
+	int master = index < 0 ? -1 : master_of(r, (uint64_t)index);
+	const struct engine_rec_external *external;
+	int fd;
+
+	if (file->rec->kind == CKPT_FILE_PTM) {
+		fd = fcntl(master, F_DUPFD_CLOEXEC, 0);
+		if (fd >= 0)
+			fcntl(fd, F_SETFL, file->rec->f_flags & O_NONBLOCK);
+		return fd < 0 ? reopen_failed(r, file, -errno, "open") : fd;
+	}
+	if (master >= 0) {
+		fd = ioctl(master, TIOCGPTPEER, reopen_flags(file));
+		if (fd >= 0 && file->rec->kind == CKPT_FILE_PTS)
+			fchmod(fd, file->rec->mode & 07777);
+		return fd < 0 ? reopen_failed(r, file, -errno, "open") : fd;
+	}
+	external = index < 0 ? NULL : external_tty(r, index);
+	return open_given(r, file, external ? external->name : "tty");
+}
+
+int reopen_external(struct reopen *r, const struct state_file *file)
+{
+	return open_given(r, file, file->external->name);
+}
+
+int reopen_tty(const struct reopen *r, int index)
+{
+	const struct engine_rec_external *external;
+
+	for (unsigned int i = 0; i < r->state->nr_files; i++)
+		if (r->state->files[i].rec->kind == CKPT_FILE_PTS &&
+		    r->state->files[i].rec->object == (uint64_t)index && r->fds[i] >= 0)
+			return r->fds[i];
+	external = external_tty(r, index);
+	return given(r, external ? external->name : "tty");
+}

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Inodes without a name: deleted files, memfds, shared memory, huge pages.
+ *
+ * Each is made once, filled from its blob through a base descriptor, and opened
+ * from there.  A deleted file is created where it was, under its old name if
+ * that is free (the name is what /proc shows), and removed again at once; where
+ * the owner may not write, it becomes an unnamed file of that directory's file
+ * system, or else one in memory.  Modes and seals that would forbid what is
+ * still to be done come last.
+ */
+#include "supervisor/reopen.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/memfd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CHUNK		(1UL << 20)
+#define HUGE_2M		(2UL << 20)
+#define MEMFD_PREFIX	"/memfd:"
+#ifndef MFD_EXEC
+#define MFD_EXEC	0x0010U
+#endif
+
+/* ---------------------------------------------------------------- content */
+
+static int write_all(int fd, const char *buf, size_t len, uint64_t offset)
+{
+	while (len) {
+		ssize_t n = pwrite(fd, buf, len, (off_t)offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		buf += n;
+		offset += (uint64_t)n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* To @map, if it is not NULL, else to @fd. */
+static int copy_extent(struct reopen *r, uint64_t blob, uint64_t offset, uint64_t len, int fd,
+		       char *map)
+{
+	_cleanup_free_ char *buf = map ? NULL : malloc(CHUNK);
+	int ret = map || buf ? 0 : -ENOMEM;
+
+	while (len && !ret) {
+		size_t n = len < CHUNK ? (size_t)len : CHUNK;
+
+		ret = image_blob_read(r->reader, blob, offset, map ? map + offset : buf, n);
+		if (ret)
+			return engine_fail(r->error, ret, "%s", image_reader_error(r->reader));
+		if (!map)
+			ret = write_all(fd, buf, n, offset);
+		offset += n;
+		len -= n;
+		r->bytes += n;
+	}
+	return ret;
+}
+
+int reopen_blob(struct reopen *r, const struct engine_rec_blob *blob, int fd, void *map)
+{
+	uint64_t cursor = 0, offset, len;
+	int ret;
+
+	if (!blob->blob)
+		return 0;
+	do {
+		ret = image_blob_extent(r->reader, blob->blob, &cursor, &offset, &len);
+		if (ret < 0)
+			return engine_fail(r->error, ret, "%s", image_reader_error(r->reader));
+		if (ret == 0)
+			return 0;
+		if (offset > blob->size || len > blob->size - offset)
+			return engine_fail(r->error, -EBADMSG,
+					   "blob %llu is longer than its record says",
+					   (unsigned long long)blob->blob);
+		ret = copy_extent(r, blob->blob, offset, len, fd, map);
+	} while (!ret);
+	return ret;
+}
+
+static int fill(struct reopen *r, const struct state_file *file, int fd, void *map)
+{
+	int ret = file->blob ? reopen_blob(r, file->blob, fd, map) : 0;
+
+	return ret ? reopen_failed(r, file, ret, "fill") : 0;
+}
+
+static uint64_t size_of(const struct state_file *file)
+{
+	return file->blob ? file->blob->size : file->rec->size;
+}
+
+/* ---------------------------------------------------------------- mapped */
+
+static unsigned int hugepage_shift(const struct reopen *r, const struct state_file *file)
+{
+	for (unsigned int i = 0; i < r->state->nr_vmas; i++) {
+		const struct state_vma *vma = &r->state->vmas[i];
+
+		if (vma->file && vma->file->rec->dev == file->rec->dev &&
+		    vma->file->rec->ino == file->rec->ino && vma->rec->hugepage_shift)
+			return vma->rec->hugepage_shift;
+	}
+	return 21;
+}
+
+static bool noreserve(const struct reopen *r, const struct state_file *file)
+{
+	for (unsigned int i = 0; i < r->state->nr_vmas; i++)
+		if (r->state->vmas[i].file == file &&
+		    r->state->vmas[i].rec->flags & CKPT_VM_NORESERVE)
+			return true;
+	return false;
+}
+
+/*
+ * An anonymous shared mapping; a descriptor of what is behind it comes from
+ * /proc, so that maps show it as they did.
+ */
+static int make_anonymous(struct reopen *r, const struct state_file *file, int flags)
+{
+	size_t size = (size_t)size_of(file);
+	char path[80];
+	char *map;
+	int fd, ret;
+
+	if (noreserve(r, file))
+		flags |= MAP_NORESERVE;
+	map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | flags, -1, 0);
+	if (map == MAP_FAILED)
+		return reopen_failed(r, file, -errno, "make");
+	ret = fill(r, file, -1, map);
+	snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx", (unsigned long)map,
+		 (unsigned long)map + size);
+	fd = ret ? -1 : open(path, O_RDWR | O_CLOEXEC);
+	if (!ret && fd < 0)
+		ret = reopen_failed(r, file, -errno, "get a descriptor of");
+	munmap(map, size);
+	return ret ? ret : fd;
+}
+
+static int fill_mapped(struct reopen *r, const struct state_file *file, int fd)
+{
+	size_t size = (size_t)size_of(file);
+	char *map;
+	int ret;
+
+	if (!size || !file->blob || !file->blob->blob)
+		return 0;
+	map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED)
+		return reopen_failed(r, file, -errno, "map");
+	ret = fill(r, file, -1, map);
+	munmap(map, size);
+	return ret;
+}
+
+/* ---------------------------------------------------------------- memfd */
+
+static const char *memfd_name(const struct state_file *file, char *buf, size_t size)
+{
+	const char *name = file->path;
+	size_t len;
+
+	if (strncmp(name, MEMFD_PREFIX, strlen(MEMFD_PREFIX)) == 0)
+		name += strlen(MEMFD_PREFIX);
+	len = strlen(name);
+	if (len > 10 && strcmp(name + len - 10, " (deleted)") == 0)
+		len -= 10;
+	if (len >= size)
+		len = size - 1;
+	memcpy(buf, name, len);
+	buf[len] = 0;
+	return buf;
+}
+
+static int make_memfd(struct reopen *r, const struct state_file *file, unsigned int flags)
+{
+	char name[250];		/* the kernel's limit is 249 */
+	int fd, ret = 0;
+
+	flags |= MFD_CLOEXEC | MFD_ALLOW_SEALING;
+	memfd_name(file, name, sizeof(name));
+	fd = memfd_create(name, flags | MFD_EXEC);
+	if (fd < 0 && errno == EINVAL)	/* before 6.3 */
+		fd = memfd_create(name, flags);
+	if (fd < 0)
+		return reopen_failed(r, file, -errno, "make");
+	if (ftruncate(fd, (off_t)size_of(file)))
+		ret = reopen_failed(r, file, -errno, "size");
+	if (!ret)
+		ret = flags & MFD_HUGETLB ? fill_mapped(r, file, fd) : fill(r, file, fd, NULL);
+	if (ret) {
+		close(fd);
+		return ret;
+	}
+	return fd;
+}
+
+static int make_hugetlb(struct reopen *r, const struct state_file *file)
+{
+	unsigned int shift = hugepage_shift(r, file);
+
+	if (strncmp(file->path, MEMFD_PREFIX, strlen(MEMFD_PREFIX)) == 0)
+		return make_memfd(r, file, MFD_HUGETLB | shift << MFD_HUGE_SHIFT);
+	return make_anonymous(r, file, MAP_HUGETLB | (int)(shift << MAP_HUGE_SHIFT));
+}
+
+/* ---------------------------------------------------------------- deleted */
+
+/* The name in @name is taken away again by the caller. */
+static int create_at(int dir, const struct state_file *file, char *name, size_t size)
+{
+	int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+	int fd = openat(dir, name, flags, 0600);
+
+	if (fd >= 0 || errno != EEXIST)
+		return fd < 0 ? -errno : fd;
+	snprintf(name, size, ".stillpoint-%u-%d", file->rec->id, getpid());
+	fd = openat(dir, name, flags, 0600);
+	return fd < 0 ? -errno : fd;
+}
+
+static int create_deleted(struct reopen *r, const struct state_file *file)
+{
+	const char *old = NULL;
+	_cleanup_fd_ int dir = reopen_dir(r->state, file, &old);
+	char name[300];
+	int fd;
+
+	if (dir >= 0) {
+		snprintf(name, sizeof(name), "%s", old);
+		fd = create_at(dir, file, name, sizeof(name));
+		if (fd >= 0) {
+			unlinkat(dir, name, 0);
+			return fd;
+		}
+		fd = openat(dir, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+		if (fd >= 0)
+			return fd;
+	}
+	fd = memfd_create(old ? old : "deleted", MFD_CLOEXEC | MFD_EXEC);
+	if (fd < 0 && errno == EINVAL)
+		fd = memfd_create(old ? old : "deleted", MFD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int make_deleted(struct reopen *r, const struct state_file *file)
+{
+	int fd = create_deleted(r, file), ret = 0;
+
+	if (fd < 0)
+		return reopen_failed(r, file, fd, "create again");
+	if (ftruncate(fd, (off_t)size_of(file)))
+		ret = reopen_failed(r, file, -errno, "size");
+	if (!ret)
+		ret = fill(r, file, fd, NULL);
+	if (ret) {
+		close(fd);
+		return ret;
+	}
+	return fd;
+}
+
+/* ---------------------------------------------------------------- all */
+
+static int make(struct reopen *r, const struct state_file *file)
+{
+	switch (file->rec->kind) {
+	case CKPT_FILE_SHM:
+		return make_anonymous(r, file, 0);
+	case CKPT_FILE_MEMFD:
+		return make_memfd(r, file, 0);
+	case CKPT_FILE_HUGETLB:
+		return make_hugetlb(r, file);
+	default:
+		return make_deleted(r, file);
+	}
+}
+
+int reopen_object(struct reopen *r, const struct state_file *file)
+{
+	unsigned int first = r->first[file - r->state->files];
+	int fd;
+
+	if (r->bases[first] < 0) {
+		fd = make(r, &r->state->files[first]);
+		if (fd < 0)
+			return fd;
+		r->bases[first] = fd;
+	}
+	fd = reopen_again(r->bases[first], reopen_flags(file));
+	return fd < 0 ? reopen_failed(r, file, fd, "open") : fd;
+}
+
+/* The owner and times of what had no name are ours to give, as far as allowed. */
+int reopen_seal_object(struct reopen *r, const struct state_file *file)
+{
+	const struct ckpt_rec_file *rec = file->rec;
+	int fd = r->bases[file - r->state->files];
+
+	if (rec->kind == CKPT_FILE_SHM || fd < 0)
+		return 0;
+	if (fchown(fd, rec->uid, rec->gid) && errno != EPERM)
+		return reopen_failed(r, file, -errno, "give away");
+	if (fchmod(fd, rec->mode & 07777))
+		return reopen_failed(r, file, -errno, "set the mode of");
+	if (rec->kind != CKPT_FILE_MEMFD || !rec->seals)
+		return 0;
+	if (fcntl(fd, F_ADD_SEALS, rec->seals))
+		return reopen_failed(r, file, -errno, "seal");
+	return 0;
+}

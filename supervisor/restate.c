@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * State records on their way back to the kernel.
+ *
+ * One call carries what the kernel applies at once (see CKPT_IOC_RESTORE_STATE).
+ * A record is copied, never changed in place: the model is the image's.
+ */
+#include "supervisor/restate.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Room for a record of @len bytes at the end, zeroed; NULL without memory. */
+static void *append(struct restate *s, size_t len)
+{
+	size_t padded = (len + 7) & ~(size_t)7;
+	char *more;
+
+	if (s->room - s->len < padded) {
+		size_t room = (s->len + padded) * 2;
+
+		more = realloc(s->buf, room);
+		if (!more)
+			return NULL;
+		s->buf = more;
+		s->room = room;
+	}
+	more = s->buf + s->len;
+	memset(more, 0, padded);
+	((struct ckpt_rec_hdr *)more)->len = (__u32)padded;
+	s->len += padded;
+	return more;
+}
+
+static int copy(struct restate *s, const struct ckpt_rec_hdr *rec)
+{
+	void *to = append(s, rec->len);
+
+	if (!to)
+		return -ENOMEM;
+	memcpy(to, rec, rec->len);
+	return 0;
+}
+
+/* Make the call, and begin anew. */
+static int call(struct restate *s, pid_t pid, const char *what)
+{
+	struct ckpt_restore_state arg = {
+		.pid = pid, .len = (__u32)s->len, .buf = (uintptr_t)s->buf,
+	};
+	int ret = kdev_restore_state(s->dev, &arg);
+
+	if (ret) {
+		const struct ckpt_rec_hdr *bad = arg.bad_offset + sizeof(*bad) <= s->len ?
+			(const void *)(s->buf + arg.bad_offset) : NULL;
+
+		engine_fail(s->error, ret,
+			    "cannot restore %s of process %d (record %u at %llu): %s", what, pid,
+			    bad ? bad->type : 0, (unsigned long long)arg.bad_offset,
+			    strerror(-ret));
+	}
+	s->len = 0;
+	return ret;
+}
+
+static int no_memory(struct restate *s)
+{
+	s->len = 0;
+	return engine_fail(s->error, -ENOMEM, "out of memory");
+}
+
+/* A thread of the process that lives: the leader may be dead. */
+static pid_t tid_of(const struct state_proc *proc)
+{
+	return proc->threads[0].rec->tid;
+}
+
+int restate_mm(struct restate *s, const struct state_mm *mm)
+{
+	struct ckpt_rec_mm *rec = append(s, sizeof(*rec));
+
+	if (!rec)
+		return no_memory(s);
+	*rec = *mm->rec;
+	rec->hdr.len = sizeof(*rec);
+	rec->exe = (__u32)reopen_fd(s->files, mm->exe);
+	for (unsigned int i = 0; i < mm->nr_vmas; i++) {
+		struct ckpt_rec_vma *vma = append(s, sizeof(*vma));
+
+		if (!vma)
+			return no_memory(s);
+		*vma = *mm->vmas[i].rec;
+		vma->hdr.len = sizeof(*vma);
+		vma->file = reopen_fd(s->files, mm->vmas[i].file);
+	}
+	return call(s, tid_of(mm->owner), "the memory map");
+}
+
+int restate_fds(struct restate *s, const struct state_fdtable *table)
+{
+	struct ckpt_rec_fd *none;
+
+	if (!table->nr_fds) {	/* a call is never empty: "no descriptor" is a record */
+		none = append(s, sizeof(*none));
+		if (!none)
+			return no_memory(s);
+		none->hdr.type = CKPT_REC_FD;
+		none->hdr.version = 1;
+		none->files_id = table->files_id;
+		none->fd = -1;
+		none->file = -1;
+	}
+	for (unsigned int i = 0; i < table->nr_fds; i++) {
+		struct ckpt_rec_fd *fd = append(s, sizeof(*fd));
+
+		if (!fd)
+			return no_memory(s);
+		*fd = *table->fds[i].rec;
+		fd->hdr.len = sizeof(*fd);
+		fd->file = reopen_fd(s->files, table->fds[i].file);
+	}
+	return call(s, tid_of(table->owner), "the descriptors");
+}
+
+static int add_pending(struct restate *s, const struct ckpt_rec_sigpending **pending,
+		       unsigned int nr)
+{
+	int ret = 0;
+
+	for (unsigned int i = 0; !ret && i < nr; i++)
+		ret = copy(s, &pending[i]->hdr);
+	return ret;
+}
+
+static int restate_thread(struct restate *s, const struct state_thread *thread)
+{
+	const struct state_proc *proc = thread->proc;
+	int ret = copy(s, &thread->rec->hdr);
+
+	if (!ret && thread->xstate)
+		ret = copy(s, &thread->xstate->hdr);
+	if (!ret)
+		ret = add_pending(s, thread->pending, thread->nr_pending);
+	if (!ret && thread == &proc->threads[0])
+		ret = add_pending(s, proc->pending, proc->nr_pending);
+	return ret ? no_memory(s) : call(s, thread->rec->tid, "a thread");
+}
+
+int restate_proc(struct restate *s, const struct state_proc *proc)
+{
+	struct ckpt_rec_proc *rec = append(s, sizeof(*rec));
+	int ret;
+
+	if (!rec)
+		return no_memory(s);
+	*rec = *proc->rec;
+	rec->hdr.len = sizeof(*rec);
+	rec->cwd = (__u32)-1;	/* set by system calls */
+	rec->root = (__u32)-1;
+	ret = call(s, tid_of(proc), "the process state");
+	if (ret)
+		return ret;
+	if (copy(s, &proc->sigactions->hdr))
+		return no_memory(s);
+	ret = call(s, tid_of(proc), "the signal actions");
+	for (unsigned int i = 0; !ret && i < proc->nr_threads; i++)
+		ret = restate_thread(s, &proc->threads[i]);
+	return ret;
+}
+
+void restate_done(struct restate *s)
+{
+	free(s->buf);
+	s->buf = NULL;
+	s->len = 0;
+	s->room = 0;
+}

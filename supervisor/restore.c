@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Restore of one process tree: the caller's part.
+ *
+ * Reads and verifies the image, makes the plan, decides where the numbers come
+ * from, forks the builder and waits for its word.  Nothing of the caller's own
+ * state changes, whatever happens.  Everything that touches files or processes
+ * of the tree is done by the builder (builder.c), with the owner's rights.
+ *
+ * When the builder fails, it has killed what it made; roots are the caller's
+ * children by then and are reaped here, so that nothing is left of a failed
+ * restore when this returns.
+ */
+#include "supervisor/restore.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "image/reader.h"
+#include "supervisor/builder.h"
+#include "supervisor/nsinit.h"
+#include "supervisor/plan.h"
+#include "supervisor/relay.h"
+#include "supervisor/restore_numbers.h"
+
+#define STREAM_MAX	(1UL << 30)
+
+struct restore {
+	const struct restore_options *options;
+	struct engine_error *error;
+	struct restore_stats *stats;
+	struct image_reader *reader;
+	uint64_t *stream;
+	size_t len;
+	struct state *state;
+	struct plan *plan;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+}
+
+/* ---------------------------------------------------------------- reading */
+
+static int read_stream(struct restore *r)
+{
+	struct image_record record;
+	size_t room = 0;
+	int ret;
+
+	image_state_rewind(r->reader);
+	while ((ret = image_state_next(r->reader, &record)) > 0) {
+		if (record.len > STREAM_MAX - r->len)
+			return engine_fail(r->error, -EFBIG, "the image's state is too large");
+		if (room - r->len < record.len) {
+			uint64_t *more;
+
+			room = (r->len + record.len) * 2;
+			more = realloc(r->stream, room);
+			if (!more)
+				return engine_fail(r->error, -ENOMEM, "out of memory");
+			r->stream = more;
+		}
+		memcpy((char *)r->stream + r->len, record.data, record.len);
+		r->len += record.len;
+	}
+	return ret ? engine_fail(r->error, ret, "%s: %s", r->options->dir,
+				 image_reader_error(r->reader)) : 0;
+}
+
+static int read_image(struct restore *r)
+{
+	struct state_error why = { 0 };
+	struct image_error text = { 0 };
+	int ret;
+
+	ret = image_open(r->options->dir, r->options->key, NULL, &r->reader, &text);
+	if (ret)
+		return engine_fail(r->error, ret, "%s", text.text);
+	ret = read_stream(r);
+	if (ret)
+		return ret;
+	ret = state_parse(r->stream, r->len, &r->state, &why);
+	if (ret)
+		return engine_fail(r->error, ret, "%s: state stream, offset %zu: %s",
+				   r->options->dir, why.offset, why.text);
+	return plan_make(r->state, &r->plan, r->error);
+}
+
+/* No image may give what its owner, or the caller, has not. */
+static int check_caller(struct restore *r)
+{
+	uid_t owner = r->plan->owner.uid;
+	const struct state_proc *root = r->plan->tasks[r->plan->first_root].proc;
+
+	if (geteuid() != 0 && geteuid() != owner)
+		plan_refuse(r->error, CKPT_R_PERMISSION, root,
+			    "the image belongs to user %u, the caller is user %u", owner,
+			    geteuid());
+	return engine_refused(r->error, "restore");
+}
+
+/* ---------------------------------------------------------------- building */
+
+/*
+ * Roots of a failed restore: killed by now, ours to reap.  The rest of the tree
+ * goes to whoever reaps orphans; wait for the numbers to be free again.
+ */
+static void clean_up(struct restore *r)
+{
+	const struct plan *plan = r->plan;
+	struct timespec step = { .tv_nsec = 2000000 };
+	siginfo_t info;
+
+	for (int i = plan->first_root; i != PLAN_NONE; i = plan->tasks[i].sibling) {
+		if (waitid(P_PID, (id_t)plan->tasks[i].pid, &info,
+			   WEXITED | WNOHANG | WNOWAIT | __WALL) != 0)
+			continue;	/* not our child: never created */
+		kill(plan->tasks[i].pid, SIGKILL);
+		while (waitpid(plan->tasks[i].pid, NULL, __WALL) < 0 && errno == EINTR)
+			;
+	}
+	for (int tries = 0; tries < 1000 && numbers_taken(plan, NULL); tries++)
+		nanosleep(&step, NULL);
+}
+
+static pid_t fork_builder(const struct builder *b)
+{
+	pid_t parent = getpid(), pid;
+
+	if (b->new_pidns)
+		return nsinit_create(b);
+	pid = fork();
+	if (pid == 0)
+		builder_main(b, parent);
+	return pid < 0 ? -errno : pid;
+}
+
+/* The builder, or the init that made it. */
+static int build(struct restore *r, bool new_pidns, pid_t *ret_pid)
+{
+	struct builder b = {
+		.options = r->options, .state = r->state, .plan = r->plan,
+		.reader = r->reader, .new_pidns = new_pidns,
+	};
+	bool ready = new_pidns && !r->options->dry_run;
+	int pair[2], ret;
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return engine_fail(r->error, -errno, "socketpair: %s", strerror(errno));
+	b.relay = pair[1];
+	pid = fork_builder(&b);
+	close(pair[1]);
+	if (pid < 0) {
+		close(pair[0]);
+		return engine_fail(r->error, pid, "cannot create a process: %s", strerror(-pid));
+	}
+	ret = relay_receive(pair[0], ready, r->options, r->stats, r->error);
+	close(pair[0]);
+	if (ret)
+		kill(pid, SIGKILL);	/* it has ended, or must */
+	*ret_pid = pid;
+	if (ret || !ready)
+		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	if (ret && !new_pidns)
+		clean_up(r);
+	return ret;
+}
+
+static int build_somewhere(struct restore *r, bool *ret_new_pidns, pid_t *ret_pid)
+{
+	enum restore_pidns where = r->options->pidns;
+	pid_t taken = 0;
+	int ret;
+
+	if (where != RESTORE_PIDNS_NEW && numbers_taken(r->plan, &taken)) {
+		if (where == RESTORE_PIDNS_CALLER)
+			return numbers_refuse(r->plan, r->error);
+		where = RESTORE_PIDNS_NEW;
+	}
+	*ret_new_pidns = where == RESTORE_PIDNS_NEW;
+	ret = build(r, *ret_new_pidns, ret_pid);
+	if (ret != -EEXIST || where != RESTORE_PIDNS_AUTO)
+		return ret == -EEXIST ? -EOPNOTSUPP : ret;
+	/* a number was taken meanwhile, or is one that nobody can see */
+	engine_error_done(r->error);
+	*ret_new_pidns = true;
+	return build(r, true, ret_pid);
+}
+
+static int return_roots(const struct restore *r, bool new_pidns, pid_t pid, pid_t *ret_roots,
+			unsigned int max_roots)
+{
+	const struct plan *plan = r->plan;
+	unsigned int nr = 0;
+
+	if (r->options->dry_run)
+		return 0;
+	if (new_pidns) {
+		if (max_roots)
+			ret_roots[nr++] = pid;
+		return (int)nr;
+	}
+	for (int i = plan->first_root; i != PLAN_NONE && nr < max_roots; i = plan->tasks[i].sibling)
+		ret_roots[nr++] = plan->tasks[i].pid;
+	return (int)nr;
+}
+
+static int restore(struct restore *r, pid_t *ret_roots, unsigned int max_roots)
+{
+	uint64_t start = now_ns();
+	bool new_pidns = false;
+	pid_t pid = 0;
+	int ret;
+
+	ret = read_image(r);
+	if (!ret)
+		ret = check_caller(r);
+	if (!ret)
+		ret = numbers_check(r->state, r->plan, r->error);
+	if (ret)
+		return ret;
+	r->stats->plan_ns = now_ns() - start;
+	r->stats->nr_procs = r->state->nr_procs;
+	r->stats->nr_threads = r->state->nr_threads;
+	ret = build_somewhere(r, &new_pidns, &pid);
+	r->stats->total_ns = now_ns() - start;
+	return ret ? ret : return_roots(r, new_pidns, pid, ret_roots, max_roots);
+}
+
+int restore_tree(const struct restore_options *options, pid_t *ret_roots,
+		 unsigned int max_roots, struct restore_stats *ret_stats,
+		 struct engine_error *error)
+{
+	struct engine_error own_error = { 0 };
+	struct restore_stats own_stats;
+	struct restore r = {
+		.options = options,
+		.error = error ? error : &own_error,
+		.stats = ret_stats ? ret_stats : &own_stats,
+	};
+	int ret;
+
+	memset(r.stats, 0, sizeof(*r.stats));
+	ret = restore(&r, ret_roots, max_roots);
+	plan_free(r.plan);
+	state_free(r.state);
+	free(r.stream);
+	image_close(r.reader);
+	engine_error_done(&own_error);
+	return ret;
+}

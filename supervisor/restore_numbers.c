@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Numbers of processes on this node.
+ *
+ * A tree still runs if its dump was made since this node booted and a process
+ * has the number, the name and the namespace's number of one of the tree's, and
+ * is older than the dump: a number cannot have been given anew before that.
+ */
+#include "supervisor/restore_numbers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "image/util.h"
+
+#define REFUSALS_MAX	16U
+#define START_FIELD	20	/* of /proc/PID/stat, after the state */
+
+static bool is_taken(pid_t pid)
+{
+	/* finds threads, too; and groups whose leader is gone */
+	if (sched_getscheduler(pid) >= 0 || errno != ESRCH)
+		return true;
+	return kill(-pid, 0) == 0 || errno != ESRCH;
+}
+
+bool numbers_taken(const struct plan *plan, pid_t *ret_pid)
+{
+	for (unsigned int i = 0; i < plan->nr_pids; i++) {
+		if (!is_taken(plan->pids[i]))
+			continue;
+		if (ret_pid)
+			*ret_pid = plan->pids[i];
+		return true;
+	}
+	return false;
+}
+
+static int read_text(const char *path, char *buf, size_t size)
+{
+	_cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd < 0 ? -1 : read(fd, buf, size - 1);
+
+	if (len < 0)
+		return -errno;
+	buf[len] = 0;
+	if (len && buf[len - 1] == '\n')
+		buf[len - 1] = 0;
+	return 0;
+}
+
+static void read_comm(pid_t pid, char *buf, size_t size)
+{
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	if (read_text(path, buf, size))
+		buf[0] = 0;
+}
+
+int numbers_refuse(const struct plan *plan, struct engine_error *error)
+{
+	unsigned int found = 0;
+
+	for (unsigned int i = 0; i < plan->nr_pids && found < REFUSALS_MAX; i++) {
+		struct engine_refusal refusal = {
+			.reason = CKPT_R_PID_TAKEN, .pid = plan->pids[i],
+		};
+
+		if (!is_taken(plan->pids[i]))
+			continue;
+		read_comm(plan->pids[i], refusal.comm, sizeof(refusal.comm));
+		engine_refuse(error, &refusal, "in use on this node");
+		found++;
+	}
+	return engine_refused(error, "restore");
+}
+
+/* ---------------------------------------------------------------- running */
+
+static bool same_boot(const struct state *state)
+{
+	char id[64];
+
+	return state->tree && state->tree->boot_id[0] &&
+	       read_text("/proc/sys/kernel/random/boot_id", id, sizeof(id)) == 0 &&
+	       strncmp(id, state->tree->boot_id, sizeof(state->tree->boot_id)) == 0;
+}
+
+/* When @pid started, ns since boot; 0 if it is gone or dead. */
+static uint64_t start_of(pid_t pid)
+{
+	unsigned long long ticks = 0;
+	char path[40], text[1024], *p;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (read_text(path, text, sizeof(text)))
+		return 0;
+	p = strrchr(text, ')');
+	if (!p || p[1] != ' ' || p[2] == 'Z' || p[2] == 'X')
+		return 0;
+	p += 2;
+	for (int field = 0; p && field < START_FIELD - 1; field++) {
+		p = strchr(p, ' ');
+		p = p ? p + 1 : NULL;
+	}
+	if (!p || sscanf(p, "%llu", &ticks) != 1)
+		return 0;
+	return ticks * (1000000000ULL / (unsigned long long)sysconf(_SC_CLK_TCK));
+}
+
+/* The number that @pid has in its own PID namespace. */
+static pid_t inner_pid(pid_t pid)
+{
+	char path[40], text[4096], *line, *last;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	if (read_text(path, text, sizeof(text)))
+		return 0;
+	line = strstr(text, "\nNSpid:");
+	if (!line)
+		return pid;
+	line++;
+	line[strcspn(line, "\n")] = 0;
+	last = strrchr(line, '\t');
+	return last ? (pid_t)strtol(last, NULL, 10) : pid;
+}
+
+static bool is_running(const struct state *state, const struct ckpt_rec_proc *rec)
+{
+	uint64_t start = start_of(rec->host_pid);
+	char comm[32];
+
+	if (!start || start > state->system->boottime_ns || inner_pid(rec->host_pid) != rec->pid)
+		return false;
+	read_comm(rec->host_pid, comm, sizeof(comm));
+	return strncmp(comm, rec->comm, sizeof(rec->comm)) == 0;
+}
+
+static void check_running(const struct state *state, struct engine_error *error)
+{
+	if (!same_boot(state))
+		return;
+	for (unsigned int i = 0; i < state->nr_procs; i++) {
+		const struct state_proc *proc = &state->procs[i];
+
+		if (proc->rec->state != CKPT_PROC_ZOMBIE && is_running(state, proc->rec))
+			plan_refuse(error, CKPT_R_RUNNING, proc, "since before the dump");
+	}
+}
+
+int numbers_check(const struct state *state, const struct plan *plan,
+		  struct engine_error *error)
+{
+	pid_t last = plan->pids[plan->nr_pids - 1];
+	char text[32];
+
+	check_running(state, error);
+	if (engine_refused(error, "restore"))
+		return -EOPNOTSUPP;
+	if (read_text("/proc/sys/kernel/pid_max", text, sizeof(text)) == 0 &&
+	    last >= strtol(text, NULL, 10))
+		return engine_fail(error, -ERANGE,
+				   "the image needs pid %d, this node allows less than %s: raise kernel.pid_max",
+				   last, text);
+	return 0;
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A process of the tree while it is built: its children, its threads, its end.
+ *
+ * Runs in processes that were forked from the builder or from each other, some
+ * of which share memory, and in threads without thread-local storage.  So there
+ * is no libc here (raw system calls, no errno, no allocation, no locks), all
+ * data is read-only but for the stack and the shared page, and nothing returns:
+ * a task enters the context, becomes a zombie, or exits.
+ *
+ * Every signal is blocked from the builder on.  The death of the parent kills
+ * (PR_SET_PDEATHSIG) until the kernel has set what the program had.
+ */
+#include "supervisor/task.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <linux/wait.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include "supervisor/rawsys.h"
+
+#define STACK_SIZE	(32UL << 10)
+#define ALL_SIGNALS	(~0ULL)
+
+/* Lies at the bottom of the stack it is for. */
+struct start {
+	const struct tree *tree;
+	int index;		/* of the task */
+	unsigned int thread;	/* of its threads */
+};
+
+_Noreturn void task_fail(const struct tree *tree, const char *what, long err)
+{
+	struct tree_shared *s = tree->shared;
+	uint32_t none = 0;
+
+	if (__atomic_compare_exchange_n(&s->failed, &none, 1, false,
+					__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+		s->err = (int32_t)err;
+		s->pid = (pid_t)raw(SYS_gettid);
+		s->what = what;
+		__atomic_store_n(&s->failed, 2, __ATOMIC_RELEASE);
+		__atomic_store_n(&s->phase, TREE_FAILED, __ATOMIC_RELEASE);
+		raw(SYS_futex, &s->phase, FUTEX_WAKE, 1 << 30);
+	}
+	for (;;)
+		raw(SYS_exit_group, 1);
+}
+
+/* Waits for @phase; exits if the tree has failed. */
+static void wait_phase(const struct tree *tree, uint32_t phase)
+{
+	uint32_t now;
+
+	while ((now = __atomic_load_n(&tree->shared->phase, __ATOMIC_ACQUIRE)) < phase)
+		raw(SYS_futex, &tree->shared->phase, FUTEX_WAIT, now);
+	if (now == TREE_FAILED)
+		raw(SYS_exit_group, 1);
+}
+
+static void *new_stack(const struct tree *tree, unsigned int nr)
+{
+	long ret = raw(SYS_mmap, 0, nr * STACK_SIZE, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+
+	if (ret < 0 && ret > -4096)
+		task_fail(tree, "cannot map stacks of threads", ret);
+	return (void *)ret;
+}
+
+/* ---------------------------------------------------------------- entering */
+
+/* Closes what was inherited, so that no end of a pipe is held twice. */
+static void close_all_but(int fd)
+{
+	if (fd > 0)
+		raw(SYS_close_range, 0, fd - 1, 0);
+	raw(SYS_close_range, fd + 1, ~0U, 0);
+}
+
+static _Noreturn void enter(const struct tree *tree, bool closer)
+{
+	struct ckpt_enter arg = {
+		.size = sizeof(arg),
+		.ctx_fd = closer ? tree->ctx_fd : -1,
+	};
+	long ret;
+
+	if (closer) {
+		wait_phase(tree, TREE_CLOSE);
+		close_all_but(tree->ctx_fd);
+	}
+	ret = raw(SYS_ioctl, tree->ctx_fd, CKPT_IOC_ENTER, &arg);
+	task_fail(tree, "a thread cannot enter the restore", ret ? ret : -EPROTO);
+}
+
+/* ---------------------------------------------------------------- threads */
+
+static void thread_main(void *arg)
+{
+	const struct start *start = arg;
+	const struct plan_task *task = &start->tree->plan->tasks[start->index];
+
+	task_attr_thread(start->tree, &task->proc->threads[start->thread]);
+	enter(start->tree, task->closer && task->leader_dead && start->thread == 0);
+}
+
+static void create_threads(const struct tree *tree, int index)
+{
+	const struct plan_task *task = &tree->plan->tasks[index];
+	unsigned int first = task->leader_dead ? 0 : 1;
+	unsigned int nr = task->proc->nr_threads;
+	char *stacks;
+
+	if (first >= nr)
+		return;
+	stacks = new_stack(tree, nr - first);
+	for (unsigned int i = first; i < nr; i++) {
+		struct start *start = (void *)(stacks + (i - first) * STACK_SIZE);
+		pid_t tid = task->proc->threads[i].rec->tid;
+		struct clone_args args = {
+			.flags = CLONE_THREAD | CLONE_VM | CLONE_SIGHAND | CLONE_FILES |
+				 CLONE_FS | CLONE_SYSVSEM,
+			.stack = (uintptr_t)start,
+			.stack_size = STACK_SIZE,
+			.set_tid = (uintptr_t)&tid,
+			.set_tid_size = 1,
+		};
+		long ret;
+
+		*start = (struct start){ .tree = tree, .index = index, .thread = i };
+		ret = raw_clone_call(&args, thread_main, start);
+		if (ret < 0)
+			task_fail(tree, "cannot create a thread with its number", ret);
+	}
+}
+
+/* ---------------------------------------------------------------- endings */
+
+/* Without a core, whatever the node's core_pattern is. */
+static _Noreturn void become_zombie(const struct tree *tree, const struct ckpt_rec_proc *rec)
+{
+	struct rlimit64 limit = { .rlim_cur = 1, .rlim_max = 1 };
+	int signo = rec->exit_code & 0x7f;
+	uint64_t mask = ALL_SIGNALS;
+
+	raw(SYS_prctl, PR_SET_NAME, rec->comm);
+	/* a group or session that it cannot get to from its parent's is lost */
+	if (rec->sid == rec->pid)
+		raw(SYS_setsid);
+	else if (rec->pgid)
+		raw(SYS_setpgid, 0, rec->pgid);
+	if (signo) {
+		raw(SYS_prctl, PR_SET_DUMPABLE, 0);
+		raw(SYS_prlimit64, 0, RLIMIT_CORE, &limit, 0);
+		raw(SYS_kill, raw(SYS_getpid), signo);
+		mask = 0;
+		raw(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, sizeof(mask));
+		task_fail(tree, "a zombie survived its signal", -EPROTO);
+	}
+	for (;;)
+		raw(SYS_exit_group, (rec->exit_code >> 8) & 0xff);
+}
+
+/* Enters, so that the kernel takes its number; is killed before the commit. */
+static _Noreturn void be_helper(const struct tree *tree, const struct plan_task *task)
+{
+	long ret = task->setsid ? raw(SYS_setsid) : raw(SYS_setpgid, 0, 0);
+
+	if (ret < 0)
+		task_fail(tree, "cannot name a session or process group", ret);
+	enter(tree, true);
+}
+
+/* ---------------------------------------------------------------- children */
+
+/* They must be dead, and their signals taken, before the program goes on. */
+static void settle_zombies(const struct tree *tree, const struct plan_task *task)
+{
+	struct { long sec, nsec; } now = { 0, 0 };
+	uint64_t all = ALL_SIGNALS;
+	long ret;
+
+	for (int c = task->child; c != PLAN_NONE; c = tree->plan->tasks[c].sibling) {
+		if (tree->plan->tasks[c].role != PLAN_ZOMBIE)
+			continue;
+		ret = raw(SYS_waitid, P_PID, tree->plan->tasks[c].pid, 0,
+			  WEXITED | WNOWAIT | __WALL);
+		if (ret < 0)
+			task_fail(tree, "cannot make a zombie", ret);
+	}
+	do {
+		ret = raw(SYS_rt_sigtimedwait, &all, 0, &now, sizeof(all));
+	} while (ret > 0);
+}
+
+static void create_children(const struct tree *tree, const struct plan_task *task, bool late)
+{
+	for (int c = task->child; c != PLAN_NONE; c = tree->plan->tasks[c].sibling) {
+		long ret;
+
+		if (tree->plan->tasks[c].late != late)
+			continue;
+		ret = task_create(tree, c);
+		if (ret < 0)
+			task_fail(tree, "cannot create a process with its number", ret);
+	}
+}
+
+/* Children of a process whose leader will exit would be killed by that. */
+static void die_with_parent(const struct tree *tree, const struct plan_task *task)
+{
+	const struct plan_task *tasks = tree->plan->tasks;
+	pid_t parent = tree->reaper;
+	long ret;
+
+	if (task->role == PLAN_HELPER)
+		parent = tree->builder;
+	else if (task->parent != PLAN_NONE)
+		parent = tasks[task->parent].pid;
+	if (task->parent != PLAN_NONE && tasks[task->parent].leader_dead)
+		return;
+	ret = raw(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
+	if (ret < 0 || raw(SYS_getppid) != parent)
+		task_fail(tree, "the parent is gone", ret < 0 ? ret : -ESRCH);
+}
+
+static _Noreturn void process_main(const struct tree *tree, int index)
+{
+	const struct plan_task *task = &tree->plan->tasks[index];
+
+	die_with_parent(tree, task);
+	if (task->role == PLAN_HELPER)
+		be_helper(tree, task);
+	if (task->role == PLAN_ZOMBIE)
+		become_zombie(tree, task->proc->rec);
+	task_attr_early(tree, index);
+	create_children(tree, task, false);
+	if (task->unshare_flags && raw(SYS_unshare, task->unshare_flags) < 0)
+		task_fail(tree, "cannot unshare tables", -ENOMEM);
+	create_children(tree, task, true);
+	if (task->zombies)
+		settle_zombies(tree, task);
+	task_attr_late(tree, index);
+	create_threads(tree, index);
+	task_attr_limits(tree, index);
+	if (task->leader_dead)
+		for (;;)
+			raw(SYS_exit, 0);
+	task_attr_thread(tree, &task->proc->threads[0]);
+	die_with_parent(tree, task);	/* a change of credentials has cleared it */
+	enter(tree, task->closer);
+}
+
+static void shared_main(void *arg)
+{
+	const struct start *start = arg;
+
+	process_main(start->tree, start->index);
+}
+
+long task_create(const struct tree *tree, int index)
+{
+	const struct plan_task *task = &tree->plan->tasks[index];
+	bool root = task->parent == PLAN_NONE && task->role != PLAN_HELPER;
+	pid_t pid = task->pid;
+	struct clone_args args = {
+		.flags = task->clone_flags | (root ? CLONE_PARENT : 0),
+		.set_tid = (uintptr_t)&pid,
+		.set_tid_size = 1,
+	};
+	struct start *start;
+	long ret;
+
+	/* with CLONE_PARENT it is the builder's */
+	if (!root)
+		args.exit_signal = SIGCHLD;
+	if (!root && task->proc && task->proc->rec->exit_signal >= 0 &&
+	    task->proc->rec->exit_signal <= 64)
+		args.exit_signal = (unsigned int)task->proc->rec->exit_signal;
+	if (args.flags & CLONE_VM) {
+		start = new_stack(tree, 1);
+		*start = (struct start){ .tree = tree, .index = index };
+		args.stack = (uintptr_t)start;
+		args.stack_size = STACK_SIZE;
+		ret = raw_clone_call(&args, shared_main, start);
+	} else {
+		ret = raw(SYS_clone3, &args, sizeof(args));
+		if (ret == 0)
+			process_main(tree, index);
+	}
+	if (ret > 0)
+		tree->shared->created[index] = 1;
+	return ret;
+}

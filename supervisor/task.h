@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What runs in the processes and threads of a tree that is being built.  Raw
+ * system calls only: see rawsys.h.
+ */
+#ifndef STILLPOINT_TASK_H
+#define STILLPOINT_TASK_H
+
+#include "supervisor/tree.h"
+
+/* Failure of the calling task: says so to all and exits. */
+_Noreturn void task_fail(const struct tree *tree, const char *what, long err);
+
+/* task_attr.c: of the process, by its leader: what children inherit; what they
+ * must not; what can only be set when the threads are there.
+ */
+void task_attr_early(const struct tree *tree, int index);
+void task_attr_late(const struct tree *tree, int index);
+void task_attr_limits(const struct tree *tree, int index);
+/* task_attr.c: of the calling thread, last of all; drops every right. */
+void task_attr_thread(const struct tree *tree, const struct state_thread *thread);
+
+#endif /* STILLPOINT_TASK_H */

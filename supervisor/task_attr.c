@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a task of the tree sets by ordinary system calls before it enters.
+ *
+ * Order matters: what children would inherit comes after they are there; what
+ * takes rights away comes last, per thread; limits come when no more threads or
+ * memory are needed.  A process starts with the builder's values, which are the
+ * best of the tree, and only goes down, so none of this needs a capability that
+ * plan_owner.c did not ask for.  Raw system calls only: see rawsys.h.
+ */
+#include "supervisor/task.h"
+
+#include <asm/termbits.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/ioprio.h>
+#include <linux/sched/types.h>
+#include <linux/securebits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include "supervisor/rawsys.h"
+
+/* linux/sched.h and sched.h cannot both be included */
+#define POLICY_FIFO	1
+#define POLICY_RR	2
+#define POLICY_DEADLINE	6
+
+/* ---------------------------------------------------------------- early */
+
+/*
+ * A terminal that another session has cannot be taken: that is the caller's own
+ * terminal, and the tree goes on without job control, as after a disown.
+ */
+void task_attr_early(const struct tree *tree, int index)
+{
+	const struct plan_task *task = &tree->plan->tasks[index];
+	long ret;
+
+	/* the kernel sets the others' at the end; zombies have what they inherit */
+	if (!task->setsid) {
+		if (task->proc->rec->pgid == task->pid)
+			raw(SYS_setpgid, 0, 0);
+		return;
+	}
+	ret = raw(SYS_setsid);
+	if (ret < 0)
+		task_fail(tree, "setsid", ret);
+	if (tree->tty[index] < 0)
+		return;
+	ret = raw(SYS_ioctl, tree->tty[index], TIOCSCTTY, 0);
+	if (ret < 0 && ret != -EPERM)
+		task_fail(tree, "cannot take the controlling terminal", ret);
+}
+
+/* ---------------------------------------------------------------- late */
+
+static void set_oom_score_adj(const struct tree *tree, int adj)
+{
+	char text[8], *end = text + sizeof(text), *p = end;
+	unsigned int n = adj < 0 ? 0U - (unsigned int)adj : (unsigned int)adj;
+	long fd, ret;
+
+	if (adj == tree->oom_score_adj)
+		return;
+	do {
+		*--p = (char)('0' + n % 10);
+		n /= 10;
+	} while (n && p > text + 1);
+	if (adj < 0)
+		*--p = '-';
+	fd = raw(SYS_openat, tree->proc_fd, "self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	ret = fd < 0 ? fd : raw(SYS_write, fd, p, end - p);
+	if (ret < 0)
+		task_fail(tree, "cannot set oom_score_adj", ret);
+	raw(SYS_close, fd);
+}
+
+static void set_directories(const struct tree *tree, int index)
+{
+	long ret = 0;
+
+	if (tree->root[index] >= 0) {
+		ret = raw(SYS_fchdir, tree->root[index]);
+		if (!ret)
+			ret = raw(SYS_chroot, ".");
+	}
+	if (ret < 0)
+		task_fail(tree, "cannot change the root directory", ret);
+	ret = raw(SYS_fchdir, tree->cwd[index]);
+	if (ret < 0)
+		task_fail(tree, "cannot change the working directory", ret);
+}
+
+void task_attr_late(const struct tree *tree, int index)
+{
+	const struct ckpt_rec_proc *rec = tree->plan->tasks[index].proc->rec;
+	long ret = 0;
+
+	set_oom_score_adj(tree, rec->oom_score_adj);
+	if (rec->flags & CKPT_PROC_SUBREAPER)
+		ret = raw(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1);
+	if (!ret && rec->flags & CKPT_PROC_THP_DISABLE)
+		ret = raw(SYS_prctl, PR_SET_THP_DISABLE, 1);
+	if (ret < 0)
+		task_fail(tree, "prctl", ret);
+	raw(SYS_umask, rec->umask);
+	raw(SYS_personality, rec->personality);
+	set_directories(tree, index);
+}
+
+/* ---------------------------------------------------------------- limits */
+
+static void set_scheduling(const struct tree *tree, const struct ckpt_rec_thread *rec)
+{
+	struct sched_attr attr = {
+		.size = sizeof(attr),
+		.sched_policy = rec->sched_policy,
+		.sched_nice = rec->nice,
+	};
+	long ret;
+
+	if (rec->flags & CKPT_THREAD_RESET_ON_FORK)
+		attr.sched_flags = SCHED_FLAG_RESET_ON_FORK;
+	if (rec->sched_policy == POLICY_FIFO || rec->sched_policy == POLICY_RR)
+		attr.sched_priority = rec->sched_priority;
+	if (rec->sched_policy == POLICY_DEADLINE)
+		task_fail(tree, "deadline scheduling cannot be restored", -EOPNOTSUPP);
+	ret = raw(SYS_setpriority, PRIO_PROCESS, rec->tid, rec->nice);
+	if (!ret)
+		ret = raw(SYS_sched_setattr, rec->tid, &attr, 0);
+	if (ret < 0)
+		task_fail(tree, "cannot set the scheduling policy", ret);
+	/* CPUs that this node does not have, or does not give us, are left out */
+	raw(SYS_sched_setaffinity, rec->tid, sizeof(rec->cpus), rec->cpus);
+	if (!rec->ioprio)
+		return;
+	ret = raw(SYS_ioprio_set, IOPRIO_WHO_PROCESS, rec->tid, rec->ioprio);
+	if (ret < 0)
+		task_fail(tree, "cannot set the I/O priority", ret);
+}
+
+void task_attr_limits(const struct tree *tree, int index)
+{
+	const struct state_proc *proc = tree->plan->tasks[index].proc;
+	const struct ckpt_rec_proc *rec = proc->rec;
+
+	for (unsigned int i = 0; i < proc->nr_threads; i++)
+		set_scheduling(tree, proc->threads[i].rec);
+	for (long i = 0; i < 16; i++) {
+		struct rlimit64 limit = {
+			.rlim_cur = rec->limits[i][0], .rlim_max = rec->limits[i][1],
+		};
+		long ret = raw(SYS_prlimit64, 0, i, &limit, 0);
+
+		if (ret < 0)
+			task_fail(tree, "cannot set a resource limit", ret);
+	}
+}
+
+/* ---------------------------------------------------------------- thread */
+
+static void set_caps(const struct tree *tree, uint64_t permitted, uint64_t effective,
+		     uint64_t inheritable)
+{
+	struct __user_cap_header_struct hdr = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2];
+	long ret;
+
+	for (int i = 0; i < 2; i++) {
+		data[i].permitted = (uint32_t)(permitted >> (32 * i));
+		data[i].effective = (uint32_t)(effective >> (32 * i));
+		data[i].inheritable = (uint32_t)(inheritable >> (32 * i));
+	}
+	ret = raw(SYS_capset, &hdr, data);
+	if (ret < 0)
+		task_fail(tree, "cannot set capabilities", ret);
+}
+
+static uint64_t permitted_now(const struct tree *tree)
+{
+	struct __user_cap_header_struct hdr = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2];
+	long ret = raw(SYS_capget, &hdr, data);
+
+	if (ret < 0)
+		task_fail(tree, "cannot read capabilities", ret);
+	return data[0].permitted | (uint64_t)data[1].permitted << 32;
+}
+
+static void drop_bounding(const struct tree *tree, uint64_t bounding)
+{
+	for (long cap = 0; cap < 64; cap++) {
+		uint64_t bit = 1ULL << cap;
+
+		if ((tree->bounding & bit) && !(bounding & bit) &&
+		    raw(SYS_prctl, PR_CAPBSET_DROP, cap) < 0)
+			task_fail(tree, "cannot limit the capability bounding set", -EPERM);
+	}
+}
+
+/* The builder has the owner's; no memcmp(), which is libc's. */
+static bool is_owners(const struct plan_owner *owner, const uint32_t *groups, unsigned int nr)
+{
+	if (nr != owner->nr_groups)
+		return false;
+	for (unsigned int i = 0; i < nr; i++)
+		if (groups[i] != owner->groups[i])
+			return false;
+	return true;
+}
+
+static void set_ids(const struct tree *tree, const struct state_thread *thread)
+{
+	const struct ckpt_creds *c = &thread->rec->creds;
+	const uint32_t *groups = thread->groups ? (const uint32_t *)(thread->groups + 1) : NULL;
+	unsigned int nr = thread->groups ? thread->groups->nr : 0;
+	long ret = 0;
+
+	if (!is_owners(&tree->plan->owner, groups, nr))
+		ret = raw(SYS_setgroups, nr, groups);
+	if (!ret)
+		ret = raw(SYS_setresgid, c->gid, c->egid, c->sgid);
+	if (!ret)
+		ret = raw(SYS_setresuid, c->uid, c->euid, c->suid);
+	if (ret < 0)
+		task_fail(tree, "cannot become the user of a thread", ret);
+	/* each answers the old value, so that the second call tells */
+	raw(SYS_setfsgid, c->fsgid);
+	raw(SYS_setfsuid, c->fsuid);
+	if (raw(SYS_setfsgid, -1) != (long)c->fsgid || raw(SYS_setfsuid, -1) != (long)c->fsuid)
+		task_fail(tree, "cannot become the file system user of a thread", -EPERM);
+}
+
+static void set_creds(const struct tree *tree, const struct state_thread *thread)
+{
+	const struct ckpt_creds *c = &thread->rec->creds;
+	uint64_t now;
+	long ret;
+
+	drop_bounding(tree, c->cap_bounding);
+	ret = raw(SYS_prctl, PR_SET_KEEPCAPS, 1);
+	set_ids(tree, thread);
+	now = permitted_now(tree);
+	set_caps(tree, now, now, c->cap_inheritable);
+	for (long cap = 0; !ret && cap < 64; cap++)
+		if (c->cap_ambient & 1ULL << cap)
+			ret = raw(SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap, 0, 0);
+	if (!ret && c->securebits)
+		ret = raw(SYS_prctl, PR_SET_SECUREBITS, c->securebits);
+	else if (!ret)
+		ret = raw(SYS_prctl, PR_SET_KEEPCAPS, 0);
+	if (ret < 0)
+		task_fail(tree, "cannot set ambient capabilities or securebits", ret);
+	set_caps(tree, c->cap_permitted, c->cap_effective, c->cap_inheritable);
+}
+
+void task_attr_thread(const struct tree *tree, const struct state_thread *thread)
+{
+	const struct ckpt_rec_thread *rec = thread->rec;
+	long ret = 0;
+
+	raw(SYS_prctl, PR_SET_NAME, rec->comm);
+	if (rec->timer_slack_ns)
+		ret = raw(SYS_prctl, PR_SET_TIMERSLACK, rec->timer_slack_ns);
+	set_creds(tree, thread);
+	if (!ret && rec->flags & CKPT_THREAD_NO_NEW_PRIVS)
+		ret = raw(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1);
+	if (ret < 0)
+		task_fail(tree, "prctl of a thread", ret);
+}

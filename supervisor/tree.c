@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Building the tree, the builder's part.
+ *
+ * The builder creates helpers and roots, waits at the context until everyone has
+ * entered, and speaks to those who have not through one futex in a shared page.
+ * What was created is noted there by whoever created it, so that a failed build
+ * can be taken down without ever hitting a process of somebody else that has a
+ * number we wanted.
+ */
+#include "supervisor/tree.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define WAIT_STEP_MS	100
+#define WAIT_BASE_MS	60000	/* and 100 ms a thread: far beyond any load */
+
+int tree_shared_create(const struct plan *plan, struct tree_shared **ret_shared)
+{
+	void *p = mmap(NULL, sizeof(struct tree_shared) + (size_t)plan->nr_tasks,
+		       PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	*ret_shared = p;
+	return 0;
+}
+
+/* Does nothing once the tree has failed. */
+static void set_phase(struct tree *tree, uint32_t phase)
+{
+	uint32_t *now = &tree->shared->phase;
+	uint32_t old = __atomic_load_n(now, __ATOMIC_ACQUIRE);
+
+	while (old < phase &&
+	       !__atomic_compare_exchange_n(now, &old, phase, false, __ATOMIC_ACQ_REL,
+					    __ATOMIC_ACQUIRE))
+		;
+	syscall(SYS_futex, now, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+static int failure(const struct tree *tree, struct engine_error *error)
+{
+	const struct tree_shared *s = tree->shared;
+	struct engine_refusal refusal = { .reason = CKPT_R_PID_TAKEN };
+
+	if (__atomic_load_n(&s->failed, __ATOMIC_ACQUIRE) != 2)
+		return 0;
+	if (s->err == -EEXIST) {
+		engine_refuse(error, &refusal, "found out while creating it");
+		return engine_fail(error, -EEXIST, "a pid of the image is in use");
+	}
+	return engine_fail(error, s->err, "cannot rebuild the process tree: %s (in process %d): %s",
+			   s->what, s->pid, strerror(-s->err));
+}
+
+static int create_failed(const struct plan_task *task, long err, struct engine_error *error)
+{
+	struct engine_refusal refusal = { .reason = CKPT_R_PID_TAKEN, .pid = task->pid };
+
+	if (err == -EEXIST)
+		engine_refuse(error, &refusal, "found out while creating it");
+	return engine_fail(error, (int)err, "cannot create process %d: %s", task->pid,
+			   strerror((int)-err));
+}
+
+int tree_build(struct tree *tree, struct engine_error *error)
+{
+	const struct plan *plan = tree->plan;
+	long ret;
+
+	for (int i = 0; i < plan->nr_helpers; i++) {
+		ret = task_create(tree, i);
+		if (ret < 0)
+			return create_failed(&plan->tasks[i], ret, error);
+	}
+	for (int i = plan->first_root; i != PLAN_NONE; i = plan->tasks[i].sibling) {
+		ret = task_create(tree, i);
+		if (ret < 0)
+			return create_failed(&plan->tasks[i], ret, error);
+	}
+	return 0;
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static int wait_entered(struct tree *tree, struct kdev *dev, unsigned int nr,
+			struct engine_error *error)
+{
+	uint64_t end = now_ms() + WAIT_BASE_MS + 100ULL * nr;
+	struct ckpt_restore_wait arg;
+	int ret, failed;
+
+	do {
+		arg = (struct ckpt_restore_wait){
+			.nr_threads = nr, .timeout_ms = WAIT_STEP_MS,
+		};
+		ret = kdev_restore_wait(dev, &arg);
+		failed = ret ? failure(tree, error) : 0;
+		if (failed)
+			return failed;
+	} while (ret == -ETIMEDOUT && now_ms() < end);
+	if (ret)
+		return engine_fail(error, ret, "%u of %u threads of the tree came up: %s",
+				   arg.nr_parked, tree->plan->nr_threads, strerror(-ret));
+	return 0;
+}
+
+int tree_enter(struct tree *tree, struct kdev *dev, struct engine_error *error)
+{
+	const struct plan *plan = tree->plan;
+	unsigned int nr = plan->nr_threads + (unsigned int)plan->nr_helpers;
+	int ret = 0;
+
+	if (plan->nr_threads > plan->nr_closers)
+		ret = wait_entered(tree, dev, plan->nr_threads - plan->nr_closers, error);
+	if (ret)
+		return ret;
+	set_phase(tree, TREE_CLOSE);
+	return wait_entered(tree, dev, nr, error);
+}
+
+static void reap_helpers(const struct tree *tree)
+{
+	for (int i = 0; i < tree->plan->nr_helpers; i++)
+		if (tree->shared->created[i])
+			while (waitpid(tree->plan->tasks[i].pid, NULL, 0) < 0 && errno == EINTR)
+				;
+}
+
+void tree_done(struct tree *tree)
+{
+	for (int i = 0; i < tree->plan->nr_helpers; i++)
+		kill(tree->plan->tasks[i].pid, SIGKILL);
+	reap_helpers(tree);
+}
+
+void tree_kill(struct tree *tree)
+{
+	set_phase(tree, TREE_FAILED);
+	for (int i = 0; i < tree->plan->nr_tasks; i++)
+		if (tree->shared->created[i])
+			kill(tree->plan->tasks[i].pid, SIGKILL);
+	reap_helpers(tree);
+}
