@@ -151,7 +151,7 @@ static json_t *await_outcome(const struct shim *shim, int launch)
 static json_t *launch(struct shim *shim)
 {
 	json_t *outcome = prepare(shim);
-	int sock, err;
+	int sock = -1, err;
 
 	if (!outcome)
 		outcome = fork_init(shim, &sock);

@@ -209,6 +209,8 @@ static void identify(struct dump *d, uint64_t started)
 		identity.gid = root->threads[0].rec->creds.egid;
 		image_set(d->img, "command", root->rec->comm);
 	}
+	if (d->options->note)
+		image_set(d->img, "note", d->options->note);
 	image_set_identity(d->img, &identity);
 	image_set_timing(d->img, &timing);
 }

@@ -39,6 +39,11 @@ struct dump_options {
 	 */
 	int (*frozen)(void *arg);
 	void *frozen_arg;
+	/*
+	 * Kept in the manifest under "note", for the caller of a later restore.
+	 * Read at the commit: frozen() may still write it.  NULL: none.
+	 */
+	const char *note;
 };
 
 struct dump_stats {

@@ -84,12 +84,6 @@ void reactor_destroy(struct reactor *reactor)
 	free(reactor);
 }
 
-void reactor_forget(struct reactor *reactor)
-{
-	/* The epoll set is shared with the parent: touch it not. */
-	close(reactor->epoll);
-}
-
 int reactor_run(struct reactor *reactor)
 {
 	struct epoll_event events[BATCH];

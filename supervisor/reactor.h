@@ -53,7 +53,4 @@ int reactor_signals(struct reactor *reactor, const sigset_t *set,
 
 void reactor_remove(struct reactor_source *source);	/* NULL is fine */
 
-/* In a forked child: close everything of the reactor, call nothing. */
-void reactor_forget(struct reactor *reactor);
-
 #endif /* STILLPOINT_REACTOR_H */
