@@ -29,3 +29,4 @@ $(call unit_test,tests/unit/test_dump,tests/unit/test_dump.c tests/unit/fake_ker
 
 # for the VM tests: an image against the memory it was made of
 $(call program,tests/tools/dumpcheck,tests/tools/dumpcheck.c,$(ENGINE_LIBS))
+$(call unit_test,tests/unit/test_content,tests/unit/test_content.c,$(ENGINE_LIBS))
