@@ -130,13 +130,11 @@ static void place_children(struct sharing *s, int index, bool *early, bool *late
 		if (!s->birth[c])
 			continue;
 		tasks[c].clone_flags |= s->flag;
-		if (first == s->own[index])
-			continue;
-		if (s->birth[c] == first)
+		if (s->birth[c] == first && first != s->own[index])
 			early[c] = true;
-		else if (s->birth[c] == s->own[index])
+		else if (s->birth[c] == s->own[index] && first != s->own[index])
 			late[c] = true;
-		else
+		else if (s->birth[c] != first)
 			refuse(error, &tasks[c], &tasks[index], s->what);
 	}
 }

@@ -27,6 +27,10 @@ $(call unit_test,tests/unit/test_state,tests/unit/test_state.c tests/unit/stream
 $(call unit_test,tests/unit/test_dump,tests/unit/test_dump.c tests/unit/fake_kernel.c \
 	tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
 
+$(call unit_test,tests/unit/test_plan,tests/unit/test_plan.c tests/unit/stream.c,\
+	$(LIB)/libengine.a)
+$(call unit_test,tests/unit/test_cow,tests/unit/test_cow.c,$(LIB)/libengine.a)
+
 # for the VM tests: an image against the memory it was made of
 $(call program,tests/tools/dumpcheck,tests/tools/dumpcheck.c,$(ENGINE_LIBS))
 $(call unit_test,tests/unit/test_content,tests/unit/test_content.c,$(ENGINE_LIBS))
