@@ -74,20 +74,17 @@ static uint64_t proc_kb(const char *path, const char *name)
 }
 
 /* Only what cannot work at all: what an image needs is known when it is written. */
-static int check_space(struct dump *d)
+static int check_space(struct dump *d, const char *parent)
 {
 	const struct dump_options *o = d->options;
 	uint64_t memory = 0, need, have;
-	char parent[PATH_MAX], path[40];
 	struct statvfs fs;
+	char path[40];
 
-	if (strlen(o->dir) >= sizeof(parent))
-		return engine_fail(d->error, -ENAMETOOLONG, "%s: path too long", o->dir);
-	strcpy(parent, o->dir);
-	if (statvfs(dirname(parent), &fs))
+	if (statvfs(parent, &fs))
 		return engine_fail(d->error, -errno,
 				   "the directory for the image, %s, cannot be used: %s",
-				   dirname(parent), strerror(errno));
+				   parent, strerror(errno));
 	for (unsigned int i = 0; i < o->nr_roots; i++) {
 		snprintf(path, sizeof(path), "/proc/%d/status", o->roots[i]);
 		memory += proc_kb(path, "RssAnon");
@@ -107,9 +104,15 @@ static int create_image(struct dump *d)
 	const struct dump_options *o = d->options;
 	struct image_options options = { .generation = o->generation, .job = o->job };
 	struct image_error why = { 0 };
+	char copy[PATH_MAX], *parent;
 	struct image_writer *writer;
-	int ret = check_space(d);
+	int ret;
 
+	if (strlen(o->dir) >= sizeof(copy))
+		return engine_fail(d->error, -ENAMETOOLONG, "%s: path too long", o->dir);
+	parent = dirname(strcpy(copy, o->dir));
+	image_sweep(parent, NULL);	/* what dumps left that were killed */
+	ret = check_space(d, parent);
 	if (ret)
 		return ret;
 	ret = image_writer_posix_create(o->dir, &writer, &why);
