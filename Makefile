@@ -175,7 +175,8 @@ TESTS  ?= $(sort $(wildcard tests/vm/*.t))
 
 .PHONY: vm demo bench
 vm: modules-$(KERNEL) user
-	scripts/vm run --kernel $(KERNEL) --module --mem 2048 --timeout 0 --tty -- bash -l
+	scripts/vm run --kernel $(KERNEL) --module --mem 2048 --timeout 0 --tty \
+		--env "PS1=$(KERNEL):\\w\\$$ " -- bash --norc
 
 demo: setup all
 	scripts/demo
@@ -211,6 +212,11 @@ check-vm-%: modules-% user
 # the debug kernel is built when it is missing: 7 to 15 CPU minutes, once
 check-vm-debug: modules-debug user
 	@scripts/check-vm debug $(TESTS)
+
+# the whole matrix of programs and flavours, on every kernel that boots
+check-long: export CR_SUBSET := long
+check-long: export TAP_TIMEOUT := 28800
+check-long: check-vm-all
 
 # ---------------------------------------------------------------- install, clean
 

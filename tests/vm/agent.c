@@ -572,6 +572,7 @@ int main(void)
 	char dev[64];
 	int n, ports = 0;
 
+	setsid();
 	setrlimit(RLIMIT_NOFILE, &files);
 	setrlimit(RLIMIT_CORE, &core);
 	write_file("/proc/sys/kernel/printk", "8");
