@@ -64,6 +64,8 @@ MATRIX  := tests/vm/matrix
 KERNELS := $(shell awk '!/^\#/ && NF && $$5 == "build" { print $$1 }' $(MATRIX))
 BOOTED  := $(shell awk '!/^\#/ && NF && $$6 == "boot" { print $$1 }' $(MATRIX))
 
+KERNEL  ?= $(lastword $(BOOTED))
+
 PROGRAMS   :=
 LIBRARIES  :=
 UNIT_TESTS :=
@@ -170,8 +172,8 @@ modules-%: $(B)/kernels/%/env FORCE
 
 # ---------------------------------------------------------------- running it
 
-KERNEL ?= $(lastword $(BOOTED))
-TESTS  ?= $(sort $(wildcard tests/vm/*.t))
+# the testbed itself first
+TESTS  ?= tests/vm/smoke.t $(filter-out %/smoke.t,$(sort $(wildcard tests/vm/*.t)))
 
 .PHONY: vm demo bench
 vm: modules-$(KERNEL) user
