@@ -170,6 +170,9 @@ int stream_finish(struct stream *s, uint8_t ret_digest[IMAGE_DIGEST_BYTES])
 		return err;
 	digest = s->digest;
 	crypto_generichash_final(&digest, ret_digest, IMAGE_DIGEST_BYTES);
+	/* the next stream to finish may need the memory */
+	free(take_ptr(s->raw));
+	free(take_ptr(s->out));
 	return 0;
 }
 

@@ -46,7 +46,7 @@ int stream_put(struct stream *s, const void *data, size_t len,
 /* The same for all of them, wherever they end up. */
 int stream_write(struct stream *s, const void *data, size_t len);
 
-/* Everything encoded and appended; @ret_digest over the tags. */
+/* Everything encoded and appended, nothing more accepted; @ret_digest over the tags. */
 int stream_finish(struct stream *s, uint8_t ret_digest[IMAGE_DIGEST_BYTES]);
 
 int stream_sync(struct stream *s);

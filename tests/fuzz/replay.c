@@ -51,8 +51,8 @@ static void mutate(uint8_t *buf, size_t *len, uint64_t *rng)
 			       width < *len - at ? width : *len - at);
 			break;
 		case 3:
-			memcpy(buf + at, buf + next(rng) % at / 2,
-			       width < *len - at && at >= 16 ? width : 0);
+			if (at >= 16 && width < *len - at)
+				memcpy(buf + at, buf + next(rng) % (at / 2), width);
 			break;
 		default:
 			if (next(rng) % 8 == 0)

@@ -25,6 +25,7 @@ struct faulty_writer {
 struct faulty_file {
 	struct faulty_writer *fw;
 	struct image_wfile *real;
+	int ended;		/* by an append that was no multiple of 4096 */
 };
 
 static struct faulty_writer *faulty(struct image_writer *w)
@@ -82,6 +83,8 @@ static int f_append(struct image_wfile *f, const void *buf, size_t len)
 
 	/* what the contract promises to every writer */
 	assert_int_equal((uintptr_t)buf % 4096, 0);
+	assert_false(ff->ended);
+	ff->ended = len % 4096 != 0;
 	if (ff->fw->left == 0 &&
 	    (ff->fw->kind == FAULT_TORN || ff->fw->kind == FAULT_DIE))
 		ops->append(ff->real, buf, len / 2);
