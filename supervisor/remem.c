@@ -4,7 +4,7 @@
  *
  * Maps are filled in ascending order, each in address order, because the image
  * is laid out so and each chunk is then decoded once.  A mapping with pages that
- * a map filled before has at the same address (references in the image) is
+ * maps filled before have at the same address (references in the image) is
  * shared from there copy on write; see cow.h.  Everything else is written in
  * large batches: runs of pages straight from the decoded chunk, single pages
  * gathered in a buffer.
@@ -199,75 +199,145 @@ static bool has_reference(const struct remem *m, const struct cow_runs *runs)
 	return false;
 }
 
-/* The best source for @vma and its runs there; NULL: share with nobody. */
-static int choose_source(struct remem *m, const struct state_vma *vma,
-			 const struct cow_runs *runs, const struct state_mm **ret_mm,
-			 struct cow_runs *ret_runs)
+/* One mapping and the equal mappings of other maps that it has pages with. */
+struct sharing {
+	struct remem *m;
+	const struct cow_runs *runs;
+	struct source {
+		const struct state_mm *mm;
+		struct cow_runs runs;
+		uint64_t same;
+	} sources[SOURCES];
+	unsigned int nr;
+	unsigned int level;	/* of the source being compared with */
+};
+
+/*
+ * The first source is shared whole, the others piece by piece.  The kernel ties a
+ * mapping to its first source, and to those that that one is tied to: so the one
+ * filled last goes first, unless it has little to give.
+ */
+static void order_sources(struct sharing *s)
 {
-	const struct state_mm *sources[SOURCES];
-	unsigned int nr = find_sources(m, runs, sources);
 	uint64_t best = 0;
 
-	*ret_mm = NULL;
-	for (unsigned int i = 0; i < nr; i++) {
-		struct cow_runs theirs = { 0 };
-		uint64_t same = 0;
-		int ret;
+	for (unsigned int i = 0; i < s->nr; i++)
+		if (s->sources[i].same > best)
+			best = s->sources[i].same;
+	for (unsigned int i = 1; i < s->nr; i++)
+		for (unsigned int j = i; j > 0; j--) {
+			struct source *a = &s->sources[j - 1], *b = &s->sources[j], c;
+			bool a_little = a->same < best / 8, b_little = b->same < best / 8;
 
-		if (!cow_twin(sources[i], vma))
-			continue;
-		ret = load_runs(m, sources[i], vma, &theirs);
-		if (!ret)
-			same = cow_same(runs, &theirs, vma->rec->start, vma->rec->end);
-		if (!ret && same > best) {
-			cow_runs_done(ret_runs);
-			*ret_runs = theirs;
-			*ret_mm = sources[i];
-			best = same;
-			continue;
+			if (a_little == b_little ? a->mm > b->mm : b_little)
+				break;
+			c = *a;
+			*a = *b;
+			*b = c;
 		}
-		cow_runs_done(&theirs);
-		if (ret)
-			return ret;
+}
+
+static int load_sources(struct remem *m, const struct state_vma *vma, struct sharing *s)
+{
+	const struct state_mm *mms[SOURCES];
+	unsigned int nr = find_sources(m, s->runs, mms);
+	int ret = 0;
+
+	for (unsigned int i = 0; i < nr && !ret; i++) {
+		struct source source = { .mm = mms[i] };
+
+		if (!cow_twin(mms[i], vma))
+			continue;
+		ret = load_runs(m, mms[i], vma, &source.runs);
+		if (!ret)
+			source.same = cow_same(s->runs, &source.runs, vma->rec->start,
+					       vma->rec->end);
+		if (source.same)
+			s->sources[s->nr++] = source;
+		else
+			cow_runs_done(&source.runs);
 	}
-	return 0;
+	order_sources(s);
+	return ret;
+}
+
+static int share_range(struct remem *m, const struct state_mm *from, uint64_t start,
+		       uint64_t end)
+{
+	struct ckpt_pages_share arg = {
+		.src_pid = pid_of(from), .dst_pid = m->pid, .start = start, .end = end,
+	};
+
+	return kdev_pages_share(m->dev, &arg);
+}
+
+static int drop_range(struct remem *m, uint64_t start, uint64_t end)
+{
+	struct ckpt_pages_drop arg = { .pid = m->pid, .start = start, .end = end };
+	int ret = kdev_pages_drop(m->dev, &arg);
+
+	return ret ? engine_fail(m->error, ret, "cannot take pages from process %d: %s", m->pid,
+				 strerror(-ret)) : 0;
+}
+
+static int apply(enum cow_what what, uint64_t start, uint64_t end, void *arg);
+
+/* What the source before has not: from the next one, or written. */
+static int apply_rest(struct sharing *s, uint64_t start, uint64_t end)
+{
+	int ret;
+
+	if (s->level + 1 == s->nr)
+		return write_range(s->m, start, end);
+	s->level++;
+	ret = cow_compare(s->runs, &s->sources[s->level].runs, start, end, apply, s);
+	s->level--;
+	return ret;
 }
 
 static int apply(enum cow_what what, uint64_t start, uint64_t end, void *arg)
 {
-	struct remem *m = arg;
-	struct ckpt_pages_drop drop = { .pid = m->pid, .start = start, .end = end };
+	struct sharing *s = arg;
 	int ret;
 
-	switch (what) {
-	case COW_SAME:
-		m->bytes += end - start;
-		return 0;
-	case COW_WRITE:
-		return write_range(m, start, end);
-	default:
-		ret = kdev_pages_drop(m->dev, &drop);
-		return ret ? engine_fail(m->error, ret,
-					 "cannot take pages from process %d: %s", m->pid,
-					 strerror(-ret)) : 0;
+	if (what == COW_WRITE)
+		return apply_rest(s, start, end);
+	if (what == COW_DROP)
+		return s->level ? 0 : drop_range(s->m, start, end);
+	if (s->level) {
+		ret = share_range(s->m, s->sources[s->level].mm, start, end);
+		if (ret == -EINVAL)	/* tied to another: a copy does as well */
+			return write_range(s->m, start, end);
+		if (ret)
+			return engine_fail(s->m->error, ret, "cannot share memory: %s",
+					   strerror(-ret));
 	}
+	s->m->bytes += end - start;
+	return 0;
 }
 
-static int share(struct remem *m, const struct state_vma *vma, const struct cow_runs *runs,
-		 const struct state_mm *from, const struct cow_runs *theirs)
+static int write_runs(struct remem *m, const struct cow_runs *runs)
 {
-	struct ckpt_pages_share arg = {
-		.src_pid = pid_of(from), .dst_pid = m->pid,
-		.start = vma->rec->start, .end = vma->rec->end,
-	};
-	int ret = kdev_pages_share(m->dev, &arg);
+	int ret = 0;
 
+	for (unsigned int i = 0; !ret && i < runs->nr; i++)
+		ret = write_range(m, runs->runs[i].start, runs->runs[i].end);
+	return ret;
+}
+
+static int share(struct sharing *s, const struct state_vma *vma)
+{
+	int ret = share_range(s->m, s->sources[0].mm, vma->rec->start, vma->rec->end);
+
+	if (ret == -EINVAL)	/* a kind that fork does not share, either: locked */
+		return write_runs(s->m, s->runs);
 	if (ret)
-		return engine_fail(m->error, ret,
+		return engine_fail(s->m->error, ret,
 				   "cannot share memory %#llx-%#llx of process %d with %d: %s",
-				   (unsigned long long)arg.start, (unsigned long long)arg.end,
-				   arg.src_pid, arg.dst_pid, strerror(-ret));
-	return cow_compare(runs, theirs, vma->rec->start, vma->rec->end, apply, m);
+				   (unsigned long long)vma->rec->start,
+				   (unsigned long long)vma->rec->end,
+				   pid_of(s->sources[0].mm), s->m->pid, strerror(-ret));
+	return cow_compare(s->runs, &s->sources[0].runs, vma->rec->start, vma->rec->end, apply, s);
 }
 
 /* ---------------------------------------------------------------- maps */
@@ -280,18 +350,17 @@ static bool has_pages(const struct state_vma *vma)
 
 static int fill_vma(struct remem *m, const struct state_vma *vma)
 {
-	struct cow_runs runs = { 0 }, theirs = { 0 };
-	const struct state_mm *from = NULL;
+	struct cow_runs runs = { 0 };
+	struct sharing s = { .m = m, .runs = &runs };
 	int ret = load_runs(m, m->mm, vma, &runs);
 
 	if (!ret && cow_can_share(vma) && has_reference(m, &runs))
-		ret = choose_source(m, vma, &runs, &from, &theirs);
-	if (!ret && from)
-		ret = share(m, vma, &runs, from, &theirs);
-	for (unsigned int i = 0; !ret && !from && i < runs.nr; i++)
-		ret = write_range(m, runs.runs[i].start, runs.runs[i].end);
+		ret = load_sources(m, vma, &s);
+	if (!ret)
+		ret = s.nr ? share(&s, vma) : write_runs(m, &runs);
+	for (unsigned int i = 0; i < s.nr; i++)
+		cow_runs_done(&s.sources[i].runs);
 	cow_runs_done(&runs);
-	cow_runs_done(&theirs);
 	return ret;
 }
 
@@ -336,7 +405,7 @@ int remem_create(const struct state *state, struct image_reader *reader, struct 
 		remem_destroy(m);
 		return engine_fail(error, -ENOMEM, "out of memory");
 	}
-	*ret_total = (counts->pages_data + counts->pages_ref) * PAGE;
+	*ret_total = (counts->pages_data + counts->pages_zero + counts->pages_ref) * PAGE;
 	*ret_m = m;
 	return 0;
 }

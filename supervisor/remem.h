@@ -11,7 +11,7 @@
 
 struct remem;
 
-/* @total: bytes that the maps will get, for progress */
+/* *ret_total: for progress; at most so many bytes are filled */
 int remem_create(const struct state *state, struct image_reader *reader, struct kdev *dev,
 		 struct engine_error *error, struct remem **ret_m, uint64_t *ret_total);
 void remem_destroy(struct remem *m);	/* NULL is fine */

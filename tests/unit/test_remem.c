@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Filling memory maps from an image, against a made-up kernel that keeps pages as
+ * cells with owners: afterwards every page holds what the image says, pages that
+ * were one cell are one cell again, and nothing else is there.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "supervisor/remem.h"
+#include "tests/unit/image_fixture.h"
+#include "tests/unit/stream.h"
+
+#define BASE	0x10000000ULL
+#define OTHER	0x20000000ULL	/* a private mapping of a file */
+#define MAPS	3
+#define PAGES	600		/* per mapping */
+
+struct cell {
+	unsigned int owners;
+	uint8_t data[PAGE];
+};
+
+struct page {
+	struct cell *cell;
+	bool in_image;
+	uint64_t seed;		/* wanted content; 0: zeros */
+	int identity;		/* pages with one identity are one page; 0: none */
+};
+
+/* [map][mapping][page] */
+struct fake {
+	struct kdev dev;
+	struct page pages[MAPS][2][PAGES];
+	unsigned int shares, writes, drops;
+};
+
+static struct fake *kernel;
+
+static struct page *page_at(int pid, uint64_t addr)
+{
+	int mapping = addr >= OTHER;
+	uint64_t index = (addr - (mapping ? OTHER : BASE)) / PAGE;
+
+	assert_in_range(pid, 100, 100 + MAPS - 1);
+	assert_in_range(index, 0, PAGES - 1);
+	return &kernel->pages[pid - 100][mapping][index];
+}
+
+static void put_cell(struct page *page)
+{
+	if (page->cell && --page->cell->owners == 0)
+		free(page->cell);
+	page->cell = NULL;
+}
+
+static int fake_write(struct ckpt_pages *arg)
+{
+	const struct ckpt_iovec *iov = (const void *)(uintptr_t)arg->iov;
+	const uint8_t *data = (const void *)(uintptr_t)arg->buf;
+
+	kernel->writes++;
+	assert_in_range(arg->nr_iov, 1, 1024);
+	for (unsigned int i = 0; i < arg->nr_iov; i++)
+		for (uint64_t at = 0; at < iov[i].len; at += PAGE, data += PAGE) {
+			struct page *page = page_at((int)arg->mm_id, iov[i].addr + at);
+
+			put_cell(page);		/* copy on write */
+			page->cell = calloc(1, sizeof(*page->cell));
+			page->cell->owners = 1;
+			memcpy(page->cell->data, data, PAGE);
+		}
+	return 0;
+}
+
+static int fake_share(const struct ckpt_pages_share *arg)
+{
+	kernel->shares++;
+	for (uint64_t at = arg->start; at < arg->end; at += PAGE) {
+		struct page *src = page_at(arg->src_pid, at), *dst = page_at(arg->dst_pid, at);
+
+		put_cell(dst);
+		dst->cell = src->cell;
+		if (dst->cell)
+			dst->cell->owners++;
+	}
+	return 0;
+}
+
+static int fake_command(struct kdev *dev, unsigned long command, void *arg)
+{
+	const struct ckpt_pages_drop *drop = arg;
+
+	switch (command) {
+	case CKPT_IOC_PAGES_WRITE:
+		return fake_write(arg);
+	case CKPT_IOC_PAGES_SHARE:
+		return fake_share(arg);
+	case CKPT_IOC_PAGES_DROP:
+		kernel->drops++;
+		for (uint64_t at = drop->start; at < drop->end; at += PAGE)
+			put_cell(page_at(drop->pid, at));
+		return 0;
+	default:
+		return -ENOTTY;
+	}
+}
+
+static const struct kdev_ops fake_ops = { .command = fake_command };
+
+/* ---------------------------------------------------------------- image */
+
+static uint64_t addr_of(int mapping, int index)
+{
+	return (mapping ? OTHER : BASE) + (uint64_t)index * PAGE;
+}
+
+/* Where the page with that identity was stored first: always a lower map. */
+static bool find_first(int map, int mapping, int index, int *ret_map)
+{
+	int identity = kernel->pages[map][mapping][index].identity;
+
+	for (int m = 0; identity && m < map; m++)
+		if (kernel->pages[m][mapping][index].identity == identity) {
+			*ret_map = m;
+			return true;
+		}
+	return false;
+}
+
+static void store_page(struct image *img, int map, int mapping, int index)
+{
+	const struct page *page = &kernel->pages[map][mapping][index];
+	uint64_t addr = addr_of(mapping, index);
+	uint8_t data[PAGE];
+	int first;
+
+	if (!page->in_image)
+		return;
+	fill_page(data, page->seed);
+	if (find_first(map, mapping, index, &first))
+		assert_int_equal(image_pages_ref(img, (uint64_t)map + 1, addr, 1,
+						 (uint64_t)first + 1, addr), 0);
+	else
+		assert_int_equal(image_pages_add(img, (uint64_t)map + 1, addr, 1, data), 0);
+}
+
+static void store(const struct scratch *s, const char *dir)
+{
+	const struct image_options options = { 0 };
+	struct image_writer *writer;
+	struct image_error error;
+	struct image *img;
+
+	assert_int_equal(image_writer_posix_create(dir, &writer, &error), 0);
+	assert_int_equal(image_create(writer, s->key, &options, &img, &error), 0);
+	for (int m = 0; m < MAPS; m++)
+		for (int v = 0; v < 2; v++)
+			for (int i = 0; i < PAGES; i++)
+				store_page(img, m, v, i);
+	if (image_commit(img, &error))
+		fail_msg("%s", error.text);
+	image_destroy(img);
+}
+
+static struct state *make_state(struct stream *stream)
+{
+	struct state_error error;
+	struct state *state = NULL;
+
+	memset(stream, 0, sizeof(*stream));
+	stream_system(stream);
+	for (int m = 0; m < MAPS; m++)
+		stream_proc(stream, 100 + m, m ? 100 : 0, (uint32_t)m + 1, (uint32_t)m + 1, 1);
+	for (int m = 0; m < MAPS; m++) {
+		stream_mm(stream, (uint32_t)m + 1, 100 + m, 2);
+		stream_vma(stream, (uint32_t)m + 1, BASE, BASE + PAGES * PAGE, CKPT_VMA_ANON,
+			   CKPT_VM_READ | CKPT_VM_WRITE, 0);
+		stream_vma(stream, (uint32_t)m + 1, OTHER, OTHER + PAGES * PAGE,
+			   CKPT_VMA_FILE_PRIVATE, CKPT_VM_READ | CKPT_VM_WRITE, 2);
+	}
+	stream_file(stream, STREAM_CWD, CKPT_FILE_DIR, "/");
+	stream_file(stream, 2, CKPT_FILE_REG, "/lib/x.so");
+	if (state_parse(stream->buf, stream->len, &state, &error))
+		fail_msg("%s", error.text);
+	return state;
+}
+
+/* ---------------------------------------------------------------- the test */
+
+static void fill_all(const struct scratch *s, const char *dir)
+{
+	struct engine_error why = { 0 };
+	struct image_reader *reader;
+	struct image_error error;
+	struct stream stream;
+	struct state *state = make_state(&stream);
+	struct remem *m = NULL;
+	uint64_t total;
+
+	assert_int_equal(image_open(dir, s->key, NULL, &reader, &error), 0);
+	assert_int_equal(remem_create(state, reader, &kernel->dev, &why, &m, &total), 0);
+	for (unsigned int i = 0; i < state->nr_mms; i++)
+		if (remem_fill(m, &state->mms[i]))
+			fail_msg("%s", why.text);
+	assert_true(remem_bytes(m) <= total);
+	remem_destroy(m);
+	image_close(reader);
+	state_free(state);
+	stream_done(&stream);
+}
+
+static void check_page(int map, int mapping, int index)
+{
+	struct page *page = &kernel->pages[map][mapping][index];
+	uint8_t data[PAGE];
+	int first;
+
+	/* untouched anonymous memory reads as zeros; an untouched file does not */
+	if (!page->in_image || (!page->cell && !page->seed && !mapping)) {
+		assert_null(page->cell);
+		return;
+	}
+	assert_non_null(page->cell);
+	fill_page(data, page->seed);
+	assert_memory_equal(page->cell->data, data, PAGE);
+	if (page->seed && find_first(map, mapping, index, &first))
+		assert_ptr_equal(page->cell, kernel->pages[first][mapping][index].cell);
+}
+
+static void check_and_free(void)
+{
+	for (int m = 0; m < MAPS; m++)
+		for (int v = 0; v < 2; v++)
+			for (int i = 0; i < PAGES; i++)
+				check_page(m, v, i);
+	for (int m = 0; m < MAPS; m++)
+		for (int v = 0; v < 2; v++)
+			for (int i = 0; i < PAGES; i++)
+				put_cell(&kernel->pages[m][v][i]);
+	free(kernel);
+	kernel = NULL;
+}
+
+static void new_kernel(void)
+{
+	kernel = calloc(1, sizeof(*kernel));
+	kernel->dev.ops = &fake_ops;
+}
+
+/* A parent and two children that changed a part each: all the rest is shared. */
+static void test_family(void **arg)
+{
+	const struct scratch *s = *arg;
+	const char *dir = scratch_path(s, "family");
+
+	new_kernel();
+	for (int m = 0; m < MAPS; m++)
+		for (int v = 0; v < 2; v++)
+			for (int i = 0; i < PAGES; i++) {
+				struct page *page = &kernel->pages[m][v][i];
+				bool own = m && i % 50 == m;
+
+				page->in_image = !(m == 2 && i > 500);
+				page->seed = own ? 1000 + (uint64_t)(m * PAGES + i) : 1 + (uint64_t)i;
+				page->identity = own ? 0 : i + 1;
+			}
+	store(s, dir);
+	fill_all(s, dir);
+	assert_true(kernel->shares >= 4);
+	check_and_free();
+}
+
+static void test_random(void **arg)
+{
+	const struct scratch *s = *arg;
+	uint64_t rng = 3;
+
+	for (int round = 0; round < 12; round++) {
+		char name[32];
+		const char *dir;
+		uint64_t run = 0, kind = 0;
+
+		new_kernel();
+		for (int m = 0; m < MAPS; m++)
+			for (int v = 0; v < 2; v++)
+				for (int i = 0; i < PAGES; i++) {
+					struct page *page = &kernel->pages[m][v][i];
+
+					if (!run--) {
+						run = rng_next(&rng) % (round % 2 ? 4 : 120);
+						kind = rng_next(&rng) % 4;
+					}
+					page->in_image = kind != 0;
+					page->identity = kind == 1 ? i + 1 : 0;
+					page->seed = kind == 1 ? (uint64_t)i + 1 :
+						     kind == 2 ? rng_next(&rng) | 1 : 0;
+				}
+		snprintf(name, sizeof(name), "random-%d", round);
+		dir = scratch_path(s, name);
+		store(s, dir);
+		fill_all(s, dir);
+		check_and_free();
+	}
+}
+
+/* Nothing in common: nothing is shared, and big runs go in few calls. */
+static void test_alone(void **arg)
+{
+	const struct scratch *s = *arg;
+	const char *dir = scratch_path(s, "alone");
+
+	new_kernel();
+	for (int m = 0; m < MAPS; m++)
+		for (int i = 0; i < PAGES; i++) {
+			kernel->pages[m][0][i].in_image = true;
+			kernel->pages[m][0][i].seed = (uint64_t)(m * PAGES + i) + 1;
+		}
+	store(s, dir);
+	fill_all(s, dir);
+	assert_int_equal(kernel->shares, 0);
+	assert_in_range(kernel->writes, MAPS, 6 * MAPS);
+	check_and_free();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_family, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_random, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_alone, scratch_setup, scratch_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
