@@ -192,7 +192,7 @@ CHECK_STAGES := setup all lint check-unit check-kernel check-vm
 
 .PHONY: check lint check-unit check-kernel check-vm check-vm-debug check-long
 check:
-	@scripts/check $(CHECK_STAGES)
+	@MAKEFLAGS='$(MAKEOVERRIDES)' scripts/check $(CHECK_STAGES)
 
 lint:
 	@scripts/tap lint scripts/lint
