@@ -245,6 +245,8 @@ endef
 
 # what was built; kernels and packages stay (distclean)
 clean:
-	rm -rf $(addprefix $(B)/,obj pic san bin lib gen kmod check vm)
+	$(call remove,$(addprefix $(B)/,obj pic san bin lib gen kmod check vm))
 distclean:
-	rm -rf $(B)
+	$(call remove,$(B))
+# VMs run as root and leave files of root
+remove = rm -rf $(1) 2>/dev/null || sudo rm -rf $(1)
