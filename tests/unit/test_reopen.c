@@ -1,0 +1,612 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Opening the files of an image on this node, with real files, pipes, memfds and
+ * terminals: each is what its record says, and what is not the same is refused.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "supervisor/file_identity.h"
+#include "supervisor/reopen.h"
+#include "tests/unit/image_fixture.h"
+#include "tests/unit/stream.h"
+
+struct fixture {
+	const struct scratch *s;
+	struct stream stream;
+	struct image *img;
+	uint64_t last_blob;
+	struct image_reader *reader;
+	struct state *state;
+	struct restore_options options;
+	struct reopen r;
+	struct engine_error error;
+};
+
+static void begin(struct fixture *f, const struct scratch *s, const char *name)
+{
+	const struct image_options options = { 0 };
+	struct image_writer *writer;
+	struct image_error error;
+	struct engine_rec_tree *tree;
+
+	memset(f, 0, sizeof(*f));
+	f->s = s;
+	assert_int_equal(image_writer_posix_create(scratch_path(s, name), &writer, &error), 0);
+	assert_int_equal(image_create(writer, s->key, &options, &f->img, &error), 0);
+	tree = stream_add(&f->stream, ENGINE_REC_TREE, sizeof(*tree), NULL, 0);
+	tree->generation = 7;
+	stream_system(&f->stream);
+	stream_proc(&f->stream, 100, 0, 1, 1, 1);
+	stream_mm(&f->stream, 1, 100, 0);
+	stream_file(&f->stream, STREAM_CWD, CKPT_FILE_DIR, "/")->pid = 100;
+}
+
+static struct ckpt_rec_file *add_file(struct fixture *f, uint32_t id, uint32_t kind,
+				      const char *path, uint32_t flags)
+{
+	struct ckpt_rec_file *rec = stream_file(&f->stream, id, kind, path);
+
+	rec->pid = 100;
+	rec->flags = CKPT_FILE_OPEN;
+	rec->f_flags = flags;
+	return rec;
+}
+
+static void add_blob(struct fixture *f, uint32_t kind, uint32_t id, const char *path,
+		     const char *content, uint64_t mtime_ns, uint32_t mode)
+{
+	struct engine_rec_blob *rec;
+	size_t len = strlen(content);
+
+	f->last_blob++;
+	assert_int_equal(image_blob_begin(f->img, f->last_blob), 0);
+	assert_int_equal(image_blob_append(f->img, 0, content, len), 0);
+	assert_int_equal(image_blob_end(f->img, len), 0);
+	rec = stream_add(&f->stream, ENGINE_REC_BLOB, sizeof(*rec), path, strlen(path) + 1);
+	rec->kind = kind;
+	rec->file_id = id;
+	rec->blob = f->last_blob;
+	rec->size = len;
+	rec->dev = 1;
+	rec->ino = id ? 1000 + id : 5000 + f->last_blob;
+	rec->mode = mode;
+	rec->uid = getuid();
+	rec->gid = getgid();
+	rec->mtime_ns = mtime_ns;
+	rec->path_len = (uint32_t)strlen(path) + 1;
+}
+
+static void start(struct fixture *f, const char *name)
+{
+	struct image_error error;
+	struct state_error why;
+
+	assert_int_equal(image_commit(f->img, &error), 0);
+	image_destroy(f->img);
+	assert_int_equal(image_open(scratch_path(f->s, name), f->s->key, NULL, &f->reader, &error), 0);
+	if (state_parse(f->stream.buf, f->stream.len, &f->state, &why))
+		fail_msg("%s", why.text);
+	assert_int_equal(reopen_init(&f->r, f->state, f->reader, &f->options, &f->error), 0);
+}
+
+static void open_all(struct fixture *f)
+{
+	if (reopen_check(&f->r) || reopen_all(&f->r))
+		fail_msg("%s", f->error.text);
+}
+
+static void end(struct fixture *f)
+{
+	reopen_done(&f->r);
+	state_free(f->state);
+	image_close(f->reader);
+	engine_error_done(&f->error);
+	stream_done(&f->stream);
+}
+
+static int fd_of(const struct fixture *f, uint32_t id)
+{
+	int fd = reopen_fd(&f->r, state_file_find(f->state, id));
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static void expect_content(int fd, uint64_t offset, const char *text)
+{
+	char buf[4096];
+	ssize_t n = pread(fd, buf, sizeof(buf) - 1, (off_t)offset);
+
+	assert_true(n >= 0);
+	buf[n] = 0;
+	assert_string_equal(buf, text);
+}
+
+static void name_of(int fd, char *buf, size_t size)
+{
+	char path[40];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	n = readlink(path, buf, size - 1);
+	assert_true(n > 0);
+	buf[n] = 0;
+}
+
+static int flags_of(int fd)
+{
+	return fcntl(fd, F_GETFL) & (O_ACCMODE | O_APPEND | O_NONBLOCK);
+}
+
+/* ---------------------------------------------------------------- by kind */
+
+static void test_regular(void **arg)
+{
+	struct fixture f;
+	const char *path = scratch_path(*arg, "out");
+
+	store_file(path, "hello, world", 12);
+	begin(&f, *arg, "regular");
+	add_file(&f, 2, CKPT_FILE_REG, path, O_RDWR)->pos = 7;
+	add_file(&f, 3, CKPT_FILE_REG, path, O_WRONLY | O_APPEND | O_CREAT | O_TRUNC);
+	start(&f, "regular");
+	open_all(&f);
+	assert_int_equal(lseek(fd_of(&f, 2), 0, SEEK_CUR), 7);
+	assert_int_equal(flags_of(fd_of(&f, 2)), O_RDWR);
+	assert_int_equal(flags_of(fd_of(&f, 3)), O_WRONLY | O_APPEND);
+	expect_content(fd_of(&f, 2), 0, "hello, world");
+	end(&f);
+}
+
+static void test_pipes(void **arg)
+{
+	struct fixture f;
+	char buf[64];
+
+	begin(&f, *arg, "pipes");
+	for (uint32_t id = 2; id <= 5; id++)
+		add_file(&f, id, CKPT_FILE_PIPE, "pipe:[77]",
+			 id == 2 ? O_WRONLY : id == 3 ? O_RDONLY | O_NONBLOCK :
+			 id == 4 ? O_RDONLY : O_WRONLY | O_NONBLOCK)->object = 77;
+	stream_pipe(&f.stream, 77, "in the pipe")->ring_size = 131072;
+	start(&f, "pipes");
+	open_all(&f);
+	assert_int_equal(flags_of(fd_of(&f, 2)), O_WRONLY);
+	assert_int_equal(flags_of(fd_of(&f, 3)), O_RDONLY | O_NONBLOCK);
+	assert_int_equal(flags_of(fd_of(&f, 4)), O_RDONLY);
+	assert_int_equal(flags_of(fd_of(&f, 5)), O_WRONLY | O_NONBLOCK);
+	assert_int_equal(fcntl(fd_of(&f, 4), F_GETPIPE_SZ), 131072);
+	assert_int_equal(read(fd_of(&f, 4), buf, sizeof(buf)), 11);
+	assert_memory_equal(buf, "in the pipe", 11);
+	assert_int_equal(write(fd_of(&f, 5), "x", 1), 1);
+	assert_int_equal(read(fd_of(&f, 3), buf, sizeof(buf)), 1);
+	assert_int_equal(read(fd_of(&f, 3), buf, sizeof(buf)), -1);
+	end(&f);
+}
+
+static void test_full_pipe(void **arg)
+{
+	struct fixture f;
+	char *data = malloc(65537);
+
+	memset(data, 'f', 65536);
+	data[65536] = 0;
+	begin(&f, *arg, "full");
+	add_file(&f, 2, CKPT_FILE_PIPE, "pipe:[1]", O_WRONLY | O_NONBLOCK)->object = 1;
+	add_file(&f, 3, CKPT_FILE_PIPE, "pipe:[1]", O_RDONLY)->object = 1;
+	stream_pipe(&f.stream, 1, data);
+	start(&f, "full");
+	open_all(&f);
+	assert_int_equal(write(fd_of(&f, 2), "x", 1), -1);
+	assert_int_equal(errno, EAGAIN);
+	assert_int_equal(read(fd_of(&f, 3), data, 65537), 65536);
+	end(&f);
+	free(data);
+}
+
+static void test_fifo(void **arg)
+{
+	struct fixture f;
+	const char *path = scratch_path(*arg, "fifo");
+	char buf[16];
+
+	assert_int_equal(mkfifo(path, 0600), 0);
+	begin(&f, *arg, "named");
+	add_file(&f, 2, CKPT_FILE_FIFO, path, O_RDONLY)->object = 5;
+	stream_pipe(&f.stream, 5, "queued");
+	start(&f, "named");
+	open_all(&f);
+	assert_int_equal(flags_of(fd_of(&f, 2)), O_RDONLY);
+	assert_int_equal(read(fd_of(&f, 2), buf, sizeof(buf)), 6);
+	end(&f);
+}
+
+static void test_deleted(void **arg)
+{
+	struct fixture f;
+	const char *path = scratch_path(*arg, "gone");
+	char name[256], want[256];
+	struct stat st;
+
+	begin(&f, *arg, "deleted");
+	for (uint32_t id = 2; id <= 3; id++) {
+		struct ckpt_rec_file *rec = add_file(&f, id, CKPT_FILE_REG, path,
+						     id == 2 ? O_RDWR : O_RDONLY);
+
+		rec->flags |= CKPT_FILE_DELETED;
+		rec->ino = 1002;
+		rec->pos = id;
+		rec->mode = S_IFREG | 0400;
+	}
+	add_blob(&f, ENGINE_BLOB_OBJECT, 2, path, "carried away", 0, S_IFREG | 0400);
+	start(&f, "deleted");
+	open_all(&f);
+	assert_int_equal(reopen_seal(&f.r), 0);
+	expect_content(fd_of(&f, 3), 0, "carried away");
+	assert_int_equal(lseek(fd_of(&f, 2), 0, SEEK_CUR), 2);
+	assert_int_equal(lseek(fd_of(&f, 3), 0, SEEK_CUR), 3);
+	assert_int_equal(pwrite(fd_of(&f, 2), "C", 1, 0), 1);
+	expect_content(fd_of(&f, 3), 0, "Carried away");		/* one inode */
+	name_of(fd_of(&f, 2), name, sizeof(name));
+	snprintf(want, sizeof(want), "%s (deleted)", path);
+	assert_string_equal(name, want);
+	assert_false(path_exists(path));
+	assert_int_equal(fstat(fd_of(&f, 2), &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0400);
+	assert_int_equal(st.st_nlink, 0);
+	end(&f);
+}
+
+/* The name is another file's now, which must not suffer. */
+static void test_deleted_taken(void **arg)
+{
+	struct fixture f;
+	const char *path = scratch_path(*arg, "taken");
+
+	store_file(path, "another", 7);
+	begin(&f, *arg, "deleted-taken");
+	add_file(&f, 2, CKPT_FILE_REG, path, O_RDWR)->flags |= CKPT_FILE_DELETED;
+	add_blob(&f, ENGINE_BLOB_OBJECT, 2, path, "mine", 0, S_IFREG | 0600);
+	start(&f, "deleted-taken");
+	open_all(&f);
+	expect_content(fd_of(&f, 2), 0, "mine");
+	end(&f);
+	assert_true(path_exists(path));
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(count_entries(((const struct scratch *)*arg)->root), 1);
+}
+
+static void test_memfd(void **arg)
+{
+	struct fixture f;
+	char name[256];
+
+	begin(&f, *arg, "memfd");
+	add_file(&f, 2, CKPT_FILE_MEMFD, "/memfd:some name", O_RDWR)->seals = F_SEAL_SHRINK;
+	add_blob(&f, ENGINE_BLOB_OBJECT, 2, "/memfd:some name", "sealed", 0, S_IFREG | 0777);
+	start(&f, "memfd");
+	open_all(&f);
+	assert_int_equal(reopen_seal(&f.r), 0);
+	expect_content(fd_of(&f, 2), 0, "sealed");
+	name_of(fd_of(&f, 2), name, sizeof(name));
+	assert_string_equal(name, "/memfd:some name (deleted)");
+	assert_int_equal(fcntl(fd_of(&f, 2), F_GET_SEALS), F_SEAL_SHRINK);
+	assert_int_equal(ftruncate(fd_of(&f, 2), 0), -1);
+	end(&f);
+}
+
+static void test_shm(void **arg)
+{
+	struct fixture f;
+	char name[256];
+	struct stat st;
+	char *map;
+
+	begin(&f, *arg, "shm");
+	add_file(&f, 2, CKPT_FILE_SHM, "/dev/zero", O_RDWR)->size = 8192;
+	add_blob(&f, ENGINE_BLOB_OBJECT, 2, "/dev/zero", "shared words", 0, S_IFREG | 0777);
+	((struct engine_rec_blob *)((char *)f.stream.buf + f.stream.len -
+				    sizeof(struct engine_rec_blob) - 16))->size = 8192;
+	start(&f, "shm");
+	if (reopen_all(&f.r)) {		/* needs CAP_CHECKPOINT_RESTORE */
+		assert_int_equal(f.error.err, -EPERM);
+		end(&f);
+		skip();
+	}
+	map = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd_of(&f, 2), 0);
+	assert_true(map != MAP_FAILED);
+	assert_string_equal(map, "shared words");
+	munmap(map, 8192);
+	name_of(fd_of(&f, 2), name, sizeof(name));
+	assert_string_equal(name, "/dev/zero (deleted)");
+	assert_int_equal(fstat(fd_of(&f, 2), &st), 0);
+	assert_int_equal(st.st_size, 8192);
+	end(&f);
+}
+
+static void test_devices(void **arg)
+{
+	struct fixture f;
+	struct stat st;
+
+	begin(&f, *arg, "devices");
+	add_file(&f, 2, CKPT_FILE_CHR, "/dev/null", O_RDWR)->rdev = makedev(1, 3);
+	add_file(&f, 3, CKPT_FILE_CHR, "/srv/jail/dev/zero", O_RDONLY)->rdev = makedev(1, 5);
+	start(&f, "devices");
+	open_all(&f);
+	assert_int_equal(fstat(fd_of(&f, 2), &st), 0);
+	assert_int_equal(st.st_rdev, makedev(1, 3));
+	assert_int_equal(fstat(fd_of(&f, 3), &st), 0);
+	assert_int_equal(st.st_rdev, makedev(1, 5));
+	end(&f);
+}
+
+static void test_pty(void **arg)
+{
+	struct fixture f;
+	struct engine_rec_tty *tty;
+	struct winsize size;
+	struct termios t;
+	unsigned int index;
+	char buf[16];
+
+	begin(&f, *arg, "pty");
+	add_file(&f, 2, CKPT_FILE_PTM, "/dev/ptmx", O_RDWR)->object = 9;
+	add_file(&f, 3, CKPT_FILE_PTS, "/dev/pts/9", O_RDWR)->object = 9;
+	add_file(&f, 4, CKPT_FILE_PTS, "/dev/pts/9", O_WRONLY | O_NONBLOCK)->object = 9;
+	tty = stream_add(&f.stream, ENGINE_REC_TTY, sizeof(*tty), NULL, 0);
+	tty->index = 9;
+	tty->c_cflag = CS8 | CREAD | B38400;
+	tty->c_ispeed = tty->c_ospeed = 38400;
+	tty->ws_row = 33;
+	tty->ws_col = 77;
+	start(&f, "pty");
+	open_all(&f);
+	assert_int_equal(ioctl(fd_of(&f, 2), TIOCGPTN, &index), 0);
+	assert_int_equal(index, 9);
+	assert_int_equal(ioctl(fd_of(&f, 3), TIOCGWINSZ, &size), 0);
+	assert_int_equal(size.ws_row, 33);
+	assert_int_equal(size.ws_col, 77);
+	assert_int_equal(tcgetattr(fd_of(&f, 3), &t), 0);
+	assert_int_equal(t.c_lflag & (ICANON | ECHO), 0);
+	assert_int_equal(write(fd_of(&f, 4), "out", 3), 3);
+	assert_int_equal(read(fd_of(&f, 2), buf, sizeof(buf)), 3);
+	assert_int_equal(flags_of(fd_of(&f, 4)), O_WRONLY | O_NONBLOCK);
+	assert_int_equal(reopen_tty(&f.r, 9), fd_of(&f, 3));
+	end(&f);
+}
+
+static void test_external(void **arg)
+{
+	struct fixture f;
+	struct engine_external given = { .name = "stdout" };
+	struct engine_rec_external *rec;
+	int ends[2];
+	char buf[16];
+	struct stat st;
+
+	assert_int_equal(pipe(ends), 0);
+	given.fd = ends[1];
+	begin(&f, *arg, "external");
+	add_file(&f, 2, CKPT_FILE_REG, "/nowhere/at/all", O_WRONLY);
+	add_file(&f, 3, CKPT_FILE_REG, "/nowhere/either", O_WRONLY);
+	for (uint32_t id = 2; id <= 3; id++) {
+		rec = stream_add(&f.stream, ENGINE_REC_EXTERNAL, sizeof(*rec), NULL, 0);
+		rec->file_id = id;
+		rec->kind = CKPT_FILE_REG;
+		strcpy(rec->name, id == 2 ? "stdout" : "stderr");
+	}
+	f.options.externals = &given;
+	f.options.nr_externals = 1;
+	start(&f, "external");
+	open_all(&f);
+	assert_int_equal(write(fd_of(&f, 2), "out", 3), 3);
+	assert_int_equal(read(ends[0], buf, sizeof(buf)), 3);
+	assert_int_equal(fstat(fd_of(&f, 3), &st), 0);
+	assert_int_equal(st.st_rdev, makedev(1, 3));		/* nobody gave it */
+	end(&f);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* ---------------------------------------------------------------- contents */
+
+static void test_carried(void **arg)
+{
+	struct fixture f;
+	const char *gone = scratch_path(*arg, "c-gone"), *old = scratch_path(*arg, "c-old");
+	struct stat st;
+
+	store_file(old, "something else, longer", 22);
+	begin(&f, *arg, "carried");
+	add_file(&f, 2, CKPT_FILE_REG, gone, O_RDWR);
+	add_file(&f, 3, CKPT_FILE_REG, old, O_RDONLY);
+	add_blob(&f, ENGINE_BLOB_FILE, 2, gone, "made again", 1234567890123456789ULL, S_IFREG | 0640);
+	add_blob(&f, ENGINE_BLOB_FILE, 3, old, "as it was", 1000, S_IFREG | 0644);
+	start(&f, "carried");
+	open_all(&f);
+	expect_content(fd_of(&f, 2), 0, "made again");
+	expect_content(fd_of(&f, 3), 0, "as it was");
+	assert_int_equal(stat(gone, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0640);
+	assert_int_equal(st.st_mtim.tv_nsec, 123456789);
+	reopen_undo(&f.r);
+	assert_false(path_exists(gone));
+	assert_true(path_exists(old));
+	end(&f);
+}
+
+static void test_shm_dir(void **arg)
+{
+	struct fixture f;
+	char dir[256], file[300], outside[300];
+	struct engine_rec_blob *rec;
+
+	snprintf(dir, sizeof(dir), "%s", scratch_path(*arg, "shm-dir"));
+	snprintf(file, sizeof(file), "%s/sub/segment", dir);
+	snprintf(outside, sizeof(outside), "%s", scratch_path(*arg, "outside"));
+	assert_int_equal(mkdir(dir, 0700), 0);
+	begin(&f, *arg, "shmdir");
+	rec = stream_add(&f.stream, ENGINE_REC_BLOB, sizeof(*rec), "sub", 4);
+	rec->kind = ENGINE_BLOB_SHM_DIR;
+	rec->mode = S_IFDIR | 0750;
+	rec->uid = getuid();
+	rec->gid = getgid();
+	rec->path_len = 4;
+	add_blob(&f, ENGINE_BLOB_SHM_DIR, 0, "sub/segment", "of memory", 5, S_IFREG | 0600);
+	add_file(&f, 2, CKPT_FILE_REG, file, O_RDWR);
+	f.options.shm_dir = dir;
+	start(&f, "shmdir");
+	assert_int_equal(reopen_all(&f.r), 0);
+	expect_content(fd_of(&f, 2), 0, "of memory");
+	end(&f);
+
+	begin(&f, *arg, "escape");
+	add_blob(&f, ENGINE_BLOB_SHM_DIR, 0, "../outside", "!", 5, S_IFREG | 0600);
+	f.options.shm_dir = dir;
+	start(&f, "escape");
+	assert_int_not_equal(reopen_all(&f.r), 0);
+	assert_false(path_exists(outside));
+	end(&f);
+	unlink(file);
+}
+
+/* ---------------------------------------------------------------- checks */
+
+static void add_track(struct fixture *f, uint32_t id, const char *path, uint32_t flags)
+{
+	struct engine_rec_file_track *rec;
+	_cleanup_fd_ int fd = open(path, O_RDONLY);
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	rec = stream_add(&f->stream, ENGINE_REC_FILE_TRACK, sizeof(*rec), NULL, 0);
+	rec->file_id = id;
+	rec->flags = flags | ENGINE_TRACK_TAIL;
+	rec->size = (uint64_t)st.st_size;
+	rec->mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000ULL + (uint64_t)st.st_mtim.tv_nsec;
+	rec->tail_len = rec->size;
+	assert_int_equal(file_identity_tail(fd, 0, rec->size, rec->tail_hash), 0);
+	rec->build_id_len = (uint32_t)file_identity_build_id(fd, rec->build_id);
+	if (rec->build_id_len)
+		rec->flags |= ENGINE_TRACK_BUILD_ID;
+}
+
+/* A file tracked with @flags as @before, found as @after: the refusal, or NONE. */
+static uint32_t judge(const struct scratch *s, uint32_t flags, const char *before,
+		      const char *after, bool accept, unsigned int *ret_cuts)
+{
+	struct fixture f;
+	uint32_t reason = CKPT_R_NONE;
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s", scratch_path(s, "judged"));
+	store_file(path, before, strlen(before));
+	begin(&f, s, "judge");
+	add_file(&f, 2, CKPT_FILE_REG, path,
+		 flags & ENGINE_TRACK_WRITES ? O_WRONLY : O_RDONLY);
+	add_track(&f, 2, path, flags);
+	f.options.accept_changed = accept;
+	usleep(20000);		/* another time stamp */
+	if (after)
+		store_file(path, after, strlen(after));
+	else
+		unlink(path);
+	start(&f, "judge");
+	if (reopen_check(&f.r))
+		reason = f.error.refusals[0].reason;
+	*ret_cuts = f.r.nr_cuts;
+	if (!reason && f.r.nr_cuts)
+		assert_int_equal(reopen_cut(&f.r), 0);
+	end(&f);
+	remove_image(scratch_path(s, "judge"));
+	return reason;
+}
+
+static void test_judge(void **arg)
+{
+	const struct scratch *s = *arg;
+	const uint32_t w = ENGINE_TRACK_WRITES;
+	unsigned int cuts;
+	char cut[256];
+	size_t len;
+	char *data;
+
+	snprintf(cut, sizeof(cut), "%s", scratch_path(s, "judged.stillpoint-cut-7"));
+
+	assert_int_equal(judge(s, w, "output", "output", false, &cuts), CKPT_R_NONE);
+	assert_int_equal(judge(s, w, "output", "outp", false, &cuts), CKPT_R_FILE_CHANGED);
+	assert_int_equal(judge(s, w, "output", "OUTPUT", false, &cuts), CKPT_R_FILE_CHANGED);
+	assert_int_equal(judge(s, w, "output", "OUTPUT and more", false, &cuts), CKPT_R_FILE_CHANGED);
+	assert_int_equal(judge(s, w, "output", "OUTPUT", true, &cuts), CKPT_R_NONE);
+	assert_int_equal(judge(s, w, "output", NULL, true, &cuts), CKPT_R_FILE_MISSING);
+	assert_int_equal(judge(s, w, "", "", false, &cuts), CKPT_R_NONE);
+	assert_int_equal(judge(s, 0, "input", "input", false, &cuts), CKPT_R_NONE);
+	assert_int_equal(judge(s, 0, "input", "inputs", false, &cuts), CKPT_R_FILE_CHANGED);
+	assert_int_equal(judge(s, 0, "input", "INPUT", false, &cuts), CKPT_R_FILE_CHANGED);
+	assert_int_equal(judge(s, 0, "input", "INPUT", true, &cuts), CKPT_R_NONE);
+	assert_int_equal(judge(s, ENGINE_TRACK_EXEC, "code", "code", false, &cuts), CKPT_R_NONE);
+	assert_int_equal(judge(s, ENGINE_TRACK_EXEC, "code", "CODE", true, &cuts), CKPT_R_FILE_CHANGED);
+	assert_false(path_exists(cut));
+
+	assert_int_equal(judge(s, w, "output", "output and more", false, &cuts), CKPT_R_NONE);
+	assert_int_equal(cuts, 1);
+	data = load_file(cut, &len);
+	assert_int_equal(len, 9);
+	assert_memory_equal(data, " and more", 9);
+	free(data);
+	data = load_file(scratch_path(s, "judged"), &len);
+	assert_int_equal(len, 6);
+	free(data);
+	/* a second tail has a name of its own */
+	assert_int_equal(judge(s, w, "", "all of it", false, &cuts), CKPT_R_NONE);
+	assert_true(path_exists(scratch_path(s, "judged.stillpoint-cut-7.1")));
+}
+
+/* Another build of a program: both build-ids are named. */
+static void test_build_id(void **arg)
+{
+	const char *path = scratch_path(*arg, "program");
+	struct fixture f;
+	struct engine_rec_file_track *rec;
+	size_t len;
+	char *data = load_file("/proc/self/exe", &len);
+
+	store_file(path, data, len);
+	free(data);
+	begin(&f, *arg, "build");
+	add_file(&f, 2, CKPT_FILE_REG, path, O_RDONLY);
+	add_track(&f, 2, path, ENGINE_TRACK_EXEC);
+	rec = (void *)((char *)f.stream.buf + f.stream.len - sizeof(*rec));
+	assert_true(rec->build_id_len > 0);
+	rec->build_id[0] ^= 1;
+	start(&f, "build");
+	assert_int_equal(reopen_check(&f.r), -EOPNOTSUPP);
+	assert_int_equal(f.error.refusals[0].reason, CKPT_R_FILE_CHANGED);
+	assert_non_null(strstr(f.error.refusals[0].detail, "build-id"));
+	assert_non_null(strstr(f.error.refusals[0].detail, "program"));
+	end(&f);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(test_regular), TEST(test_pipes), TEST(test_full_pipe), TEST(test_fifo),
+		TEST(test_deleted), TEST(test_deleted_taken), TEST(test_memfd), TEST(test_shm),
+		TEST(test_devices), TEST(test_pty), TEST(test_external), TEST(test_carried),
+		TEST(test_shm_dir), TEST(test_judge), TEST(test_build_id),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
