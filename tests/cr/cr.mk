@@ -12,7 +12,7 @@ $(foreach s,$(filter-out $(CR_STATIC),$(CR_PROGRAMS)),\
 	$(call program,$(s:.c=),$(s) $(CR_PHASE),-lpthread))
 $(call program,tests/cr/exe_static,tests/cr/exe_static.c $(CR_PHASE),-static -lpthread)
 
-.PHONY: cr-programs check-cr-native check-long
+.PHONY: cr-programs check-cr-native
 cr-programs: $(patsubst tests/cr/%.c,$(BIN)/tests/cr/%,$(CR_PROGRAMS))
 
 # every program without a checkpoint, on this machine: the tests test themselves
