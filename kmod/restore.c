@@ -38,7 +38,7 @@ int ckpt_restore_begin(struct ckpt_ctx *ctx, struct ckpt_restore_begin *arg)
 	restore = kzalloc(sizeof(*restore), GFP_KERNEL_ACCOUNT);
 	if (!restore)
 		return -ENOMEM;
-	restore->pages = kcalloc(CKPT_FILL_BATCH, sizeof(*restore->pages),
+	restore->pages = kcalloc(2 * CKPT_FILL_BATCH, sizeof(*restore->pages),
 				 GFP_KERNEL_ACCOUNT);
 	if (!restore->pages) {
 		kfree(restore);

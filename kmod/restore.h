@@ -41,7 +41,7 @@ struct ckpt_restore_mm {
 struct ckpt_restore {
 	s64 monotonic_delta_ns;
 	struct list_head mms;
-	struct page **pages;		/* CKPT_FILL_BATCH of room */
+	struct page **pages;		/* room for 2 * CKPT_FILL_BATCH */
 };
 
 /* A signal to be queued at commit. */

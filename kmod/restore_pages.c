@@ -31,7 +31,8 @@ static_assert(CKPT_BLOCK == HPAGE_PMD_SIZE);
 
 struct ckpt_fill {
 	struct mm_struct *mm;
-	struct page **pages;
+	struct page **pages;	/* CKPT_FILL_BATCH of the target */
+	struct page **sources;	/* as many of the caller */
 	const struct ckpt_iovec *iov;
 	unsigned int nr_iov;
 	const void __user *buf;
@@ -71,39 +72,43 @@ static void ckpt_fill_enter_block(struct ckpt_fill *fill, unsigned int i,
 		set_bit(MMF_DISABLE_THP, &fill->mm->flags);
 }
 
-/* Number of pages from pages[0] on that are one piece of one folio. */
-static unsigned int ckpt_fill_piece(struct page **pages, unsigned int nr)
+/*
+ * Copy page by page from the caller's own pages, as long as they can be had: by
+ * words, and with no per-byte price where byte strings are slow.  The number of
+ * pages copied; 0 if the buffer is not aligned.
+ */
+static unsigned int ckpt_fill_copy_pages(struct ckpt_fill *fill, unsigned int nr)
 {
-	struct folio *folio = page_folio(pages[0]);
-	unsigned int n;
+	unsigned long from = (unsigned long)fill->buf + fill->done;
+	int i, got;
 
-	for (n = 1; n < nr; n++)
-		if (pages[n] != nth_page(pages[0], n) || page_folio(pages[n]) != folio)
-			break;
-	return n;
+	if (!PAGE_ALIGNED(from) || !access_ok((void __user *)from, nr * PAGE_SIZE))
+		return 0;
+	got = get_user_pages_fast(from, nr, 0, fill->sources);
+	for (i = 0; i < got; i++) {
+		/* this module is 64-bit only: every page has an address */
+		copy_page(page_address(fill->pages[i]), page_address(fill->sources[i]));
+		put_page(fill->sources[i]);
+	}
+	return max(got, 0);
 }
 
 /* Copy into @nr pages and give them back; the number of whole pages copied. */
 static unsigned int ckpt_fill_copy(struct ckpt_fill *fill, unsigned int nr)
 {
-	struct page **pages = fill->pages;
-	unsigned int i, n, good = 0;
-	unsigned long left = 0;
+	unsigned int good = ckpt_fill_copy_pages(fill, nr), i;
 
-	for (i = 0; i < nr && !left; i += n) {
-		n = ckpt_fill_piece(pages + i, nr - i);
-		/* this module is 64-bit only: every page has an address */
-		left = copy_from_user(page_address(pages[i]), fill->buf + fill->done,
-				      n * PAGE_SIZE);
-		/* as access_process_vm(): reclaim may have cleaned it since the fault */
-		set_page_dirty_lock(pages[i]);
-		if (!left) {
-			good += n;
-			fill->done += n * PAGE_SIZE;
-		}
-	}
+	for (; good < nr; good++)
+		if (copy_from_user(page_address(fill->pages[good]),
+				   fill->buf + fill->done + good * PAGE_SIZE, PAGE_SIZE))
+			break;
+	fill->done += good * PAGE_SIZE;
+	/* as access_process_vm(): reclaim may have cleaned them since the fault */
 	for (i = 0; i < nr; i++)
-		put_page(pages[i]);
+		if (!i || page_folio(fill->pages[i]) != page_folio(fill->pages[i - 1]))
+			set_page_dirty_lock(fill->pages[i]);
+	for (i = 0; i < nr; i++)
+		put_page(fill->pages[i]);
 	return good;
 }
 
@@ -189,6 +194,7 @@ int ckpt_restore_pages_write(struct ckpt_ctx *ctx, struct ckpt_pages *arg)
 	}
 	fill.iov = iov;
 	fill.pages = ctx->restore->pages;
+	fill.sources = fill.pages + CKPT_FILL_BATCH;
 	no_thp = test_bit(MMF_DISABLE_THP, &fill.mm->flags);
 	err = ckpt_fill_run(&fill);
 	if (no_thp)

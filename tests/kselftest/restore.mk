@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# The restore side of the module, by hand; runs in the VM (tests/vm/restore.t).
+
+$(call program,tests/kselftest/restore_test,\
+	tests/kselftest/restore_test.c tests/kselftest/restore_test_mm.c \
+	tests/kselftest/restore_test_proc.c tests/kselftest/restore_test_fuzz.c \
+	tests/kselftest/restore_rig.c tests/kselftest/restore_payload.c,\
+	-static -lpthread)
+CFLAGS_tests/kselftest/restore_payload.c := -fno-stack-protector -fno-jump-tables \
+	-fno-builtin -fcf-protection=none -fno-pic -mno-red-zone

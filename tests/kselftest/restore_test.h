@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The scenarios of restore_test that live outside of restore_test.c.
+ */
+#ifndef RESTORE_TEST_H
+#define RESTORE_TEST_H
+
+struct rig;
+
+/* restore_test_mm.c */
+void test_layout(void);
+void test_many_vmas(void);
+void test_hugetlb(void);
+void test_pages(void);
+void test_thp(void);
+void test_share(void);
+void test_share_thp(void);
+/* restore_test_proc.c */
+void test_signals(void);
+void test_fatal_signal(void);
+void test_alarm(void);
+void test_stopped(void);
+void test_groups(void);
+void test_tty(void);
+void test_rseq(void);
+/* restore_test_fuzz.c */
+void test_fuzz(void);
+
+/* Where clock_gettime() of the vDSO will be if [vvar] is mapped at @vvar; NULL if unknown. */
+void *vdso_clock_gettime(unsigned long vvar, struct rig *rig);
+
+#endif /* RESTORE_TEST_H */

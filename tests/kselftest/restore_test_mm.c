@@ -1,0 +1,608 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * restore_test: memory maps, pages, and pages shared copy on write.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/kselftest/restore_rig.h"
+#include "tests/kselftest/restore_test.h"
+
+#define R	CKPT_VM_READ
+#define W	CKPT_VM_WRITE
+#define X	CKPT_VM_EXEC
+#define ACC	CKPT_VM_ACCOUNT
+#define RW	(R | W | ACC)
+#define MORE	0x40000000UL	/* where additional mappings go */
+#define HUGE	0x200000UL
+
+void *vdso_clock_gettime(unsigned long vvar, struct rig *rig)
+{
+	const char *base = (const char *)getauxval(AT_SYSINFO_EHDR);
+	const Elf64_Ehdr *ehdr = (const void *)base;
+	const Elf64_Sym *sym = NULL;
+	struct ckpt_info info = {};
+	const char *str = NULL;
+	const Elf64_Phdr *phdr;
+	const Elf64_Dyn *dyn;
+	unsigned long i, nr = 0;
+	int p;
+
+	if (!base || rig_command(rig, CKPT_IOC_INFO, &info) || !info.vdso_size)
+		return NULL;
+	phdr = (const void *)(base + ehdr->e_phoff);
+	for (p = 0; p < ehdr->e_phnum; p++) {
+		if (phdr[p].p_type != PT_DYNAMIC)
+			continue;
+		for (dyn = (const void *)(base + phdr[p].p_offset); dyn->d_tag; dyn++) {
+			if (dyn->d_tag == DT_SYMTAB)
+				sym = (const void *)(base + dyn->d_un.d_ptr);
+			if (dyn->d_tag == DT_STRTAB)
+				str = base + dyn->d_un.d_ptr;
+			if (dyn->d_tag == DT_HASH)
+				nr = ((const Elf32_Word *)(base + dyn->d_un.d_ptr))[1];
+		}
+	}
+	for (i = 0; sym && str && i < (nr ? nr : 32); i++)
+		if (!strcmp(str + sym[i].st_name, "__vdso_clock_gettime"))
+			return (void *)(vvar + info.vvar_size + sym[i].st_value);
+	return NULL;
+}
+
+/* --------------------------------------------------------------- layout */
+
+struct want {
+	int kind;
+	unsigned long start;	/* in pages from MORE */
+	unsigned long len;	/* in pages */
+	__u64 flags;
+	unsigned long pgoff;
+	const char *vmflags;	/* some of smaps' VmFlags */
+	const char *not;	/* and some that must not be there */
+};
+
+static const struct want layout[] = {
+	{ CKPT_VMA_ANON, 0, 4, RW, 0, "rd wr mr mw me ac", "dd dc" },
+	/* these touch, and only their record keeps them apart */
+	{ CKPT_VMA_ANON, 4, 4, RW, 0, "rd wr ac", "dd" },
+	{ CKPT_VMA_ANON, 8, 4, RW | CKPT_VM_DONTDUMP, 0, "rd wr dd", NULL },
+	{ CKPT_VMA_ANON, 12, 4, RW | CKPT_VM_DONTDUMP, 0, "dd", NULL },
+	{ CKPT_VMA_ANON, 16, 4, RW | CKPT_VM_DONTCOPY, 0, "dc", "dd wf" },
+	{ CKPT_VMA_ANON, 20, 4, RW | CKPT_VM_WIPEONFORK, 0, "wf", "dc dd" },
+	{ CKPT_VMA_ANON, 24, 4, RW | CKPT_VM_NOHUGEPAGE, 0, "nh", "hg" },
+	{ CKPT_VMA_ANON, 28, 4, RW | CKPT_VM_HUGEPAGE, 0, "hg", "nh" },
+	{ CKPT_VMA_ANON, 32, 4, RW | CKPT_VM_MERGEABLE, 0, "mg", "dd" },
+	{ CKPT_VMA_ANON, 36, 4, R | ACC, 0, "rd ac", "wr" },	/* was writable once */
+	{ CKPT_VMA_ANON, 40, 4, R, 0, "rd", "wr ac" },
+	{ CKPT_VMA_ANON, 44, 4, ACC, 0, "mr mw ac", "rd wr" },
+	{ CKPT_VMA_ANON, 48, 4, 0, 0, "mr mw me", "rd wr ac" },
+	{ CKPT_VMA_ANON, 52, 4, R | W | CKPT_VM_NORESERVE, 0, "nr", "ac" },
+	{ CKPT_VMA_ANON, 56, 4, RW | CKPT_VM_LOCKED, 0, "lo", "lf" },
+	{ CKPT_VMA_ANON, 60, 4, RW | CKPT_VM_LOCKED | CKPT_VM_LOCKONFAULT, 0, "lo", NULL },
+	{ CKPT_VMA_ANON, 64, 4, R | X, 0, "rd ex", "wr" },
+	{ CKPT_VMA_FILE_PRIVATE, 68, 4, R, 0, "rd mr mw me", "wr ac sh" },
+	{ CKPT_VMA_FILE_PRIVATE, 72, 4, R | ACC, 4, "rd ac", "wr" },	/* relro */
+	{ CKPT_VMA_FILE_PRIVATE, 76, 4, RW, 8, "rd wr ac", NULL },
+	{ CKPT_VMA_FILE_PRIVATE, 80, 4, R | X | CKPT_VM_RAND_READ, 12, "rd ex rr", "sr" },
+	{ CKPT_VMA_FILE_SHARED, 84, 4, R | CKPT_VM_SEQ_READ, 1, "rd sr", "wr dd" },
+	{ CKPT_VMA_FILE_SHARED, 88, 4, R | W, 2, "rd wr sh ms", "ac" },
+	{ CKPT_VMA_FILE_SHARED, 92, 4, R | W, 6, "rd wr sh ms", "ac" },
+	{ CKPT_VMA_ANON, 200, 8, RW | CKPT_VM_GROWSDOWN, 0, "gd", NULL },
+};
+
+#define NR_LAYOUT (sizeof(layout) / sizeof(layout[0]))
+
+static void layout_add(struct recs *recs, void *arg)
+{
+	struct ckpt_rec_vma *vma;
+	const struct want *w;
+
+	for (w = layout; w < layout + NR_LAYOUT; w++) {
+		vma = recs_vma(recs, w->kind, MORE + w->start * 4096, w->len * 4096, w->flags,
+			       w->kind == CKPT_VMA_ANON ? -1 : *(int *)arg);
+		vma->pgoff = w->kind == CKPT_VMA_ANON ? vma->start / 4096 : w->pgoff;
+	}
+}
+
+/* All words of @want in @have? (or none of them) */
+static bool words(const char *have, const char *want, bool all)
+{
+	char word[4] = "";
+
+	for (; want && *want; want += want[2] ? 3 : 2) {
+		memcpy(word, want, 2);
+		if (!strstr(have, word) == all)
+			return false;
+	}
+	return true;
+}
+
+/* Compare smaps with layout[]; -1 while flags are not final. */
+static int layout_check(pid_t pid, bool late)
+{
+	unsigned long start = 0, end = 0, off = 0;
+	char path[64], line[512];
+	const struct want *w = NULL;
+	int good = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/smaps", pid);
+	f = fopen(path, "r");
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%lx-%lx %*s %lx", &start, &end, &off) == 3 && start >= MORE) {
+			for (w = layout; w < layout + NR_LAYOUT; w++)
+				if (start == MORE + w->start * 4096 &&
+				    end == start + w->len * 4096)
+					break;
+			if (w == layout + NR_LAYOUT)
+				w = NULL;
+			if (!w && start < MORE + 0x1000000)
+				tap_note("not in the records: %s", line);
+		}
+		if (!w || strncmp(line, "VmFlags: ", 9))
+			continue;
+		if (w->kind != CKPT_VMA_ANON && off != w->pgoff * 4096)
+			tap_note("%lx has offset %lx", start, off);
+		else if (words(line + 9, w->vmflags, true) &&
+			 (!late || words(line + 9, w->not, false)))
+			good++;
+		else
+			tap_note("%lx is %s# wanted %s not %s", start, line, w->vmflags, w->not);
+		w = NULL;
+	}
+	if (f)
+		fclose(f);
+	return good;
+}
+
+void test_layout(void)
+{
+	struct rig rig;
+	struct recs recs = {};
+	char data[4096] __attribute__((aligned(8)));
+	unsigned int i;
+	int file, err;
+	pid_t pid;
+
+	tap_note("layout of memory maps");
+	rig_open(&rig);
+	rig_add(&rig, -1, 2, NULL);
+	rig_start(&rig);
+	pid = rig.helpers[0].pid;
+	file = memfd_create("file", MFD_CLOEXEC);
+	if (ftruncate(file, 64 * 4096))
+		return;
+	rig_basic_mm(&rig, pid, layout_add, &file);
+	tap_is(layout_check(pid, false), NR_LAYOUT, "the layout is that of the records");
+	memset(data, 'x', sizeof(data));
+	for (i = 0, err = 0; i < NR_LAYOUT; i++)
+		if (layout[i].kind == CKPT_VMA_ANON || layout[i].kind == CKPT_VMA_FILE_PRIVATE)
+			err |= rig_write(&rig, pid, MORE + (layout[i].start + 1) * 4096, data, 4096);
+	tap_is(err, 0, "all private mappings can be filled");
+	tap_is(rig_write(&rig, pid, MORE + 84 * 4096, data, 4096), -EFAULT,
+	       "a shared one without write permission cannot");
+	for (i = 0; i < 2; i++)
+		rig_thread(&rig, rig.helpers[0].tids[i], payload_hold, 0, 0);
+	tap_is(rig_commit(&rig), 0, "commit");
+	wait_until(&rig.shared->ready, 2);
+	tap_is(layout_check(pid, true), NR_LAYOUT, "protections are final");
+	rig.shared->go = 1;
+	wait_exit(pid);
+	close(file);
+	recs_done(&recs);
+	rig_close(&rig);
+}
+
+static void many_add(struct recs *recs, void *arg)
+{
+	int i, nr = *(int *)arg;
+
+	for (i = 0; i < nr; i++)
+		recs_vma(recs, CKPT_VMA_ANON, MORE + i * 4096UL, 4096, i % 2 ? RW : R, -1);
+}
+
+static long long many_run(int nr)
+{
+	long long start;
+	struct recs recs = {};
+	struct rig rig;
+	int err;
+
+	rig_open(&rig);
+	rig_add(&rig, -1, 1, NULL);
+	rig_start(&rig);
+	recs_basic(&rig, &recs, many_add, &nr);
+	start = now_us();
+	err = rig_state(&rig, rig.helpers[0].pid, &recs, NULL);
+	start = now_us() - start;
+	if (err)
+		tap_ok(false, "%d VMAs: %s", nr, strerror(-err));
+	recs_done(&recs);
+	rig_close(&rig);
+	return start;
+}
+
+void test_many_vmas(void)
+{
+	long long few, many;
+	FILE *f = fopen("/proc/sys/vm/max_map_count", "w");
+
+	if (f) {
+		fprintf(f, "65530\n");
+		fclose(f);
+	}
+	many_run(100);
+	few = many_run(1000);
+	many = many_run(10000);
+	tap_note("1000 VMAs: %lld us, 10000: %lld us", few, many);
+	tap_ok(many < 25 * few, "10000 VMAs cost about ten times as much as 1000");
+}
+
+static void huge_add(struct recs *recs, void *arg)
+{
+	struct ckpt_rec_vma *vma;
+
+	vma = recs_vma(recs, CKPT_VMA_HUGETLB_PRIVATE, MORE, 2 * HUGE, R | W, -1);
+	vma->hugepage_shift = 21;
+	vma = recs_vma(recs, CKPT_VMA_HUGETLB_PRIVATE, MORE + 2 * HUGE, HUGE, R, -1);
+	vma->hugepage_shift = 21;
+	vma = recs_vma(recs, CKPT_VMA_HUGETLB_SHARED, MORE + 4 * HUGE, HUGE,
+		       R | W | CKPT_VM_SHARED, *(int *)arg);
+	vma->hugepage_shift = 21;
+}
+
+static int huge_pages(int nr)
+{
+	char line[32] = "0";
+	FILE *f = fopen("/proc/sys/vm/nr_hugepages", "w");
+
+	if (!f)
+		return 0;
+	fprintf(f, "%d\n", nr);
+	fclose(f);
+	f = fopen("/proc/sys/vm/nr_hugepages", "r");
+	if (f && !fgets(line, sizeof(line), f))
+		line[0] = 0;
+	if (f)
+		fclose(f);
+	return atoi(line);
+}
+
+void test_hugetlb(void)
+{
+	static char data[4096] __attribute__((aligned(8)));
+	struct rig rig;
+	char *map;
+	int file;
+	pid_t pid;
+
+	tap_note("hugetlb");
+	if (huge_pages(6) < 6) {
+		tap_skip("hugetlb", "no huge pages to be had");
+		return;
+	}
+	file = memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB | 21 << 26);
+	if (file < 0 || ftruncate(file, HUGE)) {
+		tap_skip("hugetlb", "no hugetlb memfd");
+		return;
+	}
+	map = mmap(NULL, HUGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	rig_open(&rig);
+	rig_add(&rig, -1, 1, NULL);
+	rig_start(&rig);
+	pid = rig.helpers[0].pid;
+	rig_basic_mm(&rig, pid, huge_add, &file);
+	memset(data, 1, sizeof(data));
+	tap_is(rig_write(&rig, pid, MORE + HUGE, data, 4096), 0, "private, writable");
+	tap_is(rig_write(&rig, pid, MORE + 2 * HUGE, data, 4096), 0, "private, read only");
+	tap_is(rig_write(&rig, pid, MORE + 4 * HUGE, data, 4096), 0, "shared");
+	tap_is(map[4095], 1, "the caller sees it");
+	rig_thread(&rig, pid, payload_sum, MORE + 2 * HUGE, 513);
+	tap_is(rig_commit(&rig), 0, "commit");
+	wait_until(&rig.shared->ready, 1);
+	tap_is(rig.shared->val[0], (long)(0x0101010101010101UL << 9), "the program reads it");
+	rig.shared->go = 1;
+	wait_exit(pid);
+	rig_close(&rig);
+	munmap(map, HUGE);
+	close(file);
+	tap_is(huge_pages(0), 0, "no huge page was leaked");
+}
+
+/* ---------------------------------------------------------------- pages */
+
+static void one_add(struct recs *recs, void *arg)
+{
+	recs_vma(recs, CKPT_VMA_ANON, MORE, *(unsigned long *)arg, RW, -1);
+}
+
+static long smaps_kb(pid_t pid, unsigned long addr, const char *field)
+{
+	char path[64], line[512];
+	unsigned long start, end;
+	bool here = false;
+	long kb = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/smaps", pid);
+	f = fopen(path, "r");
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%lx-%lx ", &start, &end) == 2)
+			here = start <= addr && addr < end;
+		if (here && !strncmp(line, field, strlen(field)))
+			kb = atol(line + strlen(field) + 1);
+	}
+	if (f)
+		fclose(f);
+	return kb;
+}
+
+void test_pages(void)
+{
+	enum { MB = 128 };
+	unsigned long len = MB << 20, i;
+	struct ckpt_iovec iov[3];
+	struct ckpt_pages pages;
+	long long start, first, copy;
+	struct rig rig;
+	long *data, sum = 0;
+	void *twin;
+	pid_t pid;
+
+	tap_note("pages");
+	/*
+	 * Not congruent to the target's addresses modulo a huge page: in QEMU's TLB
+	 * source and destination of the copy would displace each other.
+	 */
+	data = mmap(NULL, len + 0x11000, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		    -1, 0);
+	data += 0x11000 / sizeof(*data);
+	twin = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	for (i = 0; i < len / 8; i++)
+		sum += data[i] = i * 2654435761;
+	start = now_us();
+	memcpy(twin, data, len);
+	copy = now_us() - start;
+	munmap(twin, len);
+
+	rig_open(&rig);
+	rig_add(&rig, -1, 1, NULL);
+	rig_start(&rig);
+	pid = rig.helpers[0].pid;
+	rig_basic_mm(&rig, pid, one_add, &len);
+	start = now_us();
+	tap_is(rig_write(&rig, pid, MORE, data, len), 0, "a large range");
+	first = now_us() - start;
+	tap_note("%d MiB: %lld us, %lld MB/s (memcpy into fresh memory: %lld us)", MB, first,
+		 (long long)len / (first ? first : 1), copy);
+
+	iov[0] = (struct ckpt_iovec) { MORE + 4096, 8192 };
+	iov[1] = (struct ckpt_iovec) { MORE + len - 4096, 4096 };
+	iov[2] = (struct ckpt_iovec) { MORE + len - 4096, 8192 };
+	pages = (struct ckpt_pages) {
+		.mm_id = pid, .nr_iov = 2, .iov = (unsigned long)iov,
+		.buf = (unsigned long)data + 4096,
+	};
+	tap_is(rig_command(&rig, CKPT_IOC_PAGES_WRITE, &pages), 0, "several ranges");
+	tap_is(pages.done, 12288, "and how much was done");
+	pages.nr_iov = 3;
+	tap_is(rig_command(&rig, CKPT_IOC_PAGES_WRITE, &pages), -EFAULT, "beyond the mapping");
+	tap_is(pages.done, 16384, "and how much until then");
+	pages.nr_iov = 2;
+	pages.buf = 0x1000;
+	tap_is(rig_command(&rig, CKPT_IOC_PAGES_WRITE, &pages), -EFAULT, "a bad buffer");
+	iov[0].addr += 8;
+	tap_is(rig_command(&rig, CKPT_IOC_PAGES_WRITE, &pages), -EINVAL, "not aligned");
+	iov[0] = (struct ckpt_iovec) { MORE, -4096UL };
+	tap_is(rig_command(&rig, CKPT_IOC_PAGES_WRITE, &pages), -EINVAL, "overflow");
+	pages.nr_iov = 1025;
+	tap_is(rig_command(&rig, CKPT_IOC_PAGES_WRITE, &pages), -EINVAL, "too many");
+	tap_is(rig_write(&rig, pid, VVAR_BASE, data, 4096), -EFAULT, "the [vvar] pages");
+
+	/* what the failed ones left is undefined */
+	rig_write(&rig, pid, MORE + 4096, (char *)data + 4096, 8192);
+	rig_write(&rig, pid, MORE + len - 4096, (char *)data + len - 4096, 4096);
+	rig_thread(&rig, pid, payload_sum, MORE, len / 8);
+	tap_is(rig_commit(&rig), 0, "commit");
+	wait_until(&rig.shared->ready, 1);
+	tap_is(rig.shared->val[0], sum, "the program finds the same sum");
+	rig.shared->go = 1;
+	wait_exit(pid);
+	rig_close(&rig);
+	munmap((char *)data - 0x11000, len + 0x11000);
+}
+
+void test_thp(void)
+{
+	unsigned long len = 16 * HUGE, i;
+	struct ckpt_iovec iov[64];
+	struct ckpt_pages pages;
+	struct rig rig;
+	char *data;
+	pid_t pid;
+
+	tap_note("huge pages");
+	data = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	memset(data, 3, len);
+	rig_open(&rig);
+	rig_add(&rig, -1, 1, NULL);
+	rig_start(&rig);
+	pid = rig.helpers[0].pid;
+	rig_basic_mm(&rig, pid, one_add, &len);
+	/* 4 MiB + 1 page, not from an aligned address on */
+	tap_is(rig_write(&rig, pid, MORE + 4096, data, 2 * HUGE + 4096), 0, "write");
+	tap_is(smaps_kb(pid, MORE, "AnonHugePages"), 4096, "covered blocks are huge pages");
+	tap_is(smaps_kb(pid, MORE, "Rss"), 4096 + 8, "the rest is not");
+	for (i = 0; i < 64; i++)
+		iov[i] = (struct ckpt_iovec) { MORE + 4 * HUGE + i * HUGE / 16, 4096 };
+	pages = (struct ckpt_pages) {
+		.mm_id = pid, .nr_iov = 64, .iov = (unsigned long)iov,
+		.buf = (unsigned long)data,
+	};
+	tap_is(rig_command(&rig, CKPT_IOC_PAGES_WRITE, &pages), 0, "64 scattered pages");
+	tap_is(smaps_kb(pid, MORE, "Rss"), 4096 + 8 + 64 * 4, "cost 64 pages");
+	for (i = 0; i < 4; i++)
+		iov[i] = (struct ckpt_iovec) { MORE + 10 * HUGE + i * HUGE / 4, HUGE / 4 - 4096 };
+	pages.nr_iov = 4;
+	tap_is(rig_command(&rig, CKPT_IOC_PAGES_WRITE, &pages), 0, "a block with small holes");
+	tap_is(smaps_kb(pid, MORE, "AnonHugePages"), 6144, "becomes a huge page");
+	tap_is(rig_drop(&rig, pid, MORE, MORE + len), 0, "drop");
+	tap_is(smaps_kb(pid, MORE, "Rss"), 0, "leaves nothing");
+	tap_is(rig_drop(&rig, pid, MORE + 8, MORE + len), -EINVAL, "drop, not aligned");
+	rig_close(&rig);
+	munmap(data, len);
+}
+
+/* ---------------------------------------------------------------- share */
+
+static void share_add(struct recs *recs, void *arg)
+{
+	struct ckpt_rec_vma *vma;
+
+	recs_vma(recs, CKPT_VMA_ANON, MORE, *(unsigned long *)arg, RW, -1);
+	vma = recs_vma(recs, CKPT_VMA_FILE_PRIVATE, MORE + 0x10000000, 16 * 4096, RW,
+		       ((int *)arg)[2]);
+	vma->pgoff = 0;
+	recs_vma(recs, CKPT_VMA_ANON, MORE + 0x18000000, 16 * 4096, RW | CKPT_VM_LOCKED, -1);
+}
+
+static int same_pages(pid_t a, pid_t b, unsigned long start, unsigned long end)
+{
+	unsigned long addr, pfn;
+	int same = 0;
+
+	for (addr = start; addr < end; addr += 4096) {
+		pfn = proc_pfn(a, addr);
+		same += pfn && pfn == proc_pfn(b, addr);
+	}
+	return same;
+}
+
+static void share_refuse(struct rig *rig, pid_t parent, pid_t child, unsigned long len)
+{
+	tap_is(rig_share(rig, parent, parent, MORE, MORE + 4096), -EINVAL, "with itself");
+	tap_is(rig_share(rig, parent, child, MORE, MORE + len + 4096), -EINVAL,
+	       "beyond the mapping");
+	tap_is(rig_share(rig, parent, child, PAYLOAD_BASE + 0x800, PAYLOAD_BASE + 0x1000), -EINVAL,
+	       "not aligned");
+	tap_is(rig_share(rig, parent, child, SHARED_BASE, SHARED_BASE + 4096), -EINVAL,
+	       "a shared mapping");
+	tap_is(rig_share(rig, parent, child, VVAR_BASE, VVAR_BASE + 4096), -EINVAL, "[vvar]");
+	tap_is(rig_share(rig, parent, child, MORE + 0x18000000, MORE + 0x18001000), -EINVAL,
+	       "a locked mapping");
+	tap_is(rig_share(rig, getpid(), child, MORE, MORE + 4096), -ESRCH, "from a stranger");
+}
+
+/* Writes of either do not show in the other. */
+static void share_poke(struct rig *rig, pid_t parent, pid_t child)
+{
+	struct shared *sh = rig->shared;
+
+	rig_thread(rig, parent, payload_poke, MORE + 4096, 1);
+	rig_thread(rig, child, payload_poke, MORE + 4096, 2);
+	tap_is(rig_commit(rig), 0, "commit");
+	wait_until(&sh->ready, 2);
+	tap_is(same_pages(parent, child, MORE, MORE + 8 * 4096), 8, "still shared when they run");
+	sh->go = 1;
+	tap_ok(wait_until(&sh->ready, 4), "both write");
+	tap_is(sh->val[1], 5, "the parent found what was there");
+	tap_is(sh->val[2], 5, "so did the child");
+	tap_is(sh->val[33], 1, "the parent sees its own");
+	tap_is(sh->val[34], 2, "the child sees its own");
+	tap_is(same_pages(parent, child, MORE, MORE + 8 * 4096), 7, "one page came apart");
+	sh->go = 2;
+	wait_exit(parent);
+}
+
+void test_share(void)
+{
+	unsigned long args[2] = { 64 * 4096 }, len = args[0];
+	static char data[64 * 4096], other[4096];
+	struct rig rig;
+	pid_t parent, child;
+	int file;
+
+	tap_note("copy on write between processes");
+	memset(data, 5, sizeof(data));
+	file = memfd_create("file", MFD_CLOEXEC);
+	if (write(file, data, sizeof(data)) < 0)
+		return;
+	((int *)args)[2] = file;
+	rig_open(&rig);
+	rig_add(&rig, -1, 1, NULL);
+	rig_add(&rig, 0, 1, NULL);
+	rig_start(&rig);
+	parent = rig.helpers[0].pid;
+	child = rig.helpers[1].tids[0];
+	rig_basic_mm(&rig, parent, share_add, args);
+	args[0] = 40 * 4096;	/* the parent's has grown since */
+	rig_basic_mm(&rig, child, share_add, args);
+	tap_is(rig_share(&rig, parent, child, MORE, MORE + args[0]), 0, "nothing to share yet");
+	rig_write(&rig, parent, MORE, data, len - 4096);
+	rig_write(&rig, parent, MORE + 0x10000000, data, 8192);
+	share_refuse(&rig, parent, child, len);
+	tap_is(rig_share(&rig, parent, child, MORE, MORE + args[0]), 0, "part of a mapping");
+	tap_is(same_pages(parent, child, MORE, MORE + len), 40, "the pages are the same");
+	tap_is(rig_share(&rig, parent, child, MORE + 4096, MORE + 8192), 0, "again");
+	tap_is(same_pages(parent, child, MORE, MORE + len), 40, "changes nothing");
+	tap_is(rig_share(&rig, parent, child, MORE + 0x10000000, MORE + 0x10000000 + 16 * 4096), 0,
+	       "a private file mapping");
+	tap_is(same_pages(parent, child, MORE + 0x10000000, MORE + 0x10000000 + 8192), 2,
+	       "the pages are the same");
+	memset(other, 6, sizeof(other));
+	tap_is(rig_write(&rig, child, MORE + 9 * 4096, other, 4096), 0, "write over one");
+	tap_is(rig_drop(&rig, child, MORE + 10 * 4096, MORE + 12 * 4096), 0, "drop two");
+	tap_is(same_pages(parent, child, MORE, MORE + len), 37, "three differ");
+	tap_is(rig_share(&rig, child, parent, MORE, MORE + 4096), -EINVAL,
+	       "not back to where it came from");
+	share_poke(&rig, parent, child);
+	close(file);
+	rig_close(&rig);
+}
+
+void test_share_thp(void)
+{
+	unsigned long args[2] = { 8 * HUGE }, start = MORE + 4096, end = MORE + 3 * HUGE + 8192;
+	struct rig rig;
+	pid_t parent, child;
+	char *data;
+	int file;
+
+	tap_note("copy on write of huge pages");
+	data = mmap(NULL, args[0], PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	memset(data, 5, args[0]);
+	file = memfd_create("file", MFD_CLOEXEC);
+	if (write(file, data, 65536) < 0)
+		return;
+	((int *)args)[2] = file;
+	rig_open(&rig);
+	rig_add(&rig, -1, 1, NULL);
+	rig_add(&rig, 0, 1, NULL);
+	rig_start(&rig);
+	parent = rig.helpers[0].pid;
+	child = rig.helpers[1].tids[0];
+	rig_basic_mm(&rig, parent, share_add, args);
+	rig_basic_mm(&rig, child, share_add, args);
+	rig_write(&rig, parent, MORE, data, 8 * HUGE);
+	tap_is(smaps_kb(parent, MORE, "AnonHugePages"), 8 * 2048, "the parent has huge pages");
+	/* begins and ends inside of huge pages */
+	tap_is(rig_share(&rig, parent, child, start, end), 0, "share");
+	tap_is(same_pages(parent, child, MORE, MORE + 8 * HUGE), (end - start) / 4096,
+	       "the pages are the same");
+	tap_is(smaps_kb(child, MORE, "Rss"), (end - start) / 1024, "and no more than these");
+	tap_is(smaps_kb(child, MORE, "AnonHugePages"), 2 * 2048, "whole ones stayed huge");
+	tap_is(rig_share(&rig, parent, child, MORE + 3 * HUGE, MORE + 8 * HUGE), 0, "the rest");
+	tap_is(rig_share(&rig, parent, child, MORE, MORE + HUGE), 0, "and the beginning");
+	tap_is(same_pages(parent, child, MORE, MORE + 8 * HUGE), 8 * 512, "all are the same");
+	share_poke(&rig, parent, child);
+	close(file);
+	rig_close(&rig);
+	munmap(data, args[0]);
+}

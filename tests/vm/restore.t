@@ -1,0 +1,17 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The restore side of the module, by hand: see tests/kselftest/restore_test.c.
+
+. "$(dirname "$0")/lib.sh"
+vm_ready || { echo "Bail out! no VM"; exit 1; }
+
+program=build/bin/tests/kselftest/restore_test
+[ -x "$program" ] || { echo "Bail out! no $program: run make"; exit 1; }
+
+for part in one phases threads regs restarts files layout many hugetlb pages thp \
+	share share_thp signals fatal alarm stopped groups tty rseq fuzz; do
+	ok_vm "$part" "$top/$program" "$part"
+	grep -E '^(not ok|# )' <<<"$out" | sed 's/^/# /'
+done
+finish
