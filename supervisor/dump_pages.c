@@ -7,13 +7,17 @@
  * at all.  Data is read in large batches straight into where it goes.
  *
  * A page that several processes share is stored once.  Its cookie says which
- * physical page it is; the table remembers where each was stored.
+ * physical page it is, and the table remembers where each was stored.  A cookie
+ * is a hint: while we read, a page may be swapped or moved and its frame used
+ * for another one, so the contents must agree, too (by their hash).
  */
 #include "supervisor/dump_run.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <xxhash.h>
 
 #include "supervisor/page_table.h"
 
@@ -30,6 +34,7 @@ struct page_reader {
 	unsigned int flags;		/* CKPT_PAGES_LIVE */
 	struct ckpt_page_run *runs;
 	struct ckpt_iovec *iov;		/* wanted, not read yet */
+	uint64_t *cookies;		/* of the first page of each; 0: not shared */
 	unsigned int nr_iov;
 	uint64_t wanted;		/* bytes of iov */
 	uint64_t reported;
@@ -45,7 +50,68 @@ static int sink_failed(struct page_reader *r, int err)
 	return engine_fail(r->d->error, err, "no memory to hold pages during the pause");
 }
 
-/* Read what is wanted, as much at a time as there is room for. */
+static int flush_ref(struct page_reader *r)
+{
+	int ret = 0;
+
+	if (r->ref.nr)
+		ret = image_pages_ref(r->d->img, r->mm->rec->mm_id, r->ref.addr, r->ref.nr,
+				      r->ref.src_mm, r->ref.src_addr);
+	r->ref.nr = 0;
+	return ret ? dump_image_failed(r->d, ret) : 0;
+}
+
+static int refer(struct page_reader *r, uint64_t addr, uint64_t src_mm, uint64_t src_addr)
+{
+	int ret;
+
+	r->d->stats.pages_shared++;
+	if (r->ref.nr && r->ref.src_mm == src_mm &&
+	    r->ref.addr + r->ref.nr * PAGE == addr &&
+	    r->ref.src_addr + r->ref.nr * PAGE == src_addr) {
+		r->ref.nr++;
+		return 0;
+	}
+	ret = flush_ref(r);
+	r->ref.addr = addr;
+	r->ref.nr = 1;
+	r->ref.src_mm = src_mm;
+	r->ref.src_addr = src_addr;
+	return ret;
+}
+
+static int store(struct page_reader *r, uint64_t addr, uint64_t len, const char *data)
+{
+	int ret = len ? content_pages(r->to, r->mm->rec->mm_id, addr, len / PAGE, data) : 0;
+
+	return ret ? sink_failed(r, ret) : 0;
+}
+
+/* Pages with a cookie: those that are stored already become references. */
+static int store_shared(struct page_reader *r, const struct ckpt_iovec *iov,
+			uint64_t cookie, const char *data)
+{
+	uint64_t src_mm, src_addr, from = 0;
+	int ret = 0;
+
+	for (uint64_t at = 0; at < iov->len && !ret; at += PAGE, cookie++) {
+		int known = page_table_put(r->stored, cookie, XXH3_64bits(data + at, PAGE),
+					   r->mm->rec->mm_id, iov->addr + at,
+					   &src_mm, &src_addr);
+
+		if (known < 0)
+			return engine_fail(r->d->error, known, "out of memory");
+		if (!known)
+			continue;
+		ret = store(r, iov->addr + from, at - from, data + from);
+		from = at + PAGE;
+		if (!ret)
+			ret = refer(r, iov->addr + at, src_mm, src_addr);
+	}
+	return ret ? ret : store(r, iov->addr + from, iov->len - from, data + from);
+}
+
+/* Read what is wanted; there is room for it. */
 static int flush(struct page_reader *r)
 {
 	struct ckpt_pages pages = {
@@ -72,11 +138,11 @@ static int flush(struct page_reader *r)
 		return capture_failed(&r->d->cap, ret, "cannot read the tree's memory",
 				      r->d->error);
 	data = buf;
-	for (unsigned int i = 0; i < r->nr_iov; i++) {
-		ret = content_pages(r->to, r->mm->rec->mm_id, r->iov[i].addr,
-				    r->iov[i].len / PAGE, data);
-		if (ret)
-			return sink_failed(r, ret);
+	for (unsigned int i = 0; i < r->nr_iov && !ret; i++) {
+		if (r->cookies[i])
+			ret = store_shared(r, &r->iov[i], r->cookies[i], data);
+		else
+			ret = store(r, r->iov[i].addr, r->iov[i].len, data);
 		data += r->iov[i].len;
 	}
 	r->d->bytes_mapped += r->wanted;
@@ -86,7 +152,7 @@ static int flush(struct page_reader *r)
 		r->reported = r->d->bytes_mapped;
 		dump_progress(r->d, "dump");
 	}
-	return 0;
+	return ret;
 }
 
 /* Room is asked for when the batch is full: a batch never exceeds what is left. */
@@ -102,7 +168,23 @@ static int room_left(struct page_reader *r, uint64_t *ret_left)
 	return 0;
 }
 
-static int want(struct page_reader *r, uint64_t addr, uint64_t len)
+/* Does the range continue the last one that is wanted? */
+static bool continues(const struct page_reader *r, uint64_t addr, uint64_t cookie)
+{
+	const struct ckpt_iovec *last;
+	uint64_t before;
+
+	if (!r->nr_iov)
+		return false;
+	last = &r->iov[r->nr_iov - 1];
+	if (last->addr + last->len != addr)
+		return false;
+	before = r->cookies[r->nr_iov - 1];
+	return cookie ? before && before + last->len / PAGE == cookie : !before;
+}
+
+/* @cookie: of the first page; 0: the pages are nobody else's */
+static int want(struct page_reader *r, uint64_t addr, uint64_t len, uint64_t cookie)
 {
 	uint64_t left = 0, n;
 	int ret;
@@ -112,16 +194,17 @@ static int want(struct page_reader *r, uint64_t addr, uint64_t len)
 		if (ret)
 			return ret;
 		n = len < left ? len : left;
-		if (n && r->nr_iov && r->iov[r->nr_iov - 1].addr +
-				      r->iov[r->nr_iov - 1].len == addr) {
+		if (n && continues(r, addr, cookie)) {
 			r->iov[r->nr_iov - 1].len += n;
 		} else if (n) {
 			r->iov[r->nr_iov].addr = addr;
-			r->iov[r->nr_iov++].len = n;
+			r->iov[r->nr_iov].len = n;
+			r->cookies[r->nr_iov++] = cookie;
 		}
 		r->wanted += n;
 		addr += n;
 		len -= n;
+		cookie = cookie ? cookie + n / PAGE : 0;
 		if (n == left || r->nr_iov == NR_IOV) {
 			ret = flush(r);
 			if (ret)
@@ -131,55 +214,14 @@ static int want(struct page_reader *r, uint64_t addr, uint64_t len)
 	return 0;
 }
 
-static int flush_ref(struct page_reader *r)
-{
-	int ret = 0;
-
-	if (r->ref.nr)
-		ret = image_pages_ref(r->d->img, r->mm->rec->mm_id, r->ref.addr, r->ref.nr,
-				      r->ref.src_mm, r->ref.src_addr);
-	r->ref.nr = 0;
-	return ret ? dump_image_failed(r->d, ret) : 0;
-}
-
-static int refer(struct page_reader *r, uint64_t addr, uint64_t src_mm, uint64_t src_addr)
-{
-	int ret;
-
-	r->d->bytes_mapped += PAGE;
-	r->d->stats.pages_shared++;
-	if (r->ref.nr && r->ref.src_mm == src_mm &&
-	    r->ref.addr + r->ref.nr * PAGE == addr &&
-	    r->ref.src_addr + r->ref.nr * PAGE == src_addr) {
-		r->ref.nr++;
-		return 0;
-	}
-	ret = flush_ref(r);
-	r->ref.addr = addr;
-	r->ref.nr = 1;
-	r->ref.src_mm = src_mm;
-	r->ref.src_addr = src_addr;
-	return ret;
-}
-
 /* Pages of one kind within one mapping. */
 static int take(struct page_reader *r, uint64_t addr, uint64_t end,
 		const struct ckpt_page_run *run)
 {
-	uint64_t cookie = run->cookie + (addr - run->start) / PAGE;
-	uint64_t src_mm, src_addr;
-	int ret = 0;
+	bool shared = r->stored && (run->flags & CKPT_RUN_SHARED);
 
-	if (!r->stored || !(run->flags & CKPT_RUN_SHARED))
-		return want(r, addr, end - addr);
-	for (; addr < end && !ret; addr += PAGE, cookie++) {
-		ret = page_table_put(r->stored, cookie, r->mm->rec->mm_id, addr,
-				     &src_mm, &src_addr);
-		if (ret < 0)
-			return engine_fail(r->d->error, ret, "out of memory");
-		ret = ret ? refer(r, addr, src_mm, src_addr) : want(r, addr, PAGE);
-	}
-	return ret;
+	return want(r, addr, end - addr,
+		    shared ? run->cookie + (addr - run->start) / PAGE : 0);
 }
 
 static bool stored_in(const struct page_reader *r, const struct ckpt_rec_vma *vma)
@@ -265,7 +307,8 @@ static int reader_init(struct page_reader *r, struct dump *d, struct content *to
 	r->to = to;
 	r->runs = calloc(NR_RUNS, sizeof(*r->runs));
 	r->iov = calloc(NR_IOV, sizeof(*r->iov));
-	return r->runs && r->iov ? 0 : engine_fail(d->error, -ENOMEM, "out of memory");
+	r->cookies = calloc(NR_IOV, sizeof(*r->cookies));
+	return r->runs && r->iov && r->cookies ? 0 : engine_fail(d->error, -ENOMEM, "out of memory");
 }
 
 static void reader_done(struct page_reader *r)
@@ -273,6 +316,7 @@ static void reader_done(struct page_reader *r)
 	page_table_destroy(r->stored);
 	free(r->runs);
 	free(r->iov);
+	free(r->cookies);
 }
 
 int dump_pages_live(struct dump *d)

@@ -149,18 +149,22 @@ static void test_page_table(void **unused)
 
 	assert_non_null(t);
 	for (uint64_t i = 0; i < 100000; i++)
-		assert_int_equal(page_table_put(t, 0xff00000 + i, i % 9 + 1, i << 12,
+		assert_int_equal(page_table_put(t, 0xff00000 + i, i * 3, i % 9 + 1, i << 12,
 						&mm, &addr), 0);
 	for (uint64_t i = 0; i < 100000; i++) {
-		assert_int_equal(page_table_put(t, 0xff00000 + i, 99, 0, &mm, &addr), 1);
+		assert_int_equal(page_table_put(t, 0xff00000 + i, i * 3, 99, 0, &mm, &addr), 1);
 		assert_int_equal(mm, i % 9 + 1);
 		assert_int_equal(addr, i << 12);
 	}
 	/* the ends of what can be packed */
-	assert_int_equal(page_table_put(t, 0, 0xfffffff, 0x7ffffffff000, &mm, &addr), 0);
-	assert_int_equal(page_table_put(t, 0, 1, 0, &mm, &addr), 1);
+	assert_int_equal(page_table_put(t, 0, 7, 0xfffffff, 0x7ffffffff000, &mm, &addr), 0);
+	assert_int_equal(page_table_put(t, 0, 7, 1, 0, &mm, &addr), 1);
 	assert_int_equal(mm, 0xfffffff);
 	assert_int_equal(addr, 0x7ffffffff000);
+	/* the same frame with another content is another page */
+	assert_int_equal(page_table_put(t, 0, 8, 1, 0x1000, &mm, &addr), 0);
+	assert_int_equal(page_table_put(t, 0, 8, 2, 0x2000, &mm, &addr), 1);
+	assert_int_equal(addr, 0x1000);
 	page_table_destroy(t);
 	page_table_destroy(NULL);
 }
