@@ -30,7 +30,7 @@ static void setup(void)
 	cr_check(freopen(cr_path("output"), "w", stdout), "stdout");
 	printf("first\n");
 	child = cr_fork(in_child, NULL);
-	printf("in the buffer\n");
+	printf("left in the buffer\n");
 }
 
 static void verify(void)
@@ -45,7 +45,7 @@ static void verify(void)
 	cr_join(child);
 	fflush(stdout);
 	text = cr_read(cr_path("output"), NULL);
-	cr_check(!strcmp(text, "first\nchild\nin the buffer\n"), "%s", text);
+	cr_check(!strcmp(text, "first\nchild\nleft in the buffer\n"), "%s", text);
 	free(text);
 }
 

@@ -13,8 +13,6 @@
 
 #include "tests/cr/phase.h"
 
-#if defined(__x86_64__) && defined(RSEQ_SIG)
-
 static volatile uint64_t first, second, aborts;
 
 static struct rseq *area(void)
@@ -98,6 +96,3 @@ static void verify(void)
 }
 
 CR_TEST(.setup = setup, .step = step, .verify = verify);
-#else
-#error this test is for x86-64 with rseq
-#endif
