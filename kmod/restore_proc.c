@@ -6,7 +6,8 @@
  *
  * A process is moved only into groups and sessions of processes of this
  * context, or of their zombie children; 0 leaves it where it is.  The terminal
- * of a session is its leader's, which took it in user space.
+ * of a session is its leader's, which took it in user space; with the leader's
+ * record it gets its foreground group.
  *
  * ctx->lock is never taken inside tasklist_lock held for writing: interrupts
  * read that, and ctx->lock does not disable them.  So pids are judged first, and
@@ -135,9 +136,43 @@ static int ckpt_proc_move(struct task_struct *task, const struct ckpt_proc_ids *
 	return 0;
 }
 
-/* Under tasklist_lock, of a thread group leader (which may be dead). */
+static struct tty_struct *ckpt_proc_get_tty(struct task_struct *task)
+{
+	struct tty_struct *tty;
+
+	spin_lock(&task->sighand->siglock);
+	tty = tty_kref_get(task->signal->tty);
+	spin_unlock(&task->sighand->siglock);
+	return tty;
+}
+
+/*
+ * Only the session's own terminal, only a group of this context; a group that
+ * is gone stays gone, as it was.
+ */
+static void ckpt_proc_set_foreground(struct ckpt_ctx *ctx, struct task_struct *leader,
+				     struct tty_struct *tty, pid_t nr)
+{
+	struct pid *pid = nr > 0 ? ckpt_pid_get(ctx, leader, nr, NULL) : NULL;
+
+	if (IS_ERR_OR_NULL(pid))
+		return;
+	rcu_read_lock();
+	spin_lock_irq(&tty->ctrl.lock);
+	if (tty->ctrl.session == task_session(leader))
+		swap(tty->ctrl.pgrp, pid);
+	spin_unlock_irq(&tty->ctrl.lock);
+	rcu_read_unlock();
+	put_pid(pid);
+}
+
+/*
+ * Under tasklist_lock, of a thread group leader (which may be dead).  *ret_tty is
+ * to be put; *ret_own is a session leader's terminal, to be put, too.
+ */
 static int ckpt_proc_set(struct task_struct *task, const struct ckpt_rec_proc *rec,
-			 const struct ckpt_proc_ids *ids, struct tty_struct **ret_tty)
+			 const struct ckpt_proc_ids *ids, struct tty_struct **ret_tty,
+			 struct tty_struct **ret_own)
 {
 	struct signal_struct *signal = task->signal;
 	int err;
@@ -148,10 +183,12 @@ static int ckpt_proc_set(struct task_struct *task, const struct ckpt_rec_proc *r
 	if (err)
 		return err;
 	if ((rec->flags & CKPT_PROC_SESSION_LEADER) &&
-	    task_session(task) == task_pid(task))
+	    task_session(task) == task_pid(task)) {
 		signal->leader = 1;
-	else if (ids->session && ids->session != task)
+		*ret_own = ckpt_proc_get_tty(task);
+	} else if (ids->session && ids->session != task) {
 		*ret_tty = ckpt_proc_swap_tty(task, ids->session, rec->tty != -1);
+	}
 	signal->is_child_subreaper = !!(rec->flags & CKPT_PROC_SUBREAPER);
 	if (rec->flags & CKPT_PROC_HAS_SUBREAPER)
 		signal->has_child_subreaper = 1;
@@ -181,7 +218,7 @@ int ckpt_restore_proc(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
 		      const struct ckpt_rec_proc *rec)
 {
 	struct ckpt_restore_thread *side = thread->side;
-	struct tty_struct *tty = NULL;
+	struct tty_struct *tty = NULL, *own = NULL;
 	struct ckpt_proc_ids ids;
 	struct ckpt_rec_proc *copy;
 	int err;
@@ -197,9 +234,12 @@ int ckpt_restore_proc(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
 		return -ENOMEM;
 	}
 	write_lock_irq(ckpt_kdata.tasklist_lock);
-	err = ckpt_proc_set(thread->task->group_leader, rec, &ids, &tty);
+	err = ckpt_proc_set(thread->task->group_leader, rec, &ids, &tty, &own);
 	write_unlock_irq(ckpt_kdata.tasklist_lock);
 	tty_kref_put(tty);
+	if (own)
+		ckpt_proc_set_foreground(ctx, thread->task, own, rec->tty_pgrp);
+	tty_kref_put(own);
 	ckpt_proc_ids_put(&ids);
 	if (err) {
 		kfree(copy);
