@@ -5,7 +5,7 @@
 # not before there is an engine to link
 ifneq ($(and $(wildcard supervisor/dump.c),$(wildcard supervisor/restore.c),$(wildcard image/reader.c)),)
 $(call program,ckptctl,$(wildcard ckptctl/*.c),\
-	$(LIB)/libckptctl.a $(LIB)/libop.a $(LIB)/libengine.a $(LIB)/libimage.a \
+	$(LIB)/libckptctl.a $(LIB)/libshim.a $(LIB)/libop.a $(LIB)/libengine.a $(LIB)/libimage.a \
 	-lsmartcols -ljansson -lsodium -lzstd -lxxhash)
 INSTALL_BIN += $(BIN)/ckptctl
 endif

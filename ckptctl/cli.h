@@ -103,7 +103,8 @@ int64_t cli_int(const json_t *object, const char *name);
 const char *cli_str(const json_t *object, const char *name);
 
 #define CLI_VERBS(X) \
-	X(dump) X(restore) X(doctor) X(show) X(verify) X(diff)
+	X(run) X(ps) X(checkpoint) X(restart) X(list) X(rm) X(attach) \
+	X(wait) X(kill) X(doctor) X(show) X(verify) X(diff) X(dump) X(restore)
 
 #define X(verb) extern const struct cli_verb cmd_##verb;
 CLI_VERBS(X)

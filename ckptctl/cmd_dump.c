@@ -108,6 +108,8 @@ static int run(struct cli *cli, int argc, char **argv)
 	if (!status && !json_object_get(args, "dir") &&
 	    !json_object_get(args, "dry_run"))
 		status = cli_usage(cli, "--dir is missing");
+	if (!status && cli->nr_externals && !cli->standalone)
+		status = cli_usage(cli, "--external needs --standalone");
 	if (status) {
 		json_decref(args);
 		return status;

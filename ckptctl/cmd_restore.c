@@ -2,11 +2,13 @@
 /*
  * ckptctl restore: one process tree from an image.
  *
- * The roots become children of the process that restores.  Without --detach
- * that is ckptctl itself, which forwards signals and hands on the exit status;
- * with it, a reaper in a session of its own that stays as their parent (a
- * parent that dies would trip PR_SET_PDEATHSIG) and ends after them.
- * A signal before the commit ends ckptctl, and with it what is half restored.
+ * By ckptd, a process of its own is the tree's parent, and tells us by a
+ * connection when the first root has ended.  With --standalone the roots
+ * become children of the process that restores.  Without --detach that is
+ * ckptctl itself, which forwards signals and hands on the exit status; with it,
+ * a reaper in a session of its own that stays as their parent (a parent that
+ * dies would trip PR_SET_PDEATHSIG) and ends after them.  A signal before the
+ * commit ends ckptctl, and with it what is half restored.
  */
 #include "ckptctl/cli_call.h"
 
@@ -17,9 +19,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "ckptctl/terminal.h"
 #include "image/util.h"
 #include "supervisor/outcome.h"
 
@@ -208,6 +212,38 @@ static int detach(struct cli *cli, json_t *args)
 	return cli_finish(cli, outcome, print);
 }
 
+/* ------------------------------------------------------------- by ckptd */
+
+static int by_daemon(struct cli *cli, json_t *args, bool wait)
+{
+	int pair[2] = { -1, -1 };
+	int fds[4] = { 0, 1, 2 };
+	json_t *outcome;
+	int status, ret;
+
+	if (cli->nr_externals)
+		return cli_usage(cli, "--external needs --standalone");
+	if (!wait)
+		return cli_finish(cli, cli_call(cli, "restore", json_incref(args)), print);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return cli_finish(cli, outcome_error(-errno, "socketpair: %s",
+						     strerror(errno)), NULL);
+	fds[3] = pair[1];
+	outcome = cli_call_fds(cli, "restore", json_incref(args), fds, 4);
+	close(pair[1]);
+	if (!outcome_is_ok(outcome)) {
+		close(pair[0]);
+		return cli_finish(cli, outcome, NULL);
+	}
+	cli_progress_end(cli);
+	json_decref(outcome);
+	ret = terminal_run(pair[0], TERMINAL_SIGNALS, &status);
+	if (ret == 1)
+		return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	cli_say("the tree runs on, but its reaper went away");
+	return CLI_FAILED;
+}
+
 struct restore_flags {
 	bool detach;
 	bool dry_run;
@@ -259,7 +295,9 @@ static int run(struct cli *cli, int argc, char **argv)
 		status = cli_usage(cli, "%s is too much", argv[optind]);
 	if (!status && !json_object_get(args, "dir"))
 		status = cli_usage(cli, "--dir is missing");
-	if (!status)
+	if (!status && !cli->standalone)
+		status = by_daemon(cli, args, !flags.detach && !flags.dry_run);
+	else if (!status)
 		status = flags.detach && !flags.dry_run ? detach(cli, args) :
 			 foreground(cli, args);
 	json_decref(args);

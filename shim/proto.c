@@ -10,11 +10,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#define ANSWER_MS	10000
 
 /* By way of a directory descriptor where the path does not fit an address. */
 static int fill_address(const char *path, struct sockaddr_un *addr, int *ret_dir)
@@ -49,7 +52,7 @@ int shim_connect(const char *path)
 	err = fill_address(path, &addr, &dir);
 	if (err)
 		return err;
-	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	err = sock < 0 ? -errno : 0;
 	if (!err && connect(sock, (struct sockaddr *)&addr, sizeof(addr))) {
 		err = -errno;
@@ -146,6 +149,26 @@ int shim_receive(int sock, struct shim_msg *ret_msg, void *data, size_t size,
 	return (int)((size_t)n - sizeof(*ret_msg));
 }
 
+/* The next message that is not news. */
+static int await(int sock, struct shim_msg *ret_msg, void *data, size_t size,
+		 int *ret_fds, unsigned int *ret_nr_fds)
+{
+	struct pollfd readable = { .fd = sock, .events = POLLIN };
+	int n;
+
+	for (;;) {
+		n = poll(&readable, 1, ANSWER_MS);
+		if (n == 0)
+			return -ETIMEDOUT;
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		n = shim_receive(sock, ret_msg, data, size, ret_fds, ret_nr_fds);
+		if (n == -EAGAIN || (n >= 0 && ret_msg->type == SHIM_EXITED))
+			continue;
+		return n;
+	}
+}
+
 int shim_ask(int sock, enum shim_msg_type type, uint64_t number,
 	     struct shim_msg *ret_msg, void *data, size_t size, int *ret_fds,
 	     unsigned int *ret_nr_fds)
@@ -153,11 +176,8 @@ int shim_ask(int sock, enum shim_msg_type type, uint64_t number,
 	struct shim_msg msg = { .type = type, .number = number };
 	int n = shim_send(sock, &msg, NULL, 0, NULL, 0);
 
-	if (n)
-		return n;
-	do {
-		n = shim_receive(sock, ret_msg, data, size, ret_fds, ret_nr_fds);
-	} while (n >= 0 && ret_msg->type == SHIM_EXITED && type != SHIM_EXITED);
+	if (!n)
+		n = await(sock, ret_msg, data, size, ret_fds, ret_nr_fds);
 	if (n < 0)
 		return n;
 	if (ret_msg->type != type)

@@ -56,7 +56,10 @@ struct shim_logs {
 	uint64_t err;
 };
 
-/* A new connection; negative errno. */
+/*
+ * A new non-blocking connection; negative errno.  Never waits: a shim that has
+ * been stopped must not stop us.
+ */
 int shim_connect(const char *path);
 
 /* 0 or negative errno; -EAGAIN on a non-blocking socket that is full. */
@@ -73,7 +76,10 @@ int shim_send(int sock, const struct shim_msg *msg, const void *data, size_t len
 int shim_receive(int sock, struct shim_msg *ret_msg, void *data, size_t size,
 		 int *ret_fds, unsigned int *ret_nr_fds);
 
-/* Ask and wait for the answer; its value if that is negative. Returns bytes. */
+/*
+ * Ask and wait for the answer, some seconds at most (-ETIMEDOUT); its value if that is
+ * negative. Returns bytes.
+ */
 int shim_ask(int sock, enum shim_msg_type type, uint64_t number,
 	     struct shim_msg *ret_msg, void *data, size_t size, int *ret_fds,
 	     unsigned int *ret_nr_fds);

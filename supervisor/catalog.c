@@ -2,9 +2,8 @@
 /*
  * Jobs and their generations on disk; see catalog.h.
  *
- * The order that makes a generation exist or not: its sealed record is written
- * before the image is committed, and removed after the image is gone.  A record
- * without a manifest is a leftover and overwritten by the next attempt.
+ * Numbers are taken by mkdir(2), and an image appears and disappears by
+ * rename(2), so several nodes may share the directory.
  */
 #include "supervisor/catalog.h"
 
@@ -41,8 +40,8 @@ char *catalog_image_dir(const struct catalog *catalog, int64_t job, int64_t gene
 			(long long)generation) < 0 ? NULL : path;
 }
 
-/* The number that is all of @text after @prefix and before @suffix; 0: none. */
-static int64_t number_in(const char *text, const char *prefix, const char *suffix)
+/* The number that is all of @text after @prefix; 0: none. */
+static int64_t number_in(const char *text, const char *prefix)
 {
 	size_t skip = strlen(prefix);
 	int64_t number = 0;
@@ -51,7 +50,7 @@ static int64_t number_in(const char *text, const char *prefix, const char *suffi
 		return 0;
 	for (text += skip; *text >= '0' && *text <= '9' && number < JOBS_MAX; text++)
 		number = number * 10 + (*text - '0');
-	return strcmp(text, suffix) ? 0 : number;
+	return *text ? 0 : number;
 }
 
 static int compare(const void *a, const void *b)
@@ -79,14 +78,14 @@ static void sort(json_t *array)
 }
 
 /* Numbers in the names of @dir that look so, ascending. */
-static json_t *numbers(const char *path, const char *prefix, const char *suffix)
+static json_t *numbers(const char *path, const char *prefix)
 {
 	_cleanup_dir_ DIR *dir = opendir(path);
 	json_t *found = json_array();
 	struct dirent *entry;
 
 	while (dir && (entry = readdir(dir))) {
-		int64_t number = number_in(entry->d_name, prefix, suffix);
+		int64_t number = number_in(entry->d_name, prefix);
 
 		if (number)
 			json_array_append_new(found, json_integer(number));
@@ -108,7 +107,7 @@ static int64_t last_of(json_t *array)
 
 int catalog_job_create(const struct catalog *catalog, int64_t *ret_job)
 {
-	int64_t job = last_of(numbers(catalog->dir, "", "")) + 1;
+	int64_t job = last_of(numbers(catalog->dir, "")) + 1;
 
 	/* mkdir decides, also between nodes that share the directory. */
 	for (; job < JOBS_MAX; job++) {
@@ -128,7 +127,7 @@ int catalog_job_create(const struct catalog *catalog, int64_t *ret_job)
 
 json_t *catalog_jobs(const struct catalog *catalog)
 {
-	json_t *found = numbers(catalog->dir, "", "");
+	json_t *found = numbers(catalog->dir, "");
 	size_t i = 0;
 
 	while (i < json_array_size(found)) {
@@ -178,8 +177,8 @@ static void remove_files(const char *path)
 		const char *name = entry->d_name;
 
 		if (!strcmp(name, "job.json") || !strncmp(name, "stdout", 6) ||
-		    !strncmp(name, "stderr", 6) || number_in(name, "gen-", ".json") ||
-		    !strncmp(name, ".job.json.", 10) || !strncmp(name, ".gen-", 5))
+		    !strncmp(name, "stderr", 6) ||
+		    !strcmp(name, ".job.json.new"))
 			unlinkat(dirfd(dir), name, 0);
 	}
 }
@@ -204,17 +203,13 @@ bool catalog_has(const struct catalog *catalog, int64_t job, int64_t generation)
 
 	snprintf(path, sizeof(path), "%s/%lld/gen-%lld/" IMAGE_NAME_MANIFEST,
 		 catalog->dir, (long long)job, (long long)generation);
-	if (access(path, F_OK))
-		return false;
-	snprintf(path, sizeof(path), "%s/%lld/gen-%lld.json", catalog->dir,
-		 (long long)job, (long long)generation);
 	return !access(path, F_OK);
 }
 
 json_t *catalog_generations(const struct catalog *catalog, int64_t job)
 {
 	_cleanup_free_ char *dir = catalog_job_dir(catalog, job);
-	json_t *found = numbers(dir ? dir : "", "gen-", "");
+	json_t *found = numbers(dir ? dir : "", "gen-");
 	size_t i = 0;
 
 	while (i < json_array_size(found)) {
@@ -232,50 +227,12 @@ int64_t catalog_last(const struct catalog *catalog, int64_t job)
 	return last_of(catalog_generations(catalog, job));
 }
 
-int64_t catalog_next(const struct catalog *catalog, int64_t job)
+int64_t catalog_next(const struct catalog *catalog, int64_t job, int64_t floor)
 {
 	_cleanup_free_ char *dir = catalog_job_dir(catalog, job);
-	int64_t image = last_of(numbers(dir ? dir : "", "gen-", ""));
-	int64_t record = last_of(numbers(dir ? dir : "", "gen-", ".json"));
+	int64_t last = last_of(numbers(dir ? dir : "", "gen-"));
 
-	/* A record alone is an attempt that failed: its number is free again. */
-	if (record > image)
-		return record;
-	return image + 1;
-}
-
-static void generation_names(int64_t job, int64_t generation, char *name,
-			     char *purpose, size_t size)
-{
-	snprintf(name, size, "gen-%lld.json", (long long)generation);
-	snprintf(purpose, size, "job %lld generation %lld", (long long)job,
-		 (long long)generation);
-}
-
-int catalog_generation_write(const struct catalog *catalog, int64_t job,
-			     int64_t generation, const json_t *record, char *why,
-			     size_t size)
-{
-	_cleanup_free_ char *dir = catalog_job_dir(catalog, job);
-	char name[80], purpose[80];
-
-	if (!dir)
-		return -ENOMEM;
-	generation_names(job, generation, name, purpose, sizeof(name));
-	return seal_write(dir, name, purpose, catalog->key, record, why, size);
-}
-
-int catalog_generation_read(const struct catalog *catalog, int64_t job,
-			    int64_t generation, json_t **ret_record, char *why,
-			    size_t size)
-{
-	_cleanup_free_ char *dir = catalog_job_dir(catalog, job);
-	char name[80], purpose[80];
-
-	if (!dir)
-		return -ENOMEM;
-	generation_names(job, generation, name, purpose, sizeof(name));
-	return seal_read(dir, name, purpose, catalog->key, ret_record, why, size);
+	return (last > floor ? last : floor) + 1;
 }
 
 int catalog_generation_remove(const struct catalog *catalog, int64_t job,
@@ -283,7 +240,6 @@ int catalog_generation_remove(const struct catalog *catalog, int64_t job,
 {
 	_cleanup_free_ char *image = catalog_image_dir(catalog, job, generation);
 	struct image_error error = { "" };
-	char path[PATH_MAX];
 	int err;
 
 	if (!image)
@@ -292,11 +248,6 @@ int catalog_generation_remove(const struct catalog *catalog, int64_t job,
 	if (err && err != -ENOENT) {
 		snprintf(why, size, "%s", error.text);
 		return err;
-	}
-	snprintf(path, sizeof(path), "%s.json", image);
-	if (unlink(path) && errno != ENOENT) {
-		snprintf(why, size, "%s: %s", path, strerror(errno));
-		return -errno;
 	}
 	return 0;
 }

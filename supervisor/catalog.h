@@ -3,14 +3,13 @@
  * Jobs and their generations on disk.
  *
  *	IMAGE_DIR/ID/job.json		what the job is (sealed)
- *	IMAGE_DIR/ID/gen-N/		an image
- *	IMAGE_DIR/ID/gen-N.json		what goes with it (sealed): lengths of the
- *					logs, main process, figures
+ *	IMAGE_DIR/ID/gen-N/		an image; its manifest's note holds what goes
+ *					with it: lengths of the logs, main process
  *	IMAGE_DIR/ID/stdout, stderr	the job's output
  *
  * The images' manifests are the truth: a generation exists when its manifest
- * and its sealed record do.  Nothing here is kept in memory, so there is nothing that
- * could disagree with the disk.
+ * does.  Nothing here is kept in memory, so there is nothing that could disagree
+ * with the disk.
  */
 #ifndef STILLPOINT_CATALOG_H
 #define STILLPOINT_CATALOG_H
@@ -44,16 +43,10 @@ int catalog_job_remove(const struct catalog *catalog, int64_t job);
 /* Numbers of committed generations, ascending. */
 json_t *catalog_generations(const struct catalog *catalog, int64_t job);
 bool catalog_has(const struct catalog *catalog, int64_t job, int64_t generation);
-/* The number for a new one: above every one that was ever begun. */
-int64_t catalog_next(const struct catalog *catalog, int64_t job);
+/* The number for a new one: above every one there is, and above @floor. */
+int64_t catalog_next(const struct catalog *catalog, int64_t job, int64_t floor);
 int64_t catalog_last(const struct catalog *catalog, int64_t job);	/* 0: none */
 
-int catalog_generation_write(const struct catalog *catalog, int64_t job,
-			     int64_t generation, const json_t *record, char *why,
-			     size_t size);
-int catalog_generation_read(const struct catalog *catalog, int64_t job,
-			    int64_t generation, json_t **ret_record, char *why,
-			    size_t size);
 int catalog_generation_remove(const struct catalog *catalog, int64_t job,
 			      int64_t generation, char *why, size_t size);
 

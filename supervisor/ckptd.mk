@@ -8,3 +8,14 @@ $(call library,op,$(OP_SOURCES))
 
 # Of the daemon, what the shim uses, too.
 $(call library,daemon,$(addprefix supervisor/,reactor.c log.c))
+
+CKPTD_SOURCES := $(addprefix supervisor/,ckptd.c daemon.c config.c ctl.c verbs.c \
+	verbs_job.c verbs_checkpoint.c verbs_restart.c verbs_list.c verbs_tree.c \
+	jobs.c job.c launch.c worker.c channel.c catalog.c seal.c kevents.c)
+CFLAGS_supervisor/kevents.c += -I/usr/include/libnl3
+
+$(call program,ckptd,$(CKPTD_SOURCES),\
+	$(LIB)/libdaemon.a $(LIB)/libshim.a $(LIB)/libwire.a $(LIB)/libop.a \
+	$(LIB)/libengine.a $(LIB)/libimage.a \
+	-ljansson -lsodium -lzstd -lxxhash -lsystemd -lnl-genl-3 -lnl-3)
+INSTALL_SBIN += $(BIN)/ckptd

@@ -27,18 +27,24 @@ struct op_env {
 	unsigned int nr_externals;
 	const char *shm_dir;	/* the job's /dev/shm; NULL: none */
 	bool descendants;	/* dump: what is below pid, not pid itself */
+	int (*frozen)(void *arg);	/* dump; or NULL */
+	void *frozen_arg;
+	const char *note;	/* dump; or NULL */
 };
 
 /**
  * op_dump() - dump one tree
  * @args: pids [n, ...], dir, kill, dry_run, stop_and_copy, files,
  *	freeze_timeout_ms, max_pause_ms, generation, job
+ *
+ * With env->frozen and env->note as in struct dump_options.
  */
 json_t *op_dump(const struct op_env *env, json_t *args);
 
 /**
  * op_restore() - restore one tree; its roots become children of the caller
- * @args: dir, dry_run, accept_changed, files, pidns
+ * @args: dir, dry_run, accept_changed, files, pidns; generation and job: the
+ *	image is refused (-ESTALE) if it is another's
  * @ret_roots: room for OP_ROOTS_MAX pids
  * @ret_nr_roots: 0 after a failure or a dry run
  */
@@ -53,7 +59,9 @@ json_t *op_restore(const struct op_env *env, json_t *args, pid_t *ret_roots,
  */
 json_t *op_doctor(const struct op_env *env, json_t *args);
 
-/* args: dir */
+/* args: dir, generation, job; result: what the manifest says, note parsed */
+json_t *op_describe(const struct op_env *env, json_t *args);
+/* args: dir, records, runs */
 json_t *op_show(const struct op_env *env, json_t *args);
 /* args: dir, deep */
 json_t *op_verify(const struct op_env *env, json_t *args);

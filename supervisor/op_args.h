@@ -16,4 +16,8 @@ int op_pidns_parse(const char *word, enum restore_pidns *ret_pidns);
 int op_key_load(const struct op_env *env, bool create,
 		struct image_key **ret_key, json_t **ret_outcome);
 
+/* op_image.c: NULL if @dir is the image of that job and generation (NULL, 0: any). */
+json_t *op_image_expect(const char *dir, const struct image_key *key,
+			const char *job, uint64_t generation);
+
 #endif /* STILLPOINT_OP_ARGS_H */

@@ -201,6 +201,9 @@ json_t *op_dump(const struct op_env *env, json_t *json)
 	o->nr_externals = env->nr_externals;
 	o->progress = env->progress;
 	o->progress_arg = env->progress_arg;
+	o->frozen = env->frozen;
+	o->frozen_arg = env->frozen_arg;
+	o->note = env->note;
 	outcome = dump(o);
 	image_key_destroy(key);
 	return outcome;

@@ -20,6 +20,72 @@ static json_t *failed(const char *dir, int err, const struct image_error *error)
 	return outcome_error(err, "%s", error->text[0] ? error->text : strerror(-err));
 }
 
+json_t *op_image_expect(const char *dir, const struct image_key *key,
+			const char *job, uint64_t generation)
+{
+	struct image_expect expect = { .generation = generation, .job = job };
+	struct image_error error = { "" };
+	struct image_reader *reader;
+	int err;
+
+	if (!job && !generation)
+		return NULL;
+	err = image_open(dir, key, &expect, &reader, &error);
+	if (err)
+		return failed(dir, err, &error);
+	image_close(reader);
+	return NULL;
+}
+
+static json_t *describe(const struct image_reader *reader)
+{
+	const struct image_manifest *m = image_manifest(reader);
+	const char *note = image_get(reader, "note");
+	json_t *json = json_pack("{s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:s?}",
+				 "generation", (json_int_t)m->generation,
+				 "created", (json_int_t)(m->identity.created_ns / 1000000000),
+				 "pause_ns", (json_int_t)m->timing.pause_ns,
+				 "bytes_stored", (json_int_t)m->counts.bytes_stored,
+				 "bytes_raw", (json_int_t)m->counts.bytes_raw,
+				 "processes", (int)m->identity.nr_procs,
+				 "threads", (int)m->identity.nr_threads,
+				 "hostname", m->identity.hostname);
+	json_t *parsed = note ? json_loads(note, 0, NULL) : NULL;
+
+	if (parsed)
+		json_object_set_new(json, "note", parsed);
+	return json;
+}
+
+json_t *op_describe(const struct op_env *env, json_t *json)
+{
+	struct image_expect expect = { 0 };
+	struct image_error error = { "" };
+	struct image_key *key = NULL;
+	struct image_reader *reader;
+	json_int_t generation = 0;
+	json_t *outcome = NULL;
+	json_error_t why;
+	const char *dir;
+	int err;
+
+	if (json_unpack_ex(json, &why, 0, "{s:s, s?I, s?s !}", "dir", &dir,
+			   "generation", &generation, "job", &expect.job))
+		return outcome_error(-EINVAL, "bad arguments: %s", why.text);
+	if (op_key_load(env, false, &key, &outcome))
+		return outcome;
+	expect.generation = (uint64_t)generation;
+	err = image_open(dir, key, &expect, &reader, &error);
+	if (err) {
+		outcome = failed(dir, err, &error);
+	} else {
+		outcome = outcome_ok(describe(reader));
+		image_close(reader);
+	}
+	image_key_destroy(key);
+	return outcome;
+}
+
 static json_t *show(const char *dir, const struct image_key *key,
 		    unsigned int flags)
 {

@@ -15,16 +15,24 @@
 #include "supervisor/outcome.h"
 #include "supervisor/restore.h"
 
-static json_t *parse(json_t *json, struct restore_options *o)
+struct restore_args {
+	struct restore_options options;
+	const char *job;
+	json_int_t generation;
+};
+
+static json_t *parse(json_t *json, struct restore_args *args)
 {
+	struct restore_options *o = &args->options;
 	const char *files = NULL, *pidns = NULL;
 	int dry_run = 0, accept = 0;
 	json_error_t why;
 
-	if (json_unpack_ex(json, &why, 0, "{s:s, s?b, s?b, s?s, s?s !}",
+	if (json_unpack_ex(json, &why, 0, "{s:s, s?b, s?b, s?s, s?s, s?s, s?I !}",
 			   "dir", &o->dir, "dry_run", &dry_run,
 			   "accept_changed", &accept, "files", &files,
-			   "pidns", &pidns))
+			   "pidns", &pidns, "job", &args->job,
+			   "generation", &args->generation))
 		return outcome_error(-EINVAL, "restore: bad arguments: %s", why.text);
 	if (op_files_parse(files, &o->files))
 		return outcome_error(-EINVAL, "files is one of track, carry, ignore, not %s",
@@ -80,20 +88,23 @@ static json_t *restore(const struct restore_options *options, pid_t *ret_roots,
 json_t *op_restore(const struct op_env *env, json_t *json, pid_t *ret_roots,
 		   unsigned int *ret_nr_roots)
 {
-	struct restore_options options = { 0 };
+	struct restore_args args = { 0 };
+	struct restore_options *o = &args.options;
 	struct image_key *key = NULL;
-	json_t *outcome = parse(json, &options);
+	json_t *outcome = parse(json, &args);
 
 	*ret_nr_roots = 0;
 	if (outcome || op_key_load(env, false, &key, &outcome))
 		return outcome;
-	options.key = key;
-	options.shm_dir = env->shm_dir;
-	options.externals = env->externals;
-	options.nr_externals = env->nr_externals;
-	options.progress = env->progress;
-	options.progress_arg = env->progress_arg;
-	outcome = restore(&options, ret_roots, ret_nr_roots);
+	o->key = key;
+	o->shm_dir = env->shm_dir;
+	o->externals = env->externals;
+	o->nr_externals = env->nr_externals;
+	o->progress = env->progress;
+	o->progress_arg = env->progress_arg;
+	outcome = op_image_expect(o->dir, key, args.job, (uint64_t)args.generation);
+	if (!outcome)
+		outcome = restore(o, ret_roots, ret_nr_roots);
 	image_key_destroy(key);
 	return outcome;
 }

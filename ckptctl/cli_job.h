@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the verbs on jobs share.
+ */
+#ifndef STILLPOINT_CLI_JOB_H
+#define STILLPOINT_CLI_JOB_H
+
+#include "ckptctl/cli.h"
+
+/* The only operand, a job, into @args; an exit status or 0. */
+int cli_job_operand(struct cli *cli, int argc, char **argv, json_t *args);
+
+#define CLI_FOLLOW_SIGNALS	(1U << 0)	/* hand signals on, instead of detaching */
+#define CLI_FOLLOW_INPUT	(1U << 1)	/* our input is the job's, also if that is a pipe */
+
+/*
+ * Be attached to the job that the last answer described and sent a descriptor
+ * of, until it ends; returns the exit status of ckptctl: the job's, or CLI_DONE
+ * after detaching.
+ */
+int cli_job_follow(struct cli *cli, const json_t *job, unsigned int how);
+
+#endif /* STILLPOINT_CLI_JOB_H */

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ckptctl checkpoint: a new generation of a job.
+ */
+#include "ckptctl/cli_job.h"
+
+#include <stdio.h>
+
+enum { OPT_STOP_AND_COPY = 256, OPT_MAX_PAUSE, OPT_FILES };
+
+static const struct option longs[] = {
+	{ "kill", no_argument, NULL, 'k' },
+	{ "dry-run", no_argument, NULL, 'n' },
+	{ "stop-and-copy", no_argument, NULL, OPT_STOP_AND_COPY },
+	{ "max-pause", required_argument, NULL, OPT_MAX_PAUSE },
+	{ "files", required_argument, NULL, OPT_FILES },
+	{ NULL }
+};
+
+static void print(struct cli *cli, json_t *result)
+{
+	char pause[32], total[32], mapped[32], stored[32];
+
+	cli_ns((uint64_t)cli_int(result, "pause_ns"), pause);
+	if (json_is_true(json_object_get(result, "dry_run"))) {
+		printf("job %lld can be checkpointed; paused %s to find out\n",
+		       (long long)cli_int(result, "job"), pause);
+		return;
+	}
+	printf("job %lld generation %lld: paused %s, %s in all; %s of memory, %s stored%s\n",
+	       (long long)cli_int(result, "job"),
+	       (long long)cli_int(result, "generation"), pause,
+	       cli_ns((uint64_t)cli_int(result, "total_ns"), total),
+	       cli_bytes((uint64_t)cli_int(result, "bytes_mapped"), mapped),
+	       cli_bytes((uint64_t)cli_int(result, "bytes_stored"), stored),
+	       json_is_true(json_object_get(result, "killed")) ? "; job ended" : "");
+}
+
+static int take_option(struct cli *cli, json_t *args, int c)
+{
+	long long number;
+
+	switch (c) {
+	case 'k':
+		json_object_set_new(args, "kill", json_true());
+		return 0;
+	case 'n':
+		json_object_set_new(args, "dry_run", json_true());
+		return 0;
+	case OPT_STOP_AND_COPY:
+		json_object_set_new(args, "stop_and_copy", json_true());
+		return 0;
+	case OPT_MAX_PAUSE:
+		if (!cli_number(optarg, "--max-pause", 1, 3600000, &number))
+			return CLI_USAGE;
+		json_object_set_new(args, "max_pause_ms", json_integer(number));
+		return 0;
+	case OPT_FILES:
+		json_object_set_new(args, "files", json_string(optarg));
+		return 0;
+	default:
+		return cli_usage(cli, "wrong option");
+	}
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+	json_t *args = json_object();
+	int c, status = 0;
+
+	while (!status && (c = cli_getopt(cli, argc, argv, "kn", longs)) != -1)
+		status = take_option(cli, args, c);
+	if (!status)
+		status = cli_job_operand(cli, argc, argv, args);
+	if (status) {
+		json_decref(args);
+		return status;
+	}
+	return cli_finish(cli, cli_call(cli, "checkpoint", args), print);
+}
+
+const struct cli_verb cmd_checkpoint = {
+	.name = "checkpoint",
+	.run = run,
+	.args = "[OPTIONS] JOB",
+	.help = "take a checkpoint of a job",
+	.options =
+	"  -k, --kill            end the job once the checkpoint is complete\n"
+	"  -n, --dry-run         only say whether it can be done\n"
+	"      --stop-and-copy   keep the job frozen until all is read: needs no memory\n"
+	"      --max-pause MS    thaw and fail when the pause gets longer\n"
+	"      --files HOW       track (default), carry, or ignore files it writes\n",
+};

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ckptctl kill: send a signal to a job's main process.
+ */
+#include "ckptctl/cli_job.h"
+
+#include <ctype.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* "9", "KILL", "SIGKILL"; -1. */
+static int parse_signal(const char *text)
+{
+	char *end;
+	long number = strtol(text, &end, 10);
+	int signo;
+
+	if (isdigit((unsigned char)*text))
+		return *end || number >= NSIG ? -1 : (int)number;
+	if (!strncasecmp(text, "SIG", 3))
+		text += 3;
+	for (signo = 1; signo < NSIG; signo++) {
+		const char *name = sigabbrev_np(signo);
+
+		if (name && !strcasecmp(name, text))
+			return signo;
+	}
+	return -1;
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+	int64_t job, generation;
+	int signo = SIGTERM;
+
+	if (cli_getopt(cli, argc, argv, "", NULL) != -1)
+		return cli_usage(cli, "wrong option");
+	if (argc - optind < 1 || argc - optind > 2)
+		return cli_usage(cli, "one job is needed");
+	if (!cli_job_spec(argv[optind], &job, &generation) || generation)
+		return cli_usage(cli, "%s is no job's number", argv[optind]);
+	if (optind + 1 < argc)
+		signo = parse_signal(argv[optind + 1]);
+	if (signo < 0)
+		return cli_usage(cli, "%s is no signal", argv[optind + 1]);
+	return cli_finish(cli, cli_call(cli, "kill",
+					json_pack("{s:I, s:i}", "job", (json_int_t)job,
+						  "signal", signo)), NULL);
+}
+
+const struct cli_verb cmd_kill = {
+	.name = "kill",
+	.run = run,
+	.args = "JOB [SIGNAL]",
+	.help = "send a signal to a job (default TERM); KILL ends all of it",
+};

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ckptctl list: generations, of one job or of all.
+ */
+#include "ckptctl/cli_job.h"
+
+#include "ckptctl/cli_table.h"
+
+static const struct cli_column columns[] = {
+	{ .name = "JOB", .right = true }, { .name = "NAME" }, { .name = "STATE" },
+	{ .name = "GENERATION", .right = true }, { .name = "TAKEN" }, { .name = "PAUSE", .right = true },
+	{ .name = "STORED", .right = true }, { .name = "PROCESSES", .right = true },
+	{ .name = "THREADS", .right = true }, { .name = "REMARK", .cut = true }, { .name = NULL }
+};
+
+static void print_generation(struct cli_table *table, const json_t *job,
+			     const json_t *row)
+{
+	char when[32], pause[32], stored[32];
+	bool killed = json_is_true(json_object_get(json_object_get(row, "note"), "killed"));
+
+	cli_table_row(table);
+	cli_table_cell(table, "%lld", (long long)cli_int(job, "job"));
+	cli_table_cell(table, "%s", cli_str(job, "name"));
+	cli_table_cell(table, "%s", cli_str(job, "state"));
+	cli_table_cell(table, "%lld", (long long)cli_int(row, "generation"));
+	cli_table_cell(table, "%s", cli_time(cli_int(row, "created"), when));
+	cli_table_cell(table, "%s", killed ? "-" :
+		       cli_ns((uint64_t)cli_int(row, "pause_ns"), pause));
+	cli_table_cell(table, "%s", cli_bytes((uint64_t)cli_int(row, "bytes_stored"), stored));
+	cli_table_cell(table, "%lld", (long long)cli_int(row, "processes"));
+	cli_table_cell(table, "%lld", (long long)cli_int(row, "threads"));
+	cli_table_cell(table, "%s", killed ? "job ended by it" : cli_str(row, "error"));
+}
+
+static void print(struct cli *cli, json_t *result)
+{
+	struct cli_table *table = cli_table_new(columns);
+	json_t *jobs = json_object_get(result, "jobs");
+	size_t i, j;
+
+	for (i = 0; i < json_array_size(jobs); i++) {
+		json_t *job = json_array_get(jobs, i);
+		json_t *generations = json_object_get(job, "generations");
+
+		for (j = 0; j < json_array_size(generations); j++)
+			print_generation(table, job, json_array_get(generations, j));
+	}
+	cli_table_end(table);
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+	json_t *args;
+	int status = 0;
+
+	if (cli_getopt(cli, argc, argv, "", NULL) != -1)
+		return cli_usage(cli, "wrong option");
+	args = json_object();
+	if (optind < argc)
+		status = cli_job_operand(cli, argc, argv, args);
+	if (status) {
+		json_decref(args);
+		return status;
+	}
+	return cli_finish(cli, cli_call(cli, "list", args), print);
+}
+
+const struct cli_verb cmd_list = {
+	.name = "list",
+	.run = run,
+	.args = "[JOB]",
+	.help = "list what jobs can be restarted from",
+};

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ckptctl ps: the jobs of this node.
+ */
+#include "ckptctl/cli_job.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "ckptctl/cli_table.h"
+
+static const struct option longs[] = {
+	{ "all", no_argument, NULL, 'a' },
+	{ NULL }
+};
+
+static const struct cli_column columns[] = {
+	{ .name = "JOB", .right = true }, { .name = "NAME" }, { .name = "USER" }, { .name = "STATE" },
+	{ .name = "STATUS", .right = true }, { .name = "SINCE" }, { .name = "NODE" },
+	{ .name = "PID", .right = true }, { .name = "COMMAND", .cut = true }, { .name = NULL }
+};
+
+static void command_line(const json_t *argv, char *text, size_t size)
+{
+	size_t i, len = 0;
+
+	text[0] = '\0';
+	for (i = 0; i < json_array_size(argv) && len + 1 < size; i++) {
+		const char *arg = json_string_value(json_array_get(argv, i));
+
+		strncat(text + len, i ? " " : "", size - len - 1);
+		len += strlen(text + len);
+		strncat(text + len, arg ? arg : "", size - len - 1);
+		len += strlen(text + len);
+	}
+}
+
+static void print_row(struct cli_table *table, const json_t *job)
+{
+	char when[32], command[256];
+
+	command_line(json_object_get(job, "argv"), command, sizeof(command));
+	cli_table_row(table);
+	cli_table_cell(table, "%lld", (long long)cli_int(job, "job"));
+	cli_table_cell(table, "%s", cli_str(job, "name"));
+	cli_table_cell(table, "%s", cli_str(job, "user"));
+	cli_table_cell(table, "%s", cli_str(job, "state"));
+	if (json_object_get(job, "exit_status"))
+		cli_table_cell(table, "%lld", (long long)cli_int(job, "exit_status"));
+	else
+		cli_table_cell(table, "%s", json_object_get(job, "busy") ?
+			       cli_str(job, "busy") : "-");
+	cli_table_cell(table, "%s", cli_time(cli_int(job, "since"), when));
+	cli_table_cell(table, "%s", cli_str(job, "node"));
+	if (json_object_get(job, "init_pid"))
+		cli_table_cell(table, "%lld", (long long)cli_int(job, "init_pid"));
+	else
+		cli_table_cell(table, "-");
+	cli_table_cell(table, "%s", command);
+}
+
+static void print(struct cli *cli, json_t *result)
+{
+	struct cli_table *table = cli_table_new(columns);
+	json_t *jobs = json_object_get(result, "jobs");
+	size_t i;
+
+	for (i = 0; i < json_array_size(jobs); i++)
+		print_row(table, json_array_get(jobs, i));
+	cli_table_end(table);
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+	bool all = false;
+	int c;
+
+	while ((c = cli_getopt(cli, argc, argv, "a", longs)) != -1) {
+		if (c != 'a')
+			return cli_usage(cli, "wrong option");
+		all = true;
+	}
+	if (optind < argc)
+		return cli_usage(cli, "%s is too much", argv[optind]);
+	return cli_finish(cli, cli_call(cli, "ps", json_pack("{s:b}", "all", all)), print);
+}
+
+const struct cli_verb cmd_ps = {
+	.name = "ps",
+	.run = run,
+	.args = "[--all]",
+	.help = "list running jobs",
+	.options =
+	"  -a, --all           also those that have ended, and of other nodes\n",
+};

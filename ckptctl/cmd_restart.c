@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ckptctl restart: a job from one of its generations.
+ */
+#include "ckptctl/cli_job.h"
+
+#include <stdio.h>
+
+#include "supervisor/outcome.h"
+
+enum { OPT_ACCEPT_CHANGED = 256, OPT_NODE_LOST, OPT_FILES };
+
+static const struct option longs[] = {
+	{ "generation", required_argument, NULL, 'g' },
+	{ "attach", no_argument, NULL, 'a' },
+	{ "dry-run", no_argument, NULL, 'n' },
+	{ "accept-changed", no_argument, NULL, OPT_ACCEPT_CHANGED },
+	{ "node-lost", no_argument, NULL, OPT_NODE_LOST },
+	{ "files", required_argument, NULL, OPT_FILES },
+	{ NULL }
+};
+
+static void print(struct cli *cli, json_t *result)
+{
+	char total[32], bytes[32];
+
+	if (json_is_true(json_object_get(result, "dry_run"))) {
+		puts("can be restarted here");
+		return;
+	}
+	printf("job %lld runs again from generation %lld: %lld processes, %lld threads in %s, %s read\n",
+	       (long long)cli_int(result, "job"),
+	       (long long)cli_int(result, "generation"),
+	       (long long)cli_int(result, "processes"),
+	       (long long)cli_int(result, "threads"),
+	       cli_ns((uint64_t)cli_int(result, "total_ns"), total),
+	       cli_bytes((uint64_t)cli_int(result, "bytes_read"), bytes));
+}
+
+static int take_option(struct cli *cli, json_t *args, int c)
+{
+	long long number;
+
+	switch (c) {
+	case 'g':
+		if (!cli_number(optarg, "--generation", 1, 1000000000, &number))
+			return CLI_USAGE;
+		json_object_set_new(args, "generation", json_integer(number));
+		return 0;
+	case 'a':
+		json_object_set_new(args, "attach", json_true());
+		return 0;
+	case 'n':
+		json_object_set_new(args, "dry_run", json_true());
+		return 0;
+	case OPT_ACCEPT_CHANGED:
+		json_object_set_new(args, "accept_changed", json_true());
+		return 0;
+	case OPT_NODE_LOST:
+		json_object_set_new(args, "node_lost", json_true());
+		return 0;
+	case OPT_FILES:
+		json_object_set_new(args, "files", json_string(optarg));
+		return 0;
+	default:
+		return cli_usage(cli, "wrong option");
+	}
+}
+
+static int call(struct cli *cli, json_t *args)
+{
+	bool follow = json_object_get(args, "attach") &&
+		      !json_object_get(args, "dry_run");
+	json_t *outcome = cli_call(cli, "restart", args);
+	int status;
+
+	if (!follow || !outcome_is_ok(outcome))
+		return cli_finish(cli, outcome, print);
+	cli_progress_end(cli);
+	status = cli_job_follow(cli, json_object_get(outcome, "result"),
+				CLI_FOLLOW_SIGNALS);
+	json_decref(outcome);
+	return status;
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+	json_t *args = json_object();
+	int64_t job, generation;
+	int c, status = 0;
+
+	while (!status && (c = cli_getopt(cli, argc, argv, "g:an", longs)) != -1)
+		status = take_option(cli, args, c);
+	if (!status && (optind + 1 != argc ||
+			!cli_job_spec(argv[optind], &job, &generation)))
+		status = cli_usage(cli, "one job is needed");
+	if (status) {
+		json_decref(args);
+		return status;
+	}
+	json_object_set_new(args, "job", json_integer(job));
+	if (generation)
+		json_object_set_new(args, "generation", json_integer(generation));
+	return call(cli, args);
+}
+
+const struct cli_verb cmd_restart = {
+	.name = "restart",
+	.run = run,
+	.args = "[OPTIONS] JOB[:GENERATION]",
+	.help = "restart a job from a checkpoint, on this node",
+	.options =
+	"  -g, --generation N    default: the newest\n"
+	"  -a, --attach          stay attached, hand on its exit status\n"
+	"  -n, --dry-run         only say whether it can be done here\n"
+	"      --accept-changed  go on although files it had open were rewritten since\n"
+	"      --node-lost       the node that last ran it is known to be off\n"
+	"      --files HOW       track (default), carry, or ignore files it wrote\n",
+};

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ckptctl rm: remove generations, or a job with all of them.
+ */
+#include "ckptctl/cli_job.h"
+
+#include <stdio.h>
+
+static const struct option longs[] = {
+	{ "force", no_argument, NULL, 'f' },
+	{ "dry-run", no_argument, NULL, 'n' },
+	{ NULL }
+};
+
+static void print(struct cli *cli, json_t *result)
+{
+	json_t *removed = json_object_get(result, "removed");
+	bool dry_run = json_is_true(json_object_get(result, "dry_run"));
+	size_t i;
+
+	for (i = 0; i < json_array_size(removed); i++)
+		printf("%s generation %lld of job %lld\n",
+		       dry_run ? "would remove" : "removed",
+		       (long long)json_integer_value(json_array_get(removed, i)),
+		       (long long)cli_int(result, "job"));
+	if (json_is_true(json_object_get(result, "whole")))
+		printf("%s job %lld\n", dry_run ? "would remove" : "removed",
+		       (long long)cli_int(result, "job"));
+}
+
+static int remove_one(struct cli *cli, const char *text, bool force, bool dry_run)
+{
+	int64_t job, generation;
+	json_t *args;
+
+	if (!cli_job_spec(text, &job, &generation))
+		return cli_usage(cli, "%s is neither JOB nor JOB:GENERATION", text);
+	args = json_pack("{s:I, s:b, s:b}", "job", (json_int_t)job, "force", force,
+			 "dry_run", dry_run);
+	if (generation)
+		json_object_set_new(args, "generation", json_integer(generation));
+	return cli_finish(cli, cli_call(cli, "rm", args), print);
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+	bool force = false, dry_run = false;
+	int c, status = 0, worst = 0;
+
+	while ((c = cli_getopt(cli, argc, argv, "fn", longs)) != -1) {
+		if (c != 'f' && c != 'n')
+			return cli_usage(cli, "wrong option");
+		*(c == 'f' ? &force : &dry_run) = true;
+	}
+	if (optind >= argc)
+		return cli_usage(cli, "which job?");
+	for (; optind < argc; optind++) {
+		status = remove_one(cli, argv[optind], force, dry_run);
+		worst = status > worst ? status : worst;
+	}
+	return worst;
+}
+
+const struct cli_verb cmd_rm = {
+	.name = "rm",
+	.run = run,
+	.args = "[--force] [--dry-run] JOB[:GENERATION]...",
+	.help = "remove generations, or jobs with all of them",
+	.options =
+	"  -f, --force         also the last one that a job could be restarted from\n"
+	"  -n, --dry-run       only say what would be removed\n",
+};

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Being attached to a job.
+ *
+ * The terminal is put back to how it was on every way out, fatal signals
+ * included: those are read from a descriptor, never delivered.  Our death, or
+ * a stop, changes nothing for the job.
+ */
+#include "ckptctl/terminal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "shim/proto.h"
+
+struct terminal {
+	int sock;
+	unsigned int flags;
+	bool raw;
+	struct termios saved;
+	int signals;
+	sigset_t old_mask;
+	bool input_open;
+	char input[SHIM_DATA_MAX];	/* read and not sent yet */
+	size_t input_len;
+	int status;
+};
+
+unsigned int terminal_window(void)
+{
+	struct winsize ws;
+
+	if (ioctl(STDIN_FILENO, TIOCGWINSZ, &ws) || !ws.ws_row || !ws.ws_col)
+		return 0;
+	return (unsigned int)ws.ws_row << 16 | ws.ws_col;
+}
+
+static int send_msg(struct terminal *t, enum shim_msg_type type, uint64_t number)
+{
+	struct shim_msg msg = { .type = type, .number = number };
+
+	return shim_send(t->sock, &msg, NULL, 0, NULL, 0);
+}
+
+static int set_raw(struct terminal *t)
+{
+	struct termios raw;
+
+	if (tcgetattr(STDIN_FILENO, &t->saved))
+		return -errno;
+	raw = t->saved;
+	cfmakeraw(&raw);
+	if (tcsetattr(STDIN_FILENO, TCSADRAIN, &raw))
+		return -errno;
+	t->raw = true;
+	return send_msg(t, SHIM_WINDOW, terminal_window());
+}
+
+static int open_signals(struct terminal *t)
+{
+	static const int caught[] = {
+		SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM,
+		SIGWINCH,
+	};
+	sigset_t set;
+	size_t i;
+
+	sigemptyset(&set);
+	for (i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
+		sigaddset(&set, caught[i]);
+	sigprocmask(SIG_BLOCK, &set, &t->old_mask);
+	signal(SIGPIPE, SIG_IGN);
+	t->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return t->signals < 0 ? -errno : 0;
+}
+
+static int write_all(int fd, const char *data, size_t len)
+{
+	while (len) {
+		ssize_t n = write(fd, data, len);
+
+		if (n < 0 && errno == EAGAIN) {
+			struct pollfd p = { .fd = fd, .events = POLLOUT };
+
+			poll(&p, 1, -1);
+			continue;
+		}
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0) {
+			data += n;
+			len -= (size_t)n;
+		}
+	}
+	return 0;
+}
+
+/* 1: the job has ended. */
+static int on_message(struct terminal *t)
+{
+	char data[SHIM_DATA_MAX];
+	struct shim_msg msg;
+	int n = shim_receive(t->sock, &msg, data, sizeof(data), NULL, NULL);
+
+	if (n < 0)
+		return n == -EAGAIN ? 0 : n;
+	if (msg.type == SHIM_EXITED) {
+		t->status = msg.value;
+		return 1;
+	}
+	if (msg.type == SHIM_ATTACH && msg.value)
+		return msg.value;
+	if (msg.type != SHIM_OUTPUT)
+		return 0;
+	/* Who reads our output may be gone; the job does not care. */
+	write_all(msg.value == 2 ? STDERR_FILENO : STDOUT_FILENO, data, (size_t)n);
+	return 0;
+}
+
+static int flush_input(struct terminal *t)
+{
+	struct shim_msg msg = { .type = SHIM_INPUT };
+	int err;
+
+	if (!t->input_len)
+		return 0;
+	err = shim_send(t->sock, &msg, t->input, t->input_len, NULL, 0);
+	if (err == -EAGAIN)
+		return 0;
+	t->input_len = 0;
+	return err;
+}
+
+/* 1: the detach key was typed. */
+static int on_input(struct terminal *t)
+{
+	ssize_t n = read(STDIN_FILENO, t->input, sizeof(t->input));
+	const char *key;
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	if (n == 0) {
+		t->input_open = false;
+		return send_msg(t, SHIM_INPUT_END, 0);
+	}
+	t->input_len = (size_t)n;
+	key = t->raw ? memchr(t->input, TERMINAL_DETACH_KEY, (size_t)n) : NULL;
+	if (key)
+		t->input_len = (size_t)(key - t->input);
+	n = flush_input(t);
+	return key ? 1 : (int)n;
+}
+
+/* 1: leave. */
+static int on_signal(struct terminal *t)
+{
+	struct signalfd_siginfo info;
+	int err = 0;
+
+	while (!err && read(t->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGWINCH) {
+			if (t->raw)
+				err = send_msg(t, SHIM_WINDOW, terminal_window());
+		} else if (t->flags & TERMINAL_SIGNALS) {
+			err = send_msg(t, SHIM_SIGNAL, info.ssi_signo);
+		} else if (info.ssi_signo != SIGUSR1 && info.ssi_signo != SIGUSR2 &&
+			   info.ssi_signo != SIGALRM) {
+			return 1;
+		}
+	}
+	return err == -EAGAIN ? 0 : err;
+}
+
+/* One round; 1: ended, 2: detached, 0: go on. */
+static int turn(struct terminal *t)
+{
+	struct pollfd fds[3] = {
+		{ .fd = t->sock, .events = (short)(POLLIN | (t->input_len ? POLLOUT : 0)) },
+		{ .fd = t->signals, .events = POLLIN },
+		{ .fd = t->input_open && !t->input_len ? STDIN_FILENO : -1,
+		  .events = POLLIN },
+	};
+	int ret = 0;
+
+	if (poll(fds, 3, -1) < 0)
+		return errno == EINTR ? 0 : -errno;
+	if (fds[0].revents & POLLOUT)
+		ret = flush_input(t);
+	if (!ret && fds[0].revents & (POLLIN | POLLHUP | POLLERR))
+		ret = on_message(t);
+	if (!ret && fds[1].revents && on_signal(t) == 1)
+		ret = 2;
+	if (!ret && fds[2].revents) {
+		ret = on_input(t);
+		ret = ret == 1 ? 2 : ret;
+	}
+	return ret;
+}
+
+int terminal_run(int sock, unsigned int flags, int *ret_status)
+{
+	struct terminal t = { .sock = sock, .flags = flags, .signals = -1 };
+	int ret;
+
+	t.input_open = flags & TERMINAL_INPUT;
+	ret = fcntl(sock, F_SETFL, O_NONBLOCK) ? -errno : open_signals(&t);
+	if (!ret && flags & TERMINAL_RAW)
+		ret = set_raw(&t);
+	while (!ret)
+		ret = turn(&t);
+	if (t.raw)
+		tcsetattr(STDIN_FILENO, TCSADRAIN, &t.saved);
+	if (t.signals >= 0) {
+		close(t.signals);
+		sigprocmask(SIG_SETMASK, &t.old_mask, NULL);
+	}
+	close(sock);
+	if (ret == 1)
+		*ret_status = t.status;
+	return ret == 2 ? 0 : ret;
+}

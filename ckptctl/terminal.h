@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Being attached to a job: its output here, our input there, signals handed on.
+ */
+#ifndef STILLPOINT_TERMINAL_H
+#define STILLPOINT_TERMINAL_H
+
+#include <stdbool.h>
+
+#define TERMINAL_DETACH_KEY	0x1d	/* Ctrl-] */
+
+#define TERMINAL_RAW	(1U << 0)	/* the job has a terminal and so have we */
+#define TERMINAL_INPUT	(1U << 1)	/* our standard input is the job's */
+#define TERMINAL_SIGNALS (1U << 2)	/* hand signals on to the job */
+
+/*
+ * terminal_run() - until the job ends or the user detaches
+ * @sock: from ckptd (shim/proto.h); taken over
+ * @ret_status: as of waitpid(2)
+ *
+ * Return: 1: the job has ended; 0: detached; -EPIPE: the job's shim went away;
+ * other negative errno.
+ */
+int terminal_run(int sock, unsigned int flags, int *ret_status);
+
+/* rows << 16 | columns of our terminal; 0: none. */
+unsigned int terminal_window(void);
+
+#endif /* STILLPOINT_TERMINAL_H */

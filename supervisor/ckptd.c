@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ckptd: the daemon of one node.  Options, configuration, signals, and saying
+ * to systemd when it is ready; the rest is daemon.c's.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include "supervisor/daemon.h"
+
+#ifndef CKPT_VERSION
+#define CKPT_VERSION "0.1"
+#endif
+
+static const char usage[] =
+	"usage: ckptd [--config FILE] [--set NAME=VALUE]... [--check]\n"
+	"\n"
+	"  -c, --config FILE     default " CONFIG_DEFAULT "\n"
+	"  -s, --set NAME=VALUE  a setting, after those of the file; see ckptd(8)\n"
+	"      --check           check the configuration and leave\n"
+	"  -h, --help\n"
+	"  -V, --version\n";
+
+struct ckptd_args {
+	const char *config;
+	bool config_given;
+	bool check;
+	char *sets[32];
+	int nr_sets;
+};
+
+static int complain(const char *format, const char *what)
+{
+	fprintf(stderr, "ckptd: ");
+	fprintf(stderr, format, what);
+	fputc('\n', stderr);
+	return -EINVAL;
+}
+
+/* 1: leave, all is done. */
+static int parse_args(int argc, char **argv, struct ckptd_args *args)
+{
+	static const struct option longs[] = {
+		{ "config", required_argument, NULL, 'c' },
+		{ "set", required_argument, NULL, 's' },
+		{ "check", no_argument, NULL, 'k' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{ NULL }
+	};
+	int c;
+
+	*args = (struct ckptd_args) { .config = CONFIG_DEFAULT };
+	while ((c = getopt_long(argc, argv, "c:s:hV", longs, NULL)) != -1) {
+		if (c == 'c') {
+			args->config = optarg;
+			args->config_given = true;
+		} else if (c == 's' && args->nr_sets < 32) {
+			args->sets[args->nr_sets++] = optarg;
+		} else if (c == 'k') {
+			args->check = true;
+		} else if (c == 'h' || c == 'V') {
+			fputs(c == 'h' ? usage : "ckptd " CKPT_VERSION "\n", stdout);
+			return 1;
+		} else {
+			fputs(usage, stderr);
+			return -EINVAL;
+		}
+	}
+	return optind < argc ? complain("%s is too much", argv[optind]) : 0;
+}
+
+static int configure(struct config *config, const struct ckptd_args *args)
+{
+	char why[512];
+	int i, err = config_init(config);
+
+	if (err)
+		return err;
+	err = config_load(config, args->config, why, sizeof(why));
+	if (err && (err != -ENOENT || args->config_given))
+		return complain("%s", why);
+	for (i = 0; i < args->nr_sets; i++) {
+		char *equals = strchr(args->sets[i], '=');
+
+		if (!equals)
+			return complain("--set %s: NAME=VALUE is needed", args->sets[i]);
+		*equals = '\0';
+		if (config_set(config, args->sets[i], equals + 1))
+			return complain("--set %s: no such setting, or not such a value",
+					args->sets[i]);
+	}
+	return 0;
+}
+
+static void on_signal(int signo, void *arg)
+{
+	struct daemon *daemon = arg;
+
+	log_info(&daemon->log, "signal %d: leaving; the jobs run on", signo);
+	sd_notify(0, "STOPPING=1");
+	reactor_stop(daemon->reactor);
+}
+
+static int serve(struct daemon *daemon)
+{
+	struct reactor_source *source;
+	sigset_t set;
+	int err;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	err = reactor_signals(daemon->reactor, &set, on_signal, daemon, &source);
+	if (err)
+		return err;
+	log_info(&daemon->log, "node %s, images in %s", daemon->config.node,
+		 daemon->config.image_dir);
+	sd_notify(0, "READY=1\nSTATUS=serving");
+	return reactor_run(daemon->reactor);
+}
+
+int main(int argc, char **argv)
+{
+	struct daemon daemon = { .lock = -1 };
+	struct ckptd_args args;
+	int err = parse_args(argc, argv, &args);
+
+	if (err)
+		return err == 1 ? 0 : 2;
+	log_init(&daemon.log, "ckptd");
+	err = configure(&daemon.config, &args);
+	if (err || args.check) {
+		config_done(&daemon.config);
+		return err ? 2 : 0;
+	}
+	daemon.log.level = daemon.config.log_level;
+	if (geteuid() != 0) {
+		complain("%s", "must be run as root");
+		config_done(&daemon.config);
+		return 1;
+	}
+	err = daemon_start(&daemon);
+	if (!err)
+		err = serve(&daemon);
+	daemon_stop(&daemon);
+	config_done(&daemon.config);
+	return err ? 1 : 0;
+}

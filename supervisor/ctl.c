@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The control socket; see ctl.h.
+ *
+ * Who asks is what the kernel says of the peer (SO_PEERCRED), never what the
+ * request says.  A connection has one request at a time and is not read while
+ * that is under way, except to notice that it ends.  Nothing a client sends or
+ * does not take can hold up the loop: reads are bounded, writes are queued up to
+ * a limit, and beyond it progress is dropped and then the client.
+ */
+#include "supervisor/ctl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "image/util.h"
+#include "supervisor/daemon.h"
+#include "supervisor/outcome.h"
+#include "supervisor/verbs.h"
+
+#define CONNECTIONS_MAX	512
+#define CONNECTIONS_PER_USER 64	/* of others than root */
+#define PROGRESS_QUEUE_MAX 65536
+
+struct ctl_connection {
+	struct ctl *ctl;
+	struct ctl_connection *next, **link;
+	struct reactor_source *source;
+	int sock;
+	struct ucred peer;
+	struct wire_in in;
+	struct request *request;	/* under way; NULL: none */
+	void (*on_abandon)(struct request *request, void *arg);
+	void *abandon_arg;
+	char *out;			/* queued bytes */
+	size_t out_len, out_at;
+	int out_fd;			/* goes with the byte at fd_at */
+	size_t fd_at;
+	bool closing;			/* when the queue is empty */
+};
+
+struct ctl {
+	struct daemon *daemon;
+	int sock;
+	struct reactor_source *source;
+	struct ctl_connection *connections;
+	unsigned int nr_connections;
+};
+
+static void connection_close(struct ctl_connection *c)
+{
+	struct request *request = c->request;
+
+	if (request) {
+		request->connection = NULL;
+		c->request = NULL;
+		if (c->on_abandon)
+			c->on_abandon(request, c->abandon_arg);
+	}
+	reactor_remove(c->source);
+	close(c->sock);
+	wire_in_done(&c->in);
+	if (c->out_fd >= 0)
+		close(c->out_fd);
+	free(c->out);
+	*c->link = c->next;
+	if (c->next)
+		c->next->link = c->link;
+	c->ctl->nr_connections--;
+	free(c);
+}
+
+/* ---------------------------------------------------------------- output */
+
+/* 0; negative: the client is gone. */
+static int flush(struct ctl_connection *c)
+{
+	while (c->out_at < c->out_len) {
+		size_t len = c->out_len - c->out_at;
+		bool with_fd = c->out_fd >= 0 && c->out_at == c->fd_at;
+		int n;
+
+		/* A descriptor starts a write of its own. */
+		if (c->out_fd >= 0 && !with_fd && c->out_at + len > c->fd_at)
+			len = c->fd_at - c->out_at;
+		n = wire_send_some(c->sock, c->out + c->out_at, len, &c->out_fd,
+				   with_fd);
+		if (n == -EAGAIN)
+			break;
+		if (n < 0)
+			return n;
+		c->out_at += (size_t)n;
+		if (with_fd) {
+			close(c->out_fd);
+			c->out_fd = -1;
+		}
+	}
+	if (c->out_at == c->out_len) {
+		free(c->out);
+		c->out = NULL;
+		c->out_len = c->out_at = 0;
+		if (c->closing)
+			return -EPIPE;
+	}
+	reactor_events(c->source, EPOLLIN | (c->out ? EPOLLOUT : 0));
+	return 0;
+}
+
+static int enqueue(struct ctl_connection *c, const char *text, int fd)
+{
+	size_t len = strlen(text);
+	size_t pending = c->out_len - c->out_at;
+	char *out;
+
+	if (fd >= 0 && c->out_fd >= 0)
+		return -EBUSY;
+	out = malloc(pending + WIRE_HEADER + len);
+	if (!out)
+		return -ENOMEM;
+	if (pending)
+		memcpy(out, c->out + c->out_at, pending);
+	if (c->out_fd >= 0)
+		c->fd_at -= c->out_at;
+	wire_header((uint8_t *)out + pending, len, fd >= 0);
+	memcpy(out + pending + WIRE_HEADER, text, len);
+	free(c->out);
+	c->out = out;
+	c->out_at = 0;
+	c->out_len = pending + WIRE_HEADER + len;
+	if (fd >= 0) {
+		c->out_fd = fd;
+		c->fd_at = pending;
+	}
+	return 0;
+}
+
+static int send_json(struct ctl_connection *c, json_t *json, int fd)
+{
+	_cleanup_free_ char *text = json_dumps(json, JSON_COMPACT);
+
+	if (!text || strlen(text) > WIRE_ANSWER_MAX)
+		return -ENOMEM;
+	return enqueue(c, text, fd);
+}
+
+/* -------------------------------------------------------------- requests */
+
+static void request_free(struct request *request)
+{
+	unsigned int i;
+
+	for (i = 0; i < request->nr_fds; i++) {
+		if (request->fds[i] >= 0)
+			close(request->fds[i]);
+	}
+	json_decref(request->args);
+	free((char *)request->verb);
+	free(request);
+}
+
+void request_answer_fd(struct request *request, json_t *outcome, int fd)
+{
+	struct ctl_connection *c = request->connection;
+	int err = 0;
+
+	if (c) {
+		c->request = NULL;
+		c->on_abandon = NULL;
+		if (!outcome)
+			outcome = outcome_error(-ENOMEM, "out of memory");
+		err = send_json(c, outcome, fd);
+		if (!err) {
+			fd = -1;
+			err = flush(c);
+		}
+		if (err)
+			connection_close(c);
+	}
+	if (fd >= 0)
+		close(fd);
+	json_decref(outcome);
+	request_free(request);
+}
+
+void request_answer(struct request *request, json_t *outcome)
+{
+	request_answer_fd(request, outcome, -1);
+}
+
+void request_progress(struct request *request, json_t *progress)
+{
+	struct ctl_connection *c = request->connection;
+	json_t *json;
+
+	if (!c || c->out_len - c->out_at > PROGRESS_QUEUE_MAX)
+		return;
+	json = json_pack("{s:O}", "progress", progress);
+	if (send_json(c, json, -1) || flush(c))
+		connection_close(c);
+	json_decref(json);
+}
+
+bool request_abandoned(const struct request *request)
+{
+	return !request->connection;
+}
+
+void request_on_abandon(struct request *request,
+			void (*fn)(struct request *request, void *arg), void *arg)
+{
+	if (!request->connection)
+		return;
+	request->connection->on_abandon = fn;
+	request->connection->abandon_arg = arg;
+}
+
+int request_groups(const struct request *request, gid_t *groups, int max)
+{
+	socklen_t len = (socklen_t)((size_t)max * sizeof(*groups));
+
+	if (!request->connection ||
+	    getsockopt(request->connection->sock, SOL_SOCKET, SO_PEERGROUPS,
+		       groups, &len))
+		return -1;
+	return (int)(len / sizeof(*groups));
+}
+
+/* The text of a request to a request; NULL with an outcome. */
+static struct request *parse(struct ctl_connection *c, const char *body,
+			     size_t len, json_t **ret_outcome)
+{
+	json_t *json = json_loadb(body, len, JSON_REJECT_DUPLICATES, NULL);
+	const char *verb = json_string_value(json_object_get(json, "verb"));
+	json_t *args = json_object_get(json, "args");
+	struct request *request = NULL;
+
+	if (!verb || (args && !json_is_object(args)) || json_object_size(json) > 2) {
+		*ret_outcome = outcome_error(-EPROTO, "this is no request");
+	} else {
+		request = calloc(1, sizeof(*request));
+		if (request) {
+			request->verb = strdup(verb);
+			request->args = args ? json_incref(args) : json_object();
+		}
+		if (!request || !request->verb)
+			*ret_outcome = NULL;
+	}
+	json_decref(json);
+	if (!request)
+		return NULL;
+	request->daemon = c->ctl->daemon;
+	request->connection = c;
+	request->pid = c->peer.pid;
+	request->uid = c->peer.uid;
+	request->gid = c->peer.gid;
+	return request;
+}
+
+static void dispatch(struct ctl_connection *c, const char *body, size_t len)
+{
+	json_t *outcome = NULL;
+	struct request *request = parse(c, body, len, &outcome);
+	verb_fn fn;
+
+	if (!request) {
+		c->closing = true;
+		if (send_json(c, outcome, -1) || flush(c))
+			connection_close(c);
+		json_decref(outcome);
+		return;
+	}
+	while (request->nr_fds < c->in.nr_fds) {
+		request->fds[request->nr_fds] = wire_take_fd(&c->in, request->nr_fds);
+		request->nr_fds++;
+	}
+	c->request = request;
+	wire_consume(&c->in);
+	fn = verb_find(request->verb);
+	log_debug(&c->ctl->daemon->log, "request %s of uid %u, pid %d",
+		  request->verb, (unsigned int)request->uid, (int)request->pid);
+	if (fn)
+		fn(request);
+	else
+		request_answer(request, outcome_error(-ENOSYS, "ckptd does not know the request %s: is it older than ckptctl?",
+						      request->verb));
+}
+
+/* ----------------------------------------------------------- connections */
+
+static void on_connection(uint32_t events, void *arg)
+{
+	struct ctl_connection *c = arg;
+	const char *body;
+	size_t len;
+	int n;
+
+	if ((events & EPOLLOUT) && flush(c)) {
+		connection_close(c);
+		return;
+	}
+	if (!(events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
+		return;
+	n = wire_receive(&c->in, c->sock);
+	if (n == -EAGAIN)
+		return;
+	/* Nobody of ours sends on before the answer: then it is noise. */
+	if (n <= 0 || c->request) {
+		connection_close(c);
+		return;
+	}
+	n = wire_next(&c->in, &body, &len);
+	if (n == 1)
+		dispatch(c, body, len);
+	else if (n < 0)
+		connection_close(c);
+}
+
+static unsigned int count_of_user(const struct ctl *ctl, uid_t uid)
+{
+	const struct ctl_connection *c;
+	unsigned int n = 0;
+
+	for (c = ctl->connections; c; c = c->next)
+		n += c->peer.uid == uid;
+	return n;
+}
+
+static int connection_open(struct ctl *ctl, int sock)
+{
+	struct ctl_connection *c = calloc(1, sizeof(*c));
+	socklen_t len = sizeof(c->peer);
+	int err = -ENOMEM;
+
+	if (c)
+		err = getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &c->peer, &len) ?
+		      -errno : 0;
+	if (!err && (ctl->nr_connections >= CONNECTIONS_MAX ||
+		     (c->peer.uid && count_of_user(ctl, c->peer.uid) >=
+				     CONNECTIONS_PER_USER)))
+		err = -EMFILE;
+	if (!err)
+		err = reactor_fd(ctl->daemon->reactor, sock, EPOLLIN,
+				 on_connection, c, &c->source);
+	if (err) {
+		free(c);
+		return err;
+	}
+	c->ctl = ctl;
+	c->sock = sock;
+	c->out_fd = -1;
+	c->in.limit = WIRE_REQUEST_MAX;
+	c->next = ctl->connections;
+	c->link = &ctl->connections;
+	if (c->next)
+		c->next->link = &c->next;
+	ctl->connections = c;
+	ctl->nr_connections++;
+	return 0;
+}
+
+static void on_listener(uint32_t events, void *arg)
+{
+	struct ctl *ctl = arg;
+	int sock = accept4(ctl->sock, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int err;
+
+	if (sock < 0)
+		return;
+	err = connection_open(ctl, sock);
+	if (!err)
+		return;
+	log_warning(&ctl->daemon->log, "a connection was turned away: %s",
+		    strerror(-err));
+	close(sock);
+}
+
+static int listen_on(const char *path)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int sock, err;
+
+	if (strlen(path) >= sizeof(addr.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(addr.sun_path, path);
+	sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (sock < 0)
+		return -errno;
+	/* We hold the lock: what is there is a dead ckptd's. */
+	unlink(path);
+	if (bind(sock, (struct sockaddr *)&addr, sizeof(addr)) ||
+	    chmod(path, 0666) || listen(sock, 64)) {
+		err = -errno;
+		close(sock);
+		return err;
+	}
+	return sock;
+}
+
+int ctl_open(struct daemon *daemon, struct ctl **ret_ctl)
+{
+	struct ctl *ctl = calloc(1, sizeof(*ctl));
+	int err;
+
+	if (!ctl)
+		return -ENOMEM;
+	ctl->daemon = daemon;
+	ctl->sock = listen_on(daemon->config.socket);
+	err = ctl->sock < 0 ? ctl->sock :
+	      reactor_fd(daemon->reactor, ctl->sock, EPOLLIN, on_listener, ctl,
+			 &ctl->source);
+	if (err) {
+		log_error(&daemon->log, "%s: %s", daemon->config.socket,
+			  strerror(-err));
+		if (ctl->sock >= 0)
+			close(ctl->sock);
+		free(ctl);
+		return err;
+	}
+	*ret_ctl = ctl;
+	return 0;
+}
+
+void ctl_close(struct ctl *ctl)
+{
+	if (!ctl)
+		return;
+	reactor_remove(ctl->source);
+	while (ctl->connections)
+		connection_close(ctl->connections);
+	unlink(ctl->daemon->config.socket);
+	close(ctl->sock);
+	free(ctl);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * ckptd as a whole: the one context that everything hangs from.
+ */
+#ifndef STILLPOINT_DAEMON_H
+#define STILLPOINT_DAEMON_H
+
+#include "supervisor/catalog.h"
+#include "supervisor/config.h"
+#include "supervisor/log.h"
+#include "supervisor/reactor.h"
+
+struct ctl;
+struct jobs;
+struct kevents;
+
+struct daemon {
+	struct log log;
+	struct config config;
+	struct catalog catalog;		/* strings are config's */
+	struct reactor *reactor;
+	struct ctl *ctl;
+	struct jobs *jobs;
+	struct kevents *kevents;
+	char boot[40];
+	int lock;			/* only one ckptd at a time */
+};
+
+/*
+ * daemon_start() - directories, lock, jobs found again, socket
+ * @daemon: log and config are filled in
+ *
+ * What goes wrong is logged.  0 or negative errno; daemon_stop() in any case.
+ */
+int daemon_start(struct daemon *daemon);
+void daemon_stop(struct daemon *daemon);
+
+#endif /* STILLPOINT_DAEMON_H */

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * One job, from start to end; see jobs.h.
+ *
+ * What ckptd believes of a job follows from three things, in this order: a
+ * living init (it runs), the exit file that init wrote (it ended), and neither
+ * (it is lost).  The record is written when the state changes; when that fails
+ * (disk full) the directory in STATE_DIR stays, and the next start of ckptd
+ * finds out again.
+ */
+#include "supervisor/jobs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "image/util.h"
+#include "shim/atomic_json.h"
+#include "shim/identity.h"
+#include "shim/proto.h"
+#include "supervisor/outcome.h"
+
+struct job_waiter {
+	struct job_waiter *next;
+	struct job *job;
+	struct request *request;
+};
+
+static const char *const state_names[] = {
+	[JOB_STARTING] = "starting",
+	[JOB_RUNNING] = "running",
+	[JOB_ENDED] = "ended",
+	[JOB_SAVED] = "saved",
+	[JOB_LOST] = "lost",
+	[JOB_ELSEWHERE] = "elsewhere",
+};
+
+const char *job_state_name(enum job_state state)
+{
+	return state_names[state];
+}
+
+bool job_state_parse(const char *name, enum job_state *ret_state)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(state_names); i++) {
+		if (!strcmp(name, state_names[i])) {
+			*ret_state = (enum job_state)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool job_is_alive(const struct job *job)
+{
+	return job->state == JOB_STARTING || job->state == JOB_RUNNING;
+}
+
+int job_exit_status(const struct job *job)
+{
+	if (WIFSIGNALED(job->status))
+		return 128 + WTERMSIG(job->status);
+	return WEXITSTATUS(job->status);
+}
+
+const char *job_label(const struct job *job, char *buf)
+{
+	snprintf(buf, 64, "%lld-%s", (long long)job->id, job->uuid);
+	return buf;
+}
+
+json_t *job_check_free(const struct job *job, const char *what)
+{
+	if (!job->busy)
+		return NULL;
+	return outcome_error(-EBUSY, "no %s of job %lld now: a %s of it is under way; wait for it and try again",
+			     what, (long long)job->id, job->busy);
+}
+
+json_t *job_check_running(const struct job *job)
+{
+	if (job->state == JOB_RUNNING)
+		return NULL;
+	if (job->state == JOB_ELSEWHERE)
+		return outcome_error(-ESRCH, "job %lld runs on node %s: ask there",
+				     (long long)job->id,
+				     json_string_value(json_object_get(job->record, "node")));
+	return outcome_error(-ESRCH, "job %lld does not run: it is %s",
+			     (long long)job->id, job_state_name(job->state));
+}
+
+static const struct log *job_log(const struct job *job)
+{
+	return &jobs_daemon(job->jobs)->log;
+}
+
+/* ---------------------------------------------------------------- record */
+
+int job_save(struct job *job, char *why, size_t size)
+{
+	return catalog_job_write(&jobs_daemon(job->jobs)->catalog, job->id,
+				 job->record, why, size);
+}
+
+int job_set_state(struct job *job, enum job_state state, char *why, size_t size)
+{
+	const struct daemon *daemon = jobs_daemon(job->jobs);
+
+	job->state = state;
+	json_object_set_new(job->record, "state", json_string(job_state_name(state)));
+	json_object_set_new(job->record, "status", json_integer(job->status));
+	json_object_set_new(job->record, "since", json_integer(time(NULL)));
+	json_object_set_new(job->record, "node", json_string(daemon->config.node));
+	json_object_set_new(job->record, "boot", json_string(daemon->boot));
+	return job_save(job, why, size);
+}
+
+static const char *const state_files[] = {
+	"shim.sock", "shim.json", ".shim.json.new", "exit",
+};
+
+int job_prepare(const struct job *job)
+{
+	size_t i;
+	int dir;
+
+	if (mkdir(job->state_dir, 0700) && errno != EEXIST)
+		return -errno;
+	dir = open(job->state_dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dir < 0)
+		return -errno;
+	for (i = 0; i < ARRAY_SIZE(state_files); i++)
+		unlinkat(dir, state_files[i], 0);
+	close(dir);
+	return 0;
+}
+
+void job_unprepare(const struct job *job)
+{
+	if (!job_prepare(job))
+		rmdir(job->state_dir);
+}
+
+/* ------------------------------------------------------------------- end */
+
+static void answer_waiters(struct job *job)
+{
+	struct job_waiter *waiter;
+
+	while ((waiter = job->waiters)) {
+		job->waiters = waiter->next;
+		request_answer(waiter->request, job->state == JOB_LOST ?
+			       outcome_error(-ECHILD, "job %lld is lost: it ended without a status",
+					     (long long)job->id) :
+			       outcome_ok(job_describe(job)));
+		free(waiter);
+	}
+}
+
+static void let_go(struct job *job)
+{
+	reactor_remove(job->shim_source);
+	reactor_remove(job->init_source);
+	job->shim_source = job->init_source = NULL;
+	if (job->shim >= 0)
+		close(job->shim);
+	job->shim = -1;
+	job->init = 0;
+}
+
+/* What init wrote; false if it could not. */
+static bool read_exit(const struct job *job, int *ret_status)
+{
+	json_t *json;
+	bool found;
+
+	if (atomic_json_read(job->state_dir, "exit", &json))
+		return false;
+	found = !json_unpack(json, "{s:i}", "status", ret_status);
+	json_decref(json);
+	return found;
+}
+
+/* Its processes are gone. */
+static void job_ended(struct job *job)
+{
+	enum job_state state = JOB_LOST;
+	char why[512];
+
+	let_go(job);
+	if (read_exit(job, &job->status))
+		state = job->saving ? JOB_SAVED : JOB_ENDED;
+	log_info(job_log(job), "job %lld (%s) %s, status %d", (long long)job->id,
+		 job->name, job_state_name(state), job_exit_status(job));
+	if (job_set_state(job, state, why, sizeof(why)))
+		log_error(job_log(job), "%s", why);
+	else
+		job_unprepare(job);
+	answer_waiters(job);
+}
+
+/* --------------------------------------------------------------- running */
+
+static void on_init_end(int status, void *arg)
+{
+	struct job *job = arg;
+
+	job->init_source = NULL;
+	job_ended(job);
+}
+
+static void on_shim(uint32_t events, void *arg)
+{
+	struct job *job = arg;
+	struct shim_msg msg;
+	int n = shim_receive(job->shim, &msg, NULL, 0, NULL, NULL);
+
+	if (n >= 0 || n == -EAGAIN || n == -EMSGSIZE)
+		return;
+	/* The end of the job itself is seen at init. */
+	reactor_remove(job->shim_source);
+	job->shim_source = NULL;
+	close(job->shim);
+	job->shim = -1;
+}
+
+int job_adopt(struct job *job)
+{
+	struct reactor *reactor = jobs_daemon(job->jobs)->reactor;
+	char path[4096];
+	struct identity id;
+	int err;
+
+	err = identity_read(job->state_dir, &id);
+	if (!err && !id.init_alive)
+		err = -ESRCH;
+	if (!err)
+		err = reactor_child(reactor, id.init, on_init_end, job,
+				    &job->init_source);
+	if (err)
+		return err;
+	job->init = id.init;
+	snprintf(path, sizeof(path), "%s/shim.sock", job->state_dir);
+	job->shim = id.shim_alive ? shim_connect(path) : -ESRCH;
+	err = job->shim < 0 ? job->shim :
+	      reactor_fd(reactor, job->shim, EPOLLIN, on_shim, job,
+			 &job->shim_source);
+	if (err) {
+		/* It runs, but its terminal and pipes are gone. */
+		log_warning(job_log(job), "job %lld runs without its shim: %s",
+			    (long long)job->id, strerror(-err));
+		if (job->shim >= 0)
+			close(job->shim);
+		job->shim = -1;
+	}
+	return 0;
+}
+
+void job_recover(struct job *job)
+{
+	const struct daemon *daemon = jobs_daemon(job->jobs);
+	const char *node = json_string_value(json_object_get(job->record, "node"));
+
+	if (!job_is_alive(job) && job->state != JOB_ELSEWHERE)
+		return;
+	if (!node || strcmp(node, daemon->config.node)) {
+		job->state = JOB_ELSEWHERE;
+		return;
+	}
+	if (job_adopt(job)) {
+		job_ended(job);
+		return;
+	}
+	job->state = JOB_RUNNING;
+	log_info(job_log(job), "job %lld (%s) found running, init is %d",
+		 (long long)job->id, job->name, (int)job->init);
+}
+
+/* --------------------------------------------------------------- waiting */
+
+static void on_abandon(struct request *request, void *arg)
+{
+	struct job_waiter *waiter = arg;
+	struct job_waiter **at = &waiter->job->waiters;
+
+	while (*at != waiter)
+		at = &(*at)->next;
+	*at = waiter->next;
+	free(waiter);
+	request_answer(request, NULL);
+}
+
+int job_wait(struct job *job, struct request *request)
+{
+	struct job_waiter *waiter = calloc(1, sizeof(*waiter));
+
+	if (!waiter)
+		return -ENOMEM;
+	waiter->job = job;
+	waiter->request = request;
+	waiter->next = job->waiters;
+	job->waiters = waiter;
+	request_on_abandon(request, on_abandon, waiter);
+	return 0;
+}
+
+/* ----------------------------------------------------------- description */
+
+static void copy_field(json_t *to, const json_t *record, const char *name)
+{
+	json_t *value = json_object_get(record, name);
+
+	if (value)
+		json_object_set(to, name, value);
+}
+
+json_t *job_describe(const struct job *job)
+{
+	static const char *const fields[] = {
+		"job", "name", "user", "uid", "argv", "cwd", "stdio", "host_ns",
+		"created", "since", "node", "generation",
+	};
+	json_t *json = json_pack("{s:s, s:s}", "state", job_state_name(job->state),
+				 "image_dir", job->image_dir);
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(fields); i++)
+		copy_field(json, job->record, fields[i]);
+	if (job->init)
+		json_object_set_new(json, "init_pid", json_integer(job->init));
+	if (job->busy)
+		json_object_set_new(json, "busy", json_string(job->busy));
+	if (job->state == JOB_RUNNING && job->shim < 0)
+		json_object_set_new(json, "shim_lost", json_true());
+	if (job->state == JOB_ENDED || job->state == JOB_SAVED)
+		json_object_set_new(json, "exit_status",
+				    json_integer(job_exit_status(job)));
+	return json;
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The registry of jobs; see jobs.h.
+ *
+ * Holds every job of this node and those of the catalog that were asked for.
+ * An entry is never thrown away while something works on the job, and pointers
+ * to it stay valid until jobs_forget().
+ */
+#include "supervisor/jobs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sodium.h>
+
+#include "image/util.h"
+#include "supervisor/outcome.h"
+
+struct jobs {
+	struct daemon *daemon;
+	struct job *first;	/* ascending ids */
+};
+
+struct daemon *jobs_daemon(const struct jobs *jobs)
+{
+	return jobs->daemon;
+}
+
+static struct job *lookup(const struct jobs *jobs, int64_t id)
+{
+	struct job *job = jobs->first;
+
+	while (job && job->id < id)
+		job = job->next;
+	return job && job->id == id ? job : NULL;
+}
+
+static void insert(struct jobs *jobs, struct job *job)
+{
+	struct job **at = &jobs->first;
+
+	while (*at && (*at)->id < job->id)
+		at = &(*at)->next;
+	job->next = *at;
+	*at = job;
+}
+
+static void job_free(struct job *job)
+{
+	reactor_remove(job->shim_source);
+	reactor_remove(job->init_source);
+	if (job->shim >= 0)
+		close(job->shim);
+	json_decref(job->record);
+	free(job->state_dir);
+	free(job->image_dir);
+	free(job);
+}
+
+void jobs_forget(struct job *job)
+{
+	struct job **at = &job->jobs->first;
+
+	while (*at != job)
+		at = &(*at)->next;
+	*at = job->next;
+	job_free(job);
+}
+
+/* @record is taken over, also on failure. */
+static int job_new(struct jobs *jobs, int64_t id, json_t *record,
+		   struct job **ret_job)
+{
+	struct job *job = calloc(1, sizeof(*job));
+	const char *state = "";
+	json_int_t uid = -1;
+	int host_ns = 0;
+
+	if (!job) {
+		json_decref(record);
+		return -ENOMEM;
+	}
+	job->jobs = jobs;
+	job->id = id;
+	job->record = record;
+	job->shim = -1;
+	job->image_dir = catalog_job_dir(&jobs->daemon->catalog, id);
+	if (asprintf(&job->state_dir, "%s/%lld", jobs->daemon->config.state_dir,
+		     (long long)id) < 0)
+		job->state_dir = NULL;
+	if (json_unpack(record, "{s:s, s:s, s:I, s:b, s:s, s?i}", "uuid",
+			&job->uuid, "name", &job->name, "uid", &uid,
+			"host_ns", &host_ns, "state", &state,
+			"status", &job->status) ||
+	    !job_state_parse(state, &job->state) || !job->image_dir ||
+	    !job->state_dir) {
+		job_free(job);
+		return -EBADMSG;
+	}
+	job->uid = (uid_t)uid;
+	job->host_ns = host_ns;
+	*ret_job = job;
+	return 0;
+}
+
+/* Read from the catalog, see what is the case, register. */
+static int load(struct jobs *jobs, int64_t id, struct job **ret_job, char *why,
+		size_t size)
+{
+	json_t *record;
+	int err;
+
+	err = catalog_job_read(&jobs->daemon->catalog, id, &record, why, size);
+	if (err)
+		return err;
+	err = job_new(jobs, id, record, ret_job);
+	if (err) {
+		snprintf(why, size, "the record of job %lld is not understood",
+			 (long long)id);
+		return err;
+	}
+	insert(jobs, *ret_job);
+	job_recover(*ret_job);
+	return 0;
+}
+
+void jobs_load_all(struct jobs *jobs)
+{
+	json_t *ids = catalog_jobs(&jobs->daemon->catalog);
+	char why[512];
+	size_t i;
+
+	for (i = 0; i < json_array_size(ids); i++) {
+		int64_t id = json_integer_value(json_array_get(ids, i));
+		struct job *job;
+
+		if (!lookup(jobs, id) && load(jobs, id, &job, why, sizeof(why)))
+			log_warning(&jobs->daemon->log, "%s", why);
+	}
+	json_decref(ids);
+}
+
+/* What another node may have changed since is read again. */
+static struct job *refresh(struct jobs *jobs, struct job *job)
+{
+	int64_t id = job->id;
+	char why[512];
+
+	if (job->state != JOB_ELSEWHERE || job->busy)
+		return job;
+	jobs_forget(job);
+	return load(jobs, id, &job, why, sizeof(why)) ? NULL : job;
+}
+
+struct job *jobs_find(struct jobs *jobs, int64_t id, json_t **ret_outcome)
+{
+	struct job *job = lookup(jobs, id);
+	char why[512];
+	int err;
+
+	if (job)
+		job = refresh(jobs, job);
+	if (job)
+		return job;
+	err = load(jobs, id, &job, why, sizeof(why));
+	if (!err)
+		return job;
+	if (err == -ENOENT)
+		*ret_outcome = outcome_error(err, "there is no job %lld",
+					     (long long)id);
+	else
+		*ret_outcome = outcome_error(err, "%s", why);
+	return NULL;
+}
+
+struct job *jobs_find_for(struct request *request, json_t **ret_outcome)
+{
+	const json_t *id = json_object_get(request->args, "job");
+	struct job *job;
+
+	if (!json_is_integer(id)) {
+		*ret_outcome = outcome_error(-EINVAL, "%s: which job?", request->verb);
+		return NULL;
+	}
+	job = jobs_find(request->daemon->jobs, json_integer_value(id), ret_outcome);
+	if (!job || request->uid == 0 || request->uid == job->uid)
+		return job;
+	*ret_outcome = outcome_error(-EPERM, "job %lld belongs to %s",
+				     (long long)job->id,
+				     json_string_value(json_object_get(job->record, "user")));
+	return NULL;
+}
+
+struct job *jobs_next(struct jobs *jobs, struct job *after)
+{
+	struct job *job = after ? after->next : jobs->first;
+
+	return job;
+}
+
+static void random_name(char *hex)
+{
+	uint8_t bytes[8];
+
+	randombytes_buf(bytes, sizeof(bytes));
+	sodium_bin2hex(hex, 2 * sizeof(bytes) + 1, bytes, sizeof(bytes));
+}
+
+int jobs_create(struct jobs *jobs, json_t *record, struct job **ret_job, char *why,
+		size_t size)
+{
+	char uuid[17];
+	int64_t id;
+	int err;
+
+	err = catalog_job_create(&jobs->daemon->catalog, &id);
+	if (err) {
+		snprintf(why, size, "no directory for the job in %s: %s",
+			 jobs->daemon->catalog.dir, strerror(-err));
+		json_decref(record);
+		return err;
+	}
+	random_name(uuid);
+	json_object_set_new(record, "job", json_integer(id));
+	json_object_set_new(record, "uuid", json_string(uuid));
+	json_object_set_new(record, "state",
+			    json_string(job_state_name(JOB_STARTING)));
+	err = job_new(jobs, id, record, ret_job);
+	if (!err) {
+		insert(jobs, *ret_job);
+		err = job_set_state(*ret_job, JOB_STARTING, why, size);
+		if (err)
+			jobs_forget(*ret_job);
+	}
+	if (err)
+		catalog_job_remove(&jobs->daemon->catalog, id);
+	return err;
+}
+
+int jobs_open(struct daemon *daemon, struct jobs **ret_jobs)
+{
+	struct jobs *jobs = calloc(1, sizeof(*jobs));
+
+	if (!jobs || sodium_init() < 0) {
+		free(jobs);
+		return -ENOMEM;
+	}
+	jobs->daemon = daemon;
+	jobs_load_all(jobs);
+	*ret_jobs = jobs;
+	return 0;
+}
+
+void jobs_close(struct jobs *jobs)
+{
+	if (!jobs)
+		return;
+	while (jobs->first)
+		jobs_forget(jobs->first);
+	free(jobs);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The jobs that ckptd knows, and what it does with one.
+ *
+ * A job's record is in the catalog (IMAGE_DIR/ID/job.json); what runs here has
+ * besides a directory STATE_DIR/ID with the shim's socket and identity and,
+ * in the end, the exit status.  The registry is made from both at start, and
+ * the rest of the catalog is read when it is asked for.
+ *
+ * Record: job, uuid, name, user, uid, gid, groups, argv, env, cwd, umask,
+ * limits, host_ns, stdio, window, created, state, status, since, node, boot,
+ * floor (no generation up to it is used again), generation (restarted from).
+ */
+#ifndef STILLPOINT_JOBS_H
+#define STILLPOINT_JOBS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "supervisor/ctl.h"
+#include "supervisor/daemon.h"
+
+enum job_state {
+	JOB_STARTING,		/* a shim starts or restores it */
+	JOB_RUNNING,
+	JOB_ENDED,		/* status is valid */
+	JOB_SAVED,		/* ended by a checkpoint with --kill */
+	JOB_LOST,		/* its node or its processes went away without a status */
+	JOB_ELSEWHERE,		/* another node has it, as far as is known */
+};
+
+struct job_waiter;
+
+struct job {
+	struct jobs *jobs;
+	struct job *next;
+	int64_t id;
+	json_t *record;
+	const char *uuid;	/* strings are the record's */
+	const char *name;
+	uid_t uid;
+	bool host_ns;
+	enum job_state state;
+	int status;		/* as of waitpid(2) */
+	char *state_dir;	/* STATE_DIR/ID */
+	char *image_dir;	/* IMAGE_DIR/ID */
+	pid_t init;		/* parent of the job's processes; 0: none */
+	int shim;		/* connection; -1: none */
+	struct reactor_source *shim_source;
+	struct reactor_source *init_source;
+	const char *busy;	/* "checkpoint", "restart": one thing at a time */
+	bool saving;		/* a checkpoint has ended it, or is about to */
+	struct job_waiter *waiters;
+};
+
+/* ------------------------------------------------------- jobs.c: registry */
+
+int jobs_open(struct daemon *daemon, struct jobs **ret_jobs);
+void jobs_close(struct jobs *jobs);	/* NULL is fine; the jobs run on */
+struct daemon *jobs_daemon(const struct jobs *jobs);
+
+/* Registered, or read from the catalog now; NULL with an outcome. */
+struct job *jobs_find(struct jobs *jobs, int64_t id, json_t **ret_outcome);
+/* That @request's arguments name as "job", if its caller may deal with it. */
+struct job *jobs_find_for(struct request *request, json_t **ret_outcome);
+/* All of them, the catalog read anew, ascending: start with NULL. */
+void jobs_load_all(struct jobs *jobs);
+struct job *jobs_next(struct jobs *jobs, struct job *after);
+
+/* A new one, with its directory; @record (taken over) gets number and uuid. */
+int jobs_create(struct jobs *jobs, json_t *record, struct job **ret_job, char *why,
+		size_t size);
+/* Forget it; nothing on disk changes. */
+void jobs_forget(struct job *job);
+
+/* --------------------------------------------------------- job.c: one job */
+
+const char *job_state_name(enum job_state state);
+bool job_state_parse(const char *name, enum job_state *ret_state);
+/* Its processes exist, or may. */
+bool job_is_alive(const struct job *job);
+/* Exit status as the shell counts. */
+int job_exit_status(const struct job *job);
+/* "ID-UUID": what its images are labelled with; @buf of 64 bytes. */
+const char *job_label(const struct job *job, char *buf);
+
+/* NULL if nobody works on it, or if it runs; else the outcome that says so. */
+json_t *job_check_free(const struct job *job, const char *what);
+json_t *job_check_running(const struct job *job);
+
+/* Make STATE_DIR/ID for a start on this node, without what the last one left. */
+int job_prepare(const struct job *job);
+void job_unprepare(const struct job *job);
+/* State and when and where, in the record and on disk. */
+int job_set_state(struct job *job, enum job_state state, char *why, size_t size);
+/* Write the record. */
+int job_save(struct job *job, char *why, size_t size);
+/* It runs here: connect to its shim, watch its init. */
+int job_adopt(struct job *job);
+/* What the record says and what is the case: find out which. */
+void job_recover(struct job *job);
+
+/* Answer @request when the job has ended. */
+int job_wait(struct job *job, struct request *request);
+
+/* What ps shows of it. */
+json_t *job_describe(const struct job *job);
+
+#endif /* STILLPOINT_JOBS_H */

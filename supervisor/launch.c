@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Starting a shim for a job.
+ *
+ * The shim is forked twice and in a session of its own, so that it is init's
+ * child and no signal for ckptd reaches it.  What it is told is in a memory
+ * file: command lines and environments are nobody else's business.
+ */
+#include "supervisor/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "image/util.h"
+
+json_t *launch_spec(const struct job *job, json_t *restore)
+{
+	static const char *const copied[] = {
+		"job", "uid", "gid", "groups", "host_ns", "stdio", "window",
+		"argv", "env", "cwd", "umask", "limits",
+	};
+	const struct daemon *daemon = jobs_daemon(job->jobs);
+	json_t *spec = json_pack("{s:s, s:s, s:s}", "state_dir", job->state_dir,
+				 "image_dir", job->image_dir,
+				 "key", daemon->config.key);
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(copied); i++) {
+		json_t *value = json_object_get(job->record, copied[i]);
+
+		if (value)
+			json_object_set(spec, copied[i], value);
+	}
+	if (restore)
+		json_object_set_new(spec, "restore", restore);
+	return spec;
+}
+
+static int memory_file(const json_t *json)
+{
+	_cleanup_free_ char *text = json_dumps(json, JSON_COMPACT);
+	_cleanup_fd_ int fd = memfd_create("shim-spec", MFD_CLOEXEC);
+	const char *at = text;
+	size_t left;
+
+	if (!text)
+		return -ENOMEM;
+	if (fd < 0)
+		return -errno;
+	for (left = strlen(text); left;) {
+		ssize_t n = write(fd, at, left);
+
+		if (n < 0)
+			return -errno;
+		at += n;
+		left -= (size_t)n;
+	}
+	if (lseek(fd, 0, SEEK_SET) < 0)
+		return -errno;
+	return take_fd(&fd);
+}
+
+static void default_signals(void)
+{
+	sigset_t none;
+	int signo;
+
+	for (signo = 1; signo < NSIG; signo++)
+		signal(signo, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* In the second fork. */
+_Noreturn static void exec_shim(const char *path, int spec, int report, int attach)
+{
+	char spec_arg[16], report_arg[16], attach_arg[16];
+	char *argv[8] = { "ckpt-shim", "--spec", spec_arg, "--report", report_arg };
+	char *env[] = { "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+			NULL };
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	default_signals();
+	setsid();
+	snprintf(spec_arg, sizeof(spec_arg), "%d", spec);
+	snprintf(report_arg, sizeof(report_arg), "%d", report);
+	snprintf(attach_arg, sizeof(attach_arg), "%d", attach);
+	if (attach >= 0) {
+		argv[5] = "--attach";
+		argv[6] = attach_arg;
+		fcntl(attach, F_SETFD, 0);
+	}
+	fcntl(spec, F_SETFD, 0);
+	fcntl(report, F_SETFD, 0);
+	dup2(null, 0);
+	dup2(2, 1);
+	execve(path, argv, env);
+	_exit(127);
+}
+
+static int spawn(const char *path, int spec, int report, int attach)
+{
+	pid_t pid;
+	int status;
+
+	/* A missing shim is said here: the channel only tells that it ended. */
+	if (access(path, X_OK))
+		return -errno;
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (!pid) {
+		pid = fork();
+		if (!pid)
+			exec_shim(path, spec, report, attach);
+		_exit(pid < 0);
+	}
+	while (waitpid(pid, &status, 0) < 0) {
+		if (errno != EINTR)
+			return -errno;
+	}
+	return status ? -EAGAIN : 0;
+}
+
+int launch_start(struct job *job, const json_t *spec, int attach,
+		 const struct channel_ops *ops, void *arg,
+		 struct channel **ret_channel)
+{
+	const struct daemon *daemon = jobs_daemon(job->jobs);
+	int report[2] = { -1, -1 };
+	int file, err;
+
+	file = memory_file(spec);
+	err = file < 0 ? file : 0;
+	if (!err && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, report))
+		err = -errno;
+	if (!err) {
+		err = spawn(daemon->config.shim, file, report[1], attach);
+		if (err)
+			log_error(&daemon->log, "%s: %s", daemon->config.shim,
+				  strerror(-err));
+	}
+	if (file >= 0)
+		close(file);
+	if (report[1] >= 0)
+		close(report[1]);
+	if (attach >= 0)
+		close(attach);
+	if (!err)
+		return channel_open(daemon->reactor, report[0], ops, arg, ret_channel);
+	if (report[0] >= 0)
+		close(report[0]);
+	return err;
+}

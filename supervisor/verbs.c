@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The table of what can be asked of ckptd.
+ */
+#include "supervisor/verbs.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static const struct {
+	const char *name;
+	verb_fn fn;
+} verbs[] = {
+	{ "run", verb_run },
+	{ "ps", verb_ps },
+	{ "kill", verb_kill },
+	{ "wait", verb_wait },
+	{ "attach", verb_attach },
+	{ "checkpoint", verb_checkpoint },
+	{ "restart", verb_restart },
+	{ "list", verb_list },
+	{ "rm", verb_rm },
+	{ "dump", verb_dump },
+	{ "restore", verb_restore },
+	{ "doctor", verb_doctor },
+	{ "show", verb_show },
+	{ "verify", verb_verify },
+	{ "diff", verb_diff },
+};
+
+verb_fn verb_find(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+		if (!strcmp(verbs[i].name, name))
+			return verbs[i].fn;
+	}
+	return NULL;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What can be asked of ckptd.  A verb checks who asks, and answers the request
+ * or sees to it that it will be answered.
+ */
+#ifndef STILLPOINT_VERBS_H
+#define STILLPOINT_VERBS_H
+
+#include "supervisor/ctl.h"
+
+typedef void (*verb_fn)(struct request *request);
+
+/* NULL: there is no such verb. */
+verb_fn verb_find(const char *name);
+
+/* verbs_job.c */
+void verb_run(struct request *request);
+void verb_ps(struct request *request);
+void verb_kill(struct request *request);
+void verb_wait(struct request *request);
+void verb_attach(struct request *request);
+/* verbs_checkpoint.c, verbs_restart.c, verbs_list.c */
+void verb_checkpoint(struct request *request);
+void verb_restart(struct request *request);
+void verb_list(struct request *request);
+void verb_rm(struct request *request);
+/* verbs_tree.c */
+void verb_dump(struct request *request);
+void verb_restore(struct request *request);
+void verb_doctor(struct request *request);
+void verb_show(struct request *request);
+void verb_verify(struct request *request);
+void verb_diff(struct request *request);
+
+#endif /* STILLPOINT_VERBS_H */

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Requests about running jobs: run, ps, kill, wait, attach.
+ *
+ * A job runs as who asked for it, with that process's groups and limits as the
+ * kernel knows them.  What a user may ask for is checked here, before root
+ * does anything for him.
+ */
+#include "supervisor/verbs.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "image/util.h"
+#include "shim/proto.h"
+#include "shim/spec.h"
+#include "supervisor/jobs.h"
+#include "supervisor/launch.h"
+#include "supervisor/outcome.h"
+
+#define GROUPS_MAX	1024
+
+/* ------------------------------------------------------------------- run */
+
+struct run {
+	struct request *request;
+	struct job *job;
+	struct channel *channel;
+	int client;		/* the client's end of its terminal; -1 */
+};
+
+static json_t *bad(const char *what)
+{
+	return outcome_error(-EINVAL, "run: %s", what);
+}
+
+static bool string_list(const json_t *array, bool empty)
+{
+	size_t i;
+
+	if (!json_is_array(array) || (!empty && !json_array_size(array)))
+		return false;
+	for (i = 0; i < json_array_size(array); i++) {
+		if (!json_is_string(json_array_get(array, i)))
+			return false;
+	}
+	return true;
+}
+
+static bool stream_ok(const char *how)
+{
+	return how[0] == '/' || !strcmp(how, SPEC_TTY) ||
+	       !strcmp(how, SPEC_PIPE) || !strcmp(how, SPEC_NULL);
+}
+
+/* Numbers of the calling process, if it still is the caller's. */
+static json_t *caller_limits(const struct request *request)
+{
+	json_t *limits = json_array();
+	char path[32];
+	struct stat st;
+	int i;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)request->pid);
+	for (i = 0; i < RLIM_NLIMITS; i++) {
+		struct rlimit limit;
+
+		if (prlimit(request->pid, (__rlimit_resource_t)i, NULL, &limit))
+			break;
+		json_array_append_new(limits, json_integer((json_int_t)limit.rlim_cur));
+		json_array_append_new(limits, json_integer((json_int_t)limit.rlim_max));
+	}
+	if (i == RLIM_NLIMITS && !stat(path, &st) && st.st_uid == request->uid)
+		return limits;
+	json_decref(limits);
+	return NULL;
+}
+
+static json_t *caller_groups(const struct request *request)
+{
+	gid_t groups[GROUPS_MAX];
+	int i, n = request_groups(request, groups, GROUPS_MAX);
+	json_t *array = json_array();
+
+	for (i = 0; i < n; i++)
+		json_array_append_new(array, json_integer(groups[i]));
+	return array;
+}
+
+static const char *user_name(uid_t uid, char *buf, size_t size)
+{
+	struct passwd pw, *found = NULL;
+	char text[4096];
+
+	if (!getpwuid_r(uid, &pw, text, sizeof(text), &found) && found)
+		snprintf(buf, size, "%s", found->pw_name);
+	else
+		snprintf(buf, size, "%u", (unsigned int)uid);
+	return buf;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* The record of a new job from a request; NULL with an outcome. */
+static json_t *parse_run(struct request *request, bool *ret_attach, json_t **ret_outcome)
+{
+	const char *cwd, *name = NULL, *in = SPEC_NULL, *out = SPEC_PIPE;
+	const char *err = SPEC_PIPE;
+	int host_ns = 0, tty = 0, window = 0, mask = 022, attach = 0;
+	json_t *argv, *env, *record, *limits;
+	json_error_t why;
+	char user[64];
+
+	if (json_unpack_ex(request->args, &why, 0,
+			   "{s:o, s:o, s:s, s?s, s?b, s?b, s?s, s?s, s?s, s?i, s?i, s?b !}",
+			   "argv", &argv, "env", &env, "cwd", &cwd, "name", &name,
+			   "host_ns", &host_ns, "tty", &tty, "stdin", &in,
+			   "stdout", &out, "stderr", &err, "window", &window,
+			   "umask", &mask, "attach", &attach)) {
+		*ret_outcome = bad(why.text);
+		return NULL;
+	}
+	if (tty) {
+		in = strcmp(in, SPEC_NULL) ? in : SPEC_TTY;
+		out = strcmp(out, SPEC_PIPE) ? out : SPEC_TTY;
+		err = strcmp(err, SPEC_PIPE) ? err : SPEC_TTY;
+	}
+	*ret_outcome = NULL;
+	if (!string_list(argv, false) || !string_list(env, true))
+		*ret_outcome = bad("command and environment are lists of strings");
+	else if (cwd[0] != '/')
+		*ret_outcome = bad("the working directory is an absolute path");
+	else if (!stream_ok(in) || !stream_ok(out) || !stream_ok(err))
+		*ret_outcome = bad("files for input and output are absolute paths");
+	if (*ret_outcome)
+		return NULL;
+	if (!name)
+		name = base_name(json_string_value(json_array_get(argv, 0)));
+	record = json_pack("{s:s, s:s, s:I, s:I, s:o, s:O, s:O, s:s, s:i, s:b, s:[sss], s:i, s:I}",
+			   "name", name, "user",
+			   user_name(request->uid, user, sizeof(user)),
+			   "uid", (json_int_t)request->uid,
+			   "gid", (json_int_t)request->gid,
+			   "groups", caller_groups(request), "argv", argv,
+			   "env", env, "cwd", cwd, "umask", mask & 0777,
+			   "host_ns", host_ns, "stdio", in, out, err,
+			   "window", window, "created", (json_int_t)time(NULL));
+	limits = caller_limits(request);
+	if (record && limits)
+		json_object_set_new(record, "limits", limits);
+	*ret_attach = attach;
+	return record;
+}
+
+static void on_run_progress(json_t *progress, void *arg)
+{
+	struct run *run = arg;
+
+	request_progress(run->request, progress);
+}
+
+/* Nothing is left of a job that did not start. */
+static void discard(struct job *job)
+{
+	const struct daemon *daemon = jobs_daemon(job->jobs);
+	int64_t id = job->id;
+
+	job_unprepare(job);
+	jobs_forget(job);
+	catalog_job_remove(&daemon->catalog, id);
+}
+
+static json_t *job_started(struct job *job)
+{
+	char why[512];
+	int err = job_adopt(job);
+
+	/* One that is over already is found so by its exit status. */
+	if (err) {
+		job->state = JOB_RUNNING;
+		job_recover(job);
+	} else if (job_set_state(job, JOB_RUNNING, why, sizeof(why))) {
+		log_error(&jobs_daemon(job->jobs)->log, "%s", why);
+	}
+	return outcome_ok(job_describe(job));
+}
+
+static void on_run_outcome(json_t *outcome, void *arg)
+{
+	struct run *run = arg;
+	struct job *job = run->job;
+	int client = -1;
+
+	job->busy = NULL;
+	if (!outcome)
+		outcome = outcome_error(-ECHILD, "the job's shim ended without a word");
+	if (outcome_is_ok(outcome)) {
+		log_info(&run->request->daemon->log, "job %lld (%s) started",
+			 (long long)job->id, job->name);
+		json_decref(outcome);
+		outcome = job_started(job);
+		client = take_fd(&run->client);
+	} else {
+		discard(job);
+	}
+	if (run->client >= 0)
+		close(run->client);
+	request_answer_fd(run->request, outcome, client);
+	free(run);
+}
+
+static const struct channel_ops run_ops = { on_run_progress, on_run_outcome };
+
+static int start(struct run *run, bool attach)
+{
+	int pair[2] = { -1, -1 };
+	json_t *spec;
+	int err;
+
+	err = job_prepare(run->job);
+	if (err)
+		return err;
+	if (attach) {
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+			return -errno;
+		run->client = pair[0];
+	}
+	spec = launch_spec(run->job, NULL);
+	err = launch_start(run->job, spec, pair[1], &run_ops, run, &run->channel);
+	json_decref(spec);
+	return err;
+}
+
+void verb_run(struct request *request)
+{
+	json_t *outcome = NULL, *record;
+	bool attach = false;
+	char why[512];
+	struct run *run;
+	int err;
+
+	record = parse_run(request, &attach, &outcome);
+	run = record ? calloc(1, sizeof(*run)) : NULL;
+	if (!run) {
+		json_decref(record);
+		request_answer(request, outcome);
+		return;
+	}
+	run->request = request;
+	run->client = -1;
+	err = jobs_create(request->daemon->jobs, record, &run->job, why, sizeof(why));
+	if (!err) {
+		run->job->busy = "start";
+		err = start(run, attach);
+		if (!err)
+			return;
+		snprintf(why, sizeof(why), "the job's shim cannot be started: %s",
+			 strerror(-err));
+		discard(run->job);
+	}
+	if (run->client >= 0)
+		close(run->client);
+	free(run);
+	request_answer(request, outcome_error(err, "%s", why));
+}
+
+/* -------------------------------------------------------------------- ps */
+
+void verb_ps(struct request *request)
+{
+	struct jobs *jobs = request->daemon->jobs;
+	json_t *list = json_array();
+	json_error_t why;
+	struct job *job;
+	int all = 0;
+
+	if (json_unpack_ex(request->args, &why, 0, "{s?b !}", "all", &all)) {
+		json_decref(list);
+		request_answer(request, outcome_error(-EINVAL, "ps: bad arguments: %s",
+						      why.text));
+		return;
+	}
+	jobs_load_all(jobs);
+	for (job = jobs_next(jobs, NULL); job; job = jobs_next(jobs, job)) {
+		if (request->uid && request->uid != job->uid)
+			continue;
+		if (all || job_is_alive(job) || job->busy)
+			json_array_append_new(list, job_describe(job));
+	}
+	request_answer(request, outcome_ok(json_pack("{s:o}", "jobs", list)));
+}
+
+/* ------------------------------------------------------------------ kill */
+
+void verb_kill(struct request *request)
+{
+	struct shim_msg msg = { .type = SHIM_SIGNAL };
+	json_t *outcome = NULL;
+	struct job *job = jobs_find_for(request, &outcome);
+	json_error_t why;
+	json_int_t id;
+	int signo, err;
+
+	if (!job)
+		goto answer;
+	if (json_unpack_ex(request->args, &why, 0, "{s:I, s:i !}", "job", &id,
+			   "signal", &signo) || signo < 0 || signo >= NSIG) {
+		outcome = outcome_error(-EINVAL, "kill: bad arguments");
+		goto answer;
+	}
+	outcome = job_check_running(job);
+	if (outcome)
+		goto answer;
+	msg.number = (uint64_t)signo;
+	err = job->shim < 0 ? -ENOTCONN :
+	      shim_send(job->shim, &msg, NULL, 0, NULL, 0);
+	/* Without a shim there is still a way to end it. */
+	if (err && signo == SIGKILL && job->init)
+		err = kill(job->init, SIGKILL) ? -errno : 0;
+	outcome = err ? outcome_error(err, "job %lld cannot be signalled: %s",
+				      (long long)job->id, strerror(-err)) :
+		  outcome_ok(NULL);
+answer:
+	request_answer(request, outcome);
+}
+
+/* ---------------------------------------------------------- wait, attach */
+
+void verb_wait(struct request *request)
+{
+	json_t *outcome = NULL;
+	struct job *job = jobs_find_for(request, &outcome);
+
+	if (job && job_is_alive(job)) {
+		if (!job_wait(job, request))
+			return;
+		outcome = outcome_error(-ENOMEM, "out of memory");
+	} else if (job && (job->state == JOB_ENDED || job->state == JOB_SAVED)) {
+		outcome = outcome_ok(job_describe(job));
+	} else if (job) {
+		outcome = job_check_running(job);
+	}
+	request_answer(request, outcome);
+}
+
+/* The shim's answer is the client's to read: it comes first on the connection. */
+static int open_terminal(const struct job *job, uint64_t history, int *ret_sock)
+{
+	struct shim_msg msg = { .type = SHIM_ATTACH, .number = history };
+	char path[4096];
+	int err, sock;
+
+	snprintf(path, sizeof(path), "%s/shim.sock", job->state_dir);
+	sock = shim_connect(path);
+	if (sock < 0)
+		return sock;
+	err = shim_send(sock, &msg, NULL, 0, NULL, 0);
+	if (err)
+		close(sock);
+	else
+		*ret_sock = sock;
+	return err;
+}
+
+void verb_attach(struct request *request)
+{
+	json_t *outcome = NULL;
+	struct job *job = jobs_find_for(request, &outcome);
+	json_int_t id, history = 0;
+	json_error_t why;
+	int sock = -1, err;
+
+	if (!job)
+		goto answer;
+	if (json_unpack_ex(request->args, &why, 0, "{s:I, s?I !}", "job", &id,
+			   "history", &history)) {
+		outcome = outcome_error(-EINVAL, "attach: bad arguments: %s", why.text);
+		goto answer;
+	}
+	outcome = job_check_running(job);
+	if (outcome)
+		goto answer;
+	err = open_terminal(job, (uint64_t)history, &sock);
+	outcome = err ? outcome_error(err, "the shim of job %lld does not answer: %s",
+				      (long long)job->id, strerror(-err)) :
+		  outcome_ok(job_describe(job));
+answer:
+	request_answer_fd(request, outcome, sock);
+}

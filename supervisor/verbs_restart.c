@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The request restart: a job from one of its generations, on this node.
+ *
+ * A worker reads the manifest (is it this job's, this generation's, ours?),
+ * then a new shim restores.  Refused while the job's processes may still run:
+ * here, because init lives; elsewhere, because the record says so and nobody
+ * has said that node is off.  A failed restart leaves job and images as they
+ * were.
+ */
+#include "supervisor/verbs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "image/util.h"
+#include "supervisor/jobs.h"
+#include "supervisor/launch.h"
+#include "supervisor/op.h"
+#include "supervisor/outcome.h"
+#include "supervisor/worker.h"
+
+struct restart {
+	struct request *request;
+	struct job *job;
+	enum job_state before;
+	int64_t generation;
+	bool dry_run;
+	bool attach;
+	json_t *args;		/* of op_restore() */
+	struct worker *worker;
+	struct channel *channel;
+	int client;		/* the client's end of its terminal; -1 */
+};
+
+static void finish(struct restart *r, json_t *outcome)
+{
+	int client = outcome_is_ok(outcome) ? take_fd(&r->client) : -1;
+
+	r->job->busy = NULL;
+	if (r->client >= 0)
+		close(r->client);
+	request_answer_fd(r->request, outcome, client);
+	json_decref(r->args);
+	free(r);
+}
+
+static void on_progress(json_t *progress, void *arg)
+{
+	struct restart *r = arg;
+
+	request_progress(r->request, progress);
+}
+
+/* ---------------------------------------------------------------- launch */
+
+static void back(struct restart *r)
+{
+	char why[512];
+
+	job_unprepare(r->job);
+	/* Of a job that another node had, only its images are known to be left. */
+	if (job_set_state(r->job, r->before == JOB_ELSEWHERE ? JOB_LOST : r->before,
+			  why, sizeof(why)))
+		log_error(&r->request->daemon->log, "%s", why);
+}
+
+static void adopt(struct restart *r)
+{
+	struct job *job = r->job;
+	char why[512];
+
+	json_object_set_new(job->record, "generation", json_integer(r->generation));
+	if (job_adopt(job)) {
+		job->state = JOB_RUNNING;
+		job_recover(job);
+	} else if (job_set_state(job, JOB_RUNNING, why, sizeof(why))) {
+		log_error(&r->request->daemon->log, "%s", why);
+	}
+}
+
+static void on_launched(json_t *outcome, void *arg)
+{
+	struct restart *r = arg;
+	const struct log *log = &r->request->daemon->log;
+
+	if (!outcome)
+		outcome = outcome_error(-ECHILD, "the job's shim ended without a word");
+	if (outcome_is_ok(outcome)) {
+		log_info(log, "job %lld restarted from generation %lld",
+			 (long long)r->job->id, (long long)r->generation);
+		adopt(r);
+		json_object_update_missing(json_object_get(outcome, "result"),
+					   job_describe(r->job));
+	} else {
+		log_warning(log, "job %lld: no restart from generation %lld: %s",
+			    (long long)r->job->id, (long long)r->generation,
+			    json_string_value(json_object_get(json_object_get(outcome, "error"),
+							      "text")));
+		back(r);
+	}
+	finish(r, outcome);
+}
+
+static const struct channel_ops launch_ops = { on_progress, on_launched };
+
+/* @note: what the checkpoint left in the manifest for us. */
+static json_t *make_spec(const struct restart *r, const json_t *note)
+{
+	json_t *spec = launch_spec(r->job, json_incref(r->args));
+
+	json_object_set(spec, "main_pid", json_object_get(note, "main_pid"));
+	json_object_set_new(spec, "log_len",
+			    json_pack("[O, O]", json_object_get(note, "out"),
+				      json_object_get(note, "err")));
+	return spec;
+}
+
+static json_t *launch(struct restart *r, const json_t *note)
+{
+	int pair[2] = { -1, -1 };
+	json_t *spec;
+	char why[512];
+	int err;
+
+	err = job_prepare(r->job);
+	if (err)
+		return outcome_error(err, "%s: %s", r->job->state_dir, strerror(-err));
+	err = job_set_state(r->job, JOB_STARTING, why, sizeof(why));
+	if (err) {
+		r->job->state = r->before;
+		return outcome_error(err, "%s", why);
+	}
+	if (r->attach && !socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		r->client = pair[0];
+	r->job->saving = false;
+	spec = make_spec(r, note);
+	err = launch_start(r->job, spec, pair[1], &launch_ops, r, &r->channel);
+	json_decref(spec);
+	if (!err)
+		return NULL;
+	back(r);
+	return outcome_error(err, "the job's shim cannot be started: %s", strerror(-err));
+}
+
+/* ----------------------------------------------------------------- check */
+
+/* Reads the manifest, or for a dry run all there is to check. */
+static json_t *check_run(struct channel_reporter *reporter, void *arg)
+{
+	struct restart *r = arg;
+	struct op_env env = {
+		.key = r->request->daemon->config.key,
+		.progress = channel_report_progress,
+		.progress_arg = reporter,
+	};
+	unsigned int nr_roots;
+	pid_t roots[OP_ROOTS_MAX];
+	json_t *args, *outcome;
+
+	if (r->dry_run) {
+		/* Its pids are free in the namespace it would get. */
+		if (!r->job->host_ns)
+			json_object_set_new(r->args, "pidns", json_string("new"));
+		json_object_set_new(r->args, "dry_run", json_true());
+		return op_restore(&env, r->args, roots, &nr_roots);
+	}
+	args = json_pack("{s:O, s:O, s:O}", "dir", json_object_get(r->args, "dir"),
+			 "generation", json_object_get(r->args, "generation"),
+			 "job", json_object_get(r->args, "job"));
+	outcome = op_describe(&env, args);
+	json_decref(args);
+	return outcome;
+}
+
+static void on_checked(json_t *outcome, void *arg)
+{
+	struct restart *r = arg;
+	const json_t *note = json_object_get(json_object_get(outcome, "result"), "note");
+	json_t *failure;
+
+	if (!outcome_is_ok(outcome) || r->dry_run) {
+		finish(r, outcome);
+		return;
+	}
+	failure = note ? launch(r, note) :
+		  outcome_error(-EBADMSG, "generation %lld was not taken of a job: use ckptctl restore",
+				(long long)r->generation);
+	json_decref(outcome);
+	if (failure)
+		finish(r, failure);
+}
+
+static const struct channel_ops check_ops = { on_progress, on_checked };
+
+static json_t *check_not_running(const struct job *job, bool node_lost)
+{
+	const char *node = json_string_value(json_object_get(job->record, "node"));
+
+	if (job_is_alive(job))
+		return outcome_refused(CKPT_R_RUNNING, job->init, "job %lld on this node",
+				       (long long)job->id);
+	if (job->state != JOB_ELSEWHERE || node_lost)
+		return NULL;
+	return outcome_refused(CKPT_R_RUNNING, 0,
+			       "job %lld was last on node %.40s; if that is off, use --node-lost",
+			       (long long)job->id, node ? node : "?");
+}
+
+static struct restart *parse(struct request *request, struct job *job,
+			     json_t **ret_outcome)
+{
+	const struct catalog *catalog = &request->daemon->catalog;
+	int accept = 0, dry_run = 0, node_lost = 0, attach = 0;
+	json_int_t id, generation = 0;
+	const char *files = NULL;
+	struct restart *r;
+	json_error_t why;
+	char label[64];
+	char *dir;
+
+	if (json_unpack_ex(request->args, &why, 0,
+			   "{s:I, s?I, s?b, s?b, s?b, s?b, s?s !}", "job", &id,
+			   "generation", &generation, "accept_changed", &accept,
+			   "dry_run", &dry_run, "node_lost", &node_lost,
+			   "attach", &attach, "files", &files)) {
+		*ret_outcome = outcome_error(-EINVAL, "restart: bad arguments: %s",
+					     why.text);
+		return NULL;
+	}
+	*ret_outcome = check_not_running(job, node_lost);
+	if (*ret_outcome)
+		return NULL;
+	if (!generation)
+		generation = catalog_last(catalog, job->id);
+	if (!generation || !catalog_has(catalog, job->id, generation)) {
+		*ret_outcome = outcome_error(-ENOENT, generation ?
+					     "job %lld has no generation %lld" :
+					     "job %lld has no checkpoint to restart from",
+					     (long long)id, (long long)generation);
+		return NULL;
+	}
+	r = calloc(1, sizeof(*r));
+	dir = catalog_image_dir(catalog, job->id, generation);
+	if (!r || !dir) {
+		free(r);
+		free(dir);
+		return NULL;
+	}
+	*r = (struct restart) {
+		.request = request, .job = job, .before = job->state,
+		.generation = generation, .dry_run = dry_run, .attach = attach,
+		.client = -1,
+	};
+	r->args = json_pack("{s:s, s:I, s:s, s:b, s:s}", "dir", dir,
+			    "generation", generation, "job", job_label(job, label),
+			    "accept_changed", accept,
+			    "pidns", job->host_ns ? "auto" : "caller");
+	if (files)
+		json_object_set_new(r->args, "files", json_string(files));
+	free(dir);
+	return r;
+}
+
+void verb_restart(struct request *request)
+{
+	struct worker_spec spec = { .name = "ckptd-check", .run = check_run };
+	json_t *outcome = NULL;
+	struct job *job = jobs_find_for(request, &outcome);
+	struct restart *r = NULL;
+	int err;
+
+	if (job)
+		outcome = job_check_free(job, "restart");
+	if (job && !outcome)
+		r = parse(request, job, &outcome);
+	if (!r) {
+		request_answer(request, outcome);
+		return;
+	}
+	spec.arg = r;
+	err = worker_start(request->daemon, &spec, &check_ops, r, &r->worker);
+	if (err) {
+		finish(r, outcome_error(err, "no worker: %s", strerror(-err)));
+		return;
+	}
+	job->busy = "restart";
+}

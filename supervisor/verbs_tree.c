@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Requests about process trees and images that are no job's: dump, restore,
+ * doctor, show, verify, diff.
+ *
+ * A worker runs the operation.  Trees and directories by name are root's
+ * business: a directory of the caller's choice, written by root, could be made
+ * to lead anywhere.  Users have jobs for that.
+ */
+#include "supervisor/verbs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "image/util.h"
+#include "shim/proto.h"
+#include "supervisor/jobs.h"
+#include "supervisor/op.h"
+#include "supervisor/outcome.h"
+#include "supervisor/worker.h"
+
+struct tree_request {
+	struct request *request;
+	struct worker *worker;
+	json_t *args;
+	json_t *(*op)(const struct op_env *env, json_t *args);
+	bool descendants;
+	/* restore, in the worker */
+	int waiter;		/* the client's end of hearing of the end; -1 */
+	pid_t root;
+};
+
+static json_t *op_run(struct channel_reporter *reporter, void *arg)
+{
+	struct tree_request *t = arg;
+	struct op_env env = {
+		.key = t->request->daemon->config.key,
+		.progress = channel_report_progress,
+		.progress_arg = reporter,
+		.descendants = t->descendants,
+	};
+
+	return t->op(&env, t->args);
+}
+
+static void on_progress(json_t *progress, void *arg)
+{
+	struct tree_request *t = arg;
+
+	request_progress(t->request, progress);
+}
+
+static void on_outcome(json_t *outcome, void *arg)
+{
+	struct tree_request *t = arg;
+
+	request_answer(t->request, outcome);
+	json_decref(t->args);
+	free(t);
+}
+
+static const struct channel_ops ops = { on_progress, on_outcome };
+
+static json_t *root_only(const struct request *request)
+{
+	if (request->uid == 0)
+		return NULL;
+	return outcome_error(-EPERM, "%s by pid or directory is root's: use jobs (ckptctl run, checkpoint, restart)",
+			     request->verb);
+}
+
+static void start(struct request *request, json_t *args, bool descendants,
+		  json_t *(*op)(const struct op_env *env, json_t *args))
+{
+	struct worker_spec spec = { .name = "ckptd-worker", .run = op_run };
+	struct tree_request *t = calloc(1, sizeof(*t));
+	int err = -ENOMEM;
+
+	if (t) {
+		t->request = request;
+		t->args = json_incref(args);
+		t->op = op;
+		t->descendants = descendants;
+		spec.arg = t;
+		err = worker_start(request->daemon, &spec, &ops, t, &t->worker);
+		if (!err)
+			return;
+		json_decref(t->args);
+		free(t);
+	}
+	request_answer(request, outcome_error(err, "no worker: %s", strerror(-err)));
+}
+
+void verb_dump(struct request *request)
+{
+	json_t *outcome = root_only(request);
+
+	if (outcome)
+		request_answer(request, outcome);
+	else
+		start(request, request->args, false, op_dump);
+}
+
+/* --------------------------------------------------------------- restore */
+
+static json_t *restore_run(struct channel_reporter *reporter, void *arg)
+{
+	static const char *const names[] = { "stdin", "stdout", "stderr" };
+	struct tree_request *t = arg;
+	struct engine_external externals[3];
+	struct op_env env = {
+		.key = t->request->daemon->config.key,
+		.progress = channel_report_progress,
+		.progress_arg = reporter,
+		.externals = externals,
+	};
+	unsigned int i, nr_roots;
+	pid_t roots[OP_ROOTS_MAX];
+	json_t *outcome;
+
+	/* Descriptors of the caller: its standard streams, then its ear. */
+	for (i = 0; i < 3 && i < t->request->nr_fds; i++) {
+		strcpy(externals[i].name, names[i]);
+		externals[i].fd = t->request->fds[i];
+		env.nr_externals++;
+	}
+	outcome = op_restore(&env, t->args, roots, &nr_roots);
+	t->root = nr_roots ? roots[0] : 0;
+	return outcome;
+}
+
+static void tell_end(int sock, int status)
+{
+	struct shim_msg msg = { .type = SHIM_EXITED, .value = status };
+
+	if (sock >= 0)
+		shim_send(sock, &msg, NULL, 0, NULL, 0);
+}
+
+/* Signals that the client hands on. */
+static void serve_client(int *sock, pid_t root)
+{
+	struct shim_msg msg;
+	int n = shim_receive(*sock, &msg, NULL, 0, NULL, NULL);
+
+	if (n >= 0 && msg.type == SHIM_SIGNAL && msg.number < NSIG)
+		kill(root, (int)msg.number);
+	else if (n != -EAGAIN)
+		*sock = -1;
+}
+
+/* Parent of the tree until it has ended; nothing of the daemon is left in it. */
+static int restore_stay(void *arg)
+{
+	struct tree_request *t = arg;
+	int sock = t->request->nr_fds > 3 ? t->request->fds[3] : -1;
+	int status, null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	sigset_t set;
+	pid_t pid;
+
+	prctl(PR_SET_NAME, "ckpt-reaper");
+	dup2(null, 0);
+	dup2(null, 1);
+	dup2(null, 2);
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGIO);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	if (sock >= 0) {
+		fcntl(sock, F_SETOWN, getpid());
+		fcntl(sock, F_SETFL, O_ASYNC | O_NONBLOCK);
+	}
+	for (;;) {
+		int signo;
+
+		while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
+			if (pid == t->root)
+				tell_end(sock, status);
+		}
+		if (pid < 0 && errno == ECHILD)
+			return 0;
+		if (sock >= 0)
+			serve_client(&sock, t->root);
+		sigwait(&set, &signo);
+	}
+}
+
+void verb_restore(struct request *request)
+{
+	struct worker_spec spec = {
+		.name = "ckptd-restore", .flags = WORKER_STAYS,
+		.run = restore_run, .stay = restore_stay,
+	};
+	json_t *outcome = root_only(request);
+	struct tree_request *t = outcome ? NULL : calloc(1, sizeof(*t));
+	int keep[WIRE_FDS_MAX + 1];
+	unsigned int i;
+	int err;
+
+	if (!t) {
+		request_answer(request, outcome);
+		return;
+	}
+	for (i = 0; i < request->nr_fds; i++)
+		keep[i] = request->fds[i];
+	keep[i] = -1;
+	t->request = request;
+	t->args = json_incref(request->args);
+	spec.arg = t;
+	spec.keep = keep;
+	err = worker_start(request->daemon, &spec, &ops, t, &t->worker);
+	if (!err)
+		return;
+	json_decref(t->args);
+	free(t);
+	request_answer(request, outcome_error(err, "no worker: %s", strerror(-err)));
+}
+
+/* ---------------------------------------------------------------- doctor */
+
+static bool owns_process(uid_t uid, json_int_t pid)
+{
+	char path[40];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%lld", (long long)pid);
+	return uid == 0 || (!stat(path, &st) && st.st_uid == uid);
+}
+
+void verb_doctor(struct request *request)
+{
+	const json_t *pid = json_object_get(request->args, "pid");
+	json_t *outcome = NULL, *args = json_object();
+	bool of_job = json_object_get(request->args, "job");
+	struct job *job;
+
+	json_object_set_new(args, "image_dir",
+			    json_string(request->daemon->config.image_dir));
+	if (of_job) {
+		job = jobs_find_for(request, &outcome);
+		if (job && !(outcome = job_check_running(job)))
+			json_object_set_new(args, "pid", json_integer(job->init));
+	} else if (json_is_integer(pid)) {
+		if (owns_process(request->uid, json_integer_value(pid)))
+			json_object_set(args, "pid", (json_t *)pid);
+		else
+			outcome = outcome_error(-EPERM, "process %lld is not yours",
+						(long long)json_integer_value(pid));
+	} else if (json_object_size(request->args)) {
+		outcome = outcome_error(-EINVAL, "doctor: bad arguments");
+	}
+	if (outcome)
+		request_answer(request, outcome);
+	else
+		start(request, args, of_job, op_doctor);
+	json_decref(args);
+}
+
+/* ---------------------------------------------------------------- images */
+
+/* "JOB:GENERATION" under @from becomes a directory under @to. */
+static json_t *resolve(struct request *request, json_t *args, const char *from,
+		       const char *to)
+{
+	const char *text = json_string_value(json_object_get(args, from));
+	long long id, generation;
+	json_t *outcome = NULL;
+	struct job *job;
+	char *dir;
+
+	if (!text)
+		return json_object_get(args, to) ? root_only(request) : NULL;
+	if (sscanf(text, "%lld:%lld", &id, &generation) != 2)
+		return outcome_error(-EINVAL, "%s is not JOB:GENERATION", text);
+	json_object_set_new(request->args, "job", json_integer(id));
+	job = jobs_find_for(request, &outcome);
+	json_object_del(request->args, "job");
+	if (!job)
+		return outcome;
+	if (!catalog_has(&request->daemon->catalog, id, generation))
+		return outcome_error(-ENOENT, "job %lld has no generation %lld",
+				     id, generation);
+	dir = catalog_image_dir(&request->daemon->catalog, id, generation);
+	json_object_set_new(args, to, json_string(dir));
+	json_object_del(args, from);
+	free(dir);
+	return NULL;
+}
+
+static void image_op(struct request *request,
+		     json_t *(*op)(const struct op_env *env, json_t *args))
+{
+	json_t *args = json_copy(request->args);
+	json_t *outcome = resolve(request, args, "image", "dir");
+
+	if (!outcome)
+		outcome = resolve(request, args, "other_image", "other");
+	if (outcome)
+		request_answer(request, outcome);
+	else
+		start(request, args, false, op);
+	json_decref(args);
+}
+
+void verb_show(struct request *request)
+{
+	image_op(request, op_show);
+}
+
+void verb_verify(struct request *request)
+{
+	image_op(request, op_verify);
+}
+
+void verb_diff(struct request *request)
+{
+	image_op(request, op_diff);
+}

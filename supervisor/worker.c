@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Work in a process of its own; see worker.h.
+ *
+ * The worker is a fork of the event loop's process, so it starts by making
+ * itself as good as new: signals, descriptors, name, and the parent's death.
+ * The outcome is handed on when the process has ended as well (unless it
+ * stays), so that nothing of it is left when somebody acts on it.
+ */
+#include "supervisor/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "supervisor/outcome.h"
+
+struct worker {
+	struct daemon *daemon;
+	const char *name;
+	pid_t pid;
+	bool stays;
+	struct channel *channel;
+	struct reactor_source *child;
+	json_t *outcome;
+	bool over;		/* the channel has ended */
+	bool ended;		/* the process has */
+	int status;
+	const struct channel_ops *ops;
+	void *arg;
+};
+
+static json_t *died(const struct worker *w)
+{
+	if (w->status > 0 && WIFSIGNALED(w->status))
+		return outcome_error(-ECHILD, "the %s process was killed by signal %d (%s); nothing was changed",
+				     w->name, WTERMSIG(w->status),
+				     strsignal(WTERMSIG(w->status)));
+	return outcome_error(-ECHILD, "the %s process ended without a word; nothing was changed",
+			     w->name);
+}
+
+/* One that stays is still our child, and must not become a zombie of ours. */
+static void on_late_end(int status, void *arg)
+{
+}
+
+static void maybe_finish(struct worker *w)
+{
+	const struct channel_ops *ops = w->ops;
+	void *arg = w->arg;
+	json_t *outcome;
+
+	if (!w->over || (!w->ended && !(w->stays && w->outcome)))
+		return;
+	outcome = w->outcome ? w->outcome : died(w);
+	reactor_remove(w->child);
+	if (!w->ended)
+		reactor_child(w->daemon->reactor, w->pid, on_late_end, NULL, &w->child);
+	free(w);
+	ops->outcome(outcome, arg);
+}
+
+static void on_progress(json_t *progress, void *arg)
+{
+	struct worker *w = arg;
+
+	w->ops->progress(progress, w->arg);
+}
+
+static void on_outcome(json_t *outcome, void *arg)
+{
+	struct worker *w = arg;
+
+	w->channel = NULL;
+	w->outcome = outcome;
+	w->over = true;
+	maybe_finish(w);
+}
+
+static void on_end(int status, void *arg)
+{
+	struct worker *w = arg;
+
+	w->child = NULL;
+	w->ended = true;
+	w->status = status;
+	maybe_finish(w);
+}
+
+static const struct channel_ops channel_ops = { on_progress, on_outcome };
+
+/* ------------------------------------------------------------ the worker */
+
+static void default_signals(void)
+{
+	sigset_t none;
+	int signo;
+
+	for (signo = 1; signo < NSIG; signo++)
+		signal(signo, SIG_DFL);
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Close all but what is kept. */
+static void close_others(int report, const int *keep)
+{
+	int top = report, fd;
+	const int *k;
+
+	for (k = keep; k && *k >= 0; k++) {
+		if (*k > top)
+			top = *k;
+	}
+	for (fd = 3; fd < top; fd++) {
+		bool kept = fd == report;
+
+		for (k = keep; k && *k >= 0; k++)
+			kept = kept || *k == fd;
+		if (!kept)
+			close(fd);
+	}
+	close_range((unsigned int)top + 1, ~0U, 0);
+}
+
+_Noreturn static void worker_main(const struct worker_spec *spec, int report,
+				  pid_t parent)
+{
+	struct channel_reporter reporter = { .fd = report };
+	bool stays = spec->flags & WORKER_STAYS;
+	json_t *outcome;
+
+	prctl(PR_SET_NAME, spec->name);
+	default_signals();
+	if (stays)
+		setsid();
+	else
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	close_others(report, spec->keep);
+	outcome = spec->run(&reporter, spec->arg);
+	stays = stays && outcome_is_ok(outcome);
+	channel_report_outcome(&reporter, outcome);
+	close(report);
+	_exit(stays ? spec->stay(spec->arg) : 0);
+}
+
+/* ------------------------------------------------------------ the daemon */
+
+int worker_start(struct daemon *daemon, const struct worker_spec *spec,
+		 const struct channel_ops *ops, void *ops_arg,
+		 struct worker **ret_worker)
+{
+	struct worker *w = calloc(1, sizeof(*w));
+	pid_t parent = getpid();
+	int sock[2], err;
+
+	if (!w)
+		return -ENOMEM;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock)) {
+		free(w);
+		return -errno;
+	}
+	w->pid = fork();
+	if (!w->pid)
+		worker_main(spec, sock[1], parent);
+	err = w->pid < 0 ? -errno : 0;
+	close(sock[1]);
+	if (err) {
+		close(sock[0]);
+		free(w);
+		return err;
+	}
+	w->daemon = daemon;
+	w->name = spec->name;
+	w->stays = spec->flags & WORKER_STAYS;
+	w->ops = ops;
+	w->arg = ops_arg;
+	err = reactor_child(daemon->reactor, w->pid, on_end, w, &w->child);
+	if (!err)
+		err = channel_open(daemon->reactor, sock[0], &channel_ops, w,
+				   &w->channel);
+	else
+		close(sock[0]);
+	if (err) {
+		worker_abort(w);
+		return err;
+	}
+	*ret_worker = w;
+	return 0;
+}
+
+void worker_abort(struct worker *w)
+{
+	if (!w)
+		return;
+	channel_close(w->channel);
+	reactor_remove(w->child);
+	if (!w->ended) {
+		kill(w->pid, SIGKILL);
+		waitpid(w->pid, NULL, 0);
+	}
+	json_decref(w->outcome);
+	free(w);
+}
+
+pid_t worker_pid(const struct worker *w)
+{
+	return w->pid;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Work that takes time, in a process of its own: the event loop never waits.
+ *
+ * A worker dies with ckptd, unless it was made to stay; what it had frozen is
+ * thawed by the kernel then.
+ */
+#ifndef STILLPOINT_WORKER_H
+#define STILLPOINT_WORKER_H
+
+#include "supervisor/channel.h"
+#include "supervisor/daemon.h"
+
+struct worker;
+
+/* Runs in the worker.  What it returns is the outcome. */
+typedef json_t *(*worker_fn)(struct channel_reporter *reporter, void *arg);
+
+#define WORKER_STAYS	(1U << 0)	/* a session of its own; outlives ckptd and its own outcome */
+
+struct worker_spec {
+	const char *name;	/* of the process, at most 15 bytes */
+	unsigned int flags;
+	worker_fn run;
+	/* WORKER_STAYS: after the outcome was reported; returns the exit status */
+	int (*stay)(void *arg);
+	void *arg;		/* of both; of the worker's memory then */
+	const int *keep;	/* descriptors the worker needs, -1 at the end */
+};
+
+/*
+ * worker_start() - fork and run
+ * @ops: progress, then once the outcome; a worker that died without one has an
+ *	outcome that says so
+ */
+int worker_start(struct daemon *daemon, const struct worker_spec *spec,
+		 const struct channel_ops *ops, void *ops_arg,
+		 struct worker **ret_worker);
+
+/* Forget it, and end it; no more calls. */
+void worker_abort(struct worker *worker);	/* NULL is fine */
+
+pid_t worker_pid(const struct worker *worker);
+
+#endif /* STILLPOINT_WORKER_H */
