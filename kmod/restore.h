@@ -91,8 +91,7 @@ int ckpt_restore_pages_drop(struct ckpt_ctx *ctx, struct ckpt_pages_drop *arg);
 int ckpt_restore_commit(struct ckpt_ctx *ctx, struct ckpt_restore_commit *arg);
 
 /*
- * Apply records to @thread: what the files restore_mm.c, _files.c, _task.c and
- * _regs.c do.  On error stream->bad is the offset of the record that failed.
+ * Apply records to @thread.  On error stream->bad is the offset of the record that failed.
  */
 int ckpt_restore_mm(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
 		    struct ckpt_rec_stream *stream);

@@ -20,10 +20,8 @@
 #include <linux/time64.h>
 #include <linux/uaccess.h>
 
-/* in 6.1 this finds the uapi header, and sched.h has the rest */
-#include <linux/rseq.h>
-
 #include "compat/ksyms.h"
+#include "compat/rseq.h"
 #include "context.h"
 #if __has_include("rerun.h")
 #include "rerun.h"
@@ -31,7 +29,6 @@
 #include "restore.h"
 #include "thread.h"
 
-#define CKPT_RSEQ_LEN		32	/* of the first version, which needs no length */
 #define CKPT_SIGNALS_MAX	65536	/* queued per thread; RLIMIT_SIGPENDING is far below */
 
 static void ckpt_rseq_set(u64 addr, u32 len, u32 sig)
@@ -39,9 +36,7 @@ static void ckpt_rseq_set(u64 addr, u32 len, u32 sig)
 	preempt_disable();
 	current->rseq = (struct rseq __user *)addr;
 	current->rseq_sig = sig;
-#ifdef CKPT_HAVE_RSEQ_LEN
-	current->rseq_len = len;
-#endif
+	ckpt_rseq_set_len(len);
 	/* as after a preemption: a critical section is aborted, cpu_id renewed */
 	if (addr)
 		rseq_preempt(current);
@@ -67,16 +62,8 @@ static bool ckpt_rseq_ok(const struct ckpt_rec_thread *rec)
 {
 	u32 len = rec->rseq_len ? rec->rseq_len : CKPT_RSEQ_LEN;
 
-	if (!rec->rseq)
-		return true;
-	if (!access_ok((void __user *)rec->rseq, len))
-		return false;
-#ifdef CKPT_HAVE_RSEQ_LEN
-	if (len != CKPT_RSEQ_LEN)
-		return len >= offsetof(struct rseq, end) && len <= PAGE_SIZE &&
-		       IS_ALIGNED(rec->rseq, __alignof__(struct rseq));
-#endif
-	return len == CKPT_RSEQ_LEN && IS_ALIGNED(rec->rseq, CKPT_RSEQ_LEN);
+	return !rec->rseq || (access_ok((void __user *)rec->rseq, len) &&
+			      ckpt_rseq_layout_ok(rec->rseq, len));
 }
 
 static bool ckpt_thread_rec_ok(const struct ckpt_rec_thread *rec)

@@ -10,6 +10,7 @@ struct rig;
 /* restore_test_mm.c */
 void test_layout(void);
 void test_many_vmas(void);
+void test_large_vma(void);
 void test_hugetlb(void);
 void test_pages(void);
 void test_thp(void);

@@ -245,6 +245,27 @@ void test_many_vmas(void)
 	tap_ok(many < 25 * few, "10000 VMAs cost about ten times as much as 1000");
 }
 
+static void one_add(struct recs *recs, void *arg)
+{
+	recs_vma(recs, CKPT_VMA_ANON, MORE, *(unsigned long *)arg, RW, -1);
+}
+
+void test_large_vma(void)
+{
+	unsigned long len = 1UL << 40;
+	struct recs recs = {};
+	struct rig rig;
+
+	tap_note("a mapping larger than memory");
+	rig_open(&rig);
+	rig_add(&rig, -1, 1, NULL);
+	rig_start(&rig);
+	recs_basic(&rig, &recs, one_add, &len);
+	tap_is(rig_state(&rig, rig.helpers[0].pid, &recs, NULL), 0, "1 TiB, accounted");
+	recs_done(&recs);
+	rig_close(&rig);
+}
+
 static void huge_add(struct recs *recs, void *arg)
 {
 	struct ckpt_rec_vma *vma;
@@ -317,11 +338,6 @@ void test_hugetlb(void)
 }
 
 /* ---------------------------------------------------------------- pages */
-
-static void one_add(struct recs *recs, void *arg)
-{
-	recs_vma(recs, CKPT_VMA_ANON, MORE, *(unsigned long *)arg, RW, -1);
-}
 
 static long smaps_kb(pid_t pid, unsigned long addr, const char *field)
 {

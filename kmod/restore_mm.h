@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Between restore_mm.c and restore_vma.c: one memory map being built.
+ */
+#ifndef _CKPT_RESTORE_MM_H
+#define _CKPT_RESTORE_MM_H
+
+#include <linux/types.h>
+
+struct ckpt_rec_mm;
+struct ckpt_rec_stream;
+struct ckpt_rec_vma;
+struct file;
+
+struct ckpt_vma_item {
+	const struct ckpt_rec_vma *rec;
+	struct file *file;		/* reference, or NULL */
+	u32 pos;			/* of the record in the stream */
+};
+
+struct ckpt_mm_job {
+	const struct ckpt_rec_mm *rec;
+	struct file *exe;
+	struct ckpt_vma_item *items;
+	unsigned int nr;
+	unsigned int bad;		/* item that failed; nr: the MM record */
+};
+
+/* Check the VMA records that follow, take their files; on error the stream knows where. */
+int ckpt_vmas_collect(struct ckpt_mm_job *job, struct ckpt_rec_stream *stream);
+/* Is the mapping writable until commit? */
+bool ckpt_vma_is_late(const struct ckpt_rec_vma *rec);
+unsigned long ckpt_vma_prot(const struct ckpt_rec_vma *rec);
+/* Make all mappings in current's empty address space. */
+int ckpt_vmas_map(struct ckpt_mm_job *job);
+
+#endif /* _CKPT_RESTORE_MM_H */

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The mappings of a memory map: checking their records, making them, comparing
+ * what came out.
+ *
+ * Each mapping is made by the kernel's own mmap, so limits, permissions,
+ * accounting and security hooks are those of any mmap.  Flags that mmap cannot
+ * give are put into mm->def_flags while it runs.  Two mappings that touch differ
+ * in one marker flag (VM_DONTDUMP) until all are made, so that what was separate
+ * does not merge; ckpt_vmas_settle() sets that flag right and compares the layout
+ * with the records.
+ *
+ * Private mappings that lost PROT_WRITE after they were accounted, and hugetlb
+ * mappings, which cannot be written by force, stay writable until commit.
+ */
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
+#include <linux/mm.h>
+#include <linux/mman.h>
+#include <linux/sched/mm.h>
+#include <linux/syscalls.h>
+
+#include <asm/prctl.h>
+#include <asm/vdso.h>
+
+#include "compat/ksyms.h"
+#include "compat/mm.h"
+#include "restore.h"
+#include "restore_mm.h"
+
+#define CKPT_VM_KNOWN		((CKPT_VM_EXCLUDED << 1) - 1)
+#define CKPT_VM_MARKER		VM_DONTDUMP
+
+/* ------------------------------------------------------------ checking */
+
+static bool ckpt_vma_is_shared(const struct ckpt_rec_vma *rec)
+{
+	return rec->kind == CKPT_VMA_FILE_SHARED || rec->kind == CKPT_VMA_SHM ||
+	       rec->kind == CKPT_VMA_HUGETLB_SHARED;
+}
+
+static bool ckpt_vma_is_hugetlb(const struct ckpt_rec_vma *rec)
+{
+	return rec->kind == CKPT_VMA_HUGETLB_PRIVATE ||
+	       rec->kind == CKPT_VMA_HUGETLB_SHARED;
+}
+
+static bool ckpt_vma_is_vdso(const struct ckpt_rec_vma *rec)
+{
+	return rec->kind == CKPT_VMA_VDSO || rec->kind == CKPT_VMA_VVAR;
+}
+
+bool ckpt_vma_is_late(const struct ckpt_rec_vma *rec)
+{
+	if (rec->flags & CKPT_VM_WRITE)
+		return false;
+	switch (rec->kind) {
+	case CKPT_VMA_ANON:
+	case CKPT_VMA_FILE_PRIVATE:
+		return rec->flags & CKPT_VM_ACCOUNT;
+	case CKPT_VMA_HUGETLB_PRIVATE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int ckpt_vma_check_flags(const struct ckpt_rec_vma *rec)
+{
+	u64 flags = rec->flags;
+
+	if (flags & ~CKPT_VM_KNOWN)
+		return -EINVAL;
+	if ((flags & CKPT_VM_HUGEPAGE) && (flags & CKPT_VM_NOHUGEPAGE))
+		return -EINVAL;
+	if ((flags & CKPT_VM_LOCKONFAULT) && !(flags & CKPT_VM_LOCKED))
+		return -EINVAL;
+	if ((flags & (CKPT_VM_GROWSDOWN | CKPT_VM_WIPEONFORK)) &&
+	    rec->kind != CKPT_VMA_ANON)
+		return -EINVAL;
+	if ((flags & CKPT_VM_SYNC) && rec->kind != CKPT_VMA_FILE_SHARED)
+		return -EINVAL;
+	if ((flags & CKPT_VM_MERGEABLE) && rec->kind != CKPT_VMA_ANON &&
+	    rec->kind != CKPT_VMA_FILE_PRIVATE)
+		return -EINVAL;
+	return 0;
+}
+
+static int ckpt_vma_check(const struct ckpt_rec_vma *rec, u64 floor)
+{
+	bool file = rec->file >= 0;
+
+	if (!ckpt_range_ok(rec->start, rec->end) || rec->start < floor)
+		return -EINVAL;
+	if (rec->pgoff > (ULONG_MAX >> PAGE_SHIFT) ||
+	    rec->pgoff + ((rec->end - rec->start) >> PAGE_SHIFT) >
+	    (ULONG_MAX >> PAGE_SHIFT))
+		return -EOVERFLOW;
+	switch (rec->kind) {
+	case CKPT_VMA_ANON:
+	case CKPT_VMA_VDSO:
+	case CKPT_VMA_VVAR:
+		if (file)
+			return -EINVAL;
+		break;
+	case CKPT_VMA_FILE_PRIVATE:
+	case CKPT_VMA_FILE_SHARED:
+	case CKPT_VMA_SHM:
+	case CKPT_VMA_HUGETLB_SHARED:
+		if (!file)
+			return -EINVAL;
+		break;
+	case CKPT_VMA_HUGETLB_PRIVATE:
+		if (rec->hugepage_shift <= PAGE_SHIFT || rec->hugepage_shift > 30)
+			return -EINVAL;
+		break;
+	default:
+		return -EINVAL;
+	}
+	return ckpt_vma_check_flags(rec);
+}
+
+static bool ckpt_file_is_hugetlb(struct file *file)
+{
+	return file_inode(file)->i_sb->s_magic == HUGETLBFS_MAGIC;
+}
+
+int ckpt_vmas_collect(struct ckpt_mm_job *job, struct ckpt_rec_stream *stream)
+{
+	struct ckpt_vma_item *item;
+	u64 floor = 0;
+	int err;
+
+	for (job->nr = 0; job->nr < job->rec->nr_vmas; job->nr++) {
+		item = &job->items[job->nr];
+		item->rec = ckpt_rec_next(stream);
+		if (!item->rec || item->rec->hdr.type != CKPT_REC_VMA)
+			return -EINVAL;
+		item->pos = stream->bad;
+		err = ckpt_vma_check(item->rec, floor);
+		if (err)
+			return err;
+		floor = item->rec->end;
+		if (item->rec->file < 0)
+			continue;
+		item->file = fget(item->rec->file);
+		if (!item->file)
+			return -EBADF;
+		if (ckpt_file_is_hugetlb(item->file) != ckpt_vma_is_hugetlb(item->rec)) {
+			fput(item->file);
+			return -EINVAL;
+		}
+	}
+	return ckpt_rec_next(stream) ? -EINVAL : 0;
+}
+
+/* -------------------------------------------- in the thread: mappings */
+
+/* VM_* of the new mapping beyond what prot and MAP_* flags give. */
+static unsigned long ckpt_vma_def_flags(const struct ckpt_rec_vma *rec)
+{
+	static const struct {
+		u64 from;
+		unsigned long to;
+	} map[] = {
+		{ CKPT_VM_LOCKED, VM_LOCKED },
+		{ CKPT_VM_LOCKONFAULT, VM_LOCKONFAULT },
+		{ CKPT_VM_SEQ_READ, VM_SEQ_READ },
+		{ CKPT_VM_RAND_READ, VM_RAND_READ },
+		{ CKPT_VM_DONTCOPY, VM_DONTCOPY },
+		{ CKPT_VM_WIPEONFORK, VM_WIPEONFORK },
+		{ CKPT_VM_DONTDUMP, VM_DONTDUMP },
+		{ CKPT_VM_HUGEPAGE, VM_HUGEPAGE },
+		{ CKPT_VM_NOHUGEPAGE, VM_NOHUGEPAGE },
+	};
+	unsigned long flags = 0;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(map); i++)
+		if (rec->flags & map[i].from)
+			flags |= map[i].to;
+	return flags;
+}
+
+unsigned long ckpt_vma_prot(const struct ckpt_rec_vma *rec)
+{
+	return (rec->flags & CKPT_VM_READ ? PROT_READ : 0) |
+	       (rec->flags & CKPT_VM_WRITE ? PROT_WRITE : 0) |
+	       (rec->flags & CKPT_VM_EXEC ? PROT_EXEC : 0);
+}
+
+static unsigned long ckpt_vma_map_flags(const struct ckpt_rec_vma *rec)
+{
+	unsigned long flags = MAP_FIXED_NOREPLACE;
+
+	if (rec->flags & CKPT_VM_SYNC)
+		flags |= MAP_SHARED_VALIDATE | MAP_SYNC;
+	else
+		flags |= ckpt_vma_is_shared(rec) ? MAP_SHARED : MAP_PRIVATE;
+	if (rec->flags & CKPT_VM_GROWSDOWN)
+		flags |= MAP_GROWSDOWN;
+	if (rec->flags & CKPT_VM_NORESERVE)
+		flags |= MAP_NORESERVE;
+	return flags;
+}
+
+static unsigned long ckpt_vma_mmap(const struct ckpt_vma_item *item, u64 start, u64 len)
+{
+	const struct ckpt_rec_vma *rec = item->rec;
+	unsigned long flags = ckpt_vma_map_flags(rec), prot = ckpt_vma_prot(rec);
+
+	if (ckpt_vma_is_late(rec))
+		prot |= PROT_WRITE;
+	if (rec->kind == CKPT_VMA_HUGETLB_PRIVATE && !item->file)
+		return ckpt_k(ksys_mmap_pgoff)(start, len, prot,
+					       flags | MAP_ANONYMOUS | MAP_HUGETLB |
+					       rec->hugepage_shift << MAP_HUGE_SHIFT,
+					       -1, 0);
+	return vm_mmap(item->file, start, len, prot, flags,
+		       (rec->pgoff << PAGE_SHIFT) + start - rec->start);
+}
+
+/*
+ * A mapping that grew by merging may be larger than what the kernel grants at
+ * once (overcommit by heuristics: memory and swap). Piece by piece it is granted
+ * as it was then, and the pieces merge again.
+ */
+static unsigned long ckpt_vma_mmap_pieces(const struct ckpt_vma_item *item)
+{
+	u64 piece = max_t(u64, round_up(totalram_pages() / 2, HPAGE_PMD_NR), HPAGE_PMD_NR) <<
+		    PAGE_SHIFT;
+	u64 addr, end = item->rec->end;
+	unsigned long ret = -ENOMEM;
+
+	if (end - item->rec->start <= piece || ckpt_vma_is_hugetlb(item->rec))
+		return ret;
+	for (addr = item->rec->start; addr < end; addr += piece) {
+		ret = ckpt_vma_mmap(item, addr, min(piece, end - addr));
+		if (IS_ERR_VALUE(ret))
+			return ret;
+	}
+	return item->rec->start;
+}
+
+static int ckpt_vma_map(const struct ckpt_vma_item *item, unsigned long marker)
+{
+	const struct ckpt_rec_vma *rec = item->rec;
+	unsigned long ret;
+
+	current->mm->def_flags = ckpt_vma_def_flags(rec) ^ marker;
+	ret = ckpt_vma_mmap(item, rec->start, rec->end - rec->start);
+	if (ret == -ENOMEM)
+		ret = ckpt_vma_mmap_pieces(item);
+	current->mm->def_flags = 0;
+	if (IS_ERR_VALUE(ret))
+		return ret;
+	if (ret != rec->start)
+		return -EINVAL;
+	if (rec->flags & CKPT_VM_MERGEABLE)
+		return ckpt_k(do_madvise)(current->mm, rec->start,
+					  rec->end - rec->start, MADV_MERGEABLE);
+	return 0;
+}
+
+/*
+ * The vDSO goes first: the kernel takes our address as a hint only, and takes
+ * it for sure while the address space is empty.
+ */
+static int ckpt_vdso_map(struct ckpt_mm_job *job)
+{
+	const struct vdso_image *image = current->mm->context.vdso_image;
+	const struct ckpt_rec_vma *vvar = NULL, *vdso = NULL;
+	unsigned int i;
+	long ret;
+
+	for (i = 0; i < job->nr; i++) {
+		if (job->items[i].rec->kind == CKPT_VMA_VVAR && !vvar)
+			vvar = job->items[i].rec;
+		else if (job->items[i].rec->kind == CKPT_VMA_VDSO && !vdso)
+			vdso = job->items[i].rec;
+		else if (!ckpt_vma_is_vdso(job->items[i].rec))
+			continue;
+		else
+			return -EXDEV;
+		job->bad = i;
+	}
+	if (!vvar && !vdso) {
+		current->mm->context.vdso = NULL;
+		return 0;
+	}
+	if (!vvar || !vdso || !image || vvar->end != vdso->start ||
+	    vdso->end - vdso->start != image->size ||
+	    vvar->end - vvar->start != -image->sym_vvar_start)
+		return -EXDEV;
+	ret = ckpt_k(do_arch_prctl_64)(current, ARCH_MAP_VDSO_64, vvar->start);
+	if (ret < 0)
+		return ret;
+	return current->mm->context.vdso == (void __user *)vdso->start ? 0 : -EXDEV;
+}
+
+static bool ckpt_vma_matches(struct vm_area_struct *vma, const struct ckpt_rec_vma *rec)
+{
+	unsigned long prot = ckpt_vma_prot(rec);
+
+	if (vma->vm_start != rec->start || vma->vm_end != rec->end)
+		return false;
+	if (ckpt_vma_is_vdso(rec))
+		return true;
+	if (ckpt_vma_is_late(rec))
+		prot |= PROT_WRITE;
+	return (vma->vm_flags & VM_ACCESS_FLAGS) == calc_vm_prot_bits(prot, 0) &&
+	       !(vma->vm_flags & VM_MAYSHARE) == !ckpt_vma_is_shared(rec) &&
+	       !(vma->vm_flags & VM_GROWSDOWN) == !(rec->flags & CKPT_VM_GROWSDOWN);
+}
+
+/* Remove the markers; -ENOTUNIQ if the layout is not that of the records. */
+static int ckpt_vmas_settle(struct ckpt_mm_job *job)
+{
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma;
+	unsigned int i = 0;
+	unsigned long want;
+	int err = 0;
+
+	VMA_ITERATOR(vmi, mm, 0);
+
+	mmap_write_lock(mm);
+	for_each_vma(vmi, vma) {
+		job->bad = i;
+		if (i == job->nr || !ckpt_vma_matches(vma, job->items[i].rec)) {
+			err = -ENOTUNIQ;
+			break;
+		}
+		want = ckpt_vma_def_flags(job->items[i].rec) & CKPT_VM_MARKER;
+		if (!ckpt_vma_is_vdso(job->items[i].rec) &&
+		    (vma->vm_flags & CKPT_VM_MARKER) != want)
+			ckpt_vm_flags_change(vma, want, CKPT_VM_MARKER);
+		i++;
+	}
+	mmap_write_unlock(mm);
+	return err ? err : i == job->nr ? 0 : -ENOTUNIQ;
+}
+
+int ckpt_vmas_map(struct ckpt_mm_job *job)
+{
+	unsigned long marker = 0;
+	unsigned int i;
+	int err;
+
+	err = ckpt_vdso_map(job);
+	for (i = 0; !err && i < job->nr; i++) {
+		const struct ckpt_rec_vma *rec = job->items[i].rec;
+
+		if (ckpt_vma_is_vdso(rec))
+			continue;
+		if (i && job->items[i - 1].rec->end == rec->start)
+			marker ^= CKPT_VM_MARKER ^
+				  ((job->items[i - 1].rec->flags ^ rec->flags) &
+				   CKPT_VM_DONTDUMP ? CKPT_VM_MARKER : 0);
+		else
+			marker = 0;
+		job->bad = i;
+		err = ckpt_vma_map(&job->items[i], marker);
+		cond_resched();
+	}
+	return err ? err : ckpt_vmas_settle(job);
+}
