@@ -5,9 +5,19 @@
 #ifndef _CKPT_ARCH_H
 #define _CKPT_ARCH_H
 
+#include <linux/types.h>
+
 struct ckpt_info;
+struct mm_struct;
+
+/* Words of ckpt_rec_thread.regs, which has the order of struct user_regs_struct. */
+#define CKPT_REG_AX		10
+#define CKPT_REG_ORIG_AX	15
+#define CKPT_REG_CS		17
 
 /* Fill xstate_size, vdso_size, vvar_size and xfeatures, as the caller sees them. */
 void ckpt_arch_info(struct ckpt_info *info);
+/* Sizes of the vDSO of @mm and of the data before it; untouched if it has none. */
+void ckpt_arch_vdso(const struct mm_struct *mm, u32 *ret_vdso, u32 *ret_vvar);
 
 #endif /* _CKPT_ARCH_H */

@@ -9,14 +9,21 @@
 #include <linux/elf.h>
 #include <linux/mm_types.h>
 #include <linux/regset.h>
-#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 
+#include <asm/desc.h>
 #include <asm/fpu/xcr.h>
+#include <asm/prctl.h>
+#include <asm/segment.h>
+#include <asm/syscall.h>
 #include <asm/vdso.h>
 
 #include <linux/ckpt.h>
 
 #include "arch.h"
+#include "collect.h"
+#include "records.h"
 
 static const struct user_regset *ckpt_arch_regset(struct task_struct *task,
 						  unsigned int note)
@@ -30,18 +37,112 @@ static const struct user_regset *ckpt_arch_regset(struct task_struct *task,
 	return NULL;
 }
 
+/* NT_PRFPREG, the FXSAVE area, on a processor without XSAVE. */
+static const struct user_regset *ckpt_arch_xstate_regset(struct task_struct *task)
+{
+	unsigned int note = boot_cpu_has(X86_FEATURE_XSAVE) ? NT_X86_XSTATE : NT_PRFPREG;
+
+	return ckpt_arch_regset(task, note);
+}
+
 void ckpt_arch_info(struct ckpt_info *info)
 {
-	const struct user_regset *xstate = ckpt_arch_regset(current, NT_X86_XSTATE);
+	const struct user_regset *xstate = ckpt_arch_xstate_regset(current);
 
 	if (xstate)
 		info->xstate_size = xstate->n * xstate->size;
 	if (boot_cpu_has(X86_FEATURE_OSXSAVE))
 		info->xfeatures = xgetbv(XCR_XFEATURE_ENABLED_MASK);
-	if (current->mm && current->mm->context.vdso_image) {
-		const struct vdso_image *image = current->mm->context.vdso_image;
+	if (current->mm)
+		ckpt_arch_vdso(current->mm, &info->vdso_size, &info->vvar_size);
+}
 
-		info->vdso_size = image->size;
-		info->vvar_size = -image->sym_vvar_start;
+void ckpt_arch_vdso(const struct mm_struct *mm, u32 *ret_vdso, u32 *ret_vvar)
+{
+	const struct vdso_image *image = mm->context.vdso_image;
+
+	if (!image)
+		return;
+	*ret_vdso = image->size;
+	*ret_vvar = -image->sym_vvar_start;
+}
+
+int ckpt_arch_collect_regs(struct ckpt_collect *c, struct task_struct *task,
+			   struct ckpt_rec_thread *rec)
+{
+	const struct user_regset *set = ckpt_arch_regset(task, NT_PRSTATUS);
+
+	BUILD_BUG_ON(sizeof(rec->regs) != sizeof(struct user_regs_struct));
+	if (!set || set->n * set->size != sizeof(rec->regs)) {
+		ckpt_refuse(c->cap, CKPT_R_COMPAT_TASK, task, 0, "32-bit registers");
+		return 0;
 	}
+	if (regset_get(task, set, sizeof(rec->regs), rec->regs) < 0)
+		return 0;	/* killed; the verdict will say so */
+	if (rec->regs[CKPT_REG_CS] != __USER_CS)
+		ckpt_refuse(c->cap, CKPT_R_COMPAT_TASK, task, rec->regs[CKPT_REG_CS],
+			    "code segment %#llx", rec->regs[CKPT_REG_CS]);
+	if ((int)rec->regs[CKPT_REG_ORIG_AX] != -1)
+		rec->flags |= CKPT_THREAD_IN_SYSCALL;
+	return 0;
+}
+
+int ckpt_arch_collect_xstate(struct ckpt_collect *c, struct task_struct *task, s32 tid)
+{
+	const struct user_regset *set = ckpt_arch_xstate_regset(task);
+	struct ckpt_rec_xstate *rec;
+	unsigned int size;
+	int n;
+
+	if (!set)
+		return 0;
+	size = set->n * set->size;
+	rec = ckpt_records_add(c->recs, CKPT_REC_XSTATE, sizeof(*rec) + size);
+	if (!rec)
+		return -ENOMEM;
+	rec->tid = tid;
+	n = regset_get(task, set, size, rec + 1);
+	if (n > 0)
+		rec->size = n;
+	return 0;
+}
+
+static bool ckpt_arch_has_tls_segment(const struct thread_struct *thread)
+{
+	unsigned int i;
+
+	for (i = 0; i < GDT_ENTRY_TLS_ENTRIES; i++)
+		if (!desc_empty(&thread->tls_array[i]))
+			return true;
+	return false;
+}
+
+void ckpt_arch_check(struct ckpt_collect *c, struct task_struct *task)
+{
+	const struct thread_struct *thread = &task->thread;
+	bool has_ldt = false;
+
+	if (test_tsk_thread_flag(task, TIF_ADDR32))
+		ckpt_refuse(c->cap, CKPT_R_COMPAT_TASK, task, 0, "32-bit address space");
+#ifdef CONFIG_MODIFY_LDT_SYSCALL
+	task_lock(task);
+	has_ldt = task->mm && task->mm->context.ldt;
+	task_unlock(task);
+#endif
+	if (has_ldt)
+		ckpt_refuse(c->cap, CKPT_R_LDT, task, 0, "modify_ldt");
+#ifdef CONFIG_X86_IOPL_IOPERM
+	if (thread->io_bitmap || thread->iopl_emul)
+		ckpt_refuse(c->cap, CKPT_R_LDT, task, 0, "I/O port rights");
+#endif
+	if (ckpt_arch_has_tls_segment(thread))
+		ckpt_refuse(c->cap, CKPT_R_LDT, task, 0, "TLS segment in the GDT");
+	if (test_tsk_thread_flag(task, TIF_NOTSC))
+		ckpt_refuse(c->cap, CKPT_R_THREAD_STATE, task, 0, "PR_SET_TSC");
+	if (test_tsk_thread_flag(task, TIF_NOCPUID))
+		ckpt_refuse(c->cap, CKPT_R_THREAD_STATE, task, 0, "ARCH_SET_CPUID");
+#ifdef CONFIG_X86_USER_SHADOW_STACK
+	if (thread->features & ARCH_SHSTK_SHSTK)
+		ckpt_refuse(c->cap, CKPT_R_SHADOW_STACK, task, 0, "shadow stack");
+#endif
 }

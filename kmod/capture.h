@@ -1,24 +1,54 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The capture side: target, freeze, snapshot, read-out, thaw.
+ *
+ * struct ckpt_capture hangs on the context from CKPT_IOC_TARGET to release.
+ * cmd_lock protects it unless a field says otherwise.
  */
 #ifndef _CKPT_CAPTURE_H
 #define _CKPT_CAPTURE_H
 
+#include <linux/mutex.h>
 #include <linux/types.h>
+#include <linux/workqueue.h>
 
-struct ckpt_ctx;
-struct ckpt_target;
-struct ckpt_freeze;
-struct ckpt_snapshot;
-struct ckpt_thaw;
-struct ckpt_pagemap;
-struct ckpt_pages;
-struct ckpt_file_get;
-struct ckpt_drop;
+#include <linux/ckpt.h>
+
+#include "context.h"
+#include "objects.h"
+#include "tree.h"
+
+struct ckpt_records;
+struct mm_struct;
+struct task_struct;
 
 #define CKPT_MAX_THREADS	32768
 #define CKPT_MAX_PAUSE_MS	600000
+#define CKPT_MAX_FILE_GET	65536
+
+struct ckpt_capture {
+	struct ckpt_ctx *ctx;
+	struct ckpt_tree tree;
+	struct ckpt_objects objects;	/* filled by the snapshot; files are let go at the thaw */
+
+	struct ckpt_records *refusals;
+	unsigned int nr_refusals;
+	bool hard;			/* a refusal that trying again does not lift */
+
+	/* The maximum pause. armed: under ctx->lock. */
+	struct delayed_work expiry;
+	u64 max_pause_ns;
+	bool armed;
+	bool expiry_noted;		/* the records tell of it */
+	struct work_struct cleanup;	/* after an expiry */
+	struct mutex collecting;	/* held while state is read: the expiry waits for its end */
+
+	/* Memory watch while a snapshot is held. */
+	struct delayed_work watch;
+	bool watching;
+	bool has_snapshot;
+	bool lost;			/* memory ran short, the snapshot is dropped */
+};
 
 /* The commands; all are called with cmd_lock held. */
 int ckpt_capture_target(struct ckpt_ctx *ctx, struct ckpt_target *arg);
@@ -29,5 +59,33 @@ int ckpt_capture_pagemap(struct ckpt_ctx *ctx, struct ckpt_pagemap *arg);
 int ckpt_capture_pages_read(struct ckpt_ctx *ctx, struct ckpt_pages *arg);
 int ckpt_capture_file_get(struct ckpt_ctx *ctx, struct ckpt_file_get *arg);
 int ckpt_capture_drop(struct ckpt_ctx *ctx, struct ckpt_drop *arg);
+
+/* Before read(2): if the maximum pause passed, make the records say so. */
+void ckpt_capture_note_expiry(struct ckpt_ctx *ctx);
+/* 0, or what a command answers in a phase other than @a and @b. */
+int ckpt_capture_expect(struct ckpt_ctx *ctx, enum ckpt_phase a, enum ckpt_phase b);
+/* Has the maximum pause passed? The tree may be running. */
+bool ckpt_capture_expired(struct ckpt_ctx *ctx);
+/* Give everything back that the last freeze took, thaw, and forget it. */
+void ckpt_capture_undo(struct ckpt_ctx *ctx);
+
+/* The maximum pause counts from now on, or no more. */
+void ckpt_capture_arm(struct ckpt_capture *cap, u64 max_pause_ns);
+void ckpt_capture_disarm(struct ckpt_capture *cap);
+
+/* refuse.c: note one thing that stands in the way; may sleep. */
+__printf(5, 6)
+void ckpt_refuse(struct ckpt_capture *cap, enum ckpt_reason reason,
+		 struct task_struct *task, u64 object, const char *fmt, ...);
+/* The same where there is only a number, in the caller's PID namespace. */
+__printf(4, 5)
+void ckpt_refuse_pid(struct ckpt_ctx *ctx, enum ckpt_reason reason, pid_t pid,
+		     const char *fmt, ...);
+/*
+ * If something was refused: make the refusals what read(2) yields, and return
+ * -EOPNOTSUPP or -EBUSY; else 0.
+ */
+int ckpt_refuse_verdict(struct ckpt_capture *cap);
+void ckpt_refuse_reset(struct ckpt_capture *cap);
 
 #endif /* _CKPT_CAPTURE_H */

@@ -67,6 +67,8 @@ static int ckpt_cmd_info(struct ckpt_ctx *ctx, union ckpt_arg *arg)
 	info->api = CKPT_API;
 	info->max_threads = CKPT_MAX_THREADS;
 	info->max_pause_ms = CKPT_MAX_PAUSE_MS;
+	info->features = CKPT_FEAT_SNAPSHOT | CKPT_FEAT_SHARE | CKPT_FEAT_EVENTS |
+			 CKPT_FEAT_DEADLINES;
 	ckpt_arch_info(info);
 	strscpy(info->release, init_utsname()->release, sizeof(info->release));
 	return 0;
@@ -77,7 +79,6 @@ static int ckpt_cmd_info(struct ckpt_ctx *ctx, union ckpt_arg *arg)
 	{								\
 		return ckpt_##name(ctx, &arg->member);			\
 	}
-#ifdef CKPT_HAVE_CAPTURE
 CKPT_CMD_FN(capture_target, target)
 CKPT_CMD_FN(capture_freeze, freeze)
 CKPT_CMD_FN(capture_snapshot, snapshot)
@@ -86,7 +87,6 @@ CKPT_CMD_FN(capture_pagemap, pagemap)
 CKPT_CMD_FN(capture_pages_read, pages)
 CKPT_CMD_FN(capture_file_get, file_get)
 CKPT_CMD_FN(capture_drop, drop)
-#endif
 #ifdef CKPT_HAVE_RESTORE
 CKPT_CMD_FN(restore_begin, restore_begin)
 CKPT_CMD_FN(restore_enter, enter)
@@ -104,7 +104,6 @@ CKPT_CMD_FN(restore_commit, restore_commit)
 
 static const struct ckpt_cmd ckpt_cmds[] = {
 	CKPT_CMD(INFO, info, ckpt_info, .beside = true),
-#ifdef CKPT_HAVE_CAPTURE
 	CKPT_CMD(TARGET, capture_target, ckpt_target, .flags = CKPT_TARGET_DESCENDANTS),
 	CKPT_CMD(FREEZE, capture_freeze, ckpt_freeze),
 	CKPT_CMD(SNAPSHOT, capture_snapshot, ckpt_snapshot,
@@ -114,13 +113,12 @@ static const struct ckpt_cmd ckpt_cmds[] = {
 	CKPT_CMD(PAGES_READ, capture_pages_read, ckpt_pages, .flags = CKPT_PAGES_LIVE),
 	CKPT_CMD(FILE_GET, capture_file_get, ckpt_file_get),
 	CKPT_CMD(DROP, capture_drop, ckpt_drop),
-#endif
 #ifdef CKPT_HAVE_RESTORE
 	CKPT_CMD(RESTORE_BEGIN, restore_begin, ckpt_restore_begin),
 	CKPT_CMD(ENTER, restore_enter, ckpt_enter, .beside = true),
 	CKPT_CMD(RESTORE_WAIT, restore_wait, ckpt_restore_wait),
 	CKPT_CMD(RESTORE_STATE, restore_state, ckpt_restore_state),
-	CKPT_CMD(PAGES_WRITE, restore_pages_write, ckpt_pages),
+	CKPT_CMD(PAGES_WRITE, restore_pages_write, ckpt_pages, .flags = CKPT_PAGES_DENSE),
 	CKPT_CMD(PAGES_SHARE, restore_pages_share, ckpt_pages_share),
 	CKPT_CMD(PAGES_DROP, restore_pages_drop, ckpt_pages_drop),
 	CKPT_CMD(RESTORE_COMMIT, restore_commit, ckpt_restore_commit),
@@ -201,9 +199,7 @@ static int ckpt_chardev_release(struct inode *inode, struct file *file)
 {
 	struct ckpt_ctx *ctx = file->private_data;
 
-#ifdef CKPT_HAVE_CAPTURE
 	ckpt_capture_release(ctx);
-#endif
 #ifdef CKPT_HAVE_RESTORE
 	ckpt_restore_release(ctx);
 #endif
@@ -225,6 +221,7 @@ static ssize_t ckpt_chardev_read(struct file *file, char __user *buf, size_t len
 	ret = mutex_lock_killable(&ctx->cmd_lock);
 	if (ret)
 		return ret;
+	ckpt_capture_note_expiry(ctx);
 	ret = ctx->records ? ckpt_records_read(ctx->records, buf, len, pos) : 0;
 	mutex_unlock(&ctx->cmd_lock);
 	return ret;
@@ -238,6 +235,7 @@ static loff_t ckpt_chardev_llseek(struct file *file, loff_t offset, int whence)
 	ret = mutex_lock_killable(&ctx->cmd_lock);
 	if (ret)
 		return ret;
+	ckpt_capture_note_expiry(ctx);
 	ret = fixed_size_llseek(file, offset, whence,
 				ctx->records ? ckpt_records_len(ctx->records) : 0);
 	mutex_unlock(&ctx->cmd_lock);

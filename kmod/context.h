@@ -44,6 +44,7 @@ enum ckpt_phase {
 struct ckpt_ctx {
 	struct kref ref;
 	u64 id;				/* for events and tracepoints */
+	pid_t opener;			/* for events */
 	struct mutex cmd_lock;		/* serialises commands */
 	spinlock_t lock;		/* protects phase, threads, nr_* */
 	enum ckpt_phase phase;
@@ -52,6 +53,7 @@ struct ckpt_ctx {
 	unsigned int nr_threads;	/* attached and not gone */
 	unsigned int nr_parked;		/* of them parked now */
 	unsigned int nr_wanted;		/* wq is woken when so many have parked, or one left */
+	u64 parked_last;		/* ktime_get_ns() of the last park */
 	u64 parked_since;		/* ktime_get_ns() of the first park since the last reap; 0: none */
 	wait_queue_head_t wq;		/* enough threads parked, a thread left; poll(2) */
 	const struct cred *cred;	/* of the opener */

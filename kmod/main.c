@@ -11,6 +11,8 @@
 
 #include "chardev.h"
 #include "compat/ksyms.h"
+#include "events.h"
+#include "rerun.h"
 
 static int __init ckpt_init(void)
 {
@@ -19,13 +21,24 @@ static int __init ckpt_init(void)
 	err = ckpt_ksyms_init();
 	if (err)
 		return err;
-	return ckpt_chardev_init();
+	err = ckpt_events_init();
+	if (err)
+		return err;
+	err = ckpt_chardev_init();
+	if (err)
+		goto err_events;
+	return 0;
+
+err_events:
+	ckpt_events_exit();
+	return err;
 }
 
 static void __exit ckpt_exit(void)
 {
 	ckpt_chardev_exit();
-	synchronize_rcu_tasks();
+	ckpt_events_exit();
+	ckpt_rerun_exit();	/* also waits for the tails of callbacks */
 }
 
 module_init(ckpt_init);

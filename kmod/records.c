@@ -160,6 +160,22 @@ void ckpt_records_trim(struct ckpt_records *recs, void *rec, size_t size)
 	recs->len -= cut;
 }
 
+void ckpt_records_append(struct ckpt_records *recs, const struct ckpt_records *from)
+{
+	const struct ckpt_chunk *chunk;
+	const struct ckpt_rec_hdr *hdr;
+	size_t pos;
+	void *rec;
+
+	list_for_each_entry(chunk, &from->chunks, link)
+		for (pos = 0; pos < chunk->used; pos += hdr->len) {
+			hdr = (const void *)(chunk->data + pos);
+			rec = ckpt_records_add(recs, hdr->type, hdr->len);
+			if (rec)
+				memcpy(rec, hdr, hdr->len);
+		}
+}
+
 u64 ckpt_records_len(const struct ckpt_records *recs)
 {
 	return recs->len;

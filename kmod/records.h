@@ -27,6 +27,9 @@ void *ckpt_records_add(struct ckpt_records *recs, u16 type, size_t size);
 /* Cut the record that was added last to @size bytes, rounded up to 8. */
 void ckpt_records_trim(struct ckpt_records *recs, void *rec, size_t size);
 
+/* Copy all records of @from to the end of @recs. */
+void ckpt_records_append(struct ckpt_records *recs, const struct ckpt_records *from);
+
 u64 ckpt_records_len(const struct ckpt_records *recs);
 /* 0, or the first error since the last reset. */
 int ckpt_records_error(const struct ckpt_records *recs);

@@ -18,6 +18,7 @@
 #include "compat/ksyms.h"
 #include "context.h"
 #include "thread.h"
+#include "trace.h"
 
 #define CKPT_SETTLE_TRIES	20000	/* x 50 us: far beyond any preemption */
 
@@ -74,6 +75,7 @@ static void ckpt_thread_leave(struct ckpt_thread *thread)
 		complete(&thread->action_done);
 	}
 	spin_unlock(&ctx->lock);
+	trace_ckpt_thread_leave(ctx, task_pid_nr(current));
 	if (wq_has_sleeper(&ctx->wq))
 		wake_up_all(&ctx->wq);
 	if (unlisted)
@@ -107,18 +109,22 @@ static bool ckpt_thread_act(struct ckpt_thread *thread)
 static void ckpt_thread_park(struct ckpt_thread *thread)
 {
 	struct ckpt_ctx *ctx = thread->ctx;
+	u64 now;
 	bool enough;
 
 	if (thread->on_park)
 		thread->on_park(thread, NULL);
 
+	now = ktime_get_ns();
 	spin_lock(&ctx->lock);
 	WRITE_ONCE(thread->state, CKPT_THREAD_PARKED);
 	ctx->nr_parked++;
 	if (!ctx->parked_since)
-		WRITE_ONCE(ctx->parked_since, ktime_get_ns());
+		WRITE_ONCE(ctx->parked_since, now);
+	ctx->parked_last = max(ctx->parked_last, now);
 	enough = ctx->nr_parked >= ctx->nr_wanted;
 	spin_unlock(&ctx->lock);
+	trace_ckpt_thread_park(ctx, task_pid_nr(current));
 	if (enough)
 		wake_up_all(&ctx->wq);
 
@@ -159,6 +165,7 @@ int ckpt_thread_queue(struct ckpt_thread *thread, struct ckpt_ctx *ctx,
 	ctx->nr_threads++;
 	spin_unlock(&ctx->lock);
 
+	trace_ckpt_thread_queue(ctx, task_pid_nr(task));
 	err = task_work_add(task, &thread->work, TWA_SIGNAL);
 	if (!err)
 		return 0;
@@ -304,7 +311,8 @@ void ckpt_threads_thaw(struct ckpt_ctx *ctx)
 
 	spin_lock(&ctx->lock);
 	list_for_each_entry(thread, &ctx->threads, link) {
-		if (thread->state == CKPT_THREAD_GONE || thread->let_go)
+		if (thread->state == CKPT_THREAD_GONE || thread->let_go ||
+		    thread->held)
 			continue;
 		WRITE_ONCE(thread->let_go, true);
 		if (!ckpt_thread_cancel(thread)) {
@@ -322,6 +330,23 @@ void ckpt_threads_thaw(struct ckpt_ctx *ctx)
 	wake_up_all(&ctx->wq);
 	while (cancelled--)
 		module_put(THIS_MODULE);
+}
+
+void ckpt_thread_hold(struct ckpt_thread *thread)
+{
+	spin_lock(&thread->ctx->lock);
+	thread->held = true;
+	spin_unlock(&thread->ctx->lock);
+}
+
+void ckpt_threads_unhold(struct ckpt_ctx *ctx)
+{
+	struct ckpt_thread *thread;
+
+	spin_lock(&ctx->lock);
+	list_for_each_entry(thread, &ctx->threads, link)
+		thread->held = false;
+	spin_unlock(&ctx->lock);
 }
 
 void ckpt_threads_kill(struct ckpt_ctx *ctx)

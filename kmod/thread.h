@@ -44,6 +44,7 @@ struct ckpt_thread {
 	struct task_struct *task;	/* reference */
 	enum ckpt_thread_state state;	/* under ctx->lock */
 	bool let_go;			/* leave the park; under ctx->lock */
+	bool held;			/* a thaw leaves it alone; under ctx->lock */
 	ckpt_action_fn action;		/* under ctx->lock; NULL: none, or taken by the thread */
 	void *action_arg;
 	int action_ret;
@@ -89,6 +90,9 @@ bool ckpt_thread_is_parked(struct ckpt_thread *thread);
 
 /* Let every thread of the context go (sets let_go, cancels queued work, wakes); any process context. */
 void ckpt_threads_thaw(struct ckpt_ctx *ctx);
+/* Hold, or no longer hold, what a thaw leaves alone. */
+void ckpt_thread_hold(struct ckpt_thread *thread);
+void ckpt_threads_unhold(struct ckpt_ctx *ctx);
 /* SIGKILL every thread group of the context, then let go. */
 void ckpt_threads_kill(struct ckpt_ctx *ctx);
 /* Take the threads that are GONE off the list; caller holds cmd_lock, or is release(). */

@@ -9,4 +9,118 @@
 
 #define pr_fmt(fmt) "ckpt: " fmt
 
+#include <linux/file.h>
+#ifdef CKPT_HAVE_FILELOCK_H
+#include <linux/filelock.h>
+#endif
+#include <linux/hugetlb.h>
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <linux/version.h>
+
+/* Threads that the kernel runs inside a user process. Drop when minimum >= 6.4. */
+#ifdef PF_USER_WORKER
+#define CKPT_PF_USER_WORKER	(PF_USER_WORKER | PF_IO_WORKER)
+#else
+#define CKPT_PF_USER_WORKER	PF_IO_WORKER
+#endif
+
+/* Drop when minimum >= 6.12. */
+#ifndef fd_file
+#define fd_file(f) ((f).file)
+#endif
+
+/* __assign_str() lost its second argument in 6.10. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+#define ckpt_assign_str(dst, src) __assign_str(dst)
+#else
+#define ckpt_assign_str(dst, src) __assign_str(dst, src)
+#endif
+
+/*
+ * The flags of a futex restart block are private to kernel/futex/ and changed in
+ * 6.7; records hold these instead.
+ */
+#define CKPT_FUTEX_SHARED	1U
+#define CKPT_FUTEX_REALTIME	2U
+#define CKPT_FUTEX_TIMEOUT	4U
+#define CKPT_FUTEX_FLAGS	7U
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+#define CKPT_FUTEX_SHIFT	4
+#define CKPT_FUTEX_ALWAYS	2U	/* FLAGS_SIZE_32 */
+#else
+#define CKPT_FUTEX_SHIFT	0
+#define CKPT_FUTEX_ALWAYS	0U
+#endif
+
+static inline u32 ckpt_futex_flags_out(u32 flags)
+{
+	return (flags >> CKPT_FUTEX_SHIFT) & CKPT_FUTEX_FLAGS;
+}
+
+static inline u32 ckpt_futex_flags_in(u32 flags)
+{
+	return flags << CKPT_FUTEX_SHIFT | CKPT_FUTEX_ALWAYS;
+}
+
+/* A list until 6.10, a hash list since; both are empty when the first word says so. */
+#define ckpt_has_posix_timers(sig)					\
+	_Generic(&(sig)->posix_timers,					\
+		 struct list_head *: !list_empty((struct list_head *)&(sig)->posix_timers), \
+		 struct hlist_head *: !hlist_empty((struct hlist_head *)&(sig)->posix_timers))
+
+/* Capabilities are one 64-bit word since 6.3. Drop when minimum >= 6.3. */
+#define ckpt_cap_to_u64(cap)						\
+	({ u64 __val; BUILD_BUG_ON(sizeof(cap) != sizeof(__val));	\
+	   memcpy(&__val, &(cap), sizeof(__val)); __val; })
+
+/* The length a program registers became a field in 6.3. Drop when minimum >= 6.3. */
+#ifdef CKPT_HAVE_RSEQ_LEN
+#define ckpt_rseq_len(task) ((task)->rseq_len)
+#else
+#define ckpt_rseq_len(task) 32U
+#endif
+
+/* The path a program opened, not that of a layer below. Drop when minimum >= 6.8. */
+#ifdef CKPT_HAVE_FILE_USER_PATH
+#define ckpt_file_user_path(file) file_user_path(file)
+#else
+#define ckpt_file_user_path(file) ((const struct path *)&(file)->f_path)
+#endif
+
+/* struct file_lock was split in 6.9. Drop when minimum >= 6.9. */
+#ifdef CKPT_HAVE_FILE_LOCK_CORE
+#define ckpt_lock_list c.flc_list
+#define ckpt_lock_file(lock) ((lock)->c.flc_file)
+#define ckpt_lock_owner(lock) ((lock)->c.flc_owner)
+#else
+#define ckpt_lock_list fl_list
+#define ckpt_lock_file(lock) ((lock)->fl_file)
+#define ckpt_lock_owner(lock) ((lock)->fl_owner)
+#endif
+
+/* f_owner became a pointer in 6.12. Drop when minimum >= 6.12. */
+#ifdef CKPT_HAVE_FOWN_POINTER
+#define ckpt_file_has_owner(file)					\
+	((file)->f_flags & FASYNC || (READ_ONCE((file)->f_owner) && (file)->f_owner->pid))
+#else
+#define ckpt_file_has_owner(file) ((file)->f_flags & FASYNC || (file)->f_owner.pid)
+#endif
+
+/* The array of VMAs went in 6.5. Drop when minimum >= 6.5. */
+#ifdef CKPT_HAVE_GUP_VMAS
+#define ckpt_get_user_pages_remote(mm, addr, nr, flags, pages) \
+	get_user_pages_remote(mm, addr, nr, flags, pages, NULL, NULL)
+#else
+#define ckpt_get_user_pages_remote(mm, addr, nr, flags, pages) \
+	get_user_pages_remote(mm, addr, nr, flags, pages, NULL)
+#endif
+
+/* Takes map and address since 6.11. Drop when minimum >= 6.11. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
+#define ckpt_huge_ptep_get(mm, addr, ptep) huge_ptep_get(mm, addr, ptep)
+#else
+#define ckpt_huge_ptep_get(mm, addr, ptep) huge_ptep_get(ptep)
+#endif
+
 #endif /* _CKPT_COMPAT_H */

@@ -11,16 +11,25 @@
 #include <linux/fdtable.h>
 #include <linux/file.h>
 #include <linux/mm.h>
+#include <linux/pagewalk.h>
 #include <linux/pid.h>
 #include <linux/rmap.h>
 #include <linux/sched.h>
+#include <linux/sched/cputime.h>
+#include <linux/sched/signal.h>
 #include <linux/sched/task.h>
+#include <linux/sched/task_stack.h>
 #include <linux/signal.h>
 #include <linux/static_call.h>
 #include <linux/syscalls.h>
 #include <linux/task_work.h>
 
 #include <asm/proto.h>
+
+struct files_struct;
+struct pt_regs;
+
+typedef long ckpt_syscall_fn(const struct pt_regs *regs);
 
 #define ckpt_k(name) static_call(ckpt_k_##name)
 
@@ -42,5 +51,14 @@ struct ckpt_kdata {
 extern struct ckpt_kdata ckpt_kdata;	/* read-only after init */
 
 int ckpt_ksyms_init(void);
+
+/* NULL if the task has been reaped; end with unlock_task_sighand(). */
+#define ckpt_lock_sighand(task, flags)					\
+	({								\
+		struct sighand_struct *__sighand =			\
+			ckpt_k(__lock_task_sighand)(task, flags);	\
+		(void)__cond_lock(&(task)->sighand->siglock, __sighand); \
+		__sighand;						\
+	})
 
 #endif /* _CKPT_COMPAT_KSYMS_H */

@@ -37,4 +37,11 @@ static inline void vma_start_write(struct vm_area_struct *vma)
 }
 #endif
 
+/* Initialiser of struct mm_walk_ops: the walker has mmap_lock for reading. Drop when minimum >= 6.5 */
+#ifdef CKPT_HAVE_WALK_LOCK
+#define CKPT_WALK_RDLOCK	.walk_lock = PGWALK_RDLOCK,
+#else
+#define CKPT_WALK_RDLOCK
+#endif
+
 #endif /* _CKPT_COMPAT_MM_H */

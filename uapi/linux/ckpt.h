@@ -277,15 +277,22 @@ struct ckpt_iovec {
 	__u64 len;	/* multiple of 4096 */
 };
 
+#define CKPT_PAGES_DENSE	(1U << 1)	/* there is more data around these ranges */
+
 /**
  * struct ckpt_pages - CKPT_IOC_PAGES_READ, CKPT_IOC_PAGES_WRITE
- * @flags: CKPT_PAGES_LIVE (read)
+ * @flags: CKPT_PAGES_LIVE (read), CKPT_PAGES_DENSE (write)
  * @mm_id: capture: from CKPT_REC_MM; restore: pid (caller's namespace) of a
  *	process whose leader has entered
  * @nr_iov: entries in @iov, 1 to 1024
  * @iov: pointer to struct ckpt_iovec
  * @buf: pointer to the data, the ranges one after another
  * @done: out: bytes copied, also on error
+ *
+ * Write: fastest if @buf is page aligned.  An aligned block of 2 MiB may become a
+ * huge page if the call covers half of it.  Where a run of several MiB comes in
+ * pieces that do not end at such blocks, CKPT_PAGES_DENSE says that all blocks
+ * they touch may.
  */
 struct ckpt_pages {
 	__u32 size;
@@ -337,7 +344,8 @@ struct ckpt_restore_begin {
 /**
  * struct ckpt_enter - CKPT_IOC_ENTER: the calling thread joins the restore
  * @ctx_fd: the descriptor this command is called on; the kernel closes it in
- *	the entering process, so that the builder alone keeps the context
+ *	the entering process, so that the builder alone keeps the context.  Threads
+ *	that share a table each call it on a duplicate of their own; -1 closes none.
  *
  * The thread parks on its way back to user mode and never runs the code after
  * the call: either the restore is committed and it goes on as the checkpointed
@@ -375,7 +383,8 @@ struct ckpt_restore_wait {
  * One call holds one of:
  *   - MM and all its VMAs, in address order, once per memory map (any thread of
  *     it); the old mappings are gone afterwards;
- *   - FDs: the whole table, once per table; what was open is closed;
+ *   - FDs: the whole table, once per table; what was open is closed (a single
+ *     FD with fd and file -1: an empty table);
  *   - SIGACTIONS; PROC (pgid, sid, tty, ITIMER_REAL, flags); once per process;
  *   - THREAD, with XSTATE and its SIGPENDINGs; shared SIGPENDINGs go with the
  *     leader's.
@@ -432,6 +441,31 @@ struct ckpt_restore_commit {
 	__u32 flags;
 	__u32 nr_threads;
 	__u32 pad;
+};
+
+/* ---------------------------------------------------------------- events */
+
+#define CKPT_GENL_NAME		"ckpt"
+#define CKPT_GENL_VERSION	1
+#define CKPT_GENL_EVENTS	"events"	/* multicast group */
+
+/* The command of a message of the group; @: meaning of CKPT_EVENT_A_VALUE */
+enum ckpt_event {
+	CKPT_EVENT_FROZEN = 1,	/* @: freeze_ns */
+	CKPT_EVENT_THAWED = 2,	/* @: pause_ns */
+	CKPT_EVENT_EXPIRED = 3,	/* the maximum pause passed and the tree was thawed */
+	CKPT_EVENT_REFUSED = 4,	/* records tell why */
+	CKPT_EVENT_EXITED = 5,	/* @: tid (host) of a thread that died while parked */
+	CKPT_EVENT_LOST = 6,	/* memory ran short and the snapshot was dropped */
+	CKPT_EVENT_RESTORED = 7,	/* @: threads let go by the commit */
+};
+
+enum ckpt_event_attr {
+	CKPT_EVENT_A_PAD = 1,
+	CKPT_EVENT_A_CONTEXT = 2,	/* u64, number of the context, as in tracepoints */
+	CKPT_EVENT_A_VALUE = 3,		/* u64 */
+	CKPT_EVENT_A_PID = 4,		/* u32, host pid of the opener of the context */
+	CKPT_EVENT_A__LAST = CKPT_EVENT_A_PID,
 };
 
 #define CKPT_IOC_MAGIC		0xCE

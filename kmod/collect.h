@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Collecting the state of a frozen tree into records.
+ *
+ * Runs with cmd_lock and cap->collecting held and touches no user memory of the
+ * caller.  A function that cannot represent something refuses it and goes on, so
+ * that all findings come together; it returns an error only when going on makes
+ * no sense (-ENOMEM, -EINTR, -ETIMEDOUT).
+ */
+#ifndef _CKPT_COLLECT_H
+#define _CKPT_COLLECT_H
+
+#include <linux/nsproxy.h>
+#include <linux/types.h>
+
+#include "capture.h"
+
+struct ckpt_rec_mm;
+struct ckpt_rec_proc;
+struct ckpt_rec_thread;
+struct file;
+struct path;
+struct pid_namespace;
+
+struct ckpt_collect {
+	struct ckpt_ctx *ctx;
+	struct ckpt_capture *cap;
+	struct ckpt_tree *tree;
+	struct ckpt_objects *objs;
+	struct ckpt_records *recs;
+	struct pid_namespace *ns;	/* of the tree's first process */
+	struct task_struct *first;	/* a thread of that process, or its dead leader */
+	struct nsproxy first_ns;	/* its namespaces, to compare with only */
+};
+
+/* An excluded process part is looked up by the pid the caller knows. */
+pid_t ckpt_collect_host_pid(const struct ckpt_collect *c, struct task_struct *task);
+/* Copy the pointers, to compare with; false if the task has none any more. */
+bool ckpt_collect_namespaces(struct task_struct *task, struct nsproxy *ret_ns);
+/* The thread to ask for what a process has: one that lives, or NULL (zombie). */
+struct task_struct *ckpt_proc_alive(const struct ckpt_collect *c,
+				    const struct ckpt_proc *proc);
+
+/* proc.c: PROC and all that follows it. */
+int ckpt_collect_proc(struct ckpt_collect *c, struct ckpt_proc *proc);
+
+/* task.c: THREAD with XSTATE, GROUPS and SIGPENDING; what makes a thread unfit. */
+int ckpt_collect_thread(struct ckpt_collect *c, struct ckpt_proc *proc,
+			struct ckpt_member *member);
+
+/* arch_x86.c */
+int ckpt_arch_collect_regs(struct ckpt_collect *c, struct task_struct *task,
+			   struct ckpt_rec_thread *rec);
+int ckpt_arch_collect_xstate(struct ckpt_collect *c, struct task_struct *task, s32 tid);
+void ckpt_arch_check(struct ckpt_collect *c, struct task_struct *task);
+
+/* signals.c */
+int ckpt_collect_sigactions(struct ckpt_collect *c, struct task_struct *task, s32 pid);
+int ckpt_collect_sigpending(struct ckpt_collect *c, struct task_struct *task, s32 id,
+			    bool shared);
+
+/* timers.c */
+void ckpt_collect_itimers(struct task_struct *task, struct ckpt_rec_proc *rec);
+void ckpt_check_timers(struct ckpt_collect *c, struct task_struct *task);
+
+/* mm.c, vma.c: MM and its VMAs */
+struct ckpt_object *ckpt_collect_mm_object(struct ckpt_collect *c, struct task_struct *task);
+int ckpt_collect_mm(struct ckpt_collect *c, struct ckpt_object *obj);
+int ckpt_collect_vmas(struct ckpt_collect *c, struct ckpt_object *obj,
+		      struct mm_struct *mm, u32 *ret_nr);
+
+/* files.c: descriptor tables, then FILE and PIPE records of all that was met */
+struct ckpt_object *ckpt_collect_files_object(struct ckpt_collect *c,
+					      struct task_struct *task);
+int ckpt_collect_fds(struct ckpt_collect *c, struct ckpt_object *obj);
+int ckpt_collect_files(struct ckpt_collect *c);
+/* Numbers for a file that is only mapped or executed, and for a directory. */
+u32 ckpt_collect_mapped_file(struct ckpt_collect *c, struct task_struct *task,
+			     struct file *file, u32 flags);
+u32 ckpt_collect_path(struct ckpt_collect *c, struct task_struct *task,
+		      const struct path *path);
+
+/* files_kind.c: what a file is, and what about it is not supported */
+u32 ckpt_file_kind(struct file *file, u64 *ret_object);
+void ckpt_file_check(struct ckpt_collect *c, struct ckpt_object *obj, u32 kind);
+
+/* files_pipe.c */
+int ckpt_collect_pipe_end(struct ckpt_collect *c, struct ckpt_object *file_obj);
+void ckpt_collect_pipe_ends_done(struct ckpt_collect *c);
+int ckpt_collect_pipes(struct ckpt_collect *c);
+
+#endif /* _CKPT_COLLECT_H */

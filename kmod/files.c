@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Descriptor tables, and one FILE record per open file description.
+ *
+ * Every descriptor table is walked twice: first to number the files that
+ * descriptors refer to, before mappings are looked at, then to emit FD records.
+ * A file that is only mapped or executed is known by its inode and the way it
+ * was opened, so that ten thousand mappings of one library are one file; a
+ * directory is known by its path.
+ *
+ * All holders of a table are frozen, so it does not change between the walks;
+ * each walk takes references under file_lock and works on those.
+ */
+#include <linux/fdtable.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/fs_struct.h>
+#include <linux/hugetlb.h>
+#include <linux/mount.h>
+#include <linux/path.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/shmem_fs.h>
+#include <linux/slab.h>
+#include <linux/stat.h>
+
+#include "collect.h"
+#include "compat/ksyms.h"
+#include "context.h"
+#include "records.h"
+#include "thread.h"
+
+#define CKPT_FD_BATCH	64
+
+typedef int (*ckpt_fd_fn)(struct ckpt_collect *c, struct ckpt_object *table, int fd,
+			  struct file *file, bool cloexec);
+
+struct ckpt_fd_batch {
+	unsigned int nr;
+	struct {
+		int fd;
+		bool cloexec;
+		struct file *file;	/* reference */
+	} fds[CKPT_FD_BATCH];
+};
+
+/* ------------------------------------------------------- descriptor tables */
+
+/* Fill the batch from descriptor @fd on; returns where to go on, or -1. */
+static int ckpt_fds_next(struct files_struct *files, int fd, struct ckpt_fd_batch *batch)
+{
+	struct fdtable *fdt;
+	int next = -1;
+
+	batch->nr = 0;
+	spin_lock(&files->file_lock);
+	fdt = files_fdtable(files);
+	for (; fd < fdt->max_fds; fd++) {
+		struct file *file = rcu_dereference_protected(fdt->fd[fd],
+				lockdep_is_held(&files->file_lock));
+
+		if (!file)
+			continue;
+		if (batch->nr == CKPT_FD_BATCH) {
+			next = fd;
+			break;
+		}
+		batch->fds[batch->nr].fd = fd;
+		batch->fds[batch->nr].cloexec = test_bit(fd, fdt->close_on_exec);
+		batch->fds[batch->nr++].file = get_file(file);
+	}
+	spin_unlock(&files->file_lock);
+	return next;
+}
+
+static int ckpt_fds_walk(struct ckpt_collect *c, struct ckpt_object *table, ckpt_fd_fn fn)
+{
+	pid_t pid = ckpt_collect_host_pid(c, table->task);
+	struct ckpt_fd_batch *batch;
+	int err = 0, next = 0;
+	unsigned int i;
+
+	batch = kmalloc(sizeof(*batch), GFP_KERNEL_ACCOUNT);
+	if (!batch)
+		return -ENOMEM;
+	while (next >= 0 && !err) {
+		next = ckpt_fds_next(table->files.files, next, batch);
+		for (i = 0; i < batch->nr; i++) {
+			int fd = batch->fds[i].fd;
+
+			if (!err && !ckpt_tree_excludes(c->tree, CKPT_EXCLUDE_FD, pid, fd))
+				err = fn(c, table, fd, batch->fds[i].file,
+					 batch->fds[i].cloexec);
+			fput(batch->fds[i].file);
+		}
+		if (ckpt_capture_expired(c->ctx))
+			err = -ETIMEDOUT;
+		else if (fatal_signal_pending(current))
+			err = -EINTR;
+	}
+	kfree(batch);
+	return err;
+}
+
+static int ckpt_fd_number(struct ckpt_collect *c, struct ckpt_object *table, int fd,
+			  struct file *file, bool cloexec)
+{
+	struct ckpt_object *obj;
+	bool is_new;
+
+	obj = ckpt_object_get(c->objs, CKPT_OBJ_FILE, file, NULL, &is_new);
+	if (!obj)
+		return -ENOMEM;
+	obj->file.flags |= CKPT_FILE_OPEN;
+	obj->users++;
+	if (!is_new)
+		return 0;
+	obj->file.file = get_file(file);
+	obj->task = table->task;
+	return ckpt_collect_pipe_end(c, obj);
+}
+
+static int ckpt_fd_emit(struct ckpt_collect *c, struct ckpt_object *table, int fd,
+			struct file *file, bool cloexec)
+{
+	struct ckpt_object *obj = ckpt_object_find(c->objs, CKPT_OBJ_FILE, file, NULL);
+	struct ckpt_rec_fd *rec;
+
+	if (!obj)
+		return 0;	/* a killed process is on its way out */
+	rec = ckpt_records_add(c->recs, CKPT_REC_FD, sizeof(*rec));
+	if (!rec)
+		return -ENOMEM;
+	rec->files_id = table->id;
+	rec->fd = fd;
+	rec->file = obj->id;
+	rec->cloexec = cloexec;
+	return 0;
+}
+
+struct ckpt_object *ckpt_collect_files_object(struct ckpt_collect *c,
+					      struct task_struct *task)
+{
+	struct files_struct *files;
+	struct ckpt_object *obj;
+	bool is_new;
+
+	task_lock(task);
+	files = task->files;
+	if (files)
+		atomic_inc(&files->count);
+	task_unlock(task);
+	if (!files)
+		return NULL;
+	obj = ckpt_object_get(c->objs, CKPT_OBJ_FILES, files, NULL, &is_new);
+	if (obj && is_new) {
+		obj->files.files = files;	/* the reference goes with it */
+		obj->task = task;
+		files = NULL;
+		if (ckpt_fds_walk(c, obj, ckpt_fd_number))
+			obj = NULL;
+	}
+	if (files)
+		ckpt_k(put_files_struct)(files);
+	if (obj)
+		obj->users++;
+	return obj;
+}
+
+/* With tasklist_lock: a process outside of the tree that has the table. */
+static struct task_struct *ckpt_files_find_stranger(struct ckpt_collect *c,
+						    struct files_struct *files)
+{
+	struct task_struct *leader, *task;
+
+	for_each_process_thread(leader, task)
+		if (READ_ONCE(task->files) == files && !ckpt_thread_find(c->ctx, task))
+			return task;
+	return NULL;
+}
+
+static void ckpt_files_check_sharing(struct ckpt_collect *c, struct ckpt_object *obj)
+{
+	struct task_struct *stranger;
+	pid_t pid = 0;
+
+	if (atomic_read(&obj->files.files->count) <= obj->users + 1)
+		return;
+	read_lock(ckpt_kdata.tasklist_lock);
+	stranger = ckpt_files_find_stranger(c, obj->files.files);
+	if (stranger)
+		pid = task_tgid_nr_ns(stranger, c->ctx->pid_ns);
+	read_unlock(ckpt_kdata.tasklist_lock);
+	if (stranger && pid != ckpt_collect_host_pid(c, obj->task))
+		ckpt_refuse(c->cap, CKPT_R_SHARED_FILES, obj->task, pid,
+			    "shared with pid %d", pid);
+}
+
+int ckpt_collect_fds(struct ckpt_collect *c, struct ckpt_object *obj)
+{
+	ckpt_files_check_sharing(c, obj);
+	return ckpt_fds_walk(c, obj, ckpt_fd_emit);
+}
+
+/* --------------------------------------- mapped files, and files by path */
+
+u32 ckpt_collect_mapped_file(struct ckpt_collect *c, struct task_struct *task,
+			     struct file *file, u32 flags)
+{
+	struct ckpt_object *obj;
+	unsigned long how;
+	bool is_new = false;
+
+	obj = ckpt_object_find(c->objs, CKPT_OBJ_FILE, file, NULL);
+	if (!obj) {
+		how = (__force unsigned long)(file->f_mode & (FMODE_READ | FMODE_WRITE));
+		obj = ckpt_object_get(c->objs, CKPT_OBJ_FILE, file_inode(file),
+				      (void *)(how | 0x100), &is_new);
+	}
+	if (!obj)
+		return 0;
+	if (is_new) {
+		obj->file.file = get_file(file);
+		obj->task = task;
+	}
+	obj->file.flags |= flags;
+	return obj->id;
+}
+
+u32 ckpt_collect_path(struct ckpt_collect *c, struct task_struct *task,
+		      const struct path *path)
+{
+	struct ckpt_object *obj;
+	bool is_new;
+
+	obj = ckpt_object_get(c->objs, CKPT_OBJ_FILE, path->dentry, path->mnt, &is_new);
+	if (!obj)
+		return 0;
+	if (is_new) {
+		obj->file.path = kmemdup(path, sizeof(*path), GFP_KERNEL_ACCOUNT);
+		if (obj->file.path)
+			path_get(obj->file.path);
+		obj->task = task;
+	}
+	return obj->id;
+}
+
+/* -------------------------------------------------------------- FILE records */
+
+static bool ckpt_file_task_root(struct task_struct *task, struct path *ret_root)
+{
+	bool ok;
+
+	task_lock(task);
+	ok = task->fs;
+	if (ok)
+		get_fs_root(task->fs, ret_root);
+	task_unlock(task);
+	return ok;
+}
+
+/* The path as the process sees it; where it does not see it, as the kernel does. */
+static char *ckpt_file_path(struct ckpt_object *obj, const struct path *path, char *buf,
+			    size_t size)
+{
+	const struct dentry_operations *ops = path->dentry->d_op;
+	struct path root;
+	char *p;
+
+	if (ops && ops->d_dname)	/* a name that is no path */
+		return d_path(path, buf, size);
+	if (!ckpt_file_task_root(obj->task, &root))
+		return d_path(path, buf, size);
+	p = ckpt_k(__d_path)(path, &root, buf, size);
+	path_put(&root);
+	if (p)
+		return p;
+	obj->file.flags |= CKPT_FILE_UNREACHABLE;
+	p = ckpt_k(d_absolute_path)(path, buf, size);
+	return IS_ERR(p) ? d_path(path, buf, size) : p;
+}
+
+static void ckpt_file_seals(struct inode *inode, struct ckpt_rec_file *rec)
+{
+	if (rec->kind != CKPT_FILE_MEMFD && rec->kind != CKPT_FILE_HUGETLB)
+		return;
+	if (rec->fs_magic == TMPFS_MAGIC)
+		rec->seals = SHMEM_I(inode)->seals;
+#ifdef CONFIG_HUGETLBFS
+	else if (rec->fs_magic == HUGETLBFS_MAGIC)
+		rec->seals = HUGETLBFS_I(inode)->seals;
+#endif
+}
+
+static int ckpt_file_stat(const struct path *path, struct ckpt_rec_file *rec)
+{
+	struct kstat stat;
+	int err;
+
+	err = vfs_getattr(path, &stat, STATX_BASIC_STATS, AT_STATX_DONT_SYNC);
+	if (err)
+		return err;
+	rec->dev = new_encode_dev(stat.dev);
+	rec->rdev = new_encode_dev(stat.rdev);
+	rec->ino = stat.ino;
+	rec->size = stat.size;
+	rec->mode = stat.mode;
+	rec->nlink = stat.nlink;
+	rec->uid = from_kuid_munged(&init_user_ns, stat.uid);
+	rec->gid = from_kgid_munged(&init_user_ns, stat.gid);
+	rec->mtime_ns = stat.mtime.tv_sec * NSEC_PER_SEC + stat.mtime.tv_nsec;
+	rec->ctime_ns = stat.ctime.tv_sec * NSEC_PER_SEC + stat.ctime.tv_nsec;
+	return 0;
+}
+
+static void ckpt_file_fill_open(struct ckpt_object *obj, struct ckpt_rec_file *rec)
+{
+	struct file *file = obj->file.file;
+	struct ckpt_object *pipe = obj->file.pipe;
+
+	rec->kind = ckpt_file_kind(file, &rec->object);
+	rec->f_flags = file->f_flags;
+	rec->f_mode = (__force u32)file->f_mode;
+	rec->pos = file->f_pos;
+	if (pipe) {
+		rec->object = pipe->id;
+		if (pipe->pipe.external)
+			rec->flags |= CKPT_FILE_EXTERNAL;
+	}
+}
+
+static int ckpt_file_emit(struct ckpt_collect *c, struct ckpt_object *obj, char *buf)
+{
+	const struct path *path = obj->file.path;
+	struct ckpt_rec_file *rec;
+	size_t len;
+	char *name;
+
+	if (obj->file.file)
+		path = ckpt_file_user_path(obj->file.file);
+	if (!path)
+		return -ENOMEM;
+	name = ckpt_file_path(obj, path, buf, PATH_MAX);
+	if (IS_ERR(name))
+		name = strcpy(buf, "(path too long)");
+	if (d_unlinked(path->dentry)) {
+		static const char suffix[] = " (deleted)";
+
+		obj->file.flags |= CKPT_FILE_DELETED;
+		len = strlen(name);
+		if (len >= sizeof(suffix) && !strcmp(name + len - sizeof(suffix) + 1, suffix))
+			name[len - sizeof(suffix) + 1] = '\0';
+	}
+	len = strlen(name) + 1;
+	rec = ckpt_records_add(c->recs, CKPT_REC_FILE, sizeof(*rec) + len);
+	if (!rec)
+		return -ENOMEM;
+	rec->id = obj->id;
+	rec->kind = CKPT_FILE_DIR;
+	rec->flags = obj->file.flags;
+	rec->fs_magic = path->dentry->d_sb->s_magic;
+	rec->pid = ckpt_collect_host_pid(c, obj->task);
+	rec->path_len = len;
+	memcpy(rec + 1, name, len);
+	if (ckpt_file_stat(path, rec))
+		ckpt_refuse(c->cap, CKPT_R_FD_KIND, obj->task, obj->id, "cannot stat %s",
+			    name);
+	if (obj->file.file) {
+		ckpt_file_fill_open(obj, rec);
+		ckpt_file_seals(file_inode(obj->file.file), rec);
+		ckpt_file_check(c, obj, rec->kind);
+	}
+	return 0;
+}
+
+int ckpt_collect_files(struct ckpt_collect *c)
+{
+	struct ckpt_object *obj;
+	unsigned long id;
+	int err = 0;
+	char *buf;
+
+	ckpt_collect_pipe_ends_done(c);
+	buf = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
+	if (!buf)
+		return -ENOMEM;
+	ckpt_for_each_object(obj, id, c->objs, CKPT_OBJ_FILE) {
+		if (ckpt_capture_expired(c->ctx))
+			err = -ETIMEDOUT;
+		else if (fatal_signal_pending(current))
+			err = -EINTR;
+		else
+			err = ckpt_file_emit(c, obj, buf);
+		if (err)
+			break;
+	}
+	kfree(buf);
+	return err ?: ckpt_collect_pipes(c);
+}
+
+/* ------------------------------------------------------------- FILE_GET */
+
+static struct file *ckpt_file_open(struct ckpt_ctx *ctx, struct ckpt_object *obj)
+{
+	if (obj->file.file)
+		return get_file(obj->file.file);
+	if (obj->file.path)
+		return dentry_open(obj->file.path, O_PATH | O_DIRECTORY, ctx->cred);
+	return ERR_PTR(-EBADFD);
+}
+
+static int ckpt_file_install(struct ckpt_ctx *ctx, struct ckpt_object *obj, s32 __user *ufd)
+{
+	struct file *file;
+	int fd, err;
+
+	fd = get_unused_fd_flags(O_CLOEXEC);
+	if (fd < 0)
+		return fd;
+	file = ckpt_file_open(ctx, obj);
+	if (IS_ERR(file)) {
+		err = PTR_ERR(file);
+		goto err_fd;
+	}
+	if (put_user(fd, ufd)) {
+		err = -EFAULT;
+		goto err_file;
+	}
+	fd_install(fd, file);
+	return 0;
+
+err_file:
+	fput(file);
+err_fd:
+	put_unused_fd(fd);
+	return err;
+}
+
+int ckpt_capture_file_get(struct ckpt_ctx *ctx, struct ckpt_file_get *arg)
+{
+	u32 __user *ids = u64_to_user_ptr(arg->ids);
+	s32 __user *fds = u64_to_user_ptr(arg->fds);
+	u32 i, id;
+	int err;
+
+	err = ckpt_capture_expect(ctx, CKPT_PHASE_COLLECTED, CKPT_PHASE_COLLECTED);
+	if (err)
+		return err;
+	if (!arg->nr || arg->nr > CKPT_MAX_FILE_GET || arg->pad)
+		return -EINVAL;
+	for (i = 0; i < arg->nr; i++) {
+		struct ckpt_object *obj;
+
+		if (get_user(id, ids + i))
+			return -EFAULT;
+		obj = ckpt_object_by_id(&ctx->capture->objects, CKPT_OBJ_FILE, id);
+		if (!obj)
+			return -ENOENT;
+		err = ckpt_file_install(ctx, obj, fds + i);
+		if (err)
+			return err;
+	}
+	return 0;
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a file is, and what about an open file cannot be saved.
+ *
+ * Kinds are told by file system and inode type, not by file operations, whose
+ * addresses modules cannot know.  What is not known is OTHER, and refused.
+ */
+#include <linux/fs.h>
+#include <linux/major.h>
+#include <linux/magic.h>
+#include <linux/sched/signal.h>
+#include <linux/tty.h>
+
+#include "collect.h"
+
+#ifndef SECRETMEM_MAGIC
+#define SECRETMEM_MAGIC		0x5345434d
+#endif
+#ifndef PID_FS_MAGIC
+#define PID_FS_MAGIC		0x50494446
+#endif
+
+static u32 ckpt_kind_anon_inode(const char *name)
+{
+	static const struct {
+		const char *name;
+		u32 kind;
+	} kinds[] = {
+		{ "[eventfd]", CKPT_FILE_EVENTFD },
+		{ "[eventpoll]", CKPT_FILE_EPOLL },
+		{ "[timerfd]", CKPT_FILE_TIMERFD },
+		{ "[signalfd]", CKPT_FILE_SIGNALFD },
+		{ "[pidfd]", CKPT_FILE_PIDFD },
+		{ "inotify", CKPT_FILE_INOTIFY },
+		{ "[fanotify]", CKPT_FILE_INOTIFY },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (!strcmp(name, kinds[i].name))
+			return kinds[i].kind;
+	return CKPT_FILE_OTHER;
+}
+
+/* Files of the mounts that only the kernel itself uses. */
+static u32 ckpt_kind_internal(const struct super_block *sb, const char *name)
+{
+	bool is_memfd = !strncmp(name, "memfd:", 6);
+
+	if (sb->s_magic == HUGETLBFS_MAGIC)
+		return CKPT_FILE_HUGETLB;
+	if (sb->s_magic != TMPFS_MAGIC)
+		return CKPT_FILE_OTHER;
+	if (is_memfd)
+		return CKPT_FILE_MEMFD;
+	return !strcmp(name, "dev/zero") ? CKPT_FILE_SHM : CKPT_FILE_OTHER;
+}
+
+static u32 ckpt_kind_regular(struct file *file)
+{
+	const struct super_block *sb = file_inode(file)->i_sb;
+	const char *name = file->f_path.dentry->d_name.name;
+
+	switch (sb->s_magic) {
+	case TMPFS_MAGIC:
+	case HUGETLBFS_MAGIC:
+		if (sb->s_flags & SB_KERNMOUNT)
+			return ckpt_kind_internal(sb, name);
+		return CKPT_FILE_REG;
+	case ANON_INODE_FS_MAGIC:
+		return ckpt_kind_anon_inode(name);
+	case PID_FS_MAGIC:
+		return CKPT_FILE_PIDFD;
+	case SECRETMEM_MAGIC:
+	case NSFS_MAGIC:
+		return CKPT_FILE_OTHER;
+	}
+	if (!strcmp(sb->s_type->name, "aio") || !strcmp(sb->s_type->name, "mqueue"))
+		return CKPT_FILE_OTHER;
+	return CKPT_FILE_REG;
+}
+
+static bool ckpt_kind_is_pty_slave(dev_t rdev)
+{
+	return MAJOR(rdev) >= UNIX98_PTY_SLAVE_MAJOR &&
+	       MAJOR(rdev) < UNIX98_PTY_SLAVE_MAJOR + UNIX98_PTY_MAJOR_COUNT;
+}
+
+static struct tty_struct *ckpt_kind_tty(struct file *file)
+{
+	struct tty_file_private *priv = file->private_data;
+
+	return priv ? priv->tty : NULL;
+}
+
+static u32 ckpt_kind_chr(struct file *file, u64 *ret_object)
+{
+	dev_t rdev = file_inode(file)->i_rdev;
+	struct tty_struct *tty;
+	u32 kind;
+
+	if (ckpt_kind_is_pty_slave(rdev))
+		kind = CKPT_FILE_PTS;
+	else if (rdev == MKDEV(TTYAUX_MAJOR, 2))
+		kind = CKPT_FILE_PTM;
+	else if (rdev == MKDEV(TTYAUX_MAJOR, 0))
+		kind = CKPT_FILE_TTY;
+	else
+		return CKPT_FILE_CHR;
+	tty = ckpt_kind_tty(file);
+	if (tty)
+		*ret_object = tty->index;
+	return kind;
+}
+
+u32 ckpt_file_kind(struct file *file, u64 *ret_object)
+{
+	umode_t mode = file_inode(file)->i_mode;
+
+	*ret_object = 0;
+	if (file->f_mode & FMODE_PATH)
+		return CKPT_FILE_PATH;
+	switch (mode & S_IFMT) {
+	case S_IFDIR:
+		return CKPT_FILE_DIR;
+	case S_IFCHR:
+		return ckpt_kind_chr(file, ret_object);
+	case S_IFBLK:
+		return CKPT_FILE_BLK;
+	case S_IFSOCK:
+		return CKPT_FILE_SOCK;
+	case S_IFLNK:
+		return CKPT_FILE_SYMLINK;
+	case S_IFIFO:
+		return file_inode(file)->i_sb->s_magic == PIPEFS_MAGIC ? CKPT_FILE_PIPE
+								       : CKPT_FILE_FIFO;
+	default:
+		return ckpt_kind_regular(file);
+	}
+}
+
+/* --------------------------------------------------------- what is refused */
+
+static const struct {
+	u32 kind;
+	enum ckpt_reason reason;
+} ckpt_kind_refused[] = {
+	{ CKPT_FILE_BLK, CKPT_R_FD_DEVICE },
+	{ CKPT_FILE_SOCK, CKPT_R_FD_SOCKET },
+	{ CKPT_FILE_EVENTFD, CKPT_R_FD_EVENTFD },
+	{ CKPT_FILE_EPOLL, CKPT_R_FD_EPOLL },
+	{ CKPT_FILE_TIMERFD, CKPT_R_FD_TIMERFD },
+	{ CKPT_FILE_SIGNALFD, CKPT_R_FD_SIGNALFD },
+	{ CKPT_FILE_INOTIFY, CKPT_R_FD_INOTIFY },
+	{ CKPT_FILE_PIDFD, CKPT_R_FD_KIND },
+	{ CKPT_FILE_OTHER, CKPT_R_FD_KIND },
+};
+
+static bool ckpt_kind_is_known_device(dev_t rdev)
+{
+	if (MAJOR(rdev) == MEM_MAJOR) {
+		switch (MINOR(rdev)) {
+		case 3:		/* null */
+		case 5:		/* zero */
+		case 7:		/* full */
+		case 8:		/* random */
+		case 9:		/* urandom */
+			return true;
+		}
+	}
+	/* terminals are reported, and user space decides */
+	return MAJOR(rdev) == TTY_MAJOR || MAJOR(rdev) == TTYAUX_MAJOR;
+}
+
+static void ckpt_file_check_kind(struct ckpt_collect *c, struct ckpt_object *obj, u32 kind)
+{
+	struct file *file = obj->file.file;
+	dev_t rdev = file_inode(file)->i_rdev;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(ckpt_kind_refused); i++)
+		if (ckpt_kind_refused[i].kind == kind) {
+			enum ckpt_reason reason = ckpt_kind_refused[i].reason;
+
+			if (!strcmp(file->f_path.dentry->d_name.name, "[io_uring]"))
+				reason = CKPT_R_IO_URING;
+			ckpt_refuse(c->cap, reason, obj->task, obj->id, "%pD", file);
+			return;
+		}
+	if (kind == CKPT_FILE_CHR && !ckpt_kind_is_known_device(rdev))
+		ckpt_refuse(c->cap, CKPT_R_FD_DEVICE, obj->task, obj->id, "%pD4 (%u:%u)",
+			    file, MAJOR(rdev), MINOR(rdev));
+}
+
+/* Does a lock of the list belong to this file, or to a table of the tree? */
+static bool ckpt_file_owns_lock(struct ckpt_collect *c, struct ckpt_object *obj,
+				struct list_head *locks)
+{
+	struct file_lock *lock;
+
+	list_for_each_entry(lock, locks, ckpt_lock_list) {
+		if (ckpt_lock_file(lock) == obj->file.file)
+			return true;
+		if (ckpt_object_find(c->objs, CKPT_OBJ_FILES, ckpt_lock_owner(lock), NULL))
+			return true;
+	}
+	return false;
+}
+
+static void ckpt_file_check_locks(struct ckpt_collect *c, struct ckpt_object *obj)
+{
+	struct file_lock_context *flctx = locks_inode_context(file_inode(obj->file.file));
+	const char *what = NULL;
+
+	if (!flctx)
+		return;
+	spin_lock(&flctx->flc_lock);
+	if (ckpt_file_owns_lock(c, obj, &flctx->flc_flock))
+		what = "flock";
+	else if (ckpt_file_owns_lock(c, obj, &flctx->flc_posix))
+		what = "POSIX lock";
+	else if (ckpt_file_owns_lock(c, obj, &flctx->flc_lease))
+		what = "lease";
+	spin_unlock(&flctx->flc_lock);
+	if (what)
+		ckpt_refuse(c->cap, CKPT_R_FILE_LOCK, obj->task, obj->id, "%s on %pD4",
+			    what, obj->file.file);
+}
+
+void ckpt_file_check(struct ckpt_collect *c, struct ckpt_object *obj, u32 kind)
+{
+	struct file *file = obj->file.file;
+
+	if (!(obj->file.flags & CKPT_FILE_OPEN))
+		return;		/* mappings are checked as mappings */
+	ckpt_file_check_kind(c, obj, kind);
+	if (kind == CKPT_FILE_PATH)
+		return;
+	if (ckpt_file_has_owner(file))
+		ckpt_refuse(c->cap, CKPT_R_FD_OWNER, obj->task, obj->id, "%pD4", file);
+	ckpt_file_check_locks(c, obj);
+}

@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Parking every thread of a tree.
+ *
+ * An attempt is a series of rounds: scan the tree, queue the park on every
+ * thread not seen before (all of them first, then one wait), until a scan finds
+ * nothing new and everything is parked or stopped.  Some things only settle when
+ * the tree runs: a vfork parent whose child is still to call exec, a group stop
+ * half done.  So an attempt that makes no progress is undone, the tree runs for
+ * a moment, and the next attempt begins, until the deadline.
+ *
+ * A vfork child is left running meanwhile: its parent can only park after it.
+ */
+#include <linux/delay.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/sched/task_stack.h>
+#include <linux/slab.h>
+
+#include "capture.h"
+#include "compat/ksyms.h"
+#include "context.h"
+#include "events.h"
+#include "freeze.h"
+#include "records.h"
+#include "rerun.h"
+#include "sleepers.h"
+#include "thread.h"
+#include "trace.h"
+
+#define CKPT_ATTEMPT_NS		(200 * NSEC_PER_MSEC)	/* then let the tree run a moment */
+#define CKPT_BACKOFF_MS		5
+#define CKPT_BACKOFF_MAX_MS	200
+#define CKPT_TIMEOUT_MAX_MS	60000
+
+struct ckpt_freezing {
+	struct ckpt_ctx *ctx;
+	struct ckpt_capture *cap;
+	u64 deadline;
+	u64 attempt_end;
+	unsigned int rounds;
+	unsigned int fresh;	/* attached by this round */
+	unsigned int waiting;	/* neither parked nor stopped */
+	unsigned int stopped;
+	bool unsettled;		/* something must run before it can park */
+};
+
+bool ckpt_freeze_is_stopped(struct task_struct *task)
+{
+	return READ_ONCE(task->__state) & __TASK_STOPPED;
+}
+
+/* The child of a vfork that has not called exec or exited yet. */
+static bool ckpt_freeze_is_vfork_child(struct task_struct *task)
+{
+	return READ_ONCE(task->vfork_done);
+}
+
+/* In kernel_clone(), waiting for such a child. */
+static bool ckpt_freeze_is_vfork_parent(struct task_struct *task)
+{
+	struct task_struct *child;
+	bool found = false;
+
+	read_lock(ckpt_kdata.tasklist_lock);
+	list_for_each_entry(child, &task->children, sibling)
+		if (ckpt_freeze_is_vfork_child(child)) {
+			found = true;
+			break;
+		}
+	read_unlock(ckpt_kdata.tasklist_lock);
+	return found;
+}
+
+/* ------------------------------------------------------------- attaching */
+
+/* What no waiting will change. */
+static bool ckpt_freeze_refuses(struct ckpt_freezing *run, struct task_struct *task)
+{
+	if (task->signal == current->signal)
+		ckpt_refuse(run->cap, CKPT_R_ANCESTOR, task, 0, "the caller itself");
+	else if (task->flags & PF_KTHREAD)
+		ckpt_refuse(run->cap, CKPT_R_KERNEL_THREAD, task, 0, "kernel thread");
+	else if (task->flags & CKPT_PF_USER_WORKER)
+		ckpt_refuse(run->cap, CKPT_R_IO_URING, task, 0, "worker thread of the kernel");
+	else if (READ_ONCE(task->ptrace))
+		ckpt_refuse(run->cap, CKPT_R_TRACED, task, 0, "ptrace");
+	else
+		return false;
+	return true;
+}
+
+static int ckpt_freeze_prepare(struct ckpt_freezing *run, struct ckpt_member *member,
+			       bool *timed)
+{
+	struct ckpt_thread *thread = ckpt_thread_alloc(GFP_KERNEL_ACCOUNT);
+
+	if (!thread)
+		return -ENOMEM;
+	if (ckpt_rerun_prepare(thread)) {
+		ckpt_thread_put(thread);
+		return -ENOMEM;
+	}
+	member->thread = thread;
+	*timed |= ckpt_rerun_wants_deadline(member->task);
+	return 0;
+}
+
+/*
+ * First everything is allocated for the new threads, then the deadlines of those
+ * that sleep are learnt, then all are woken: the last two as close together as
+ * they can be.
+ */
+static int ckpt_freeze_attach(struct ckpt_freezing *run)
+{
+	struct ckpt_tree *tree = &run->cap->tree;
+	struct ckpt_member *member, *end = tree->members + tree->nr_members;
+	bool timed = false;
+	int err = 0;
+
+	run->fresh = 0;
+	run->unsettled = false;
+	for (member = tree->members; member < end && !err; member++) {
+		member->thread = ckpt_thread_find(run->ctx, member->task);
+		if (member->thread || ckpt_freeze_refuses(run, member->task))
+			continue;
+		if (ckpt_freeze_is_vfork_child(member->task)) {
+			run->unsettled = true;
+			continue;
+		}
+		err = ckpt_freeze_prepare(run, member, &timed);
+	}
+	if (timed && !err && !run->cap->nr_refusals)
+		ckpt_sleepers_find(tree);
+	for (member = tree->members; member < end; member++) {
+		if (!member->thread || member->thread->ctx)
+			continue;	/* none, or attached before */
+		if (err || run->cap->nr_refusals ||
+		    ckpt_thread_queue(member->thread, run->ctx, member->task)) {
+			ckpt_thread_put(member->thread);
+			member->thread = NULL;
+			continue;
+		}
+		run->fresh++;
+	}
+	return err;
+}
+
+/* --------------------------------------------------------------- waiting */
+
+/* Count what is not parked; a process half stopped must run on to its stop. */
+static void ckpt_freeze_count(struct ckpt_freezing *run)
+{
+	struct ckpt_tree *tree = &run->cap->tree;
+	unsigned int i, j;
+
+	run->waiting = 0;
+	run->stopped = 0;
+	for (i = 0; i < tree->nr_procs; i++) {
+		struct ckpt_proc *proc = &tree->procs[i];
+		unsigned int parked = 0, stopped = 0;
+
+		for (j = 0; j < proc->nr; j++) {
+			struct ckpt_member *member = &tree->members[proc->first + j];
+
+			if (member->thread && ckpt_thread_is_parked(member->thread))
+				parked++;
+			else if (member->thread && ckpt_freeze_is_stopped(member->task))
+				stopped++;
+			else if (!READ_ONCE(member->task->exit_state))
+				run->waiting++;
+		}
+		run->stopped += stopped;
+		if (parked && stopped)
+			run->unsettled = true;
+		if (READ_ONCE(proc->leader->exit_state) == EXIT_DEAD)
+			run->waiting++;		/* being reaped */
+	}
+}
+
+static bool ckpt_freeze_enough(struct ckpt_freezing *run)
+{
+	struct ckpt_ctx *ctx = run->ctx;
+	bool enough;
+
+	spin_lock(&ctx->lock);
+	enough = ctx->nr_parked + run->stopped >= ctx->nr_threads ||
+		 ctx->phase == CKPT_PHASE_EXPIRED;
+	spin_unlock(&ctx->lock);
+	return enough;
+}
+
+static int ckpt_freeze_wait(struct ckpt_freezing *run, unsigned long timeout)
+{
+	struct ckpt_ctx *ctx = run->ctx;
+	long left;
+
+	spin_lock(&ctx->lock);
+	ctx->nr_wanted = ctx->nr_threads - min(ctx->nr_threads, run->stopped);
+	spin_unlock(&ctx->lock);
+	left = wait_event_killable_timeout(ctx->wq, ckpt_freeze_enough(run), timeout);
+	return left < 0 ? -EINTR : 0;
+}
+
+/* 1: settled, 0: another round, or -errno. */
+static int ckpt_freeze_round(struct ckpt_freezing *run)
+{
+	struct ckpt_ctx *ctx = run->ctx;
+	int err;
+
+	err = ckpt_tree_scan(&run->cap->tree, ctx);
+	if (err == -E2BIG)
+		ckpt_refuse_pid(ctx, CKPT_R_LIMIT, 0, "more than %d threads",
+				CKPT_MAX_THREADS);
+	else if (err)
+		return err;
+	else if (!run->cap->tree.nr_procs)
+		ckpt_refuse_pid(ctx, CKPT_R_NO_PROCESS, 0, "the tree is empty");
+	if (run->cap->nr_refusals)
+		return 0;
+
+	err = ckpt_freeze_attach(run);
+	if (err)
+		return err;
+	ckpt_freeze_count(run);
+	run->rounds++;
+	trace_ckpt_freeze_round(ctx, run->rounds, run->fresh, run->waiting);
+	if (!run->fresh && !run->waiting && !run->unsettled)
+		return 1;
+	if (!run->fresh) {
+		/* what is left does not report to us: look at it again soon */
+		usleep_range(100, 300);
+		return ckpt_freeze_wait(run, 1);
+	}
+	return ckpt_freeze_wait(run, msecs_to_jiffies(20));
+}
+
+/* Let what was parked run, and wait until it does. */
+static int ckpt_freeze_retreat(struct ckpt_freezing *run)
+{
+	struct ckpt_ctx *ctx = run->ctx;
+	long left;
+
+	ckpt_capture_disarm(run->cap);
+	ckpt_threads_unhold(ctx);
+	ckpt_threads_thaw(ctx);
+	left = wait_event_killable_timeout(ctx->wq, !READ_ONCE(ctx->nr_threads),
+					   nsecs_to_jiffies(CKPT_ATTEMPT_NS) + 1);
+	ckpt_threads_reap(ctx);
+	if (left < 0)
+		return -EINTR;
+	return left ? 0 : -EBUSY;
+}
+
+/* --------------------------------------------------------------- verdicts */
+
+static void ckpt_freeze_blame(struct ckpt_freezing *run, struct task_struct *task)
+{
+	unsigned int state = READ_ONCE(task->__state);
+	unsigned long wchan;
+
+	if (ckpt_freeze_is_vfork_parent(task) || ckpt_freeze_is_vfork_child(task)) {
+		ckpt_refuse(run->cap, CKPT_R_VFORK, task, 0, "vfork in progress");
+		return;
+	}
+	wchan = state ? ckpt_k(get_wchan)(task) : 0;
+	ckpt_refuse(run->cap, state & TASK_UNINTERRUPTIBLE ? CKPT_R_D_STATE : CKPT_R_TIMEOUT,
+		    task, wchan, "%s%ps", task->flags & PF_EXITING ? "exiting, " : "",
+		    (void *)wchan);
+}
+
+static void ckpt_freeze_blame_all(struct ckpt_freezing *run)
+{
+	struct ckpt_tree *tree = &run->cap->tree;
+	unsigned int i;
+
+	for (i = 0; i < tree->nr_members; i++) {
+		struct ckpt_member *member = &tree->members[i];
+
+		if (READ_ONCE(member->task->exit_state) ||
+		    (member->thread && (ckpt_thread_is_parked(member->thread) ||
+					ckpt_freeze_is_stopped(member->task))))
+			continue;
+		ckpt_freeze_blame(run, member->task);
+	}
+	if (!run->cap->nr_refusals)
+		ckpt_refuse_pid(run->ctx, CKPT_R_FORK_STORM, 0,
+				"%u processes, %u threads after %u rounds",
+				tree->nr_procs, tree->nr_members, run->rounds);
+}
+
+/* One attempt: 1 frozen, 0 not yet, or -errno. */
+static int ckpt_freeze_attempt(struct ckpt_freezing *run)
+{
+	unsigned int first = run->rounds;
+	int ret;
+
+	run->attempt_end = min(run->deadline, ktime_get_ns() + CKPT_ATTEMPT_NS);
+	do {
+		ret = ckpt_freeze_round(run);
+		if (ret || run->cap->nr_refusals)
+			return ret;
+		if (ckpt_capture_expired(run->ctx))
+			return -ETIMEDOUT;
+		/* a stop half done, or vfork: nothing to wait for but them */
+		if (run->unsettled && !run->fresh && run->rounds - first > 10)
+			return 0;
+	} while (ktime_get_ns() < run->attempt_end);
+	return 0;
+}
+
+static int ckpt_freeze_all(struct ckpt_freezing *run, u64 max_pause_ns)
+{
+	unsigned int backoff = CKPT_BACKOFF_MS;
+	int ret;
+
+	for (;;) {
+		ckpt_capture_arm(run->cap, max_pause_ns);
+		ret = ckpt_freeze_attempt(run);
+		if (ret || run->cap->nr_refusals)
+			return ret;
+		if (ktime_get_ns() >= run->deadline) {
+			ckpt_freeze_blame_all(run);
+			return 0;
+		}
+		ret = ckpt_freeze_retreat(run);
+		if (ret && ret != -EBUSY)
+			return ret;
+		if (msleep_interruptible(backoff) && fatal_signal_pending(current))
+			return -EINTR;
+		backoff = min(backoff * 2, CKPT_BACKOFF_MAX_MS);
+	}
+}
+
+/* What the freeze before left: its snapshot, its threads on their way out. */
+static int ckpt_freeze_begin(struct ckpt_freezing *run)
+{
+	struct ckpt_ctx *ctx = run->ctx;
+
+	if (ckpt_ctx_phase(ctx) == CKPT_PHASE_THAWED) {
+		ckpt_capture_undo(ctx);
+		ckpt_ctx_advance(ctx, CKPT_PHASE_THAWED, CKPT_PHASE_TARGET);
+	}
+	ckpt_refuse_reset(run->cap);
+	ckpt_records_reset(ctx->records);
+	while (READ_ONCE(ctx->nr_threads)) {
+		int err = ckpt_freeze_retreat(run);
+
+		if (err && err != -EBUSY)
+			return err;
+		if (ktime_get_ns() >= run->deadline)
+			return -EBUSY;
+	}
+	ckpt_threads_reap(ctx);
+	return 0;
+}
+
+static int ckpt_freeze_succeed(struct ckpt_freezing *run, struct ckpt_freeze *arg,
+			       u64 start)
+{
+	struct ckpt_ctx *ctx = run->ctx;
+
+	trace_ckpt_phase(ctx, CKPT_PHASE_TARGET, CKPT_PHASE_FROZEN);
+	if (!ckpt_ctx_advance(ctx, CKPT_PHASE_TARGET, CKPT_PHASE_FROZEN))
+		return -ETIMEDOUT;
+	arg->nr_procs = run->cap->tree.nr_procs;
+	arg->nr_threads = run->cap->tree.nr_members;
+	arg->freeze_ns = max(ctx->parked_last, start) - start;
+	arg->rounds = run->rounds;
+	ckpt_event(ctx, CKPT_EVENT_FROZEN, arg->freeze_ns);
+	return 0;
+}
+
+int ckpt_capture_freeze(struct ckpt_ctx *ctx, struct ckpt_freeze *arg)
+{
+	struct ckpt_freezing run = { .ctx = ctx, .cap = ctx->capture };
+	u64 start = ktime_get_ns();
+	int ret;
+
+	ret = ckpt_capture_expect(ctx, CKPT_PHASE_TARGET, CKPT_PHASE_THAWED);
+	if (ret)
+		return ret;
+	if (!arg->timeout_ms || arg->timeout_ms > CKPT_TIMEOUT_MAX_MS ||
+	    !arg->max_pause_ms || arg->max_pause_ms > CKPT_MAX_PAUSE_MS || arg->pad)
+		return -EINVAL;
+	run.deadline = start + arg->timeout_ms * NSEC_PER_MSEC;
+	ret = ckpt_freeze_begin(&run);
+	if (ret)
+		return ret;
+
+	ret = ckpt_freeze_all(&run, arg->max_pause_ms * NSEC_PER_MSEC);
+	if (ret == 1 && !run.cap->nr_refusals)
+		ret = ckpt_freeze_succeed(&run, arg, start);
+	if (!ret && !run.cap->nr_refusals)
+		return 0;
+
+	ckpt_capture_undo(ctx);
+	if (ckpt_capture_expired(ctx))
+		return -ETIMEDOUT;
+	ret = ckpt_refuse_verdict(run.cap) ?: ret;
+	if (ret == -EOPNOTSUPP || ret == -EBUSY)
+		ckpt_event(ctx, CKPT_EVENT_REFUSED, 0);
+	return ret;
+}
+
+void ckpt_freeze_verify(struct ckpt_capture *cap)
+{
+	struct ckpt_tree *tree = &cap->tree;
+	unsigned int i;
+
+	for (i = 0; i < tree->nr_members; i++) {
+		struct ckpt_member *member = &tree->members[i];
+
+		if (member->thread && !__fatal_signal_pending(member->task) &&
+		    (ckpt_thread_is_parked(member->thread) ||
+		     ckpt_freeze_is_stopped(member->task)))
+			continue;
+		ckpt_refuse(cap, CKPT_R_KILLED, member->task, 0, "no longer frozen");
+	}
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Memory maps: who has one, the MM record.
+ *
+ * A map is met through each thread that has it and numbered once.  Its object
+ * holds a reference, so that it outlives a process that is killed meanwhile.
+ */
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/sched/coredump.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+
+#include "collect.h"
+#include "compat/ksyms.h"
+#include "context.h"
+#include "records.h"
+#include "thread.h"
+
+struct ckpt_object *ckpt_collect_mm_object(struct ckpt_collect *c, struct task_struct *task)
+{
+	struct mm_struct *mm = get_task_mm(task);
+	struct ckpt_object *obj;
+	bool is_new;
+
+	if (!mm)
+		return NULL;
+	obj = ckpt_object_get(c->objs, CKPT_OBJ_MM, mm, NULL, &is_new);
+	if (obj && is_new) {
+		obj->mm.mm = mm;	/* the reference goes with it */
+		obj->task = task;
+		mm = NULL;
+	}
+	if (mm)
+		mmput(mm);
+	if (obj)
+		obj->users++;
+	return obj;
+}
+
+/* A process that has the map and no thread in the tree, or NULL; with tasklist_lock. */
+static struct task_struct *ckpt_mm_find_stranger(struct ckpt_collect *c,
+						 struct mm_struct *mm)
+{
+	struct task_struct *leader, *task;
+
+	for_each_process(leader) {
+		bool has_it = false, ours = false;
+
+		for_each_thread(leader, task) {
+			has_it |= READ_ONCE(task->mm) == mm;
+			ours |= !!ckpt_thread_find(c->ctx, task);
+		}
+		if (has_it && !ours)
+			return leader;
+	}
+	return NULL;
+}
+
+/*
+ * Every thread that has the map counts in mm_users, and so does the object.  More
+ * may be a passing reference: only then all processes are asked.
+ */
+static void ckpt_mm_check_sharing(struct ckpt_collect *c, struct ckpt_object *obj)
+{
+	struct task_struct *stranger;
+	pid_t pid = 0;
+
+	if (atomic_read(&obj->mm.mm->mm_users) <= obj->users + 1)
+		return;
+	read_lock(ckpt_kdata.tasklist_lock);
+	stranger = ckpt_mm_find_stranger(c, obj->mm.mm);
+	if (stranger)
+		pid = task_tgid_nr_ns(stranger, c->ctx->pid_ns);
+	read_unlock(ckpt_kdata.tasklist_lock);
+	if (stranger)
+		ckpt_refuse(c->cap, CKPT_R_SHARED_MM, obj->task, pid, "shared with pid %d",
+			    pid);
+}
+
+static void ckpt_mm_fields(struct mm_struct *mm, struct ckpt_rec_mm *rec)
+{
+	unsigned int i;
+
+	BUILD_BUG_ON(ARRAY_SIZE(mm->saved_auxv) > ARRAY_SIZE(rec->auxv));
+	spin_lock(&mm->arg_lock);
+	rec->start_code = mm->start_code;
+	rec->end_code = mm->end_code;
+	rec->start_data = mm->start_data;
+	rec->end_data = mm->end_data;
+	rec->start_brk = mm->start_brk;
+	rec->brk = mm->brk;
+	rec->start_stack = mm->start_stack;
+	rec->arg_start = mm->arg_start;
+	rec->arg_end = mm->arg_end;
+	rec->env_start = mm->env_start;
+	rec->env_end = mm->env_end;
+	spin_unlock(&mm->arg_lock);
+	rec->dumpable = get_dumpable(mm);
+	rec->rss_pages = get_mm_rss(mm);
+	if (mm->def_flags & VM_LOCKED)
+		rec->def_locked = mm->def_flags & VM_LOCKONFAULT ? 2 : 1;
+	for (i = 0; i + 1 < ARRAY_SIZE(mm->saved_auxv); i += 2) {
+		rec->auxv[i] = mm->saved_auxv[i];
+		rec->auxv[i + 1] = mm->saved_auxv[i + 1];
+		rec->nr_auxv = i + 2;
+		if (mm->saved_auxv[i] == AT_NULL)
+			break;
+	}
+}
+
+/* Only prctl of a thread of its own changes it, and the last mmput ends it. */
+static void ckpt_mm_exe(struct ckpt_collect *c, struct ckpt_object *obj,
+			struct ckpt_rec_mm *rec)
+{
+	struct file *exe = rcu_dereference_protected(obj->mm.mm->exe_file, true);
+
+	if (exe)
+		rec->exe = ckpt_collect_mapped_file(c, obj->task, exe, 0);
+}
+
+int ckpt_collect_mm(struct ckpt_collect *c, struct ckpt_object *obj)
+{
+	struct mm_struct *mm = obj->mm.mm;
+	struct ckpt_rec_mm *rec;
+	u32 nr_vmas = 0;
+	int err;
+
+	rec = ckpt_records_add(c->recs, CKPT_REC_MM, sizeof(*rec));
+	if (!rec)
+		return -ENOMEM;
+	rec->mm_id = obj->id;
+	rec->pid = task_tgid_nr_ns(obj->task, c->ns);
+	rec->host_pid = ckpt_collect_host_pid(c, obj->task);
+	rec->live = 1;		/* until it has been cloned */
+	obj->mm.rec = rec;
+	ckpt_mm_fields(mm, rec);
+	ckpt_mm_exe(c, obj, rec);
+	ckpt_mm_check_sharing(c, obj);
+
+	err = mmap_read_lock_killable(mm);
+	if (err)
+		return err;
+	err = ckpt_collect_vmas(c, obj, mm, &nr_vmas);
+	mmap_read_unlock(mm);
+	rec->nr_vmas = nr_vmas;
+	return err;
+}

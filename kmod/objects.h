@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Kernel objects by number: equal numbers in records mean the same object.
+ *
+ * A table of (kind, address) to struct ckpt_object, numbered from 1 per kind in
+ * the order of first sight.  The owner's cmd_lock protects it.
+ */
+#ifndef _CKPT_OBJECTS_H
+#define _CKPT_OBJECTS_H
+
+#include <linux/list.h>
+#include <linux/types.h>
+#include <linux/xarray.h>
+
+struct ckpt_rec_mm;
+struct ckpt_thread;
+struct file;
+struct files_struct;
+struct mm_struct;
+struct path;
+struct task_struct;
+
+enum ckpt_object_kind {
+	CKPT_OBJ_MM,
+	CKPT_OBJ_FILES,
+	CKPT_OBJ_FS,
+	CKPT_OBJ_SIGHAND,
+	CKPT_OBJ_FILE,
+	CKPT_OBJ_PIPE,
+	CKPT_OBJ_ANON_ROOT,		/* struct anon_vma root: who may share pages */
+	CKPT_OBJ__COUNT
+};
+
+struct ckpt_object {
+	struct hlist_node hash;
+	const void *key, *key2;
+	enum ckpt_object_kind kind;
+	u32 id;
+	unsigned int users;		/* tasks or descriptors of the tree that have it */
+	struct task_struct *task;	/* one that has it; borrowed from the scan */
+	union {
+		struct {
+			struct mm_struct *mm;		/* reference */
+			struct mm_struct *snapshot;	/* reference; NULL: none */
+			struct ckpt_thread *cloner;	/* a parked thread that has it, or NULL */
+			int clone_err;
+			struct ckpt_rec_mm *rec;	/* in the records of the snapshot */
+			bool held;			/* stopped: readable in place until dropped */
+		} mm;
+		struct {
+			struct files_struct *files;	/* reference */
+		} files;
+		struct {
+			struct file *file;		/* reference, or NULL: path only */
+			struct path *path;		/* reference, or NULL */
+			u32 flags;			/* CKPT_FILE_* */
+			struct ckpt_object *pipe;	/* its pipe, or NULL */
+		} file;
+		struct {
+			unsigned int readers, writers;	/* open descriptions in the tree */
+			struct file *file;		/* borrowed from one of its files */
+			bool external;
+			u32 total_readers, total_writers;
+		} pipe;
+		struct {
+			const void *mm;			/* first map that has it */
+			bool shared;			/* several maps of the tree have it */
+		} anon;
+	};
+};
+
+struct ckpt_objects {
+	struct hlist_head *buckets;
+	struct xarray by_id[CKPT_OBJ__COUNT];
+	u32 nr[CKPT_OBJ__COUNT];
+};
+
+int ckpt_objects_init(struct ckpt_objects *objs);
+void ckpt_objects_free(struct ckpt_objects *objs);
+/* Forget all, and give their references back. */
+void ckpt_objects_reset(struct ckpt_objects *objs);
+/*
+ * Give back what must not be held past the thaw: files, descriptor tables, and
+ * the maps themselves, but for those of stopped processes that stay held.
+ */
+void ckpt_objects_thaw(struct ckpt_objects *objs);
+/* Give back snapshots and maps held. */
+void ckpt_objects_drop(struct ckpt_objects *objs);
+
+struct ckpt_object *ckpt_object_find(struct ckpt_objects *objs, enum ckpt_object_kind kind,
+				     const void *key, const void *key2);
+/*
+ * Find or add; *@is_new says which.  A new one holds no reference yet: the caller
+ * takes it.  NULL without memory.
+ */
+struct ckpt_object *ckpt_object_get(struct ckpt_objects *objs, enum ckpt_object_kind kind,
+				    const void *key, const void *key2, bool *is_new);
+/* By number; NULL if there is none. */
+struct ckpt_object *ckpt_object_by_id(struct ckpt_objects *objs,
+				      enum ckpt_object_kind kind, u32 id);
+
+/* By number, from 1 on; @id is an unsigned long. */
+#define ckpt_for_each_object(obj, id, objs, kind) \
+	xa_for_each(&(objs)->by_id[kind], id, obj)
+
+#endif /* _CKPT_OBJECTS_H */

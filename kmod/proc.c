@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Records of a process: PROC, its THREADs, its signal state.
+ *
+ * The process is frozen, stopped or a zombie, so what it alone changes is read
+ * without its locks; what others may change (limits, terminals, sessions) is read
+ * under theirs.
+ */
+#include <linux/fs_struct.h>
+#include <linux/ipc_namespace.h>
+#include <linux/nsproxy.h>
+#include <linux/pid_namespace.h>
+#include <linux/sched/coredump.h>
+#include <linux/sched/jobctl.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/tty.h>
+#include <linux/tty_driver.h>
+#include <linux/user_namespace.h>
+
+#include "collect.h"
+#include "compat/ksyms.h"
+#include "freeze.h"
+#include "records.h"
+
+pid_t ckpt_collect_host_pid(const struct ckpt_collect *c, struct task_struct *task)
+{
+	return task_tgid_nr_ns(task, c->ctx->pid_ns);
+}
+
+struct task_struct *ckpt_proc_alive(const struct ckpt_collect *c,
+				    const struct ckpt_proc *proc)
+{
+	return proc->nr ? c->tree->members[proc->first].task : NULL;
+}
+
+static bool ckpt_proc_is_stopped(const struct ckpt_collect *c,
+				 const struct ckpt_proc *proc)
+{
+	unsigned int i;
+
+	for (i = 0; i < proc->nr; i++)
+		if (!ckpt_freeze_is_stopped(c->tree->members[proc->first + i].task))
+			return false;
+	return proc->nr;
+}
+
+/* ------------------------------------------------------------ what is unfit */
+
+static void ckpt_proc_differs(struct ckpt_collect *c, struct task_struct *task,
+			      const void *a, const void *b, const char *name)
+{
+	if (a != b)
+		ckpt_refuse(c->cap, CKPT_R_NAMESPACE, task, 0, "%s namespace", name);
+}
+
+static void ckpt_proc_check_namespaces(struct ckpt_collect *c, struct task_struct *task)
+{
+	const struct nsproxy *first = &c->first_ns;
+	struct user_namespace *user_ns;
+	struct nsproxy mine;
+
+	rcu_read_lock();
+	user_ns = __task_cred(task)->user_ns;
+	rcu_read_unlock();
+	if (user_ns != c->ctx->cred->user_ns)
+		ckpt_refuse(c->cap, CKPT_R_USER_NS, task, 0, "user namespace");
+	if (task_active_pid_ns(task) != c->ns)
+		ckpt_refuse(c->cap, CKPT_R_PID_NS, task, 0, "another PID namespace");
+
+	if (!ckpt_collect_namespaces(task, &mine))
+		return;		/* it died */
+	/* a clone for the snapshot would become init of the new namespace */
+	if (mine.pid_ns_for_children != c->ns)
+		ckpt_refuse(c->cap, CKPT_R_PID_NS, task, 0, "PID namespace for children");
+	ckpt_proc_differs(c, task, mine.time_ns_for_children, mine.time_ns,
+			  "children's time");
+	ckpt_proc_differs(c, task, mine.mnt_ns, first->mnt_ns, "mount");
+	ckpt_proc_differs(c, task, mine.uts_ns, first->uts_ns, "UTS");
+	ckpt_proc_differs(c, task, mine.ipc_ns, first->ipc_ns, "IPC");
+	ckpt_proc_differs(c, task, mine.net_ns, first->net_ns, "network");
+	ckpt_proc_differs(c, task, mine.cgroup_ns, first->cgroup_ns, "cgroup");
+	ckpt_proc_differs(c, task, mine.time_ns, first->time_ns, "time");
+}
+
+/* Objects in an IPC namespace of the job's own would be lost with it. */
+static void ckpt_proc_check_ipc(struct ckpt_collect *c)
+{
+#ifdef CONFIG_SYSVIPC
+	static const char * const names[] = { "semaphores", "message queues",
+					      "shared memory" };
+	int in_use[3] = { 0 };
+	struct nsproxy *ns;
+	int i;
+
+	task_lock(c->first);
+	ns = c->first->nsproxy;
+	for (i = 0; i < 3 && ns && ns->ipc_ns != current->nsproxy->ipc_ns; i++)
+		in_use[i] = ns->ipc_ns->ids[i].in_use;
+	task_unlock(c->first);
+	for (i = 0; i < 3; i++)
+		if (in_use[i])
+			ckpt_refuse(c->cap, CKPT_R_SYSV_IPC, c->first, in_use[i],
+				    "%d %s", in_use[i], names[i]);
+#endif
+}
+
+/* ------------------------------------------------------------- parts of PROC */
+
+/* False if the leader of the session is gone. */
+static bool ckpt_proc_ids(struct ckpt_collect *c, struct ckpt_proc *proc,
+			  struct ckpt_rec_proc *rec)
+{
+	struct task_struct *leader = proc->leader;
+	bool session_alive;
+
+	rcu_read_lock();
+	rec->pid = task_tgid_nr_ns(leader, c->ns);
+	rec->ppid = task_tgid_nr_ns(rcu_dereference(leader->real_parent), c->ns);
+	rec->pgid = task_pgrp_nr_ns(leader, c->ns);
+	rec->sid = task_session_nr_ns(leader, c->ns);
+	session_alive = !rec->sid || pid_task(task_session(leader), PIDTYPE_PID);
+	rcu_read_unlock();
+	rec->host_pid = ckpt_collect_host_pid(c, leader);
+	rec->exit_signal = leader->exit_signal;
+	get_task_comm(rec->comm, leader);
+	if (proc->parent < 0)
+		rec->flags |= CKPT_PROC_ROOT;
+	return session_alive;
+}
+
+static void ckpt_proc_tty(struct ckpt_collect *c, struct task_struct *task,
+			  struct ckpt_rec_proc *rec)
+{
+	struct tty_struct *tty;
+	unsigned long flags;
+
+	rec->tty = -1;
+	if (!ckpt_lock_sighand(task, &flags))
+		return;
+	tty = tty_kref_get(task->signal->tty);
+	unlock_task_sighand(task, &flags);
+	if (!tty)
+		return;
+	rec->tty = tty->driver->type == TTY_DRIVER_TYPE_PTY ? tty->index : -2;
+	spin_lock_irqsave(&tty->ctrl.lock, flags);
+	rec->tty_pgrp = pid_nr_ns(tty->ctrl.pgrp, c->ns);
+	spin_unlock_irqrestore(&tty->ctrl.lock, flags);
+	tty_kref_put(tty);
+}
+
+static void ckpt_proc_limits(struct task_struct *leader, struct ckpt_rec_proc *rec)
+{
+	unsigned int i;
+
+	BUILD_BUG_ON(RLIM_NLIMITS != ARRAY_SIZE(rec->limits));
+	task_lock(leader->group_leader);
+	for (i = 0; i < RLIM_NLIMITS; i++) {
+		rec->limits[i][0] = leader->signal->rlim[i].rlim_cur;
+		rec->limits[i][1] = leader->signal->rlim[i].rlim_max;
+	}
+	task_unlock(leader->group_leader);
+}
+
+static void ckpt_proc_signal(struct ckpt_proc *proc, struct task_struct *alive,
+			     struct ckpt_rec_proc *rec)
+{
+	struct signal_struct *signal = proc->leader->signal;
+
+	if (signal->is_child_subreaper)
+		rec->flags |= CKPT_PROC_SUBREAPER;
+	if (signal->has_child_subreaper)
+		rec->flags |= CKPT_PROC_HAS_SUBREAPER;
+	if (signal->leader)
+		rec->flags |= CKPT_PROC_SESSION_LEADER;
+	if (!(proc->leader->flags & PF_FORKNOEXEC))
+		rec->flags |= CKPT_PROC_EXECED;
+	if (proc->leader->exit_state)
+		rec->flags |= CKPT_PROC_LEADER_DEAD;
+	rec->oom_score_adj = signal->oom_score_adj;
+	rec->personality = alive->personality;
+}
+
+static void ckpt_proc_stop(struct task_struct *alive, struct ckpt_rec_proc *rec)
+{
+	unsigned long flags;
+
+	if (!ckpt_lock_sighand(alive, &flags))
+		return;
+	rec->exit_code = alive->signal->group_exit_code;
+	if (!rec->exit_code) {
+		/* the parent has taken it */
+		rec->stop_reported = 1;
+		rec->exit_code = alive->jobctl & JOBCTL_STOP_SIGMASK;
+	}
+	unlock_task_sighand(alive, &flags);
+}
+
+static void ckpt_proc_fs(struct ckpt_collect *c, struct task_struct *alive,
+			 struct ckpt_rec_proc *rec)
+{
+	struct ckpt_object *obj;
+	struct fs_struct *fs;
+	struct path pwd, root;
+	bool is_new;
+
+	task_lock(alive);
+	fs = alive->fs;
+	if (!fs) {
+		task_unlock(alive);
+		return;
+	}
+	get_fs_pwd(fs, &pwd);
+	get_fs_root(fs, &root);
+	rec->umask = fs->umask;
+	task_unlock(alive);
+
+	obj = ckpt_object_get(c->objs, CKPT_OBJ_FS, fs, NULL, &is_new);
+	if (obj)
+		rec->fs_id = obj->id;
+	rec->cwd = ckpt_collect_path(c, alive, &pwd);
+	rec->root = ckpt_collect_path(c, alive, &root);
+	path_put(&pwd);
+	path_put(&root);
+}
+
+static int ckpt_proc_objects(struct ckpt_collect *c, struct task_struct *alive,
+			     struct ckpt_rec_proc *rec)
+{
+	struct ckpt_object *mm, *files, *sighand;
+	bool is_new;
+
+	mm = ckpt_object_find(c->objs, CKPT_OBJ_MM, alive->mm, NULL);
+	files = ckpt_object_find(c->objs, CKPT_OBJ_FILES, alive->files, NULL);
+	sighand = ckpt_object_get(c->objs, CKPT_OBJ_SIGHAND, alive->sighand, NULL, &is_new);
+	if (!sighand)
+		return -ENOMEM;
+	rec->mm_id = mm ? mm->id : 0;
+	rec->files_id = files ? files->id : 0;
+	rec->sighand_id = sighand->id;
+	if (mm && test_bit(MMF_DISABLE_THP, &mm->mm.mm->flags))
+		rec->flags |= CKPT_PROC_THP_DISABLE;
+	return 0;
+}
+
+static void ckpt_proc_zombie(struct ckpt_proc *proc, struct ckpt_rec_proc *rec)
+{
+	struct task_struct *leader = proc->leader;
+
+	rec->state = CKPT_PROC_ZOMBIE;
+	rec->exit_code = leader->signal->flags & SIGNAL_GROUP_EXIT ?
+			 leader->signal->group_exit_code : leader->exit_code;
+	rec->tty = -1;
+}
+
+/* -------------------------------------------------------------------- PROC */
+
+static int ckpt_proc_members(struct ckpt_collect *c, struct ckpt_proc *proc)
+{
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < proc->nr; i++) {
+		struct ckpt_member *member = &c->tree->members[proc->first + i];
+
+		if (ckpt_capture_expired(c->ctx))
+			return -ETIMEDOUT;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		err = ckpt_collect_thread(c, proc, member);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int ckpt_collect_proc(struct ckpt_collect *c, struct ckpt_proc *proc)
+{
+	struct task_struct *alive = ckpt_proc_alive(c, proc);
+	struct ckpt_rec_proc *rec;
+	bool session_alive;
+	int err;
+
+	rec = ckpt_records_add(c->recs, CKPT_REC_PROC, sizeof(*rec));
+	if (!rec)
+		return -ENOMEM;
+	session_alive = ckpt_proc_ids(c, proc, rec);
+	if (!alive) {
+		ckpt_proc_zombie(proc, rec);
+		return 0;
+	}
+	ckpt_proc_check_namespaces(c, alive);
+	if (proc == c->tree->procs)
+		ckpt_proc_check_ipc(c);
+	if (!session_alive)
+		ckpt_refuse(c->cap, CKPT_R_DEAD_SESSION, proc->leader, rec->sid,
+			    "session %d", rec->sid);
+	rec->nr_threads = proc->nr;
+	rec->state = CKPT_PROC_RUNNING;
+	ckpt_proc_signal(proc, alive, rec);
+	if (ckpt_proc_is_stopped(c, proc)) {
+		rec->state = CKPT_PROC_STOPPED;
+		ckpt_proc_stop(alive, rec);
+	}
+	ckpt_proc_tty(c, alive, rec);
+	ckpt_proc_limits(alive, rec);
+	ckpt_proc_fs(c, alive, rec);
+	ckpt_collect_itimers(alive, rec);
+	ckpt_check_timers(c, alive);
+	err = ckpt_proc_objects(c, alive, rec);
+	if (!err)
+		err = ckpt_proc_members(c, proc);
+	if (!err)
+		err = ckpt_collect_sigactions(c, alive, rec->pid);
+	if (!err)
+		err = ckpt_collect_sigpending(c, alive, rec->pid, true);
+	return err;
+}

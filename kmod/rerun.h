@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Interrupted system calls: what the park does so that the program sees neither
+ * an EINTR nor a longer wait, and how such a call is written to a record.
+ */
+#ifndef _CKPT_RERUN_H
+#define _CKPT_RERUN_H
+
+#include <linux/types.h>
+
+struct ckpt_restart;
+struct ckpt_thread;
+struct task_struct;
+
+/* Per thread of a capture; ckpt_thread.side. */
+struct ckpt_rerun {
+	u64 expires;		/* CLOCK_MONOTONIC deadline of the sleep it was found in; 0: none */
+	unsigned long nvcsw;	/* its voluntary switches then: the same sleep if unchanged */
+	u64 parked_ns;
+	int shrink_nr;		/* call whose timeout in user memory shrinks by the pause; -1: none */
+};
+
+/* Make @thread, not attached yet, handle its interrupted call. */
+int ckpt_rerun_prepare(struct ckpt_thread *thread);
+/* Does @task seem to sleep in a call whose deadline must be learnt before it is woken? */
+bool ckpt_rerun_wants_deadline(struct task_struct *task);
+
+/*
+ * Describe the restart block of @task, which is parked or stopped with
+ * -ERESTART_RESTARTBLOCK pending.  -EOPNOTSUPP if its kind is not known.
+ */
+int ckpt_restart_to_record(struct task_struct *task, struct ckpt_restart *ret_rec);
+/*
+ * Set the restart block of current from a record; @mono_delta is added to
+ * CLOCK_MONOTONIC deadlines.  -EINVAL if the record makes no sense.
+ */
+int ckpt_restart_from_record(const struct ckpt_restart *rec, s64 mono_delta);
+
+/* Before the module goes: no task may keep a restart block that points here. */
+void ckpt_rerun_exit(void);
+
+#endif /* _CKPT_RERUN_H */

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Signal state: actions, and what is pending.
+ *
+ * Pending signals are counted and copied under siglock into memory allocated
+ * before; signals that arrive between the count and the copy came after the
+ * freeze, and the process gets them when it is thawed.
+ */
+#include <linux/sched/signal.h>
+#include <linux/signal.h>
+#include <linux/slab.h>
+
+#include "collect.h"
+#include "compat/ksyms.h"
+#include "records.h"
+
+struct ckpt_pending_signal {
+	int signo;
+	bool has_info;
+	kernel_siginfo_t info;
+};
+
+int ckpt_collect_sigactions(struct ckpt_collect *c, struct task_struct *task, s32 pid)
+{
+	struct ckpt_rec_sigactions *rec;
+	unsigned long flags;
+	unsigned int i;
+
+	BUILD_BUG_ON(_NSIG != ARRAY_SIZE(rec->sa));
+	rec = ckpt_records_add(c->recs, CKPT_REC_SIGACTIONS, sizeof(*rec));
+	if (!rec)
+		return -ENOMEM;
+	rec->pid = pid;
+	if (!ckpt_lock_sighand(task, &flags))
+		return 0;		/* killed; the verdict will say so */
+	for (i = 0; i < _NSIG; i++) {
+		const struct sigaction *sa = &task->sighand->action[i].sa;
+
+		rec->sa[i].handler = (u64)sa->sa_handler;
+		rec->sa[i].flags = sa->sa_flags & ~(unsigned long)SA_IMMUTABLE;
+		rec->sa[i].restorer = (u64)sa->sa_restorer;
+		memcpy(&rec->sa[i].mask, &sa->sa_mask, sizeof(rec->sa[i].mask));
+	}
+	unlock_task_sighand(task, &flags);
+	return 0;
+}
+
+static unsigned int ckpt_pending_count(const struct sigpending *pending)
+{
+	const struct sigqueue *q;
+	unsigned int n = 0;
+
+	list_for_each_entry(q, &pending->list, list)
+		n++;
+	return n + _NSIG;	/* and every signal may be without an entry */
+}
+
+static unsigned int ckpt_pending_copy(const struct sigpending *pending,
+				      struct ckpt_pending_signal *out, unsigned int max)
+{
+	const struct sigqueue *q;
+	sigset_t queued, unqueued = pending->signal;
+	unsigned int n = 0;
+	int signo;
+
+	sigemptyset(&queued);
+	list_for_each_entry(q, &pending->list, list) {
+		sigaddset(&queued, q->info.si_signo);
+		if (n == max)
+			break;
+		out[n].signo = q->info.si_signo;
+		out[n].has_info = true;
+		out[n++].info = q->info;
+	}
+	for (signo = 1; signo <= _NSIG && n < max; signo++) {
+		if (!sigismember(&unqueued, signo) || sigismember(&queued, signo))
+			continue;
+		out[n].has_info = false;
+		out[n++].signo = signo;
+	}
+	return n;
+}
+
+static int ckpt_pending_emit(struct ckpt_collect *c, const struct ckpt_pending_signal *sig,
+			     s32 id, bool shared)
+{
+	struct ckpt_rec_sigpending *rec;
+
+	BUILD_BUG_ON(sizeof(siginfo_t) != sizeof(rec->siginfo));
+	rec = ckpt_records_add(c->recs, CKPT_REC_SIGPENDING, sizeof(*rec));
+	if (!rec)
+		return -ENOMEM;
+	rec->tid = id;
+	rec->shared = shared;
+	rec->signo = sig->signo;
+	rec->has_info = sig->has_info;
+	if (sig->has_info)
+		copy_siginfo_to_external((siginfo_t *)rec->siginfo, &sig->info);
+	return 0;
+}
+
+int ckpt_collect_sigpending(struct ckpt_collect *c, struct task_struct *task, s32 id,
+			    bool shared)
+{
+	struct sigpending *pending = shared ? &task->signal->shared_pending : &task->pending;
+	struct ckpt_pending_signal *sigs;
+	unsigned int i, max, n = 0;
+	unsigned long flags;
+	int err = 0;
+
+	if (list_empty(&pending->list) && sigisemptyset(&pending->signal))
+		return 0;
+	if (!ckpt_lock_sighand(task, &flags))
+		return 0;
+	max = ckpt_pending_count(pending);
+	unlock_task_sighand(task, &flags);
+
+	sigs = kvmalloc_array(max, sizeof(*sigs), GFP_KERNEL_ACCOUNT);
+	if (!sigs)
+		return -ENOMEM;
+	if (ckpt_lock_sighand(task, &flags)) {
+		n = ckpt_pending_copy(pending, sigs, max);
+		unlock_task_sighand(task, &flags);
+	}
+	for (i = 0; i < n && !err; i++)
+		err = ckpt_pending_emit(c, &sigs[i], id, shared);
+	kvfree(sigs);
+	return err;
+}

@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The snapshot: collect the records of a frozen tree, then clone its memory.
+ *
+ * Collecting takes no user memory of the caller and is bounded by the size of
+ * the tree; the expiry of the pause waits for it, and it looks out for the expiry.
+ *
+ * A memory map is cloned by a fork: one parked thread of each map makes a child
+ * that hands its copy-on-write map over and dies before it ever runs user code.
+ * What is visible of the child in the parent (resource usage of children) is put
+ * back as it was.
+ */
+#include <linux/cred.h>
+#include <linux/mm.h>
+#include <linux/sched/coredump.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/seqlock.h>
+#include <linux/time_namespace.h>
+#include <linux/timekeeping.h>
+#include <linux/utsname.h>
+
+#include <uapi/linux/wait.h>
+
+#include "arch.h"
+#include "collect.h"
+#include "compat/ksyms.h"
+#include "events.h"
+#include "freeze.h"
+#include "records.h"
+#include "thread.h"
+#include "trace.h"
+#include "watch.h"
+
+/* ---------------------------------------------------------------- collecting */
+
+bool ckpt_collect_namespaces(struct task_struct *task, struct nsproxy *ret_ns)
+{
+	bool ok;
+
+	task_lock(task);
+	ok = task->nsproxy;
+	if (ok)
+		*ret_ns = *task->nsproxy;
+	task_unlock(task);
+	return ok;
+}
+
+static void ckpt_collect_timens(struct ckpt_collect *c, struct ckpt_rec_system *rec)
+{
+#ifdef CONFIG_TIME_NS
+	task_lock(c->first);
+	if (c->first->nsproxy) {
+		const struct timens_offsets *offsets = &c->first->nsproxy->time_ns->offsets;
+
+		rec->timens_monotonic_ns = timespec64_to_ns(&offsets->monotonic);
+		rec->timens_boottime_ns = timespec64_to_ns(&offsets->boottime);
+	}
+	task_unlock(c->first);
+#endif
+}
+
+static int ckpt_collect_system(struct ckpt_collect *c)
+{
+	struct ckpt_info info = { 0 };
+	struct ckpt_rec_system *rec;
+	struct mm_struct *mm;
+
+	rec = ckpt_records_add(c->recs, CKPT_REC_SYSTEM, sizeof(*rec));
+	if (!rec)
+		return -ENOMEM;
+	rec->api = CKPT_API;
+	rec->monotonic_ns = ktime_get_ns();
+	rec->boottime_ns = ktime_get_boottime_ns();
+	rec->realtime_ns = ktime_get_real_ns();
+	rec->nr_procs = c->tree->nr_procs;
+	rec->nr_threads = c->tree->nr_members;
+	strscpy(rec->release, init_utsname()->release, sizeof(rec->release));
+	ckpt_arch_info(&info);
+	rec->xstate_size = info.xstate_size;
+	rec->xfeatures = info.xfeatures;
+	mm = get_task_mm(c->first);
+	if (mm) {
+		ckpt_arch_vdso(mm, &rec->vdso_size, &rec->vvar_size);
+		mmput(mm);
+	}
+	ckpt_collect_timens(c, rec);
+	return 0;
+}
+
+/*
+ * Registers may be read once a thread is off its CPU.  A stopped thread is off
+ * its CPU and stays so while it is stopped; continued, it parks.
+ */
+static void ckpt_collect_settle(struct ckpt_collect *c)
+{
+	unsigned int i;
+
+	for (i = 0; i < c->tree->nr_members; i++) {
+		struct ckpt_member *member = &c->tree->members[i];
+
+		if (ckpt_thread_is_parked(member->thread))
+			ckpt_thread_settle(member->thread);
+		else
+			ckpt_k(wait_task_inactive)(member->task, __TASK_STOPPED);
+	}
+}
+
+/* Number maps and descriptor tables, and with these the open files. */
+static int ckpt_collect_objects(struct ckpt_collect *c)
+{
+	unsigned int i, j;
+
+	for (i = 0; i < c->tree->nr_procs; i++) {
+		struct ckpt_proc *proc = &c->tree->procs[i];
+
+		for (j = 0; j < proc->nr; j++) {
+			struct ckpt_member *member = &c->tree->members[proc->first + j];
+			struct ckpt_object *mm;
+
+			if (ckpt_capture_expired(c->ctx))
+				return -ETIMEDOUT;
+			mm = ckpt_collect_mm_object(c, member->task);
+			if (mm && ckpt_freeze_is_stopped(member->task))
+				mm->mm.held = true;
+			else if (mm && !mm->mm.cloner)
+				mm->mm.cloner = member->thread;
+			ckpt_collect_files_object(c, member->task);
+		}
+	}
+	return 0;
+}
+
+static int ckpt_collect_all(struct ckpt_collect *c)
+{
+	struct ckpt_object *obj;
+	unsigned long id;
+	unsigned int i;
+	int err;
+
+	err = ckpt_collect_system(c);
+	if (err)
+		return err;
+	ckpt_collect_settle(c);
+	err = ckpt_collect_objects(c);
+	for (i = 0; i < c->tree->nr_procs && !err; i++)
+		err = ckpt_collect_proc(c, &c->tree->procs[i]);
+	if (err)
+		return err;
+	ckpt_for_each_object(obj, id, c->objs, CKPT_OBJ_MM) {
+		err = ckpt_collect_mm(c, obj);
+		if (err)
+			return err;
+	}
+	ckpt_for_each_object(obj, id, c->objs, CKPT_OBJ_FILES) {
+		err = ckpt_collect_fds(c, obj);
+		if (err)
+			return err;
+	}
+	return ckpt_collect_files(c);
+}
+
+static int ckpt_snapshot_collect(struct ckpt_capture *cap)
+{
+	struct ckpt_ctx *ctx = cap->ctx;
+	struct ckpt_collect c = {
+		.ctx = ctx, .cap = cap, .tree = &cap->tree, .objs = &cap->objects,
+		.recs = ctx->records,
+	};
+	int err;
+
+	mutex_lock(&cap->collecting);
+	if (ckpt_capture_expired(ctx)) {
+		err = -ETIMEDOUT;
+		goto out;
+	}
+	c.first = ckpt_proc_alive(&c, &cap->tree.procs[0]) ?: cap->tree.procs[0].leader;
+	c.ns = task_active_pid_ns(c.first);
+	ckpt_freeze_verify(cap);
+	if (cap->nr_refusals || !c.ns || !ckpt_collect_namespaces(c.first, &c.first_ns)) {
+		err = 0;
+		if (!cap->nr_refusals)
+			ckpt_refuse(cap, CKPT_R_KILLED, c.first, 0, "it has exited");
+		goto out;
+	}
+	ckpt_refuse_reset(cap);
+	err = ckpt_collect_all(&c);
+	if (!err)
+		err = ckpt_records_error(c.recs);
+	if (!err)
+		ckpt_freeze_verify(cap);
+out:
+	mutex_unlock(&cap->collecting);
+	return err;
+}
+
+/* ------------------------------------------------------------------- cloning */
+
+/* In the child, before it has ever been in user mode. */
+static int ckpt_snapshot_child(void *arg)
+{
+	struct ckpt_object *obj = arg;
+
+	set_bit(MMF_DISABLE_THP, &current->mm->flags);	/* khugepaged: hands off */
+	mmget(current->mm);
+	obj->mm.snapshot = current->mm;
+	send_sig(SIGKILL, current, 1);
+	return 0;
+}
+
+/* What a reaped child leaves in its parent. */
+struct ckpt_child_usage {
+	u64 cutime, cstime, cgtime;
+	unsigned long cnvcsw, cnivcsw, cmin_flt, cmaj_flt, cinblock, coublock, cmaxrss;
+	struct task_io_accounting ioac;
+};
+
+static void ckpt_usage_save(struct signal_struct *sig, struct ckpt_child_usage *usage)
+{
+	*usage = (struct ckpt_child_usage) {
+		.cutime = sig->cutime, .cstime = sig->cstime, .cgtime = sig->cgtime,
+		.cnvcsw = sig->cnvcsw, .cnivcsw = sig->cnivcsw,
+		.cmin_flt = sig->cmin_flt, .cmaj_flt = sig->cmaj_flt,
+		.cinblock = sig->cinblock, .coublock = sig->coublock,
+		.cmaxrss = sig->cmaxrss, .ioac = sig->ioac,
+	};
+}
+
+static void ckpt_usage_restore(struct signal_struct *sig,
+			       const struct ckpt_child_usage *usage)
+{
+	write_seqlock_irq(&sig->stats_lock);
+	sig->cutime = usage->cutime;
+	sig->cstime = usage->cstime;
+	sig->cgtime = usage->cgtime;
+	sig->cnvcsw = usage->cnvcsw;
+	sig->cnivcsw = usage->cnivcsw;
+	sig->cmin_flt = usage->cmin_flt;
+	sig->cmaj_flt = usage->cmaj_flt;
+	sig->cinblock = usage->cinblock;
+	sig->coublock = usage->coublock;
+	sig->cmaxrss = usage->cmaxrss;
+	sig->ioac = usage->ioac;
+	write_sequnlock_irq(&sig->stats_lock);
+}
+
+/* Wait for the child that killed itself; only a SIGKILL of ours ends it early. */
+static void ckpt_snapshot_reap(pid_t pid)
+{
+	while (ckpt_k(kernel_wait4)(pid, NULL, __WALL, NULL) == -ERESTARTSYS) {
+		if (fatal_signal_pending(current))
+			return;		/* init reaps it */
+		clear_notify_signal();
+		recalc_sigpending();
+		cond_resched();
+	}
+}
+
+/*
+ * In a parked thread of the map.  Fork refuses to run with a signal pending, so
+ * all but SIGKILL are blocked and a notification is put off; credentials are the
+ * opener's, so that the job's RLIMIT_NPROC does not count.
+ */
+static int ckpt_snapshot_clone(struct ckpt_thread *thread, void *arg)
+{
+	struct ckpt_object *obj = arg;
+	struct kernel_clone_args args = {
+		.flags = CLONE_UNTRACED | CLONE_FILES | CLONE_FS,
+		.fn = ckpt_snapshot_child,
+		.fn_arg = obj,
+	};
+	struct ckpt_child_usage usage;
+	const struct cred *cred;
+	sigset_t block, old;
+	pid_t pid;
+
+	sigfillset(&block);
+	sigdelset(&block, SIGKILL);
+	sigprocmask(SIG_SETMASK, &block, &old);
+	clear_notify_signal();
+	cred = override_creds(thread->ctx->cred);
+	ckpt_usage_save(current->signal, &usage);
+
+	pid = ckpt_k(kernel_clone)(&args);
+	if (pid > 0) {
+		ckpt_snapshot_reap(pid);
+		ckpt_usage_restore(current->signal, &usage);
+	}
+
+	revert_creds(cred);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	if (READ_ONCE(current->task_works))
+		set_thread_flag(TIF_NOTIFY_SIGNAL);
+	if (pid < 0)
+		return pid == -ERESTARTNOINTR ? -EAGAIN : pid;
+	return obj->mm.snapshot ? 0 : -ESRCH;
+}
+
+/* Page tables and descriptors of mappings are what a clone takes at once. */
+static unsigned long ckpt_snapshot_need(struct ckpt_object *obj)
+{
+	struct mm_struct *mm = obj->mm.mm;
+
+	return (mm_pgtables_bytes(mm) + mm->map_count * 512UL) / PAGE_SIZE + 64;
+}
+
+static bool ckpt_snapshot_wants(const struct ckpt_object *obj)
+{
+	return obj->mm.cloner && !obj->mm.held;
+}
+
+static int ckpt_snapshot_admit(struct ckpt_capture *cap)
+{
+	struct ckpt_object *obj;
+	unsigned long id, room, reserve, need = 0;
+
+	ckpt_for_each_object(obj, id, &cap->objects, CKPT_OBJ_MM) {
+		if (!ckpt_snapshot_wants(obj))
+			continue;
+		need += ckpt_snapshot_need(obj);
+		room = ckpt_watch_room(obj->task, &reserve);
+		if (room > need + reserve)
+			continue;
+		ckpt_refuse(cap, CKPT_R_MEMORY, obj->task, 0,
+			    "%lu KiB free, %lu KiB needed at once",
+			    room << (PAGE_SHIFT - 10), (need + reserve) << (PAGE_SHIFT - 10));
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static void ckpt_snapshot_blame(struct ckpt_capture *cap, struct ckpt_object *obj, int err)
+{
+	if (err == -EAGAIN)
+		ckpt_refuse(cap, CKPT_R_NPROC, obj->task, 0,
+			    "fork failed: pids.max, or the cgroup is frozen");
+	else if (err == -ENOMEM)
+		ckpt_refuse(cap, CKPT_R_MEMORY, obj->task, 0, "fork failed");
+}
+
+/* All maps at once, each by a thread of its own; then wait for all. */
+static int ckpt_snapshot_clone_all(struct ckpt_capture *cap)
+{
+	struct ckpt_object *obj;
+	unsigned long id;
+	int err = 0, ret;
+
+	ckpt_for_each_object(obj, id, &cap->objects, CKPT_OBJ_MM) {
+		if (!ckpt_snapshot_wants(obj))
+			continue;
+		obj->mm.clone_err = ckpt_thread_post(obj->mm.cloner, ckpt_snapshot_clone,
+						     obj);
+	}
+	ckpt_for_each_object(obj, id, &cap->objects, CKPT_OBJ_MM) {
+		if (!ckpt_snapshot_wants(obj))
+			continue;
+		ret = obj->mm.clone_err ?: ckpt_thread_wait(obj->mm.cloner);
+		if (ret)
+			ckpt_snapshot_blame(cap, obj, ret);
+		if (!err)
+			err = ret;
+	}
+	return err;
+}
+
+static int ckpt_snapshot_memory(struct ckpt_capture *cap)
+{
+	struct ckpt_object *obj;
+	unsigned long id;
+	int err;
+
+	err = ckpt_snapshot_admit(cap);
+	if (!err)
+		err = ckpt_snapshot_clone_all(cap);
+	ckpt_for_each_object(obj, id, &cap->objects, CKPT_OBJ_MM) {
+		if (!err && obj->mm.snapshot) {
+			obj->mm.rec->live = 0;
+			cap->has_snapshot = true;
+		} else if (obj->mm.snapshot) {
+			mmput(obj->mm.snapshot);
+			obj->mm.snapshot = NULL;
+		}
+	}
+	return err;
+}
+
+/* Threads of stopped processes stay where they are when the tree is thawed. */
+static void ckpt_snapshot_hold(struct ckpt_capture *cap)
+{
+	unsigned int i;
+
+	for (i = 0; i < cap->tree.nr_members; i++) {
+		struct ckpt_member *member = &cap->tree.members[i];
+
+		if (member->thread && ckpt_freeze_is_stopped(member->task))
+			ckpt_thread_hold(member->thread);
+	}
+}
+
+/* Not enough room: the records stay, what was refused follows them. */
+static void ckpt_snapshot_append_refusals(struct ckpt_capture *cap)
+{
+	ckpt_records_append(cap->ctx->records, cap->refusals);
+	ckpt_refuse_reset(cap);
+}
+
+int ckpt_capture_snapshot(struct ckpt_ctx *ctx, struct ckpt_snapshot *arg)
+{
+	struct ckpt_capture *cap = ctx->capture;
+	u64 start = ktime_get_ns(), collected;
+	int err;
+
+	err = ckpt_capture_expect(ctx, CKPT_PHASE_FROZEN, CKPT_PHASE_FROZEN);
+	if (err)
+		return err;
+	if (arg->pad)
+		return -EINVAL;
+	ckpt_records_reset(ctx->records);
+	ckpt_refuse_reset(cap);
+	cap->has_snapshot = false;
+	cap->lost = false;
+	err = ckpt_snapshot_collect(cap);
+	collected = ktime_get_ns();
+	trace_ckpt_snapshot(ctx, "collect", collected - start, err);
+	if (err || cap->nr_refusals)
+		goto undo;
+	ckpt_snapshot_hold(cap);
+	if (!(arg->flags & (CKPT_SNAPSHOT_NO_COW | CKPT_SNAPSHOT_DRY))) {
+		err = ckpt_snapshot_memory(cap);
+		trace_ckpt_snapshot(ctx, "clone", ktime_get_ns() - collected, err);
+		if (err && err != -ENOMEM && err != -EAGAIN)
+			goto undo;
+		ckpt_snapshot_append_refusals(cap);
+	}
+	if (!ckpt_ctx_advance(ctx, CKPT_PHASE_FROZEN, CKPT_PHASE_COLLECTED)) {
+		err = -ETIMEDOUT;
+		goto undo;
+	}
+	arg->nr_mm = cap->objects.nr[CKPT_OBJ_MM];
+	arg->state_bytes = ckpt_records_len(ctx->records);
+	arg->collect_ns = collected - start;
+	arg->clone_ns = ktime_get_ns() - collected;
+	return err;
+
+undo:
+	if (err == -ESRCH)
+		ckpt_refuse(cap, CKPT_R_KILLED, NULL, 0, "a thread died during the clone");
+	ckpt_capture_undo(ctx);
+	if (!ckpt_ctx_advance(ctx, CKPT_PHASE_FROZEN, CKPT_PHASE_TARGET))
+		return -ETIMEDOUT;
+	err = ckpt_refuse_verdict(cap) ?: err;
+	ckpt_event(ctx, CKPT_EVENT_REFUSED, 0);
+	return err;
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Records of a thread: THREAD and what follows it.
+ *
+ * The caller has settled the thread, so its registers are in memory.  A thread
+ * may be killed at any moment: whatever exit takes away from a task is read
+ * under the lock that exit takes.
+ */
+#include <linux/cpumask.h>
+#include <linux/cred.h>
+#include <linux/iocontext.h>
+#include <linux/io_uring_types.h>
+#include <linux/ioprio.h>
+#include <linux/sched/rt.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/uidgid.h>
+
+#include "arch.h"
+#include "collect.h"
+#include "compat/ksyms.h"
+#include "records.h"
+#include "rerun.h"
+
+/* ------------------------------------------------------- what makes it unfit */
+
+static void ckpt_task_check_process(struct ckpt_collect *c, struct task_struct *task,
+				    struct task_struct *alive)
+{
+	if (task->files != alive->files)
+		ckpt_refuse(c->cap, CKPT_R_FILES_PER_THREAD, task, 0, "descriptor table");
+	if (task->fs != alive->fs)
+		ckpt_refuse(c->cap, CKPT_R_THREAD_STATE, task, 0, "file system context");
+	if (task->personality != alive->personality)
+		ckpt_refuse(c->cap, CKPT_R_THREAD_STATE, task, 0, "personality");
+	if (task->nsproxy != alive->nsproxy)
+		ckpt_refuse(c->cap, CKPT_R_NAMESPACE, task, 0, "namespaces of a thread");
+}
+
+static void ckpt_task_check(struct ckpt_collect *c, struct task_struct *task)
+{
+#ifdef CONFIG_SECCOMP
+	if (task->seccomp.mode)
+		ckpt_refuse(c->cap, CKPT_R_SECCOMP, task, task->seccomp.mode, "mode %d",
+			    task->seccomp.mode);
+#endif
+#ifdef CONFIG_SYSVIPC
+	if (task->sysvsem.undo_list)
+		ckpt_refuse(c->cap, CKPT_R_SYSV_SEM, task, 0, "SEM_UNDO");
+#endif
+#ifdef CONFIG_NUMA
+	if (task->mempolicy)
+		ckpt_refuse(c->cap, CKPT_R_NUMA_POLICY, task, 0, "set_mempolicy");
+#endif
+#ifdef CONFIG_IO_URING
+	if (task->io_uring && !xa_empty(&task->io_uring->xa))
+		ckpt_refuse(c->cap, CKPT_R_IO_URING, task, 0, "io_uring context");
+#endif
+	if (task->policy == SCHED_DEADLINE)
+		ckpt_refuse(c->cap, CKPT_R_THREAD_STATE, task, 0, "SCHED_DEADLINE");
+	ckpt_arch_check(c, task);
+}
+
+/* ----------------------------------------------------------- parts of THREAD */
+
+static void ckpt_task_creds(struct task_struct *task, struct ckpt_rec_thread *rec)
+{
+	const struct cred *cred = get_task_cred(task);
+	struct user_namespace *ns = cred->user_ns;
+	struct ckpt_creds *out = &rec->creds;
+
+	out->uid = from_kuid(ns, cred->uid);
+	out->euid = from_kuid(ns, cred->euid);
+	out->suid = from_kuid(ns, cred->suid);
+	out->fsuid = from_kuid(ns, cred->fsuid);
+	out->gid = from_kgid(ns, cred->gid);
+	out->egid = from_kgid(ns, cred->egid);
+	out->sgid = from_kgid(ns, cred->sgid);
+	out->fsgid = from_kgid(ns, cred->fsgid);
+	out->securebits = cred->securebits;
+	out->cap_inheritable = ckpt_cap_to_u64(cred->cap_inheritable);
+	out->cap_permitted = ckpt_cap_to_u64(cred->cap_permitted);
+	out->cap_effective = ckpt_cap_to_u64(cred->cap_effective);
+	out->cap_bounding = ckpt_cap_to_u64(cred->cap_bset);
+	out->cap_ambient = ckpt_cap_to_u64(cred->cap_ambient);
+	put_cred(cred);
+}
+
+static int ckpt_task_groups(struct ckpt_collect *c, struct task_struct *task, s32 tid)
+{
+	const struct cred *cred = get_task_cred(task);
+	const struct group_info *info = cred->group_info;
+	struct ckpt_rec_groups *rec;
+	u32 *gids;
+	int i;
+
+	rec = ckpt_records_add(c->recs, CKPT_REC_GROUPS,
+			       sizeof(*rec) + info->ngroups * sizeof(u32));
+	if (rec) {
+		rec->tid = tid;
+		rec->nr = info->ngroups;
+		gids = (u32 *)(rec + 1);
+		for (i = 0; i < info->ngroups; i++)
+			gids[i] = from_kgid(cred->user_ns, info->gid[i]);
+	}
+	put_cred(cred);
+	return rec ? 0 : -ENOMEM;
+}
+
+static void ckpt_task_sched(struct task_struct *task, struct ckpt_rec_thread *rec)
+{
+	unsigned int cpu;
+
+	rec->sched_policy = task->policy;
+	rec->sched_priority = task->rt_priority;
+	rec->nice = task_nice(task);
+	rec->timer_slack_ns = task->timer_slack_ns;
+	if (task->sched_reset_on_fork)
+		rec->flags |= CKPT_THREAD_RESET_ON_FORK;
+	memset(rec->cpus, 0xff, sizeof(rec->cpus));
+	for (cpu = 0; cpu < nr_cpu_ids && cpu < 64 * ARRAY_SIZE(rec->cpus); cpu++)
+		if (!cpumask_test_cpu(cpu, &task->cpus_mask))
+			rec->cpus[cpu / 64] &= ~(1ULL << (cpu % 64));
+#ifdef CONFIG_BLOCK
+	task_lock(task);
+	if (task->io_context)
+		rec->ioprio = task->io_context->ioprio;
+	task_unlock(task);
+#endif
+}
+
+static void ckpt_task_user_pointers(struct task_struct *task, struct ckpt_rec_thread *rec)
+{
+	rec->sas_sp = task->sas_ss_sp;
+	rec->sas_size = task->sas_ss_size;
+	rec->sas_flags = task->sas_ss_flags;
+	rec->pdeath_signal = task->pdeath_signal;
+	rec->robust_list = (u64)task->robust_list;
+	rec->clear_child_tid = (u64)task->clear_child_tid;
+#ifdef CONFIG_RSEQ
+	rec->rseq = (u64)task->rseq;
+	rec->rseq_sig = task->rseq_sig;
+	rec->rseq_len = task->rseq ? ckpt_rseq_len(task) : 0;
+#endif
+}
+
+/*
+ * The mask the program set.  Calls like ppoll swap it for their duration, and
+ * the saved one comes back when they restart or end.
+ */
+static void ckpt_task_sigmask(struct task_struct *task, struct ckpt_rec_thread *rec)
+{
+	const sigset_t *set = test_tsk_restore_sigmask(task) ? &task->saved_sigmask
+							     : &task->blocked;
+
+	BUILD_BUG_ON(sizeof(*set) != sizeof(rec->sigmask));
+	memcpy(&rec->sigmask, set, sizeof(rec->sigmask));
+}
+
+static void ckpt_task_restart(struct ckpt_collect *c, struct task_struct *task,
+			      struct ckpt_rec_thread *rec)
+{
+	if (!(rec->flags & CKPT_THREAD_IN_SYSCALL) ||
+	    (s64)rec->regs[CKPT_REG_AX] != -ERESTART_RESTARTBLOCK)
+		return;
+	if (ckpt_restart_to_record(task, &rec->restart))
+		ckpt_refuse(c->cap, CKPT_R_RESTART_KIND, task,
+			    rec->regs[CKPT_REG_ORIG_AX], "system call %lld, %ps",
+			    (s64)rec->regs[CKPT_REG_ORIG_AX], task->restart_block.fn);
+}
+
+int ckpt_collect_thread(struct ckpt_collect *c, struct ckpt_proc *proc,
+			struct ckpt_member *member)
+{
+	struct task_struct *task = member->task;
+	struct ckpt_rec_thread *rec;
+	int err;
+
+	rec = ckpt_records_add(c->recs, CKPT_REC_THREAD, sizeof(*rec));
+	if (!rec)
+		return -ENOMEM;
+	rec->tid = task_pid_nr_ns(task, c->ns);
+	rec->pid = task_tgid_nr_ns(task, c->ns);
+	rec->host_tid = task_pid_nr_ns(task, c->ctx->pid_ns);
+	get_task_comm(rec->comm, task);
+	if (task == proc->leader)
+		rec->flags |= CKPT_THREAD_LEADER;
+	if (task_no_new_privs(task))
+		rec->flags |= CKPT_THREAD_NO_NEW_PRIVS;
+
+	ckpt_task_check_process(c, task, ckpt_proc_alive(c, proc));
+	ckpt_task_check(c, task);
+	err = ckpt_arch_collect_regs(c, task, rec);
+	if (err)
+		return err;
+	ckpt_task_restart(c, task, rec);
+	ckpt_task_sigmask(task, rec);
+	ckpt_task_user_pointers(task, rec);
+	ckpt_task_creds(task, rec);
+	ckpt_task_sched(task, rec);
+
+	err = ckpt_arch_collect_xstate(c, task, rec->tid);
+	if (!err)
+		err = ckpt_task_groups(c, task, rec->tid);
+	if (!err)
+		err = ckpt_collect_sigpending(c, task, rec->tid, false);
+	return err;
+}

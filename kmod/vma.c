@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * VMA records: what each mapping is, its flags, its file.
+ *
+ * A kind that cannot be made again is refused by name; nothing is left out
+ * silently.  Called with the map's mmap_lock held for reading.
+ */
+#include <linux/fs.h>
+#include <linux/hugetlb.h>
+#include <linux/magic.h>
+#include <linux/mm.h>
+#include <linux/pkeys.h>
+#include <linux/rmap.h>
+#include <linux/sched/signal.h>
+#include <linux/userfaultfd_k.h>
+
+#include "collect.h"
+#include "context.h"
+#include "records.h"
+
+static const struct {
+	unsigned long vm;
+	u64 rec;
+} ckpt_vma_flags[] = {
+	{ VM_READ, CKPT_VM_READ },
+	{ VM_WRITE, CKPT_VM_WRITE },
+	{ VM_EXEC, CKPT_VM_EXEC },
+	{ VM_SHARED, CKPT_VM_SHARED },
+	{ VM_MAYWRITE, CKPT_VM_MAYWRITE },
+	{ VM_GROWSDOWN, CKPT_VM_GROWSDOWN },
+	{ VM_LOCKED, CKPT_VM_LOCKED },
+	{ VM_LOCKONFAULT, CKPT_VM_LOCKONFAULT },
+	{ VM_NORESERVE, CKPT_VM_NORESERVE },
+	{ VM_ACCOUNT, CKPT_VM_ACCOUNT },
+	{ VM_SEQ_READ, CKPT_VM_SEQ_READ },
+	{ VM_RAND_READ, CKPT_VM_RAND_READ },
+	{ VM_DONTCOPY, CKPT_VM_DONTCOPY | CKPT_VM_LIVE },
+	{ VM_WIPEONFORK, CKPT_VM_WIPEONFORK | CKPT_VM_LIVE },
+	{ VM_DONTDUMP, CKPT_VM_DONTDUMP },
+	{ VM_HUGEPAGE, CKPT_VM_HUGEPAGE },
+	{ VM_NOHUGEPAGE, CKPT_VM_NOHUGEPAGE },
+	{ VM_MERGEABLE, CKPT_VM_MERGEABLE },
+	{ VM_SYNC, CKPT_VM_SYNC },
+};
+
+static u64 ckpt_vma_translate(const struct vm_area_struct *vma)
+{
+	u64 flags = 0;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(ckpt_vma_flags); i++)
+		if (vma->vm_flags & ckpt_vma_flags[i].vm)
+			flags |= ckpt_vma_flags[i].rec;
+	if (vma->anon_vma)
+		flags |= CKPT_VM_HAS_ANON;
+	return flags;
+}
+
+/* The name of a mapping that the kernel made, or NULL. */
+static const char *ckpt_vma_special_name(struct vm_area_struct *vma)
+{
+	if (vma->vm_file || !vma->vm_ops || !vma->vm_ops->name)
+		return NULL;
+	return vma->vm_ops->name(vma);
+}
+
+static u32 ckpt_vma_special_kind(const char *name)
+{
+	if (!strcmp(name, "[vdso]"))
+		return CKPT_VMA_VDSO;
+	if (!strncmp(name, "[vvar", 5))
+		return CKPT_VMA_VVAR;
+	return 0;
+}
+
+static u32 ckpt_vma_file_kind(struct vm_area_struct *vma, u32 file_kind)
+{
+	switch (file_kind) {
+	case CKPT_FILE_REG:
+	case CKPT_FILE_MEMFD:
+		return vma->vm_flags & VM_SHARED ? CKPT_VMA_FILE_SHARED
+						 : CKPT_VMA_FILE_PRIVATE;
+	case CKPT_FILE_SHM:
+		return CKPT_VMA_SHM;
+	default:
+		return 0;
+	}
+}
+
+static u32 ckpt_vma_kind(struct vm_area_struct *vma)
+{
+	const char *name = ckpt_vma_special_name(vma);
+	u64 object;
+
+	if (name)
+		return ckpt_vma_special_kind(name);
+	if (is_vm_hugetlb_page(vma))
+		return vma->vm_flags & VM_SHARED ? CKPT_VMA_HUGETLB_SHARED
+						 : CKPT_VMA_HUGETLB_PRIVATE;
+	if (vma_is_anonymous(vma))	/* /dev/zero too, mapped privately */
+		return CKPT_VMA_ANON;
+	if (!vma->vm_file)
+		return 0;
+	return ckpt_vma_file_kind(vma, ckpt_file_kind(vma->vm_file, &object));
+}
+
+/* Which reason, if the kind is not known. */
+static enum ckpt_reason ckpt_vma_reason(struct vm_area_struct *vma, const char **ret_what)
+{
+	struct file *file = vma->vm_file;
+
+	*ret_what = ckpt_vma_special_name(vma) ?: "mapping of an unknown kind";
+	if (!file)
+		return vma->vm_flags & (VM_IO | VM_PFNMAP) ? CKPT_R_DEVICE_MAP
+							   : CKPT_R_VMA_KIND;
+	*ret_what = file->f_path.dentry->d_name.name;
+	if (!strncmp(*ret_what, "SYSV", 4) && file_inode(file)->i_sb->s_flags & SB_KERNMOUNT)
+		return CKPT_R_SYSV_SHM;
+	if (!strcmp(file_inode(file)->i_sb->s_type->name, "aio"))
+		return CKPT_R_AIO;
+	if (S_ISCHR(file_inode(file)->i_mode) || S_ISBLK(file_inode(file)->i_mode))
+		return CKPT_R_DEVICE_MAP;
+	return CKPT_R_VMA_KIND;
+}
+
+static void ckpt_vma_refuse(struct ckpt_collect *c, struct ckpt_object *obj,
+			    struct vm_area_struct *vma, enum ckpt_reason reason,
+			    const char *what)
+{
+	ckpt_refuse(c->cap, reason, obj->task, vma->vm_start, "%lx-%lx %s", vma->vm_start,
+		    vma->vm_end, what);
+}
+
+static void ckpt_vma_check(struct ckpt_collect *c, struct ckpt_object *obj,
+			   struct vm_area_struct *vma, u32 kind)
+{
+	enum ckpt_reason reason;
+	const char *what;
+
+	if (!kind) {
+		reason = ckpt_vma_reason(vma, &what);
+		ckpt_vma_refuse(c, obj, vma, reason, what);
+		return;
+	}
+	if (kind == CKPT_VMA_VDSO || kind == CKPT_VMA_VVAR)
+		return;
+	if (is_vm_hugetlb_page(vma) && vma->vm_file &&
+	    !strncmp(vma->vm_file->f_path.dentry->d_name.name, "SYSV", 4) &&
+	    file_inode(vma->vm_file)->i_sb->s_flags & SB_KERNMOUNT)
+		ckpt_vma_refuse(c, obj, vma, CKPT_R_SYSV_SHM, "huge pages");
+	if (vma->vm_flags & (VM_IO | VM_PFNMAP))
+		ckpt_vma_refuse(c, obj, vma, CKPT_R_DEVICE_MAP, "device memory");
+	if (vma->vm_flags & VM_MIXEDMAP || vma_is_dax(vma))
+		ckpt_vma_refuse(c, obj, vma, CKPT_R_VMA_KIND, "direct access (DAX)");
+#ifdef CONFIG_USERFAULTFD
+	if (vma->vm_userfaultfd_ctx.ctx)
+		ckpt_vma_refuse(c, obj, vma, CKPT_R_USERFAULTFD, "userfaultfd");
+#endif
+	if (vma_pkey(vma))
+		ckpt_vma_refuse(c, obj, vma, CKPT_R_PKEY, "protection key");
+#ifdef CONFIG_NUMA
+	if (vma->vm_policy)
+		ckpt_vma_refuse(c, obj, vma, CKPT_R_NUMA_POLICY, "mbind");
+#endif
+#ifdef VM_SHADOW_STACK
+	if (vma->vm_flags & VM_SHADOW_STACK)
+		ckpt_vma_refuse(c, obj, vma, CKPT_R_SHADOW_STACK, "shadow stack");
+#endif
+#ifdef VM_SEALED
+	if (vma->vm_flags & VM_SEALED)
+		ckpt_vma_refuse(c, obj, vma, CKPT_R_VMA_KIND, "sealed (mseal)");
+#endif
+}
+
+static bool ckpt_vma_is_excluded(struct ckpt_collect *c, struct ckpt_object *obj,
+				 struct vm_area_struct *vma)
+{
+	const struct ckpt_tree *tree = c->tree;
+	pid_t pid = obj->mm.rec->host_pid;
+	unsigned int i;
+
+	for (i = 0; i < tree->nr_exclude; i++) {
+		const struct ckpt_exclude *e = &tree->exclude[i];
+
+		if (e->kind == CKPT_EXCLUDE_RANGE && (!e->pid || e->pid == pid) &&
+		    e->start < vma->vm_end && e->end > vma->vm_start)
+			return true;
+	}
+	return false;
+}
+
+/* Maps of the tree whose pages descend from the same one may share them. */
+static int ckpt_vma_note_root(struct ckpt_collect *c, struct ckpt_object *obj,
+			      struct vm_area_struct *vma)
+{
+	struct ckpt_object *root;
+	bool is_new;
+
+	if (!vma->anon_vma || c->objs->nr[CKPT_OBJ_MM] < 2)
+		return 0;
+	root = ckpt_object_get(c->objs, CKPT_OBJ_ANON_ROOT, vma->anon_vma->root, NULL,
+			       &is_new);
+	if (!root)
+		return -ENOMEM;
+	if (is_new)
+		root->anon.mm = obj;
+	else if (root->anon.mm != obj)
+		root->anon.shared = true;
+	return 0;
+}
+
+static int ckpt_vma_collect(struct ckpt_collect *c, struct ckpt_object *obj,
+			    struct vm_area_struct *vma)
+{
+	struct ckpt_rec_vma *rec;
+	u32 file_flags = CKPT_FILE_MAPPED;
+
+	rec = ckpt_records_add(c->recs, CKPT_REC_VMA, sizeof(*rec));
+	if (!rec)
+		return -ENOMEM;
+	rec->start = vma->vm_start;
+	rec->end = vma->vm_end;
+	rec->pgoff = vma->vm_pgoff;
+	rec->mm_id = obj->id;
+	rec->flags = ckpt_vma_translate(vma);
+	rec->kind = ckpt_vma_kind(vma);
+	ckpt_vma_check(c, obj, vma, rec->kind);
+	if (is_vm_hugetlb_page(vma))
+		rec->hugepage_shift = huge_page_shift(hstate_vma(vma));
+	if (rec->kind == CKPT_VMA_HUGETLB_PRIVATE)
+		rec->flags |= CKPT_VM_LIVE;
+	if (ckpt_vma_is_excluded(c, obj, vma))
+		rec->flags |= CKPT_VM_EXCLUDED;
+#ifdef CONFIG_ANON_VMA_NAME
+	if (vma->anon_name)
+		strscpy(rec->name, vma->anon_name->name, sizeof(rec->name));
+#endif
+	if (vma->vm_file && rec->kind != CKPT_VMA_ANON) {
+		if ((vma->vm_flags & (VM_SHARED | VM_MAYWRITE)) == (VM_SHARED | VM_MAYWRITE))
+			file_flags |= CKPT_FILE_MAPPED_SHARED_WRITE;
+		rec->file = ckpt_collect_mapped_file(c, obj->task, vma->vm_file,
+						     file_flags);
+	}
+	return ckpt_vma_note_root(c, obj, vma);
+}
+
+int ckpt_collect_vmas(struct ckpt_collect *c, struct ckpt_object *obj,
+		      struct mm_struct *mm, u32 *ret_nr)
+{
+	VMA_ITERATOR(vmi, mm, 0);
+	struct vm_area_struct *vma;
+	u32 nr = 0;
+	int err;
+
+	for_each_vma(vmi, vma) {
+		err = ckpt_vma_collect(c, obj, vma);
+		if (err)
+			return err;
+		if (!(++nr & 255)) {
+			if (ckpt_capture_expired(c->ctx))
+				return -ETIMEDOUT;
+			if (fatal_signal_pending(current))
+				return -EINTR;
+			cond_resched();
+		}
+	}
+	*ret_nr = nr;
+	return 0;
+}
