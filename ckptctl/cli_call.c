@@ -2,7 +2,9 @@
 /*
  * Requests: to ckptd by the library, or in this process with --standalone.
  *
- * Both answer the same outcomes, so a verb does not know which it was.
+ * Both answer the same outcomes, so a verb does not know which it was.  The
+ * connection is opened by the first call and kept for the next ones; without
+ * it there is an outcome that says what to do.
  */
 #include "ckptctl/cli_call.h"
 

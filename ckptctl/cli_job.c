@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the verbs on jobs share.
+ * What the verbs on jobs share: naming one, and being attached to one.
+ *
+ * Which of our standard streams are the job's follows from how it was started;
+ * its exit status becomes ckptctl's, so that ckptctl can stand in its place in
+ * a script.
  */
 #include "ckptctl/cli_job.h"
 

@@ -145,18 +145,8 @@ static void print_error(struct cli *cli, const json_t *outcome)
 
 static void print_json(const json_t *outcome)
 {
-	json_t *shown;
-
-	if (outcome_is_ok(outcome)) {
-		shown = json_incref(json_object_get(outcome, "result"));
-	} else {
-		shown = json_object();
-		json_object_update(shown, (json_t *)outcome);
-		json_object_del(shown, "ok");
-	}
-	json_dumpf(shown, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY);
+	json_dumpf(outcome, stdout, JSON_INDENT(2));
 	putchar('\n');
-	json_decref(shown);
 }
 
 int cli_status(const json_t *outcome)

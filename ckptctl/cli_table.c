@@ -2,6 +2,9 @@
 /*
  * Tables on standard output, by libsmartcols: aligned, cut to the terminal's
  * width, never when piped.
+ *
+ * Without memory a table is NULL and what is put into it is dropped; the exit
+ * status is the outcome's, not the table's.
  */
 #include "ckptctl/cli_table.h"
 

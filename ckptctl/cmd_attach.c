@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * ckptctl attach: see a job's output, type its input.
+ *
+ * A signal detaches and is not handed on: it is not our job.  What is piped into
+ * us is the job's only if that is asked for, or an empty input would end it.
  */
 #include "ckptctl/cli_job.h"
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * ckptctl checkpoint: a new generation of a job.
+ *
+ * Done when the image is durable and complete; before that there is no such
+ * generation.  Ending ckptctl does not stop a checkpoint that was begun.
  */
 #include "ckptctl/cli_job.h"
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ckptctl diff: what differs between two images.  Exit status 0 when nothing
- * does, 1 when something does (as diff(1)).
+ * ckptctl diff: what differs between two images.
+ *
+ * Exit status 0 when nothing does, 1 when something does (as diff(1)).  What is
+ * different in any two images (identity, times) does not count.
  */
 #include "ckptctl/cli_image.h"
 

@@ -2,7 +2,9 @@
 /*
  * ckptctl doctor: can this node, this job, this tree be checkpointed?
  *
- * Exit status 0 when nothing stands in the way, 3 when something does.
+ * Exit status 0 when nothing stands in the way, 3 when something does; the
+ * reasons are those that a checkpoint would be refused with.  A tree is frozen
+ * for a moment to find out.
  */
 #include "ckptctl/cli.h"
 

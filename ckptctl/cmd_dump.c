@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * ckptctl dump: one process tree into an image.
+ *
+ * For a tree that is no job.  Without --kill it runs on, whatever happens; with
+ * it, it is ended only after the image is complete.
  */
 #include "ckptctl/cli.h"
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * ckptctl kill: send a signal to a job's main process.
+ *
+ * The job's init sends it, so it never hits a process that came after.  When
+ * the main process ends, so does the job with everything in it.
  */
 #include "ckptctl/cli_job.h"
 

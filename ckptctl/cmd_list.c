@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * ckptctl list: generations, of one job or of all.
+ *
+ * What is shown was read from the images' manifests just now; one that cannot
+ * be read is listed with the reason.
  */
 #include "ckptctl/cli_job.h"
 

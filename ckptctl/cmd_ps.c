@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ckptctl ps: the jobs of this node.
+ * ckptctl ps: the jobs of this node, or with --all all that the image
+ * directory knows.
+ *
+ * The pid is that of the job's init, below which its processes are.
  */
 #include "ckptctl/cli_job.h"
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * ckptctl restart: a job from one of its generations.
+ *
+ * Refused while the job may still run.  That another node is off can only be
+ * said by who knows it: --node-lost.
  */
 #include "ckptctl/cli_job.h"
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * ckptctl rm: remove generations, or a job with all of them.
+ *
+ * Several are removed one by one; the exit status is the worst.  What a job
+ * would be lost with is removed only by --force.
  */
 #include "ckptctl/cli_job.h"
 

@@ -2,7 +2,8 @@
 /*
  * ckptctl show: what an image holds.
  *
- * For people the outline as indented text; --json is the whole of it.
+ * For people the same as indented text that --json prints as JSON.  Everything
+ * shown has been authenticated with the node's key.
  */
 #include "ckptctl/cli_image.h"
 

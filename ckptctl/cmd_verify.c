@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * ckptctl verify: is an image whole, and ours?
+ *
+ * All findings are printed, not only the first; exit status 1 if there is one.
+ * Without --deep only what a restore reads first is checked.
  */
 #include "ckptctl/cli_image.h"
 

@@ -14,10 +14,7 @@
 #include <unistd.h>
 
 #include "ckptctl/cli_call.h"
-
-#ifndef CKPT_VERSION
-#define CKPT_VERSION "0.1"
-#endif
+#include "libckptctl/version.h"
 
 static const struct cli_verb *const verbs[] = {
 #define X(verb) &cmd_##verb,

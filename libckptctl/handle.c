@@ -7,6 +7,7 @@
  * again: after half a frame nothing that follows can be trusted.
  */
 #include "libckptctl/handle.h"
+#include "libckptctl/version.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -312,5 +313,5 @@ API int ckpt_refusal_get(const struct ckpt *ckpt, unsigned int i,
 
 API const char *ckpt_library_version(void)
 {
-	return "0.1.0";
+	return CKPT_VERSION;
 }

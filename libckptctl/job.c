@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Calls on jobs: arguments to JSON, one field of the answer back.
+ *
+ * Unknown flags are refused here, unknown arguments by the daemon: what a newer
+ * program asks for is never half done.
  */
 #include "libckptctl/handle.h"
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Small JSON files that are either the old or the new one; see atomic_json.h.
- * Modes are 0600: they hold environments.
+ *
+ * Modes are 0600: they hold environments.  What is read is bounded, and no link
+ * is followed to it.
  */
 #include "shim/atomic_json.h"
 

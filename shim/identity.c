@@ -2,7 +2,8 @@
 /*
  * Which processes a shim and its init are; see identity.h.
  *
- * A process is known by pid and start time, both by this boot's identifier.
+ * A process is known by pid and start time, both by this boot's identifier, so
+ * that neither a reused number nor a reboot makes a stranger look like ours.
  */
 #include "shim/identity.h"
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ckptd: the daemon of one node.  Options, configuration, signals, and saying
- * to systemd when it is ready; the rest is daemon.c's.
+ * ckptd: the daemon of one node.
+ *
+ * Options, configuration, signals, and saying to systemd when it is ready; the
+ * rest is daemon.c's.  Ending it ends no job.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -13,11 +15,8 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
+#include "libckptctl/version.h"
 #include "supervisor/daemon.h"
-
-#ifndef CKPT_VERSION
-#define CKPT_VERSION "0.1"
-#endif
 
 static const char usage[] =
 	"usage: ckptd [--config FILE] [--set NAME=VALUE]... [--check]\n"

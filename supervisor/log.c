@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Log of a daemon; see log.h.  A line is one write(2), so that lines of the
- * daemon and of its workers do not mix.
+ * Log of a daemon; see log.h.
+ *
+ * A line is one write(2), so that lines of the daemon and of its workers do not
+ * mix.  A log that cannot be written is no reason to fail.
  */
 #include "supervisor/log.h"
 

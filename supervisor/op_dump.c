@@ -192,7 +192,7 @@ json_t *op_dump(const struct op_env *env, json_t *json)
 
 	if (!outcome && o->dir)
 		outcome = check_directory(o->dir);
-	if (outcome || op_key_load(env, !o->dry_run, &key, &outcome))
+	if (outcome || (!o->dry_run && op_key_load(env, true, &key, &outcome)))
 		return outcome;
 	o->key = key;
 	o->descendants = env->descendants;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Images as operations: show, verify, diff.  All the work is image/'s; here
- * are the arguments, the key and the outcome.
+ * Images as operations: show, verify, diff, describe.
+ *
+ * All the work is image/'s; here are the arguments, the key and the outcome.
+ * Nothing of an image is believed or printed before it is authenticated.
  */
 #include "supervisor/op_args.h"
 
