@@ -7,3 +7,5 @@ $(call shlib,ckptctl,libckptctl/handle.c libckptctl/job.c libckptctl/wire.c,\
 $(call library,ckptctl,libckptctl/handle.c libckptctl/job.c libckptctl/wire.c)
 
 INSTALL_INCLUDE += libckptctl/ckptctl.h
+
+$(call unit_test,tests/unit/test_wire,tests/unit/test_wire.c,$(LIB)/libwire.a)

@@ -9,13 +9,21 @@ $(call library,op,$(OP_SOURCES))
 # Of the daemon, what the shim uses, too.
 $(call library,daemon,$(addprefix supervisor/,reactor.c log.c))
 
-CKPTD_SOURCES := $(addprefix supervisor/,ckptd.c daemon.c config.c ctl.c verbs.c \
+# The daemon but for its main(), so that tests can link it.
+CKPTD_SOURCES := $(addprefix supervisor/,daemon.c config.c ctl.c verbs.c \
 	verbs_job.c verbs_checkpoint.c verbs_restart.c verbs_list.c verbs_tree.c \
 	jobs.c job.c launch.c worker.c channel.c catalog.c seal.c kevents.c)
 CFLAGS_supervisor/kevents.c += -I/usr/include/libnl3
 
-$(call program,ckptd,$(CKPTD_SOURCES),\
-	$(LIB)/libdaemon.a $(LIB)/libshim.a $(LIB)/libwire.a $(LIB)/libop.a \
-	$(LIB)/libengine.a $(LIB)/libimage.a \
-	-ljansson -lsodium -lzstd -lxxhash -lsystemd -lnl-genl-3 -lnl-3)
+$(call library,ckptd,$(CKPTD_SOURCES))
+
+CKPTD_LIBS := $(LIB)/libckptd.a $(LIB)/libdaemon.a $(LIB)/libshim.a $(LIB)/libwire.a \
+	$(LIB)/libop.a $(LIB)/libengine.a $(LIB)/libimage.a \
+	-ljansson -lsodium -lzstd -lxxhash -lsystemd -lnl-genl-3 -lnl-3
+
+$(call program,ckptd,supervisor/ckptd.c,$(CKPTD_LIBS))
 INSTALL_SBIN += $(BIN)/ckptd
+
+$(call unit_test,tests/unit/test_config,tests/unit/test_config.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_catalog,tests/unit/test_catalog.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_reactor,tests/unit/test_reactor.c,$(LIB)/libdaemon.a)

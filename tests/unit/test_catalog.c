@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Jobs and generations on disk, and the records that the key vouches for:
+ * numbers, leftovers, and what a disk from elsewhere can hold.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shim/atomic_json.h"
+#include "supervisor/catalog.h"
+#include "supervisor/seal.h"
+
+struct disk {
+	char dir[64];
+	char images[80];
+	char key[80];
+	struct catalog catalog;
+};
+
+static int setup(void **state)
+{
+	struct disk *d = calloc(1, sizeof(*d));
+
+	strcpy(d->dir, "/tmp/test-catalog-XXXXXX");
+	if (!mkdtemp(d->dir))
+		return -1;
+	snprintf(d->images, sizeof(d->images), "%s/images", d->dir);
+	snprintf(d->key, sizeof(d->key), "%s/key", d->dir);
+	mkdir(d->images, 0700);
+	d->catalog = (struct catalog) { .dir = d->images, .key = d->key };
+	*state = d;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct disk *d = *state;
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -rf '%s'", d->dir);
+	if (system(command))
+		return -1;
+	free(d);
+	return 0;
+}
+
+static void make(const struct disk *d, const char *path, bool directory)
+{
+	char full[256];
+	int fd;
+
+	snprintf(full, sizeof(full), "%s/%s", d->images, path);
+	if (directory) {
+		assert_int_equal(mkdir(full, 0700), 0);
+		return;
+	}
+	fd = open(full, O_WRONLY | O_CREAT, 0600);
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+static void test_job_numbers(void **state)
+{
+	struct disk *d = *state;
+	int64_t job;
+
+	assert_int_equal(catalog_job_create(&d->catalog, &job), 0);
+	assert_int_equal(job, 1);
+	make(d, "41", true);
+	make(d, "007", true);	/* no number of ours */
+	make(d, "x9", true);
+	assert_int_equal(catalog_job_create(&d->catalog, &job), 0);
+	assert_int_equal(job, 42);
+	d->catalog.dir = "/nonexistent";
+	assert_int_equal(catalog_job_create(&d->catalog, &job), -ENOENT);
+}
+
+static void test_job_record(void **state)
+{
+	struct disk *d = *state;
+	json_t *record = json_pack("{s:s, s:i}", "name", "a", "uid", 1000), *read;
+	json_t *jobs;
+	char why[256];
+	int64_t job;
+
+	assert_int_equal(catalog_job_create(&d->catalog, &job), 0);
+	assert_int_equal(json_array_size(jobs = catalog_jobs(&d->catalog)), 0);
+	json_decref(jobs);
+	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)), -ENOENT);
+	assert_int_equal(catalog_job_write(&d->catalog, job, record, why, sizeof(why)), 0);
+	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)), 0);
+	assert_true(json_equal(record, read));
+	json_decref(read);
+	assert_int_equal(json_array_size(jobs = catalog_jobs(&d->catalog)), 1);
+	json_decref(jobs);
+	json_decref(record);
+	assert_int_equal(catalog_job_remove(&d->catalog, job), 0);
+	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)), -ENOENT);
+}
+
+/* Another job's record, another's owner, another key: none is believed. */
+static void test_forged_record(void **state)
+{
+	struct disk *d = *state;
+	json_t *record = json_pack("{s:i}", "uid", 1000), *sealed, *read = NULL;
+	char one[128], two[128], why[256], other_key[128];
+	int64_t job, other;
+
+	assert_int_equal(catalog_job_create(&d->catalog, &job), 0);
+	assert_int_equal(catalog_job_create(&d->catalog, &other), 0);
+	assert_int_equal(catalog_job_write(&d->catalog, job, record, why, sizeof(why)), 0);
+	json_decref(record);
+	snprintf(one, sizeof(one), "%s/%d", d->images, (int)job);
+	snprintf(two, sizeof(two), "%s/%d", d->images, (int)other);
+
+	assert_int_equal(atomic_json_read(one, "job.json", &sealed), 0);
+	assert_int_equal(atomic_json_write(two, "job.json", sealed), 0);
+	assert_int_equal(catalog_job_read(&d->catalog, other, &read, why, sizeof(why)), -EBADMSG);
+
+	json_object_set_new(json_object_get(sealed, "sealed"), "uid", json_integer(0));
+	assert_int_equal(atomic_json_write(one, "job.json", sealed), 0);
+	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)), -EBADMSG);
+	json_object_set_new(json_object_get(sealed, "sealed"), "uid", json_integer(1000));
+	assert_int_equal(atomic_json_write(one, "job.json", sealed), 0);
+	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)), 0);
+	json_decref(read);
+	json_decref(sealed);
+
+	snprintf(other_key, sizeof(other_key), "%s/key2", d->dir);
+	record = json_object();
+	assert_int_equal(seal_write(d->dir, "x", "test", other_key, record, why, sizeof(why)), 0);
+	json_decref(record);
+	d->catalog.key = other_key;
+	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)), -EBADMSG);
+	d->catalog.key = "/nonexistent/key";
+	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)), -ENOENT);
+	assert_non_null(strstr(why, "key"));
+}
+
+static void test_damaged_record(void **state)
+{
+	static const char *const texts[] = {
+		"", "{", "[]", "null", "{}", "{\"sealed\": {}}",
+		"{\"sealed\": 1, \"mac\": \"00\"}", "{\"sealed\": {}, \"mac\": \"00\"}",
+		"{\"sealed\": {}, \"mac\": \"0000000000000000000000000000000000000000000000000000000000000000\"}",
+		"{\"sealed\": {}, \"sealed\": {}, \"mac\": 3}",
+	};
+	struct disk *d = *state;
+	json_t *read = NULL;
+	char path[128], why[256];
+	int64_t job;
+	size_t i;
+
+	assert_int_equal(catalog_job_create(&d->catalog, &job), 0);
+	read = json_object();
+	assert_int_equal(catalog_job_write(&d->catalog, job, read, why, sizeof(why)), 0);
+	json_decref(read);
+	snprintf(path, sizeof(path), "%s/1/job.json", d->images);
+	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		FILE *f = fopen(path, "w");
+
+		fputs(texts[i], f);
+		fclose(f);
+		assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)),
+				 -EBADMSG);
+	}
+	/* A link is not followed. */
+	unlink(path);
+	assert_int_equal(symlink("/etc/passwd", path), 0);
+	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)), -ELOOP);
+}
+
+static void test_generations(void **state)
+{
+	struct disk *d = *state;
+	json_t *list;
+	int64_t job;
+
+	assert_int_equal(catalog_job_create(&d->catalog, &job), 0);
+	assert_int_equal(catalog_next(&d->catalog, job, 0), 1);
+	assert_int_equal(catalog_next(&d->catalog, job, 8), 9);
+	make(d, "1/gen-2", true);
+	make(d, "1/gen-2/manifest", false);
+	make(d, "1/gen-10", true);
+	make(d, "1/gen-10/manifest", false);
+	make(d, "1/gen-11", true);	/* not committed */
+	make(d, "1/.tmp-gen-12", true);
+	make(d, "1/gen-", true);
+	make(d, "1/gen-9x", true);
+	list = catalog_generations(&d->catalog, job);
+	assert_int_equal(json_array_size(list), 2);
+	assert_int_equal(json_integer_value(json_array_get(list, 0)), 2);
+	assert_int_equal(json_integer_value(json_array_get(list, 1)), 10);
+	json_decref(list);
+	assert_true(catalog_has(&d->catalog, job, 2));
+	assert_false(catalog_has(&d->catalog, job, 11));
+	assert_int_equal(catalog_last(&d->catalog, job), 10);
+	assert_int_equal(catalog_next(&d->catalog, job, 0), 12);
+	assert_int_equal(catalog_job_remove(&d->catalog, job), -ENOTEMPTY);
+}
+
+static void test_remove_generation(void **state)
+{
+	struct disk *d = *state;
+	char why[256];
+	int64_t job;
+
+	assert_int_equal(catalog_job_create(&d->catalog, &job), 0);
+	make(d, "1/gen-1", true);
+	make(d, "1/gen-1/manifest", false);
+	make(d, "1/gen-1/pages", false);
+	assert_int_equal(catalog_generation_remove(&d->catalog, job, 1, why, sizeof(why)), 0);
+	assert_false(catalog_has(&d->catalog, job, 1));
+	make(d, "1/stdout", false);
+	make(d, "1/stdout.cut-17", false);
+	assert_int_equal(catalog_job_remove(&d->catalog, job), 0);
+}
+
+#define test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		test(test_job_numbers),
+		test(test_job_record),
+		test(test_forged_record),
+		test(test_damaged_record),
+		test(test_generations),
+		test(test_remove_generation),
+	};
+
+	return cmocka_run_group_tests_name("catalog", tests, NULL, NULL);
+}

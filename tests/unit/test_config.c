@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Configuration: what is understood, what is refused and where.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "supervisor/config.h"
+
+static int parse(struct config *config, const char *text, unsigned int *line)
+{
+	return config_parse(config, text, strlen(text), line);
+}
+
+static void test_defaults(void **state)
+{
+	struct config config;
+
+	assert_int_equal(config_init(&config), 0);
+	assert_string_equal(config.socket, "/run/stillpoint/ckptd.sock");
+	assert_string_equal(config.key, "/etc/stillpoint/key");
+	assert_int_equal(config.log_level, LOG_LEVEL_INFO);
+	assert_int_equal(config.max_pause_ms, 0);
+	assert_non_null(config.shim);
+	assert_non_null(config.node);
+	config_done(&config);
+	config_done(&config);
+}
+
+static void test_good(void **state)
+{
+	struct config config;
+	unsigned int line = 0;
+
+	assert_int_equal(config_init(&config), 0);
+	assert_int_equal(parse(&config, "# comment\n\n  image_dir\t=  /mnt/a b  # why\n"
+			       "log_level=debug\nmax_pause_ms = 250\nnode = n-1.x\n"
+			       "key = /k", &line), 0);
+	assert_string_equal(config.image_dir, "/mnt/a b");
+	assert_int_equal(config.log_level, LOG_LEVEL_DEBUG);
+	assert_int_equal(config.max_pause_ms, 250);
+	assert_string_equal(config.node, "n-1.x");
+	assert_string_equal(config.key, "/k");
+	config_done(&config);
+}
+
+static void test_bad(void **state)
+{
+	static const struct {
+		const char *text;
+		int err;
+		unsigned int line;
+	} rows[] = {
+		{ "image_dirs = /x\n", -ENOENT, 1 },
+		{ "\n\nimage_dir /x\n", -EINVAL, 3 },
+		{ "image_dir =\n", -EINVAL, 1 },
+		{ "image_dir = relative\n", -EINVAL, 1 },
+		{ "= x\n", -ENOENT, 1 },
+		{ "max_pause_ms = -1\n", -EINVAL, 1 },
+		{ "max_pause_ms = 1x\n", -EINVAL, 1 },
+		{ "max_pause_ms = 99999999999999999999\n", -EINVAL, 1 },
+		{ "log_level = loud\n", -EINVAL, 1 },
+		{ "node = a/b\n", -EINVAL, 1 },
+		{ "key = /a\nnode =\n", -EINVAL, 2 },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct config config;
+		unsigned int line = 0;
+
+		assert_int_equal(config_init(&config), 0);
+		assert_int_equal(parse(&config, rows[i].text, &line), rows[i].err);
+		assert_int_equal(line, rows[i].line);
+		config_done(&config);
+	}
+}
+
+/* NUL bytes, no line end, lines longer than any path. */
+static void test_hostile(void **state)
+{
+	struct config config;
+	unsigned int line = 0;
+	char *text = malloc(100000);
+	size_t i;
+
+	assert_non_null(text);
+	assert_int_equal(config_init(&config), 0);
+	memset(text, 'a', 100000);
+	assert_int_equal(config_parse(&config, text, 100000, &line), -EINVAL);
+	memcpy(text, "key = /a\0b", 10);
+	assert_int_equal(config_parse(&config, text, 10, &line), -EINVAL);
+	assert_int_equal(config_parse(&config, "", 0, &line), 0);
+	srand(1);
+	for (i = 0; i < 2000; i++) {
+		size_t j, n = (size_t)rand() % 64;
+
+		for (j = 0; j < n; j++)
+			text[j] = "=# \n/akey\t\0"[rand() % 11];
+		config_parse(&config, text, n, &line);
+	}
+	config_done(&config);
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_good),
+		cmocka_unit_test(test_bad),
+		cmocka_unit_test(test_hostile),
+	};
+
+	return cmocka_run_group_tests_name("config", tests, NULL, NULL);
+}
