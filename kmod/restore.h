@@ -90,9 +90,7 @@ int ckpt_restore_pages_share(struct ckpt_ctx *ctx, struct ckpt_pages_share *arg)
 int ckpt_restore_pages_drop(struct ckpt_ctx *ctx, struct ckpt_pages_drop *arg);
 int ckpt_restore_commit(struct ckpt_ctx *ctx, struct ckpt_restore_commit *arg);
 
-/*
- * Apply records to @thread.  On error stream->bad is the offset of the record that failed.
- */
+/* Apply records to @thread; on error stream->bad is where the one that failed is. */
 int ckpt_restore_mm(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
 		    struct ckpt_rec_stream *stream);
 void ckpt_restore_mms_free(struct ckpt_restore *restore);

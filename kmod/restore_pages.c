@@ -10,7 +10,8 @@
  * A fault may make a huge page where the kernel's settings allow it.  That is
  * wanted where the data covers most of one, and ruinous where it covers a page
  * here and there: huge pages are disabled on the map for such blocks while they
- * are written.  Ranges that share a block should come in one call, in order.
+ * are written.  Only the ranges of one call are looked at, unless the caller says
+ * that there are more.
  */
 #include <linux/mm.h>
 #include <linux/mman.h>
@@ -38,6 +39,7 @@ struct ckpt_fill {
 	const void __user *buf;
 	u64 done;
 	unsigned long block;	/* the huge page sized block being written; ~0: none */
+	bool dense;
 };
 
 /* Bytes of iov[i] and those after it, in order, that lie in the block at @block. */
@@ -66,7 +68,7 @@ static void ckpt_fill_enter_block(struct ckpt_fill *fill, unsigned int i,
 	if (block == fill->block)
 		return;
 	fill->block = block;
-	if (ckpt_fill_cover(fill, i, block) >= CKPT_BLOCK / 2)
+	if (fill->dense || ckpt_fill_cover(fill, i, block) >= CKPT_BLOCK / 2)
 		clear_bit(MMF_DISABLE_THP, &fill->mm->flags);
 	else
 		set_bit(MMF_DISABLE_THP, &fill->mm->flags);
@@ -177,7 +179,7 @@ int ckpt_restore_pages_write(struct ckpt_ctx *ctx, struct ckpt_pages *arg)
 	int err;
 
 	arg->done = 0;
-	if (arg->flags || !arg->nr_iov || arg->nr_iov > CKPT_IOV_MAX)
+	if (arg->flags & ~CKPT_PAGES_DENSE || !arg->nr_iov || arg->nr_iov > CKPT_IOV_MAX)
 		return -EINVAL;
 	if (ckpt_ctx_phase(ctx) != CKPT_PHASE_RESTORE)
 		return -EBADFD;
@@ -193,6 +195,7 @@ int ckpt_restore_pages_write(struct ckpt_ctx *ctx, struct ckpt_pages *arg)
 		goto free_iov;
 	}
 	fill.iov = iov;
+	fill.dense = arg->flags & CKPT_PAGES_DENSE;
 	fill.pages = ctx->restore->pages;
 	fill.sources = fill.pages + CKPT_FILL_BATCH;
 	no_thp = test_bit(MMF_DISABLE_THP, &fill.mm->flags);

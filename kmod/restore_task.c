@@ -23,9 +23,7 @@
 #include "compat/ksyms.h"
 #include "compat/rseq.h"
 #include "context.h"
-#if __has_include("rerun.h")
 #include "rerun.h"
-#endif
 #include "restore.h"
 #include "thread.h"
 
@@ -209,13 +207,7 @@ int ckpt_restore_apply(struct ckpt_thread *thread, void *unused)
 			      rec->rseq_sig);
 	if (side->proc)
 		ckpt_apply_proc(side->proc);
-	if (rec->restart.kind == CKPT_RESTART_NONE)
-		return 0;
-#if __has_include("rerun.h")
 	return ckpt_restart_from_record(&rec->restart, side->monotonic_delta_ns);
-#else
-	return -EOPNOTSUPP;
-#endif
 }
 
 static void ckpt_leave_timers(const struct ckpt_rec_proc *proc)

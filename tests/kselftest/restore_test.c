@@ -16,12 +16,11 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/kselftest/restore_rig.h"
 #include "tests/kselftest/restore_test.h"
-
-#define RW (CKPT_VM_READ | CKPT_VM_WRITE | CKPT_VM_ACCOUNT)
 
 /* ----------------------------------------------------------- one thread */
 
@@ -56,49 +55,12 @@ static void describe_check(struct rig *rig, pid_t pid)
 	close(n);
 }
 
-static void test_one(void)
+static void one_records(struct recs *recs)
 {
-	static char stack[4096] __attribute__((aligned(4096)));
 	struct ckpt_rec_sigactions *actions;
 	struct ckpt_rec_thread *thread;
-	struct ckpt_rec_mm *mm;
-	struct recs recs = {};
-	struct rig rig;
-	pid_t pid;
-	int exe;
 
-	tap_note("one thread");
-	rig_open(&rig);
-	rig_add(&rig, -1, 1, NULL);
-	rig_start(&rig);
-	pid = rig.helpers[0].pid;
-	rig_basic_mm(&rig, pid, NULL, NULL);
-	recs_basic(&rig, &recs, NULL, NULL);
-	tap_is(rig_state(&rig, pid, &recs, &(__u64){ 0 }), -EEXIST, "a map is built once");
-	recs_done(&recs);
-	rig_close(&rig);
-
-	rig_open(&rig);
-	rig_add(&rig, -1, 1, NULL);
-	rig_start(&rig);
-	pid = rig.helpers[0].pid;
-	exe = open("/bin/true", O_RDONLY | O_CLOEXEC);
-	if (exe < 0)
-		exe = open("/bin/busybox", O_RDONLY | O_CLOEXEC);
-	recs_basic(&rig, &recs, NULL, NULL);
-	mm = (void *)recs.buf;
-	mm->exe = exe;
-	tap_is(rig_state(&rig, pid, &recs, NULL), 0, "MM and its VMAs");
-	recs_done(&recs);
-	close(exe);
-	memcpy(stack + 4096 - 0x80, "restored arg", 13);
-	tap_is(rig_write(&rig, pid, STACK_TOP - 4096, stack, 4096), 0, "PAGES_WRITE, stack");
-	memset(stack, 0, sizeof(stack));
-	memcpy(stack, __start_payload, __stop_payload - __start_payload);
-	tap_is(rig_write(&rig, pid, PAYLOAD_BASE, stack, 4096), 0,
-	       "PAGES_WRITE, a range that may not be written");
-
-	actions = recs_add(&recs, CKPT_REC_SIGACTIONS, sizeof(*actions));
+	actions = recs_add(recs, CKPT_REC_SIGACTIONS, sizeof(*actions));
 	actions->sa[SIGUSR1 - 1] = (struct ckpt_sigaction) {
 		.handler = (unsigned long)payload_addr(payload_handler),
 		.flags = SA_SIGINFO | 0x04000000 | 0x00800000 /* SA_IMMUTABLE */,
@@ -106,13 +68,51 @@ static void test_one(void)
 		.mask = 1 << (SIGHUP - 1) | 1 << (SIGKILL - 1) | 1 << (SIGSTOP - 1),
 	};
 	actions->sa[SIGKILL - 1].handler = 1;	/* ignored by the kernel */
-	recs_proc(&recs);
-	thread = recs_thread(&recs, payload_describe, SHARED_BASE, 0, 0);
+	recs_proc(recs);
+	thread = recs_thread(recs, payload_describe, SHARED_BASE, 0, 0);
 	thread->sigmask = 1 << (SIGUSR2 - 1) | 1 << (SIGKILL - 1);
 	thread->sas_sp = HEAP_BASE;
 	thread->sas_size = 0x4000;
 	thread->sas_flags = 0;
 	thread->timer_slack_ns = 77777;
+}
+
+static void one_fill(struct rig *rig, pid_t pid)
+{
+	static char page[4096] __attribute__((aligned(4096)));
+	struct recs recs = {};
+	int exe;
+
+	exe = open("/bin/true", O_RDONLY | O_CLOEXEC);
+	if (exe < 0)
+		exe = open("/bin/busybox", O_RDONLY | O_CLOEXEC);
+	recs_basic(rig, &recs, NULL, NULL);
+	((struct ckpt_rec_mm *)recs.buf)->exe = exe;
+	tap_is(rig_state(rig, pid, &recs, NULL), 0, "MM and its VMAs");
+	tap_is(rig_state(rig, pid, &recs, &(__u64){ 0 }), -EEXIST, "a map is built once");
+	recs_done(&recs);
+	close(exe);
+	memcpy(page + 4096 - 0x80, "restored arg", 13);
+	tap_is(rig_write(rig, pid, STACK_TOP - 4096, page, 4096), 0, "PAGES_WRITE, stack");
+	memset(page, 0, sizeof(page));
+	memcpy(page, __start_payload, __stop_payload - __start_payload);
+	tap_is(rig_write(rig, pid, PAYLOAD_BASE, page, 4096), 0,
+	       "PAGES_WRITE, a range that may not be written");
+}
+
+static void test_one(void)
+{
+	struct recs recs = {};
+	struct rig rig;
+	pid_t pid;
+
+	tap_note("one thread");
+	rig_open(&rig);
+	rig_add(&rig, -1, 1, NULL);
+	rig_start(&rig);
+	pid = rig.helpers[0].pid;
+	one_fill(&rig, pid);
+	one_records(&recs);
 	tap_is(rig_state(&rig, pid, &recs, NULL), 0, "SIGACTIONS, PROC, THREAD");
 	recs_done(&recs);
 	rig.shared->clock_gettime = vdso_clock_gettime(VVAR_BASE, &rig);
@@ -312,6 +312,7 @@ struct restart_case {
 	long nr, a, b, c, d;
 	long error;		/* in ax */
 	long result;		/* wanted, when the test has made it end */
+	struct ckpt_restart block;	/* expires: from now on */
 };
 
 static int restart_fds[4];	/* pipe, epoll, spare */
@@ -343,18 +344,24 @@ static void restart_one(const struct restart_case *rc, bool poke)
 	thread->regs[9] = 0;
 	thread->regs[10] = rc->error;		/* ax */
 	thread->regs[15] = rc->nr;		/* orig_ax */
+	thread->restart = rc->block;
+	thread->restart.expires = now_us() * 1000 + rc->block.expires;
 	rig_state(&rig, pid, &recs, NULL);
-	recs_done(&recs);
 	if (rig_commit(&rig))
 		tap_ok(false, "%s: commit", rc->what);
 	usleep(50000);
-	if (poke) {
+	if (poke || rc->block.kind)
 		tap_ok(!rig.shared->ready, "%s: waits again", rc->what);
+	if (poke) {
 		if (write(restart_fds[1], "x", 1) != 1)
 			tap_note("write: %s", strerror(errno));
 	}
 	wait_until(&rig.shared->ready, 1);
 	tap_is(rig.shared->val[0], rc->result, rc->what);
+	if (rc->block.kind)
+		tap_ok(now_us() * 1000 >= (long long)thread->restart.expires, "%s: until its deadline",
+		       rc->what);
+	recs_done(&recs);
 	rig.shared->go = 1;
 	wait_exit(pid);
 	rig_close(&rig);
@@ -363,14 +370,41 @@ static void restart_one(const struct restart_case *rc, bool poke)
 static void test_restarts(void)
 {
 	static const struct restart_case read_again = {
-		"read from a pipe", SYS_read, 10, HEAP_BASE, 10, 0, -512, 1,
+		.what = "read from a pipe", .nr = SYS_read, .a = 10, .b = HEAP_BASE, .c = 10,
+		.error = -512, .result = 1,
 	}, epoll_again = {
-		"epoll_wait", SYS_epoll_wait, 12, HEAP_BASE, 4, -1, -514, 1,
+		.what = "epoll_wait", .nr = SYS_epoll_wait, .a = 12, .b = HEAP_BASE, .c = 4,
+		.d = -1, .error = -514, .result = 1,
 	}, interrupted = {
-		"an interrupted call stays so", SYS_read, 10, HEAP_BASE, 10, 0, -EINTR, -EINTR,
-	}, no_block = {
-		"no restart block", SYS_nanosleep, HEAP_BASE, 0, 0, 0, -516, -EINTR,
+		.what = "an interrupted call stays so", .nr = SYS_read, .a = 10, .b = HEAP_BASE,
+		.c = 10, .error = -EINTR, .result = -EINTR,
+	}, blocks[] = {
+		{
+			.what = "no restart block", .nr = SYS_nanosleep, .a = HEAP_BASE,
+			.error = -516, .result = -EINTR,
+		}, {
+			.what = "nanosleep", .nr = SYS_nanosleep, .a = HEAP_BASE,
+			.error = -516, .result = 0,
+			.block = { .kind = CKPT_RESTART_NANOSLEEP, .clock = CLOCK_MONOTONIC,
+				   .expires = 400000000, .a = CLOCK_MONOTONIC },
+		}, {
+			.what = "futex", .nr = SYS_futex, .a = HEAP_BASE, .b = 128,
+			.d = HEAP_BASE, .error = -516, .result = -ETIMEDOUT,
+			.block = { .kind = CKPT_RESTART_FUTEX, .clock = CLOCK_MONOTONIC,
+				   .expires = 400000000, .a = HEAP_BASE, .c = ~0U, .d = 4 },
+		}, {
+			.what = "poll", .nr = SYS_poll, .a = HEAP_BASE, .c = 60000,
+			.error = -516, .result = 0,
+			.block = { .kind = CKPT_RESTART_POLL, .clock = CLOCK_MONOTONIC,
+				   .expires = 400000000, .a = HEAP_BASE, .c = 1 },
+		}, {
+			.what = "epoll_wait with a timeout", .nr = SYS_epoll_wait, .a = 12,
+			.b = HEAP_BASE, .c = 4, .d = 60000, .error = -516, .result = 0,
+			.block = { .kind = CKPT_RESTART_TIMED, .clock = CLOCK_MONOTONIC,
+				   .expires = 400000000, .a = SYS_epoll_wait },
+		},
 	};
+	unsigned int i;
 	struct epoll_event event = { .events = EPOLLIN };
 	char c;
 
@@ -384,7 +418,8 @@ static void test_restarts(void)
 	if (read(restart_fds[0], &c, 1) != 1)
 		tap_note("the pipe was empty");
 	restart_one(&interrupted, false);
-	restart_one(&no_block, false);
+	for (i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++)
+		restart_one(&blocks[i], false);
 	close(restart_fds[0]);
 	close(restart_fds[1]);
 	close(restart_fds[2]);

@@ -469,6 +469,11 @@ void test_thp(void)
 	pages.nr_iov = 4;
 	tap_is(rig_command(&rig, CKPT_IOC_PAGES_WRITE, &pages), 0, "a block with small holes");
 	tap_is(smaps_kb(pid, MORE, "AnonHugePages"), 6144, "becomes a huge page");
+	pages.nr_iov = 1;
+	iov[0] = (struct ckpt_iovec) { MORE + 12 * HUGE + 8 * 4096, 16 * 4096 };
+	pages.flags = CKPT_PAGES_DENSE;
+	tap_is(rig_command(&rig, CKPT_IOC_PAGES_WRITE, &pages), 0, "a part of a long run");
+	tap_is(smaps_kb(pid, MORE, "AnonHugePages"), 8192, "becomes one, too");
 	tap_is(rig_drop(&rig, pid, MORE, MORE + len), 0, "drop");
 	tap_is(smaps_kb(pid, MORE, "Rss"), 0, "leaves nothing");
 	tap_is(rig_drop(&rig, pid, MORE + 8, MORE + len), -EINVAL, "drop, not aligned");
