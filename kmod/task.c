@@ -19,6 +19,7 @@
 #include "arch.h"
 #include "collect.h"
 #include "compat/ksyms.h"
+#include "compat/sem.h"
 #include "records.h"
 #include "rerun.h"
 
@@ -45,7 +46,7 @@ static void ckpt_task_check(struct ckpt_collect *c, struct task_struct *task)
 			    task->seccomp.mode);
 #endif
 #ifdef CONFIG_SYSVIPC
-	if (task->sysvsem.undo_list)
+	if (ckpt_task_has_sem_undo(task))
 		ckpt_refuse(c->cap, CKPT_R_SYSV_SEM, task, 0, "SEM_UNDO");
 #endif
 #ifdef CONFIG_NUMA

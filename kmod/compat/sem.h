@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What ipc/sem.c keeps to itself.
+ */
+#ifndef _CKPT_COMPAT_SEM_H
+#define _CKPT_COMPAT_SEM_H
+
+#include <linux/list.h>
+#include <linux/rcupdate.h>
+#include <linux/refcount.h>
+#include <linux/sched.h>
+#include <linux/spinlock.h>
+
+/* The same from 2.6 to 6.12. */
+struct ckpt_sem_undo_list {
+	refcount_t refcnt;
+	spinlock_t lock;
+	struct list_head list_proc;
+};
+
+/*
+ * Does the (frozen) task have anything to undo?  Threads share a list from their
+ * creation on (CLONE_SYSVSEM), so that having one says nothing.
+ */
+static inline bool ckpt_task_has_sem_undo(struct task_struct *task)
+{
+	const struct ckpt_sem_undo_list *undo = (const void *)task->sysvsem.undo_list;
+
+	return undo && !list_empty(&undo->list_proc);
+}
+
+#endif /* _CKPT_COMPAT_SEM_H */
