@@ -8,11 +8,10 @@
 static void block(void)
 {
 	uint64_t ns = cr_wait_ms() * 1000000ULL, start = cr_now(CLOCK_MONOTONIC);
-	struct timespec ts = cr_timespec(ns), left = { -1, -1 };
+	struct timespec ts = cr_timespec(ns), left;
 
 	cr_sys(nanosleep(&ts, &left));
 	cr_check_waited(start, ns);
-	cr_eq(left.tv_sec, -1);
 }
 
 static void verify(void)
