@@ -17,6 +17,7 @@
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/seqlock.h>
+#include <linux/slab.h>
 #include <linux/time_namespace.h>
 #include <linux/timekeeping.h>
 #include <linux/utsname.h>
@@ -26,6 +27,7 @@
 #include "arch.h"
 #include "collect.h"
 #include "compat/ksyms.h"
+#include "compat/mm.h"
 #include "events.h"
 #include "freeze.h"
 #include "records.h"
@@ -258,6 +260,52 @@ static void ckpt_snapshot_reap(pid_t pid)
 }
 
 /*
+ * Fork accounts a copy of every private mapping to its full length, as if all of
+ * it were going to be written; what overcommit rules allow a job they may then
+ * not allow its snapshot.  The pages that really become two are watched
+ * (watch.c), so a copy that would not fit is made of mappings that are not
+ * accounted.  Every thread of the map is parked: its mappings stay what they are.
+ */
+static void ckpt_snapshot_account(struct mm_struct *mm, unsigned long *accounted, bool on)
+{
+	struct vm_area_struct *vma;
+	unsigned int i = 0;
+
+	VMA_ITERATOR(vmi, mm, 0);
+
+	mmap_write_lock(mm);
+	for_each_vma(vmi, vma) {
+		if (on && test_bit(i, accounted)) {
+			ckpt_vm_flags_change(vma, VM_ACCOUNT, VM_ACCOUNT);
+		} else if (!on && vma->vm_flags & VM_ACCOUNT) {
+			__set_bit(i, accounted);
+			ckpt_vm_flags_change(vma, 0, VM_ACCOUNT);
+		}
+		i++;
+	}
+	mmap_write_unlock(mm);
+}
+
+static pid_t ckpt_snapshot_fork(struct kernel_clone_args *args)
+{
+	struct mm_struct *mm = current->mm;
+	unsigned long *accounted;
+	pid_t pid;
+
+	pid = ckpt_k(kernel_clone)(args);
+	if (pid != -ENOMEM)
+		return pid;
+	accounted = kvcalloc(BITS_TO_LONGS(mm->map_count), sizeof(long), GFP_KERNEL);
+	if (!accounted)
+		return pid;
+	ckpt_snapshot_account(mm, accounted, false);
+	pid = ckpt_k(kernel_clone)(args);
+	ckpt_snapshot_account(mm, accounted, true);
+	kvfree(accounted);
+	return pid;
+}
+
+/*
  * In a parked thread of the map.  Fork refuses to run with a signal pending, so
  * all but SIGKILL are blocked and a notification is put off; credentials are the
  * opener's, so that the job's RLIMIT_NPROC does not count.
@@ -282,7 +330,7 @@ static int ckpt_snapshot_clone(struct ckpt_thread *thread, void *arg)
 	cred = override_creds(thread->ctx->cred);
 	ckpt_usage_save(current->signal, &usage);
 
-	pid = ckpt_k(kernel_clone)(&args);
+	pid = ckpt_snapshot_fork(&args);
 	if (pid > 0) {
 		ckpt_snapshot_reap(pid);
 		ckpt_usage_restore(current->signal, &usage);
