@@ -9,9 +9,13 @@
 #include "supervisor/relay.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "image/util.h"
 
 enum relay_kind { RELAY_PROGRESS = 1, RELAY_REFUSAL, RELAY_RESULT, RELAY_READY };
 
@@ -77,17 +81,42 @@ static void pass_on(const struct relay_message *m, const struct restore_options 
 			      (int)sizeof(m->refusal.detail) - 1, m->refusal.detail);
 }
 
-int relay_receive(int fd, bool ready, const struct restore_options *options,
-		  struct restore_stats *ret_stats, struct engine_error *error)
+/*
+ * The next message; -EPIPE when the sender is dead.  An end of file does not tell:
+ * the tasks of the tree have the sender's end, too, until they enter.
+ */
+static int next_message(int fd, int pidfd, struct relay_message *ret_message)
 {
-	struct relay_message message;
+	struct pollfd fds[2] = {
+		{ .fd = fd, .events = POLLIN }, { .fd = pidfd, .events = POLLIN },
+	};
 	ssize_t len;
 
+	while (poll(fds, 2, -1) < 0)
+		if (errno != EINTR)
+			return -errno;
+	do {
+		len = recv(fd, ret_message, sizeof(*ret_message), MSG_DONTWAIT);
+	} while (len < 0 && errno == EINTR);
+	if (len < 0 && errno == EAGAIN && !(fds[1].revents & POLLIN))
+		return -EAGAIN;
+	return len == sizeof(*ret_message) ? 0 : -EPIPE;
+}
+
+int relay_receive(int fd, pid_t pid, bool ready, const struct restore_options *options,
+		  struct restore_stats *ret_stats, struct engine_error *error)
+{
+	_cleanup_fd_ int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	struct relay_message message;
+	int ret;
+
+	if (pidfd < 0)
+		return engine_fail(error, -errno, "pidfd_open: %s", strerror(errno));
 	for (;;) {
-		len = recv(fd, &message, sizeof(message), 0);
-		if (len < 0 && errno == EINTR)
+		ret = next_message(fd, pidfd, &message);
+		if (ret == -EAGAIN)
 			continue;
-		if (len != sizeof(message))
+		if (ret)
 			return engine_fail(error, -EPIPE,
 					   "the process that restores ended unexpectedly; see the kernel log for why (out of memory?)");
 		message.text[sizeof(message.text) - 1] = 0;

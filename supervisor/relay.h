@@ -19,11 +19,12 @@ void relay_ready(int fd);
 
 /**
  * relay_receive() - the caller's end: until the result is there
+ * @pid: whose death is the end of it: the builder, or the init
  * @ready: wait for relay_ready() as well, if it succeeded
  *
  * Return: what the builder returned; -EPIPE if it ended without a result.
  */
-int relay_receive(int fd, bool ready, const struct restore_options *options,
+int relay_receive(int fd, pid_t pid, bool ready, const struct restore_options *options,
 		  struct restore_stats *ret_stats, struct engine_error *error);
 
 #endif /* STILLPOINT_RELAY_H */

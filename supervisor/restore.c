@@ -168,7 +168,7 @@ static int build(struct restore *r, bool new_pidns, pid_t *ret_pid)
 		close(pair[0]);
 		return engine_fail(r->error, pid, "cannot create a process: %s", strerror(-pid));
 	}
-	ret = relay_receive(pair[0], ready, r->options, r->stats, r->error);
+	ret = relay_receive(pair[0], pid, ready, r->options, r->stats, r->error);
 	close(pair[0]);
 	if (ret)
 		kill(pid, SIGKILL);	/* it has ended, or must */
