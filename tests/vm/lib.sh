@@ -93,6 +93,8 @@ finish() {
 		pass "the kernel did not complain"
 	else
 		fail "the kernel did not complain" "$log"
+		diag "the console's end:"
+		diag "$(scripts/vm console "$VM" 2>/dev/null | tail -40)"
 	fi
 	echo "1..$n"
 	[ $failed -eq 0 ]
