@@ -80,7 +80,7 @@ int reopen_again(int base, int flags)
 
 static int open_regular(struct reopen *r, const struct state_file *file)
 {
-	int fd = reopen_path(r->state, file, reopen_flags(file), 0);
+	int fd = reopen_path(file, reopen_flags(file), 0);
 	struct stat st;
 
 	if (fd < 0)
@@ -94,7 +94,7 @@ static int open_regular(struct reopen *r, const struct state_file *file)
 
 static int open_directory(struct reopen *r, const struct state_file *file)
 {
-	int fd = reopen_path(r->state, file, reopen_flags(file) | O_DIRECTORY, 0);
+	int fd = reopen_path(file, reopen_flags(file) | O_DIRECTORY, 0);
 
 	return fd < 0 ? reopen_failed(r, file, fd, "open the directory") : fd;
 }
@@ -103,7 +103,7 @@ static int open_directory(struct reopen *r, const struct state_file *file)
 static int open_name(struct reopen *r, const struct state_file *file)
 {
 	int flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
-	int fd = reopen_path(r->state, file, flags, 0);
+	int fd = reopen_path(file, flags, 0);
 
 	return fd < 0 ? reopen_failed(r, file, fd, "find") : fd;
 }
@@ -126,7 +126,7 @@ static const char *device_name(uint64_t rdev)
 static int open_device(struct reopen *r, const struct state_file *file)
 {
 	const char *name = device_name(file->rec->rdev);
-	int fd = reopen_path(r->state, file, reopen_flags(file), 0);
+	int fd = reopen_path(file, reopen_flags(file), 0);
 	struct stat st;
 
 	if (!name) {

@@ -68,10 +68,9 @@ int reopen_flags(const struct state_file *file);
 /* one more description of what @base is */
 int reopen_again(int base, int flags);
 
-/* reopen_path.c: open @file by its path, in the root of a process that has it */
-int reopen_path(const struct state *state, const struct state_file *file, int flags,
-		mode_t mode);
-int reopen_dir(const struct state *state, const struct state_file *file, const char **ret_name);
+/* reopen_path.c: open @file by its path, or the directory that holds it */
+int reopen_path(const struct state_file *file, int flags, mode_t mode);
+int reopen_dir(const struct state_file *file, const char **ret_name);
 
 /* reopen_object.c: what has no name */
 int reopen_object(struct reopen *r, const struct state_file *file);

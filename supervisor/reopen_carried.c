@@ -182,7 +182,7 @@ static int carry_file(struct reopen *r, const struct state_file *file)
 {
 	const struct engine_rec_blob *blob = file->blob;
 	int flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-	_cleanup_fd_ int fd = reopen_path(r->state, file, O_RDONLY | flags, 0);
+	_cleanup_fd_ int fd = reopen_path(file, O_RDONLY | flags, 0);
 	bool keep = r->options->files == ENGINE_FILES_IGNORE;
 	int ret;
 
@@ -190,13 +190,13 @@ static int carry_file(struct reopen *r, const struct state_file *file)
 		return 0;
 	if (fd >= 0)
 		close(take_fd(&fd));
-	fd = reopen_path(r->state, file, O_RDWR | O_CREAT | O_EXCL | flags, 0600);
+	fd = reopen_path(file, O_RDWR | O_CREAT | O_EXCL | flags, 0600);
 	if (fd >= 0) {
 		ret = reopen_created(r, file->path);
 		if (ret)
 			return ret;
 	} else if (fd == -EEXIST) {
-		fd = reopen_path(r->state, file, O_RDWR | flags, 0);
+		fd = reopen_path(file, O_RDWR | flags, 0);
 	}
 	if (fd < 0)
 		return reopen_failed(r, file, fd, "write");

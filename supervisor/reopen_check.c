@@ -132,9 +132,9 @@ static int check_written(struct reopen *r, const struct state_file *file, int fd
 static int open_to_check(const struct reopen *r, const struct state_file *file)
 {
 	int flags = O_CLOEXEC | O_NOCTTY;
-	int fd = reopen_path(r->state, file, O_RDONLY | O_NONBLOCK | flags, 0);
+	int fd = reopen_path(file, O_RDONLY | O_NONBLOCK | flags, 0);
 
-	return fd == -EACCES ? reopen_path(r->state, file, O_PATH | flags, 0) : fd;
+	return fd == -EACCES ? reopen_path(file, O_PATH | flags, 0) : fd;
 }
 
 static int check_regular(struct reopen *r, const struct state_file *file)
@@ -168,7 +168,7 @@ static int check_regular(struct reopen *r, const struct state_file *file)
 
 static void check_name(struct reopen *r, const struct state_file *file)
 {
-	_cleanup_fd_ int fd = reopen_path(r->state, file, O_PATH | O_CLOEXEC | O_NOFOLLOW, 0);
+	_cleanup_fd_ int fd = reopen_path(file, O_PATH | O_CLOEXEC | O_NOFOLLOW, 0);
 
 	if (fd < 0)
 		refuse(r, file, CKPT_R_FILE_MISSING, strerror(-fd));
@@ -225,7 +225,7 @@ int reopen_check(struct reopen *r)
 static int create_beside(struct reopen *r, const struct state_file *file, mode_t mode)
 {
 	const char *name = NULL;
-	_cleanup_fd_ int dir = reopen_dir(r->state, file, &name);
+	_cleanup_fd_ int dir = reopen_dir(file, &name);
 	char cut[NAME_MAX + 1];
 	int fd = dir;
 
@@ -266,7 +266,7 @@ static int copy_tail(int from, int to, uint64_t start)
 
 static int cut(struct reopen *r, const struct reopen_cut *c)
 {
-	_cleanup_fd_ int fd = reopen_path(r->state, c->file, O_RDWR | O_CLOEXEC, 0);
+	_cleanup_fd_ int fd = reopen_path(c->file, O_RDWR | O_CLOEXEC, 0);
 	_cleanup_fd_ int kept = -1;
 	struct stat st;
 	int ret;

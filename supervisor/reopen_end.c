@@ -54,7 +54,7 @@ static int make_pipe(struct reopen *r, const struct state_file *file)
 		if (pipe2(ends, O_CLOEXEC | O_NONBLOCK))
 			return reopen_failed(r, file, -errno, "make");
 	} else {
-		ends[1] = reopen_path(r->state, file, O_RDWR | O_NONBLOCK | O_CLOEXEC, 0);
+		ends[1] = reopen_path(file, O_RDWR | O_NONBLOCK | O_CLOEXEC, 0);
 		if (ends[1] < 0)
 			return reopen_failed(r, file, ends[1], "open");
 		ends[0] = ends[1];

@@ -235,7 +235,7 @@ static int create_at(int dir, const struct state_file *file, char *name, size_t 
 static int create_deleted(struct reopen *r, const struct state_file *file)
 {
 	const char *old = NULL;
-	_cleanup_fd_ int dir = reopen_dir(r->state, file, &old);
+	_cleanup_fd_ int dir = reopen_dir(file, &old);
 	char name[300];
 	int fd;
 
