@@ -29,18 +29,6 @@
 
 #define CKPT_SIGNALS_MAX	65536	/* queued per thread; RLIMIT_SIGPENDING is far below */
 
-static void ckpt_rseq_set(u64 addr, u32 len, u32 sig)
-{
-	preempt_disable();
-	current->rseq = (struct rseq __user *)addr;
-	current->rseq_sig = sig;
-	ckpt_rseq_set_len(len);
-	/* as after a preemption: a critical section is aborted, cpu_id renewed */
-	if (addr)
-		rseq_preempt(current);
-	preempt_enable();
-}
-
 /* In the thread that enters: nothing of its old memory is needed from now on. */
 void ckpt_restore_disown(struct ckpt_thread *thread)
 {

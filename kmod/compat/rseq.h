@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * rseq of older kernels: one length only, not stored.
+ * rseq(2): older kernels know one length only and do not store it.
  */
 #ifndef _CKPT_COMPAT_RSEQ_H
 #define _CKPT_COMPAT_RSEQ_H
@@ -11,23 +11,45 @@
 
 #define CKPT_RSEQ_LEN	32	/* of the first version */
 
-/* Drop when minimum >= 6.3 */
-static inline void ckpt_rseq_set_len(u32 len)
+#ifdef CONFIG_RSEQ
+
+/* Give current's rseq area to the kernel; NULL takes it away. */
+static inline void ckpt_rseq_set(u64 addr, u32 len, u32 sig)
 {
-#ifdef CKPT_HAVE_RSEQ_LEN
+	preempt_disable();
+	current->rseq = (struct rseq __user *)addr;
+	current->rseq_sig = sig;
+#ifdef CKPT_HAVE_RSEQ_LEN	/* drop when minimum >= 6.3 */
 	current->rseq_len = len;
 #endif
+	/* as after a preemption: a critical section is aborted, cpu_id renewed */
+	if (addr)
+		rseq_preempt(current);
+	preempt_enable();
 }
 
-/* As rseq(2) checks them; drop when minimum >= 6.3 */
+/* As rseq(2) checks it. */
 static inline bool ckpt_rseq_layout_ok(u64 addr, u32 len)
 {
-#ifdef CKPT_HAVE_RSEQ_LEN
+#ifdef CKPT_HAVE_RSEQ_LEN	/* drop when minimum >= 6.3 */
 	if (len != CKPT_RSEQ_LEN)
 		return len >= offsetof(struct rseq, end) && len <= PAGE_SIZE &&
 		       IS_ALIGNED(addr, __alignof__(struct rseq));
 #endif
 	return len == CKPT_RSEQ_LEN && IS_ALIGNED(addr, CKPT_RSEQ_LEN);
 }
+
+#else	/* a kernel without rseq takes no record that has it */
+
+static inline void ckpt_rseq_set(u64 addr, u32 len, u32 sig)
+{
+}
+
+static inline bool ckpt_rseq_layout_ok(u64 addr, u32 len)
+{
+	return false;
+}
+
+#endif
 
 #endif /* _CKPT_COMPAT_RSEQ_H */
