@@ -25,6 +25,7 @@
 #include "context.h"
 #include "restore.h"
 #include "thread.h"
+#include "trace.h"
 
 #define CKPT_STATE_MAX		(16U << 20)
 #define CKPT_WAIT_MAX_MS	600000
@@ -48,6 +49,7 @@ int ckpt_restore_begin(struct ckpt_ctx *ctx, struct ckpt_restore_begin *arg)
 	INIT_LIST_HEAD(&restore->mms);
 	ctx->restore = restore;
 	ckpt_ctx_advance(ctx, CKPT_PHASE_NEW, CKPT_PHASE_RESTORE);
+	trace_ckpt_phase(ctx, CKPT_PHASE_NEW, CKPT_PHASE_RESTORE);
 	return 0;
 }
 

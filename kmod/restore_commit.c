@@ -19,8 +19,10 @@
 
 #include "capture.h"
 #include "context.h"
+#include "events.h"
 #include "restore.h"
 #include "thread.h"
+#include "trace.h"
 
 #define CKPT_LEAVE_MS	2000	/* how long commit waits for threads to be on their way */
 
@@ -159,8 +161,10 @@ int ckpt_restore_commit(struct ckpt_ctx *ctx, struct ckpt_restore_commit *arg)
 		err = ckpt_commit_complete(ctx, &commit);
 	if (!err) {
 		ckpt_ctx_advance(ctx, CKPT_PHASE_RESTORE, CKPT_PHASE_COMMITTED);
+		trace_ckpt_phase(ctx, CKPT_PHASE_RESTORE, CKPT_PHASE_COMMITTED);
 		ckpt_commit_let_go(ctx, &commit);
 		ckpt_commit_watch(ctx, &commit);
+		ckpt_event(ctx, CKPT_EVENT_RESTORED, commit.nr);
 	}
 	kvfree(commit.threads);
 	return err;
