@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 vm_ready
 
-programs=(mem_private mem_pages mem_sparse mem_thp mem_zero mem_file_private mem_file_deleted
+programs=(mem_private mem_pages mem_thp mem_zero mem_file_private mem_file_deleted
 	mem_shm_tree mem_shm_twice mem_dontfork mem_wipeonfork mem_many_vmas mem_stack
 	mem_cow_grandchild mem_hugetlb_private memfd_mapped memfd_unmapped fd_deleted
 	py_threads.py)
