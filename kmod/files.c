@@ -329,6 +329,25 @@ static void ckpt_file_fill_open(struct ckpt_object *obj, struct ckpt_rec_file *r
 	}
 }
 
+/*
+ * Is there no link any more?  The kernel's names say so for the files it made
+ * itself; the words are taken off.
+ */
+static bool ckpt_file_strip_deleted(char *name, struct dentry *dentry)
+{
+	static const char suffix[] = " (deleted)";
+	const size_t n = sizeof(suffix) - 1;
+	size_t len = strlen(name);
+	bool internal = dentry->d_op && dentry->d_op->d_dname;
+	bool has_suffix = len > n && !strcmp(name + len - n, suffix);
+
+	if (!d_unlinked(dentry) && !(internal && has_suffix))
+		return false;
+	if (has_suffix)
+		name[len - n] = '\0';
+	return true;
+}
+
 static int ckpt_file_emit(struct ckpt_collect *c, struct ckpt_object *obj, char *buf)
 {
 	const struct path *path = obj->file.path;
@@ -343,14 +362,8 @@ static int ckpt_file_emit(struct ckpt_collect *c, struct ckpt_object *obj, char 
 	name = ckpt_file_path(obj, path, buf, PATH_MAX);
 	if (IS_ERR(name))
 		name = strcpy(buf, "(path too long)");
-	if (d_unlinked(path->dentry)) {
-		static const char suffix[] = " (deleted)";
-
+	if (ckpt_file_strip_deleted(name, path->dentry))
 		obj->file.flags |= CKPT_FILE_DELETED;
-		len = strlen(name);
-		if (len >= sizeof(suffix) && !strcmp(name + len - sizeof(suffix) + 1, suffix))
-			name[len - sizeof(suffix) + 1] = '\0';
-	}
 	len = strlen(name) + 1;
 	rec = ckpt_records_add(c->recs, CKPT_REC_FILE, sizeof(*rec) + len);
 	if (!rec)
@@ -400,10 +413,19 @@ int ckpt_collect_files(struct ckpt_collect *c)
 
 /* ------------------------------------------------------------- FILE_GET */
 
+/*
+ * Files that the kernel made for a mapping alone have no position and cannot be
+ * read by one: those are opened anew.
+ */
 static struct file *ckpt_file_open(struct ckpt_ctx *ctx, struct ckpt_object *obj)
 {
-	if (obj->file.file)
-		return get_file(obj->file.file);
+	struct file *file = obj->file.file;
+
+	if (file && S_ISREG(file_inode(file)->i_mode) && !(file->f_mode & FMODE_PREAD) &&
+	    !(file->f_mode & FMODE_PATH))
+		return dentry_open(&file->f_path, O_RDONLY | O_LARGEFILE, ctx->cred);
+	if (file)
+		return get_file(file);
 	if (obj->file.path)
 		return dentry_open(obj->file.path, O_PATH | O_DIRECTORY, ctx->cred);
 	return ERR_PTR(-EBADFD);
