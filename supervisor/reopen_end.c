@@ -6,7 +6,8 @@
  * Both ends of a pipe are held as bases while the descriptions are opened, so no
  * open waits for the other side and nothing that was written is lost.  A pty of
  * the tree is a new one, with its old index if that is free.  An end outside
- * that the caller does not give is /dev/null.
+ * that the caller does not give is /dev/null; into one that he gives goes what
+ * the tree had not read yet, and a terminal gets its settings.
  */
 #include "supervisor/reopen.h"
 
@@ -262,9 +263,36 @@ int reopen_pty(struct reopen *r, const struct state_file *file)
 	return open_given(r, file, external ? external->name : "tty");
 }
 
+/* Held open like the other pipes' ends, so that it is filled only once. */
+static int refill(struct reopen *r, const struct state_file *file, int fd)
+{
+	int *ends = r->pipes[file->pipe - r->state->pipes];
+
+	if (ends[1] >= 0 || !file->pipe->rec->data_len)
+		return 0;
+	ends[1] = reopen_again(fd, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	if (ends[1] < 0)
+		return reopen_failed(r, file, ends[1], "open for writing");
+	return fill_pipe(r, file, file->pipe, ends[1]);
+}
+
 int reopen_external(struct reopen *r, const struct state_file *file)
 {
-	return open_given(r, file, file->external->name);
+	const struct engine_rec_tty *tty;
+	int fd = open_given(r, file, file->external->name);
+	int ret = 0;
+
+	if (fd < 0 || given(r, file->external->name) < 0)
+		return fd;
+	tty = file->rec->kind == CKPT_FILE_PTS ? tty_record(r, file->rec->object) : NULL;
+	if (file->pipe)
+		ret = refill(r, file, fd);
+	else if (tty)
+		ret = set_terminal(fd, tty);
+	if (!ret)
+		return fd;
+	close(fd);
+	return tty ? reopen_failed(r, file, ret, "set up the terminal") : ret;
 }
 
 int reopen_tty(const struct reopen *r, int index)
