@@ -43,7 +43,9 @@ static int open_tty(struct shim_stdio *io, const struct shim_spec *spec)
 	return 0;
 }
 
-static int make_pipe(int *ours, int *theirs, bool we_write)
+/* The job's own, or it could not open /dev/stdout, nor a restore its ends. */
+static int make_pipe(int *ours, int *theirs, const struct shim_spec *spec,
+		     bool we_write)
 {
 	int ends[2];
 
@@ -51,7 +53,8 @@ static int make_pipe(int *ours, int *theirs, bool we_write)
 		return -errno;
 	*ours = ends[we_write];
 	*theirs = ends[!we_write];
-	if (fcntl(*ours, F_SETFL, O_NONBLOCK))
+	if (fchown(*theirs, spec->uid, spec->gid) ||
+	    fcntl(*ours, F_SETFL, O_NONBLOCK))
 		return -errno;
 	return 0;
 }
@@ -112,7 +115,7 @@ static int open_streams(struct shim_stdio *io, const struct shim_spec *spec, int
 		struct shim_stream *s = &io->stream[i];
 
 		if (is(spec->stdio[i + 1], SPEC_PIPE))
-			err = make_pipe(&s->fd, &io->job_ends[i + 1], false);
+			err = make_pipe(&s->fd, &io->job_ends[i + 1], spec, false);
 		if (err || s->fd < 0)
 			continue;
 		err = open_log(s, spec, dir, names[i], spec->log_len[i]);
@@ -150,7 +153,7 @@ int stdio_open(struct shim_stdio *io, const struct shim_spec *spec, char *why,
 		err = open_tty(io, spec);
 	if (!err && is(spec->stdio[0], SPEC_PIPE)) {
 		what = "pipe";
-		err = make_pipe(&io->in_write, &io->job_ends[0], true);
+		err = make_pipe(&io->in_write, &io->job_ends[0], spec, true);
 	} else if (!err && is(spec->stdio[0], SPEC_TTY)) {
 		io->in_write = fcntl(io->master, F_DUPFD_CLOEXEC, 3);
 		io->tty_in = true;

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "image/util.h"
-#include "shim/proto.h"
+#include "supervisor/ends.h"
 #include "supervisor/jobs.h"
 #include "supervisor/op.h"
 #include "supervisor/outcome.h"
@@ -34,8 +34,7 @@ struct checkpoint {
 	bool kill;
 	bool dry_run;
 	/* in the worker */
-	int shim;
-	struct shim_status status;
+	struct ends ends;
 	char note[256];
 };
 
@@ -50,64 +49,16 @@ static void checkpoint_free(struct checkpoint *c)
 static int on_frozen(void *arg)
 {
 	struct checkpoint *c = arg;
-	struct shim_logs logs = { 0 };
-	struct shim_msg msg;
-	int n = 0;
+	struct shim_logs logs;
+	int err = ends_drain(&c->ends, &logs);
 
-	if (c->shim >= 0)
-		n = shim_ask(c->shim, SHIM_DRAIN, 0, &msg, &logs, sizeof(logs),
-			     NULL, NULL);
+	if (err)
+		return err;
 	snprintf(c->note, sizeof(c->note),
 		 "{\"out\": %llu, \"err\": %llu, \"main_pid\": %d, \"killed\": %s}",
 		 (unsigned long long)logs.out, (unsigned long long)logs.err,
-		 (int)c->status.main_pid, c->kill ? "true" : "false");
-	return n < 0 ? n : 0;
-}
-
-/* What the shim holds of the job's standard streams. */
-static unsigned int ask_externals(struct checkpoint *c, struct engine_external *ext)
-{
-	static const char *const names[] = { "tty", "stdin", "stdout", "stderr" };
-	int fds[SHIM_FDS_MAX];
-	unsigned int i, n = 0, nr_fds = 0;
-	struct shim_msg msg;
-	int err;
-
-	err = shim_ask(c->shim, SHIM_EXTERNALS, 0, &msg, NULL, 0, fds, &nr_fds);
-	for (i = 0; err >= 0 && i < ARRAY_SIZE(names) && n < nr_fds; i++) {
-		if (!(msg.value & (1 << i)))
-			continue;
-		strcpy(ext[n].name, names[i]);
-		ext[n].fd = fds[n];
-		n++;
-	}
-	return n;
-}
-
-static json_t *ask_shim(struct checkpoint *c, struct engine_external *ext,
-			unsigned int *ret_nr_ext)
-{
-	char path[4096];
-	struct shim_msg msg;
-	int n;
-
-	snprintf(path, sizeof(path), "%s/shim.sock", c->job->state_dir);
-	*ret_nr_ext = 0;
-	c->shim = shim_connect(path);
-	/* Without its shim a job that writes to files only can be saved. */
-	if (c->shim == -ENOENT || c->shim == -ECONNREFUSED)
-		return NULL;
-	n = c->shim < 0 ? c->shim :
-	    shim_ask(c->shim, SHIM_STATUS, 0, &msg, &c->status,
-		     sizeof(c->status), NULL, NULL);
-	if (n < 0)
-		return outcome_error(n, "the shim of job %lld does not answer: %s",
-				     (long long)c->job->id, strerror(-n));
-	if (c->status.ended)
-		return outcome_error(-ESRCH, "job %lld has just ended",
-				     (long long)c->job->id);
-	*ret_nr_ext = ask_externals(c, ext);
-	return NULL;
+		 (int)c->ends.status.main_pid, c->kill ? "true" : "false");
+	return 0;
 }
 
 /* The logs are part of the checkpoint: durable before the image is. */
@@ -147,26 +98,18 @@ static json_t *checkpoint_run(struct channel_reporter *reporter, void *arg)
 	struct checkpoint *c = arg;
 	const struct daemon *daemon = c->request->daemon;
 	struct checkpoint_progress progress = { reporter, c };
-	struct engine_external externals[SHIM_FDS_MAX];
-	char shm[64];
 	struct op_env env = {
 		.key = daemon->config.key,
 		.progress = on_phase,
 		.progress_arg = &progress,
-		.externals = externals,
-		.descendants = true,
 		.frozen = on_frozen,
 		.frozen_arg = c,
 		.note = c->note,
 	};
-	json_t *outcome = ask_shim(c, externals, &env.nr_externals);
+	json_t *outcome = ends_open(c->job, &c->ends, &env);
 
 	if (outcome)
 		return outcome;
-	if (!c->job->host_ns) {
-		snprintf(shm, sizeof(shm), "/proc/%d/root/dev/shm", (int)c->job->init);
-		env.shm_dir = shm;
-	}
 	return op_dump(&env, c->args);
 }
 
@@ -257,7 +200,6 @@ static struct checkpoint *parse_checkpoint(struct request *request, struct job *
 		return NULL;
 	c->request = request;
 	c->job = job;
-	c->shim = -1;
 	c->kill = kill;
 	c->dry_run = dry_run;
 	c->generation = catalog_next(&request->daemon->catalog, job->id, job_floor(job));

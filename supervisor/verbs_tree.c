@@ -22,6 +22,7 @@
 
 #include "image/util.h"
 #include "shim/proto.h"
+#include "supervisor/ends.h"
 #include "supervisor/jobs.h"
 #include "supervisor/op.h"
 #include "supervisor/outcome.h"
@@ -32,7 +33,7 @@ struct tree_request {
 	struct worker *worker;
 	json_t *args;
 	json_t *(*op)(const struct op_env *env, json_t *args);
-	bool descendants;
+	const struct job *job;	/* NULL: of no job */
 	/* restore, in the worker */
 	int waiter;		/* the client's end of hearing of the end; -1 */
 	pid_t root;
@@ -45,10 +46,11 @@ static json_t *op_run(struct channel_reporter *reporter, void *arg)
 		.key = t->request->daemon->config.key,
 		.progress = channel_report_progress,
 		.progress_arg = reporter,
-		.descendants = t->descendants,
 	};
+	struct ends ends;
+	json_t *outcome = t->job ? ends_open(t->job, &ends, &env) : NULL;
 
-	return t->op(&env, t->args);
+	return outcome ? outcome : t->op(&env, t->args);
 }
 
 static void on_progress(json_t *progress, void *arg)
@@ -77,7 +79,7 @@ static json_t *root_only(const struct request *request)
 			     request->verb);
 }
 
-static void start(struct request *request, json_t *args, bool descendants,
+static void start(struct request *request, json_t *args, const struct job *job,
 		  json_t *(*op)(const struct op_env *env, json_t *args))
 {
 	struct worker_spec spec = { .name = "ckptd-worker", .run = op_run };
@@ -88,7 +90,7 @@ static void start(struct request *request, json_t *args, bool descendants,
 		t->request = request;
 		t->args = json_incref(args);
 		t->op = op;
-		t->descendants = descendants;
+		t->job = job;
 		spec.arg = t;
 		err = worker_start(request->daemon, &spec, &ops, t, &t->worker);
 		if (!err)
@@ -106,7 +108,7 @@ void verb_dump(struct request *request)
 	if (outcome)
 		request_answer(request, outcome);
 	else
-		start(request, request->args, false, op_dump);
+		start(request, request->args, NULL, op_dump);
 }
 
 /* --------------------------------------------------------------- restore */
@@ -239,12 +241,11 @@ void verb_doctor(struct request *request)
 {
 	const json_t *pid = json_object_get(request->args, "pid");
 	json_t *outcome = NULL, *args = json_object();
-	bool of_job = json_object_get(request->args, "job");
-	struct job *job;
+	struct job *job = NULL;
 
 	json_object_set_new(args, "image_dir",
 			    json_string(request->daemon->config.image_dir));
-	if (of_job) {
+	if (json_object_get(request->args, "job")) {
 		job = jobs_find_for(request, &outcome);
 		if (job && !(outcome = job_check_running(job)))
 			json_object_set_new(args, "pid", json_integer(job->init));
@@ -260,7 +261,7 @@ void verb_doctor(struct request *request)
 	if (outcome)
 		request_answer(request, outcome);
 	else
-		start(request, args, of_job, op_doctor);
+		start(request, args, job, op_doctor);
 	json_decref(args);
 }
 
@@ -306,7 +307,7 @@ static void image_op(struct request *request,
 	if (outcome)
 		request_answer(request, outcome);
 	else
-		start(request, args, false, op);
+		start(request, args, NULL, op);
 	json_decref(args);
 }
 

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a worker has to know of a job before it touches it; see ends.h.
+ *
+ * A job whose shim has died can be saved all the same if it needs nothing that
+ * went with it; if it does, the dump is refused by name.  A shim that does not
+ * answer is another thing: without it nobody knows how much of the output is
+ * logged.
+ */
+#include "supervisor/ends.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "image/util.h"
+#include "supervisor/outcome.h"
+
+static int ask_externals(struct ends *ends)
+{
+	static const char *const names[] = { "tty", "stdin", "stdout", "stderr" };
+	int fds[SHIM_FDS_MAX];
+	unsigned int i, n = 0, nr_fds = 0;
+	struct shim_msg msg;
+	int err;
+
+	err = shim_ask(ends->shim, SHIM_EXTERNALS, 0, &msg, NULL, 0, fds, &nr_fds);
+	for (i = 0; err >= 0 && i < ARRAY_SIZE(names) && n < nr_fds; i++) {
+		if (!(msg.value & (1 << i)))
+			continue;
+		strcpy(ends->externals[n].name, names[i]);
+		ends->externals[n].fd = fds[n];
+		n++;
+	}
+	ends->nr_externals = n;
+	return err < 0 ? err : 0;
+}
+
+static int ask(struct ends *ends)
+{
+	struct shim_msg msg;
+	int n = shim_ask(ends->shim, SHIM_STATUS, 0, &msg, &ends->status,
+			 sizeof(ends->status), NULL, NULL);
+
+	if (n < 0)
+		return n;
+	return ends->status.ended ? -ESRCH : ask_externals(ends);
+}
+
+json_t *ends_open(const struct job *job, struct ends *ret_ends, struct op_env *ret_env)
+{
+	char path[PATH_MAX];
+	int err;
+
+	memset(ret_ends, 0, sizeof(*ret_ends));
+	snprintf(path, sizeof(path), "%s/shim.sock", job->state_dir);
+	ret_ends->shim = shim_connect(path);
+	if (ret_ends->shim >= 0)
+		err = ask(ret_ends);
+	else if (ret_ends->shim == -ENOENT || ret_ends->shim == -ECONNREFUSED)
+		err = 0;
+	else
+		err = ret_ends->shim;
+	if (err == -ESRCH)
+		return outcome_error(err, "job %lld has just ended", (long long)job->id);
+	if (err)
+		return outcome_error(err, "the shim of job %lld does not answer: %s",
+				     (long long)job->id, strerror(-err));
+	ret_env->externals = ret_ends->externals;
+	ret_env->nr_externals = ret_ends->nr_externals;
+	ret_env->descendants = true;
+	if (!job->host_ns) {
+		snprintf(ret_ends->shm, sizeof(ret_ends->shm), "/proc/%d/root/dev/shm",
+			 (int)job->init);
+		ret_env->shm_dir = ret_ends->shm;
+	}
+	return NULL;
+}
+
+int ends_drain(const struct ends *ends, struct shim_logs *ret_logs)
+{
+	struct shim_logs logs = { 0 };
+	struct shim_msg msg;
+	int n = 0;
+
+	if (ends->shim >= 0)
+		n = shim_ask(ends->shim, SHIM_DRAIN, 0, &msg, &logs, sizeof(logs),
+			     NULL, NULL);
+	if (n < 0)
+		return n;
+	*ret_logs = logs;
+	return 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a worker has to know of a job before it touches it: the ends of its
+ * standard streams, which its shim holds, its main process, its /dev/shm.
+ */
+#ifndef STILLPOINT_ENDS_H
+#define STILLPOINT_ENDS_H
+
+#include "shim/proto.h"
+#include "supervisor/jobs.h"
+#include "supervisor/op.h"
+
+struct ends {
+	int shim;		/* connection; negative: it has no shim any more */
+	struct shim_status status;
+	struct engine_external externals[SHIM_FDS_MAX];
+	unsigned int nr_externals;
+	char shm[64];
+};
+
+/*
+ * ends_open() - ask the job's shim; in a worker, waits for it
+ * @ret_env: gets what a dump of the job needs, pointing into @ret_ends
+ *
+ * NULL, or the outcome that says why not.
+ */
+json_t *ends_open(const struct job *job, struct ends *ret_ends, struct op_env *ret_env);
+
+/*
+ * ends_drain() - have the shim log what the job has written
+ * @ret_logs: how long the logs are then; zero without a shim
+ */
+int ends_drain(const struct ends *ends, struct shim_logs *ret_logs);
+
+#endif /* STILLPOINT_ENDS_H */

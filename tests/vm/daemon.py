@@ -1,0 +1,968 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""ckptd, its shims and ckptctl, as TAP; runs as root in a test VM.
+
+    daemon.py --bin DIR --work DIR [--slow FACTOR] [--only WORD]
+
+A test is a function with a first line of documentation, its name in the output.
+Each finds a running ckptd of its own (Node) and leaves nothing behind.
+"""
+import argparse
+import contextlib
+import json
+import os
+import pty
+import random
+import select
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+TESTS = []
+USER = 65534
+
+COUNTER = 'i=0; while [ $i -lt {n} ]; do echo n$i; i=$((i+1)); sleep 0.1; done; exit 9'
+
+
+def test(f):
+    TESTS.append(f)
+    return f
+
+
+class Failure(Exception):
+    pass
+
+
+def check(condition, what):
+    if not condition:
+        raise Failure(what)
+
+
+def equal(got, want, what):
+    if got != want:
+        raise Failure(f'{what}: got {got!r}, want {want!r}')
+
+
+def wait_for(what, seconds, f):
+    """The first true value of f(), which is asked again and again."""
+    end = time.monotonic() + seconds * ARGS.slow
+    while True:
+        value = f()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise Failure(f'{what}: not within {seconds} s')
+        time.sleep(0.05)
+
+
+def alive(pid):
+    try:
+        with open(f'/proc/{pid}/stat') as f:
+            return f.read().rsplit(')', 1)[1].split()[0] != 'Z'
+    except OSError:
+        return False
+
+
+class Node:
+    """One ckptd, with directories of its own; several share the images."""
+
+    def __init__(self, base, name='node1', images=None):
+        self.name = name
+        self.base = f'{base}/{name}'
+        self.images = images or f'{base}/images'
+        self.key = f'{base}/key'
+        self.socket = f'/run/ckptd-test-{os.getpid()}-{name}.sock'
+        self.log = open(f'{base}/{name}.log', 'ab')
+        self.settings = {}
+        self.daemon = None
+
+    def start(self):
+        args = [f'{ARGS.bin}/ckptd', '--config', '/dev/null']
+        settings = {
+            'socket': self.socket, 'state_dir': f'{self.base}/jobs',
+            'image_dir': self.images, 'key': self.key, 'node': self.name,
+            'log_level': 'debug', **self.settings,
+        }
+        for item in settings.items():
+            args += ['--set', '='.join(item)]
+        self.daemon = subprocess.Popen(args, stdin=subprocess.DEVNULL,
+                                       stdout=self.log, stderr=self.log,
+                                       start_new_session=True)
+        wait_for('ckptd', 20, lambda: self.try_connect())
+        return self
+
+    def try_connect(self):
+        check(self.daemon.poll() is None, 'ckptd left')
+        with socket.socket(socket.AF_UNIX) as s:
+            try:
+                s.connect(self.socket)
+                return True
+            except OSError:
+                return False
+
+    def kill(self):
+        """SIGKILL; the jobs run on."""
+        self.daemon.kill()
+        self.daemon.wait()
+
+    def stop(self):
+        """End the jobs, then ckptd."""
+        if self.daemon.poll() is None:
+            done = self.ctl('ps', '--json', check=False)
+            if done.returncode == 0:
+                for job in json.loads(done.stdout)['result']['jobs']:
+                    self.ctl('kill', str(job['job']), 'KILL', check=False)
+                with contextlib.suppress(Failure):
+                    wait_for('jobs end', 10, lambda: not self.jobs())
+            self.daemon.terminate()
+            try:
+                self.daemon.wait(10 * ARGS.slow)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                raise Failure('ckptd does not leave')
+        self.log.close()
+
+    def argv(self, *args, user=None):
+        argv = [f'{ARGS.bin}/ckptctl', '--socket', self.socket, *args]
+        if user:
+            argv = ['setpriv', '--reuid', str(user), '--regid', str(user),
+                    '--clear-groups', '--', *argv]
+        return argv
+
+    def ctl(self, *args, check=True, user=None, input=None, timeout=60):
+        done = subprocess.run(self.argv(*args, user=user), capture_output=True,
+                              timeout=timeout * ARGS.slow,
+                              **({'input': input} if input is not None
+                                 else {'stdin': subprocess.DEVNULL}))
+        if check and done.returncode:
+            raise Failure(f'ckptctl {" ".join(args)}: {done.returncode}: '
+                          f'{done.stderr.decode()}')
+        return done
+
+    def json(self, *args, **kwargs):
+        return json.loads(self.ctl(*args, '--json', **kwargs).stdout)['result']
+
+    def fails(self, status, text, *args, **kwargs):
+        done = self.ctl(*args, check=False, **kwargs)
+        message = done.stderr.decode()
+        equal(done.returncode, status, f'status of {" ".join(args)} ({message.strip()})')
+        check(text in message, f'{" ".join(args)}: {text!r} is not in {message!r}')
+        return message
+
+    def run(self, *argv, opts=(), user=None):
+        return int(self.ctl('run', '--detach', *opts, '--', *argv, user=user).stdout)
+
+    def shell(self, script, user=None, opts=()):
+        if user:
+            opts = (*opts, '--chdir', '/')
+        return self.run('/bin/sh', '-c', script, user=user, opts=opts)
+
+    def jobs(self, *opts):
+        return {j['job']: j for j in self.json('ps', *opts)['jobs']}
+
+    def job(self, number):
+        return self.jobs('--all')[number]
+
+    def output(self, number, stream='stdout'):
+        try:
+            with open(f'{self.images}/{number}/{stream}') as f:
+                return f.read()
+        except FileNotFoundError:
+            return ''
+
+    def wait(self, number, timeout=120):
+        return self.ctl('wait', str(number), check=False, timeout=timeout).returncode
+
+    def lines(self, number, n):
+        """Wait until the job has written n lines."""
+        return wait_for(f'{n} lines', 30, lambda: self.output(number).count('\n') >= n)
+
+    def generations(self, number):
+        return self.json('list', str(number))['jobs'][0]['generations']
+
+
+def counted(n):
+    return ''.join(f'n{i}\n' for i in range(n))
+
+
+# ---------------------------------------------------------------- running
+
+@test
+def attached_output_and_status(node):
+    """run: output, error output and exit status come through"""
+    done = node.ctl('run', '--', 'sh', '-c', 'echo out; echo err >&2; exit 5', check=False)
+    equal((done.returncode, done.stdout, done.stderr), (5, b'out\n', b'err\n'), 'run')
+
+
+@test
+def attached_input(node):
+    """run: what is piped in reaches the job, and so does its end"""
+    data = b''.join(b'%d\n' % i for i in range(60000))
+    done = node.ctl('run', '--', 'cat', input=data)
+    check(done.stdout == data, 'data changed on the way')
+
+
+@test
+def attached_signal(node):
+    """run: a signal goes to the job, its death comes back as 128+n"""
+    p = subprocess.Popen(node.argv('run', '--', 'sleep', '1000'), stdin=subprocess.DEVNULL)
+    wait_for('the job', 10, node.jobs)
+    p.send_signal(signal.SIGTERM)
+    equal(p.wait(10 * ARGS.slow), 143, 'status')
+
+
+@test
+def detached_job(node):
+    """run --detach: prints the number; ps, wait and kill know the job"""
+    job = node.run('sleep', '1000', opts=('--name', 'nap'))
+    shown = node.jobs()[job]
+    equal((shown['name'], shown['state'], shown['user']), ('nap', 'running', 'root'), 'ps')
+    node.ctl('kill', str(job), 'USR1')
+    equal(node.wait(job), 128 + signal.SIGUSR1, 'wait')
+    equal(node.jobs(), {}, 'ps after the end')
+    equal(node.job(job)['state'], 'ended', 'ps --all')
+    node.fails(1, 'does not run', 'kill', str(job))
+
+
+@test
+def start_failures(node):
+    """run: what cannot be started is said, and leaves no job"""
+    node.fails(1, '/no/such/program', 'run', '--', '/no/such/program')
+    node.fails(1, '/no/such/dir', 'run', '--chdir', '/no/such/dir', '--', 'true')
+    node.fails(1, '/no/such/dir/x', 'run', '--stdout', '/no/such/dir/x', '--', 'true')
+    node.fails(2, 'which command', 'run')
+    equal(node.jobs('--all'), {}, 'jobs')
+    equal(os.listdir(node.images), [], 'directories')
+
+
+@test
+def redirections(node):
+    """run: files for input and output, one description for both outputs"""
+    with tempfile.TemporaryDirectory() as d:
+        with open(d + '/in', 'w') as f:
+            f.write('hello\n')
+        job = node.shell('cat; echo err >&2; echo out',
+                         opts=('-i', d + '/in', '-o', d + '/out', '-e', d + '/out'))
+        equal(node.wait(job), 0, 'wait')
+        with open(d + '/out') as f:
+            equal(f.read(), 'hello\nerr\nout\n', 'file')
+
+
+@test
+def own_namespaces(node):
+    """a job has its own pids, /proc, /dev/shm and IPC; --host-ns has not"""
+    script = 'echo $$; readlink /proc/self/ns/ipc; touch /dev/shm/inside; ls /proc/1/root/dev/shm'
+    out = node.ctl('run', '--', 'sh', '-c', script).stdout.decode().split('\n')
+    equal(out[0], '2', 'pid')
+    check(out[1] != os.readlink('/proc/self/ns/ipc'), 'IPC namespace')
+    equal(out[2], 'inside', 'its /dev/shm')
+    check(not os.path.exists('/dev/shm/inside'), 'our /dev/shm')
+    out = node.ctl('run', '--host-ns', '--', 'readlink', '/proc/self/ns/pid').stdout.decode()
+    equal(out.strip(), os.readlink('/proc/self/ns/pid'), 'PID namespace')
+
+
+@test
+def orphans_end_with_the_job(node):
+    """what a job leaves running ends with it, in both kinds of namespaces"""
+    for opts in ((), ('--host-ns',)):
+        mark = f'{random.randrange(10 ** 9)}.5'
+        job = node.shell(f'setsid sleep {mark} & sleep 0.5', opts=opts)
+        equal(node.wait(job), 0, 'wait')
+        wait_for('the orphan to go', 5, lambda: subprocess.run(
+            ['pgrep', '-f', f'sleep {mark}'], capture_output=True).returncode == 1)
+
+
+@test
+def limits_of_the_caller(node):
+    """a job has its caller's limits, groups, umask and directory, not ckptd's"""
+    script = 'ulimit -n; umask; pwd; id -G; echo $STILLPOINT_JOB'
+    argv = node.argv('run', '--', 'sh', '-c', script)
+    out = subprocess.run(['setpriv', '--reuid', str(USER), '--regid', str(USER), '--groups',
+                          '7,9', '--', 'sh', '-c', 'ulimit -n 123; umask 027; cd /usr; exec "$@"',
+                          'sh', *argv], capture_output=True, stdin=subprocess.DEVNULL)
+    lines = out.stdout.decode().split('\n')
+    equal(lines[:3], ['123', '0027', '/usr'], 'limits')
+    equal(set(lines[3].split()), {str(USER), '7', '9'}, 'groups')
+    check(int(lines[4]) > 0, 'number of the job')
+
+
+# ------------------------------------------------------- death of the daemon
+
+@test
+def daemon_dies(node):
+    """SIGKILL of ckptd: job and output go on, the next one finds both"""
+    job = node.shell(COUNTER.format(n=60))
+    node.lines(job, 5)
+    node.kill()
+    node.lines(job, 15)
+    node.start()
+    equal(node.jobs()[job]['state'], 'running', 'state')
+    node.ctl('checkpoint', str(job))
+    equal(node.wait(job), 9, 'status')
+    equal(node.output(job), counted(60), 'output')
+
+
+@test
+def job_ends_without_daemon(node):
+    """a job that ends while there is no ckptd keeps its exit status"""
+    job = node.shell('sleep 1; echo bye; exit 7')
+    node.kill()
+    time.sleep(2 * ARGS.slow)
+    node.start()
+    equal(node.wait(job), 7, 'status')
+    equal(node.output(job), 'bye\n', 'output')
+
+
+@test
+def attached_while_daemon_dies(node):
+    """SIGKILL of ckptd does not disturb who is attached"""
+    p = subprocess.Popen(node.argv('run', '--', 'sh', '-c', COUNTER.format(n=20)),
+                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    wait_for('the job', 10, node.jobs)
+    node.kill()
+    out = p.communicate(timeout=30 * ARGS.slow)[0]
+    equal((p.returncode, out.decode()), (9, counted(20)), 'run')
+    node.start()
+
+
+@test
+def client_dies(node):
+    """SIGKILL of an attached ckptctl leaves the job running; attach goes on"""
+    p = subprocess.Popen(node.argv('run', '--', 'sh', '-c', COUNTER.format(n=40)),
+                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    job = next(iter(wait_for('the job', 10, node.jobs)))
+    node.lines(job, 3)
+    p.kill()
+    p.wait()
+    done = node.ctl('attach', '--history', '1000000', str(job), check=False)
+    equal((done.returncode, done.stdout.decode()), (9, counted(40)), 'attach')
+
+
+@test
+def shim_dies(node):
+    """SIGKILL of a shim: a job that writes to files runs on and can be saved"""
+    with tempfile.TemporaryDirectory(dir=ARGS.work) as d:
+        job = node.shell(COUNTER.format(n=60), opts=('-o', d + '/out', '-e', d + '/err'))
+        with open(f'{node.base}/jobs/{job}/shim.json') as f:
+            os.kill(json.load(f)['shim'], signal.SIGKILL)
+        time.sleep(0.5)
+        equal(node.jobs()[job].get('shim_lost'), True, 'ps')
+        node.ctl('checkpoint', '--kill', str(job))
+        node.ctl('restart', str(job))
+        equal(node.wait(job), 9, 'status')
+        with open(d + '/out') as f:
+            equal(f.read(), counted(60), 'output')
+
+
+@test
+def two_daemons(node):
+    """a second ckptd on the same socket leaves at once"""
+    p = subprocess.run([f'{ARGS.bin}/ckptd', '-c', '/dev/null', '-s', f'socket={node.socket}',
+                        '-s', f'state_dir={node.base}/jobs', '-s', f'image_dir={node.images}'],
+                       capture_output=True, timeout=20 * ARGS.slow)
+    equal(p.returncode, 1, 'status')
+    check(b'another ckptd' in p.stderr, p.stderr)
+    node.ctl('ps')
+
+
+# ------------------------------------------------- checkpoint and restart
+
+@test
+def checkpoint_and_restart(node):
+    """checkpoint, run on, checkpoint --kill, restart twice: nothing lost or doubled"""
+    job = node.shell(COUNTER.format(n=80))
+    node.lines(job, 3)
+    result = node.json('checkpoint', str(job))
+    equal((result['job'], result['generation']), (job, 1), 'checkpoint')
+    check(result['pause_ns'] > 0 and result['bytes_stored'] > 0, 'figures')
+    node.lines(job, 15)
+    equal(node.json('checkpoint', '--kill', str(job))['generation'], 2, 'checkpoint --kill')
+    equal(node.job(job)['state'], 'saved', 'state')
+    for generation in (2, 1):
+        node.ctl('restart', f'{job}:{generation}')
+        equal(node.job(job)['state'], 'running', 'state')
+        node.fails(3, 'still runs', 'restart', str(job))
+        equal(node.wait(job), 9, 'status')
+        equal(node.output(job), counted(80), 'output')
+    check([f for f in os.listdir(f'{node.images}/{job}') if f.startswith('stdout.cut')],
+          'what generation 1 cut off is kept')
+
+
+@test
+def python_with_threads(node):
+    """a python3 program with threads, open file, /dev/shm and pipes goes on"""
+    script = '''
+import os, sys, threading, time
+r, w = os.pipe()
+os.write(w, b"in the pipe")
+shm = open("/dev/shm/x", "w+"); shm.write("in shm"); shm.flush()
+out = open(sys.argv[1], "w", buffering=1)
+def work(n, s):
+    for i in range(40):
+        s.append(i * n); time.sleep(0.05)
+lists = [[] for _ in range(4)]
+threads = [threading.Thread(target=work, args=(n, lists[n])) for n in range(4)]
+[t.start() for t in threads]
+for i in range(20):
+    out.write(f"{i}\\n"); time.sleep(0.1)
+[t.join() for t in threads]
+assert os.read(r, 100) == b"in the pipe"
+assert open("/dev/shm/x").read() == "in shm"
+print(sum(map(sum, lists)))
+sys.exit(3)
+'''
+    with tempfile.TemporaryDirectory(dir=ARGS.work) as d:
+        job = node.run('/usr/bin/python3', '-c', script, d + '/out')
+        wait_for('work', 30, lambda: os.path.exists(d + '/out') and os.path.getsize(d + '/out'))
+        node.ctl('checkpoint', '--kill', str(job))
+        node.ctl('restart', str(job))
+        time.sleep(0.5)
+        node.ctl('checkpoint', '--kill', str(job))
+        node.ctl('restart', str(job))
+        equal(node.wait(job), 3, f'status ({node.output(job, "stderr")})')
+        equal(node.output(job), f'{sum(i * n for n in range(4) for i in range(40))}\n', 'sum')
+        with open(d + '/out') as f:
+            equal(f.read(), ''.join(f'{i}\n' for i in range(20)), 'file')
+
+
+@test
+def host_namespace_job(node):
+    """a --host-ns job restarts, in a PID namespace of its own if pids are taken"""
+    job = node.shell(COUNTER.format(n=50), opts=('--host-ns',))
+    node.lines(job, 3)
+    node.ctl('checkpoint', '--kill', str(job))
+    node.ctl('restart', str(job))
+    equal(node.wait(job), 9, 'status')
+    equal(node.output(job), counted(50), 'output')
+
+
+class Terminal:
+    """ckptctl on a terminal of ours."""
+
+    def __init__(self, argv):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execvp(argv[0], argv)
+        self.seen = ''
+
+    def expect(self, text, seconds=15):
+        end = time.monotonic() + seconds * ARGS.slow
+        while text not in self.seen:
+            left = end - time.monotonic()
+            if left <= 0 or not select.select([self.fd], [], [], left)[0]:
+                raise Failure(f'terminal: {text!r} is not in {self.seen!r}')
+            try:
+                self.seen += os.read(self.fd, 4096).decode(errors='replace')
+            except OSError:
+                raise Failure(f'terminal: ended without {text!r}: {self.seen!r}')
+        self.seen = self.seen.split(text, 1)[1]
+
+    def type(self, text):
+        os.write(self.fd, text.encode())
+
+    def end(self):
+        with contextlib.suppress(OSError):
+            while select.select([self.fd], [], [], 5)[0] and os.read(self.fd, 4096):
+                pass
+        status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        os.close(self.fd)
+        return status
+
+
+SHELL = 'n=0; while read x; do n=$((n+1)); echo "got $n $x"; [ "$x" != end ] || exit 4; done'
+
+
+@test
+def terminal_job(node):
+    """a job on a terminal: window, detach, attach, checkpoint, restart, attach"""
+    t = Terminal(node.argv('run', '--', 'sh', '-c', 'stty size; tty; ' + SHELL))
+    t.expect('24 80')
+    t.expect('/dev/pts/')
+    job = next(iter(node.jobs()))
+    t.type('one\r')
+    t.expect('got 1 one')
+    t.type('\x1d')
+    t.expect('detached')
+    equal(t.end(), 0, 'status after detaching')
+    t = Terminal(node.argv('attach', str(job)))
+    t.type('two\r')
+    t.expect('got 2 two')
+    node.ctl('checkpoint', str(job))
+    t.type('three\r')
+    t.expect('got 3 three')
+    node.ctl('kill', str(job), 'KILL')
+    equal(t.end(), 137, 'status of the killed')
+    wait_for('the end', 5, lambda: not node.jobs())
+    node.ctl('restart', str(job))
+    t = Terminal(node.argv('attach', str(job)))
+    t.type('three again\r')
+    t.expect('got 3 three again')
+    t.type('end\r')
+    t.expect('got 4 end')
+    equal(t.end(), 4, 'status')
+    text = node.output(job)
+    check('got 3 three again' in text and 'got 3 three\r' not in text,
+          f'the log was put back: {text!r}')
+
+
+@test
+def terminal_interrupt(node):
+    """Ctrl-C on the job's terminal reaches the job, before and after a restart"""
+    script = 'trap "echo caught; n=$((n+1)); [ $n -lt 2 ] || exit 6" INT; echo ready; ' \
+             'while :; do sleep 0.1; done'
+    t = Terminal(node.argv('run', '--', 'sh', '-c', script))
+    t.expect('ready')
+    job = next(iter(node.jobs()))
+    node.ctl('checkpoint', '--kill', str(job))
+    t.end()
+    node.ctl('restart', str(job))
+    t = Terminal(node.argv('attach', '--history', '1000', str(job)))
+    t.expect('ready')
+    t.type('\x03')
+    t.expect('caught')
+    t.type('\x03')
+    equal(t.end(), 6, 'status')
+
+
+@test
+def input_survives(node):
+    """input that the job has not read yet is there after the restart"""
+    p = subprocess.Popen(node.argv('run', '--', 'sh', '-c', 'sleep 3; cat'),
+                         stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    job = next(iter(wait_for('the job', 10, node.jobs)))
+    p.stdin.write(b'typed ahead\n')
+    p.stdin.flush()
+    time.sleep(1)
+    node.ctl('checkpoint', '--kill', str(job))
+    p.wait(10 * ARGS.slow)
+    node.ctl('restart', str(job))
+    node.lines(job, 1)
+    equal(node.output(job), 'typed ahead\n', 'output')
+
+
+@test
+def dry_runs(node):
+    """--dry-run of checkpoint, restart and rm change nothing"""
+    job = node.shell(COUNTER.format(n=1000))
+    node.ctl('checkpoint', '--dry-run', str(job))
+    equal(node.generations(job), [], 'generations')
+    node.ctl('doctor', str(job))
+    node.ctl('checkpoint', '--kill', str(job))
+    node.ctl('restart', '--dry-run', str(job))
+    node.ctl('rm', '--dry-run', '--force', str(job))
+    equal(node.job(job)['state'], 'saved', 'state')
+    equal(len(node.generations(job)), 1, 'generations')
+
+
+@test
+def refused_job(node):
+    """a job that cannot be saved: exit status 3, the reason, and it runs on"""
+    job = node.run('/usr/bin/python3', '-c', 'import socket, time\n'
+                   's = socket.socket(); print("up", flush=True); time.sleep(1000)')
+    node.lines(job, 1)
+    for verb in (('checkpoint',), ('checkpoint', '--kill'), ('doctor',)):
+        message = node.fails(3, 'FD_SOCKET', *verb, str(job))
+        check('python3' in message and 'pid' in message, message)
+    answer = json.loads(node.ctl('checkpoint', str(job), '--json', check=False).stdout)
+    equal(answer['error']['refusals'][0]['name'], 'FD_SOCKET', 'json')
+    equal(node.job(job)['state'], 'running', 'state')
+    equal(node.generations(job), [], 'generations')
+
+
+def big_job(node, mib=200):
+    job = node.run('/usr/bin/python3', '-c',
+                   'import os, time\n'
+                   f'x = bytearray(os.urandom(1 << 20) * {mib})\n'
+                   'print("up", flush=True)\n'
+                   'i = 0\nwhile True: i += 1; print(i, flush=True); time.sleep(0.05)')
+    node.lines(job, 1)
+    return job
+
+
+def running_on(node, job):
+    before = node.output(job).count('\n')
+    node.lines(job, before + 3)
+
+
+@test
+def two_checkpoints_at_once(node):
+    """two checkpoints of one job at once: the second is told so"""
+    job = big_job(node)
+    first = subprocess.Popen(node.argv('checkpoint', str(job)), stdout=subprocess.DEVNULL)
+    wait_for('the first', 10, lambda: node.job(job).get('busy') == 'checkpoint')
+    node.fails(1, 'under way', 'checkpoint', str(job))
+    node.fails(1, 'under way', 'rm', '--force', f'{job}:1')
+    equal(first.wait(60 * ARGS.slow), 0, 'the first')
+    running_on(node, job)
+
+
+@test
+def death_during_checkpoint(node):
+    """SIGKILL of worker, ckptctl or ckptd during a checkpoint: the job runs on"""
+    job = big_job(node)
+    for victim in ('worker', 'ckptctl', 'ckptd'):
+        p = subprocess.Popen(node.argv('checkpoint', str(job)), stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL)
+        wait_for('the checkpoint', 10, lambda: node.job(job).get('busy'))
+        if victim == 'worker':
+            worker = subprocess.run(['pgrep', '-P', str(node.daemon.pid), 'ckptd-dump'],
+                                    capture_output=True).stdout.split()
+            os.kill(int(worker[0]), signal.SIGKILL)
+        elif victim == 'ckptctl':
+            p.kill()
+        else:
+            node.kill()
+        p.wait(60 * ARGS.slow)
+        if victim == 'ckptd':
+            node.start()
+        wait_for('the rest', 60, lambda: not node.job(job).get('busy'))
+        running_on(node, job)
+        node.ctl('checkpoint', str(job))
+    names = os.listdir(f'{node.images}/{job}')
+    check(not [n for n in names if n.startswith('.tmp')], f'leftovers: {names}')
+
+
+@test
+def stopped_daemon_and_shim(node):
+    """SIGSTOP of ckptd or the shim: the job runs on, ckptd answers others"""
+    job = node.shell(COUNTER.format(n=1000))
+    node.lines(job, 2)
+    node.daemon.send_signal(signal.SIGSTOP)
+    running_on(node, job)
+    node.daemon.send_signal(signal.SIGCONT)
+    with open(f'{node.base}/jobs/{job}/shim.json') as f:
+        shim = json.load(f)['shim']
+    os.kill(shim, signal.SIGSTOP)
+    p = subprocess.Popen(node.argv('checkpoint', str(job)), stderr=subprocess.PIPE)
+    node.ctl('ps', timeout=5)
+    node.ctl('kill', str(job), 'CONT', timeout=5)
+    message = p.communicate(timeout=60 * ARGS.slow)[1].decode()
+    equal(p.returncode, 1, 'status')
+    check('does not answer' in message, message)
+    os.kill(shim, signal.SIGCONT)
+    running_on(node, job)
+    node.ctl('checkpoint', str(job))
+
+
+@test
+def no_room(node):
+    """full, read-only or missing image directory: said before any freeze"""
+    job = node.shell(COUNTER.format(n=1000))
+    node.lines(job, 1)
+    directory = f'{node.images}/{job}'
+    subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=64k', 'none', directory], check=True)
+    try:
+        node.fails(1, 'full', 'checkpoint', str(job))
+        subprocess.run(['mount', '-o', 'remount,ro', directory], check=True)
+        node.fails(1, 'read-only', 'checkpoint', str(job))
+    finally:
+        subprocess.run(['umount', directory], check=True)
+    os.rename(directory, directory + '.away')
+    node.fails(1, directory, 'checkpoint', str(job))
+    os.rename(directory + '.away', directory)
+    running_on(node, job)
+    node.ctl('checkpoint', str(job))
+
+
+@test
+def full_log(node):
+    """a log that cannot be written makes the job wait, and loses nothing"""
+    directory = f'{node.images}'
+    os.makedirs(directory, exist_ok=True)
+    subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=2m', 'none', directory], check=True)
+    try:
+        job = node.shell('seq 1 400000')
+        wait_for('a full disk', 20,
+                 lambda: os.statvfs(directory).f_bavail == 0)
+        time.sleep(1)
+        equal(node.jobs()[job]['state'], 'running', 'state')
+        node.fails(1, '', 'checkpoint', str(job))
+        subprocess.run(['mount', '-o', 'remount,size=16m', directory], check=True)
+        equal(node.wait(job), 0, 'status')
+        equal(node.output(job), ''.join(f'{i}\n' for i in range(1, 400001)), 'output')
+    finally:
+        subprocess.run(['umount', '-l', directory], check=True)
+
+
+# ----------------------------------------------------------------- images
+
+@test
+def images_of_jobs(node):
+    """list, show, verify, diff and rm by JOB:GENERATION"""
+    job = node.shell(COUNTER.format(n=1000))
+    node.ctl('checkpoint', str(job))
+    node.ctl('checkpoint', str(job))
+    equal([g['generation'] for g in node.generations(job)], [1, 2], 'list')
+    node.ctl('verify', '--deep', f'{job}:1')
+    check(node.json('show', f'{job}:2'), 'show')
+    equal(node.ctl('diff', f'{job}:1', f'{job}:1').returncode, 0, 'diff with itself')
+    equal(node.ctl('diff', f'{job}:1', f'{job}:2', check=False).returncode, 1, 'diff')
+    node.ctl('rm', f'{job}:1')
+    node.fails(1, '--force', 'rm', f'{job}:2')
+    node.ctl('rm', '--force', f'{job}:2')
+    equal(node.json('checkpoint', str(job))['generation'], 3, 'numbers are not used twice')
+    node.fails(1, 'end it first', 'rm', str(job))
+    node.ctl('kill', str(job), 'KILL')
+    equal(node.wait(job), 137, 'wait')
+    node.ctl('rm', str(job))
+    node.fails(1, 'no job', 'wait', str(job))
+    equal(os.listdir(node.images), [], 'directory')
+
+
+@test
+def damaged_and_swapped(node):
+    """a damaged image or one of another generation or job is refused"""
+    job = node.shell(COUNTER.format(n=1000))
+    other = node.shell(COUNTER.format(n=1000))
+    for j in (job, job, other):
+        node.ctl('checkpoint', str(j))
+    for j in (job, other):
+        node.ctl('kill', str(j), 'KILL')
+        node.wait(j)
+    one, two = f'{node.images}/{job}/gen-1', f'{node.images}/{job}/gen-2'
+    os.rename(two, two + '.away')
+    shutil.copytree(one, two)
+    node.fails(1, '', 'restart', str(job))
+    shutil.rmtree(two)
+    shutil.copytree(f'{node.images}/{other}/gen-1', two)
+    node.fails(1, '', 'restart', str(job))
+    shutil.rmtree(two)
+    os.rename(two + '.away', two)
+    with open(two + '/state', 'r+b') as f:
+        f.seek(200)
+        byte = f.read(1)
+        f.seek(200)
+        f.write(bytes([byte[0] ^ 1]))
+    node.fails(1, '', 'verify', '--deep', f'{job}:2')
+    node.fails(1, '', 'restart', str(job))
+    equal(node.job(job)['state'], 'ended', 'state')
+    node.ctl('restart', f'{job}:1')
+    equal(node.jobs()[job]['state'], 'running', 'state')
+
+
+# ------------------------------------------------------------ permissions
+
+@test
+def users_and_their_jobs(node):
+    """a user has his own jobs, and nobody else's"""
+    mine = node.shell(COUNTER.format(n=200), user=USER)
+    roots = node.shell(COUNTER.format(n=1000))
+    node.lines(mine, 3)
+    seen = {j['job'] for j in node.json('ps', user=USER)['jobs']}
+    equal(seen, {mine}, 'what the user sees')
+    for verb in ('checkpoint', 'kill', 'wait', 'attach', 'rm', 'list', 'restart', 'doctor'):
+        node.fails(1, 'belongs to', verb, str(roots), user=USER)
+    node.fails(1, "root's", 'dump', '--pid', '1', '--dir', '/tmp/x', user=USER)
+    node.fails(1, "root's", 'restore', '--dir', '/tmp/x', user=USER)
+    node.fails(1, "root's", 'show', '/tmp', user=USER)
+    node.fails(1, 'not yours', 'doctor', '--pid', '1', user=USER)
+    node.ctl('checkpoint', '--kill', str(mine), user=USER)
+    node.ctl('restart', str(mine), user=USER)
+    pid = node.jobs()[mine]['init_pid']
+    with open(f'/proc/{pid}/task/{pid}/children') as f:
+        children = f.read().split()
+    for p in [pid, *children]:
+        equal(os.stat(f'/proc/{p}').st_uid if p in children else
+              uid_of(p), USER, f'owner of {p}')
+    equal(node.wait(mine), 9, 'status')
+    equal(node.output(mine), counted(200), 'output')
+
+
+def uid_of(pid):
+    with open(f'/proc/{pid}/status') as f:
+        return int([l for l in f if l.startswith('Uid:')][0].split()[1])
+
+
+@test
+def hostile_clients(node):
+    """noise on the socket, half requests and slow readers do no harm"""
+    random.seed(5)
+    for n in range(100):
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(node.socket)
+            body = random.choice([b'', b'{', b'[]', b'{"verb": 3}', b'{"verb": "ps", "args": 1}',
+                                  b'{"verb": "run", "args": {"argv": [], "env": [], "cwd": "/"}}',
+                                  b'{"verb": "run", "args": {"argv": [1], "env": {}, "cwd": "x"}}',
+                                  b'{"verb": "checkpoint", "args": {"job": -1}}',
+                                  b'{"verb": "wait", "args": {"job": 1e9}}',
+                                  b'{"verb": "nonsense"}', random.randbytes(50)])
+            head = struct.pack('<IHHI', 0x54504b43, random.choice([1, 1, 1, 2, 77]),
+                               random.choice([0, 0, 0, 1, 99]),
+                               random.choice([len(body), len(body), 5, 1 << 20, 1 << 31]))
+            with contextlib.suppress(OSError):
+                s.sendall(random.choice([head + body, head, body, head[:7]]))
+                s.settimeout(0.01)
+                s.recv(100)
+    socks = []
+    for n in range(80):
+        s = socket.socket(socket.AF_UNIX)
+        s.connect(node.socket)
+        socks.append(s)
+    node.ctl('ps', timeout=5)
+    for s in socks:
+        s.close()
+    equal(node.daemon.poll(), None, 'ckptd')
+    equal(node.jobs('--all'), {}, 'jobs')
+
+
+@test
+def forged_record(node):
+    """a job record that was changed on the disk is not believed"""
+    job = node.shell('exit 0', user=USER)
+    node.wait(job)
+    node.kill()
+    path = f'{node.images}/{job}/job.json'
+    with open(path) as f:
+        record = json.load(f)
+    record['sealed']['uid'] = 0
+    with open(path, 'w') as f:
+        json.dump(record, f)
+    node.start()
+    node.fails(1, 'forged', 'wait', str(job))
+    equal(node.jobs('--all'), {}, 'jobs')
+
+
+# -------------------------------------------------------------- two nodes
+
+@test
+def another_node(node):
+    """a node that never saw the job restarts it from the images alone"""
+    two = Node(node.base.rsplit('/', 1)[0], 'node2').start()
+    try:
+        job = node.shell(COUNTER.format(n=120))
+        node.lines(job, 5)
+        node.ctl('checkpoint', str(job))
+        node.lines(job, 12)
+        equal(two.jobs('--all')[job]['state'], 'elsewhere', 'state')
+        two.fails(3, '--node-lost', 'restart', str(job))
+        two.fails(1, 'node1', 'checkpoint', str(job))
+        with open(f'{node.base}/jobs/{job}/shim.json') as f:
+            pids = json.load(f)
+        node.kill()
+        os.kill(pids['shim'], signal.SIGKILL)
+        os.kill(pids['init'], signal.SIGKILL)
+        wait_for('the end', 5, lambda: not alive(pids['init']))
+        two.ctl('restart', '--node-lost', str(job))
+        equal(two.jobs()[job]['node'], 'node2', 'node')
+        node.start()
+        node.fails(3, 'node2', 'restart', str(job))
+        equal(two.wait(job), 9, 'status')
+        equal(two.output(job), counted(120), 'output')
+        equal(node.job(job)['state'], 'elsewhere', 'what the other node knows')
+    finally:
+        two.stop()
+
+
+# ---------------------------------------------------------- process trees
+
+def spawn(script, out):
+    with open(out, 'wb') as f:
+        return subprocess.Popen(['sh', '-c', script], stdin=subprocess.DEVNULL, stdout=f,
+                                stderr=f, start_new_session=True)
+
+
+@test
+def dump_and_restore_by_daemon(node):
+    """dump and restore of a tree by ckptd: waiting and detached"""
+    with tempfile.TemporaryDirectory(dir=ARGS.work) as d:
+        p = spawn(COUNTER.format(n=60), d + '/out')
+        wait_for('lines', 20, lambda: os.path.getsize(d + '/out') > 10)
+        node.ctl('dump', '--pid', str(p.pid), '--dir', d + '/image', '--kill')
+        equal(p.wait(), -9, 'killed')
+        result = node.json('restore', '--dir', d + '/image', '--detach')
+        check(alive(result['pids'][0]), 'runs')
+        os.kill(result['pids'][0], signal.SIGKILL)
+        wait_for('its end', 5, lambda: not alive(result['pids'][0]))
+        node.fails(9, '', 'restore', '--dir', d + '/image')
+        with open(d + '/out') as f:
+            equal(f.read(), counted(60), 'output')
+
+
+@test
+def restore_outlives_daemon(node):
+    """a restored tree does not need ckptd, nor does who waits for it"""
+    with tempfile.TemporaryDirectory(dir=ARGS.work) as d:
+        p = spawn(COUNTER.format(n=60), d + '/out')
+        wait_for('lines', 20, lambda: os.path.getsize(d + '/out') > 10)
+        node.ctl('dump', '--pid', str(p.pid), '--dir', d + '/image', '--kill')
+        p.wait()
+        waiting = subprocess.Popen(node.argv('restore', '--dir', d + '/image'),
+                                   stdin=subprocess.DEVNULL)
+        size = os.path.getsize(d + '/out')
+        wait_for('more', 20, lambda: os.path.getsize(d + '/out') > size)
+        node.kill()
+        equal(waiting.wait(60 * ARGS.slow), 9, 'status')
+        node.start()
+
+
+@test
+def signals_through_restore(node):
+    """restore hands signals on and the death by one back"""
+    with tempfile.TemporaryDirectory(dir=ARGS.work) as d:
+        p = spawn('trap "echo usr1" USR1; while :; do sleep 0.1; done', d + '/out')
+        time.sleep(0.5)
+        node.ctl('dump', '--pid', str(p.pid), '--dir', d + '/image', '--kill')
+        p.wait()
+        waiting = subprocess.Popen(node.argv('restore', '--dir', d + '/image'),
+                                   stdin=subprocess.DEVNULL)
+        wait_for('the tree', 20, lambda: alive(p.pid))
+        time.sleep(0.5)
+        waiting.send_signal(signal.SIGUSR1)
+        wait_for('USR1', 10, lambda: open(d + '/out').read() == 'usr1\n')
+        waiting.send_signal(signal.SIGTERM)
+        equal(waiting.wait(20 * ARGS.slow), 143, 'status')
+
+
+# ------------------------------------------------------------------- main
+
+def run_test(f, number):
+    base = tempfile.mkdtemp(prefix=f'{f.__name__}-', dir=ARGS.work)
+    os.chmod(base, 0o755)
+    node = Node(base)
+    problem = None
+    began = time.monotonic()
+    try:
+        node.start()
+        f(node)
+    except Failure as e:
+        problem = str(e)
+    except subprocess.TimeoutExpired as e:
+        problem = f'{e.cmd} took more than {e.timeout} s'
+    except Exception:
+        problem = traceback.format_exc()
+    try:
+        node.stop()
+    except Exception as e:
+        problem = problem or f'at the end: {e!r}'
+    print(f'{"not " if problem else ""}ok {number} - {f.__doc__}', flush=True)
+    print(f'# {f.__name__}: {time.monotonic() - began:.1f} s', flush=True)
+    if problem:
+        with open(f'{base}/node1.log', errors='replace') as log:
+            problem += '\n' + ''.join(log.readlines()[-25:])
+        print('\n'.join('# ' + line for line in problem.splitlines()), flush=True)
+    shutil.rmtree(base, ignore_errors=True)
+    return not problem
+
+
+def main():
+    os.makedirs(ARGS.work, exist_ok=True)
+    tests = [f for f in TESTS if not ARGS.only or ARGS.only in f.__name__]
+    good = [run_test(f, n) for n, f in enumerate(tests, 1)]
+    print(f'1..{len(tests)}')
+    return 0 if all(good) else 1
+
+
+if __name__ == '__main__':
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--bin', required=True)
+    parser.add_argument('--work', required=True)
+    parser.add_argument('--slow', type=int, default=1)
+    parser.add_argument('--only')
+    ARGS = parser.parse_args()
+    sys.exit(main())
