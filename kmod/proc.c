@@ -107,26 +107,22 @@ static void ckpt_proc_check_ipc(struct ckpt_collect *c)
 
 /* ------------------------------------------------------------- parts of PROC */
 
-/* False if the leader of the session is gone. */
-static bool ckpt_proc_ids(struct ckpt_collect *c, struct ckpt_proc *proc,
+static void ckpt_proc_ids(struct ckpt_collect *c, struct ckpt_proc *proc,
 			  struct ckpt_rec_proc *rec)
 {
 	struct task_struct *leader = proc->leader;
-	bool session_alive;
 
 	rcu_read_lock();
 	rec->pid = task_tgid_nr_ns(leader, c->ns);
 	rec->ppid = task_tgid_nr_ns(rcu_dereference(leader->real_parent), c->ns);
 	rec->pgid = task_pgrp_nr_ns(leader, c->ns);
 	rec->sid = task_session_nr_ns(leader, c->ns);
-	session_alive = !rec->sid || pid_task(task_session(leader), PIDTYPE_PID);
 	rcu_read_unlock();
 	rec->host_pid = ckpt_collect_host_pid(c, leader);
 	rec->exit_signal = leader->exit_signal;
 	get_task_comm(rec->comm, leader);
 	if (proc->parent < 0)
 		rec->flags |= CKPT_PROC_ROOT;
-	return session_alive;
 }
 
 static void ckpt_proc_tty(struct ckpt_collect *c, struct task_struct *task,
@@ -278,13 +274,12 @@ int ckpt_collect_proc(struct ckpt_collect *c, struct ckpt_proc *proc)
 {
 	struct task_struct *alive = ckpt_proc_alive(c, proc);
 	struct ckpt_rec_proc *rec;
-	bool session_alive;
 	int err;
 
 	rec = ckpt_records_add(c->recs, CKPT_REC_PROC, sizeof(*rec));
 	if (!rec)
 		return -ENOMEM;
-	session_alive = ckpt_proc_ids(c, proc, rec);
+	ckpt_proc_ids(c, proc, rec);
 	if (!alive) {
 		ckpt_proc_zombie(proc, rec);
 		return 0;
@@ -292,9 +287,6 @@ int ckpt_collect_proc(struct ckpt_collect *c, struct ckpt_proc *proc)
 	ckpt_proc_check_namespaces(c, alive);
 	if (proc == c->tree->procs)
 		ckpt_proc_check_ipc(c);
-	if (!session_alive)
-		ckpt_refuse(c->cap, CKPT_R_DEAD_SESSION, proc->leader, rec->sid,
-			    "session %d", rec->sid);
 	rec->nr_threads = proc->nr;
 	rec->state = CKPT_PROC_RUNNING;
 	ckpt_proc_signal(proc, alive, rec);
