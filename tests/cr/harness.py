@@ -71,7 +71,7 @@ class Restored:
         self.pid, self.status = pid, None
 
     def poll(self):
-        if self.status is None and state_of(self.pid) in (None, 'Z', 'X'):
+        if self.status is None and is_gone(self.pid):
             self.status = 0
         return self.status
 
@@ -85,6 +85,16 @@ def state_of(pid):
             return f.read().rpartition(')')[2].split()[0]
     except OSError:
         return None
+
+
+def is_gone(pid):
+    """No thread lives any more; a leader may be a zombie while others run."""
+    if state_of(pid) not in (None, 'Z', 'X'):
+        return False
+    try:
+        return len(os.listdir(f'/proc/{pid}/task')) < 2
+    except OSError:
+        return True
 
 
 def children():

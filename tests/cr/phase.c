@@ -159,11 +159,12 @@ void cr_woke(void)
 
 /*
  * "go" says how much longer than asked a wait may have been: the scheduler's
- * delay on this machine, and the time between a kill and the restore.
+ * delay on this machine, and the time between a kill and the restore (which the
+ * program's CLOCK_MONOTONIC may or may not have seen).
  */
-void cr_check_waited(uint64_t start, uint64_t ns)
+void cr_check_waited_on(clockid_t clock, uint64_t start, uint64_t ns)
 {
-	uint64_t waited = cr_now(CLOCK_MONOTONIC) - start;
+	uint64_t waited = cr_now(clock) - start;
 	char *text;
 	long extra;
 
@@ -178,6 +179,11 @@ void cr_check_waited(uint64_t start, uint64_t ns)
 		 "%llu ms is too long, %llu + %ld ms allowed",
 		 (unsigned long long)waited / 1000000,
 		 (unsigned long long)ns / 1000000, extra);
+}
+
+void cr_check_waited(uint64_t start, uint64_t ns)
+{
+	cr_check_waited_on(CLOCK_MONOTONIC, start, ns);
 }
 
 /* ------------------------------------------------- processes and threads */

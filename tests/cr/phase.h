@@ -76,8 +76,11 @@ pid_t cr_when_go(void (*fn)(void));
 /* ------------------------------------------------------- time and waiting */
 uint64_t cr_now(clockid_t clock);	/* ns */
 struct timespec cr_timespec(uint64_t ns);
-/* a wait begun at start ended now: it must have lasted ns, not less, not (much) more */
-void cr_check_waited(uint64_t start, uint64_t ns);
+/* a wait begun at start ended now: it must have lasted ns, not less, not (much) more,
+ * by the clock that its deadline is about
+ */
+void cr_check_waited_on(clockid_t clock, uint64_t start, uint64_t ns);
+void cr_check_waited(uint64_t start, uint64_t ns);	/* CLOCK_MONOTONIC */
 /* tells the runner that the wait is over; the last thing wait() does by itself */
 void cr_woke(void);
 
