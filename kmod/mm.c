@@ -6,6 +6,7 @@
  * holds a reference, so that it outlives a process that is killed meanwhile.
  */
 #include <linux/fs.h>
+#include <linux/membarrier.h>
 #include <linux/mm.h>
 #include <linux/sched/coredump.h>
 #include <linux/sched/mm.h>
@@ -78,6 +79,25 @@ static void ckpt_mm_check_sharing(struct ckpt_collect *c, struct ckpt_object *ob
 			    pid);
 }
 
+/* What the program registered for, as commands of membarrier(2). */
+static u32 ckpt_mm_membarrier(struct mm_struct *mm)
+{
+	u32 cmds = 0;
+#ifdef CONFIG_MEMBARRIER
+	int state = atomic_read(&mm->membarrier_state);
+
+	if (state & MEMBARRIER_STATE_GLOBAL_EXPEDITED)
+		cmds |= MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED;
+	if (state & MEMBARRIER_STATE_PRIVATE_EXPEDITED)
+		cmds |= MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
+	if (state & MEMBARRIER_STATE_PRIVATE_EXPEDITED_SYNC_CORE)
+		cmds |= MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE;
+	if (state & MEMBARRIER_STATE_PRIVATE_EXPEDITED_RSEQ)
+		cmds |= MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ;
+#endif
+	return cmds;
+}
+
 static void ckpt_mm_fields(struct mm_struct *mm, struct ckpt_rec_mm *rec)
 {
 	unsigned int i;
@@ -97,6 +117,9 @@ static void ckpt_mm_fields(struct mm_struct *mm, struct ckpt_rec_mm *rec)
 	rec->env_end = mm->env_end;
 	spin_unlock(&mm->arg_lock);
 	rec->dumpable = get_dumpable(mm);
+	rec->coredump_filter = (READ_ONCE(mm->flags) & MMF_DUMP_FILTER_MASK) >>
+			       MMF_DUMP_FILTER_SHIFT;
+	rec->membarrier = ckpt_mm_membarrier(mm);
 	rec->rss_pages = get_mm_rss(mm);
 	if (mm->def_flags & VM_LOCKED)
 		rec->def_locked = mm->def_flags & VM_LOCKONFAULT ? 2 : 1;

@@ -10,6 +10,7 @@
 #include <linux/elf.h>
 #include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/membarrier.h>
 #include <linux/mm.h>
 #include <linux/mount.h>
 #include <linux/personality.h>
@@ -22,6 +23,11 @@
 #include "restore.h"
 #include "restore_mm.h"
 #include "thread.h"
+
+#define CKPT_MEMBARRIER_CMDS	(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED |	\
+				 MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED |	\
+				 MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE | \
+				 MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ)
 
 static bool ckpt_mm_fields_ok(const struct ckpt_rec_mm *rec)
 {
@@ -39,7 +45,9 @@ static bool ckpt_mm_fields_ok(const struct ckpt_rec_mm *rec)
 	       rec->start_data <= rec->end_data && rec->start_brk <= rec->brk &&
 	       rec->arg_start <= rec->arg_end && rec->env_start <= rec->env_end &&
 	       rec->nr_auxv <= ARRAY_SIZE(rec->auxv) &&
-	       rec->dumpable <= SUID_DUMP_ROOT && rec->def_locked <= 2;
+	       rec->dumpable <= SUID_DUMP_ROOT && rec->def_locked <= 2 &&
+	       rec->coredump_filter < 1U << MMF_DUMP_FILTER_BITS &&
+	       !(rec->membarrier & ~CKPT_MEMBARRIER_CMDS);
 }
 
 static void ckpt_mm_release_files(struct ckpt_mm_job *job)
@@ -99,7 +107,22 @@ static void ckpt_mm_set_fields(const struct ckpt_rec_mm *rec)
 		mm->def_flags = VM_LOCKED |
 				(rec->def_locked == 2 ? VM_LOCKONFAULT : 0);
 	mmap_write_unlock(mm);
-	set_mask_bits(&mm->flags, MMF_DUMPABLE_MASK, rec->dumpable);
+	set_mask_bits(&mm->flags, MMF_DUMPABLE_MASK | MMF_DUMP_FILTER_MASK,
+		      rec->dumpable | (rec->coredump_filter << MMF_DUMP_FILTER_SHIFT));
+}
+
+static int ckpt_mm_membarrier(u32 cmds)
+{
+	struct pt_regs regs = {};
+	long err = 0;
+	u32 cmd;
+
+	for (; cmds && !err; cmds &= cmds - 1) {
+		cmd = cmds & -cmds;
+		regs.di = cmd;
+		err = ckpt_k(__x64_sys_membarrier)(&regs);
+	}
+	return err;
 }
 
 static int ckpt_mm_build(struct ckpt_mm_job *job)
@@ -118,9 +141,10 @@ static int ckpt_mm_build(struct ckpt_mm_job *job)
 		return -EPERM;
 	if (job->exe)
 		err = ckpt_mm_set_exe(job->exe);
-	if (!err)
-		ckpt_mm_set_fields(job->rec);
-	return err;
+	if (err)
+		return err;
+	ckpt_mm_set_fields(job->rec);
+	return ckpt_mm_membarrier(job->rec->membarrier);
 }
 
 /* An action. */

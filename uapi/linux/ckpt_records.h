@@ -268,6 +268,8 @@ struct ckpt_rec_sigpending {
  * @exe: file_id (restore: descriptor)
  * @nr_vmas: VMA records that follow
  * @nr_auxv: words of @auxv in use
+ * @coredump_filter: bits of /proc/PID/coredump_filter
+ * @membarrier: MEMBARRIER_CMD_REGISTER_* commands the process has given
  * @live: the snapshot does not hold this map (stopped, or no snapshot): read
  *	with CKPT_PAGES_LIVE, which for stopped processes works until release
  */
@@ -286,8 +288,10 @@ struct ckpt_rec_mm {
 	__u64 arg_start, arg_end, env_start, env_end;
 	__u64 rss_pages;
 	__u32 nr_auxv;
-	__u32 pad;
+	__u32 coredump_filter;
 	__u64 auxv[64];
+	__u32 membarrier;
+	__u32 pad;
 };
 
 enum ckpt_vma_kind {
