@@ -13,6 +13,7 @@
  * Private mappings that lost PROT_WRITE after they were accounted, and hugetlb
  * mappings, which cannot be written by force, stay writable until commit.
  */
+#include <linux/cred.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
@@ -126,6 +127,42 @@ static bool ckpt_file_is_hugetlb(struct file *file)
 	return file_inode(file)->i_sb->s_magic == HUGETLBFS_MAGIC;
 }
 
+/*
+ * What may be made writable later follows from the mode of the file.  The caller
+ * may have one descriptor for mappings of both modes: open it again, read only.
+ */
+static struct file *ckpt_vma_reopen(const struct ckpt_rec_vma *rec, struct file *file)
+{
+	struct file *ro;
+
+	if (!ckpt_vma_is_shared(rec) || !(file->f_mode & FMODE_WRITE) ||
+	    rec->flags & (CKPT_VM_WRITE | CKPT_VM_MAYWRITE))
+		return file;
+	ro = dentry_open(&file->f_path, O_RDONLY | O_LARGEFILE, current_cred());
+	fput(file);
+	return ro;
+}
+
+static int ckpt_vma_get_file(struct ckpt_vma_item *item)
+{
+	struct file *file;
+
+	if (item->rec->file < 0)
+		return 0;
+	file = fget(item->rec->file);
+	if (!file)
+		return -EBADF;
+	if (ckpt_file_is_hugetlb(file) != ckpt_vma_is_hugetlb(item->rec)) {
+		fput(file);
+		return -EINVAL;
+	}
+	file = ckpt_vma_reopen(item->rec, file);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	item->file = file;
+	return 0;
+}
+
 int ckpt_vmas_collect(struct ckpt_mm_job *job, struct ckpt_rec_stream *stream)
 {
 	struct ckpt_vma_item *item;
@@ -139,18 +176,11 @@ int ckpt_vmas_collect(struct ckpt_mm_job *job, struct ckpt_rec_stream *stream)
 			return -EINVAL;
 		item->pos = stream->bad;
 		err = ckpt_vma_check(item->rec, floor);
+		if (!err)
+			err = ckpt_vma_get_file(item);
 		if (err)
 			return err;
 		floor = item->rec->end;
-		if (item->rec->file < 0)
-			continue;
-		item->file = fget(item->rec->file);
-		if (!item->file)
-			return -EBADF;
-		if (ckpt_file_is_hugetlb(item->file) != ckpt_vma_is_hugetlb(item->rec)) {
-			fput(item->file);
-			return -EINVAL;
-		}
 	}
 	return ckpt_rec_next(stream) ? -EINVAL : 0;
 }

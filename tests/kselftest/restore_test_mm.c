@@ -91,9 +91,12 @@ static const struct want layout[] = {
 	{ CKPT_VMA_FILE_PRIVATE, 72, 4, R | ACC, 4, "rd ac", "wr" },	/* relro */
 	{ CKPT_VMA_FILE_PRIVATE, 76, 4, RW, 8, "rd wr ac", NULL },
 	{ CKPT_VMA_FILE_PRIVATE, 80, 4, R | X | CKPT_VM_RAND_READ, 12, "rd ex rr", "sr" },
-	{ CKPT_VMA_FILE_SHARED, 84, 4, R | CKPT_VM_SEQ_READ, 1, "rd sr", "wr dd" },
+	/* one descriptor for both: the record says what may become writable */
+	{ CKPT_VMA_FILE_SHARED, 84, 4, R | CKPT_VM_SEQ_READ, 1, "rd sr ms", "wr dd mw sh" },
 	{ CKPT_VMA_FILE_SHARED, 88, 4, R | W, 2, "rd wr sh ms", "ac" },
 	{ CKPT_VMA_FILE_SHARED, 92, 4, R | W, 6, "rd wr sh ms", "ac" },
+	{ CKPT_VMA_FILE_SHARED, 96, 4, R | CKPT_VM_MAYWRITE, 6, "rd mw sh ms", "wr" },
+	{ CKPT_VMA_FILE_SHARED, 100, 4, CKPT_VM_MAYWRITE, 6, "mw sh ms", "rd wr" },
 	{ CKPT_VMA_ANON, 200, 8, RW | CKPT_VM_GROWSDOWN, 0, "gd", NULL },
 };
 
