@@ -25,10 +25,10 @@
 #include "collect.h"
 #include "records.h"
 
-static const struct user_regset *ckpt_arch_regset(struct task_struct *task,
-						  unsigned int note)
+/* The 64-bit view, which is the caller's: 32-bit tasks are refused. */
+static const struct user_regset *ckpt_arch_regset(unsigned int note)
 {
-	const struct user_regset_view *view = task_user_regset_view(task);
+	const struct user_regset_view *view = task_user_regset_view(current);
 	unsigned int i;
 
 	for (i = 0; i < view->n; i++)
@@ -38,16 +38,16 @@ static const struct user_regset *ckpt_arch_regset(struct task_struct *task,
 }
 
 /* NT_PRFPREG, the FXSAVE area, on a processor without XSAVE. */
-static const struct user_regset *ckpt_arch_xstate_regset(struct task_struct *task)
+static const struct user_regset *ckpt_arch_xstate_regset(void)
 {
 	unsigned int note = boot_cpu_has(X86_FEATURE_XSAVE) ? NT_X86_XSTATE : NT_PRFPREG;
 
-	return ckpt_arch_regset(task, note);
+	return ckpt_arch_regset(note);
 }
 
 void ckpt_arch_info(struct ckpt_info *info)
 {
-	const struct user_regset *xstate = ckpt_arch_xstate_regset(current);
+	const struct user_regset *xstate = ckpt_arch_xstate_regset();
 
 	if (xstate)
 		info->xstate_size = xstate->n * xstate->size;
@@ -70,7 +70,7 @@ void ckpt_arch_vdso(const struct mm_struct *mm, u32 *ret_vdso, u32 *ret_vvar)
 int ckpt_arch_collect_regs(struct ckpt_collect *c, struct task_struct *task,
 			   struct ckpt_rec_thread *rec)
 {
-	const struct user_regset *set = ckpt_arch_regset(task, NT_PRSTATUS);
+	const struct user_regset *set = ckpt_arch_regset(NT_PRSTATUS);
 
 	BUILD_BUG_ON(sizeof(rec->regs) != sizeof(struct user_regs_struct));
 	if (!set || set->n * set->size != sizeof(rec->regs)) {
@@ -89,7 +89,7 @@ int ckpt_arch_collect_regs(struct ckpt_collect *c, struct task_struct *task,
 
 int ckpt_arch_collect_xstate(struct ckpt_collect *c, struct task_struct *task, s32 tid)
 {
-	const struct user_regset *set = ckpt_arch_xstate_regset(task);
+	const struct user_regset *set = ckpt_arch_xstate_regset();
 	struct ckpt_rec_xstate *rec;
 	unsigned int size;
 	int n;

@@ -10,8 +10,10 @@
  * What is visible of the child in the parent (resource usage of children) is put
  * back as it was.
  */
+#include <linux/completion.h>
 #include <linux/cred.h>
 #include <linux/mm.h>
+#include <linux/pid_namespace.h>
 #include <linux/sched/coredump.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -47,6 +49,19 @@ bool ckpt_collect_namespaces(struct task_struct *task, struct nsproxy *ret_ns)
 		*ret_ns = *task->nsproxy;
 	task_unlock(task);
 	return ok;
+}
+
+/* With a reference; NULL if the task has been reaped. */
+static struct pid_namespace *ckpt_collect_pid_ns(struct task_struct *task)
+{
+	struct pid_namespace *ns;
+
+	rcu_read_lock();
+	ns = task_active_pid_ns(task);
+	if (ns)
+		get_pid_ns(ns);
+	rcu_read_unlock();
+	return ns;
 }
 
 static void ckpt_collect_timens(struct ckpt_collect *c, struct ckpt_rec_system *rec)
@@ -178,7 +193,7 @@ static int ckpt_snapshot_collect(struct ckpt_capture *cap)
 		goto out;
 	}
 	c.first = ckpt_proc_alive(&c, &cap->tree.procs[0]) ?: cap->tree.procs[0].leader;
-	c.ns = task_active_pid_ns(c.first);
+	c.ns = ckpt_collect_pid_ns(c.first);
 	ckpt_freeze_verify(cap);
 	if (cap->nr_refusals || !c.ns || !ckpt_collect_namespaces(c.first, &c.first_ns)) {
 		err = 0;
@@ -194,20 +209,29 @@ static int ckpt_snapshot_collect(struct ckpt_capture *cap)
 		ckpt_freeze_verify(cap);
 out:
 	mutex_unlock(&cap->collecting);
+	if (c.ns)
+		put_pid_ns(c.ns);
 	return err;
 }
 
 /* ------------------------------------------------------------------- cloning */
 
-/* In the child, before it has ever been in user mode. */
+/* On the stack of the parent, which waits for @done whatever happens to it. */
+struct ckpt_clone {
+	struct mm_struct *mm;		/* reference */
+	struct completion done;
+};
+
+/* In the child, before it has ever been in user mode: signals have no say yet. */
 static int ckpt_snapshot_child(void *arg)
 {
-	struct ckpt_object *obj = arg;
+	struct ckpt_clone *clone = arg;
 
 	set_bit(MMF_DISABLE_THP, &current->mm->flags);	/* khugepaged: hands off */
 	mmget(current->mm);
-	obj->mm.snapshot = current->mm;
+	clone->mm = current->mm;
 	send_sig(SIGKILL, current, 1);
+	complete(&clone->done);
 	return 0;
 }
 
@@ -313,10 +337,11 @@ static pid_t ckpt_snapshot_fork(struct kernel_clone_args *args)
 static int ckpt_snapshot_clone(struct ckpt_thread *thread, void *arg)
 {
 	struct ckpt_object *obj = arg;
+	struct ckpt_clone clone = { .done = COMPLETION_INITIALIZER_ONSTACK(clone.done) };
 	struct kernel_clone_args args = {
 		.flags = CLONE_UNTRACED | CLONE_FILES | CLONE_FS,
 		.fn = ckpt_snapshot_child,
-		.fn_arg = obj,
+		.fn_arg = &clone,
 	};
 	struct ckpt_child_usage usage;
 	const struct cred *cred;
@@ -332,6 +357,8 @@ static int ckpt_snapshot_clone(struct ckpt_thread *thread, void *arg)
 
 	pid = ckpt_snapshot_fork(&args);
 	if (pid > 0) {
+		wait_for_completion(&clone.done);
+		obj->mm.snapshot = clone.mm;
 		ckpt_snapshot_reap(pid);
 		ckpt_usage_restore(current->signal, &usage);
 	}
@@ -342,7 +369,7 @@ static int ckpt_snapshot_clone(struct ckpt_thread *thread, void *arg)
 		set_thread_flag(TIF_NOTIFY_SIGNAL);
 	if (pid < 0)
 		return pid == -ERESTARTNOINTR ? -EAGAIN : pid;
-	return obj->mm.snapshot ? 0 : -ESRCH;
+	return 0;
 }
 
 /* Page tables and descriptors of mappings are what a clone takes at once. */

@@ -38,27 +38,68 @@ static void ckpt_task_check_process(struct ckpt_collect *c, struct task_struct *
 		ckpt_refuse(c->cap, CKPT_R_NAMESPACE, task, 0, "namespaces of a thread");
 }
 
-static void ckpt_task_check(struct ckpt_collect *c, struct task_struct *task)
+enum ckpt_task_flaw {
+	CKPT_FLAW_SECCOMP,
+	CKPT_FLAW_SEM_UNDO,
+	CKPT_FLAW_MEMPOLICY,
+	CKPT_FLAW_IO_URING,
+	CKPT_FLAW_DEADLINE,
+};
+
+static const struct {
+	enum ckpt_reason reason;
+	const char *what;
+} ckpt_task_flaws[] = {
+	[CKPT_FLAW_SECCOMP] = { CKPT_R_SECCOMP, "seccomp" },
+	[CKPT_FLAW_SEM_UNDO] = { CKPT_R_SYSV_SEM, "SEM_UNDO" },
+	[CKPT_FLAW_MEMPOLICY] = { CKPT_R_NUMA_POLICY, "set_mempolicy" },
+	[CKPT_FLAW_IO_URING] = { CKPT_R_IO_URING, "io_uring context" },
+	[CKPT_FLAW_DEADLINE] = { CKPT_R_THREAD_STATE, "SCHED_DEADLINE" },
+};
+
+/*
+ * With siglock held and no SIGKILL pending a parked or stopped task stays where
+ * it is, so what exit frees may be looked at.
+ */
+static unsigned long ckpt_task_find_flaws(struct task_struct *task)
 {
+	unsigned long flaws = 0, flags;
+
+	if (!ckpt_lock_sighand(task, &flags))
+		return 0;
+	if (__fatal_signal_pending(task))
+		goto out;	/* killed; the verdict will say so */
 #ifdef CONFIG_SECCOMP
 	if (task->seccomp.mode)
-		ckpt_refuse(c->cap, CKPT_R_SECCOMP, task, task->seccomp.mode, "mode %d",
-			    task->seccomp.mode);
+		flaws |= BIT(CKPT_FLAW_SECCOMP);
 #endif
 #ifdef CONFIG_SYSVIPC
 	if (ckpt_task_has_sem_undo(task))
-		ckpt_refuse(c->cap, CKPT_R_SYSV_SEM, task, 0, "SEM_UNDO");
+		flaws |= BIT(CKPT_FLAW_SEM_UNDO);
 #endif
 #ifdef CONFIG_NUMA
 	if (task->mempolicy)
-		ckpt_refuse(c->cap, CKPT_R_NUMA_POLICY, task, 0, "set_mempolicy");
+		flaws |= BIT(CKPT_FLAW_MEMPOLICY);
 #endif
 #ifdef CONFIG_IO_URING
 	if (task->io_uring && !xa_empty(&task->io_uring->xa))
-		ckpt_refuse(c->cap, CKPT_R_IO_URING, task, 0, "io_uring context");
+		flaws |= BIT(CKPT_FLAW_IO_URING);
 #endif
 	if (task->policy == SCHED_DEADLINE)
-		ckpt_refuse(c->cap, CKPT_R_THREAD_STATE, task, 0, "SCHED_DEADLINE");
+		flaws |= BIT(CKPT_FLAW_DEADLINE);
+out:
+	unlock_task_sighand(task, &flags);
+	return flaws;
+}
+
+static void ckpt_task_check(struct ckpt_collect *c, struct task_struct *task)
+{
+	unsigned long flaws = ckpt_task_find_flaws(task);
+	unsigned int i;
+
+	for_each_set_bit(i, &flaws, BITS_PER_LONG)
+		ckpt_refuse(c->cap, ckpt_task_flaws[i].reason, task, 0, "%s",
+			    ckpt_task_flaws[i].what);
 	ckpt_arch_check(c, task);
 }
 
@@ -191,7 +232,11 @@ int ckpt_collect_thread(struct ckpt_collect *c, struct ckpt_proc *proc,
 
 	ckpt_task_check_process(c, task, ckpt_proc_alive(c, proc));
 	ckpt_task_check(c, task);
+	/* registers lie on the stack, which a killed task frees */
+	if (!try_get_task_stack(task))
+		return 0;	/* the verdict will say so */
 	err = ckpt_arch_collect_regs(c, task, rec);
+	ckpt_k(put_task_stack)(task);
 	if (err)
 		return err;
 	ckpt_task_restart(c, task, rec);

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# The capture side of the module, by hand; runs in the VM (tests/vm/capture.t).
+
+$(call program,tests/kselftest/capture_test,\
+	tests/kselftest/capture_test.c tests/kselftest/capture_rig.c \
+	tests/kselftest/capture_state.c tests/kselftest/capture_pages.c \
+	tests/kselftest/capture_waits.c tests/kselftest/capture_luck.c \
+	tests/kselftest/capture_refuse.c tests/kselftest/capture_many.c,\
+	-static -lpthread)

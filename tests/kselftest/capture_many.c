@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * capture_test: many threads, mappings, descriptors, processes; limits of memory
+ * and of processes.  Times are printed, and must grow no faster than linearly.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/kselftest/capture_rig.h"
+
+static void *idle(void *unused)
+{
+	(void)unused;
+	shared->ready++;
+	for (;;)
+		pause();
+	return NULL;
+}
+
+static void many_threads(void *nr)
+{
+	pthread_attr_t attr;
+	pthread_t t;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 65536);
+	for (long i = 1; i < (long)nr; i++)
+		if (pthread_create(&t, &attr, idle, NULL))
+			_exit(1);
+	idle(NULL);
+}
+
+static void many_vmas(void *nr)
+{
+	for (long i = 0; i < (long)nr; i++)
+		if (mmap(NULL, PAGE, i & 1 ? PROT_READ : PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+			_exit(1);
+	idle(NULL);
+}
+
+static void many_files(void *nr)
+{
+	struct rlimit limit = { 20000, 20000 };
+	char path[64];
+
+	setrlimit(RLIMIT_NOFILE, &limit);
+	for (long i = 0; i < (long)nr; i++) {
+		snprintf(path, sizeof(path), "/tmp/capture-many.%ld", i);
+		if (open(path, O_RDWR | O_CREAT, 0600) < 0)
+			_exit(1);
+		unlink(path);
+	}
+	idle(NULL);
+}
+
+static void touch(void *mib)
+{
+	size_t len = (size_t)mib << 20;
+	char *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		_exit(1);
+	memset(p, 1, len);
+	idle(NULL);
+}
+
+static void many_procs(void *nr)
+{
+	for (long i = 1; i < (long)nr; i++)
+		spawn(touch, (void *)8);
+	idle(NULL);
+}
+
+struct times {
+	uint64_t freeze, collect, clone, pause;
+};
+
+static struct times best_of(pid_t pid, int rounds, const char *what, long nr)
+{
+	struct times best = { -1, -1, -1, -1 };
+	struct ckpt_snapshot snap;
+	struct ckpt_freeze f;
+	struct ckpt_thaw thaw;
+	int fd = cap_open(), err = 0;
+
+	cap_target(fd, pid, 0);
+	for (int i = 0; i < rounds && !err; i++) {
+		err = cap_freeze(fd, 20000 * slow(), 60000, &f);
+		err = err ?: cap_snapshot(fd, 0, &snap);
+		if (err)
+			recs_refused(fd, CKPT_R__COUNT, 0);
+		err = err ?: cap_thaw(fd, 0, &thaw);
+		if (err)
+			break;
+#define BEST(field, value) \
+		if ((value) < best.field) \
+			best.field = (value)
+		BEST(freeze, f.freeze_ns);
+		BEST(collect, snap.collect_ns);
+		BEST(clone, snap.clone_ns);
+		BEST(pause, thaw.pause_ns);
+	}
+	tap_is(err, 0, "%ld %s", nr, what);
+	tap_note("%ld %s: freeze %llu, collect %llu, clone %llu, pause %llu us", nr, what,
+		 (unsigned long long)best.freeze / 1000, (unsigned long long)best.collect / 1000,
+		 (unsigned long long)best.clone / 1000, (unsigned long long)best.pause / 1000);
+	close(fd);
+	return best;
+}
+
+static struct times measure(void (*fn)(void *), long nr, int ready, const char *what)
+{
+	struct times t;
+	pid_t pid;
+
+	shared->ready = 0;
+	pid = spawn(fn, (void *)nr);
+	wait_ready(ready);
+	t = best_of(pid, 5, what, nr);
+	reap(pid);
+	return t;
+}
+
+/* At most three times linear (quadratic is four); below a millisecond everything is noise. */
+static void linear(struct times few, struct times lots, int factor, const char *what)
+{
+	tap_ok(lots.collect < 1000000 || lots.collect < 3 * factor * few.collect,
+	       "collecting %s is linear", what);
+}
+
+part(many)
+{
+	struct times a, b;
+
+	a = measure(many_threads, 64, 64, "threads");
+	b = measure(many_threads, 256, 256, "threads");
+	linear(a, b, 4, "threads");
+	a = measure(many_vmas, 2500, 1, "mappings");
+	b = measure(many_vmas, 10000, 1, "mappings");
+	linear(a, b, 4, "mappings");
+	a = measure(many_files, 250, 1, "files");
+	b = measure(many_files, 1000, 1, "files");
+	linear(a, b, 4, "files");
+	a = measure(many_procs, 4, 4, "processes");
+	b = measure(many_procs, 16, 16, "processes");
+	linear(a, b, 4, "processes");
+	measure(touch, 64, 1, "MiB");
+	measure(touch, 512, 1, "MiB");
+}
+
+/* ------------------------------------------------------- memory and pids.max */
+
+#define GROUP "/sys/fs/cgroup/capture-test"
+
+static bool group_set(const char *file, const char *value)
+{
+	char path[128];
+	bool ok;
+	int fd;
+
+	snprintf(path, sizeof(path), GROUP "/%s", file);
+	fd = open(path, O_WRONLY);
+	ok = fd >= 0 && write(fd, value, strlen(value)) == (ssize_t)strlen(value);
+	close(fd);
+	return ok;
+}
+
+static void in_group(void *mib)
+{
+	if (!group_set("cgroup.procs", "0"))
+		_exit(1);
+	touch(mib);
+}
+
+static bool enable_controllers(void)
+{
+	int fd = open("/sys/fs/cgroup/cgroup.subtree_control", O_WRONLY);
+	bool ok = fd >= 0 && write(fd, "+memory +pids", 13) == 13;
+
+	close(fd);
+	return ok && (!mkdir(GROUP, 0755) || errno == EEXIST);
+}
+
+/* Let the group use so many bytes more than now. */
+static bool leave_room(long bytes)
+{
+	char value[32] = "";
+	int fd = open(GROUP "/memory.current", O_RDONLY);
+
+	if (fd < 0 || read(fd, value, sizeof(value) - 1) <= 0)
+		return false;
+	close(fd);
+	snprintf(value, sizeof(value), "%ld", atol(value) + bytes);
+	return group_set("memory.max", value);
+}
+
+/* The clone is refused, the tree is still frozen and can be read in place. */
+static void check_in_place(pid_t pid, int want, enum ckpt_reason reason, const char *what)
+{
+	struct ckpt_rec_mm *mm;
+	struct recs recs;
+	char page[PAGE];
+	int fd = cap_frozen(pid, NULL);
+
+	tap_is(cap_snapshot(fd, 0, NULL), want, "%s: no snapshot", what);
+	tap_ok(recs_refused(fd, reason, pid), "%s: and it says so", what);
+	recs = recs_read(fd);
+	mm = recs_get(&recs, CKPT_REC_MM, 0);
+	tap_ok(mm && mm->live, "%s: the records are there", what);
+	tap_is(mm ? cap_read(fd, 1, CKPT_PAGES_LIVE, mm->start_stack & -PAGE, page, PAGE) : -1,
+	       0, "%s: memory is read in place", what);
+	recs_free(&recs);
+	tap_is(cap_thaw(fd, 0, NULL), 0, "%s: thaw", what);
+	close(fd);
+}
+
+part(limits)
+{
+	pid_t pid;
+
+	if (!enable_controllers()) {
+		tap_ok(true, "limits # SKIP no memory or pids controller");
+		return;
+	}
+	pid = spawn(in_group, (void *)16);
+	wait_ready(1);
+	tap_ok(group_set("pids.max", "1"), "pids.max is 1");
+	check_in_place(pid, -EAGAIN, CKPT_R_NPROC, "pids.max");
+	group_set("pids.max", "max");
+	tap_ok(leave_room(512 << 10), "memory.max leaves little");
+	check_in_place(pid, -ENOMEM, CKPT_R_MEMORY, "memory.max");
+	group_set("memory.max", "max");
+	{
+		int fd = cap_frozen(pid, NULL);
+
+		tap_is(cap_snapshot(fd, 0, NULL), 0, "with room there is a snapshot");
+		close(fd);
+	}
+	reap(pid);
+	rmdir(GROUP);
+}

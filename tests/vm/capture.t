@@ -1,0 +1,24 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The capture side of the module, by hand: see tests/kselftest/capture_test.c.
+
+. "$(dirname "$0")/lib.sh"
+vm_ready || { echo "Bail out! no VM"; exit 1; }
+
+program=build/bin/tests/kselftest/capture_test
+[ -x "$program" ] || { echo "Bail out! no $program: run make"; exit 1; }
+
+for part in info target phases regs process signals vmas files pages special cookies \
+	stopped zombies vfork traced refusals waits handlers kill close pause owner rmmod \
+	storm limits exclude again many; do
+	ok_vm "$part" --timeout $((200 * VM_SLOW)) --env VM_SLOW="$VM_SLOW" \
+		"$top/$program" "$part"
+	grep -E '^(not ok|# )' <<<"$out" | sed 's/^/# /'
+done
+
+# What is queued or armed keeps the module, and nothing keeps it in the end.
+ok_vm "the module goes out" sh -c 'for i in 1 2 3 4 5 6 7 8 9 10; do
+	rmmod ckpt && exit 0; sleep 1; done; exit 1'
+ok "and in again" scripts/vm insmod "$VM"
+finish
