@@ -89,22 +89,24 @@ static void make_nonce(enum image_file file, uint64_t seq,
  * too small and skips fast over what does not compress, so the attempt on
  * random data costs little more than a copy.
  */
-static int encode_payload(struct chunk_encoder *enc, const void *raw,
+static int encode_payload(struct chunk_encoder *enc, bool pack, const void *raw,
 			  uint32_t raw_len, uint8_t *out, uint32_t *ret_stored,
 			  enum image_codec *ret_codec)
 {
-	size_t room = (size_t)raw_len * 97 / 100;
-	size_t n = ZSTD_compress2(enc->zstd, out, room, raw, raw_len);
+	size_t room = (size_t)raw_len * 97 / 100, n;
 
-	if (!ZSTD_isError(n)) {
-		*ret_stored = (uint32_t)n;
-		*ret_codec = IMAGE_CODEC_ZSTD;
-		return 0;
+	if (pack) {
+		n = ZSTD_compress2(enc->zstd, out, room, raw, raw_len);
+		if (!ZSTD_isError(n)) {
+			*ret_stored = (uint32_t)n;
+			*ret_codec = IMAGE_CODEC_ZSTD;
+			return 0;
+		}
+		if (ZSTD_getErrorCode(n) == ZSTD_error_memory_allocation)
+			return -ENOMEM;
+		if (ZSTD_getErrorCode(n) != ZSTD_error_dstSize_tooSmall)
+			return -EIO;
 	}
-	if (ZSTD_getErrorCode(n) == ZSTD_error_memory_allocation)
-		return -ENOMEM;
-	if (ZSTD_getErrorCode(n) != ZSTD_error_dstSize_tooSmall)
-		return -EIO;
 	memcpy(out, raw, raw_len);
 	*ret_stored = raw_len;
 	*ret_codec = IMAGE_CODEC_RAW;
@@ -112,7 +114,7 @@ static int encode_payload(struct chunk_encoder *enc, const void *raw,
 }
 
 int chunk_encode(struct chunk_encoder *enc, enum image_file file, uint64_t seq,
-		 const void *raw, uint32_t raw_len, uint8_t *out,
+		 bool pack, const void *raw, uint32_t raw_len, uint8_t *out,
 		 size_t *ret_len)
 {
 	uint8_t nonce[crypto_aead_xchacha20poly1305_ietf_NPUBBYTES];
@@ -124,7 +126,7 @@ int chunk_encode(struct chunk_encoder *enc, enum image_file file, uint64_t seq,
 
 	if (!raw_len || raw_len > IMAGE_CHUNK_MAX)
 		return -EINVAL;
-	err = encode_payload(enc, raw, raw_len, payload, &stored, &codec);
+	err = encode_payload(enc, pack, raw, raw_len, payload, &stored, &codec);
 	if (err)
 		return err;
 	hdr.magic = htole32(IMAGE_MAGIC_CHUNK);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * One chunk: compress, authenticate, encrypt, and back.  Pure functions of
- * their arguments and a scratch context: several encoders may run side by side,
- * which is where a parallel pipeline goes in.
+ * their arguments and a scratch context: several encoders may run side by side
+ * (pipeline.h).
  */
 #ifndef STILLPOINT_IMAGE_CHUNK_H
 #define STILLPOINT_IMAGE_CHUNK_H
@@ -24,9 +24,12 @@ int chunk_encoder_create(const uint8_t key[32], bool encrypt, int level,
 			 struct chunk_encoder **ret_encoder);
 void chunk_encoder_destroy(struct chunk_encoder *enc);
 
-/* @out has CHUNK_BOUND bytes; the tag is its last IMAGE_TAG_BYTES. */
+/*
+ * @pack: compress, if that saves anything
+ * @out: has CHUNK_BOUND bytes; the tag is its last IMAGE_TAG_BYTES
+ */
 int chunk_encode(struct chunk_encoder *enc, enum image_file file, uint64_t seq,
-		 const void *raw, uint32_t raw_len, uint8_t *out,
+		 bool pack, const void *raw, uint32_t raw_len, uint8_t *out,
 		 size_t *ret_len);
 
 int chunk_decoder_create(const uint8_t key[32], bool encrypted,

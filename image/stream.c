@@ -2,14 +2,11 @@
 /*
  * One file of an image while it is written.
  *
- * Bytes fill a raw buffer; a full one is encoded behind what waits in the
- * output buffer; from 1 MiB on, whole pages of that are appended and the rest
- * (less than a page) moves to its front.  So appends are large, sequential and
- * aligned in memory and in the file, as O_DIRECT will want them.  Data that
- * fills a chunk of its own is encoded from where it lies.
- *
- * Encoding is one call, chunk_encode(), on one encoder; a pipeline would hand
- * chunks to several and put the results into the output in order of seq.
+ * Bytes fill a raw buffer; a full one goes through the pipeline, which hands it
+ * back encoded, in order, behind what waits in the output buffer; from 1 MiB on,
+ * whole pages of that are appended and the rest (less than a page) moves to its
+ * front.  So appends are large, sequential and aligned in memory and in the file,
+ * as O_DIRECT wants them.
  *
  * Knows neither records nor pages.
  */
@@ -17,6 +14,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "image/stream.h"
 
@@ -34,12 +32,12 @@ const char *const image_file_names[IMAGE_FILE__COUNT] = {
 _Static_assert(sizeof(struct image_file_hdr) == 64, "format");
 
 int stream_open(struct stream *s, struct image_writer *writer,
-		struct chunk_encoder *enc, enum image_file file,
+		struct pipeline *pipeline, enum image_file file,
 		const struct image_file_hdr *hdr)
 {
 	memset(s, 0, sizeof(*s));
 	s->writer = writer;
-	s->enc = enc;
+	s->pipeline = pipeline;
 	s->file = file;
 	crypto_generichash_init(&s->digest, NULL, 0, IMAGE_DIGEST_BYTES);
 	s->raw = malloc(IMAGE_CHUNK_MAX);
@@ -52,10 +50,19 @@ int stream_open(struct stream *s, struct image_writer *writer,
 	return writer->ops->open(writer, image_file_names[file], &s->wfile);
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
+}
+
 /* Append what is there: whole pages, or everything at the end. */
 static int append(struct stream *s, bool all)
 {
 	size_t n = all ? s->out_used : s->out_used & ~(size_t)(ALIGN - 1);
+	uint64_t start = now_ns();
 	int err;
 
 	if (!n)
@@ -63,6 +70,8 @@ static int append(struct stream *s, bool all)
 	err = s->writer->ops->append(s->wfile, s->out, n);
 	if (err)
 		return err;
+	if (n >= APPEND_MIN)
+		pipeline_written(s->pipeline, n, now_ns() - start);
 	s->out_used -= n;
 	memmove(s->out, s->out + n, s->out_used);
 	return 0;
@@ -89,20 +98,15 @@ static int note_chunk(struct stream *s, size_t len, uint32_t raw_len)
 	return 0;
 }
 
-static int encode(struct stream *s, const void *raw, uint32_t raw_len)
+int stream_take(struct stream *s, const void *chunk, size_t len, uint32_t raw_len)
 {
-	uint8_t *out = s->out + s->out_used;
-	size_t len;
-	int err;
+	int err = note_chunk(s, len, raw_len);
 
-	err = chunk_encode(s->enc, s->file, s->nr_chunks, raw, raw_len, out,
-			   &len);
 	if (err)
 		return err;
-	err = note_chunk(s, len, raw_len);
-	if (err)
-		return err;
-	crypto_generichash_update(&s->digest, out + len - IMAGE_TAG_BYTES,
+	memcpy(s->out + s->out_used, chunk, len);
+	crypto_generichash_update(&s->digest,
+				  (const uint8_t *)chunk + len - IMAGE_TAG_BYTES,
 				  IMAGE_TAG_BYTES);
 	s->nr_chunks++;
 	s->out_used += len;
@@ -111,10 +115,15 @@ static int encode(struct stream *s, const void *raw, uint32_t raw_len)
 	return s->out_used >= APPEND_MIN ? append(s, false) : 0;
 }
 
+static int encode(struct stream *s, const void *raw, uint32_t raw_len)
+{
+	return pipeline_put(s->pipeline, s, s->nr_put++, raw, raw_len);
+}
+
 int stream_put(struct stream *s, const void *data, size_t len,
 	       uint64_t *ret_where, size_t *ret_len)
 {
-	uint64_t where = s->nr_chunks * IMAGE_CHUNK_MAX + s->raw_used;
+	uint64_t where = s->nr_put * IMAGE_CHUNK_MAX + s->raw_used;
 	int err = 0;
 
 	if (!s->raw_used && len >= IMAGE_CHUNK_MAX) {
@@ -165,6 +174,9 @@ int stream_finish(struct stream *s, uint8_t ret_digest[IMAGE_DIGEST_BYTES])
 			return err;
 		s->raw_used = 0;
 	}
+	err = pipeline_drain(s->pipeline);
+	if (err)
+		return err;
 	err = append(s, true);
 	if (err)
 		return err;

@@ -9,11 +9,12 @@
 
 #include "image/chunk.h"
 #include "image/format.h"
+#include "image/pipeline.h"
 #include "image/writer.h"
 
 struct stream {
 	struct image_writer *writer;	/* not owned */
-	struct chunk_encoder *enc;	/* not owned */
+	struct pipeline *pipeline;	/* not owned */
 	enum image_file file;
 	struct image_wfile *wfile;	/* NULL until stream_open() */
 	uint8_t *raw;			/* chunk being filled */
@@ -23,7 +24,8 @@ struct stream {
 	uint64_t len;			/* of the file, out included */
 	uint64_t raw_len;		/* of all chunks, raw_used not included */
 	struct image_ix_chunk *chunks;
-	uint64_t nr_chunks;
+	uint64_t nr_put;		/* chunks that went into the pipeline */
+	uint64_t nr_chunks;		/* that came out of it */
 	size_t room;
 	crypto_generichash_state digest;
 };
@@ -32,7 +34,7 @@ extern const char *const image_file_names[IMAGE_FILE__COUNT];
 
 /* Create the file; @hdr is its first bytes. */
 int stream_open(struct stream *s, struct image_writer *writer,
-		struct chunk_encoder *enc, enum image_file file,
+		struct pipeline *pipeline, enum image_file file,
 		const struct image_file_hdr *hdr);
 
 /*
@@ -45,6 +47,9 @@ int stream_put(struct stream *s, const void *data, size_t len,
 
 /* The same for all of them, wherever they end up. */
 int stream_write(struct stream *s, const void *data, size_t len);
+
+/* For the pipeline: the next chunk, encoded. */
+int stream_take(struct stream *s, const void *chunk, size_t len, uint32_t raw_len);
 
 /* Everything encoded and appended, nothing more accepted; @ret_digest over the tags. */
 int stream_finish(struct stream *s, uint8_t ret_digest[IMAGE_DIGEST_BYTES]);

@@ -65,9 +65,8 @@ static int image_init(struct image *img, const struct image_key *key,
 	m->job = img->job;
 	randombytes_buf(m->id, sizeof(m->id));
 	image_key_chunk(key, m->id, subkey);
-	err = chunk_encoder_create(subkey, options->encrypt,
-				   options->zstd_level ? options->zstd_level : 1,
-				   &img->enc);
+	err = pipeline_create(subkey, options->encrypt, options->zstd_level,
+			      &img->pipeline);
 	explicit_bzero(subkey, sizeof(subkey));
 	if (err)
 		return image_fail(img, err, "cannot set up the encoder");
@@ -132,7 +131,7 @@ struct stream *image_stream(struct image *img, enum image_file file)
 	if (s->writer)
 		return s;
 	manifest_file_hdr(&img->manifest, file, &hdr);
-	err = stream_open(s, img->writer, img->enc, file, &hdr);
+	err = stream_open(s, img->writer, img->pipeline, file, &hdr);
 	if (err) {
 		image_fail(img, err, "%s/%s: %s", img->writer->name,
 			   image_file_names[file], strerror(-err));
@@ -171,7 +170,7 @@ void image_destroy(struct image *img)
 	for (i = 0; i < IMAGE_FILE__COUNT; i++)
 		stream_close(&img->streams[i]);
 	img->writer->ops->destroy(img->writer);
-	chunk_encoder_destroy(img->enc);
+	pipeline_destroy(img->pipeline);
 	index_done(&img->index);
 	for (i = 0; i < img->nr_keyvals; i++) {
 		free(img->keys[i]);

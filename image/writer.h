@@ -74,7 +74,7 @@ struct image_options {
 	uint64_t generation;
 	const char *job;	/* name, at most 63 bytes; may be NULL */
 	bool encrypt;
-	int zstd_level;		/* 0: 1 */
+	int zstd_level;		/* 0: 1, and only where it pays (see pace.h) */
 };
 
 /* Takes over @writer, also on failure.  @key must live as long as the image. */

@@ -2,6 +2,10 @@
 /*
  * The plain writer: write(2), fsync(2), rename(2) on a local file system.
  *
+ * Past the page cache where the file system can do that (O_DIRECT): an image is
+ * not read soon, and the job wants its memory.  Appends are made for it; the end
+ * of a file, which is no whole page, goes through the cache.
+ *
  * Owns the temporary directory .tmp-NAME beside the final NAME, from begin to
  * publish or discard.  While it lives its directory is locked with flock(2), so
  * that image_sweep() and a second writer know a dead writer's leftovers from a
@@ -21,6 +25,7 @@
 #include "image/place.h"
 #include "image/writer.h"
 
+#define ALIGN		4096U
 #define KICK_BYTES	(8U << 20)	/* start writeback this often */
 
 struct posix_writer {
@@ -33,6 +38,7 @@ struct posix_writer {
 
 struct image_wfile {
 	int fd;
+	bool direct;
 	uint64_t len;
 	uint64_t kicked;
 };
@@ -57,13 +63,19 @@ static int posix_begin(struct image_writer *w)
 static int posix_open(struct image_writer *w, const char *name,
 		      struct image_wfile **ret_file)
 {
+	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
 	struct posix_writer *pw = to_posix(w);
 	struct image_wfile *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return -ENOMEM;
-	f->fd = openat(pw->dir, name,
-		       O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	f->fd = openat(pw->dir, name, flags | O_DIRECT, 0600);
+	f->direct = f->fd >= 0;
+	if (f->fd < 0 && errno == EINVAL) {
+		/* some file systems create the file before they refuse */
+		unlinkat(pw->dir, name, 0);
+		f->fd = openat(pw->dir, name, flags, 0600);
+	}
 	if (f->fd < 0) {
 		int err = -errno;
 
@@ -74,15 +86,40 @@ static int posix_open(struct image_writer *w, const char *name,
 	return 0;
 }
 
+/* From here on through the cache. */
+static int leave_direct(struct image_wfile *f)
+{
+	int flags = fcntl(f->fd, F_GETFL);
+
+	if (flags < 0 || fcntl(f->fd, F_SETFL, flags & ~O_DIRECT) < 0)
+		return -errno;
+	f->direct = false;
+	f->kicked = f->len;
+	return 0;
+}
+
 static int posix_append(struct image_wfile *f, const void *buf, size_t len)
 {
 	const char *p = buf;
+	int err;
 
 	while (len) {
-		ssize_t n = write(f->fd, p, len);
+		ssize_t n;
 
+		if (f->direct && ((uintptr_t)p | f->len | len) % ALIGN) {
+			err = leave_direct(f);
+			if (err)
+				return err;
+		}
+		n = write(f->fd, p, len);
 		if (n < 0 && errno == EINTR)
 			continue;
+		if (n < 0 && errno == EINVAL && f->direct) {	/* wants more alignment */
+			err = leave_direct(f);
+			if (err)
+				return err;
+			continue;
+		}
 		if (n < 0)
 			return -errno;
 		if (n == 0)
@@ -91,7 +128,7 @@ static int posix_append(struct image_wfile *f, const void *buf, size_t len)
 		len -= (size_t)n;
 		f->len += (uint64_t)n;
 	}
-	if (f->len - f->kicked >= KICK_BYTES) {
+	if (!f->direct && f->len - f->kicked >= KICK_BYTES) {
 		/* a hint: the fsync at the end then finds little to do */
 		sync_file_range(f->fd, (off_t)f->kicked,
 				(off_t)(f->len - f->kicked),

@@ -8,13 +8,14 @@
 #include "image/chunk.h"
 #include "image/index.h"
 #include "image/manifest.h"
+#include "image/pipeline.h"
 #include "image/stream.h"
 #include "image/writer.h"
 
 struct image {
 	struct image_writer *writer;		/* owned */
 	const struct image_key *key;		/* the caller's */
-	struct chunk_encoder *enc;
+	struct pipeline *pipeline;
 	struct stream streams[IMAGE_FILE__COUNT];	/* opened when needed */
 	struct index index;
 	struct image_manifest manifest;

@@ -110,7 +110,7 @@ static void seal_file(const struct target *t, struct image_manifest *m, int file
 		if (raw > CHUNK_BYTES)
 			raw = CHUNK_BYTES;
 		if (chunk_encode(enc, (enum image_file)file, info->nr_chunks,
-				 part->p + pos, (uint32_t)raw, out + info->len, &len))
+				 true, part->p + pos, (uint32_t)raw, out + info->len, &len))
 			abort();
 		info->len += len;
 		crypto_generichash_update(&digest, out + info->len - IMAGE_TAG_BYTES,

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Whether compressing pays.
+ *
+ * Two ways to store a chunk, each with a price per byte that is learnt from the
+ * chunks that went it (moving averages: the data change on the way through a
+ * process, and so does the load of the machine).
+ */
+#include "image/pace.h"
+
+#include <string.h>
+
+#define FIRST_PACKED	4	/* a small image is simply compressed */
+#define FIRST_PLAIN	2
+#define PROBE_EVERY	64	/* chunks between two looks at the way not taken */
+#define WORTH		1.25	/* smaller images may take this much longer */
+#define WEIGHT		0.25	/* of the newest sample */
+
+void pace_init(struct pace *p, unsigned int workers)
+{
+	memset(p, 0, sizeof(*p));
+	p->workers = workers ? workers : 1;
+}
+
+/* Time of the whole for a raw byte: encoding and writing go on side by side. */
+static double price(const struct pace *p, const struct pace_way *way)
+{
+	double encode = way->ns_per_byte / p->workers;
+	double write = p->write_ns_per_byte * way->ratio;
+
+	return encode > write ? encode : write;
+}
+
+bool pace_pack(struct pace *p)
+{
+	bool pack;
+
+	if (p->packed.samples < FIRST_PACKED)
+		return true;
+	if (p->plain.samples < FIRST_PLAIN)
+		return false;
+	pack = price(p, &p->packed) <= WORTH * price(p, &p->plain);
+	if (++p->since_probe < PROBE_EVERY)
+		return pack;
+	p->since_probe = 0;
+	return !pack;
+}
+
+static double average(double old, double sample, bool first)
+{
+	return first ? sample : old + WEIGHT * (sample - old);
+}
+
+void pace_encoded(struct pace *p, bool packed, uint64_t raw, uint64_t stored, uint64_t ns)
+{
+	struct pace_way *way = packed ? &p->packed : &p->plain;
+
+	if (!raw)
+		return;
+	way->ns_per_byte = average(way->ns_per_byte, (double)ns / (double)raw, !way->samples);
+	way->ratio = average(way->ratio, (double)stored / (double)raw, !way->samples);
+	way->samples++;
+}
+
+void pace_written(struct pace *p, uint64_t bytes, uint64_t ns)
+{
+	if (bytes)
+		p->write_ns_per_byte = average(p->write_ns_per_byte,
+					       (double)ns / (double)bytes,
+					       p->write_ns_per_byte == 0);
+}

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Chunks encoded on several CPUs.
+ *
+ * A ring of slots, each with room for one chunk raw and encoded.  Three counters
+ * chase each other round it: put (the owner's), taken (the workers', under the
+ * lock), handed on (the owner's).  A slot belongs to the owner before it is put
+ * and after it is done, to one worker in between; only its state is shared, under
+ * the lock.  Because the owner hands on in the order of putting, every stream
+ * gets its chunks in order.
+ *
+ * The workers do no I/O and touch no stream.  If no thread can be started the
+ * owner encodes by itself.
+ */
+#include "image/pipeline.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "image/chunk.h"
+#include "image/pace.h"
+#include "image/stream.h"
+
+#define WORKERS_MAX	4
+#define ALIGN		4096U
+
+struct slot {
+	bool done;		/* under the lock */
+	struct stream *stream;
+	enum image_file file;
+	uint64_t seq;
+	bool pack;
+	uint32_t raw_len;
+	uint8_t *raw;
+	uint8_t *out;
+	size_t out_len;
+	uint64_t ns;
+	int err;
+};
+
+struct worker {
+	struct pipeline *pipeline;
+	struct chunk_encoder *enc;
+	pthread_t thread;
+};
+
+struct pipeline {
+	pthread_mutex_t lock;	/* protects slot.done, put, taken, stop */
+	pthread_cond_t more;	/* something was put, or stop */
+	pthread_cond_t done;	/* a slot is done */
+	struct slot *slots;
+	unsigned int nr_slots;
+	uint64_t put, taken, handed_on;
+	bool stop;
+	bool adaptive;
+	struct pace pace;
+	struct worker workers[WORKERS_MAX];
+	unsigned int nr_workers;	/* running; 0: worker 0's encoder is the owner's */
+};
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
+}
+
+static void encode(struct slot *slot, struct chunk_encoder *enc)
+{
+	uint64_t start = cpu_ns();
+
+	slot->err = chunk_encode(enc, slot->file, slot->seq, slot->pack, slot->raw,
+				 slot->raw_len, slot->out, &slot->out_len);
+	slot->ns = cpu_ns() - start;
+}
+
+static void *work(void *arg)
+{
+	struct worker *worker = arg;
+	struct pipeline *p = worker->pipeline;
+	struct slot *slot;
+
+	pthread_mutex_lock(&p->lock);
+	for (;;) {
+		while (p->taken == p->put && !p->stop)
+			pthread_cond_wait(&p->more, &p->lock);
+		if (p->stop)
+			break;
+		slot = &p->slots[p->taken++ % p->nr_slots];
+		pthread_mutex_unlock(&p->lock);
+		encode(slot, worker->enc);
+		pthread_mutex_lock(&p->lock);
+		slot->done = true;
+		pthread_cond_signal(&p->done);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return NULL;
+}
+
+/* Signals are for the thread that called us. */
+static int start(struct worker *worker)
+{
+	sigset_t all, old;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &old);
+	err = pthread_create(&worker->thread, NULL, work, worker);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return -err;
+}
+
+static unsigned int count_cpus(void)
+{
+	cpu_set_t set;
+	int n = sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
+
+	return n < 1 ? 1 : n > WORKERS_MAX ? WORKERS_MAX : (unsigned int)n;
+}
+
+static int allocate(struct pipeline *p, unsigned int nr)
+{
+	p->slots = calloc(nr, sizeof(*p->slots));
+	if (!p->slots)
+		return -ENOMEM;
+	p->nr_slots = nr;
+	for (unsigned int i = 0; i < nr; i++) {
+		p->slots[i].raw = aligned_alloc(ALIGN, IMAGE_CHUNK_MAX);
+		p->slots[i].out = malloc(CHUNK_BOUND);
+		if (!p->slots[i].raw || !p->slots[i].out)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int start_workers(struct pipeline *p, const uint8_t key[32], bool encrypt, int level,
+			 unsigned int nr)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; i < nr && !err; i++) {
+		p->workers[i].pipeline = p;
+		err = chunk_encoder_create(key, encrypt, level, &p->workers[i].enc);
+		if (err)
+			return err;
+		if (start(&p->workers[i]))
+			break;	/* go on with those that run, or with none */
+		p->nr_workers++;
+	}
+	return err;
+}
+
+int pipeline_create(const uint8_t key[32], bool encrypt, int level,
+		    struct pipeline **ret_pipeline)
+{
+	unsigned int cpus = count_cpus();
+	struct pipeline *p = calloc(1, sizeof(*p));
+	int err;
+
+	if (!p)
+		return -ENOMEM;
+	pthread_mutex_init(&p->lock, NULL);
+	pthread_cond_init(&p->more, NULL);
+	pthread_cond_init(&p->done, NULL);
+	p->adaptive = level == 0;
+	err = allocate(p, cpus + 2);
+	if (!err)
+		err = start_workers(p, key, encrypt, level ? level : 1, cpus);
+	if (err) {
+		pipeline_destroy(p);
+		return err;
+	}
+	pace_init(&p->pace, p->nr_workers);
+	*ret_pipeline = p;
+	return 0;
+}
+
+void pipeline_destroy(struct pipeline *p)
+{
+	if (!p)
+		return;
+	pthread_mutex_lock(&p->lock);
+	p->stop = true;
+	pthread_cond_broadcast(&p->more);
+	pthread_mutex_unlock(&p->lock);
+	for (unsigned int i = 0; i < p->nr_workers; i++)
+		pthread_join(p->workers[i].thread, NULL);
+	for (unsigned int i = 0; i < WORKERS_MAX; i++)
+		chunk_encoder_destroy(p->workers[i].enc);
+	for (unsigned int i = 0; i < p->nr_slots; i++) {
+		free(p->slots[i].raw);
+		free(p->slots[i].out);
+	}
+	free(p->slots);
+	pthread_cond_destroy(&p->more);
+	pthread_cond_destroy(&p->done);
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+}
+
+/* The oldest chunk goes to its stream.  @wait: or nothing, if it is not done. */
+static int hand_on(struct pipeline *p, bool wait, bool *ret_did)
+{
+	struct slot *slot = &p->slots[p->handed_on % p->nr_slots];
+	bool done;
+
+	pthread_mutex_lock(&p->lock);
+	while (wait && !slot->done)
+		pthread_cond_wait(&p->done, &p->lock);
+	done = slot->done;
+	slot->done = false;
+	pthread_mutex_unlock(&p->lock);
+	*ret_did = done;
+	if (!done)
+		return 0;
+	p->handed_on++;
+	if (slot->err)
+		return slot->err;
+	if (p->adaptive && (slot->file == IMAGE_FILE_PAGES || slot->file == IMAGE_FILE_BLOBS))
+		pace_encoded(&p->pace, slot->pack, slot->raw_len, slot->out_len, slot->ns);
+	return stream_take(slot->stream, slot->out, slot->out_len, slot->raw_len);
+}
+
+/* Records are small and always worth it. */
+static bool choose(struct pipeline *p, enum image_file file)
+{
+	if (!p->adaptive || (file != IMAGE_FILE_PAGES && file != IMAGE_FILE_BLOBS))
+		return true;
+	return pace_pack(&p->pace);
+}
+
+static void submit(struct pipeline *p, struct slot *slot)
+{
+	if (!p->nr_workers) {
+		encode(slot, p->workers[0].enc);
+		slot->done = true;
+		p->put++;
+		return;
+	}
+	pthread_mutex_lock(&p->lock);
+	p->put++;
+	pthread_cond_signal(&p->more);
+	pthread_mutex_unlock(&p->lock);
+}
+
+int pipeline_put(struct pipeline *p, struct stream *s, uint64_t seq, const void *raw,
+		 uint32_t raw_len)
+{
+	bool did = p->put > p->handed_on;
+	struct slot *slot;
+	int err = 0;
+
+	/* what is done is written while the workers go on */
+	while (!err && did && p->put > p->handed_on)
+		err = hand_on(p, p->put - p->handed_on == p->nr_slots, &did);
+	if (err)
+		return err;
+	slot = &p->slots[p->put % p->nr_slots];
+	slot->stream = s;
+	slot->file = s->file;
+	slot->seq = seq;
+	slot->pack = choose(p, s->file);
+	slot->raw_len = raw_len;
+	memcpy(slot->raw, raw, raw_len);
+	submit(p, slot);
+	return 0;
+}
+
+int pipeline_drain(struct pipeline *p)
+{
+	int err = 0, ret;
+	bool did;
+
+	while (p->put > p->handed_on) {
+		ret = hand_on(p, true, &did);
+		if (!err)
+			err = ret;
+	}
+	return err;
+}
+
+void pipeline_written(struct pipeline *p, uint64_t bytes, uint64_t ns)
+{
+	pace_written(&p->pace, bytes, ns);
+}

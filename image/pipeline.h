@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Chunks encoded on several CPUs, handed on in the order in which they came.
+ *
+ * One thread uses a pipeline; the workers are its own.  A chunk is copied in; it
+ * comes back through stream_take() of its stream, from a later call on the
+ * pipeline.  Memory: 2 MiB for each of workers + 2 chunks.
+ */
+#ifndef STILLPOINT_IMAGE_PIPELINE_H
+#define STILLPOINT_IMAGE_PIPELINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct pipeline;
+struct stream;
+
+/* @level: of zstd; 0: chosen by measurement (pace.h).  Starts the workers. */
+int pipeline_create(const uint8_t key[32], bool encrypt, int level,
+		    struct pipeline **ret_pipeline);
+/* Chunks that were not handed on are forgotten.  NULL is fine. */
+void pipeline_destroy(struct pipeline *p);
+
+int pipeline_put(struct pipeline *p, struct stream *s, uint64_t seq, const void *raw,
+		 uint32_t raw_len);
+/* Hand on everything; returns the first failure. */
+int pipeline_drain(struct pipeline *p);
+
+/* How long a write took: part of the decision whether compressing pays. */
+void pipeline_written(struct pipeline *p, uint64_t bytes, uint64_t ns);
+
+#endif /* STILLPOINT_IMAGE_PIPELINE_H */
