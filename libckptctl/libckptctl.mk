@@ -7,5 +7,15 @@ $(call shlib,ckptctl,libckptctl/handle.c libckptctl/job.c libckptctl/wire.c,\
 $(call library,ckptctl,libckptctl/handle.c libckptctl/job.c libckptctl/wire.c)
 
 INSTALL_INCLUDE += libckptctl/ckptctl.h
+INSTALL_LIB += $(LIB)/libckptctl.so
+INSTALL_PKGCONFIG += $(B)/gen/libckptctl.pc
+
+# FORCE: PREFIX is another for every installation
+user: $(B)/gen/libckptctl.pc
+$(B)/gen/libckptctl.pc: libckptctl/libckptctl.pc.in FORCE
+	@mkdir -p $(@D)
+	@sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(libdir)|' \
+		-e "s|@VERSION@|$$(sed -n 's/.*VERSION[^"]*"\(.*\)"/\1/p' libckptctl/version.h)|" $< >$@
 
 $(call unit_test,tests/unit/test_wire,tests/unit/test_wire.c,$(LIB)/libwire.a)
+$(call unit_test,tests/unit/test_library,tests/unit/test_library.c,$(LIB)/libckptctl.a -ljansson)

@@ -3,10 +3,8 @@
 
 $(call library,shim,shim/proto.c shim/identity.c shim/atomic_json.c)
 
-ifneq ($(and $(wildcard supervisor/dump.c),$(wildcard supervisor/restore.c),$(wildcard image/reader.c)),)
 $(call program,ckpt-shim,shim/main.c shim/init.c shim/start.c shim/spec.c shim/client.c \
 	shim/stdio.c shim/stdio_open.c,\
 	$(LIB)/libshim.a $(LIB)/libdaemon.a $(LIB)/libwire.a $(LIB)/libop.a \
 	$(LIB)/libengine.a $(LIB)/libimage.a -ljansson -lsodium -lzstd -lxxhash)
 INSTALL_LIBEXEC += $(BIN)/ckpt-shim
-endif

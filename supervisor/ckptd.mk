@@ -23,6 +23,12 @@ CKPTD_LIBS := $(LIB)/libckptd.a $(LIB)/libdaemon.a $(LIB)/libshim.a $(LIB)/libwi
 
 $(call program,ckptd,supervisor/ckptd.c,$(CKPTD_LIBS))
 INSTALL_SBIN += $(BIN)/ckptd
+INSTALL_UNIT += $(B)/gen/ckptd.service
+
+user: $(B)/gen/ckptd.service
+$(B)/gen/ckptd.service: packaging/ckptd.service FORCE
+	@mkdir -p $(@D)
+	@sed 's|@SBINDIR@|$(PREFIX)/sbin|' $< >$@
 
 $(call unit_test,tests/unit/test_config,tests/unit/test_config.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_catalog,tests/unit/test_catalog.c,$(CKPTD_LIBS))

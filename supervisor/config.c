@@ -99,17 +99,20 @@ int config_set(struct config *config, const char *name, const char *value)
 	return -EINVAL;
 }
 
-/* Beside ckptd itself if it is there (a build tree), else where it is installed. */
+/* Beside ckptd itself (a build tree), or in the libexec of its prefix. */
 static int default_shim(struct config *config)
 {
-	char path[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 16);
-	char *slash;
+	static const char *const places[] = {
+		"/ckpt-shim", "/../libexec/stillpoint/ckpt-shim",
+	};
+	char path[PATH_MAX], *slash;
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 64);
+	size_t i;
 
 	path[n > 0 ? n : 0] = '\0';
 	slash = strrchr(path, '/');
-	if (slash) {
-		strcpy(slash, "/ckpt-shim");
+	for (i = 0; slash && i < ARRAY_SIZE(places); i++) {
+		strcpy(slash, places[i]);
 		if (!access(path, X_OK))
 			return config_set(config, "shim", path);
 	}

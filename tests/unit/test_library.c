@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * libckptctl against a daemon that says what the test wants: answers, progress,
+ * refusals, and every way in which a daemon can fail.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "libckptctl/ckptctl.h"
+#include "libckptctl/wire.h"
+
+/* What the daemon does with each request. */
+struct script {
+	const char *want;	/* in the request */
+	const char *frames[4];	/* sent back */
+	const char *raw;	/* instead: bytes, no frame */
+	bool with_fd;
+};
+
+struct fake {
+	char path[64];
+	pid_t pid;
+	int listener;
+};
+
+static void serve(int sock, const struct script *script)
+{
+	struct wire_in in = { .limit = WIRE_REQUEST_MAX };
+	const char *body;
+	size_t len;
+	int i, fd = 0;
+
+	for (; script->want; script++) {
+		while (wire_next(&in, &body, &len) == 0) {
+			if (wire_receive(&in, sock) <= 0)
+				_exit(1);
+		}
+		if (!memmem(body, len, script->want, strlen(script->want)))
+			_exit(2);
+		wire_consume(&in);
+		if (script->raw && write(sock, script->raw, strlen(script->raw)) < 0)
+			_exit(3);
+		for (i = 0; i < 4 && script->frames[i]; i++)
+			wire_send(sock, script->frames[i], strlen(script->frames[i]),
+				  &fd, script->with_fd);
+	}
+	_exit(0);
+}
+
+static struct fake start(const struct script *script)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	struct fake f;
+
+	snprintf(f.path, sizeof(f.path), "/tmp/test-library-%d", (int)getpid());
+	strcpy(addr.sun_path, f.path);
+	unlink(f.path);
+	f.listener = socket(AF_UNIX, SOCK_STREAM, 0);
+	assert_int_equal(bind(f.listener, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(listen(f.listener, 1), 0);
+	f.pid = fork();
+	if (!f.pid)
+		serve(accept(f.listener, NULL, NULL), script);
+	return f;
+}
+
+static void finish(struct fake f)
+{
+	int status;
+
+	waitpid(f.pid, &status, 0);
+	assert_int_equal(status, 0);
+	close(f.listener);
+	unlink(f.path);
+}
+
+static void test_no_daemon(void **state)
+{
+	struct ckpt *ckpt = NULL;
+	char longest[200];
+
+	assert_int_equal(ckpt_connect("/nonexistent/sock", &ckpt), -ENOENT);
+	memset(longest, 'x', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	assert_int_equal(ckpt_connect(longest, &ckpt), -ENAMETOOLONG);
+	assert_null(ckpt);
+	assert_non_null(ckpt_error_text(NULL));
+	ckpt_disconnect(NULL);
+}
+
+static void count(const char *phase, uint64_t done, uint64_t total, void *arg)
+{
+	unsigned int *calls = arg;
+
+	assert_string_equal(phase, "dump");
+	assert_int_equal(total, 10);
+	(*calls)++;
+}
+
+static void test_calls(void **state)
+{
+	static const struct script script[] = {
+		{ .want = "\"verb\":\"run\"", { "{\"ok\": true, \"result\": {\"job\": 7}}" } },
+		{ .want = "\"kill\":true", {
+			"{\"progress\": {\"phase\": \"dump\", \"done\": 1, \"total\": 10}}",
+			"{\"progress\": {\"phase\": \"dump\", \"done\": 9, \"total\": 10}}",
+			"{\"ok\": true, \"result\": {\"generation\": 3, \"dir\": \"/x\"}}" } },
+		{ .want = "\"generation\":2", { "{\"ok\": true, \"result\": {}}" } },
+		{ .want = "\"verb\":\"wait\"", { "{\"ok\": true, \"result\": {\"exit_status\": 9}}" } },
+		{ .want = "\"signal\":15", { "{\"ok\": true, \"result\": {}}" } },
+		{ .want = "\"force\":true", { "{\"ok\": true, \"result\": {}}" } },
+		{ .want = "attach", { "{\"ok\": true, \"result\": {}}" }, .with_fd = true },
+		{ NULL }
+	};
+	static const char *const argv[] = { "a", "b", NULL };
+	struct ckpt_run run = { .size = sizeof(run), .argv = argv, .cwd = "/" };
+	struct fake f = start(script);
+	unsigned int calls = 0;
+	struct ckpt *ckpt;
+	const char *text;
+	int64_t number;
+	int status, fd;
+
+	assert_int_equal(ckpt_connect(f.path, &ckpt), 0);
+	ckpt_set_progress(ckpt, count, &calls);
+	assert_int_equal(ckpt_job_run(ckpt, &run, &number), 0);
+	assert_int_equal(number, 7);
+	assert_int_equal(ckpt_job_checkpoint(ckpt, 7, CKPT_CHECKPOINT_KILL, &number), 0);
+	assert_int_equal(number, 3);
+	assert_int_equal(calls, 2);
+	assert_int_equal(ckpt_answer_string(ckpt, "dir", &text), 0);
+	assert_string_equal(text, "/x");
+	assert_int_equal(ckpt_answer_string(ckpt, "generation", &text), -ENOENT);
+	assert_int_equal(ckpt_answer_int(ckpt, "nothing", &number), -ENOENT);
+	assert_int_equal(ckpt_job_restart(ckpt, 7, 2, CKPT_RESTART_NODE_LOST), 0);
+	assert_int_equal(ckpt_job_wait(ckpt, 7, &status), 0);
+	assert_int_equal(status, 9);
+	assert_int_equal(ckpt_job_kill(ckpt, 7, 15), 0);
+	assert_int_equal(ckpt_job_remove(ckpt, 7, 0, CKPT_REMOVE_FORCE), 0);
+	assert_int_equal(ckpt_answer_fd(ckpt), -ENOENT);
+	assert_int_equal(ckpt_call(ckpt, "attach", "{\"job\": 7}", NULL, 0), 0);
+	fd = ckpt_answer_fd(ckpt);
+	assert_true(fd >= 0);
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(ckpt_answer_fd(ckpt), -ENOENT);
+	ckpt_disconnect(ckpt);
+	finish(f);
+}
+
+static void test_refusal(void **state)
+{
+	static const struct script script[] = {
+		{ .want = "checkpoint", {
+			"{\"ok\": false, \"error\": {\"errno\": -95, \"text\": \"no\", \"refusals\": ["
+			"{\"reason\": 30, \"name\": \"FD_SOCKET\", \"text\": \"t\", \"advice\": \"a\","
+			" \"pid\": 5, \"tid\": 6, \"comm\": \"c\", \"object\": 3, \"detail\": \"d\"},"
+			"{}]}}" } },
+		{ .want = "wait", { "{\"ok\": false}" } },
+		{ .want = "wait", { "{\"ok\": false, \"error\": {\"errno\": 5}}" } },
+		{ NULL }
+	};
+	struct ckpt_refusal refusal = { .size = sizeof(refusal) };
+	struct fake f = start(script);
+	int64_t generation = -1;
+	struct ckpt *ckpt;
+	int status = -1;
+
+	assert_int_equal(ckpt_connect(f.path, &ckpt), 0);
+	assert_int_equal(ckpt_job_checkpoint(ckpt, 1, 0, &generation), -EOPNOTSUPP);
+	assert_int_equal(generation, -1);
+	assert_string_equal(ckpt_error_text(ckpt), "no");
+	assert_int_equal(ckpt_refusal_count(ckpt), 2);
+	assert_int_equal(ckpt_refusal_get(ckpt, 0, &refusal), 0);
+	assert_int_equal(refusal.code, 30);
+	assert_int_equal(refusal.pid, 5);
+	assert_int_equal(refusal.tid, 6);
+	assert_int_equal(refusal.object, 3);
+	assert_string_equal(refusal.name, "FD_SOCKET");
+	assert_string_equal(refusal.comm, "c");
+	assert_int_equal(ckpt_refusal_get(ckpt, 1, &refusal), 0);
+	assert_string_equal(refusal.name, "");
+	assert_int_equal(ckpt_refusal_get(ckpt, 2, &refusal), -ENOENT);
+	refusal.size = 4;
+	assert_int_equal(ckpt_refusal_get(ckpt, 0, &refusal), -EINVAL);
+	/* answers without sense are failures, never success */
+	assert_int_equal(ckpt_job_wait(ckpt, 1, &status), -EPROTO);
+	assert_int_equal(ckpt_job_wait(ckpt, 1, &status), -EPROTO);
+	assert_int_equal(status, -1);
+	ckpt_disconnect(ckpt);
+	finish(f);
+}
+
+static void broken(const struct script *script, int want)
+{
+	struct fake f = start(script);
+	struct ckpt *ckpt;
+	int status;
+
+	assert_int_equal(ckpt_connect(f.path, &ckpt), 0);
+	assert_int_equal(ckpt_job_wait(ckpt, 1, &status), want);
+	assert_true(strlen(ckpt_error_text(ckpt)) > 0);
+	/* once broken, always broken */
+	assert_int_equal(ckpt_job_wait(ckpt, 1, &status), want);
+	ckpt_disconnect(ckpt);
+	finish(f);
+}
+
+static void test_broken(void **state)
+{
+	static const struct script hangs_up[] = { { .want = "wait" }, { NULL } };
+	static const struct script no_json[] = { { .want = "wait", { "{" } }, { NULL } };
+	static const struct script array[] = { { .want = "wait", { "[]" } }, { NULL } };
+	static const struct script noise[] = {
+		{ .want = "wait", .raw = "HTTP/1.1 400 Bad Request\r\n" }, { NULL }
+	};
+	static const struct script half[] = { { .want = "wait", .raw = "CKPT" }, { NULL } };
+
+	broken(hangs_up, -EPIPE);
+	broken(no_json, -EPROTO);
+	broken(array, -EPROTO);
+	broken(noise, -EPROTO);
+	broken(half, -EPIPE);
+}
+
+/* Refused before anything is sent; the connection stays good. */
+static void test_bad_arguments(void **state)
+{
+	static const struct script script[] = {
+		{ .want = "\"verb\":\"ps\"", { "{\"ok\": true, \"result\": {}}" } }, { NULL }
+	};
+	static const char *const argv[] = { "a", NULL };
+	static const char *const not_utf8[] = { "a", "\xff", NULL };
+	struct ckpt_run run = { .size = sizeof(run), .argv = argv, .cwd = "/" };
+	struct fake f = start(script);
+	struct ckpt *ckpt;
+	int64_t job;
+
+	assert_int_equal(ckpt_connect(f.path, &ckpt), 0);
+	run.flags = 1u << 31;
+	assert_int_equal(ckpt_job_run(ckpt, &run, &job), -EINVAL);
+	run.flags = 0;
+	run.size = 8;
+	assert_int_equal(ckpt_job_run(ckpt, &run, &job), -EINVAL);
+	run.size = sizeof(run);
+	run.argv = not_utf8;
+	assert_int_equal(ckpt_job_run(ckpt, &run, &job), -EILSEQ);
+	assert_int_equal(ckpt_job_checkpoint(ckpt, 1, 1u << 30, NULL), -EINVAL);
+	assert_int_equal(ckpt_job_restart(ckpt, 1, 0, 1u << 30), -EINVAL);
+	assert_int_equal(ckpt_job_remove(ckpt, 1, 0, 1u << 30), -EINVAL);
+	assert_int_equal(ckpt_call(ckpt, "ps", "no json", NULL, 0), -EINVAL);
+	assert_int_equal(ckpt_call(ckpt, "ps", "[]", NULL, 0), -EINVAL);
+	assert_int_equal(ckpt_call(ckpt, "ps", NULL, NULL, 0), 0);
+	ckpt_disconnect(ckpt);
+	finish(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_no_daemon),
+		cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_refusal),
+		cmocka_unit_test(test_broken),
+		cmocka_unit_test(test_bad_arguments),
+	};
+
+	return cmocka_run_group_tests_name("library", tests, NULL, NULL);
+}
