@@ -1,90 +1,157 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # bash completion of ckptctl; installed as ckptctl.
+#
+# Verbs and options come from --help, so that they cannot differ from what the
+# program takes; jobs and generations from the daemon, without waiting long for it.
+# Uses the bash-completion package where it is loaded, and works without.
 
-# Numbers of jobs, and with "all" also of those that do not run.
+_ckptctl_options()
+{
+	{
+		"$1" ${2:+"$2"} --help 2>/dev/null </dev/null
+		echo ' --help'
+	} | grep -oE -- '(^|[ [,|(])--[a-z][a-z-]*' | grep -oE -- '--.*' | awk '!seen[$0]++'
+}
+
+_ckptctl_verbs()
+{
+	"$1" --help 2>/dev/null </dev/null |
+		sed -n 's/^  \([a-z][a-z-]*\)  .*/\1/p'
+}
+
+# Jobs, of all nodes with a second argument.
 _ckptctl_jobs()
 {
-	local opts=()
-
-	[ "$1" = all ] && opts=(--all)
-	ckptctl ps "${opts[@]}" 2>/dev/null | awk 'NR > 1 { print $1 }'
+	timeout 2 "$1" ps --json ${2:+--all} 2>/dev/null </dev/null |
+		sed -n 's/^ *"job": *\([0-9][0-9]*\),*$/\1/p'
 }
 
 _ckptctl_generations()
 {
-	ckptctl list 2>/dev/null | awk 'NR > 1 { print $1 ":" $4 }'
+	timeout 2 "$1" list 2>/dev/null </dev/null | awk 'NR > 1 { print $1 ":" $4 }'
 }
 
-_ckptctl_options()
+# The verb among the words before the cursor, and where it stands.
+_ckptctl_find_verb()
+{
+	local i
+
+	verb='' at=0
+	for ((i = 1; i < cword; i++)); do
+		case ${words[i]} in
+		--socket | --key)
+			((i++)) ;;
+		-*) ;;
+		*)
+			verb=${words[i]} at=$i
+			return ;;
+		esac
+	done
+}
+
+_ckptctl_reply()
+{
+	mapfile -t COMPREPLY < <(compgen -W "$1" -- "$cur")
+}
+
+# Words with a colon, at which readline may have cut.
+_ckptctl_reply_colon()
+{
+	mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -W "$1" -- "$cur")
+	if declare -F __ltrim_colon_completions >/dev/null; then
+		__ltrim_colon_completions "$cur"
+	fi
+}
+
+_ckptctl_reply_files()
+{
+	compopt -o filenames 2>/dev/null
+	mapfile -t COMPREPLY < <(compgen "$1" -- "$cur")
+}
+
+# The value of the option before the cursor; false if it has none.
+_ckptctl_value()
 {
 	case $1 in
-	run) echo --name --detach --host-ns --stdin --stdout --stderr --tty --chdir --dry-run ;;
-	ps) echo --all ;;
-	checkpoint) echo --kill --dry-run --stop-and-copy --max-pause --files ;;
-	restart) echo --generation --attach --dry-run --accept-changed --node-lost --files ;;
-	rm) echo --force --dry-run ;;
-	attach) echo --history --input ;;
-	doctor) echo --pid ;;
-	show) echo --records --runs ;;
-	verify) echo --deep ;;
-	dump) echo --pid --dir --kill --leave-running --dry-run --stop-and-copy --files \
-		--max-pause --freeze-timeout --external ;;
-	restore) echo --dir --detach --dry-run --pidns --files --accept-changed --external ;;
+	--dir | --chdir)
+		_ckptctl_reply_files -d ;;
+	-d)
+		[[ $verb == dump || $verb == restore ]] || return 1
+		_ckptctl_reply_files -d ;;
+	-C)
+		_ckptctl_reply_files -d ;;
+	--socket | --key | --stdin | --stdout | --stderr)
+		_ckptctl_reply_files -f ;;
+	-i | -o | -e)
+		[[ $verb == run ]] || return 1
+		_ckptctl_reply_files -f ;;
+	--files)
+		_ckptctl_reply 'track carry ignore' ;;
+	--pidns)
+		_ckptctl_reply 'auto caller new' ;;
+	--pid | -p)
+		_ckptctl_reply "$(ps -eo pid= 2>/dev/null)" ;;
+	--name | -N | --generation | -g | --max-pause | --freeze-timeout | --history | -H | --external)
+		COMPREPLY=() ;;
+	*)
+		return 1 ;;
 	esac
-	echo --json --socket --standalone --key --help
+}
+
+_ckptctl_operand()
+{
+	case $verb in
+	checkpoint | doctor | attach)
+		_ckptctl_reply "$(_ckptctl_jobs "$1")" ;;
+	kill)
+		if ((cword == at + 1)); then
+			_ckptctl_reply "$(_ckptctl_jobs "$1")"
+		else
+			_ckptctl_reply "$(compgen -A signal SIG)"
+		fi ;;
+	list | wait)
+		_ckptctl_reply "$(_ckptctl_jobs "$1" all)" ;;
+	restart | rm)
+		_ckptctl_reply_colon "$(_ckptctl_jobs "$1" all; _ckptctl_generations "$1")" ;;
+	show | verify | diff)
+		_ckptctl_reply_files -d
+		_ckptctl_reply_colon "$(_ckptctl_generations "$1")" ;;
+	run)
+		mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
+	esac
 }
 
 _ckptctl()
 {
-	local cur prev words cword verb='' i
-	local verbs='run ps checkpoint restart list rm attach wait kill doctor
-		show verify diff dump restore'
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
+	local words=("${COMP_WORDS[@]}") cword=$COMP_CWORD
+	local verb at i
 
-	_init_completion -n : || return
-	for ((i = 1; i < cword; i++)); do
-		case ${words[i]} in
-		--socket|--key) ((i++)) ;;
-		-*) ;;
-		*) verb=${words[i]}; break ;;
-		esac
-	done
-	case $prev in
-	--files) mapfile -t COMPREPLY < <(compgen -W 'track carry ignore' -- "$cur"); return ;;
-	--pidns) mapfile -t COMPREPLY < <(compgen -W 'auto caller new' -- "$cur"); return ;;
-	--dir|-d|--chdir|-C) _filedir -d; return ;;
-	--stdin|--stdout|--stderr|-i|-o|-e|--socket|--key) _filedir; return ;;
-	--pid|-p) _pids; return ;;
-	--name|-N|--max-pause|--freeze-timeout|--history|-H|--generation|-g|--external) return ;;
-	esac
-	if [ -z "$verb" ]; then
-		mapfile -t COMPREPLY < <(compgen -W "$verbs --json --socket --standalone
-			--key --help --version" -- "$cur")
-		return
+	COMPREPLY=()
+	if declare -F _init_completion >/dev/null; then
+		_init_completion -n : || return
 	fi
+	_ckptctl_find_verb
+	# what follows -- is the job's command line
+	if [[ $verb == run ]]; then
+		for ((i = at + 1; i < cword; i++)); do
+			[[ ${words[i]} == -- ]] || continue
+			if ((i + 1 == cword)); then
+				mapfile -t COMPREPLY < <(compgen -c -- "$cur")
+			else
+				_ckptctl_reply_files -f
+			fi
+			return
+		done
+	fi
+	_ckptctl_value "$prev" && return
 	if [[ $cur == -* ]]; then
-		mapfile -t COMPREPLY < <(compgen -W "$(_ckptctl_options "$verb")" -- "$cur")
-		return
+		_ckptctl_reply "$(_ckptctl_options "$1" "$verb")"
+	elif [[ -z $verb ]]; then
+		_ckptctl_reply "$(_ckptctl_verbs "$1")"
+	else
+		_ckptctl_operand "$1"
 	fi
-	case $verb in
-	run) _command_offset "$i" ;;
-	checkpoint|attach|doctor)
-		mapfile -t COMPREPLY < <(compgen -W "$(_ckptctl_jobs)" -- "$cur") ;;
-	wait|list)
-		mapfile -t COMPREPLY < <(compgen -W "$(_ckptctl_jobs all)" -- "$cur") ;;
-	kill)
-		if [ $((cword - i)) -eq 1 ]; then
-			mapfile -t COMPREPLY < <(compgen -W "$(_ckptctl_jobs)" -- "$cur")
-		else
-			_signals
-		fi ;;
-	restart|rm)
-		mapfile -t COMPREPLY < <(compgen -W "$(_ckptctl_jobs all) $(_ckptctl_generations)" \
-			-- "$cur")
-		__ltrim_colon_completions "$cur" ;;
-	show|verify|diff)
-		_filedir -d
-		mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -W "$(_ckptctl_generations)" \
-			-- "$cur")
-		__ltrim_colon_completions "$cur" ;;
-	esac
-} && complete -F _ckptctl ckptctl
+}
+
+complete -F _ckptctl ckptctl
