@@ -420,10 +420,12 @@ int ckpt_collect_files(struct ckpt_collect *c)
 static struct file *ckpt_file_open(struct ckpt_ctx *ctx, struct ckpt_object *obj)
 {
 	struct file *file = obj->file.file;
+	const struct path *path = file ? ckpt_file_user_path(file) : NULL;
 
-	if (file && S_ISREG(file_inode(file)->i_mode) && !(file->f_mode & FMODE_PREAD) &&
-	    !(file->f_mode & FMODE_PATH))
-		return dentry_open(&file->f_path, O_RDONLY | O_LARGEFILE, ctx->cred);
+	/* what an overlay maps is a file of a layer, and must not be installed */
+	if (file && S_ISREG(file_inode(file)->i_mode) && !(file->f_mode & FMODE_PATH) &&
+	    (!(file->f_mode & FMODE_PREAD) || path != &file->f_path))
+		return dentry_open(path, O_RDONLY | O_LARGEFILE, ctx->cred);
 	if (file)
 		return get_file(file);
 	if (obj->file.path)
