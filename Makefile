@@ -31,7 +31,8 @@
 # A room's own flags: CFLAGS_<room> (for image/*.c: CFLAGS_image += -DX), a single
 # file's: CFLAGS_image/reader.c. What `make install` puts where: INSTALL_SBIN,
 # INSTALL_BIN, INSTALL_LIBEXEC, INSTALL_LIB (paths without the version), INSTALL_INCLUDE,
-# INSTALL_MAN, INSTALL_COMPLETION, INSTALL_PKGCONFIG, INSTALL_UNIT.
+# INSTALL_MAN, INSTALL_COMPLETION, INSTALL_PKGCONFIG, INSTALL_UNIT, INSTALL_UDEV,
+# INSTALL_MODULES_LOAD.
 # Generated sources belong below build/gen/.
 
 .SUFFIXES:
@@ -235,6 +236,8 @@ install: user
 	$(call install_to,$(PREFIX)/share/bash-completion/completions,$(INSTALL_COMPLETION),644)
 	$(call install_to,$(libdir)/pkgconfig,$(INSTALL_PKGCONFIG),644)
 	$(call install_to,$(PREFIX)/lib/systemd/system,$(INSTALL_UNIT),644)
+	$(call install_to,$(PREFIX)/lib/udev/rules.d,$(INSTALL_UDEV),644)
+	$(call install_to,$(PREFIX)/lib/modules-load.d,$(INSTALL_MODULES_LOAD),644)
 	install -d $(DESTDIR)$(libdir)
 	$(if $(INSTALL_LIB),cp -a $(foreach l,$(INSTALL_LIB),$(wildcard $(l)*)) $(DESTDIR)$(libdir))
 	$(foreach s,1 3 5 7 8,$(call install_to,$(PREFIX)/share/man/man$(s),$(filter %.$(s),$(INSTALL_MAN)),644)$(newline))
