@@ -23,10 +23,7 @@
 #include "chardev.h"
 #include "context.h"
 #include "records.h"
-#if __has_include("restore.h")
 #include "restore.h"
-#define CKPT_HAVE_RESTORE
-#endif
 #include "thread.h"
 
 union ckpt_arg {
@@ -87,7 +84,6 @@ CKPT_CMD_FN(capture_pagemap, pagemap)
 CKPT_CMD_FN(capture_pages_read, pages)
 CKPT_CMD_FN(capture_file_get, file_get)
 CKPT_CMD_FN(capture_drop, drop)
-#ifdef CKPT_HAVE_RESTORE
 CKPT_CMD_FN(restore_begin, restore_begin)
 CKPT_CMD_FN(restore_enter, enter)
 CKPT_CMD_FN(restore_wait, restore_wait)
@@ -96,7 +92,6 @@ CKPT_CMD_FN(restore_pages_write, pages)
 CKPT_CMD_FN(restore_pages_share, pages_share)
 CKPT_CMD_FN(restore_pages_drop, pages_drop)
 CKPT_CMD_FN(restore_commit, restore_commit)
-#endif
 
 #define CKPT_CMD(cmd, fn, struct_name, ...)				\
 	{ .nr = _IOC_NR(CKPT_IOC_##cmd), .size = sizeof(struct struct_name), \
@@ -113,7 +108,6 @@ static const struct ckpt_cmd ckpt_cmds[] = {
 	CKPT_CMD(PAGES_READ, capture_pages_read, ckpt_pages, .flags = CKPT_PAGES_LIVE),
 	CKPT_CMD(FILE_GET, capture_file_get, ckpt_file_get),
 	CKPT_CMD(DROP, capture_drop, ckpt_drop),
-#ifdef CKPT_HAVE_RESTORE
 	CKPT_CMD(RESTORE_BEGIN, restore_begin, ckpt_restore_begin),
 	CKPT_CMD(ENTER, restore_enter, ckpt_enter, .beside = true),
 	CKPT_CMD(RESTORE_WAIT, restore_wait, ckpt_restore_wait),
@@ -122,7 +116,6 @@ static const struct ckpt_cmd ckpt_cmds[] = {
 	CKPT_CMD(PAGES_SHARE, restore_pages_share, ckpt_pages_share),
 	CKPT_CMD(PAGES_DROP, restore_pages_drop, ckpt_pages_drop),
 	CKPT_CMD(RESTORE_COMMIT, restore_commit, ckpt_restore_commit),
-#endif
 };
 
 static const struct ckpt_cmd *ckpt_cmd_find(unsigned int cmd)
@@ -200,9 +193,7 @@ static int ckpt_chardev_release(struct inode *inode, struct file *file)
 	struct ckpt_ctx *ctx = file->private_data;
 
 	ckpt_capture_release(ctx);
-#ifdef CKPT_HAVE_RESTORE
 	ckpt_restore_release(ctx);
-#endif
 	spin_lock(&ctx->lock);
 	WRITE_ONCE(ctx->phase, CKPT_PHASE_DEAD);
 	spin_unlock(&ctx->lock);

@@ -19,6 +19,7 @@
 #include "arch.h"
 #include "collect.h"
 #include "compat/ksyms.h"
+#include "compat/optional.h"
 #include "compat/sem.h"
 #include "records.h"
 #include "rerun.h"
@@ -69,22 +70,14 @@ static unsigned long ckpt_task_find_flaws(struct task_struct *task)
 		return 0;
 	if (__fatal_signal_pending(task))
 		goto out;	/* killed; the verdict will say so */
-#ifdef CONFIG_SECCOMP
-	if (task->seccomp.mode)
+	if (ckpt_task_seccomp_mode(task))
 		flaws |= BIT(CKPT_FLAW_SECCOMP);
-#endif
-#ifdef CONFIG_SYSVIPC
 	if (ckpt_task_has_sem_undo(task))
 		flaws |= BIT(CKPT_FLAW_SEM_UNDO);
-#endif
-#ifdef CONFIG_NUMA
-	if (task->mempolicy)
+	if (ckpt_task_has_mempolicy(task))
 		flaws |= BIT(CKPT_FLAW_MEMPOLICY);
-#endif
-#ifdef CONFIG_IO_URING
-	if (task->io_uring && !xa_empty(&task->io_uring->xa))
+	if (ckpt_task_has_io_uring(task))
 		flaws |= BIT(CKPT_FLAW_IO_URING);
-#endif
 	if (task->policy == SCHED_DEADLINE)
 		flaws |= BIT(CKPT_FLAW_DEADLINE);
 out:
@@ -163,12 +156,7 @@ static void ckpt_task_sched(struct task_struct *task, struct ckpt_rec_thread *re
 	for (cpu = 0; cpu < nr_cpu_ids && cpu < 64 * ARRAY_SIZE(rec->cpus); cpu++)
 		if (!cpumask_test_cpu(cpu, &task->cpus_mask))
 			rec->cpus[cpu / 64] &= ~(1ULL << (cpu % 64));
-#ifdef CONFIG_BLOCK
-	task_lock(task);
-	if (task->io_context)
-		rec->ioprio = task->io_context->ioprio;
-	task_unlock(task);
-#endif
+	rec->ioprio = ckpt_task_ioprio(task);
 }
 
 static void ckpt_task_user_pointers(struct task_struct *task, struct ckpt_rec_thread *rec)

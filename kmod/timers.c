@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Timers of a process: interval timers, and the kinds that are refused.
+ *
+ * Runs on a frozen process: its timers tick on and may fire meanwhile, but nobody
+ * sets them.  What is recorded is what was left at this instant; a timer about to
+ * fire is recorded as armed, never as unarmed.  Nothing is changed here.
  */
 #include <linux/hrtimer.h>
 #include <linux/posix-timers.h>
@@ -15,11 +19,12 @@ static void ckpt_itimer_real(struct signal_struct *signal, struct ckpt_itimer *r
 	struct hrtimer *timer = &signal->real_timer;
 	ktime_t left = hrtimer_get_remaining(timer);
 
+	/* while its signal is pending it is not armed; taking the signal arms it again */
+	rec->interval_ns = ktime_to_ns(signal->it_real_incr);
 	if (!hrtimer_active(timer))
 		return;
 	/* about to fire is not "not armed" */
 	rec->value_ns = max_t(s64, ktime_to_ns(left), NSEC_PER_USEC);
-	rec->interval_ns = ktime_to_ns(signal->it_real_incr);
 }
 
 static void ckpt_itimer_cpu(const struct cpu_itimer *timer, u64 used,

@@ -15,6 +15,7 @@
 #include <linux/userfaultfd_k.h>
 
 #include "collect.h"
+#include "compat/optional.h"
 #include "context.h"
 #include "records.h"
 
@@ -78,7 +79,7 @@ static u32 ckpt_vma_file_kind(struct vm_area_struct *vma, u32 file_kind)
 	switch (file_kind) {
 	case CKPT_FILE_REG:
 	case CKPT_FILE_MEMFD:
-		return vma->vm_flags & VM_SHARED ? CKPT_VMA_FILE_SHARED
+		return vma->vm_flags & VM_MAYSHARE ? CKPT_VMA_FILE_SHARED
 						 : CKPT_VMA_FILE_PRIVATE;
 	case CKPT_FILE_SHM:
 		return CKPT_VMA_SHM;
@@ -152,24 +153,16 @@ static void ckpt_vma_check(struct ckpt_collect *c, struct ckpt_object *obj,
 		ckpt_vma_refuse(c, obj, vma, CKPT_R_DEVICE_MAP, "device memory");
 	if (vma->vm_flags & VM_MIXEDMAP || vma_is_dax(vma))
 		ckpt_vma_refuse(c, obj, vma, CKPT_R_VMA_KIND, "direct access (DAX)");
-#ifdef CONFIG_USERFAULTFD
-	if (vma->vm_userfaultfd_ctx.ctx)
+	if (ckpt_vma_has_userfaultfd(vma))
 		ckpt_vma_refuse(c, obj, vma, CKPT_R_USERFAULTFD, "userfaultfd");
-#endif
 	if (vma_pkey(vma))
 		ckpt_vma_refuse(c, obj, vma, CKPT_R_PKEY, "protection key");
-#ifdef CONFIG_NUMA
-	if (vma->vm_policy)
+	if (ckpt_vma_has_mempolicy(vma))
 		ckpt_vma_refuse(c, obj, vma, CKPT_R_NUMA_POLICY, "mbind");
-#endif
-#ifdef VM_SHADOW_STACK
-	if (vma->vm_flags & VM_SHADOW_STACK)
+	if (ckpt_vma_is_shadow_stack(vma))
 		ckpt_vma_refuse(c, obj, vma, CKPT_R_SHADOW_STACK, "shadow stack");
-#endif
-#ifdef VM_SEALED
-	if (vma->vm_flags & VM_SEALED)
+	if (ckpt_vma_is_sealed(vma))
 		ckpt_vma_refuse(c, obj, vma, CKPT_R_VMA_KIND, "sealed (mseal)");
-#endif
 }
 
 static bool ckpt_vma_is_excluded(struct ckpt_collect *c, struct ckpt_object *obj,
@@ -231,10 +224,7 @@ static int ckpt_vma_collect(struct ckpt_collect *c, struct ckpt_object *obj,
 		rec->flags |= CKPT_VM_LIVE;
 	if (ckpt_vma_is_excluded(c, obj, vma))
 		rec->flags |= CKPT_VM_EXCLUDED;
-#ifdef CONFIG_ANON_VMA_NAME
-	if (vma->anon_name)
-		strscpy(rec->name, vma->anon_name->name, sizeof(rec->name));
-#endif
+	ckpt_vma_anon_name(vma, rec->name, sizeof(rec->name));
 	if (vma->vm_file && rec->kind != CKPT_VMA_ANON) {
 		if ((vma->vm_flags & (VM_SHARED | VM_MAYWRITE)) == (VM_SHARED | VM_MAYWRITE))
 			file_flags |= CKPT_FILE_MAPPED_SHARED_WRITE;

@@ -63,11 +63,12 @@ static inline u32 ckpt_futex_flags_in(u32 flags)
 	return flags << CKPT_FUTEX_SHIFT | CKPT_FUTEX_ALWAYS;
 }
 
-/* A list until 6.10, a hash list since; both are empty when the first word says so. */
-#define ckpt_has_posix_timers(sig)					\
-	_Generic(&(sig)->posix_timers,					\
-		 struct list_head *: !list_empty((struct list_head *)&(sig)->posix_timers), \
-		 struct hlist_head *: !hlist_empty((struct hlist_head *)&(sig)->posix_timers))
+/* A hash list since 6.10. Drop when minimum >= 6.10 */
+#ifdef CKPT_HAVE_POSIX_TIMERS_HLIST
+#define ckpt_has_posix_timers(sig)	(!hlist_empty(&(sig)->posix_timers))
+#else
+#define ckpt_has_posix_timers(sig)	(!list_empty(&(sig)->posix_timers))
+#endif
 
 /* Capabilities are one 64-bit word since 6.3. Drop when minimum >= 6.3. */
 #define ckpt_cap_to_u64(cap)						\

@@ -24,9 +24,13 @@ struct ckpt_sem_undo_list {
  */
 static inline bool ckpt_task_has_sem_undo(struct task_struct *task)
 {
+#ifdef CONFIG_SYSVIPC
 	const struct ckpt_sem_undo_list *undo = (const void *)task->sysvsem.undo_list;
 
 	return undo && !list_empty(&undo->list_proc);
+#else
+	return false;
+#endif
 }
 
 #endif /* _CKPT_COMPAT_SEM_H */
