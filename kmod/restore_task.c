@@ -11,7 +11,7 @@
  * queued at commit are pending as they were, whatever their action: a fatal one
  * takes effect when the thread, not the committer, sees it.
  */
-#include <linux/jiffies.h>
+#include <linux/ktime.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/signal.h>
@@ -203,6 +203,12 @@ static void ckpt_leave_timers(const struct ckpt_rec_proc *proc)
 	struct itimerspec64 value;
 	unsigned int i;
 
+	/* its signal is pending: taking that arms it again */
+	if (!proc->itimer[0].value_ns && proc->itimer[0].interval_ns) {
+		spin_lock_irq(&current->sighand->siglock);
+		current->signal->it_real_incr = ns_to_ktime(proc->itimer[0].interval_ns);
+		spin_unlock_irq(&current->sighand->siglock);
+	}
 	for (i = 0; i < ARRAY_SIZE(proc->itimer); i++) {
 		if (!proc->itimer[i].value_ns)
 			continue;

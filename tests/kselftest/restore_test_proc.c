@@ -149,6 +149,32 @@ void test_fatal_signal(void)
 	rig_close(&rig);
 }
 
+/* A periodic timer whose signal was pending: it ticks on when that is taken. */
+static void alarm_pending(void)
+{
+	struct ckpt_rec_proc *proc;
+	struct recs recs = {};
+	struct rig rig;
+	pid_t pid;
+
+	rig_open(&rig);
+	rig_add(&rig, -1, 1, NULL);
+	rig_start(&rig);
+	pid = rig.helpers[0].pid;
+	rig_basic_mm(&rig, pid, NULL, NULL);
+	handlers_add(&recs);
+	proc = recs_proc(&recs);
+	proc->itimer[0].interval_ns = 50000000;
+	recs_thread(&recs, payload_alarm, SHARED_BASE, 0, 0);
+	pending_add(&recs, SIGALRM, true, 1);
+	tap_is(rig_state(&rig, pid, &recs, NULL), 0, "records");
+	recs_done(&recs);
+	tap_is(rig_commit(&rig), 0, "commit");
+	wait_exit(pid);
+	tap_is(rig.shared->nr_seen, 2, "a pending SIGALRM arms the timer again");
+	rig_close(&rig);
+}
+
 void test_alarm(void)
 {
 	struct ckpt_rec_proc *proc;
@@ -179,6 +205,7 @@ void test_alarm(void)
 	       "SIGPROF, then SIGALRM");
 	tap_ok(rig.shared->val[0] >= 250, "no sooner than they should: %ld ms", rig.shared->val[0]);
 	rig_close(&rig);
+	alarm_pending();
 }
 
 /* ---------------------------------------------------------------- stops */

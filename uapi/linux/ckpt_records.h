@@ -96,7 +96,7 @@ enum ckpt_proc_state {
 
 struct ckpt_itimer {
 	__u64 value_ns;		/* until expiry; 0: not armed */
-	__u64 interval_ns;
+	__u64 interval_ns;	/* with value 0: its SIGALRM is pending, taking that arms it */
 };
 
 /**
