@@ -21,6 +21,7 @@ void cli_op_env(struct cli *cli, struct op_env *ret_env)
 		.progress_arg = cli,
 		.externals = cli->externals,
 		.nr_externals = cli->nr_externals,
+		.any_rights = true,	/* whoever runs this can do no more than he may */
 	};
 }
 

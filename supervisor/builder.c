@@ -194,11 +194,14 @@ static int fill_state(struct building *g)
 	int ret = 0;
 
 	relay_progress(g->b->relay, "state", 0, 0);
+	ret = reopen_late(&g->files);
 	for (unsigned int i = 0; !ret && i < state->nr_fdtables; i++)
 		ret = restate_fds(&g->state, &state->fdtables[i]);
 	for (int i = plan->nr_helpers; !ret && i < plan->nr_tasks; i++)
 		if (plan->tasks[i].role == PLAN_LIVE)
 			ret = restate_proc(&g->state, plan->tasks[i].proc);
+	if (!ret)
+		ret = tree_limits(&g->tree, &g->error);
 	if (!ret)
 		tree_done(&g->tree);
 	return ret;

@@ -27,6 +27,7 @@ struct op_env {
 	unsigned int nr_externals;
 	const char *shm_dir;	/* the job's /dev/shm; NULL: none */
 	bool descendants;	/* dump: what is below pid, not pid itself */
+	bool any_rights;	/* restore: root asks for it, not a job's owner */
 	int (*frozen)(void *arg);	/* dump; or NULL */
 	void *frozen_arg;
 	const char *note;	/* dump; or NULL */

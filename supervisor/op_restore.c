@@ -98,6 +98,7 @@ json_t *op_restore(const struct op_env *env, json_t *json, pid_t *ret_roots,
 		return outcome;
 	o->key = key;
 	o->shm_dir = env->shm_dir;
+	o->any_rights = env->any_rights;
 	o->externals = env->externals;
 	o->nr_externals = env->nr_externals;
 	o->progress = env->progress;

@@ -220,7 +220,8 @@ static int plan_tasks(struct plan *plan, struct engine_error *error)
 	return ret ? ret : plan_sharing(plan, error);
 }
 
-int plan_make(const struct state *state, struct plan **ret_plan, struct engine_error *error)
+int plan_make(const struct state *state, bool any_rights, struct plan **ret_plan,
+	      struct engine_error *error)
 {
 	struct plan *plan;
 	int ret;
@@ -234,7 +235,7 @@ int plan_make(const struct state *state, struct plan **ret_plan, struct engine_e
 	plan->first_root = PLAN_NONE;
 	ret = plan_tasks(plan, error);
 	if (!ret) {
-		plan_owner(plan, error);
+		plan_owner(plan, any_rights, error);
 		ret = engine_refused(error, "restore");
 	}
 	if (ret) {

@@ -67,18 +67,20 @@ struct plan {
 
 /**
  * plan_make() - plan the restore of a tree
+ * @any_rights: a tree with rights beyond its owner's is built by root, not refused
  * @error: gets the refusals
  *
  * Return: 0; -EOPNOTSUPP with refusals; -ENOMEM; -EBADMSG for a tree without a
  * process that could go on.
  */
-int plan_make(const struct state *state, struct plan **ret_plan, struct engine_error *error);
+int plan_make(const struct state *state, bool any_rights, struct plan **ret_plan,
+	      struct engine_error *error);
 struct plan *plan_free(struct plan *plan);	/* returns NULL */
 
 /* For plan.c: who shares which table with whom while the tree is built. */
 int plan_sharing(struct plan *plan, struct engine_error *error);
 /* For plan.c: whose rights the tree has; refuses what exceeds its owner's. */
-void plan_owner(struct plan *plan, struct engine_error *error);
+void plan_owner(struct plan *plan, bool any_rights, struct engine_error *error);
 
 /* A refusal about a process of the tree. */
 __attribute__((format(printf, 4, 5)))

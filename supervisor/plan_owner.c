@@ -5,7 +5,8 @@
  * The owner is the user of the first root.  If that is not root, the whole tree
  * is built with the owner's rights, so an image that asks for more (another
  * user, a foreign group, a capability) is refused: no image can grant what its
- * owner has not.  Root's trees may hold anything root may do.
+ * owner has not, unless root itself asks for it.  Root's trees may hold anything
+ * root may do.
  *
  * The builder keeps CAP_CHECKPOINT_RESTORE (numbers of processes) and, only if
  * some record needs it, another capability; each task drops them all before it
@@ -95,15 +96,37 @@ static void needs_of(struct plan_owner *owner, const struct state_thread *thread
 		owner->nice = rec->nice;
 	if (IOPRIO_PRIO_CLASS(rec->ioprio) == IOPRIO_CLASS_RT)
 		owner->keep_caps |= CAP_BIT(CAP_SYS_NICE);
-	if (!is_owners_groups(owner, thread))
-		owner->keep_caps |= CAP_BIT(CAP_SETGID);
+	if (!is_owners_groups(owner, thread))	/* and limits are set from outside */
+		owner->keep_caps |= CAP_BIT(CAP_SETGID) | CAP_BIT(CAP_SYS_RESOURCE);
 	if (rec->creds.cap_bounding != owner->bounding || rec->creds.securebits)
 		owner->keep_caps |= CAP_BIT(CAP_SETPCAP);
 	if (thread->proc->root && strcmp(thread->proc->root->path, "/") != 0)
 		owner->keep_caps |= CAP_BIT(CAP_SYS_CHROOT);
 }
 
-void plan_owner(struct plan *plan, struct engine_error *error)
+/* More than the owner has, and root says that it may: then root is who builds. */
+static void become_root(struct plan_owner *owner)
+{
+	owner->uid = 0;
+	owner->gid = 0;
+	owner->groups = NULL;
+	owner->nr_groups = 0;
+}
+
+static void check_all(struct plan *plan, bool any_rights, struct engine_error *error)
+{
+	struct plan_owner *owner = &plan->owner;
+	struct engine_error found = { 0 };
+	const struct state *state = plan->state;
+
+	for (unsigned int i = 0; i < state->nr_threads && owner->uid; i++)
+		check_thread(owner, &state->threads[i], any_rights ? &found : error);
+	if (found.nr_refusals)
+		become_root(owner);
+	engine_error_done(&found);
+}
+
+void plan_owner(struct plan *plan, bool any_rights, struct engine_error *error)
 {
 	const struct state *state = plan->state;
 	const struct state_thread *first = first_thread(plan);
@@ -119,11 +142,9 @@ void plan_owner(struct plan *plan, struct engine_error *error)
 	owner->oom_score_adj = INT_MAX;
 	for (unsigned int i = 0; i < state->nr_threads; i++)
 		owner->bounding |= state->threads[i].rec->creds.cap_bounding;
-	for (unsigned int i = 0; i < state->nr_threads; i++) {
+	for (unsigned int i = 0; i < state->nr_threads; i++)
 		needs_of(owner, &state->threads[i]);
-		if (owner->uid)
-			check_thread(owner, &state->threads[i], error);
-	}
+	check_all(plan, any_rights, error);
 	for (unsigned int i = 0; i < state->nr_procs; i++)
 		if (state->procs[i].rec->state != CKPT_PROC_ZOMBIE &&
 		    state->procs[i].rec->oom_score_adj < owner->oom_score_adj)

@@ -6,7 +6,8 @@
  * terminals (both ends exist before anyone opens one), then each file.  What has
  * no name any more is made once for each inode, as a base, and each description
  * of it is opened from the base; the same with pipes.  The bases stay open until
- * everything is, and are closed with the rest before the tree runs.
+ * everything is, and are closed with the rest before the tree runs.  What /proc
+ * says of the tree's own processes is opened when they are there.
  */
 #include "supervisor/reopen.h"
 
@@ -206,6 +207,28 @@ static int open_file(struct reopen *r, const struct state_file *file)
 	return 0;
 }
 
+bool reopen_is_late(const struct reopen *r, const struct state_file *file)
+{
+	char *end;
+	long pid;
+
+	if (strncmp(file->path, "/proc/", 6) != 0 || file->external)
+		return false;
+	pid = strtol(file->path + 6, &end, 10);
+	return end != file->path + 6 && (*end == '/' || !*end) &&
+	       state_proc_find(r->state, (pid_t)pid);
+}
+
+int reopen_late(struct reopen *r)
+{
+	int ret = 0;
+
+	for (unsigned int i = 0; !ret && i < r->state->nr_files; i++)
+		if (reopen_is_late(r, &r->state->files[i]))
+			ret = open_file(r, &r->state->files[i]);
+	return ret;
+}
+
 int reopen_all(struct reopen *r)
 {
 	int ret = reopen_shm_dir(r);
@@ -217,7 +240,8 @@ int reopen_all(struct reopen *r)
 	if (!ret)
 		ret = reopen_pipes(r);
 	for (unsigned int i = 0; !ret && i < r->state->nr_files; i++)
-		ret = open_file(r, &r->state->files[i]);
+		if (!reopen_is_late(r, &r->state->files[i]))
+			ret = open_file(r, &r->state->files[i]);
 	return ret;
 }
 

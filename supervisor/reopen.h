@@ -47,8 +47,11 @@ int reopen_check(struct reopen *r);
 /* reopen_check.c: last before the commit: put output back to its length. */
 int reopen_cut(struct reopen *r);
 
-/* Open everything. */
+/* Open everything, but what /proc says of the tree's own processes, */
 int reopen_all(struct reopen *r);
+/* which is opened when their memory maps are theirs. */
+int reopen_late(struct reopen *r);
+bool reopen_is_late(const struct reopen *r, const struct state_file *file);
 /* When the memory maps are there: seals, modes. */
 int reopen_seal(struct reopen *r);
 /* After a failure: remove what was created. */

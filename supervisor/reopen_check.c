@@ -200,7 +200,7 @@ int reopen_check(struct reopen *r)
 		const struct state_file *file = &r->state->files[i];
 
 		if (file->external || file->rec->flags & CKPT_FILE_DELETED ||
-		    in_shm_dir(r, file))
+		    in_shm_dir(r, file) || reopen_is_late(r, file))
 			continue;
 		switch (file->rec->kind) {
 		case CKPT_FILE_REG:

@@ -96,7 +96,7 @@ static int read_image(struct restore *r)
 	if (ret)
 		return engine_fail(r->error, ret, "%s: state stream, offset %zu: %s",
 				   r->options->dir, why.offset, why.text);
-	return plan_make(r->state, &r->plan, r->error);
+	return plan_make(r->state, r->options->any_rights && geteuid() == 0, &r->plan, r->error);
 }
 
 /* No image may give what its owner, or the caller, has not. */

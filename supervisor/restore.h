@@ -26,6 +26,7 @@ struct restore_options {
 	enum restore_pidns pidns;
 	enum engine_files files;
 	bool accept_changed;	/* go on although tracked files were rewritten */
+	bool any_rights;	/* asked for by root: give rights beyond the owner's, too */
 	bool dry_run;		/* read, verify, plan, check this node; create nothing */
 	const char *shm_dir;	/* where carried /dev/shm content goes; NULL: /dev/shm */
 	const struct engine_external *externals;

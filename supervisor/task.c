@@ -248,7 +248,7 @@ static _Noreturn void process_main(const struct tree *tree, int index)
 		settle_zombies(tree, task);
 	task_attr_late(tree, index);
 	create_threads(tree, index);
-	task_attr_limits(tree, index);
+	task_attr_sched(tree, index);
 	if (task->leader_dead)
 		for (;;)
 			raw(SYS_exit, 0);

@@ -12,11 +12,11 @@
 _Noreturn void task_fail(const struct tree *tree, const char *what, long err);
 
 /* task_attr.c: of the process, by its leader: what children inherit; what they
- * must not; what can only be set when the threads are there.
+ * must not; scheduling, when the threads are there.
  */
 void task_attr_early(const struct tree *tree, int index);
 void task_attr_late(const struct tree *tree, int index);
-void task_attr_limits(const struct tree *tree, int index);
+void task_attr_sched(const struct tree *tree, int index);
 /* task_attr.c: of the calling thread, last of all; drops every right. */
 void task_attr_thread(const struct tree *tree, const struct state_thread *thread);
 

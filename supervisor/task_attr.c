@@ -3,8 +3,8 @@
  * What a task of the tree sets by ordinary system calls before it enters.
  *
  * Order matters: what children would inherit comes after they are there; what
- * takes rights away comes last, per thread; limits come when no more threads or
- * memory are needed.  A process starts with the builder's values, which are the
+ * takes rights away comes last, per thread.  Limits are not here: they bind only
+ * when the memory is there (tree_limits()).  A process starts with the builder's values, which are the
  * best of the tree, and only goes down, so none of this needs a capability that
  * plan_owner.c did not ask for.  Raw system calls only: see rawsys.h.
  */
@@ -113,7 +113,7 @@ void task_attr_late(const struct tree *tree, int index)
 	set_directories(tree, index);
 }
 
-/* ---------------------------------------------------------------- limits */
+/* ---------------------------------------------------------------- scheduling */
 
 static void set_scheduling(const struct tree *tree, const struct ckpt_rec_thread *rec)
 {
@@ -144,22 +144,13 @@ static void set_scheduling(const struct tree *tree, const struct ckpt_rec_thread
 		task_fail(tree, "cannot set the I/O priority", ret);
 }
 
-void task_attr_limits(const struct tree *tree, int index)
+/* By the leader for all, as long as it has the limits for it. */
+void task_attr_sched(const struct tree *tree, int index)
 {
 	const struct state_proc *proc = tree->plan->tasks[index].proc;
-	const struct ckpt_rec_proc *rec = proc->rec;
 
 	for (unsigned int i = 0; i < proc->nr_threads; i++)
 		set_scheduling(tree, proc->threads[i].rec);
-	for (long i = 0; i < 16; i++) {
-		struct rlimit64 limit = {
-			.rlim_cur = rec->limits[i][0], .rlim_max = rec->limits[i][1],
-		};
-		long ret = raw(SYS_prlimit64, 0, i, &limit, 0);
-
-		if (ret < 0)
-			task_fail(tree, "cannot set a resource limit", ret);
-	}
 }
 
 /* ---------------------------------------------------------------- thread */

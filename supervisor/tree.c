@@ -16,6 +16,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -141,6 +142,31 @@ static void reap_helpers(const struct tree *tree)
 		if (tree->shared->created[i])
 			while (waitpid(tree->plan->tasks[i].pid, NULL, 0) < 0 && errno == EINTR)
 				;
+}
+
+static int set_limits(const struct ckpt_rec_proc *rec, struct engine_error *error)
+{
+	for (int i = 0; i < 16; i++) {
+		struct rlimit64 limit = {
+			.rlim_cur = rec->limits[i][0], .rlim_max = rec->limits[i][1],
+		};
+
+		if (prlimit64(rec->pid, i, &limit, NULL))
+			return engine_fail(error, -errno,
+					   "cannot set resource limit %d of process %d: %s", i,
+					   rec->pid, strerror(errno));
+	}
+	return 0;
+}
+
+int tree_limits(const struct tree *tree, struct engine_error *error)
+{
+	int ret = 0;
+
+	for (int i = 0; !ret && i < tree->plan->nr_tasks; i++)
+		if (tree->plan->tasks[i].role == PLAN_LIVE)
+			ret = set_limits(tree->plan->tasks[i].proc->rec, error);
+	return ret;
 }
 
 void tree_done(struct tree *tree)

@@ -50,6 +50,8 @@ int tree_shared_create(const struct plan *plan, struct tree_shared **ret_shared)
 int tree_build(struct tree *tree, struct engine_error *error);
 /* Waits until every thread has entered, the closers last. */
 int tree_enter(struct tree *tree, struct kdev *dev, struct engine_error *error);
+/* When the memory is filled: limits of resources, which may be below what is in use. */
+int tree_limits(const struct tree *tree, struct engine_error *error);
 /* Ends the helpers: the kernel has put everyone where they belong. */
 void tree_done(struct tree *tree);
 /* Ends whatever was created and has not entered; the context ends the rest. */

@@ -123,6 +123,7 @@ static json_t *restore_run(struct channel_reporter *reporter, void *arg)
 		.progress = channel_report_progress,
 		.progress_arg = reporter,
 		.externals = externals,
+		.any_rights = true,	/* verb_restore() is root's alone */
 	};
 	unsigned int i, nr_roots;
 	pid_t roots[OP_ROOTS_MAX];
