@@ -26,7 +26,10 @@ relay() {
 		"ok "*|"not ok "*)
 			n=$((n + 1))
 			echo "${line%% [0-9]*} $n ${line#*ok * }"
-			case $line in "not ok "*) failed=$((failed + 1)) ;; esac ;;
+			case $line in
+			"not ok "*"# TODO"*) ;;
+			"not ok "*) failed=$((failed + 1)) ;;
+			esac ;;
 		1..*) ;;
 		*) echo "$line" ;;
 		esac
