@@ -112,19 +112,15 @@ static size_t describe(char *buf, size_t size, const struct engine_refusal *refu
 int engine_refused(struct engine_error *error, const char *what)
 {
 	size_t len;
-	int ret;
 
 	if (!error || !error->nr_refusals)
 		return 0;
 	if (!error->text[0]) {
-		ret = snprintf(error->text, sizeof(error->text), "%s refused: ", what);
-		len = ret < 0 ? 0 : (size_t)ret;
-		if (len < sizeof(error->text))
-			len += describe(error->text + len, sizeof(error->text) - len,
-					&error->refusals[0]);
-		if (error->nr_refusals > 1 && len < sizeof(error->text))
+		len = describe(error->text, sizeof(error->text), &error->refusals[0]);
+		if (error->nr_refusals > 1)
 			snprintf(error->text + len, sizeof(error->text) - len,
-				 " (and %u more)", error->nr_refusals - 1);
+				 " (and %u more against the %s)",
+				 error->nr_refusals - 1, what);
 	}
 	error->err = -EOPNOTSUPP;
 	return -EOPNOTSUPP;

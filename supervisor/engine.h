@@ -45,7 +45,7 @@ int engine_fail(struct engine_error *error, int err, const char *format, ...);
 __attribute__((format(printf, 3, 4)))
 void engine_refuse(struct engine_error *error, const struct engine_refusal *refusal,
 		   const char *format, ...);
-/* -EOPNOTSUPP and a text made of the first findings, if there are any; else 0. */
+/* -EOPNOTSUPP and a text made of the first finding, if there are any; else 0. */
 int engine_refused(struct engine_error *error, const char *what);
 
 const char *engine_reason_name(uint32_t reason);	/* "FD_SOCKET" */

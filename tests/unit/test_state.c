@@ -276,7 +276,7 @@ static void test_error_texts(void **unused)
 	engine_refuse(&error, &refusal, "fd %d", 4);
 	assert_int_equal(engine_refused(&error, "dump"), -EOPNOTSUPP);
 	assert_string_equal(error.text,
-			    "dump refused: pid 12 (xz): a socket is open: fd 3 (and 1 more)");
+			    "pid 12 (xz): a socket is open: fd 3 (and 1 more against the dump)");
 	assert_int_equal(engine_fail(&error, -EIO, "later"), -EIO);
 	assert_null(strstr(error.text, "later"));
 	engine_error_done(&error);
