@@ -6,13 +6,13 @@
 # dumped by both, in turn: odd runs CRIU first, even runs ours. Every figure is a
 # row of a CSV file: bench,case,run,tool,metric,value (times in µs, sizes in KiB).
 #
-# Environment (set by bench/run): TOP, OUT (the CSV file), RUNS, DISK (a directory
-# on the NVMe disk).
+# Environment (set by bench/run): OUT (the CSV file), RUNS, DISK (a directory on
+# the NVMe disk). The programs are in /root.
 
 set -u
-touch=$TOP/build/bin/bench/touch
-measure=$TOP/build/bin/bench/measure
-ckptctl=$TOP/build/bin/ckptctl
+touch=/root/touch
+measure=/root/measure
+ckptctl=/root/ckptctl
 bench=$(basename "$0" .sh)
 work=$DISK/bench
 key=/root/bench.key
