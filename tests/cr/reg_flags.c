@@ -15,6 +15,7 @@ static void block(void)
 	__asm__ volatile(
 		"subq $128, %%rsp\n"
 		"pushfq\n"
+		"pushfq\n"
 		"orq %[set], (%%rsp)\n"
 		"popfq\n"
 		"9: movl %[stop], %%eax\n"	/* no instruction here changes flags */
@@ -22,7 +23,7 @@ static void block(void)
 		"jrcxz 9b\n"
 		"pushfq\n"
 		"popq %[flags]\n"
-		"cld\n"
+		"popfq\n"	/* the C library is not aligned */
 		"addq $128, %%rsp\n"
 		: [flags] "=&r"(flags)
 		: [set] "r"(FLAGS), [stop] "m"(spin_stop)
