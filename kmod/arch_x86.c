@@ -77,8 +77,10 @@ int ckpt_arch_collect_regs(struct ckpt_collect *c, struct task_struct *task,
 		ckpt_refuse(c->cap, CKPT_R_COMPAT_TASK, task, 0, "32-bit registers");
 		return 0;
 	}
-	if (regset_get(task, set, sizeof(rec->regs), rec->regs) < 0)
-		return 0;	/* killed; the verdict will say so */
+	if (regset_get(task, set, sizeof(rec->regs), rec->regs) < 0) {
+		ckpt_refuse(c->cap, CKPT_R_THREAD_STATE, task, 0, "registers");
+		return 0;
+	}
 	if (rec->regs[CKPT_REG_CS] != __USER_CS)
 		ckpt_refuse(c->cap, CKPT_R_COMPAT_TASK, task, rec->regs[CKPT_REG_CS],
 			    "code segment %#llx", rec->regs[CKPT_REG_CS]);
@@ -102,7 +104,9 @@ int ckpt_arch_collect_xstate(struct ckpt_collect *c, struct task_struct *task, s
 		return -ENOMEM;
 	rec->tid = tid;
 	n = regset_get(task, set, size, rec + 1);
-	if (n > 0)
+	if (n < 0)
+		ckpt_refuse(c->cap, CKPT_R_THREAD_STATE, task, 0, "extended state (%d)", n);
+	else
 		rec->size = n;
 	return 0;
 }

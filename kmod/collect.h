@@ -31,6 +31,7 @@ struct ckpt_collect {
 	struct pid_namespace *ns;	/* of the tree's first process */
 	struct task_struct *first;	/* a thread of that process, or its dead leader */
 	struct nsproxy first_ns;	/* its namespaces, to compare with only */
+	int error;			/* the first that a function could not return */
 };
 
 /* An excluded process part is looked up by the pid the caller knows. */
@@ -64,17 +65,17 @@ void ckpt_collect_itimers(struct task_struct *task, struct ckpt_rec_proc *rec);
 void ckpt_check_timers(struct ckpt_collect *c, struct task_struct *task);
 
 /* mm.c, vma.c: MM and its VMAs */
+/* NULL: it has none any more. */
 struct ckpt_object *ckpt_collect_mm_object(struct ckpt_collect *c, struct task_struct *task);
 int ckpt_collect_mm(struct ckpt_collect *c, struct ckpt_object *obj);
 int ckpt_collect_vmas(struct ckpt_collect *c, struct ckpt_object *obj,
 		      struct mm_struct *mm, u32 *ret_nr);
 
 /* files.c: descriptor tables, then FILE and PIPE records of all that was met */
-struct ckpt_object *ckpt_collect_files_object(struct ckpt_collect *c,
-					      struct task_struct *task);
+int ckpt_collect_files_object(struct ckpt_collect *c, struct task_struct *task);
 int ckpt_collect_fds(struct ckpt_collect *c, struct ckpt_object *obj);
 int ckpt_collect_files(struct ckpt_collect *c);
-/* Numbers for a file that is only mapped or executed, and for a directory. */
+/* Numbers for a file that is only mapped or executed, and for a directory; 0 on error. */
 u32 ckpt_collect_mapped_file(struct ckpt_collect *c, struct task_struct *task,
 			     struct file *file, u32 flags);
 u32 ckpt_collect_path(struct ckpt_collect *c, struct task_struct *task,

@@ -138,12 +138,12 @@ static int ckpt_fd_emit(struct ckpt_collect *c, struct ckpt_object *table, int f
 	return 0;
 }
 
-struct ckpt_object *ckpt_collect_files_object(struct ckpt_collect *c,
-					      struct task_struct *task)
+int ckpt_collect_files_object(struct ckpt_collect *c, struct task_struct *task)
 {
 	struct files_struct *files;
 	struct ckpt_object *obj;
 	bool is_new;
+	int err = 0;
 
 	task_lock(task);
 	files = task->files;
@@ -151,20 +151,21 @@ struct ckpt_object *ckpt_collect_files_object(struct ckpt_collect *c,
 		atomic_inc(&files->count);
 	task_unlock(task);
 	if (!files)
-		return NULL;
+		return 0;
 	obj = ckpt_object_get(c->objs, CKPT_OBJ_FILES, files, NULL, &is_new);
-	if (obj && is_new) {
+	if (!obj) {
+		ckpt_k(put_files_struct)(files);
+		return -ENOMEM;
+	}
+	obj->users++;
+	if (is_new) {
 		obj->files.files = files;	/* the reference goes with it */
 		obj->task = task;
-		files = NULL;
-		if (ckpt_fds_walk(c, obj, ckpt_fd_number))
-			obj = NULL;
-	}
-	if (files)
+		err = ckpt_fds_walk(c, obj, ckpt_fd_number);
+	} else {
 		ckpt_k(put_files_struct)(files);
-	if (obj)
-		obj->users++;
-	return obj;
+	}
+	return err;
 }
 
 /* With tasklist_lock: a process outside of the tree that has the table. */
@@ -217,8 +218,10 @@ u32 ckpt_collect_mapped_file(struct ckpt_collect *c, struct task_struct *task,
 		obj = ckpt_object_get(c->objs, CKPT_OBJ_FILE, file_inode(file),
 				      (void *)(how | 0x100), &is_new);
 	}
-	if (!obj)
+	if (!obj) {
+		c->error = -ENOMEM;
 		return 0;
+	}
 	if (is_new) {
 		obj->file.file = get_file(file);
 		obj->task = task;
@@ -234,8 +237,10 @@ u32 ckpt_collect_path(struct ckpt_collect *c, struct task_struct *task,
 	bool is_new;
 
 	obj = ckpt_object_get(c->objs, CKPT_OBJ_FILE, path->dentry, path->mnt, &is_new);
-	if (!obj)
+	if (!obj) {
+		c->error = -ENOMEM;
 		return 0;
+	}
 	if (is_new) {
 		obj->file.path = kmemdup(path, sizeof(*path), GFP_KERNEL_ACCOUNT);
 		if (obj->file.path)

@@ -32,6 +32,7 @@
 #define CKPT_BACKOFF_MS		5
 #define CKPT_BACKOFF_MAX_MS	200
 #define CKPT_TIMEOUT_MAX_MS	60000
+#define CKPT_RESERVE		(1UL << 20)
 
 struct ckpt_freezing {
 	struct ckpt_ctx *ctx;
@@ -169,6 +170,8 @@ static void ckpt_freeze_count(struct ckpt_freezing *run)
 				stopped++;
 			else if (!READ_ONCE(member->task->exit_state))
 				run->waiting++;
+			else
+				run->unsettled = true;	/* died since the scan */
 		}
 		run->stopped += stopped;
 		if (parked && stopped)
@@ -352,7 +355,8 @@ static int ckpt_freeze_begin(struct ckpt_freezing *run)
 			return -EBUSY;
 	}
 	ckpt_threads_reap(ctx);
-	return 0;
+	/* so that little is allocated in the pause */
+	return ckpt_records_reserve(ctx->records, CKPT_RESERVE);
 }
 
 static int ckpt_freeze_succeed(struct ckpt_freezing *run, struct ckpt_freeze *arg,

@@ -27,15 +27,18 @@ struct ckpt_object *ckpt_collect_mm_object(struct ckpt_collect *c, struct task_s
 	if (!mm)
 		return NULL;
 	obj = ckpt_object_get(c->objs, CKPT_OBJ_MM, mm, NULL, &is_new);
-	if (obj && is_new) {
+	if (!obj) {
+		mmput(mm);
+		return ERR_PTR(-ENOMEM);
+	}
+	if (is_new) {
 		obj->mm.mm = mm;	/* the reference goes with it */
 		obj->task = task;
 		mm = NULL;
 	}
 	if (mm)
 		mmput(mm);
-	if (obj)
-		obj->users++;
+	obj->users++;
 	return obj;
 }
 

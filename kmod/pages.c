@@ -211,8 +211,12 @@ static int ckpt_walk_hugetlb(pte_t *ptep, unsigned long hmask, unsigned long add
 	pte_t pte = ckpt_huge_ptep_get(walk->mm, addr, ptep);
 	struct page *page;
 
-	if (!pte_present(pte))
+	if (huge_pte_none(pte))
 		return 0;
+	if (!pte_present(pte))		/* under migration, or poisoned */
+		return ckpt_run_add(pw, addr, (end - addr) >> PAGE_SHIFT,
+				    CKPT_RUN_ANON | CKPT_RUN_HUGE,
+				    CKPT_COOKIE_SWAP | pte_to_swp_entry(pte).val);
 	page = pte_page(pte);
 	if (!PageAnon(page))		/* of the file, unmodified */
 		return 0;

@@ -228,7 +228,8 @@ static int ckpt_proc_objects(struct ckpt_collect *c, struct task_struct *alive,
 
 	mm = ckpt_object_find(c->objs, CKPT_OBJ_MM, alive->mm, NULL);
 	files = ckpt_object_find(c->objs, CKPT_OBJ_FILES, alive->files, NULL);
-	sighand = ckpt_object_get(c->objs, CKPT_OBJ_SIGHAND, alive->sighand, NULL, &is_new);
+	sighand = ckpt_object_get(c->objs, CKPT_OBJ_SIGHAND,
+				  rcu_access_pointer(alive->sighand), NULL, &is_new);
 	if (!sighand)
 		return -ENOMEM;
 	rec->mm_id = mm ? mm->id : 0;

@@ -6,7 +6,7 @@
  * calls then restart by themselves and keep their deadline.  The others:
  *
  * - never restarted (-EINTR): epoll_wait, rt_sigtimedwait, semtimedop, socket
- *   calls with a timeout and their like.  Without a timeout they are simply made
+ *   calls with a timeout, tcdrain and their like.  Without a timeout they are simply made
  *   to restart.  With one, a restart block of ours runs the call again with what
  *   is left until the deadline, which was learnt before the thread was woken.
  * - select and ppoll: the kernel has written what is left into user memory and
@@ -25,6 +25,7 @@
 #include <linux/restart_block.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/termios.h>
 #include <linux/time64.h>
 #include <linux/uaccess.h>
 
@@ -40,6 +41,7 @@ enum ckpt_rerun_kind {
 	CKPT_RERUN_PLAIN,	/* no timeout argument */
 	CKPT_RERUN_SOCKET,	/* the same, if it is about a socket */
 	CKPT_RERUN_FALLOCATE,	/* the same, in its harmless modes */
+	CKPT_RERUN_DRAIN,	/* the same, if it is tcdrain(3) */
 	CKPT_RERUN_MS,		/* timeout in milliseconds, negative: none */
 	CKPT_RERUN_TIMESPEC,	/* pointer to a timespec, NULL: none */
 	CKPT_RERUN_TIMEVAL,
@@ -69,6 +71,7 @@ static const struct ckpt_rerun_call ckpt_rerun_calls[] = {
 	{ __NR_semop, CKPT_RERUN_PLAIN },
 	{ __NR_io_uring_enter, CKPT_RERUN_PLAIN },
 	{ __NR_fallocate, CKPT_RERUN_FALLOCATE },
+	{ __NR_ioctl, CKPT_RERUN_DRAIN },
 	{ __NR_epoll_wait, CKPT_RERUN_MS, 3 },
 	{ __NR_epoll_pwait, CKPT_RERUN_MS, 3 },
 	{ __NR_epoll_pwait2, CKPT_RERUN_TIMESPEC, 3 },
@@ -312,6 +315,8 @@ static bool ckpt_rerun_applies(const struct ckpt_rerun_call *call, struct pt_reg
 		return is_socket;
 	case CKPT_RERUN_FALLOCATE:
 		return !(regs->si & ~(unsigned long)FALLOC_FL_KEEP_SIZE);
+	case CKPT_RERUN_DRAIN:
+		return regs->si == TCSBRK || regs->si == TCSBRKP;
 	default:
 		return true;
 	}
@@ -423,10 +428,10 @@ int ckpt_restart_to_record(struct task_struct *task, struct ckpt_restart *rec)
 		rec->expires = block->nanosleep.expires;
 		rec->a = block->nanosleep.clockid;
 		if (block->nanosleep.type == TT_NATIVE)
-			rec->b = (u64)block->nanosleep.rmtp;
+			rec->b = (__force u64)block->nanosleep.rmtp;
 	} else if (fn == ckpt_kdata.futex_wait_restart) {
 		rec->kind = CKPT_RESTART_FUTEX;
-		rec->a = (u64)block->futex.uaddr;
+		rec->a = (__force u64)block->futex.uaddr;
 		rec->b = block->futex.val;
 		rec->c = block->futex.bitset;
 		rec->d = ckpt_futex_flags_out(block->futex.flags);
@@ -436,7 +441,7 @@ int ckpt_restart_to_record(struct task_struct *task, struct ckpt_restart *rec)
 			rec->clock = CLOCK_REALTIME;
 	} else if (fn == ckpt_kdata.do_restart_poll) {
 		rec->kind = CKPT_RESTART_POLL;
-		rec->a = (u64)block->poll.ufds;
+		rec->a = (__force u64)block->poll.ufds;
 		rec->b = block->poll.nfds;
 		rec->c = block->poll.has_timeout;
 		if (rec->c)

@@ -23,6 +23,7 @@ struct ckpt_pending_signal {
 int ckpt_collect_sigactions(struct ckpt_collect *c, struct task_struct *task, s32 pid)
 {
 	struct ckpt_rec_sigactions *rec;
+	struct sighand_struct *sighand;
 	unsigned long flags;
 	unsigned int i;
 
@@ -31,39 +32,50 @@ int ckpt_collect_sigactions(struct ckpt_collect *c, struct task_struct *task, s3
 	if (!rec)
 		return -ENOMEM;
 	rec->pid = pid;
-	if (!ckpt_lock_sighand(task, &flags))
+	sighand = ckpt_lock_sighand(task, &flags);
+	if (!sighand)
 		return 0;		/* killed; the verdict will say so */
 	for (i = 0; i < _NSIG; i++) {
-		const struct sigaction *sa = &task->sighand->action[i].sa;
+		const struct sigaction *sa = &sighand->action[i].sa;
 
-		rec->sa[i].handler = (u64)sa->sa_handler;
+		rec->sa[i].handler = (__force u64)sa->sa_handler;
 		rec->sa[i].flags = sa->sa_flags & ~(unsigned long)SA_IMMUTABLE;
-		rec->sa[i].restorer = (u64)sa->sa_restorer;
+		rec->sa[i].restorer = (__force u64)sa->sa_restorer;
 		memcpy(&rec->sa[i].mask, &sa->sa_mask, sizeof(rec->sa[i].mask));
 	}
 	unlock_task_sighand(task, &flags);
 	return 0;
 }
 
-static unsigned int ckpt_pending_count(const struct sigpending *pending)
+static unsigned int ckpt_pending_count(struct task_struct *task,
+				       const struct sigpending *pending)
 {
 	const struct sigqueue *q;
+	unsigned long flags;
 	unsigned int n = 0;
 
+	if (!ckpt_lock_sighand(task, &flags))
+		return 0;
 	list_for_each_entry(q, &pending->list, list)
 		n++;
+	unlock_task_sighand(task, &flags);
 	return n + _NSIG;	/* and every signal may be without an entry */
 }
 
-static unsigned int ckpt_pending_copy(const struct sigpending *pending,
+static unsigned int ckpt_pending_copy(struct task_struct *task,
+				      const struct sigpending *pending,
 				      struct ckpt_pending_signal *out, unsigned int max)
 {
 	const struct sigqueue *q;
-	sigset_t queued, unqueued = pending->signal;
+	sigset_t queued, unqueued;
 	unsigned int n = 0;
+	unsigned long flags;
 	int signo;
 
+	if (!ckpt_lock_sighand(task, &flags))
+		return 0;
 	sigemptyset(&queued);
+	unqueued = pending->signal;
 	list_for_each_entry(q, &pending->list, list) {
 		sigaddset(&queued, q->info.si_signo);
 		if (n == max)
@@ -78,6 +90,7 @@ static unsigned int ckpt_pending_copy(const struct sigpending *pending,
 		out[n].has_info = false;
 		out[n++].signo = signo;
 	}
+	unlock_task_sighand(task, &flags);
 	return n;
 }
 
@@ -104,24 +117,16 @@ int ckpt_collect_sigpending(struct ckpt_collect *c, struct task_struct *task, s3
 {
 	struct sigpending *pending = shared ? &task->signal->shared_pending : &task->pending;
 	struct ckpt_pending_signal *sigs;
-	unsigned int i, max, n = 0;
-	unsigned long flags;
+	unsigned int i, max, n;
 	int err = 0;
 
 	if (list_empty(&pending->list) && sigisemptyset(&pending->signal))
 		return 0;
-	if (!ckpt_lock_sighand(task, &flags))
-		return 0;
-	max = ckpt_pending_count(pending);
-	unlock_task_sighand(task, &flags);
-
+	max = ckpt_pending_count(task, pending);
 	sigs = kvmalloc_array(max, sizeof(*sigs), GFP_KERNEL_ACCOUNT);
 	if (!sigs)
 		return -ENOMEM;
-	if (ckpt_lock_sighand(task, &flags)) {
-		n = ckpt_pending_copy(pending, sigs, max);
-		unlock_task_sighand(task, &flags);
-	}
+	n = ckpt_pending_copy(task, pending, sigs, max);
 	for (i = 0; i < n && !err; i++)
 		err = ckpt_pending_emit(c, &sigs[i], id, shared);
 	kvfree(sigs);

@@ -128,6 +128,7 @@ static void ckpt_collect_settle(struct ckpt_collect *c)
 static int ckpt_collect_objects(struct ckpt_collect *c)
 {
 	unsigned int i, j;
+	int err;
 
 	for (i = 0; i < c->tree->nr_procs; i++) {
 		struct ckpt_proc *proc = &c->tree->procs[i];
@@ -139,11 +140,15 @@ static int ckpt_collect_objects(struct ckpt_collect *c)
 			if (ckpt_capture_expired(c->ctx))
 				return -ETIMEDOUT;
 			mm = ckpt_collect_mm_object(c, member->task);
+			if (IS_ERR(mm))
+				return PTR_ERR(mm);
 			if (mm && ckpt_freeze_is_stopped(member->task))
 				mm->mm.held = true;
 			else if (mm && !mm->mm.cloner)
 				mm->mm.cloner = member->thread;
-			ckpt_collect_files_object(c, member->task);
+			err = ckpt_collect_files_object(c, member->task);
+			if (err)
+				return err;
 		}
 	}
 	return 0;
@@ -175,7 +180,7 @@ static int ckpt_collect_all(struct ckpt_collect *c)
 		if (err)
 			return err;
 	}
-	return ckpt_collect_files(c);
+	return ckpt_collect_files(c) ?: c->error;
 }
 
 static int ckpt_snapshot_collect(struct ckpt_capture *cap)

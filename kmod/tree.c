@@ -235,12 +235,19 @@ static bool ckpt_tree_push_children(struct ckpt_tree *tree, struct task_struct *
 	return true;
 }
 
+/* With RCU or tasklist_lock. */
+static struct task_struct *ckpt_tree_parent(struct task_struct *task)
+{
+	return rcu_dereference_check(task->real_parent,
+				     lockdep_tasklist_lock_is_held())->group_leader;
+}
+
 /* A root below another root is found from there. */
 static bool ckpt_tree_below_root(struct ckpt_tree *tree, struct task_struct *task)
 {
-	struct task_struct *t = task->real_parent->group_leader;
+	struct task_struct *t = ckpt_tree_parent(task);
 
-	for (; !is_global_init(t) && t->pid; t = t->real_parent->group_leader)
+	for (; !is_global_init(t) && t->pid; t = ckpt_tree_parent(t))
 		if (ckpt_tree_root(tree, task_tgid(t)))
 			return true;
 	return false;

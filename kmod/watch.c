@@ -63,7 +63,7 @@ static bool ckpt_watch_is_short(struct ckpt_capture *cap)
 			continue;
 		return ckpt_watch_room(task, &reserve) <= reserve;
 	}
-	return false;
+	return ckpt_watch_room(current, &reserve) <= reserve;
 }
 
 static void ckpt_watch_work(struct work_struct *work)
