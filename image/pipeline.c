@@ -27,6 +27,7 @@
 #include "image/stream.h"
 
 #define WORKERS_MAX	4
+#define SPARE		4U	/* what the owner reads at once must not starve the workers */
 #define ALIGN		4096U
 
 struct slot {
@@ -169,7 +170,7 @@ int pipeline_create(const uint8_t key[32], bool encrypt, int level,
 	pthread_cond_init(&p->more, NULL);
 	pthread_cond_init(&p->done, NULL);
 	p->adaptive = level == 0;
-	err = allocate(p, cpus + 2);
+	err = allocate(p, 2 * cpus + SPARE);
 	if (!err)
 		err = start_workers(p, key, encrypt, level ? level : 1, cpus);
 	if (err) {

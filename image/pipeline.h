@@ -4,7 +4,7 @@
  *
  * One thread uses a pipeline; the workers are its own.  A chunk is copied in; it
  * comes back through stream_take() of its stream, from a later call on the
- * pipeline.  Memory: 2 MiB for each of workers + 2 chunks.
+ * pipeline.  Memory: 4 MiB for each worker, and 8 MiB.
  */
 #ifndef STILLPOINT_IMAGE_PIPELINE_H
 #define STILLPOINT_IMAGE_PIPELINE_H

@@ -12,9 +12,9 @@
  * The first failure sticks: every later call on the image returns the same
  * errno, image_error_text() says what it was, and it can only be destroyed.
  * One thread at a time per image; chunks are encoded on up to four threads of its
- * own.  Memory: at most 3 MiB for each file that is being written, for each CPU
- * used 2 MiB and zstd's 1 MiB, and 48 bytes per page run (adjacent pages of one
- * kind are one run per MiB).
+ * own.  Memory: at most 3 MiB for each file that is being written, 8 MiB and for
+ * each thread 4 MiB and zstd's 1 MiB, and 48 bytes per page run (adjacent pages
+ * of one kind are one run per MiB).
  */
 #ifndef STILLPOINT_IMAGE_WRITER_H
 #define STILLPOINT_IMAGE_WRITER_H
