@@ -6,6 +6,7 @@
  * said by who knows it: --node-lost.
  */
 #include "ckptctl/cli_job.h"
+#include "ckptctl/terminal.h"
 
 #include <stdio.h>
 
@@ -74,8 +75,12 @@ static int call(struct cli *cli, json_t *args)
 {
 	bool follow = json_object_get(args, "attach") &&
 		      !json_object_get(args, "dry_run");
-	json_t *outcome = cli_call(cli, "restart", args);
+	json_t *outcome;
 	int status;
+
+	if (follow)
+		terminal_hold_signals();
+	outcome = cli_call(cli, "restart", args);
 
 	if (!follow || !outcome_is_ok(outcome))
 		return cli_finish(cli, outcome, print);

@@ -229,6 +229,7 @@ static int by_daemon(struct cli *cli, json_t *args, bool wait)
 		return cli_finish(cli, outcome_error(-errno, "socketpair: %s",
 						     strerror(errno)), NULL);
 	fds[3] = pair[1];
+	terminal_hold_signals();
 	outcome = cli_call_fds(cli, "restore", json_incref(args), fds, 4);
 	close(pair[1]);
 	if (!outcome_is_ok(outcome)) {

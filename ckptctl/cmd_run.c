@@ -92,6 +92,19 @@ static json_t *strings(char **list)
 	return array;
 }
 
+static bool representable(char **argv)
+{
+	json_t *word;
+
+	for (; *argv; argv++) {
+		word = json_string(*argv);
+		if (!word)
+			return false;
+		json_decref(word);
+	}
+	return true;
+}
+
 /* What is not said follows from what we are connected to. */
 static void complete(json_t *args, const struct run_flags *flags, char **argv)
 {
@@ -152,6 +165,8 @@ static int run(struct cli *cli, int argc, char **argv)
 		status = take_option(cli, args, &flags, c);
 	if (!status && optind >= argc)
 		status = cli_usage(cli, "which command?");
+	if (!status && !representable(argv + optind))
+		status = cli_usage(cli, "the command holds bytes that are not UTF-8; put it into a script");
 	if (status) {
 		json_decref(args);
 		return status;
@@ -161,6 +176,8 @@ static int run(struct cli *cli, int argc, char **argv)
 		json_object_del(args, "env");
 		return cli_finish(cli, outcome_ok(args), NULL);
 	}
+	if (!flags.detach)
+		terminal_hold_signals();
 	outcome = cli_call(cli, "run", args);
 	return flags.detach ? cli_finish(cli, outcome, print) : follow(cli, outcome);
 }

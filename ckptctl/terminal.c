@@ -26,7 +26,6 @@ struct terminal {
 	bool raw;
 	struct termios saved;
 	int signals;
-	sigset_t old_mask;
 	bool input_open;
 	char input[SHIM_DATA_MAX];	/* read and not sent yet */
 	size_t input_len;
@@ -63,19 +62,35 @@ static int set_raw(struct terminal *t)
 	return send_msg(t, SHIM_WINDOW, terminal_window());
 }
 
-static int open_signals(struct terminal *t)
+static void caught_signals(sigset_t *set)
 {
 	static const int caught[] = {
-		SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM,
-		SIGWINCH,
+		SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH,
+		SIGQUIT,
 	};
-	sigset_t set;
 	size_t i;
 
-	sigemptyset(&set);
+	sigemptyset(set);
 	for (i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
-		sigaddset(&set, caught[i]);
-	sigprocmask(SIG_BLOCK, &set, &t->old_mask);
+		sigaddset(set, caught[i]);
+}
+
+void terminal_hold_signals(void)
+{
+	sigset_t set;
+
+	/* SIGQUIT still ends who does not want to wait for the daemon. */
+	caught_signals(&set);
+	sigdelset(&set, SIGQUIT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+static int open_signals(struct terminal *t)
+{
+	sigset_t set;
+
+	caught_signals(&set);
+	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	t->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return t->signals < 0 ? -errno : 0;
@@ -217,10 +232,8 @@ int terminal_run(int sock, unsigned int flags, int *ret_status)
 		ret = turn(&t);
 	if (t.raw)
 		tcsetattr(STDIN_FILENO, TCSADRAIN, &t.saved);
-	if (t.signals >= 0) {
+	if (t.signals >= 0)
 		close(t.signals);
-		sigprocmask(SIG_SETMASK, &t.old_mask, NULL);
-	}
 	close(sock);
 	if (ret == 1)
 		*ret_status = t.status;

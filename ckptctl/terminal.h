@@ -14,6 +14,12 @@
 #define TERMINAL_SIGNALS (1U << 2)	/* hand signals on to the job */
 
 /*
+ * Hold signals back until terminal_run() hands them on: what is sent while a job
+ * is being started is meant for it.
+ */
+void terminal_hold_signals(void);
+
+/*
  * terminal_run() - until the job ends or the user detaches
  * @sock: from ckptd (shim/proto.h); taken over
  * @ret_status: as of waitpid(2)

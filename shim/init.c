@@ -100,18 +100,37 @@ static void set_last_pid(long pid)
 	fclose(f);
 }
 
+static bool pid_was_taken(const json_t *outcome)
+{
+	const json_t *refusals = json_object_get(json_object_get(outcome, "error"),
+						 "refusals");
+
+	return json_integer_value(json_object_get(json_array_get(refusals, 0), "reason")) ==
+	       CKPT_R_PID_TAKEN;
+}
+
 /*
  * The restoring processes get pids of the new namespace, too.  The job's own
- * were given out from 2 upwards, so ours are taken from the top.
+ * were given out from 2 upwards, so ours are taken from the top; a job that has
+ * come around may have some there, so then from elsewhere.
  */
-#define HELPER_PIDS	256
-
-static void helpers_out_of_the_way(void)
+static json_t *restore_here(const struct shim *shim, const struct op_env *env,
+			    pid_t *roots, unsigned int *nr_roots)
 {
+	static const long places[] = { 256, 1024, 4096, 12000 };
 	long max = read_number("/proc/sys/kernel/pid_max");
+	json_t *outcome = NULL;
+	size_t i;
 
-	if (max > 2 * HELPER_PIDS)
-		set_last_pid(max - HELPER_PIDS);
+	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		if (!shim->spec.host_ns && max > 2 * places[i])
+			set_last_pid(max - places[i]);
+		json_decref(outcome);
+		outcome = op_restore(env, shim->spec.restore, roots, nr_roots);
+		if (shim->spec.host_ns || !pid_was_taken(outcome))
+			break;
+	}
+	return outcome;
 }
 
 static json_t *restore(const struct shim_init *init, pid_t *ret_main)
@@ -126,14 +145,13 @@ static json_t *restore(const struct shim_init *init, pid_t *ret_main)
 		.nr_externals = stdio_restore_externals(&shim->io, &shim->spec,
 							externals),
 		.shm_dir = shim->spec.host_ns ? NULL : "/dev/shm",
+		.any_rights = shim->spec.any_rights,
 	};
 	pid_t roots[OP_ROOTS_MAX];
 	unsigned int i, nr_roots;
 	json_t *outcome;
 
-	if (!shim->spec.host_ns)
-		helpers_out_of_the_way();
-	outcome = op_restore(&env, shim->spec.restore, roots, &nr_roots);
+	outcome = restore_here(shim, &env, roots, &nr_roots);
 	if (!outcome_is_ok(outcome) || !nr_roots)
 		return outcome;
 	*ret_main = roots[0];

@@ -53,11 +53,12 @@ static int unpack(struct shim_spec *s, char *why, size_t size)
 {
 	json_t *argv = NULL, *env = NULL, *groups = NULL, *limits = NULL;
 	int uid, gid, host_ns = 0, window = 0, mask = 022, main_pid = 0;
+	int any_rights = 0;
 	json_error_t error;
 	int err;
 
 	if (json_unpack_ex(s->json, &error, 0,
-			   "{s:I, s:s, s:s, s:s, s:i, s:i, s:o, s:b, s:[sss], s?i, s?o, s?o, s?s, s?i, s?o, s?o, s?i, s?[II] !}",
+			   "{s:I, s:s, s:s, s:s, s:i, s:i, s:o, s:b, s:[sss], s?i, s?o, s?o, s?s, s?i, s?o, s?o, s?i, s?b, s?[II] !}",
 			   "job", &s->job, "state_dir", &s->state_dir,
 			   "image_dir", &s->image_dir, "key", &s->key,
 			   "uid", &uid, "gid", &gid, "groups", &groups,
@@ -66,6 +67,7 @@ static int unpack(struct shim_spec *s, char *why, size_t size)
 			   "argv", &argv, "env", &env, "cwd", &s->cwd,
 			   "umask", &mask, "limits", &limits,
 			   "restore", &s->restore, "main_pid", &main_pid,
+			   "any_rights", &any_rights,
 			   "log_len", &s->log_len[0], &s->log_len[1])) {
 		snprintf(why, size, "bad specification: %s", error.text);
 		return -EINVAL;
@@ -76,6 +78,7 @@ static int unpack(struct shim_spec *s, char *why, size_t size)
 	s->window = (unsigned int)window;
 	s->umask = (mode_t)mask;
 	s->main_pid = main_pid;
+	s->any_rights = any_rights;
 	s->argv = string_list(argv);
 	s->env = string_list(env);
 	take_limits(s, limits);

@@ -38,6 +38,7 @@ struct shim_spec {
 	struct rlimit limits[RLIM_NLIMITS];
 	/* restore */
 	json_t *restore;	/* arguments of op_restore(); NULL: run */
+	bool any_rights;	/* root asked for it */
 	pid_t main_pid;
 	json_int_t log_len[2];	/* the logs are cut to these */
 };

@@ -23,6 +23,7 @@
 #include "supervisor/seal.h"
 
 #define JOBS_MAX	1000000000LL
+#define CLAIM		".restarting"
 
 char *catalog_job_dir(const struct catalog *catalog, int64_t job)
 {
@@ -178,7 +179,7 @@ static void remove_files(const char *path)
 
 		if (!strcmp(name, "job.json") || !strncmp(name, "stdout", 6) ||
 		    !strncmp(name, "stderr", 6) ||
-		    !strcmp(name, ".job.json.new"))
+		    !strcmp(name, ".job.json.new") || !strcmp(name, CLAIM))
 			unlinkat(dirfd(dir), name, 0);
 	}
 }
@@ -193,6 +194,57 @@ int catalog_job_remove(const struct catalog *catalog, int64_t job)
 		return -ENOTEMPTY;
 	remove_files(path);
 	return rmdir(path) ? -errno : 0;
+}
+
+/* Made whole under another name: who finds it can read who has it. */
+static int claim(int dir, const char *node, bool force)
+{
+	_cleanup_fd_ int fd = -1;
+	char name[96];
+	int err = 0;
+
+	snprintf(name, sizeof(name), CLAIM "-%s", node);
+	fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+		    0600);
+	if (fd < 0)
+		return -errno;
+	if (write(fd, node, strlen(node)) != (ssize_t)strlen(node))
+		err = -ENOSPC;
+	else if (force && renameat(dir, name, dir, CLAIM))
+		err = -errno;
+	else if (!force && linkat(dir, name, dir, CLAIM, 0))
+		err = -errno;
+	unlinkat(dir, name, 0);
+	return err;
+}
+
+int catalog_claim(const struct catalog *catalog, int64_t job, const char *node,
+		  bool force, char *holder, size_t size)
+{
+	_cleanup_free_ char *path = catalog_job_dir(catalog, job);
+	_cleanup_fd_ int dir = -1, fd = -1;
+	ssize_t n;
+	int err;
+
+	dir = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	if (dir < 0)
+		return path ? -errno : -ENOMEM;
+	err = claim(dir, node, force);
+	if (err != -EEXIST)
+		return err;
+	fd = openat(dir, CLAIM, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	n = fd < 0 ? 0 : read(fd, holder, size - 1);
+	holder[n > 0 ? n : 0] = '\0';
+	return strcmp(holder, node) ? -EBUSY : 0;
+}
+
+void catalog_unclaim(const struct catalog *catalog, int64_t job)
+{
+	_cleanup_free_ char *path = catalog_job_dir(catalog, job);
+	char name[PATH_MAX];
+
+	snprintf(name, sizeof(name), "%s/" CLAIM, path ? path : "");
+	unlink(name);
 }
 
 /* ----------------------------------------------------------- generations */

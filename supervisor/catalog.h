@@ -40,6 +40,16 @@ int catalog_job_read(const struct catalog *catalog, int64_t job,
 /* The job with everything; only of one that has no generation left. */
 int catalog_job_remove(const struct catalog *catalog, int64_t job);
 
+/*
+ * catalog_claim() - of several nodes only one restarts a job at a time
+ * @node: ours; a claim that we have already is ours again
+ * @force: take it from another node, which is off
+ * @holder: on -EBUSY gets the node that has it
+ */
+int catalog_claim(const struct catalog *catalog, int64_t job, const char *node,
+		  bool force, char *holder, size_t size);
+void catalog_unclaim(const struct catalog *catalog, int64_t job);
+
 /* Numbers of committed generations, ascending. */
 json_t *catalog_generations(const struct catalog *catalog, int64_t job);
 bool catalog_has(const struct catalog *catalog, int64_t job, int64_t generation);

@@ -127,32 +127,36 @@ static int load(struct jobs *jobs, int64_t id, struct job **ret_job, char *why,
 	return 0;
 }
 
-void jobs_load_all(struct jobs *jobs)
-{
-	json_t *ids = catalog_jobs(&jobs->daemon->catalog);
-	char why[512];
-	size_t i;
-
-	for (i = 0; i < json_array_size(ids); i++) {
-		int64_t id = json_integer_value(json_array_get(ids, i));
-		struct job *job;
-
-		if (!lookup(jobs, id) && load(jobs, id, &job, why, sizeof(why)))
-			log_warning(&jobs->daemon->log, "%s", why);
-	}
-	json_decref(ids);
-}
-
-/* What another node may have changed since is read again. */
+/* What does not run here another node may have restarted: it is read again. */
 static struct job *refresh(struct jobs *jobs, struct job *job)
 {
 	int64_t id = job->id;
 	char why[512];
 
-	if (job->state != JOB_ELSEWHERE || job->busy)
+	if (job_is_alive(job) || job->busy)
 		return job;
 	jobs_forget(job);
 	return load(jobs, id, &job, why, sizeof(why)) ? NULL : job;
+}
+
+void jobs_load_all(struct jobs *jobs)
+{
+	json_t *ids = catalog_jobs(&jobs->daemon->catalog);
+	struct job *job, *next;
+	char why[512];
+	size_t i;
+
+	for (job = jobs->first; job; job = next) {
+		next = job->next;
+		refresh(jobs, job);
+	}
+	for (i = 0; i < json_array_size(ids); i++) {
+		int64_t id = json_integer_value(json_array_get(ids, i));
+
+		if (!lookup(jobs, id) && load(jobs, id, &job, why, sizeof(why)))
+			log_warning(&jobs->daemon->log, "%s", why);
+	}
+	json_decref(ids);
 }
 
 struct job *jobs_find(struct jobs *jobs, int64_t id, json_t **ret_outcome)

@@ -31,6 +31,7 @@ struct restart {
 	int64_t generation;
 	bool dry_run;
 	bool attach;
+	bool claimed;
 	json_t *args;		/* of op_restore() */
 	struct worker *worker;
 	struct channel *channel;
@@ -42,6 +43,8 @@ static void finish(struct restart *r, json_t *outcome)
 	int client = outcome_is_ok(outcome) ? take_fd(&r->client) : -1;
 
 	r->job->busy = NULL;
+	if (r->claimed)
+		catalog_unclaim(&r->request->daemon->catalog, r->job->id);
 	if (r->client >= 0)
 		close(r->client);
 	request_answer_fd(r->request, outcome, client);
@@ -114,6 +117,7 @@ static json_t *make_spec(const struct restart *r, const json_t *note)
 	json_t *spec = launch_spec(r->job, json_incref(r->args));
 
 	json_object_set(spec, "main_pid", json_object_get(note, "main_pid"));
+	json_object_set_new(spec, "any_rights", json_boolean(r->request->uid == 0));
 	json_object_set_new(spec, "log_len",
 			    json_pack("[O, O]", json_object_get(note, "out"),
 				      json_object_get(note, "err")));
@@ -157,6 +161,7 @@ static json_t *check_run(struct channel_reporter *reporter, void *arg)
 		.key = r->request->daemon->config.key,
 		.progress = channel_report_progress,
 		.progress_arg = reporter,
+		.any_rights = r->request->uid == 0,
 	};
 	unsigned int nr_roots;
 	pid_t roots[OP_ROOTS_MAX];
@@ -266,27 +271,62 @@ static struct restart *parse(struct request *request, struct job *job,
 	return r;
 }
 
+/* From here on no other node restarts it; @job is what it is now. */
+static json_t *take_claim(struct request *request, struct job **job)
+{
+	const struct daemon *daemon = request->daemon;
+	bool force = json_is_true(json_object_get(request->args, "node_lost"));
+	int64_t id = (*job)->id;
+	json_t *outcome = NULL;
+	char holder[80];
+	int err;
+
+	err = catalog_claim(&daemon->catalog, id, daemon->config.node, force, holder,
+			    sizeof(holder));
+	if (err == -EBUSY)
+		return outcome_error(err, "job %lld is being restarted on node %s",
+				     (long long)id, holder);
+	if (err)
+		return outcome_error(err, "%s: %s", (*job)->image_dir, strerror(-err));
+	*job = jobs_find(daemon->jobs, id, &outcome);
+	if (!*job)
+		catalog_unclaim(&daemon->catalog, id);
+	return outcome;
+}
+
+static void start_check(struct restart *r)
+{
+	struct worker_spec spec = { .name = "ckptd-check", .run = check_run, .arg = r };
+	int err = worker_start(r->request->daemon, &spec, &check_ops, r, &r->worker);
+
+	if (err)
+		finish(r, outcome_error(err, "no worker: %s", strerror(-err)));
+	else
+		r->job->busy = "restart";
+}
+
 void verb_restart(struct request *request)
 {
-	struct worker_spec spec = { .name = "ckptd-check", .run = check_run };
+	bool dry_run = json_is_true(json_object_get(request->args, "dry_run"));
 	json_t *outcome = NULL;
 	struct job *job = jobs_find_for(request, &outcome);
 	struct restart *r = NULL;
-	int err;
+	bool claimed = false;
 
 	if (job)
 		outcome = job_check_free(job, "restart");
+	if (job && !outcome && !dry_run && !job_is_alive(job)) {
+		outcome = take_claim(request, &job);
+		claimed = job && !outcome;
+	}
 	if (job && !outcome)
 		r = parse(request, job, &outcome);
-	if (!r) {
-		request_answer(request, outcome);
+	if (r) {
+		r->claimed = claimed;
+		start_check(r);
 		return;
 	}
-	spec.arg = r;
-	err = worker_start(request->daemon, &spec, &check_ops, r, &r->worker);
-	if (err) {
-		finish(r, outcome_error(err, "no worker: %s", strerror(-err)));
-		return;
-	}
-	job->busy = "restart";
+	if (claimed)
+		catalog_unclaim(&request->daemon->catalog, job->id);
+	request_answer(request, outcome);
 }

@@ -227,6 +227,28 @@ static void test_remove_generation(void **state)
 	assert_int_equal(catalog_job_remove(&d->catalog, job), 0);
 }
 
+/* Two nodes, one job: only one of them restarts it. */
+static void test_claim(void **state)
+{
+	struct disk *d = *state;
+	char holder[80] = "";
+	int64_t job;
+
+	assert_int_equal(catalog_job_create(&d->catalog, &job), 0);
+	assert_int_equal(catalog_claim(&d->catalog, job, "a", false, holder, sizeof(holder)), 0);
+	assert_int_equal(catalog_claim(&d->catalog, job, "b", false, holder, sizeof(holder)), -EBUSY);
+	assert_string_equal(holder, "a");
+	/* our own, of a life before */
+	assert_int_equal(catalog_claim(&d->catalog, job, "a", false, holder, sizeof(holder)), 0);
+	assert_int_equal(catalog_claim(&d->catalog, job, "b", true, holder, sizeof(holder)), 0);
+	assert_int_equal(catalog_claim(&d->catalog, job, "a", false, holder, sizeof(holder)), -EBUSY);
+	assert_string_equal(holder, "b");
+	catalog_unclaim(&d->catalog, job);
+	assert_int_equal(catalog_claim(&d->catalog, job, "a", false, holder, sizeof(holder)), 0);
+	assert_int_equal(catalog_claim(&d->catalog, 99, "a", false, holder, sizeof(holder)), -ENOENT);
+	assert_int_equal(catalog_job_remove(&d->catalog, job), 0);
+}
+
 #define test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -238,6 +260,7 @@ int main(void)
 		test(test_damaged_record),
 		test(test_generations),
 		test(test_remove_generation),
+		test(test_claim),
 	};
 
 	return cmocka_run_group_tests_name("catalog", tests, NULL, NULL);

@@ -126,7 +126,6 @@ class Node:
             except subprocess.TimeoutExpired:
                 self.kill()
                 raise Failure('ckptd does not leave')
-        self.log.close()
 
     def argv(self, *args, user=None):
         argv = [f'{ARGS.bin}/ckptctl', '--socket', self.socket, *args]
@@ -297,15 +296,15 @@ def limits_of_the_caller(node):
 @test
 def daemon_dies(node):
     """SIGKILL of ckptd: job and output go on, the next one finds both"""
-    job = node.shell(COUNTER.format(n=60))
-    node.lines(job, 5)
+    job = node.shell(COUNTER.format(n=40))
+    node.lines(job, 3)
     node.kill()
-    node.lines(job, 15)
+    node.lines(job, 8)
     node.start()
     equal(node.jobs()[job]['state'], 'running', 'state')
     node.ctl('checkpoint', str(job))
     equal(node.wait(job), 9, 'status')
-    equal(node.output(job), counted(60), 'output')
+    equal(node.output(job), counted(40), 'output')
 
 
 @test
@@ -324,9 +323,9 @@ def attached_while_daemon_dies(node):
     """SIGKILL of ckptd does not disturb who is attached"""
     p = subprocess.Popen(node.argv('run', '--', 'sh', '-c', COUNTER.format(n=20)),
                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-    wait_for('the job', 10, node.jobs)
+    first = p.stdout.readline()
     node.kill()
-    out = p.communicate(timeout=30 * ARGS.slow)[0]
+    out = first + p.communicate(timeout=30 * ARGS.slow)[0]
     equal((p.returncode, out.decode()), (9, counted(20)), 'run')
     node.start()
 
@@ -348,7 +347,7 @@ def client_dies(node):
 def shim_dies(node):
     """SIGKILL of a shim: a job that writes to files runs on and can be saved"""
     with tempfile.TemporaryDirectory(dir=ARGS.work) as d:
-        job = node.shell(COUNTER.format(n=60), opts=('-o', d + '/out', '-e', d + '/err'))
+        job = node.shell(COUNTER.format(n=30), opts=('-o', d + '/out', '-e', d + '/err'))
         with open(f'{node.base}/jobs/{job}/shim.json') as f:
             os.kill(json.load(f)['shim'], signal.SIGKILL)
         time.sleep(0.5)
@@ -357,7 +356,7 @@ def shim_dies(node):
         node.ctl('restart', str(job))
         equal(node.wait(job), 9, 'status')
         with open(d + '/out') as f:
-            equal(f.read(), counted(60), 'output')
+            equal(f.read(), counted(30), 'output')
 
 
 @test
@@ -376,12 +375,12 @@ def two_daemons(node):
 @test
 def checkpoint_and_restart(node):
     """checkpoint, run on, checkpoint --kill, restart twice: nothing lost or doubled"""
-    job = node.shell(COUNTER.format(n=80))
+    job = node.shell(COUNTER.format(n=40))
     node.lines(job, 3)
     result = node.json('checkpoint', str(job))
     equal((result['job'], result['generation']), (job, 1), 'checkpoint')
     check(result['pause_ns'] > 0 and result['bytes_stored'] > 0, 'figures')
-    node.lines(job, 15)
+    node.lines(job, 10)
     equal(node.json('checkpoint', '--kill', str(job))['generation'], 2, 'checkpoint --kill')
     equal(node.job(job)['state'], 'saved', 'state')
     for generation in (2, 1):
@@ -389,7 +388,7 @@ def checkpoint_and_restart(node):
         equal(node.job(job)['state'], 'running', 'state')
         node.fails(3, 'still runs', 'restart', str(job))
         equal(node.wait(job), 9, 'status')
-        equal(node.output(job), counted(80), 'output')
+        equal(node.output(job), counted(40), 'output')
     check([f for f in os.listdir(f'{node.images}/{job}') if f.startswith('stdout.cut')],
           'what generation 1 cut off is kept')
 
@@ -434,12 +433,12 @@ sys.exit(3)
 @test
 def host_namespace_job(node):
     """a --host-ns job restarts, in a PID namespace of its own if pids are taken"""
-    job = node.shell(COUNTER.format(n=50), opts=('--host-ns',))
+    job = node.shell(COUNTER.format(n=25), opts=('--host-ns',))
     node.lines(job, 3)
     node.ctl('checkpoint', '--kill', str(job))
     node.ctl('restart', str(job))
     equal(node.wait(job), 9, 'status')
-    equal(node.output(job), counted(50), 'output')
+    equal(node.output(job), counted(25), 'output')
 
 
 class Terminal:
@@ -575,7 +574,7 @@ def refused_job(node):
     equal(node.generations(job), [], 'generations')
 
 
-def big_job(node, mib=200):
+def big_job(node, mib=100):
     job = node.run('/usr/bin/python3', '-c',
                    'import os, time\n'
                    f'x = bytearray(os.urandom(1 << 20) * {mib})\n'
@@ -751,7 +750,7 @@ def damaged_and_swapped(node):
 @test
 def users_and_their_jobs(node):
     """a user has his own jobs, and nobody else's"""
-    mine = node.shell(COUNTER.format(n=200), user=USER)
+    mine = node.shell(COUNTER.format(n=60), user=USER)
     roots = node.shell(COUNTER.format(n=1000))
     node.lines(mine, 3)
     seen = {j['job'] for j in node.json('ps', user=USER)['jobs']}
@@ -771,7 +770,7 @@ def users_and_their_jobs(node):
         equal(os.stat(f'/proc/{p}').st_uid if p in children else
               uid_of(p), USER, f'owner of {p}')
     equal(node.wait(mine), 9, 'status')
-    equal(node.output(mine), counted(200), 'output')
+    equal(node.output(mine), counted(60), 'output')
 
 
 def uid_of(pid):
@@ -835,7 +834,7 @@ def another_node(node):
     """a node that never saw the job restarts it from the images alone"""
     two = Node(node.base.rsplit('/', 1)[0], 'node2').start()
     try:
-        job = node.shell(COUNTER.format(n=120))
+        job = node.shell(COUNTER.format(n=50))
         node.lines(job, 5)
         node.ctl('checkpoint', str(job))
         node.lines(job, 12)
@@ -853,8 +852,14 @@ def another_node(node):
         node.start()
         node.fails(3, 'node2', 'restart', str(job))
         equal(two.wait(job), 9, 'status')
-        equal(two.output(job), counted(120), 'output')
-        equal(node.job(job)['state'], 'elsewhere', 'what the other node knows')
+        equal(two.output(job), counted(50), 'output')
+        equal(node.job(job)['state'], 'ended', 'what the other node knows')
+        done = node.ctl('restart', '--attach', f'{job}:1', check=False)
+        equal(done.returncode, 9, 'restart --attach, back on the first node')
+        check(done.stdout.decode().endswith('n49\n'), 'its output')
+        two.ctl('restart', str(job))
+        node.fails(3, 'node2', 'restart', str(job))
+        two.ctl('kill', str(job), 'KILL')
     finally:
         two.stop()
 
@@ -871,7 +876,7 @@ def spawn(script, out):
 def dump_and_restore_by_daemon(node):
     """dump and restore of a tree by ckptd: waiting and detached"""
     with tempfile.TemporaryDirectory(dir=ARGS.work) as d:
-        p = spawn(COUNTER.format(n=60), d + '/out')
+        p = spawn(COUNTER.format(n=30), d + '/out')
         wait_for('lines', 20, lambda: os.path.getsize(d + '/out') > 10)
         node.ctl('dump', '--pid', str(p.pid), '--dir', d + '/image', '--kill')
         equal(p.wait(), -9, 'killed')
@@ -881,14 +886,14 @@ def dump_and_restore_by_daemon(node):
         wait_for('its end', 5, lambda: not alive(result['pids'][0]))
         node.fails(9, '', 'restore', '--dir', d + '/image')
         with open(d + '/out') as f:
-            equal(f.read(), counted(60), 'output')
+            equal(f.read(), counted(30), 'output')
 
 
 @test
 def restore_outlives_daemon(node):
     """a restored tree does not need ckptd, nor does who waits for it"""
     with tempfile.TemporaryDirectory(dir=ARGS.work) as d:
-        p = spawn(COUNTER.format(n=60), d + '/out')
+        p = spawn(COUNTER.format(n=30), d + '/out')
         wait_for('lines', 20, lambda: os.path.getsize(d + '/out') > 10)
         node.ctl('dump', '--pid', str(p.pid), '--dir', d + '/image', '--kill')
         p.wait()
@@ -938,8 +943,11 @@ def run_test(f, number):
         problem = traceback.format_exc()
     try:
         node.stop()
-    except Exception as e:
-        problem = problem or f'at the end: {e!r}'
+    except Exception:
+        problem = (problem or '') + '\nat the end: ' + traceback.format_exc()
+    finally:
+        if node.daemon and node.daemon.poll() is None:
+            node.kill()
     print(f'{"not " if problem else ""}ok {number} - {f.__doc__}', flush=True)
     print(f'# {f.__name__}: {time.monotonic() - began:.1f} s', flush=True)
     if problem:
@@ -952,6 +960,12 @@ def run_test(f, number):
 
 def main():
     os.makedirs(ARGS.work, exist_ok=True)
+    # ours: whoever builds meanwhile is not to be noticed
+    ours = tempfile.mkdtemp(prefix='bin-', dir=ARGS.work)
+    os.chmod(ours, 0o755)
+    for name in ('ckptd', 'ckptctl', 'ckpt-shim'):
+        shutil.copy2(f'{ARGS.bin}/{name}', ours)
+    ARGS.bin = ours
     tests = [f for f in TESTS if not ARGS.only or ARGS.only in f.__name__]
     good = [run_test(f, n) for n, f in enumerate(tests, 1)]
     print(f'1..{len(tests)}')
