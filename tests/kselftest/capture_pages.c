@@ -109,7 +109,7 @@ static void check_runs(int fd, unsigned int flags, const char *name)
 	       "%s: a huge page is one run (%u, flags %x)", name, nr, runs[0].flags);
 	free(runs);
 	runs = cap_pagemap(fd, 1, flags, shared->addr[2], shared->addr[2] + SPARSE, 64, &nr);
-	tap_ok(nr == 1 && runs[0].start == shared->addr[2] + SPARSE / 2 &&
+	tap_ok(nr == 1 && runs[0].start <= shared->addr[2] + SPARSE / 2 &&
 	       (runs[0].nr_pages == 1 || runs[0].flags & CKPT_RUN_HUGE),
 	       "%s: one page in a hole of 64 GiB", name);
 	free(runs);

@@ -16,6 +16,7 @@
 #include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/sem.h>
 #include <sys/shm.h>
@@ -157,6 +158,7 @@ static void vforks(void *forever)
 		pid_t pid = vfork();
 
 		if (!pid) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			shared->ready++;
 			if (forever)
 				for (;;)
