@@ -12,6 +12,8 @@
 
 #include <linux/list.h>
 #include <linux/mm_types.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
 #include <linux/types.h>
 
 #include <linux/ckpt.h>
@@ -79,6 +81,12 @@ bool ckpt_restore_owns_process(struct ckpt_ctx *ctx, struct ckpt_thread *thread)
 struct mm_struct *ckpt_restore_get_mm(struct ckpt_ctx *ctx, pid_t pid);
 /* Page aligned, not empty, in user space? */
 bool ckpt_range_ok(u64 start, u64 end);
+
+/* Of current, or of a task while tasklist_lock keeps it from being released; NULL: too late. */
+static inline struct sighand_struct *ckpt_sighand_of(struct task_struct *task)
+{
+	return rcu_dereference_raw(task->sighand);
+}
 
 /* The commands. */
 int ckpt_restore_begin(struct ckpt_ctx *ctx, struct ckpt_restore_begin *arg);

@@ -108,15 +108,15 @@ static struct tty_struct *ckpt_proc_swap_tty(struct task_struct *task,
 {
 	struct tty_struct *tty = NULL, *old;
 
-	if (wanted && leader->sighand) {
-		spin_lock(&leader->sighand->siglock);
+	if (wanted && ckpt_sighand_of(leader)) {
+		spin_lock(&ckpt_sighand_of(leader)->siglock);
 		tty = tty_kref_get(leader->signal->tty);
-		spin_unlock(&leader->sighand->siglock);
+		spin_unlock(&ckpt_sighand_of(leader)->siglock);
 	}
-	spin_lock(&task->sighand->siglock);
+	spin_lock(&ckpt_sighand_of(task)->siglock);
 	old = task->signal->tty;
 	task->signal->tty = tty;
-	spin_unlock(&task->sighand->siglock);
+	spin_unlock(&ckpt_sighand_of(task)->siglock);
 	return old;
 }
 
@@ -140,9 +140,9 @@ static struct tty_struct *ckpt_proc_get_tty(struct task_struct *task)
 {
 	struct tty_struct *tty;
 
-	spin_lock(&task->sighand->siglock);
+	spin_lock(&ckpt_sighand_of(task)->siglock);
 	tty = tty_kref_get(task->signal->tty);
-	spin_unlock(&task->sighand->siglock);
+	spin_unlock(&ckpt_sighand_of(task)->siglock);
 	return tty;
 }
 
@@ -177,7 +177,7 @@ static int ckpt_proc_set(struct task_struct *task, const struct ckpt_rec_proc *r
 	struct signal_struct *signal = task->signal;
 	int err;
 
-	if (!task->sighand)
+	if (!ckpt_sighand_of(task))
 		return -ESRCH;
 	err = ckpt_proc_move(task, ids);
 	if (err)
@@ -255,7 +255,7 @@ int ckpt_restore_proc(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
 static int ckpt_sigactions_act(struct ckpt_thread *thread, void *arg)
 {
 	const struct ckpt_rec_sigactions *rec = arg;
-	struct sighand_struct *sighand = current->sighand;
+	struct sighand_struct *sighand = ckpt_sighand_of(current);
 	unsigned int i;
 
 	spin_lock_irq(&sighand->siglock);
@@ -294,9 +294,9 @@ int ckpt_restore_stop(struct ckpt_thread *thread, void *unused)
 	struct signal_struct *signal = current->signal;
 	struct task_struct *t;
 
-	spin_lock_irq(&current->sighand->siglock);
+	spin_lock_irq(&ckpt_sighand_of(current)->siglock);
 	if (signal->flags & SIGNAL_GROUP_EXIT) {
-		spin_unlock_irq(&current->sighand->siglock);
+		spin_unlock_irq(&ckpt_sighand_of(current)->siglock);
 		return -ESRCH;
 	}
 	signal->group_stop_count = 0;
@@ -311,6 +311,6 @@ int ckpt_restore_stop(struct ckpt_thread *thread, void *unused)
 	}
 	signal->group_exit_code = side->proc->stop_reported ? 0 : side->proc->exit_code;
 	signal_set_stop_flags(signal, SIGNAL_STOP_STOPPED);
-	spin_unlock_irq(&current->sighand->siglock);
+	spin_unlock_irq(&ckpt_sighand_of(current)->siglock);
 	return 0;
 }

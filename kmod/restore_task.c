@@ -114,13 +114,13 @@ int ckpt_restore_flush_signals(struct ckpt_thread *thread, void *unused)
 	bool dying;
 
 	flush_signals(current);
-	spin_lock_irq(&current->sighand->siglock);
+	spin_lock_irq(&ckpt_sighand_of(current)->siglock);
 	dying = current->signal->flags & SIGNAL_GROUP_EXIT;
 	if (dying) {
 		sigaddset(&current->pending.signal, SIGKILL);
 		set_thread_flag(TIF_SIGPENDING);
 	}
-	spin_unlock_irq(&current->sighand->siglock);
+	spin_unlock_irq(&ckpt_sighand_of(current)->siglock);
 	return dying ? -ESRCH : 0;
 }
 
@@ -130,9 +130,9 @@ static void ckpt_signal_set_bit(const struct ckpt_rec_sigpending *rec)
 	struct sigpending *pending = rec->shared ? &current->signal->shared_pending :
 						   &current->pending;
 
-	spin_lock_irq(&current->sighand->siglock);
+	spin_lock_irq(&ckpt_sighand_of(current)->siglock);
 	sigaddset(&pending->signal, rec->signo);
-	spin_unlock_irq(&current->sighand->siglock);
+	spin_unlock_irq(&ckpt_sighand_of(current)->siglock);
 }
 
 int ckpt_restore_queue_signals(struct ckpt_thread *thread, void *unused)
@@ -205,9 +205,9 @@ static void ckpt_leave_timers(const struct ckpt_rec_proc *proc)
 
 	/* its signal is pending: taking that arms it again */
 	if (!proc->itimer[0].value_ns && proc->itimer[0].interval_ns) {
-		spin_lock_irq(&current->sighand->siglock);
+		spin_lock_irq(&ckpt_sighand_of(current)->siglock);
 		current->signal->it_real_incr = ns_to_ktime(proc->itimer[0].interval_ns);
-		spin_unlock_irq(&current->sighand->siglock);
+		spin_unlock_irq(&ckpt_sighand_of(current)->siglock);
 	}
 	for (i = 0; i < ARRAY_SIZE(proc->itimer); i++) {
 		if (!proc->itimer[i].value_ns)
