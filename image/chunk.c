@@ -22,21 +22,18 @@
 #include <zstd_errors.h>
 
 #include "image/chunk.h"
-#include "image/mac.h"
 
 #define HDR_BYTES	sizeof(struct image_chunk_hdr)
 
 struct chunk_encoder {
 	ZSTD_CCtx *zstd;
 	bool encrypt;
-	enum mac_way mac;
 	uint8_t key[32];
 };
 
 struct chunk_decoder {
 	ZSTD_DCtx *zstd;
 	bool encrypted;
-	enum mac_way mac;
 	uint8_t key[32];
 };
 
@@ -62,7 +59,6 @@ int chunk_encoder_create(const uint8_t key[32], bool encrypt, int level,
 		return -EINVAL;
 	}
 	enc->encrypt = encrypt;
-	enc->mac = mac_choose();
 	memcpy(enc->key, key, sizeof(enc->key));
 	*ret_encoder = enc;
 	return 0;
@@ -146,8 +142,9 @@ int chunk_encode(struct chunk_encoder *enc, enum image_file file, uint64_t seq,
 			payload, payload + stored, NULL, payload, stored,
 			out, HDR_BYTES, NULL, nonce, enc->key);
 	else
-		mac_compute(enc->mac, enc->key, nonce, out, HDR_BYTES + stored,
-			    payload + stored);
+		crypto_aead_xchacha20poly1305_ietf_encrypt_detached(
+			payload + stored, payload + stored, NULL, NULL, 0,
+			out, HDR_BYTES + stored, NULL, nonce, enc->key);
 	*ret_len = HDR_BYTES + stored + IMAGE_TAG_BYTES;
 	return 0;
 }
@@ -165,7 +162,6 @@ int chunk_decoder_create(const uint8_t key[32], bool encrypted,
 		return -ENOMEM;
 	}
 	dec->encrypted = encrypted;
-	dec->mac = mac_choose();
 	memcpy(dec->key, key, sizeof(dec->key));
 	*ret_decoder = dec;
 	return 0;
@@ -222,8 +218,9 @@ static int authenticate(struct chunk_decoder *dec, enum image_file file,
 		return crypto_aead_xchacha20poly1305_ietf_decrypt_detached(
 			payload, NULL, payload, stored, payload + stored,
 			chunk, HDR_BYTES, nonce, dec->key);
-	return mac_verify(dec->mac, dec->key, nonce, chunk, HDR_BYTES + stored,
-			  payload + stored) ? 0 : -1;
+	return crypto_aead_xchacha20poly1305_ietf_decrypt_detached(
+		NULL, NULL, payload, 0, payload + stored,
+		chunk, HDR_BYTES + stored, nonce, dec->key);
 }
 
 int chunk_decode(struct chunk_decoder *dec, enum image_file file, uint64_t seq,
