@@ -27,8 +27,8 @@ struct terminal {
 	struct termios saved;
 	int signals;
 	bool input_open;
-	char input[SHIM_DATA_MAX];	/* read and not sent yet */
-	size_t input_len;
+	bool input_sent;		/* and not taken by the job yet */
+	char input[SHIM_DATA_MAX];
 	int status;
 };
 
@@ -41,11 +41,19 @@ unsigned int terminal_window(void)
 	return (unsigned int)ws.ws_row << 16 | ws.ws_col;
 }
 
-static int send_msg(struct terminal *t, enum shim_msg_type type, uint64_t number)
+/* A shim that has left has sent all there is to say: that is read yet. */
+static int send_data(struct terminal *t, enum shim_msg_type type, uint64_t number,
+		     const char *data, size_t len)
 {
 	struct shim_msg msg = { .type = type, .number = number };
+	int err = shim_send(t->sock, &msg, data, len, NULL, 0);
 
-	return shim_send(t->sock, &msg, NULL, 0, NULL, 0);
+	return err == -EPIPE ? 0 : err;
+}
+
+static int send_msg(struct terminal *t, enum shim_msg_type type, uint64_t number)
+{
+	return send_data(t, type, number, NULL, 0);
 }
 
 static int set_raw(struct terminal *t)
@@ -132,6 +140,8 @@ static int on_message(struct terminal *t)
 	}
 	if (msg.type == SHIM_ATTACH && msg.value)
 		return msg.value;
+	if (msg.type == SHIM_INPUT)
+		t->input_sent = false;
 	if (msg.type != SHIM_OUTPUT)
 		return 0;
 	/* Who reads our output may be gone; the job does not care. */
@@ -139,25 +149,12 @@ static int on_message(struct terminal *t)
 	return 0;
 }
 
-static int flush_input(struct terminal *t)
-{
-	struct shim_msg msg = { .type = SHIM_INPUT };
-	int err;
-
-	if (!t->input_len)
-		return 0;
-	err = shim_send(t->sock, &msg, t->input, t->input_len, NULL, 0);
-	if (err == -EAGAIN)
-		return 0;
-	t->input_len = 0;
-	return err;
-}
-
-/* 1: the detach key was typed. */
+/* 2: the detach key was typed. */
 static int on_input(struct terminal *t)
 {
 	ssize_t n = read(STDIN_FILENO, t->input, sizeof(t->input));
 	const char *key;
+	int err;
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
@@ -165,12 +162,16 @@ static int on_input(struct terminal *t)
 		t->input_open = false;
 		return send_msg(t, SHIM_INPUT_END, 0);
 	}
-	t->input_len = (size_t)n;
 	key = t->raw ? memchr(t->input, TERMINAL_DETACH_KEY, (size_t)n) : NULL;
 	if (key)
-		t->input_len = (size_t)(key - t->input);
-	n = flush_input(t);
-	return key ? 1 : (int)n;
+		n = key - t->input;
+	if (n) {
+		err = send_data(t, SHIM_INPUT, 0, t->input, (size_t)n);
+		if (err)
+			return err;
+		t->input_sent = true;
+	}
+	return key ? 2 : 0;
 }
 
 /* 1: leave. */
@@ -197,25 +198,21 @@ static int on_signal(struct terminal *t)
 static int turn(struct terminal *t)
 {
 	struct pollfd fds[3] = {
-		{ .fd = t->sock, .events = (short)(POLLIN | (t->input_len ? POLLOUT : 0)) },
+		{ .fd = t->sock, .events = POLLIN },
 		{ .fd = t->signals, .events = POLLIN },
-		{ .fd = t->input_open && !t->input_len ? STDIN_FILENO : -1,
+		{ .fd = t->input_open && !t->input_sent ? STDIN_FILENO : -1,
 		  .events = POLLIN },
 	};
 	int ret = 0;
 
 	if (poll(fds, 3, -1) < 0)
 		return errno == EINTR ? 0 : -errno;
-	if (fds[0].revents & POLLOUT)
-		ret = flush_input(t);
-	if (!ret && fds[0].revents & (POLLIN | POLLHUP | POLLERR))
+	if (fds[0].revents)
 		ret = on_message(t);
 	if (!ret && fds[1].revents && on_signal(t) == 1)
 		ret = 2;
-	if (!ret && fds[2].revents) {
+	if (!ret && fds[2].revents)
 		ret = on_input(t);
-		ret = ret == 1 ? 2 : ret;
-	}
 	return ret;
 }
 

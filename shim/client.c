@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -25,6 +26,7 @@ struct shim_client {
 	uint32_t events;
 	uint64_t at[2];		/* place in each log */
 	bool has_input;		/* the job does not take it yet */
+	bool ack_due;		/* it did, and the client has to be told */
 	size_t input_len;
 	char input[SHIM_DATA_MAX];
 };
@@ -87,13 +89,27 @@ static int tell_end(struct shim_client *client)
 	return err == -EAGAIN ? 1 : err;
 }
 
+static int tell_input_taken(struct shim_client *client)
+{
+	struct shim_msg msg = { .type = SHIM_INPUT };
+	int err;
+
+	if (!client->ack_due)
+		return 0;
+	err = shim_send(client->sock, &msg, NULL, 0, NULL, 0);
+	client->ack_due = err == -EAGAIN;
+	return err == -EAGAIN ? 1 : err;
+}
+
 /* Send what there is; false: the client is gone. */
 static bool serve(struct shim_client *client)
 {
 	int ret = 0;
 
 	if (client->attached) {
-		ret = serve_stream(client, 0);
+		ret = tell_input_taken(client);
+		if (!ret)
+			ret = serve_stream(client, 0);
 		if (!ret)
 			ret = serve_stream(client, 1);
 	}
@@ -103,7 +119,7 @@ static bool serve(struct shim_client *client)
 		client_drop(client);
 		return false;
 	}
-	want(client, (client->has_input ? 0 : EPOLLIN) | (ret ? EPOLLOUT : 0));
+	want(client, EPOLLIN | (ret ? EPOLLOUT : 0));
 	return true;
 }
 
@@ -184,7 +200,7 @@ static int handle_control(struct shim_client *client, struct shim_msg *msg)
 	}
 }
 
-/* Input that the job has no room for waits in the client, which is not read. */
+/* Input that the job has no room for waits in the client. */
 static void give_input(struct shim_client *client)
 {
 	int n;
@@ -192,16 +208,22 @@ static void give_input(struct shim_client *client)
 	if (!client->has_input)
 		return;
 	n = stdio_input(&client->shim->io, client->input, client->input_len);
-	if (n)
-		client->has_input = false;
+	if (!n)
+		return;
+	/* A job that takes none any more swallows it, as a broken pipe would. */
+	client->has_input = false;
+	client->ack_due = true;
 }
 
 static int handle_terminal(struct shim_client *client, const struct shim_msg *msg,
-			   size_t len)
+			   const char *data, size_t len)
 {
 	switch (msg->type) {
 	case SHIM_INPUT:
-		client->has_input = len > 0;
+		if (client->has_input || !len)
+			return -EPROTO;
+		memcpy(client->input, data, len);
+		client->has_input = true;
 		client->input_len = len;
 		give_input(client);
 		return 0;
@@ -222,15 +244,15 @@ static int handle_terminal(struct shim_client *client, const struct shim_msg *ms
 static void on_client(uint32_t events, void *arg)
 {
 	struct shim_client *client = arg;
+	char data[SHIM_DATA_MAX];
 	struct shim_msg msg;
 	int n;
 
 	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
-		n = shim_receive(client->sock, &msg, client->input,
-				 sizeof(client->input), NULL, NULL);
+		n = shim_receive(client->sock, &msg, data, sizeof(data), NULL, NULL);
 		if (n >= 0)
 			n = client->attached ?
-			    handle_terminal(client, &msg, (size_t)n) :
+			    handle_terminal(client, &msg, data, (size_t)n) :
 			    handle_control(client, &msg);
 		if (n < 0 && n != -EAGAIN) {
 			struct shim *shim = client->shim;

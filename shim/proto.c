@@ -134,11 +134,15 @@ int shim_receive(int sock, struct shim_msg *ret_msg, void *data, size_t size,
 	};
 	ssize_t n;
 
+	/*
+	 * A peer that closed with something of ours unread resets the connection,
+	 * which is said once, before what it had sent.
+	 */
 	do {
 		n = recvmsg(sock, &hdr, MSG_CMSG_CLOEXEC);
-	} while (n < 0 && errno == EINTR);
+	} while (n < 0 && (errno == EINTR || errno == ECONNRESET));
 	if (n < 0)
-		return errno == ECONNRESET ? -EPIPE : -errno;
+		return -errno;
 	if (n == 0)
 		return -EPIPE;
 	take_fds(&hdr, ret_fds, ret_nr_fds);

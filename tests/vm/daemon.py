@@ -217,6 +217,20 @@ def attached_signal(node):
 
 
 @test
+def signal_past_input(node):
+    """run: a signal does not wait behind input that the job does not read"""
+    p = subprocess.Popen(['sh', '-c', 'yes | exec "$@"', 'sh',
+                          *node.argv('run', '--', 'sleep', '1000')],
+                         stdout=subprocess.DEVNULL)
+    wait_for('the job', 10, node.jobs)
+    time.sleep(1)
+    ctl = wait_for('ckptctl', 5, lambda: subprocess.run(
+        ['pgrep', '-P', str(p.pid), 'ckptctl'], capture_output=True).stdout.split())
+    os.kill(int(ctl[0]), signal.SIGTERM)
+    equal(p.wait(10 * ARGS.slow), 143, 'status')
+
+
+@test
 def detached_job(node):
     """run --detach: prints the number; ps, wait and kill know the job"""
     job = node.run('sleep', '1000', opts=('--name', 'nap'))
