@@ -165,10 +165,10 @@ static void ckpt_task_user_pointers(struct task_struct *task, struct ckpt_rec_th
 	rec->sas_size = task->sas_ss_size;
 	rec->sas_flags = task->sas_ss_flags;
 	rec->pdeath_signal = task->pdeath_signal;
-	rec->robust_list = (u64)task->robust_list;
-	rec->clear_child_tid = (u64)task->clear_child_tid;
+	rec->robust_list = (__force u64)task->robust_list;
+	rec->clear_child_tid = (__force u64)task->clear_child_tid;
 #ifdef CONFIG_RSEQ
-	rec->rseq = (u64)task->rseq;
+	rec->rseq = (__force u64)task->rseq;
 	rec->rseq_sig = task->rseq_sig;
 	rec->rseq_len = task->rseq ? ckpt_rseq_len(task) : 0;
 #endif
