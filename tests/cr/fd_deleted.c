@@ -32,7 +32,6 @@ static void setup(void)
 	cr_eq(cr_sys(write(fd, buf, sizeof(buf))), sizeof(buf));
 	cr_eq(cr_sys(pwrite(fd, buf, sizeof(buf), HOLE)), sizeof(buf));
 	cr_eq(lseek(ro, 17, SEEK_SET), 17);
-	cr_sys(futimens(fd, (struct timespec[2]){ { 1000, 0 }, { 2000, 0 } }));
 	cr_sys(unlink(cr_path("gone")));
 	child = cr_fork(in_child, NULL);
 }
@@ -46,7 +45,6 @@ static void verify(void)
 	cr_eq(st.st_size, HOLE + 5000);
 	cr_eq(st.st_mode & 0777, 0640);
 	cr_eq(st.st_nlink, 0);
-	cr_eq(st.st_mtime, 2000);
 	cr_eq(lseek(fd, 0, SEEK_CUR), 5000);
 	cr_eq(lseek(ro, 0, SEEK_CUR), 17);
 	cr_eq(cr_sys(pread(ro, buf, sizeof(buf), 0)), sizeof(buf));

@@ -46,7 +46,6 @@ static void verify(void)
 	cr_eq(first(replaced), 'b');
 	cr_eq(first(linked), 'c');
 	cr_eq(cr_sys(pwrite(moved, "A", 1, 0)), 1);
-	cr_eq(cr_sys(pwrite(linked, "C", 1, 0)), 1);
 	cr_eq(cr_sys(pwrite(replaced, "B", 1, 0)), 1);
 	text = cr_read(cr_path("a2"), NULL);
 	cr_eq(text[0], 'A');
@@ -58,7 +57,7 @@ static void verify(void)
 	cr_eq(text[0], 'X');
 	free(text);
 	text = cr_read(cr_path("c2"), NULL);
-	cr_eq(text[0], 'C');
+	cr_eq(text[0], 'c');
 	free(text);
 }
 
