@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/lib.sh"
 vm_ready
-in_vm mkdir -p /mnt/nvme/badluck
+in_vm mkdir -p /mnt/nvme/badluck-work
 
 rounds=8
 [ "${CR_SUBSET:-ci}" != long ] || rounds=30
@@ -24,7 +24,7 @@ while IFS= read -r line; do
 	*) echo "$line" ;;
 	esac
 done < <(in_vm --timeout $((1800 * VM_SLOW)) "$top/tests/cr/badluck" --rounds "$rounds" \
-	--slow "$VM_SLOW" --work /mnt/nvme/badluck --images /mnt/nvme ${BADLUCK_ARGS:-} 2>&1
+	--slow "$VM_SLOW" --work /mnt/nvme/badluck-work --images /mnt/nvme ${BADLUCK_ARGS:-} 2>&1
 	echo "# status $?")
 [ $n -gt 0 ] || fail "the tests run" "none did"
 finish
