@@ -22,6 +22,7 @@
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/module.h>
+#include <linux/overflow.h>
 #include <linux/restart_block.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -458,18 +459,34 @@ static void ckpt_restart_set(struct restart_block *block, const void *fn)
 	set_restart_fn(block, (long (*)(struct restart_block *))fn);
 }
 
-int ckpt_restart_from_record(const struct ckpt_restart *rec, s64 mono_delta)
+/* On this host's clock, never 0 and never past "for ever"; the wall clock is as it is. */
+static u64 ckpt_restart_rebase(const struct ckpt_restart *rec,
+			       const struct ckpt_clock_deltas *deltas)
+{
+	s64 delta = 0, expires;
+
+	if (rec->clock == CLOCK_MONOTONIC)
+		delta = deltas->monotonic_ns;
+	else if (rec->clock == CLOCK_BOOTTIME)
+		delta = deltas->boottime_ns;
+	if (!rec->expires)
+		return 0;	/* no deadline */
+	if (check_add_overflow((s64)rec->expires, delta, &expires))
+		return KTIME_MAX;
+	return max_t(s64, expires, 1);
+}
+
+int ckpt_restart_from_record(const struct ckpt_restart *rec,
+			     const struct ckpt_clock_deltas *deltas)
 {
 	struct restart_block *block = &current->restart_block;
 	const struct ckpt_rerun_call *call;
-	u64 expires = rec->expires;
+	u64 expires;
 	u32 rem;
 
-	if (expires && rec->clock == CLOCK_MONOTONIC)
-		expires = max_t(s64, (s64)expires + mono_delta, 1);
-	if ((s64)expires < 0)
+	if (rec->expires > KTIME_MAX)
 		return -EINVAL;
-
+	expires = ckpt_restart_rebase(rec, deltas);
 	switch (rec->kind) {
 	case CKPT_RESTART_NONE:
 		ckpt_rerun_disarm(block);

@@ -12,6 +12,12 @@ struct ckpt_restart;
 struct ckpt_thread;
 struct task_struct;
 
+/* What is added to recorded deadlines: this host's clocks minus those of the record. */
+struct ckpt_clock_deltas {
+	s64 monotonic_ns;
+	s64 boottime_ns;
+};
+
 /* Per thread of a capture; ckpt_thread.side. */
 struct ckpt_rerun {
 	u64 expires;		/* CLOCK_MONOTONIC deadline of the sleep it was found in; 0: none */
@@ -31,10 +37,11 @@ bool ckpt_rerun_wants_deadline(struct task_struct *task);
  */
 int ckpt_restart_to_record(struct task_struct *task, struct ckpt_restart *ret_rec);
 /*
- * Set the restart block of current from a record; @mono_delta is added to
- * CLOCK_MONOTONIC deadlines.  -EINVAL if the record makes no sense.
+ * Set the restart block of current from a record, its deadline moved by @deltas.
+ * -EINVAL if the record makes no sense.
  */
-int ckpt_restart_from_record(const struct ckpt_restart *rec, s64 mono_delta);
+int ckpt_restart_from_record(const struct ckpt_restart *rec,
+			     const struct ckpt_clock_deltas *deltas);
 
 /* Before the module goes: no task may keep a restart block that points here. */
 void ckpt_rerun_exit(void);

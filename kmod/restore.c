@@ -45,7 +45,8 @@ int ckpt_restore_begin(struct ckpt_ctx *ctx, struct ckpt_restore_begin *arg)
 		kfree(restore);
 		return -ENOMEM;
 	}
-	restore->monotonic_delta_ns = arg->monotonic_delta_ns;
+	restore->deltas.monotonic_ns = arg->monotonic_delta_ns;
+	restore->deltas.boottime_ns = arg->boottime_delta_ns;
 	INIT_LIST_HEAD(&restore->mms);
 	ctx->restore = restore;
 	ckpt_ctx_advance(ctx, CKPT_PHASE_NEW, CKPT_PHASE_RESTORE);

@@ -18,6 +18,8 @@
 
 #include <linux/ckpt.h>
 
+#include "rerun.h"
+
 struct ckpt_ctx;
 struct ckpt_thread;
 
@@ -41,7 +43,7 @@ struct ckpt_restore_mm {
 
 /* ckpt_ctx.restore, under cmd_lock */
 struct ckpt_restore {
-	s64 monotonic_delta_ns;
+	struct ckpt_clock_deltas deltas;
 	struct list_head mms;
 	struct page **pages;		/* room for 2 * CKPT_FILL_BATCH */
 };
@@ -58,7 +60,7 @@ struct ckpt_restore_thread {
 	struct ckpt_rec_proc *proc;	/* of the thread that PROC was given for, or NULL */
 	struct list_head signals;	/* struct ckpt_restore_signal */
 	unsigned int nr_signals;
-	s64 monotonic_delta_ns;
+	struct ckpt_clock_deltas deltas;
 	bool has_rec;
 	bool committed;			/* set before it is let go */
 };

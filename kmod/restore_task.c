@@ -23,7 +23,6 @@
 #include "compat/ksyms.h"
 #include "compat/rseq.h"
 #include "context.h"
-#include "rerun.h"
 #include "restore.h"
 #include "thread.h"
 
@@ -73,7 +72,7 @@ int ckpt_restore_thread(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
 	if (err)
 		return err;
 	side->rec = *rec;
-	side->monotonic_delta_ns = ctx->restore->monotonic_delta_ns;
+	side->deltas = ctx->restore->deltas;
 	side->has_rec = true;
 	return 0;
 }
@@ -195,7 +194,7 @@ int ckpt_restore_apply(struct ckpt_thread *thread, void *unused)
 			      rec->rseq_sig);
 	if (side->proc)
 		ckpt_apply_proc(side->proc);
-	return ckpt_restart_from_record(&rec->restart, side->monotonic_delta_ns);
+	return ckpt_restart_from_record(&rec->restart, &side->deltas);
 }
 
 static void ckpt_leave_timers(const struct ckpt_rec_proc *proc)

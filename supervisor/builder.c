@@ -78,7 +78,6 @@ static int check_node(struct building *g)
 static int begin(struct building *g)
 {
 	struct ckpt_restore_begin arg = { 0 };
-	int64_t delta = 0;
 	int ret;
 
 	ret = kdev_open(&g->dev, &g->error);
@@ -87,14 +86,13 @@ static int begin(struct building *g)
 	if (!ret && !g->b->options->dry_run)
 		ret = builder_prepare(g->b->plan, &g->error);
 	if (!ret && !g->b->options->dry_run)
-		ret = builder_clocks(g->b->state->system, &delta, &g->error);
+		ret = builder_clocks(g->b->state->system, &arg, &g->error);
 	if (!ret)
 		ret = builder_drop(&g->b->plan->owner, &g->error);
 	if (!ret && prctl(PR_SET_PDEATHSIG, SIGKILL))	/* cleared by that */
 		ret = engine_fail(&g->error, -errno, "prctl: %s", strerror(errno));
 	if (ret || g->b->options->dry_run)
 		return ret;
-	arg.monotonic_delta_ns = delta;
 	ret = kdev_restore_begin(g->dev, &arg);
 	return ret ? engine_fail(&g->error, ret, "cannot begin a restore: %s", strerror(-ret)) : 0;
 }

@@ -28,9 +28,9 @@ _Noreturn void builder_main(const struct builder *b, pid_t parent);
 /* builder_rights.c: while still privileged: what the tree inherits and needs. */
 int builder_prepare(const struct plan *plan, struct engine_error *error);
 /* builder_rights.c: a time namespace for the children, in which the clocks go on;
- * *ret_delta: this host's monotonic clock minus the one at the freeze
+ * this host's clocks minus those at the freeze go into *begin
  */
-int builder_clocks(const struct ckpt_rec_system *system, int64_t *ret_delta,
+int builder_clocks(const struct ckpt_rec_system *system, struct ckpt_restore_begin *begin,
 		   struct engine_error *error);
 /* builder_rights.c: become the owner. */
 int builder_drop(const struct plan_owner *owner, struct engine_error *error);

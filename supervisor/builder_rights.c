@@ -148,7 +148,7 @@ static void split(int64_t ns, long long *ret_sec, long long *ret_nsec)
 	}
 }
 
-int builder_clocks(const struct ckpt_rec_system *system, int64_t *ret_delta,
+int builder_clocks(const struct ckpt_rec_system *system, struct ckpt_restore_begin *begin,
 		   struct engine_error *error)
 {
 	int64_t own_monotonic, own_boottime, monotonic, boottime;
@@ -163,7 +163,8 @@ int builder_clocks(const struct ckpt_rec_system *system, int64_t *ret_delta,
 				   strerror(errno));
 	monotonic = clock_ns(CLOCK_MONOTONIC) - own_monotonic;
 	boottime = clock_ns(CLOCK_BOOTTIME) - own_boottime;
-	*ret_delta = monotonic - (int64_t)system->monotonic_ns;
+	begin->monotonic_delta_ns = monotonic - (int64_t)system->monotonic_ns;
+	begin->boottime_delta_ns = boottime - (int64_t)system->boottime_ns;
 	split((int64_t)system->monotonic_ns + system->timens_monotonic_ns - monotonic,
 	      &msec, &mnsec);
 	split((int64_t)system->boottime_ns + system->timens_boottime_ns - boottime,

@@ -133,6 +133,21 @@ static void test_one(void)
 
 /* ----------------------------------------------------------- phases, fd */
 
+/* RESTORE_BEGIN as it was before boottime_delta_ns. */
+static void test_begin_sizes(void)
+{
+	unsigned int old = offsetof(struct ckpt_restore_begin, boottime_delta_ns);
+	struct ckpt_restore_begin begin = { .size = old };
+	int fd = open(CKPT_DEVICE, O_RDWR | O_CLOEXEC);
+
+	tap_note("sizes of BEGIN");
+	tap_is(old, 16, "a published size");
+	tap_is(ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, CKPT_IOC_MAGIC,
+			      _IOC_NR(CKPT_IOC_RESTORE_BEGIN), old), &begin), 0,
+	       "BEGIN of an older caller");
+	close(fd);
+}
+
 static void test_phases(void)
 {
 	struct ckpt_restore_begin begin = {};
@@ -502,7 +517,7 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} tests[] = {
-		{ "one", test_one }, { "phases", test_phases },
+		{ "one", test_one }, { "sizes", test_begin_sizes }, { "phases", test_phases },
 		{ "threads", test_threads }, { "regs", test_refused_regs },
 		{ "restarts", test_restarts }, { "files", test_files },
 		{ "layout", test_layout }, { "many", test_many_vmas },

@@ -334,11 +334,13 @@ struct ckpt_drop {
  * struct ckpt_restore_begin - CKPT_IOC_RESTORE_BEGIN: this context restores
  * @monotonic_delta_ns: added to every absolute CLOCK_MONOTONIC expiry in the
  *	records: this host's clock now minus ckpt_rec_system.monotonic_ns
+ * @boottime_delta_ns: the same for CLOCK_BOOTTIME
  */
 struct ckpt_restore_begin {
 	__u32 size;
 	__u32 flags;
 	__s64 monotonic_delta_ns;
+	__s64 boottime_delta_ns;
 };
 
 /**

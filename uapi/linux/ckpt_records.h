@@ -162,7 +162,8 @@ enum ckpt_restart_kind {
 /**
  * struct ckpt_restart - how an interrupted call goes on (regs.ax == -ERESTART_RESTARTBLOCK)
  * @kind: enum ckpt_restart_kind
- * @clock: clock of @expires (CLOCK_MONOTONIC: rebased by monotonic_delta_ns)
+ * @clock: clock of @expires; CLOCK_MONOTONIC and CLOCK_BOOTTIME are rebased, see
+ *	struct ckpt_restore_begin
  * @expires: absolute, ns; 0 where there is no deadline
  */
 struct ckpt_restart {
