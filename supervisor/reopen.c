@@ -93,9 +93,15 @@ static int open_regular(struct reopen *r, const struct state_file *file)
 	return fd;
 }
 
+/*
+ * F_GETFL tells who gave O_DIRECTORY.  Who did not gets a look at the path first:
+ * what is no directory now is not opened.
+ */
 static int open_directory(struct reopen *r, const struct state_file *file)
 {
-	int fd = reopen_path(file, reopen_flags(file) | O_DIRECTORY, 0);
+	_cleanup_fd_ int name = reopen_path(file, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+	int flags = reopen_flags(file) | (int)(file->rec->f_flags & O_DIRECTORY);
+	int fd = name < 0 ? name : reopen_path(file, flags, 0);
 
 	return fd < 0 ? reopen_failed(r, file, fd, "open the directory") : fd;
 }
