@@ -136,6 +136,14 @@ static int find_dirs(struct building *g)
 	return 0;
 }
 
+/* They have been taken; a slave that we hold would keep its master from seeing it closed. */
+static void close_ttys(struct building *g)
+{
+	for (int i = 0; i < g->b->plan->nr_tasks; i++)
+		if (g->tree.tty[i] >= 0)
+			close(g->tree.tty[i]);
+}
+
 static int make_tree(struct building *g)
 {
 	uint64_t start = now_ns();
@@ -160,6 +168,7 @@ static int make_tree(struct building *g)
 	ret = tree_build(&g->tree, &g->error);
 	if (!ret)
 		ret = tree_enter(&g->tree, g->dev, &g->error);
+	close_ttys(g);
 	g->stats.tree_ns = now_ns() - start;
 	return ret;
 }

@@ -152,6 +152,26 @@ static void check_tty(struct dump *d, const struct state_file *file)
 	}
 }
 
+/*
+ * A session whose leader is in the tree takes its terminal again, though no
+ * descriptor may lead to it.  Others have that of whoever restarts.
+ */
+static void check_control(struct dump *d, const struct ckpt_rec_proc *rec)
+{
+	struct engine_refusal refusal = { .reason = CKPT_R_FD_TTY, .pid = rec->host_pid };
+
+	if (rec->state == CKPT_PROC_ZOMBIE || rec->sid != rec->pid || rec->tty == -1)
+		return;
+	memcpy(refusal.comm, rec->comm, sizeof(refusal.comm));
+	if (rec->tty < 0) {
+		engine_refuse(d->error, &refusal, "its controlling terminal is no pty");
+	} else if (!own_pty(d, (uint64_t)rec->tty) && !tty_is_external(d, rec->tty)) {
+		refusal.object = (uint64_t)rec->tty;
+		engine_refuse(d->error, &refusal, "its controlling terminal /dev/pts/%d",
+			      rec->tty);
+	}
+}
+
 static void check_chr(struct dump *d, const struct state_file *file)
 {
 	unsigned int maj = major(file->rec->rdev), min = minor(file->rec->rdev);
@@ -240,5 +260,7 @@ int dump_policy_check(struct dump *d)
 
 	for (unsigned int i = 0; i < state->nr_files; i++)
 		check_file(d, &state->files[i]);
+	for (unsigned int i = 0; i < state->nr_procs; i++)
+		check_control(d, state->procs[i].rec);
 	return engine_refused(d->error, "dump");
 }

@@ -58,7 +58,7 @@ int reopen_seal(struct reopen *r);
 void reopen_undo(struct reopen *r);
 
 int reopen_fd(const struct reopen *r, const struct state_file *file);	/* NULL: -1 */
-/* A descriptor of the terminal with that index, or -1. */
+/* A descriptor of the terminal with that index, the caller's to close, or -1. */
 int reopen_tty(const struct reopen *r, int index);
 
 /* ---------------------------------------------------- between its files only */

@@ -240,6 +240,32 @@ static int open_given(struct reopen *r, const struct state_file *file, const cha
 	return again < 0 ? reopen_failed(r, file, -errno, "use the caller's end for") : again;
 }
 
+/* A slave of the tree's is of who opened the master; programs like login give it away. */
+static int give_slave(const struct ckpt_rec_file *rec, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if ((st.st_uid != rec->uid || st.st_gid != rec->gid) && fchown(fd, rec->uid, rec->gid))
+		return -errno;
+	return fchmod(fd, rec->mode & 07777) ? -errno : 0;
+}
+
+static int open_slave(struct reopen *r, const struct state_file *file, int master)
+{
+	int fd = ioctl(master, TIOCGPTPEER, reopen_flags(file)), ret;
+
+	if (fd < 0)
+		return reopen_failed(r, file, -errno, "open");
+	/* of /dev/tty the record says nothing about the terminal */
+	ret = file->rec->kind == CKPT_FILE_PTS ? give_slave(file->rec, fd) : 0;
+	if (!ret)
+		return fd;
+	close(fd);
+	return reopen_failed(r, file, ret, "set the owner and mode of");
+}
+
 int reopen_pty(struct reopen *r, const struct state_file *file)
 {
 	int index = tty_of(r, file);
@@ -253,12 +279,8 @@ int reopen_pty(struct reopen *r, const struct state_file *file)
 			fcntl(fd, F_SETFL, file->rec->f_flags & O_NONBLOCK);
 		return fd < 0 ? reopen_failed(r, file, -errno, "open") : fd;
 	}
-	if (master >= 0) {
-		fd = ioctl(master, TIOCGPTPEER, reopen_flags(file));
-		if (fd >= 0 && file->rec->kind == CKPT_FILE_PTS)
-			fchmod(fd, file->rec->mode & 07777);
-		return fd < 0 ? reopen_failed(r, file, -errno, "open") : fd;
-	}
+	if (master >= 0)
+		return open_slave(r, file, master);
 	external = index < 0 ? NULL : external_tty(r, index);
 	return open_given(r, file, external ? external->name : "tty");
 }
@@ -295,14 +317,24 @@ int reopen_external(struct reopen *r, const struct state_file *file)
 	return tty ? reopen_failed(r, file, ret, "set up the terminal") : ret;
 }
 
+/*
+ * To be taken as controlling terminal, which wants the right to read.  No
+ * descriptor of the tree need lead to it any more: then closing ours leaves the
+ * master with a slave that was open once, as it was.
+ */
 int reopen_tty(const struct reopen *r, int index)
 {
+	int master = master_of(r, (uint64_t)index), fd = -1;
 	const struct engine_rec_external *external;
 
-	for (unsigned int i = 0; i < r->state->nr_files; i++)
+	if (master >= 0)
+		return ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	for (unsigned int i = 0; fd < 0 && i < r->state->nr_files; i++)
 		if (r->state->files[i].rec->kind == CKPT_FILE_PTS &&
-		    r->state->files[i].rec->object == (uint64_t)index && r->fds[i] >= 0)
-			return r->fds[i];
+		    r->state->files[i].rec->object == (uint64_t)index)
+			fd = r->fds[i];
 	external = external_tty(r, index);
-	return given(r, external ? external->name : "tty");
+	if (fd < 0)
+		fd = given(r, external ? external->name : "tty");
+	return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 }
