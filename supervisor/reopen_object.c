@@ -21,8 +21,9 @@
 #include <unistd.h>
 
 #define CHUNK		(1UL << 20)
-#define HUGE_2M		(2UL << 20)
+#define NSEC		1000000000ULL
 #define MEMFD_PREFIX	"/memfd:"
+#define KERNEL_FMODE_WRITER	0x10000U	/* include/linux/fs.h; of f_mode in the record */
 #ifndef MFD_EXEC
 #define MFD_EXEC	0x0010U
 #endif
@@ -289,6 +290,44 @@ static int make(struct reopen *r, const struct state_file *file)
 	}
 }
 
+/*
+ * What memfd_create() itself opened is no writer to the kernel, so a program in it
+ * can be executed; what is opened from there is one.
+ */
+static bool is_creators(const struct state_file *file)
+{
+	const struct ckpt_rec_file *rec = file->rec;
+
+	return (rec->kind == CKPT_FILE_MEMFD || rec->kind == CKPT_FILE_HUGETLB) &&
+	       (rec->f_flags & O_ACCMODE) == O_RDWR && !(rec->f_mode & KERNEL_FMODE_WRITER);
+}
+
+/* At most one description of an inode can be the base's own. */
+static bool takes_base(const struct reopen *r, const struct state_file *file)
+{
+	unsigned int index = (unsigned int)(file - r->state->files), first = r->first[index];
+
+	if (!is_creators(file))
+		return false;
+	for (unsigned int i = first; i < index; i++)
+		if (r->first[i] == first && is_creators(&r->state->files[i]))
+			return false;
+	return true;
+}
+
+static int share_base(int base, const struct state_file *file)
+{
+	int flags = (int)file->rec->f_flags & (O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME);
+	int fd = fcntl(base, F_DUPFD_CLOEXEC, 0), ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = flags && fcntl(fd, F_SETFL, flags) ? -errno : 0;
+	if (ret)
+		close(fd);
+	return ret ? ret : fd;
+}
+
 int reopen_object(struct reopen *r, const struct state_file *file)
 {
 	unsigned int first = r->first[file - r->state->files];
@@ -300,14 +339,25 @@ int reopen_object(struct reopen *r, const struct state_file *file)
 			return fd;
 		r->bases[first] = fd;
 	}
-	fd = reopen_again(r->bases[first], reopen_flags(file));
+	if (takes_base(r, file))
+		fd = share_base(r->bases[first], file);
+	else
+		fd = reopen_again(r->bases[first], reopen_flags(file));
 	return fd < 0 ? reopen_failed(r, file, fd, "open") : fd;
+}
+
+static struct timespec time_of(uint64_t ns)
+{
+	return (struct timespec){ .tv_sec = (time_t)(ns / NSEC), .tv_nsec = (long)(ns % NSEC) };
 }
 
 /* The owner and times of what had no name are ours to give, as far as allowed. */
 int reopen_seal_object(struct reopen *r, const struct state_file *file)
 {
 	const struct ckpt_rec_file *rec = file->rec;
+	const struct timespec times[2] = {
+		{ .tv_nsec = UTIME_OMIT }, time_of(rec->mtime_ns),
+	};
 	int fd = r->bases[file - r->state->files];
 
 	if (rec->kind == CKPT_FILE_SHM || fd < 0)
@@ -316,6 +366,8 @@ int reopen_seal_object(struct reopen *r, const struct state_file *file)
 		return reopen_failed(r, file, -errno, "give away");
 	if (fchmod(fd, rec->mode & 07777))
 		return reopen_failed(r, file, -errno, "set the mode of");
+	if (futimens(fd, times))
+		return reopen_failed(r, file, -errno, "set the times of");
 	if (rec->kind != CKPT_FILE_MEMFD || !rec->seals)
 		return 0;
 	if (fcntl(fd, F_ADD_SEALS, rec->seals))

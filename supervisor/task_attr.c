@@ -220,6 +220,11 @@ static void set_ids(const struct tree *tree, const struct state_thread *thread)
 		ret = raw(SYS_setresuid, c->uid, c->euid, c->suid);
 	if (ret < 0)
 		task_fail(tree, "cannot become the user of a thread", ret);
+}
+
+/* Any value may need a capability, which the change of the user has put out of effect. */
+static void set_fs_ids(const struct tree *tree, const struct ckpt_creds *c)
+{
 	/* each answers the old value, so that the second call tells */
 	raw(SYS_setfsgid, c->fsgid);
 	raw(SYS_setfsuid, c->fsuid);
@@ -238,6 +243,7 @@ static void set_creds(const struct tree *tree, const struct state_thread *thread
 	set_ids(tree, thread);
 	now = permitted_now(tree);
 	set_caps(tree, now, now, c->cap_inheritable);
+	set_fs_ids(tree, c);
 	for (long cap = 0; !ret && cap < 64; cap++)
 		if (c->cap_ambient & 1ULL << cap)
 			ret = raw(SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap, 0, 0);

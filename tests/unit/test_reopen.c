@@ -247,11 +247,15 @@ static void test_deleted(void **arg)
 		rec->ino = 1002;
 		rec->pos = id;
 		rec->mode = S_IFREG | 0400;
+		rec->mtime_ns = 2000000000005ULL;
 	}
 	add_blob(&f, ENGINE_BLOB_OBJECT, 2, path, "carried away", 0, S_IFREG | 0400);
 	start(&f, "deleted");
 	open_all(&f);
 	assert_int_equal(reopen_seal(&f.r), 0);
+	assert_int_equal(fstat(fd_of(&f, 2), &st), 0);
+	assert_int_equal(st.st_mtim.tv_sec, 2000);
+	assert_int_equal(st.st_mtim.tv_nsec, 5);
 	expect_content(fd_of(&f, 3), 0, "carried away");
 	assert_int_equal(lseek(fd_of(&f, 2), 0, SEEK_CUR), 2);
 	assert_int_equal(lseek(fd_of(&f, 3), 0, SEEK_CUR), 3);
@@ -293,6 +297,7 @@ static void test_memfd(void **arg)
 
 	begin(&f, *arg, "memfd");
 	add_file(&f, 2, CKPT_FILE_MEMFD, "/memfd:some name", O_RDWR)->seals = F_SEAL_SHRINK;
+	add_file(&f, 3, CKPT_FILE_MEMFD, "/memfd:some name", O_RDWR)->ino = 1002;
 	add_blob(&f, ENGINE_BLOB_OBJECT, 2, "/memfd:some name", "sealed", 0, S_IFREG | 0777);
 	start(&f, "memfd");
 	open_all(&f);
@@ -300,6 +305,8 @@ static void test_memfd(void **arg)
 	expect_content(fd_of(&f, 2), 0, "sealed");
 	name_of(fd_of(&f, 2), name, sizeof(name));
 	assert_string_equal(name, "/memfd:some name (deleted)");
+	assert_int_equal(lseek(fd_of(&f, 2), 3, SEEK_SET), 3);
+	assert_int_equal(lseek(fd_of(&f, 3), 0, SEEK_CUR), 0);	/* a description of its own */
 	assert_int_equal(fcntl(fd_of(&f, 2), F_GET_SEALS), F_SEAL_SHRINK);
 	assert_int_equal(ftruncate(fd_of(&f, 2), 0), -1);
 	end(&f);
@@ -351,9 +358,20 @@ static void test_devices(void **arg)
 	end(&f);
 }
 
+static void add_slave(struct fixture *f, uint32_t id, uint32_t flags)
+{
+	struct ckpt_rec_file *rec = add_file(f, id, CKPT_FILE_PTS, "/dev/pts/9", flags);
+
+	rec->object = 9;
+	rec->mode = S_IFCHR | 0604;
+	rec->uid = getuid() ? getuid() : 1001;
+	rec->gid = getuid() ? getgid() : 1002;
+}
+
 static void test_pty(void **arg)
 {
 	struct fixture f;
+	struct stat st;
 	struct engine_rec_tty *tty;
 	struct winsize size;
 	struct termios t;
@@ -362,8 +380,8 @@ static void test_pty(void **arg)
 
 	begin(&f, *arg, "pty");
 	add_file(&f, 2, CKPT_FILE_PTM, "/dev/ptmx", O_RDWR)->object = 9;
-	add_file(&f, 3, CKPT_FILE_PTS, "/dev/pts/9", O_RDWR)->object = 9;
-	add_file(&f, 4, CKPT_FILE_PTS, "/dev/pts/9", O_WRONLY | O_NONBLOCK)->object = 9;
+	add_slave(&f, 3, O_RDWR);
+	add_slave(&f, 4, O_WRONLY | O_NONBLOCK);
 	tty = stream_add(&f.stream, ENGINE_REC_TTY, sizeof(*tty), NULL, 0);
 	tty->index = 9;
 	tty->c_cflag = CS8 | CREAD | B38400;
@@ -383,6 +401,10 @@ static void test_pty(void **arg)
 	assert_int_equal(read(fd_of(&f, 2), buf, sizeof(buf)), 3);
 	assert_int_equal(flags_of(fd_of(&f, 4)), O_WRONLY | O_NONBLOCK);
 	assert_int_equal(reopen_tty(&f.r, 9), fd_of(&f, 3));
+	assert_int_equal(fstat(fd_of(&f, 3), &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0604);
+	assert_int_equal(st.st_uid, getuid() ? getuid() : 1001);
+	assert_int_equal(st.st_gid, getuid() ? getgid() : 1002);
 	end(&f);
 }
 
