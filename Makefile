@@ -118,6 +118,7 @@ $(LIB)/lib$(1).so: $(call _objs,pic,$(2)) $(filter %.a,$(3)) $(5)
 endef
 shlib = $(eval $(call _shlib,$(strip $(1)),$(strip $(2)),$(strip $(3)),$(strip $(4)),$(strip $(5))))
 comma := ,
+space := $() $()
 
 define _unit_test
 UNIT_TESTS += $(B)/san/bin/$(1)
@@ -204,11 +205,10 @@ check-unit: $(UNIT_TESTS) user
 check-kernel: $(KERNELS:%=$(B)/kernels/%/env)
 	@KERNELS='$(KERNELS)' scripts/tap check-kernel scripts/check-kernel
 
-# one kernel after the other: a test machine has two cores
 check-vm: $(if $(filter command line environment,$(origin KERNEL)),check-vm-$(KERNEL),check-vm-all)
 .PHONY: check-vm-all
 check-vm-all: all
-	@rc=0; for k in $(BOOTED); do scripts/check-vm $$k $(TESTS) || rc=1; done; exit $$rc
+	@scripts/check-vm $(subst $(space),$(comma),$(strip $(BOOTED))) $(TESTS)
 check-vm-%: modules-% user
 	@scripts/check-vm $* $(TESTS)
 
