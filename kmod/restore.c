@@ -318,7 +318,7 @@ int ckpt_restore_state(struct ckpt_ctx *ctx, struct ckpt_restore_state *arg)
 	if (ckpt_ctx_phase(ctx) != CKPT_PHASE_RESTORE)
 		return -EBADFD;
 	thread = ckpt_restore_find(ctx, arg->pid);
-	if (!thread)
+	if (!thread && !ckpt_restore_is_zombie(ctx, arg->pid))
 		return -ESRCH;
 	buf = kvmalloc(arg->len, GFP_KERNEL_ACCOUNT);
 	if (!buf)
@@ -328,7 +328,8 @@ int ckpt_restore_state(struct ckpt_ctx *ctx, struct ckpt_restore_state *arg)
 	if (!copy_from_user(buf, u64_to_user_ptr(arg->buf), arg->len))
 		err = ckpt_rec_check(&stream);
 	if (!err)
-		err = ckpt_rec_dispatch(ctx, thread, &stream);
+		err = thread ? ckpt_rec_dispatch(ctx, thread, &stream) :
+			       ckpt_restore_zombie(ctx, arg->pid, &stream);
 	if (err)
 		arg->bad_offset = stream.bad;
 	kvfree(buf);

@@ -111,6 +111,9 @@ int ckpt_restore_sigactions(struct ckpt_thread *thread,
 			    const struct ckpt_rec_sigactions *rec);
 int ckpt_restore_proc(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
 		      const struct ckpt_rec_proc *rec);
+/* The zombie @pid, a child of a parked process. */
+bool ckpt_restore_is_zombie(struct ckpt_ctx *ctx, pid_t pid);
+int ckpt_restore_zombie(struct ckpt_ctx *ctx, pid_t pid, struct ckpt_rec_stream *stream);
 int ckpt_restore_thread(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
 			const struct ckpt_rec_thread *rec);
 int ckpt_restore_signal(struct ckpt_thread *thread,

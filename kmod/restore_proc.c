@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What belongs to a process: process group, session, terminal, exit signal,
- * reaper flags, signal actions; and what its thread does at commit for it:
- * stop, timers.
+ * reaper flags, signal actions; what its thread does at commit for it: stop,
+ * timers; and what a zombie cannot give itself.
  *
  * A process is moved only into groups and sessions of processes of this
- * context, or of their zombie children; 0 leaves it where it is.  The terminal
+ * context, or of their zombie children; 0 leaves it where it is.  A zombie is
+ * touched only while its parent is parked in this context, so nobody waits for it.  The terminal
  * of a session is its leader's, which took it in user space; with the leader's
  * record it gets its foreground group.
  *
@@ -28,6 +29,8 @@
 #include "context.h"
 #include "restore.h"
 #include "thread.h"
+
+#define CKPT_CORE_FLAG	0x80	/* in a wait status: it left a core */
 
 struct ckpt_proc_ids {
 	struct pid *pgid;		/* reference, or NULL: leave */
@@ -248,6 +251,104 @@ int ckpt_restore_proc(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
 	kfree(side->proc);
 	side->proc = copy;
 	return 0;
+}
+
+/* ------------------------------------------------------------ zombies */
+
+/* A parked thread of the parent of @task, or NULL; with RCU. */
+static struct ckpt_thread *ckpt_zombie_parent(struct ckpt_ctx *ctx,
+					      struct task_struct *task)
+{
+	struct task_struct *parent = rcu_dereference(task->real_parent);
+	struct ckpt_thread *thread, *found = NULL;
+
+	spin_lock(&ctx->lock);
+	list_for_each_entry(thread, &ctx->threads, link)
+		if (thread->state == CKPT_THREAD_PARKED &&
+		    same_thread_group(thread->task, parent))
+			found = thread;
+	spin_unlock(&ctx->lock);
+	return found;
+}
+
+/* A reference to the zombie @pid (caller's PID namespace), or NULL. */
+static struct task_struct *ckpt_zombie_get(struct ckpt_ctx *ctx, pid_t pid,
+					   struct ckpt_thread **ret_parent)
+{
+	struct task_struct *task;
+
+	rcu_read_lock();
+	task = pid > 0 ? pid_task(find_vpid(pid), PIDTYPE_TGID) : NULL;
+	if (task && READ_ONCE(task->exit_state) == EXIT_ZOMBIE)
+		*ret_parent = ckpt_zombie_parent(ctx, task);
+	else
+		*ret_parent = NULL;
+	if (*ret_parent)
+		get_task_struct(task);
+	rcu_read_unlock();
+	return *ret_parent ? task : NULL;
+}
+
+bool ckpt_restore_is_zombie(struct ckpt_ctx *ctx, pid_t pid)
+{
+	struct ckpt_thread *parent;
+	struct task_struct *task = ckpt_zombie_get(ctx, pid, &parent);
+
+	if (task)
+		put_task_struct(task);
+	return task;
+}
+
+/* Under tasklist_lock. */
+static int ckpt_zombie_set(struct task_struct *task, struct ckpt_thread *parent,
+			   const struct ckpt_rec_proc *rec, const struct ckpt_proc_ids *ids)
+{
+	struct signal_struct *signal = task->signal;
+	int *code = signal->flags & SIGNAL_GROUP_EXIT ? &signal->group_exit_code :
+							&task->exit_code;
+	int err;
+
+	if (task->exit_state != EXIT_ZOMBIE || !ckpt_sighand_of(task) ||
+	    !same_thread_group(rcu_dereference_raw(task->real_parent), parent->task))
+		return -ESRCH;
+	if ((*code ^ rec->exit_code) & ~CKPT_CORE_FLAG)
+		return -EINVAL;
+	err = ckpt_proc_move(task, ids);
+	if (!err)
+		*code = rec->exit_code;
+	return err;
+}
+
+static bool ckpt_zombie_rec_ok(const struct ckpt_rec_proc *rec)
+{
+	return rec->hdr.type == CKPT_REC_PROC && rec->state == CKPT_PROC_ZOMBIE &&
+	       rec->pgid >= 0 && rec->sid >= 0 &&
+	       (!(rec->exit_code & CKPT_CORE_FLAG) || rec->exit_code & 0x7f);
+}
+
+int ckpt_restore_zombie(struct ckpt_ctx *ctx, pid_t pid, struct ckpt_rec_stream *stream)
+{
+	const struct ckpt_rec_proc *rec = ckpt_rec_next(stream);
+	struct ckpt_thread *parent;
+	struct ckpt_proc_ids ids;
+	struct task_struct *task;
+	int err;
+
+	if (!rec || !ckpt_zombie_rec_ok(rec) || ckpt_rec_next(stream))
+		return -EINVAL;
+	task = ckpt_zombie_get(ctx, pid, &parent);
+	if (!task)
+		return -ESRCH;
+	err = ckpt_proc_ids_get(ctx, task, rec, &ids);
+	if (err)
+		goto put_task;
+	write_lock_irq(ckpt_kdata.tasklist_lock);
+	err = ckpt_zombie_set(task, parent, rec, &ids);
+	write_unlock_irq(ckpt_kdata.tasklist_lock);
+	ckpt_proc_ids_put(&ids);
+put_task:
+	put_task_struct(task);
+	return err;
 }
 
 /* ------------------------------------------------------------ actions */

@@ -205,8 +205,9 @@ static int fill_state(struct building *g)
 	for (unsigned int i = 0; !ret && i < state->nr_fdtables; i++)
 		ret = restate_fds(&g->state, &state->fdtables[i]);
 	for (int i = plan->nr_helpers; !ret && i < plan->nr_tasks; i++)
-		if (plan->tasks[i].role == PLAN_LIVE)
-			ret = restate_proc(&g->state, plan->tasks[i].proc);
+		ret = plan->tasks[i].role == PLAN_LIVE ?
+			restate_proc(&g->state, plan->tasks[i].proc) :
+			restate_zombie(&g->state, plan->tasks[i].proc);
 	if (!ret)
 		ret = tree_limits(&g->tree, &g->error);
 	if (!ret)

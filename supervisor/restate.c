@@ -169,6 +169,17 @@ int restate_proc(struct restate *s, const struct state_proc *proc)
 	return ret;
 }
 
+int restate_zombie(struct restate *s, const struct state_proc *proc)
+{
+	struct ckpt_rec_proc *rec = append(s, sizeof(*rec));
+
+	if (!rec)
+		return no_memory(s);
+	*rec = *proc->rec;
+	rec->hdr.len = sizeof(*rec);
+	return call(s, rec->pid, "the state");
+}
+
 void restate_done(struct restate *s)
 {
 	free(s->buf);

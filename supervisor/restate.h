@@ -22,6 +22,8 @@ int restate_mm(struct restate *s, const struct state_mm *mm);
 int restate_fds(struct restate *s, const struct state_fdtable *table);
 /* PROC, SIGACTIONS, each thread */
 int restate_proc(struct restate *s, const struct state_proc *proc);
+/* Its group, session and status, when its parent has entered. */
+int restate_zombie(struct restate *s, const struct state_proc *proc);
 void restate_done(struct restate *s);
 
 #endif /* STILLPOINT_RESTATE_H */

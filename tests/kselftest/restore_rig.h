@@ -30,6 +30,7 @@ struct helper {
 	pid_t tids[MAX_THREADS];	/* [0] is the leader */
 	int nr_threads;
 	int parent;			/* index of the helper that makes it, or -1 */
+	pid_t child;			/* a child of its own, if @setup makes one */
 	void (*setup)(struct helper *self);	/* in the child, before entering */
 	volatile int failed;		/* errno of what failed before entering */
 };

@@ -527,6 +527,7 @@ int main(int argc, char **argv)
 		{ "share_thp", test_share_thp }, { "signals", test_signals },
 		{ "fatal", test_fatal_signal }, { "alarm", test_alarm },
 		{ "stopped", test_stopped }, { "groups", test_groups },
+		{ "zombie", test_zombie },
 		{ "tty", test_tty }, { "rseq", test_rseq }, { "fuzz", test_fuzz },
 	};
 	unsigned int i;

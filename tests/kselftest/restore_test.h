@@ -22,6 +22,7 @@ void test_fatal_signal(void);
 void test_alarm(void);
 void test_stopped(void);
 void test_groups(void);
+void test_zombie(void);
 void test_tty(void);
 void test_rseq(void);
 /* restore_test_fuzz.c */

@@ -336,6 +336,62 @@ void test_groups(void)
 	rig_close(&rig);
 }
 
+/* A child that is killed and stays a zombie. */
+static void with_zombie(struct helper *self)
+{
+	siginfo_t info;
+
+	self->child = fork();
+	if (self->child == 0) {
+		kill(getpid(), SIGKILL);
+		_exit(0);
+	}
+	if (self->child < 0 || waitid(P_PID, (id_t)self->child, &info, WEXITED | WNOWAIT))
+		self->failed = errno;
+}
+
+static int zombie_set(struct rig *rig, pid_t pid, pid_t pgid, int status)
+{
+	struct ckpt_rec_proc *proc;
+	struct recs recs = {};
+	int err;
+
+	proc = recs_proc(&recs);
+	proc->state = CKPT_PROC_ZOMBIE;
+	proc->pgid = pgid;
+	proc->exit_code = status;
+	err = rig_state(rig, pid, &recs, &(__u64){ 0 });
+	recs_done(&recs);
+	return err;
+}
+
+void test_zombie(void)
+{
+	pid_t outside, pid, zombie;
+	struct rig rig;
+
+	tap_note("zombies");
+	outside = fork();
+	if (outside == 0)
+		_exit(0);
+	rig_open(&rig);
+	rig_add(&rig, -1, 1, with_zombie);
+	rig_start(&rig);
+	pid = rig.helpers[0].pid;
+	zombie = rig.helpers[0].child;
+	tap_is(zombie_set(&rig, zombie, pid, SIGKILL), 0, "into its parent's group");
+	tap_is(getpgid(zombie), pid, "there it is");
+	tap_is(zombie_set(&rig, zombie, outside, SIGKILL), -EPERM, "not into one outside");
+	tap_is(zombie_set(&rig, zombie, 0, SIGKILL | 0x80), 0, "it left a core");
+	tap_is(zombie_set(&rig, zombie, 0, SIGSEGV | 0x80), -EINVAL, "of no other signal");
+	tap_is(zombie_set(&rig, zombie, 0, 1 << 8), -EINVAL, "and did not exit");
+	tap_is(zombie_set(&rig, pid, 0, SIGKILL), -EINVAL, "who is parked is none");
+	tap_is(zombie_set(&rig, outside, 0, 0), -ESRCH, "not a zombie of somebody else");
+	tap_is(proc_move(&rig, zombie, 0, 0, -1, 0), -EINVAL, "a zombie does not run");
+	waitpid(outside, NULL, 0);
+	rig_close(&rig);
+}
+
 static int tty_master;
 
 static void take_tty(struct helper *self)

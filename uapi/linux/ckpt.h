@@ -377,7 +377,7 @@ struct ckpt_restore_wait {
 
 /**
  * struct ckpt_restore_state - CKPT_IOC_RESTORE_STATE: apply records
- * @pid: thread that has entered, in the caller's PID namespace
+ * @pid: thread that has entered, or zombie, in the caller's PID namespace
  * @len: bytes at @buf, at most 16 MiB
  * @buf: pointer to records
  * @bad_offset: out, on error: offset of the record that failed
@@ -389,7 +389,9 @@ struct ckpt_restore_wait {
  *     FD with fd and file -1: an empty table);
  *   - SIGACTIONS; PROC (pgid, sid, tty, ITIMER_REAL, flags); once per process;
  *   - THREAD, with XSTATE and its SIGPENDINGs; shared SIGPENDINGs go with the
- *     leader's.
+ *     leader's;
+ *   - PROC of a zombie, @pid, whose parent has entered: pgid, sid, and of
+ *     exit_code the bit that it left a core; the rest must be right already.
  */
 struct ckpt_restore_state {
 	__u32 size;
