@@ -2,11 +2,12 @@
 /*
  * One chunk: header, payload, tag.
  *
- * The nonce is the chunk's place (sequence number, file), the key belongs to
- * one image: a place is written once, so a nonce is never used twice, and a
- * chunk that was moved, copied from elsewhere or changed does not authenticate.
- * Without encryption the payload is associated data, right behind the header,
- * so that one pass over contiguous memory covers both.
+ * The header names the chunk's place (file, sequence number), the key belongs to
+ * one image: a chunk that was moved, copied from elsewhere or changed does not
+ * authenticate.  Encrypted, the place is the nonce too: it is written once, so a
+ * nonce is never used twice.  Without encryption header and payload, contiguous in
+ * memory, are one message for SipHash, which needs nothing but 64-bit arithmetic
+ * and is fast on every machine (docs/design/one-node.md has the figures).
  *
  * The decoder takes nothing from a chunk but lengths, which it bounds, until the
  * tag was checked; zstd sees authenticated bytes only.
@@ -40,6 +41,8 @@ struct chunk_decoder {
 _Static_assert(sizeof(struct image_chunk_hdr) == 32, "format");
 _Static_assert(crypto_aead_xchacha20poly1305_ietf_ABYTES == IMAGE_TAG_BYTES,
 	       "format");
+_Static_assert(crypto_shorthash_siphashx24_BYTES == IMAGE_TAG_BYTES, "format");
+_Static_assert(crypto_shorthash_siphashx24_KEYBYTES <= 32, "key");
 
 int chunk_encoder_create(const uint8_t key[32], bool encrypt, int level,
 			 struct chunk_encoder **ret_encoder)
@@ -113,11 +116,28 @@ static int encode_payload(struct chunk_encoder *enc, bool pack, const void *raw,
 	return 0;
 }
 
+/* Encrypt what is to be encrypted, and put the tag behind it. */
+static void seal(struct chunk_encoder *enc, enum image_file file, uint64_t seq,
+		 uint8_t *chunk, uint32_t stored)
+{
+	uint8_t nonce[crypto_aead_xchacha20poly1305_ietf_NPUBBYTES];
+	uint8_t *payload = chunk + HDR_BYTES;
+
+	if (!enc->encrypt) {
+		crypto_shorthash_siphashx24(payload + stored, chunk, HDR_BYTES + stored,
+					    enc->key);
+		return;
+	}
+	make_nonce(file, seq, nonce);
+	crypto_aead_xchacha20poly1305_ietf_encrypt_detached(
+		payload, payload + stored, NULL, payload, stored,
+		chunk, HDR_BYTES, NULL, nonce, enc->key);
+}
+
 int chunk_encode(struct chunk_encoder *enc, enum image_file file, uint64_t seq,
 		 bool pack, const void *raw, uint32_t raw_len, uint8_t *out,
 		 size_t *ret_len)
 {
-	uint8_t nonce[crypto_aead_xchacha20poly1305_ietf_NPUBBYTES];
 	uint8_t *payload = out + HDR_BYTES;
 	struct image_chunk_hdr hdr = {};
 	enum image_codec codec;
@@ -136,15 +156,7 @@ int chunk_encode(struct chunk_encoder *enc, enum image_file file, uint64_t seq,
 	hdr.raw_len = htole32(raw_len);
 	hdr.stored_len = htole32(stored);
 	memcpy(out, &hdr, HDR_BYTES);
-	make_nonce(file, seq, nonce);
-	if (enc->encrypt)
-		crypto_aead_xchacha20poly1305_ietf_encrypt_detached(
-			payload, payload + stored, NULL, payload, stored,
-			out, HDR_BYTES, NULL, nonce, enc->key);
-	else
-		crypto_aead_xchacha20poly1305_ietf_encrypt_detached(
-			payload + stored, payload + stored, NULL, NULL, 0,
-			out, HDR_BYTES + stored, NULL, nonce, enc->key);
+	seal(enc, file, seq, out, stored);
 	*ret_len = HDR_BYTES + stored + IMAGE_TAG_BYTES;
 	return 0;
 }
@@ -212,15 +224,16 @@ static int authenticate(struct chunk_decoder *dec, enum image_file file,
 {
 	uint8_t nonce[crypto_aead_xchacha20poly1305_ietf_NPUBBYTES];
 	uint8_t *payload = chunk + HDR_BYTES;
+	uint8_t tag[IMAGE_TAG_BYTES];
 
+	if (!dec->encrypted) {
+		crypto_shorthash_siphashx24(tag, chunk, HDR_BYTES + stored, dec->key);
+		return sodium_memcmp(tag, payload + stored, sizeof(tag));
+	}
 	make_nonce(file, seq, nonce);
-	if (dec->encrypted)
-		return crypto_aead_xchacha20poly1305_ietf_decrypt_detached(
-			payload, NULL, payload, stored, payload + stored,
-			chunk, HDR_BYTES, nonce, dec->key);
 	return crypto_aead_xchacha20poly1305_ietf_decrypt_detached(
-		NULL, NULL, payload, 0, payload + stored,
-		chunk, HDR_BYTES + stored, nonce, dec->key);
+		payload, NULL, payload, stored, payload + stored,
+		chunk, HDR_BYTES, nonce, dec->key);
 }
 
 int chunk_decode(struct chunk_decoder *dec, enum image_file file, uint64_t seq,

@@ -20,11 +20,12 @@
  *   file      := file_hdr  chunk*		(state, index, pages, blobs)
  *   chunk     := chunk_hdr  payload  tag
  *		  payload is raw or one zstd frame, of at most CHUNK_MAX bytes
- *		  raw.  tag is XChaCha20-Poly1305 of the image's chunk key, with
- *		  the nonce (seq, file); associated data are the header and, when
- *		  the image is not encrypted, the payload.  As the key is derived
- *		  from the image's random id, a chunk is valid at one place of one
- *		  file of one image only.
+ *		  raw.  tag is SipHash-2-4 (128 bits) of header and payload under
+ *		  the first half of the image's chunk key; in an encrypted image
+ *		  it is that of XChaCha20-Poly1305 with the nonce (seq, file) and
+ *		  the header as associated data.  As the key is derived from the
+ *		  image's random id and the header names the place, a chunk is
+ *		  valid at one place of one file of one image only.
  *
  *   state     := the chunks' raw bytes, one after another, are record*:
  *		  the kernel's (linux/ckpt_records.h, types below 0x1000) and the
