@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/capability.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +21,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "supervisor/rights.h"
 
 #define NSEC		1000000000LL
 
@@ -188,18 +189,7 @@ uint64_t builder_bounding(void)
 	return set;
 }
 
-static int set_caps(uint64_t caps)
-{
-	struct __user_cap_header_struct hdr = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[2] = { { 0 }, { 0 } };
-
-	for (int i = 0; i < 2; i++) {
-		data[i].permitted = (uint32_t)(caps >> (32 * i));
-		data[i].effective = data[i].permitted;
-	}
-	return syscall(SYS_capset, &hdr, data) ? -errno : 0;
-}
-
+/* What opens files that the tree had open is kept, but out of effect: rights.h. */
 static int become(const struct plan_owner *owner)
 {
 	uint64_t bounding = builder_bounding();
@@ -212,7 +202,8 @@ static int become(const struct plan_owner *owner)
 	    setresgid(owner->gid, owner->gid, owner->gid) ||
 	    setresuid(owner->uid, owner->uid, owner->uid))
 		return -errno;
-	ret = set_caps(owner->keep_caps);
+	ret = rights_set(owner->keep_caps | (RIGHTS_FILES & rights_permitted()),
+			 owner->keep_caps);
 	if (ret)
 		return ret;
 	/* our own /proc entries stay ours */

@@ -265,7 +265,9 @@ static int dump_captured(struct dump *d, uint64_t started)
 	int ret;
 
 	expect(d);
-	ret = dump_policy_check(d);
+	ret = dump_probe(d);
+	if (!ret)
+		ret = dump_policy_check(d);
 	if (!ret && d->options->dry_run) {
 		ret = capture_thaw(&d->cap, 0, d->error);
 		d->stats.pause_ns = d->cap.pause_ns;

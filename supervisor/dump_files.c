@@ -137,15 +137,16 @@ static void find_programs(struct dump *d)
 static void plan_inode(struct dump *d, struct dump_inode *inode, dev_t shm_dev)
 {
 	const struct ckpt_rec_file *rec = inode->file->rec;
-	bool carry = false;
+	const struct engine_rec_file_place *place = dump_place(d, inode->file);
+	bool has_name = !place || !place->handle_len, carry = false;
 
-	if (rec->kind != CKPT_FILE_REG || (rec->flags & CKPT_FILE_DELETED)) {
+	if (rec->kind != CKPT_FILE_REG || dump_deleted(d, inode->file)) {
 		inode->blob_kind = ENGINE_BLOB_OBJECT;
 		carry = true;
 	} else if (shm_dev && rec->dev == shm_dev) {
 		return;		/* carried with the directory */
-	} else if (in_memory(rec) ||
-		   (d->options->files == ENGINE_FILES_CARRY && inode->open && !inode->exec)) {
+	} else if (has_name && (in_memory(rec) || (d->options->files == ENGINE_FILES_CARRY &&
+						   inode->open && !inode->exec))) {
 		inode->blob_kind = ENGINE_BLOB_FILE;
 		carry = true;
 	}

@@ -88,8 +88,8 @@ static void find_holder(const struct dump *d, const struct state_file *file,
 	refusal->pid = file->rec->pid;
 }
 
-static void refuse(struct dump *d, const struct state_file *file, uint32_t reason,
-		   const char *what)
+void dump_refuse(struct dump *d, const struct state_file *file, uint32_t reason,
+		 const char *what)
 {
 	struct engine_refusal refusal = { .reason = reason };
 
@@ -104,7 +104,7 @@ static void refuse(struct dump *d, const struct state_file *file, uint32_t reaso
 }
 
 /* Does the tree hold the master of this pty? */
-static bool own_pty(const struct dump *d, uint64_t index)
+bool dump_own_pty(const struct dump *d, uint64_t index)
 {
 	const struct state *state = d->cap.state;
 
@@ -135,8 +135,8 @@ static void check_tty(struct dump *d, const struct state_file *file)
 	case CKPT_FILE_PTM:
 		return;
 	case CKPT_FILE_PTS:
-		if (!own_pty(d, file->rec->object) && !dump_external_name(d, file))
-			refuse(d, file, CKPT_R_FD_TTY, "terminal");
+		if (!dump_own_pty(d, file->rec->object) && !dump_external_name(d, file))
+			dump_refuse(d, file, CKPT_R_FD_TTY, "terminal");
 		return;
 	default:	/* /dev/tty: the controlling terminal of who opened it */
 		for (unsigned int i = 0; i < d->cap.state->nr_procs; i++) {
@@ -144,11 +144,11 @@ static void check_tty(struct dump *d, const struct state_file *file)
 			if (proc->rec->host_pid != file->rec->pid)
 				continue;
 			if (proc->rec->tty >= 0 &&
-			    (own_pty(d, (uint64_t)proc->rec->tty) ||
+			    (dump_own_pty(d, (uint64_t)proc->rec->tty) ||
 			     tty_is_external(d, proc->rec->tty)))
 				return;
 		}
-		refuse(d, file, CKPT_R_FD_TTY, "terminal /dev/tty");
+		dump_refuse(d, file, CKPT_R_FD_TTY, "terminal /dev/tty");
 	}
 }
 
@@ -165,7 +165,7 @@ static void check_control(struct dump *d, const struct ckpt_rec_proc *rec)
 	memcpy(refusal.comm, rec->comm, sizeof(refusal.comm));
 	if (rec->tty < 0) {
 		engine_refuse(d->error, &refusal, "its controlling terminal is no pty");
-	} else if (!own_pty(d, (uint64_t)rec->tty) && !tty_is_external(d, rec->tty)) {
+	} else if (!dump_own_pty(d, (uint64_t)rec->tty) && !tty_is_external(d, rec->tty)) {
 		refusal.object = (uint64_t)rec->tty;
 		engine_refuse(d->error, &refusal, "its controlling terminal /dev/pts/%d",
 			      rec->tty);
@@ -181,9 +181,9 @@ static void check_chr(struct dump *d, const struct state_file *file)
 	if (dump_external_name(d, file))
 		return;
 	if (maj == TTY_MAJOR || maj == TTYAUX_MAJOR)
-		refuse(d, file, CKPT_R_FD_TTY, "terminal");
+		dump_refuse(d, file, CKPT_R_FD_TTY, "terminal");
 	else
-		refuse(d, file, CKPT_R_FD_DEVICE, "device");
+		dump_refuse(d, file, CKPT_R_FD_DEVICE, "device");
 }
 
 static void check_pipe(struct dump *d, const struct state_file *file)
@@ -194,7 +194,7 @@ static void check_pipe(struct dump *d, const struct state_file *file)
 		return;
 	if (dump_external_name(d, file))
 		return;
-	refuse(d, file, CKPT_R_PIPE_EXTERNAL,
+	dump_refuse(d, file, CKPT_R_PIPE_EXTERNAL,
 	       pipe->readers != pipe->tree_readers ? "its reader is outside:" :
 						     "its writer is outside:");
 }
@@ -209,13 +209,11 @@ static void check_path(struct dump *d, const struct state_file *file)
 		return;
 	if (rec->flags & CKPT_FILE_DELETED) {
 		if (!content)
-			refuse(d, file, CKPT_R_FD_KIND, "deleted and not a regular file:");
+			dump_refuse(d, file, CKPT_R_FD_KIND, "deleted and not a regular file:");
 		return;
 	}
-	if (rec->flags & CKPT_FILE_UNREACHABLE)
-		refuse(d, file, CKPT_R_FD_KIND, "not reachable from its process's root:");
-	else if (file->path[0] != '/')
-		refuse(d, file, CKPT_R_FD_KIND, "has no path:");
+	if (file->path[0] != '/')
+		dump_refuse(d, file, CKPT_R_FD_KIND, "has no path:");
 }
 
 static void check_file(struct dump *d, const struct state_file *file)
@@ -247,10 +245,10 @@ static void check_file(struct dump *d, const struct state_file *file)
 		check_chr(d, file);
 		return;
 	case CKPT_FILE_SOCK:	/* the module refuses it; so does this program */
-		refuse(d, file, CKPT_R_FD_SOCKET, "socket");
+		dump_refuse(d, file, CKPT_R_FD_SOCKET, "socket");
 		return;
 	default:
-		refuse(d, file, CKPT_R_FD_KIND, "of a kind not supported:");
+		dump_refuse(d, file, CKPT_R_FD_KIND, "of a kind not supported:");
 	}
 }
 

@@ -4,6 +4,7 @@
  *
  *	dump.c		the order of things
  *	dump_policy.c	what of ours stands in the way (terminals, pipes, kinds)
+ *	dump_probe.c	what only the node can tell (other names, bytes in terminals)
  *	dump_files.c	inodes: what to do with each, descriptors
  *	dump_content.c	contents of inodes and of /dev/shm
  *	dump_track.c	identity and durability of files that stay where they are
@@ -87,7 +88,17 @@ int dump_records_externals(struct dump *d);
 
 /* Is this file one of the ends that the caller named?  Its name, or NULL. */
 const char *dump_external_name(const struct dump *d, const struct state_file *file);
+/* Add the finding, named by a process and a descriptor that lead to the file. */
+void dump_refuse(struct dump *d, const struct state_file *file, uint32_t reason,
+		 const char *what);
+bool dump_own_pty(const struct dump *d, uint64_t index);	/* has the tree its master? */
 int dump_policy_check(struct dump *d);
+
+int dump_probe(struct dump *d);			/* in the pause */
+/* Where the file is instead of at its path, or NULL; gone when a record is added. */
+const struct engine_rec_file_place *dump_place(const struct dump *d,
+					       const struct state_file *file);
+bool dump_deleted(const struct dump *d, const struct state_file *file);
 
 int dump_files_plan(struct dump *d);
 int dump_files_get(struct dump *d);		/* in the pause */

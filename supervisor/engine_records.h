@@ -5,8 +5,8 @@
  * ckpt_rec_hdr first, a multiple of 8 bytes, little-endian, appended to only.
  *
  * They follow the kernel's records, which are kept unchanged, in this order:
- * TREE first of all, then the kernel's, then TTYs, EXTERNALs, FILE_TRACKs,
- * BLOBs.  A reader must not depend on that order.
+ * TREE first of all, then the kernel's, then FILE_PLACEs, TTYs, EXTERNALs,
+ * FILE_TRACKs, BLOBs.  A reader must not depend on that order.
  */
 #ifndef STILLPOINT_ENGINE_RECORDS_H
 #define STILLPOINT_ENGINE_RECORDS_H
@@ -107,6 +107,25 @@ struct engine_rec_external {
 	__u32 kind;		/* enum ckpt_file_kind of the tree's end */
 	__u64 object;		/* its object, if any */
 	char name[32];
+};
+
+#define ENGINE_PLACE_LINK	(1U << 0)	/* the inode has no link under the recorded path,
+						 * but another one: it is not deleted
+						 */
+
+/* FILE_PLACE: where file_id is on the node of the dump, where that is not the path
+ * of its record: a path from our own root, or a handle (name_to_handle_at(2)) in
+ * the file system of the directory of the recorded path.
+ * Then: path (NUL-terminated), handle.
+ */
+struct engine_rec_file_place {
+	struct ckpt_rec_hdr hdr;
+	__u32 file_id;
+	__u32 flags;		/* ENGINE_PLACE_* */
+	__u32 path_len;		/* bytes with NUL; 0: none */
+	__u32 handle_len;	/* bytes; 0: none */
+	__s32 handle_type;
+	__u32 pad;
 };
 
 #endif /* STILLPOINT_ENGINE_RECORDS_H */

@@ -81,7 +81,7 @@ int reopen_again(int base, int flags)
 
 static int open_regular(struct reopen *r, const struct state_file *file)
 {
-	int fd = reopen_path(file, reopen_flags(file), 0);
+	int fd = reopen_had(file, reopen_flags(file));
 	struct stat st;
 
 	if (fd < 0)
@@ -99,9 +99,9 @@ static int open_regular(struct reopen *r, const struct state_file *file)
  */
 static int open_directory(struct reopen *r, const struct state_file *file)
 {
-	_cleanup_fd_ int name = reopen_path(file, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+	_cleanup_fd_ int name = reopen_had(file, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int flags = reopen_flags(file) | (int)(file->rec->f_flags & O_DIRECTORY);
-	int fd = name < 0 ? name : reopen_path(file, flags, 0);
+	int fd = name < 0 ? name : reopen_had(file, flags);
 
 	return fd < 0 ? reopen_failed(r, file, fd, "open the directory") : fd;
 }
@@ -110,7 +110,7 @@ static int open_directory(struct reopen *r, const struct state_file *file)
 static int open_name(struct reopen *r, const struct state_file *file)
 {
 	int flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
-	int fd = reopen_path(file, flags, 0);
+	int fd = reopen_had(file, flags);
 
 	return fd < 0 ? reopen_failed(r, file, fd, "find") : fd;
 }
@@ -154,7 +154,7 @@ static int open_by_kind(struct reopen *r, const struct state_file *file)
 {
 	switch (file->rec->kind) {
 	case CKPT_FILE_REG:
-		if (file->rec->flags & CKPT_FILE_DELETED)
+		if (state_file_deleted(file))
 			return reopen_object(r, file);
 		return open_regular(r, file);
 	case CKPT_FILE_SHM:

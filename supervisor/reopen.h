@@ -4,7 +4,7 @@
  * again, each open file description once.
  *
  * Runs in the builder with the owner's rights: what the owner may not open, the
- * image cannot open.  Descriptors are the builder's; the kernel gives the files
+ * image cannot open, but for the very inodes that it had open.  Descriptors are the builder's; the kernel gives the files
  * behind them to the tree.  Until the tree is committed nothing that is there is
  * changed in a way that reopen_undo() cannot take back, but for contents that
  * the image carries for an existing path.
@@ -73,6 +73,8 @@ int reopen_again(int base, int flags);
 
 /* reopen_path.c: open @file by its path, or the directory that holds it */
 int reopen_path(const struct state_file *file, int flags, mode_t mode);
+/* … or what the tree had open and its owner can open no more; nothing is created */
+int reopen_had(const struct state_file *file, int flags);
 int reopen_dir(const struct state_file *file, const char **ret_name);
 
 /* reopen_object.c: what has no name */

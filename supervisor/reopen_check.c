@@ -132,9 +132,9 @@ static int check_written(struct reopen *r, const struct state_file *file, int fd
 static int open_to_check(const struct reopen *r, const struct state_file *file)
 {
 	int flags = O_CLOEXEC | O_NOCTTY;
-	int fd = reopen_path(file, O_RDONLY | O_NONBLOCK | flags, 0);
+	int fd = reopen_had(file, O_RDONLY | O_NONBLOCK | flags);
 
-	return fd == -EACCES ? reopen_path(file, O_PATH | flags, 0) : fd;
+	return fd == -EACCES ? reopen_had(file, O_PATH | flags) : fd;
 }
 
 static int check_regular(struct reopen *r, const struct state_file *file)
@@ -168,7 +168,7 @@ static int check_regular(struct reopen *r, const struct state_file *file)
 
 static void check_name(struct reopen *r, const struct state_file *file)
 {
-	_cleanup_fd_ int fd = reopen_path(file, O_PATH | O_CLOEXEC | O_NOFOLLOW, 0);
+	_cleanup_fd_ int fd = reopen_had(file, O_PATH | O_CLOEXEC | O_NOFOLLOW);
 
 	if (fd < 0)
 		refuse(r, file, CKPT_R_FILE_MISSING, strerror(-fd));
@@ -199,7 +199,7 @@ int reopen_check(struct reopen *r)
 	for (unsigned int i = 0; !ret && i < r->state->nr_files; i++) {
 		const struct state_file *file = &r->state->files[i];
 
-		if (file->external || file->rec->flags & CKPT_FILE_DELETED ||
+		if (file->external || state_file_deleted(file) ||
 		    in_shm_dir(r, file) || reopen_is_late(r, file))
 			continue;
 		switch (file->rec->kind) {

@@ -20,6 +20,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "supervisor/rights.h"
+
 #define PTY_TRIES	4096	/* default of kernel.pty.max */
 
 /* ---------------------------------------------------------------- pipes */
@@ -243,13 +245,20 @@ static int open_given(struct reopen *r, const struct state_file *file, const cha
 /* A slave of the tree's is of who opened the master; programs like login give it away. */
 static int give_slave(const struct ckpt_rec_file *rec, int fd)
 {
+	uint64_t before;
 	struct stat st;
+	int ret = 0;
 
-	if (fstat(fd, &st))
+	if (fstat(fd, &st) || fchmod(fd, rec->mode & 07777))
 		return -errno;
-	if ((st.st_uid != rec->uid || st.st_gid != rec->gid) && fchown(fd, rec->uid, rec->gid))
-		return -errno;
-	return fchmod(fd, rec->mode & 07777) ? -errno : 0;
+	if (st.st_uid == rec->uid && st.st_gid == rec->gid)
+		return 0;
+	if (rights_raise(RIGHTS_FILES, &before))
+		return -EPERM;
+	if (fchown(fd, rec->uid, rec->gid))
+		ret = -errno;
+	rights_lower(before);
+	return ret;
 }
 
 static int open_slave(struct reopen *r, const struct state_file *file, int master)

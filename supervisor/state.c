@@ -328,6 +328,19 @@ static int link_procs(struct state_parser *p)
 	return 0;
 }
 
+bool state_file_deleted(const struct state_file *file)
+{
+	return file->rec->flags & CKPT_FILE_DELETED &&
+	       !(file->place && file->place->flags & ENGINE_PLACE_LINK);
+}
+
+const void *state_file_handle(const struct state_file *file)
+{
+	const struct engine_rec_file_place *place = file->place;
+
+	return place && place->handle_len ? (const char *)(place + 1) + place->path_len : NULL;
+}
+
 /* Backwards, so that children and roots come in stream order. */
 static int link_tree(struct state_parser *p)
 {
@@ -389,6 +402,27 @@ static int link_blobs(struct state_parser *p)
 	return 0;
 }
 
+static int link_places(struct state_parser *p)
+{
+	struct state_index *index = p->state->index;
+	struct state_file *file;
+	int ret = 0;
+
+	for (unsigned int i = 0; !ret && i < index->nr_places; i++) {
+		const struct engine_rec_file_place *place = index->places[i];
+
+		ret = find_file(p, place->file_id, true, &file);
+		if (!ret && file->place)
+			ret = duplicate(p, "place of file", file->rec->id);
+		if (ret)
+			break;
+		file->place = place;
+		if (place->path_len)
+			file->path = (const char *)(place + 1);
+	}
+	return ret;
+}
+
 static int link_files(struct state_parser *p)
 {
 	struct state *state = p->state;
@@ -422,6 +456,8 @@ static int link_files(struct state_parser *p)
 		if (!ret)
 			file->track = index->tracks[i];
 	}
+	if (!ret)
+		ret = link_places(p);
 	for (unsigned int i = 0; !ret && i < state->nr_externals; i++) {
 		ret = find_file(p, state->externals[i]->file_id, true, &file);
 		if (!ret)
@@ -487,6 +523,7 @@ struct state *state_free(struct state *state)
 		free(index->by_tid);
 		free(index->pending);
 		free(index->tracks);
+		free(index->places);
 		free(index->blobs_by_inode);
 		free(index);
 	}

@@ -82,7 +82,8 @@ struct state_fdtable {
 
 struct state_file {
 	const struct ckpt_rec_file *rec;
-	const char *path;		/* "" if it has none */
+	const char *path;		/* where it is to be opened; "" if it has none */
+	const struct engine_rec_file_place *place;	/* or NULL */
 	struct state_pipe *pipe;	/* PIPE, FIFO; else NULL */
 	const struct engine_rec_file_track *track;	/* or NULL */
 	const struct engine_rec_blob *blob;	/* content of its inode, or NULL */
@@ -159,6 +160,11 @@ struct state_pipe *state_pipe_find(const struct state *state, uint64_t object);
 /* Paths of a blob record (checked by the parser); NULL if it has none. */
 const char *state_blob_path(const struct engine_rec_blob *rec);
 const char *state_blob_target(const struct engine_rec_blob *rec);
+
+/* Has its inode no name at all? */
+bool state_file_deleted(const struct state_file *file);
+/* place->handle_len bytes, or NULL. */
+const void *state_file_handle(const struct state_file *file);
 
 /* Walk the tree parents first: NULL gives the first root, then the next. */
 struct state_proc *state_proc_next(const struct state *state, const struct state_proc *proc);

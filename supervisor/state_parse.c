@@ -15,6 +15,7 @@
 #include "supervisor/engine.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -264,6 +265,19 @@ static int add_track(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 	return 0;
 }
 
+static int add_place(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
+{
+	const struct engine_rec_file_place *rec = (const void *)hdr;
+	uint64_t room = hdr->len - sizeof(*rec);
+
+	if (!string_fits((const char *)(rec + 1), rec->path_len, room) ||
+	    rec->handle_len > room - rec->path_len || rec->handle_len > MAX_HANDLE_SZ)
+		return state_fail(p, -EBADMSG, "place of file %u is not well formed",
+				  rec->file_id);
+	p->state->index->places[p->state->index->nr_places++] = rec;
+	return 0;
+}
+
 static int add_blob(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 {
 	const struct engine_rec_blob *rec = (const void *)hdr;
@@ -322,6 +336,7 @@ static const struct record_type record_types[] = {
 	{ ENGINE_REC_TREE, sizeof(struct engine_rec_tree), add_tree },
 	{ ENGINE_REC_FILE_TRACK, sizeof(struct engine_rec_file_track), add_track },
 	{ ENGINE_REC_BLOB, sizeof(struct engine_rec_blob), add_blob },
+	{ ENGINE_REC_FILE_PLACE, sizeof(struct engine_rec_file_place), add_place },
 	{ ENGINE_REC_TTY, sizeof(struct engine_rec_tty), add_tty },
 	{ ENGINE_REC_EXTERNAL, sizeof(struct engine_rec_external), add_external },
 };
@@ -396,12 +411,13 @@ static int allocate(struct state *state, const unsigned int *counts)
 	index->by_tid = array(threads, sizeof(void *));
 	index->pending = array(count_of(counts, CKPT_REC_SIGPENDING), sizeof(void *));
 	index->tracks = array(count_of(counts, ENGINE_REC_FILE_TRACK), sizeof(void *));
+	index->places = array(count_of(counts, ENGINE_REC_FILE_PLACE), sizeof(void *));
 	index->blobs_by_inode = array(blobs, sizeof(void *));
 	if (!state->procs || !state->threads || !state->mms || !state->vmas ||
 	    !state->fds || !state->fdtables || !state->files || !state->pipes ||
 	    !state->refusals || !state->blobs || !state->ttys || !state->externals ||
 	    !index->by_pid || !index->by_tid || !index->pending || !index->tracks ||
-	    !index->blobs_by_inode)
+	    !index->places || !index->blobs_by_inode)
 		return -ENOMEM;
 	return 0;
 }

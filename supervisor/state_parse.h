@@ -15,6 +15,8 @@ struct state_index {
 	unsigned int nr_pending;
 	const struct engine_rec_file_track **tracks;
 	unsigned int nr_tracks;
+	const struct engine_rec_file_place **places;
+	unsigned int nr_places;
 	const struct engine_rec_blob **blobs_by_inode;	/* of files, by dev and ino */
 	unsigned int nr_blobs_by_inode;
 };

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,7 +25,7 @@
 
 #define MB(n)	((uint64_t)(n) << 20)
 
-enum { F_CWD = 1, F_CODE, F_SHM, F_OUT, F_TMP, F_PIPE, F_TTY };
+enum { F_CWD = 1, F_CODE, F_SHM, F_OUT, F_TMP, F_PIPE, F_TTY, F_MASTER };
 
 static const struct fake_page tree_pages[] = {
 	{ 1, HEAP, 11, CKPT_RUN_ANON | CKPT_RUN_SHARED, 500, false },
@@ -55,6 +56,7 @@ static void file_of(uint32_t id, uint32_t kind, const char *path, int fd, uint32
 	rec->ino = st.st_ino;
 	rec->size = (uint64_t)st.st_size;
 	rec->mode = st.st_mode;
+	rec->nlink = (uint32_t)st.st_nlink;
 	rec->rdev = st.st_rdev;
 	rec->mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000ULL +
 			(uint64_t)st.st_mtim.tv_nsec;
@@ -316,6 +318,80 @@ static void dump_fails(const struct scratch *s, const struct dump_options *optio
 	engine_error_done(&error);
 }
 
+/* The opened name is gone, another is there: in the same directory or elsewhere. */
+static void test_linked(void **state)
+{
+	struct scratch *s = *state;
+	struct dump_options options = options_for(s);
+	const struct state_file *file;
+	struct image_reader *r = NULL;
+	struct image_error error = { 0 };
+	struct stream stream = { 0 };
+	struct state *model;
+	char path[256];
+	int fd;
+
+	for (int elsewhere = 0; elsewhere < 2; elsewhere++) {
+		make_tree(s);
+		strcpy(path, scratch_path(s, "old"));
+		store_file(path, "linked", 6);
+		fd = open(path, O_RDWR);
+		mkdir(scratch_path(s, "dir"), 0700);
+		assert_int_equal(link(path, scratch_path(s, elsewhere ? "dir/new" : "new")), 0);
+		assert_int_equal(unlink(path), 0);
+		stream_fd(&fake.stream, 1, 9, F_TTY);
+		file_of(F_TTY, CKPT_FILE_REG, path, fd, CKPT_FILE_OPEN | CKPT_FILE_DELETED,
+			O_RDWR, 0);
+		dump_ok(&options, NULL);
+		if (image_open(scratch_path(s, "image"), s->key, NULL, &r, &error))
+			fail_msg("%s", error.text);
+		model = load_state(r, &stream);
+		file = state_file_find(model, F_TTY);
+		assert_non_null(file->place);
+		assert_false(state_file_deleted(file));
+		assert_null(file->blob);
+		assert_non_null(file->track);
+		assert_string_equal(file->path, elsewhere ? path : scratch_path(s, "new"));
+		assert_int_equal(!!state_file_handle(file), elsewhere);
+		state_free(model);
+		stream_done(&stream);
+		image_close(r);
+		assert_int_equal(image_remove(scratch_path(s, "image"), &error), 0);
+		unlink(scratch_path(s, elsewhere ? "dir/new" : "new"));
+		close_tree();
+	}
+}
+
+static void test_tty_data(void **state)
+{
+	struct scratch *s = *state;
+	struct dump_options options = options_for(s);
+	int unlock = 0, index, master, slave;
+
+	make_tree(s);
+	master = open("/dev/ptmx", O_RDWR | O_NOCTTY);
+	assert_true(master >= 0);
+	assert_int_equal(ioctl(master, TIOCSPTLCK, &unlock), 0);
+	assert_int_equal(ioctl(master, TIOCGPTN, &index), 0);
+	slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY);
+	stream_fd(&fake.stream, 1, 9, F_MASTER);
+	stream_fd(&fake.stream, 1, 10, F_TTY);
+	file_of(F_MASTER, CKPT_FILE_PTM, "/dev/ptmx", master, CKPT_FILE_OPEN, O_RDWR, 0);
+	file_of(F_TTY, CKPT_FILE_PTS, "/dev/pts/0", slave, CKPT_FILE_OPEN, O_RDWR, 0);
+	for (size_t at = 0; at < fake.stream.len;) {
+		struct ckpt_rec_file *rec = (void *)((char *)fake.stream.buf + at);
+
+		if (rec->hdr.type == CKPT_REC_FILE &&
+		    (rec->kind == CKPT_FILE_PTM || rec->kind == CKPT_FILE_PTS))
+			rec->object = (unsigned int)index;
+		at += rec->hdr.len;
+	}
+	assert_int_equal(write(slave, "out", 3), 3);
+	options.dry_run = true;
+	dump_fails(s, &options, -EOPNOTSUPP, CKPT_R_TTY_DATA);
+	close_tree();
+}
+
 static void test_refused(void **state)
 {
 	struct scratch *s = *state;
@@ -500,6 +576,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_dump, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_kill, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_linked, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_tty_data, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_refused, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_external, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_retry, scratch_setup, scratch_teardown),

@@ -290,6 +290,69 @@ static void test_deleted_taken(void **arg)
 	assert_int_equal(count_entries(((const struct scratch *)*arg)->root), 1);
 }
 
+static void add_place(struct fixture *f, const char *path, const struct file_handle *handle)
+{
+	size_t path_len = path ? strlen(path) + 1 : 0;
+	size_t handle_len = handle ? handle->handle_bytes : 0;
+	struct engine_rec_file_place *place;
+	char tail[512];
+
+	memcpy(tail, path ? path : "", path_len);
+	if (handle)
+		memcpy(tail + path_len, handle->f_handle, handle_len);
+	place = stream_add(&f->stream, ENGINE_REC_FILE_PLACE, sizeof(*place), tail,
+			   path_len + handle_len);
+	place->file_id = 2;
+	place->flags = ENGINE_PLACE_LINK;
+	place->path_len = (uint32_t)path_len;
+	place->handle_len = (uint32_t)handle_len;
+	place->handle_type = handle ? handle->handle_type : 0;
+}
+
+/* The opened name is gone; the file is found by another, or by its handle. */
+static void linked(const struct scratch *s, const char *name, const struct file_handle *handle,
+		   const char *new, const struct stat *st)
+{
+	struct ckpt_rec_file *rec;
+	struct fixture f;
+
+	begin(&f, s, name);
+	rec = add_file(&f, 2, CKPT_FILE_REG, scratch_path(s, "old"), O_RDWR);
+	rec->flags |= CKPT_FILE_DELETED;
+	rec->ino = st->st_ino;
+	rec->mode = st->st_mode;
+	rec->uid = st->st_uid;
+	rec->gid = st->st_gid;
+	add_place(&f, handle ? NULL : new, handle);
+	start(&f, name);
+	open_all(&f);
+	assert_int_equal(pwrite(fd_of(&f, 2), name, 3, 0), 3);
+	end(&f);
+}
+
+static void test_linked(void **arg)
+{
+	union {
+		struct file_handle handle;
+		char room[sizeof(struct file_handle) + MAX_HANDLE_SZ];
+	} h = { .handle.handle_bytes = MAX_HANDLE_SZ };
+	char new[256];
+	struct stat st;
+	int mount, fd;
+
+	strcpy(new, scratch_path(*arg, "new"));
+	store_file(new, "linked", 6);
+	fd = open(new, O_RDONLY);
+	assert_int_equal(fstat(fd, &st), 0);
+	linked(*arg, "by-name", NULL, new, &st);
+	expect_content(fd, 0, "by-ked");
+	if (!getuid() && !name_to_handle_at(fd, "", &h.handle, &mount, AT_EMPTY_PATH)) {
+		linked(*arg, "and-by-handle", &h.handle, new, &st);
+		expect_content(fd, 0, "andked");
+	}
+	close(fd);
+}
+
 static void test_memfd(void **arg)
 {
 	struct fixture f;
@@ -377,6 +440,7 @@ static void test_pty(void **arg)
 	struct termios t;
 	unsigned int index;
 	char buf[16];
+	int fd;
 
 	begin(&f, *arg, "pty");
 	add_file(&f, 2, CKPT_FILE_PTM, "/dev/ptmx", O_RDWR)->object = 9;
@@ -400,7 +464,9 @@ static void test_pty(void **arg)
 	assert_int_equal(write(fd_of(&f, 4), "out", 3), 3);
 	assert_int_equal(read(fd_of(&f, 2), buf, sizeof(buf)), 3);
 	assert_int_equal(flags_of(fd_of(&f, 4)), O_WRONLY | O_NONBLOCK);
-	assert_int_equal(reopen_tty(&f.r, 9), fd_of(&f, 3));
+	fd = reopen_tty(&f.r, 9);
+	assert_int_equal(ioctl(fd, TIOCGPTN, &index), -1);		/* a slave */
+	assert_int_equal(close(fd), 0);
 	assert_int_equal(fstat(fd_of(&f, 3), &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0604);
 	assert_int_equal(st.st_uid, getuid() ? getuid() : 1001);
@@ -625,7 +691,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_regular), TEST(test_pipes), TEST(test_full_pipe), TEST(test_fifo),
-		TEST(test_deleted), TEST(test_deleted_taken), TEST(test_memfd), TEST(test_shm),
+		TEST(test_deleted), TEST(test_deleted_taken), TEST(test_linked),
+		TEST(test_memfd), TEST(test_shm),
 		TEST(test_devices), TEST(test_pty), TEST(test_external), TEST(test_carried),
 		TEST(test_shm_dir), TEST(test_judge), TEST(test_build_id),
 	};

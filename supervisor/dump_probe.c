@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the records do not tell, and only this node can: where files are whose
+ * path is not from our root or whose opened name is gone, and whether terminals
+ * hold bytes that nobody has read.
+ *
+ * Looks, and changes nothing: a terminal is asked for a count, never read.  Runs
+ * in a dry run, too.  Finds FILE_PLACE records for what can be found; whether
+ * what cannot is in the way is said here as well.
+ */
+#include "supervisor/dump_run.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ENTRIES_MAX	16384	/* of a directory, looked at in the pause */
+
+struct probe {
+	struct dump *d;
+	pid_t pid;		/* whose root was asked for last */
+	char root[PATH_MAX];
+};
+
+static int get(struct dump *d, const struct state_file *file)
+{
+	__u32 id = file->rec->id;
+	__s32 fd = -1;
+	struct ckpt_file_get get = { .nr = 1, .ids = (uintptr_t)&id, .fds = (uintptr_t)&fd };
+	int ret = kdev_file_get(d->cap.dev, &get);
+
+	return ret ? capture_failed(&d->cap, ret, "cannot get at a file of the tree",
+				    d->error) : fd;
+}
+
+/* ---------------------------------------------------------------- places */
+
+const struct engine_rec_file_place *dump_place(const struct dump *d,
+					       const struct state_file *file)
+{
+	const struct ckpt_rec_hdr *hdr;
+
+	for (size_t at = 0; at < d->records_len; at += hdr->len) {
+		const struct engine_rec_file_place *place;
+
+		hdr = (const void *)(d->records + at);
+		place = (const void *)hdr;
+		if (hdr->type == ENGINE_REC_FILE_PLACE && place->file_id == file->rec->id)
+			return place;
+	}
+	return NULL;
+}
+
+bool dump_deleted(const struct dump *d, const struct state_file *file)
+{
+	const struct engine_rec_file_place *place;
+
+	if (!(file->rec->flags & CKPT_FILE_DELETED))
+		return false;
+	place = dump_place(d, file);
+	return !place || !(place->flags & ENGINE_PLACE_LINK);
+}
+
+static int add_place(struct dump *d, const struct state_file *file, uint32_t flags,
+		     const char *path, const struct file_handle *handle)
+{
+	size_t path_len = path ? strlen(path) + 1 : 0;
+	size_t handle_len = handle ? handle->handle_bytes : 0;
+	char tail[PATH_MAX + MAX_HANDLE_SZ];
+	struct engine_rec_file_place *place;
+
+	if (path)
+		memcpy(tail, path, path_len);
+	if (handle)
+		memcpy(tail + path_len, handle->f_handle, handle_len);
+	place = dump_record_add(d, ENGINE_REC_FILE_PLACE, sizeof(*place), tail,
+				path_len + handle_len);
+	if (!place)
+		return engine_fail(d->error, -ENOMEM, "out of memory");
+	place->file_id = file->rec->id;
+	place->flags = flags;
+	place->path_len = (uint32_t)path_len;
+	place->handle_len = (uint32_t)handle_len;
+	place->handle_type = handle ? handle->handle_type : 0;
+	return 0;
+}
+
+static bool is_at(const struct ckpt_rec_file *rec, int dir, const char *name)
+{
+	struct stat st;
+
+	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_dev == rec->dev &&
+	       st.st_ino == rec->ino && !((st.st_mode ^ rec->mode) & S_IFMT);
+}
+
+/* ---------------------------------------------------------------- roots */
+
+/* The root of the process whose view the file's path is: "" if it is ours. */
+static int find_root(struct probe *p, const struct state_file *file)
+{
+	char path[40];
+	ssize_t len;
+
+	if (p->pid == file->rec->pid)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d/root", file->rec->pid);
+	len = readlink(path, p->root, sizeof(p->root) - 1);
+	if (len < 0 && errno != ENOENT)		/* it was killed */
+		return engine_fail(p->d->error, -errno, "%s: %s", path, strerror(errno));
+	p->root[len <= 1 ? 0 : len] = 0;
+	p->pid = file->rec->pid;
+	return 0;
+}
+
+/* The file's path from our root. */
+static int path_of(struct probe *p, const struct state_file *file, char *buf, size_t size)
+{
+	int ret = find_root(p, file), len;
+	const char *root = p->root, *path = file->path;
+
+	if (ret)
+		return ret;
+	/* what its process cannot reach, the kernel names from the real root */
+	if (file->rec->flags & CKPT_FILE_UNREACHABLE)
+		root = "";
+	if (root[0] && !strcmp(path, "/"))
+		path = "";
+	len = snprintf(buf, size, "%s%s", root, path);
+	return len < (int)size ? 0 : engine_fail(p->d->error, -ENAMETOOLONG, "%s: path too long",
+						 file->path);
+}
+
+static bool has_path(const struct ckpt_rec_file *rec)
+{
+	switch (rec->kind) {
+	case CKPT_FILE_REG:
+	case CKPT_FILE_DIR:
+	case CKPT_FILE_FIFO:
+	case CKPT_FILE_PATH:
+	case CKPT_FILE_SYMLINK:
+	case CKPT_FILE_CHR:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int probe_path(struct probe *p, const struct state_file *file)
+{
+	struct dump *d = p->d;
+	const struct ckpt_rec_file *rec = file->rec;
+	char path[PATH_MAX];
+	int ret = path_of(p, file, path, sizeof(path));
+
+	if (ret)
+		return ret;
+	if (!(rec->flags & CKPT_FILE_UNREACHABLE) && !strcmp(path, file->path))
+		return 0;
+	if (!(rec->flags & CKPT_FILE_DELETED) && rec->kind != CKPT_FILE_CHR &&
+	    !is_at(rec, AT_FDCWD, path)) {
+		dump_refuse(d, file, CKPT_R_FD_KIND, "not reachable from here:");
+		return 0;
+	}
+	return add_place(d, file, 0, path, NULL);
+}
+
+/* ---------------------------------------------------------------- links */
+
+/* Another name in the directory of the one that is gone. */
+static bool find_name(const struct ckpt_rec_file *rec, char *path)
+{
+	char *name = strrchr(path, '/') + 1;
+	size_t room = (size_t)(path + PATH_MAX - name);
+	_cleanup_dir_ DIR *dir = NULL;
+	struct dirent *entry;
+	char keep = *name;
+
+	*name = 0;
+	dir = opendir(path);
+	*name = keep;
+	for (unsigned int i = 0; dir && i < ENTRIES_MAX && (entry = readdir(dir)); i++) {
+		if ((entry->d_type != DT_REG && entry->d_type != DT_UNKNOWN) ||
+		    strlen(entry->d_name) >= room || !is_at(rec, dirfd(dir), entry->d_name))
+			continue;
+		strcpy(name, entry->d_name);
+		return true;
+	}
+	return false;
+}
+
+static bool can_write(const struct dump *d, const struct ckpt_rec_file *rec)
+{
+	const struct state *state = d->cap.state;
+
+	for (unsigned int i = 0; i < state->nr_files; i++) {
+		const struct ckpt_rec_file *other = state->files[i].rec;
+
+		if (other->dev != rec->dev || other->ino != rec->ino)
+			continue;
+		if (other->flags & CKPT_FILE_MAPPED_SHARED_WRITE ||
+		    (other->flags & CKPT_FILE_OPEN && (other->f_flags & O_ACCMODE) != O_RDONLY))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The opened name is gone, the file is not: what is written to a copy would not
+ * reach whoever knows the other name.
+ */
+static int probe_link(struct probe *p, const struct state_file *file)
+{
+	struct dump *d = p->d;
+	union {
+		struct file_handle handle;
+		char room[sizeof(struct file_handle) + MAX_HANDLE_SZ];
+	} h = { .handle.handle_bytes = MAX_HANDLE_SZ };
+	char path[PATH_MAX];
+	int mount, ret = path_of(p, file, path, sizeof(path));
+
+	if (ret || path[0] != '/')
+		return ret;
+	if (find_name(file->rec, path))
+		return add_place(d, file, ENGINE_PLACE_LINK, path, NULL);
+	_cleanup_fd_ int fd = get(d, file);
+
+	if (fd < 0)
+		return fd;
+	ret = name_to_handle_at(fd, "", &h.handle, &mount, AT_EMPTY_PATH);
+	if (!ret)
+		return path_of(p, file, path, sizeof(path)) ? :
+		       add_place(d, file, ENGINE_PLACE_LINK, path, &h.handle);
+	if (can_write(d, file->rec))
+		dump_refuse(d, file, CKPT_R_FILE_LINK, "has another name that cannot be found:");
+	return 0;
+}
+
+/* ---------------------------------------------------------------- terminals */
+
+static bool seen(const struct state *state, const struct state_file *file)
+{
+	for (const struct state_file *f = state->files; f < file; f++)
+		if (f->rec->kind == file->rec->kind && f->rec->object == file->rec->object)
+			return true;
+	return false;
+}
+
+/*
+ * Reading them takes them away, and who reads them to put them back may be killed.
+ * A line that is not ended is not counted in canonical mode.
+ */
+static int probe_tty(struct dump *d, const struct state_file *file)
+{
+	_cleanup_fd_ int fd = get(d, file);
+	struct pollfd poll_for = { .fd = fd, .events = POLLIN };
+	int bytes = 0;
+	char what[80];
+
+	if (fd < 0)
+		return fd;
+	poll(&poll_for, 1, 0);	/* waits for what is between the two ends */
+	if (ioctl(fd, FIONREAD, &bytes) || bytes <= 0)
+		return 0;
+	snprintf(what, sizeof(what), "%d bytes %s that nobody has read:", bytes,
+		 file->rec->kind == CKPT_FILE_PTM ? "of output" : "of input");
+	dump_refuse(d, file, CKPT_R_TTY_DATA, what);
+	return 0;
+}
+
+/* ---------------------------------------------------------------- all */
+
+static int probe(struct probe *p, const struct state_file *file)
+{
+	struct dump *d = p->d;
+	const struct ckpt_rec_file *rec = file->rec;
+
+	if (dump_external_name(d, file))
+		return 0;
+	if (rec->kind == CKPT_FILE_REG && rec->flags & CKPT_FILE_DELETED && rec->nlink)
+		return probe_link(p, file);
+	if (has_path(rec))
+		return probe_path(p, file);
+	if ((rec->kind == CKPT_FILE_PTM || rec->kind == CKPT_FILE_PTS) &&
+	    dump_own_pty(d, rec->object) && !seen(d->cap.state, file))
+		return probe_tty(d, file);
+	return 0;
+}
+
+int dump_probe(struct dump *d)
+{
+	struct probe p = { .d = d };
+	int ret = 0;
+
+	for (unsigned int i = 0; !ret && i < d->cap.state->nr_files; i++)
+		ret = probe(&p, &d->cap.state->files[i]);
+	return ret;
+}
