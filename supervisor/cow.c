@@ -2,14 +2,18 @@
 /*
  * Copy-on-write sharing between two memory maps.
  *
- * Sharing is decided mapping by mapping, and only between mappings that are
- * equal: the kernel copies page tables from one to the other.  What the
- * destination does not have is then dropped, and what differs is written over.
+ * Sharing is decided mapping by mapping, in the range that two mappings of one
+ * kind have in common: the kernel copies page tables from one to the other.  A
+ * heap or a stack that has grown since the fork is still one with its parent's.
+ * What the destination does not have is then dropped, and what differs is
+ * written over.
  */
 #include "supervisor/cow.h"
 
 #include <errno.h>
 #include <stdlib.h>
+
+#define PAGE	4096ULL
 
 /* What must be equal; the rest (advice, locks) does not matter to pages. */
 #define FLAGS_THAT_MATTER	(CKPT_VM_READ | CKPT_VM_WRITE | CKPT_VM_EXEC | CKPT_VM_SHARED | \
@@ -115,28 +119,50 @@ static bool same_file(const struct state_file *a, const struct state_file *b)
 	return a->rec->dev == b->rec->dev && a->rec->ino == b->rec->ino;
 }
 
+/* Page offset of address 0, the same where a page means the same; it may wrap. */
+static uint64_t base_of(const struct ckpt_rec_vma *rec)
+{
+	return rec->pgoff - rec->start / PAGE;
+}
+
 static bool is_twin(const struct state_vma *a, const struct state_vma *b)
 {
 	const struct ckpt_rec_vma *x = a->rec, *y = b->rec;
 
-	return x->start == y->start && x->end == y->end && x->kind == y->kind &&
-	       !((x->flags ^ y->flags) & FLAGS_THAT_MATTER) &&
-	       (x->kind == CKPT_VMA_ANON || x->pgoff == y->pgoff) && same_file(a->file, b->file);
+	return x->kind == y->kind && !((x->flags ^ y->flags) & FLAGS_THAT_MATTER) &&
+	       (x->kind == CKPT_VMA_ANON || base_of(x) == base_of(y)) &&
+	       same_file(a->file, b->file);
+}
+
+void cow_common(const struct state_vma *a, const struct state_vma *b, uint64_t *ret_start,
+		uint64_t *ret_end)
+{
+	*ret_start = a->rec->start > b->rec->start ? a->rec->start : b->rec->start;
+	*ret_end = a->rec->end < b->rec->end ? a->rec->end : b->rec->end;
 }
 
 const struct state_vma *cow_twin(const struct state_mm *mm, const struct state_vma *vma)
 {
 	unsigned int low = 0, high = mm->nr_vmas;
+	const struct state_vma *best = NULL;
+	uint64_t start, end, most = 0;
 
 	while (low < high) {
 		unsigned int mid = low + (high - low) / 2;
 
-		if (mm->vmas[mid].rec->start < vma->rec->start)
+		if (mm->vmas[mid].rec->end <= vma->rec->start)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	if (low == mm->nr_vmas || !is_twin(&mm->vmas[low], vma) || !cow_can_share(&mm->vmas[low]))
-		return NULL;
-	return &mm->vmas[low];
+	for (; low < mm->nr_vmas && mm->vmas[low].rec->start < vma->rec->end; low++) {
+		if (!is_twin(&mm->vmas[low], vma) || !cow_can_share(&mm->vmas[low]))
+			continue;
+		cow_common(&mm->vmas[low], vma, &start, &end);
+		if (end - start > most) {
+			most = end - start;
+			best = &mm->vmas[low];
+		}
+	}
+	return best;
 }

@@ -48,7 +48,10 @@ uint64_t cow_same(const struct cow_runs *dst, const struct cow_runs *src, uint64
 
 /* Can pages of @vma be shared at all? */
 bool cow_can_share(const struct state_vma *vma);
-/* The mapping of @mm that could share with @vma, or NULL. */
+/* The mapping of @mm that could share most with @vma, or NULL. */
 const struct state_vma *cow_twin(const struct state_mm *mm, const struct state_vma *vma);
+/* The range of both. */
+void cow_common(const struct state_vma *a, const struct state_vma *b, uint64_t *ret_start,
+		uint64_t *ret_end);
 
 #endif /* STILLPOINT_COW_H */

@@ -23,6 +23,7 @@
 
 #define PAGE		4096UL
 #define BATCH		(4UL << 20)
+#define HUGE_PAGE	(2UL << 20)
 #define DIRECT		(256UL << 10)	/* a run this long is written without a copy */
 #define IOVS		1024U
 #define SOURCES		8U
@@ -57,10 +58,10 @@ static int image_failed(struct remem *m, int err)
 /* ---------------------------------------------------------------- writing */
 
 static int write_pages(struct remem *m, const struct ckpt_iovec *iov, unsigned int nr,
-		       const void *data)
+		       const void *data, uint32_t flags)
 {
 	struct ckpt_pages arg = {
-		.mm_id = (__u32)m->pid, .nr_iov = nr,
+		.flags = flags, .mm_id = (__u32)m->pid, .nr_iov = nr,
 		.iov = (uintptr_t)iov, .buf = (uintptr_t)data,
 	};
 	int ret = kdev_pages_write(m->dev, &arg);
@@ -75,14 +76,14 @@ static int write_pages(struct remem *m, const struct ckpt_iovec *iov, unsigned i
 
 static int flush(struct remem *m)
 {
-	int ret = m->nr_iov ? write_pages(m, m->iov, m->nr_iov, m->buf) : 0;
+	int ret = m->nr_iov ? write_pages(m, m->iov, m->nr_iov, m->buf, 0) : 0;
 
 	m->nr_iov = 0;
 	m->used = 0;
 	return ret;
 }
 
-static int write_direct(struct remem *m, uint64_t start, uint64_t end)
+static int write_direct(struct remem *m, uint64_t start, uint64_t end, uint32_t flags)
 {
 	int ret = 0;
 
@@ -95,7 +96,7 @@ static int write_direct(struct remem *m, uint64_t start, uint64_t end)
 		if (ret)
 			return image_failed(m, ret);
 		iov.len = nr * PAGE;
-		ret = write_pages(m, &iov, 1, data);
+		ret = write_pages(m, &iov, 1, data, flags);
 		start += iov.len;
 	}
 	return ret;
@@ -122,11 +123,37 @@ static int write_gathered(struct remem *m, uint64_t start, uint64_t end)
 	return 0;
 }
 
+/*
+ * The image gives a long run in pieces that end anywhere: the kernel is told that
+ * the run fills the huge pages that the pieces touch.  Of the first and the last
+ * it may have less than half.
+ */
+static int write_long(struct remem *m, uint64_t start, uint64_t end)
+{
+	uint64_t head = (start + HUGE_PAGE / 2) & ~(HUGE_PAGE - 1);
+	uint64_t tail = (end + HUGE_PAGE / 2) & ~(HUGE_PAGE - 1);
+	int ret = 0;
+
+	if (head < start)
+		head = start;
+	if (tail > end)
+		tail = end;
+	if (head > start)
+		ret = write_direct(m, start, head, 0);
+	if (!ret && tail > head)
+		ret = write_direct(m, head, tail, CKPT_PAGES_DENSE);
+	if (!ret && end > tail)
+		ret = write_direct(m, tail, end, 0);
+	return ret;
+}
+
 static int write_range(struct remem *m, uint64_t start, uint64_t end)
 {
 	m->bytes += end - start;
+	if (end - start >= HUGE_PAGE)
+		return write_long(m, start, end);
 	if (end - start >= DIRECT)
-		return write_direct(m, start, end);
+		return write_direct(m, start, end, 0);
 	return write_gathered(m, start, end);
 }
 
@@ -137,23 +164,23 @@ static bool zero_counts(const struct state_vma *vma)
 	return vma->rec->kind == CKPT_VMA_FILE_PRIVATE;
 }
 
-/* What @mm has between the ends of @vma, with identities. */
+/* What @mm has in that range, which is one of a mapping like @vma, with identities. */
 static int load_runs(struct remem *m, const struct state_mm *mm, const struct state_vma *vma,
-		     struct cow_runs *runs)
+		     uint64_t start, uint64_t end, struct cow_runs *runs)
 {
-	uint64_t cursor = vma->rec->start;
+	uint64_t cursor = start;
 	struct image_run run;
 	int ret;
 
 	while ((ret = image_pages_next(m->reader, mm->rec->mm_id, &cursor, &run)) > 0) {
 		struct cow_run add = { .start = run.addr, .end = run.addr + run.nr_pages * PAGE };
 
-		if (run.addr >= vma->rec->end)
+		if (run.addr >= end)
 			return 0;
 		if (run.kind == IMAGE_RUN_ZERO && !zero_counts(vma))
 			continue;
-		if (add.end > vma->rec->end)
-			add.end = vma->rec->end;
+		if (add.end > end)
+			add.end = end;
 		add.owner = run.kind == IMAGE_RUN_REF ? run.src_mm_id : mm->rec->mm_id;
 		add.addr = run.kind == IMAGE_RUN_REF ? run.src_addr : run.addr;
 		ret = cow_runs_add(runs, &add);
@@ -199,12 +226,13 @@ static bool has_reference(const struct remem *m, const struct cow_runs *runs)
 	return false;
 }
 
-/* One mapping and the equal mappings of other maps that it has pages with. */
+/* One mapping and the like mappings of other maps that it has pages with. */
 struct sharing {
 	struct remem *m;
 	const struct cow_runs *runs;
 	struct source {
 		const struct state_mm *mm;
+		uint64_t start, end;	/* that both have */
 		struct cow_runs runs;
 		uint64_t same;
 	} sources[SOURCES];
@@ -244,11 +272,13 @@ static int load_sources(struct remem *m, const struct state_vma *vma, struct sha
 	int ret = 0;
 
 	for (unsigned int i = 0; i < nr && !ret; i++) {
+		const struct state_vma *twin = cow_twin(mms[i], vma);
 		struct source source = { .mm = mms[i] };
 
-		if (!cow_twin(mms[i], vma))
+		if (!twin)
 			continue;
-		ret = load_runs(m, mms[i], vma, &source.runs);
+		cow_common(twin, vma, &source.start, &source.end);
+		ret = load_runs(m, mms[i], vma, source.start, source.end, &source.runs);
 		if (!ret)
 			source.same = cow_same(s->runs, &source.runs, vma->rec->start,
 					       vma->rec->end);
@@ -327,17 +357,18 @@ static int write_runs(struct remem *m, const struct cow_runs *runs)
 
 static int share(struct sharing *s, const struct state_vma *vma)
 {
-	int ret = share_range(s->m, s->sources[0].mm, vma->rec->start, vma->rec->end);
+	const struct source *first = &s->sources[0];
+	int ret = share_range(s->m, first->mm, first->start, first->end);
 
 	if (ret == -EINVAL)	/* a kind that fork does not share, either: locked */
 		return write_runs(s->m, s->runs);
 	if (ret)
 		return engine_fail(s->m->error, ret,
 				   "cannot share memory %#llx-%#llx of process %d with %d: %s",
-				   (unsigned long long)vma->rec->start,
-				   (unsigned long long)vma->rec->end,
-				   pid_of(s->sources[0].mm), s->m->pid, strerror(-ret));
-	return cow_compare(s->runs, &s->sources[0].runs, vma->rec->start, vma->rec->end, apply, s);
+				   (unsigned long long)first->start,
+				   (unsigned long long)first->end,
+				   pid_of(first->mm), s->m->pid, strerror(-ret));
+	return cow_compare(s->runs, &first->runs, vma->rec->start, vma->rec->end, apply, s);
 }
 
 /* ---------------------------------------------------------------- maps */
@@ -352,7 +383,7 @@ static int fill_vma(struct remem *m, const struct state_vma *vma)
 {
 	struct cow_runs runs = { 0 };
 	struct sharing s = { .m = m, .runs = &runs };
-	int ret = load_runs(m, m->mm, vma, &runs);
+	int ret = load_runs(m, m->mm, vma, vma->rec->start, vma->rec->end, &runs);
 
 	if (!ret && cow_can_share(vma) && has_reference(m, &runs))
 		ret = load_sources(m, vma, &s);

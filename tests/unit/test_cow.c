@@ -128,6 +128,7 @@ static void test_twin(void **arg)
 	struct state_mm mm = { .vmas = vmas, .nr_vmas = 3 };
 	struct ckpt_rec_vma other = rec[1];
 	struct state_vma vma = { .rec = &other };
+	uint64_t start, end;
 
 	assert_ptr_equal(cow_twin(&mm, &vma), &vmas[1]);
 	other.flags |= CKPT_VM_SEQ_READ;	/* advice does not matter */
@@ -135,7 +136,25 @@ static void test_twin(void **arg)
 	other.flags &= ~CKPT_VM_WRITE;
 	assert_null(cow_twin(&mm, &vma));
 	other = rec[1];
-	other.end += P;
+	other.end += P;			/* it has grown */
+	assert_ptr_equal(cow_twin(&mm, &vma), &vmas[1]);
+	other.start = 0x2000;		/* and now covers both: the first has as much as that */
+	other.end = 0x7000;
+	assert_ptr_equal(cow_twin(&mm, &vma), &vmas[0]);
+	other.start = 0x3000;
+	assert_ptr_equal(cow_twin(&mm, &vma), &vmas[1]);
+	cow_common(&vmas[1], &vma, &start, &end);
+	assert_int_equal(start, 0x5000);
+	assert_int_equal(end, 0x6000);
+	other.end = 0x5000;
+	assert_null(cow_twin(&mm, &vma));
+	other = rec[1];
+	other.kind = rec[1].kind = CKPT_VMA_FILE_PRIVATE;
+	other.start -= P;
+	other.pgoff = 4;
+	rec[1].pgoff = 5;
+	assert_ptr_equal(cow_twin(&mm, &vma), &vmas[1]);
+	other.pgoff = 5;		/* another page at the same address */
 	assert_null(cow_twin(&mm, &vma));
 	other = rec[2];
 	assert_null(cow_twin(&mm, &vma));

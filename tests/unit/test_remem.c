@@ -147,6 +147,26 @@ static void store_page(struct image *img, int map, int mapping, int index)
 		assert_int_equal(image_pages_add(img, (uint64_t)map + 1, addr, 1, data), 0);
 }
 
+/* The heap of a child has grown further, the mapping of the file was cut in front. */
+static int first_of(int map, int mapping)
+{
+	return mapping ? 13 * map : 0;
+}
+
+static int end_of(int map, int mapping)
+{
+	return mapping ? PAGES : PAGES - 40 * (MAPS - 1 - map);
+}
+
+static void clip(void)
+{
+	for (int m = 0; m < MAPS; m++)
+		for (int v = 0; v < 2; v++)
+			for (int i = 0; i < PAGES; i++)
+				if (i < first_of(m, v) || i >= end_of(m, v))
+					memset(&kernel->pages[m][v][i], 0, sizeof(struct page));
+}
+
 static void store(const struct scratch *s, const char *dir)
 {
 	const struct image_options options = { 0 };
@@ -154,6 +174,7 @@ static void store(const struct scratch *s, const char *dir)
 	struct image_error error;
 	struct image *img;
 
+	clip();
 	assert_int_equal(image_writer_posix_create(dir, &writer, &error), 0);
 	assert_int_equal(image_create(writer, s->key, &options, &img, &error), 0);
 	for (int m = 0; m < MAPS; m++)
@@ -163,6 +184,11 @@ static void store(const struct scratch *s, const char *dir)
 	if (image_commit(img, &error))
 		fail_msg("%s", error.text);
 	image_destroy(img);
+}
+
+static struct ckpt_rec_vma *last_vma(struct stream *stream)
+{
+	return (void *)((char *)stream->buf + stream->len - sizeof(struct ckpt_rec_vma));
 }
 
 static struct state *make_state(struct stream *stream)
@@ -176,10 +202,12 @@ static struct state *make_state(struct stream *stream)
 		stream_proc(stream, 100 + m, m ? 100 : 0, (uint32_t)m + 1, (uint32_t)m + 1, 1);
 	for (int m = 0; m < MAPS; m++) {
 		stream_mm(stream, (uint32_t)m + 1, 100 + m, 2);
-		stream_vma(stream, (uint32_t)m + 1, BASE, BASE + PAGES * PAGE, CKPT_VMA_ANON,
+		stream_vma(stream, (uint32_t)m + 1, BASE, addr_of(0, end_of(m, 0)), CKPT_VMA_ANON,
 			   CKPT_VM_READ | CKPT_VM_WRITE, 0);
-		stream_vma(stream, (uint32_t)m + 1, OTHER, OTHER + PAGES * PAGE,
-			   CKPT_VMA_FILE_PRIVATE, CKPT_VM_READ | CKPT_VM_WRITE, 2);
+		stream_vma(stream, (uint32_t)m + 1, addr_of(1, first_of(m, 1)),
+			   OTHER + PAGES * PAGE, CKPT_VMA_FILE_PRIVATE,
+			   CKPT_VM_READ | CKPT_VM_WRITE, 2);
+		last_vma(stream)->pgoff = (uint64_t)first_of(m, 1);
 	}
 	stream_file(stream, STREAM_CWD, CKPT_FILE_DIR, "/");
 	stream_file(stream, 2, CKPT_FILE_REG, "/lib/x.so");
