@@ -28,8 +28,8 @@ struct ckpt_collect {
 	struct ckpt_tree *tree;
 	struct ckpt_objects *objs;
 	struct ckpt_records *recs;
-	struct pid_namespace *ns;	/* of the tree's first process */
-	struct task_struct *first;	/* a thread of that process, or its dead leader */
+	struct pid_namespace *ns;	/* of the tree's first process that lives */
+	struct task_struct *first;	/* a thread of that process */
 	struct nsproxy first_ns;	/* its namespaces, to compare with only */
 	int error;			/* the first that a function could not return */
 };

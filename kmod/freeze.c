@@ -219,6 +219,9 @@ static int ckpt_freeze_round(struct ckpt_freezing *run)
 		return err;
 	else if (!run->cap->tree.nr_procs)
 		ckpt_refuse_pid(ctx, CKPT_R_NO_PROCESS, 0, "the tree is empty");
+	else if (!run->cap->tree.nr_members)
+		ckpt_refuse(run->cap, CKPT_R_NO_PROCESS, run->cap->tree.procs[0].leader, 0,
+			    "it has exited, and waits for its parent to take its status");
 	if (run->cap->nr_refusals)
 		return 0;
 

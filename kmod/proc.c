@@ -286,7 +286,7 @@ int ckpt_collect_proc(struct ckpt_collect *c, struct ckpt_proc *proc)
 		return 0;
 	}
 	ckpt_proc_check_namespaces(c, alive);
-	if (proc == c->tree->procs)
+	if (alive == c->first)
 		ckpt_proc_check_ipc(c);
 	rec->nr_threads = proc->nr;
 	rec->state = CKPT_PROC_RUNNING;

@@ -183,6 +183,17 @@ static int ckpt_collect_all(struct ckpt_collect *c)
 	return ckpt_collect_files(c) ?: c->error;
 }
 
+/* A root may be a zombie. */
+static struct task_struct *ckpt_collect_first(const struct ckpt_collect *c)
+{
+	struct task_struct *alive = NULL;
+	unsigned int i;
+
+	for (i = 0; i < c->tree->nr_procs && !alive; i++)
+		alive = ckpt_proc_alive(c, &c->tree->procs[i]);
+	return alive ?: c->tree->procs[0].leader;
+}
+
 static int ckpt_snapshot_collect(struct ckpt_capture *cap)
 {
 	struct ckpt_ctx *ctx = cap->ctx;
@@ -197,7 +208,7 @@ static int ckpt_snapshot_collect(struct ckpt_capture *cap)
 		err = -ETIMEDOUT;
 		goto out;
 	}
-	c.first = ckpt_proc_alive(&c, &cap->tree.procs[0]) ?: cap->tree.procs[0].leader;
+	c.first = ckpt_collect_first(&c);
 	c.ns = ckpt_collect_pid_ns(c.first);
 	ckpt_freeze_verify(cap);
 	if (cap->nr_refusals || !c.ns || !ckpt_collect_namespaces(c.first, &c.first_ns)) {

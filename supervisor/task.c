@@ -167,6 +167,14 @@ static _Noreturn void become_zombie(const struct tree *tree, const struct ckpt_r
 		raw(SYS_exit_group, (rec->exit_code >> 8) & 0xff);
 }
 
+/* Its other threads go on, and the process has its name. */
+static _Noreturn void exit_leader(const struct ckpt_rec_proc *rec)
+{
+	raw(SYS_prctl, PR_SET_NAME, rec->comm);
+	for (;;)
+		raw(SYS_exit, 0);
+}
+
 /* Enters, so that the kernel takes its number; is killed before the commit. */
 static _Noreturn void be_helper(const struct tree *tree, const struct plan_task *task)
 {
@@ -250,8 +258,7 @@ static _Noreturn void process_main(const struct tree *tree, int index)
 	create_threads(tree, index);
 	task_attr_sched(tree, index);
 	if (task->leader_dead)
-		for (;;)
-			raw(SYS_exit, 0);
+		exit_leader(task->proc->rec);
 	task_attr_thread(tree, &task->proc->threads[0]);
 	die_with_parent(tree, task);	/* a change of credentials has cleared it */
 	enter(tree, task->closer);

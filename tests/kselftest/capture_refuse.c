@@ -148,6 +148,15 @@ part(zombies)
 	tap_ok(advances(&shared->n[0], 5000 * slow()), "and it runs");
 	close(fd);
 	reap(pid);
+
+	pid = spawn(zombie_child, NULL);
+	sleep_ms(100);
+	fd = cap_open();
+	tap_is(cap_target(fd, pid, 0), 0, "a zombie as root");
+	tap_is(cap_freeze(fd, 1000, 10000, NULL), -EOPNOTSUPP, "is no tree");
+	tap_ok(recs_refused(fd, CKPT_R_NO_PROCESS, pid), "and it says so");
+	close(fd);
+	reap(pid);
 }
 
 /* ------------------------------------------------------- vfork and ptrace */
