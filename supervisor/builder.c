@@ -4,8 +4,8 @@
  *
  * Every step either succeeds or ends the restore: then what was created is
  * killed (the context kills what has entered), what was put on disk is removed,
- * and the caller is told.  Output files are cut back last of all, when nothing
- * else can fail but the commit itself.
+ * and the caller is told.  Contents of files that are there are put back last of
+ * all, when nothing else can fail but the commit itself, and taken back if it does.
  */
 #include "supervisor/builder.h"
 
@@ -221,13 +221,16 @@ static int let_go(struct building *g)
 	int ret;
 
 	relay_progress(g->b->relay, "commit", 0, 0);
-	ret = reopen_cut(&g->files);
+	ret = reopen_put_back(&g->files);
 	if (ret)
 		return ret;
 	/* an end of a pipe that we still hold would keep its other end from seeing its end */
-	reopen_done(&g->files);
+	reopen_close(&g->files);
 	ret = kdev_restore_commit(g->dev, &arg);
-	return ret ? engine_fail(&g->error, ret, "cannot let the tree go: %s", strerror(-ret)) : 0;
+	if (ret)
+		return engine_fail(&g->error, ret, "cannot let the tree go: %s", strerror(-ret));
+	reopen_settle(&g->files);
+	return 0;
 }
 
 static int build(struct building *g)

@@ -2,7 +2,8 @@
 /*
  * Opening every file of an image once.
  *
- * Order: contents first (a file must be there to be opened), then pipes and
+ * Order: contents of what is not there first (a file must be there to be opened;
+ * of what is there they come last, reopen_put.c), then pipes and
  * terminals (both ends exist before anyone opens one), then each file.  What has
  * no name any more is made once for each inode, as a base, and each description
  * of it is opened from the base; the same with pipes.  The bases stay open until
@@ -53,6 +54,7 @@ int reopen_created(struct reopen *r, const char *path)
 
 void reopen_undo(struct reopen *r)
 {
+	reopen_put_undo(r);
 	while (r->nr_created) {
 		char *path = r->created[--r->nr_created];
 
@@ -338,18 +340,22 @@ static void close_list(int *fds, unsigned int nr)
 	}
 }
 
+void reopen_close(struct reopen *r)
+{
+	close_list(r->fds, r->state->nr_files);
+	close_list(r->bases, r->state->nr_files);
+	close_list(r->masters, r->state->nr_files);
+	close_list((int *)r->pipes, 2 * r->state->nr_pipes);
+}
+
 void reopen_done(struct reopen *r)
 {
-	if (r->state) {
-		close_list(r->fds, r->state->nr_files);
-		close_list(r->bases, r->state->nr_files);
-		close_list(r->masters, r->state->nr_files);
-		close_list((int *)r->pipes, 2 * r->state->nr_pipes);
-	}
+	if (r->state)
+		reopen_close(r);
+	reopen_put_done(r);
 	while (r->nr_created)
 		free(r->created[--r->nr_created]);
 	free(r->created);
-	free(r->cuts);
 	free(r->fds);
 	free(r->bases);
 	free(r->masters);

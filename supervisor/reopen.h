@@ -6,8 +6,8 @@
  * Runs in the builder with the owner's rights: what the owner may not open, the
  * image cannot open, but for the very inodes that it had open.  Descriptors are the builder's; the kernel gives the files
  * behind them to the tree.  Until the tree is committed nothing that is there is
- * changed in a way that reopen_undo() cannot take back, but for contents that
- * the image carries for an existing path.
+ * changed in a way that reopen_undo() cannot take back, and contents of what is
+ * there are put back last of all.
  */
 #ifndef STILLPOINT_REOPEN_H
 #define STILLPOINT_REOPEN_H
@@ -16,10 +16,7 @@
 #include "supervisor/plan.h"
 #include "supervisor/restore.h"
 
-struct reopen_cut {
-	const struct state_file *file;
-	uint64_t len;		/* recorded length */
-};
+struct reopen_put;		/* contents to put back */
 
 struct reopen {
 	const struct state *state;
@@ -31,8 +28,8 @@ struct reopen {
 	unsigned int *first;	/* by file: first file of the same inode */
 	int (*pipes)[2];	/* by pipe: both ends; -1 */
 	int *masters;		/* by file: a pty of the tree; -1 */
-	struct reopen_cut *cuts;	/* output to put back, found by reopen_check() */
-	unsigned int nr_cuts;
+	struct reopen_put *puts;	/* found by reopen_check() and reopen_all() */
+	unsigned int nr_puts;
 	char **created;		/* paths to remove again */
 	unsigned int nr_created;
 	uint64_t bytes;		/* contents read from the image */
@@ -40,12 +37,11 @@ struct reopen {
 
 int reopen_init(struct reopen *r, const struct state *state, struct image_reader *reader,
 		const struct restore_options *options, struct engine_error *error);
-void reopen_done(struct reopen *r);		/* closes all */
+void reopen_close(struct reopen *r);		/* all descriptors that the tree has now, */
+void reopen_done(struct reopen *r);		/* and everything */
 
 /* reopen_check.c: compare with what was recorded; collects refusals. */
 int reopen_check(struct reopen *r);
-/* reopen_check.c: last before the commit: put output back to its length. */
-int reopen_cut(struct reopen *r);
 
 /* Open everything, but what /proc says of the tree's own processes, */
 int reopen_all(struct reopen *r);
@@ -54,7 +50,11 @@ int reopen_late(struct reopen *r);
 bool reopen_is_late(const struct reopen *r, const struct state_file *file);
 /* When the memory maps are there: seals, modes. */
 int reopen_seal(struct reopen *r);
-/* After a failure: remove what was created. */
+/* Last before the commit: output gets its length back, carried files their content. */
+int reopen_put_back(struct reopen *r);
+/* After the commit: what was kept for reopen_undo() goes. */
+void reopen_settle(struct reopen *r);
+/* After a failure: put back what was replaced, remove what was created. */
 void reopen_undo(struct reopen *r);
 
 int reopen_fd(const struct reopen *r, const struct state_file *file);	/* NULL: -1 */
@@ -80,11 +80,21 @@ int reopen_dir(const struct state_file *file, const char **ret_name);
 /* reopen_object.c: what has no name */
 int reopen_object(struct reopen *r, const struct state_file *file);
 int reopen_blob(struct reopen *r, const struct engine_rec_blob *blob, int fd, void *map);
+int reopen_memory(const char *name);	/* a file in memory */
 int reopen_seal_object(struct reopen *r, const struct state_file *file);
 
 /* reopen_carried.c: contents that the image carries for paths */
 int reopen_shm_dir(struct reopen *r);
 int reopen_carried(struct reopen *r);
+
+/* reopen_put.c: contents of what is there, to be put back last */
+int reopen_put_cut(struct reopen *r, const struct state_file *file, uint64_t len);
+int reopen_put_content(struct reopen *r, const char *path, int fd, bool raised,
+		       const struct engine_rec_blob *blob);	/* takes over @fd */
+void reopen_put_undo(struct reopen *r);
+void reopen_put_done(struct reopen *r);
+/* and at once, of what is new */
+int reopen_write_content(struct reopen *r, int fd, const struct engine_rec_blob *blob);
 
 /* reopen_end.c: pipes, terminals, ends outside the tree */
 int reopen_pipes(struct reopen *r);

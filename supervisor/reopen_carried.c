@@ -4,8 +4,9 @@
  * file systems, and files of a dump that was asked to carry them.
  *
  * A file that is there with the recorded size and time is left alone: this node
- * still has it.  Otherwise it gets the recorded content, in place, because
- * others may have it open.  Paths of /dev/shm never lead out of that directory.
+ * still has it.  What is not there is made.  What is there and differs gets the
+ * recorded content when all else is done (reopen_put.c).  Paths of /dev/shm never
+ * lead out of that directory.
  */
 #include "supervisor/reopen.h"
 
@@ -33,32 +34,6 @@ static bool unchanged(int fd, const struct engine_rec_blob *blob)
 	       (uint64_t)st.st_size == blob->size && mtime_of(&st) == blob->mtime_ns;
 }
 
-/* Owner and group if that is allowed: the owner's own files have them already. */
-static int set_attributes(int fd, const struct engine_rec_blob *blob)
-{
-	struct timespec times[2] = {
-		{ .tv_nsec = UTIME_OMIT },
-		{ .tv_sec = (time_t)(blob->mtime_ns / 1000000000),
-		  .tv_nsec = (long)(blob->mtime_ns % 1000000000) },
-	};
-
-	if (fchown(fd, blob->uid, blob->gid) && errno != EPERM)
-		return -errno;
-	if (fchmod(fd, blob->mode & 07777) || futimens(fd, times))
-		return errno == EPERM ? 0 : -errno;
-	return 0;
-}
-
-static int put_content(struct reopen *r, int fd, const struct engine_rec_blob *blob)
-{
-	int ret;
-
-	if (ftruncate(fd, 0) || ftruncate(fd, (off_t)blob->size))
-		return -errno;
-	ret = reopen_blob(r, blob, fd, NULL);
-	return ret ? ret : set_attributes(fd, blob);
-}
-
 /* ---------------------------------------------------------------- /dev/shm */
 
 static int open_beneath(int dir, const char *path, int flags, mode_t mode)
@@ -73,33 +48,41 @@ static int open_beneath(int dir, const char *path, int flags, mode_t mode)
 	return fd < 0 ? -errno : (int)fd;
 }
 
+static int shm_path(const struct reopen *r, const char *path, char *buf, size_t size)
+{
+	int len = snprintf(buf, size, "%s/%s",
+			   r->options->shm_dir ? r->options->shm_dir : SHM_DIR, path);
+
+	return len < (int)size ? 0 : -ENAMETOOLONG;
+}
+
 static int shm_remember(struct reopen *r, const char *path)
 {
 	char full[PATH_MAX];
+	int ret = shm_path(r, path, full, sizeof(full));
 
-	if (snprintf(full, sizeof(full), "%s/%s",
-		     r->options->shm_dir ? r->options->shm_dir : SHM_DIR, path) >=
-	    (int)sizeof(full))
-		return -ENAMETOOLONG;
-	return reopen_created(r, full);
+	return ret ? ret : reopen_created(r, full);
 }
 
 static int shm_file(struct reopen *r, int dir, const struct engine_rec_blob *blob)
 {
 	const char *path = state_blob_path(blob);
 	_cleanup_fd_ int fd = open_beneath(dir, path, O_RDWR | O_CREAT | O_EXCL, 0600);
+	char full[PATH_MAX];
 	int ret;
 
+	if (fd >= 0) {
+		ret = shm_remember(r, path);
+		return ret ? ret : reopen_write_content(r, fd, blob);
+	}
 	if (fd == -EEXIST)
 		fd = open_beneath(dir, path, O_RDWR | O_NONBLOCK, 0);
-	else if (fd >= 0) {
-		ret = shm_remember(r, path);
-		if (ret)
-			return ret;
-	}
 	if (fd < 0)
 		return fd;
-	return unchanged(fd, blob) ? 0 : put_content(r, fd, blob);
+	if (unchanged(fd, blob))
+		return 0;
+	ret = shm_path(r, path, full, sizeof(full));
+	return ret ? ret : reopen_put_content(r, full, take_fd(&fd), false, blob);
 }
 
 /* The directory that holds @path, and the last component. */
@@ -178,12 +161,28 @@ int reopen_shm_dir(struct reopen *r)
 
 /* ---------------------------------------------------------------- files */
 
+/* What only others write is not ours to put back with more rights than the owner's. */
+static bool tree_writes(const struct reopen *r, const struct state_file *file)
+{
+	unsigned int first = r->first[file - r->state->files];
+
+	for (unsigned int i = first; i < r->state->nr_files; i++) {
+		const struct ckpt_rec_file *rec = r->state->files[i].rec;
+
+		if (r->first[i] == first &&
+		    (rec->flags & CKPT_FILE_MAPPED_SHARED_WRITE ||
+		     (rec->flags & CKPT_FILE_OPEN && (rec->f_flags & O_ACCMODE) != O_RDONLY)))
+			return true;
+	}
+	return false;
+}
+
 static int carry_file(struct reopen *r, const struct state_file *file)
 {
 	const struct engine_rec_blob *blob = file->blob;
 	int flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-	_cleanup_fd_ int fd = reopen_path(file, O_RDONLY | flags, 0);
-	bool keep = r->options->files == ENGINE_FILES_IGNORE;
+	_cleanup_fd_ int fd = reopen_had(file, O_RDONLY | flags);
+	bool keep = r->options->files == ENGINE_FILES_IGNORE, raised = false;
 	int ret;
 
 	if (fd >= 0 && (keep || unchanged(fd, blob)))
@@ -193,15 +192,19 @@ static int carry_file(struct reopen *r, const struct state_file *file)
 	fd = reopen_path(file, O_RDWR | O_CREAT | O_EXCL | flags, 0600);
 	if (fd >= 0) {
 		ret = reopen_created(r, file->path);
-		if (ret)
-			return ret;
-	} else if (fd == -EEXIST) {
+		if (!ret)
+			ret = reopen_write_content(r, fd, blob);
+		return ret ? reopen_failed(r, file, ret, "write") : 0;
+	}
+	if (fd == -EEXIST)
 		fd = reopen_path(file, O_RDWR | flags, 0);
+	if (fd == -EACCES && tree_writes(r, file)) {
+		fd = reopen_had(file, O_RDWR | flags);
+		raised = true;
 	}
 	if (fd < 0)
 		return reopen_failed(r, file, fd, "write");
-	ret = put_content(r, fd, blob);
-	return ret ? reopen_failed(r, file, ret, "write") : 0;
+	return reopen_put_content(r, file->path, take_fd(&fd), raised, blob);
 }
 
 int reopen_carried(struct reopen *r)

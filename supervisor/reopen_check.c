@@ -20,7 +20,6 @@
 
 #include "supervisor/file_identity.h"
 
-#define CUT_NAMES	100
 #define PATH_SHOWN	48	/* of a path, in a detail with two build-ids */
 
 /* The end of a path is what tells; "…" stands for what is left out. */
@@ -110,16 +109,9 @@ static int check_written(struct reopen *r, const struct state_file *file, int fd
 {
 	const struct engine_rec_file_track *track = file->track;
 	bool same = same_tail(track, fd) || (!track->size && !track->tail_len);
-	struct reopen_cut *more;
 
-	if (same && (uint64_t)st->st_size > track->size) {
-		more = reallocarray(r->cuts, r->nr_cuts + 1, sizeof(*more));
-		if (!more)
-			return engine_fail(r->error, -ENOMEM, "out of memory");
-		r->cuts = more;
-		more[r->nr_cuts++] = (struct reopen_cut){ file, track->size };
-		return 0;
-	}
+	if (same && (uint64_t)st->st_size > track->size)
+		return reopen_put_cut(r, file, track->size);
 	if (r->options->accept_changed || (same && (uint64_t)st->st_size == track->size))
 		return 0;
 	if ((uint64_t)st->st_size < track->size)
@@ -218,77 +210,4 @@ int reopen_check(struct reopen *r)
 		}
 	}
 	return ret ? ret : engine_refused(r->error, "restore");
-}
-
-/* ---------------------------------------------------------------- cut */
-
-static int create_beside(struct reopen *r, const struct state_file *file, mode_t mode)
-{
-	const char *name = NULL;
-	_cleanup_fd_ int dir = reopen_dir(file, &name);
-	char cut[NAME_MAX + 1];
-	int fd = dir;
-
-	for (int i = 0; dir >= 0 && i < CUT_NAMES; i++) {
-		int len = snprintf(cut, sizeof(cut), "%s.stillpoint-cut-%llu", name,
-				   r->state->tree ? (unsigned long long)
-						    r->state->tree->generation : 0ULL);
-
-		if (i && len < (int)sizeof(cut))
-			len += snprintf(cut + len, sizeof(cut) - (size_t)len, ".%d", i);
-		if (len >= (int)sizeof(cut))
-			return -ENAMETOOLONG;
-		fd = openat(dir, cut, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
-		if (fd >= 0 || errno != EEXIST)
-			return fd < 0 ? -errno : fd;
-		fd = -EEXIST;
-	}
-	return fd;
-}
-
-static int copy_tail(int from, int to, uint64_t start)
-{
-	_cleanup_free_ char *buf = malloc(1 << 16);
-	ssize_t n, done, w;
-
-	if (!buf)
-		return -ENOMEM;
-	while ((n = pread(from, buf, 1 << 16, (off_t)start)) > 0) {
-		for (done = 0; done < n; done += w) {
-			w = write(to, buf + done, (size_t)(n - done));
-			if (w < 0)
-				return -errno;
-		}
-		start += (uint64_t)n;
-	}
-	return n < 0 || fsync(to) ? -errno : 0;
-}
-
-static int cut(struct reopen *r, const struct reopen_cut *c)
-{
-	_cleanup_fd_ int fd = reopen_path(c->file, O_RDWR | O_CLOEXEC, 0);
-	_cleanup_fd_ int kept = -1;
-	struct stat st;
-	int ret;
-
-	if (fd < 0 || fstat(fd, &st))
-		return reopen_failed(r, c->file, fd < 0 ? fd : -errno, "open");
-	if ((uint64_t)st.st_size <= c->len)
-		return 0;
-	kept = create_beside(r, c->file, st.st_mode & 0777);
-	if (kept < 0)
-		return reopen_failed(r, c->file, kept, "make a file for the tail of");
-	ret = copy_tail(fd, kept, c->len);
-	if (!ret && ftruncate(fd, (off_t)c->len))
-		ret = -errno;
-	return ret ? reopen_failed(r, c->file, ret, "cut the tail of") : 0;
-}
-
-int reopen_cut(struct reopen *r)
-{
-	int ret = 0;
-
-	for (unsigned int i = 0; !ret && i < r->nr_cuts; i++)
-		ret = cut(r, &r->cuts[i]);
-	return ret;
 }

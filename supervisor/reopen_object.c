@@ -233,6 +233,15 @@ static int create_at(int dir, const struct state_file *file, char *name, size_t 
 	return fd < 0 ? -errno : fd;
 }
 
+int reopen_memory(const char *name)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_EXEC);
+
+	if (fd < 0 && errno == EINVAL)	/* before 6.3 */
+		fd = memfd_create(name, MFD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
 static int create_deleted(struct reopen *r, const struct state_file *file)
 {
 	const char *old = NULL;
@@ -251,10 +260,7 @@ static int create_deleted(struct reopen *r, const struct state_file *file)
 		if (fd >= 0)
 			return fd;
 	}
-	fd = memfd_create(old ? old : "deleted", MFD_CLOEXEC | MFD_EXEC);
-	if (fd < 0 && errno == EINVAL)
-		fd = memfd_create(old ? old : "deleted", MFD_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return reopen_memory(old ? old : "deleted");
 }
 
 static int make_deleted(struct reopen *r, const struct state_file *file)

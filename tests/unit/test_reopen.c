@@ -512,10 +512,14 @@ static void test_external(void **arg)
 static void test_carried(void **arg)
 {
 	struct fixture f;
-	const char *gone = scratch_path(*arg, "c-gone"), *old = scratch_path(*arg, "c-old");
-	struct stat st;
+	char gone[256], old[256], kept[300];
+	struct stat st, before;
 
+	strcpy(gone, scratch_path(*arg, "c-gone"));
+	strcpy(old, scratch_path(*arg, "c-old"));
+	snprintf(kept, sizeof(kept), "%s.stillpoint-old-7", old);
 	store_file(old, "something else, longer", 22);
+	assert_int_equal(stat(old, &before), 0);
 	begin(&f, *arg, "carried");
 	add_file(&f, 2, CKPT_FILE_REG, gone, O_RDWR);
 	add_file(&f, 3, CKPT_FILE_REG, old, O_RDONLY);
@@ -524,13 +528,47 @@ static void test_carried(void **arg)
 	start(&f, "carried");
 	open_all(&f);
 	expect_content(fd_of(&f, 2), 0, "made again");
+	/* what is there is put back last, and taken back if the commit fails */
+	expect_content(fd_of(&f, 3), 0, "something else, longer");
+	assert_int_equal(reopen_put_back(&f.r), 0);
 	expect_content(fd_of(&f, 3), 0, "as it was");
+	assert_true(path_exists(kept));
 	assert_int_equal(stat(gone, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0640);
 	assert_int_equal(st.st_mtim.tv_nsec, 123456789);
 	reopen_undo(&f.r);
 	assert_false(path_exists(gone));
-	assert_true(path_exists(old));
+	assert_false(path_exists(kept));
+	expect_content(fd_of(&f, 3), 0, "something else, longer");
+	assert_int_equal(stat(old, &st), 0);
+	assert_int_equal(st.st_mode, before.st_mode);
+	assert_int_equal(st.st_mtim.tv_sec, before.st_mtim.tv_sec);
+	end(&f);
+}
+
+static void test_carried_done(void **arg)
+{
+	struct fixture f;
+	char old[256], kept[300];
+
+	strcpy(old, scratch_path(*arg, "d-old"));
+	snprintf(kept, sizeof(kept), "%s.stillpoint-old-7", old);
+	store_file(old, "short", 5);
+	begin(&f, *arg, "carried-done");
+	add_file(&f, 2, CKPT_FILE_REG, old, O_RDONLY);
+	add_blob(&f, ENGINE_BLOB_FILE, 2, old, "longer than it is now", 1000, S_IFREG | 0644);
+	start(&f, "carried-done");
+	open_all(&f);
+	assert_int_equal(reopen_put_back(&f.r), 0);
+	reopen_close(&f.r);
+	reopen_settle(&f.r);
+	assert_false(path_exists(kept));
+	end(&f);
+	begin(&f, *arg, "look");
+	add_file(&f, 2, CKPT_FILE_REG, old, O_RDONLY);
+	start(&f, "look");
+	open_all(&f);
+	expect_content(fd_of(&f, 2), 0, "longer than it is now");
 	end(&f);
 }
 
@@ -613,9 +651,9 @@ static uint32_t judge(const struct scratch *s, uint32_t flags, const char *befor
 	start(&f, "judge");
 	if (reopen_check(&f.r))
 		reason = f.error.refusals[0].reason;
-	*ret_cuts = f.r.nr_cuts;
-	if (!reason && f.r.nr_cuts)
-		assert_int_equal(reopen_cut(&f.r), 0);
+	*ret_cuts = f.r.nr_puts;
+	if (!reason && f.r.nr_puts)
+		assert_int_equal(reopen_put_back(&f.r), 0);
 	end(&f);
 	remove_image(scratch_path(s, "judge"));
 	return reason;
@@ -661,6 +699,30 @@ static void test_judge(void **arg)
 	assert_true(path_exists(scratch_path(s, "judged.stillpoint-cut-7.1")));
 }
 
+/* The commit failed: the tail is where it was. */
+static void test_cut_undone(void **arg)
+{
+	char path[256], cut[300];
+	struct fixture f;
+
+	strcpy(path, scratch_path(*arg, "grown"));
+	snprintf(cut, sizeof(cut), "%s.stillpoint-cut-7", path);
+	store_file(path, "output", 6);
+	begin(&f, *arg, "undone");
+	add_file(&f, 2, CKPT_FILE_REG, path, O_RDWR);
+	add_track(&f, 2, path, ENGINE_TRACK_WRITES);
+	store_file(path, "output and more", 15);
+	start(&f, "undone");
+	open_all(&f);
+	assert_int_equal(reopen_put_back(&f.r), 0);
+	assert_true(path_exists(cut));
+	expect_content(fd_of(&f, 2), 0, "output");
+	reopen_undo(&f.r);
+	expect_content(fd_of(&f, 2), 0, "output and more");
+	assert_false(path_exists(cut));
+	end(&f);
+}
+
 /* Another build of a program: both build-ids are named. */
 static void test_build_id(void **arg)
 {
@@ -694,6 +756,7 @@ int main(void)
 		TEST(test_deleted), TEST(test_deleted_taken), TEST(test_linked),
 		TEST(test_memfd), TEST(test_shm),
 		TEST(test_devices), TEST(test_pty), TEST(test_external), TEST(test_carried),
+		TEST(test_carried_done), TEST(test_cut_undone),
 		TEST(test_shm_dir), TEST(test_judge), TEST(test_build_id),
 	};
 

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Putting contents back that others may see: output that grew is cut to its
+ * recorded length, files that the image carries get the recorded content.
+ *
+ * All of it happens last, when nothing but the commit itself is left to fail, and
+ * in two steps: first everything that is replaced is kept beside its file, then
+ * the files are changed, in place, because others may have them open.  A failure
+ * of any step, or of the commit, takes all of it back (reopen_undo()); if even
+ * that is cut short, by a kill or a power cut, what was replaced lies beside the
+ * file.  After the commit tails that were cut off stay there, the rest goes.
+ *
+ * The tree's memory is there already: a file is never shorter, not even for a
+ * moment, than it is to be, or private pages of its mappings would be lost.
+ */
+#include "supervisor/reopen.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "supervisor/rights.h"
+
+#define NAMES		100
+#define CHUNK		(1UL << 16)
+
+struct reopen_put {
+	char *path;
+	const struct state_file *file;		/* to be cut */
+	const struct engine_rec_blob *blob;	/* NULL: cut */
+	uint64_t start;				/* what is behind it is replaced */
+	int fd;
+	bool raised;				/* opened with more rights than the owner's */
+	struct stat old;
+	int kept;				/* copy of what is replaced */
+	char *kept_path;
+	bool extended;				/* before its time: it is mapped */
+	bool changed;
+};
+
+static int put_failed(struct reopen *r, const struct reopen_put *put, int err, const char *what)
+{
+	return engine_fail(r->error, err, "cannot %s %s: %s", what, put->path, strerror(-err));
+}
+
+/* ---------------------------------------------------------------- adding */
+
+static struct reopen_put *add(struct reopen *r, const char *path)
+{
+	struct reopen_put *put = reallocarray(r->puts, r->nr_puts + 1, sizeof(*put));
+
+	if (!put)
+		return NULL;
+	r->puts = put;
+	put += r->nr_puts;
+	*put = (struct reopen_put){ .path = strdup(path), .fd = -1, .kept = -1 };
+	if (!put->path)
+		return NULL;
+	r->nr_puts++;
+	return put;
+}
+
+int reopen_put_cut(struct reopen *r, const struct state_file *file, uint64_t len)
+{
+	struct reopen_put *put = add(r, file->path);
+
+	if (!put)
+		return engine_fail(r->error, -ENOMEM, "out of memory");
+	put->start = len;
+	put->file = file;
+	return 0;
+}
+
+/* A mapping of what is beyond the end of its file cannot be filled. */
+static bool is_mapped(const struct reopen *r, const struct engine_rec_blob *blob)
+{
+	for (unsigned int i = 0; i < r->state->nr_vmas; i++) {
+		const struct state_file *file = r->state->vmas[i].file;
+
+		if (file && file->rec->dev == blob->dev && file->rec->ino == blob->ino)
+			return true;
+	}
+	return false;
+}
+
+int reopen_put_content(struct reopen *r, const char *path, int fd, bool raised,
+		       const struct engine_rec_blob *blob)
+{
+	struct reopen_put *put = add(r, path);
+
+	if (!put) {
+		close(fd);
+		return engine_fail(r->error, -ENOMEM, "out of memory");
+	}
+	put->blob = blob;
+	put->fd = fd;
+	put->raised = raised;
+	if (fstat(fd, &put->old))
+		return put_failed(r, put, -errno, "use");
+	if ((uint64_t)put->old.st_size >= blob->size || !is_mapped(r, blob))
+		return 0;
+	put->extended = true;
+	return ftruncate(fd, (off_t)blob->size) ? put_failed(r, put, -errno, "size") : 0;
+}
+
+/* ---------------------------------------------------------------- bytes */
+
+static int clear(int fd, uint64_t start, uint64_t end)
+{
+	static const char zeros[4096];
+	size_t n;
+
+	if (start >= end || !fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+				       (off_t)start, (off_t)(end - start)))
+		return 0;
+	for (; start < end; start += n) {
+		n = end - start < sizeof(zeros) ? (size_t)(end - start) : sizeof(zeros);
+		if (pwrite(fd, zeros, n, (off_t)start) != (ssize_t)n)
+			return errno ? -errno : -EIO;
+	}
+	return 0;
+}
+
+static int copy_data(int from, uint64_t start, uint64_t end, int to, uint64_t shift, char *buf)
+{
+	while (start < end) {
+		size_t want = end - start < CHUNK ? (size_t)(end - start) : CHUNK;
+		ssize_t n = pread(from, buf, want, (off_t)start);
+
+		if (n <= 0)
+			return n ? -errno : -EIO;
+		if (pwrite(to, buf, (size_t)n, (off_t)(start + shift)) != n)
+			return errno ? -errno : -EIO;
+		start += (uint64_t)n;
+	}
+	return 0;
+}
+
+/* [start, end) of @from to the same bytes of @to, moved by @shift; holes stay holes. */
+static int copy(int from, uint64_t start, uint64_t end, int to, uint64_t shift)
+{
+	_cleanup_free_ char *buf = malloc(CHUNK);
+	int ret = buf ? 0 : -ENOMEM;
+
+	while (start < end && !ret) {
+		off_t data = lseek(from, (off_t)start, SEEK_DATA);
+		off_t hole = data < 0 ? -1 : lseek(from, data, SEEK_HOLE);
+
+		if (data < 0)
+			data = errno == ENXIO ? (off_t)end : (off_t)start;
+		if (hole < 0 || (uint64_t)hole > end)
+			hole = (off_t)end;
+		if ((uint64_t)data > end)
+			data = (off_t)end;
+		ret = clear(to, start + shift, (uint64_t)data + shift);
+		if (!ret)
+			ret = copy_data(from, (uint64_t)data, (uint64_t)hole, to, shift, buf);
+		start = (uint64_t)hole;
+	}
+	return ret;
+}
+
+/* ---------------------------------------------------------------- keeping */
+
+static int open_dir(const struct reopen_put *put, const char *path)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+		.resolve = put->raised ? RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS : 0,
+	};
+	long fd = syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+static int create_beside(struct reopen *r, struct reopen_put *put)
+{
+	const char *slash = strrchr(put->path, '/');
+	unsigned long long generation = r->state->tree ? r->state->tree->generation : 0;
+	char path[PATH_MAX], name[NAME_MAX + 1];
+	_cleanup_fd_ int dir = -1;
+	int fd = -EEXIST, len;
+
+	if (!slash || slash - put->path + 2 > (int)sizeof(path))
+		return -ENAMETOOLONG;
+	snprintf(path, sizeof(path), "%.*s/", (int)(slash - put->path), put->path);
+	dir = open_dir(put, path);
+	for (int i = 0; dir >= 0 && i < NAMES && fd == -EEXIST; i++) {
+		len = snprintf(name, sizeof(name), "%s.stillpoint-%s-%llu", slash + 1,
+			       put->blob ? "old" : "cut", generation);
+		if (i && len < (int)sizeof(name))
+			len += snprintf(name + len, sizeof(name) - (size_t)len, ".%d", i);
+		if (len >= (int)sizeof(name))
+			return -ENAMETOOLONG;
+		fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+		if (fd < 0)
+			fd = -errno;
+	}
+	if (dir < 0 || fd < 0)
+		return dir < 0 ? dir : fd;
+	if (asprintf(&put->kept_path, "%s%s", path, name) < 0)
+		put->kept_path = NULL;
+	return fd;
+}
+
+/* The copy is for nobody who could not read the file. */
+static int give(const struct reopen_put *put, int fd)
+{
+	int ret = 0;
+
+	if (fchown(fd, put->old.st_uid, put->old.st_gid))
+		ret = -errno;
+	else if (fchmod(fd, put->old.st_mode & 0777))
+		ret = -errno;
+	return put->raised ? ret : 0;
+}
+
+static int keep(struct reopen *r, struct reopen_put *put)
+{
+	uint64_t before = 0;
+	int ret;
+
+	if (put->raised && rights_raise(RIGHTS_FILES, &before))
+		return -EACCES;
+	put->kept = create_beside(r, put);
+	ret = put->kept < 0 ? put->kept : give(put, put->kept);
+	if (put->raised)
+		rights_lower(before);
+	/* no room beside it: memory does until the commit, but not for a tail */
+	if (put->kept < 0 && put->blob)
+		put->kept = reopen_memory("kept");
+	else if (ret)
+		return ret;
+	if (put->kept < 0)
+		return ret;
+	ret = copy(put->fd, put->start, (uint64_t)put->old.st_size, put->kept, -put->start);
+	if (!ret && ftruncate(put->kept, put->old.st_size - (off_t)put->start))
+		ret = -errno;
+	return ret ? ret : fsync(put->kept) ? -errno : 0;
+}
+
+/* ---------------------------------------------------------------- putting */
+
+/* The owner's own files have owner and group already. */
+static int set_attributes(int fd, const struct engine_rec_blob *blob)
+{
+	struct timespec times[2] = {
+		{ .tv_nsec = UTIME_OMIT },
+		{ .tv_sec = (time_t)(blob->mtime_ns / 1000000000),
+		  .tv_nsec = (long)(blob->mtime_ns % 1000000000) },
+	};
+
+	if (fchown(fd, blob->uid, blob->gid) && errno != EPERM)
+		return -errno;
+	if (fchmod(fd, blob->mode & 07777) || futimens(fd, times))
+		return errno == EPERM ? 0 : -errno;
+	return 0;
+}
+
+int reopen_write_content(struct reopen *r, int fd, const struct engine_rec_blob *blob)
+{
+	uint64_t cursor = 0, offset, len, at = 0;
+	int ret = ftruncate(fd, (off_t)blob->size) ? -errno : 0;
+
+	while (!ret && blob->blob &&
+	       (ret = image_blob_extent(r->reader, blob->blob, &cursor, &offset, &len)) > 0) {
+		ret = offset > blob->size ? -EBADMSG : clear(fd, at, offset);
+		at = offset + len;
+	}
+	if (!ret)
+		ret = clear(fd, at, blob->size);
+	if (!ret)
+		ret = reopen_blob(r, blob, fd, NULL);
+	return ret ? ret : set_attributes(fd, blob);
+}
+
+static int open_cut(struct reopen *r, struct reopen_put *put)
+{
+	put->fd = reopen_path(put->file, O_RDWR | O_CLOEXEC, 0);
+	put->raised = put->fd == -EACCES;
+	if (put->raised)
+		put->fd = reopen_had(put->file, O_RDWR | O_CLOEXEC);
+	if (put->fd < 0 || fstat(put->fd, &put->old))
+		return put_failed(r, put, put->fd < 0 ? put->fd : -errno, "open");
+	return 0;
+}
+
+static bool is_needed(const struct reopen_put *put)
+{
+	return put->blob || (uint64_t)put->old.st_size > put->start;
+}
+
+int reopen_put_back(struct reopen *r)
+{
+	int ret = 0;
+
+	for (unsigned int i = 0; !ret && i < r->nr_puts; i++) {
+		struct reopen_put *put = &r->puts[i];
+
+		if (!put->blob)
+			ret = open_cut(r, put);
+		if (ret || !is_needed(put))
+			continue;
+		ret = keep(r, put);
+		if (ret)
+			put_failed(r, put, ret, "keep what is to be replaced of");
+	}
+	for (unsigned int i = 0; !ret && i < r->nr_puts; i++) {
+		struct reopen_put *put = &r->puts[i];
+
+		if (!is_needed(put))
+			continue;
+		put->changed = true;
+		if (put->blob)
+			ret = reopen_write_content(r, put->fd, put->blob);
+		else if (ftruncate(put->fd, (off_t)put->start))
+			ret = -errno;
+		if (ret)
+			put_failed(r, put, ret, "put back");
+	}
+	return ret;
+}
+
+/* ---------------------------------------------------------------- the end */
+
+/* What cannot be taken back stays beside the file. */
+static int take_back(const struct reopen_put *put)
+{
+	const struct timespec times[2] = { put->old.st_atim, put->old.st_mtim };
+	uint64_t size = (uint64_t)put->old.st_size;
+	int ret = ftruncate(put->fd, put->old.st_size) ? -errno : 0;
+
+	if (!ret && put->changed)
+		ret = copy(put->kept, 0, size - put->start, put->fd, put->start);
+	if (ret)
+		return ret;
+	if (put->blob && fchown(put->fd, put->old.st_uid, put->old.st_gid) && errno != EPERM)
+		return -errno;
+	if (put->blob && fchmod(put->fd, put->old.st_mode & 07777) && errno != EPERM)
+		return -errno;
+	futimens(put->fd, times);
+	return 0;
+}
+
+static void drop_kept(const struct reopen_put *put)
+{
+	uint64_t before = 0;
+	bool raised = put->raised && !rights_raise(RIGHTS_FILES, &before);
+
+	if (put->kept_path)
+		unlink(put->kept_path);
+	if (raised)
+		rights_lower(before);
+}
+
+static void put_done(struct reopen_put *put)
+{
+	if (put->fd >= 0)
+		close(put->fd);
+	if (put->kept >= 0)
+		close(put->kept);
+	free(put->kept_path);
+	free(put->path);
+}
+
+void reopen_put_undo(struct reopen *r)
+{
+	while (r->nr_puts) {
+		struct reopen_put *put = &r->puts[--r->nr_puts];
+
+		if ((!put->changed && !put->extended) || take_back(put) == 0)
+			drop_kept(put);
+		put_done(put);
+	}
+}
+
+void reopen_settle(struct reopen *r)
+{
+	for (unsigned int i = 0; i < r->nr_puts; i++)
+		if (r->puts[i].blob)
+			drop_kept(&r->puts[i]);
+}
+
+void reopen_put_done(struct reopen *r)
+{
+	while (r->nr_puts)
+		put_done(&r->puts[--r->nr_puts]);
+	free(r->puts);
+	r->puts = NULL;
+}
