@@ -339,14 +339,15 @@ void test_groups(void)
 /* A child that is killed and stays a zombie. */
 static void with_zombie(struct helper *self)
 {
+	pid_t pid = fork();
 	siginfo_t info;
 
-	self->child = fork();
-	if (self->child == 0) {
+	if (pid == 0) {
 		kill(getpid(), SIGKILL);
 		_exit(0);
 	}
-	if (self->child < 0 || waitid(P_PID, (id_t)self->child, &info, WEXITED | WNOWAIT))
+	self->child = pid;
+	if (pid < 0 || waitid(P_PID, (id_t)self->child, &info, WEXITED | WNOWAIT))
 		self->failed = errno;
 }
 
