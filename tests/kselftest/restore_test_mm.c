@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -232,9 +233,14 @@ static long long many_run(int nr)
 	return start;
 }
 
+static long long min_of(long long a, long long b)
+{
+	return a < b ? a : b;
+}
+
 void test_many_vmas(void)
 {
-	long long few, many;
+	long long few = LLONG_MAX, many = LLONG_MAX;
 	FILE *f = fopen("/proc/sys/vm/max_map_count", "w");
 
 	if (f) {
@@ -242,10 +248,13 @@ void test_many_vmas(void)
 		fclose(f);
 	}
 	many_run(100);
-	few = many_run(1000);
-	many = many_run(10000);
+	for (int i = 0; i < 5; i++) {
+		few = min_of(few, many_run(1000));
+		many = min_of(many, many_run(10000));
+	}
+	/* ten times, if nothing else ran; a hundred times, if it were quadratic */
 	tap_note("1000 VMAs: %lld us, 10000: %lld us", few, many);
-	tap_ok(many < 25 * few, "10000 VMAs cost about ten times as much as 1000");
+	tap_ok(many < 40 * few, "10000 VMAs do not cost the square of 1000");
 }
 
 static void one_add(struct recs *recs, void *arg)

@@ -871,6 +871,7 @@ def another_node(node):
         done = node.ctl('restart', '--attach', f'{job}:1', check=False)
         equal(done.returncode, 9, 'restart --attach, back on the first node')
         check(done.stdout.decode().endswith('n49\n'), 'its output')
+        equal(node.wait(job), 9, 'status on the first node')
         two.ctl('restart', str(job))
         node.fails(3, 'node2', 'restart', str(job))
         two.ctl('kill', str(job), 'KILL')
