@@ -30,7 +30,7 @@
 #include "restore.h"
 #include "restore_mm.h"
 
-#define CKPT_VM_KNOWN		((CKPT_VM_EXCLUDED << 1) - 1)
+#define CKPT_VM_KNOWN		((CKPT_VM_DROPPABLE << 1) - 1)
 #define CKPT_VM_MARKER		VM_DONTDUMP
 
 /* ------------------------------------------------------------ checking */
@@ -77,7 +77,7 @@ static int ckpt_vma_check_flags(const struct ckpt_rec_vma *rec)
 		return -EINVAL;
 	if ((flags & CKPT_VM_LOCKONFAULT) && !(flags & CKPT_VM_LOCKED))
 		return -EINVAL;
-	if ((flags & (CKPT_VM_GROWSDOWN | CKPT_VM_WIPEONFORK)) &&
+	if ((flags & (CKPT_VM_GROWSDOWN | CKPT_VM_WIPEONFORK | CKPT_VM_DROPPABLE)) &&
 	    rec->kind != CKPT_VMA_ANON)
 		return -EINVAL;
 	if ((flags & CKPT_VM_SYNC) && rec->kind != CKPT_VMA_FILE_SHARED)
@@ -226,6 +226,8 @@ static unsigned long ckpt_vma_map_flags(const struct ckpt_rec_vma *rec)
 
 	if (rec->flags & CKPT_VM_SYNC)
 		flags |= MAP_SHARED_VALIDATE | MAP_SYNC;
+	else if (rec->flags & CKPT_VM_DROPPABLE)
+		flags |= CKPT_MAP_DROPPABLE;
 	else
 		flags |= ckpt_vma_is_shared(rec) ? MAP_SHARED : MAP_PRIVATE;
 	if (rec->flags & CKPT_VM_GROWSDOWN)

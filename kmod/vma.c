@@ -15,6 +15,7 @@
 #include <linux/userfaultfd_k.h>
 
 #include "collect.h"
+#include "compat/mm.h"
 #include "compat/optional.h"
 #include "context.h"
 #include "records.h"
@@ -42,6 +43,7 @@ static const struct {
 	{ VM_NOHUGEPAGE, CKPT_VM_NOHUGEPAGE },
 	{ VM_MERGEABLE, CKPT_VM_MERGEABLE },
 	{ VM_SYNC, CKPT_VM_SYNC },
+	{ VM_DROPPABLE, CKPT_VM_DROPPABLE },
 };
 
 static u64 ckpt_vma_translate(const struct vm_area_struct *vma)

@@ -6,6 +6,7 @@
 #define _CKPT_COMPAT_MM_H
 
 #include <linux/mm.h>
+#include <linux/mman.h>
 
 /* drop when minimum >= 6.5 */
 static inline long ckpt_gup_remote(struct mm_struct *mm, unsigned long start,
@@ -35,6 +36,14 @@ static inline void ckpt_vm_flags_change(struct vm_area_struct *vma,
 static inline void vma_start_write(struct vm_area_struct *vma)
 {
 }
+#endif
+
+/* A kernel that never drops pages gives a mapping that keeps them. Drop when minimum >= 6.11 */
+#ifdef MAP_DROPPABLE
+#define CKPT_MAP_DROPPABLE	MAP_DROPPABLE
+#else
+#define CKPT_MAP_DROPPABLE	MAP_PRIVATE
+#define VM_DROPPABLE		0
 #endif
 
 /* Initialiser of struct mm_walk_ops: the walker has mmap_lock for reading. Drop when minimum >= 6.5 */

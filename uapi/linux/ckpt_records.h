@@ -331,6 +331,7 @@ enum ckpt_vma_kind {
 #define CKPT_VM_HAS_ANON	(1ULL << 20)	/* has ever held anonymous pages */
 #define CKPT_VM_LIVE		(1ULL << 21)	/* pages must be read live, in the pause */
 #define CKPT_VM_EXCLUDED	(1ULL << 22)	/* overlaps an excluded range */
+#define CKPT_VM_DROPPABLE	(1ULL << 23)	/* MAP_DROPPABLE: its pages are not to be kept */
 
 /**
  * struct ckpt_rec_vma - one mapping
