@@ -14,6 +14,7 @@
 
 #include <asm/desc.h>
 #include <asm/fpu/xcr.h>
+#include <asm/fpu/xstate.h>
 #include <asm/prctl.h>
 #include <asm/segment.h>
 #include <asm/syscall.h>
@@ -23,6 +24,7 @@
 
 #include "arch.h"
 #include "collect.h"
+#include "compat/optional.h"
 #include "records.h"
 
 /* The 64-bit view, which is the caller's: 32-bit tasks are refused. */
@@ -121,18 +123,26 @@ static bool ckpt_arch_has_tls_segment(const struct thread_struct *thread)
 	return false;
 }
 
+static bool ckpt_arch_has_speculation(struct task_struct *task)
+{
+	return task_spec_ssb_disable(task) || task_spec_ssb_noexec(task) ||
+	       task_spec_ib_disable(task) ||
+	       test_tsk_thread_flag(task, TIF_SPEC_L1D_FLUSH);
+}
+
 void ckpt_arch_check(struct ckpt_collect *c, struct task_struct *task)
 {
 	const struct thread_struct *thread = &task->thread;
-	bool has_ldt = false;
+	bool has_ldt, has_tags;
 
 	if (test_tsk_thread_flag(task, TIF_ADDR32))
 		ckpt_refuse(c->cap, CKPT_R_COMPAT_TASK, task, 0, "32-bit address space");
-#ifdef CONFIG_MODIFY_LDT_SYSCALL
 	task_lock(task);
-	has_ldt = task->mm && task->mm->context.ldt;
+	has_ldt = task->mm && ckpt_mm_has_ldt(task->mm);
+	has_tags = task->mm && ckpt_mm_has_tags(task->mm);
 	task_unlock(task);
-#endif
+	if (has_tags)
+		ckpt_refuse(c->cap, CKPT_R_TASK_MODE, task, 0, "ARCH_ENABLE_TAGGED_ADDR");
 	if (has_ldt)
 		ckpt_refuse(c->cap, CKPT_R_LDT, task, 0, "modify_ldt");
 #ifdef CONFIG_X86_IOPL_IOPERM
@@ -142,9 +152,14 @@ void ckpt_arch_check(struct ckpt_collect *c, struct task_struct *task)
 	if (ckpt_arch_has_tls_segment(thread))
 		ckpt_refuse(c->cap, CKPT_R_LDT, task, 0, "TLS segment in the GDT");
 	if (test_tsk_thread_flag(task, TIF_NOTSC))
-		ckpt_refuse(c->cap, CKPT_R_THREAD_STATE, task, 0, "PR_SET_TSC");
+		ckpt_refuse(c->cap, CKPT_R_TASK_MODE, task, 0, "PR_SET_TSC");
 	if (test_tsk_thread_flag(task, TIF_NOCPUID))
-		ckpt_refuse(c->cap, CKPT_R_THREAD_STATE, task, 0, "ARCH_SET_CPUID");
+		ckpt_refuse(c->cap, CKPT_R_TASK_MODE, task, 0, "ARCH_SET_CPUID");
+	if (ckpt_arch_has_speculation(task))
+		ckpt_refuse(c->cap, CKPT_R_TASK_MODE, task, 0, "PR_SET_SPECULATION_CTRL");
+	if (READ_ONCE(task->group_leader->thread.fpu.perm.__state_perm) &
+	    XFEATURE_MASK_USER_DYNAMIC)
+		ckpt_refuse(c->cap, CKPT_R_TASK_MODE, task, 0, "ARCH_REQ_XCOMP_PERM (AMX)");
 #ifdef CONFIG_X86_USER_SHADOW_STACK
 	if (thread->features & ARCH_SHSTK_SHSTK)
 		ckpt_refuse(c->cap, CKPT_R_SHADOW_STACK, task, 0, "shadow stack");

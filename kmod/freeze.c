@@ -86,6 +86,8 @@ static bool ckpt_freeze_refuses(struct ckpt_freezing *run, struct task_struct *t
 		ckpt_refuse(run->cap, CKPT_R_IO_URING, task, 0, "worker thread of the kernel");
 	else if (READ_ONCE(task->ptrace))
 		ckpt_refuse(run->cap, CKPT_R_TRACED, task, 0, "ptrace");
+	else if (!list_empty(&task->ptraced))
+		ckpt_refuse(run->cap, CKPT_R_TRACED, task, 0, "it traces another");
 	else
 		return false;
 	return true;

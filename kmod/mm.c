@@ -14,6 +14,7 @@
 
 #include "collect.h"
 #include "compat/ksyms.h"
+#include "compat/optional.h"
 #include "context.h"
 #include "records.h"
 #include "thread.h"
@@ -124,6 +125,7 @@ static void ckpt_mm_fields(struct mm_struct *mm, struct ckpt_rec_mm *rec)
 			       MMF_DUMP_FILTER_SHIFT;
 	rec->membarrier = ckpt_mm_membarrier(mm);
 	rec->rss_pages = get_mm_rss(mm);
+	rec->mmap_base = mm->mmap_base;
 	if (mm->def_flags & VM_LOCKED)
 		rec->def_locked = mm->def_flags & VM_LOCKONFAULT ? 2 : 1;
 	for (i = 0; i + 1 < ARRAY_SIZE(mm->saved_auxv); i += 2) {
@@ -163,6 +165,8 @@ int ckpt_collect_mm(struct ckpt_collect *c, struct ckpt_object *obj)
 	ckpt_mm_fields(mm, rec);
 	ckpt_mm_exe(c, obj, rec);
 	ckpt_mm_check_sharing(c, obj);
+	if (ckpt_mm_has_uprobes(mm))
+		ckpt_refuse(c->cap, CKPT_R_TRACED, obj->task, 0, "uprobes");
 
 	err = mmap_read_lock_killable(mm);
 	if (err)

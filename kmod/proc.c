@@ -20,6 +20,7 @@
 
 #include "collect.h"
 #include "compat/ksyms.h"
+#include "compat/optional.h"
 #include "freeze.h"
 #include "records.h"
 
@@ -237,6 +238,8 @@ static int ckpt_proc_objects(struct ckpt_collect *c, struct task_struct *alive,
 	rec->sighand_id = sighand->id;
 	if (mm && test_bit(MMF_DISABLE_THP, &mm->mm.mm->flags))
 		rec->flags |= CKPT_PROC_THP_DISABLE;
+	if (mm)
+		rec->flags |= ckpt_mm_mdwe(mm->mm.mm);
 	return 0;
 }
 

@@ -35,6 +35,7 @@ static bool ckpt_mm_fields_ok(const struct ckpt_rec_mm *rec)
 		rec->start_code, rec->end_code, rec->start_data, rec->end_data,
 		rec->start_brk, rec->brk, rec->start_stack,
 		rec->arg_start, rec->arg_end, rec->env_start, rec->env_end,
+		rec->mmap_base,
 	};
 	unsigned int i;
 
@@ -47,7 +48,8 @@ static bool ckpt_mm_fields_ok(const struct ckpt_rec_mm *rec)
 	       rec->nr_auxv <= ARRAY_SIZE(rec->auxv) &&
 	       rec->dumpable <= SUID_DUMP_ROOT && rec->def_locked <= 2 &&
 	       rec->coredump_filter < 1U << MMF_DUMP_FILTER_BITS &&
-	       !(rec->membarrier & ~CKPT_MEMBARRIER_CMDS);
+	       !(rec->membarrier & ~CKPT_MEMBARRIER_CMDS) &&
+	       PAGE_ALIGNED(rec->mmap_base);
 }
 
 static void ckpt_mm_release_files(struct ckpt_mm_job *job)
@@ -111,6 +113,25 @@ static void ckpt_mm_set_fields(const struct ckpt_rec_mm *rec)
 		      rec->dumpable | (rec->coredump_filter << MMF_DUMP_FILTER_SHIFT));
 }
 
+/*
+ * The direction follows from the personality, which is the program's already; the
+ * room that the limit of the stack gave at exec follows from the base.
+ */
+static void ckpt_mm_set_layout(const struct ckpt_rec_mm *rec)
+{
+	struct rlimit stack;
+
+	if (!rec->mmap_base)
+		return;
+	task_lock(current->group_leader);
+	stack = current->signal->rlim[RLIMIT_STACK];
+	task_unlock(current->group_leader);
+	mmap_write_lock(current->mm);
+	ckpt_k(arch_pick_mmap_layout)(current->mm, &stack);
+	current->mm->mmap_base = rec->mmap_base;
+	mmap_write_unlock(current->mm);
+}
+
 static int ckpt_mm_membarrier(u32 cmds)
 {
 	struct pt_regs regs = {};
@@ -144,6 +165,7 @@ static int ckpt_mm_build(struct ckpt_mm_job *job)
 	if (err)
 		return err;
 	ckpt_mm_set_fields(job->rec);
+	ckpt_mm_set_layout(job->rec);
 	return ckpt_mm_membarrier(job->rec->membarrier);
 }
 

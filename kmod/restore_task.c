@@ -21,6 +21,7 @@
 #include <linux/uaccess.h>
 
 #include "compat/ksyms.h"
+#include "compat/optional.h"
 #include "compat/rseq.h"
 #include "context.h"
 #include "restore.h"
@@ -159,24 +160,38 @@ int ckpt_restore_queue_signals(struct ckpt_thread *thread, void *unused)
 	return 0;
 }
 
-static void ckpt_apply_proc(const struct ckpt_rec_proc *proc)
+static int ckpt_apply_proc(const struct ckpt_rec_proc *proc)
 {
 	if (proc->flags & CKPT_PROC_THP_DISABLE)
 		set_bit(MMF_DISABLE_THP, &current->mm->flags);
 	else
 		clear_bit(MMF_DISABLE_THP, &current->mm->flags);
+	if (!ckpt_mm_set_mdwe(current->mm, proc->flags))
+		return -EOPNOTSUPP;
 	if (!thread_group_leader(current))
-		return;
+		return 0;
 	if (proc->flags & CKPT_PROC_EXECED)
 		current->flags &= ~PF_FORKNOEXEC;
 	else
 		current->flags |= PF_FORKNOEXEC;
+	return 0;
+}
+
+/* As prctl(PR_MCE_KILL) does. */
+static void ckpt_apply_mce_policy(u32 flags)
+{
+	current->flags &= ~(PF_MCE_PROCESS | PF_MCE_EARLY);
+	if (flags & CKPT_THREAD_MCE_POLICY)
+		current->flags |= PF_MCE_PROCESS;
+	if (flags & CKPT_THREAD_MCE_EARLY)
+		current->flags |= PF_MCE_EARLY;
 }
 
 int ckpt_restore_apply(struct ckpt_thread *thread, void *unused)
 {
 	const struct ckpt_restore_thread *side = thread->side;
 	const struct ckpt_rec_thread *rec = &side->rec;
+	int err = 0;
 
 	task_lock(current);
 	strscpy_pad(current->comm, rec->comm, sizeof(current->comm));
@@ -192,9 +207,10 @@ int ckpt_restore_apply(struct ckpt_thread *thread, void *unused)
 	if (rec->rseq)
 		ckpt_rseq_set(rec->rseq, rec->rseq_len ? rec->rseq_len : CKPT_RSEQ_LEN,
 			      rec->rseq_sig);
+	ckpt_apply_mce_policy(rec->flags);
 	if (side->proc)
-		ckpt_apply_proc(side->proc);
-	return ckpt_restart_from_record(&rec->restart, &side->deltas);
+		err = ckpt_apply_proc(side->proc);
+	return err ?: ckpt_restart_from_record(&rec->restart, &side->deltas);
 }
 
 static void ckpt_leave_timers(const struct ckpt_rec_proc *proc)

@@ -19,6 +19,7 @@
 #include "arch.h"
 #include "collect.h"
 #include "compat/ksyms.h"
+#include "compat/lsm.h"
 #include "compat/optional.h"
 #include "compat/sem.h"
 #include "records.h"
@@ -45,6 +46,10 @@ enum ckpt_task_flaw {
 	CKPT_FLAW_MEMPOLICY,
 	CKPT_FLAW_IO_URING,
 	CKPT_FLAW_DEADLINE,
+	CKPT_FLAW_UCLAMP,
+	CKPT_FLAW_CORE_COOKIE,
+	CKPT_FLAW_DISPATCH,
+	CKPT_FLAW_IO_FLUSHER,
 };
 
 static const struct {
@@ -55,8 +60,31 @@ static const struct {
 	[CKPT_FLAW_SEM_UNDO] = { CKPT_R_SYSV_SEM, "SEM_UNDO" },
 	[CKPT_FLAW_MEMPOLICY] = { CKPT_R_NUMA_POLICY, "set_mempolicy" },
 	[CKPT_FLAW_IO_URING] = { CKPT_R_IO_URING, "io_uring context" },
-	[CKPT_FLAW_DEADLINE] = { CKPT_R_THREAD_STATE, "SCHED_DEADLINE" },
+	[CKPT_FLAW_DEADLINE] = { CKPT_R_TASK_MODE, "SCHED_DEADLINE" },
+	[CKPT_FLAW_UCLAMP] = { CKPT_R_TASK_MODE, "utilization clamp" },
+	[CKPT_FLAW_CORE_COOKIE] = { CKPT_R_TASK_MODE, "PR_SCHED_CORE" },
+	[CKPT_FLAW_DISPATCH] = { CKPT_R_TASK_MODE, "PR_SET_SYSCALL_USER_DISPATCH" },
+	[CKPT_FLAW_IO_FLUSHER] = { CKPT_R_TASK_MODE, "PR_SET_IO_FLUSHER" },
 };
+
+#define CKPT_PF_IO_FLUSHER	(PF_MEMALLOC_NOIO | PF_LOCAL_THROTTLE)
+
+static unsigned long ckpt_task_find_modes(struct task_struct *task)
+{
+	unsigned long flaws = 0;
+
+	if (task->policy == SCHED_DEADLINE)
+		flaws |= BIT(CKPT_FLAW_DEADLINE);
+	if (ckpt_task_has_uclamp(task))
+		flaws |= BIT(CKPT_FLAW_UCLAMP);
+	if (ckpt_task_has_core_cookie(task))
+		flaws |= BIT(CKPT_FLAW_CORE_COOKIE);
+	if (ckpt_task_has_dispatch(task))
+		flaws |= BIT(CKPT_FLAW_DISPATCH);
+	if ((task->flags & CKPT_PF_IO_FLUSHER) == CKPT_PF_IO_FLUSHER)
+		flaws |= BIT(CKPT_FLAW_IO_FLUSHER);
+	return flaws;
+}
 
 /*
  * With siglock held and no SIGKILL pending a parked or stopped task stays where
@@ -78,11 +106,21 @@ static unsigned long ckpt_task_find_flaws(struct task_struct *task)
 		flaws |= BIT(CKPT_FLAW_MEMPOLICY);
 	if (ckpt_task_has_io_uring(task))
 		flaws |= BIT(CKPT_FLAW_IO_URING);
-	if (task->policy == SCHED_DEADLINE)
-		flaws |= BIT(CKPT_FLAW_DEADLINE);
+	flaws |= ckpt_task_find_modes(task);
 out:
 	unlock_task_sighand(task, &flags);
 	return flaws;
+}
+
+static void ckpt_task_check_creds(struct ckpt_collect *c, struct task_struct *task)
+{
+	const struct cred *cred = get_task_cred(task);
+
+	if (ckpt_cred_has_landlock(cred))
+		ckpt_refuse(c->cap, CKPT_R_LANDLOCK, task, 0, "landlock_restrict_self");
+	if (ckpt_cred_has_keys(cred))
+		ckpt_refuse(c->cap, CKPT_R_KEYRING, task, 0, "process or thread keyring");
+	put_cred(cred);
 }
 
 static void ckpt_task_check(struct ckpt_collect *c, struct task_struct *task)
@@ -93,6 +131,7 @@ static void ckpt_task_check(struct ckpt_collect *c, struct task_struct *task)
 	for_each_set_bit(i, &flaws, BITS_PER_LONG)
 		ckpt_refuse(c->cap, ckpt_task_flaws[i].reason, task, 0, "%s",
 			    ckpt_task_flaws[i].what);
+	ckpt_task_check_creds(c, task);
 	ckpt_arch_check(c, task);
 }
 
@@ -217,6 +256,10 @@ int ckpt_collect_thread(struct ckpt_collect *c, struct ckpt_proc *proc,
 		rec->flags |= CKPT_THREAD_LEADER;
 	if (task_no_new_privs(task))
 		rec->flags |= CKPT_THREAD_NO_NEW_PRIVS;
+	if (task->flags & PF_MCE_PROCESS)
+		rec->flags |= CKPT_THREAD_MCE_POLICY;
+	if (task->flags & PF_MCE_EARLY)
+		rec->flags |= CKPT_THREAD_MCE_EARLY;
 
 	ckpt_task_check_process(c, task, ckpt_proc_alive(c, proc));
 	ckpt_task_check(c, task);

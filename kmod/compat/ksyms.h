@@ -10,6 +10,7 @@
 
 #include <linux/fdtable.h>
 #include <linux/file.h>
+#include <linux/lsm_hooks.h>
 #include <linux/mm.h>
 #include <linux/pagewalk.h>
 #include <linux/pid.h>

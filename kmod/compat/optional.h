@@ -10,9 +10,12 @@
 #include <linux/iocontext.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
+#include <linux/sched/coredump.h>
 #include <linux/sched/task.h>
 #include <linux/string.h>
 #include <linux/xarray.h>
+
+#include <linux/ckpt.h>
 
 static inline int ckpt_task_seccomp_mode(const struct task_struct *task)
 {
@@ -36,6 +39,97 @@ static inline bool ckpt_task_has_io_uring(const struct task_struct *task)
 {
 #ifdef CONFIG_IO_URING
 	return task->io_uring && !xa_empty(&task->io_uring->xa);
+#else
+	return false;
+#endif
+}
+
+/* System calls of its own are handed to itself (PR_SET_SYSCALL_USER_DISPATCH). */
+static inline bool ckpt_task_has_dispatch(struct task_struct *task)
+{
+#ifdef CONFIG_GENERIC_ENTRY
+	return test_task_syscall_work(task, SYSCALL_USER_DISPATCH);
+#else
+	return false;
+#endif
+}
+
+/* PR_SCHED_CORE, and utilization clamps of sched_setattr(2). */
+static inline bool ckpt_task_has_core_cookie(const struct task_struct *task)
+{
+#ifdef CONFIG_SCHED_CORE
+	return task->core_cookie;
+#else
+	return false;
+#endif
+}
+
+static inline bool ckpt_task_has_uclamp(const struct task_struct *task)
+{
+#ifdef CONFIG_UCLAMP_TASK
+	return task->uclamp_req[UCLAMP_MIN].user_defined ||
+	       task->uclamp_req[UCLAMP_MAX].user_defined;
+#else
+	return false;
+#endif
+}
+
+/* PR_SET_MDWE, as flags of a PROC record; from 6.3 on. */
+static inline u32 ckpt_mm_mdwe(const struct mm_struct *mm)
+{
+	u32 flags = 0;
+#ifdef MMF_HAS_MDWE
+	if (test_bit(MMF_HAS_MDWE, &mm->flags))
+		flags |= CKPT_PROC_MDWE;
+#endif
+#ifdef MMF_HAS_MDWE_NO_INHERIT
+	if (test_bit(MMF_HAS_MDWE_NO_INHERIT, &mm->flags))
+		flags |= CKPT_PROC_MDWE_NO_INHERIT;
+#endif
+	return flags;
+}
+
+/* False if this kernel cannot. */
+static inline bool ckpt_mm_set_mdwe(struct mm_struct *mm, u32 flags)
+{
+#ifdef MMF_HAS_MDWE
+	if (flags & CKPT_PROC_MDWE)
+		set_bit(MMF_HAS_MDWE, &mm->flags);
+	flags &= ~CKPT_PROC_MDWE;
+#endif
+#ifdef MMF_HAS_MDWE_NO_INHERIT
+	if (flags & CKPT_PROC_MDWE_NO_INHERIT)
+		set_bit(MMF_HAS_MDWE_NO_INHERIT, &mm->flags);
+	flags &= ~CKPT_PROC_MDWE_NO_INHERIT;
+#endif
+	return !(flags & (CKPT_PROC_MDWE | CKPT_PROC_MDWE_NO_INHERIT));
+}
+
+static inline bool ckpt_mm_has_ldt(const struct mm_struct *mm)
+{
+#ifdef CONFIG_MODIFY_LDT_SYSCALL
+	return mm->context.ldt;
+#else
+	return false;
+#endif
+}
+
+/* Tagged addresses (ARCH_ENABLE_TAGGED_ADDR). */
+static inline bool ckpt_mm_has_tags(const struct mm_struct *mm)
+{
+#ifdef CONFIG_ADDRESS_MASKING
+	return mm->context.lam_cr3_mask;
+#else
+	return false;
+#endif
+}
+
+static inline bool ckpt_mm_has_uprobes(const struct mm_struct *mm)
+{
+#ifdef CONFIG_UPROBES
+	/* to be counted again: they may be gone */
+	return test_bit(MMF_HAS_UPROBES, &mm->flags) &&
+	       !test_bit(MMF_RECALC_UPROBES, &mm->flags);
 #else
 	return false;
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Flags set by prctl: no_new_privs, dumpable, timer slack, THP disable, and that
- * they are inherited by a child made afterwards.
+ * Flags set by prctl: no_new_privs, dumpable, timer slack, THP disable, what to do
+ * about broken memory, and that they are inherited by a child made afterwards.
  */
 #include <sys/prctl.h>
 
@@ -13,6 +13,7 @@ static void setup(void)
 	cr_sys(prctl(PR_SET_TIMERSLACK, 123456));
 	cr_sys(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0));
 	cr_sys(prctl(PR_SET_DUMPABLE, 0));
+	cr_sys(prctl(PR_MCE_KILL, PR_MCE_KILL_SET, PR_MCE_KILL_EARLY, 0, 0));
 }
 
 static void check(void *arg)
@@ -21,6 +22,7 @@ static void check(void *arg)
 	cr_eq(prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0), 1);
 	cr_eq(prctl(PR_GET_TIMERSLACK), 123456);
 	cr_eq(prctl(PR_GET_DUMPABLE), 0);
+	cr_eq(prctl(PR_MCE_KILL_GET, 0, 0, 0, 0), PR_MCE_KILL_EARLY);
 }
 
 static void verify(void)

@@ -93,6 +93,8 @@ enum ckpt_proc_state {
 #define CKPT_PROC_EXECED	(1U << 4)	/* has called exec since its parent's fork (setpgid rule) */
 #define CKPT_PROC_THP_DISABLE	(1U << 5)	/* prctl(PR_SET_THP_DISABLE) */
 #define CKPT_PROC_SESSION_LEADER (1U << 6)
+#define CKPT_PROC_MDWE		(1U << 7)	/* prctl(PR_SET_MDWE) */
+#define CKPT_PROC_MDWE_NO_INHERIT (1U << 8)	/* its PR_MDWE_NO_INHERIT */
 
 struct ckpt_itimer {
 	__u64 value_ns;		/* until expiry; 0: not armed */
@@ -145,6 +147,8 @@ struct ckpt_rec_proc {
 #define CKPT_THREAD_NO_NEW_PRIVS (1U << 1)
 #define CKPT_THREAD_RESET_ON_FORK (1U << 2)	/* SCHED_RESET_ON_FORK */
 #define CKPT_THREAD_IN_SYSCALL	(1U << 3)	/* informational */
+#define CKPT_THREAD_MCE_POLICY	(1U << 4)	/* prctl(PR_MCE_KILL): not the default */
+#define CKPT_THREAD_MCE_EARLY	(1U << 5)	/* PR_MCE_KILL_EARLY */
 
 /* user_regs_struct order: r15 r14 r13 r12 bp bx r11 r10 r9 r8 ax cx dx si di
  * orig_ax ip cs flags sp ss fs_base gs_base ds es fs gs
@@ -271,6 +275,8 @@ struct ckpt_rec_sigpending {
  * @nr_auxv: words of @auxv in use
  * @coredump_filter: bits of /proc/PID/coredump_filter
  * @membarrier: MEMBARRIER_CMD_REGISTER_* commands the process has given
+ * @mmap_base: below it (above it in the legacy layout) go new mappings; 0: where
+ *	the restoring process has it
  * @live: the snapshot does not hold this map (stopped, or no snapshot): read
  *	with CKPT_PAGES_LIVE, which for stopped processes works until release
  */
@@ -293,6 +299,7 @@ struct ckpt_rec_mm {
 	__u64 auxv[64];
 	__u32 membarrier;
 	__u32 pad;
+	__u64 mmap_base;
 };
 
 enum ckpt_vma_kind {

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What credentials hold beyond ids and capabilities: a Landlock domain, keys.
+ *
+ * Landlock has no interface that tells whether a task is in a domain.  Its blob
+ * begins with the pointer to it, and the size table with its place, once the
+ * module is initialized.
+ */
+#ifndef _CKPT_COMPAT_LSM_H
+#define _CKPT_COMPAT_LSM_H
+
+#include <linux/cred.h>
+#include <linux/key.h>
+#include <linux/lsm_hooks.h>
+
+#include "ksyms.h"
+
+static inline bool ckpt_cred_has_landlock(const struct cred *cred)
+{
+#ifdef CONFIG_SECURITY_LANDLOCK
+	void * const *domain;
+
+	if (!*ckpt_kdata.landlock_initialized || !cred->security)
+		return false;
+	domain = cred->security + ckpt_kdata.landlock_blob_sizes->lbs_cred;
+	return *domain;
+#else
+	return false;
+#endif
+}
+
+#ifdef CONFIG_KEYS
+static inline bool ckpt_keyring_is_used(const struct key *keyring)
+{
+	return keyring && READ_ONCE(keyring->keys.nr_leaves_on_tree);
+}
+#endif
+
+/* Keys of the process or thread; those of the session are its leader's matter. */
+static inline bool ckpt_cred_has_keys(const struct cred *cred)
+{
+#ifdef CONFIG_KEYS
+	return ckpt_keyring_is_used(cred->process_keyring) ||
+	       ckpt_keyring_is_used(cred->thread_keyring);
+#else
+	return false;
+#endif
+}
+
+#endif /* _CKPT_COMPAT_LSM_H */
