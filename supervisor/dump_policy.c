@@ -203,13 +203,14 @@ static void check_pipe(struct dump *d, const struct state_file *file)
 static void check_path(struct dump *d, const struct state_file *file)
 {
 	const struct ckpt_rec_file *rec = file->rec;
-	bool content = rec->kind == CKPT_FILE_REG;
+	bool known = rec->kind == CKPT_FILE_REG || rec->kind == CKPT_FILE_DIR ||
+		     (rec->kind == CKPT_FILE_FIFO && !rec->nlink);
 
 	if (dump_external_name(d, file))
 		return;
 	if (rec->flags & CKPT_FILE_DELETED) {
-		if (!content)
-			dump_refuse(d, file, CKPT_R_FD_KIND, "deleted and not a regular file:");
+		if (!known)
+			dump_refuse(d, file, CKPT_R_FD_KIND, "deleted, and of a kind that is not supported so:");
 		return;
 	}
 	if (file->path[0] != '/')

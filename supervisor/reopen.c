@@ -101,9 +101,13 @@ static int open_regular(struct reopen *r, const struct state_file *file)
  */
 static int open_directory(struct reopen *r, const struct state_file *file)
 {
+	int flags = reopen_flags(file) | (int)(file->rec->f_flags & O_DIRECTORY), fd;
+
+	if (state_file_deleted(file))
+		return reopen_gone_directory(r, file, flags);
 	_cleanup_fd_ int name = reopen_had(file, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int flags = reopen_flags(file) | (int)(file->rec->f_flags & O_DIRECTORY);
-	int fd = name < 0 ? name : reopen_had(file, flags);
+
+	fd = name < 0 ? name : reopen_had(file, flags);
 
 	return fd < 0 ? reopen_failed(r, file, fd, "open the directory") : fd;
 }
@@ -111,9 +115,11 @@ static int open_directory(struct reopen *r, const struct state_file *file)
 /* A name without the right to read: cwd and root need no more, either. */
 static int open_name(struct reopen *r, const struct state_file *file)
 {
-	int flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
-	int fd = reopen_had(file, flags);
+	int fd;
 
+	if (file->rec->kind == CKPT_FILE_DIR && state_file_deleted(file))
+		return reopen_gone_directory(r, file, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	fd = reopen_had(file, O_PATH | O_CLOEXEC | O_NOFOLLOW);
 	return fd < 0 ? reopen_failed(r, file, fd, "find") : fd;
 }
 
@@ -260,7 +266,7 @@ int reopen_seal(struct reopen *r)
 	for (unsigned int i = 0; !ret && i < r->state->nr_files; i++)
 		if (r->bases[i] >= 0)
 			ret = reopen_seal_object(r, &r->state->files[i]);
-	return ret;
+	return ret ? ret : reopen_gone_seal(r);
 }
 
 int reopen_fd(const struct reopen *r, const struct state_file *file)

@@ -81,11 +81,17 @@ int reopen_dir(const struct state_file *file, const char **ret_name);
 int reopen_object(struct reopen *r, const struct state_file *file);
 int reopen_blob(struct reopen *r, const struct engine_rec_blob *blob, int fd, void *map);
 int reopen_memory(const char *name);	/* a file in memory */
+int reopen_seal_fd(struct reopen *r, const struct state_file *file, int fd);
 int reopen_seal_object(struct reopen *r, const struct state_file *file);
 
 /* reopen_carried.c: contents that the image carries for paths */
 int reopen_shm_dir(struct reopen *r);
 int reopen_carried(struct reopen *r);
+
+/* reopen_gone.c: directories and FIFOs without a name */
+int reopen_gone_directory(struct reopen *r, const struct state_file *file, int flags);
+int reopen_gone_fifo(struct reopen *r, const struct state_file *file);	/* both ends */
+int reopen_gone_seal(struct reopen *r);
 
 /* reopen_put.c: contents of what is there, to be put back last */
 int reopen_put_cut(struct reopen *r, const struct state_file *file, uint64_t len);

@@ -56,6 +56,11 @@ static int make_pipe(struct reopen *r, const struct state_file *file)
 	if (file->rec->kind == CKPT_FILE_PIPE) {
 		if (pipe2(ends, O_CLOEXEC | O_NONBLOCK))
 			return reopen_failed(r, file, -errno, "make");
+	} else if (state_file_deleted(file)) {
+		ends[1] = reopen_gone_fifo(r, file);
+		if (ends[1] < 0)
+			return ends[1];
+		ends[0] = ends[1];
 	} else {
 		ends[1] = reopen_path(file, O_RDWR | O_NONBLOCK | O_CLOEXEC, 0);
 		if (ends[1] < 0)

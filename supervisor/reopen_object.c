@@ -358,22 +358,32 @@ static struct timespec time_of(uint64_t ns)
 }
 
 /* The owner and times of what had no name are ours to give, as far as allowed. */
-int reopen_seal_object(struct reopen *r, const struct state_file *file)
+int reopen_seal_fd(struct reopen *r, const struct state_file *file, int fd)
 {
 	const struct ckpt_rec_file *rec = file->rec;
 	const struct timespec times[2] = {
 		{ .tv_nsec = UTIME_OMIT }, time_of(rec->mtime_ns),
 	};
-	int fd = r->bases[file - r->state->files];
 
-	if (rec->kind == CKPT_FILE_SHM || fd < 0)
-		return 0;
 	if (fchown(fd, rec->uid, rec->gid) && errno != EPERM)
 		return reopen_failed(r, file, -errno, "give away");
 	if (fchmod(fd, rec->mode & 07777))
 		return reopen_failed(r, file, -errno, "set the mode of");
 	if (futimens(fd, times))
 		return reopen_failed(r, file, -errno, "set the times of");
+	return 0;
+}
+
+int reopen_seal_object(struct reopen *r, const struct state_file *file)
+{
+	const struct ckpt_rec_file *rec = file->rec;
+	int fd = r->bases[file - r->state->files], ret;
+
+	if (rec->kind == CKPT_FILE_SHM || fd < 0)
+		return 0;
+	ret = reopen_seal_fd(r, file, fd);
+	if (ret)
+		return ret;
 	if (rec->kind != CKPT_FILE_MEMFD || !rec->seals)
 		return 0;
 	if (fcntl(fd, F_ADD_SEALS, rec->seals))

@@ -271,6 +271,45 @@ static void test_deleted(void **arg)
 	end(&f);
 }
 
+/* A directory below one that is gone, too, and a FIFO with data. */
+static void test_gone(void **arg)
+{
+	const char *dir = scratch_path(*arg, "no/such"), *fifo = scratch_path(*arg, "gone-fifo");
+	struct ckpt_rec_file *rec;
+	struct fixture f;
+	struct stat st;
+	char buf[16];
+
+	begin(&f, *arg, "gone");
+	rec = add_file(&f, 2, CKPT_FILE_DIR, dir, O_RDONLY | O_DIRECTORY);
+	rec->flags |= CKPT_FILE_DELETED;
+	rec->mode = S_IFDIR | 0750;
+	rec = add_file(&f, 3, CKPT_FILE_DIR, dir, 0);
+	rec->flags = CKPT_FILE_DELETED;
+	rec->ino = 1002;
+	rec = add_file(&f, 4, CKPT_FILE_FIFO, fifo, O_RDONLY);
+	rec->flags |= CKPT_FILE_DELETED;
+	rec->object = 7;
+	rec->mode = S_IFIFO | 0640;
+	stream_pipe(&f.stream, 7, "in it");
+	start(&f, "gone");
+	open_all(&f);
+	assert_int_equal(reopen_seal(&f.r), 0);
+	assert_int_equal(fstat(fd_of(&f, 2), &st), 0);
+	assert_int_equal(st.st_mode, S_IFDIR | 0750);
+	assert_int_equal(openat(fd_of(&f, 2), "new", O_WRONLY | O_CREAT, 0600), -1);
+	assert_int_equal(errno, ENOENT);
+	assert_int_equal(fcntl(fd_of(&f, 3), F_GETFL) & O_PATH, O_PATH);
+	assert_int_equal(fstat(fd_of(&f, 4), &st), 0);
+	assert_int_equal(st.st_mode, S_IFIFO | 0640);
+	assert_int_equal(st.st_nlink, 0);
+	assert_int_equal(read(fd_of(&f, 4), buf, sizeof(buf)), 5);
+	end(&f);
+	assert_false(path_exists(dir));
+	assert_false(path_exists(fifo));
+	assert_int_equal(count_entries(((const struct scratch *)*arg)->root), 1);
+}
+
 /* The name is another file's now, which must not suffer. */
 static void test_deleted_taken(void **arg)
 {
@@ -753,7 +792,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_regular), TEST(test_pipes), TEST(test_full_pipe), TEST(test_fifo),
-		TEST(test_deleted), TEST(test_deleted_taken), TEST(test_linked),
+		TEST(test_deleted), TEST(test_gone), TEST(test_deleted_taken),
+		TEST(test_linked),
 		TEST(test_memfd), TEST(test_shm),
 		TEST(test_devices), TEST(test_pty), TEST(test_external), TEST(test_carried),
 		TEST(test_carried_done), TEST(test_cut_undone),
