@@ -164,6 +164,8 @@ static int probe_path(struct probe *p, const struct state_file *file)
 		return ret;
 	if (!(rec->flags & CKPT_FILE_UNREACHABLE) && !strcmp(path, file->path))
 		return 0;
+	if (dump_external_name(d, file))
+		return 0;
 	if (!(rec->flags & CKPT_FILE_DELETED) && rec->kind != CKPT_FILE_CHR &&
 	    !is_at(rec, AT_FDCWD, path)) {
 		dump_refuse(d, file, CKPT_R_FD_KIND, "not reachable from here:");
@@ -282,15 +284,14 @@ static int probe(struct probe *p, const struct state_file *file)
 	struct dump *d = p->d;
 	const struct ckpt_rec_file *rec = file->rec;
 
-	if (dump_external_name(d, file))
-		return 0;
+	/* whether it is an end that the caller named costs more than most answers */
 	if (rec->kind == CKPT_FILE_REG && rec->flags & CKPT_FILE_DELETED && rec->nlink)
-		return probe_link(p, file);
+		return dump_external_name(d, file) ? 0 : probe_link(p, file);
 	if (has_path(rec))
 		return probe_path(p, file);
 	if ((rec->kind == CKPT_FILE_PTM || rec->kind == CKPT_FILE_PTS) &&
 	    dump_own_pty(d, rec->object) && !seen(d->cap.state, file))
-		return probe_tty(d, file);
+		return dump_external_name(d, file) ? 0 : probe_tty(d, file);
 	return 0;
 }
 

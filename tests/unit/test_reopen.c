@@ -17,6 +17,7 @@
 
 #include "supervisor/file_identity.h"
 #include "supervisor/reopen.h"
+#include "supervisor/rights.h"
 #include "tests/unit/image_fixture.h"
 #include "tests/unit/stream.h"
 
@@ -390,6 +391,47 @@ static void test_linked(void **arg)
 		expect_content(fd, 0, "andked");
 	}
 	close(fd);
+}
+
+/* Closed to its owner by now: the inode that was open is opened, no other. */
+static void test_closed(void **arg)
+{
+	char path[256], away[256];
+	struct ckpt_rec_file *rec;
+	uint64_t all = rights_permitted();
+	struct fixture f;
+	struct stat st;
+
+	if (getuid() || RIGHTS_FILES & ~all)
+		skip();
+	strcpy(path, scratch_path(*arg, "closed"));
+	strcpy(away, scratch_path(*arg, "away"));
+	store_file(path, "closed", 6);
+	assert_int_equal(chmod(path, 0), 0);
+	assert_int_equal(stat(path, &st), 0);
+	begin(&f, *arg, "mode");
+	rec = add_file(&f, 2, CKPT_FILE_REG, path, O_RDWR);
+	rec->ino = st.st_ino;
+	rec->mode = st.st_mode;
+	rec->uid = st.st_uid;
+	rec->gid = st.st_gid;
+	start(&f, "mode");
+	assert_int_equal(rights_set(all, 0), 0);
+	assert_int_equal(open(path, O_RDWR), -1);
+	open_all(&f);
+	expect_content(fd_of(&f, 2), 0, "closed");
+	assert_int_equal(rename(path, away), 0);		/* by way of a link: no */
+	assert_int_equal(symlink(away, path), 0);
+	assert_int_equal(reopen_had(state_file_find(f.state, 2), O_RDWR), -EACCES);
+	assert_int_equal(unlink(path), 0);
+	store_file(path, "another", 7);				/* another inode: no */
+	assert_int_equal(chmod(path, 0), 0);
+	assert_int_equal(reopen_had(state_file_find(f.state, 2), O_RDWR), -EACCES);
+	assert_int_equal(rename(away, path), 0);
+	assert_int_equal(chmod(path, 0200), 0);			/* another mode: no */
+	assert_int_equal(reopen_had(state_file_find(f.state, 2), O_RDWR), -EACCES);
+	assert_int_equal(rights_set(all, all), 0);
+	end(&f);
 }
 
 static void test_memfd(void **arg)
@@ -793,7 +835,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_regular), TEST(test_pipes), TEST(test_full_pipe), TEST(test_fifo),
 		TEST(test_deleted), TEST(test_gone), TEST(test_deleted_taken),
-		TEST(test_linked),
+		TEST(test_linked), TEST(test_closed),
 		TEST(test_memfd), TEST(test_shm),
 		TEST(test_devices), TEST(test_pty), TEST(test_external), TEST(test_carried),
 		TEST(test_carried_done), TEST(test_cut_undone),
