@@ -183,11 +183,17 @@ static inline bool ckpt_vma_is_sealed(const struct vm_area_struct *vma)
 #endif
 }
 
-/* Copy the name given with PR_SET_VMA_ANON_NAME, if there is one. */
+/*
+ * Copy the name given with PR_SET_VMA_ANON_NAME, if there is one. Where the field
+ * shares its place with that of file mappings (before 6.2), these have none.
+ */
 static inline void ckpt_vma_anon_name(const struct vm_area_struct *vma, char *name,
 				      size_t size)
 {
 #ifdef CONFIG_ANON_VMA_NAME
+	if (vma->vm_file && offsetof(struct vm_area_struct, anon_name) ==
+			    offsetof(struct vm_area_struct, shared))
+		return;
 	if (vma->anon_name)
 		strscpy(name, vma->anon_name->name, size);
 #endif
