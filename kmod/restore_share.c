@@ -13,6 +13,7 @@
  * linked to first: all its anon_vmas must have one root.
  */
 #include <linux/mm.h>
+#include <linux/pagewalk.h>
 #include <linux/rmap.h>
 #include <linux/sched/mm.h>
 
@@ -91,9 +92,37 @@ static void ckpt_share_split(struct vm_area_struct *vma, unsigned long addr)
 {
 	unsigned long block = round_down(addr, HPAGE_PMD_SIZE);
 
-	if (addr != block && vma->vm_start <= block &&
-	    block + HPAGE_PMD_SIZE <= vma->vm_end)
+	if (vma->vm_start <= block && block + HPAGE_PMD_SIZE <= vma->vm_end)
 		ckpt_k(split_huge_pmd_address)(vma, addr, false, NULL);
+}
+
+static int ckpt_share_split_table(pmd_t *pmd, unsigned long addr, unsigned long next,
+				  struct mm_walk *walk)
+{
+	if (!pmd_none(*pmd))
+		ckpt_share_split(walk->private, addr);
+	walk->action = ACTION_CONTINUE;
+	return 0;
+}
+
+static const struct mm_walk_ops ckpt_share_walk_ops = {
+	.pmd_entry = ckpt_share_split_table,
+	CKPT_WALK_RDLOCK
+};
+
+/*
+ * Split the huge pages of the source that cannot be shared as a whole: at both
+ * ends of the range, and where the destination has a page table already, be it
+ * empty.  copy_page_range() would put a huge page in its place, and it was lost.
+ */
+static int ckpt_share_prepare(struct vm_area_struct *dst, struct vm_area_struct *src,
+			      unsigned long start, unsigned long end)
+{
+	if (!IS_ALIGNED(start, HPAGE_PMD_SIZE))
+		ckpt_share_split(src, start);
+	if (!IS_ALIGNED(end, HPAGE_PMD_SIZE))
+		ckpt_share_split(src, end);
+	return ckpt_k(walk_page_range)(dst->vm_mm, start, end, &ckpt_share_walk_ops, src);
 }
 
 static int ckpt_share_copy(struct vm_area_struct *dst, struct vm_area_struct *src,
@@ -102,8 +131,9 @@ static int ckpt_share_copy(struct vm_area_struct *dst, struct vm_area_struct *sr
 	struct vm_area_struct narrow_src, narrow_dst;
 	int err;
 
-	ckpt_share_split(src, start);
-	ckpt_share_split(src, end);
+	err = ckpt_share_prepare(dst, src, start, end);
+	if (err)
+		return err;
 	ckpt_share_narrow(&narrow_src, src, start, end);
 	ckpt_share_narrow(&narrow_dst, dst, start, end);
 	err = ckpt_k(copy_page_range)(&narrow_dst, &narrow_src);

@@ -600,6 +600,17 @@ void test_share(void)
 	rig_close(&rig);
 }
 
+/* Huge pages that were split stay so for the time of a test. */
+static void khugepaged_sleep(const char *ms)
+{
+	FILE *f = fopen("/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs", "w");
+
+	if (f) {
+		fputs(ms, f);
+		fclose(f);
+	}
+}
+
 void test_share_thp(void)
 {
 	unsigned long args[2] = { 8 * HUGE }, start = MORE + 4096, end = MORE + 3 * HUGE + 8192;
@@ -609,6 +620,7 @@ void test_share_thp(void)
 	int file;
 
 	tap_note("copy on write of huge pages");
+	khugepaged_sleep("3600000");
 	data = mmap(NULL, args[0], PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	memset(data, 5, args[0]);
 	file = memfd_create("file", MFD_CLOEXEC);
@@ -631,6 +643,8 @@ void test_share_thp(void)
 	       "the pages are the same");
 	tap_is(smaps_kb(child, MORE, "Rss"), (end - start) / 1024, "and no more than these");
 	tap_is(smaps_kb(child, MORE, "AnonHugePages"), 2 * 2048, "whole ones stayed huge");
+	/* a page table of the child is in the way of one */
+	tap_is(rig_write(&rig, child, MORE + 5 * HUGE, data, 4096), 0, "a page of the child's own");
 	tap_is(rig_share(&rig, parent, child, MORE + 3 * HUGE, MORE + 8 * HUGE), 0, "the rest");
 	tap_is(rig_share(&rig, parent, child, MORE, MORE + HUGE), 0, "and the beginning");
 	tap_is(same_pages(parent, child, MORE, MORE + 8 * HUGE), 8 * 512, "all are the same");
@@ -638,4 +652,5 @@ void test_share_thp(void)
 	close(file);
 	rig_close(&rig);
 	munmap(data, args[0]);
+	khugepaged_sleep("10000");
 }
