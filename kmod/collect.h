@@ -83,6 +83,7 @@ u32 ckpt_collect_path(struct ckpt_collect *c, struct task_struct *task,
 
 /* files_kind.c: what a file is, and what about it is not supported */
 u32 ckpt_file_kind(struct file *file, u64 *ret_object);
+u32 ckpt_file_tty_flags(struct file *file, u32 kind);	/* CKPT_FILE_TTY_* */
 void ckpt_file_check(struct ckpt_collect *c, struct ckpt_object *obj, u32 kind);
 
 /* files_pipe.c */

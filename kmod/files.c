@@ -324,6 +324,7 @@ static void ckpt_file_fill_open(struct ckpt_object *obj, struct ckpt_rec_file *r
 	struct ckpt_object *pipe = obj->file.pipe;
 
 	rec->kind = ckpt_file_kind(file, &rec->object);
+	rec->flags |= ckpt_file_tty_flags(file, rec->kind);
 	rec->f_flags = file->f_flags;
 	rec->f_mode = (__force u32)file->f_mode;
 	rec->pos = file->f_pos;

@@ -113,6 +113,20 @@ static u32 ckpt_kind_chr(struct file *file, u64 *ret_object)
 	return kind;
 }
 
+u32 ckpt_file_tty_flags(struct file *file, u32 kind)
+{
+	struct tty_struct *tty = kind == CKPT_FILE_PTM ? ckpt_kind_tty(file) : NULL;
+	u32 flags = 0;
+
+	if (!tty)
+		return 0;
+	if (test_bit(TTY_OTHER_CLOSED, &tty->flags))
+		flags |= CKPT_FILE_TTY_CLOSED;
+	if (READ_ONCE(tty->ctrl.packet))
+		flags |= CKPT_FILE_TTY_PACKET;
+	return flags;
+}
+
 u32 ckpt_file_kind(struct file *file, u64 *ret_object)
 {
 	umode_t mode = file_inode(file)->i_mode;

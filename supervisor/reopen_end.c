@@ -167,10 +167,18 @@ static int set_terminal(int fd, const struct engine_rec_tty *rec)
 	return 0;
 }
 
+/* A master that was never opened from the other side waits; this one does not. */
+static int close_slave(int master)
+{
+	int fd = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+
+	return fd < 0 || close(fd) ? -errno : 0;
+}
+
 static int make_pty(struct reopen *r, const struct state_file *file)
 {
 	const struct engine_rec_tty *rec = tty_record(r, file->rec->object);
-	int master = open_master((int)file->rec->object), unlock = 0, ret = 0;
+	int master = open_master((int)file->rec->object), unlock = 0, packet = 1, ret = 0;
 
 	if (master < 0)
 		return reopen_failed(r, file, master, "make the pseudo-terminal");
@@ -179,6 +187,10 @@ static int make_pty(struct reopen *r, const struct state_file *file)
 		ret = -errno;
 	if (!ret && rec)
 		ret = set_terminal(master, rec);
+	if (!ret && file->rec->flags & CKPT_FILE_TTY_PACKET && ioctl(master, TIOCPKT, &packet))
+		ret = -errno;
+	if (!ret && file->rec->flags & CKPT_FILE_TTY_CLOSED)
+		ret = close_slave(master);
 	return ret ? reopen_failed(r, file, ret, "set up the pseudo-terminal") : 0;
 }
 

@@ -400,6 +400,8 @@ enum ckpt_file_kind {
 #define CKPT_FILE_MAPPED	(1U << 3)	/* some mapping refers to it */
 #define CKPT_FILE_MAPPED_SHARED_WRITE (1U << 4)	/* shared mapping that may write */
 #define CKPT_FILE_EXTERNAL	(1U << 5)	/* something outside the tree holds the other end */
+#define CKPT_FILE_TTY_CLOSED	(1U << 6)	/* PTM: the slave was open, and is no more */
+#define CKPT_FILE_TTY_PACKET	(1U << 7)	/* PTM: packet mode (TIOCPKT) */
 
 /**
  * struct ckpt_rec_file - one open file description, or one file that is only
