@@ -242,7 +242,7 @@ part(storm)
 	wait_ready(3);
 	cap_target(fd, pid, 0);
 	for (int i = 0; i < 15; i++) {
-		int err = cap_freeze(fd, 10000 * slow(), 20000, &f);
+		int err = cap_freeze(fd, slowly(10000), 20000, &f);
 		long before;
 
 		if (err) {

@@ -96,7 +96,7 @@ static struct times best_of(pid_t pid, int rounds, const char *what, long nr)
 
 	cap_target(fd, pid, 0);
 	for (int i = 0; i < rounds && !err; i++) {
-		err = cap_freeze(fd, 20000 * slow(), 60000, &f);
+		err = cap_freeze(fd, slowly(20000), 60000, &f);
 		err = err ?: cap_snapshot(fd, 0, &snap);
 		if (err)
 			recs_refused(fd, CKPT_R__COUNT, 0);

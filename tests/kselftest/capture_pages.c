@@ -48,6 +48,8 @@ static void memory(void *unused)
 
 	(void)unused;
 	huge = (char *)(((uintptr_t)huge + HUGE - 1) & -HUGE);
+	madvise(anon, ANON_PAGES * PAGE, MADV_NOHUGEPAGE);
+	madvise(hidden, 4 * PAGE, MADV_NOHUGEPAGE);
 	for (int i = 0; i < ANON_PAGES; i += 2)
 		fill(anon + i * PAGE, PAGE, i);
 	c = anon[PAGE];			/* the zero page */

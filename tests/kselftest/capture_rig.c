@@ -208,7 +208,7 @@ int cap_frozen(pid_t pid, struct ckpt_freeze *ret)
 	err = cap_target(fd, pid, 0);
 	if (err)
 		tap_bail("target %d: %s", pid, strerror(-err));
-	err = cap_freeze(fd, 5000 * slow(), 10000 * slow(), ret);
+	err = cap_freeze(fd, slowly(5000), 10000 * slow(), ret);
 	if (err) {
 		recs_refused(fd, CKPT_R__COUNT, 0);
 		tap_bail("freeze: %s", strerror(-err));
@@ -378,4 +378,9 @@ unsigned int slow(void)
 	const char *s = getenv("VM_SLOW");
 
 	return s && atoi(s) > 0 ? atoi(s) : 1;
+}
+
+unsigned int slowly(unsigned int ms)
+{
+	return ms * slow() < 60000 ? ms * slow() : 60000;
 }

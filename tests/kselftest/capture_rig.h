@@ -84,6 +84,7 @@ bool advances(volatile long *counter, unsigned int ms);
 uint64_t now_ns(void);
 void sleep_ms(unsigned int ms);
 unsigned int slow(void);		/* factor for deadlines, from $VM_SLOW */
+unsigned int slowly(unsigned int ms);	/* deadline of a freeze: at most 60 s are allowed */
 
 #define part(name) void part_##name(void)
 part(info); part(target); part(phases); part(regs); part(process); part(signals);
