@@ -80,6 +80,7 @@ int reopen_dir(const struct state_file *file, const char **ret_name);
 /* reopen_object.c: what has no name */
 int reopen_object(struct reopen *r, const struct state_file *file);
 int reopen_blob(struct reopen *r, const struct engine_rec_blob *blob, int fd, void *map);
+bool reopen_is_program(const struct reopen *r, uint64_t dev, uint64_t ino);	/* executed? */
 int reopen_memory(const char *name);	/* a file in memory */
 int reopen_seal_fd(struct reopen *r, const struct state_file *file, int fd);
 int reopen_seal_object(struct reopen *r, const struct state_file *file);

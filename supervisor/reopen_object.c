@@ -263,6 +263,30 @@ static int create_deleted(struct reopen *r, const struct state_file *file)
 	return reopen_memory(old ? old : "deleted");
 }
 
+bool reopen_is_program(const struct reopen *r, uint64_t dev, uint64_t ino)
+{
+	for (unsigned int i = 0; i < r->state->nr_mms; i++) {
+		const struct state_file *exe = r->state->mms[i].exe;
+
+		if (exe && exe->rec->dev == dev && exe->rec->ino == ino)
+			return true;
+	}
+	return false;
+}
+
+/* What is executed must be allowed to be, and nobody may have it open for writing. */
+static int make_program(struct reopen *r, const struct state_file *file, int fd)
+{
+	int ro = reopen_again(fd, O_RDONLY | O_CLOEXEC), ret = ro < 0 ? ro : 0;
+
+	if (!ret && fchmod(ro, file->rec->mode & 07777))
+		ret = -errno;
+	if (ret && ro >= 0)
+		close(ro);
+	close(fd);
+	return ret ? reopen_failed(r, file, ret, "make a program of") : ro;
+}
+
 static int make_deleted(struct reopen *r, const struct state_file *file)
 {
 	int fd = create_deleted(r, file), ret = 0;
@@ -277,6 +301,8 @@ static int make_deleted(struct reopen *r, const struct state_file *file)
 		close(fd);
 		return ret;
 	}
+	if (reopen_is_program(r, file->rec->dev, file->rec->ino))
+		return make_program(r, file, fd);
 	return fd;
 }
 

@@ -11,7 +11,9 @@
  * file.  After the commit tails that were cut off stay there, the rest goes.
  *
  * The tree's memory is there already: a file is never shorter, not even for a
- * moment, than it is to be, or private pages of its mappings would be lost.
+ * moment, than it is to be, or private pages of its mappings would be lost.  Only
+ * a program that the tree executes is written before: nobody may have it open for
+ * writing then.
  */
 #include "supervisor/reopen.h"
 
@@ -42,6 +44,7 @@ struct reopen_put {
 	char *kept_path;
 	bool extended;				/* before its time: it is mapped */
 	bool changed;
+	bool done;				/* before its time: a program; fd is for reading */
 };
 
 static int put_failed(struct reopen *r, const struct reopen_put *put, int err, const char *what)
@@ -89,6 +92,25 @@ static bool is_mapped(const struct reopen *r, const struct engine_rec_blob *blob
 	return false;
 }
 
+static int keep(struct reopen *r, struct reopen_put *put);
+
+static int put_program(struct reopen *r, struct reopen_put *put)
+{
+	int ret = keep(r, put), fd;
+
+	if (ret)
+		return put_failed(r, put, ret, "keep what is to be replaced of");
+	put->changed = true;
+	ret = reopen_write_content(r, put->fd, put->blob);
+	fd = ret ? ret : reopen_again(put->fd, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return put_failed(r, put, fd, "put back");
+	close(put->fd);
+	put->fd = fd;
+	put->done = true;
+	return 0;
+}
+
 int reopen_put_content(struct reopen *r, const char *path, int fd, bool raised,
 		       const struct engine_rec_blob *blob)
 {
@@ -103,6 +125,8 @@ int reopen_put_content(struct reopen *r, const char *path, int fd, bool raised,
 	put->raised = raised;
 	if (fstat(fd, &put->old))
 		return put_failed(r, put, -errno, "use");
+	if (reopen_is_program(r, blob->dev, blob->ino))
+		return put_program(r, put);
 	if ((uint64_t)put->old.st_size >= blob->size || !is_mapped(r, blob))
 		return 0;
 	put->extended = true;
@@ -305,7 +329,7 @@ int reopen_put_back(struct reopen *r)
 
 		if (!put->blob)
 			ret = open_cut(r, put);
-		if (ret || !is_needed(put))
+		if (ret || put->done || !is_needed(put))
 			continue;
 		ret = keep(r, put);
 		if (ret)
@@ -314,7 +338,7 @@ int reopen_put_back(struct reopen *r)
 	for (unsigned int i = 0; !ret && i < r->nr_puts; i++) {
 		struct reopen_put *put = &r->puts[i];
 
-		if (!is_needed(put))
+		if (put->done || !is_needed(put))
 			continue;
 		put->changed = true;
 		if (put->blob)
@@ -329,13 +353,31 @@ int reopen_put_back(struct reopen *r)
 
 /* ---------------------------------------------------------------- the end */
 
+/* The tree is dead by now, and nobody executes it for us. */
+static int open_program(struct reopen_put *put)
+{
+	uint64_t before = 0;
+	bool raised = put->raised && !rights_raise(RIGHTS_FILES, &before);
+	int fd = reopen_again(put->fd, O_RDWR | O_CLOEXEC);
+
+	if (raised)
+		rights_lower(before);
+	if (fd < 0)
+		return fd;
+	close(put->fd);
+	put->fd = fd;
+	return 0;
+}
+
 /* What cannot be taken back stays beside the file. */
-static int take_back(const struct reopen_put *put)
+static int take_back(struct reopen_put *put)
 {
 	const struct timespec times[2] = { put->old.st_atim, put->old.st_mtim };
 	uint64_t size = (uint64_t)put->old.st_size;
-	int ret = ftruncate(put->fd, put->old.st_size) ? -errno : 0;
+	int ret = put->done ? open_program(put) : 0;
 
+	if (!ret && ftruncate(put->fd, put->old.st_size))
+		ret = -errno;
 	if (!ret && put->changed)
 		ret = copy(put->kept, 0, size - put->start, put->fd, put->start);
 	if (ret)

@@ -780,6 +780,37 @@ static void test_judge(void **arg)
 	assert_true(path_exists(scratch_path(s, "judged.stillpoint-cut-7.1")));
 }
 
+/* What is executed cannot be open for writing: it is put back at once. */
+static void test_carried_program(void **arg)
+{
+	struct ckpt_rec_mm *mm;
+	struct fixture f;
+	char path[256];
+	int fd;
+
+	strcpy(path, scratch_path(*arg, "program"));
+	store_file(path, "another build", 13);
+	begin(&f, *arg, "carried-program");
+	add_file(&f, 2, CKPT_FILE_REG, path, O_RDONLY);
+	add_blob(&f, ENGINE_BLOB_FILE, 2, path, "program", 1000, S_IFREG | 0755);
+	for (size_t at = 0; at < f.stream.len; at += mm->hdr.len) {
+		mm = (void *)((char *)f.stream.buf + at);
+		if (mm->hdr.type == CKPT_REC_MM)
+			mm->exe = 2;
+	}
+	start(&f, "carried-program");
+	open_all(&f);
+	expect_content(fd_of(&f, 2), 0, "program");
+	fd = open(path, O_RDONLY);
+	assert_int_equal(fcntl(fd, F_SETLEASE, F_RDLCK), 0);	/* nobody writes */
+	assert_int_equal(fcntl(fd, F_SETLEASE, F_UNLCK), 0);
+	assert_int_equal(reopen_put_back(&f.r), 0);
+	reopen_undo(&f.r);
+	expect_content(fd, 0, "another build");
+	close(fd);
+	end(&f);
+}
+
 /* The commit failed: the tail is where it was. */
 static void test_cut_undone(void **arg)
 {
@@ -838,7 +869,7 @@ int main(void)
 		TEST(test_linked), TEST(test_closed),
 		TEST(test_memfd), TEST(test_shm),
 		TEST(test_devices), TEST(test_pty), TEST(test_external), TEST(test_carried),
-		TEST(test_carried_done), TEST(test_cut_undone),
+		TEST(test_carried_done), TEST(test_carried_program), TEST(test_cut_undone),
 		TEST(test_shm_dir), TEST(test_judge), TEST(test_build_id),
 	};
 
