@@ -118,17 +118,21 @@ def descendants(pid):
 
 
 def reap_orphans(keep=()):
-    """Collect dead orphans. Returns the live ones."""
-    live = []
-    for pid in children():
-        if pid in keep:
-            continue
-        try:
-            got, _ = os.waitpid(pid, os.WNOHANG)
-        except ChildProcessError:
-            continue
-        if not got:
-            live.append(pid)
+    """Collect dead orphans, and those that their death makes. Returns the live ones."""
+    live, reaped = [], True
+    while reaped:
+        live, reaped = [], False
+        for pid in children():
+            if pid in keep:
+                continue
+            try:
+                got, _ = os.waitpid(pid, os.WNOHANG)
+            except ChildProcessError:
+                continue
+            if got:
+                reaped = True
+            else:
+                live.append(pid)
     return live
 
 
