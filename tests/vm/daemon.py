@@ -787,6 +787,36 @@ def users_and_their_jobs(node):
     equal(node.output(mine), counted(60), 'output')
 
 
+@test
+def closed_files(node):
+    """a user's restart opens the very file that was open and is closed to him now, and no other"""
+    with tempfile.TemporaryDirectory(dir=ARGS.work) as d:
+        os.chmod(d, 0o777)
+        path = f'{d}/file'
+        job = node.shell(f'exec 3<>{path}; echo one >&3; chmod 0 {path}; '
+                         f'while ! [ -e {path}.go ]; do sleep 0.1; done; echo two >&3; exit 9',
+                         user=USER)
+        wait_for('the mode', 10, lambda: os.path.exists(path) and
+                 os.stat(path).st_mode & 0o777 == 0)
+        node.ctl('checkpoint', '--kill', str(job), user=USER)
+        os.rename(path, f'{path}.away')
+        with open(path, 'w') as f:
+            f.write('one\n')
+        os.chmod(path, 0)
+        os.chown(path, USER, USER)
+        node.fails(3, path, 'restart', str(job), user=USER)     # another inode
+        os.unlink(path)
+        os.symlink(f'{path}.away', path)
+        node.fails(3, path, 'restart', str(job), user=USER)
+        os.rename(f'{path}.away', path)
+        node.ctl('restart', str(job), user=USER)
+        with open(f'{path}.go', 'w'):
+            pass
+        equal(node.wait(job), 9, 'status')
+        with open(path) as f:
+            equal(f.read(), 'one\ntwo\n', 'content')
+
+
 def uid_of(pid):
     with open(f'/proc/{pid}/status') as f:
         return int([l for l in f if l.startswith('Uid:')][0].split()[1])
