@@ -20,6 +20,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "supervisor/rights.h"
+
 #define CHUNK		(1UL << 20)
 #define NSEC		1000000000ULL
 #define MEMFD_PREFIX	"/memfd:"
@@ -383,6 +385,18 @@ static struct timespec time_of(uint64_t ns)
 	return (struct timespec){ .tv_sec = (time_t)(ns / NSEC), .tv_nsec = (long)(ns % NSEC) };
 }
 
+/* Who takes rights to give a file away may not change it any more: this is last. */
+static void give_away(int fd, const struct ckpt_rec_file *rec)
+{
+	uint64_t before;
+
+	if (rights_raise(RIGHTS_FILES, &before))
+		return;
+	/* fails on a file system without owners */
+	(void)!fchown(fd, rec->uid, rec->gid);
+	rights_lower(before);
+}
+
 /* The owner and times of what had no name are ours to give, as far as allowed. */
 int reopen_seal_fd(struct reopen *r, const struct state_file *file, int fd)
 {
@@ -391,12 +405,16 @@ int reopen_seal_fd(struct reopen *r, const struct state_file *file, int fd)
 		{ .tv_nsec = UTIME_OMIT }, time_of(rec->mtime_ns),
 	};
 
-	if (fchown(fd, rec->uid, rec->gid) && errno != EPERM)
+	bool given = !fchown(fd, rec->uid, rec->gid);
+
+	if (!given && errno != EPERM)
 		return reopen_failed(r, file, -errno, "give away");
 	if (fchmod(fd, rec->mode & 07777))
 		return reopen_failed(r, file, -errno, "set the mode of");
 	if (futimens(fd, times))
 		return reopen_failed(r, file, -errno, "set the times of");
+	if (!given)
+		give_away(fd, rec);
 	return 0;
 }
 
