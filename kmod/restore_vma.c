@@ -14,6 +14,7 @@
  * mappings, which cannot be written by force, stay writable until commit.
  */
 #include <linux/cred.h>
+#include <linux/ctype.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
@@ -27,6 +28,7 @@
 
 #include "compat/ksyms.h"
 #include "compat/mm.h"
+#include "compat/optional.h"
 #include "restore.h"
 #include "restore_mm.h"
 
@@ -67,11 +69,27 @@ bool ckpt_vma_is_late(const struct ckpt_rec_vma *rec)
 	}
 }
 
+/* What prctl(2) allows in a name. */
+static bool ckpt_vma_name_ok(const struct ckpt_rec_vma *rec)
+{
+	size_t i, len = strnlen(rec->name, sizeof(rec->name));
+
+	if (len == sizeof(rec->name))
+		return false;
+	for (i = 0; i < len; i++)
+		if (!isascii(rec->name[i]) || !isprint(rec->name[i]) ||
+		    strchr("\\`$[]", rec->name[i]))
+			return false;
+	return true;
+}
+
 static int ckpt_vma_check_flags(const struct ckpt_rec_vma *rec)
 {
 	u64 flags = rec->flags;
 
 	if (flags & ~CKPT_VM_KNOWN)
+		return -EINVAL;
+	if (!ckpt_vma_name_ok(rec))
 		return -EINVAL;
 	if ((flags & CKPT_VM_HUGEPAGE) && (flags & CKPT_VM_NOHUGEPAGE))
 		return -EINVAL;
@@ -279,6 +297,7 @@ static int ckpt_vma_map(const struct ckpt_vma_item *item, unsigned long marker)
 {
 	const struct ckpt_rec_vma *rec = item->rec;
 	unsigned long ret;
+	int err;
 
 	current->mm->def_flags = ckpt_vma_def_flags(rec) ^ marker;
 	ret = ckpt_vma_mmap(item, rec->start, rec->end - rec->start);
@@ -289,9 +308,14 @@ static int ckpt_vma_map(const struct ckpt_vma_item *item, unsigned long marker)
 		return ret;
 	if (ret != rec->start)
 		return -EINVAL;
-	if (rec->flags & CKPT_VM_MERGEABLE)
-		return ckpt_k(do_madvise)(current->mm, rec->start,
-					  rec->end - rec->start, MADV_MERGEABLE);
+	if (rec->flags & CKPT_VM_MERGEABLE) {
+		err = ckpt_k(do_madvise)(current->mm, rec->start, rec->end - rec->start,
+					 MADV_MERGEABLE);
+		if (err)
+			return err;
+	}
+	if (rec->name[0] && (rec->kind == CKPT_VMA_ANON || rec->kind == CKPT_VMA_SHM))
+		return ckpt_vma_set_anon_name(rec->start, rec->end - rec->start, rec->name);
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 #include <linux/file.h>
 #include <linux/lsm_hooks.h>
 #include <linux/mm.h>
+#include <linux/mm_inline.h>
 #include <linux/pagewalk.h>
 #include <linux/pid.h>
 #include <linux/rmap.h>

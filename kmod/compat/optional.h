@@ -17,6 +17,8 @@
 
 #include <linux/ckpt.h>
 
+#include "ksyms.h"
+
 static inline int ckpt_task_seccomp_mode(const struct task_struct *task)
 {
 #ifdef CONFIG_SECCOMP
@@ -196,6 +198,33 @@ static inline void ckpt_vma_anon_name(const struct vm_area_struct *vma, char *na
 		return;
 	if (vma->anon_name)
 		strscpy(name, vma->anon_name->name, size);
+#endif
+}
+
+#ifdef CONFIG_ANON_VMA_NAME
+static inline void ckpt_anon_name_free(struct kref *kref)
+{
+	kfree(container_of(kref, struct anon_vma_name, kref));
+}
+#endif
+
+/* Give such a name in the caller's own map, as prctl(2) does; a kernel without them has none. */
+static inline int ckpt_vma_set_anon_name(unsigned long start, unsigned long len,
+					 const char *text)
+{
+#ifdef CONFIG_ANON_VMA_NAME
+	struct anon_vma_name *name = ckpt_k(anon_vma_name_alloc)(text);
+	int err;
+
+	if (!name)
+		return -ENOMEM;
+	mmap_write_lock(current->mm);
+	err = ckpt_k(madvise_set_anon_name)(current->mm, start, len, name);
+	mmap_write_unlock(current->mm);
+	kref_put(&name->kref, ckpt_anon_name_free);
+	return err == -EBADF ? 0 : err;		/* shared memory has names from 6.2 on */
+#else
+	return 0;
 #endif
 }
 
