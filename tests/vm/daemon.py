@@ -416,14 +416,15 @@ r, w = os.pipe()
 os.write(w, b"in the pipe")
 shm = open("/dev/shm/x", "w+"); shm.write("in shm"); shm.flush()
 out = open(sys.argv[1], "w", buffering=1)
+slow = float(sys.argv[2])
 def work(n, s):
     for i in range(40):
-        s.append(i * n); time.sleep(0.05)
+        s.append(i * n); time.sleep(0.05 * slow)
 lists = [[] for _ in range(4)]
 threads = [threading.Thread(target=work, args=(n, lists[n])) for n in range(4)]
 [t.start() for t in threads]
 for i in range(20):
-    out.write(f"{i}\\n"); time.sleep(0.1)
+    out.write(f"{i}\\n"); time.sleep(0.1 * slow)
 [t.join() for t in threads]
 assert os.read(r, 100) == b"in the pipe"
 assert open("/dev/shm/x").read() == "in shm"
@@ -431,7 +432,7 @@ print(sum(map(sum, lists)))
 sys.exit(3)
 '''
     with tempfile.TemporaryDirectory(dir=ARGS.work) as d:
-        job = node.run('/usr/bin/python3', '-c', script, d + '/out')
+        job = node.run('/usr/bin/python3', '-c', script, d + '/out', str(ARGS.slow))
         wait_for('work', 30, lambda: os.path.exists(d + '/out') and os.path.getsize(d + '/out'))
         node.ctl('checkpoint', '--kill', str(job))
         node.ctl('restart', str(job))
