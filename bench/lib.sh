@@ -97,6 +97,20 @@ dump_ours() { # CASE RUN; leaves $work/ours
 	row "$1" "$2" ours size "$(du -sk "$work/ours" | cut -f1)"
 }
 
+# The same without CRIU.
+bench_ours() {
+	local case=$1 run
+	shift
+	for ((run = 1; run <= RUNS; run++)); do
+		workload_start "$@"
+		dump_ours "$case" $run
+		workload_check || die "$case: the workload is not what it was"
+		workload_stop
+		rm -rf "$work/ours" "$work"/file-*
+		say "$bench $case: run $run of $RUNS"
+	done
+}
+
 # bench_dump CASE touch-arguments: RUNS alternating pairs of dumps.
 bench_dump() {
 	local case=$1 run

@@ -13,4 +13,5 @@ bench_dump '64 MiB' --mem 64
 dd if=/dev/zero of="$work/cached" bs=1M count=512 status=none
 bench_dump '64 MiB + 512 MiB file mapped' --mem 64 --map "$work/cached"
 rm -f "$work/cached"
-bench_dump '64 MiB + 1 TiB reserved' --mem 64 --reserve 1024
+# CRIU 3.17.1 cannot dump that much address space at all
+bench_ours '64 MiB + 1 TiB reserved' --mem 64 --reserve 1024

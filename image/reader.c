@@ -9,7 +9,8 @@
  *
  * Files are opened below the image's directory without following symlinks, must
  * be regular, and are read by position only (so a fork may share them).  They
- * may change or shrink while they are open: every read is checked anew.
+ * may change or shrink while they are open: every read is checked anew.  Chunks
+ * are read through a window (window.h).
  *
  * Every failure leaves a fault that names file, offset and cause.
  */
@@ -52,7 +53,7 @@ void image_close(struct image_reader *r)
 	index_done(&r->index);
 	chunk_decoder_destroy(r->dec);
 	manifest_destroy(r->manifest);
-	free(r->chunk);
+	window_done(&r->window);
 	free(r);
 }
 
@@ -102,6 +103,22 @@ static int read_at(struct image_reader *r, int fd, const char *name,
 	return 0;
 }
 
+/* @len bytes of the chunk at @offset, at r->chunk. */
+static int read_chunk(struct image_reader *r, enum image_file file, uint64_t offset,
+		      size_t len)
+{
+	const char *name = r->m->files[file].name;
+	int err = window_get(&r->window, r->fds[file], offset, len, &r->chunk);
+
+	if (err == -ENODATA)
+		return fault_set(&r->fault, -EBADMSG, name, offset, "truncated");
+	if (err) {
+		errno = -err;
+		return fault_set(&r->fault, err, name, offset, "cannot read: %m");
+	}
+	return 0;
+}
+
 int reader_chunk(struct image_reader *r, enum image_file file, uint64_t seq,
 		 uint64_t offset, void *raw, uint32_t *ret_raw_len,
 		 size_t *ret_len)
@@ -118,7 +135,7 @@ int reader_chunk(struct image_reader *r, enum image_file file, uint64_t seq,
 		return fault_set(&r->fault, -EBADMSG, info->name, offset,
 				 "chunk %llu is beyond the end",
 				 (unsigned long long)seq);
-	err = read_at(r, r->fds[file], info->name, offset, r->chunk, hdr_len);
+	err = read_chunk(r, file, offset, hdr_len);
 	if (err)
 		return err;
 	memcpy(&hdr, r->chunk, hdr_len);
@@ -130,12 +147,17 @@ int reader_chunk(struct image_reader *r, enum image_file file, uint64_t seq,
 		return fault_set(&r->fault, -EBADMSG, info->name, offset,
 				 "chunk %llu is cut off",
 				 (unsigned long long)seq);
-	err = read_at(r, r->fds[file], info->name, offset + hdr_len,
-		      r->chunk + hdr_len, len - hdr_len);
+	err = read_chunk(r, file, offset, len);
 	if (err)
 		return err;
+	if (memcmp(&hdr, r->chunk, hdr_len)) {
+		why = "its header changes while it is read";
+		err = -EBADMSG;
+		goto bad;
+	}
 	err = chunk_decode(r->dec, file, seq, r->chunk, len, raw, ret_raw_len,
 			   &why);
+	window_drop(&r->window, offset + len);
 	if (err)
 		goto bad;
 	*ret_len = len;
@@ -316,7 +338,10 @@ static int open_data(struct image_reader *r, enum image_file file)
 		return fault_set(&r->fault, -EBADMSG, info->name, info->len,
 				 "has a foreign tail: %llu bytes were written",
 				 (unsigned long long)info->len);
-	return check_file_hdr(r, file);
+	err = check_file_hdr(r, file);
+	if (!err && (file == IMAGE_FILE_PAGES || file == IMAGE_FILE_BLOBS))
+		window_direct(r->fds[file]);
+	return err;
 }
 
 static int load_index(struct image_reader *r)
@@ -383,8 +408,7 @@ static int make_decoder(struct image_reader *r, const struct image_key *key)
 	image_key_chunk(key, r->m->id, subkey);
 	err = chunk_decoder_create(subkey, r->m->encrypted, &r->dec);
 	explicit_bzero(subkey, sizeof(subkey));
-	r->chunk = malloc(CHUNK_BOUND);
-	if (err || !r->chunk)
+	if (err || window_init(&r->window))
 		return fault_set(&r->fault, -ENOMEM, ".", 0, "out of memory");
 	return 0;
 }

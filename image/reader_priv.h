@@ -12,6 +12,7 @@
 #include "image/index.h"
 #include "image/manifest.h"
 #include "image/reader.h"
+#include "image/window.h"
 
 #define CACHE_SLOTS	4
 
@@ -49,7 +50,8 @@ struct image_reader {
 	struct manifest *manifest;
 	const struct image_manifest *m;
 	struct chunk_decoder *dec;
-	uint8_t *chunk;		/* CHUNK_BOUND, encoded */
+	struct window window;
+	uint8_t *chunk;		/* in the window: the one read last, encoded */
 	struct index index;
 	struct record_source state;
 	struct cached_chunk cache[CACHE_SLOTS];

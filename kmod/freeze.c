@@ -397,6 +397,7 @@ int ckpt_capture_freeze(struct ckpt_ctx *ctx, struct ckpt_freeze *arg)
 	if (ret)
 		return ret;
 
+	start = ktime_get_ns();		/* the job has noticed nothing so far */
 	ret = ckpt_freeze_all(&run, arg->max_pause_ms * NSEC_PER_MSEC);
 	if (ret == 1 && !run.cap->nr_refusals)
 		ret = ckpt_freeze_succeed(&run, arg, start);

@@ -47,7 +47,7 @@ struct dump_options {
 };
 
 struct dump_stats {
-	uint64_t freeze_ns;	/* request until the last thread parked */
+	uint64_t freeze_ns;	/* first thread told until the last one parked */
 	uint64_t collect_ns;
 	uint64_t clone_ns;
 	uint64_t pause_ns;	/* first thread parked until thaw: what the job sees */

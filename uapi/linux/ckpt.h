@@ -173,7 +173,7 @@ struct ckpt_target {
  *	parked, whatever user space does; 1 to ckpt_info.max_pause_ms
  * @nr_procs: out: processes, zombies included
  * @nr_threads: out: threads parked or quiescent
- * @freeze_ns: out: from the call until the last thread parked
+ * @freeze_ns: out: from the first thread that was told until the last one parked
  * @rounds: out: scans until no new thread was found
  */
 struct ckpt_freeze {

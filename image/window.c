@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Reading a file through one aligned buffer.
+ *
+ * The buffer holds a whole chunk wherever that begins, so a chunk costs one read,
+ * and small ones behind it come for free.  Reads begin at aligned offsets and go
+ * to aligned places, as O_DIRECT wants it; only at the end of a file one is short.
+ */
+#include "image/window.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "image/chunk.h"
+
+#define WINDOW_ALIGN	4096U
+#define WINDOW_BYTES	((CHUNK_BOUND / WINDOW_ALIGN + 2) * WINDOW_ALIGN)
+
+int window_init(struct window *w)
+{
+	*w = (struct window){ .fd = -1 };
+	w->buf = aligned_alloc(WINDOW_ALIGN, WINDOW_BYTES);
+	return w->buf ? 0 : -ENOMEM;
+}
+
+void window_done(struct window *w)
+{
+	free(w->buf);
+	w->buf = NULL;
+}
+
+void window_direct(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags >= 0)
+		(void)fcntl(fd, F_SETFL, flags | O_DIRECT);
+}
+
+/* Some file systems take O_DIRECT and then refuse to read. */
+static ssize_t read_some(int fd, void *buf, size_t len, uint64_t offset)
+{
+	ssize_t n;
+	int flags;
+
+	do {
+		n = pread(fd, buf, len, (off_t)offset);
+	} while (n < 0 && errno == EINTR);
+	if (n >= 0 || errno != EINVAL)
+		return n < 0 ? -errno : n;
+	flags = fcntl(fd, F_GETFL);
+	if (flags < 0 || !(flags & O_DIRECT) || fcntl(fd, F_SETFL, flags & ~O_DIRECT))
+		return -EINVAL;
+	n = pread(fd, buf, len, (off_t)offset);
+	return n < 0 ? -errno : n;
+}
+
+static int fill(struct window *w, int fd, uint64_t offset)
+{
+	size_t have = 0;
+
+	w->fd = -1;
+	w->base = offset - offset % WINDOW_ALIGN;
+	while (have < WINDOW_BYTES) {
+		ssize_t n = read_some(fd, w->buf + have, WINDOW_BYTES - have, w->base + have);
+
+		if (n < 0)
+			return (int)n;
+		have += (size_t)n;
+		if (n == 0 || have % WINDOW_ALIGN)
+			break;		/* the end of the file */
+	}
+	w->fd = fd;
+	w->start = offset;
+	w->end = w->base + have;
+	return 0;
+}
+
+int window_get(struct window *w, int fd, uint64_t offset, size_t len, uint8_t **ret_data)
+{
+	int err;
+
+	if (len > CHUNK_BOUND)
+		return -EINVAL;
+	if (w->fd != fd || offset < w->start || offset > w->end || len > w->end - offset) {
+		err = fill(w, fd, offset);
+		if (err)
+			return err;
+	}
+	if (offset > w->end || len > w->end - offset)
+		return -ENODATA;
+	*ret_data = w->buf + (offset - w->base);
+	return 0;
+}
+
+void window_drop(struct window *w, uint64_t offset)
+{
+	if (w->start < offset)
+		w->start = offset;
+}

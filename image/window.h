@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A stretch of one file in memory, read past the page cache where the file system
+ * allows that: an image is read once, and each page of it would cost a page of
+ * the cache, its clearing and a copy.
+ */
+#ifndef STILLPOINT_IMAGE_WINDOW_H
+#define STILLPOINT_IMAGE_WINDOW_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct window {
+	uint8_t *buf;		/* WINDOW_BYTES, aligned to WINDOW_ALIGN */
+	int fd;			/* whose bytes these are; -1: none */
+	uint64_t base;		/* offset of buf[0] in the file */
+	uint64_t start, end;	/* what may still be taken */
+};
+
+int window_init(struct window *w);
+void window_done(struct window *w);
+
+/* Read @fd directly from now on, if it can be: -EINVAL of the file system is no error. */
+void window_direct(int fd);
+
+/*
+ * @len bytes (at most CHUNK_BOUND) at @offset of @fd, in @ret_data until the next
+ * call.  -ENODATA: the file ends before.
+ */
+int window_get(struct window *w, int fd, uint64_t offset, size_t len, uint8_t **ret_data);
+
+/* The caller changed what lies before @offset: it is not given out again. */
+void window_drop(struct window *w, uint64_t offset);
+
+#endif /* STILLPOINT_IMAGE_WINDOW_H */
