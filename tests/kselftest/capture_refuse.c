@@ -96,11 +96,29 @@ static void *outlive(void *unused)
 	return NULL;
 }
 
+/* Until the leader of @pid has exited and waits to be reaped. */
+static void wait_zombie(pid_t pid)
+{
+	char path[40], text[512];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	for (unsigned int i = 0; i < 2000 * slow(); i++) {
+		FILE *f = fopen(path, "r");
+		const char *state = f && fgets(text, sizeof(text), f) ? strrchr(text, ')') : NULL;
+
+		if (f)
+			fclose(f);
+		if (state && state[2] == 'Z')
+			return;
+		sleep_ms(5);
+	}
+}
+
 static void parent_of_zombie(void *unused)
 {
 	(void)unused;
 	shared->addr[0] = spawn(zombie_child, NULL);
-	sleep_ms(100);
+	wait_zombie(shared->addr[0]);
 	shared->ready++;
 	for (;;)
 		pause();
@@ -135,7 +153,7 @@ part(zombies)
 	shared->ready = 0;
 	pid = spawn(leader_dies, NULL);
 	wait_ready(2);
-	sleep_ms(100);
+	wait_zombie(pid);
 	fd = cap_frozen(pid, NULL);
 	tap_is(cap_snapshot(fd, 0, NULL), 0, "snapshot without a leader");
 	recs = recs_read(fd);
@@ -150,7 +168,7 @@ part(zombies)
 	reap(pid);
 
 	pid = spawn(zombie_child, NULL);
-	sleep_ms(100);
+	wait_zombie(pid);
 	fd = cap_open();
 	tap_is(cap_target(fd, pid, 0), 0, "a zombie as root");
 	tap_is(cap_freeze(fd, 1000, 10000, NULL), -EOPNOTSUPP, "is no tree");
