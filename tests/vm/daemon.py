@@ -589,7 +589,7 @@ def refused_job(node):
     equal(node.generations(job), [], 'generations')
 
 
-def big_job(node, mib=100):
+def big_job(node, mib=300):
     job = node.run('/usr/bin/python3', '-c',
                    'import os, time\n'
                    f'x = bytearray(os.urandom(1 << 20) * {mib})\n'
@@ -616,6 +616,12 @@ def two_checkpoints_at_once(node):
     running_on(node, job)
 
 
+def worker_of(node):
+    return int(wait_for('the worker', 10, lambda: subprocess.run(
+        ['pgrep', '-P', str(node.daemon.pid), 'ckptd-dump'],
+        capture_output=True).stdout.split())[0])
+
+
 @test
 def death_during_checkpoint(node):
     """SIGKILL of worker, ckptctl or ckptd during a checkpoint: the job runs on"""
@@ -625,9 +631,7 @@ def death_during_checkpoint(node):
                              stderr=subprocess.DEVNULL)
         wait_for('the checkpoint', 10, lambda: node.job(job).get('busy'))
         if victim == 'worker':
-            worker = subprocess.run(['pgrep', '-P', str(node.daemon.pid), 'ckptd-dump'],
-                                    capture_output=True).stdout.split()
-            os.kill(int(worker[0]), signal.SIGKILL)
+            os.kill(worker_of(node), signal.SIGKILL)
         elif victim == 'ckptctl':
             p.kill()
         else:
@@ -947,6 +951,7 @@ def restore_outlives_daemon(node):
                                    stdin=subprocess.DEVNULL)
         size = os.path.getsize(d + '/out')
         wait_for('more', 20, lambda: os.path.getsize(d + '/out') > size)
+        time.sleep(0.5)			# the answer to who waits is on its way
         node.kill()
         equal(waiting.wait(60 * ARGS.slow), 9, 'status')
         node.start()
