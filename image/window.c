@@ -4,7 +4,8 @@
  *
  * The buffer holds a whole chunk wherever that begins, so a chunk costs one read,
  * and small ones behind it come for free.  Reads begin at aligned offsets and go
- * to aligned places, as O_DIRECT wants it; only at the end of a file one is short.
+ * to aligned places, as O_DIRECT wants it.  A short read is the end of the file only
+ * if the next one brings no more.
  */
 #include "image/window.h"
 
@@ -42,19 +43,20 @@ void window_direct(int fd)
 /* Some file systems take O_DIRECT and then refuse to read. */
 static ssize_t read_some(int fd, void *buf, size_t len, uint64_t offset)
 {
-	ssize_t n;
-	int flags;
+	for (;;) {
+		ssize_t n = pread(fd, buf, len, (off_t)offset);
+		int flags;
 
-	do {
-		n = pread(fd, buf, len, (off_t)offset);
-	} while (n < 0 && errno == EINTR);
-	if (n >= 0 || errno != EINVAL)
-		return n < 0 ? -errno : n;
-	flags = fcntl(fd, F_GETFL);
-	if (flags < 0 || !(flags & O_DIRECT) || fcntl(fd, F_SETFL, flags & ~O_DIRECT))
-		return -EINVAL;
-	n = pread(fd, buf, len, (off_t)offset);
-	return n < 0 ? -errno : n;
+		if (n >= 0)
+			return n;
+		if (errno == EINTR)
+			continue;
+		if (errno != EINVAL)
+			return -errno;
+		flags = fcntl(fd, F_GETFL);
+		if (flags < 0 || !(flags & O_DIRECT) || fcntl(fd, F_SETFL, flags & ~O_DIRECT))
+			return -EINVAL;
+	}
 }
 
 static int fill(struct window *w, int fd, uint64_t offset)
@@ -64,13 +66,14 @@ static int fill(struct window *w, int fd, uint64_t offset)
 	w->fd = -1;
 	w->base = offset - offset % WINDOW_ALIGN;
 	while (have < WINDOW_BYTES) {
-		ssize_t n = read_some(fd, w->buf + have, WINDOW_BYTES - have, w->base + have);
+		size_t from = have - have % WINDOW_ALIGN;
+		ssize_t n = read_some(fd, w->buf + from, WINDOW_BYTES - from, w->base + from);
 
 		if (n < 0)
 			return (int)n;
-		have += (size_t)n;
-		if (n == 0 || have % WINDOW_ALIGN)
+		if (from + (size_t)n <= have)
 			break;		/* the end of the file */
+		have = from + (size_t)n;
 	}
 	w->fd = fd;
 	w->start = offset;
