@@ -233,14 +233,16 @@ static int create_beside(struct reopen *r, struct reopen_put *put)
 	return fd;
 }
 
-/* The copy is for nobody who could not read the file. */
+/*
+ * The copy, empty so far, is for nobody who could not read the file.  The mode comes
+ * first: of what was given away only its new owner may set it.
+ */
 static int give(const struct reopen_put *put, int fd)
 {
 	int ret = 0;
 
-	if (fchown(fd, put->old.st_uid, put->old.st_gid))
-		ret = -errno;
-	else if (fchmod(fd, put->old.st_mode & 0777))
+	if (fchmod(fd, put->old.st_mode & 0777) ||
+	    fchown(fd, put->old.st_uid, put->old.st_gid))
 		ret = -errno;
 	return put->raised ? ret : 0;
 }
