@@ -6,9 +6,9 @@
  *
  * A process is moved only into groups and sessions of processes of this
  * context, or of their zombie children; 0 leaves it where it is.  A zombie is
- * touched only while its parent is parked in this context, so nobody waits for it.  The terminal
- * of a session is its leader's, which took it in user space; with the leader's
- * record it gets its foreground group.
+ * touched only while its parent is parked in this context, so nobody waits for it.
+ * The terminal of a session is its leader's, which took it in user space; with the
+ * leader's record it gets its foreground group.
  *
  * ctx->lock is never taken inside tasklist_lock held for writing: interrupts
  * read that, and ctx->lock does not disable them.  So pids are judged first, and

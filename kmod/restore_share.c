@@ -113,7 +113,7 @@ static const struct mm_walk_ops ckpt_share_walk_ops = {
 /*
  * Split the huge pages of the source that cannot be shared as a whole: at both
  * ends of the range, and where the destination has a page table already, be it
- * empty.  copy_page_range() would put a huge page in its place, and it was lost.
+ * empty.  copy_page_range() would put a huge page in its place, and lose it.
  */
 static int ckpt_share_prepare(struct vm_area_struct *dst, struct vm_area_struct *src,
 			      unsigned long start, unsigned long end)

@@ -72,8 +72,8 @@ enum engine_rec_type {
 	ENGINE_REC_FILE_TRACK = 0x1001,	/* file_id: length, mtime, content hash of the tail, build-id */
 	ENGINE_REC_BLOB = 0x1002,	/* file_id or path: content is blob N */
 	ENGINE_REC_TTY = 0x1003,	/* termios and window size of a pty by index */
-	ENGINE_REC_FILE_PLACE = 0x1005,	/* file_id: where it is to be opened instead of its path */
 	ENGINE_REC_EXTERNAL = 0x1004,	/* an end outside the tree (stdio of the shim) by object and name */
+	ENGINE_REC_FILE_PLACE = 0x1005,	/* file_id: where it is to be opened instead of its path */
 };
 
 /* An end outside the tree that the caller knows and gives again at restore. */

@@ -4,8 +4,8 @@
  * again, each open file description once.
  *
  * Runs in the builder with the owner's rights: what the owner may not open, the
- * image cannot open, but for the very inodes that it had open.  Descriptors are the builder's; the kernel gives the files
- * behind them to the tree.  Until the tree is committed nothing that is there is
+ * image cannot open, but for the very inodes that it had open.  Descriptors are the
+ * builder's; the kernel gives the files behind them to the tree.  Until the tree is committed nothing that is there is
  * changed in a way that reopen_undo() cannot take back, and contents of what is
  * there are put back last of all.
  */
