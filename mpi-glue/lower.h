@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The lower half: the real MPI library in a second, small program of its own
+ * (ckpt-lower, with its own ld.so and libc), mapped into the application's
+ * process in a reserved range of addresses. The application and this library
+ * are the upper half. A call goes down by switching the FS base, which is where
+ * a libc finds its thread: nothing else tells the halves apart, so a call runs
+ * on the caller's stack and its arguments are not copied.
+ *
+ * The lower half is never part of an image. A job that runs on after a checkpoint
+ * keeps it; a restart loads a new one. So:
+ *
+ *  - every mapping the lower half makes lies in [LOWER_BASE, LOWER_END): the raw
+ *    system calls of its ld.so, libc and libucm that place memory are patched at
+ *    load, each site verified first, and a load with an unknown site is refused;
+ *    lower_check() compares /proc/self/maps before and after;
+ *  - every descriptor it opens is recorded (ckpt-lower interposes what makes
+ *    descriptors) and told by lower_fds();
+ *  - memory the application gets from MPI (MPI_Alloc_mem) is never the lower half's;
+ *  - dispositions of signals the lower half's libraries set while they load and
+ *    initialise are put back to the application's; a handler of the application
+ *    that interrupts a call runs with the upper FS base (glue_signal.c).
+ *
+ * A thread is "inside" while its FS base lies in the range, or its instruction
+ * pointer in the section .text.lower of this library (around the switch), or its
+ * nesting mark is not zero (an upper callback runs above live lower frames).
+ * A thread found inside must be let out before it is frozen: lower frames on its
+ * stack are dead after a restart.
+ *
+ * Source: the split process of MANA (Garg, Price, Cooperman, HPDC'19), with the
+ * loader and the patched sites found for glibc 2.36, MPICH 4.0.2 and Open MPI 4.1.4.
+ */
+#ifndef MPI_GLUE_LOWER_H
+#define MPI_GLUE_LOWER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Clear of ASan's and TSan's shadows, of PIE text, heap and the mmap area. */
+#define LOWER_BASE	0x200000000000UL
+#define LOWER_END	0x210000000000UL	/* 1 TiB */
+#define LOWER_BRK_SIZE	(1UL << 30)		/* reserve, not memory */
+
+/**
+ * struct lower_config - what to load
+ * @program:  path of ckpt-lower
+ * @library:  path of the real MPI library, opened by ckpt-lower with RTLD_GLOBAL
+ * @envp:     environment for the lower half; LD_PRELOAD and LD_LIBRARY_PATH are
+ *            dropped by the loader. Not kept after lower_load() returns.
+ * @symbols:  names looked up in @library, in order; a missing one gives NULL
+ * @nr:       how many
+ */
+struct lower_config {
+	const char *program;
+	const char *library;
+	char *const *envp;
+	const char *const *symbols;
+	size_t nr;
+};
+
+struct lower;
+
+/**
+ * lower_load() - map ckpt-lower and the MPI library, run their constructors
+ * @config:    what
+ * @ret_lower: set on success; owned by the caller, lower_unload() frees it
+ * @ret_why:   on failure a sentence saying what was not as expected; at least 256 bytes
+ * Context:    the calling thread is outside MPI; other threads may run
+ *
+ * Return: 0; -ENOEXEC a file is not what it should be, -ENOTSUP an unknown glibc
+ * build (sites do not verify), -ENOMEM, -EEXIST something is mapped in the range.
+ */
+int lower_load(const struct lower_config *config, struct lower **ret_lower,
+	       char *ret_why);
+
+/**
+ * lower_unload() - kill the lower half's threads, close its descriptors, unmap
+ * @lower: NULL is fine
+ *
+ * MPI_Finalize is not called. Every upper thread is outside; its borrowed lower
+ * thread is gone afterwards and attaches again at its next call.
+ */
+void lower_unload(struct lower *lower);
+
+/** lower_function() - address of @symbols[@index] in the lower half, or NULL */
+void *lower_function(const struct lower *lower, size_t index);
+
+/**
+ * lower_check() - does every mapping made since the load lie in the range
+ * @ret_why: on -EXDEV names the first that does not; at least 256 bytes
+ */
+int lower_check(const struct lower *lower, char *ret_why);
+
+/**
+ * lower_fds() - descriptors the lower half has open
+ * @ret_fds: filled with at most @max, ascending
+ * Return: how many there are, also when more than @max
+ */
+size_t lower_fds(const struct lower *lower, int *ret_fds, size_t max);
+
+/**
+ * lower_attach() - FS base of the lower thread that stands for the calling thread
+ *
+ * Called by lower_enter() at a thread's first call. Borrows a parked lower thread
+ * from the pool (made on demand by the lower half's spawner thread); given back
+ * when the upper thread ends.
+ */
+unsigned long lower_attach(void);
+
+/* FS base of this thread's lower half; 0 until it attached. */
+extern __thread unsigned long lower_fs_base
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/**
+ * lower_enter() - go down; between this and lower_leave() nothing may touch
+ * thread-local storage, errno or the stack protector of the upper half
+ * Return: the upper FS base, for lower_leave()
+ */
+static inline unsigned long lower_enter(void);
+static inline void lower_leave(unsigned long upper);
+
+/* Functions that contain the switch: the kernel module knows the section's range. */
+#define LOWER_TEXT	__attribute__((section(".text.lower"), noinline, \
+				       optimize("no-stack-protector")))
+
+static inline unsigned long lower_enter(void)
+{
+	unsigned long upper, down = lower_fs_base;
+
+	if (__builtin_expect(!down, 0))
+		down = lower_attach();
+	__asm__ volatile("rdfsbase %0" : "=r"(upper) : : "memory");
+	__asm__ volatile("wrfsbase %0" : : "r"(down) : "memory");
+	return upper;
+}
+
+static inline void lower_leave(unsigned long upper)
+{
+	__asm__ volatile("wrfsbase %0" : : "r"(upper) : "memory");
+}
+
+#endif
