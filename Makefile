@@ -6,7 +6,7 @@
 #   make setup           install missing Debian packages, fetch the kernels
 #   make vm              shell in a VM with the module inserted   [KERNEL=6.12]
 #   make demo            the demonstration of the README
-#   make check           setup, build, lint, check-unit, check-kernel, check-vm
+#   make check           setup, build, lint, check-unit, check-mpi, check-kernel, check-vm
 #   make check-vm        VM suite, both kernels                   [KERNEL=6.1] [TESTS='tests/vm/a.t']
 #   make check-vm-debug  the same on a KASAN/lockdep/kmemleak kernel (built once)
 #   make check-long      10 times as long, nightly
@@ -18,7 +18,9 @@
 # below when it exists, which declares what the room builds with these macros:
 #
 #   $(call program,NAME,SOURCES,LIBS)       build/bin/NAME
+#   $(call libexec,NAME,SOURCES,LIBS)       build/libexec/NAME: not for users to run
 #   $(call library,NAME,SOURCES)            build/lib/libNAME.a (internal, static)
+#   $(call pic_library,NAME,SOURCES)        the same, to become part of shared libraries
 #   $(call shlib,NAME,SOURCES,LIBS,VERSION,MAP)
 #                                           build/lib/libNAME.so.VERSION, symbol map MAP
 #   $(call unit_test,NAME,SOURCES,LIBS)     build/san/bin/NAME: cmocka test that
@@ -80,15 +82,17 @@ all: modules user
 # $(call _objs,variant,sources)
 _objs = $(patsubst %.c,$(B)/$(1)/%.o,$(2))
 
+# $(4) is the directory
 define _program
-PROGRAMS += $(BIN)/$(1)
+PROGRAMS += $(4)/$(1)
 OBJS += $(call _objs,obj,$(2))
-$(BIN)/$(1): $(call _objs,obj,$(2)) $(filter %.a,$(3))
+$(4)/$(1): $(call _objs,obj,$(2)) $(filter %.a,$(3))
 	$$(call say,LD,$$@)
 	@mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(CFLAGS_COMMON) $$(CFLAGS) $$(LDFLAGS) -o $$@ $(call _objs,obj,$(2)) $(3)
 endef
-program = $(eval $(call _program,$(strip $(1)),$(strip $(2)),$(strip $(3))))
+program = $(eval $(call _program,$(strip $(1)),$(strip $(2)),$(strip $(3)),$(BIN)))
+libexec = $(eval $(call _program,$(strip $(1)),$(strip $(2)),$(strip $(3)),$(B)/libexec))
 
 define _library
 LIBRARIES += $(LIB)/lib$(1).a
@@ -102,6 +106,17 @@ $(LIB)/lib$(1).a $(B)/san/lib/lib$(1).a:
 	$$(Q)$$(AR) rcs $$@ $$^
 endef
 library = $(eval $(call _library,$(strip $(1)),$(strip $(2))))
+
+define _pic_library
+LIBRARIES += $(LIB)/lib$(1).a
+OBJS += $(call _objs,pic,$(2))
+$(LIB)/lib$(1).a: $(call _objs,pic,$(2))
+	$$(call say,AR,$$@)
+	@mkdir -p $$(@D)
+	@rm -f $$@
+	$$(Q)$$(AR) rcs $$@ $$^
+endef
+pic_library = $(eval $(call _pic_library,$(strip $(1)),$(strip $(2))))
 
 define _shlib
 LIBRARIES += $(LIB)/lib$(1).so
@@ -148,7 +163,7 @@ $(eval $(call _compile,san/obj,$(SANITIZE)))
 
 # in the order in which they use each other's variables
 -include $(foreach r,image supervisor shim libckptctl ckptctl mpi-glue scheduler \
-	tests tests/unit tests/cr tests/kselftest tests/vm tests/fuzz bench docs,\
+	tests tests/unit tests/mpi tests/cr tests/kselftest tests/vm tests/fuzz bench docs,\
 	$(sort $(wildcard $(r)/*.mk)))
 
 -include $(sort $(OBJS:.o=.d))
@@ -190,9 +205,9 @@ demo: setup all
 # `make check` runs every stage of CHECK_STAGES and ends with the sum. Each stage
 # can be run alone, and is TAP programs run by scripts/tap (prove's harness).
 
-CHECK_STAGES := setup all lint check-unit check-kernel check-vm
+CHECK_STAGES := setup all lint check-unit check-mpi check-kernel check-vm
 
-.PHONY: check lint check-unit check-kernel check-vm check-vm-debug check-long
+.PHONY: check lint check-unit check-mpi check-kernel check-vm check-vm-debug check-long
 check:
 	@MAKEFLAGS='$(MAKEOVERRIDES)' scripts/check $(CHECK_STAGES)
 
@@ -201,6 +216,9 @@ lint:
 
 check-unit: $(UNIT_TESTS) user
 	@CMOCKA_MESSAGE_OUTPUT=TAP scripts/tap check-unit $(UNIT_TESTS)
+
+check-mpi: user
+	@scripts/tap check-mpi $(sort $(wildcard tests/mpi/*.t))
 
 check-kernel: $(KERNELS:%=$(B)/kernels/%/env)
 	@KERNELS='$(KERNELS)' scripts/tap check-kernel scripts/check-kernel
@@ -248,7 +266,7 @@ endef
 
 # what was built; kernels and packages stay (distclean)
 clean:
-	$(call remove,$(addprefix $(B)/,obj pic san bin lib gen kmod check vm))
+	$(call remove,$(addprefix $(B)/,obj pic san bin lib libexec gen kmod check vm))
 distclean:
 	$(call remove,$(B))
 # VMs run as root and leave files of root

@@ -10,22 +10,28 @@
  * The lower half is never part of an image. A job that runs on after a checkpoint
  * keeps it; a restart loads a new one. So:
  *
- *  - every mapping the lower half makes lies in [LOWER_BASE, LOWER_END): the raw
- *    system calls of its ld.so, libc and libucm that place memory are patched at
- *    load, each site verified first, and a load with an unknown site is refused;
- *    lower_check() compares /proc/self/maps before and after;
- *  - every descriptor it opens is recorded (ckpt-lower interposes what makes
- *    descriptors) and told by lower_fds();
+ *  - every mapping the lower half makes lies in [LOWER_BASE, LOWER_END): the system
+ *    call instructions of its ld.so, libc and libucm that place memory are patched as
+ *    the files are mapped, each site verified first, and a load with an unknown
+ *    site is refused; lower_check() compares /proc/self/maps before and after;
+ *  - every descriptor it opens is recorded (the libc's system calls that make and
+ *    close them are patched, too) and told by lower_fds();
  *  - memory the application gets from MPI (MPI_Alloc_mem) is never the lower half's;
- *  - dispositions of signals the lower half's libraries set while they load and
- *    initialise are put back to the application's; a handler of the application
- *    that interrupts a call runs with the upper FS base (glue_signal.c).
+ *  - dispositions of signals the lower half's libraries set are remembered for them and
+ *    never reach the kernel; a handler of the application that interrupts a call
+ *    runs with the upper FS base (glue_signal.c); threads of the lower half
+ *    have all signals blocked;
+ *  - exit() in the lower half, of an error that is fatal, is the upper half's exit().
  *
  * A thread is "inside" while its FS base lies in the range, or its instruction
  * pointer in the section .text.lower of this library (around the switch), or its
  * nesting mark is not zero (an upper callback runs above live lower frames).
  * A thread found inside must be let out before it is frozen: lower frames on its
  * stack are dead after a restart.
+ *
+ * A child made by fork() has no lower half: descriptors closed, range unmapped; an MPI
+ * call there ends it with a message. What is made by vfork() and posix_spawn()
+ * (system(), popen()) executes something else at once and needs nothing.
  *
  * Source: the split process of MANA (Garg, Price, Cooperman, HPDC'19), with the
  * loader and the patched sites found for glibc 2.36, MPICH 4.0.2 and Open MPI 4.1.4.
@@ -80,8 +86,18 @@ int lower_load(const struct lower_config *config, struct lower **ret_lower,
  *
  * MPI_Finalize is not called. Every upper thread is outside; its borrowed lower
  * thread is gone afterwards and attaches again at its next call.
+ *
+ * Return: 0; -EBUSY a thread of the lower half did not end, and all is as it was
  */
-void lower_unload(struct lower *lower);
+int lower_unload(struct lower *lower);
+
+/**
+ * lower_forget() - the process was restored without its lower half
+ *
+ * What lower_unload() does to the upper half's own records, and nothing else: the
+ * threads, descriptors and mappings recorded are somebody else's now, or nobody's.
+ */
+void lower_forget(struct lower *lower);
 
 /** lower_function() - address of @symbols[@index] in the lower half, or NULL */
 void *lower_function(const struct lower *lower, size_t index);
@@ -110,6 +126,13 @@ unsigned long lower_attach(void);
 
 /* FS base of this thread's lower half; 0 until it attached. */
 extern __thread unsigned long lower_fs_base
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/*
+ * Not 0 while the thread runs upper code above live lower frames, with the upper FS
+ * base: handlers of signals and callbacks count it up and down.
+ */
+extern __thread unsigned int lower_nesting
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 /**

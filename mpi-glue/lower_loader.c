@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Loads and unloads the lower half: order of the steps, and what belongs to the
+ * calling thread and the process and has to be as before afterwards.
+ *
+ * A second libc takes over what the kernel keeps once per thread: FS base, address
+ * to clear at exit, robust list. They are put back. Signals are blocked meanwhile
+ * (the FS base is nobody's for some time), and stay blocked in every thread the
+ * lower half starts, so the application's handlers never run there.
+ *
+ * One lower half per process: the context is static, as the glue's other one.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "mpi-glue/glue_signal.h"
+#include "mpi-glue/lower_internal.h"
+#include "mpi-glue/lower_raw.h"
+
+#define HWCAP2_FSGSBASE	2
+/* struct pthread.tid from the FS base, checked before it is used */
+#define PTHREAD_TID	0x2d0
+#define KERNEL_SIGSET	8
+
+struct lower {
+	bool loaded;
+	size_t nr;
+	void **functions;
+	struct lower_maps *maps;
+	struct lower_boot boot;
+};
+
+static struct lower the_lower;
+
+/* ---- before */
+
+static int check_machine(char *ret_why)
+{
+	if (!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE)) {
+		snprintf(ret_why, LOWER_WHY_SIZE,
+			 "the kernel does not let programs write the FS base (no FSGSBASE, or nofsgsbase on its command line)");
+		return -ENOTSUP;
+	}
+	if (*(pid_t *)(lower_fs_read() + PTHREAD_TID) != gettid()) {
+		snprintf(ret_why, LOWER_WHY_SIZE,
+			 "the application's libc does not keep a thread's id where glibc 2.36 does");
+		return -ENOTSUP;
+	}
+	return 0;
+}
+
+/* that nothing lies in the range, seen by what is mapped already */
+static int check_range(char *ret_why)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	unsigned long start, end;
+	char line[512];
+	int err = 0;
+
+	if (!f)
+		return -errno;
+	while (!err && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%lx-%lx", &start, &end) != 2 || end <= LOWER_BASE ||
+		    start >= LOWER_END)
+			continue;
+		line[strcspn(line, "\n")] = 0;
+		snprintf(ret_why, LOWER_WHY_SIZE, "the range is in use: %.200s", line);
+		err = -EEXIST;
+	}
+	fclose(f);
+	return err;
+}
+
+/* ---- a file is refused, from within the lower half's dynamic linker */
+
+static void refused(int err)
+{
+	struct lower_boot *boot = &the_lower.boot;
+
+	boot->status = err;
+	lower_switch_ready(boot);
+}
+
+static void describe_refusal(int err, char *ret_why)
+{
+	const struct lower_refusal *r = lower_patch_refusal();
+
+	if (err == -ENOTSUP && r->file)
+		snprintf(ret_why, LOWER_WHY_SIZE,
+			 "%s is a build not known here: %s is called in %u places, expected %u to %u",
+			 r->file, r->what, r->found, r->least, r->most);
+}
+
+/* ---- what a second libc takes over */
+
+struct kept {
+	void *robust;
+	size_t robust_len;
+	unsigned long signals;
+};
+
+static void keep(struct kept *kept)
+{
+	unsigned long all = -1UL;
+
+	lower_raw4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &kept->signals, KERNEL_SIGSET);
+	lower_raw(SYS_get_robust_list, 0, &kept->robust, &kept->robust_len);
+}
+
+static void put_back(const struct kept *kept)
+{
+	lower_raw(SYS_set_robust_list, kept->robust, kept->robust_len, 0);
+	lower_raw(SYS_set_tid_address, lower_fs_read() + PTHREAD_TID, 0, 0);
+	lower_raw4(SYS_rt_sigprocmask, SIG_SETMASK, &kept->signals, 0, KERNEL_SIGSET);
+}
+
+/* ---- load */
+
+static void prepare_boot(struct lower *lower, const struct lower_config *config)
+{
+	struct lower_boot *boot = &lower->boot;
+
+	memset(boot, 0, offsetof(struct lower_boot, companions));
+	memset(boot->tids, 0, sizeof(boot->tids));
+	boot->version = LOWER_BOOT_VERSION;
+	boot->size = sizeof(*boot);
+	boot->library = config->library;
+	boot->symbols = config->symbols;
+	boot->nr = config->nr;
+	boot->functions = lower->functions;
+	boot->ready = lower_switch_ready;
+	boot->leave = lower_switch_leave;
+	boot->status = -EIO;
+	lower_syscall_begin(refused);
+}
+
+static int map_files(struct lower *lower, const struct lower_config *config, char *ret_why)
+{
+	struct lower_image program, loader;
+	int err;
+
+	err = lower_elf_map(config->program, &program, ret_why);
+	if (!err && !program.interpreter[0]) {
+		snprintf(ret_why, LOWER_WHY_SIZE, "%s has no dynamic linker", config->program);
+		err = -ENOEXEC;
+	}
+	if (!err)
+		err = lower_elf_map(program.interpreter, &loader, ret_why);
+	if (err) {
+		describe_refusal(err, ret_why);
+		return err;
+	}
+	lower->boot.entry = loader.entry;
+	lower->boot.lower_sp = lower_stack_make(config, &program, &loader, &lower->boot);
+	if (lower->boot.lower_sp)
+		return 0;
+	snprintf(ret_why, LOWER_WHY_SIZE, "no memory for the lower half's stack");
+	return -ENOMEM;
+}
+
+static int start(struct lower *lower, char *ret_why)
+{
+	struct lower_boot *boot = &lower->boot;
+	struct kept kept;
+
+	keep(&kept);
+	lower_switch_start(boot);
+	lower_syscall_loaded();
+	put_back(&kept);
+	if (!boot->status)
+		return 0;
+	if (boot->why[0])
+		snprintf(ret_why, LOWER_WHY_SIZE, "%s", boot->why);
+	else
+		describe_refusal(boot->status, ret_why);
+	return boot->status;
+}
+
+/* in the child of a fork: descriptors and memory of the lower half are no use there */
+static void forked(void)
+{
+	int fd;
+
+	if (!the_lower.loaded)
+		return;
+	lower_pool_forked();
+	/* under a callback, frames of the lower half are yet to be returned to */
+	if (lower_nesting)
+		return;
+	for (fd = lower_fd_next(0); fd >= 0; fd = lower_fd_next(fd + 1))
+		lower_raw(SYS_close, fd, 0, 0);
+	lower_raw(SYS_munmap, LOWER_BASE, LOWER_END - LOWER_BASE, 0);
+	the_lower.loaded = false;
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, forked);
+}
+
+/* threads first: they abort the process when their descriptors vanish */
+static int discard(struct lower *lower)
+{
+	int fd, err;
+
+	err = lower_pool_kill(&lower->boot);
+	if (err)
+		return err;
+	for (fd = lower_fd_next(0); fd >= 0; fd = lower_fd_next(fd + 1))
+		lower_raw(SYS_close, fd, 0, 0);
+	lower_raw(SYS_munmap, LOWER_BASE, LOWER_END - LOWER_BASE, 0);
+	lower_forget(lower);
+	return 0;
+}
+
+static int prepare(struct lower *lower, const struct lower_config *config, char *ret_why)
+{
+	int err;
+
+	if (lower->loaded) {
+		snprintf(ret_why, LOWER_WHY_SIZE, "a lower half is loaded already");
+		return -EEXIST;
+	}
+	err = check_machine(ret_why);
+	if (!err)
+		err = check_range(ret_why);
+	if (err)
+		return err;
+	lower->nr = config->nr;
+	lower->functions = calloc(config->nr + 1, sizeof(*lower->functions));
+	if (!lower->functions)
+		return -ENOMEM;
+	err = lower_maps_take(&lower->maps);
+	if (err) {
+		free(lower->functions);
+		lower->functions = NULL;
+	}
+	return err;
+}
+
+int lower_load(const struct lower_config *config, struct lower **ret_lower, char *ret_why)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct lower *lower = &the_lower;
+	int err;
+
+	snprintf(ret_why, LOWER_WHY_SIZE, "no memory");
+	pthread_once(&once, watch_forks);
+	err = prepare(lower, config, ret_why);
+	if (err)
+		return err;
+	prepare_boot(lower, config);
+	err = map_files(lower, config, ret_why);
+	if (!err)
+		err = start(lower, ret_why);
+	if (!err) {
+		glue_signal_begin(lower->boot.upper_word);
+		err = lower_pool_begin(&lower->boot);
+	}
+	if (err) {
+		discard(lower);
+		return err;
+	}
+	lower->loaded = true;
+	*ret_lower = lower;
+	return 0;
+}
+
+/* ---- unload */
+
+int lower_unload(struct lower *lower)
+{
+	return lower && lower->loaded ? discard(lower) : 0;
+}
+
+void lower_forget(struct lower *lower)
+{
+	if (!lower)
+		return;
+	lower_pool_end(&lower->boot);
+	lower_fd_reset();
+	lower_maps_free(lower->maps);
+	free(lower->functions);
+	lower->maps = NULL;
+	lower->functions = NULL;
+	lower->loaded = false;
+}
+
+/* ---- questions */
+
+void *lower_function(const struct lower *lower, size_t index)
+{
+	return index < lower->nr ? lower->functions[index] : NULL;
+}
+
+int lower_check(const struct lower *lower, char *ret_why)
+{
+	return lower_maps_compare(lower->maps, ret_why);
+}
+
+size_t lower_fds(const struct lower *lower, int *ret_fds, size_t max)
+{
+	size_t nr = 0;
+	int fd;
+
+	for (fd = lower_fd_next(0); fd >= 0; fd = lower_fd_next(fd + 1)) {
+		if (nr < max)
+			ret_fds[nr] = fd;
+		nr++;
+	}
+	return nr;
+}

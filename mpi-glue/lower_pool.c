@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Thread-local storage of the lower half for upper threads. A thread of the upper
+ * half cannot be known to the lower libc, so it borrows the storage of a lower
+ * thread that is parked for good, its companion, from its first call to its end.
+ *
+ * Companions are made by a lower thread that does nothing else (the spawner in
+ * lower_main.c): pthread_create() is never called with a borrowed FS base. The
+ * first companion has no kernel thread: it is the lower main thread's storage,
+ * and the thread that loaded the lower half has it.
+ *
+ * A companion is never unmade before the lower half is.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "mpi-glue/lower_internal.h"
+#include "mpi-glue/lower_raw.h"
+
+/* glibc blocks this one in no thread: its own, for setuid() */
+#define SIGNAL_END	33
+#define ANSWER_SECONDS	30
+#define END_TRIES	2000
+
+__thread unsigned long lower_fs_base;
+__thread unsigned int lower_nesting;
+
+static struct {
+	pthread_mutex_t lock;		/* protects companions' owners */
+	pthread_once_t once;
+	pthread_key_t key;
+	struct lower_boot *boot;	/* NULL: nothing is loaded */
+	bool forked;
+} pool = { .lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT };
+
+static __attribute__((noreturn)) void die(const char *why)
+{
+	dprintf(STDERR_FILENO, "stillpoint: %s\n", why);
+	abort();
+}
+
+/* ---- borrowing */
+
+static void set_upper(const struct lower_companion *c, unsigned long upper_fs)
+{
+	*(unsigned long *)(c->fs + pool.boot->upper_word) = upper_fs;
+}
+
+static void borrow(struct lower_companion *c)
+{
+	c->owner = &lower_fs_base;
+	set_upper(c, lower_fs_read());
+	lower_fs_base = c->fs;
+}
+
+/* a thread ends; it may have outlived the lower half it called, or called none */
+static void give_back(void *unused)
+{
+	struct lower_companion *c;
+	unsigned int i;
+
+	pthread_mutex_lock(&pool.lock);
+	for (i = 0; pool.boot && lower_fs_base && i < pool.boot->nr_companions; i++) {
+		c = &pool.boot->companions[i];
+		if (c->owner != &lower_fs_base)
+			continue;
+		set_upper(c, 0);
+		c->owner = NULL;
+		break;
+	}
+	lower_fs_base = 0;
+	pthread_mutex_unlock(&pool.lock);
+}
+
+static void make_key(void)
+{
+	if (pthread_key_create(&pool.key, give_back))
+		die("no key for thread-specific data is left");
+}
+
+static struct lower_companion *find_idle(struct lower_boot *boot)
+{
+	unsigned int i;
+
+	for (i = 0; i < boot->nr_companions; i++)
+		if (!boot->companions[i].owner)
+			return &boot->companions[i];
+	return NULL;
+}
+
+/* the spawner answers one request at a time: we hold the lock */
+static void ask_for_one(struct lower_boot *boot)
+{
+	struct timespec patience = { .tv_sec = ANSWER_SECONDS };
+	uint32_t made = boot->made;
+	long ret;
+
+	atomic_fetch_add(&boot->asked, 1);
+	lower_raw(SYS_futex, &boot->asked, FUTEX_WAKE_PRIVATE, 1);
+	while (boot->made == made) {
+		ret = lower_raw4(SYS_futex, &boot->made, FUTEX_WAIT_PRIVATE, made, &patience);
+		if (ret == -ETIMEDOUT)
+			die("the lower half does not answer a request for a thread");
+	}
+}
+
+unsigned long lower_attach(void)
+{
+	struct lower_companion *c = NULL;
+
+	if (pool.forked)
+		die("MPI was called in a child that fork() made of an MPI process");
+	pthread_once(&pool.once, make_key);
+	pthread_mutex_lock(&pool.lock);
+	if (!pool.boot)
+		die("MPI was called while no MPI library is loaded");
+	c = find_idle(pool.boot);
+	if (!c) {
+		ask_for_one(pool.boot);
+		c = find_idle(pool.boot);
+	}
+	if (!c)
+		die("no thread could be made for a thread that calls MPI");
+	borrow(c);
+	pthread_mutex_unlock(&pool.lock);
+	if (pthread_setspecific(pool.key, &pool))
+		die("no memory for thread-specific data");
+	return lower_fs_base;
+}
+
+int lower_pool_begin(struct lower_boot *boot)
+{
+	pthread_once(&pool.once, make_key);
+	if (pthread_setspecific(pool.key, &pool))
+		return -ENOMEM;
+	pthread_mutex_lock(&pool.lock);
+	pool.boot = boot;
+	borrow(&boot->companions[0]);
+	pthread_mutex_unlock(&pool.lock);
+	return 0;
+}
+
+void lower_pool_end(struct lower_boot *boot)
+{
+	unsigned int i;
+
+	pthread_mutex_lock(&pool.lock);
+	for (i = 0; i < boot->nr_companions; i++)
+		if (boot->companions[i].owner)
+			*boot->companions[i].owner = 0;
+	memset(boot->companions, 0, boot->nr_companions * sizeof(boot->companions[0]));
+	boot->nr_companions = 0;
+	pool.boot = NULL;
+	pthread_mutex_unlock(&pool.lock);
+}
+
+void lower_pool_forked(void)
+{
+	pool.forked = true;
+	lower_fs_base = 0;
+}
+
+/* ---- ending the lower half's threads */
+
+/* what the signal was for before; lower_pool_kill() is alone */
+static void (*end_before)(int sig, siginfo_t *info, void *context);
+
+LOWER_TEXT static void end_thread(int sig, siginfo_t *info, void *context)
+{
+	if (lower_in_range(lower_fs_read()))
+		lower_raw(SYS_exit, 0, 0, 0);
+	/* somebody else's */
+	if ((unsigned long)end_before > 1)
+		end_before(sig, info, context);
+}
+
+void lower_pool_restore(void) __attribute__((visibility("hidden")));
+__asm__(".pushsection .text.lower,\"ax\",@progbits\n"
+	".globl lower_pool_restore\n"
+	".hidden lower_pool_restore\n"
+	".type lower_pool_restore,@function\n"
+	"lower_pool_restore:\n"
+	"	mov $15, %rax\n"	/* rt_sigreturn */
+	"	syscall\n"
+	".size lower_pool_restore,.-lower_pool_restore\n"
+	".popsection\n");
+
+struct kernel_action {
+	void (*handler)(int sig, siginfo_t *info, void *context);
+	unsigned long flags;
+	void (*restorer)(void);
+	unsigned long mask;
+};
+
+static unsigned int end_recorded(struct lower_boot *boot, int pid)
+{
+	unsigned int i, alive = 0;
+	int tid;
+
+	for (i = 0; i < LOWER_THREADS_MAX; i++) {
+		tid = boot->tids[i];
+		if (!tid)
+			continue;
+		if (lower_raw(SYS_tgkill, pid, tid, SIGNAL_END) == 0)
+			alive++;
+		else
+			boot->tids[i] = 0;
+	}
+	return alive;
+}
+
+/* stack pointer of a thread that waits in the kernel; 0 if it does not */
+static unsigned long stack_of(const char *tid)
+{
+	char path[64], line[256] = "", *sp = NULL, *p;
+	unsigned int fields = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%.20s/syscall", tid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	if (!fgets(line, sizeof(line), f))
+		line[0] = 0;
+	fclose(f);
+	for (p = line; (p = strstr(p, " 0x")); p++)
+		fields++;
+	/* the last but one */
+	for (p = line; fields > 1 && (p = strstr(p, " 0x")); p++)
+		if (fields-- == 2)
+			sp = p + 1;
+	return sp ? strtoul(sp, NULL, 16) : 0;
+}
+
+/* threads that were made without pthread_create(), by where their stack is */
+static unsigned int end_unrecorded(int pid)
+{
+	DIR *dir = opendir("/proc/self/task");
+	unsigned int alive = 0;
+	struct dirent *e;
+
+	while (dir && (e = readdir(dir))) {
+		if (e->d_name[0] == '.' || !lower_in_range(stack_of(e->d_name)))
+			continue;
+		if (lower_raw(SYS_tgkill, pid, atoi(e->d_name), SIGNAL_END) == 0)
+			alive++;
+	}
+	if (dir)
+		closedir(dir);
+	return alive;
+}
+
+int lower_pool_kill(struct lower_boot *boot)
+{
+	struct kernel_action action = {
+		.handler = end_thread,
+		.flags = SA_SIGINFO | SA_RESTART | 0x04000000 /* SA_RESTORER */,
+		.restorer = lower_pool_restore,
+		.mask = -1UL,
+	}, before;
+	struct timespec pause = { .tv_nsec = 100000 };
+	unsigned int tries = 0, alive;
+	int pid = getpid();
+
+	lower_raw4(SYS_rt_sigaction, SIGNAL_END, 0, &before, 8);
+	end_before = before.handler;
+	lower_raw4(SYS_rt_sigaction, SIGNAL_END, &action, 0, 8);
+	do {
+		alive = end_recorded(boot, pid);
+		if (!alive)
+			alive = end_unrecorded(pid);
+		if (alive)
+			nanosleep(&pause, NULL);
+		if (tries == 50)
+			pause.tv_nsec = 5000000;
+	} while (alive && ++tries < END_TRIES);
+	lower_raw4(SYS_rt_sigaction, SIGNAL_END, &before, 0, 8);
+	return alive ? -EBUSY : 0;
+}

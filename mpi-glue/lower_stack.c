@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The lower half's first stack: arguments, environment and auxiliary vector, as the
+ * kernel lays them out for a new program.
+ *
+ * The environment is a copy, so that neither half's setenv() is seen by the other or
+ * pulls away what the other reads. LD_PRELOAD and LD_LIBRARY_PATH are left out:
+ * they would bring the upper half's libraries in. The auxiliary vector is the upper
+ * half's own, from its libc's memory and so the same after a restart: both
+ * halves have one stack canary and one pointer guard, as frames of both
+ * are on one stack.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+
+#include "mpi-glue/lower_internal.h"
+
+#define STACK_SIZE	(8UL << 20)
+#define TUNABLES	"GLIBC_TUNABLES="
+/* the kernel has one such area per thread, and the upper half's libc has it */
+#define NO_RSEQ		"glibc.pthread.rseq=0"
+
+static bool is_dropped(const char *var)
+{
+	return !strncmp(var, "LD_PRELOAD=", 11) || !strncmp(var, "LD_LIBRARY_PATH=", 16) ||
+	       !strncmp(var, "LD_AUDIT=", 9);
+}
+
+/* downwards from the stack's top */
+struct writer {
+	char *low;
+	char *at;
+};
+
+static char *put_string(struct writer *w, const char *s)
+{
+	size_t len = strlen(s) + 1;
+
+	if ((size_t)(w->at - w->low) < len + 65536)
+		return NULL;
+	w->at -= len;
+	return memcpy(w->at, s, len);
+}
+
+/* GLIBC_TUNABLES=... and one more */
+static char *put_tunables(struct writer *w, const char *var)
+{
+	size_t len = strlen(var);
+
+	if (!put_string(w, ":" NO_RSEQ))
+		return NULL;
+	w->at -= len;
+	return memcpy(w->at, var, len);
+}
+
+/* pointers into the new stack, NULL at the end; returns how many, -1 without room */
+static long put_environment(struct writer *w, char *const *envp, char **ret, size_t max)
+{
+	bool tunables = false;
+	size_t n = 0;
+
+	for (; *envp && n + 2 < max; envp++) {
+		if (is_dropped(*envp))
+			continue;
+		if (strncmp(*envp, TUNABLES, strlen(TUNABLES))) {
+			ret[n] = put_string(w, *envp);
+		} else {
+			ret[n] = put_tunables(w, *envp);
+			tunables = true;
+		}
+		if (!ret[n++])
+			return -1;
+	}
+	if (*envp)
+		return -1;
+	if (!tunables)
+		ret[n++] = put_string(w, TUNABLES NO_RSEQ);
+	ret[n] = NULL;
+	return n;
+}
+
+static size_t make_auxv(Elf64_auxv_t *ret, const struct lower_image *program,
+			const struct lower_image *loader, const char *path)
+{
+	static const unsigned long kept[] = {
+		AT_SYSINFO_EHDR, AT_MINSIGSTKSZ, AT_HWCAP, AT_HWCAP2, AT_PAGESZ,
+		AT_CLKTCK, AT_PHENT, AT_FLAGS, AT_UID, AT_EUID, AT_GID, AT_EGID,
+		AT_SECURE, AT_RANDOM, AT_PLATFORM,
+	};
+	unsigned long value;
+	size_t n = 0, i;
+
+	for (i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+		errno = 0;
+		value = getauxval(kept[i]);
+		if (!value && errno)
+			continue;
+		ret[n].a_type = kept[i];
+		ret[n++].a_un.a_val = value;
+	}
+	ret[n++] = (Elf64_auxv_t){ AT_PHDR, { program->phdr } };
+	ret[n++] = (Elf64_auxv_t){ AT_PHNUM, { program->phnum } };
+	ret[n++] = (Elf64_auxv_t){ AT_BASE, { loader->bias } };
+	ret[n++] = (Elf64_auxv_t){ AT_ENTRY, { program->entry } };
+	ret[n++] = (Elf64_auxv_t){ AT_EXECFN, { (unsigned long)path } };
+	ret[n++] = (Elf64_auxv_t){ AT_NULL, { 0 } };
+	return n;
+}
+
+unsigned long lower_stack_make(const struct lower_config *config,
+			       const struct lower_image *program,
+			       const struct lower_image *loader,
+			       const struct lower_boot *boot)
+{
+	enum { ENV_MAX = 1 << 16 };
+	Elf64_auxv_t auxv[32];
+	struct writer w;
+	char address[32], *argv[3], **env, *path;
+	uintptr_t *sp;
+	size_t nr_aux, words;
+	long nr_env, at;
+
+	at = lower_range_map(0, STACK_SIZE, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+	if (at < 0)
+		return 0;
+	/* the list of strings grows from the other end, where no stack will ever reach */
+	env = (char **)at;
+	w.low = (char *)at + ENV_MAX * sizeof(*env);
+	w.at = (char *)at + STACK_SIZE;
+	snprintf(address, sizeof(address), "%lx", (unsigned long)boot);
+	argv[0] = put_string(&w, program_invocation_name);
+	argv[1] = put_string(&w, address);
+	argv[2] = NULL;
+	path = put_string(&w, config->program);
+	nr_env = put_environment(&w, config->envp, env, ENV_MAX);
+	if (nr_env < 0 || !argv[0] || !argv[1] || !path)
+		return 0;
+	nr_aux = make_auxv(auxv, program, loader, path);
+	words = 1 + 3 + nr_env + 1 + nr_aux * 2;
+	sp = (uintptr_t *)(((uintptr_t)w.at - words * sizeof(*sp)) & ~15UL);
+	w.at = (char *)sp;
+	*sp++ = 2;
+	memcpy(sp, argv, sizeof(argv));
+	memcpy(sp + 3, env, (nr_env + 1) * sizeof(*env));
+	memcpy(sp + 3 + nr_env + 1, auxv, nr_aux * sizeof(*auxv));
+	return (unsigned long)w.at;
+}

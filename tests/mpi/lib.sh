@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# For the tests of tests/mpi: source it, call ok, end with finish.
+#
+#   ok NAME CMD...              the command succeeds; its output is shown if not
+#   job LIBRARY N CMD...        run N ranks with that library's launcher, mpich or ompi
+#   library LIBRARY             path of the real library
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+lower=$top/build/libexec/ckpt-lower
+bin=$top/build/bin/tests/mpi
+number=0
+bad=0
+
+ok() {
+	local name=$1 out
+	shift
+	number=$((number + 1))
+	if out=$("$@" 2>&1); then
+		echo "ok $number - $name"
+	else
+		echo "not ok $number - $name"
+		bad=$((bad + 1))
+		printf '%s\n' "$out" | sed 's/^/# /'
+	fi
+}
+
+finish() {
+	echo "1..$number"
+	[ "$bad" -eq 0 ]
+	exit
+}
+
+library() {
+	case $1 in
+	mpich) echo /usr/lib/x86_64-linux-gnu/libmpich.so.12 ;;
+	ompi) echo /usr/lib/x86_64-linux-gnu/libmpi.so.40 ;;
+	esac
+}
+
+# nothing that hangs may hang the suite
+job() {
+	local kind=$1 ranks=$2
+	shift 2
+	case $kind in
+	mpich) timeout -k 2 60 mpiexec.mpich -n "$ranks" "$@" ;;
+	ompi) timeout -k 2 60 mpirun.openmpi --allow-run-as-root --oversubscribe \
+		-n "$ranks" "$@" ;;
+	esac
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the tests of the lower half share: loading, calling, traffic with checked
+ * contents. A failed check ends the process, so that its launcher ends the job.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/mpi/lower_job.h"
+
+#define STATUS_SIZE	64
+#define MAX_BYTES	(1 << 20)
+
+static const char *const symbols[] = {
+#define JOB_NAME(name) #name,
+	JOB_SYMBOLS(JOB_NAME)
+#undef JOB_NAME
+};
+
+void job_fail(const char *what, ...)
+{
+	va_list args;
+
+	va_start(args, what);
+	fprintf(stderr, "# ");
+	vfprintf(stderr, what, args);
+	fprintf(stderr, "\n");
+	va_end(args);
+	_exit(1);
+}
+
+__attribute__((optimize("no-stack-protector")))
+long job_call(struct job *job, enum job_symbol symbol, int nr, const uintptr_t *a)
+{
+	typedef int (*fn)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t,
+			  uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t);
+	fn f = (fn)lower_function(job->lower, symbol);
+	uintptr_t w[12] = { 0 };
+	unsigned long upper;
+	int ret;
+
+	JOB_CHECK(f, "%s is not in the library", symbols[symbol]);
+	memcpy(w, a, nr * sizeof(*a));
+	upper = lower_enter();
+	ret = f(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9], w[10], w[11]);
+	lower_leave(upper);
+	return ret;
+}
+
+void job_load(struct job *job, const char *program, const char *library)
+{
+	char why[256];
+	int err;
+
+	job->config = (struct lower_config){
+		.program = program,
+		.library = library,
+		.envp = environ,
+		.symbols = symbols,
+		.nr = JOB_NR_SYMBOLS,
+	};
+	err = lower_load(&job->config, &job->lower, why);
+	JOB_CHECK(!err, "lower_load: %s: %s", strerror(-err), why);
+	job->mpich = !lower_function(job->lower, S_ompi_mpi_comm_world);
+	if (job->mpich) {
+		job->world = 0x44000000;
+		job->type_int = 0x4c000405;
+		job->type_char = 0x4c000101;
+		job->sum = 0x58000003;
+	} else {
+		job->world = P(lower_function(job->lower, S_ompi_mpi_comm_world));
+		job->type_int = P(lower_function(job->lower, S_ompi_mpi_int));
+		job->type_char = P(lower_function(job->lower, S_ompi_mpi_char));
+		job->sum = P(lower_function(job->lower, S_ompi_mpi_op_sum));
+	}
+}
+
+void job_init(struct job *job)
+{
+	int provided, multiple = 3;
+
+	JOB_CHECK(!CALL(job, MPI_Init_thread, 0, 0, multiple, P(&provided)), "MPI_Init_thread");
+	CALL(job, MPI_Comm_rank, job->world, P(&job->rank));
+	CALL(job, MPI_Comm_size, job->world, P(&job->size));
+}
+
+static void exchange(struct job *job, handle comm, int bytes)
+{
+	static char out[MAX_BYTES], in[MAX_BYTES];
+	int right = (job->rank + 1) % job->size, left = (job->rank + job->size - 1) % job->size;
+	char status[STATUS_SIZE];
+	int i;
+
+	for (i = 0; i < bytes; i++) {
+		out[i] = (char)(i + job->rank + bytes);
+		in[i] = 0;
+	}
+	CALL(job, MPI_Sendrecv, P(out), bytes, job->type_char, right, 7, P(in), bytes,
+	     job->type_char, left, 7, comm, P(status));
+	for (i = 0; i < bytes; i++)
+		JOB_CHECK(in[i] == (char)(i + left + bytes), "byte %d of %d is wrong", i, bytes);
+}
+
+void job_traffic(struct job *job)
+{
+	int bytes, mine = job->rank + 1, sum = 0;
+	handle comm = 0;
+
+	for (bytes = 0; bytes <= MAX_BYTES; bytes = bytes ? bytes * 4 : 1)
+		exchange(job, job->world, bytes);
+	CALL(job, MPI_Comm_dup, job->world, P(&comm));
+	exchange(job, comm, 4096);
+	CALL(job, MPI_Allreduce, P(&mine), P(&sum), 1, job->type_int, job->sum, comm);
+	JOB_CHECK(sum == job->size * (job->size + 1) / 2, "MPI_Allreduce gave %d", sum);
+	CALL(job, MPI_Comm_free, P(&comm));
+	CALL(job, MPI_Barrier, job->world);
+}
+
+void job_inside(struct job *job)
+{
+	char why[256];
+	int err = lower_check(job->lower, why);
+
+	JOB_CHECK(!err, "lower_check: %s", why);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A rank that calls the real MPI library through lower_function(), without the
+ * glue above it. One binary for both libraries and without their headers: a
+ * handle is a word, be it MPICH's int or Open MPI's pointer.
+ */
+#ifndef TESTS_MPI_LOWER_JOB_H
+#define TESTS_MPI_LOWER_JOB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "mpi-glue/lower.h"
+
+typedef uintptr_t handle;
+
+/* functions, then what Open MPI has as data */
+#define JOB_SYMBOLS(x) \
+	x(MPI_Init_thread) x(MPI_Finalize) x(MPI_Initialized) x(MPI_Comm_rank) x(MPI_Comm_size) \
+	x(MPI_Sendrecv) x(MPI_Allreduce) x(MPI_Barrier) x(MPI_Comm_dup) x(MPI_Comm_free) \
+	x(MPI_Isend) x(MPI_Irecv) x(MPI_Wait) x(MPI_Abort) x(MPI_Op_create) x(MPI_Comm_split) \
+	x(MPI_Iprobe) x(MPI_Get_library_version) \
+	x(ompi_mpi_comm_world) x(ompi_mpi_int) x(ompi_mpi_char) x(ompi_mpi_op_sum)
+
+enum job_symbol {
+#define JOB_ENUM(name) S_##name,
+	JOB_SYMBOLS(JOB_ENUM)
+#undef JOB_ENUM
+	JOB_NR_SYMBOLS
+};
+
+struct job {
+	struct lower_config config;
+	struct lower *lower;
+	bool mpich;
+	int rank;
+	int size;
+	handle world;
+	handle type_int;
+	handle type_char;
+	handle sum;
+};
+
+/* ends the process with what was not as expected */
+void job_fail(const char *what, ...) __attribute__((format(printf, 1, 2), noreturn));
+#define JOB_CHECK(condition, ...) \
+	do { if (!(condition)) job_fail(__VA_ARGS__); } while (0)
+
+/** job_call() - call function @symbol in the lower half, its arguments as words */
+long job_call(struct job *job, enum job_symbol symbol, int nr, const uintptr_t *args);
+#define CALL(job, symbol, ...) \
+	job_call((job), S_##symbol, \
+		 sizeof((uintptr_t[]){ __VA_ARGS__ }) / sizeof(uintptr_t), \
+		 (const uintptr_t[]){ __VA_ARGS__ })
+#define P(pointer) ((uintptr_t)(pointer))
+
+/** job_load() - load the lower half; job_init() - MPI_Init_thread, rank and size */
+void job_load(struct job *job, const char *program, const char *library);
+void job_init(struct job *job);
+/** job_traffic() - sendrecv of many sizes, reductions, communicators; checked */
+void job_traffic(struct job *job);
+/** job_inside() - nothing was mapped outside the range, no descriptor unrecorded */
+void job_inside(struct job *job);
+
+#endif
