@@ -57,10 +57,11 @@ void job_load(struct job *job, const char *program, const char *library)
 	char why[256];
 	int err;
 
+	job_note_fds(job);
 	job->config = (struct lower_config){
 		.program = program,
 		.library = library,
-		.envp = environ,
+		.envp = job->envp ? job->envp : environ,
 		.symbols = symbols,
 		.nr = JOB_NR_SYMBOLS,
 	};
@@ -121,10 +122,103 @@ void job_traffic(struct job *job)
 	CALL(job, MPI_Barrier, job->world);
 }
 
+/* ---- what the lower half is not to leave about */
+
+static int next_fd(DIR *dir)
+{
+	struct dirent *e;
+
+	while ((e = readdir(dir)))
+		if (e->d_name[0] != '.' && atoi(e->d_name) != dirfd(dir))
+			return atoi(e->d_name);
+	return -1;
+}
+
+static DIR *open_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+
+	JOB_CHECK(dir, "/proc/self/fd");
+	return dir;
+}
+
+void job_note_fds(struct job *job)
+{
+	DIR *dir = open_fds();
+	int fd;
+
+	memset(job->fds, 0, sizeof(job->fds));
+	while ((fd = next_fd(dir)) >= 0)
+		job->fds[fd % JOB_FDS] = true;
+	closedir(dir);
+}
+
+/* every descriptor is either the application's from before, or recorded */
+static void check_fds(struct job *job)
+{
+	int lower[JOB_FDS], fd;
+	size_t nr = lower_fds(job->lower, lower, JOB_FDS), i, seen = 0;
+	DIR *dir = open_fds();
+	char path[64], name[128];
+	ssize_t len;
+
+	while ((fd = next_fd(dir)) >= 0) {
+		for (i = 0; i < nr && lower[i] != fd; i++)
+			;
+		seen += i < nr;
+		if (i < nr || job->fds[fd % JOB_FDS])
+			continue;
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		len = readlink(path, name, sizeof(name) - 1);
+		name[len > 0 ? len : 0] = 0;
+		job_fail("descriptor %d (%s) is not recorded", fd, name);
+	}
+	closedir(dir);
+	JOB_CHECK(seen == nr, "%zu descriptors are recorded, %zu of them open", nr, seen);
+}
+
 void job_inside(struct job *job)
 {
 	char why[256];
 	int err = lower_check(job->lower, why);
 
 	JOB_CHECK(!err, "lower_check: %s", why);
+	check_fds(job);
+}
+
+int job_fd_count(void)
+{
+	DIR *dir = open_fds();
+	int nr = 0;
+
+	while (next_fd(dir) >= 0)
+		nr++;
+	closedir(dir);
+	return nr;
+}
+
+long job_status_field(const char *field)
+{
+	FILE *f = fopen("/proc/self/status", "re");
+	char line[256];
+	long value = -1;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (!strncmp(line, field, strlen(field)) && line[strlen(field)] == ':')
+			value = atol(line + strlen(field) + 1);
+	if (f)
+		fclose(f);
+	return value;
+}
+
+int job_map_count(void)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	int c, nr = 0;
+
+	while (f && (c = getc(f)) != EOF)
+		nr += c == '\n';
+	if (f)
+		fclose(f);
+	return nr;
 }

@@ -29,7 +29,11 @@ enum job_symbol {
 	JOB_NR_SYMBOLS
 };
 
+#define JOB_FDS		1024
+
 struct job {
+	char *const *envp;		/* NULL: the program's own */
+	bool fds[JOB_FDS];		/* open before the load */
 	struct lower_config config;
 	struct lower *lower;
 	bool mpich;
@@ -59,7 +63,14 @@ void job_load(struct job *job, const char *program, const char *library);
 void job_init(struct job *job);
 /** job_traffic() - sendrecv of many sizes, reductions, communicators; checked */
 void job_traffic(struct job *job);
+/** job_note_fds() - what is open now is the application's */
+void job_note_fds(struct job *job);
 /** job_inside() - nothing was mapped outside the range, no descriptor unrecorded */
 void job_inside(struct job *job);
+
+/* of the whole process, from /proc/self */
+int job_fd_count(void);
+int job_map_count(void);
+long job_status_field(const char *field);
 
 #endif

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The lower half is unloaded and loaded again, many times in one process. Nothing
+ * grows, and threads of the application that called the old one call the new one.
+ *
+ * Each rank is a job of its own (MPICH without a launcher): a library that is
+ * thrown away cannot leave the launcher's job, and enter it again.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/mpi/lower_job.h"
+
+#define WARM_UP		4
+#define HELPERS		3
+
+struct load {
+	int fds;
+	int maps;
+	int threads;
+	long rss;
+};
+
+struct helper {
+	struct job *job;
+	pthread_barrier_t *go;
+	pthread_barrier_t *done;
+	int generations;
+};
+
+static void *call_each_time(void *arg)
+{
+	struct helper *h = arg;
+	int i, rank;
+
+	for (i = 0; i < h->generations; i++) {
+		pthread_barrier_wait(h->go);
+		rank = -1;
+		CALL(h->job, MPI_Comm_rank, h->job->world, P(&rank));
+		JOB_CHECK(rank == 0 && lower_fs_base, "a thread's call in generation %d", i);
+		pthread_barrier_wait(h->done);
+	}
+	/* be counted to the last */
+	pthread_barrier_wait(h->go);
+	return NULL;
+}
+
+static struct load measure(void)
+{
+	return (struct load){
+		.fds = job_fd_count(),
+		.maps = job_map_count(),
+		.threads = job_status_field("Threads"),
+		.rss = job_status_field("VmRSS"),
+	};
+}
+
+static void compare(const char *when, const struct load *a, const struct load *b)
+{
+	fprintf(stderr, "# %s: %d descriptors, %d mappings, %d threads, %ld KB\n", when, b->fds, b->maps,
+	       b->threads, b->rss);
+	JOB_CHECK(a->fds == b->fds, "descriptors: %d, now %d", a->fds, b->fds);
+	JOB_CHECK(a->threads == b->threads, "threads: %d, now %d", a->threads, b->threads);
+	JOB_CHECK(b->maps <= a->maps + 6, "mappings: %d, now %d", a->maps, b->maps);
+	JOB_CHECK(b->rss <= a->rss + 1024, "memory: %ld KB, now %ld KB", a->rss, b->rss);
+}
+
+int main(int argc, char **argv)
+{
+	static struct job job;
+	struct load loaded = { 0 }, unloaded = { 0 }, now;
+	pthread_barrier_t go, done;
+	struct helper h = { &job, &go, &done, 0 };
+	pthread_t threads[HELPERS];
+	int i, k;
+
+	JOB_CHECK(argc == 4, "usage: lower_reload CKPT-LOWER LIBRARY GENERATIONS");
+	h.generations = atoi(argv[3]);
+	pthread_barrier_init(&go, NULL, HELPERS + 1);
+	pthread_barrier_init(&done, NULL, HELPERS + 1);
+	for (i = 0; i < HELPERS; i++)
+		JOB_CHECK(!pthread_create(&threads[i], NULL, call_each_time, &h), "thread");
+	for (i = 0; i < h.generations; i++) {
+		job_load(&job, argv[1], argv[2]);
+		job_init(&job);
+		job_traffic(&job);
+		pthread_barrier_wait(&go);
+		pthread_barrier_wait(&done);
+		now = measure();
+		if (i == WARM_UP)
+			loaded = now;
+		if (i >= WARM_UP)
+			compare("loaded", &loaded, &now);
+		k = lower_unload(job.lower);
+		JOB_CHECK(!k, "lower_unload: %s", strerror(-k));
+		now = measure();
+		if (i == WARM_UP)
+			unloaded = now;
+		if (i >= WARM_UP)
+			compare("unloaded", &unloaded, &now);
+	}
+	pthread_barrier_wait(&go);
+	for (i = 0; i < HELPERS; i++)
+		pthread_join(threads[i], NULL);
+	return 0;
+}
