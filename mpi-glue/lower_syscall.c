@@ -101,8 +101,11 @@ static long map(const long *a)
 	if (at < 0 || a[4] < 0 || !(a[2] & PROT_EXEC) || a[3] & MAP_ANONYMOUS)
 		return at;
 	err = lower_patch_text(at, a[1], a[4]);
-	if (err && load_refused)
+	if (err && load_refused) {
+		/* its opener is not gone back to */
+		lower_raw(SYS_close, a[4], 0, 0);
 		load_refused(err);
+	}
 	return at;
 }
 

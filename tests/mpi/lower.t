@@ -25,6 +25,32 @@ for kind in mpich ompi; do
 	ok "$kind: threads borrow the lower half's and give them back" run threads
 	ok "$kind: handlers of signals that interrupt calls" run signals
 done
+
+# ends KIND N CASE STATUS OUTPUT: how a process with a lower half ends
+ends() {
+	local out status
+	out=$(job "$1" "$2" "$bin/lower_ends" "$lower" "$(library "$1")" "$3" 2>"$err")
+	status=$?
+	# launchers add what they think of it
+	[ $status = "$4" ] && [[ $out == "$5"* ]] && return
+	echo "status $status, output: $out"
+	cat "$err"
+	return 1
+}
+err=$(mktemp)
+trap 'rm -f "$err"' EXIT
+
+for kind in mpich ompi; do
+	ok "$kind: exit() flushes and runs handlers" ends $kind 1 exit 3 "buffered;at exit;"
+	ok "$kind: what the library prints is out at once" 		ends $kind 1 stdout $([ $kind = mpich ] && echo 9 || echo 137) "from below"
+	ok "$kind: each half has an environment of its own" ends $kind 2 environment 0 ""
+	ok "$kind: a child of fork() has no lower half" ends $kind 2 fork 0 ""
+	ok "$kind: system() and popen()" ends $kind 2 system 0 ""
+done
+# Open MPI kills the process from outside, with or without us
+ok "mpich: MPI_Abort() flushes and runs handlers" ends mpich 1 abort 7 "buffered;at exit;"
+ok "mpich: so does an error that is fatal" ends mpich 1 fatal 6 "buffered;at exit;"
+ok "ompi: MPI_Abort() ends the job" ends ompi 1 abort 7 ""
 ok "mpich: twelve lower halves, one after the other, leave nothing" \
 	timeout 60 "$bin/lower_reload" "$lower" "$(library mpich)" 12
 finish

@@ -19,7 +19,7 @@ typedef uintptr_t handle;
 	x(MPI_Init_thread) x(MPI_Finalize) x(MPI_Initialized) x(MPI_Comm_rank) x(MPI_Comm_size) \
 	x(MPI_Sendrecv) x(MPI_Allreduce) x(MPI_Barrier) x(MPI_Comm_dup) x(MPI_Comm_free) \
 	x(MPI_Isend) x(MPI_Irecv) x(MPI_Wait) x(MPI_Abort) x(MPI_Op_create) x(MPI_Comm_split) \
-	x(MPI_Iprobe) x(MPI_Get_library_version) \
+	x(MPI_Iprobe) x(MPI_Get_library_version) x(getenv) x(printf) \
 	x(ompi_mpi_comm_world) x(ompi_mpi_int) x(ompi_mpi_char) x(ompi_mpi_op_sum)
 
 enum job_symbol {
