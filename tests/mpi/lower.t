@@ -17,6 +17,10 @@ hooks_are_alone() {
 	done
 }
 
+err=$(mktemp)
+file=$(mktemp -u)
+trap 'rm -f "$err" "$file".*' EXIT
+
 ok "code that runs in place of system calls is self-contained" hooks_are_alone
 for kind in mpich ompi; do
 	run() { job $kind 2 "$bin/lower_$1" "$lower" "$(library $kind)"; }
@@ -24,6 +28,9 @@ for kind in mpich ompi; do
 		run traffic
 	ok "$kind: threads borrow the lower half's and give them back" run threads
 	ok "$kind: handlers of signals that interrupt calls" run signals
+	ok "$kind: what the kernel keeps per thread stays the application's" run kept
+	ok "$kind: windows, files and a large heap are in the range" \
+		job $kind 2 "$bin/lower_wide" "$lower" "$(library $kind)" "$file.$kind"
 done
 
 # ends KIND N CASE STATUS OUTPUT: how a process with a lower half ends
@@ -37,8 +44,6 @@ ends() {
 	cat "$err"
 	return 1
 }
-err=$(mktemp)
-trap 'rm -f "$err"' EXIT
 
 for kind in mpich ompi; do
 	ok "$kind: exit() flushes and runs handlers" ends $kind 1 exit 3 "buffered;at exit;"
@@ -51,6 +56,13 @@ done
 ok "mpich: MPI_Abort() flushes and runs handlers" ends mpich 1 abort 7 "buffered;at exit;"
 ok "mpich: so does an error that is fatal" ends mpich 1 fatal 6 "buffered;at exit;"
 ok "ompi: MPI_Abort() ends the job" ends ompi 1 abort 7 ""
+ok "mpich: over sockets alone" env UCX_TLS=tcp,self MPIR_CVAR_NOLOCAL=1 \
+	timeout 60 mpiexec.mpich -n 2 "$bin/lower_traffic" "$lower" "$(library mpich)"
+ok "ompi: over sockets alone" env OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self \
+	timeout 60 mpirun.openmpi --allow-run-as-root --oversubscribe -n 2 \
+	"$bin/lower_traffic" "$lower" "$(library ompi)"
 ok "mpich: twelve lower halves, one after the other, leave nothing" \
 	timeout 60 "$bin/lower_reload" "$lower" "$(library mpich)" 12
+ok "mpich: a process restored without its lower half loads another" \
+	timeout 60 "$bin/lower_forget" "$lower" "$(library mpich)"
 finish

@@ -73,11 +73,13 @@ void job_load(struct job *job, const char *program, const char *library)
 		job->type_int = 0x4c000405;
 		job->type_char = 0x4c000101;
 		job->sum = 0x58000003;
+		job->info_null = 0x1c000000;
 	} else {
 		job->world = P(lower_function(job->lower, S_ompi_mpi_comm_world));
 		job->type_int = P(lower_function(job->lower, S_ompi_mpi_int));
 		job->type_char = P(lower_function(job->lower, S_ompi_mpi_char));
 		job->sum = P(lower_function(job->lower, S_ompi_mpi_op_sum));
+		job->info_null = P(lower_function(job->lower, S_ompi_mpi_info_null));
 	}
 }
 

@@ -18,8 +18,11 @@ typedef uintptr_t handle;
 #define JOB_SYMBOLS(x) \
 	x(MPI_Init_thread) x(MPI_Finalize) x(MPI_Initialized) x(MPI_Comm_rank) x(MPI_Comm_size) \
 	x(MPI_Sendrecv) x(MPI_Allreduce) x(MPI_Barrier) x(MPI_Comm_dup) x(MPI_Comm_free) \
-	x(MPI_Isend) x(MPI_Irecv) x(MPI_Wait) x(MPI_Abort) x(MPI_Op_create) x(MPI_Comm_split) \
-	x(MPI_Iprobe) x(MPI_Get_library_version) x(getenv) x(printf) \
+	x(MPI_Send) x(MPI_Recv) x(MPI_Abort) x(MPI_Op_create) \
+	x(getenv) x(printf) \
+	x(MPI_Win_allocate) x(MPI_Win_fence) x(MPI_Put) x(MPI_Win_free) \
+	x(MPI_File_open) x(MPI_File_write_at_all) x(MPI_File_read_at) x(MPI_File_close) \
+	x(malloc) x(free) x(ompi_mpi_info_null) \
 	x(ompi_mpi_comm_world) x(ompi_mpi_int) x(ompi_mpi_char) x(ompi_mpi_op_sum)
 
 enum job_symbol {
@@ -43,6 +46,7 @@ struct job {
 	handle type_int;
 	handle type_char;
 	handle sum;
+	handle info_null;
 };
 
 /* ends the process with what was not as expected */

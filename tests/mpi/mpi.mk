@@ -2,7 +2,7 @@
 #
 # MPI tests that need no VM: jobs of two ranks on this machine, with both libraries.
 
-LOWER_TESTS := ends refuse reload signals threads traffic
+LOWER_TESTS := cost ends forget kept refuse reload signals threads traffic wide
 
 $(foreach t,$(LOWER_TESTS),$(call program,tests/mpi/lower_$(t),\
 	tests/mpi/lower_job.c tests/mpi/lower_$(t).c,$(LIB)/libglue-lower.a -lpthread))
