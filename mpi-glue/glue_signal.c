@@ -48,13 +48,6 @@ static __attribute__((noinline)) void call(int sig, siginfo_t *info, void *conte
 		handler(sig, info, context);
 }
 
-static __attribute__((noinline)) void call_nested(int sig, siginfo_t *info, void *context)
-{
-	lower_nesting++;
-	call(sig, info, context);
-	lower_nesting--;
-}
-
 LOWER_TEXT static void deliver(int sig, siginfo_t *info, void *context)
 {
 	unsigned long fs = lower_fs_read(), upper;
@@ -67,9 +60,9 @@ LOWER_TEXT static void deliver(int sig, siginfo_t *info, void *context)
 	/* threads of the lower half itself have all signals blocked */
 	if (!upper)
 		return;
-	lower_fs_write(upper);
-	call_nested(sig, info, context);
-	lower_fs_write(fs);
+	lower_up(upper);
+	call(sig, info, context);
+	lower_down(fs, upper);
 }
 
 /* ---- what the kernel has already */

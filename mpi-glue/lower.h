@@ -24,7 +24,7 @@
  *  - exit() in the lower half, of an error that is fatal, is the upper half's exit().
  *
  * A thread is "inside" while its FS base lies in the range, or its instruction
- * pointer in the section .text.lower of this library (around the switch), or its
+ * pointer in the section lower_text of this library (around the switch), or its
  * nesting mark is not zero (an upper callback runs above live lower frames).
  * A thread found inside must be let out before it is frozen: lower frames on its
  * stack are dead after a restart.
@@ -52,8 +52,8 @@
  * struct lower_config - what to load
  * @program:  path of ckpt-lower
  * @library:  path of the real MPI library, opened by ckpt-lower with RTLD_GLOBAL
- * @envp:     environment for the lower half; LD_PRELOAD and LD_LIBRARY_PATH are
- *            dropped by the loader. Not kept after lower_load() returns.
+ * @envp:     environment for the lower half. LD_PRELOAD and LD_AUDIT are dropped, and
+ *            LD_LIBRARY_PATH unless @library has a slash. Not kept after lower_load() returns.
  * @symbols:  names looked up in @library, in order; a missing one gives NULL
  * @nr:       how many
  */
@@ -143,9 +143,15 @@ extern __thread unsigned int lower_nesting
 static inline unsigned long lower_enter(void);
 static inline void lower_leave(unsigned long upper);
 
-/* Functions that contain the switch: the kernel module knows the section's range. */
-#define LOWER_TEXT	__attribute__((section(".text.lower"), noinline, \
+/*
+ * Functions that contain the switch. The section's name is none that linkers merge
+ * with other text, so that it is one range.
+ */
+#define LOWER_TEXT	__attribute__((section("lower_text"), noinline, \
 				       optimize("no-stack-protector")))
+
+/** lower_text_range() - the range of the section lower_text, for whoever freezes threads */
+void lower_text_range(unsigned long *ret_start, unsigned long *ret_end);
 
 static inline unsigned long lower_enter(void)
 {
@@ -161,6 +167,37 @@ static inline unsigned long lower_enter(void)
 static inline void lower_leave(unsigned long upper)
 {
 	__asm__ volatile("wrfsbase %0" : : "r"(upper) : "memory");
+}
+
+/* Where lower_nesting is for the thread with this upper FS base. */
+static inline unsigned int *lower_nesting_of(unsigned long upper)
+{
+	unsigned long offset;
+
+	__asm__("movq lower_nesting@gottpoff(%%rip), %0" : "=r"(offset));
+	return (unsigned int *)(upper + offset);
+}
+
+/**
+ * lower_up() - in a callback or handler above lower frames: have the upper half's FS base
+ * @upper: the thread's
+ *
+ * The mark is raised before the switch and lowered after the one back: at no
+ * instant does the thread look as if it were outside. What touches thread-local storage
+ * in between is a function of its own, not inlined: the compiler takes the FS
+ * base for constant.
+ */
+static inline void lower_up(unsigned long upper)
+{
+	++*lower_nesting_of(upper);
+	__asm__ volatile("wrfsbase %0" : : "r"(upper) : "memory");
+}
+
+/** lower_down() - undo lower_up() */
+static inline void lower_down(unsigned long lower, unsigned long upper)
+{
+	__asm__ volatile("wrfsbase %0" : : "r"(lower) : "memory");
+	--*lower_nesting_of(upper);
 }
 
 #endif

@@ -183,7 +183,7 @@ LOWER_TEXT static void end_thread(int sig, siginfo_t *info, void *context)
 }
 
 void lower_pool_restore(void) __attribute__((visibility("hidden")));
-__asm__(".pushsection .text.lower,\"ax\",@progbits\n"
+__asm__(".pushsection lower_text,\"ax\",@progbits\n"
 	".globl lower_pool_restore\n"
 	".hidden lower_pool_restore\n"
 	".type lower_pool_restore,@function\n"

@@ -4,8 +4,9 @@
  * kernel lays them out for a new program.
  *
  * The environment is a copy, so that neither half's setenv() is seen by the other or
- * pulls away what the other reads. LD_PRELOAD and LD_LIBRARY_PATH are left out:
- * they would bring the upper half's libraries in. The auxiliary vector is the upper
+ * pulls away what the other reads. LD_PRELOAD is left out: it would bring the upper
+ * half's libraries in; so would LD_LIBRARY_PATH, but for libraries opened by path,
+ * whose dependencies it may be needed for. The auxiliary vector is the upper
  * half's own, from its libc's memory and so the same after a restart: both
  * halves have one stack canary and one pointer guard, as frames of both
  * are on one stack.
@@ -25,10 +26,10 @@
 /* the kernel has one such area per thread, and the upper half's libc has it */
 #define NO_RSEQ		"glibc.pthread.rseq=0"
 
-static bool is_dropped(const char *var)
+static bool is_dropped(const char *var, bool by_path)
 {
-	return !strncmp(var, "LD_PRELOAD=", 11) || !strncmp(var, "LD_LIBRARY_PATH=", 16) ||
-	       !strncmp(var, "LD_AUDIT=", 9);
+	return !strncmp(var, "LD_PRELOAD=", 11) || !strncmp(var, "LD_AUDIT=", 9) ||
+	       (!by_path && !strncmp(var, "LD_LIBRARY_PATH=", 16));
 }
 
 /* downwards from the stack's top */
@@ -59,13 +60,15 @@ static char *put_tunables(struct writer *w, const char *var)
 }
 
 /* pointers into the new stack, NULL at the end; returns how many, -1 without room */
-static long put_environment(struct writer *w, char *const *envp, char **ret, size_t max)
+static long put_environment(struct writer *w, const struct lower_config *config, char **ret,
+			    size_t max)
 {
-	bool tunables = false;
+	bool tunables = false, by_path = strchr(config->library, '/');
+	char *const *envp = config->envp;
 	size_t n = 0;
 
 	for (; *envp && n + 2 < max; envp++) {
-		if (is_dropped(*envp))
+		if (is_dropped(*envp, by_path))
 			continue;
 		if (strncmp(*envp, TUNABLES, strlen(TUNABLES))) {
 			ret[n] = put_string(w, *envp);
@@ -138,7 +141,7 @@ unsigned long lower_stack_make(const struct lower_config *config,
 	argv[1] = put_string(&w, address);
 	argv[2] = NULL;
 	path = put_string(&w, config->program);
-	nr_env = put_environment(&w, config->envp, env, ENV_MAX);
+	nr_env = put_environment(&w, config, env, ENV_MAX);
 	if (nr_env < 0 || !argv[0] || !argv[1] || !path)
 		return 0;
 	nr_aux = make_auxv(auxv, program, loader, path);

@@ -12,14 +12,13 @@
 #include <stdlib.h>
 
 #include "mpi-glue/lower_internal.h"
-#include "mpi-glue/lower_raw.h"
 
 _Static_assert(offsetof(struct lower_boot, upper_sp) == 0, "assembly");
 _Static_assert(offsetof(struct lower_boot, upper_fs) == 8, "assembly");
 _Static_assert(offsetof(struct lower_boot, lower_sp) == 16, "assembly");
 _Static_assert(offsetof(struct lower_boot, entry) == 24, "assembly");
 
-__asm__(".pushsection .text.lower,\"ax\",@progbits\n"
+__asm__(".pushsection lower_text,\"ax\",@progbits\n"
 	".globl lower_switch_start\n"
 	".hidden lower_switch_start\n"
 	".type lower_switch_start,@function\n"
@@ -56,8 +55,18 @@ __asm__(".pushsection .text.lower,\"ax\",@progbits\n"
 	".size lower_switch_ready,.-lower_switch_ready\n"
 	".popsection\n");
 
+/* the linker knows these */
+extern const char __start_lower_text[] __attribute__((visibility("hidden")));
+extern const char __stop_lower_text[] __attribute__((visibility("hidden")));
+
+void lower_text_range(unsigned long *ret_start, unsigned long *ret_end)
+{
+	*ret_start = (unsigned long)__start_lower_text;
+	*ret_end = (unsigned long)__stop_lower_text;
+}
+
 LOWER_TEXT void lower_switch_leave(int status, unsigned long upper_fs)
 {
-	lower_fs_write(upper_fs);
+	lower_up(upper_fs);
 	exit(status);
 }

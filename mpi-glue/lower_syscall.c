@@ -39,7 +39,7 @@ static void (*load_refused)(int err);
  * Called by stubs: number in rax, arguments as for "syscall". Keeps every register
  * but rax, rcx and r11.
  */
-__asm__(".pushsection .text.lower,\"ax\",@progbits\n"
+__asm__(".pushsection lower_text,\"ax\",@progbits\n"
 	".globl lower_syscall_entry\n"
 	".hidden lower_syscall_entry\n"
 	".type lower_syscall_entry,@function\n"

@@ -34,8 +34,7 @@ void job_fail(const char *what, ...)
 	_exit(1);
 }
 
-__attribute__((optimize("no-stack-protector")))
-long job_call(struct job *job, enum job_symbol symbol, int nr, const uintptr_t *a)
+LOWER_TEXT long job_call(struct job *job, enum job_symbol symbol, int nr, const uintptr_t *a)
 {
 	typedef int (*fn)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t,
 			  uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t);
@@ -181,10 +180,14 @@ static void check_fds(struct job *job)
 
 void job_inside(struct job *job)
 {
+	unsigned long start, end;
 	char why[256];
 	int err = lower_check(job->lower, why);
 
 	JOB_CHECK(!err, "lower_check: %s", why);
+	lower_text_range(&start, &end);
+	JOB_CHECK(end - start > 64 && P(job_call) >= start && P(job_call) < end,
+		  "text around the switch is not in the range that is told");
 	check_fds(job);
 }
 
