@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What only MPICH has: data symbols, the doors its Fortran library (which stays in the upper half)
+ * comes in by, functions of MPI-4 with large counts that need a hand-written body.
+ *
+ * MPICH's Fortran library tells the language of callbacks by "proxies": functions that call the user's
+ * Fortran procedure given a C caller. They are of the upper half, as their callers here are.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi/calls.h"
+
+#define EXPORT	__attribute__((visibility("default")))
+
+const char abi_soname[] = "libmpich.so.12";
+
+/* Sizes and contents as the library's: programs have copies of them. */
+EXPORT int MPIR_C_MPI_UNWEIGHTED[2], MPIR_C_MPI_WEIGHTS_EMPTY[2];
+EXPORT const char MPII_Version_ABI[7], MPII_Version_CC[127], MPII_Version_CXX[126],
+	MPII_Version_F77[277], MPII_Version_FC[277], MPII_Version_configure[1043],
+	MPII_Version_custom[1], MPII_Version_date[29], MPII_Version_device[8],
+	MPII_Version_string[6];
+int *const MPI_UNWEIGHTED = MPIR_C_MPI_UNWEIGHTED;
+int *const MPI_WEIGHTS_EMPTY = MPIR_C_MPI_WEIGHTS_EMPTY;
+int MPIR_F08_MPI_IN_PLACE, MPIR_F08_MPI_BOTTOM;
+MPI_F08_status MPIR_F08_MPI_STATUS_IGNORE_OBJ, MPIR_F08_MPI_STATUSES_IGNORE_OBJ[1];
+MPI_F08_status *MPI_F08_STATUS_IGNORE = &MPIR_F08_MPI_STATUS_IGNORE_OBJ;
+MPI_F08_status *MPI_F08_STATUSES_IGNORE = MPIR_F08_MPI_STATUSES_IGNORE_OBJ;
+MPI_Fint *MPI_F_STATUS_IGNORE, *MPI_F_STATUSES_IGNORE;
+static char pvar_all[1];
+struct MPIR_T_pvar_handle_s *const MPI_T_PVAR_ALL_HANDLES = (void *)pvar_all;
+
+void abi_loaded(void)
+{
+	void *below = lower_function(glue.lower, DATA_MPI_UNWEIGHTED);
+
+	glue.real_unweighted = below ? *(int **)below : NULL;
+	below = lower_function(glue.lower, DATA_MPI_WEIGHTS_EMPTY);
+	glue.real_weights_empty = below ? *(int **)below : NULL;
+	glue.real_request_null = MPI_REQUEST_NULL;
+	/* slots of WORLD and SELF */
+	vobj_new(VK_COMM, ABI_BITS(MPI_COMM_WORLD));
+	vobj_new(VK_COMM, ABI_BITS(MPI_COMM_SELF));
+}
+
+void abi_initialized(void)
+{
+}
+
+void abi_finalized(void)
+{
+}
+
+const int *abi_weights(const int *weights)
+{
+	if (weights == MPI_UNWEIGHTED)
+		return glue.real_unweighted;
+	if (weights == MPI_WEIGHTS_EMPTY)
+		return glue.real_weights_empty;
+	return weights;
+}
+
+/* MPICH's C++ library gave a function that calls the user's; kind: 0 comm, 1 file, 2 win. */
+void abi_foreign_errh(struct verrh *desc, void *handle, int *code)
+{
+	int kind = desc->of == VK_FILE ? 1 : desc->of == VK_WIN ? 2 : 0;
+
+	((void (*)(int, void *, int *, void *))desc->proxy)(kind, handle, code, desc->function);
+}
+
+/* MPIR_Attr_type of MPICH */
+enum { MPIR_ATTR_PTR = 0, MPIR_ATTR_AINT = 1, MPIR_ATTR_INT = 3 };
+
+static int mpich_type(int language)
+{
+	return language == ATTR_C ? MPIR_ATTR_PTR :
+	       language == ATTR_FINT ? MPIR_ATTR_INT : MPIR_ATTR_AINT;
+}
+
+static enum attr_language language_of(int type)
+{
+	return type == MPIR_ATTR_PTR ? ATTR_C : type == MPIR_ATTR_INT ? ATTR_FINT : ATTR_AINT;
+}
+
+typedef int (*copy_proxy_fn)(void *user, int handle, int keyval, void *extra, int type,
+			     void *value, void **ret_value, int *flag);
+typedef int (*delete_proxy_fn)(void *user, int handle, int keyval, int type, void *value,
+			       void *extra);
+typedef int (*copy_fn)(int handle, int keyval, void *extra, void *value, void *ret_value,
+		       int *flag);
+typedef int (*delete_fn)(int handle, int keyval, void *value, void *extra);
+
+/* Predefined: MPIR_Dup_fn copies; 0 is "no function". */
+int abi_attr_copy(struct vkeyval *keyval, enum vkind kind, uintptr_t handle,
+		  const struct vattr *from, struct vattr *to, int *flag)
+{
+	int key = (int)(KEYVAL_OURS + keyval->obj.index);
+	void *value = (void *)(uintptr_t)from->value, *copied = NULL;
+	int rc;
+
+	*flag = 0;
+	if (!keyval->copy)
+		return 0;
+	/* a C function sees an integer of Fortran through a pointer */
+	if (keyval->copy_proxy)
+		rc = ((copy_proxy_fn)keyval->copy_proxy)(keyval->copy, (int)handle, key,
+							 keyval->extra,
+							 mpich_type(from->language), value, &copied,
+							 flag);
+	else
+		rc = ((copy_fn)keyval->copy)((int)handle, key, keyval->extra,
+					     from->language == ATTR_C ? value :
+					     (void *)&from->value, &copied, flag);
+	to->value = (uintptr_t)copied;
+	if (!keyval->copy_proxy)
+		to->language = ATTR_C;
+	return rc;
+}
+
+int abi_attr_delete(struct vkeyval *keyval, enum vkind kind, uintptr_t handle,
+		    const struct vattr *attr)
+{
+	int key = (int)(KEYVAL_OURS + keyval->obj.index);
+	void *value = (void *)(uintptr_t)attr->value;
+
+	if (!keyval->delete)
+		return 0;
+	if (keyval->delete_proxy)
+		return ((delete_proxy_fn)keyval->delete_proxy)(keyval->delete, (int)handle, key,
+							       mpich_type(attr->language), value,
+							       keyval->extra);
+	return ((delete_fn)keyval->delete)((int)handle, key, attr->language == ATTR_C ? value :
+					   (void *)&attr->value, keyval->extra);
+}
+
+/* Fortran's names are one more than C's, which are odd. */
+int abi_comm_attr(int key, int *ret_c_key)
+{
+	int index = (key - MPI_TAG_UB) / 2;
+
+	if (key < MPI_TAG_UB || key > MPI_APPNUM + 1)
+		return -1;
+	*ret_c_key = MPI_TAG_UB + 2 * index;
+	return index;
+}
+
+int abi_win_attr(int key)
+{
+	if (key < MPI_WIN_BASE || key > MPI_WIN_MODEL + 1)
+		return -1;
+	return MPI_WIN_BASE + (key - MPI_WIN_BASE) / 2 * 2;
+}
+
+LOWER_TEXT int abi_win_model(MPI_Win real)
+{
+	int *model, flag = 0;
+
+	if (lower_MPI_Win_get_attr(real, MPI_WIN_MODEL, &model, &flag) || !flag)
+		return MPI_WIN_SEPARATE;
+	return *model;
+}
+
+/* What libmpichfort.so.12 and libmpichcxx.so.12 import besides the MPI functions. */
+EXPORT int MPII_Comm_set_attr(MPI_Comm comm, int keyval, void *value, int type);
+EXPORT int MPII_Comm_get_attr(MPI_Comm comm, int keyval, void *value, int *flag, int type);
+EXPORT int MPII_Type_set_attr(MPI_Datatype dtype, int keyval, void *value, int type);
+EXPORT int MPII_Type_get_attr(MPI_Datatype dtype, int keyval, void *value, int *flag, int type);
+EXPORT int MPII_Win_set_attr(MPI_Win win, int keyval, void *value, int type);
+EXPORT int MPII_Win_get_attr(MPI_Win win, int keyval, void *value, int *flag, int type);
+EXPORT void MPII_Keyval_set_proxy(int keyval, void *copy_proxy, void *delete_proxy);
+EXPORT void MPII_Grequest_set_lang_f77(MPI_Request request);
+EXPORT void MPII_Op_set_cxx(MPI_Op op, void (*function)(void));
+EXPORT void MPII_Errhandler_set_cxx(MPI_Errhandler errhandler, void (*function)(void));
+EXPORT int MPIR_Dup_fn(MPI_Comm comm, int keyval, void *extra, void *value, void *ret_value, int *flag);
+EXPORT int MPIR_Err_create_code(int last, int fatal, const char name[], int line, int class,
+			 const char generic[], const char specific[], ...);
+EXPORT int MPIR_Err_return_comm(void *comm, const char name[], int code);
+EXPORT int MPIR_Err_return_win(void *win, const char name[], int code);
+
+int MPII_Comm_set_attr(MPI_Comm comm, int keyval, void *value, int type)
+{
+	return attr_comm_set(comm, keyval, (uintptr_t)value, language_of(type));
+}
+
+int MPII_Comm_get_attr(MPI_Comm comm, int keyval, void *value, int *flag, int type)
+{
+	return attr_comm_get(comm, keyval, value, flag, language_of(type));
+}
+
+int MPII_Type_set_attr(MPI_Datatype dtype, int keyval, void *value, int type)
+{
+	return attr_dtype_set(dtype, keyval, (uintptr_t)value, language_of(type));
+}
+
+int MPII_Type_get_attr(MPI_Datatype dtype, int keyval, void *value, int *flag, int type)
+{
+	return attr_dtype_get(dtype, keyval, value, flag, language_of(type));
+}
+
+int MPII_Win_set_attr(MPI_Win win, int keyval, void *value, int type)
+{
+	return attr_win_set(win, keyval, (uintptr_t)value, language_of(type));
+}
+
+int MPII_Win_get_attr(MPI_Win win, int keyval, void *value, int *flag, int type)
+{
+	return attr_win_get(win, keyval, value, flag, language_of(type));
+}
+
+void MPII_Keyval_set_proxy(int keyval, void *copy_proxy, void *delete_proxy)
+{
+	struct vkeyval *desc =
+		(struct vkeyval *)vobj_at(VK_KEYVAL, (uint32_t)keyval - KEYVAL_OURS);
+
+	if (!desc)
+		return;
+	desc->copy_proxy = copy_proxy;
+	desc->delete_proxy = delete_proxy;
+}
+
+int MPIR_Dup_fn(MPI_Comm comm, int keyval, void *extra, void *value, void *ret_value, int *flag)
+{
+	*(void **)ret_value = value;
+	*flag = 1;
+	return MPI_SUCCESS;
+}
+
+/* The ROMIO of the application's own, if it links one, makes errors by these. */
+int MPIR_Err_create_code(int last, int fatal, const char name[], int line, int class,
+			 const char generic[], const char specific[], ...)
+{
+	return class;
+}
+
+int MPIR_Err_return_comm(void *comm, const char name[], int code)
+{
+	return fail_world(code, CALL_MPI_Comm_call_errhandler);
+}
+
+int MPIR_Err_return_win(void *win, const char name[], int code)
+{
+	return fail_world(code, CALL_MPI_Win_call_errhandler);
+}
+
+/* A language is the flag of the slot. */
+void MPII_Grequest_set_lang_f77(MPI_Request request)
+{
+	struct vrequest *req = (struct vrequest *)vobj_req(request);
+
+	if (req)
+		req->flags |= REQ_FORTRAN;
+}
+
+/* C++ functions take references; MPICH's C++ library gives the function that calls them. */
+void MPII_Op_set_cxx(MPI_Op op, void (*function)(void))
+{
+	struct vop *desc = (struct vop *)vobj_op(op);
+
+	if (desc)
+		desc->proxy = (void *)function;
+}
+
+void MPII_Errhandler_set_cxx(MPI_Errhandler errhandler, void (*function)(void))
+{
+	struct verrh *desc = (struct verrh *)vobj_errh(errhandler);
+
+	if (desc)
+		desc->proxy = (void *)function;
+}
+
+/* Under MPICH a handle is the same integer in Fortran, and so are an operation's arguments. */
+bool abi_fortran_op(const struct vop *op)
+{
+	return op->proxy;
+}
+
+/* void proxy(void *in, void *inout, const int *len, MPI_Datatype, user function) */
+void abi_op_call(struct vop *op, void *in, void *inout, void *len, MPI_Datatype dtype)
+{
+	((void (*)(void *, void *, int, MPI_Datatype, void *))op->proxy)(in, inout, *(int *)len, dtype,
+									 op->function);
+}
+
+bool abi_predefined_dtype(MPI_Datatype *dtype)
+{
+	return vh_predefined((uint32_t)*dtype);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * MPICH's handles: integers. Bits 30 and 31 say how an object is stored (1 built in,
+ * 2 direct, 3 indirect), 26 to 29 its kind. Predefined ones keep their value and are
+ * passed on; ours are "indirect" ones of the right kind, which the application
+ * never sees from the library. Files are pointers, ours to the slot.
+ */
+#ifndef MPI_GLUE_ABI_MPICH_H
+#define MPI_GLUE_ABI_MPICH_H
+
+#define ABI_NAME	"mpich"
+#define VH_BITS(kind)	(0xc0000000u | ((kind) == VK_MSG ? VK_REQ : (kind)) << 26)
+#define VH_KIND		0xfc000000u
+#define VH_INDEX	0x03ffffffu
+
+/* Types of pairs are direct objects although predefined. */
+static inline bool vh_predefined(uint32_t real)
+{
+	return !(real >> 31) || (real - 0x8c000000u) < 5;
+}
+
+#define VH_DEFINE(name, type, kind, vtype) \
+static inline struct vobj *vobj_##name(type handle) \
+{ \
+	uint32_t index = (uint32_t)handle & VH_INDEX; \
+	if (((uint32_t)handle & VH_KIND) != VH_BITS(kind) || \
+	    index >= glue.table[kind].max) \
+		return NULL; \
+	return &((vtype *)glue.table[kind].base)[index].obj; \
+} \
+static inline type real_##name(type handle) \
+{ \
+	uint32_t index = (uint32_t)handle & VH_INDEX; \
+	if (likely(((uint32_t)handle & VH_KIND) != VH_BITS(kind))) \
+		return handle; \
+	if (unlikely(index >= glue.table[kind].max)) \
+		return 0; \
+	return (type)((vtype *)glue.table[kind].base)[index].obj.real; \
+} \
+static inline type virt_##name(const struct vobj *obj) \
+{ \
+	return (type)(VH_BITS(kind) | obj->index); \
+} \
+static inline type wrap_##name(type real) \
+{ \
+	struct vobj *obj; \
+	if (vh_predefined((uint32_t)real)) \
+		return real; \
+	obj = vobj_new(kind, (uint32_t)real); \
+	return obj ? virt_##name(obj) : 0; \
+}
+
+VH_DEFINE(xcomm, MPI_Comm, VK_COMM, struct vcomm)
+VH_DEFINE(group, MPI_Group, VK_GROUP, struct vgroup)
+VH_DEFINE(dtype, MPI_Datatype, VK_DTYPE, struct vdtype)
+VH_DEFINE(errh, MPI_Errhandler, VK_ERRH, struct verrh)
+VH_DEFINE(op, MPI_Op, VK_OP, struct vop)
+VH_DEFINE(info, MPI_Info, VK_INFO, struct vinfo)
+VH_DEFINE(win, MPI_Win, VK_WIN, struct vwin)
+VH_DEFINE(msg, MPI_Message, VK_MSG, struct vmsg)
+VH_DEFINE(req, MPI_Request, VK_REQ, struct vrequest)
+
+/* WORLD and SELF have descriptors, 0 and 1. */
+static inline struct vobj *vobj_comm(MPI_Comm comm)
+{
+	if (comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF)
+		return &((struct vcomm *)glue.table[VK_COMM].base)[comm & 1].obj;
+	return vobj_xcomm(comm);
+}
+
+static inline MPI_Comm real_comm(MPI_Comm comm)
+{
+	return real_xcomm(comm);
+}
+
+static inline MPI_Comm virt_comm(const struct vobj *obj)
+{
+	return obj->index < 2 ? MPI_COMM_WORLD + (int)obj->index : virt_xcomm(obj);
+}
+
+static inline MPI_Comm wrap_comm(MPI_Comm real)
+{
+	return wrap_xcomm(real);
+}
+
+static inline struct vobj *vobj_file(MPI_File file)
+{
+	return (struct vobj *)file;
+}
+
+static inline MPI_File real_file(MPI_File file)
+{
+	return file ? (MPI_File)((struct vobj *)file)->real : NULL;
+}
+
+static inline MPI_File virt_file(const struct vobj *obj)
+{
+	return (MPI_File)(uintptr_t)obj;
+}
+
+static inline MPI_File wrap_file(MPI_File real)
+{
+	return real ? virt_file(vobj_new(VK_FILE, (uintptr_t)real)) : NULL;
+}
+
+/* Sessions are refused at a checkpoint and passed on. */
+#define real_session(session)	(session)
+#define wrap_session(session)	(session)
+
+#define ABI_BITS(handle)	((uintptr_t)(uint32_t)(handle))
+#define ABI_ERRHANDLER_FN	MPI_Comm_errhandler_function
+
+/* The size of a basic type is in its handle; -1 when it must be asked. */
+static inline int abi_type_size(MPI_Datatype dtype)
+{
+	if (((uint32_t)dtype & VH_KIND) != 0x4c000000u)
+		return -1;
+	return dtype >> 8 & 0xff;
+}
+
+#define KEYVAL_OURS	0xe4000000u	/* plus the slot */
+
+#endif

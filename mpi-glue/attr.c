@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Keyvals and attributes, wholly in the upper half: the lower half never calls a copy or delete
+ * function, and a restart finds everything in memory. Lists hang off the descriptors, newest
+ * first; deletion runs in that order, which is what the standard asks of MPI_Finalize.
+ *
+ * A value is kept as it was given: a pointer from C, an integer from Fortran. C sees a Fortran
+ * integer through a pointer to where it is kept. Predefined attributes are asked of the lower half
+ * once; C gets a pointer to our copy, not into memory that is gone after a restart.
+ */
+#include <stdlib.h>
+
+#include "mpi/calls.h"
+
+static struct vkeyval *keyval_of(int keyval, enum vkind kind)
+{
+	uint32_t index = (uint32_t)keyval - KEYVAL_OURS;
+	struct vkeyval *desc;
+
+	if ((uint32_t)keyval < KEYVAL_OURS)
+		return NULL;
+	desc = (struct vkeyval *)vobj_at(VK_KEYVAL, index);
+	return desc && desc->of == kind ? desc : NULL;
+}
+
+static int keyval_new(enum vkind kind, void *copy, void *delete, void *extra, int *keyval)
+{
+	struct vkeyval *desc;
+
+	glue_load();
+	desc = (struct vkeyval *)vobj_new(VK_KEYVAL, 0);
+	if (!desc)
+		return MPI_ERR_INTERN;
+	desc->of = (uint16_t)kind;
+	desc->copy = copy;
+	desc->delete = delete;
+	desc->extra = extra;
+	*keyval = (int)(KEYVAL_OURS + desc->obj.index);
+	return MPI_SUCCESS;
+}
+
+/* Attributes that have it keep it. */
+static int keyval_free(enum vkind kind, int *keyval)
+{
+	struct vkeyval *desc = keyval_of(*keyval, kind);
+
+	if (!desc || desc->obj.freed)
+		return MPI_ERR_KEYVAL;
+	desc->obj.freed = 1;
+	vobj_put(&desc->obj);
+	*keyval = MPI_KEYVAL_INVALID;
+	return MPI_SUCCESS;
+}
+
+int attrs_copy(struct vattr *from, enum vkind kind, uintptr_t old, struct vattr **ret_to)
+{
+	struct vattr *list = NULL, **tail = &list;
+	int rc = 0;
+
+	for (; from && !rc; from = from->next) {
+		struct vkeyval *keyval = (struct vkeyval *)from->keyval;
+		struct vattr copy = { .keyval = from->keyval, .language = from->language };
+		int flag = 0;
+
+		rc = abi_attr_copy(keyval, kind, old, from, &copy, &flag);
+		if (rc || !flag)
+			continue;
+		*tail = malloc(sizeof(copy));
+		if (!*tail) {
+			rc = MPI_ERR_NO_MEM;
+			break;
+		}
+		**tail = copy;
+		vobj_get(copy.keyval);
+		tail = &(*tail)->next;
+	}
+	*ret_to = list;
+	return rc;
+}
+
+int attrs_delete(struct vattr **list, enum vkind kind, uintptr_t handle)
+{
+	while (*list) {
+		struct vattr *attr = *list;
+		int rc = abi_attr_delete((struct vkeyval *)attr->keyval, kind, handle, attr);
+
+		if (rc)
+			return rc;
+		*list = attr->next;
+		vobj_put(attr->keyval);
+		free(attr);
+	}
+	return 0;
+}
+
+static struct vattr **attr_find(struct vattr **list, const struct vkeyval *keyval)
+{
+	while (*list && (*list)->keyval != &keyval->obj)
+		list = &(*list)->next;
+	return list;
+}
+
+static int attr_set(struct vattr **list, enum vkind kind, uintptr_t handle, int key,
+		    uint64_t value, enum attr_language language)
+{
+	struct vkeyval *keyval = keyval_of(key, kind);
+	struct vattr *attr;
+	int rc;
+
+	if (!keyval || !list)
+		return MPI_ERR_KEYVAL;
+	attr = *attr_find(list, keyval);
+	if (attr) {
+		rc = abi_attr_delete(keyval, kind, handle, attr);
+		if (rc)
+			return rc;
+	} else {
+		attr = malloc(sizeof(*attr));
+		if (!attr)
+			return MPI_ERR_NO_MEM;
+		attr->keyval = vobj_get(&keyval->obj);
+		attr->next = *list;
+		*list = attr;
+	}
+	attr->value = value;
+	attr->language = language;
+	return MPI_SUCCESS;
+}
+
+static int attr_get(struct vattr **list, enum vkind kind, int key, void *value, int *flag,
+		    enum attr_language language)
+{
+	struct vkeyval *keyval = keyval_of(key, kind);
+	struct vattr *attr;
+
+	if (!keyval || !list)
+		return MPI_ERR_KEYVAL;
+	attr = *attr_find(list, keyval);
+	*flag = attr != NULL;
+	if (!attr)
+		return MPI_SUCCESS;
+	if (language != ATTR_C)
+		*(intptr_t *)value = attr->language == ATTR_FINT ? (int)attr->value :
+				     (intptr_t)attr->value;
+	else if (attr->language == ATTR_C)
+		*(void **)value = (void *)(uintptr_t)attr->value;
+	else
+		*(void **)value = &attr->value;
+	return MPI_SUCCESS;
+}
+
+static int attr_delete(struct vattr **list, enum vkind kind, uintptr_t handle, int key)
+{
+	struct vkeyval *keyval = keyval_of(key, kind);
+	struct vattr **at, *attr;
+	int rc;
+
+	if (!keyval || !list)
+		return MPI_ERR_KEYVAL;
+	at = attr_find(list, keyval);
+	attr = *at;
+	if (!attr)
+		return MPI_SUCCESS;
+	rc = abi_attr_delete(keyval, kind, handle, attr);
+	if (rc)
+		return rc;
+	*at = attr->next;
+	vobj_put(attr->keyval);
+	free(attr);
+	return MPI_SUCCESS;
+}
+
+static struct vattr **comm_attrs(MPI_Comm comm)
+{
+	struct vcomm *desc = (struct vcomm *)vobj_comm(comm);
+
+	return desc && desc->size ? &desc->attrs : NULL;
+}
+
+static struct vattr **win_attrs(MPI_Win win)
+{
+	struct vwin *desc = (struct vwin *)vobj_win(win);
+
+	return desc && !desc->obj.freed ? &desc->attrs : NULL;
+}
+
+/* Predefined datatypes may have some, too: they get a descriptor then. */
+static struct vattr **dtype_attrs(MPI_Datatype dtype)
+{
+	struct vobj *obj = vobj_dtype(dtype);
+
+	if (obj)
+		return !obj->freed ? &((struct vdtype *)obj)->attrs : NULL;
+	if (dtype == MPI_DATATYPE_NULL)
+		return NULL;
+	obj = vobj_find(VK_DTYPE, ABI_BITS(dtype));
+	if (!obj)
+		obj = vobj_new(VK_DTYPE, ABI_BITS(dtype));
+	return obj ? &((struct vdtype *)obj)->attrs : NULL;
+}
+
+/* TAG_UB and so on: the same on every communicator, but for the last used error code. */
+LOWER_TEXT static int comm_predefined(MPI_Comm comm, int which, int key, void *value, int *flag,
+				      enum attr_language language)
+{
+	int *below = NULL, set = 0, rc;
+
+	if (!glue.comm_attr_known[which] || key == MPI_LASTUSEDCODE) {
+		rc = lower_MPI_Comm_get_attr(real_comm(MPI_COMM_WORLD), key, &below, &set);
+		if (rc)
+			return rc;
+		glue.comm_attr_set[which] = set;
+		glue.comm_attr[which] = set ? *below : 0;
+		glue.comm_attr_known[which] = true;
+	}
+	*flag = glue.comm_attr_set[which];
+	if (!*flag)
+		return MPI_SUCCESS;
+	if (language == ATTR_C)
+		*(int **)value = &glue.comm_attr[which];
+	else
+		*(intptr_t *)value = glue.comm_attr[which];
+	return MPI_SUCCESS;
+}
+
+static int win_predefined(struct vwin *win, int key, void *value, int *flag,
+			  enum attr_language language)
+{
+	void *c;
+	intptr_t fortran;
+
+	*flag = 1;
+	if (key == MPI_WIN_BASE) {
+		c = win->base;
+		fortran = (intptr_t)win->base;
+	} else if (key == MPI_WIN_SIZE) {
+		c = &win->size;
+		fortran = win->size;
+	} else if (key == MPI_WIN_DISP_UNIT) {
+		c = &win->disp_unit;
+		fortran = win->disp_unit;
+	} else if (key == MPI_WIN_CREATE_FLAVOR) {
+		c = &win->flavor;
+		fortran = win->flavor;
+	} else {
+		c = &win->model;
+		fortran = win->model;
+	}
+	if (language == ATTR_C)
+		*(void **)value = c;
+	else
+		*(intptr_t *)value = fortran;
+	return MPI_SUCCESS;
+}
+
+int attr_comm_set(MPI_Comm comm, int key, uint64_t value, enum attr_language language)
+{
+	int rc = attr_set(comm_attrs(comm), VK_COMM, (uintptr_t)comm, key, value, language);
+
+	return rc ? fail_comm(comm, rc, CALL_MPI_Comm_set_attr) : rc;
+}
+
+int attr_comm_get(MPI_Comm comm, int key, void *value, int *flag, enum attr_language language)
+{
+	int c_key, which = abi_comm_attr(key, &c_key), rc;
+
+	if (which >= 0 && comm_attrs(comm))
+		rc = comm_predefined(comm, which, c_key, value, flag, language);
+	else
+		rc = attr_get(comm_attrs(comm), VK_COMM, key, value, flag, language);
+	return rc ? fail_comm(comm, rc, CALL_MPI_Comm_get_attr) : rc;
+}
+
+int attr_dtype_set(MPI_Datatype dtype, int key, uint64_t value, enum attr_language language)
+{
+	int rc = attr_set(dtype_attrs(dtype), VK_DTYPE, (uintptr_t)dtype, key, value, language);
+
+	return rc ? fail_world(rc, CALL_MPI_Type_set_attr) : rc;
+}
+
+int attr_dtype_get(MPI_Datatype dtype, int key, void *value, int *flag,
+		   enum attr_language language)
+{
+	int rc = attr_get(dtype_attrs(dtype), VK_DTYPE, key, value, flag, language);
+
+	return rc ? fail_world(rc, CALL_MPI_Type_get_attr) : rc;
+}
+
+int attr_win_set(MPI_Win win, int key, uint64_t value, enum attr_language language)
+{
+	int rc = attr_set(win_attrs(win), VK_WIN, (uintptr_t)win, key, value, language);
+
+	return rc ? fail_win(win, rc, CALL_MPI_Win_set_attr) : rc;
+}
+
+int attr_win_get(MPI_Win win, int key, void *value, int *flag, enum attr_language language)
+{
+	int c_key = abi_win_attr(key), rc;
+
+	if (c_key >= 0 && win_attrs(win))
+		rc = win_predefined((struct vwin *)vobj_win(win), c_key, value, flag, language);
+	else
+		rc = attr_get(win_attrs(win), VK_WIN, key, value, flag, language);
+	return rc ? fail_win(win, rc, CALL_MPI_Win_get_attr) : rc;
+}
+
+int PMPI_Comm_create_keyval(MPI_Comm_copy_attr_function *copy, MPI_Comm_delete_attr_function *delete,
+			    int *keyval, void *extra)
+{
+	return keyval_new(VK_COMM, (void *)copy, (void *)delete, extra, keyval);
+}
+MPI_ALIAS(MPI_Comm_create_keyval);
+
+int PMPI_Type_create_keyval(MPI_Type_copy_attr_function *copy, MPI_Type_delete_attr_function *delete,
+			    int *keyval, void *extra)
+{
+	return keyval_new(VK_DTYPE, (void *)copy, (void *)delete, extra, keyval);
+}
+MPI_ALIAS(MPI_Type_create_keyval);
+
+int PMPI_Win_create_keyval(MPI_Win_copy_attr_function *copy, MPI_Win_delete_attr_function *delete,
+			   int *keyval, void *extra)
+{
+	return keyval_new(VK_WIN, (void *)copy, (void *)delete, extra, keyval);
+}
+MPI_ALIAS(MPI_Win_create_keyval);
+
+int PMPI_Keyval_create(MPI_Copy_function *copy, MPI_Delete_function *delete, int *keyval,
+		       void *extra)
+{
+	return keyval_new(VK_COMM, (void *)copy, (void *)delete, extra, keyval);
+}
+MPI_ALIAS(MPI_Keyval_create);
+
+int PMPI_Comm_free_keyval(int *keyval)
+{
+	int rc = keyval_free(VK_COMM, keyval);
+
+	return rc ? fail_world(rc, CALL_MPI_Comm_free_keyval) : rc;
+}
+MPI_ALIAS(MPI_Comm_free_keyval);
+
+int PMPI_Type_free_keyval(int *keyval)
+{
+	int rc = keyval_free(VK_DTYPE, keyval);
+
+	return rc ? fail_world(rc, CALL_MPI_Type_free_keyval) : rc;
+}
+MPI_ALIAS(MPI_Type_free_keyval);
+
+int PMPI_Win_free_keyval(int *keyval)
+{
+	int rc = keyval_free(VK_WIN, keyval);
+
+	return rc ? fail_world(rc, CALL_MPI_Win_free_keyval) : rc;
+}
+MPI_ALIAS(MPI_Win_free_keyval);
+
+int PMPI_Keyval_free(int *keyval)
+{
+	return PMPI_Comm_free_keyval(keyval);
+}
+MPI_ALIAS(MPI_Keyval_free);
+
+int PMPI_Comm_set_attr(MPI_Comm comm, int key, void *value)
+{
+	return attr_comm_set(comm, key, (uintptr_t)value, ATTR_C);
+}
+MPI_ALIAS(MPI_Comm_set_attr);
+
+int PMPI_Comm_get_attr(MPI_Comm comm, int key, void *value, int *flag)
+{
+	return attr_comm_get(comm, key, value, flag, ATTR_C);
+}
+MPI_ALIAS(MPI_Comm_get_attr);
+
+int PMPI_Comm_delete_attr(MPI_Comm comm, int key)
+{
+	int rc = attr_delete(comm_attrs(comm), VK_COMM, (uintptr_t)comm, key);
+
+	return rc ? fail_comm(comm, rc, CALL_MPI_Comm_delete_attr) : rc;
+}
+MPI_ALIAS(MPI_Comm_delete_attr);
+
+int PMPI_Type_set_attr(MPI_Datatype dtype, int key, void *value)
+{
+	return attr_dtype_set(dtype, key, (uintptr_t)value, ATTR_C);
+}
+MPI_ALIAS(MPI_Type_set_attr);
+
+int PMPI_Type_get_attr(MPI_Datatype dtype, int key, void *value, int *flag)
+{
+	return attr_dtype_get(dtype, key, value, flag, ATTR_C);
+}
+MPI_ALIAS(MPI_Type_get_attr);
+
+int PMPI_Type_delete_attr(MPI_Datatype dtype, int key)
+{
+	int rc = attr_delete(dtype_attrs(dtype), VK_DTYPE, (uintptr_t)dtype, key);
+
+	return rc ? fail_world(rc, CALL_MPI_Type_delete_attr) : rc;
+}
+MPI_ALIAS(MPI_Type_delete_attr);
+
+int PMPI_Win_set_attr(MPI_Win win, int key, void *value)
+{
+	return attr_win_set(win, key, (uintptr_t)value, ATTR_C);
+}
+MPI_ALIAS(MPI_Win_set_attr);
+
+int PMPI_Win_get_attr(MPI_Win win, int key, void *value, int *flag)
+{
+	return attr_win_get(win, key, value, flag, ATTR_C);
+}
+MPI_ALIAS(MPI_Win_get_attr);
+
+int PMPI_Win_delete_attr(MPI_Win win, int key)
+{
+	int rc = attr_delete(win_attrs(win), VK_WIN, (uintptr_t)win, key);
+
+	return rc ? fail_win(win, rc, CALL_MPI_Win_delete_attr) : rc;
+}
+MPI_ALIAS(MPI_Win_delete_attr);
+
+int PMPI_Attr_put(MPI_Comm comm, int key, void *value)
+{
+	return PMPI_Comm_set_attr(comm, key, value);
+}
+MPI_ALIAS(MPI_Attr_put);
+
+int PMPI_Attr_get(MPI_Comm comm, int key, void *value, int *flag)
+{
+	return PMPI_Comm_get_attr(comm, key, value, flag);
+}
+MPI_ALIAS(MPI_Attr_get);
+
+int PMPI_Attr_delete(MPI_Comm comm, int key)
+{
+	return PMPI_Comm_delete_attr(comm, key);
+}
+MPI_ALIAS(MPI_Attr_delete);

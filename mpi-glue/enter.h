@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The step down, and helpers of generated wrappers. Included by calls.h alone.
+ */
+#ifndef MPI_GLUE_ENTER_H
+#define MPI_GLUE_ENTER_H
+
+#include <alloca.h>
+#include <stdlib.h>
+
+#include "mpi-glue/glue.h"
+
+/* A thread's first call borrows a lower thread; @call is named when nothing is loaded. */
+static inline __attribute__((always_inline)) unsigned long glue_enter(unsigned int call)
+{
+	if (unlikely(!lower_fs_base))
+		glue_attach(call);
+	return lower_enter();
+}
+
+/* Real handles of an array: on the stack while they are few. */
+#define ARRAY_STACK	128
+#define array_of(type, n) \
+	((type *)((n) <= ARRAY_STACK ? alloca(((n) + 1) * sizeof(type)) : \
+		  malloc((size_t)(n) * sizeof(type))))
+/* For a request: until it completes. */
+#define array_keep(type, n)	((type *)malloc(((size_t)(n) + 1) * sizeof(type)))
+
+static inline void array_drop(void *array, int n, bool kept)
+{
+	if (kept || n > ARRAY_STACK)
+		free(array);
+}
+
+static inline __attribute__((always_inline)) MPI_Request
+wrap_request(MPI_Request real, struct vobj *comm, uint32_t flags)
+{
+	struct vrequest *req = request_new((uintptr_t)real, comm, flags);
+
+	return likely(req) ? virt_req(&req->obj) : MPI_REQUEST_NULL;
+}
+
+void request_own(MPI_Request request, void *first, void *second);
+void message_comm(MPI_Message message, MPI_Comm comm);
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The upper half's one per-process context, and what its files call of each other.
+ *
+ * Application threads run here with the upper FS base. The lower half is reached only through
+ * lower_MPI_X() of calls.h, which is generated; functions that use one are LOWER_TEXT.
+ */
+#ifndef MPI_GLUE_GLUE_H
+#define MPI_GLUE_GLUE_H
+
+#include <mpi.h>
+#include <pthread.h>
+
+#include "mpi-glue/lower.h"
+#include "mpi-glue/record.h"
+#include "mpi-glue/vhandle.h"
+
+#define GLUE_ATTACHED_MAX	256	/* lower threads ever borrowed */
+#define GLUE_CALLS_MAX		768
+
+enum glue_state { GLUE_BEFORE, GLUE_RUNNING, GLUE_ENDED };
+
+/* A lower thread and the upper one that borrowed it last. */
+struct glue_thread {
+	unsigned long lower, upper;
+};
+
+/**
+ * struct glue - the process
+ * @fn:       real functions, by enum call
+ * @multiple: MPI_THREAD_MULTIPLE was provided; tables are locked
+ * @refused:  first call that keeps a checkpoint from being taken, or NULL
+ */
+struct glue {
+	void *fn[GLUE_CALLS_MAX];
+	struct vtable table[VK_NR];
+	struct lower *lower;
+	enum glue_state state;
+	bool multiple;
+	int provided;
+	pthread_t main_thread;
+	int world_rank, world_size;
+	MPI_Request real_request_null;
+	MPI_Errhandler file_errh;	/* of files to be opened */
+	struct vattr *predefined_attrs;	/* of predefined datatypes: few, if any */
+	int *real_unweighted, *real_weights_empty;
+	void *real_pvar_all;
+	int comm_attr[8];		/* predefined: value; set means known */
+	bool comm_attr_known[8], comm_attr_set[8];
+	struct glue_thread threads[GLUE_ATTACHED_MAX];
+	int nr_threads;
+	int lock;
+	const char *refused, *refused_why;
+};
+
+extern struct glue glue __attribute__((visibility("hidden")));
+
+/* Raised while a callback of the application runs above lower frames. */
+extern __thread int glue_nesting
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+void glue_lock(int *lock);
+void glue_unlock(int *lock);
+
+/* Load the lower half if it is not there; exits with a message when it cannot. */
+void glue_load(void);
+/* This thread's first call: borrow a lower thread. Not loaded: say so, as the library would. */
+void glue_attach(unsigned int call);
+/* A checkpoint must be refused from now on: @call, @why. The first one is kept. */
+void glue_refuse(unsigned int call, const char *why);
+
+/* In a callback from below: the upper FS base of this thread; returns the lower one. */
+unsigned long callback_enter(void);
+void callback_leave(unsigned long lower);
+
+/* A call failed: run the error handler of the object; what the call returns. */
+int fail_comm(MPI_Comm comm, int rc, unsigned int call);
+int fail_vcomm(struct vobj *comm, int rc, unsigned int call);
+int fail_file(MPI_File file, int rc, unsigned int call);
+int fail_win(MPI_Win win, int rc, unsigned int call);
+int fail_world(int rc, unsigned int call);
+
+MPI_Errhandler errh_ref(MPI_Errhandler errh);
+void errh_unref(MPI_Errhandler errh);
+
+/* Attributes: 0 or the error of a callback of the application. */
+int attrs_copy(struct vattr *from, enum vkind kind, uintptr_t old, struct vattr **ret_to);
+int attrs_delete(struct vattr **list, enum vkind kind, uintptr_t handle);
+
+/* How many handles the arrays of an alltoallw hold; 0 when they are not read. */
+int n_w_send(MPI_Comm comm, const void *sendbuf);
+int n_w_recv(MPI_Comm comm);
+int n_neighbor_out(MPI_Comm comm);
+int n_neighbor_in(MPI_Comm comm);
+
+/* Lower half is up: fill predefined handles and sentinels; abi_*.c. */
+void abi_loaded(void);
+void abi_initialized(void);
+void abi_finalized(void);
+/* SONAME of the real library. */
+extern const char abi_soname[];
+
+/* Given as MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY: data symbols under MPICH. */
+const int *abi_weights(const int *weights);
+
+/* Callbacks whose calling convention depends on the language. */
+void abi_foreign_errh(struct verrh *desc, void *handle, int *code);
+int abi_attr_copy(struct vkeyval *keyval, enum vkind kind, uintptr_t handle,
+		  const struct vattr *from, struct vattr *to, int *flag);
+int abi_attr_delete(struct vkeyval *keyval, enum vkind kind, uintptr_t handle,
+		    const struct vattr *attr);
+
+bool abi_fortran_op(const struct vop *op);
+void abi_op_call(struct vop *op, void *in, void *inout, void *len, MPI_Datatype dtype);
+/* Predefined: the handle the application knows it by is in @dtype. */
+bool abi_predefined_dtype(MPI_Datatype *dtype);
+int abi_win_model(MPI_Win real);
+
+/* For bodies that only one ABI has. */
+MPI_Comm *comm_slot_new(MPI_Comm comm, struct vcomm **ret_desc);
+int comm_dup_done(MPI_Comm comm, struct vcomm *desc, MPI_Comm *newcomm, unsigned int call);
+struct vop *op_new(void *function, int commute, bool large, void **ret_stub);
+int op_made(struct vop *op, MPI_Op real, int rc, MPI_Op *ret_op, unsigned int call);
+
+/* Index of a predefined attribute and its name in C, or -1. */
+int abi_comm_attr(int key, int *ret_c_key);
+int abi_win_attr(int key);
+
+/* The attributes' typed doors, for the Fortran libraries. */
+int attr_comm_set(MPI_Comm comm, int key, uint64_t value, enum attr_language language);
+int attr_comm_get(MPI_Comm comm, int key, void *value, int *flag, enum attr_language language);
+int attr_dtype_set(MPI_Datatype dtype, int key, uint64_t value, enum attr_language language);
+int attr_dtype_get(MPI_Datatype dtype, int key, void *value, int *flag,
+		   enum attr_language language);
+int attr_win_set(MPI_Win win, int key, uint64_t value, enum attr_language language);
+int attr_win_get(MPI_Win win, int key, void *value, int *flag, enum attr_language language);
+
+#define MPI_ALIAS(name) \
+	extern __typeof__(P##name) name __attribute__((weak, alias("P" #name)))
+
+#include ABI_HEADER
+
+/* Taking a request's slot, without a call on the fast path. */
+static inline struct vrequest *request_new(uintptr_t real, struct vobj *comm,
+					   uint32_t flags)
+{
+	struct vtable *table = &glue.table[VK_REQ];
+	struct vrequest *req;
+
+	if (unlikely(glue.multiple) || unlikely(!table->free)) {
+		req = (struct vrequest *)vobj_new(VK_REQ, real);
+		if (unlikely(!req))
+			return NULL;
+	} else {
+		req = (struct vrequest *)table->base + (table->free - 1);
+		table->free = req->obj.next_free;
+		req->obj.real = real;
+		req->obj.refs = 1;
+		req->obj.freed = 0;
+	}
+	req->comm = comm;
+	req->owned = NULL;
+	req->flags = flags;
+	return req;
+}
+
+void request_put_slow(struct vrequest *req);
+
+static inline void request_put(struct vrequest *req)
+{
+	struct vtable *table = &glue.table[VK_REQ];
+
+	if (unlikely(glue.multiple || req->owned)) {
+		request_put_slow(req);
+		return;
+	}
+	req->obj.real = 0;
+	req->obj.refs = 0;
+	req->obj.next_free = table->free;
+	table->free = req->obj.index + 1;
+}
+
+#endif

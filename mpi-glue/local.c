@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Calls answered in the upper half: what this process knows without asking, and what must
+ * not come from below. The clock is the upper libc's, so that it runs on over a restart;
+ * memory is the application's heap, so that it is in the image; the processor's name is
+ * asked every time, as the process may have moved.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "mpi/calls.h"
+
+/* What an x86 cache line and every MPI datatype are content with. */
+#define ALLOC_ALIGN	64
+
+LOWER_TEXT int PMPI_Comm_rank(MPI_Comm comm, int *rank)
+{
+	const struct vcomm *desc = (struct vcomm *)vobj_comm(comm);
+	int rc;
+
+	if (likely(desc && desc->size)) {
+		*rank = desc->rank;
+		return MPI_SUCCESS;
+	}
+	rc = lower_MPI_Comm_rank(real_comm(comm), rank);
+	return rc ? fail_comm(comm, rc, CALL_MPI_Comm_rank) : rc;
+}
+MPI_ALIAS(MPI_Comm_rank);
+
+LOWER_TEXT int PMPI_Comm_size(MPI_Comm comm, int *size)
+{
+	const struct vcomm *desc = (struct vcomm *)vobj_comm(comm);
+	int rc;
+
+	if (likely(desc && desc->size)) {
+		*size = desc->size;
+		return MPI_SUCCESS;
+	}
+	rc = lower_MPI_Comm_size(real_comm(comm), size);
+	return rc ? fail_comm(comm, rc, CALL_MPI_Comm_size) : rc;
+}
+MPI_ALIAS(MPI_Comm_size);
+
+LOWER_TEXT int PMPI_Comm_remote_size(MPI_Comm comm, int *size)
+{
+	const struct vcomm *desc = (struct vcomm *)vobj_comm(comm);
+	int rc;
+
+	if (likely(desc && desc->inter)) {
+		*size = desc->remote_size;
+		return MPI_SUCCESS;
+	}
+	rc = lower_MPI_Comm_remote_size(real_comm(comm), size);
+	return rc ? fail_comm(comm, rc, CALL_MPI_Comm_remote_size) : rc;
+}
+MPI_ALIAS(MPI_Comm_remote_size);
+
+LOWER_TEXT int PMPI_Comm_test_inter(MPI_Comm comm, int *flag)
+{
+	const struct vcomm *desc = (struct vcomm *)vobj_comm(comm);
+	int rc;
+
+	if (likely(desc && desc->size)) {
+		*flag = desc->inter;
+		return MPI_SUCCESS;
+	}
+	rc = lower_MPI_Comm_test_inter(real_comm(comm), flag);
+	return rc ? fail_comm(comm, rc, CALL_MPI_Comm_test_inter) : rc;
+}
+MPI_ALIAS(MPI_Comm_test_inter);
+
+LOWER_TEXT int PMPI_Type_size(MPI_Datatype datatype, int *size)
+{
+	int rc = abi_type_size(datatype);
+
+	if (likely(rc >= 0)) {
+		*size = rc;
+		return MPI_SUCCESS;
+	}
+	rc = lower_MPI_Type_size(real_dtype(datatype), size);
+	return rc ? fail_world(rc, CALL_MPI_Type_size) : rc;
+}
+MPI_ALIAS(MPI_Type_size);
+
+LOWER_TEXT int PMPI_Type_size_x(MPI_Datatype datatype, MPI_Count *size)
+{
+	int rc = lower_MPI_Type_size_x(real_dtype(datatype), size);
+
+	return rc ? fail_world(rc, CALL_MPI_Type_size_x) : rc;
+}
+MPI_ALIAS(MPI_Type_size_x);
+
+double PMPI_Wtime(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+MPI_ALIAS(MPI_Wtime);
+
+double PMPI_Wtick(void)
+{
+	return 1e-9;
+}
+MPI_ALIAS(MPI_Wtick);
+
+/* Level 0: the application's own switch for a profiler, which there is none. */
+int PMPI_Pcontrol(const int level, ...)
+{
+	return MPI_SUCCESS;
+}
+MPI_ALIAS(MPI_Pcontrol);
+
+int PMPI_Get_version(int *version, int *subversion)
+{
+	*version = MPI_VERSION;
+	*subversion = MPI_SUBVERSION;
+	return MPI_SUCCESS;
+}
+MPI_ALIAS(MPI_Get_version);
+
+LOWER_TEXT int PMPI_Get_library_version(char *version, int *resultlen)
+{
+	glue_load();
+	return lower_MPI_Get_library_version(version, resultlen);
+}
+MPI_ALIAS(MPI_Get_library_version);
+
+int PMPI_Get_processor_name(char *name, int *resultlen)
+{
+	if (gethostname(name, MPI_MAX_PROCESSOR_NAME))
+		return MPI_ERR_OTHER;
+	name[MPI_MAX_PROCESSOR_NAME - 1] = '\0';
+	*resultlen = (int)strlen(name);
+	return MPI_SUCCESS;
+}
+MPI_ALIAS(MPI_Get_processor_name);
+
+int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
+{
+	void *memory = NULL;
+
+	if (size < 0)
+		return fail_world(MPI_ERR_ARG, CALL_MPI_Alloc_mem);
+	if (posix_memalign(&memory, ALLOC_ALIGN, size ? (size_t)size : 1))
+		return fail_world(MPI_ERR_NO_MEM, CALL_MPI_Alloc_mem);
+	*(void **)baseptr = memory;
+	return MPI_SUCCESS;
+}
+MPI_ALIAS(MPI_Alloc_mem);
+
+int PMPI_Free_mem(void *base)
+{
+	free(base);
+	return MPI_SUCCESS;
+}
+MPI_ALIAS(MPI_Free_mem);
+
+int PMPI_Get_address(const void *location, MPI_Aint *address)
+{
+	*address = (MPI_Aint)location;
+	return MPI_SUCCESS;
+}
+MPI_ALIAS(MPI_Get_address);
+
+int PMPI_Address(void *location, MPI_Aint *address)
+{
+	*address = (MPI_Aint)location;
+	return MPI_SUCCESS;
+}
+MPI_ALIAS(MPI_Address);
+
+/* A status has the same layout in both languages and both halves. */
+int PMPI_Status_c2f(const MPI_Status *c_status, MPI_Fint *f_status)
+{
+	memcpy(f_status, c_status, sizeof(*c_status));
+	return MPI_SUCCESS;
+}
+MPI_ALIAS(MPI_Status_c2f);
+
+int PMPI_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_status)
+{
+	if (f_status == MPI_F_STATUS_IGNORE || f_status == MPI_F_STATUSES_IGNORE)
+		return MPI_ERR_ARG;
+	memcpy(c_status, f_status, sizeof(*c_status));
+	return MPI_SUCCESS;
+}
+MPI_ALIAS(MPI_Status_f2c);

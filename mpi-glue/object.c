@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Communicators, datatypes, files and windows that need more than translation when they are made
+ * or freed: attributes are copied and deleted, memory of a window is the application's,
+ * descriptors are filled (record.h).
+ *
+ * An object is freed below first and forgotten above when that went well.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi/calls.h"
+
+void record_drop(struct vobj *obj)
+{
+	struct vcomm *comm = (struct vcomm *)obj;
+	struct vdtype *dtype = (struct vdtype *)obj;
+	struct vfile *file = (struct vfile *)obj;
+	struct vwin *win = (struct vwin *)obj;
+
+	switch (obj->kind) {
+	case VK_COMM:
+		errh_unref(comm->errh);
+		vobj_put(comm->parent);
+		break;
+	case VK_DTYPE:
+		for (int i = 0; i < dtype->nr_dtypes; i++)
+			vobj_put(vobj_dtype(dtype->dtypes[i]));
+		free(dtype->ints);
+		free(dtype->addresses);
+		free(dtype->dtypes);
+		break;
+	case VK_FILE:
+		errh_unref(file->errh);
+		vobj_put(file->comm);
+		free(file->name);
+		break;
+	case VK_WIN:
+		errh_unref(win->errh);
+		vobj_put(win->comm);
+		break;
+	}
+}
+
+/* What is asked most of a communicator, once; a dup is known before it is complete. */
+LOWER_TEXT static void comm_shape(struct vcomm *desc, const struct vcomm *like)
+{
+	MPI_Comm real = (MPI_Comm)desc->obj.real;
+	int inter = 0;
+
+	if (like) {
+		desc->rank = like->rank;
+		desc->size = like->size;
+		desc->inter = like->inter;
+		desc->remote_size = like->remote_size;
+		return;
+	}
+	lower_MPI_Comm_rank(real, &desc->rank);
+	lower_MPI_Comm_size(real, &desc->size);
+	lower_MPI_Comm_test_inter(real, &inter);
+	desc->inter = inter;
+	if (inter)
+		lower_MPI_Comm_remote_size(real, &desc->remote_size);
+}
+
+LOWER_TEXT static void comm_made(struct vcomm *desc, struct vcomm *parent, unsigned int call,
+				 bool dup)
+{
+	desc->made_by = (uint16_t)call;
+	desc->errh = MPI_ERRORS_ARE_FATAL;
+	if (parent) {
+		desc->parent = vobj_get(&parent->obj);
+		desc->sequence = parent->made++;
+		desc->errh = errh_ref(parent->errh);
+	}
+	comm_shape(desc, dup ? parent : NULL);
+}
+
+LOWER_TEXT void record_comm(MPI_Comm comm, MPI_Comm parent, unsigned int call)
+{
+	struct vcomm *desc = (struct vcomm *)vobj_comm(comm);
+
+	if (!desc)
+		return;
+	comm_made(desc, (struct vcomm *)vobj_comm(parent), call, false);
+	/* of other origin than a communicator of ours: nothing was inherited */
+	if (!desc->parent || call_class[call] == CLASS_dynamic)
+		lower_MPI_Comm_set_errhandler((MPI_Comm)desc->obj.real,
+					      real_errh(MPI_ERRORS_RETURN));
+}
+
+/* A dup: attributes first, as a copy function may refuse it. */
+int comm_dup_done(MPI_Comm comm, struct vcomm *desc, MPI_Comm *newcomm, unsigned int call)
+{
+	struct vcomm *from = (struct vcomm *)vobj_comm(comm);
+	int rc;
+
+	comm_made(desc, from, call, true);
+	rc = attrs_copy(from->attrs, VK_COMM, (uintptr_t)comm, &desc->attrs);
+	*newcomm = virt_comm(&desc->obj);
+	return rc ? fail_comm(comm, rc, call) : rc;
+}
+
+/* The library writes a communicator's handle where it will be used: a dup may still be under way. */
+MPI_Comm *comm_slot_new(MPI_Comm comm, struct vcomm **ret_desc)
+{
+	*ret_desc = vobj_comm(comm) ? (struct vcomm *)vobj_new(VK_COMM, 0) : NULL;
+	return *ret_desc ? (MPI_Comm *)&(*ret_desc)->obj.real : NULL;
+}
+
+LOWER_TEXT int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
+{
+	struct vcomm *desc;
+	MPI_Comm *slot = comm_slot_new(comm, &desc);
+	int rc = slot ? lower_MPI_Comm_dup(real_comm(comm), slot) : MPI_ERR_COMM;
+
+	if (rc) {
+		vobj_put(&desc->obj);
+		return fail_comm(comm, rc, CALL_MPI_Comm_dup);
+	}
+	return comm_dup_done(comm, desc, newcomm, CALL_MPI_Comm_dup);
+}
+MPI_ALIAS(MPI_Comm_dup);
+
+LOWER_TEXT int PMPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
+{
+	struct vcomm *desc;
+	MPI_Comm *slot = comm_slot_new(comm, &desc);
+	int rc = slot ? lower_MPI_Comm_dup_with_info(real_comm(comm), real_info(info), slot) :
+			MPI_ERR_COMM;
+
+	if (rc) {
+		vobj_put(&desc->obj);
+		return fail_comm(comm, rc, CALL_MPI_Comm_dup_with_info);
+	}
+	return comm_dup_done(comm, desc, newcomm, CALL_MPI_Comm_dup_with_info);
+}
+MPI_ALIAS(MPI_Comm_dup_with_info);
+
+LOWER_TEXT int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
+{
+	MPI_Request real;
+	struct vcomm *desc;
+	MPI_Comm *slot = comm_slot_new(comm, &desc);
+	int rc = slot ? lower_MPI_Comm_idup(real_comm(comm), slot, &real) : MPI_ERR_COMM;
+
+	if (rc) {
+		vobj_put(&desc->obj);
+		return fail_comm(comm, rc, CALL_MPI_Comm_idup);
+	}
+	*request = wrap_request(real, vobj_comm(comm), 0);
+	return comm_dup_done(comm, desc, newcomm, CALL_MPI_Comm_idup);
+}
+MPI_ALIAS(MPI_Comm_idup);
+
+LOWER_TEXT int PMPI_Comm_get_parent(MPI_Comm *parent)
+{
+	MPI_Comm real;
+	struct vobj *known;
+	int rc = lower_MPI_Comm_get_parent(&real);
+
+	if (rc)
+		return fail_world(rc, CALL_MPI_Comm_get_parent);
+	known = vobj_find(VK_COMM, ABI_BITS(real));
+	if (known) {
+		*parent = virt_comm(known);
+		return rc;
+	}
+	*parent = wrap_comm(real);
+	if (*parent != MPI_COMM_NULL)
+		glue_refuse(CALL_MPI_Comm_get_parent, "spawned processes are not restored yet");
+	record_comm(*parent, MPI_COMM_NULL, CALL_MPI_Comm_get_parent);
+	return rc;
+}
+MPI_ALIAS(MPI_Comm_get_parent);
+
+static int comm_end(MPI_Comm *comm, int (*down)(MPI_Comm *comm), unsigned int call)
+{
+	struct vcomm *desc = (struct vcomm *)vobj_comm(*comm);
+	MPI_Comm real = real_comm(*comm);
+	int rc = 0;
+
+	if (desc)
+		rc = attrs_delete(&desc->attrs, VK_COMM, (uintptr_t)*comm);
+	if (!rc)
+		rc = down(&real);
+	if (rc)
+		return fail_comm(*comm, rc, call);
+	vobj_release(&desc->obj);
+	*comm = MPI_COMM_NULL;
+	return rc;
+}
+
+LOWER_TEXT static int down_comm_free(MPI_Comm *comm)
+{
+	return lower_MPI_Comm_free(comm);
+}
+
+LOWER_TEXT static int down_comm_disconnect(MPI_Comm *comm)
+{
+	return lower_MPI_Comm_disconnect(comm);
+}
+
+int PMPI_Comm_free(MPI_Comm *comm)
+{
+	return comm_end(comm, down_comm_free, CALL_MPI_Comm_free);
+}
+MPI_ALIAS(MPI_Comm_free);
+
+int PMPI_Comm_disconnect(MPI_Comm *comm)
+{
+	return comm_end(comm, down_comm_disconnect, CALL_MPI_Comm_disconnect);
+}
+MPI_ALIAS(MPI_Comm_disconnect);
+
+/* The constructor's arguments, while the library knows them. */
+LOWER_TEXT void record_dtype(MPI_Datatype dtype, unsigned int call, int nr,
+			     const MPI_Datatype from[])
+{
+	struct vdtype *desc = (struct vdtype *)vobj_dtype(dtype);
+	MPI_Datatype real = real_dtype(dtype), *inner;
+	int ints, addresses, dtypes, combiner;
+
+	if (!desc)
+		return;
+	desc->made_by = (uint16_t)call;
+	desc->dtypes = malloc((size_t)(nr + 1) * sizeof(*desc->dtypes));
+	if (!desc->dtypes)
+		return;
+	for (int i = 0; i < nr; i++) {
+		desc->dtypes[i] = from[i];
+		vobj_get(vobj_dtype(from[i]));
+	}
+	desc->nr_dtypes = nr;
+	if (lower_MPI_Type_get_envelope(real, &ints, &addresses, &dtypes, &combiner) ||
+	    combiner == MPI_COMBINER_NAMED)
+		return;
+	desc->ints = malloc((size_t)(ints + 1) * sizeof(int));
+	desc->addresses = malloc((size_t)(addresses + 1) * sizeof(MPI_Aint));
+	inner = malloc((size_t)(dtypes + 1) * sizeof(*inner));
+	if (!desc->ints || !desc->addresses || !inner ||
+	    lower_MPI_Type_get_contents(real, ints, addresses, dtypes, desc->ints,
+					desc->addresses, inner)) {
+		free(inner);
+		return;
+	}
+	desc->nr_ints = ints;
+	desc->nr_addresses = addresses;
+	/* what is handed out here is ours to free, unless it is predefined */
+	for (int i = 0; i < dtypes; i++)
+		if (!lower_MPI_Type_get_envelope(inner[i], &ints, &addresses, &nr, &combiner) &&
+		    combiner != MPI_COMBINER_NAMED)
+			lower_MPI_Type_free(&inner[i]);
+	free(inner);
+}
+
+/* Inner types come up as new handles, which the application frees. */
+LOWER_TEXT int PMPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int max_addresses,
+				      int max_datatypes, int integers[], MPI_Aint addresses[],
+				      MPI_Datatype datatypes[])
+{
+	int n, combiner, ignored;
+	int rc = lower_MPI_Type_get_contents(real_dtype(datatype), max_integers, max_addresses,
+					     max_datatypes, integers, addresses, datatypes);
+
+	if (!rc)
+		rc = lower_MPI_Type_get_envelope(real_dtype(datatype), &ignored, &ignored, &n,
+						 &combiner);
+	if (rc)
+		return fail_world(rc, CALL_MPI_Type_get_contents);
+	for (int i = 0; i < n && i < max_datatypes; i++) {
+		datatypes[i] = wrap_dtype(datatypes[i]);
+		record_dtype(datatypes[i], CALL_MPI_Type_get_contents, 0, NULL);
+	}
+	return rc;
+}
+MPI_ALIAS(MPI_Type_get_contents);
+
+LOWER_TEXT int PMPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+	struct vdtype *from = (struct vdtype *)vobj_dtype(oldtype), *desc;
+	MPI_Datatype real;
+	int rc = lower_MPI_Type_dup(real_dtype(oldtype), &real);
+
+	if (rc)
+		return fail_world(rc, CALL_MPI_Type_dup);
+	*newtype = wrap_dtype(real);
+	record_dtype(*newtype, CALL_MPI_Type_dup, 1, &oldtype);
+	desc = (struct vdtype *)vobj_dtype(*newtype);
+	if (from && desc)
+		rc = attrs_copy(from->attrs, VK_DTYPE, (uintptr_t)oldtype, &desc->attrs);
+	return rc ? fail_world(rc, CALL_MPI_Type_dup) : rc;
+}
+MPI_ALIAS(MPI_Type_dup);
+
+LOWER_TEXT int PMPI_Type_free(MPI_Datatype *datatype)
+{
+	struct vdtype *desc = (struct vdtype *)vobj_dtype(*datatype);
+	MPI_Datatype real = real_dtype(*datatype);
+	int rc = 0;
+
+	if (desc)
+		rc = attrs_delete(&desc->attrs, VK_DTYPE, (uintptr_t)*datatype);
+	if (!rc)
+		rc = lower_MPI_Type_free(&real);
+	if (rc)
+		return fail_world(rc, CALL_MPI_Type_free);
+	vobj_release(&desc->obj);
+	*datatype = MPI_DATATYPE_NULL;
+	return rc;
+}
+MPI_ALIAS(MPI_Type_free);
+
+LOWER_TEXT int PMPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info,
+			      MPI_File *fh)
+{
+	MPI_File real;
+	struct vfile *desc;
+	int rc = lower_MPI_File_open(real_comm(comm), filename, amode, real_info(info), &real);
+
+	if (rc)
+		return fail_file(MPI_FILE_NULL, rc, CALL_MPI_File_open);
+	*fh = wrap_file(real);
+	desc = (struct vfile *)vobj_file(*fh);
+	if (!desc)
+		return MPI_ERR_INTERN;
+	desc->errh = errh_ref(glue.file_errh);
+	desc->comm = vobj_get(vobj_comm(comm));
+	desc->name = strdup(filename);
+	desc->amode = amode;
+	return rc;
+}
+MPI_ALIAS(MPI_File_open);
+
+LOWER_TEXT int PMPI_File_close(MPI_File *fh)
+{
+	MPI_File real = real_file(*fh);
+	int rc = lower_MPI_File_close(&real);
+
+	if (rc)
+		return fail_file(*fh, rc, CALL_MPI_File_close);
+	vobj_release(vobj_file(*fh));
+	*fh = MPI_FILE_NULL;
+	return rc;
+}
+MPI_ALIAS(MPI_File_close);
+
+/* Handles in the arrays of an alltoallw. */
+int n_w_recv(MPI_Comm comm)
+{
+	const struct vcomm *desc = (struct vcomm *)vobj_comm(comm);
+
+	return !desc ? 0 : desc->inter ? desc->remote_size : desc->size;
+}
+
+int n_w_send(MPI_Comm comm, const void *sendbuf)
+{
+	return sendbuf == MPI_IN_PLACE ? 0 : n_w_recv(comm);
+}
+
+/* Neighbours of any topology: a cart has two per dimension, a graph as many as it says. */
+LOWER_TEXT static void neighbors(MPI_Comm comm, int *in, int *out)
+{
+	MPI_Comm real = real_comm(comm);
+	int kind = MPI_UNDEFINED, rank = 0, weighted;
+
+	*in = 0;
+	*out = 0;
+	if (lower_MPI_Topo_test(real, &kind))
+		return;
+	if (kind == MPI_DIST_GRAPH) {
+		lower_MPI_Dist_graph_neighbors_count(real, in, out, &weighted);
+		return;
+	}
+	if (kind == MPI_CART) {
+		lower_MPI_Cartdim_get(real, in);
+		*in *= 2;
+	} else if (kind == MPI_GRAPH) {
+		lower_MPI_Comm_rank(real, &rank);
+		lower_MPI_Graph_neighbors_count(real, rank, in);
+	}
+	*out = *in;
+}
+
+int n_neighbor_in(MPI_Comm comm)
+{
+	int in, out;
+
+	neighbors(comm, &in, &out);
+	return in;
+}
+
+int n_neighbor_out(MPI_Comm comm)
+{
+	int in, out;
+
+	neighbors(comm, &in, &out);
+	return out;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What is known of each object beyond its handle: what the upper half answers from, and
+ * what a restart needs to make the object again that the lower half cannot be asked for.
+ *
+ * At a checkpoint the lower half lives, so what it can tell by itself is asked then, not kept in
+ * step here: members of a group or communicator, topology, names, the keys of an info, a
+ * file's view and position. Kept here is the rest: how an object came to be, from which others,
+ * its constructor's arguments, the application's functions and attributes.
+ */
+#ifndef MPI_GLUE_RECORD_H
+#define MPI_GLUE_RECORD_H
+
+#include <mpi.h>
+
+#include "mpi-glue/vhandle.h"
+
+#define OP_STUBS	1024	/* user operations alive at once; callback_stubs.S */
+
+/* One attribute of an object, newest first. */
+struct vattr {
+	struct vattr *next;
+	struct vobj *keyval;
+	uint64_t value;		/* as given: pointer, or integer from Fortran */
+	int language;		/* enum attr_language */
+};
+
+enum attr_language { ATTR_C, ATTR_FINT, ATTR_AINT };
+
+/* Communicators 0 and 1 are WORLD and SELF. */
+struct vcomm {
+	struct vobj obj;
+	int rank, size, remote_size;
+	bool inter;
+	uint16_t made_by;	/* CALL_MPI_Comm_split, ... */
+	struct vobj *parent;	/* vcomm; holds a reference */
+	uint64_t sequence;	/* how many communicators its parent had made before */
+	uint64_t made;		/* how many were made from this one */
+	struct vattr *attrs;
+	MPI_Errhandler errh;
+};
+
+struct vgroup {
+	struct vobj obj;
+};
+
+/* Arguments as MPI_Type_get_contents would tell them. */
+struct vdtype {
+	struct vobj obj;
+	struct vattr *attrs;
+	uint16_t made_by;
+	bool committed;
+	int nr_ints, nr_addresses, nr_dtypes;
+	int *ints;
+	MPI_Aint *addresses;
+	MPI_Datatype *dtypes;	/* virtual; ours among them are referenced */
+};
+
+struct vop {
+	struct vobj obj;
+	void *function;
+	uint64_t room[8];	/* Open MPI's Fortran library sets a flag in here; abi_ompi.c */
+	bool commute;
+	void *proxy;		/* C++: calls the function */
+	bool large;		/* takes MPI_Count */
+	bool fortran;
+};
+
+struct verrh {
+	struct vobj obj;
+	void *function;
+	void *proxy;		/* C++: calls the function */
+	uint16_t of;		/* VK_COMM, VK_FILE, VK_WIN */
+	bool fortran;		/* handles go as MPI_Fint */
+};
+
+struct vinfo {
+	struct vobj obj;
+};
+
+struct vfile {
+	struct vobj obj;
+	struct vobj *comm;
+	char *name;
+	int amode;
+	MPI_Errhandler errh;
+};
+
+struct vwin {
+	struct vobj obj;
+	struct vobj *comm;
+	struct vattr *attrs;
+	MPI_Errhandler errh;
+	void *base;
+	MPI_Aint size;
+	int disp_unit, flavor, model;
+	bool owned;		/* base is ours to free */
+};
+
+struct vkeyval {
+	struct vobj obj;
+	void *copy, *delete;
+	void *extra;
+	uint16_t of;		/* VK_COMM, VK_DTYPE, VK_WIN */
+	uint16_t language;	/* of the callbacks; see attr.c */
+	/* MPICH's Fortran library: functions that call the user's through a C prototype */
+	void *copy_proxy, *delete_proxy;
+};
+
+struct vmsg {
+	struct vobj obj;
+	struct vobj *comm;
+};
+
+enum { REQ_PERSISTENT = 1, REQ_GENERAL = 2, REQ_FORTRAN = 4 };
+
+struct vrequest {
+	struct vobj obj;
+	struct vobj *comm;	/* whose error handler */
+	void *owned;		/* arrays the lower half reads until completion */
+	uint32_t flags;
+};
+
+/* Free what hangs off a slot that is given back. */
+void record_drop(struct vobj *obj);
+
+/* A communicator, datatype, ... was made by @call; fill its descriptor. */
+void record_comm(MPI_Comm comm, MPI_Comm parent, unsigned int call);
+void record_dtype(MPI_Datatype dtype, unsigned int call, int nr, const MPI_Datatype from[]);
+
+#endif

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Tables of virtual handles.
+ *
+ * Owns the slots: reserving, taking, giving back. Knows nothing of MPI nor of what
+ * a slot describes (record.h), and frees no memory that hangs off a slot but through
+ * record_drop(). A table is reserved address space of its largest size: pages
+ * nobody touched cost neither memory nor room in an image.
+ *
+ * A slot that was given back is taken again last in, first out. That is right for requests
+ * too: it is given back when the application's own variable has been set to null.
+ */
+#include "mpi-glue/vhandle.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "mpi-glue/glue.h"
+#include "mpi-glue/record.h"
+
+struct shape {
+	enum vkind kind;
+	uint32_t stride;
+	uint32_t max;
+};
+
+static const struct shape shapes[] = {
+	{ VK_COMM,	sizeof(struct vcomm),		1 << 16 },
+	{ VK_GROUP,	sizeof(struct vgroup),		1 << 20 },
+	{ VK_DTYPE,	sizeof(struct vdtype),		1 << 20 },
+	{ VK_FILE,	sizeof(struct vfile),		1 << 16 },
+	{ VK_ERRH,	sizeof(struct verrh),		1 << 16 },
+	{ VK_OP,	sizeof(struct vop),		OP_STUBS },
+	{ VK_INFO,	sizeof(struct vinfo),		1 << 20 },
+	{ VK_WIN,	sizeof(struct vwin),		1 << 16 },
+	{ VK_KEYVAL,	sizeof(struct vkeyval),		1 << 16 },
+	{ VK_MSG,	sizeof(struct vmsg),		1 << 16 },
+	{ VK_REQ,	sizeof(struct vrequest),	1 << 22 },
+};
+
+int vhandle_init(void)
+{
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+		struct vtable *table = &glue.table[shapes[i].kind];
+
+		table->stride = shapes[i].stride;
+		table->max = shapes[i].max;
+		table->base = mmap(NULL, (size_t)table->stride * table->max,
+				   PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (table->base == MAP_FAILED) {
+			table->base = NULL;
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+static void table_lock(struct vtable *table)
+{
+	if (glue.multiple)
+		glue_lock(&table->lock);
+}
+
+static void table_unlock(struct vtable *table)
+{
+	if (glue.multiple)
+		glue_unlock(&table->lock);
+}
+
+static struct vobj *slot(const struct vtable *table, uint32_t index)
+{
+	return (struct vobj *)(table->base + (size_t)index * table->stride);
+}
+
+struct vobj *vobj_new(enum vkind kind, uintptr_t real)
+{
+	struct vtable *table = &glue.table[kind];
+	struct vobj *obj = NULL;
+	uint32_t index;
+
+	table_lock(table);
+	if (table->free) {
+		index = table->free - 1;
+		obj = slot(table, index);
+		table->free = obj->next_free;
+	} else if (table->top < table->max) {
+		index = table->top++;
+		obj = slot(table, index);
+	}
+	table_unlock(table);
+	if (!obj)
+		return NULL;
+	memset(obj, 0, table->stride);
+	obj->real = real;
+	obj->self = obj;
+	obj->index = index;
+	obj->refs = 1;
+	obj->kind = (uint16_t)kind;
+	return obj;
+}
+
+struct vobj *vobj_get(struct vobj *obj)
+{
+	if (obj)
+		__atomic_add_fetch(&obj->refs, 1, __ATOMIC_RELAXED);
+	return obj;
+}
+
+void vobj_put(struct vobj *obj)
+{
+	struct vtable *table;
+
+	if (!obj || __atomic_sub_fetch(&obj->refs, 1, __ATOMIC_ACQ_REL))
+		return;
+	record_drop(obj);
+	table = &glue.table[obj->kind];
+	table_lock(table);
+	obj->real = 0;
+	obj->next_free = table->free;
+	table->free = obj->index + 1;
+	table_unlock(table);
+}
+
+void vobj_release(struct vobj *obj)
+{
+	if (!obj || obj->freed)
+		return;
+	obj->freed = 1;
+	obj->real = 0;
+	vobj_put(obj);
+}
+
+struct vobj *vobj_find(enum vkind kind, uintptr_t real)
+{
+	const struct vtable *table = &glue.table[kind];
+
+	for (uint32_t i = table->top; i-- > 0; ) {
+		struct vobj *obj = slot(table, i);
+
+		if (obj->refs && !obj->freed && obj->real == real)
+			return obj;
+	}
+	return NULL;
+}
+
+struct vobj *vobj_at(enum vkind kind, uint32_t index)
+{
+	const struct vtable *table = &glue.table[kind];
+	struct vobj *obj;
+
+	if (index >= table->top)
+		return NULL;
+	obj = slot(table, index);
+	return obj->refs ? obj : NULL;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Virtual handles: what the application holds. One table per kind, an array in a
+ * reserved mapping that never moves, so "object of handle" is arithmetic and a
+ * slot can be read without a lock; a lock is taken only to take or give back a slot
+ * and only under MPI_THREAD_MULTIPLE.
+ *
+ * The first word of a slot is the real handle. A freed slot holds 0 there, which no
+ * library takes for a valid handle, so a stale handle gives the library's own error.
+ *
+ * How a handle looks is the ABI's business (abi_mpich.h, abi_ompi.h), which defines for
+ * each NAME of VKINDS:
+ *
+ *   TYPE real_NAME(TYPE virtual)                 for the lower half
+ *   TYPE wrap_NAME(TYPE real)                    of a handle the lower half made
+ *   TYPE virt_NAME(const struct vobj *object)    what the application sees
+ *   struct vobj *vobj_NAME(TYPE virtual)         NULL: null, predefined, not ours
+ */
+#ifndef MPI_GLUE_VHANDLE_H
+#define MPI_GLUE_VHANDLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define likely(x)	__builtin_expect(!!(x), 1)
+#define unlikely(x)	__builtin_expect(!!(x), 0)
+
+/* Numbers of MPICH's handles, bits 26 to 29; a message is a request to MPICH. */
+enum vkind {
+	VK_COMM = 1, VK_GROUP, VK_DTYPE, VK_FILE, VK_ERRH, VK_OP, VK_INFO, VK_WIN,
+	VK_KEYVAL, VK_MSG = 10, VK_REQ = 11, VK_SESSION = 14, VK_NR = 16,
+};
+
+/* name, C type, kind */
+#define VKINDS(X) \
+	X(comm, MPI_Comm, VK_COMM) \
+	X(group, MPI_Group, VK_GROUP) \
+	X(dtype, MPI_Datatype, VK_DTYPE) \
+	X(file, MPI_File, VK_FILE) \
+	X(errh, MPI_Errhandler, VK_ERRH) \
+	X(op, MPI_Op, VK_OP) \
+	X(info, MPI_Info, VK_INFO) \
+	X(win, MPI_Win, VK_WIN) \
+	X(msg, MPI_Message, VK_MSG) \
+	X(req, MPI_Request, VK_REQ)
+
+/**
+ * struct vobj - head of every object
+ * @real:  handle of the lower half; 0 when free
+ * @self:  the descriptor; a predefined object of Open MPI is a data symbol
+ *         that begins like this, and its descriptor is elsewhere, or NULL
+ * @index: slot number
+ * @refs:  the application's handle, and other objects that name this one
+ */
+struct vobj {
+	uintptr_t real;
+	struct vobj *self;
+	uint32_t index;
+	uint32_t refs;
+	uint32_t next_free;
+	uint16_t kind;
+	uint16_t freed;		/* the application's handle is gone */
+};
+
+struct vtable {
+	char *base;
+	uint32_t stride;
+	uint32_t max;
+	uint32_t top;		/* slots ever used */
+	uint32_t free;		/* list through next_free, of index + 1 */
+	int lock;
+};
+
+/**
+ * vhandle_init() - reserve the tables
+ * Return: 0, -ENOMEM
+ */
+int vhandle_init(void);
+
+/**
+ * vobj_new() - take a slot, zeroed but for its head; refs 1
+ * Return: NULL when the kind's table is full
+ */
+struct vobj *vobj_new(enum vkind kind, uintptr_t real);
+
+/* A further reference; the last put gives the slot back. NULL is fine. */
+struct vobj *vobj_get(struct vobj *obj);
+void vobj_put(struct vobj *obj);
+
+/* The application freed its handle: the real one is gone, descendants may still name it. */
+void vobj_release(struct vobj *obj);
+
+/* Of a real handle, the living object; linear, for the rare ways back up. */
+struct vobj *vobj_find(enum vkind kind, uintptr_t real);
+
+/* The object in slot @index, NULL when there is none living. */
+struct vobj *vobj_at(enum vkind kind, uint32_t index);
+
+#endif
