@@ -12,6 +12,8 @@
 #include "mpi/calls.h"
 
 #define EXPORT	__attribute__((visibility("default")))
+/* the interface of the library, which programs see and set */
+#define ABI_DATA(type, name)	EXPORT type name
 
 const char abi_soname[] = "libmpich.so.12";
 
@@ -25,9 +27,10 @@ int *const MPI_UNWEIGHTED = MPIR_C_MPI_UNWEIGHTED;
 int *const MPI_WEIGHTS_EMPTY = MPIR_C_MPI_WEIGHTS_EMPTY;
 int MPIR_F08_MPI_IN_PLACE, MPIR_F08_MPI_BOTTOM;
 MPI_F08_status MPIR_F08_MPI_STATUS_IGNORE_OBJ, MPIR_F08_MPI_STATUSES_IGNORE_OBJ[1];
-MPI_F08_status *MPI_F08_STATUS_IGNORE = &MPIR_F08_MPI_STATUS_IGNORE_OBJ;
-MPI_F08_status *MPI_F08_STATUSES_IGNORE = MPIR_F08_MPI_STATUSES_IGNORE_OBJ;
-MPI_Fint *MPI_F_STATUS_IGNORE, *MPI_F_STATUSES_IGNORE;
+ABI_DATA(MPI_F08_status *, MPI_F08_STATUS_IGNORE) = &MPIR_F08_MPI_STATUS_IGNORE_OBJ;
+ABI_DATA(MPI_F08_status *, MPI_F08_STATUSES_IGNORE) = MPIR_F08_MPI_STATUSES_IGNORE_OBJ;
+ABI_DATA(MPI_Fint *, MPI_F_STATUS_IGNORE);
+ABI_DATA(MPI_Fint *, MPI_F_STATUSES_IGNORE);
 static char pvar_all[1];
 struct MPIR_T_pvar_handle_s *const MPI_T_PVAR_ALL_HANDLES = (void *)pvar_all;
 
@@ -275,10 +278,10 @@ bool abi_fortran_op(const struct vop *op)
 	return op->proxy;
 }
 
-/* void proxy(void *in, void *inout, const int *len, MPI_Datatype, user function) */
-void abi_op_call(struct vop *op, void *in, void *inout, void *len, MPI_Datatype dtype)
+/* void proxy(void *in, void *out, const int *len, MPI_Datatype, user function) */
+void abi_op_call(struct vop *op, void *in, void *out, void *len, MPI_Datatype dtype)
 {
-	((void (*)(void *, void *, int, MPI_Datatype, void *))op->proxy)(in, inout, *(int *)len, dtype,
+	((void (*)(void *, void *, int, MPI_Datatype, void *))op->proxy)(in, out, *(int *)len, dtype,
 									 op->function);
 }
 

@@ -61,7 +61,7 @@ VH_DEFINE(msg, MPI_Message, VK_MSG, struct vmsg)
 VH_DEFINE(req, MPI_Request, VK_REQ, struct vrequest)
 
 /* WORLD and SELF have descriptors, 0 and 1. */
-static inline struct vobj *vobj_comm(MPI_Comm comm)
+static inline __attribute__((always_inline)) struct vobj *vobj_comm(MPI_Comm comm)
 {
 	if (comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF)
 		return &((struct vcomm *)glue.table[VK_COMM].base)[comm & 1].obj;

@@ -12,7 +12,7 @@
 
 #include "mpi/calls.h"
 
-typedef void (*op_fn)(void *in, void *inout, void *len, MPI_Datatype *dtype);
+typedef void (*op_fn)(void *in, void *io, void *len, MPI_Datatype *dtype);
 
 #define STR_(x)	#x
 #define STR(x)	STR_(x)
@@ -33,7 +33,7 @@ __asm__(".pushsection .text.lower,\"ax\",@progbits\n"
 extern const char op_stubs[] __attribute__((visibility("hidden")));
 #define OP_STUB_SIZE	16
 
-void op_called(void *in, void *inout, void *len, MPI_Datatype *real, uint32_t index);
+void op_called(void *in, void *io, void *len, MPI_Datatype *real, uint32_t index);
 
 /* Of a real datatype, what the application knows it by. */
 static MPI_Datatype dtype_up(MPI_Datatype real)
@@ -47,16 +47,16 @@ static MPI_Datatype dtype_up(MPI_Datatype real)
 }
 
 __attribute__((used)) LOWER_TEXT void
-op_called(void *in, void *inout, void *len, MPI_Datatype *real, uint32_t index)
+op_called(void *in, void *io, void *len, MPI_Datatype *real, uint32_t index)
 {
 	unsigned long lower = callback_enter();
 	struct vop *op = (struct vop *)vobj_at(VK_OP, index);
 	MPI_Datatype dtype = dtype_up(*real);
 
 	if (op && abi_fortran_op(op))
-		abi_op_call(op, in, inout, len, dtype);
+		abi_op_call(op, in, io, len, dtype);
 	else if (op)
-		((op_fn)op->function)(in, inout, len, &dtype);
+		((op_fn)op->function)(in, io, len, &dtype);
 	callback_leave(lower);
 }
 

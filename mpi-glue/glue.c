@@ -20,7 +20,6 @@
 #include "mpi/calls.h"
 
 struct glue glue;
-__thread int glue_nesting;
 
 void glue_lock(int *lock)
 {
@@ -107,49 +106,31 @@ void glue_load(void)
 /* As MPICH and Open MPI do: a call before MPI_Init is fatal. */
 void glue_attach(unsigned int call)
 {
-	unsigned long upper;
-	int i;
-
 	if (!glue.lower) {
 		fprintf(stderr, "Attempting to use an MPI routine (%s) before initializing MPI\n",
 			call_symbol[call] + 1);
 		exit(1);
 	}
-	if (!lower_fs_base)
-		lower_attach();
-	__asm__ volatile("rdfsbase %0" : "=r"(upper));
-	glue_lock(&glue.lock);
-	for (i = 0; i < glue.nr_threads; i++)
-		if (glue.threads[i].lower == lower_fs_base)
-			break;
-	if (i < GLUE_ATTACHED_MAX) {
-		glue.threads[i].lower = lower_fs_base;
-		glue.threads[i].upper = upper;
-		if (i == glue.nr_threads)
-			__atomic_store_n(&glue.nr_threads, i + 1, __ATOMIC_RELEASE);
-	}
-	glue_unlock(&glue.lock);
+	lower_attach();
 }
 
 /* FS still points to the lower half: nothing thread-local before it is switched. */
 LOWER_TEXT unsigned long callback_enter(void)
 {
-	unsigned long lower, upper = 0;
+	unsigned long lower, upper;
 
 	__asm__ volatile("rdfsbase %0" : "=r"(lower) : : "memory");
-	for (int i = 0; i < glue.nr_threads; i++)
-		if (glue.threads[i].lower == lower)
-			upper = glue.threads[i].upper;
-	if (!upper)		/* a thread of the library's own, or none is attached */
-		upper = glue.threads[0].upper;
+	upper = lower_upper(lower);
+	if (!upper)		/* a progress thread of the library's own */
+		upper = glue.main_fs;
 	__asm__ volatile("wrfsbase %0" : : "r"(upper) : "memory");
-	glue_nesting++;
+	lower_nesting++;
 	return lower;
 }
 
 LOWER_TEXT void callback_leave(unsigned long lower)
 {
-	glue_nesting--;
+	lower_nesting--;
 	__asm__ volatile("wrfsbase %0" : : "r"(lower) : "memory");
 }
 
@@ -171,7 +152,7 @@ LOWER_TEXT static void init_done(int provided)
 
 	glue.provided = provided;
 	glue.multiple = provided == MPI_THREAD_MULTIPLE;
-	glue.main_thread = pthread_self();
+	__asm__ volatile("rdfsbase %0" : "=r"(glue.main_fs));
 	glue.file_errh = MPI_ERRORS_RETURN;
 	lower_MPI_Comm_set_errhandler(world, give_back);
 	lower_MPI_Comm_set_errhandler(self, give_back);

@@ -9,21 +9,14 @@
 #define MPI_GLUE_GLUE_H
 
 #include <mpi.h>
-#include <pthread.h>
 
 #include "mpi-glue/lower.h"
 #include "mpi-glue/record.h"
 #include "mpi-glue/vhandle.h"
 
-#define GLUE_ATTACHED_MAX	256	/* lower threads ever borrowed */
 #define GLUE_CALLS_MAX		768
 
 enum glue_state { GLUE_BEFORE, GLUE_RUNNING, GLUE_ENDED };
-
-/* A lower thread and the upper one that borrowed it last. */
-struct glue_thread {
-	unsigned long lower, upper;
-};
 
 /**
  * struct glue - the process
@@ -38,7 +31,7 @@ struct glue {
 	enum glue_state state;
 	bool multiple;
 	int provided;
-	pthread_t main_thread;
+	unsigned long main_fs;
 	int world_rank, world_size;
 	MPI_Request real_request_null;
 	MPI_Errhandler file_errh;	/* of files to be opened */
@@ -47,17 +40,11 @@ struct glue {
 	void *real_pvar_all;
 	int comm_attr[8];		/* predefined: value; set means known */
 	bool comm_attr_known[8], comm_attr_set[8];
-	struct glue_thread threads[GLUE_ATTACHED_MAX];
-	int nr_threads;
 	int lock;
 	const char *refused, *refused_why;
 };
 
 extern struct glue glue __attribute__((visibility("hidden")));
-
-/* Raised while a callback of the application runs above lower frames. */
-extern __thread int glue_nesting
-	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 void glue_lock(int *lock);
 void glue_unlock(int *lock);
@@ -111,7 +98,7 @@ int abi_attr_delete(struct vkeyval *keyval, enum vkind kind, uintptr_t handle,
 		    const struct vattr *attr);
 
 bool abi_fortran_op(const struct vop *op);
-void abi_op_call(struct vop *op, void *in, void *inout, void *len, MPI_Datatype dtype);
+void abi_op_call(struct vop *op, void *in, void *io, void *len, MPI_Datatype dtype);
 /* Predefined: the handle the application knows it by is in @dtype. */
 bool abi_predefined_dtype(MPI_Datatype *dtype);
 int abi_win_model(MPI_Win real);
@@ -141,8 +128,8 @@ int attr_win_get(MPI_Win win, int key, void *value, int *flag, enum attr_languag
 #include ABI_HEADER
 
 /* Taking a request's slot, without a call on the fast path. */
-static inline struct vrequest *request_new(uintptr_t real, struct vobj *comm,
-					   uint32_t flags)
+static inline __attribute__((always_inline)) struct vrequest *
+request_new(uintptr_t real, struct vobj *comm, uint32_t flags)
 {
 	struct vtable *table = &glue.table[VK_REQ];
 	struct vrequest *req;
@@ -166,7 +153,7 @@ static inline struct vrequest *request_new(uintptr_t real, struct vobj *comm,
 
 void request_put_slow(struct vrequest *req);
 
-static inline void request_put(struct vrequest *req)
+static inline __attribute__((always_inline)) void request_put(struct vrequest *req)
 {
 	struct vtable *table = &glue.table[VK_REQ];
 

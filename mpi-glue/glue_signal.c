@@ -65,6 +65,11 @@ LOWER_TEXT static void deliver(int sig, siginfo_t *info, void *context)
 	lower_down(fs, upper);
 }
 
+LOWER_TEXT unsigned long lower_upper(unsigned long fs)
+{
+	return *(const unsigned long *)(fs + upper_word);
+}
+
 /* ---- what the kernel has already */
 
 struct kernel_action {

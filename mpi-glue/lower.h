@@ -128,6 +128,14 @@ unsigned long lower_attach(void);
 extern __thread unsigned long lower_fs_base
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
+/**
+ * lower_upper() - FS base of the upper thread that went down with the lower base @fs
+ *
+ * For callbacks from below, which still have the lower base: touches no thread-local
+ * storage. Return: 0 on a thread of the lower half itself.
+ */
+unsigned long lower_upper(unsigned long fs);
+
 /*
  * Not 0 while the thread runs upper code above live lower frames, with the upper FS
  * base: handlers of signals and callbacks count it up and down.

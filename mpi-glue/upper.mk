@@ -9,7 +9,6 @@ UPPER_mpich := abi_mpich.c abi_mpich_large.c
 UPPER_ompi := abi_ompi.c abi_ompi_fortran.c
 UPPER_INCLUDE_mpich := /usr/include/x86_64-linux-gnu/mpich
 UPPER_INCLUDE_ompi := /usr/lib/x86_64-linux-gnu/openmpi/include
-UPPER_LOWER ?= $(LIB)/libglue-lower.a
 
 # no stack protector: its canary is in thread-local storage, which is the other half's below
 UPPER_FLAGS = -fPIC -fvisibility=hidden -fno-stack-protector -mfsgsbase \
@@ -36,7 +35,7 @@ $(B)/mpi/$(1)/calls.o: $(B)/gen/mpi-$(1)/mpi/calls.h
 		$(B)/gen/mpi-$(1)/mpi/calls.c
 
 LIBRARIES += $(LIB)/mpi/$(1)/$(2)
-$(LIB)/mpi/$(1)/$(2): $$(UPPER_OBJS_$(1)) $(UPPER_LOWER)
+$(LIB)/mpi/$(1)/$(2): $$(UPPER_OBJS_$(1)) $(LIB)/libglue-lower.a
 	$$(call say,LD,$$@)
 	@mkdir -p $$(@D)
 	$$(Q)$$(CC) -shared $$(CFLAGS_COMMON) $$(CFLAGS) $$(LDFLAGS) -Wl,-z,defs -Wl,-soname,$(2) \

@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Programs of tests/mpi/programs, each with the library alone and through the glue:
+# exit code and output must be the same, and the program's own checks hold.
+#
+#   KINDS='mpich ompi' RANKS='2 3' PROGRAMS='waits types' tests/mpi/glue.t
+
+. "$(dirname "$0")/lib.sh"
+
+: "${KINDS:=mpich ompi}" "${RANKS:=3}"
+here=$top/tests/mpi/programs
+: "${PROGRAMS:=$(cd "$here" && ls -- *.c *.f *.f90 | sed 's/\..*//')}"
+declare -A glue=([mpich]=$top/build/lib/mpi/mpich/libmpich.so.12
+	[ompi]=$top/build/lib/mpi/ompi/libmpi.so.40)
+declare -A cc=([mpich]=mpicc.mpich [ompi]=mpicc.openmpi)
+declare -A fc=([mpich]=mpif90.mpich [ompi]=mpif90.openmpi)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+build() {
+	local kind=$1 name=$2 out=$top/build/mpi/programs/$1/$2 src
+	src=$(ls "$here/$name".*)
+	[ -x "$out" ] && [ "$out" -nt "$src" ] && [ "$out" -nt "$here/mt.h" ] && return
+	mkdir -p "${out%/*}"
+	case $src in
+	*.c) "${cc[$kind]}" -O1 -g -w -pthread -o "$out" "$src" ;;
+	*) (cd "$work" && "${fc[$kind]}" -O1 -g -w -fallow-argument-mismatch -o "$out" "$src") ;;
+	esac
+}
+
+# standard output, sorted; the exit code last. What the program says of failures stays visible.
+run() {
+	local kind=$1 ranks=$2 preload=$3 name=$4 rc=0
+	(cd "$work" && job "$kind" "$ranks" env ${preload:+LD_PRELOAD="$preload"} \
+		"$top/build/mpi/programs/$kind/$name") >"$work/out" 2>"$work/err" || rc=$?
+	grep -av '^ *$' "$work/out" | grep -av '^=\|PID [0-9]\|BAD TERM\|EXIT \|YOU CAN\|CLEAN\|^--' |
+		sort
+	echo "exit $rc"
+}
+
+# a launcher's own remarks on an abort differ; the exit code and the program's words count
+words() {
+	grep -a 'ranks\|checks\|bad\|deleted\|finalized\|abort\|residual\|^exit' "$1"
+}
+
+same() {
+	local kind=$1 ranks=$2 name=$3
+	build "$kind" "$name" || return
+	run "$kind" "$ranks" '' "$name" >"$work/direct"
+	run "$kind" "$ranks" "${glue[$kind]}" "$name" >"$work/glued"
+	words "$work/direct" >"$work/direct.words"
+	words "$work/glued" >"$work/glued.words"
+	if ! diff "$work/direct.words" "$work/glued.words" || grep -q 'exit [^01]' "$work/err" ||
+	   { [ "$name" != abort_code ] && ! grep -q '^exit 0' "$work/glued"; }; then
+		head -20 "$work/err"
+		return 1
+	fi
+}
+
+for kind in $KINDS; do
+	[ -e "${glue[$kind]}" ] || continue
+	for name in $PROGRAMS; do
+		for ranks in $RANKS; do
+			ok "$kind: $name with $ranks ranks" same "$kind" "$ranks" "$name"
+		done
+	done
+done
+finish
