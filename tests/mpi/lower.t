@@ -61,8 +61,10 @@ ok "mpich: over sockets alone" env UCX_TLS=tcp,self MPIR_CVAR_NOLOCAL=1 \
 ok "ompi: over sockets alone" env OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self \
 	timeout 60 mpirun.openmpi --allow-run-as-root --oversubscribe -n 2 \
 	"$bin/lower_traffic" "$lower" "$(library ompi)"
-ok "mpich: twelve lower halves, one after the other, leave nothing" \
+ok "mpich: twelve lower halves in one process leave nothing" \
 	timeout 60 "$bin/lower_reload" "$lower" "$(library mpich)" 12
+ok "mpich: two ranks and their threads, eight lower halves" \
+	timeout 60 "$top/tests/mpi/pmi1" 2 "$bin/lower_reload" "$lower" "$(library mpich)" 8
 ok "mpich: a process restored without its lower half loads another" \
 	timeout 60 "$bin/lower_forget" "$lower" "$(library mpich)"
 finish

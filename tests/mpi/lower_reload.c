@@ -3,8 +3,8 @@
  * The lower half is unloaded and loaded again, many times in one process. Nothing
  * grows, and threads of the application that called the old one call the new one.
  *
- * Each rank is a job of its own (MPICH without a launcher): a library that is
- * thrown away cannot leave the launcher's job, and enter it again.
+ * Without a launcher the process is a job of one rank. Under tests/mpi/pmi1, which
+ * takes each generation for a new job, ranks exchange messages.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ static void *call_each_time(void *arg)
 		pthread_barrier_wait(h->go);
 		rank = -1;
 		CALL(h->job, MPI_Comm_rank, h->job->world, P(&rank));
-		JOB_CHECK(rank == 0 && lower_fs_base, "a thread's call in generation %d", i);
+		JOB_CHECK(rank == h->job->rank && lower_fs_base, "a thread's call in generation %d", i);
 		pthread_barrier_wait(h->done);
 	}
 	/* be counted to the last */
@@ -67,6 +67,17 @@ static void compare(const char *when, const struct load *a, const struct load *b
 	JOB_CHECK(b->rss <= a->rss + 1024, "memory: %ld KB, now %ld KB", a->rss, b->rss);
 }
 
+static void set_identity(int generation)
+{
+	const char *rank = getenv("PMI_RANK_OF_TEST");
+	char id[32];
+
+	if (!rank)
+		return;
+	snprintf(id, sizeof(id), "%d", generation * 10000 + atoi(rank));
+	setenv("PMI_ID", id, 1);
+}
+
 int main(int argc, char **argv)
 {
 	static struct job job;
@@ -83,6 +94,7 @@ int main(int argc, char **argv)
 	for (i = 0; i < HELPERS; i++)
 		JOB_CHECK(!pthread_create(&threads[i], NULL, call_each_time, &h), "thread");
 	for (i = 0; i < h.generations; i++) {
+		set_identity(i);
 		job_load(&job, argv[1], argv[2]);
 		job_init(&job);
 		job_traffic(&job);
