@@ -175,8 +175,8 @@ static struct cached_chunk *pick_slot(struct image_reader *r)
 	for (i = 1; i < CACHE_SLOTS; i++)
 		if (r->cache[i].used < oldest->used)
 			oldest = &r->cache[i];
-	if (!oldest->raw)
-		oldest->raw = malloc(IMAGE_CHUNK_MAX);
+	if (!oldest->raw)	/* the kernel takes pages as wholes, if they are aligned */
+		oldest->raw = aligned_alloc(IMAGE_PAGE_SIZE, IMAGE_CHUNK_MAX);
 	return oldest->raw ? oldest : NULL;
 }
 
