@@ -188,6 +188,11 @@ void chunk_decoder_destroy(struct chunk_decoder *dec)
 	free(dec);
 }
 
+int chunk_decoder_clone(const struct chunk_decoder *dec, struct chunk_decoder **ret_decoder)
+{
+	return chunk_decoder_create(dec->key, dec->encrypted, ret_decoder);
+}
+
 static int bad(const char **ret_why, const char *why)
 {
 	*ret_why = why;

@@ -35,6 +35,8 @@ int chunk_encode(struct chunk_encoder *enc, enum image_file file, uint64_t seq,
 int chunk_decoder_create(const uint8_t key[32], bool encrypted,
 			 struct chunk_decoder **ret_decoder);
 void chunk_decoder_destroy(struct chunk_decoder *dec);
+/* Another one with the same key. */
+int chunk_decoder_clone(const struct chunk_decoder *dec, struct chunk_decoder **ret_decoder);
 
 /* What a header says, if it is one of chunk @seq of @file; bounds are checked. */
 int chunk_parse(const struct image_chunk_hdr *hdr, enum image_file file,

@@ -42,19 +42,45 @@ void image_close(struct image_reader *r)
 
 	if (!r)
 		return;
-	for (i = 0; i < IMAGE_FILE__COUNT; i++)
-		if (r->fds[i] >= 0)
-			close(r->fds[i]);
 	for (i = 0; i < CACHE_SLOTS; i++)
 		free(r->cache[i].raw);
-	if (r->dir >= 0)
-		close(r->dir);
-	record_source_done(&r->state);
-	index_done(&r->index);
 	chunk_decoder_destroy(r->dec);
-	manifest_destroy(r->manifest);
 	window_done(&r->window);
+	if (!r->original) {
+		for (i = 0; i < IMAGE_FILE__COUNT; i++)
+			if (r->fds[i] >= 0)
+				close(r->fds[i]);
+		if (r->dir >= 0)
+			close(r->dir);
+		record_source_done(&r->state);
+		index_done(&r->index);
+		manifest_destroy(r->manifest);
+	}
 	free(r);
+}
+
+int image_clone(const struct image_reader *r, struct image_reader **ret_clone)
+{
+	struct image_reader *c = calloc(1, sizeof(*c));
+	int err;
+
+	if (!c)
+		return -ENOMEM;
+	c->original = r;
+	c->dir = r->dir;
+	memcpy(c->fds, r->fds, sizeof(c->fds));
+	c->manifest = r->manifest;
+	c->m = r->m;
+	c->index = r->index;
+	err = chunk_decoder_clone(r->dec, &c->dec);
+	if (!err)
+		err = window_init(&c->window);
+	if (err) {
+		image_close(c);
+		return err;
+	}
+	*ret_clone = c;
+	return 0;
 }
 
 const char *image_reader_error(const struct image_reader *r)

@@ -3,9 +3,11 @@
  * Reading an image.  Nothing read is believed before its authentication tag was
  * checked, and everything is bounds-checked after that as well.
  *
- * One thread at a time per reader.  All reads are positioned, so after fork(2)
- * parent and child may both go on with their copy.  Memory: the index (48 bytes
- * per page run) and a cache of four chunks.
+ * One thread at a time per reader; a reader and its clones (image_clone()) may be
+ * used side by side, each by one thread.  All reads are positioned, so after
+ * fork(2) parent and child may both go on with their copy.  Memory: the index (48
+ * bytes per page run), and for each reader and clone a cache of four chunks and a
+ * window of one.
  *
  * Errors are negative errno, image_reader_error() says what and where:
  *   -ENOENT    no image there (no manifest), or no such thing in it
@@ -41,6 +43,14 @@ int image_open(const char *dir, const struct image_key *key,
 	       const struct image_expect *expect, struct image_reader **ret_reader,
 	       struct image_error *error);
 void image_close(struct image_reader *r);	/* NULL is fine */
+
+/*
+ * image_clone() - another reader of an open image, for another thread
+ *
+ * It reads memory and blobs, and has errors and a cache of its own; not the state
+ * stream.  To be closed before @r, which may be used meanwhile.
+ */
+int image_clone(const struct image_reader *r, struct image_reader **ret_clone);
 
 const char *image_reader_error(const struct image_reader *r);
 
@@ -135,6 +145,21 @@ int image_pages_read(struct image_reader *r, uint64_t mm_id, uint64_t addr,
  */
 int image_pages_peek(struct image_reader *r, uint64_t mm_id, uint64_t addr,
 		     uint64_t *nr_pages, const void **ret_data);
+
+/*
+ * image_pages_chunk() - which chunk holds the contents; reads nothing
+ * @nr_pages: in: most that matter; out: pages that it is true of, at least 1
+ * @ret_chunk: IMAGE_NO_CHUNK: zeros
+ */
+#define IMAGE_NO_CHUNK	(~0ULL)
+int image_pages_chunk(struct image_reader *r, uint64_t mm_id, uint64_t addr,
+		      uint64_t *nr_pages, uint64_t *ret_chunk);
+
+/*
+ * No chunk of pages behind @last will be asked for soon, so that none is read in
+ * advance.  IMAGE_NO_CHUNK: any may be.
+ */
+void image_pages_until(struct image_reader *r, uint64_t last);
 
 /* --------------------------------------------------------- file contents */
 

@@ -7,6 +7,7 @@
  * lead to data or zeros in one step.  Contents come through the cache of decoded
  * chunks.
  */
+#include <endian.h>
 #include <errno.h>
 #include <string.h>
 
@@ -84,23 +85,57 @@ static const struct extent *resolve(struct image_reader *r, uint64_t mm_id,
 	return e;
 }
 
+/* The same for a caller's numbers. */
+static int resolve_checked(struct image_reader *r, uint64_t mm_id, uint64_t addr,
+			   uint64_t nr_pages, const struct extent **ret_extent,
+			   uint64_t *ret_offset, uint64_t *ret_len)
+{
+	if (addr % IMAGE_PAGE_SIZE || !nr_pages)
+		return fault_set(&r->fault, -EINVAL, "pages", 0,
+				 "0x%llx is not a page", (unsigned long long)addr);
+	*ret_extent = resolve(r, mm_id, addr, ret_offset, ret_len);
+	if (*ret_extent)
+		return 0;
+	return fault_set(&r->fault, -ENOENT, "pages", 0,
+			 "no page 0x%llx of memory map %llu",
+			 (unsigned long long)addr, (unsigned long long)mm_id);
+}
+
+int image_pages_chunk(struct image_reader *r, uint64_t mm_id, uint64_t addr,
+		      uint64_t *nr_pages, uint64_t *ret_chunk)
+{
+	const struct extent *e;
+	uint64_t offset, len;
+	int err = resolve_checked(r, mm_id, addr, *nr_pages, &e, &offset, &len);
+
+	if (err)
+		return err;
+	*ret_chunk = e->kind == IMAGE_EXTENT_ZERO ? IMAGE_NO_CHUNK :
+		     (e->where + offset) / IMAGE_CHUNK_MAX;
+	if (*nr_pages > len / IMAGE_PAGE_SIZE)
+		*nr_pages = len / IMAGE_PAGE_SIZE;
+	return 0;
+}
+
+void image_pages_until(struct image_reader *r, uint64_t last)
+{
+	const struct index *ix = &r->index;
+	bool any = last == IMAGE_NO_CHUNK || last + 1 >= ix->nr_chunks[IMAGE_FILE_PAGES];
+
+	window_limit(&r->window, any ? UINT64_MAX :
+		     le64toh(ix->chunks[IMAGE_FILE_PAGES][last + 1].offset));
+}
+
 int image_pages_peek(struct image_reader *r, uint64_t mm_id, uint64_t addr,
 		     uint64_t *nr_pages, const void **ret_data)
 {
 	const struct cached_chunk *chunk;
 	const struct extent *e;
 	uint64_t offset, len, where;
-	int err;
+	int err = resolve_checked(r, mm_id, addr, *nr_pages, &e, &offset, &len);
 
-	if (addr % IMAGE_PAGE_SIZE || !*nr_pages)
-		return fault_set(&r->fault, -EINVAL, "pages", 0,
-				 "0x%llx is not a page", (unsigned long long)addr);
-	e = resolve(r, mm_id, addr, &offset, &len);
-	if (!e)
-		return fault_set(&r->fault, -ENOENT, "pages", 0,
-				 "no page 0x%llx of memory map %llu",
-				 (unsigned long long)addr,
-				 (unsigned long long)mm_id);
+	if (err)
+		return err;
 	if (e->kind == IMAGE_EXTENT_ZERO) {
 		*ret_data = zeros;
 		if (len > sizeof(zeros))

@@ -45,6 +45,8 @@ struct record_source {
 };
 
 struct image_reader {
+	/* of a clone: it borrows dir, fds, manifest and index, which nobody changes */
+	const struct image_reader *original;
 	int dir;
 	int fds[IMAGE_FILE__COUNT];
 	struct manifest *manifest;

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -21,7 +22,7 @@
 
 int window_init(struct window *w)
 {
-	*w = (struct window){ .fd = -1 };
+	*w = (struct window){ .fd = -1, .limit = UINT64_MAX };
 	w->buf = aligned_alloc(WINDOW_ALIGN, WINDOW_BYTES);
 	return w->buf ? 0 : -ENOMEM;
 }
@@ -40,9 +41,14 @@ void window_direct(int fd)
 		(void)fcntl(fd, F_SETFL, flags | O_DIRECT);
 }
 
-/* Some file systems take O_DIRECT and then refuse to read. */
+/*
+ * Some file systems take O_DIRECT and then refuse to read.  Another thread may
+ * have found that out meanwhile: a refusal counts if it comes twice.
+ */
 static ssize_t read_some(int fd, void *buf, size_t len, uint64_t offset)
 {
+	bool refused = false;
+
 	for (;;) {
 		ssize_t n = pread(fd, buf, len, (off_t)offset);
 		int flags;
@@ -51,23 +57,35 @@ static ssize_t read_some(int fd, void *buf, size_t len, uint64_t offset)
 			return n;
 		if (errno == EINTR)
 			continue;
-		if (errno != EINVAL)
+		if (errno != EINVAL || refused)
 			return -errno;
 		flags = fcntl(fd, F_GETFL);
-		if (flags < 0 || !(flags & O_DIRECT) || fcntl(fd, F_SETFL, flags & ~O_DIRECT))
+		if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_DIRECT))
 			return -EINVAL;
+		refused = true;
 	}
 }
 
-static int fill(struct window *w, int fd, uint64_t offset)
+/* How much to read at @base, of which the first @len bytes are needed. */
+static size_t amount(const struct window *w, size_t len)
 {
-	size_t have = 0;
+	uint64_t wanted = w->limit > w->base ? w->limit - w->base : 0;
+
+	if (wanted < len || wanted > WINDOW_BYTES)
+		return WINDOW_BYTES;
+	return (size_t)(wanted + WINDOW_ALIGN - 1) & ~(size_t)(WINDOW_ALIGN - 1);
+}
+
+static int fill(struct window *w, int fd, uint64_t offset, size_t len)
+{
+	size_t have = 0, most;
 
 	w->fd = -1;
 	w->base = offset - offset % WINDOW_ALIGN;
-	while (have < WINDOW_BYTES) {
+	most = amount(w, offset - w->base + len);
+	while (have < most) {
 		size_t from = have - have % WINDOW_ALIGN;
-		ssize_t n = read_some(fd, w->buf + from, WINDOW_BYTES - from, w->base + from);
+		ssize_t n = read_some(fd, w->buf + from, most - from, w->base + from);
 
 		if (n < 0)
 			return (int)n;
@@ -88,7 +106,7 @@ int window_get(struct window *w, int fd, uint64_t offset, size_t len, uint8_t **
 	if (len > CHUNK_BOUND)
 		return -EINVAL;
 	if (w->fd != fd || offset < w->start || offset > w->end || len > w->end - offset) {
-		err = fill(w, fd, offset);
+		err = fill(w, fd, offset, len);
 		if (err)
 			return err;
 	}
@@ -96,6 +114,11 @@ int window_get(struct window *w, int fd, uint64_t offset, size_t len, uint8_t **
 		return -ENODATA;
 	*ret_data = w->buf + (offset - w->base);
 	return 0;
+}
+
+void window_limit(struct window *w, uint64_t offset)
+{
+	w->limit = offset;
 }
 
 void window_drop(struct window *w, uint64_t offset)

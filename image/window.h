@@ -15,6 +15,7 @@ struct window {
 	int fd;			/* whose bytes these are; -1: none */
 	uint64_t base;		/* offset of buf[0] in the file */
 	uint64_t start, end;	/* what may still be taken */
+	uint64_t limit;		/* nothing is wanted from there on */
 };
 
 int window_init(struct window *w);
@@ -28,6 +29,9 @@ void window_direct(int fd);
  * call.  -ENODATA: the file ends before.
  */
 int window_get(struct window *w, int fd, uint64_t offset, size_t len, uint8_t **ret_data);
+
+/* What lies at @offset and behind it will not be asked for soon: do not read it. */
+void window_limit(struct window *w, uint64_t offset);
 
 /* The caller changed what lies before @offset: it is not given out again. */
 void window_drop(struct window *w, uint64_t offset);
