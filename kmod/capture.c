@@ -64,12 +64,12 @@ static void ckpt_capture_cleanup(struct work_struct *work)
 {
 	struct ckpt_capture *cap = container_of(work, struct ckpt_capture, cleanup);
 
-	mutex_lock(&cap->ctx->cmd_lock);
+	down_write(&cap->ctx->cmd_lock);
 	if (ckpt_capture_expired(cap->ctx)) {
 		ckpt_objects_reset(&cap->objects);
 		ckpt_threads_reap(cap->ctx);
 	}
-	mutex_unlock(&cap->ctx->cmd_lock);
+	up_write(&cap->ctx->cmd_lock);
 }
 
 void ckpt_capture_arm(struct ckpt_capture *cap, u64 max_pause_ns)

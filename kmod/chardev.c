@@ -53,7 +53,8 @@ struct ckpt_cmd {
 	unsigned int nr;
 	unsigned int size;	/* of the structure in this kernel */
 	unsigned int flags;	/* that are known */
-	bool beside;		/* runs beside another command */
+	bool beside;		/* runs beside any other command */
+	bool shared;		/* runs beside others of its kind */
 	int (*run)(struct ckpt_ctx *ctx, union ckpt_arg *arg);
 };
 
@@ -112,7 +113,8 @@ static const struct ckpt_cmd ckpt_cmds[] = {
 	CKPT_CMD(ENTER, restore_enter, ckpt_enter, .beside = true),
 	CKPT_CMD(RESTORE_WAIT, restore_wait, ckpt_restore_wait),
 	CKPT_CMD(RESTORE_STATE, restore_state, ckpt_restore_state),
-	CKPT_CMD(PAGES_WRITE, restore_pages_write, ckpt_pages, .flags = CKPT_PAGES_DENSE),
+	CKPT_CMD(PAGES_WRITE, restore_pages_write, ckpt_pages, .flags = CKPT_PAGES_DENSE,
+		 .shared = true),
 	CKPT_CMD(PAGES_SHARE, restore_pages_share, ckpt_pages_share),
 	CKPT_CMD(PAGES_DROP, restore_pages_drop, ckpt_pages_drop),
 	CKPT_CMD(RESTORE_COMMIT, restore_commit, ckpt_restore_commit),
@@ -138,11 +140,19 @@ static int ckpt_cmd_run(const struct ckpt_cmd *cmd, struct ckpt_ctx *ctx,
 
 	if (cmd->beside)
 		return cmd->run(ctx, arg);
-	err = mutex_lock_killable(&ctx->cmd_lock);
+	if (cmd->shared) {
+		err = down_read_killable(&ctx->cmd_lock);
+		if (err)
+			return err;
+		err = cmd->run(ctx, arg);
+		up_read(&ctx->cmd_lock);
+		return err;
+	}
+	err = down_write_killable(&ctx->cmd_lock);
 	if (err)
 		return err;
 	err = cmd->run(ctx, arg);
-	mutex_unlock(&ctx->cmd_lock);
+	up_write(&ctx->cmd_lock);
 	return err;
 }
 
@@ -209,12 +219,12 @@ static ssize_t ckpt_chardev_read(struct file *file, char __user *buf, size_t len
 	struct ckpt_ctx *ctx = file->private_data;
 	ssize_t ret;
 
-	ret = mutex_lock_killable(&ctx->cmd_lock);
+	ret = down_write_killable(&ctx->cmd_lock);
 	if (ret)
 		return ret;
 	ckpt_capture_note_expiry(ctx);
 	ret = ctx->records ? ckpt_records_read(ctx->records, buf, len, pos) : 0;
-	mutex_unlock(&ctx->cmd_lock);
+	up_write(&ctx->cmd_lock);
 	return ret;
 }
 
@@ -223,13 +233,13 @@ static loff_t ckpt_chardev_llseek(struct file *file, loff_t offset, int whence)
 	struct ckpt_ctx *ctx = file->private_data;
 	loff_t ret;
 
-	ret = mutex_lock_killable(&ctx->cmd_lock);
+	ret = down_write_killable(&ctx->cmd_lock);
 	if (ret)
 		return ret;
 	ckpt_capture_note_expiry(ctx);
 	ret = fixed_size_llseek(file, offset, whence,
 				ctx->records ? ckpt_records_len(ctx->records) : 0);
-	mutex_unlock(&ctx->cmd_lock);
+	up_write(&ctx->cmd_lock);
 	return ret;
 }
 

@@ -25,7 +25,7 @@ struct ckpt_ctx *ckpt_ctx_create(void)
 	kref_init(&ctx->ref);
 	ctx->id = atomic64_inc_return(&ckpt_ctx_last_id);
 	ctx->opener = task_tgid_nr(current);
-	mutex_init(&ctx->cmd_lock);
+	init_rwsem(&ctx->cmd_lock);
 	spin_lock_init(&ctx->lock);
 	ctx->phase = CKPT_PHASE_NEW;
 	INIT_LIST_HEAD(&ctx->threads);

@@ -7,11 +7,12 @@
  * reference; the last thread to leave frees it.
  *
  * Lock order:
- *   ctx->cmd_lock        one command at a time, taken killable
- *     mmap_lock of a target
- *       tasklist_lock    read, while threads are attached
- *         ctx->lock      spinlock: thread list, phases, counters; process context only
- *           sighand->siglock, pi_lock
+ *   ctx->cmd_lock        a command, taken killable: for writing, but PAGES_WRITE for reading
+ *     restore->fault_locks one map's faults
+ *       mmap_lock of a target
+ *         tasklist_lock  read, while threads are attached
+ *           ctx->lock    spinlock: thread list, phases, counters; process context only
+ *             sighand->siglock, pi_lock
  */
 #ifndef _CKPT_CONTEXT_H
 #define _CKPT_CONTEXT_H
@@ -19,7 +20,7 @@
 #include <linux/hashtable.h>
 #include <linux/kref.h>
 #include <linux/list.h>
-#include <linux/mutex.h>
+#include <linux/rwsem.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -45,7 +46,7 @@ struct ckpt_ctx {
 	struct kref ref;
 	u64 id;				/* for events and tracepoints */
 	pid_t opener;			/* for events */
-	struct mutex cmd_lock;		/* serialises commands */
+	struct rw_semaphore cmd_lock;	/* serialises commands; PAGES_WRITE are readers */
 	spinlock_t lock;		/* protects phase, threads, nr_* */
 	enum ckpt_phase phase;
 	struct list_head threads;	/* struct ckpt_thread.link, dead ones included */

@@ -33,18 +33,15 @@
 int ckpt_restore_begin(struct ckpt_ctx *ctx, struct ckpt_restore_begin *arg)
 {
 	struct ckpt_restore *restore;
+	int i;
 
 	if (ckpt_ctx_phase(ctx) != CKPT_PHASE_NEW)
 		return -EBADFD;
 	restore = kzalloc(sizeof(*restore), GFP_KERNEL_ACCOUNT);
 	if (!restore)
 		return -ENOMEM;
-	restore->pages = kcalloc(2 * CKPT_FILL_BATCH, sizeof(*restore->pages),
-				 GFP_KERNEL_ACCOUNT);
-	if (!restore->pages) {
-		kfree(restore);
-		return -ENOMEM;
-	}
+	for (i = 0; i < ARRAY_SIZE(restore->fault_locks); i++)
+		init_rwsem(&restore->fault_locks[i]);
 	restore->deltas.monotonic_ns = arg->monotonic_delta_ns;
 	restore->deltas.boottime_ns = arg->boottime_delta_ns;
 	INIT_LIST_HEAD(&restore->mms);
@@ -356,7 +353,6 @@ void ckpt_restore_release(struct ckpt_ctx *ctx)
 		return;
 	ckpt_restore_kill(ctx);
 	ckpt_restore_mms_free(restore);
-	kfree(restore->pages);
 	kfree(restore);
 	ctx->restore = NULL;
 }

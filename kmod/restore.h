@@ -4,8 +4,8 @@
  * filled with what records say, by themselves (actions) or, while they are off
  * their CPU, by the caller.
  *
- * Every command but ENTER runs with cmd_lock held.  Only threads that entered
- * the context are touched.
+ * Every command but ENTER runs with cmd_lock held, PAGES_WRITE for reading.  Only
+ * threads that entered the context are touched.
  */
 #ifndef _CKPT_RESTORE_H
 #define _CKPT_RESTORE_H
@@ -13,6 +13,7 @@
 #include <linux/list.h>
 #include <linux/mm_types.h>
 #include <linux/rcupdate.h>
+#include <linux/rwsem.h>
 #include <linux/sched/signal.h>
 #include <linux/types.h>
 
@@ -24,6 +25,7 @@ struct ckpt_ctx;
 struct ckpt_thread;
 
 #define CKPT_FILL_BATCH		512	/* pages looked up at once: a huge page */
+#define CKPT_FAULT_LOCK_BITS	4
 
 /* Private mappings that are writable until commit, then get their protection. */
 struct ckpt_protect {
@@ -41,11 +43,15 @@ struct ckpt_restore_mm {
 	unsigned int nr_protect;
 };
 
-/* ckpt_ctx.restore, under cmd_lock */
+/* ckpt_ctx.restore, under cmd_lock: changed by those who hold it for writing */
 struct ckpt_restore {
 	struct ckpt_clock_deltas deltas;
 	struct list_head mms;
-	struct page **pages;		/* room for 2 * CKPT_FILL_BATCH */
+	/*
+	 * By memory map: held for reading while faults may make huge pages, for
+	 * writing while they must not (MMF_DISABLE_THP is the whole map's).
+	 */
+	struct rw_semaphore fault_locks[1 << CKPT_FAULT_LOCK_BITS];
 };
 
 /* A signal to be queued at commit. */

@@ -9,10 +9,14 @@
  *
  * A fault may make a huge page where the kernel's settings allow it.  That is
  * wanted where the data covers most of one, and ruinous where it covers a page
- * here and there: huge pages are disabled on the map for such blocks while they
- * are written.  Only the ranges of one call are looked at, unless the caller says
+ * here and there: huge pages are disabled on the map while such blocks are
+ * faulted in.  Only the ranges of one call are looked at, unless the caller says
  * that there are more.
+ *
+ * Several calls write side by side, also to one map: all that one changes is
+ * its own, but for that switch, which has a lock.  Copying takes none.
  */
+#include <linux/hash.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
 #include <linux/sched/coredump.h>
@@ -32,6 +36,7 @@ static_assert(CKPT_BLOCK == HPAGE_PMD_SIZE);
 
 struct ckpt_fill {
 	struct mm_struct *mm;
+	struct rw_semaphore *fault_lock;
 	struct page **pages;	/* CKPT_FILL_BATCH of the target */
 	struct page **sources;	/* as many of the caller */
 	const struct ckpt_iovec *iov;
@@ -39,6 +44,7 @@ struct ckpt_fill {
 	const void __user *buf;
 	u64 done;
 	unsigned long block;	/* the huge page sized block being written; ~0: none */
+	bool huge;		/* may that block become a huge page? */
 	bool dense;
 };
 
@@ -68,10 +74,53 @@ static void ckpt_fill_enter_block(struct ckpt_fill *fill, unsigned int i,
 	if (block == fill->block)
 		return;
 	fill->block = block;
-	if (fill->dense || ckpt_fill_cover(fill, i, block) >= CKPT_BLOCK / 2)
+	fill->huge = fill->dense || ckpt_fill_cover(fill, i, block) >= CKPT_BLOCK / 2;
+}
+
+static long ckpt_fill_fault_in(struct ckpt_fill *fill, unsigned long addr, unsigned long nr)
+{
+	int locked = 1;
+	long got;
+
+	if (mmap_read_lock_killable(fill->mm))
+		return -EINTR;
+	got = ckpt_gup_remote(fill->mm, addr, nr, FOLL_WRITE | FOLL_FORCE,
+			      fill->pages, &locked);
+	if (locked)
+		mmap_read_unlock(fill->mm);
+	return got ? got : -EFAULT;
+}
+
+/* The same without making a huge page. */
+static long ckpt_fill_fault_in_small(struct ckpt_fill *fill, unsigned long addr,
+				     unsigned long nr)
+{
+	bool no_thp = test_and_set_bit(MMF_DISABLE_THP, &fill->mm->flags);
+	long got = ckpt_fill_fault_in(fill, addr, nr);
+
+	if (!no_thp)
 		clear_bit(MMF_DISABLE_THP, &fill->mm->flags);
-	else
-		set_bit(MMF_DISABLE_THP, &fill->mm->flags);
+	return got;
+}
+
+/* Up to @nr pages of the target, into fill->pages; -errno. */
+static long ckpt_fill_get_pages(struct ckpt_fill *fill, unsigned long addr,
+				unsigned long nr)
+{
+	long got;
+
+	if (fill->huge) {
+		if (down_read_killable(fill->fault_lock))
+			return -EINTR;
+		got = ckpt_fill_fault_in(fill, addr, nr);
+		up_read(fill->fault_lock);
+	} else {
+		if (down_write_killable(fill->fault_lock))
+			return -EINTR;
+		got = ckpt_fill_fault_in_small(fill, addr, nr);
+		up_write(fill->fault_lock);
+	}
+	return got;
 }
 
 /*
@@ -118,17 +167,10 @@ static unsigned int ckpt_fill_copy(struct ckpt_fill *fill, unsigned int nr)
 static long ckpt_fill_batch(struct ckpt_fill *fill, unsigned long addr, u64 len)
 {
 	unsigned long nr = min_t(u64, len, fill->block + CKPT_BLOCK - addr) >> PAGE_SHIFT;
-	int locked = 1;
-	long got;
+	long got = ckpt_fill_get_pages(fill, addr, nr);
 
-	if (mmap_read_lock_killable(fill->mm))
-		return -EINTR;
-	got = ckpt_gup_remote(fill->mm, addr, nr, FOLL_WRITE | FOLL_FORCE,
-			      fill->pages, &locked);
-	if (locked)
-		mmap_read_unlock(fill->mm);
-	if (got <= 0)
-		return got ? got : -EFAULT;
+	if (got < 0)
+		return got;
 	if (ckpt_fill_copy(fill, got) != got)
 		return -EFAULT;
 	return got << PAGE_SHIFT;
@@ -175,7 +217,6 @@ int ckpt_restore_pages_write(struct ckpt_ctx *ctx, struct ckpt_pages *arg)
 		.block = ~0UL,
 	};
 	struct ckpt_iovec *iov;
-	bool no_thp;
 	int err;
 
 	arg->done = 0;
@@ -194,17 +235,19 @@ int ckpt_restore_pages_write(struct ckpt_ctx *ctx, struct ckpt_pages *arg)
 		err = PTR_ERR(fill.mm);
 		goto free_iov;
 	}
+	fill.fault_lock = &ctx->restore->fault_locks[hash_ptr(fill.mm, CKPT_FAULT_LOCK_BITS)];
 	fill.iov = iov;
 	fill.dense = arg->flags & CKPT_PAGES_DENSE;
-	fill.pages = ctx->restore->pages;
+	fill.pages = kmalloc_array(2 * CKPT_FILL_BATCH, sizeof(*fill.pages),
+				   GFP_KERNEL_ACCOUNT);
+	err = -ENOMEM;
+	if (!fill.pages)
+		goto put_mm;
 	fill.sources = fill.pages + CKPT_FILL_BATCH;
-	no_thp = test_bit(MMF_DISABLE_THP, &fill.mm->flags);
 	err = ckpt_fill_run(&fill);
-	if (no_thp)
-		set_bit(MMF_DISABLE_THP, &fill.mm->flags);
-	else
-		clear_bit(MMF_DISABLE_THP, &fill.mm->flags);
 	arg->done = fill.done;
+	kfree(fill.pages);
+put_mm:
 	mmput(fill.mm);
 free_iov:
 	kfree(iov);

@@ -76,9 +76,9 @@ static void ckpt_watch_work(struct work_struct *work)
 		return;
 	if (ckpt_watch_is_short(cap)) {
 		WRITE_ONCE(cap->lost, true);	/* a command that reads gives up */
-		if (mutex_trylock(&ctx->cmd_lock)) {
+		if (down_write_trylock(&ctx->cmd_lock)) {
 			ckpt_objects_drop(&cap->objects);
-			mutex_unlock(&ctx->cmd_lock);
+			up_write(&ctx->cmd_lock);
 			ckpt_event(ctx, CKPT_EVENT_LOST, 0);
 			return;
 		}

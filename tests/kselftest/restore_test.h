@@ -5,6 +5,8 @@
 #ifndef RESTORE_TEST_H
 #define RESTORE_TEST_H
 
+#include <sys/types.h>
+
 struct rig;
 
 /* restore_test_mm.c */
@@ -16,6 +18,10 @@ void test_pages(void);
 void test_thp(void);
 void test_share(void);
 void test_share_thp(void);
+/* Of the mapping at @addr; -1: none. */
+long smaps_kb(pid_t pid, unsigned long addr, const char *field);
+/* restore_test_beside.c */
+void test_beside(void);
 /* restore_test_proc.c */
 void test_signals(void);
 void test_fatal_signal(void);

@@ -351,7 +351,7 @@ void test_hugetlb(void)
 
 /* ---------------------------------------------------------------- pages */
 
-static long smaps_kb(pid_t pid, unsigned long addr, const char *field)
+long smaps_kb(pid_t pid, unsigned long addr, const char *field)
 {
 	char path[64], line[512];
 	unsigned long start, end;

@@ -25,7 +25,8 @@
  *   accepted if its tail is zero (-E2BIG otherwise).  An unknown flag is
  *   -EINVAL, an unknown command -ENOTTY, a command at the wrong time -EBADFD.
  *   One command at a time runs on a context (a second one waits, killable);
- *   CKPT_IOC_ENTER and poll(2) run beside it.
+ *   CKPT_IOC_ENTER and poll(2) run beside it, and CKPT_IOC_PAGES_WRITE of several
+ *   threads run beside each other, whichever maps they write to.
  *
  * Freezing
  *   A thread is parked in its own context on its way back to user mode, so it
