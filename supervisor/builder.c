@@ -21,7 +21,6 @@
 
 #include "supervisor/kdev.h"
 #include "supervisor/relay.h"
-#include "supervisor/remem.h"
 #include "supervisor/reopen.h"
 #include "supervisor/restate.h"
 #include "supervisor/tree.h"
@@ -175,21 +174,10 @@ static int make_tree(struct building *g)
 
 static int fill_memory(struct building *g)
 {
-	const struct state *state = g->b->state;
-	uint64_t start = now_ns(), total;
-	struct remem *m = NULL;
-	int ret;
+	uint64_t start = now_ns(), bytes = 0;
+	int ret = builder_fill(g->b, &g->state, &bytes);
 
-	ret = remem_create(state, g->b->reader, g->dev, &g->error, &m, &total);
-	for (unsigned int i = 0; !ret && i < state->nr_mms; i++) {
-		relay_progress(g->b->relay, "memory", remem_bytes(m), total);
-		ret = restate_mm(&g->state, &state->mms[i]);
-		if (!ret)
-			ret = remem_fill(m, &state->mms[i]);
-	}
-	if (m)
-		g->stats.bytes_read += remem_bytes(m);
-	remem_destroy(m);
+	g->stats.bytes_read += bytes;
 	g->stats.memory_ns = now_ns() - start;
 	return ret ? ret : reopen_seal(&g->files);
 }

@@ -13,6 +13,8 @@
 #include "supervisor/plan.h"
 #include "supervisor/restore.h"
 
+struct restate;
+
 struct builder {
 	const struct restore_options *options;
 	const struct state *state;
@@ -34,6 +36,8 @@ int builder_clocks(const struct ckpt_rec_system *system, struct ckpt_restore_beg
 		   struct engine_error *error);
 /* builder_rights.c: become the owner. */
 int builder_drop(const struct plan_owner *owner, struct engine_error *error);
+/* builder_memory.c: make and fill every memory map, in a child; bytes written or shared. */
+int builder_fill(const struct builder *b, struct restate *s, uint64_t *ret_bytes);
 uint64_t builder_bounding(void);
 int builder_oom_score_adj(void);
 

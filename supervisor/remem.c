@@ -2,12 +2,13 @@
 /*
  * Filling the memory maps of a tree from its image.
  *
- * Maps are filled in ascending order, each in address order, because the image
- * is laid out so and each chunk is then decoded once.  A mapping with pages that
- * maps filled before have at the same address (references in the image) is
- * shared from there copy on write; see cow.h.  Everything else is written in
- * large batches: runs of pages straight from the decoded chunk, single pages
- * gathered in a buffer.
+ * Maps are gone through in ascending order, each in address order, because the
+ * image is laid out so.  A mapping with pages that maps before it have at the same
+ * address (references in the image) is shared from there copy on write; see cow.h.
+ * Everything else is left to the threads of a filler, which may be some maps
+ * behind: what is shared must have been written, so the source is waited for.
+ * What they write and what is shared or dropped in one map are never the same
+ * pages, but for those that are shared first and then written over.
  *
  * Pages of zeros are not written where an untouched page reads as zeros, too;
  * they are in private mappings of files.
@@ -17,15 +18,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "supervisor/cow.h"
+#include "supervisor/filler.h"
 
 #define PAGE		4096UL
-#define BATCH		(4UL << 20)
-#define HUGE_PAGE	(2UL << 20)
-#define DIRECT		(256UL << 10)	/* a run this long is written without a copy */
-#define IOVS		1024U
 #define SOURCES		8U
 
 struct remem {
@@ -33,14 +30,11 @@ struct remem {
 	struct image_reader *reader;
 	struct kdev *dev;
 	struct engine_error *error;
-	bool *filled;			/* by map */
-	char *buf;			/* BATCH bytes */
-	size_t used;
-	struct ckpt_iovec *iov;		/* IOVS */
-	unsigned int nr_iov;
-	pid_t pid;			/* of the map being filled */
-	const struct state_mm *mm;
-	uint64_t bytes;
+	struct filler *filler;
+	bool *filled;			/* by map: by us, if not yet by the filler */
+	const struct state_mm *mm;	/* being filled */
+	struct filler_map map;		/* the same for the filler */
+	uint64_t shared;		/* bytes */
 };
 
 /* A thread that lives: the leader may be dead. */
@@ -55,106 +49,9 @@ static int image_failed(struct remem *m, int err)
 			   image_reader_error(m->reader));
 }
 
-/* ---------------------------------------------------------------- writing */
-
-static int write_pages(struct remem *m, const struct ckpt_iovec *iov, unsigned int nr,
-		       const void *data, uint32_t flags)
-{
-	struct ckpt_pages arg = {
-		.flags = flags, .mm_id = (__u32)m->pid, .nr_iov = nr,
-		.iov = (uintptr_t)iov, .buf = (uintptr_t)data,
-	};
-	int ret = kdev_pages_write(m->dev, &arg);
-
-	if (ret)
-		return engine_fail(m->error, ret,
-				   "cannot fill the memory of process %d (%llu bytes into the batch at %#llx): %s",
-				   m->pid, (unsigned long long)arg.done,
-				   (unsigned long long)iov[0].addr, strerror(-ret));
-	return 0;
-}
-
-static int flush(struct remem *m)
-{
-	int ret = m->nr_iov ? write_pages(m, m->iov, m->nr_iov, m->buf, 0) : 0;
-
-	m->nr_iov = 0;
-	m->used = 0;
-	return ret;
-}
-
-static int write_direct(struct remem *m, uint64_t start, uint64_t end, uint32_t flags)
-{
-	int ret = 0;
-
-	while (start < end && !ret) {
-		struct ckpt_iovec iov = { .addr = start };
-		uint64_t nr = (end - start) / PAGE;
-		const void *data;
-
-		ret = image_pages_peek(m->reader, m->mm->rec->mm_id, start, &nr, &data);
-		if (ret)
-			return image_failed(m, ret);
-		iov.len = nr * PAGE;
-		ret = write_pages(m, &iov, 1, data, flags);
-		start += iov.len;
-	}
-	return ret;
-}
-
-static int write_gathered(struct remem *m, uint64_t start, uint64_t end)
-{
-	size_t len = (size_t)(end - start);
-	int ret = 0;
-
-	if (m->nr_iov == IOVS || len > BATCH - m->used)
-		ret = flush(m);
-	if (ret)
-		return ret;
-	ret = image_pages_read(m->reader, m->mm->rec->mm_id, start, len / PAGE,
-			       m->buf + m->used);
-	if (ret)
-		return image_failed(m, ret);
-	if (m->nr_iov && m->iov[m->nr_iov - 1].addr + m->iov[m->nr_iov - 1].len == start)
-		m->iov[m->nr_iov - 1].len += len;
-	else
-		m->iov[m->nr_iov++] = (struct ckpt_iovec){ .addr = start, .len = len };
-	m->used += len;
-	return 0;
-}
-
-/*
- * The image gives a long run in pieces that end anywhere: the kernel is told that
- * the run fills the huge pages that the pieces touch.  Of the first and the last
- * it may have less than half.
- */
-static int write_long(struct remem *m, uint64_t start, uint64_t end)
-{
-	uint64_t head = (start + HUGE_PAGE / 2) & ~(HUGE_PAGE - 1);
-	uint64_t tail = (end + HUGE_PAGE / 2) & ~(HUGE_PAGE - 1);
-	int ret = 0;
-
-	if (head < start)
-		head = start;
-	if (tail > end)
-		tail = end;
-	if (head > start)
-		ret = write_direct(m, start, head, 0);
-	if (!ret && tail > head)
-		ret = write_direct(m, head, tail, CKPT_PAGES_DENSE);
-	if (!ret && end > tail)
-		ret = write_direct(m, tail, end, 0);
-	return ret;
-}
-
 static int write_range(struct remem *m, uint64_t start, uint64_t end)
 {
-	m->bytes += end - start;
-	if (end - start >= HUGE_PAGE)
-		return write_long(m, start, end);
-	if (end - start >= DIRECT)
-		return write_direct(m, start, end, 0);
-	return write_gathered(m, start, end);
+	return filler_put(m->filler, &m->map, start, end);
 }
 
 /* ---------------------------------------------------------------- runs */
@@ -295,18 +192,19 @@ static int share_range(struct remem *m, const struct state_mm *from, uint64_t st
 		       uint64_t end)
 {
 	struct ckpt_pages_share arg = {
-		.src_pid = pid_of(from), .dst_pid = m->pid, .start = start, .end = end,
+		.src_pid = pid_of(from), .dst_pid = m->map.pid, .start = start, .end = end,
 	};
+	int ret = filler_wait(m->filler, (unsigned int)(from - m->state->mms));
 
-	return kdev_pages_share(m->dev, &arg);
+	return ret ? ret : kdev_pages_share(m->dev, &arg);
 }
 
 static int drop_range(struct remem *m, uint64_t start, uint64_t end)
 {
-	struct ckpt_pages_drop arg = { .pid = m->pid, .start = start, .end = end };
+	struct ckpt_pages_drop arg = { .pid = m->map.pid, .start = start, .end = end };
 	int ret = kdev_pages_drop(m->dev, &arg);
 
-	return ret ? engine_fail(m->error, ret, "cannot take pages from process %d: %s", m->pid,
+	return ret ? engine_fail(m->error, ret, "cannot take pages from process %d: %s", m->map.pid,
 				 strerror(-ret)) : 0;
 }
 
@@ -342,7 +240,7 @@ static int apply(enum cow_what what, uint64_t start, uint64_t end, void *arg)
 			return engine_fail(s->m->error, ret, "cannot share memory: %s",
 					   strerror(-ret));
 	}
-	s->m->bytes += end - start;
+	s->m->shared += end - start;
 	return 0;
 }
 
@@ -367,7 +265,7 @@ static int share(struct sharing *s, const struct state_vma *vma)
 				   "cannot share memory %#llx-%#llx of process %d with %d: %s",
 				   (unsigned long long)first->start,
 				   (unsigned long long)first->end,
-				   pid_of(first->mm), s->m->pid, strerror(-ret));
+				   pid_of(first->mm), s->m->map.pid, strerror(-ret));
 	return cow_compare(s->runs, &first->runs, vma->rec->start, vma->rec->end, apply, s);
 }
 
@@ -397,22 +295,28 @@ static int fill_vma(struct remem *m, const struct state_vma *vma)
 
 int remem_fill(struct remem *m, const struct state_mm *mm)
 {
+	unsigned int index = (unsigned int)(mm - m->state->mms);
 	int ret = 0;
 
 	m->mm = mm;
-	m->pid = pid_of(mm);
+	m->map = (struct filler_map){
+		.index = index, .mm_id = mm->rec->mm_id, .pid = pid_of(mm),
+	};
 	for (unsigned int i = 0; !ret && i < mm->nr_vmas; i++)
 		if (has_pages(&mm->vmas[i]))
 			ret = fill_vma(m, &mm->vmas[i]);
-	if (!ret)
-		ret = flush(m);
-	m->filled[mm - m->state->mms] = true;
+	m->filled[index] = true;
 	return ret;
+}
+
+int remem_finish(struct remem *m)
+{
+	return filler_wait_all(m->filler);
 }
 
 uint64_t remem_bytes(const struct remem *m)
 {
-	return m->bytes;
+	return m->shared + filler_bytes(m->filler);
 }
 
 int remem_create(const struct state *state, struct image_reader *reader, struct kdev *dev,
@@ -420,6 +324,7 @@ int remem_create(const struct state *state, struct image_reader *reader, struct 
 {
 	const struct image_counts *counts = &image_manifest(reader)->counts;
 	struct remem *m = calloc(1, sizeof(*m));
+	int ret;
 
 	if (!m)
 		return engine_fail(error, -ENOMEM, "out of memory");
@@ -428,13 +333,11 @@ int remem_create(const struct state *state, struct image_reader *reader, struct 
 	m->dev = dev;
 	m->error = error;
 	m->filled = calloc(state->nr_mms + 1, sizeof(*m->filled));
-	m->iov = calloc(IOVS, sizeof(*m->iov));
-	m->buf = mmap(NULL, BATCH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (m->buf == MAP_FAILED)
-		m->buf = NULL;
-	if (!m->filled || !m->iov || !m->buf) {
+	ret = m->filled ? filler_create(reader, dev, state->nr_mms, error, &m->filler) :
+			  engine_fail(error, -ENOMEM, "out of memory");
+	if (ret) {
 		remem_destroy(m);
-		return engine_fail(error, -ENOMEM, "out of memory");
+		return ret;
 	}
 	*ret_total = (counts->pages_data + counts->pages_zero + counts->pages_ref) * PAGE;
 	*ret_m = m;
@@ -445,9 +348,7 @@ void remem_destroy(struct remem *m)
 {
 	if (!m)
 		return;
-	if (m->buf)
-		munmap(m->buf, BATCH);
-	free(m->iov);
+	filler_destroy(m->filler);
 	free(m->filled);
 	free(m);
 }

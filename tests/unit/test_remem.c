@@ -2,9 +2,11 @@
 /*
  * Filling memory maps from an image, against a made-up kernel that keeps pages as
  * cells with owners: afterwards every page holds what the image says, pages that
- * were one cell are one cell again, and nothing else is there.
+ * were one cell are one cell again, and nothing else is there.  Writes come from
+ * several threads; the kernel is one, and says so if others come beside a write.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +37,11 @@ struct fake {
 	struct kdev dev;
 	struct page pages[MAPS][2][PAGES];
 	unsigned int shares, writes, drops;
+	pthread_mutex_t lock;		/* protects all of it */
+	pthread_cond_t come;
+	unsigned int inside, most;	/* writers at a time */
+	unsigned int meet;		/* the first writer waits for so many */
+	int fail_pid, fail;		/* writes to that process fail so */
 };
 
 static struct fake *kernel;
@@ -44,8 +51,8 @@ static struct page *page_at(int pid, uint64_t addr)
 	int mapping = addr >= OTHER;
 	uint64_t index = (addr - (mapping ? OTHER : BASE)) / PAGE;
 
-	assert_in_range(pid, 100, 100 + MAPS - 1);
-	assert_in_range(index, 0, PAGES - 1);
+	if (pid < 100 || pid >= 100 + MAPS || index >= PAGES)
+		abort();	/* a thread cannot fail a test */
 	return &kernel->pages[pid - 100][mapping][index];
 }
 
@@ -62,7 +69,10 @@ static int fake_write(struct ckpt_pages *arg)
 	const uint8_t *data = (const void *)(uintptr_t)arg->buf;
 
 	kernel->writes++;
-	assert_in_range(arg->nr_iov, 1, 1024);
+	if (!arg->nr_iov || arg->nr_iov > 1024)
+		abort();
+	if ((int)arg->mm_id == kernel->fail_pid)
+		return kernel->fail;
 	for (unsigned int i = 0; i < arg->nr_iov; i++)
 		for (uint64_t at = 0; at < iov[i].len; at += PAGE, data += PAGE) {
 			struct page *page = page_at((int)arg->mm_id, iov[i].addr + at);
@@ -73,6 +83,22 @@ static int fake_write(struct ckpt_pages *arg)
 			memcpy(page->cell->data, data, PAGE);
 		}
 	return 0;
+}
+
+/* Others may come in meanwhile; not for ever. */
+static void meet_others(void)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 10;
+	if (++kernel->inside > kernel->most)
+		kernel->most = kernel->inside;
+	pthread_cond_broadcast(&kernel->come);
+	while (kernel->most < kernel->meet &&
+	       !pthread_cond_timedwait(&kernel->come, &kernel->lock, &until))
+		;
+	kernel->inside--;
 }
 
 static int fake_share(const struct ckpt_pages_share *arg)
@@ -89,12 +115,13 @@ static int fake_share(const struct ckpt_pages_share *arg)
 	return 0;
 }
 
-static int fake_command(struct kdev *dev, unsigned long command, void *arg)
+static int locked_command(unsigned long command, void *arg)
 {
 	const struct ckpt_pages_drop *drop = arg;
 
 	switch (command) {
 	case CKPT_IOC_PAGES_WRITE:
+		meet_others();
 		return fake_write(arg);
 	case CKPT_IOC_PAGES_SHARE:
 		return fake_share(arg);
@@ -106,6 +133,17 @@ static int fake_command(struct kdev *dev, unsigned long command, void *arg)
 	default:
 		return -ENOTTY;
 	}
+}
+
+static int fake_command(struct kdev *dev, unsigned long command, void *arg)
+{
+	int ret;
+
+	(void)dev;
+	pthread_mutex_lock(&kernel->lock);
+	ret = locked_command(command, arg);
+	pthread_mutex_unlock(&kernel->lock);
+	return ret;
 }
 
 static const struct kdev_ops fake_ops = { .command = fake_command };
@@ -218,26 +256,37 @@ static struct state *make_state(struct stream *stream)
 
 /* ---------------------------------------------------------------- the test */
 
-static void fill_all(const struct scratch *s, const char *dir)
+static int try_fill_all(const struct scratch *s, const char *dir, struct engine_error *why)
 {
-	struct engine_error why = { 0 };
 	struct image_reader *reader;
 	struct image_error error;
 	struct stream stream;
 	struct state *state = make_state(&stream);
 	struct remem *m = NULL;
 	uint64_t total;
+	int ret;
 
 	assert_int_equal(image_open(dir, s->key, NULL, &reader, &error), 0);
-	assert_int_equal(remem_create(state, reader, &kernel->dev, &why, &m, &total), 0);
-	for (unsigned int i = 0; i < state->nr_mms; i++)
-		if (remem_fill(m, &state->mms[i]))
-			fail_msg("%s", why.text);
+	ret = remem_create(state, reader, &kernel->dev, why, &m, &total);
+	assert_int_equal(ret, 0);
+	for (unsigned int i = 0; !ret && i < state->nr_mms; i++)
+		ret = remem_fill(m, &state->mms[i]);
+	if (!ret)
+		ret = remem_finish(m);
 	assert_true(remem_bytes(m) <= total);
 	remem_destroy(m);
 	image_close(reader);
 	state_free(state);
 	stream_done(&stream);
+	return ret;
+}
+
+static void fill_all(const struct scratch *s, const char *dir)
+{
+	struct engine_error why = { 0 };
+
+	if (try_fill_all(s, dir, &why))
+		fail_msg("%s", why.text);
 }
 
 static void check_page(int map, int mapping, int index)
@@ -258,24 +307,33 @@ static void check_page(int map, int mapping, int index)
 		assert_ptr_equal(page->cell, kernel->pages[first][mapping][index].cell);
 }
 
+static void free_kernel(void)
+{
+	for (int m = 0; m < MAPS; m++)
+		for (int v = 0; v < 2; v++)
+			for (int i = 0; i < PAGES; i++)
+				put_cell(&kernel->pages[m][v][i]);
+	pthread_cond_destroy(&kernel->come);
+	pthread_mutex_destroy(&kernel->lock);
+	free(kernel);
+	kernel = NULL;
+}
+
 static void check_and_free(void)
 {
 	for (int m = 0; m < MAPS; m++)
 		for (int v = 0; v < 2; v++)
 			for (int i = 0; i < PAGES; i++)
 				check_page(m, v, i);
-	for (int m = 0; m < MAPS; m++)
-		for (int v = 0; v < 2; v++)
-			for (int i = 0; i < PAGES; i++)
-				put_cell(&kernel->pages[m][v][i]);
-	free(kernel);
-	kernel = NULL;
+	free_kernel();
 }
 
 static void new_kernel(void)
 {
 	kernel = calloc(1, sizeof(*kernel));
 	kernel->dev.ops = &fake_ops;
+	pthread_mutex_init(&kernel->lock, NULL);
+	pthread_cond_init(&kernel->come, NULL);
 }
 
 /* A parent and two children that changed a part each: all the rest is shared. */
@@ -334,12 +392,9 @@ static void test_random(void **arg)
 	}
 }
 
-/* Nothing in common: nothing is shared, and big runs go in few calls. */
-static void test_alone(void **arg)
+/* Nothing in common. */
+static void make_alone(const struct scratch *s, const char *dir)
 {
-	const struct scratch *s = *arg;
-	const char *dir = scratch_path(s, "alone");
-
 	new_kernel();
 	for (int m = 0; m < MAPS; m++)
 		for (int i = 0; i < PAGES; i++) {
@@ -347,10 +402,69 @@ static void test_alone(void **arg)
 			kernel->pages[m][0][i].seed = (uint64_t)(m * PAGES + i) + 1;
 		}
 	store(s, dir);
+}
+
+/* Nothing is shared, big runs go in few calls, and maps are written side by side. */
+static void test_alone(void **arg)
+{
+	const struct scratch *s = *arg;
+	const char *dir = scratch_path(s, "alone");
+
+	make_alone(s, dir);
+	kernel->meet = 2;
 	fill_all(s, dir);
 	assert_int_equal(kernel->shares, 0);
 	assert_in_range(kernel->writes, MAPS, 6 * MAPS);
+	assert_in_range(kernel->most, 2, MAPS);
 	check_and_free();
+}
+
+/* What fails in a thread ends it all, and is told; what is queued is left. */
+static void test_failure(void **arg)
+{
+	const struct scratch *s = *arg;
+	const char *dir = scratch_path(s, "failure");
+
+	for (int pid = 100; pid < 100 + MAPS; pid++) {
+		struct engine_error why = { 0 };
+		char who[32];
+
+		make_alone(s, dir);
+		kernel->fail_pid = pid;
+		kernel->fail = -EFAULT;
+		assert_int_equal(try_fill_all(s, dir, &why), -EFAULT);
+		snprintf(who, sizeof(who), "process %d ", pid);
+		assert_non_null(strstr(why.text, who));
+		free_kernel();
+		remove_image(dir);
+	}
+}
+
+static void damage(const char *dir)
+{
+	char path[256];
+	uint8_t *buf;
+	size_t len;
+
+	snprintf(path, sizeof(path), "%s/pages", dir);
+	buf = load_file(path, &len);
+	buf[len / 2] ^= 1;
+	store_file(path, buf, len);
+	free(buf);
+}
+
+/* A damaged chunk that only a thread reads. */
+static void test_damage(void **arg)
+{
+	const struct scratch *s = *arg;
+	const char *dir = scratch_path(s, "damage");
+	struct engine_error why = { 0 };
+
+	make_alone(s, dir);
+	damage(dir);
+	assert_int_equal(try_fill_all(s, dir, &why), -EBADMSG);
+	assert_non_null(strstr(why.text, "cannot read the image: pages"));
+	free_kernel();
 }
 
 int main(void)
@@ -359,6 +473,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_family, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_random, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_alone, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_failure, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_damage, scratch_setup, scratch_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The builder's part that fills memory: a process of its own, for the threads.
+ *
+ * The builder has made a time namespace for its children and is not in it: the
+ * kernel gives such a process no threads.  A child is in it and may have them.  It
+ * has the builder's descriptors and rights and nothing that the builder needs
+ * afterwards; it says how it went and ends before anything else is done.  It dies
+ * with the builder.  It must not fork: it has threads.
+ *
+ * The tree is there by then, so that neither takes one of its numbers.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "image/util.h"
+#include "supervisor/builder.h"
+#include "supervisor/relay.h"
+#include "supervisor/remem.h"
+#include "supervisor/restate.h"
+
+/* From the child to the builder, in one write. */
+struct word {
+	int err;
+	uint64_t bytes;
+	char text[sizeof(((struct engine_error *)NULL)->text)];
+};
+
+static int fill(const struct builder *b, struct restate *s, uint64_t *ret_bytes)
+{
+	const struct state *state = b->state;
+	struct remem *m = NULL;
+	uint64_t total;
+	int ret;
+
+	ret = remem_create(state, b->reader, s->dev, s->error, &m, &total);
+	for (unsigned int i = 0; !ret && i < state->nr_mms; i++) {
+		relay_progress(b->relay, "memory", remem_bytes(m), total);
+		ret = restate_mm(s, &state->mms[i]);
+		if (!ret)
+			ret = remem_fill(m, &state->mms[i]);
+	}
+	if (!ret)
+		ret = remem_finish(m);
+	*ret_bytes = m ? remem_bytes(m) : 0;
+	remem_destroy(m);
+	return ret;
+}
+
+static _Noreturn void child_main(const struct builder *b, struct restate *s, int fd,
+				 pid_t parent)
+{
+	struct word word = { 0 };
+
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
+		_exit(1);
+	word.err = fill(b, s, &word.bytes);
+	memcpy(word.text, s->error->text, sizeof(word.text));
+	_exit(write(fd, &word, sizeof(word)) != sizeof(word));
+}
+
+static int listen_to(int fd, pid_t pid, struct engine_error *error, uint64_t *ret_bytes)
+{
+	struct word word;
+	ssize_t len;
+
+	do {
+		len = read(fd, &word, sizeof(word));
+	} while (len < 0 && errno == EINTR);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	if (len != sizeof(word))
+		return engine_fail(error, -EPIPE,
+				   "the process that fills memory ended unexpectedly; see the kernel log for why (out of memory?)");
+	word.text[sizeof(word.text) - 1] = 0;
+	*ret_bytes = word.bytes;
+	return word.err ? engine_fail(error, word.err, "%s", word.text) : 0;
+}
+
+int builder_fill(const struct builder *b, struct restate *s, uint64_t *ret_bytes)
+{
+	_cleanup_fd_ int in = -1;
+	int pair[2], ret;
+	pid_t parent = getpid(), pid;
+
+	if (pipe2(pair, O_CLOEXEC))
+		return engine_fail(s->error, -errno, "pipe: %s", strerror(errno));
+	in = pair[0];
+	pid = fork();
+	if (pid == 0)
+		child_main(b, s, pair[1], parent);
+	close(pair[1]);
+	if (pid < 0)	/* then without threads */
+		ret = fill(b, s, ret_bytes);
+	else
+		ret = listen_to(in, pid, s->error, ret_bytes);
+	return ret;
+}

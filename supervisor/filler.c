@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Threads that put pages of an image into memory maps.
+ *
+ * The owner cuts ranges into pieces that lie in one chunk each, and collects the
+ * pieces of a few neighbouring chunks in a job: so each chunk is decoded once,
+ * whichever thread takes the job.  Jobs go round a ring.  A slot belongs to the
+ * owner until it is put, then to the thread that takes it, and to the owner again
+ * when it is free; its state and everything that both sides count are under the
+ * lock.
+ *
+ * A thread has a reader, buffers and an error of its own.  The first failure is
+ * kept; after it jobs are only counted off.  If no thread can be started the owner
+ * does the jobs by itself.  Threads neither fork nor change rights: they live while
+ * memory is filled and no longer.
+ */
+#include "supervisor/filler.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define PAGE		4096UL
+#define BATCH		(4UL << 20)	/* most bytes of a job */
+#define ENOUGH		(3UL << 20)	/* with so many it ends with a chunk */
+#define HUGE_PAGE	(2UL << 20)
+#define DIRECT		(256UL << 10)	/* a run this long is written without a copy */
+#define PIECES		1024U		/* what the kernel takes in one call */
+#define WORKERS_MAX	4U
+#define SPARE		2U		/* jobs ready while all threads have one */
+
+struct piece {
+	uint64_t start;
+	uint64_t end;
+	bool gather;		/* with others, through a buffer */
+	uint32_t flags;		/* CKPT_PAGES_… */
+};
+
+struct job {
+	bool busy;		/* put, and not done yet; under the lock */
+	struct filler_map map;
+	uint64_t chunk;		/* of the last piece; IMAGE_NO_CHUNK: of none so far */
+	uint64_t last_chunk;	/* of all */
+	uint64_t bytes;
+	unsigned int nr;
+	struct piece pieces[PIECES];
+};
+
+struct worker {
+	struct filler *filler;
+	struct image_reader *reader;
+	struct engine_error error;
+	const struct job *job;
+	char *buf;		/* BATCH bytes */
+	size_t used;
+	struct ckpt_iovec *iov;	/* PIECES */
+	unsigned int nr_iov;
+	pthread_t thread;
+};
+
+struct filler {
+	struct image_reader *reader;	/* the owner's */
+	struct kdev *dev;
+	struct engine_error *error;	/* the owner's */
+	pthread_mutex_t lock;	/* protects job.busy, put, taken, stop, pending, bytes, err, failed */
+	pthread_cond_t more;	/* a job was put, or stop */
+	pthread_cond_t done;	/* a job is done */
+	struct job *jobs;
+	unsigned int nr_jobs;
+	uint64_t put, taken;
+	bool stop;
+	unsigned int *pending;	/* by map: jobs put and not done */
+	uint64_t bytes;
+	int err;		/* of the first failure */
+	struct engine_error failed;
+	bool collecting;	/* jobs[put] has pieces; the owner's */
+	struct worker workers[WORKERS_MAX];
+	unsigned int nr_workers;	/* running; 0: worker 0 is the owner */
+};
+
+/* ---------------------------------------------------------------- a job */
+
+static int image_failed(struct worker *w, int err)
+{
+	return engine_fail(&w->error, err, "cannot read the image: %s",
+			   image_reader_error(w->reader));
+}
+
+static int write_pages(struct worker *w, const struct ckpt_iovec *iov, unsigned int nr,
+		       const void *data, uint32_t flags)
+{
+	pid_t pid = w->job->map.pid;
+	struct ckpt_pages arg = {
+		.flags = flags, .mm_id = (__u32)pid, .nr_iov = nr,
+		.iov = (uintptr_t)iov, .buf = (uintptr_t)data,
+	};
+	int ret = kdev_pages_write(w->filler->dev, &arg);
+
+	if (ret)
+		return engine_fail(&w->error, ret,
+				   "cannot fill the memory of process %d (%llu bytes into the batch at %#llx): %s",
+				   pid, (unsigned long long)arg.done,
+				   (unsigned long long)iov[0].addr, strerror(-ret));
+	return 0;
+}
+
+static int write_direct(struct worker *w, const struct piece *piece)
+{
+	uint64_t start = piece->start;
+	int ret = 0;
+
+	while (start < piece->end && !ret) {
+		struct ckpt_iovec iov = { .addr = start };
+		uint64_t nr = (piece->end - start) / PAGE;
+		const void *data;
+
+		ret = image_pages_peek(w->reader, w->job->map.mm_id, start, &nr, &data);
+		if (ret)
+			return image_failed(w, ret);
+		iov.len = nr * PAGE;
+		ret = write_pages(w, &iov, 1, data, piece->flags);
+		start += iov.len;
+	}
+	return ret;
+}
+
+static int gather(struct worker *w, const struct piece *piece)
+{
+	uint64_t start = piece->start, len = piece->end - start;
+	struct ckpt_iovec *last = w->nr_iov ? &w->iov[w->nr_iov - 1] : NULL;
+	int ret = image_pages_read(w->reader, w->job->map.mm_id, start, len / PAGE,
+				   w->buf + w->used);
+
+	if (ret)
+		return image_failed(w, ret);
+	if (last && last->addr + last->len == start)
+		last->len += len;
+	else
+		w->iov[w->nr_iov++] = (struct ckpt_iovec){ .addr = start, .len = len };
+	w->used += len;
+	return 0;
+}
+
+static int do_pieces(struct worker *w, const struct job *job)
+{
+	int ret = 0;
+
+	w->job = job;
+	w->nr_iov = 0;
+	w->used = 0;
+	image_pages_until(w->reader, job->last_chunk);
+	for (unsigned int i = 0; i < job->nr && !ret; i++)
+		ret = job->pieces[i].gather ? gather(w, &job->pieces[i]) :
+					      write_direct(w, &job->pieces[i]);
+	if (!ret && w->nr_iov)
+		ret = write_pages(w, w->iov, w->nr_iov, w->buf, 0);
+	return ret;
+}
+
+/* Called and returns with the lock held. */
+static void do_job(struct worker *w, struct job *job)
+{
+	struct filler *f = w->filler;
+	int ret = f->err;
+
+	if (!ret) {
+		pthread_mutex_unlock(&f->lock);
+		ret = do_pieces(w, job);
+		pthread_mutex_lock(&f->lock);
+	}
+	if (!ret)
+		f->bytes += job->bytes;
+	if (ret && !f->err) {
+		f->err = ret;
+		f->failed = w->error;
+	}
+	f->pending[job->map.index]--;
+	job->busy = false;
+	pthread_cond_signal(&f->done);
+}
+
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+	struct filler *f = w->filler;
+
+	pthread_mutex_lock(&f->lock);
+	for (;;) {
+		while (f->taken == f->put && !f->stop)
+			pthread_cond_wait(&f->more, &f->lock);
+		if (f->stop)
+			break;
+		do_job(w, &f->jobs[f->taken++ % f->nr_jobs]);
+	}
+	pthread_mutex_unlock(&f->lock);
+	return NULL;
+}
+
+/* ---------------------------------------------------------------- owner */
+
+static int failed(struct filler *f)
+{
+	return f->err ? engine_fail(f->error, f->err, "%s", f->failed.text) : 0;
+}
+
+/* The job being collected is the threads' now. */
+static void submit(struct filler *f)
+{
+	struct job *job = &f->jobs[f->put % f->nr_jobs];
+
+	if (!f->collecting)
+		return;
+	f->collecting = false;
+	pthread_mutex_lock(&f->lock);
+	job->busy = true;
+	f->pending[job->map.index]++;
+	f->put++;
+	if (f->nr_workers) {
+		pthread_cond_signal(&f->more);
+	} else {
+		f->taken++;
+		do_job(&f->workers[0], job);
+	}
+	pthread_mutex_unlock(&f->lock);
+}
+
+/* An empty job, as soon as there is a free slot. */
+static int begin(struct filler *f, const struct filler_map *map)
+{
+	struct job *job = &f->jobs[f->put % f->nr_jobs];
+	int ret;
+
+	pthread_mutex_lock(&f->lock);
+	while (job->busy)
+		pthread_cond_wait(&f->done, &f->lock);
+	ret = failed(f);
+	pthread_mutex_unlock(&f->lock);
+	if (ret)
+		return ret;
+	job->map = *map;
+	job->chunk = IMAGE_NO_CHUNK;
+	job->last_chunk = 0;
+	job->bytes = 0;
+	job->nr = 0;
+	f->collecting = true;
+	return 0;
+}
+
+static bool is_full(const struct job *job, const struct filler_map *map, uint64_t chunk,
+		    uint64_t bytes)
+{
+	bool other = chunk != IMAGE_NO_CHUNK && chunk != job->chunk;
+
+	return job->map.index != map->index || job->nr == PIECES ||
+	       job->bytes + bytes > BATCH || (other && job->bytes >= ENOUGH);
+}
+
+static int add(struct filler *f, const struct filler_map *map, const struct piece *piece,
+	       uint64_t chunk)
+{
+	struct job *job = &f->jobs[f->put % f->nr_jobs];
+	uint64_t bytes = piece->end - piece->start;
+	int ret = 0;
+
+	if (f->collecting && is_full(job, map, chunk, bytes))
+		submit(f);
+	if (!f->collecting)
+		ret = begin(f, map);
+	if (ret)
+		return ret;
+	job = &f->jobs[f->put % f->nr_jobs];
+	job->pieces[job->nr++] = *piece;
+	job->bytes += bytes;
+	if (chunk != IMAGE_NO_CHUNK) {
+		job->chunk = chunk;
+		if (chunk > job->last_chunk)
+			job->last_chunk = chunk;
+	}
+	return 0;
+}
+
+/* [start, end) in pieces: of one chunk, and no longer than a job. */
+static int put_run(struct filler *f, const struct filler_map *map, uint64_t start,
+		   uint64_t end, bool gather, uint32_t flags)
+{
+	int ret = 0;
+
+	while (start < end && !ret) {
+		uint64_t most = end - start < BATCH ? end - start : BATCH;
+		uint64_t nr = most / PAGE, chunk;
+		struct piece piece = { .start = start, .gather = gather, .flags = flags };
+
+		ret = image_pages_chunk(f->reader, map->mm_id, start, &nr, &chunk);
+		if (ret)
+			return engine_fail(f->error, ret, "cannot read the image: %s",
+					   image_reader_error(f->reader));
+		piece.end = start + nr * PAGE;
+		ret = add(f, map, &piece, chunk);
+		start = piece.end;
+	}
+	return ret;
+}
+
+/*
+ * The image gives a long run in pieces that end anywhere: the kernel is told that
+ * the run fills the huge pages that the pieces touch.  Of the first and the last
+ * it may have less than half.
+ */
+static int put_long(struct filler *f, const struct filler_map *map, uint64_t start,
+		    uint64_t end)
+{
+	uint64_t head = (start + HUGE_PAGE / 2) & ~(HUGE_PAGE - 1);
+	uint64_t tail = (end + HUGE_PAGE / 2) & ~(HUGE_PAGE - 1);
+	int ret = 0;
+
+	if (head < start)
+		head = start;
+	if (tail > end)
+		tail = end;
+	if (head > start)
+		ret = put_run(f, map, start, head, false, 0);
+	if (!ret && tail > head)
+		ret = put_run(f, map, head, tail, false, CKPT_PAGES_DENSE);
+	if (!ret && end > tail)
+		ret = put_run(f, map, tail, end, false, 0);
+	return ret;
+}
+
+int filler_put(struct filler *f, const struct filler_map *map, uint64_t start, uint64_t end)
+{
+	if (end - start >= HUGE_PAGE)
+		return put_long(f, map, start, end);
+	return put_run(f, map, start, end, end - start < DIRECT, 0);
+}
+
+int filler_wait(struct filler *f, unsigned int index)
+{
+	int ret;
+
+	if (f->jobs[f->put % f->nr_jobs].map.index == index)
+		submit(f);
+	pthread_mutex_lock(&f->lock);
+	while (f->pending[index])
+		pthread_cond_wait(&f->done, &f->lock);
+	ret = failed(f);
+	pthread_mutex_unlock(&f->lock);
+	return ret;
+}
+
+int filler_wait_all(struct filler *f)
+{
+	int ret;
+
+	submit(f);
+	pthread_mutex_lock(&f->lock);
+	for (unsigned int i = 0; i < f->nr_jobs; i++)
+		while (f->jobs[i].busy)
+			pthread_cond_wait(&f->done, &f->lock);
+	ret = failed(f);
+	pthread_mutex_unlock(&f->lock);
+	return ret;
+}
+
+uint64_t filler_bytes(struct filler *f)
+{
+	uint64_t bytes;
+
+	pthread_mutex_lock(&f->lock);
+	bytes = f->bytes;
+	pthread_mutex_unlock(&f->lock);
+	return bytes;
+}
+
+/* ---------------------------------------------------------------- life */
+
+/* A thread more than CPUs: one of them waits for the disk. */
+static unsigned int count_workers(void)
+{
+	cpu_set_t set;
+	unsigned int n = sched_getaffinity(0, sizeof(set), &set) ? 1U :
+			 (unsigned int)CPU_COUNT(&set);
+
+	return n + 1 > WORKERS_MAX ? WORKERS_MAX : n + 1;
+}
+
+static int prepare(struct worker *w, struct filler *f)
+{
+	int ret = image_clone(f->reader, &w->reader);
+
+	if (ret)
+		return ret;
+	w->filler = f;
+	w->iov = calloc(PIECES, sizeof(*w->iov));
+	w->buf = mmap(NULL, BATCH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (w->buf == MAP_FAILED)
+		w->buf = NULL;
+	return w->iov && w->buf ? 0 : -ENOMEM;
+}
+
+/* Those that cannot be had are done without, but for the first's buffers. */
+static int start(struct filler *f, unsigned int nr)
+{
+	int ret = 0;
+
+	for (unsigned int i = 0; i < nr && !ret; i++) {
+		ret = prepare(&f->workers[i], f);
+		if (!ret && pthread_create(&f->workers[i].thread, NULL, work, &f->workers[i]))
+			return 0;
+		f->nr_workers += !ret;
+	}
+	return f->nr_workers ? 0 : ret;
+}
+
+int filler_create(struct image_reader *reader, struct kdev *dev, unsigned int nr_maps,
+		  struct engine_error *error, struct filler **ret_filler)
+{
+	unsigned int nr = count_workers();
+	struct filler *f = calloc(1, sizeof(*f));
+	int ret = -ENOMEM;
+
+	if (!f)
+		return engine_fail(error, -ENOMEM, "out of memory");
+	f->reader = reader;
+	f->dev = dev;
+	f->error = error;
+	pthread_mutex_init(&f->lock, NULL);
+	pthread_cond_init(&f->more, NULL);
+	pthread_cond_init(&f->done, NULL);
+	f->nr_jobs = nr + SPARE;
+	f->jobs = calloc(f->nr_jobs, sizeof(*f->jobs));
+	f->pending = calloc(nr_maps + 1, sizeof(*f->pending));
+	if (f->jobs && f->pending)
+		ret = start(f, nr);
+	if (ret) {
+		filler_destroy(f);
+		return engine_fail(error, ret, "out of memory");
+	}
+	*ret_filler = f;
+	return 0;
+}
+
+void filler_destroy(struct filler *f)
+{
+	if (!f)
+		return;
+	pthread_mutex_lock(&f->lock);
+	f->stop = true;
+	pthread_cond_broadcast(&f->more);
+	pthread_mutex_unlock(&f->lock);
+	for (unsigned int i = 0; i < f->nr_workers; i++)
+		pthread_join(f->workers[i].thread, NULL);
+	for (unsigned int i = 0; i < WORKERS_MAX; i++) {
+		image_close(f->workers[i].reader);
+		free(f->workers[i].iov);
+		if (f->workers[i].buf)
+			munmap(f->workers[i].buf, BATCH);
+	}
+	free(f->jobs);
+	free(f->pending);
+	pthread_cond_destroy(&f->more);
+	pthread_cond_destroy(&f->done);
+	pthread_mutex_destroy(&f->lock);
+	free(f);
+}
