@@ -81,6 +81,44 @@ static void random_layouts(void **state)
 	}
 }
 
+/* Odd pages through a clone, chunk by chunk, the others through the original. */
+static void clones(void **state)
+{
+	const struct model_size size = { .mms = 3, .pages = 900, .incompressible = 1 };
+	struct scratch *s = *state;
+	const char *dir = scratch_path(s, "clones");
+	struct image_reader *r, *clone;
+	uint8_t page[PAGE], want[PAGE];
+	uint64_t chunk, most = 0;
+	struct model m;
+
+	model_init(&m, 7, &size);
+	model_store(&m, s, dir, 1, "job", 1);
+	r = open_ok(s, dir);
+	assert_int_equal(image_clone(r, &clone), 0);
+	for (int i = 0; i < m.nr_pages; i++) {
+		const struct model_page *p = &m.pages[i];
+		struct image_reader *from = i % 2 ? clone : r;
+		uint64_t nr = 1;
+
+		assert_int_equal(image_pages_chunk(r, p->mm, p->addr, &nr, &chunk), 0);
+		assert_int_equal(chunk == IMAGE_NO_CHUNK, p->seed == 0);
+		if (chunk != IMAGE_NO_CHUNK && chunk > most)
+			most = chunk;
+		image_pages_until(clone, chunk);
+		assert_int_equal(image_pages_read(from, p->mm, p->addr, 1, page), 0);
+		fill_page(want, p->seed);
+		assert_memory_equal(page, want, PAGE);
+	}
+	assert_true(most > 2);
+	assert_int_equal(image_pages_read(clone, 99, 0, 1, page), -ENOENT);
+	assert_string_equal(image_reader_error(r), "");
+	image_close(clone);
+	assert_int_equal(image_pages_read(r, m.pages[0].mm, m.pages[0].addr, 1, page), 0);
+	image_close(r);
+	model_done(&m);
+}
+
 static void empty_image(void **state)
 {
 	struct scratch *s = *state;
@@ -422,6 +460,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(random_layouts, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(clones, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(empty_image, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(zeros_and_holes, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(long_runs, scratch_setup, scratch_teardown),
