@@ -16,6 +16,7 @@
 #include "supervisor/dump_run.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,7 @@
 #define SPACE_MIN		(4ULL << 20)
 #define SPACE_RATIO		64	/* nothing compresses better than this */
 #define HOLD_SHARE		4	/* of the free memory may be held in the pause */
+#define FILES_EXPECTED	16384	/* descriptors: 128 KiB of the kernel's memory */
 
 static uint64_t now_ns(void)
 {
@@ -179,6 +181,8 @@ static int dump_running(struct dump *d)
 	}
 	if (!ret)
 		ret = dump_contents(d, DUMP_AFTER);
+	if (!ret)
+		ret = dump_probe_links(d);
 	if (ret)
 		return ret;
 	dump_progress(d, "sync");
@@ -299,6 +303,19 @@ static int dump_captured(struct dump *d, uint64_t started)
 	return ret;
 }
 
+/*
+ * When a descriptor table that threads share grows, the kernel waits for a grace
+ * period.  It doubles each time; in the pause that adds up to the most of it.
+ */
+static void grow_file_table(rlim_t limit)
+{
+	int last = (int)(limit < FILES_EXPECTED ? limit : FILES_EXPECTED) - 1;
+	_cleanup_fd_ int fd = open("/", O_PATH | O_CLOEXEC);
+	_cleanup_fd_ int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, last);
+
+	(void)high;
+}
+
 /* Descriptors of all the tree's files are held at once. */
 static void raise_file_limit(struct rlimit *ret_old)
 {
@@ -311,6 +328,7 @@ static void raise_file_limit(struct rlimit *ret_old)
 	more = *ret_old;
 	more.rlim_cur = more.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &more);
+	grow_file_table(more.rlim_cur);
 }
 
 static int dump_run(struct dump *d, kdev_open_fn open)
@@ -363,6 +381,7 @@ int dump_tree_on(kdev_open_fn open, const struct dump_options *options,
 	capture_end(&d.cap);		/* first of all: the tree runs */
 	dump_files_put(&d);
 	dump_sync_done(&d);
+	dump_probe_done(&d);
 	content_destroy(d.hold);
 	content_destroy(d.image);
 	image_destroy(d.img);

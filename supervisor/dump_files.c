@@ -35,7 +35,7 @@ static bool has_content(const struct state_file *file)
 	}
 }
 
-static bool in_memory(const struct ckpt_rec_file *rec)
+bool dump_in_memory(const struct ckpt_rec_file *rec)
 {
 	return rec->fs_magic == TMPFS_MAGIC || rec->fs_magic == RAMFS_MAGIC ||
 	       rec->fs_magic == HUGETLBFS_MAGIC;
@@ -137,15 +137,14 @@ static void find_programs(struct dump *d)
 static void plan_inode(struct dump *d, struct dump_inode *inode, dev_t shm_dev)
 {
 	const struct ckpt_rec_file *rec = inode->file->rec;
-	const struct engine_rec_file_place *place = dump_place(d, inode->file);
-	bool has_name = !place || !place->handle_len, carry = false;
+	bool has_name = !dump_place(d, inode->file)->handle, carry = false;
 
 	if (rec->kind != CKPT_FILE_REG || dump_deleted(d, inode->file)) {
 		inode->blob_kind = ENGINE_BLOB_OBJECT;
 		carry = true;
 	} else if (shm_dev && rec->dev == shm_dev) {
 		return;		/* carried with the directory */
-	} else if (has_name && (in_memory(rec) || (d->options->files == ENGINE_FILES_CARRY &&
+	} else if (has_name && (dump_in_memory(rec) || (d->options->files == ENGINE_FILES_CARRY &&
 						   inode->open && !inode->exec))) {
 		inode->blob_kind = ENGINE_BLOB_FILE;
 		carry = true;

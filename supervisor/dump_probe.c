@@ -6,7 +6,8 @@
  *
  * Looks, and changes nothing: a terminal is asked for a count, never read.  Runs
  * in a dry run, too.  Finds FILE_PLACE records for what can be found; whether
- * what cannot is in the way is said here as well.
+ * what cannot is in the way is said here as well.  What takes long and decides
+ * nothing in the pause is looked up after the thaw.
  */
 #include "supervisor/dump_run.h"
 
@@ -22,7 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define ENTRIES_MAX	16384	/* of a directory, looked at in the pause */
+#define ENTRIES_MAX	16384	/* of a directory, looked at */
 
 struct probe {
 	struct dump *d;
@@ -43,30 +44,9 @@ static int get(struct dump *d, const struct state_file *file)
 
 /* ---------------------------------------------------------------- places */
 
-const struct engine_rec_file_place *dump_place(const struct dump *d,
-					       const struct state_file *file)
-{
-	const struct ckpt_rec_hdr *hdr;
-
-	for (size_t at = 0; at < d->records_len; at += hdr->len) {
-		const struct engine_rec_file_place *place;
-
-		hdr = (const void *)(d->records + at);
-		place = (const void *)hdr;
-		if (hdr->type == ENGINE_REC_FILE_PLACE && place->file_id == file->rec->id)
-			return place;
-	}
-	return NULL;
-}
-
 bool dump_deleted(const struct dump *d, const struct state_file *file)
 {
-	const struct engine_rec_file_place *place;
-
-	if (!(file->rec->flags & CKPT_FILE_DELETED))
-		return false;
-	place = dump_place(d, file);
-	return !place || !(place->flags & ENGINE_PLACE_LINK);
+	return file->rec->flags & CKPT_FILE_DELETED && !dump_place(d, file)->link;
 }
 
 static int add_place(struct dump *d, const struct state_file *file, uint32_t flags,
@@ -90,6 +70,8 @@ static int add_place(struct dump *d, const struct state_file *file, uint32_t fla
 	place->path_len = (uint32_t)path_len;
 	place->handle_len = (uint32_t)handle_len;
 	place->handle_type = handle ? handle->handle_type : 0;
+	dump_place(d, file)->link = flags & ENGINE_PLACE_LINK;
+	dump_place(d, file)->handle = handle;
 	return 0;
 }
 
@@ -176,7 +158,7 @@ static int probe_path(struct probe *p, const struct state_file *file)
 
 /* ---------------------------------------------------------------- links */
 
-/* Another name in the directory of the one that is gone. */
+/* Another name in the directory of the one that is gone, put in its place. */
 static bool find_name(const struct ckpt_rec_file *rec, char *path)
 {
 	char *name = strrchr(path, '/') + 1;
@@ -214,35 +196,91 @@ static bool can_write(const struct dump *d, const struct ckpt_rec_file *rec)
 	return false;
 }
 
+union any_handle {
+	struct file_handle handle;
+	char room[sizeof(struct file_handle) + MAX_HANDLE_SZ];
+};
+
+static int get_handle(int fd, union any_handle *ret_handle)
+{
+	int mount;
+
+	ret_handle->handle.handle_bytes = MAX_HANDLE_SZ;
+	return name_to_handle_at(fd, "", &ret_handle->handle, &mount, AT_EMPTY_PATH) ?
+	       -errno : 0;
+}
+
 /*
  * The opened name is gone, the file is not: what is written to a copy would not
- * reach whoever knows the other name.
+ * reach whoever knows the other name.  Looking for that may take long, and can
+ * wait for the thaw where a handle shows that the file can be found, and where
+ * it stays in its place whether it has a name or not.
  */
 static int probe_link(struct probe *p, const struct state_file *file)
 {
 	struct dump *d = p->d;
-	union {
-		struct file_handle handle;
-		char room[sizeof(struct file_handle) + MAX_HANDLE_SZ];
-	} h = { .handle.handle_bytes = MAX_HANDLE_SZ };
+	bool can_wait = !dump_in_memory(file->rec) && d->options->files != ENGINE_FILES_CARRY;
+	struct dump_place *place = dump_place(d, file);
 	char path[PATH_MAX];
-	int mount, ret = path_of(p, file, path, sizeof(path));
+	union any_handle h;
+	int ret = path_of(p, file, path, sizeof(path)), no_handle;
 
 	if (ret || path[0] != '/')
 		return ret;
-	if (find_name(file->rec, path))
-		return add_place(d, file, ENGINE_PLACE_LINK, path, NULL);
 	_cleanup_fd_ int fd = get(d, file);
 
 	if (fd < 0)
 		return fd;
-	ret = name_to_handle_at(fd, "", &h.handle, &mount, AT_EMPTY_PATH);
-	if (!ret)
-		return path_of(p, file, path, sizeof(path)) ? :
-		       add_place(d, file, ENGINE_PLACE_LINK, path, &h.handle);
+	no_handle = get_handle(fd, &h);
+	if (!no_handle && can_wait) {
+		place->link = true;
+		place->handle = true;
+		place->gone = strdup(path);
+		return place->gone ? 0 : engine_fail(d->error, -ENOMEM, "out of memory");
+	}
+	if (find_name(file->rec, path))
+		return add_place(d, file, ENGINE_PLACE_LINK, path, NULL);
+	if (!no_handle)
+		return add_place(d, file, ENGINE_PLACE_LINK, path, &h.handle);
 	if (can_write(d, file->rec))
 		dump_refuse(d, file, CKPT_R_FILE_LINK, "has another name that cannot be found:");
 	return 0;
+}
+
+/* The tree runs: by now the other name may be another one again, or be gone. */
+static int find_link(struct dump *d, const struct state_file *file)
+{
+	struct dump_inode *inode = dump_inode(d, file);
+	char path[PATH_MAX];
+	union any_handle h;
+	int ret;
+
+	strcpy(path, dump_place(d, file)->gone);
+	if (find_name(file->rec, path))
+		return add_place(d, file, ENGINE_PLACE_LINK, path, NULL);
+	ret = inode ? get_handle(inode->fd, &h) : -EBADF;
+	if (ret)
+		return engine_fail(d->error, ret, "%s: %s", path, strerror(-ret));
+	return add_place(d, file, ENGINE_PLACE_LINK, path, &h.handle);
+}
+
+int dump_probe_links(struct dump *d)
+{
+	int ret = 0;
+
+	for (unsigned int i = 0; !ret && i < d->nr_places; i++)
+		if (d->places[i].gone)
+			ret = find_link(d, &d->cap.state->files[i]);
+	return ret;
+}
+
+void dump_probe_done(struct dump *d)
+{
+	for (unsigned int i = 0; i < d->nr_places; i++)
+		free(d->places[i].gone);
+	free(d->places);
+	d->places = NULL;
+	d->nr_places = 0;
 }
 
 /* ---------------------------------------------------------------- terminals */
@@ -300,6 +338,10 @@ int dump_probe(struct dump *d)
 	struct probe p = { .d = d };
 	int ret = 0;
 
+	d->places = calloc(d->cap.state->nr_files + 1, sizeof(*d->places));
+	if (!d->places)
+		return engine_fail(d->error, -ENOMEM, "out of memory");
+	d->nr_places = d->cap.state->nr_files;
 	for (unsigned int i = 0; !ret && i < d->cap.state->nr_files; i++)
 		ret = probe(&p, &d->cap.state->files[i]);
 	return ret;

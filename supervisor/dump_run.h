@@ -18,8 +18,16 @@
 #include "supervisor/capture.h"
 #include "supervisor/content.h"
 #include "supervisor/dump.h"
+#include "supervisor/file_identity.h"
 
 #define DUMP_SYNC_MAX	32
+
+/* What dump_probe() found out about a file. */
+struct dump_place {
+	bool link;		/* it has another name than the one it was opened by */
+	bool handle;		/* as far as we know it, only a handle leads there */
+	char *gone;		/* the name it was opened by: to look beside after the thaw; malloc */
+};
 
 enum dump_when {
 	DUMP_NEVER,
@@ -41,6 +49,8 @@ struct dump_inode {
 	enum engine_blob_kind blob_kind;
 	bool tail_hashed;
 	uint8_t tail_hash[32];
+	uint8_t build_id[FILE_BUILD_ID_MAX];
+	unsigned int build_id_len;
 	int fd;			/* the job's description; -1: none needed, or not to be had */
 };
 
@@ -54,10 +64,13 @@ struct dump {
 	struct content *hold;		/* contents held until the thaw; NULL: no pause to keep short */
 	uint64_t hold_limit;
 	bool frozen_to_end;		/* kill, stop and copy: the tree stands still until the commit */
+	struct dump_place *places;	/* one per file of the state */
+	unsigned int nr_places;
 	struct dump_inode *inodes;	/* state_file.user: index + 1, 0 for none */
 	unsigned int nr_inodes;
 	int sync_fds[DUMP_SYNC_MAX];	/* one per file system the tree works on */
 	uint64_t sync_devs[DUMP_SYNC_MAX];
+	bool sync_flushed[DUMP_SYNC_MAX];	/* the disk's cache, since the syncfs */
 	unsigned int nr_sync;
 	uint64_t last_blob;		/* ids given out */
 	char *records;			/* our own, collected; malloc */
@@ -66,6 +79,11 @@ struct dump {
 	uint64_t bytes_expected;
 	uint64_t bytes_mapped;
 };
+
+static inline struct dump_place *dump_place(const struct dump *d, const struct state_file *file)
+{
+	return &d->places[file - d->cap.state->files];
+}
 
 static inline struct dump_inode *dump_inode(struct dump *d, const struct state_file *file)
 {
@@ -95,11 +113,11 @@ bool dump_own_pty(const struct dump *d, uint64_t index);	/* has the tree its mas
 int dump_policy_check(struct dump *d);
 
 int dump_probe(struct dump *d);			/* in the pause */
-/* Where the file is instead of at its path, or NULL; gone when a record is added. */
-const struct engine_rec_file_place *dump_place(const struct dump *d,
-					       const struct state_file *file);
+int dump_probe_links(struct dump *d);		/* what of it can wait */
+void dump_probe_done(struct dump *d);
 bool dump_deleted(const struct dump *d, const struct state_file *file);
 
+bool dump_in_memory(const struct ckpt_rec_file *rec);
 int dump_files_plan(struct dump *d);
 int dump_files_get(struct dump *d);		/* in the pause */
 void dump_files_put(struct dump *d);

@@ -16,12 +16,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
-
-#include "supervisor/file_identity.h"
 
 static uint64_t tail_len(const struct dump_inode *inode)
 {
@@ -51,62 +51,6 @@ int dump_track_tails(struct dump *d)
 			if (fd >= 0)
 				hash_tail(inode, fd);
 		}
-	}
-	return 0;
-}
-
-static int track_record(struct dump *d, const struct dump_inode *inode,
-			const struct state_file *file, const uint8_t *build_id,
-			unsigned int build_id_len, bool synced)
-{
-	const struct ckpt_rec_file *rec = inode->file->rec;
-	struct engine_rec_file_track *track;
-
-	track = dump_record_add(d, ENGINE_REC_FILE_TRACK, sizeof(*track), NULL, 0);
-	if (!track)
-		return engine_fail(d->error, -ENOMEM, "out of memory");
-	track->file_id = file->rec->id;
-	track->size = rec->size;
-	track->mtime_ns = rec->mtime_ns;
-	track->dev = rec->dev;
-	track->ino = rec->ino;
-	track->tail_len = tail_len(inode);
-	track->tail_start = rec->size - track->tail_len;
-	track->build_id_len = build_id_len;
-	memcpy(track->tail_hash, inode->tail_hash, sizeof(track->tail_hash));
-	memcpy(track->build_id, build_id, build_id_len);
-	track->flags = (inode->writes ? ENGINE_TRACK_WRITES : 0) |
-		       (inode->tail_hashed ? ENGINE_TRACK_TAIL : 0) |
-		       (build_id_len ? ENGINE_TRACK_BUILD_ID : 0) |
-		       (synced ? ENGINE_TRACK_SYNCED : 0) |
-		       (inode->exec ? ENGINE_TRACK_EXEC : 0);
-	return 0;
-}
-
-int dump_track_records(struct dump *d)
-{
-	struct state *state = d->cap.state;
-	int ret = 0;
-
-	for (unsigned int i = 0; i < d->nr_inodes; i++) {
-		struct dump_inode *inode = &d->inodes[i];
-		uint8_t build_id[FILE_BUILD_ID_MAX];
-		int build_id_len = 0;
-
-		if (!inode->track)
-			continue;
-		_cleanup_fd_ int fd = dump_reopen(inode->fd);
-
-		if (fd >= 0 && !inode->tail_hashed)
-			hash_tail(inode, fd);
-		if (fd >= 0 && inode->exec)
-			build_id_len = file_identity_build_id(fd, build_id);
-		for (unsigned int f = 0; f < state->nr_files && !ret; f++)
-			if (state->files[f].user == i + 1)
-				ret = track_record(d, inode, &state->files[f], build_id,
-						   (unsigned int)build_id_len, inode->writes);
-		if (ret)
-			return ret;
 	}
 	return 0;
 }
@@ -167,7 +111,7 @@ static int sync_failed(struct dump *d, const char *path, int err)
 			   path, strerror(-err));
 }
 
-static int sync_filesystems(struct dump *d)
+int dump_sync(struct dump *d)
 {
 	for (unsigned int i = 0; i < d->nr_inodes; i++) {
 		struct dump_inode *inode = &d->inodes[i];
@@ -180,7 +124,7 @@ static int sync_filesystems(struct dump *d)
 			continue;
 		fd = dump_reopen(inode->fd);
 		if (fd < 0)
-			continue;	/* fsync below says it */
+			continue;	/* its fsync says it */
 		d->sync_fds[d->nr_sync] = fd;
 		d->sync_devs[d->nr_sync++] = rec->dev;
 	}
@@ -190,26 +134,117 @@ static int sync_filesystems(struct dump *d)
 	return 0;
 }
 
-int dump_sync(struct dump *d)
+/*
+ * Has the syncfs written all that an fsync of the file would write?  Then whether
+ * the disk's cache was flushed since, else NULL.
+ */
+static bool *synced_whole(struct dump *d, const struct ckpt_rec_file *rec, int fd)
 {
-	int ret = sync_filesystems(d);
+	struct fsxattr attr;
 
-	for (unsigned int i = 0; i < d->nr_inodes && !ret; i++) {
-		struct dump_inode *inode = &d->inodes[i];
-
-		if (!inode->track || !inode->writes)
-			continue;
-		_cleanup_fd_ int fd = dump_reopen(inode->fd);
-
-		/* not readable for us: the job's own description must do */
-		if (fsync(fd >= 0 ? fd : inode->fd) && errno != EINVAL && errno != EROFS)
-			ret = sync_failed(d, inode->file->path, -errno);
+	switch (rec->fs_magic) {
+	case EXT4_SUPER_MAGIC:
+	case BTRFS_SUPER_MAGIC:
+		break;
+	case XFS_SUPER_MAGIC:	/* its realtime files are on a device of their own */
+		if (ioctl(fd, FS_IOC_FSGETXATTR, &attr) == 0 &&
+		    !(attr.fsx_xflags & FS_XFLAG_REALTIME))
+			break;
+		return NULL;
+	default:
+		return NULL;
 	}
-	return ret;
+	for (unsigned int i = 0; i < d->nr_sync; i++)
+		if (d->sync_devs[i] == rec->dev)
+			return &d->sync_flushed[i];
+	return NULL;
+}
+
+/*
+ * An fsync flushes the disk's cache each time, though nothing is written: with
+ * many files that is most of the dump.  One does it for the file system (not
+ * every syncfs does); waiting for nothing tells the errors of the others.
+ */
+static int sync_file(struct dump *d, const struct dump_inode *inode, int fd)
+{
+	bool *flushed;
+	int ret;
+
+	if (fd < 0)		/* not readable for us: the job's own description must do */
+		fd = inode->fd;
+	flushed = synced_whole(d, inode->file->rec, fd);
+	if (flushed && *flushed)
+		ret = sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE);
+	else
+		ret = fsync(fd);
+	if (ret && errno != EINVAL && errno != EROFS)
+		return sync_failed(d, inode->file->path, -errno);
+	if (flushed && !ret)
+		*flushed = true;
+	return 0;
 }
 
 void dump_sync_done(struct dump *d)
 {
 	while (d->nr_sync)
 		close(d->sync_fds[--d->nr_sync]);
+}
+
+/* ---------------------------------------------------------------- records */
+
+static int track_record(struct dump *d, const struct dump_inode *inode,
+			const struct state_file *file)
+{
+	const struct ckpt_rec_file *rec = inode->file->rec;
+	struct engine_rec_file_track *track;
+
+	track = dump_record_add(d, ENGINE_REC_FILE_TRACK, sizeof(*track), NULL, 0);
+	if (!track)
+		return engine_fail(d->error, -ENOMEM, "out of memory");
+	track->file_id = file->rec->id;
+	track->size = rec->size;
+	track->mtime_ns = rec->mtime_ns;
+	track->dev = rec->dev;
+	track->ino = rec->ino;
+	track->tail_len = tail_len(inode);
+	track->tail_start = rec->size - track->tail_len;
+	track->build_id_len = inode->build_id_len;
+	memcpy(track->tail_hash, inode->tail_hash, sizeof(track->tail_hash));
+	memcpy(track->build_id, inode->build_id, inode->build_id_len);
+	track->flags = (inode->writes ? ENGINE_TRACK_WRITES | ENGINE_TRACK_SYNCED : 0) |
+		       (inode->tail_hashed ? ENGINE_TRACK_TAIL : 0) |
+		       (inode->build_id_len ? ENGINE_TRACK_BUILD_ID : 0) |
+		       (inode->exec ? ENGINE_TRACK_EXEC : 0);
+	return 0;
+}
+
+static int track_inode(struct dump *d, struct dump_inode *inode)
+{
+	_cleanup_fd_ int fd = dump_reopen(inode->fd);
+	int ret = inode->writes ? sync_file(d, inode, fd) : 0;
+
+	if (ret || fd < 0)
+		return ret;
+	if (!inode->tail_hashed)
+		hash_tail(inode, fd);
+	if (inode->exec)
+		inode->build_id_len = (unsigned int)file_identity_build_id(fd, inode->build_id);
+	return 0;
+}
+
+int dump_track_records(struct dump *d)
+{
+	struct state *state = d->cap.state;
+	int ret = 0;
+
+	for (unsigned int i = 0; i < d->nr_inodes && !ret; i++)
+		if (d->inodes[i].track)
+			ret = track_inode(d, &d->inodes[i]);
+	for (unsigned int i = 0; i < state->nr_files && !ret; i++) {
+		const struct dump_inode *inode = dump_inode(d, &state->files[i]);
+
+		if (inode && inode->track)
+			ret = track_record(d, inode, &state->files[i]);
+	}
+	return ret;
 }
