@@ -39,10 +39,11 @@ struct ckpt_freezing {
 	struct ckpt_capture *cap;
 	u64 deadline;
 	u64 attempt_end;
+	u64 told;		/* ktime_get_ns() before the first thread was told, or 0 */
 	unsigned int rounds;
 	unsigned int fresh;	/* attached by this round */
 	unsigned int waiting;	/* neither parked nor stopped */
-	unsigned int stopped;
+	unsigned int stopped;	/* these do not report */
 	bool unsettled;		/* something must run before it can park */
 };
 
@@ -104,47 +105,68 @@ static int ckpt_freeze_prepare(struct ckpt_freezing *run, struct ckpt_member *me
 		ckpt_thread_put(thread);
 		return -ENOMEM;
 	}
+	ckpt_thread_enlist(thread, run->ctx, member->task);
 	member->thread = thread;
 	*timed |= ckpt_rerun_wants_deadline(member->task);
 	return 0;
 }
 
+/* What can be done before the tree notices: @timed if deadlines are to be learnt. */
+static int ckpt_freeze_enlist(struct ckpt_freezing *run, bool *timed)
+{
+	struct ckpt_tree *tree = &run->cap->tree;
+	struct ckpt_member *member, *end = tree->members + tree->nr_members;
+	int err = 0;
+
+	run->stopped = 0;
+	for (member = tree->members; member < end && !err; member++) {
+		member->thread = ckpt_thread_find(run->ctx, member->task);
+		if (!member->thread && !ckpt_freeze_refuses(run, member->task)) {
+			if (ckpt_freeze_is_vfork_child(member->task))
+				run->unsettled = true;
+			else
+				err = ckpt_freeze_prepare(run, member, timed);
+		}
+		if (member->thread && ckpt_freeze_is_stopped(member->task))
+			run->stopped++;
+	}
+	return err;
+}
+
 /*
  * First everything is allocated for the new threads, then the deadlines of those
- * that sleep are learnt, then all are woken: the last two as close together as
+ * that sleep are learnt, then all are told: the last two as close together as
  * they can be.
  */
 static int ckpt_freeze_attach(struct ckpt_freezing *run)
 {
 	struct ckpt_tree *tree = &run->cap->tree;
 	struct ckpt_member *member, *end = tree->members + tree->nr_members;
+	struct ckpt_ctx *ctx = run->ctx;
 	bool timed = false;
-	int err = 0;
+	int err;
 
 	run->fresh = 0;
 	run->unsettled = false;
-	for (member = tree->members; member < end && !err; member++) {
-		member->thread = ckpt_thread_find(run->ctx, member->task);
-		if (member->thread || ckpt_freeze_refuses(run, member->task))
-			continue;
-		if (ckpt_freeze_is_vfork_child(member->task)) {
-			run->unsettled = true;
-			continue;
-		}
-		err = ckpt_freeze_prepare(run, member, &timed);
-	}
+	err = ckpt_freeze_enlist(run, &timed);
 	if (timed && !err && !run->cap->nr_refusals)
 		ckpt_sleepers_find(tree);
+	spin_lock(&ctx->lock);
+	ctx->nr_wanted = ctx->nr_threads - min(ctx->nr_threads, run->stopped);
+	spin_unlock(&ctx->lock);
+	if (!run->told)
+		run->told = ktime_get_ns();
 	for (member = tree->members; member < end; member++) {
-		if (!member->thread || member->thread->ctx)
-			continue;	/* none, or attached before */
-		if (err || run->cap->nr_refusals ||
-		    ckpt_thread_queue(member->thread, run->ctx, member->task)) {
-			ckpt_thread_put(member->thread);
-			member->thread = NULL;
+		if (!member->thread || member->thread->told)
+			continue;	/* none, or told before */
+		if (err || run->cap->nr_refusals) {
+			ckpt_thread_delist(member->thread);
+		} else if (!ckpt_thread_tell(member->thread)) {
+			run->fresh++;
 			continue;
 		}
-		run->fresh++;
+		ckpt_thread_put(member->thread);
+		member->thread = NULL;
 	}
 	return err;
 }
@@ -200,9 +222,6 @@ static int ckpt_freeze_wait(struct ckpt_freezing *run, unsigned long timeout)
 	struct ckpt_ctx *ctx = run->ctx;
 	long left;
 
-	spin_lock(&ctx->lock);
-	ctx->nr_wanted = ctx->nr_threads - min(ctx->nr_threads, run->stopped);
-	spin_unlock(&ctx->lock);
 	left = wait_event_killable_timeout(ctx->wq, ckpt_freeze_enough(run), timeout);
 	return left < 0 ? -EINTR : 0;
 }
@@ -230,17 +249,19 @@ static int ckpt_freeze_round(struct ckpt_freezing *run)
 	err = ckpt_freeze_attach(run);
 	if (err)
 		return err;
-	ckpt_freeze_count(run);
 	run->rounds++;
-	trace_ckpt_freeze_round(ctx, run->rounds, run->fresh, run->waiting);
-	if (!run->fresh && !run->waiting && !run->unsettled)
-		return 1;
-	if (!run->fresh) {
-		/* what is left does not report to us: look at it again soon */
-		usleep_range(100, 300);
-		return ckpt_freeze_wait(run, 1);
+	if (run->fresh) {
+		/* those on this CPU park once it is given up */
+		trace_ckpt_freeze_round(ctx, run->rounds, run->fresh, run->fresh);
+		return ckpt_freeze_wait(run, msecs_to_jiffies(20));
 	}
-	return ckpt_freeze_wait(run, msecs_to_jiffies(20));
+	ckpt_freeze_count(run);
+	trace_ckpt_freeze_round(ctx, run->rounds, run->fresh, run->waiting);
+	if (!run->waiting && !run->unsettled)
+		return 1;
+	/* what is left does not report to us: look at it again soon */
+	usleep_range(100, 300);
+	return ckpt_freeze_wait(run, 1);
 }
 
 /* Let what was parked run, and wait until it does. */
@@ -364,8 +385,7 @@ static int ckpt_freeze_begin(struct ckpt_freezing *run)
 	return ckpt_records_reserve(ctx->records, CKPT_RESERVE);
 }
 
-static int ckpt_freeze_succeed(struct ckpt_freezing *run, struct ckpt_freeze *arg,
-			       u64 start)
+static int ckpt_freeze_succeed(struct ckpt_freezing *run, struct ckpt_freeze *arg)
 {
 	struct ckpt_ctx *ctx = run->ctx;
 
@@ -374,7 +394,7 @@ static int ckpt_freeze_succeed(struct ckpt_freezing *run, struct ckpt_freeze *ar
 		return -ETIMEDOUT;
 	arg->nr_procs = run->cap->tree.nr_procs;
 	arg->nr_threads = run->cap->tree.nr_members;
-	arg->freeze_ns = max(ctx->parked_last, start) - start;
+	arg->freeze_ns = max(ctx->parked_last, run->told) - run->told;
 	arg->rounds = run->rounds;
 	ckpt_event(ctx, CKPT_EVENT_FROZEN, arg->freeze_ns);
 	return 0;
@@ -383,7 +403,6 @@ static int ckpt_freeze_succeed(struct ckpt_freezing *run, struct ckpt_freeze *ar
 int ckpt_capture_freeze(struct ckpt_ctx *ctx, struct ckpt_freeze *arg)
 {
 	struct ckpt_freezing run = { .ctx = ctx, .cap = ctx->capture };
-	u64 start = ktime_get_ns();
 	int ret;
 
 	ret = ckpt_capture_expect(ctx, CKPT_PHASE_TARGET, CKPT_PHASE_THAWED);
@@ -392,15 +411,14 @@ int ckpt_capture_freeze(struct ckpt_ctx *ctx, struct ckpt_freeze *arg)
 	if (!arg->timeout_ms || arg->timeout_ms > CKPT_TIMEOUT_MAX_MS ||
 	    !arg->max_pause_ms || arg->max_pause_ms > CKPT_MAX_PAUSE_MS || arg->pad)
 		return -EINVAL;
-	run.deadline = start + arg->timeout_ms * NSEC_PER_MSEC;
+	run.deadline = ktime_get_ns() + arg->timeout_ms * NSEC_PER_MSEC;
 	ret = ckpt_freeze_begin(&run);
 	if (ret)
 		return ret;
 
-	start = ktime_get_ns();		/* the job has noticed nothing so far */
 	ret = ckpt_freeze_all(&run, arg->max_pause_ms * NSEC_PER_MSEC);
 	if (ret == 1 && !run.cap->nr_refusals)
-		ret = ckpt_freeze_succeed(&run, arg, start);
+		ret = ckpt_freeze_succeed(&run, arg);
 	if (!ret && !run.cap->nr_refusals)
 		return 0;
 

@@ -125,7 +125,7 @@ static void ckpt_commit_let_go(struct ckpt_ctx *ctx, struct ckpt_commit *commit)
 		side = commit->threads[i]->side;
 		side->committed = true;
 		WRITE_ONCE(commit->threads[i]->let_go, true);
-		wake_up(&commit->threads[i]->wq);
+		wake_up_process(commit->threads[i]->task);
 	}
 	spin_unlock(&ctx->lock);
 }

@@ -42,7 +42,7 @@ static unsigned int ckpt_sleepers_slot(const struct ckpt_sleepers *table,
 
 static bool ckpt_sleepers_wanted(const struct ckpt_member *member)
 {
-	return member->thread && !member->thread->ctx &&
+	return member->thread && !member->thread->told &&
 	       ckpt_rerun_wants_deadline(member->task);
 }
 

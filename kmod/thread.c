@@ -32,7 +32,6 @@ struct ckpt_thread *ckpt_thread_alloc(gfp_t gfp)
 	INIT_LIST_HEAD(&thread->link);
 	INIT_HLIST_NODE(&thread->hash);
 	init_completion(&thread->action_done);
-	init_waitqueue_head(&thread->wq);
 	return thread;
 }
 
@@ -106,6 +105,28 @@ static bool ckpt_thread_act(struct ckpt_thread *thread)
 	return true;
 }
 
+/*
+ * Until there is an action or the thread may go; false if it was killed.  The
+ * thread is the only one that waits, so whoever has something for it wakes the
+ * task itself.
+ */
+static bool ckpt_thread_sleep(struct ckpt_thread *thread)
+{
+	bool killed = false;
+
+	for (;;) {
+		set_current_state(TASK_KILLABLE);
+		if (READ_ONCE(thread->let_go) || READ_ONCE(thread->action))
+			break;
+		killed = fatal_signal_pending(current);
+		if (killed)
+			break;
+		schedule();
+	}
+	__set_current_state(TASK_RUNNING);
+	return !killed;
+}
+
 static void ckpt_thread_park(struct ckpt_thread *thread)
 {
 	struct ckpt_ctx *ctx = thread->ctx;
@@ -129,8 +150,7 @@ static void ckpt_thread_park(struct ckpt_thread *thread)
 		wake_up_all(&ctx->wq);
 
 	do {
-		if (wait_event_killable(thread->wq, READ_ONCE(thread->let_go) ||
-					READ_ONCE(thread->action)))
+		if (!ckpt_thread_sleep(thread))
 			return;
 	} while (ckpt_thread_act(thread));
 
@@ -147,11 +167,9 @@ static void ckpt_thread_work(struct callback_head *work)
 	ckpt_thread_leave(thread);
 }
 
-int ckpt_thread_queue(struct ckpt_thread *thread, struct ckpt_ctx *ctx,
-		      struct task_struct *task)
+void ckpt_thread_enlist(struct ckpt_thread *thread, struct ckpt_ctx *ctx,
+			struct task_struct *task)
 {
-	int err;
-
 	thread->ctx = ckpt_ctx_get(ctx);
 	thread->task = get_task_struct(task);
 	thread->state = CKPT_THREAD_QUEUED;
@@ -164,24 +182,38 @@ int ckpt_thread_queue(struct ckpt_thread *thread, struct ckpt_ctx *ctx,
 	hash_add(ctx->by_task, &thread->hash, (unsigned long)task);
 	ctx->nr_threads++;
 	spin_unlock(&ctx->lock);
+}
 
-	trace_ckpt_thread_queue(ctx, task_pid_nr(task));
-	err = task_work_add(task, &thread->work, TWA_SIGNAL);
-	if (!err)
-		return 0;
+void ckpt_thread_delist(struct ckpt_thread *thread)
+{
+	struct ckpt_ctx *ctx = thread->ctx;
 
 	spin_lock(&ctx->lock);
 	list_del_init(&thread->link);
 	hash_del(&thread->hash);
 	ctx->nr_threads--;
 	spin_unlock(&ctx->lock);
-	module_put(THIS_MODULE);
 	kref_put(&thread->ref, ckpt_thread_free);
-	put_task_struct(task);
-	thread->task = NULL;
-	ckpt_ctx_put(ctx);
-	thread->ctx = NULL;
+	module_put(THIS_MODULE);
+}
+
+int ckpt_thread_tell(struct ckpt_thread *thread)
+{
+	int err;
+
+	thread->told = true;
+	trace_ckpt_thread_queue(thread->ctx, task_pid_nr(thread->task));
+	err = task_work_add(thread->task, &thread->work, TWA_SIGNAL);
+	if (err)
+		ckpt_thread_delist(thread);
 	return err;
+}
+
+int ckpt_thread_queue(struct ckpt_thread *thread, struct ckpt_ctx *ctx,
+		      struct task_struct *task)
+{
+	ckpt_thread_enlist(thread, ctx, task);
+	return ckpt_thread_tell(thread);
 }
 
 int ckpt_thread_attach(struct ckpt_ctx *ctx, struct task_struct *task,
@@ -230,7 +262,7 @@ int ckpt_thread_post(struct ckpt_thread *thread, ckpt_action_fn fn, void *arg)
 		reinit_completion(&thread->action_done);
 		thread->action_arg = arg;
 		WRITE_ONCE(thread->action, fn);
-		wake_up(&thread->wq);
+		wake_up_process(thread->task);
 	}
 	spin_unlock(&ctx->lock);
 	return err;
@@ -298,15 +330,25 @@ static bool ckpt_thread_cancel(struct ckpt_thread *thread)
 {
 	lockdep_assert_held(&thread->ctx->lock);
 
-	if (thread->state != CKPT_THREAD_QUEUED)
-		return false;
 	return ckpt_k(task_work_cancel_match)(thread->task, ckpt_thread_match,
 					      &thread->work);
 }
 
+/* Those that @thread leads: without ctx->lock, which is the first thing they need. */
+static void ckpt_threads_wake(struct ckpt_thread *thread)
+{
+	struct ckpt_thread *next;
+
+	for (; thread; thread = next) {
+		next = thread->next_woken;
+		wake_up_process(thread->task);
+		ckpt_thread_put(thread);
+	}
+}
+
 void ckpt_threads_thaw(struct ckpt_ctx *ctx)
 {
-	struct ckpt_thread *thread;
+	struct ckpt_thread *thread, *woken = NULL, **last = &woken;
 	unsigned int cancelled = 0;
 
 	spin_lock(&ctx->lock);
@@ -315,10 +357,15 @@ void ckpt_threads_thaw(struct ckpt_ctx *ctx)
 		    thread->held)
 			continue;
 		WRITE_ONCE(thread->let_go, true);
-		if (!ckpt_thread_cancel(thread)) {
-			wake_up(&thread->wq);
+		if (thread->state == CKPT_THREAD_PARKED) {
+			/* only the thaw that sets let_go gets here */
+			kref_get(&thread->ref);
+			*last = thread;
+			last = &thread->next_woken;
 			continue;
 		}
+		if (!ckpt_thread_cancel(thread))
+			continue;	/* it looks at let_go before it sleeps */
 		/* as ckpt_thread_leave() does; the list keeps it alive */
 		ctx->nr_threads--;
 		WRITE_ONCE(thread->state, CKPT_THREAD_GONE);
@@ -327,6 +374,7 @@ void ckpt_threads_thaw(struct ckpt_ctx *ctx)
 		cancelled++;
 	}
 	spin_unlock(&ctx->lock);
+	ckpt_threads_wake(woken);
 	wake_up_all(&ctx->wq);
 	while (cancelled--)
 		module_put(THIS_MODULE);

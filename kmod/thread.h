@@ -43,6 +43,7 @@ struct ckpt_thread {
 	struct ckpt_ctx *ctx;		/* reference */
 	struct task_struct *task;	/* reference */
 	enum ckpt_thread_state state;	/* under ctx->lock */
+	bool told;			/* the callback is queued, or has been; the freezer's own */
 	bool let_go;			/* leave the park; under ctx->lock */
 	bool held;			/* a thaw leaves it alone; under ctx->lock */
 	ckpt_action_fn action;		/* under ctx->lock; NULL: none, or taken by the thread */
@@ -53,17 +54,26 @@ struct ckpt_thread {
 	ckpt_action_fn on_leave;	/* last thing before leaving the park (not when killed), or NULL */
 	void *side;			/* capture's or restore's own per-thread data */
 	void (*side_free)(void *side);	/* called with the last reference, or NULL */
-	wait_queue_head_t wq;		/* the thread waits here */
+	struct ckpt_thread *next_woken;	/* between threads that one thaw is about to wake */
 };
 
 /* A thread not attached yet; NULL without memory.  Free with ckpt_thread_put(). */
 struct ckpt_thread *ckpt_thread_alloc(gfp_t gfp);
 void ckpt_thread_put(struct ckpt_thread *thread);
 /*
- * Queue the park of @thread on @task; does not sleep.  Takes a context, task and
+ * Put @thread on the context's list; does not sleep.  Takes a context, task and
  * module reference, and hands the caller's reference of @thread to the list.
- * -ESRCH if the task is exiting: then nothing happened.
  */
+void ckpt_thread_enlist(struct ckpt_thread *thread, struct ckpt_ctx *ctx,
+			struct task_struct *task);
+/*
+ * Queue the park of what is enlisted; -ESRCH if the task is exiting: then it is
+ * delisted.
+ */
+int ckpt_thread_tell(struct ckpt_thread *thread);
+/* Off the list without having been told; the list's reference is the caller's, to put. */
+void ckpt_thread_delist(struct ckpt_thread *thread);
+/* Enlist and tell; on failure the reference is still the caller's, to put. */
 int ckpt_thread_queue(struct ckpt_thread *thread, struct ckpt_ctx *ctx,
 		      struct task_struct *task);
 /* Both in one; may sleep. */
