@@ -186,7 +186,8 @@ static void vforks(void *forever)
 
 		if (!pid) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			shared->ready++;
+			/* a child of the first process may still be on its way here */
+			__atomic_fetch_add(&shared->ready, forever ? 2 : 1, __ATOMIC_SEQ_CST);
 			if (forever)
 				for (;;)
 					syscall(SYS_pause);
@@ -220,7 +221,7 @@ part(vfork)
 
 	shared->ready = 0;
 	pid = spawn(vforks, (void *)1);
-	wait_ready(1);
+	wait_ready(2);
 	fd = cap_open();
 	cap_target(fd, pid, 0);
 	tap_is(cap_freeze(fd, 300, 10000, NULL), -EBUSY, "one whose child never calls exec is not");
