@@ -123,15 +123,16 @@ LOWER_TEXT unsigned long callback_enter(void)
 	upper = lower_upper(lower);
 	if (!upper)		/* a progress thread of the library's own */
 		upper = glue.main_fs;
-	__asm__ volatile("wrfsbase %0" : : "r"(upper) : "memory");
-	lower_nesting++;
+	lower_up(upper);
 	return lower;
 }
 
 LOWER_TEXT void callback_leave(unsigned long lower)
 {
-	lower_nesting--;
-	__asm__ volatile("wrfsbase %0" : : "r"(lower) : "memory");
+	unsigned long upper;
+
+	__asm__ volatile("rdfsbase %0" : "=r"(upper) : : "memory");
+	lower_down(lower, upper);
 }
 
 static struct vcomm *predefined_comm(MPI_Comm comm, int rank, int size)
