@@ -37,7 +37,6 @@ struct glue {
 	MPI_Errhandler file_errh;	/* of files to be opened */
 	struct vattr *predefined_attrs;	/* of predefined datatypes: few, if any */
 	int *real_unweighted, *real_weights_empty;
-	void *real_pvar_all;
 	int comm_attr[8];		/* predefined: value; set means known */
 	bool comm_attr_known[8], comm_attr_set[8];
 	int lock;

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What only Open MPI has: predefined objects as data symbols, conversions to Fortran integers,
+ * functions for attributes that do nothing. Fortran's doors are in abi_ompi_fortran.c.
+ *
+ * Addresses of the symbols are the program's own when it holds copies of them: nothing here may be
+ * bound to this library's own definition, so they are reached through the GOT, and their
+ * contents are written after relocation, when the lower half is loaded.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi/calls.h"
+
+#define EXPORT	__attribute__((visibility("default")))
+
+const char abi_soname[] = "libmpi.so.40";
+
+#define DEFINE_BYTES(name, size) \
+	__asm__(".pushsection .bss." #name ",\"aw\",@nobits\n" \
+		".balign 64\n" \
+		".globl " #name "\n" \
+		".type " #name ", @object\n" \
+		".size " #name ", " #size "\n" \
+		#name ":\n" \
+		".zero " #size "\n" \
+		".popsection\n");
+#define DEFINE(name, role, size)	DEFINE_BYTES(name, size)
+PREDEFINED(DEFINE)
+OTHER_DATA(DEFINE_BYTES)
+
+/* those that mpi.h does not tell */
+extern char ompi_mpi_c_complex[], ompi_mpi_unavailable[], ompi_mpi_lb[], ompi_mpi_ub[],
+	ompi_mpi_errors_throw_exceptions[];
+extern int ompi_mpi_state;
+extern bool ompi_mpi_param_check;
+extern char mpi_fortran_status_ignore_[], mpi_fortran_statuses_ignore_[];
+
+static const struct predefined {
+	void *handle;
+	const char *role;
+	unsigned int data;
+} predefined[] = {
+#define ENTRY(name, role, size)	{ (void *)&name, #role, DATA_##name },
+	PREDEFINED(ENTRY)
+};
+
+#define NR_PREDEFINED	(sizeof(predefined) / sizeof(predefined[0]))
+#define FORTRAN_MAX	256
+
+/* Of a Fortran integer, the predefined object; by kind. */
+static void *of_fortran[VK_NR][FORTRAN_MAX];
+
+static enum vkind kind_of(const char *role)
+{
+#define KIND_ENTRY(name, type, kind)	{ #name, kind },
+	static const struct { const char *name; enum vkind kind; } kinds[] = {
+		VKINDS(KIND_ENTRY)
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!strcmp(kinds[i].name, role))
+			return kinds[i].kind;
+	return VK_NR;
+}
+
+/* Sorted by nothing: a hundred entries, asked when an object is made. */
+void *ompi_predefined(enum vkind kind, uintptr_t real)
+{
+	for (size_t i = 0; i < NR_PREDEFINED; i++) {
+		struct vobj *head = predefined[i].handle;
+
+		if (head->real == real && head->kind == kind)
+			return head;
+	}
+	return NULL;
+}
+
+void abi_loaded(void)
+{
+	for (size_t i = 0; i < NR_PREDEFINED; i++) {
+		struct vobj *head = predefined[i].handle;
+
+		head->real = (uintptr_t)lower_function(glue.lower, predefined[i].data);
+		head->self = NULL;
+		head->kind = (uint16_t)kind_of(predefined[i].role);
+	}
+	((struct vobj *)MPI_COMM_WORLD)->self = vobj_new(VK_COMM, ABI_BITS(real_comm(MPI_COMM_WORLD)));
+	((struct vobj *)MPI_COMM_SELF)->self = vobj_new(VK_COMM, ABI_BITS(real_comm(MPI_COMM_SELF)));
+	glue.real_request_null = real_req(MPI_REQUEST_NULL);
+	MPI_F_STATUS_IGNORE = (MPI_Fint *)mpi_fortran_status_ignore_;
+	MPI_F_STATUSES_IGNORE = (MPI_Fint *)mpi_fortran_statuses_ignore_;
+}
+
+LOWER_TEXT static MPI_Fint c2f_below(enum vkind kind, uintptr_t real)
+{
+	switch (kind) {
+	case VK_COMM:
+		return lower_MPI_Comm_c2f((MPI_Comm)real);
+	case VK_GROUP:
+		return lower_MPI_Group_c2f((MPI_Group)real);
+	case VK_DTYPE:
+		return lower_MPI_Type_c2f((MPI_Datatype)real);
+	case VK_FILE:
+		return lower_MPI_File_c2f((MPI_File)real);
+	case VK_ERRH:
+		return lower_MPI_Errhandler_c2f((MPI_Errhandler)real);
+	case VK_OP:
+		return lower_MPI_Op_c2f((MPI_Op)real);
+	case VK_INFO:
+		return lower_MPI_Info_c2f((MPI_Info)real);
+	case VK_WIN:
+		return lower_MPI_Win_c2f((MPI_Win)real);
+	case VK_MSG:
+		return lower_MPI_Message_c2f((MPI_Message)real);
+	case VK_REQ:
+		return lower_MPI_Request_c2f((MPI_Request)real);
+	default:
+		return -1;
+	}
+}
+
+/* Its Fortran library looks at these. */
+static void copy_state(void)
+{
+	const int *state = lower_function(glue.lower, DATA_ompi_mpi_state);
+	const bool *param_check = lower_function(glue.lower, DATA_ompi_mpi_param_check);
+
+	if (state)
+		ompi_mpi_state = *state;
+	if (param_check)
+		ompi_mpi_param_check = *param_check;
+}
+
+/* Open MPI numbers its objects in MPI_Init. */
+LOWER_TEXT void abi_initialized(void)
+{
+	for (size_t i = 0; i < NR_PREDEFINED; i++) {
+		struct vobj *head = predefined[i].handle;
+		enum vkind kind = head->kind;
+		MPI_Fint f = c2f_below(kind, head->real);
+		int size;
+
+		head->index = (uint32_t)f;
+		if (f >= 0 && f < FORTRAN_MAX && !of_fortran[kind][f])
+			of_fortran[kind][f] = head;
+		if (kind == VK_DTYPE && head != (void *)MPI_DATATYPE_NULL &&
+		    !lower_MPI_Type_size((MPI_Datatype)head->real, &size) && size >= 0)
+			head->refs = (uint32_t)size + 1;
+	}
+	copy_state();
+}
+
+void abi_finalized(void)
+{
+	copy_state();
+}
+
+const int *abi_weights(const int *weights)
+{
+	return weights;
+}
+
+int abi_comm_attr(int key, int *ret_c_key)
+{
+	*ret_c_key = key;
+	return key >= MPI_TAG_UB && key <= MPI_UNIVERSE_SIZE ? key : -1;
+}
+
+int abi_win_attr(int key)
+{
+	return key >= MPI_WIN_BASE && key <= MPI_WIN_MODEL ? key : -1;
+}
+
+LOWER_TEXT int abi_win_model(MPI_Win real)
+{
+	int *model, flag = 0;
+
+	if (lower_MPI_Win_get_attr(real, MPI_WIN_MODEL, &model, &flag) || !flag)
+		return MPI_WIN_SEPARATE;
+	return *model;
+}
+
+bool abi_predefined_dtype(MPI_Datatype *dtype)
+{
+	void *handle = ompi_predefined(VK_DTYPE, (uintptr_t)*dtype);
+
+	if (handle)
+		*dtype = handle;
+	return handle;
+}
+
+#define CONVERSIONS(mpi, name, type, kind) \
+MPI_Fint PMPI_##mpi##_c2f(type handle) \
+{ \
+	const struct vobj *head = (const struct vobj *)handle; \
+	if (!head) \
+		return -1; \
+	return head->self == head ? FORTRAN_OURS + (MPI_Fint)head->index : (MPI_Fint)head->index; \
+} \
+MPI_ALIAS(MPI_##mpi##_c2f); \
+type PMPI_##mpi##_f2c(MPI_Fint f) \
+{ \
+	struct vobj *obj; \
+	if (f >= 0 && f < FORTRAN_MAX) \
+		return of_fortran[kind][f]; \
+	if (f < FORTRAN_OURS) \
+		return NULL; \
+	obj = vobj_at(kind, (uint32_t)f - FORTRAN_OURS); \
+	return obj ? virt_##name(obj) : NULL; \
+} \
+MPI_ALIAS(MPI_##mpi##_f2c);
+
+CONVERSIONS(Comm, comm, MPI_Comm, VK_COMM)
+CONVERSIONS(Group, group, MPI_Group, VK_GROUP)
+CONVERSIONS(Type, dtype, MPI_Datatype, VK_DTYPE)
+CONVERSIONS(File, file, MPI_File, VK_FILE)
+CONVERSIONS(Errhandler, errh, MPI_Errhandler, VK_ERRH)
+CONVERSIONS(Op, op, MPI_Op, VK_OP)
+CONVERSIONS(Info, info, MPI_Info, VK_INFO)
+CONVERSIONS(Win, win, MPI_Win, VK_WIN)
+CONVERSIONS(Message, msg, MPI_Message, VK_MSG)
+CONVERSIONS(Request, req, MPI_Request, VK_REQ)
+
+/* No accelerator's memory can be checkpointed: the application is told that there is none. */
+EXPORT int MPIX_Query_cuda_support(void);
+int MPIX_Query_cuda_support(void)
+{
+	return 0;
+}
+
+#define ATTR_FUNCTIONS(KIND, type) \
+int OMPI_C_MPI_##KIND##NULL_DELETE_FN(type obj, int keyval, void *value, void *extra) \
+{ \
+	return MPI_SUCCESS; \
+} \
+int OMPI_C_MPI_##KIND##NULL_COPY_FN(type obj, int keyval, void *extra, void *value, \
+				    void *ret_value, int *flag) \
+{ \
+	*flag = 0; \
+	return MPI_SUCCESS; \
+} \
+int OMPI_C_MPI_##KIND##DUP_FN(type obj, int keyval, void *extra, void *value, void *ret_value, \
+			      int *flag) \
+{ \
+	*(void **)ret_value = value; \
+	*flag = 1; \
+	return MPI_SUCCESS; \
+}
+
+ATTR_FUNCTIONS(COMM_, MPI_Comm)
+ATTR_FUNCTIONS(TYPE_, MPI_Datatype)
+ATTR_FUNCTIONS(WIN_, MPI_Win)
+ATTR_FUNCTIONS(, MPI_Comm)

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Open MPI's handles: pointers. Predefined ones are data symbols, ours with the real
+ * library's sizes, as programs hold copies of them; the others are slots. All begin with
+ * struct vobj: the real handle is one load away.
+ *
+ * In a predefined object @self is its descriptor or NULL, @index its Fortran integer, and
+ * of a datatype @refs is its size + 1 once that is known.
+ */
+#ifndef MPI_GLUE_ABI_OMPI_H
+#define MPI_GLUE_ABI_OMPI_H
+
+#define ABI_NAME	"ompi"
+#define ABI_BITS(handle)	((uintptr_t)(handle))
+#define ABI_ERRHANDLER_FN	MPI_Handler_function
+
+/* Of a real handle, the predefined object it belongs to, or NULL. */
+void *ompi_predefined(enum vkind kind, uintptr_t real);
+
+#define VH_DEFINE(name, type, kind) \
+static inline __attribute__((always_inline)) struct vobj *vobj_##name(type handle) \
+{ \
+	return likely(handle) ? ((struct vobj *)handle)->self : NULL; \
+} \
+static inline type real_##name(type handle) \
+{ \
+	return likely(handle) ? (type)((struct vobj *)handle)->real : NULL; \
+} \
+static inline type wrap_##name(type real) \
+{ \
+	void *handle = ompi_predefined(kind, (uintptr_t)real); \
+	return handle ? handle : (type)vobj_new(kind, (uintptr_t)real); \
+}
+VKINDS(VH_DEFINE)
+
+#define VH_VIRT(name, type) \
+static inline type virt_##name(const struct vobj *obj) \
+{ \
+	return (type)(uintptr_t)obj; \
+}
+VH_VIRT(group, MPI_Group)
+VH_VIRT(dtype, MPI_Datatype)
+VH_VIRT(file, MPI_File)
+VH_VIRT(errh, MPI_Errhandler)
+VH_VIRT(op, MPI_Op)
+VH_VIRT(info, MPI_Info)
+VH_VIRT(win, MPI_Win)
+VH_VIRT(msg, MPI_Message)
+VH_VIRT(req, MPI_Request)
+
+static inline MPI_Comm virt_comm(const struct vobj *obj)
+{
+	return obj->index == 0 ? MPI_COMM_WORLD : obj->index == 1 ? MPI_COMM_SELF :
+	       (MPI_Comm)(uintptr_t)obj;
+}
+
+/* -1 when it must be asked */
+static inline int abi_type_size(MPI_Datatype dtype)
+{
+	const struct vobj *head = (const struct vobj *)dtype;
+
+	return head && !head->self ? (int)head->refs - 1 : -1;
+}
+
+#define KEYVAL_OURS	0x1000u		/* plus the slot */
+#define FORTRAN_OURS	0x800000	/* Fortran integers of slots; predefined ones are small */
+
+#endif
