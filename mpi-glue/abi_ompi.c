@@ -32,8 +32,7 @@ OTHER_DATA(DEFINE_BYTES)
 /* those that mpi.h does not tell */
 extern char ompi_mpi_c_complex[], ompi_mpi_unavailable[], ompi_mpi_lb[], ompi_mpi_ub[],
 	ompi_mpi_errors_throw_exceptions[];
-extern int ompi_mpi_state;
-extern bool ompi_mpi_param_check;
+extern char ompi_mpi_state[], ompi_mpi_param_check[];
 extern char mpi_fortran_status_ignore_[], mpi_fortran_statuses_ignore_[];
 
 static const struct predefined {
@@ -123,13 +122,13 @@ LOWER_TEXT static MPI_Fint c2f_below(enum vkind kind, uintptr_t real)
 /* Its Fortran library looks at these. */
 static void copy_state(void)
 {
-	const int *state = lower_function(glue.lower, DATA_ompi_mpi_state);
-	const bool *param_check = lower_function(glue.lower, DATA_ompi_mpi_param_check);
+	const void *state = lower_function(glue.lower, DATA_ompi_mpi_state);
+	const void *param_check = lower_function(glue.lower, DATA_ompi_mpi_param_check);
 
 	if (state)
-		ompi_mpi_state = *state;
+		memcpy(ompi_mpi_state, state, sizeof(int));
 	if (param_check)
-		ompi_mpi_param_check = *param_check;
+		memcpy(ompi_mpi_param_check, param_check, sizeof(bool));
 }
 
 /* Open MPI numbers its objects in MPI_Init. */

@@ -25,6 +25,7 @@ int main(int argc, char **argv)
 	MPI_Errhandler errh, back;
 	MPI_Comm comm, sub;
 	MPI_File file;
+	MPI_Request request;
 	MPI_Status status;
 
 	mt_begin(&argc, &argv);
@@ -55,8 +56,10 @@ int main(int argc, char **argv)
 	MPI_Sendrecv(text, 4, MPI_CHAR, mt_rank, 2, big, 64, MPI_CHAR, mt_rank, 2, sub, &status);
 	MPI_Comm_call_errhandler(sub, MPI_ERR_OTHER);
 	CHECK(called == 2 && code_seen == MPI_ERR_OTHER);
-	rc = MPI_Sendrecv(text, 8, MPI_CHAR, mt_rank, 3, big, 4, MPI_CHAR, mt_rank, 3, sub, &status);
-	CHECK(called == 3 && code_seen == MPI_ERR_TRUNCATE);
+	MPI_Isend(text, 8, MPI_CHAR, RIGHT, 3, sub, &request);
+	rc = MPI_Recv(big, 4, MPI_CHAR, LEFT, 3, sub, &status);
+	CHECK(called == 3 && code_seen == MPI_ERR_TRUNCATE && rc != MPI_SUCCESS);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
 	rc = MPI_File_open(MPI_COMM_SELF, "/nonexistent/x", MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
 	MPI_Error_class(rc, &class);
 	CHECK(class == MPI_ERR_NO_SUCH_FILE);
