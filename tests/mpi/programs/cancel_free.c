@@ -29,6 +29,7 @@ int main(int argc, char **argv)
 	MPI_Irecv(&in, 1, MPI_INT, LEFT, 79, MPI_COMM_WORLD, &request);
 	MPI_Request_get_status(request, &flag, &status);
 	CHECK(!flag && request != MPI_REQUEST_NULL);
+	MPI_Barrier(MPI_COMM_WORLD);
 	MPI_Send(&mt_rank, 1, MPI_INT, RIGHT, 79, MPI_COMM_WORLD);
 	do
 		MPI_Request_get_status(request, &flag, &status);
