@@ -133,6 +133,16 @@ static int ckpt_freeze_enlist(struct ckpt_freezing *run, bool *timed)
 	return err;
 }
 
+/* How many are to park before it is worth waking us. */
+static void ckpt_freeze_expect(struct ckpt_freezing *run)
+{
+	struct ckpt_ctx *ctx = run->ctx;
+
+	spin_lock(&ctx->lock);
+	ctx->nr_wanted = ctx->nr_threads - min(ctx->nr_threads, run->stopped);
+	spin_unlock(&ctx->lock);
+}
+
 /*
  * First everything is allocated for the new threads, then the deadlines of those
  * that sleep are learnt, then all are told: the last two as close together as
@@ -142,7 +152,6 @@ static int ckpt_freeze_attach(struct ckpt_freezing *run)
 {
 	struct ckpt_tree *tree = &run->cap->tree;
 	struct ckpt_member *member, *end = tree->members + tree->nr_members;
-	struct ckpt_ctx *ctx = run->ctx;
 	bool timed = false;
 	int err;
 
@@ -151,9 +160,7 @@ static int ckpt_freeze_attach(struct ckpt_freezing *run)
 	err = ckpt_freeze_enlist(run, &timed);
 	if (timed && !err && !run->cap->nr_refusals)
 		ckpt_sleepers_find(tree);
-	spin_lock(&ctx->lock);
-	ctx->nr_wanted = ctx->nr_threads - min(ctx->nr_threads, run->stopped);
-	spin_unlock(&ctx->lock);
+	ckpt_freeze_expect(run);
 	if (!run->told)
 		run->told = ktime_get_ns();
 	for (member = tree->members; member < end; member++) {
@@ -222,6 +229,7 @@ static int ckpt_freeze_wait(struct ckpt_freezing *run, unsigned long timeout)
 	struct ckpt_ctx *ctx = run->ctx;
 	long left;
 
+	ckpt_freeze_expect(run);	/* some could not be told: they are exiting */
 	left = wait_event_killable_timeout(ctx->wq, ckpt_freeze_enough(run), timeout);
 	return left < 0 ? -EINTR : 0;
 }
