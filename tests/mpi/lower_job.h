@@ -19,7 +19,7 @@ typedef uintptr_t handle;
 	x(MPI_Init_thread) x(MPI_Finalize) x(MPI_Initialized) x(MPI_Comm_rank) x(MPI_Comm_size) \
 	x(MPI_Sendrecv) x(MPI_Allreduce) x(MPI_Barrier) x(MPI_Comm_dup) x(MPI_Comm_free) \
 	x(MPI_Send) x(MPI_Recv) x(MPI_Abort) x(MPI_Op_create) \
-	x(getenv) x(printf) \
+	x(getenv) x(printf) x(raise) \
 	x(MPI_Win_allocate) x(MPI_Win_fence) x(MPI_Put) x(MPI_Win_free) \
 	x(MPI_File_open) x(MPI_File_write_at_all) x(MPI_File_read_at) x(MPI_File_close) \
 	x(malloc) x(free) x(ompi_mpi_info_null) \

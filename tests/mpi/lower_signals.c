@@ -38,7 +38,7 @@ static void on_alarm(int sig, siginfo_t *info, void *context)
 	errno = E2BIG;
 	handled = handled + 1;
 	below = below + (lower_nesting != 0);
-	if (sig != SIGUSR2 || !info || !context)
+	if (sig != SIGUSR2 || info->si_signo != sig || !context)
 		job_fail("a handler's arguments");
 }
 
@@ -108,7 +108,7 @@ static void *other_rank_thread(void *arg)
 	char in[BYTES], out[BYTES] = { 0 }, status[64];
 	pthread_t self = pthread_self(), sender;
 	time_t end = time(NULL) + 20;
-	unsigned int rounds;
+	unsigned int rounds, before;
 
 	fill();
 	JOB_CHECK(!pthread_create(&sender, NULL, send_signals, &self), "thread");
@@ -127,6 +127,10 @@ static void *other_rank_thread(void *arg)
 	}
 	stop = true;
 	pthread_join(sender, NULL);
+	/* the library's own raise() reaches the thread that called, not its companion */
+	before = handled;
+	CALL(job, raise, SIGUSR2);
+	JOB_CHECK(handled == before + 1, "raise() below was handled by another thread");
 	JOB_CHECK(handled >= WANTED, "only %u signals arrived", handled);
 	JOB_CHECK(below * 10 > handled, "only %u of %u signals met a call", below, handled);
 	printf("# rank %d: %u signals, %u of them in the library\n", job->rank, handled, below);
