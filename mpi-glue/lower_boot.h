@@ -14,6 +14,7 @@
 #define LOWER_BOOT_VERSION	1
 #define LOWER_THREADS_MAX	4096
 #define LOWER_WHY_SIZE		256
+#define LOWER_STARTING		(-1)
 
 /**
  * struct lower_companion - thread-local storage of the lower half that can be borrowed
@@ -45,7 +46,8 @@ struct lower_companion {
  * @asked, @made:        companions asked for and answered; futexes
  * @error:               why the last one was not made
  * @companions, @nr_companions: made so far
- * @tids:                threads the lower half started; 0 is free
+ * @tids:                threads the lower half started: the id, LOWER_STARTING from before
+ *                       there is one, minus the id when it is about to end; 0 is free
  */
 struct lower_boot {
 	unsigned long upper_sp;

@@ -38,25 +38,51 @@ static pid_t own_pid;
 struct start {
 	void *(*function)(void *arg);
 	void *arg;
+	_Atomic int *slot;
 };
 
-static void unregister(void *slot)
+static _Atomic int *find_slot(int old, int new)
 {
-	if (slot)
-		*(_Atomic int *)slot = 0;
-}
-
-static _Atomic int *enlist(void)
-{
-	int none, tid = gettid();
 	unsigned int i;
+	int expected;
 
-	for (i = 0; boot && i < LOWER_THREADS_MAX; i++) {
-		none = 0;
-		if (atomic_compare_exchange_strong(&boot->tids[i], &none, tid))
+	for (i = 0; i < LOWER_THREADS_MAX; i++) {
+		expected = old;
+		if (atomic_compare_exchange_strong(&boot->tids[i], &expected, new))
 			return &boot->tids[i];
 	}
 	return NULL;
+}
+
+/* slots of threads that have ended */
+static void sweep(void)
+{
+	unsigned int i;
+	int tid;
+
+	for (i = 0; i < LOWER_THREADS_MAX; i++) {
+		tid = boot->tids[i];
+		if (tid < LOWER_STARTING && lower_raw(SYS_tgkill, own_pid, -tid, 0) < 0)
+			atomic_compare_exchange_strong(&boot->tids[i], &tid, 0);
+	}
+}
+
+/* before the thread: whoever unloads must not overlook one that has just been made */
+static _Atomic int *reserve(void)
+{
+	_Atomic int *slot = find_slot(0, LOWER_STARTING);
+
+	if (slot)
+		return slot;
+	sweep();
+	return find_slot(0, LOWER_STARTING);
+}
+
+/* not free yet: some of our text and its stack are needed until it is gone */
+static void ending(void *slot)
+{
+	if (slot)
+		*(_Atomic int *)slot = -gettid();
 }
 
 static void *run(void *arg)
@@ -65,7 +91,9 @@ static void *run(void *arg)
 	void *ret;
 
 	free(arg);
-	pthread_cleanup_push(unregister, (void *)enlist());
+	if (start.slot)
+		*start.slot = gettid();
+	pthread_cleanup_push(ending, (void *)start.slot);
 	ret = start.function(start.arg);
 	pthread_cleanup_pop(1);
 	return ret;
@@ -84,13 +112,16 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*functi
 		free(start);
 		return EAGAIN;
 	}
-	*start = (struct start){ function, arg };
+	*start = (struct start){ function, arg, reserve() };
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	err = real(thread, attr, run, start);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (err)
+	if (err) {
+		if (start->slot)
+			*start->slot = 0;
 		free(start);
+	}
 	return err;
 }
 

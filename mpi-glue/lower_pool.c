@@ -173,13 +173,30 @@ void lower_pool_forked(void)
 /* what the signal was for before; lower_pool_kill() is alone */
 static void (*end_before)(int sig, siginfo_t *info, void *context);
 
+/* ours carry its address; others are setuid()'s */
+static const char end_mark;
+
 LOWER_TEXT static void end_thread(int sig, siginfo_t *info, void *context)
 {
+	if (info->si_code != SI_QUEUE || info->si_value.sival_ptr != &end_mark) {
+		if ((unsigned long)end_before > 1)
+			end_before(sig, info, context);
+		return;
+	}
 	if (lower_in_range(lower_fs_read()))
 		lower_raw(SYS_exit, 0, 0, 0);
-	/* somebody else's */
-	if ((unsigned long)end_before > 1)
-		end_before(sig, info, context);
+}
+
+static bool send_end(int pid, int tid)
+{
+	siginfo_t info;
+
+	memset(&info, 0, sizeof(info));
+	info.si_code = SI_QUEUE;
+	info.si_pid = pid;
+	info.si_uid = getuid();
+	info.si_value.sival_ptr = (void *)&end_mark;
+	return lower_raw4(SYS_rt_tgsigqueueinfo, pid, tid, SIGNAL_END, &info) == 0;
 }
 
 void lower_pool_restore(void) __attribute__((visibility("hidden")));
@@ -200,31 +217,14 @@ struct kernel_action {
 	unsigned long mask;
 };
 
-static unsigned int end_recorded(struct lower_boot *boot, int pid)
-{
-	unsigned int i, alive = 0;
-	int tid;
-
-	for (i = 0; i < LOWER_THREADS_MAX; i++) {
-		tid = boot->tids[i];
-		if (!tid)
-			continue;
-		if (lower_raw(SYS_tgkill, pid, tid, SIGNAL_END) == 0)
-			alive++;
-		else
-			boot->tids[i] = 0;
-	}
-	return alive;
-}
-
 /* stack pointer of a thread that waits in the kernel; 0 if it does not */
-static unsigned long stack_of(const char *tid)
+static unsigned long stack_of(int tid)
 {
 	char path[64], line[256] = "", *sp = NULL, *p;
 	unsigned int fields = 0;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/self/task/%.20s/syscall", tid);
+	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", tid);
 	f = fopen(path, "re");
 	if (!f)
 		return 0;
@@ -240,6 +240,37 @@ static unsigned long stack_of(const char *tid)
 	return sp ? strtoul(sp, NULL, 16) : 0;
 }
 
+/* is it over? An id may belong to a new thread by now, of the application */
+static bool has_ended(int pid, int tid)
+{
+	unsigned long sp;
+
+	if (lower_raw(SYS_tgkill, pid, tid, 0) < 0)
+		return true;
+	sp = stack_of(tid);
+	return sp && !lower_in_range(sp);
+}
+
+static unsigned int end_recorded(struct lower_boot *boot, int pid)
+{
+	unsigned int i, alive = 0;
+	int tid;
+
+	for (i = 0; i < LOWER_THREADS_MAX; i++) {
+		tid = boot->tids[i];
+		if (!tid)
+			continue;
+		if (tid != LOWER_STARTING && has_ended(pid, abs(tid))) {
+			boot->tids[i] = 0;
+			continue;
+		}
+		alive++;
+		if (tid > 0)
+			send_end(pid, tid);
+	}
+	return alive;
+}
+
 /* threads that were made without pthread_create(), by where their stack is */
 static unsigned int end_unrecorded(int pid)
 {
@@ -248,10 +279,9 @@ static unsigned int end_unrecorded(int pid)
 	struct dirent *e;
 
 	while (dir && (e = readdir(dir))) {
-		if (e->d_name[0] == '.' || !lower_in_range(stack_of(e->d_name)))
+		if (e->d_name[0] == '.' || !lower_in_range(stack_of(atoi(e->d_name))))
 			continue;
-		if (lower_raw(SYS_tgkill, pid, atoi(e->d_name), SIGNAL_END) == 0)
-			alive++;
+		alive += send_end(pid, atoi(e->d_name));
 	}
 	if (dir)
 		closedir(dir);

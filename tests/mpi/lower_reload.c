@@ -14,6 +14,7 @@
 #include "tests/mpi/lower_job.h"
 
 #define WARM_UP		4
+#define AT_ONCE		20
 #define HELPERS		3
 
 struct load {
@@ -93,6 +94,12 @@ int main(int argc, char **argv)
 	pthread_barrier_init(&done, NULL, HELPERS + 1);
 	for (i = 0; i < HELPERS; i++)
 		JOB_CHECK(!pthread_create(&threads[i], NULL, call_each_time, &h), "thread");
+	/* at once: the lower half's threads have hardly begun to run */
+	for (i = 0; i < AT_ONCE; i++) {
+		job_load(&job, argv[1], argv[2]);
+		k = lower_unload(job.lower);
+		JOB_CHECK(!k, "lower_unload: %s", strerror(-k));
+	}
 	for (i = 0; i < h.generations; i++) {
 		set_identity(i);
 		job_load(&job, argv[1], argv[2]);
