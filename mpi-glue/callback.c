@@ -50,12 +50,13 @@ __attribute__((used)) LOWER_TEXT void
 op_called(void *in, void *io, void *len, MPI_Datatype *real, uint32_t index)
 {
 	unsigned long lower = callback_enter();
-	struct vop *op = (struct vop *)vobj_at(VK_OP, index);
+	/* freed or not: vhandle.c keeps the slot as it was */
+	struct vop *op = (struct vop *)glue.table[VK_OP].base + index;
 	MPI_Datatype dtype = dtype_up(*real);
 
-	if (op && abi_fortran_op(op))
+	if (abi_fortran_op(op))
 		abi_op_call(op, in, io, len, dtype);
-	else if (op)
+	else
 		((op_fn)op->function)(in, io, len, &dtype);
 	callback_leave(lower);
 }
@@ -105,7 +106,6 @@ LOWER_TEXT int PMPI_Op_free(MPI_Op *op)
 
 	if (rc)
 		return fail_world(rc, CALL_MPI_Op_free);
-	/* a pending reduction still calls the stub: the slot stays until requests are drained */
 	vobj_release(desc);
 	*op = MPI_OP_NULL;
 	return rc;

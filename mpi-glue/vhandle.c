@@ -8,7 +8,9 @@
  * nobody touched cost neither memory nor room in an image.
  *
  * A slot that was given back is taken again last in, first out. That is right for requests
- * too: it is given back when the application's own variable has been set to null.
+ * too: it is given back when the application's own variable has been set to null. An
+ * operation's slot is taken again as late as can be, first in, first out: pending reductions
+ * may still call its stub, and the library does not tell when the last has.
  */
 #include "mpi-glue/vhandle.h"
 
@@ -81,7 +83,7 @@ struct vobj *vobj_new(enum vkind kind, uintptr_t real)
 	uint32_t index;
 
 	table_lock(table);
-	if (table->free) {
+	if (table->free && (kind != VK_OP || table->top == table->max)) {
 		index = table->free - 1;
 		obj = slot(table, index);
 		table->free = obj->next_free;
@@ -118,8 +120,15 @@ void vobj_put(struct vobj *obj)
 	table = &glue.table[obj->kind];
 	table_lock(table);
 	obj->real = 0;
-	obj->next_free = table->free;
-	table->free = obj->index + 1;
+	if (obj->kind == VK_OP && table->free) {
+		obj->next_free = 0;
+		slot(table, table->last - 1)->next_free = obj->index + 1;
+	} else {
+		obj->next_free = table->free;
+		table->free = obj->index + 1;
+	}
+	if (!obj->next_free)
+		table->last = obj->index + 1;
 	table_unlock(table);
 }
 

@@ -69,6 +69,7 @@ struct vtable {
 	uint32_t max;
 	uint32_t top;		/* slots ever used */
 	uint32_t free;		/* list through next_free, of index + 1 */
+	uint32_t last;		/* its end, for operations */
 	int lock;
 };
 

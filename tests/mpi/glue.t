@@ -5,12 +5,17 @@
 # exit code and output must be the same, and the program's own checks hold.
 #
 #   KINDS='mpich ompi' RANKS='2 3' PROGRAMS='waits types' tests/mpi/glue.t
+#   MPI_SUBSET=long     all programs, with 2 to 4 ranks; otherwise those of $short, with 2
 
 . "$(dirname "$0")/lib.sh"
 
-: "${KINDS:=mpich ompi}" "${RANKS:=3}"
 here=$top/tests/mpi/programs
-: "${PROGRAMS:=$(cd "$here" && ls -- *.c *.f *.f90 | sed 's/\..*//')}"
+short='abort_code attributes collectives comms errors files fortran fortran_f08 handles
+	icollectives one_sided p2p_modes persistent probe threads topologies types user_ops waits'
+if [ "${MPI_SUBSET:-}" = long ]; then
+	: "${RANKS:=2 3 4}" "${PROGRAMS:=$(cd "$here" && ls -- *.c *.f *.f90 | sed 's/\..*//')}"
+fi
+: "${KINDS:=mpich ompi}" "${RANKS:=2}" "${PROGRAMS:=$short}"
 declare -A glue=([mpich]=$top/build/lib/mpi/mpich/libmpich.so.12
 	[ompi]=$top/build/lib/mpi/ompi/libmpi.so.40)
 declare -A cc=([mpich]=mpicc.mpich [ompi]=mpicc.openmpi)

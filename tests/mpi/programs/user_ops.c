@@ -47,7 +47,7 @@ int main(int argc, char **argv)
 	struct matrix mine, product;
 	int commute, in[2], out[2];
 	MPI_Request request;
-	MPI_Op op, max;
+	MPI_Op op, op2, max;
 
 	mt_begin(&argc, &argv);
 	MPI_Type_contiguous(4, MPI_LONG, &matrix_type);
@@ -69,6 +69,14 @@ int main(int argc, char **argv)
 	in[0] = mt_rank;
 	in[1] = -mt_rank;
 	MPI_Allreduce(in, out, 2, MPI_INT, max, MPI_COMM_WORLD);
+	CHECK(out[0] == mt_size - 1 && out[1] == 0);
+	/* freed while the reduction is under way, and another made */
+	MPI_Op_create(largest, 1, &op2);
+	MPI_Iallreduce(in, out, 2, MPI_INT, op2, MPI_COMM_WORLD, &request);
+	MPI_Op_free(&op2);
+	MPI_Op_create(multiply, 0, &op2);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+	MPI_Op_free(&op2);
 	CHECK(out[0] == mt_size - 1 && out[1] == 0);
 	out[0] = -5;
 	MPI_Reduce_local(in, out, 1, MPI_INT, max);

@@ -1,0 +1,52 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# bench/mpi.sh: what the glue adds to MPI calls, on this machine, no VM. The library alone and the
+# library through the glue take turns RUNS times; a figure is the least of a run, a ratio the
+# median of the runs' ratios. The goals are of docs/design/mpi.md.
+#
+# Environment: RUNS (5), KINDS ('mpich ompi').
+
+set -euo pipefail
+top=$(cd "$(dirname "$0")/.." && pwd)
+RUNS=${RUNS:-5}
+KINDS=${KINDS:-mpich ompi}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+declare -A glue=([mpich]=$top/build/lib/mpi/mpich/libmpich.so.12
+	[ompi]=$top/build/lib/mpi/ompi/libmpi.so.40)
+declare -A cc=([mpich]=mpicc.mpich [ompi]=mpicc.openmpi)
+
+pair() {
+	local kind=$1
+	shift
+	case $kind in
+	mpich) timeout 120 mpiexec.mpich -n 2 "$@" ;;
+	ompi) timeout 120 mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none \
+		--mca mpi_yield_when_idle 0 -n 2 "$@" ;;
+	esac
+}
+
+for kind in $KINDS; do
+	"${cc[$kind]}" -O2 -w -D_GNU_SOURCE -o "$work/$kind" "$top/bench/mpi_rates.c"
+	for ((run = 1; run <= RUNS; run++)); do
+		pair "$kind" "$work/$kind" | sed "s/^/$kind $run direct /"
+		pair "$kind" env LD_PRELOAD="${glue[$kind]}" "$work/$kind" |
+			sed "s/^/$kind $run glue /"
+	done
+done >"$work/rows"
+echo "load $(cut -d' ' -f1-3 /proc/loadavg), $(nproc) CPUs"
+python3 - "$work/rows" <<'PYTHON'
+import statistics
+import sys
+rows = {}
+for line in open(sys.argv[1]):
+    kind, run, way, metric, value, _ = line.split()
+    rows.setdefault((kind, metric), {}).setdefault(way, {})[run] = float(value)
+print('| library | | direct, ns | glue, ns | ratio (median) | ratio (of the best) |\n|---|---|---|---|---|---|')
+for (kind, metric), ways in rows.items():
+    direct, glue = ways['direct'], ways['glue']
+    ratios = [glue[r] / direct[r] for r in direct if r in glue]
+    print(f'| {kind} | {metric} | {min(direct.values()):.1f} | {min(glue.values()):.1f} | '
+          f'{statistics.median(ratios):.2f} | {min(glue.values()) / min(direct.values()):.2f} |')
+PYTHON

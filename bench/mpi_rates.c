@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What MPI costs: latencies, message rate, collectives, calls without traffic. Each figure is the
+ * least of many short batches, as the machine has other work; two ranks on two cores.
+ * Prints "metric value unit" from rank 0.
+ */
+#include <mpi.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define BATCHES 400
+#define WINDOW 64
+
+static int rank;
+static char *buffer;
+
+static void pingpong(int bytes, int rounds)
+{
+	int peer = !rank;
+
+	for (int i = 0; i < rounds; i++) {
+		if (rank) {
+			MPI_Recv(buffer, bytes, MPI_BYTE, peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			MPI_Send(buffer, bytes, MPI_BYTE, peer, 1, MPI_COMM_WORLD);
+		} else {
+			MPI_Send(buffer, bytes, MPI_BYTE, peer, 1, MPI_COMM_WORLD);
+			MPI_Recv(buffer, bytes, MPI_BYTE, peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		}
+	}
+}
+
+static void window(int bytes, int rounds)
+{
+	MPI_Request requests[WINDOW];
+
+	for (int i = 0; i < rounds; i++) {
+		for (int j = 0; j < WINDOW; j++) {
+			if (rank)
+				MPI_Irecv(buffer + 8 * j, bytes, MPI_BYTE, 0, 2, MPI_COMM_WORLD,
+					  &requests[j]);
+			else
+				MPI_Isend(buffer + 8 * j, bytes, MPI_BYTE, 1, 2, MPI_COMM_WORLD,
+					  &requests[j]);
+		}
+		MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
+		/* the sender waits for the receiver, once per window */
+		if (rank)
+			MPI_Send(buffer, 0, MPI_BYTE, 0, 3, MPI_COMM_WORLD);
+		else
+			MPI_Recv(buffer, 0, MPI_BYTE, 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	}
+}
+
+static void barrier(int bytes, int rounds)
+{
+	for (int i = 0; i < rounds; i++)
+		MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void allreduce(int bytes, int rounds)
+{
+	double in = rank, out;
+
+	for (int i = 0; i < rounds; i++)
+		MPI_Allreduce(&in, &out, bytes / 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void comm_rank(int bytes, int rounds)
+{
+	int n;
+
+	for (int i = 0; i < rounds; i++)
+		MPI_Comm_rank(MPI_COMM_WORLD, &n);
+}
+
+static void type_size(int bytes, int rounds)
+{
+	int n;
+
+	for (int i = 0; i < rounds; i++)
+		MPI_Type_size(MPI_DOUBLE, &n);
+}
+
+static void iprobe(int bytes, int rounds)
+{
+	int flag;
+
+	for (int i = 0; i < rounds; i++)
+		MPI_Iprobe(MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+}
+
+static void measure(const char *name, void (*body)(int bytes, int rounds), int bytes, int rounds,
+		    int per_round)
+{
+	double best = 1e9, t;
+
+	body(bytes, rounds);
+	for (int i = 0; i < BATCHES; i++) {
+		MPI_Barrier(MPI_COMM_WORLD);
+		t = MPI_Wtime();
+		body(bytes, rounds);
+		t = (MPI_Wtime() - t) / rounds / per_round;
+		if (t < best)
+			best = t;
+	}
+	if (!rank)
+		printf("%s %.1f ns\n", name, best * 1e9);
+}
+
+int main(int argc, char **argv)
+{
+	cpu_set_t cpus;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	CPU_ZERO(&cpus);
+	CPU_SET(rank, &cpus);
+	sched_setaffinity(0, sizeof(cpus), &cpus);
+	buffer = calloc(1, 1 << 20);
+	measure("latency-8B", pingpong, 8, 100, 2);
+	measure("latency-1KB", pingpong, 1024, 100, 2);
+	measure("latency-1MB", pingpong, 1 << 20, 2, 2);
+	measure("message-8B", window, 8, 4, WINDOW);
+	measure("barrier", barrier, 0, 100, 1);
+	measure("allreduce-8B", allreduce, 8, 100, 1);
+	measure("iprobe", iprobe, 0, 200, 1);
+	measure("comm_rank", comm_rank, 0, 1000, 1);
+	measure("type_size", type_size, 0, 1000, 1);
+	MPI_Finalize();
+	return 0;
+}
