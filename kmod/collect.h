@@ -86,6 +86,9 @@ u32 ckpt_file_kind(struct file *file, u64 *ret_object);
 u32 ckpt_file_tty_flags(struct file *file, u32 kind);	/* CKPT_FILE_TTY_* */
 void ckpt_file_check(struct ckpt_collect *c, struct ckpt_object *obj, u32 kind);
 
+/* files_shared.c: is a file without a name mapped outside the tree? */
+void ckpt_file_check_mappers(struct ckpt_collect *c, struct ckpt_object *obj);
+
 /* files_pipe.c */
 int ckpt_collect_pipe_end(struct ckpt_collect *c, struct ckpt_object *file_obj);
 void ckpt_collect_pipe_ends_done(struct ckpt_collect *c);

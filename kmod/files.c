@@ -388,6 +388,7 @@ static int ckpt_file_emit(struct ckpt_collect *c, struct ckpt_object *obj, char 
 		ckpt_file_fill_open(obj, rec);
 		ckpt_file_seals(file_inode(obj->file.file), rec);
 		ckpt_file_check(c, obj, rec->kind);
+		ckpt_file_check_mappers(c, obj);
 	}
 	return 0;
 }
