@@ -83,8 +83,9 @@ static u32 ckpt_vma_file_kind(struct vm_area_struct *vma, u32 file_kind)
 	case CKPT_FILE_MEMFD:
 		return vma->vm_flags & VM_MAYSHARE ? CKPT_VMA_FILE_SHARED
 						 : CKPT_VMA_FILE_PRIVATE;
-	case CKPT_FILE_SHM:
-		return CKPT_VMA_SHM;
+	case CKPT_FILE_SHM:	/* privately by way of a descriptor from /proc */
+		return vma->vm_flags & VM_MAYSHARE ? CKPT_VMA_SHM
+						 : CKPT_VMA_FILE_PRIVATE;
 	default:
 		return 0;
 	}

@@ -23,6 +23,7 @@
 #include "supervisor/rights.h"
 
 #define CHUNK		(1UL << 20)
+#define PAGE		4096UL
 #define NSEC		1000000000ULL
 #define MEMFD_PREFIX	"/memfd:"
 #define KERNEL_FMODE_WRITER	0x10000U	/* include/linux/fs.h; of f_mode in the record */
@@ -129,15 +130,19 @@ static bool noreserve(const struct reopen *r, const struct state_file *file)
 
 /*
  * An anonymous shared mapping; a descriptor of what is behind it comes from
- * /proc, so that maps show it as they did.
+ * /proc, so that maps show it as they did.  Such a descriptor may have given it a
+ * size that no mapping has.
  */
 static int make_anonymous(struct reopen *r, const struct state_file *file, int flags)
 {
-	size_t size = (size_t)size_of(file);
+	size_t page = flags & MAP_HUGETLB ? 1UL << hugepage_shift(r, file) : PAGE;
+	size_t size = ((size_t)size_of(file) + page - 1) & ~(page - 1);
 	char path[80];
 	char *map;
 	int fd, ret;
 
+	if (!size)
+		size = page;
 	if (noreserve(r, file))
 		flags |= MAP_NORESERVE;
 	map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | flags, -1, 0);
@@ -150,6 +155,10 @@ static int make_anonymous(struct reopen *r, const struct state_file *file, int f
 	if (!ret && fd < 0)
 		ret = reopen_failed(r, file, -errno, "get a descriptor of");
 	munmap(map, size);
+	if (!ret && size != size_of(file) && ftruncate(fd, (off_t)size_of(file))) {
+		ret = reopen_failed(r, file, -errno, "size");
+		close(fd);
+	}
 	return ret ? ret : fd;
 }
 
