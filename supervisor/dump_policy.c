@@ -9,6 +9,8 @@
 #include "supervisor/dump_run.h"
 
 #include <errno.h>
+#include <linux/magic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -199,6 +201,29 @@ static void check_pipe(struct dump *d, const struct state_file *file)
 						     "its writer is outside:");
 }
 
+/*
+ * What /proc says of a process or thread that a restore will not make.  A directory of
+ * one that is gone is empty, as every removed directory is.
+ */
+static bool is_of_stranger(const struct dump *d, const struct state_file *file)
+{
+	const struct state_proc *proc;
+	int pid, tid = 0;
+
+	if (file->rec->kind == CKPT_FILE_DIR && file->rec->flags & CKPT_FILE_DELETED)
+		return false;
+	if (file->rec->fs_magic != PROC_SUPER_MAGIC ||
+	    sscanf(file->path, "/proc/%d/task/%d", &pid, &tid) < 1)
+		return false;
+	proc = state_proc_find(d->cap.state, pid);
+	if (!proc || !tid || tid == pid)
+		return !proc;
+	for (unsigned int i = 0; i < proc->nr_threads; i++)
+		if (proc->threads[i].rec->tid == tid)
+			return false;
+	return true;
+}
+
 /* What is opened again by name must have one. */
 static void check_path(struct dump *d, const struct state_file *file)
 {
@@ -208,6 +233,11 @@ static void check_path(struct dump *d, const struct state_file *file)
 
 	if (dump_external_name(d, file))
 		return;
+	if (is_of_stranger(d, file)) {
+		dump_refuse(d, file, CKPT_R_FD_KIND,
+			    "of a process or thread that is gone or outside the tree:");
+		return;
+	}
 	if (rec->flags & CKPT_FILE_DELETED) {
 		if (!known)
 			dump_refuse(d, file, CKPT_R_FD_KIND, "deleted, and of a kind that is not supported so:");
