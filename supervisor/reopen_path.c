@@ -70,6 +70,25 @@ static int find_by_path(const char *path)
 	return fd < 0 ? -errno : (int)fd;
 }
 
+/* Any directory of the file system will do, and the file's own may be gone. */
+static int open_near(const struct state_file *file)
+{
+	char path[PATH_MAX], *slash;
+	int fd;
+
+	if (strlen(file->path) >= sizeof(path))
+		return -ENAMETOOLONG;
+	strcpy(path, file->path);
+	do {
+		slash = strrchr(path, '/');
+		if (!slash)
+			return -ENOENT;
+		slash[slash == path] = 0;
+		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	} while (fd < 0 && errno == ENOENT && path[1]);
+	return fd < 0 ? -errno : fd;
+}
+
 /* The handle says which inode, and which use of its number. */
 static int find_by_handle(const struct state_file *file)
 {
@@ -79,8 +98,7 @@ static int find_by_handle(const struct state_file *file)
 		char room[sizeof(struct file_handle) + MAX_HANDLE_SZ];
 	} h = { .handle.handle_bytes = place->handle_len,
 		.handle.handle_type = place->handle_type };
-	const char *name;
-	_cleanup_fd_ int dir = reopen_dir(file, &name);
+	_cleanup_fd_ int dir = open_near(file);
 	int fd;
 
 	if (dir < 0)
