@@ -137,18 +137,20 @@ static const char *device_name(uint64_t rdev)
 	}
 }
 
-/* By its path if that is the same device here, else by its usual name. */
+/*
+ * By its path if that is the same device here, else by its usual name.  Not everybody
+ * may make a node that was removed again.
+ */
 static int open_device(struct reopen *r, const struct state_file *file)
 {
 	const char *name = device_name(file->rec->rdev);
-	int fd = reopen_path(file, reopen_flags(file), 0);
 	struct stat st;
+	int fd;
 
-	if (!name) {
-		if (fd >= 0)
-			close(fd);
+	if (!name)
 		return reopen_failed(r, file, -ENODEV, "restore the device");
-	}
+	fd = state_file_deleted(file) ? reopen_gone(r, file, reopen_flags(file)) :
+					reopen_path(file, reopen_flags(file), 0);
 	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) &&
 	    st.st_rdev == file->rec->rdev)
 		return fd;

@@ -89,7 +89,8 @@ int reopen_seal_object(struct reopen *r, const struct state_file *file);
 int reopen_shm_dir(struct reopen *r);
 int reopen_carried(struct reopen *r);
 
-/* reopen_gone.c: directories and FIFOs without a name */
+/* reopen_gone.c: directories, devices and FIFOs without a name */
+int reopen_gone(struct reopen *r, const struct state_file *file, int flags);
 int reopen_gone_directory(struct reopen *r, const struct state_file *file, int flags);
 int reopen_gone_fifo(struct reopen *r, const struct state_file *file);	/* both ends */
 int reopen_gone_seal(struct reopen *r);

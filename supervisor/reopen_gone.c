@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Directories and FIFOs without a name: a working directory that was removed, a
- * FIFO unlinked when both ends had it.
+ * Directories, FIFOs and device nodes without a name: a working directory that was
+ * removed, a FIFO unlinked when both ends had it.
  *
  * Each is made once, under its old name if that is free, in the directory that is
  * left of its old path or else in /tmp, and removed again at once.  A removed
@@ -19,21 +19,22 @@
 
 #define LAST_RESORT	"/tmp"
 
-static int make_at(int dir, const char *name, mode_t type)
+static int make_at(int dir, const char *name, const struct ckpt_rec_file *rec)
 {
 	int flags = O_NOFOLLOW | O_CLOEXEC, fd, ret = 0;
+	bool is_dir = S_ISDIR(rec->mode);
 
-	if (type == S_IFDIR ? mkdirat(dir, name, 0700) : mkfifoat(dir, name, 0600))
+	if (is_dir ? mkdirat(dir, name, 0700) :
+		     mknodat(dir, name, (rec->mode & S_IFMT) | 0600, rec->rdev))
 		return -errno;
-	fd = openat(dir, name, flags | (type == S_IFDIR ? O_RDONLY | O_DIRECTORY :
-							  O_RDWR | O_NONBLOCK));
+	fd = openat(dir, name, flags | (is_dir ? O_RDONLY | O_DIRECTORY : O_RDWR | O_NONBLOCK));
 	if (fd < 0)
 		ret = -errno;
-	unlinkat(dir, name, type == S_IFDIR ? AT_REMOVEDIR : 0);
+	unlinkat(dir, name, is_dir ? AT_REMOVEDIR : 0);
 	return ret ? ret : fd;
 }
 
-static int make_in(const char *path, const struct state_file *file, const char *name, mode_t type)
+static int make_in(const char *path, const struct state_file *file, const char *name)
 {
 	_cleanup_fd_ int dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	char other[48];
@@ -41,14 +42,14 @@ static int make_in(const char *path, const struct state_file *file, const char *
 
 	if (dir < 0)
 		return -errno;
-	fd = make_at(dir, name, type);
+	fd = make_at(dir, name, file->rec);
 	if (fd != -EEXIST)
 		return fd;
 	snprintf(other, sizeof(other), ".stillpoint-%u-%d", file->rec->id, getpid());
-	return make_at(dir, other, type);
+	return make_at(dir, other, file->rec);
 }
 
-static int make(const struct state_file *file, mode_t type)
+static int make(const struct state_file *file)
 {
 	char path[PATH_MAX], *slash;
 	const char *name = strrchr(file->path, '/');
@@ -61,29 +62,35 @@ static int make(const struct state_file *file, mode_t type)
 	/* its directory may be gone as well */
 	while (fd < 0 && (slash = strrchr(path, '/')) && path[1]) {
 		slash[slash == path] = 0;
-		fd = make_in(path, file, name, type);
+		fd = make_in(path, file, name);
 	}
-	return fd < 0 ? make_in(LAST_RESORT, file, name, type) : fd;
+	return fd < 0 ? make_in(LAST_RESORT, file, name) : fd;
+}
+
+int reopen_gone(struct reopen *r, const struct state_file *file, int flags)
+{
+	unsigned int first = r->first[file - r->state->files];
+
+	if (r->bases[first] < 0) {
+		int fd = make(file);
+
+		if (fd < 0)
+			return fd;
+		r->bases[first] = fd;
+	}
+	return reopen_again(r->bases[first], flags);
 }
 
 int reopen_gone_directory(struct reopen *r, const struct state_file *file, int flags)
 {
-	unsigned int first = r->first[file - r->state->files];
-	int fd;
+	int fd = reopen_gone(r, file, flags);
 
-	if (r->bases[first] < 0) {
-		fd = make(file, S_IFDIR);
-		if (fd < 0)
-			return reopen_failed(r, file, fd, "create again");
-		r->bases[first] = fd;
-	}
-	fd = reopen_again(r->bases[first], flags);
-	return fd < 0 ? reopen_failed(r, file, fd, "open") : fd;
+	return fd < 0 ? reopen_failed(r, file, fd, "create again") : fd;
 }
 
 int reopen_gone_fifo(struct reopen *r, const struct state_file *file)
 {
-	int fd = make(file, S_IFIFO);
+	int fd = make(file);
 
 	return fd < 0 ? reopen_failed(r, file, fd, "create again") : fd;
 }
