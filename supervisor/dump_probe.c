@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What the records do not tell, and only this node can: where files are whose
- * path is not from our root or whose opened name is gone, and whether terminals
- * hold bytes that nobody has read.
+ * path is not from our root or whose opened name is gone, whether terminals hold
+ * bytes that nobody has read, and whether the tree sees the node as we do.
  *
  * Looks, and changes nothing: a terminal is asked for a count, never read.  Runs
  * in a dry run, too.  Finds FILE_PLACE records for what can be found; whether
@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,6 +136,23 @@ static bool has_path(const struct ckpt_rec_file *rec)
 	}
 }
 
+/*
+ * Another mount may lie above the path, or the tree's mounts may not be ours: a
+ * restore would open something else.  Every job has a /proc and a /dev/shm of its own.
+ */
+static bool leads_elsewhere(const struct ckpt_rec_file *rec, const char *path)
+{
+	static const char shm[] = "/dev/shm";
+	struct stat st;
+
+	if (rec->flags & CKPT_FILE_DELETED || rec->kind == CKPT_FILE_CHR ||
+	    rec->fs_magic == PROC_SUPER_MAGIC || strncmp(path, shm, sizeof(shm) - 1) == 0)
+		return false;
+	if (fstatat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW))
+		return errno == ENOENT || errno == ENOTDIR;	/* else we may not look */
+	return st.st_dev != rec->dev || st.st_ino != rec->ino || (st.st_mode ^ rec->mode) & S_IFMT;
+}
+
 static int probe_path(struct probe *p, const struct state_file *file)
 {
 	struct dump *d = p->d;
@@ -144,8 +162,11 @@ static int probe_path(struct probe *p, const struct state_file *file)
 
 	if (ret)
 		return ret;
-	if (!(rec->flags & CKPT_FILE_UNREACHABLE) && !strcmp(path, file->path))
+	if (!(rec->flags & CKPT_FILE_UNREACHABLE) && !strcmp(path, file->path)) {
+		if (path[0] == '/' && leads_elsewhere(rec, path) && !dump_external_name(d, file))
+			dump_refuse(d, file, CKPT_R_FD_KIND, "is something else from here:");
 		return 0;
+	}
 	if (dump_external_name(d, file))
 		return 0;
 	if (!(rec->flags & CKPT_FILE_DELETED) && rec->kind != CKPT_FILE_CHR &&
@@ -315,6 +336,31 @@ static int probe_tty(struct dump *d, const struct state_file *file)
 	return 0;
 }
 
+/* ---------------------------------------------------------------- namespaces */
+
+/* A restore makes none of these, so the tree must be in ours. */
+static void probe_namespaces(struct dump *d, const struct ckpt_rec_proc *rec)
+{
+	static const char *const kinds[] = { "net", "uts", "cgroup" };
+	struct engine_refusal refusal = {
+		.reason = CKPT_R_NAMESPACE, .pid = rec->host_pid,
+	};
+	struct stat theirs, ours;
+	char path[48];
+
+	memcpy(refusal.comm, rec->comm, sizeof(refusal.comm));
+	for (unsigned int i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		snprintf(path, sizeof(path), "/proc/self/ns/%s", kinds[i]);
+		if (stat(path, &ours))
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/ns/%s", rec->host_pid, kinds[i]);
+		if (stat(path, &theirs))
+			continue;	/* it was killed */
+		if (ours.st_dev != theirs.st_dev || ours.st_ino != theirs.st_ino)
+			engine_refuse(d->error, &refusal, "its %s namespace is not ours", kinds[i]);
+	}
+}
+
 /* ---------------------------------------------------------------- all */
 
 static int probe(struct probe *p, const struct state_file *file)
@@ -344,5 +390,11 @@ int dump_probe(struct dump *d)
 	d->nr_places = d->cap.state->nr_files;
 	for (unsigned int i = 0; !ret && i < d->cap.state->nr_files; i++)
 		ret = probe(&p, &d->cap.state->files[i]);
+	for (unsigned int i = 0; i < d->cap.state->nr_procs; i++) {
+		const struct state_proc *proc = &d->cap.state->procs[i];
+
+		if (!proc->parent && proc->mm)
+			probe_namespaces(d, proc->rec);
+	}
 	return ret;
 }

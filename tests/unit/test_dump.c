@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -67,10 +68,12 @@ static void file_of(uint32_t id, uint32_t kind, const char *path, int fd, uint32
 static void open_files(const struct scratch *s)
 {
 	int fd = open(s->root, O_RDONLY | O_DIRECTORY);
+	char exe[PATH_MAX] = "";
 
 	file_of(F_CWD, CKPT_FILE_DIR, s->root, fd, 0, 0, 0);
-	fd = open("/proc/self/exe", O_RDONLY);
-	file_of(F_CODE, CKPT_FILE_REG, "/bin/made-up", fd, CKPT_FILE_MAPPED, O_RDONLY, 0);
+	assert_true(readlink("/proc/self/exe", exe, sizeof(exe) - 1) > 0);
+	fd = open(exe, O_RDONLY);
+	file_of(F_CODE, CKPT_FILE_REG, exe, fd, CKPT_FILE_MAPPED, O_RDONLY, 0);
 
 	fd = memfd_create("shared", 0);
 	assert_int_equal(ftruncate(fd, (off_t)MB(8)), 0);
