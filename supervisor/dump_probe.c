@@ -315,6 +315,22 @@ static bool seen(const struct state *state, const struct state_file *file)
 }
 
 /*
+ * Is it the terminal of a session that the tree leads?  What was typed there is for
+ * the tree, and nobody else will read it.
+ */
+static bool leads_session(const struct dump *d, uint64_t index)
+{
+	for (unsigned int i = 0; i < d->cap.state->nr_procs; i++) {
+		const struct ckpt_rec_proc *rec = d->cap.state->procs[i].rec;
+
+		if (rec->state != CKPT_PROC_ZOMBIE && rec->sid == rec->pid &&
+		    rec->tty >= 0 && (uint64_t)rec->tty == index)
+			return true;
+	}
+	return false;
+}
+
+/*
  * Reading them takes them away, and who reads them to put them back may be killed.
  * A line that is not ended is not counted in canonical mode.
  */
@@ -373,10 +389,11 @@ static int probe(struct probe *p, const struct state_file *file)
 		return dump_external_name(d, file) ? 0 : probe_link(p, file);
 	if (has_path(rec))
 		return probe_path(p, file);
-	if ((rec->kind == CKPT_FILE_PTM || rec->kind == CKPT_FILE_PTS) &&
-	    dump_own_pty(d, rec->object) && !seen(d->cap.state, file))
+	if ((rec->kind != CKPT_FILE_PTM && rec->kind != CKPT_FILE_PTS) || seen(d->cap.state, file))
+		return 0;
+	if (dump_own_pty(d, rec->object))
 		return dump_external_name(d, file) ? 0 : probe_tty(d, file);
-	return 0;
+	return rec->kind == CKPT_FILE_PTS && leads_session(d, rec->object) ? probe_tty(d, file) : 0;
 }
 
 int dump_probe(struct dump *d)

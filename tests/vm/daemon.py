@@ -545,6 +545,28 @@ def terminal_interrupt(node):
 
 
 @test
+def terminal_typed_ahead(node):
+    """a line typed at a job that has not read it yet is not lost: refused until it is read"""
+    go = f'{node.base}/go'
+    t = Terminal(node.argv('run', '--', 'sh', '-c',
+                           f'echo up; while [ ! -e {go} ]; do sleep 0.1; done; ' + SHELL))
+    t.expect('up')
+    job = next(iter(node.jobs()))
+    t.type('ahead\r')
+    t.expect('ahead')
+    node.fails(3, 'TTY_DATA', 'checkpoint', str(job))
+    open(go, 'w').close()
+    t.expect('got 1 ahead')
+    node.ctl('checkpoint', '--kill', str(job))
+    t.end()
+    node.ctl('restart', str(job))
+    t = Terminal(node.argv('attach', str(job)))
+    t.type('end\r')
+    t.expect('got 2 end')
+    equal(t.end(), 4, 'status')
+
+
+@test
 def input_survives(node):
     """input that the job has not read yet is there after the restart"""
     p = subprocess.Popen(node.argv('run', '--', 'sh', '-c', 'sleep 3; cat'),
