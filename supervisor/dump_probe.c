@@ -410,8 +410,10 @@ int dump_probe(struct dump *d)
 	for (unsigned int i = 0; i < d->cap.state->nr_procs; i++) {
 		const struct state_proc *proc = &d->cap.state->procs[i];
 
-		if (!proc->parent && proc->mm)
-			probe_namespaces(d, proc->rec);
+		if (proc->parent || !proc->mm)
+			continue;
+		probe_namespaces(d, proc->rec);
+		dump_probe_mounts(d, proc->rec);
 	}
 	return ret;
 }

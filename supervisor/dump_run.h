@@ -5,6 +5,7 @@
  *	dump.c		the order of things
  *	dump_policy.c	what of ours stands in the way (terminals, pipes, kinds)
  *	dump_probe.c	what only the node can tell (other names, bytes in terminals)
+ *	dump_mounts.c	mounts that only the tree has
  *	dump_files.c	inodes: what to do with each, descriptors
  *	dump_content.c	contents of inodes and of /dev/shm
  *	dump_track.c	identity and durability of files that stay where they are
@@ -115,6 +116,8 @@ int dump_policy_check(struct dump *d);
 int dump_probe(struct dump *d);			/* in the pause */
 int dump_probe_links(struct dump *d);		/* what of it can wait */
 void dump_probe_done(struct dump *d);
+/* of a root: mounts that it sees and we do not are in the way */
+void dump_probe_mounts(struct dump *d, const struct ckpt_rec_proc *rec);
 bool dump_deleted(const struct dump *d, const struct state_file *file);
 
 bool dump_in_memory(const struct ckpt_rec_file *rec);
