@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What coordinators of the nodes of one job say to each other: plain structs.
+ *
+ *   down the tree   VIEW (who is dead, and: answer), ORDER, TARGETS
+ *   up the tree     REPORT (of a whole subtree), TARGETS
+ *   node to node    CHANNELS (how many messages were sent to your ranks), HELLO,
+ *                   DEAD, ASK, TELL
+ *   back            TARGETS_ACK, CHANNELS_ACK: the same entries
+ *
+ * Any of them may be lost, doubled, late or overtaken; whoever waits says it again.
+ * A message counts only in the epoch that it names: an epoch is one root's office,
+ * (number << 12 | root), persisted by every node before it answers in it.
+ * coord_msg_size() says how much of the struct a message needs.
+ */
+#ifndef STILLPOINT_COORD_MSG_H
+#define STILLPOINT_COORD_MSG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define COORD_NODES_MAX 4096	/* 12 bits of an epoch */
+#define COORD_BATCH 16		/* entries of a message */
+#define COORD_NONE UINT32_MAX	/* no node, no rank */
+
+/* One try at a generation; @attempt grows with every checkpoint and restart. */
+struct coord_id {
+	uint64_t generation;
+	uint64_t attempt;
+};
+
+/* Set of nodes. */
+struct coord_nodes {
+	uint64_t bits[COORD_NODES_MAX / 64];
+};
+
+enum coord_order {
+	COORD_ORDER_NONE,
+	COORD_ORDER_ANSWER,		/* what is on your disk? */
+	/* checkpoint */
+	COORD_ORDER_QUIESCE,		/* say how far your collectives are */
+	COORD_ORDER_CATCH_UP,		/* go on to the targets, and stop there */
+	COORD_ORDER_DRAIN,		/* start no send; take what is under way */
+	COORD_ORDER_FREEZE,		/* freeze and snapshot */
+	COORD_ORDER_THAW,		/* run on; dump; make it durable */
+	COORD_ORDER_COMMIT,
+	/* restart */
+	COORD_ORDER_PLACE,		/* nothing of the job may run; here are your ranks */
+	COORD_ORDER_FETCH,		/* their images to this node */
+	COORD_ORDER_CREATE,		/* processes, filled, not running */
+	COORD_ORDER_CONNECT,		/* new lower halves, connected */
+	COORD_ORDER_GO,
+	COORD_ORDER_LIVE,		/* all went: the restart stands */
+	COORD_ORDER_ABORT,		/* of either */
+	COORD_ORDERS
+};
+
+/* How far a node is, and, as the least of all, the job. */
+enum coord_level {
+	COORD_IDLE,
+	COORD_ANSWERED,
+	COORD_QUIESCED,
+	COORD_CAUGHT_UP,
+	COORD_DRAINED,
+	COORD_FROZEN,
+	COORD_SNAPSHOTTED,
+	COORD_THAWED,
+	COORD_DUMPED,
+	COORD_DURABLE,
+	COORD_COMMITTED,
+	COORD_PLACED,
+	COORD_FETCHED,
+	COORD_CREATED,
+	COORD_CONNECTED,
+	COORD_RUNNING,
+	COORD_LIVE,
+	COORD_ABORTED,
+	COORD_LEVELS
+};
+
+/* X-macro: enum, text for people; append only. */
+#define COORD_REASONS(X) \
+	X(NONE, "nothing is wrong") \
+	X(ASKED, "it was asked for") \
+	X(TIMEOUT, "not done in time") \
+	X(FAILED, "a step failed") \
+	X(REFUSED, "a rank cannot be checkpointed now") \
+	X(PAUSE, "the maximum pause was over") \
+	X(LOST, "a node daemon was started anew and lost its part") \
+	X(NODE_DEAD, "a node is dead") \
+	X(DISK, "a record could not be persisted") \
+	X(COUNTERS, "more messages were received than were sent") \
+	X(TABLE, "more communicators or channels than there is room for") \
+	X(EXITED, "a rank ended") \
+	X(BUSY_CHECKPOINT, "a checkpoint is under way") \
+	X(BUSY_RESTART, "a restart is under way") \
+	X(BUSY_ABORT, "what was aborted is not yet undone everywhere") \
+	X(RECOVERING, "the coordinator waits for what every node has on its disk") \
+	X(NOT_ROOT, "another node coordinates") \
+	X(NOT_RUNNING, "the job does not run") \
+	X(RUNNING, "the job runs") \
+	X(DECIDED, "it is decided: it can no longer be aborted") \
+	X(NOTHING, "there is nothing to abort") \
+	X(EXPELLED, "this node was declared dead") \
+	X(NO_ANSWER, "a node does not answer") \
+	X(ROOT_LOST, "the coordinator went away before it was decided")
+
+enum coord_reason {
+#define X(name, text) COORD_WHY_##name,
+	COORD_REASONS(X)
+#undef X
+	COORD_WHYS
+};
+
+/* Who is waited for: the lowest rank that has not done its part. */
+struct coord_wait {
+	uint32_t node;		/* COORD_NONE: nobody */
+	uint32_t rank;		/* COORD_NONE: the node itself */
+	uint32_t peer;		/* COORD_NONE: any, or none */
+	uint16_t call;		/* row of mpi_calls.def */
+	uint16_t reason;	/* enum coord_reason */
+	uint64_t comm;
+	uint64_t seq;		/* of the communicator's collectives */
+};
+
+/* What a subtree has to say, all of it at one instant of each node's. */
+struct coord_report {
+	uint8_t level;		/* the least */
+	uint8_t order;		/* that it follows */
+	uint16_t reason;	/* enum coord_reason; NONE: nothing failed */
+	int32_t error;
+	uint32_t nodes;		/* that have done what the order wants */
+	uint32_t depth;
+	struct coord_wait wait;
+	uint64_t sum_min, sum_max;	/* of the nodes' tables of targets */
+	uint64_t announced, received;	/* channels */
+	struct coord_id committed;	/* latest of any node */
+	struct coord_id committed_min;	/* earliest */
+	struct coord_id prepared;	/* latest */
+	struct coord_id run_min, run_max;
+	struct coord_id live_min, live;	/* earliest, latest */
+	uint64_t generation;		/* highest ever heard of */
+};
+
+struct coord_view {
+	uint8_t answer;		/* 1: ANSWER is the order; 0: for information */
+	struct coord_nodes dead;
+};
+
+struct coord_target {
+	uint64_t comm;		/* identity agreed when it was made */
+	uint64_t seq;		/* collectives begun on it */
+};
+
+/* Messages between two ranks since the job began, that way. */
+struct coord_channel {
+	uint32_t source;
+	uint32_t dest;
+	uint64_t count;
+};
+
+struct coord_order_body {
+	uint8_t order;
+	uint8_t direct;		/* to this node alone, not to be passed on */
+	uint16_t reason;	/* of an abort */
+	uint32_t limit_ms;	/* after which a node that hears nothing gives up */
+};
+
+struct coord_records {		/* HELLO, ASK, TELL */
+	struct coord_id committed;
+	struct coord_id prepared;
+	uint8_t known[2];	/* TELL: of committed, prepared: enum coord_known */
+};
+
+enum coord_known {
+	COORD_UNKNOWN,
+	COORD_WAS_COMMITTED,
+	COORD_WAS_ABORTED,
+};
+
+enum coord_msg_kind {
+	COORD_MSG_VIEW = 1,
+	COORD_MSG_ORDER,
+	COORD_MSG_REPORT,
+	COORD_MSG_TARGETS,
+	COORD_MSG_TARGETS_ACK,
+	COORD_MSG_CHANNELS,
+	COORD_MSG_CHANNELS_ACK,
+	COORD_MSG_HELLO,	/* this daemon is new here */
+	COORD_MSG_DEAD,		/* to the root: node is declared dead */
+	COORD_MSG_ASK,		/* of one declared dead: what became of these? */
+	COORD_MSG_TELL,
+	COORD_MSGS
+};
+
+struct coord_msg {
+	uint16_t kind;
+	uint16_t count;		/* of entries */
+	uint32_t from;
+	uint64_t epoch;
+	uint64_t incarnation;	/* of the sender's daemon */
+	uint64_t serial;	/* REPORT: of the sender's; CHANNELS: of its first entry */
+	struct coord_id id;
+	union {
+		struct coord_view view;
+		struct coord_order_body order;
+		struct coord_report report;
+		struct coord_target targets[COORD_BATCH];
+		struct coord_channel channels[COORD_BATCH];
+		struct coord_records records;
+		uint32_t dead;
+	};
+};
+
+/* Bytes of @msg that mean something. */
+size_t coord_msg_size(const struct coord_msg *msg);
+const char *coord_msg_name(unsigned int kind);
+
+#endif /* STILLPOINT_COORD_MSG_H */

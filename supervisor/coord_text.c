@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the coordinator found, in words.
+ *
+ * Owns the sentences that ckptctl prints when a checkpoint or a restart was not
+ * done: who is waited for, in which call, for whom.  Names of MPI calls are the
+ * caller's (mpi_calls.def belongs to the glue).  No state, no allocation.
+ */
+#include "supervisor/coord.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+static const char *const reason_texts[] = {
+#define X(name, text) text,
+	COORD_REASONS(X)
+#undef X
+};
+
+const char *coord_reason_text(enum coord_reason reason)
+{
+	return (unsigned int)reason < COORD_WHYS ? reason_texts[reason] : "?";
+}
+
+struct text {
+	char *at;
+	size_t left;
+};
+
+static void put(struct text *text, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+static void put(struct text *text, const char *format, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, format);
+	n = vsnprintf(text->at, text->left, format, ap);
+	va_end(ap);
+	if (n < 0)
+		return;
+	if ((size_t)n >= text->left)
+		n = text->left ? (int)text->left - 1 : 0;
+	text->at += n;
+	text->left -= (size_t)n;
+}
+
+static void put_rank(struct text *text, const struct coord_wait *wait, const char *call)
+{
+	put(text, ": rank %u on node %u", wait->rank, wait->node);
+	if (call)
+		put(text, " is in %s", call);
+	if (wait->peer != COORD_NONE)
+		put(text, " and waits for rank %u", wait->peer);
+	if (wait->comm)
+		put(text, ", communicator %llx", (unsigned long long)wait->comm);
+	if (wait->seq)
+		put(text, ", collective %llu of it", (unsigned long long)wait->seq);
+}
+
+int coord_describe(char *buf, size_t size, enum coord_reason reason,
+		   const struct coord_wait *wait, const char *call)
+{
+	struct text text = { buf, size };
+
+	if (!size)
+		return -EINVAL;
+	put(&text, "%s", coord_reason_text(reason));
+	if (!wait || wait->node == COORD_NONE)
+		return 0;
+	if (wait->rank != COORD_NONE)
+		put_rank(&text, wait, call);
+	else if (wait->reason == COORD_WHY_NO_ANSWER)
+		put(&text, ": node %u does not answer", wait->node);
+	else
+		put(&text, ": node %u", wait->node);
+	return 0;
+}
