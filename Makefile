@@ -25,6 +25,7 @@
 #                                           build/lib/libNAME.so.VERSION, symbol map MAP
 #   $(call unit_test,NAME,SOURCES,LIBS)     build/san/bin/NAME: cmocka test that
 #                                           check-unit runs, built with ASan and UBSan
+#   $(call san_program,NAME,SOURCES,LIBS)   build/san/bin/NAME: a program that tests run
 #
 # NAME may contain directories (tests/cr/pipes). SOURCES are paths from the top.
 # LIBS are linker flags (-lzstd) or internal archives, $(LIB)/libimage.a, which
@@ -135,16 +136,16 @@ shlib = $(eval $(call _shlib,$(strip $(1)),$(strip $(2)),$(strip $(3)),$(strip $
 comma := ,
 space := $() $()
 
-define _unit_test
-UNIT_TESTS += $(B)/san/bin/$(1)
+define _san_program
 OBJS += $(call _objs,san/obj,$(2))
 $(B)/san/bin/$(1): $(call _objs,san/obj,$(2)) $(patsubst $(LIB)/%,$(B)/san/lib/%,$(filter %.a,$(3)))
 	$$(call say,LD,$$@)
 	@mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(CFLAGS_COMMON) $$(SANITIZE) $$(CFLAGS) $$(LDFLAGS) -o $$@ \
-		$(call _objs,san/obj,$(2)) $(patsubst $(LIB)/%.a,$(B)/san/lib/%.a,$(3)) -lcmocka
+		$(call _objs,san/obj,$(2)) $(patsubst $(LIB)/%.a,$(B)/san/lib/%.a,$(3))
 endef
-unit_test = $(eval $(call _unit_test,$(strip $(1)),$(strip $(2)),$(strip $(3))))
+san_program = $(eval $(call _san_program,$(strip $(1)),$(strip $(2)),$(strip $(3))))
+unit_test = $(eval UNIT_TESTS += $(B)/san/bin/$(strip $(1)))$(call san_program,$(1),$(2),$(3) -lcmocka)
 
 # flags of the file being compiled: its room's, its own
 _flags = $(CFLAGS_COMMON) $(INCLUDES) $(CFLAGS_$(firstword $(subst /, ,$<))) $(CFLAGS_$<) $(CFLAGS)
@@ -163,7 +164,7 @@ $(eval $(call _compile,san/obj,$(SANITIZE)))
 
 # in the order in which they use each other's variables
 -include $(foreach r,image supervisor shim libckptctl ckptctl mpi-glue scheduler \
-	tests tests/unit tests/mpi tests/cr tests/kselftest tests/vm tests/fuzz bench docs,\
+	tests tests/unit tests/mpi tests/cr tests/kselftest tests/vm tests/fuzz tests/sim bench docs,\
 	$(sort $(wildcard $(r)/*.mk)))
 
 -include $(sort $(OBJS:.o=.d))
@@ -214,8 +215,9 @@ check:
 lint:
 	@scripts/tap lint scripts/lint
 
-check-unit: $(UNIT_TESTS) user
-	@CMOCKA_MESSAGE_OUTPUT=TAP scripts/tap check-unit $(UNIT_TESTS)
+check-unit: $(UNIT_TESTS) $(B)/san/bin/tests/sim/sim user
+	@CMOCKA_MESSAGE_OUTPUT=TAP scripts/tap check-unit $(UNIT_TESTS) \
+		$(sort $(wildcard tests/sim/*.t tests/model/*.t))
 
 check-mpi: user
 	@scripts/tap check-mpi $(sort $(wildcard tests/mpi/*.t))
@@ -237,7 +239,10 @@ check-vm-debug: modules-debug user
 # the whole matrix of programs and flavours, on every kernel that boots
 check-long: export CR_SUBSET := long
 check-long: export TAP_TIMEOUT := 28800
-check-long: check-vm-all
+check-long: check-vm-all check-sim-long
+.PHONY: check-sim-long
+check-sim-long: user
+	@SIM_SEEDS=10000 scripts/tap check-sim-long tests/sim/seeds.t
 
 # ---------------------------------------------------------------- install, clean
 
