@@ -74,8 +74,12 @@ struct lower;
  * @ret_why:   on failure a sentence saying what was not as expected; at least 256 bytes
  * Context:    the calling thread is outside MPI; other threads may run
  *
+ * What was mapped, opened and started is undone before an error is returned, and
+ * another load may be tried.
+ *
  * Return: 0; -ENOEXEC a file is not what it should be, -ENOTSUP an unknown glibc
- * build (sites do not verify), -ENOMEM, -EEXIST something is mapped in the range.
+ * build (sites do not verify) or no FSGSBASE, -ENOMEM, -EEXIST something is mapped in
+ * the range or a lower half is loaded, -ENOENT and others as open() has them.
  */
 int lower_load(const struct lower_config *config, struct lower **ret_lower,
 	       char *ret_why);
@@ -156,7 +160,7 @@ static inline void lower_leave(unsigned long upper);
  * with other text, so that it is one range.
  */
 #define LOWER_TEXT	__attribute__((section("lower_text"), noinline, \
-				       optimize("no-stack-protector")))
+				       no_stack_protector))
 
 /** lower_text_range() - the range of the section lower_text, for whoever freezes threads */
 void lower_text_range(unsigned long *ret_start, unsigned long *ret_end);
