@@ -269,8 +269,6 @@ static bool enter(struct coord *c, enum coord_order order, struct coord_id id)
 	c->error = 0;
 	c->guard_at = 0;
 	c->restart = order >= COORD_ORDER_PLACE && order <= COORD_ORDER_LIVE;
-	c->wait = (struct coord_wait){ c->config.self, COORD_NONE, COORD_NONE, 0,
-				       COORD_WHY_TIMEOUT, 0, 0 };
 	if (id.generation > c->generation)
 		c->generation = id.generation;
 	if (id_equal(c->want.committed, id))
@@ -328,6 +326,9 @@ void coord_node_take(struct coord *c, enum coord_order order, struct coord_id id
 		return;
 	}
 	c->order = order;
+	/* until the glue says who */
+	c->wait = (struct coord_wait){ c->config.self, COORD_NONE, COORD_NONE, 0,
+				       COORD_WHY_TIMEOUT, 0, 0 };
 	c->limit_ms = limit_ms;
 	c->abort_reason = reason;
 	if (order == COORD_ORDER_ABORT)

@@ -148,7 +148,8 @@ void coord_view_on_view(struct coord *c, const struct coord_msg *msg)
 		c->order = COORD_ORDER_ANSWER;
 		coord_tree_forward(c, false);
 	}
-	if (c->order == COORD_ORDER_ANSWER)
+	/* an answer that is not on disk yet is none: it goes when it is */
+	if (c->order == COORD_ORDER_ANSWER && coord_is_persisted(c))
 		coord_tree_report(c, true);
 }
 
