@@ -91,7 +91,7 @@ int lower_load(const struct lower_config *config, struct lower **ret_lower,
  * MPI_Finalize is not called. Every upper thread is outside; its borrowed lower
  * thread is gone afterwards and attaches again at its next call.
  *
- * Return: 0; -EBUSY a thread of the lower half did not end, and all is as it was
+ * Return: 0; -EBUSY a thread of the lower half does not end: nothing is closed or unmapped
  */
 int lower_unload(struct lower *lower);
 

@@ -8,6 +8,7 @@
 #define MPI_GLUE_LOWER_BOOT_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,6 +38,8 @@ struct lower_companion {
  * @version, @size:      of this struct
  * @library, @symbols, @nr: what to open and to look up
  * @functions:           the answers, @nr of them
+ * @libc_known:          was the lower half's libc recognised and patched? Asked before it
+ *                       makes threads or maps anything
  * @ready:               does not return; @status and @why are set before
  * @leave:               ends the process as the upper half's exit() does, on the
  *                       thread whose upper FS base it is given
@@ -64,6 +67,7 @@ struct lower_boot {
 	const char *library;
 	const char *const *symbols;
 	void **functions;
+	bool (*libc_known)(void);
 	void (*leave)(int status, unsigned long upper_fs);
 	long upper_word;
 	_Atomic uint32_t asked;

@@ -86,6 +86,11 @@ struct lower_refusal {
 
 const struct lower_refusal *lower_patch_refusal(void);
 
+void lower_patch_reset(void);
+/** lower_patch_done() - was a file patched whose name starts like that */
+bool lower_patch_done(const char *name);
+bool lower_patch_libc_done(void);
+
 /* ---- lower_fd.c (hook code): which descriptors are the lower half's */
 
 void lower_fd_reset(void);

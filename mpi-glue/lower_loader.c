@@ -98,6 +98,15 @@ static void describe_refusal(int err, char *ret_why)
 			 r->file, r->what, r->found, r->least, r->most);
 }
 
+/* a file that goes by another name is not patched: rather no lower half than that */
+static int check_loader(const char *path, char *ret_why)
+{
+	if (lower_patch_done("ld-linux"))
+		return 0;
+	snprintf(ret_why, LOWER_WHY_SIZE, "%s is not named as a dynamic linker known here", path);
+	return -ENOTSUP;
+}
+
 /* ---- what a second libc takes over */
 
 struct kept {
@@ -136,6 +145,7 @@ static void prepare_boot(struct lower *lower, const struct lower_config *config)
 	boot->nr = config->nr;
 	boot->functions = lower->functions;
 	boot->ready = lower_switch_ready;
+	boot->libc_known = lower_patch_libc_done;
 	boot->leave = lower_switch_leave;
 	boot->status = -EIO;
 	lower_syscall_begin(refused);
@@ -157,6 +167,9 @@ static int map_files(struct lower *lower, const struct lower_config *config, cha
 		describe_refusal(err, ret_why);
 		return err;
 	}
+	err = check_loader(program.interpreter, ret_why);
+	if (err)
+		return err;
 	lower->boot.entry = loader.entry;
 	lower->boot.lower_sp = lower_stack_make(config, &program, &loader, &lower->boot);
 	if (lower->boot.lower_sp)
@@ -216,6 +229,8 @@ static int discard(struct lower *lower)
 	for (fd = lower_fd_next(0); fd >= 0; fd = lower_fd_next(fd + 1))
 		lower_raw(SYS_close, fd, 0, 0);
 	lower_raw(SYS_munmap, LOWER_BASE, LOWER_END - LOWER_BASE, 0);
+	/* a libc that was not patched may have moved it */
+	lower_raw(SYS_brk, sbrk(0), 0, 0);
 	lower_forget(lower);
 	return 0;
 }

@@ -226,6 +226,12 @@ int main(int argc, char **argv)
 		boot->status = -ENOEXEC;
 		boot->ready(boot);
 	}
+	if (!boot->libc_known()) {
+		snprintf(boot->why, sizeof(boot->why),
+			 "the file of the lower half's libc is not named as one known here");
+		boot->status = -ENOTSUP;
+		boot->ready(boot);
+	}
 	own_pid = getpid();
 	/* nothing would flush it at the end */
 	setvbuf(stdout, NULL, _IONBF, 0);

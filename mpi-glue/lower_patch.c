@@ -111,19 +111,13 @@ struct file {
 static const struct file files[] = {
 	FILE_OF("ld-linux-x86-64.so", sites_ld, true),
 	FILE_OF("libc.so", sites_libc, true),
+	FILE_OF("libc-2.", sites_libc, true),
 	FILE_OF("libucm.so", sites_ucm, false),
 	FILE_OF("liburing.so", sites_uring, false),
 };
 
 /* the last refusal, for lower_load()'s message; loads do not run side by side */
 static struct lower_refusal refusal;
-
-const struct lower_refusal *lower_patch_refusal(void)
-{
-	return &refusal;
-}
-
-/* ---- which file */
 
 static bool starts_with(const char *s, const char *prefix)
 {
@@ -132,6 +126,37 @@ static bool starts_with(const char *s, const char *prefix)
 			return false;
 	return true;
 }
+
+/* which of them were patched since the load began, a bit each */
+static unsigned int patched;
+
+void lower_patch_reset(void)
+{
+	patched = 0;
+	refusal.file = NULL;
+}
+
+bool lower_patch_done(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (patched >> i & 1 && starts_with(files[i].name, name))
+			return true;
+	return false;
+}
+
+bool lower_patch_libc_done(void)
+{
+	return lower_patch_done("libc");
+}
+
+const struct lower_refusal *lower_patch_refusal(void)
+{
+	return &refusal;
+}
+
+/* ---- which file */
 
 static const struct file *find_file(int fd)
 {
@@ -306,5 +331,7 @@ int lower_patch_text(unsigned long start, size_t len, int fd)
 		err = write_stubs(found, nr);
 	if (!err)
 		err = lower_raw(SYS_mprotect, start, len, PROT_READ | PROT_EXEC);
+	if (!err)
+		patched |= 1U << (file - files);
 	return err;
 }

@@ -80,6 +80,7 @@ void lower_syscall_begin(void (*refused)(int err))
 	for (i = 0; i < _NSIG; i++)
 		actions[i] = (struct action) { .handler = 0 };
 	lower_range_reset();
+	lower_patch_reset();
 	lower_fd_reset();
 }
 

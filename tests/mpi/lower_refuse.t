@@ -58,6 +58,15 @@ doctor $ld "$dir/c/ld-linux-x86-64.so.2" b8090000000f05 b8090100000f05
 relink lower-c -Wl,--dynamic-linker="$dir/c/ld-linux-x86-64.so.2"
 ok "a dynamic linker that maps otherwise" refused $ENOTSUP \
 	"ld-linux-x86-64.so is a build not known here: mmap" "$dir/lower-c"
+# names are how files are known: others would go unpatched
+cp $ld "$dir/c/other.so"
+relink lower-d -Wl,--dynamic-linker="$dir/c/other.so"
+ok "a dynamic linker by another name" refused $ENOTSUP "not named as" "$dir/lower-d"
+mkdir "$dir/e"
+cp $libc "$dir/e/other.so"
+ln -s other.so "$dir/e/libc.so.6"
+relink lower-e -Wl,--disable-new-dtags,-rpath,"$dir/e"
+ok "a libc by another name" refused $ENOTSUP "libc is not named as" "$dir/lower-e"
 
 mkdir -p "$dir/v/mpi-glue"
 cp "$top"/mpi-glue/lower_raw.h "$dir/v/mpi-glue/"
