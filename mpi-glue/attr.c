@@ -93,6 +93,14 @@ int attrs_delete(struct vattr **list, enum vkind kind, uintptr_t handle)
 	return 0;
 }
 
+/* The error of a call on no object, or without a keyval of its kind. */
+static int invalid(struct vattr **list, enum vkind kind)
+{
+	if (list)
+		return MPI_ERR_KEYVAL;
+	return kind == VK_COMM ? MPI_ERR_COMM : kind == VK_WIN ? MPI_ERR_WIN : MPI_ERR_TYPE;
+}
+
 static struct vattr **attr_find(struct vattr **list, const struct vkeyval *keyval)
 {
 	while (*list && (*list)->keyval != &keyval->obj)
@@ -108,7 +116,7 @@ static int attr_set(struct vattr **list, enum vkind kind, uintptr_t handle, int 
 	int rc;
 
 	if (!keyval || !list)
-		return MPI_ERR_KEYVAL;
+		return invalid(list, kind);
 	attr = *attr_find(list, keyval);
 	if (attr) {
 		rc = abi_attr_delete(keyval, kind, handle, attr);
@@ -134,7 +142,7 @@ static int attr_get(struct vattr **list, enum vkind kind, int key, void *value, 
 	struct vattr *attr;
 
 	if (!keyval || !list)
-		return MPI_ERR_KEYVAL;
+		return invalid(list, kind);
 	attr = *attr_find(list, keyval);
 	*flag = attr != NULL;
 	if (!attr)
@@ -156,7 +164,7 @@ static int attr_delete(struct vattr **list, enum vkind kind, uintptr_t handle, i
 	int rc;
 
 	if (!keyval || !list)
-		return MPI_ERR_KEYVAL;
+		return invalid(list, kind);
 	at = attr_find(list, keyval);
 	attr = *at;
 	if (!attr)

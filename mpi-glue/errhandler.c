@@ -134,6 +134,8 @@ MPI_ALIAS(MPI_File_create_errhandler);
 /* Freed by the application: objects that have it set keep it. */
 int PMPI_Errhandler_free(MPI_Errhandler *errhandler)
 {
+	if (*errhandler == MPI_ERRHANDLER_NULL)
+		return fail_world(MPI_ERR_ARG, CALL_MPI_Errhandler_free);
 	vobj_put(vobj_errh(*errhandler));
 	*errhandler = MPI_ERRHANDLER_NULL;
 	return MPI_SUCCESS;

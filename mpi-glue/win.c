@@ -47,15 +47,23 @@ LOWER_TEXT int PMPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MP
 {
 	struct vwin as = { .size = size, .disp_unit = disp_unit, .owned = true,
 			   .flavor = MPI_WIN_FLAVOR_ALLOCATE };
+	MPI_Info info_down = real_info(info);
+	MPI_Comm comm_down = real_comm(comm);
 	MPI_Win real;
 	int rc = PMPI_Alloc_mem(size, MPI_INFO_NULL, &as.base);
 
-	if (!rc)
-		rc = lower_MPI_Win_create(as.base, size, disp_unit, real_info(info),
-					  real_comm(comm), &real);
+	if (rc)
+		return rc;
+	rc = lower_MPI_Win_create(as.base, size, disp_unit, info_down, comm_down, &real);
 	if (rc) {
+		/* Open MPI cannot in some cases, all ranks alike: of one process, for one */
 		free(as.base);
-		return fail_comm(comm, rc, CALL_MPI_Win_allocate);
+		as.owned = false;
+		rc = lower_MPI_Win_allocate(size, disp_unit, info_down, comm_down, &as.base,
+					    &real);
+		if (rc)
+			return fail_comm(comm, rc, CALL_MPI_Win_allocate);
+		glue_refuse(CALL_MPI_Win_allocate, "its memory is the library's own");
 	}
 	*(void **)baseptr = as.base;
 	return win_made(comm, real, &as, win);
