@@ -18,7 +18,7 @@ typedef void (*op_fn)(void *in, void *io, void *len, MPI_Datatype *dtype);
 #define STR(x)	STR_(x)
 
 /* 16 bytes each */
-__asm__(".pushsection .text.lower,\"ax\",@progbits\n"
+__asm__(".pushsection lower_text,\"ax\",@progbits\n"
 	".balign 16\n"
 	"op_stubs:\n"
 	".set op_index, 0\n"
