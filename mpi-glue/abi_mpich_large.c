@@ -45,17 +45,16 @@ LOWER_TEXT int PMPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *
 {
 	MPI_Request real;
 	struct vcomm *desc;
-	MPI_Comm *slot = comm_slot_new(comm, &desc);
-	int rc = MPI_ERR_COMM;
+	MPI_Comm *slot;
+	int rc = comm_dup_begin(comm, &desc, &slot);
 
-	if (slot)
+	if (!rc)
 		rc = lower_MPI_Comm_idup_with_info(real_comm(comm), real_info(info), slot, &real);
-	if (rc) {
-		vobj_put(&desc->obj);
-		return fail_comm(comm, rc, CALL_MPI_Comm_idup_with_info);
-	}
+	if (rc)
+		return comm_dup_failed(comm, desc, newcomm, rc, CALL_MPI_Comm_idup_with_info);
+	comm_dup_done(comm, desc, newcomm, CALL_MPI_Comm_idup_with_info);
 	*request = wrap_request(real, vobj_comm(comm), 0);
-	return comm_dup_done(comm, desc, newcomm, CALL_MPI_Comm_idup_with_info);
+	return MPI_SUCCESS;
 }
 MPI_ALIAS(MPI_Comm_idup_with_info);
 

@@ -44,12 +44,27 @@ static int keyval_free(enum vkind kind, int *keyval)
 {
 	struct vkeyval *desc = keyval_of(*keyval, kind);
 
-	if (!desc || desc->obj.freed)
+	if (!desc)
 		return MPI_ERR_KEYVAL;
-	desc->obj.freed = 1;
-	vobj_put(&desc->obj);
+	/* by another copy of the name, while attributes have it: MPICH lets that pass */
+	if (!desc->obj.freed) {
+		desc->obj.freed = 1;
+		vobj_put(&desc->obj);
+	}
 	*keyval = MPI_KEYVAL_INVALID;
 	return MPI_SUCCESS;
+}
+
+/* Without the delete functions: no object had them. */
+static void attrs_forget(struct vattr *list)
+{
+	while (list) {
+		struct vattr *next = list->next;
+
+		vobj_put(list->keyval);
+		free(list);
+		list = next;
+	}
 }
 
 int attrs_copy(struct vattr *from, enum vkind kind, uintptr_t old, struct vattr **ret_to)
@@ -74,7 +89,10 @@ int attrs_copy(struct vattr *from, enum vkind kind, uintptr_t old, struct vattr 
 		vobj_get(copy.keyval);
 		tail = &(*tail)->next;
 	}
-	*ret_to = list;
+	if (rc)
+		attrs_forget(list);
+	else
+		*ret_to = list;
 	return rc;
 }
 

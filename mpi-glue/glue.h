@@ -103,8 +103,10 @@ bool abi_predefined_dtype(MPI_Datatype *dtype);
 int abi_win_model(MPI_Win real);
 
 /* For bodies that only one ABI has. */
-MPI_Comm *comm_slot_new(MPI_Comm comm, struct vcomm **ret_desc);
-int comm_dup_done(MPI_Comm comm, struct vcomm *desc, MPI_Comm *newcomm, unsigned int call);
+int comm_dup_begin(MPI_Comm comm, struct vcomm **ret_desc, MPI_Comm **ret_slot);
+void comm_dup_done(MPI_Comm comm, struct vcomm *desc, MPI_Comm *newcomm, unsigned int call);
+int comm_dup_failed(MPI_Comm comm, struct vcomm *desc, MPI_Comm *newcomm, int rc,
+		    unsigned int call);
 struct vop *op_new(void *function, int commute, bool large, void **ret_stub);
 int op_made(struct vop *op, MPI_Op real, int rc, MPI_Op *ret_op, unsigned int call);
 

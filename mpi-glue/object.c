@@ -89,67 +89,74 @@ LOWER_TEXT void record_comm(MPI_Comm comm, MPI_Comm parent, unsigned int call)
 					      real_errh(MPI_ERRORS_RETURN));
 }
 
-/* A dup: attributes first, as a copy function may refuse it. */
-int comm_dup_done(MPI_Comm comm, struct vcomm *desc, MPI_Comm *newcomm, unsigned int call)
+void comm_dup_done(MPI_Comm comm, struct vcomm *desc, MPI_Comm *newcomm, unsigned int call)
 {
-	struct vcomm *from = (struct vcomm *)vobj_comm(comm);
-	int rc;
-
-	comm_made(desc, from, call, true);
-	rc = attrs_copy(from->attrs, VK_COMM, (uintptr_t)comm, &desc->attrs);
+	comm_made(desc, (struct vcomm *)vobj_comm(comm), call, true);
 	*newcomm = virt_comm(&desc->obj);
-	return rc ? fail_comm(comm, rc, call) : rc;
 }
 
-/* The library writes a communicator's handle where it will be used: a dup may still be under way. */
-MPI_Comm *comm_slot_new(MPI_Comm comm, struct vcomm **ret_desc)
+/* Of no use: the attributes that were copied are deleted like those of a freed one. */
+int comm_dup_failed(MPI_Comm comm, struct vcomm *desc, MPI_Comm *newcomm, int rc, unsigned int call)
 {
-	*ret_desc = vobj_comm(comm) ? (struct vcomm *)vobj_new(VK_COMM, 0) : NULL;
-	return *ret_desc ? (MPI_Comm *)&(*ret_desc)->obj.real : NULL;
+	if (desc)
+		attrs_delete(&desc->attrs, VK_COMM, (uintptr_t)comm);
+	vobj_put(&desc->obj);
+	*newcomm = MPI_COMM_NULL;
+	return fail_comm(comm, rc, call);
 }
+
+/*
+ * A descriptor for a dup, with the attributes: a copy function that fails must do so
+ * before there is a communicator. The library writes its handle where it will be
+ * used, as a dup may still be under way when the call returns.
+ */
+int comm_dup_begin(MPI_Comm comm, struct vcomm **ret_desc, MPI_Comm **ret_slot)
+{
+	struct vcomm *from = (struct vcomm *)vobj_comm(comm), *desc;
+
+	*ret_desc = NULL;
+	if (!from || !from->size || from->obj.freed)
+		return MPI_ERR_COMM;
+	desc = (struct vcomm *)vobj_new(VK_COMM, 0);
+	if (!desc)
+		return MPI_ERR_INTERN;
+	desc->errh = MPI_ERRORS_ARE_FATAL;
+	*ret_desc = desc;
+	*ret_slot = (MPI_Comm *)&desc->obj.real;
+	return attrs_copy(from->attrs, VK_COMM, (uintptr_t)comm, &desc->attrs);
+}
+
+#define COMM_DUP(call, ...) \
+	struct vcomm *desc; \
+	MPI_Comm *slot; \
+	int rc = comm_dup_begin(comm, &desc, &slot); \
+	if (!rc) \
+		rc = lower_##call(__VA_ARGS__); \
+	if (rc) \
+		return comm_dup_failed(comm, desc, newcomm, rc, CALL_##call); \
+	comm_dup_done(comm, desc, newcomm, CALL_##call)
 
 LOWER_TEXT int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
 {
-	struct vcomm *desc;
-	MPI_Comm *slot = comm_slot_new(comm, &desc);
-	int rc = slot ? lower_MPI_Comm_dup(real_comm(comm), slot) : MPI_ERR_COMM;
-
-	if (rc) {
-		vobj_put(&desc->obj);
-		return fail_comm(comm, rc, CALL_MPI_Comm_dup);
-	}
-	return comm_dup_done(comm, desc, newcomm, CALL_MPI_Comm_dup);
+	COMM_DUP(MPI_Comm_dup, real_comm(comm), slot);
+	return MPI_SUCCESS;
 }
 MPI_ALIAS(MPI_Comm_dup);
 
 LOWER_TEXT int PMPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
 {
-	struct vcomm *desc;
-	MPI_Comm *slot = comm_slot_new(comm, &desc);
-	int rc = slot ? lower_MPI_Comm_dup_with_info(real_comm(comm), real_info(info), slot) :
-			MPI_ERR_COMM;
-
-	if (rc) {
-		vobj_put(&desc->obj);
-		return fail_comm(comm, rc, CALL_MPI_Comm_dup_with_info);
-	}
-	return comm_dup_done(comm, desc, newcomm, CALL_MPI_Comm_dup_with_info);
+	COMM_DUP(MPI_Comm_dup_with_info, real_comm(comm), real_info(info), slot);
+	return MPI_SUCCESS;
 }
 MPI_ALIAS(MPI_Comm_dup_with_info);
 
 LOWER_TEXT int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
 {
 	MPI_Request real;
-	struct vcomm *desc;
-	MPI_Comm *slot = comm_slot_new(comm, &desc);
-	int rc = slot ? lower_MPI_Comm_idup(real_comm(comm), slot, &real) : MPI_ERR_COMM;
 
-	if (rc) {
-		vobj_put(&desc->obj);
-		return fail_comm(comm, rc, CALL_MPI_Comm_idup);
-	}
+	COMM_DUP(MPI_Comm_idup, real_comm(comm), slot, &real);
 	*request = wrap_request(real, vobj_comm(comm), 0);
-	return comm_dup_done(comm, desc, newcomm, CALL_MPI_Comm_idup);
+	return MPI_SUCCESS;
 }
 MPI_ALIAS(MPI_Comm_idup);
 
@@ -279,17 +286,25 @@ MPI_ALIAS(MPI_Type_get_contents);
 LOWER_TEXT int PMPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
 	struct vdtype *from = (struct vdtype *)vobj_dtype(oldtype), *desc;
+	struct vattr *attrs = NULL;
 	MPI_Datatype real;
-	int rc = lower_MPI_Type_dup(real_dtype(oldtype), &real);
+	int rc = 0;
 
-	if (rc)
+	if (from)
+		rc = attrs_copy(from->attrs, VK_DTYPE, (uintptr_t)oldtype, &attrs);
+	if (!rc)
+		rc = lower_MPI_Type_dup(real_dtype(oldtype), &real);
+	if (rc) {
+		attrs_delete(&attrs, VK_DTYPE, (uintptr_t)oldtype);
+		*newtype = MPI_DATATYPE_NULL;
 		return fail_world(rc, CALL_MPI_Type_dup);
+	}
 	*newtype = wrap_dtype(real);
 	record_dtype(*newtype, CALL_MPI_Type_dup, 1, &oldtype);
 	desc = (struct vdtype *)vobj_dtype(*newtype);
-	if (from && desc)
-		rc = attrs_copy(from->attrs, VK_DTYPE, (uintptr_t)oldtype, &desc->attrs);
-	return rc ? fail_world(rc, CALL_MPI_Type_dup) : rc;
+	if (desc)
+		desc->attrs = attrs;
+	return rc;
 }
 MPI_ALIAS(MPI_Type_dup);
 
