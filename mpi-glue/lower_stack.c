@@ -25,10 +25,18 @@
 #define TUNABLES	"GLIBC_TUNABLES="
 /* the kernel has one such area per thread, and the upper half's libc has it */
 #define NO_RSEQ		"glibc.pthread.rseq=0"
+/*
+ * MPICH draws addresses for windows from the whole address space, so that they are the
+ * same in all ranks; most are refused here, and it leaves a file for each. Without
+ * a try it takes what it gets.
+ */
+#define SYMHEAP		"MPIR_CVAR_SHM_SYMHEAP_RETRY="
+#define NO_SYMHEAP	SYMHEAP "0"
 
 static bool is_dropped(const char *var, bool by_path)
 {
 	return !strncmp(var, "LD_PRELOAD=", 11) || !strncmp(var, "LD_AUDIT=", 9) ||
+	       !strncmp(var, SYMHEAP, strlen(SYMHEAP)) ||
 	       (!by_path && !strncmp(var, "LD_LIBRARY_PATH=", 16));
 }
 
@@ -67,7 +75,7 @@ static long put_environment(struct writer *w, const struct lower_config *config,
 	char *const *envp = config->envp;
 	size_t n = 0;
 
-	for (; *envp && n + 2 < max; envp++) {
+	for (; *envp && n + 3 < max; envp++) {
 		if (is_dropped(*envp, by_path))
 			continue;
 		if (strncmp(*envp, TUNABLES, strlen(TUNABLES))) {
@@ -83,6 +91,7 @@ static long put_environment(struct writer *w, const struct lower_config *config,
 		return -1;
 	if (!tunables)
 		ret[n++] = put_string(w, TUNABLES NO_RSEQ);
+	ret[n++] = put_string(w, NO_SYMHEAP);
 	ret[n] = NULL;
 	return n;
 }

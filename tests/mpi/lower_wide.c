@@ -4,21 +4,41 @@
  * heap that outgrows the area for brk(), sockets (the caller chooses those in the
  * environment). All of it has to be in the range, or recorded.
  */
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/mpi/lower_job.h"
 
-#define WIN_BYTES	(3 << 20)
+#define WIN_BYTES	((3 << 20) + (7 << 12))	/* like nobody else's */
 #define MODE		(1 | 8)		/* MPI_MODE_CREATE, MPI_MODE_RDWR */
 #define BLOCKS		40
 #define BLOCK_BYTES	(96UL << 10)	/* less than malloc() would map */
 #define LARGE		(200UL << 20)
 
+/* files that a window of ours was made of, and nobody removed */
+static int leftovers(struct job *job)
+{
+	DIR *dir = opendir("/dev/shm");
+	struct dirent *e;
+	struct stat st;
+	int nr = 0;
+
+	JOB_CHECK(dir, "/dev/shm");
+	while ((e = readdir(dir)))
+		if (!fstatat(dirfd(dir), e->d_name, &st, 0) && S_ISREG(st.st_mode))
+			nr += st.st_size >= WIN_BYTES && st.st_size <= job->size * WIN_BYTES &&
+			      st.st_size % WIN_BYTES == 0;
+	closedir(dir);
+	return nr;
+}
+
 static void windows(struct job *job)
 {
+	int before = leftovers(job);
 	int right = (job->rank + 1) % job->size, left = (job->rank + job->size - 1) % job->size;
 	int *base = NULL, value = 4711 + job->rank;
 	handle win = 0;
@@ -33,6 +53,7 @@ static void windows(struct job *job)
 	JOB_CHECK(base[5] == 4711 + left, "the window holds %d", base[5]);
 	job_inside(job);
 	CALL(job, MPI_Win_free, P(&win));
+	JOB_CHECK(leftovers(job) <= before, "the window left files in /dev/shm");
 }
 
 static void files(struct job *job, const char *path)
