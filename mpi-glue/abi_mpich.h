@@ -118,6 +118,13 @@ static inline int abi_type_size(MPI_Datatype dtype)
 	return dtype >> 8 & 0xff;
 }
 
+/* What was received; bit 0 of the upper half says "cancelled". */
+static inline uint64_t abi_status_bytes(const MPI_Status *status)
+{
+	return (uint64_t)((unsigned int)status->count_hi_and_cancelled >> 1) << 32 |
+	       (unsigned int)status->count_lo;
+}
+
 #define KEYVAL_OURS	0xe4000000u	/* plus the slot */
 
 #endif

@@ -62,6 +62,12 @@ static inline int abi_type_size(MPI_Datatype dtype)
 	return head && !head->self ? (int)head->refs - 1 : -1;
 }
 
+/* What was received. */
+static inline uint64_t abi_status_bytes(const MPI_Status *status)
+{
+	return status->_ucount;
+}
+
 #define KEYVAL_OURS	0x1000u		/* plus the slot */
 #define FORTRAN_OURS	0x800000	/* Fortran integers of slots; predefined ones are small */
 

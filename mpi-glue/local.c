@@ -5,6 +5,7 @@
  * memory is the application's heap, so that it is in the image; the processor's name is
  * asked every time, as the process may have moved.
  */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +93,22 @@ LOWER_TEXT int PMPI_Type_size_x(MPI_Datatype datatype, MPI_Count *size)
 	return rc ? fail_world(rc, CALL_MPI_Type_size_x) : rc;
 }
 MPI_ALIAS(MPI_Type_size_x);
+
+LOWER_TEXT int PMPI_Get_count(const MPI_Status *status, MPI_Datatype datatype, int *count)
+{
+	int size = abi_type_size(datatype), rc;
+	uint64_t bytes;
+
+	if (likely(size > 0)) {
+		bytes = abi_status_bytes(status);
+		*count = bytes % (uint64_t)size || bytes / (uint64_t)size > INT_MAX ?
+			 MPI_UNDEFINED : (int)(bytes / (uint64_t)size);
+		return MPI_SUCCESS;
+	}
+	rc = lower_MPI_Get_count(status, real_dtype(datatype), count);
+	return rc ? fail_world(rc, CALL_MPI_Get_count) : rc;
+}
+MPI_ALIAS(MPI_Get_count);
 
 double PMPI_Wtime(void)
 {
