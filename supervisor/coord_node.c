@@ -98,7 +98,9 @@ static bool has_begun(const struct coord *c)
 void coord_node_fail(struct coord *c, enum coord_reason reason, int32_t error,
 		     const struct coord_wait *wait)
 {
+	/* ranks that went are in doubt, too: the root may have said that the restart stands */
 	if (c->aborting || c->reason || in_doubt(c) || coord_node_has_ended(c) ||
+	    c->level == COORD_RUNNING ||
 	    c->order <= COORD_ORDER_ANSWER || c->order == COORD_ORDER_ABORT)
 		return;
 	c->reason = reason;
@@ -335,7 +337,7 @@ void coord_node_take(struct coord *c, enum coord_order order, struct coord_id id
 		obey_abort(c);
 	else if (!c->reason && c->level < coord_level_before(c->config.table, order))
 		coord_node_fail(c, COORD_WHY_LOST, -ESTALE, NULL);
-	else if (first || c->restart)
+	else if (limit_ms && (first || c->restart))
 		c->guard_at = c->now + 2ull * limit_ms * COORD_MS;
 	/* those below first: their part takes as long as ours */
 	coord_tree_forward(c, false);

@@ -110,12 +110,18 @@ static bool all_live(const struct world *w)
 /* After the faults: the job is whole, so a checkpoint must succeed. */
 static void check_progress(struct world *w)
 {
-	unsigned int before = w->committed;
+	unsigned int before = w->committed, i;
 
 	if (w->failed || !all_live(w))
 		return;
-	plan_one(w, 1, COORD_CHECKPOINT);
-	world_run(w, w->now + ENOUGH);
+	/*
+	 * A rank that is behind may wait for a message of one that is held at a target, which
+	 * the deadline ends; it is another moment of the programs when it is tried again.
+	 */
+	for (i = 0; i < w->options.tries && w->committed == before && !w->failed; i++) {
+		plan_one(w, 1, COORD_CHECKPOINT);
+		world_run(w, w->now + ENOUGH / 4);
+	}
 	if (w->committed == before)
 		check_fail(w, "a checkpoint without faults is not committed");
 	check_end(w);
@@ -251,7 +257,7 @@ int main(int argc, char **argv)
 		{ "first", 0, NULL, 'F' }, { "die", 1, NULL, 'd' }, { NULL, 0, NULL, 0 }
 	};
 	struct coord_table table = coord_table;
-	struct options options = { .faults = true, .table = &table };
+	struct options options = { .faults = true, .table = &table, .tries = 4 };
 	uint64_t many = 0, from = 1;
 	struct sum sum = { 0 };
 	bool big = false;
@@ -282,6 +288,8 @@ int main(int argc, char **argv)
 		case 'm':
 			if (!mutate(optarg, &table))
 				return usage();
+			/* that rare case is none of 200 seeds: be strict */
+			options.tries = 1;
 			break;
 		case 't':
 			options.trace = true;

@@ -102,6 +102,7 @@ struct options {
 	bool trace;
 	bool faults;
 	bool big;		/* no programs, one checkpoint */
+	unsigned int tries;	/* of the checkpoint after all faults */
 	bool first;		/* of many: stop when one fails */
 	uint32_t die_node;	/* at its first action or order of that name */
 	const char *die_at;

@@ -388,7 +388,9 @@ int world_init(struct world *w, const struct options *options)
 		w->options.arity = 1 + (uint32_t)world_random(w, 3);
 	w->nr_ranks = w->nr_nodes * w->per_node;
 	w->restart = options->faults && options->seed % 4 == 3;
-	w->programs = !options->big && !w->restart;
+	/* larger ones have numbers only */
+	w->programs = !options->big && !w->restart && w->nr_ranks <= MAX_RANKS &&
+		      w->per_node <= MAX_PER_NODE;
 	w->nodes = calloc(w->nr_nodes, sizeof(*w->nodes));
 	w->node_of = calloc(w->nr_ranks, sizeof(*w->node_of));
 	if (!w->nodes || !w->node_of ||
