@@ -185,13 +185,28 @@ part(phases)
 	close(fd);
 }
 
+/*
+ * What we share with the targets has a name: memory without one that somebody
+ * outside the tree maps is refused (SHARED_MM).
+ */
+static int map_shared(char *path)
+{
+	int fd = mkstemp(path);
+
+	if (fd < 0 || ftruncate(fd, sizeof(*shared)))
+		return -errno;
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	return shared == MAP_FAILED ? -errno : 0;
+}
+
 int main(int argc, char **argv)
 {
+	char path[] = "/tmp/capture_test.XXXXXX";
 	bool all = argc < 2;
+	int status;
 
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (shared == MAP_FAILED)
+	if (map_shared(path))
 		return 1;
 	for (unsigned int i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		bool wanted = all;
@@ -204,5 +219,7 @@ int main(int argc, char **argv)
 		memset((void *)shared, 0, sizeof(*shared));
 		parts[i].run();
 	}
-	return tap_done();
+	status = tap_done();
+	unlink(path);
+	return status;
 }

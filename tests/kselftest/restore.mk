@@ -6,6 +6,6 @@ $(call program,tests/kselftest/restore_test,\
 	tests/kselftest/restore_test_proc.c tests/kselftest/restore_test_beside.c \
 	tests/kselftest/restore_test_fuzz.c \
 	tests/kselftest/restore_rig.c tests/kselftest/restore_payload.c,\
-	-static -lpthread)
+	-static-pie -lpthread)
 CFLAGS_tests/kselftest/restore_payload.c := -fno-stack-protector -fno-jump-tables \
 	-fno-builtin -fcf-protection=none -fno-pic -mno-red-zone
