@@ -8,3 +8,8 @@ $(call program,ckpt-shim,shim/main.c shim/init.c shim/start.c shim/spec.c shim/c
 	$(LIB)/libshim.a $(LIB)/libdaemon.a $(LIB)/libwire.a $(LIB)/libop.a \
 	$(LIB)/libengine.a $(LIB)/libimage.a -ljansson -lsodium -lzstd -lxxhash)
 INSTALL_LIBEXEC += $(BIN)/ckpt-shim
+
+# process management without descriptors, for the shim and for tests
+$(call library,pm,shim/pmi1.c shim/pmi1_kvs.c)
+
+$(call unit_test,tests/unit/test_pmi1,tests/unit/test_pmi1.c,$(LIB)/libpm.a)

@@ -10,6 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The target's committed corpus, from the top. */
+extern const char *const fuzz_corpus;
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Read every byte, so that the sanitizers see what was handed out. */

@@ -2,9 +2,8 @@
 # Fuzz targets: replayed over their committed corpus by check-unit; searched by
 # `make fuzz-NAME` (needs clang; SECONDS=60).
 
-CFLAGS_tests/fuzz/replay.c := -DFUZZ_CORPUS='"tests/fuzz/corpus/image"'
-
 $(call unit_test,tests/fuzz/replay_image,tests/fuzz/replay.c tests/fuzz/fuzz_image.c,$(IMAGE_LIBS))
+$(call unit_test,tests/fuzz/replay_pmi1,tests/fuzz/replay.c tests/fuzz/fuzz_pmi1.c,$(LIB)/libpm.a)
 
 $(B)/fuzz/fuzz_image: tests/fuzz/fuzz_image.c $(wildcard image/*.c image/*.h)
 	$(call say,FUZZ,$@)
@@ -16,7 +15,17 @@ $(B)/fuzz/image_seeds: tests/fuzz/image_seeds.c $(LIB)/libimage.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_COMMON) $(INCLUDES) -o $@ $^ -lzstd -lsodium
 
-.PHONY: fuzz-image
+$(B)/fuzz/fuzz_pmi1: tests/fuzz/fuzz_pmi1.c shim/pmi1.c shim/pmi1_kvs.c
+	$(call say,FUZZ,$@)
+	@mkdir -p $(@D)
+	$(Q)clang $(CFLAGS_COMMON) $(INCLUDES) -fsanitize=fuzzer,address,undefined -o $@ $^
+
+.PHONY: fuzz-image fuzz-pmi1
+fuzz-pmi1: $(B)/fuzz/fuzz_pmi1
+	@mkdir -p $(B)/fuzz/corpus-pmi1
+	$(B)/fuzz/fuzz_pmi1 -max_total_time=$(or $(SECONDS),60) -timeout=20 \
+		$(B)/fuzz/corpus-pmi1 tests/fuzz/corpus/pmi1
+
 fuzz-image: $(B)/fuzz/fuzz_image $(B)/fuzz/image_seeds
 	@mkdir -p $(B)/fuzz/corpus
 	$(B)/fuzz/image_seeds $(B)/fuzz/corpus

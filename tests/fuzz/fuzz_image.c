@@ -27,6 +27,8 @@
 #include "image/show.h"
 #include "tests/fuzz/fuzz.h"
 
+const char *const fuzz_corpus = "tests/fuzz/corpus/image";
+
 #define FLAG_SEALED	1
 #define CHUNK_BYTES	2048	/* small chunks, so that there are several */
 #define PEEK_MAX	4096	/* pages of one run that are looked at */

@@ -4,7 +4,7 @@
  *
  *	replay [-m N] [FILE|DIRECTORY…]
  *
- * Without arguments: FUZZ_CORPUS, which the build sets.  -m N also runs N
+ * Without arguments: the target's fuzz_corpus.  -m N also runs N
  * mutations of each input (bytes changed, cut, repeated), the same ones every
  * time: a small fuzzer for machines without libFuzzer.  A crash is the failure:
  * the sanitizers end the program, and the plan at the end is missing.
@@ -127,7 +127,7 @@ int main(int argc, char **argv)
 		i = 3;
 	}
 	if (i == argc)
-		run_all(&rp, FUZZ_CORPUS);
+		run_all(&rp, fuzz_corpus);
 	for (; i < argc; i++)
 		run_all(&rp, argv[i]);
 	if (!rp.nr) {
