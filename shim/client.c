@@ -29,6 +29,8 @@ struct shim_client {
 	bool ack_due;		/* it did, and the client has to be told */
 	size_t input_len;
 	char input[SHIM_DATA_MAX];
+	bool fences;		/* it carries them between nodes */
+	struct fence_reader fence;
 };
 
 static void client_drop(struct shim_client *client)
@@ -101,6 +103,26 @@ static int tell_input_taken(struct shim_client *client)
 	return err == -EAGAIN ? 1 : err;
 }
 
+static int serve_fence(struct shim_client *client)
+{
+	const struct shim_fence *fence = &client->shim->fence;
+	struct shim_msg msg = { .type = SHIM_FENCE, .number = fence->number };
+	const char *data;
+	size_t len;
+	bool more;
+	int err;
+
+	while (client->fences &&
+	       fence_peek(fence, &client->fence, SHIM_DATA_MAX, &data, &len, &more)) {
+		msg.value = more;
+		err = shim_send(client->sock, &msg, data, len, NULL, 0);
+		if (err)
+			return err == -EAGAIN ? 1 : err;
+		fence_advance(&client->fence, len, more);
+	}
+	return 0;
+}
+
 /* Send what there is; false: the client is gone. */
 static bool serve(struct shim_client *client)
 {
@@ -113,6 +135,8 @@ static bool serve(struct shim_client *client)
 		if (!ret)
 			ret = serve_stream(client, 1);
 	}
+	if (!ret)
+		ret = serve_fence(client);
 	if (!ret)
 		ret = tell_end(client);
 	if (ret < 0) {
@@ -165,6 +189,19 @@ static int answer_drain(struct shim_client *client, struct shim_msg *msg)
 	return answer(client, msg, &logs, sizeof(logs), NULL, 0);
 }
 
+static int answer_ranks(struct shim_client *client, struct shim_msg *msg)
+{
+	const struct shim *shim = client->shim;
+	size_t nr = shim->ranks ? shim->spec.ranks.nr : 0;
+	size_t room = SHIM_DATA_MAX / sizeof(*shim->ranks);
+
+	if (msg->number > nr)
+		return -EPROTO;
+	nr -= msg->number;
+	return answer(client, msg, shim->ranks + msg->number,
+		      (nr < room ? nr : room) * sizeof(*shim->ranks), NULL, 0);
+}
+
 static void attach(struct shim_client *client, uint64_t history)
 {
 	int i;
@@ -177,8 +214,13 @@ static void attach(struct shim_client *client, uint64_t history)
 	}
 }
 
-static int handle_control(struct shim_client *client, struct shim_msg *msg)
+static int handle_control(struct shim_client *client, struct shim_msg *msg,
+			  const char *data, size_t len)
 {
+	if (msg->type == SHIM_FENCE_DONE && client->fences) {
+		shim_ranks_fenced(client->shim, msg, data, len);
+		return 0;
+	}
 	msg->value = 0;
 	switch (msg->type) {
 	case SHIM_STATUS:
@@ -187,8 +229,17 @@ static int handle_control(struct shim_client *client, struct shim_msg *msg)
 		return answer_externals(client, msg);
 	case SHIM_DRAIN:
 		return answer_drain(client, msg);
+	case SHIM_RANKS:
+		return answer_ranks(client, msg);
 	case SHIM_SIGNAL:
 		msg->value = shim_signal(client->shim, (int)msg->number);
+		return answer(client, msg, NULL, 0, NULL, 0);
+	case SHIM_ABORT:
+		msg->value = shim_abort(client->shim, (int)msg->number);
+		return answer(client, msg, NULL, 0, NULL, 0);
+	case SHIM_FENCES:
+		client->fences = true;
+		fence_restart(&client->shim->fence);
 		return answer(client, msg, NULL, 0, NULL, 0);
 	case SHIM_ATTACH:
 		if (answer(client, msg, NULL, 0, NULL, 0))
@@ -253,7 +304,7 @@ static void on_client(uint32_t events, void *arg)
 		if (n >= 0)
 			n = client->attached ?
 			    handle_terminal(client, &msg, data, (size_t)n) :
-			    handle_control(client, &msg);
+			    handle_control(client, &msg, data, (size_t)n);
 		if (n < 0 && n != -EAGAIN) {
 			struct shim *shim = client->shim;
 

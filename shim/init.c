@@ -4,9 +4,9 @@
  * in the host's).
  *
  * Makes the namespaces' /proc and /dev/shm, starts or restores the job, says
- * how that went, gives up its rights and then only reaps.  The main process's
- * end is the job's end: its status is made durable first, then everything that
- * is left is killed.  Until the job runs, init dies with the shim (nothing half
+ * how that went, gives up its rights and then only reaps.  The end of its members
+ * (the main process, or all ranks) is the job's end: the status is made durable
+ * first, then everything that is left is killed.  Until the job runs, init dies with the shim (nothing half
  * started is left); from then on it does not depend on it.
  */
 #include "shim/shim.h"
@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 #include "libckptctl/wire.h"
-#include "shim/start.h"
+#include "shim/members.h"
 #include "supervisor/op.h"
 #include "supervisor/outcome.h"
 
@@ -166,12 +166,16 @@ static json_t *restore(const struct shim_init *init, pid_t *ret_main)
 
 /* ------------------------------------------------------------------- end */
 
-static void write_status(const struct shim *shim, int status)
+static void write_status(const struct shim *shim, const struct members *members)
 {
-	char text[96];
-	int n = snprintf(text, sizeof(text), "{\"status\": %d, \"time\": %lld}\n",
-			 status, (long long)time(NULL));
+	char text[96], rank[32] = "";
+	int n;
 
+	if (members->ranks && members->failed_index >= 0)
+		snprintf(rank, sizeof(rank), ", \"rank\": %u",
+			 shim->spec.ranks.rank[members->failed_index]);
+	n = snprintf(text, sizeof(text), "{\"status\": %d, \"time\": %lld%s}\n",
+		     members->status, (long long)time(NULL), rank);
 	if (pwrite(shim->exit_file, text, (size_t)n, 0) == n)
 		fsync(shim->exit_file);
 }
@@ -199,42 +203,53 @@ static void kill_rest(void)
 	} while (waitpid(-1, NULL, __WALL) > 0 || errno == EINTR);
 }
 
-_Noreturn static void end(const struct shim_init *init, int status)
+_Noreturn static void end(const struct shim_init *init, const struct members *members)
 {
-	struct shim_msg msg = { .type = SHIM_EXITED, .value = status };
+	struct shim_msg msg = { .type = SHIM_EXITED, .value = members->status };
 
-	write_status(init->shim, status);
+	write_status(init->shim, members);
 	if (init->shim->spec.host_ns)
 		kill_rest();
+	/* This one must not be lost to a shim that is slow. */
+	fcntl(init->sock, F_SETFL, 0);
 	shim_send(init->sock, &msg, NULL, 0, NULL, 0);
 	_exit(0);
 }
 
-static void reap(const struct shim_init *init, pid_t main_pid)
+static void reap(const struct shim_init *init, struct members *members)
 {
-	int status;
+	struct shim_msg msg = { .type = SHIM_RANK_ENDED };
+	int status, index;
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
-		if (pid == main_pid)
-			end(init, status);
+		index = members_ended(members, pid, status);
+		if (index < 0 || !members->ranks)
+			continue;
+		msg.number = (uint64_t)index;
+		msg.value = status;
+		shim_send(init->sock, &msg, NULL, 0, NULL, 0);
 	}
+	if (members_over(members, members_clock()))
+		end(init, members);
 }
 
 /* -EPIPE: the shim is gone. */
-static int serve(const struct shim_init *init, pid_t main_pid)
+static int serve(const struct shim_init *init, struct members *members)
 {
 	struct shim_msg msg;
 	int n = shim_receive(init->sock, &msg, NULL, 0, NULL, NULL);
 
 	if (n < 0)
-		return n;
+		return n == -EAGAIN ? 0 : n;
 	if (msg.type == SHIM_SIGNAL && msg.number < NSIG)
-		kill(main_pid, (int)msg.number);
+		members_signal(members, (int)msg.number);
+	else if (msg.type == SHIM_ABORT)
+		members_abort(members, (int)msg.number);
 	return 0;
 }
 
-_Noreturn static void loop(const struct shim_init *init, pid_t main_pid)
+_Noreturn static void loop(const struct shim_init *init, struct members *members)
 {
 	struct pollfd fds[2] = {
 		{ .fd = init->sock, .events = POLLIN },
@@ -247,13 +262,15 @@ _Noreturn static void loop(const struct shim_init *init, pid_t main_pid)
 	sigfillset(&set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	fds[1].fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	/* A shim that is stopped must not stop us. */
+	fcntl(init->sock, F_SETFL, O_NONBLOCK);
 	for (;;) {
-		reap(init, main_pid);
-		if (poll(fds, 2, -1) < 0)
+		reap(init, members);
+		if (poll(fds, 2, members_timeout(members, members_clock())) < 0)
 			continue;
 		while (read(fds[1].fd, &info, sizeof(info)) > 0)
 			;
-		if (fds[0].revents && serve(init, main_pid))
+		if (fds[0].revents && serve(init, members))
 			fds[0].fd = -1;
 	}
 }
@@ -274,38 +291,77 @@ static void forget_job_ends(const struct shim *shim)
 		if (fds[i] >= 0)
 			close(fds[i]);
 	}
+	if (shim->pm)
+		((struct pm_base *)shim->pm)->ops->forget(shim->pm);
+}
+
+/* The shim records who we are before anything happens. */
+static json_t *await_go(const struct shim_init *init)
+{
+	struct wire_in in = { .limit = SHIM_GO_MAX };
+	json_t *go = NULL;
+	const char *body;
+	size_t len;
+	int n;
+
+	while ((n = wire_next(&in, &body, &len)) == 0) {
+		if (wire_receive(&in, init->launch) <= 0)
+			break;
+	}
+	if (n == 1)
+		go = json_loadb(body, len, 0, NULL);
+	wire_in_done(&in);
+	return go;
+}
+
+static json_t *bring_up(const struct shim_init *init, const json_t *go,
+			struct members *ret_members)
+{
+	json_t *outcome;
+	pid_t main_pid = 0;
+
+	if (!init->shim->spec.restore)
+		return members_start(init->shim, json_object_get(go, "env"), ret_members);
+	outcome = restore(init, &main_pid);
+	if (outcome_is_ok(outcome) && main_pid &&
+	    members_adopt(init->shim, main_pid, ret_members)) {
+		json_decref(outcome);
+		outcome = outcome_error(-ENOMEM, "out of memory");
+	}
+	return outcome;
 }
 
 _Noreturn void init_run(const struct shim_init *init)
 {
 	const struct shim *shim = init->shim;
-	json_t *outcome = NULL;
-	pid_t main_pid = 0;
-	char go;
+	struct members members = { 0 };
+	json_t *outcome = NULL, *go, *result;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "ckpt-init");
-	/* The shim records who we are before anything happens. */
-	if (read(init->launch, &go, 1) != 1)
+	go = await_go(init);
+	if (!go)
 		_exit(1);
 	if (shim->spec.host_ns)
 		prctl(PR_SET_CHILD_SUBREAPER, 1);
 	else
 		outcome = make_mounts();
 	if (!outcome)
-		outcome = shim->spec.restore ? restore(init, &main_pid) :
-			  start_job(shim, &main_pid);
-	if (!outcome_is_ok(outcome) || !main_pid) {
+		outcome = bring_up(init, go, &members);
+	if (!outcome_is_ok(outcome) || !members.nr) {
 		send_json(init->launch, outcome);
 		_exit(outcome_is_ok(outcome) ? 0 : 1);
 	}
 	prctl(PR_SET_PDEATHSIG, 0);
 	forget_job_ends(shim);
-	json_object_set_new(json_object_get(outcome, "result"), "main_pid",
-			    json_integer(main_pid));
+	result = json_object_get(outcome, "result");
+	json_object_set_new(result, "main_pid", json_integer(members.pid[0]));
+	if (members.ranks)
+		json_object_set_new(result, "pids", members_pids(&members));
 	send_json(init->launch, outcome);
 	close(init->launch);
+	json_decref(go);
 	if (shim_drop(&shim->spec))
 		_exit(1);
-	loop(init, main_pid);
+	loop(init, &members);
 }

@@ -90,6 +90,9 @@ static json_t *prepare(struct shim *shim)
 			       O_NOFOLLOW, 0600);
 	if (shim->exit_file < 0)
 		return failed(-errno, "the file for the exit status");
+	err = shim_ranks_open(shim);
+	if (err)
+		return failed(err, "process management");
 	if (!shim->spec.host_ns && unshare(CLONE_NEWPID | CLONE_NEWIPC))
 		return failed(-errno, "new namespaces");
 	return NULL;
@@ -148,6 +151,25 @@ static json_t *await_outcome(const struct shim *shim, int launch)
 	return json ? json : outcome_error(-ECHILD, "the job's first process died before the job ran");
 }
 
+/* From here on we are the owner: process management talks to what is his. */
+static json_t *let_go(struct shim *shim, int launch)
+{
+	json_t *go;
+	char *text;
+	int err;
+
+	err = shim->pm ? shim_drop(&shim->spec) : 0;
+	if (err)
+		return failed(err, "changing to the job's owner");
+	go = shim_ranks_go(shim, &err);
+	text = go ? json_dumps(go, JSON_COMPACT) : NULL;
+	if (!err)
+		err = text ? wire_send(launch, text, strlen(text), NULL, 0) : -ENOMEM;
+	free(text);
+	json_decref(go);
+	return err ? failed(err, "process management") : NULL;
+}
+
 static json_t *launch(struct shim *shim)
 {
 	json_t *outcome = prepare(shim);
@@ -160,8 +182,9 @@ static json_t *launch(struct shim *shim)
 	err = identity_write(shim->spec.state_dir, getpid(), shim->init);
 	if (err)
 		return failed(err, shim->spec.state_dir);
-	if (write(sock, "g", 1) != 1)
-		return failed(-EPIPE, "the job's first process");
+	outcome = let_go(shim, sock);
+	if (outcome)
+		return outcome;
 	outcome = await_outcome(shim, sock);
 	close(sock);
 	if (outcome_is_ok(outcome)) {
@@ -169,6 +192,7 @@ static json_t *launch(struct shim *shim)
 
 		shim->main_pid = (pid_t)json_integer_value(json_object_get(result, "main_pid"));
 		json_object_set_new(result, "init_pid", json_integer(shim->init));
+		shim_ranks_started(shim, json_object_get(result, "pids"));
 	}
 	return outcome;
 }
@@ -211,10 +235,14 @@ static void on_init_message(uint32_t events, void *arg)
 {
 	struct shim *shim = arg;
 	struct shim_msg msg;
-	int n = shim_receive(shim->init_sock, &msg, NULL, 0, NULL, NULL);
+	int n;
 
-	if (n >= 0 && msg.type == SHIM_EXITED)
-		job_ended(shim, msg.value);
+	while ((n = shim_receive(shim->init_sock, &msg, NULL, 0, NULL, NULL)) >= 0) {
+		if (msg.type == SHIM_EXITED)
+			job_ended(shim, msg.value);
+		else
+			shim_ranks_message(shim, &msg);
+	}
 }
 
 /* With init its namespace is gone, and everything that could write. */
@@ -247,6 +275,13 @@ int shim_signal(struct shim *shim, int signo)
 	if (signo < 0 || signo >= NSIG)
 		return -EINVAL;
 	return shim_send(shim->init_sock, &msg, NULL, 0, NULL, 0);
+}
+
+int shim_abort(struct shim *shim, int code)
+{
+	struct shim_msg msg = { .type = SHIM_ABORT, .number = (uint64_t)(code & 0xff) };
+
+	return shim->ended ? -ESRCH : shim_send(shim->init_sock, &msg, NULL, 0, NULL, 0);
 }
 
 static int stay(struct shim *shim)

@@ -29,6 +29,17 @@ enum shim_msg_type {
 	SHIM_WINDOW = 8,	/* number: rows << 16 | columns */
 	SHIM_OUTPUT = 9,	/* value: 1 or 2; data */
 	SHIM_EXITED = 10,	/* value: as of waitpid(2) */
+	SHIM_RANKS = 11,	/* number: first index; answer: data struct shim_rank[], to the end or as fit */
+	SHIM_ABORT = 12,	/* number: exit status of the job, whose ranks here are ended */
+	SHIM_RANK_ENDED = 13,	/* of init: number: index, value: as of waitpid(2) */
+	/*
+	 * Fences over nodes (pm.h), between the shim and ckptd, who said FENCES once on
+	 * its connection.  Blocks go in pieces; value 1: more follow.  A fence that is
+	 * not done is sent again to a ckptd that comes anew.
+	 */
+	SHIM_FENCES = 14,
+	SHIM_FENCE = 15,	/* from the shim; number: which, from 1; data */
+	SHIM_FENCE_DONE = 16,	/* to the shim, the same; data of all nodes */
 };
 
 /* Ends of the job's standard streams that the shim holds, in this order. */
@@ -48,6 +59,18 @@ struct shim_status {
 	int32_t ended;		/* 1: value is the status */
 	int32_t status;
 	uint32_t attached;	/* number of terminals */
+};
+
+enum shim_rank_state {
+	SHIM_RANK_RUNS,
+	SHIM_RANK_OVER,		/* status is valid */
+};
+
+struct shim_rank {
+	uint32_t rank;
+	int32_t pid;		/* in the job's PID namespace */
+	uint32_t state;
+	int32_t status;		/* as of waitpid(2) */
 };
 
 /* Bytes in the logs of standard output (or the terminal) and error. */

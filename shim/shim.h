@@ -2,10 +2,12 @@
 /*
  * ckpt-shim: what stands beside one job on one node.
  *
- *	ckptd ··· shim ─── init ─── main ─── ...
+ *	ckptd ··· shim ─── init ─┬─ main ─── ...
+ *	           │        │    └─ or the ranks of this node (ranks.h)
  *	           │        └ pid 1 of the job's namespaces: starts or restores
  *	           │          the job, reaps, writes the exit status
- *	           └ terminal, pipes, logs, socket for ckptd and terminals
+ *	           └ terminal, pipes, logs, socket for ckptd and terminals;
+ *	             process management for the ranks (pm.h)
  *
  * Both are root until the job runs and the job's owner after that.  Neither
  * needs ckptd.  The job outlives the shim's death, too, as far as it does not
@@ -17,10 +19,15 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "shim/fence.h"
+#include "shim/pm.h"
+#include "shim/proto.h"
 #include "shim/spec.h"
 #include "shim/stdio.h"
 #include "supervisor/log.h"
 #include "supervisor/reactor.h"
+
+#define SHIM_GO_MAX	(1u << 20)	/* what init is told with "go" */
 
 struct shim_client;
 
@@ -34,7 +41,10 @@ struct shim {
 	int exit_file;		/* open for init */
 	pid_t init;
 	int init_sock;		/* messages to and from init; -1: it is gone */
-	pid_t main_pid;		/* in the job's PID namespace */
+	pid_t main_pid;		/* in the job's PID namespace; of ranks the first */
+	struct pm *pm;		/* NULL: none is needed */
+	struct shim_rank *ranks;	/* by index; NULL: the job has none */
+	struct shim_fence fence;
 	bool ended;
 	int status;		/* as of waitpid(2) */
 	struct shim_client *clients;
@@ -43,13 +53,25 @@ struct shim {
 /* init.c: the first process of the job's namespaces; never returns. */
 struct shim_init {
 	const struct shim *shim;
-	int launch;		/* stream to the shim: progress, then one outcome (wire.h) */
+	/* Stream: "go" from the shim (wire.h), then progress and one outcome to it. */
+	int launch;
 	int sock;		/* messages */
 };
 _Noreturn void init_run(const struct shim_init *init);
 
 /* Become the owner of the job for good; 0 or negative errno. */
 int shim_drop(const struct shim_spec *spec);
+
+/* shim_ranks.c: what the shim does for ranks; all of it is nothing for a job without. */
+int shim_ranks_open(struct shim *shim);
+/* "go" for init, with each rank's environment; serves from now on. */
+json_t *shim_ranks_go(struct shim *shim, int *ret_err);
+/* As init's outcome has them. */
+void shim_ranks_started(struct shim *shim, const json_t *pids);
+void shim_ranks_message(struct shim *shim, const struct shim_msg *msg);
+/* A piece of a fence's answer. */
+void shim_ranks_fenced(struct shim *shim, const struct shim_msg *msg, const void *data,
+		       size_t len);
 
 /* client.c */
 int client_add(struct shim *shim, int sock, bool attached);
@@ -60,5 +82,7 @@ bool clients_served(const struct shim *shim);
 unsigned int clients_attached(const struct shim *shim);
 /* To init; -ESRCH when the job has ended. */
 int shim_signal(struct shim *shim, int signo);
+/* End the ranks here; the job's status is @code unless one has failed before. */
+int shim_abort(struct shim *shim, int code);
 
 #endif /* STILLPOINT_SHIM_H */

@@ -54,11 +54,12 @@ static int unpack(struct shim_spec *s, char *why, size_t size)
 	json_t *argv = NULL, *env = NULL, *groups = NULL, *limits = NULL;
 	int uid, gid, host_ns = 0, window = 0, mask = 022, main_pid = 0;
 	int any_rights = 0;
+	json_t *ranks = NULL;
 	json_error_t error;
 	int err;
 
 	if (json_unpack_ex(s->json, &error, 0,
-			   "{s:I, s:s, s:s, s:s, s:i, s:i, s:o, s:b, s:[sss], s?i, s?o, s?o, s?s, s?i, s?o, s?o, s?i, s?b, s?[II] !}",
+			   "{s:I, s:s, s:s, s:s, s:i, s:i, s:o, s:b, s:[sss], s?i, s?o, s?o, s?s, s?i, s?o, s?o, s?i, s?b, s?[II], s?o !}",
 			   "job", &s->job, "state_dir", &s->state_dir,
 			   "image_dir", &s->image_dir, "key", &s->key,
 			   "uid", &uid, "gid", &gid, "groups", &groups,
@@ -68,7 +69,8 @@ static int unpack(struct shim_spec *s, char *why, size_t size)
 			   "umask", &mask, "limits", &limits,
 			   "restore", &s->restore, "main_pid", &main_pid,
 			   "any_rights", &any_rights,
-			   "log_len", &s->log_len[0], &s->log_len[1])) {
+			   "log_len", &s->log_len[0], &s->log_len[1],
+			   "ranks", &ranks)) {
 		snprintf(why, size, "bad specification: %s", error.text);
 		return -EINVAL;
 	}
@@ -85,6 +87,12 @@ static int unpack(struct shim_spec *s, char *why, size_t size)
 	err = take_groups(s, groups);
 	if (!s->argv || !s->env || err)
 		return -ENOMEM;
+	if (ranks && ranks_parse(ranks, &s->ranks, why, size))
+		return -EINVAL;
+	if (s->restore && s->ranks.size && !s->ranks.pids) {
+		snprintf(why, size, "bad specification: which process is which rank?");
+		return -EINVAL;
+	}
 	if (!s->restore && (!s->argv[0] || !s->cwd)) {
 		snprintf(why, size, "bad specification: no command");
 		return -EINVAL;
@@ -117,6 +125,7 @@ void spec_done(struct shim_spec *spec)
 	free(spec->argv);
 	free(spec->env);
 	free(spec->groups);
+	ranks_done(&spec->ranks);
 	json_decref(spec->json);
 	memset(spec, 0, sizeof(*spec));
 }

@@ -12,6 +12,8 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include "shim/ranks.h"
+
 #define SPEC_TTY	"tty"	/* a terminal of the job's own */
 #define SPEC_PIPE	"pipe"	/* read by the shim and logged; for input: what clients send */
 #define SPEC_NULL	"null"
@@ -27,6 +29,7 @@ struct shim_spec {
 	gid_t *groups;
 	size_t nr_groups;
 	bool host_ns;
+	struct ranks ranks;	/* size 0: one main process */
 	const char *stdio[3];	/* SPEC_* or an absolute path */
 	unsigned int window;	/* rows << 16 | columns */
 	/* run */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Starting a job's main process: session, terminal, limits, owner, working
- * directory, files, exec, in this order.
+ * Starting a job's main process, or one of its ranks: session, terminal, limits,
+ * owner, working directory, files, exec, in this order.
  *
  * The process says by a close-on-exec pipe what went wrong; the end of that
  * pipe without a word means that exec has happened.
@@ -30,6 +30,12 @@ extern char **environ;
 struct start_failure {
 	int err;
 	char what[PATH_MAX];
+};
+
+/* Which process. */
+struct start {
+	int index;
+	const json_t *env;
 };
 
 int shim_drop(const struct shim_spec *spec)
@@ -85,19 +91,52 @@ static void oom_default(void)
 	}
 }
 
+/* What this process alone has: strings and a descriptor of process management. */
+static int set_own(const struct shim *shim, unsigned int index, const json_t *env)
+{
+	const struct pm_base *pm = (const struct pm_base *)shim->pm;
+	int fd = pm ? pm->ops->rank_fd(shim->pm, index) : -1;
+	size_t i;
+
+	if (fd >= 0 && fcntl(fd, F_SETFD, 0))
+		return -errno;
+	for (i = 0; i < json_array_size(env); i++) {
+		const char *string = json_string_value(json_array_get(env, i));
+
+		if (!string || putenv((char *)string))
+			return -EINVAL;
+	}
+	return ranks_setenv(&shim->spec.ranks, index);
+}
+
 /* The environment, with the job's number in it. */
-static void set_environment(const struct shim_spec *spec)
+static int set_environment(const struct shim *shim, const struct start *start)
 {
 	char id[32];
 
-	environ = spec->env;
-	snprintf(id, sizeof(id), "%lld", (long long)spec->job);
+	environ = shim->spec.env;
+	snprintf(id, sizeof(id), "%lld", (long long)shim->spec.job);
 	setenv("STILLPOINT_JOB", id, 1);
+	return start->index < 0 ? 0 : set_own(shim, (unsigned int)start->index, start->env);
 }
 
-_Noreturn static void become_job(const struct shim *shim, int report)
+/* Of ranks only the first reads the job's input, and the first here makes its files. */
+static unsigned int stdio_flags(const struct shim *shim, int index)
+{
+	unsigned int flags = 0;
+
+	if (index < 0)
+		return 0;
+	if (shim->spec.ranks.rank[index])
+		flags |= STDIO_NO_INPUT;
+	return flags | (index ? STDIO_APPEND : STDIO_APPEND | STDIO_TRUNCATE);
+}
+
+_Noreturn static void become_job(const struct shim *shim, const struct start *start,
+				 int report)
 {
 	const struct shim_spec *spec = &shim->spec;
+	unsigned int flags = stdio_flags(shim, start->index);
 	const char *path;
 	int err;
 
@@ -105,7 +144,7 @@ _Noreturn static void become_job(const struct shim *shim, int report)
 	default_signals();
 	setsid();
 	oom_default();
-	err = stdio_enter(&shim->io, spec);
+	err = stdio_enter(&shim->io, spec, flags);
 	if (err)
 		fail(report, err, "standard streams");
 	set_limits(spec, report);
@@ -115,16 +154,20 @@ _Noreturn static void become_job(const struct shim *shim, int report)
 	umask(spec->umask);
 	if (chdir(spec->cwd))
 		fail(report, -errno, spec->cwd);
-	err = stdio_enter_files(spec, &path);
+	err = stdio_enter_files(spec, flags, &path);
 	if (err)
 		fail(report, err, path);
-	set_environment(spec);
+	err = set_environment(shim, start);
+	if (err)
+		fail(report, err, "environment");
 	execvp(spec->argv[0], spec->argv);
 	fail(report, -errno, spec->argv[0]);
 }
 
-json_t *start_job(const struct shim *shim, pid_t *ret_main)
+json_t *start_process(const struct shim *shim, int index, const json_t *env,
+		      pid_t *ret_pid)
 {
+	const struct start start = { index, env };
 	struct start_failure failure;
 	int report[2];
 	ssize_t n;
@@ -134,7 +177,7 @@ json_t *start_job(const struct shim *shim, pid_t *ret_main)
 		return outcome_error(-errno, "pipe: %s", strerror(errno));
 	pid = fork();
 	if (!pid)
-		become_job(shim, report[1]);
+		become_job(shim, &start, report[1]);
 	close(report[1]);
 	if (pid < 0) {
 		close(report[0]);
@@ -145,7 +188,7 @@ json_t *start_job(const struct shim *shim, pid_t *ret_main)
 	} while (n < 0 && errno == EINTR);
 	close(report[0]);
 	if (n == 0) {
-		*ret_main = pid;
+		*ret_pid = pid;
 		return outcome_ok(NULL);
 	}
 	waitpid(pid, NULL, 0);

@@ -11,8 +11,12 @@
 
 /*
  * Fork, become the owner, exec.  The outcome is ok once the command's program
- * has been found and loaded; *ret_main is then its pid.
+ * has been found and loaded; *ret_pid is then its pid.
+ *
+ * @index: which of the ranks; -1: the main process of a job without
+ * @env: strings NAME=VALUE for this process alone; may be NULL
  */
-json_t *start_job(const struct shim *shim, pid_t *ret_main);
+json_t *start_process(const struct shim *shim, int index, const json_t *env,
+		      pid_t *ret_pid);
 
 #endif /* STILLPOINT_SHIM_START_H */

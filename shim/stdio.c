@@ -9,6 +9,7 @@
 #include "shim/stdio.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -189,6 +190,23 @@ int stdio_start(struct shim_stdio *io, struct reactor *reactor,
 	}
 	err = start_reading(&io->stream[0]);
 	return err ? err : start_reading(&io->stream[1]);
+}
+
+void stdio_note(struct shim_stdio *io, const char *text)
+{
+	struct shim_stream *s = &io->stream[io->stream[1].log >= 0];
+	char line[512];
+	int n = snprintf(line, sizeof(line), "stillpoint: %s\n", text);
+
+	/* Behind what it wrote before, as far as that has come. */
+	if (s->log < 0 || drain_stream(s) || s->held_len)
+		return;
+	if (n >= (int)sizeof(line)) {
+		n = sizeof(line) - 1;
+		line[n - 1] = '\n';
+	}
+	log_data(s, line, (size_t)n);
+	changed(io);
 }
 
 unsigned int stdio_ends(const struct shim_stdio *io, int *ret_fds,

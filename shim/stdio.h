@@ -56,10 +56,16 @@ struct shim_stdio {
 int stdio_open(struct shim_stdio *io, const struct shim_spec *spec, char *why,
 	       size_t size);
 
+#define STDIO_NO_INPUT	(1U << 0)	/* /dev/null instead */
+#define STDIO_APPEND	(1U << 1)	/* several write to one file */
+#define STDIO_TRUNCATE	(1U << 2)	/* with it: this one is the first */
+
 /* In the job's main process, before it is the user: terminal and pipes to 0-2. */
-int stdio_enter(const struct shim_stdio *io, const struct shim_spec *spec);
+int stdio_enter(const struct shim_stdio *io, const struct shim_spec *spec,
+		unsigned int flags);
 /* In the same, as the user: what goes to files. -errno, with *ret_path. */
-int stdio_enter_files(const struct shim_spec *spec, const char **ret_path);
+int stdio_enter_files(const struct shim_spec *spec, unsigned int flags,
+		      const char **ret_path);
 
 /* What a restore puts where the job's ends were; returns the number, up to 4. */
 unsigned int stdio_restore_externals(const struct shim_stdio *io,
@@ -76,6 +82,9 @@ int stdio_drain(struct shim_stdio *io);
 bool stdio_finished(const struct shim_stdio *io);
 /* The job is gone: what is still in a terminal or pipe is the end of it. */
 void stdio_finish(struct shim_stdio *io);
+
+/* A line of ours among what the job wrote to standard error, if that is logged. */
+void stdio_note(struct shim_stdio *io, const char *text);
 
 /* Descriptors and SHIM_END_* for a dump. */
 unsigned int stdio_ends(const struct shim_stdio *io, int *ret_fds,

@@ -175,7 +175,8 @@ int stdio_open(struct shim_stdio *io, const struct shim_spec *spec, char *why,
 
 /* ------------------------------------------------------------ in the job */
 
-int stdio_enter(const struct shim_stdio *io, const struct shim_spec *spec)
+int stdio_enter(const struct shim_stdio *io, const struct shim_spec *spec,
+		unsigned int flags)
 {
 	int i, null;
 
@@ -187,7 +188,9 @@ int stdio_enter(const struct shim_stdio *io, const struct shim_spec *spec)
 	for (i = 0; i < 3; i++) {
 		int from = null;
 
-		if (is(spec->stdio[i], SPEC_TTY))
+		if (!i && flags & STDIO_NO_INPUT)
+			from = null;
+		else if (is(spec->stdio[i], SPEC_TTY))
 			from = io->slave;
 		else if (is(spec->stdio[i], SPEC_PIPE))
 			from = io->job_ends[i];
@@ -197,20 +200,33 @@ int stdio_enter(const struct shim_stdio *io, const struct shim_spec *spec)
 	return 0;
 }
 
-int stdio_enter_files(const struct shim_spec *spec, const char **ret_path)
+static int open_file(const char *path, bool input, unsigned int flags)
+{
+	int how = O_WRONLY | O_CREAT;
+
+	if (input)
+		return open(path, O_RDONLY | O_NOCTTY);
+	if (flags & STDIO_APPEND)
+		how |= O_APPEND;
+	if (!(flags & STDIO_APPEND) || flags & STDIO_TRUNCATE)
+		how |= O_TRUNC;
+	return open(path, how | O_NOCTTY, 0666);
+}
+
+int stdio_enter_files(const struct shim_spec *spec, unsigned int flags,
+		      const char **ret_path)
 {
 	int i, fd;
 
 	for (i = 0; i < 3; i++) {
 		*ret_path = spec->stdio[i];
-		if (spec->stdio[i][0] != '/')
+		if (spec->stdio[i][0] != '/' || (!i && flags & STDIO_NO_INPUT))
 			continue;
 		/* One description for both, as 2>&1 makes it. */
 		if (i == 2 && is(spec->stdio[1], spec->stdio[2])) {
 			fd = fcntl(1, F_DUPFD, 3);
 		} else {
-			fd = open(spec->stdio[i], i ? O_WRONLY | O_CREAT | O_TRUNC |
-				  O_NOCTTY : O_RDONLY | O_NOCTTY, 0666);
+			fd = open_file(spec->stdio[i], i == 0, flags);
 		}
 		if (fd < 0 || dup2(fd, i) < 0)
 			return -errno;

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The processes whose end is the job's; see members.h and ranks.h.
+ *
+ * A main process gets signals alone, as under a shell; a rank's go to its whole
+ * process group, which it leads: nobody else would hand them on to what a
+ * script in its place has started.  Ending: SIGTERM and SIGCONT to all, a grace,
+ * and then init ends, and with it the namespace.
+ */
+#include "shim/members.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "shim/start.h"
+#include "supervisor/outcome.h"
+
+int64_t members_clock(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int members_make(const struct shim *shim, struct members *m)
+{
+	const struct ranks *ranks = &shim->spec.ranks;
+
+	*m = (struct members) {
+		.ranks = ranks->size > 0, .keep_going = ranks->keep_going,
+		.nr = ranks->size ? ranks->nr : 1, .failed_index = -1,
+	};
+	m->pid = calloc(m->nr, sizeof(*m->pid));
+	return m->pid ? 0 : -ENOMEM;
+}
+
+json_t *members_start(const struct shim *shim, const json_t *envs,
+		      struct members *ret_members)
+{
+	struct members m;
+	json_t *outcome = NULL;
+
+	if (members_make(shim, &m))
+		return outcome_error(-ENOMEM, "out of memory");
+	for (; m.left < m.nr; m.left++) {
+		json_decref(outcome);
+		outcome = start_process(shim, m.ranks ? (int)m.left : -1,
+					json_array_get(envs, m.left), &m.pid[m.left]);
+		if (!outcome_is_ok(outcome))
+			break;
+	}
+	if (m.left < m.nr) {
+		m.pid[m.left] = 0;
+		members_signal(&m, SIGKILL);
+		free(m.pid);
+		return outcome;
+	}
+	*ret_members = m;
+	return outcome;
+}
+
+int members_adopt(const struct shim *shim, pid_t main_pid, struct members *ret_members)
+{
+	struct members m;
+
+	if (members_make(shim, &m))
+		return -ENOMEM;
+	m.left = m.nr;
+	if (!m.ranks)
+		m.pid[0] = main_pid;
+	else if (shim->spec.ranks.pids)
+		memcpy(m.pid, shim->spec.ranks.pids, m.nr * sizeof(*m.pid));
+	*ret_members = m;
+	return 0;
+}
+
+json_t *members_pids(const struct members *m)
+{
+	json_t *pids = json_array();
+	unsigned int i;
+
+	for (i = 0; i < m->nr; i++)
+		json_array_append_new(pids, json_integer(m->pid[i]));
+	return pids;
+}
+
+/* ------------------------------------------------------------------- end */
+
+void members_signal(const struct members *m, int signo)
+{
+	unsigned int i;
+
+	for (i = 0; i < m->nr; i++) {
+		if (m->pid[i] > 0)
+			kill(m->ranks ? -m->pid[i] : m->pid[i], signo);
+	}
+}
+
+static void end_all(struct members *m)
+{
+	if (m->deadline)
+		return;
+	m->deadline = members_clock() + MEMBERS_GRACE_MS;
+	members_signal(m, SIGTERM);
+	members_signal(m, SIGCONT);
+}
+
+void members_abort(struct members *m, int code)
+{
+	if (!m->failed) {
+		m->failed = true;
+		m->status = (code & 0xff) << 8;
+	}
+	end_all(m);
+}
+
+int members_ended(struct members *m, pid_t pid, int status)
+{
+	unsigned int i;
+
+	for (i = 0; i < m->nr && m->pid[i] != pid;)
+		i++;
+	if (i == m->nr)
+		return -1;
+	m->pid[i] = 0;
+	m->left--;
+	/* What ends because we ended it is not the one that failed. */
+	if (status && !m->failed) {
+		m->failed = true;
+		m->status = status;
+		m->failed_index = (int)i;
+		if (!m->keep_going)
+			end_all(m);
+	}
+	return (int)i;
+}
+
+bool members_over(const struct members *m, int64_t now_ms)
+{
+	return !m->left || (m->deadline && now_ms >= m->deadline);
+}
+
+int members_timeout(const struct members *m, int64_t now_ms)
+{
+	if (!m->deadline)
+		return -1;
+	return m->deadline > now_ms ? (int)(m->deadline - now_ms) : 0;
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The rank map and the environment of a rank; see ranks.h.
+ *
+ * A map names every rank from 0 to size - 1 exactly once, or is refused: two
+ * processes with one rank, or none with it, would only be found by a hang.
+ * ckptd and ckptctl use the map as well, so nothing here belongs to the shim alone.
+ */
+#include "shim/ranks.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UNSET	(~0u)
+
+static const struct {
+	const char *name;
+	const char *soname;
+} kinds[] = {
+	[RANKS_NONE] = { "none", NULL },
+	[RANKS_MPICH] = { "mpich", "libmpich.so.12" },
+	[RANKS_OMPI] = { "ompi", "libmpi.so.40" },
+};
+
+bool ranks_mpi_parse(const char *name, enum ranks_mpi *ret_mpi)
+{
+	unsigned int i;
+
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (!strcmp(name, kinds[i].name)) {
+			*ret_mpi = (enum ranks_mpi)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+const char *ranks_mpi_name(enum ranks_mpi mpi)
+{
+	return kinds[mpi].name;
+}
+
+const char *ranks_mpi_soname(enum ranks_mpi mpi)
+{
+	return kinds[mpi].soname;
+}
+
+/* ------------------------------------------------------------------- map */
+
+/* Digits only; false if there are none, or too much of them. */
+static bool take_number(const char **at, unsigned int *ret_number)
+{
+	unsigned int number = 0;
+	const char *start = *at;
+
+	while (**at >= '0' && **at <= '9' && number <= RANKS_MAX)
+		number = number * 10 + (unsigned int)(*(*at)++ - '0');
+	*ret_number = number;
+	return *at > start && number < RANKS_MAX;
+}
+
+/* One node's "0-3,8" into @node_of; the number of ranks, or -EINVAL. */
+static int take_ranges(const char *text, unsigned int node, unsigned int *node_of)
+{
+	unsigned int first, last, n = 0;
+
+	while (*text) {
+		if (!take_number(&text, &first))
+			return -EINVAL;
+		last = first;
+		if (*text == '-') {
+			text++;
+			if (!take_number(&text, &last) || last < first)
+				return -EINVAL;
+		}
+		for (; first <= last; first++, n++) {
+			if (node_of[first] != UNSET)
+				return -EINVAL;
+			node_of[first] = node;
+		}
+		if (*text == ',' && text[1])
+			text++;
+		else if (*text)
+			return -EINVAL;
+	}
+	return (int)n;
+}
+
+static int take_map(struct ranks *ranks, const json_t *map)
+{
+	unsigned int i, size = 0;
+	int n;
+
+	ranks->nr_nodes = (unsigned int)json_array_size(map);
+	if (!ranks->nr_nodes || ranks->nr_nodes > RANKS_MAX || ranks->node >= ranks->nr_nodes)
+		return -EINVAL;
+	ranks->node_of = malloc(RANKS_MAX * sizeof(*ranks->node_of));
+	if (!ranks->node_of)
+		return -ENOMEM;
+	memset(ranks->node_of, 0xff, RANKS_MAX * sizeof(*ranks->node_of));
+	for (i = 0; i < ranks->nr_nodes; i++) {
+		const char *text = json_string_value(json_array_get(map, i));
+
+		n = text ? take_ranges(text, i, ranks->node_of) : -EINVAL;
+		if (n < 0 || n > RANKS_NODE_MAX)
+			return -EINVAL;
+		size += (unsigned int)n;
+	}
+	for (i = 0; i < size; i++) {
+		if (ranks->node_of[i] == UNSET)
+			return -EINVAL;
+	}
+	ranks->size = size;
+	return size ? 0 : -EINVAL;
+}
+
+static int list_here(struct ranks *ranks)
+{
+	unsigned int i;
+
+	ranks->rank = calloc(RANKS_NODE_MAX, sizeof(*ranks->rank));
+	if (!ranks->rank)
+		return -ENOMEM;
+	for (i = 0; i < ranks->size; i++) {
+		if (ranks->node_of[i] == ranks->node)
+			ranks->rank[ranks->nr++] = i;
+	}
+	return ranks->nr ? 0 : -EINVAL;
+}
+
+static int take_pids(struct ranks *ranks, const json_t *pids)
+{
+	unsigned int i;
+
+	if (!pids)
+		return 0;
+	if (json_array_size(pids) != ranks->nr)
+		return -EINVAL;
+	ranks->pids = calloc(ranks->nr, sizeof(*ranks->pids));
+	if (!ranks->pids)
+		return -ENOMEM;
+	for (i = 0; i < ranks->nr; i++) {
+		ranks->pids[i] = (pid_t)json_integer_value(json_array_get(pids, i));
+		if (ranks->pids[i] <= 0)
+			return -EINVAL;
+	}
+	return 0;
+}
+
+int ranks_parse(const json_t *json, struct ranks *ret_ranks, char *why, size_t size)
+{
+	const json_t *map = NULL, *pids = NULL;
+	struct ranks ranks = { 0 };
+	int node = 0, keep_going = 0, err;
+	const char *mpi = "none", *what = "rank map";
+	json_error_t error;
+
+	if (json_unpack_ex((json_t *)json, &error, 0,
+			   "{s:o, s?i, s?s, s?s, s?s, s?b, s?o !}", "map", &map,
+			   "node", &node, "mpi", &mpi, "glue", &ranks.glue,
+			   "lower", &ranks.lower, "keep_going", &keep_going,
+			   "pids", &pids)) {
+		snprintf(why, size, "bad ranks: %s", error.text);
+		return -EINVAL;
+	}
+	ranks.node = (unsigned int)node;
+	ranks.keep_going = keep_going;
+	err = take_map(&ranks, map);
+	if (!err)
+		err = list_here(&ranks);
+	if (!err) {
+		what = "pids of ranks";
+		err = take_pids(&ranks, pids);
+	}
+	if (!err && !ranks_mpi_parse(mpi, &ranks.mpi)) {
+		what = "MPI implementation";
+		err = -EINVAL;
+	}
+	if (err) {
+		snprintf(why, size, "bad %s", what);
+		ranks_done(&ranks);
+		return err;
+	}
+	*ret_ranks = ranks;
+	return 0;
+}
+
+void ranks_done(struct ranks *ranks)
+{
+	free(ranks->node_of);
+	free(ranks->rank);
+	free(ranks->pids);
+	memset(ranks, 0, sizeof(*ranks));
+}
+
+json_t *ranks_map_even(unsigned int size, unsigned int nr_nodes)
+{
+	json_t *map = json_array();
+	unsigned int i, first = 0;
+
+	for (i = 0; i < nr_nodes; i++) {
+		unsigned int n = size / nr_nodes + (i < size % nr_nodes);
+		char text[32] = "";
+
+		if (n == 1)
+			snprintf(text, sizeof(text), "%u", first);
+		else if (n)
+			snprintf(text, sizeof(text), "%u-%u", first, first + n - 1);
+		json_array_append_new(map, json_string(text));
+		first += n;
+	}
+	return map;
+}
+
+/* ----------------------------------------------------------- environment */
+
+static int set_number(const char *name, unsigned int number)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", number);
+	return setenv(name, text, 1) ? -errno : 0;
+}
+
+/* Before what the user preloads: calls must meet the glue first. */
+static int set_preload(const char *glue)
+{
+	const char *users = getenv("LD_PRELOAD");
+	char *both;
+	int err;
+
+	if (!users || !*users)
+		return setenv("LD_PRELOAD", glue, 1) ? -errno : 0;
+	if (asprintf(&both, "%s:%s", glue, users) < 0)
+		return -ENOMEM;
+	err = setenv("LD_PRELOAD", both, 1) ? -errno : 0;
+	free(both);
+	return err;
+}
+
+int ranks_setenv(const struct ranks *ranks, unsigned int index)
+{
+	int err;
+
+	err = set_number("STILLPOINT_RANK", ranks->rank[index]);
+	if (!err)
+		err = set_number("STILLPOINT_RANKS", ranks->size);
+	if (!err && ranks->lower)
+		err = setenv("CKPT_LOWER", ranks->lower, 1) ? -errno : 0;
+	if (!err && ranks->glue)
+		err = set_preload(ranks->glue);
+	return err;
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the shim does for a job of several ranks: its process-management server,
+ * what is known of each rank, and fences over nodes.
+ *
+ * Fences go to the client that asked for them (ckptd).  Without one a fence
+ * waits; a ckptd that comes anew is sent it again, and what has come of an
+ * answer from the old one is dropped.
+ */
+#include "shim/shim.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+static const struct pm_base *base(const struct shim *shim)
+{
+	return (const struct pm_base *)shim->pm;
+}
+
+const struct pm_ops *pm_find(enum ranks_mpi mpi)
+{
+	static const struct pm_ops *const servers[] = {
+		[RANKS_MPICH] = &pm_pmi1,
+	};
+
+	return (unsigned int)mpi < sizeof(servers) / sizeof(servers[0]) ? servers[mpi] : NULL;
+}
+
+/* ---------------------------------------------------------------- events */
+
+static void on_abort(int code, const char *text, void *arg)
+{
+	struct shim *shim = arg;
+
+	stdio_note(&shim->io, text);
+	log_info(&shim->log, "job %lld: %s", (long long)shim->spec.job, text);
+	shim_abort(shim, code);
+}
+
+static void on_fence(const void *data, size_t len, void *arg)
+{
+	struct shim *shim = arg;
+
+	if (fence_begin(&shim->fence, data, len))
+		on_abort(1, "process management: what the ranks say is too long", shim);
+	else
+		clients_wake(shim);
+}
+
+static const struct pm_events events = { on_abort, on_fence };
+
+/* ------------------------------------------------------------------ life */
+
+/* A descriptor or two for each rank. */
+static void raise_fds(void)
+{
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+int shim_ranks_open(struct shim *shim)
+{
+	const struct ranks *ranks = &shim->spec.ranks;
+	const struct pm_ops *ops = pm_find(ranks->mpi);
+	struct pm_config config = {
+		.reactor = shim->reactor, .ranks = ranks, .events = &events, .arg = shim,
+		.job = shim->spec.job, .flags = shim->spec.restore ? PM_LATE : 0,
+		.uid = shim->spec.uid, .gid = shim->spec.gid,
+	};
+	unsigned int i;
+
+	if (!ranks->size)
+		return 0;
+	if (!ops && ranks->mpi != RANKS_NONE)
+		return -EOPNOTSUPP;
+	raise_fds();
+	shim->ranks = calloc(ranks->nr, sizeof(*shim->ranks));
+	if (!shim->ranks)
+		return -ENOMEM;
+	for (i = 0; i < ranks->nr; i++)
+		shim->ranks[i].rank = ranks->rank[i];
+	return ops ? ops->create(&config, &shim->pm) : 0;
+}
+
+json_t *shim_ranks_go(struct shim *shim, int *ret_err)
+{
+	json_t *envs = json_array();
+	unsigned int i;
+	int err = 0;
+
+	if (shim->pm)
+		err = base(shim)->ops->serve(shim->pm);
+	for (i = 0; shim->pm && i < shim->spec.ranks.nr && !err; i++) {
+		json_t *env = json_array();
+
+		err = base(shim)->ops->rank_env(shim->pm, i, env);
+		json_array_append_new(envs, env);
+	}
+	*ret_err = err;
+	return json_pack("{s:o}", "env", envs);
+}
+
+void shim_ranks_started(struct shim *shim, const json_t *pids)
+{
+	size_t i;
+
+	for (i = 0; shim->ranks && i < shim->spec.ranks.nr; i++)
+		shim->ranks[i].pid = (int32_t)json_integer_value(json_array_get(pids, i));
+}
+
+void shim_ranks_message(struct shim *shim, const struct shim_msg *msg)
+{
+	if (msg->type != SHIM_RANK_ENDED || !shim->ranks ||
+	    msg->number >= shim->spec.ranks.nr)
+		return;
+	shim->ranks[msg->number].state = SHIM_RANK_OVER;
+	shim->ranks[msg->number].status = msg->value;
+	if (shim->pm)
+		base(shim)->ops->rank_ended(shim->pm, (unsigned int)msg->number, msg->value);
+}
+
+void shim_ranks_fenced(struct shim *shim, const struct shim_msg *msg, const void *data,
+		       size_t len)
+{
+	struct shim_fence done;
+	int ret = fence_answer(&shim->fence, msg->number, data, len, msg->value);
+
+	if (!ret || !shim->pm)
+		return;
+	/* The next one may begin before this call is over. */
+	done = shim->fence;
+	shim->fence = (struct shim_fence) { .number = done.number };
+	if (ret < 0 || base(shim)->ops->fence_done(shim->pm, done.all, done.all_len))
+		on_abort(1, "process management: another node's answer cannot be read", shim);
+	fence_end(&done);
+}
