@@ -12,7 +12,7 @@ $(call library,daemon,$(addprefix supervisor/,reactor.c log.c))
 # The daemon but for its main(), so that tests can link it.
 CKPTD_SOURCES := $(addprefix supervisor/,daemon.c config.c ctl.c verbs.c \
 	verbs_job.c verbs_checkpoint.c verbs_restart.c verbs_list.c verbs_tree.c \
-	jobs.c job.c ends.c launch.c worker.c channel.c catalog.c seal.c kevents.c)
+	jobs.c job.c ends.c launch.c rank_record.c worker.c channel.c catalog.c seal.c kevents.c)
 CFLAGS_supervisor/kevents.c += -I/usr/include/libnl3
 
 $(call library,ckptd,$(CKPTD_SOURCES))

@@ -33,6 +33,8 @@ static const struct setting {
 	{ "image_dir", PATH, offsetof(struct config, image_dir), "/var/lib/stillpoint/images" },
 	{ "key", PATH, offsetof(struct config, key), "/etc/stillpoint/key" },
 	{ "shim", PATH, offsetof(struct config, shim), NULL },
+	{ "mpi_dir", PATH, offsetof(struct config, mpi_dir), NULL },
+	{ "lower", PATH, offsetof(struct config, lower), NULL },
 	{ "node", NAME, offsetof(struct config, node), NULL },
 	{ "log_level", LEVEL, offsetof(struct config, log_level), "info" },
 	{ "max_pause_ms", NUMBER, offsetof(struct config, max_pause_ms), "0" },
@@ -99,24 +101,40 @@ int config_set(struct config *config, const char *name, const char *value)
 	return -EINVAL;
 }
 
-/* Beside ckptd itself (a build tree), or in the libexec of its prefix. */
-static int default_shim(struct config *config)
+/* Of the same build tree as ckptd itself, or in its prefix. */
+static int default_place(struct config *config, const char *name,
+			 const char *const places[2], const char *otherwise)
 {
-	static const char *const places[] = {
-		"/ckpt-shim", "/../libexec/stillpoint/ckpt-shim",
-	};
 	char path[PATH_MAX], *slash;
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 64);
 	size_t i;
 
 	path[n > 0 ? n : 0] = '\0';
 	slash = strrchr(path, '/');
-	for (i = 0; slash && i < ARRAY_SIZE(places); i++) {
+	for (i = 0; slash && i < 2; i++) {
 		strcpy(slash, places[i]);
 		if (!access(path, X_OK))
-			return config_set(config, "shim", path);
+			return config_set(config, name, path);
 	}
-	return config_set(config, "shim", "/usr/libexec/stillpoint/ckpt-shim");
+	return config_set(config, name, otherwise);
+}
+
+static int default_places(struct config *config)
+{
+	static const char *const shim[] = {
+		"/ckpt-shim", "/../libexec/stillpoint/ckpt-shim",
+	};
+	static const char *const mpi_dir[] = { "/../lib/mpi", "/../lib/stillpoint/mpi" };
+	static const char *const lower[] = {
+		"/../libexec/ckpt-lower", "/../libexec/stillpoint/ckpt-lower",
+	};
+	int err;
+
+	err = default_place(config, "shim", shim, "/usr/libexec/stillpoint/ckpt-shim");
+	if (!err)
+		err = default_place(config, "mpi_dir", mpi_dir, "/usr/lib/stillpoint/mpi");
+	return err ? err : default_place(config, "lower", lower,
+					 "/usr/libexec/stillpoint/ckpt-lower");
 }
 
 static int default_node(struct config *config)
@@ -139,7 +157,7 @@ int config_init(struct config *config)
 			err = config_set(config, settings[i].name, settings[i].value);
 	}
 	if (!err)
-		err = default_shim(config);
+		err = default_places(config);
 	if (!err)
 		err = default_node(config);
 	if (err)

@@ -7,6 +7,8 @@
  *	image_dir = /var/lib/stillpoint/images	jobs and their generations
  *	key = /etc/stillpoint/key
  *	shim = /usr/libexec/stillpoint/ckpt-shim
+ *	mpi_dir = /usr/lib/stillpoint/mpi	libraries in front of the MPI libraries
+ *	lower = /usr/libexec/stillpoint/ckpt-lower
  *	node = NAME				default: the host's name
  *	log_level = error|warning|info|debug
  *	max_pause_ms = N			0: as long as the module allows
@@ -27,6 +29,8 @@ struct config {
 	char *image_dir;
 	char *key;
 	char *shim;
+	char *mpi_dir;
+	char *lower;
 	char *node;
 	enum log_level log_level;
 	unsigned int max_pause_ms;

@@ -179,12 +179,17 @@ static void let_go(struct job *job)
 /* What init wrote; false if it could not. */
 static bool read_exit(const struct job *job, int *ret_status)
 {
-	json_t *json;
+	json_t *json, *rank;
 	bool found;
 
 	if (atomic_json_read(job->state_dir, "exit", &json))
 		return false;
 	found = !json_unpack(json, "{s:i}", "status", ret_status);
+	rank = json_object_get(json, "rank");
+	if (found && rank)
+		json_object_set(job->record, "failed_rank", rank);
+	else
+		json_object_del(job->record, "failed_rank");
 	json_decref(json);
 	return found;
 }
@@ -326,7 +331,7 @@ json_t *job_describe(const struct job *job)
 {
 	static const char *const fields[] = {
 		"job", "name", "user", "uid", "argv", "cwd", "stdio", "host_ns",
-		"created", "since", "node", "generation",
+		"created", "since", "node", "generation", "ranks", "failed_rank",
 	};
 	json_t *json = json_pack("{s:s, s:s}", "state", job_state_name(job->state),
 				 "image_dir", job->image_dir);

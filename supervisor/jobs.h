@@ -9,7 +9,7 @@
  *
  * Record: job, uuid, name, user, uid, gid, groups, argv, env, cwd, umask,
  * limits, host_ns, stdio, window, created, state, status, since, node, boot,
- * floor (no generation up to it is used again), generation (restarted from).
+ * ranks (rank_record.h), floor (no generation up to it is used again), generation (restarted from).
  */
 #ifndef STILLPOINT_JOBS_H
 #define STILLPOINT_JOBS_H

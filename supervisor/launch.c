@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "image/util.h"
+#include "supervisor/rank_record.h"
 
 json_t *launch_spec(const struct job *job, json_t *restore)
 {
@@ -31,8 +32,12 @@ json_t *launch_spec(const struct job *job, json_t *restore)
 	json_t *spec = json_pack("{s:s, s:s, s:s}", "state_dir", job->state_dir,
 				 "image_dir", job->image_dir,
 				 "key", daemon->config.key);
+	const json_t *ranks = json_object_get(job->record, "ranks");
 	size_t i;
 
+	if (ranks)
+		json_object_set_new(spec, "ranks",
+				    rank_record_spec(ranks, 0, &daemon->config));
 	for (i = 0; i < ARRAY_SIZE(copied); i++) {
 		json_t *value = json_object_get(job->record, copied[i]);
 

@@ -26,6 +26,7 @@
 #include "supervisor/jobs.h"
 #include "supervisor/launch.h"
 #include "supervisor/outcome.h"
+#include "supervisor/rank_record.h"
 
 #define GROUPS_MAX	1024
 
@@ -115,22 +116,42 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
+/* The ranks that are asked for, into the record; NULL or the outcome. */
+static json_t *add_ranks(const struct request *request, const json_t *ranks, json_t *record)
+{
+	json_t *outcome = NULL, *kept;
+	unsigned int i;
+
+	if (!ranks)
+		return NULL;
+	for (i = 0; i < 3; i++) {
+		const char *how = json_string_value(json_array_get(json_object_get(record, "stdio"), i));
+
+		if (how && !strcmp(how, SPEC_TTY))
+			return bad("ranks have no terminal");
+	}
+	kept = rank_record_make(ranks, &request->daemon->config, &outcome);
+	if (kept)
+		json_object_set_new(record, "ranks", kept);
+	return outcome;
+}
+
 /* The record of a new job from a request; NULL with an outcome. */
 static json_t *parse_run(struct request *request, bool *ret_attach, json_t **ret_outcome)
 {
 	const char *cwd, *name = NULL, *in = SPEC_NULL, *out = SPEC_PIPE;
 	const char *err = SPEC_PIPE;
 	int host_ns = 0, tty = 0, window = 0, mask = 022, attach = 0;
-	json_t *argv, *env, *record, *limits;
+	json_t *argv, *env, *record, *limits, *ranks = NULL;
 	json_error_t why;
 	char user[64];
 
 	if (json_unpack_ex(request->args, &why, 0,
-			   "{s:o, s:o, s:s, s?s, s?b, s?b, s?s, s?s, s?s, s?i, s?i, s?b !}",
+			   "{s:o, s:o, s:s, s?s, s?b, s?b, s?s, s?s, s?s, s?i, s?i, s?b, s?o !}",
 			   "argv", &argv, "env", &env, "cwd", &cwd, "name", &name,
 			   "host_ns", &host_ns, "tty", &tty, "stdin", &in,
 			   "stdout", &out, "stderr", &err, "window", &window,
-			   "umask", &mask, "attach", &attach)) {
+			   "umask", &mask, "attach", &attach, "ranks", &ranks)) {
 		*ret_outcome = bad(why.text);
 		return NULL;
 	}
@@ -162,6 +183,11 @@ static json_t *parse_run(struct request *request, bool *ret_attach, json_t **ret
 	limits = caller_limits(request);
 	if (record && limits)
 		json_object_set_new(record, "limits", limits);
+	*ret_outcome = record ? add_ranks(request, ranks, record) : NULL;
+	if (*ret_outcome) {
+		json_decref(record);
+		return NULL;
+	}
 	*ret_attach = attach;
 	return record;
 }

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Ranks in a job's record: what a user asks for, what is kept, what a shim is told.
+ *
+ *	request	"ranks": {"n": 4, "mpi": "mpich", "keep_going": false, "direct": false}
+ *	record	"ranks": {"map": ["0-3"], "mpi": ..., "keep_going": ..., "direct": ...}
+ *	shim	"ranks": as shim/ranks.h
+ *
+ * Paths are in neither of the first two: a job may be restarted on a node where
+ * other things are elsewhere.
+ */
+#ifndef STILLPOINT_RANK_RECORD_H
+#define STILLPOINT_RANK_RECORD_H
+
+#include <jansson.h>
+
+#include "supervisor/config.h"
+
+/* A new reference for the record; NULL with an outcome. */
+json_t *rank_record_make(const json_t *request, const struct config *config,
+			 json_t **ret_outcome);
+/* For the shim of the @node-th node of the map; a new reference. */
+json_t *rank_record_spec(const json_t *record, unsigned int node,
+			 const struct config *config);
+/* How many ranks; 0 for a job without. */
+unsigned int rank_record_size(const json_t *record);
+
+#endif /* STILLPOINT_RANK_RECORD_H */
