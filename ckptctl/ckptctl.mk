@@ -2,13 +2,19 @@
 # The command.  Linked statically with our own libraries: it must work where
 # nothing is installed yet.
 
-$(call program,ckptctl,$(wildcard ckptctl/*.c),\
-	$(LIB)/libckptctl.a $(LIB)/libshim.a $(LIB)/libop.a $(LIB)/libengine.a $(LIB)/libimage.a \
-	-lsmartcols -ljansson -lsodium -lzstd -lxxhash)
-INSTALL_BIN += $(BIN)/ckptctl
-INSTALL_COMPLETION += $(B)/gen/completion/ckptctl
+$(call library,cli,$(filter-out %/main.c %/ckptrun.c,$(wildcard ckptctl/*.c)))
 
-user: $(B)/gen/completion/ckptctl
-$(B)/gen/completion/ckptctl: ckptctl/completion.bash
+$(call program,ckptctl,ckptctl/main.c,\
+	$(LIB)/libcli.a $(LIB)/libckptctl.a $(LIB)/libshim.a $(LIB)/libop.a $(LIB)/libengine.a $(LIB)/libimage.a \
+	-lsmartcols -ljansson -lsodium -lzstd -lxxhash)
+$(call program,ckptrun,ckptctl/ckptrun.c,\
+	$(LIB)/libcli.a $(LIB)/libckptctl.a $(LIB)/libshim.a $(LIB)/libop.a $(LIB)/libengine.a $(LIB)/libimage.a \
+	-lsmartcols -ljansson -lsodium -lzstd -lxxhash)
+INSTALL_BIN += $(BIN)/ckptctl $(BIN)/ckptrun
+INSTALL_COMPLETION += $(B)/gen/completion/ckptctl $(B)/gen/completion/ckptrun
+
+user: $(B)/gen/completion/ckptctl $(B)/gen/completion/ckptrun
+# one file for both: bash-completion looks for it by the command's name
+$(B)/gen/completion/%: ckptctl/completion.bash
 	@mkdir -p $(@D)
 	@cp $< $@

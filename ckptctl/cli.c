@@ -39,7 +39,7 @@ void cli_say(const char *format, ...)
 {
 	va_list ap;
 
-	fputs("ckptctl: ", stderr);
+	fprintf(stderr, "%s: ", program_invocation_short_name);
 	va_start(ap, format);
 	vfprintf(stderr, format, ap);
 	va_end(ap);
@@ -48,7 +48,8 @@ void cli_say(const char *format, ...)
 
 static void usage_line(const struct cli *cli, FILE *out)
 {
-	fprintf(out, "usage: ckptctl %s %s\n", cli->verb->name, cli->verb->args);
+	fprintf(out, "usage: %s%s %s\n", cli->verb->alone ? "" : "ckptctl ",
+		cli->verb->name, cli->verb->args);
 }
 
 int cli_usage(struct cli *cli, const char *format, ...)
@@ -71,9 +72,10 @@ static void verb_help(const struct cli *cli)
 	if (cli->verb->options)
 		printf("\n%s", cli->verb->options);
 	puts("\n  --json              print the result as JSON\n"
-	     "  --socket PATH       of ckptd\n"
-	     "  --standalone        without ckptd, in this process (dump, restore, doctor, images)\n"
-	     "  --key FILE          the node's key (with --standalone)");
+	     "  --socket PATH       of ckptd");
+	if (!cli->verb->alone)
+		puts("  --standalone        without ckptd, in this process (dump, restore, doctor, images)\n"
+		     "  --key FILE          the node's key (with --standalone)");
 	exit(CLI_DONE);
 }
 

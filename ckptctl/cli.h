@@ -28,6 +28,7 @@ struct ckpt;
 
 struct cli_verb {
 	const char *name;
+	bool alone;		/* a program of that name, not a verb of ckptctl */
 	int (*run)(struct cli *cli, int argc, char **argv);
 	const char *args;	/* of the usage line */
 	const char *help;	/* one line */

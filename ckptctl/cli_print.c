@@ -135,7 +135,8 @@ static void print_error(struct cli *cli, const json_t *outcome)
 		cli_say("%s: out of memory", cli->verb->name);
 		return;
 	}
-	fprintf(stderr, "ckptctl: %s %s: ", cli->verb->name,
+	fprintf(stderr, "%s: %s%s%s: ", program_invocation_short_name,
+		cli->verb->alone ? "" : cli->verb->name, cli->verb->alone ? "" : " ",
 		json_array_size(refusals) ? "refused" : "failed");
 	print_clean(cli_str(error, "text"));
 	fputc('\n', stderr);

@@ -7,6 +7,8 @@ $(call library,shim,shim/proto.c shim/identity.c shim/atomic_json.c shim/ranks.c
 $(call library,pm,shim/pmi1.c shim/pmi1_kvs.c shim/fence.c)
 
 $(call unit_test,tests/unit/test_pmi1,tests/unit/test_pmi1.c,$(LIB)/libpm.a)
+$(call unit_test,tests/unit/test_ranks,tests/unit/test_ranks.c,\
+	$(LIB)/libcli.a $(LIB)/libpm.a $(LIB)/libshim.a -ljansson)
 
 $(call program,ckpt-shim,shim/main.c shim/init.c shim/start.c shim/spec.c shim/client.c \
 	shim/stdio.c shim/stdio_open.c shim/members.c shim/shim_ranks.c \

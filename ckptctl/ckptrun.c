@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ckptrun: start a job of several ranks.
+ *
+ * As mpiexec, for programs of either MPI library and without a change to them;
+ * what is started is a job as of ckptctl run, and its number is for ckptctl.
+ * Which MPI library it is follows from the program, unless that cannot be told.
+ */
+#include <errno.h>
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ckptctl/cli_call.h"
+#include "ckptctl/cli_run.h"
+#include "ckptctl/mpi_detect.h"
+#include "libckptctl/version.h"
+
+enum option_value { OPT_MPI = 'M', OPT_KEEP = 'k', OPT_DIRECT = 'D', OPT_DRY = 'r' };
+
+static const struct option longs[] = {
+	{ "ranks", required_argument, NULL, 'n' },
+	{ "mpi", required_argument, NULL, OPT_MPI },
+	{ "label", no_argument, NULL, 'l' },
+	{ "keep-going", no_argument, NULL, OPT_KEEP },
+	{ "direct", no_argument, NULL, OPT_DIRECT },
+	{ "name", required_argument, NULL, 'N' },
+	{ "detach", no_argument, NULL, 'd' },
+	{ "host-ns", no_argument, NULL, 'H' },
+	{ "stdin", required_argument, NULL, 'i' },
+	{ "stdout", required_argument, NULL, 'o' },
+	{ "stderr", required_argument, NULL, 'e' },
+	{ "chdir", required_argument, NULL, 'C' },
+	{ "dry-run", no_argument, NULL, OPT_DRY },
+	{ NULL }
+};
+
+/* What the options say, of the two parts of the request. */
+struct options {
+	struct cli_run flags;
+	json_t *args;
+	json_t *ranks;
+};
+
+static int take_ranks(struct cli *cli, json_t *ranks)
+{
+	long long n;
+
+	if (!cli_number(optarg, "the number of ranks", 1, RANKS_MAX, &n))
+		return CLI_USAGE;
+	json_object_set_new(ranks, "n", json_integer(n));
+	return 0;
+}
+
+static int take_mpi(struct cli *cli, json_t *ranks)
+{
+	enum ranks_mpi mpi;
+
+	if (!ranks_mpi_parse(optarg, &mpi))
+		return cli_usage(cli, "--mpi is mpich, ompi or none, not %s", optarg);
+	json_object_set_new(ranks, "mpi", json_string(optarg));
+	return 0;
+}
+
+static int take_option(struct cli *cli, struct options *o, int c)
+{
+	switch (c) {
+	case 'n':
+		return take_ranks(cli, o->ranks);
+	case OPT_MPI:
+		return take_mpi(cli, o->ranks);
+	case 'l':
+		json_object_set_new(o->ranks, "label", json_true());
+		return 0;
+	case OPT_KEEP:
+		json_object_set_new(o->ranks, "keep_going", json_true());
+		return 0;
+	case OPT_DIRECT:
+		json_object_set_new(o->ranks, "direct", json_true());
+		return 0;
+	case 'N':
+		json_object_set_new(o->args, "name", json_string(optarg));
+		return 0;
+	case 'd':
+		o->flags.detach = true;
+		return 0;
+	case 'H':
+		json_object_set_new(o->args, "host_ns", json_true());
+		return 0;
+	case 'i':
+		cli_run_path(o->args, "stdin", optarg);
+		return 0;
+	case 'o':
+		cli_run_path(o->args, "stdout", optarg);
+		return 0;
+	case 'e':
+		cli_run_path(o->args, "stderr", optarg);
+		return 0;
+	case 'C':
+		cli_run_path(o->args, "cwd", optarg);
+		return 0;
+	case OPT_DRY:
+		o->flags.dry_run = true;
+		return 0;
+	default:
+		return cli_usage(cli, "wrong option");
+	}
+}
+
+/* Which library, if nobody said. */
+static int complete(struct cli *cli, const struct options *o, const char *program)
+{
+	const char *dir = json_string_value(json_object_get(o->args, "cwd"));
+	enum ranks_mpi mpi = RANKS_NONE;
+	int err;
+
+	if (!json_object_get(o->ranks, "n"))
+		return cli_usage(cli, "how many ranks? Say -n");
+	if (json_object_get(o->ranks, "mpi"))
+		return 0;
+	err = mpi_detect(program, dir, &mpi);
+	if (err == -ENOENT || err == -EACCES) {
+		cli_say("%s: %s", program, strerror(-err));
+		return err == -ENOENT ? 127 : 126;
+	}
+	if (err == -ENOTUNIQ)
+		return cli_usage(cli, "%s needs two MPI libraries; say --mpi=mpich or --mpi=ompi",
+				 program);
+	if (err)
+		return cli_usage(cli, "which MPI library %s will use cannot be told from it; say --mpi=mpich, --mpi=ompi or --mpi=none",
+				 program);
+	json_object_set_new(o->ranks, "mpi", json_string(ranks_mpi_name(mpi)));
+	return 0;
+}
+
+static void plan(struct cli *cli, json_t *args)
+{
+	const json_t *ranks = json_object_get(args, "ranks");
+
+	printf("%lld ranks of %s, MPI library: %s%s\n", (long long)cli_int(ranks, "n"),
+	       json_string_value(json_array_get(json_object_get(args, "argv"), 0)),
+	       cli_str(ranks, "mpi"),
+	       json_is_true(json_object_get(ranks, "direct")) ? ", direct" : "");
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+	struct options o = {
+		.flags = { .pipes = true, .plan = plan },
+		.args = json_object(), .ranks = json_object(),
+	};
+	int c, status = 0;
+
+	while (!status && (c = cli_getopt(cli, argc, argv, "+n:lN:di:o:e:C:hV", longs)) != -1) {
+		if (c == 'V') {
+			puts("ckptrun " CKPT_VERSION);
+			json_decref(o.args);
+			json_decref(o.ranks);
+			return CLI_DONE;
+		}
+		status = take_option(cli, &o, c);
+	}
+	if (!status && optind >= argc)
+		status = cli_usage(cli, "which program?");
+	if (!status)
+		status = complete(cli, &o, argv[optind]);
+	json_object_set_new(o.args, "ranks", o.ranks);
+	return cli_run_finish(cli, &o.flags, o.args, argv + optind, status);
+}
+
+static const struct cli_verb program = {
+	.name = "ckptrun",
+	.alone = true,
+	.run = run,
+	.args = "-n RANKS [OPTIONS] [--] PROGRAM [ARGUMENT...]",
+	.help = "start a job of several ranks, of an MPI program or of any",
+	.options =
+	"  -n, --ranks N       how many\n"
+	"      --mpi LIBRARY   mpich, ompi or none; default: the one that the program needs\n"
+	"  -l, --label         each line of output with its rank\n"
+	"      --keep-going    a rank that fails does not end the others\n"
+	"      --direct        without Stillpoint's library in front of the MPI library:\n"
+	"                      the job cannot be checkpointed\n"
+	"  -N, --name NAME     default: the program's\n"
+	"  -d, --detach        print the job's number and return; else wait for the job,\n"
+	"                      with its output and exit status\n"
+	"      --host-ns       no PID and IPC namespace of its own\n"
+	"  -i, --stdin FILE    of rank 0; default: ours, or (detached) none\n"
+	"  -o, --stdout FILE   default: here and to the job's log\n"
+	"  -e, --stderr FILE\n"
+	"  -C, --chdir DIR\n"
+	"      --dry-run       only print what would be asked for\n",
+};
+
+int main(int argc, char **argv)
+{
+	struct cli cli = { .verb = &program, .progress = isatty(STDERR_FILENO) };
+	int status;
+
+	setlocale(LC_ALL, "");
+	status = run(&cli, argc, argv);
+	cli_disconnect(&cli);
+	return status;
+}

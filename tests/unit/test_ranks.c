@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Rank maps: what is taken, and that no rank can be missing, double or too much;
+ * the pieces of a fence; which MPI library a program needs.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ckptctl/mpi_detect.h"
+#include "shim/fence.h"
+#include "shim/ranks.h"
+
+static int parse(const char *text, struct ranks *ranks)
+{
+	json_t *json = json_loads(text, 0, NULL);
+	char why[256] = "";
+	int err;
+
+	assert_non_null(json);
+	err = ranks_parse(json, ranks, why, sizeof(why));
+	if (err)
+		assert_true(why[0]);
+	json_decref(json);
+	return err;
+}
+
+static void test_map(void **state)
+{
+	struct ranks ranks;
+
+	assert_int_equal(parse("{\"map\": [\"0-2,5\", \"3-4,6\"], \"node\": 1, \"mpi\": \"ompi\"}",
+			       &ranks), 0);
+	assert_int_equal(ranks.size, 7);
+	assert_int_equal(ranks.nr_nodes, 2);
+	assert_int_equal(ranks.nr, 3);
+	assert_int_equal(ranks.rank[0], 3);
+	assert_int_equal(ranks.rank[2], 6);
+	assert_int_equal(ranks.node_of[5], 0);
+	assert_int_equal(ranks.mpi, RANKS_OMPI);
+	ranks_done(&ranks);
+}
+
+static void test_bad_maps(void **state)
+{
+	static const char *const bad[] = {
+		"{}", "{\"map\": []}", "{\"map\": [\"\"]}", "{\"map\": \"0\"}",
+		"{\"map\": [\"0-1\", \"1\"]}", "{\"map\": [\"0\", \"2\"]}",
+		"{\"map\": [\"1-0\"]}", "{\"map\": [\"0-\"]}", "{\"map\": [\"0,\"]}",
+		"{\"map\": [\"-1\"]}", "{\"map\": [\" 0\"]}", "{\"map\": [\"0-65536\"]}",
+		"{\"map\": [\"0-99999999999\"]}", "{\"map\": [\"0-1024\"]}",
+		"{\"map\": [\"0\"], \"node\": 1}", "{\"map\": [\"0\"], \"node\": -1}",
+		"{\"map\": [\"0\", \"\"], \"node\": 1}", "{\"map\": [0]}",
+		"{\"map\": [\"0\"], \"mpi\": \"lam\"}", "{\"map\": [\"0\"], \"other\": 1}",
+		"{\"map\": [\"0-1\"], \"pids\": [1]}", "{\"map\": [\"0\"], \"pids\": [0]}",
+	};
+	struct ranks ranks;
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(parse(bad[i], &ranks), -EINVAL);
+}
+
+static void test_even(void **state)
+{
+	static const char *const expected[] = { "0-2", "3-4", "5-6" };
+	json_t *map = ranks_map_even(7, 3);
+	size_t i;
+
+	for (i = 0; i < 3; i++)
+		assert_string_equal(json_string_value(json_array_get(map, i)), expected[i]);
+	json_decref(map);
+	map = ranks_map_even(1, 1);
+	assert_string_equal(json_string_value(json_array_get(map, 0)), "0");
+	json_decref(map);
+}
+
+static void test_environment(void **state)
+{
+	struct ranks ranks;
+
+	assert_int_equal(parse("{\"map\": [\"0\", \"1-2\"], \"node\": 1}", &ranks), 0);
+	ranks.glue = "/x/libmpich.so.12";
+	setenv("LD_PRELOAD", "", 1);
+	assert_int_equal(ranks_setenv(&ranks, 1), 0);
+	assert_string_equal(getenv("STILLPOINT_RANK"), "2");
+	assert_string_equal(getenv("STILLPOINT_RANKS"), "3");
+	assert_string_equal(getenv("LD_PRELOAD"), "/x/libmpich.so.12");
+	setenv("LD_PRELOAD", "/y.so", 1);
+	assert_int_equal(ranks_setenv(&ranks, 1), 0);
+	assert_string_equal(getenv("LD_PRELOAD"), "/x/libmpich.so.12:/y.so");
+	unsetenv("LD_PRELOAD");
+	ranks_done(&ranks);
+}
+
+static void test_fence(void **state)
+{
+	struct shim_fence fence = { 0 };
+	struct fence_reader reader = { 0 };
+	const char *data;
+	size_t len;
+	bool more;
+
+	assert_false(fence_peek(&fence, &reader, 4, &data, &len, &more));
+	assert_int_equal(fence_begin(&fence, "abcdef", 6), 0);
+	assert_int_equal(fence_begin(&fence, "", 0), -EBUSY);
+	assert_true(fence_peek(&fence, &reader, 4, &data, &len, &more));
+	assert_int_equal(len, 4);
+	assert_true(more);
+	fence_advance(&reader, len, more);
+	assert_true(fence_peek(&fence, &reader, 4, &data, &len, &more));
+	assert_int_equal(len, 2);
+	assert_memory_equal(data, "ef", 2);
+	assert_false(more);
+	fence_advance(&reader, len, more);
+	assert_false(fence_peek(&fence, &reader, 4, &data, &len, &more));
+	/* an answer to another one, one that is cut off, one that is whole */
+	assert_int_equal(fence_answer(&fence, 2, "x", 1, false), 0);
+	assert_int_equal(fence_answer(&fence, 1, "old", 3, true), 0);
+	fence_restart(&fence);
+	assert_int_equal(fence_answer(&fence, 1, "new", 3, true), 0);
+	assert_int_equal(fence_answer(&fence, 1, NULL, 0, false), 1);
+	assert_int_equal(fence.all_len, 3);
+	assert_memory_equal(fence.all, "new", 3);
+	fence_end(&fence);
+	/* one without data is one message */
+	assert_int_equal(fence_begin(&fence, NULL, 0), 0);
+	assert_int_equal(fence.number, 2);
+	assert_true(fence_peek(&fence, &reader, 4, &data, &len, &more));
+	assert_int_equal(len, 0);
+	assert_false(more);
+	fence_advance(&reader, len, more);
+	assert_false(fence_peek(&fence, &reader, 4, &data, &len, &more));
+	assert_int_equal(fence_answer(&fence, 1, "late", 4, false), 0);
+	assert_int_equal(fence_answer(&fence, 2, NULL, 0, false), 1);
+	fence_end(&fence);
+}
+
+static void write_file(const char *path, const char *data, size_t len)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(data, 1, len, f), len);
+	fclose(f);
+}
+
+static void test_detect(void **state)
+{
+	char path[] = "/tmp/ranks-XXXXXX", self[8192];
+	enum ranks_mpi mpi = RANKS_OMPI;
+	size_t len, cut;
+	FILE *f;
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(mpi_detect("/bin/true", NULL, &mpi), 0);
+	assert_int_equal(mpi, RANKS_NONE);
+	assert_int_equal(mpi_detect("true", NULL, &mpi), 0);
+	assert_int_equal(mpi_detect("no-such-program-here", NULL, &mpi), -ENOENT);
+	assert_int_equal(mpi_detect("./no-such-program", "/tmp", &mpi), -ENOENT);
+	write_file(path, "#!/bin/sh\n", 10);
+	assert_int_equal(mpi_detect(path, NULL, &mpi), -ENOEXEC);
+	/* a program cut off anywhere, or with a byte of its head changed, does no harm */
+	f = fopen("/proc/self/exe", "r");
+	assert_non_null(f);
+	len = fread(self, 1, sizeof(self), f);
+	fclose(f);
+	for (cut = 0; cut < 2048; cut += 7) {
+		write_file(path, self, cut);
+		mpi_detect(path, NULL, &mpi);
+		self[cut] ^= (char)0xff;
+		write_file(path, self, len);
+		mpi_detect(path, NULL, &mpi);
+		self[cut] ^= (char)0xff;
+	}
+	unlink(path);
+	assert_int_equal(mpi_of_library("libmpich.so.12", 14), RANKS_MPICH);
+	assert_int_equal(mpi_of_library("libmpi_mpifh.so.40", 18), RANKS_OMPI);
+	assert_int_equal(mpi_of_library("libmpich.so.1", 13), RANKS_NONE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_map),
+		cmocka_unit_test(test_bad_maps),
+		cmocka_unit_test(test_even),
+		cmocka_unit_test(test_environment),
+		cmocka_unit_test(test_fence),
+		cmocka_unit_test(test_detect),
+	};
+
+	return cmocka_run_group_tests_name("ranks", tests, NULL, NULL);
+}
