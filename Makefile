@@ -262,6 +262,10 @@ install: user
 	$(call install_to,$(PREFIX)/lib/udev/rules.d,$(INSTALL_UDEV),644)
 	$(call install_to,$(PREFIX)/lib/modules-load.d,$(INSTALL_MODULES_LOAD),644)
 	install -d $(DESTDIR)$(libdir)
+	install -d $(DESTDIR)$(libdir)/stillpoint/mpi/mpich $(DESTDIR)$(libdir)/stillpoint/mpi/ompi
+	cp -a $(foreach l,$(INSTALL_PRIVATE_LIB),$(wildcard $(l)*)) $(DESTDIR)$(libdir)/stillpoint
+	install -m 755 $(LIB)/mpi/mpich/libmpich.so.12 $(DESTDIR)$(libdir)/stillpoint/mpi/mpich
+	install -m 755 $(LIB)/mpi/ompi/libmpi.so.40 $(DESTDIR)$(libdir)/stillpoint/mpi/ompi
 	$(if $(INSTALL_LIB),cp -a $(foreach l,$(INSTALL_LIB),$(wildcard $(l)*)) $(DESTDIR)$(libdir))
 	$(foreach s,1 3 5 7 8,$(call install_to,$(PREFIX)/share/man/man$(s),$(filter %.$(s),$(INSTALL_MAN)),644)$(newline))
 define newline

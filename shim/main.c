@@ -98,9 +98,20 @@ static json_t *prepare(struct shim *shim)
 	return NULL;
 }
 
+/* Children of ours are not init's: the kernel makes no threads for who has it otherwise. */
+static int keep_own_pid_ns(const struct shim *shim)
+{
+	_cleanup_fd_ int own = -1;
+
+	if (shim->spec.host_ns)
+		return 0;
+	own = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
+	return own < 0 || setns(own, CLONE_NEWPID) ? -errno : 0;
+}
+
 static json_t *fork_init(struct shim *shim, int *ret_launch)
 {
-	int launch[2], sock[2];
+	int launch[2], sock[2], err;
 	struct shim_init init;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, launch) ||
@@ -119,7 +130,8 @@ static json_t *fork_init(struct shim *shim, int *ret_launch)
 		return failed(-errno, "the job's first process");
 	shim->init_sock = sock[0];
 	*ret_launch = launch[0];
-	return NULL;
+	err = keep_own_pid_ns(shim);
+	return err ? failed(err, "namespaces") : NULL;
 }
 
 /* Frames of init: progress goes on to ckptd, the outcome ends it. */
@@ -390,6 +402,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	err = run(shim, args.attach);
+	shim_ranks_close(shim);
 	reactor_destroy(shim->reactor);
 	return err ? 1 : 0;
 }

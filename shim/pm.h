@@ -77,9 +77,6 @@ struct pm_base {
 };
 
 extern const struct pm_ops pm_pmi1;	/* MPICH and its ABI family */
-extern const struct pm_ops pm_pmix;	/* Open MPI */
-
-/* NULL for RANKS_NONE. */
-const struct pm_ops *pm_find(enum ranks_mpi mpi);
+extern const struct pm_ops pm_pmix;	/* Open MPI; in libckpt-pmix.so */
 
 #endif /* STILLPOINT_SHIM_PM_H */

@@ -158,9 +158,9 @@ int ranks_parse(const json_t *json, struct ranks *ret_ranks, char *why, size_t s
 	json_error_t error;
 
 	if (json_unpack_ex((json_t *)json, &error, 0,
-			   "{s:o, s?i, s?s, s?s, s?s, s?b, s?o !}", "map", &map,
+			   "{s:o, s?i, s?s, s?s, s?s, s?s, s?b, s?o !}", "map", &map,
 			   "node", &node, "mpi", &mpi, "glue", &ranks.glue,
-			   "lower", &ranks.lower, "keep_going", &keep_going,
+			   "lower", &ranks.lower, "pmix", &ranks.pmix, "keep_going", &keep_going,
 			   "pids", &pids)) {
 		snprintf(why, size, "bad ranks: %s", error.text);
 		return -EINVAL;

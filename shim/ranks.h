@@ -10,6 +10,7 @@
  *	    "mpi": "mpich" | "ompi" | "none",	who serves process management, and whose glue
  *	    "glue": "/usr/lib/.../libmpich.so.12",	preloaded; none: the program's own library
  *	    "lower": "/usr/libexec/.../ckpt-lower",
+ *	    "pmix": "/usr/lib/.../libckpt-pmix.so",	pm_pmix of pm.h, for "ompi"
  *	    "keep_going": false,		a rank's failure ends that rank alone
  *	    "pids": [2, 3, ...]		of a restore: in the job's PID namespace, by index
  *	}
@@ -47,6 +48,7 @@ struct ranks {
 	enum ranks_mpi mpi;
 	const char *glue;	/* NULL: none */
 	const char *lower;
+	const char *pmix;
 	bool keep_going;
 	pid_t *pids;		/* NULL: not a restore */
 };

@@ -45,6 +45,7 @@ struct shim {
 	struct pm *pm;		/* NULL: none is needed */
 	struct shim_rank *ranks;	/* by index; NULL: the job has none */
 	struct shim_fence fence;
+	bool aborted;		/* process management has ended the job */
 	bool ended;
 	int status;		/* as of waitpid(2) */
 	struct shim_client *clients;
@@ -66,6 +67,7 @@ int shim_drop(const struct shim_spec *spec);
 int shim_ranks_open(struct shim *shim);
 /* "go" for init, with each rank's environment; serves from now on. */
 json_t *shim_ranks_go(struct shim *shim, int *ret_err);
+void shim_ranks_close(struct shim *shim);
 /* As init's outcome has them. */
 void shim_ranks_started(struct shim *shim, const json_t *pids);
 void shim_ranks_message(struct shim *shim, const struct shim_msg *msg);

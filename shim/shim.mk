@@ -16,3 +16,8 @@ $(call program,ckpt-shim,shim/main.c shim/init.c shim/start.c shim/spec.c shim/c
 	$(LIB)/libshim.a $(LIB)/libpm.a $(LIB)/libdaemon.a $(LIB)/libwire.a $(LIB)/libop.a \
 	$(LIB)/libengine.a $(LIB)/libimage.a -ljansson -lsodium -lzstd -lxxhash)
 INSTALL_LIBEXEC += $(BIN)/ckpt-shim
+
+# loaded by the shim of a job that needs it; its own copy of the loop's functions
+CFLAGS_shim/pm_pmix.c := -isystem /usr/lib/x86_64-linux-gnu/pmix2/include
+$(call shlib,ckpt-pmix,shim/pm_pmix.c supervisor/reactor.c,-lpmix -ljansson -lpthread,0.1,shim/pm_pmix.map)
+INSTALL_PRIVATE_LIB += $(LIB)/libckpt-pmix.so

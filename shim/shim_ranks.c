@@ -9,23 +9,41 @@
  */
 #include "shim/shim.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 static const struct pm_base *base(const struct shim *shim)
 {
 	return (const struct pm_base *)shim->pm;
 }
 
-const struct pm_ops *pm_find(enum ranks_mpi mpi)
+/* The library stays: its server lives as long as we do. */
+static const struct pm_ops *load_pmix(const struct shim *shim)
 {
-	static const struct pm_ops *const servers[] = {
-		[RANKS_MPICH] = &pm_pmi1,
-	};
+	const char *path = shim->spec.ranks.pmix;
+	void *library = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+	const struct pm_ops *ops = library ? dlsym(library, "pm_pmix") : NULL;
 
-	return (unsigned int)mpi < sizeof(servers) / sizeof(servers[0]) ? servers[mpi] : NULL;
+	if (!ops)
+		log_error(&shim->log, "%s", path ? dlerror() : "no PMIx server is given");
+	return ops;
+}
+
+static const struct pm_ops *find_server(const struct shim *shim)
+{
+	switch (shim->spec.ranks.mpi) {
+	case RANKS_MPICH:
+		return &pm_pmi1;
+	case RANKS_OMPI:
+		return load_pmix(shim);
+	default:
+		return NULL;
+	}
 }
 
 /* ---------------------------------------------------------------- events */
@@ -34,6 +52,7 @@ static void on_abort(int code, const char *text, void *arg)
 {
 	struct shim *shim = arg;
 
+	shim->aborted = true;
 	stdio_note(&shim->io, text);
 	log_info(&shim->log, "job %lld: %s", (long long)shim->spec.job, text);
 	shim_abort(shim, code);
@@ -67,7 +86,7 @@ static void raise_fds(void)
 int shim_ranks_open(struct shim *shim)
 {
 	const struct ranks *ranks = &shim->spec.ranks;
-	const struct pm_ops *ops = pm_find(ranks->mpi);
+	const struct pm_ops *ops = find_server(shim);
 	struct pm_config config = {
 		.reactor = shim->reactor, .ranks = ranks, .events = &events, .arg = shim,
 		.job = shim->spec.job, .flags = shim->spec.restore ? PM_LATE : 0,
@@ -106,6 +125,16 @@ json_t *shim_ranks_go(struct shim *shim, int *ret_err)
 	return json_pack("{s:o}", "env", envs);
 }
 
+void shim_ranks_close(struct shim *shim)
+{
+	if (shim->pm)
+		base(shim)->ops->destroy(shim->pm);
+	shim->pm = NULL;
+	fence_end(&shim->fence);
+	free(shim->ranks);
+	shim->ranks = NULL;
+}
+
 void shim_ranks_started(struct shim *shim, const json_t *pids)
 {
 	size_t i;
@@ -114,11 +143,33 @@ void shim_ranks_started(struct shim *shim, const json_t *pids)
 		shim->ranks[i].pid = (int32_t)json_integer_value(json_array_get(pids, i));
 }
 
+/* The first that failed, for the user: the others are ended because of it. */
+static void note_failure(struct shim *shim, const struct shim_msg *msg)
+{
+	unsigned int rank = shim->ranks[msg->number].rank, i;
+	char text[128];
+
+	for (i = 0; i < shim->spec.ranks.nr; i++) {
+		if (shim->ranks[i].status)
+			return;
+	}
+	if (!msg->value || shim->aborted)
+		return;
+	if (WIFSIGNALED(msg->value))
+		snprintf(text, sizeof(text), "rank %u was killed by signal %d (%s)", rank,
+			 WTERMSIG(msg->value), strsignal(WTERMSIG(msg->value)));
+	else
+		snprintf(text, sizeof(text), "rank %u ended with exit status %d", rank,
+			 WEXITSTATUS(msg->value));
+	stdio_note(&shim->io, text);
+}
+
 void shim_ranks_message(struct shim *shim, const struct shim_msg *msg)
 {
 	if (msg->type != SHIM_RANK_ENDED || !shim->ranks ||
 	    msg->number >= shim->spec.ranks.nr)
 		return;
+	note_failure(shim, msg);
 	shim->ranks[msg->number].state = SHIM_RANK_OVER;
 	shim->ranks[msg->number].status = msg->value;
 	if (shim->pm)

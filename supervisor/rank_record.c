@@ -73,6 +73,9 @@ json_t *rank_record_spec(const json_t *record, unsigned int node,
 	char path[PATH_MAX];
 	enum ranks_mpi mpi;
 
+	/* Beside the directory of the glue: build/lib, /usr/lib/stillpoint. */
+	snprintf(path, sizeof(path), "%s/../libckpt-pmix.so", config->mpi_dir);
+	json_object_set_new(spec, "pmix", json_string(path));
 	if (!name || !ranks_mpi_parse(name, &mpi) || mpi == RANKS_NONE ||
 	    json_is_true(json_object_get(record, "direct")))
 		return spec;

@@ -1,0 +1,601 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * PMIx server of a shim, for Open MPI: libpmix does the talking; see pm.h.
+ *
+ * A library of its own, loaded by the shim of a job that needs it: libpmix
+ * brings threads and more code than the rest of the shim has.
+ *
+ * libpmix calls back on its own thread.  What a callback has to tell the shim is
+ * put into a list and said in the shim's loop (on_wake()); the lock protects that
+ * list, the fence that is open and the ranks' states, nothing else.  Callbacks for
+ * a fence have no argument of ours, and libpmix has one server per process: so
+ * there is one static pointer here, set by serve() and cleared by destroy().
+ *
+ * Open MPI 4 takes itself for launched by its own daemons when it finds the
+ * address of one, and then believes PMIx in everything; nobody listens there.
+ */
+#include "shim/pm.h"
+
+#include <errno.h>
+#include <pmix_server.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "image/util.h"
+
+struct member {
+	bool in;		/* between init and finalize */
+};
+
+/* What waits to be said in the shim's loop. */
+struct news {
+	bool abort, fence;
+	int code;
+	char text[256];
+};
+
+/* One fence, from libpmix's call to its answer. */
+struct fence {
+	char *data;
+	size_t len;
+	pmix_modex_cbfunc_t done;
+	void *cbdata;
+};
+
+/* A struct pm is one of these. */
+struct pmix_pm {
+	struct pm_base base;
+	struct pm_config config;
+	pmix_nspace_t nspace;
+	char dir[64];
+	bool up;		/* libpmix is */
+	bool aborted;
+	int wake;
+	struct reactor_source *source;
+	pthread_mutex_t lock;
+	struct news news;
+	struct fence fence;
+	struct member member[];
+};
+
+static struct pmix_pm *the_server;
+
+static struct pmix_pm *server(struct pm *pm)
+{
+	return (struct pmix_pm *)pm;
+}
+
+/* ------------------------------------------------- on libpmix's own thread */
+
+static void wake(struct pmix_pm *pm)
+{
+	uint64_t one = 1;
+
+	while (write(pm->wake, &one, sizeof(one)) < 0 && errno == EINTR)
+		;
+}
+
+__attribute__((format(printf, 3, 4)))
+static void post_abort(struct pmix_pm *pm, int code, const char *format, ...)
+{
+	va_list ap;
+
+	pthread_mutex_lock(&pm->lock);
+	if (!pm->news.abort) {
+		pm->news.abort = true;
+		pm->news.code = code & 0xff;
+		va_start(ap, format);
+		vsnprintf(pm->news.text, sizeof(pm->news.text), format, ap);
+		va_end(ap);
+	}
+	pthread_mutex_unlock(&pm->lock);
+	wake(pm);
+}
+
+static void set_member(void *object, bool in)
+{
+	struct member *member = object;
+
+	pthread_mutex_lock(&the_server->lock);
+	member->in = in;
+	pthread_mutex_unlock(&the_server->lock);
+}
+
+static pmix_status_t on_connected(const pmix_proc_t *proc, void *object, pmix_info_t info[],
+				  size_t ninfo, pmix_op_cbfunc_t done, void *cbdata)
+{
+	if (object)
+		set_member(object, true);
+	return PMIX_OPERATION_SUCCEEDED;
+}
+
+static pmix_status_t on_finalized(const pmix_proc_t *proc, void *object,
+				  pmix_op_cbfunc_t done, void *cbdata)
+{
+	if (object)
+		set_member(object, false);
+	return PMIX_OPERATION_SUCCEEDED;
+}
+
+static pmix_status_t on_pmix_abort(const pmix_proc_t *proc, void *object, int status,
+				   const char msg[], pmix_proc_t procs[], size_t nprocs,
+				   pmix_op_cbfunc_t done, void *cbdata)
+{
+	post_abort(the_server, status, "rank %u called MPI_Abort with code %d", proc->rank,
+		   status);
+	return PMIX_OPERATION_SUCCEEDED;
+}
+
+static void release(void *data)
+{
+	free(data);
+}
+
+static pmix_status_t on_fence(const pmix_proc_t procs[], size_t nprocs,
+			      const pmix_info_t info[], size_t ninfo, char *data, size_t len,
+			      pmix_modex_cbfunc_t done, void *cbdata)
+{
+	struct pmix_pm *pm = the_server;
+	bool busy;
+
+	if (pm->config.ranks->nr_nodes == 1) {
+		if (done)
+			done(PMIX_SUCCESS, data, len, cbdata, release, data);
+		return PMIX_SUCCESS;
+	}
+	/* Over nodes only fences of the whole job, one after the other. */
+	if (nprocs != 1 || procs[0].rank != PMIX_RANK_WILDCARD)
+		return PMIX_ERR_NOT_SUPPORTED;
+	pthread_mutex_lock(&pm->lock);
+	busy = pm->fence.done != NULL;
+	if (!busy) {
+		pm->fence = (struct fence) { data, len, done, cbdata };
+		pm->news.fence = true;
+	}
+	pthread_mutex_unlock(&pm->lock);
+	if (busy)
+		return PMIX_ERR_NOT_SUPPORTED;
+	wake(pm);
+	return PMIX_SUCCESS;
+}
+
+/* ------------------------------------------------------ in the shim's loop */
+
+static void end_job(struct pmix_pm *pm, int code, const char *text)
+{
+	if (pm->aborted)
+		return;
+	pm->aborted = true;
+	pm->config.events->abort(code, text, pm->config.arg);
+}
+
+static void on_wake(uint32_t events, void *arg)
+{
+	struct pmix_pm *pm = arg;
+	struct fence fence;
+	struct news news;
+	uint64_t count;
+
+	if (read(pm->wake, &count, sizeof(count)) < 0)
+		return;
+	pthread_mutex_lock(&pm->lock);
+	news = pm->news;
+	fence = pm->fence;
+	pm->news.fence = false;
+	pthread_mutex_unlock(&pm->lock);
+	if (news.fence)
+		pm->config.events->fence(fence.data, fence.len, pm->config.arg);
+	if (news.abort)
+		end_job(pm, news.code, news.text);
+}
+
+static int fence_done(struct pm *base, const void *data, size_t len)
+{
+	struct pmix_pm *pm = server(base);
+	struct fence fence;
+	char *copy = malloc(len + 1);
+
+	if (!copy)
+		return -ENOMEM;
+	if (len)
+		memcpy(copy, data, len);
+	pthread_mutex_lock(&pm->lock);
+	fence = pm->fence;
+	pm->fence = (struct fence) { 0 };
+	pthread_mutex_unlock(&pm->lock);
+	free(fence.data);
+	if (!fence.done) {
+		free(copy);
+		return -EPROTO;
+	}
+	fence.done(PMIX_SUCCESS, copy, len, fence.cbdata, release, copy);
+	return 0;
+}
+
+static void rank_ended(struct pm *base, unsigned int index, int status)
+{
+	struct pmix_pm *pm = server(base);
+	char text[64];
+	bool in;
+
+	/* libpmix tells of finalize before it lets the rank go on. */
+	pthread_mutex_lock(&pm->lock);
+	in = pm->member[index].in;
+	pm->member[index].in = false;
+	pthread_mutex_unlock(&pm->lock);
+	if (status || !in)
+		return;
+	snprintf(text, sizeof(text), "rank %u ended without MPI_Finalize",
+		 pm->config.ranks->rank[index]);
+	end_job(pm, 1, text);
+}
+
+/* ---------------------------------------------------------- what ranks know */
+
+/* Info records, as many as are needed. */
+struct infos {
+	pmix_info_t *info;
+	size_t nr, size;
+};
+
+static pmix_info_t *next_info(struct infos *infos)
+{
+	if (infos->nr == infos->size) {
+		size_t size = infos->size ? 2 * infos->size : 32;
+		pmix_info_t *info = realloc(infos->info, size * sizeof(*info));
+
+		if (!info)
+			return NULL;
+		infos->info = info;
+		infos->size = size;
+	}
+	memset(&infos->info[infos->nr], 0, sizeof(*infos->info));
+	return &infos->info[infos->nr++];
+}
+
+static void add_string(struct infos *infos, const char *key, const char *value)
+{
+	pmix_info_t *info = next_info(infos);
+
+	if (info)
+		PMIX_INFO_LOAD(info, key, value, PMIX_STRING);
+}
+
+static void add_u32(struct infos *infos, const char *key, uint32_t value)
+{
+	pmix_info_t *info = next_info(infos);
+
+	if (info)
+		PMIX_INFO_LOAD(info, key, &value, PMIX_UINT32);
+}
+
+static void infos_done(struct infos *infos)
+{
+	size_t i;
+
+	for (i = 0; i < infos->nr; i++)
+		PMIX_INFO_DESTRUCT(&infos->info[i]);
+	free(infos->info);
+}
+
+/* One rank's place; @local is its number on its node. */
+static int add_rank(struct infos *infos, const struct ranks *ranks, uint32_t rank,
+		    uint16_t local)
+{
+	pmix_info_t *info = next_info(infos);
+	pmix_data_array_t *array;
+	uint32_t node = ranks->node_of[rank], app = 0;
+	pmix_info_t *own;
+	pmix_rank_t number = rank;
+
+	if (!info)
+		return -ENOMEM;
+	PMIX_DATA_ARRAY_CREATE(array, 7, PMIX_INFO);
+	if (!array || !array->array)
+		return -ENOMEM;
+	own = array->array;
+	PMIX_INFO_LOAD(&own[0], PMIX_RANK, &number, PMIX_PROC_RANK);
+	PMIX_INFO_LOAD(&own[1], PMIX_GLOBAL_RANK, &number, PMIX_PROC_RANK);
+	PMIX_INFO_LOAD(&own[2], PMIX_APP_RANK, &number, PMIX_PROC_RANK);
+	PMIX_INFO_LOAD(&own[3], PMIX_LOCAL_RANK, &local, PMIX_UINT16);
+	PMIX_INFO_LOAD(&own[4], PMIX_NODE_RANK, &local, PMIX_UINT16);
+	PMIX_INFO_LOAD(&own[5], PMIX_NODEID, &node, PMIX_UINT32);
+	PMIX_INFO_LOAD(&own[6], PMIX_APPNUM, &app, PMIX_UINT32);
+	PMIX_LOAD_KEY(info->key, PMIX_PROC_INFO_ARRAY);
+	info->value.type = PMIX_DATA_ARRAY;
+	info->value.data.darray = array;
+	return 0;
+}
+
+static int add_all_ranks(struct infos *infos, const struct ranks *ranks)
+{
+	_cleanup_free_ uint16_t *next = calloc(ranks->nr_nodes, sizeof(*next));
+	unsigned int i;
+	int err = next ? 0 : -ENOMEM;
+
+	for (i = 0; i < ranks->size && !err; i++)
+		err = add_rank(infos, ranks, i, next[ranks->node_of[i]]++);
+	return err;
+}
+
+/* "0,3,4": the ranks of a node. */
+static void list_ranks(const struct ranks *ranks, unsigned int node, FILE *out)
+{
+	const char *comma = "";
+	unsigned int i;
+
+	for (i = 0; i < ranks->size; i++) {
+		if (ranks->node_of[i] != node)
+			continue;
+		fprintf(out, "%s%u", comma, i);
+		comma = ",";
+	}
+}
+
+/* Names only have to differ; ours is the one that libpmix finds by itself. */
+static void list_nodes(const struct ranks *ranks, FILE *names, FILE *places)
+{
+	char host[65] = "localhost";
+	unsigned int i;
+
+	gethostname(host, sizeof(host) - 1);
+	for (i = 0; i < ranks->nr_nodes; i++) {
+		if (i)
+			fputc(',', names);
+		if (i)
+			fputc(';', places);
+		if (i == ranks->node)
+			fputs(host, names);
+		else
+			fprintf(names, "stillpoint-node-%u", i);
+		list_ranks(ranks, i, places);
+	}
+}
+
+static int add_maps(struct infos *infos, const struct ranks *ranks)
+{
+	char *names = NULL, *places = NULL, *here = NULL, *regex = NULL;
+	size_t sizes[3];
+	FILE *n = open_memstream(&names, &sizes[0]);
+	FILE *p = open_memstream(&places, &sizes[1]);
+	FILE *h = open_memstream(&here, &sizes[2]);
+	int err = n && p && h ? 0 : -ENOMEM;
+
+	if (!err) {
+		list_nodes(ranks, n, p);
+		list_ranks(ranks, ranks->node, h);
+	}
+	if ((n && fclose(n)) | (p && fclose(p)) | (h && fclose(h)))
+		err = -ENOMEM;
+	if (!err && PMIx_generate_regex(names, &regex) == PMIX_SUCCESS) {
+		pmix_info_t *info = next_info(infos);
+
+		if (info)
+			PMIX_INFO_LOAD(info, PMIX_NODE_MAP, regex, PMIX_REGEX);
+		free(regex);
+	}
+	if (!err && PMIx_generate_ppn(places, &regex) == PMIX_SUCCESS) {
+		pmix_info_t *info = next_info(infos);
+
+		if (info)
+			PMIX_INFO_LOAD(info, PMIX_PROC_MAP, regex, PMIX_REGEX);
+		free(regex);
+	}
+	if (!err)
+		add_string(infos, PMIX_LOCAL_PEERS, here);
+	free(names);
+	free(places);
+	free(here);
+	return err;
+}
+
+static int register_job(struct pmix_pm *pm)
+{
+	const struct ranks *ranks = pm->config.ranks;
+	struct infos infos = { 0 };
+	pmix_rank_t leader = ranks->rank[0];
+	pmix_status_t rc;
+	int err;
+
+	add_string(&infos, PMIX_JOBID, pm->nspace);
+	add_u32(&infos, PMIX_UNIV_SIZE, ranks->size);
+	add_u32(&infos, PMIX_JOB_SIZE, ranks->size);
+	add_u32(&infos, PMIX_APP_SIZE, ranks->size);
+	add_u32(&infos, PMIX_MAX_PROCS, ranks->size);
+	add_u32(&infos, PMIX_JOB_NUM_APPS, 1);
+	add_u32(&infos, PMIX_NUM_NODES, ranks->nr_nodes);
+	add_u32(&infos, PMIX_LOCAL_SIZE, ranks->nr);
+	add_u32(&infos, PMIX_NODE_SIZE, ranks->nr);
+	add_u32(&infos, PMIX_NODEID, ranks->node);
+	if (next_info(&infos))
+		PMIX_INFO_LOAD(&infos.info[infos.nr - 1], PMIX_LOCALLDR, &leader,
+			       PMIX_PROC_RANK);
+	err = add_maps(&infos, ranks);
+	if (!err)
+		err = add_all_ranks(&infos, ranks);
+	if (!err) {
+		rc = PMIx_server_register_nspace(pm->nspace, (int)ranks->nr, infos.info,
+						 infos.nr, NULL, NULL);
+		err = rc == PMIX_SUCCESS || rc == PMIX_OPERATION_SUCCEEDED ? 0 : -EIO;
+	}
+	infos_done(&infos);
+	return err;
+}
+
+static int register_ranks(struct pmix_pm *pm)
+{
+	unsigned int i;
+	pmix_proc_t proc;
+	pmix_status_t rc;
+
+	for (i = 0; i < pm->config.ranks->nr; i++) {
+		PMIX_LOAD_PROCID(&proc, pm->nspace, pm->config.ranks->rank[i]);
+		rc = PMIx_server_register_client(&proc, pm->config.uid, pm->config.gid,
+						 &pm->member[i], NULL, NULL);
+		if (rc != PMIX_SUCCESS && rc != PMIX_OPERATION_SUCCEEDED)
+			return -EIO;
+	}
+	return 0;
+}
+
+/* -------------------------------------------------------------------- life */
+
+static void destroy(struct pm *base)
+{
+	struct pmix_pm *pm = server(base);
+
+	if (!pm)
+		return;
+	if (pm->up)
+		PMIx_server_finalize();
+	the_server = NULL;
+	reactor_remove(pm->source);
+	if (pm->wake >= 0)
+		close(pm->wake);
+	if (pm->dir[0])
+		rmdir(pm->dir);
+	pthread_mutex_destroy(&pm->lock);
+	free(pm->fence.data);
+	free(pm);
+}
+
+static int create(const struct pm_config *config, struct pm **ret_pm)
+{
+	struct pmix_pm *pm = calloc(1, sizeof(*pm) +
+				    config->ranks->nr * sizeof(pm->member[0]));
+
+	if (!pm)
+		return -ENOMEM;
+	pm->base.ops = &pm_pmix;
+	pm->config = *config;
+	pm->wake = -1;
+	pthread_mutex_init(&pm->lock, NULL);
+	/* A number, which Open MPI takes apart: family and job, never job 0. */
+	snprintf(pm->nspace, sizeof(pm->nspace), "%llu",
+		 ((unsigned long long)config->job & 0x7fff) << 16 | 1);
+	*ret_pm = (struct pm *)pm;
+	return 0;
+}
+
+static int start_library(struct pmix_pm *pm)
+{
+	static pmix_server_module_t module = {
+		.client_finalized = on_finalized,
+		.abort = on_pmix_abort,
+		.fence_nb = on_fence,
+		.client_connected2 = on_connected,
+	};
+	struct infos infos = { 0 };
+	pmix_status_t rc;
+
+	strcpy(pm->dir, "/tmp/stillpoint-pmix-XXXXXX");
+	if (!mkdtemp(pm->dir)) {
+		pm->dir[0] = '\0';
+		return -errno;
+	}
+	add_string(&infos, PMIX_SERVER_TMPDIR, pm->dir);
+	add_string(&infos, PMIX_SYSTEM_TMPDIR, pm->dir);
+	/* Values in messages: no memory is shared with a rank that shall be imaged. */
+	setenv("PMIX_MCA_gds", "hash", 1);
+	rc = PMIx_server_init(&module, infos.info, infos.nr);
+	infos_done(&infos);
+	pm->up = rc == PMIX_SUCCESS;
+	return pm->up ? 0 : -EIO;
+}
+
+static int serve(struct pm *base)
+{
+	struct pmix_pm *pm = server(base);
+	int err;
+
+	pm->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (pm->wake < 0)
+		return -errno;
+	err = reactor_fd(pm->config.reactor, pm->wake, EPOLLIN, on_wake, pm, &pm->source);
+	the_server = pm;
+	if (!err)
+		err = start_library(pm);
+	if (!err)
+		err = register_job(pm);
+	return err ? err : register_ranks(pm);
+}
+
+__attribute__((format(printf, 2, 3)))
+static void add_env(json_t *env, const char *format, ...)
+{
+	char text[256];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	json_array_append_new(env, json_string(text));
+}
+
+static void open_mpi_env(const struct pmix_pm *pm, unsigned int index, json_t *env)
+{
+	const struct ranks *ranks = pm->config.ranks;
+
+	add_env(env, "OMPI_MCA_orte_launch=1");
+	add_env(env, "OMPI_MCA_orte_local_daemon_uri=%s.0;tcp://127.0.0.1:1", pm->nspace);
+	add_env(env, "OMPI_MCA_orte_hnp_uri=%s.0;tcp://127.0.0.1:1", pm->nspace);
+	add_env(env, "OMPI_MCA_ess=pmi");
+	add_env(env, "OMPI_MCA_pmix=^s1,s2,cray,isolated");
+	add_env(env, "OMPI_MCA_ess_base_jobid=%s", pm->nspace);
+	add_env(env, "OMPI_MCA_ess_base_vpid=%u", ranks->rank[index]);
+	add_env(env, "OMPI_MCA_orte_ess_num_procs=%u", ranks->size);
+	/* What scripts around Open MPI programs look at. */
+	add_env(env, "OMPI_COMM_WORLD_RANK=%u", ranks->rank[index]);
+	add_env(env, "OMPI_COMM_WORLD_SIZE=%u", ranks->size);
+	add_env(env, "OMPI_COMM_WORLD_LOCAL_RANK=%u", index);
+	add_env(env, "OMPI_COMM_WORLD_LOCAL_SIZE=%u", ranks->nr);
+}
+
+static int rank_env(struct pm *base, unsigned int index, json_t *env)
+{
+	struct pmix_pm *pm = server(base);
+	char **strings = NULL;
+	pmix_proc_t proc;
+	size_t i;
+
+	PMIX_LOAD_PROCID(&proc, pm->nspace, pm->config.ranks->rank[index]);
+	if (PMIx_server_setup_fork(&proc, &strings) != PMIX_SUCCESS)
+		return -EIO;
+	for (i = 0; strings && strings[i]; i++) {
+		json_array_append_new(env, json_string(strings[i]));
+		free(strings[i]);
+	}
+	free(strings);
+	open_mpi_env(pm, index, env);
+	return 0;
+}
+
+static int rank_fd(const struct pm *base, unsigned int index)
+{
+	return -1;
+}
+
+/* serve() comes after the fork: init has nothing of it. */
+static void forget(struct pm *base)
+{
+}
+
+__attribute__((visibility("default")))
+const struct pm_ops pm_pmix = {
+	.name = "PMIx",
+	.create = create,
+	.serve = serve,
+	.rank_env = rank_env,
+	.rank_fd = rank_fd,
+	.forget = forget,
+	.rank_ended = rank_ended,
+	.fence_done = fence_done,
+	.destroy = destroy,
+};
