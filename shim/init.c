@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "libckptctl/wire.h"
+#include "shim/labels.h"
 #include "shim/members.h"
 #include "supervisor/op.h"
 #include "supervisor/outcome.h"
@@ -291,6 +292,7 @@ static void forget_job_ends(const struct shim *shim)
 		if (fds[i] >= 0)
 			close(fds[i]);
 	}
+	labels_forget(shim->io.labels);
 	if (shim->pm)
 		((struct pm_base *)shim->pm)->ops->forget(shim->pm);
 }

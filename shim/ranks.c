@@ -153,20 +153,22 @@ int ranks_parse(const json_t *json, struct ranks *ret_ranks, char *why, size_t s
 {
 	const json_t *map = NULL, *pids = NULL;
 	struct ranks ranks = { 0 };
-	int node = 0, keep_going = 0, err;
+	int node = 0, keep_going = 0, label = 0, err;
 	const char *mpi = "none", *what = "rank map";
 	json_error_t error;
 
 	if (json_unpack_ex((json_t *)json, &error, 0,
-			   "{s:o, s?i, s?s, s?s, s?s, s?s, s?b, s?o !}", "map", &map,
+			   "{s:o, s?i, s?s, s?s, s?s, s?s, s?b, s?b, s?o !}", "map", &map,
 			   "node", &node, "mpi", &mpi, "glue", &ranks.glue,
 			   "lower", &ranks.lower, "pmix", &ranks.pmix, "keep_going", &keep_going,
+			   "label", &label,
 			   "pids", &pids)) {
 		snprintf(why, size, "bad ranks: %s", error.text);
 		return -EINVAL;
 	}
 	ranks.node = (unsigned int)node;
 	ranks.keep_going = keep_going;
+	ranks.label = label;
 	err = take_map(&ranks, map);
 	if (!err)
 		err = list_here(&ranks);

@@ -11,6 +11,7 @@
  *	    "glue": "/usr/lib/.../libmpich.so.12",	preloaded; none: the program's own library
  *	    "lower": "/usr/libexec/.../ckpt-lower",
  *	    "pmix": "/usr/lib/.../libckpt-pmix.so",	pm_pmix of pm.h, for "ompi"
+ *	    "label": false,		each line of output with its rank
  *	    "keep_going": false,		a rank's failure ends that rank alone
  *	    "pids": [2, 3, ...]		of a restore: in the job's PID namespace, by index
  *	}
@@ -49,6 +50,7 @@ struct ranks {
 	const char *glue;	/* NULL: none */
 	const char *lower;
 	const char *pmix;
+	bool label;
 	bool keep_going;
 	pid_t *pids;		/* NULL: not a restore */
 };

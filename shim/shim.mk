@@ -11,7 +11,7 @@ $(call unit_test,tests/unit/test_ranks,tests/unit/test_ranks.c,\
 	$(LIB)/libcli.a $(LIB)/libpm.a $(LIB)/libshim.a -ljansson)
 
 $(call program,ckpt-shim,shim/main.c shim/init.c shim/start.c shim/spec.c shim/client.c \
-	shim/stdio.c shim/stdio_open.c shim/members.c shim/shim_ranks.c \
+	shim/stdio.c shim/stdio_open.c shim/labels.c shim/members.c shim/shim_ranks.c \
 	shim/pm_pmi1.c shim/pm_port.c,\
 	$(LIB)/libshim.a $(LIB)/libpm.a $(LIB)/libdaemon.a $(LIB)/libwire.a $(LIB)/libop.a \
 	$(LIB)/libengine.a $(LIB)/libimage.a -ljansson -lsodium -lzstd -lxxhash)

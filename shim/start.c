@@ -144,7 +144,7 @@ _Noreturn static void become_job(const struct shim *shim, const struct start *st
 	default_signals();
 	setsid();
 	oom_default();
-	err = stdio_enter(&shim->io, spec, flags);
+	err = stdio_enter(&shim->io, spec, flags, start->index);
 	if (err)
 		fail(report, err, "standard streams");
 	set_limits(spec, report);

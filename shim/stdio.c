@@ -14,12 +14,14 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "shim/labels.h"
+
 #define RETRY_MS	1000
 
 static void on_readable(uint32_t events, void *arg);
 static void on_retry(void *arg);
 
-static void changed(struct shim_stdio *io)
+void stdio_changed(struct shim_stdio *io)
 {
 	if (io->changed)
 		io->changed(io->arg);
@@ -37,7 +39,7 @@ static void stream_end(struct shim_stream *s)
 	if (s->fd >= 0)
 		close(s->fd);
 	s->fd = -1;
-	changed(s->io);
+	stdio_changed(s->io);
 }
 
 static int write_log(struct shim_stream *s, const char *data, size_t len)
@@ -68,7 +70,7 @@ static int hold(struct shim_stream *s, const char *data, size_t len, int err)
 	return err;
 }
 
-static int log_data(struct shim_stream *s, const char *data, size_t len)
+int stdio_log(struct shim_stream *s, const char *data, size_t len)
 {
 	uint64_t before = s->len;
 	int err = write_log(s, data, len);
@@ -98,7 +100,7 @@ static int read_once(struct shim_stream *s)
 		return errno == EAGAIN ? 0 : -EPIPE;
 	if (n == 0)
 		return -EPIPE;
-	err = log_data(s, data, (size_t)n);
+	err = stdio_log(s, data, (size_t)n);
 	return err ? err : 1;
 }
 
@@ -110,7 +112,7 @@ static void on_readable(uint32_t events, void *arg)
 	if (ret == -EPIPE)
 		stream_end(s);
 	else if (ret == 1)
-		changed(s->io);
+		stdio_changed(s->io);
 }
 
 static int start_reading(struct shim_stream *s)
@@ -128,10 +130,11 @@ static void on_retry(void *arg)
 
 	s->retry = NULL;
 	s->held_len = 0;
-	if (log_data(s, s->held, len))
+	if (stdio_log(s, s->held, len))
 		return;
 	start_reading(s);
-	changed(s->io);
+	labels_resume(s->io->labels);
+	stdio_changed(s->io);
 }
 
 static int drain_stream(struct shim_stream *s)
@@ -152,14 +155,16 @@ static int drain_stream(struct shim_stream *s)
 
 int stdio_drain(struct shim_stdio *io)
 {
-	int err = drain_stream(&io->stream[0]);
+	int err;
 
+	labels_drain(io->labels);
+	err = drain_stream(&io->stream[0]);
 	return err ? err : drain_stream(&io->stream[1]);
 }
 
 bool stdio_finished(const struct shim_stdio *io)
 {
-	return io->stream[0].fd < 0 && io->stream[1].fd < 0 &&
+	return io->stream[0].fd < 0 && io->stream[1].fd < 0 && labels_finished(io->labels) &&
 	       !io->stream[0].held_len && !io->stream[1].held_len;
 }
 
@@ -167,6 +172,7 @@ void stdio_finish(struct shim_stdio *io)
 {
 	int i;
 
+	labels_finish(io->labels);
 	for (i = 0; i < 2; i++) {
 		struct shim_stream *s = &io->stream[i];
 
@@ -188,7 +194,9 @@ int stdio_start(struct shim_stdio *io, struct reactor *reactor,
 			close(io->job_ends[i]);
 		io->job_ends[i] = -1;
 	}
-	err = start_reading(&io->stream[0]);
+	err = labels_start(io->labels);
+	if (!err)
+		err = start_reading(&io->stream[0]);
 	return err ? err : start_reading(&io->stream[1]);
 }
 
@@ -205,8 +213,8 @@ void stdio_note(struct shim_stdio *io, const char *text)
 		n = sizeof(line) - 1;
 		line[n - 1] = '\n';
 	}
-	log_data(s, line, (size_t)n);
-	changed(io);
+	stdio_log(s, line, (size_t)n);
+	stdio_changed(io);
 }
 
 unsigned int stdio_ends(const struct shim_stdio *io, int *ret_fds,
@@ -281,7 +289,7 @@ static void on_writable(uint32_t events, void *arg)
 	struct shim_stdio *io = arg;
 
 	flush_input(io);
-	changed(io);
+	stdio_changed(io);
 }
 
 int stdio_input(struct shim_stdio *io, const char *data, size_t len)

@@ -36,6 +36,8 @@ struct shim_stream {
 	char held[STDIO_READ_MAX];	/* read, and not in the log yet */
 };
 
+struct shim_labels;
+
 struct shim_stdio {
 	struct reactor *reactor;
 	int master, slave;	/* terminal; -1: none */
@@ -44,6 +46,7 @@ struct shim_stdio {
 	int in_write;		/* our end of its input; -1 */
 	int job_ends[3];	/* pipes' ends for the job; closed once it has them */
 	struct shim_stream stream[2];
+	struct shim_labels *labels;	/* ranks write through these; NULL: as one */
 	char input[STDIO_INPUT_MAX];
 	size_t input_len;
 	bool input_end;
@@ -60,9 +63,12 @@ int stdio_open(struct shim_stdio *io, const struct shim_spec *spec, char *why,
 #define STDIO_APPEND	(1U << 1)	/* several write to one file */
 #define STDIO_TRUNCATE	(1U << 2)	/* with it: this one is the first */
 
-/* In the job's main process, before it is the user: terminal and pipes to 0-2. */
+/*
+ * In the job's main process (@index -1) or a rank, before it is the user: terminal
+ * and pipes to 0-2.
+ */
 int stdio_enter(const struct shim_stdio *io, const struct shim_spec *spec,
-		unsigned int flags);
+		unsigned int flags, int index);
 /* In the same, as the user: what goes to files. -errno, with *ret_path. */
 int stdio_enter_files(const struct shim_spec *spec, unsigned int flags,
 		      const char **ret_path);
@@ -82,6 +88,11 @@ int stdio_drain(struct shim_stdio *io);
 bool stdio_finished(const struct shim_stdio *io);
 /* The job is gone: what is still in a terminal or pipe is the end of it. */
 void stdio_finish(struct shim_stdio *io);
+
+/* Into the log; what cannot be written is held, and nothing may follow until then. */
+int stdio_log(struct shim_stream *stream, const char *data, size_t len);
+/* Call io->changed. */
+void stdio_changed(struct shim_stdio *io);
 
 /* A line of ours among what the job wrote to standard error, if that is logged. */
 void stdio_note(struct shim_stdio *io, const char *text);

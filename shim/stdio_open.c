@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "image/util.h"
+#include "shim/labels.h"
 
 static bool is(const char *how, const char *what)
 {
@@ -114,9 +115,11 @@ static int open_streams(struct shim_stdio *io, const struct shim_spec *spec, int
 	for (i = 0; i < 2 && !err; i++) {
 		struct shim_stream *s = &io->stream[i];
 
-		if (is(spec->stdio[i + 1], SPEC_PIPE))
+		if (!is(spec->stdio[i + 1], SPEC_PIPE))
+			continue;
+		if (!spec->ranks.label)
 			err = make_pipe(&s->fd, &io->job_ends[i + 1], spec, false);
-		if (err || s->fd < 0)
+		if (err)
 			continue;
 		err = open_log(s, spec, dir, names[i], spec->log_len[i]);
 	}
@@ -163,6 +166,8 @@ int stdio_open(struct shim_stdio *io, const struct shim_spec *spec, char *why,
 		what = spec->image_dir;
 		dir = open(spec->image_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		err = dir < 0 ? -errno : open_streams(io, spec, dir);
+		if (!err && spec->ranks.label)
+			err = labels_open(io, spec, &io->labels);
 	}
 	if (err == -ENODATA)
 		snprintf(why, size, "the log of the job's output in %s is shorter than at the checkpoint: it was changed or is of another job",
@@ -176,7 +181,7 @@ int stdio_open(struct shim_stdio *io, const struct shim_spec *spec, char *why,
 /* ------------------------------------------------------------ in the job */
 
 int stdio_enter(const struct shim_stdio *io, const struct shim_spec *spec,
-		unsigned int flags)
+		unsigned int flags, int index)
 {
 	int i, null;
 
@@ -192,6 +197,8 @@ int stdio_enter(const struct shim_stdio *io, const struct shim_spec *spec,
 			from = null;
 		else if (is(spec->stdio[i], SPEC_TTY))
 			from = io->slave;
+		else if (i && io->labels && is(spec->stdio[i], SPEC_PIPE))
+			from = labels_fd(io->labels, (unsigned int)index, i);
 		else if (is(spec->stdio[i], SPEC_PIPE))
 			from = io->job_ends[i];
 		if (dup2(from, i) < 0)

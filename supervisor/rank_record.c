@@ -39,14 +39,15 @@ static json_t *check_glue(const struct config *config, enum ranks_mpi mpi)
 json_t *rank_record_make(const json_t *request, const struct config *config,
 			 json_t **ret_outcome)
 {
-	int n, keep_going = 0, direct = 0;
+	int n, keep_going = 0, direct = 0, label = 0;
 	const char *name = "none";
 	enum ranks_mpi mpi;
 	json_error_t why;
 
 	*ret_outcome = NULL;
-	if (json_unpack_ex((json_t *)request, &why, 0, "{s:i, s?s, s?b, s?b !}", "n", &n,
-			   "mpi", &name, "keep_going", &keep_going, "direct", &direct))
+	if (json_unpack_ex((json_t *)request, &why, 0, "{s:i, s?s, s?b, s?b, s?b !}", "n", &n,
+			   "mpi", &name, "label", &label, "keep_going", &keep_going,
+			   "direct", &direct))
 		*ret_outcome = outcome_error(-EINVAL, "run: ranks: %s", why.text);
 	else if (n < 1 || n > RANKS_NODE_MAX)
 		*ret_outcome = outcome_error(-EINVAL, "run: a node has 1 to %d ranks, not %d",
@@ -58,17 +59,19 @@ json_t *rank_record_make(const json_t *request, const struct config *config,
 		*ret_outcome = check_glue(config, mpi);
 	if (*ret_outcome)
 		return NULL;
-	return json_pack("{s:o, s:s, s:b, s:b}", "map", ranks_map_even((unsigned int)n, 1),
-			 "mpi", name, "keep_going", keep_going, "direct", direct);
+	return json_pack("{s:o, s:s, s:b, s:b, s:b}", "map",
+			 ranks_map_even((unsigned int)n, 1), "mpi", name, "label", label,
+			 "keep_going", keep_going, "direct", direct);
 }
 
 json_t *rank_record_spec(const json_t *record, unsigned int node,
 			 const struct config *config)
 {
 	const char *name = json_string_value(json_object_get(record, "mpi"));
-	json_t *spec = json_pack("{s:O, s:i, s:s, s:b}", "map",
+	json_t *spec = json_pack("{s:O, s:i, s:s, s:b, s:b}", "map",
 				 json_object_get(record, "map"), "node", (int)node,
-				 "mpi", name ? name : "none", "keep_going",
+				 "mpi", name ? name : "none", "label",
+				 json_is_true(json_object_get(record, "label")), "keep_going",
 				 json_is_true(json_object_get(record, "keep_going")));
 	char path[PATH_MAX];
 	enum ranks_mpi mpi;

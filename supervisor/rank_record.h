@@ -2,8 +2,9 @@
 /*
  * Ranks in a job's record: what a user asks for, what is kept, what a shim is told.
  *
- *	request	"ranks": {"n": 4, "mpi": "mpich", "keep_going": false, "direct": false}
- *	record	"ranks": {"map": ["0-3"], "mpi": ..., "keep_going": ..., "direct": ...}
+ *	request	"ranks": {"n": 4, "mpi": "mpich", "label": false, "keep_going": false,
+ *		"direct": false}
+ *	record	"ranks": {"map": ["0-3"], "mpi": ..., and the same}
  *	shim	"ranks": as shim/ranks.h
  *
  * Paths are in neither of the first two: a job may be restarted on a node where

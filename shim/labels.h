@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Output of ranks with labels: a pipe per rank and stream, whose lines go to the
+ * job's log as "[RANK] line".
+ *
+ * Lines are never mixed.  One that is too long is cut in two, and so is one that is
+ * not finished when the log has to be whole (a checkpoint).
+ */
+#ifndef STILLPOINT_SHIM_LABELS_H
+#define STILLPOINT_SHIM_LABELS_H
+
+#include <stdbool.h>
+
+#include "shim/stdio.h"
+
+#define LABELS_LINE_MAX	4096
+
+struct shim_labels;
+
+/* For the streams of @spec that are pipes. */
+int labels_open(struct shim_stdio *io, const struct shim_spec *spec,
+		struct shim_labels **ret_labels);
+/* In init: close, no more. NULL is fine, here and below. */
+void labels_forget(struct shim_labels *labels);
+
+/* The rank's end of its stream 1 or 2; -1: none. */
+int labels_fd(const struct shim_labels *labels, unsigned int index, int stream);
+
+/* The ranks have theirs: read from now on. */
+int labels_start(struct shim_labels *labels);
+/* All that was written is in the logs, or held where a log cannot be written. */
+void labels_drain(struct shim_labels *labels);
+/* The same, and nothing more will come. */
+void labels_finish(struct shim_labels *labels);
+bool labels_finished(const struct shim_labels *labels);
+/* A log can be written again. */
+void labels_resume(struct shim_labels *labels);
+
+#endif /* STILLPOINT_SHIM_LABELS_H */
