@@ -33,3 +33,7 @@ $(B)/gen/ckptd.service: packaging/ckptd.service FORCE
 $(call unit_test,tests/unit/test_config,tests/unit/test_config.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_catalog,tests/unit/test_catalog.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_reactor,tests/unit/test_reactor.c,$(LIB)/libdaemon.a)
+
+# fences of a job over its nodes, sans-IO
+$(call library,fence-tree,supervisor/fence_tree.c)
+$(call unit_test,tests/unit/test_fence_tree,tests/unit/test_fence_tree.c,$(LIB)/libfence-tree.a)
