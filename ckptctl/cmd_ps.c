@@ -19,7 +19,7 @@ static const struct option longs[] = {
 
 static const struct cli_column columns[] = {
 	{ .name = "JOB", .right = true }, { .name = "NAME" }, { .name = "USER" }, { .name = "STATE" },
-	{ .name = "STATUS", .right = true }, { .name = "SINCE" }, { .name = "NODE" },
+	{ .name = "RANKS", .right = true }, { .name = "STATUS", .right = true }, { .name = "SINCE" }, { .name = "NODE" },
 	{ .name = "PID", .right = true }, { .name = "COMMAND", .cut = true }, { .name = NULL }
 };
 
@@ -48,6 +48,10 @@ static void print_row(struct cli_table *table, const json_t *job)
 	cli_table_cell(table, "%s", cli_str(job, "name"));
 	cli_table_cell(table, "%s", cli_str(job, "user"));
 	cli_table_cell(table, "%s", cli_str(job, "state"));
+	if (json_object_get(job, "nr_ranks"))
+		cli_table_cell(table, "%lld", (long long)cli_int(job, "nr_ranks"));
+	else
+		cli_table_cell(table, "-");
 	if (json_object_get(job, "exit_status"))
 		cli_table_cell(table, "%lld", (long long)cli_int(job, "exit_status"));
 	else

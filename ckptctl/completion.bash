@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# bash completion of ckptctl; installed as ckptctl.
+# bash completion of ckptctl and ckptrun; installed as either.
 #
 # Verbs and options come from --help, so that they cannot differ from what the
 # program takes; jobs and generations from the daemon, without waiting long for it.
@@ -154,4 +154,49 @@ _ckptctl()
 	fi
 }
 
+_ckptrun()
+{
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
+	local verb='' i
+
+	COMPREPLY=()
+	if declare -F _init_completion >/dev/null; then
+		_init_completion -n : || return
+	fi
+	# what follows the program is its own: the first word that is no option or its value
+	for ((i = 1; i < COMP_CWORD; i++)); do
+		case ${COMP_WORDS[i]} in
+		-n | --ranks | --mpi | -N | --name | -i | --stdin | -o | --stdout | -e | --stderr | -C | --chdir | --socket)
+			((i++)) ;;
+		--)
+			((i + 1 == COMP_CWORD)) && break
+			_ckptctl_reply_files -f
+			return ;;
+		-*) ;;
+		*)
+			_ckptctl_reply_files -f
+			return ;;
+		esac
+	done
+	case $prev in
+	--mpi)
+		_ckptctl_reply 'mpich ompi none'
+		return ;;
+	-n | --ranks | -N | --name)
+		return ;;
+	-C | --chdir)
+		_ckptctl_reply_files -d
+		return ;;
+	-i | --stdin | -o | --stdout | -e | --stderr | --socket)
+		_ckptctl_reply_files -f
+		return ;;
+	esac
+	if [[ $cur == -* ]]; then
+		_ckptctl_reply "$(_ckptctl_options "$1" '')"
+	else
+		mapfile -t COMPREPLY < <(compgen -c -- "$cur")
+	fi
+}
+
 complete -F _ckptctl ckptctl
+complete -F _ckptrun ckptrun

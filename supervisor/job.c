@@ -25,6 +25,7 @@
 #include "shim/identity.h"
 #include "shim/proto.h"
 #include "supervisor/outcome.h"
+#include "supervisor/rank_record.h"
 
 struct job_waiter {
 	struct job_waiter *next;
@@ -339,6 +340,9 @@ json_t *job_describe(const struct job *job)
 
 	for (i = 0; i < ARRAY_SIZE(fields); i++)
 		copy_field(json, job->record, fields[i]);
+	if (json_object_get(json, "ranks"))
+		json_object_set_new(json, "nr_ranks",
+				    json_integer(rank_record_size(json_object_get(json, "ranks"))));
 	if (job->init)
 		json_object_set_new(json, "init_pid", json_integer(job->init));
 	if (job->busy)
