@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Starting a job, for ckptctl run and ckptrun: what goes with a command into the
- * request, and staying with the job or not.
+ * request (environment, directory, where its streams go), and staying with the job
+ * or not.
+ *
+ * What a caller has put into the request already is left as it is.
  */
 #include "ckptctl/cli_run.h"
 

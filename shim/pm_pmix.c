@@ -20,7 +20,6 @@
 #include <pmix_server.h>
 #include <pthread.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,9 +28,12 @@
 #include <unistd.h>
 
 #include "image/util.h"
+#include "shim/pm_pmix_job.h"
 
 struct member {
 	bool in;		/* between init and finalize */
+	bool was;		/* it has been */
+	bool gone;		/* its process is */
 };
 
 /* What waits to be said in the shim's loop. */
@@ -99,13 +101,33 @@ static void post_abort(struct pmix_pm *pm, int code, const char *format, ...)
 	wake(pm);
 }
 
+/* MPI_Init is a fence of all ranks: some wait, and one has gone without it. */
+static bool is_stuck(const struct pmix_pm *pm)
+{
+	bool waits = false, lacks = false;
+	unsigned int i;
+
+	for (i = 0; i < pm->config.ranks->nr; i++) {
+		waits |= pm->member[i].in;
+		lacks |= pm->member[i].gone && !pm->member[i].was;
+	}
+	return waits && lacks;
+}
+
+static const char stuck_text[] = "a rank has ended while others wait for it in MPI_Init";
+
 static void set_member(void *object, bool in)
 {
 	struct member *member = object;
+	bool stuck;
 
 	pthread_mutex_lock(&the_server->lock);
 	member->in = in;
+	member->was = true;
+	stuck = is_stuck(the_server);
 	pthread_mutex_unlock(&the_server->lock);
+	if (stuck)
+		post_abort(the_server, 1, "%s", stuck_text);
 }
 
 static pmix_status_t on_connected(const pmix_proc_t *proc, void *object, pmix_info_t info[],
@@ -223,13 +245,17 @@ static void rank_ended(struct pm *base, unsigned int index, int status)
 {
 	struct pmix_pm *pm = server(base);
 	char text[64];
-	bool in;
+	bool in, stuck;
 
 	/* libpmix tells of finalize before it lets the rank go on. */
 	pthread_mutex_lock(&pm->lock);
 	in = pm->member[index].in;
 	pm->member[index].in = false;
+	pm->member[index].gone = true;
+	stuck = is_stuck(pm);
 	pthread_mutex_unlock(&pm->lock);
+	if (stuck)
+		end_job(pm, 1, stuck_text);
 	if (status || !in)
 		return;
 	snprintf(text, sizeof(text), "rank %u ended without MPI_Finalize",
@@ -237,197 +263,7 @@ static void rank_ended(struct pm *base, unsigned int index, int status)
 	end_job(pm, 1, text);
 }
 
-/* ---------------------------------------------------------- what ranks know */
-
-/* Info records, as many as are needed. */
-struct infos {
-	pmix_info_t *info;
-	size_t nr, size;
-};
-
-static pmix_info_t *next_info(struct infos *infos)
-{
-	if (infos->nr == infos->size) {
-		size_t size = infos->size ? 2 * infos->size : 32;
-		pmix_info_t *info = realloc(infos->info, size * sizeof(*info));
-
-		if (!info)
-			return NULL;
-		infos->info = info;
-		infos->size = size;
-	}
-	memset(&infos->info[infos->nr], 0, sizeof(*infos->info));
-	return &infos->info[infos->nr++];
-}
-
-static void add_string(struct infos *infos, const char *key, const char *value)
-{
-	pmix_info_t *info = next_info(infos);
-
-	if (info)
-		PMIX_INFO_LOAD(info, key, value, PMIX_STRING);
-}
-
-static void add_u32(struct infos *infos, const char *key, uint32_t value)
-{
-	pmix_info_t *info = next_info(infos);
-
-	if (info)
-		PMIX_INFO_LOAD(info, key, &value, PMIX_UINT32);
-}
-
-static void infos_done(struct infos *infos)
-{
-	size_t i;
-
-	for (i = 0; i < infos->nr; i++)
-		PMIX_INFO_DESTRUCT(&infos->info[i]);
-	free(infos->info);
-}
-
-/* One rank's place; @local is its number on its node. */
-static int add_rank(struct infos *infos, const struct ranks *ranks, uint32_t rank,
-		    uint16_t local)
-{
-	pmix_info_t *info = next_info(infos);
-	pmix_data_array_t *array;
-	uint32_t node = ranks->node_of[rank], app = 0;
-	pmix_info_t *own;
-	pmix_rank_t number = rank;
-
-	if (!info)
-		return -ENOMEM;
-	PMIX_DATA_ARRAY_CREATE(array, 7, PMIX_INFO);
-	if (!array || !array->array)
-		return -ENOMEM;
-	own = array->array;
-	PMIX_INFO_LOAD(&own[0], PMIX_RANK, &number, PMIX_PROC_RANK);
-	PMIX_INFO_LOAD(&own[1], PMIX_GLOBAL_RANK, &number, PMIX_PROC_RANK);
-	PMIX_INFO_LOAD(&own[2], PMIX_APP_RANK, &number, PMIX_PROC_RANK);
-	PMIX_INFO_LOAD(&own[3], PMIX_LOCAL_RANK, &local, PMIX_UINT16);
-	PMIX_INFO_LOAD(&own[4], PMIX_NODE_RANK, &local, PMIX_UINT16);
-	PMIX_INFO_LOAD(&own[5], PMIX_NODEID, &node, PMIX_UINT32);
-	PMIX_INFO_LOAD(&own[6], PMIX_APPNUM, &app, PMIX_UINT32);
-	PMIX_LOAD_KEY(info->key, PMIX_PROC_INFO_ARRAY);
-	info->value.type = PMIX_DATA_ARRAY;
-	info->value.data.darray = array;
-	return 0;
-}
-
-static int add_all_ranks(struct infos *infos, const struct ranks *ranks)
-{
-	_cleanup_free_ uint16_t *next = calloc(ranks->nr_nodes, sizeof(*next));
-	unsigned int i;
-	int err = next ? 0 : -ENOMEM;
-
-	for (i = 0; i < ranks->size && !err; i++)
-		err = add_rank(infos, ranks, i, next[ranks->node_of[i]]++);
-	return err;
-}
-
-/* "0,3,4": the ranks of a node. */
-static void list_ranks(const struct ranks *ranks, unsigned int node, FILE *out)
-{
-	const char *comma = "";
-	unsigned int i;
-
-	for (i = 0; i < ranks->size; i++) {
-		if (ranks->node_of[i] != node)
-			continue;
-		fprintf(out, "%s%u", comma, i);
-		comma = ",";
-	}
-}
-
-/* Names only have to differ; ours is the one that libpmix finds by itself. */
-static void list_nodes(const struct ranks *ranks, FILE *names, FILE *places)
-{
-	char host[65] = "localhost";
-	unsigned int i;
-
-	gethostname(host, sizeof(host) - 1);
-	for (i = 0; i < ranks->nr_nodes; i++) {
-		if (i)
-			fputc(',', names);
-		if (i)
-			fputc(';', places);
-		if (i == ranks->node)
-			fputs(host, names);
-		else
-			fprintf(names, "stillpoint-node-%u", i);
-		list_ranks(ranks, i, places);
-	}
-}
-
-static int add_maps(struct infos *infos, const struct ranks *ranks)
-{
-	char *names = NULL, *places = NULL, *here = NULL, *regex = NULL;
-	size_t sizes[3];
-	FILE *n = open_memstream(&names, &sizes[0]);
-	FILE *p = open_memstream(&places, &sizes[1]);
-	FILE *h = open_memstream(&here, &sizes[2]);
-	int err = n && p && h ? 0 : -ENOMEM;
-
-	if (!err) {
-		list_nodes(ranks, n, p);
-		list_ranks(ranks, ranks->node, h);
-	}
-	if ((n && fclose(n)) | (p && fclose(p)) | (h && fclose(h)))
-		err = -ENOMEM;
-	if (!err && PMIx_generate_regex(names, &regex) == PMIX_SUCCESS) {
-		pmix_info_t *info = next_info(infos);
-
-		if (info)
-			PMIX_INFO_LOAD(info, PMIX_NODE_MAP, regex, PMIX_REGEX);
-		free(regex);
-	}
-	if (!err && PMIx_generate_ppn(places, &regex) == PMIX_SUCCESS) {
-		pmix_info_t *info = next_info(infos);
-
-		if (info)
-			PMIX_INFO_LOAD(info, PMIX_PROC_MAP, regex, PMIX_REGEX);
-		free(regex);
-	}
-	if (!err)
-		add_string(infos, PMIX_LOCAL_PEERS, here);
-	free(names);
-	free(places);
-	free(here);
-	return err;
-}
-
-static int register_job(struct pmix_pm *pm)
-{
-	const struct ranks *ranks = pm->config.ranks;
-	struct infos infos = { 0 };
-	pmix_rank_t leader = ranks->rank[0];
-	pmix_status_t rc;
-	int err;
-
-	add_string(&infos, PMIX_JOBID, pm->nspace);
-	add_u32(&infos, PMIX_UNIV_SIZE, ranks->size);
-	add_u32(&infos, PMIX_JOB_SIZE, ranks->size);
-	add_u32(&infos, PMIX_APP_SIZE, ranks->size);
-	add_u32(&infos, PMIX_MAX_PROCS, ranks->size);
-	add_u32(&infos, PMIX_JOB_NUM_APPS, 1);
-	add_u32(&infos, PMIX_NUM_NODES, ranks->nr_nodes);
-	add_u32(&infos, PMIX_LOCAL_SIZE, ranks->nr);
-	add_u32(&infos, PMIX_NODE_SIZE, ranks->nr);
-	add_u32(&infos, PMIX_NODEID, ranks->node);
-	if (next_info(&infos))
-		PMIX_INFO_LOAD(&infos.info[infos.nr - 1], PMIX_LOCALLDR, &leader,
-			       PMIX_PROC_RANK);
-	err = add_maps(&infos, ranks);
-	if (!err)
-		err = add_all_ranks(&infos, ranks);
-	if (!err) {
-		rc = PMIx_server_register_nspace(pm->nspace, (int)ranks->nr, infos.info,
-						 infos.nr, NULL, NULL);
-		err = rc == PMIX_SUCCESS || rc == PMIX_OPERATION_SUCCEEDED ? 0 : -EIO;
-	}
-	infos_done(&infos);
-	return err;
-}
+/* ------------------------------------------------------------------- life */
 
 static int register_ranks(struct pmix_pm *pm)
 {
@@ -444,8 +280,6 @@ static int register_ranks(struct pmix_pm *pm)
 	}
 	return 0;
 }
-
-/* -------------------------------------------------------------------- life */
 
 static void destroy(struct pm *base)
 {
@@ -492,7 +326,7 @@ static int start_library(struct pmix_pm *pm)
 		.fence_nb = on_fence,
 		.client_connected2 = on_connected,
 	};
-	struct infos infos = { 0 };
+	pmix_info_t info[2];
 	pmix_status_t rc;
 
 	strcpy(pm->dir, "/tmp/stillpoint-pmix-XXXXXX");
@@ -500,12 +334,14 @@ static int start_library(struct pmix_pm *pm)
 		pm->dir[0] = '\0';
 		return -errno;
 	}
-	add_string(&infos, PMIX_SERVER_TMPDIR, pm->dir);
-	add_string(&infos, PMIX_SYSTEM_TMPDIR, pm->dir);
+	memset(info, 0, sizeof(info));
+	PMIX_INFO_LOAD(&info[0], PMIX_SERVER_TMPDIR, pm->dir, PMIX_STRING);
+	PMIX_INFO_LOAD(&info[1], PMIX_SYSTEM_TMPDIR, pm->dir, PMIX_STRING);
 	/* Values in messages: no memory is shared with a rank that shall be imaged. */
 	setenv("PMIX_MCA_gds", "hash", 1);
-	rc = PMIx_server_init(&module, infos.info, infos.nr);
-	infos_done(&infos);
+	rc = PMIx_server_init(&module, info, ARRAY_SIZE(info));
+	PMIX_INFO_DESTRUCT(&info[0]);
+	PMIX_INFO_DESTRUCT(&info[1]);
 	pm->up = rc == PMIX_SUCCESS;
 	return pm->up ? 0 : -EIO;
 }
@@ -523,7 +359,7 @@ static int serve(struct pm *base)
 	if (!err)
 		err = start_library(pm);
 	if (!err)
-		err = register_job(pm);
+		err = pmix_job_register(pm->nspace, pm->config.ranks);
 	return err ? err : register_ranks(pm);
 }
 
@@ -582,9 +418,9 @@ static int rank_fd(const struct pm *base, unsigned int index)
 	return -1;
 }
 
-/* serve() comes after the fork: init has nothing of it. */
 static void forget(struct pm *base)
 {
+	/* serve() comes after the fork: init has nothing of it */
 }
 
 __attribute__((visibility("default")))

@@ -19,5 +19,6 @@ INSTALL_LIBEXEC += $(BIN)/ckpt-shim
 
 # loaded by the shim of a job that needs it; its own copy of the loop's functions
 CFLAGS_shim/pm_pmix.c := -isystem /usr/lib/x86_64-linux-gnu/pmix2/include
-$(call shlib,ckpt-pmix,shim/pm_pmix.c supervisor/reactor.c,-lpmix -ljansson -lpthread,0.1,shim/pm_pmix.map)
+CFLAGS_shim/pm_pmix_job.c := $(CFLAGS_shim/pm_pmix.c)
+$(call shlib,ckpt-pmix,shim/pm_pmix.c shim/pm_pmix_job.c supervisor/reactor.c,-lpmix -ljansson -lpthread,0.1,shim/pm_pmix.map)
 INSTALL_PRIVATE_LIB += $(LIB)/libckpt-pmix.so

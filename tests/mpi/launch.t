@@ -1,0 +1,109 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# ckptrun with a ckptd of its own on this machine: MPI programs with both libraries, through the
+# glue and without it, and ranks that end as they should not.
+#
+#   KINDS='mpich ompi' PROGRAMS='waits types' RANKS=4 tests/mpi/launch.t
+#
+# As root: a job has namespaces of its own. Needs no module: nothing is checkpointed.
+
+. "$(dirname "$0")/lib.sh"
+
+: "${KINDS:=mpich ompi}" "${RANKS:=4}" "${PROGRAMS:=collectives p2p_modes fortran_f08}"
+declare -A cc=([mpich]=mpicc.mpich [ompi]=mpicc.openmpi)
+declare -A fc=([mpich]=mpif90.mpich [ompi]=mpif90.openmpi)
+if [ "$(id -u)" != 0 ]; then
+	echo '1..0 # SKIP must be root'
+	exit 0
+fi
+
+work=$(mktemp -d)
+head -c 32 /dev/urandom >"$work/key"
+chmod 600 "$work/key"
+mkdir "$work/jobs" "$work/images"
+"$top/build/bin/ckptd" --config /dev/null --set socket="$work/sock" --set state_dir="$work/jobs" \
+	--set image_dir="$work/images" --set key="$work/key" --set node=n1 2>"$work/log" &
+daemon=$!
+trap 'kill $daemon; wait $daemon; rm -rf "$work"' EXIT
+for _ in {1..100}; do
+	[ -S "$work/sock" ] && break
+	sleep 0.05
+done
+
+ckptrun() {
+	timeout -k 2 60 "$top/build/bin/ckptrun" --socket "$work/sock" "$@"
+}
+
+build() {
+	local kind=$1 name=$2 src
+	src=$(ls "$top/tests/mpi/programs/$name".* "$top/tests/mpi/$name".c 2>/dev/null | head -1)
+	mkdir -p "$work/$kind"
+	case $src in
+	*.c) "${cc[$kind]}" -O1 -g -w -pthread -o "$work/$kind/$name" "$src" ;;
+	*) (cd "$work" && "${fc[$kind]}" -O1 -g -w -fallow-argument-mismatch \
+		-o "$work/$kind/$name" "$src") ;;
+	esac
+}
+
+# the program's own checks hold, and it saw as many ranks as were asked for
+works() {
+	local kind=$1 name=$2
+	shift 2
+	build "$kind" "$name" && (cd "$work" && ckptrun -n "$RANKS" "$@" "$work/$kind/$name") </dev/null
+}
+
+# exit status and a text on standard error
+ends() {
+	local kind=$1 status=$2 text=$3 rc=0
+	shift 3
+	ckptrun -n "$RANKS" "$@" </dev/null >"$work/out" 2>"$work/err" || rc=$?
+	cat "$work/out" "$work/err"
+	[ "$rc" = "$status" ] && grep -q -- "$text" "$work/err"
+}
+
+aborts() {
+	local rc=0
+	build "$1" abort_code || return
+	ckptrun -n "$RANKS" "$work/$1/abort_code" </dev/null >"$work/out" 2>"$work/err" || rc=$?
+	cat "$work/out" "$work/err"
+	[ "$rc" = 17 ] && grep -q 'about to abort' "$work/out"
+}
+
+passes_input() {
+	echo hello | ckptrun -n "$RANKS" --label "$work/$1/launch_ends" stdin >"$work/out" &&
+		[ "$(sort "$work/out")" = "$(for ((i = 0; i < RANKS; i++)); do
+			echo "[$i] rank $i has hello"; done | sort)" ]
+}
+
+nothing_left() {
+	local i
+	for i in {1..40}; do
+		! ls "$work/jobs"/* >/dev/null 2>&1 && ! pgrep -P "$daemon" >/dev/null && return
+		sleep 0.1
+	done
+	ls -R "$work/jobs"
+	return 1
+}
+
+for kind in $KINDS; do
+	for name in $PROGRAMS; do
+		ok "$kind: $name" works "$kind" "$name"
+	done
+	ok "$kind: without the glue" works "$kind" collectives --direct
+	ok "$kind: in the namespaces of the host" works "$kind" collectives --host-ns
+	ok "$kind: MPI_Abort" aborts "$kind"
+	build "$kind" launch_ends
+	p=$work/$kind/launch_ends
+	ok "$kind: a rank's status is the job's" ends "$kind" 7 'rank 1 ended with exit status 7' \
+		"$p" status 1 7
+	ok "$kind: and so is its signal" ends "$kind" 139 'rank 2 was killed by signal 11' \
+		"$p" kill 2 11
+	ok "$kind: a rank leaves before MPI_Finalize" ends "$kind" 1 \
+		'rank 1 ended without MPI_Finalize' "$p" early 1
+	ok "$kind: a rank leaves before MPI_Init" ends "$kind" 1 'have ended\|others wait' \
+		"$p" never 1
+	ok "$kind: input goes to rank 0, output has labels" passes_input "$kind"
+done
+ok 'nothing is left of the jobs' nothing_left
+finish
