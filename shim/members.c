@@ -67,14 +67,16 @@ json_t *members_start(const struct shim *shim, const json_t *envs,
 int members_adopt(const struct shim *shim, pid_t main_pid, struct members *ret_members)
 {
 	struct members m;
+	unsigned int i;
 
 	if (members_make(shim, &m))
 		return -ENOMEM;
-	m.left = m.nr;
-	if (!m.ranks)
-		m.pid[0] = main_pid;
-	else if (shim->spec.ranks.pids)
+	if (m.ranks)
 		memcpy(m.pid, shim->spec.ranks.pids, m.nr * sizeof(*m.pid));
+	else
+		m.pid[0] = main_pid;
+	for (i = 0; i < m.nr; i++)
+		m.left += m.pid[i] > 0;
 	*ret_members = m;
 	return 0;
 }

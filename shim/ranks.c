@@ -132,7 +132,7 @@ static int list_here(struct ranks *ranks)
 
 static int take_pids(struct ranks *ranks, const json_t *pids)
 {
-	unsigned int i;
+	unsigned int i, alive = 0;
 
 	if (!pids)
 		return 0;
@@ -143,10 +143,11 @@ static int take_pids(struct ranks *ranks, const json_t *pids)
 		return -ENOMEM;
 	for (i = 0; i < ranks->nr; i++) {
 		ranks->pids[i] = (pid_t)json_integer_value(json_array_get(pids, i));
-		if (ranks->pids[i] <= 0)
+		if (ranks->pids[i] < 0)
 			return -EINVAL;
+		alive += ranks->pids[i] > 0;
 	}
-	return 0;
+	return alive ? 0 : -EINVAL;
 }
 
 int ranks_parse(const json_t *json, struct ranks *ret_ranks, char *why, size_t size)

@@ -13,7 +13,8 @@
  *	    "pmix": "/usr/lib/.../libckpt-pmix.so",	pm_pmix of pm.h, for "ompi"
  *	    "label": false,		each line of output with its rank
  *	    "keep_going": false,		a rank's failure ends that rank alone
- *	    "pids": [2, 3, ...]		of a restore: in the job's PID namespace, by index
+ *	    "pids": [2, 3, ...]		of a restore: in the job's PID namespace, by
+ *					index; 0: had ended
  *	}
  *
  * A node's ranks are numbered twice: by rank, and by index among those of this

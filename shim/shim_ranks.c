@@ -139,8 +139,12 @@ void shim_ranks_started(struct shim *shim, const json_t *pids)
 {
 	size_t i;
 
-	for (i = 0; shim->ranks && i < shim->spec.ranks.nr; i++)
+	for (i = 0; shim->ranks && i < shim->spec.ranks.nr; i++) {
 		shim->ranks[i].pid = (int32_t)json_integer_value(json_array_get(pids, i));
+		/* It had ended before the checkpoint, and not failed: the job went on. */
+		if (!shim->ranks[i].pid)
+			shim->ranks[i].state = SHIM_RANK_OVER;
+	}
 }
 
 /* The first that failed, for the user: the others are ended because of it. */

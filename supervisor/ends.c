@@ -37,6 +37,23 @@ static int ask_externals(struct ends *ends)
 	return err < 0 ? err : 0;
 }
 
+static int ask_ranks(struct ends *ends)
+{
+	struct shim_rank ranks[SHIM_DATA_MAX / sizeof(struct shim_rank)];
+	struct shim_msg msg;
+	unsigned int i;
+	int n = shim_ask(ends->shim, SHIM_RANKS, 0, &msg, ranks, sizeof(ranks), NULL, NULL);
+
+	if (n < 0)
+		return n;
+	ends->nr_ranks = (unsigned int)n / sizeof(ranks[0]);
+	if (ends->nr_ranks > RANKS_NODE_MAX)
+		return -EPROTO;
+	for (i = 0; i < ends->nr_ranks; i++)
+		ends->pids[i] = ranks[i].state == SHIM_RANK_OVER ? 0 : ranks[i].pid;
+	return 0;
+}
+
 static int ask(struct ends *ends)
 {
 	struct shim_msg msg;
@@ -45,7 +62,10 @@ static int ask(struct ends *ends)
 
 	if (n < 0)
 		return n;
-	return ends->status.ended ? -ESRCH : ask_externals(ends);
+	if (ends->status.ended)
+		return -ESRCH;
+	n = ask_ranks(ends);
+	return n < 0 ? n : ask_externals(ends);
 }
 
 json_t *ends_open(const struct job *job, struct ends *ret_ends, struct op_env *ret_env)

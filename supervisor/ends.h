@@ -7,6 +7,7 @@
 #define STILLPOINT_ENDS_H
 
 #include "shim/proto.h"
+#include "shim/ranks.h"
 #include "supervisor/jobs.h"
 #include "supervisor/op.h"
 
@@ -16,6 +17,8 @@ struct ends {
 	struct engine_external externals[SHIM_FDS_MAX];
 	unsigned int nr_externals;
 	char shm[64];
+	unsigned int nr_ranks;	/* 0: a job without */
+	pid_t pids[RANKS_NODE_MAX];	/* of ranks, in the job's PID namespace; 0: has ended */
 };
 
 /*

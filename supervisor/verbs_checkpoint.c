@@ -35,7 +35,7 @@ struct checkpoint {
 	bool dry_run;
 	/* in the worker */
 	struct ends ends;
-	char note[256];
+	char note[256 + RANKS_NODE_MAX * 12];
 };
 
 static void checkpoint_free(struct checkpoint *c)
@@ -50,14 +50,19 @@ static int on_frozen(void *arg)
 {
 	struct checkpoint *c = arg;
 	struct shim_logs logs;
-	int err = ends_drain(&c->ends, &logs);
+	int n, err = ends_drain(&c->ends, &logs);
+	unsigned int i;
 
 	if (err)
 		return err;
-	snprintf(c->note, sizeof(c->note),
-		 "{\"out\": %llu, \"err\": %llu, \"main_pid\": %d, \"killed\": %s}",
-		 (unsigned long long)logs.out, (unsigned long long)logs.err,
-		 (int)c->ends.status.main_pid, c->kill ? "true" : "false");
+	n = snprintf(c->note, sizeof(c->note),
+		     "{\"out\": %llu, \"err\": %llu, \"main_pid\": %d, \"killed\": %s, \"pids\": [",
+		     (unsigned long long)logs.out, (unsigned long long)logs.err,
+		     (int)c->ends.status.main_pid, c->kill ? "true" : "false");
+	for (i = 0; i < c->ends.nr_ranks; i++)
+		n += snprintf(c->note + n, sizeof(c->note) - (size_t)n, "%s%d", i ? "," : "",
+			      (int)c->ends.pids[i]);
+	snprintf(c->note + n, sizeof(c->note) - (size_t)n, "]}");
 	return 0;
 }
 
