@@ -3,16 +3,17 @@
 
 $(call library,shim,shim/proto.c shim/identity.c shim/atomic_json.c shim/ranks.c)
 
-# process management without descriptors, for the shim and for tests
-$(call library,pm,shim/pmi1.c shim/pmi1_kvs.c shim/fence.c)
+# process management, for the shim and for tests
+$(call library,pm,shim/pmi1.c shim/pmi1_kvs.c shim/fence.c shim/pm_pmi1.c shim/pm_port.c)
 
 $(call unit_test,tests/unit/test_pmi1,tests/unit/test_pmi1.c,$(LIB)/libpm.a)
+$(call unit_test,tests/unit/test_pm_pmi1,tests/unit/test_pm_pmi1.c,\
+	$(LIB)/libpm.a $(LIB)/libdaemon.a $(LIB)/libshim.a -ljansson)
 $(call unit_test,tests/unit/test_ranks,tests/unit/test_ranks.c,\
 	$(LIB)/libcli.a $(LIB)/libpm.a $(LIB)/libshim.a -ljansson)
 
 $(call program,ckpt-shim,shim/main.c shim/init.c shim/start.c shim/spec.c shim/client.c \
-	shim/stdio.c shim/stdio_open.c shim/labels.c shim/members.c shim/shim_ranks.c \
-	shim/pm_pmi1.c shim/pm_port.c,\
+	shim/stdio.c shim/stdio_open.c shim/labels.c shim/members.c shim/shim_ranks.c,\
 	$(LIB)/libshim.a $(LIB)/libpm.a $(LIB)/libdaemon.a $(LIB)/libwire.a $(LIB)/libop.a \
 	$(LIB)/libengine.a $(LIB)/libimage.a -ljansson -lsodium -lzstd -lxxhash)
 INSTALL_LIBEXEC += $(BIN)/ckpt-shim
