@@ -27,7 +27,7 @@
 #include "supervisor/log.h"
 #include "supervisor/reactor.h"
 
-#define SHIM_GO_MAX	(1u << 20)	/* what init is told with "go" */
+#define SHIM_GO_MAX	(16u << 20)	/* what init is told with "go" */
 
 struct shim_client;
 
