@@ -247,6 +247,8 @@ static int serve(const struct shim_init *init, struct members *members)
 		members_signal(members, (int)msg.number);
 	else if (msg.type == SHIM_ABORT)
 		members_abort(members, (int)msg.number);
+	else if (msg.type == SHIM_RANK_ENDED)
+		members_agreed(members);
 	return 0;
 }
 
@@ -271,8 +273,10 @@ _Noreturn static void loop(const struct shim_init *init, struct members *members
 			continue;
 		while (read(fds[1].fd, &info, sizeof(info)) > 0)
 			;
-		if (fds[0].revents && serve(init, members))
+		if (fds[0].revents && serve(init, members)) {
 			fds[0].fd = -1;
+			members_agreed(members);
+		}
 	}
 }
 

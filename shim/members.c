@@ -6,6 +6,9 @@
  * process group, which it leads: nobody else would hand them on to what a
  * script in its place has started.  Ending: SIGTERM and SIGCONT to all, a grace,
  * and then init ends, and with it the namespace.
+ *
+ * When all MPI ranks have ended with 0, the shim is asked: it knows whether they
+ * had finalized.  It answers when it has heard of the last one.
  */
 #include "shim/members.h"
 
@@ -33,6 +36,7 @@ static int members_make(const struct shim *shim, struct members *m)
 
 	*m = (struct members) {
 		.ranks = ranks->size > 0, .keep_going = ranks->keep_going,
+		.asks = ranks->size && ranks->mpi != RANKS_NONE,
 		.nr = ranks->size ? ranks->nr : 1, .failed_index = -1,
 	};
 	m->pid = calloc(m->nr, sizeof(*m->pid));
@@ -130,7 +134,9 @@ int members_ended(struct members *m, pid_t pid, int status)
 	if (i == m->nr)
 		return -1;
 	m->pid[i] = 0;
-	m->left--;
+	/* For the shim, which may be stopped. */
+	if (!--m->left && m->asks && !m->deadline)
+		m->deadline = members_clock() + MEMBERS_GRACE_MS;
 	/* What ends because we ended it is not the one that failed. */
 	if (status && !m->failed) {
 		m->failed = true;
@@ -144,7 +150,12 @@ int members_ended(struct members *m, pid_t pid, int status)
 
 bool members_over(const struct members *m, int64_t now_ms)
 {
-	return !m->left || (m->deadline && now_ms >= m->deadline);
+	return (!m->left && (!m->asks || m->failed)) || (m->deadline && now_ms >= m->deadline);
+}
+
+void members_agreed(struct members *m)
+{
+	m->asks = false;
 }
 
 int members_timeout(const struct members *m, int64_t now_ms)

@@ -18,6 +18,7 @@
 struct members {
 	bool ranks;		/* else there is one */
 	bool keep_going;
+	bool asks;		/* a status of 0 is not the last word: the shim has it */
 	unsigned int nr;
 	unsigned int left;	/* alive */
 	pid_t *pid;		/* by index; 0: has ended */
@@ -41,6 +42,9 @@ int members_ended(struct members *members, pid_t pid, int status);
 bool members_over(const struct members *members, int64_t now_ms);
 /* Milliseconds for poll(); -1: for ever. */
 int members_timeout(const struct members *members, int64_t now_ms);
+
+/* The shim has said all that it has to say, or is gone. */
+void members_agreed(struct members *members);
 
 void members_signal(const struct members *members, int signo);
 /* End them all; the job's status is @code unless one has failed before. */

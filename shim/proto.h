@@ -31,7 +31,7 @@ enum shim_msg_type {
 	SHIM_EXITED = 10,	/* value: as of waitpid(2) */
 	SHIM_RANKS = 11,	/* number: first index; answer: data struct shim_rank[], to the end or as fit */
 	SHIM_ABORT = 12,	/* number: exit status of the job, whose ranks here are ended */
-	SHIM_RANK_ENDED = 13,	/* of init: number: index, value: as of waitpid(2) */
+	SHIM_RANK_ENDED = 13,	/* of init: number: index, value: as of waitpid(2); to it: all have */
 	/*
 	 * Fences over nodes (pm.h), between the shim and ckptd, who said FENCES once on
 	 * its connection.  Blocks go in pieces; value 1: more follow.  A fence that is

@@ -168,6 +168,19 @@ static void note_failure(struct shim *shim, const struct shim_msg *msg)
 	stdio_note(&shim->io, text);
 }
 
+/* Behind an abort, if there is one to be told. */
+static void agree(const struct shim *shim)
+{
+	struct shim_msg msg = { .type = SHIM_RANK_ENDED };
+	unsigned int i;
+
+	for (i = 0; i < shim->spec.ranks.nr; i++) {
+		if (shim->ranks[i].state != SHIM_RANK_OVER)
+			return;
+	}
+	shim_send(shim->init_sock, &msg, NULL, 0, NULL, 0);
+}
+
 void shim_ranks_message(struct shim *shim, const struct shim_msg *msg)
 {
 	if (msg->type != SHIM_RANK_ENDED || !shim->ranks ||
@@ -178,6 +191,7 @@ void shim_ranks_message(struct shim *shim, const struct shim_msg *msg)
 	shim->ranks[msg->number].status = msg->value;
 	if (shim->pm)
 		base(shim)->ops->rank_ended(shim->pm, (unsigned int)msg->number, msg->value);
+	agree(shim);
 }
 
 void shim_ranks_fenced(struct shim *shim, const struct shim_msg *msg, const void *data,
