@@ -269,6 +269,33 @@ static int find(const char *program, const char *dir, char *buf, size_t size)
 	return -ENOENT;
 }
 
+/*
+ * Programs that run others, which may use MPI though they do not: taking them for
+ * programs without would start ranks that do not know of each other.
+ */
+static bool runs_others(const char *path)
+{
+	static const char *const names[] = {
+		"sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "fish", "busybox", "env",
+		"python", "perl", "ruby", "julia", "R", "Rscript", "octave", "lua", "java",
+		"tclsh", "guile", "numactl", "taskset", "time", "timeout", "nice", "ionice",
+		"chrt", "setsid", "setpriv", "stdbuf", "gdb", "strace", "ltrace", "valgrind",
+		"perf", "xterm",
+	};
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	size_t i, len = strlen(name);
+
+	/* without a version: python3.11, lua5.4, guile-3.0 */
+	while (len && (strchr(".-", name[len - 1]) ||
+		       (name[len - 1] >= '0' && name[len - 1] <= '9')))
+		len--;
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		if (strlen(names[i]) == len && !memcmp(names[i], name, len))
+			return true;
+	}
+	return false;
+}
+
 int mpi_detect(const char *program, const char *dir, enum ranks_mpi *ret_mpi)
 {
 	enum ranks_mpi mpi = RANKS_NONE;
@@ -278,6 +305,8 @@ int mpi_detect(const char *program, const char *dir, enum ranks_mpi *ret_mpi)
 	err = find(program, dir, path, sizeof(path));
 	if (!err)
 		err = scan_file(path, &mpi);
+	if (!err && mpi == RANKS_NONE && runs_others(path))
+		err = -ENOEXEC;
 	if (!err)
 		*ret_mpi = mpi;
 	return err;

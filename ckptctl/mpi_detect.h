@@ -13,8 +13,8 @@
  * mpi_detect() - of a program as a shell would find it
  * @dir: what a relative path is relative to; NULL: where we are
  *
- * Return: 0; -ENOENT: there is no such program; -ENOEXEC: a script, or no program
- * for this machine: it cannot be told; -ENOTUNIQ: it needs two of them; other
+ * Return: 0; -ENOENT: there is no such program; -ENOEXEC: a script, a program that
+ * runs others, or none for this machine: it cannot be told; -ENOTUNIQ: it needs two of them; other
  * negative errno.
  */
 int mpi_detect(const char *program, const char *dir, enum ranks_mpi *ret_mpi);

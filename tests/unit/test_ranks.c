@@ -165,6 +165,7 @@ static void test_detect(void **state)
 	assert_int_equal(mpi_detect("/bin/true", NULL, &mpi), 0);
 	assert_int_equal(mpi, RANKS_NONE);
 	assert_int_equal(mpi_detect("true", NULL, &mpi), 0);
+	assert_int_equal(mpi_detect("sh", NULL, &mpi), -ENOEXEC);
 	assert_int_equal(mpi_detect("no-such-program-here", NULL, &mpi), -ENOENT);
 	assert_int_equal(mpi_detect("./no-such-program", "/tmp", &mpi), -ENOENT);
 	write_file(path, "#!/bin/sh\n", 10);
