@@ -387,6 +387,9 @@ static void open_mpi_env(const struct pmix_pm *pm, unsigned int index, json_t *e
 	add_env(env, "OMPI_MCA_ess_base_jobid=%s", pm->nspace);
 	add_env(env, "OMPI_MCA_ess_base_vpid=%u", ranks->rank[index]);
 	add_env(env, "OMPI_MCA_orte_ess_num_procs=%u", ranks->size);
+	/* More ranks than processors: who waits gives his up, as under mpirun. */
+	if ((long)ranks->nr > sysconf(_SC_NPROCESSORS_ONLN))
+		add_env(env, "OMPI_MCA_mpi_oversubscribe=1");
 	/* What scripts around Open MPI programs look at. */
 	add_env(env, "OMPI_COMM_WORLD_RANK=%u", ranks->rank[index]);
 	add_env(env, "OMPI_COMM_WORLD_SIZE=%u", ranks->size);

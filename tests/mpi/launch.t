@@ -76,6 +76,13 @@ passes_input() {
 			echo "[$i] rank $i has hello"; done | sort)" ]
 }
 
+# as after a restart: the server is new, and ranks have inherited nothing from it
+late() {
+	local kind=$1 which=mpich
+	[ "$kind" = mpich ] || which=$top/build/lib/libckpt-pmix.so
+	(cd "$work" && timeout -k 2 60 "$bin/pm_late" "$which" "$RANKS" "$work/$kind/collectives")
+}
+
 nothing_left() {
 	local i
 	for i in {1..40}; do
@@ -93,6 +100,7 @@ for kind in $KINDS; do
 	ok "$kind: without the glue" works "$kind" collectives --direct
 	ok "$kind: in the namespaces of the host" works "$kind" collectives --host-ns
 	ok "$kind: MPI_Abort" aborts "$kind"
+	ok "$kind: ranks that inherit nothing" late "$kind"
 	build "$kind" launch_ends
 	p=$work/$kind/launch_ends
 	ok "$kind: a rank's status is the job's" ends "$kind" 7 'rank 1 ended with exit status 7' \

@@ -9,3 +9,7 @@ $(foreach t,$(LOWER_TESTS),$(call program,tests/mpi/lower_$(t),\
 
 # asks what System V's sigset() answers
 CFLAGS_tests/mpi/lower_signals.c += -Wno-deprecated-declarations
+
+# the servers of shim/pm.h alone, as a restart has them
+$(call program,tests/mpi/pm_late,tests/mpi/pm_late.c,$(LIB)/libpm.a $(LIB)/libdaemon.a \
+	$(LIB)/libshim.a -ljansson -ldl)
