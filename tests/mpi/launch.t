@@ -46,11 +46,18 @@ build() {
 	esac
 }
 
-# the program's own checks hold, and it saw as many ranks as were asked for
+# the program's own checks hold, and it is one job of as many ranks as were asked for
+one_job() {
+	"$@" >"$work/out" && [ "$(grep -c "^$RANKS ranks,.* 0 bad" "$work/out")" = 1 ] && return
+	cat "$work/out"
+	return 1
+}
+
 works() {
 	local kind=$1 name=$2
 	shift 2
-	build "$kind" "$name" && (cd "$work" && ckptrun -n "$RANKS" "$@" "$work/$kind/$name") </dev/null
+	build "$kind" "$name" && (cd "$work" &&
+		one_job ckptrun -n "$RANKS" "$@" "$work/$kind/$name") </dev/null
 }
 
 # exit status and a text on standard error
@@ -80,7 +87,7 @@ passes_input() {
 late() {
 	local kind=$1 which=mpich
 	[ "$kind" = mpich ] || which=$top/build/lib/libckpt-pmix.so
-	(cd "$work" && timeout -k 2 60 "$bin/pm_late" "$which" "$RANKS" "$work/$kind/collectives")
+	(cd "$work" && one_job timeout -k 2 60 "$bin/pm_late" "$which" "$RANKS" "$work/$kind/collectives")
 }
 
 nothing_left() {
