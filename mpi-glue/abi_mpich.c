@@ -42,6 +42,8 @@ void abi_loaded(void)
 	below = lower_function(glue.lower, DATA_MPI_WEIGHTS_EMPTY);
 	glue.real_weights_empty = below ? *(int **)below : NULL;
 	glue.real_request_null = MPI_REQUEST_NULL;
+	if (glue.table[VK_COMM].top)
+		return;		/* a restart */
 	/* slots of WORLD and SELF */
 	vobj_new(VK_COMM, ABI_BITS(MPI_COMM_WORLD));
 	vobj_new(VK_COMM, ABI_BITS(MPI_COMM_SELF));

@@ -125,6 +125,22 @@ static inline uint64_t abi_status_bytes(const MPI_Status *status)
 	       (unsigned int)status->count_lo;
 }
 
+/* Calls that have large counts, too. X(suffix, type) */
+#define ABI_SIZES(X)	X(, int) X(_c, MPI_Count)
+
+/* In the lower half already. */
+#define abi_isend_c(call, ...) \
+	((__typeof__(MPI_Isend_c) *)glue.fn[call])(__VA_ARGS__)
+#define abi_irecv_c(...) \
+	((__typeof__(MPI_Irecv_c) *)glue.fn[CALL_MPI_Irecv_c])(__VA_ARGS__)
+/* Down and up. */
+#define abi_irecv_large		lower_MPI_Irecv_c
+#define abi_imrecv_large	lower_MPI_Imrecv_c
+#define abi_irecv		lower_MPI_Irecv_c
+#define abi_buffer_attach	lower_MPI_Buffer_attach_c
+#define abi_op_create_c(stub, ...) \
+	lower_MPI_Op_create_c((MPI_User_function_c *)(stub), __VA_ARGS__)
+
 #define KEYVAL_OURS	0xe4000000u	/* plus the slot */
 
 #endif

@@ -7,10 +7,12 @@
  */
 #include <stdlib.h>
 
+#include "mpi-glue/collective.h"
 #include "mpi/calls.h"
 
 LOWER_TEXT int PMPI_Type_size_c(MPI_Datatype datatype, MPI_Count *size)
 {
+	GLUE_CALL(MPI_Type_size_c);
 	int rc = lower_MPI_Type_size_c(real_dtype(datatype), size);
 
 	return rc ? fail_world(rc, CALL_MPI_Type_size_c) : rc;
@@ -23,6 +25,7 @@ LOWER_TEXT int PMPI_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_int
 					MPI_Aint addresses[], MPI_Count large_counts[],
 					MPI_Datatype datatypes[])
 {
+	GLUE_CALL(MPI_Type_get_contents_c);
 	MPI_Count n, ignored;
 	int combiner;
 	int rc = lower_MPI_Type_get_contents_c(real_dtype(datatype), max_integers, max_addresses,
@@ -43,6 +46,7 @@ MPI_ALIAS(MPI_Type_get_contents_c);
 LOWER_TEXT int PMPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm,
 					MPI_Request *request)
 {
+	GLUE_COLLECTIVE(MPI_Comm_idup_with_info, counter_of(comm));
 	MPI_Request real;
 	struct vcomm *desc;
 	MPI_Comm *slot;
@@ -60,6 +64,7 @@ MPI_ALIAS(MPI_Comm_idup_with_info);
 
 LOWER_TEXT int PMPI_Op_create_c(MPI_User_function_c *function, int commute, MPI_Op *op)
 {
+	GLUE_CALL(MPI_Op_create_c);
 	void *stub;
 	MPI_Op real = MPI_OP_NULL;
 	struct vop *desc = op_new((void *)function, commute, true, &stub);
@@ -120,18 +125,21 @@ MPI_ALIAS(MPI_Session_create_errhandler);
 
 LOWER_TEXT int PMPI_Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandler)
 {
+	GLUE_CALL(MPI_Session_set_errhandler);
 	return lower_MPI_Session_set_errhandler(session, errhandler);
 }
 MPI_ALIAS(MPI_Session_set_errhandler);
 
 LOWER_TEXT int PMPI_Session_get_errhandler(MPI_Session session, MPI_Errhandler *errhandler)
 {
+	GLUE_CALL(MPI_Session_get_errhandler);
 	return lower_MPI_Session_get_errhandler(session, errhandler);
 }
 MPI_ALIAS(MPI_Session_get_errhandler);
 
 LOWER_TEXT int PMPI_Session_call_errhandler(MPI_Session session, int errorcode)
 {
+	GLUE_CALL(MPI_Session_call_errhandler);
 	return lower_MPI_Session_call_errhandler(session, errorcode);
 }
 MPI_ALIAS(MPI_Session_call_errhandler);

@@ -61,6 +61,11 @@ op_called(void *in, void *io, void *len, MPI_Datatype *real, uint32_t index)
 	callback_leave(lower);
 }
 
+void *op_stub(const struct vop *op)
+{
+	return (void *)(op_stubs + (size_t)op->obj.index * OP_STUB_SIZE);
+}
+
 /* On return *ret_stub is what the library shall call. */
 struct vop *op_new(void *function, int commute, bool large, void **ret_stub)
 {
@@ -71,7 +76,7 @@ struct vop *op_new(void *function, int commute, bool large, void **ret_stub)
 	op->function = function;
 	op->commute = commute;
 	op->large = large;
-	*ret_stub = (void *)(op_stubs + (size_t)op->obj.index * OP_STUB_SIZE);
+	*ret_stub = op_stub(op);
 	return op;
 }
 
@@ -88,6 +93,7 @@ int op_made(struct vop *op, MPI_Op real, int rc, MPI_Op *ret_op, unsigned int ca
 
 LOWER_TEXT int PMPI_Op_create(MPI_User_function *function, int commute, MPI_Op *op)
 {
+	GLUE_CALL(MPI_Op_create);
 	void *stub;
 	MPI_Op real = MPI_OP_NULL;
 	struct vop *desc = op_new((void *)function, commute, false, &stub);
@@ -100,6 +106,7 @@ MPI_ALIAS(MPI_Op_create);
 
 LOWER_TEXT int PMPI_Op_free(MPI_Op *op)
 {
+	GLUE_CALL(MPI_Op_free);
 	struct vobj *desc = vobj_op(*op);
 	MPI_Op real = real_op(*op);
 	int rc = lower_MPI_Op_free(&real);
@@ -114,6 +121,7 @@ MPI_ALIAS(MPI_Op_free);
 
 LOWER_TEXT int PMPI_Op_commutative(MPI_Op op, int *commute)
 {
+	GLUE_CALL(MPI_Op_commutative);
 	const struct vop *desc = (struct vop *)vobj_op(op);
 	int rc;
 
@@ -170,6 +178,7 @@ LOWER_TEXT int PMPI_Grequest_start(MPI_Grequest_query_function *query_fn,
 				   MPI_Grequest_cancel_function *cancel_fn, void *extra_state,
 				   MPI_Request *request)
 {
+	GLUE_CALL(MPI_Grequest_start);
 	struct grequest *greq = malloc(sizeof(*greq));
 	MPI_Request real;
 	int rc = MPI_ERR_NO_MEM;
@@ -190,6 +199,7 @@ MPI_ALIAS(MPI_Grequest_start);
 
 LOWER_TEXT int PMPI_Grequest_complete(MPI_Request request)
 {
+	GLUE_CALL(MPI_Grequest_complete);
 	int rc = lower_MPI_Grequest_complete(real_req(request));
 
 	return rc ? fail_world(rc, CALL_MPI_Grequest_complete) : rc;
@@ -241,6 +251,7 @@ LOWER_TEXT int PMPI_Register_datarep(const char *datarep,
 				     MPI_Datarep_extent_function *dtype_file_extent_fn,
 				     void *extra_state)
 {
+	GLUE_CALL(MPI_Register_datarep);
 	struct datarep *rep = malloc(sizeof(*rep));
 	int rc = MPI_ERR_NO_MEM;
 

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "mpi-glue/collective.h"
 #include "mpi/calls.h"
 
 struct glue glue;
@@ -68,17 +69,34 @@ static const char *lower_program(char *buf, size_t size)
 	return buf;
 }
 
-void glue_load(void)
+/* The library of now, and its functions. */
+static int load(char *const *envp, char *why)
 {
 	static const char system_dir[] = "/usr/lib/x86_64-linux-gnu/";
-	char program[4096], library[256], why[256] = "";
+	char program[4096], library[256];
 	const char *path = getenv("CKPT_MPI_LIBRARY");
 	struct lower_config config = {
 		.program = lower_program(program, sizeof(program)),
-		.envp = environ,
+		.envp = envp,
 		.symbols = call_symbol,
 		.nr = SYMBOL_NR,
 	};
+	int rc;
+
+	if (!path) {
+		snprintf(library, sizeof(library), "%s%s", system_dir, abi_soname);
+		path = library;
+	}
+	config.library = path;
+	rc = lower_load(&config, &glue.lower, why);
+	for (size_t i = 0; !rc && i < CALL_NR; i++)
+		glue.fn[i] = lower_function(glue.lower, i);
+	return rc;
+}
+
+void glue_load(void)
+{
+	char why[256] = "";
 	int rc;
 
 	glue_lock(&glue.lock);
@@ -86,21 +104,69 @@ void glue_load(void)
 		glue_unlock(&glue.lock);
 		return;
 	}
-	if (!path) {
-		snprintf(library, sizeof(library), "%s%s", system_dir, abi_soname);
-		path = library;
-	}
-	config.library = path;
-	rc = lower_load(&config, &glue.lower, why);
+	rc = load(environ, why);
 	if (rc)
 		die("cannot load the MPI library below", *why ? why : strerror(-rc));
-	for (size_t i = 0; i < CALL_NR; i++)
-		glue.fn[i] = lower_function(glue.lower, i);
 	rc = vhandle_init();
 	if (rc)
 		die("cannot reserve tables of handles", strerror(-rc));
 	glue_unlock(&glue.lock);
 	abi_loaded();
+}
+
+/* Same name: what the shim says comes before what the program started with. */
+static bool is_replaced(const char *variable, const char *environment)
+{
+	size_t name = strcspn(variable, "=");
+
+	for (const char *e = environment; *e; e += strlen(e) + 1)
+		if (!strncmp(e, variable, name) && e[name] == '=')
+			return true;
+	return false;
+}
+
+static char **new_environment(const char *environment)
+{
+	size_t n = 0, max = 1;
+	char **envp;
+
+	for (char **e = environ; *e; e++)
+		max++;
+	for (const char *e = environment; *e; e += strlen(e) + 1)
+		max++;
+	envp = malloc(max * sizeof(*envp));
+	if (!envp)
+		return NULL;
+	for (char **e = environ; *e; e++)
+		if (!is_replaced(*e, environment))
+			envp[n++] = *e;
+	for (const char *e = environment; *e; e += strlen(e) + 1)
+		envp[n++] = (char *)(uintptr_t)e;
+	envp[n] = NULL;
+	return envp;
+}
+
+int glue_reload(bool unload, const char *environment, char *ret_why, size_t size)
+{
+	char **envp = new_environment(environment), why[256] = "";
+	int rc = envp ? 0 : -ENOMEM;
+
+	if (!rc && unload)
+		rc = lower_unload(glue.lower);
+	else if (!rc)
+		lower_forget(glue.lower);
+	if (!rc) {
+		glue.lower = NULL;
+		rc = load(envp, why);
+	}
+	free(envp);
+	if (rc) {
+		snprintf(ret_why, size, "cannot load the MPI library below: %s",
+			 *why ? why : strerror(-rc));
+		return rc;
+	}
+	abi_loaded();
+	return 0;
 }
 
 /* As MPICH and Open MPI do: a call before MPI_Init is fatal. */
@@ -142,13 +208,25 @@ static struct vcomm *predefined_comm(MPI_Comm comm, int rank, int size)
 	desc->rank = rank;
 	desc->size = size;
 	desc->errh = MPI_ERRORS_ARE_FATAL;
+	if (size > 1)
+		desc->coll = (struct counter){ .id = ID_WORLD, .members = (uint32_t)size };
 	return desc;
 }
+
+int PMPI_Query_thread(int *provided)
+{
+	if (glue.state == GLUE_BEFORE)
+		return fail_world(MPI_ERR_OTHER, CALL_MPI_Query_thread);
+	*provided = glue.provided;
+	return MPI_SUCCESS;
+}
+MPI_ALIAS(MPI_Query_thread);
 
 /* The library is up: WORLD and SELF, and errors handled above (errhandler.c). */
 LOWER_TEXT static void init_done(int provided)
 {
-	MPI_Comm world = real_comm(MPI_COMM_WORLD), self = real_comm(MPI_COMM_SELF);
+	MPI_Comm world = real_comm(MPI_COMM_WORLD);
+	struct vcomm *self;
 	MPI_Errhandler give_back = real_errh(MPI_ERRORS_RETURN);
 
 	glue.provided = provided;
@@ -156,25 +234,49 @@ LOWER_TEXT static void init_done(int provided)
 	__asm__ volatile("rdfsbase %0" : "=r"(glue.main_fs));
 	glue.file_errh = MPI_ERRORS_RETURN;
 	lower_MPI_Comm_set_errhandler(world, give_back);
-	lower_MPI_Comm_set_errhandler(self, give_back);
+	lower_MPI_Comm_set_errhandler(real_comm(MPI_COMM_SELF), give_back);
 	lower_MPI_Comm_rank(world, &glue.world_rank);
 	lower_MPI_Comm_size(world, &glue.world_size);
 	predefined_comm(MPI_COMM_WORLD, glue.world_rank, glue.world_size);
-	predefined_comm(MPI_COMM_SELF, 0, 1);
+	self = predefined_comm(MPI_COMM_SELF, 0, 1);
+	self->world = malloc(sizeof(*self->world));
+	glue.sent = calloc((size_t)glue.world_size, sizeof(*glue.sent));
+	glue.received = calloc((size_t)glue.world_size, sizeof(*glue.received));
+	if (!self->world || !glue.sent || !glue.received)
+		die("cannot count messages", "out of memory");
+	self->world[0] = glue.world_rank;
 	abi_initialized();
+	status_attach();
 	__atomic_store_n(&glue.state, GLUE_RUNNING, __ATOMIC_RELEASE);
+	quiesce_start();
+}
+
+/* The glue thread calls the library as well, if there is one: it must expect turns. */
+static int needed(int required)
+{
+	const char *page = getenv("CKPT_STATUS");
+
+	return page && *page && required < MPI_THREAD_SERIALIZED ? MPI_THREAD_SERIALIZED :
+								     required;
 }
 
 LOWER_TEXT int PMPI_Init(int *argc, char ***argv)
 {
-	int rc, provided = MPI_THREAD_SINGLE;
+	int rc, required = needed(MPI_THREAD_SINGLE), provided = MPI_THREAD_SINGLE;
 
 	glue_load();
-	rc = lower_MPI_Init(argc, argv);
+	if (required == MPI_THREAD_SINGLE) {
+		rc = lower_MPI_Init(argc, argv);
+		if (!rc)
+			lower_MPI_Query_thread(&provided);
+	} else {
+		rc = lower_MPI_Init_thread(argc, argv, required, &provided);
+	}
 	if (rc)
 		return rc;
-	lower_MPI_Query_thread(&provided);
-	init_done(provided);
+	if (provided < required)
+		glue_refuse(CALL_MPI_Init, "the library takes calls of one thread only");
+	init_done(required == MPI_THREAD_SINGLE ? provided : MPI_THREAD_SINGLE);
 	return MPI_SUCCESS;
 }
 MPI_ALIAS(MPI_Init);
@@ -184,15 +286,21 @@ LOWER_TEXT int PMPI_Init_thread(int *argc, char ***argv, int required, int *prov
 	int rc;
 
 	glue_load();
-	rc = lower_MPI_Init_thread(argc, argv, required, provided);
-	if (!rc)
-		init_done(*provided);
+	rc = lower_MPI_Init_thread(argc, argv, needed(required), provided);
+	if (rc)
+		return rc;
+	if (*provided < needed(required))
+		glue_refuse(CALL_MPI_Init_thread, "the library takes calls of one thread only");
+	if (required < *provided && required < MPI_THREAD_SERIALIZED)
+		*provided = required;
+	init_done(*provided);
 	return rc;
 }
 MPI_ALIAS(MPI_Init_thread);
 
 LOWER_TEXT int PMPI_Finalize(void)
 {
+	GLUE_COLLECTIVE(MPI_Finalize, counter_of(MPI_COMM_WORLD));
 	struct vcomm *self = (struct vcomm *)vobj_comm(MPI_COMM_SELF);
 	struct vcomm *world = (struct vcomm *)vobj_comm(MPI_COMM_WORLD);
 	int rc;
@@ -202,6 +310,7 @@ LOWER_TEXT int PMPI_Finalize(void)
 	/* the standard: as if SELF were freed, before anything else */
 	attrs_delete(&self->attrs, VK_COMM, (uintptr_t)MPI_COMM_SELF);
 	attrs_delete(&world->attrs, VK_COMM, (uintptr_t)MPI_COMM_WORLD);
+	quiesce_stop();
 	rc = lower_MPI_Finalize();
 	glue.state = GLUE_ENDED;
 	abi_finalized();

@@ -11,6 +11,7 @@
 #include <mpi.h>
 
 #include "mpi-glue/lower.h"
+#include "mpi-glue/quiesce.h"
 #include "mpi-glue/record.h"
 #include "mpi-glue/vhandle.h"
 
@@ -24,6 +25,10 @@ enum glue_state { GLUE_BEFORE, GLUE_RUNNING, GLUE_ENDED };
  * @multiple: MPI_THREAD_MULTIPLE was provided; tables are locked
  * @refused:  first call that keeps a checkpoint from being taken, or NULL
  */
+struct status_page;
+struct drained;
+struct meetings;
+
 struct glue {
 	void *fn[GLUE_CALLS_MAX];
 	struct vtable table[VK_NR];
@@ -41,6 +46,24 @@ struct glue {
 	bool comm_attr_known[8], comm_attr_set[8];
 	int lock;
 	const char *refused, *refused_why;
+
+	/* read by every call */
+	uint32_t hold __attribute__((aligned(64)));
+	uint32_t kept;
+	uint64_t *sent, *received;	/* by world rank */
+	uint64_t posted;		/* receives, ever */
+	void *bsend_buffer;		/* attached */
+	MPI_Count bsend_size;
+	/* checkpoints: quiesce.c, collective.c, drain.c */
+	struct status_page *page;
+	uint64_t run;			/* of the page, when last looked at */
+	struct glue_thread *threads;
+	int threads_lock, library;	/* the latter: who may call the lower half, under a hold */
+	uint32_t gate;			/* futex: those that are held */
+	uint32_t in_collective, orphans, nr_done;
+	uint32_t named;			/* communicators this rank named */
+	struct drained *drained;
+	struct meetings *meetings;
 };
 
 extern struct glue glue __attribute__((visibility("hidden")));
@@ -50,10 +73,15 @@ void glue_unlock(int *lock);
 
 /* Load the lower half if it is not there; exits with a message when it cannot. */
 void glue_load(void);
+/* A restart: another lower half, MPI not initialised. @environment: as in status_page.h */
+int glue_reload(bool unload, const char *environment, char *ret_why, size_t size);
 /* This thread's first call: borrow a lower thread. Not loaded: say so, as the library would. */
 void glue_attach(unsigned int call);
 /* A checkpoint must be refused from now on: @call, @why. The first one is kept. */
 void glue_refuse(unsigned int call, const char *why);
+
+/* status_page.c: the page that CKPT_STATUS names, if any; exits when it cannot be ours. */
+void status_attach(void);
 
 /* In a callback from below: the upper FS base of this thread; returns the lower one. */
 unsigned long callback_enter(void);
@@ -107,6 +135,8 @@ int comm_dup_begin(MPI_Comm comm, struct vcomm **ret_desc, MPI_Comm **ret_slot);
 void comm_dup_done(MPI_Comm comm, struct vcomm *desc, MPI_Comm *newcomm, unsigned int call);
 int comm_dup_failed(MPI_Comm comm, struct vcomm *desc, MPI_Comm *newcomm, int rc,
 		    unsigned int call);
+/* What the library calls for this operation. */
+void *op_stub(const struct vop *op);
 struct vop *op_new(void *function, int commute, bool large, void **ret_stub);
 int op_made(struct vop *op, MPI_Op real, int rc, MPI_Op *ret_op, unsigned int call);
 
@@ -148,17 +178,20 @@ request_new(uintptr_t real, struct vobj *comm, uint32_t flags)
 	}
 	req->comm = comm;
 	req->owned = NULL;
-	req->flags = flags;
+	req->flags = flags & REQ_PERSISTENT ? flags : flags | REQ_ACTIVE;
+	req->peer = -1;
+	req->made_by = 0;
 	return req;
 }
 
 void request_put_slow(struct vrequest *req);
+#define REQ_REFS	(REQ_PERSISTENT | REQ_RECV | REQ_DONE)
 
 static inline __attribute__((always_inline)) void request_put(struct vrequest *req)
 {
 	struct vtable *table = &glue.table[VK_REQ];
 
-	if (unlikely(glue.multiple || req->owned)) {
+	if (unlikely(glue.multiple || req->owned || (req->flags & REQ_REFS))) {
 		request_put_slow(req);
 		return;
 	}

@@ -26,6 +26,7 @@ LOWER_TEXT int PMPI_Comm_rank(MPI_Comm comm, int *rank)
 		*rank = desc->rank;
 		return MPI_SUCCESS;
 	}
+	GLUE_CALL(MPI_Comm_rank);
 	rc = lower_MPI_Comm_rank(real_comm(comm), rank);
 	return rc ? fail_comm(comm, rc, CALL_MPI_Comm_rank) : rc;
 }
@@ -40,6 +41,7 @@ LOWER_TEXT int PMPI_Comm_size(MPI_Comm comm, int *size)
 		*size = desc->size;
 		return MPI_SUCCESS;
 	}
+	GLUE_CALL(MPI_Comm_size);
 	rc = lower_MPI_Comm_size(real_comm(comm), size);
 	return rc ? fail_comm(comm, rc, CALL_MPI_Comm_size) : rc;
 }
@@ -54,6 +56,7 @@ LOWER_TEXT int PMPI_Comm_remote_size(MPI_Comm comm, int *size)
 		*size = desc->remote_size;
 		return MPI_SUCCESS;
 	}
+	GLUE_CALL(MPI_Comm_remote_size);
 	rc = lower_MPI_Comm_remote_size(real_comm(comm), size);
 	return rc ? fail_comm(comm, rc, CALL_MPI_Comm_remote_size) : rc;
 }
@@ -68,6 +71,7 @@ LOWER_TEXT int PMPI_Comm_test_inter(MPI_Comm comm, int *flag)
 		*flag = desc->inter;
 		return MPI_SUCCESS;
 	}
+	GLUE_CALL(MPI_Comm_test_inter);
 	rc = lower_MPI_Comm_test_inter(real_comm(comm), flag);
 	return rc ? fail_comm(comm, rc, CALL_MPI_Comm_test_inter) : rc;
 }
@@ -81,6 +85,7 @@ LOWER_TEXT int PMPI_Type_size(MPI_Datatype datatype, int *size)
 		*size = rc;
 		return MPI_SUCCESS;
 	}
+	GLUE_CALL(MPI_Type_size);
 	rc = lower_MPI_Type_size(real_dtype(datatype), size);
 	return rc ? fail_world(rc, CALL_MPI_Type_size) : rc;
 }
@@ -88,6 +93,7 @@ MPI_ALIAS(MPI_Type_size);
 
 LOWER_TEXT int PMPI_Type_size_x(MPI_Datatype datatype, MPI_Count *size)
 {
+	GLUE_CALL(MPI_Type_size_x);
 	int rc = lower_MPI_Type_size_x(real_dtype(datatype), size);
 
 	return rc ? fail_world(rc, CALL_MPI_Type_size_x) : rc;
@@ -105,6 +111,7 @@ LOWER_TEXT int PMPI_Get_count(const MPI_Status *status, MPI_Datatype datatype, i
 			 MPI_UNDEFINED : (int)(bytes / (uint64_t)size);
 		return MPI_SUCCESS;
 	}
+	GLUE_CALL(MPI_Get_count);
 	rc = lower_MPI_Get_count(status, real_dtype(datatype), count);
 	return rc ? fail_world(rc, CALL_MPI_Get_count) : rc;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mpi-glue/collective.h"
 #include "mpi/calls.h"
 
 void record_drop(struct vobj *obj)
@@ -22,6 +23,8 @@ void record_drop(struct vobj *obj)
 	case VK_COMM:
 		errh_unref(comm->errh);
 		vobj_put(comm->parent);
+		free(comm->world);
+		free(comm->local);
 		break;
 	case VK_DTYPE:
 		for (int i = 0; i < dtype->nr_dtypes; i++)
@@ -83,6 +86,8 @@ LOWER_TEXT void record_comm(MPI_Comm comm, MPI_Comm parent, unsigned int call)
 	if (!desc)
 		return;
 	comm_made(desc, (struct vcomm *)vobj_comm(parent), call, false);
+	if (collective_name(desc))
+		glue_refuse(call, "its members could not be told");
 	/* of other origin than a communicator of ours: nothing was inherited */
 	if (!desc->parent || call_class[call] == CLASS_dynamic)
 		lower_MPI_Comm_set_errhandler((MPI_Comm)desc->obj.real,
@@ -93,6 +98,9 @@ void comm_dup_done(MPI_Comm comm, struct vcomm *desc, MPI_Comm *newcomm, unsigne
 {
 	comm_made(desc, (struct vcomm *)vobj_comm(comm), call, true);
 	*newcomm = virt_comm(&desc->obj);
+	if (call == CALL_MPI_Comm_dup || call == CALL_MPI_Comm_dup_with_info ?
+	    collective_name(desc) : collective_name_dup(desc, (struct vcomm *)vobj_comm(comm)))
+		glue_refuse(call, "its members could not be told");
 }
 
 /* Of no use: the attributes that were copied are deleted like those of a freed one. */
@@ -138,6 +146,7 @@ int comm_dup_begin(MPI_Comm comm, struct vcomm **ret_desc, MPI_Comm **ret_slot)
 
 LOWER_TEXT int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
 {
+	GLUE_COLLECTIVE(MPI_Comm_dup, counter_of(comm));
 	COMM_DUP(MPI_Comm_dup, real_comm(comm), slot);
 	return MPI_SUCCESS;
 }
@@ -145,6 +154,7 @@ MPI_ALIAS(MPI_Comm_dup);
 
 LOWER_TEXT int PMPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
 {
+	GLUE_COLLECTIVE(MPI_Comm_dup_with_info, counter_of(comm));
 	COMM_DUP(MPI_Comm_dup_with_info, real_comm(comm), real_info(info), slot);
 	return MPI_SUCCESS;
 }
@@ -152,6 +162,7 @@ MPI_ALIAS(MPI_Comm_dup_with_info);
 
 LOWER_TEXT int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
 {
+	GLUE_COLLECTIVE(MPI_Comm_idup, counter_of(comm));
 	MPI_Request real;
 
 	COMM_DUP(MPI_Comm_idup, real_comm(comm), slot, &real);
@@ -160,8 +171,44 @@ LOWER_TEXT int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *req
 }
 MPI_ALIAS(MPI_Comm_idup);
 
+LOWER_TEXT static int intercomm_inside(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm,
+				       int remote_leader, int tag, MPI_Comm *newintercomm)
+{
+	GLUE_COLLECTIVE(MPI_Intercomm_create, counter_of(local_comm));
+	MPI_Comm real;
+	int rc = lower_MPI_Intercomm_create(real_comm(local_comm), local_leader,
+					    real_comm(peer_comm), remote_leader, tag, &real);
+
+	if (rc)
+		return fail_comm(local_comm, rc, CALL_MPI_Intercomm_create);
+	*newintercomm = wrap_comm(real);
+	record_comm(*newintercomm, local_comm, CALL_MPI_Intercomm_create);
+	return rc;
+}
+
+/*
+ * The leaders wait for each other, and each group for its leader: of a leader, a collective within
+ * a collective, so that it is not held between the two.
+ */
+int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm,
+			  int remote_leader, int tag, MPI_Comm *newintercomm)
+{
+	const struct vcomm *local = (struct vcomm *)vobj_comm(local_comm);
+
+	if (local && local->size && local->rank == local_leader) {
+		GLUE_COLLECTIVE(MPI_Intercomm_create,
+				counter_of_leaders(peer_comm, remote_leader, tag));
+		return intercomm_inside(local_comm, local_leader, peer_comm, remote_leader, tag,
+					newintercomm);
+	}
+	return intercomm_inside(local_comm, local_leader, peer_comm, remote_leader, tag,
+				newintercomm);
+}
+MPI_ALIAS(MPI_Intercomm_create);
+
 LOWER_TEXT int PMPI_Comm_get_parent(MPI_Comm *parent)
 {
+	GLUE_CALL(MPI_Comm_get_parent);
 	MPI_Comm real;
 	struct vobj *known;
 	int rc = lower_MPI_Comm_get_parent(&real);
@@ -210,12 +257,14 @@ LOWER_TEXT static int down_comm_disconnect(MPI_Comm *comm)
 
 int PMPI_Comm_free(MPI_Comm *comm)
 {
+	GLUE_COLLECTIVE(MPI_Comm_free, counter_of(*comm));
 	return comm_end(comm, down_comm_free, CALL_MPI_Comm_free);
 }
 MPI_ALIAS(MPI_Comm_free);
 
 int PMPI_Comm_disconnect(MPI_Comm *comm)
 {
+	GLUE_COLLECTIVE(MPI_Comm_disconnect, counter_of(*comm));
 	return comm_end(comm, down_comm_disconnect, CALL_MPI_Comm_disconnect);
 }
 MPI_ALIAS(MPI_Comm_disconnect);
@@ -251,6 +300,7 @@ LOWER_TEXT void record_dtype(MPI_Datatype dtype, unsigned int call, int nr,
 		free(inner);
 		return;
 	}
+	desc->combiner = combiner;
 	desc->nr_ints = ints;
 	desc->nr_addresses = addresses;
 	/* what is handed out here is ours to free, unless it is predefined */
@@ -266,6 +316,7 @@ LOWER_TEXT int PMPI_Type_get_contents(MPI_Datatype datatype, int max_integers, i
 				      int max_datatypes, int integers[], MPI_Aint addresses[],
 				      MPI_Datatype datatypes[])
 {
+	GLUE_CALL(MPI_Type_get_contents);
 	int n, combiner, ignored;
 	int rc = lower_MPI_Type_get_contents(real_dtype(datatype), max_integers, max_addresses,
 					     max_datatypes, integers, addresses, datatypes);
@@ -285,6 +336,7 @@ MPI_ALIAS(MPI_Type_get_contents);
 
 LOWER_TEXT int PMPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
+	GLUE_CALL(MPI_Type_dup);
 	struct vdtype *from = (struct vdtype *)vobj_dtype(oldtype), *desc;
 	struct vattr *attrs = NULL;
 	MPI_Datatype real;
@@ -310,6 +362,7 @@ MPI_ALIAS(MPI_Type_dup);
 
 LOWER_TEXT int PMPI_Type_free(MPI_Datatype *datatype)
 {
+	GLUE_CALL(MPI_Type_free);
 	struct vdtype *desc = (struct vdtype *)vobj_dtype(*datatype);
 	MPI_Datatype real = real_dtype(*datatype);
 	int rc = 0;
@@ -329,6 +382,7 @@ MPI_ALIAS(MPI_Type_free);
 LOWER_TEXT int PMPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info,
 			      MPI_File *fh)
 {
+	GLUE_COLLECTIVE(MPI_File_open, counter_of(comm));
 	MPI_File real;
 	struct vfile *desc;
 	int rc = lower_MPI_File_open(real_comm(comm), filename, amode, real_info(info), &real);
@@ -349,6 +403,7 @@ MPI_ALIAS(MPI_File_open);
 
 LOWER_TEXT int PMPI_File_close(MPI_File *fh)
 {
+	GLUE_COLLECTIVE(MPI_File_close, counter_of_file(*fh));
 	MPI_File real = real_file(*fh);
 	int rc = lower_MPI_File_close(&real);
 

@@ -27,9 +27,24 @@ struct vattr {
 
 enum attr_language { ATTR_C, ATTR_FINT, ATTR_AINT };
 
-/* Communicators 0 and 1 are WORLD and SELF. */
+/* Collectives begun by those that share an identity; collective.h. */
+struct counter {
+	uint64_t id;		/* 0: not counted */
+	uint64_t seq;
+	uint32_t slot;		/* in the status page */
+	uint32_t members;
+};
+
+/*
+ * Communicators 0 and 1 are WORLD and SELF.
+ * @world: world ranks of those that messages go to and come from, so of an
+ *         intercommunicator the remote group; NULL: the same as in WORLD. -1: none of this job.
+ * @local: of an intercommunicator, the local group
+ */
 struct vcomm {
 	struct vobj obj;
+	struct counter coll;
+	int32_t *world, *local;
 	int rank, size, remote_size;
 	bool inter;
 	uint16_t made_by;	/* CALL_MPI_Comm_split, ... */
@@ -38,10 +53,12 @@ struct vcomm {
 	uint64_t made;		/* how many were made from this one */
 	struct vattr *attrs;
 	MPI_Errhandler errh;
+	void *saved;		/* this and others of the name: rebuild.c, between cut and go */
 };
 
 struct vgroup {
 	struct vobj obj;
+	void *saved;
 };
 
 /* Arguments as MPI_Type_get_contents would tell them. */
@@ -49,7 +66,8 @@ struct vdtype {
 	struct vobj obj;
 	struct vattr *attrs;
 	uint16_t made_by;
-	bool committed;
+	bool made_again;	/* rebuild_type.c */
+	int combiner;
 	int nr_ints, nr_addresses, nr_dtypes;
 	int *ints;
 	MPI_Aint *addresses;
@@ -76,6 +94,7 @@ struct verrh {
 
 struct vinfo {
 	struct vobj obj;
+	void *saved;
 };
 
 struct vfile {
@@ -107,18 +126,53 @@ struct vkeyval {
 	void *copy_proxy, *delete_proxy;
 };
 
+struct kept;
+
 struct vmsg {
 	struct vobj obj;
 	struct vobj *comm;
+	struct kept *kept;	/* the drain took it: nothing is below */
+	MPI_Status status;	/* of the probe */
 };
 
-enum { REQ_PERSISTENT = 1, REQ_GENERAL = 2, REQ_FORTRAN = 4 };
+enum {
+	REQ_PERSISTENT = 1,
+	REQ_GENERAL = 2,
+	REQ_FORTRAN = 4,
+	REQ_SEND = 8,
+	REQ_RECV = 16,
+	REQ_ANY = 32,		/* a receive from anybody: its status tells from whom */
+	REQ_ACTIVE = 64,
+	REQ_CANCELLED = 128,	/* asked to; its status tells */
+	REQ_DONE = 256,		/* complete, not told yet: @done */
+	REQ_ORPHAN = 512,	/* the application freed it before it was complete */
+	REQ_COLLECTIVE = 1024,
+	REQ_MATCHED = 2048,	/* a matched receive: nothing to post anew */
+};
 
+/* What the application will be told of a request that is complete. */
+struct done {
+	MPI_Status status;
+	int rc;
+};
+
+/*
+ * The arguments are kept of receives and persistent requests: a restart makes those again.
+ * Sends are complete at a cut. @comm and @dtype are referenced then.
+ */
 struct vrequest {
 	struct vobj obj;
 	struct vobj *comm;	/* whose error handler */
 	void *owned;		/* arrays the lower half reads until completion */
 	uint32_t flags;
+	int32_t peer;		/* world rank; -1: nobody, or unknown */
+	void *buf;
+	MPI_Count count;
+	MPI_Datatype dtype;
+	int rank, tag;
+	struct done *done;
+	uint64_t order;		/* in which receives were posted */
+	uint16_t made_by;
 };
 
 /* Free what hangs off a slot that is given back. */

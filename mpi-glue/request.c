@@ -6,12 +6,23 @@
  * one until MPI_Request_free. The library sets its own handle to null on completion, and that is
  * what gives the slot back here: nothing is guessed from the kind of request.
  *
+ * Waiting is a loop around the library's test, left at safe points (quiesce.h). A request that the
+ * glue thread found complete (REQ_DONE) has a null handle below, or is inactive there, so that the
+ * library passes over it; what it was told is kept here for the application.
+ *
  * An error is the communicator's of the first request that failed, as the standard says.
  */
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "mpi-glue/request.h"
 #include "mpi/calls.h"
+
+/* Fruitless tests before the processor is offered to another rank. */
+#define TESTS_AT_ONCE	2000
+/* Freed receives are looked after when there are so many more. */
+#define ORPHANS_AT_ONCE	64
 
 /* Two arrays that the lower half reads until the request completes. */
 struct owned {
@@ -30,6 +41,15 @@ void request_own(MPI_Request request, void *first, void *second)
 	req->owned = owned;
 }
 
+static void forget_done(struct vrequest *req)
+{
+	free(req->done);
+	req->done = NULL;
+	req->flags &= ~(uint32_t)REQ_DONE;
+	if (!--glue.nr_done)
+		glue.kept &= ~(uint32_t)KEPT_REQUESTS;
+}
+
 void request_put_slow(struct vrequest *req)
 {
 	struct owned *owned = req->owned;
@@ -40,30 +60,119 @@ void request_put_slow(struct vrequest *req)
 		free(owned);
 		req->owned = NULL;
 	}
+	if (req->flags & REQ_DONE)
+		forget_done(req);
+	if (req->made_by) {
+		vobj_put(vobj_dtype(req->dtype));
+		vobj_put(req->comm);
+		req->made_by = 0;
+	}
+	req->flags = 0;
 	vobj_put(&req->obj);
 }
 
-void message_comm(MPI_Message message, MPI_Comm comm)
+void request_record(MPI_Request request, unsigned int call, void *buf, MPI_Count count,
+		    MPI_Datatype dtype, int rank, int tag)
 {
-	struct vmsg *msg = (struct vmsg *)vobj_msg(message);
+	struct vrequest *req = (struct vrequest *)vobj_req(request);
 
-	if (msg)
-		msg->comm = vobj_comm(comm);
+	if (unlikely(!req))
+		return;
+	req->buf = buf;
+	req->count = count;
+	req->dtype = dtype;
+	req->rank = rank;
+	req->tag = tag;
+	req->made_by = (uint16_t)call;
+	req->order = ++glue.posted;
+	req->peer = world_rank_of((struct vcomm *)req->comm, rank);
+	if (rank == MPI_ANY_SOURCE)
+		req->flags |= REQ_ANY;
+	vobj_get(vobj_dtype(dtype));
+	vobj_get(req->comm);
 }
 
-/* The library is done with it, or has not: as its handle says. */
-static inline void settle(MPI_Request *request, MPI_Request real)
+void request_keep(struct vrequest *req, const MPI_Status *status, int rc)
+{
+	struct done *done = malloc(sizeof(*done));
+
+	if (!done)		/* it is told as complete, with an empty status */
+		return;
+	done->status = *status;
+	done->rc = rc;
+	req->done = done;
+	req->flags |= REQ_DONE;
+	glue.nr_done++;
+	glue.kept |= KEPT_REQUESTS;
+}
+
+void request_finished_slow(struct vrequest *req, const MPI_Status *status)
+{
+	int cancelled = 0, source = req->rank;
+
+	if (!(req->flags & REQ_ACTIVE))
+		return;
+	if (req->flags & REQ_CANCELLED)
+		PMPI_Test_cancelled(status, &cancelled);
+	if (cancelled) {
+		if (req->flags & REQ_SEND)
+			count_not_sent(req->peer);
+		return;
+	}
+	if (!(req->flags & REQ_RECV))
+		return;
+	if (req->flags & REQ_ANY)
+		source = status->MPI_SOURCE;
+	count_received(req->comm, source);
+}
+
+/* What a kept completion says; MPI_ERROR of a single status is not ours to write. */
+static int tell(struct vrequest *req, MPI_Status *status)
+{
+	const struct done *done = req->done;
+
+	if (status != MPI_STATUS_IGNORE) {
+		int error = status->MPI_ERROR;
+
+		*status = done->status;
+		status->MPI_ERROR = error;
+	}
+	return done->rc;
+}
+
+/* The application has been told: the slot is free, or the persistent request inactive. */
+static void told(MPI_Request *request, struct vrequest *req)
+{
+	if (req->flags & REQ_PERSISTENT) {
+		forget_done(req);
+		return;
+	}
+	*request = MPI_REQUEST_NULL;
+	request_put(req);
+}
+
+static inline bool is_done(const struct vrequest *req)
+{
+	return req && (req->flags & REQ_DONE);
+}
+
+/* The library is done with it, or has not: as its handle says; @complete of persistent ones. */
+static inline void settle(MPI_Request *request, MPI_Request real, bool complete,
+			  const MPI_Status *status)
 {
 	struct vrequest *req = (struct vrequest *)vobj_req(*request);
 
 	if (unlikely(!req))
 		return;
 	if (real == glue.real_request_null) {
+		request_finished(req, status);
 		*request = MPI_REQUEST_NULL;
 		request_put(req);
-	} else {
-		req->obj.real = (uintptr_t)real;
+		return;
 	}
+	if (complete)
+		request_finished(req, status);
+	req->obj.real = (uintptr_t)real;
 }
 
 static int fail_request(MPI_Request request, int rc, unsigned int call)
@@ -73,155 +182,567 @@ static int fail_request(MPI_Request request, int rc, unsigned int call)
 	return fail_vcomm(req ? req->comm : NULL, rc, call);
 }
 
-LOWER_TEXT int PMPI_Wait(MPI_Request *request, MPI_Status *status)
-{
-	MPI_Request real = real_req(*request);
-	int rc = lower_MPI_Wait(&real, status);
+/* Without its status it cannot be told what this one received, or whether it was cancelled. */
+#define NEEDS_STATUS	(REQ_ANY | REQ_CANCELLED)
 
+static inline bool wanted_out(void)
+{
+	return unlikely(*(volatile uint32_t *)&glue.hold);
+}
+
+#define BELOW(name)	((__typeof__(P##name) *)glue.fn[CALL_##name])
+
+/* In the lower half until it is done, fails, or the thread is wanted out. */
+#define UNTIL_OUT(call, finished, ...) ({ \
+	unsigned long upper_ = glue_enter(CALL_##call); \
+	int rc_, tests_ = TESTS_AT_ONCE; \
+	do { \
+		rc_ = BELOW(call)(__VA_ARGS__); \
+	} while (!rc_ && !(finished) && !wanted_out() && --tests_); \
+	lower_leave(upper_); \
+	rc_; \
+})
+
+LOWER_TEXT int test_below(MPI_Request *real, int *flag, MPI_Status *status)
+{
+	*flag = 0;
+	return UNTIL_OUT(MPI_Test, *flag, real, flag, status);
+}
+
+/* Between two rounds below. */
+static inline void between(struct call_mark *mark)
+{
+	if (wanted_out())
+		quiesce_safe_point(mark);
+	else
+		sched_yield();
+}
+
+int wait_inside(MPI_Request *request, MPI_Status *status, struct call_mark *mark,
+		unsigned int call)
+{
+	struct vrequest *req = (struct vrequest *)vobj_req(*request);
+	MPI_Status own, *use = status;
+	MPI_Request real;
+	int rc, flag;
+
+	if (status == MPI_STATUS_IGNORE && req && (req->flags & NEEDS_STATUS))
+		use = &own;
+	for (;;) {
+		if (unlikely(glue.kept & KEPT_REQUESTS) && is_done(req)) {
+			rc = tell(req, status);
+			if (rc)
+				rc = fail_vcomm(req->comm, rc, call);
+			told(request, req);
+			return rc;
+		}
+		real = real_req(*request);
+		rc = test_below(&real, &flag, use);
+		if (likely(flag) || rc)
+			break;
+		between(mark);
+	}
 	if (unlikely(rc))
-		rc = fail_request(*request, rc, CALL_MPI_Wait);
-	settle(request, real);
+		rc = fail_request(*request, rc, call);
+	settle(request, real, true, use);
 	return rc;
+}
+
+int PMPI_Wait(MPI_Request *request, MPI_Status *status)
+{
+	GLUE_CALL(MPI_Wait);
+	return wait_inside(request, status, &mark, CALL_MPI_Wait);
 }
 MPI_ALIAS(MPI_Wait);
 
 LOWER_TEXT int PMPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
-	MPI_Request real = real_req(*request);
-	int rc = lower_MPI_Test(&real, flag, status);
+	GLUE_CALL(MPI_Test);
+	struct vrequest *req = (struct vrequest *)vobj_req(*request);
+	MPI_Status own, *use = status;
+	MPI_Request real;
+	int rc;
 
+	if (unlikely(glue.kept & KEPT_REQUESTS) && is_done(req)) {
+		*flag = 1;
+		rc = tell(req, status);
+		if (rc)
+			rc = fail_vcomm(req->comm, rc, CALL_MPI_Test);
+		told(request, req);
+		return rc;
+	}
+	if (status == MPI_STATUS_IGNORE && req && (req->flags & NEEDS_STATUS))
+		use = &own;
+	real = real_req(*request);
+	rc = lower_MPI_Test(&real, flag, use);
 	if (unlikely(rc))
 		rc = fail_request(*request, rc, CALL_MPI_Test);
-	settle(request, real);
+	settle(request, real, *flag, use);
 	return rc;
 }
 MPI_ALIAS(MPI_Test);
 
-static MPI_Request *reals_of(MPI_Request *real, int count, const MPI_Request requests[])
+LOWER_TEXT int PMPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 {
-	for (int i = 0; i < count; i++)
-		real[i] = real_req(requests[i]);
-	return real;
+	GLUE_CALL(MPI_Request_get_status);
+	struct vrequest *req = (struct vrequest *)vobj_req(request);
+	int rc;
+
+	if (unlikely(glue.kept & KEPT_REQUESTS) && is_done(req)) {
+		*flag = 1;
+		return tell(req, status);
+	}
+	rc = lower_MPI_Request_get_status(real_req(request), flag, status);
+	return unlikely(rc) ? fail_request(request, rc, CALL_MPI_Request_get_status) : rc;
 }
+MPI_ALIAS(MPI_Request_get_status);
 
-/* Of several: the communicator of the first that is there. */
-static int settle_all(int count, MPI_Request requests[], MPI_Request *real, int rc,
-		      unsigned int call)
+/* Real handles, and the flags of all. */
+static uint32_t reals_of(MPI_Request *real, int count, const MPI_Request requests[])
 {
-	struct vobj *comm = NULL;
+	uint32_t flags = 0;
 
-	for (int i = 0; unlikely(rc) && i < count && !comm; i++) {
+	for (int i = 0; i < count; i++) {
 		const struct vrequest *req = (struct vrequest *)vobj_req(requests[i]);
 
-		comm = req ? req->comm : NULL;
+		real[i] = real_req(requests[i]);
+		if (likely(req))
+			flags |= req->flags;
 	}
+	return flags;
+}
+
+static struct vobj *first_comm(int count, const MPI_Request requests[])
+{
+	for (int i = 0; i < count; i++) {
+		const struct vrequest *req = (struct vrequest *)vobj_req(requests[i]);
+
+		if (req && req->comm)
+			return req->comm;
+	}
+	return NULL;
+}
+
+/* In the order of the array, a request that is known to be complete; -1: none. */
+static int find_done(int count, const MPI_Request requests[])
+{
+	if (likely(!(glue.kept & KEPT_REQUESTS)))
+		return -1;
 	for (int i = 0; i < count; i++)
-		settle(&requests[i], real[i]);
-	array_drop(real, count, false);
-	return unlikely(rc) ? fail_vcomm(comm, rc, call) : rc;
+		if (is_done((struct vrequest *)vobj_req(requests[i])))
+			return i;
+	return -1;
+}
+
+static inline MPI_Status *status_at(MPI_Status *statuses, int i)
+{
+	return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
 }
 
 #define COUNT(n)	((n) > 0 ? (n) : 0)
 
+/* All are complete, or failed; @rc as the library said. */
+static int settle_all(int count, MPI_Request requests[], const MPI_Request real[],
+		      MPI_Status statuses[], int rc, unsigned int call)
+{
+	struct vobj *comm = unlikely(rc) ? first_comm(count, requests) : NULL;
+
+	for (int i = 0; i < count; i++) {
+		struct vrequest *req = (struct vrequest *)vobj_req(requests[i]);
+		MPI_Status *status = status_at(statuses, i);
+
+		if (likely(!is_done(req))) {
+			settle(&requests[i], real[i], true, status);
+			continue;
+		}
+		if (tell(req, status) && !rc) {
+			comm = req->comm;
+			rc = MPI_ERR_IN_STATUS;
+		}
+		if (status != MPI_STATUS_IGNORE)
+			status->MPI_ERROR = req->done->rc;
+		told(&requests[i], req);
+	}
+	return unlikely(rc) ? fail_vcomm(comm, rc, call) : rc;
+}
+
 LOWER_TEXT int PMPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 {
-	MPI_Request *real = reals_of(array_of(MPI_Request, COUNT(count)), count, requests);
-	int rc = lower_MPI_Waitall(count, real, statuses);
+	GLUE_CALL(MPI_Waitall);
+	int n = COUNT(count), flag = 0, own = 0, rc;
+	MPI_Request *real = array_of(MPI_Request, n);
+	MPI_Status *use = statuses;
 
-	return settle_all(count, requests, real, rc, CALL_MPI_Waitall);
+	if (reals_of(real, n, requests) & NEEDS_STATUS && statuses == MPI_STATUSES_IGNORE)
+		own = n;
+	if (unlikely(own))
+		use = array_of(MPI_Status, own);
+	for (;;) {
+		rc = UNTIL_OUT(MPI_Testall, flag, count, real, &flag, use);
+		if (likely(flag) || rc)
+			break;
+		between(&mark);
+		reals_of(real, n, requests);
+	}
+	rc = settle_all(n, requests, real, use, rc, CALL_MPI_Waitall);
+	array_drop(real, n, false);
+	if (unlikely(own))
+		array_drop(use, own, false);
+	return rc;
 }
 MPI_ALIAS(MPI_Waitall);
 
 LOWER_TEXT int PMPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
 {
-	MPI_Request *real = reals_of(array_of(MPI_Request, COUNT(count)), count, requests);
-	int rc = lower_MPI_Testall(count, real, flag, statuses);
+	GLUE_CALL(MPI_Testall);
+	int n = COUNT(count), own = 0, rc;
+	MPI_Request *real = array_of(MPI_Request, n);
+	MPI_Status *use = statuses;
 
-	return settle_all(count, requests, real, rc, CALL_MPI_Testall);
+	if (reals_of(real, n, requests) & NEEDS_STATUS && statuses == MPI_STATUSES_IGNORE)
+		own = n;
+	if (unlikely(own))
+		use = array_of(MPI_Status, own);
+	rc = lower_MPI_Testall(count, real, flag, use);
+	if (*flag || rc)
+		rc = settle_all(n, requests, real, use, rc, CALL_MPI_Testall);
+	array_drop(real, n, false);
+	if (unlikely(own))
+		array_drop(use, own, false);
+	return rc;
 }
 MPI_ALIAS(MPI_Testall);
 
+/* One of them is complete, or the call failed. */
+static int settle_one(int count, MPI_Request requests[], const MPI_Request real[], int indx,
+		      const MPI_Status *status, int rc, unsigned int call)
+{
+	struct vobj *comm = unlikely(rc) ? first_comm(count, requests) : NULL;
+
+	if (indx >= 0 && indx < count)
+		settle(&requests[indx], real[indx], true, status);
+	return unlikely(rc) ? fail_vcomm(comm, rc, call) : rc;
+}
+
+static int tell_one(MPI_Request requests[], int done, int *indx, MPI_Status *status,
+		    unsigned int call)
+{
+	struct vrequest *req = (struct vrequest *)vobj_req(requests[done]);
+	int rc = tell(req, status);
+
+	*indx = done;
+	if (rc)
+		rc = fail_vcomm(req->comm, rc, call);
+	told(&requests[done], req);
+	return rc;
+}
+
 LOWER_TEXT int PMPI_Waitany(int count, MPI_Request requests[], int *indx, MPI_Status *status)
 {
-	MPI_Request *real = reals_of(array_of(MPI_Request, COUNT(count)), count, requests);
-	int rc = lower_MPI_Waitany(count, real, indx, status);
+	GLUE_CALL(MPI_Waitany);
+	int n = COUNT(count), flag = 0, done, rc;
+	MPI_Request *real = array_of(MPI_Request, n);
+	MPI_Status own, *use = status == MPI_STATUS_IGNORE ? &own : status;
 
-	return settle_all(count, requests, real, rc, CALL_MPI_Waitany);
+	for (;;) {
+		done = find_done(n, requests);
+		if (unlikely(done >= 0)) {
+			array_drop(real, n, false);
+			return tell_one(requests, done, indx, status, CALL_MPI_Waitany);
+		}
+		reals_of(real, n, requests);
+		*indx = MPI_UNDEFINED;
+		rc = UNTIL_OUT(MPI_Testany, flag, count, real, indx, &flag, use);
+		if (likely(flag) || rc)
+			break;
+		between(&mark);
+	}
+	rc = settle_one(n, requests, real, *indx, use, rc, CALL_MPI_Waitany);
+	array_drop(real, n, false);
+	return rc;
 }
 MPI_ALIAS(MPI_Waitany);
 
 LOWER_TEXT int PMPI_Testany(int count, MPI_Request requests[], int *indx, int *flag,
 			    MPI_Status *status)
 {
-	MPI_Request *real = reals_of(array_of(MPI_Request, COUNT(count)), count, requests);
-	int rc = lower_MPI_Testany(count, real, indx, flag, status);
+	GLUE_CALL(MPI_Testany);
+	int n = COUNT(count), done = find_done(n, requests), rc;
+	MPI_Request *real = array_of(MPI_Request, n);
+	MPI_Status own, *use = status == MPI_STATUS_IGNORE ? &own : status;
 
-	return settle_all(count, requests, real, rc, CALL_MPI_Testany);
+	if (unlikely(done >= 0)) {
+		array_drop(real, n, false);
+		*flag = 1;
+		return tell_one(requests, done, indx, status, CALL_MPI_Testany);
+	}
+	reals_of(real, n, requests);
+	*indx = MPI_UNDEFINED;
+	rc = lower_MPI_Testany(count, real, indx, flag, use);
+	rc = settle_one(n, requests, real, *flag || rc ? *indx : -1, use, rc, CALL_MPI_Testany);
+	array_drop(real, n, false);
+	return rc;
 }
 MPI_ALIAS(MPI_Testany);
+
+/* Those that are known to be complete are some. */
+static int tell_some(int count, MPI_Request requests[], int *outcount, int indices[],
+		     MPI_Status statuses[], unsigned int call)
+{
+	struct vobj *comm = NULL;
+	int n = 0, rc = 0;
+
+	for (int i = 0; i < count; i++) {
+		struct vrequest *req = (struct vrequest *)vobj_req(requests[i]);
+		MPI_Status *status = status_at(statuses, n);
+
+		if (!is_done(req))
+			continue;
+		if (tell(req, status)) {
+			rc = MPI_ERR_IN_STATUS;
+			comm = req->comm;
+		}
+		if (status != MPI_STATUS_IGNORE)
+			status->MPI_ERROR = req->done->rc;
+		indices[n++] = i;
+		told(&requests[i], req);
+	}
+	*outcount = n;
+	return rc ? fail_vcomm(comm, rc, call) : 0;
+}
+
+static int settle_some(int count, MPI_Request requests[], const MPI_Request real[], int outcount,
+		       const int indices[], MPI_Status statuses[], int rc, unsigned int call)
+{
+	struct vobj *comm = unlikely(rc) ? first_comm(count, requests) : NULL;
+
+	for (int k = 0; k < outcount && outcount != MPI_UNDEFINED; k++)
+		settle(&requests[indices[k]], real[indices[k]], true, status_at(statuses, k));
+	return unlikely(rc) ? fail_vcomm(comm, rc, call) : rc;
+}
 
 LOWER_TEXT int PMPI_Waitsome(int incount, MPI_Request requests[], int *outcount, int indices[],
 			     MPI_Status statuses[])
 {
-	MPI_Request *real = reals_of(array_of(MPI_Request, COUNT(incount)), incount, requests);
-	int rc = lower_MPI_Waitsome(incount, real, outcount, indices, statuses);
+	GLUE_CALL(MPI_Waitsome);
+	int n = COUNT(incount), own = 0, rc;
+	MPI_Request *real = array_of(MPI_Request, n);
+	MPI_Status *use = statuses;
 
-	return settle_all(incount, requests, real, rc, CALL_MPI_Waitsome);
+	if (reals_of(real, n, requests) & NEEDS_STATUS && statuses == MPI_STATUSES_IGNORE)
+		own = n;
+	if (unlikely(own))
+		use = array_of(MPI_Status, own);
+	for (;;) {
+		if (unlikely(find_done(n, requests) >= 0)) {
+			rc = tell_some(n, requests, outcount, indices, statuses, CALL_MPI_Waitsome);
+			break;
+		}
+		*outcount = 0;
+		rc = UNTIL_OUT(MPI_Testsome, *outcount, incount, real, outcount, indices, use);
+		if (likely(*outcount) || rc) {
+			rc = settle_some(n, requests, real, *outcount, indices, use, rc,
+					 CALL_MPI_Waitsome);
+			break;
+		}
+		between(&mark);
+		reals_of(real, n, requests);
+	}
+	array_drop(real, n, false);
+	if (unlikely(own))
+		array_drop(use, own, false);
+	return rc;
 }
 MPI_ALIAS(MPI_Waitsome);
 
 LOWER_TEXT int PMPI_Testsome(int incount, MPI_Request requests[], int *outcount, int indices[],
 			     MPI_Status statuses[])
 {
-	MPI_Request *real = reals_of(array_of(MPI_Request, COUNT(incount)), incount, requests);
-	int rc = lower_MPI_Testsome(incount, real, outcount, indices, statuses);
+	GLUE_CALL(MPI_Testsome);
+	int n = COUNT(incount), own = 0, rc;
+	MPI_Request *real = array_of(MPI_Request, n);
+	MPI_Status *use = statuses;
 
-	return settle_all(incount, requests, real, rc, CALL_MPI_Testsome);
+	if (reals_of(real, n, requests) & NEEDS_STATUS && statuses == MPI_STATUSES_IGNORE)
+		own = n;
+	if (unlikely(own))
+		use = array_of(MPI_Status, own);
+	if (unlikely(find_done(n, requests) >= 0)) {
+		rc = tell_some(n, requests, outcount, indices, statuses, CALL_MPI_Testsome);
+	} else {
+		*outcount = 0;
+		rc = lower_MPI_Testsome(incount, real, outcount, indices, use);
+		rc = settle_some(n, requests, real, *outcount, indices, use, rc,
+				 CALL_MPI_Testsome);
+	}
+	array_drop(real, n, false);
+	if (unlikely(own))
+		array_drop(use, own, false);
+	return rc;
 }
 MPI_ALIAS(MPI_Testsome);
 
-LOWER_TEXT int PMPI_Start(MPI_Request *request)
+/* A persistent request begins; true: it was a receive, and a kept message was it. */
+static bool begin_one(struct vrequest *req)
 {
-	MPI_Request real = real_req(*request);
-	int rc = lower_MPI_Start(&real);
+	struct kept *kept;
+	MPI_Status status;
+	int rc;
 
-	if (unlikely(rc))
-		return fail_request(*request, rc, CALL_MPI_Start);
-	settle(request, real);
+	if (!req)
+		return false;
+	req->flags |= REQ_ACTIVE;
+	if (req->flags & REQ_SEND)
+		channel_add(glue.sent, req->peer);
+	if (!(req->flags & REQ_RECV))
+		return false;
+	req->order = ++glue.posted;
+	if (likely(!(glue.kept & KEPT_MESSAGES)))
+		return false;
+	kept = kept_match(req->comm, req->rank, req->tag);
+	if (!kept)
+		return false;
+	memset(&status, 0, sizeof(status));
+	rc = kept_deliver(kept, req->buf, req->count, req->dtype, &status);
+	request_keep(req, &status, rc);
+	req->flags &= ~(uint32_t)REQ_ACTIVE;
+	return true;
+}
+
+/* The library would not start it. */
+static void not_begun(struct vrequest *req)
+{
+	if (!req)
+		return;
+	req->flags &= ~(uint32_t)REQ_ACTIVE;
+	if (req->flags & REQ_SEND)
+		count_not_sent(req->peer);
+}
+
+LOWER_TEXT static int start_inside(MPI_Request *request, unsigned int call)
+{
+	struct vrequest *req = (struct vrequest *)vobj_req(*request);
+	MPI_Request real;
+	int rc;
+
+	if (begin_one(req))
+		return MPI_SUCCESS;
+	real = real_req(*request);
+	rc = lower_MPI_Start(&real);
+	if (unlikely(rc)) {
+		not_begun(req);
+		return fail_request(*request, rc, call);
+	}
+	if (req)
+		req->obj.real = (uintptr_t)real;
 	return rc;
+}
+
+int PMPI_Start(MPI_Request *request)
+{
+	GLUE_CALL(MPI_Start);
+	return start_inside(request, CALL_MPI_Start);
 }
 MPI_ALIAS(MPI_Start);
 
 LOWER_TEXT int PMPI_Startall(int count, MPI_Request requests[])
 {
-	MPI_Request *real = reals_of(array_of(MPI_Request, COUNT(count)), count, requests);
-	int rc = lower_MPI_Startall(count, real);
+	GLUE_CALL(MPI_Startall);
+	int n = COUNT(count), rc = 0;
+	MPI_Request *real;
 
-	return settle_all(count, requests, real, rc, CALL_MPI_Startall);
+	if (unlikely(glue.kept & KEPT_MESSAGES)) {
+		for (int i = 0; i < n && !rc; i++)
+			rc = start_inside(&requests[i], CALL_MPI_Startall);
+		return rc;
+	}
+	real = array_of(MPI_Request, n);
+	for (int i = 0; i < n; i++)
+		begin_one((struct vrequest *)vobj_req(requests[i]));
+	reals_of(real, n, requests);
+	rc = lower_MPI_Startall(count, real);
+	for (int i = 0; i < n; i++) {
+		struct vrequest *req = (struct vrequest *)vobj_req(requests[i]);
+
+		if (unlikely(rc))
+			not_begun(req);
+		else if (likely(req))
+			req->obj.real = (uintptr_t)real[i];
+	}
+	array_drop(real, n, false);
+	return unlikely(rc) ? fail_vcomm(first_comm(n, requests), rc, CALL_MPI_Startall) : rc;
 }
 MPI_ALIAS(MPI_Startall);
 
 LOWER_TEXT int PMPI_Cancel(MPI_Request *request)
 {
-	MPI_Request real = real_req(*request);
-	int rc = lower_MPI_Cancel(&real);
+	GLUE_CALL(MPI_Cancel);
+	struct vrequest *req = (struct vrequest *)vobj_req(*request);
+	MPI_Request real;
+	int rc;
 
-	return unlikely(rc) ? fail_request(*request, rc, CALL_MPI_Cancel) : rc;
+	if (is_done(req))
+		return MPI_SUCCESS;	/* too late, as it may be */
+	real = real_req(*request);
+	rc = lower_MPI_Cancel(&real);
+	if (unlikely(rc))
+		return fail_request(*request, rc, CALL_MPI_Cancel);
+	if (req)
+		req->flags |= REQ_CANCELLED;
+	return rc;
 }
 MPI_ALIAS(MPI_Cancel);
+
+/* Receives that were freed while active: their messages must be counted when they come. */
+LOWER_TEXT static void look_after_orphans(void)
+{
+	const struct vtable *table = &glue.table[VK_REQ];
+
+	for (uint32_t i = 0; i < table->top && glue.orphans; i++) {
+		struct vrequest *req = (struct vrequest *)vobj_at(VK_REQ, i);
+		MPI_Request real, handle;
+		MPI_Status status;
+		int flag = 0;
+
+		if (!req || !(req->flags & REQ_ORPHAN))
+			continue;
+		handle = virt_req(&req->obj);
+		real = real_req(handle);
+		if (lower_MPI_Test(&real, &flag, &status) || !flag)
+			continue;
+		request_finished(req, &status);
+		if (real != glue.real_request_null)
+			lower_MPI_Request_free(&real);
+		glue.orphans--;
+		req->flags &= ~(uint32_t)REQ_ORPHAN;
+		request_put(req);
+	}
+}
 
 /* The library may read the arrays of a freed request until it completes: they are left. */
 LOWER_TEXT int PMPI_Request_free(MPI_Request *request)
 {
+	GLUE_CALL(MPI_Request_free);
 	struct vrequest *req = (struct vrequest *)vobj_req(*request);
 	MPI_Request real = real_req(*request);
-	int rc = lower_MPI_Request_free(&real);
+	int rc = 0;
 
+	if (req && (req->flags & (REQ_RECV | REQ_ACTIVE)) == (REQ_RECV | REQ_ACTIVE)) {
+		req->flags |= REQ_ORPHAN;
+		*request = MPI_REQUEST_NULL;
+		if (!(++glue.orphans % ORPHANS_AT_ONCE))
+			look_after_orphans();
+		return rc;
+	}
+	if (!is_done(req) || (req->flags & REQ_PERSISTENT))
+		rc = lower_MPI_Request_free(&real);
 	if (unlikely(rc))
 		return fail_request(*request, rc, CALL_MPI_Request_free);
-	if (req)
+	*request = MPI_REQUEST_NULL;
+	if (req) {
 		req->owned = NULL;
-	settle(request, glue.real_request_null);
+		request_put(req);
+	}
 	return rc;
 }
 MPI_ALIAS(MPI_Request_free);

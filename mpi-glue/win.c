@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 
+#include "mpi-glue/collective.h"
 #include "mpi/calls.h"
 
 LOWER_TEXT static int win_made(MPI_Comm comm, MPI_Win real, const struct vwin *as, MPI_Win *win)
@@ -32,6 +33,7 @@ LOWER_TEXT static int win_made(MPI_Comm comm, MPI_Win real, const struct vwin *a
 LOWER_TEXT int PMPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info,
 			       MPI_Comm comm, MPI_Win *win)
 {
+	GLUE_COLLECTIVE(MPI_Win_create, counter_of(comm));
 	const struct vwin as = { .base = base, .size = size, .disp_unit = disp_unit,
 				 .flavor = MPI_WIN_FLAVOR_CREATE };
 	MPI_Win real;
@@ -45,6 +47,7 @@ MPI_ALIAS(MPI_Win_create);
 LOWER_TEXT int PMPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
 				 void *baseptr, MPI_Win *win)
 {
+	GLUE_COLLECTIVE(MPI_Win_allocate, counter_of(comm));
 	struct vwin as = { .size = size, .disp_unit = disp_unit, .owned = true,
 			   .flavor = MPI_WIN_FLAVOR_ALLOCATE };
 	MPI_Info info_down = real_info(info);
@@ -73,6 +76,7 @@ MPI_ALIAS(MPI_Win_allocate);
 LOWER_TEXT int PMPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
 					void *baseptr, MPI_Win *win)
 {
+	GLUE_COLLECTIVE(MPI_Win_allocate_shared, counter_of(comm));
 	struct vwin as = { .size = size, .disp_unit = disp_unit,
 			   .flavor = MPI_WIN_FLAVOR_SHARED };
 	MPI_Win real;
@@ -90,6 +94,7 @@ MPI_ALIAS(MPI_Win_allocate_shared);
 
 LOWER_TEXT int PMPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
 {
+	GLUE_COLLECTIVE(MPI_Win_create_dynamic, counter_of(comm));
 	const struct vwin as = { .disp_unit = 1, .flavor = MPI_WIN_FLAVOR_DYNAMIC };
 	MPI_Win real;
 	int rc = lower_MPI_Win_create_dynamic(real_info(info), real_comm(comm), &real);
@@ -101,6 +106,7 @@ MPI_ALIAS(MPI_Win_create_dynamic);
 
 LOWER_TEXT int PMPI_Win_free(MPI_Win *win)
 {
+	GLUE_COLLECTIVE(MPI_Win_free, counter_of_win(*win));
 	struct vwin *desc = (struct vwin *)vobj_win(*win);
 	MPI_Win real = real_win(*win);
 	int rc = 0;

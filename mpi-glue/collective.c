@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Identities of communicators, and how far their collectives are.
+ *
+ * A counter lives where its object does: in the descriptor of a communicator, or, of ranks
+ * that meet without one, in a short list here. Only the thread that begins a collective writes
+ * it, and the glue thread reads it; see quiesce.h for the order.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi-glue/collective.h"
+#include "mpi-glue/status_page.h"
+#include "mpi/calls.h"
+
+/* Groups that made communicators without a common one; more of them are refused. */
+#define MEETINGS_MAX	64
+
+struct meetings {
+	uint32_t nr;
+	struct counter counter[MEETINGS_MAX];
+};
+
+/* splitmix64: every bit of the result depends on all of @x */
+static uint64_t mix(uint64_t x)
+{
+	x += 0x9e3779b97f4a7c15ull;
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+	return x ^ x >> 31;
+}
+
+static struct counter *meeting(uint64_t id, uint32_t members, unsigned int call)
+{
+	struct meetings *all = glue.meetings;
+	struct counter *counter;
+
+	if (!all)
+		all = glue.meetings = calloc(1, sizeof(*all));
+	if (!all)
+		return NULL;
+	id |= ID_HASHED;
+	for (uint32_t i = 0; i < all->nr; i++)
+		if (all->counter[i].id == id)
+			return &all->counter[i];
+	if (all->nr == MEETINGS_MAX) {
+		glue_refuse(call, "too many groups made communicators of their own");
+		return NULL;
+	}
+	counter = &all->counter[all->nr];
+	*counter = (struct counter){ .id = id, .members = members,
+				     .slot = UINT32_MAX - all->nr };
+	all->nr++;
+	return counter;
+}
+
+struct counter *counter_of_file(MPI_File file)
+{
+	const struct vfile *desc = (struct vfile *)vobj_file(file);
+	struct vcomm *comm = desc ? (struct vcomm *)desc->comm : NULL;
+
+	return comm && comm->coll.id ? &comm->coll : NULL;
+}
+
+struct counter *counter_of_win(MPI_Win win)
+{
+	const struct vwin *desc = (struct vwin *)vobj_win(win);
+	struct vcomm *comm = desc ? (struct vcomm *)desc->comm : NULL;
+
+	return comm && comm->coll.id ? &comm->coll : NULL;
+}
+
+/* World ranks of a group's members; NULL: no memory, or the library failed. Base of the array. */
+static LOWER_TEXT int32_t *world_ranks(MPI_Group group, int *ret_n)
+{
+	MPI_Group world;
+	int32_t *ranks;
+	int n, rc, *from;
+
+	if (lower_MPI_Group_size(group, &n) ||
+	    lower_MPI_Comm_group(real_comm(MPI_COMM_WORLD), &world))
+		return NULL;
+	ranks = malloc(((size_t)n + 1) * sizeof(*ranks));
+	from = malloc(((size_t)n + 1) * sizeof(*from));
+	rc = !ranks || !from;
+	for (int i = 0; !rc && i < n; i++)
+		from[i] = i;
+	rc = rc || lower_MPI_Group_translate_ranks(group, n, from, world, ranks);
+	lower_MPI_Group_free(&world);
+	free(from);
+	for (int i = 0; !rc && i < n; i++)
+		if (ranks[i] == MPI_UNDEFINED)
+			ranks[i] = -1;
+	if (rc) {
+		free(ranks);
+		return NULL;
+	}
+	*ret_n = n;
+	return ranks;
+}
+
+struct counter *counter_of_group(MPI_Comm comm, MPI_Group group, int tag)
+{
+	const struct vcomm *parent = (struct vcomm *)vobj_comm(comm);
+	struct call_mark mark = { 0 };
+	uint64_t id = mix((uint64_t)tag);
+	struct counter *counter = NULL;
+	int32_t *ranks;
+	bool member = false;
+	int n = 0;
+
+	if (!parent || !parent->coll.id)
+		return NULL;
+	/* the library is asked before the call itself is counted and may be held */
+	CALL_BEGIN(&mark, CALL_MPI_Comm_create_group, NULL);
+	ranks = world_ranks(real_group(group), &n);
+	for (int i = 0; ranks && i < n; i++) {
+		id = mix(id ^ (uint64_t)(uint32_t)ranks[i]);
+		member = member || ranks[i] == glue.world_rank;
+	}
+	free(ranks);
+	if (member && n > 1)
+		counter = meeting(mix(id ^ parent->coll.id), (uint32_t)n,
+				  CALL_MPI_Comm_create_group);
+	call_end(&mark);
+	return counter;
+}
+
+struct counter *counter_of_leaders(MPI_Comm peer, int remote_leader, int tag)
+{
+	const struct vcomm *desc = (struct vcomm *)vobj_comm(peer);
+	int32_t other = world_rank_of(desc, remote_leader), own = glue.world_rank;
+	uint64_t pair;
+
+	if (other < 0)
+		return NULL;
+	pair = own < other ? (uint64_t)own << 32 | (uint64_t)other :
+			     (uint64_t)other << 32 | (uint64_t)own;
+	return meeting(mix(mix(pair) ^ mix(desc->coll.id) ^ (uint64_t)tag), 2,
+		       CALL_MPI_Intercomm_create);
+}
+
+static bool is_world(const int32_t *ranks, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (ranks[i] != i)
+			return false;
+	return true;
+}
+
+static LOWER_TEXT int members_of(struct vcomm *comm)
+{
+	MPI_Comm real = (MPI_Comm)comm->obj.real;
+	MPI_Group group;
+	int n, rc;
+
+	rc = comm->inter ? lower_MPI_Comm_remote_group(real, &group) :
+			   lower_MPI_Comm_group(real, &group);
+	if (rc)
+		return rc;
+	comm->world = world_ranks(group, &n);
+	lower_MPI_Group_free(&group);
+	if (!comm->world)
+		return MPI_ERR_INTERN;
+	if (is_world(comm->world, n) && !comm->inter) {
+		free(comm->world);
+		comm->world = NULL;
+	}
+	if (!comm->inter)
+		return 0;
+	rc = lower_MPI_Comm_group(real, &group);
+	if (rc)
+		return rc;
+	comm->local = world_ranks(group, &n);
+	lower_MPI_Group_free(&group);
+	return comm->local ? 0 : MPI_ERR_INTERN;
+}
+
+/*
+ * The first member names it. Of an intercommunicator the group with the lower first member
+ * does, and hears its own name back from the others, as a broadcast reaches one side only.
+ */
+static LOWER_TEXT int agree(struct vcomm *comm, uint64_t *id)
+{
+	MPI_Comm real = (MPI_Comm)comm->obj.real;
+	MPI_Datatype bytes = real_dtype(MPI_BYTE);
+	int first, rc;
+
+	if (comm->rank == 0)
+		*id = ((uint64_t)glue.world_rank + 1) << 32 | ++glue.named;
+	if (!comm->inter)
+		return lower_MPI_Bcast(id, sizeof(*id), bytes, 0, real);
+	first = comm->local[0] < comm->world[0];
+	for (int turn = 0; turn < 2; turn++) {
+		bool from_here = first == !turn;
+		int root = !from_here ? 0 : comm->rank ? MPI_PROC_NULL : MPI_ROOT;
+
+		rc = lower_MPI_Bcast(id, sizeof(*id), bytes, root, real);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static void name(struct vcomm *comm, uint64_t id)
+{
+	comm->coll.id = id;
+	comm->coll.seq = 0;
+	comm->coll.slot = comm->obj.index;
+	comm->coll.members = (uint32_t)(comm->size + comm->remote_size);
+}
+
+/* A duplicate that is not there yet: what all know who asked for it at the same place. */
+int collective_name_dup(struct vcomm *comm, const struct vcomm *from)
+{
+	int n = from->inter ? from->remote_size : from->size;
+	size_t size = (size_t)n * sizeof(int32_t);
+
+	if (from->world) {
+		comm->world = malloc(size + 1);
+		if (!comm->world)
+			return MPI_ERR_NO_MEM;
+		memcpy(comm->world, from->world, size);
+	}
+	if (from->local) {
+		size = (size_t)from->size * sizeof(int32_t);
+		comm->local = malloc(size + 1);
+		if (!comm->local)
+			return MPI_ERR_NO_MEM;
+		memcpy(comm->local, from->local, size);
+	}
+	if (from->coll.id)
+		name(comm, mix(mix(from->coll.id) ^ from->coll.seq) | ID_HASHED);
+	return 0;
+}
+
+int collective_name(struct vcomm *comm)
+{
+	uint64_t id = 0;
+	int rc = members_of(comm);
+
+	/* processes of another job are not counted, and have no glue that would answer */
+	if (rc || call_class[comm->made_by] == CLASS_dynamic)
+		return rc;
+	if (comm->size + comm->remote_size == 1)
+		return 0;
+	rc = agree(comm, &id);
+	if (!rc)
+		name(comm, id);
+	return rc;
+}
+
+static uint64_t target_of(const struct counter *counter)
+{
+	uint32_t slot = counter->slot, max = glue.page->max_comms;
+	const struct status_target *target;
+
+	if (slot > max)		/* a meeting: from the end */
+		slot += max;
+	if (slot >= max)
+		return UINT64_MAX;
+	target = &status_targets(glue.page)[slot];
+	if (__atomic_load_n(&target->id, __ATOMIC_ACQUIRE) != counter->id)
+		return 0;
+	return __atomic_load_n(&target->seq, __ATOMIC_ACQUIRE);
+}
+
+static bool behind(const struct counter *counter, const struct counter *asking)
+{
+	uint64_t begun = counter->seq - (counter == asking);
+
+	return counter->id && begun < target_of(counter);
+}
+
+/* @counter has been raised by the one who asks. */
+bool collective_may_begin(const struct counter *counter)
+{
+	const struct vtable *table = &glue.table[VK_COMM];
+	const struct meetings *all = glue.meetings;
+
+	if (counter->seq <= target_of(counter))
+		return true;
+	for (uint32_t i = 0; i < table->top; i++) {
+		const struct vcomm *comm = (struct vcomm *)vobj_at(VK_COMM, i);
+
+		if (comm && behind(&comm->coll, counter))
+			return true;
+	}
+	for (uint32_t i = 0; all && i < all->nr; i++)
+		if (behind(&all->counter[i], counter))
+			return true;
+	return false;
+}
+
+void collective_publish_one(const struct counter *counter)
+{
+	uint32_t slot = counter->slot, max = glue.page->max_comms;
+	struct status_comm *comm;
+
+	if (slot > max)
+		slot += max;
+	if (slot >= max)
+		return;
+	comm = &status_comms(glue.page)[slot];
+	comm->members = counter->members;
+	if (comm->id == counter->id && comm->seq >= counter->seq)
+		return;
+	__atomic_store_n(&comm->id, counter->id, __ATOMIC_RELAXED);
+	__atomic_store_n(&comm->seq, counter->seq, __ATOMIC_RELEASE);
+}
+
+void collective_publish(void)
+{
+	const struct vtable *table = &glue.table[VK_COMM];
+	const struct meetings *all = glue.meetings;
+
+	for (uint32_t i = 0; i < table->top && i < glue.page->max_comms; i++) {
+		const struct vcomm *comm = (struct vcomm *)vobj_at(VK_COMM, i);
+
+		if (comm && comm->coll.id && !comm->obj.freed)
+			collective_publish_one(&comm->coll);
+		else
+			status_comms(glue.page)[i].id = 0;
+	}
+	for (uint32_t i = 0; all && i < all->nr; i++)
+		collective_publish_one(&all->counter[i]);
+	glue.page->answer.nr_comms = glue.page->max_comms;
+	if (table->top + (all ? all->nr : 0) > glue.page->max_comms)
+		glue_refuse(CALL_MPI_Comm_dup, "there are more communicators than the page holds");
+}

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The drain: what is under way when a checkpoint is taken ends here, without the application.
+ *
+ * Owns the list of kept messages. Three kinds of things are brought to an end, by looking at each
+ * again and again and never by waiting: requests that are active, messages that a probe of
+ * the application matched, and messages nobody has asked for yet, found by MPI_Improbe on every
+ * communicator. A message is on the list from the moment it is matched, in that order, though
+ * its bytes may come later.
+ *
+ * Generalized requests are the application's to complete and are left alone.
+ */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi-glue/request.h"
+#include "mpi/calls.h"
+
+/* Messages longer than INT_MAX are counted in these. */
+#define CHUNK	(1 << 20)
+
+/**
+ * struct kept - one message
+ * @real:    of its receive, until its bytes are here
+ * @comm:    referenced
+ * @matched: a probe of the application holds it (struct vmsg), no other receive may have it
+ */
+struct kept {
+	struct kept *next, **prev;
+	struct vobj *comm;
+	MPI_Status status;
+	MPI_Request real;
+	bool pending, matched;
+	uint64_t bytes;
+	char *data;
+};
+
+struct drained {
+	struct kept *first, **last;
+	MPI_Comm self;		/* below, to oneself */
+	bool has_self;
+};
+
+static struct drained *list(void)
+{
+	if (!glue.drained) {
+		glue.drained = calloc(1, sizeof(*glue.drained));
+		if (glue.drained)
+			glue.drained->last = &glue.drained->first;
+	}
+	return glue.drained;
+}
+
+void drain_forget(void)
+{
+	if (glue.drained)
+		glue.drained->has_self = false;
+}
+
+static void kept_unlink(struct kept *kept)
+{
+	struct drained *drained = glue.drained;
+
+	if (!kept->prev)
+		return;
+	*kept->prev = kept->next;
+	if (kept->next)
+		kept->next->prev = kept->prev;
+	else
+		drained->last = kept->prev;
+	kept->prev = NULL;
+	if (!drained->first)
+		glue.kept &= ~(uint32_t)KEPT_MESSAGES;
+}
+
+static void kept_free(struct kept *kept)
+{
+	kept_unlink(kept);
+	vobj_put(kept->comm);
+	free(kept->data);
+	free(kept);
+}
+
+/* A type of so many bytes as MPI_PACKED; 0, or the library's code. */
+static LOWER_TEXT int packed_type(uint64_t bytes, MPI_Datatype *ret_dtype)
+{
+	int lengths[2] = { (int)(bytes / CHUNK), (int)(bytes % CHUNK) };
+	MPI_Aint places[2] = { 0, (MPI_Aint)(bytes - bytes % CHUNK) };
+	MPI_Datatype types[2] = { MPI_DATATYPE_NULL, real_dtype(MPI_PACKED) };
+	int rc = lower_MPI_Type_contiguous(CHUNK, types[1], &types[0]);
+
+	if (rc)
+		return rc;
+	rc = lower_MPI_Type_create_struct(2, lengths, places, types, ret_dtype);
+	if (!rc)
+		rc = lower_MPI_Type_commit(ret_dtype);
+	lower_MPI_Type_free(&types[0]);
+	return rc;
+}
+
+/* Begin to receive a matched message into a buffer. NULL: no memory; it stays below. */
+static LOWER_TEXT struct kept *keep_message(struct vobj *comm, MPI_Message *message,
+					    const MPI_Status *status)
+{
+	struct kept *kept = calloc(1, sizeof(*kept));
+	MPI_Datatype dtype = real_dtype(MPI_PACKED);
+	bool large;
+	int rc;
+
+	if (!kept || !list())
+		goto undo;
+	kept->bytes = abi_status_bytes(status);
+	large = kept->bytes > INT_MAX;
+	kept->data = malloc(kept->bytes ? kept->bytes : 1);
+	if (!kept->data || (large && packed_type(kept->bytes, &dtype)))
+		goto undo;
+	rc = lower_MPI_Imrecv(kept->data, large ? 1 : (int)kept->bytes, dtype, message,
+			      &kept->real);
+	if (large)
+		lower_MPI_Type_free(&dtype);
+	if (rc)
+		goto undo;
+	kept->pending = true;
+	kept->comm = vobj_get(comm);
+	kept->status = *status;
+	return kept;
+undo:
+	if (kept)
+		free(kept->data);
+	free(kept);
+	return NULL;
+}
+
+static void kept_append(struct kept *kept)
+{
+	struct drained *drained = list();
+
+	kept->next = NULL;
+	kept->prev = drained->last;
+	*drained->last = kept;
+	drained->last = &kept->next;
+	glue.kept |= KEPT_MESSAGES;
+}
+
+/* Its bytes are here, or not yet. The message counts as received when they are. */
+static LOWER_TEXT void kept_test(struct kept *kept)
+{
+	MPI_Status status;
+	int flag = 0;
+
+	if (!kept->pending)
+		return;
+	lower_MPI_Test(&kept->real, &flag, &status);
+	if (!flag)
+		return;
+	kept->pending = false;
+	count_received(kept->comm, kept->status.MPI_SOURCE);
+}
+
+/* Of a request: did it complete? What the application will be told is noted. */
+static LOWER_TEXT void test_request(struct vrequest *req)
+{
+	MPI_Request real = real_req(virt_req(&req->obj));
+	MPI_Status status;
+	int flag = 0, rc;
+
+	memset(&status, 0, sizeof(status));
+	rc = lower_MPI_Test(&real, &flag, &status);
+	if (!flag && !rc)
+		return;
+	request_finished(req, &status);
+	req->obj.real = (uintptr_t)real;
+	if (!(req->flags & REQ_ORPHAN)) {
+		request_keep(req, &status, rc);
+		return;
+	}
+	if (real != glue.real_request_null)
+		lower_MPI_Request_free(&real);
+	glue.orphans--;
+	req->flags &= ~(uint32_t)REQ_ORPHAN;
+	request_put(req);
+}
+
+static bool is_active(const struct vrequest *req)
+{
+	return req && (req->flags & REQ_ACTIVE) && !(req->flags & (REQ_GENERAL | REQ_DONE));
+}
+
+static void drain_requests(void)
+{
+	const struct vtable *table = &glue.table[VK_REQ];
+
+	for (uint32_t i = 0; i < table->top; i++) {
+		struct vrequest *req = (struct vrequest *)vobj_at(VK_REQ, i);
+
+		if (is_active(req))
+			test_request(req);
+	}
+}
+
+/* What a probe of the application matched: received below, but not yet above. */
+static LOWER_TEXT void drain_matched(void)
+{
+	const struct vtable *table = &glue.table[VK_MSG];
+
+	for (uint32_t i = 0; i < table->top; i++) {
+		struct vmsg *msg = (struct vmsg *)vobj_at(VK_MSG, i);
+		MPI_Message real;
+
+		if (!msg)
+			continue;
+		if (msg->kept) {
+			kept_test(msg->kept);
+			continue;
+		}
+		real = real_msg(virt_msg(&msg->obj));
+		msg->kept = keep_message(msg->comm, &real, &msg->status);
+		if (!msg->kept)
+			continue;
+		msg->kept->matched = true;
+		kept_test(msg->kept);
+	}
+}
+
+static LOWER_TEXT void drain_comm(struct vobj *comm)
+{
+	MPI_Comm real = real_comm(virt_comm(comm));
+	MPI_Message message;
+	MPI_Status status;
+	struct kept *kept;
+	int flag;
+
+	for (;;) {
+		if (lower_MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, real, &flag, &message,
+				      &status) || !flag)
+			return;
+		kept = keep_message(comm, &message, &status);
+		if (!kept)
+			return;
+		kept_append(kept);
+	}
+}
+
+void drain_step(void)
+{
+	const struct vtable *table = &glue.table[VK_COMM];
+
+	drain_requests();
+	drain_matched();
+	for (uint32_t i = 0; i < table->top; i++) {
+		struct vobj *comm = vobj_at(VK_COMM, i);
+
+		if (comm && !comm->freed && comm->real)
+			drain_comm(comm);
+	}
+	for (struct kept *kept = glue.drained ? glue.drained->first : NULL; kept;
+	     kept = kept->next)
+		kept_test(kept);
+}
+
+/* Receives may stay posted, and whatever the application completes itself; all else must end. */
+static bool holds_up(const struct vrequest *req)
+{
+	return is_active(req) && (!(req->flags & REQ_RECV) || (req->flags & REQ_MATCHED));
+}
+
+unsigned int drain_pending(void)
+{
+	const struct vtable *table = &glue.table[VK_REQ];
+	unsigned int n = 0;
+
+	for (uint32_t i = 0; i < table->top; i++)
+		n += holds_up((struct vrequest *)vobj_at(VK_REQ, i));
+	table = &glue.table[VK_MSG];
+	for (uint32_t i = 0; i < table->top; i++) {
+		const struct vmsg *msg = (struct vmsg *)vobj_at(VK_MSG, i);
+
+		n += msg && (!msg->kept || msg->kept->pending);
+	}
+	for (struct kept *kept = glue.drained ? glue.drained->first : NULL; kept;
+	     kept = kept->next)
+		n += kept->pending;
+	return n;
+}
+
+struct kept *kept_match(struct vobj *comm, int source, int tag)
+{
+	struct kept *kept = glue.drained ? glue.drained->first : NULL;
+
+	for (; kept; kept = kept->next)
+		if (kept->comm == comm &&
+		    (source == MPI_ANY_SOURCE || source == kept->status.MPI_SOURCE) &&
+		    (tag == MPI_ANY_TAG || tag == kept->status.MPI_TAG))
+			return kept;
+	return NULL;
+}
+
+void kept_take(struct kept *kept)
+{
+	kept_unlink(kept);
+	kept->matched = true;
+}
+
+void kept_status(const struct kept *kept, MPI_Status *status)
+{
+	int error;
+
+	if (status == MPI_STATUS_IGNORE)
+		return;
+	error = status->MPI_ERROR;
+	*status = kept->status;
+	status->MPI_ERROR = error;
+}
+
+static LOWER_TEXT int to_oneself(MPI_Comm *ret_comm)
+{
+	struct drained *drained = list();
+	int rc;
+
+	if (!drained->has_self) {
+		rc = lower_MPI_Comm_dup(real_comm(MPI_COMM_SELF), &drained->self);
+		if (rc)
+			return rc;
+		lower_MPI_Comm_set_errhandler(drained->self, real_errh(MPI_ERRORS_RETURN));
+		drained->has_self = true;
+	}
+	*ret_comm = drained->self;
+	return 0;
+}
+
+static LOWER_TEXT int deliver(const struct kept *kept, void *buf, MPI_Count count,
+			      MPI_Datatype dtype, MPI_Status *status)
+{
+	MPI_Datatype type = real_dtype(MPI_PACKED);
+	bool large = kept->bytes > INT_MAX;
+	MPI_Request request[2];
+	MPI_Comm self;
+	int rc = to_oneself(&self), sent;
+
+	if (rc)
+		return rc;
+	if (large) {
+		rc = packed_type(kept->bytes, &type);
+		if (rc)
+			return rc;
+	}
+	rc = abi_irecv(buf, count, real_dtype(dtype), 0, 0, self, &request[0]);
+	if (!rc) {
+		sent = lower_MPI_Isend(kept->data, large ? 1 : (int)kept->bytes, type, 0, 0, self,
+				       &request[1]);
+		rc = lower_MPI_Wait(&request[0], status);
+		if (!sent)
+			lower_MPI_Wait(&request[1], MPI_STATUS_IGNORE);
+	}
+	if (large)
+		lower_MPI_Type_free(&type);
+	return rc;
+}
+
+LOWER_TEXT int kept_deliver(struct kept *kept, void *buf, MPI_Count count, MPI_Datatype dtype,
+			    MPI_Status *status)
+{
+	MPI_Status own;
+	int rc;
+
+	while (kept->pending)	/* an abort came between: its bytes are under way */
+		kept_test(kept);
+	own = kept->status;
+	rc = deliver(kept, buf, count, dtype, &own);
+	if (status != MPI_STATUS_IGNORE) {
+		own.MPI_SOURCE = kept->status.MPI_SOURCE;
+		own.MPI_TAG = kept->status.MPI_TAG;
+		own.MPI_ERROR = status->MPI_ERROR;
+		*status = own;
+	}
+	kept_free(kept);
+	return rc;
+}

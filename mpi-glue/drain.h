@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Messages: how many went to and came from each rank, and those that a checkpoint took
+ * out of the network.
+ *
+ * A message is counted as sent when its send begins and as received once, when it has left
+ * the lower half: into the application's buffer, or into a kept message. Receiving a kept one
+ * counts nothing. Counts are by world rank, 64 bits, since the job began; a restart goes on with them.
+ *
+ * Drained are only messages that no posted receive has matched (MPI_Improbe takes no other),
+ * so kept messages are older than all that the lower half still has from the same sender: whoever
+ * looks at them first, in the order they were taken, keeps the order MPI promises.
+ *
+ * A kept message is its packed bytes, communicator and the library's own status. It is delivered
+ * by sending it to oneself: the library unpacks whatever type the receive has, partial elements
+ * and truncation included, and fills the status.
+ */
+#ifndef MPI_GLUE_DRAIN_H
+#define MPI_GLUE_DRAIN_H
+
+#include <mpi.h>
+
+#include "mpi-glue/glue.h"
+
+struct kept;
+
+/* The world rank behind @rank of @comm; -1: none of this job's, or nobody. */
+static inline __attribute__((always_inline)) int32_t world_rank_of(const struct vcomm *comm,
+								   int rank)
+{
+	if (unlikely(!comm || rank < 0 ||
+		     rank >= (comm->inter ? comm->remote_size : comm->size)))
+		return -1;
+	return comm->world ? comm->world[rank] : rank;
+}
+
+static inline __attribute__((always_inline)) void channel_add(uint64_t *counts, int32_t peer)
+{
+	if (unlikely(peer < 0))
+		return;
+	if (unlikely(glue.multiple))
+		__atomic_add_fetch(&counts[peer], 1, __ATOMIC_RELAXED);
+	else
+		counts[peer]++;
+}
+
+/* A send to @dest of @comm begins. */
+static inline __attribute__((always_inline)) int32_t count_sent(struct vobj *comm, int dest)
+{
+	int32_t peer;
+
+	if (unlikely(!glue.sent))	/* before MPI_Init: the call says so itself */
+		return -1;
+	peer = world_rank_of((struct vcomm *)comm, dest);
+	channel_add(glue.sent, peer);
+	return peer;
+}
+
+/* A send failed at once: it never was. */
+static inline void count_not_sent(int32_t peer)
+{
+	if (peer >= 0)
+		__atomic_sub_fetch(&glue.sent[peer], 1, __ATOMIC_RELAXED);
+}
+
+static inline __attribute__((always_inline)) void count_received(struct vobj *comm, int source)
+{
+	channel_add(glue.received, world_rank_of((struct vcomm *)comm, source));
+}
+
+/* One look at everything: requests, matched messages, communicators. Library's lock held. */
+void drain_step(void);
+/* Requests, messages and transfers that a cut has to wait for. */
+unsigned int drain_pending(void);
+
+/* The first kept message of @comm that fits; it stays kept. NULL: none does. */
+struct kept *kept_match(struct vobj *comm, int source, int tag);
+/* Taken for a matched receive; kept_match() finds it no more. */
+void kept_take(struct kept *kept);
+/* What a probe tells of it. @status may be MPI_STATUS_IGNORE. */
+void kept_status(const struct kept *kept, MPI_Status *status);
+/* Deliver and forget; returns the library's code, of truncation for one. */
+int kept_deliver(struct kept *kept, void *buf, MPI_Count count, MPI_Datatype dtype,
+		 MPI_Status *status);
+
+/* A restart: communicator to oneself is the old half's. */
+void drain_forget(void);
+
+#endif

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Point to point: blocking calls as loops, receives and probes that look at kept messages first.
+ *
+ * A blocking send or receive is the non-blocking one and a test, in one trip to the lower half, as
+ * often as not complete at the first. Only when the thread is wanted out before that does its
+ * request become one of ours (a slot with its arguments), which the drain completes or
+ * a restart posts anew.
+ *
+ * Calls with large counts (MPICH) are the same functions with a wider parameter.
+ */
+#include <limits.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi-glue/request.h"
+#include "mpi/calls.h"
+
+#define TESTS_AT_ONCE	2000
+
+#define BELOW(name)	((__typeof__(P##name) *)glue.fn[CALL_##name])
+
+typedef int isend_fn(const void *buf, int count, MPI_Datatype dtype, int dest, int tag,
+		     MPI_Comm comm, MPI_Request *request);
+
+struct args {
+	void *buf;
+	MPI_Count count;
+	MPI_Datatype dtype;
+	int rank, tag;
+	MPI_Comm comm;
+	unsigned int call;	/* MPI_Irecv or MPI_Irecv_c: how to post it */
+	bool large;
+};
+
+/* A message that was longer than its buffer has been received all the same. */
+static bool is_truncate(int rc)
+{
+	int class = MPI_SUCCESS;
+
+	PMPI_Error_class(rc, &class);
+	return class == MPI_ERR_TRUNCATE;
+}
+
+/* From here on it is a request as any other; MPI_REQUEST_NULL: the table is full. */
+static MPI_Request recv_request(MPI_Request real, const struct args *a, uint32_t flags)
+{
+	MPI_Request request = wrap_request(real, vobj_comm(a->comm), flags | REQ_RECV);
+
+	request_record(request, a->call, a->buf, a->count, a->dtype, a->rank, a->tag);
+	return request;
+}
+
+/* A receive that a kept message completed: a request without anything below. */
+static MPI_Request done_request(struct vobj *comm, struct kept *kept, const struct args *a)
+{
+	MPI_Request request = wrap_request(glue.real_request_null, comm, REQ_RECV);
+	struct vrequest *req = (struct vrequest *)vobj_req(request);
+	MPI_Status status;
+	int rc;
+
+	if (!req)
+		return request;
+	memset(&status, 0, sizeof(status));
+	rc = kept_deliver(kept, a->buf, a->count, a->dtype, &status);
+	req->flags &= ~(uint32_t)REQ_ACTIVE;
+	req->made_by = 0;
+	request_keep(req, &status, rc);
+	return request;
+}
+
+/* Sends. */
+
+static inline __attribute__((always_inline)) int
+send_below(unsigned int call, bool large, const struct args *a, MPI_Request *real, int *flag)
+{
+	MPI_Datatype dtype = real_dtype(a->dtype);
+	MPI_Comm comm = real_comm(a->comm);
+	unsigned long upper = glue_enter(call);
+	int tests = TESTS_AT_ONCE;
+	int rc = large ? abi_isend_c(call, a->buf, a->count, dtype, a->rank, a->tag, comm, real) :
+			 ((isend_fn *)glue.fn[call])(a->buf, (int)a->count, dtype, a->rank, a->tag,
+						     comm, real);
+
+	while (!rc) {
+		rc = BELOW(MPI_Test)(real, flag, MPI_STATUS_IGNORE);
+		if (*flag || *(volatile uint32_t *)&glue.hold || !--tests)
+			break;
+	}
+	lower_leave(upper);
+	return rc;
+}
+
+static inline __attribute__((always_inline)) int
+send_inside(unsigned int below, bool large, const struct args *a, struct call_mark *mark,
+	    unsigned int call)
+{
+	int32_t peer = count_sent(vobj_comm(a->comm), a->rank);
+	MPI_Request real = glue.real_request_null, request;
+	int flag = 0, rc;
+
+	rc = send_below(below, large, a, &real, &flag);
+	if (likely(flag && !rc))
+		return rc;
+	if (unlikely(rc)) {
+		if (real == glue.real_request_null)
+			count_not_sent(peer);
+		return fail_comm(a->comm, rc, call);
+	}
+	request = wrap_request(real, vobj_comm(a->comm), REQ_SEND);
+	request_sent(request, peer);
+	return wait_inside(&request, MPI_STATUS_IGNORE, mark, call);
+}
+
+#define SENDS(X, s, type) \
+	X(MPI_Send##s, MPI_Isend##s, s, type) \
+	X(MPI_Ssend##s, MPI_Issend##s, s, type) \
+	X(MPI_Rsend##s, MPI_Irsend##s, s, type)
+
+#define LARGE(s)	(sizeof(#s) > 1)
+
+#define SEND(name, below, s, type) \
+LOWER_TEXT int P##name(const void *buf, type count, MPI_Datatype datatype, int dest, int tag, \
+		       MPI_Comm comm) \
+{ \
+	GLUE_CALL(name); \
+	const struct args a = { .buf = (void *)(uintptr_t)buf, .count = count, \
+				.dtype = datatype, .rank = dest, .tag = tag, .comm = comm }; \
+\
+	return send_inside(CALL_##below, LARGE(s), &a, &mark, CALL_##name); \
+} \
+MPI_ALIAS(name);
+
+#define SENDS_OF(s, type)	SENDS(SEND, s, type)
+ABI_SIZES(SENDS_OF)
+
+/* Receives. */
+
+static inline __attribute__((always_inline)) int
+recv_below(const struct args *a, MPI_Request *real, int *flag, MPI_Status *status)
+{
+	MPI_Datatype dtype = real_dtype(a->dtype);
+	MPI_Comm comm = real_comm(a->comm);
+	unsigned long upper = glue_enter(CALL_MPI_Irecv);
+	int tests = TESTS_AT_ONCE;
+	int rc = a->large ? abi_irecv_c(a->buf, a->count, dtype, a->rank, a->tag, comm, real) :
+			    BELOW(MPI_Irecv)(a->buf, (int)a->count, dtype, a->rank, a->tag, comm,
+					     real);
+
+	while (!rc) {
+		rc = BELOW(MPI_Test)(real, flag, status);
+		if (*flag || *(volatile uint32_t *)&glue.hold || !--tests)
+			break;
+	}
+	lower_leave(upper);
+	return rc;
+}
+
+static struct kept *kept_for(MPI_Comm comm, int source, int tag)
+{
+	if (likely(!(glue.kept & KEPT_MESSAGES)))
+		return NULL;
+	return kept_match(vobj_comm(comm), source, tag);
+}
+
+static inline __attribute__((always_inline)) int
+recv_inside(const struct args *a, MPI_Status *status, struct call_mark *mark, unsigned int call)
+{
+	MPI_Request real = glue.real_request_null, request;
+	struct kept *kept = kept_for(a->comm, a->rank, a->tag);
+	MPI_Status own, *use = status;
+	int flag = 0, rc;
+
+	if (unlikely(kept)) {
+		rc = kept_deliver(kept, a->buf, a->count, a->dtype, status);
+		return rc ? fail_comm(a->comm, rc, call) : rc;
+	}
+	if (status == MPI_STATUS_IGNORE && a->rank == MPI_ANY_SOURCE)
+		use = &own;
+	rc = recv_below(a, &real, &flag, use);
+	if (likely(flag || (rc && real == glue.real_request_null))) {
+		if (likely(flag || is_truncate(rc)))
+			count_received(vobj_comm(a->comm), a->rank == MPI_ANY_SOURCE ?
+				       use->MPI_SOURCE : a->rank);
+		return unlikely(rc) ? fail_comm(a->comm, rc, call) : rc;
+	}
+	request = recv_request(real, a, 0);
+	return wait_inside(&request, status, mark, call);
+}
+
+static inline __attribute__((always_inline)) int
+irecv_inside(const struct args *a, MPI_Request *request, unsigned int call)
+{
+	struct kept *kept = kept_for(a->comm, a->rank, a->tag);
+	MPI_Request real;
+	int rc;
+
+	if (unlikely(kept)) {
+		*request = done_request(vobj_comm(a->comm), kept, a);
+		return MPI_SUCCESS;
+	}
+	rc = a->large ? abi_irecv_large(a->buf, a->count, real_dtype(a->dtype), a->rank, a->tag,
+					real_comm(a->comm), &real) :
+			lower_MPI_Irecv(a->buf, (int)a->count, real_dtype(a->dtype), a->rank,
+					a->tag, real_comm(a->comm), &real);
+	if (unlikely(rc))
+		return fail_comm(a->comm, rc, call);
+	*request = recv_request(real, a, 0);
+	return rc;
+}
+
+#define RECV_ARGS(s) { \
+	.buf = buf, .count = count, .dtype = datatype, .rank = source, .tag = tag, \
+	.comm = comm, .call = CALL_MPI_Irecv##s, .large = LARGE(s) }
+
+#define RECV(s, type) \
+LOWER_TEXT int PMPI_Recv##s(void *buf, type count, MPI_Datatype datatype, int source, int tag, \
+			    MPI_Comm comm, MPI_Status *status) \
+{ \
+	GLUE_CALL(MPI_Recv##s); \
+	const struct args a = RECV_ARGS(s); \
+\
+	return recv_inside(&a, status, &mark, CALL_MPI_Recv##s); \
+} \
+MPI_ALIAS(MPI_Recv##s); \
+LOWER_TEXT int PMPI_Irecv##s(void *buf, type count, MPI_Datatype datatype, int source, int tag, \
+			     MPI_Comm comm, MPI_Request *request) \
+{ \
+	GLUE_CALL(MPI_Irecv##s); \
+	const struct args a = RECV_ARGS(s); \
+\
+	return irecv_inside(&a, request, CALL_MPI_Irecv##s); \
+} \
+MPI_ALIAS(MPI_Irecv##s);
+ABI_SIZES(RECV)
+
+/* Both at once: the receive is posted first, as two ranks may do this to each other. */
+static inline __attribute__((always_inline)) int
+sendrecv_inside(const struct args *s, const struct args *r, MPI_Status *status,
+		struct call_mark *mark, unsigned int call)
+{
+	MPI_Request request;
+	int rc = irecv_inside(r, &request, call), first;
+
+	if (unlikely(rc))
+		return rc;
+	first = send_inside(s->call, s->large, s, mark, call);
+	rc = wait_inside(&request, status, mark, call);
+	return first ? first : rc;
+}
+
+#define SENDRECV(s, type) \
+LOWER_TEXT int PMPI_Sendrecv##s(const void *sendbuf, type sendcount, MPI_Datatype sendtype, \
+				int dest, int sendtag, void *buf, type count, \
+				MPI_Datatype datatype, int source, int tag, MPI_Comm comm, \
+				MPI_Status *status) \
+{ \
+	GLUE_CALL(MPI_Sendrecv##s); \
+	const struct args to = { .buf = (void *)(uintptr_t)sendbuf, .count = sendcount, \
+				 .dtype = sendtype, .rank = dest, .tag = sendtag, .comm = comm, \
+				 .call = CALL_MPI_Isend##s, .large = LARGE(s) }; \
+	const struct args a = RECV_ARGS(s); \
+\
+	return sendrecv_inside(&to, &a, status, &mark, CALL_MPI_Sendrecv##s); \
+} \
+MPI_ALIAS(MPI_Sendrecv##s);
+ABI_SIZES(SENDRECV)
+
+/* What is sent is packed first, as the receive is into the same buffer. */
+static LOWER_TEXT int pack_all(const struct args *a, void **ret_data, int *ret_size)
+{
+	MPI_Datatype dtype = real_dtype(a->dtype);
+	MPI_Comm comm = real_comm(a->comm);
+	int size, place = 0, rc;
+	void *data;
+
+	if (a->count > INT_MAX)
+		return MPI_ERR_COUNT;
+	rc = lower_MPI_Pack_size((int)a->count, dtype, comm, &size);
+	if (rc)
+		return rc;
+	data = malloc((size_t)size + 1);
+	if (!data)
+		return MPI_ERR_NO_MEM;
+	rc = lower_MPI_Pack(a->buf, (int)a->count, dtype, data, size, &place, comm);
+	if (rc) {
+		free(data);
+		return rc;
+	}
+	*ret_data = data;
+	*ret_size = place;
+	return 0;
+}
+
+static int replace_inside(const struct args *a, int dest, int sendtag, MPI_Status *status,
+			  struct call_mark *mark, unsigned int call)
+{
+	struct args to = *a;
+	int size = 0, rc;
+
+	rc = pack_all(a, &to.buf, &size);
+	if (rc)
+		return fail_comm(a->comm, rc, call);
+	to.count = size;
+	to.dtype = MPI_PACKED;
+	to.rank = dest;
+	to.tag = sendtag;
+	to.call = CALL_MPI_Isend;
+	to.large = false;
+	rc = sendrecv_inside(&to, a, status, mark, call);
+	free(to.buf);
+	return rc;
+}
+
+#define REPLACE(s, type) \
+int PMPI_Sendrecv_replace##s(void *buf, type count, MPI_Datatype datatype, int dest, \
+			     int sendtag, int source, int tag, MPI_Comm comm, \
+			     MPI_Status *status) \
+{ \
+	GLUE_CALL(MPI_Sendrecv_replace##s); \
+	const struct args a = RECV_ARGS(s); \
+\
+	return replace_inside(&a, dest, sendtag, status, &mark, CALL_MPI_Sendrecv_replace##s); \
+} \
+MPI_ALIAS(MPI_Sendrecv_replace##s);
+ABI_SIZES(REPLACE)
+
+/* The buffer is the application's memory: a restart attaches it again, as nothing is in it then. */
+#define BUFFER(s, type) \
+LOWER_TEXT int PMPI_Buffer_attach##s(void *buffer, type size) \
+{ \
+	GLUE_CALL(MPI_Buffer_attach##s); \
+	int rc = lower_MPI_Buffer_attach##s(buffer, size); \
+\
+	if (rc) \
+		return fail_world(rc, CALL_MPI_Buffer_attach##s); \
+	glue.bsend_buffer = buffer; \
+	glue.bsend_size = size; \
+	return rc; \
+} \
+MPI_ALIAS(MPI_Buffer_attach##s); \
+LOWER_TEXT int PMPI_Buffer_detach##s(void *buffer_addr, type *size) \
+{ \
+	GLUE_CALL(MPI_Buffer_detach##s); \
+	int rc = lower_MPI_Buffer_detach##s(buffer_addr, size); \
+\
+	if (rc) \
+		return fail_world(rc, CALL_MPI_Buffer_detach##s); \
+	glue.bsend_buffer = NULL; \
+	glue.bsend_size = 0; \
+	return rc; \
+} \
+MPI_ALIAS(MPI_Buffer_detach##s);
+ABI_SIZES(BUFFER)

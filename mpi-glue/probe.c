@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Probes, and the receives of what a probe matched. Kept messages are looked at first.
+ *
+ * A matched message is a slot: of the library's message, or of one that the drain has received
+ * since (struct vmsg's @kept).
+ */
+#include <sched.h>
+#include <string.h>
+
+#include "mpi-glue/request.h"
+#include "mpi/calls.h"
+
+static struct kept *kept_for(MPI_Comm comm, int source, int tag)
+{
+	if (likely(!(glue.kept & KEPT_MESSAGES)))
+		return NULL;
+	return kept_match(vobj_comm(comm), source, tag);
+}
+
+static void between(struct call_mark *mark)
+{
+	if (glue.hold)
+		quiesce_safe_point(mark);
+	else
+		sched_yield();
+}
+
+static LOWER_TEXT int iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
+{
+	struct kept *kept = kept_for(comm, source, tag);
+
+	if (likely(!kept))
+		return lower_MPI_Iprobe(source, tag, real_comm(comm), flag, status);
+	kept_status(kept, status);
+	*flag = 1;
+	return MPI_SUCCESS;
+}
+
+int PMPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
+{
+	GLUE_CALL(MPI_Iprobe);
+	int rc = iprobe(source, tag, comm, flag, status);
+
+	return unlikely(rc) ? fail_comm(comm, rc, CALL_MPI_Iprobe) : rc;
+}
+MPI_ALIAS(MPI_Iprobe);
+
+int PMPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
+{
+	GLUE_CALL(MPI_Probe);
+	int flag = 0, rc;
+
+	for (;;) {
+		rc = iprobe(source, tag, comm, &flag, status);
+		if (unlikely(rc))
+			return fail_comm(comm, rc, CALL_MPI_Probe);
+		if (flag)
+			return rc;
+		between(&mark);
+	}
+}
+MPI_ALIAS(MPI_Probe);
+
+/* MPI_MESSAGE_NO_PROC is no object: it is passed on. */
+static LOWER_TEXT int improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message,
+			      MPI_Status *status)
+{
+	struct kept *kept = kept_for(comm, source, tag);
+	MPI_Status own;
+	MPI_Message real;
+	struct vmsg *msg;
+	int rc;
+
+	if (unlikely(kept)) {
+		msg = (struct vmsg *)vobj_new(VK_MSG, 0);
+		if (!msg)
+			return MPI_ERR_INTERN;
+		kept_status(kept, status);
+		kept_take(kept);
+		msg->kept = kept;
+		msg->comm = vobj_get(vobj_comm(comm));
+		*message = virt_msg(&msg->obj);
+		*flag = 1;
+		return MPI_SUCCESS;
+	}
+	rc = lower_MPI_Improbe(source, tag, real_comm(comm), flag, &real, &own);
+	if (rc || !*flag)
+		return rc;
+	if (status != MPI_STATUS_IGNORE) {
+		own.MPI_ERROR = status->MPI_ERROR;
+		*status = own;
+	}
+	*message = wrap_msg(real);
+	msg = (struct vmsg *)vobj_msg(*message);
+	if (msg) {
+		msg->comm = vobj_get(vobj_comm(comm));
+		msg->status = own;
+	}
+	return rc;
+}
+
+int PMPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message,
+		 MPI_Status *status)
+{
+	GLUE_CALL(MPI_Improbe);
+	int rc = improbe(source, tag, comm, flag, message, status);
+
+	return unlikely(rc) ? fail_comm(comm, rc, CALL_MPI_Improbe) : rc;
+}
+MPI_ALIAS(MPI_Improbe);
+
+int PMPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
+{
+	GLUE_CALL(MPI_Mprobe);
+	int flag = 0, rc;
+
+	for (;;) {
+		rc = improbe(source, tag, comm, &flag, message, status);
+		if (unlikely(rc))
+			return fail_comm(comm, rc, CALL_MPI_Mprobe);
+		if (flag)
+			return rc;
+		between(&mark);
+	}
+}
+MPI_ALIAS(MPI_Mprobe);
+
+static void message_gone(MPI_Message *message, struct vmsg *msg)
+{
+	if (msg)
+		vobj_put(&msg->obj);
+	*message = MPI_MESSAGE_NULL;
+}
+
+static MPI_Request done_request(const struct vmsg *msg, void *buf, MPI_Count count,
+				MPI_Datatype dtype)
+{
+	MPI_Request request = wrap_request(glue.real_request_null, msg->comm, REQ_RECV);
+	struct vrequest *req = (struct vrequest *)vobj_req(request);
+	MPI_Status status;
+	int rc;
+
+	if (!req)
+		return request;
+	memset(&status, 0, sizeof(status));
+	rc = kept_deliver(msg->kept, buf, count, dtype, &status);
+	req->flags &= ~(uint32_t)REQ_ACTIVE;
+	req->made_by = 0;
+	request_keep(req, &status, rc);
+	return request;
+}
+
+/* The request of a matched receive: the drain completes it, a restart has nothing to post. */
+static LOWER_TEXT int imrecv_inside(void *buf, MPI_Count count, MPI_Datatype dtype,
+				    MPI_Message *message, MPI_Request *request, bool large,
+				    unsigned int call)
+{
+	struct vmsg *msg = (struct vmsg *)vobj_msg(*message);
+	struct vobj *comm = msg ? msg->comm : NULL;
+	MPI_Message real_message = real_msg(*message);
+	MPI_Request real;
+	int rc, source = msg ? msg->status.MPI_SOURCE : MPI_PROC_NULL;
+
+	if (msg && msg->kept) {
+		*request = done_request(msg, buf, count, dtype);
+		message_gone(message, msg);
+		return MPI_SUCCESS;
+	}
+	rc = large ? abi_imrecv_large(buf, count, real_dtype(dtype), &real_message, &real) :
+		     lower_MPI_Imrecv(buf, (int)count, real_dtype(dtype), &real_message, &real);
+	if (unlikely(rc))
+		return fail_vcomm(comm, rc, call);
+	*request = wrap_request(real, comm, REQ_RECV | REQ_MATCHED);
+	request_record(*request, call, buf, count, dtype, source, 0);
+	message_gone(message, msg);
+	return rc;
+}
+
+#define LARGE(s)	(sizeof(#s) > 1)
+
+#define MRECV(s, type) \
+int PMPI_Imrecv##s(void *buf, type count, MPI_Datatype datatype, MPI_Message *message, \
+		   MPI_Request *request) \
+{ \
+	GLUE_CALL(MPI_Imrecv##s); \
+	return imrecv_inside(buf, count, datatype, message, request, LARGE(s), \
+			     CALL_MPI_Imrecv##s); \
+} \
+MPI_ALIAS(MPI_Imrecv##s); \
+int PMPI_Mrecv##s(void *buf, type count, MPI_Datatype datatype, MPI_Message *message, \
+		  MPI_Status *status) \
+{ \
+	GLUE_CALL(MPI_Mrecv##s); \
+	MPI_Request request; \
+	int rc = imrecv_inside(buf, count, datatype, message, &request, LARGE(s), \
+			       CALL_MPI_Mrecv##s); \
+\
+	return rc ? rc : wait_inside(&request, status, &mark, CALL_MPI_Mrecv##s); \
+} \
+MPI_ALIAS(MPI_Mrecv##s);
+ABI_SIZES(MRECV)

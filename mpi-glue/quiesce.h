@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Getting a rank's threads out of MPI, and keeping them out.
+ *
+ * Every wrapper that takes a real handle in hand is a *call*, from its first to its last line:
+ * the thread's mark is set. A thread without a mark, or at a safe point, holds nothing of the lower
+ * half, whatever the application does with it; a cut is possible when all are so.
+ * (The FS base alone does not tell: between the library's return and the wrapper's end
+ * a real handle lies on the stack.)
+ *
+ * The way in is a store and a load:
+ *
+ *	thread: self.call = X; load glue.hold      glue thread: glue.hold = H; membarrier; load self.call
+ *
+ * membarrier() is the pair of the store-load order that the thread does not pay for. Who sees no
+ * hold is seen inside; who sees one waits, or goes on with the library's lock held, so
+ * that the glue thread can make progress for those who compute (under
+ * MPI_THREAD_MULTIPLE the library locks by itself).
+ *
+ * A blocking call is a loop around MPI_Test in the lower half that ends when it is done or
+ * glue.hold is set; it then lies at a safe point, its request in a slot.
+ */
+#ifndef MPI_GLUE_QUIESCE_H
+#define MPI_GLUE_QUIESCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "mpi-glue/vhandle.h"
+
+struct counter;
+
+/* glue.hold */
+enum {
+	HOLD_COLL = 1,		/* collectives ask quiesce_collective() */
+	HOLD_ALL = 2,		/* nothing begins, loops stop */
+};
+
+/* glue.kept: what calls must look at first */
+enum {
+	KEPT_MESSAGES = 1,	/* drained, not yet received */
+	KEPT_REQUESTS = 2,	/* completed by the glue thread, not yet told */
+};
+
+/**
+ * struct glue_thread - one thread that ever called MPI
+ * @call:    1 + enum call while inside; 0 outside
+ * @unknown: not in the list yet: the first call takes the slow way
+ * @safe:    inside, and nothing of the lower half in hand
+ * @counter, @peer, @tag: what it waits for, for people; peer by world rank
+ */
+struct glue_thread {
+	uint32_t call;
+	uint32_t unknown;
+	uint32_t safe;
+	int32_t peer, tag;
+	const struct counter *counter;
+	struct glue_thread *next, **prev;
+};
+
+extern __thread struct glue_thread glue_self
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* What a call must undo at its end. */
+struct call_mark {
+	uint32_t outer;		/* the call around this one, of callbacks */
+	uint8_t locked;		/* the library's lock is held */
+	uint8_t collective;	/* counted in the page */
+};
+
+/* The slow ways in and out; @counter of collectives, already counted, or NULL. */
+void quiesce_begin(struct call_mark *mark, unsigned int call, struct counter *counter);
+void quiesce_end(struct call_mark *mark);
+
+/**
+ * quiesce_safe_point() - in a loop, nothing of the lower half in hand
+ *
+ * Waits while HOLD_ALL is set. Real handles are read anew from their slots afterwards.
+ */
+void quiesce_safe_point(struct call_mark *mark);
+
+/* MPI is up: start the glue thread, if there is a page. MPI_Finalize begins: end it. */
+void quiesce_start(void);
+void quiesce_stop(void);
+
+/* All threads that are inside are at safe points, or hold the lock. Count of the others. */
+unsigned int quiesce_stragglers(void);
+
+/* The page was changed: tell the shim. */
+void quiesce_publish(void);
+
+#define CALL_BEGIN(mark, nr, counter_) do { \
+	(mark)->outer = glue_self.call; \
+	*(volatile uint32_t *)&glue_self.call = (nr) + 1; \
+	__asm__ volatile("" : : : "memory"); \
+	if (unlikely(*(volatile uint32_t *)&glue.hold | glue_self.unknown)) \
+		quiesce_begin(mark, nr, counter_); \
+} while (0)
+
+static inline __attribute__((always_inline)) void call_end(struct call_mark *mark)
+{
+	if (unlikely(mark->locked | mark->collective))
+		quiesce_end(mark);
+	__asm__ volatile("" : : : "memory");
+	*(volatile uint32_t *)&glue_self.call = mark->outer;
+}
+
+/* First line of every wrapper: to its end the thread is inside. */
+#define GLUE_CALL(name) \
+	struct call_mark mark __attribute__((cleanup(call_end), unused)) = { 0 }; \
+	CALL_BEGIN(&mark, CALL_##name, NULL)
+
+/* Of a collective: counted first, as the glue thread reads counters of those it finds inside. */
+#define GLUE_COLLECTIVE(name, counter_) \
+	struct call_mark mark __attribute__((cleanup(call_end), unused)) = { 0 }; \
+	do { \
+		struct counter *counted = (counter_); \
+		if (likely(counted)) \
+			counted->seq++; \
+		CALL_BEGIN(&mark, CALL_##name, counted); \
+	} while (0)
+
+#endif

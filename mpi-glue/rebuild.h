@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A restart: a new lower half, and in it every object the application holds a handle of.
+ *
+ * Order: load, MPI_Init, infos, groups, communicators (ascending identity: an order all members
+ * agree on, so none waits for one that waits for it), datatypes, operations, files, windows,
+ * persistent requests, receives that were posted, in the order they were.
+ *
+ * What the library could tell was asked by rebuild_ask() before the cut, while it lived.
+ */
+#ifndef MPI_GLUE_REBUILD_H
+#define MPI_GLUE_REBUILD_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * rebuild_ask() - of the living lower half: members, topologies, names, keys, views
+ * @ret_why: set when something cannot be restored: a call and a reason
+ * Return: 0; -ENOTSUP: refuse the checkpoint with @ret_why; -ENOMEM
+ */
+int rebuild_ask(char *ret_why, size_t size);
+/* What rebuild_ask() noted is of no use any more. */
+void rebuild_forget(void);
+
+/**
+ * rebuild() - in the glue thread, all others at safe points or outside
+ * @unload: the old lower half is still there
+ *
+ * Return: 0, negative errno with a sentence in @ret_why; the rank is then lost
+ */
+int rebuild(bool unload, const char *environment, char *ret_why, size_t size);
+
+/* Parts of the above, each in a file of its own. */
+int rebuild_ask_comms(char *ret_why, size_t size);
+int rebuild_ask_dtypes(char *ret_why, size_t size);
+int rebuild_group(const int32_t *world_ranks, int n, MPI_Group *ret_group);
+void rebuild_dtypes_done(void);
+int rebuild_comms(char *ret_why, size_t size);
+int rebuild_dtypes(char *ret_why, size_t size);
+int rebuild_requests(char *ret_why, size_t size);
+
+#endif

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Datatypes of a restart: the constructor again, with the arguments that MPI_Type_get_contents
+ * told when the type was made. Inner types come first; one that the application has freed is made
+ * for its outer ones, and freed again at the end.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "mpi-glue/rebuild.h"
+#include "mpi/calls.h"
+
+static LOWER_TEXT int construct_plain(const struct vdtype *d, MPI_Datatype in,
+				      MPI_Datatype *type)
+{
+	const int *n = d->ints;
+	const MPI_Aint *a = d->addresses;
+
+	switch (d->combiner) {
+	case MPI_COMBINER_DUP:
+		return lower_MPI_Type_dup(in, type);
+	case MPI_COMBINER_CONTIGUOUS:
+		return lower_MPI_Type_contiguous(n[0], in, type);
+	case MPI_COMBINER_VECTOR:
+		return lower_MPI_Type_vector(n[0], n[1], n[2], in, type);
+	case MPI_COMBINER_HVECTOR:
+		return lower_MPI_Type_create_hvector(n[0], n[1], a[0], in, type);
+	case MPI_COMBINER_RESIZED:
+		return lower_MPI_Type_create_resized(in, a[0], a[1], type);
+	case MPI_COMBINER_INDEXED:
+		return lower_MPI_Type_indexed(n[0], n + 1, n + 1 + n[0], in, type);
+	case MPI_COMBINER_HINDEXED:
+		return lower_MPI_Type_create_hindexed(n[0], n + 1, a, in, type);
+	case MPI_COMBINER_INDEXED_BLOCK:
+		return lower_MPI_Type_create_indexed_block(n[0], n[1], n + 2, in, type);
+	case MPI_COMBINER_HINDEXED_BLOCK:
+		return lower_MPI_Type_create_hindexed_block(n[0], n[1], a, in, type);
+	case MPI_COMBINER_SUBARRAY:
+		return lower_MPI_Type_create_subarray(n[0], n + 1, n + 1 + n[0], n + 1 + 2 * n[0],
+						      n[1 + 3 * n[0]], in, type);
+	case MPI_COMBINER_DARRAY:
+		return lower_MPI_Type_create_darray(n[0], n[1], n[2], n + 3, n + 3 + n[2],
+						    n + 3 + 2 * n[2], n + 3 + 3 * n[2],
+						    n[3 + 4 * n[2]], in, type);
+	}
+	return MPI_ERR_TYPE;
+}
+
+static LOWER_TEXT int construct_struct(const struct vdtype *d, MPI_Datatype *type)
+{
+	MPI_Datatype *in = malloc(((size_t)d->nr_dtypes + 1) * sizeof(*in));
+	int rc = MPI_ERR_NO_MEM;
+
+	for (int i = 0; in && i < d->nr_dtypes; i++)
+		in[i] = real_dtype(d->dtypes[i]);
+	if (in)
+		rc = lower_MPI_Type_create_struct(d->ints[0], d->ints + 1, d->addresses, in, type);
+	free(in);
+	return rc;
+}
+
+/* What the records do not tell enough of; asked before a checkpoint. */
+static bool can_construct(const struct vdtype *d)
+{
+	switch (d->combiner) {
+	case MPI_COMBINER_DUP:
+	case MPI_COMBINER_CONTIGUOUS:
+	case MPI_COMBINER_VECTOR:
+	case MPI_COMBINER_HVECTOR:
+	case MPI_COMBINER_RESIZED:
+	case MPI_COMBINER_INDEXED:
+	case MPI_COMBINER_HINDEXED:
+	case MPI_COMBINER_INDEXED_BLOCK:
+	case MPI_COMBINER_HINDEXED_BLOCK:
+	case MPI_COMBINER_SUBARRAY:
+	case MPI_COMBINER_DARRAY:
+		return d->ints && d->addresses && d->nr_dtypes == 1;
+	case MPI_COMBINER_STRUCT:
+		return d->ints && d->addresses && d->nr_dtypes == d->ints[0];
+	}
+	return false;
+}
+
+int rebuild_ask_dtypes(char *ret_why, size_t size)
+{
+	for (uint32_t i = 0; i < glue.table[VK_DTYPE].top; i++) {
+		const struct vdtype *d = (struct vdtype *)vobj_at(VK_DTYPE, i);
+
+		if (d && !can_construct(d)) {
+			snprintf(ret_why, size, "%s: types of this kind are not restored yet",
+				 call_symbol[d->made_by] + 1);
+			return -ENOTSUP;
+		}
+	}
+	return 0;
+}
+
+/* Depth is that of the type, which the application built one by one. */
+static LOWER_TEXT int make_dtype(struct vdtype *d)
+{
+	MPI_Datatype type;
+	int rc = 0;
+
+	if (d->made_again)
+		return 0;
+	for (int i = 0; i < d->nr_dtypes && !rc; i++) {
+		struct vobj *in = vobj_dtype(d->dtypes[i]);
+
+		if (in)
+			rc = make_dtype((struct vdtype *)in);
+	}
+	if (rc)
+		return rc;
+	rc = d->combiner == MPI_COMBINER_STRUCT ? construct_struct(d, &type) :
+		construct_plain(d, real_dtype(d->dtypes[0]), &type);
+	if (!rc)
+		rc = lower_MPI_Type_commit(&type);
+	if (rc)
+		return rc;
+	d->obj.real = ABI_BITS(type);
+	d->made_again = true;
+	return 0;
+}
+
+int rebuild_dtypes(char *ret_why, size_t size)
+{
+	const struct vtable *table = &glue.table[VK_DTYPE];
+
+	for (uint32_t i = 0; i < table->top; i++) {
+		struct vdtype *d = (struct vdtype *)vobj_at(VK_DTYPE, i);
+
+		if (d)
+			d->made_again = false;
+	}
+	for (uint32_t i = 0; i < table->top; i++) {
+		struct vdtype *d = (struct vdtype *)vobj_at(VK_DTYPE, i);
+		int rc = d ? make_dtype(d) : 0;
+
+		if (rc) {
+			snprintf(ret_why, size, "type of %s: code %d of the new library",
+				 call_symbol[d->made_by] + 1, rc);
+			return -EIO;
+		}
+	}
+	return 0;
+}
+
+/* After all that used them: types whose handles the application has given up. */
+LOWER_TEXT void rebuild_dtypes_done(void)
+{
+	for (uint32_t i = 0; i < glue.table[VK_DTYPE].top; i++) {
+		struct vdtype *d = (struct vdtype *)vobj_at(VK_DTYPE, i);
+		MPI_Datatype real;
+
+		if (!d || !d->obj.freed || !d->made_again)
+			continue;
+		real = real_dtype(virt_dtype(&d->obj));
+		lower_MPI_Type_free(&real);
+		d->obj.real = 0;
+	}
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Requests as blocking calls and the drain see them. The caller is inside a call (quiesce.h).
+ */
+#ifndef MPI_GLUE_REQUEST_H
+#define MPI_GLUE_REQUEST_H
+
+#include <mpi.h>
+
+#include "mpi-glue/drain.h"
+
+/* Until @req is complete or a hold is raised. Returns the library's code. */
+int test_below(MPI_Request *real, int *flag, MPI_Status *status);
+
+/* Wait for @request, with its error handler; back at safe points as often as it takes. */
+int wait_inside(MPI_Request *request, MPI_Status *status, struct call_mark *mark,
+		unsigned int call);
+
+/* The arguments, for a restart; @dtype and the communicator are referenced. */
+void request_record(MPI_Request request, unsigned int call, void *buf, MPI_Count count,
+		    MPI_Datatype dtype, int rank, int tag);
+/* Complete, and kept for the application's next look at it. */
+void request_keep(struct vrequest *req, const MPI_Status *status, int rc);
+
+/* It is complete, or a persistent one is inactive again; @status tells what it received. */
+void request_finished_slow(struct vrequest *req, const MPI_Status *status);
+
+static inline __attribute__((always_inline)) void
+request_finished(struct vrequest *req, const MPI_Status *status)
+{
+	if (unlikely(req->flags & (REQ_ANY | REQ_CANCELLED)))
+		request_finished_slow(req, status);
+	else if ((req->flags & (REQ_RECV | REQ_ACTIVE)) == (REQ_RECV | REQ_ACTIVE))
+		channel_add(glue.received, req->peer);
+	req->flags &= ~(uint32_t)(REQ_ACTIVE | REQ_CANCELLED);
+}
+
+/* A send's request was made by a wrapper. */
+static inline __attribute__((always_inline)) void request_sent(MPI_Request request, int32_t peer)
+{
+	struct vrequest *req = (struct vrequest *)vobj_req(request);
+
+	if (likely(req))
+		req->peer = peer;
+}
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The page that a rank shares with the shim that started it: orders one way, how far the
+ * rank is the other way. A file that the shim makes before the rank starts, named by CKPT_STATUS
+ * in the rank's environment and the same path on every node, so that a restart maps
+ * the new shim's page where the old one was.
+ *
+ * One writer per field, no locks. @order is the shim's: it writes its fields, then raises
+ * @serial with release order and wakes its futex. @answer is the rank's, with @change as futex.
+ * Between checkpoints the rank writes nothing here: @answer is brought up to date when @serial moves.
+ *
+ * When is a rank caught up? A reader has to look in this order (acquire), again from the
+ * start if anything is not as wanted:
+ *   1. @state is STATUS_QUIESCED and @seen is the @serial that told the targets
+ *   2. @stragglers is 0, then @in_collective is 0
+ *   3. no comms[i].seq is less than targets[i].seq
+ *   4. the seqs once more: if one grew, tell it as a new target and start again
+ * The rank writes in the opposite order: @in_collective up, then the seq, then it begins; so
+ * a reader that finds 2 and 3 sees every collective that was begun before.
+ *
+ * Counters of messages are totals since the job began, by rank in MPI_COMM_WORLD; @sent is
+ * complete when @state is STATUS_DRAINING, @received grows until all that was sent has come.
+ */
+#ifndef MPI_GLUE_STATUS_PAGE_H
+#define MPI_GLUE_STATUS_PAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define STATUS_MAGIC	0x70536c6c69745373ull
+#define STATUS_VERSION	1u
+#define STATUS_NONE	UINT32_MAX	/* no peer, or any */
+
+/* The shim's orders, in the order they follow each other; RUN is possible from each. */
+enum status_intent {
+	STATUS_RUN,
+	STATUS_QUIESCE,		/* say how far collectives are; begin none beyond its target */
+	STATUS_DRAIN,		/* start no send; take what is under way */
+	STATUS_CUT,		/* leave the lower half alone until RUN */
+};
+
+enum status_state {
+	STATUS_BEFORE,		/* MPI_Init has not returned */
+	STATUS_RUNNING,
+	STATUS_QUIESCED,	/* comms[] holds; collectives ask the targets first */
+	STATUS_DRAINING,	/* no send starts, sent[] is complete; receives what comes */
+	STATUS_SILENT,		/* CUT: no thread has anything of the lower half in hand */
+	STATUS_REBUILDING,	/* a restart: new lower half */
+	STATUS_REFUSED,		/* @text says why; collectives and sends are not held */
+	STATUS_BROKEN,		/* the restart failed; @text */
+	STATUS_ENDED,		/* MPI_Finalize was called */
+};
+
+/* How a rank that runs on after CUT has to treat its lower half: it changed if @run did. */
+enum status_restart {
+	STATUS_FORGET,		/* restored without it */
+	STATUS_UNLOAD,		/* still there, and to be replaced: tests, migration of one rank */
+};
+
+struct status_order {
+	uint32_t serial;	/* futex */
+	uint32_t intent;
+	uint64_t run;
+	uint32_t restart;	/* enum status_restart */
+	uint32_t pad;
+	/* for the lower half of a restart: NAME=VALUE, each with its 0, at the end an empty one */
+	char environment[4096];
+};
+
+/* What a thread of the rank waits for: the one that waits longest in MPI. */
+struct status_wait {
+	uint32_t writing;	/* odd while it is written */
+	uint16_t call;		/* row of mpi_calls.def; name in @name */
+	uint16_t held;		/* by us, not by the library */
+	uint32_t peer;		/* in MPI_COMM_WORLD, STATUS_NONE */
+	int32_t tag;
+	uint64_t comm;
+	uint64_t seq;
+	char name[32];
+};
+
+struct status_answer {
+	uint32_t change;	/* futex */
+	uint32_t seen;		/* @serial that this answers */
+	uint32_t state;
+	uint32_t stragglers;	/* threads still in a call that they began before the order */
+	uint32_t in_collective;	/* threads that began one after it */
+	uint32_t world_rank;
+	uint32_t nr_comms;	/* entries of comms[] in use, from the start; holes have id 0 */
+	uint32_t pending;	/* requests and messages that the cut still waits for */
+	struct status_wait wait;
+	char text[256];
+};
+
+/* A communicator's collectives, or a group's; id as agreed when it was made. */
+struct status_comm {
+	uint64_t id;
+	uint64_t seq;		/* begun here */
+	uint64_t members;	/* how many ranks */
+};
+
+struct status_target {
+	uint64_t id;		/* of comms[] at this index */
+	uint64_t seq;
+};
+
+/**
+ * struct status_page - the mapping; offsets because its tables vary
+ * @magic, @version, @nr_ranks, @max_comms: the shim's, before the rank starts
+ */
+struct status_page {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t nr_ranks;
+	uint32_t max_comms;
+	uint32_t pad;
+	struct status_order order __attribute__((aligned(64)));
+	struct status_answer answer __attribute__((aligned(64)));
+	uint8_t tables[] __attribute__((aligned(64)));
+};
+
+static inline struct status_comm *status_comms(struct status_page *page)
+{
+	return (struct status_comm *)page->tables;
+}
+
+static inline struct status_target *status_targets(struct status_page *page)
+{
+	return (struct status_target *)(status_comms(page) + page->max_comms);
+}
+
+static inline uint64_t *status_sent(struct status_page *page)
+{
+	return (uint64_t *)(status_targets(page) + page->max_comms);
+}
+
+static inline uint64_t *status_received(struct status_page *page)
+{
+	return status_sent(page) + page->nr_ranks;
+}
+
+static inline size_t status_size(uint32_t nr_ranks, uint32_t max_comms)
+{
+	return sizeof(struct status_page) +
+	       max_comms * (sizeof(struct status_comm) + sizeof(struct status_target)) +
+	       nr_ranks * 2 * sizeof(uint64_t);
+}
+
+#endif
