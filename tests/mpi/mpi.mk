@@ -13,3 +13,5 @@ CFLAGS_tests/mpi/lower_signals.c += -Wno-deprecated-declarations
 # the servers of shim/pm.h alone, as a restart has them
 $(call program,tests/mpi/pm_late,tests/mpi/pm_late.c,$(LIB)/libpm.a $(LIB)/libdaemon.a \
 	$(LIB)/libshim.a -ljansson -ldl)
+
+$(call program,tests/mpi/quiesce,tests/mpi/quiesce.c)
