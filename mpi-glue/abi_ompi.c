@@ -84,8 +84,14 @@ void abi_loaded(void)
 		head->self = NULL;
 		head->kind = (uint16_t)kind_of(predefined[i].role);
 	}
-	((struct vobj *)MPI_COMM_WORLD)->self = vobj_new(VK_COMM, ABI_BITS(real_comm(MPI_COMM_WORLD)));
-	((struct vobj *)MPI_COMM_SELF)->self = vobj_new(VK_COMM, ABI_BITS(real_comm(MPI_COMM_SELF)));
+	if (!glue.table[VK_COMM].top) {	/* otherwise it is a restart */
+		vobj_new(VK_COMM, 0);
+		vobj_new(VK_COMM, 0);
+	}
+	((struct vobj *)MPI_COMM_WORLD)->self = vobj_at(VK_COMM, 0);
+	((struct vobj *)MPI_COMM_SELF)->self = vobj_at(VK_COMM, 1);
+	vobj_comm(MPI_COMM_WORLD)->real = ABI_BITS(real_comm(MPI_COMM_WORLD));
+	vobj_comm(MPI_COMM_SELF)->real = ABI_BITS(real_comm(MPI_COMM_SELF));
 	glue.real_request_null = real_req(MPI_REQUEST_NULL);
 	MPI_F_STATUS_IGNORE = (MPI_Fint *)mpi_fortran_status_ignore_;
 	MPI_F_STATUSES_IGNORE = (MPI_Fint *)mpi_fortran_statuses_ignore_;

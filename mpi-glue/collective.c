@@ -292,21 +292,38 @@ bool collective_may_begin(const struct counter *counter)
 	return false;
 }
 
-void collective_publish_one(const struct counter *counter)
+static struct status_comm *page_slot(const struct counter *counter)
 {
 	uint32_t slot = counter->slot, max = glue.page->max_comms;
-	struct status_comm *comm;
 
 	if (slot > max)
 		slot += max;
-	if (slot >= max)
+	return slot < max ? &status_comms(glue.page)[slot] : NULL;
+}
+
+void collective_publish_one(const struct counter *counter)
+{
+	struct status_comm *comm = page_slot(counter);
+
+	if (!comm)
 		return;
-	comm = &status_comms(glue.page)[slot];
+	glue_lock(&glue.publishing);
 	comm->members = counter->members;
-	if (comm->id == counter->id && comm->seq >= counter->seq)
-		return;
 	__atomic_store_n(&comm->id, counter->id, __ATOMIC_RELAXED);
-	__atomic_store_n(&comm->seq, counter->seq, __ATOMIC_RELEASE);
+	__atomic_store_n(&comm->seq, __atomic_load_n(&counter->seq, __ATOMIC_RELAXED),
+			 __ATOMIC_RELEASE);
+	glue_unlock(&glue.publishing);
+}
+
+void collective_uncount(struct counter *counter)
+{
+	struct status_comm *comm = page_slot(counter);
+
+	glue_lock(&glue.publishing);
+	__atomic_sub_fetch(&counter->seq, 1, __ATOMIC_SEQ_CST);
+	if (comm && comm->id == counter->id && comm->seq > counter->seq)
+		__atomic_store_n(&comm->seq, counter->seq, __ATOMIC_RELEASE);
+	glue_unlock(&glue.publishing);
 }
 
 void collective_publish(void)

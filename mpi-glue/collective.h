@@ -47,6 +47,8 @@ int collective_name(struct vcomm *comm);
 /* Of MPI_Comm_idup: the members of @from, and a hashed name, as nobody can be asked yet. */
 int collective_name_dup(struct vcomm *comm, const struct vcomm *from);
 
+/* Counted on the way in, but held: not begun. Also where the page says it already. */
+void collective_uncount(struct counter *counter);
 /* May the holder of this counter begin one more? The page's targets decide. */
 bool collective_may_begin(const struct counter *counter);
 /* Counters into the page. */

@@ -231,6 +231,8 @@ LOWER_TEXT static void init_done(int provided)
 
 	glue.provided = provided;
 	glue.multiple = provided == MPI_THREAD_MULTIPLE;
+	if (glue.multiple)
+		glue_refuse(CALL_MPI_Init_thread, "MPI_THREAD_MULTIPLE is not restored yet");
 	__asm__ volatile("rdfsbase %0" : "=r"(glue.main_fs));
 	glue.file_errh = MPI_ERRORS_RETURN;
 	lower_MPI_Comm_set_errhandler(world, give_back);

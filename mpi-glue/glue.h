@@ -58,7 +58,8 @@ struct glue {
 	struct status_page *page;
 	uint64_t run;			/* of the page, when last looked at */
 	struct glue_thread *threads;
-	int threads_lock, library;	/* the latter: who may call the lower half, under a hold */
+	int threads_lock, publishing;
+	int library;			/* lock: who may call the lower half, under a hold */
 	uint32_t gate;			/* futex: those that are held */
 	uint32_t in_collective, orphans, nr_done;
 	uint32_t named;			/* communicators this rank named */

@@ -69,6 +69,7 @@ static void thread_leaves(void *arg)
 	*self->prev = self->next;
 	if (self->next)
 		self->next->prev = self->prev;
+	self->unknown = 1;	/* another destructor may call MPI */
 	glue_unlock(&glue.threads_lock);
 }
 
@@ -157,7 +158,7 @@ static void begin_collective(struct call_mark *mark, struct counter *counter)
 			quiesce_publish();
 			return;
 		}
-		__atomic_sub_fetch(&counter->seq, 1, __ATOMIC_SEQ_CST);
+		collective_uncount(counter);
 		go_out(mark);
 		wait_gate(gate);
 	}
@@ -177,13 +178,14 @@ __attribute__((noinline, cold)) void quiesce_begin(struct call_mark *mark, unsig
 		return;
 	}
 	glue_self.counter = counter;
+	/* not begun yet: the page must not say so when we are no straggler any more */
+	if (counter)
+		collective_uncount(counter);
 	__atomic_store_n(&glue_self.safe, 1, __ATOMIC_SEQ_CST);
-	if (counter) {
-		__atomic_sub_fetch(&counter->seq, 1, __ATOMIC_SEQ_CST);
+	if (counter)
 		begin_collective(mark, counter);
-	} else {
+	else
 		come_in(mark);
-	}
 }
 
 __attribute__((noinline, cold)) void quiesce_end(struct call_mark *mark)
@@ -287,20 +289,17 @@ static void refuse(const char *why)
 /* Returns false when refused. */
 static bool begin_quiesce(void)
 {
-	char why[256];
-	int rc;
+	char why[256] = "membarrier() is missing";
+	int rc = hold(HOLD_COLL);
 
-	if (glue.refused) {
+	if (!rc)
+		collective_publish();
+	if (glue.refused)
 		snprintf(why, sizeof(why), "%s: %s", glue.refused, glue.refused_why);
+	if (rc || glue.refused) {
 		refuse(why);
 		return false;
 	}
-	rc = hold(HOLD_COLL);
-	if (rc) {
-		refuse("membarrier() is missing");
-		return false;
-	}
-	collective_publish();
 	glue.page->answer.stragglers = quiesce_stragglers();
 	say(STATUS_QUIESCED);
 	return true;

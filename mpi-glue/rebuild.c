@@ -56,6 +56,9 @@ LOWER_TEXT static int ask_group(struct vgroup *desc)
 		rc = -EIO;
 	free(from);
 	desc->saved = saved;
+	for (int i = 0; i < n && !rc; i++)
+		if (saved->world[i] == MPI_UNDEFINED)
+			rc = -EXDEV;	/* of another job */
 	return rc;
 }
 

@@ -109,14 +109,23 @@ int rebuild_ask_comms(char *ret_why, size_t size)
 /* All members call this, and nobody else. */
 LOWER_TEXT static int make_intra(const int32_t *world, int n, uint64_t id, MPI_Comm *ret_comm)
 {
+	int32_t *first = NULL;
 	MPI_Group group;
 	int rc;
 
 	if (n == 1)
 		return lower_MPI_Comm_dup(real_comm(MPI_COMM_SELF), ret_comm);
-	if (!world)
+	if (!world && n == glue.world_size)
 		return lower_MPI_Comm_dup(real_comm(MPI_COMM_WORLD), ret_comm);
-	rc = rebuild_group(world, n, &group);
+	if (!world) {		/* the first ranks of WORLD, in their order */
+		first = malloc((size_t)n * sizeof(*first));
+		if (!first)
+			return MPI_ERR_NO_MEM;
+		for (int i = 0; i < n; i++)
+			first[i] = i;
+	}
+	rc = rebuild_group(world ? world : first, n, &group);
+	free(first);
 	if (rc)
 		return rc;
 	rc = lower_MPI_Comm_create_group(real_comm(MPI_COMM_WORLD), group, (int)(id & 0x7fff),

@@ -16,7 +16,9 @@
  *   3. no comms[i].seq is less than targets[i].seq
  *   4. the seqs once more: if one grew, tell it as a new target and start again
  * The rank writes in the opposite order: @in_collective up, then the seq, then it begins; so
- * a reader that finds 2 and 3 sees every collective that was begun before.
+ * a reader that finds 2 and 3 sees every collective that was begun before. (While there are
+ * stragglers a seq may be one too high, of a thread that is about to be held. A target that comes of it
+ * does no harm.)
  *
  * Counters of messages are totals since the job began, by rank in MPI_COMM_WORLD; @sent is
  * complete when @state is STATUS_DRAINING, @received grows until all that was sent has come.

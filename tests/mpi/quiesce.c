@@ -152,7 +152,7 @@ static bool raise_targets(struct job *job)
 		for (uint32_t k = 0; k < COMMS; k++) {
 			uint64_t max = comms[k].id ? highest(job, comms[k].id) : 0;
 
-			if (!comms[k].id || (targets[k].id == comms[k].id && targets[k].seq == max))
+			if (!comms[k].id || (targets[k].id == comms[k].id && targets[k].seq >= max))
 				continue;
 			targets[k].seq = max;
 			__atomic_store_n(&targets[k].id, comms[k].id, __ATOMIC_RELEASE);
