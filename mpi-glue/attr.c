@@ -232,6 +232,8 @@ LOWER_TEXT static int comm_predefined(MPI_Comm comm, int which, int key, void *v
 	int *below = NULL, set = 0, rc;
 
 	if (!glue.comm_attr_known[which] || key == MPI_LASTUSEDCODE) {
+		GLUE_CALL(MPI_Comm_get_attr);
+
 		rc = lower_MPI_Comm_get_attr(real_comm(MPI_COMM_WORLD), key, &below, &set);
 		if (rc)
 			return rc;

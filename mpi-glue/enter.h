@@ -41,6 +41,5 @@ wrap_request(MPI_Request real, struct vobj *comm, uint32_t flags)
 }
 
 void request_own(MPI_Request request, void *first, void *second);
-void message_comm(MPI_Message message, MPI_Comm comm);
 
 #endif

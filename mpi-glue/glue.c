@@ -222,6 +222,19 @@ int PMPI_Query_thread(int *provided)
 }
 MPI_ALIAS(MPI_Query_thread);
 
+/* Asked above: after a restart the library's main thread is the glue thread. */
+int PMPI_Is_thread_main(int *flag)
+{
+	unsigned long fs;
+
+	if (glue.state == GLUE_BEFORE)
+		return fail_world(MPI_ERR_OTHER, CALL_MPI_Is_thread_main);
+	__asm__ volatile("rdfsbase %0" : "=r"(fs));
+	*flag = fs == glue.main_fs;
+	return MPI_SUCCESS;
+}
+MPI_ALIAS(MPI_Is_thread_main);
+
 /* The library is up: WORLD and SELF, and errors handled above (errhandler.c). */
 LOWER_TEXT static void init_done(int provided)
 {

@@ -159,6 +159,35 @@ int attr_win_get(MPI_Win win, int key, void *value, int *flag, enum attr_languag
 
 #include ABI_HEADER
 
+/*
+ * References of requests, which come and go with each receive. WORLD and SELF are never given
+ * back and are not counted; atomic only where it has to be.
+ */
+static inline __attribute__((always_inline)) bool ref_counts(const struct vobj *obj)
+{
+	return unlikely(obj) && (obj->kind != VK_COMM || obj->index > 1);
+}
+
+static inline __attribute__((always_inline)) void ref_get(struct vobj *obj)
+{
+	if (!ref_counts(obj))
+		return;
+	if (unlikely(glue.multiple))
+		vobj_get(obj);
+	else
+		obj->refs++;
+}
+
+static inline __attribute__((always_inline)) void ref_put(struct vobj *obj)
+{
+	if (!ref_counts(obj))
+		return;
+	if (unlikely(glue.multiple || obj->refs == 1))
+		vobj_put(obj);
+	else
+		obj->refs--;
+}
+
 /* Taking a request's slot, without a call on the fast path. */
 static inline __attribute__((always_inline)) struct vrequest *
 request_new(uintptr_t real, struct vobj *comm, uint32_t flags)
@@ -186,15 +215,19 @@ request_new(uintptr_t real, struct vobj *comm, uint32_t flags)
 }
 
 void request_put_slow(struct vrequest *req);
-#define REQ_REFS	(REQ_PERSISTENT | REQ_RECV | REQ_DONE)
 
 static inline __attribute__((always_inline)) void request_put(struct vrequest *req)
 {
 	struct vtable *table = &glue.table[VK_REQ];
 
-	if (unlikely(glue.multiple || req->owned || (req->flags & REQ_REFS))) {
+	if (unlikely(glue.multiple || req->owned ||
+		     (req->flags & (REQ_PERSISTENT | REQ_DONE)))) {
 		request_put_slow(req);
 		return;
+	}
+	if (req->made_by) {
+		ref_put(vobj_dtype(req->dtype));
+		ref_put(req->comm);
 	}
 	req->obj.real = 0;
 	req->obj.refs = 0;

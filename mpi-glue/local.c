@@ -17,67 +17,95 @@
 /* What an x86 cache line and every MPI datatype are content with. */
 #define ALLOC_ALIGN	64
 
-LOWER_TEXT int PMPI_Comm_rank(MPI_Comm comm, int *rank)
+LOWER_TEXT static int comm_rank_below(MPI_Comm comm, int *rank)
+{
+	GLUE_CALL(MPI_Comm_rank);
+	int rc = lower_MPI_Comm_rank(real_comm(comm), rank);
+
+	return rc ? fail_comm(comm, rc, CALL_MPI_Comm_rank) : rc;
+}
+
+int PMPI_Comm_rank(MPI_Comm comm, int *rank)
 {
 	const struct vcomm *desc = (struct vcomm *)vobj_comm(comm);
-	int rc;
 
 	if (likely(desc && desc->size)) {
 		*rank = desc->rank;
 		return MPI_SUCCESS;
 	}
-	GLUE_CALL(MPI_Comm_rank);
-	rc = lower_MPI_Comm_rank(real_comm(comm), rank);
-	return rc ? fail_comm(comm, rc, CALL_MPI_Comm_rank) : rc;
+	return comm_rank_below(comm, rank);
 }
 MPI_ALIAS(MPI_Comm_rank);
 
-LOWER_TEXT int PMPI_Comm_size(MPI_Comm comm, int *size)
+LOWER_TEXT static int comm_size_below(MPI_Comm comm, int *size)
+{
+	GLUE_CALL(MPI_Comm_size);
+	int rc = lower_MPI_Comm_size(real_comm(comm), size);
+
+	return rc ? fail_comm(comm, rc, CALL_MPI_Comm_size) : rc;
+}
+
+int PMPI_Comm_size(MPI_Comm comm, int *size)
 {
 	const struct vcomm *desc = (struct vcomm *)vobj_comm(comm);
-	int rc;
 
 	if (likely(desc && desc->size)) {
 		*size = desc->size;
 		return MPI_SUCCESS;
 	}
-	GLUE_CALL(MPI_Comm_size);
-	rc = lower_MPI_Comm_size(real_comm(comm), size);
-	return rc ? fail_comm(comm, rc, CALL_MPI_Comm_size) : rc;
+	return comm_size_below(comm, size);
 }
 MPI_ALIAS(MPI_Comm_size);
 
-LOWER_TEXT int PMPI_Comm_remote_size(MPI_Comm comm, int *size)
+LOWER_TEXT static int comm_remote_size_below(MPI_Comm comm, int *size)
+{
+	GLUE_CALL(MPI_Comm_remote_size);
+	int rc = lower_MPI_Comm_remote_size(real_comm(comm), size);
+
+	return rc ? fail_comm(comm, rc, CALL_MPI_Comm_remote_size) : rc;
+}
+
+int PMPI_Comm_remote_size(MPI_Comm comm, int *size)
 {
 	const struct vcomm *desc = (struct vcomm *)vobj_comm(comm);
-	int rc;
 
 	if (likely(desc && desc->inter)) {
 		*size = desc->remote_size;
 		return MPI_SUCCESS;
 	}
-	GLUE_CALL(MPI_Comm_remote_size);
-	rc = lower_MPI_Comm_remote_size(real_comm(comm), size);
-	return rc ? fail_comm(comm, rc, CALL_MPI_Comm_remote_size) : rc;
+	return comm_remote_size_below(comm, size);
 }
 MPI_ALIAS(MPI_Comm_remote_size);
 
-LOWER_TEXT int PMPI_Comm_test_inter(MPI_Comm comm, int *flag)
+LOWER_TEXT static int comm_test_inter_below(MPI_Comm comm, int *flag)
+{
+	GLUE_CALL(MPI_Comm_test_inter);
+	int rc = lower_MPI_Comm_test_inter(real_comm(comm), flag);
+
+	return rc ? fail_comm(comm, rc, CALL_MPI_Comm_test_inter) : rc;
+}
+
+int PMPI_Comm_test_inter(MPI_Comm comm, int *flag)
 {
 	const struct vcomm *desc = (struct vcomm *)vobj_comm(comm);
-	int rc;
 
 	if (likely(desc && desc->size)) {
 		*flag = desc->inter;
 		return MPI_SUCCESS;
 	}
-	GLUE_CALL(MPI_Comm_test_inter);
-	rc = lower_MPI_Comm_test_inter(real_comm(comm), flag);
-	return rc ? fail_comm(comm, rc, CALL_MPI_Comm_test_inter) : rc;
+	return comm_test_inter_below(comm, flag);
 }
 MPI_ALIAS(MPI_Comm_test_inter);
 
-LOWER_TEXT int PMPI_Type_size(MPI_Datatype datatype, int *size)
+LOWER_TEXT static int type_size_below(MPI_Datatype datatype, int *size)
+{
+	GLUE_CALL(MPI_Type_size);
+	int rc = lower_MPI_Type_size(real_dtype(datatype), size);
+
+	return rc ? fail_world(rc, CALL_MPI_Type_size) : rc;
+}
+
+int PMPI_Type_size(MPI_Datatype datatype, int *size)
 {
 	int rc = abi_type_size(datatype);
 
@@ -85,9 +113,7 @@ LOWER_TEXT int PMPI_Type_size(MPI_Datatype datatype, int *size)
 		*size = rc;
 		return MPI_SUCCESS;
 	}
-	GLUE_CALL(MPI_Type_size);
-	rc = lower_MPI_Type_size(real_dtype(datatype), size);
-	return rc ? fail_world(rc, CALL_MPI_Type_size) : rc;
+	return type_size_below(datatype, size);
 }
 MPI_ALIAS(MPI_Type_size);
 
@@ -100,9 +126,17 @@ LOWER_TEXT int PMPI_Type_size_x(MPI_Datatype datatype, MPI_Count *size)
 }
 MPI_ALIAS(MPI_Type_size_x);
 
-LOWER_TEXT int PMPI_Get_count(const MPI_Status *status, MPI_Datatype datatype, int *count)
+LOWER_TEXT static int get_count_below(const MPI_Status *status, MPI_Datatype datatype, int *count)
 {
-	int size = abi_type_size(datatype), rc;
+	GLUE_CALL(MPI_Get_count);
+	int rc = lower_MPI_Get_count(status, real_dtype(datatype), count);
+
+	return rc ? fail_world(rc, CALL_MPI_Get_count) : rc;
+}
+
+int PMPI_Get_count(const MPI_Status *status, MPI_Datatype datatype, int *count)
+{
+	int size = abi_type_size(datatype);
 	uint64_t bytes;
 
 	if (likely(size > 0)) {
@@ -111,9 +145,7 @@ LOWER_TEXT int PMPI_Get_count(const MPI_Status *status, MPI_Datatype datatype, i
 			 MPI_UNDEFINED : (int)(bytes / (uint64_t)size);
 		return MPI_SUCCESS;
 	}
-	GLUE_CALL(MPI_Get_count);
-	rc = lower_MPI_Get_count(status, real_dtype(datatype), count);
-	return rc ? fail_world(rc, CALL_MPI_Get_count) : rc;
+	return get_count_below(status, datatype, count);
 }
 MPI_ALIAS(MPI_Get_count);
 

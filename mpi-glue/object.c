@@ -42,6 +42,9 @@ void record_drop(struct vobj *obj)
 		errh_unref(win->errh);
 		vobj_put(win->comm);
 		break;
+	case VK_MSG:
+		vobj_put(((struct vmsg *)obj)->comm);
+		break;
 	}
 }
 

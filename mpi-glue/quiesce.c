@@ -332,7 +332,7 @@ LOWER_TEXT static void progress(void)
 
 	if (!library_take())
 		return;
-	lower_MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, real_comm(MPI_COMM_SELF), &flag,
+	lower_MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, real_comm(MPI_COMM_WORLD), &flag,
 			 MPI_STATUS_IGNORE);
 	library_give();
 }

@@ -63,8 +63,8 @@ void request_put_slow(struct vrequest *req)
 	if (req->flags & REQ_DONE)
 		forget_done(req);
 	if (req->made_by) {
-		vobj_put(vobj_dtype(req->dtype));
-		vobj_put(req->comm);
+		ref_put(vobj_dtype(req->dtype));
+		ref_put(req->comm);
 		req->made_by = 0;
 	}
 	req->flags = 0;
@@ -88,8 +88,8 @@ void request_record(MPI_Request request, unsigned int call, void *buf, MPI_Count
 	req->peer = world_rank_of((struct vcomm *)req->comm, rank);
 	if (rank == MPI_ANY_SOURCE)
 		req->flags |= REQ_ANY;
-	vobj_get(vobj_dtype(dtype));
-	vobj_get(req->comm);
+	ref_get(vobj_dtype(dtype));
+	ref_get(req->comm);
 }
 
 void request_keep(struct vrequest *req, const MPI_Status *status, int rc)
@@ -240,6 +240,10 @@ int wait_inside(MPI_Request *request, MPI_Status *status, struct call_mark *mark
 		rc = test_below(&real, &flag, use);
 		if (likely(flag) || rc)
 			break;
+		if (req) {	/* for those who ask what we wait for */
+			glue_self.peer = req->peer;
+			glue_self.tag = req->tag;
+		}
 		between(mark);
 	}
 	if (unlikely(rc))
