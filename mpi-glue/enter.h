@@ -40,6 +40,9 @@ wrap_request(MPI_Request real, struct vobj *comm, uint32_t flags)
 	return likely(req) ? virt_req(&req->obj) : MPI_REQUEST_NULL;
 }
 
+/* A split collective begins, ends: +1, -1. The shared file pointer is used. */
+void file_split(MPI_File fh, int change);
+void file_shared(MPI_File fh);
 void request_own(MPI_Request request, void *first, void *second);
 
 #endif

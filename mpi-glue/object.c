@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Communicators, datatypes, files and windows that need more than translation when they are made
+ * Communicators and datatypes that need more than translation when they are made
  * or freed: attributes are copied and deleted, memory of a window is the application's,
  * descriptors are filled (record.h).
  *
@@ -37,6 +37,7 @@ void record_drop(struct vobj *obj)
 		errh_unref(file->errh);
 		vobj_put(file->comm);
 		free(file->name);
+		file_forget_view(file);
 		break;
 	case VK_WIN:
 		errh_unref(win->errh);
@@ -381,42 +382,6 @@ LOWER_TEXT int PMPI_Type_free(MPI_Datatype *datatype)
 	return rc;
 }
 MPI_ALIAS(MPI_Type_free);
-
-LOWER_TEXT int PMPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info,
-			      MPI_File *fh)
-{
-	GLUE_COLLECTIVE(MPI_File_open, counter_of(comm));
-	MPI_File real;
-	struct vfile *desc;
-	int rc = lower_MPI_File_open(real_comm(comm), filename, amode, real_info(info), &real);
-
-	if (rc)
-		return fail_file(MPI_FILE_NULL, rc, CALL_MPI_File_open);
-	*fh = wrap_file(real);
-	desc = (struct vfile *)vobj_file(*fh);
-	if (!desc)
-		return MPI_ERR_INTERN;
-	desc->errh = errh_ref(glue.file_errh);
-	desc->comm = vobj_get(vobj_comm(comm));
-	desc->name = strdup(filename);
-	desc->amode = amode;
-	return rc;
-}
-MPI_ALIAS(MPI_File_open);
-
-LOWER_TEXT int PMPI_File_close(MPI_File *fh)
-{
-	GLUE_COLLECTIVE(MPI_File_close, counter_of_file(*fh));
-	MPI_File real = real_file(*fh);
-	int rc = lower_MPI_File_close(&real);
-
-	if (rc)
-		return fail_file(*fh, rc, CALL_MPI_File_close);
-	vobj_release(vobj_file(*fh));
-	*fh = MPI_FILE_NULL;
-	return rc;
-}
-MPI_ALIAS(MPI_File_close);
 
 /* Handles in the arrays of an alltoallw. */
 int n_w_recv(MPI_Comm comm)

@@ -121,8 +121,6 @@ int rebuild_ask(char *ret_why, size_t size)
 {
 	int rc;
 
-	FOR_EACH(VK_FILE, struct vfile, file)
-		return refuse(ret_why, size, CALL_MPI_File_open, "open files are not restored yet");
 	FOR_EACH(VK_WIN, struct vwin, win)
 		return refuse(ret_why, size, CALL_MPI_Win_create, "windows are not restored yet");
 	rc = ask_requests(ret_why, size);
@@ -131,6 +129,8 @@ int rebuild_ask(char *ret_why, size_t size)
 	rc = rebuild_ask_dtypes(ret_why, size);
 	if (!rc)
 		rc = rebuild_ask_comms(ret_why, size);
+	if (!rc)
+		rc = rebuild_ask_files(ret_why, size);
 	FOR_EACH(VK_GROUP, struct vgroup, group)
 		rc = rc ? rc : ask_group(group);
 	FOR_EACH(VK_INFO, struct vinfo, info)
@@ -274,6 +274,8 @@ int rebuild(bool unload, const char *environment, char *ret_why, size_t size)
 		rc = rebuild_dtypes(ret_why, size);
 	if (!rc)
 		rc = make_ops(ret_why, size);
+	if (!rc)
+		rc = rebuild_files(ret_why, size);
 	if (!rc)
 		rc = attach_buffer(ret_why, size);
 	if (!rc)

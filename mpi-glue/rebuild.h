@@ -36,6 +36,8 @@ int rebuild(bool unload, const char *environment, char *ret_why, size_t size);
 /* Parts of the above, each in a file of its own. */
 int rebuild_ask_comms(char *ret_why, size_t size);
 int rebuild_ask_dtypes(char *ret_why, size_t size);
+int rebuild_ask_files(char *ret_why, size_t size);
+int rebuild_files(char *ret_why, size_t size);
 int rebuild_group(const int32_t *world_ranks, int n, MPI_Group *ret_group);
 void rebuild_dtypes_done(void);
 int rebuild_comms(char *ret_why, size_t size);

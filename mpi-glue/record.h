@@ -51,6 +51,7 @@ struct vcomm {
 	struct vobj *parent;	/* vcomm; holds a reference */
 	uint64_t sequence;	/* how many communicators its parent had made before */
 	uint64_t made;		/* how many were made from this one */
+	uint64_t files;		/* how many were opened on it */
 	struct vattr *attrs;
 	MPI_Errhandler errh;
 	void *saved;		/* this and others of the name: rebuild.c, between cut and go */
@@ -103,6 +104,16 @@ struct vfile {
 	char *name;
 	int amode;
 	MPI_Errhandler errh;
+	uint64_t order;		/* among its communicator's */
+	/* the view, if @datarep */
+	MPI_Offset disp;
+	MPI_Datatype etype, filetype;
+	char *datarep;
+	/* asked at a cut */
+	MPI_Offset position;
+	int atomic;
+	int splits;		/* split collectives under way */
+	bool shared;		/* its shared pointer was used */
 };
 
 struct vwin {
@@ -177,6 +188,8 @@ struct vrequest {
 
 /* Free what hangs off a slot that is given back. */
 void record_drop(struct vobj *obj);
+
+void file_forget_view(struct vfile *desc);
 
 /* A communicator, datatype, ... was made by @call; fill its descriptor. */
 void record_comm(MPI_Comm comm, MPI_Comm parent, unsigned int call);

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Files: opened and closed, and their views, which a restart sets again.
+ *
+ * The name is made absolute when the file is opened, as the program may go elsewhere; a name that says
+ * which file system it is meant for ("ufs:...") stays as it is.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "mpi-glue/collective.h"
+#include "mpi/calls.h"
+
+static char *absolute(const char *name)
+{
+	char *cwd, *path = NULL;
+
+	if (*name == '/' || strchr(name, ':'))
+		return strdup(name);
+	cwd = getcwd(NULL, 0);
+	if (cwd && asprintf(&path, "%s/%s", cwd, name) < 0)
+		path = NULL;
+	free(cwd);
+	return path ? path : strdup(name);
+}
+
+LOWER_TEXT int PMPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info,
+			      MPI_File *fh)
+{
+	GLUE_COLLECTIVE(MPI_File_open, counter_of(comm));
+	MPI_File real;
+	struct vfile *desc;
+	int rc = lower_MPI_File_open(real_comm(comm), filename, amode, real_info(info), &real);
+
+	if (rc)
+		return fail_file(MPI_FILE_NULL, rc, CALL_MPI_File_open);
+	*fh = wrap_file(real);
+	desc = (struct vfile *)vobj_file(*fh);
+	if (!desc)
+		return MPI_ERR_INTERN;
+	desc->errh = errh_ref(glue.file_errh);
+	desc->comm = vobj_get(vobj_comm(comm));
+	desc->name = absolute(filename);
+	desc->amode = amode;
+	desc->order = desc->comm ? ((struct vcomm *)desc->comm)->files++ : 0;
+	return rc;
+}
+MPI_ALIAS(MPI_File_open);
+
+LOWER_TEXT int PMPI_File_close(MPI_File *fh)
+{
+	GLUE_COLLECTIVE(MPI_File_close, counter_of_file(*fh));
+	MPI_File real = real_file(*fh);
+	int rc = lower_MPI_File_close(&real);
+
+	if (rc)
+		return fail_file(*fh, rc, CALL_MPI_File_close);
+	vobj_release(vobj_file(*fh));
+	*fh = MPI_FILE_NULL;
+	return rc;
+}
+MPI_ALIAS(MPI_File_close);
+
+void file_forget_view(struct vfile *desc)
+{
+	if (!desc->datarep)
+		return;
+	vobj_put(vobj_dtype(desc->etype));
+	vobj_put(vobj_dtype(desc->filetype));
+	free(desc->datarep);
+	desc->datarep = NULL;
+}
+
+LOWER_TEXT int PMPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype,
+				  MPI_Datatype filetype, const char *datarep, MPI_Info info)
+{
+	GLUE_COLLECTIVE(MPI_File_set_view, counter_of_file(fh));
+	struct vfile *desc = (struct vfile *)vobj_file(fh);
+	int rc = lower_MPI_File_set_view(real_file(fh), disp, real_dtype(etype),
+					 real_dtype(filetype), datarep, real_info(info));
+
+	if (rc || !desc)
+		return rc ? fail_file(fh, rc, CALL_MPI_File_set_view) : rc;
+	vobj_get(vobj_dtype(etype));
+	vobj_get(vobj_dtype(filetype));
+	file_forget_view(desc);
+	desc->disp = disp;
+	desc->etype = etype;
+	desc->filetype = filetype;
+	desc->datarep = strdup(datarep);
+	return rc;
+}
+MPI_ALIAS(MPI_File_set_view);
+
+void file_split(MPI_File fh, int change)
+{
+	struct vfile *desc = (struct vfile *)vobj_file(fh);
+
+	if (desc)
+		desc->splits += change;
+}
+
+void file_shared(MPI_File fh)
+{
+	struct vfile *desc = (struct vfile *)vobj_file(fh);
+
+	if (desc)
+		desc->shared = true;
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Files of a restart: opened again by name, without creating them, with view, position and
+ * atomicity. All members of a file's communicator do so in the order of identities, and on one
+ * communicator in the order they were opened the first time.
+ *
+ * The files' contents are none of ours: they are kept with the checkpoint, or not.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "mpi-glue/rebuild.h"
+#include "mpi/calls.h"
+
+static struct vfile *file_at(uint32_t i)
+{
+	struct vobj *obj = vobj_at(VK_FILE, i);
+
+	return obj && !obj->freed ? (struct vfile *)obj : NULL;
+}
+
+static const char *refused(const struct vfile *file)
+{
+	if (!file->name || !file->comm || file->comm->freed)
+		return "its communicator was freed";
+	if (file->shared)
+		return "shared file pointers are not restored yet";
+	if (file->splits)
+		return "a split collective is under way";
+	if (file->amode & MPI_MODE_SEQUENTIAL)
+		return "sequential files are not restored yet";
+	return NULL;
+}
+
+LOWER_TEXT int rebuild_ask_files(char *ret_why, size_t size)
+{
+	for (uint32_t i = 0; i < glue.table[VK_FILE].top; i++) {
+		struct vfile *file = file_at(i);
+		const char *why = file ? refused(file) : NULL;
+		MPI_File real;
+
+		if (!file)
+			continue;
+		if (why) {
+			snprintf(ret_why, size, "MPI_File_open: %s: %s",
+				 file->name ? file->name : "?", why);
+			return -ENOTSUP;
+		}
+		real = real_file(virt_file(&file->obj));
+		if (lower_MPI_File_get_position(real, &file->position) ||
+		    lower_MPI_File_get_atomicity(real, &file->atomic))
+			return -EIO;
+	}
+	return 0;
+}
+
+LOWER_TEXT static int open_again(struct vfile *file)
+{
+	int amode = file->amode & ~(MPI_MODE_CREATE | MPI_MODE_EXCL);
+	MPI_Info none = real_info(MPI_INFO_NULL);
+	MPI_File real;
+	int rc = lower_MPI_File_open((MPI_Comm)file->comm->real, file->name, amode, none, &real);
+
+	if (rc)
+		return rc;
+	file->obj.real = (uintptr_t)real;
+	if (file->datarep)
+		rc = lower_MPI_File_set_view(real, file->disp, real_dtype(file->etype),
+					     real_dtype(file->filetype), file->datarep, none);
+	if (!rc)
+		rc = lower_MPI_File_seek(real, file->position, MPI_SEEK_SET);
+	if (!rc && file->atomic)
+		rc = lower_MPI_File_set_atomicity(real, 1);
+	return rc;
+}
+
+static int by_comm(const void *a, const void *b)
+{
+	const struct vfile *x = *(struct vfile *const *)a, *y = *(struct vfile *const *)b;
+	uint64_t p = ((struct vcomm *)x->comm)->coll.id, q = ((struct vcomm *)y->comm)->coll.id;
+
+	if (p != q)
+		return p < q ? -1 : 1;
+	return (x->order > y->order) - (x->order < y->order);
+}
+
+int rebuild_files(char *ret_why, size_t size)
+{
+	const struct vtable *table = &glue.table[VK_FILE];
+	struct vfile **all = malloc(((size_t)table->top + 1) * sizeof(*all));
+	size_t n = 0;
+	int rc = all ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; !rc && i < table->top; i++)
+		if (file_at(i))
+			all[n++] = file_at(i);
+	if (!rc)
+		qsort(all, n, sizeof(*all), by_comm);
+	for (size_t i = 0; i < n && !rc; i++) {
+		rc = open_again(all[i]);
+		if (rc)
+			snprintf(ret_why, size, "file %s: code %d of the new library", all[i]->name,
+				 rc);
+	}
+	free(all);
+	return rc ? -EIO : 0;
+}
