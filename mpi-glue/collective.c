@@ -237,10 +237,14 @@ int collective_name_dup(struct vcomm *comm, const struct vcomm *from)
 int collective_name(struct vcomm *comm)
 {
 	uint64_t id = 0;
-	int rc = members_of(comm);
+	int rc;
 
+	if (glue.state != GLUE_RUNNING)		/* of a session: refused, and there is no WORLD */
+		return 0;
+	rc = members_of(comm);
 	/* processes of another job are not counted, and have no glue that would answer */
-	if (rc || call_class[comm->made_by] == CLASS_dynamic)
+	if (rc || call_class[comm->made_by] == CLASS_dynamic ||
+	    comm->made_by == CALL_MPI_Comm_get_parent)
 		return rc;
 	if (comm->size + comm->remote_size == 1)
 		return 0;

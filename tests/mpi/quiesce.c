@@ -30,6 +30,7 @@
 #define COMMS		512
 #define LIMIT_MS	10000
 #define STEP_US		100
+#define END_MS		60000
 
 struct job {
 	struct status_page **page;
@@ -308,6 +309,23 @@ static bool all_begun(const struct job *job)
 	return true;
 }
 
+/* Nothing of the job outlives this, whatever became of it. */
+static void end(struct job *job)
+{
+	job->deadline = now_ms() + END_MS;
+	while (!job->ended && !any(job, STATUS_BROKEN) && now_ms() < job->deadline) {
+		job->ended = waitpid(job->pid, &job->status, WNOHANG) == job->pid;
+		usleep(STEP_US);
+	}
+	if (!job->ended) {
+		show(job, "did not end");
+		job->late++;
+	}
+	kill(-job->pid, SIGKILL);
+	if (!job->ended)
+		waitpid(job->pid, &job->status, 0);
+}
+
 int main(int argc, char **argv)
 {
 	struct job job = { .run = 1 };
@@ -327,6 +345,7 @@ int main(int argc, char **argv)
 		job.page[i] = make_page(argv[1], i, job.nr);
 	job.pid = fork();
 	if (!job.pid) {
+		setpgid(0, 0);
 		execvp(argv[6], argv + 6);
 		perror(argv[6]);
 		_exit(127);
@@ -339,10 +358,7 @@ int main(int argc, char **argv)
 		if (!cut(&job))
 			break;
 	}
-	if (any(&job, STATUS_BROKEN))
-		kill(job.pid, SIGTERM);
-	if (!job.ended)
-		waitpid(job.pid, &job.status, 0);
+	end(&job);
 	fprintf(stderr, "# %lu cuts, %lu refused, %lu late; %.1f ms each, %.1f at most\n", job.cuts,
 		job.refused, job.late, job.cuts ? job.sum / (double)job.cuts : 0.0, job.longest);
 	if (job.late || any(&job, STATUS_BROKEN))
