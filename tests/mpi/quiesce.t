@@ -1,49 +1,68 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Programs of tests/mpi/programs and tests/mpi/cuts under checkpoints without a checkpoint: every few
+# Programs of tests/mpi/cuts and tests/mpi/programs under checkpoints without a checkpoint: every few
 # milliseconds the job is quiesced, drained and let go, or given new lower halves in place. The
-# output is that of a run with the library alone. MPICH, as restarts need tests/mpi/pmi1.
+# output is that of a run with the library alone. Restarts need tests/mpi/pmi1, so MPICH.
 #
-#   MODES='go restart' INTERVAL=20 RANKS=2 PROGRAMS='waits types' tests/mpi/quiesce.t
+#   KINDS='mpich ompi' MODES='go restart' INTERVAL=20 RANKS='2 3' PROGRAMS='waits types' tests/mpi/quiesce.t
 
 . "$(dirname "$0")/lib.sh"
 
-: "${MODES:=go restart}" "${INTERVAL:=20}" "${RANKS:=2}" "${MAX:=1000}"
+: "${KINDS:=mpich ompi}" "${MODES:=go restart}" "${INTERVAL:=20}" "${RANKS:=2}" "${MAX:=1000}"
 : "${PROGRAMS:=drained probes persists colls}"
-glue=$top/build/lib/mpi/mpich/libmpich.so.12
+declare -A glue=([mpich]=$top/build/lib/mpi/mpich/libmpich.so.12
+	[ompi]=$top/build/lib/mpi/ompi/libmpi.so.40)
+declare -A cc=([mpich]=mpicc.mpich [ompi]=mpicc.openmpi)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 build() {
-	local name=$1 out=$top/build/mpi/programs/mpich/$1 src
+	local kind=$1 name=$2 out=$top/build/mpi/programs/$1/$2 src
 	for src in "$top/tests/mpi/cuts/$name.c" "$top/tests/mpi/programs/$name.c"; do
 		[ -e "$src" ] && break
 	done
 	[ -x "$out" ] && [ "$out" -nt "$src" ] && return
 	mkdir -p "${out%/*}"
-	mpicc.mpich -O1 -g -w -pthread -o "$out" "$src"
+	"${cc[$kind]}" -O1 -g -w -pthread -o "$out" "$src"
 }
 
-# each rank: its page, its place in the job, the glue
+# each rank: its page, the glue, and for a restart its place in the job
 # shellcheck disable=SC2016
-rank='export CKPT_STATUS=$1/$PMI_RANK_OF_TEST PMI_ID=$PMI_RANK_OF_TEST LD_PRELOAD=$2; exec "$3"'
+rank='r=${PMI_RANK_OF_TEST:-${OMPI_COMM_WORLD_RANK:-$PMI_RANK}}
+[ -n "$PMI_RANK_OF_TEST" ] && export PMI_ID=$r
+CKPT_STATUS=$1/$r LD_PRELOAD=$2 exec "$3"'
+
+launcher() {
+	case $1,$2 in
+	*,restart) launch=("$top/tests/mpi/pmi1" "$3") ;;
+	mpich,*) launch=(mpiexec.mpich -n "$3") ;;
+	ompi,*) launch=(mpirun.openmpi --allow-run-as-root --oversubscribe -n "$3") ;;
+	esac
+}
 
 cut() {
-	local mode=$1 name=$2 program=$top/build/mpi/programs/mpich/$2
-	build "$name" || return
+	local kind=$1 mode=$2 ranks=$3 name=$4 program=$top/build/mpi/programs/$1/$4 launch
+	build "$kind" "$name" || return
 	mkdir -p "$work/pages"
-	(cd "$work" && job mpich "$RANKS" "$program" | sort >"$work/direct") || return
-	(cd "$work" && timeout -k 2 120 "$bin/quiesce" "$work/pages" "$RANKS" "$INTERVAL" "$mode" \
-		"$MAX" "$top/tests/mpi/pmi1" "$RANKS" sh -c "$rank" - "$work/pages" "$glue" \
+	launcher "$kind" "$mode" "$ranks"
+	(cd "$work" && job "$kind" "$ranks" "$program" | sort >"$work/direct") || return
+	(cd "$work" && timeout -k 2 120 "$bin/quiesce" "$work/pages" "$ranks" "$INTERVAL" "$mode" \
+		"$MAX" "${launch[@]}" sh -c "$rank" - "$work/pages" "${glue[$kind]}" \
 		"$program" >"$work/out" 2>"$work/err") || { cat "$work/err"; return 1; }
 	sort "$work/out" | diff "$work/direct" - || { cat "$work/err"; return 1; }
 	grep -q '^# [1-9].* cuts' "$work/err" || { cat "$work/err"; return 1; }
 }
 
-for mode in $MODES; do
-	for name in $PROGRAMS; do
-		ok "$mode: $name with $RANKS ranks" cut "$mode" "$name"
+for kind in $KINDS; do
+	for mode in $MODES; do
+		[ "$kind,$mode" = ompi,restart ] && continue
+		for name in $PROGRAMS; do
+			for ranks in $RANKS; do
+				ok "$kind: $mode: $name with $ranks ranks" \
+					cut "$kind" "$mode" "$ranks" "$name"
+			done
+		done
 	done
 done
 finish
