@@ -71,7 +71,7 @@ struct counter *counter_of_win(MPI_Win win)
 }
 
 /* World ranks of a group's members; NULL: no memory, or the library failed. Base of the array. */
-static LOWER_TEXT int32_t *world_ranks(MPI_Group group, int *ret_n)
+LOWER_TEXT static int32_t *world_ranks(MPI_Group group, int *ret_n)
 {
 	MPI_Group world;
 	int32_t *ranks;
@@ -148,7 +148,7 @@ static bool is_world(const int32_t *ranks, int n)
 	return true;
 }
 
-static LOWER_TEXT int members_of(struct vcomm *comm)
+LOWER_TEXT static int members_of(struct vcomm *comm)
 {
 	MPI_Comm real = (MPI_Comm)comm->obj.real;
 	MPI_Group group;
@@ -180,7 +180,7 @@ static LOWER_TEXT int members_of(struct vcomm *comm)
  * The first member names it. Of an intercommunicator the group with the lower first member
  * does, and hears its own name back from the others, as a broadcast reaches one side only.
  */
-static LOWER_TEXT int agree(struct vcomm *comm, uint64_t *id)
+LOWER_TEXT static int agree(struct vcomm *comm, uint64_t *id)
 {
 	MPI_Comm real = (MPI_Comm)comm->obj.real;
 	MPI_Datatype bytes = real_dtype(MPI_BYTE);

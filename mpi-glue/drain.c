@@ -83,7 +83,7 @@ static void kept_free(struct kept *kept)
 }
 
 /* A type of so many bytes as MPI_PACKED; 0, or the library's code. */
-static LOWER_TEXT int packed_type(uint64_t bytes, MPI_Datatype *ret_dtype)
+LOWER_TEXT static int packed_type(uint64_t bytes, MPI_Datatype *ret_dtype)
 {
 	int lengths[2] = { (int)(bytes / CHUNK), (int)(bytes % CHUNK) };
 	MPI_Aint places[2] = { 0, (MPI_Aint)(bytes - bytes % CHUNK) };
@@ -100,7 +100,7 @@ static LOWER_TEXT int packed_type(uint64_t bytes, MPI_Datatype *ret_dtype)
 }
 
 /* Begin to receive a matched message into a buffer. NULL: no memory; it stays below. */
-static LOWER_TEXT struct kept *keep_message(struct vobj *comm, MPI_Message *message,
+LOWER_TEXT static struct kept *keep_message(struct vobj *comm, MPI_Message *message,
 					    const MPI_Status *status)
 {
 	struct kept *kept = calloc(1, sizeof(*kept));
@@ -144,7 +144,7 @@ static void kept_append(struct kept *kept)
 }
 
 /* Its bytes are here, or not yet. The message counts as received when they are. */
-static LOWER_TEXT void kept_test(struct kept *kept)
+LOWER_TEXT static void kept_test(struct kept *kept)
 {
 	MPI_Status status;
 	int flag = 0;
@@ -159,7 +159,7 @@ static LOWER_TEXT void kept_test(struct kept *kept)
 }
 
 /* Of a request: did it complete? What the application will be told is noted. */
-static LOWER_TEXT void test_request(struct vrequest *req)
+LOWER_TEXT static void test_request(struct vrequest *req)
 {
 	MPI_Request real = real_req(virt_req(&req->obj));
 	MPI_Status status;
@@ -200,7 +200,7 @@ static void drain_requests(void)
 }
 
 /* What a probe of the application matched: received below, but not yet above. */
-static LOWER_TEXT void drain_matched(void)
+LOWER_TEXT static void drain_matched(void)
 {
 	const struct vtable *table = &glue.table[VK_MSG];
 
@@ -223,7 +223,7 @@ static LOWER_TEXT void drain_matched(void)
 	}
 }
 
-static LOWER_TEXT void drain_comm(struct vobj *comm)
+LOWER_TEXT static void drain_comm(struct vobj *comm)
 {
 	MPI_Comm real = real_comm(virt_comm(comm));
 	MPI_Message message;
@@ -313,7 +313,7 @@ void kept_status(const struct kept *kept, MPI_Status *status)
 	status->MPI_ERROR = error;
 }
 
-static LOWER_TEXT int to_oneself(MPI_Comm *ret_comm)
+LOWER_TEXT static int to_oneself(MPI_Comm *ret_comm)
 {
 	struct drained *drained = list();
 	int rc;
@@ -329,7 +329,7 @@ static LOWER_TEXT int to_oneself(MPI_Comm *ret_comm)
 	return 0;
 }
 
-static LOWER_TEXT int deliver(const struct kept *kept, void *buf, MPI_Count count,
+LOWER_TEXT static int deliver(const struct kept *kept, void *buf, MPI_Count count,
 			      MPI_Datatype dtype, MPI_Status *status)
 {
 	MPI_Datatype type = real_dtype(MPI_PACKED);

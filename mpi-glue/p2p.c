@@ -10,16 +10,11 @@
  * Calls with large counts (MPICH) are the same functions with a wider parameter.
  */
 #include <limits.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "mpi-glue/request.h"
 #include "mpi/calls.h"
-
-#define TESTS_AT_ONCE	2000
-
-#define BELOW(name)	((__typeof__(P##name) *)glue.fn[CALL_##name])
 
 typedef int isend_fn(const void *buf, int count, MPI_Datatype dtype, int dest, int tag,
 		     MPI_Comm comm, MPI_Request *request);
@@ -85,7 +80,7 @@ send_below(unsigned int call, bool large, const struct args *a, MPI_Request *rea
 
 	while (!rc) {
 		rc = BELOW(MPI_Test)(real, flag, MPI_STATUS_IGNORE);
-		if (*flag || *(volatile uint32_t *)&glue.hold || !--tests)
+		if (*flag || wanted_out() || !--tests)
 			break;
 	}
 	lower_leave(upper);
@@ -150,7 +145,7 @@ recv_below(const struct args *a, MPI_Request *real, int *flag, MPI_Status *statu
 
 	while (!rc) {
 		rc = BELOW(MPI_Test)(real, flag, status);
-		if (*flag || *(volatile uint32_t *)&glue.hold || !--tests)
+		if (*flag || wanted_out() || !--tests)
 			break;
 	}
 	lower_leave(upper);
@@ -268,7 +263,7 @@ MPI_ALIAS(MPI_Sendrecv##s);
 ABI_SIZES(SENDRECV)
 
 /* What is sent is packed first, as the receive is into the same buffer. */
-static LOWER_TEXT int pack_all(const struct args *a, void **ret_data, int *ret_size)
+LOWER_TEXT static int pack_all(const struct args *a, void **ret_data, int *ret_size)
 {
 	MPI_Datatype dtype = real_dtype(a->dtype);
 	MPI_Comm comm = real_comm(a->comm);

@@ -5,7 +5,6 @@
  * A matched message is a slot: of the library's message, or of one that the drain has received
  * since (struct vmsg's @kept).
  */
-#include <sched.h>
 #include <string.h>
 
 #include "mpi-glue/request.h"
@@ -18,29 +17,29 @@ static struct kept *kept_for(MPI_Comm comm, int source, int tag)
 	return kept_match(vobj_comm(comm), source, tag);
 }
 
-static void between(struct call_mark *mark)
-{
-	if (glue.hold)
-		quiesce_safe_point(mark);
-	else
-		sched_yield();
-}
-
-static LOWER_TEXT int iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
+/* @patient: until there is one, or the thread is wanted out */
+LOWER_TEXT static int iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status,
+			     bool patient)
 {
 	struct kept *kept = kept_for(comm, source, tag);
+	MPI_Comm real;
 
-	if (likely(!kept))
+	if (unlikely(kept)) {
+		kept_status(kept, status);
+		*flag = 1;
+		return MPI_SUCCESS;
+	}
+	if (!patient)
 		return lower_MPI_Iprobe(source, tag, real_comm(comm), flag, status);
-	kept_status(kept, status);
-	*flag = 1;
-	return MPI_SUCCESS;
+	real = real_comm(comm);
+	*flag = 0;
+	return UNTIL_OUT(MPI_Iprobe, *flag, source, tag, real, flag, status);
 }
 
 int PMPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
 {
 	GLUE_CALL(MPI_Iprobe);
-	int rc = iprobe(source, tag, comm, flag, status);
+	int rc = iprobe(source, tag, comm, flag, status, false);
 
 	return unlikely(rc) ? fail_comm(comm, rc, CALL_MPI_Iprobe) : rc;
 }
@@ -52,7 +51,7 @@ int PMPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 	int flag = 0, rc;
 
 	for (;;) {
-		rc = iprobe(source, tag, comm, &flag, status);
+		rc = iprobe(source, tag, comm, &flag, status, true);
 		if (unlikely(rc))
 			return fail_comm(comm, rc, CALL_MPI_Probe);
 		if (flag)
@@ -63,12 +62,13 @@ int PMPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 MPI_ALIAS(MPI_Probe);
 
 /* MPI_MESSAGE_NO_PROC is no object: it is passed on. */
-static LOWER_TEXT int improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message,
-			      MPI_Status *status)
+LOWER_TEXT static int improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message,
+			      MPI_Status *status, bool patient)
 {
 	struct kept *kept = kept_for(comm, source, tag);
 	MPI_Status own;
 	MPI_Message real;
+	MPI_Comm below;
 	struct vmsg *msg;
 	int rc;
 
@@ -84,7 +84,11 @@ static LOWER_TEXT int improbe(int source, int tag, MPI_Comm comm, int *flag, MPI
 		*flag = 1;
 		return MPI_SUCCESS;
 	}
-	rc = lower_MPI_Improbe(source, tag, real_comm(comm), flag, &real, &own);
+	below = real_comm(comm);
+	*flag = 0;
+	rc = patient ?
+	     UNTIL_OUT(MPI_Improbe, *flag, source, tag, below, flag, &real, &own) :
+	     lower_MPI_Improbe(source, tag, below, flag, &real, &own);
 	if (rc || !*flag)
 		return rc;
 	if (status != MPI_STATUS_IGNORE) {
@@ -104,7 +108,7 @@ int PMPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *mes
 		 MPI_Status *status)
 {
 	GLUE_CALL(MPI_Improbe);
-	int rc = improbe(source, tag, comm, flag, message, status);
+	int rc = improbe(source, tag, comm, flag, message, status, false);
 
 	return unlikely(rc) ? fail_comm(comm, rc, CALL_MPI_Improbe) : rc;
 }
@@ -116,7 +120,7 @@ int PMPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_St
 	int flag = 0, rc;
 
 	for (;;) {
-		rc = improbe(source, tag, comm, &flag, message, status);
+		rc = improbe(source, tag, comm, &flag, message, status, true);
 		if (unlikely(rc))
 			return fail_comm(comm, rc, CALL_MPI_Mprobe);
 		if (flag)
@@ -152,7 +156,7 @@ static MPI_Request done_request(const struct vmsg *msg, void *buf, MPI_Count cou
 }
 
 /* The request of a matched receive: the drain completes it, a restart has nothing to post. */
-static LOWER_TEXT int imrecv_inside(void *buf, MPI_Count count, MPI_Datatype dtype,
+LOWER_TEXT static int imrecv_inside(void *buf, MPI_Count count, MPI_Datatype dtype,
 				    MPI_Message *message, MPI_Request *request, bool large,
 				    unsigned int call)
 {

@@ -11,7 +11,7 @@
 #include "mpi-glue/rebuild.h"
 #include "mpi/calls.h"
 
-static LOWER_TEXT int construct_plain(const struct vdtype *d, MPI_Datatype in,
+LOWER_TEXT static int construct_plain(const struct vdtype *d, MPI_Datatype in,
 				      MPI_Datatype *type)
 {
 	const int *n = d->ints;
@@ -47,7 +47,7 @@ static LOWER_TEXT int construct_plain(const struct vdtype *d, MPI_Datatype in,
 	return MPI_ERR_TYPE;
 }
 
-static LOWER_TEXT int construct_struct(const struct vdtype *d, MPI_Datatype *type)
+LOWER_TEXT static int construct_struct(const struct vdtype *d, MPI_Datatype *type)
 {
 	MPI_Datatype *in = malloc(((size_t)d->nr_dtypes + 1) * sizeof(*in));
 	int rc = MPI_ERR_NO_MEM;
@@ -97,7 +97,7 @@ int rebuild_ask_dtypes(char *ret_why, size_t size)
 }
 
 /* Depth is that of the type, which the application built one by one. */
-static LOWER_TEXT int make_dtype(struct vdtype *d)
+LOWER_TEXT static int make_dtype(struct vdtype *d)
 {
 	MPI_Datatype type;
 	int rc = 0;

@@ -19,8 +19,6 @@
 #include "mpi-glue/request.h"
 #include "mpi/calls.h"
 
-/* Fruitless tests before the processor is offered to another rank. */
-#define TESTS_AT_ONCE	2000
 /* Freed receives are looked after when there are so many more. */
 #define ORPHANS_AT_ONCE	64
 
@@ -185,37 +183,10 @@ static int fail_request(MPI_Request request, int rc, unsigned int call)
 /* Without its status it cannot be told what this one received, or whether it was cancelled. */
 #define NEEDS_STATUS	(REQ_ANY | REQ_CANCELLED)
 
-static inline bool wanted_out(void)
-{
-	return unlikely(*(volatile uint32_t *)&glue.hold);
-}
-
-#define BELOW(name)	((__typeof__(P##name) *)glue.fn[CALL_##name])
-
-/* In the lower half until it is done, fails, or the thread is wanted out. */
-#define UNTIL_OUT(call, finished, ...) ({ \
-	unsigned long upper_ = glue_enter(CALL_##call); \
-	int rc_, tests_ = TESTS_AT_ONCE; \
-	do { \
-		rc_ = BELOW(call)(__VA_ARGS__); \
-	} while (!rc_ && !(finished) && !wanted_out() && --tests_); \
-	lower_leave(upper_); \
-	rc_; \
-})
-
 LOWER_TEXT int test_below(MPI_Request *real, int *flag, MPI_Status *status)
 {
 	*flag = 0;
 	return UNTIL_OUT(MPI_Test, *flag, real, flag, status);
-}
-
-/* Between two rounds below. */
-static inline void between(struct call_mark *mark)
-{
-	if (wanted_out())
-		quiesce_safe_point(mark);
-	else
-		sched_yield();
 }
 
 int wait_inside(MPI_Request *request, MPI_Status *status, struct call_mark *mark,

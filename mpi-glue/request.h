@@ -6,8 +6,39 @@
 #define MPI_GLUE_REQUEST_H
 
 #include <mpi.h>
+#include <sched.h>
 
 #include "mpi-glue/drain.h"
+
+/* Fruitless tests before the processor is offered to another rank. */
+#define TESTS_AT_ONCE	2000
+
+static inline bool wanted_out(void)
+{
+	return unlikely(*(volatile uint32_t *)&glue.hold);
+}
+
+#define BELOW(name)	((__typeof__(P##name) *)glue.fn[CALL_##name])
+
+/* In the lower half until it is done, fails, or the thread is wanted out. */
+#define UNTIL_OUT(call, finished, ...) ({ \
+	unsigned long upper_ = glue_enter(CALL_##call); \
+	int rc_, tests_ = TESTS_AT_ONCE; \
+	do { \
+		rc_ = BELOW(call)(__VA_ARGS__); \
+	} while (!rc_ && !(finished) && !wanted_out() && --tests_); \
+	lower_leave(upper_); \
+	rc_; \
+})
+
+/* Between two rounds below: let the glue thread have its way, or another rank the processor. */
+static inline void between(struct call_mark *mark)
+{
+	if (wanted_out())
+		quiesce_safe_point(mark);
+	else
+		sched_yield();
+}
 
 /* Until @req is complete or a hold is raised. Returns the library's code. */
 int test_below(MPI_Request *real, int *flag, MPI_Status *status);

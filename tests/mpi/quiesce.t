@@ -31,7 +31,8 @@ build() {
 # shellcheck disable=SC2016
 rank='r=${PMI_RANK_OF_TEST:-${OMPI_COMM_WORLD_RANK:-$PMI_RANK}}
 [ -n "$PMI_RANK_OF_TEST" ] && export PMI_ID=$r
-CKPT_STATUS=$1/$r LD_PRELOAD=$2 exec "$3"'
+export CKPT_STATUS=$1/$r LD_PRELOAD=$2
+exec "$3"'
 
 launcher() {
 	case $1,$2 in
