@@ -171,6 +171,11 @@ recv_inside(const struct args *a, MPI_Status *status, struct call_mark *mark, un
 		rc = kept_deliver(kept, a->buf, a->count, a->dtype, status);
 		return rc ? fail_comm(a->comm, rc, call) : rc;
 	}
+	if (unlikely(a->rank == MPI_PROC_NULL)) {	/* the one that says so in its status */
+		rc = lower_MPI_Recv(a->buf, 0, real_dtype(a->dtype), a->rank, a->tag,
+				    real_comm(a->comm), status);
+		return rc ? fail_comm(a->comm, rc, call) : rc;
+	}
 	if (status == MPI_STATUS_IGNORE && a->rank == MPI_ANY_SOURCE)
 		use = &own;
 	rc = recv_below(a, &real, &flag, use);
@@ -236,8 +241,14 @@ sendrecv_inside(const struct args *s, const struct args *r, MPI_Status *status,
 		struct call_mark *mark, unsigned int call)
 {
 	MPI_Request request;
-	int rc = irecv_inside(r, &request, call), first;
+	int rc, first;
 
+	if (unlikely(r->rank == MPI_PROC_NULL)) {
+		first = send_inside(s->call, s->large, s, mark, call);
+		rc = recv_inside(r, status, mark, call);
+		return first ? first : rc;
+	}
+	rc = irecv_inside(r, &request, call);
 	if (unlikely(rc))
 		return rc;
 	first = send_inside(s->call, s->large, s, mark, call);

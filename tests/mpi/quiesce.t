@@ -5,11 +5,11 @@
 # milliseconds the job is quiesced, drained and let go, or given new lower halves in place. The
 # output is that of a run with the library alone. Restarts need tests/mpi/pmi1, so MPICH.
 #
-#   KINDS='mpich ompi' MODES='go restart' INTERVAL=20 RANKS='2 3' PROGRAMS='waits types' tests/mpi/quiesce.t
+#   KINDS='mpich ompi' MODES='go restart' INTERVAL=100 RANKS='2 3' PROGRAMS='waits types' tests/mpi/quiesce.t
 
 . "$(dirname "$0")/lib.sh"
 
-: "${KINDS:=mpich ompi}" "${MODES:=go restart}" "${INTERVAL:=20}" "${RANKS:=2}" "${MAX:=1000}"
+: "${KINDS:=mpich ompi}" "${MODES:=go restart}" "${INTERVAL:=100}" "${RANKS:=2}" "${MAX:=1000}"
 : "${PROGRAMS:=drained probes persists colls}"
 declare -A glue=([mpich]=$top/build/lib/mpi/mpich/libmpich.so.12
 	[ompi]=$top/build/lib/mpi/ompi/libmpi.so.40)
