@@ -336,7 +336,7 @@ LOWER_TEXT static int deliver(const struct kept *kept, void *buf, MPI_Count coun
 	bool large = kept->bytes > INT_MAX;
 	MPI_Request request[2];
 	MPI_Comm self;
-	int rc = to_oneself(&self), sent;
+	int rc = to_oneself(&self), received;
 
 	if (rc)
 		return rc;
@@ -345,12 +345,13 @@ LOWER_TEXT static int deliver(const struct kept *kept, void *buf, MPI_Count coun
 		if (rc)
 			return rc;
 	}
-	rc = abi_irecv(buf, count, real_dtype(dtype), 0, 0, self, &request[0]);
+	/* sent first: Open MPI does not tell of truncation when the receive was posted before */
+	rc = lower_MPI_Isend(kept->data, large ? 1 : (int)kept->bytes, type, 0, 0, self,
+			     &request[1]);
 	if (!rc) {
-		sent = lower_MPI_Isend(kept->data, large ? 1 : (int)kept->bytes, type, 0, 0, self,
-				       &request[1]);
-		rc = lower_MPI_Wait(&request[0], status);
-		if (!sent)
+		received = abi_irecv(buf, count, real_dtype(dtype), 0, 0, self, &request[0]);
+		rc = received ? received : lower_MPI_Wait(&request[0], status);
+		if (!received)
 			lower_MPI_Wait(&request[1], MPI_STATUS_IGNORE);
 	}
 	if (large)
