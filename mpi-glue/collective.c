@@ -204,10 +204,19 @@ LOWER_TEXT static int agree(struct vcomm *comm, uint64_t *id)
 
 static void name(struct vcomm *comm, uint64_t id)
 {
-	comm->coll.id = id;
 	comm->coll.seq = 0;
 	comm->coll.slot = comm->obj.index;
 	comm->coll.members = (uint32_t)(comm->size + comm->remote_size);
+	__atomic_store_n(&comm->coll.id, id, __ATOMIC_RELEASE);
+	/*
+	 * Members that get on faster may have begun a collective on it; we shall hear of
+	 * that only when it is listed. (Either we see the hold, or the glue thread the name: membarrier.)
+	 */
+	__asm__ volatile("" : : : "memory");
+	if (unlikely(*(volatile uint32_t *)&glue.hold & HOLD_COLL)) {
+		collective_publish_one(&comm->coll);
+		quiesce_publish();
+	}
 }
 
 /* A duplicate that is not there yet: what all know who asked for it at the same place. */

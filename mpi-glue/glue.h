@@ -61,6 +61,7 @@ struct glue {
 	int threads_lock, publishing;
 	int library;			/* lock: who may call the lower half, under a hold */
 	uint32_t gate;			/* futex: those that are held */
+	uint32_t epoch;			/* checkpoints tried; see struct glue_thread */
 	uint32_t in_collective, orphans, nr_done;
 	uint32_t named;			/* communicators this rank named */
 	struct drained *drained;

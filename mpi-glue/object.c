@@ -232,7 +232,12 @@ LOWER_TEXT int PMPI_Comm_get_parent(MPI_Comm *parent)
 }
 MPI_ALIAS(MPI_Comm_get_parent);
 
-static int comm_end(MPI_Comm *comm, int (*down)(MPI_Comm *comm), unsigned int call)
+/*
+ * The library's may be a local call. Then a rank could be done with a communicator, and its count
+ * with it, while others have messages of its collectives under way, and a cut would find
+ * it in some ranks only. After a barrier all have begun everything that was ever begun on it.
+ */
+LOWER_TEXT static int comm_end(MPI_Comm *comm, int (*down)(MPI_Comm *comm), unsigned int call)
 {
 	struct vcomm *desc = (struct vcomm *)vobj_comm(*comm);
 	MPI_Comm real = real_comm(*comm);
@@ -240,6 +245,8 @@ static int comm_end(MPI_Comm *comm, int (*down)(MPI_Comm *comm), unsigned int ca
 
 	if (desc)
 		rc = attrs_delete(&desc->attrs, VK_COMM, (uintptr_t)*comm);
+	if (!rc && desc && desc->coll.id)
+		rc = lower_MPI_Barrier(real);
 	if (!rc)
 		rc = down(&real);
 	if (rc)

@@ -132,6 +132,7 @@ static void come_in(struct call_mark *mark)
 			mark->locked = 1;
 		}
 		/* pairs with the glue thread's store to hold and load of safe */
+		__atomic_store_n(&glue_self.epoch, glue.epoch, __ATOMIC_SEQ_CST);
 		__atomic_store_n(&glue_self.safe, 0, __ATOMIC_SEQ_CST);
 		if (!(hold_now() & HOLD_ALL))
 			return;
@@ -158,7 +159,10 @@ static void begin_collective(struct call_mark *mark, struct counter *counter)
 			quiesce_publish();
 			return;
 		}
+		/* listed though not begun: nobody can tell a target of what is not in the page */
 		collective_uncount(counter);
+		collective_publish_one(counter);
+		quiesce_publish();
 		go_out(mark);
 		wait_gate(gate);
 	}
@@ -173,8 +177,10 @@ __attribute__((noinline, cold)) void quiesce_begin(struct call_mark *mark, unsig
 	if (!hold_now())
 		return;
 	if (mark->outer) {	/* the call around it is inside already */
-		if (counter && (glue.hold & HOLD_COLL))
+		if (counter && (glue.hold & HOLD_COLL)) {
 			collective_publish_one(counter);
+			quiesce_publish();
+		}
 		return;
 	}
 	glue_self.counter = counter;
@@ -203,20 +209,42 @@ __attribute__((noinline, cold)) void quiesce_end(struct call_mark *mark)
 
 __attribute__((noinline, cold)) void quiesce_safe_point(struct call_mark *mark)
 {
-	if (mark->outer)
-		return;
-	go_out(mark);
-	come_in(mark);
+	if (!mark->outer)
+		go_out(mark);
+	/* loops come here instead of offering the processor themselves */
+	sched_yield();
+	if (!mark->outer)
+		come_in(mark);
 }
 
+static bool is_inside(const struct glue_thread *t)
+{
+	return __atomic_load_n(&t->call, __ATOMIC_SEQ_CST) &&
+	       !__atomic_load_n(&t->safe, __ATOMIC_SEQ_CST);
+}
+
+unsigned int quiesce_inside(void)
+{
+	unsigned int n = 0;
+
+	glue_lock(&glue.threads_lock);
+	for (const struct glue_thread *t = glue.threads; t; t = t->next)
+		n += is_inside(t);
+	glue_unlock(&glue.threads_lock);
+	return n;
+}
+
+/*
+ * A thread that waits for a message goes in and out under a hold; counted, it would make
+ * moments rare at which no rank has any.
+ */
 unsigned int quiesce_stragglers(void)
 {
 	unsigned int n = 0;
 
 	glue_lock(&glue.threads_lock);
 	for (const struct glue_thread *t = glue.threads; t; t = t->next)
-		n += __atomic_load_n(&t->call, __ATOMIC_SEQ_CST) &&
-		     !__atomic_load_n(&t->safe, __ATOMIC_SEQ_CST);
+		n += is_inside(t) && __atomic_load_n(&t->epoch, __ATOMIC_SEQ_CST) != glue.epoch;
 	glue_unlock(&glue.threads_lock);
 	return n;
 }
@@ -290,8 +318,10 @@ static void refuse(const char *why)
 static bool begin_quiesce(void)
 {
 	char why[256] = "membarrier() is missing";
-	int rc = hold(HOLD_COLL);
+	int rc;
 
+	__atomic_add_fetch(&glue.epoch, 1, __ATOMIC_SEQ_CST);
+	rc = hold(HOLD_COLL);
 	if (!rc)
 		collective_publish();
 	if (glue.refused)
@@ -313,7 +343,7 @@ static bool library_take(void)
 	if (!library_trylock())
 		return false;
 	/* MPI_Finalize ends before it is no straggler any more */
-	if (!quiesce_stragglers() && glue.state == GLUE_RUNNING)
+	if (!quiesce_inside() && glue.state == GLUE_RUNNING)
 		return true;
 	library_unlock();
 	return false;
@@ -348,7 +378,7 @@ static void step_drain(uint32_t *state)
 	struct status_answer *answer = &glue.page->answer;
 	unsigned int pending;
 
-	if (glue.multiple ? quiesce_stragglers() : !library_take())
+	if (glue.multiple ? quiesce_inside() : !library_take())
 		return;
 	if (*state == STATUS_QUIESCED) {
 		publish_counts(glue.sent, status_sent(glue.page));
@@ -367,7 +397,7 @@ static void step_cut(uint32_t *state)
 {
 	char why[256] = "out of memory";
 
-	if (glue.multiple ? quiesce_stragglers() : !library_take())
+	if (glue.multiple ? quiesce_inside() : !library_take())
 		return;
 	drain_step();
 	if (drain_pending()) {
@@ -426,7 +456,8 @@ static bool follow(uint32_t *state, uint32_t intent)
 		*state = STATUS_QUIESCED;
 	}
 	if (intent == STATUS_QUIESCE) {
-		answer->stragglers = quiesce_stragglers();
+		__atomic_store_n(&answer->stragglers, quiesce_stragglers(), __ATOMIC_RELEASE);
+		publish_wait(&answer->wait);
 		progress();
 		return true;
 	}

@@ -47,12 +47,14 @@ enum {
  * @call:    1 + enum call while inside; 0 outside
  * @unknown: not in the list yet: the first call takes the slow way
  * @safe:    inside, and nothing of the lower half in hand
+ * @epoch:   of the hold under which it was last let in; glue.epoch: it knows of this one
  * @counter, @peer, @tag: what it waits for, for people; peer by world rank
  */
 struct glue_thread {
 	uint32_t call;
 	uint32_t unknown;
 	uint32_t safe;
+	uint32_t epoch;
 	int32_t peer, tag;
 	const struct counter *counter;
 	struct glue_thread *next, **prev;
@@ -83,7 +85,9 @@ void quiesce_safe_point(struct call_mark *mark);
 void quiesce_start(void);
 void quiesce_stop(void);
 
-/* All threads that are inside are at safe points, or hold the lock. Count of the others. */
+/* Threads inside that are at no safe point: they have something of the lower half in hand. */
+unsigned int quiesce_inside(void);
+/* Of these, who came in before the hold. Who came after it is in the page, if in a collective. */
 unsigned int quiesce_stragglers(void);
 
 /* The page was changed: tell the shim. */

@@ -184,9 +184,12 @@ static bool caught_up(const struct job *job)
 static bool catch_up(struct job *job)
 {
 	for (;;) {
+		bool good = all_in(job, STATUS_QUIESCED) && caught_up(job);
+
+		/* what was begun since then is seen here, and told before the next look */
 		if (raise_targets(job))
 			order(job, STATUS_QUIESCE);
-		else if (all_in(job, STATUS_QUIESCED) && caught_up(job) && !raise_targets(job))
+		else if (good)
 			return true;
 		if (hopeless(job))
 			return false;

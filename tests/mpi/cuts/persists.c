@@ -46,7 +46,7 @@ static void cancelled(int round)
 
 static void freed(int round)
 {
-	static int got[ROUNDS];
+	static int got[ROUNDS_MAX];
 	MPI_Request request;
 	int value = round * 3;
 
