@@ -2,8 +2,8 @@
 /*
  * Identities of communicators, and how far their collectives are.
  *
- * A counter lives where its object does: in the descriptor of a communicator, or, of ranks
- * that meet without one, in a short list here. Only the thread that begins a collective writes
+ * A counter lives where its object does, in the descriptor of a communicator; ranks that
+ * meet without one are meeting.c's. Only the thread that begins a collective writes
  * it, and the glue thread reads it; see quiesce.h for the order.
  */
 #include <stdlib.h>
@@ -13,14 +13,6 @@
 #include "mpi-glue/status_page.h"
 #include "mpi/calls.h"
 
-/* Groups that made communicators without a common one; more of them are refused. */
-#define MEETINGS_MAX	64
-
-struct meetings {
-	uint32_t nr;
-	struct counter counter[MEETINGS_MAX];
-};
-
 /* splitmix64: every bit of the result depends on all of @x */
 static uint64_t mix(uint64_t x)
 {
@@ -28,30 +20,6 @@ static uint64_t mix(uint64_t x)
 	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
 	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
 	return x ^ x >> 31;
-}
-
-static struct counter *meeting(uint64_t id, uint32_t members, unsigned int call)
-{
-	struct meetings *all = glue.meetings;
-	struct counter *counter;
-
-	if (!all)
-		all = glue.meetings = calloc(1, sizeof(*all));
-	if (!all)
-		return NULL;
-	id |= ID_HASHED;
-	for (uint32_t i = 0; i < all->nr; i++)
-		if (all->counter[i].id == id)
-			return &all->counter[i];
-	if (all->nr == MEETINGS_MAX) {
-		glue_refuse(call, "too many groups made communicators of their own");
-		return NULL;
-	}
-	counter = &all->counter[all->nr];
-	*counter = (struct counter){ .id = id, .members = members,
-				     .slot = UINT32_MAX - all->nr };
-	all->nr++;
-	return counter;
 }
 
 struct counter *counter_of_file(MPI_File file)
@@ -70,8 +38,7 @@ struct counter *counter_of_win(MPI_Win win)
 	return comm && comm->coll.id ? &comm->coll : NULL;
 }
 
-/* World ranks of a group's members; NULL: no memory, or the library failed. Base of the array. */
-LOWER_TEXT static int32_t *world_ranks(MPI_Group group, int *ret_n)
+LOWER_TEXT int32_t *collective_world_ranks(MPI_Group group, int *ret_n)
 {
 	MPI_Group world;
 	int32_t *ranks;
@@ -99,47 +66,6 @@ LOWER_TEXT static int32_t *world_ranks(MPI_Group group, int *ret_n)
 	return ranks;
 }
 
-struct counter *counter_of_group(MPI_Comm comm, MPI_Group group, int tag)
-{
-	const struct vcomm *parent = (struct vcomm *)vobj_comm(comm);
-	struct call_mark mark = { 0 };
-	uint64_t id = mix((uint64_t)tag);
-	struct counter *counter = NULL;
-	int32_t *ranks;
-	bool member = false;
-	int n = 0;
-
-	if (!parent || !parent->coll.id)
-		return NULL;
-	/* the library is asked before the call itself is counted and may be held */
-	CALL_BEGIN(&mark, CALL_MPI_Comm_create_group, NULL);
-	ranks = world_ranks(real_group(group), &n);
-	for (int i = 0; ranks && i < n; i++) {
-		id = mix(id ^ (uint64_t)(uint32_t)ranks[i]);
-		member = member || ranks[i] == glue.world_rank;
-	}
-	free(ranks);
-	if (member && n > 1)
-		counter = meeting(mix(id ^ parent->coll.id), (uint32_t)n,
-				  CALL_MPI_Comm_create_group);
-	call_end(&mark);
-	return counter;
-}
-
-struct counter *counter_of_leaders(MPI_Comm peer, int remote_leader, int tag)
-{
-	const struct vcomm *desc = (struct vcomm *)vobj_comm(peer);
-	int32_t other = world_rank_of(desc, remote_leader), own = glue.world_rank;
-	uint64_t pair;
-
-	if (other < 0)
-		return NULL;
-	pair = own < other ? (uint64_t)own << 32 | (uint64_t)other :
-			     (uint64_t)other << 32 | (uint64_t)own;
-	return meeting(mix(mix(pair) ^ mix(desc->coll.id) ^ (uint64_t)tag), 2,
-		       CALL_MPI_Intercomm_create);
-}
-
 static bool is_world(const int32_t *ranks, int n)
 {
 	for (int i = 0; i < n; i++)
@@ -158,7 +84,7 @@ LOWER_TEXT static int members_of(struct vcomm *comm)
 			   lower_MPI_Comm_group(real, &group);
 	if (rc)
 		return rc;
-	comm->world = world_ranks(group, &n);
+	comm->world = collective_world_ranks(group, &n);
 	lower_MPI_Group_free(&group);
 	if (!comm->world)
 		return MPI_ERR_INTERN;
@@ -171,7 +97,7 @@ LOWER_TEXT static int members_of(struct vcomm *comm)
 	rc = lower_MPI_Comm_group(real, &group);
 	if (rc)
 		return rc;
-	comm->local = world_ranks(group, &n);
+	comm->local = collective_world_ranks(group, &n);
 	lower_MPI_Group_free(&group);
 	return comm->local ? 0 : MPI_ERR_INTERN;
 }
@@ -265,12 +191,10 @@ int collective_name(struct vcomm *comm)
 
 static uint64_t target_of(const struct counter *counter)
 {
-	uint32_t slot = counter->slot, max = glue.page->max_comms;
+	uint32_t slot = counter->slot;
 	const struct status_target *target;
 
-	if (slot > max)		/* a meeting: from the end */
-		slot += max;
-	if (slot >= max)
+	if (slot >= glue.page->max_comms)	/* refused, as it cannot be told */
 		return UINT64_MAX;
 	target = &status_targets(glue.page)[slot];
 	if (__atomic_load_n(&target->id, __ATOMIC_ACQUIRE) != counter->id)
@@ -289,9 +213,9 @@ static bool behind(const struct counter *counter, const struct counter *asking)
 bool collective_may_begin(const struct counter *counter)
 {
 	const struct vtable *table = &glue.table[VK_COMM];
-	const struct meetings *all = glue.meetings;
 
-	if (counter->seq <= target_of(counter))
+	if (counter->slot == COUNTER_MEETING ? meeting_may_begin(counter) :
+					       counter->seq <= target_of(counter))
 		return true;
 	for (uint32_t i = 0; i < table->top; i++) {
 		const struct vcomm *comm = (struct vcomm *)vobj_at(VK_COMM, i);
@@ -299,27 +223,30 @@ bool collective_may_begin(const struct counter *counter)
 		if (comm && behind(&comm->coll, counter))
 			return true;
 	}
-	for (uint32_t i = 0; all && i < all->nr; i++)
-		if (behind(&all->counter[i], counter))
-			return true;
-	return false;
+	return meeting_behind();
 }
 
 static struct status_comm *page_slot(const struct counter *counter)
 {
-	uint32_t slot = counter->slot, max = glue.page->max_comms;
+	uint32_t slot = counter->slot;
 
-	if (slot > max)
-		slot += max;
-	return slot < max ? &status_comms(glue.page)[slot] : NULL;
+	return slot < glue.page->max_comms ? &status_comms(glue.page)[slot] : NULL;
 }
 
 void collective_publish_one(const struct counter *counter)
 {
 	struct status_comm *comm = page_slot(counter);
 
-	if (!comm)
+	if (counter->slot == COUNTER_MEETING) {
+		glue_lock(&glue.publishing);
+		meeting_publish(counter);
+		glue_unlock(&glue.publishing);
 		return;
+	}
+	if (!comm) {
+		glue_refuse(CALL_MPI_Comm_dup, "there are more communicators than the page holds");
+		return;
+	}
 	glue_lock(&glue.publishing);
 	comm->members = counter->members;
 	__atomic_store_n(&comm->id, counter->id, __ATOMIC_RELAXED);
@@ -328,13 +255,23 @@ void collective_publish_one(const struct counter *counter)
 	glue_unlock(&glue.publishing);
 }
 
+void collective_count(struct counter *counter)
+{
+	__atomic_add_fetch(&counter->seq, 1, __ATOMIC_SEQ_CST);
+	if (counter->slot == COUNTER_MEETING)
+		meeting_add(counter, 1);
+}
+
 void collective_uncount(struct counter *counter)
 {
 	struct status_comm *comm = page_slot(counter);
 
 	glue_lock(&glue.publishing);
 	__atomic_sub_fetch(&counter->seq, 1, __ATOMIC_SEQ_CST);
-	if (comm && comm->id == counter->id && comm->seq > counter->seq)
+	if (counter->slot == COUNTER_MEETING) {
+		meeting_add(counter, -1);
+		meeting_publish(counter);
+	} else if (comm && comm->id == counter->id && comm->seq > counter->seq)
 		__atomic_store_n(&comm->seq, counter->seq, __ATOMIC_RELEASE);
 	glue_unlock(&glue.publishing);
 }
@@ -342,19 +279,20 @@ void collective_uncount(struct counter *counter)
 void collective_publish(void)
 {
 	const struct vtable *table = &glue.table[VK_COMM];
-	const struct meetings *all = glue.meetings;
 
 	for (uint32_t i = 0; i < table->top && i < glue.page->max_comms; i++) {
 		const struct vcomm *comm = (struct vcomm *)vobj_at(VK_COMM, i);
 
-		if (comm && comm->coll.id && !comm->obj.freed)
+		/* freed ones, too: files and windows count on them */
+		if (comm && comm->coll.id)
 			collective_publish_one(&comm->coll);
 		else
 			status_comms(glue.page)[i].id = 0;
 	}
-	for (uint32_t i = 0; all && i < all->nr; i++)
-		collective_publish_one(&all->counter[i]);
+	glue_lock(&glue.publishing);
+	meeting_publish_all();
+	glue_unlock(&glue.publishing);
 	glue.page->answer.nr_comms = glue.page->max_comms;
-	if (table->top + (all ? all->nr : 0) > glue.page->max_comms)
+	if (table->top > glue.page->max_comms)
 		glue_refuse(CALL_MPI_Comm_dup, "there are more communicators than the page holds");
 }

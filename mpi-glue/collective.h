@@ -4,9 +4,10 @@
  *
  * An identity is agreed when a communicator is made: the world rank of its first member and that
  * rank's count of communicators it named. MPI_COMM_WORLD is 1; communicators of one process
- * have none (0), as nobody has to catch up with it. Where ranks meet that have no
- * communicator in common yet (MPI_Comm_create_group, leaders of MPI_Intercomm_create) the identity
- * is a 64-bit hash of what all of them know, with the top bit set.
+ * have none (0), as nobody has to catch up with it. Of MPI_Comm_idup, whose communicator is not there
+ * yet, it is a 64-bit hash of what all know, with the top bit set. Where ranks meet that have no
+ * communicator of their own yet (MPI_Comm_create_group, leaders of MPI_Intercomm_create) pairs of ranks
+ * are counted instead: meeting.c.
  *
  * At a checkpoint every rank runs on while it is behind a target of any of its communicators, and
  * stops before its next collective when it is behind none. A rank behind somewhere may
@@ -37,16 +38,42 @@ static inline __attribute__((always_inline)) struct counter *counter_of(MPI_Comm
 
 struct counter *counter_of_file(MPI_File file);
 struct counter *counter_of_win(MPI_Win win);
-/* MPI_Comm_create_group: the group, if this process is in it. */
-struct counter *counter_of_group(MPI_Comm comm, MPI_Group group, int tag);
-/* MPI_Intercomm_create: the two leaders. */
-struct counter *counter_of_leaders(MPI_Comm peer, int remote_leader, int tag);
+
+/* World ranks of a group's members; NULL: no memory, or the library failed. */
+int32_t *collective_world_ranks(MPI_Group group, int *ret_n);
+
+/* In counter.slot: the counter is in a struct meeting. */
+#define COUNTER_MEETING	UINT32_MAX
+
+/**
+ * struct meeting - one call, by the other ranks that are counted
+ * @n, @one, @ranks: how many; the only one, or base of an array the caller frees
+ */
+struct meeting {
+	struct counter counter;
+	uint32_t n;
+	int32_t one;
+	int32_t *ranks;
+};
+
+/* The call is counted; for GLUE_COLLECTIVE(). NULL: this process meets nobody. */
+struct counter *meeting_of_group(struct meeting *meeting, MPI_Comm comm, MPI_Group group);
+struct counter *meeting_of_leaders(struct meeting *meeting, MPI_Comm peer, int remote_leader);
+/* For collective.c; @counter is in a meeting. */
+void meeting_add(struct counter *counter, int one);
+void meeting_publish(const struct counter *counter);
+void meeting_publish_all(void);
+bool meeting_may_begin(const struct counter *counter);
+/* Somebody has begun a meeting with this rank that it has not. */
+bool meeting_behind(void);
 
 /* A communicator was just made: its members' world ranks and identity. Error code of MPI. */
 int collective_name(struct vcomm *comm);
 /* Of MPI_Comm_idup: the members of @from, and a hashed name, as nobody can be asked yet. */
 int collective_name_dup(struct vcomm *comm, const struct vcomm *from);
 
+/* One more is begun, if it may be. */
+void collective_count(struct counter *counter);
 /* Counted on the way in, but held: not begun. Also where the page says it already. */
 void collective_uncount(struct counter *counter);
 /* May the holder of this counter begin one more? The page's targets decide. */

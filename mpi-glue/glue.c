@@ -257,7 +257,8 @@ LOWER_TEXT static void init_done(int provided)
 	self->world = malloc(sizeof(*self->world));
 	glue.sent = calloc((size_t)glue.world_size, sizeof(*glue.sent));
 	glue.received = calloc((size_t)glue.world_size, sizeof(*glue.received));
-	if (!self->world || !glue.sent || !glue.received)
+	glue.met = calloc((size_t)glue.world_size, sizeof(*glue.met));
+	if (!self->world || !glue.sent || !glue.received || !glue.met)
 		die("cannot count messages", "out of memory");
 	self->world[0] = glue.world_rank;
 	abi_initialized();

@@ -27,7 +27,6 @@ enum glue_state { GLUE_BEFORE, GLUE_RUNNING, GLUE_ENDED };
  */
 struct status_page;
 struct drained;
-struct meetings;
 
 struct glue {
 	void *fn[GLUE_CALLS_MAX];
@@ -65,7 +64,7 @@ struct glue {
 	uint32_t in_collective, orphans, nr_done;
 	uint32_t named;			/* communicators this rank named */
 	struct drained *drained;
-	struct meetings *meetings;
+	uint64_t *met;			/* by world rank; meeting.c */
 };
 
 extern struct glue glue __attribute__((visibility("hidden")));

@@ -200,8 +200,10 @@ int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_c
 	const struct vcomm *local = (struct vcomm *)vobj_comm(local_comm);
 
 	if (local && local->size && local->rank == local_leader) {
+		struct meeting meeting = { 0 };
+
 		GLUE_COLLECTIVE(MPI_Intercomm_create,
-				counter_of_leaders(peer_comm, remote_leader, tag));
+				meeting_of_leaders(&meeting, peer_comm, remote_leader));
 		return intercomm_inside(local_comm, local_leader, peer_comm, remote_leader, tag,
 					newintercomm);
 	}
@@ -209,6 +211,30 @@ int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_c
 				newintercomm);
 }
 MPI_ALIAS(MPI_Intercomm_create);
+
+LOWER_TEXT static int create_group_inside(MPI_Comm comm, MPI_Group group, int tag,
+					  MPI_Comm *newcomm, struct meeting *meeting)
+{
+	GLUE_COLLECTIVE(MPI_Comm_create_group, meeting_of_group(meeting, comm, group));
+	MPI_Comm real;
+	int rc = lower_MPI_Comm_create_group(real_comm(comm), real_group(group), tag, &real);
+
+	if (rc)
+		return fail_comm(comm, rc, CALL_MPI_Comm_create_group);
+	*newcomm = wrap_comm(real);
+	record_comm(*newcomm, comm, CALL_MPI_Comm_create_group);
+	return rc;
+}
+
+int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm)
+{
+	struct meeting meeting = { 0 };
+	int rc = create_group_inside(comm, group, tag, newcomm, &meeting);
+
+	free(meeting.ranks);
+	return rc;
+}
+MPI_ALIAS(MPI_Comm_create_group);
 
 LOWER_TEXT int PMPI_Comm_get_parent(MPI_Comm *parent)
 {

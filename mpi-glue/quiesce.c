@@ -147,7 +147,7 @@ static void begin_collective(struct call_mark *mark, struct counter *counter)
 
 		come_in(mark);
 		/* as on the fast way: counted before it is asked whether one may */
-		__atomic_add_fetch(&counter->seq, 1, __ATOMIC_SEQ_CST);
+		collective_count(counter);
 		if (!(hold_now() & HOLD_COLL))
 			return;
 		if (collective_may_begin(counter)) {

@@ -13,12 +13,21 @@
  * start if anything is not as wanted:
  *   1. @state is STATUS_QUIESCED and @seen is the @serial that told the targets
  *   2. @stragglers is 0, then @in_collective is 0
- *   3. no comms[i].seq is less than targets[i].seq
- *   4. the seqs once more: if one grew, tell it as a new target and start again
+ *   3. no comms[i].seq is less than targets[i].seq, no met[i] less than met_targets[i]
+ *   4. the seqs and met[] once more: if one grew, tell it as a new target and start again
  * The rank writes in the opposite order: @in_collective up, then the seq, then it begins; so
  * a reader that finds 2 and 3 sees every collective that was begun before. (While there are
  * stragglers a seq may be one too high, of a thread that is about to be held. A target that comes of it
  * does no harm.)
+ *
+ * A communicator is in comms[] from when it is named, so of all its members, those that have begun
+ * nothing on it included; or, when a call on it is held, at the latest then. The reader keeps
+ * targets of identities that a rank does not list yet, and tells them when it does.
+ *
+ * Ranks that have no communicator of their own yet (MPI_Comm_create_group, leaders of
+ * MPI_Intercomm_create) are counted by pairs: met[i] of rank k and met[k] of rank i are the same once both
+ * have caught up. So met_targets[i] of k is met[k] of i. A table of targets that is shared by nodes can
+ * have such a count under STATUS_PAIR().
  *
  * Counters of messages are totals since the job began, by rank in MPI_COMM_WORLD; @sent is
  * complete when @state is STATUS_DRAINING, @received grows until all that was sent has come.
@@ -31,6 +40,9 @@
 
 #define STATUS_MAGIC	0x70536c6c69745373ull
 #define STATUS_VERSION	1u
+/* An identity that no communicator has, of what ranks @a and @b did together. */
+#define STATUS_PAIR(a, b) \
+	(1ull << 62 | (uint64_t)((a) < (b) ? (a) : (b)) << 31 | (uint64_t)((a) < (b) ? (b) : (a)))
 #define STATUS_NONE	UINT32_MAX	/* no peer, or any */
 
 /* The shim's orders, in the order they follow each other; RUN is possible from each. */
@@ -141,11 +153,22 @@ static inline uint64_t *status_received(struct status_page *page)
 	return status_sent(page) + page->nr_ranks;
 }
 
+/* Meetings begun with each rank, and as many as the reader knows that rank has begun. */
+static inline uint64_t *status_met(struct status_page *page)
+{
+	return status_received(page) + page->nr_ranks;
+}
+
+static inline uint64_t *status_met_targets(struct status_page *page)
+{
+	return status_met(page) + page->nr_ranks;
+}
+
 static inline size_t status_size(uint32_t nr_ranks, uint32_t max_comms)
 {
 	return sizeof(struct status_page) +
 	       max_comms * (sizeof(struct status_comm) + sizeof(struct status_target)) +
-	       nr_ranks * 2 * sizeof(uint64_t);
+	       nr_ranks * 4 * sizeof(uint64_t);
 }
 
 #endif

@@ -159,6 +159,15 @@ static bool raise_targets(struct job *job)
 			__atomic_store_n(&targets[k].id, comms[k].id, __ATOMIC_RELEASE);
 			raised = true;
 		}
+		for (uint32_t k = 0; k < job->nr; k++) {
+			uint64_t met = __atomic_load_n(&status_met(job->page[k])[i], __ATOMIC_ACQUIRE);
+			uint64_t *target = &status_met_targets(job->page[i])[k];
+
+			if (met <= *target)
+				continue;
+			__atomic_store_n(target, met, __ATOMIC_RELEASE);
+			raised = true;
+		}
 	}
 	return raised;
 }
@@ -176,6 +185,10 @@ static bool caught_up(const struct job *job)
 		for (uint32_t k = 0; k < COMMS; k++)
 			if (comms[k].id && targets[k].id == comms[k].id &&
 			    __atomic_load_n(&comms[k].seq, __ATOMIC_ACQUIRE) < targets[k].seq)
+				return false;
+		for (uint32_t k = 0; k < job->nr; k++)
+			if (__atomic_load_n(&status_met(page)[k], __ATOMIC_ACQUIRE) <
+			    status_met_targets(page)[k])
 				return false;
 	}
 	return true;

@@ -43,15 +43,17 @@ launcher() {
 }
 
 cut() {
-	local kind=$1 mode=$2 ranks=$3 name=$4 program=$top/build/mpi/programs/$1/$4 launch
+	local kind=$1 mode=$2 ranks=$3 name=$4 program=$top/build/mpi/programs/$1/$4 launch direct
 	build "$kind" "$name" || return
 	mkdir -p "$work/pages"
 	launcher "$kind" "$mode" "$ranks"
-	(cd "$work" && job "$kind" "$ranks" "$program" | sort >"$work/direct") || return
+	direct=$work/$kind.$name.$ranks
+	[ -e "$direct" ] || (cd "$work" && job "$kind" "$ranks" "$program" | sort >"$direct.new" &&
+		mv "$direct.new" "$direct") || return
 	(cd "$work" && timeout -k 2 120 "$bin/quiesce" "$work/pages" "$ranks" "$INTERVAL" "$mode" \
 		"$MAX" "${launch[@]}" sh -c "$rank" - "$work/pages" "${glue[$kind]}" \
 		"$program" >"$work/out" 2>"$work/err") || { cat "$work/err"; return 1; }
-	sort "$work/out" | diff "$work/direct" - || { cat "$work/err"; return 1; }
+	sort "$work/out" | diff "$direct" - || { cat "$work/err"; return 1; }
 	grep -q '^# [1-9].* cuts' "$work/err" || { cat "$work/err"; return 1; }
 }
 
