@@ -39,6 +39,7 @@ void glue_refuse(unsigned int call, const char *why)
 		return;
 	glue.refused_why = why;
 	glue.refused = call_symbol[call] + 1;
+	quiesce_refused();
 }
 
 static void __attribute__((noreturn)) die(const char *text, const char *detail)

@@ -282,6 +282,19 @@ void quiesce_publish(void)
 	futex(&glue.page->answer.change, FUTEX_WAKE, INT32_MAX, NULL);
 }
 
+void quiesce_refused(void)
+{
+	char text[sizeof(glue.page->answer.refusal)] = "", *to;
+
+	if (!glue.page)
+		return;
+	to = glue.page->answer.refusal;
+	snprintf(text, sizeof(text), "%s: %s", glue.refused, glue.refused_why);
+	memcpy(to + 1, text + 1, sizeof(text) - 1);
+	__atomic_store_n(to, text[0], __ATOMIC_RELEASE);
+	quiesce_publish();
+}
+
 static void say(uint32_t state)
 {
 	struct status_answer *answer = &glue.page->answer;
@@ -314,6 +327,11 @@ static void refuse(const char *why)
 	say(STATUS_REFUSED);
 }
 
+static void why_refused(char *why, size_t size)
+{
+	snprintf(why, size, "%s: %s", glue.refused, glue.refused_why);
+}
+
 /* Returns false when refused. */
 static bool begin_quiesce(void)
 {
@@ -325,7 +343,7 @@ static bool begin_quiesce(void)
 	if (!rc)
 		collective_publish();
 	if (glue.refused)
-		snprintf(why, sizeof(why), "%s: %s", glue.refused, glue.refused_why);
+		why_refused(why, sizeof(why));
 	if (rc || glue.refused) {
 		refuse(why);
 		return false;
@@ -404,7 +422,10 @@ static void step_cut(uint32_t *state)
 		library_give();
 		return;
 	}
-	if (rebuild_ask(why, sizeof(why))) {
+	/* calls that ranks made to catch up may have been of that kind */
+	if (glue.refused)
+		why_refused(why, sizeof(why));
+	if (glue.refused || rebuild_ask(why, sizeof(why))) {
 		library_give();
 		*state = STATUS_REFUSED;
 		refuse(why);
@@ -508,6 +529,8 @@ void quiesce_start(void)
 	answer = &glue.page->answer;
 	answer->world_rank = (uint32_t)glue.world_rank;
 	glue.run = glue.page->order.run;
+	if (glue.refused)
+		quiesce_refused();
 	say(STATUS_RUNNING);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);

@@ -90,6 +90,9 @@ unsigned int quiesce_inside(void);
 /* Of these, who came in before the hold. Who came after it is in the page, if in a collective. */
 unsigned int quiesce_stragglers(void);
 
+/* glue.refused is set: tell the page, if there is one. */
+void quiesce_refused(void);
+
 /* The page was changed: tell the shim. */
 void quiesce_publish(void);
 

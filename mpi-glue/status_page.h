@@ -104,6 +104,11 @@ struct status_answer {
 	uint32_t pending;	/* requests and messages that the cut still waits for */
 	struct status_wait wait;
 	char text[256];
+	/*
+	 * Why no checkpoint of this job will be taken any more, "CALL: reason", as soon as the rank
+	 * knows; empty: nothing speaks against one yet. Written once, its first byte last.
+	 */
+	char refusal[256];
 };
 
 /* A communicator's collectives, or a group's; id as agreed when it was made. */

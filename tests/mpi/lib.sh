@@ -4,6 +4,7 @@
 # For the tests of tests/mpi: source it, call ok, end with finish.
 #
 #   ok NAME CMD...              the command succeeds; its output is shown if not
+#   skip NAME WHY               it was not run
 #   job LIBRARY N CMD...        run N ranks with that library's launcher, mpich or ompi
 #   library LIBRARY             path of the real library
 
@@ -24,6 +25,12 @@ ok() {
 		bad=$((bad + 1))
 		printf '%s\n' "$out" | sed 's/^/# /'
 	fi
+}
+
+# skip NAME WHY
+skip() {
+	number=$((number + 1))
+	echo "ok $number - $1 # SKIP $2"
 }
 
 finish() {

@@ -3,14 +3,18 @@
 #
 # Programs of tests/mpi/cuts and tests/mpi/programs under checkpoints without a checkpoint: every few
 # milliseconds the job is quiesced, drained and let go, or given new lower halves in place. The
-# output is that of a run with the library alone. Restarts need tests/mpi/pmi1, so MPICH.
+# output is that of a run with the library alone. Restarts need tests/mpi/pmi1, so MPICH; they are
+# few, as each costs a tenth of a second. More of all:
 #
-#   KINDS='mpich ompi' MODES='go restart' INTERVAL=100 RANKS='2 3' PROGRAMS='waits types' tests/mpi/quiesce.t
+#   KINDS='mpich ompi' MODES='go restart' INTERVAL=2 CUTS=100 CUT_ROUNDS=150 RANKS='2 3 4 5' \
+#	PROGRAMS='waits types' tests/mpi/quiesce.t
 
 . "$(dirname "$0")/lib.sh"
 
-: "${KINDS:=mpich ompi}" "${MODES:=go restart}" "${INTERVAL:=100}" "${RANKS:=2}" "${MAX:=1000}"
-: "${PROGRAMS:=drained probes persists colls}"
+: "${KINDS:=mpich ompi}" "${MODES:=go restart}" "${INTERVAL:=10}" "${RANKS:=2 3 4}" "${CUTS:=}"
+: "${PROGRAMS:=drained probes persists colls}" "${CUT_ROUNDS:=10}"
+export CUT_ROUNDS
+declare -A cuts=([go]=${CUTS:-1000} [restart]=${CUTS:-2})
 declare -A glue=([mpich]=$top/build/lib/mpi/mpich/libmpich.so.12
 	[ompi]=$top/build/lib/mpi/ompi/libmpi.so.40)
 declare -A cc=([mpich]=mpicc.mpich [ompi]=mpicc.openmpi)
@@ -51,7 +55,7 @@ cut() {
 	[ -e "$direct" ] || (cd "$work" && job "$kind" "$ranks" "$program" | sort >"$direct.new" &&
 		mv "$direct.new" "$direct") || return
 	(cd "$work" && timeout -k 2 120 "$bin/quiesce" "$work/pages" "$ranks" "$INTERVAL" "$mode" \
-		"$MAX" "${launch[@]}" sh -c "$rank" - "$work/pages" "${glue[$kind]}" \
+		"${cuts[$mode]}" "${launch[@]}" sh -c "$rank" - "$work/pages" "${glue[$kind]}" \
 		"$program" >"$work/out" 2>"$work/err") || { cat "$work/err"; return 1; }
 	sort "$work/out" | diff "$direct" - || { cat "$work/err"; return 1; }
 	grep -q '^# [1-9].* cuts' "$work/err" || { cat "$work/err"; return 1; }
@@ -59,7 +63,11 @@ cut() {
 
 for kind in $KINDS; do
 	for mode in $MODES; do
-		[ "$kind,$mode" = ompi,restart ] && continue
+		if [ "$kind,$mode" = ompi,restart ]; then
+			skip "$kind: $mode" \
+				"Open MPI's launcher takes a rank whose library is loaded anew for lost"
+			continue
+		fi
 		for name in $PROGRAMS; do
 			for ranks in $RANKS; do
 				ok "$kind: $mode: $name with $ranks ranks" \
