@@ -350,8 +350,10 @@ static int dump_run(struct dump *d, kdev_open_fn open)
 		.frozen = o->dry_run ? NULL : o->frozen,
 		.frozen_arg = o->frozen_arg,
 	};
-	int ret = capture_open(&d->cap, &capture, d->error);
+	int ret = dump_ends_open(d);
 
+	if (!ret)
+		ret = capture_open(&d->cap, &capture, d->error);
 	if (!ret && !o->dry_run)
 		ret = create_image(d);
 	if (ret)
@@ -382,6 +384,7 @@ int dump_tree_on(kdev_open_fn open, const struct dump_options *options,
 	dump_files_put(&d);
 	dump_sync_done(&d);
 	dump_probe_done(&d);
+	dump_ends_done(&d);
 	content_destroy(d.hold);
 	content_destroy(d.image);
 	image_destroy(d.img);

@@ -16,53 +16,9 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#define PTS_MAJOR_FIRST	136
-#define PTS_MAJOR_LAST	143
 #define TTY_MAJOR	4
 #define TTYAUX_MAJOR	5
 #define MEM_MAJOR	1
-
-static bool is_pty(const struct ckpt_rec_file *rec)
-{
-	return rec->kind == CKPT_FILE_PTS || rec->kind == CKPT_FILE_PTM;
-}
-
-/* The index of the pty that fd is an end of, or -1. */
-static int pty_index(int fd, const struct stat *st)
-{
-	unsigned int index;
-
-	if (!S_ISCHR(st->st_mode))
-		return -1;
-	if (major(st->st_rdev) >= PTS_MAJOR_FIRST && major(st->st_rdev) <= PTS_MAJOR_LAST)
-		return (int)((major(st->st_rdev) - PTS_MAJOR_FIRST) * 256 + minor(st->st_rdev));
-	if (ioctl(fd, TIOCGPTN, &index) == 0)
-		return (int)index;
-	return -1;
-}
-
-static bool same_object(const struct state_file *file, int fd)
-{
-	const struct ckpt_rec_file *rec = file->rec;
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st))
-		return false;
-	if (is_pty(rec))
-		return pty_index(fd, &st) == (int)rec->object;
-	if (rec->kind == CKPT_FILE_PIPE)	/* all pipes are of one file system */
-		return S_ISFIFO(st.st_mode) && st.st_ino == rec->ino;
-	return st.st_ino == rec->ino && st.st_dev == rec->dev &&
-	       (st.st_mode & S_IFMT) == (rec->mode & S_IFMT);
-}
-
-const char *dump_external_name(const struct dump *d, const struct state_file *file)
-{
-	for (unsigned int i = 0; i < d->options->nr_externals; i++)
-		if (same_object(file, d->options->externals[i].fd))
-			return d->options->externals[i].name;
-	return NULL;
-}
 
 /* A process and a descriptor by which it has the file, for the message. */
 static void find_holder(const struct dump *d, const struct state_file *file,
@@ -117,18 +73,6 @@ bool dump_own_pty(const struct dump *d, uint64_t index)
 	return false;
 }
 
-static bool tty_is_external(const struct dump *d, int index)
-{
-	for (unsigned int i = 0; i < d->options->nr_externals; i++) {
-		struct stat st;
-		int fd = d->options->externals[i].fd;
-
-		if (fd >= 0 && fstat(fd, &st) == 0 && pty_index(fd, &st) == index)
-			return true;
-	}
-	return false;
-}
-
 static void check_tty(struct dump *d, const struct state_file *file)
 {
 	struct state_proc *proc;
@@ -147,7 +91,7 @@ static void check_tty(struct dump *d, const struct state_file *file)
 				continue;
 			if (proc->rec->tty >= 0 &&
 			    (dump_own_pty(d, (uint64_t)proc->rec->tty) ||
-			     tty_is_external(d, proc->rec->tty)))
+			     dump_external_tty(d, proc->rec->tty)))
 				return;
 		}
 		dump_refuse(d, file, CKPT_R_FD_TTY, "terminal /dev/tty");
@@ -167,7 +111,7 @@ static void check_control(struct dump *d, const struct ckpt_rec_proc *rec)
 	memcpy(refusal.comm, rec->comm, sizeof(refusal.comm));
 	if (rec->tty < 0) {
 		engine_refuse(d->error, &refusal, "its controlling terminal is no pty");
-	} else if (!dump_own_pty(d, (uint64_t)rec->tty) && !tty_is_external(d, rec->tty)) {
+	} else if (!dump_own_pty(d, (uint64_t)rec->tty) && !dump_external_tty(d, rec->tty)) {
 		refusal.object = (uint64_t)rec->tty;
 		engine_refuse(d->error, &refusal, "its controlling terminal /dev/pts/%d",
 			      rec->tty);

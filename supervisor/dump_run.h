@@ -3,6 +3,7 @@
  * One dump under way; between dump*.c only.
  *
  *	dump.c		the order of things
+ *	dump_ends.c	ends outside the tree that the caller named
  *	dump_policy.c	what of ours stands in the way (terminals, pipes, kinds)
  *	dump_probe.c	what only the node can tell (other names, bytes in terminals)
  *	dump_mounts.c	mounts that only the tree has
@@ -73,6 +74,8 @@ struct dump {
 	uint64_t sync_devs[DUMP_SYNC_MAX];
 	bool sync_flushed[DUMP_SYNC_MAX];	/* the disk's cache, since the syncfs */
 	unsigned int nr_sync;
+	struct dump_end *ends;		/* by inode */
+	unsigned int nr_ends;
 	uint64_t last_blob;		/* ids given out */
 	char *records;			/* our own, collected; malloc */
 	size_t records_len;
@@ -105,8 +108,11 @@ int dump_record_tree(struct dump *d);
 int dump_records_ttys(struct dump *d);		/* in the pause */
 int dump_records_externals(struct dump *d);
 
+int dump_ends_open(struct dump *d);
+void dump_ends_done(struct dump *d);
 /* Is this file one of the ends that the caller named?  Its name, or NULL. */
 const char *dump_external_name(const struct dump *d, const struct state_file *file);
+bool dump_external_tty(const struct dump *d, int index);	/* is one the pty of this index? */
 /* Add the finding, named by a process and a descriptor that lead to the file. */
 void dump_refuse(struct dump *d, const struct state_file *file, uint32_t reason,
 		 const char *what);

@@ -431,18 +431,25 @@ static void test_external(void **state)
 {
 	struct scratch *s = *state;
 	struct dump_options options = options_for(s);
-	struct engine_external external = { .name = "stdout" };
+	/* Of many it is found, and of two that are the same the first. */
+	struct engine_external externals[] = {
+		{ .name = "closed", .fd = -1 }, { .name = "other" }, { .name = "stdout" },
+		{ .name = "again" },
+	};
 	struct image_reader *r = NULL;
 	struct stream stream = { 0 };
 	struct state *model;
 	struct stat st;
-	int ends[2];
+	int ends[2], others[2];
 
+	assert_int_equal(pipe(others), 0);
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(fstat(ends[0], &st), 0);
-	external.fd = ends[0];
-	options.externals = &external;
-	options.nr_externals = 1;
+	externals[1].fd = others[0];
+	externals[2].fd = ends[0];
+	externals[3].fd = ends[1];
+	options.externals = externals;
+	options.nr_externals = 4;
 	make_tree(s);
 	for (size_t at = 0; at < fake.stream.len;) {
 		struct ckpt_rec_hdr *hdr = (void *)((char *)fake.stream.buf + at);
@@ -464,6 +471,8 @@ static void test_external(void **state)
 	image_close(r);
 	close(ends[0]);
 	close(ends[1]);
+	close(others[0]);
+	close(others[1]);
 	close_tree();
 }
 

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The ends outside the tree that the caller named: which file of the tree is
+ * one of them.
+ *
+ * They are looked at once, before the tree is frozen, and kept in the order of their
+ * inodes: a job of a thousand ranks names two thousand, and has many more files, all
+ * of which are asked about while it stands still.  Descriptors are the caller's and
+ * stay open.
+ */
+#include "supervisor/dump_run.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#define PTS_MAJOR_FIRST	136
+#define PTS_MAJOR_LAST	143
+
+struct dump_end {
+	uint64_t ino, dev;
+	mode_t type;
+	int pty;		/* its index; -1: no terminal */
+	unsigned int external;	/* which of the caller's */
+};
+
+/* The index of the pty that fd is an end of, or -1. */
+static int pty_index(int fd, const struct stat *st)
+{
+	unsigned int index;
+
+	if (!S_ISCHR(st->st_mode))
+		return -1;
+	if (major(st->st_rdev) >= PTS_MAJOR_FIRST && major(st->st_rdev) <= PTS_MAJOR_LAST)
+		return (int)((major(st->st_rdev) - PTS_MAJOR_FIRST) * 256 + minor(st->st_rdev));
+	if (ioctl(fd, TIOCGPTN, &index) == 0)
+		return (int)index;
+	return -1;
+}
+
+/* The caller's first comes first among those of one object. */
+static int compare(const void *one, const void *other)
+{
+	const struct dump_end *a = one, *b = other;
+
+	if (a->ino != b->ino)
+		return a->ino < b->ino ? -1 : 1;
+	return (a->external > b->external) - (a->external < b->external);
+}
+
+int dump_ends_open(struct dump *d)
+{
+	const struct dump_options *o = d->options;
+	unsigned int i;
+
+	d->ends = calloc(o->nr_externals + 1, sizeof(*d->ends));
+	if (!d->ends)
+		return engine_fail(d->error, -ENOMEM, "out of memory");
+	for (i = 0; i < o->nr_externals; i++) {
+		int fd = o->externals[i].fd;
+		struct stat st;
+
+		if (fd < 0 || fstat(fd, &st))
+			continue;
+		d->ends[d->nr_ends++] = (struct dump_end) {
+			.ino = st.st_ino, .dev = st.st_dev, .type = st.st_mode & S_IFMT,
+			.pty = pty_index(fd, &st), .external = i,
+		};
+	}
+	qsort(d->ends, d->nr_ends, sizeof(*d->ends), compare);
+	return 0;
+}
+
+static bool same_object(const struct ckpt_rec_file *rec, const struct dump_end *end)
+{
+	if (rec->kind == CKPT_FILE_PIPE)	/* all pipes are of one file system */
+		return end->type == S_IFIFO;
+	return end->dev == rec->dev && end->type == (rec->mode & S_IFMT);
+}
+
+/* The first with this inode number, or one behind. */
+static unsigned int find_inode(const struct dump *d, uint64_t ino)
+{
+	unsigned int low = 0, high = d->nr_ends;
+
+	while (low < high) {
+		unsigned int middle = (low + high) / 2;
+
+		if (d->ends[middle].ino < ino)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static const struct dump_end *find_tty(const struct dump *d, int index)
+{
+	const struct dump_end *first = NULL;
+
+	for (unsigned int i = 0; i < d->nr_ends; i++)
+		if (d->ends[i].pty >= 0 && d->ends[i].pty == index &&
+		    (!first || d->ends[i].external < first->external))
+			first = &d->ends[i];
+	return first;
+}
+
+static const struct dump_end *find(const struct dump *d, const struct ckpt_rec_file *rec)
+{
+	if (rec->kind == CKPT_FILE_PTS || rec->kind == CKPT_FILE_PTM)
+		return find_tty(d, (int)rec->object);
+	for (unsigned int i = find_inode(d, rec->ino); i < d->nr_ends; i++) {
+		if (d->ends[i].ino != rec->ino)
+			break;
+		if (same_object(rec, &d->ends[i]))
+			return &d->ends[i];
+	}
+	return NULL;
+}
+
+const char *dump_external_name(const struct dump *d, const struct state_file *file)
+{
+	const struct dump_end *end = find(d, file->rec);
+
+	return end ? d->options->externals[end->external].name : NULL;
+}
+
+bool dump_external_tty(const struct dump *d, int index)
+{
+	return find_tty(d, index);
+}
+
+void dump_ends_done(struct dump *d)
+{
+	free(d->ends);
+	d->ends = NULL;
+	d->nr_ends = 0;
+}
