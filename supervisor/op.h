@@ -16,7 +16,7 @@
 #include "supervisor/engine.h"
 
 #define OP_KEY_DEFAULT	"/etc/stillpoint/key"
-#define OP_ROOTS_MAX	64
+#define OP_ROOTS_MAX	1024
 
 /* What the caller of an operation has, apart from the arguments. */
 struct op_env {
