@@ -170,11 +170,12 @@ static int answer_status(struct shim_client *client, struct shim_msg *msg)
 
 static int answer_externals(struct shim_client *client, struct shim_msg *msg)
 {
+	struct shim_end ends[SHIM_FDS_MAX];
 	int fds[SHIM_FDS_MAX];
-	unsigned int nr_fds;
+	unsigned int nr;
 
-	msg->value = (int)stdio_ends(&client->shim->io, fds, &nr_fds);
-	return answer(client, msg, NULL, 0, fds, nr_fds);
+	msg->value = (int)stdio_ends(&client->shim->io, msg->number, ends, fds, &nr);
+	return answer(client, msg, ends, nr * sizeof(ends[0]), fds, nr);
 }
 
 static int answer_drain(struct shim_client *client, struct shim_msg *msg)

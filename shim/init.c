@@ -137,14 +137,14 @@ static json_t *restore_here(const struct shim *shim, const struct op_env *env,
 static json_t *restore(const struct shim_init *init, pid_t *ret_main)
 {
 	const struct shim *shim = init->shim;
-	struct engine_external externals[4];
+	struct engine_external *externals = NULL;
+	int nr = stdio_restore_externals(&shim->io, &externals);
 	struct op_env env = {
 		.key = shim->spec.key,
 		.progress = progress,
 		.progress_arg = (void *)init,
 		.externals = externals,
-		.nr_externals = stdio_restore_externals(&shim->io, &shim->spec,
-							externals),
+		.nr_externals = nr > 0 ? (unsigned int)nr : 0,
 		.shm_dir = shim->spec.host_ns ? NULL : "/dev/shm",
 		.any_rights = shim->spec.any_rights,
 	};
@@ -152,7 +152,10 @@ static json_t *restore(const struct shim_init *init, pid_t *ret_main)
 	unsigned int i, nr_roots;
 	json_t *outcome;
 
+	if (nr < 0)
+		return failed(nr, "the job's standard streams");
 	outcome = restore_here(shim, &env, roots, &nr_roots);
+	free(externals);
 	if (!outcome_is_ok(outcome) || !nr_roots)
 		return outcome;
 	*ret_main = roots[0];

@@ -174,6 +174,21 @@ int labels_fd(const struct shim_labels *labels, unsigned int index, int stream)
 	return labels ? labels->source[2 * index + (unsigned int)stream - 1].theirs : -1;
 }
 
+unsigned int labels_count(const struct shim_labels *labels)
+{
+	return labels ? labels->nr : 0;
+}
+
+int labels_end(const struct shim_labels *labels, unsigned int place, enum labels_side side,
+	       struct shim_end *ret_end)
+{
+	const struct source *s = &labels->source[place];
+
+	snprintf(ret_end->name, sizeof(ret_end->name), "%s:%u", place % 2 ? "stderr" : "stdout",
+		 s->rank);
+	return side == LABELS_OURS ? s->fd : s->theirs;
+}
+
 int labels_start(struct shim_labels *labels)
 {
 	unsigned int i;

@@ -26,6 +26,14 @@ void labels_forget(struct shim_labels *labels);
 /* The rank's end of its stream 1 or 2; -1: none. */
 int labels_fd(const struct shim_labels *labels, unsigned int index, int stream);
 
+enum labels_side { LABELS_OURS, LABELS_THEIRS };
+
+/* All there can be: two per rank, of which some may not be there (any more). */
+unsigned int labels_count(const struct shim_labels *labels);
+/* One of them, or -1; its name is the same at the dump and at the restore. */
+int labels_end(const struct shim_labels *labels, unsigned int place, enum labels_side side,
+	       struct shim_end *ret_end);
+
 /* The ranks have theirs: read from now on. */
 int labels_start(struct shim_labels *labels);
 /* All that was written is in the logs, or held where a log cannot be written. */

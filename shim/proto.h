@@ -16,11 +16,12 @@
 #include <stdint.h>
 
 #define SHIM_DATA_MAX	32768
-#define SHIM_FDS_MAX	4
+#define SHIM_FDS_MAX	64
 
 enum shim_msg_type {
 	SHIM_STATUS = 1,	/* answer: data struct shim_status */
-	SHIM_EXTERNALS = 2,	/* answer: value SHIM_END_* of the descriptors that come with it */
+	SHIM_EXTERNALS = 2,	/* number: from where, first 0; answer: data struct shim_end[], as many
+				 * descriptors; value: from where there may be more, 0: nowhere */
 	SHIM_DRAIN = 3,		/* read what the job has written; answer: data struct shim_logs */
 	SHIM_SIGNAL = 4,	/* number: signal for the main process */
 	SHIM_ATTACH = 5,	/* number: bytes of earlier output wanted, per stream; ~0: all */
@@ -42,11 +43,13 @@ enum shim_msg_type {
 	SHIM_FENCE_DONE = 16,	/* to the shim, the same; data of all nodes */
 };
 
-/* Ends of the job's standard streams that the shim holds, in this order. */
-#define SHIM_END_TTY	(1U << 0)
-#define SHIM_END_STDIN	(1U << 1)
-#define SHIM_END_STDOUT	(1U << 2)
-#define SHIM_END_STDERR	(1U << 3)
+/*
+ * An end of the job's standard streams that the shim holds: "tty", "stdin",
+ * "stdout", "stderr", and of ranks with labels "stdout:RANK", "stderr:RANK".
+ */
+struct shim_end {
+	char name[32];
+};
 
 struct shim_msg {
 	uint32_t type;

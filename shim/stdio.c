@@ -14,6 +14,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "image/util.h"
 #include "shim/labels.h"
 
 #define RETRY_MS	1000
@@ -217,29 +218,40 @@ void stdio_note(struct shim_stdio *io, const char *text)
 	stdio_changed(io);
 }
 
-unsigned int stdio_ends(const struct shim_stdio *io, int *ret_fds,
-			unsigned int *ret_nr_fds)
+static int end_at(const struct shim_stdio *io, uint64_t place, struct shim_end *ret_end)
 {
 	const struct {
-		unsigned int bit;
+		const char *name;
 		int fd;
 	} ends[] = {
-		{ SHIM_END_TTY, io->master },
-		{ SHIM_END_STDIN, io->tty_in ? -1 : io->in_write },
-		{ SHIM_END_STDOUT, io->tty_out ? -1 : io->stream[0].fd },
-		{ SHIM_END_STDERR, io->tty_err ? -1 : io->stream[1].fd },
+		{ "tty", io->master },
+		{ "stdin", io->tty_in ? -1 : io->in_write },
+		{ "stdout", io->tty_out ? -1 : io->stream[0].fd },
+		{ "stderr", io->tty_err ? -1 : io->stream[1].fd },
 	};
-	unsigned int bits = 0;
-	size_t i;
 
-	*ret_nr_fds = 0;
-	for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-		if (ends[i].fd < 0)
-			continue;
-		bits |= ends[i].bit;
-		ret_fds[(*ret_nr_fds)++] = ends[i].fd;
+	if (place >= ARRAY_SIZE(ends))
+		return labels_end(io->labels, (unsigned int)(place - ARRAY_SIZE(ends)),
+				  LABELS_OURS, ret_end);
+	strcpy(ret_end->name, ends[place].name);
+	return ends[place].fd;
+}
+
+uint64_t stdio_ends(const struct shim_stdio *io, uint64_t from, struct shim_end *ret_ends,
+		    int *ret_fds, unsigned int *ret_nr)
+{
+	uint64_t nr = 4 + labels_count(io->labels);
+	unsigned int n = 0;
+	int fd;
+
+	for (; from < nr && n < SHIM_FDS_MAX; from++) {
+		memset(&ret_ends[n], 0, sizeof(ret_ends[n]));
+		fd = end_at(io, from, &ret_ends[n]);
+		if (fd >= 0)
+			ret_fds[n++] = fd;
 	}
-	return bits;
+	*ret_nr = n;
+	return from < nr ? from : 0;
 }
 
 /* ----------------------------------------------------------------- input */

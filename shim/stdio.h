@@ -73,10 +73,8 @@ int stdio_enter(const struct shim_stdio *io, const struct shim_spec *spec,
 int stdio_enter_files(const struct shim_spec *spec, unsigned int flags,
 		      const char **ret_path);
 
-/* What a restore puts where the job's ends were; returns the number, up to 4. */
-unsigned int stdio_restore_externals(const struct shim_stdio *io,
-				     const struct shim_spec *spec,
-				     struct engine_external *externals);
+/* What a restore puts where the job's ends were: -ENOMEM or the number of *ret, to be freed. */
+int stdio_restore_externals(const struct shim_stdio *io, struct engine_external **ret);
 
 /* The job has its ends: close ours of them and begin to read. */
 int stdio_start(struct shim_stdio *io, struct reactor *reactor,
@@ -97,9 +95,16 @@ void stdio_changed(struct shim_stdio *io);
 /* A line of ours among what the job wrote to standard error, if that is logged. */
 void stdio_note(struct shim_stdio *io, const char *text);
 
-/* Descriptors and SHIM_END_* for a dump. */
-unsigned int stdio_ends(const struct shim_stdio *io, int *ret_fds,
-			unsigned int *ret_nr_fds);
+/*
+ * stdio_ends() - our ends, for a dump
+ * @from: a place in the order of all that there can be, so that one that is
+ *	closed meanwhile moves no other
+ * @ret_ends, @ret_fds: room for SHIM_FDS_MAX
+ *
+ * Return: where to go on; 0: that was all.
+ */
+uint64_t stdio_ends(const struct shim_stdio *io, uint64_t from, struct shim_end *ret_ends,
+		    int *ret_fds, unsigned int *ret_nr);
 
 /* Input for the job; bytes taken (0: no room now), or negative errno. */
 int stdio_input(struct shim_stdio *io, const char *data, size_t len);

@@ -242,14 +242,15 @@ int stdio_enter_files(const struct shim_spec *spec, unsigned int flags,
 	return 0;
 }
 
-unsigned int stdio_restore_externals(const struct shim_stdio *io,
-				     const struct shim_spec *spec,
-				     struct engine_external *externals)
+int stdio_restore_externals(const struct shim_stdio *io, struct engine_external **ret)
 {
 	static const char *const names[] = { "stdin", "stdout", "stderr" };
-	unsigned int n = 0;
-	int i;
+	unsigned int i, n = 0, nr = labels_count(io->labels);
+	struct engine_external *externals = calloc(4 + nr, sizeof(*externals));
+	struct shim_end end;
 
+	if (!externals)
+		return -ENOMEM;
 	if (io->slave >= 0) {
 		strcpy(externals[n].name, "tty");
 		externals[n++].fd = io->slave;
@@ -260,5 +261,14 @@ unsigned int stdio_restore_externals(const struct shim_stdio *io,
 		strcpy(externals[n].name, names[i]);
 		externals[n++].fd = io->job_ends[i];
 	}
-	return n;
+	for (i = 0; i < nr; i++) {
+		int fd = labels_end(io->labels, i, LABELS_THEIRS, &end);
+
+		if (fd < 0)
+			continue;
+		memcpy(externals[n].name, end.name, sizeof(end.name));
+		externals[n++].fd = fd;
+	}
+	*ret = externals;
+	return (int)n;
 }

@@ -13,28 +13,55 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "image/util.h"
 #include "supervisor/outcome.h"
 
+/* A descriptor for each; we are a worker, and nobody else's limit is changed. */
+static void raise_fds(void)
+{
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+static void take_externals(struct ends *ends, const struct shim_end *names, const int *fds,
+			   unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		struct engine_external *to = &ends->externals[ends->nr_externals++];
+
+		snprintf(to->name, sizeof(to->name), "%.31s", names[i].name);
+		to->fd = fds[i];
+	}
+}
+
 static int ask_externals(struct ends *ends)
 {
-	static const char *const names[] = { "tty", "stdin", "stdout", "stderr" };
-	int fds[SHIM_FDS_MAX];
-	unsigned int i, n = 0, nr_fds = 0;
-	struct shim_msg msg;
-	int err;
+	struct shim_end names[SHIM_FDS_MAX];
+	int n, fds[SHIM_FDS_MAX];
+	struct shim_msg msg = { .value = 0 };
+	unsigned int nr;
 
-	err = shim_ask(ends->shim, SHIM_EXTERNALS, 0, &msg, NULL, 0, fds, &nr_fds);
-	for (i = 0; err >= 0 && i < ARRAY_SIZE(names) && n < nr_fds; i++) {
-		if (!(msg.value & (1 << i)))
-			continue;
-		strcpy(ends->externals[n].name, names[i]);
-		ends->externals[n].fd = fds[n];
-		n++;
-	}
-	ends->nr_externals = n;
-	return err < 0 ? err : 0;
+	raise_fds();
+	do {
+		nr = 0;
+		n = shim_ask(ends->shim, SHIM_EXTERNALS, (uint64_t)msg.value, &msg, names,
+			     sizeof(names), fds, &nr);
+		if (n < 0)
+			return n;
+		if ((size_t)n != nr * sizeof(names[0]) || nr > ENDS_MAX - ends->nr_externals ||
+		    (msg.value && !nr))
+			return -EPROTO;
+		take_externals(ends, names, fds, nr);
+	} while (msg.value);
+	return 0;
 }
 
 static int ask_ranks(struct ends *ends)

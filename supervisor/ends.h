@@ -11,10 +11,13 @@
 #include "supervisor/jobs.h"
 #include "supervisor/op.h"
 
+/* Terminal, standard streams, and two pipes of each rank with labels. */
+#define ENDS_MAX	(4 + 2 * RANKS_NODE_MAX)
+
 struct ends {
 	int shim;		/* connection; negative: it has no shim any more */
 	struct shim_status status;
-	struct engine_external externals[SHIM_FDS_MAX];
+	struct engine_external externals[ENDS_MAX];
 	unsigned int nr_externals;
 	char shm[64];
 	unsigned int nr_ranks;	/* 0: a job without */
