@@ -163,6 +163,7 @@ static int answer_status(struct shim_client *client, struct shim_msg *msg)
 		.ended = shim->ended,
 		.status = shim->status,
 		.attached = clients_attached(shim),
+		.failed = shim->failed,
 	};
 
 	return answer(client, msg, &status, sizeof(status), NULL, 0);
@@ -223,6 +224,9 @@ static int handle_control(struct shim_client *client, struct shim_msg *msg,
 		return 0;
 	}
 	msg->value = 0;
+	/* Of a job that stands still the answer is then as old as its last process. */
+	if (msg->type == SHIM_STATUS || msg->type == SHIM_RANKS)
+		shim_hear(client->shim);
 	switch (msg->type) {
 	case SHIM_STATUS:
 		return answer_status(client, msg);

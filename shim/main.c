@@ -243,9 +243,8 @@ static void job_ended(struct shim *shim, int status)
 	reactor_timer(shim->reactor, LINGER_MS, on_linger, shim, &timer);
 }
 
-static void on_init_message(uint32_t events, void *arg)
+void shim_hear(struct shim *shim)
 {
-	struct shim *shim = arg;
 	struct shim_msg msg;
 	int n;
 
@@ -257,13 +256,18 @@ static void on_init_message(uint32_t events, void *arg)
 	}
 }
 
+static void on_init_message(uint32_t events, void *arg)
+{
+	shim_hear(arg);
+}
+
 /* With init its namespace is gone, and everything that could write. */
 static void on_init_end(int status, void *arg)
 {
 	struct shim *shim = arg;
 
 	/* It may have said so just before. */
-	on_init_message(0, shim);
+	shim_hear(shim);
 	job_ended(shim, SIGKILL);
 	stdio_finish(&shim->io);
 	on_changed(shim);
@@ -389,7 +393,7 @@ int main(int argc, char **argv)
 	}
 	log_init(&shim->log, "ckpt-shim");
 	shim->report = args.report;
-	shim->listener = shim->exit_file = shim->init_sock = -1;
+	shim->listener = shim->exit_file = shim->init_sock = shim->failed = -1;
 	quiet_process(shim);
 	err = spec_load(args.spec, &shim->spec, why, sizeof(why));
 	if (!err)

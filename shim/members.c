@@ -30,6 +30,25 @@ int64_t members_clock(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+void members_signal(const struct members *m, int signo)
+{
+	unsigned int i;
+
+	for (i = 0; i < m->nr; i++) {
+		if (m->pid[i] > 0)
+			kill(m->ranks ? -m->pid[i] : m->pid[i], signo);
+	}
+}
+
+static void end_all(struct members *m)
+{
+	if (m->deadline)
+		return;
+	m->deadline = members_clock() + MEMBERS_GRACE_MS;
+	members_signal(m, SIGTERM);
+	members_signal(m, SIGCONT);
+}
+
 static int members_make(const struct shim *shim, struct members *m)
 {
 	const struct ranks *ranks = &shim->spec.ranks;
@@ -68,6 +87,26 @@ json_t *members_start(const struct shim *shim, const json_t *envs,
 	return outcome;
 }
 
+/* It may have ended between the question who is there and the freeze. */
+static bool is_child(pid_t pid)
+{
+	siginfo_t info;
+
+	return !waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL);
+}
+
+/* What the checkpoint found to have ended before. */
+static void members_recall(struct members *m, const struct ranks *ranks)
+{
+	if (ranks->failed < 0)
+		return;
+	m->failed = true;
+	m->failed_index = ranks->failed;
+	m->status = ranks->failed_status;
+	if (!m->keep_going)
+		end_all(m);
+}
+
 int members_adopt(const struct shim *shim, pid_t main_pid, struct members *ret_members)
 {
 	struct members m;
@@ -75,12 +114,14 @@ int members_adopt(const struct shim *shim, pid_t main_pid, struct members *ret_m
 
 	if (members_make(shim, &m))
 		return -ENOMEM;
-	if (m.ranks)
-		memcpy(m.pid, shim->spec.ranks.pids, m.nr * sizeof(*m.pid));
-	else
-		m.pid[0] = main_pid;
-	for (i = 0; i < m.nr; i++)
+	for (i = 0; i < m.nr; i++) {
+		m.pid[i] = m.ranks ? shim->spec.ranks.pids[i] : main_pid;
+		if (m.ranks && m.pid[i] > 0 && !is_child(m.pid[i]))
+			m.pid[i] = 0;
 		m.left += m.pid[i] > 0;
+	}
+	if (m.ranks)
+		members_recall(&m, &shim->spec.ranks);
 	*ret_members = m;
 	return 0;
 }
@@ -96,25 +137,6 @@ json_t *members_pids(const struct members *m)
 }
 
 /* ------------------------------------------------------------------- end */
-
-void members_signal(const struct members *m, int signo)
-{
-	unsigned int i;
-
-	for (i = 0; i < m->nr; i++) {
-		if (m->pid[i] > 0)
-			kill(m->ranks ? -m->pid[i] : m->pid[i], signo);
-	}
-}
-
-static void end_all(struct members *m)
-{
-	if (m->deadline)
-		return;
-	m->deadline = members_clock() + MEMBERS_GRACE_MS;
-	members_signal(m, SIGTERM);
-	members_signal(m, SIGCONT);
-}
 
 void members_abort(struct members *m, int code)
 {

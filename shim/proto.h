@@ -62,6 +62,7 @@ struct shim_status {
 	int32_t ended;		/* 1: value is the status */
 	int32_t status;
 	uint32_t attached;	/* number of terminals */
+	int32_t failed;		/* of ranks, the index of the first that failed; -1: none has */
 };
 
 enum shim_rank_state {

@@ -153,17 +153,17 @@ static int take_pids(struct ranks *ranks, const json_t *pids)
 int ranks_parse(const json_t *json, struct ranks *ret_ranks, char *why, size_t size)
 {
 	const json_t *map = NULL, *pids = NULL;
-	struct ranks ranks = { 0 };
+	struct ranks ranks = { .failed = -1 };
 	int node = 0, keep_going = 0, label = 0, err;
 	const char *mpi = "none", *what = "rank map";
 	json_error_t error;
 
 	if (json_unpack_ex((json_t *)json, &error, 0,
-			   "{s:o, s?i, s?s, s?s, s?s, s?s, s?b, s?b, s?o !}", "map", &map,
+			   "{s:o, s?i, s?s, s?s, s?s, s?s, s?b, s?b, s?o, s?[ii] !}", "map", &map,
 			   "node", &node, "mpi", &mpi, "glue", &ranks.glue,
 			   "lower", &ranks.lower, "pmix", &ranks.pmix, "keep_going", &keep_going,
 			   "label", &label,
-			   "pids", &pids)) {
+			   "pids", &pids, "failed", &ranks.failed, &ranks.failed_status)) {
 		snprintf(why, size, "bad ranks: %s", error.text);
 		return -EINVAL;
 	}
@@ -176,6 +176,8 @@ int ranks_parse(const json_t *json, struct ranks *ret_ranks, char *why, size_t s
 	if (!err) {
 		what = "pids of ranks";
 		err = take_pids(&ranks, pids);
+		if (ranks.failed < -1 || ranks.failed >= (int)ranks.nr)
+			err = -EINVAL;
 	}
 	if (!err && !ranks_mpi_parse(mpi, &ranks.mpi)) {
 		what = "MPI implementation";

@@ -15,6 +15,7 @@
  *	    "keep_going": false,		a rank's failure ends that rank alone
  *	    "pids": [2, 3, ...]		of a restore: in the job's PID namespace, by
  *					index; 0: had ended
+ *	    "failed": [2, 1280]		of a restore: the first that had failed and its status
  *	}
  *
  * A node's ranks are numbered twice: by rank, and by index among those of this
@@ -54,6 +55,8 @@ struct ranks {
 	bool label;
 	bool keep_going;
 	pid_t *pids;		/* NULL: not a restore */
+	int failed;		/* of a restore: index of the first that had failed; -1: none */
+	int failed_status;	/* as of waitpid(2) */
 };
 
 /* Zero-initialise; -EINVAL with a text in @why. Strings are @json's. */

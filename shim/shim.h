@@ -44,6 +44,7 @@ struct shim {
 	pid_t main_pid;		/* in the job's PID namespace; of ranks the first */
 	struct pm *pm;		/* NULL: none is needed */
 	struct shim_rank *ranks;	/* by index; NULL: the job has none */
+	int failed;		/* the first of them that failed; -1 */
 	struct shim_fence fence;
 	bool aborted;		/* process management has ended the job */
 	bool ended;
@@ -82,6 +83,8 @@ void clients_wake(struct shim *shim);
 /* Nobody attached waits for anything any more. */
 bool clients_served(const struct shim *shim);
 unsigned int clients_attached(const struct shim *shim);
+/* Hear what init has said so far. */
+void shim_hear(struct shim *shim);
 /* To init; -ESRCH when the job has ended. */
 int shim_signal(struct shim *shim, int signo);
 /* End the ranks here; the job's status is @code unless one has failed before. */

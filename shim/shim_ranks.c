@@ -141,23 +141,26 @@ void shim_ranks_started(struct shim *shim, const json_t *pids)
 
 	for (i = 0; shim->ranks && i < shim->spec.ranks.nr; i++) {
 		shim->ranks[i].pid = (int32_t)json_integer_value(json_array_get(pids, i));
-		/* It had ended before the checkpoint, and not failed: the job went on. */
+		/* It had ended before the checkpoint. */
 		if (!shim->ranks[i].pid)
 			shim->ranks[i].state = SHIM_RANK_OVER;
+	}
+	if (shim->ranks && shim->spec.ranks.failed >= 0) {
+		shim->failed = shim->spec.ranks.failed;
+		shim->ranks[shim->failed].status = shim->spec.ranks.failed_status;
 	}
 }
 
 /* The first that failed, for the user: the others are ended because of it. */
 static void note_failure(struct shim *shim, const struct shim_msg *msg)
 {
-	unsigned int rank = shim->ranks[msg->number].rank, i;
+	unsigned int rank = shim->ranks[msg->number].rank;
 	char text[128];
 
-	for (i = 0; i < shim->spec.ranks.nr; i++) {
-		if (shim->ranks[i].status)
-			return;
-	}
-	if (!msg->value || shim->aborted)
+	if (!msg->value || shim->failed >= 0)
+		return;
+	shim->failed = (int)msg->number;
+	if (shim->aborted)
 		return;
 	if (WIFSIGNALED(msg->value))
 		snprintf(text, sizeof(text), "rank %u was killed by signal %d (%s)", rank,

@@ -78,21 +78,28 @@ static int ask_ranks(struct ends *ends)
 		return -EPROTO;
 	for (i = 0; i < ends->nr_ranks; i++)
 		ends->pids[i] = ranks[i].state == SHIM_RANK_OVER ? 0 : ranks[i].pid;
+	i = (unsigned int)ends->status.failed;
+	if (ends->status.failed >= 0)
+		ends->failed_status = i < ends->nr_ranks ? ranks[i].status : 0;
 	return 0;
 }
 
-static int ask(struct ends *ends)
+static int ask_status(struct ends *ends)
 {
 	struct shim_msg msg;
 	int n = shim_ask(ends->shim, SHIM_STATUS, 0, &msg, &ends->status,
 			 sizeof(ends->status), NULL, NULL);
 
-	if (n < 0)
-		return n;
-	if (ends->status.ended)
-		return -ESRCH;
-	n = ask_ranks(ends);
-	return n < 0 ? n : ask_externals(ends);
+	return n < 0 ? n : ask_ranks(ends);
+}
+
+static int ask(struct ends *ends)
+{
+	int err = ask_status(ends);
+
+	if (err)
+		return err;
+	return ends->status.ended ? -ESRCH : ask_externals(ends);
 }
 
 json_t *ends_open(const struct job *job, struct ends *ret_ends, struct op_env *ret_env)
@@ -125,13 +132,15 @@ json_t *ends_open(const struct job *job, struct ends *ret_ends, struct op_env *r
 	return NULL;
 }
 
-int ends_drain(const struct ends *ends, struct shim_logs *ret_logs)
+int ends_drain(struct ends *ends, struct shim_logs *ret_logs)
 {
 	struct shim_logs logs = { 0 };
 	struct shim_msg msg;
 	int n = 0;
 
-	if (ends->shim >= 0)
+	if (ends->shim >= 0 && ends->nr_ranks)
+		n = ask_status(ends);
+	if (n >= 0 && ends->shim >= 0)
 		n = shim_ask(ends->shim, SHIM_DRAIN, 0, &msg, &logs, sizeof(logs),
 			     NULL, NULL);
 	if (n < 0)

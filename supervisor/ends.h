@@ -22,6 +22,7 @@ struct ends {
 	char shm[64];
 	unsigned int nr_ranks;	/* 0: a job without */
 	pid_t pids[RANKS_NODE_MAX];	/* of ranks, in the job's PID namespace; 0: has ended */
+	int failed_status;	/* of ranks[status.failed] */
 };
 
 /*
@@ -33,9 +34,10 @@ struct ends {
 json_t *ends_open(const struct job *job, struct ends *ret_ends, struct op_env *ret_env);
 
 /*
- * ends_drain() - have the shim log what the job has written
+ * ends_drain() - the job stands still: have the shim log what it has written
+ * @ends: gets what has ended since ends_open()
  * @ret_logs: how long the logs are then; zero without a shim
  */
-int ends_drain(const struct ends *ends, struct shim_logs *ret_logs);
+int ends_drain(struct ends *ends, struct shim_logs *ret_logs);
 
 #endif /* STILLPOINT_ENDS_H */

@@ -62,7 +62,11 @@ static int on_frozen(void *arg)
 	for (i = 0; i < c->ends.nr_ranks; i++)
 		n += snprintf(c->note + n, sizeof(c->note) - (size_t)n, "%s%d", i ? "," : "",
 			      (int)c->ends.pids[i]);
-	snprintf(c->note + n, sizeof(c->note) - (size_t)n, "]}");
+	n += snprintf(c->note + n, sizeof(c->note) - (size_t)n, "]");
+	if (c->ends.nr_ranks && c->ends.status.failed >= 0)
+		n += snprintf(c->note + n, sizeof(c->note) - (size_t)n, ", \"failed\": [%d, %d]",
+			      (int)c->ends.status.failed, c->ends.failed_status);
+	snprintf(c->note + n, sizeof(c->note) - (size_t)n, "}");
 	return 0;
 }
 

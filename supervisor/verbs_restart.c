@@ -119,6 +119,7 @@ static json_t *make_spec(const struct restart *r, const json_t *note)
 	json_object_set(spec, "main_pid", json_object_get(note, "main_pid"));
 	/* json_object_set() of nothing is none: a job without ranks, an older image. */
 	json_object_set(json_object_get(spec, "ranks"), "pids", json_object_get(note, "pids"));
+	json_object_set(json_object_get(spec, "ranks"), "failed", json_object_get(note, "failed"));
 	json_object_set_new(spec, "any_rights", json_boolean(r->request->uid == 0));
 	json_object_set_new(spec, "log_len",
 			    json_pack("[O, O]", json_object_get(note, "out"),

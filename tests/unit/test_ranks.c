@@ -45,6 +45,13 @@ static void test_map(void **state)
 	assert_int_equal(ranks.rank[2], 6);
 	assert_int_equal(ranks.node_of[5], 0);
 	assert_int_equal(ranks.mpi, RANKS_OMPI);
+	assert_int_equal(ranks.failed, -1);
+	ranks_done(&ranks);
+	assert_int_equal(parse("{\"map\": [\"0-2\"], \"pids\": [0, 0, 9], \"failed\": [1, 1280]}",
+			       &ranks), 0);
+	assert_int_equal(ranks.pids[2], 9);
+	assert_int_equal(ranks.failed, 1);
+	assert_int_equal(ranks.failed_status, 1280);
 	ranks_done(&ranks);
 }
 
@@ -59,6 +66,8 @@ static void test_bad_maps(void **state)
 		"{\"map\": [\"0\"], \"node\": 1}", "{\"map\": [\"0\"], \"node\": -1}",
 		"{\"map\": [\"0\", \"\"], \"node\": 1}", "{\"map\": [0]}",
 		"{\"map\": [\"0\"], \"mpi\": \"lam\"}", "{\"map\": [\"0\"], \"other\": 1}",
+		"{\"map\": [\"0\"], \"failed\": [1, 256]}", "{\"map\": [\"0\"], \"failed\": [-2, 256]}",
+		"{\"map\": [\"0\"], \"failed\": [0]}",
 		"{\"map\": [\"0-1\"], \"pids\": [1]}", "{\"map\": [\"0\"], \"pids\": [0]}",
 	};
 	struct ranks ranks;
