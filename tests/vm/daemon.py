@@ -24,6 +24,7 @@ import tempfile
 import time
 import traceback
 
+ARGS = None
 TESTS = []
 USER = 65534
 
@@ -1032,11 +1033,19 @@ def run_test(f, number):
 
 
 def main():
+    """Run what is in TESTS; also for programs that import this one."""
+    global ARGS
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--bin', required=True)
+    parser.add_argument('--work', required=True)
+    parser.add_argument('--slow', type=int, default=1)
+    parser.add_argument('--only')
+    ARGS = parser.parse_args()
     os.makedirs(ARGS.work, exist_ok=True)
     # ours: whoever builds meanwhile is not to be noticed
     ours = tempfile.mkdtemp(prefix='bin-', dir=ARGS.work)
     os.chmod(ours, 0o755)
-    for name in ('ckptd', 'ckptctl', 'ckpt-shim'):
+    for name in ('ckptd', 'ckptctl', 'ckpt-shim', 'ckptrun'):
         shutil.copy2(f'{ARGS.bin}/{name}', ours)
     ARGS.bin = ours
     tests = [f for f in TESTS if not ARGS.only or ARGS.only in f.__name__]
@@ -1046,10 +1055,4 @@ def main():
 
 
 if __name__ == '__main__':
-    parser = argparse.ArgumentParser()
-    parser.add_argument('--bin', required=True)
-    parser.add_argument('--work', required=True)
-    parser.add_argument('--slow', type=int, default=1)
-    parser.add_argument('--only')
-    ARGS = parser.parse_args()
     sys.exit(main())

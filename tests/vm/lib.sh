@@ -87,6 +87,34 @@ vm_ready() {
 	in_vm grep -q '^ckpt ' /proc/modules || scripts/vm insmod "$VM" ||
 		{ echo "Bail out! the module cannot be inserted"; exit 1; }
 }
+# verdicts of a program, numbered on
+vm_relay() {
+	local line
+	while IFS= read -r line; do
+		case $line in
+		"ok "*|"not ok "*)
+			n=$((n + 1))
+			echo "${line%% [0-9]*} $n ${line#*ok * }"
+			case $line in "not ok "*) failed=$((failed + 1)) ;; esac ;;
+		1..*) ;;
+		*) echo "$line" ;;
+		esac
+	done
+}
+
+# vm_program NAME: tests/vm/NAME.py with a ckptd in the VM
+vm_program() {
+	local share=build/vm/$VM/share status
+	# shellcheck disable=SC2086
+	vm_relay < <(in_vm --timeout $((900 * VM_SLOW)) python3 "$top/tests/vm/$1.py" \
+		--bin "$top/build/bin" --work "/mnt/nvme/$1" --slow "$VM_SLOW" \
+		${DAEMON_ARGS:-} 2>&1
+		echo $? >"$share/$1.status")
+	status=$(cat "$share/$1.status")
+	[ "$status" = 0 ] || [ "$status" = 1 ] ||
+		fail "the program comes to its end" "status $status"
+	[ $n -gt 0 ] || fail "the program runs" "status $status"
+}
 finish() {
 	local log
 	if log=$(scripts/vm check "$VM" 2>&1); then
