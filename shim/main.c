@@ -80,6 +80,7 @@ static json_t *prepare(struct shim *shim)
 	char why[512];
 	int err;
 
+	shim_ranks_limits(shim);
 	err = stdio_open(&shim->io, &shim->spec, why, sizeof(why));
 	if (err)
 		return outcome_error(err, "%s", why);

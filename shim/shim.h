@@ -65,6 +65,8 @@ _Noreturn void init_run(const struct shim_init *init);
 int shim_drop(const struct shim_spec *spec);
 
 /* shim_ranks.c: what the shim does for ranks; all of it is nothing for a job without. */
+/* Up to six descriptors for each rank; before the first is made. */
+void shim_ranks_limits(const struct shim *shim);
 int shim_ranks_open(struct shim *shim);
 /* "go" for init, with each rank's environment; serves from now on. */
 json_t *shim_ranks_go(struct shim *shim, int *ret_err);

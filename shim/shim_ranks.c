@@ -72,12 +72,12 @@ static const struct pm_events events = { on_abort, on_fence };
 
 /* ------------------------------------------------------------------ life */
 
-/* A descriptor or two for each rank. */
-static void raise_fds(void)
+void shim_ranks_limits(const struct shim *shim)
 {
 	struct rlimit limit;
 
-	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < limit.rlim_max) {
+	if (shim->spec.ranks.size && !getrlimit(RLIMIT_NOFILE, &limit) &&
+	    limit.rlim_cur < limit.rlim_max) {
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);
 	}
@@ -98,7 +98,6 @@ int shim_ranks_open(struct shim *shim)
 		return 0;
 	if (!ops && ranks->mpi != RANKS_NONE)
 		return -EOPNOTSUPP;
-	raise_fds();
 	shim->ranks = calloc(ranks->nr, sizeof(*shim->ranks));
 	if (!shim->ranks)
 		return -ENOMEM;
