@@ -3,7 +3,8 @@
  * The page that a rank shares with the shim that started it: orders one way, how far the
  * rank is the other way. A file that the shim makes before the rank starts, named by CKPT_STATUS
  * in the rank's environment and the same path on every node, so that a restart maps
- * the new shim's page where the old one was.
+ * the new shim's page where the old one was. It has to be on a tmpfs: who writes to a page of a
+ * disk's file may have to wait for the disk.
  *
  * One writer per field, no locks. @order is the shim's: it writes its fields, then raises
  * @serial with release order and wakes its futex. @answer is the rank's, with @change as futex.

@@ -225,8 +225,9 @@ static void show(struct job *job, const char *what)
 	for (uint32_t i = 0; i < job->nr; i++) {
 		const struct status_answer *a = &job->page[i]->answer;
 
-		fprintf(stderr, "# rank %u: state %u, %u stragglers, %u in collectives, %u pending, "
-			"in %s%s comm %#llx seq %llu peer %d; %s\n", i, a->state, a->stragglers,
+		fprintf(stderr, "# rank %u: state %u, answers %u of %u, %u stragglers, "
+			"%u in collectives, %u pending, in %s%s comm %#llx seq %llu peer %d; %s\n", i, a->state, a->seen,
+			job->page[i]->order.serial, a->stragglers,
 			a->in_collective, a->pending, a->wait.name, a->wait.held ? " (held)" : "",
 			(unsigned long long)a->wait.comm, (unsigned long long)a->wait.seq,
 			(int)a->wait.peer, a->text);

@@ -19,7 +19,9 @@ declare -A glue=([mpich]=$top/build/lib/mpi/mpich/libmpich.so.12
 	[ompi]=$top/build/lib/mpi/ompi/libmpi.so.40)
 declare -A cc=([mpich]=mpicc.mpich [ompi]=mpicc.openmpi)
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# as the shim's: who writes to a page of a disk's file may wait for the disk
+pages=$(mktemp -d -p /dev/shm)
+trap 'rm -rf "$work" "$pages"' EXIT
 
 build() {
 	local kind=$1 name=$2 out=$top/build/mpi/programs/$1/$2 src
@@ -49,13 +51,13 @@ launcher() {
 cut() {
 	local kind=$1 mode=$2 ranks=$3 name=$4 program=$top/build/mpi/programs/$1/$4 launch direct
 	build "$kind" "$name" || return
-	mkdir -p "$work/pages"
+	rm -f "$pages"/*
 	launcher "$kind" "$mode" "$ranks"
 	direct=$work/$kind.$name.$ranks
 	[ -e "$direct" ] || (cd "$work" && job "$kind" "$ranks" "$program" | sort >"$direct.new" &&
 		mv "$direct.new" "$direct") || return
-	(cd "$work" && timeout -k 2 120 "$bin/quiesce" "$work/pages" "$ranks" "$INTERVAL" "$mode" \
-		"${cuts[$mode]}" "${launch[@]}" sh -c "$rank" - "$work/pages" "${glue[$kind]}" \
+	(cd "$work" && timeout -k 2 120 "$bin/quiesce" "$pages" "$ranks" "$INTERVAL" "$mode" \
+		"${cuts[$mode]}" "${launch[@]}" sh -c "$rank" - "$pages" "${glue[$kind]}" \
 		"$program" >"$work/out" 2>"$work/err") || { cat "$work/err"; return 1; }
 	sort "$work/out" | diff "$direct" - || { cat "$work/err"; return 1; }
 	grep -q '^# [1-9].* cuts' "$work/err" || { cat "$work/err"; return 1; }
