@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A node's key pair (CURVE25519), by which other nodes know it.
+ *
+ * The secret is a file of its node alone; the public half is in the hosts file of every
+ * node (hosts.h).  As text both are base64, 44 characters.  Not to be mistaken
+ * for the key of images (image/key.h), which all nodes share.
+ */
+#ifndef STILLPOINT_NODE_KEY_H
+#define STILLPOINT_NODE_KEY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "image/util.h"
+
+#define NODE_KEY_DEFAULT	"/etc/stillpoint/node.key"
+#define NODE_KEY_BYTES	32
+#define NODE_KEY_TEXT	45	/* with the NUL */
+
+struct node_key {
+	uint8_t secret[NODE_KEY_BYTES];
+	uint8_t public[NODE_KEY_BYTES];
+};
+
+void node_key_text(const uint8_t bytes[NODE_KEY_BYTES], char ret_text[NODE_KEY_TEXT]);
+/* -EINVAL: exactly 44 characters of base64 are needed. */
+int node_key_parse(const char *text, uint8_t ret_bytes[NODE_KEY_BYTES]);
+
+/* Refuses a file that others may read (-EPERM). Wipe the key when it was used. */
+int node_key_load(const char *path, struct node_key *ret_key, struct image_error *error);
+/*
+ * A new one, mode 0600, durable.  -EEXIST if there is one, unless @replace.  A crash leaves the
+ * old one, none or the new one, whole.
+ */
+int node_key_create(const char *path, bool replace, struct node_key *ret_key,
+		    struct image_error *error);
+void node_key_wipe(struct node_key *key);
+
+#endif /* STILLPOINT_NODE_KEY_H */
