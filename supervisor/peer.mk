@@ -2,7 +2,20 @@
 # Messages between the ckptds of several nodes.
 
 $(call library,nodekey,$(addprefix supervisor/,node_key.c hosts.c))
+$(call library,peer,$(addprefix supervisor/,peer.c peer_coord.c peer_ask.c peer_zmq.c \
+	peer_link.c peer_zap.c) $(B)/gen/supervisor/peer.pb-c.c)
+
+PEER_PROTO := $(B)/gen/supervisor/peer.pb-c
+$(PEER_PROTO).h: supervisor/peer.proto
+	$(call say,PROTO,$<)
+	@mkdir -p $(B)/gen
+	$(Q)protoc-c --c_out=$(B)/gen $<
+$(PEER_PROTO).c: $(PEER_PROTO).h ;
+$(foreach o,obj san/obj,$(foreach f,peer nodes,$(B)/$(o)/supervisor/$(f).o)): $(PEER_PROTO).h
 
 NODEKEY_LIBS := $(LIB)/libnodekey.a $(LIB)/libimage.a -lsodium -lzstd -lxxhash -ljansson
+PEER_LIBS := $(LIB)/libpeer.a $(LIB)/libcoord.a $(LIB)/libdaemon.a $(LIB)/libop.a $(LIB)/libengine.a $(NODEKEY_LIBS) \
+	-lzmq -lprotobuf-c -lpthread
 
 $(call unit_test,tests/unit/test_hosts,tests/unit/test_hosts.c,$(NODEKEY_LIBS))
+$(call unit_test,tests/unit/test_peer,tests/unit/test_peer.c,$(PEER_LIBS))

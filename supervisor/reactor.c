@@ -101,6 +101,7 @@ int reactor_run(struct reactor *reactor)
 		}
 		bury(reactor);
 	}
+	reactor->stop = false;
 	return 0;
 }
 

@@ -21,7 +21,7 @@ struct reactor_source;
 int reactor_create(struct reactor **ret_reactor);
 void reactor_destroy(struct reactor *reactor);	/* NULL is fine; drops all sources */
 
-/* Until reactor_stop(); 0 or negative errno. */
+/* Until reactor_stop(); may be run again. 0 or negative errno. */
 int reactor_run(struct reactor *reactor);
 void reactor_stop(struct reactor *reactor);
 

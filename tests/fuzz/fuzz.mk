@@ -4,6 +4,7 @@
 
 $(call unit_test,tests/fuzz/replay_image,tests/fuzz/replay.c tests/fuzz/fuzz_image.c,$(IMAGE_LIBS))
 $(call unit_test,tests/fuzz/replay_pmi1,tests/fuzz/replay.c tests/fuzz/fuzz_pmi1.c,$(LIB)/libpm.a)
+$(call unit_test,tests/fuzz/replay_peer,tests/fuzz/replay.c tests/fuzz/fuzz_peer.c,$(PEER_LIBS))
 
 $(B)/fuzz/fuzz_image: tests/fuzz/fuzz_image.c $(wildcard image/*.c image/*.h)
 	$(call say,FUZZ,$@)
@@ -20,7 +21,20 @@ $(B)/fuzz/fuzz_pmi1: tests/fuzz/fuzz_pmi1.c shim/pmi1.c shim/pmi1_kvs.c
 	@mkdir -p $(@D)
 	$(Q)clang $(CFLAGS_COMMON) $(INCLUDES) -fsanitize=fuzzer,address,undefined -o $@ $^
 
-.PHONY: fuzz-image fuzz-pmi1
+$(B)/fuzz/fuzz_peer: tests/fuzz/fuzz_peer.c supervisor/peer.c supervisor/peer_coord.c \
+		supervisor/coord_table.c supervisor/hosts.c supervisor/node_key.c supervisor/log.c \
+		image/error.c | $(PEER_PROTO).h
+	$(call say,FUZZ,$@)
+	@mkdir -p $(@D)
+	$(Q)clang $(CFLAGS_COMMON) $(INCLUDES) -fsanitize=fuzzer,address,undefined -o $@ $^ \
+		$(PEER_PROTO).c -lprotobuf-c -lsodium
+
+.PHONY: fuzz-image fuzz-pmi1 fuzz-peer
+fuzz-peer: $(B)/fuzz/fuzz_peer
+	@mkdir -p $(B)/fuzz/corpus-peer
+	$(B)/fuzz/fuzz_peer -max_total_time=$(or $(SECONDS),60) -timeout=20 \
+		$(B)/fuzz/corpus-peer tests/fuzz/corpus/peer
+
 fuzz-pmi1: $(B)/fuzz/fuzz_pmi1
 	@mkdir -p $(B)/fuzz/corpus-pmi1
 	$(B)/fuzz/fuzz_pmi1 -max_total_time=$(or $(SECONDS),60) -timeout=20 \

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Questions between ckptds; see peer_ask.h.
+ *
+ * Cookies start at the clock's time, so that no answer to an earlier life of this daemon is
+ * taken for one of this, and an answer counts only if it comes from the node that
+ * was asked.  Everything is bounded: what others ask beyond it is answered
+ * with -EBUSY, not kept.
+ */
+#include "supervisor/peer_ask.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "image/util.h"
+#include "supervisor/outcome.h"
+
+#define VERBS_MAX 16
+
+struct ask {			/* of ours */
+	struct peer_asks *asks;
+	struct ask *next;
+	uint64_t cookie;
+	unsigned int node;
+	peer_answer_fn fn;
+	void *arg;
+	struct reactor_source *timer;
+};
+
+struct peer_question {		/* of others */
+	struct peer_asks *asks;	/* NULL: closed */
+	struct peer_question *next;
+	uint64_t cookie;
+	unsigned int node;
+	json_t *args;
+};
+
+struct verb {
+	const char *name;
+	peer_verb_fn fn;
+	void *arg;
+};
+
+struct peer_asks {
+	struct peer *peer;
+	struct reactor *reactor;
+	uint64_t cookie;
+	struct ask *open;
+	unsigned int nr_open;
+	struct peer_question *questions;
+	unsigned int nr_questions;
+	struct verb verbs[VERBS_MAX];
+	unsigned int nr_verbs;
+};
+
+static int send_json(struct peer *peer, unsigned int node, enum peer_type type,
+		     uint64_t cookie, const json_t *json)
+{
+	_cleanup_free_ char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+	struct peer_msg msg = {
+		.node = node, .type = type, .number = cookie, .data = text,
+	};
+
+	if (!text)
+		return -ENOMEM;
+	msg.len = strlen(text);
+	return msg.len > PEER_BODY_MAX ? -EMSGSIZE : peer_send(peer, &msg);
+}
+
+/* ------------------------------------------------------------------ ours */
+
+static struct ask **ask_find(struct peer_asks *asks, uint64_t cookie)
+{
+	struct ask **a = &asks->open;
+
+	while (*a && (*a)->cookie != cookie)
+		a = &(*a)->next;
+	return a;
+}
+
+static void ask_drop(struct ask **at)
+{
+	struct ask *a = *at;
+
+	*at = a->next;
+	a->asks->nr_open--;
+	reactor_remove(a->timer);
+	free(a);
+}
+
+/* Takes over @outcome. */
+static void ask_end(struct ask **at, json_t *outcome)
+{
+	peer_answer_fn fn = (*at)->fn;
+	void *arg = (*at)->arg;
+
+	ask_drop(at);
+	fn(outcome, arg);
+	json_decref(outcome);
+}
+
+static void on_timeout(void *arg)
+{
+	struct ask *a = arg;
+	struct peer_node node;
+
+	a->timer = NULL;
+	peer_node(a->asks->peer, a->node, &node);
+	ask_end(ask_find(a->asks, a->cookie),
+		outcome_error(-ETIMEDOUT, "node %s has not answered", node.name));
+}
+
+int peer_ask(struct peer_asks *asks, unsigned int node, const char *verb, json_t *args,
+	     unsigned int timeout_ms, peer_answer_fn fn, void *arg, uint64_t *ret_cookie)
+{
+	json_t *json = json_pack("{s:s, s:o}", "verb", verb, "args", args);
+	struct ask *a = NULL;
+	int err = -ENOMEM;
+
+	if (asks->nr_open >= PEER_ASK_MAX)
+		err = -EMFILE;
+	else
+		a = calloc(1, sizeof(*a));
+	if (!a) {
+		json_decref(json);
+		return err;
+	}
+	*a = (struct ask) {
+		.asks = asks, .cookie = ++asks->cookie, .node = node, .fn = fn, .arg = arg,
+	};
+	err = reactor_timer(asks->reactor, timeout_ms, on_timeout, a, &a->timer);
+	if (!err)
+		err = send_json(asks->peer, node, PEER_ASK, a->cookie, json);
+	json_decref(json);
+	if (err) {
+		reactor_remove(a->timer);
+		free(a);
+		return err;
+	}
+	a->next = asks->open;
+	asks->open = a;
+	asks->nr_open++;
+	if (ret_cookie)
+		*ret_cookie = a->cookie;
+	return 0;
+}
+
+void peer_ask_forget(struct peer_asks *asks, uint64_t cookie)
+{
+	struct ask **at = ask_find(asks, cookie);
+
+	if (*at)
+		ask_drop(at);
+}
+
+static void on_answer(const struct peer_msg *msg, void *arg)
+{
+	struct peer_asks *asks = arg;
+	struct ask **at = ask_find(asks, msg->number);
+	struct peer_node node;
+	json_t *outcome;
+
+	if (!*at || (*at)->node != msg->node)
+		return;		/* too late, or not for us */
+	outcome = msg->len <= PEER_BODY_MAX ?
+		  json_loadb(msg->data, msg->len, JSON_REJECT_DUPLICATES, NULL) : NULL;
+	if (!json_is_boolean(json_object_get(outcome, "ok"))) {
+		json_decref(outcome);
+		peer_node(asks->peer, msg->node, &node);
+		outcome = outcome_error(-EPROTO, "what node %s answered is no outcome",
+					node.name);
+	}
+	ask_end(at, outcome);
+}
+
+/* ---------------------------------------------------------------- others */
+
+int peer_verb(struct peer_asks *asks, const char *verb, peer_verb_fn fn, void *arg)
+{
+	unsigned int i;
+
+	for (i = 0; i < asks->nr_verbs; i++) {
+		if (!strcmp(asks->verbs[i].name, verb))
+			return -EEXIST;
+	}
+	if (asks->nr_verbs == VERBS_MAX)
+		return -E2BIG;
+	asks->verbs[asks->nr_verbs++] = (struct verb) { verb, fn, arg };
+	return 0;
+}
+
+unsigned int peer_question_from(const struct peer_question *question)
+{
+	return question->node;
+}
+
+json_t *peer_question_args(const struct peer_question *question)
+{
+	return question->args;
+}
+
+void peer_question_answer(struct peer_question *question, json_t *outcome)
+{
+	struct peer_asks *asks = question->asks;
+	struct peer_question **at;
+
+	if (asks) {
+		/* An answer that cannot be sent is lost; it will be asked again. */
+		send_json(asks->peer, question->node, PEER_ANSWER, question->cookie, outcome);
+		for (at = &asks->questions; *at != question;)
+			at = &(*at)->next;
+		*at = question->next;
+		asks->nr_questions--;
+	}
+	json_decref(outcome);
+	json_decref(question->args);
+	free(question);
+}
+
+static const struct verb *verb_of(const struct peer_asks *asks, const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < asks->nr_verbs; i++) {
+		if (!strcmp(asks->verbs[i].name, name))
+			return &asks->verbs[i];
+	}
+	return NULL;
+}
+
+static void refuse(struct peer_asks *asks, const struct peer_msg *msg, json_t *outcome)
+{
+	send_json(asks->peer, msg->node, PEER_ANSWER, msg->number, outcome);
+	json_decref(outcome);
+}
+
+static void on_ask(const struct peer_msg *msg, void *arg)
+{
+	struct peer_asks *asks = arg;
+	json_t *json = msg->len <= PEER_BODY_MAX ?
+		       json_loadb(msg->data, msg->len, JSON_REJECT_DUPLICATES, NULL) : NULL;
+	const char *name = json_string_value(json_object_get(json, "verb"));
+	json_t *args = json_object_get(json, "args");
+	const struct verb *verb = name ? verb_of(asks, name) : NULL;
+	struct peer_question *q = NULL;
+
+	if (!name || !json_is_object(args) || json_object_size(json) != 2)
+		refuse(asks, msg, outcome_error(-EPROTO, "this is no question"));
+	else if (!verb)
+		refuse(asks, msg, outcome_error(-ENOSYS, "ckptd there does not know the request %.40s: is it older?",
+						name));
+	else if (asks->nr_questions >= PEER_ASK_MAX)
+		refuse(asks, msg, outcome_error(-EBUSY, "too many questions are open there"));
+	else
+		q = calloc(1, sizeof(*q));
+	if (q) {
+		q->asks = asks;
+		q->cookie = msg->number;
+		q->node = msg->node;
+		q->args = json_incref(args);
+		q->next = asks->questions;
+		asks->questions = q;
+		asks->nr_questions++;
+		verb->fn(q, verb->arg);
+	}
+	json_decref(json);
+}
+
+/* ----------------------------------------------------------------- whole */
+
+int peer_asks_open(struct peer *peer, struct reactor *reactor, struct peer_asks **ret_asks)
+{
+	struct peer_asks *asks = calloc(1, sizeof(*asks));
+	struct timespec now;
+
+	if (!asks)
+		return -ENOMEM;
+	clock_gettime(CLOCK_REALTIME, &now);
+	asks->peer = peer;
+	asks->reactor = reactor;
+	asks->cookie = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	peer_receive(peer, PEER_ASK, on_ask, asks);
+	peer_receive(peer, PEER_ANSWER, on_answer, asks);
+	*ret_asks = asks;
+	return 0;
+}
+
+void peer_asks_close(struct peer_asks *asks)
+{
+	struct peer_question *q;
+
+	if (!asks)
+		return;
+	peer_receive(asks->peer, PEER_ASK, NULL, NULL);
+	peer_receive(asks->peer, PEER_ANSWER, NULL, NULL);
+	while (asks->open)
+		ask_end(&asks->open, outcome_error(-ECANCELED, "ckptd is leaving"));
+	for (q = asks->questions; q; q = q->next)
+		q->asks = NULL;
+	free(asks);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Questions from ckptd to ckptd, with an answer each: what a node daemon asks of another
+ * for ckptrun and for restarts over nodes.  Bodies are those of the control socket (wire.h):
+ *
+ *	PEER_ASK     number: cookie   data: {"verb": "...", "args": {...}}
+ *	PEER_ANSWER  number: cookie   data: {"ok": true, "result": {...}} or
+ *					    {"ok": false, "error": {...}}
+ *
+ * A question may be lost, or its answer: then the outcome is -ETIMEDOUT, and nobody knows
+ * whether it was done.  So every verb must be fit to be asked again: what is as it
+ * should be is answered with ok.  A node asks for jobs' owners and has checked them; the
+ * one that is asked trusts it in that (all ckptds of a hosts file are root's).
+ *
+ * Verbs between nodes (who works on jobs registers them); numbers are JSON integers,
+ * @node is the number of the node asked in the rank map, @record the job's record
+ * (jobs.h) as the asking node has it:
+ *
+ *	start	{"job": J, "run": R, "node": k, "nodes": ["n1", ...], "record": {...}}
+ *		Make the shim and start the ranks of node k (R 0), or get ready for a restart
+ *		of generation R.  {"init": pid}
+ *	end	{"job": J, "run": R, "signal": N, "grace_ms": T}
+ *		Signal to the ranks here; after T SIGKILL; 0: at once.  Answered when none is
+ *		left.  {"status": S}, or {} where there was none
+ *	status	{"job": J, "run": R}
+ *		{"state": as of ps, "init": pid, "ranks": [{"rank": r, "state": "running" |
+ *		"ended", "status": S}...]}; -ENOENT: never heard of it
+ */
+#ifndef STILLPOINT_PEER_ASK_H
+#define STILLPOINT_PEER_ASK_H
+
+#include <jansson.h>
+
+#include "supervisor/peer.h"
+#include "supervisor/reactor.h"
+
+#define PEER_ASK_MAX	256		/* questions of ours that are open; and of others' */
+#define PEER_BODY_MAX	(16u << 20)	/* of JSON */
+
+struct peer_asks;
+struct peer_question;
+
+/* One per peer; takes PEER_ASK and PEER_ANSWER.  Close it before the peer. */
+int peer_asks_open(struct peer *peer, struct reactor *reactor, struct peer_asks **ret_asks);
+/* Open questions of ours are answered with -ECANCELED.  NULL is fine. */
+void peer_asks_close(struct peer_asks *asks);
+
+/*
+ * peer_ask() - ask @node (index in the hosts file)
+ * @args: taken over
+ * @fn: called once, later, unless peer_ask() failed or peer_ask_forget() came first; the
+ *	outcome is the caller's during the call
+ *
+ * 0 or as peer_send(), or -EMFILE: too many are open.
+ */
+typedef void (*peer_answer_fn)(const json_t *outcome, void *arg);
+int peer_ask(struct peer_asks *asks, unsigned int node, const char *verb, json_t *args,
+	     unsigned int timeout_ms, peer_answer_fn fn, void *arg, uint64_t *ret_cookie);
+void peer_ask_forget(struct peer_asks *asks, uint64_t cookie);	/* unknown is fine */
+
+/* A verb; @question is to be answered, now or later.  @args is valid until then. */
+typedef void (*peer_verb_fn)(struct peer_question *question, void *arg);
+/* -EEXIST, -E2BIG. @verb must outlive @asks. */
+int peer_verb(struct peer_asks *asks, const char *verb, peer_verb_fn fn, void *arg);
+
+unsigned int peer_question_from(const struct peer_question *question);	/* hosts file */
+json_t *peer_question_args(const struct peer_question *question);
+/* Once; takes over @outcome (outcome.h). Fine after peer_asks_close(), too. */
+void peer_question_answer(struct peer_question *question, json_t *outcome);
+
+#endif /* STILLPOINT_PEER_ASK_H */
