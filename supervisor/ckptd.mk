@@ -12,14 +12,16 @@ $(call library,daemon,$(addprefix supervisor/,reactor.c log.c))
 # The daemon but for its main(), so that tests can link it.
 CKPTD_SOURCES := $(addprefix supervisor/,daemon.c config.c ctl.c verbs.c \
 	verbs_job.c verbs_checkpoint.c verbs_restart.c verbs_list.c verbs_tree.c \
+	verbs_nodes.c nodes.c \
 	jobs.c job.c ends.c launch.c rank_record.c worker.c channel.c catalog.c seal.c kevents.c)
 CFLAGS_supervisor/kevents.c += -I/usr/include/libnl3
 
 $(call library,ckptd,$(CKPTD_SOURCES))
 
-CKPTD_LIBS := $(LIB)/libckptd.a $(LIB)/libdaemon.a $(LIB)/libshim.a $(LIB)/libwire.a \
-	$(LIB)/libop.a $(LIB)/libengine.a $(LIB)/libimage.a \
-	-ljansson -lsodium -lzstd -lxxhash -lsystemd -lnl-genl-3 -lnl-3
+CKPTD_LIBS := $(LIB)/libckptd.a $(LIB)/libshim.a $(LIB)/libwire.a \
+	$(LIB)/libop.a $(LIB)/libpeer.a $(LIB)/libcoord.a $(LIB)/libdaemon.a \
+	$(LIB)/libnodekey.a $(LIB)/libengine.a $(LIB)/libimage.a \
+	-lzmq -lprotobuf-c -ljansson -lsodium -lzstd -lxxhash -lsystemd -lnl-genl-3 -lnl-3
 
 $(call program,ckptd,supervisor/ckptd.c,$(CKPTD_LIBS))
 INSTALL_SBIN += $(BIN)/ckptd

@@ -17,10 +17,11 @@
 #include <unistd.h>
 
 #include "image/util.h"
+#include "supervisor/hosts.h"
 
 #define FILE_MAX	65536
 
-enum kind { PATH, NAME, NUMBER, LEVEL };
+enum kind { PATH, NAME, ADDRESS, NUMBER, LEVEL };	/* strings first */
 
 static const struct setting {
 	const char *name;
@@ -36,6 +37,9 @@ static const struct setting {
 	{ "mpi_dir", PATH, offsetof(struct config, mpi_dir), NULL },
 	{ "lower", PATH, offsetof(struct config, lower), NULL },
 	{ "node", NAME, offsetof(struct config, node), NULL },
+	{ "hosts", PATH, offsetof(struct config, hosts), HOSTS_DEFAULT },
+	{ "node_key", PATH, offsetof(struct config, node_key), NODE_KEY_DEFAULT },
+	{ "listen", ADDRESS, offsetof(struct config, listen), "*" },
 	{ "log_level", LEVEL, offsetof(struct config, log_level), "info" },
 	{ "max_pause_ms", NUMBER, offsetof(struct config, max_pause_ms), "0" },
 	{ "freeze_timeout_ms", NUMBER, offsetof(struct config, freeze_timeout_ms), "0" },
@@ -65,15 +69,14 @@ static int set_number(unsigned int *field, const char *value)
 	return 0;
 }
 
-static bool good_name(const char *value)
+/* "*" or an address without a port: that is the hosts file's. */
+static bool good_address(const char *value)
 {
-	const char *c;
+	char address[256];
+	uint16_t port;
 
-	for (c = value; *c; c++) {
-		if (!isalnum((unsigned char)*c) && !strchr("._-", *c))
-			return false;
-	}
-	return c != value && c - value < 64;
+	return !strcmp(value, "*") || (!host_address_parse(value, address, &port) &&
+				       !strcmp(address, value));
 }
 
 int config_set(struct config *config, const char *name, const char *value)
@@ -92,7 +95,9 @@ int config_set(struct config *config, const char *name, const char *value)
 			return -EINVAL;
 		return set_string(field, value);
 	case NAME:
-		return good_name(value) ? set_string(field, value) : -EINVAL;
+		return host_name_check(value) ? -EINVAL : set_string(field, value);
+	case ADDRESS:
+		return good_address(value) ? set_string(field, value) : -EINVAL;
 	case NUMBER:
 		return set_number(field, value);
 	case LEVEL:
@@ -141,7 +146,7 @@ static int default_node(struct config *config)
 {
 	char host[65] = "";
 
-	if (gethostname(host, sizeof(host) - 1) || !good_name(host))
+	if (gethostname(host, sizeof(host) - 1) || host_name_check(host))
 		strcpy(host, "localhost");
 	return config_set(config, "node", host);
 }
@@ -172,7 +177,7 @@ void config_done(struct config *config)
 	for (i = 0; i < ARRAY_SIZE(settings); i++) {
 		char **field = (char **)((char *)config + settings[i].offset);
 
-		if (settings[i].kind == PATH || settings[i].kind == NAME) {
+		if (settings[i].kind < NUMBER) {
 			free(*field);
 			*field = NULL;
 		}

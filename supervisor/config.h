@@ -10,6 +10,9 @@
  *	mpi_dir = /usr/lib/stillpoint/mpi	libraries in front of the MPI libraries
  *	lower = /usr/libexec/stillpoint/ckpt-lower
  *	node = NAME				default: the host's name
+ *	hosts = /etc/stillpoint/hosts		other nodes; none if it does not exist
+ *	node_key = /etc/stillpoint/node.key
+ *	listen = ADDRESS			for other nodes; default *: all addresses
  *	log_level = error|warning|info|debug
  *	max_pause_ms = N			0: as long as the module allows
  *	freeze_timeout_ms = N
@@ -32,6 +35,9 @@ struct config {
 	char *mpi_dir;
 	char *lower;
 	char *node;
+	char *hosts;
+	char *node_key;
+	char *listen;
 	enum log_level log_level;
 	unsigned int max_pause_ms;
 	unsigned int freeze_timeout_ms;

@@ -23,6 +23,7 @@
 #include "supervisor/ctl.h"
 #include "supervisor/jobs.h"
 #include "supervisor/kevents.h"
+#include "supervisor/nodes.h"
 
 /* mkdir -p; the last part gets @mode. */
 static int make_directory(const char *path, mode_t mode)
@@ -100,6 +101,8 @@ int daemon_start(struct daemon *daemon)
 	if (!err)
 		err = jobs_open(daemon, &daemon->jobs);
 	if (!err)
+		err = nodes_open(daemon, &daemon->nodes);
+	if (!err)
 		err = ctl_open(daemon, &daemon->ctl);
 	/* Hints only: without them everything works. */
 	if (!err && kevents_open(daemon, &daemon->kevents))
@@ -111,6 +114,7 @@ void daemon_stop(struct daemon *daemon)
 {
 	kevents_close(daemon->kevents);
 	ctl_close(daemon->ctl);
+	nodes_close(daemon->nodes);
 	jobs_close(daemon->jobs);
 	reactor_destroy(daemon->reactor);
 	if (daemon->lock >= 0)

@@ -13,6 +13,7 @@
 struct ctl;
 struct jobs;
 struct kevents;
+struct nodes;
 
 struct daemon {
 	struct log log;
@@ -22,6 +23,7 @@ struct daemon {
 	struct ctl *ctl;
 	struct jobs *jobs;
 	struct kevents *kevents;
+	struct nodes *nodes;
 	char boot[40];
 	int lock;			/* only one ckptd at a time */
 };

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The table of what can be asked of ckptd.
+ *
+ * Owns the names, which are the control socket's protocol: none is ever given another
+ * meaning.  Who may ask what is each verb's own business.
  */
 #include "supervisor/verbs.h"
 
@@ -26,6 +29,7 @@ static const struct {
 	{ "show", verb_show },
 	{ "verify", verb_verify },
 	{ "diff", verb_diff },
+	{ "nodes", verb_nodes },
 };
 
 verb_fn verb_find(const char *name)

@@ -31,5 +31,7 @@ void verb_doctor(struct request *request);
 void verb_show(struct request *request);
 void verb_verify(struct request *request);
 void verb_diff(struct request *request);
+/* verbs_nodes.c */
+void verb_nodes(struct request *request);
 
 #endif /* STILLPOINT_VERBS_H */

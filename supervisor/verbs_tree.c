@@ -24,6 +24,7 @@
 #include "shim/proto.h"
 #include "supervisor/ends.h"
 #include "supervisor/jobs.h"
+#include "supervisor/nodes.h"
 #include "supervisor/op.h"
 #include "supervisor/outcome.h"
 #include "supervisor/worker.h"
@@ -34,6 +35,8 @@ struct tree_request {
 	json_t *args;
 	json_t *(*op)(const struct op_env *env, json_t *args);
 	const struct job *job;	/* NULL: of no job */
+	bool nodes;		/* doctor: ask the other nodes, too */
+	json_t *outcome;
 	/* restore, in the worker */
 	int waiter;		/* the client's end of hearing of the end; -1 */
 	pid_t root;
@@ -60,13 +63,31 @@ static void on_progress(json_t *progress, void *arg)
 	request_progress(t->request, progress);
 }
 
+static void answer(struct tree_request *t)
+{
+	request_answer(t->request, t->outcome);
+	json_decref(t->args);
+	free(t);
+}
+
+/* The doctor's outcome gets the other nodes' checks. */
+static void on_nodes(void *arg)
+{
+	struct tree_request *t = arg;
+	json_t *result = json_object_get(t->outcome, "result");
+
+	nodes_check(t->request->daemon->nodes, json_object_get(result, "checks"));
+	answer(t);
+}
+
 static void on_outcome(json_t *outcome, void *arg)
 {
 	struct tree_request *t = arg;
 
-	request_answer(t->request, outcome);
-	json_decref(t->args);
-	free(t);
+	t->outcome = outcome;
+	if (!t->nodes || !outcome_is_ok(outcome) ||
+	    nodes_probe(t->request->daemon->nodes, on_nodes, t))
+		answer(t);
 }
 
 static const struct channel_ops ops = { on_progress, on_outcome };
@@ -91,6 +112,8 @@ static void start(struct request *request, json_t *args, const struct job *job,
 		t->args = json_incref(args);
 		t->op = op;
 		t->job = job;
+		/* of a node as a whole, not of one tree */
+		t->nodes = op == op_doctor && !json_object_get(args, "pid");
 		spec.arg = t;
 		err = worker_start(request->daemon, &spec, &ops, t, &t->worker);
 		if (!err)

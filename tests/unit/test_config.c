@@ -58,6 +58,8 @@ static void test_bad(void **state)
 		int err;
 		unsigned int line;
 	} rows[] = {
+		{ "listen = 10.0.0.1:80\n", -EINVAL, 1 },
+		{ "listen = a b\n", -EINVAL, 1 },
 		{ "image_dirs = /x\n", -ENOENT, 1 },
 		{ "\n\nimage_dir /x\n", -EINVAL, 3 },
 		{ "image_dir =\n", -EINVAL, 1 },

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The other nodes; see nodes.h.
+ *
+ * Owns hosts file, key and peer of the daemon, and what was last heard of each node's
+ * health.  A probe goes to all nodes at once; the time it takes is measured here, by the
+ * clock that cannot be set, and the other node's clock is compared with ours at the
+ * middle of it.
+ */
+#include "supervisor/nodes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <linux/ckpt.h>
+
+#include "image/util.h"
+#include "libckptctl/version.h"
+#include "supervisor/peer.pb-c.h"
+#include "supervisor/peer_zmq.h"
+
+#define PROBE_MS	3000
+#define CLOCK_SLACK_NS	1000000000ll
+
+struct health {
+	uint64_t probe;		/* that it answered last; 0: none */
+	uint64_t at_ns;
+	uint64_t rtt_ns;
+	int64_t clock_ns;	/* its clock minus ours */
+	char version[32];
+	uint32_t api, module;
+};
+
+struct probe {
+	struct nodes *nodes;
+	struct probe *next;
+	uint64_t number;
+	uint64_t sent_ns;
+	unsigned int missing;
+	struct reactor_source *timer;
+	nodes_fn fn;
+	void *arg;
+};
+
+struct nodes {
+	struct daemon *daemon;
+	struct hosts hosts;
+	struct peer *peer;
+	struct peer_asks *asks;
+	struct health *health;		/* [hosts.nr] */
+	struct probe *probes;
+	uint64_t last_probe;
+	char problem[512];
+};
+
+static uint64_t clock_ns(clockid_t id)
+{
+	struct timespec now;
+
+	clock_gettime(id, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* API number of the loaded module; 0: none. */
+static uint32_t module_api(void)
+{
+	struct ckpt_info info = { .size = sizeof(info) };
+	_cleanup_fd_ int fd = open("/dev/ckpt", O_RDWR | O_CLOEXEC);
+
+	return fd >= 0 && !ioctl(fd, CKPT_IOC_INFO, &info) ? info.api : 0;
+}
+
+/* ---------------------------------------------------------------- probes */
+
+static void probe_end(struct probe **at)
+{
+	struct probe *p = *at;
+
+	*at = p->next;
+	reactor_remove(p->timer);
+	p->fn(p->arg);
+	free(p);
+}
+
+static struct probe **probe_find(struct nodes *nodes, uint64_t number)
+{
+	struct probe **p = &nodes->probes;
+
+	while (*p && (*p)->number != number)
+		p = &(*p)->next;
+	return p;
+}
+
+static void on_probe_time(void *arg)
+{
+	struct probe *p = arg;
+
+	p->timer = NULL;
+	probe_end(probe_find(p->nodes, p->number));
+}
+
+int nodes_probe(struct nodes *nodes, nodes_fn fn, void *arg)
+{
+	struct peer_msg msg = { .type = PEER_PROBE };
+	struct probe *p = calloc(1, sizeof(*p));
+	int err;
+
+	if (!p)
+		return -ENOMEM;
+	*p = (struct probe) {
+		.nodes = nodes, .number = ++nodes->last_probe, .fn = fn, .arg = arg,
+		.sent_ns = clock_ns(CLOCK_MONOTONIC),
+	};
+	msg.number = p->number;
+	for (msg.node = 0; nodes->peer && msg.node < nodes->hosts.nr; msg.node++) {
+		if (!peer_send(nodes->peer, &msg))
+			p->missing++;
+	}
+	/* who does not answer is not waited for; @fn is never called from here */
+	err = reactor_timer(nodes->daemon->reactor, p->missing ? PROBE_MS : 0, on_probe_time,
+			    p, &p->timer);
+	if (err) {
+		free(p);
+		return err;
+	}
+	p->next = nodes->probes;
+	nodes->probes = p;
+	return 0;
+}
+
+static void on_probe(const struct peer_msg *msg, void *arg)
+{
+	Stillpoint__Health health = STILLPOINT__HEALTH__INIT;
+	struct nodes *nodes = arg;
+	struct peer_msg back = {
+		.node = msg->node, .type = PEER_PROBE_BACK, .number = msg->number,
+	};
+	uint8_t bytes[256];
+
+	health.realtime_ns = (int64_t)clock_ns(CLOCK_REALTIME);
+	health.version = CKPT_VERSION;
+	health.api = CKPT_API;
+	health.module_api = module_api();
+	back.len = stillpoint__health__pack(&health, bytes);
+	back.data = bytes;
+	peer_send(nodes->peer, &back);
+}
+
+static void on_probe_back(const struct peer_msg *msg, void *arg)
+{
+	struct nodes *nodes = arg;
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	int64_t wall = (int64_t)clock_ns(CLOCK_REALTIME);
+	struct probe **p = probe_find(nodes, msg->number);
+	struct health *h = &nodes->health[msg->node];
+	Stillpoint__Health *health;
+
+	if (!*p || h->probe == msg->number)
+		return;
+	health = msg->len <= 1024 ? stillpoint__health__unpack(NULL, msg->len, msg->data) : NULL;
+	if (!health)
+		return;
+	h->probe = msg->number;
+	h->at_ns = now;
+	h->rtt_ns = now - (*p)->sent_ns;
+	h->clock_ns = health->realtime_ns - (wall - (int64_t)h->rtt_ns / 2);
+	snprintf(h->version, sizeof(h->version), "%s", health->version);
+	h->api = health->api;
+	h->module = health->module_api;
+	stillpoint__health__free_unpacked(health, NULL);
+	if (!--(*p)->missing)
+		probe_end(p);
+}
+
+/* ---------------------------------------------------------------- people */
+
+static bool clock_differs(const struct health *h)
+{
+	int64_t slack = CLOCK_SLACK_NS + (int64_t)h->rtt_ns / 2;
+
+	return h->clock_ns > slack || h->clock_ns < -slack;
+}
+
+/* What is to be said of a node, and what to do about it; NULL: nothing. */
+static json_t *advice(const struct peer_node *node, const struct health *h, bool fresh)
+{
+	switch (node->state) {
+	case PEER_SELF:
+		return NULL;
+	case PEER_REFUSED:
+		return json_string("its line in the hosts files is not the one that ckptctl keygen --show prints there, or this node's is not there: copy the same file to all nodes and restart ckptd");
+	case PEER_OTHER_VERSION:
+		return json_sprintf("it speaks version %u of the protocol, this one %u: install the same version on both",
+				    node->version, PEER_VERSION);
+	case PEER_UP:
+		break;
+	default:
+		return json_string("is it on, does ckptd run there, does a firewall let its port through?");
+	}
+	if (!fresh)
+		return json_string("connected, but it has not answered in time");
+	if (h->api != CKPT_API)
+		return json_sprintf("its ckptd was built for API %u of the module, this one for %u: install the same version on both",
+				    h->api, CKPT_API);
+	if (clock_differs(h))
+		return json_sprintf("its clock is %.1f s %s: set it (NTP); files' times will not agree after a restart",
+				    (double)llabs(h->clock_ns) / 1e9,
+				    h->clock_ns > 0 ? "ahead" : "behind");
+	if (h->module != h->api)
+		return json_string(h->module ? "its module is another version: install the matching one" :
+				   "it has no module: load it there (modprobe ckpt)");
+	return NULL;
+}
+
+static bool is_fresh(const struct nodes *nodes, unsigned int i)
+{
+	const struct health *h = &nodes->health[i];
+
+	return h->probe && clock_ns(CLOCK_MONOTONIC) - h->at_ns < (PROBE_MS + 500) * 1000000ull;
+}
+
+static json_t *describe(const struct nodes *nodes, unsigned int i)
+{
+	const struct health *h = &nodes->health[i];
+	struct peer_node node;
+	json_t *json, *remark;
+
+	peer_node(nodes->peer, i, &node);
+	json = json_pack("{s:s, s:o, s:s}", "name", node.name,
+			 "address", json_sprintf("%s:%u", node.address, node.port),
+			 "state", peer_state_text(node.state));
+	if (node.since)
+		json_object_set_new(json, "since", json_integer(node.since));
+	if (node.heard)
+		json_object_set_new(json, "heard", json_integer(node.heard));
+	if (h->probe) {
+		json_object_set_new(json, "rtt_ns", json_integer((json_int_t)h->rtt_ns));
+		json_object_set_new(json, "clock_ns", json_integer(h->clock_ns));
+		json_object_set_new(json, "ckptd", json_string(h->version));
+		json_object_set_new(json, "api", json_integer(h->api));
+		json_object_set_new(json, "module", json_integer(h->module));
+	}
+	remark = advice(&node, h, is_fresh(nodes, i));
+	if (remark)
+		json_object_set_new(json, "remark", remark);
+	return json;
+}
+
+json_t *nodes_describe(const struct nodes *nodes)
+{
+	json_t *all = json_array();
+	unsigned int i;
+
+	for (i = 0; nodes->peer && i < nodes->hosts.nr; i++)
+		json_array_append_new(all, describe(nodes, i));
+	return json_pack("{s:s, s:o}", "node", nodes->daemon->config.node, "nodes", all);
+}
+
+static void add_check(json_t *checks, json_t *found, json_t *advice)
+{
+	json_t *entry = json_pack("{s:s, s:b, s:o}", "check", "node", "ok", !advice,
+				  "found", found);
+
+	if (advice)
+		json_object_set_new(entry, "advice", advice);
+	json_array_append_new(checks, entry);
+}
+
+bool nodes_check(const struct nodes *nodes, json_t *checks)
+{
+	bool well = !nodes->problem[0];
+	struct peer_node node;
+	unsigned int i;
+
+	if (nodes->problem[0])
+		add_check(checks, json_string(nodes->problem),
+			  json_string("this node is on its own until ckptd is restarted with that put right"));
+	for (i = 0; nodes->peer && i < nodes->hosts.nr; i++) {
+		const struct health *h = &nodes->health[i];
+		json_t *found, *what;
+
+		if (i == peer_self(nodes->peer))
+			continue;
+		peer_node(nodes->peer, i, &node);
+		what = advice(&node, h, is_fresh(nodes, i));
+		found = is_fresh(nodes, i) ?
+			json_sprintf("%s answers in %.1f ms, ckptd %s, API %u, module %s",
+				     node.name, (double)h->rtt_ns / 1e6, h->version, h->api,
+				     h->module ? "loaded" : "not loaded") :
+			json_sprintf("%s: %s", node.name, peer_state_text(node.state));
+		well = well && !what;
+		add_check(checks, found, what);
+	}
+	return well;
+}
+
+/* ----------------------------------------------------------------- whole */
+
+static int load(struct nodes *nodes, struct node_key *key)
+{
+	const struct config *config = &nodes->daemon->config;
+	struct image_error error = { "" };
+	int err, self;
+
+	err = hosts_load(config->hosts, &nodes->hosts, nodes->problem, sizeof(nodes->problem));
+	if (err)
+		return err;
+	self = hosts_find(&nodes->hosts, config->node);
+	if (self < 0) {
+		snprintf(nodes->problem, sizeof(nodes->problem), "%s has no node %s, the name of this one: add the line that ckptctl keygen --show prints, or set node in ckptd.conf",
+			 config->hosts, config->node);
+		return self;
+	}
+	err = node_key_load(config->node_key, key, &error);
+	if (err) {
+		snprintf(nodes->problem, sizeof(nodes->problem), "%s", error.text);
+		return err;
+	}
+	return self;
+}
+
+static int start(struct nodes *nodes, const struct node_key *key, unsigned int self)
+{
+	struct daemon *daemon = nodes->daemon;
+	const struct peer_zmq_config config = {
+		.reactor = daemon->reactor, .log = &daemon->log, .hosts = &nodes->hosts,
+		.self = self, .key = key, .listen = daemon->config.listen,
+	};
+	int err = peer_zmq_open(&config, &nodes->peer);
+
+	if (err == -EKEYREJECTED)
+		snprintf(nodes->problem, sizeof(nodes->problem), "%s has another public key for this node than the one of %s: put in the line that ckptctl keygen --show prints",
+			 daemon->config.hosts, daemon->config.node_key);
+	else if (err)
+		snprintf(nodes->problem, sizeof(nodes->problem), "cannot listen for other nodes on %s, port %u: %s",
+			 daemon->config.listen, nodes->hosts.host[self].port, strerror(-err));
+	if (err)
+		return err;
+	nodes->health = calloc(nodes->hosts.nr, sizeof(*nodes->health));
+	err = nodes->health ? peer_asks_open(nodes->peer, daemon->reactor, &nodes->asks) : -ENOMEM;
+	if (err)
+		return err;
+	peer_receive(nodes->peer, PEER_PROBE, on_probe, nodes);
+	peer_receive(nodes->peer, PEER_PROBE_BACK, on_probe_back, nodes);
+	log_info(&daemon->log, "%u nodes in %s; listening on %s, port %u", nodes->hosts.nr,
+		 daemon->config.hosts, daemon->config.listen, nodes->hosts.host[self].port);
+	return 0;
+}
+
+int nodes_open(struct daemon *daemon, struct nodes **ret_nodes)
+{
+	struct nodes *nodes = calloc(1, sizeof(*nodes));
+	struct node_key key;
+	int self;
+
+	if (!nodes)
+		return -ENOMEM;
+	nodes->daemon = daemon;
+	*ret_nodes = nodes;
+	if (access(daemon->config.hosts, F_OK) && errno == ENOENT)
+		return 0;
+	self = load(nodes, &key);
+	if (self >= 0) {
+		if (start(nodes, &key, (unsigned int)self) == -ENOMEM)
+			return -ENOMEM;
+		node_key_wipe(&key);
+	}
+	if (nodes->problem[0])
+		log_error(&daemon->log, "%s; this node is on its own", nodes->problem);
+	return 0;
+}
+
+void nodes_close(struct nodes *nodes)
+{
+	if (!nodes)
+		return;
+	while (nodes->probes)
+		probe_end(&nodes->probes);
+	peer_asks_close(nodes->asks);
+	peer_close(nodes->peer);
+	hosts_done(&nodes->hosts);
+	free(nodes->health);
+	free(nodes);
+}
+
+struct peer *nodes_peer(struct nodes *nodes)
+{
+	return nodes->peer;
+}
+
+struct peer_asks *nodes_asks(struct nodes *nodes)
+{
+	return nodes->asks;
+}
+
+const char *nodes_problem(const struct nodes *nodes)
+{
+	return nodes->problem[0] ? nodes->problem : NULL;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The other nodes, as ckptd has them: started from the configuration, asked how they
+ * are, described to people.
+ *
+ * Without a hosts file a node is on its own: nothing listens, daemon->nodes has no peer.
+ */
+#ifndef STILLPOINT_NODES_H
+#define STILLPOINT_NODES_H
+
+#include <jansson.h>
+
+#include "supervisor/daemon.h"
+#include "supervisor/peer.h"
+#include "supervisor/peer_ask.h"
+
+struct nodes;
+
+/*
+ * What is wrong with hosts file, key or port is logged and told to who asks
+ * (nodes_problem()); jobs of this node alone need none of it.  -ENOMEM.
+ */
+int nodes_open(struct daemon *daemon, struct nodes **ret_nodes);
+void nodes_close(struct nodes *nodes);		/* NULL is fine */
+
+struct peer *nodes_peer(struct nodes *nodes);	/* NULL: on its own */
+struct peer_asks *nodes_asks(struct nodes *nodes);
+const char *nodes_problem(const struct nodes *nodes);	/* NULL: none */
+
+/* Ask all of them how they are; @fn once, when all have said it or time is over. */
+typedef void (*nodes_fn)(void *arg);
+int nodes_probe(struct nodes *nodes, nodes_fn fn, void *arg);
+
+/*
+ * As found by the last probe: {"node": name, "nodes": [{"name", "address", "state", "since",
+ * "heard", "rtt_ns", "clock_ns", "ckptd", "api", "module", "remark"}...]}
+ */
+json_t *nodes_describe(const struct nodes *nodes);
+/* The same as checks of the doctor, appended to @checks; false: some are not well. */
+bool nodes_check(const struct nodes *nodes, json_t *checks);
+
+#endif /* STILLPOINT_NODES_H */
