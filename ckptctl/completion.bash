@@ -76,8 +76,11 @@ _ckptctl_value()
 	--dir | --chdir)
 		_ckptctl_reply_files -d ;;
 	-d)
-		[[ $verb == dump || $verb == restore ]] || return 1
+		[[ $verb == dump || $verb == restore || $verb == keygen ]] || return 1
 		_ckptctl_reply_files -d ;;
+	-a)
+		[[ $verb == keygen ]] || return 1
+		COMPREPLY=() ;;
 	-C)
 		_ckptctl_reply_files -d ;;
 	--socket | --key | --stdin | --stdout | --stderr)
@@ -91,7 +94,7 @@ _ckptctl_value()
 		_ckptctl_reply 'auto caller new' ;;
 	--pid | -p)
 		_ckptctl_reply "$(ps -eo pid= 2>/dev/null)" ;;
-	--name | -N | --generation | -g | --max-pause | --freeze-timeout | --history | -H | --external)
+	--name | -N | --node | --address | --generation | -g | --max-pause | --freeze-timeout | --history | -H | --external)
 		COMPREPLY=() ;;
 	*)
 		return 1 ;;

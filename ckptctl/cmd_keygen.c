@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ckptctl keygen: a key pair for this node.
+ *
+ * The secret goes into a file that only root may read and never leaves the node; what is
+ * printed is the node's line for the hosts file, on standard output alone, so that
+ * it can be appended with >>. Needs no ckptd.
+ */
+#include "ckptctl/cli.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "supervisor/hosts.h"
+#include "supervisor/outcome.h"
+
+#define DIR_DEFAULT "/etc/stillpoint"
+
+static const struct option longs[] = {
+	{ "dir", required_argument, NULL, 'd' },
+	{ "node", required_argument, NULL, 'N' },
+	{ "address", required_argument, NULL, 'a' },
+	{ "force", no_argument, NULL, 'f' },
+	{ "show", no_argument, NULL, 's' },
+	{ NULL }
+};
+
+struct keygen {
+	const char *dir;
+	const char *address;
+	char node[HOST_NAME_SIZE + 1];
+	bool force;
+	bool show;
+};
+
+static int check(struct cli *cli, struct keygen *k)
+{
+	char address[256];
+	uint16_t port;
+
+	if (!k->node[0] && gethostname(k->node, sizeof(k->node) - 1))
+		k->node[0] = '\0';
+	if (host_name_check(k->node))
+		return cli_usage(cli, "%s is no name of a node: give one with --node, and the same in ckptd.conf",
+				 k->node[0] ? k->node : "the host's name");
+	if (!k->address)
+		k->address = k->node;
+	if (host_address_parse(k->address, address, &port))
+		return cli_usage(cli, "%s is no ADDRESS[:PORT]", k->address);
+	return 0;
+}
+
+static json_t *failure(const struct keygen *k, const char *path, int err,
+		       const struct image_error *error)
+{
+	if (err == -EEXIST)
+		return outcome_error(err, "%s exists: ckptctl keygen --show prints its line for the hosts file; --force makes a new key, and then the line has to be replaced on all nodes",
+				     path);
+	if (err == -ENOENT && !k->show)
+		return outcome_error(err, "the directory %s does not exist", k->dir);
+	if (err == -EACCES || err == -EPERM)
+		return outcome_error(err, "%s (run it as root, or name another directory with --dir)",
+				     error->text);
+	return outcome_error(err, "%s", error->text);
+}
+
+static json_t *keygen(const struct keygen *k)
+{
+	struct image_error error = { "" };
+	char path[PATH_MAX], text[NODE_KEY_TEXT];
+	struct node_key key;
+	int err;
+
+	snprintf(path, sizeof(path), "%s/node.key", k->dir);
+	/* of the default only: a mistyped directory is a mistake */
+	if (!k->show && !strcmp(k->dir, DIR_DEFAULT) && mkdir(k->dir, 0755) && errno != EEXIST)
+		return outcome_error(-errno, "%s: %s (run it as root, or name another directory with --dir)",
+				     k->dir, strerror(errno));
+	err = k->show ? node_key_load(path, &key, &error) :
+	      node_key_create(path, k->force, &key, &error);
+	if (err)
+		return failure(k, path, err, &error);
+	node_key_text(key.public, text);
+	node_key_wipe(&key);
+	return outcome_ok(json_pack("{s:s, s:s, s:s, s:s, s:o}", "file", path,
+				    "node", k->node, "address", k->address,
+				    "public", text, "line",
+				    json_sprintf("%s %s %s", k->node, k->address, text)));
+}
+
+static void print(struct cli *cli, json_t *result)
+{
+	puts(cli_str(result, "line"));
+}
+
+static void next(const json_t *outcome, const struct keygen *k)
+{
+	const json_t *result = json_object_get(outcome, "result");
+
+	if (!outcome_is_ok(outcome) || k->show)
+		return;
+	cli_say("the secret key is in %s, for this node alone", cli_str(result, "file"));
+	cli_say("put the line above into %s (%s/hosts by default) with those of the other nodes, check the address, copy that file to all nodes, and restart ckptd",
+		"the hosts file", k->dir);
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+	struct keygen k = { .dir = DIR_DEFAULT };
+	json_t *outcome;
+	int c, status;
+
+	while ((c = cli_getopt(cli, argc, argv, "d:N:a:fs", longs)) != -1) {
+		switch (c) {
+		case 'd':
+			k.dir = optarg;
+			break;
+		case 'N':
+			snprintf(k.node, sizeof(k.node), "%s", optarg);
+			break;
+		case 'a':
+			k.address = optarg;
+			break;
+		case 'f':
+			k.force = true;
+			break;
+		case 's':
+			k.show = true;
+			break;
+		default:
+			return cli_usage(cli, "wrong option");
+		}
+	}
+	if (optind < argc)
+		return cli_usage(cli, "%s is too much", argv[optind]);
+	if (k.force && k.show)
+		return cli_usage(cli, "--force and --show exclude each other");
+	status = check(cli, &k);
+	if (status)
+		return status;
+	outcome = keygen(&k);
+	json_incref(outcome);
+	status = cli_finish(cli, outcome, print);
+	fflush(stdout);
+	if (!cli->json)
+		next(outcome, &k);
+	json_decref(outcome);
+	return status;
+}
+
+const struct cli_verb cmd_keygen = {
+	.name = "keygen",
+	.run = run,
+	.args = "[--node NAME] [--address ADDRESS[:PORT]] [--dir DIR] [--force | --show]",
+	.help = "make the key by which other nodes know this one",
+	.options =
+	"  -N, --node NAME     name of this node; default: the host's\n"
+	"  -a, --address ADDRESS[:PORT]\n"
+	"                      where other nodes reach it; default: the name\n"
+	"  -d, --dir DIR       where the secret key goes; default " DIR_DEFAULT "\n"
+	"  -f, --force         replace the key that is there\n"
+	"  -s, --show          print the line of the key that is there\n",
+};
