@@ -13,7 +13,10 @@ struct mm_struct;
 /* Words of ckpt_rec_thread.regs, which has the order of struct user_regs_struct. */
 #define CKPT_REG_AX		10
 #define CKPT_REG_ORIG_AX	15
+#define CKPT_REG_IP		16
 #define CKPT_REG_CS		17
+#define CKPT_REG_SP		19
+#define CKPT_REG_FS_BASE	21
 
 /* Fill xstate_size, vdso_size, vvar_size and xfeatures, as the caller sees them. */
 void ckpt_arch_info(struct ckpt_info *info);

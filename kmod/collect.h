@@ -44,6 +44,8 @@ struct task_struct *ckpt_proc_alive(const struct ckpt_collect *c,
 
 /* proc.c: PROC and all that follows it. */
 int ckpt_collect_proc(struct ckpt_collect *c, struct ckpt_proc *proc);
+/* After all maps: System V objects that a restart would miss. */
+void ckpt_collect_check_ipc(struct ckpt_collect *c);
 
 /* task.c: THREAD with XSTATE, GROUPS and SIGPENDING; what makes a thread unfit. */
 int ckpt_collect_thread(struct ckpt_collect *c, struct ckpt_proc *proc,

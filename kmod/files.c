@@ -8,8 +8,10 @@
  * was opened, so that ten thousand mappings of one library are one file; a
  * directory is known by its path.
  *
- * All holders of a table are frozen, so it does not change between the walks;
- * each walk takes references under file_lock and works on those.
+ * All holders of a table are frozen, so it does not change between the walks,
+ * unless threads are left out: what they open between is not seen, and what they
+ * close is a file without a descriptor.  Each walk takes references under file_lock
+ * and works on those.
  */
 #include <linux/fdtable.h>
 #include <linux/file.h>
@@ -75,6 +77,7 @@ static int ckpt_fds_next(struct files_struct *files, int fd, struct ckpt_fd_batc
 
 static int ckpt_fds_walk(struct ckpt_collect *c, struct ckpt_object *table, ckpt_fd_fn fn)
 {
+	const struct ckpt_excludes *ex = &c->tree->excludes;
 	pid_t pid = ckpt_collect_host_pid(c, table->task);
 	struct ckpt_fd_batch *batch;
 	int err = 0, next = 0;
@@ -88,7 +91,7 @@ static int ckpt_fds_walk(struct ckpt_collect *c, struct ckpt_object *table, ckpt
 		for (i = 0; i < batch->nr; i++) {
 			int fd = batch->fds[i].fd;
 
-			if (!err && !ckpt_tree_excludes(c->tree, CKPT_EXCLUDE_FD, pid, fd))
+			if (!err && !ckpt_excludes_one(ex, CKPT_EXCLUDE_FD, pid, fd))
 				err = fn(c, table, fd, batch->fds[i].file,
 					 batch->fds[i].cloexec);
 			fput(batch->fds[i].file);
@@ -127,10 +130,11 @@ static int ckpt_fd_emit(struct ckpt_collect *c, struct ckpt_object *table, int f
 	struct ckpt_rec_fd *rec;
 
 	if (!obj)
-		return 0;	/* a killed process is on its way out */
+		return 0;	/* opened by a thread left out, or a killed process ends */
 	rec = ckpt_records_add(c->recs, CKPT_REC_FD, sizeof(*rec));
 	if (!rec)
 		return -ENOMEM;
+	obj->file.emitted = true;
 	rec->files_id = table->id;
 	rec->fd = fd;
 	rec->file = obj->id;
@@ -168,15 +172,22 @@ int ckpt_collect_files_object(struct ckpt_collect *c, struct task_struct *task)
 	return err;
 }
 
-/* With tasklist_lock: a process outside of the tree that has the table. */
+/* A process that has the table and no thread in the tree, or NULL; with tasklist_lock. */
 static struct task_struct *ckpt_files_find_stranger(struct ckpt_collect *c,
 						    struct files_struct *files)
 {
 	struct task_struct *leader, *task;
 
-	for_each_process_thread(leader, task)
-		if (READ_ONCE(task->files) == files && !ckpt_thread_find(c->ctx, task))
-			return task;
+	for_each_process(leader) {
+		bool has_it = false, ours = false;
+
+		for_each_thread(leader, task) {
+			has_it |= READ_ONCE(task->files) == files;
+			ours |= !!ckpt_thread_find(c->ctx, task);
+		}
+		if (has_it && !ours)
+			return leader;
+	}
 	return NULL;
 }
 
@@ -185,14 +196,14 @@ static void ckpt_files_check_sharing(struct ckpt_collect *c, struct ckpt_object 
 	struct task_struct *stranger;
 	pid_t pid = 0;
 
-	if (atomic_read(&obj->files.files->count) <= obj->users + 1)
+	if (atomic_read(&obj->files.files->count) <= obj->users + obj->left_out + 1)
 		return;
 	read_lock(ckpt_kdata.tasklist_lock);
 	stranger = ckpt_files_find_stranger(c, obj->files.files);
 	if (stranger)
 		pid = task_tgid_nr_ns(stranger, c->ctx->pid_ns);
 	read_unlock(ckpt_kdata.tasklist_lock);
-	if (stranger && pid != ckpt_collect_host_pid(c, obj->task))
+	if (stranger)
 		ckpt_refuse(c->cap, CKPT_R_SHARED_FILES, obj->task, pid,
 			    "shared with pid %d", pid);
 }
@@ -365,6 +376,8 @@ static int ckpt_file_emit(struct ckpt_collect *c, struct ckpt_object *obj, char 
 		path = ckpt_file_user_path(obj->file.file);
 	if (!path)
 		return -ENOMEM;
+	if (!obj->file.emitted)
+		obj->file.flags &= ~CKPT_FILE_OPEN;
 	name = ckpt_file_path(obj, path, buf, PATH_MAX);
 	if (IS_ERR(name))
 		name = strcpy(buf, "(path too long)");

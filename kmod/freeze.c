@@ -251,6 +251,8 @@ static int ckpt_freeze_round(struct ckpt_freezing *run)
 	else if (!run->cap->tree.nr_members)
 		ckpt_refuse(run->cap, CKPT_R_NO_PROCESS, run->cap->tree.procs[0].leader, 0,
 			    "it has exited, and waits for its parent to take its status");
+	if (!run->rounds)
+		ckpt_excludes_check(&run->cap->tree.excludes, &run->cap->tree, ctx);
 	if (run->cap->nr_refusals)
 		return 0;
 

@@ -71,7 +71,7 @@ static void ckpt_mm_check_sharing(struct ckpt_collect *c, struct ckpt_object *ob
 	struct task_struct *stranger;
 	pid_t pid = 0;
 
-	if (atomic_read(&obj->mm.mm->mm_users) <= obj->users + 1)
+	if (atomic_read(&obj->mm.mm->mm_users) <= obj->users + obj->left_out + 1)
 		return;
 	read_lock(ckpt_kdata.tasklist_lock);
 	stranger = ckpt_mm_find_stranger(c, obj->mm.mm);

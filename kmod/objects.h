@@ -28,6 +28,7 @@ enum ckpt_object_kind {
 	CKPT_OBJ_FILE,
 	CKPT_OBJ_PIPE,
 	CKPT_OBJ_ANON_ROOT,		/* struct anon_vma root: who may share pages */
+	CKPT_OBJ_SYSV,			/* inode of a segment that only ranges left out map */
 	CKPT_OBJ__COUNT
 };
 
@@ -37,6 +38,7 @@ struct ckpt_object {
 	enum ckpt_object_kind kind;
 	u32 id;
 	unsigned int users;		/* tasks or descriptors of the tree that have it */
+	unsigned int left_out;		/* threads that have it and are left out */
 	struct task_struct *task;	/* one that has it; borrowed from the scan */
 	union {
 		struct {
@@ -46,6 +48,7 @@ struct ckpt_object {
 			int clone_err;
 			struct ckpt_rec_mm *rec;	/* in the records of the snapshot */
 			bool held;			/* stopped: readable in place until dropped */
+			bool in_use;			/* threads left out run in it */
 		} mm;
 		struct {
 			struct files_struct *files;	/* reference */
@@ -54,6 +57,7 @@ struct ckpt_object {
 			struct file *file;		/* reference, or NULL: path only */
 			struct path *path;		/* reference, or NULL */
 			u32 flags;			/* CKPT_FILE_* */
+			bool emitted;			/* with a descriptor */
 			struct ckpt_object *pipe;	/* its pipe, or NULL */
 		} file;
 		struct {

@@ -232,39 +232,10 @@ static const struct mm_walk_ops ckpt_walk_ops = {
 	.hugetlb_entry = ckpt_walk_hugetlb,
 };
 
-/*
- * The part of [start, end) up to the first range left out; *ret_after is where
- * the search for the next part goes on.
- */
-static unsigned long ckpt_pagemap_part(const struct ckpt_capture *cap, pid_t pid,
-				       unsigned long *start, unsigned long end,
-				       unsigned long *ret_after)
-{
-	unsigned int i;
-
-	*ret_after = end;
-	for (i = 0; i < cap->tree.nr_exclude; i++) {
-		const struct ckpt_exclude *e = &cap->tree.exclude[i];
-
-		if (e->kind != CKPT_EXCLUDE_RANGE || (e->pid && e->pid != pid) ||
-		    e->end <= *start || e->start >= end)
-			continue;
-		if (e->start <= *start) {
-			*start = min_t(u64, PAGE_ALIGN(e->end), end);
-			i = -1;		/* look again from here */
-			end = max(end, *start);
-			continue;
-		}
-		end = PAGE_ALIGN_DOWN(e->start);
-		*ret_after = end;
-	}
-	return end;
-}
-
 static int ckpt_pagemap_walk(struct ckpt_page_walk *pw, struct mm_struct *mm, pid_t pid,
 			     unsigned long start, unsigned long end)
 {
-	unsigned long part_end, after;
+	const struct ckpt_excludes *ex = &pw->cap->tree.excludes;
 	int ret;
 
 	ret = mmap_read_lock_killable(mm);
@@ -272,13 +243,15 @@ static int ckpt_pagemap_walk(struct ckpt_page_walk *pw, struct mm_struct *mm, pi
 		return ret;
 	pw->next = end;
 	while (start < end) {
-		part_end = ckpt_pagemap_part(pw->cap, pid, &start, end, &after);
+		const struct ckpt_exclude *e = ckpt_excludes_next(ex, pid, start);
+		unsigned long part_end = e ? min_t(u64, e->start, end) : end;
+
 		if (start < part_end)
 			ret = ckpt_k(walk_page_range)(mm, start, part_end, &ckpt_walk_ops,
 						      pw);
 		if (ret)
 			break;
-		start = max(after, start);
+		start = e ? e->end : end;
 	}
 	mmap_read_unlock(mm);
 	return ret < 0 ? ret : 0;

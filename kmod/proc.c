@@ -84,8 +84,11 @@ static void ckpt_proc_check_namespaces(struct ckpt_collect *c, struct task_struc
 	ckpt_proc_differs(c, task, mine.time_ns, first->time_ns, "time");
 }
 
-/* Objects in an IPC namespace of the job's own would be lost with it. */
-static void ckpt_proc_check_ipc(struct ckpt_collect *c)
+/*
+ * Objects in an IPC namespace of the job's own would be lost with it; segments that
+ * only ranges left out map are to be.
+ */
+void ckpt_collect_check_ipc(struct ckpt_collect *c)
 {
 #ifdef CONFIG_SYSVIPC
 	static const char * const names[] = { "semaphores", "message queues",
@@ -99,6 +102,7 @@ static void ckpt_proc_check_ipc(struct ckpt_collect *c)
 	for (i = 0; i < 3 && ns && ns->ipc_ns != current->nsproxy->ipc_ns; i++)
 		in_use[i] = ns->ipc_ns->ids[i].in_use;
 	task_unlock(c->first);
+	in_use[2] -= min_t(int, in_use[2], c->objs->nr[CKPT_OBJ_SYSV]);
 	for (i = 0; i < 3; i++)
 		if (in_use[i])
 			ckpt_refuse(c->cap, CKPT_R_SYSV_IPC, c->first, in_use[i],
@@ -285,12 +289,13 @@ int ckpt_collect_proc(struct ckpt_collect *c, struct ckpt_proc *proc)
 		return -ENOMEM;
 	ckpt_proc_ids(c, proc, rec);
 	if (!alive) {
+		if (proc->nr_left_out)
+			ckpt_refuse(c->cap, CKPT_R_EXCLUDE, proc->leader, 0,
+				    "of its threads only those left out are alive");
 		ckpt_proc_zombie(proc, rec);
 		return 0;
 	}
 	ckpt_proc_check_namespaces(c, alive);
-	if (alive == c->first)
-		ckpt_proc_check_ipc(c);
 	rec->nr_threads = proc->nr;
 	rec->state = CKPT_PROC_RUNNING;
 	ckpt_proc_signal(proc, alive, rec);

@@ -29,6 +29,7 @@ static bool ckpt_refuse_is_soft(enum ckpt_reason reason)
 	case CKPT_R_PAUSE_LIMIT:
 	case CKPT_R_KILLED:
 	case CKPT_R_RESTART_KIND:
+	case CKPT_R_INSIDE:
 		return true;
 	default:
 		return false;

@@ -32,7 +32,7 @@
 #include "restore.h"
 #include "restore_mm.h"
 
-#define CKPT_VM_KNOWN		((CKPT_VM_DROPPABLE << 1) - 1)
+#define CKPT_VM_KNOWN		(((CKPT_VM_DROPPABLE << 1) - 1) & ~(1ULL << 22))
 #define CKPT_VM_MARKER		VM_DONTDUMP
 
 /* ------------------------------------------------------------ checking */

@@ -33,6 +33,7 @@
 #include "events.h"
 #include "freeze.h"
 #include "records.h"
+#include "snapshot_fork.h"
 #include "thread.h"
 #include "trace.h"
 #include "watch.h"
@@ -124,6 +125,46 @@ static void ckpt_collect_settle(struct ckpt_collect *c)
 	}
 }
 
+/* What an exclusion names by pid, but the records show under another's. */
+static void ckpt_collect_check_owner(struct ckpt_collect *c, struct ckpt_object *obj,
+				     struct task_struct *alive, u32 kind, const char *what)
+{
+	pid_t pid = ckpt_collect_host_pid(c, alive), owner;
+
+	if (!obj || !ckpt_excludes_any(&c->tree->excludes, kind, pid))
+		return;
+	owner = ckpt_collect_host_pid(c, obj->task);
+	if (owner != pid)
+		ckpt_refuse(c->cap, CKPT_R_EXCLUDE, alive, owner,
+			    "its %s is that of pid %d: name that", what, owner);
+}
+
+/* Threads left out hold references, too: then nobody need be asked whose they are. */
+static void ckpt_collect_left_out(struct ckpt_collect *c, struct ckpt_proc *proc)
+{
+	struct task_struct *alive = ckpt_proc_alive(c, proc), *task;
+	struct ckpt_object *mm, *files;
+
+	if (!alive || !c->tree->excludes.nr)
+		return;
+	mm = ckpt_object_find(c->objs, CKPT_OBJ_MM, alive->mm, NULL);
+	files = ckpt_object_find(c->objs, CKPT_OBJ_FILES, alive->files, NULL);
+	ckpt_collect_check_owner(c, mm, alive, CKPT_EXCLUDE_RANGE, "memory map");
+	ckpt_collect_check_owner(c, files, alive, CKPT_EXCLUDE_FD, "descriptor table");
+	if (!proc->nr_left_out)
+		return;
+	rcu_read_lock();
+	for_each_thread(proc->leader, task) {
+		if (ckpt_thread_find(c->ctx, task))
+			continue;
+		if (mm && READ_ONCE(task->mm) == mm->key)
+			mm->left_out++;
+		if (files && READ_ONCE(task->files) == files->key)
+			files->left_out++;
+	}
+	rcu_read_unlock();
+}
+
 /* Number maps and descriptor tables, and with these the open files. */
 static int ckpt_collect_objects(struct ckpt_collect *c)
 {
@@ -146,10 +187,13 @@ static int ckpt_collect_objects(struct ckpt_collect *c)
 				mm->mm.held = true;
 			else if (mm && !mm->mm.cloner)
 				mm->mm.cloner = member->thread;
+			if (mm && proc->nr_left_out)
+				mm->mm.in_use = true;
 			err = ckpt_collect_files_object(c, member->task);
 			if (err)
 				return err;
 		}
+		ckpt_collect_left_out(c, proc);
 	}
 	return 0;
 }
@@ -175,6 +219,7 @@ static int ckpt_collect_all(struct ckpt_collect *c)
 		if (err)
 			return err;
 	}
+	ckpt_collect_check_ipc(c);
 	ckpt_for_each_object(obj, id, c->objs, CKPT_OBJ_FILES) {
 		err = ckpt_collect_fds(c, obj);
 		if (err)
@@ -300,52 +345,6 @@ static void ckpt_snapshot_reap(pid_t pid)
 }
 
 /*
- * Fork accounts a copy of every private mapping to its full length, as if all of
- * it were going to be written; what overcommit rules allow a job they may then
- * not allow its snapshot.  The pages that really become two are watched
- * (watch.c), so a copy that would not fit is made of mappings that are not
- * accounted.  Every thread of the map is parked: its mappings stay what they are.
- */
-static void ckpt_snapshot_account(struct mm_struct *mm, unsigned long *accounted, bool on)
-{
-	struct vm_area_struct *vma;
-	unsigned int i = 0;
-
-	VMA_ITERATOR(vmi, mm, 0);
-
-	mmap_write_lock(mm);
-	for_each_vma(vmi, vma) {
-		if (on && test_bit(i, accounted)) {
-			ckpt_vm_flags_change(vma, VM_ACCOUNT, VM_ACCOUNT);
-		} else if (!on && vma->vm_flags & VM_ACCOUNT) {
-			__set_bit(i, accounted);
-			ckpt_vm_flags_change(vma, 0, VM_ACCOUNT);
-		}
-		i++;
-	}
-	mmap_write_unlock(mm);
-}
-
-static pid_t ckpt_snapshot_fork(struct kernel_clone_args *args)
-{
-	struct mm_struct *mm = current->mm;
-	unsigned long *accounted;
-	pid_t pid;
-
-	pid = ckpt_k(kernel_clone)(args);
-	if (pid != -ENOMEM)
-		return pid;
-	accounted = kvcalloc(BITS_TO_LONGS(mm->map_count), sizeof(long), GFP_KERNEL);
-	if (!accounted)
-		return pid;
-	ckpt_snapshot_account(mm, accounted, false);
-	pid = ckpt_k(kernel_clone)(args);
-	ckpt_snapshot_account(mm, accounted, true);
-	kvfree(accounted);
-	return pid;
-}
-
-/*
  * In a parked thread of the map.  Fork refuses to run with a signal pending, so
  * all but SIGKILL are blocked and a notification is put off; credentials are the
  * opener's, so that the job's RLIMIT_NPROC does not count.
@@ -371,7 +370,7 @@ static int ckpt_snapshot_clone(struct ckpt_thread *thread, void *arg)
 	cred = override_creds(thread->ctx->cred);
 	ckpt_usage_save(current->signal, &usage);
 
-	pid = ckpt_snapshot_fork(&args);
+	pid = ckpt_snapshot_fork(&thread->ctx->capture->tree.excludes, obj, &args);
 	if (pid > 0) {
 		wait_for_completion(&clone.done);
 		obj->mm.snapshot = clone.mm;

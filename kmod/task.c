@@ -238,6 +238,34 @@ static void ckpt_task_restart(struct ckpt_collect *c, struct task_struct *task,
 			    (s64)rec->regs[CKPT_REG_ORIG_AX], task->restart_block.fn);
 }
 
+/*
+ * A thread that runs on memory left out, or by it, would come back to nothing.  It may
+ * have been made by one left out, or be on its way through: ask again.
+ */
+static void ckpt_task_check_inside(struct ckpt_collect *c, struct task_struct *task,
+				   const struct ckpt_rec_thread *rec)
+{
+	const struct {
+		u64 addr;
+		const char *what;
+	} uses[] = {
+		{ rec->regs[CKPT_REG_IP], "code" },
+		{ rec->regs[CKPT_REG_SP], "stack" },
+		{ rec->regs[CKPT_REG_FS_BASE], "thread-local storage" },
+		{ rec->rseq, "rseq area" },
+	};
+	const struct ckpt_excludes *ex = &c->tree->excludes;
+	pid_t pid = ckpt_collect_host_pid(c, task);
+	unsigned int i;
+
+	for (i = 0; ex->nr && i < ARRAY_SIZE(uses); i++)
+		if (ckpt_excludes_range(ex, pid, uses[i].addr, uses[i].addr + 1)) {
+			ckpt_refuse(c->cap, CKPT_R_INSIDE, task, uses[i].addr,
+				    "its %s at %#llx", uses[i].what, uses[i].addr);
+			return;
+		}
+}
+
 int ckpt_collect_thread(struct ckpt_collect *c, struct ckpt_proc *proc,
 			struct ckpt_member *member)
 {
@@ -273,6 +301,7 @@ int ckpt_collect_thread(struct ckpt_collect *c, struct ckpt_proc *proc,
 	ckpt_task_restart(c, task, rec);
 	ckpt_task_sigmask(task, rec);
 	ckpt_task_user_pointers(task, rec);
+	ckpt_task_check_inside(c, task, rec);
 	ckpt_task_creds(task, rec);
 	ckpt_task_sched(task, rec);
 

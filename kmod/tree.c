@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Finding the process tree: roots, exclusions, the scan.
+ * Finding the process tree: roots, the scan.
  *
  * A scan is one walk over the children lists with tasklist_lock held for
  * reading, so nothing forks, exits for good or moves to another parent while it
@@ -26,46 +26,8 @@
 #include "tree.h"
 
 #define CKPT_MAX_ROOTS		1024
-#define CKPT_MAX_EXCLUDE	4096
 
-/* -------------------------------------------------- roots and exclusions */
-
-static int ckpt_tree_copy_exclude(struct ckpt_tree *tree, const struct ckpt_target *arg)
-{
-	unsigned int i;
-
-	if (!arg->nr_exclude)
-		return 0;
-	tree->exclude = vmemdup_user(u64_to_user_ptr(arg->exclude),
-				     arg->nr_exclude * sizeof(*tree->exclude));
-	if (IS_ERR(tree->exclude)) {
-		int err = PTR_ERR(tree->exclude);
-
-		tree->exclude = NULL;
-		return err;
-	}
-	tree->nr_exclude = arg->nr_exclude;
-	for (i = 0; i < tree->nr_exclude; i++) {
-		const struct ckpt_exclude *e = &tree->exclude[i];
-
-		switch (e->kind) {
-		case CKPT_EXCLUDE_RANGE:
-			if (e->start >= e->end)
-				return -EINVAL;
-			break;
-		case CKPT_EXCLUDE_FD:
-		case CKPT_EXCLUDE_THREAD:
-			if (e->end || e->start > INT_MAX)
-				return -EINVAL;
-			break;
-		default:
-			return -EINVAL;
-		}
-		if (e->pid < 0)
-			return -EINVAL;
-	}
-	return 0;
-}
+/* ----------------------------------------------------------------- roots */
 
 static struct ckpt_root *ckpt_tree_root(struct ckpt_tree *tree, struct pid *pid)
 {
@@ -148,12 +110,11 @@ int ckpt_tree_init(struct ckpt_tree *tree, const struct ckpt_target *arg,
 	s32 *pids;
 	int err;
 
-	if (!arg->nr_roots || arg->nr_roots > CKPT_MAX_ROOTS ||
-	    arg->nr_exclude > CKPT_MAX_EXCLUDE)
+	if (!arg->nr_roots || arg->nr_roots > CKPT_MAX_ROOTS)
 		return -EINVAL;
 	tree->flags = arg->flags;
 	hash_init(tree->root_by_pid);
-	err = ckpt_tree_copy_exclude(tree, arg);
+	err = ckpt_excludes_init(&tree->excludes, arg, ctx);
 	if (err)
 		return err;
 	tree->roots = kvcalloc(arg->nr_roots, sizeof(*tree->roots), GFP_KERNEL_ACCOUNT);
@@ -169,19 +130,6 @@ int ckpt_tree_init(struct ckpt_tree *tree, const struct ckpt_target *arg,
 		return err;
 	ckpt_tree_check_roots(tree, ctx);
 	return 0;
-}
-
-bool ckpt_tree_excludes(const struct ckpt_tree *tree, u32 kind, pid_t tgid, u64 nr)
-{
-	unsigned int i;
-
-	for (i = 0; i < tree->nr_exclude; i++) {
-		const struct ckpt_exclude *e = &tree->exclude[i];
-
-		if (e->kind == kind && e->start == nr && (!e->pid || e->pid == tgid))
-			return true;
-	}
-	return false;
 }
 
 /* ------------------------------------------------------------- the scan */
@@ -208,7 +156,7 @@ void ckpt_tree_free(struct ckpt_tree *tree)
 	for (i = 0; i < tree->nr_roots; i++)
 		put_pid(tree->roots[i].pid);
 	kvfree(tree->roots);
-	kvfree(tree->exclude);
+	ckpt_excludes_free(&tree->excludes);
 }
 
 static bool ckpt_tree_push(struct ckpt_tree *tree, struct task_struct *leader, int parent)
@@ -272,24 +220,34 @@ static bool ckpt_tree_push_roots(struct ckpt_tree *tree)
 	return true;
 }
 
+/* A leader cannot be left out; that somebody wants it to be is said elsewhere. */
+static bool ckpt_tree_leaves_out(struct ckpt_tree *tree, struct ckpt_ctx *ctx,
+				 struct task_struct *thread, pid_t tgid)
+{
+	return !thread_group_leader(thread) &&
+	       ckpt_excludes_one(&tree->excludes, CKPT_EXCLUDE_THREAD, tgid,
+				 task_pid_nr_ns(thread, ctx->pid_ns));
+}
+
 static bool ckpt_tree_push_threads(struct ckpt_tree *tree, struct ckpt_proc *proc,
 				   struct ckpt_ctx *ctx)
 {
 	struct task_struct *thread;
 	pid_t tgid = 0;
 
-	if (tree->nr_exclude)
+	if (tree->excludes.nr)
 		tgid = task_tgid_nr_ns(proc->leader, ctx->pid_ns);
 	proc->first = tree->nr_members;
+	proc->nr_left_out = 0;
 	for_each_thread(proc->leader, thread) {
 		struct ckpt_member *member;
 
 		if (thread->exit_state)
 			continue;
-		if (tree->nr_exclude &&
-		    ckpt_tree_excludes(tree, CKPT_EXCLUDE_THREAD, tgid,
-				       task_pid_nr_ns(thread, ctx->pid_ns)))
+		if (tree->excludes.nr && ckpt_tree_leaves_out(tree, ctx, thread, tgid)) {
+			proc->nr_left_out++;
 			continue;
+		}
 		if (tree->nr_members == tree->max_members)
 			return false;
 		member = &tree->members[tree->nr_members++];

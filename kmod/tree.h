@@ -9,8 +9,9 @@
 #include <linux/hashtable.h>
 #include <linux/types.h>
 
+#include "exclude.h"
+
 struct ckpt_ctx;
-struct ckpt_exclude;
 struct ckpt_target;
 struct ckpt_thread;
 struct pid;
@@ -27,6 +28,7 @@ struct ckpt_proc {
 	struct task_struct *leader;	/* reference; may be dead */
 	unsigned int first;		/* its live threads: members[first .. first + nr) */
 	unsigned int nr;
+	unsigned int nr_left_out;	/* live threads that the caller excluded: they run */
 	int parent;			/* index in procs; -1: outside of the tree */
 };
 
@@ -40,8 +42,7 @@ struct ckpt_tree {
 	unsigned int nr_roots;
 	struct ckpt_root *roots;
 	DECLARE_HASHTABLE(root_by_pid, 6);
-	unsigned int nr_exclude;
-	struct ckpt_exclude *exclude;
+	struct ckpt_excludes excludes;
 
 	unsigned int nr_procs, max_procs;
 	struct ckpt_proc *procs;
@@ -60,7 +61,5 @@ void ckpt_tree_free(struct ckpt_tree *tree);
 int ckpt_tree_scan(struct ckpt_tree *tree, struct ckpt_ctx *ctx);
 /* Forget what the scan found. */
 void ckpt_tree_forget(struct ckpt_tree *tree);
-/* Is @nr of kind CKPT_EXCLUDE_FD or _THREAD of process @tgid left out? */
-bool ckpt_tree_excludes(const struct ckpt_tree *tree, u32 kind, pid_t tgid, u64 nr);
 
 #endif /* _CKPT_TREE_H */

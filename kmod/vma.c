@@ -2,8 +2,8 @@
 /*
  * VMA records: what each mapping is, its flags, its file.
  *
- * A kind that cannot be made again is refused by name; nothing is left out
- * silently.  Called with the map's mmap_lock held for reading.
+ * A kind that cannot be made again is refused by name; nothing is left out but
+ * what the caller named.  Called with the map's mmap_lock held for reading.
  */
 #include <linux/fs.h>
 #include <linux/hugetlb.h>
@@ -108,6 +108,15 @@ static u32 ckpt_vma_kind(struct vm_area_struct *vma)
 	return ckpt_vma_file_kind(vma, ckpt_file_kind(vma->vm_file, &object));
 }
 
+/* Of a mapping with a file. */
+static bool ckpt_vma_is_sysv(const struct vm_area_struct *vma)
+{
+	const struct file *file = vma->vm_file;
+
+	return !strncmp(file->f_path.dentry->d_name.name, "SYSV", 4) &&
+	       file_inode(file)->i_sb->s_flags & SB_KERNMOUNT;
+}
+
 /* Which reason, if the kind is not known. */
 static enum ckpt_reason ckpt_vma_reason(struct vm_area_struct *vma, const char **ret_what)
 {
@@ -118,7 +127,7 @@ static enum ckpt_reason ckpt_vma_reason(struct vm_area_struct *vma, const char *
 		return vma->vm_flags & (VM_IO | VM_PFNMAP) ? CKPT_R_DEVICE_MAP
 							   : CKPT_R_VMA_KIND;
 	*ret_what = file->f_path.dentry->d_name.name;
-	if (!strncmp(*ret_what, "SYSV", 4) && file_inode(file)->i_sb->s_flags & SB_KERNMOUNT)
+	if (ckpt_vma_is_sysv(vma))
 		return CKPT_R_SYSV_SHM;
 	if (!strcmp(file_inode(file)->i_sb->s_type->name, "aio"))
 		return CKPT_R_AIO;
@@ -148,9 +157,7 @@ static void ckpt_vma_check(struct ckpt_collect *c, struct ckpt_object *obj,
 	}
 	if (kind == CKPT_VMA_VDSO || kind == CKPT_VMA_VVAR)
 		return;
-	if (is_vm_hugetlb_page(vma) && vma->vm_file &&
-	    !strncmp(vma->vm_file->f_path.dentry->d_name.name, "SYSV", 4) &&
-	    file_inode(vma->vm_file)->i_sb->s_flags & SB_KERNMOUNT)
+	if (is_vm_hugetlb_page(vma) && vma->vm_file && ckpt_vma_is_sysv(vma))
 		ckpt_vma_refuse(c, obj, vma, CKPT_R_SYSV_SHM, "huge pages");
 	if (vma->vm_flags & (VM_IO | VM_PFNMAP))
 		ckpt_vma_refuse(c, obj, vma, CKPT_R_DEVICE_MAP, "device memory");
@@ -168,21 +175,32 @@ static void ckpt_vma_check(struct ckpt_collect *c, struct ckpt_object *obj,
 		ckpt_vma_refuse(c, obj, vma, CKPT_R_VMA_KIND, "sealed (mseal)");
 }
 
-static bool ckpt_vma_is_excluded(struct ckpt_collect *c, struct ckpt_object *obj,
+/* The segment is in use, but a restart will not miss it. */
+static void ckpt_vma_note_sysv(struct ckpt_collect *c, struct vm_area_struct *vma)
+{
+	bool is_new;
+
+	if (vma->vm_file && ckpt_vma_is_sysv(vma) &&
+	    !ckpt_object_get(c->objs, CKPT_OBJ_SYSV, file_inode(vma->vm_file), NULL, &is_new))
+		c->error = -ENOMEM;
+}
+
+/* Whatever it is, it is not looked at: neither its kind nor its file matters. */
+static bool ckpt_vma_is_left_out(struct ckpt_collect *c, struct ckpt_object *obj,
 				 struct vm_area_struct *vma)
 {
-	const struct ckpt_tree *tree = c->tree;
-	pid_t pid = obj->mm.rec->host_pid;
-	unsigned int i;
-
-	for (i = 0; i < tree->nr_exclude; i++) {
-		const struct ckpt_exclude *e = &tree->exclude[i];
-
-		if (e->kind == CKPT_EXCLUDE_RANGE && (!e->pid || e->pid == pid) &&
-		    e->start < vma->vm_end && e->end > vma->vm_start)
-			return true;
+	switch (ckpt_excludes_range(&c->tree->excludes, obj->mm.rec->host_pid, vma->vm_start,
+				    vma->vm_end)) {
+	case CKPT_EXCLUDED_WHOLLY:
+		ckpt_vma_note_sysv(c, vma);
+		return true;
+	case CKPT_EXCLUDED_PARTLY:
+		ckpt_vma_refuse(c, obj, vma, CKPT_R_EXCLUDE,
+				"lies partly in a range that is left out");
+		return true;
+	default:
+		return false;
 	}
-	return false;
 }
 
 /* Maps of the tree whose pages descend from the same one may share them. */
@@ -225,8 +243,6 @@ static int ckpt_vma_collect(struct ckpt_collect *c, struct ckpt_object *obj,
 		rec->hugepage_shift = huge_page_shift(hstate_vma(vma));
 	if (rec->kind == CKPT_VMA_HUGETLB_PRIVATE)
 		rec->flags |= CKPT_VM_LIVE;
-	if (ckpt_vma_is_excluded(c, obj, vma))
-		rec->flags |= CKPT_VM_EXCLUDED;
 	ckpt_vma_anon_name(vma, rec->name, sizeof(rec->name));
 	if (vma->vm_file && rec->kind != CKPT_VMA_ANON) {
 		if ((vma->vm_flags & (VM_SHARED | VM_MAYWRITE)) == (VM_SHARED | VM_MAYWRITE))
@@ -242,14 +258,17 @@ int ckpt_collect_vmas(struct ckpt_collect *c, struct ckpt_object *obj,
 {
 	VMA_ITERATOR(vmi, mm, 0);
 	struct vm_area_struct *vma;
-	u32 nr = 0;
+	u32 nr = 0, seen = 0;
 	int err;
 
 	for_each_vma(vmi, vma) {
-		err = ckpt_vma_collect(c, obj, vma);
-		if (err)
-			return err;
-		if (!(++nr & 255)) {
+		if (!ckpt_vma_is_left_out(c, obj, vma)) {
+			err = ckpt_vma_collect(c, obj, vma);
+			if (err)
+				return err;
+			nr++;
+		}
+		if (!(++seen & 255)) {
 			if (ckpt_capture_expired(c->ctx))
 				return -ETIMEDOUT;
 			if (fatal_signal_pending(current))

@@ -109,7 +109,7 @@ uint64_t cow_same(const struct cow_runs *dst, const struct cow_runs *src, uint64
 bool cow_can_share(const struct state_vma *vma)
 {
 	return (vma->rec->kind == CKPT_VMA_ANON || vma->rec->kind == CKPT_VMA_FILE_PRIVATE) &&
-	       !(vma->rec->flags & (CKPT_VM_EXCLUDED | CKPT_VM_DONTCOPY | CKPT_VM_WIPEONFORK));
+	       !(vma->rec->flags & (CKPT_VM_DONTCOPY | CKPT_VM_WIPEONFORK));
 }
 
 static bool same_file(const struct state_file *a, const struct state_file *b)

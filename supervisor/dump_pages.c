@@ -228,7 +228,7 @@ static bool stored_in(const struct page_reader *r, const struct ckpt_rec_vma *vm
 {
 	bool live = vma->flags & CKPT_VM_LIVE;
 
-	if (vma->flags & (CKPT_VM_EXCLUDED | CKPT_VM_DROPPABLE))
+	if (vma->flags & CKPT_VM_DROPPABLE)
 		return false;
 	/* in the pause only these, after it all but these */
 	if (r->to == r->d->hold ? !live : live && !r->mm->rec->live)

@@ -29,7 +29,8 @@ static const struct {
 	PART(vmas), PART(files), PART(pages), PART(special), PART(cookies),
 	PART(stopped), PART(zombies), PART(vfork), PART(traced), PART(refusals),
 	PART(waits), PART(handlers), PART(kill), PART(close), PART(pause), PART(owner),
-	PART(rmmod), PART(storm), PART(limits), PART(exclude), PART(again), PART(many),
+	PART(rmmod), PART(storm), PART(limits), PART(exclude), PART(exclude_range),
+	PART(exclude_fd), PART(exclude_thread), PART(again), PART(many),
 #undef PART
 };
 
@@ -96,7 +97,9 @@ static int target_raw(int fd, unsigned int nr_roots, const void *roots,
 part(target)
 {
 	struct ckpt_exclude bad[] = {
-		{ .kind = 99 }, { .kind = CKPT_EXCLUDE_RANGE, .start = 8, .end = 8 },
+		{ .kind = 99 }, { .kind = CKPT_EXCLUDE_RANGE, .start = PAGE, .end = PAGE },
+		{ .kind = CKPT_EXCLUDE_RANGE, .start = 8, .end = PAGE },
+		{ .kind = CKPT_EXCLUDE_THREAD },
 		{ .kind = CKPT_EXCLUDE_FD, .start = 1, .end = 1 },
 		{ .kind = CKPT_EXCLUDE_FD, .pid = -1 },
 	};

@@ -127,7 +127,7 @@ struct ckpt_info {
 #define CKPT_TARGET_DESCENDANTS	(1U << 0)	/* the roots' descendants, not the roots */
 
 enum ckpt_exclude_kind {
-	CKPT_EXCLUDE_RANGE = 1,		/* memory [start, end) of pid: VMA recorded, no pages */
+	CKPT_EXCLUDE_RANGE = 1,		/* memory [start, end) of pid: its mappings are not recorded */
 	CKPT_EXCLUDE_FD = 2,		/* descriptor start of pid: not recorded */
 	CKPT_EXCLUDE_THREAD = 3,	/* thread start of pid: neither frozen nor recorded */
 };
@@ -138,6 +138,8 @@ enum ckpt_exclude_kind {
  * @pid: process, in the caller's PID namespace; 0: every process of the tree
  * @start: address, descriptor or tid
  * @end: end address (exclusive) of a range, else 0
+ *
+ * What is left out is not looked at; what cannot be left out is refused (EXCLUDE).
  */
 struct ckpt_exclude {
 	__u32 kind;

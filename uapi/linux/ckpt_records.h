@@ -337,7 +337,7 @@ enum ckpt_vma_kind {
 #define CKPT_VM_STACK		(1ULL << 19)	/* MAP_STACK: informational */
 #define CKPT_VM_HAS_ANON	(1ULL << 20)	/* has ever held anonymous pages */
 #define CKPT_VM_LIVE		(1ULL << 21)	/* pages must be read live, in the pause */
-#define CKPT_VM_EXCLUDED	(1ULL << 22)	/* overlaps an excluded range */
+/* 1ULL << 22 is retired */
 #define CKPT_VM_DROPPABLE	(1ULL << 23)	/* MAP_DROPPABLE: its pages are not to be kept */
 
 /**

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The fork by which a memory map is cloned, and what it shall not copy or count.
+ *
+ * Both are done by flags of mappings that fork looks at, changed before it and
+ * changed back after it, whatever comes of it.  Every thread of the map is
+ * parked, so that its mappings stay what they are meanwhile, unless threads were
+ * left out: those map and unmap at any time, which is why nothing here may take
+ * a mapping for the one it was before the fork.  If one of them forks at that very
+ * moment, its child lacks what was left out.
+ */
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+
+#include <linux/ckpt.h>
+
+#include "compat/ksyms.h"
+#include "compat/mm.h"
+#include "exclude.h"
+#include "objects.h"
+#include "records.h"
+#include "snapshot_fork.h"
+
+/* ------------------------------------------------------- mappings left out */
+
+struct ckpt_span {
+	unsigned long start, end;
+};
+
+/* Mappings left out that fork does not copy anyway: they keep their flag. */
+struct ckpt_uncopied {
+	const struct ckpt_excludes *ex;
+	pid_t pid;
+	unsigned int nr, max;
+	struct ckpt_span *spans;
+};
+
+/* With mmap_lock for writing: one call of @fn for each mapping that lies in a range. */
+static void ckpt_uncopied_each(struct ckpt_uncopied *un, struct mm_struct *mm,
+			       void (*fn)(struct ckpt_uncopied *un, struct vm_area_struct *vma))
+{
+	const struct ckpt_exclude *e;
+	struct vm_area_struct *vma;
+	u64 from = 0;
+
+	while ((e = ckpt_excludes_next(un->ex, un->pid, from))) {
+		VMA_ITERATOR(vmi, mm, e->start);
+
+		for_each_vma_range(vmi, vma, e->end)
+			if (vma->vm_start >= e->start && vma->vm_end <= e->end)
+				fn(un, vma);
+		from = e->end;
+	}
+}
+
+static void ckpt_uncopied_count(struct ckpt_uncopied *un, struct vm_area_struct *vma)
+{
+	un->max += !!(vma->vm_flags & VM_DONTCOPY);
+}
+
+static void ckpt_uncopied_set(struct ckpt_uncopied *un, struct vm_area_struct *vma)
+{
+	if (!(vma->vm_flags & VM_DONTCOPY))
+		ckpt_vm_flags_change(vma, VM_DONTCOPY, VM_DONTCOPY);
+	else if (un->nr < un->max)
+		un->spans[un->nr++] = (struct ckpt_span){ vma->vm_start, vma->vm_end };
+}
+
+static void ckpt_uncopied_clear(struct ckpt_uncopied *un, struct vm_area_struct *vma)
+{
+	unsigned int i;
+
+	if (!(vma->vm_flags & VM_DONTCOPY))
+		return;
+	for (i = 0; i < un->nr; i++)
+		if (un->spans[i].start < vma->vm_end && un->spans[i].end > vma->vm_start)
+			return;
+	ckpt_vm_flags_change(vma, 0, VM_DONTCOPY);
+}
+
+/* False, and nothing is changed, without memory: then all is copied, and not read. */
+static bool ckpt_uncopied_begin(struct ckpt_uncopied *un, struct mm_struct *mm)
+{
+	if (!ckpt_excludes_next(un->ex, un->pid, 0))
+		return false;
+	mmap_write_lock(mm);
+	ckpt_uncopied_each(un, mm, ckpt_uncopied_count);
+	un->spans = kvcalloc(max(un->max, 1U), sizeof(*un->spans), GFP_KERNEL);
+	if (un->spans)
+		ckpt_uncopied_each(un, mm, ckpt_uncopied_set);
+	mmap_write_unlock(mm);
+	return un->spans;
+}
+
+static void ckpt_uncopied_end(struct ckpt_uncopied *un, struct mm_struct *mm)
+{
+	mmap_write_lock(mm);
+	ckpt_uncopied_each(un, mm, ckpt_uncopied_clear);
+	mmap_write_unlock(mm);
+	kvfree(un->spans);
+}
+
+/* --------------------------------------------------------------- accounting */
+
+/*
+ * Fork accounts a copy of every private mapping to its full length, as if all of
+ * it were going to be written; what overcommit rules allow a job they may then
+ * not allow its snapshot.  The pages that really become two are watched
+ * (watch.c), so a copy that would not fit is made of mappings that are not
+ * accounted.  Mappings are told by their number, so no thread may run meanwhile.
+ */
+static void ckpt_snapshot_account(struct mm_struct *mm, unsigned long *accounted, bool on)
+{
+	struct vm_area_struct *vma;
+	unsigned int i = 0;
+
+	VMA_ITERATOR(vmi, mm, 0);
+
+	mmap_write_lock(mm);
+	for_each_vma(vmi, vma) {
+		if (on && test_bit(i, accounted)) {
+			ckpt_vm_flags_change(vma, VM_ACCOUNT, VM_ACCOUNT);
+		} else if (!on && vma->vm_flags & VM_ACCOUNT) {
+			__set_bit(i, accounted);
+			ckpt_vm_flags_change(vma, 0, VM_ACCOUNT);
+		}
+		i++;
+	}
+	mmap_write_unlock(mm);
+}
+
+static pid_t ckpt_snapshot_fork_unaccounted(struct kernel_clone_args *args)
+{
+	struct mm_struct *mm = current->mm;
+	unsigned long *accounted;
+	pid_t pid;
+
+	accounted = kvcalloc(BITS_TO_LONGS(mm->map_count), sizeof(long), GFP_KERNEL);
+	if (!accounted)
+		return -ENOMEM;
+	ckpt_snapshot_account(mm, accounted, false);
+	pid = ckpt_k(kernel_clone)(args);
+	ckpt_snapshot_account(mm, accounted, true);
+	kvfree(accounted);
+	return pid;
+}
+
+pid_t ckpt_snapshot_fork(const struct ckpt_excludes *ex, const struct ckpt_object *obj,
+			 struct kernel_clone_args *args)
+{
+	struct ckpt_uncopied un = { .ex = ex, .pid = obj->mm.rec->host_pid };
+	bool uncopied = ckpt_uncopied_begin(&un, current->mm);
+	pid_t pid;
+
+	pid = ckpt_k(kernel_clone)(args);
+	if (pid == -ENOMEM && !obj->mm.in_use)
+		pid = ckpt_snapshot_fork_unaccounted(args);
+	if (uncopied)
+		ckpt_uncopied_end(&un, current->mm);
+	return pid;
+}

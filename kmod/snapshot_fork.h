@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The fork by which a memory map is cloned.
+ */
+#ifndef _CKPT_SNAPSHOT_FORK_H
+#define _CKPT_SNAPSHOT_FORK_H
+
+#include <linux/types.h>
+
+struct ckpt_excludes;
+struct ckpt_object;
+struct kernel_clone_args;
+
+/* In a parked thread of the map @obj: the child's pid or a negative errno. */
+pid_t ckpt_snapshot_fork(const struct ckpt_excludes *ex, const struct ckpt_object *obj,
+			 struct kernel_clone_args *args);
+
+#endif /* _CKPT_SNAPSHOT_FORK_H */
