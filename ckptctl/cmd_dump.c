@@ -17,6 +17,7 @@ enum {
 	OPT_PID = 'p', OPT_DIR = 'd', OPT_KILL = 'k', OPT_DRY_RUN = 'n',
 	OPT_LEAVE_RUNNING = 256, OPT_STOP_AND_COPY, OPT_FILES, OPT_MAX_PAUSE,
 	OPT_FREEZE_TIMEOUT, OPT_EXTERNAL,
+	OPT_EXCLUDE_RANGE, OPT_EXCLUDE_FD, OPT_EXCLUDE_THREAD,
 };
 
 static const struct option longs[] = {
@@ -30,6 +31,9 @@ static const struct option longs[] = {
 	{ "max-pause", required_argument, NULL, OPT_MAX_PAUSE },
 	{ "freeze-timeout", required_argument, NULL, OPT_FREEZE_TIMEOUT },
 	{ "external", required_argument, NULL, OPT_EXTERNAL },
+	{ "exclude-range", required_argument, NULL, OPT_EXCLUDE_RANGE },
+	{ "exclude-fd", required_argument, NULL, OPT_EXCLUDE_FD },
+	{ "exclude-thread", required_argument, NULL, OPT_EXCLUDE_THREAD },
 	{ NULL }
 };
 
@@ -50,6 +54,50 @@ static void print(struct cli *cli, json_t *result)
 	       cli_bytes((uint64_t)cli_int(result, "bytes_stored"), stored),
 	       cli_str(result, "dir"),
 	       json_is_true(json_object_get(result, "killed")) ? "; killed" : "");
+}
+
+/* PID:START-END in hexadecimal digits as /proc/PID/maps has them, with or without 0x. */
+static bool parse_range(const char *text, long long *ret_start, long long *ret_end)
+{
+	char *end;
+
+	errno = 0;
+	*ret_start = strtoll(text, &end, 16);
+	if (errno || end == text || *end != '-')
+		return false;
+	text = end + 1;
+	*ret_end = strtoll(text, &end, 16);
+	return !errno && end != text && !*end && *ret_start >= 0 && *ret_end > *ret_start;
+}
+
+static int take_exclude(struct cli *cli, json_t *args, int c)
+{
+	const char *kind = c == OPT_EXCLUDE_RANGE ? "range" : c == OPT_EXCLUDE_FD ? "fd" : "thread";
+	long long pid, start = 0, end = 0;
+	char *colon;
+	bool good;
+
+	errno = 0;
+	pid = strtoll(optarg, &colon, 10);
+	if (errno || colon == optarg || *colon != ':' || pid <= 0 || pid > INT32_MAX)
+		return cli_usage(cli, "--exclude-%s begins with a pid and a colon, not %s", kind,
+				 optarg);
+	if (c == OPT_EXCLUDE_RANGE)
+		good = parse_range(colon + 1, &start, &end);
+	else
+		good = cli_number(colon + 1, c == OPT_EXCLUDE_FD ? "a descriptor" : "a thread",
+				  c == OPT_EXCLUDE_THREAD, INT32_MAX, &start);
+	if (!good)
+		return c == OPT_EXCLUDE_RANGE ?
+		       cli_usage(cli, "--exclude-range is PID:START-END, not %s", optarg) : CLI_USAGE;
+	if (c == OPT_EXCLUDE_THREAD && pid == start)
+		return cli_usage(cli, "thread %lld is the leader of its process and cannot be left out",
+				 start);
+	json_array_append_new(json_object_get(args, "exclude"),
+			      json_pack("{s:s, s:I, s:I, s:I}", "kind", kind, "pid",
+					(json_int_t)pid, "start", (json_int_t)start, "end",
+					(json_int_t)end));
+	return 0;
 }
 
 /* 0, or the exit status of wrong usage. */
@@ -92,6 +140,10 @@ static int take_option(struct cli *cli, json_t *args, int c)
 		return 0;
 	case OPT_EXTERNAL:
 		return cli_external(cli, optarg) ? 0 : CLI_USAGE;
+	case OPT_EXCLUDE_RANGE:
+	case OPT_EXCLUDE_FD:
+	case OPT_EXCLUDE_THREAD:
+		return take_exclude(cli, args, c);
 	default:
 		return cli_usage(cli, "wrong option");
 	}
@@ -99,7 +151,7 @@ static int take_option(struct cli *cli, json_t *args, int c)
 
 static int run(struct cli *cli, int argc, char **argv)
 {
-	json_t *args = json_pack("{s:[]}", "pids");
+	json_t *args = json_pack("{s:[], s:[]}", "pids", "exclude");
 	int c, status = 0;
 
 	while (!status && (c = cli_getopt(cli, argc, argv, "p:d:kn", longs)) != -1)
@@ -113,6 +165,9 @@ static int run(struct cli *cli, int argc, char **argv)
 		status = cli_usage(cli, "--dir is missing");
 	if (!status && cli->nr_externals && !cli->standalone)
 		status = cli_usage(cli, "--external needs --standalone");
+	/* a daemon that does not know it need not */
+	if (!json_array_size(json_object_get(args, "exclude")))
+		json_object_del(args, "exclude");
 	if (status) {
 		json_decref(args);
 		return status;
@@ -136,5 +191,9 @@ const struct cli_verb cmd_dump = {
 	"      --max-pause MS    thaw and fail when the pause gets longer\n"
 	"      --freeze-timeout MS\n"
 	"      --external NAME=FD|PATH\n"
-	"                        a pipe or terminal whose other end stays outside\n",
+	"                        a pipe or terminal whose other end stays outside\n"
+	"      --exclude-range PID:START-END\n"
+	"      --exclude-fd PID:FD\n"
+	"      --exclude-thread PID:TID\n"
+	"                        leave memory, a descriptor, a thread out\n",
 };

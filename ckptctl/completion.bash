@@ -94,7 +94,8 @@ _ckptctl_value()
 		_ckptctl_reply 'auto caller new' ;;
 	--pid | -p)
 		_ckptctl_reply "$(ps -eo pid= 2>/dev/null)" ;;
-	--name | -N | --node | --address | --generation | -g | --max-pause | --freeze-timeout | --history | -H | --external)
+	--name | -N | --node | --address | --generation | -g | --max-pause | --freeze-timeout | --history | -H | --external | \
+	--exclude-range | --exclude-fd | --exclude-thread)
 		COMPREPLY=() ;;
 	*)
 		return 1 ;;

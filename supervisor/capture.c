@@ -47,6 +47,7 @@ static bool worth_a_retry(const struct engine_error *error)
 		case CKPT_R_FORK_STORM:
 		case CKPT_R_TIMEOUT:
 		case CKPT_R_RESTART_KIND:
+		case CKPT_R_INSIDE:
 			break;
 		default:
 			return false;
@@ -62,6 +63,8 @@ static int name_target(struct capture *cap, const struct capture_options *o,
 		.flags = o->descendants ? CKPT_TARGET_DESCENDANTS : 0,
 		.nr_roots = o->nr_roots,
 		.roots = (uintptr_t)o->roots,
+		.nr_exclude = o->nr_excludes,
+		.exclude = (uintptr_t)o->excludes,
 	};
 	int ret = kdev_target(cap->dev, &target);
 

@@ -19,6 +19,8 @@ struct capture_options {
 	const pid_t *roots;
 	unsigned int nr_roots;
 	bool descendants;
+	const struct ckpt_exclude *excludes;	/* pids and tids as we see them */
+	unsigned int nr_excludes;
 	bool in_place;			/* no snapshot: read while frozen */
 	bool dry_run;
 	unsigned int freeze_timeout_ms;	/* for all attempts together */

@@ -340,6 +340,8 @@ static int dump_run(struct dump *d, kdev_open_fn open)
 		.roots = o->roots,
 		.nr_roots = o->nr_roots,
 		.descendants = o->descendants,
+		.excludes = o->excludes,
+		.nr_excludes = o->nr_excludes,
 		.in_place = d->frozen_to_end,
 		.dry_run = o->dry_run,
 		.freeze_timeout_ms = o->freeze_timeout_ms ? o->freeze_timeout_ms :
@@ -356,6 +358,8 @@ static int dump_run(struct dump *d, kdev_open_fn open)
 		ret = capture_open(&d->cap, &capture, d->error);
 	if (!ret && !o->dry_run)
 		ret = create_image(d);
+	if (!ret)
+		ret = dump_left_out_find(d);
 	if (ret)
 		return ret;
 	dump_progress(d, "freeze");
@@ -385,6 +389,7 @@ int dump_tree_on(kdev_open_fn open, const struct dump_options *options,
 	dump_sync_done(&d);
 	dump_probe_done(&d);
 	dump_ends_done(&d);
+	dump_left_out_done(&d);
 	content_destroy(d.hold);
 	content_destroy(d.image);
 	image_destroy(d.img);

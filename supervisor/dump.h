@@ -30,6 +30,13 @@ struct dump_options {
 	const char *shm_dir;	/* the job's private /dev/shm as the caller sees it; carried whole; NULL: none */
 	const struct engine_external *externals;
 	unsigned int nr_externals;
+	/*
+	 * Memory, descriptors and threads that the image does not hold and a restore
+	 * does not bring back; pids and tids as the caller sees them.  Of which kinds
+	 * they are does not matter, what others share of them neither.
+	 */
+	const struct ckpt_exclude *excludes;
+	unsigned int nr_excludes;
 	engine_progress_fn progress;
 	void *progress_arg;
 	/*

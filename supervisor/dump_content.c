@@ -239,7 +239,7 @@ static int shm_entry(struct dump *d, int dir, const char *name, const char *path
 		       engine_fail(d->error, -errno, "/dev/shm/%s: %s", path, strerror(errno));
 	switch (st.st_mode & S_IFMT) {
 	case S_IFREG:
-		return shm_file(d, dir, name, path);
+		return dump_is_left_out(d, &st) ? 0 : shm_file(d, dir, name, path);
 	case S_IFDIR:
 		ret = shm_record(d, path, NULL, &st, 0);
 		fd = ret ? -1 : openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -9,6 +9,7 @@
  *	dump_mounts.c	mounts that only the tree has
  *	dump_files.c	inodes: what to do with each, descriptors
  *	dump_content.c	contents of inodes and of /dev/shm
+ *	dump_left_out.c	what of /dev/shm goes with memory left out
  *	dump_track.c	identity and durability of files that stay where they are
  *	dump_pages.c	memory
  *	dump_records.c	our own records
@@ -21,6 +22,8 @@
 #include "supervisor/content.h"
 #include "supervisor/dump.h"
 #include "supervisor/file_identity.h"
+
+struct stat;
 
 #define DUMP_SYNC_MAX	32
 
@@ -70,6 +73,8 @@ struct dump {
 	unsigned int nr_places;
 	struct dump_inode *inodes;	/* state_file.user: index + 1, 0 for none */
 	unsigned int nr_inodes;
+	uint64_t *left_out;		/* inodes of shm_dir, sorted; malloc */
+	unsigned int nr_left_out;
 	int sync_fds[DUMP_SYNC_MAX];	/* one per file system the tree works on */
 	uint64_t sync_devs[DUMP_SYNC_MAX];
 	bool sync_flushed[DUMP_SYNC_MAX];	/* the disk's cache, since the syncfs */
@@ -136,6 +141,9 @@ int dump_reopen(int fd);
 /* when: DUMP_IN_PAUSE or DUMP_AFTER: the inodes that are due then. */
 int dump_contents(struct dump *d, enum dump_when when);
 int dump_shm_dir(struct dump *d);		/* in the pause */
+int dump_left_out_find(struct dump *d);		/* before it */
+bool dump_is_left_out(const struct dump *d, const struct stat *st);
+void dump_left_out_done(struct dump *d);
 
 int dump_track_tails(struct dump *d);		/* in the pause: files rewritten in place */
 int dump_track_records(struct dump *d);

@@ -25,6 +25,8 @@ struct op_env {
 	void *progress_arg;
 	const struct engine_external *externals;
 	unsigned int nr_externals;
+	const struct ckpt_exclude *excludes;	/* dump: beside those of the arguments */
+	unsigned int nr_excludes;
 	const char *shm_dir;	/* the job's /dev/shm; NULL: none */
 	bool descendants;	/* dump: what is below pid, not pid itself */
 	bool any_rights;	/* restore: root asks for it, not a job's owner */
@@ -36,7 +38,9 @@ struct op_env {
 /**
  * op_dump() - dump one tree
  * @args: pids [n, ...], dir, kill, dry_run, stop_and_copy, files,
- *	freeze_timeout_ms, max_pause_ms, generation, job
+ *	freeze_timeout_ms, max_pause_ms, generation, job,
+ *	exclude [{kind: range|fd|thread, pid, start, end}, ...]: what is left out, as
+ *	in struct ckpt_exclude; end with a range only
  *
  * With env->frozen and env->note as in struct dump_options.
  */

@@ -14,6 +14,7 @@
 #include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -24,10 +25,12 @@
 
 /* Below this no image of anything fits; real sizes are known only later. */
 #define DUMP_SPACE_MIN	(4ULL << 20)
+#define EXCLUDES_MAX	4096	/* of the module */
 
 struct dump_args {
 	struct dump_options options;
 	pid_t pids[OP_ROOTS_MAX];
+	struct ckpt_exclude *excludes;	/* the caller's and ours; malloc */
 };
 
 static json_t *parse_pids(json_t *pids, struct dump_args *args)
@@ -51,22 +54,88 @@ static json_t *parse_pids(json_t *pids, struct dump_args *args)
 	return NULL;
 }
 
-static json_t *parse(json_t *json, struct dump_args *args)
+static int exclude_kind(const char *word)
+{
+	static const char *const words[] = {
+		[CKPT_EXCLUDE_RANGE] = "range",
+		[CKPT_EXCLUDE_FD] = "fd",
+		[CKPT_EXCLUDE_THREAD] = "thread",
+	};
+
+	for (unsigned int i = CKPT_EXCLUDE_RANGE; i < ARRAY_SIZE(words); i++)
+		if (!strcmp(word, words[i]))
+			return (int)i;
+	return -EINVAL;
+}
+
+static json_t *parse_exclude(json_t *json, struct ckpt_exclude *ret_exclude)
+{
+	json_int_t pid = 0, start = 0, end = 0;
+	const char *word = NULL;
+	json_error_t why;
+	int kind;
+
+	if (json_unpack_ex(json, &why, 0, "{s:s, s:I, s:I, s?I !}", "kind", &word,
+			   "pid", &pid, "start", &start, "end", &end))
+		return outcome_error(-EINVAL, "exclude: bad arguments: %s", why.text);
+	kind = exclude_kind(word);
+	if (kind < 0)
+		return outcome_error(kind, "exclude: range, fd or thread, not %s", word);
+	if (pid <= 0 || pid > INT_MAX)
+		return outcome_error(-EINVAL, "exclude: %lld is no pid", (long long)pid);
+	if (kind != CKPT_EXCLUDE_RANGE && (start < 0 || start > INT_MAX || end))
+		return outcome_error(-EINVAL, "exclude: %lld is no %s", (long long)start, word);
+	if (kind == CKPT_EXCLUDE_RANGE && (start < 0 || end <= start || (start | end) & 4095))
+		return outcome_error(-EINVAL, "exclude: %llx-%llx is no range of whole pages",
+				     (unsigned long long)start, (unsigned long long)end);
+	*ret_exclude = (struct ckpt_exclude){
+		.kind = (uint32_t)kind, .pid = (pid_t)pid,
+		.start = (uint64_t)start, .end = (uint64_t)end,
+	};
+	return NULL;
+}
+
+/* Those of the arguments behind those of the environment. */
+static json_t *parse_excludes(const struct op_env *env, json_t *list, struct dump_args *args)
+{
+	size_t n = json_array_size(list), all = n + env->nr_excludes;
+	json_t *outcome = NULL;
+
+	if (list && !json_is_array(list))
+		return outcome_error(-EINVAL, "exclude is a list");
+	if (all > EXCLUDES_MAX)
+		return outcome_error(-E2BIG, "at most %d things can be left out", EXCLUDES_MAX);
+	if (!all)
+		return NULL;
+	args->excludes = calloc(all, sizeof(*args->excludes));
+	if (!args->excludes)
+		return outcome_error(-ENOMEM, "out of memory");
+	if (env->nr_excludes)
+		memcpy(args->excludes, env->excludes, env->nr_excludes * sizeof(*args->excludes));
+	for (size_t i = 0; i < n && !outcome; i++)
+		outcome = parse_exclude(json_array_get(list, i),
+					&args->excludes[env->nr_excludes + i]);
+	args->options.excludes = args->excludes;
+	args->options.nr_excludes = (unsigned int)all;
+	return outcome;
+}
+
+static json_t *parse(const struct op_env *env, json_t *json, struct dump_args *args)
 {
 	struct dump_options *o = &args->options;
 	int kill = 0, dry_run = 0, copy = 0, freeze = 0, pause = 0;
 	json_int_t generation = 0;
 	const char *files = NULL;
-	json_t *pids = NULL;
+	json_t *pids = NULL, *exclude = NULL, *outcome;
 	json_error_t why;
 
 	if (json_unpack_ex(json, &why, 0,
-			   "{s:o, s?s, s?b, s?b, s?b, s?s, s?i, s?i, s?I, s?s !}",
+			   "{s:o, s?s, s?b, s?b, s?b, s?s, s?i, s?i, s?I, s?s, s?o !}",
 			   "pids", &pids, "dir", &o->dir, "kill", &kill,
 			   "dry_run", &dry_run, "stop_and_copy", &copy,
 			   "files", &files, "freeze_timeout_ms", &freeze,
 			   "max_pause_ms", &pause, "generation", &generation,
-			   "job", &o->job))
+			   "job", &o->job, "exclude", &exclude))
 		return outcome_error(-EINVAL, "dump: bad arguments: %s", why.text);
 	if (freeze < 0 || pause < 0 || generation < 0)
 		return outcome_error(-EINVAL, "dump: a number is negative");
@@ -81,7 +150,8 @@ static json_t *parse(json_t *json, struct dump_args *args)
 	o->generation = (uint64_t)generation;
 	if (!o->dir && !o->dry_run)
 		return outcome_error(-EINVAL, "dump: the directory of the image is missing");
-	return parse_pids(pids, args);
+	outcome = parse_pids(pids, args);
+	return outcome ? outcome : parse_excludes(env, exclude, args);
 }
 
 static bool directory_empty(const char *path)
@@ -188,12 +258,14 @@ json_t *op_dump(const struct op_env *env, json_t *json)
 	struct dump_args args = { 0 };
 	struct dump_options *o = &args.options;
 	struct image_key *key = NULL;
-	json_t *outcome = parse(json, &args);
+	json_t *outcome = parse(env, json, &args);
 
 	if (!outcome && o->dir)
 		outcome = check_directory(o->dir);
-	if (outcome || (!o->dry_run && op_key_load(env, true, &key, &outcome)))
+	if (outcome || (!o->dry_run && op_key_load(env, true, &key, &outcome))) {
+		free(args.excludes);
 		return outcome;
+	}
 	o->key = key;
 	o->descendants = env->descendants;
 	o->shm_dir = env->shm_dir;
@@ -206,5 +278,6 @@ json_t *op_dump(const struct op_env *env, json_t *json)
 	o->note = env->note;
 	outcome = dump(o);
 	image_key_destroy(key);
+	free(args.excludes);
 	return outcome;
 }

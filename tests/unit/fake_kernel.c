@@ -151,6 +151,7 @@ static int fake_command(struct kdev *dev, unsigned long command, void *arg)
 	must(*(__u32 *)arg == _IOC_SIZE(command));
 	switch (command) {
 	case CKPT_IOC_TARGET:
+		fake.nr_excludes = ((struct ckpt_target *)arg)->nr_exclude;
 		return 0;
 	case CKPT_IOC_FREEZE:
 		return fake_freeze(arg);

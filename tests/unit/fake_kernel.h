@@ -30,7 +30,7 @@ struct fake_kernel {
 	int fail_read_after;		/* PAGES_READ fails with -ETIMEDOUT after so many; 0: never */
 	int thaw_ret;
 	/* what happened */
-	unsigned int opened, closed, freezes, reads, live_reads;
+	unsigned int opened, closed, freezes, reads, live_reads, nr_excludes;
 	bool frozen, thawed, killed, dropped;
 	bool reading_refusals;
 	size_t read_pos;

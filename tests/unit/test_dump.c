@@ -23,6 +23,7 @@
 #define WIPED	0x20000000ULL
 #define SHM	0x30000000ULL
 #define CODE	0x40000000ULL
+#define LOW	0x200000000000ULL	/* of this process, not of the tree */
 
 #define MB(n)	((uint64_t)(n) << 20)
 
@@ -538,12 +539,13 @@ static int act_in_pause(void *arg)
 
 static void test_shm_dir(void **state)
 {
+	const struct ckpt_exclude low = { CKPT_EXCLUDE_RANGE, getpid(), LOW, 2 * LOW };
 	struct scratch *s = *state;
 	struct dump_options options = options_for(s);
 	struct image_reader *r = NULL;
 	struct stream stream = { 0 };
 	struct state *model;
-	int called = 0, seen = 0;
+	int called = 0, seen = 0, fd;
 	char buf[8], shm[256];
 
 	make_tree(s);
@@ -555,8 +557,14 @@ static void test_shm_dir(void **state)
 	mkdir(scratch_path(s, "shm/d"), 0750);
 	store_file(scratch_path(s, "shm/d/sem"), "12345678", 8);
 	assert_int_equal(symlink("sem", scratch_path(s, "shm/d/link")), 0);
+	fd = open(scratch_path(s, "shm/d/segment"), O_RDWR | O_CREAT, 0600);
+	assert_ptr_equal(mmap((void *)LOW, 4096, PROT_READ, MAP_SHARED, fd, 0), (void *)LOW);
+	close(fd);
+	options.excludes = &low;
+	options.nr_excludes = 1;
 	dump_ok(&options, NULL);
 	assert_int_equal(called, 1);
+	assert_int_equal(fake.nr_excludes, 1);
 	assert_int_equal(image_open(options.dir, s->key, NULL, &r, NULL), 0);
 	model = load_state(r, &stream);
 	for (unsigned int i = 0; i < model->nr_blobs; i++) {

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Files in the job's /dev/shm that only memory left out maps: segments by which
+ * that memory's owners talk to each other.  A restart makes them anew, so the image
+ * need not hold them, and the pause not copy them.
+ *
+ * Who maps what is looked up before the freeze, as it takes a while; a segment made
+ * after that is carried, which does no harm.  Ranges of every process (pid 0) are
+ * not followed here.
+ */
+#include "supervisor/dump_run.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+static int compare(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static int add(struct dump *d, uint64_t ino)
+{
+	uint64_t *inos = d->left_out;
+
+	if (!(d->nr_left_out & (d->nr_left_out + 1))) {
+		inos = realloc(inos, (2 * (size_t)d->nr_left_out + 2) * sizeof(*inos));
+		if (!inos)
+			return engine_fail(d->error, -ENOMEM, "out of memory");
+		d->left_out = inos;
+	}
+	inos[d->nr_left_out++] = ino;
+	return 0;
+}
+
+/* The inodes on dev that the process maps in the range; it may be gone. */
+static int find(struct dump *d, const struct ckpt_exclude *e, dev_t dev)
+{
+	char path[40], line[PATH_MAX + 128];
+	unsigned long long start, end, ino;
+	unsigned int maj, min;
+	FILE *file;
+	int ret = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", e->pid);
+	file = fopen(path, "re");
+	while (file && !ret && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%llx-%llx %*s %*s %x:%x %llu", &start, &end, &maj, &min,
+			   &ino) != 5 || start < e->start || end > e->end || makedev(maj, min) != dev)
+			continue;
+		ret = add(d, ino);
+	}
+	if (file)
+		fclose(file);
+	return ret;
+}
+
+int dump_left_out_find(struct dump *d)
+{
+	const struct dump_options *o = d->options;
+	struct stat st;
+	int ret = 0;
+
+	if (!o->shm_dir || !o->nr_excludes || stat(o->shm_dir, &st))
+		return 0;
+	for (unsigned int i = 0; !ret && i < o->nr_excludes; i++)
+		if (o->excludes[i].kind == CKPT_EXCLUDE_RANGE && o->excludes[i].pid)
+			ret = find(d, &o->excludes[i], st.st_dev);
+	if (d->nr_left_out)
+		qsort(d->left_out, d->nr_left_out, sizeof(*d->left_out), compare);
+	return ret;
+}
+
+bool dump_is_left_out(const struct dump *d, const struct stat *st)
+{
+	const struct state *state = d->cap.state;
+	uint64_t ino = st->st_ino;
+
+	if (!d->nr_left_out ||
+	    !bsearch(&ino, d->left_out, d->nr_left_out, sizeof(ino), compare))
+		return false;
+	for (unsigned int i = 0; i < state->nr_files; i++)
+		if (state->files[i].rec->ino == ino && state->files[i].rec->dev == st->st_dev)
+			return false;
+	return true;
+}
+
+void dump_left_out_done(struct dump *d)
+{
+	free(d->left_out);
+	d->left_out = NULL;
+	d->nr_left_out = 0;
+}
