@@ -115,13 +115,13 @@ void glue_load(void)
 	abi_loaded();
 }
 
-/* Same name: what the shim says comes before what the program started with. */
+/* Same name: what the shim says comes before what the program started with, if only that there is none. */
 static bool is_replaced(const char *variable, const char *environment)
 {
 	size_t name = strcspn(variable, "=");
 
 	for (const char *e = environment; *e; e += strlen(e) + 1)
-		if (!strncmp(e, variable, name) && e[name] == '=')
+		if (!strncmp(e, variable, name) && (e[name] == '=' || !e[name]))
 			return true;
 	return false;
 }
@@ -142,7 +142,8 @@ static char **new_environment(const char *environment)
 		if (!is_replaced(*e, environment))
 			envp[n++] = *e;
 	for (const char *e = environment; *e; e += strlen(e) + 1)
-		envp[n++] = (char *)(uintptr_t)e;
+		if (strchr(e, '='))
+			envp[n++] = (char *)(uintptr_t)e;
 	envp[n] = NULL;
 	return envp;
 }

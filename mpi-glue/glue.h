@@ -83,6 +83,8 @@ void glue_refuse(unsigned int call, const char *why);
 
 /* status_page.c: the page that CKPT_STATUS names, if any; exits when it cannot be ours. */
 void status_attach(void);
+/* What the lower half has, into the page; -ENOSPC. */
+int status_tell_lower(void);
 
 /* In a callback from below: the upper FS base of this thread; returns the lower one. */
 unsigned long callback_enter(void);

@@ -140,6 +140,13 @@ extern __thread unsigned long lower_fs_base
  */
 unsigned long lower_upper(unsigned long fs);
 
+/**
+ * lower_threads() - threads that the lower half has started and that have not ended
+ * @ret_tids: filled with at most @max, as gettid() has them
+ * Return: how many there are, also when more than @max
+ */
+size_t lower_threads(const struct lower *lower, int *ret_tids, size_t max);
+
 /*
  * Not 0 while the thread runs upper code above live lower frames, with the upper FS
  * base: handlers of signals and callbacks count it up and down.

@@ -332,3 +332,20 @@ size_t lower_fds(const struct lower *lower, int *ret_fds, size_t max)
 	}
 	return nr;
 }
+
+size_t lower_threads(const struct lower *lower, int *ret_tids, size_t max)
+{
+	size_t nr = 0;
+
+	for (unsigned int i = 0; i < LOWER_THREADS_MAX; i++) {
+		int tid = abs(lower->boot.tids[i]);
+
+		/* one on its way in or out is as good as there */
+		if (!tid || tid == abs(LOWER_STARTING))
+			continue;
+		if (nr < max)
+			ret_tids[nr] = tid;
+		nr++;
+	}
+	return nr;
+}

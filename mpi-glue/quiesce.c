@@ -432,6 +432,11 @@ static void step_cut(uint32_t *state)
 		return;
 	}
 	library_give();
+	if (status_tell_lower()) {
+		*state = STATUS_REFUSED;
+		refuse("the MPI library has more descriptors and threads than the status page has room for");
+		return;
+	}
 	*state = STATUS_SILENT;
 	say(STATUS_SILENT);
 }

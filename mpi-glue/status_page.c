@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "mpi-glue/lower.h"
 #include "mpi-glue/status_page.h"
 #include "mpi/calls.h"
 
@@ -48,4 +49,34 @@ void status_attach(void)
 	    (size_t)st.st_size < status_size(page->nr_ranks, page->max_comms))
 		die(path, "it is made for fewer ranks");
 	glue.page = page;
+}
+
+/* The descriptor of process management that this rank inherited is the lower half's alone. */
+static int inherited_fd(void)
+{
+	const char *text = getenv("PMI_FD");
+	int fd = text ? atoi(text) : -1;
+
+	/* not after a restart: the number is anybody's then */
+	return fd > 2 && glue.run == 1 ? fd : -1;
+}
+
+int status_tell_lower(void)
+{
+	struct status_lower *out = status_lower(glue.page);
+	int inherited = inherited_fd();
+	size_t fds, threads;
+
+	fds = lower_fds(glue.lower, out->item, STATUS_LOWER_MAX);
+	if (fds < STATUS_LOWER_MAX && inherited >= 0)
+		out->item[fds++] = inherited;
+	if (fds >= STATUS_LOWER_MAX)
+		return -ENOSPC;
+	threads = lower_threads(glue.lower, out->item + fds, STATUS_LOWER_MAX - fds);
+	if (fds + threads > STATUS_LOWER_MAX)
+		return -ENOSPC;
+	out->pid = getpid();
+	out->nr_fds = (uint32_t)fds;
+	out->nr_threads = (uint32_t)threads;
+	return 0;
 }

@@ -44,6 +44,7 @@
 /* An identity that no communicator has, of what ranks @a and @b did together. */
 #define STATUS_PAIR(a, b) \
 	(1ull << 62 | (uint64_t)((a) < (b) ? (a) : (b)) << 31 | (uint64_t)((a) < (b) ? (b) : (a)))
+#define STATUS_PAIR_RANK_MASK ((1ull << 31) - 1)
 #define STATUS_NONE	UINT32_MAX	/* no peer, or any */
 
 /* The shim's orders, in the order they follow each other; RUN is possible from each. */
@@ -78,7 +79,10 @@ struct status_order {
 	uint64_t run;
 	uint32_t restart;	/* enum status_restart */
 	uint32_t pad;
-	/* for the lower half of a restart: NAME=VALUE, each with its 0, at the end an empty one */
+	/*
+	 * for the lower half of a restart: NAME=VALUE, or NAME of what must not be there, each
+	 * with its 0, at the end an empty one
+	 */
 	char environment[4096];
 };
 
@@ -122,6 +126,19 @@ struct status_comm {
 struct status_target {
 	uint64_t id;		/* of comms[] at this index */
 	uint64_t seq;
+};
+
+/*
+ * What of this process belongs to its lower half, for whoever takes an image without it:
+ * descriptors, then threads as gettid() has them. Written before STATUS_SILENT.
+ */
+#define STATUS_LOWER_MAX 1021
+
+struct status_lower {
+	int32_t pid;		/* of the rank's process that called MPI_Init */
+	uint32_t nr_fds;
+	uint32_t nr_threads;
+	int32_t item[STATUS_LOWER_MAX];
 };
 
 /**
@@ -170,11 +187,22 @@ static inline uint64_t *status_met_targets(struct status_page *page)
 	return status_met(page) + page->nr_ranks;
 }
 
+/* Communicators' identities never have these two bits so. */
+static inline int status_is_pair(uint64_t id)
+{
+	return id >> 62 == 1;
+}
+
+static inline struct status_lower *status_lower(struct status_page *page)
+{
+	return (struct status_lower *)(status_met_targets(page) + page->nr_ranks);
+}
+
 static inline size_t status_size(uint32_t nr_ranks, uint32_t max_comms)
 {
 	return sizeof(struct status_page) +
 	       max_comms * (sizeof(struct status_comm) + sizeof(struct status_target)) +
-	       nr_ranks * 4 * sizeof(uint64_t);
+	       nr_ranks * 4 * sizeof(uint64_t) + sizeof(struct status_lower);
 }
 
 #endif
