@@ -33,8 +33,15 @@ struct shim_client {
 	struct fence_reader fence;
 };
 
+int client_send(struct shim_client *client, const struct shim_msg *msg, const void *data,
+		size_t len)
+{
+	return shim_send(client->sock, msg, data, len, NULL, 0);
+}
+
 static void client_drop(struct shim_client *client)
 {
+	shim_pages_unwatch(client->shim, client);
 	reactor_remove(client->source);
 	close(client->sock);
 	*client->link = client->next;
@@ -223,6 +230,8 @@ static int handle_control(struct shim_client *client, struct shim_msg *msg,
 		shim_ranks_fenced(client->shim, msg, data, len);
 		return 0;
 	}
+	if (msg->type >= SHIM_WATCH)
+		return shim_pages_handle(client->shim, client, msg, data, len);
 	msg->value = 0;
 	/* Of a job that stands still the answer is then as old as its last process. */
 	if (msg->type == SHIM_STATUS || msg->type == SHIM_RANKS)

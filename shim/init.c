@@ -30,6 +30,7 @@
 #include "libckptctl/wire.h"
 #include "shim/labels.h"
 #include "shim/members.h"
+#include "shim/pages.h"
 #include "supervisor/op.h"
 #include "supervisor/outcome.h"
 
@@ -323,15 +324,43 @@ static json_t *await_go(const struct shim_init *init)
 	return go;
 }
 
+/* The ranks' status pages to the shim: made for a job that starts, found in one restored. */
+static json_t *share_pages(const struct shim_init *init)
+{
+	const struct shim_spec *spec = &init->shim->spec;
+	const struct shim_msg msg = { .type = SHIM_PAGES };
+	int dir = -1, err;
+
+	if (!spec_has_pages(spec))
+		return NULL;
+	err = spec->restore ? pages_find(spec->job, &dir) :
+	      pages_make(&spec->ranks, spec->job, spec->uid, spec->gid, &dir);
+	if (!err) {
+		err = shim_send(init->sock, &msg, NULL, 0, &dir, 1);
+		close(dir);
+	}
+	return err ? failed(err, "status pages of the ranks") : NULL;
+}
+
 static json_t *bring_up(const struct shim_init *init, const json_t *go,
 			struct members *ret_members)
 {
-	json_t *outcome;
+	json_t *outcome = init->shim->spec.restore ? NULL : share_pages(init);
 	pid_t main_pid = 0;
 
+	if (outcome)
+		return outcome;
 	if (!init->shim->spec.restore)
 		return members_start(init->shim, json_object_get(go, "env"), ret_members);
 	outcome = restore(init, &main_pid);
+	if (outcome_is_ok(outcome)) {
+		json_t *failure = share_pages(init);
+
+		if (failure) {
+			json_decref(outcome);
+			return failure;
+		}
+	}
 	if (outcome_is_ok(outcome) && main_pid &&
 	    members_adopt(init->shim, main_pid, ret_members)) {
 		json_decref(outcome);

@@ -246,10 +246,15 @@ static void job_ended(struct shim *shim, int status)
 
 void shim_hear(struct shim *shim)
 {
+	unsigned int nr_fds;
+	int n, fds[SHIM_FDS_MAX];
 	struct shim_msg msg;
-	int n;
 
-	while ((n = shim_receive(shim->init_sock, &msg, NULL, 0, NULL, NULL)) >= 0) {
+	while ((n = shim_receive(shim->init_sock, &msg, NULL, 0, fds, &nr_fds)) >= 0) {
+		if (msg.type == SHIM_PAGES && nr_fds)
+			shim_pages_open(shim, fds[0]);
+		while (nr_fds)
+			close(fds[--nr_fds]);
 		if (msg.type == SHIM_EXITED)
 			job_ended(shim, msg.value);
 		else
@@ -395,6 +400,7 @@ int main(int argc, char **argv)
 	log_init(&shim->log, "ckpt-shim");
 	shim->report = args.report;
 	shim->listener = shim->exit_file = shim->init_sock = shim->failed = -1;
+	shim->watch.timer = -1;
 	quiet_process(shim);
 	err = spec_load(args.spec, &shim->spec, why, sizeof(why));
 	if (!err)

@@ -59,7 +59,7 @@ struct pm_ops {
 	const char *name;
 	int (*create)(const struct pm_config *config, struct pm **ret_pm);
 	int (*serve)(struct pm *pm);
-	/* Strings NAME=VALUE appended to the array @env. */
+	/* Strings NAME=VALUE, or NAME of what must not be there, appended to the array @env. */
 	int (*rank_env)(struct pm *pm, unsigned int index, json_t *env);
 	/* The descriptor that this rank alone inherits; -1: none. */
 	int (*rank_fd)(const struct pm *pm, unsigned int index);

@@ -41,6 +41,22 @@ enum shim_msg_type {
 	SHIM_FENCES = 14,
 	SHIM_FENCE = 15,	/* from the shim; number: which, from 1; data */
 	SHIM_FENCE_DONE = 16,	/* to the shim, the same; data of all nodes */
+	/*
+	 * Quiesce of MPI ranks, between ckptd, who said WATCH once on its connection, and
+	 * the ranks' status pages (pages.h). Orders are not answered: reports follow, each
+	 * when it has become true. When the connection ends, the ranks run on.
+	 */
+	SHIM_WATCH = 17,	/* number: of the first order to come */
+	SHIM_ORDER = 18,	/* to the shim; number: ascending; value: enum status_intent */
+	SHIM_TARGETS = 19,	/* to the shim, while quiesced; number as above; data struct shim_seq[] */
+	SHIM_BEGUN = 20,	/* data struct shim_seq[]: how far ranks here are, if raised */
+	SHIM_COUNTS = 21,	/* value 0: sent, 1: received; data struct shim_count[] */
+	SHIM_REACHED = 22,	/* number: order; value: enum status_state that all ranks here have */
+	SHIM_CAUGHT_UP = 23,	/* number: of the targets that nobody here is behind of */
+	SHIM_STUCK = 24,	/* data struct shim_wait: the lowest rank that is not there */
+	SHIM_RANK_FAILED = 25,	/* number: order; value: enum status_state; data struct shim_failure */
+	SHIM_PAGES = 26,	/* of init, with the directory of the pages */
+	SHIM_LEAVE_OUT = 27,	/* number: first index; answer: data struct shim_leave_out[] */
 };
 
 /*
@@ -75,6 +91,45 @@ struct shim_rank {
 	int32_t pid;		/* in the job's PID namespace */
 	uint32_t state;
 	int32_t status;		/* as of waitpid(2) */
+};
+
+/* Collectives on a communicator; id as the ranks have agreed. */
+struct shim_seq {
+	uint64_t id;
+	uint64_t seq;
+};
+
+/* Messages between two ranks since the job began, of which one is on another node. */
+struct shim_count {
+	uint32_t source;
+	uint32_t dest;
+	uint64_t count;
+};
+
+struct shim_wait {
+	uint32_t rank;
+	uint32_t peer;		/* ~0: any, or none */
+	uint32_t call;		/* row of mpi_calls.def */
+	uint32_t held;		/* by us, not by the library */
+	uint64_t comm;
+	uint64_t seq;
+	char name[32];		/* of the call; empty: outside MPI */
+};
+
+struct shim_failure {
+	uint32_t rank;
+	char text[256];		/* a sentence without its rank */
+};
+
+#define SHIM_LEAVE_PROCESS	0u	/* whose the following are, up to the next of these */
+#define SHIM_LEAVE_FD		1u
+#define SHIM_LEAVE_THREAD	2u
+
+/* What no image has of a rank: its lower half (mpi-glue/lower.h). */
+struct shim_leave_out {
+	uint32_t index;
+	uint32_t kind;		/* SHIM_LEAVE_* */
+	int64_t number;		/* descriptor; process or thread in the job's PID namespace */
 };
 
 /* Bytes in the logs of standard output (or the terminal) and error. */

@@ -20,6 +20,7 @@
 #include <sys/types.h>
 
 #include "shim/fence.h"
+#include "shim/pages.h"
 #include "shim/pm.h"
 #include "shim/proto.h"
 #include "shim/spec.h"
@@ -30,6 +31,15 @@
 #define SHIM_GO_MAX	(16u << 20)	/* what init is told with "go" */
 
 struct shim_client;
+
+/* Status pages of the ranks here, and who follows them. */
+struct shim_watch {
+	struct pages *pages;	/* NULL: there are none */
+	struct shim_client *client;	/* NULL: nobody; the ranks run */
+	json_t *envs;		/* of a restore: for the new lower halves, by index */
+	int timer;
+	struct reactor_source *source;	/* NULL: nothing is under way */
+};
 
 struct shim {
 	struct log log;
@@ -46,6 +56,7 @@ struct shim {
 	struct shim_rank *ranks;	/* by index; NULL: the job has none */
 	int failed;		/* the first of them that failed; -1 */
 	struct shim_fence fence;
+	struct shim_watch watch;
 	bool aborted;		/* process management has ended the job */
 	bool ended;
 	int status;		/* as of waitpid(2) */
@@ -78,7 +89,18 @@ void shim_ranks_message(struct shim *shim, const struct shim_msg *msg);
 void shim_ranks_fenced(struct shim *shim, const struct shim_msg *msg, const void *data,
 		       size_t len);
 
+/* shim_pages.c; all of it is nothing for a job without. */
+void shim_pages_open(struct shim *shim, int dir);
+void shim_pages_close(struct shim *shim);
+/* SHIM_WATCH to SHIM_LEAVE_OUT; 0, or negative errno: the client is to be dropped. */
+int shim_pages_handle(struct shim *shim, struct shim_client *client,
+		      const struct shim_msg *msg, const void *data, size_t len);
+/* @client is going. */
+void shim_pages_unwatch(struct shim *shim, const struct shim_client *client);
+
 /* client.c */
+int client_send(struct shim_client *client, const struct shim_msg *msg, const void *data,
+		size_t len);
 int client_add(struct shim *shim, int sock, bool attached);
 /* Serve everyone from the logs; call when they grew or the job ended. */
 void clients_wake(struct shim *shim);

@@ -12,9 +12,14 @@ $(call unit_test,tests/unit/test_pm_pmi1,tests/unit/test_pm_pmi1.c,\
 $(call unit_test,tests/unit/test_ranks,tests/unit/test_ranks.c,\
 	$(LIB)/libcli.a $(LIB)/libpm.a $(LIB)/libshim.a -ljansson)
 
+# status pages of MPI ranks, for the shim and for tests
+$(call library,pages,shim/pages.c shim/pages_open.c)
+$(call unit_test,tests/unit/test_pages,tests/unit/test_pages.c,$(LIB)/libpages.a -ljansson)
+
 $(call program,ckpt-shim,shim/main.c shim/init.c shim/start.c shim/spec.c shim/client.c \
-	shim/stdio.c shim/stdio_open.c shim/labels.c shim/members.c shim/shim_ranks.c,\
-	$(LIB)/libshim.a $(LIB)/libpm.a $(LIB)/libdaemon.a $(LIB)/libwire.a $(LIB)/libop.a \
+	shim/stdio.c shim/stdio_open.c shim/labels.c shim/members.c shim/shim_ranks.c \
+	shim/shim_pages.c,\
+	$(LIB)/libpages.a $(LIB)/libshim.a $(LIB)/libpm.a $(LIB)/libdaemon.a $(LIB)/libwire.a $(LIB)/libop.a \
 	$(LIB)/libengine.a $(LIB)/libimage.a -ljansson -lsodium -lzstd -lxxhash)
 INSTALL_LIBEXEC += $(BIN)/ckpt-shim
 

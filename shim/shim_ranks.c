@@ -120,12 +120,15 @@ json_t *shim_ranks_go(struct shim *shim, int *ret_err)
 		err = base(shim)->ops->rank_env(shim->pm, i, env);
 		json_array_append_new(envs, env);
 	}
+	if (shim->spec.restore)
+		shim->watch.envs = json_incref(envs);
 	*ret_err = err;
 	return json_pack("{s:o}", "env", envs);
 }
 
 void shim_ranks_close(struct shim *shim)
 {
+	shim_pages_close(shim);
 	if (shim->pm)
 		base(shim)->ops->destroy(shim->pm);
 	shim->pm = NULL;

@@ -130,6 +130,11 @@ void spec_done(struct shim_spec *spec)
 	memset(spec, 0, sizeof(*spec));
 }
 
+bool spec_has_pages(const struct shim_spec *spec)
+{
+	return spec->ranks.size && spec->ranks.glue && !spec->host_ns;
+}
+
 bool spec_has_tty(const struct shim_spec *spec)
 {
 	int i;

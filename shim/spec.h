@@ -50,6 +50,9 @@ struct shim_spec {
 int spec_load(int fd, struct shim_spec *ret_spec, char *why, size_t size);
 void spec_done(struct shim_spec *spec);
 
+/* Do its ranks have status pages (pages.h)? They do with the glue, in a /dev/shm of their own. */
+bool spec_has_pages(const struct shim_spec *spec);
+
 /* Does any of the three streams use the terminal? */
 bool spec_has_tty(const struct shim_spec *spec);
 

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "image/util.h"
+#include "shim/pages.h"
 #include "supervisor/outcome.h"
 
 extern char **environ;
@@ -105,6 +106,13 @@ static int set_own(const struct shim *shim, unsigned int index, const json_t *en
 
 		if (!string || putenv((char *)string))
 			return -EINVAL;
+	}
+	if (spec_has_pages(&shim->spec)) {
+		char path[64];
+
+		pages_path(shim->spec.job, shim->spec.ranks.rank[index], path, sizeof(path));
+		if (setenv("CKPT_STATUS", path, 1))
+			return -errno;
 	}
 	return ranks_setenv(&shim->spec.ranks, index);
 }

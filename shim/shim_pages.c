@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The shim between ckptd and its ranks' status pages (pages.h): one client at a time
+ * watches, orders, and is told.
+ *
+ * The ranks are looked at while an order is under way and not otherwise. A watcher that
+ * goes away, for whatever reason, leaves no rank held. Ranks that were restored get their
+ * new lower halves from here, without anybody asking.
+ */
+#include "shim/shim.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "mpi-glue/status_page.h"
+
+static int emit(const struct shim_msg *msg, const void *data, size_t len, void *arg)
+{
+	struct shim *shim = arg;
+	const struct shim_failure *failure = data;
+
+	if (shim->watch.client)
+		return client_send(shim->watch.client, msg, data, len);
+	/* Nobody to be told: a restart's failure must not be silent. */
+	if (msg->type == SHIM_RANK_FAILED)
+		log_error(&shim->log, "job %lld: rank %u: %s", (long long)shim->spec.job,
+			  failure->rank, failure->text);
+	return 0;
+}
+
+static void rest(struct shim *shim)
+{
+	reactor_remove(shim->watch.source);
+	shim->watch.source = NULL;
+	if (shim->watch.timer >= 0)
+		close(shim->watch.timer);
+	shim->watch.timer = -1;
+}
+
+static void on_time(uint32_t events, void *arg)
+{
+	struct shim *shim = arg;
+	uint64_t times;
+
+	if (read(shim->watch.timer, &times, sizeof(times)) < 0)
+		return;
+	if (!pages_look(shim->watch.pages, emit, shim))
+		rest(shim);
+}
+
+/* Something was ordered: look until it is done. */
+static int look(struct shim *shim)
+{
+	const struct itimerspec each = {
+		.it_value.tv_nsec = PAGES_LOOK_NS, .it_interval.tv_nsec = PAGES_LOOK_NS,
+	};
+	struct shim_watch *watch = &shim->watch;
+	int err;
+
+	if (watch->source)
+		return 0;
+	watch->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (watch->timer < 0)
+		return -errno;
+	err = timerfd_settime(watch->timer, 0, &each, NULL) ? -errno :
+	      reactor_fd(shim->reactor, watch->timer, EPOLLIN, on_time, shim, &watch->source);
+	if (err)
+		rest(shim);
+	return err;
+}
+
+void shim_pages_open(struct shim *shim, int dir)
+{
+	struct shim_watch *watch = &shim->watch;
+	int err = watch->pages ? 0 : pages_open(&shim->spec.ranks, dir, &watch->pages);
+
+	if (!err && watch->envs) {
+		err = pages_restart(watch->pages, watch->envs);
+		if (!err) {
+			pages_order(watch->pages, 0, STATUS_RUN);
+			err = look(shim);
+		}
+	}
+	if (err)
+		log_error(&shim->log, "job %lld: status pages: %s", (long long)shim->spec.job,
+			  strerror(-err));
+}
+
+void shim_pages_close(struct shim *shim)
+{
+	rest(shim);
+	pages_close(shim->watch.pages);
+	shim->watch.pages = NULL;
+	json_decref(shim->watch.envs);
+	shim->watch.envs = NULL;
+}
+
+void shim_pages_unwatch(struct shim *shim, const struct shim_client *client)
+{
+	struct shim_watch *watch = &shim->watch;
+
+	if (watch->client != client)
+		return;
+	watch->client = NULL;
+	if (!watch->pages || !pages_held(watch->pages))
+		return;
+	log_warning(&shim->log, "job %lld: nobody follows its checkpoint any more; it runs on",
+		    (long long)shim->spec.job);
+	pages_order(watch->pages, 0, STATUS_RUN);
+}
+
+/* ------------------------------------------------------------ the watcher */
+
+static int answer(struct shim_client *client, const struct shim_msg *msg, int value,
+		  const void *data, size_t len)
+{
+	struct shim_msg reply = *msg;
+
+	reply.value = value;
+	return client_send(client, &reply, data, len);
+}
+
+static int handle_watch(struct shim *shim, struct shim_client *client,
+			const struct shim_msg *msg)
+{
+	if (!shim->watch.pages)
+		return answer(client, msg, -EOPNOTSUPP, NULL, 0);
+	if (shim->watch.client)
+		return answer(client, msg, -EBUSY, NULL, 0);
+	shim->watch.client = client;
+	return answer(client, msg, 0, NULL, 0);
+}
+
+static int handle_leave_out(struct shim *shim, struct shim_client *client,
+			    const struct shim_msg *msg)
+{
+	struct shim_leave_out out[SHIM_DATA_MAX / sizeof(struct shim_leave_out)];
+	size_t n;
+
+	if (!shim->watch.pages)
+		return answer(client, msg, 0, NULL, 0);
+	n = pages_leave_out(shim->watch.pages, (unsigned int)msg->number, out,
+			    sizeof(out) / sizeof(out[0]));
+	return answer(client, msg, 0, out, n * sizeof(out[0]));
+}
+
+int shim_pages_handle(struct shim *shim, struct shim_client *client,
+		      const struct shim_msg *msg, const void *data, size_t len)
+{
+	struct pages *pages = shim->watch.pages;
+	int err;
+
+	if (msg->type == SHIM_WATCH)
+		return handle_watch(shim, client, msg);
+	if (msg->type == SHIM_LEAVE_OUT)
+		return handle_leave_out(shim, client, msg);
+	if (shim->watch.client != client)
+		return -EPROTO;
+	switch (msg->type) {
+	case SHIM_ORDER:
+		if (msg->value < STATUS_RUN || msg->value > STATUS_CUT)
+			return -EPROTO;
+		pages_order(pages, msg->number, (uint32_t)msg->value);
+		return look(shim);
+	case SHIM_TARGETS:
+		if (len % sizeof(struct shim_seq))
+			return -EPROTO;
+		err = pages_targets(pages, msg->number, data, len / sizeof(struct shim_seq));
+		return err ? err : look(shim);
+	default:
+		return -EPROTO;
+	}
+}

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The shim's side of status pages, against ranks that are played here: orders become
+ * reports when all ranks have answered, and not before; what others must know is told
+ * once, and again if it was not taken.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "mpi-glue/status_page.h"
+#include "shim/pages.h"
+
+#define COMMS	512
+#define SIZE	4	/* ranks of the job; 1 and 2 are here */
+
+struct heard {
+	struct shim_msg msg;
+	size_t len;
+	union {
+		struct shim_seq seqs[8];
+		struct shim_count counts[8];
+		struct shim_failure failure;
+		struct shim_wait wait;
+	};
+};
+
+struct world {
+	char dir[64];
+	unsigned int node_of[SIZE], here[2];
+	struct ranks ranks;
+	struct status_page *page[2];
+	struct pages *pages;
+	struct heard heard[16];
+	unsigned int nr;
+	int answer;		/* of whoever is told */
+};
+
+static int hear(const struct shim_msg *msg, const void *data, size_t len, void *arg)
+{
+	struct world *w = arg;
+	struct heard *h = &w->heard[w->nr];
+
+	if (w->answer || msg->type == SHIM_STUCK)
+		return w->answer;
+	assert_true(w->nr < 16 && len <= sizeof(h->failure));
+	h->msg = *msg;
+	h->len = len;
+	if (len)
+		memcpy(h->seqs, data, len);
+	w->nr++;
+	return 0;
+}
+
+static struct status_page *make_page(struct world *w, int dir, unsigned int rank)
+{
+	size_t size = status_size(SIZE, COMMS);
+	struct status_page *page;
+	char name[16];
+	int fd;
+
+	snprintf(name, sizeof(name), "%u", rank);
+	fd = openat(dir, name, O_RDWR | O_CREAT, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)size), 0);
+	page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(page, MAP_FAILED);
+	close(fd);
+	page->magic = STATUS_MAGIC;
+	page->version = STATUS_VERSION;
+	page->nr_ranks = SIZE;
+	page->max_comms = COMMS;
+	page->order.run = 1;
+	page->answer.state = STATUS_RUNNING;
+	return page;
+}
+
+static int begin(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	int dir;
+
+	strcpy(w->dir, "/tmp/pages.XXXXXX");
+	assert_non_null(mkdtemp(w->dir));
+	dir = open(w->dir, O_RDONLY | O_DIRECTORY);
+	for (unsigned int r = 0; r < SIZE; r++)
+		w->node_of[r] = r == 1 || r == 2;
+	w->here[0] = 1;
+	w->here[1] = 2;
+	w->ranks = (struct ranks) {
+		.size = SIZE, .nr_nodes = 2, .node = 1, .node_of = w->node_of,
+		.nr = 2, .rank = w->here,
+	};
+	for (unsigned int i = 0; i < 2; i++)
+		w->page[i] = make_page(w, dir, w->here[i]);
+	assert_int_equal(pages_open(&w->ranks, dir, &w->pages), 0);
+	close(dir);
+	*state = w;
+	return 0;
+}
+
+static int end(void **state)
+{
+	struct world *w = *state;
+	char path[96];
+
+	pages_close(w->pages);
+	for (unsigned int i = 0; i < 2; i++) {
+		munmap(w->page[i], status_size(SIZE, COMMS));
+		snprintf(path, sizeof(path), "%s/%u", w->dir, w->here[i]);
+		unlink(path);
+	}
+	rmdir(w->dir);
+	free(w);
+	return 0;
+}
+
+static void obey(struct world *w, unsigned int i, uint32_t as)
+{
+	w->page[i]->answer.state = as;
+	w->page[i]->answer.seen = w->page[i]->order.serial;
+}
+
+static void obey_all(struct world *w, uint32_t as)
+{
+	obey(w, 0, as);
+	obey(w, 1, as);
+}
+
+static const struct heard *next_heard(struct world *w, uint32_t type)
+{
+	static struct heard h;
+
+	assert_true(w->nr > 0);
+	h = w->heard[0];
+	memmove(w->heard, w->heard + 1, --w->nr * sizeof(h));
+	assert_int_equal(h.msg.type, type);
+	return &h;
+}
+
+static void look(struct world *w)
+{
+	pages_look(w->pages, hear, w);
+}
+
+static void quiesce(struct world *w)
+{
+	pages_order(w->pages, 7, STATUS_QUIESCE);
+	assert_int_equal(w->page[0]->order.intent, STATUS_QUIESCE);
+	obey_all(w, STATUS_QUIESCED);
+	look(w);
+	assert_int_equal(next_heard(w, SHIM_REACHED)->msg.value, STATUS_QUIESCED);
+}
+
+static void reached_when_all_are(void **state)
+{
+	struct world *w = *state;
+
+	pages_order(w->pages, 7, STATUS_QUIESCE);
+	look(w);
+	assert_int_equal(w->nr, 0);
+	obey(w, 0, STATUS_QUIESCED);
+	look(w);
+	assert_int_equal(w->nr, 0);
+	/* the state of an order before is no answer */
+	w->page[1]->answer.state = STATUS_QUIESCED;
+	look(w);
+	assert_int_equal(w->nr, 0);
+	obey(w, 1, STATUS_QUIESCED);
+	look(w);
+	assert_int_equal(next_heard(w, SHIM_REACHED)->msg.number, 7);
+	look(w);
+	assert_int_equal(w->nr, 0);
+}
+
+static void set_comm(struct world *w, unsigned int i, uint32_t k, uint64_t id, uint64_t seq,
+		     uint64_t members)
+{
+	struct status_comm *comm = &status_comms(w->page[i])[k];
+
+	comm->seq = seq;
+	comm->members = members;
+	comm->id = id;
+}
+
+static void targets_of_this_node_alone_are_settled_here(void **state)
+{
+	struct world *w = *state;
+
+	set_comm(w, 0, 3, 77, 5, 2);
+	set_comm(w, 1, 9, 77, 4, 2);
+	pages_order(w->pages, 7, STATUS_QUIESCE);
+	obey_all(w, STATUS_QUIESCED);
+	look(w);
+	next_heard(w, SHIM_REACHED);
+	assert_int_equal(w->nr, 0);	/* nobody else has it: nobody is told */
+	assert_int_equal(status_targets(w->page[1])[9].id, 77);
+	assert_int_equal(status_targets(w->page[1])[9].seq, 5);
+	assert_int_equal(pages_targets(w->pages, 8, NULL, 0), 0);
+	obey_all(w, STATUS_QUIESCED);
+	look(w);
+	assert_int_equal(w->nr, 0);	/* rank 2 is one behind */
+	set_comm(w, 1, 9, 77, 5, 2);
+	w->page[1]->answer.in_collective = 1;
+	look(w);
+	assert_int_equal(w->nr, 0);
+	w->page[1]->answer.in_collective = 0;
+	look(w);
+	assert_int_equal(next_heard(w, SHIM_CAUGHT_UP)->msg.number, 8);
+}
+
+static void others_hear_of_shared_collectives(void **state)
+{
+	struct world *w = *state;
+	const struct shim_seq more = { 55, 12 };
+	const struct heard *h;
+
+	set_comm(w, 0, 0, 55, 10, 3);
+	pages_order(w->pages, 7, STATUS_QUIESCE);
+	obey_all(w, STATUS_QUIESCED);
+	w->answer = -EAGAIN;
+	look(w);
+	w->answer = 0;
+	obey_all(w, STATUS_QUIESCED);	/* its own count became its target */
+	look(w);
+	h = next_heard(w, SHIM_BEGUN);
+	assert_int_equal(h->len, sizeof(struct shim_seq));
+	assert_true(h->seqs[0].id == 55 && h->seqs[0].seq == 10);
+	next_heard(w, SHIM_REACHED);
+	assert_int_equal(pages_targets(w->pages, 8, &more, 1), 0);
+	look(w);
+	assert_int_equal(status_targets(w->page[0])[0].seq, 12);
+	obey_all(w, STATUS_QUIESCED);
+	look(w);
+	assert_int_equal(w->nr, 0);
+	/* it gets there, and one further: that is news before it is caught up */
+	set_comm(w, 0, 0, 55, 13, 3);
+	look(w);
+	assert_true(next_heard(w, SHIM_BEGUN)->seqs[0].seq == 13);
+	assert_int_equal(w->nr, 0);
+	obey_all(w, STATUS_QUIESCED);
+	look(w);
+	next_heard(w, SHIM_CAUGHT_UP);
+}
+
+static void messages_between_nodes_are_counted(void **state)
+{
+	struct world *w = *state;
+	const struct heard *h;
+
+	quiesce(w);
+	status_sent(w->page[0])[3] = 4;
+	status_sent(w->page[0])[2] = 6;		/* from 1 to 2: both here */
+	status_received(w->page[1])[0] = 9;
+	pages_order(w->pages, 9, STATUS_DRAIN);
+	obey_all(w, STATUS_DRAINING);
+	look(w);
+	h = next_heard(w, SHIM_COUNTS);
+	assert_int_equal(h->msg.value, 0);
+	assert_int_equal(h->len, sizeof(struct shim_count));
+	assert_true(h->counts[0].source == 1 && h->counts[0].dest == 3 && h->counts[0].count == 4);
+	h = next_heard(w, SHIM_COUNTS);
+	assert_int_equal(h->msg.value, 1);
+	assert_true(h->counts[0].source == 0 && h->counts[0].dest == 2 && h->counts[0].count == 9);
+	assert_int_equal(w->nr, 0);	/* those between 1 and 2 have not come */
+	status_received(w->page[1])[1] = 6;
+	look(w);
+	assert_int_equal(next_heard(w, SHIM_REACHED)->msg.value, STATUS_DRAINING);
+	status_received(w->page[1])[0] = 10;
+	look(w);
+	assert_true(next_heard(w, SHIM_COUNTS)->counts[0].count == 10);
+}
+
+static void refusals_name_the_rank(void **state)
+{
+	struct world *w = *state;
+	const struct heard *h;
+
+	pages_order(w->pages, 7, STATUS_QUIESCE);
+	obey(w, 0, STATUS_QUIESCED);
+	strcpy(w->page[1]->answer.text, "MPI_Win_create: not yet");
+	obey(w, 1, STATUS_REFUSED);
+	look(w);
+	h = next_heard(w, SHIM_RANK_FAILED);
+	assert_int_equal(h->failure.rank, 2);
+	assert_string_equal(h->failure.text, "MPI_Win_create: not yet");
+	pages_order(w->pages, 8, STATUS_RUN);
+	obey_all(w, STATUS_RUNNING);
+	look(w);
+	assert_int_equal(next_heard(w, SHIM_REACHED)->msg.value, STATUS_RUNNING);
+}
+
+static void too_early_and_too_late(void **state)
+{
+	struct world *w = *state;
+
+	w->page[0]->answer.state = STATUS_BEFORE;
+	pages_order(w->pages, 7, STATUS_QUIESCE);
+	look(w);
+	assert_non_null(strstr(next_heard(w, SHIM_RANK_FAILED)->failure.text, "MPI_Init"));
+	w->page[0]->answer.state = STATUS_ENDED;
+	pages_order(w->pages, 8, STATUS_QUIESCE);
+	look(w);
+	assert_non_null(strstr(next_heard(w, SHIM_RANK_FAILED)->failure.text, "MPI_Finalize"));
+}
+
+static void a_restart_is_told_its_environment(void **state)
+{
+	struct world *w = *state;
+	json_t *envs = json_pack("[[s, s], []]", "PMI_PORT=a:1", "PMI_ID=1");
+	json_t *long_envs = json_pack("[[], [s%]]", (char [5000]){ 0 }, (size_t)0);
+	char *big = malloc(5000);
+
+	assert_int_equal(pages_restart(w->pages, envs), 0);
+	assert_int_equal(w->page[0]->order.run, 2);
+	assert_int_equal(w->page[0]->order.restart, STATUS_FORGET);
+	assert_memory_equal(w->page[0]->order.environment, "PMI_PORT=a:1\0PMI_ID=1\0", 23);
+	memset(big, 'x', 4999);
+	big[4999] = '\0';
+	json_array_append_new(json_array_get(long_envs, 0), json_string(big));
+	assert_int_equal(pages_restart(w->pages, long_envs), -E2BIG);
+	free(big);
+	json_decref(envs);
+	json_decref(long_envs);
+}
+
+static void what_is_not_a_page_is_refused(void **state)
+{
+	struct world *w = *state;
+	struct pages *pages;
+	int dir = open(w->dir, O_RDONLY | O_DIRECTORY);
+
+	w->page[1]->version++;
+	assert_int_equal(pages_open(&w->ranks, dir, &pages), -EBADMSG);
+	w->page[1]->version--;
+	w->page[0]->max_comms = 1u << 30;
+	assert_int_equal(pages_open(&w->ranks, dir, &pages), -EBADMSG);
+	w->page[0]->max_comms = COMMS;
+	close(dir);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+	const struct CMUnitTest tests[] = {
+		TEST(reached_when_all_are),
+		TEST(targets_of_this_node_alone_are_settled_here),
+		TEST(others_hear_of_shared_collectives),
+		TEST(messages_between_nodes_are_counted),
+		TEST(refusals_name_the_rank),
+		TEST(too_early_and_too_late),
+		TEST(a_restart_is_told_its_environment),
+		TEST(what_is_not_a_page_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
