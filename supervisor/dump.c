@@ -238,6 +238,28 @@ static int commit(struct dump *d, uint64_t started)
 	return ret ? engine_fail(d->error, ret, "%s", why.text) : 0;
 }
 
+/* Others are asked whether it goes on. */
+static int hold(struct dump *d, int (*fn)(void *arg), const char *what)
+{
+	int ret = fn ? fn(d->options->hold_arg) : 0;
+
+	return ret ? engine_fail(d->error, ret, "%s: %s", what, strerror(-ret)) : 0;
+}
+
+/* The image is of no use if others have none. */
+static int hold_stored(struct dump *d)
+{
+	int ret = hold(d, d->options->stored, "the checkpoint was given up after the dump");
+	struct image_error why = { 0 };
+
+	if (!ret)
+		return 0;
+	image_destroy(d->img);
+	d->img = NULL;
+	image_remove(d->options->dir, &why);
+	return ret;
+}
+
 /* The image is there: let go.  If the kernel did before us, it is of no use. */
 static int thaw_at_end(struct dump *d)
 {
@@ -282,6 +304,8 @@ static int dump_captured(struct dump *d, uint64_t started)
 		ret = dump_files_plan(d);
 	if (!ret)
 		ret = dump_frozen(d);
+	if (!ret)
+		ret = hold(d, d->options->captured, "the checkpoint was given up");
 	if (!ret && !d->frozen_to_end) {
 		ret = capture_thaw(&d->cap, 0, d->error);
 		d->stats.pause_ns = d->cap.pause_ns;
@@ -296,10 +320,12 @@ static int dump_captured(struct dump *d, uint64_t started)
 		ret = dump_records_externals(d);
 	if (!ret)
 		ret = commit(d, started);
-	if (!ret && d->frozen_to_end)
-		ret = thaw_at_end(d);
 	if (!ret)
 		count(d, started);
+	if (!ret)
+		ret = hold_stored(d);
+	if (!ret && d->frozen_to_end)
+		ret = thaw_at_end(d);
 	return ret;
 }
 

@@ -47,6 +47,14 @@ struct dump_options {
 	int (*frozen)(void *arg);
 	void *frozen_arg;
 	/*
+	 * For whoever has more trees to save than this one: called when all is captured
+	 * and the tree may run on as far as it is concerned, and when the image is complete
+	 * and in its place. Either may wait; a negative errno undoes everything. NULL: nobody.
+	 */
+	int (*captured)(void *arg);
+	int (*stored)(void *arg);
+	void *hold_arg;
+	/*
 	 * Kept in the manifest under "note", for the caller of a later restore.
 	 * Read at the commit: frozen() may still write it.  NULL: none.
 	 */

@@ -32,6 +32,9 @@ struct op_env {
 	bool any_rights;	/* restore: root asks for it, not a job's owner */
 	int (*frozen)(void *arg);	/* dump; or NULL */
 	void *frozen_arg;
+	int (*captured)(void *arg);	/* dump, as in struct dump_options; or NULL */
+	int (*stored)(void *arg);
+	void *hold_arg;
 	const char *note;	/* dump; or NULL */
 };
 

@@ -275,6 +275,9 @@ json_t *op_dump(const struct op_env *env, json_t *json)
 	o->progress_arg = env->progress_arg;
 	o->frozen = env->frozen;
 	o->frozen_arg = env->frozen_arg;
+	o->captured = env->captured;
+	o->stored = env->stored;
+	o->hold_arg = env->hold_arg;
 	o->note = env->note;
 	outcome = dump(o);
 	image_key_destroy(key);
