@@ -22,7 +22,7 @@ static const struct option longs[] = {
 
 static void print(struct cli *cli, json_t *result)
 {
-	char pause[32], total[32], mapped[32], stored[32];
+	char pause[32], total[32], mapped[32], stored[32], quiesce[32];
 
 	cli_ns((uint64_t)cli_int(result, "pause_ns"), pause);
 	if (json_is_true(json_object_get(result, "dry_run"))) {
@@ -37,6 +37,9 @@ static void print(struct cli *cli, json_t *result)
 	       cli_bytes((uint64_t)cli_int(result, "bytes_mapped"), mapped),
 	       cli_bytes((uint64_t)cli_int(result, "bytes_stored"), stored),
 	       json_is_true(json_object_get(result, "killed")) ? "; job ended" : "");
+	if (json_object_get(result, "quiesce_ns"))
+		printf("its ranks were quiesced in %s\n",
+		       cli_ns((uint64_t)cli_int(result, "quiesce_ns"), quiesce));
 }
 
 static int take_option(struct cli *cli, json_t *args, int c)

@@ -13,7 +13,8 @@ $(call library,daemon,$(addprefix supervisor/,reactor.c log.c))
 CKPTD_SOURCES := $(addprefix supervisor/,daemon.c config.c ctl.c verbs.c \
 	verbs_job.c verbs_checkpoint.c verbs_restart.c verbs_list.c verbs_tree.c \
 	verbs_nodes.c nodes.c \
-	jobs.c job.c ends.c launch.c rank_record.c worker.c channel.c catalog.c seal.c kevents.c)
+	jobs.c job.c ends.c launch.c rank_record.c rank_link.c leave_out.c job_dump.c \
+	coord_driver.c coord_local.c coord_record.c worker.c channel.c catalog.c seal.c kevents.c)
 CFLAGS_supervisor/kevents.c += -I/usr/include/libnl3
 
 $(call library,ckptd,$(CKPTD_SOURCES))
@@ -33,6 +34,7 @@ $(B)/gen/ckptd.service: packaging/ckptd.service FORCE
 	@sed 's|@SBINDIR@|$(PREFIX)/sbin|' $< >$@
 
 $(call unit_test,tests/unit/test_config,tests/unit/test_config.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_coord_record,tests/unit/test_coord_record.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_catalog,tests/unit/test_catalog.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_reactor,tests/unit/test_reactor.c,$(LIB)/libdaemon.a)
 

@@ -24,6 +24,7 @@
 #include "shim/atomic_json.h"
 #include "shim/identity.h"
 #include "shim/proto.h"
+#include "supervisor/coord_driver.h"
 #include "supervisor/outcome.h"
 #include "supervisor/rank_record.h"
 
@@ -125,7 +126,7 @@ int job_set_state(struct job *job, enum job_state state, char *why, size_t size)
 }
 
 static const char *const state_files[] = {
-	"shim.sock", "shim.json", ".shim.json.new", "exit",
+	"shim.sock", "shim.json", ".shim.json.new", "exit", "coord", ".coord.new",
 };
 
 int job_prepare(const struct job *job)
@@ -168,6 +169,8 @@ static void answer_waiters(struct job *job)
 
 static void let_go(struct job *job)
 {
+	coord_driver_close(job->coord);
+	job->coord = NULL;
 	reactor_remove(job->shim_source);
 	reactor_remove(job->init_source);
 	job->shim_source = job->init_source = NULL;

@@ -31,6 +31,7 @@ enum job_state {
 	JOB_ELSEWHERE,		/* another node has it, as far as is known */
 };
 
+struct coord_driver;
 struct job_waiter;
 
 struct job {
@@ -52,6 +53,7 @@ struct job {
 	struct reactor_source *init_source;
 	const char *busy;	/* "checkpoint", "restart": one thing at a time */
 	bool saving;		/* a checkpoint has ended it, or is about to */
+	struct coord_driver *coord;	/* of MPI ranks, once they were to be checkpointed */
 	struct job_waiter *waiters;
 };
 

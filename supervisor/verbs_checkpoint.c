@@ -1,41 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The request checkpoint.
+ * The request checkpoint: of a job that one dump saves (job_dump.h), and of one whose MPI
+ * ranks have to be quiesced for it (coord_driver.h).
  *
- * A worker asks the job's shim for the ends of its standard streams, dumps what
- * is below the job's init, and, while it stands still, has the shim take out what
- * the job wrote before; how long the logs are then goes into the manifest.
- * The image is in the catalog when its manifest is: nothing is recorded twice.
  * One thing at a time is done to a job (job->busy); who comes second is told so.
  */
 #include "supervisor/verbs.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "image/util.h"
-#include "supervisor/ends.h"
+#include "supervisor/coord_driver.h"
+#include "supervisor/job_dump.h"
 #include "supervisor/jobs.h"
-#include "supervisor/op.h"
 #include "supervisor/outcome.h"
-#include "supervisor/worker.h"
+
+/* How long a job that was killed may take to be gone before the caller is answered all the same. */
+#define END_LOOK_MS	20
+#define END_LOOKS	500
 
 struct checkpoint {
 	struct request *request;
 	struct job *job;
-	struct worker *worker;
+	struct job_dump *dump;	/* NULL: a coordinator has it */
 	int64_t generation;
 	char *dir;
 	json_t *args;		/* of op_dump() */
 	bool kill;
 	bool dry_run;
-	/* in the worker */
-	struct ends ends;
-	char note[256 + RANKS_NODE_MAX * 12];
+	json_t *outcome;	/* of one that ended the job, until that is seen */
+	unsigned int looks;
 };
 
 static void checkpoint_free(struct checkpoint *c)
@@ -43,83 +38,6 @@ static void checkpoint_free(struct checkpoint *c)
 	json_decref(c->args);
 	free(c->dir);
 	free(c);
-}
-
-/* The tree stands still: the logs now end where the image does. */
-static int on_frozen(void *arg)
-{
-	struct checkpoint *c = arg;
-	struct shim_logs logs;
-	int n, err = ends_drain(&c->ends, &logs);
-	unsigned int i;
-
-	if (err)
-		return err;
-	n = snprintf(c->note, sizeof(c->note),
-		     "{\"out\": %llu, \"err\": %llu, \"main_pid\": %d, \"killed\": %s, \"pids\": [",
-		     (unsigned long long)logs.out, (unsigned long long)logs.err,
-		     (int)c->ends.status.main_pid, c->kill ? "true" : "false");
-	for (i = 0; i < c->ends.nr_ranks; i++)
-		n += snprintf(c->note + n, sizeof(c->note) - (size_t)n, "%s%d", i ? "," : "",
-			      (int)c->ends.pids[i]);
-	n += snprintf(c->note + n, sizeof(c->note) - (size_t)n, "]");
-	if (c->ends.nr_ranks && c->ends.status.failed >= 0)
-		n += snprintf(c->note + n, sizeof(c->note) - (size_t)n, ", \"failed\": [%d, %d]",
-			      (int)c->ends.status.failed, c->ends.failed_status);
-	snprintf(c->note + n, sizeof(c->note) - (size_t)n, "}");
-	return 0;
-}
-
-/* The logs are part of the checkpoint: durable before the image is. */
-static void sync_logs(const struct checkpoint *c)
-{
-	static const char *const names[] = { "stdout", "stderr" };
-	char path[4096];
-	size_t i;
-	int fd;
-
-	for (i = 0; i < ARRAY_SIZE(names); i++) {
-		snprintf(path, sizeof(path), "%s/%s", c->job->image_dir, names[i]);
-		fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-		if (fd < 0)
-			continue;
-		fsync(fd);
-		close(fd);
-	}
-}
-
-struct checkpoint_progress {
-	struct channel_reporter *reporter;
-	const struct checkpoint *checkpoint;
-};
-
-static void on_phase(const struct engine_progress *progress, void *arg)
-{
-	struct checkpoint_progress *p = arg;
-
-	if (!strcmp(progress->phase, "commit"))
-		sync_logs(p->checkpoint);
-	channel_report_progress(progress, p->reporter);
-}
-
-static json_t *checkpoint_run(struct channel_reporter *reporter, void *arg)
-{
-	struct checkpoint *c = arg;
-	const struct daemon *daemon = c->request->daemon;
-	struct checkpoint_progress progress = { reporter, c };
-	struct op_env env = {
-		.key = daemon->config.key,
-		.progress = on_phase,
-		.progress_arg = &progress,
-		.frozen = on_frozen,
-		.frozen_arg = c,
-		.note = c->note,
-	};
-	json_t *outcome = ends_open(c->job, &c->ends, &env);
-
-	if (outcome)
-		return outcome;
-	return op_dump(&env, c->args);
 }
 
 static void on_progress(json_t *progress, void *arg)
@@ -149,9 +67,8 @@ static void settle_state(struct checkpoint *c, bool ok)
 		log_error(&c->request->daemon->log, "%s", why);
 }
 
-static void on_checkpoint(json_t *outcome, void *arg)
+static void finish(struct checkpoint *c, json_t *outcome)
 {
-	struct checkpoint *c = arg;
 	const struct log *log = &c->request->daemon->log;
 	json_t *result = json_object_get(outcome, "result");
 	bool ok = outcome_is_ok(outcome);
@@ -160,7 +77,9 @@ static void on_checkpoint(json_t *outcome, void *arg)
 	settle_state(c, ok);
 	if (ok) {
 		json_object_set_new(result, "job", json_integer(c->job->id));
-		if (!c->dry_run)
+		if (json_object_get(result, "generation"))
+			c->generation = json_integer_value(json_object_get(result, "generation"));
+		else if (!c->dry_run)
 			json_object_set_new(result, "generation",
 					    json_integer(c->generation));
 		log_info(log, "job %lld: %s %lld, paused %.2f ms, %lld bytes stored",
@@ -177,7 +96,39 @@ static void on_checkpoint(json_t *outcome, void *arg)
 	checkpoint_free(c);
 }
 
-static const struct channel_ops checkpoint_ops = { on_progress, on_checkpoint };
+static void on_ended(void *arg);
+
+/* Killed, and not yet buried: who is told that it is saved may restart it at once. */
+static bool must_wait(struct checkpoint *c, json_t *outcome)
+{
+	struct reactor_source *timer;
+
+	if (!c->kill || c->dry_run || !outcome_is_ok(outcome) || !job_is_alive(c->job) ||
+	    c->looks++ >= END_LOOKS)
+		return false;
+	c->job->saving = true;
+	c->outcome = outcome;
+	return !reactor_timer(c->request->daemon->reactor, END_LOOK_MS, on_ended, c, &timer);
+}
+
+static void on_checkpoint(json_t *outcome, void *arg)
+{
+	struct checkpoint *c = arg;
+
+	if (!must_wait(c, outcome))
+		finish(c, outcome);
+}
+
+static void on_ended(void *arg)
+{
+	struct checkpoint *c = arg;
+
+	on_checkpoint(c->outcome, c);
+}
+
+static const struct job_dump_ops dump_ops = {
+	.progress = on_progress, .ended = on_checkpoint,
+};
 
 static int64_t job_floor(const struct job *job)
 {
@@ -225,9 +176,20 @@ static struct checkpoint *parse_checkpoint(struct request *request, struct job *
 	return c;
 }
 
+static int start(struct checkpoint *c)
+{
+	const struct job_dump_options options = { .args = c->args };
+	const struct coord_checkpoint coordinated = {
+		.args = c->args, .progress = on_progress, .done = on_checkpoint, .arg = c,
+	};
+
+	if (coord_driver_wanted(c->job))
+		return coord_driver_checkpoint(c->job, &coordinated);
+	return job_dump_start(c->job, &options, &dump_ops, c, &c->dump);
+}
+
 void verb_checkpoint(struct request *request)
 {
-	struct worker_spec spec = { .name = "ckptd-dump", .run = checkpoint_run };
 	struct checkpoint *c = NULL;
 	json_t *outcome = NULL;
 	struct job *job = jobs_find_for(request, &outcome);
@@ -243,13 +205,14 @@ void verb_checkpoint(struct request *request)
 		request_answer(request, outcome);
 		return;
 	}
-	spec.arg = c;
-	err = worker_start(request->daemon, &spec, &checkpoint_ops, c, &c->worker);
-	if (err) {
-		checkpoint_free(c);
-		request_answer(request, outcome_error(err, "no worker: %s", strerror(-err)));
-		return;
-	}
 	job->busy = "checkpoint";
 	job->saving = c->kill && !c->dry_run;
+	err = start(c);
+	if (err) {
+		job->busy = NULL;
+		job->saving = false;
+		checkpoint_free(c);
+		request_answer(request, outcome_error(err, "the checkpoint cannot be begun: %s",
+						      strerror(-err)));
+	}
 }

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * See coord_driver.h.
+ *
+ * Events are queued and fed one by one, so an action never steps the machine it came
+ * from. A local action is remembered by kind and cookie until what it waits for has come;
+ * ABORT takes its place, and what the old one waited for comes to nothing.
+ */
+#include "supervisor/coord_driver_priv.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "image/util.h"
+#include "supervisor/coord_record.h"
+#include "supervisor/rank_record.h"
+
+#define QUIESCE_MS	30000	/* until ranks that are behind in a collective have got there */
+#define PAUSE_MS	60000	/* if the configuration has none */
+#define DUMP_MS		(4 * 3600 * 1000)
+#define RESTART_MS	300000
+#define MAX_COMMS	4096
+#define MAX_CHANNELS	65536
+
+static void perform(struct coord_driver *d, const struct coord_action *act);
+
+uint64_t driver_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+/* ----------------------------------------------------------------- events */
+
+static void feed_all(struct coord_driver *d)
+{
+	const struct coord_action *acts;
+	struct coord_event event;
+	size_t i, n;
+
+	if (d->feeding)
+		return;
+	d->feeding = true;
+	while (d->nr_queue) {
+		event = d->queue[0];
+		memmove(d->queue, d->queue + 1, --d->nr_queue * sizeof(event));
+		event.now = driver_now();
+		n = coord_step(d->coord, &event, &acts);
+		for (i = 0; i < n; i++)
+			perform(d, &acts[i]);
+	}
+	d->feeding = false;
+}
+
+void driver_queue(struct coord_driver *d, const struct coord_event *event)
+{
+	if (d->nr_queue == d->room_queue) {
+		size_t room = d->room_queue ? 2 * d->room_queue : 64;
+		struct coord_event *more = realloc(d->queue, room * sizeof(*more));
+
+		/* Lost, as a message may be: a deadline will find it. */
+		if (!more) {
+			log_error(&d->daemon->log, "job %lld: out of memory",
+				  (long long)d->job->id);
+			return;
+		}
+		d->queue = more;
+		d->room_queue = room;
+	}
+	d->queue[d->nr_queue++] = *event;
+}
+
+void driver_feed(struct coord_driver *d, const struct coord_event *event)
+{
+	driver_queue(d, event);
+	feed_all(d);
+}
+
+struct coord_event driver_event(enum coord_event_kind kind)
+{
+	return (struct coord_event) {
+		.kind = kind,
+		.wait = { .node = COORD_NONE, .rank = COORD_NONE, .peer = COORD_NONE },
+	};
+}
+
+/* The local action of @kind is over, if it is still the one under way. */
+void driver_done(struct coord_driver *d, enum coord_action_kind kind, int error,
+		 enum coord_reason reason)
+{
+	struct coord_event event = driver_event(COORD_EV_DONE);
+
+	if (d->kind != kind)
+		return;
+	event.cookie = d->cookie;
+	event.error = error;
+	event.reason = error ? reason : COORD_WHY_NONE;
+	d->kind = COORD_ACT_NONE;
+	driver_feed(d, &event);
+}
+
+void driver_answer(struct coord_driver *d, json_t *outcome)
+{
+	struct coord_checkpoint c = d->checkpoint;
+
+	d->asked = false;
+	json_decref(d->failure);
+	json_decref(d->dumped);
+	d->failure = d->dumped = NULL;
+	c.done(outcome, c.arg);
+	json_decref(c.args);
+}
+
+/* ---------------------------------------------------------------- actions */
+
+static bool is_kill(const struct coord_driver *d)
+{
+	return json_is_true(json_object_get(d->checkpoint.args, "kill"));
+}
+
+static void act_thaw(struct coord_driver *d)
+{
+	if (d->dump)
+		job_dump_go(d->dump);
+	if (!is_kill(d))
+		driver_order(d, STATUS_RUN);
+	driver_done(d, COORD_ACT_THAW, 0, COORD_WHY_NONE);
+}
+
+static void act_abort(struct coord_driver *d)
+{
+	if (d->dump) {
+		job_dump_abort(d->dump);
+		return;
+	}
+	driver_order(d, STATUS_RUN);
+	driver_done(d, COORD_ACT_ABORT, 0, COORD_WHY_NONE);
+}
+
+static void act_local(struct coord_driver *d, const struct coord_action *act)
+{
+	int err = 0;
+
+	d->kind = act->kind;
+	d->cookie = act->cookie;
+	d->id = act->id;
+	switch (act->kind) {
+	case COORD_ACT_QUIESCE:
+		err = driver_order(d, STATUS_QUIESCE);
+		break;
+	case COORD_ACT_FREEZE:
+		err = driver_order(d, STATUS_CUT);
+		break;
+	case COORD_ACT_SNAPSHOT:	/* FREEZE ended with everything captured */
+		driver_done(d, act->kind, 0, COORD_WHY_NONE);
+		return;
+	case COORD_ACT_THAW:
+		act_thaw(d);
+		return;
+	case COORD_ACT_DUMP:
+		if (d->stored)
+			driver_done(d, act->kind, 0, COORD_WHY_NONE);
+		else if (!d->dump)
+			err = -ECHILD;
+		break;
+	case COORD_ACT_ABORT:
+		act_abort(d);
+		return;
+	default:	/* restarts go another way on one node: verbs_restart.c */
+		err = -ENOSYS;
+	}
+	if (err)
+		driver_done(d, act->kind, err, COORD_WHY_FAILED);
+}
+
+static void act_persist(struct coord_driver *d, const struct coord_action *act)
+{
+	struct coord_event event = driver_event(COORD_EV_DONE);
+
+	event.cookie = act->cookie;
+	event.error = coord_record_write(d->job->state_dir, &act->record);
+	if (event.error) {
+		event.reason = COORD_WHY_DISK;
+		log_error(&d->daemon->log, "%s/%s: %s", d->job->state_dir, COORD_RECORD_FILE,
+			  strerror(-event.error));
+	} else if (d->dump && d->stored && act->record.committed.attempt == d->id.attempt &&
+		   act->record.committed.generation == d->id.generation) {
+		/* It counts: a tree that was to be killed is, now. */
+		job_dump_go(d->dump);
+	}
+	driver_queue(d, &event);
+}
+
+static void on_time(void *arg)
+{
+	struct coord_driver *d = arg;
+	struct coord_event event = driver_event(COORD_EV_TIME);
+
+	d->timer = NULL;
+	driver_feed(d, &event);
+}
+
+static void act_wake(struct coord_driver *d, uint64_t at)
+{
+	uint64_t now = driver_now(), ms = at > now ? (at - now + COORD_MS - 1) / COORD_MS : 0;
+
+	reactor_remove(d->timer);
+	d->timer = NULL;
+	if (reactor_timer(d->daemon->reactor, ms, on_time, d, &d->timer))
+		log_error(&d->daemon->log, "job %lld: no timer", (long long)d->job->id);
+}
+
+static json_t *sorry(const struct coord_driver *d, const struct coord_action *act)
+{
+	char text[400], held[160] = "";
+	const char *call = d->stuck.name[0] ? d->stuck.name : NULL;
+
+	if (d->failure)
+		return json_incref(d->failure);
+	coord_describe(text, sizeof(text), act->reason, &act->wait, call);
+	if (act->reason == COORD_WHY_TIMEOUT && !call && act->wait.rank != COORD_NONE)
+		snprintf(held, sizeof(held), "; it computes outside MPI while others wait for it in a collective");
+	return outcome_error(act->error ? act->error : -EIO,
+			     "no checkpoint of job %lld: %s%s; the job runs on",
+			     (long long)d->job->id, text, held);
+}
+
+static void act_outcome(struct coord_driver *d, const struct coord_action *act)
+{
+	if (!d->asked || act->ticket != d->ticket)
+		return;
+	if (act->level == COORD_COMMITTED) {
+		d->committed = true;
+		driver_maybe_answer(d);
+	} else {
+		driver_answer(d, sorry(d, act));
+	}
+}
+
+static void perform(struct coord_driver *d, const struct coord_action *act)
+{
+	struct shim_seq target;
+
+	switch (act->kind) {
+	case COORD_ACT_SEND:	/* no other node has ranks of this job yet */
+	case COORD_ACT_NONE:
+		break;
+	case COORD_ACT_CATCH_UP:
+		if (d->link)
+			rank_link_targets(d->link, NULL, 0);
+		break;
+	case COORD_ACT_TARGET:
+		target = (struct shim_seq) { act->target.comm, act->target.seq };
+		if (d->link)
+			rank_link_targets(d->link, &target, 1);
+		break;
+	case COORD_ACT_DRAIN:
+		d->nr_sent = 0;
+		if (driver_order(d, STATUS_DRAIN))
+			driver_give_up(d, COORD_WHY_FAILED, -EPIPE, COORD_NONE);
+		break;
+	case COORD_ACT_PERSIST:
+		act_persist(d, act);
+		break;
+	case COORD_ACT_WAKE:
+		act_wake(d, act->at);
+		break;
+	case COORD_ACT_OUTCOME:
+		act_outcome(d, act);
+		break;
+	case COORD_ACT_REPLY:
+		if (d->asked && act->ticket == d->ticket)
+			driver_answer(d, sorry(d, act));
+		break;
+	default:
+		act_local(d, act);
+	}
+}
+
+/* ------------------------------------------------------------------- life */
+
+bool coord_driver_wanted(const struct job *job)
+{
+	const char *mpi = json_string_value(json_object_get(json_object_get(job->record, "ranks"),
+							    "mpi"));
+
+	return mpi && strcmp(mpi, "none");
+}
+
+static int create(struct coord_driver *d)
+{
+	const struct config *config = &d->daemon->config;
+	uint32_t pause = config->max_pause_ms ? config->max_pause_ms : PAUSE_MS;
+	struct coord_config cc = {
+		.self = d->ranks.node, .nr_nodes = d->ranks.nr_nodes, .arity = 8,
+		.incarnation = driver_now(),
+		.run = { .attempt = 1 },
+		.limits = { .retry = 50, .retry_max = 1000, .quiesce = QUIESCE_MS,
+			    .pause = pause, .dump = DUMP_MS, .restart = RESTART_MS },
+		.max_comms = MAX_COMMS, .max_channels = MAX_CHANNELS,
+		.nr_ranks = d->ranks.size, .node_of = d->ranks.node_of,
+		.table = &coord_table,
+	};
+	struct coord_event event = driver_event(COORD_EV_START);
+	struct coord_record record;
+	int err = coord_record_read(d->job->state_dir, &record);
+
+	if (err)
+		return err;
+	/* Without a record, generations go on where the catalog's end. */
+	if (!record.committed.attempt)
+		record.committed.generation = (uint64_t)
+			catalog_next(&d->daemon->catalog, d->job->id,
+				     json_integer_value(json_object_get(d->job->record, "floor"))) - 1;
+	d->memory = malloc(coord_size(&cc));
+	err = d->memory ? coord_create(d->memory, &cc, &record, &d->coord) : -ENOMEM;
+	if (!err)
+		driver_feed(d, &event);
+	return err;
+}
+
+static int driver_open(struct job *job, struct coord_driver **ret_driver)
+{
+	struct coord_driver *d = calloc(1, sizeof(*d));
+	json_t *ranks;
+	char why[256];
+	int err;
+
+	if (!d)
+		return -ENOMEM;
+	d->job = job;
+	d->daemon = jobs_daemon(job->jobs);
+	ranks = rank_record_spec(json_object_get(job->record, "ranks"), 0, &d->daemon->config);
+	err = ranks ? ranks_parse(ranks, &d->ranks, why, sizeof(why)) : -ENOMEM;
+	json_decref(ranks);
+	if (!err)
+		err = create(d);
+	if (err) {
+		coord_driver_close(d);
+		return err;
+	}
+	*ret_driver = d;
+	return 0;
+}
+
+void coord_driver_close(struct coord_driver *d)
+{
+	if (!d)
+		return;
+	d->feeding = true;	/* nothing is done any more */
+	rank_link_close(d->link);
+	reactor_remove(d->timer);
+	d->link = NULL;
+	d->timer = NULL;
+	/* One that was committed ends by itself: it may have ended the job. */
+	if (d->dump) {
+		if (!d->closing && !d->committed)
+			job_dump_abort(d->dump);
+		d->closing = true;
+		return;
+	}
+	if (d->asked)
+		driver_answer(d, d->failure ? json_incref(d->failure) :
+		       outcome_error(-ESRCH, "job %lld ended during its checkpoint",
+				     (long long)d->job->id));
+	free(d->sent);
+	free(d->queue);
+	free(d->memory);
+	ranks_done(&d->ranks);
+	free(d);
+}
+
+int coord_driver_checkpoint(struct job *job, const struct coord_checkpoint *checkpoint)
+{
+	struct coord_event event = driver_event(COORD_EV_REQUEST);
+	struct coord_driver *d = job->coord;
+	int err = 0;
+
+	if (!d)
+		err = driver_open(job, &job->coord);
+	d = job->coord;
+	if (err)
+		return err;
+	if (d->asked)
+		return -EBUSY;
+	d->asked = true;
+	d->committed = false;
+	d->checkpoint = *checkpoint;
+	json_incref(d->checkpoint.args);
+	memset(&d->stuck, 0, sizeof(d->stuck));
+	d->asked_at = driver_now();
+	event.request = COORD_CHECKPOINT;
+	event.ticket = ++d->ticket;
+	driver_feed(d, &event);
+	return 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What performs a coordinator's actions on this node: one for each MPI job that is
+ * checkpointed, between the sans-IO state machine (coord.h) and the ranks (rank_link.h),
+ * the dump (job_dump.h), the disk, and the clock.
+ *
+ * It is made at the first checkpoint of a job that runs here, and goes when the job does.
+ * Its record is in STATE_DIR/ID/coord.
+ */
+#ifndef STILLPOINT_COORD_DRIVER_H
+#define STILLPOINT_COORD_DRIVER_H
+
+#include "supervisor/jobs.h"
+
+struct coord_driver;
+
+struct coord_checkpoint {
+	/* Of op_dump(), but for generation and directory, which are the coordinator's choice. */
+	json_t *args;
+	void (*progress)(json_t *progress, void *arg);
+	/* Once; @outcome is a new reference. result.generation: which it became. */
+	void (*done)(json_t *outcome, void *arg);
+	void *arg;
+};
+
+/* Has @job ranks that must be quiesced before a dump? */
+bool coord_driver_wanted(const struct job *job);
+
+/* 0: done() will be called; negative errno: it will not. */
+int coord_driver_checkpoint(struct job *job, const struct coord_checkpoint *checkpoint);
+
+/* The job has ended, or ckptd does; what is under way is answered. NULL is fine. */
+void coord_driver_close(struct coord_driver *driver);
+
+#endif /* STILLPOINT_COORD_DRIVER_H */

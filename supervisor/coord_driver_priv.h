@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Inside of the coordinator's driver; not for its users.
+ *
+ *	coord_driver.c		events to the machine, its actions, life
+ *	coord_local.c		what this node's ranks, and its dump, have to say
+ */
+#ifndef STILLPOINT_COORD_DRIVER_PRIV_H
+#define STILLPOINT_COORD_DRIVER_PRIV_H
+
+#include "mpi-glue/status_page.h"
+#include "shim/ranks.h"
+#include "supervisor/coord.h"
+#include "supervisor/coord_driver.h"
+#include "supervisor/job_dump.h"
+#include "supervisor/outcome.h"
+#include "supervisor/rank_link.h"
+
+struct coord_driver {
+	struct job *job;
+	struct daemon *daemon;
+	struct coord *coord;
+	void *memory;
+	struct ranks ranks;
+	struct coord_event *queue;	/* in order; [nr_queue] of [room_queue] */
+	size_t nr_queue, room_queue;
+	bool feeding;
+	struct reactor_source *timer;
+	struct rank_link *link;		/* NULL: nobody is held */
+	/* the local action under way */
+	enum coord_action_kind kind;	/* COORD_ACT_NONE: none */
+	uint32_t cookie;
+	struct coord_id id;
+	struct shim_count *sent;	/* of a drain, until all are told */
+	size_t nr_sent, room_sent;
+	/* the dump */
+	struct job_dump *dump;
+	bool captured, stored;
+	json_t *dumped;			/* its outcome */
+	/* the request */
+	bool asked;
+	struct coord_checkpoint checkpoint;
+	uint64_t ticket;
+	bool committed;
+	bool closing;			/* to be freed when the dump has ended */
+	json_t *failure;		/* better than what the machine says */
+	struct shim_wait stuck;
+	uint64_t asked_at, silent_at;
+};
+
+/* coord_driver.c */
+uint64_t driver_now(void);
+/* An event without anybody to wait for. */
+struct coord_event driver_event(enum coord_event_kind kind);
+/* Queue it; queue it and step. */
+void driver_queue(struct coord_driver *d, const struct coord_event *event);
+void driver_feed(struct coord_driver *d, const struct coord_event *event);
+/* The local action of @kind is over, if it is still the one under way. */
+void driver_done(struct coord_driver *d, enum coord_action_kind kind, int error,
+		 enum coord_reason reason);
+/* The request is over: takes over @outcome. */
+void driver_answer(struct coord_driver *d, json_t *outcome);
+
+/* coord_local.c */
+/* To the ranks here; STATUS_RUN without a link is nothing to do. */
+int driver_order(struct coord_driver *d, uint32_t intent);
+/* The machine is told that it cannot go on. @rank: COORD_NONE: the node itself. */
+void driver_give_up(struct coord_driver *d, enum coord_reason reason, int error, uint32_t rank);
+/* Answer a request whose commit and dump are both over. */
+void driver_maybe_answer(struct coord_driver *d);
+
+#endif /* STILLPOINT_COORD_DRIVER_PRIV_H */

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the ranks of this node, their shim, and the dump have to say, as events for the
+ * machine; see coord_driver.h.
+ *
+ * The worker of a dump is held when all is captured and when the image is in its place: the
+ * first ends FREEZE, the second DUMP. It goes on when the machine says THAW, and when the
+ * commit record is on disk.
+ */
+#include "supervisor/coord_driver_priv.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct coord_wait wait_of(const struct coord_driver *d, const struct shim_wait *wait)
+{
+	return (struct coord_wait) {
+		.node = d->ranks.node, .rank = wait->rank,
+		.peer = wait->peer < d->ranks.size ? wait->peer : COORD_NONE,
+		.call = (uint16_t)wait->call, .comm = wait->comm, .seq = wait->seq,
+	};
+}
+
+/* ------------------------------------------------------------- from ranks */
+
+static void on_begun(const struct shim_seq *seqs, size_t nr, void *arg)
+{
+	struct coord_event event = driver_event(COORD_EV_SEQ);
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		event.target = (struct coord_target) { seqs[i].id, seqs[i].seq };
+		driver_feed(arg, &event);
+	}
+}
+
+static void on_received(struct coord_driver *d, const struct shim_count *counts, size_t nr)
+{
+	struct coord_event event = driver_event(COORD_EV_RECEIVED);
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		event.channel = (struct coord_channel) {
+			counts[i].source, counts[i].dest, counts[i].count };
+		driver_feed(d, &event);
+	}
+}
+
+/* The machine wants them by the receivers' node: kept until all are here. */
+static void on_sent(struct coord_driver *d, const struct shim_count *counts, size_t nr)
+{
+	if (d->nr_sent + nr > d->room_sent) {
+		size_t room = 2 * (d->nr_sent + nr);
+		struct shim_count *more = realloc(d->sent, room * sizeof(*more));
+
+		if (!more)
+			return;		/* never closed: the deadline decides */
+		d->sent = more;
+		d->room_sent = room;
+	}
+	memcpy(d->sent + d->nr_sent, counts, nr * sizeof(*counts));
+	d->nr_sent += nr;
+}
+
+static void on_counts(bool received, const struct shim_count *counts, size_t nr, void *arg)
+{
+	if (received)
+		on_received(arg, counts, nr);
+	else
+		on_sent(arg, counts, nr);
+}
+
+static int by_node(const void *a, const void *b, void *arg)
+{
+	const struct coord_driver *d = arg;
+	unsigned int na = d->ranks.node_of[((const struct shim_count *)a)->dest];
+	unsigned int nb = d->ranks.node_of[((const struct shim_count *)b)->dest];
+
+	return na < nb ? -1 : na > nb;
+}
+
+static void tell_sent(struct coord_driver *d)
+{
+	struct coord_event event = driver_event(COORD_EV_SENT);
+	size_t i;
+
+	qsort_r(d->sent, d->nr_sent, sizeof(*d->sent), by_node, d);
+	for (i = 0; i < d->nr_sent; i++) {
+		event.channel = (struct coord_channel) {
+			d->sent[i].source, d->sent[i].dest, d->sent[i].count };
+		driver_queue(d, &event);
+	}
+	d->nr_sent = 0;
+	event = driver_event(COORD_EV_CLOSED);
+	driver_feed(d, &event);
+}
+
+static const struct job_dump_ops dump_ops;
+
+static int start_dump(struct coord_driver *d)
+{
+	struct catalog *catalog = &d->daemon->catalog;
+	json_t *args = json_copy(d->checkpoint.args);
+	struct job_dump_options options = { .args = args, .held = true };
+	char *dir = catalog_image_dir(catalog, d->job->id, (int64_t)d->id.generation);
+	int err = -ENOMEM;
+
+	if (args && dir) {
+		json_object_set_new(args, "generation", json_integer((json_int_t)d->id.generation));
+		json_object_set_new(args, "dir", json_string(dir));
+		d->captured = d->stored = false;
+		err = job_dump_start(d->job, &options, &dump_ops, d, &d->dump);
+	}
+	json_decref(args);
+	free(dir);
+	return err;
+}
+
+static void on_reached(uint32_t state, void *arg)
+{
+	struct coord_driver *d = arg;
+	int err;
+
+	if (state == STATUS_QUIESCED) {
+		driver_done(d, COORD_ACT_QUIESCE, 0, COORD_WHY_NONE);
+	} else if (state == STATUS_DRAINING) {
+		tell_sent(d);
+	} else if (state == STATUS_SILENT && d->kind == COORD_ACT_FREEZE && !d->dump) {
+		d->silent_at = driver_now();
+		err = start_dump(d);
+		if (err)
+			driver_done(d, COORD_ACT_FREEZE, err, COORD_WHY_FAILED);
+	} else if (state == STATUS_RUNNING) {
+		rank_link_close(d->link);
+		d->link = NULL;
+	}
+}
+
+static void on_caught_up(void *arg)
+{
+	struct coord_driver *d = arg;
+	struct coord_event event = driver_event(COORD_EV_CAUGHT_UP);
+
+	event.sum = coord_sum(d->coord);
+	driver_feed(d, &event);
+}
+
+static void on_stuck(const struct shim_wait *wait, void *arg)
+{
+	struct coord_driver *d = arg;
+	struct coord_event event = driver_event(COORD_EV_WAIT);
+
+	d->stuck = *wait;
+	event.wait = wait_of(d, wait);
+	driver_feed(d, &event);
+}
+
+void driver_give_up(struct coord_driver *d, enum coord_reason reason, int error, uint32_t rank)
+{
+	struct coord_event event = driver_event(COORD_EV_FAILED);
+
+	event.reason = reason;
+	event.error = error;
+	event.wait.node = d->ranks.node;
+	event.wait.rank = rank;
+	driver_feed(d, &event);
+}
+
+static void on_failed(uint32_t state, const struct shim_failure *failure, void *arg)
+{
+	struct coord_driver *d = arg;
+
+	if (!d->failure)
+		d->failure = outcome_error(-EOPNOTSUPP, "job %lld cannot be checkpointed now: rank %u: %s",
+					   (long long)d->job->id, failure->rank, failure->text);
+	driver_give_up(d, state == STATUS_ENDED ? COORD_WHY_EXITED : COORD_WHY_REFUSED, -EOPNOTSUPP,
+		failure->rank);
+}
+
+static void on_link_lost(void *arg)
+{
+	struct coord_driver *d = arg;
+
+	rank_link_close(d->link);
+	d->link = NULL;
+	if (!d->failure)
+		d->failure = outcome_error(-EPIPE, "the shim of job %lld has gone away; the job's ranks run on without checkpoints",
+					   (long long)d->job->id);
+	driver_give_up(d, COORD_WHY_FAILED, -EPIPE, COORD_NONE);
+}
+
+static const struct rank_link_ops link_ops = {
+	.begun = on_begun, .counts = on_counts, .reached = on_reached,
+	.caught_up = on_caught_up, .stuck = on_stuck, .failed = on_failed,
+	.lost = on_link_lost,
+};
+
+int driver_order(struct coord_driver *d, uint32_t intent)
+{
+	char path[4096];
+	int err = 0;
+
+	if (!d->link && intent == STATUS_RUN)
+		return 0;
+	snprintf(path, sizeof(path), "%s/shim.sock", d->job->state_dir);
+	if (!d->link)
+		err = rank_link_open(d->daemon->reactor, path, d->ranks.size, &link_ops, d,
+				     &d->link);
+	if (err == -EOPNOTSUPP && !d->failure)
+		d->failure = outcome_error(err, "the ranks of job %lld run without our MPI library (--direct, --host-ns, or an MPI that is not supported), so they cannot be quiesced",
+					   (long long)d->job->id);
+	return err ? err : rank_link_order(d->link, intent);
+}
+
+/* --------------------------------------------------------------- the dump */
+
+static void on_captured(void *arg)
+{
+	struct coord_driver *d = arg;
+
+	d->captured = true;
+	driver_done(d, COORD_ACT_FREEZE, 0, COORD_WHY_NONE);
+}
+
+static void on_stored(void *arg)
+{
+	struct coord_driver *d = arg;
+
+	d->stored = true;
+	driver_done(d, COORD_ACT_DUMP, 0, COORD_WHY_NONE);
+}
+
+static void on_progress(json_t *progress, void *arg)
+{
+	struct coord_driver *d = arg;
+
+	if (d->asked && d->checkpoint.progress)
+		d->checkpoint.progress(progress, d->checkpoint.arg);
+}
+
+void driver_maybe_answer(struct coord_driver *d)
+{
+	json_t *outcome, *result;
+
+	if (!d->asked || !d->committed || d->dump || !d->dumped)
+		return;
+	outcome = json_incref(d->dumped);
+	result = json_object_get(outcome, "result");
+	if (result) {
+		json_object_set_new(result, "generation",
+				    json_integer((json_int_t)d->id.generation));
+		json_object_set_new(result, "quiesce_ns",
+				    json_integer((json_int_t)(d->silent_at - d->asked_at)));
+	}
+	driver_answer(d, outcome);
+}
+
+static void on_dump_ended(json_t *outcome, void *arg)
+{
+	struct coord_driver *d = arg;
+	bool early = !d->captured || (!d->stored && !outcome_is_ok(outcome));
+
+	d->dump = NULL;
+	json_decref(d->dumped);
+	d->dumped = outcome;
+	if (d->closing) {
+		driver_maybe_answer(d);
+		coord_driver_close(d);
+		return;
+	}
+	if (d->kind == COORD_ACT_ABORT) {
+		driver_order(d, STATUS_RUN);
+		driver_done(d, COORD_ACT_ABORT, 0, COORD_WHY_NONE);
+		return;
+	}
+	/* A dry run ends here, too: nothing was captured, nothing is to be committed. */
+	if (early && !d->failure)
+		d->failure = json_incref(outcome);
+	if (early && d->kind != COORD_ACT_NONE)
+		driver_done(d, d->kind, outcome_is_ok(outcome) ? -ECANCELED : outcome_errno(outcome),
+		     COORD_WHY_FAILED);
+	else if (early)
+		driver_give_up(d, COORD_WHY_FAILED, outcome_errno(outcome), COORD_NONE);
+	driver_maybe_answer(d);
+}
+
+static const struct job_dump_ops dump_ops = {
+	.captured = on_captured, .stored = on_stored, .progress = on_progress,
+	.ended = on_dump_ended,
+};

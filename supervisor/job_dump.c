@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A worker asks the job's shim for the ends of its standard streams, dumps what
+ * is below the job's init, and, while it stands still, has the shim take out what
+ * the job wrote before; how long the logs are then goes into the manifest.
+ * The image is in the catalog when its manifest is: nothing is recorded twice.
+ *
+ * A held one says where it is by a byte on a socket pair and waits for one: our end, or a
+ * ckptd that is gone, means no, and the kernel lets the tree run.
+ */
+#include "supervisor/job_dump.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "image/util.h"
+#include "supervisor/ends.h"
+#include "supervisor/leave_out.h"
+#include "supervisor/op.h"
+#include "supervisor/outcome.h"
+#include "supervisor/worker.h"
+
+enum hold_byte { HOLD_CAPTURED = 'c', HOLD_STORED = 's', HOLD_GO = 'g', HOLD_NO = 'n' };
+
+struct job_dump {
+	struct job *job;
+	const struct job_dump_ops *ops;
+	void *arg;
+	json_t *args;
+	struct worker *worker;
+	struct reactor_source *source;
+	int hold[2];		/* ours, the worker's; -1: not held */
+	bool waiting;		/* the worker does, for us */
+	bool aborted;
+	/* in the worker */
+	struct ends ends;
+	struct leave_out out;
+	char note[256 + RANKS_NODE_MAX * 12];
+};
+
+/* ----------------------------------------------------------- in the worker */
+
+/* The tree stands still: the logs now end where the image does. */
+static int on_frozen(void *arg)
+{
+	struct job_dump *d = arg;
+	struct shim_logs logs;
+	int n, err = ends_drain(&d->ends, &logs);
+	bool kill = json_is_true(json_object_get(d->args, "kill"));
+	unsigned int i;
+
+	if (err)
+		return err;
+	n = snprintf(d->note, sizeof(d->note),
+		     "{\"out\": %llu, \"err\": %llu, \"main_pid\": %d, \"killed\": %s, \"pids\": [",
+		     (unsigned long long)logs.out, (unsigned long long)logs.err,
+		     (int)d->ends.status.main_pid, kill ? "true" : "false");
+	for (i = 0; i < d->ends.nr_ranks; i++)
+		n += snprintf(d->note + n, sizeof(d->note) - (size_t)n, "%s%d", i ? "," : "",
+			      (int)d->ends.pids[i]);
+	n += snprintf(d->note + n, sizeof(d->note) - (size_t)n, "]");
+	if (d->ends.nr_ranks && d->ends.status.failed >= 0)
+		n += snprintf(d->note + n, sizeof(d->note) - (size_t)n, ", \"failed\": [%d, %d]",
+			      (int)d->ends.status.failed, d->ends.failed_status);
+	snprintf(d->note + n, sizeof(d->note) - (size_t)n, "}");
+	return 0;
+}
+
+static int wait_held(const struct job_dump *d, char where)
+{
+	char answer = HOLD_NO;
+
+	if (d->hold[1] < 0)
+		return 0;
+	if (send(d->hold[1], &where, 1, MSG_NOSIGNAL) != 1)
+		return -ECANCELED;
+	while (recv(d->hold[1], &answer, 1, 0) < 0) {
+		if (errno != EINTR)
+			return -ECANCELED;
+	}
+	return answer == HOLD_GO ? 0 : -ECANCELED;
+}
+
+static int on_captured(void *arg)
+{
+	return wait_held(arg, HOLD_CAPTURED);
+}
+
+static int on_stored(void *arg)
+{
+	return wait_held(arg, HOLD_STORED);
+}
+
+/* The logs are part of the checkpoint: durable before the image is. */
+static void sync_logs(const struct job *job)
+{
+	static const char *const names[] = { "stdout", "stderr" };
+	char path[4096];
+	size_t i;
+	int fd;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(path, sizeof(path), "%s/%s", job->image_dir, names[i]);
+		fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		fsync(fd);
+		close(fd);
+	}
+}
+
+struct dump_progress {
+	struct channel_reporter *reporter;
+	const struct job *job;
+};
+
+static void on_phase(const struct engine_progress *progress, void *arg)
+{
+	struct dump_progress *p = arg;
+
+	if (!strcmp(progress->phase, "commit"))
+		sync_logs(p->job);
+	channel_report_progress(progress, p->reporter);
+}
+
+static json_t *dump_run(struct channel_reporter *reporter, void *arg)
+{
+	struct job_dump *d = arg;
+	struct dump_progress progress = { reporter, d->job };
+	struct op_env env = {
+		.key = jobs_daemon(d->job->jobs)->config.key,
+		.progress = on_phase,
+		.progress_arg = &progress,
+		.frozen = on_frozen,
+		.frozen_arg = d,
+		.captured = on_captured,
+		.stored = on_stored,
+		.hold_arg = d,
+		.note = d->note,
+	};
+	json_t *outcome = ends_open(d->job, &d->ends, &env);
+	int err;
+
+	if (outcome)
+		return outcome;
+	err = leave_out_find(&d->out, d->job->init, d->ends.shim);
+	if (err)
+		return outcome_error(err, "what belongs to the MPI libraries of job %lld cannot be told: %s",
+				     (long long)d->job->id, strerror(-err));
+	env.excludes = d->out.exclude;
+	env.nr_excludes = d->out.nr;
+	return op_dump(&env, d->args);
+}
+
+/* ------------------------------------------------------------ in the daemon */
+
+static void on_progress(json_t *progress, void *arg)
+{
+	struct job_dump *d = arg;
+
+	if (d->ops->progress)
+		d->ops->progress(progress, d->arg);
+}
+
+static void remove_image(const struct job_dump *d)
+{
+	const struct daemon *daemon = jobs_daemon(d->job->jobs);
+	int64_t generation = json_integer_value(json_object_get(d->args, "generation"));
+	char why[512];
+
+	if (json_is_true(json_object_get(d->args, "dry_run")) ||
+	    !catalog_has(&daemon->catalog, d->job->id, generation))
+		return;
+	if (catalog_generation_remove(&daemon->catalog, d->job->id, generation, why,
+				      sizeof(why)))
+		log_error(&daemon->log, "job %lld: generation %lld was given up and cannot be removed: %s",
+			  (long long)d->job->id, (long long)generation, why);
+}
+
+static void free_dump(struct job_dump *d)
+{
+	reactor_remove(d->source);
+	for (int i = 0; i < 2; i++) {
+		if (d->hold[i] >= 0)
+			close(d->hold[i]);
+	}
+	json_decref(d->args);
+	free(d);
+}
+
+static void on_outcome(json_t *outcome, void *arg)
+{
+	struct job_dump *d = arg;
+	const struct job_dump_ops *ops = d->ops;
+	void *ops_arg = d->arg;
+
+	if (d->aborted)
+		remove_image(d);
+	free_dump(d);
+	ops->ended(outcome, ops_arg);
+}
+
+static void on_held(uint32_t events, void *arg)
+{
+	struct job_dump *d = arg;
+	char where;
+
+	if (recv(d->hold[0], &where, 1, MSG_DONTWAIT) != 1) {
+		reactor_remove(d->source);
+		d->source = NULL;
+		return;
+	}
+	d->waiting = true;
+	if (d->aborted)
+		job_dump_abort(d);
+	else if (where == HOLD_CAPTURED)
+		d->ops->captured(d->arg);
+	else
+		d->ops->stored(d->arg);
+}
+
+static void answer(struct job_dump *d, char word)
+{
+	d->waiting = false;
+	send(d->hold[0], &word, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void job_dump_go(struct job_dump *d)
+{
+	if (d->waiting)
+		answer(d, HOLD_GO);
+}
+
+void job_dump_abort(struct job_dump *d)
+{
+	d->aborted = true;
+	if (d->waiting)
+		answer(d, HOLD_NO);
+	else
+		kill(worker_pid(d->worker), SIGKILL);
+}
+
+static const struct channel_ops worker_ops = { on_progress, on_outcome };
+
+int job_dump_start(struct job *job, const struct job_dump_options *options,
+		   const struct job_dump_ops *ops, void *arg, struct job_dump **ret_dump)
+{
+	struct daemon *daemon = jobs_daemon(job->jobs);
+	struct worker_spec spec = { .name = "ckptd-dump", .run = dump_run };
+	struct job_dump *d = calloc(1, sizeof(*d));
+	int keep[2] = { -1, -1 }, err = 0;
+
+	if (!d)
+		return -ENOMEM;
+	d->job = job;
+	d->ops = ops;
+	d->arg = arg;
+	d->args = json_incref(options->args);
+	d->hold[0] = d->hold[1] = -1;
+	if (options->held &&
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, d->hold))
+		err = -errno;
+	if (!err && options->held)
+		err = reactor_fd(daemon->reactor, d->hold[0], EPOLLIN, on_held, d, &d->source);
+	keep[0] = d->hold[1];
+	spec.arg = d;
+	spec.keep = keep;
+	if (!err)
+		err = worker_start(daemon, &spec, &worker_ops, d, &d->worker);
+	if (err) {
+		free_dump(d);
+		return err;
+	}
+	if (options->held) {
+		/* Its end alone: when the worker dies, ours says so. */
+		close(d->hold[1]);
+		d->hold[1] = -1;
+	}
+	*ret_dump = d;
+	return 0;
+}
