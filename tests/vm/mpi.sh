@@ -1,0 +1,78 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Checkpoint and restart of an MPI job on one node, in a VM: mpi.sh KIND RANKS PROGRAM WORK
+#
+# The program's output, interrupted and restarted, is compared with that of a run by the
+# library's own launcher. Prints TAP without a plan.
+set -u
+kind=$1 ranks=$2 program=$3 work=$4
+top=$(cd "$(dirname "$0")/../.." && pwd)
+n=0
+verdict() {
+	n=$((n + 1))
+	if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi
+	[ "$1" = 0 ] || [ $# -lt 3 ] || sed 's/^/# /' <<<"$3"
+}
+try() {
+	local what=$1 out rc
+	shift
+	out=$("$@" 2>&1)
+	rc=$?
+	verdict $rc "$what" "$* (status $rc): $out"
+	return $rc
+}
+
+rm -rf "$work"
+mkdir -p "$work/jobs" "$work/images"
+head -c 32 /dev/urandom >"$work/key"
+chmod 600 "$work/key"
+"$top/build/bin/ckptd" --config /dev/null --set socket="$work/sock" --set state_dir="$work/jobs" \
+	--set image_dir="$work/images" --set key="$work/key" --set node=n1 2>"$work/log" &
+daemon=$!
+trap 'kill $daemon; wait $daemon' EXIT
+for _ in {1..200}; do
+	[ -S "$work/sock" ] && break
+	sleep 0.1
+done
+ctl() { "$top/build/bin/ckptctl" --socket "$work/sock" "$@"; }
+run() { "$top/build/bin/ckptrun" --socket "$work/sock" "$@"; }
+
+size=64 iterations=150
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+"mpiexec.$kind" $([ "$kind" = mpich ] || echo --oversubscribe) -n "$ranks" \
+	"$program" $size $iterations >"$work/want" 2>"$work/want.err"
+verdict $? "$kind: the program alone" "$(tail -5 "$work/want.err")"
+
+lines() { wc -l <"$work/images/1/stdout"; }
+reaches() {
+	for _ in $(seq 1200); do
+		[ "$(lines 2>/dev/null || echo 0)" -ge "$1" ] && return
+		sleep 0.1
+	done
+	echo "only $(lines) lines"
+	return 1
+}
+
+try "$kind: started" run --detach -n "$ranks" "$program" $size $iterations 40 || exit 1
+try "$kind: it computes" reaches 20
+for i in 1 2; do
+	try "$kind: checkpoint $i" ctl checkpoint 1
+	at=$(lines)
+	try "$kind: it runs on after it" reaches $((at + 10))
+done
+try "$kind: checkpoint that ends it" ctl checkpoint 1 --kill
+try "$kind: restart" ctl restart 1
+at=$(lines)
+try "$kind: it computes again" reaches $((at + 10))
+try "$kind: a checkpoint of what was restarted" ctl checkpoint 1 --kill
+try "$kind: restart of that" ctl restart 1
+try "$kind: it ends well" timeout 300 "$top/build/bin/ckptctl" --socket "$work/sock" wait 1
+if cmp -s "$work/want" "$work/images/1/stdout"; then
+	verdict 0 "$kind: the residuals are those of a run without us"
+else
+	verdict 1 "$kind: the residuals are those of a run without us" \
+		"$(diff "$work/want" "$work/images/1/stdout" | head -10)"
+fi
+sed 's/^/# /' "$work/log" "$work/images/1/stderr" 2>/dev/null | tail -30
+echo "1..$n"
