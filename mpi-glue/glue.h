@@ -36,6 +36,12 @@ struct glue {
 	bool multiple;
 	int provided;
 	unsigned long main_fs;
+	/* of MPI_Wtime, nanoseconds: what is added to the node's clock; what it said at the last cut,
+	 * and what the clock of the day said then
+	 */
+	struct {
+		int64_t add, cut, cut_wall;
+	} clock;
 	int world_rank, world_size;
 	MPI_Request real_request_null;
 	MPI_Errhandler file_errh;	/* of files to be opened */
@@ -80,6 +86,10 @@ int glue_reload(bool unload, const char *environment, char *ret_why, size_t size
 void glue_attach(unsigned int call);
 /* A checkpoint must be refused from now on: @call, @why. The first one is kept. */
 void glue_refuse(unsigned int call, const char *why);
+
+/* local.c: MPI_Wtime stops at a cut and goes on after a restart. */
+void wtime_cut(void);
+void wtime_resume(void);
 
 /* status_page.c: the page that CKPT_STATUS names, if any; exits when it cannot be ours. */
 void status_attach(void);

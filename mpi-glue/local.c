@@ -149,12 +149,32 @@ int PMPI_Get_count(const MPI_Status *status, MPI_Datatype datatype, int *count)
 }
 MPI_ALIAS(MPI_Get_count);
 
-double PMPI_Wtime(void)
+static int64_t clock_ns(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+	clock_gettime(clock, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* The node's clock that begins anew with each boot, put on so that it goes on after a restart. */
+double PMPI_Wtime(void)
+{
+	return 1e-9 * (double)(clock_ns(CLOCK_MONOTONIC) + glue.clock.add);
+}
+
+void wtime_cut(void)
+{
+	glue.clock.cut = clock_ns(CLOCK_MONOTONIC) + glue.clock.add;
+	glue.clock.cut_wall = clock_ns(CLOCK_REALTIME);
+}
+
+/* As much later as the nodes' clocks of the day say, and never earlier: those may differ. */
+void wtime_resume(void)
+{
+	int64_t away = clock_ns(CLOCK_REALTIME) - glue.clock.cut_wall;
+
+	glue.clock.add = glue.clock.cut + (away > 0 ? away : 0) - clock_ns(CLOCK_MONOTONIC);
 }
 MPI_ALIAS(MPI_Wtime);
 

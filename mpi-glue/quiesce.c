@@ -437,6 +437,7 @@ static void step_cut(uint32_t *state)
 		refuse("the MPI library has more descriptors and threads than the status page has room for");
 		return;
 	}
+	wtime_cut();
 	*state = STATUS_SILENT;
 	say(STATUS_SILENT);
 }
@@ -447,6 +448,7 @@ static void resume(uint32_t *state)
 	char why[256] = "";
 
 	if (*state == STATUS_SILENT && order->run != glue.run) {
+		wtime_resume();
 		say(STATUS_REBUILDING);
 		if (rebuild(order->restart == STATUS_UNLOAD, order->environment, why,
 			    sizeof(why))) {
