@@ -144,7 +144,8 @@ static unsigned int first_without(const struct pages *p, uint32_t state)
 	for (i = 0; i < p->ranks->nr; i++) {
 		uint32_t now = load(&p->page[i]->answer.state);
 
-		if (now == STATUS_ENDED && state == STATUS_RUNNING)
+		/* Not held, and nobody's to wait for. */
+		if (state == STATUS_RUNNING && (now == STATUS_ENDED || now == STATUS_BEFORE))
 			continue;
 		if (now != state || !answers(p, i))
 			break;
@@ -559,7 +560,8 @@ bool pages_look(struct pages *p, pages_emit_fn emit, void *arg)
 		tell_stuck(&look);
 	if (err && err != -EAGAIN)
 		return false;
-	return p->intent != STATUS_RUN || !p->reached;
+	/* What failed to run on is not looked at for ever. */
+	return p->intent != STATUS_RUN || !(p->reached || p->failed);
 }
 
 size_t pages_leave_out(const struct pages *p, unsigned int index, struct shim_leave_out *out,

@@ -388,6 +388,12 @@ int coord_driver_checkpoint(struct job *job, const struct coord_checkpoint *chec
 		return err;
 	if (d->asked)
 		return -EBUSY;
+	if (d->ranks.nr_nodes > 1) {
+		checkpoint->done(outcome_error(-EOPNOTSUPP, "job %lld has ranks on %u nodes: such jobs cannot be checkpointed yet; it runs on",
+					       (long long)job->id, d->ranks.nr_nodes),
+				 checkpoint->arg);
+		return 0;
+	}
 	d->asked = true;
 	d->committed = false;
 	d->checkpoint = *checkpoint;

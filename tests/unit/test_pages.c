@@ -314,6 +314,22 @@ static void too_early_and_too_late(void **state)
 	assert_non_null(strstr(next_heard(w, SHIM_RANK_FAILED)->failure.text, "MPI_Finalize"));
 }
 
+static void running_on_is_not_waited_for_in_vain(void **state)
+{
+	struct world *w = *state;
+
+	pages_order(w->pages, 7, STATUS_RUN);
+	obey(w, 0, STATUS_RUNNING);
+	w->page[1]->answer.state = STATUS_BEFORE;	/* no glue thread yet */
+	assert_false(pages_look(w->pages, hear, w));
+	assert_int_equal(next_heard(w, SHIM_REACHED)->msg.value, STATUS_RUNNING);
+	pages_order(w->pages, 8, STATUS_RUN);
+	strcpy(w->page[1]->answer.text, "the new library failed in MPI_Init");
+	obey(w, 1, STATUS_BROKEN);
+	assert_false(pages_look(w->pages, hear, w));
+	assert_int_equal(next_heard(w, SHIM_RANK_FAILED)->failure.rank, 2);
+}
+
 static void a_restart_is_told_its_environment(void **state)
 {
 	struct world *w = *state;
@@ -359,6 +375,7 @@ int main(void)
 		TEST(messages_between_nodes_are_counted),
 		TEST(refusals_name_the_rank),
 		TEST(too_early_and_too_late),
+		TEST(running_on_is_not_waited_for_in_vain),
 		TEST(a_restart_is_told_its_environment),
 		TEST(what_is_not_a_page_is_refused),
 	};
