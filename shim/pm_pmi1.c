@@ -359,11 +359,11 @@ static int rank_env(struct pm *base, unsigned int index, json_t *env)
 	int err;
 
 	if (pm->port) {
-		/* Without a value: the descriptor of the first start is not there any more. */
-		err = add_env(env, "PMI_FD");
+		err = add_env(env, "PMI_PORT=127.0.0.1:%u", pm_port_number(pm->port));
 		if (!err)
-			err = add_env(env, "PMI_PORT=127.0.0.1:%u", pm_port_number(pm->port));
-		return err ? err : add_env(env, "PMI_ID=%u", pm_port_token(pm->port, index));
+			err = add_env(env, "PMI_ID=%u", pm_port_token(pm->port, index));
+		/* Without a value: the descriptor of the first start is not there any more. */
+		return err ? err : add_env(env, "PMI_FD");
 	}
 	err = add_env(env, "PMI_FD=%d", pm->conn[index].number);
 	if (!err)

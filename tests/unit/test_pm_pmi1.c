@@ -268,6 +268,7 @@ static void test_port(void **state)
 					"PMI_PORT=127.0.0.1:%u", &port), 1);
 		assert_int_equal(sscanf(json_string_value(json_array_get(env, 1)),
 					"PMI_ID=%u", &token[i]), 1);
+		assert_string_equal(json_string_value(json_array_get(env, 2)), "PMI_FD");
 		json_decref(env);
 	}
 	snprintf(text, sizeof(text), "cmd=initack pmiid=%u\n", token[1]);
