@@ -253,12 +253,14 @@ static void publish_wait(struct status_wait *wait)
 {
 	wait->writing++;
 	__atomic_thread_fence(__ATOMIC_RELEASE);
-	wait->call = 0;
+	wait->call = wait->held = 0;
 	wait->name[0] = '\0';
+	wait->peer = STATUS_NONE;
+	wait->comm = wait->seq = 0;
 	glue_lock(&glue.threads_lock);
 	for (const struct glue_thread *t = glue.threads; t; t = t->next) {
 		uint32_t call = __atomic_load_n(&t->call, __ATOMIC_RELAXED);
-		const struct counter *counter = t->counter;
+		const struct counter *counter = t->counter_call == call ? t->counter : NULL;
 
 		if (!call)
 			continue;
@@ -515,6 +517,7 @@ static void *glue_thread(void *arg)
 			break;
 		more = follow(&state, order->intent);
 		if (glue.page->answer.seen != serial) {
+			publish_wait(&glue.page->answer.wait);
 			__atomic_store_n(&glue.page->answer.seen, serial, __ATOMIC_RELEASE);
 			open_gate();	/* targets may have been raised */
 			quiesce_publish();

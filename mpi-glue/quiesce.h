@@ -49,6 +49,7 @@ enum {
  * @safe:    inside, and nothing of the lower half in hand
  * @epoch:   of the hold under which it was last let in; glue.epoch: it knows of this one
  * @counter, @peer, @tag: what it waits for, for people; peer by world rank
+ * @counter_call: as @call, of the call that @counter is of; it may be over
  */
 struct glue_thread {
 	uint32_t call;
@@ -57,6 +58,7 @@ struct glue_thread {
 	uint32_t epoch;
 	int32_t peer, tag;
 	const struct counter *counter;
+	uint32_t counter_call;
 	struct glue_thread *next, **prev;
 };
 
@@ -124,6 +126,8 @@ static inline __attribute__((always_inline)) void call_end(struct call_mark *mar
 		struct counter *counted = (counter_); \
 		if (likely(counted)) \
 			counted->seq++; \
+		glue_self.counter = counted; \
+		glue_self.counter_call = CALL_##name + 1; \
 		CALL_BEGIN(&mark, CALL_##name, counted); \
 	} while (0)
 

@@ -280,6 +280,8 @@ _Noreturn static void loop(const struct shim_init *init, struct members *members
 		if (fds[0].revents && serve(init, members)) {
 			fds[0].fd = -1;
 			members_agreed(members);
+			if (spec_has_pages(&init->shim->spec))
+				pages_release(&init->shim->spec.ranks, init->shim->spec.job);
 		}
 	}
 }

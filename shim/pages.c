@@ -37,14 +37,9 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }
 
-static uint32_t load(const uint32_t *word)
-{
-	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
-}
-
 /* ----------------------------------------------------------------- orders */
 
-static void wake(struct status_page *page)
+void pages_wake(struct status_page *page)
 {
 	__atomic_add_fetch(&page->order.serial, 1, __ATOMIC_RELEASE);
 	syscall(SYS_futex, &page->order.serial, FUTEX_WAKE, 1, NULL, NULL, 0);
@@ -63,7 +58,7 @@ void pages_order(struct pages *p, uint64_t number, uint32_t intent)
 	p->stuck_at = now_ns();
 	for (i = 0; i < p->ranks->nr; i++) {
 		p->page[i]->order.intent = intent;
-		wake(p->page[i]);
+		pages_wake(p->page[i]);
 	}
 }
 
@@ -131,23 +126,19 @@ static int report(struct look *look, uint32_t type, int32_t value, uint64_t numb
 	return look->emit(&msg, data, len, look->arg);
 }
 
-static bool answers(const struct pages *p, unsigned int i)
-{
-	return load(&p->page[i]->answer.seen) == p->page[i]->order.serial;
-}
-
 /* The first rank that does not have @state as its answer to the latest order; nr: all have. */
 static unsigned int first_without(const struct pages *p, uint32_t state)
 {
 	unsigned int i;
 
 	for (i = 0; i < p->ranks->nr; i++) {
-		uint32_t now = load(&p->page[i]->answer.state);
+		uint32_t now = pages_load(&p->page[i]->answer.state);
 
 		/* Not held, and nobody's to wait for. */
-		if (state == STATUS_RUNNING && (now == STATUS_ENDED || now == STATUS_BEFORE))
+		if (state == STATUS_RUNNING &&
+		    (now == STATUS_ENDED || now == STATUS_BEFORE || p->over[i]))
 			continue;
-		if (now != state || !answers(p, i))
+		if (now != state || !pages_answers(p, i))
 			break;
 	}
 	return i;
@@ -179,12 +170,14 @@ static int look_for_failures(struct look *look)
 
 	for (i = 0; i < p->ranks->nr && !p->failed; i++) {
 		const struct status_page *page = p->page[i];
-		uint32_t state = load(&page->answer.state);
-		const char *text = failure_of(page, state, p->intent);
+		uint32_t state = pages_load(&page->answer.state);
+		const char *text = p->over[i] && state != STATUS_ENDED && p->intent != STATUS_RUN ?
+				   "it has ended without MPI_Finalize" :
+				   failure_of(page, state, p->intent);
 		struct shim_failure failure = { .rank = p->ranks->rank[i] };
 
 		/* An older order's word is not about this one. */
-		if (!text || (state == STATUS_REFUSED && !answers(p, i)))
+		if (!text || (state == STATUS_REFUSED && !pages_answers(p, i)))
 			continue;
 		snprintf(failure.text, sizeof(failure.text), "%.*s",
 			 (int)sizeof(page->answer.text), text);
@@ -283,7 +276,7 @@ static bool raise_met(struct pages *p, uint32_t rank, uint32_t other, uint64_t s
 	if (*target >= seq)
 		return false;
 	__atomic_store_n(target, seq, __ATOMIC_RELEASE);
-	wake(p->page[i]);
+	pages_wake(p->page[i]);
 	return true;
 }
 
@@ -330,7 +323,7 @@ static bool spread(struct pages *p)
 			raised = true;
 		}
 		if (raised)
-			wake(page);
+			pages_wake(page);
 		any |= raised;
 	}
 	return any | spread_met(p);
@@ -363,16 +356,14 @@ static int tell_begun(struct look *look)
 	return err;
 }
 
-static bool behind(const struct pages *p, unsigned int i)
+/* It has not begun what others have. */
+static bool misses(const struct pages *p, unsigned int i)
 {
 	struct status_page *page = p->page[i];
 	const struct status_comm *comms = status_comms(page);
 	const struct status_target *targets = status_targets(page);
 	uint32_t k;
 
-	if (load(&page->answer.state) != STATUS_QUIESCED || !answers(p, i) ||
-	    load(&page->answer.stragglers) || load(&page->answer.in_collective))
-		return true;
 	for (k = 0; k < page->max_comms; k++) {
 		if (comms[k].id && targets[k].id == comms[k].id &&
 		    __atomic_load_n(&comms[k].seq, __ATOMIC_ACQUIRE) < targets[k].seq)
@@ -386,13 +377,25 @@ static bool behind(const struct pages *p, unsigned int i)
 	return false;
 }
 
+static bool behind(const struct pages *p, unsigned int i)
+{
+	const struct status_page *page = p->page[i];
+
+	return pages_load(&page->answer.state) != STATUS_QUIESCED || !pages_answers(p, i) ||
+	       pages_load(&page->answer.stragglers) || pages_load(&page->answer.in_collective) ||
+	       misses(p, i);
+}
+
+/* One that others wait for, before those that wait: it is the one to be named. */
 static unsigned int first_behind(const struct pages *p)
 {
-	unsigned int i;
+	unsigned int i, first = p->ranks->nr;
 
-	for (i = 0; i < p->ranks->nr && !behind(p, i); i++)
-		;
-	return i;
+	for (i = p->ranks->nr; i-- > 0;) {
+		if (behind(p, i) && (first == p->ranks->nr || misses(p, i) || !misses(p, first)))
+			first = i;
+	}
+	return first;
 }
 
 static int look_quiesced(struct look *look)
@@ -509,27 +512,6 @@ static int look_for_state(struct look *look, uint32_t state)
 	return err;
 }
 
-void pages_wait(const struct pages *p, unsigned int index, struct shim_wait *ret_wait)
-{
-	const struct status_wait *wait = &p->page[index]->answer.wait;
-	unsigned int tries;
-	uint32_t begun;
-
-	for (tries = 0; tries < 100; tries++) {
-		begun = load(&wait->writing);
-		*ret_wait = (struct shim_wait) {
-			.rank = p->ranks->rank[index], .peer = wait->peer,
-			.call = wait->call, .held = wait->held, .comm = wait->comm,
-			.seq = wait->seq,
-		};
-		memcpy(ret_wait->name, wait->name, sizeof(ret_wait->name));
-		ret_wait->name[sizeof(ret_wait->name) - 1] = '\0';
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		if (!(begun & 1) && load(&wait->writing) == begun)
-			return;
-	}
-}
-
 static void tell_stuck(struct look *look)
 {
 	struct pages *p = look->pages;
@@ -539,6 +521,8 @@ static void tell_stuck(struct look *look)
 	if (look->first >= p->ranks->nr || now < p->stuck_at + STUCK_NS)
 		return;
 	pages_wait(p, look->first, &wait);
+	if (!wait.name[0])
+		pages_name_missed(p, look->first, &wait);
 	if (!report(look, SHIM_STUCK, 0, p->number, &wait, sizeof(wait)))
 		p->stuck_at = now;
 }

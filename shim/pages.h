@@ -60,6 +60,19 @@ bool pages_held(const struct pages *pages);
 /* What silent ranks have that is in no image; how many are written, from rank @index on. */
 size_t pages_leave_out(const struct pages *pages, unsigned int index,
 		       struct shim_leave_out *out, size_t max);
+/* Have the ranks say anew what they are doing. */
+void pages_poke(const struct pages *pages);
+/* What they said, from @index on; how many are written. */
+size_t pages_doing(const struct pages *pages, unsigned int index, struct shim_doing *doing,
+		   size_t max);
+/* The rank at @index has ended, however. */
+void pages_over(struct pages *pages, unsigned int index);
+/*
+ * pages_release() - in init, whose shim has died: held ranks run on
+ *
+ * Nothing if the job has no pages, or no order is in force.
+ */
+void pages_release(const struct ranks *ranks, long long job);
 /* What each rank is doing, for people: one of this node's ranks, by index. */
 void pages_wait(const struct pages *pages, unsigned int index, struct shim_wait *ret_wait);
 

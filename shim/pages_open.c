@@ -117,9 +117,10 @@ int pages_open(const struct ranks *ranks, int dir, struct pages **ret_pages)
 	p->reached = true;
 	p->size = status_size(ranks->size, PAGES_COMMS);
 	p->page = calloc(ranks->nr, sizeof(struct status_page *));
+	p->over = calloc(ranks->nr, sizeof(*p->over));
 	p->told_sent = calloc(cells, sizeof(*p->told_sent));
 	p->told_received = calloc(cells, sizeof(*p->told_received));
-	if (!p->page || !p->told_sent || !p->told_received)
+	if (!p->page || !p->over || !p->told_sent || !p->told_received)
 		err = -ENOMEM;
 	for (i = 0; i < ranks->nr && !err; i++)
 		err = open_page(p, dir, i);
@@ -142,7 +143,33 @@ void pages_close(struct pages *p)
 			munmap(p->page[i], p->size);
 	}
 	free(p->page);
+	free(p->over);
 	free(p->told_sent);
 	free(p->told_received);
 	free(p);
+}
+
+/* ----------------------------------------------- in init, without a shim */
+
+static bool any_held(const struct pages *p)
+{
+	unsigned int i;
+
+	for (i = 0; i < p->ranks->nr; i++) {
+		if (p->page[i]->order.intent != STATUS_RUN)
+			return true;
+	}
+	return false;
+}
+
+void pages_release(const struct ranks *ranks, long long job)
+{
+	struct pages *p;
+	_cleanup_fd_ int dir = -1;
+
+	if (pages_find(job, &dir) || pages_open(ranks, dir, &p))
+		return;
+	if (any_held(p))
+		pages_order(p, 0, STATUS_RUN);
+	pages_close(p);
 }

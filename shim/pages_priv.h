@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Of pages.c and pages_open.c alone.
+ * Of the status pages alone.
+ *
+ *	pages.c		orders, and what the ranks answer as reports
+ *	pages_doing.c	what ranks are doing, for people
+ *	pages_open.c	files and mappings
  */
 #ifndef STILLPOINT_SHIM_PAGES_PRIV_H
 #define STILLPOINT_SHIM_PAGES_PRIV_H
@@ -13,6 +17,7 @@ struct pages {
 	const struct ranks *ranks;
 	struct status_page **page;	/* by index */
 	size_t size;			/* of each */
+	bool *over;			/* by index: the process has ended */
 	uint32_t intent;
 	uint64_t number;	/* of the order */
 	uint64_t targets;	/* of the last targets; 0: nobody has asked */
@@ -29,5 +34,21 @@ struct look {
 	void *arg;
 	unsigned int first;	/* index of the rank that is waited for; nr: none */
 };
+
+static inline uint32_t pages_load(const uint32_t *word)
+{
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+/* The rank at index @i has seen the latest order. */
+static inline bool pages_answers(const struct pages *p, unsigned int i)
+{
+	return pages_load(&p->page[i]->answer.seen) == p->page[i]->order.serial;
+}
+
+/* pages.c: have the rank look at its order. */
+void pages_wake(struct status_page *page);
+/* pages_doing.c: of a rank outside MPI, what it has not begun yet, and one that has. */
+void pages_name_missed(const struct pages *p, unsigned int index, struct shim_wait *wait);
 
 #endif /* STILLPOINT_SHIM_PAGES_PRIV_H */

@@ -57,6 +57,11 @@ enum shim_msg_type {
 	SHIM_RANK_FAILED = 25,	/* number: order; value: enum status_state; data struct shim_failure */
 	SHIM_PAGES = 26,	/* of init, with the directory of the pages */
 	SHIM_LEAVE_OUT = 27,	/* number: first index; answer: data struct shim_leave_out[] */
+	/*
+	 * What the MPI ranks are doing. number: first index; ~0: they shall say it anew.
+	 * answer: data struct shim_doing[]; -EOPNOTSUPP without pages
+	 */
+	SHIM_DOING = 28,
 };
 
 /*
@@ -114,6 +119,12 @@ struct shim_wait {
 	uint64_t comm;
 	uint64_t seq;
 	char name[32];		/* of the call; empty: outside MPI */
+};
+
+struct shim_doing {
+	uint32_t state;		/* enum status_state */
+	uint32_t fresh;		/* said since it was asked for last */
+	struct shim_wait wait;
 };
 
 struct shim_failure {

@@ -35,6 +35,7 @@ struct shim_client;
 /* Status pages of the ranks here, and who follows them. */
 struct shim_watch {
 	struct pages *pages;	/* NULL: there are none */
+	int error;		/* why there are none, of a job that should have them */
 	struct shim_client *client;	/* NULL: nobody; the ranks run */
 	json_t *envs;		/* of a restore: for the new lower halves, by index */
 	int timer;
@@ -92,7 +93,9 @@ void shim_ranks_fenced(struct shim *shim, const struct shim_msg *msg, const void
 /* shim_pages.c; all of it is nothing for a job without. */
 void shim_pages_open(struct shim *shim, int dir);
 void shim_pages_close(struct shim *shim);
-/* SHIM_WATCH to SHIM_LEAVE_OUT; 0, or negative errno: the client is to be dropped. */
+/* The rank at @index has ended. */
+void shim_pages_over(struct shim *shim, unsigned int index);
+/* SHIM_WATCH to SHIM_DOING; 0, or negative errno: the client is to be dropped. */
 int shim_pages_handle(struct shim *shim, struct shim_client *client,
 		      const struct shim_msg *msg, const void *data, size_t len);
 /* @client is going. */

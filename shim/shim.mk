@@ -13,7 +13,7 @@ $(call unit_test,tests/unit/test_ranks,tests/unit/test_ranks.c,\
 	$(LIB)/libcli.a $(LIB)/libpm.a $(LIB)/libshim.a -ljansson)
 
 # status pages of MPI ranks, for the shim and for tests
-$(call library,pages,shim/pages.c shim/pages_open.c)
+$(call library,pages,shim/pages.c shim/pages_doing.c shim/pages_open.c)
 $(call unit_test,tests/unit/test_pages,tests/unit/test_pages.c,$(LIB)/libpages.a -ljansson)
 
 $(call program,ckpt-shim,shim/main.c shim/init.c shim/start.c shim/spec.c shim/client.c \

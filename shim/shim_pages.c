@@ -84,9 +84,14 @@ void shim_pages_open(struct shim *shim, int dir)
 			err = look(shim);
 		}
 	}
-	if (err)
-		log_error(&shim->log, "job %lld: status pages: %s", (long long)shim->spec.job,
-			  strerror(-err));
+	if (!err)
+		return;
+	log_error(&shim->log, "job %lld: status pages: %s", (long long)shim->spec.job,
+		  strerror(-err));
+	/* No order must reach ranks that do not know of their restart. */
+	pages_close(watch->pages);
+	watch->pages = NULL;
+	watch->error = err;
 }
 
 void shim_pages_close(struct shim *shim)
@@ -126,8 +131,12 @@ static int answer(struct shim_client *client, const struct shim_msg *msg, int va
 static int handle_watch(struct shim *shim, struct shim_client *client,
 			const struct shim_msg *msg)
 {
+	/* Of a job that was just restored, init's message may lie there. */
 	if (!shim->watch.pages)
-		return answer(client, msg, -EOPNOTSUPP, NULL, 0);
+		shim_hear(shim);
+	if (!shim->watch.pages)
+		return answer(client, msg, shim->watch.error ? shim->watch.error : -EOPNOTSUPP,
+			      NULL, 0);
 	if (shim->watch.client)
 		return answer(client, msg, -EBUSY, NULL, 0);
 	shim->watch.client = client;
@@ -147,6 +156,28 @@ static int handle_leave_out(struct shim *shim, struct shim_client *client,
 	return answer(client, msg, 0, out, n * sizeof(out[0]));
 }
 
+static int handle_doing(struct shim *shim, struct shim_client *client,
+			const struct shim_msg *msg)
+{
+	struct shim_doing doing[SHIM_DATA_MAX / sizeof(struct shim_doing)];
+	size_t n = 0;
+
+	if (!shim->watch.pages)
+		return answer(client, msg, -EOPNOTSUPP, NULL, 0);
+	if (msg->number == UINT64_MAX)
+		pages_poke(shim->watch.pages);
+	else
+		n = pages_doing(shim->watch.pages, (unsigned int)msg->number, doing,
+				sizeof(doing) / sizeof(doing[0]));
+	return answer(client, msg, 0, doing, n * sizeof(doing[0]));
+}
+
+void shim_pages_over(struct shim *shim, unsigned int index)
+{
+	if (shim->watch.pages)
+		pages_over(shim->watch.pages, index);
+}
+
 int shim_pages_handle(struct shim *shim, struct shim_client *client,
 		      const struct shim_msg *msg, const void *data, size_t len)
 {
@@ -157,6 +188,8 @@ int shim_pages_handle(struct shim *shim, struct shim_client *client,
 		return handle_watch(shim, client, msg);
 	if (msg->type == SHIM_LEAVE_OUT)
 		return handle_leave_out(shim, client, msg);
+	if (msg->type == SHIM_DOING)
+		return handle_doing(shim, client, msg);
 	if (shim->watch.client != client)
 		return -EPROTO;
 	switch (msg->type) {

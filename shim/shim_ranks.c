@@ -118,6 +118,10 @@ json_t *shim_ranks_go(struct shim *shim, int *ret_err)
 		json_t *env = json_array();
 
 		err = base(shim)->ops->rank_env(shim->pm, i, env);
+		/* It may be elsewhere than when the job began. */
+		if (shim->spec.ranks.lower)
+			json_array_append_new(env, json_sprintf("CKPT_LOWER=%s",
+								shim->spec.ranks.lower));
 		json_array_append_new(envs, env);
 	}
 	if (shim->spec.restore)
@@ -194,6 +198,7 @@ void shim_ranks_message(struct shim *shim, const struct shim_msg *msg)
 	note_failure(shim, msg);
 	shim->ranks[msg->number].state = SHIM_RANK_OVER;
 	shim->ranks[msg->number].status = msg->value;
+	shim_pages_over(shim, (unsigned int)msg->number);
 	if (shim->pm)
 		base(shim)->ops->rank_ended(shim->pm, (unsigned int)msg->number, msg->value);
 	agree(shim);
