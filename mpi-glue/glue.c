@@ -48,10 +48,22 @@ static void __attribute__((noreturn)) die(const char *text, const char *detail)
 	exit(1);
 }
 
-/* build/lib/mpi/ABI/LIB and /usr/lib/stillpoint/mpi/ABI/LIB alike: three up, libexec beside. */
-static const char *lower_program(char *buf, size_t size)
+/* Of the environment that the lower half gets: after a restart it is not ours. */
+static const char *value_of(char *const *envp, const char *name)
 {
-	const char *path = getenv("CKPT_LOWER");
+	size_t len = strlen(name);
+
+	for (; envp && *envp; envp++) {
+		if (!strncmp(*envp, name, len) && (*envp)[len] == '=')
+			return *envp + len + 1;
+	}
+	return NULL;
+}
+
+/* build/lib/mpi/ABI/LIB and /usr/lib/stillpoint/mpi/ABI/LIB alike: three up, libexec beside. */
+static const char *lower_program(char *const *envp, char *buf, size_t size)
+{
+	const char *path = value_of(envp, "CKPT_LOWER");
 	Dl_info info;
 	char *slash;
 
@@ -75,9 +87,9 @@ static int load(char *const *envp, char *why)
 {
 	static const char system_dir[] = "/usr/lib/x86_64-linux-gnu/";
 	char program[4096], library[256];
-	const char *path = getenv("CKPT_MPI_LIBRARY");
+	const char *path = value_of(envp, "CKPT_MPI_LIBRARY");
 	struct lower_config config = {
-		.program = lower_program(program, sizeof(program)),
+		.program = lower_program(envp, program, sizeof(program)),
 		.envp = envp,
 		.symbols = call_symbol,
 		.nr = SYMBOL_NR,
