@@ -9,13 +9,14 @@
 
 #include <stdio.h>
 
-enum { OPT_STOP_AND_COPY = 256, OPT_MAX_PAUSE, OPT_FILES };
+enum { OPT_STOP_AND_COPY = 256, OPT_MAX_PAUSE, OPT_TIMEOUT, OPT_FILES };
 
 static const struct option longs[] = {
 	{ "kill", no_argument, NULL, 'k' },
 	{ "dry-run", no_argument, NULL, 'n' },
 	{ "stop-and-copy", no_argument, NULL, OPT_STOP_AND_COPY },
 	{ "max-pause", required_argument, NULL, OPT_MAX_PAUSE },
+	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
 	{ "files", required_argument, NULL, OPT_FILES },
 	{ NULL }
 };
@@ -61,6 +62,11 @@ static int take_option(struct cli *cli, json_t *args, int c)
 			return CLI_USAGE;
 		json_object_set_new(args, "max_pause_ms", json_integer(number));
 		return 0;
+	case OPT_TIMEOUT:
+		if (!cli_number(optarg, "--timeout", 1, 3600, &number))
+			return CLI_USAGE;
+		json_object_set_new(args, "quiesce_timeout_ms", json_integer(1000 * number));
+		return 0;
 	case OPT_FILES:
 		json_object_set_new(args, "files", json_string(optarg));
 		return 0;
@@ -95,5 +101,6 @@ const struct cli_verb cmd_checkpoint = {
 	"  -n, --dry-run         only say whether it can be done\n"
 	"      --stop-and-copy   keep the job frozen until all is read: needs no memory\n"
 	"      --max-pause MS    thaw and fail when the pause gets longer\n"
+	"      --timeout SECONDS give up if the MPI ranks do not stand still by then; default 30\n"
 	"      --files HOW       track (default), carry, or ignore files it writes\n",
 };

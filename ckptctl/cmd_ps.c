@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * ckptctl ps: the jobs of this node, or with --all all that the image
- * directory knows.
+ * directory knows; with --mpi what the MPI ranks of one of them are doing.
  *
  * The pid is that of the job's init, below which its processes are.
  */
@@ -14,6 +14,7 @@
 
 static const struct option longs[] = {
 	{ "all", no_argument, NULL, 'a' },
+	{ "mpi", no_argument, NULL, 'm' },
 	{ NULL }
 };
 
@@ -77,16 +78,73 @@ static void print(struct cli *cli, json_t *result)
 	cli_table_end(table);
 }
 
+/* ------------------------------------------------------------- MPI ranks */
+
+static const struct cli_column mpi_columns[] = {
+	{ .name = "RANK", .right = true }, { .name = "STATE" }, { .name = "CALL" },
+	{ .name = "PEER", .right = true }, { .name = "COMMUNICATOR" },
+	{ .name = "SEQUENCE", .right = true }, { .name = "HELD" }, { .name = NULL }
+};
+
+static void number_cell(struct cli_table *table, const json_t *row, const char *name)
+{
+	if (json_object_get(row, name))
+		cli_table_cell(table, "%lld", (long long)cli_int(row, name));
+	else
+		cli_table_cell(table, "-");
+}
+
+static void print_rank(struct cli_table *table, const json_t *row)
+{
+	bool answers = json_is_true(json_object_get(row, "answers"));
+
+	cli_table_row(table);
+	cli_table_cell(table, "%lld", (long long)cli_int(row, "rank"));
+	cli_table_cell(table, "%s%s", cli_str(row, "state"), answers ? "" : ", does not answer");
+	cli_table_cell(table, "%s", json_object_get(row, "call") ? cli_str(row, "call") : "-");
+	number_cell(table, row, "peer");
+	cli_table_cell(table, "%s", json_object_get(row, "comm") ? cli_str(row, "comm") : "-");
+	number_cell(table, row, "sequence");
+	cli_table_cell(table, "%s", json_is_true(json_object_get(row, "held")) ? "yes" : "no");
+}
+
+static void print_ranks(struct cli *cli, json_t *result)
+{
+	struct cli_table *table = cli_table_new(mpi_columns);
+	const json_t *rows = json_object_get(result, "mpi_ranks");
+	size_t i;
+
+	for (i = 0; i < json_array_size(rows); i++)
+		print_rank(table, json_array_get(rows, i));
+	cli_table_end(table);
+}
+
+static int run_ranks(struct cli *cli, int argc, char **argv)
+{
+	json_t *args = json_object();
+	int status = cli_job_operand(cli, argc, argv, args);
+
+	if (status) {
+		json_decref(args);
+		return status;
+	}
+	return cli_finish(cli, cli_call(cli, "ranks", args), print_ranks);
+}
+
 static int run(struct cli *cli, int argc, char **argv)
 {
-	bool all = false;
+	bool all = false, mpi = false;
 	int c;
 
 	while ((c = cli_getopt(cli, argc, argv, "a", longs)) != -1) {
-		if (c != 'a')
+		if (c != 'a' && c != 'm')
 			return cli_usage(cli, "wrong option");
-		all = true;
+		*(c == 'a' ? &all : &mpi) = true;
 	}
+	if (all && mpi)
+		return cli_usage(cli, "--mpi is about one job");
+	if (mpi)
+		return run_ranks(cli, argc, argv);
 	if (optind < argc)
 		return cli_usage(cli, "%s is too much", argv[optind]);
 	return cli_finish(cli, cli_call(cli, "ps", json_pack("{s:b}", "all", all)), print);
@@ -95,8 +153,9 @@ static int run(struct cli *cli, int argc, char **argv)
 const struct cli_verb cmd_ps = {
 	.name = "ps",
 	.run = run,
-	.args = "[--all]",
+	.args = "[--all | --mpi JOB]",
 	.help = "list running jobs",
 	.options =
-	"  -a, --all           also those that have ended, and of other nodes\n",
+	"  -a, --all           also those that have ended, and of other nodes\n"
+	"      --mpi JOB       what each MPI rank of a job is doing\n",
 };

@@ -92,9 +92,12 @@ _ckptctl_value()
 		_ckptctl_reply 'track carry ignore' ;;
 	--pidns)
 		_ckptctl_reply 'auto caller new' ;;
+	--mpi)
+		[[ $verb == ps ]] || return 1
+		_ckptctl_reply "$(_ckptctl_jobs "$1")" ;;
 	--pid | -p)
 		_ckptctl_reply "$(ps -eo pid= 2>/dev/null)" ;;
-	--name | -N | --node | --address | --generation | -g | --max-pause | --freeze-timeout | --history | -H | --external | \
+	--name | -N | --node | --address | --generation | -g | --max-pause | --timeout | --freeze-timeout | --history | -H | --external | \
 	--exclude-range | --exclude-fd | --exclude-thread)
 		COMPREPLY=() ;;
 	*)

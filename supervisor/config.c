@@ -43,6 +43,7 @@ static const struct setting {
 	{ "log_level", LEVEL, offsetof(struct config, log_level), "info" },
 	{ "max_pause_ms", NUMBER, offsetof(struct config, max_pause_ms), "0" },
 	{ "freeze_timeout_ms", NUMBER, offsetof(struct config, freeze_timeout_ms), "0" },
+	{ "quiesce_timeout_ms", NUMBER, offsetof(struct config, quiesce_timeout_ms), "0" },
 };
 
 static int set_string(char **field, const char *value)

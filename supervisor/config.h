@@ -16,6 +16,7 @@
  *	log_level = error|warning|info|debug
  *	max_pause_ms = N			0: as long as the module allows
  *	freeze_timeout_ms = N
+ *	quiesce_timeout_ms = N			0: 30000
  */
 #ifndef STILLPOINT_CONFIG_H
 #define STILLPOINT_CONFIG_H
@@ -41,6 +42,7 @@ struct config {
 	enum log_level log_level;
 	unsigned int max_pause_ms;
 	unsigned int freeze_timeout_ms;
+	unsigned int quiesce_timeout_ms;
 };
 
 /* The defaults; -ENOMEM. */

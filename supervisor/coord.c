@@ -67,6 +67,8 @@ int coord_create(void *memory, const struct coord_config *config,
 			record->committed.generation : record->prepared.generation;
 	if (config->run.generation > c->generation)
 		c->generation = config->run.generation;
+	if (config->generation > c->generation)
+		c->generation = config->generation;
 	c->wait.node = COORD_NONE;
 	c->targets = carve(&at, config->max_comms * sizeof(*c->targets));
 	c->out = carve(&at, config->max_channels * sizeof(*c->out));

@@ -59,6 +59,7 @@ struct coord_config {
 	uint64_t incarnation;		/* grows with every start of this daemon */
 	bool expelled;			/* it was declared dead before this start */
 	struct coord_id run;		/* the job's ranks here live since; zero: none do */
+	uint64_t generation;		/* no checkpoint is numbered up to it */
 	struct coord_limits limits;
 	uint32_t max_comms;		/* that span several nodes */
 	uint32_t max_channels;		/* to or from ranks of this node */
@@ -101,6 +102,7 @@ struct coord_event {
 	enum coord_request request;
 	uint64_t ticket;
 	uint64_t generation;
+	uint32_t quiesce_ms;		/* of a checkpoint; 0: as configured */
 	uint64_t sum;
 	uint32_t node;
 	const struct coord_msg *msg;

@@ -217,14 +217,22 @@ static void act_wake(struct coord_driver *d, uint64_t at)
 
 static json_t *sorry(const struct coord_driver *d, const struct coord_action *act)
 {
-	char text[400], held[160] = "";
+	char text[400], held[160] = "", who[32] = "others wait";
 	const char *call = d->stuck.name[0] ? d->stuck.name : NULL;
+	struct coord_wait wait = act->wait;
 
 	if (d->failure)
 		return json_incref(d->failure);
-	coord_describe(text, sizeof(text), act->reason, &act->wait, call);
-	if (act->reason == COORD_WHY_TIMEOUT && !call && act->wait.rank != COORD_NONE)
-		snprintf(held, sizeof(held), "; it computes outside MPI while others wait for it in a collective");
+	if (act->reason == COORD_WHY_TIMEOUT && !call && wait.rank != COORD_NONE) {
+		wait.peer = COORD_NONE;
+		if (act->wait.peer != COORD_NONE)
+			snprintf(who, sizeof(who), "rank %u waits", act->wait.peer);
+		snprintf(held, sizeof(held), "; it computes outside MPI while %s for it in a collective",
+			 who);
+	} else if (act->reason == COORD_WHY_TIMEOUT && wait.rank == COORD_NONE) {
+		snprintf(held, sizeof(held), "; the shim of the job says nothing");
+	}
+	coord_describe(text, sizeof(text), act->reason, &wait, call);
 	return outcome_error(act->error ? act->error : -EIO,
 			     "no checkpoint of job %lld: %s%s; the job runs on",
 			     (long long)d->job->id, text, held);
@@ -292,15 +300,32 @@ bool coord_driver_wanted(const struct job *job)
 	return mpi && strcmp(mpi, "none");
 }
 
+/* Of a ckptd before us that died when its image was there, and not yet committed anywhere. */
+static void remove_prepared(const struct coord_driver *d, const struct coord_record *record)
+{
+	const struct catalog *catalog = &d->daemon->catalog;
+	int64_t generation = (int64_t)record->prepared.generation;
+	char why[512];
+
+	if (d->ranks.nr_nodes > 1 || !record->prepared.attempt ||
+	    record->committed.generation == record->prepared.generation ||
+	    !catalog_has(catalog, d->job->id, generation))
+		return;
+	if (catalog_generation_remove(catalog, d->job->id, generation, why, sizeof(why)))
+		log_error(&d->daemon->log, "job %lld: generation %lld was given up and cannot be removed: %s",
+			  (long long)d->job->id, (long long)generation, why);
+}
+
 static int create(struct coord_driver *d)
 {
 	const struct config *config = &d->daemon->config;
 	uint32_t pause = config->max_pause_ms ? config->max_pause_ms : PAUSE_MS;
+	uint32_t quiesce = config->quiesce_timeout_ms ? config->quiesce_timeout_ms : QUIESCE_MS;
 	struct coord_config cc = {
 		.self = d->ranks.node, .nr_nodes = d->ranks.nr_nodes, .arity = 8,
 		.incarnation = driver_now(),
 		.run = { .attempt = 1 },
-		.limits = { .retry = 50, .retry_max = 1000, .quiesce = QUIESCE_MS,
+		.limits = { .retry = 50, .retry_max = 1000, .quiesce = quiesce,
 			    .pause = pause, .dump = DUMP_MS, .restart = RESTART_MS },
 		.max_comms = MAX_COMMS, .max_channels = MAX_CHANNELS,
 		.nr_ranks = d->ranks.size, .node_of = d->ranks.node_of,
@@ -308,15 +333,16 @@ static int create(struct coord_driver *d)
 	};
 	struct coord_event event = driver_event(COORD_EV_START);
 	struct coord_record record;
+	int64_t last;
 	int err = coord_record_read(d->job->state_dir, &record);
 
 	if (err)
 		return err;
-	/* Without a record, generations go on where the catalog's end. */
-	if (!record.committed.attempt)
-		record.committed.generation = (uint64_t)
-			catalog_next(&d->daemon->catalog, d->job->id,
-				     json_integer_value(json_object_get(d->job->record, "floor"))) - 1;
+	/* What another daemon began and did not record may be in the catalog all the same. */
+	last = catalog_next(&d->daemon->catalog, d->job->id,
+			    json_integer_value(json_object_get(d->job->record, "floor"))) - 1;
+	cc.generation = (uint64_t)last;
+	remove_prepared(d, &record);
 	d->memory = malloc(coord_size(&cc));
 	err = d->memory ? coord_create(d->memory, &cc, &record, &d->coord) : -ENOMEM;
 	if (!err)
@@ -402,6 +428,7 @@ int coord_driver_checkpoint(struct job *job, const struct coord_checkpoint *chec
 	d->asked_at = driver_now();
 	event.request = COORD_CHECKPOINT;
 	event.ticket = ++d->ticket;
+	event.quiesce_ms = checkpoint->quiesce_ms;
 	driver_feed(d, &event);
 	return 0;
 }

@@ -17,6 +17,7 @@ struct coord_driver;
 struct coord_checkpoint {
 	/* Of op_dump(), but for generation and directory, which are the coordinator's choice. */
 	json_t *args;
+	unsigned int quiesce_ms;	/* until all ranks are drained; 0: as configured */
 	void (*progress)(json_t *progress, void *arg);
 	/* Once; @outcome is a new reference. result.generation: which it became. */
 	void (*done)(json_t *outcome, void *arg);

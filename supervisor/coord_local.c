@@ -179,16 +179,32 @@ static void on_failed(uint32_t state, const struct shim_failure *failure, void *
 		failure->rank);
 }
 
-static void on_link_lost(void *arg)
+/* Why the ranks cannot be watched, in words; the first reason is kept. */
+static void explain(struct coord_driver *d, int err)
+{
+	long long id = (long long)d->job->id;
+
+	if (d->failure || !d->asked)
+		return;
+	if (err == -EOPNOTSUPP)
+		d->failure = outcome_error(err, "the ranks of job %lld run without our MPI library (--direct, --host-ns, or an MPI that is not supported), so they cannot be quiesced; start it without that option to have checkpoints",
+					   id);
+	else if (err == -EPIPE || err == -ECONNREFUSED || err == -ENOENT)
+		d->failure = outcome_error(-EPIPE, "the shim of job %lld has gone away; the job runs on, without checkpoints",
+					   id);
+	else
+		d->failure = outcome_error(err, "the shim of job %lld cannot be asked: %s; the job runs on",
+					   id, strerror(-err));
+}
+
+static void on_link_lost(int err, void *arg)
 {
 	struct coord_driver *d = arg;
 
 	rank_link_close(d->link);
 	d->link = NULL;
-	if (!d->failure)
-		d->failure = outcome_error(-EPIPE, "the shim of job %lld has gone away; the job's ranks run on without checkpoints",
-					   (long long)d->job->id);
-	driver_give_up(d, COORD_WHY_FAILED, -EPIPE, COORD_NONE);
+	explain(d, err);
+	driver_give_up(d, COORD_WHY_FAILED, err, COORD_NONE);
 }
 
 static const struct rank_link_ops link_ops = {
@@ -208,10 +224,11 @@ int driver_order(struct coord_driver *d, uint32_t intent)
 	if (!d->link)
 		err = rank_link_open(d->daemon->reactor, path, d->ranks.size, &link_ops, d,
 				     &d->link);
-	if (err == -EOPNOTSUPP && !d->failure)
-		d->failure = outcome_error(err, "the ranks of job %lld run without our MPI library (--direct, --host-ns, or an MPI that is not supported), so they cannot be quiesced",
-					   (long long)d->job->id);
-	return err ? err : rank_link_order(d->link, intent);
+	if (!err)
+		err = rank_link_order(d->link, intent);
+	if (err)
+		explain(d, err);
+	return err;
 }
 
 /* --------------------------------------------------------------- the dump */

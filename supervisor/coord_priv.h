@@ -54,6 +54,7 @@ struct coord_office {		/* of the root */
 	bool told;
 	uint64_t ticket;
 	struct coord_id id;
+	uint32_t quiesce_ms;	/* asked for; 0: as configured */
 	uint64_t deadline;
 	enum coord_reason reason;
 	int32_t error;

@@ -19,7 +19,7 @@ static uint32_t limit_of(const struct coord *c, enum coord_order order)
 	case COORD_ORDER_QUIESCE:
 	case COORD_ORDER_CATCH_UP:
 	case COORD_ORDER_DRAIN:
-		return limits->quiesce;
+		return c->office.quiesce_ms ? c->office.quiesce_ms : limits->quiesce;
 	case COORD_ORDER_FREEZE:
 		return limits->pause;
 	case COORD_ORDER_THAW:
@@ -266,6 +266,7 @@ static void start(struct coord *c, const struct coord_event *event)
 	office->active = true;
 	office->restart = restart;
 	office->ticket = event->ticket;
+	office->quiesce_ms = event->quiesce_ms;
 	office->wait.node = COORD_NONE;
 	office->id.generation = restart ? event->generation : c->generation + 1;
 	office->id.attempt = c->want.epoch << 16 | ++c->operations;

@@ -246,14 +246,14 @@ static int hold(struct dump *d, int (*fn)(void *arg), const char *what)
 	return ret ? engine_fail(d->error, ret, "%s: %s", what, strerror(-ret)) : 0;
 }
 
-/* The image is of no use if others have none. */
+/* The image is of no use if others have none; in doubt (-EINPROGRESS) it stays. */
 static int hold_stored(struct dump *d)
 {
 	int ret = hold(d, d->options->stored, "the checkpoint was given up after the dump");
 	struct image_error why = { 0 };
 
-	if (!ret)
-		return 0;
+	if (!ret || ret == -EINPROGRESS)
+		return ret;
 	image_destroy(d->img);
 	d->img = NULL;
 	image_remove(d->options->dir, &why);

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "image/util.h"
+#include "supervisor/coord_record.h"
 #include "supervisor/ends.h"
 #include "supervisor/leave_out.h"
 #include "supervisor/op.h"
@@ -72,18 +73,36 @@ static int on_frozen(void *arg)
 	return 0;
 }
 
+/*
+ * ckptd is gone, and the image is in its place: what is on disk decides. One that counts stays, and
+ * so does one that might: the next ckptd finds out.
+ */
+static int decide_alone(const struct job_dump *d)
+{
+	uint64_t generation = (uint64_t)json_integer_value(json_object_get(d->args, "generation"));
+	struct coord_record record;
+
+	if (coord_record_read(d->job->state_dir, &record))
+		return -ECANCELED;
+	if (record.committed.generation == generation)
+		return 0;
+	return record.prepared.generation == generation ? -EINPROGRESS : -ECANCELED;
+}
+
 static int wait_held(const struct job_dump *d, char where)
 {
 	char answer = HOLD_NO;
+	ssize_t n;
 
 	if (d->hold[1] < 0)
 		return 0;
 	if (send(d->hold[1], &where, 1, MSG_NOSIGNAL) != 1)
 		return -ECANCELED;
-	while (recv(d->hold[1], &answer, 1, 0) < 0) {
-		if (errno != EINTR)
-			return -ECANCELED;
-	}
+	do {
+		n = recv(d->hold[1], &answer, 1, 0);
+	} while (n < 0 && errno == EINTR);
+	if (!n && where == HOLD_STORED)
+		return decide_alone(d);
 	return answer == HOLD_GO ? 0 : -ECANCELED;
 }
 

@@ -80,6 +80,8 @@ static int handle(struct rank_link *link, const struct shim_msg *msg, const void
 	bool latest = msg->number == link->order;
 
 	switch (msg->type) {
+	case SHIM_WATCH:
+		return msg->value < 0 ? msg->value : 0;
 	case SHIM_BEGUN:
 		if (len % sizeof(struct shim_seq))
 			return -EPROTO;
@@ -119,7 +121,7 @@ static void on_shim(uint32_t events, void *arg)
 	if (err) {
 		reactor_remove(link->source);
 		link->source = NULL;
-		link->ops->lost(link->arg);
+		link->ops->lost(err, link->arg);
 	}
 }
 
@@ -145,7 +147,7 @@ int rank_link_open(struct reactor *reactor, const char *path, unsigned int nr_ra
 		   const struct rank_link_ops *ops, void *arg, struct rank_link **ret_link)
 {
 	struct rank_link *link = calloc(1, sizeof(*link));
-	struct shim_msg msg;
+	struct shim_msg msg = { .type = SHIM_WATCH };
 	int err;
 
 	if (!link)
@@ -153,10 +155,10 @@ int rank_link_open(struct reactor *reactor, const char *path, unsigned int nr_ra
 	*link = (struct rank_link) { .nr_ranks = nr_ranks, .ops = ops, .arg = arg };
 	link->sock = shim_connect(path);
 	err = link->sock < 0 ? link->sock :
-	      shim_ask(link->sock, SHIM_WATCH, 0, &msg, NULL, 0, NULL, NULL);
-	if (err >= 0)
+	      shim_send(link->sock, &msg, NULL, 0, NULL, 0);
+	if (!err)
 		err = reactor_fd(reactor, link->sock, EPOLLIN, on_shim, link, &link->source);
-	if (err < 0) {
+	if (err) {
 		rank_link_close(link);
 		return err;
 	}

@@ -25,15 +25,19 @@ struct rank_link_ops {
 	void (*caught_up)(void *arg);			/* with the latest targets */
 	void (*stuck)(const struct shim_wait *wait, void *arg);
 	void (*failed)(uint32_t state, const struct shim_failure *failure, void *arg);
-	/* The shim is gone; the link is to be closed. */
-	void (*lost)(void *arg);
+	/*
+	 * The link is to be closed. -EOPNOTSUPP: the ranks have no pages; -EBUSY: somebody
+	 * watches them already; else the shim is gone.
+	 */
+	void (*lost)(int err, void *arg);
 };
 
 /*
  * rank_link_open() - connect and say WATCH
  * @nr_ranks: of the job
  *
- * -EOPNOTSUPP: the ranks have no pages; -EBUSY: somebody watches them already; -ETIMEDOUT.
+ * Never waits: a shim that was stopped answers when it goes on. That it does not want to be
+ * watched comes as lost().
  */
 int rank_link_open(struct reactor *reactor, const char *path, unsigned int nr_ranks,
 		   const struct rank_link_ops *ops, void *arg, struct rank_link **ret_link);

@@ -16,6 +16,7 @@ static const struct {
 } verbs[] = {
 	{ "run", verb_run },
 	{ "ps", verb_ps },
+	{ "ranks", verb_ranks },
 	{ "kill", verb_kill },
 	{ "wait", verb_wait },
 	{ "attach", verb_attach },

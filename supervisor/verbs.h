@@ -24,6 +24,8 @@ void verb_checkpoint(struct request *request);
 void verb_restart(struct request *request);
 void verb_list(struct request *request);
 void verb_rm(struct request *request);
+/* verbs_ranks.c */
+void verb_ranks(struct request *request);
 /* verbs_tree.c */
 void verb_dump(struct request *request);
 void verb_restore(struct request *request);

@@ -27,6 +27,7 @@ struct checkpoint {
 	int64_t generation;
 	char *dir;
 	json_t *args;		/* of op_dump() */
+	int quiesce_ms;
 	bool kill;
 	bool dry_run;
 	json_t *outcome;	/* of one that ended the job, until that is seen */
@@ -140,19 +141,19 @@ static struct checkpoint *parse_checkpoint(struct request *request, struct job *
 					   json_t **ret_outcome)
 {
 	const struct config *config = &request->daemon->config;
-	int kill = 0, dry_run = 0, copy = 0, pause = (int)config->max_pause_ms;
+	int kill = 0, dry_run = 0, copy = 0, pause = (int)config->max_pause_ms, quiesce = 0;
 	const char *files = NULL;
 	struct checkpoint *c;
 	json_error_t why;
 	json_int_t id;
 	char label[64];
 
-	if (json_unpack_ex(request->args, &why, 0, "{s:I, s?b, s?b, s?b, s?i, s?s !}",
+	if (json_unpack_ex(request->args, &why, 0, "{s:I, s?b, s?b, s?b, s?i, s?i, s?s !}",
 			   "job", &id, "kill", &kill, "dry_run", &dry_run,
 			   "stop_and_copy", &copy, "max_pause_ms", &pause,
-			   "files", &files)) {
+			   "quiesce_timeout_ms", &quiesce, "files", &files) || quiesce < 0) {
 		*ret_outcome = outcome_error(-EINVAL, "checkpoint: bad arguments: %s",
-					     why.text);
+					     quiesce < 0 ? "quiesce_timeout_ms" : why.text);
 		return NULL;
 	}
 	c = calloc(1, sizeof(*c));
@@ -161,6 +162,7 @@ static struct checkpoint *parse_checkpoint(struct request *request, struct job *
 	c->request = request;
 	c->job = job;
 	c->kill = kill;
+	c->quiesce_ms = quiesce;
 	c->dry_run = dry_run;
 	c->generation = catalog_next(&request->daemon->catalog, job->id, job_floor(job));
 	c->dir = catalog_image_dir(&request->daemon->catalog, job->id, c->generation);
@@ -180,7 +182,8 @@ static int start(struct checkpoint *c)
 {
 	const struct job_dump_options options = { .args = c->args };
 	const struct coord_checkpoint coordinated = {
-		.args = c->args, .progress = on_progress, .done = on_checkpoint, .arg = c,
+		.args = c->args, .quiesce_ms = (unsigned int)c->quiesce_ms,
+		.progress = on_progress, .done = on_checkpoint, .arg = c,
 	};
 
 	if (coord_driver_wanted(c->job))

@@ -3,7 +3,7 @@
  * The request restart: a job from one of its generations, on this node.
  *
  * A worker reads the manifest (is it this job's, this generation's, ours?),
- * then a new shim restores.  Refused while the job's processes may still run:
+ * then a new shim restores, and MPI ranks make their library anew (ranks_up.h).  Refused while the job's processes may still run:
  * here, because init lives; elsewhere, because the record says so and nobody
  * has said that node is off.  A failed restart leaves job and images as they
  * were.
@@ -11,6 +11,7 @@
 #include "supervisor/verbs.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,12 @@
 #include "supervisor/launch.h"
 #include "supervisor/op.h"
 #include "supervisor/outcome.h"
+#include "supervisor/ranks_up.h"
 #include "supervisor/worker.h"
+
+/* How long a job whose ranks could not go on may take to be gone. */
+#define END_LOOK_MS	20
+#define END_LOOKS	500
 
 struct restart {
 	struct request *request;
@@ -36,6 +42,8 @@ struct restart {
 	struct worker *worker;
 	struct channel *channel;
 	int client;		/* the client's end of its terminal; -1 */
+	json_t *outcome;	/* of the restore, until the ranks run or the job is gone */
+	unsigned int looks;
 };
 
 static void finish(struct restart *r, json_t *outcome)
@@ -86,10 +94,52 @@ static void adopt(struct restart *r)
 	}
 }
 
+/* ----------------------------------------------------------- MPI ranks */
+
+static void say_failed(const struct restart *r, const json_t *outcome)
+{
+	log_warning(&r->request->daemon->log, "job %lld: no restart from generation %lld: %s",
+		    (long long)r->job->id, (long long)r->generation,
+		    json_string_value(json_object_get(json_object_get(outcome, "error"), "text")));
+}
+
+static void on_gone(void *arg)
+{
+	struct restart *r = arg;
+	struct reactor_source *timer;
+
+	if (job_is_alive(r->job) && r->looks++ < END_LOOKS &&
+	    !reactor_timer(r->request->daemon->reactor, END_LOOK_MS, on_gone, r, &timer))
+		return;
+	if (!job_is_alive(r->job))
+		back(r);
+	finish(r, r->outcome);
+}
+
+/* What was restored and cannot go on is of no use to anybody. */
+static void on_ranks(json_t *failure, void *arg)
+{
+	struct restart *r = arg;
+
+	if (!failure) {
+		log_info(&r->request->daemon->log, "job %lld: its ranks run again",
+			 (long long)r->job->id);
+		finish(r, r->outcome);
+		return;
+	}
+	say_failed(r, failure);
+	json_decref(r->outcome);
+	r->outcome = failure;
+	if (r->job->init)
+		kill(r->job->init, SIGKILL);
+	on_gone(r);
+}
+
 static void on_launched(json_t *outcome, void *arg)
 {
 	struct restart *r = arg;
 	const struct log *log = &r->request->daemon->log;
+	int err;
 
 	if (!outcome)
 		outcome = outcome_error(-ECHILD, "the job's shim ended without a word");
@@ -99,11 +149,15 @@ static void on_launched(json_t *outcome, void *arg)
 		adopt(r);
 		json_object_update_missing(json_object_get(outcome, "result"),
 					   job_describe(r->job));
+		r->outcome = outcome;
+		err = ranks_up_wait(r->job, on_ranks, r);
+		if (err < 0)
+			on_ranks(outcome_error(err, "the ranks of job %lld cannot be watched: %s",
+					       (long long)r->job->id, strerror(-err)), r);
+		if (err <= 0)
+			return;
 	} else {
-		log_warning(log, "job %lld: no restart from generation %lld: %s",
-			    (long long)r->job->id, (long long)r->generation,
-			    json_string_value(json_object_get(json_object_get(outcome, "error"),
-							      "text")));
+		say_failed(r, outcome);
 		back(r);
 	}
 	finish(r, outcome);

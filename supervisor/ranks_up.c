@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * See ranks_up.h.
+ *
+ * The shim has ordered the ranks to run when it found their status pages; we watch it and
+ * say so once more, which makes it report. Whatever comes first decides: all run,
+ * a rank is broken, the shim or the job is gone, or the time is over. What becomes of the job
+ * then is the caller's to say.
+ */
+#include "supervisor/ranks_up.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi-glue/status_page.h"
+#include "shim/ranks.h"
+#include "supervisor/coord_driver.h"
+#include "supervisor/outcome.h"
+#include "supervisor/rank_link.h"
+#include "supervisor/rank_record.h"
+
+#define UP_MS	300000
+
+struct ranks_up {
+	struct job *job;
+	struct rank_link *link;
+	struct reactor_source *timer;
+	struct shim_wait stuck;
+	bool has_stuck;
+	ranks_up_fn done;
+	void *arg;
+};
+
+static void finish(struct ranks_up *up, json_t *failure)
+{
+	rank_link_close(up->link);
+	reactor_remove(up->timer);
+	up->done(failure, up->arg);
+	free(up);
+}
+
+static void on_reached(uint32_t state, void *arg)
+{
+	if (state == STATUS_RUNNING)
+		finish(arg, NULL);
+}
+
+static void on_stuck(const struct shim_wait *wait, void *arg)
+{
+	struct ranks_up *up = arg;
+
+	up->stuck = *wait;
+	up->has_stuck = true;
+}
+
+static void on_failed(uint32_t state, const struct shim_failure *failure, void *arg)
+{
+	struct ranks_up *up = arg;
+
+	finish(up, outcome_error(-EIO, "job %lld was restored, but its rank %u cannot go on: %s",
+				 (long long)up->job->id, failure->rank, failure->text));
+}
+
+static void on_lost(int err, void *arg)
+{
+	struct ranks_up *up = arg;
+
+	/* Ranks without pages need nothing made anew. */
+	if (err == -EOPNOTSUPP)
+		finish(up, NULL);
+	else
+		finish(up, outcome_error(err, "job %lld was restored, but its ranks did not come to run: %s",
+					 (long long)up->job->id, err == -EPIPE ?
+					 "it has ended (see its standard error), or its shim has" :
+					 strerror(-err)));
+}
+
+static void on_time(void *arg)
+{
+	struct ranks_up *up = arg;
+	char who[64] = "its shim does not answer";
+
+	up->timer = NULL;
+	if (up->has_stuck)
+		snprintf(who, sizeof(who), "rank %u is not there yet", up->stuck.rank);
+	finish(up, outcome_error(-ETIMEDOUT, "job %lld was restored, but its ranks do not run after %d s: %s",
+				 (long long)up->job->id, UP_MS / 1000, who));
+}
+
+/* What only a checkpoint has. */
+static void on_begun(const struct shim_seq *seqs, size_t nr, void *arg)
+{
+}
+
+static void on_counts(bool received, const struct shim_count *counts, size_t nr, void *arg)
+{
+}
+
+static void on_caught_up(void *arg)
+{
+}
+
+static const struct rank_link_ops ops = {
+	.begun = on_begun, .counts = on_counts, .reached = on_reached,
+	.caught_up = on_caught_up, .stuck = on_stuck, .failed = on_failed, .lost = on_lost,
+};
+
+int ranks_up_wait(struct job *job, ranks_up_fn done, void *arg)
+{
+	struct reactor *reactor = jobs_daemon(job->jobs)->reactor;
+	struct ranks_up *up;
+	char path[4096];
+	int err;
+
+	if (!coord_driver_wanted(job))
+		return 1;
+	up = calloc(1, sizeof(*up));
+	if (!up)
+		return -ENOMEM;
+	*up = (struct ranks_up) { .job = job, .done = done, .arg = arg };
+	snprintf(path, sizeof(path), "%s/shim.sock", job->state_dir);
+	err = rank_link_open(reactor, path,
+			     rank_record_size(json_object_get(job->record, "ranks")), &ops, up,
+			     &up->link);
+	if (!err)
+		err = rank_link_order(up->link, STATUS_RUN);
+	if (!err)
+		err = reactor_timer(reactor, UP_MS, on_time, up, &up->timer);
+	if (err) {
+		rank_link_close(up->link);
+		free(up);
+	}
+	return err;
+}
