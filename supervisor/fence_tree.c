@@ -27,7 +27,7 @@ struct fence_tree {
 	size_t max;
 	const struct fence_tree_ops *ops;
 	void *arg;
-	uint64_t open;		/* number of the fence that is not done */
+	uint64_t open;		/* number of the fence that is not done; 0: not known */
 	struct block sum;	/* gone up */
 	struct block last;	/* answer to the one before */
 	struct block block[FENCE_TREE_ARITY + 1];	/* ours, then the children's */
@@ -53,6 +53,22 @@ int fence_tree_create(unsigned int node, unsigned int nr_nodes, size_t max,
 	t->open = 1;
 	*ret_tree = t;
 	return 0;
+}
+
+void fence_tree_resume(struct fence_tree *t)
+{
+	t->open = 0;
+}
+
+bool fence_tree_waits(const struct fence_tree *t)
+{
+	unsigned int i;
+
+	for (i = 0; i <= t->nr_children; i++) {
+		if (t->block[i].there)
+			return true;
+	}
+	return false;
 }
 
 static void block_drop(struct block *block)
@@ -154,6 +170,8 @@ int fence_tree_local(struct fence_tree *t, uint64_t number, const void *data, si
 {
 	int err;
 
+	if (!t->open)
+		t->open = number;
 	if (number + 1 == t->open && t->last.there)
 		t->ops->done(number, t->last.data, t->last.len, t->arg);
 	if (number != t->open)
@@ -172,7 +190,7 @@ int fence_tree_up(struct fence_tree *t, unsigned int from, uint64_t number,
 		return -EPROTO;
 	if (number + 1 == t->open && t->last.there)
 		t->ops->down(from, number, t->last.data, t->last.len, t->arg);
-	if (number != t->open || t->block[1 + child].there)
+	if (!t->open || number != t->open || t->block[1 + child].there)
 		return 0;
 	err = block_set(&t->block[1 + child], data, len);
 	return err ? err : advance(t);

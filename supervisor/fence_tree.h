@@ -10,6 +10,7 @@
 #ifndef STILLPOINT_FENCE_TREE_H
 #define STILLPOINT_FENCE_TREE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,10 @@ struct fence_tree_ops {
 int fence_tree_create(unsigned int node, unsigned int nr_nodes, size_t max,
 		      const struct fence_tree_ops *ops, void *arg,
 		      struct fence_tree **ret_tree);
+/* It went on before we were here: the open fence is the one that our shim says. */
+void fence_tree_resume(struct fence_tree *tree);
+/* Does anybody wait in the open fence, as far as is known here? */
+bool fence_tree_waits(const struct fence_tree *tree);
 void fence_tree_destroy(struct fence_tree *tree);	/* NULL is fine */
 
 /*

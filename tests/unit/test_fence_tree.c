@@ -222,12 +222,43 @@ static void test_strangers(void **state)
 	fence_tree_destroy(node->tree);
 }
 
+/* The root starts anew in fence 7: it learns that from its shim, not from a child. */
+static void test_resume(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	struct node *root = &w->node[0], *leaf = &w->node[1];
+	unsigned int i;
+
+	w->nr = 2;
+	for (i = 0; i < 2; i++) {
+		w->node[i] = (struct node) { .world = w, .number = i, .done = 6 };
+		assert_int_equal(fence_tree_create(i, 2, 2 * BLOCK, &ops, &w->node[i],
+						   &w->node[i].tree), 0);
+		fence_tree_resume(w->node[i].tree);
+	}
+	say_local(leaf, 7);
+	deliver(w);
+	assert_false(fence_tree_waits(root->tree));
+	say_local(root, 7);
+	assert_true(fence_tree_waits(root->tree));
+	assert_int_equal(w->on_wire, 0);
+	fence_tree_tick(leaf->tree);
+	while (w->on_wire)
+		deliver(w);
+	assert_int_equal(root->done, 7);
+	assert_int_equal(leaf->done, 7);
+	for (i = 0; i < 2; i++)
+		fence_tree_destroy(w->node[i].tree);
+	free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_calm),
 		cmocka_unit_test(test_lossy),
 		cmocka_unit_test(test_strangers),
+		cmocka_unit_test(test_resume),
 	};
 
 	return cmocka_run_group_tests_name("fence_tree", tests, NULL, NULL);
