@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -23,8 +24,11 @@ struct shim_client {
 	int sock;
 	bool attached;
 	bool told_end;
+	bool handled;		/* now: what it asked for may serve all clients */
+	bool gone;		/* found meanwhile */
 	uint32_t events;
 	uint64_t at[2];		/* place in each log */
+	uint64_t *followed;	/* in those of other nodes */
 	bool has_input;		/* the job does not take it yet */
 	bool ack_due;		/* it did, and the client has to be told */
 	size_t input_len;
@@ -39,14 +43,35 @@ int client_send(struct shim_client *client, const struct shim_msg *msg, const vo
 	return shim_send(client->sock, msg, data, len, NULL, 0);
 }
 
+/* It may have said so, and closed, before we found that it does not listen. */
+static void hear_last(struct shim_client *client)
+{
+	char data[SHIM_DATA_MAX];
+	struct shim_msg msg;
+	int n;
+
+	do {
+		n = shim_receive(client->sock, &msg, data, sizeof(data), NULL, NULL);
+		if (n >= 0 && msg.type == SHIM_OVER)
+			shim_over(client->shim, msg.value);
+	} while (n >= 0 || n == -EMSGSIZE);
+}
+
 static void client_drop(struct shim_client *client)
 {
+	if (client->handled) {
+		client->gone = true;
+		return;
+	}
+	if (client->fences)
+		hear_last(client);
 	shim_pages_unwatch(client->shim, client);
 	reactor_remove(client->source);
 	close(client->sock);
 	*client->link = client->next;
 	if (client->next)
 		client->next->link = client->link;
+	free(client->followed);
 	free(client);
 }
 
@@ -59,27 +84,45 @@ static void want(struct shim_client *client, uint32_t events)
 }
 
 /* 0: all sent; 1: the socket is full; negative: gone. */
-static int serve_stream(struct shim_client *client, int i)
+static int serve_log(const struct shim_client *client, int log, uint64_t ready, int stream,
+		     uint64_t *at)
 {
-	const struct shim_stream *s = &client->shim->io.stream[i];
-	struct shim_msg msg = { .type = SHIM_OUTPUT, .value = i + 1 };
+	struct shim_msg msg = { .type = SHIM_OUTPUT, .value = stream };
 	char data[SHIM_DATA_MAX];
 	int err;
 
-	while (s->log >= 0 && client->at[i] < s->ready) {
-		uint64_t left = s->ready - client->at[i];
-		ssize_t n = pread(s->log, data, left < sizeof(data) ?
-				  (size_t)left : sizeof(data),
-				  (off_t)client->at[i]);
+	while (log >= 0 && *at < ready) {
+		uint64_t left = ready - *at;
+		ssize_t n = pread(log, data, left < sizeof(data) ? (size_t)left : sizeof(data),
+				  (off_t)*at);
 
 		if (n <= 0)
 			return 0;
 		err = shim_send(client->sock, &msg, data, (size_t)n, NULL, 0);
 		if (err)
 			return err == -EAGAIN ? 1 : err;
-		client->at[i] += (uint64_t)n;
+		*at += (uint64_t)n;
 	}
 	return 0;
+}
+
+static int serve_streams(struct shim_client *client)
+{
+	const struct shim *shim = client->shim;
+	unsigned int i;
+	uint64_t ready;
+	int log, ret = 0;
+
+	for (i = 0; i < 2 && !ret; i++) {
+		const struct shim_stream *s = &shim->io.stream[i];
+
+		ret = serve_log(client, s->log, s->ready, (int)i + 1, &client->at[i]);
+	}
+	for (i = 0; i < follow_count(shim->follow) && !ret; i++) {
+		log = follow_log(shim->follow, i, &ready);
+		ret = serve_log(client, log, ready, (int)i % 2 + 1, &client->followed[i]);
+	}
+	return ret;
 }
 
 static int tell_end(struct shim_client *client)
@@ -90,7 +133,8 @@ static int tell_end(struct shim_client *client)
 
 	if (!shim->ended || client->told_end)
 		return 0;
-	if (client->attached && !stdio_finished(&shim->io))
+	if (client->attached && (!stdio_finished(&shim->io) ||
+				 (shim_is_home(shim) && !shim->over)))
 		return 0;
 	err = shim_send(client->sock, &msg, NULL, 0, NULL, 0);
 	if (!err)
@@ -138,9 +182,7 @@ static bool serve(struct shim_client *client)
 	if (client->attached) {
 		ret = tell_input_taken(client);
 		if (!ret)
-			ret = serve_stream(client, 0);
-		if (!ret)
-			ret = serve_stream(client, 1);
+			ret = serve_streams(client);
 	}
 	if (!ret)
 		ret = serve_fence(client);
@@ -213,8 +255,14 @@ static int answer_ranks(struct shim_client *client, struct shim_msg *msg)
 
 static void attach(struct shim_client *client, uint64_t history)
 {
-	int i;
+	unsigned int i;
 
+	for (i = 0; i < follow_count(client->shim->follow); i++) {
+		uint64_t ready;
+
+		follow_log(client->shim->follow, i, &ready);
+		client->followed[i] = ready > history ? ready - history : 0;
+	}
 	client->attached = true;
 	for (i = 0; i < 2; i++) {
 		uint64_t ready = client->shim->io.stream[i].ready;
@@ -223,11 +271,23 @@ static void attach(struct shim_client *client, uint64_t history)
 	}
 }
 
+static void note(struct shim *shim, const char *data, size_t len)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text), "%.*s", (int)(len < 200 ? len : 200), data);
+	stdio_note(&shim->io, text);
+}
+
 static int handle_control(struct shim_client *client, struct shim_msg *msg,
 			  const char *data, size_t len)
 {
 	if (msg->type == SHIM_FENCE_DONE && client->fences) {
 		shim_ranks_fenced(client->shim, msg, data, len);
+		return 0;
+	}
+	if (msg->type == SHIM_OVER) {
+		shim_over(client->shim, msg->value);
 		return 0;
 	}
 	if (msg->type >= SHIM_WATCH)
@@ -249,6 +309,10 @@ static int handle_control(struct shim_client *client, struct shim_msg *msg,
 		msg->value = shim_signal(client->shim, (int)msg->number);
 		return answer(client, msg, NULL, 0, NULL, 0);
 	case SHIM_ABORT:
+		/* Ranks that it ends have not failed. */
+		client->shim->aborted = true;
+		if (len)
+			note(client->shim, data, len);
 		msg->value = shim_abort(client->shim, (int)msg->number);
 		return answer(client, msg, NULL, 0, NULL, 0);
 	case SHIM_FENCES:
@@ -280,6 +344,18 @@ static void give_input(struct shim_client *client)
 	client->ack_due = true;
 }
 
+/* To the other nodes; lost if ckptd is not there. */
+static void pass_signal(const struct shim *shim, uint64_t signo)
+{
+	const struct shim_msg msg = { .type = SHIM_SIGNALLED, .number = signo };
+	const struct shim_client *client;
+
+	for (client = shim->clients; client; client = client->next) {
+		if (client->fences)
+			shim_send(client->sock, &msg, NULL, 0, NULL, 0);
+	}
+}
+
 static int handle_terminal(struct shim_client *client, const struct shim_msg *msg,
 			   const char *data, size_t len)
 {
@@ -300,6 +376,7 @@ static int handle_terminal(struct shim_client *client, const struct shim_msg *ms
 		return 0;
 	case SHIM_SIGNAL:
 		shim_signal(client->shim, (int)msg->number);
+		pass_signal(client->shim, msg->number);
 		return 0;
 	default:
 		return -EPROTO;
@@ -315,11 +392,13 @@ static void on_client(uint32_t events, void *arg)
 
 	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
 		n = shim_receive(client->sock, &msg, data, sizeof(data), NULL, NULL);
+		client->handled = true;
 		if (n >= 0)
 			n = client->attached ?
 			    handle_terminal(client, &msg, data, (size_t)n) :
 			    handle_control(client, &msg, data, (size_t)n);
-		if (n < 0 && n != -EAGAIN) {
+		client->handled = false;
+		if (client->gone || (n < 0 && n != -EAGAIN)) {
 			struct shim *shim = client->shim;
 
 			client_drop(client);
@@ -335,10 +414,15 @@ int client_add(struct shim *shim, int sock, bool attached)
 	struct shim_client *client = calloc(1, sizeof(*client));
 	int err = -ENOMEM;
 
-	if (client && !fcntl(sock, F_SETFL, O_NONBLOCK))
+	if (client)
+		client->followed = calloc(follow_count(shim->follow) + 1,
+					  sizeof(*client->followed));
+	if (client && client->followed && !fcntl(sock, F_SETFL, O_NONBLOCK))
 		err = reactor_fd(shim->reactor, sock, EPOLLIN, on_client, client,
 				 &client->source);
 	if (err) {
+		if (client)
+			free(client->followed);
 		free(client);
 		close(sock);
 		return err;

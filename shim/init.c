@@ -173,14 +173,17 @@ static json_t *restore(const struct shim_init *init, pid_t *ret_main)
 
 static void write_status(const struct shim *shim, const struct members *members)
 {
-	char text[96], rank[32] = "";
+	char text[160], rank[32] = "", when[48] = "";
 	int n;
 
 	if (members->ranks && members->failed_index >= 0)
 		snprintf(rank, sizeof(rank), ", \"rank\": %u",
 			 shim->spec.ranks.rank[members->failed_index]);
-	n = snprintf(text, sizeof(text), "{\"status\": %d, \"time\": %lld%s}\n",
-		     members->status, (long long)time(NULL), rank);
+	if (members->failed)
+		snprintf(when, sizeof(when), ", \"failed_ns\": %lld",
+			 (long long)members->failed_ns);
+	n = snprintf(text, sizeof(text), "{\"status\": %d, \"time\": %lld%s%s}\n",
+		     members->status, (long long)time(NULL), rank, when);
 	if (pwrite(shim->exit_file, text, (size_t)n, 0) == n)
 		fsync(shim->exit_file);
 }

@@ -75,8 +75,17 @@ static int open_listener(const char *dir)
 	return sock;
 }
 
+static json_t *follow(struct shim *shim)
+{
+	_cleanup_fd_ int dir = open(shim->spec.image_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int err = dir < 0 ? -errno : follow_open(&shim->spec, dir, &shim->follow);
+
+	return err ? failed(err, "other nodes' output") : NULL;
+}
+
 static json_t *prepare(struct shim *shim)
 {
+	json_t *outcome;
 	char why[512];
 	int err;
 
@@ -84,6 +93,9 @@ static json_t *prepare(struct shim *shim)
 	err = stdio_open(&shim->io, &shim->spec, why, sizeof(why));
 	if (err)
 		return outcome_error(err, "%s", why);
+	outcome = follow(shim);
+	if (outcome)
+		return outcome;
 	shim->listener = open_listener(shim->spec.state_dir);
 	if (shim->listener < 0)
 		return failed(shim->listener, shim->spec.state_dir);
@@ -212,9 +224,14 @@ static json_t *launch(struct shim *shim)
 
 /* ------------------------------------------------------------------ stay */
 
+bool shim_is_home(const struct shim *shim)
+{
+	return shim->spec.ranks.nr_nodes > 1 && !shim->spec.ranks.node;
+}
+
 static void maybe_leave(struct shim *shim)
 {
-	if (shim->ended && stdio_finished(&shim->io) && clients_served(shim))
+	if (shim->ended && (shim->over || !shim_is_home(shim)) && stdio_finished(&shim->io) && clients_served(shim))
 		reactor_stop(shim->reactor);
 }
 
@@ -233,15 +250,37 @@ static void on_linger(void *arg)
 	reactor_stop(shim->reactor);
 }
 
-static void job_ended(struct shim *shim, int status)
+static void linger(struct shim *shim)
 {
 	struct reactor_source *timer;
 
+	reactor_timer(shim->reactor, LINGER_MS, on_linger, shim, &timer);
+}
+
+static void job_ended(struct shim *shim, int status)
+{
 	if (shim->ended)
 		return;
 	shim->ended = true;
 	shim->status = status;
-	reactor_timer(shim->reactor, LINGER_MS, on_linger, shim, &timer);
+	if (shim->over || !shim_is_home(shim))
+		linger(shim);
+}
+
+void shim_over(struct shim *shim, int status)
+{
+	struct reactor_source *timer;
+
+	if (shim->over || !shim_is_home(shim))
+		return;
+	/* ckptd has seen init's end; we may have not. */
+	shim->over = true;
+	job_ended(shim, status);
+	shim->status = status;
+	follow_finish(shim->follow);
+	linger(shim);
+	/* Not from here: who calls may be serving clients. */
+	reactor_timer(shim->reactor, 0, on_changed, shim, &timer);
 }
 
 void shim_hear(struct shim *shim)
@@ -306,6 +345,11 @@ int shim_abort(struct shim *shim, int code)
 	return shim->ended ? -ESRCH : shim_send(shim->init_sock, &msg, NULL, 0, NULL, 0);
 }
 
+static bool is_watched(void *arg)
+{
+	return clients_attached(arg) > 0;
+}
+
 static int stay(struct shim *shim)
 {
 	struct reactor_source *source;
@@ -323,6 +367,8 @@ static int stay(struct shim *shim)
 				    &source);
 	if (!err)
 		err = stdio_start(&shim->io, shim->reactor, on_changed, shim);
+	if (!err)
+		err = follow_start(shim->follow, shim->reactor, is_watched, on_changed, shim);
 	return err ? err : reactor_run(shim->reactor);
 }
 
@@ -414,6 +460,7 @@ int main(int argc, char **argv)
 	}
 	err = run(shim, args.attach);
 	shim_ranks_close(shim);
+	follow_close(shim->follow);
 	reactor_destroy(shim->reactor);
 	return err ? 1 : 0;
 }

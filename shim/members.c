@@ -40,6 +40,16 @@ void members_signal(const struct members *m, int signo)
 	}
 }
 
+static void fail(struct members *m, int status)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	m->failed = true;
+	m->status = status;
+	m->failed_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 static void end_all(struct members *m)
 {
 	if (m->deadline)
@@ -140,10 +150,8 @@ json_t *members_pids(const struct members *m)
 
 void members_abort(struct members *m, int code)
 {
-	if (!m->failed) {
-		m->failed = true;
-		m->status = (code & 0xff) << 8;
-	}
+	if (!m->failed)
+		fail(m, (code & 0xff) << 8);
 	end_all(m);
 }
 
@@ -161,8 +169,7 @@ int members_ended(struct members *m, pid_t pid, int status)
 		m->deadline = members_clock() + MEMBERS_GRACE_MS;
 	/* What ends because we ended it is not the one that failed. */
 	if (status && !m->failed) {
-		m->failed = true;
-		m->status = status;
+		fail(m, status);
 		m->failed_index = (int)i;
 		if (!m->keep_going)
 			end_all(m);

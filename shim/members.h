@@ -24,6 +24,7 @@ struct members {
 	pid_t *pid;		/* by index; 0: has ended */
 	bool failed;
 	int status;		/* of the first that failed, or that was asked for */
+	int64_t failed_ns;	/* when, by the clock that other nodes have as well */
 	int failed_index;	/* -1: none of ours */
 	int64_t deadline;	/* when what is left is killed; 0: not ending */
 };

@@ -117,6 +117,18 @@ static void list_ranks(const struct ranks *ranks, unsigned int node, FILE *out)
 }
 
 /* Names only have to differ; ours is the one that libpmix finds by itself. */
+static void name_node(const struct ranks *ranks, unsigned int node, const char *own, FILE *out)
+{
+	const char *name = json_string_value(json_array_get(ranks->nodes, node));
+
+	if (node == ranks->node)
+		fputs(own, out);
+	else if (name && strcmp(name, own))
+		fputs(name, out);
+	else
+		fprintf(out, "stillpoint-node-%u", node);
+}
+
 static void list_nodes(const struct ranks *ranks, FILE *names, FILE *places)
 {
 	char host[65] = "localhost";
@@ -128,10 +140,7 @@ static void list_nodes(const struct ranks *ranks, FILE *names, FILE *places)
 			fputc(',', names);
 		if (i)
 			fputc(';', places);
-		if (i == ranks->node)
-			fputs(host, names);
-		else
-			fprintf(names, "stillpoint-node-%u", i);
+		name_node(ranks, i, host, names);
 		list_ranks(ranks, i, places);
 	}
 }

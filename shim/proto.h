@@ -31,7 +31,7 @@ enum shim_msg_type {
 	SHIM_OUTPUT = 9,	/* value: 1 or 2; data */
 	SHIM_EXITED = 10,	/* value: as of waitpid(2) */
 	SHIM_RANKS = 11,	/* number: first index; answer: data struct shim_rank[], to the end or as fit */
-	SHIM_ABORT = 12,	/* number: exit status of the job, whose ranks here are ended */
+	SHIM_ABORT = 12,	/* number: exit status of the job, whose ranks here are ended; data: text for the user */
 	SHIM_RANK_ENDED = 13,	/* of init: number: index, value: as of waitpid(2); to it: all have */
 	/*
 	 * Fences over nodes (pm.h), between the shim and ckptd, who said FENCES once on
@@ -62,6 +62,14 @@ enum shim_msg_type {
 	 * answer: data struct shim_doing[]; -EOPNOTSUPP without pages
 	 */
 	SHIM_DOING = 28,
+	/* To who said FENCES; number: a signal that a terminal has sent, for the other nodes. */
+	SHIM_SIGNALLED = 40,
+	/*
+	 * To the shim of a job's home (ranks on several nodes), which stays until then: all nodes'
+	 * ranks have ended, and their output is in the logs; value: the job's status, as of
+	 * waitpid(2). Not answered.
+	 */
+	SHIM_OVER = 41,
 };
 
 /*

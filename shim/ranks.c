@@ -159,11 +159,12 @@ int ranks_parse(const json_t *json, struct ranks *ret_ranks, char *why, size_t s
 	json_error_t error;
 
 	if (json_unpack_ex((json_t *)json, &error, 0,
-			   "{s:o, s?i, s?s, s?s, s?s, s?s, s?b, s?b, s?o, s?[ii] !}", "map", &map,
+			   "{s:o, s?i, s?s, s?s, s?s, s?s, s?b, s?b, s?o, s?[ii], s?o !}", "map", &map,
 			   "node", &node, "mpi", &mpi, "glue", &ranks.glue,
 			   "lower", &ranks.lower, "pmix", &ranks.pmix, "keep_going", &keep_going,
 			   "label", &label,
-			   "pids", &pids, "failed", &ranks.failed, &ranks.failed_status)) {
+			   "pids", &pids, "failed", &ranks.failed, &ranks.failed_status,
+			   "nodes", &ranks.nodes)) {
 		snprintf(why, size, "bad ranks: %s", error.text);
 		return -EINVAL;
 	}

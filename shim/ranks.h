@@ -6,6 +6,7 @@
  *
  *	"ranks": {
  *	    "map": ["0-3", "4-7,9", ...],	ranks of each node
+ *	    "nodes": ["n1", "n2"],	their names; none: one node
  *	    "node": 0,			which of them we are
  *	    "mpi": "mpich" | "ompi" | "none",	who serves process management, and whose glue
  *	    "glue": "/usr/lib/.../libmpich.so.12",	preloaded; none: the program's own library
@@ -45,6 +46,7 @@ struct ranks {
 	unsigned int size;	/* of the job; 0: no ranks, one main process */
 	unsigned int nr_nodes;
 	unsigned int node;
+	const json_t *nodes;	/* names; NULL: not given */
 	unsigned int *node_of;	/* by rank */
 	unsigned int nr;	/* ranks here */
 	unsigned int *rank;	/* by index */

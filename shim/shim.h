@@ -20,6 +20,7 @@
 #include <sys/types.h>
 
 #include "shim/fence.h"
+#include "shim/follow.h"
 #include "shim/pages.h"
 #include "shim/pm.h"
 #include "shim/proto.h"
@@ -58,6 +59,8 @@ struct shim {
 	int failed;		/* the first of them that failed; -1 */
 	struct shim_fence fence;
 	struct shim_watch watch;
+	struct shim_follow *follow;	/* other nodes' output; NULL: none */
+	bool over;		/* all nodes' ranks have ended */
 	bool aborted;		/* process management has ended the job */
 	bool ended;
 	int status;		/* as of waitpid(2) */
@@ -114,6 +117,10 @@ unsigned int clients_attached(const struct shim *shim);
 void shim_hear(struct shim *shim);
 /* To init; -ESRCH when the job has ended. */
 int shim_signal(struct shim *shim, int signo);
+/* The home of a job over nodes: other nodes' ranks count, too. */
+bool shim_is_home(const struct shim *shim);
+/* No rank of any node is left; @status is the job's. */
+void shim_over(struct shim *shim, int status);
 /* End the ranks here; the job's status is @code unless one has failed before. */
 int shim_abort(struct shim *shim, int code);
 

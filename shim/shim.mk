@@ -17,8 +17,8 @@ $(call library,pages,shim/pages.c shim/pages_doing.c shim/pages_open.c)
 $(call unit_test,tests/unit/test_pages,tests/unit/test_pages.c,$(LIB)/libpages.a -ljansson)
 
 $(call program,ckpt-shim,shim/main.c shim/init.c shim/start.c shim/spec.c shim/client.c \
-	shim/stdio.c shim/stdio_open.c shim/labels.c shim/members.c shim/shim_ranks.c \
-	shim/shim_pages.c,\
+	shim/stdio.c shim/stdio_open.c shim/labels.c shim/follow.c shim/members.c \
+	shim/shim_ranks.c shim/shim_pages.c,\
 	$(LIB)/libpages.a $(LIB)/libshim.a $(LIB)/libpm.a $(LIB)/libdaemon.a $(LIB)/libwire.a $(LIB)/libop.a \
 	$(LIB)/libengine.a $(LIB)/libimage.a -ljansson -lsodium -lzstd -lxxhash)
 INSTALL_LIBEXEC += $(BIN)/ckpt-shim

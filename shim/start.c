@@ -128,7 +128,7 @@ static int set_environment(const struct shim *shim, const struct start *start)
 	return start->index < 0 ? 0 : set_own(shim, (unsigned int)start->index, start->env);
 }
 
-/* Of ranks only the first reads the job's input, and the first here makes its files. */
+/* Of ranks only the first reads the job's input, and the first at home makes its files. */
 static unsigned int stdio_flags(const struct shim *shim, int index)
 {
 	unsigned int flags = 0;
@@ -137,7 +137,7 @@ static unsigned int stdio_flags(const struct shim *shim, int index)
 		return 0;
 	if (shim->spec.ranks.rank[index])
 		flags |= STDIO_NO_INPUT;
-	return flags | (index ? STDIO_APPEND : STDIO_APPEND | STDIO_TRUNCATE);
+	return flags | (index || shim->spec.ranks.node ? STDIO_APPEND : STDIO_APPEND | STDIO_TRUNCATE);
 }
 
 _Noreturn static void become_job(const struct shim *shim, const struct start *start,

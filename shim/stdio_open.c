@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "image/util.h"
+#include "shim/follow.h"
 #include "shim/labels.h"
 
 static bool is(const char *how, const char *what)
@@ -108,9 +109,9 @@ static int open_log(struct shim_stream *s, const struct shim_spec *spec,
 
 static int open_streams(struct shim_stdio *io, const struct shim_spec *spec, int dir)
 {
-	static const char *const names[] = { "stdout", "stderr" };
 	bool tty_logged = false;
 	int i, err = 0;
+	char name[32];
 
 	for (i = 0; i < 2 && !err; i++) {
 		struct shim_stream *s = &io->stream[i];
@@ -121,7 +122,8 @@ static int open_streams(struct shim_stdio *io, const struct shim_spec *spec, int
 			err = make_pipe(&s->fd, &io->job_ends[i + 1], spec, false);
 		if (err)
 			continue;
-		err = open_log(s, spec, dir, names[i], spec->log_len[i]);
+		follow_log_name(spec->ranks.node, i, name, sizeof(name));
+		err = open_log(s, spec, dir, name, spec->log_len[i]);
 	}
 	/* The terminal's output is one stream, the first that is not in use. */
 	for (i = 0; i < 2 && !err && io->master >= 0 && !tty_logged; i++) {
@@ -130,11 +132,12 @@ static int open_streams(struct shim_stdio *io, const struct shim_spec *spec, int
 		if (s->fd >= 0)
 			continue;
 		s->fd = fcntl(io->master, F_DUPFD_CLOEXEC, 3);
+		follow_log_name(0, i, name, sizeof(name));
 		tty_logged = true;
 		io->tty_out = i == 0;
 		io->tty_err = i == 1;
 		err = s->fd < 0 ? -errno :
-		      open_log(s, spec, dir, names[i], spec->log_len[i]);
+		      open_log(s, spec, dir, name, spec->log_len[i]);
 	}
 	return err;
 }

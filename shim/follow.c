@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Logs of other nodes; see follow.h.
+ *
+ * There is no message when another node writes, so files are looked at, ten times a
+ * second, and only while somebody wants to see them.  They are made here, before
+ * the other nodes' shims exist, and kept open: the job's owner may not enter the directory.
+ */
+#include "shim/follow.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LOOK_MS	100
+
+struct log {
+	int fd;
+	uint64_t seen, ready;
+};
+
+struct shim_follow {
+	bool lines, finished;
+	struct reactor *reactor;
+	struct reactor_source *timer;
+	bool (*wanted)(void *arg);
+	void (*changed)(void *arg);
+	void *arg;
+	unsigned int nr;
+	struct log log[];	/* output and errors of node 1, 2, ... */
+};
+
+const char *follow_log_name(unsigned int node, int i, char *buf, size_t size)
+{
+	const char *name = i ? "stderr" : "stdout";
+
+	if (node)
+		snprintf(buf, size, "%s.%u", name, node);
+	else
+		snprintf(buf, size, "%s", name);
+	return buf;
+}
+
+int follow_open(const struct shim_spec *spec, int dir, struct shim_follow **ret_follow)
+{
+	unsigned int i, nr = 2 * (spec->ranks.nr_nodes - 1);
+	struct shim_follow *f;
+	char name[32];
+
+	if (spec->ranks.nr_nodes < 2 || spec->ranks.node)
+		return 0;
+	f = calloc(1, sizeof(*f) + nr * sizeof(f->log[0]));
+	if (!f)
+		return -ENOMEM;
+	f->lines = spec->ranks.label;
+	for (i = 0; i < nr; i++)
+		f->log[i].fd = -1;
+	*ret_follow = f;
+	for (; f->nr < nr; f->nr++) {
+		struct log *log = &f->log[f->nr];
+
+		if (strcmp(spec->stdio[1 + f->nr % 2], SPEC_PIPE))
+			continue;
+		follow_log_name(1 + f->nr / 2, f->nr % 2, name, sizeof(name));
+		log->fd = openat(dir, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW |
+				 (spec->restore ? 0 : O_TRUNC), 0600);
+		if (log->fd < 0 || fchown(log->fd, spec->uid, spec->gid))
+			return -errno;
+	}
+	return 0;
+}
+
+void follow_close(struct shim_follow *f)
+{
+	unsigned int i;
+
+	for (i = 0; f && i < f->nr; i++) {
+		if (f->log[i].fd >= 0)
+			close(f->log[i].fd);
+	}
+	if (f)
+		reactor_remove(f->timer);
+	free(f);
+}
+
+/* Where the last line before @end ends, of what is not shown; it is looked for in the last bytes. */
+static uint64_t line_end(const struct log *log, uint64_t end)
+{
+	char text[4096];
+	uint64_t from = end - log->ready > sizeof(text) ? end - sizeof(text) : log->ready;
+	ssize_t n = pread(log->fd, text, (size_t)(end - from), (off_t)from);
+	const char *newline = n > 0 ? memrchr(text, '\n', (size_t)n) : NULL;
+
+	if (newline)
+		return from + (uint64_t)(newline - text) + 1;
+	/* A line longer than that is shown in pieces. */
+	return from > log->ready ? end : log->ready;
+}
+
+static bool look(struct shim_follow *f)
+{
+	bool more = false;
+	unsigned int i;
+	struct stat st;
+
+	for (i = 0; i < f->nr; i++) {
+		struct log *log = &f->log[i];
+		uint64_t ready, size;
+
+		if (log->fd < 0 || fstat(log->fd, &st))
+			continue;
+		size = (uint64_t)st.st_size;
+		if (size <= log->ready || (size == log->seen && !f->finished))
+			continue;
+		log->seen = size;
+		ready = f->lines && !f->finished ? line_end(log, size) : size;
+		more |= ready > log->ready;
+		log->ready = ready;
+	}
+	return more;
+}
+
+static void on_time(void *arg)
+{
+	struct shim_follow *f = arg;
+
+	reactor_timer(f->reactor, LOOK_MS, on_time, f, &f->timer);
+	if (f->wanted(f->arg) && look(f))
+		f->changed(f->arg);
+}
+
+int follow_start(struct shim_follow *f, struct reactor *reactor,
+		 bool (*wanted)(void *arg), void (*changed)(void *arg), void *arg)
+{
+	if (!f)
+		return 0;
+	f->reactor = reactor;
+	f->wanted = wanted;
+	f->changed = changed;
+	f->arg = arg;
+	return reactor_timer(reactor, LOOK_MS, on_time, f, &f->timer);
+}
+
+void follow_finish(struct shim_follow *f)
+{
+	if (!f)
+		return;
+	f->finished = true;
+	look(f);
+}
+
+unsigned int follow_count(const struct shim_follow *f)
+{
+	return f ? f->nr : 0;
+}
+
+int follow_log(const struct shim_follow *f, unsigned int i, uint64_t *ret_ready)
+{
+	*ret_ready = f->log[i].ready;
+	return f->log[i].fd;
+}
