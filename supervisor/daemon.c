@@ -24,6 +24,7 @@
 #include "supervisor/jobs.h"
 #include "supervisor/kevents.h"
 #include "supervisor/nodes.h"
+#include "supervisor/parts.h"
 
 /* mkdir -p; the last part gets @mode. */
 static int make_directory(const char *path, mode_t mode)
@@ -99,9 +100,11 @@ int daemon_start(struct daemon *daemon)
 	if (!err)
 		err = reactor_create(&daemon->reactor);
 	if (!err)
+		err = nodes_open(daemon, &daemon->nodes);
+	if (!err)
 		err = jobs_open(daemon, &daemon->jobs);
 	if (!err)
-		err = nodes_open(daemon, &daemon->nodes);
+		err = parts_register(daemon);
 	if (!err)
 		err = ctl_open(daemon, &daemon->ctl);
 	/* Hints only: without them everything works. */
@@ -114,8 +117,8 @@ void daemon_stop(struct daemon *daemon)
 {
 	kevents_close(daemon->kevents);
 	ctl_close(daemon->ctl);
-	nodes_close(daemon->nodes);
 	jobs_close(daemon->jobs);
+	nodes_close(daemon->nodes);
 	reactor_destroy(daemon->reactor);
 	if (daemon->lock >= 0)
 		close(daemon->lock);

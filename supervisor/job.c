@@ -26,6 +26,7 @@
 #include "shim/proto.h"
 #include "supervisor/coord_driver.h"
 #include "supervisor/outcome.h"
+#include "supervisor/parts.h"
 #include "supervisor/rank_record.h"
 
 struct job_waiter {
@@ -81,6 +82,9 @@ const char *job_label(const struct job *job, char *buf)
 
 json_t *job_check_free(const struct job *job, const char *what)
 {
+	if (!job->busy && job->parts)
+		return outcome_error(-EOPNOTSUPP, "no %s of job %lld: its ranks are on several nodes, which is not possible yet",
+				     what, (long long)job->id);
 	if (!job->busy)
 		return NULL;
 	return outcome_error(-EBUSY, "no %s of job %lld now: a %s of it is under way; wait for it and try again",
@@ -89,9 +93,11 @@ json_t *job_check_free(const struct job *job, const char *what)
 
 json_t *job_check_running(const struct job *job)
 {
-	if (job->state == JOB_RUNNING)
+	bool away = job->parts && parts_node(job->parts);
+
+	if (job->state == JOB_RUNNING && !away)
 		return NULL;
-	if (job->state == JOB_ELSEWHERE)
+	if (job->state == JOB_ELSEWHERE || away)
 		return outcome_error(-ESRCH, "job %lld runs on node %s: ask there",
 				     (long long)job->id,
 				     json_string_value(json_object_get(job->record, "node")));
@@ -108,6 +114,9 @@ static const struct log *job_log(const struct job *job)
 
 int job_save(struct job *job, char *why, size_t size)
 {
+	/* Only its home writes it. */
+	if (job->parts && parts_node(job->parts))
+		return 0;
 	return catalog_job_write(&jobs_daemon(job->jobs)->catalog, job->id,
 				 job->record, why, size);
 }
@@ -167,46 +176,57 @@ static void answer_waiters(struct job *job)
 	}
 }
 
-static void let_go(struct job *job)
+static void let_go_init(struct job *job)
 {
 	coord_driver_close(job->coord);
 	job->coord = NULL;
-	reactor_remove(job->shim_source);
 	reactor_remove(job->init_source);
-	job->shim_source = job->init_source = NULL;
-	if (job->shim >= 0)
-		close(job->shim);
-	job->shim = -1;
+	job->init_source = NULL;
 	job->init = 0;
 }
 
-/* What init wrote; false if it could not. */
-static bool read_exit(const struct job *job, int *ret_status)
+static void let_go_shim(struct job *job)
 {
-	json_t *json, *rank;
-	bool found;
-
-	if (atomic_json_read(job->state_dir, "exit", &json))
-		return false;
-	found = !json_unpack(json, "{s:i}", "status", ret_status);
-	rank = json_object_get(json, "rank");
-	if (found && rank)
-		json_object_set(job->record, "failed_rank", rank);
-	else
-		json_object_del(job->record, "failed_rank");
-	json_decref(json);
-	return found;
+	reactor_remove(job->shim_source);
+	job->shim_source = NULL;
+	if (job->shim >= 0)
+		close(job->shim);
+	job->shim = -1;
 }
 
-/* Its processes are gone. */
-static void job_ended(struct job *job)
+/* What init wrote, if it could. */
+static void read_exit(const struct job *job, struct job_end *ret_end)
+{
+	struct job_end end = { .rank = -1 };
+	json_int_t failed_ns = 0;
+	json_t *json;
+
+	*ret_end = end;
+	if (atomic_json_read(job->state_dir, "exit", &json))
+		return;
+	end.found = !json_unpack(json, "{s:i, s?i, s?I}", "status", &end.status,
+				 "rank", &end.rank, "failed_ns", &failed_ns);
+	end.failed_ns = failed_ns;
+	if (end.found)
+		*ret_end = end;
+	json_decref(json);
+}
+
+void job_end(struct job *job, const struct job_end *end)
 {
 	enum job_state state = JOB_LOST;
 	char why[512];
 
-	let_go(job);
-	if (read_exit(job, &job->status))
+	let_go_init(job);
+	let_go_shim(job);
+	parts_close(job);
+	json_object_del(job->record, "failed_rank");
+	if (end->found) {
 		state = job->saving ? JOB_SAVED : JOB_ENDED;
+		job->status = end->status;
+		if (end->rank >= 0)
+			json_object_set_new(job->record, "failed_rank", json_integer(end->rank));
+	}
 	log_info(job_log(job), "job %lld (%s) %s, status %d", (long long)job->id,
 		 job->name, job_state_name(state), job_exit_status(job));
 	if (job_set_state(job, state, why, sizeof(why)))
@@ -216,6 +236,19 @@ static void job_ended(struct job *job)
 	answer_waiters(job);
 }
 
+/* Its processes here are gone. May free @job. */
+static void job_gone(struct job *job)
+{
+	struct job_end end;
+
+	let_go_init(job);
+	read_exit(job, &end);
+	if (job->parts)
+		parts_gone(job->parts, &end);
+	else
+		job_end(job, &end);
+}
+
 /* --------------------------------------------------------------- running */
 
 static void on_init_end(int status, void *arg)
@@ -223,28 +256,51 @@ static void on_init_end(int status, void *arg)
 	struct job *job = arg;
 
 	job->init_source = NULL;
-	job_ended(job);
+	job_gone(job);
 }
 
 static void on_shim(uint32_t events, void *arg)
 {
 	struct job *job = arg;
+	char data[SHIM_DATA_MAX];
 	struct shim_msg msg;
-	int n = shim_receive(job->shim, &msg, NULL, 0, NULL, NULL);
+	int n;
 
+	if (events & EPOLLOUT && job->parts)
+		parts_message(job->parts, NULL, NULL, 0);
+	n = shim_receive(job->shim, &msg, data, sizeof(data), NULL, NULL);
+	if (n >= 0 && job->parts)
+		parts_message(job->parts, &msg, data, (size_t)n);
 	if (n >= 0 || n == -EAGAIN || n == -EMSGSIZE)
 		return;
 	/* The end of the job itself is seen at init. */
-	reactor_remove(job->shim_source);
-	job->shim_source = NULL;
-	close(job->shim);
-	job->shim = -1;
+	let_go_shim(job);
+	if (job->parts)
+		parts_shim_left(job->parts);
+}
+
+static int connect_shim(struct job *job, const struct identity *id)
+{
+	char path[4096];
+	int err;
+
+	snprintf(path, sizeof(path), "%s/shim.sock", job->state_dir);
+	job->shim = id->shim_alive ? shim_connect(path) : -ESRCH;
+	err = job->shim < 0 ? job->shim :
+	      reactor_fd(jobs_daemon(job->jobs)->reactor, job->shim, EPOLLIN, on_shim, job,
+			 &job->shim_source);
+	if (err) {
+		if (job->shim >= 0)
+			close(job->shim);
+		job->shim = -1;
+	} else if (job->parts) {
+		parts_connected(job->parts);
+	}
+	return err;
 }
 
 int job_adopt(struct job *job)
 {
-	struct reactor *reactor = jobs_daemon(job->jobs)->reactor;
-	char path[4096];
 	struct identity id;
 	int err;
 
@@ -252,25 +308,55 @@ int job_adopt(struct job *job)
 	if (!err && !id.init_alive)
 		err = -ESRCH;
 	if (!err)
-		err = reactor_child(reactor, id.init, on_init_end, job,
-				    &job->init_source);
+		err = reactor_child(jobs_daemon(job->jobs)->reactor, id.init, on_init_end,
+				    job, &job->init_source);
 	if (err)
 		return err;
 	job->init = id.init;
-	snprintf(path, sizeof(path), "%s/shim.sock", job->state_dir);
-	job->shim = id.shim_alive ? shim_connect(path) : -ESRCH;
-	err = job->shim < 0 ? job->shim :
-	      reactor_fd(reactor, job->shim, EPOLLIN, on_shim, job,
-			 &job->shim_source);
+	err = connect_shim(job, &id);
 	if (err) {
 		/* It runs, but its terminal and pipes are gone. */
 		log_warning(job_log(job), "job %lld runs without its shim: %s",
 			    (long long)job->id, strerror(-err));
-		if (job->shim >= 0)
-			close(job->shim);
-		job->shim = -1;
 	}
 	return 0;
+}
+
+void job_take(struct job *job)
+{
+	struct identity id;
+
+	if (!job_adopt(job))
+		return;
+	/* Of several nodes' job the shim stays longer. */
+	if (job->parts && !identity_read(job->state_dir, &id))
+		connect_shim(job, &id);
+	job_gone(job);
+}
+
+/* A part of it runs, or ran, on this node; 0: what else there is to find out is the caller's. */
+static bool recover_part(struct job *job)
+{
+	const struct daemon *daemon = jobs_daemon(job->jobs);
+	bool cut_off = job->state == JOB_STARTING;
+	int number = parts_number(job->record, daemon->config.node);
+	char why[512];
+
+	if (number < 0 || access(job->state_dir, F_OK))
+		return false;
+	if (parts_open(job, false, why, sizeof(why))) {
+		log_error(job_log(job), "job %lld: %s; put that right and restart ckptd",
+			  (long long)job->id, why);
+		job->state = JOB_ELSEWHERE;
+		return true;
+	}
+	job->state = JOB_RUNNING;
+	log_info(job_log(job), "job %lld (%s): part %d found", (long long)job->id, job->name,
+		 number);
+	if (cut_off && !number)
+		parts_cut_off(job->parts);
+	job_take(job);
+	return true;
 }
 
 void job_recover(struct job *job)
@@ -280,12 +366,14 @@ void job_recover(struct job *job)
 
 	if (!job_is_alive(job) && job->state != JOB_ELSEWHERE)
 		return;
+	if (recover_part(job))
+		return;
 	if (!node || strcmp(node, daemon->config.node)) {
 		job->state = JOB_ELSEWHERE;
 		return;
 	}
 	if (job_adopt(job)) {
-		job_ended(job);
+		job_gone(job);
 		return;
 	}
 	job->state = JOB_RUNNING;
@@ -348,6 +436,8 @@ json_t *job_describe(const struct job *job)
 				    json_integer(rank_record_size(json_object_get(json, "ranks"))));
 	if (job->init)
 		json_object_set_new(json, "init_pid", json_integer(job->init));
+	if (job->parts && parts_silent(job->parts))
+		json_object_set_new(json, "silent_nodes", parts_silent(job->parts));
 	if (job->busy)
 		json_object_set_new(json, "busy", json_string(job->busy));
 	if (job->state == JOB_RUNNING && job->shim < 0)

@@ -18,6 +18,7 @@
 
 #include "image/util.h"
 #include "supervisor/outcome.h"
+#include "supervisor/parts.h"
 
 struct jobs {
 	struct daemon *daemon;
@@ -50,6 +51,7 @@ static void insert(struct jobs *jobs, struct job *job)
 
 static void job_free(struct job *job)
 {
+	parts_close(job);
 	reactor_remove(job->shim_source);
 	reactor_remove(job->init_source);
 	if (job->shim >= 0)
@@ -104,6 +106,20 @@ static int job_new(struct jobs *jobs, int64_t id, json_t *record,
 	job->host_ns = host_ns;
 	*ret_job = job;
 	return 0;
+}
+
+int jobs_enter(struct jobs *jobs, int64_t id, json_t *record, struct job **ret_job)
+{
+	int err = job_new(jobs, id, record, ret_job);
+
+	if (!err)
+		insert(jobs, *ret_job);
+	return err;
+}
+
+struct job *jobs_known(struct jobs *jobs, int64_t id)
+{
+	return lookup(jobs, id);
 }
 
 /* Read from the catalog, see what is the case, register. */

@@ -33,6 +33,15 @@ enum job_state {
 
 struct coord_driver;
 struct job_waiter;
+struct parts;
+
+/* How the processes of a node ended, as init wrote it. */
+struct job_end {
+	bool found;		/* it did */
+	int status;		/* as of waitpid(2); of ranks the first that failed */
+	int rank;		/* which; -1: none, or ended by MPI_Abort */
+	int64_t failed_ns;	/* when, by the node's clock; 0: none */
+};
 
 struct job {
 	struct jobs *jobs;
@@ -51,6 +60,7 @@ struct job {
 	int shim;		/* connection; -1: none */
 	struct reactor_source *shim_source;
 	struct reactor_source *init_source;
+	struct parts *parts;	/* its ranks are on several nodes (parts.h); NULL */
 	const char *busy;	/* "checkpoint", "restart": one thing at a time */
 	bool saving;		/* a checkpoint has ended it, or is about to */
 	struct coord_driver *coord;	/* of MPI ranks, once they were to be checkpointed */
@@ -74,6 +84,10 @@ struct job *jobs_next(struct jobs *jobs, struct job *after);
 /* A new one, with its directory; @record (taken over) gets number and uuid. */
 int jobs_create(struct jobs *jobs, json_t *record, struct job **ret_job, char *why,
 		size_t size);
+/* As another node has it, which says so. @record is taken over. */
+int jobs_enter(struct jobs *jobs, int64_t id, json_t *record, struct job **ret_job);
+/* Registered; nothing is read. NULL. */
+struct job *jobs_known(struct jobs *jobs, int64_t id);
 /* Forget it; nothing on disk changes. */
 void jobs_forget(struct job *job);
 
@@ -101,6 +115,10 @@ int job_set_state(struct job *job, enum job_state state, char *why, size_t size)
 int job_save(struct job *job, char *why, size_t size);
 /* It runs here: connect to its shim, watch its init. */
 int job_adopt(struct job *job);
+/* The same, or it has ended already and that is taken note of. */
+void job_take(struct job *job);
+/* It is over: record, waiters. */
+void job_end(struct job *job, const struct job_end *end);
 /* What the record says and what is the case: find out which. */
 void job_recover(struct job *job);
 

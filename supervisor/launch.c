@@ -20,6 +20,8 @@
 #include <unistd.h>
 
 #include "image/util.h"
+#include "shim/spec.h"
+#include "supervisor/parts.h"
 #include "supervisor/rank_record.h"
 
 json_t *launch_spec(const struct job *job, json_t *restore)
@@ -33,16 +35,24 @@ json_t *launch_spec(const struct job *job, json_t *restore)
 				 "image_dir", job->image_dir,
 				 "key", daemon->config.key);
 	const json_t *ranks = json_object_get(job->record, "ranks");
+	unsigned int node = job->parts ? parts_node(job->parts) : 0;
+	json_t *stdio;
 	size_t i;
 
 	if (ranks)
 		json_object_set_new(spec, "ranks",
-				    rank_record_spec(ranks, 0, &daemon->config));
+				    rank_record_spec(ranks, node, &daemon->config));
 	for (i = 0; i < ARRAY_SIZE(copied); i++) {
 		json_t *value = json_object_get(job->record, copied[i]);
 
 		if (value)
 			json_object_set(spec, copied[i], value);
+	}
+	/* Input is rank 0's, and that is at home. */
+	if (node) {
+		stdio = json_copy(json_object_get(spec, "stdio"));
+		json_array_set_new(stdio, 0, json_string(SPEC_NULL));
+		json_object_set_new(spec, "stdio", stdio);
 	}
 	if (restore)
 		json_object_set_new(spec, "restore", restore);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "shim/ranks.h"
+#include "supervisor/hosts.h"
 #include "supervisor/outcome.h"
 
 static void glue_path(const struct config *config, enum ranks_mpi mpi, char *buf,
@@ -36,32 +37,106 @@ static json_t *check_glue(const struct config *config, enum ranks_mpi mpi)
 	return NULL;
 }
 
+json_t *rank_record_check(const json_t *record, const struct config *config)
+{
+	const char *name = json_string_value(json_object_get(record, "mpi"));
+	enum ranks_mpi mpi;
+
+	if (!name || !ranks_mpi_parse(name, &mpi))
+		return outcome_error(-EINVAL, "run: %s is no MPI library known here: mpich, ompi or none",
+				     name ? name : "?");
+	if (mpi == RANKS_NONE || json_is_true(json_object_get(record, "direct")))
+		return NULL;
+	return check_glue(config, mpi);
+}
+
+/* Names, each once, the first is ours. */
+static json_t *check_nodes(const json_t *nodes, const struct config *config)
+{
+	size_t i, k, nr = json_array_size(nodes);
+	const char *name;
+
+	for (i = 0; i < nr; i++) {
+		name = json_string_value(json_array_get(nodes, i));
+		if (!name || host_name_check(name))
+			return outcome_error(-EINVAL, "run: %s is no name of a node",
+					     name ? name : "what is given");
+		for (k = 0; k < i; k++) {
+			if (json_equal(json_array_get(nodes, i), json_array_get(nodes, k)))
+				return outcome_error(-EINVAL, "run: node %s is there twice", name);
+		}
+	}
+	name = json_string_value(json_array_get(nodes, 0));
+	if (nr && strcmp(name, config->node))
+		return outcome_error(-EINVAL, "run: a job is started on the first of its nodes: this one is %s, not %s",
+				     config->node, name);
+	return NULL;
+}
+
+/* It has all of @n ranks, each node has some, and the first has rank 0. */
+static json_t *check_map(json_t *map, size_t nr_nodes, unsigned int n)
+{
+	struct ranks ranks = { 0 };
+	char why[128] = "";
+	unsigned int i;
+	bool good = json_array_size(map) == nr_nodes;
+
+	for (i = 0; good && i < nr_nodes; i++) {
+		json_t *spec = json_pack("{s:O, s:i}", "map", map, "node", (int)i);
+
+		good = !ranks_parse(spec, &ranks, why, sizeof(why)) && ranks.size == n &&
+		       (i || !ranks.rank[0]);
+		ranks_done(&ranks);
+		json_decref(spec);
+	}
+	if (good)
+		return NULL;
+	return outcome_error(-EINVAL, "run: the map does not give each of %u ranks one place, each node some (%d at most), and rank 0 to the first",
+			     n, RANKS_NODE_MAX);
+}
+
+static json_t *check_size(int n, size_t nr_nodes)
+{
+	if (n >= 1 && n <= RANKS_MAX && (size_t)n <= nr_nodes * RANKS_NODE_MAX &&
+	    (size_t)n >= nr_nodes)
+		return NULL;
+	return outcome_error(-EINVAL, "run: a node has 1 to %d ranks: %d of them on %zu nodes is impossible",
+			     RANKS_NODE_MAX, n, nr_nodes);
+}
+
 json_t *rank_record_make(const json_t *request, const struct config *config,
 			 json_t **ret_outcome)
 {
 	int n, keep_going = 0, direct = 0, label = 0;
+	json_t *nodes = NULL, *map = NULL, *record;
 	const char *name = "none";
-	enum ranks_mpi mpi;
 	json_error_t why;
+	size_t nr_nodes;
 
-	*ret_outcome = NULL;
-	if (json_unpack_ex((json_t *)request, &why, 0, "{s:i, s?s, s?b, s?b, s?b !}", "n", &n,
-			   "mpi", &name, "label", &label, "keep_going", &keep_going,
-			   "direct", &direct))
+	if (json_unpack_ex((json_t *)request, &why, 0, "{s:i, s?s, s?b, s?b, s?b, s?o, s?o !}",
+			   "n", &n, "mpi", &name, "label", &label, "keep_going", &keep_going,
+			   "direct", &direct, "nodes", &nodes, "map", &map)) {
 		*ret_outcome = outcome_error(-EINVAL, "run: ranks: %s", why.text);
-	else if (n < 1 || n > RANKS_NODE_MAX)
-		*ret_outcome = outcome_error(-EINVAL, "run: a node has 1 to %d ranks, not %d",
-					     RANKS_NODE_MAX, n);
-	else if (!ranks_mpi_parse(name, &mpi))
-		*ret_outcome = outcome_error(-EINVAL, "run: %s is no MPI library known here: mpich, ompi or none",
-					     name);
-	else if (mpi != RANKS_NONE && !direct)
-		*ret_outcome = check_glue(config, mpi);
+		return NULL;
+	}
+	nr_nodes = json_array_size(nodes) ? json_array_size(nodes) : 1;
+	*ret_outcome = check_nodes(nodes, config);
+	if (!*ret_outcome)
+		*ret_outcome = check_size(n, nr_nodes);
 	if (*ret_outcome)
 		return NULL;
-	return json_pack("{s:o, s:s, s:b, s:b, s:b}", "map",
-			 ranks_map_even((unsigned int)n, 1), "mpi", name, "label", label,
-			 "keep_going", keep_going, "direct", direct);
+	map = map ? json_incref(map) : ranks_map_even((unsigned int)n, (unsigned int)nr_nodes);
+	record = json_pack("{s:o, s:s, s:b, s:b, s:b}", "map", map, "mpi", name, "label", label,
+			   "keep_going", keep_going, "direct", direct);
+	if (nr_nodes > 1)
+		json_object_set(record, "nodes", nodes);
+	*ret_outcome = check_map(map, nr_nodes, (unsigned int)n);
+	if (!*ret_outcome)
+		*ret_outcome = rank_record_check(record, config);
+	if (!*ret_outcome)
+		return record;
+	json_decref(record);
+	return NULL;
 }
 
 json_t *rank_record_spec(const json_t *record, unsigned int node,
@@ -76,6 +151,8 @@ json_t *rank_record_spec(const json_t *record, unsigned int node,
 	char path[PATH_MAX];
 	enum ranks_mpi mpi;
 
+	/* json_object_set() of nothing is none: a job of one node. */
+	json_object_set(spec, "nodes", json_object_get(record, "nodes"));
 	/* Beside the directory of the glue: build/lib, /usr/lib/stillpoint. */
 	snprintf(path, sizeof(path), "%s/../libckpt-pmix.so", config->mpi_dir);
 	json_object_set_new(spec, "pmix", json_string(path));

@@ -2,10 +2,13 @@
 /*
  * Ranks in a job's record: what a user asks for, what is kept, what a shim is told.
  *
- *	request	"ranks": {"n": 4, "mpi": "mpich", "label": false, "keep_going": false,
- *		"direct": false}
- *	record	"ranks": {"map": ["0-3"], "mpi": ..., and the same}
+ *	request	"ranks": {"n": 4, "nodes": ["n1", "n2"], "map": ["0-1", "2-3"], "mpi": "mpich",
+ *		"label": false, "keep_going": false, "direct": false}
+ *	record	"ranks": {"map": ["0-3"], "nodes": [...], "mpi": ..., and the same}
  *	shim	"ranks": as shim/ranks.h
+ *
+ * Nodes have the names of the hosts file.  The first is the one that is asked, and has rank
+ * 0; without nodes it has all ranks, and the record has no nodes.  Without a map ranks are in even blocks.
  *
  * Paths are in neither of the first two: a job may be restarted on a node where
  * other things are elsewhere.
@@ -20,6 +23,8 @@
 /* A new reference for the record; NULL with an outcome. */
 json_t *rank_record_make(const json_t *request, const struct config *config,
 			 json_t **ret_outcome);
+/* What the record asks for is installed on this node; NULL, or an outcome. */
+json_t *rank_record_check(const json_t *record, const struct config *config);
 /* For the shim of the @node-th node of the map; a new reference. */
 json_t *rank_record_spec(const json_t *record, unsigned int node,
 			 const struct config *config);

@@ -26,6 +26,7 @@
 #include "supervisor/jobs.h"
 #include "supervisor/launch.h"
 #include "supervisor/outcome.h"
+#include "supervisor/parts.h"
 #include "supervisor/rank_record.h"
 
 #define GROUPS_MAX	1024
@@ -210,6 +211,30 @@ static void discard(struct job *job)
 	catalog_job_remove(&daemon->catalog, id);
 }
 
+/* All nodes have theirs, or nothing is left. */
+static void on_parts_started(json_t *outcome, void *arg)
+{
+	struct run *run = arg;
+	struct job *job = run->job;
+	int client = -1;
+	char why[512];
+
+	job->busy = NULL;
+	if (outcome_is_ok(outcome)) {
+		if (job_set_state(job, JOB_RUNNING, why, sizeof(why)))
+			log_error(&run->request->daemon->log, "%s", why);
+		json_decref(outcome);
+		outcome = outcome_ok(job_describe(job));
+		client = take_fd(&run->client);
+	} else {
+		discard(job);
+	}
+	if (run->client >= 0)
+		close(run->client);
+	request_answer_fd(run->request, outcome, client);
+	free(run);
+}
+
 static json_t *job_started(struct job *job)
 {
 	char why[512];
@@ -231,6 +256,12 @@ static void on_run_outcome(json_t *outcome, void *arg)
 	struct job *job = run->job;
 	int client = -1;
 
+	if (outcome_is_ok(outcome) && job->parts) {
+		json_decref(outcome);
+		job_take(job);
+		parts_start(job->parts, on_parts_started, run);
+		return;
+	}
 	job->busy = NULL;
 	if (!outcome)
 		outcome = outcome_error(-ECHILD, "the job's shim ended without a word");
@@ -291,11 +322,15 @@ void verb_run(struct request *request)
 	err = jobs_create(request->daemon->jobs, record, &run->job, why, sizeof(why));
 	if (!err) {
 		run->job->busy = "start";
-		err = start(run, attach);
-		if (!err)
-			return;
-		snprintf(why, sizeof(why), "the job's shim cannot be started: %s",
-			 strerror(-err));
+		if (json_object_get(json_object_get(run->job->record, "ranks"), "nodes"))
+			err = parts_open(run->job, true, why, sizeof(why));
+		if (!err) {
+			err = start(run, attach);
+			if (!err)
+				return;
+			snprintf(why, sizeof(why), "the job's shim cannot be started: %s",
+				 strerror(-err));
+		}
 		discard(run->job);
 	}
 	if (run->client >= 0)
@@ -354,6 +389,8 @@ void verb_kill(struct request *request)
 	msg.number = (uint64_t)signo;
 	err = job->shim < 0 ? -ENOTCONN :
 	      shim_send(job->shim, &msg, NULL, 0, NULL, 0);
+	if (job->parts)
+		parts_signal(job->parts, signo);
 	/* Without a shim there is still a way to end it. */
 	if (err && signo == SIGKILL && job->init)
 		err = kill(job->init, SIGKILL) ? -errno : 0;
@@ -371,7 +408,9 @@ void verb_wait(struct request *request)
 	json_t *outcome = NULL;
 	struct job *job = jobs_find_for(request, &outcome);
 
-	if (job && job_is_alive(job)) {
+	if (job && job->parts && parts_node(job->parts)) {
+		outcome = job_check_running(job);
+	} else if (job && job_is_alive(job)) {
 		if (!job_wait(job, request))
 			return;
 		outcome = outcome_error(-ENOMEM, "out of memory");

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A job's parts on several nodes; see parts.h.
+ *
+ * Owns struct parts: which node has which number, the timer, and what this node's own
+ * part does: its shim's messages, its end.  What only the home does is in parts_home.c,
+ * what only the others do in parts_away.c, fences in parts_fence.c.
+ *
+ * A tick is all the time there is: everything that may be lost is said again from it.
+ */
+#include "supervisor/parts_priv.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "image/util.h"
+#include "supervisor/outcome.h"
+
+int64_t parts_clock(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static const json_t *node_names(const json_t *record)
+{
+	return json_object_get(json_object_get(record, "ranks"), "nodes");
+}
+
+int parts_number(const json_t *record, const char *node)
+{
+	const json_t *names = node_names(record);
+	size_t i;
+
+	for (i = 0; i < json_array_size(names); i++) {
+		const char *name = json_string_value(json_array_get(names, i));
+
+		if (name && !strcmp(name, node))
+			return (int)i;
+	}
+	return -1;
+}
+
+const char *parts_name(const struct parts *p, unsigned int node)
+{
+	return json_string_value(json_array_get(node_names(p->job->record), node));
+}
+
+int parts_host(const struct parts *p, unsigned int node)
+{
+	const char *name = parts_name(p, node);
+	struct peer *peer = nodes_peer(p->daemon->nodes);
+
+	return peer && name ? peer_find(peer, name) : -ENOENT;
+}
+
+unsigned int parts_node(const struct parts *p)
+{
+	return p->node;
+}
+
+void parts_cut_off(struct parts *p)
+{
+	p->ending = true;
+}
+
+json_t *parts_silent(const struct parts *p)
+{
+	int64_t now = parts_clock();
+	json_t *names = NULL;
+	unsigned int i;
+
+	for (i = 1; !p->node && i < p->nr; i++) {
+		if (p->part[i].ended || now - p->part[i].heard_ms < PARTS_SILENT_MS)
+			continue;
+		if (!names)
+			names = json_array();
+		json_array_append_new(names, json_string(parts_name(p, i)));
+	}
+	return names;
+}
+
+/* ------------------------------------------------------------------ life */
+
+static void on_tick(void *arg);
+
+static int arm(struct parts *p)
+{
+	return reactor_timer(p->daemon->reactor, PARTS_TICK_MS, on_tick, p, &p->tick);
+}
+
+static void on_tick(void *arg)
+{
+	struct parts *p = arg;
+
+	/* First, as the rest may be the end of it. */
+	p->tick = NULL;
+	p->ticks++;
+	if (arm(p))
+		log_error(&p->daemon->log, "job %lld: no timer", (long long)p->job->id);
+	fence_tree_tick(p->tree);
+	if (p->node)
+		parts_away_tick(p);
+	else
+		parts_home_tick(p);
+}
+
+static int join(struct parts *p, char *why, size_t size)
+{
+	const char **names = calloc(p->nr, sizeof(*names));
+	struct peer *peer = nodes_peer(p->daemon->nodes);
+	unsigned int i, bad = 0;
+	int err;
+
+	if (!names)
+		return -ENOMEM;
+	for (i = 0; i < p->nr; i++)
+		names[i] = parts_name(p, i);
+	err = peer ? peer_job_add(peer, p->job->id, p->run, names, p->nr, &bad) : -ENOTCONN;
+	if (err == -ENOTCONN)
+		snprintf(why, size, "node %s is on its own: see ckptctl nodes",
+			 p->daemon->config.node);
+	else if (err == -ENOENT)
+		snprintf(why, size, "there is no node %s in %s", names[bad],
+			 p->daemon->config.hosts);
+	else if (err)
+		snprintf(why, size, "the job's nodes: %s", strerror(-err));
+	free(names);
+	return err;
+}
+
+static void release(struct parts *p)
+{
+	parts_fence_close(p);
+	reactor_remove(p->tick);
+	json_decref(p->failure);
+	free(p->part);
+	free(p);
+}
+
+int parts_open(struct job *job, bool fresh, char *why, size_t size)
+{
+	struct daemon *daemon = jobs_daemon(job->jobs);
+	struct parts *p = calloc(1, sizeof(*p));
+	unsigned int i;
+	int err;
+
+	snprintf(why, size, "out of memory");
+	if (!p)
+		return -ENOMEM;
+	p->job = job;
+	p->daemon = daemon;
+	p->node = (unsigned int)parts_number(job->record, daemon->config.node);
+	p->nr = (unsigned int)json_array_size(node_names(job->record));
+	p->run = (uint64_t)json_integer_value(json_object_get(job->record, "generation"));
+	p->keep_going = json_is_true(json_object_get(json_object_get(job->record, "ranks"),
+						     "keep_going"));
+	p->part = calloc(p->nr, sizeof(*p->part));
+	for (i = 0; p->part && i < p->nr; i++)
+		p->part[i] = (struct part) {
+			.parts = p, .number = i, .heard_ms = parts_clock(),
+			.end = { .rank = -1 },
+		};
+	p->starting = fresh && !p->node;
+	err = p->part ? join(p, why, size) : -ENOMEM;
+	if (err) {
+		release(p);
+		return err;
+	}
+	err = parts_fence_open(p, fresh);
+	if (!err)
+		err = arm(p);
+	if (err) {
+		peer_job_remove(nodes_peer(daemon->nodes), job->id, p->run);
+		release(p);
+		return err;
+	}
+	job->parts = p;
+	return 0;
+}
+
+void parts_close(struct job *job)
+{
+	struct parts *p = job->parts;
+	struct peer_asks *asks;
+	unsigned int i;
+
+	if (!p)
+		return;
+	asks = nodes_asks(p->daemon->nodes);
+	for (i = 0; i < p->nr; i++) {
+		if (p->part[i].cookie)
+			peer_ask_forget(asks, p->part[i].cookie);
+	}
+	for (i = 0; i < p->nr_ends; i++)
+		peer_question_answer(p->ends[i], outcome_ok(NULL));
+	peer_job_remove(nodes_peer(p->daemon->nodes), job->id, p->run);
+	job->parts = NULL;
+	release(p);
+}
+
+struct job *parts_job(struct daemon *daemon, int64_t id, uint64_t run)
+{
+	struct job *job = jobs_known(daemon->jobs, id);
+
+	return job && job->parts && job->parts->run == run ? job : NULL;
+}
+
+/* -------------------------------------------------------------- this node */
+
+void parts_connected(struct parts *p)
+{
+	const struct shim_msg msg = { .type = SHIM_FENCES };
+
+	p->in.len = p->out.at = 0;
+	p->in.active = p->out.active = false;
+	shim_send(p->job->shim, &msg, NULL, 0, NULL, 0);
+}
+
+void parts_message(struct parts *p, const struct shim_msg *msg, const void *data, size_t len)
+{
+	if (!msg)
+		parts_fence_push(p);
+	else if (msg->type == SHIM_FENCE)
+		parts_fence_message(p, msg, data, len);
+	else if (msg->type == SHIM_SIGNALLED && !p->node)
+		parts_signal(p, (int)msg->number);
+}
+
+void parts_end_here(struct parts *p, int code, const char *text)
+{
+	const struct shim_msg msg = { .type = SHIM_ABORT, .number = (uint64_t)code };
+	const struct job *job = p->job;
+
+	if (!job->init || p->part[p->node].ended)
+		return;
+	if (!code || job->shim < 0 ||
+	    shim_send(job->shim, &msg, text, text ? strlen(text) : 0, NULL, 0))
+		kill(job->init, SIGKILL);
+}
+
+void parts_gone(struct parts *p, const struct job_end *end)
+{
+	p->part[p->node].end = *end;
+	p->gone = true;
+	/* Of another node's part the logs have to be whole, too: its shim leaves then. */
+	if (p->node && p->job->shim >= 0)
+		return;
+	p->part[p->node].ended = true;
+	if (p->node)
+		parts_away_gone(p);
+	else
+		parts_check(p);
+}
+
+void parts_shim_left(struct parts *p)
+{
+	if (!p->node || !p->gone || p->part[p->node].ended)
+		return;
+	p->part[p->node].ended = true;
+	parts_away_gone(p);
+}
+
+int parts_register(struct daemon *daemon)
+{
+	int err;
+
+	if (!nodes_asks(daemon->nodes))
+		return 0;
+	err = parts_fence_register(daemon);
+	if (!err)
+		err = parts_home_register(daemon);
+	return err ? err : parts_away_register(daemon);
+}

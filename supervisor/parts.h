@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A job whose ranks are on several nodes, as ckptd has it: one part per node, each with
+ * a shim of its own.
+ *
+ * The node that was asked for the job is its home: node 0 of the rank map.  The home alone
+ * writes the job's record; the other nodes have the shim's identity in STATE_DIR/ID as for any
+ * job, and find out from it and the record, after a restart of ckptd, that a part runs there.
+ *
+ * A part says how it is to the home, every two seconds while it runs, every second when it has
+ * ended, until the home says that the job is over.  The first failure ends the other parts,
+ * unless keep_going; the job's status is that of the rank that failed first, by the nodes'
+ * clocks.  A part of which nothing is heard leaves the job running: ps names its node.
+ *
+ * Questions between ckptds (peer_ask.h), R 0 or the generation that was restarted:
+ *
+ *	start	as there; the record is the home's
+ *	signal	{"job": J, "run": R, "signal": N}	to the ranks here
+ *	end	as there
+ *	part	{"job": J, "run": R, "node": k, "state": "running" | "ended", "status": S,
+ *		"rank": r (-1), "failed_ns": T, "lost": false}, to the home.  {"over": B}
+ *	over	{"job": J, "run": R}	from the home: forget it
+ */
+#ifndef STILLPOINT_PARTS_H
+#define STILLPOINT_PARTS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "shim/proto.h"
+#include "supervisor/daemon.h"
+
+struct job;
+struct job_end;
+struct parts;
+
+/* What other nodes say is heard: once, when daemon->jobs and daemon->nodes are there. */
+int parts_register(struct daemon *daemon);
+
+/* Number of this node among the job's; -1: it has none, or the job is of one node. */
+int parts_number(const json_t *record, const char *node);
+/*
+ * parts_open() - make job->parts
+ * @fresh: it is about to be started; else it runs already, as far as is known
+ *
+ * 0 or negative errno, with @why.
+ */
+int parts_open(struct job *job, bool fresh, char *why, size_t size);
+void parts_close(struct job *job);		/* none is fine */
+
+/* Its start was cut off by our end: all of it is to end. */
+void parts_cut_off(struct parts *parts);
+unsigned int parts_node(const struct parts *parts);	/* 0: home */
+/* Nodes of which nothing has been heard for some time; NULL: none. A new reference. */
+json_t *parts_silent(const struct parts *parts);
+
+/*
+ * parts_start() - of the home, whose own part runs: have the others start theirs
+ * @fn: once, with the outcome (taken over); if it failed nothing of the job is left
+ */
+typedef void (*parts_started_fn)(json_t *outcome, void *arg);
+void parts_start(struct parts *parts, parts_started_fn fn, void *arg);
+
+/* A signal for all ranks: of the home, for the other nodes. */
+void parts_signal(struct parts *parts, int signo);
+
+/* From job.c: connected to the shim; a message of it, or a full socket takes more (NULL). */
+void parts_connected(struct parts *parts);
+void parts_message(struct parts *parts, const struct shim_msg *msg, const void *data,
+		   size_t len);
+/* The processes here are gone; the shim's connection is.  Either may free the job. */
+void parts_gone(struct parts *parts, const struct job_end *end);
+void parts_shim_left(struct parts *parts);
+
+#endif /* STILLPOINT_PARTS_H */

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the home of a job over nodes does: has the others start, ends them, knows when the
+ * job is over and with which status; see parts.h.
+ *
+ * A part counts as ended only if its node said so, or said that it has none.  Until then
+ * the job is not over, however long that takes.
+ */
+#include "supervisor/parts_priv.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "image/util.h"
+#include "supervisor/outcome.h"
+
+#define AGAIN_TICKS	(2000 / PARTS_TICK_MS)
+#define STUCK_TICKS	(3000 / PARTS_TICK_MS)
+
+static const char *error_text(const json_t *outcome)
+{
+	const char *text = json_string_value(json_object_get(json_object_get(outcome, "error"),
+							     "text"));
+
+	return text ? text : "failed";
+}
+
+static void ignore(const json_t *outcome, void *arg)
+{
+}
+
+static json_t *of_job(const struct parts *p)
+{
+	return json_pack("{s:I, s:I}", "job", (json_int_t)p->job->id, "run", (json_int_t)p->run);
+}
+
+/* Takes over @args. */
+static int ask(struct parts *p, unsigned int node, const char *verb, json_t *args,
+	       unsigned int timeout_ms, peer_answer_fn fn, void *arg, uint64_t *ret_cookie)
+{
+	int host = parts_host(p, node);
+
+	if (host < 0) {
+		json_decref(args);
+		return host;
+	}
+	return peer_ask(nodes_asks(p->daemon->nodes), (unsigned int)host, verb, args,
+			timeout_ms, fn, arg, ret_cookie);
+}
+
+/* --------------------------------------------------------------- the end */
+
+static void on_end(const json_t *outcome, void *arg)
+{
+	struct part *part = arg;
+	struct parts *p = part->parts;
+	struct job_end end;
+
+	part->cookie = 0;
+	if (!outcome_is_ok(outcome))
+		return;
+	part->heard_ms = parts_clock();
+	if (!part->ended) {
+		part->end = (struct job_end) { .found = true, .rank = -1 };
+		if (!parts_end_unpack(json_object_get(outcome, "result"), &end))
+			part->end = end;
+	}
+	part->ended = true;
+	parts_check(p);
+}
+
+static void ask_to_end(struct parts *p)
+{
+	unsigned int i;
+
+	for (i = 1; i < p->nr; i++) {
+		json_t *args;
+
+		if (p->part[i].ended || p->part[i].cookie)
+			continue;
+		args = of_job(p);
+		json_object_set_new(args, "signal", json_integer(p->end_code ? SIGTERM : SIGKILL));
+		json_object_set_new(args, "grace_ms", json_integer(p->end_code ? 1000 : 0));
+		ask(p, i, "end", args, PARTS_ASK_MS, on_end, &p->part[i], &p->part[i].cookie);
+	}
+}
+
+void parts_end_all(struct parts *p, int code, const char *text)
+{
+	p->ending = true;
+	p->end_code = code;
+	parts_end_here(p, code, text);
+	ask_to_end(p);
+}
+
+static bool failed(const struct part *part)
+{
+	return part->ended && (!part->end.found || part->end.status);
+}
+
+/* The first by the clocks; of those that ended without a status only if there is no other. */
+static const struct part *first_failed(const struct parts *p)
+{
+	const struct part *first = NULL;
+	unsigned int i;
+
+	for (i = 0; i < p->nr; i++) {
+		const struct part *part = &p->part[i];
+
+		if (!failed(part))
+			continue;
+		if (!first || (part->end.found && !first->end.found) ||
+		    (part->end.found == first->end.found &&
+		     part->end.failed_ns < first->end.failed_ns))
+			first = part;
+	}
+	return first;
+}
+
+static void tell_over(struct parts *p, int status)
+{
+	const struct shim_msg msg = { .type = SHIM_OVER, .value = status };
+	unsigned int i;
+
+	for (i = 1; i < p->nr; i++)
+		ask(p, i, "over", of_job(p), PARTS_ASK_MS, ignore, NULL, NULL);
+	if (p->job->shim >= 0)
+		shim_send(p->job->shim, &msg, NULL, 0, NULL, 0);
+}
+
+static void finish(struct parts *p)
+{
+	const struct part *first = first_failed(p);
+	struct job_end end = { .found = true, .rank = -1 };
+	parts_started_fn fn = p->fn;
+	void *arg = p->arg;
+
+	if (first)
+		end = first->end;
+	tell_over(p, end.found ? end.status : SIGKILL);
+	if (!p->starting) {
+		job_end(p->job, &end);
+		return;
+	}
+	p->fn = NULL;
+	fn(json_incref(p->failure), arg);
+}
+
+void parts_check(struct parts *p)
+{
+	const struct part *first = first_failed(p);
+	unsigned int i;
+
+	if (p->starting && (p->starts || !p->failure))
+		return;
+	/* With a text only where the shim would have none: its ranks did not fail. */
+	if (first && !p->keep_going && !p->ending)
+		parts_end_all(p, 1, NULL);
+	for (i = 0; i < p->nr; i++) {
+		if (!p->part[i].ended)
+			return;
+	}
+	finish(p);
+}
+
+/* Some wait in MPI_Init, or for all in MPI_Finalize, and a node's ranks have all left. */
+static void check_stuck(struct parts *p)
+{
+	char text[192];
+	unsigned int i;
+
+	for (i = 0; i < p->nr && !p->part[i].ended;)
+		i++;
+	if (i == p->nr || p->ending || !fence_tree_waits(p->tree)) {
+		p->stuck = 0;
+		return;
+	}
+	if (++p->stuck < STUCK_TICKS)
+		return;
+	snprintf(text, sizeof(text), "the ranks of node %s have ended while others wait for them in MPI_Init",
+		 parts_name(p, i));
+	log_info(&p->daemon->log, "job %lld: %s", (long long)p->job->id, text);
+	parts_end_all(p, 1, text);
+}
+
+void parts_home_tick(struct parts *p)
+{
+	if (p->ending && p->ticks % AGAIN_TICKS == 0) {
+		parts_end_here(p, p->end_code, NULL);
+		ask_to_end(p);
+	}
+	if (!p->starting)
+		check_stuck(p);
+	parts_check(p);
+}
+
+/* ------------------------------------------------------------- the start */
+
+static void fail(struct parts *p, unsigned int node, int err, const char *text)
+{
+	/* What it may have begun all the same ends when it asks whether the job is over. */
+	p->part[node].ended = true;
+	p->part[node].end = (struct job_end) { .found = true, .rank = -1 };
+	if (!p->failure)
+		p->failure = outcome_error(err, "node %s: %s", parts_name(p, node), text);
+}
+
+static void started(struct parts *p)
+{
+	parts_started_fn fn = p->fn;
+
+	if (p->starts)
+		return;
+	if (p->failure) {
+		parts_end_all(p, 0, NULL);
+		parts_check(p);
+		return;
+	}
+	p->starting = false;
+	p->fn = NULL;
+	fn(outcome_ok(NULL), p->arg);
+	parts_check(p);
+}
+
+static void on_start(const json_t *outcome, void *arg)
+{
+	struct part *part = arg;
+	struct parts *p = part->parts;
+
+	part->cookie = 0;
+	part->heard_ms = parts_clock();
+	p->starts--;
+	if (!outcome_is_ok(outcome))
+		fail(p, part->number, outcome_errno(outcome), error_text(outcome));
+	started(p);
+}
+
+void parts_start(struct parts *p, parts_started_fn fn, void *arg)
+{
+	unsigned int i;
+	int err;
+
+	p->fn = fn;
+	p->arg = arg;
+	for (i = 1; i < p->nr; i++) {
+		json_t *args = of_job(p);
+
+		json_object_set_new(args, "node", json_integer(i));
+		json_object_set(args, "record", p->job->record);
+		json_object_set(args, "nodes",
+				json_object_get(json_object_get(p->job->record, "ranks"), "nodes"));
+		err = ask(p, i, "start", args, PARTS_START_MS, on_start, &p->part[i],
+			  &p->part[i].cookie);
+		if (err)
+			fail(p, i, err, err == -EHOSTUNREACH ? "does not answer: see ckptctl nodes" :
+			     strerror(-err));
+		else
+			p->starts++;
+	}
+	started(p);
+}
+
+void parts_signal(struct parts *p, int signo)
+{
+	unsigned int i;
+
+	for (i = 1; i < p->nr; i++) {
+		json_t *args;
+
+		if (p->part[i].ended)
+			continue;
+		args = of_job(p);
+		json_object_set_new(args, "signal", json_integer(signo));
+		ask(p, i, "signal", args, PARTS_ASK_MS, ignore, NULL, NULL);
+	}
+}
+
+/* --------------------------------------------------------- what others say */
+
+/* Of a job that is not run here any more: is it over? */
+static json_t *whether_over(struct daemon *daemon, int64_t id)
+{
+	json_t *outcome = NULL;
+	const struct job *job = jobs_find(daemon->jobs, id, &outcome);
+
+	if (!job && outcome_errno(outcome) != -ENOENT)
+		return outcome;
+	json_decref(outcome);
+	/* Its record is read, and its nodes are not known: the hosts file has changed. */
+	return outcome_ok(json_pack("{s:b}", "over", !job || !job_is_alive(job) || job->parts));
+}
+
+static void on_part(struct peer_question *q, void *arg)
+{
+	struct daemon *daemon = arg;
+	json_t *args = peer_question_args(q);
+	json_int_t id = 0, run = 0;
+	const char *state = "";
+	struct parts *p;
+	struct job *job;
+	struct part *part;
+	int node = 0;
+
+	if (json_unpack(args, "{s:I, s:I, s:i, s:s}", "job", &id, "run", &run, "node", &node,
+			"state", &state)) {
+		peer_question_answer(q, outcome_error(-EPROTO, "this is no part"));
+		return;
+	}
+	job = parts_job(daemon, id, (uint64_t)run);
+	if (!job || job->parts->node) {
+		peer_question_answer(q, whether_over(daemon, id));
+		return;
+	}
+	p = job->parts;
+	if (node < 1 || node >= (int)p->nr ||
+	    parts_host(p, (unsigned int)node) != (int)peer_question_from(q)) {
+		peer_question_answer(q, outcome_error(-EPERM, "this is another node's part"));
+		return;
+	}
+	part = &p->part[node];
+	part->heard_ms = parts_clock();
+	if (!strcmp(state, "ended") && !part->ended)
+		part->ended = !parts_end_unpack(args, &part->end);
+	/* While it is being started, what it says now may have failed already. */
+	peer_question_answer(q, outcome_ok(json_pack("{s:b}", "over", 0)));
+	parts_check(p);
+}
+
+int parts_home_register(struct daemon *daemon)
+{
+	return peer_verb(nodes_asks(daemon->nodes), "part", on_part, daemon);
+}

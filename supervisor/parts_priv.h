@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Between parts*.c: see parts.h.
+ */
+#ifndef STILLPOINT_PARTS_PRIV_H
+#define STILLPOINT_PARTS_PRIV_H
+
+#include "supervisor/fence_tree.h"
+#include "supervisor/jobs.h"
+#include "supervisor/nodes.h"
+#include "supervisor/parts.h"
+
+#define PARTS_TICK_MS	250
+#define PARTS_SILENT_MS	8000
+#define PARTS_START_MS	30000
+#define PARTS_ASK_MS	4000
+#define PARTS_QUESTIONS	8
+
+struct part {
+	struct parts *parts;
+	unsigned int number;
+	bool ended;
+	struct job_end end;	/* valid then */
+	int64_t heard_ms;	/* of the home's table; members of others are unused */
+	uint64_t cookie;	/* of the question that is open; 0: none */
+};
+
+/* Bytes that come or go in pieces. */
+struct parts_block {
+	uint64_t number;
+	char *data;
+	size_t len, size, at;
+	bool active;
+};
+
+struct parts {
+	struct job *job;
+	struct daemon *daemon;
+	unsigned int node, nr;
+	uint64_t run;
+	bool keep_going;
+	struct part *part;	/* [nr] */
+	struct fence_tree *tree;
+	struct reactor_source *tick;
+	unsigned int ticks;
+	struct parts_block in, out;	/* from and to our shim */
+	/* of the home */
+	bool starting, ending;
+	int end_code;		/* with which others were ended; 0: at once */
+	unsigned int starts;	/* questions that are open */
+	json_t *failure;	/* why it did not start */
+	parts_started_fn fn;
+	void *arg;
+	unsigned int stuck;	/* ticks that a fence waits for a part that has ended */
+	/* of another node */
+	bool gone;		/* no processes any more */
+	unsigned int gone_ticks;
+	struct peer_question *ends[PARTS_QUESTIONS];
+	unsigned int nr_ends;
+};
+
+int64_t parts_clock(void);
+/* Index of the @node-th node in the hosts file. */
+int parts_host(const struct parts *parts, unsigned int node);
+const char *parts_name(const struct parts *parts, unsigned int node);
+
+/* parts_fence.c */
+int parts_fence_open(struct parts *parts, bool fresh);
+void parts_fence_close(struct parts *parts);
+void parts_fence_message(struct parts *parts, const struct shim_msg *msg, const void *data,
+			 size_t len);
+void parts_fence_push(struct parts *parts);
+int parts_fence_register(struct daemon *daemon);
+
+/* parts_home.c */
+/* Something has changed: end others, finish. May free @parts. */
+void parts_check(struct parts *parts);
+void parts_home_tick(struct parts *parts);
+int parts_home_register(struct daemon *daemon);
+/* End all parts but those that have ended, with the status @code; 0: at once. */
+void parts_end_all(struct parts *parts, int code, const char *text);
+
+/* parts_away.c */
+void parts_away_tick(struct parts *parts);	/* may free @parts */
+void parts_away_gone(struct parts *parts);	/* no process, and no more output */
+int parts_away_register(struct daemon *daemon);
+
+json_t *parts_end_pack(const struct job_end *end);
+int parts_end_unpack(const json_t *json, struct job_end *ret_end);	/* -EPROTO */
+
+/* The job that a question or message is about, if it is this run; NULL. */
+struct job *parts_job(struct daemon *daemon, int64_t id, uint64_t run);
+/* End the ranks here. */
+void parts_end_here(struct parts *parts, int code, const char *text);
+
+#endif /* STILLPOINT_PARTS_PRIV_H */
