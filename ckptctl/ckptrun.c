@@ -17,10 +17,12 @@
 #include "ckptctl/mpi_detect.h"
 #include "libckptctl/version.h"
 
-enum option_value { OPT_MPI = 'M', OPT_KEEP = 'k', OPT_DIRECT = 'D', OPT_DRY = 'r' };
+enum option_value { OPT_MPI = 'M', OPT_HOSTS = 'h' + 256, OPT_MAP, OPT_KEEP = 'k', OPT_DIRECT = 'D', OPT_DRY = 'r' };
 
 static const struct option longs[] = {
 	{ "ranks", required_argument, NULL, 'n' },
+	{ "hosts", required_argument, NULL, OPT_HOSTS },
+	{ "map", required_argument, NULL, OPT_MAP },
 	{ "mpi", required_argument, NULL, OPT_MPI },
 	{ "label", no_argument, NULL, 'l' },
 	{ "keep-going", no_argument, NULL, OPT_KEEP },
@@ -53,6 +55,87 @@ static int take_ranks(struct cli *cli, json_t *ranks)
 	return 0;
 }
 
+/* The name's place among the job's nodes, where it is put if it has none. */
+static size_t node_place(json_t *nodes, json_t *map, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < json_array_size(nodes); i++) {
+		if (!strcmp(json_string_value(json_array_get(nodes, i)), name))
+			return i;
+	}
+	json_array_append_new(nodes, json_string(name));
+	json_array_append_new(map, json_string(""));
+	return i;
+}
+
+static int take_hosts(struct cli *cli, json_t *ranks)
+{
+	json_t *nodes = json_array();
+	char *list = optarg, *name;
+
+	json_object_set_new(ranks, "nodes", nodes);
+	while ((name = strsep(&list, ","))) {
+		if (!*name)
+			return cli_usage(cli, "--hosts is a list of nodes, n1,n2");
+		json_array_append_new(nodes, json_string(name));
+	}
+	return 0;
+}
+
+/* "3" or "0-2"; how many ranks that is, 0: no range. */
+static unsigned int range_size(const char *range)
+{
+	unsigned int first, last;
+	char end;
+
+	if (sscanf(range, "%u%c", &first, &end) == 1)
+		return 1;
+	if (sscanf(range, "%u-%u%c", &first, &last, &end) != 2 || last < first)
+		return 0;
+	return last - first + 1;
+}
+
+static void join(json_t *array, size_t i, const char *text)
+{
+	const char *before = json_string_value(json_array_get(array, i));
+
+	json_array_set_new(array, i, json_sprintf("%s%s%s", before, *before ? "," : "", text));
+}
+
+/* "0-1:n1,2,4:n2": a range without a node is for the next node. */
+static int take_map(struct cli *cli, json_t *ranks)
+{
+	json_t *nodes = json_array(), *map = json_array(), *open = json_pack("[s]", "");
+	char *list = optarg, *range, *name;
+	unsigned int size = 1;
+	long long n = 0;
+
+	json_object_set_new(ranks, "nodes", nodes);
+	json_object_set_new(ranks, "map", map);
+	while (size && (range = strsep(&list, ","))) {
+		name = strchr(range, ':');
+		if (name)
+			*name++ = '\0';
+		size = range_size(range);
+		n += size;
+		join(open, 0, range);
+		if (name) {
+			join(map, node_place(nodes, map, name),
+			     json_string_value(json_array_get(open, 0)));
+			json_array_set_new(open, 0, json_string(""));
+		}
+	}
+	if (*json_string_value(json_array_get(open, 0)))
+		size = 0;
+	json_decref(open);
+	if (!size)
+		return cli_usage(cli, "--map is ranks and their nodes, 0-3:n1,4-7:n2");
+	if (!json_object_get(ranks, "n"))
+		json_object_set_new(ranks, "n", json_integer(n));
+	return 0;
+}
+
 static int take_mpi(struct cli *cli, json_t *ranks)
 {
 	enum ranks_mpi mpi;
@@ -68,6 +151,10 @@ static int take_option(struct cli *cli, struct options *o, int c)
 	switch (c) {
 	case 'n':
 		return take_ranks(cli, o->ranks);
+	case OPT_HOSTS:
+		return take_hosts(cli, o->ranks);
+	case OPT_MAP:
+		return take_map(cli, o->ranks);
 	case OPT_MPI:
 		return take_mpi(cli, o->ranks);
 	case 'l':
@@ -173,10 +260,13 @@ static const struct cli_verb program = {
 	.name = "ckptrun",
 	.alone = true,
 	.run = run,
-	.args = "-n RANKS [OPTIONS] [--] PROGRAM [ARGUMENT...]",
+	.args = "-n RANKS [--hosts NODE,...] [OPTIONS] [--] PROGRAM [ARGUMENT...]",
 	.help = "start a job of several ranks, of an MPI program or of any",
 	.options =
 	"  -n, --ranks N       how many\n"
+	"      --hosts NODES   n1,n2: even blocks of ranks on these, by their names in the\n"
+	"                      hosts file; the first is this node. Default: all are here\n"
+	"      --map MAP       0-1:n1,2-3:n2: which ranks on which node; -n follows from it\n"
 	"      --mpi LIBRARY   mpich, ompi or none; default: the one that the program needs\n"
 	"  -l, --label         each line of output with its rank\n"
 	"      --keep-going    a rank that fails does not end the others\n"

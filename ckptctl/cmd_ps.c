@@ -39,6 +39,12 @@ static void command_line(const json_t *argv, char *text, size_t size)
 	}
 }
 
+/* A node of the job that is not heard, while it may run there. */
+static const char *silent_node(const json_t *job)
+{
+	return json_string_value(json_array_get(json_object_get(job, "silent_nodes"), 0));
+}
+
 static void print_row(struct cli_table *table, const json_t *job)
 {
 	char when[32], command[256];
@@ -55,6 +61,8 @@ static void print_row(struct cli_table *table, const json_t *job)
 		cli_table_cell(table, "-");
 	if (json_object_get(job, "exit_status"))
 		cli_table_cell(table, "%lld", (long long)cli_int(job, "exit_status"));
+	else if (silent_node(job))
+		cli_table_cell(table, "%s silent", silent_node(job));
 	else
 		cli_table_cell(table, "%s", json_object_get(job, "busy") ?
 			       cli_str(job, "busy") : "-");
