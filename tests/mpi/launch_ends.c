@@ -6,6 +6,7 @@
  *	launch_ends never RANK		leaves with 0 before MPI_Init
  *	launch_ends status RANK CODE	leaves with CODE after MPI_Init
  *	launch_ends kill RANK SIGNAL	is killed after MPI_Init
+ *	launch_ends wait RANK CODE FILE	all end when FILE exists, RANK with CODE
  *	launch_ends stdin		rank 0 passes what it reads on to all
  *
  * The others wait for it in a barrier: without its launcher they would for ever.
@@ -26,6 +27,17 @@ static void leave(const char *how, int code)
 		_exit(code);
 	if (!strcmp(how, "kill"))
 		raise(code);
+}
+
+static void wait_for(int rank, const char *file)
+{
+	int there = 0;
+
+	while (!there) {
+		there = !rank && !access(file, F_OK);
+		usleep(50000);
+		MPI_Bcast(&there, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	}
 }
 
 static void pass_on(int rank)
@@ -49,6 +61,11 @@ int main(int argc, char **argv)
 		return 0;
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	if (!strcmp(argv[1], "wait") && argc > 4) {
+		wait_for(rank, argv[4]);
+		MPI_Finalize();
+		return rank == who ? atoi(argv[3]) : 0;
+	}
 	if (rank == who)
 		leave(argv[1], argc > 3 ? atoi(argv[3]) : 0);
 	if (who >= 0)
