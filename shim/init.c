@@ -259,6 +259,17 @@ static int serve(const struct shim_init *init, struct members *members)
 	return 0;
 }
 
+/* Nobody else is left who could end an order. */
+static void release_ranks(const struct shim_spec *spec)
+{
+	int dir;
+
+	if (!spec_has_pages(spec) || pages_find(spec->job, &dir))
+		return;
+	pages_release(&spec->ranks, dir);
+	close(dir);
+}
+
 _Noreturn static void loop(const struct shim_init *init, struct members *members)
 {
 	struct pollfd fds[2] = {
@@ -283,8 +294,7 @@ _Noreturn static void loop(const struct shim_init *init, struct members *members
 		if (fds[0].revents && serve(init, members)) {
 			fds[0].fd = -1;
 			members_agreed(members);
-			if (spec_has_pages(&init->shim->spec))
-				pages_release(&init->shim->spec.ranks, init->shim->spec.job);
+			release_ranks(&init->shim->spec);
 		}
 	}
 }

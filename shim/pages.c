@@ -162,6 +162,16 @@ static const char *failure_of(const struct status_page *page, uint32_t state, ui
 	}
 }
 
+/* Of a rank whose process is not there any more; what its page says is its last word. */
+static const char *end_of(uint32_t state, uint32_t intent)
+{
+	if (state == STATUS_ENDED)
+		return failure_of(NULL, state, intent);
+	if (state == STATUS_SILENT || state == STATUS_REBUILDING)
+		return "it has ended before it ran again";
+	return intent == STATUS_RUN ? NULL : "it has ended without MPI_Finalize";
+}
+
 static int look_for_failures(struct look *look)
 {
 	struct pages *p = look->pages;
@@ -171,8 +181,7 @@ static int look_for_failures(struct look *look)
 	for (i = 0; i < p->ranks->nr && !p->failed; i++) {
 		const struct status_page *page = p->page[i];
 		uint32_t state = pages_load(&page->answer.state);
-		const char *text = p->over[i] && state != STATUS_ENDED && p->intent != STATUS_RUN ?
-				   "it has ended without MPI_Finalize" :
+		const char *text = p->over[i] ? end_of(state, p->intent) :
 				   failure_of(page, state, p->intent);
 		struct shim_failure failure = { .rank = p->ranks->rank[i] };
 
@@ -521,7 +530,10 @@ static void tell_stuck(struct look *look)
 	if (look->first >= p->ranks->nr || now < p->stuck_at + STUCK_NS)
 		return;
 	pages_wait(p, look->first, &wait);
-	if (!wait.name[0])
+	if (!pages_answers(p, look->first))
+		wait = (struct shim_wait) {
+			.rank = wait.rank, .peer = STATUS_NONE, .held = SHIM_WAIT_MUTE };
+	else if (!wait.name[0])
 		pages_name_missed(p, look->first, &wait);
 	if (!report(look, SHIM_STUCK, 0, p->number, &wait, sizeof(wait)))
 		p->stuck_at = now;

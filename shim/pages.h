@@ -67,12 +67,8 @@ size_t pages_doing(const struct pages *pages, unsigned int index, struct shim_do
 		   size_t max);
 /* The rank at @index has ended, however. */
 void pages_over(struct pages *pages, unsigned int index);
-/*
- * pages_release() - in init, whose shim has died: held ranks run on
- *
- * Nothing if the job has no pages, or no order is in force.
- */
-void pages_release(const struct ranks *ranks, long long job);
+/* In init, whose shim has died: held ranks run on. @dir stays the caller's. */
+void pages_release(const struct ranks *ranks, int dir);
 /* What each rank is doing, for people: one of this node's ranks, by index. */
 void pages_wait(const struct pages *pages, unsigned int index, struct shim_wait *ret_wait);
 

@@ -162,12 +162,11 @@ static bool any_held(const struct pages *p)
 	return false;
 }
 
-void pages_release(const struct ranks *ranks, long long job)
+void pages_release(const struct ranks *ranks, int dir)
 {
 	struct pages *p;
-	_cleanup_fd_ int dir = -1;
 
-	if (pages_find(job, &dir) || pages_open(ranks, dir, &p))
+	if (pages_open(ranks, dir, &p))
 		return;
 	if (any_held(p))
 		pages_order(p, 0, STATUS_RUN);

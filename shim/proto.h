@@ -119,11 +119,13 @@ struct shim_count {
 	uint64_t count;
 };
 
+#define SHIM_WAIT_MUTE	2u	/* it has not even seen the order */
+
 struct shim_wait {
 	uint32_t rank;
 	uint32_t peer;		/* ~0: any, or none */
 	uint32_t call;		/* row of mpi_calls.def */
-	uint32_t held;		/* by us, not by the library */
+	uint32_t held;		/* by us, not by the library; or SHIM_WAIT_MUTE */
 	uint64_t comm;
 	uint64_t seq;
 	char name[32];		/* of the call; empty: outside MPI */

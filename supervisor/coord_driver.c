@@ -223,7 +223,9 @@ static json_t *sorry(const struct coord_driver *d, const struct coord_action *ac
 
 	if (d->failure)
 		return json_incref(d->failure);
-	if (act->reason == COORD_WHY_TIMEOUT && !call && wait.rank != COORD_NONE) {
+	if (act->reason == COORD_WHY_TIMEOUT && d->stuck.held == SHIM_WAIT_MUTE) {
+		snprintf(held, sizeof(held), "; it does not answer: stopped, or without a processor");
+	} else if (act->reason == COORD_WHY_TIMEOUT && !call && wait.rank != COORD_NONE) {
 		wait.peer = COORD_NONE;
 		if (act->wait.peer != COORD_NONE)
 			snprintf(who, sizeof(who), "rank %u waits", act->wait.peer);
@@ -425,6 +427,8 @@ int coord_driver_checkpoint(struct job *job, const struct coord_checkpoint *chec
 	d->checkpoint = *checkpoint;
 	json_incref(d->checkpoint.args);
 	memset(&d->stuck, 0, sizeof(d->stuck));
+	json_decref(d->failure);
+	d->failure = NULL;
 	d->asked_at = driver_now();
 	event.request = COORD_CHECKPOINT;
 	event.ticket = ++d->ticket;

@@ -172,7 +172,7 @@ static void on_failed(uint32_t state, const struct shim_failure *failure, void *
 {
 	struct coord_driver *d = arg;
 
-	if (!d->failure)
+	if (!d->failure && d->asked)
 		d->failure = outcome_error(-EOPNOTSUPP, "job %lld cannot be checkpointed now: rank %u: %s",
 					   (long long)d->job->id, failure->rank, failure->text);
 	driver_give_up(d, state == STATUS_ENDED ? COORD_WHY_EXITED : COORD_WHY_REFUSED, -EOPNOTSUPP,

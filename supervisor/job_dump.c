@@ -168,6 +168,10 @@ static json_t *dump_run(struct channel_reporter *reporter, void *arg)
 
 	if (outcome)
 		return outcome;
+	/* Held ones have MPI ranks; what is to be left out of them only the shim knows. */
+	if (d->hold[1] >= 0 && d->ends.shim < 0)
+		return outcome_error(-EPIPE, "the shim of job %lld has gone away; the job runs on, without checkpoints",
+				     (long long)d->job->id);
 	err = leave_out_find(&d->out, d->job->init, d->ends.shim);
 	if (err)
 		return outcome_error(err, "what belongs to the MPI libraries of job %lld cannot be told: %s",

@@ -42,6 +42,7 @@ struct world {
 	struct status_page *page[2];
 	struct pages *pages;
 	struct heard heard[16];
+	struct shim_wait stuck;		/* the last word about that */
 	unsigned int nr;
 	int answer;		/* of whoever is told */
 };
@@ -51,6 +52,8 @@ static int hear(const struct shim_msg *msg, const void *data, size_t len, void *
 	struct world *w = arg;
 	struct heard *h = &w->heard[w->nr];
 
+	if (msg->type == SHIM_STUCK && !w->answer)
+		memcpy(&w->stuck, data, sizeof(w->stuck));
 	if (w->answer || msg->type == SHIM_STUCK)
 		return w->answer;
 	assert_true(w->nr < 16 && len <= sizeof(h->failure));
@@ -350,6 +353,72 @@ static void a_restart_is_told_its_environment(void **state)
 	json_decref(long_envs);
 }
 
+static void who_is_missed_is_named_before_who_waits(void **state)
+{
+	struct shim_doing doing[2];
+	struct world *w = *state;
+
+	set_comm(w, 0, 0, 5, 2, 2);
+	set_comm(w, 1, 1, 5, 1, 2);
+	quiesce(w);
+	w->page[0]->answer.stragglers = 1;	/* rank 1 waits in the second */
+	strcpy(w->page[0]->answer.wait.name, "MPI_Barrier");
+	assert_int_equal(pages_targets(w->pages, 8, NULL, 0), 0);
+	look(w);
+	obey_all(w, STATUS_QUIESCED);		/* with the target in sight */
+	usleep(250000);
+	look(w);
+	assert_int_equal(w->stuck.rank, 2);
+	assert_int_equal(w->stuck.peer, 1);
+	assert_int_equal(w->stuck.comm, 5);
+	assert_int_equal(w->stuck.seq, 2);
+	assert_int_equal(pages_doing(w->pages, 0, doing, 2), 2);
+	assert_string_equal(doing[0].wait.name, "MPI_Barrier");
+	assert_true(doing[0].fresh && doing[1].fresh);
+	pages_poke(w->pages);
+	assert_int_equal(pages_doing(w->pages, 1, doing, 2), 1);
+	assert_false(doing[0].fresh);
+	/* and one that does not even see what is ordered is said to be so */
+	usleep(250000);
+	look(w);
+	assert_int_equal(w->stuck.held, SHIM_WAIT_MUTE);
+}
+
+static void who_has_ended_is_not_waited_for(void **state)
+{
+	struct world *w = *state;
+
+	pages_order(w->pages, 7, STATUS_QUIESCE);
+	obey(w, 0, STATUS_QUIESCED);
+	pages_over(w->pages, 1);
+	look(w);
+	assert_int_equal(next_heard(w, SHIM_RANK_FAILED)->failure.rank, 2);
+	pages_order(w->pages, 8, STATUS_RUN);
+	obey(w, 0, STATUS_RUNNING);
+	look(w);
+	assert_int_equal(next_heard(w, SHIM_REACHED)->msg.value, STATUS_RUNNING);
+	/* in a restart that is another thing */
+	w->page[1]->answer.state = STATUS_REBUILDING;
+	pages_order(w->pages, 9, STATUS_RUN);
+	look(w);
+	assert_int_equal(next_heard(w, SHIM_RANK_FAILED)->failure.rank, 2);
+}
+
+static void without_a_shim_ranks_run(void **state)
+{
+	struct world *w = *state;
+	int dir;
+
+	pages_order(w->pages, 7, STATUS_QUIESCE);
+	assert_true(pages_held(w->pages));
+	w->page[0]->order.intent = STATUS_CUT;
+	dir = open(w->dir, O_RDONLY | O_DIRECTORY);
+	pages_release(&w->ranks, dir);
+	close(dir);
+	assert_int_equal(w->page[0]->order.intent, STATUS_RUN);
+	assert_int_equal(w->page[1]->order.intent, STATUS_RUN);
+}
+
 static void what_is_not_a_page_is_refused(void **state)
 {
 	struct world *w = *state;
@@ -377,6 +446,9 @@ int main(void)
 		TEST(too_early_and_too_late),
 		TEST(running_on_is_not_waited_for_in_vain),
 		TEST(a_restart_is_told_its_environment),
+		TEST(who_is_missed_is_named_before_who_waits),
+		TEST(who_has_ended_is_not_waited_for),
+		TEST(without_a_shim_ranks_run),
 		TEST(what_is_not_a_page_is_refused),
 	};
 

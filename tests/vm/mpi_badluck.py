@@ -159,6 +159,21 @@ def computes(node, kind):
 
 
 @test
+def stopped(node, kind):
+    """a rank that is stopped by a signal: named as one that does not answer"""
+    job = poisson(node, kind)
+    pid = process('poisson')
+    os.kill(pid, signal.SIGSTOP)
+    text = node.fails(1, 'does not answer', 'checkpoint', '--timeout', '2', str(job))
+    print(f'# {text.strip()}')
+    check(not all(r['answers'] for r in ranks(node, job)), 'ps --mpi says so, too')
+    os.kill(pid, signal.SIGCONT)
+    none_held(node, job)
+    runs_on(node, job)
+    node.ctl('checkpoint', str(job))
+
+
+@test
 def receives(node, kind):
     """a rank in a receive that nobody sends does not hold up a checkpoint, or a restart"""
     bad = Bad(node, kind, 'unsent')
@@ -220,6 +235,24 @@ def without_glue(node, kind):
         node.fails(1, 'without our MPI library', 'ps', '--mpi', str(job))
         runs_on(node, job)
         node.ctl('kill', str(job), 'KILL')
+
+
+@test
+def options(node, kind):
+    """--dry-run, --stop-and-copy; --max-pause that is too short: the ranks run on after each"""
+    job = poisson(node, kind)
+    node.ctl('checkpoint', '--dry-run', str(job))
+    equal(node.generations(job), [], 'generations after a dry run')
+    none_held(node, job)
+    runs_on(node, job)
+    node.ctl('checkpoint', '--stop-and-copy', str(job))
+    runs_on(node, job)
+    text = node.fails(3, '', 'checkpoint', '--stop-and-copy', '--max-pause', '1', str(job))
+    print(f'# {text.strip()}')
+    none_held(node, job)
+    runs_on(node, job)
+    node.ctl('checkpoint', str(job))
+    equal(len(node.generations(job)), 2, 'generations')
 
 
 @test
@@ -357,7 +390,7 @@ def shim_stops_in_quiesce(node, kind):
 
 @test
 def shim_dies(node, kind):
-    """SIGKILL of the shim when ranks are held: they run on, and checkpoints are refused"""
+    """SIGKILL of the shim when ranks are held: refused, they run on; Open MPI's end by themselves"""
     bad = Bad(node, kind, 'absent')
     p = begin(node, 'checkpoint', str(bad.job))
     time.sleep(1)
@@ -365,6 +398,9 @@ def shim_dies(node, kind):
     status, text = outcome(p)
     equal(status, 1, text)
     check('shim' in text, text)
+    if kind == 'openmpi':   # PMIx ends a process that has lost its server
+        wait_for('the end', 30, lambda: node.job(bad.job)['state'] != 'running')
+        return
     node.fails(1, 'shim', 'checkpoint', str(bad.job))
     node.fails(1, 'shim', 'ps', '--mpi', str(bad.job))
     bad.go()
