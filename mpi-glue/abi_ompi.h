@@ -81,6 +81,5 @@ static inline uint64_t abi_status_bytes(const MPI_Status *status)
 #define abi_irecv(buf, count, ...)		lower_MPI_Irecv(buf, (int)(count), __VA_ARGS__)
 
 #define KEYVAL_OURS	0x1000u		/* plus the slot */
-#define FORTRAN_OURS	0x800000	/* Fortran integers of slots; predefined ones are small */
 
 #endif

@@ -222,6 +222,7 @@ request_new(uintptr_t real, struct vobj *comm, uint32_t flags)
 	req->owned = NULL;
 	req->flags = flags & REQ_PERSISTENT ? flags : flags | REQ_ACTIVE;
 	req->peer = -1;
+	req->fortran = FORTRAN_OURS + (int32_t)req->obj.index;
 	req->made_by = 0;
 	return req;
 }

@@ -12,6 +12,7 @@
 #define MPI_GLUE_RECORD_H
 
 #include <mpi.h>
+#include <stddef.h>
 
 #include "mpi-glue/vhandle.h"
 
@@ -183,8 +184,11 @@ struct vrequest {
 	int rank, tag;
 	struct done *done;
 	uint64_t order;		/* in which receives were posted */
+	int32_t fortran;	/* MPI_Request_c2f; Open MPI's Fortran library looks here itself */
 	uint16_t made_by;
 };
+
+_Static_assert(offsetof(struct vrequest, fortran) == 0x68, "req_f_to_c_index of ompi_request_t");
 
 /* Free what hangs off a slot that is given back. */
 void record_drop(struct vobj *obj);

@@ -45,6 +45,9 @@ enum vkind {
 	X(msg, MPI_Message, VK_MSG) \
 	X(req, MPI_Request, VK_REQ)
 
+/* Open MPI: Fortran integers of slots; predefined ones are small. */
+#define FORTRAN_OURS	0x800000
+
 /**
  * struct vobj - head of every object
  * @real:  handle of the lower half; 0 when free
