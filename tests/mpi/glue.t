@@ -10,29 +10,16 @@
 . "$(dirname "$0")/lib.sh"
 
 here=$top/tests/mpi/programs
-short='abort_code attributes collectives comms errors files fortran fortran_f08 handles
+short='abort_code attributes collectives comms errors f77_kept files fortran fortran_f08 handles
 	icollectives one_sided p2p_modes persistent probe threads topologies types user_ops waits'
 if [ "${MPI_SUBSET:-}" = long ]; then
-	: "${RANKS:=2 3 4}" "${PROGRAMS:=$(cd "$here" && ls -- *.c *.f *.f90 | sed 's/\..*//')}"
+	: "${RANKS:=2 3 4}" "${PROGRAMS:=$(cd "$here" && ls -- *.c *.cc *.f *.f90 | sed 's/\..*//')}"
 fi
 : "${KINDS:=mpich ompi}" "${RANKS:=2}" "${PROGRAMS:=$short}"
 declare -A glue=([mpich]=$top/build/lib/mpi/mpich/libmpich.so.12
 	[ompi]=$top/build/lib/mpi/ompi/libmpi.so.40)
-declare -A cc=([mpich]=mpicc.mpich [ompi]=mpicc.openmpi)
-declare -A fc=([mpich]=mpif90.mpich [ompi]=mpif90.openmpi)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-
-build() {
-	local kind=$1 name=$2 out=$top/build/mpi/programs/$1/$2 src
-	src=$(ls "$here/$name".*)
-	[ -x "$out" ] && [ "$out" -nt "$src" ] && [ "$out" -nt "$here/mt.h" ] && return
-	mkdir -p "${out%/*}"
-	case $src in
-	*.c) "${cc[$kind]}" -O1 -g -w -pthread -o "$out" "$src" ;;
-	*) (cd "$work" && "${fc[$kind]}" -O1 -g -w -fallow-argument-mismatch -o "$out" "$src") ;;
-	esac
-}
 
 # standard output, sorted; the exit code last. What the program says of failures stays visible.
 run() {

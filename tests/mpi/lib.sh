@@ -7,6 +7,7 @@
 #   skip NAME WHY               it was not run
 #   job LIBRARY N CMD...        run N ranks with that library's launcher, mpich or ompi
 #   library LIBRARY             path of the real library
+#   build LIBRARY NAME          a program of programs/ or cuts/, to build/mpi/programs/LIBRARY/NAME
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 lower=$top/build/libexec/ckpt-lower
@@ -55,4 +56,35 @@ job() {
 	ompi) timeout -k 2 60 mpirun.openmpi --allow-run-as-root --oversubscribe \
 		-n "$ranks" "$@" ;;
 	esac
+}
+
+declare -A cc=([mpich]=mpicc.mpich [ompi]=mpicc.openmpi)
+declare -A cxx=([mpich]=mpicxx.mpich [ompi]=mpicxx.openmpi)
+declare -A fc=([mpich]=mpif90.mpich [ompi]=mpif90.openmpi)
+
+# is FILE newer than all of those
+newer() {
+	local file=$1 other
+	shift
+	for other; do
+		[ "$file" -nt "$other" ] || return
+	done
+}
+
+# in a directory of its own: Fortran's modules are written where the compiler stands
+build() {
+	local kind=$1 name=$2 out=$top/build/mpi/programs/$1/$2 tests=$top/tests/mpi src scratch rc
+	src=$(ls "$tests/programs/$name".* "$tests/cuts/$name".* 2>/dev/null)
+	newer "$out" "$src" "$tests"/programs/mt.h "$tests"/cuts/cut.h "$tests"/step* && return
+	mkdir -p "${out%/*}"
+	scratch=$(mktemp -d)
+	(cd "$scratch" && case $src in
+	*.c) "${cc[$kind]}" -O1 -g -w -pthread -o "$out" "$src" ;;
+	*.cc) "${cxx[$kind]}" -O1 -g -w -o "$out" "$src" ;;
+	*) "${cc[$kind]}" -O1 -g -c "$tests/step_fortran.c" &&
+		"${fc[$kind]}" -O1 -g -w -fallow-argument-mismatch -o "$out" "$src" step_fortran.o ;;
+	esac)
+	rc=$?
+	rm -rf "$scratch"
+	return $rc
 }

@@ -17,21 +17,10 @@ export CUT_ROUNDS
 declare -A cuts=([go]=${CUTS:-1000} [restart]=${CUTS:-2})
 declare -A glue=([mpich]=$top/build/lib/mpi/mpich/libmpich.so.12
 	[ompi]=$top/build/lib/mpi/ompi/libmpi.so.40)
-declare -A cc=([mpich]=mpicc.mpich [ompi]=mpicc.openmpi)
 work=$(mktemp -d)
 # as the shim's: who writes to a page of a disk's file may wait for the disk
 pages=$(mktemp -d -p /dev/shm)
 trap 'rm -rf "$work" "$pages"' EXIT
-
-build() {
-	local kind=$1 name=$2 out=$top/build/mpi/programs/$1/$2 src
-	for src in "$top/tests/mpi/cuts/$name.c" "$top/tests/mpi/programs/$name.c"; do
-		[ -e "$src" ] && break
-	done
-	[ -x "$out" ] && [ "$out" -nt "$src" ] && return
-	mkdir -p "${out%/*}"
-	"${cc[$kind]}" -O1 -g -w -pthread -o "$out" "$src"
-}
 
 # each rank: its page, the glue, and for a restart its place in the job
 # shellcheck disable=SC2016

@@ -24,16 +24,20 @@
      &     requests(2), ierr)
       call MPI_WAITALL(2, requests, MPI_STATUSES_IGNORE, ierr)
       if (in(4) .ne. left * 10 + 4) bad = bad + 1
+      call mt_step()
       if (requests(1) .ne. MPI_REQUEST_NULL) bad = bad + 1
+      call mt_step()
       sum = rank
       call MPI_ALLREDUCE(MPI_IN_PLACE, sum, 1, MPI_INTEGER, MPI_SUM,
      &     MPI_COMM_WORLD, ierr)
       if (sum .ne. nprocs * (nprocs - 1) / 2) bad = bad + 1
+      call mt_step()
       call MPI_OP_CREATE(addup, .true., op, ierr)
       mine = rank + 1
       call MPI_ALLREDUCE(mine, sum, 1, MPI_INTEGER, op,
      &     MPI_COMM_WORLD, ierr)
       if (sum .ne. nprocs * (nprocs + 1) / 2) bad = bad + 1
+      call mt_step()
       call MPI_OP_FREE(op, ierr)
       extra = 0
       call MPI_COMM_CREATE_KEYVAL(MPI_COMM_DUP_FN,
@@ -44,14 +48,18 @@
       value = 0
       call MPI_COMM_GET_ATTR(comm, key, value, flag, ierr)
       if (.not. flag .or. value .ne. 4711) bad = bad + 1
+      call mt_step()
       call MPI_COMM_GET_ATTR(comm, MPI_TAG_UB, value, flag, ierr)
       if (.not. flag .or. value .lt. 32767) bad = bad + 1
+      call mt_step()
       call MPI_TYPE_VECTOR(2, 1, 2, MPI_INTEGER, dtype, ierr)
       call MPI_TYPE_COMMIT(dtype, ierr)
       call MPI_SENDRECV(out, 1, dtype, right, 2, in, 1, dtype, left,
      &     2, comm, status, ierr)
       if (in(3) .ne. left * 10 + 3) bad = bad + 1
+      call mt_step()
       if (status(MPI_SOURCE) .ne. left) bad = bad + 1
+      call mt_step()
       call MPI_TYPE_FREE(dtype, ierr)
       call MPI_COMM_FREE(comm, ierr)
       call MPI_SEND(out, 1, MPI_INTEGER, MPI_PROC_NULL, 3,

@@ -29,6 +29,7 @@ program fortran_mpi
         v(i, j) = 0.25d0 * (u(i-1, j) + u(i+1, j) + u(i, j-1) + u(i, j+1))
       end do
     end do
+    call mt_step()
     mine = sum((v(1:n, 1:n) - u(1:n, 1:n))**2)
     u(1:n, 1:n) = v(1:n, 1:n)
     call MPI_Allreduce(mine, all, 1, MPI_DOUBLE_PRECISION, MPI_MAX, comm, ierr)

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../step.h"
+
 static int mt_rank, mt_size, mt_checks, mt_bad;
 static long mt_sum;
 
@@ -18,6 +20,7 @@ static long mt_sum;
 
 static inline void mt_check(int good, const char *what, const char *file, int line)
 {
+	step();
 	mt_checks++;
 	if (good)
 		return;
@@ -28,6 +31,7 @@ static inline void mt_check(int good, const char *what, const char *file, int li
 /* A value that belongs to the result; all ranks' are added. */
 static inline void mt_value(long value)
 {
+	step();
 	mt_sum += value;
 }
 

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Groups made from groups, kept while their makers and communicators are gone. */
+#include "mt.h"
+
+int main(int argc, char **argv)
+{
+	MPI_Group world, first, rest, both, none, ranged, reversed, of_split;
+	int zero = 0, range[1][3], n, ranks[3] = { 0, 1, 0 }, to[3], result;
+	MPI_Comm comm, half;
+
+	mt_begin(&argc, &argv);
+	MPI_Comm_group(MPI_COMM_WORLD, &world);
+	MPI_Group_incl(world, 1, &zero, &first);
+	MPI_Group_excl(world, 1, &zero, &rest);
+	MPI_Group_union(rest, first, &both);
+	MPI_Group_intersection(first, rest, &none);
+	range[0][0] = mt_size - 1;
+	range[0][1] = 0;
+	range[0][2] = -1;
+	MPI_Group_range_incl(world, 1, range, &reversed);
+	range[0][0] = 1;
+	range[0][1] = mt_size - 1;
+	range[0][2] = 1;
+	MPI_Group_range_excl(world, 1, range, &ranged);
+	MPI_Comm_split(MPI_COMM_WORLD, mt_rank % 2, mt_rank, &half);
+	MPI_Comm_group(half, &of_split);
+	MPI_Comm_free(&half);
+	MPI_Group_free(&world);
+	for (int round = 0; round < 5; round++) {
+		CHECK(none == MPI_GROUP_EMPTY || (MPI_Group_size(none, &n), n == 0));
+		MPI_Group_compare(both, reversed, &result);
+		CHECK(result == (mt_size == 2 ? MPI_IDENT : MPI_SIMILAR));
+		MPI_Group_compare(ranged, first, &result);
+		CHECK(result == MPI_IDENT);
+		MPI_Group_translate_ranks(both, 2, ranks, reversed, to);
+		CHECK(to[0] == mt_size - 2 && (mt_size == 2 ? to[1] == 1 : to[1] == mt_size - 3));
+		MPI_Group_rank(rest, &n);
+		CHECK(n == (mt_rank ? mt_rank - 1 : MPI_UNDEFINED));
+		MPI_Group_rank(of_split, &n);
+		CHECK(n == mt_rank / 2);
+		MPI_Comm_create(MPI_COMM_WORLD, reversed, &comm);
+		MPI_Comm_rank(comm, &n);
+		CHECK(n == mt_size - 1 - mt_rank);
+		MPI_Bcast(&n, 1, MPI_INT, 0, comm);
+		mt_value(n + round);
+		MPI_Comm_free(&comm);
+	}
+	MPI_Group_free(&first);
+	MPI_Group_free(&rest);
+	MPI_Group_free(&both);
+	MPI_Group_free(&ranged);
+	MPI_Group_free(&reversed);
+	MPI_Group_free(&of_split);
+	return mt_end();
+}
