@@ -238,6 +238,7 @@ check-vm-debug: modules-debug user
 
 # the whole matrix of programs and flavours, on every kernel that boots
 check-long: export CR_SUBSET := long
+check-long: export MPI_SUBSET := all
 check-long: export TAP_TIMEOUT := 28800
 check-long: check-vm-all check-sim-long
 .PHONY: check-sim-long
