@@ -36,9 +36,7 @@ struct glue {
 	bool multiple;
 	int provided;
 	unsigned long main_fs;
-	/* of MPI_Wtime, nanoseconds: what is added to the node's clock; what it said at the last cut,
-	 * and what the clock of the day said then
-	 */
+	/* of MPI_Wtime, ns: added to the node's clock; it, and the clock of the day, at the last cut */
 	struct {
 		int64_t add, cut, cut_wall;
 	} clock;

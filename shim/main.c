@@ -283,6 +283,7 @@ void shim_over(struct shim *shim, int status)
 	reactor_timer(shim->reactor, 0, on_changed, shim, &timer);
 }
 
+/* At its end nothing more comes, and waiting for it would never wait. */
 void shim_hear(struct shim *shim)
 {
 	unsigned int nr_fds;
@@ -298,6 +299,10 @@ void shim_hear(struct shim *shim)
 			job_ended(shim, msg.value);
 		else
 			shim_ranks_message(shim, &msg);
+	}
+	if (n == -EPIPE) {
+		reactor_remove(shim->init_source);
+		shim->init_source = NULL;
 	}
 }
 
@@ -361,7 +366,7 @@ static int stay(struct shim *shim)
 				 on_listener, shim, &source);
 	if (!err)
 		err = reactor_fd(shim->reactor, shim->init_sock, EPOLLIN,
-				 on_init_message, shim, &source);
+				 on_init_message, shim, &shim->init_source);
 	if (!err)
 		err = reactor_child(shim->reactor, shim->init, on_init_end, shim,
 				    &source);

@@ -53,6 +53,7 @@ struct shim {
 	int exit_file;		/* open for init */
 	pid_t init;
 	int init_sock;		/* messages to and from init; -1: it is gone */
+	struct reactor_source *init_source;	/* NULL: nothing more comes from there */
 	pid_t main_pid;		/* in the job's PID namespace; of ranks the first */
 	struct pm *pm;		/* NULL: none is needed */
 	struct shim_rank *ranks;	/* by index; NULL: the job has none */

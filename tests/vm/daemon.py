@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """ckptd, its shims and ckptctl, as TAP; runs as root in a test VM.
 
-    daemon.py --bin DIR --work DIR [--slow FACTOR] [--only WORD]
+    daemon.py --bin DIR --work DIR [--slow FACTOR] [--only WORD,...]
 
 A test is a function with a first line of documentation, its name in the output.
 Each finds a running ckptd of its own (Node) and leaves nothing behind.
@@ -1048,7 +1048,8 @@ def main():
     for name in ('ckptd', 'ckptctl', 'ckpt-shim', 'ckptrun'):
         shutil.copy2(f'{ARGS.bin}/{name}', ours)
     ARGS.bin = ours
-    tests = [f for f in TESTS if not ARGS.only or ARGS.only in f.__name__]
+    words = (ARGS.only or '').split(',')
+    tests = [f for f in TESTS if any(word in f.__name__ for word in words)]
     good = [run_test(f, n) for n, f in enumerate(tests, 1)]
     print(f'1..{len(tests)}')
     return 0 if all(good) else 1

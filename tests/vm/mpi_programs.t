@@ -9,8 +9,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-short='fortran_mpi f08_halo cplusplus mprobe nbc_across io_kept inter_kept attr_kept type_kept large
-	persistent_kept window_open'
+short='f08_halo cplusplus mprobe nbc_across attr_kept persistent_kept'
 if [ "${MPI_SUBSET:-}" = all ]; then
 	# abort_code ends before there is anything to save
 	: "${PROGRAMS:=$(cd tests/mpi && ls programs/*.{c,cc,f,f90} cuts/*.c |
