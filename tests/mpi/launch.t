@@ -11,8 +11,6 @@
 . "$(dirname "$0")/lib.sh"
 
 : "${KINDS:=mpich ompi}" "${RANKS:=4}" "${PROGRAMS:=collectives p2p_modes fortran_f08}"
-declare -A cc=([mpich]=mpicc.mpich [ompi]=mpicc.openmpi)
-declare -A fc=([mpich]=mpif90.mpich [ompi]=mpif90.openmpi)
 if [ "$(id -u)" != 0 ]; then
 	echo '1..0 # SKIP must be root'
 	exit 0
@@ -38,15 +36,15 @@ ckptrun() {
 	timeout -k 2 60 "$top/build/bin/ckptrun" --socket "$work/sock" "$@"
 }
 
-build() {
-	local kind=$1 name=$2 src
-	src=$(ls "$top/tests/mpi/programs/$name".* "$top/tests/mpi/$name".c 2>/dev/null | head -1)
+# of tests/mpi/programs, or one that is for this test
+own() {
+	local kind=$1 name=$2
 	mkdir -p "$work/$kind"
-	case $src in
-	*.c) "${cc[$kind]}" -O1 -g -w -pthread -o "$work/$kind/$name" "$src" ;;
-	*) (cd "$work" && "${fc[$kind]}" -O1 -g -w -fallow-argument-mismatch \
-		-o "$work/$kind/$name" "$src") ;;
-	esac
+	if [ -e "$top/tests/mpi/$name.c" ]; then
+		"${cc[$kind]}" -O1 -g -w -pthread -o "$work/$kind/$name" "$top/tests/mpi/$name.c"
+	else
+		build "$kind" "$name" && cp "$top/build/mpi/programs/$kind/$name" "$work/$kind/"
+	fi
 }
 
 # the program's own checks hold, and it is one job of as many ranks as were asked for
@@ -59,7 +57,7 @@ one_job() {
 works() {
 	local kind=$1 name=$2
 	shift 2
-	build "$kind" "$name" && (cd "$work" &&
+	own "$kind" "$name" && (cd "$work" &&
 		one_job ckptrun -n "$RANKS" "$@" "$work/$kind/$name") </dev/null
 }
 
@@ -74,7 +72,7 @@ ends() {
 
 aborts() {
 	local rc=0
-	build "$1" abort_code || return
+	own "$1" abort_code || return
 	ckptrun -n "$RANKS" "$work/$1/abort_code" </dev/null >"$work/out" 2>"$work/err" || rc=$?
 	cat "$work/out" "$work/err"
 	[ "$rc" = 17 ] && grep -q 'about to abort' "$work/out"
@@ -117,7 +115,7 @@ for kind in $KINDS; do
 	ok "$kind: in the namespaces of the host" works "$kind" collectives --host-ns
 	ok "$kind: MPI_Abort" aborts "$kind"
 	ok "$kind: ranks that inherit nothing" late "$kind"
-	build "$kind" launch_ends
+	own "$kind" launch_ends
 	p=$work/$kind/launch_ends
 	ok "$kind: a rank's status is the job's" ends "$kind" 7 'rank 1 ended with exit status 7' \
 		"$p" status 1 7
