@@ -6,6 +6,7 @@ found. Nothing here waits for ever.
 """
 import ctypes
 import errno
+import contextlib
 import os
 import re
 import signal
@@ -138,12 +139,19 @@ def reap_orphans(keep=()):
 
 def kill_tree(pid):
     """SIGKILL pid and everything below it; stop first, so that nothing escapes."""
-    for sig in (signal.SIGSTOP, signal.SIGKILL):
-        for p in descendants(pid):
-            try:
-                os.kill(p, sig)
-            except OSError:
-                pass
+    stopped = set()
+    while True:
+        found = set(descendants(pid)) - stopped
+        if not found:
+            break
+        for p in found:
+            with contextlib.suppress(OSError):
+                os.kill(p, signal.SIGSTOP)
+        stopped |= found
+    # those that were found: one whose parent has ended meanwhile is below pid no more
+    for p in stopped:
+        with contextlib.suppress(OSError):
+            os.kill(p, signal.SIGKILL)
 
 
 def name_of(pid):
