@@ -172,31 +172,40 @@ static const char *end_of(uint32_t state, uint32_t intent)
 	return intent == STATUS_RUN ? NULL : "it has ended without MPI_Finalize";
 }
 
+/* Once for each order. */
+static int tell_failure(struct look *look, unsigned int i, uint32_t state, const char *text)
+{
+	struct pages *p = look->pages;
+	struct shim_failure failure = { .rank = p->ranks->rank[i] };
+	int err;
+
+	/* A page's text may have no end. */
+	snprintf(failure.text, sizeof(failure.text), "%.*s",
+		 (int)sizeof(failure.text) - 1, text);
+	err = report(look, SHIM_RANK_FAILED, (int32_t)state, p->number, &failure,
+		     sizeof(failure));
+	p->failed = !err;
+	return err;
+}
+
 static int look_for_failures(struct look *look)
 {
 	struct pages *p = look->pages;
 	unsigned int i;
-	int err;
+	int err = 0;
 
-	for (i = 0; i < p->ranks->nr && !p->failed; i++) {
+	for (i = 0; i < p->ranks->nr && !p->failed && !err; i++) {
 		const struct status_page *page = p->page[i];
 		uint32_t state = pages_load(&page->answer.state);
 		const char *text = p->over[i] ? end_of(state, p->intent) :
 				   failure_of(page, state, p->intent);
-		struct shim_failure failure = { .rank = p->ranks->rank[i] };
 
 		/* An older order's word is not about this one. */
 		if (!text || (state == STATUS_REFUSED && !pages_answers(p, i)))
 			continue;
-		snprintf(failure.text, sizeof(failure.text), "%.*s",
-			 (int)sizeof(page->answer.text), text);
-		err = report(look, SHIM_RANK_FAILED, (int32_t)state, p->number, &failure,
-			     sizeof(failure));
-		if (err)
-			return err;
-		p->failed = true;
+		err = tell_failure(look, i, state, text);
 	}
-	return 0;
+	return err;
 }
 
 /* ------------------------------------------------------------ collectives */
@@ -296,8 +305,8 @@ static bool spread_met(struct pages *p)
 	bool any = false;
 	size_t i;
 
-	for (i = 0; i < SEQS_MAX && p->seqs.used; i++) {
-		const struct seqs_entry *entry = &p->seqs.entry[i];
+	for (i = 0; i < p->seqs.used; i++) {
+		const struct seqs_entry *entry = seqs_nth(&p->seqs, i);
 		uint32_t a = entry->id >> 31 & mask, b = entry->id & mask;
 
 		if (!status_is_pair(entry->id))
@@ -348,11 +357,10 @@ static int tell_begun(struct look *look)
 
 	do {
 		n = 0;
-		for (i = 0; i < SEQS_MAX && n < sizeof(batch) / sizeof(batch[0]); i++) {
-			const struct seqs_entry *entry = &seqs->entry[i];
+		for (i = 0; i < seqs->used && n < sizeof(batch) / sizeof(batch[0]); i++) {
+			const struct seqs_entry *entry = seqs_nth(seqs, i);
 
-			if (entry->id && entry->begun > entry->told &&
-			    entry->here < entry->members)
+			if (entry->begun > entry->told && entry->here < entry->members)
 				batch[n++] = (struct shim_seq) { entry->id, entry->begun };
 		}
 		if (!n)
@@ -417,6 +425,10 @@ static int look_quiesced(struct look *look)
 		return 0;
 	if (gather(p) | spread(p))
 		look->first = 0;
+	/* Who is not followed would pass for caught up. */
+	if (p->seqs.full)
+		return p->failed ? 0 : tell_failure(look, 0, STATUS_REFUSED,
+						    "the ranks here have more communicators than can be followed");
 	err = tell_begun(look);
 	if (!err && !p->reached) {
 		err = report(look, SHIM_REACHED, STATUS_QUIESCED, p->number, NULL, 0);

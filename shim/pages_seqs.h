@@ -6,6 +6,7 @@
 #ifndef STILLPOINT_SHIM_PAGES_SEQS_H
 #define STILLPOINT_SHIM_PAGES_SEQS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -21,12 +22,22 @@ struct seqs_entry {
 
 struct seqs {
 	struct seqs_entry entry[SEQS_MAX];
+	uint16_t at[SEQS_MAX];	/* of those in use, in the order they came */
 	size_t used;
+	bool full;		/* something has found no place since it was cleared */
 };
+
+/* Of those in use. */
+static inline struct seqs_entry *seqs_nth(struct seqs *seqs, size_t n)
+{
+	return &seqs->entry[seqs->at[n]];
+}
 
 static inline void seqs_clear(struct seqs *seqs)
 {
-	memset(seqs, 0, sizeof(*seqs));
+	seqs->full = false;
+	while (seqs->used)
+		memset(seqs_nth(seqs, --seqs->used), 0, sizeof(struct seqs_entry));
 }
 
 /* Found or made; NULL: the table is full. */
@@ -37,10 +48,12 @@ static inline struct seqs_entry *seqs_at(struct seqs *seqs, uint64_t id)
 	while (seqs->entry[at].id && seqs->entry[at].id != id)
 		at = (at + 1) % SEQS_MAX;
 	if (!seqs->entry[at].id) {
-		if (seqs->used >= SEQS_MAX - 1)
+		if (seqs->used >= SEQS_MAX - 1) {
+			seqs->full = true;
 			return NULL;
+		}
 		seqs->entry[at].id = id;
-		seqs->used++;
+		seqs->at[seqs->used++] = (uint16_t)at;
 	}
 	return &seqs->entry[at];
 }
@@ -49,8 +62,8 @@ static inline void seqs_recount(struct seqs *seqs)
 {
 	size_t i;
 
-	for (i = 0; i < SEQS_MAX && seqs->used; i++)
-		seqs->entry[i].here = 0;
+	for (i = 0; i < seqs->used; i++)
+		seqs_nth(seqs, i)->here = 0;
 }
 
 #endif /* STILLPOINT_SHIM_PAGES_SEQS_H */

@@ -303,6 +303,40 @@ static void refusals_name_the_rank(void **state)
 	assert_int_equal(next_heard(w, SHIM_REACHED)->msg.value, STATUS_RUNNING);
 }
 
+static int hear_but_seqs(const struct shim_msg *msg, const void *data, size_t len, void *arg)
+{
+	return msg->type == SHIM_BEGUN ? 0 : hear(msg, data, len, arg);
+}
+
+/* As many communicators as a table holds, by ranks that list others each time. */
+static void who_cannot_be_followed_is_no_rank_caught_up(void **state)
+{
+	struct world *w = *state;
+	unsigned int round, k;
+
+	pages_order(w->pages, 7, STATUS_QUIESCE);
+	for (round = 0; round < 20 && !w->nr; round++) {
+		for (k = 0; k < COMMS; k++)
+			set_comm(w, 0, k, 1 + round * COMMS + k, 1, 1);
+		obey_all(w, STATUS_QUIESCED);
+		pages_look(w->pages, hear_but_seqs, w);
+		if (w->nr && w->heard[0].msg.type == SHIM_REACHED)
+			next_heard(w, SHIM_REACHED);
+	}
+	assert_non_null(strstr(next_heard(w, SHIM_RANK_FAILED)->failure.text, "communicators"));
+	assert_true(round < 20);
+	/* the next checkpoint begins anew */
+	for (k = 1; k < COMMS; k++)
+		set_comm(w, 0, k, 0, 0, 0);
+	pages_order(w->pages, 8, STATUS_RUN);
+	pages_order(w->pages, 9, STATUS_QUIESCE);
+	obey_all(w, STATUS_QUIESCED);
+	look(w);
+	obey_all(w, STATUS_QUIESCED);
+	look(w);
+	assert_int_equal(next_heard(w, SHIM_REACHED)->msg.number, 9);
+}
+
 static void too_early_and_too_late(void **state)
 {
 	struct world *w = *state;
@@ -443,6 +477,7 @@ int main(void)
 		TEST(others_hear_of_shared_collectives),
 		TEST(messages_between_nodes_are_counted),
 		TEST(refusals_name_the_rank),
+		TEST(who_cannot_be_followed_is_no_rank_caught_up),
 		TEST(too_early_and_too_late),
 		TEST(running_on_is_not_waited_for_in_vain),
 		TEST(a_restart_is_told_its_environment),
