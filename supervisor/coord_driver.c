@@ -394,8 +394,8 @@ void coord_driver_close(struct coord_driver *d)
 	}
 	if (d->asked)
 		driver_answer(d, d->failure ? json_incref(d->failure) :
-		       outcome_error(-ESRCH, "job %lld ended during its checkpoint",
-				     (long long)d->job->id));
+			      outcome_error(-ESRCH, "job %lld ended during its checkpoint",
+					    (long long)d->job->id));
 	free(d->sent);
 	free(d->queue);
 	free(d->memory);
@@ -416,12 +416,6 @@ int coord_driver_checkpoint(struct job *job, const struct coord_checkpoint *chec
 		return err;
 	if (d->asked)
 		return -EBUSY;
-	if (d->ranks.nr_nodes > 1) {
-		checkpoint->done(outcome_error(-EOPNOTSUPP, "job %lld has ranks on %u nodes: such jobs cannot be checkpointed yet; it runs on",
-					       (long long)job->id, d->ranks.nr_nodes),
-				 checkpoint->arg);
-		return 0;
-	}
 	d->asked = true;
 	d->committed = false;
 	d->checkpoint = *checkpoint;

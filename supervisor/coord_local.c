@@ -175,8 +175,8 @@ static void on_failed(uint32_t state, const struct shim_failure *failure, void *
 	if (!d->failure && d->asked)
 		d->failure = outcome_error(-EOPNOTSUPP, "job %lld cannot be checkpointed now: rank %u: %s",
 					   (long long)d->job->id, failure->rank, failure->text);
-	driver_give_up(d, state == STATUS_ENDED ? COORD_WHY_EXITED : COORD_WHY_REFUSED, -EOPNOTSUPP,
-		failure->rank);
+	driver_give_up(d, state == STATUS_ENDED ? COORD_WHY_EXITED : COORD_WHY_REFUSED,
+		       -EOPNOTSUPP, failure->rank);
 }
 
 /* Why the ranks cannot be watched, in words; the first reason is kept. */
@@ -297,7 +297,7 @@ static void on_dump_ended(json_t *outcome, void *arg)
 		d->failure = json_incref(outcome);
 	if (early && d->kind != COORD_ACT_NONE)
 		driver_done(d, d->kind, outcome_is_ok(outcome) ? -ECANCELED : outcome_errno(outcome),
-		     COORD_WHY_FAILED);
+			    COORD_WHY_FAILED);
 	else if (early)
 		driver_give_up(d, COORD_WHY_FAILED, outcome_errno(outcome), COORD_NONE);
 	driver_maybe_answer(d);

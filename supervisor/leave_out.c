@@ -65,57 +65,128 @@ static bool same_namespace(const char *pid, const struct stat *of)
 	return !stat(path, &st) && st.st_ino == of->st_ino && st.st_dev == of->st_dev;
 }
 
-/* The entry of @dir whose innermost number is @inner; 0: none. */
-static pid_t find(const char *dir, const struct stat *namespace, long inner)
+/* Processes or threads by their innermost number; read once, as the ranks are held meanwhile. */
+struct pids {
+	struct {
+		long inner;
+		pid_t outer;
+	} *pair;
+	size_t nr, room;
+};
+
+static int remember(struct pids *pids, long inner, pid_t outer)
+{
+	if (pids->nr == pids->room) {
+		size_t room = pids->room ? 2 * pids->room : 64;
+		void *more = realloc(pids->pair, room * sizeof(*pids->pair));
+
+		if (!more)
+			return -ENOMEM;
+		pids->pair = more;
+		pids->room = room;
+	}
+	pids->pair[pids->nr].inner = inner;
+	pids->pair[pids->nr++].outer = outer;
+	return 0;
+}
+
+/* All entries of @dir, or those of one PID namespace. */
+static int read_pids(struct pids *pids, const char *dir, const struct stat *namespace)
 {
 	DIR *d = opendir(dir);
 	struct dirent *entry;
-	pid_t found = 0;
 	char path[300];
+	long inner;
+	int err = d ? 0 : -errno;
 
-	while (d && !found && (entry = readdir(d))) {
+	pids->nr = 0;
+	while (d && !err && (entry = readdir(d))) {
 		if (!isdigit((unsigned char)entry->d_name[0]) ||
 		    (namespace && !same_namespace(entry->d_name, namespace)))
 			continue;
 		snprintf(path, sizeof(path), "%s/%s/status", dir, entry->d_name);
-		if (inner_pid(path) == inner)
-			found = (pid_t)strtol(entry->d_name, NULL, 10);
+		inner = inner_pid(path);
+		if (inner > 0)
+			err = remember(pids, inner, (pid_t)strtol(entry->d_name, NULL, 10));
 	}
 	if (d)
 		closedir(d);
-	return found;
+	return err;
 }
 
-/* One of the shim's entries; @pid is the process that the last SHIM_LEAVE_PROCESS named. */
-static int take(struct leave_out *out, const struct stat *namespace,
-		const struct shim_leave_out *entry, pid_t *pid)
+static pid_t find(const struct pids *pids, int64_t inner)
+{
+	size_t i;
+
+	for (i = 0; i < pids->nr; i++) {
+		if (pids->pair[i].inner == inner)
+			return pids->pair[i].outer;
+	}
+	return 0;
+}
+
+/* What the shim's entries are about, as they come. */
+struct reading {
+	struct leave_out *out;
+	struct pids processes, threads;
+	pid_t pid;		/* that the last SHIM_LEAVE_PROCESS named; its are @threads */
+};
+
+static int take_process(struct reading *r, int64_t inner)
 {
 	char path[64];
+	int err;
+
+	r->pid = find(&r->processes, inner);
+	if (!r->pid)
+		return -ESRCH;
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)r->pid);
+	err = read_pids(&r->threads, path, NULL);
+	return err ? err : add(r->out, CKPT_EXCLUDE_RANGE, r->pid, LOWER_BASE, LOWER_END);
+}
+
+static int take(struct reading *r, const struct shim_leave_out *entry)
+{
 	pid_t tid;
 
-	if (entry->kind == SHIM_LEAVE_PROCESS) {
-		*pid = find("/proc", namespace, (long)entry->number);
-		return *pid ? add(out, CKPT_EXCLUDE_RANGE, *pid, LOWER_BASE, LOWER_END) : -ESRCH;
-	}
-	if (!*pid)
+	if (entry->kind == SHIM_LEAVE_PROCESS)
+		return take_process(r, entry->number);
+	if (!r->pid)
 		return -EPROTO;
 	if (entry->kind == SHIM_LEAVE_FD)
-		return add(out, CKPT_EXCLUDE_FD, *pid, (uint64_t)entry->number, 0);
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)*pid);
-	tid = find(path, NULL, (long)entry->number);
+		return add(r->out, CKPT_EXCLUDE_FD, r->pid, (uint64_t)entry->number, 0);
+	tid = find(&r->threads, entry->number);
 	/* One that has ended has nothing to leave out. */
-	return tid ? add(out, CKPT_EXCLUDE_THREAD, *pid, (uint64_t)tid, 0) : 0;
+	return tid ? add(r->out, CKPT_EXCLUDE_THREAD, r->pid, (uint64_t)tid, 0) : 0;
+}
+
+static int read_all(struct reading *r, int shim)
+{
+	struct shim_leave_out entries[SHIM_DATA_MAX / sizeof(struct shim_leave_out)];
+	struct shim_msg msg;
+	uint64_t index = 0;
+	int n, i, err = 0;
+
+	do {
+		n = shim_ask(shim, SHIM_LEAVE_OUT, index, &msg, entries, sizeof(entries),
+			     NULL, NULL);
+		if (n < 0)
+			return n;
+		n /= (int)sizeof(entries[0]);
+		for (i = 0; i < n && !err; i++) {
+			err = take(r, &entries[i]);
+			index = entries[i].index + 1ull;
+		}
+	} while (n && !err);
+	return err;
 }
 
 int leave_out_find(struct leave_out *out, pid_t init, int shim)
 {
-	struct shim_leave_out entries[SHIM_DATA_MAX / sizeof(struct shim_leave_out)];
+	struct reading r = { .out = out };
 	struct stat namespace;
-	struct shim_msg msg;
-	uint64_t index = 0;
 	char path[64];
-	pid_t pid = 0;
-	int n, err = 0;
+	int err;
 
 	memset(out, 0, sizeof(*out));
 	if (shim < 0)
@@ -123,16 +194,10 @@ int leave_out_find(struct leave_out *out, pid_t init, int shim)
 	snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)init);
 	if (stat(path, &namespace))
 		return -errno;
-	do {
-		n = shim_ask(shim, SHIM_LEAVE_OUT, index, &msg, entries, sizeof(entries),
-			     NULL, NULL);
-		if (n < 0)
-			return n;
-		n /= (int)sizeof(entries[0]);
-		for (int i = 0; i < n && !err; i++) {
-			err = take(out, &namespace, &entries[i], &pid);
-			index = entries[i].index + 1ull;
-		}
-	} while (n && !err);
+	err = read_pids(&r.processes, "/proc", &namespace);
+	if (!err)
+		err = read_all(&r, shim);
+	free(r.processes.pair);
+	free(r.threads.pair);
 	return err;
 }
