@@ -276,7 +276,7 @@ endef
 
 # what was built; kernels and packages stay (distclean)
 clean:
-	$(call remove,$(addprefix $(B)/,obj pic san bin lib libexec gen kmod check vm))
+	$(call remove,$(addprefix $(B)/,obj pic san bin lib libexec gen kmod check check.failed vm))
 distclean:
 	$(call remove,$(B))
 # VMs run as root and leave files of root
