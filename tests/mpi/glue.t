@@ -31,8 +31,10 @@ run() {
 	echo "exit $rc"
 }
 
-# a launcher's own remarks on an abort differ; the exit code and the program's words count
+# A launcher's own remarks on an abort differ, and it may lose what was said just before; else the
+# exit code and the program's words count.
 words() {
+	[ "$name" != abort_code ] || { grep '^exit' "$1"; return; }
 	grep -a 'ranks\|checks\|bad\|deleted\|finalized\|abort\|residual\|^exit' "$1"
 }
 
