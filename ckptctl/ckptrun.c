@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "ckptctl/cli_call.h"
+#include "ckptctl/cli_job.h"
 #include "ckptctl/cli_run.h"
 #include "ckptctl/mpi_detect.h"
 #include "libckptctl/version.h"
@@ -67,20 +68,6 @@ static size_t node_place(json_t *nodes, json_t *map, const char *name)
 	json_array_append_new(nodes, json_string(name));
 	json_array_append_new(map, json_string(""));
 	return i;
-}
-
-static int take_hosts(struct cli *cli, json_t *ranks)
-{
-	json_t *nodes = json_array();
-	char *list = optarg, *name;
-
-	json_object_set_new(ranks, "nodes", nodes);
-	while ((name = strsep(&list, ","))) {
-		if (!*name)
-			return cli_usage(cli, "--hosts is a list of nodes, n1,n2");
-		json_array_append_new(nodes, json_string(name));
-	}
-	return 0;
 }
 
 /* "3" or "0-2"; how many ranks that is, 0: no range. */
@@ -152,7 +139,7 @@ static int take_option(struct cli *cli, struct options *o, int c)
 	case 'n':
 		return take_ranks(cli, o->ranks);
 	case OPT_HOSTS:
-		return take_hosts(cli, o->ranks);
+		return cli_job_nodes(cli, "--hosts", optarg, o->ranks);
 	case OPT_MAP:
 		return take_map(cli, o->ranks);
 	case OPT_MPI:

@@ -28,6 +28,20 @@ int cli_job_operand(struct cli *cli, int argc, char **argv, json_t *args)
 	return 0;
 }
 
+int cli_job_nodes(struct cli *cli, const char *option, char *list, json_t *args)
+{
+	json_t *nodes = json_array();
+	char *name;
+
+	json_object_set_new(args, "nodes", nodes);
+	while ((name = strsep(&list, ","))) {
+		if (!*name)
+			return cli_usage(cli, "%s is a list of nodes, n1,n2", option);
+		json_array_append_new(nodes, json_string(name));
+	}
+	return 0;
+}
+
 static bool stream_is(const json_t *job, unsigned int i, const char *how)
 {
 	const char *stream = json_string_value(json_array_get(json_object_get(job, "stdio"), i));

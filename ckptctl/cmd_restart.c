@@ -3,7 +3,8 @@
  * ckptctl restart: a job from one of its generations.
  *
  * Refused while the job may still run.  That another node is off can only be
- * said by who knows it: --node-lost.
+ * said by who knows it: --node-lost.  Of a job over nodes the node that is asked becomes the
+ * home.
  */
 #include "ckptctl/cli_job.h"
 #include "ckptctl/terminal.h"
@@ -12,7 +13,7 @@
 
 #include "supervisor/outcome.h"
 
-enum { OPT_ACCEPT_CHANGED = 256, OPT_NODE_LOST, OPT_FILES };
+enum { OPT_ACCEPT_CHANGED = 256, OPT_NODE_LOST, OPT_FILES, OPT_NODES };
 
 static const struct option longs[] = {
 	{ "generation", required_argument, NULL, 'g' },
@@ -21,6 +22,7 @@ static const struct option longs[] = {
 	{ "accept-changed", no_argument, NULL, OPT_ACCEPT_CHANGED },
 	{ "node-lost", no_argument, NULL, OPT_NODE_LOST },
 	{ "files", required_argument, NULL, OPT_FILES },
+	{ "nodes", required_argument, NULL, OPT_NODES },
 	{ NULL }
 };
 
@@ -66,6 +68,8 @@ static int take_option(struct cli *cli, json_t *args, int c)
 	case OPT_FILES:
 		json_object_set_new(args, "files", json_string(optarg));
 		return 0;
+	case OPT_NODES:
+		return cli_job_nodes(cli, "--nodes", optarg, args);
 	default:
 		return cli_usage(cli, "wrong option");
 	}
@@ -116,12 +120,13 @@ const struct cli_verb cmd_restart = {
 	.name = "restart",
 	.run = run,
 	.args = "[OPTIONS] JOB[:GENERATION]",
-	.help = "restart a job from a checkpoint, on this node",
+	.help = "restart a job from a checkpoint, here or over nodes",
 	.options =
 	"  -g, --generation N    default: the newest\n"
 	"  -a, --attach          stay attached, hand on its exit status\n"
 	"  -n, --dry-run         only say whether it can be done here\n"
 	"      --accept-changed  go on although files it had open were rewritten since\n"
-	"      --node-lost       the node that last ran it is known to be off\n"
+	"      --node-lost       the node that last ran it, or ran a part of it, is known to be off\n"
+	"      --nodes NODES     n1,n2: of a job over nodes, the first is this one; default: as before\n"
 	"      --files HOW       track (default), carry, or ignore files it wrote\n",
 };

@@ -34,17 +34,6 @@ struct shim_follow {
 	struct log log[];	/* output and errors of node 1, 2, ... */
 };
 
-const char *follow_log_name(unsigned int node, int i, char *buf, size_t size)
-{
-	const char *name = i ? "stderr" : "stdout";
-
-	if (node)
-		snprintf(buf, size, "%s.%u", name, node);
-	else
-		snprintf(buf, size, "%s", name);
-	return buf;
-}
-
 int follow_open(const struct shim_spec *spec, int dir, struct shim_follow **ret_follow)
 {
 	unsigned int i, nr = 2 * (spec->ranks.nr_nodes - 1);
@@ -65,7 +54,7 @@ int follow_open(const struct shim_spec *spec, int dir, struct shim_follow **ret_
 
 		if (strcmp(spec->stdio[1 + f->nr % 2], SPEC_PIPE))
 			continue;
-		follow_log_name(1 + f->nr / 2, f->nr % 2, name, sizeof(name));
+		ranks_log_name(1 + f->nr / 2, f->nr % 2, name, sizeof(name));
 		log->fd = openat(dir, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW |
 				 (spec->restore ? 0 : O_TRUNC), 0600);
 		if (log->fd < 0 || fchown(log->fd, spec->uid, spec->gid))

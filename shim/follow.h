@@ -16,9 +16,6 @@
 
 struct shim_follow;
 
-/* Name of the log of stream @i (0: output, 1: errors) on the @node-th node. */
-const char *follow_log_name(unsigned int node, int i, char *buf, size_t size);
-
 /* As root: files in @dir.  NULL where there is nothing to follow. */
 int follow_open(const struct shim_spec *spec, int dir, struct shim_follow **ret_follow);
 void follow_close(struct shim_follow *follow);	/* NULL is fine, for all of these */

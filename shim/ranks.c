@@ -259,3 +259,14 @@ int ranks_setenv(const struct ranks *ranks, unsigned int index)
 		err = set_preload(ranks->glue);
 	return err;
 }
+
+const char *ranks_log_name(unsigned int node, int i, char *buf, size_t size)
+{
+	const char *name = i ? "stderr" : "stdout";
+
+	if (node)
+		snprintf(buf, size, "%s.%u", name, node);
+	else
+		snprintf(buf, size, "%s", name);
+	return buf;
+}

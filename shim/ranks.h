@@ -74,6 +74,9 @@ const char *ranks_mpi_soname(enum ranks_mpi mpi);
 /* As in ranges "0-3,8": all @size ranks, in @nr_nodes even blocks; a new reference. */
 json_t *ranks_map_even(unsigned int size, unsigned int nr_nodes);
 
+/* In the job's image directory: @i 0 output, 1 errors; of the home, node 0, without a number. */
+const char *ranks_log_name(unsigned int node, int i, char *buf, size_t size);
+
 /* setenv() what every rank gets: its number, the glue. In the rank, before exec. */
 int ranks_setenv(const struct ranks *ranks, unsigned int index);
 

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "image/util.h"
-#include "shim/follow.h"
+#include "shim/ranks.h"
 #include "shim/labels.h"
 
 static bool is(const char *how, const char *what)
@@ -122,7 +122,7 @@ static int open_streams(struct shim_stdio *io, const struct shim_spec *spec, int
 			err = make_pipe(&s->fd, &io->job_ends[i + 1], spec, false);
 		if (err)
 			continue;
-		follow_log_name(spec->ranks.node, i, name, sizeof(name));
+		ranks_log_name(spec->ranks.node, i, name, sizeof(name));
 		err = open_log(s, spec, dir, name, spec->log_len[i]);
 	}
 	/* The terminal's output is one stream, the first that is not in use. */
@@ -132,7 +132,7 @@ static int open_streams(struct shim_stdio *io, const struct shim_spec *spec, int
 		if (s->fd >= 0)
 			continue;
 		s->fd = fcntl(io->master, F_DUPFD_CLOEXEC, 3);
-		follow_log_name(0, i, name, sizeof(name));
+		ranks_log_name(0, i, name, sizeof(name));
 		tty_logged = true;
 		io->tty_out = i == 0;
 		io->tty_err = i == 1;

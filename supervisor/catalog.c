@@ -41,6 +41,88 @@ char *catalog_image_dir(const struct catalog *catalog, int64_t job, int64_t gene
 			(long long)generation) < 0 ? NULL : path;
 }
 
+#define PARTS_FILE	"parts.json"
+
+char *catalog_part_dir(const struct catalog *catalog, int64_t job, int64_t generation,
+		       unsigned int part)
+{
+	char *path;
+
+	return asprintf(&path, "%s/%lld/gen-%lld/node-%u/image", catalog->dir, (long long)job,
+			(long long)generation, part) < 0 ? NULL : path;
+}
+
+int catalog_part_make(const struct catalog *catalog, int64_t job, int64_t generation,
+		      unsigned int part)
+{
+	_cleanup_free_ char *dir = catalog_image_dir(catalog, job, generation);
+	char path[PATH_MAX];
+
+	if (!dir)
+		return -ENOMEM;
+	/* Another node makes the first one, too. */
+	if (mkdir(dir, 0700) && errno != EEXIST)
+		return -errno;
+	snprintf(path, sizeof(path), "%s/node-%u", dir, part);
+	return mkdir(path, 0700) && errno != EEXIST ? -errno : 0;
+}
+
+static void parts_purpose(int64_t job, int64_t generation, char *buf, size_t size)
+{
+	snprintf(buf, size, "job %lld generation %lld", (long long)job, (long long)generation);
+}
+
+int catalog_generation_commit(const struct catalog *catalog, int64_t job, int64_t generation,
+			      const json_t *parts, char *why, size_t size)
+{
+	_cleanup_free_ char *dir = catalog_image_dir(catalog, job, generation);
+	char purpose[80];
+
+	if (!dir)
+		return -ENOMEM;
+	parts_purpose(job, generation, purpose, sizeof(purpose));
+	return seal_write(dir, PARTS_FILE, purpose, catalog->key, parts, why, size);
+}
+
+void catalog_generation_uncommit(const struct catalog *catalog, int64_t job,
+				 int64_t generation)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%lld/gen-%lld/" PARTS_FILE, catalog->dir,
+		 (long long)job, (long long)generation);
+	unlink(path);
+}
+
+int catalog_generation_parts(const struct catalog *catalog, int64_t job, int64_t generation,
+			     json_t **ret_parts, char *why, size_t size)
+{
+	_cleanup_free_ char *dir = catalog_image_dir(catalog, job, generation);
+	char purpose[80];
+
+	if (!dir)
+		return -ENOMEM;
+	parts_purpose(job, generation, purpose, sizeof(purpose));
+	return seal_read(dir, PARTS_FILE, purpose, catalog->key, ret_parts, why, size);
+}
+
+void catalog_part_drop(const struct catalog *catalog, int64_t job, int64_t generation,
+		       unsigned int part)
+{
+	_cleanup_free_ char *image = catalog_part_dir(catalog, job, generation, part);
+	_cleanup_free_ char *dir = catalog_image_dir(catalog, job, generation);
+	struct image_error error = { "" };
+	char path[PATH_MAX];
+
+	if (!image || !dir)
+		return;
+	image_remove(image, &error);
+	snprintf(path, sizeof(path), "%s/node-%u", dir, part);
+	/* The last one out: others may still be there. */
+	if (!rmdir(path))
+		rmdir(dir);
+}
+
 /* The number that is all of @text after @prefix; 0: none. */
 static int64_t number_in(const char *text, const char *prefix)
 {
@@ -255,6 +337,10 @@ bool catalog_has(const struct catalog *catalog, int64_t job, int64_t generation)
 
 	snprintf(path, sizeof(path), "%s/%lld/gen-%lld/" IMAGE_NAME_MANIFEST,
 		 catalog->dir, (long long)job, (long long)generation);
+	if (!access(path, F_OK))
+		return true;
+	snprintf(path, sizeof(path), "%s/%lld/gen-%lld/" PARTS_FILE,
+		 catalog->dir, (long long)job, (long long)generation);
 	return !access(path, F_OK);
 }
 
@@ -287,6 +373,27 @@ int64_t catalog_next(const struct catalog *catalog, int64_t job, int64_t floor)
 	return (last > floor ? last : floor) + 1;
 }
 
+/* False: it is of one image. Without the file it is no generation, whatever is left. */
+static bool remove_parts(const struct catalog *catalog, int64_t job, int64_t generation,
+			 const char *dir_path)
+{
+	_cleanup_fd_ int dir = open(dir_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_dir_ DIR *nodes = NULL;
+	struct dirent *entry;
+	unsigned int part;
+
+	if (dir < 0 || unlinkat(dir, PARTS_FILE, 0))
+		return false;
+	fsync(dir);
+	nodes = opendir(dir_path);
+	while (nodes && (entry = readdir(nodes))) {
+		if (sscanf(entry->d_name, "node-%u", &part) == 1)
+			catalog_part_drop(catalog, job, generation, part);
+	}
+	rmdir(dir_path);
+	return true;
+}
+
 int catalog_generation_remove(const struct catalog *catalog, int64_t job,
 			      int64_t generation, char *why, size_t size)
 {
@@ -296,6 +403,8 @@ int catalog_generation_remove(const struct catalog *catalog, int64_t job,
 
 	if (!image)
 		return -ENOMEM;
+	if (remove_parts(catalog, job, generation, image))
+		return 0;
 	err = image_remove(image, &error);
 	if (err && err != -ENOENT) {
 		snprintf(why, size, "%s", error.text);

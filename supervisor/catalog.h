@@ -27,6 +27,29 @@ struct catalog {
 char *catalog_job_dir(const struct catalog *catalog, int64_t job);
 char *catalog_image_dir(const struct catalog *catalog, int64_t job, int64_t generation);
 
+/*
+ * Of a job over several nodes a generation has one image for each, below the directory:
+ *	gen-N/node-K/image	the image of the K-th node of the rank map
+ *	gen-N/parts.json	their names and ranks (sealed): they are a generation
+ */
+char *catalog_part_dir(const struct catalog *catalog, int64_t job, int64_t generation,
+		       unsigned int part);
+/* The directory that it will be in. */
+int catalog_part_make(const struct catalog *catalog, int64_t job, int64_t generation,
+		      unsigned int part);
+/* @parts: "ranks" of the job's record. */
+int catalog_generation_commit(const struct catalog *catalog, int64_t job, int64_t generation,
+			      const json_t *parts, char *why, size_t size);
+/* No generation any more; the images stay. */
+void catalog_generation_uncommit(const struct catalog *catalog, int64_t job,
+				 int64_t generation);
+/* -ENOENT: it is of one image. */
+int catalog_generation_parts(const struct catalog *catalog, int64_t job, int64_t generation,
+			     json_t **ret_parts, char *why, size_t size);
+/* The image of one node that came to nothing. */
+void catalog_part_drop(const struct catalog *catalog, int64_t job, int64_t generation,
+		       unsigned int part);
+
 /* Take the next free job number by making its directory. */
 int catalog_job_create(const struct catalog *catalog, int64_t *ret_job);
 

@@ -15,7 +15,9 @@
 #include <time.h>
 
 #include "image/util.h"
+#include "supervisor/coord_peer.h"
 #include "supervisor/coord_record.h"
+#include "supervisor/parts.h"
 #include "supervisor/rank_record.h"
 
 #define QUIESCE_MS	30000	/* until ranks that are behind in a collective have got there */
@@ -51,6 +53,7 @@ static void feed_all(struct coord_driver *d)
 		memmove(d->queue, d->queue + 1, --d->nr_queue * sizeof(event));
 		event.now = driver_now();
 		n = coord_step(d->coord, &event, &acts);
+		free((void *)(uintptr_t)event.msg);	/* ours; coord_peer.c */
 		for (i = 0; i < n; i++)
 			perform(d, &acts[i]);
 	}
@@ -113,14 +116,13 @@ void driver_answer(struct coord_driver *d, json_t *outcome)
 	json_decref(d->dumped);
 	d->failure = d->dumped = NULL;
 	c.done(outcome, c.arg);
-	json_decref(c.args);
 }
 
 /* ---------------------------------------------------------------- actions */
 
 static bool is_kill(const struct coord_driver *d)
 {
-	return json_is_true(json_object_get(d->checkpoint.args, "kill"));
+	return json_is_true(json_object_get(d->args, "kill"));
 }
 
 static void act_thaw(struct coord_driver *d)
@@ -138,6 +140,11 @@ static void act_abort(struct coord_driver *d)
 		job_dump_abort(d->dump);
 		return;
 	}
+	/* Of a ckptd before us, that died when it was there. */
+	if (d->ranks.nr_nodes > 1 && !catalog_has(&d->daemon->catalog, d->job->id,
+						  (int64_t)d->id.generation))
+		catalog_part_drop(&d->daemon->catalog, d->job->id, (int64_t)d->id.generation,
+				  d->ranks.node);
 	driver_order(d, STATUS_RUN);
 	driver_done(d, COORD_ACT_ABORT, 0, COORD_WHY_NONE);
 }
@@ -178,18 +185,49 @@ static void act_local(struct coord_driver *d, const struct coord_action *act)
 		driver_done(d, act->kind, err, COORD_WHY_FAILED);
 }
 
+/* Of several nodes the home makes their images a generation. */
+static int commit_generation(struct coord_driver *d)
+{
+	char why[512];
+	int err;
+
+	if (d->ranks.nr_nodes < 2 || d->ranks.node)
+		return 0;
+	err = catalog_generation_commit(&d->daemon->catalog, d->job->id,
+					(int64_t)d->id.generation,
+					json_object_get(d->job->record, "ranks"), why, sizeof(why));
+	if (err)
+		log_error(&d->daemon->log, "job %lld: %s", (long long)d->job->id, why);
+	return err;
+}
+
+/* The images are removed by those who made them. */
+static void uncommit(const struct coord_driver *d, int64_t generation)
+{
+	if (d->ranks.nr_nodes > 1 && !d->ranks.node)
+		catalog_generation_uncommit(&d->daemon->catalog, d->job->id, generation);
+}
+
 static void act_persist(struct coord_driver *d, const struct coord_action *act)
 {
 	struct coord_event event = driver_event(COORD_EV_DONE);
 
+	bool commits = d->dump && d->stored && act->record.committed.attempt == d->id.attempt &&
+		       act->record.committed.generation == d->id.generation;
+
 	event.cookie = act->cookie;
-	event.error = coord_record_write(d->job->state_dir, &act->record);
+	/* First what decides after a crash: adopt_commit(). */
+	if (commits)
+		event.error = commit_generation(d);
+	if (!event.error)
+		event.error = coord_record_write(d->job->state_dir, &act->record);
 	if (event.error) {
 		event.reason = COORD_WHY_DISK;
 		log_error(&d->daemon->log, "%s/%s: %s", d->job->state_dir, COORD_RECORD_FILE,
 			  strerror(-event.error));
-	} else if (d->dump && d->stored && act->record.committed.attempt == d->id.attempt &&
-		   act->record.committed.generation == d->id.generation) {
+		if (commits)
+			uncommit(d, (int64_t)d->id.generation);
+	} else if (commits) {
 		/* It counts: a tree that was to be killed is, now. */
 		job_dump_go(d->dump);
 	}
@@ -257,7 +295,9 @@ static void perform(struct coord_driver *d, const struct coord_action *act)
 	struct shim_seq target;
 
 	switch (act->kind) {
-	case COORD_ACT_SEND:	/* no other node has ranks of this job yet */
+	case COORD_ACT_SEND:
+		coord_peer_send(d, act->node, &act->msg);
+		break;
 	case COORD_ACT_NONE:
 		break;
 	case COORD_ACT_CATCH_UP:
@@ -318,6 +358,19 @@ static void remove_prepared(const struct coord_driver *d, const struct coord_rec
 			  (long long)d->job->id, (long long)generation, why);
 }
 
+/*
+ * Over several nodes what is in the catalog is a generation, even if the home was killed before it
+ * recorded so.
+ */
+static void adopt_commit(const struct coord_driver *d, struct coord_record *record)
+{
+	if (d->ranks.nr_nodes < 2 || d->ranks.node || !record->prepared.attempt ||
+	    record->committed.generation == record->prepared.generation)
+		return;
+	if (catalog_has(&d->daemon->catalog, d->job->id, (int64_t)record->prepared.generation))
+		record->committed = record->prepared;
+}
+
 static int create(struct coord_driver *d)
 {
 	const struct config *config = &d->daemon->config;
@@ -345,6 +398,7 @@ static int create(struct coord_driver *d)
 			    json_integer_value(json_object_get(d->job->record, "floor"))) - 1;
 	cc.generation = (uint64_t)last;
 	remove_prepared(d, &record);
+	adopt_commit(d, &record);
 	d->memory = malloc(coord_size(&cc));
 	err = d->memory ? coord_create(d->memory, &cc, &record, &d->coord) : -ENOMEM;
 	if (!err)
@@ -352,28 +406,33 @@ static int create(struct coord_driver *d)
 	return err;
 }
 
-static int driver_open(struct job *job, struct coord_driver **ret_driver)
+int driver_open(struct job *job)
 {
-	struct coord_driver *d = calloc(1, sizeof(*d));
+	struct coord_driver *d;
 	json_t *ranks;
 	char why[256];
 	int err;
 
+	if (job->coord)
+		return 0;
+	d = calloc(1, sizeof(*d));
 	if (!d)
 		return -ENOMEM;
+	/* Its first step may send, and be answered. */
+	job->coord = d;
 	d->job = job;
 	d->daemon = jobs_daemon(job->jobs);
-	ranks = rank_record_spec(json_object_get(job->record, "ranks"), 0, &d->daemon->config);
+	ranks = rank_record_spec(json_object_get(job->record, "ranks"),
+				 job->parts ? parts_node(job->parts) : 0, &d->daemon->config);
 	err = ranks ? ranks_parse(ranks, &d->ranks, why, sizeof(why)) : -ENOMEM;
 	json_decref(ranks);
 	if (!err)
 		err = create(d);
 	if (err) {
+		job->coord = NULL;
 		coord_driver_close(d);
-		return err;
 	}
-	*ret_driver = d;
-	return 0;
+	return err;
 }
 
 void coord_driver_close(struct coord_driver *d)
@@ -386,8 +445,8 @@ void coord_driver_close(struct coord_driver *d)
 	d->link = NULL;
 	d->timer = NULL;
 	/* One that was committed ends by itself: it may have ended the job. */
-	if (d->dump) {
-		if (!d->closing && !d->committed)
+	if (d->dump || d->preparing) {
+		if (d->dump && !d->closing && !d->committed)
 			job_dump_abort(d->dump);
 		d->closing = true;
 		return;
@@ -396,22 +455,40 @@ void coord_driver_close(struct coord_driver *d)
 		driver_answer(d, d->failure ? json_incref(d->failure) :
 			      outcome_error(-ESRCH, "job %lld ended during its checkpoint",
 					    (long long)d->job->id));
+	json_decref(d->args);
+	json_decref(d->prepare_failure);
 	free(d->sent);
+	for (size_t i = 0; i < d->nr_queue; i++)
+		free((void *)(uintptr_t)d->queue[i].msg);
 	free(d->queue);
 	free(d->memory);
 	ranks_done(&d->ranks);
 	free(d);
 }
 
-int coord_driver_checkpoint(struct job *job, const struct coord_checkpoint *checkpoint)
+static void on_prepared(struct coord_driver *d, json_t *failure)
 {
 	struct coord_event event = driver_event(COORD_EV_REQUEST);
-	struct coord_driver *d = job->coord;
-	int err = 0;
 
-	if (!d)
-		err = driver_open(job, &job->coord);
-	d = job->coord;
+	if (!d->asked) {	/* the job has ended meanwhile */
+		json_decref(failure);
+		return;
+	}
+	if (failure) {
+		driver_answer(d, failure);
+		return;
+	}
+	event.request = COORD_CHECKPOINT;
+	event.ticket = ++d->ticket;
+	event.quiesce_ms = d->checkpoint.quiesce_ms;
+	driver_feed(d, &event);
+}
+
+int coord_driver_checkpoint(struct job *job, const struct coord_checkpoint *checkpoint)
+{
+	int err = driver_open(job);
+	struct coord_driver *d = job->coord;
+
 	if (err)
 		return err;
 	if (d->asked)
@@ -419,14 +496,12 @@ int coord_driver_checkpoint(struct job *job, const struct coord_checkpoint *chec
 	d->asked = true;
 	d->committed = false;
 	d->checkpoint = *checkpoint;
-	json_incref(d->checkpoint.args);
+	json_decref(d->args);
+	d->args = json_incref(checkpoint->args);
 	memset(&d->stuck, 0, sizeof(d->stuck));
 	json_decref(d->failure);
 	d->failure = NULL;
 	d->asked_at = driver_now();
-	event.request = COORD_CHECKPOINT;
-	event.ticket = ++d->ticket;
-	event.quiesce_ms = checkpoint->quiesce_ms;
-	driver_feed(d, &event);
+	coord_peer_prepare(d, on_prepared);
 	return 0;
 }

@@ -37,18 +37,23 @@ struct coord_driver {
 	struct job_dump *dump;
 	bool captured, stored;
 	json_t *dumped;			/* its outcome */
+	json_t *args;			/* of op_dump(), as this or the home's checkpoint has them */
 	/* the request */
 	bool asked;
 	struct coord_checkpoint checkpoint;
 	uint64_t ticket;
 	bool committed;
 	bool closing;			/* to be freed when the dump has ended */
+	unsigned int preparing;		/* nodes that are asked */
+	void (*prepared)(struct coord_driver *d, json_t *failure);
+	json_t *prepare_failure;
 	json_t *failure;		/* better than what the machine says */
 	struct shim_wait stuck;
 	uint64_t asked_at, silent_at;
 };
 
 /* coord_driver.c */
+int driver_open(struct job *job);	/* job->coord, if it has none */
 uint64_t driver_now(void);
 /* An event without anybody to wait for. */
 struct coord_event driver_event(enum coord_event_kind kind);

@@ -102,12 +102,17 @@ static const struct job_dump_ops dump_ops;
 static int start_dump(struct coord_driver *d)
 {
 	struct catalog *catalog = &d->daemon->catalog;
-	json_t *args = json_copy(d->checkpoint.args);
+	bool parts = d->ranks.nr_nodes > 1;
+	json_t *args = json_copy(d->args);
 	struct job_dump_options options = { .args = args, .held = true };
-	char *dir = catalog_image_dir(catalog, d->job->id, (int64_t)d->id.generation);
-	int err = -ENOMEM;
+	int64_t generation = (int64_t)d->id.generation;
+	char *dir = parts ? catalog_part_dir(catalog, d->job->id, generation, d->ranks.node) :
+		    catalog_image_dir(catalog, d->job->id, generation);
+	int err = args && dir ? 0 : -ENOMEM;
 
-	if (args && dir) {
+	if (!err && parts)
+		err = catalog_part_make(catalog, d->job->id, generation, d->ranks.node);
+	if (!err) {
 		json_object_set_new(args, "generation", json_integer((json_int_t)d->id.generation));
 		json_object_set_new(args, "dir", json_string(dir));
 		d->captured = d->stored = false;

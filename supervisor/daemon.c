@@ -24,6 +24,7 @@
 #include "supervisor/jobs.h"
 #include "supervisor/kevents.h"
 #include "supervisor/nodes.h"
+#include "supervisor/coord_peer.h"
 #include "supervisor/parts.h"
 
 /* mkdir -p; the last part gets @mode. */
@@ -105,6 +106,8 @@ int daemon_start(struct daemon *daemon)
 		err = jobs_open(daemon, &daemon->jobs);
 	if (!err)
 		err = parts_register(daemon);
+	if (!err)
+		err = coord_peer_register(daemon);
 	if (!err)
 		err = ctl_open(daemon, &daemon->ctl);
 	/* Hints only: without them everything works. */

@@ -82,9 +82,6 @@ const char *job_label(const struct job *job, char *buf)
 
 json_t *job_check_free(const struct job *job, const char *what)
 {
-	if (!job->busy && job->parts)
-		return outcome_error(-EOPNOTSUPP, "no %s of job %lld: its ranks are on several nodes, which is not possible yet",
-				     what, (long long)job->id);
 	if (!job->busy)
 		return NULL;
 	return outcome_error(-EBUSY, "no %s of job %lld now: a %s of it is under way; wait for it and try again",
@@ -212,14 +209,19 @@ static void read_exit(const struct job *job, struct job_end *ret_end)
 	json_decref(json);
 }
 
+void job_let_go(struct job *job)
+{
+	let_go_init(job);
+	let_go_shim(job);
+	parts_close(job);
+}
+
 void job_end(struct job *job, const struct job_end *end)
 {
 	enum job_state state = JOB_LOST;
 	char why[512];
 
-	let_go_init(job);
-	let_go_shim(job);
-	parts_close(job);
+	job_let_go(job);
 	json_object_del(job->record, "failed_rank");
 	if (end->found) {
 		state = job->saving ? JOB_SAVED : JOB_ENDED;

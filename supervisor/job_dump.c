@@ -20,11 +20,13 @@
 #include <unistd.h>
 
 #include "image/util.h"
+#include "shim/ranks.h"
 #include "supervisor/coord_record.h"
 #include "supervisor/ends.h"
 #include "supervisor/leave_out.h"
 #include "supervisor/op.h"
 #include "supervisor/outcome.h"
+#include "supervisor/parts.h"
 #include "supervisor/worker.h"
 
 enum hold_byte { HOLD_CAPTURED = 'c', HOLD_STORED = 's', HOLD_GO = 'g', HOLD_NO = 'n' };
@@ -119,13 +121,13 @@ static int on_stored(void *arg)
 /* The logs are part of the checkpoint: durable before the image is. */
 static void sync_logs(const struct job *job)
 {
-	static const char *const names[] = { "stdout", "stderr" };
-	char path[4096];
-	size_t i;
-	int fd;
+	unsigned int node = job->parts ? parts_node(job->parts) : 0;
+	char path[4096], name[32];
+	int i, fd;
 
-	for (i = 0; i < ARRAY_SIZE(names); i++) {
-		snprintf(path, sizeof(path), "%s/%s", job->image_dir, names[i]);
+	for (i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/%s", job->image_dir,
+			 ranks_log_name(node, i, name, sizeof(name)));
 		fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 		if (fd < 0)
 			continue;
@@ -197,6 +199,12 @@ static void remove_image(const struct job_dump *d)
 	int64_t generation = json_integer_value(json_object_get(d->args, "generation"));
 	char why[512];
 
+	/* Of several nodes: it is not a generation yet. */
+	if (d->job->parts) {
+		catalog_part_drop(&daemon->catalog, d->job->id, generation,
+				  parts_node(d->job->parts));
+		return;
+	}
 	if (json_is_true(json_object_get(d->args, "dry_run")) ||
 	    !catalog_has(&daemon->catalog, d->job->id, generation))
 		return;

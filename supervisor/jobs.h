@@ -9,7 +9,8 @@
  *
  * Record: job, uuid, name, user, uid, gid, groups, argv, env, cwd, umask,
  * limits, host_ns, stdio, window, created, state, status, since, node, boot,
- * ranks (rank_record.h), floor (no generation up to it is used again), generation (restarted from).
+ * ranks (rank_record.h), floor (no generation up to it is used again), generation (restarted
+ * from), run (how often it was).
  */
 #ifndef STILLPOINT_JOBS_H
 #define STILLPOINT_JOBS_H
@@ -117,6 +118,8 @@ int job_save(struct job *job, char *why, size_t size);
 int job_adopt(struct job *job);
 /* The same, or it has ended already and that is taken note of. */
 void job_take(struct job *job);
+/* Nothing of it runs here any more, or is to be watched. */
+void job_let_go(struct job *job);
 /* It is over: record, waiters. */
 void job_end(struct job *job, const struct job_end *end);
 /* What the record says and what is the case: find out which. */

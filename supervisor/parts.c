@@ -70,6 +70,17 @@ void parts_cut_off(struct parts *p)
 	p->ending = true;
 }
 
+void parts_put_down(struct parts *p)
+{
+	p->put_down = true;
+	if (!p->node)
+		parts_end_all(p, 0, NULL);
+	else if (!p->part[p->node].ended)
+		parts_end_here(p, 0, NULL);
+	else if (!p->job->busy)
+		parts_drop(p->job);
+}
+
 json_t *parts_silent(const struct parts *p)
 {
 	int64_t now = parts_clock();
@@ -140,6 +151,7 @@ static void release(struct parts *p)
 	parts_fence_close(p);
 	reactor_remove(p->tick);
 	json_decref(p->failure);
+	json_decref(p->restore);
 	free(p->part);
 	free(p);
 }
@@ -158,7 +170,7 @@ int parts_open(struct job *job, bool fresh, char *why, size_t size)
 	p->daemon = daemon;
 	p->node = (unsigned int)parts_number(job->record, daemon->config.node);
 	p->nr = (unsigned int)json_array_size(node_names(job->record));
-	p->run = (uint64_t)json_integer_value(json_object_get(job->record, "generation"));
+	p->run = (uint64_t)json_integer_value(json_object_get(job->record, "run"));
 	p->keep_going = json_is_true(json_object_get(json_object_get(job->record, "ranks"),
 						     "keep_going"));
 	p->part = calloc(p->nr, sizeof(*p->part));
@@ -197,6 +209,8 @@ void parts_close(struct job *job)
 	for (i = 0; i < p->nr; i++) {
 		if (p->part[i].cookie)
 			peer_ask_forget(asks, p->part[i].cookie);
+		if (p->part[i].start)
+			peer_ask_forget(asks, p->part[i].start);
 	}
 	for (i = 0; i < p->nr_ends; i++)
 		peer_question_answer(p->ends[i], outcome_ok(NULL));
@@ -276,5 +290,7 @@ int parts_register(struct daemon *daemon)
 	err = parts_fence_register(daemon);
 	if (!err)
 		err = parts_home_register(daemon);
+	if (!err)
+		err = parts_start_register(daemon);
 	return err ? err : parts_away_register(daemon);
 }

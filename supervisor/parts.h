@@ -12,9 +12,10 @@
  * unless keep_going; the job's status is that of the rank that failed first, by the nodes'
  * clocks.  A part of which nothing is heard leaves the job running: ps names its node.
  *
- * Questions between ckptds (peer_ask.h), R 0 or the generation that was restarted:
+ * Questions between ckptds (peer_ask.h), R how often the job was restarted:
  *
- *	start	as there; the record is the home's
+ *	start	as there; the record is the home's.  With "restore" (job_restore.h) from its
+ *		image; answered when the ranks run again.  -EAGAIN: ask again
  *	signal	{"job": J, "run": R, "signal": N}	to the ranks here
  *	end	as there
  *	part	{"job": J, "run": R, "node": k, "state": "running" | "ended", "status": S,
@@ -58,10 +59,21 @@ json_t *parts_silent(const struct parts *parts);
 
 /*
  * parts_start() - of the home, whose own part runs: have the others start theirs
+ * @restore: from their images, as job_restore.h has it; NULL: anew
  * @fn: once, with the outcome (taken over); if it failed nothing of the job is left
  */
 typedef void (*parts_started_fn)(json_t *outcome, void *arg);
-void parts_start(struct parts *parts, parts_started_fn fn, void *arg);
+void parts_start(struct parts *parts, const json_t *restore, parts_started_fn fn, void *arg);
+/* The start has failed here, for @why: it comes to nothing on all nodes. */
+void parts_cancel(struct parts *parts, json_t *why);
+
+/*
+ * parts_put_down() - end what is left of a job, some nodes of which are known to be off
+ *
+ * Of the home: those that are not heard have lost theirs, and the job ends. Of another node:
+ * what is here ends, and the job is forgotten here; its home is believed to be off.
+ */
+void parts_put_down(struct parts *parts);
 
 /* A signal for all ranks: of the home, for the other nodes. */
 void parts_signal(struct parts *parts, int signo);

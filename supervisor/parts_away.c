@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A part of a job whose home is another node: started, signalled and ended from there, and
- * said to it how it is; see parts.h.
+ * A part of a job whose home is another node: signalled and ended from there, and said to it
+ * how it is; see parts.h.
  *
- * The home has checked who asks for what.  What is checked here is that it is the
- * home: node 0 of the record that it sends.
+ * It is believed to be wanted until its home says otherwise, however long nothing is heard of
+ * that; only the job's record in the catalog, if it has a newer run, says it as well.
  */
 #include "supervisor/parts_priv.h"
 
@@ -16,19 +16,12 @@
 #include <unistd.h>
 
 #include "image/util.h"
-#include "supervisor/launch.h"
 #include "supervisor/outcome.h"
-#include "supervisor/rank_record.h"
 
 #define RUNS_TICKS	(2000 / PARTS_TICK_MS)
 #define ENDED_TICKS	(1000 / PARTS_TICK_MS)
+#define LOOK_TICKS	(4000 / PARTS_TICK_MS)	/* at the record, if the home is silent */
 #define OUTPUT_TICKS	(5000 / PARTS_TICK_MS)	/* for a shim that is slow to leave */
-
-struct away_start {
-	struct peer_question *question;
-	struct job *job;
-	struct channel *channel;
-};
 
 json_t *parts_end_pack(const struct job_end *end)
 {
@@ -53,8 +46,7 @@ int parts_end_unpack(const json_t *json, struct job_end *ret_end)
 
 /* -------------------------------------------------------- what is said home */
 
-/* The home has no more use for it. */
-static void drop(struct job *job)
+void parts_drop(struct job *job)
 {
 	parts_close(job);
 	job_unprepare(job);
@@ -64,7 +56,7 @@ static void drop(struct job *job)
 static void over(struct parts *p)
 {
 	if (p->part[p->node].ended)
-		drop(p->job);
+		parts_drop(p->job);
 	else
 		parts_end_here(p, 0, NULL);
 }
@@ -74,6 +66,8 @@ static void on_told(const json_t *outcome, void *arg)
 	struct part *part = arg;
 
 	part->cookie = 0;
+	if (outcome_is_ok(outcome))
+		part->parts->part[0].heard_ms = parts_clock();
 	if (outcome_is_ok(outcome) &&
 	    json_is_true(json_object_get(json_object_get(outcome, "result"), "over")))
 		over(part->parts);
@@ -102,11 +96,36 @@ void parts_away_gone(struct parts *p)
 
 	while (p->nr_ends)
 		peer_question_answer(p->ends[--p->nr_ends], outcome_ok(parts_end_pack(&part->end)));
+	/* Who is busy with it comes back here. */
+	if (p->job->busy)
+		return;
+	if (p->put_down) {
+		parts_drop(p->job);
+		return;
+	}
 	/* What it said of the time before is of no use. */
 	if (part->cookie)
 		peer_ask_forget(nodes_asks(p->daemon->nodes), part->cookie);
 	part->cookie = 0;
 	tell(p);
+}
+
+/* Has the job been restarted elsewhere, while its home was not to be heard? */
+static bool is_past(const struct parts *p)
+{
+	json_t *record;
+	char why[512];
+	bool past;
+
+	if (p->ticks % LOOK_TICKS || parts_clock() - p->part[0].heard_ms < PARTS_SILENT_MS ||
+	    catalog_job_read(&p->daemon->catalog, p->job->id, &record, why, sizeof(why)))
+		return false;
+	past = (uint64_t)json_integer_value(json_object_get(record, "run")) > p->run;
+	json_decref(record);
+	if (past)
+		log_info(&p->daemon->log, "job %lld: restarted on other nodes; what is here ends",
+			 (long long)p->job->id);
+	return past;
 }
 
 void parts_away_tick(struct parts *p)
@@ -115,147 +134,16 @@ void parts_away_tick(struct parts *p)
 
 	if (p->job->busy)
 		return;
+	if (is_past(p)) {
+		parts_put_down(p);
+		return;
+	}
 	if (p->gone && !part->ended && ++p->gone_ticks > OUTPUT_TICKS) {
 		part->ended = true;
 		parts_away_gone(p);
 	} else if (p->ticks % (part->ended ? ENDED_TICKS : RUNS_TICKS) == 0) {
 		tell(p);
 	}
-}
-
-/* ------------------------------------------------------------- the start */
-
-static void answer_started(struct peer_question *q, const struct job *job)
-{
-	peer_question_answer(q, outcome_ok(json_pack("{s:i}", "init", (int)job->init)));
-}
-
-static void on_progress(json_t *progress, void *arg)
-{
-}
-
-static void on_launched(json_t *outcome, void *arg)
-{
-	struct away_start *start = arg;
-	struct job *job = start->job;
-
-	job->busy = NULL;
-	if (!outcome)
-		outcome = outcome_error(-ECHILD, "the job's shim ended without a word");
-	if (outcome_is_ok(outcome)) {
-		log_info(&job->parts->daemon->log, "job %lld (%s): part %u started",
-			 (long long)job->id, job->name, job->parts->node);
-		json_decref(outcome);
-		job_take(job);
-		answer_started(start->question, job);
-		/* It was to end before it ran. */
-		if (job->parts->nr_ends)
-			parts_end_here(job->parts, 0, NULL);
-	} else {
-		drop(job);
-		peer_question_answer(start->question, outcome);
-	}
-	free(start);
-}
-
-static const struct channel_ops launch_ops = { on_progress, on_launched };
-
-static json_t *launch(struct job *job, struct peer_question *q)
-{
-	struct away_start *start = calloc(1, sizeof(*start));
-	json_t *spec;
-	int err;
-
-	if (!start)
-		return outcome_error(-ENOMEM, "out of memory");
-	start->question = q;
-	start->job = job;
-	err = job_prepare(job);
-	spec = err ? NULL : launch_spec(job, NULL);
-	if (!err)
-		err = launch_start(job, spec, -1, &launch_ops, start, &start->channel);
-	json_decref(spec);
-	if (!err) {
-		job->busy = "start";
-		return NULL;
-	}
-	free(start);
-	return outcome_error(err, "the job's shim cannot be started: %s", strerror(-err));
-}
-
-/* The job as its home has it, in this node's registry; an outcome, or NULL. */
-static json_t *enter(struct daemon *daemon, json_int_t id, const json_t *record,
-		     struct job **ret_job)
-{
-	struct job *job = jobs_known(daemon->jobs, id);
-	char why[512];
-	int err;
-
-	if (job && (job->busy || job->parts ||
-		    (job_is_alive(job) && job->state != JOB_ELSEWHERE)))
-		return outcome_error(-EBUSY, "job %lld is here already", (long long)id);
-	if (job)
-		jobs_forget(job);
-	err = jobs_enter(daemon->jobs, id, json_deep_copy(record), &job);
-	if (err)
-		return outcome_error(err, "the record of job %lld is not understood",
-				     (long long)id);
-	job->state = JOB_RUNNING;
-	if (access(job->image_dir, F_OK)) {
-		json_t *outcome = outcome_error(-errno, "%s: %s; is image_dir the same directory on all nodes?",
-						job->image_dir, strerror(errno));
-
-		jobs_forget(job);
-		return outcome;
-	}
-	err = parts_open(job, true, why, sizeof(why));
-	if (err) {
-		jobs_forget(job);
-		return outcome_error(err, "%s", why);
-	}
-	*ret_job = job;
-	return NULL;
-}
-
-/* Is it the home that asks, and are we who it takes us for? */
-static bool is_home(const struct daemon *daemon, const struct peer_question *q,
-		    const json_t *record, int node)
-{
-	const json_t *names = json_object_get(json_object_get(record, "ranks"), "nodes");
-	const char *home = json_string_value(json_array_get(names, 0));
-
-	return home && node > 0 && parts_number(record, daemon->config.node) == node &&
-	       peer_find(nodes_peer(daemon->nodes), home) == (int)peer_question_from(q);
-}
-
-static void on_start(struct peer_question *q, void *arg)
-{
-	struct daemon *daemon = arg;
-	json_int_t id = 0, run = 0;
-	json_t *record = NULL, *outcome;
-	struct job *job;
-	int node = 0;
-
-	if (json_unpack(peer_question_args(q), "{s:I, s:I, s:i, s:o}", "job", &id, "run", &run,
-			"node", &node, "record", &record) || !is_home(daemon, q, record, node)) {
-		peer_question_answer(q, outcome_error(-EPROTO, "this is no part of ours"));
-		return;
-	}
-	job = parts_job(daemon, id, (uint64_t)run);
-	if (job && !job->busy) {
-		answer_started(q, job);
-		return;
-	}
-	outcome = rank_record_check(json_object_get(record, "ranks"), &daemon->config);
-	if (!outcome)
-		outcome = enter(daemon, id, record, &job);
-	if (!outcome) {
-		outcome = launch(job, q);
-		if (outcome)
-			drop(job);
-	}
-	if (outcome)
-		peer_question_answer(q, outcome);
 }
 
 /* ---------------------------------------------------------- other requests */
@@ -336,10 +224,8 @@ static void on_over(struct peer_question *q, void *arg)
 int parts_away_register(struct daemon *daemon)
 {
 	struct peer_asks *asks = nodes_asks(daemon->nodes);
-	int err = peer_verb(asks, "start", on_start, daemon);
+	int err = peer_verb(asks, "end", on_end, daemon);
 
-	if (!err)
-		err = peer_verb(asks, "end", on_end, daemon);
 	if (!err)
 		err = peer_verb(asks, "signal", on_signal, daemon);
 	return err ? err : peer_verb(asks, "over", on_over, daemon);

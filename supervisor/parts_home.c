@@ -139,6 +139,9 @@ static void finish(struct parts *p)
 
 	if (first)
 		end = first->end;
+	/* Without a node that is off it came to nothing, whatever is known of the others. */
+	if (p->put_down)
+		end = (struct job_end) { .rank = -1 };
 	tell_over(p, end.found ? end.status : SIGKILL);
 	if (!p->starting) {
 		job_end(p->job, &end);
@@ -185,8 +188,28 @@ static void check_stuck(struct parts *p)
 	parts_end_all(p, 1, text);
 }
 
+/* What is silent is off, says who knows it. */
+static void bury(struct parts *p)
+{
+	unsigned int i;
+
+	for (i = 1; i < p->nr; i++) {
+		if (!p->part[i].ended && parts_clock() - p->part[i].heard_ms >= PARTS_SILENT_MS)
+			p->part[i].ended = true;
+	}
+}
+
+static bool ask_again(struct parts *p);
+static void started(struct parts *p);
+
 void parts_home_tick(struct parts *p)
 {
+	if (p->put_down)
+		bury(p);
+	if (p->starting && ask_again(p)) {
+		started(p);
+		return;
+	}
 	if (p->ending && p->ticks % AGAIN_TICKS == 0) {
 		parts_end_here(p, p->end_code, NULL);
 		ask_to_end(p);
@@ -229,37 +252,82 @@ static void on_start(const json_t *outcome, void *arg)
 	struct part *part = arg;
 	struct parts *p = part->parts;
 
-	part->cookie = 0;
+	part->start = 0;
 	part->heard_ms = parts_clock();
+	if (outcome_errno(outcome) == -EAGAIN && !p->ending) {
+		part->again = true;
+		return;
+	}
 	p->starts--;
 	if (!outcome_is_ok(outcome))
 		fail(p, part->number, outcome_errno(outcome), error_text(outcome));
 	started(p);
 }
 
-void parts_start(struct parts *p, parts_started_fn fn, void *arg)
+static int ask_to_start(struct parts *p, unsigned int node)
+{
+	json_t *args = of_job(p);
+
+	json_object_set_new(args, "node", json_integer(node));
+	json_object_set(args, "record", p->job->record);
+	json_object_set(args, "nodes",
+			json_object_get(json_object_get(p->job->record, "ranks"), "nodes"));
+	/* json_object_set() of nothing is none. */
+	json_object_set(args, "restore", p->restore);
+	return ask(p, node, "start", args, p->restore ? PARTS_RESTORE_MS : PARTS_START_MS,
+		   on_start, &p->part[node], &p->part[node].start);
+}
+
+static void not_asked(struct parts *p, unsigned int node, int err)
+{
+	fail(p, node, err, err == -EHOSTUNREACH ? "does not answer: see ckptctl nodes" :
+	     strerror(-err));
+}
+
+/* Those that had something else to end first. True: one could not be asked. */
+static bool ask_again(struct parts *p)
+{
+	bool failed = false;
+	unsigned int i;
+	int err;
+
+	for (i = 1; i < p->nr; i++) {
+		if (!p->part[i].again)
+			continue;
+		p->part[i].again = false;
+		err = p->ending ? -ECANCELED : ask_to_start(p, i);
+		if (!err)
+			continue;
+		p->starts--;
+		not_asked(p, i, err);
+		failed = true;
+	}
+	return failed;
+}
+
+void parts_start(struct parts *p, const json_t *restore, parts_started_fn fn, void *arg)
 {
 	unsigned int i;
 	int err;
 
+	p->restore = json_incref((json_t *)restore);
 	p->fn = fn;
 	p->arg = arg;
 	for (i = 1; i < p->nr; i++) {
-		json_t *args = of_job(p);
-
-		json_object_set_new(args, "node", json_integer(i));
-		json_object_set(args, "record", p->job->record);
-		json_object_set(args, "nodes",
-				json_object_get(json_object_get(p->job->record, "ranks"), "nodes"));
-		err = ask(p, i, "start", args, PARTS_START_MS, on_start, &p->part[i],
-			  &p->part[i].cookie);
+		err = ask_to_start(p, i);
 		if (err)
-			fail(p, i, err, err == -EHOSTUNREACH ? "does not answer: see ckptctl nodes" :
-			     strerror(-err));
+			not_asked(p, i, err);
 		else
 			p->starts++;
 	}
 	started(p);
+}
+
+void parts_cancel(struct parts *p, json_t *why)
+{
+	if (p->starting && !p->failure)
+		p->failure = json_incref(why);
+	parts_end_all(p, 0, NULL);
 }
 
 void parts_signal(struct parts *p, int signo)

@@ -13,6 +13,7 @@
 #define PARTS_TICK_MS	250
 #define PARTS_SILENT_MS	8000
 #define PARTS_START_MS	30000
+#define PARTS_RESTORE_MS	(360 * 1000)	/* longer than ranks_up.h waits */
 #define PARTS_ASK_MS	4000
 #define PARTS_QUESTIONS	8
 
@@ -21,8 +22,10 @@ struct part {
 	unsigned int number;
 	bool ended;
 	struct job_end end;	/* valid then */
-	int64_t heard_ms;	/* of the home's table; members of others are unused */
+	int64_t heard_ms;	/* at home of each node, elsewhere of the home */
 	uint64_t cookie;	/* of the question that is open; 0: none */
+	uint64_t start;		/* of the home: of that which starts it */
+	bool again;		/* which is to be asked once more */
 };
 
 /* Bytes that come or go in pieces. */
@@ -43,9 +46,11 @@ struct parts {
 	struct fence_tree *tree;
 	struct reactor_source *tick;
 	unsigned int ticks;
+	bool put_down;		/* nothing is to be left of it, or of what is heard of it */
 	struct parts_block in, out;	/* from and to our shim */
 	/* of the home */
 	bool starting, ending;
+	json_t *restore;	/* how it is started */
 	int end_code;		/* with which others were ended; 0: at once */
 	unsigned int starts;	/* questions that are open */
 	json_t *failure;	/* why it did not start */
@@ -84,6 +89,12 @@ void parts_end_all(struct parts *parts, int code, const char *text);
 void parts_away_tick(struct parts *parts);	/* may free @parts */
 void parts_away_gone(struct parts *parts);	/* no process, and no more output */
 int parts_away_register(struct daemon *daemon);
+
+/* The home has no more use for it; frees the job, too. */
+void parts_drop(struct job *job);
+
+/* parts_start.c */
+int parts_start_register(struct daemon *daemon);
 
 json_t *parts_end_pack(const struct job_end *end);
 int parts_end_unpack(const json_t *json, struct job_end *ret_end);	/* -EPROTO */

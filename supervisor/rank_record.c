@@ -59,16 +59,16 @@ static json_t *check_nodes(const json_t *nodes, const struct config *config)
 	for (i = 0; i < nr; i++) {
 		name = json_string_value(json_array_get(nodes, i));
 		if (!name || host_name_check(name))
-			return outcome_error(-EINVAL, "run: %s is no name of a node",
+			return outcome_error(-EINVAL, "%s is no name of a node",
 					     name ? name : "what is given");
 		for (k = 0; k < i; k++) {
 			if (json_equal(json_array_get(nodes, i), json_array_get(nodes, k)))
-				return outcome_error(-EINVAL, "run: node %s is there twice", name);
+				return outcome_error(-EINVAL, "node %s is there twice", name);
 		}
 	}
 	name = json_string_value(json_array_get(nodes, 0));
 	if (nr && strcmp(name, config->node))
-		return outcome_error(-EINVAL, "run: a job is started on the first of its nodes: this one is %s, not %s",
+		return outcome_error(-EINVAL, "a job is started on the first of its nodes: this one is %s, not %s",
 				     config->node, name);
 	return NULL;
 }
@@ -137,6 +137,24 @@ json_t *rank_record_make(const json_t *request, const struct config *config,
 		return record;
 	json_decref(record);
 	return NULL;
+}
+
+json_t *rank_record_place(json_t *record, json_t *nodes, const struct config *config)
+{
+	json_t *were = json_object_get(record, "nodes");
+	const char *home = json_string_value(json_array_get(were, 0));
+	json_t *outcome;
+
+	if (!nodes && home && strcmp(home, config->node))
+		return outcome_error(-EINVAL, "restart: the job was on %s and others: name the nodes with --nodes, this one (%s) first, or ask there",
+				     home, config->node);
+	if (nodes && json_array_size(nodes) != json_array_size(were))
+		return outcome_error(-EINVAL, "restart: the generation is of %zu nodes: name as many, not %zu",
+				     json_array_size(were), json_array_size(nodes));
+	outcome = nodes ? check_nodes(nodes, config) : NULL;
+	if (!outcome && nodes)
+		json_object_set(record, "nodes", nodes);
+	return outcome ? outcome : rank_record_check(record, config);
 }
 
 json_t *rank_record_spec(const json_t *record, unsigned int node,

@@ -25,6 +25,11 @@ json_t *rank_record_make(const json_t *request, const struct config *config,
 			 json_t **ret_outcome);
 /* What the record asks for is installed on this node; NULL, or an outcome. */
 json_t *rank_record_check(const json_t *record, const struct config *config);
+/*
+ * Put what a generation has (catalog_generation_parts()) on @nodes, or, without any, leave it
+ * where it was; NULL, or an outcome. The map stays: images are of whole nodes.
+ */
+json_t *rank_record_place(json_t *record, json_t *nodes, const struct config *config);
 /* For the shim of the @node-th node of the map; a new reference. */
 json_t *rank_record_spec(const json_t *record, unsigned int node,
 			 const struct config *config);

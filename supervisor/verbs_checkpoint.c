@@ -202,6 +202,9 @@ void verb_checkpoint(struct request *request)
 		outcome = job_check_free(job, "checkpoint");
 	if (job && !outcome)
 		outcome = job_check_running(job);
+	if (job && !outcome && job->parts && !coord_driver_wanted(job))
+		outcome = outcome_error(-EOPNOTSUPP, "no checkpoint of job %lld: it is on several nodes and does not use MPI, so nothing tells what its processes have sent to each other",
+					(long long)job->id);
 	if (job && !outcome)
 		c = parse_checkpoint(request, job, &outcome);
 	if (!c) {

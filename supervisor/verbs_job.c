@@ -259,7 +259,7 @@ static void on_run_outcome(json_t *outcome, void *arg)
 	if (outcome_is_ok(outcome) && job->parts) {
 		json_decref(outcome);
 		job_take(job);
-		parts_start(job->parts, on_parts_started, run);
+		parts_start(job->parts, NULL, on_parts_started, run);
 		return;
 	}
 	job->busy = NULL;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The request restart: a job from one of its generations, on this node.
+ * The request restart: a job from one of its generations, on this node or, with this one as
+ * the home, over as many nodes as its images are of.
  *
- * A worker reads the manifest (is it this job's, this generation's, ours?),
- * then a new shim restores, and MPI ranks make their library anew (ranks_up.h).  Refused while the job's processes may still run:
- * here, because init lives; elsewhere, because the record says so and nobody
- * has said that node is off.  A failed restart leaves job and images as they
- * were.
+ * Images are restored (job_restore.h; parts.h on the other nodes), and MPI ranks make their
+ * library anew (ranks_up.h); only when all of them run it has succeeded. Refused while the
+ * job's processes may still run: here, because init lives; elsewhere, because the record
+ * says so and nobody has said that node is off. A failed restart leaves job and images
+ * as they were.
+ *
+ * With --node-lost a job that runs on, without the node that is gone, is ended first.
  */
 #include "supervisor/verbs.h"
 
@@ -19,32 +22,49 @@
 #include <unistd.h>
 
 #include "image/util.h"
+#include "supervisor/hosts.h"
+#include "supervisor/job_restore.h"
 #include "supervisor/jobs.h"
-#include "supervisor/launch.h"
-#include "supervisor/op.h"
 #include "supervisor/outcome.h"
+#include "supervisor/parts.h"
+#include "supervisor/rank_record.h"
 #include "supervisor/ranks_up.h"
-#include "supervisor/worker.h"
 
-/* How long a job whose ranks could not go on may take to be gone. */
+/* How long a job whose ranks could not go on, or are to go, may take to be gone. */
 #define END_LOOK_MS	20
-#define END_LOOKS	500
+#define END_LOOKS	1500
 
 struct restart {
 	struct request *request;
 	struct job *job;
 	enum job_state before;
 	int64_t generation;
-	bool dry_run;
 	bool attach;
 	bool claimed;
-	json_t *args;		/* of op_restore() */
-	struct worker *worker;
-	struct channel *channel;
+	json_t *how;		/* job_restore.h */
+	json_t *ranks_before;	/* what the record had; NULL: none, or not changed */
+	bool begun;		/* the record says that it starts */
+	bool nothing_left;	/* of what was begun */
 	int client;		/* the client's end of its terminal; -1 */
 	json_t *outcome;	/* of the restore, until the ranks run or the job is gone */
+	json_t *failure;	/* the first */
+	unsigned int waits;	/* for the other nodes, for the ranks here */
 	unsigned int looks;
 };
+
+static bool is_dry_run(const struct restart *r)
+{
+	return json_is_true(json_object_get(r->how, "dry_run"));
+}
+
+static void restart_free(struct restart *r)
+{
+	if (r->client >= 0)
+		close(r->client);
+	json_decref(r->how);
+	json_decref(r->ranks_before);
+	free(r);
+}
 
 static void finish(struct restart *r, json_t *outcome)
 {
@@ -53,11 +73,8 @@ static void finish(struct restart *r, json_t *outcome)
 	r->job->busy = NULL;
 	if (r->claimed)
 		catalog_unclaim(&r->request->daemon->catalog, r->job->id);
-	if (r->client >= 0)
-		close(r->client);
 	request_answer_fd(r->request, outcome, client);
-	json_decref(r->args);
-	free(r);
+	restart_free(r);
 }
 
 static void on_progress(json_t *progress, void *arg)
@@ -67,17 +84,105 @@ static void on_progress(json_t *progress, void *arg)
 	request_progress(r->request, progress);
 }
 
-/* ---------------------------------------------------------------- launch */
+/* ------------------------------------------------------------ and back again */
 
 static void back(struct restart *r)
 {
+	struct job *job = r->job;
 	char why[512];
 
-	job_unprepare(r->job);
+	job_let_go(job);
+	job_unprepare(job);
+	if (r->ranks_before)
+		json_object_set(job->record, "ranks", r->ranks_before);
+	if (!r->begun)
+		return;
 	/* Of a job that another node had, only its images are known to be left. */
-	if (job_set_state(r->job, r->before == JOB_ELSEWHERE ? JOB_LOST : r->before,
+	if (job_set_state(job, r->before == JOB_ELSEWHERE ? JOB_LOST : r->before,
 			  why, sizeof(why)))
 		log_error(&r->request->daemon->log, "%s", why);
+}
+
+/* Takes over @failure. */
+static void give_up(struct restart *r, json_t *failure)
+{
+	log_warning(&r->request->daemon->log, "job %lld: no restart from generation %lld: %s",
+		    (long long)r->job->id, (long long)r->generation,
+		    json_string_value(json_object_get(json_object_get(failure, "error"), "text")));
+	back(r);
+	finish(r, failure);
+}
+
+/* ----------------------------------------------------------- MPI ranks */
+
+static void on_gone(void *arg)
+{
+	struct restart *r = arg;
+	struct reactor_source *timer;
+
+	if (r->nothing_left || !job_is_alive(r->job))
+		give_up(r, r->failure);
+	else if (r->looks++ >= END_LOOKS ||
+		 reactor_timer(r->request->daemon->reactor, END_LOOK_MS, on_gone, r, &timer))
+		finish(r, r->failure);	/* it is seen to end later */
+}
+
+/* All that was waited for has come. */
+static void settle(struct restart *r)
+{
+	char why[512];
+
+	if (--r->waits)
+		return;
+	if (r->failure) {
+		json_decref(r->outcome);
+		on_gone(r);
+		return;
+	}
+	if (r->job->parts && job_set_state(r->job, JOB_RUNNING, why, sizeof(why)))
+		log_error(&r->request->daemon->log, "%s", why);
+	log_info(&r->request->daemon->log, "job %lld runs again from generation %lld",
+		 (long long)r->job->id, (long long)r->generation);
+	json_object_update_missing(json_object_get(r->outcome, "result"), job_describe(r->job));
+	finish(r, r->outcome);
+}
+
+/* What was restored and cannot go on is of no use to anybody. Takes over @failure. */
+static void fail(struct restart *r, json_t *failure)
+{
+	if (r->failure) {
+		json_decref(failure);
+		return;
+	}
+	r->failure = failure;
+	if (r->nothing_left)
+		return;
+	if (r->job->parts)
+		parts_cancel(r->job->parts, failure);
+	else if (r->job->init)
+		kill(r->job->init, SIGKILL);
+}
+
+static void on_ranks(json_t *failure, void *arg)
+{
+	struct restart *r = arg;
+
+	if (failure)
+		fail(r, failure);
+	settle(r);
+}
+
+static void on_parts(json_t *outcome, void *arg)
+{
+	struct restart *r = arg;
+
+	if (outcome_is_ok(outcome)) {
+		json_decref(outcome);
+	} else {
+		r->nothing_left = true;
+		fail(r, outcome);
+	}
+	settle(r);
 }
 
 static void adopt(struct restart *r)
@@ -86,7 +191,9 @@ static void adopt(struct restart *r)
 	char why[512];
 
 	json_object_set_new(job->record, "generation", json_integer(r->generation));
-	if (job_adopt(job)) {
+	if (job->parts) {
+		job_take(job);
+	} else if (job_adopt(job)) {
 		job->state = JOB_RUNNING;
 		job_recover(job);
 	} else if (job_set_state(job, JOB_RUNNING, why, sizeof(why))) {
@@ -94,170 +201,80 @@ static void adopt(struct restart *r)
 	}
 }
 
-/* ----------------------------------------------------------- MPI ranks */
-
-static void say_failed(const struct restart *r, const json_t *outcome)
-{
-	log_warning(&r->request->daemon->log, "job %lld: no restart from generation %lld: %s",
-		    (long long)r->job->id, (long long)r->generation,
-		    json_string_value(json_object_get(json_object_get(outcome, "error"), "text")));
-}
-
-static void on_gone(void *arg)
+static void on_restored(json_t *outcome, void *arg)
 {
 	struct restart *r = arg;
-	struct reactor_source *timer;
-
-	if (job_is_alive(r->job) && r->looks++ < END_LOOKS &&
-	    !reactor_timer(r->request->daemon->reactor, END_LOOK_MS, on_gone, r, &timer))
-		return;
-	if (!job_is_alive(r->job))
-		back(r);
-	finish(r, r->outcome);
-}
-
-/* What was restored and cannot go on is of no use to anybody. */
-static void on_ranks(json_t *failure, void *arg)
-{
-	struct restart *r = arg;
-
-	if (!failure) {
-		log_info(&r->request->daemon->log, "job %lld: its ranks run again",
-			 (long long)r->job->id);
-		finish(r, r->outcome);
-		return;
-	}
-	say_failed(r, failure);
-	json_decref(r->outcome);
-	r->outcome = failure;
-	if (r->job->init)
-		kill(r->job->init, SIGKILL);
-	on_gone(r);
-}
-
-static void on_launched(json_t *outcome, void *arg)
-{
-	struct restart *r = arg;
-	const struct log *log = &r->request->daemon->log;
+	struct job *job = r->job;
 	int err;
 
-	if (!outcome)
-		outcome = outcome_error(-ECHILD, "the job's shim ended without a word");
-	if (outcome_is_ok(outcome)) {
-		log_info(log, "job %lld restarted from generation %lld",
-			 (long long)r->job->id, (long long)r->generation);
-		adopt(r);
-		json_object_update_missing(json_object_get(outcome, "result"),
-					   job_describe(r->job));
-		r->outcome = outcome;
-		err = ranks_up_wait(r->job, on_ranks, r);
-		if (err < 0)
-			on_ranks(outcome_error(err, "the ranks of job %lld cannot be watched: %s",
-					       (long long)r->job->id, strerror(-err)), r);
-		if (err <= 0)
-			return;
-	} else {
-		say_failed(r, outcome);
+	if (is_dry_run(r)) {
 		back(r);
-	}
-	finish(r, outcome);
-}
-
-static const struct channel_ops launch_ops = { on_progress, on_launched };
-
-/* @note: what the checkpoint left in the manifest for us. */
-static json_t *make_spec(const struct restart *r, const json_t *note)
-{
-	json_t *spec = launch_spec(r->job, json_incref(r->args));
-
-	json_object_set(spec, "main_pid", json_object_get(note, "main_pid"));
-	/* json_object_set() of nothing is none: a job without ranks, an older image. */
-	json_object_set(json_object_get(spec, "ranks"), "pids", json_object_get(note, "pids"));
-	json_object_set(json_object_get(spec, "ranks"), "failed", json_object_get(note, "failed"));
-	json_object_set_new(spec, "any_rights", json_boolean(r->request->uid == 0));
-	json_object_set_new(spec, "log_len",
-			    json_pack("[O, O]", json_object_get(note, "out"),
-				      json_object_get(note, "err")));
-	return spec;
-}
-
-static json_t *launch(struct restart *r, const json_t *note)
-{
-	int pair[2] = { -1, -1 };
-	json_t *spec;
-	char why[512];
-	int err;
-
-	err = job_prepare(r->job);
-	if (err)
-		return outcome_error(err, "%s: %s", r->job->state_dir, strerror(-err));
-	err = job_set_state(r->job, JOB_STARTING, why, sizeof(why));
-	if (err) {
-		r->job->state = r->before;
-		return outcome_error(err, "%s", why);
-	}
-	if (r->attach && !socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		r->client = pair[0];
-	r->job->saving = false;
-	spec = make_spec(r, note);
-	err = launch_start(r->job, spec, pair[1], &launch_ops, r, &r->channel);
-	json_decref(spec);
-	if (!err)
-		return NULL;
-	back(r);
-	return outcome_error(err, "the job's shim cannot be started: %s", strerror(-err));
-}
-
-/* ----------------------------------------------------------------- check */
-
-/* Reads the manifest, or for a dry run all there is to check. */
-static json_t *check_run(struct channel_reporter *reporter, void *arg)
-{
-	struct restart *r = arg;
-	struct op_env env = {
-		.key = r->request->daemon->config.key,
-		.progress = channel_report_progress,
-		.progress_arg = reporter,
-		.any_rights = r->request->uid == 0,
-	};
-	unsigned int nr_roots;
-	pid_t roots[OP_ROOTS_MAX];
-	json_t *args, *outcome;
-
-	if (r->dry_run) {
-		/* Its pids are free in the namespace it would get. */
-		if (!r->job->host_ns)
-			json_object_set_new(r->args, "pidns", json_string("new"));
-		json_object_set_new(r->args, "dry_run", json_true());
-		return op_restore(&env, r->args, roots, &nr_roots);
-	}
-	args = json_pack("{s:O, s:O, s:O}", "dir", json_object_get(r->args, "dir"),
-			 "generation", json_object_get(r->args, "generation"),
-			 "job", json_object_get(r->args, "job"));
-	outcome = op_describe(&env, args);
-	json_decref(args);
-	return outcome;
-}
-
-static void on_checked(json_t *outcome, void *arg)
-{
-	struct restart *r = arg;
-	const json_t *note = json_object_get(json_object_get(outcome, "result"), "note");
-	json_t *failure;
-
-	if (!outcome_is_ok(outcome) || r->dry_run) {
 		finish(r, outcome);
 		return;
 	}
-	failure = note ? launch(r, note) :
-		  outcome_error(-EBADMSG, "generation %lld was not taken of a job: use ckptctl restore",
-				(long long)r->generation);
-	json_decref(outcome);
-	if (failure)
-		finish(r, failure);
+	if (!outcome_is_ok(outcome)) {
+		give_up(r, outcome);
+		return;
+	}
+	log_info(&r->request->daemon->log, "job %lld restored from generation %lld",
+		 (long long)job->id, (long long)r->generation);
+	adopt(r);
+	r->outcome = outcome;
+	/* One more than there are: none of them is the last before all are asked. */
+	r->waits = 2;
+	err = ranks_up_wait(job, on_ranks, r);
+	if (err < 0)
+		fail(r, outcome_error(err, "the ranks of job %lld cannot be watched: %s",
+				      (long long)job->id, strerror(-err)));
+	if (err)
+		r->waits--;
+	if (job->parts) {
+		r->waits++;
+		parts_start(job->parts, r->how, on_parts, r);
+	}
+	settle(r);
 }
 
-static const struct channel_ops check_ops = { on_progress, on_checked };
+/* ---------------------------------------------------------------- the start */
+
+/* Its image is good: from here on the job is what is restarted. */
+static json_t *on_checked(void *arg)
+{
+	struct restart *r = arg;
+	struct job *job = r->job;
+	char why[512];
+	int err = 0;
+
+	json_object_set_new(job->record, "run",
+			    json_integer(json_integer_value(json_object_get(job->record, "run")) + 1));
+	job->saving = false;
+	if (json_object_get(json_object_get(job->record, "ranks"), "nodes"))
+		err = parts_open(job, true, why, sizeof(why));
+	if (!err) {
+		err = job_set_state(job, JOB_STARTING, why, sizeof(why));
+		r->begun = !err;
+		if (err)
+			job->state = r->before;
+	}
+	return err ? outcome_error(err, "%s", why) : NULL;
+}
+
+static void start(struct restart *r)
+{
+	static const struct job_restore_ops ops = {
+		.progress = on_progress, .checked = on_checked, .ended = on_restored,
+	};
+	int pair[2] = { -1, -1 }, err;
+
+	if (r->attach && !socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		r->client = pair[0];
+	r->job->busy = "restart";
+	err = job_restore_start(r->job, r->how, pair[1], &ops, r);
+	if (err)
+		give_up(r, outcome_error(err, "the restart cannot be begun: %s", strerror(-err)));
+}
+
+/* ----------------------------------------------------------------- check */
 
 static json_t *check_not_running(const struct job *job, bool node_lost)
 {
@@ -273,58 +290,94 @@ static json_t *check_not_running(const struct job *job, bool node_lost)
 			       (long long)job->id, node ? node : "?");
 }
 
+/*
+ * The ranks' part of the record as it will be: that of the generation, on @nodes or, without
+ * any, on those it was on. NULL without an outcome: as it is.
+ */
+static json_t *place(const struct request *request, const struct job *job, int64_t generation,
+		     json_t *nodes, json_t **ret_outcome)
+{
+	const struct daemon *daemon = request->daemon;
+	json_t *ranks = NULL;
+	char why[512];
+	int err;
+
+	err = catalog_generation_parts(&daemon->catalog, job->id, generation, &ranks, why,
+				       sizeof(why));
+	if (err == -ENOENT && (!nodes || (json_array_size(nodes) == 1 &&
+					  !strcmp(json_string_value(json_array_get(nodes, 0)) ?: "",
+						  daemon->config.node))))
+		return NULL;
+	if (err == -ENOENT)
+		*ret_outcome = outcome_error(-EINVAL, "generation %lld of job %lld is of one node: restart it on that which is to run it, without --nodes",
+					     (long long)generation, (long long)job->id);
+	else if (err)
+		*ret_outcome = outcome_error(err, "%s", why);
+	if (err)
+		return NULL;
+	*ret_outcome = rank_record_place(ranks, nodes, &daemon->config);
+	if (!*ret_outcome)
+		return ranks;
+	json_decref(ranks);
+	return NULL;
+}
+
+/* Which generation; an outcome if there is none. */
+static json_t *choose(const struct catalog *catalog, const struct job *job, json_int_t *generation)
+{
+	if (!*generation)
+		*generation = catalog_last(catalog, job->id);
+	if (*generation && catalog_has(catalog, job->id, *generation))
+		return NULL;
+	return *generation ? outcome_error(-ENOENT, "job %lld has no generation %lld",
+					   (long long)job->id, (long long)*generation) :
+	       outcome_error(-ENOENT, "job %lld has no checkpoint to restart from",
+			     (long long)job->id);
+}
+
 static struct restart *parse(struct request *request, struct job *job,
 			     json_t **ret_outcome)
 {
-	const struct catalog *catalog = &request->daemon->catalog;
 	int accept = 0, dry_run = 0, node_lost = 0, attach = 0;
+	json_t *nodes = NULL, *ranks;
 	json_int_t id, generation = 0;
 	const char *files = NULL;
 	struct restart *r;
 	json_error_t why;
-	char label[64];
-	char *dir;
 
 	if (json_unpack_ex(request->args, &why, 0,
-			   "{s:I, s?I, s?b, s?b, s?b, s?b, s?s !}", "job", &id,
+			   "{s:I, s?I, s?b, s?b, s?b, s?b, s?s, s?o !}", "job", &id,
 			   "generation", &generation, "accept_changed", &accept,
 			   "dry_run", &dry_run, "node_lost", &node_lost,
-			   "attach", &attach, "files", &files)) {
+			   "attach", &attach, "files", &files, "nodes", &nodes)) {
 		*ret_outcome = outcome_error(-EINVAL, "restart: bad arguments: %s",
 					     why.text);
 		return NULL;
 	}
 	*ret_outcome = check_not_running(job, node_lost);
+	if (!*ret_outcome)
+		*ret_outcome = choose(&request->daemon->catalog, job, &generation);
 	if (*ret_outcome)
 		return NULL;
-	if (!generation)
-		generation = catalog_last(catalog, job->id);
-	if (!generation || !catalog_has(catalog, job->id, generation)) {
-		*ret_outcome = outcome_error(-ENOENT, generation ?
-					     "job %lld has no generation %lld" :
-					     "job %lld has no checkpoint to restart from",
-					     (long long)id, (long long)generation);
-		return NULL;
-	}
-	r = calloc(1, sizeof(*r));
-	dir = catalog_image_dir(catalog, job->id, generation);
-	if (!r || !dir) {
-		free(r);
-		free(dir);
+	ranks = place(request, job, generation, nodes, ret_outcome);
+	r = *ret_outcome ? NULL : calloc(1, sizeof(*r));
+	if (!r) {
+		json_decref(ranks);
 		return NULL;
 	}
 	*r = (struct restart) {
 		.request = request, .job = job, .before = job->state,
-		.generation = generation, .dry_run = dry_run, .attach = attach,
-		.client = -1,
+		.generation = generation, .attach = attach, .client = -1,
 	};
-	r->args = json_pack("{s:s, s:I, s:s, s:b, s:s}", "dir", dir,
-			    "generation", generation, "job", job_label(job, label),
-			    "accept_changed", accept,
-			    "pidns", job->host_ns ? "auto" : "caller");
+	r->how = json_pack("{s:I, s:b, s:b, s:b}", "generation", generation,
+			   "accept_changed", accept, "any_rights", request->uid == 0,
+			   "dry_run", dry_run);
 	if (files)
-		json_object_set_new(r->args, "files", json_string(files));
-	free(dir);
+		json_object_set_new(r->how, "files", json_string(files));
+	if (ranks) {
+		r->ranks_before = json_incref(json_object_get(job->record, "ranks"));
+		json_object_set_new(job->record, "ranks", ranks);
+	}
 	return r;
 }
 
@@ -351,18 +404,63 @@ static json_t *take_claim(struct request *request, struct job **job)
 	return outcome;
 }
 
-static void start_check(struct restart *r)
-{
-	struct worker_spec spec = { .name = "ckptd-check", .run = check_run, .arg = r };
-	int err = worker_start(r->request->daemon, &spec, &check_ops, r, &r->worker);
+/* ------------------------------------------------------ a job without a node */
 
-	if (err)
-		finish(r, outcome_error(err, "no worker: %s", strerror(-err)));
-	else
-		r->job->busy = "restart";
+struct put_down {
+	struct request *request;
+	int64_t id;
+	unsigned int looks;
+};
+
+static void begin(struct request *request);
+
+static void on_put_down(void *arg)
+{
+	struct put_down *p = arg;
+	struct jobs *jobs = p->request->daemon->jobs;
+	const struct job *job = jobs_known(jobs, p->id);
+	struct request *request = p->request;
+	struct reactor_source *timer;
+	int err = 0;
+
+	if (job && job->parts && job_is_alive(job)) {
+		if (p->looks++ < END_LOOKS)
+			err = reactor_timer(request->daemon->reactor, END_LOOK_MS, on_put_down, p,
+					    &timer);
+		else
+			err = -ETIMEDOUT;
+		if (err)
+			request_answer(request, outcome_error(err, "what is left of job %lld does not end; it is not restarted",
+							      (long long)p->id));
+		else
+			return;
+	} else {
+		begin(request);
+	}
+	free(p);
 }
 
-void verb_restart(struct request *request)
+/* What the other nodes have of it is of no use without the one that is off. */
+static bool put_down(struct request *request, struct job *job)
+{
+	struct put_down *p;
+
+	if (!json_is_true(json_object_get(request->args, "node_lost")) ||
+	    json_is_true(json_object_get(request->args, "dry_run")) ||
+	    !job->parts || !job_is_alive(job) || job->busy)
+		return false;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return false;
+	*p = (struct put_down) { request, job->id, 0 };
+	parts_put_down(job->parts);
+	on_put_down(p);
+	return true;
+}
+
+/* ------------------------------------------------------------------ the verb */
+
+static void begin(struct request *request)
 {
 	bool dry_run = json_is_true(json_object_get(request->args, "dry_run"));
 	json_t *outcome = NULL;
@@ -380,10 +478,20 @@ void verb_restart(struct request *request)
 		r = parse(request, job, &outcome);
 	if (r) {
 		r->claimed = claimed;
-		start_check(r);
+		start(r);
 		return;
 	}
 	if (claimed)
 		catalog_unclaim(&request->daemon->catalog, job->id);
 	request_answer(request, outcome);
+}
+
+void verb_restart(struct request *request)
+{
+	json_t *outcome = NULL;
+	struct job *job = jobs_find_for(request, &outcome);
+
+	json_decref(outcome);
+	if (!job || !put_down(request, job))
+		begin(request);
 }

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * See coord_peer.h. What comes from another node is of a job and run that the node belongs
+ * to (peer.h has seen to that), and a message that the machine would not understand is dropped
+ * here. A daemon that has started anew has no coordinator until the first message for
+ * one comes.
+ */
+#include "supervisor/coord_peer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "supervisor/coord_driver_priv.h"
+#include "supervisor/nodes.h"
+#include "supervisor/parts_priv.h"
+
+#define PREPARE_MS	5000
+
+void coord_peer_send(struct coord_driver *d, uint32_t node, const struct coord_msg *msg)
+{
+	const struct peer_msg wrapped = {
+		.job = d->job->id, .run = d->job->parts->run, .node = node,
+		.type = PEER_COORD, .data = msg, .len = coord_msg_size(msg),
+	};
+
+	peer_send(nodes_peer(d->daemon->nodes), &wrapped);
+}
+
+static void on_message(const struct peer_msg *msg, void *arg)
+{
+	struct daemon *daemon = arg;
+	struct job *job = parts_job(daemon, msg->job, msg->run);
+	struct coord_event event = driver_event(COORD_EV_MSG);
+	struct coord_msg *copy;
+
+	if (!job || !job->parts || driver_open(job))
+		return;
+	copy = malloc(sizeof(*copy));
+	if (!copy)
+		return;
+	if (peer_coord_read(msg, copy)) {
+		free(copy);
+		return;
+	}
+	/* The queue frees it. */
+	event.msg = copy;
+	driver_feed(job->coord, &event);
+}
+
+/* --------------------------------------------------------------- prepare */
+
+struct preparing {
+	struct coord_driver *driver;
+	unsigned int node;
+};
+
+static void settle(struct coord_driver *d)
+{
+	coord_prepared_fn fn = d->prepared;
+	json_t *failure = d->prepare_failure;
+
+	if (d->preparing)
+		return;
+	d->prepared = NULL;
+	d->prepare_failure = NULL;
+	fn(d, failure);
+	if (d->closing)
+		coord_driver_close(d);
+}
+
+static void on_prepared(const json_t *outcome, void *arg)
+{
+	struct preparing *p = arg;
+	struct coord_driver *d = p->driver;
+	const char *text = json_string_value(json_object_get(json_object_get(outcome, "error"),
+							     "text"));
+
+	if (!outcome_is_ok(outcome) && !d->prepare_failure)
+		d->prepare_failure = outcome_error(outcome_errno(outcome),
+						   "no checkpoint of job %lld: node %s: %s; the job runs on",
+						   (long long)d->job->id,
+						   parts_name(d->job->parts, p->node),
+						   text ? text : "it does not answer");
+	free(p);
+	d->preparing--;
+	settle(d);
+}
+
+static int ask(struct coord_driver *d, unsigned int node)
+{
+	struct parts *parts = d->job->parts;
+	struct preparing *p = calloc(1, sizeof(*p));
+	int host = parts_host(parts, node), err;
+	json_t *args;
+
+	if (!p || host < 0) {
+		free(p);
+		return host < 0 ? host : -ENOMEM;
+	}
+	*p = (struct preparing) { d, node };
+	args = json_pack("{s:I, s:I, s:O}", "job", (json_int_t)d->job->id, "run",
+			 (json_int_t)parts->run, "args", d->args);
+	err = peer_ask(nodes_asks(d->daemon->nodes), (unsigned int)host, "checkpoint", args,
+		       PREPARE_MS, on_prepared, p, NULL);
+	if (err)
+		free(p);
+	else
+		d->preparing++;
+	return err;
+}
+
+void coord_peer_prepare(struct coord_driver *d, coord_prepared_fn fn)
+{
+	unsigned int node;
+	int err = 0;
+
+	d->prepared = fn;
+	/* Held until all were asked. */
+	d->preparing = 1;
+	for (node = 1; node < d->ranks.nr_nodes && !err; node++)
+		err = ask(d, node);
+	if (err && !d->prepare_failure)
+		d->prepare_failure = outcome_error(err, "no checkpoint of job %lld: node %s: %s; the job runs on",
+						   (long long)d->job->id,
+						   parts_name(d->job->parts, node - 1),
+						   strerror(-err));
+	d->preparing--;
+	settle(d);
+}
+
+static void on_checkpoint(struct peer_question *question, void *arg)
+{
+	struct daemon *daemon = arg;
+	json_t *args = peer_question_args(question), *how;
+	json_int_t id, run;
+	struct job *job;
+	int err;
+
+	if (json_unpack(args, "{s:I, s:I, s:o}", "job", &id, "run", &run, "args", &how) ||
+	    !json_is_object(how)) {
+		peer_question_answer(question, outcome_error(-EPROTO, "checkpoint: bad arguments"));
+		return;
+	}
+	job = parts_job(daemon, id, (uint64_t)run);
+	err = job && job->parts ? driver_open(job) : -ESRCH;
+	if (err) {
+		peer_question_answer(question, outcome_error(err, "job %lld does not run here",
+							     (long long)id));
+		return;
+	}
+	json_decref(job->coord->args);
+	job->coord->args = json_copy(how);
+	json_object_set_new(job->coord->args, "pids", json_pack("[i]", (int)job->init));
+	peer_question_answer(question, outcome_ok(NULL));
+}
+
+int coord_peer_register(struct daemon *daemon)
+{
+	struct peer *peer = nodes_peer(daemon->nodes);
+
+	if (!peer)
+		return 0;
+	peer_receive(peer, PEER_COORD, on_message, daemon);
+	return peer_verb(nodes_asks(daemon->nodes), "checkpoint", on_checkpoint, daemon);
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The start of a part of a job whose home is another node: of its ranks, or from its image;
+ * see parts.h.
+ *
+ * The home has checked who asks for what.  What is checked here is that it is the
+ * home: node 0 of the record that it sends.
+ *
+ * A restart is answered when the ranks here run again, or cannot.  What is left here of an
+ * earlier run is ended first; meanwhile the answer is -EAGAIN.
+ */
+#include "supervisor/parts_priv.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "supervisor/job_restore.h"
+#include "supervisor/launch.h"
+#include "supervisor/outcome.h"
+#include "supervisor/rank_record.h"
+#include "supervisor/ranks_up.h"
+
+struct away_start {
+	struct peer_question *question;
+	struct job *job;
+	struct channel *channel;
+	json_t *how;		/* of a restart (job_restore.h); NULL */
+};
+
+static void start_free(struct away_start *start)
+{
+	json_decref(start->how);
+	free(start);
+}
+
+static void answer_started(struct peer_question *q, const struct job *job)
+{
+	peer_question_answer(q, outcome_ok(json_pack("{s:i}", "init", (int)job->init)));
+}
+
+static void on_progress(json_t *progress, void *arg)
+{
+}
+
+/* It runs. */
+static void started(struct away_start *start)
+{
+	struct job *job = start->job;
+	struct parts *p = job->parts;
+
+	job->busy = NULL;
+	answer_started(start->question, job);
+	start_free(start);
+	if (p->part[p->node].ended)
+		parts_away_gone(p);
+}
+
+static void on_ranks(json_t *failure, void *arg)
+{
+	struct away_start *start = arg;
+	struct parts *p = start->job->parts;
+
+	if (!failure) {
+		started(start);
+		return;
+	}
+	/* The home ends all of it; what is here says to it when it has. */
+	start->job->busy = NULL;
+	peer_question_answer(start->question, failure);
+	start_free(start);
+	if (p->part[p->node].ended)
+		parts_away_gone(p);
+	else
+		parts_end_here(p, 0, NULL);
+}
+
+static void on_launched(json_t *outcome, void *arg)
+{
+	struct away_start *start = arg;
+	struct job *job = start->job;
+	int err = 1;
+
+	if (!outcome)
+		outcome = outcome_error(-ECHILD, "the job's shim ended without a word");
+	if (!outcome_is_ok(outcome)) {
+		job->busy = NULL;
+		peer_question_answer(start->question, outcome);
+		start_free(start);
+		parts_drop(job);
+		return;
+	}
+	log_info(&job->parts->daemon->log, "job %lld (%s): part %u %s", (long long)job->id,
+		 job->name, job->parts->node, start->how ? "restored" : "started");
+	json_decref(outcome);
+	job_take(job);
+	/* It was to end before it ran. */
+	if (job->parts->put_down || job->parts->nr_ends)
+		parts_end_here(job->parts, 0, NULL);
+	if (start->how)
+		err = ranks_up_wait(job, on_ranks, start);
+	if (err < 0)
+		on_ranks(outcome_error(err, "its ranks cannot be watched: %s", strerror(-err)), start);
+	else if (err)
+		started(start);
+}
+
+static const struct channel_ops launch_ops = { on_progress, on_launched };
+static const struct job_restore_ops restore_ops = { .ended = on_launched };
+
+static json_t *launch(struct job *job, struct peer_question *q, const json_t *how)
+{
+	struct away_start *start = calloc(1, sizeof(*start));
+	json_t *spec;
+	int err;
+
+	if (!start)
+		return outcome_error(-ENOMEM, "out of memory");
+	start->question = q;
+	start->job = job;
+	start->how = json_incref((json_t *)how);
+	if (how) {
+		err = job_restore_start(job, how, -1, &restore_ops, start);
+	} else {
+		err = job_prepare(job);
+		spec = err ? NULL : launch_spec(job, NULL);
+		if (!err)
+			err = launch_start(job, spec, -1, &launch_ops, start, &start->channel);
+		json_decref(spec);
+	}
+	if (!err) {
+		job->busy = "start";
+		return NULL;
+	}
+	start_free(start);
+	return outcome_error(err, "the job's shim cannot be started: %s", strerror(-err));
+}
+
+/* Is what is here of a run before the one of @record? Then it ends. */
+static bool put_down_older(struct job *job, const json_t *record)
+{
+	if (job->parts->run >= (uint64_t)json_integer_value(json_object_get(record, "run")))
+		return false;
+	parts_put_down(job->parts);
+	return true;
+}
+
+/* The job as its home has it, in this node's registry; an outcome, or NULL. */
+static json_t *enter(struct daemon *daemon, json_int_t id, const json_t *record,
+		     struct job **ret_job)
+{
+	struct job *job = jobs_known(daemon->jobs, id);
+	char why[512];
+	int err;
+
+	if (job && job->parts && put_down_older(job, record))
+		return outcome_error(-EAGAIN, "what is left of job %lld has to end first",
+				     (long long)id);
+	if (job && (job->busy || job->parts ||
+		    (job_is_alive(job) && job->state != JOB_ELSEWHERE)))
+		return outcome_error(-EBUSY, "job %lld is here already", (long long)id);
+	if (job)
+		jobs_forget(job);
+	err = jobs_enter(daemon->jobs, id, json_deep_copy(record), &job);
+	if (err)
+		return outcome_error(err, "the record of job %lld is not understood",
+				     (long long)id);
+	job->state = JOB_RUNNING;
+	if (access(job->image_dir, F_OK)) {
+		json_t *outcome = outcome_error(-errno, "%s: %s; is image_dir the same directory on all nodes?",
+						job->image_dir, strerror(errno));
+
+		jobs_forget(job);
+		return outcome;
+	}
+	err = parts_open(job, true, why, sizeof(why));
+	if (err) {
+		jobs_forget(job);
+		return outcome_error(err, "%s", why);
+	}
+	*ret_job = job;
+	return NULL;
+}
+
+/* Is it the home that asks, and are we who it takes us for? */
+static bool is_home(const struct daemon *daemon, const struct peer_question *q,
+		    const json_t *record, int node)
+{
+	const json_t *names = json_object_get(json_object_get(record, "ranks"), "nodes");
+	const char *home = json_string_value(json_array_get(names, 0));
+
+	return home && node > 0 && parts_number(record, daemon->config.node) == node &&
+	       peer_find(nodes_peer(daemon->nodes), home) == (int)peer_question_from(q);
+}
+
+static void on_start(struct peer_question *q, void *arg)
+{
+	struct daemon *daemon = arg;
+	json_int_t id = 0, run = 0;
+	json_t *record = NULL, *how = NULL, *outcome;
+	struct job *job;
+	int node = 0;
+
+	if (json_unpack(peer_question_args(q), "{s:I, s:I, s:i, s:o, s?o}", "job", &id, "run", &run,
+			"node", &node, "record", &record, "restore", &how) || !is_home(daemon, q, record, node)) {
+		peer_question_answer(q, outcome_error(-EPROTO, "this is no part of ours"));
+		return;
+	}
+	job = parts_job(daemon, id, (uint64_t)run);
+	if (job && !job->busy) {
+		answer_started(q, job);
+		return;
+	}
+	outcome = rank_record_check(json_object_get(record, "ranks"), &daemon->config);
+	if (!outcome)
+		outcome = enter(daemon, id, record, &job);
+	if (!outcome) {
+		outcome = launch(job, q, how);
+		if (outcome)
+			parts_drop(job);
+	}
+	if (outcome)
+		peer_question_answer(q, outcome);
+}
+
+int parts_start_register(struct daemon *daemon)
+{
+	return peer_verb(nodes_asks(daemon->nodes), "start", on_start, daemon);
+}
