@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
 #
 # Nodes that are VMs on one network, each with its ckptd, to be sourced by bash:
 #
@@ -74,7 +75,7 @@ node_check() {
 cluster_end() {
 	local i
 	for i in $(seq "${cluster_count:-0}"); do
-		node_off "$i" >/dev/null 2>&1
+		node_off "$i" >/dev/null 2>&1 || true
 	done
 	return 0
 }
