@@ -278,6 +278,33 @@ static json_t *sorry(const struct coord_driver *d, const struct coord_action *ac
 			     (long long)d->job->id, text, held);
 }
 
+static void on_why(struct coord_driver *d, json_t *failure)
+{
+	json_t *sorry = d->sorry;
+
+	d->sorry = NULL;
+	if (d->asked)
+		driver_answer(d, failure ? failure : json_incref(sorry));
+	else
+		json_decref(failure);
+	json_decref(sorry);
+}
+
+/* What a step of another node's failed for only that node can say. */
+static void refuse(struct coord_driver *d, const struct coord_action *act)
+{
+	uint32_t node = act->wait.node;
+	json_t *text = sorry(d, act);
+
+	if (d->failure || node == COORD_NONE || node == d->ranks.node ||
+	    node >= d->ranks.nr_nodes || act->reason == COORD_WHY_TIMEOUT) {
+		driver_answer(d, text);
+		return;
+	}
+	d->sorry = text;
+	coord_peer_why(d, node, on_why);
+}
+
 static void act_outcome(struct coord_driver *d, const struct coord_action *act)
 {
 	if (!d->asked || act->ticket != d->ticket)
@@ -286,7 +313,7 @@ static void act_outcome(struct coord_driver *d, const struct coord_action *act)
 		d->committed = true;
 		driver_maybe_answer(d);
 	} else {
-		driver_answer(d, sorry(d, act));
+		refuse(d, act);
 	}
 }
 
@@ -325,7 +352,7 @@ static void perform(struct coord_driver *d, const struct coord_action *act)
 		break;
 	case COORD_ACT_REPLY:
 		if (d->asked && act->ticket == d->ticket)
-			driver_answer(d, sorry(d, act));
+			refuse(d, act);
 		break;
 	default:
 		act_local(d, act);
@@ -457,6 +484,8 @@ void coord_driver_close(struct coord_driver *d)
 					    (long long)d->job->id));
 	json_decref(d->args);
 	json_decref(d->prepare_failure);
+	json_decref(d->failure);
+	json_decref(d->sorry);
 	free(d->sent);
 	for (size_t i = 0; i < d->nr_queue; i++)
 		free((void *)(uintptr_t)d->queue[i].msg);

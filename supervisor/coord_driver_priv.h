@@ -47,6 +47,9 @@ struct coord_driver {
 	unsigned int preparing;		/* nodes that are asked */
 	void (*prepared)(struct coord_driver *d, json_t *failure);
 	json_t *prepare_failure;
+	json_t *sorry;			/* without what another node is asked for */
+	void (*why)(struct coord_driver *d, json_t *failure);
+	uint32_t why_node;
 	json_t *failure;		/* better than what the machine says */
 	struct shim_wait stuck;
 	uint64_t asked_at, silent_at;

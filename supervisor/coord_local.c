@@ -173,11 +173,17 @@ void driver_give_up(struct coord_driver *d, enum coord_reason reason, int error,
 	driver_feed(d, &event);
 }
 
+/* Who asked wants to know why; the home asks the others (coord_peer.h). */
+static bool driver_explains(const struct coord_driver *d)
+{
+	return d->asked || d->ranks.node;
+}
+
 static void on_failed(uint32_t state, const struct shim_failure *failure, void *arg)
 {
 	struct coord_driver *d = arg;
 
-	if (!d->failure && d->asked)
+	if (!d->failure && driver_explains(d))
 		d->failure = outcome_error(-EOPNOTSUPP, "job %lld cannot be checkpointed now: rank %u: %s",
 					   (long long)d->job->id, failure->rank, failure->text);
 	driver_give_up(d, state == STATUS_ENDED ? COORD_WHY_EXITED : COORD_WHY_REFUSED,
@@ -189,7 +195,7 @@ static void explain(struct coord_driver *d, int err)
 {
 	long long id = (long long)d->job->id;
 
-	if (d->failure || !d->asked)
+	if (d->failure || !driver_explains(d))
 		return;
 	if (err == -EOPNOTSUPP)
 		d->failure = outcome_error(err, "the ranks of job %lld run without our MPI library (--direct, --host-ns, or an MPI that is not supported), so they cannot be quiesced; start it without that option to have checkpoints",

@@ -16,6 +16,7 @@
 #include "supervisor/parts_priv.h"
 
 #define PREPARE_MS	5000
+#define WHY_MS		5000
 
 void coord_peer_send(struct coord_driver *d, uint32_t node, const struct coord_msg *msg)
 {
@@ -76,7 +77,7 @@ static void on_prepared(const json_t *outcome, void *arg)
 	const char *text = json_string_value(json_object_get(json_object_get(outcome, "error"),
 							     "text"));
 
-	if (!outcome_is_ok(outcome) && !d->prepare_failure)
+	if (!d->closing && !outcome_is_ok(outcome) && !d->prepare_failure)
 		d->prepare_failure = outcome_error(outcome_errno(outcome),
 						   "no checkpoint of job %lld: node %s: %s; the job runs on",
 						   (long long)d->job->id,
@@ -129,6 +130,71 @@ void coord_peer_prepare(struct coord_driver *d, coord_prepared_fn fn)
 	settle(d);
 }
 
+/* ------------------------------------------------------------------- why */
+
+static void give_why(struct coord_driver *d, json_t *failure)
+{
+	coord_prepared_fn fn = d->why;
+
+	d->why = NULL;
+	d->preparing--;
+	fn(d, failure);
+	if (d->closing && !d->preparing)
+		coord_driver_close(d);
+}
+
+static void on_why(const json_t *outcome, void *arg)
+{
+	struct coord_driver *d = arg;
+	json_t *theirs = json_object_get(json_object_get(outcome, "result"), "outcome"), *error;
+	json_t *failure = NULL;
+	const char *text;
+
+	error = json_object_get(theirs, "error");
+	text = json_string_value(json_object_get(error, "text"));
+	/* The job may be gone with the closing. */
+	if (!d->closing && outcome_is_ok(outcome) && text) {
+		failure = json_deep_copy(theirs);
+		json_object_set_new(json_object_get(failure, "error"), "text",
+				    json_sprintf("node %s: %s", parts_name(d->job->parts, d->why_node),
+						 text));
+	}
+	give_why(d, failure);
+}
+
+void coord_peer_why(struct coord_driver *d, uint32_t node, coord_prepared_fn fn)
+{
+	struct parts *parts = d->job->parts;
+	int host = parts ? parts_host(parts, node) : -ENOENT, err = host;
+
+	d->why = fn;
+	d->why_node = node;
+	d->preparing++;
+	if (host >= 0)
+		err = peer_ask(nodes_asks(d->daemon->nodes), (unsigned int)host, "failure",
+			       json_pack("{s:I, s:I}", "job", (json_int_t)d->job->id, "run",
+					 (json_int_t)parts->run), WHY_MS, on_why, d, NULL);
+	if (err < 0)
+		give_why(d, NULL);
+}
+
+static void on_failure(struct peer_question *question, void *arg)
+{
+	const struct coord_driver *d;
+	json_int_t id = 0, run = 0;
+	struct job *job;
+	json_t *result = json_object();
+
+	json_unpack(peer_question_args(question), "{s:I, s:I}", "job", &id, "run", &run);
+	job = parts_job(arg, id, (uint64_t)run);
+	d = job ? job->coord : NULL;
+	/* json_object_set() of nothing is none. */
+	json_object_set(result, "outcome", d ? d->failure : NULL);
+	peer_question_answer(question, outcome_ok(result));
+}
+
+/* ------------------------------------------------------- what home asks for */
+
 static void on_checkpoint(struct peer_question *question, void *arg)
 {
 	struct daemon *daemon = arg;
@@ -149,6 +215,8 @@ static void on_checkpoint(struct peer_question *question, void *arg)
 							     (long long)id));
 		return;
 	}
+	json_decref(job->coord->failure);
+	job->coord->failure = NULL;
 	json_decref(job->coord->args);
 	job->coord->args = json_copy(how);
 	json_object_set_new(job->coord->args, "pids", json_pack("[i]", (int)job->init));
@@ -158,9 +226,11 @@ static void on_checkpoint(struct peer_question *question, void *arg)
 int coord_peer_register(struct daemon *daemon)
 {
 	struct peer *peer = nodes_peer(daemon->nodes);
+	int err;
 
 	if (!peer)
 		return 0;
 	peer_receive(peer, PEER_COORD, on_message, daemon);
-	return peer_verb(nodes_asks(daemon->nodes), "checkpoint", on_checkpoint, daemon);
+	err = peer_verb(nodes_asks(daemon->nodes), "checkpoint", on_checkpoint, daemon);
+	return err ? err : peer_verb(nodes_asks(daemon->nodes), "failure", on_failure, daemon);
 }
