@@ -89,7 +89,7 @@ static void print(struct cli *cli, json_t *result)
 /* ------------------------------------------------------------- MPI ranks */
 
 static const struct cli_column mpi_columns[] = {
-	{ .name = "RANK", .right = true }, { .name = "STATE" }, { .name = "CALL" },
+	{ .name = "RANK", .right = true }, { .name = "NODE" }, { .name = "STATE" }, { .name = "CALL" },
 	{ .name = "PEER", .right = true }, { .name = "COMMUNICATOR" },
 	{ .name = "SEQUENCE", .right = true }, { .name = "HELD" }, { .name = NULL }
 };
@@ -108,6 +108,7 @@ static void print_rank(struct cli_table *table, const json_t *row)
 
 	cli_table_row(table);
 	cli_table_cell(table, "%lld", (long long)cli_int(row, "rank"));
+	cli_table_cell(table, "%s", cli_str(row, "node"));
 	cli_table_cell(table, "%s%s", cli_str(row, "state"), answers ? "" : ", does not answer");
 	cli_table_cell(table, "%s", json_object_get(row, "call") ? cli_str(row, "call") : "-");
 	number_cell(table, row, "peer");
@@ -125,6 +126,10 @@ static void print_ranks(struct cli *cli, json_t *result)
 	for (i = 0; i < json_array_size(rows); i++)
 		print_rank(table, json_array_get(rows, i));
 	cli_table_end(table);
+	rows = json_object_get(result, "silent_nodes");
+	for (i = 0; i < json_array_size(rows); i++)
+		cli_say("node %s does not answer: its ranks are missing",
+			json_string_value(json_array_get(rows, i)));
 }
 
 static int run_ranks(struct cli *cli, int argc, char **argv)

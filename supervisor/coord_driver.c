@@ -24,10 +24,13 @@
 #define PAUSE_MS	60000	/* if the configuration has none */
 #define DUMP_MS		(4 * 3600 * 1000)
 #define RESTART_MS	300000
+#define WATCH_MS	1000
+#define SILENT_LOOKS	5	/* after parts_silent() has begun to say so */
 #define MAX_COMMS	4096
 #define MAX_CHANNELS	65536
 
 static void perform(struct coord_driver *d, const struct coord_action *act);
+static void watch(struct coord_driver *d);
 
 uint64_t driver_now(void)
 {
@@ -229,6 +232,7 @@ static void act_persist(struct coord_driver *d, const struct coord_action *act)
 			uncommit(d, (int64_t)d->id.generation);
 	} else if (commits) {
 		/* It counts: a tree that was to be killed is, now. */
+		d->decided = true;
 		job_dump_go(d->dump);
 	}
 	driver_queue(d, &event);
@@ -469,11 +473,12 @@ void coord_driver_close(struct coord_driver *d)
 	d->feeding = true;	/* nothing is done any more */
 	rank_link_close(d->link);
 	reactor_remove(d->timer);
+	reactor_remove(d->watch);
 	d->link = NULL;
-	d->timer = NULL;
+	d->timer = d->watch = NULL;
 	/* One that was committed ends by itself: it may have ended the job. */
 	if (d->dump || d->preparing) {
-		if (d->dump && !d->closing && !d->committed)
+		if (d->dump && !d->closing && !d->decided)
 			job_dump_abort(d->dump);
 		d->closing = true;
 		return;
@@ -495,6 +500,49 @@ void coord_driver_close(struct coord_driver *d)
 	free(d);
 }
 
+/*
+ * A node that is not heard keeps nobody waiting: what is not decided is given up, which that node
+ * is told when it is back; what is decided counts, whether or not it has said so.
+ */
+static void on_watch(void *arg)
+{
+	struct coord_driver *d = arg;
+	struct coord_event event = driver_event(COORD_EV_REQUEST);
+	json_t *silent = d->job->parts ? parts_silent(d->job->parts) : NULL;
+
+	d->watch = NULL;
+	if (!d->asked)
+		goto out;
+	if (!silent)
+		d->silent_looks = 0;
+	if (!silent || ++d->silent_looks < SILENT_LOOKS) {
+		watch(d);
+		goto out;
+	}
+	if (d->decided) {
+		d->committed = true;
+		driver_maybe_answer(d);
+		watch(d);
+		goto out;
+	}
+	if (!d->failure)
+		d->failure = outcome_error(-EHOSTUNREACH, "no checkpoint of job %lld: node %s does not answer; the job runs on",
+					   (long long)d->job->id,
+					   json_string_value(json_array_get(silent, 0)));
+	event.request = COORD_ABORT;
+	driver_feed(d, &event);
+	if (d->asked)
+		watch(d);
+out:
+	json_decref(silent);
+}
+
+static void watch(struct coord_driver *d)
+{
+	if (d->ranks.nr_nodes > 1 && !d->watch)
+		reactor_timer(d->daemon->reactor, WATCH_MS, on_watch, d, &d->watch);
+}
+
 static void on_prepared(struct coord_driver *d, json_t *failure)
 {
 	struct coord_event event = driver_event(COORD_EV_REQUEST);
@@ -511,6 +559,7 @@ static void on_prepared(struct coord_driver *d, json_t *failure)
 	event.ticket = ++d->ticket;
 	event.quiesce_ms = d->checkpoint.quiesce_ms;
 	driver_feed(d, &event);
+	watch(d);
 }
 
 int coord_driver_checkpoint(struct job *job, const struct coord_checkpoint *checkpoint)
@@ -523,7 +572,8 @@ int coord_driver_checkpoint(struct job *job, const struct coord_checkpoint *chec
 	if (d->asked)
 		return -EBUSY;
 	d->asked = true;
-	d->committed = false;
+	d->committed = d->decided = false;
+	d->silent_looks = 0;
 	d->checkpoint = *checkpoint;
 	json_decref(d->args);
 	d->args = json_incref(checkpoint->args);

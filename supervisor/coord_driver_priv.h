@@ -43,6 +43,9 @@ struct coord_driver {
 	struct coord_checkpoint checkpoint;
 	uint64_t ticket;
 	bool committed;
+	bool decided;			/* here, and in the catalog */
+	struct reactor_source *watch;	/* of other nodes, while somebody waits */
+	unsigned int silent_looks;
 	bool closing;			/* to be freed when the dump has ended */
 	unsigned int preparing;		/* nodes that are asked */
 	void (*prepared)(struct coord_driver *d, json_t *failure);

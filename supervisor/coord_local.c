@@ -115,7 +115,7 @@ static int start_dump(struct coord_driver *d)
 	if (!err) {
 		json_object_set_new(args, "generation", json_integer((json_int_t)d->id.generation));
 		json_object_set_new(args, "dir", json_string(dir));
-		d->captured = d->stored = false;
+		d->captured = d->stored = d->decided = false;
 		err = job_dump_start(d->job, &options, &dump_ops, d, &d->dump);
 	}
 	json_decref(args);

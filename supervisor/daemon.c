@@ -26,6 +26,7 @@
 #include "supervisor/nodes.h"
 #include "supervisor/coord_peer.h"
 #include "supervisor/parts.h"
+#include "supervisor/verbs.h"
 
 /* mkdir -p; the last part gets @mode. */
 static int make_directory(const char *path, mode_t mode)
@@ -108,6 +109,8 @@ int daemon_start(struct daemon *daemon)
 		err = parts_register(daemon);
 	if (!err)
 		err = coord_peer_register(daemon);
+	if (!err)
+		err = verb_ranks_register(daemon);
 	if (!err)
 		err = ctl_open(daemon, &daemon->ctl);
 	/* Hints only: without them everything works. */

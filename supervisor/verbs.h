@@ -26,6 +26,7 @@ void verb_list(struct request *request);
 void verb_rm(struct request *request);
 /* verbs_ranks.c */
 void verb_ranks(struct request *request);
+int verb_ranks_register(struct daemon *daemon);	/* what other nodes ask */
 /* verbs_tree.c */
 void verb_dump(struct request *request);
 void verb_restore(struct request *request);

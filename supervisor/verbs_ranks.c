@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The request ranks: what each MPI rank of a job on this node is doing, for people.
+ * The request ranks: what each MPI rank of a job is doing, for people.
  *
  * The ranks' shim knows, from their status pages, which they bring up to date when asked to.
  * A worker asks it and waits for those that are slow, so that neither a shim nor a rank that was
- * stopped holds up ckptd.
+ * stopped holds up ckptd.  Of a job over nodes the home asks the others:
+ *
+ *	ranks	{"job": J, "run": R}	peer_ask.h; {"mpi_ranks": [...]}
+ *
+ * A node that does not answer is named among "silent_nodes", and its ranks are missing.
  */
 #include "supervisor/verbs.h"
 
@@ -21,17 +25,30 @@
 #include "supervisor/coord_driver.h"
 #include "supervisor/jobs.h"
 #include "supervisor/outcome.h"
+#include "supervisor/parts_priv.h"
 #include "supervisor/worker.h"
 
 #define LOOK_MS		20
 #define LOOKS		50	/* until a rank counts as one that does not answer */
 #define BATCH		(SHIM_DATA_MAX / sizeof(struct shim_doing))
 
+#define PEER_MS		5000
+
 struct asked {
-	struct request *request;
+	struct request *request;	/* of a client; NULL: */
+	struct peer_question *question;	/* of the home */
 	struct worker *worker;
 	long long job;
+	const char *node;
+	json_t *outcome;		/* of this node */
+	json_t *others, *silent;
+	unsigned int waits;		/* for the worker and for other nodes */
 	char path[4096];
+};
+
+struct asked_node {
+	struct asked *asked;
+	char name[64];
 };
 
 static const char *state_name(uint32_t state)
@@ -47,10 +64,11 @@ static const char *state_name(uint32_t state)
 	return state < ARRAY_SIZE(names) ? names[state] : "unknown";
 }
 
-static json_t *describe(const struct shim_doing *doing)
+static json_t *describe(const struct asked *a, const struct shim_doing *doing)
 {
 	const struct shim_wait *wait = &doing->wait;
-	json_t *row = json_pack("{s:I, s:s, s:b, s:b}", "rank", (json_int_t)wait->rank, "state",
+	json_t *row = json_pack("{s:I, s:s, s:s, s:b, s:b}", "rank", (json_int_t)wait->rank,
+				"node", a->node, "state",
 				state_name(doing->state), "answers", (int)doing->fresh,
 				"held", wait->held != 0);
 	char id[20];
@@ -70,7 +88,7 @@ static json_t *describe(const struct shim_doing *doing)
 }
 
 /* All ranks here, as far as they have said so; *@ret_fresh: all have. */
-static int ask(int sock, json_t *rows, bool *ret_fresh)
+static int ask(const struct asked *a, int sock, json_t *rows, bool *ret_fresh)
 {
 	struct shim_doing doing[BATCH];
 	struct shim_msg msg;
@@ -85,7 +103,7 @@ static int ask(int sock, json_t *rows, bool *ret_fresh)
 		nr = (size_t)n / sizeof(doing[0]);
 		for (i = 0; i < nr; i++) {
 			*ret_fresh &= doing[i].fresh != 0;
-			json_array_append_new(rows, describe(&doing[i]));
+			json_array_append_new(rows, describe(a, &doing[i]));
 		}
 		from += nr;
 	} while (nr == BATCH);
@@ -118,7 +136,7 @@ static json_t *ranks_run(struct channel_reporter *reporter, void *arg)
 		nanosleep(&pause, NULL);
 		json_decref(rows);
 		rows = json_array();
-		err = ask(sock, rows, &fresh);
+		err = ask(a, sock, rows, &fresh);
 	}
 	if (err >= 0)
 		return outcome_ok(json_pack("{s:I, s:o}", "job", (json_int_t)a->job, "mpi_ranks",
@@ -131,40 +149,175 @@ static void on_progress(json_t *progress, void *arg)
 {
 }
 
+static int by_rank(const void *a, const void *b)
+{
+	json_int_t x = json_integer_value(json_object_get(*(json_t *const *)a, "rank"));
+	json_int_t y = json_integer_value(json_object_get(*(json_t *const *)b, "rank"));
+
+	return x < y ? -1 : x > y;
+}
+
+/* Of all nodes, by rank; a new reference. */
+static json_t *merge(json_t *rows, json_t *others)
+{
+	size_t i, nr;
+	json_t *sorted = json_array(), **all;
+
+	json_array_extend(rows, others);
+	nr = json_array_size(rows);
+	all = calloc(nr + 1, sizeof(*all));
+	for (i = 0; all && i < nr; i++)
+		all[i] = json_array_get(rows, i);
+	if (all)
+		qsort(all, nr, sizeof(*all), by_rank);
+	for (i = 0; all && i < nr; i++)
+		json_array_append(sorted, all[i]);
+	free(all);
+	return sorted;
+}
+
+static void settle(struct asked *a)
+{
+	json_t *result = json_object_get(a->outcome, "result");
+
+	if (--a->waits)
+		return;
+	if (result) {
+		json_object_set_new(result, "mpi_ranks",
+				    merge(json_object_get(result, "mpi_ranks"), a->others));
+		if (json_array_size(a->silent))
+			json_object_set(result, "silent_nodes", a->silent);
+	}
+	if (a->request)
+		request_answer(a->request, a->outcome);
+	else
+		peer_question_answer(a->question, a->outcome);
+	json_decref(a->others);
+	json_decref(a->silent);
+	free(a);
+}
+
 static void on_ranks(json_t *outcome, void *arg)
 {
 	struct asked *a = arg;
 
-	request_answer(a->request, outcome);
-	free(a);
+	a->outcome = outcome;
+	settle(a);
 }
 
 static const struct channel_ops ops = { on_progress, on_ranks };
 
+static void on_node(const json_t *outcome, void *arg)
+{
+	struct asked_node *node = arg;
+	struct asked *a = node->asked;
+	json_t *rows = json_object_get(json_object_get(outcome, "result"), "mpi_ranks");
+
+	if (outcome_is_ok(outcome) && json_is_array(rows))
+		json_array_extend(a->others, rows);
+	else
+		json_array_append_new(a->silent, json_string(node->name));
+	free(node);
+	settle(a);
+}
+
+/* The other nodes of a job whose home this is. */
+static void ask_nodes(struct asked *a, const struct job *job)
+{
+	struct peer_asks *asks = nodes_asks(jobs_daemon(job->jobs)->nodes);
+	struct parts *p = job->parts;
+	unsigned int i;
+
+	for (i = 1; i < p->nr; i++) {
+		struct asked_node *node = calloc(1, sizeof(*node));
+		int host = parts_host(p, i);
+		json_t *args;
+
+		if (!node)
+			continue;
+		node->asked = a;
+		snprintf(node->name, sizeof(node->name), "%s", parts_name(p, i));
+		args = json_pack("{s:I, s:I}", "job", (json_int_t)job->id, "run", (json_int_t)p->run);
+		if (host >= 0 && !peer_ask(asks, (unsigned int)host, "ranks", args, PEER_MS, on_node,
+					   node, NULL)) {
+			a->waits++;
+		} else {
+			json_array_append_new(a->silent, json_string(node->name));
+			free(node);
+		}
+	}
+}
+
+/* Takes over @a; an outcome if it cannot be begun. */
+static json_t *begin(struct asked *a, const struct job *job)
+{
+	struct worker_spec spec = { .name = "ckptd-ranks", .run = ranks_run, .arg = a };
+	struct daemon *daemon = jobs_daemon(job->jobs);
+	int err;
+
+	a->job = job->id;
+	a->node = daemon->config.node;
+	a->others = json_array();
+	a->silent = json_array();
+	a->waits = 1;
+	snprintf(a->path, sizeof(a->path), "%s/shim.sock", job->state_dir);
+	err = worker_start(daemon, &spec, &ops, a, &a->worker);
+	if (!err) {
+		if (a->request && job->parts)
+			ask_nodes(a, job);
+		return NULL;
+	}
+	json_decref(a->others);
+	json_decref(a->silent);
+	free(a);
+	return outcome_error(err, "no worker: %s", strerror(-err));
+}
+
 void verb_ranks(struct request *request)
 {
-	struct worker_spec spec = { .name = "ckptd-ranks", .run = ranks_run };
 	json_t *outcome = NULL;
 	struct job *job = jobs_find_for(request, &outcome);
 	struct asked *a;
-	int err;
 
 	if (job)
 		outcome = job_check_running(job);
 	if (job && !outcome && !coord_driver_wanted(job))
 		outcome = outcome_error(-EOPNOTSUPP, "job %lld is no MPI job", (long long)job->id);
 	a = job && !outcome ? calloc(1, sizeof(*a)) : NULL;
-	if (!a) {
-		request_answer(request, outcome);
-		return;
+	if (a) {
+		a->request = request;
+		outcome = begin(a, job);
+		if (!outcome)
+			return;
 	}
-	a->request = request;
-	a->job = job->id;
-	snprintf(a->path, sizeof(a->path), "%s/shim.sock", job->state_dir);
-	spec.arg = a;
-	err = worker_start(request->daemon, &spec, &ops, a, &a->worker);
-	if (!err)
-		return;
-	free(a);
-	request_answer(request, outcome_error(err, "no worker: %s", strerror(-err)));
+	request_answer(request, outcome);
+}
+
+static void on_question(struct peer_question *question, void *arg)
+{
+	json_int_t id = 0, run = 0;
+	json_t *outcome = NULL;
+	struct asked *a = NULL;
+	struct job *job;
+
+	json_unpack(peer_question_args(question), "{s:I, s:I}", "job", &id, "run", &run);
+	job = parts_job(arg, id, (uint64_t)run);
+	if (job)
+		a = calloc(1, sizeof(*a));
+	else
+		outcome = outcome_error(-ESRCH, "job %lld does not run here", (long long)id);
+	if (a) {
+		a->question = question;
+		outcome = begin(a, job);
+		if (!outcome)
+			return;
+	}
+	peer_question_answer(question, outcome);
+}
+
+int verb_ranks_register(struct daemon *daemon)
+{
+	struct peer_asks *asks = nodes_asks(daemon->nodes);
+
+	return asks ? peer_verb(asks, "ranks", on_question, daemon) : 0;
 }
