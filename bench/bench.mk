@@ -14,5 +14,10 @@ BENCH_RUNS ?= 5
 bench-mpi: user
 	RUNS=$(BENCH_RUNS) bench/mpi.sh
 
+# quiesce and restart of 8 ranks on 3 nodes (VMs), beside a barrier
+.PHONY: bench-quiesce
+bench-quiesce: modules-$(KERNEL) user
+	KERNEL=$(KERNEL) RUNS=$(BENCH_RUNS) bench/quiesce.sh
+
 bench: modules-$(KERNEL) user
 	KERNEL=$(KERNEL) RUNS=$(BENCH_RUNS) bench/run $(BENCH)
