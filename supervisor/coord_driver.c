@@ -466,6 +466,18 @@ int driver_open(struct job *job)
 	return err;
 }
 
+/* The job is gone, perhaps because of this dump: one that was committed ends by itself. */
+static void leave_dump(struct coord_driver *d)
+{
+	if (d->decided)
+		return;
+	/* What its home was told of may count already; that alone decides. */
+	if (d->stored && d->ranks.node)
+		job_dump_go(d->dump);
+	else
+		job_dump_abort(d->dump);
+}
+
 void coord_driver_close(struct coord_driver *d)
 {
 	if (!d)
@@ -476,10 +488,9 @@ void coord_driver_close(struct coord_driver *d)
 	reactor_remove(d->watch);
 	d->link = NULL;
 	d->timer = d->watch = NULL;
-	/* One that was committed ends by itself: it may have ended the job. */
 	if (d->dump || d->preparing) {
-		if (d->dump && !d->closing && !d->decided)
-			job_dump_abort(d->dump);
+		if (d->dump && !d->closing)
+			leave_dump(d);
 		d->closing = true;
 		return;
 	}

@@ -32,7 +32,10 @@
 enum hold_byte { HOLD_CAPTURED = 'c', HOLD_STORED = 's', HOLD_GO = 'g', HOLD_NO = 'n' };
 
 struct job_dump {
-	struct job *job;
+	struct job *job;	/* of one that was given up not any more: it may be gone */
+	struct daemon *daemon;
+	int64_t id;		/* of the job */
+	int node;		/* of its part; -1: it has none */
 	const struct job_dump_ops *ops;
 	void *arg;
 	json_t *args;
@@ -195,23 +198,21 @@ static void on_progress(json_t *progress, void *arg)
 
 static void remove_image(const struct job_dump *d)
 {
-	const struct daemon *daemon = jobs_daemon(d->job->jobs);
+	const struct daemon *daemon = d->daemon;
 	int64_t generation = json_integer_value(json_object_get(d->args, "generation"));
 	char why[512];
 
 	/* Of several nodes: it is not a generation yet. */
-	if (d->job->parts) {
-		catalog_part_drop(&daemon->catalog, d->job->id, generation,
-				  parts_node(d->job->parts));
+	if (d->node >= 0) {
+		catalog_part_drop(&daemon->catalog, d->id, generation, (unsigned int)d->node);
 		return;
 	}
 	if (json_is_true(json_object_get(d->args, "dry_run")) ||
-	    !catalog_has(&daemon->catalog, d->job->id, generation))
+	    !catalog_has(&daemon->catalog, d->id, generation))
 		return;
-	if (catalog_generation_remove(&daemon->catalog, d->job->id, generation, why,
-				      sizeof(why)))
+	if (catalog_generation_remove(&daemon->catalog, d->id, generation, why, sizeof(why)))
 		log_error(&daemon->log, "job %lld: generation %lld was given up and cannot be removed: %s",
-			  (long long)d->job->id, (long long)generation, why);
+			  (long long)d->id, (long long)generation, why);
 }
 
 static void free_dump(struct job_dump *d)
@@ -290,6 +291,9 @@ int job_dump_start(struct job *job, const struct job_dump_options *options,
 	if (!d)
 		return -ENOMEM;
 	d->job = job;
+	d->daemon = daemon;
+	d->id = job->id;
+	d->node = job->parts ? (int)parts_node(job->parts) : -1;
 	d->ops = ops;
 	d->arg = arg;
 	d->args = json_incref(options->args);
