@@ -137,6 +137,9 @@ static void finish(struct parts *p)
 	parts_started_fn fn = p->fn;
 	void *arg = p->arg;
 
+	/* Who started it knows, and is still busy with what is left here. */
+	if (p->starting && !fn)
+		return;
 	if (first)
 		end = first->end;
 	/* Without a node that is off it came to nothing, whatever is known of the others. */
