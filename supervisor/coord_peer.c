@@ -15,7 +15,7 @@
 #include "supervisor/nodes.h"
 #include "supervisor/parts_priv.h"
 
-#define PREPARE_MS	5000
+#define PREPARE_MS	20000	/* its ranks may have all processors */
 #define WHY_MS		5000
 
 void coord_peer_send(struct coord_driver *d, uint32_t node, const struct coord_msg *msg)

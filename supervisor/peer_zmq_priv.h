@@ -19,7 +19,7 @@
 #define HEARTBEAT_MS	2000
 #define HEARTBEATS	5	/* missed until it is silence; the longest message at 100 Mbit/s takes 3 */
 #define TICK_MS		500
-#define CONNECT_TICKS	4	/* a first connection gets so long before the node counts as silent */
+#define CONNECT_TICKS	10	/* a first connection gets so long before the node counts as silent */
 #define SAY_SECONDS	60
 #define ZAP_SAID_MAX	32
 
