@@ -8,6 +8,7 @@
 #   make demo            the demonstration of the README
 #   make check           setup, build, lint, check-unit, check-mpi, check-kernel, check-vm
 #   make check-vm        VM suite, both kernels                   [KERNEL=6.1] [TESTS='tests/vm/a.t']
+#   make check-cluster   MPI jobs over three VMs                  [KERNEL=6.1] [MPI_SUBSET=all]
 #   make check-vm-debug  the same on a KASAN/lockdep/kmemleak kernel (built once)
 #   make check-long      10 times as long, nightly
 #   make bench           figures of the README
@@ -208,7 +209,7 @@ demo: setup all
 
 CHECK_STAGES := setup all lint check-unit check-mpi check-kernel check-vm
 
-.PHONY: check lint check-unit check-mpi check-kernel check-vm check-vm-debug check-long
+.PHONY: check lint check-unit check-mpi check-kernel check-vm check-vm-debug check-cluster check-long
 check:
 	@MAKEFLAGS='$(MAKEOVERRIDES)' scripts/check $(CHECK_STAGES)
 
@@ -231,6 +232,12 @@ check-vm-all: all
 	@scripts/check-vm $(subst $(space),$(comma),$(strip $(BOOTED))) $(TESTS)
 check-vm-%: modules-% user
 	@scripts/check-vm $* $(TESTS)
+
+# the first kernel of the matrix, if none is said
+CLUSTER_KERNEL := $(if $(filter command line environment,$(origin KERNEL)),$(KERNEL),$(firstword $(BOOTED)))
+check-cluster: export TAP_TIMEOUT := 86400
+check-cluster: modules-$(CLUSTER_KERNEL) user
+	@KERNEL=$(CLUSTER_KERNEL) scripts/tap check-cluster $(sort $(wildcard tests/cluster/*.t))
 
 # the debug kernel is built when it is missing: 7 to 15 CPU minutes, once
 check-vm-debug: modules-debug user

@@ -3,10 +3,12 @@
  * Steps of an MPI test program, counted, and gates at which it can be held for a checkpoint. Most programs
  * are over in milliseconds; a gate puts a checkpoint in their middle, the other ranks in whatever they
  * wait in for this one. If that is a collective, a checkpoint cannot be taken before this rank goes on: a
- * gate opens by itself when one was under way for a while. Without MT_DIR nothing happens.
+ * gate opens by itself when one was under way for a while. Or a program is made slow, and the checkpoints
+ * come when they come. Without MT_DIR nothing happens.
  *
  *   MT_DIR=D                 how many steps this rank made is in D/steps.RANK at its end
  *   MT_GATES=RANK:STEP,...   gate k (from 0): at that step the rank makes D/at.k and waits for D/go.k
+ *   MT_PACE=USEC             of a step
  */
 #ifndef TESTS_MPI_STEP_H
 #define TESTS_MPI_STEP_H
@@ -77,9 +79,21 @@ static inline void step_wait(const char *dir, int gate)
 	}
 }
 
+/* Short sleeps take much longer than asked for: few long ones. */
+static inline void step_slowly(const char *pace)
+{
+	static long owed;
+
+	owed += atol(pace);
+	if (owed < 2 * STEP_USEC)
+		return;
+	usleep(owed);
+	owed = 0;
+}
+
 static inline void step(void)
 {
-	const char *dir = getenv("MT_DIR"), *gates = getenv("MT_GATES");
+	const char *dir = getenv("MT_DIR"), *gates = getenv("MT_GATES"), *pace = getenv("MT_PACE");
 	int gate = 0, rank;
 	long at;
 
@@ -88,6 +102,8 @@ static inline void step(void)
 		return;
 	if (step_number == 1)
 		atexit(step_end);
+	if (pace)
+		step_slowly(pace);
 	for (; gates && sscanf(gates, "%d:%ld", &rank, &at) == 2; gate++) {
 		if (at == step_number && rank == step_rank())
 			step_wait(dir, gate);
