@@ -38,7 +38,8 @@ int main(int argc, char **argv)
 		MPI_File_iread(own, in, 1, MPI_INT, &read);
 		MPI_Wait(&read, MPI_STATUS_IGNORE);
 		MPI_File_seek(own, 0, MPI_SEEK_SET);
-		CHECK(in[0] % 1000 / 64 <= round);
+		/* another member's, who may be one round further */
+		CHECK(in[0] % 1000 / 64 <= round + 1);
 	}
 	MPI_File_close(&file);
 	MPI_File_close(&own);
