@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What show, verify and diff share: images named by DIR or JOB:GENERATION.
+ * What show, verify and diff share: images named by DIR, JOB:GENERATION or JOB:GENERATION/NODE.
  */
 #include "ckptctl/cli_image.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 void cli_image_arg(json_t *args, const char *dir, const char *image,
 		   const char *text)
 {
+	char *path, *name = strdup(text), *rest = name;
 	int64_t job, generation;
-	char *path;
+	bool spec;
 
-	if (access(text, F_OK) && cli_job_spec(text, &job, &generation)) {
+	/* JOB:GENERATION/NODE */
+	spec = name && access(text, F_OK) &&
+	       cli_job_spec(strsep(&rest, "/"), &job, &generation);
+	free(name);
+	if (spec) {
 		json_object_set_new(args, image, json_string(text));
 		return;
 	}

@@ -49,6 +49,6 @@ static int run(struct cli *cli, int argc, char **argv)
 const struct cli_verb cmd_diff = {
 	.name = "diff",
 	.run = run,
-	.args = "DIR|JOB:GENERATION DIR|JOB:GENERATION",
+	.args = "DIR|JOB:GENERATION[/NODE] DIR|JOB:GENERATION[/NODE]",
 	.help = "say what differs between two images",
 };

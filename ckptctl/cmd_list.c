@@ -7,19 +7,52 @@
  */
 #include "ckptctl/cli_job.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "ckptctl/cli_table.h"
 
 static const struct cli_column columns[] = {
 	{ .name = "JOB", .right = true }, { .name = "NAME" }, { .name = "STATE" },
 	{ .name = "GENERATION", .right = true }, { .name = "TAKEN" }, { .name = "PAUSE", .right = true },
 	{ .name = "STORED", .right = true }, { .name = "PROCESSES", .right = true },
-	{ .name = "THREADS", .right = true }, { .name = "REMARK", .cut = true }, { .name = NULL }
+	{ .name = "THREADS", .right = true }, { .name = "NODES" }, { .name = "REMARK", .cut = true },
+	{ .name = NULL }
 };
+
+/* Names as far as there is room, and how many more there are; "-": of one image. */
+static const char *node_names(const json_t *nodes, char *text, size_t size)
+{
+	size_t i, nr = json_array_size(nodes), len = 0;
+
+	snprintf(text, size, "-");
+	for (i = 0; i < nr; i++) {
+		const char *name = json_string_value(json_array_get(nodes, i));
+		bool last = i + 1 == nr;
+
+		/* room for the number of those that are left out */
+		if (len + strlen(name) + (last ? 2 : 12) > size) {
+			snprintf(text + len, size - len, "%s+%zu", len ? "," : "", nr - i);
+			break;
+		}
+		len += (size_t)snprintf(text + len, size - len, "%s%s", len ? "," : "", name);
+	}
+	return text;
+}
+
+static void number_cell(struct cli_table *table, const json_t *row, const char *name)
+{
+	if (json_object_get(row, name))
+		cli_table_cell(table, "%lld", (long long)cli_int(row, name));
+	else
+		cli_table_cell(table, "-");
+}
 
 static void print_generation(struct cli_table *table, const json_t *job,
 			     const json_t *row)
 {
-	char when[32], pause[32], stored[32];
+	char when[32], pause[32], stored[32], nodes[48];
+	bool bad = json_object_get(row, "error");
 	bool killed = json_is_true(json_object_get(json_object_get(row, "note"), "killed"));
 
 	cli_table_row(table);
@@ -28,11 +61,14 @@ static void print_generation(struct cli_table *table, const json_t *job,
 	cli_table_cell(table, "%s", cli_str(job, "state"));
 	cli_table_cell(table, "%lld", (long long)cli_int(row, "generation"));
 	cli_table_cell(table, "%s", cli_time(cli_int(row, "created"), when));
-	cli_table_cell(table, "%s", killed ? "-" :
+	cli_table_cell(table, "%s", killed || bad ? "-" :
 		       cli_ns((uint64_t)cli_int(row, "pause_ns"), pause));
-	cli_table_cell(table, "%s", cli_bytes((uint64_t)cli_int(row, "bytes_stored"), stored));
-	cli_table_cell(table, "%lld", (long long)cli_int(row, "processes"));
-	cli_table_cell(table, "%lld", (long long)cli_int(row, "threads"));
+	cli_table_cell(table, "%s", bad ? "-" :
+		       cli_bytes((uint64_t)cli_int(row, "bytes_stored"), stored));
+	number_cell(table, row, "processes");
+	number_cell(table, row, "threads");
+	cli_table_cell(table, "%s", node_names(json_object_get(row, "nodes"), nodes,
+					       sizeof(nodes)));
 	cli_table_cell(table, "%s", killed ? "job ended by it" : cli_str(row, "error"));
 }
 

@@ -88,7 +88,7 @@ static int run(struct cli *cli, int argc, char **argv)
 const struct cli_verb cmd_show = {
 	.name = "show",
 	.run = run,
-	.args = "[--records] [--runs] DIR|JOB:GENERATION",
+	.args = "[--records] [--runs] DIR|JOB:GENERATION[/NODE]",
 	.help = "print what an image holds",
 	.options =
 	"  -r, --records       every record\n"

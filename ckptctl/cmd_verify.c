@@ -56,7 +56,7 @@ static int run(struct cli *cli, int argc, char **argv)
 const struct cli_verb cmd_verify = {
 	.name = "verify",
 	.run = run,
-	.args = "[--deep] DIR|JOB:GENERATION",
+	.args = "[--deep] DIR|JOB:GENERATION[/NODE]",
 	.help = "check that an image is whole and was written with this node's key",
 	.options =
 	"  -D, --deep          read every chunk, not only manifest and index\n",

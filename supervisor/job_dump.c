@@ -71,6 +71,9 @@ static int on_frozen(void *arg)
 		n += snprintf(d->note + n, sizeof(d->note) - (size_t)n, "%s%d", i ? "," : "",
 			      (int)d->ends.pids[i]);
 	n += snprintf(d->note + n, sizeof(d->note) - (size_t)n, "]");
+	if (d->job->parts)
+		n += snprintf(d->note + n, sizeof(d->note) - (size_t)n, ", \"node\": %u",
+			      parts_node(d->job->parts));
 	if (d->ends.nr_ranks && d->ends.status.failed >= 0)
 		n += snprintf(d->note + n, sizeof(d->note) - (size_t)n, ", \"failed\": [%d, %d]",
 			      (int)d->ends.status.failed, d->ends.failed_status);

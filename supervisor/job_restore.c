@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "supervisor/generation.h"
 #include "supervisor/launch.h"
 #include "supervisor/op.h"
 #include "supervisor/outcome.h"
@@ -25,6 +26,7 @@ struct job_restore {
 	void *arg;
 	json_t *args;		/* of op_restore() */
 	bool any_rights, dry_run;
+	int part;		/* of several nodes, this one's; -1: its image is all */
 	int attach;
 	struct worker *worker;
 	struct channel *channel;
@@ -94,7 +96,26 @@ static json_t *launch(struct job_restore *r, const json_t *note)
 
 /* ----------------------------------------------------------------- check */
 
-/* Reads the manifest, or for a dry run all there is to check. */
+/* What the manifest says, if the image is the one that belongs here. */
+static json_t *describe(const struct job_restore *r, const struct op_env *env)
+{
+	json_t *args = json_pack("{s:O, s:O, s:O}", "dir", json_object_get(r->args, "dir"),
+				 "generation", json_object_get(r->args, "generation"),
+				 "job", json_object_get(r->args, "job"));
+	json_t *outcome = op_describe(env, args), *failure = NULL;
+
+	if (outcome_is_ok(outcome) && r->part >= 0)
+		failure = generation_check_part(json_string_value(json_object_get(args, "dir")),
+						json_object_get(json_object_get(outcome, "result"), "note"),
+						(unsigned int)r->part);
+	json_decref(args);
+	if (!failure)
+		return outcome;
+	json_decref(outcome);
+	return failure;
+}
+
+/* Reads the manifest, and for a dry run all else there is to check. */
 static json_t *check_run(struct channel_reporter *reporter, void *arg)
 {
 	struct job_restore *r = arg;
@@ -104,23 +125,18 @@ static json_t *check_run(struct channel_reporter *reporter, void *arg)
 		.progress_arg = reporter,
 		.any_rights = r->any_rights,
 	};
+	json_t *outcome = describe(r, &env);
 	unsigned int nr_roots;
 	pid_t roots[OP_ROOTS_MAX];
-	json_t *args, *outcome;
 
-	if (r->dry_run) {
-		/* Its pids are free in the namespace it would get. */
-		if (!r->job->host_ns)
-			json_object_set_new(r->args, "pidns", json_string("new"));
-		json_object_set_new(r->args, "dry_run", json_true());
-		return op_restore(&env, r->args, roots, &nr_roots);
-	}
-	args = json_pack("{s:O, s:O, s:O}", "dir", json_object_get(r->args, "dir"),
-			 "generation", json_object_get(r->args, "generation"),
-			 "job", json_object_get(r->args, "job"));
-	outcome = op_describe(&env, args);
-	json_decref(args);
-	return outcome;
+	if (!r->dry_run || !outcome_is_ok(outcome))
+		return outcome;
+	json_decref(outcome);
+	/* Its pids are free in the namespace it would get. */
+	if (!r->job->host_ns)
+		json_object_set_new(r->args, "pidns", json_string("new"));
+	json_object_set_new(r->args, "dry_run", json_true());
+	return op_restore(&env, r->args, roots, &nr_roots);
 }
 
 static void on_checked(json_t *outcome, void *arg)
@@ -174,6 +190,7 @@ static struct job_restore *parse(struct job *job, const json_t *how)
 	dir = job_restore_dir(job, generation);
 	*r = (struct job_restore) {
 		.job = job, .any_rights = any_rights, .dry_run = dry_run, .attach = -1,
+		.part = parts_number(job->record, jobs_daemon(job->jobs)->config.node),
 	};
 	r->args = json_pack("{s:s, s:I, s:s, s:b, s:s}", "dir", dir,
 			    "generation", generation, "job", job_label(job, label),

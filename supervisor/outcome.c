@@ -54,6 +54,17 @@ json_t *outcome_error(int err, const char *format, ...)
 	return error_object(err, text, json_array());
 }
 
+json_t *outcome_of_node(const json_t *outcome, const char *node)
+{
+	json_t *copy = json_deep_copy(outcome), *error = json_object_get(copy, "error");
+	const char *text = json_string_value(json_object_get(error, "text"));
+
+	if (error)
+		json_object_set_new(error, "text", json_sprintf("node %s: %s", node ? node : "?",
+								text ? text : "failed"));
+	return copy;
+}
+
 static json_t *refusal_object(const struct engine_refusal *refusal)
 {
 	return json_pack("{s:i, s:s, s:s, s:s, s:i, s:i, s:o, s:I, s:o}",

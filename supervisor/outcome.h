@@ -23,6 +23,8 @@
 json_t *outcome_ok(json_t *result);
 json_t *outcome_error(int err, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* What a node has answered, with its name before the text; refusals are kept. */
+json_t *outcome_of_node(const json_t *outcome, const char *node);
 json_t *outcome_refused(uint32_t reason, pid_t pid, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* From a failed dump_tree() or restore_tree(); @err is what it returned. */

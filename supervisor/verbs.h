@@ -31,6 +31,7 @@ int verb_ranks_register(struct daemon *daemon);	/* what other nodes ask */
 void verb_dump(struct request *request);
 void verb_restore(struct request *request);
 void verb_doctor(struct request *request);
+/* verbs_image.c */
 void verb_show(struct request *request);
 void verb_verify(struct request *request);
 void verb_diff(struct request *request);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "supervisor/generation.h"
 #include "supervisor/jobs.h"
 #include "supervisor/op.h"
 #include "supervisor/outcome.h"
@@ -31,26 +32,23 @@ static void describe_generations(const struct daemon *daemon, json_t *entry)
 {
 	struct op_env env = { .key = daemon->config.key };
 	int64_t job = json_integer_value(json_object_get(entry, "job"));
+	const char *label = json_string_value(json_object_get(entry, "label"));
 	json_t *numbers = json_object_get(entry, "generations");
 	json_t *list = json_array();
 	size_t i;
 
 	for (i = 0; i < json_array_size(numbers); i++) {
 		int64_t n = json_integer_value(json_array_get(numbers, i));
-		char *dir = catalog_image_dir(&daemon->catalog, job, n);
-		json_t *args = json_pack("{s:s, s:I, s:O}", "dir", dir, "generation",
-					 (json_int_t)n, "job",
-					 json_object_get(entry, "label"));
-		json_t *outcome = op_describe(&env, args);
+		json_t *outcome = generation_describe(&env, &daemon->catalog, job, n, label);
 		json_t *result = json_object_get(outcome, "result");
 		json_t *row = result ? json_incref(result) :
 			      json_pack("{s:I, s:O}", "generation", (json_int_t)n,
 					"error", json_object_get(json_object_get(outcome, "error"), "text"));
+		char *dir = catalog_image_dir(&daemon->catalog, job, n);
 
 		json_object_set_new(row, "dir", json_string(dir));
 		json_array_append_new(list, row);
 		json_decref(outcome);
-		json_decref(args);
 		free(dir);
 	}
 	json_object_set_new(entry, "generations", list);

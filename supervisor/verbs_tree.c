@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Requests about process trees and images that are no job's: dump, restore,
- * doctor, show, verify, diff.
+ * Requests about process trees that are no job's: dump, restore, doctor.
  *
  * A worker runs the operation.  Trees and directories by name are root's
  * business: a directory of the caller's choice, written by root, could be made
@@ -287,65 +286,4 @@ void verb_doctor(struct request *request)
 	else
 		start(request, args, job, op_doctor);
 	json_decref(args);
-}
-
-/* ---------------------------------------------------------------- images */
-
-/* "JOB:GENERATION" under @from becomes a directory under @to. */
-static json_t *resolve(struct request *request, json_t *args, const char *from,
-		       const char *to)
-{
-	const char *text = json_string_value(json_object_get(args, from));
-	long long id, generation;
-	json_t *outcome = NULL;
-	struct job *job;
-	char *dir;
-
-	if (!text)
-		return json_object_get(args, to) ? root_only(request) : NULL;
-	if (sscanf(text, "%lld:%lld", &id, &generation) != 2)
-		return outcome_error(-EINVAL, "%s is not JOB:GENERATION", text);
-	json_object_set_new(request->args, "job", json_integer(id));
-	job = jobs_find_for(request, &outcome);
-	json_object_del(request->args, "job");
-	if (!job)
-		return outcome;
-	if (!catalog_has(&request->daemon->catalog, id, generation))
-		return outcome_error(-ENOENT, "job %lld has no generation %lld",
-				     id, generation);
-	dir = catalog_image_dir(&request->daemon->catalog, id, generation);
-	json_object_set_new(args, to, json_string(dir));
-	json_object_del(args, from);
-	free(dir);
-	return NULL;
-}
-
-static void image_op(struct request *request,
-		     json_t *(*op)(const struct op_env *env, json_t *args))
-{
-	json_t *args = json_copy(request->args);
-	json_t *outcome = resolve(request, args, "image", "dir");
-
-	if (!outcome)
-		outcome = resolve(request, args, "other_image", "other");
-	if (outcome)
-		request_answer(request, outcome);
-	else
-		start(request, args, NULL, op);
-	json_decref(args);
-}
-
-void verb_show(struct request *request)
-{
-	image_op(request, op_show);
-}
-
-void verb_verify(struct request *request)
-{
-	image_op(request, op_verify);
-}
-
-void verb_diff(struct request *request)
-{
-	image_op(request, op_diff);
 }

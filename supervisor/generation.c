@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * See generation.h.
+ *
+ * Nothing is known of an image here: each part is an operation of its own (op.h), and what
+ * they answer is put together. Which images belong together is what parts.json says, which the
+ * key vouches for; that each is the one it is taken for, its manifest: job, generation, and in
+ * the note the node. An image without a node in its note is of an older version.
+ */
+#include "supervisor/generation.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "supervisor/outcome.h"
+
+static const char *part_node(const json_t *part)
+{
+	return json_string_value(json_object_get(part, "node"));
+}
+
+json_t *generation_parts(const struct catalog *catalog, int64_t job, int64_t generation,
+			 json_t **ret_parts)
+{
+	json_t *record = NULL, *parts, *names;
+	char why[512];
+	size_t i;
+	int err;
+
+	*ret_parts = NULL;
+	err = catalog_generation_parts(catalog, job, generation, &record, why, sizeof(why));
+	if (err == -ENOENT)
+		return NULL;
+	if (err)
+		return outcome_error(err, "generation %lld of job %lld: which images it has cannot be known: %s",
+				     (long long)generation, (long long)job, why);
+	parts = json_array();
+	names = json_object_get(record, "nodes");
+	for (i = 0; i < json_array_size(names); i++) {
+		char *dir = catalog_part_dir(catalog, job, generation, (unsigned int)i);
+
+		json_array_append_new(parts, json_pack("{s:O, s:i, s:s}", "node",
+						       json_array_get(names, i), "number", (int)i,
+						       "dir", dir ? dir : ""));
+		free(dir);
+	}
+	json_decref(record);
+	*ret_parts = parts;
+	return NULL;
+}
+
+json_t *generation_check_part(const char *dir, const json_t *note, unsigned int number)
+{
+	const json_t *node = json_object_get(note, "node");
+
+	if (!node || json_integer_value(node) == number)
+		return NULL;
+	return outcome_error(-ESTALE, "%s: this is the image of the node with number %lld, not %u",
+			     dir, (long long)json_integer_value(node), number);
+}
+
+/* What the manifest of @part says, if it is the one that it is taken for. */
+static json_t *describe_part(const struct op_env *env, const json_t *part, const json_t *generation,
+			     const json_t *label)
+{
+	const char *dir = json_string_value(json_object_get(part, "dir"));
+	json_t *args = json_pack("{s:s, s:O, s:O}", "dir", dir, "generation", generation,
+				 "job", label);
+	json_t *outcome = op_describe(env, args), *failure = NULL;
+	const json_t *result = json_object_get(outcome, "result");
+
+	json_decref(args);
+	if (result)
+		failure = generation_check_part(dir, json_object_get(result, "note"),
+						(unsigned int)json_integer_value(json_object_get(part, "number")));
+	else if (outcome_errno(outcome) == -ENOENT)
+		failure = outcome_error(-ENOENT, "%s: there is no image", dir);
+	if (!failure)
+		return outcome;
+	json_decref(outcome);
+	return failure;
+}
+
+/* -------------------------------------------------------------- describe */
+
+static void add(json_t *sum, const json_t *row, const char *name)
+{
+	json_object_set_new(sum, name,
+			    json_integer(json_integer_value(json_object_get(sum, name)) +
+					 json_integer_value(json_object_get(row, name))));
+}
+
+static void raise_to(json_t *top, const json_t *row, const char *name)
+{
+	if (json_integer_value(json_object_get(row, name)) >
+	    json_integer_value(json_object_get(top, name)))
+		json_object_set(top, name, json_object_get(row, name));
+}
+
+/* Takes over @row. */
+static void add_part(json_t *whole, const json_t *part, json_t *row)
+{
+	static const char *const sums[] = {
+		"bytes_stored", "bytes_raw", "processes", "threads"
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
+		add(whole, row, sums[i]);
+	raise_to(whole, row, "pause_ns");
+	raise_to(whole, row, "created");
+	if (!json_object_get(whole, "note"))
+		json_object_set(whole, "note", json_object_get(row, "note"));
+	json_array_append(json_object_get(whole, "nodes"), json_object_get(part, "node"));
+	json_object_set(row, "node", json_object_get(part, "node"));
+	json_object_set(row, "dir", json_object_get(part, "dir"));
+	json_array_append_new(json_object_get(whole, "parts"), row);
+}
+
+static json_t *describe_parts(const struct op_env *env, const json_t *parts, int64_t generation,
+			      const char *label)
+{
+	json_t *number = json_integer((json_int_t)generation), *job = json_string(label);
+	json_t *whole = json_pack("{s:O, s:i, s:i, s:[], s:[]}", "generation", number,
+				  "created", 0, "pause_ns", 0, "nodes", "parts");
+	json_t *outcome = NULL;
+	size_t i;
+
+	for (i = 0; i < json_array_size(parts) && !outcome; i++) {
+		const json_t *part = json_array_get(parts, i);
+		json_t *said = describe_part(env, part, number, job);
+
+		if (outcome_is_ok(said))
+			add_part(whole, part, json_incref(json_object_get(said, "result")));
+		else
+			outcome = outcome_of_node(said, part_node(part));
+		json_decref(said);
+	}
+	json_decref(number);
+	json_decref(job);
+	if (!outcome)
+		return outcome_ok(whole);
+	json_decref(whole);
+	return outcome;
+}
+
+json_t *generation_describe(const struct op_env *env, const struct catalog *catalog,
+			    int64_t job, int64_t generation, const char *label)
+{
+	json_t *parts, *args;
+	json_t *outcome = generation_parts(catalog, job, generation, &parts);
+	char *dir;
+
+	if (outcome)
+		return outcome;
+	if (parts) {
+		outcome = describe_parts(env, parts, generation, label);
+		json_decref(parts);
+		return outcome;
+	}
+	dir = catalog_image_dir(catalog, job, generation);
+	args = json_pack("{s:s, s:I, s:s}", "dir", dir ? dir : "", "generation",
+			 (json_int_t)generation, "job", label);
+	outcome = op_describe(env, args);
+	json_decref(args);
+	free(dir);
+	return outcome;
+}
+
+/* ------------------------------------------------------ show, verify, diff */
+
+/* @args without what is ours, for the image of @part. */
+static json_t *args_of(const json_t *args, const json_t *part)
+{
+	json_t *one = json_copy((json_t *)args);
+
+	json_object_del(one, "parts");
+	json_object_del(one, "other_parts");
+	json_object_del(one, "generation");
+	json_object_del(one, "job");
+	json_object_set(one, "dir", json_object_get(part, "dir"));
+	return one;
+}
+
+json_t *generation_show(const struct op_env *env, json_t *args)
+{
+	const json_t *parts = json_object_get(args, "parts");
+	json_t *shown = json_array(), *outcome = NULL;
+	size_t i;
+
+	for (i = 0; i < json_array_size(parts) && !outcome; i++) {
+		const json_t *part = json_array_get(parts, i);
+		json_t *one = args_of(args, part), *said = op_show(env, one);
+
+		if (outcome_is_ok(said))
+			json_array_append_new(shown, json_pack("{s:O, s:O, s:O}", "node",
+							       json_object_get(part, "node"), "number",
+							       json_object_get(part, "number"), "image",
+							       json_object_get(said, "result")));
+		else
+			outcome = outcome_of_node(said, part_node(part));
+		json_decref(said);
+		json_decref(one);
+	}
+	if (!outcome)
+		return outcome_ok(json_pack("{s:o}", "parts", shown));
+	json_decref(shown);
+	return outcome;
+}
+
+static void found(json_t *findings, const json_t *part, json_t *finding)
+{
+	json_object_set(finding, "node", json_object_get(part, "node"));
+	json_array_append(findings, finding);
+}
+
+/* What is wrong with @part goes to @findings; 0 or the first error. */
+static int verify_part(const struct op_env *env, const json_t *part, json_t *args, json_t *findings)
+{
+	json_t *said = describe_part(env, part, json_object_get(args, "generation"),
+				     json_object_get(args, "job"));
+	int err = outcome_errno(said);
+	json_t *one, *list, *finding;
+	size_t i;
+
+	if (err) {
+		finding = json_pack("{s:s, s:i, s:i, s:O}", "file", "manifest", "offset", 0,
+				    "errno", -err, "text",
+				    json_object_get(json_object_get(said, "error"), "text"));
+		found(findings, part, finding);
+		json_decref(finding);
+		json_decref(said);
+		return err;
+	}
+	json_decref(said);
+	one = args_of(args, part);
+	said = op_verify(env, one);
+	json_decref(one);
+	err = outcome_errno(said);
+	list = json_object_get(json_object_get(said, "result"), "findings");
+	json_array_foreach(list, i, finding)
+		found(findings, part, finding);
+	json_decref(said);
+	return err;
+}
+
+json_t *generation_verify(const struct op_env *env, json_t *args)
+{
+	const json_t *parts = json_object_get(args, "parts");
+	json_t *findings = json_array(), *bad = json_array(), *outcome;
+	char names[256] = "";
+	size_t i, len = 0;
+	int err = 0, ret;
+
+	for (i = 0; i < json_array_size(parts); i++) {
+		const json_t *part = json_array_get(parts, i);
+
+		ret = verify_part(env, part, args, findings);
+		if (!ret)
+			continue;
+		err = err ? err : ret;
+		json_array_append(bad, json_object_get(part, "node"));
+		if (len < sizeof(names))
+			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
+						len ? ", " : "", part_node(part));
+	}
+	outcome = err ? outcome_error(err, "not whole or not ours: of %zu images that of node %s",
+				      json_array_size(parts), names) : outcome_ok(NULL);
+	json_object_set_new(outcome, "result",
+			    json_pack("{s:b, s:o, s:o}", "ok", !err, "findings", findings,
+				      "bad_nodes", bad));
+	return outcome;
+}
+
+json_t *generation_diff(const struct op_env *env, json_t *args)
+{
+	const json_t *parts = json_object_get(args, "parts");
+	const json_t *others = json_object_get(args, "other_parts");
+	json_t *differ = json_array(), *outcome = NULL;
+	size_t i, nr = json_array_size(parts);
+	bool equal = true;
+
+	if (nr != json_array_size(others)) {
+		json_decref(differ);
+		return outcome_error(-EINVAL, "one is of %zu nodes, the other of %zu: name a part of each as JOB:GENERATION/NODE",
+				     nr ? nr : 1, others ? json_array_size(others) : 1);
+	}
+	for (i = 0; i < nr && !outcome; i++) {
+		const json_t *part = json_array_get(parts, i), *other = json_array_get(others, i);
+		json_t *one = args_of(args, part), *said, *result;
+
+		json_object_set(one, "other", json_object_get(other, "dir"));
+		said = op_diff(env, one);
+		result = json_object_get(said, "result");
+		json_decref(one);
+		if (outcome_is_ok(said))
+			json_array_append_new(differ, json_pack("{s:O, s:O, s:O}", "node",
+								json_object_get(part, "node"), "other_node",
+								json_object_get(other, "node"), "differs", result));
+		else
+			outcome = outcome_of_node(said, part_node(part));
+		equal = equal && json_is_true(json_object_get(result, "equal"));
+		json_decref(said);
+	}
+	if (!outcome)
+		return outcome_ok(json_pack("{s:b, s:o}", "equal", equal, "parts", differ));
+	json_decref(differ);
+	return outcome;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A generation of a job as a whole, whether it is one image or one of each node
+ * (catalog.h). What reads more than parts.json is for workers: images may be slow.
+ *
+ * A part of which something is wrong is named by its node.
+ */
+#ifndef STILLPOINT_GENERATION_H
+#define STILLPOINT_GENERATION_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "supervisor/catalog.h"
+#include "supervisor/op.h"
+
+/*
+ * generation_parts() - where the images are
+ * @ret_parts: [{"node": name, "number": K, "dir": path}, ...]; NULL: it is of one image
+ *
+ * NULL, or an outcome: what says so is damaged, or another's.
+ */
+json_t *generation_parts(const struct catalog *catalog, int64_t job, int64_t generation,
+			 json_t **ret_parts);
+
+/* Is what a manifest's note says of the @number-th node? NULL, or an outcome. */
+json_t *generation_check_part(const char *dir, const json_t *note, unsigned int number);
+
+/*
+ * generation_describe() - what the manifests say
+ * @label: the job's (job_label())
+ *
+ * As op_describe(). Of several nodes: the greatest pause, sums of bytes, processes and threads,
+ * the newest time, the first node's note; "nodes" and "parts", what each one's says.
+ */
+json_t *generation_describe(const struct op_env *env, const struct catalog *catalog,
+			    int64_t job, int64_t generation, const char *label);
+
+/*
+ * Operations as op_show(), op_verify() and op_diff(), of all parts: "parts" (and "other_parts")
+ * instead of "dir", "generation" and "job" beside them.
+ *
+ * show	{"parts": [{"node", "number", "image": as op_show()}, ...]}
+ * verify	{"ok", "findings": as op_verify(), each with its "node"}
+ * diff	{"equal", "parts": [{"node", "other_node", "differs": as op_diff()}, ...]}
+ */
+json_t *generation_show(const struct op_env *env, json_t *args);
+json_t *generation_verify(const struct op_env *env, json_t *args);
+json_t *generation_diff(const struct op_env *env, json_t *args);
+
+#endif /* STILLPOINT_GENERATION_H */

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Requests about images: show, verify, diff.
+ *
+ * Directories by name are root's business; users name what is theirs as JOB:GENERATION, or one
+ * image of a generation over nodes as JOB:GENERATION/NODE. A worker reads.
+ */
+#include "supervisor/verbs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "supervisor/generation.h"
+#include "supervisor/jobs.h"
+#include "supervisor/op.h"
+#include "supervisor/outcome.h"
+#include "supervisor/worker.h"
+
+typedef json_t *(*image_fn)(const struct op_env *env, json_t *args);
+
+struct image_request {
+	struct request *request;
+	struct worker *worker;
+	json_t *args;
+	image_fn op;
+};
+
+static json_t *image_run(struct channel_reporter *reporter, void *arg)
+{
+	struct image_request *r = arg;
+	struct op_env env = {
+		.key = r->request->daemon->config.key,
+		.progress = channel_report_progress,
+		.progress_arg = reporter,
+	};
+
+	return r->op(&env, r->args);
+}
+
+static void on_progress(json_t *progress, void *arg)
+{
+	struct image_request *r = arg;
+
+	request_progress(r->request, progress);
+}
+
+static void on_outcome(json_t *outcome, void *arg)
+{
+	struct image_request *r = arg;
+
+	request_answer(r->request, outcome);
+	json_decref(r->args);
+	free(r);
+}
+
+static const struct channel_ops ops = { on_progress, on_outcome };
+
+static void start(struct request *request, json_t *args, image_fn op)
+{
+	struct worker_spec spec = { .name = "ckptd-image", .run = image_run };
+	struct image_request *r = calloc(1, sizeof(*r));
+	int err = -ENOMEM;
+
+	if (r) {
+		*r = (struct image_request) {
+			.request = request, .args = json_incref(args), .op = op,
+		};
+		spec.arg = r;
+		err = worker_start(request->daemon, &spec, &ops, r, &r->worker);
+		if (!err)
+			return;
+		json_decref(r->args);
+		free(r);
+	}
+	request_answer(request, outcome_error(err, "no worker: %s", strerror(-err)));
+}
+
+/* ------------------------------------------------------------------ names */
+
+/* Of the request's @from; where it goes among the arguments of an operation. */
+struct image_name {
+	const char *from, *dir, *parts;
+};
+
+static const struct image_name first = { "image", "dir", "parts" };
+static const struct image_name second = { "other_image", "other", "other_parts" };
+
+/* The part of node @name, or of that number. */
+static const json_t *find_part(const json_t *parts, const char *name)
+{
+	const json_t *part;
+	char *end;
+	long number = strtol(name, &end, 10);
+	size_t i;
+
+	json_array_foreach(parts, i, part) {
+		const char *node = json_string_value(json_object_get(part, "node"));
+
+		if (node && !strcmp(node, name))
+			return part;
+	}
+	return *name && !*end && number >= 0 ? json_array_get(parts, (size_t)number) : NULL;
+}
+
+/* @parts: NULL: it is of one image; taken over. @node: NULL: all. */
+static json_t *place(const struct job *job, int64_t generation, const char *node, json_t *parts,
+		     json_t *args, const struct image_name *name)
+{
+	const struct catalog *catalog = &jobs_daemon(job->jobs)->catalog;
+	const json_t *part = node ? find_part(parts, node) : NULL;
+	json_t *outcome = NULL;
+	char label[64];
+	char *dir;
+
+	if (node && !parts) {
+		outcome = outcome_error(-EINVAL, "generation %lld of job %lld is one image, of no node: name it %lld:%lld",
+					(long long)generation, (long long)job->id,
+					(long long)job->id, (long long)generation);
+	} else if (node && !part) {
+		outcome = outcome_error(-ENOENT, "generation %lld of job %lld has no image of a node %s; ckptctl list --json has its nodes",
+					(long long)generation, (long long)job->id, node);
+	} else if (part) {
+		json_object_set(args, name->dir, json_object_get(part, "dir"));
+	} else if (parts) {
+		json_object_set(args, name->parts, parts);
+		json_object_set_new(args, "generation", json_integer(generation));
+		json_object_set_new(args, "job", json_string(job_label(job, label)));
+	} else {
+		dir = catalog_image_dir(catalog, job->id, generation);
+		json_object_set_new(args, name->dir, json_string(dir));
+		free(dir);
+	}
+	json_decref(parts);
+	return outcome;
+}
+
+/* A name becomes a directory, or several; an outcome, or NULL. */
+static json_t *resolve(struct request *request, json_t *args, const struct image_name *name)
+{
+	const char *text = json_string_value(json_object_get(args, name->from));
+	json_t *outcome = NULL, *parts = NULL;
+	long long id, generation;
+	struct job *job;
+	int n = 0;
+
+	if (!text && json_object_get(args, name->dir) && request->uid)
+		return outcome_error(-EPERM, "%s by directory is root's: name it JOB:GENERATION",
+				     request->verb);
+	if (!text)
+		return NULL;
+	if (sscanf(text, "%lld:%lld%n", &id, &generation, &n) != 2 ||
+	    (text[n] && (text[n] != '/' || !text[n + 1])))
+		return outcome_error(-EINVAL, "%s is not JOB:GENERATION or JOB:GENERATION/NODE", text);
+	json_object_set_new(request->args, "job", json_integer(id));
+	job = jobs_find_for(request, &outcome);
+	json_object_del(request->args, "job");
+	if (!job)
+		return outcome;
+	if (!catalog_has(&request->daemon->catalog, id, generation))
+		return outcome_error(-ENOENT, "job %lld has no generation %lld",
+				     id, generation);
+	outcome = generation_parts(&request->daemon->catalog, id, generation, &parts);
+	if (!outcome)
+		outcome = place(job, generation, text[n] ? text + n + 1 : NULL, parts, args, name);
+	/* @text is its. */
+	json_object_del(args, name->from);
+	return outcome;
+}
+
+/* What is put there by us alone. */
+static json_t *check_args(const struct request *request)
+{
+	static const char *const ours[] = { "parts", "other_parts", "generation", "job" };
+	size_t i;
+
+	for (i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
+		if (json_object_get(request->args, ours[i]))
+			return outcome_error(-EINVAL, "%s: bad arguments", request->verb);
+	}
+	return NULL;
+}
+
+static void image_op(struct request *request, image_fn of_one, image_fn of_parts)
+{
+	json_t *args = json_copy(request->args);
+	json_t *outcome = check_args(request);
+
+	if (!outcome)
+		outcome = resolve(request, args, &first);
+	if (!outcome)
+		outcome = resolve(request, args, &second);
+	if (outcome)
+		request_answer(request, outcome);
+	else
+		start(request, args, json_object_get(args, "parts") ||
+		      json_object_get(args, "other_parts") ? of_parts : of_one);
+	json_decref(args);
+}
+
+void verb_show(struct request *request)
+{
+	image_op(request, op_show, generation_show);
+}
+
+void verb_verify(struct request *request)
+{
+	image_op(request, op_verify, generation_verify);
+}
+
+void verb_diff(struct request *request)
+{
+	image_op(request, op_diff, generation_diff);
+}
