@@ -21,9 +21,19 @@ static const struct option longs[] = {
 	{ NULL }
 };
 
+static const char *on_nodes(const json_t *result, char *text, size_t size)
+{
+	size_t nr = json_array_size(json_object_get(result, "nodes"));
+
+	text[0] = '\0';
+	if (nr)
+		snprintf(text, size, " on %zu nodes", nr);
+	return text;
+}
+
 static void print(struct cli *cli, json_t *result)
 {
-	char pause[32], total[32], mapped[32], stored[32], quiesce[32];
+	char pause[32], total[32], mapped[32], stored[32], quiesce[32], nodes[32];
 
 	cli_ns((uint64_t)cli_int(result, "pause_ns"), pause);
 	if (json_is_true(json_object_get(result, "dry_run"))) {
@@ -31,13 +41,16 @@ static void print(struct cli *cli, json_t *result)
 		       (long long)cli_int(result, "job"), pause);
 		return;
 	}
-	printf("job %lld generation %lld: paused %s, %s in all; %s of memory, %s stored%s\n",
+	printf("job %lld generation %lld: paused %s, %s in all; %s of memory, %s stored%s%s\n",
 	       (long long)cli_int(result, "job"),
 	       (long long)cli_int(result, "generation"), pause,
 	       cli_ns((uint64_t)cli_int(result, "total_ns"), total),
 	       cli_bytes((uint64_t)cli_int(result, "bytes_mapped"), mapped),
 	       cli_bytes((uint64_t)cli_int(result, "bytes_stored"), stored),
+	       on_nodes(result, nodes, sizeof(nodes)),
 	       json_is_true(json_object_get(result, "killed")) ? "; job ended" : "");
+	if (json_object_get(result, "remark"))
+		printf("%s\n", cli_str(result, "remark"));
 	if (json_object_get(result, "quiesce_ns"))
 		printf("its ranks were quiesced in %s\n",
 		       cli_ns((uint64_t)cli_int(result, "quiesce_ns"), quiesce));

@@ -15,7 +15,7 @@ CKPTD_SOURCES := $(addprefix supervisor/,daemon.c config.c ctl.c verbs.c \
 	verbs_nodes.c nodes.c parts.c parts_fence.c parts_home.c parts_away.c parts_start.c \
 	fence_tree.c \
 	jobs.c job.c ends.c launch.c rank_record.c rank_link.c leave_out.c job_dump.c \
-	coord_driver.c coord_local.c coord_peer.c coord_record.c worker.c channel.c catalog.c generation.c seal.c kevents.c)
+	coord_driver.c coord_local.c coord_figures.c coord_peer.c coord_record.c worker.c channel.c catalog.c generation.c seal.c kevents.c)
 CFLAGS_supervisor/kevents.c += -I/usr/include/libnl3
 
 $(call library,ckptd,$(CKPTD_SOURCES))

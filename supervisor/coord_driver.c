@@ -164,6 +164,7 @@ static void act_local(struct coord_driver *d, const struct coord_action *act)
 		err = driver_order(d, STATUS_QUIESCE);
 		break;
 	case COORD_ACT_FREEZE:
+		d->cut_at = driver_now();
 		err = driver_order(d, STATUS_CUT);
 		break;
 	case COORD_ACT_SNAPSHOT:	/* FREEZE ended with everything captured */
@@ -488,7 +489,7 @@ void coord_driver_close(struct coord_driver *d)
 	reactor_remove(d->watch);
 	d->link = NULL;
 	d->timer = d->watch = NULL;
-	if (d->dump || d->preparing) {
+	if (d->dump || d->preparing || d->reading) {
 		if (d->dump && !d->closing)
 			leave_dump(d);
 		d->closing = true;

@@ -4,6 +4,7 @@
  *
  *	coord_driver.c		events to the machine, its actions, life
  *	coord_local.c		what this node's ranks, and its dump, have to say
+ *	coord_figures.c		what a checkpoint over nodes has cost all of them
  */
 #ifndef STILLPOINT_COORD_DRIVER_PRIV_H
 #define STILLPOINT_COORD_DRIVER_PRIV_H
@@ -55,7 +56,8 @@ struct coord_driver {
 	uint32_t why_node;
 	json_t *failure;		/* better than what the machine says */
 	struct shim_wait stuck;
-	uint64_t asked_at, silent_at;
+	uint64_t asked_at, cut_at, silent_at;	/* request; order to be silent; all are */
+	struct worker *reading;		/* the other nodes' figures */
 };
 
 /* coord_driver.c */
@@ -79,5 +81,9 @@ int driver_order(struct coord_driver *d, uint32_t intent);
 void driver_give_up(struct coord_driver *d, enum coord_reason reason, int error, uint32_t rank);
 /* Answer a request whose commit and dump are both over. */
 void driver_maybe_answer(struct coord_driver *d);
+
+/* coord_figures.c */
+/* Put them into the outcome of the dump, and answer. 0 or negative errno: nothing happens. */
+int driver_read_figures(struct coord_driver *d);
 
 #endif /* STILLPOINT_COORD_DRIVER_PRIV_H */

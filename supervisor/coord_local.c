@@ -104,7 +104,9 @@ static int start_dump(struct coord_driver *d)
 	struct catalog *catalog = &d->daemon->catalog;
 	bool parts = d->ranks.nr_nodes > 1;
 	json_t *args = json_copy(d->args);
-	struct job_dump_options options = { .args = args, .held = true };
+	struct job_dump_options options = {
+		.args = args, .held = true, .silent_ns = d->silent_at - d->cut_at,
+	};
 	int64_t generation = (int64_t)d->id.generation;
 	char *dir = parts ? catalog_part_dir(catalog, d->job->id, generation, d->ranks.node) :
 		    catalog_image_dir(catalog, d->job->id, generation);
@@ -272,7 +274,7 @@ void driver_maybe_answer(struct coord_driver *d)
 {
 	json_t *outcome, *result;
 
-	if (!d->asked || !d->committed || d->dump || !d->dumped)
+	if (!d->asked || !d->committed || d->dump || !d->dumped || d->reading)
 		return;
 	outcome = json_incref(d->dumped);
 	result = json_object_get(outcome, "result");
@@ -282,7 +284,14 @@ void driver_maybe_answer(struct coord_driver *d)
 		json_object_set_new(result, "quiesce_ns",
 				    json_integer((json_int_t)(d->silent_at - d->asked_at)));
 	}
-	driver_answer(d, outcome);
+	/* All nodes have stored theirs, which may have taken longer than here. */
+	if (result && d->ranks.nr_nodes > 1)
+		json_object_set_new(result, "total_ns",
+				    json_integer((json_int_t)(driver_now() - d->silent_at)));
+	if (result && d->ranks.nr_nodes > 1 && !driver_read_figures(d))
+		json_decref(outcome);
+	else
+		driver_answer(d, outcome);
 }
 
 static void on_dump_ended(json_t *outcome, void *arg)

@@ -94,7 +94,8 @@ static void add(json_t *sum, const json_t *row, const char *name)
 
 static void raise_to(json_t *top, const json_t *row, const char *name)
 {
-	if (json_integer_value(json_object_get(row, name)) >
+	if (!json_object_get(top, name) ||
+	    json_integer_value(json_object_get(row, name)) >
 	    json_integer_value(json_object_get(top, name)))
 		json_object_set(top, name, json_object_get(row, name));
 }
@@ -103,14 +104,18 @@ static void raise_to(json_t *top, const json_t *row, const char *name)
 static void add_part(json_t *whole, const json_t *part, json_t *row)
 {
 	static const char *const sums[] = {
-		"bytes_stored", "bytes_raw", "processes", "threads"
+		"bytes_stored", "bytes_raw", "bytes_mapped", "pages_zero", "pages_shared",
+		"processes", "threads",
+	};
+	static const char *const greatest[] = {
+		"created", "pause_ns", "freeze_ns", "collect_ns", "clone_ns",
 	};
 	size_t i;
 
 	for (i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
 		add(whole, row, sums[i]);
-	raise_to(whole, row, "pause_ns");
-	raise_to(whole, row, "created");
+	for (i = 0; i < sizeof(greatest) / sizeof(greatest[0]); i++)
+		raise_to(whole, row, greatest[i]);
 	if (!json_object_get(whole, "note"))
 		json_object_set(whole, "note", json_object_get(row, "note"));
 	json_array_append(json_object_get(whole, "nodes"), json_object_get(part, "node"));
@@ -123,8 +128,7 @@ static json_t *describe_parts(const struct op_env *env, const json_t *parts, int
 			      const char *label)
 {
 	json_t *number = json_integer((json_int_t)generation), *job = json_string(label);
-	json_t *whole = json_pack("{s:O, s:i, s:i, s:[], s:[]}", "generation", number,
-				  "created", 0, "pause_ns", 0, "nodes", "parts");
+	json_t *whole = json_pack("{s:O, s:[], s:[]}", "generation", number, "nodes", "parts");
 	json_t *outcome = NULL;
 	size_t i;
 

@@ -44,6 +44,7 @@ struct job_dump {
 	int hold[2];		/* ours, the worker's; -1: not held */
 	bool waiting;		/* the worker does, for us */
 	bool aborted;
+	uint64_t silent_ns;
 	/* in the worker */
 	struct ends ends;
 	struct leave_out out;
@@ -72,8 +73,9 @@ static int on_frozen(void *arg)
 			      (int)d->ends.pids[i]);
 	n += snprintf(d->note + n, sizeof(d->note) - (size_t)n, "]");
 	if (d->job->parts)
-		n += snprintf(d->note + n, sizeof(d->note) - (size_t)n, ", \"node\": %u",
-			      parts_node(d->job->parts));
+		n += snprintf(d->note + n, sizeof(d->note) - (size_t)n,
+			      ", \"node\": %u, \"silent_ns\": %llu", parts_node(d->job->parts),
+			      (unsigned long long)d->silent_ns);
 	if (d->ends.nr_ranks && d->ends.status.failed >= 0)
 		n += snprintf(d->note + n, sizeof(d->note) - (size_t)n, ", \"failed\": [%d, %d]",
 			      (int)d->ends.status.failed, d->ends.failed_status);
@@ -300,6 +302,7 @@ int job_dump_start(struct job *job, const struct job_dump_options *options,
 	d->ops = ops;
 	d->arg = arg;
 	d->args = json_incref(options->args);
+	d->silent_ns = options->silent_ns;
 	d->hold[0] = d->hold[1] = -1;
 	if (options->held &&
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, d->hold))

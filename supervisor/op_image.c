@@ -15,6 +15,8 @@
 #include "image/show.h"
 #include "supervisor/outcome.h"
 
+#define PAGE	4096
+
 static json_t *failed(const char *dir, int err, const struct image_error *error)
 {
 	if (err == -ENOENT && !error->text[0])
@@ -42,18 +44,28 @@ json_t *op_image_expect(const char *dir, const struct image_key *key,
 static json_t *describe(const struct image_reader *reader)
 {
 	const struct image_manifest *m = image_manifest(reader);
+	const struct image_counts *c = &m->counts;
+	const struct {
+		const char *name;
+		uint64_t value;
+	} numbers[] = {
+		{ "generation", m->generation },
+		{ "created", m->identity.created_ns / 1000000000 },
+		{ "pause_ns", m->timing.pause_ns }, { "freeze_ns", m->timing.freeze_ns },
+		{ "collect_ns", m->timing.collect_ns }, { "clone_ns", m->timing.clone_ns },
+		{ "bytes_stored", c->bytes_stored }, { "bytes_raw", c->bytes_raw },
+		{ "bytes_mapped", (c->pages_data + c->pages_zero + c->pages_ref) * PAGE },
+		{ "pages_zero", c->pages_zero }, { "pages_shared", c->pages_ref },
+		{ "processes", m->identity.nr_procs }, { "threads", m->identity.nr_threads },
+	};
 	const char *note = image_get(reader, "note");
-	json_t *json = json_pack("{s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:s?}",
-				 "generation", (json_int_t)m->generation,
-				 "created", (json_int_t)(m->identity.created_ns / 1000000000),
-				 "pause_ns", (json_int_t)m->timing.pause_ns,
-				 "bytes_stored", (json_int_t)m->counts.bytes_stored,
-				 "bytes_raw", (json_int_t)m->counts.bytes_raw,
-				 "processes", (int)m->identity.nr_procs,
-				 "threads", (int)m->identity.nr_threads,
-				 "hostname", m->identity.hostname);
+	json_t *json = json_pack("{s:s?}", "hostname", m->identity.hostname);
 	json_t *parsed = note ? json_loads(note, 0, NULL) : NULL;
+	size_t i;
 
+	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		json_object_set_new(json, numbers[i].name,
+				    json_integer((json_int_t)numbers[i].value));
 	if (parsed)
 		json_object_set_new(json, "note", parsed);
 	return json;

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a checkpoint over several nodes has cost, for the answer to who asked for it: our own
+ * dump knows only what it did here.
+ *
+ * Each node's figures are in the manifest of its image, which is in the catalog when the
+ * generation is committed; a worker reads them. If it cannot, the generation is one all the same:
+ * the answer then has a remark.
+ */
+#include "supervisor/coord_driver_priv.h"
+
+#include <string.h>
+
+#include "supervisor/generation.h"
+#include "supervisor/worker.h"
+
+static json_t *figures_run(struct channel_reporter *reporter, void *arg)
+{
+	const struct coord_driver *d = arg;
+	struct op_env env = { .key = d->daemon->config.key };
+	char label[64];
+
+	return generation_describe(&env, &d->daemon->catalog, d->job->id,
+				   (int64_t)d->id.generation, job_label(d->job, label));
+}
+
+static void on_progress(json_t *progress, void *arg)
+{
+}
+
+/* From the order to be silent until all ranks of a node were: the longest of them. */
+static int64_t longest_silence(const json_t *whole)
+{
+	const json_t *part, *parts = json_object_get(whole, "parts");
+	int64_t longest = 0, one;
+	size_t i;
+
+	json_array_foreach(parts, i, part) {
+		one = json_integer_value(json_object_get(json_object_get(part, "note"), "silent_ns"));
+		longest = one > longest ? one : longest;
+	}
+	return longest;
+}
+
+static void merge(struct coord_driver *d, json_t *result, json_t *whole)
+{
+	static const char *const names[] = {
+		"pause_ns", "freeze_ns", "collect_ns", "clone_ns", "bytes_mapped", "bytes_stored",
+		"pages_zero", "pages_shared", "processes", "threads", "nodes", "parts",
+	};
+	char *dir = catalog_image_dir(&d->daemon->catalog, d->job->id, (int64_t)d->id.generation);
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		json_object_set(result, names[i], json_object_get(whole, names[i]));
+	json_object_set_new(result, "dir", json_string(dir));
+	json_object_set_new(result, "quiesce_ns",
+			    json_integer((json_int_t)(d->cut_at - d->asked_at) +
+					 longest_silence(whole)));
+	free(dir);
+}
+
+static void on_figures(json_t *outcome, void *arg)
+{
+	struct coord_driver *d = arg;
+	json_t *result = json_object_get(d->dumped, "result");
+	const char *text = json_string_value(json_object_get(json_object_get(outcome, "error"),
+							     "text"));
+
+	d->reading = NULL;
+	if (outcome_is_ok(outcome))
+		merge(d, result, json_object_get(outcome, "result"));
+	else
+		json_object_set_new(result, "remark",
+				    json_sprintf("the figures are those of node %s alone: %s",
+						 d->daemon->config.node, text ? text : "?"));
+	json_decref(outcome);
+	driver_answer(d, json_incref(d->dumped));
+	if (d->closing)
+		coord_driver_close(d);
+}
+
+static const struct channel_ops figures_ops = { on_progress, on_figures };
+
+int driver_read_figures(struct coord_driver *d)
+{
+	const struct worker_spec spec = { .name = "ckptd-figures", .run = figures_run, .arg = d };
+
+	return worker_start(d->daemon, &spec, &figures_ops, d, &d->reading);
+}
