@@ -314,7 +314,11 @@ static void on_dump_ended(json_t *outcome, void *arg)
 		driver_done(d, COORD_ACT_ABORT, 0, COORD_WHY_NONE);
 		return;
 	}
-	/* A dry run ends here, too: nothing was captured, nothing is to be committed. */
+	/* A dry run ends here: it is right if it is everywhere, which act_thaw() will know. */
+	if (driver_is_dry_run(d) && outcome_is_ok(outcome)) {
+		driver_done(d, COORD_ACT_FREEZE, 0, COORD_WHY_NONE);
+		return;
+	}
 	if (early && !d->failure)
 		d->failure = json_incref(outcome);
 	if (early && d->kind != COORD_ACT_NONE)
