@@ -30,8 +30,14 @@ static void print(struct cli *cli, json_t *result)
 {
 	char total[32], bytes[32];
 
+	const json_t *nodes = json_object_get(result, "nodes");
+	size_t i;
+
 	if (json_is_true(json_object_get(result, "dry_run"))) {
-		puts("can be restarted here");
+		printf("can be restarted %s", json_array_size(nodes) ? "on " : "here");
+		for (i = 0; i < json_array_size(nodes); i++)
+			printf("%s%s", i ? "," : "", json_string_value(json_array_get(nodes, i)));
+		puts("");
 		return;
 	}
 	printf("job %lld runs again from generation %lld: %lld processes, %lld threads in %s, %s read\n",
@@ -124,7 +130,7 @@ const struct cli_verb cmd_restart = {
 	.options =
 	"  -g, --generation N    default: the newest\n"
 	"  -a, --attach          stay attached, hand on its exit status\n"
-	"  -n, --dry-run         only say whether it can be done here\n"
+	"  -n, --dry-run         only say whether it can be done, on all its nodes\n"
 	"      --accept-changed  go on although files it had open were rewritten since\n"
 	"      --node-lost       the node that last ran it, or ran a part of it, is known to be off\n"
 	"      --nodes NODES     n1,n2: of a job over nodes, the first is this one; default: as before\n"

@@ -108,6 +108,17 @@ static int job_new(struct jobs *jobs, int64_t id, json_t *record,
 	return 0;
 }
 
+int jobs_draft(struct jobs *jobs, int64_t id, json_t *record, struct job **ret_job)
+{
+	return job_new(jobs, id, record, ret_job);
+}
+
+void job_draft_free(struct job *draft)
+{
+	if (draft)
+		job_free(draft);
+}
+
 int jobs_enter(struct jobs *jobs, int64_t id, json_t *record, struct job **ret_job)
 {
 	int err = job_new(jobs, id, record, ret_job);

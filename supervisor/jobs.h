@@ -87,6 +87,15 @@ int jobs_create(struct jobs *jobs, json_t *record, struct job **ret_job, char *w
 		size_t size);
 /* As another node has it, which says so. @record is taken over. */
 int jobs_enter(struct jobs *jobs, int64_t id, json_t *record, struct job **ret_job);
+/*
+ * jobs_draft() - a job as it would be, to look at: nobody finds it, and nothing is known of what
+ * runs of it
+ * @record: taken over
+ *
+ * It has to go before @jobs.
+ */
+int jobs_draft(struct jobs *jobs, int64_t id, json_t *record, struct job **ret_job);
+void job_draft_free(struct job *draft);	/* NULL is fine */
 /* Registered; nothing is read. NULL. */
 struct job *jobs_known(struct jobs *jobs, int64_t id);
 /* Forget it; nothing on disk changes. */

@@ -292,5 +292,7 @@ int parts_register(struct daemon *daemon)
 		err = parts_home_register(daemon);
 	if (!err)
 		err = parts_start_register(daemon);
+	if (!err)
+		err = parts_try_register(daemon);
 	return err ? err : parts_away_register(daemon);
 }

@@ -16,6 +16,8 @@
  *
  *	start	as there; the record is the home's.  With "restore" (job_restore.h) from its
  *		image; answered when the ranks run again.  -EAGAIN: ask again
+ *	try	{"job": J, "node": k, "record": {...}, "restore": {...}}: could it be started there
+ *		from its image? Nothing is. {"processes": N, "threads": N, ...}
  *	signal	{"job": J, "run": R, "signal": N}	to the ranks here
  *	end	as there
  *	part	{"job": J, "run": R, "node": k, "state": "running" | "ended", "status": S,
@@ -66,6 +68,18 @@ typedef void (*parts_started_fn)(json_t *outcome, void *arg);
 void parts_start(struct parts *parts, const json_t *restore, parts_started_fn fn, void *arg);
 /* The start has failed here, for @why: it comes to nothing on all nodes. */
 void parts_cancel(struct parts *parts, json_t *why);
+
+/*
+ * parts_try() - ask the other nodes of @job, which may be a draft (jobs.h), whether they could
+ * restore what they are to have of it
+ * @how: as in job_restore.h, with dry_run
+ * @own: what is known of this one; taken over
+ * @fn: once, later or at once; with sums for all, or with what is wrong anywhere
+ */
+typedef void (*parts_tried_fn)(json_t *outcome, void *arg);
+void parts_try(const struct job *job, const json_t *how, json_t *own, parts_tried_fn fn, void *arg);
+/* Its nodes are known to the hosts file; NULL, or an outcome. */
+json_t *parts_check_names(const struct daemon *daemon, const json_t *names);
 
 /*
  * parts_put_down() - end what is left of a job, some nodes of which are known to be off

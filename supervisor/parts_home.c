@@ -19,14 +19,6 @@
 #define AGAIN_TICKS	(2000 / PARTS_TICK_MS)
 #define STUCK_TICKS	(3000 / PARTS_TICK_MS)
 
-static const char *error_text(const json_t *outcome)
-{
-	const char *text = json_string_value(json_object_get(json_object_get(outcome, "error"),
-							     "text"));
-
-	return text ? text : "failed";
-}
-
 static void ignore(const json_t *outcome, void *arg)
 {
 }
@@ -224,13 +216,13 @@ void parts_home_tick(struct parts *p)
 
 /* ------------------------------------------------------------- the start */
 
-static void fail(struct parts *p, unsigned int node, int err, const char *text)
+static void fail(struct parts *p, unsigned int node, const json_t *outcome)
 {
 	/* What it may have begun all the same ends when it asks whether the job is over. */
 	p->part[node].ended = true;
 	p->part[node].end = (struct job_end) { .found = true, .rank = -1 };
 	if (!p->failure)
-		p->failure = outcome_error(err, "node %s: %s", parts_name(p, node), text);
+		p->failure = outcome_of_node(outcome, parts_name(p, node));
 }
 
 static void started(struct parts *p)
@@ -263,7 +255,7 @@ static void on_start(const json_t *outcome, void *arg)
 	}
 	p->starts--;
 	if (!outcome_is_ok(outcome))
-		fail(p, part->number, outcome_errno(outcome), error_text(outcome));
+		fail(p, part->number, outcome);
 	started(p);
 }
 
@@ -283,8 +275,11 @@ static int ask_to_start(struct parts *p, unsigned int node)
 
 static void not_asked(struct parts *p, unsigned int node, int err)
 {
-	fail(p, node, err, err == -EHOSTUNREACH ? "does not answer: see ckptctl nodes" :
-	     strerror(-err));
+	json_t *outcome = outcome_error(err, "%s", err == -EHOSTUNREACH ?
+					"does not answer: see ckptctl nodes" : strerror(-err));
+
+	fail(p, node, outcome);
+	json_decref(outcome);
 }
 
 /* Those that had something else to end first. True: one could not be asked. */

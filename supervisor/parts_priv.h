@@ -94,7 +94,15 @@ int parts_away_register(struct daemon *daemon);
 void parts_drop(struct job *job);
 
 /* parts_start.c */
+/* Is it the home that asks @q, and are we node @node of the job? */
+bool parts_is_home(const struct daemon *daemon, const struct peer_question *q,
+		   const json_t *record, int node);
+/* An outcome, if @job has no place in our image directory. */
+json_t *parts_check_place(const struct job *job);
 int parts_start_register(struct daemon *daemon);
+
+/* parts_try.c */
+int parts_try_register(struct daemon *daemon);
 
 json_t *parts_end_pack(const struct job_end *end);
 int parts_end_unpack(const json_t *json, struct job_end *ret_end);	/* -EPROTO */

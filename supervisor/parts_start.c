@@ -147,11 +147,20 @@ static bool put_down_older(struct job *job, const json_t *record)
 	return true;
 }
 
+json_t *parts_check_place(const struct job *job)
+{
+	if (!access(job->image_dir, F_OK))
+		return NULL;
+	return outcome_error(-errno, "%s: %s; is image_dir the same directory on all nodes?",
+			     job->image_dir, strerror(errno));
+}
+
 /* The job as its home has it, in this node's registry; an outcome, or NULL. */
 static json_t *enter(struct daemon *daemon, json_int_t id, const json_t *record,
 		     struct job **ret_job)
 {
 	struct job *job = jobs_known(daemon->jobs, id);
+	json_t *outcome;
 	char why[512];
 	int err;
 
@@ -168,10 +177,8 @@ static json_t *enter(struct daemon *daemon, json_int_t id, const json_t *record,
 		return outcome_error(err, "the record of job %lld is not understood",
 				     (long long)id);
 	job->state = JOB_RUNNING;
-	if (access(job->image_dir, F_OK)) {
-		json_t *outcome = outcome_error(-errno, "%s: %s; is image_dir the same directory on all nodes?",
-						job->image_dir, strerror(errno));
-
+	outcome = parts_check_place(job);
+	if (outcome) {
 		jobs_forget(job);
 		return outcome;
 	}
@@ -184,9 +191,8 @@ static json_t *enter(struct daemon *daemon, json_int_t id, const json_t *record,
 	return NULL;
 }
 
-/* Is it the home that asks, and are we who it takes us for? */
-static bool is_home(const struct daemon *daemon, const struct peer_question *q,
-		    const json_t *record, int node)
+bool parts_is_home(const struct daemon *daemon, const struct peer_question *q,
+		   const json_t *record, int node)
 {
 	const json_t *names = json_object_get(json_object_get(record, "ranks"), "nodes");
 	const char *home = json_string_value(json_array_get(names, 0));
@@ -204,7 +210,7 @@ static void on_start(struct peer_question *q, void *arg)
 	int node = 0;
 
 	if (json_unpack(peer_question_args(q), "{s:I, s:I, s:i, s:o, s?o}", "job", &id, "run", &run,
-			"node", &node, "record", &record, "restore", &how) || !is_home(daemon, q, record, node)) {
+			"node", &node, "record", &record, "restore", &how) || !parts_is_home(daemon, q, record, node)) {
 		peer_question_answer(q, outcome_error(-EPROTO, "this is no part of ours"));
 		return;
 	}

@@ -103,12 +103,10 @@ static void ask_end(struct ask **at, json_t *outcome)
 static void on_timeout(void *arg)
 {
 	struct ask *a = arg;
-	struct peer_node node;
 
 	a->timer = NULL;
-	peer_node(a->asks->peer, a->node, &node);
 	ask_end(ask_find(a->asks, a->cookie),
-		outcome_error(-ETIMEDOUT, "node %s has not answered", node.name));
+		outcome_error(-ETIMEDOUT, "has not answered: see ckptctl nodes"));
 }
 
 int peer_ask(struct peer_asks *asks, unsigned int node, const char *verb, json_t *args,
@@ -295,7 +293,7 @@ void peer_asks_close(struct peer_asks *asks)
 	peer_receive(asks->peer, PEER_ASK, NULL, NULL);
 	peer_receive(asks->peer, PEER_ANSWER, NULL, NULL);
 	while (asks->open)
-		ask_end(&asks->open, outcome_error(-ECANCELED, "ckptd is leaving"));
+		ask_drop(&asks->open);
 	for (q = asks->questions; q; q = q->next)
 		q->asks = NULL;
 	free(asks);

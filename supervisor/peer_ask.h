@@ -42,14 +42,14 @@ struct peer_question;
 
 /* One per peer; takes PEER_ASK and PEER_ANSWER.  Close it before the peer. */
 int peer_asks_open(struct peer *peer, struct reactor *reactor, struct peer_asks **ret_asks);
-/* Open questions of ours are answered with -ECANCELED.  NULL is fine. */
+/* Open questions of ours come to nothing: who asked may be gone already.  NULL is fine. */
 void peer_asks_close(struct peer_asks *asks);
 
 /*
  * peer_ask() - ask @node (index in the hosts file)
  * @args: taken over
- * @fn: called once, later, unless peer_ask() failed or peer_ask_forget() came first; the
- *	outcome is the caller's during the call
+ * @fn: called once, later, unless peer_ask() failed, or peer_ask_forget() or
+ *	peer_asks_close() came first; the outcome is the caller's during the call
  *
  * 0 or as peer_send(), or -EMFILE: too many are open.
  */

@@ -10,12 +10,16 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "shim/ranks.h"
 #include "supervisor/hosts.h"
 #include "supervisor/outcome.h"
+
+/* Where our library looks for the real one (mpi-glue/glue.c). */
+#define MPI_DIR	"/usr/lib/x86_64-linux-gnu"
 
 static void glue_path(const struct config *config, enum ranks_mpi mpi, char *buf,
 		      size_t size)
@@ -30,24 +34,99 @@ static json_t *check_glue(const struct config *config, enum ranks_mpi mpi)
 
 	glue_path(config, mpi, path, sizeof(path));
 	if (access(path, R_OK))
-		return outcome_error(-errno, "run: %s: %s; is Stillpoint's library for %s installed?",
+		return outcome_error(-errno, "%s: %s; is Stillpoint's library for %s installed?",
 				     path, strerror(errno), ranks_mpi_name(mpi));
 	if (access(config->lower, X_OK))
-		return outcome_error(-errno, "run: %s: %s", config->lower, strerror(errno));
+		return outcome_error(-errno, "%s: %s", config->lower, strerror(errno));
+	return NULL;
+}
+
+/* Has it an MPI library of ours? */
+static bool has_glue(const json_t *record, enum ranks_mpi *ret_mpi)
+{
+	const char *name = json_string_value(json_object_get(record, "mpi"));
+
+	return name && ranks_mpi_parse(name, ret_mpi) && *ret_mpi != RANKS_NONE &&
+	       !json_is_true(json_object_get(record, "direct"));
+}
+
+/*
+ * The last name of the library that @path leads to; NULL: it cannot be known. The path may be a
+ * user's choice: what else has which name is not told.
+ */
+static const char *real_name(const char *path, enum ranks_mpi mpi, char *buf)
+{
+	const char *soname = ranks_mpi_soname(mpi), *slash;
+
+	if (!realpath(path, buf))
+		return NULL;
+	slash = strrchr(buf, '/');
+	if (slash && !strncmp(slash + 1, soname, strlen(soname)))
+		return slash + 1;
+	errno = ELIBACC;
+	return NULL;
+}
+
+json_t *rank_record_library(json_t *record, const json_t *env)
+{
+	static const char variable[] = "CKPT_MPI_LIBRARY=";
+	char path[128], real[PATH_MAX];
+	const char *chosen = NULL, *name;
+	const json_t *item;
+	enum ranks_mpi mpi;
+	size_t i;
+
+	if (!has_glue(record, &mpi))
+		return NULL;
+	json_array_foreach(env, i, item) {
+		const char *text = json_string_value(item);
+
+		if (text && !strncmp(text, variable, strlen(variable)))
+			chosen = text + strlen(variable);
+	}
+	snprintf(path, sizeof(path), MPI_DIR "/%s", ranks_mpi_soname(mpi));
+	name = real_name(chosen ? chosen : path, mpi, real);
+	if (!name && !chosen)
+		return outcome_error(-errno, "%s: %s; is %s installed?", path, strerror(errno),
+				     ranks_mpi_name(mpi));
+	/* One that is chosen may be where only its owner sees it. */
+	if (name && (!chosen || chosen[0] == '/'))
+		json_object_set_new(record, "library",
+				    json_pack("[s, s]", chosen ? chosen : path, name));
+	return NULL;
+}
+
+static json_t *check_library(const json_t *library, enum ranks_mpi mpi)
+{
+	const char *path = json_string_value(json_array_get(library, 0));
+	const char *was = json_string_value(json_array_get(library, 1)), *is;
+	char real[PATH_MAX];
+
+	if (!path || !was)
+		return NULL;
+	is = real_name(path, mpi, real);
+	if (!is)
+		return outcome_error(-errno, "%s: %s; is the MPI library of the job (%s) installed?",
+				     path, strerror(errno), was);
+	if (strcmp(is, was))
+		return outcome_error(-ENOEXEC, "%s is %s here, and the job has another version: %s",
+				     path, is, was);
 	return NULL;
 }
 
 json_t *rank_record_check(const json_t *record, const struct config *config)
 {
 	const char *name = json_string_value(json_object_get(record, "mpi"));
+	json_t *outcome;
 	enum ranks_mpi mpi;
 
 	if (!name || !ranks_mpi_parse(name, &mpi))
-		return outcome_error(-EINVAL, "run: %s is no MPI library known here: mpich, ompi or none",
+		return outcome_error(-EINVAL, "%s is no MPI library known here: mpich, ompi or none",
 				     name ? name : "?");
-	if (mpi == RANKS_NONE || json_is_true(json_object_get(record, "direct")))
+	if (!has_glue(record, &mpi))
 		return NULL;
-	return check_glue(config, mpi);
+	outcome = check_glue(config, mpi);
+	return outcome ? outcome : check_library(json_object_get(record, "library"), mpi);
 }
 
 /* Names, each once, the first is ours. */
@@ -146,10 +225,10 @@ json_t *rank_record_place(json_t *record, json_t *nodes, const struct config *co
 	json_t *outcome;
 
 	if (!nodes && home && strcmp(home, config->node))
-		return outcome_error(-EINVAL, "restart: the job was on %s and others: name the nodes with --nodes, this one (%s) first, or ask there",
+		return outcome_error(-EINVAL, "the job was on %s and others: name the nodes with --nodes, this one (%s) first, or ask there",
 				     home, config->node);
 	if (nodes && json_array_size(nodes) != json_array_size(were))
-		return outcome_error(-EINVAL, "restart: the generation is of %zu nodes: name as many, not %zu",
+		return outcome_error(-EINVAL, "the generation is of %zu nodes: name as many, not %zu",
 				     json_array_size(were), json_array_size(nodes));
 	outcome = nodes ? check_nodes(nodes, config) : NULL;
 	if (!outcome && nodes)
@@ -174,8 +253,7 @@ json_t *rank_record_spec(const json_t *record, unsigned int node,
 	/* Beside the directory of the glue: build/lib, /usr/lib/stillpoint. */
 	snprintf(path, sizeof(path), "%s/../libckpt-pmix.so", config->mpi_dir);
 	json_object_set_new(spec, "pmix", json_string(path));
-	if (!name || !ranks_mpi_parse(name, &mpi) || mpi == RANKS_NONE ||
-	    json_is_true(json_object_get(record, "direct")))
+	if (!has_glue(record, &mpi))
 		return spec;
 	glue_path(config, mpi, path, sizeof(path));
 	json_object_set_new(spec, "glue", json_string(path));

@@ -4,14 +4,16 @@
  *
  *	request	"ranks": {"n": 4, "nodes": ["n1", "n2"], "map": ["0-1", "2-3"], "mpi": "mpich",
  *		"label": false, "keep_going": false, "direct": false}
- *	record	"ranks": {"map": ["0-3"], "nodes": [...], "mpi": ..., and the same}
+ *	record	"ranks": {"map": ["0-3"], "nodes": [...], "mpi": ..., and the same,
+ *		"library": ["/usr/lib/.../libmpich.so.12", "libmpich.so.12.2.2"]}
  *	shim	"ranks": as shim/ranks.h
  *
  * Nodes have the names of the hosts file.  The first is the one that is asked, and has rank
  * 0; without nodes it has all ranks, and the record has no nodes.  Without a map ranks are in even blocks.
  *
- * Paths are in neither of the first two: a job may be restarted on a node where
- * other things are elsewhere.
+ * Paths of ours are in neither of the first two: a job may be restarted on a node where
+ * other things are elsewhere. That of the MPI library is where our library looks for it; the name
+ * that it leads to has the version, which has to be the same on every node.
  */
 #ifndef STILLPOINT_RANK_RECORD_H
 #define STILLPOINT_RANK_RECORD_H
@@ -23,6 +25,11 @@
 /* A new reference for the record; NULL with an outcome. */
 json_t *rank_record_make(const json_t *request, const struct config *config,
 			 json_t **ret_outcome);
+/*
+ * Put into it which MPI library the job, with the environment @env, gets on this node; NULL, or
+ * an outcome: there is none.
+ */
+json_t *rank_record_library(json_t *record, const json_t *env);
 /* What the record asks for is installed on this node; NULL, or an outcome. */
 json_t *rank_record_check(const json_t *record, const struct config *config);
 /*

@@ -132,8 +132,10 @@ static json_t *add_ranks(const struct request *request, const json_t *ranks, jso
 			return bad("ranks have no terminal");
 	}
 	kept = rank_record_make(ranks, &request->daemon->config, &outcome);
-	if (kept)
+	if (kept) {
 		json_object_set_new(record, "ranks", kept);
+		outcome = rank_record_library(kept, json_object_get(record, "env"));
+	}
 	return outcome;
 }
 

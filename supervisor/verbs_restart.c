@@ -9,6 +9,9 @@
  * says so and nobody has said that node is off. A failed restart leaves job and images
  * as they were.
  *
+ * Over nodes it is first tried on all of them (parts_try()): what is missing anywhere is said
+ * before anything is begun. A dry run is no more than that, of a draft of the job.
+ *
  * With --node-lost a job that runs on, without the node that is gone, is ended first.
  */
 #include "supervisor/verbs.h"
@@ -36,12 +39,14 @@
 
 struct restart {
 	struct request *request;
-	struct job *job;
+	struct job *job;	/* of a dry run the draft */
+	struct job *draft;	/* what is tried; NULL: it is done at once */
 	enum job_state before;
 	int64_t generation;
 	bool attach;
 	bool claimed;
 	json_t *how;		/* job_restore.h */
+	json_t *how_tried;	/* the same, dry */
 	json_t *ranks_before;	/* what the record had; NULL: none, or not changed */
 	bool begun;		/* the record says that it starts */
 	bool nothing_left;	/* of what was begun */
@@ -51,6 +56,11 @@ struct restart {
 	unsigned int waits;	/* for the other nodes, for the ranks here */
 	unsigned int looks;
 };
+
+static bool is_of_nodes(const struct job *job)
+{
+	return json_object_get(json_object_get(job->record, "ranks"), "nodes");
+}
 
 static bool is_dry_run(const struct restart *r)
 {
@@ -62,7 +72,9 @@ static void restart_free(struct restart *r)
 	if (r->client >= 0)
 		close(r->client);
 	json_decref(r->how);
+	json_decref(r->how_tried);
 	json_decref(r->ranks_before);
+	job_draft_free(r->draft);
 	free(r);
 }
 
@@ -91,6 +103,8 @@ static void back(struct restart *r)
 	struct job *job = r->job;
 	char why[512];
 
+	if (job == r->draft)
+		return;
 	job_let_go(job);
 	job_unprepare(job);
 	if (r->ranks_before)
@@ -201,19 +215,26 @@ static void adopt(struct restart *r)
 	}
 }
 
+/* Takes over @outcome: of several nodes it is this one's. */
+static json_t *of_node(const struct restart *r, json_t *outcome)
+{
+	json_t *named;
+
+	if (!is_of_nodes(r->job))
+		return outcome;
+	named = outcome_of_node(outcome, r->request->daemon->config.node);
+	json_decref(outcome);
+	return named;
+}
+
 static void on_restored(json_t *outcome, void *arg)
 {
 	struct restart *r = arg;
 	struct job *job = r->job;
 	int err;
 
-	if (is_dry_run(r)) {
-		back(r);
-		finish(r, outcome);
-		return;
-	}
 	if (!outcome_is_ok(outcome)) {
-		give_up(r, outcome);
+		give_up(r, of_node(r, outcome));
 		return;
 	}
 	log_info(&r->request->daemon->log, "job %lld restored from generation %lld",
@@ -248,7 +269,7 @@ static json_t *on_checked(void *arg)
 	json_object_set_new(job->record, "run",
 			    json_integer(json_integer_value(json_object_get(job->record, "run")) + 1));
 	job->saving = false;
-	if (json_object_get(json_object_get(job->record, "ranks"), "nodes"))
+	if (is_of_nodes(job))
 		err = parts_open(job, true, why, sizeof(why));
 	if (!err) {
 		err = job_set_state(job, JOB_STARTING, why, sizeof(why));
@@ -268,10 +289,42 @@ static void start(struct restart *r)
 
 	if (r->attach && !socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		r->client = pair[0];
-	r->job->busy = "restart";
 	err = job_restore_start(r->job, r->how, pair[1], &ops, r);
 	if (err)
 		give_up(r, outcome_error(err, "the restart cannot be begun: %s", strerror(-err)));
+}
+
+/* On all nodes. */
+static void on_tried(json_t *outcome, void *arg)
+{
+	struct restart *r = arg;
+
+	if (is_dry_run(r)) {
+		finish(r, outcome);
+	} else if (!outcome_is_ok(outcome)) {
+		give_up(r, outcome);
+	} else {
+		json_decref(outcome);
+		start(r);
+	}
+}
+
+static void on_tried_here(json_t *outcome, void *arg)
+{
+	struct restart *r = arg;
+
+	parts_try(r->draft, r->how_tried, outcome, on_tried, r);
+}
+
+static void try(struct restart *r)
+{
+	static const struct job_restore_ops ops = {
+		.progress = on_progress, .ended = on_tried_here,
+	};
+	int err = job_restore_start(r->draft, r->how_tried, -1, &ops, r);
+
+	if (err)
+		give_up(r, outcome_error(err, "the restart cannot be tried: %s", strerror(-err)));
 }
 
 /* ----------------------------------------------------------------- check */
@@ -306,8 +359,11 @@ static json_t *place(const struct request *request, const struct job *job, int64
 				       sizeof(why));
 	if (err == -ENOENT && (!nodes || (json_array_size(nodes) == 1 &&
 					  !strcmp(json_string_value(json_array_get(nodes, 0)) ?: "",
-						  daemon->config.node))))
+						  daemon->config.node)))) {
+		ranks = json_object_get(job->record, "ranks");
+		*ret_outcome = ranks ? rank_record_check(ranks, &daemon->config) : NULL;
 		return NULL;
+	}
 	if (err == -ENOENT)
 		*ret_outcome = outcome_error(-EINVAL, "generation %lld of job %lld is of one node: restart it on that which is to run it, without --nodes",
 					     (long long)generation, (long long)job->id);
@@ -316,6 +372,8 @@ static json_t *place(const struct request *request, const struct job *job, int64
 	if (err)
 		return NULL;
 	*ret_outcome = rank_record_place(ranks, nodes, &daemon->config);
+	if (!*ret_outcome)
+		*ret_outcome = parts_check_names(daemon, json_object_get(ranks, "nodes"));
 	if (!*ret_outcome)
 		return ranks;
 	json_decref(ranks);
@@ -333,6 +391,35 @@ static json_t *choose(const struct catalog *catalog, const struct job *job, json
 					   (long long)job->id, (long long)*generation) :
 	       outcome_error(-ENOENT, "job %lld has no checkpoint to restart from",
 			     (long long)job->id);
+}
+
+/* What is tried, and what the job will be; @ranks (taken over) as of place(). */
+static json_t *prepare(struct restart *r, json_t *ranks)
+{
+	json_t *record = NULL;
+	int err = 0;
+
+	if (ranks || is_dry_run(r)) {
+		record = json_deep_copy(r->job->record);
+		if (ranks)
+			json_object_set(record, "ranks", ranks);
+		err = jobs_draft(r->job->jobs, r->job->id, record, &r->draft);
+		r->how_tried = json_copy(r->how);
+		json_object_set_new(r->how_tried, "dry_run", json_true());
+	}
+	if (err) {
+		json_decref(ranks);
+		return outcome_error(err, "the record of job %lld is not understood",
+				     (long long)r->job->id);
+	}
+	if (is_dry_run(r)) {
+		json_decref(ranks);
+		r->job = r->draft;
+	} else if (ranks) {
+		r->ranks_before = json_incref(json_object_get(r->job->record, "ranks"));
+		json_object_set_new(r->job->record, "ranks", ranks);
+	}
+	return NULL;
 }
 
 static struct restart *parse(struct request *request, struct job *job,
@@ -374,11 +461,11 @@ static struct restart *parse(struct request *request, struct job *job,
 			   "dry_run", dry_run);
 	if (files)
 		json_object_set_new(r->how, "files", json_string(files));
-	if (ranks) {
-		r->ranks_before = json_incref(json_object_get(job->record, "ranks"));
-		json_object_set_new(job->record, "ranks", ranks);
-	}
-	return r;
+	*ret_outcome = prepare(r, ranks);
+	if (!*ret_outcome)
+		return r;
+	restart_free(r);
+	return NULL;
 }
 
 /* From here on no other node restarts it; @job is what it is now. */
@@ -478,7 +565,11 @@ static void begin(struct request *request)
 		r = parse(request, job, &outcome);
 	if (r) {
 		r->claimed = claimed;
-		start(r);
+		r->job->busy = "restart";
+		if (r->draft)
+			try(r);
+		else
+			start(r);
 		return;
 	}
 	if (claimed)

@@ -19,6 +19,8 @@
 
 #include "shim/atomic_json.h"
 #include "supervisor/catalog.h"
+#include "supervisor/generation.h"
+#include "supervisor/outcome.h"
 #include "supervisor/seal.h"
 
 struct disk {
@@ -227,6 +229,164 @@ static void test_remove_generation(void **state)
 	assert_int_equal(catalog_job_remove(&d->catalog, job), 0);
 }
 
+/* --------------------------------------------------- generations in parts */
+
+/* The image of a node, as far as the catalog looks. */
+static void make_part(const struct disk *d, int64_t job, int64_t generation, unsigned int node)
+{
+	char path[128];
+
+	assert_int_equal(catalog_part_make(&d->catalog, job, generation, node), 0);
+	snprintf(path, sizeof(path), "%d/gen-%d/node-%u/image", (int)job, (int)generation, node);
+	make(d, path, true);
+	strcat(path, "/manifest");
+	make(d, path, false);
+}
+
+static bool exists(const struct disk *d, const char *path)
+{
+	char full[256];
+
+	snprintf(full, sizeof(full), "%s/%s", d->images, path);
+	return !access(full, F_OK);
+}
+
+static int64_t commit_two(const struct disk *d, int64_t generation)
+{
+	json_t *ranks = json_pack("{s:[ss], s:[ss]}", "map", "0-1", "2-3", "nodes", "a", "b");
+	char why[256];
+	int64_t job = 1;
+
+	if (generation == 1)
+		assert_int_equal(catalog_job_create(&d->catalog, &job), 0);
+	make_part(d, job, generation, 0);
+	make_part(d, job, generation, 1);
+	assert_false(catalog_has(&d->catalog, job, generation));
+	assert_int_equal(catalog_generation_commit(&d->catalog, job, generation, ranks, why,
+						   sizeof(why)), 0);
+	assert_true(catalog_has(&d->catalog, job, generation));
+	json_decref(ranks);
+	return job;
+}
+
+/* Parts are a generation from the commit on, and until it is taken back. */
+static void test_parts(void **state)
+{
+	struct disk *d = *state;
+	json_t *read = NULL, *parts;
+	int64_t job = commit_two(d, 1);
+	char why[256];
+	char *dir;
+
+	/* made again, as when two nodes do it at once */
+	assert_int_equal(catalog_part_make(&d->catalog, job, 1, 1), 0);
+	assert_int_equal(catalog_generation_parts(&d->catalog, job, 1, &read, why, sizeof(why)), 0);
+	assert_string_equal(json_string_value(json_array_get(json_object_get(read, "nodes"), 1)), "b");
+	json_decref(read);
+	assert_null(generation_parts(&d->catalog, job, 1, &parts));
+	assert_int_equal(json_array_size(parts), 2);
+	dir = catalog_part_dir(&d->catalog, job, 1, 1);
+	assert_string_equal(json_string_value(json_object_get(json_array_get(parts, 1), "dir")), dir);
+	free(dir);
+	json_decref(parts);
+	assert_int_equal(catalog_last(&d->catalog, job), 1);
+
+	catalog_generation_uncommit(&d->catalog, job, 1);
+	assert_false(catalog_has(&d->catalog, job, 1));
+	assert_int_equal(catalog_generation_parts(&d->catalog, job, 1, &read, why, sizeof(why)),
+			 -ENOENT);
+	assert_null(generation_parts(&d->catalog, job, 1, &parts));
+	assert_null(parts);
+	/* its number stays taken while anything of it is left */
+	assert_int_equal(catalog_next(&d->catalog, job, 0), 2);
+}
+
+/* Each node drops its own; the last takes the directory with it. */
+static void test_drop_parts(void **state)
+{
+	struct disk *d = *state;
+	char why[256];
+	int64_t job = commit_two(d, 1);
+
+	catalog_generation_uncommit(&d->catalog, job, 1);
+	catalog_part_drop(&d->catalog, job, 1, 0);
+	assert_false(exists(d, "1/gen-1/node-0"));
+	assert_true(exists(d, "1/gen-1/node-1/image/manifest"));
+	catalog_part_drop(&d->catalog, job, 1, 0);	/* again, after a crash */
+	catalog_part_drop(&d->catalog, job, 1, 1);
+	assert_false(exists(d, "1/gen-1"));
+	/* one that was never there */
+	catalog_part_drop(&d->catalog, job, 7, 0);
+
+	commit_two(d, 2);
+	commit_two(d, 3);
+	assert_int_equal(catalog_job_remove(&d->catalog, job), -ENOTEMPTY);
+	assert_int_equal(catalog_generation_remove(&d->catalog, job, 2, why, sizeof(why)), 0);
+	assert_false(exists(d, "1/gen-2"));
+	assert_true(catalog_has(&d->catalog, job, 3));
+	assert_int_equal(catalog_generation_remove(&d->catalog, job, 3, why, sizeof(why)), 0);
+	assert_int_equal(catalog_last(&d->catalog, job), 0);
+	assert_int_equal(catalog_job_remove(&d->catalog, job), 0);
+}
+
+static void refused(const struct disk *d, int64_t job, int64_t generation, int err)
+{
+	json_t *parts = NULL, *outcome = generation_parts(&d->catalog, job, generation, &parts);
+
+	assert_null(parts);
+	assert_int_equal(outcome_errno(outcome), err);
+	assert_non_null(strstr(json_string_value(json_object_get(json_object_get(outcome, "error"),
+								 "text")), "parts.json"));
+	json_decref(outcome);
+}
+
+/* Which images belong together is what we wrote, for that generation of that job. */
+static void test_forged_parts(void **state)
+{
+	struct disk *d = *state;
+	char one[160], two[160], three[160];
+	int64_t job = commit_two(d, 1), other;
+	json_t *sealed, *names;
+
+	commit_two(d, 2);
+	assert_int_equal(catalog_job_create(&d->catalog, &other), 0);
+	make_part(d, other, 1, 0);
+	snprintf(one, sizeof(one), "%s/1/gen-1", d->images);
+	snprintf(two, sizeof(two), "%s/1/gen-2", d->images);
+	snprintf(three, sizeof(three), "%s/2/gen-1", d->images);
+	assert_int_equal(atomic_json_read(one, "parts.json", &sealed), 0);
+	/* another generation's, another job's */
+	assert_int_equal(atomic_json_write(two, "parts.json", sealed), 0);
+	refused(d, job, 2, -EBADMSG);
+	assert_int_equal(atomic_json_write(three, "parts.json", sealed), 0);
+	refused(d, other, 1, -EBADMSG);
+	/* altered, and cut */
+	names = json_object_get(json_object_get(sealed, "sealed"), "nodes");
+	json_array_set_new(names, 1, json_string("c"));
+	assert_int_equal(atomic_json_write(one, "parts.json", sealed), 0);
+	refused(d, job, 1, -EBADMSG);
+	json_array_remove(names, 1);
+	assert_int_equal(atomic_json_write(one, "parts.json", sealed), 0);
+	refused(d, job, 1, -EBADMSG);
+	json_decref(sealed);
+	/* it is still one as far as list is concerned: the row says what is wrong */
+	assert_true(catalog_has(&d->catalog, job, 1));
+}
+
+/* An image says in its note which node's it is. */
+static void test_part_in_place(void **state)
+{
+	json_t *note = json_pack("{s:i}", "node", 1), *outcome;
+
+	assert_null(generation_check_part("x", note, 1));
+	outcome = generation_check_part("/images/1/gen-1/node-0/image", note, 0);
+	assert_int_equal(outcome_errno(outcome), -ESTALE);
+	json_decref(outcome);
+	json_object_clear(note);
+	assert_null(generation_check_part("x", note, 0));	/* of before there were notes of it */
+	json_decref(note);
+}
+
 /* Two nodes, one job: only one of them restarts it. */
 static void test_claim(void **state)
 {
@@ -261,6 +421,10 @@ int main(void)
 		test(test_generations),
 		test(test_remove_generation),
 		test(test_claim),
+		test(test_parts),
+		test(test_drop_parts),
+		test(test_forged_parts),
+		test(test_part_in_place),
 	};
 
 	return cmocka_run_group_tests_name("catalog", tests, NULL, NULL);

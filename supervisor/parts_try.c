@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Could a job be restarted on its nodes? Each looks whether it has what its part needs: image,
+ * files, module, MPI library. Nothing is changed anywhere, and nothing of the job is entered.
+ *
+ * All nodes are asked, so that all that is wrong is said at once.
+ */
+#include "supervisor/parts_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "supervisor/job_restore.h"
+#include "supervisor/outcome.h"
+#include "supervisor/rank_record.h"
+
+/* Much less than a restore: no memory is read. */
+#define TRY_MS	30000
+
+/* ---------------------------------------------------------------- the home */
+
+struct try_node {
+	struct try *try;
+	const char *name;	/* of try->names */
+	json_t *outcome;
+};
+
+struct try {
+	json_t *names;
+	unsigned int nr, open;
+	parts_tried_fn fn;
+	void *arg;
+	struct try_node node[];
+};
+
+static void add_to(json_t *sum, const json_t *result, const char *name)
+{
+	json_object_set_new(sum, name,
+			    json_integer(json_integer_value(json_object_get(sum, name)) +
+					 json_integer_value(json_object_get(result, name))));
+}
+
+/* The first failure's, with the text of all. */
+static json_t *failures(const struct try *t)
+{
+	json_t *all = NULL, *one, *error;
+	unsigned int i;
+
+	for (i = 0; i < t->nr; i++) {
+		if (outcome_is_ok(t->node[i].outcome))
+			continue;
+		one = outcome_of_node(t->node[i].outcome, t->node[i].name);
+		if (!all) {
+			all = one;
+			continue;
+		}
+		error = json_object_get(all, "error");
+		json_object_set_new(error, "text", json_sprintf("%s; %s",
+			json_string_value(json_object_get(error, "text")),
+			json_string_value(json_object_get(json_object_get(one, "error"), "text"))));
+		json_array_extend(json_object_get(error, "refusals"),
+				  json_object_get(json_object_get(one, "error"), "refusals"));
+		json_decref(one);
+	}
+	return all;
+}
+
+static json_t *sums(const struct try *t)
+{
+	json_t *outcome = json_deep_copy(t->node[0].outcome);
+	json_t *result = json_object_get(outcome, "result");
+	unsigned int i;
+
+	for (i = 1; i < t->nr; i++) {
+		const json_t *one = json_object_get(t->node[i].outcome, "result");
+
+		add_to(result, one, "processes");
+		add_to(result, one, "threads");
+		add_to(result, one, "bytes_read");
+	}
+	json_object_del(result, "dir");
+	json_object_set(result, "nodes", t->names);
+	return outcome;
+}
+
+static void settle(struct try *t)
+{
+	parts_tried_fn fn = t->fn;
+	void *arg = t->arg;
+	json_t *outcome;
+	unsigned int i;
+
+	if (--t->open)
+		return;
+	outcome = failures(t);
+	if (!outcome)
+		outcome = sums(t);
+	for (i = 0; i < t->nr; i++)
+		json_decref(t->node[i].outcome);
+	json_decref(t->names);
+	free(t);
+	fn(outcome, arg);
+}
+
+static void on_tried(const json_t *outcome, void *arg)
+{
+	struct try_node *node = arg;
+
+	node->outcome = json_incref((json_t *)outcome);
+	settle(node->try);
+}
+
+/* NULL: on_tried() will be called. */
+static json_t *ask(struct daemon *daemon, const struct job *job, const json_t *how,
+		   unsigned int number, struct try_node *node)
+{
+	struct peer *peer = nodes_peer(daemon->nodes);
+	int err = peer ? peer_find(peer, node->name) : -ENOTCONN;
+	json_t *args;
+
+	if (err == -ENOTCONN)
+		return outcome_error(err, "%s is on its own: see ckptctl nodes", daemon->config.node);
+	if (err < 0)
+		return outcome_error(err, "it is not in %s", daemon->config.hosts);
+	args = json_pack("{s:I, s:i, s:O, s:O}", "job", (json_int_t)job->id, "node", (int)number,
+			 "record", job->record, "restore", how);
+	err = peer_ask(nodes_asks(daemon->nodes), (unsigned int)err, "try", args,
+		       TRY_MS, on_tried, node, NULL);
+	if (!err)
+		return NULL;
+	return outcome_error(err, "%s", err == -EHOSTUNREACH ?
+			     "does not answer: see ckptctl nodes" : strerror(-err));
+}
+
+void parts_try(const struct job *job, const json_t *how, json_t *own, parts_tried_fn fn, void *arg)
+{
+	struct daemon *daemon = jobs_daemon(job->jobs);
+	json_t *names = json_object_get(json_object_get(job->record, "ranks"), "nodes");
+	unsigned int i, nr = (unsigned int)json_array_size(names);
+	struct try *t = nr ? calloc(1, sizeof(*t) + nr * sizeof(t->node[0])) : NULL;
+
+	if (!t) {
+		fn(own, arg);
+		return;
+	}
+	*t = (struct try) { .names = json_deep_copy(names), .nr = nr, .fn = fn, .arg = arg };
+	/* One more, until all are asked. */
+	t->open = nr;
+	for (i = 0; i < nr; i++) {
+		t->node[i].try = t;
+		t->node[i].name = json_string_value(json_array_get(t->names, i));
+	}
+	t->node[0].outcome = own;
+	for (i = 1; i < nr; i++) {
+		t->node[i].outcome = ask(daemon, job, how, i, &t->node[i]);
+		if (t->node[i].outcome)
+			t->open--;
+	}
+	settle(t);
+}
+
+json_t *parts_check_names(const struct daemon *daemon, const json_t *names)
+{
+	struct peer *peer = nodes_peer(daemon->nodes);
+	const json_t *name;
+	size_t i;
+
+	if (json_array_size(names) && !peer)
+		return outcome_error(-ENOTCONN, "node %s is on its own: see ckptctl nodes",
+				     daemon->config.node);
+	json_array_foreach(names, i, name) {
+		if (peer_find(peer, json_string_value(name)) < 0)
+			return outcome_error(-ENOENT, "there is no node %s in %s",
+					     json_string_value(name), daemon->config.hosts);
+	}
+	return NULL;
+}
+
+/* ---------------------------------------------------------- another node */
+
+struct away_try {
+	struct peer_question *question;
+	struct job *draft;
+};
+
+static void on_ended(json_t *outcome, void *arg)
+{
+	struct away_try *a = arg;
+
+	peer_question_answer(a->question, outcome);
+	job_draft_free(a->draft);
+	free(a);
+}
+
+static const struct job_restore_ops try_ops = { .ended = on_ended };
+
+/* NULL: it is begun. */
+static json_t *begin(struct daemon *daemon, struct peer_question *q, json_int_t id,
+		     const json_t *record, const json_t *how)
+{
+	struct away_try *a = calloc(1, sizeof(*a));
+	json_t *outcome = NULL;
+	int err = -ENOMEM;
+
+	if (a) {
+		a->question = q;
+		err = jobs_draft(daemon->jobs, id, json_deep_copy(record), &a->draft);
+	}
+	if (!err)
+		outcome = parts_check_place(a->draft);
+	if (!err && !outcome)
+		err = job_restore_start(a->draft, how, -1, &try_ops, a);
+	if (!err && !outcome)
+		return NULL;
+	if (a)
+		job_draft_free(a->draft);
+	free(a);
+	return outcome ? outcome : outcome_error(err, "it cannot be tried: %s", strerror(-err));
+}
+
+static void on_try(struct peer_question *q, void *arg)
+{
+	struct daemon *daemon = arg;
+	json_t *record = NULL, *how = NULL, *outcome;
+	const struct job *job;
+	json_int_t id = 0;
+	int node = 0;
+
+	if (json_unpack(peer_question_args(q), "{s:I, s:i, s:o, s:o}", "job", &id, "node", &node,
+			"record", &record, "restore", &how) ||
+	    !json_is_true(json_object_get(how, "dry_run")) ||
+	    !parts_is_home(daemon, q, record, node)) {
+		peer_question_answer(q, outcome_error(-EPROTO, "this is no part of ours"));
+		return;
+	}
+	outcome = rank_record_check(json_object_get(record, "ranks"), &daemon->config);
+	/* What is left of it ends when it is started; until then the engine would see it run. */
+	job = jobs_known(daemon->jobs, id);
+	if (!outcome && job && job->parts && job_is_alive(job))
+		outcome = outcome_ok(NULL);
+	if (!outcome)
+		outcome = begin(daemon, q, id, record, how);
+	if (outcome)
+		peer_question_answer(q, outcome);
+}
+
+int parts_try_register(struct daemon *daemon)
+{
+	return peer_verb(nodes_asks(daemon->nodes), "try", on_try, daemon);
+}

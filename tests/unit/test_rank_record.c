@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Ranks in a job's record when a generation is put on nodes: which nodes it can be, that the map
+ * stays, and what has to be installed there.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "supervisor/config.h"
+#include "supervisor/outcome.h"
+#include "supervisor/rank_record.h"
+
+struct node {
+	char dir[64];
+	char lower[80];
+	struct config config;
+};
+
+static void make_file(const char *dir, const char *name)
+{
+	char path[256];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open(path, O_WRONLY | O_CREAT, 0755);
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+static int setup(void **state)
+{
+	struct node *n = calloc(1, sizeof(*n));
+	char path[128];
+
+	strcpy(n->dir, "/tmp/test-rank-record-XXXXXX");
+	if (!mkdtemp(n->dir))
+		return -1;
+	snprintf(n->lower, sizeof(n->lower), "%s/lower", n->dir);
+	n->config = (struct config) { .node = "a", .mpi_dir = n->dir, .lower = n->lower };
+	snprintf(path, sizeof(path), "%s/mpich", n->dir);
+	mkdir(path, 0755);
+	*state = n;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct node *n = *state;
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -rf '%s'", n->dir);
+	if (system(command))
+		return -1;
+	free(n);
+	return 0;
+}
+
+static json_t *record_of(const char *mpi)
+{
+	return json_pack("{s:[ss], s:[ss], s:s}", "map", "0,3", "1-2", "nodes", "a", "b", "mpi", mpi);
+}
+
+/* Fails with @err, says @text, and leaves the record alone. */
+static void refuses(const struct node *n, const char *mpi, const char *nodes, int err,
+		    const char *text)
+{
+	json_t *record = record_of(mpi), *was = json_deep_copy(record);
+	json_t *names = nodes ? json_loads(nodes, 0, NULL) : NULL;
+	json_t *outcome = rank_record_place(record, names, &n->config);
+	const char *said = json_string_value(json_object_get(json_object_get(outcome, "error"),
+							     "text"));
+
+	assert_int_equal(outcome_errno(outcome), err);
+	assert_non_null(said);
+	if (!strstr(said, text))
+		fail_msg("%s: not about %s", said, text);
+	if (err == -EINVAL)
+		assert_true(json_equal(record, was));
+	json_decref(outcome);
+	json_decref(names);
+	json_decref(record);
+	json_decref(was);
+}
+
+static void test_where_it_was(void **state)
+{
+	struct node *n = *state;
+	json_t *record = record_of("none");
+
+	assert_null(rank_record_place(record, NULL, &n->config));
+	assert_string_equal(json_string_value(json_array_get(json_object_get(record, "nodes"), 1)), "b");
+	json_decref(record);
+	n->config.node = "b";
+	refuses(n, "none", NULL, -EINVAL, "--nodes");
+}
+
+static void test_other_nodes(void **state)
+{
+	struct node *n = *state;
+	json_t *record = record_of("none"), *was = json_deep_copy(record);
+	json_t *nodes = json_pack("[ss]", "a", "c");
+
+	assert_null(rank_record_place(record, nodes, &n->config));
+	assert_true(json_equal(json_object_get(record, "nodes"), nodes));
+	assert_true(json_equal(json_object_get(record, "map"), json_object_get(was, "map")));
+	assert_int_equal(rank_record_size(record), 4);
+	json_decref(nodes);
+	json_decref(record);
+	json_decref(was);
+	/* changed places: another home, which is asked */
+	n->config.node = "b";
+	record = record_of("none");
+	nodes = json_pack("[ss]", "b", "a");
+	assert_null(rank_record_place(record, nodes, &n->config));
+	json_decref(nodes);
+	json_decref(record);
+}
+
+static void test_wrong_nodes(void **state)
+{
+	struct node *n = *state;
+
+	refuses(n, "none", "[\"a\"]", -EINVAL, "of 2 nodes");
+	refuses(n, "none", "[\"a\", \"b\", \"c\"]", -EINVAL, "not 3");
+	refuses(n, "none", "[]", -EINVAL, "not 0");
+	refuses(n, "none", "[\"c\", \"a\"]", -EINVAL, "this one is a, not c");
+	refuses(n, "none", "[\"a\", \"a\"]", -EINVAL, "twice");
+	refuses(n, "none", "[\"a\", \"b/c\"]", -EINVAL, "b/c is no name");
+	refuses(n, "none", "[\"a\", 7]", -EINVAL, "no name of a node");
+	refuses(n, "none", "{\"a\": 1}", -EINVAL, "not 0");
+	refuses(n, "lam", NULL, -EINVAL, "lam is no MPI library");
+}
+
+/* Our library, its lower half, and the MPI library in the version that the job has. */
+static void test_installed(void **state)
+{
+	struct node *n = *state;
+	json_t *record = record_of("mpich"), *outcome;
+	char path[256], real[256];
+
+	refuses(n, "mpich", NULL, -ENOENT, "mpich/libmpich.so.12");
+	make_file(n->dir, "mpich/libmpich.so.12");
+	refuses(n, "mpich", NULL, -ENOENT, "/lower");
+	make_file(n->dir, "lower");
+	assert_null(rank_record_place(record, NULL, &n->config));
+
+	snprintf(path, sizeof(path), "%s/libmpich.so.12", n->dir);
+	json_object_set_new(record, "library", json_pack("[s, s]", path, "libmpich.so.12.2.2"));
+	outcome = rank_record_place(record, NULL, &n->config);
+	assert_int_equal(outcome_errno(outcome), -ENOENT);
+	json_decref(outcome);
+	make_file(n->dir, "libmpich.so.12.2.2");
+	snprintf(real, sizeof(real), "%s/libmpich.so.12.2.2", n->dir);
+	assert_int_equal(symlink(real, path), 0);
+	assert_null(rank_record_place(record, NULL, &n->config));
+
+	json_object_set_new(record, "library", json_pack("[s, s]", path, "libmpich.so.12.1.0"));
+	outcome = rank_record_place(record, NULL, &n->config);
+	assert_int_equal(outcome_errno(outcome), -ENOEXEC);
+	json_decref(outcome);
+	json_decref(record);
+}
+
+/* What a user has chosen is recorded if it is such a library; nothing else is told of it. */
+static void test_chosen_library(void **state)
+{
+	struct node *n = *state;
+	json_t *record = record_of("mpich"), *env;
+	char path[256];
+
+	make_file(n->dir, "libmpich.so.12.9.9");
+	make_file(n->dir, "secret");
+	snprintf(path, sizeof(path), "CKPT_MPI_LIBRARY=%s/libmpich.so.12.9.9", n->dir);
+	env = json_pack("[s, s]", "A=1", path);
+	assert_null(rank_record_library(record, env));
+	assert_string_equal(json_string_value(json_array_get(json_object_get(record, "library"), 1)),
+			    "libmpich.so.12.9.9");
+	json_decref(env);
+	json_object_del(record, "library");
+	snprintf(path, sizeof(path), "CKPT_MPI_LIBRARY=%s/secret", n->dir);
+	env = json_pack("[s]", path);
+	assert_null(rank_record_library(record, env));
+	assert_null(json_object_get(record, "library"));
+	json_decref(env);
+	json_decref(record);
+	/* without an MPI library of ours there is nothing to know */
+	record = record_of("none");
+	assert_null(rank_record_library(record, NULL));
+	assert_null(json_object_get(record, "library"));
+	json_decref(record);
+}
+
+#define test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		test(test_where_it_was),
+		test(test_other_nodes),
+		test(test_wrong_nodes),
+		test(test_installed),
+		test(test_chosen_library),
+	};
+
+	return cmocka_run_group_tests_name("rank_record", tests, NULL, NULL);
+}
