@@ -266,6 +266,19 @@ static void remove_files(const char *path)
 	}
 }
 
+static void drop_parts(const struct catalog *catalog, int64_t job, int64_t generation);
+
+/* Images that no generation came of, and whose node was not there to remove them. */
+static void remove_leftovers(const struct catalog *catalog, int64_t job, const char *path)
+{
+	json_t *found = numbers(path, "gen-"), *number;
+	size_t i;
+
+	json_array_foreach(found, i, number)
+		drop_parts(catalog, job, json_integer_value(number));
+	json_decref(found);
+}
+
 int catalog_job_remove(const struct catalog *catalog, int64_t job)
 {
 	_cleanup_free_ char *path = catalog_job_dir(catalog, job);
@@ -274,6 +287,7 @@ int catalog_job_remove(const struct catalog *catalog, int64_t job)
 		return -ENOMEM;
 	if (catalog_last(catalog, job))
 		return -ENOTEMPTY;
+	remove_leftovers(catalog, job, path);
 	remove_files(path);
 	return rmdir(path) ? -errno : 0;
 }
@@ -373,24 +387,31 @@ int64_t catalog_next(const struct catalog *catalog, int64_t job, int64_t floor)
 	return (last > floor ? last : floor) + 1;
 }
 
+static void drop_parts(const struct catalog *catalog, int64_t job, int64_t generation)
+{
+	_cleanup_free_ char *path = catalog_image_dir(catalog, job, generation);
+	_cleanup_dir_ DIR *nodes = path ? opendir(path) : NULL;
+	struct dirent *entry;
+	unsigned int part;
+
+	while (nodes && (entry = readdir(nodes))) {
+		if (sscanf(entry->d_name, "node-%u", &part) == 1)
+			catalog_part_drop(catalog, job, generation, part);
+	}
+	if (nodes)
+		rmdir(path);
+}
+
 /* False: it is of one image. Without the file it is no generation, whatever is left. */
 static bool remove_parts(const struct catalog *catalog, int64_t job, int64_t generation,
 			 const char *dir_path)
 {
 	_cleanup_fd_ int dir = open(dir_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	_cleanup_dir_ DIR *nodes = NULL;
-	struct dirent *entry;
-	unsigned int part;
 
 	if (dir < 0 || unlinkat(dir, PARTS_FILE, 0))
 		return false;
 	fsync(dir);
-	nodes = opendir(dir_path);
-	while (nodes && (entry = readdir(nodes))) {
-		if (sscanf(entry->d_name, "node-%u", &part) == 1)
-			catalog_part_drop(catalog, job, generation, part);
-	}
-	rmdir(dir_path);
+	drop_parts(catalog, job, generation);
 	return true;
 }
 
