@@ -182,9 +182,9 @@ uint32_t coord_depth(const struct coord *coord);	/* of the whole tree, at the ro
 
 /* coord_text.c */
 const char *coord_reason_text(enum coord_reason reason);
-/* "not done in time: rank 7 on node 3 in call 41 ..."; @call may be NULL */
+/* "not done in time: rank 7 on node 3 in call 41 ..."; @node and @call, names, may be NULL */
 int coord_describe(char *buf, size_t size, enum coord_reason reason,
-		   const struct coord_wait *wait, const char *call);
+		   const struct coord_wait *wait, const char *node, const char *call);
 
 /* coord_restart.c */
 /*

@@ -17,7 +17,7 @@
 #include "image/util.h"
 #include "supervisor/coord_peer.h"
 #include "supervisor/coord_record.h"
-#include "supervisor/parts.h"
+#include "supervisor/parts_priv.h"
 #include "supervisor/rank_record.h"
 
 #define QUIESCE_MS	30000	/* until ranks that are behind in a collective have got there */
@@ -266,17 +266,26 @@ static void act_wake(struct coord_driver *d, uint64_t at)
 		log_error(&d->daemon->log, "job %lld: no timer", (long long)d->job->id);
 }
 
+static const char *node_name(const struct coord_driver *d, unsigned int node)
+{
+	if (!d->job->parts)
+		return d->daemon->config.node;
+	return node < d->ranks.nr_nodes ? parts_name(d->job->parts, node) : NULL;
+}
+
 static json_t *sorry(const struct coord_driver *d, const struct coord_action *act)
 {
 	char text[400], held[160] = "", who[32] = "others wait";
-	const char *call = d->stuck.name[0] ? d->stuck.name : NULL;
 	struct coord_wait wait = act->wait;
+	/* What our shim has said is of the ranks here. */
+	bool ours = wait.node == COORD_NONE || wait.node == d->ranks.node;
+	const char *call = ours && d->stuck.name[0] ? d->stuck.name : NULL;
 
 	if (d->failure)
 		return json_incref(d->failure);
-	if (act->reason == COORD_WHY_TIMEOUT && d->stuck.held == SHIM_WAIT_MUTE) {
+	if (act->reason == COORD_WHY_TIMEOUT && ours && d->stuck.held == SHIM_WAIT_MUTE) {
 		snprintf(held, sizeof(held), "; it does not answer: stopped, or without a processor");
-	} else if (act->reason == COORD_WHY_TIMEOUT && !call && wait.rank != COORD_NONE) {
+	} else if (act->reason == COORD_WHY_TIMEOUT && ours && !call && wait.rank != COORD_NONE) {
 		wait.peer = COORD_NONE;
 		if (act->wait.peer != COORD_NONE)
 			snprintf(who, sizeof(who), "rank %u waits", act->wait.peer);
@@ -285,7 +294,7 @@ static json_t *sorry(const struct coord_driver *d, const struct coord_action *ac
 	} else if (act->reason == COORD_WHY_TIMEOUT && wait.rank == COORD_NONE) {
 		snprintf(held, sizeof(held), "; the shim of the job says nothing");
 	}
-	coord_describe(text, sizeof(text), act->reason, &wait, call);
+	coord_describe(text, sizeof(text), act->reason, &wait, node_name(d, wait.node), call);
 	return outcome_error(act->error ? act->error : -EIO,
 			     "no checkpoint of job %lld: %s%s; the job runs on",
 			     (long long)d->job->id, text, held);

@@ -46,13 +46,23 @@ static void put(struct text *text, const char *format, ...)
 	text->left -= (size_t)n;
 }
 
-static void put_rank(struct text *text, const struct coord_wait *wait, const char *call)
+static void put_node(struct text *text, const struct coord_wait *wait, const char *node)
 {
-	put(text, ": rank %u on node %u", wait->rank, wait->node);
+	if (node)
+		put(text, "node %s", node);
+	else
+		put(text, "node %u", wait->node);
+}
+
+static void put_rank(struct text *text, const struct coord_wait *wait, const char *node,
+		     const char *call)
+{
+	put(text, ": rank %u on ", wait->rank);
+	put_node(text, wait, node);
 	if (call)
 		put(text, " is in %s", call);
 	if (wait->peer != COORD_NONE)
-		put(text, " and waits for rank %u", wait->peer);
+		put(text, "%s waits for rank %u", call ? " and" : "", wait->peer);
 	if (wait->comm)
 		put(text, ", communicator %llx", (unsigned long long)wait->comm);
 	if (wait->seq)
@@ -60,7 +70,7 @@ static void put_rank(struct text *text, const struct coord_wait *wait, const cha
 }
 
 int coord_describe(char *buf, size_t size, enum coord_reason reason,
-		   const struct coord_wait *wait, const char *call)
+		   const struct coord_wait *wait, const char *node, const char *call)
 {
 	struct text text = { buf, size };
 
@@ -69,11 +79,13 @@ int coord_describe(char *buf, size_t size, enum coord_reason reason,
 	put(&text, "%s", coord_reason_text(reason));
 	if (!wait || wait->node == COORD_NONE)
 		return 0;
-	if (wait->rank != COORD_NONE)
-		put_rank(&text, wait, call);
-	else if (wait->reason == COORD_WHY_NO_ANSWER)
-		put(&text, ": node %u does not answer", wait->node);
-	else
-		put(&text, ": node %u", wait->node);
+	if (wait->rank != COORD_NONE) {
+		put_rank(&text, wait, node, call);
+		return 0;
+	}
+	put(&text, ": ");
+	put_node(&text, wait, node);
+	if (wait->reason == COORD_WHY_NO_ANSWER)
+		put(&text, " does not answer");
 	return 0;
 }

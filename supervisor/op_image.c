@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "image/key.h"
 #include "image/reader.h"
@@ -19,7 +20,7 @@
 
 static json_t *failed(const char *dir, int err, const struct image_error *error)
 {
-	if (err == -ENOENT && !error->text[0])
+	if (err == -ENOENT && (!error->text[0] || access(dir, F_OK)))
 		return outcome_error(err, "%s: there is no image", dir);
 	return outcome_error(err, "%s", error->text[0] ? error->text : strerror(-err));
 }

@@ -139,7 +139,7 @@ void check_outcome(struct world *w, const struct coord_action *act)
 	struct outcome *outcome = check_of(w, act->id);
 	char text[160];
 
-	coord_describe(text, sizeof(text), act->reason, &act->wait, NULL);
+	coord_describe(text, sizeof(text), act->reason, &act->wait, NULL, NULL);
 	world_trace(w, "OUTCOME of generation %llu: %s%s%s",
 		    (unsigned long long)act->id.generation, coord_level_name(act->level),
 		    act->reason ? ", " : "", act->reason ? text : "");
