@@ -99,11 +99,34 @@ int ckpt_job_checkpoint(struct ckpt *ckpt, int64_t job, uint32_t flags,
 
 #define CKPT_RESTART_ACCEPT_CHANGED (1U << 0)	/* although files were rewritten since */
 #define CKPT_RESTART_DRY_RUN	(1U << 1)
-#define CKPT_RESTART_NODE_LOST	(1U << 2)	/* the node that ran it is known to be off */
+#define CKPT_RESTART_NODE_LOST	(1U << 2)	/* a node that ran it is known to be off */
 
-/* Restart a job that does not run; @generation 0: the newest. */
+/*
+ * Restart a job that does not run; @generation 0: the newest.  One over several nodes
+ * is restarted on those that it was on.
+ */
 int ckpt_job_restart(struct ckpt *ckpt, int64_t job, int64_t generation,
 		     uint32_t flags);
+
+/**
+ * struct ckpt_restart_on - how a job is to be restarted
+ * @size: sizeof(struct ckpt_restart_on)
+ * @flags: CKPT_RESTART_*
+ * @generation: 0: the newest
+ * @nodes: names, NULL-terminated, as many as the generation is of, this node first;
+ *	NULL: those that it was on
+ */
+struct ckpt_restart_on {
+	size_t size;
+	uint32_t flags;
+	uint32_t reserved;
+	int64_t generation;
+	const char *const *nodes;
+};
+
+/* Restart a job that does not run on other nodes than it was on. */
+int ckpt_job_restart_on(struct ckpt *ckpt, int64_t job,
+			const struct ckpt_restart_on *restart);
 
 /**
  * ckpt_job_wait() - wait until a job has ended

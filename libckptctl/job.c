@@ -87,21 +87,42 @@ API int ckpt_job_checkpoint(struct ckpt *ckpt, int64_t job, uint32_t flags,
 	return err;
 }
 
-API int ckpt_job_restart(struct ckpt *ckpt, int64_t job, int64_t generation,
-			 uint32_t flags)
+API int ckpt_job_restart_on(struct ckpt *ckpt, int64_t job,
+			    const struct ckpt_restart_on *restart)
 {
-	json_t *args;
+	json_t *args, *nodes = NULL;
+	uint32_t flags;
 
+	if (restart->size < sizeof(*restart) || restart->reserved)
+		return -EINVAL;
+	flags = restart->flags;
 	if (flags & ~(uint32_t)(CKPT_RESTART_ACCEPT_CHANGED |
 				CKPT_RESTART_DRY_RUN | CKPT_RESTART_NODE_LOST))
 		return -EINVAL;
+	if (restart->nodes) {
+		nodes = strings(restart->nodes);
+		if (!nodes)
+			return -EILSEQ;
+	}
 	args = json_pack("{s:I, s:b, s:b, s:b}", "job", (json_int_t)job,
 			 "accept_changed", !!(flags & CKPT_RESTART_ACCEPT_CHANGED),
 			 "dry_run", !!(flags & CKPT_RESTART_DRY_RUN),
 			 "node_lost", !!(flags & CKPT_RESTART_NODE_LOST));
-	if (generation)
-		json_object_set_new(args, "generation", json_integer(generation));
+	if (restart->generation)
+		json_object_set_new(args, "generation", json_integer(restart->generation));
+	if (nodes)
+		json_object_set_new(args, "nodes", nodes);
 	return handle_call(ckpt, "restart", args, NULL, 0);
+}
+
+API int ckpt_job_restart(struct ckpt *ckpt, int64_t job, int64_t generation,
+			 uint32_t flags)
+{
+	const struct ckpt_restart_on restart = {
+		.size = sizeof(restart), .flags = flags, .generation = generation,
+	};
+
+	return ckpt_job_restart_on(ckpt, job, &restart);
 }
 
 API int ckpt_job_wait(struct ckpt *ckpt, int64_t job, int *ret_status)

@@ -120,13 +120,15 @@ static void test_calls(void **state)
 			"{\"progress\": {\"phase\": \"dump\", \"done\": 9, \"total\": 10}}",
 			"{\"ok\": true, \"result\": {\"generation\": 3, \"dir\": \"/x\"}}" } },
 		{ .want = "\"generation\":2", { "{\"ok\": true, \"result\": {}}" } },
+		{ .want = "\"nodes\":[\"n1\",\"n3\"]", { "{\"ok\": true, \"result\": {}}" } },
 		{ .want = "\"verb\":\"wait\"", { "{\"ok\": true, \"result\": {\"exit_status\": 9}}" } },
 		{ .want = "\"signal\":15", { "{\"ok\": true, \"result\": {}}" } },
 		{ .want = "\"force\":true", { "{\"ok\": true, \"result\": {}}" } },
 		{ .want = "attach", { "{\"ok\": true, \"result\": {}}" }, .with_fd = true },
 		{ NULL }
 	};
-	static const char *const argv[] = { "a", "b", NULL };
+	static const char *const argv[] = { "a", "b", NULL }, *const nodes[] = { "n1", "n3", NULL };
+	const struct ckpt_restart_on restart = { .size = sizeof(restart), .nodes = nodes };
 	struct ckpt_run run = { .size = sizeof(run), .argv = argv, .cwd = "/" };
 	struct fake f = start(script);
 	unsigned int calls = 0;
@@ -147,6 +149,7 @@ static void test_calls(void **state)
 	assert_int_equal(ckpt_answer_string(ckpt, "generation", &text), -ENOENT);
 	assert_int_equal(ckpt_answer_int(ckpt, "nothing", &number), -ENOENT);
 	assert_int_equal(ckpt_job_restart(ckpt, 7, 2, CKPT_RESTART_NODE_LOST), 0);
+	assert_int_equal(ckpt_job_restart_on(ckpt, 7, &restart), 0);
 	assert_int_equal(ckpt_job_wait(ckpt, 7, &status), 0);
 	assert_int_equal(status, 9);
 	assert_int_equal(ckpt_job_kill(ckpt, 7, 15), 0);
@@ -245,6 +248,7 @@ static void test_bad_arguments(void **state)
 	static const char *const argv[] = { "a", NULL };
 	static const char *const not_utf8[] = { "a", "\xff", NULL };
 	struct ckpt_run run = { .size = sizeof(run), .argv = argv, .cwd = "/" };
+	struct ckpt_restart_on restart = { .size = 8, .nodes = not_utf8 };
 	struct fake f = start(script);
 	struct ckpt *ckpt;
 	int64_t job;
@@ -260,6 +264,9 @@ static void test_bad_arguments(void **state)
 	assert_int_equal(ckpt_job_run(ckpt, &run, &job), -EILSEQ);
 	assert_int_equal(ckpt_job_checkpoint(ckpt, 1, 1u << 30, NULL), -EINVAL);
 	assert_int_equal(ckpt_job_restart(ckpt, 1, 0, 1u << 30), -EINVAL);
+	assert_int_equal(ckpt_job_restart_on(ckpt, 1, &restart), -EINVAL);
+	restart.size = sizeof(restart);
+	assert_int_equal(ckpt_job_restart_on(ckpt, 1, &restart), -EILSEQ);
 	assert_int_equal(ckpt_job_remove(ckpt, 1, 0, 1u << 30), -EINVAL);
 	assert_int_equal(ckpt_call(ckpt, "ps", "no json", NULL, 0), -EINVAL);
 	assert_int_equal(ckpt_call(ckpt, "ps", "[]", NULL, 0), -EINVAL);
