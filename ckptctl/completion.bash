@@ -31,6 +31,16 @@ _ckptctl_generations()
 	timeout 2 "$1" list 2>/dev/null </dev/null | awk 'NR > 1 { print $1 ":" $4 }'
 }
 
+# Nodes of the hosts file, behind those that the word has already.
+_ckptctl_nodes()
+{
+	local before=''
+
+	[[ $cur == *,* ]] && before=${cur%,*},
+	timeout 2 "$1" nodes 2>/dev/null </dev/null |
+		awk -v before="$before" 'NR > 1 && index("," before, "," $1 ",") == 0 { print before $1 }'
+}
+
 # The verb among the words before the cursor, and where it stands.
 _ckptctl_find_verb()
 {
@@ -69,7 +79,7 @@ _ckptctl_reply_files()
 	mapfile -t COMPREPLY < <(compgen "$1" -- "$cur")
 }
 
-# The value of the option before the cursor; false if it has none.
+# The value of the option before the cursor, for the program $2; false if it has none.
 _ckptctl_value()
 {
 	case $1 in
@@ -94,7 +104,9 @@ _ckptctl_value()
 		_ckptctl_reply 'auto caller new' ;;
 	--mpi)
 		[[ $verb == ps ]] || return 1
-		_ckptctl_reply "$(_ckptctl_jobs "$1")" ;;
+		_ckptctl_reply "$(_ckptctl_jobs "$2")" ;;
+	--nodes)
+		_ckptctl_reply "$(_ckptctl_nodes "$2")" ;;
 	--pid | -p)
 		_ckptctl_reply "$(ps -eo pid= 2>/dev/null)" ;;
 	--name | -N | --node | --address | --generation | -g | --max-pause | --timeout | --freeze-timeout | --history | -H | --external | \
@@ -151,7 +163,7 @@ _ckptctl()
 			return
 		done
 	fi
-	_ckptctl_value "$prev" && return
+	_ckptctl_value "$prev" "$1" && return
 	if [[ $cur == -* ]]; then
 		_ckptctl_reply "$(_ckptctl_options "$1" "$verb")"
 	elif [[ -z $verb ]]; then
@@ -173,7 +185,7 @@ _ckptrun()
 	# what follows the program is its own: the first word that is no option or its value
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		-n | --ranks | --mpi | -N | --name | -i | --stdin | -o | --stdout | -e | --stderr | -C | --chdir | --socket)
+		-n | --ranks | --mpi | --hosts | --map | -N | --name | -i | --stdin | -o | --stdout | -e | --stderr | -C | --chdir | --socket)
 			((i++)) ;;
 		--)
 			((i + 1 == COMP_CWORD)) && break
@@ -189,7 +201,10 @@ _ckptrun()
 	--mpi)
 		_ckptctl_reply 'mpich ompi none'
 		return ;;
-	-n | --ranks | -N | --name)
+	--hosts)
+		_ckptctl_reply "$(_ckptctl_nodes ckptctl)"
+		return ;;
+	-n | --ranks | -N | --name | --map)
 		return ;;
 	-C | --chdir)
 		_ckptctl_reply_files -d
