@@ -152,6 +152,7 @@ static void release(struct parts *p)
 	reactor_remove(p->tick);
 	json_decref(p->failure);
 	json_decref(p->restore);
+	json_decref(p->figures);
 	free(p->part);
 	free(p);
 }

@@ -15,7 +15,8 @@
  * Questions between ckptds (peer_ask.h), R how often the job was restarted:
  *
  *	start	as there; the record is the home's.  With "restore" (job_restore.h) from its
- *		image; answered when the ranks run again.  -EAGAIN: ask again
+ *		image; answered with the figures of op_restore() when the ranks
+ *		run again.  -EAGAIN: ask again
  *	try	{"job": J, "node": k, "record": {...}, "restore": {...}}: could it be started there
  *		from its image? Nothing is. {"processes": N, "threads": N, ...}
  *	signal	{"job": J, "run": R, "signal": N}	to the ranks here
@@ -62,10 +63,13 @@ json_t *parts_silent(const struct parts *parts);
 /*
  * parts_start() - of the home, whose own part runs: have the others start theirs
  * @restore: from their images, as job_restore.h has it; NULL: anew
- * @fn: once, with the outcome (taken over); if it failed nothing of the job is left
+ * @fn: once, with the outcome (taken over); if it failed nothing of the job is left.  Of
+ *	restores it has the figures of the others, as of op_restore()
  */
 typedef void (*parts_started_fn)(json_t *outcome, void *arg);
 void parts_start(struct parts *parts, const json_t *restore, parts_started_fn fn, void *arg);
+/* Of op_restore(), more of them into @sum. */
+void parts_add_figures(json_t *sum, const json_t *figures);
 /* The start has failed here, for @why: it comes to nothing on all nodes. */
 void parts_cancel(struct parts *parts, json_t *why);
 

@@ -238,7 +238,7 @@ static void started(struct parts *p)
 	}
 	p->starting = false;
 	p->fn = NULL;
-	fn(outcome_ok(NULL), p->arg);
+	fn(outcome_ok(json_incref(p->figures)), p->arg);
 	parts_check(p);
 }
 
@@ -256,6 +256,8 @@ static void on_start(const json_t *outcome, void *arg)
 	p->starts--;
 	if (!outcome_is_ok(outcome))
 		fail(p, part->number, outcome);
+	else if (p->restore)
+		parts_add_figures(p->figures, json_object_get(outcome, "result"));
 	started(p);
 }
 
@@ -303,12 +305,27 @@ static bool ask_again(struct parts *p)
 	return failed;
 }
 
+void parts_add_figures(json_t *sum, const json_t *figures)
+{
+	static const char *const names[] = { "processes", "threads", "bytes_read" };
+	json_int_t longest = json_integer_value(json_object_get(sum, "total_ns"));
+	json_int_t total = json_integer_value(json_object_get(figures, "total_ns"));
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		json_object_set_new(sum, names[i],
+				    json_integer(json_integer_value(json_object_get(sum, names[i])) +
+						 json_integer_value(json_object_get(figures, names[i]))));
+	json_object_set_new(sum, "total_ns", json_integer(total > longest ? total : longest));
+}
+
 void parts_start(struct parts *p, const json_t *restore, parts_started_fn fn, void *arg)
 {
 	unsigned int i;
 	int err;
 
 	p->restore = json_incref((json_t *)restore);
+	p->figures = json_object();
 	p->fn = fn;
 	p->arg = arg;
 	for (i = 1; i < p->nr; i++) {

@@ -53,6 +53,7 @@ struct parts {
 	json_t *restore;	/* how it is started */
 	int end_code;		/* with which others were ended; 0: at once */
 	unsigned int starts;	/* questions that are open */
+	json_t *figures;	/* of the restores of others, added up */
 	json_t *failure;	/* why it did not start */
 	parts_started_fn fn;
 	void *arg;

@@ -28,17 +28,23 @@ struct away_start {
 	struct job *job;
 	struct channel *channel;
 	json_t *how;		/* of a restart (job_restore.h); NULL */
+	json_t *figures;	/* what its shim said of it */
 };
 
 static void start_free(struct away_start *start)
 {
 	json_decref(start->how);
+	json_decref(start->figures);
 	free(start);
 }
 
-static void answer_started(struct peer_question *q, const struct job *job)
+/* @figures: of a restore; NULL */
+static void answer_started(struct peer_question *q, const struct job *job, json_t *figures)
 {
-	peer_question_answer(q, outcome_ok(json_pack("{s:i}", "init", (int)job->init)));
+	json_t *result = figures ? json_copy(figures) : json_object();
+
+	json_object_set_new(result, "init", json_integer(job->init));
+	peer_question_answer(q, outcome_ok(result));
 }
 
 static void on_progress(json_t *progress, void *arg)
@@ -52,7 +58,7 @@ static void started(struct away_start *start)
 	struct parts *p = job->parts;
 
 	job->busy = NULL;
-	answer_started(start->question, job);
+	answer_started(start->question, job, start->figures);
 	start_free(start);
 	if (p->part[p->node].ended)
 		parts_away_gone(p);
@@ -94,6 +100,8 @@ static void on_launched(json_t *outcome, void *arg)
 	}
 	log_info(&job->parts->daemon->log, "job %lld (%s): part %u %s", (long long)job->id,
 		 job->name, job->parts->node, start->how ? "restored" : "started");
+	if (start->how)
+		start->figures = json_incref(json_object_get(outcome, "result"));
 	json_decref(outcome);
 	job_take(job);
 	/* It was to end before it ran. */
@@ -216,7 +224,7 @@ static void on_start(struct peer_question *q, void *arg)
 	}
 	job = parts_job(daemon, id, (uint64_t)run);
 	if (job && !job->busy) {
-		answer_started(q, job);
+		answer_started(q, job, NULL);
 		return;
 	}
 	outcome = rank_record_check(json_object_get(record, "ranks"), &daemon->config);

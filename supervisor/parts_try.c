@@ -34,13 +34,6 @@ struct try {
 	struct try_node node[];
 };
 
-static void add_to(json_t *sum, const json_t *result, const char *name)
-{
-	json_object_set_new(sum, name,
-			    json_integer(json_integer_value(json_object_get(sum, name)) +
-					 json_integer_value(json_object_get(result, name))));
-}
-
 /* The first failure's, with the text of all. */
 static json_t *failures(const struct try *t)
 {
@@ -72,13 +65,8 @@ static json_t *sums(const struct try *t)
 	json_t *result = json_object_get(outcome, "result");
 	unsigned int i;
 
-	for (i = 1; i < t->nr; i++) {
-		const json_t *one = json_object_get(t->node[i].outcome, "result");
-
-		add_to(result, one, "processes");
-		add_to(result, one, "threads");
-		add_to(result, one, "bytes_read");
-	}
+	for (i = 1; i < t->nr; i++)
+		parts_add_figures(result, json_object_get(t->node[i].outcome, "result"));
 	json_object_del(result, "dir");
 	json_object_set(result, "nodes", t->names);
 	return outcome;
