@@ -472,18 +472,21 @@ def no_module(node, kind):
 
 @test
 def no_library(node, kind):
-    """a restart whose MPI library is not there: which rank, why, nothing left running, images whole"""
+    """a restart whose MPI library is not there, or is none: why, nothing left running, images whole"""
     real = os.path.realpath(f'/usr/lib/x86_64-linux-gnu/{LIBRARY[kind]}')
     library = f'{node.base}/{LIBRARY[kind]}'
     shutil.copy(real, library)
     job = poisson(node, kind, env={'CKPT_MPI_LIBRARY': library})
     node.ctl('checkpoint', '--kill', str(job))
     os.rename(library, f'{library}.away')
-    text = node.fails(1, 'rank', 'restart', str(job))
-    check(library in text, text)
-    print(f'# {text.strip()}')
-    equal(node.job(job)['state'], 'saved', 'state')
-    check(not process('poisson'), 'nothing of it runs')
+    for what in ('installed', 'rank'):
+        text = node.fails(1, what, 'restart', str(job))
+        check(library in text, text)
+        print(f'# {text.strip()}')
+        equal(node.job(job)['state'], 'saved', 'state')
+        check(not process('poisson'), 'nothing of it runs')
+        with open(library, 'w') as f:
+            f.write('no library')
     os.rename(f'{library}.away', library)
     node.ctl('restart', str(job))
     runs_on(node, job)
