@@ -464,6 +464,9 @@ int driver_open(struct job *job)
 
 	if (job->coord)
 		return 0;
+	/* Of another node's job that is asked about until its home knows that it ended here. */
+	if (!job->init)
+		return -ESRCH;
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return -ENOMEM;

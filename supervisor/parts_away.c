@@ -48,7 +48,7 @@ int parts_end_unpack(const json_t *json, struct job_end *ret_end)
 
 void parts_drop(struct job *job)
 {
-	parts_close(job);
+	job_let_go(job);
 	job_unprepare(job);
 	jobs_forget(job);
 }
