@@ -42,6 +42,7 @@ char *catalog_image_dir(const struct catalog *catalog, int64_t job, int64_t gene
 }
 
 #define PARTS_FILE	"parts.json"
+#define MAKE_TRIES	100
 
 char *catalog_part_dir(const struct catalog *catalog, int64_t job, int64_t generation,
 		       unsigned int part)
@@ -57,14 +58,21 @@ int catalog_part_make(const struct catalog *catalog, int64_t job, int64_t genera
 {
 	_cleanup_free_ char *dir = catalog_image_dir(catalog, job, generation);
 	char path[PATH_MAX];
+	unsigned int tries;
 
 	if (!dir)
 		return -ENOMEM;
-	/* Another node makes the first one, too. */
-	if (mkdir(dir, 0700) && errno != EEXIST)
-		return -errno;
 	snprintf(path, sizeof(path), "%s/node-%u", dir, part);
-	return mkdir(path, 0700) && errno != EEXIST ? -errno : 0;
+	/* Another node makes the first one, too, or has failed already and removes it. */
+	for (tries = 0; tries < MAKE_TRIES; tries++) {
+		if (mkdir(dir, 0700) && errno != EEXIST)
+			return -errno;
+		if (!mkdir(path, 0700) || errno == EEXIST)
+			return 0;
+		if (errno != ENOENT)
+			return -errno;
+	}
+	return -ENOENT;
 }
 
 static void parts_purpose(int64_t job, int64_t generation, char *buf, size_t size)

@@ -125,6 +125,12 @@ static int start_dump(struct coord_driver *d)
 	return err;
 }
 
+/* Who asked wants to know why; the home asks the others (coord_peer.h). */
+static bool driver_explains(const struct coord_driver *d)
+{
+	return d->asked || d->ranks.node;
+}
+
 static void on_reached(uint32_t state, void *arg)
 {
 	struct coord_driver *d = arg;
@@ -137,6 +143,9 @@ static void on_reached(uint32_t state, void *arg)
 	} else if (state == STATUS_SILENT && d->kind == COORD_ACT_FREEZE && !d->dump) {
 		d->silent_at = driver_now();
 		err = start_dump(d);
+		if (err && !d->failure && driver_explains(d))
+			d->failure = outcome_error(err, "the dump of job %lld cannot be begun: %s; the job runs on",
+						   (long long)d->job->id, strerror(-err));
 		if (err)
 			driver_done(d, COORD_ACT_FREEZE, err, COORD_WHY_FAILED);
 	} else if (state == STATUS_RUNNING) {
@@ -173,12 +182,6 @@ void driver_give_up(struct coord_driver *d, enum coord_reason reason, int error,
 	event.wait.node = d->ranks.node;
 	event.wait.rank = rank;
 	driver_feed(d, &event);
-}
-
-/* Who asked wants to know why; the home asks the others (coord_peer.h). */
-static bool driver_explains(const struct coord_driver *d)
-{
-	return d->asked || d->ranks.node;
 }
 
 static void on_failed(uint32_t state, const struct shim_failure *failure, void *arg)

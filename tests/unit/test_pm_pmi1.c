@@ -91,7 +91,7 @@ static void run(struct world *w)
 {
 	struct reactor_source *timer;
 
-	assert_int_equal(reactor_timer(w->reactor, 60, on_time, w->reactor, &timer), 0);
+	assert_int_equal(reactor_timer(w->reactor, 300, on_time, w->reactor, &timer), 0);
 	assert_int_equal(reactor_run(w->reactor), 0);
 }
 
