@@ -43,6 +43,7 @@ struct glue {
 	int world_rank, world_size;
 	MPI_Request real_request_null;
 	MPI_Errhandler file_errh;	/* of files to be opened */
+	struct error_added *errors;	/* errcodes.c */
 	struct vattr *predefined_attrs;	/* of predefined datatypes: few, if any */
 	int *real_unweighted, *real_weights_empty;
 	int comm_attr[8];		/* predefined: value; set means known */

@@ -2,7 +2,7 @@
 /*
  * A restart: a new lower half, and in it every object the application holds a handle of.
  *
- * Order: load, MPI_Init, infos, groups, communicators (ascending identity: an order all members
+ * Order: load, MPI_Init, error codes, infos, groups, communicators (ascending identity: an order all members
  * agree on, so none waits for one that waits for it), datatypes, operations, files, windows,
  * persistent requests, receives that were posted, in the order they were.
  *
@@ -42,6 +42,7 @@ int rebuild_group(const int32_t *world_ranks, int n, MPI_Group *ret_group);
 void rebuild_dtypes_done(void);
 int rebuild_comms(char *ret_why, size_t size);
 int rebuild_dtypes(char *ret_why, size_t size);
+int rebuild_errors(char *ret_why, size_t size);	/* classes and codes of the program */
 int rebuild_requests(char *ret_why, size_t size);
 
 #endif
