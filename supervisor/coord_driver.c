@@ -509,6 +509,9 @@ void coord_driver_close(struct coord_driver *d)
 	reactor_remove(d->watch);
 	d->link = NULL;
 	d->timer = d->watch = NULL;
+	/* The ranks may be gone before all nodes have said that they know. */
+	d->committed |= d->decided;
+	driver_maybe_answer(d);
 	if (d->dump || d->preparing || d->reading) {
 		if (d->dump && !d->closing)
 			leave_dump(d);

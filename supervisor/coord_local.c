@@ -306,8 +306,6 @@ static void on_dump_ended(json_t *outcome, void *arg)
 	json_decref(d->dumped);
 	d->dumped = outcome;
 	if (d->closing) {
-		/* The ranks were gone before all nodes had said that they know. */
-		d->committed |= d->decided;
 		driver_maybe_answer(d);
 		coord_driver_close(d);
 		return;
