@@ -60,7 +60,8 @@ int main(int argc, char **argv)
 	CHECK((a == MPI_COMM_NULL) == !mt_rank);
 	traffic(a, 4);
 	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &c);
-	traffic(c, 6);
+	/* how many that are depends on the nodes */
+	traffic(c, 0);
 	MPI_Comm_free(&c);
 	MPI_Comm_idup(b, &c, &request);
 	MPI_Wait(&request, MPI_STATUS_IGNORE);
