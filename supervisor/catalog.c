@@ -95,11 +95,12 @@ int catalog_generation_commit(const struct catalog *catalog, int64_t job, int64_
 void catalog_generation_uncommit(const struct catalog *catalog, int64_t job,
 				 int64_t generation)
 {
-	char path[PATH_MAX];
+	_cleanup_free_ char *path = catalog_image_dir(catalog, job, generation);
+	_cleanup_fd_ int dir = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
-	snprintf(path, sizeof(path), "%s/%lld/gen-%lld/" PARTS_FILE, catalog->dir,
-		 (long long)job, (long long)generation);
-	unlink(path);
+	/* Gone for good before its images are: after a power cut it would be a generation without. */
+	if (dir >= 0 && !unlinkat(dir, PARTS_FILE, 0))
+		fsync(dir);
 }
 
 int catalog_generation_parts(const struct catalog *catalog, int64_t job, int64_t generation,
