@@ -427,6 +427,7 @@ json_t *job_describe(const struct job *job)
 		"job", "name", "user", "uid", "argv", "cwd", "stdio", "host_ns",
 		"created", "since", "node", "generation", "ranks", "failed_rank",
 	};
+	json_t *silent = job->parts ? parts_silent(job->parts) : NULL;
 	json_t *json = json_pack("{s:s, s:s}", "state", job_state_name(job->state),
 				 "image_dir", job->image_dir);
 	size_t i;
@@ -438,8 +439,8 @@ json_t *job_describe(const struct job *job)
 				    json_integer(rank_record_size(json_object_get(json, "ranks"))));
 	if (job->init)
 		json_object_set_new(json, "init_pid", json_integer(job->init));
-	if (job->parts && parts_silent(job->parts))
-		json_object_set_new(json, "silent_nodes", parts_silent(job->parts));
+	if (silent)
+		json_object_set_new(json, "silent_nodes", silent);
 	if (job->busy)
 		json_object_set_new(json, "busy", json_string(job->busy));
 	if (job->state == JOB_RUNNING && job->shim < 0)
