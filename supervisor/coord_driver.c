@@ -190,7 +190,7 @@ static void act_local(struct coord_driver *d, const struct coord_action *act)
 	case COORD_ACT_ABORT:
 		act_abort(d);
 		return;
-	default:	/* restarts go another way on one node: verbs_restart.c */
+	default:	/* restarts do not go through the machine: verbs_restart.c */
 		err = -ENOSYS;
 	}
 	if (err)
@@ -223,7 +223,6 @@ static void uncommit(const struct coord_driver *d, int64_t generation)
 static void act_persist(struct coord_driver *d, const struct coord_action *act)
 {
 	struct coord_event event = driver_event(COORD_EV_DONE);
-
 	bool commits = d->dump && d->stored && act->record.committed.attempt == d->id.attempt &&
 		       act->record.committed.generation == d->id.generation;
 

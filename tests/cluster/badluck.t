@@ -142,9 +142,9 @@ cp "$dir/shared/images/1/gen-$good/node-1/image/manifest" \
 	"$dir/shared/images/1/gen-$saved/node-1/image/manifest"
 ok "it is of another generation" says 1 'node n3' ckptctl restart 1 --nodes n1,n3
 mv "$dir/manifest" "$dir/shared/images/1/gen-$saved/node-1/image/manifest"
-on 3 sh -c 'mv /etc/stillpoint/key /root/key; head -c 32 /dev/urandom >/etc/stillpoint/key; chmod 600 /etc/stillpoint/key'
+on 3 sh -c 'mv /etc/stillpoint/key /etc/stillpoint/key.good; head -c 32 /dev/urandom >/etc/stillpoint/key; chmod 600 /etc/stillpoint/key'
 ok "n3 has another key" says 1 'node n3' ckptctl restart 1 --nodes n1,n3
-on 3 mv /root/key /etc/stillpoint/key
+on 3 mv /etc/stillpoint/key.good /etc/stillpoint/key
 on 3 rmmod ckpt
 ok "n3 has no module" says 1 'node n3.*module' ckptctl restart 1 --nodes n1,n3
 on 3 insmod "$top/build/kmod/$KERNEL/ckpt.ko"
