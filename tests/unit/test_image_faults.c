@@ -9,162 +9,22 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "tests/unit/faulty_writer.h"
 #include "tests/unit/image_fixture.h"
-
-enum fault_kind { FAULT_ENOSPC, FAULT_EIO, FAULT_TORN, FAULT_DIE };
-
-struct faulty_writer {
-	struct image_writer base;
-	struct image_writer *real;
-	enum fault_kind kind;
-	int left;		/* operations until the fault; < 0: never */
-	int ops;		/* operations so far */
-};
-
-/* what the real writer calls a file is opaque: keep it beside our own */
-struct faulty_file {
-	struct faulty_writer *fw;
-	struct image_wfile *real;
-	int ended;		/* by an append that was no multiple of 4096 */
-};
-
-static struct faulty_writer *faulty(struct image_writer *w)
-{
-	return (struct faulty_writer *)w;
-}
-
-static struct faulty_file *faulty_f(struct image_wfile *f)
-{
-	return (struct faulty_file *)f;
-}
-
-static int hit(struct faulty_writer *fw)
-{
-	fw->ops++;
-	if (fw->left < 0 || fw->left-- > 0)
-		return 0;
-	if (fw->kind == FAULT_DIE)
-		_exit(42);
-	return fw->kind == FAULT_ENOSPC ? -ENOSPC : -EIO;
-}
-
-static int f_begin(struct image_writer *w)
-{
-	int err = hit(faulty(w));
-
-	return err ? err : faulty(w)->real->ops->begin(faulty(w)->real);
-}
-
-static int f_open(struct image_writer *w, const char *name,
-		  struct image_wfile **ret_file)
-{
-	struct faulty_file *ff;
-	int err = hit(faulty(w));
-
-	if (err)
-		return err;
-	ff = calloc(1, sizeof(*ff));
-	assert_non_null(ff);
-	ff->fw = faulty(w);
-	err = ff->fw->real->ops->open(ff->fw->real, name, &ff->real);
-	if (err) {
-		free(ff);
-		return err;
-	}
-	*ret_file = (struct image_wfile *)ff;
-	return 0;
-}
-
-static int f_append(struct image_wfile *f, const void *buf, size_t len)
-{
-	struct faulty_file *ff = faulty_f(f);
-	const struct image_writer_ops *ops = ff->fw->real->ops;
-	int err;
-
-	/* what the contract promises to every writer */
-	assert_int_equal((uintptr_t)buf % 4096, 0);
-	assert_false(ff->ended);
-	ff->ended = len % 4096 != 0;
-	if (ff->fw->left == 0 &&
-	    (ff->fw->kind == FAULT_TORN || ff->fw->kind == FAULT_DIE))
-		ops->append(ff->real, buf, len / 2);
-	err = hit(ff->fw);
-	return err ? err : ops->append(ff->real, buf, len);
-}
-
-static int f_sync(struct image_wfile *f)
-{
-	struct faulty_file *ff = faulty_f(f);
-	int err = hit(ff->fw);
-
-	return err ? err : ff->fw->real->ops->sync(ff->real);
-}
-
-static int f_close(struct image_wfile *f)
-{
-	struct faulty_file *ff = faulty_f(f);
-	int err = hit(ff->fw);
-	int other = ff->fw->real->ops->close(ff->real);
-
-	free(ff);
-	return err ? err : other;
-}
-
-static int f_rename(struct image_writer *w, const char *from, const char *to)
-{
-	int err = hit(faulty(w));
-
-	return err ? err : faulty(w)->real->ops->rename(faulty(w)->real, from, to);
-}
-
-static int f_sync_dir(struct image_writer *w)
-{
-	int err = hit(faulty(w));
-
-	return err ? err : faulty(w)->real->ops->sync_dir(faulty(w)->real);
-}
-
-static int f_publish(struct image_writer *w)
-{
-	int err = hit(faulty(w));
-
-	return err ? err : faulty(w)->real->ops->publish(faulty(w)->real);
-}
-
-static void f_discard(struct image_writer *w)
-{
-	faulty(w)->real->ops->discard(faulty(w)->real);
-}
-
-static void f_destroy(struct image_writer *w)
-{
-	faulty(w)->real->ops->destroy(faulty(w)->real);
-	free(w);
-}
-
-static const struct image_writer_ops faulty_ops = {
-	.begin = f_begin, .open = f_open, .append = f_append, .sync = f_sync,
-	.close = f_close, .rename = f_rename, .sync_dir = f_sync_dir,
-	.publish = f_publish, .discard = f_discard, .destroy = f_destroy,
-};
 
 /* One attempt; the errno it ended with, and how many operations it took. */
 static int attempt(const struct scratch *s, const char *dir, const struct model *m,
 		   enum fault_kind kind, int left, int *ret_ops)
 {
 	struct image_options options = { .generation = 3, .job = "job" };
-	struct faulty_writer *fw = calloc(1, sizeof(*fw));
 	struct image_error error = {};
+	struct image_writer *real;
 	struct image *img;
-	int err;
+	int err, ops = 0;
 
-	assert_non_null(fw);
-	fw->base.ops = &faulty_ops;
-	fw->base.name = dir;
-	fw->kind = kind;
-	fw->left = left;
-	assert_int_equal(image_writer_posix_create(dir, &fw->real, &error), 0);
-	err = image_create(&fw->base, s->key, &options, &img, &error);
+	assert_int_equal(image_writer_posix_create(dir, &real, &error), 0);
+	err = image_create(faulty_writer(real, kind, &left, &ops), s->key, &options, &img,
+			   &error);
 	if (err) {
 		assert_true(error.text[0]);
 		return err;
@@ -177,7 +37,7 @@ static int attempt(const struct scratch *s, const char *dir, const struct model 
 	if (err && !error.text[0])
 		fail_msg("no text for %d", err);
 	if (ret_ops)
-		*ret_ops = fw->ops;
+		*ret_ops = ops;
 	image_destroy(img);
 	return err;
 }
@@ -255,7 +115,7 @@ static void dying_writer(void **state)
 		assert_true(WIFEXITED(status));
 		if (WEXITSTATUS(status) == 0)
 			break;
-		assert_int_equal(WEXITSTATUS(status), 42);
+		assert_int_equal(WEXITSTATUS(status), FAULT_EXIT);
 		assert_false(path_exists(dir));
 		/* one time swept, one time written over */
 		if (n % 2)

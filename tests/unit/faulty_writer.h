@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A writer (image/writer.h) that fails, tears or dies at its n-th operation.
+ */
+#ifndef STILLPOINT_TESTS_FAULTY_WRITER_H
+#define STILLPOINT_TESTS_FAULTY_WRITER_H
+
+#include "image/writer.h"
+
+enum fault_kind { FAULT_ENOSPC, FAULT_EIO, FAULT_TORN, FAULT_DIE };
+
+#define FAULT_EXIT	42	/* status of a process that FAULT_DIE ended */
+
+/*
+ * @real: what does the work; the faulty one's from now on
+ * @left: operations until the fault; < 0: never.  Counts down over all writers that
+ *	share it
+ * @ops: counts operations
+ */
+struct image_writer *faulty_writer(struct image_writer *real, enum fault_kind kind,
+				   int *left, int *ops);
+
+#endif /* STILLPOINT_TESTS_FAULTY_WRITER_H */
