@@ -164,7 +164,7 @@ $(eval $(call _compile,san/obj,$(SANITIZE)))
 # ---------------------------------------------------------------- rooms
 
 # in the order in which they use each other's variables
--include $(foreach r,image supervisor shim libckptctl ckptctl mpi-glue scheduler \
+-include $(foreach r,image levels supervisor shim libckptctl ckptctl mpi-glue scheduler \
 	tests tests/unit tests/mpi tests/cr tests/kselftest tests/vm tests/fuzz tests/sim bench docs,\
 	$(sort $(wildcard $(r)/*.mk)))
 

@@ -104,6 +104,21 @@ int place_open(struct place *p, const char *dir, struct image_error *error)
 	return 0;
 }
 
+char *place_tmp_path(const char *dir)
+{
+	size_t len = strlen(dir), name;
+	char *path;
+
+	while (len > 1 && dir[len - 1] == '/')
+		len--;
+	for (name = len; name && dir[name - 1] != '/'; name--)
+		;
+	if (asprintf(&path, "%.*s" TMP_PREFIX "%.*s", (int)name, dir,
+		     (int)(len - name), dir + name) < 0)
+		return NULL;
+	return path;
+}
+
 /* 1: empty, 0: not, or negative errno. */
 static int dir_is_empty(int dir)
 {

@@ -26,6 +26,9 @@ int place_check_free(const struct place *p);
 /* Make the temporary directory and lock it; descriptor or -errno (-EBUSY: in use). */
 int place_make_tmp(const struct place *p);
 
+/* Path of .tmp-NAME beside @dir, to be freed; NULL without memory. */
+char *place_tmp_path(const char *dir);
+
 /* Unlink every file of an image in @dir; -ENOTEMPTY if something else is there. */
 int place_empty(int dir);
 

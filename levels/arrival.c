@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A stream of bytes becomes a committed image.
+ *
+ * Owns a writer (image/writer.h), so the bytes go to a temporary directory beside the
+ * final name, in large aligned appends, and every operation that can fail is behind
+ * that seam.  Order: each data file written and synced; the manifest written under its
+ * temporary name, synced, renamed; the directory synced; everything read back and
+ * authenticated; then one rename of the directory, made durable.  So at any instant
+ * there is either no image under the name or a whole one that was checked.
+ *
+ * Must not look at the bytes, nor retry: the first failure is the end.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "image/place.h"
+#include "levels/arrival.h"
+
+static int failed(const struct arrival *a, int err, const char *what,
+		  struct image_error *error)
+{
+	return image_error_set(error, err, "%.180s: %s: %s", a->dir, what, strerror(-err));
+}
+
+int arrival_begin(struct arrival *a, const char *dir, const struct layout *layout,
+		  const struct level_writers *writers, struct image_error *error)
+{
+	int err;
+
+	*a = (struct arrival){ .dir = dir, .layout = layout };
+	if (writers)
+		err = writers->create(dir, &a->writer, error, writers->arg);
+	else
+		err = image_writer_posix_create(dir, &a->writer, error);
+	if (err) {
+		a->writer = NULL;
+		return err;
+	}
+	err = a->writer->ops->begin(a->writer);
+	if (err == -EEXIST)
+		return image_error_set(error, err, "%.200s: there already", dir);
+	if (err == -EBUSY)
+		return image_error_set(error, err, "%.200s: somebody is writing it", dir);
+	return err ? failed(a, err, "cannot begin", error) : 0;
+}
+
+static const char *written_name(unsigned int file)
+{
+	return file == LAYOUT_MANIFEST ? IMAGE_NAME_MANIFEST_TMP : layout_names[file];
+}
+
+/* The file is complete: durable, and closed in any case. */
+static int end_file(struct arrival *a, struct image_error *error)
+{
+	int err, other;
+
+	err = a->writer->ops->sync(a->file);
+	other = a->writer->ops->close(a->file);
+	a->file = NULL;
+	if (!err)
+		err = other;
+	return err ? failed(a, err, layout_names[a->at], error) : 0;
+}
+
+/* Bytes of file @at; the last of them end it. */
+static int append_file(struct arrival *a, const void *buf, size_t len,
+		       struct image_error *error)
+{
+	const struct image_writer_ops *ops = a->writer->ops;
+	int err = 0;
+
+	if (!a->file)
+		err = ops->open(a->writer, written_name(a->at), &a->file);
+	if (err) {
+		a->file = NULL;
+		return failed(a, err, layout_names[a->at], error);
+	}
+	err = ops->append(a->file, buf, len);
+	if (err)
+		return failed(a, err, layout_names[a->at], error);
+	if (a->pos + len == layout_end(a->layout, a->at))
+		return end_file(a, error);
+	return 0;
+}
+
+int arrival_append(struct arrival *a, const void *buf, size_t len,
+		   struct image_error *error)
+{
+	const struct layout *l = a->layout;
+	const uint8_t *p = buf;
+	int err;
+
+	while (len && a->at < LAYOUT_FILES) {
+		uint64_t end = layout_end(l, a->at);
+		uint64_t next = a->at < LAYOUT_MANIFEST ? l->start[a->at + 1] : l->total;
+		uint64_t n;
+
+		n = (a->pos < end ? end : next) - a->pos;
+		if (n > len)
+			n = len;
+		if (a->pos < end) {
+			err = append_file(a, p, n, error);
+			if (err)
+				return err;
+		}
+		a->pos += n;
+		p += n;
+		len -= n;
+		while (a->at < LAYOUT_FILES && a->pos >= end && a->pos >= next) {
+			a->at++;
+			if (a->at == LAYOUT_FILES)
+				break;
+			end = layout_end(l, a->at);
+			next = a->at < LAYOUT_MANIFEST ? l->start[a->at + 1] : l->total;
+		}
+	}
+	return 0;
+}
+
+static int check(const struct arrival *a, const struct image_key *key,
+		 const struct image_expect *expect, struct image_error *error)
+{
+	_cleanup_free_ char *tmp = place_tmp_path(a->dir);
+
+	if (!tmp)
+		return image_error_set(error, -ENOMEM, "out of memory");
+	return image_verify(tmp, key, expect, true, NULL, NULL, error);
+}
+
+int arrival_commit(struct arrival *a, const struct image_key *key,
+		   const struct image_expect *expect, struct image_error *error)
+{
+	const struct image_writer_ops *ops = a->writer->ops;
+	int err;
+
+	if (a->at < LAYOUT_FILES || a->file)
+		return image_error_set(error, -EBADMSG, "%.200s: did not arrive as a whole",
+				       a->dir);
+	err = ops->rename(a->writer, IMAGE_NAME_MANIFEST_TMP, IMAGE_NAME_MANIFEST);
+	if (!err)
+		err = ops->sync_dir(a->writer);
+	if (err)
+		return failed(a, err, IMAGE_NAME_MANIFEST, error);
+	err = check(a, key, expect, error);
+	if (err)
+		return err;
+	err = ops->publish(a->writer);
+	return err ? failed(a, err, "cannot be published", error) : 0;
+}
+
+void arrival_done(struct arrival *a)
+{
+	if (!a->writer)
+		return;
+	if (a->file)
+		a->writer->ops->close(a->file);
+	a->writer->ops->discard(a->writer);
+	a->writer->ops->destroy(a->writer);
+	a->writer = NULL;
+}

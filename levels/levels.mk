@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Levels of storage: copies of images, parity over those of a group of nodes.
+
+LEVELS_LIBS := $(LIB)/liblevels.a $(IMAGE_LIBS)
+
+$(call library,levels,$(wildcard levels/*.c))
+$(call unit_test,tests/unit/test_levels,tests/unit/test_levels.c \
+	tests/unit/faulty_writer.c tests/unit/image_fixture.c,$(LEVELS_LIBS))

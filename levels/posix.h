@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A level in a directory: a local disk (L1), or any file system that several nodes
+ * mount (L4).  For every image of every node a few large files are written in
+ * sequence, and one directory is made and renamed; nothing else touches its metadata.
+ *
+ *	DIR/.stillpoint-level		whose directory it is (marker.h)
+ *	DIR/NAME/			an image
+ *	DIR/.tmp-NAME/ DIR/.rm-NAME/	one that is being written or deleted
+ *
+ * With @shared the same below DIR/NODE/, which is made on first use, so that nodes do
+ * not meet in one directory.
+ */
+#ifndef STILLPOINT_LEVELS_POSIX_H
+#define STILLPOINT_LEVELS_POSIX_H
+
+#include "levels/level.h"
+
+/**
+ * struct level_posix_options
+ * @dir: is never made: a mount point without its file system must not be filled
+ * @node: this node; when reading another one's images, that one
+ * @id: level_posix_id() of last time, or NULL if there was none.  With it a directory
+ *	that is another one now is refused
+ * @key: must live as long as the level
+ * @shared: several nodes have @dir
+ * @read_only: makes no marker, takes no lock, removes no leftovers
+ */
+struct level_posix_options {
+	const char *dir;
+	const char *node;
+	const char *id;
+	const struct image_key *key;
+	bool shared;
+	bool read_only;
+};
+
+/**
+ * level_posix_open() - open a directory as a level, and sweep out leftovers
+ *
+ *   -ENOENT	there is no such directory (@read_only: nor such a node's)
+ *   -ENOTDIR	it is something else
+ *   -EROFS	its file system is read-only
+ *   -EPERM	it belongs to neither root nor the caller, or others may write to it
+ *   -EACCES	this user may not write there (a server that squashes root, too)
+ *   -ENOTUNIQ	it is another node's
+ *   -ESTALE	it is not the directory of @id; or has lost its marker
+ *   -EBUSY	another process has the level open for writing
+ *   -EBADMSG	its marker is no marker
+ */
+int level_posix_open(const struct level_posix_options *options, struct level **ret_level,
+		     struct image_error *error);
+
+/* What names the directory for ever; as long as the level. */
+const char *level_posix_id(const struct level *l);
+
+#endif /* STILLPOINT_LEVELS_POSIX_H */

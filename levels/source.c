@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Reading a committed image as a stream.
+ *
+ * Owns the descriptors of the image's directory and files.  The manifest is decoded
+ * to be believed and then forgotten: memory does not depend on the size of the image.
+ * Large files are read past the page cache where the file system can do that, for a
+ * copy is read once and the job wants its memory.
+ *
+ * The directory is locked with flock(2) against image_remove(), which takes the same
+ * lock exclusively; a file system without locks is no reason not to read.
+ *
+ * Must not judge chunks, nor keep more than the caller's buffer.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "image/manifest.h"
+#include "image/window.h"
+#include "levels/source.h"
+
+#define DIRECT_BYTES	(1U << 20)	/* a file from this size on is read directly */
+
+static int open_dir(struct source *s, struct image_error *error)
+{
+	s->dirfd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s->dirfd < 0)
+		return image_error_set(error, -errno, "%.200s: %m", s->dir);
+	if (flock(s->dirfd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+		return image_error_set(error, -EBUSY, "%.200s: being written or deleted",
+				       s->dir);
+	return 0;
+}
+
+static int open_file(struct source *s, unsigned int i, struct image_error *error)
+{
+	struct stat st;
+	int fd;
+
+	fd = openat(s->dirfd, layout_names[i],
+		    O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
+	s->fds[i] = fd;
+	if (fd < 0 && errno == ENOENT && i == LAYOUT_MANIFEST)
+		return image_error_set(error, -ENOENT,
+				       "%.200s: no manifest: not an image, or never committed",
+				       s->dir);
+	if (fd < 0)
+		return image_error_set(error, errno == ENOENT ? -EBADMSG : -errno,
+				       "%.200s/%s: %m", s->dir, layout_names[i]);
+	if (fstat(fd, &st) < 0)
+		return image_error_set(error, -errno, "%.200s/%s: %m", s->dir,
+				       layout_names[i]);
+	if (!S_ISREG(st.st_mode))
+		return image_error_set(error, -EBADMSG, "%.200s/%s: not a regular file",
+				       s->dir, layout_names[i]);
+	s->layout.len[i] = (uint64_t)st.st_size;
+	return 0;
+}
+
+/* All of the manifest, to be freed. */
+static int read_manifest(struct source *s, uint8_t **ret_buf, struct image_error *error)
+{
+	size_t len = s->layout.len[LAYOUT_MANIFEST], done = 0;
+	_cleanup_free_ uint8_t *buf = NULL;
+
+	if (len > IMAGE_MANIFEST_MAX)
+		return image_error_set(error, -EBADMSG, "%.200s/manifest: too long to be one",
+				       s->dir);
+	buf = malloc(len + 1);
+	if (!buf)
+		return image_error_set(error, -ENOMEM, "out of memory");
+	while (done < len) {
+		ssize_t n = pread(s->fds[LAYOUT_MANIFEST], buf + done, len - done,
+				  (off_t)done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return image_error_set(error, n ? -errno : -EBADMSG,
+					       "%.200s/manifest: cannot read it", s->dir);
+		done += (size_t)n;
+	}
+	*ret_buf = take_ptr(buf);
+	return 0;
+}
+
+static int check_expected(const struct source *s, const struct image_manifest *m,
+			  const struct image_expect *expect, struct image_error *error)
+{
+	if (!expect)
+		return 0;
+	if (expect->generation && expect->generation != m->generation)
+		return image_error_set(error, -ESTALE,
+				       "%.150s: generation %llu in the place of %llu", s->dir,
+				       (unsigned long long)m->generation,
+				       (unsigned long long)expect->generation);
+	if (expect->job && strcmp(expect->job, m->job))
+		return image_error_set(error, -ESTALE,
+				       "%.100s: image of job '%s', not of '%.63s'", s->dir,
+				       m->job, expect->job);
+	if (expect->id && memcmp(expect->id, m->id, sizeof(m->id)))
+		return image_error_set(error, -ESTALE,
+				       "%.150s: another image of generation %llu than the one recorded",
+				       s->dir, (unsigned long long)m->generation);
+	return 0;
+}
+
+/* What is needed of the manifest; lengths are those of the data files. */
+static int load_manifest(struct source *s, const struct image_key *key,
+			 const struct image_expect *expect,
+			 uint64_t lens[LAYOUT_FILES], struct image_error *error)
+{
+	_cleanup_free_ uint8_t *buf = NULL;
+	const struct image_manifest *m;
+	struct manifest *man;
+	struct fault fault;
+	unsigned int i;
+	int err;
+
+	err = open_file(s, LAYOUT_MANIFEST, error);
+	if (!err)
+		err = read_manifest(s, &buf, error);
+	if (err)
+		return err;
+	lens[LAYOUT_MANIFEST] = s->layout.len[LAYOUT_MANIFEST];
+	err = manifest_decode(buf, lens[LAYOUT_MANIFEST], key, &man, &fault);
+	if (err)
+		return image_error_set(error, err, "%.80s/%.170s", s->dir,
+				       fault.error.text);
+	(void)take_ptr(buf);
+	m = manifest_info(man);
+	err = check_expected(s, m, expect, error);
+	for (i = 0; i < LAYOUT_MANIFEST; i++)
+		lens[i] = m->files[i + 1].name ? m->files[i + 1].len : 0;
+	memcpy(s->id, m->id, sizeof(s->id));
+	s->generation = m->generation;
+	s->created_ns = m->identity.created_ns;
+	strncpy(s->job, m->job, sizeof(s->job) - 1);
+	manifest_destroy(man);
+	return err;
+}
+
+static int open_files(struct source *s, const struct image_key *key,
+		      const struct image_expect *expect, struct image_error *error)
+{
+	uint64_t lens[LAYOUT_FILES];
+	unsigned int i;
+	int err;
+
+	err = load_manifest(s, key, expect, lens, error);
+	for (i = 0; !err && i < LAYOUT_MANIFEST; i++) {
+		if (!lens[i])
+			continue;
+		err = open_file(s, i, error);
+		if (err)
+			break;
+		if (s->layout.len[i] != lens[i])
+			err = image_error_set(error, -EBADMSG,
+					      "%.150s/%s: %llu bytes long, %llu were written",
+					      s->dir, layout_names[i],
+					      (unsigned long long)s->layout.len[i],
+					      (unsigned long long)lens[i]);
+		else if (lens[i] >= DIRECT_BYTES)
+			window_direct(s->fds[i]);
+	}
+	if (!err && layout_init(&s->layout, lens))
+		err = image_error_set(error, -EBADMSG, "%.200s: impossible lengths", s->dir);
+	return err;
+}
+
+int source_open(struct source *s, const char *dir, const struct image_key *key,
+		const struct image_expect *expect, struct image_error *error)
+{
+	unsigned int i;
+	int err;
+
+	*s = (struct source){ .dir = dir, .dirfd = -1 };
+	for (i = 0; i < LAYOUT_FILES; i++)
+		s->fds[i] = -1;
+	err = open_dir(s, error);
+	if (!err)
+		err = open_files(s, key, expect, error);
+	if (err)
+		source_close(s);
+	return err;
+}
+
+void source_close(struct source *s)
+{
+	unsigned int i;
+
+	if (!s->dir)
+		return;
+	for (i = 0; i < LAYOUT_FILES; i++)
+		if (s->fds[i] >= 0)
+			close(s->fds[i]);
+	if (s->dirfd >= 0)
+		close(s->dirfd);
+	s->dir = NULL;
+}
+
+/* ------------------------------------------------------------------ read */
+
+/*
+ * @want bytes of a file; @room (whole blocks) may be written.  A direct read asks for
+ * whole blocks, also at the end of the file.
+ */
+static int read_file(const struct source *s, unsigned int i, uint64_t offset,
+		     uint8_t *buf, size_t want, size_t room, struct image_error *error)
+{
+	size_t done = 0;
+
+	while (done < want) {
+		ssize_t n = pread(s->fds[i], buf + done, room - done, (off_t)(offset + done));
+		int flags;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EINVAL) {		/* wants more alignment */
+			flags = fcntl(s->fds[i], F_GETFL);
+			if (flags >= 0 && (flags & O_DIRECT) &&
+			    !fcntl(s->fds[i], F_SETFL, flags & ~O_DIRECT))
+				continue;
+			errno = EINVAL;
+		}
+		if (n < 0)
+			return image_error_set(error, -errno, "%.200s/%s: cannot read: %m",
+					       s->dir, layout_names[i]);
+		if (n == 0)
+			return image_error_set(error, -EBADMSG, "%.200s/%s: truncated at %llu",
+					       s->dir, layout_names[i],
+					       (unsigned long long)(offset + done));
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+int source_read(const struct source *s, uint64_t offset, void *buf, size_t len,
+		struct image_error *error)
+{
+	uint64_t end = offset + len;
+	uint64_t filled = offset;	/* of the stream: what buf has already */
+	uint8_t *p = buf;
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < LAYOUT_FILES && filled < end; i++) {
+		uint64_t start = s->layout.start[i], stop = layout_end(&s->layout, i);
+		uint64_t to, room;
+
+		if (stop <= filled || !s->layout.len[i])
+			continue;
+		if (start >= end)
+			break;
+		if (start < filled)
+			start = filled;
+		memset(p + (filled - offset), 0, start - filled);
+		to = stop < end ? stop : end;
+		room = (to - start + LAYOUT_ALIGN - 1) & ~(uint64_t)(LAYOUT_ALIGN - 1);
+		err = read_file(s, i, start - s->layout.start[i], p + (start - offset),
+				to - start, room, error);
+		if (err)
+			return err;
+		filled = to;
+	}
+	memset(p + (filled - offset), 0, end - filled);
+	return 0;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A committed image as a stream to be read (layout.h).
+ *
+ * Opening checks the manifest's authenticity and every file's length, and holds a
+ * shared lock on the directory, so that nobody deletes the image meanwhile.  Chunks
+ * are not looked at: whoever makes something of the bytes checks that.
+ */
+#ifndef STILLPOINT_LEVELS_SOURCE_H
+#define STILLPOINT_LEVELS_SOURCE_H
+
+#include "image/reader.h"
+#include "levels/layout.h"
+
+struct source {
+	const char *dir;	/* the caller's */
+	struct layout layout;
+	uint8_t id[32];
+	uint64_t generation;
+	uint64_t created_ns;
+	char job[64];
+	int dirfd;
+	int fds[LAYOUT_FILES];
+};
+
+/* Errors as image_open(); @dir must stay.  On failure there is nothing to close. */
+int source_open(struct source *s, const char *dir, const struct image_key *key,
+		const struct image_expect *expect, struct image_error *error);
+void source_close(struct source *s);	/* a zeroed or closed one is fine */
+
+/*
+ * source_read() - bytes of the stream
+ * @offset: a multiple of LAYOUT_ALIGN, as are @buf and @len
+ *
+ * What lies between the files and behind the last are zeros that are never read.
+ */
+int source_read(const struct source *s, uint64_t offset, void *buf, size_t len,
+		struct image_error *error);
+
+#endif /* STILLPOINT_LEVELS_SOURCE_H */
