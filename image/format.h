@@ -77,6 +77,7 @@
 #define IMAGE_DIGEST_BYTES	32
 
 #define IMAGE_NAME_MANIFEST	"manifest"
+#define IMAGE_NAME_PARITY	"parity"	/* in a directory of its own: levels/parity.h */
 #define IMAGE_NAME_MANIFEST_TMP	"manifest.tmp"
 
 enum image_file {

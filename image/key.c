@@ -201,3 +201,13 @@ void image_key_chunk(const struct image_key *key, const uint8_t image_id[32],
 	derive(key, "stillpoint chunk v1", image_id, ret_key,
 	       IMAGE_SUBKEY_BYTES);
 }
+
+void image_key_parity(const struct image_key *key, const uint8_t salt[32],
+		      uint8_t ret_header[IMAGE_SUBKEY_BYTES],
+		      uint8_t ret_frames[IMAGE_SUBKEY_BYTES])
+{
+	derive(key, "stillpoint parity header v1", salt, ret_header,
+	       IMAGE_SUBKEY_BYTES);
+	derive(key, "stillpoint parity frames v1", salt, ret_frames,
+	       IMAGE_SUBKEY_BYTES);
+}

@@ -33,7 +33,7 @@ int image_key_from_bytes(const uint8_t bytes[IMAGE_KEY_BYTES],
 
 void image_key_destroy(struct image_key *key);	/* NULL is fine */
 
-/* For image/ itself: what is derived from the key; see format.h. */
+/* For image/ and levels/ only: what is derived from the key; see format.h. */
 #define IMAGE_SUBKEY_BYTES	32
 
 void image_key_id(const struct image_key *key, uint8_t ret_id[16]);
@@ -41,5 +41,9 @@ void image_key_manifest(const struct image_key *key, const uint8_t image_id[32],
 			uint8_t ret_key[IMAGE_SUBKEY_BYTES]);
 void image_key_chunk(const struct image_key *key, const uint8_t image_id[32],
 		     uint8_t ret_key[IMAGE_SUBKEY_BYTES]);
+/* Of a file of parity over images, by its random salt: its header's, its frames'. */
+void image_key_parity(const struct image_key *key, const uint8_t salt[32],
+		      uint8_t ret_header[IMAGE_SUBKEY_BYTES],
+		      uint8_t ret_frames[IMAGE_SUBKEY_BYTES]);
 
 #endif /* STILLPOINT_IMAGE_KEY_H */

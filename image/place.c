@@ -30,7 +30,7 @@ static bool is_ours(const char *name)
 {
 	static const char *const names[] = {
 		IMAGE_NAME_MANIFEST, IMAGE_NAME_MANIFEST_TMP,
-		"state", "index", "pages", "blobs",
+		"state", "index", "pages", "blobs", IMAGE_NAME_PARITY,
 	};
 	size_t i;
 
@@ -266,7 +266,7 @@ int image_sweep(const char *parent, struct image_error *error)
 	return removed;
 }
 
-/* Does @dir hold an image, and nothing else? */
+/* Does @dir hold an image (or parity over some), and nothing else? */
 static int check_image_only(int dir)
 {
 	_cleanup_dir_ DIR *d = NULL;
@@ -288,7 +288,8 @@ static int check_image_only(int dir)
 			continue;
 		if (!is_ours(e->d_name))
 			return -ENOTEMPTY;
-		if (!strcmp(e->d_name, IMAGE_NAME_MANIFEST))
+		if (!strcmp(e->d_name, IMAGE_NAME_MANIFEST) ||
+		    !strcmp(e->d_name, IMAGE_NAME_PARITY))
 			manifest = true;
 	}
 	return manifest ? 0 : -ENOENT;

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Levels of storage: copies of images, parity over those of a group of nodes.
 
-LEVELS_LIBS := $(LIB)/liblevels.a $(IMAGE_LIBS)
+LEVELS_LIBS := $(LIB)/liblevels.a $(IMAGE_LIBS) -lisal
 
 $(call library,levels,$(wildcard levels/*.c))
 $(call unit_test,tests/unit/test_levels,tests/unit/test_levels.c \
+	tests/unit/faulty_writer.c tests/unit/image_fixture.c,$(LEVELS_LIBS))
+$(call unit_test,tests/unit/test_rs,tests/unit/test_rs.c,$(LEVELS_LIBS))
+$(call unit_test,tests/unit/test_groups,tests/unit/test_groups.c,$(LEVELS_LIBS))
+$(call unit_test,tests/unit/test_erasure,tests/unit/test_erasure.c \
 	tests/unit/faulty_writer.c tests/unit/image_fixture.c,$(LEVELS_LIBS))

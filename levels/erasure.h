@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Parity over the images of a group of nodes: k images of one generation of one job,
+ * m files of parity, any k of the k + m give all the others (groups.h says which nodes;
+ * parity.h is the format).
+ *
+ *	erasure_encode()	some or all of the parity, from all images
+ *	erasure_rebuild()	some or all of what was lost, from what is left
+ *	erasure_verify()	one file of parity
+ *
+ * What level.h promises of a put and a get holds here: durable, read back and
+ * authenticated before it is visible, nothing left behind by what failed, nothing
+ * replaced.  A rebuilt image is the lost one to the last bit, for it is checked with its
+ * own manifest; if what it was made of was damaged, it is not made.
+ *
+ * Memory: 12 MiB for the stripe and some tables, whatever the sizes and numbers; and
+ * while a rebuilt image is read back what any reader of it needs.
+ *
+ * Errors beside those of reader.h and level.h:
+ *   -ESTALE	images or parity of different generations, jobs or sets
+ *   -ENODATA	more is lost than there is parity; the text names what is lost
+ */
+#ifndef STILLPOINT_LEVELS_ERASURE_H
+#define STILLPOINT_LEVELS_ERASURE_H
+
+#include "levels/level.h"
+#include "levels/parity.h"
+
+/* Where time went, and how much there was. */
+struct erasure_figures {
+	uint64_t read_ns;	/* read, and authenticate what is parity */
+	uint64_t code_ns;	/* ISA-L */
+	uint64_t write_ns;	/* authenticate what is parity, and write */
+	uint64_t commit_ns;	/* sync, read back, rename */
+	uint64_t bytes_in;	/* read, without padding */
+	uint64_t bytes_out;
+};
+
+/**
+ * struct erasure_options - all of it may be NULL
+ * @transfer: expected generation and job, progress, cancellation, bandwidth (bytes read
+ *	and written) as for a level; its expect->id is not used
+ * @note: called with what is said although nothing fails: an input that is not used
+ * @arg: of @note
+ * @figures: filled in, also by what fails
+ */
+struct erasure_options {
+	const struct level_options *transfer;
+	void (*note)(const char *text, void *arg);
+	void *arg;
+	struct erasure_figures *figures;
+};
+
+struct erasure_member {
+	const char *node;	/* at most 63 bytes, unique in its group */
+	const char *image;	/* directory of its committed image */
+};
+
+/* A file of parity to be made: directory @dir, whose parent exists and it does not. */
+struct erasure_output {
+	unsigned int index;	/* 0 to m-1 */
+	const char *dir;
+};
+
+/**
+ * erasure_encode() - parity over the images of a group
+ * @members: k of them; the order is part of the code and is kept in the parity
+ * @outputs: which of the @m pieces are made here; the others may be made elsewhere,
+ *	of the same members in the same order.  Each is committed by itself, and stays
+ *	if a later one fails
+ */
+int erasure_encode(const struct erasure_member *members, unsigned int k, unsigned int m,
+		   const struct erasure_output *outputs, unsigned int nr_outputs,
+		   const struct image_key *key, const struct erasure_options *options,
+		   struct image_error *error);
+
+/* What is left of a group, in any order; what is lost is just not named. */
+struct erasure_inputs {
+	const char *const *images;
+	unsigned int nr_images;
+	const char *const *parities;
+	unsigned int nr_parities;
+};
+
+/* What is wanted: the image of @node or, if that is NULL, parity @index. */
+struct erasure_wanted {
+	const char *node;
+	unsigned int index;
+	const char *dir;	/* what it becomes */
+};
+
+/**
+ * erasure_rebuild() - make again what was lost
+ * @wanted: at most m
+ *
+ * Inputs that turn out to be damaged, before or in the middle, are noted and count as
+ * lost; as long as k whole ones are left it goes on.  Inputs that are whole but of
+ * another generation or group are refused: somebody is wrong about what is where.
+ * Of several wanted each is committed by itself, and stays if a later one fails.  If all
+ * of the parity is lost, nothing says any more what the group was (-ENODATA): encode
+ * again.
+ */
+int erasure_rebuild(const struct erasure_inputs *inputs,
+		    const struct erasure_wanted *wanted, unsigned int nr_wanted,
+		    const struct image_key *key, const struct erasure_options *options,
+		    struct image_error *error);
+
+struct erasure_info {
+	unsigned int index;
+	struct parity_set set;
+};
+
+/*
+ * erasure_verify() - check a file of parity
+ * @deep: every frame, not only header and length
+ * @ret_info: whose parity it is; may be NULL
+ */
+int erasure_verify(const char *dir, const struct image_key *key, bool deep,
+		   struct erasure_info *ret_info, struct image_error *error);
+
+#endif /* STILLPOINT_LEVELS_ERASURE_H */
