@@ -9,6 +9,7 @@
 #include "ckptctl/cli_job.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,6 +40,72 @@ int cli_job_nodes(struct cli *cli, const char *option, char *list, json_t *args)
 			return cli_usage(cli, "%s is a list of nodes, n1,n2", option);
 		json_array_append_new(nodes, json_string(name));
 	}
+	return 0;
+}
+
+/* The name's place among the job's nodes, where it is put if it has none. */
+static size_t node_place(json_t *nodes, json_t *map, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < json_array_size(nodes); i++) {
+		if (!strcmp(json_string_value(json_array_get(nodes, i)), name))
+			return i;
+	}
+	json_array_append_new(nodes, json_string(name));
+	json_array_append_new(map, json_string(""));
+	return i;
+}
+
+/* "3" or "0-2"; how many ranks that is, 0: no range. */
+static unsigned int range_size(const char *range)
+{
+	unsigned int first, last;
+	char end;
+
+	if (sscanf(range, "%u%c", &first, &end) == 1)
+		return 1;
+	if (sscanf(range, "%u-%u%c", &first, &last, &end) != 2 || last < first)
+		return 0;
+	return last - first + 1;
+}
+
+static void join(json_t *array, size_t i, const char *text)
+{
+	const char *before = json_string_value(json_array_get(array, i));
+
+	json_array_set_new(array, i, json_sprintf("%s%s%s", before, *before ? "," : "", text));
+}
+
+/* "0-1:n1,2,4:n2": a range without a node is for the next node. */
+int cli_job_map(struct cli *cli, char *list, json_t *args, long long *ret_n)
+{
+	json_t *nodes = json_array(), *map = json_array(), *open = json_pack("[s]", "");
+	char *range, *name;
+	unsigned int size = 1;
+	long long n = 0;
+
+	json_object_set_new(args, "nodes", nodes);
+	json_object_set_new(args, "map", map);
+	while (size && (range = strsep(&list, ","))) {
+		name = strchr(range, ':');
+		if (name)
+			*name++ = '\0';
+		size = range_size(range);
+		n += size;
+		join(open, 0, range);
+		if (name) {
+			join(map, node_place(nodes, map, name),
+			     json_string_value(json_array_get(open, 0)));
+			json_array_set_new(open, 0, json_string(""));
+		}
+	}
+	if (*json_string_value(json_array_get(open, 0)))
+		size = 0;
+	json_decref(open);
+	if (!size)
+		return cli_usage(cli, "--map is ranks and their nodes, 0-3:n1,4-7:n2");
+	*ret_n = n;
 	return 0;
 }
 

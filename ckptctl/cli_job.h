@@ -12,6 +12,11 @@ int cli_job_operand(struct cli *cli, int argc, char **argv, json_t *args);
 
 /* "n1,n2", the value of @option, as "nodes" into @args; an exit status or 0. */
 int cli_job_nodes(struct cli *cli, const char *option, char *list, json_t *args);
+/*
+ * "0-1:n1,2,4:n2", the value of --map, as "nodes" and "map" into @args; an exit status or 0. A range
+ * without a node is for the next node.
+ */
+int cli_job_map(struct cli *cli, char *list, json_t *args, long long *ret_n);
 
 #define CLI_FOLLOW_SIGNALS	(1U << 0)	/* hand signals on, instead of detaching */
 #define CLI_FOLLOW_INPUT	(1U << 1)	/* our input is the job's, also if that is a pipe */

@@ -13,7 +13,7 @@
 
 #include "supervisor/outcome.h"
 
-enum { OPT_ACCEPT_CHANGED = 256, OPT_NODE_LOST, OPT_FILES, OPT_NODES };
+enum { OPT_ACCEPT_CHANGED = 256, OPT_NODE_LOST, OPT_FILES, OPT_NODES, OPT_MAP };
 
 static const struct option longs[] = {
 	{ "generation", required_argument, NULL, 'g' },
@@ -23,6 +23,7 @@ static const struct option longs[] = {
 	{ "node-lost", no_argument, NULL, OPT_NODE_LOST },
 	{ "files", required_argument, NULL, OPT_FILES },
 	{ "nodes", required_argument, NULL, OPT_NODES },
+	{ "map", required_argument, NULL, OPT_MAP },
 	{ NULL }
 };
 
@@ -51,7 +52,7 @@ static void print(struct cli *cli, json_t *result)
 
 static int take_option(struct cli *cli, json_t *args, int c)
 {
-	long long number;
+	long long number, n;
 
 	switch (c) {
 	case 'g':
@@ -76,6 +77,8 @@ static int take_option(struct cli *cli, json_t *args, int c)
 		return 0;
 	case OPT_NODES:
 		return cli_job_nodes(cli, "--nodes", optarg, args);
+	case OPT_MAP:
+		return cli_job_map(cli, optarg, args, &n);
 	default:
 		return cli_usage(cli, "wrong option");
 	}
@@ -133,6 +136,8 @@ const struct cli_verb cmd_restart = {
 	"  -n, --dry-run         only say whether it can be done, on all its nodes\n"
 	"      --accept-changed  go on although files it had open were rewritten since\n"
 	"      --node-lost       the node that last ran it, or ran a part of it, is known to be off\n"
-	"      --nodes NODES     n1,n2: of a job over nodes, the first is this one; default: as before\n"
+	"      --nodes NODES     n1,n2: where its ranks are to run, the first is this one; default: as before\n"
+	"      --map MAP         0-1:n1,2-3:n2: which ranks on which node; default: as before on as many\n"
+	"                        nodes, else in even blocks\n"
 	"      --files HOW       track (default), carry, or ignore files it wrote\n",
 };

@@ -109,7 +109,7 @@ _ckptctl_value()
 		_ckptctl_reply "$(_ckptctl_nodes "$2")" ;;
 	--pid | -p)
 		_ckptctl_reply "$(ps -eo pid= 2>/dev/null)" ;;
-	--name | -N | --node | --address | --generation | -g | --max-pause | --timeout | --freeze-timeout | --history | -H | --external | \
+	--name | -N | --node | --map | --address | --generation | -g | --max-pause | --timeout | --freeze-timeout | --history | -H | --external | \
 	--exclude-range | --exclude-fd | --exclude-thread)
 		COMPREPLY=() ;;
 	*)

@@ -113,8 +113,9 @@ int ckpt_job_restart(struct ckpt *ckpt, int64_t job, int64_t generation,
  * @size: sizeof(struct ckpt_restart_on)
  * @flags: CKPT_RESTART_*
  * @generation: 0: the newest
- * @nodes: names, NULL-terminated, as many as the generation is of, this node first;
- *	NULL: those that it was on
+ * @nodes: names, NULL-terminated, this node first; NULL: those that it was on
+ * @map: the ranks of each node, "0-3,8", NULL-terminated; NULL: as before on as many nodes as the
+ *	generation is of, on more or fewer in even blocks
  */
 struct ckpt_restart_on {
 	size_t size;
@@ -122,6 +123,7 @@ struct ckpt_restart_on {
 	uint32_t reserved;
 	int64_t generation;
 	const char *const *nodes;
+	const char *const *map;
 };
 
 /* Restart a job that does not run on other nodes than it was on. */

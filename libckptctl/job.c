@@ -90,7 +90,7 @@ API int ckpt_job_checkpoint(struct ckpt *ckpt, int64_t job, uint32_t flags,
 API int ckpt_job_restart_on(struct ckpt *ckpt, int64_t job,
 			    const struct ckpt_restart_on *restart)
 {
-	json_t *args, *nodes = NULL;
+	json_t *args, *nodes = NULL, *map = NULL;
 	uint32_t flags;
 
 	if (restart->size < sizeof(*restart) || restart->reserved)
@@ -104,6 +104,13 @@ API int ckpt_job_restart_on(struct ckpt *ckpt, int64_t job,
 		if (!nodes)
 			return -EILSEQ;
 	}
+	if (restart->map) {
+		map = strings(restart->map);
+		if (!map) {
+			json_decref(nodes);
+			return -EILSEQ;
+		}
+	}
 	args = json_pack("{s:I, s:b, s:b, s:b}", "job", (json_int_t)job,
 			 "accept_changed", !!(flags & CKPT_RESTART_ACCEPT_CHANGED),
 			 "dry_run", !!(flags & CKPT_RESTART_DRY_RUN),
@@ -112,6 +119,8 @@ API int ckpt_job_restart_on(struct ckpt *ckpt, int64_t job,
 		json_object_set_new(args, "generation", json_integer(restart->generation));
 	if (nodes)
 		json_object_set_new(args, "nodes", nodes);
+	if (map)
+		json_object_set_new(args, "map", map);
 	return handle_call(ckpt, "restart", args, NULL, 0);
 }
 

@@ -36,12 +36,13 @@ struct shim_follow {
 
 int follow_open(const struct shim_spec *spec, int dir, struct shim_follow **ret_follow)
 {
-	unsigned int i, nr = 2 * (spec->ranks.nr_nodes - 1);
+	unsigned int i, nr, nodes = spec_log_nodes(spec);
 	struct shim_follow *f;
 	char name[32];
 
-	if (spec->ranks.nr_nodes < 2 || spec->ranks.node)
+	if (nodes < 2 || spec->ranks.node)
 		return 0;
+	nr = 2 * (nodes - 1);
 	f = calloc(1, sizeof(*f) + nr * sizeof(f->log[0]));
 	if (!f)
 		return -ENOMEM;

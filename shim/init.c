@@ -31,7 +31,7 @@
 #include "shim/labels.h"
 #include "shim/members.h"
 #include "shim/pages.h"
-#include "supervisor/op.h"
+#include "shim/restore.h"
 #include "supervisor/outcome.h"
 
 /* ------------------------------------------------------------ namespaces */
@@ -81,92 +81,9 @@ static void progress(const struct engine_progress *p, void *arg)
 			    "total", (json_int_t)p->total));
 }
 
-static long read_number(const char *path)
-{
-	char text[32] = "";
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-
-	if (fd >= 0)
-		close(fd);
-	return n > 0 ? strtol(text, NULL, 10) : -1;
-}
-
-static void set_last_pid(long pid)
-{
-	FILE *f = fopen("/proc/sys/kernel/ns_last_pid", "we");
-
-	if (!f)
-		return;
-	fprintf(f, "%ld", pid);
-	fclose(f);
-}
-
-static bool pid_was_taken(const json_t *outcome)
-{
-	const json_t *refusals = json_object_get(json_object_get(outcome, "error"),
-						 "refusals");
-
-	return json_integer_value(json_object_get(json_array_get(refusals, 0), "reason")) ==
-	       CKPT_R_PID_TAKEN;
-}
-
-/*
- * The restoring processes get pids of the new namespace, too.  The job's own
- * were given out from 2 upwards, so ours are taken from the top; a job that has
- * come around may have some there, so then from elsewhere.
- */
-static json_t *restore_here(const struct shim *shim, const struct op_env *env,
-			    pid_t *roots, unsigned int *nr_roots)
-{
-	static const long places[] = { 256, 1024, 4096, 12000 };
-	long max = read_number("/proc/sys/kernel/pid_max");
-	json_t *outcome = NULL;
-	size_t i;
-
-	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		if (!shim->spec.host_ns && max > 2 * places[i])
-			set_last_pid(max - places[i]);
-		json_decref(outcome);
-		outcome = op_restore(env, shim->spec.restore, roots, nr_roots);
-		if (shim->spec.host_ns || !pid_was_taken(outcome))
-			break;
-	}
-	return outcome;
-}
-
 static json_t *restore(const struct shim_init *init, pid_t *ret_main)
 {
-	const struct shim *shim = init->shim;
-	struct engine_external *externals = NULL;
-	int nr = stdio_restore_externals(&shim->io, &externals);
-	struct op_env env = {
-		.key = shim->spec.key,
-		.progress = progress,
-		.progress_arg = (void *)init,
-		.externals = externals,
-		.nr_externals = nr > 0 ? (unsigned int)nr : 0,
-		.shm_dir = shim->spec.host_ns ? NULL : "/dev/shm",
-		.any_rights = shim->spec.any_rights,
-	};
-	pid_t roots[OP_ROOTS_MAX];
-	unsigned int i, nr_roots;
-	json_t *outcome;
-
-	if (nr < 0)
-		return failed(nr, "the job's standard streams");
-	outcome = restore_here(shim, &env, roots, &nr_roots);
-	free(externals);
-	if (!outcome_is_ok(outcome) || !nr_roots)
-		return outcome;
-	*ret_main = roots[0];
-	for (i = 0; i < nr_roots; i++) {
-		if (roots[i] == shim->spec.main_pid)
-			*ret_main = roots[i];
-	}
-	if (!shim->spec.host_ns)
-		set_last_pid(*ret_main);
-	return outcome;
+	return restore_images(init->shim, progress, (void *)init, ret_main);
 }
 
 /* ------------------------------------------------------------------- end */
@@ -264,7 +181,7 @@ static void release_ranks(const struct shim_spec *spec)
 {
 	int dir;
 
-	if (!spec_has_pages(spec) || pages_find(spec->job, &dir))
+	if (!spec_has_pages(spec) || pages_find(&spec->ranks, spec->job, &dir))
 		return;
 	pages_release(&spec->ranks, dir);
 	close(dir);
@@ -348,7 +265,7 @@ static json_t *share_pages(const struct shim_init *init)
 
 	if (!spec_has_pages(spec))
 		return NULL;
-	err = spec->restore ? pages_find(spec->job, &dir) :
+	err = spec->restore ? pages_find(&spec->ranks, spec->job, &dir) :
 	      pages_make(&spec->ranks, spec->job, spec->uid, spec->gid, &dir);
 	if (!err) {
 		err = shim_send(init->sock, &msg, NULL, 0, &dir, 1);
@@ -365,8 +282,10 @@ static json_t *bring_up(const struct shim_init *init, const json_t *go,
 
 	if (outcome)
 		return outcome;
-	if (!init->shim->spec.restore)
+	if (!init->shim->spec.restore) {
+		restore_spread(init->shim);
 		return members_start(init->shim, json_object_get(go, "env"), ret_members);
+	}
 	outcome = restore(init, &main_pid);
 	if (outcome_is_ok(outcome)) {
 		json_t *failure = share_pages(init);

@@ -31,8 +31,11 @@ struct pages;
  * @ret_dir: the directory's descriptor
  */
 int pages_make(const struct ranks *ranks, long long job, uid_t uid, gid_t gid, int *ret_dir);
-/* In init, after a restore: -ENOENT if the job had none. */
-int pages_find(long long job, int *ret_dir);
+/*
+ * In init, after a restore: -ENOENT if the job had none. Those of ranks that went elsewhere, which
+ * are in the image of the node that they were on, are removed.
+ */
+int pages_find(const struct ranks *ranks, long long job, int *ret_dir);
 /* Where a rank finds its page. */
 void pages_path(long long job, unsigned int rank, char *buf, size_t size);
 

@@ -65,7 +65,20 @@ int pages_make(const struct ranks *ranks, long long job, uid_t uid, gid_t gid, i
 	return err;
 }
 
-int pages_find(long long job, int *ret_dir)
+static void remove_strange(const struct ranks *ranks, int dir)
+{
+	unsigned int rank;
+	char name[16];
+
+	for (rank = 0; rank < ranks->size; rank++) {
+		if (ranks->node_of[rank] == ranks->node)
+			continue;
+		snprintf(name, sizeof(name), "%u", rank);
+		unlinkat(dir, name, 0);
+	}
+}
+
+int pages_find(const struct ranks *ranks, long long job, int *ret_dir)
 {
 	char path[64];
 	int dir;
@@ -74,6 +87,7 @@ int pages_find(long long job, int *ret_dir)
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0)
 		return -errno;
+	remove_strange(ranks, dir);
 	*ret_dir = dir;
 	return 0;
 }

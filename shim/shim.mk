@@ -16,7 +16,7 @@ $(call unit_test,tests/unit/test_ranks,tests/unit/test_ranks.c,\
 $(call library,pages,shim/pages.c shim/pages_doing.c shim/pages_open.c)
 $(call unit_test,tests/unit/test_pages,tests/unit/test_pages.c,$(LIB)/libpages.a -ljansson)
 
-$(call program,ckpt-shim,shim/main.c shim/init.c shim/start.c shim/spec.c shim/client.c \
+$(call program,ckpt-shim,shim/main.c shim/init.c shim/restore.c shim/start.c shim/spec.c shim/client.c \
 	shim/stdio.c shim/stdio_open.c shim/labels.c shim/follow.c shim/members.c \
 	shim/shim_ranks.c shim/shim_pages.c,\
 	$(LIB)/libpages.a $(LIB)/libshim.a $(LIB)/libpm.a $(LIB)/libdaemon.a $(LIB)/libwire.a $(LIB)/libop.a \

@@ -59,7 +59,7 @@ static int unpack(struct shim_spec *s, char *why, size_t size)
 	int err;
 
 	if (json_unpack_ex(s->json, &error, 0,
-			   "{s:I, s:s, s:s, s:s, s:i, s:i, s:o, s:b, s:[sss], s?i, s?o, s?o, s?s, s?i, s?o, s?o, s?i, s?b, s?[II], s?o !}",
+			   "{s:I, s:s, s:s, s:s, s:i, s:i, s:o, s:b, s:[sss], s?i, s?o, s?o, s?s, s?i, s?o, s?o, s?i, s?b, s?[II], s?o, s?o !}",
 			   "job", &s->job, "state_dir", &s->state_dir,
 			   "image_dir", &s->image_dir, "key", &s->key,
 			   "uid", &uid, "gid", &gid, "groups", &groups,
@@ -70,7 +70,7 @@ static int unpack(struct shim_spec *s, char *why, size_t size)
 			   "restore", &s->restore, "main_pid", &main_pid,
 			   "any_rights", &any_rights,
 			   "log_len", &s->log_len[0], &s->log_len[1],
-			   "ranks", &ranks)) {
+			   "old_logs", &s->old_logs, "ranks", &ranks)) {
 		snprintf(why, size, "bad specification: %s", error.text);
 		return -EINVAL;
 	}
@@ -89,6 +89,10 @@ static int unpack(struct shim_spec *s, char *why, size_t size)
 		return -ENOMEM;
 	if (ranks && ranks_parse(ranks, &s->ranks, why, size))
 		return -EINVAL;
+	if (s->restore && !json_array_size(s->restore)) {
+		snprintf(why, size, "bad specification: no image");
+		return -EINVAL;
+	}
 	if (s->restore && s->ranks.size && !s->ranks.pids) {
 		snprintf(why, size, "bad specification: which process is which rank?");
 		return -EINVAL;
@@ -133,6 +137,13 @@ void spec_done(struct shim_spec *spec)
 bool spec_has_pages(const struct shim_spec *spec)
 {
 	return spec->ranks.size && spec->ranks.glue && !spec->host_ns;
+}
+
+unsigned int spec_log_nodes(const struct shim_spec *spec)
+{
+	unsigned int nr = spec->ranks.nr_nodes;
+
+	return spec->ranks.node ? nr : nr + (unsigned int)json_array_size(spec->old_logs);
 }
 
 bool spec_has_tty(const struct shim_spec *spec)

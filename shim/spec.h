@@ -40,10 +40,13 @@ struct shim_spec {
 	bool has_limits;
 	struct rlimit limits[RLIM_NLIMITS];
 	/* restore */
-	json_t *restore;	/* arguments of op_restore(); NULL: run */
+	json_t *restore;	/* arguments of op_restore(), of each image; NULL: run */
 	bool any_rights;	/* root asked for it */
 	pid_t main_pid;
 	json_int_t log_len[2];	/* the logs are cut to these */
+	const json_t *old_logs;	/* of the home: [[output, errors], ...] of nodes that the job
+				 * had, from ranks.nr_nodes on; NULL: none
+				 */
 };
 
 /* -EINVAL with a text in @why. */
@@ -52,6 +55,9 @@ void spec_done(struct shim_spec *spec);
 
 /* Do its ranks have status pages (pages.h)? They do with the glue, in a /dev/shm of their own. */
 bool spec_has_pages(const struct shim_spec *spec);
+
+/* How many nodes have logs: those of the job, at its home also those that it had. */
+unsigned int spec_log_nodes(const struct shim_spec *spec);
 
 /* Does any of the three streams use the terminal? */
 bool spec_has_tty(const struct shim_spec *spec);

@@ -107,6 +107,31 @@ static int open_log(struct shim_stream *s, const struct shim_spec *spec,
 	return err;
 }
 
+/* Nobody writes these any more, but since the checkpoint somebody did. */
+static int cut_old_logs(const struct shim_spec *spec, int dir)
+{
+	unsigned int node = spec->ranks.nr_nodes, nr = spec_log_nodes(spec);
+	int err = 0;
+
+	for (; node < nr && !err; node++) {
+		const json_t *lens = json_array_get(spec->old_logs, node - spec->ranks.nr_nodes);
+
+		for (int i = 0; i < 2 && !err; i++) {
+			json_int_t len = json_integer_value(json_array_get(lens, (size_t)i));
+			struct shim_stream s = { .log = -1 };
+			char name[32];
+
+			if (!is(spec->stdio[i + 1], SPEC_PIPE))
+				continue;
+			ranks_log_name(node, i, name, sizeof(name));
+			err = open_log(&s, spec, dir, name, len);
+			if (s.log >= 0)
+				close(s.log);
+		}
+	}
+	return err;
+}
+
 static int open_streams(struct shim_stdio *io, const struct shim_spec *spec, int dir)
 {
 	bool tty_logged = false;
@@ -169,6 +194,8 @@ int stdio_open(struct shim_stdio *io, const struct shim_spec *spec, char *why,
 		what = spec->image_dir;
 		dir = open(spec->image_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		err = dir < 0 ? -errno : open_streams(io, spec, dir);
+		if (!err && spec->restore)
+			err = cut_old_logs(spec, dir);
 		if (!err && spec->ranks.label)
 			err = labels_open(io, spec, &io->labels);
 	}

@@ -85,7 +85,7 @@ static int begin(struct building *g)
 	if (!ret && !g->b->options->dry_run)
 		ret = builder_prepare(g->b->plan, &g->error);
 	if (!ret && !g->b->options->dry_run)
-		ret = builder_clocks(g->b->state->system, &arg, &g->error);
+		ret = builder_clocks(g->b->state->system, g->b->options->beside, &arg, &g->error);
 	if (!ret)
 		ret = builder_drop(&g->b->plan->owner, &g->error);
 	if (!ret && prctl(PR_SET_PDEATHSIG, SIGKILL))	/* cleared by that */

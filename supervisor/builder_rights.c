@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "image/util.h"
 #include "supervisor/rights.h"
 
 #define NSEC		1000000000LL
@@ -149,8 +150,19 @@ static void split(int64_t ns, long long *ret_sec, long long *ret_nsec)
 	}
 }
 
-int builder_clocks(const struct ckpt_rec_system *system, struct ckpt_restore_begin *begin,
-		   struct engine_error *error)
+/* The one that the processes beside which the tree will run have. */
+static int join_clocks(pid_t beside, struct engine_error *error)
+{
+	_cleanup_fd_ int fd = (int)syscall(SYS_pidfd_open, beside, 0);
+
+	if (fd >= 0 && !setns(fd, CLONE_NEWTIME))
+		return 0;
+	return engine_fail(error, -errno, "cannot enter the time namespace of process %d: %s",
+			   beside, strerror(errno));
+}
+
+int builder_clocks(const struct ckpt_rec_system *system, pid_t beside,
+		   struct ckpt_restore_begin *begin, struct engine_error *error)
 {
 	int64_t own_monotonic, own_boottime, monotonic, boottime;
 	long long msec, mnsec, bsec, bnsec;
@@ -158,7 +170,7 @@ int builder_clocks(const struct ckpt_rec_system *system, struct ckpt_restore_beg
 	int ret;
 
 	own_offsets(&own_monotonic, &own_boottime);
-	if (unshare(CLONE_NEWTIME))
+	if (!beside && unshare(CLONE_NEWTIME))
 		return engine_fail(error, -errno,
 				   "cannot make a time namespace: %s; it needs root and a kernel with CONFIG_TIME_NS",
 				   strerror(errno));
@@ -166,6 +178,8 @@ int builder_clocks(const struct ckpt_rec_system *system, struct ckpt_restore_beg
 	boottime = clock_ns(CLOCK_BOOTTIME) - own_boottime;
 	begin->monotonic_delta_ns = monotonic - (int64_t)system->monotonic_ns;
 	begin->boottime_delta_ns = boottime - (int64_t)system->boottime_ns;
+	if (beside)
+		return join_clocks(beside, error);
 	split((int64_t)system->monotonic_ns + system->timens_monotonic_ns - monotonic,
 	      &msec, &mnsec);
 	split((int64_t)system->boottime_ns + system->timens_boottime_ns - boottime,

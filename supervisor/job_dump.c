@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "image/util.h"
@@ -28,6 +29,8 @@
 #include "supervisor/outcome.h"
 #include "supervisor/parts.h"
 #include "supervisor/worker.h"
+
+#define OLD_LOGS_MAX	256	/* nodes */
 
 enum hold_byte { HOLD_CAPTURED = 'c', HOLD_STORED = 's', HOLD_GO = 'g', HOLD_NO = 'n' };
 
@@ -48,7 +51,8 @@ struct job_dump {
 	/* in the worker */
 	struct ends ends;
 	struct leave_out out;
-	char note[256 + RANKS_NODE_MAX * 12];
+	char old_logs[OLD_LOGS_MAX * 48];
+	char note[256 + RANKS_NODE_MAX * 12 + OLD_LOGS_MAX * 48];
 };
 
 /* ----------------------------------------------------------- in the worker */
@@ -79,8 +83,44 @@ static int on_frozen(void *arg)
 	if (d->ends.nr_ranks && d->ends.status.failed >= 0)
 		n += snprintf(d->note + n, sizeof(d->note) - (size_t)n, ", \"failed\": [%d, %d]",
 			      (int)d->ends.status.failed, d->ends.failed_status);
-	snprintf(d->note + n, sizeof(d->note) - (size_t)n, "}");
+	snprintf(d->note + n, sizeof(d->note) - (size_t)n, "%s}", d->old_logs);
 	return 0;
+}
+
+static long long log_size(const struct job *job, unsigned int node, int i)
+{
+	char path[4096], name[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/%s", job->image_dir,
+		 ranks_log_name(node, i, name, sizeof(name)));
+	return lstat(path, &st) || !S_ISREG(st.st_mode) ? -1 : (long long)st.st_size;
+}
+
+/*
+ * Of the home: what nodes wrote that the job had before it was restarted on fewer. Nobody
+ * writes there now, so they need not be frozen; a restart on more nodes goes on from there.
+ */
+static void note_old_logs(struct job_dump *d)
+{
+	const json_t *ranks = json_object_get(d->job->record, "ranks");
+	unsigned int node = (unsigned int)json_array_size(json_object_get(ranks, "map"));
+	unsigned int last = node + OLD_LOGS_MAX;
+	size_t n = 0;
+
+	if (!ranks || (d->job->parts && parts_node(d->job->parts)))
+		return;
+	for (; node < last; node++) {
+		long long out = log_size(d->job, node, 0), err = log_size(d->job, node, 1);
+
+		if (out < 0 && err < 0)
+			break;
+		n += (size_t)snprintf(d->old_logs + n, sizeof(d->old_logs) - n, "%s[%lld,%lld]",
+				      n ? "," : ", \"logs\": [", out < 0 ? 0 : out,
+				      err < 0 ? 0 : err);
+	}
+	if (n)
+		snprintf(d->old_logs + n, sizeof(d->old_logs) - n, "]");
 }
 
 /*
@@ -188,6 +228,7 @@ static json_t *dump_run(struct channel_reporter *reporter, void *arg)
 				     (long long)d->job->id, strerror(-err));
 	env.excludes = d->out.exclude;
 	env.nr_excludes = d->out.nr;
+	note_old_logs(d);
 	return op_dump(&env, d->args);
 }
 

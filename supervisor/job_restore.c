@@ -2,9 +2,9 @@
 /*
  * See job_restore.h.
  *
- * A worker reads the manifest (is it this job's, this generation's, ours?): image
- * directories may be slow.  What the checkpoint left in its note (lengths of the logs, which
- * process was which) goes to a new shim, which restores.
+ * A worker finds the images and reads their manifests (job_images.h): image directories may be
+ * slow.  What the checkpoint left in them (lengths of the logs, which process was which) goes to a
+ * new shim, which restores.
  */
 #include "supervisor/job_restore.h"
 
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "supervisor/generation.h"
+#include "supervisor/job_images.h"
 #include "supervisor/launch.h"
 #include "supervisor/op.h"
 #include "supervisor/outcome.h"
@@ -24,9 +24,10 @@ struct job_restore {
 	struct job *job;
 	const struct job_restore_ops *ops;
 	void *arg;
-	json_t *args;		/* of op_restore() */
+	json_t *args;		/* of op_restore(), without a directory */
+	json_t *images;		/* the same, for each image, with */
 	bool any_rights, dry_run;
-	int part;		/* of several nodes, this one's; -1: its image is all */
+	unsigned int node;	/* of the job's, this one; 0: home, or the only one */
 	int attach;
 	struct worker *worker;
 	struct channel *channel;
@@ -40,6 +41,7 @@ static void finish(struct job_restore *r, json_t *outcome)
 	if (r->attach >= 0)
 		close(r->attach);
 	json_decref(r->args);
+	json_decref(r->images);
 	free(r);
 	ops->ended(outcome, arg);
 }
@@ -62,10 +64,10 @@ static void on_launched(json_t *outcome, void *arg)
 
 static const struct channel_ops launch_ops = { on_progress, on_launched };
 
-/* @note: what the checkpoint left in the manifest for us. */
+/* @note: what the checkpoint left in the manifests for us. */
 static json_t *make_spec(const struct job_restore *r, const json_t *note)
 {
-	json_t *spec = launch_spec(r->job, json_incref(r->args));
+	json_t *spec = launch_spec(r->job, json_incref(r->images));
 
 	json_object_set(spec, "main_pid", json_object_get(note, "main_pid"));
 	/* json_object_set() of nothing is none: a job without ranks, an older image. */
@@ -75,6 +77,7 @@ static json_t *make_spec(const struct job_restore *r, const json_t *note)
 	json_object_set_new(spec, "log_len",
 			    json_pack("[O, O]", json_object_get(note, "out"),
 				      json_object_get(note, "err")));
+	json_object_set(spec, "old_logs", json_object_get(note, "logs"));
 	return spec;
 }
 
@@ -96,26 +99,36 @@ static json_t *launch(struct job_restore *r, const json_t *note)
 
 /* ----------------------------------------------------------------- check */
 
-/* What the manifest says, if the image is the one that belongs here. */
-static json_t *describe(const struct job_restore *r, const struct op_env *env)
+/* All images, one by one; sums. */
+static json_t *try_images(const struct job_restore *r, const struct op_env *env)
 {
-	json_t *args = json_pack("{s:O, s:O, s:O}", "dir", json_object_get(r->args, "dir"),
-				 "generation", json_object_get(r->args, "generation"),
-				 "job", json_object_get(r->args, "job"));
-	json_t *outcome = op_describe(env, args), *failure = NULL;
+	json_t *outcome = NULL, *one, *args;
+	unsigned int nr_roots;
+	pid_t roots[OP_ROOTS_MAX];
+	size_t i;
 
-	if (outcome_is_ok(outcome) && r->part >= 0)
-		failure = generation_check_part(json_string_value(json_object_get(args, "dir")),
-						json_object_get(json_object_get(outcome, "result"), "note"),
-						(unsigned int)r->part);
-	json_decref(args);
-	if (!failure)
-		return outcome;
-	json_decref(outcome);
-	return failure;
+	json_array_foreach(r->images, i, args) {
+		/* Its pids are free in the namespace it would get. */
+		if (!r->job->host_ns)
+			json_object_set_new(args, "pidns", json_string("new"));
+		json_object_set_new(args, "dry_run", json_true());
+		one = op_restore(env, args, roots, &nr_roots);
+		if (!outcome_is_ok(one)) {
+			json_decref(outcome);
+			return one;
+		}
+		if (outcome) {
+			parts_add_figures(json_object_get(outcome, "result"),
+					  json_object_get(one, "result"));
+			json_decref(one);
+		} else {
+			outcome = one;
+		}
+	}
+	return outcome;
 }
 
-/* Reads the manifest, and for a dry run all else there is to check. */
+/* Reads the manifests, and for a dry run all else there is to check. */
 static json_t *check_run(struct channel_reporter *reporter, void *arg)
 {
 	struct job_restore *r = arg;
@@ -125,52 +138,38 @@ static json_t *check_run(struct channel_reporter *reporter, void *arg)
 		.progress_arg = reporter,
 		.any_rights = r->any_rights,
 	};
-	json_t *outcome = describe(r, &env);
-	unsigned int nr_roots;
-	pid_t roots[OP_ROOTS_MAX];
+	json_t *outcome = job_images(r->job, r->node, r->args, &env);
 
 	if (!r->dry_run || !outcome_is_ok(outcome))
 		return outcome;
+	json_decref(r->images);
+	r->images = json_incref(json_object_get(json_object_get(outcome, "result"), "images"));
 	json_decref(outcome);
-	/* Its pids are free in the namespace it would get. */
-	if (!r->job->host_ns)
-		json_object_set_new(r->args, "pidns", json_string("new"));
-	json_object_set_new(r->args, "dry_run", json_true());
-	return op_restore(&env, r->args, roots, &nr_roots);
+	return try_images(r, &env);
 }
 
 static void on_checked(json_t *outcome, void *arg)
 {
 	struct job_restore *r = arg;
-	const json_t *note = json_object_get(json_object_get(outcome, "result"), "note");
+	const json_t *result = json_object_get(outcome, "result");
 	json_t *failure = NULL;
 
 	if (!outcome_is_ok(outcome) || r->dry_run) {
 		finish(r, outcome);
 		return;
 	}
-	if (!note)
-		failure = outcome_error(-EBADMSG, "generation %lld was not taken of a job: use ckptctl restore",
-					(long long)json_integer_value(json_object_get(r->args, "generation")));
-	else if (r->ops->checked)
+	json_decref(r->images);
+	r->images = json_incref(json_object_get(result, "images"));
+	if (r->ops->checked)
 		failure = r->ops->checked(r->arg);
 	if (!failure)
-		failure = launch(r, note);
+		failure = launch(r, json_object_get(result, "note"));
 	json_decref(outcome);
 	if (failure)
 		finish(r, failure);
 }
 
 static const struct channel_ops check_ops = { on_progress, on_checked };
-
-char *job_restore_dir(const struct job *job, int64_t generation)
-{
-	const struct daemon *daemon = jobs_daemon(job->jobs);
-	int part = parts_number(job->record, daemon->config.node);
-
-	return part < 0 ? catalog_image_dir(&daemon->catalog, job->id, generation) :
-	       catalog_part_dir(&daemon->catalog, job->id, generation, (unsigned int)part);
-}
 
 static struct job_restore *parse(struct job *job, const json_t *how)
 {
@@ -179,7 +178,7 @@ static struct job_restore *parse(struct job *job, const json_t *how)
 	const char *files = NULL;
 	json_int_t generation;
 	char label[64];
-	char *dir;
+	int node;
 
 	if (!r || json_unpack((json_t *)how, "{s:I, s?b, s?b, s?b, s?s}", "generation",
 			      &generation, "accept_changed", &accept, "any_rights", &any_rights,
@@ -187,18 +186,16 @@ static struct job_restore *parse(struct job *job, const json_t *how)
 		free(r);
 		return NULL;
 	}
-	dir = job_restore_dir(job, generation);
+	node = parts_number(job->record, jobs_daemon(job->jobs)->config.node);
 	*r = (struct job_restore) {
 		.job = job, .any_rights = any_rights, .dry_run = dry_run, .attach = -1,
-		.part = parts_number(job->record, jobs_daemon(job->jobs)->config.node),
+		.node = node < 0 ? 0 : (unsigned int)node,
 	};
-	r->args = json_pack("{s:s, s:I, s:s, s:b, s:s}", "dir", dir,
-			    "generation", generation, "job", job_label(job, label),
+	r->args = json_pack("{s:I, s:s, s:b, s:s}", "generation", generation, "job", job_label(job, label),
 			    "accept_changed", accept,
 			    "pidns", job->host_ns ? "auto" : "caller");
 	if (files)
 		json_object_set_new(r->args, "files", json_string(files));
-	free(dir);
 	if (r->args)
 		return r;
 	free(r);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The processes of a job that belong on this node, from their image: all of a job, or its
- * part of one over nodes (parts.h). What becomes of the job then is the caller's to say.
+ * The processes of a job that belong on this node by its record, from their images: all of
+ * a job, or a part of one over nodes (parts.h), whatever nodes they were on when the
+ * generation was taken. What becomes of the job then is the caller's to say.
  *
  * How it is to be is JSON, because it travels between nodes:
  *
@@ -25,9 +26,6 @@ struct job_restore_ops {
 	/* Once, last; a new reference. Ok: the job's processes run, and are to be taken. */
 	void (*ended)(json_t *outcome, void *arg);
 };
-
-/* Of this job, generation and node: where its image is. To be freed; NULL without memory. */
-char *job_restore_dir(const struct job *job, int64_t generation);
 
 /*
  * job_restore_start() - read the manifest in a worker, then have a shim restore

@@ -30,6 +30,7 @@ struct op_env {
 	const char *shm_dir;	/* the job's /dev/shm; NULL: none */
 	bool descendants;	/* dump: what is below pid, not pid itself */
 	bool any_rights;	/* restore: root asks for it, not a job's owner */
+	pid_t beside;		/* restore: as in struct restore_options */
 	int (*frozen)(void *arg);	/* dump; or NULL */
 	void *frozen_arg;
 	int (*captured)(void *arg);	/* dump, as in struct dump_options; or NULL */
@@ -52,12 +53,16 @@ json_t *op_dump(const struct op_env *env, json_t *args);
 /**
  * op_restore() - restore one tree; its roots become children of the caller
  * @args: dir, dry_run, accept_changed, files, pidns; generation and job: the
- *	image is refused (-ESTALE) if it is another's
+ *	image is refused (-ESTALE) if it is another's; roots and others [pid, ...]: as in struct
+ *	restore_subset
  * @ret_roots: room for OP_ROOTS_MAX pids
  * @ret_nr_roots: 0 after a failure or a dry run
  */
 json_t *op_restore(const struct op_env *env, json_t *args, pid_t *ret_roots,
 		   unsigned int *ret_nr_roots);
+
+/* NULL and how far the clock of the tree of @args had gone (restore_clock()), or an outcome. */
+json_t *op_restore_clock(const struct op_env *env, const json_t *args, int64_t *ret_ns);
 
 /**
  * op_doctor() - can this node, or a tree on it, be checkpointed?

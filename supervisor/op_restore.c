@@ -9,30 +9,57 @@
 #include "supervisor/op_args.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "image/key.h"
 #include "supervisor/outcome.h"
 #include "supervisor/restore.h"
+#include "supervisor/restore_subset.h"
 
 struct restore_args {
 	struct restore_options options;
+	struct restore_subset subset;
+	pid_t *pids;		/* of the subset */
 	const char *job;
 	json_int_t generation;
 };
+
+/* Both lists in one array. */
+static json_t *take_subset(struct restore_args *args, const json_t *roots, const json_t *others)
+{
+	size_t i, nr_roots = json_array_size(roots), nr = nr_roots + json_array_size(others);
+
+	if (!roots && !others)
+		return NULL;
+	args->pids = calloc(nr + 1, sizeof(*args->pids));
+	if (!args->pids)
+		return outcome_error(-ENOMEM, "out of memory");
+	for (i = 0; i < nr; i++)
+		args->pids[i] = (pid_t)json_integer_value(i < nr_roots ? json_array_get(roots, i) :
+							  json_array_get(others, i - nr_roots));
+	args->subset = (struct restore_subset) {
+		.roots = args->pids, .nr_roots = (unsigned int)nr_roots,
+		.others = args->pids + nr_roots, .nr_others = (unsigned int)(nr - nr_roots),
+	};
+	args->options.subset = &args->subset;
+	return NULL;
+}
 
 static json_t *parse(json_t *json, struct restore_args *args)
 {
 	struct restore_options *o = &args->options;
 	const char *files = NULL, *pidns = NULL;
+	const json_t *roots = NULL, *others = NULL;
 	int dry_run = 0, accept = 0;
 	json_error_t why;
 
-	if (json_unpack_ex(json, &why, 0, "{s:s, s?b, s?b, s?s, s?s, s?s, s?I !}",
+	if (json_unpack_ex(json, &why, 0, "{s:s, s?b, s?b, s?s, s?s, s?s, s?I, s?o, s?o !}",
 			   "dir", &o->dir, "dry_run", &dry_run,
 			   "accept_changed", &accept, "files", &files,
 			   "pidns", &pidns, "job", &args->job,
-			   "generation", &args->generation))
+			   "generation", &args->generation, "roots", &roots,
+			   "others", &others))
 		return outcome_error(-EINVAL, "restore: bad arguments: %s", why.text);
 	if (op_files_parse(files, &o->files))
 		return outcome_error(-EINVAL, "files is one of track, carry, ignore, not %s",
@@ -42,7 +69,7 @@ static json_t *parse(json_t *json, struct restore_args *args)
 				     pidns);
 	o->dry_run = dry_run;
 	o->accept_changed = accept;
-	return NULL;
+	return take_subset(args, roots, others);
 }
 
 static json_t *figures(const struct restore_options *o,
@@ -94,9 +121,12 @@ json_t *op_restore(const struct op_env *env, json_t *json, pid_t *ret_roots,
 	json_t *outcome = parse(json, &args);
 
 	*ret_nr_roots = 0;
-	if (outcome || op_key_load(env, false, &key, &outcome))
+	if (outcome || op_key_load(env, false, &key, &outcome)) {
+		free(args.pids);
 		return outcome;
+	}
 	o->key = key;
+	o->beside = env->beside;
 	o->shm_dir = env->shm_dir;
 	o->any_rights = env->any_rights;
 	o->externals = env->externals;
@@ -106,6 +136,25 @@ json_t *op_restore(const struct op_env *env, json_t *json, pid_t *ret_roots,
 	outcome = op_image_expect(o->dir, key, args.job, (uint64_t)args.generation);
 	if (!outcome)
 		outcome = restore(o, ret_roots, ret_nr_roots);
+	image_key_destroy(key);
+	free(args.pids);
+	return outcome;
+}
+
+json_t *op_restore_clock(const struct op_env *env, const json_t *args, int64_t *ret_ns)
+{
+	const char *dir = json_string_value(json_object_get(args, "dir"));
+	struct engine_error error = { 0 };
+	struct image_key *key = NULL;
+	json_t *outcome = NULL;
+	int err;
+
+	if (op_key_load(env, false, &key, &outcome))
+		return outcome;
+	err = restore_clock(dir ? dir : "", key, ret_ns, &error);
+	if (err)
+		outcome = outcome_engine(err, &error);
+	engine_error_done(&error);
 	image_key_destroy(key);
 	return outcome;
 }

@@ -170,7 +170,7 @@ static json_t *check_map(json_t *map, size_t nr_nodes, unsigned int n)
 	}
 	if (good)
 		return NULL;
-	return outcome_error(-EINVAL, "run: the map does not give each of %u ranks one place, each node some (%d at most), and rank 0 to the first",
+	return outcome_error(-EINVAL, "the map does not give each of %u ranks one place, each node some (%d at most), and rank 0 to the first",
 			     n, RANKS_NODE_MAX);
 }
 
@@ -179,7 +179,7 @@ static json_t *check_size(int n, size_t nr_nodes)
 	if (n >= 1 && n <= RANKS_MAX && (size_t)n <= nr_nodes * RANKS_NODE_MAX &&
 	    (size_t)n >= nr_nodes)
 		return NULL;
-	return outcome_error(-EINVAL, "run: a node has 1 to %d ranks: %d of them on %zu nodes is impossible",
+	return outcome_error(-EINVAL, "a node has 1 to %d ranks: %d of them on %zu nodes is impossible",
 			     RANKS_NODE_MAX, n, nr_nodes);
 }
 
@@ -218,21 +218,60 @@ json_t *rank_record_make(const json_t *request, const struct config *config,
 	return NULL;
 }
 
-json_t *rank_record_place(json_t *record, json_t *nodes, const struct config *config)
+json_t *rank_record_gathered(const json_t *record)
 {
-	json_t *were = json_object_get(record, "nodes");
-	const char *home = json_string_value(json_array_get(were, 0));
+	json_t *gathered = json_copy((json_t *)record);
+
+	json_object_del(gathered, "nodes");
+	json_object_set_new(gathered, "map", ranks_map_even(rank_record_size(record), 1));
+	return gathered;
+}
+
+/* On these; the map stays if it can. */
+static json_t *move(json_t *record, json_t *nodes, json_t *map, const struct config *config)
+{
+	size_t nr = json_array_size(nodes);
+	unsigned int size = rank_record_size(record);
 	json_t *outcome;
 
+	if (!nr)
+		return outcome_error(-EINVAL, "restart: no nodes are given");
+	outcome = check_nodes(nodes, config);
+	if (!outcome)
+		outcome = check_size((int)size, nr);
+	if (outcome)
+		return outcome;
+	if (map)
+		json_incref(map);
+	else if (nr == json_array_size(json_object_get(record, "map")))
+		map = json_incref(json_object_get(record, "map"));
+	else
+		map = ranks_map_even(size, (unsigned int)nr);
+	outcome = check_map(map, nr, size);
+	if (outcome) {
+		json_decref(map);
+		return outcome;
+	}
+	json_object_set_new(record, "map", map);
+	if (nr > 1)
+		json_object_set(record, "nodes", nodes);
+	else
+		json_object_del(record, "nodes");
+	return NULL;
+}
+
+json_t *rank_record_place(json_t *record, json_t *nodes, json_t *map, const struct config *config)
+{
+	const char *home = json_string_value(json_array_get(json_object_get(record, "nodes"), 0));
+	json_t *outcome = NULL;
+
+	if (!nodes && map)
+		return outcome_error(-EINVAL, "restart: a map without nodes");
 	if (!nodes && home && strcmp(home, config->node))
 		return outcome_error(-EINVAL, "the job was on %s and others: name the nodes with --nodes, this one (%s) first, or ask there",
 				     home, config->node);
-	if (nodes && json_array_size(nodes) != json_array_size(were))
-		return outcome_error(-EINVAL, "the generation is of %zu nodes: name as many, not %zu",
-				     json_array_size(were), json_array_size(nodes));
-	outcome = nodes ? check_nodes(nodes, config) : NULL;
-	if (!outcome && nodes)
-		json_object_set(record, "nodes", nodes);
+	if (nodes)
+		outcome = move(record, nodes, map, config);
 	return outcome ? outcome : rank_record_check(record, config);
 }
 

@@ -34,9 +34,12 @@ json_t *rank_record_library(json_t *record, const json_t *env);
 json_t *rank_record_check(const json_t *record, const struct config *config);
 /*
  * Put what a generation has (catalog_generation_parts()) on @nodes, or, without any, leave it
- * where it was; NULL, or an outcome. The map stays: images are of whole nodes.
+ * where it was; NULL, or an outcome. As many nodes as before have each the ranks of one; of more or
+ * fewer each has an even block of them, unless @map says which.
  */
-json_t *rank_record_place(json_t *record, json_t *nodes, const struct config *config);
+json_t *rank_record_place(json_t *record, json_t *nodes, json_t *map, const struct config *config);
+/* The record of a job whose ranks were on one node, of the same job on whatever nodes; a new reference. */
+json_t *rank_record_gathered(const json_t *record);
 /* For the shim of the @node-th node of the map; a new reference. */
 json_t *rank_record_spec(const json_t *record, unsigned int node,
 			 const struct config *config);

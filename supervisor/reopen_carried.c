@@ -75,7 +75,8 @@ static int shm_file(struct reopen *r, int dir, const struct engine_rec_blob *blo
 		ret = shm_remember(r, path);
 		return ret ? ret : reopen_write_content(r, fd, blob);
 	}
-	if (fd == -EEXIST)
+	/* It is another node's, and of ranks that run. */
+	if (fd == -EEXIST && !r->options->beside)
 		fd = open_beneath(dir, path, O_RDWR | O_NONBLOCK, 0);
 	if (fd < 0)
 		return fd;
@@ -153,8 +154,10 @@ int reopen_shm_dir(struct reopen *r)
 		else
 			ret = shm_node(r, dir, blob);
 		if (ret)
-			engine_fail(r->error, ret, "cannot restore %s/%s: %s", path,
-				    state_blob_path(blob), strerror(-ret));
+			engine_fail(r->error, ret, "cannot restore %s/%s: %s%s", path,
+				    state_blob_path(blob), strerror(-ret),
+				    ret == -EEXIST && r->options->beside ?
+				    "; the ranks of two nodes have it, and these are to be one" : "");
 	}
 	return ret;
 }

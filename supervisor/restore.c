@@ -30,6 +30,7 @@
 #include "supervisor/plan.h"
 #include "supervisor/relay.h"
 #include "supervisor/restore_numbers.h"
+#include "supervisor/restore_subset.h"
 
 #define STREAM_MAX	(1UL << 30)
 
@@ -80,23 +81,52 @@ static int read_stream(struct restore *r)
 				 image_reader_error(r->reader)) : 0;
 }
 
-static int read_image(struct restore *r)
+static int parse(struct restore *r)
 {
 	struct state_error why = { 0 };
-	struct image_error text = { 0 };
+	int ret = state_parse(r->stream, r->len, &r->state, &why);
+
+	return ret ? engine_fail(r->error, ret, "%s: state stream, offset %zu: %s",
+				 r->options->dir, why.offset, why.text) : 0;
+}
+
+/* From here on the image is that of some of its trees. */
+static int take_subset(struct restore *r)
+{
+	void *stream;
 	int ret;
 
-	ret = image_open(r->options->dir, r->options->key, NULL, &r->reader, &text);
-	if (ret)
-		return engine_fail(r->error, ret, "%s", text.text);
-	ret = read_stream(r);
+	if (!r->options->subset)
+		return 0;
+	ret = restore_subset_make(r->state, r->stream, r->len, r->options->subset, &stream,
+				  &r->len, r->error);
 	if (ret)
 		return ret;
-	ret = state_parse(r->stream, r->len, &r->state, &why);
-	if (ret)
-		return engine_fail(r->error, ret, "%s: state stream, offset %zu: %s",
-				   r->options->dir, why.offset, why.text);
-	return plan_make(r->state, r->options->any_rights && geteuid() == 0, &r->plan, r->error);
+	r->state = state_free(r->state);
+	free(r->stream);
+	r->stream = stream;
+	return parse(r);
+}
+
+static int open_image(struct restore *r)
+{
+	struct image_error text = { 0 };
+	int ret = image_open(r->options->dir, r->options->key, NULL, &r->reader, &text);
+
+	return ret ? engine_fail(r->error, ret, "%s", text.text) : 0;
+}
+
+static int read_image(struct restore *r)
+{
+	int ret = open_image(r);
+
+	if (!ret)
+		ret = read_stream(r);
+	if (!ret)
+		ret = parse(r);
+	if (!ret)
+		ret = take_subset(r);
+	return ret ? ret : plan_make(r->state, r->options->any_rights && geteuid() == 0, &r->plan, r->error);
 }
 
 /* No image may give what its owner, or the caller, has not. */
@@ -240,6 +270,31 @@ static int restore(struct restore *r, pid_t *ret_roots, unsigned int max_roots)
 	ret = build_somewhere(r, &new_pidns, &pid);
 	r->stats->total_ns = now_ns() - start;
 	return ret ? ret : return_roots(r, new_pidns, pid, ret_roots, max_roots);
+}
+
+int restore_clock(const char *dir, const struct image_key *key, int64_t *ret_ns,
+		  struct engine_error *error)
+{
+	const struct restore_options options = { .dir = dir, .key = key };
+	struct restore r = { .options = &options, .error = error };
+	const struct ckpt_rec_system *system;
+	struct image_record record;
+	int ret = open_image(&r);
+
+	if (ret)
+		return ret;
+	while ((ret = image_state_next(r.reader, &record)) > 0) {
+		system = (const void *)record.data;
+		if (system->hdr.type == CKPT_REC_SYSTEM && record.len >= sizeof(*system))
+			break;
+	}
+	if (ret > 0)
+		*ret_ns = (int64_t)system->monotonic_ns + system->timens_monotonic_ns;
+	else
+		ret = engine_fail(error, ret ? ret : -EBADMSG, "%s: %s", dir,
+				  ret ? image_reader_error(r.reader) : "no SYSTEM record");
+	image_close(r.reader);
+	return ret < 0 ? ret : 0;
 }
 
 int restore_tree(const struct restore_options *options, pid_t *ret_roots,

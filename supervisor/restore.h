@@ -13,6 +13,7 @@
 #include "supervisor/engine.h"
 
 struct image_key;
+struct restore_subset;
 
 enum restore_pidns {
 	RESTORE_PIDNS_AUTO,	/* the caller's; a new one when a pid is taken */
@@ -27,6 +28,11 @@ struct restore_options {
 	enum engine_files files;
 	bool accept_changed;	/* go on although tracked files were rewritten */
 	bool any_rights;	/* asked for by root: give rights beyond the owner's, too */
+	const struct restore_subset *subset;	/* restore_subset.h; NULL: all of the image */
+	pid_t beside;		/* a process restored here from another image, with which the tree is
+				 * one from now on: it gets its clocks, and must not have an entry
+				 * of /dev/shm that is there already; 0: none
+				 */
 	bool dry_run;		/* read, verify, plan, check this node; create nothing */
 	const char *shm_dir;	/* where carried /dev/shm content goes; NULL: /dev/shm */
 	const struct engine_external *externals;
@@ -58,5 +64,9 @@ struct restore_stats {
 int restore_tree(const struct restore_options *options, pid_t *ret_roots,
 		 unsigned int max_roots, struct restore_stats *ret_stats,
 		 struct engine_error *error);
+
+/* CLOCK_MONOTONIC as the tree saw it when it was frozen, in nanoseconds. */
+int restore_clock(const char *dir, const struct image_key *key, int64_t *ret_ns,
+		  struct engine_error *error);
 
 #endif /* STILLPOINT_RESTORE_H */

@@ -24,6 +24,9 @@ ENGINE_LIBS := $(LIB)/libengine.a $(LIB)/libimage.a -lpthread -lsodium -lzstd -l
 $(call unit_test,tests/unit/test_state,tests/unit/test_state.c tests/unit/stream.c,\
 	$(LIB)/libengine.a)
 
+$(call unit_test,tests/unit/test_restore_subset,tests/unit/test_restore_subset.c tests/unit/stream.c,\
+	$(LIB)/libengine.a)
+
 $(call unit_test,tests/unit/test_dump,tests/unit/test_dump.c tests/unit/fake_kernel.c \
 	tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The request restart: a job from one of its generations, on this node or, with this one as
- * the home, over as many nodes as its images are of.
+ * the home, over several, as many as its images are of or others.
  *
  * Images are restored (job_restore.h; parts.h on the other nodes), and MPI ranks make their
  * library anew (ranks_up.h); only when all of them run it has succeeded. Refused while the
@@ -345,38 +345,54 @@ static json_t *check_not_running(const struct job *job, bool node_lost)
 			       (long long)job->id, node ? node : "?");
 }
 
-/*
- * The ranks' part of the record as it will be: that of the generation, on @nodes or, without
- * any, on those it was on. NULL without an outcome: as it is.
- */
-static json_t *place(const struct request *request, const struct job *job, int64_t generation,
-		     json_t *nodes, json_t **ret_outcome)
+/* Nothing to be placed: it is of one node and stays so. */
+static bool is_here(const json_t *nodes, const struct daemon *daemon)
 {
-	const struct daemon *daemon = request->daemon;
+	return !nodes || (json_array_size(nodes) == 1 &&
+			  !strcmp(json_string_value(json_array_get(nodes, 0)) ?: "",
+				  daemon->config.node));
+}
+
+/* "ranks" as the generation had them, a new reference; NULL with an outcome, or of a job without. */
+static json_t *ranks_of(const struct daemon *daemon, const struct job *job, int64_t generation,
+			const json_t *nodes, json_t **ret_outcome)
+{
+	const json_t *record = json_object_get(job->record, "ranks");
 	json_t *ranks = NULL;
 	char why[512];
 	int err;
 
 	err = catalog_generation_parts(&daemon->catalog, job->id, generation, &ranks, why,
 				       sizeof(why));
-	if (err == -ENOENT && (!nodes || (json_array_size(nodes) == 1 &&
-					  !strcmp(json_string_value(json_array_get(nodes, 0)) ?: "",
-						  daemon->config.node)))) {
-		ranks = json_object_get(job->record, "ranks");
-		*ret_outcome = ranks ? rank_record_check(ranks, &daemon->config) : NULL;
-		return NULL;
-	}
-	if (err == -ENOENT)
-		*ret_outcome = outcome_error(-EINVAL, "generation %lld of job %lld is of one node: restart it on that which is to run it, without --nodes",
-					     (long long)generation, (long long)job->id);
-	else if (err)
+	if (!err)
+		return ranks;
+	if (err != -ENOENT)
 		*ret_outcome = outcome_error(err, "%s", why);
-	if (err)
+	else if (record)
+		return rank_record_gathered(record);
+	else if (!is_here(nodes, daemon))
+		*ret_outcome = outcome_error(-EINVAL, "job %lld has no ranks: restart it on that node which is to run it, without --nodes",
+					     (long long)job->id);
+	return NULL;
+}
+
+/*
+ * The ranks' part of the record as it will be: that of the generation, on @nodes or, without
+ * any, on those it was on. NULL without an outcome: as it is, on one node.
+ */
+static json_t *place(const struct request *request, const struct job *job, int64_t generation,
+		     json_t *nodes, json_t *map, json_t **ret_outcome)
+{
+	const struct daemon *daemon = request->daemon;
+	json_t *ranks = ranks_of(daemon, job, generation, nodes, ret_outcome);
+
+	if (!ranks)
 		return NULL;
-	*ret_outcome = rank_record_place(ranks, nodes, &daemon->config);
+	*ret_outcome = rank_record_place(ranks, nodes, map, &daemon->config);
 	if (!*ret_outcome)
 		*ret_outcome = parts_check_names(daemon, json_object_get(ranks, "nodes"));
-	if (!*ret_outcome)
+	if (!*ret_outcome && (json_object_get(ranks, "nodes") ||
+			      !json_equal(ranks, json_object_get(job->record, "ranks"))))
 		return ranks;
 	json_decref(ranks);
 	return NULL;
@@ -428,17 +444,18 @@ static struct restart *parse(struct request *request, struct job *job,
 			     json_t **ret_outcome)
 {
 	int accept = 0, dry_run = 0, node_lost = 0, attach = 0;
-	json_t *nodes = NULL, *ranks;
+	json_t *nodes = NULL, *map = NULL, *ranks;
 	json_int_t id, generation = 0;
 	const char *files = NULL;
 	struct restart *r;
 	json_error_t why;
 
 	if (json_unpack_ex(request->args, &why, 0,
-			   "{s:I, s?I, s?b, s?b, s?b, s?b, s?s, s?o !}", "job", &id,
+			   "{s:I, s?I, s?b, s?b, s?b, s?b, s?s, s?o, s?o !}", "job", &id,
 			   "generation", &generation, "accept_changed", &accept,
 			   "dry_run", &dry_run, "node_lost", &node_lost,
-			   "attach", &attach, "files", &files, "nodes", &nodes)) {
+			   "attach", &attach, "files", &files, "nodes", &nodes,
+			   "map", &map)) {
 		*ret_outcome = outcome_error(-EINVAL, "restart: bad arguments: %s",
 					     why.text);
 		return NULL;
@@ -448,7 +465,7 @@ static struct restart *parse(struct request *request, struct job *job,
 		*ret_outcome = choose(&request->daemon->catalog, job, &generation);
 	if (*ret_outcome)
 		return NULL;
-	ranks = place(request, job, generation, nodes, ret_outcome);
+	ranks = place(request, job, generation, nodes, map, ret_outcome);
 	r = *ret_outcome ? NULL : calloc(1, sizeof(*r));
 	if (!r) {
 		json_decref(ranks);

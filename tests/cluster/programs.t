@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # MPI test programs (tests/mpi/programs, tests/mpi/cuts) over the nodes of a cluster of three VMs, by
-# tests/mpi/run-cr: checkpointed and restarted on other nodes, checkpointed every second, and neither.
+# tests/mpi/run-cr: checkpointed and restarted on other nodes, also more and fewer of them, checkpointed every
+# second, and neither.
 # What each shall print comes from a run with the library alone, on the host.
 #
-#   KERNEL=6.12 KINDS='mpich ompi' RANKS=4 FLAVOURS=NES PROGRAMS='mprobe io_kept' tests/cluster/programs.t
+#   KERNEL=6.12 KINDS='mpich ompi' RANKS=4 FLAVOURS=NEMS PROGRAMS='mprobe io_kept' tests/cluster/programs.t
 #   MPI_SUBSET=all      every program
+#   MPI_PACED=60        S: how many seconds a program takes; default: 8
 
 : "${KERNEL:=6.1}" "${KINDS:=ompi mpich}" "${RANKS:=3}" "${CLUSTER:=cluster-$$}" "${VM_SLOW:=1}"
 export KERNEL CLUSTER VM_SLOW VM=$CLUSTER-n1
@@ -20,9 +22,9 @@ fi
 if [ "${MPI_SUBSET:-}" = all ]; then
 	# abort_code ends before there is anything to save
 	: "${PROGRAMS:=$(cd tests/mpi && ls programs/*.{c,cc,f,f90} cuts/*.c |
-		sed 's,.*/,,; s,\..*,,' | grep -vx abort_code)}" "${FLAVOURS:=NES}"
+		sed 's,.*/,,; s,\..*,,' | grep -vx abort_code)}" "${FLAVOURS:=NEMS}"
 fi
-: "${PROGRAMS:=mprobe nbc_across persistent_kept}" "${FLAVOURS:=ES}"
+: "${PROGRAMS:=mprobe nbc_across persistent_kept}" "${FLAVOURS:=EMS}"
 # of the programs of cuts/
 export CUT_ROUNDS=${CUT_ROUNDS:-10}
 

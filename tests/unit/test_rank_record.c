@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Ranks in a job's record when a generation is put on nodes: which nodes it can be, that the map
- * stays, and what has to be installed there.
+ * Ranks in a job's record when a generation is put on nodes: which nodes it can be, where the
+ * map stays, and what has to be installed there.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -77,7 +77,7 @@ static void refuses(const struct node *n, const char *mpi, const char *nodes, in
 {
 	json_t *record = record_of(mpi), *was = json_deep_copy(record);
 	json_t *names = nodes ? json_loads(nodes, 0, NULL) : NULL;
-	json_t *outcome = rank_record_place(record, names, &n->config);
+	json_t *outcome = rank_record_place(record, names, NULL, &n->config);
 	const char *said = json_string_value(json_object_get(json_object_get(outcome, "error"),
 							     "text"));
 
@@ -98,7 +98,7 @@ static void test_where_it_was(void **state)
 	struct node *n = *state;
 	json_t *record = record_of("none");
 
-	assert_null(rank_record_place(record, NULL, &n->config));
+	assert_null(rank_record_place(record, NULL, NULL, &n->config));
 	assert_string_equal(json_string_value(json_array_get(json_object_get(record, "nodes"), 1)), "b");
 	json_decref(record);
 	n->config.node = "b";
@@ -111,7 +111,7 @@ static void test_other_nodes(void **state)
 	json_t *record = record_of("none"), *was = json_deep_copy(record);
 	json_t *nodes = json_pack("[ss]", "a", "c");
 
-	assert_null(rank_record_place(record, nodes, &n->config));
+	assert_null(rank_record_place(record, nodes, NULL, &n->config));
 	assert_true(json_equal(json_object_get(record, "nodes"), nodes));
 	assert_true(json_equal(json_object_get(record, "map"), json_object_get(was, "map")));
 	assert_int_equal(rank_record_size(record), 4);
@@ -122,23 +122,67 @@ static void test_other_nodes(void **state)
 	n->config.node = "b";
 	record = record_of("none");
 	nodes = json_pack("[ss]", "b", "a");
-	assert_null(rank_record_place(record, nodes, &n->config));
+	assert_null(rank_record_place(record, nodes, NULL, &n->config));
 	json_decref(nodes);
 	json_decref(record);
+}
+
+static bool map_is(const json_t *record, const char *want)
+{
+	json_t *map = json_loads(want, 0, NULL);
+	bool is = json_equal(json_object_get(record, "map"), map);
+
+	json_decref(map);
+	return is;
+}
+
+static void test_more_and_fewer(void **state)
+{
+	struct node *n = *state;
+	json_t *record = record_of("none"), *was = json_deep_copy(record), *gathered;
+	json_t *nodes = json_pack("[sss]", "a", "c", "d"), *one = json_pack("[s]", "a");
+	json_t *map = json_pack("[ss]", "0,2", "1,3"), *two = json_pack("[ss]", "a", "d");
+	json_t *outcome;
+
+	assert_null(rank_record_place(record, nodes, NULL, &n->config));
+	assert_true(map_is(record, "[\"0-1\", \"2\", \"3\"]"));
+	assert_int_equal(json_array_size(json_object_get(record, "nodes")), 3);
+	assert_null(rank_record_place(record, two, map, &n->config));
+	assert_true(json_equal(json_object_get(record, "map"), map));
+	assert_null(rank_record_place(record, one, NULL, &n->config));
+	assert_true(map_is(record, "[\"0-3\"]"));
+	assert_null(json_object_get(record, "nodes"));
+	/* what was on one node has no nodes, wherever the job was later */
+	gathered = rank_record_gathered(was);
+	assert_true(json_equal(gathered, record));
+	json_decref(gathered);
+
+	json_array_set_new(map, 1, json_string("1"));
+	outcome = rank_record_place(record, two, map, &n->config);
+	assert_int_equal(outcome_errno(outcome), -EINVAL);
+	json_decref(outcome);
+	outcome = rank_record_place(record, NULL, map, &n->config);
+	assert_int_equal(outcome_errno(outcome), -EINVAL);
+	json_decref(outcome);
+	json_decref(record);
+	json_decref(was);
+	json_decref(nodes);
+	json_decref(one);
+	json_decref(two);
+	json_decref(map);
 }
 
 static void test_wrong_nodes(void **state)
 {
 	struct node *n = *state;
 
-	refuses(n, "none", "[\"a\"]", -EINVAL, "of 2 nodes");
-	refuses(n, "none", "[\"a\", \"b\", \"c\"]", -EINVAL, "not 3");
-	refuses(n, "none", "[]", -EINVAL, "not 0");
+	refuses(n, "none", "[]", -EINVAL, "no nodes");
+	refuses(n, "none", "[\"a\", \"b\", \"c\", \"d\", \"e\"]", -EINVAL, "4 of them on 5");
 	refuses(n, "none", "[\"c\", \"a\"]", -EINVAL, "this one is a, not c");
 	refuses(n, "none", "[\"a\", \"a\"]", -EINVAL, "twice");
 	refuses(n, "none", "[\"a\", \"b/c\"]", -EINVAL, "b/c is no name");
 	refuses(n, "none", "[\"a\", 7]", -EINVAL, "no name of a node");
-	refuses(n, "none", "{\"a\": 1}", -EINVAL, "not 0");
+	refuses(n, "none", "{\"a\": 1}", -EINVAL, "no nodes");
 	refuses(n, "lam", NULL, -EINVAL, "lam is no MPI library");
 }
 
@@ -153,20 +197,20 @@ static void test_installed(void **state)
 	make_file(n->dir, "mpich/libmpich.so.12");
 	refuses(n, "mpich", NULL, -ENOENT, "/lower");
 	make_file(n->dir, "lower");
-	assert_null(rank_record_place(record, NULL, &n->config));
+	assert_null(rank_record_place(record, NULL, NULL, &n->config));
 
 	snprintf(path, sizeof(path), "%s/libmpich.so.12", n->dir);
 	json_object_set_new(record, "library", json_pack("[s, s]", path, "libmpich.so.12.2.2"));
-	outcome = rank_record_place(record, NULL, &n->config);
+	outcome = rank_record_place(record, NULL, NULL, &n->config);
 	assert_int_equal(outcome_errno(outcome), -ENOENT);
 	json_decref(outcome);
 	make_file(n->dir, "libmpich.so.12.2.2");
 	snprintf(real, sizeof(real), "%s/libmpich.so.12.2.2", n->dir);
 	assert_int_equal(symlink(real, path), 0);
-	assert_null(rank_record_place(record, NULL, &n->config));
+	assert_null(rank_record_place(record, NULL, NULL, &n->config));
 
 	json_object_set_new(record, "library", json_pack("[s, s]", path, "libmpich.so.12.1.0"));
-	outcome = rank_record_place(record, NULL, &n->config);
+	outcome = rank_record_place(record, NULL, NULL, &n->config);
 	assert_int_equal(outcome_errno(outcome), -ENOEXEC);
 	json_decref(outcome);
 	json_decref(record);
@@ -208,6 +252,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		test(test_where_it_was),
 		test(test_other_nodes),
+		test(test_more_and_fewer),
 		test(test_wrong_nodes),
 		test(test_installed),
 		test(test_chosen_library),

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * See restore.h.
+ *
+ * Images are restored one after the other. The first is the one whose clock is ahead: its
+ * tree gets a time namespace, which the others enter, and no clock goes backwards. The others' may jump
+ * ahead, by as much as their node was up for a shorter time.
+ */
+#include "shim/restore.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "supervisor/op.h"
+#include "supervisor/outcome.h"
+
+#define LAST_PID	"/proc/sys/kernel/ns_last_pid"
+#define PIDS_LEAST	64	/* for a node that are worth it */
+
+/* --------------------------------------------------------------- numbers */
+
+static long read_number(const char *path)
+{
+	char text[32] = "";
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	return n > 0 ? strtol(text, NULL, 10) : -1;
+}
+
+static void set_last_pid(long pid)
+{
+	FILE *f = fopen(LAST_PID, "we");
+
+	if (!f)
+		return;
+	fprintf(f, "%ld", pid);
+	fclose(f);
+}
+
+void restore_spread(const struct shim *shim)
+{
+	const struct ranks *ranks = &shim->spec.ranks;
+	long max = read_number("/proc/sys/kernel/pid_max");
+	long each = ranks->size ? max / (long)ranks->nr_nodes : 0;
+
+	/* The first node's follow our own. */
+	if (!shim->spec.host_ns && ranks->node && each >= PIDS_LEAST)
+		set_last_pid(each * (long)ranks->node);
+}
+
+static bool pid_was_taken(const json_t *outcome)
+{
+	const json_t *refusals = json_object_get(json_object_get(outcome, "error"),
+						 "refusals");
+
+	return json_integer_value(json_object_get(json_array_get(refusals, 0), "reason")) ==
+	       CKPT_R_PID_TAKEN;
+}
+
+/* ---------------------------------------------------------------- images */
+
+struct image_clock {
+	size_t image;
+	int64_t ns;
+};
+
+static int by_clock(const void *a, const void *b)
+{
+	const struct image_clock *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns > y->ns ? -1 : 1;
+	return x->image < y->image ? -1 : 1;
+}
+
+/* The order in which they are restored; an outcome, or NULL. */
+static json_t *find_order(const struct op_env *env, const json_t *images,
+			  struct image_clock *clocks)
+{
+	size_t i, nr = json_array_size(images);
+	json_t *outcome = NULL;
+
+	for (i = 0; i < nr && !outcome; i++) {
+		clocks[i].image = i;
+		if (nr > 1)
+			outcome = op_restore_clock(env, json_array_get(images, i), &clocks[i].ns);
+	}
+	qsort(clocks, nr, sizeof(*clocks), by_clock);
+	return outcome;
+}
+
+/*
+ * The restoring processes get pids of the new namespace, too.  The job's own were given out
+ * upwards, so ours are taken from the top; a job that has come around, and one that was on
+ * several nodes, may have some there, so then from elsewhere.
+ */
+static json_t *restore_one(const struct shim *shim, const struct op_env *env, json_t *args,
+			   pid_t *roots, unsigned int *nr_roots)
+{
+	static const long places[] = { 256, 1024, 4096, 12000 };
+	long max = read_number("/proc/sys/kernel/pid_max");
+	json_t *outcome = NULL;
+	size_t i;
+
+	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		if (!shim->spec.host_ns && max > 2 * places[i])
+			set_last_pid(max - places[i]);
+		json_decref(outcome);
+		outcome = op_restore(env, args, roots, nr_roots);
+		if (shim->spec.host_ns || !pid_was_taken(outcome))
+			break;
+	}
+	return outcome;
+}
+
+/* What was found of one more image, into @sum. */
+static void add(json_t *sum, const json_t *outcome)
+{
+	static const char *const names[] = {
+		"processes", "threads", "plan_ns", "tree_ns", "memory_ns", "total_ns", "bytes_read",
+	};
+	json_t *to = json_object_get(sum, "result");
+	const json_t *from = json_object_get(outcome, "result");
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		json_object_set_new(to, names[i],
+				    json_integer(json_integer_value(json_object_get(to, names[i])) +
+						 json_integer_value(json_object_get(from, names[i]))));
+	json_array_extend(json_object_get(to, "pids"), json_object_get(from, "pids"));
+}
+
+static json_t *restore_all(const struct shim *shim, struct op_env *env, pid_t *ret_main)
+{
+	const json_t *images = shim->spec.restore;
+	size_t i, nr = json_array_size(images);
+	struct image_clock *clocks = calloc(nr + 1, sizeof(*clocks));
+	json_t *outcome = clocks ? find_order(env, images, clocks) :
+			  outcome_error(-ENOMEM, "out of memory"), *sum = NULL;
+	pid_t roots[OP_ROOTS_MAX];
+	unsigned int k, nr_roots;
+
+	for (i = 0; i < nr && !outcome; i++) {
+		json_t *args = json_array_get(images, clocks[i].image);
+
+		outcome = restore_one(shim, env, args, roots, &nr_roots);
+		if (!outcome_is_ok(outcome))
+			break;
+		for (k = 0; k < nr_roots; k++) {
+			if (!*ret_main || roots[k] == shim->spec.main_pid)
+				*ret_main = roots[k];
+			if (!env->beside)
+				env->beside = roots[k];
+		}
+		if (sum)
+			add(sum, outcome);
+		else
+			sum = json_incref(outcome);
+		json_decref(outcome);
+		outcome = NULL;
+	}
+	free(clocks);
+	if (!outcome)
+		return sum;
+	json_decref(sum);
+	return outcome;
+}
+
+json_t *restore_images(const struct shim *shim, engine_progress_fn progress, void *arg,
+		       pid_t *ret_main)
+{
+	struct engine_external *externals = NULL;
+	int nr = stdio_restore_externals(&shim->io, &externals);
+	struct op_env env = {
+		.key = shim->spec.key,
+		.progress = progress,
+		.progress_arg = arg,
+		.externals = externals,
+		.nr_externals = nr > 0 ? (unsigned int)nr : 0,
+		.shm_dir = shim->spec.host_ns ? NULL : "/dev/shm",
+		.any_rights = shim->spec.any_rights,
+	};
+	json_t *outcome;
+
+	if (nr < 0)
+		return outcome_error(nr, "the job's standard streams: %s", strerror(-nr));
+	outcome = restore_all(shim, &env, ret_main);
+	free(externals);
+	if (outcome_is_ok(outcome) && *ret_main && !shim->spec.host_ns)
+		set_last_pid(*ret_main);
+	return outcome;
+}
