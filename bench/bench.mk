@@ -6,6 +6,8 @@
 $(call program,bench/touch,bench/touch.c,-lpthread)
 $(call program,bench/measure,bench/measure.c,)
 
+$(call program,bench/erasure,bench/erasure.c,$(LEVELS_LIBS))
+
 BENCH ?= pause dump restore
 BENCH_RUNS ?= 5
 
@@ -13,6 +15,11 @@ BENCH_RUNS ?= 5
 .PHONY: bench-mpi
 bench-mpi: user
 	RUNS=$(BENCH_RUNS) bench/mpi.sh
+
+# erasure coding beside ISA-L; on this machine, no VM
+.PHONY: bench-erasure
+bench-erasure: user
+	bench/erasure.sh
 
 # quiesce and restart of 8 ranks on 3 nodes (VMs), beside a barrier
 .PHONY: bench-quiesce

@@ -22,7 +22,10 @@ struct arrival {
 int arrival_begin(struct arrival *a, const char *dir, const struct layout *layout,
 		  const struct level_writers *writers, struct image_error *error);
 
-/* The next bytes of the stream; @buf and, but for the last, @len are multiples of 4096. */
+/*
+ * The next bytes of the stream: 4 MiB in a copy, a unit (parity.h) in a rebuild; @buf and,
+ * but for the last, @len are multiples of 4096.
+ */
 int arrival_append(struct arrival *a, const void *buf, size_t len,
 		   struct image_error *error);
 

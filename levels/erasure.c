@@ -181,12 +181,11 @@ static int encode_stripe(struct encoder *e, uint64_t pos, struct image_error *er
 	if (err)
 		return err;
 	read = stripe_now();
-	rs_apply(&e->plan, len, e->stripe.in, e->stripe.out);
+	stripe_code(&e->stripe, &e->plan, len, f);
 	coded = stripe_now();
 	for (i = 0; !err && i < e->nr_outputs; i++)
 		err = parity_append(&e->outs[i], stripe_frame(e->stripe.out[i]), len, error);
 	f->read_ns += read - start;
-	f->code_ns += coded - read;
 	f->write_ns += stripe_now() - coded;
 	f->bytes_in += bytes;
 	f->bytes_out += len * e->nr_outputs;

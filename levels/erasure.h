@@ -13,7 +13,7 @@
  * replaced.  A rebuilt image is the lost one to the last bit, for it is checked with its
  * own manifest; if what it was made of was damaged, it is not made.
  *
- * Memory: 12 MiB for the stripe and some tables, whatever the sizes and numbers; and
+ * Memory: 6 MiB for the stripe and some tables, whatever the sizes and numbers; and
  * while a rebuilt image is read back what any reader of it needs.
  *
  * Errors beside those of reader.h and level.h:
@@ -32,6 +32,7 @@ struct erasure_figures {
 	uint64_t code_ns;	/* ISA-L */
 	uint64_t write_ns;	/* authenticate what is parity, and write */
 	uint64_t commit_ns;	/* sync, read back, rename */
+	uint64_t code_cpu_ns;	/* CPU time of code_ns: what a busy machine does not change */
 	uint64_t bytes_in;	/* read, without padding */
 	uint64_t bytes_out;
 };

@@ -337,11 +337,10 @@ static int rebuild_stripes(struct rebuild *r, struct image_error *error)
 		if (err)
 			break;
 		read = stripe_now();
-		rs_apply(&r->plan, len, r->stripe.in, r->stripe.out);
+		stripe_code(&r->stripe, &r->plan, len, &r->figures);
 		coded = stripe_now();
 		err = write_outputs(r, pos, len, error);
 		r->figures.read_ns += read - start;
-		r->figures.code_ns += coded - read;
 		r->figures.write_ns += stripe_now() - coded;
 		if (!err && r->transfer->progress)
 			r->transfer->progress(pos + len, r->set.len, r->transfer->arg);

@@ -4,8 +4,10 @@
 LEVELS_LIBS := $(LIB)/liblevels.a $(IMAGE_LIBS) -lisal
 
 $(call library,levels,$(wildcard levels/*.c))
-$(call unit_test,tests/unit/test_levels,tests/unit/test_levels.c \
+$(call unit_test,tests/unit/test_levels,tests/unit/test_levels.c tests/unit/level_box.c \
 	tests/unit/faulty_writer.c tests/unit/image_fixture.c,$(LEVELS_LIBS))
+$(call unit_test,tests/unit/test_level_places,tests/unit/test_level_places.c \
+	tests/unit/level_box.c tests/unit/image_fixture.c,$(LEVELS_LIBS))
 $(call unit_test,tests/unit/test_rs,tests/unit/test_rs.c,$(LEVELS_LIBS))
 $(call unit_test,tests/unit/test_groups,tests/unit/test_groups.c,$(LEVELS_LIBS))
 $(call unit_test,tests/unit/test_erasure,tests/unit/test_erasure.c \

@@ -20,7 +20,8 @@
 #include "image/window.h"
 #include "levels/parity.h"
 
-#define BUFFERS_BYTES	(12U << 20)
+#define STRIPE_BYTES	(3U << 20)	/* wanted; RS_ROWS_MAX of the smallest are 5.3 MiB */
+#define STRIPE_MAX	(16U << 20)	/* of a set that somebody else made */
 #define MAC_BYTES	IMAGE_DIGEST_BYTES
 #define HDR_MAX		(64U << 10)
 #define DIRECT_BYTES	(1U << 20)
@@ -30,14 +31,13 @@ _Static_assert(sizeof(struct parity_file_member) == 136, "format");
 _Static_assert(sizeof(struct parity_frame_hdr) == 32, "format");
 _Static_assert(sizeof(struct parity_file_hdr) + MAC_BYTES +
 	       RS_DATA_MAX * sizeof(struct parity_file_member) <= HDR_MAX, "format");
-_Static_assert((PARITY_UNIT_MIN + PARITY_FRAME_HDR) * RS_ROWS_MAX <= BUFFERS_BYTES, "memory");
 
 uint32_t parity_unit(unsigned int k, unsigned int m)
 {
 	uint32_t unit = PARITY_UNIT_MAX;
 
 	while (unit > PARITY_UNIT_MIN &&
-	       (uint64_t)(unit + PARITY_FRAME_HDR) * (k + m) > BUFFERS_BYTES)
+	       (uint64_t)(unit + PARITY_FRAME_HDR) * (k + m) > STRIPE_BYTES)
 		unit /= 2;
 	return unit;
 }
@@ -52,7 +52,8 @@ int parity_set_check(struct parity_set *set)
 	if (!set->unit)
 		set->unit = parity_unit(set->k, set->m);
 	if (set->unit > PARITY_UNIT_MAX || set->unit < PARITY_UNIT_MIN ||
-	    set->unit & (set->unit - 1))
+	    set->unit & (set->unit - 1) ||
+	    (uint64_t)(set->unit + PARITY_FRAME_HDR) * (set->k + set->m) > STRIPE_MAX)
 		return -EINVAL;
 	for (i = 0; i < set->k; i++)
 		if (set->members[i].layout.total > len)

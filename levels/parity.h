@@ -37,7 +37,7 @@
 #define PARITY_MAGIC		"STPTPAR\n"
 #define PARITY_MAGIC_FRAME	0x59545250U	/* "PRTY" */
 #define PARITY_FRAME_HDR	4096U
-#define PARITY_UNIT_MAX		(1U << 20)
+#define PARITY_UNIT_MAX		(256U << 10)
 #define PARITY_UNIT_MIN		(64U << 10)
 #define PARITY_NODE_MAX		63
 
@@ -89,7 +89,10 @@ struct parity_set {
 	struct parity_member members[RS_DATA_MAX];
 };
 
-/* Largest unit with which k + m buffers stay below 12 MiB. */
+/*
+ * Unit of a new set: small enough that a stripe of most groups stays in a core's cache
+ * from being read to being coded, large enough for a disk.
+ */
 uint32_t parity_unit(unsigned int k, unsigned int m);
 
 /* -EINVAL, -EFBIG: those are no figures of a set.  Computes unit and len if 0. */

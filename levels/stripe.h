@@ -29,6 +29,10 @@ static inline uint8_t *stripe_frame(uint8_t *unit)
 int stripe_read(struct stripe *s, unsigned int i, const struct source *src, uint64_t pos,
 		size_t len, struct image_error *error);
 
+/* rs_apply() on the stripe, and count what it took. */
+void stripe_code(struct stripe *s, const struct rs_plan *plan, size_t len,
+		 struct erasure_figures *figures);
+
 uint64_t stripe_now(void);	/* CLOCK_MONOTONIC, ns */
 
 #endif /* STILLPOINT_LEVELS_STRIPE_H */
