@@ -102,7 +102,9 @@ int marker_make(int dir, const char *path, const char *node, struct marker *ret_
 	snprintf(text, sizeof(text), TEXT, node, id);
 	snprintf(tmp, sizeof(tmp), MARKER_NAME ".%s", id);
 	err = write_text(dir, tmp, text);
-	if (!err && linkat(dir, tmp, dir, MARKER_NAME, 0) < 0 && errno != EEXIST)
+	/* ENOENT: swept by whoever was faster */
+	if (!err && linkat(dir, tmp, dir, MARKER_NAME, 0) < 0 && errno != EEXIST &&
+	    errno != ENOENT)
 		err = -errno;
 	unlinkat(dir, tmp, 0);
 	if (!err && fsync(dir) < 0)
@@ -111,6 +113,24 @@ int marker_make(int dir, const char *path, const char *node, struct marker *ret_
 		return image_error_set(error, err, "%.150s: cannot mark it as this node's: %s",
 				       path, strerror(-err));
 	return marker_read(dir, path, ret_marker, error);
+}
+
+void marker_sweep(int dir)
+{
+	_cleanup_dir_ DIR *d = NULL;
+	struct dirent *e;
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	d = fdopendir(fd);
+	if (!d) {
+		close(fd);
+		return;
+	}
+	while ((e = readdir(d)))
+		if (!strncmp(e->d_name, MARKER_NAME ".", strlen(MARKER_NAME ".")))
+			unlinkat(dir, e->d_name, 0);
 }
 
 int marker_lock(int dir, const char *path, int *ret_fd, struct image_error *error)

@@ -37,6 +37,9 @@ int marker_read(int dir, const char *path, struct marker *ret_marker,
 int marker_make(int dir, const char *path, const char *node, struct marker *ret_marker,
 		struct image_error *error);
 
+/* Remove what died while it made a marker; only when there is one. */
+void marker_sweep(int dir);
+
 /*
  * Take the exclusive lock, for as long as @ret_fd is open.  -EBUSY: somebody has it.
  * A file system without locks gives -1 and 0.

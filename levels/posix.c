@@ -433,6 +433,7 @@ static int open_level(struct posix_level *p, const struct level_posix_options *o
 	if (!err)
 		err = claim(p, dir, o, error);
 	if (!err && !o->read_only) {
+		marker_sweep(dir);
 		err = image_sweep(p->path, error);
 		if (err > 0)
 			err = 0;	/* how many */

@@ -364,6 +364,48 @@ static void damaged_survivor(void **state)
 	lose(&g, two, 2);
 }
 
+struct saboteur {
+	const char *path;
+	int after;
+};
+
+/* Cuts a file off in the middle of an operation. */
+static bool sabotage(void *arg)
+{
+	struct saboteur *s = arg;
+
+	if (!s->after--)
+		assert_int_equal(truncate(s->path, 9000), 0);
+	return false;
+}
+
+/* An input that fails in the middle counts as lost; the rest is made without it. */
+static void dies_in_the_middle(void **state)
+{
+	struct saboteur s;
+	struct level_options transfer = { .cancelled = sabotage, .arg = &s };
+	unsigned int lost[] = { 3 };
+	char path[200];
+	struct group g;
+
+	group_init(&g, *state, 4, 2, four);
+	encode(&g);
+	g.options.transfer = &transfer;
+	snprintf(path, sizeof(path), "%s/pages", g.images[2]);
+	s = (struct saboteur){ path, 1 };
+	if (rebuild(&g, lost, 1))
+		fail_msg("%s", g.error.text);
+	check_again(&g, lost, 1);
+	assert_non_null(strstr(g.notes, "node 'n2'"));
+	/* now n2 is no good from the beginning, and a piece of parity goes, too */
+	snprintf(path, sizeof(path), "%s/parity", g.parities[1]);
+	s = (struct saboteur){ path, 2 };
+	assert_int_equal(rebuild(&g, lost, 1), -ENODATA);
+	assert_non_null(strstr(g.notes, "parity 1"));
+	assert_non_null(strstr(g.error.text, "node 'n2'"));
+	assert_int_equal(count_entries(g.s->root), 6);
+}
+
 /* ------------------------------------------------------------------- mixed */
 
 static void mixed_generations(void **state)
@@ -598,6 +640,7 @@ int main(void)
 		T(flipped_parity),
 		T(lost_header),
 		T(damaged_survivor),
+		T(dies_in_the_middle),
 		T(mixed_generations),
 		T(wrong_arguments),
 		T(faults),

@@ -103,6 +103,11 @@ static void claimed_at_once(void **state)
 	}
 	assert_int_equal(winners, 1);
 	assert_int_equal(count_entries(b.top), 1);
+	/* one that died while it made its marker */
+	assert_int_equal(unlink(in_level(&b, MARKER_NAME)), 0);
+	store_file(in_level(&b, MARKER_NAME ".0123"), "stillp", 6);
+	open_level(&b);
+	assert_int_equal(count_entries(b.top), 1);
 	box_done(&b);
 }
 
