@@ -44,3 +44,7 @@ $(call unit_test,tests/unit/test_reactor,tests/unit/test_reactor.c,$(LIB)/libdae
 # fences of a job over its nodes, sans-IO
 $(call library,fence-tree,supervisor/fence_tree.c)
 $(call unit_test,tests/unit/test_fence_tree,tests/unit/test_fence_tree.c,$(LIB)/libfence-tree.a)
+
+# how often to take a checkpoint: formulas, and what goes into them; no I/O
+$(call library,interval,supervisor/interval.c)
+$(call unit_test,tests/unit/test_interval,tests/unit/test_interval.c,$(LIB)/libinterval.a -lm)

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * How often to take a checkpoint: formulas; see interval.h.
+ *
+ * Owns nothing. What a checkpoint costs and how often things fail is the caller's to know
+ * (advice.c); nothing here looks at the time, a file, or a job.
+ *
+ * Sums of several levels are of first order in cost and rate, as the paper's: good while the
+ * MTBF is well above what checkpoints cost.
+ */
+#include "supervisor/interval.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#define EVERY_MAX	1000000.0
+
+/* 0, or why @value is of no use; @zero: it may be 0. */
+static int check(double value, bool zero, const char *what, const char **ret_why)
+{
+	if (isfinite(value) && (value > 0 || (zero && value == 0)))
+		return 0;
+	*ret_why = what;
+	return -EINVAL;
+}
+
+static int check_pair(double cost, double mtbf, const char **ret_why)
+{
+	int err = check(cost, false, "the cost of a checkpoint has to be above 0", ret_why);
+
+	return err ? err : check(mtbf, false, "the time between failures has to be above 0",
+				 ret_why);
+}
+
+static int check_range(double cost, double mtbf, const char **ret_why)
+{
+	int err = check_pair(cost, mtbf, ret_why);
+
+	if (err || cost <= mtbf)
+		return err;
+	*ret_why = "a checkpoint costs more than the time between two failures: hardly any work would last";
+	return -ERANGE;
+}
+
+int interval_young(double cost, double mtbf, double *ret_interval, const char **ret_why)
+{
+	int err = check_range(cost, mtbf, ret_why);
+
+	if (!err)
+		*ret_interval = sqrt(2 * cost * mtbf);
+	return err;
+}
+
+int interval_daly(double cost, double mtbf, double *ret_interval, bool *ret_valid,
+		  const char **ret_why)
+{
+	double x = cost / (2 * mtbf);
+	int err = check_pair(cost, mtbf, ret_why);
+
+	if (err)
+		return err;
+	*ret_valid = x < 1;
+	*ret_interval = x < 1 ? sqrt(2 * cost * mtbf) * (1 + sqrt(x) / 3 + x / 9) - cost : mtbf;
+	return 0;
+}
+
+int interval_efficiency(double interval, double cost, double restart, double mtbf,
+			double *ret_efficiency, const char **ret_why)
+{
+	int err = check_pair(cost, mtbf, ret_why);
+
+	if (!err)
+		err = check(interval, false, "an interval has to be above 0", ret_why);
+	if (!err)
+		err = check(restart, true, "the time of a restart must not be negative", ret_why);
+	/* exp() of much too much is infinite, and the efficiency then 0, as it is. */
+	if (!err)
+		*ret_efficiency = interval / (mtbf * exp(restart / mtbf) *
+					      expm1((interval + cost) / mtbf));
+	return err;
+}
+
+int interval_advise(const struct interval_costs *costs, struct interval_advice *ret_advice,
+		    const char **ret_why)
+{
+	struct interval_advice a = { 0 };
+	int err = interval_young(costs->cost, costs->mtbf, &a.young, ret_why);
+
+	if (!err)
+		err = check(costs->least, true, "the shortest interval must not be negative",
+			    ret_why);
+	if (!err)
+		err = interval_daly(costs->cost, costs->mtbf, &a.daly, &a.valid, ret_why);
+	if (err)
+		return err;
+	a.limited = a.daly < costs->least;
+	a.interval = a.limited ? costs->least : a.daly;
+	err = interval_efficiency(a.interval, costs->cost, costs->restart, costs->mtbf,
+				  &a.efficiency, ret_why);
+	if (!err)
+		*ret_advice = a;
+	return err;
+}
+
+/* ---------------------------------------------------------------- levels */
+
+/* Levels in use, from the lowest, with the failures that are left to each. */
+struct choice {
+	unsigned int nr;
+	unsigned int level[INTERVAL_LEVELS_MAX];
+	double cost[INTERVAL_LEVELS_MAX];
+	double rate[INTERVAL_LEVELS_MAX];
+	double least[INTERVAL_LEVELS_MAX];
+	double period[INTERVAL_LEVELS_MAX];	/* the best, were it alone */
+};
+
+static int check_levels(const struct interval_level *levels, unsigned int nr,
+			const char **ret_why)
+{
+	unsigned int i;
+	int err = 0;
+
+	if (!nr || nr > INTERVAL_LEVELS_MAX) {
+		*ret_why = "between 1 and 8 levels are needed";
+		return -EINVAL;
+	}
+	for (i = 0; i < nr && !err; i++) {
+		err = check(levels[i].least, true, "the shortest interval must not be negative",
+			    ret_why);
+		if (!err)
+			err = check(levels[i].mtbf, true, "the time between failures must not be negative",
+				    ret_why);
+		if (!err && levels[i].mtbf > 0)
+			err = check_range(levels[i].cost, levels[i].mtbf, ret_why);
+		else if (!err)
+			err = check(levels[i].cost, false, "the cost of a checkpoint has to be above 0",
+				    ret_why);
+	}
+	return err;
+}
+
+/* Those of @mask; false: some failures would have nowhere to go. */
+static bool choose(const struct interval_level *levels, unsigned int nr, unsigned int mask,
+		   struct choice *c)
+{
+	double rate = 0;
+	unsigned int i, k;
+
+	memset(c, 0, sizeof(*c));
+	for (i = 0; i < nr; i++) {
+		rate += levels[i].mtbf > 0 ? 1 / levels[i].mtbf : 0;
+		if (!(mask & 1u << i))
+			continue;
+		if (rate <= 0)
+			return false;	/* nothing fails that it is good for */
+		k = c->nr++;
+		c->level[k] = i;
+		c->cost[k] = levels[i].cost;
+		c->rate[k] = rate;
+		c->least[k] = levels[i].least;
+		c->period[k] = sqrt(2 * levels[i].cost / rate);
+		if (c->period[k] < c->least[k])
+			c->period[k] = c->least[k];
+		rate = 0;
+	}
+	return c->nr && rate <= 0;
+}
+
+/* The best period of the lowest for these multiples, and what it comes to. */
+static double settle(const struct choice *c, const double *every, double *ret_interval)
+{
+	double cost = 0, loss = 0, least = 0, interval;
+	unsigned int k;
+
+	for (k = 0; k < c->nr; k++) {
+		cost += c->cost[k] / every[k];
+		loss += c->rate[k] * every[k];
+		least = fmax(least, c->least[k] / every[k]);
+	}
+	interval = fmax(sqrt(2 * cost / loss), least);
+	*ret_interval = interval;
+	return cost / interval + loss * interval / 2;
+}
+
+/* Bit k of @up: the k-th step from a level to the next is rounded up. */
+static void multiples(const struct choice *c, unsigned int up, double *every)
+{
+	unsigned int k;
+
+	every[0] = 1;
+	for (k = 1; k < c->nr; k++) {
+		double period = c->period[0] * every[k - 1];
+		double step = floor(c->period[k] / period) + (up & 1u << k ? 1 : 0);
+
+		every[k] = every[k - 1] * fmin(fmax(step, 1), EVERY_MAX);
+		every[k] = fmin(every[k], EVERY_MAX * EVERY_MAX);
+	}
+}
+
+static void keep(const struct choice *c, const double *every, double interval, double overhead,
+		 struct interval_levels *best)
+{
+	unsigned int k;
+
+	memset(best, 0, sizeof(*best));
+	best->interval = interval;
+	best->overhead = overhead;
+	for (k = 0; k < c->nr; k++)
+		best->every[c->level[k]] = (unsigned int)fmin(every[k], 4e9);
+}
+
+int interval_multilevel(const struct interval_level *levels, unsigned int nr,
+			struct interval_levels *ret_levels, const char **ret_why)
+{
+	struct interval_levels best = { .overhead = INFINITY };
+	int err = check_levels(levels, nr, ret_why);
+	double every[INTERVAL_LEVELS_MAX], interval, overhead;
+	struct choice c;
+	unsigned int mask, up;
+
+	for (mask = 1; !err && mask < 1u << nr; mask++) {
+		if (!choose(levels, nr, mask, &c))
+			continue;
+		for (up = 0; up < 1u << c.nr; up += 2) {
+			multiples(&c, up, every);
+			overhead = settle(&c, every, &interval);
+			if (overhead < best.overhead)
+				keep(&c, every, interval, overhead, &best);
+		}
+	}
+	if (err)
+		return err;
+	if (!isfinite(best.overhead)) {
+		*ret_why = "nothing fails: there is no interval";
+		return -EINVAL;
+	}
+	*ret_levels = best;
+	return 0;
+}
