@@ -106,6 +106,7 @@ static int start_dump(struct coord_driver *d)
 	json_t *args = json_copy(d->args);
 	struct job_dump_options options = {
 		.args = args, .held = true, .silent_ns = d->silent_at - d->cut_at,
+		.quiesce_ns = d->asked ? d->silent_at - d->asked_at : 0,
 	};
 	int64_t generation = (int64_t)d->id.generation;
 	char *dir = parts ? catalog_part_dir(catalog, d->job->id, generation, d->ranks.node) :

@@ -163,9 +163,19 @@ static void expect(struct dump *d)
 	d->stats.clone_ns = d->cap.snapshot.clone_ns;
 }
 
+static uint64_t lap(uint64_t *began)
+{
+	uint64_t now = now_ns(), took = now - *began;
+
+	*began = now;
+	return took;
+}
+
 /* Everything that takes time, in the order in which it frees memory. */
 static int dump_running(struct dump *d)
 {
+	struct dump_stats *stats = &d->stats;
+	uint64_t began = now_ns();
 	int ret = 0;
 
 	if (d->hold) {
@@ -173,21 +183,41 @@ static int dump_running(struct dump *d)
 		if (ret)
 			return dump_image_failed(d, ret);
 	}
+	stats->contents_ns = lap(&began);
 	ret = dump_pages(d);
 	if (!ret && !d->frozen_to_end) {
 		struct ckpt_drop drop = { 0 };
 
 		kdev_drop(d->cap.dev, &drop);	/* early; release does it as well */
 	}
+	stats->pages_ns = lap(&began);
 	if (!ret)
 		ret = dump_contents(d, DUMP_AFTER);
 	if (!ret)
 		ret = dump_probe_links(d);
+	stats->contents_ns += lap(&began);
 	if (ret)
 		return ret;
 	dump_progress(d, "sync");
 	ret = dump_sync(d);
-	return ret ? ret : dump_track_records(d);
+	if (!ret)
+		ret = dump_track_records(d);
+	stats->sync_ns = lap(&began);
+	return ret;
+}
+
+/* What it took, as far as that is known before the commit. */
+static void describe_phases(struct dump *d)
+{
+	const struct dump_options *o = d->options;
+	char text[192];
+
+	snprintf(text, sizeof(text),
+		 "{\"pages_ns\": %llu, \"contents_ns\": %llu, \"sync_ns\": %llu%s}",
+		 (unsigned long long)d->stats.pages_ns, (unsigned long long)d->stats.contents_ns,
+		 (unsigned long long)d->stats.sync_ns,
+		 o->stop_and_copy && !o->kill ? ", \"in_place\": true" : "");
+	image_set(d->img, "phases", text);
 }
 
 static void identify(struct dump *d, uint64_t started)
@@ -218,6 +248,7 @@ static void identify(struct dump *d, uint64_t started)
 	}
 	if (d->options->note)
 		image_set(d->img, "note", d->options->note);
+	describe_phases(d);
 	image_set_identity(d->img, &identity);
 	image_set_timing(d->img, &timing);
 }
@@ -225,6 +256,7 @@ static void identify(struct dump *d, uint64_t started)
 static int commit(struct dump *d, uint64_t started)
 {
 	struct image_error why = { 0 };
+	uint64_t began = now_ns();
 	int ret;
 
 	dump_progress(d, "commit");
@@ -235,6 +267,7 @@ static int commit(struct dump *d, uint64_t started)
 	if (ret)
 		return dump_image_failed(d, ret);
 	ret = image_commit(d->img, &why);
+	d->stats.commit_ns = lap(&began);
 	return ret ? engine_fail(d->error, ret, "%s", why.text) : 0;
 }
 
@@ -281,7 +314,9 @@ static void count(struct dump *d, uint64_t started)
 
 	image_get_counts(d->img, &counts);
 	d->stats.bytes_mapped = d->bytes_mapped;
+	d->stats.bytes_raw = counts.bytes_raw;
 	d->stats.bytes_stored = counts.bytes_stored;
+	d->stats.pages_data = counts.pages_data;
 	d->stats.pages_zero = counts.pages_zero;
 	d->stats.total_ns = now_ns() - started;
 }

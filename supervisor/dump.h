@@ -66,9 +66,15 @@ struct dump_stats {
 	uint64_t collect_ns;
 	uint64_t clone_ns;
 	uint64_t pause_ns;	/* first thread parked until thaw: what the job sees */
+	uint64_t pages_ns;	/* behind the tree's back: memory, contents of files, */
+	uint64_t contents_ns;
+	uint64_t sync_ns;	/* what it wrote itself, and the image made whole and durable */
+	uint64_t commit_ns;
 	uint64_t total_ns;
 	uint64_t bytes_mapped;	/* pages found */
+	uint64_t bytes_raw;	/* of them and of contents what was not left out */
 	uint64_t bytes_stored;	/* in the image */
+	uint64_t pages_data;
 	uint64_t pages_zero;
 	uint64_t pages_shared;
 	unsigned int nr_procs;

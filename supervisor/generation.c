@@ -104,11 +104,12 @@ static void raise_to(json_t *top, const json_t *row, const char *name)
 static void add_part(json_t *whole, const json_t *part, json_t *row)
 {
 	static const char *const sums[] = {
-		"bytes_stored", "bytes_raw", "bytes_mapped", "pages_zero", "pages_shared",
+		"bytes_stored", "bytes_raw", "bytes_mapped", "pages_data", "pages_zero", "pages_shared",
 		"processes", "threads",
 	};
 	static const char *const greatest[] = {
-		"created", "pause_ns", "freeze_ns", "collect_ns", "clone_ns",
+		"created", "pause_ns", "freeze_ns", "collect_ns", "clone_ns", "pages_ns",
+		"contents_ns", "sync_ns",
 	};
 	size_t i;
 

@@ -47,12 +47,12 @@ struct job_dump {
 	int hold[2];		/* ours, the worker's; -1: not held */
 	bool waiting;		/* the worker does, for us */
 	bool aborted;
-	uint64_t silent_ns;
+	uint64_t silent_ns, quiesce_ns;
 	/* in the worker */
 	struct ends ends;
 	struct leave_out out;
 	char old_logs[OLD_LOGS_MAX * 48];
-	char note[256 + RANKS_NODE_MAX * 12 + OLD_LOGS_MAX * 48];
+	char note[320 + RANKS_NODE_MAX * 12 + OLD_LOGS_MAX * 48];
 };
 
 /* ----------------------------------------------------------- in the worker */
@@ -80,6 +80,9 @@ static int on_frozen(void *arg)
 		n += snprintf(d->note + n, sizeof(d->note) - (size_t)n,
 			      ", \"node\": %u, \"silent_ns\": %llu", parts_node(d->job->parts),
 			      (unsigned long long)d->silent_ns);
+	if (d->quiesce_ns)
+		n += snprintf(d->note + n, sizeof(d->note) - (size_t)n, ", \"quiesce_ns\": %llu",
+			      (unsigned long long)d->quiesce_ns);
 	if (d->ends.nr_ranks && d->ends.status.failed >= 0)
 		n += snprintf(d->note + n, sizeof(d->note) - (size_t)n, ", \"failed\": [%d, %d]",
 			      (int)d->ends.status.failed, d->ends.failed_status);
@@ -344,6 +347,7 @@ int job_dump_start(struct job *job, const struct job_dump_options *options,
 	d->arg = arg;
 	d->args = json_incref(options->args);
 	d->silent_ns = options->silent_ns;
+	d->quiesce_ns = options->quiesce_ns;
 	d->hold[0] = d->hold[1] = -1;
 	if (options->held &&
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, d->hold))

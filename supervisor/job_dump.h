@@ -26,6 +26,7 @@ struct job_dump_options {
 	json_t *args;		/* of op_dump(); not taken over, and unchanged until the end */
 	bool held;
 	uint64_t silent_ns;	/* how long it took until the ranks were; for the note */
+	uint64_t quiesce_ns;	/* since somebody asked for it; 0: not here */
 };
 
 int job_dump_start(struct job *job, const struct job_dump_options *options,

@@ -222,9 +222,11 @@ static json_t *figures(const struct dump_options *o, const struct dump_stats *s)
 	} numbers[] = {
 		{ "freeze_ns", s->freeze_ns }, { "collect_ns", s->collect_ns },
 		{ "clone_ns", s->clone_ns }, { "pause_ns", s->pause_ns },
+		{ "pages_ns", s->pages_ns }, { "contents_ns", s->contents_ns },
+		{ "sync_ns", s->sync_ns }, { "commit_ns", s->commit_ns },
 		{ "total_ns", s->total_ns }, { "bytes_mapped", s->bytes_mapped },
-		{ "bytes_stored", s->bytes_stored },
-		{ "pages_zero", s->pages_zero },
+		{ "bytes_raw", s->bytes_raw }, { "bytes_stored", s->bytes_stored },
+		{ "pages_data", s->pages_data }, { "pages_zero", s->pages_zero },
 		{ "pages_shared", s->pages_shared },
 	};
 	size_t i;
@@ -234,6 +236,8 @@ static json_t *figures(const struct dump_options *o, const struct dump_stats *s)
 				    json_integer((json_int_t)numbers[i].value));
 	if (o->dir)
 		json_object_set_new(result, "dir", json_string(o->dir));
+	if (o->stop_and_copy && !o->kill)
+		json_object_set_new(result, "in_place", json_true());
 	return result;
 }
 

@@ -56,12 +56,14 @@ static json_t *describe(const struct image_reader *reader)
 		{ "collect_ns", m->timing.collect_ns }, { "clone_ns", m->timing.clone_ns },
 		{ "bytes_stored", c->bytes_stored }, { "bytes_raw", c->bytes_raw },
 		{ "bytes_mapped", (c->pages_data + c->pages_zero + c->pages_ref) * PAGE },
+		{ "pages_data", c->pages_data },
 		{ "pages_zero", c->pages_zero }, { "pages_shared", c->pages_ref },
 		{ "processes", m->identity.nr_procs }, { "threads", m->identity.nr_threads },
 	};
-	const char *note = image_get(reader, "note");
+	const char *note = image_get(reader, "note"), *phases = image_get(reader, "phases");
 	json_t *json = json_pack("{s:s?}", "hostname", m->identity.hostname);
 	json_t *parsed = note ? json_loads(note, 0, NULL) : NULL;
+	json_t *took = phases ? json_loads(phases, 0, NULL) : NULL;
 	size_t i;
 
 	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
@@ -69,6 +71,8 @@ static json_t *describe(const struct image_reader *reader)
 				    json_integer((json_int_t)numbers[i].value));
 	if (parsed)
 		json_object_set_new(json, "note", parsed);
+	json_object_update_missing(json, took);
+	json_decref(took);
 	return json;
 }
 
