@@ -20,6 +20,7 @@
 #include "image/format.h"
 #include "image/util.h"
 #include "image/writer.h"
+#include "supervisor/history.h"
 #include "supervisor/seal.h"
 
 #define JOBS_MAX	1000000000LL
@@ -270,7 +271,8 @@ static void remove_files(const char *path)
 
 		if (!strcmp(name, "job.json") || !strncmp(name, "stdout", 6) ||
 		    !strncmp(name, "stderr", 6) ||
-		    !strcmp(name, ".job.json.new") || !strcmp(name, CLAIM))
+		    !strcmp(name, ".job.json.new") || !strcmp(name, CLAIM) ||
+		    !strcmp(name, HISTORY_FILE) || !strcmp(name, HISTORY_NEW))
 			unlinkat(dirfd(dir), name, 0);
 	}
 }

@@ -6,6 +6,7 @@
  *	IMAGE_DIR/ID/gen-N/		an image; its manifest's note holds what goes
  *					with it: lengths of the logs, main process
  *	IMAGE_DIR/ID/stdout, stderr	the job's output
+ *	IMAGE_DIR/ID/history		what checkpoints and restarts have cost (history.h)
  *
  * The images' manifests are the truth: a generation exists when its manifest
  * does.  Nothing here is kept in memory, so there is nothing that could disagree

@@ -2,7 +2,7 @@
 # Operations (what ckptd's workers and ckptctl --standalone run) and ckptd.
 
 OP_SOURCES := $(addprefix supervisor/,outcome.c op_args.c op_dump.c op_restore.c \
-	op_doctor.c op_image.c)
+	op_doctor.c op_image.c duration.c)
 
 $(call library,op,$(OP_SOURCES))
 
@@ -14,16 +14,16 @@ CKPTD_SOURCES := $(addprefix supervisor/,daemon.c config.c ctl.c verbs.c \
 	verbs_job.c verbs_checkpoint.c ranks_up.c job_images.c job_restore.c verbs_restart.c verbs_list.c verbs_ranks.c verbs_tree.c verbs_image.c \
 	verbs_nodes.c nodes.c parts.c parts_fence.c parts_home.c parts_away.c parts_start.c parts_try.c \
 	fence_tree.c \
-	jobs.c job.c ends.c launch.c rank_record.c rank_sources.c rank_link.c leave_out.c job_dump.c \
+	jobs.c job.c ends.c launch.c rank_record.c rank_sources.c rank_link.c leave_out.c job_dump.c history.c \
 	coord_driver.c coord_local.c coord_figures.c coord_peer.c coord_record.c worker.c channel.c catalog.c generation.c seal.c kevents.c)
 CFLAGS_supervisor/kevents.c += -I/usr/include/libnl3
 
 $(call library,ckptd,$(CKPTD_SOURCES))
 
 CKPTD_LIBS := $(LIB)/libckptd.a $(LIB)/libshim.a $(LIB)/libwire.a \
-	$(LIB)/libop.a $(LIB)/libpeer.a $(LIB)/libcoord.a $(LIB)/libdaemon.a \
+	$(LIB)/libinterval.a $(LIB)/libop.a $(LIB)/libpeer.a $(LIB)/libcoord.a $(LIB)/libdaemon.a \
 	$(LIB)/libnodekey.a $(LIB)/libengine.a $(LIB)/libimage.a \
-	-lzmq -lprotobuf-c -ljansson -lsodium -lzstd -lxxhash -lsystemd -lnl-genl-3 -lnl-3
+	-lzmq -lprotobuf-c -ljansson -lsodium -lzstd -lxxhash -lsystemd -lnl-genl-3 -lnl-3 -lm
 
 $(call program,ckptd,supervisor/ckptd.c,$(CKPTD_LIBS))
 INSTALL_SBIN += $(BIN)/ckptd
@@ -46,5 +46,6 @@ $(call library,fence-tree,supervisor/fence_tree.c)
 $(call unit_test,tests/unit/test_fence_tree,tests/unit/test_fence_tree.c,$(LIB)/libfence-tree.a)
 
 # how often to take a checkpoint: formulas, and what goes into them; no I/O
-$(call library,interval,supervisor/interval.c)
+$(call library,interval,supervisor/interval.c supervisor/advice.c)
 $(call unit_test,tests/unit/test_interval,tests/unit/test_interval.c,$(LIB)/libinterval.a -lm)
+$(call unit_test,tests/unit/test_history,tests/unit/test_history.c,$(CKPTD_LIBS))
