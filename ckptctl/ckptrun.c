@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ckptctl/cli_auto.h"
 #include "ckptctl/cli_call.h"
 #include "ckptctl/cli_job.h"
 #include "ckptctl/cli_run.h"
@@ -36,6 +37,7 @@ static const struct option longs[] = {
 	{ "stderr", required_argument, NULL, 'e' },
 	{ "chdir", required_argument, NULL, 'C' },
 	{ "dry-run", no_argument, NULL, OPT_DRY },
+	CLI_AUTO_RUN_LONGS,
 	{ NULL }
 };
 
@@ -78,6 +80,10 @@ static int take_mpi(struct cli *cli, json_t *ranks)
 
 static int take_option(struct cli *cli, struct options *o, int c)
 {
+	int status = cli_auto_run_option(cli, o->args, c);
+
+	if (status >= 0)
+		return status;
 	switch (c) {
 	case 'n':
 		return take_ranks(cli, o->ranks);
@@ -210,7 +216,8 @@ static const struct cli_verb program = {
 	"  -o, --stdout FILE   default: here and to the job's log\n"
 	"  -e, --stderr FILE\n"
 	"  -C, --chdir DIR\n"
-	"      --dry-run       only print what would be asked for\n",
+	"      --dry-run       only print what would be asked for\n"
+	CLI_AUTO_RUN_HELP,
 };
 
 int main(int argc, char **argv)

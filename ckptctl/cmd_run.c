@@ -5,6 +5,7 @@
  * Attached, ckptctl is the job's terminal or the other end of its pipes, and
  * its exit status is the job's; detached, it prints the job's number.
  */
+#include "ckptctl/cli_auto.h"
 #include "ckptctl/cli_run.h"
 
 static const struct option longs[] = {
@@ -17,11 +18,16 @@ static const struct option longs[] = {
 	{ "tty", no_argument, NULL, 't' },
 	{ "chdir", required_argument, NULL, 'C' },
 	{ "dry-run", no_argument, NULL, 'n' },
+	CLI_AUTO_RUN_LONGS,
 	{ NULL }
 };
 
 static int take_option(struct cli *cli, json_t *args, struct cli_run *flags, int c)
 {
+	int status = cli_auto_run_option(cli, args, c);
+
+	if (status >= 0)
+		return status;
 	switch (c) {
 	case 'N':
 		json_object_set_new(args, "name", json_string(optarg));
@@ -83,5 +89,6 @@ const struct cli_verb cmd_run = {
 	"  -e, --stderr FILE\n"
 	"  -t, --tty           on a terminal of its own, also when detached\n"
 	"  -C, --chdir DIR\n"
-	"  -n, --dry-run       only print what would be asked for (--json)\n",
+	"  -n, --dry-run       only print what would be asked for (--json)\n"
+	CLI_AUTO_RUN_HELP,
 };

@@ -110,7 +110,8 @@ _ckptctl_value()
 	--pid | -p)
 		_ckptctl_reply "$(ps -eo pid= 2>/dev/null)" ;;
 	--name | -N | --node | --map | --address | --generation | -g | --max-pause | --timeout | --freeze-timeout | --history | -H | --external | \
-	--exclude-range | --exclude-fd | --exclude-thread)
+	--exclude-range | --exclude-fd | --exclude-thread | \
+	--every | --mtbf | --node-mtbf | --slowdown | --level)
 		COMPREPLY=() ;;
 	*)
 		return 1 ;;
@@ -128,7 +129,13 @@ _ckptctl_operand()
 		else
 			_ckptctl_reply "$(compgen -A signal SIG)"
 		fi ;;
-	list | wait)
+	auto)
+		if ((cword == at + 1)); then
+			_ckptctl_reply "$(_ckptctl_jobs "$1" all)"
+		else
+			_ckptctl_reply 'on off'
+		fi ;;
+	list | wait | interval | stats)
 		_ckptctl_reply "$(_ckptctl_jobs "$1" all)" ;;
 	restart | rm)
 		_ckptctl_reply_colon "$(_ckptctl_jobs "$1" all; _ckptctl_generations "$1")" ;;
@@ -185,7 +192,8 @@ _ckptrun()
 	# what follows the program is its own: the first word that is no option or its value
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		-n | --ranks | --mpi | --hosts | --map | -N | --name | -i | --stdin | -o | --stdout | -e | --stderr | -C | --chdir | --socket)
+		-n | --ranks | --mpi | --hosts | --map | -N | --name | -i | --stdin | -o | --stdout | -e | --stderr | -C | --chdir | --socket | \
+		--every | --mtbf | --node-mtbf)
 			((i++)) ;;
 		--)
 			((i + 1 == COMP_CWORD)) && break
@@ -204,7 +212,7 @@ _ckptrun()
 	--hosts)
 		_ckptctl_reply "$(_ckptctl_nodes ckptctl)"
 		return ;;
-	-n | --ranks | -N | --name | --map)
+	-n | --ranks | -N | --name | --map | --every | --mtbf | --node-mtbf)
 		return ;;
 	-C | --chdir)
 		_ckptctl_reply_files -d

@@ -17,11 +17,13 @@
 #include <unistd.h>
 
 #include "image/util.h"
+#include "supervisor/duration.h"
 #include "supervisor/hosts.h"
 
 #define FILE_MAX	65536
+#define SECONDS_MAX	(100LL * 365 * 24 * 3600)
 
-enum kind { PATH, NAME, ADDRESS, NUMBER, LEVEL };	/* strings first */
+enum kind { PATH, NAME, ADDRESS, NUMBER, LEVEL, SECONDS };	/* strings first */
 
 static const struct setting {
 	const char *name;
@@ -44,6 +46,7 @@ static const struct setting {
 	{ "max_pause_ms", NUMBER, offsetof(struct config, max_pause_ms), "0" },
 	{ "freeze_timeout_ms", NUMBER, offsetof(struct config, freeze_timeout_ms), "0" },
 	{ "quiesce_timeout_ms", NUMBER, offsetof(struct config, quiesce_timeout_ms), "0" },
+	{ "node_mtbf", SECONDS, offsetof(struct config, node_mtbf_s), "1y" },
 };
 
 static int set_string(char **field, const char *value)
@@ -67,6 +70,16 @@ static int set_number(unsigned int *field, const char *value)
 	if (errno || end == value || *end || *value == '-' || number > 3600000)
 		return -EINVAL;
 	*field = (unsigned int)number;
+	return 0;
+}
+
+static int set_seconds(unsigned int *field, const char *value)
+{
+	int64_t ms;
+
+	if (duration_parse(value, &ms) || ms < 1000 || ms > SECONDS_MAX * 1000)
+		return -EINVAL;
+	*field = (unsigned int)(ms / 1000);
 	return 0;
 }
 
@@ -103,6 +116,8 @@ int config_set(struct config *config, const char *name, const char *value)
 		return set_number(field, value);
 	case LEVEL:
 		return log_level_parse(value, field);
+	case SECONDS:
+		return set_seconds(field, value);
 	}
 	return -EINVAL;
 }

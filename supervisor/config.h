@@ -17,6 +17,7 @@
  *	max_pause_ms = N			0: as long as the module allows
  *	freeze_timeout_ms = N
  *	quiesce_timeout_ms = N			0: 30000
+ *	node_mtbf = DURATION			between failures of one node; 1y
  */
 #ifndef STILLPOINT_CONFIG_H
 #define STILLPOINT_CONFIG_H
@@ -43,6 +44,7 @@ struct config {
 	unsigned int max_pause_ms;
 	unsigned int freeze_timeout_ms;
 	unsigned int quiesce_timeout_ms;
+	unsigned int node_mtbf_s;
 };
 
 /* The defaults; -ENOMEM. */

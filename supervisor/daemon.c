@@ -26,6 +26,7 @@
 #include "supervisor/nodes.h"
 #include "supervisor/coord_peer.h"
 #include "supervisor/parts.h"
+#include "supervisor/schedule.h"
 #include "supervisor/verbs.h"
 
 /* mkdir -p; the last part gets @mode. */
@@ -112,6 +113,8 @@ int daemon_start(struct daemon *daemon)
 	if (!err)
 		err = verb_ranks_register(daemon);
 	if (!err)
+		err = schedule_open(daemon, &daemon->schedule);
+	if (!err)
 		err = ctl_open(daemon, &daemon->ctl);
 	/* Hints only: without them everything works. */
 	if (!err && kevents_open(daemon, &daemon->kevents))
@@ -123,6 +126,8 @@ void daemon_stop(struct daemon *daemon)
 {
 	kevents_close(daemon->kevents);
 	ctl_close(daemon->ctl);
+	schedule_close(daemon->schedule);
+	daemon->schedule = NULL;
 	jobs_close(daemon->jobs);
 	nodes_close(daemon->nodes);
 	reactor_destroy(daemon->reactor);

@@ -14,6 +14,7 @@ struct ctl;
 struct jobs;
 struct kevents;
 struct nodes;
+struct schedule;
 
 struct daemon {
 	struct log log;
@@ -24,6 +25,7 @@ struct daemon {
 	struct jobs *jobs;
 	struct kevents *kevents;
 	struct nodes *nodes;
+	struct schedule *schedule;
 	char boot[40];
 	int lock;			/* only one ckptd at a time */
 };

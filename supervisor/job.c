@@ -28,6 +28,7 @@
 #include "supervisor/outcome.h"
 #include "supervisor/parts.h"
 #include "supervisor/rank_record.h"
+#include "supervisor/schedule.h"
 
 struct job_waiter {
 	struct job_waiter *next;
@@ -128,6 +129,7 @@ int job_set_state(struct job *job, enum job_state state, char *why, size_t size)
 	json_object_set_new(job->record, "since", json_integer(time(NULL)));
 	json_object_set_new(job->record, "node", json_string(daemon->config.node));
 	json_object_set_new(job->record, "boot", json_string(daemon->boot));
+	schedule_poke(jobs_daemon(job->jobs));
 	return job_save(job, why, size);
 }
 
@@ -437,6 +439,8 @@ json_t *job_describe(const struct job *job)
 	if (json_object_get(json, "ranks"))
 		json_object_set_new(json, "nr_ranks",
 				    json_integer(rank_record_size(json_object_get(json, "ranks"))));
+	if (schedule_is_on(job))
+		json_object_set_new(json, "auto", schedule_describe(job));
 	if (job->init)
 		json_object_set_new(json, "init_pid", json_integer(job->init));
 	if (silent)

@@ -19,6 +19,7 @@
 #include "image/util.h"
 #include "supervisor/outcome.h"
 #include "supervisor/parts.h"
+#include "supervisor/schedule.h"
 
 struct jobs {
 	struct daemon *daemon;
@@ -51,6 +52,7 @@ static void insert(struct jobs *jobs, struct job *job)
 
 static void job_free(struct job *job)
 {
+	schedule_forget(job);
 	parts_close(job);
 	reactor_remove(job->shim_source);
 	reactor_remove(job->init_source);
@@ -151,6 +153,7 @@ static int load(struct jobs *jobs, int64_t id, struct job **ret_job, char *why,
 	}
 	insert(jobs, *ret_job);
 	job_recover(*ret_job);
+	schedule_poke(jobs->daemon);
 	return 0;
 }
 

@@ -10,7 +10,7 @@
  * Record: job, uuid, name, user, uid, gid, groups, argv, env, cwd, umask,
  * limits, host_ns, stdio, window, created, state, status, since, node, boot,
  * ranks (rank_record.h), floor (no generation up to it is used again), generation (restarted
- * from), run (how often it was).
+ * from), run (how often it was), auto (schedule.h).
  */
 #ifndef STILLPOINT_JOBS_H
 #define STILLPOINT_JOBS_H
@@ -32,6 +32,7 @@ enum job_state {
 	JOB_ELSEWHERE,		/* another node has it, as far as is known */
 };
 
+struct appointment;
 struct coord_driver;
 struct job_waiter;
 struct parts;
@@ -65,6 +66,7 @@ struct job {
 	const char *busy;	/* "checkpoint", "restart": one thing at a time */
 	bool saving;		/* a checkpoint has ended it, or is about to */
 	struct coord_driver *coord;	/* of MPI ranks, once they were to be checkpointed */
+	struct appointment *appointment;	/* of the next checkpoint by itself (schedule.h) */
 	struct job_waiter *waiters;
 };
 

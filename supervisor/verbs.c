@@ -31,6 +31,9 @@ static const struct {
 	{ "verify", verb_verify },
 	{ "diff", verb_diff },
 	{ "nodes", verb_nodes },
+	{ "auto", verb_auto },
+	{ "stats", verb_stats },
+	{ "interval", verb_interval },
 };
 
 verb_fn verb_find(const char *name)

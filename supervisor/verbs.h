@@ -21,9 +21,13 @@ void verb_wait(struct request *request);
 void verb_attach(struct request *request);
 /* verbs_checkpoint.c, verbs_restart.c, verbs_list.c */
 void verb_checkpoint(struct request *request);
+void verb_auto(struct request *request);
 void verb_restart(struct request *request);
 void verb_list(struct request *request);
 void verb_rm(struct request *request);
+/* verbs_stats.c */
+void verb_stats(struct request *request);
+void verb_interval(struct request *request);
 /* verbs_ranks.c */
 void verb_ranks(struct request *request);
 int verb_ranks_register(struct daemon *daemon);	/* what other nodes ask */

@@ -1,224 +1,134 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The request checkpoint: of a job that one dump saves (job_dump.h), and of one whose MPI
- * ranks have to be quiesced for it (coord_driver.h).
+ * The request checkpoint, and auto: whether ckptd takes checkpoints by itself.
  *
- * One thing at a time is done to a job (job->busy); who comes second is told so.
+ * What a checkpoint is, is job_checkpoint.c's business; when ckptd takes one, schedule.c's.
+ * Here is who may ask, and what for; a setting counts when it is in the job's record on disk.
  */
 #include "supervisor/verbs.h"
 
 #include <errno.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "supervisor/coord_driver.h"
-#include "supervisor/job_dump.h"
+#include "supervisor/job_checkpoint.h"
 #include "supervisor/jobs.h"
 #include "supervisor/outcome.h"
+#include "supervisor/parts.h"
+#include "supervisor/schedule.h"
 
-/* How long a job that was killed may take to be gone before the caller is answered all the same. */
-#define END_LOOK_MS	20
-#define END_LOOKS	500
-
-struct checkpoint {
-	struct request *request;
-	struct job *job;
-	struct job_dump *dump;	/* NULL: a coordinator has it */
-	int64_t generation;
-	char *dir;
-	json_t *args;		/* of op_dump() */
-	int quiesce_ms;
-	bool kill;
-	bool dry_run;
-	json_t *outcome;	/* of one that ended the job, until that is seen */
-	unsigned int looks;
-};
-
-static void checkpoint_free(struct checkpoint *c)
-{
-	json_decref(c->args);
-	free(c->dir);
-	free(c);
-}
+/* ------------------------------------------------------------ checkpoint */
 
 static void on_progress(json_t *progress, void *arg)
 {
-	struct checkpoint *c = arg;
-
-	request_progress(c->request, progress);
+	request_progress(arg, progress);
 }
 
-/* A job that a checkpoint ended is saved; one that ended meanwhile is not. */
-static void settle_state(struct checkpoint *c, bool ok)
+static void on_ended(json_t *outcome, void *arg)
 {
-	struct job *job = c->job;
-	enum job_state state = job->state;
-	char why[512];
-
-	job->saving = false;
-	if (ok && c->kill && !c->dry_run) {
-		if (state == JOB_ENDED || state == JOB_LOST)
-			state = JOB_SAVED;
-		else if (job_is_alive(job))
-			job->saving = true;
-	} else if (state == JOB_SAVED) {
-		state = JOB_ENDED;
-	}
-	if (state != job->state && job_set_state(job, state, why, sizeof(why)))
-		log_error(&c->request->daemon->log, "%s", why);
+	request_answer(arg, outcome);
 }
 
-static void finish(struct checkpoint *c, json_t *outcome)
+static const struct job_checkpoint_ops ops = { on_progress, on_ended };
+
+/* NULL or an outcome. */
+static json_t *parse(const struct request *request, struct job_checkpoint_options *o)
 {
-	const struct log *log = &c->request->daemon->log;
-	json_t *result = json_object_get(outcome, "result");
-	bool ok = outcome_is_ok(outcome);
-
-	c->job->busy = NULL;
-	settle_state(c, ok);
-	if (ok) {
-		json_object_set_new(result, "job", json_integer(c->job->id));
-		if (json_object_get(result, "generation"))
-			c->generation = json_integer_value(json_object_get(result, "generation"));
-		else if (!c->dry_run)
-			json_object_set_new(result, "generation",
-					    json_integer(c->generation));
-		log_info(log, "job %lld: %s %lld, paused %.2f ms, %lld bytes stored",
-			 (long long)c->job->id, c->dry_run ? "dry run of generation" :
-			 "generation", (long long)c->generation,
-			 (double)json_integer_value(json_object_get(result, "pause_ns")) / 1e6,
-			 (long long)json_integer_value(json_object_get(result, "bytes_stored")));
-	} else {
-		log_warning(log, "job %lld: no checkpoint: %s", (long long)c->job->id,
-			    json_string_value(json_object_get(json_object_get(outcome, "error"),
-							      "text")));
-	}
-	request_answer(c->request, outcome);
-	checkpoint_free(c);
-}
-
-static void on_ended(void *arg);
-
-/* Killed, and not yet buried: who is told that it is saved may restart it at once. */
-static bool must_wait(struct checkpoint *c, json_t *outcome)
-{
-	struct reactor_source *timer;
-
-	if (!c->kill || c->dry_run || !outcome_is_ok(outcome) || !job_is_alive(c->job) ||
-	    c->looks++ >= END_LOOKS)
-		return false;
-	c->job->saving = true;
-	c->outcome = outcome;
-	return !reactor_timer(c->request->daemon->reactor, END_LOOK_MS, on_ended, c, &timer);
-}
-
-static void on_checkpoint(json_t *outcome, void *arg)
-{
-	struct checkpoint *c = arg;
-
-	if (!must_wait(c, outcome))
-		finish(c, outcome);
-}
-
-static void on_ended(void *arg)
-{
-	struct checkpoint *c = arg;
-
-	on_checkpoint(c->outcome, c);
-}
-
-static const struct job_dump_ops dump_ops = {
-	.progress = on_progress, .ended = on_checkpoint,
-};
-
-static int64_t job_floor(const struct job *job)
-{
-	return json_integer_value(json_object_get(job->record, "floor"));
-}
-
-/* Arguments of op_dump(); NULL with an outcome. */
-static struct checkpoint *parse_checkpoint(struct request *request, struct job *job,
-					   json_t **ret_outcome)
-{
-	const struct config *config = &request->daemon->config;
-	int kill = 0, dry_run = 0, copy = 0, pause = (int)config->max_pause_ms, quiesce = 0;
-	const char *files = NULL;
-	struct checkpoint *c;
+	int kill = 0, dry_run = 0, copy = 0;
 	json_error_t why;
 	json_int_t id;
-	char label[64];
 
+	o->max_pause_ms = -1;
 	if (json_unpack_ex(request->args, &why, 0, "{s:I, s?b, s?b, s?b, s?i, s?i, s?s !}",
 			   "job", &id, "kill", &kill, "dry_run", &dry_run,
-			   "stop_and_copy", &copy, "max_pause_ms", &pause,
-			   "quiesce_timeout_ms", &quiesce, "files", &files) || quiesce < 0) {
-		*ret_outcome = outcome_error(-EINVAL, "checkpoint: bad arguments: %s",
-					     quiesce < 0 ? "quiesce_timeout_ms" : why.text);
-		return NULL;
-	}
-	c = calloc(1, sizeof(*c));
-	if (!c)
-		return NULL;
-	c->request = request;
-	c->job = job;
-	c->kill = kill;
-	c->quiesce_ms = quiesce;
-	c->dry_run = dry_run;
-	c->generation = catalog_next(&request->daemon->catalog, job->id, job_floor(job));
-	c->dir = catalog_image_dir(&request->daemon->catalog, job->id, c->generation);
-	c->args = json_pack("{s:[i], s:s, s:b, s:b, s:b, s:i, s:i, s:I, s:s}",
-			    "pids", (int)job->init, "dir", c->dir, "kill", kill,
-			    "dry_run", dry_run, "stop_and_copy", copy,
-			    "freeze_timeout_ms", (int)config->freeze_timeout_ms,
-			    "max_pause_ms", pause,
-			    "generation", (json_int_t)c->generation,
-			    "job", job_label(job, label));
-	if (files)
-		json_object_set_new(c->args, "files", json_string(files));
-	return c;
-}
-
-static int start(struct checkpoint *c)
-{
-	const struct job_dump_options options = { .args = c->args };
-	const struct coord_checkpoint coordinated = {
-		.args = c->args, .quiesce_ms = (unsigned int)c->quiesce_ms,
-		.progress = on_progress, .done = on_checkpoint, .arg = c,
-	};
-
-	if (coord_driver_wanted(c->job))
-		return coord_driver_checkpoint(c->job, &coordinated);
-	return job_dump_start(c->job, &options, &dump_ops, c, &c->dump);
+			   "stop_and_copy", &copy, "max_pause_ms", &o->max_pause_ms,
+			   "quiesce_timeout_ms", &o->quiesce_ms, "files", &o->files) ||
+	    o->quiesce_ms < 0)
+		return outcome_error(-EINVAL, "checkpoint: bad arguments: %s",
+				     o->quiesce_ms < 0 ? "quiesce_timeout_ms" : why.text);
+	o->kill = kill;
+	o->dry_run = dry_run;
+	o->stop_and_copy = copy;
+	return NULL;
 }
 
 void verb_checkpoint(struct request *request)
 {
-	struct checkpoint *c = NULL;
+	struct job_checkpoint_options options = { 0 };
 	json_t *outcome = NULL;
 	struct job *job = jobs_find_for(request, &outcome);
-	int err;
 
 	if (job)
-		outcome = job_check_free(job, "checkpoint");
+		outcome = parse(request, &options);
 	if (job && !outcome)
-		outcome = job_check_running(job);
-	if (job && !outcome && job->parts && !coord_driver_wanted(job))
-		outcome = outcome_error(-EOPNOTSUPP, "no checkpoint of job %lld: it is on several nodes and does not use MPI, so nothing tells what its processes have sent to each other",
-					(long long)job->id);
-	if (job && !outcome)
-		c = parse_checkpoint(request, job, &outcome);
-	if (!c) {
+		outcome = job_checkpoint_start(job, &options, &ops, request);
+	if (outcome)
+		request_answer(request, outcome);
+}
+
+/* ------------------------------------------------------------------ auto */
+
+/* The record is written where the job runs, or, if nowhere, anywhere. */
+static json_t *check_place(const struct job *job)
+{
+	bool away = job->parts && parts_node(job->parts);
+
+	return job->state == JOB_ELSEWHERE || away ? job_check_running(job) : NULL;
+}
+
+/* NULL or an outcome. */
+static json_t *set(struct job *job, bool on, json_t *settings)
+{
+	json_t *before = json_incref(json_object_get(job->record, "auto")), *outcome = NULL;
+	char why[512];
+	int err;
+
+	if (on)
+		json_object_set(job->record, "auto", settings);
+	else
+		json_object_del(job->record, "auto");
+	err = job_save(job, why, sizeof(why));
+	if (err) {
+		outcome = outcome_error(err, "%s", why);
+		json_object_del(job->record, "auto");
+		if (before)
+			json_object_set(job->record, "auto", before);
+	} else {
+		log_info(&jobs_daemon(job->jobs)->log, "job %lld: checkpoints by itself: %s",
+			 (long long)job->id, on ? "on" : "off");
+		schedule_changed(job);
+	}
+	json_decref(before);
+	return outcome;
+}
+
+void verb_auto(struct request *request)
+{
+	json_t *outcome = NULL, *settings = NULL;
+	struct job *job = jobs_find_for(request, &outcome);
+	json_error_t why;
+	json_int_t id;
+	int on = -1;
+
+	if (!job) {
 		request_answer(request, outcome);
 		return;
 	}
-	job->busy = "checkpoint";
-	job->saving = c->kill && !c->dry_run;
-	err = start(c);
-	if (err) {
-		job->busy = NULL;
-		job->saving = false;
-		checkpoint_free(c);
-		request_answer(request, outcome_error(err, "the checkpoint cannot be begun: %s",
-						      strerror(-err)));
+	if (json_unpack_ex(request->args, &why, 0, "{s:I, s?b, s?o !}", "job", &id, "on", &on,
+			   "settings", &settings) || (settings && on != 1))
+		outcome = outcome_error(-EINVAL, "auto: bad arguments");
+	else if (settings)
+		outcome = schedule_check(settings);
+	if (!outcome && on >= 0)
+		outcome = check_place(job);
+	if (!outcome && on >= 0) {
+		settings = settings ? json_incref(settings) : json_object();
+		outcome = set(job, on, settings);
+		json_decref(settings);
 	}
+	if (!outcome)
+		outcome = outcome_ok(json_pack("{s:I, s:b, s:o*}", "job", (json_int_t)job->id,
+					       "on", schedule_is_on(job), "auto",
+					       schedule_describe(job)));
+	request_answer(request, outcome);
 }

@@ -28,6 +28,7 @@
 #include "supervisor/outcome.h"
 #include "supervisor/parts.h"
 #include "supervisor/rank_record.h"
+#include "supervisor/schedule.h"
 
 #define GROUPS_MAX	1024
 
@@ -145,16 +146,17 @@ static json_t *parse_run(struct request *request, bool *ret_attach, json_t **ret
 	const char *cwd, *name = NULL, *in = SPEC_NULL, *out = SPEC_PIPE;
 	const char *err = SPEC_PIPE;
 	int host_ns = 0, tty = 0, window = 0, mask = 022, attach = 0;
-	json_t *argv, *env, *record, *limits, *ranks = NULL;
+	json_t *argv, *env, *record, *limits, *ranks = NULL, *settings = NULL;
 	json_error_t why;
 	char user[64];
 
 	if (json_unpack_ex(request->args, &why, 0,
-			   "{s:o, s:o, s:s, s?s, s?b, s?b, s?s, s?s, s?s, s?i, s?i, s?b, s?o !}",
+			   "{s:o, s:o, s:s, s?s, s?b, s?b, s?s, s?s, s?s, s?i, s?i, s?b, s?o, s?o !}",
 			   "argv", &argv, "env", &env, "cwd", &cwd, "name", &name,
 			   "host_ns", &host_ns, "tty", &tty, "stdin", &in,
 			   "stdout", &out, "stderr", &err, "window", &window,
-			   "umask", &mask, "attach", &attach, "ranks", &ranks)) {
+			   "umask", &mask, "attach", &attach, "ranks", &ranks,
+			   "auto", &settings)) {
 		*ret_outcome = bad(why.text);
 		return NULL;
 	}
@@ -170,6 +172,8 @@ static json_t *parse_run(struct request *request, bool *ret_attach, json_t **ret
 		*ret_outcome = bad("the working directory is an absolute path");
 	else if (!stream_ok(in) || !stream_ok(out) || !stream_ok(err))
 		*ret_outcome = bad("files for input and output are absolute paths");
+	else if (settings)
+		*ret_outcome = schedule_check(settings);
 	if (*ret_outcome)
 		return NULL;
 	if (!name)
@@ -186,6 +190,8 @@ static json_t *parse_run(struct request *request, bool *ret_attach, json_t **ret
 	limits = caller_limits(request);
 	if (record && limits)
 		json_object_set_new(record, "limits", limits);
+	if (record && settings)
+		json_object_set(record, "auto", settings);
 	*ret_outcome = record ? add_ranks(request, ranks, record) : NULL;
 	if (*ret_outcome) {
 		json_decref(record);

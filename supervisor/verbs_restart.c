@@ -22,9 +22,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "image/util.h"
+#include "supervisor/history.h"
 #include "supervisor/hosts.h"
 #include "supervisor/job_restore.h"
 #include "supervisor/jobs.h"
@@ -141,6 +143,20 @@ static void on_gone(void *arg)
 		finish(r, r->failure);	/* it is seen to end later */
 }
 
+/* How long it took goes into the job's history; without that it runs all the same. */
+static void remember(const struct restart *r)
+{
+	const json_t *took = json_object_get(json_object_get(r->outcome, "result"), "total_ns");
+	json_t *row = json_pack("{s:I, s:I, s:I}", "taken", (json_int_t)time(NULL), "restart",
+				(json_int_t)r->generation, "total_ns", json_integer_value(took));
+	int err = took ? history_append(&r->request->daemon->catalog, r->job->id, row) : 0;
+
+	if (err)
+		log_warning(&r->request->daemon->log, "job %lld: what the restart took cannot be written down: %s",
+			    (long long)r->job->id, strerror(-err));
+	json_decref(row);
+}
+
 /* All that was waited for has come. */
 static void settle(struct restart *r)
 {
@@ -157,6 +173,7 @@ static void settle(struct restart *r)
 		log_error(&r->request->daemon->log, "%s", why);
 	log_info(&r->request->daemon->log, "job %lld runs again from generation %lld",
 		 (long long)r->job->id, (long long)r->generation);
+	remember(r);
 	json_object_update_missing(json_object_get(r->outcome, "result"), job_describe(r->job));
 	finish(r, r->outcome);
 }

@@ -28,6 +28,7 @@ static void test_defaults(void **state)
 	assert_string_equal(config.key, "/etc/stillpoint/key");
 	assert_int_equal(config.log_level, LOG_LEVEL_INFO);
 	assert_int_equal(config.max_pause_ms, 0);
+	assert_int_equal(config.node_mtbf_s, 365 * 86400);
 	assert_non_null(config.shim);
 	assert_non_null(config.node);
 	config_done(&config);
@@ -42,10 +43,11 @@ static void test_good(void **state)
 	assert_int_equal(config_init(&config), 0);
 	assert_int_equal(parse(&config, "# comment\n\n  image_dir\t=  /mnt/a b  # why\n"
 			       "log_level=debug\nmax_pause_ms = 250\nnode = n-1.x\n"
-			       "key = /k", &line), 0);
+			       "node_mtbf = 1d12h\nkey = /k", &line), 0);
 	assert_string_equal(config.image_dir, "/mnt/a b");
 	assert_int_equal(config.log_level, LOG_LEVEL_DEBUG);
 	assert_int_equal(config.max_pause_ms, 250);
+	assert_int_equal(config.node_mtbf_s, 36 * 3600);
 	assert_string_equal(config.node, "n-1.x");
 	assert_string_equal(config.key, "/k");
 	config_done(&config);
@@ -69,6 +71,11 @@ static void test_bad(void **state)
 		{ "max_pause_ms = 1x\n", -EINVAL, 1 },
 		{ "max_pause_ms = 99999999999999999999\n", -EINVAL, 1 },
 		{ "log_level = loud\n", -EINVAL, 1 },
+		{ "node_mtbf = 0\n", -EINVAL, 1 },
+		{ "node_mtbf = -3d\n", -EINVAL, 1 },
+		{ "node_mtbf = nan\n", -EINVAL, 1 },
+		{ "node_mtbf = 101y\n", -EINVAL, 1 },
+		{ "node_mtbf = soon\n", -EINVAL, 1 },
 		{ "node = a/b\n", -EINVAL, 1 },
 		{ "key = /a\nnode =\n", -EINVAL, 2 },
 	};

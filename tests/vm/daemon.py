@@ -787,6 +787,84 @@ def damaged_and_swapped(node):
     equal(node.jobs()[job]['state'], 'running', 'state')
 
 
+# ------------------------------------------------- checkpoints by themselves
+
+@test
+def checkpoints_by_themselves(node):
+    """run --auto: generations come by themselves, also after ckptd died, and restart"""
+    job = node.shell(COUNTER.format(n=300), opts=('--auto', '--every', '2s'))
+    node.fails(1, 'no checkpoint yet', 'interval', str(job))
+    wait_for('two generations', 60, lambda: len(node.generations(job)) >= 2)
+    node.kill()
+    before = len(os.listdir(f'{node.images}/{job}'))
+    node.start()
+    equal(node.jobs()[job]['auto']['every_ms'], 2000, 'the setting')
+    wait_for('more', 60, lambda: len(os.listdir(f'{node.images}/{job}')) >= before + 2)
+    node.ctl('auto', str(job), 'off')
+    wait_for('the last one', 30, lambda: 'busy' not in node.job(job))
+    generations = [g['generation'] for g in node.generations(job)]
+    time.sleep(4)
+    equal(len(node.generations(job)), len(generations), 'generations after auto off')
+    equal(generations, list(range(1, len(generations) + 1)), 'numbers')
+    advice_and_statistics(node, job, generations)
+    node.ctl('kill', str(job), 'KILL')
+    node.wait(job)
+    node.ctl('restart', f'{job}:{generations[-1]}')
+    equal(node.wait(job), 9, 'status')
+    equal(node.output(job), counted(300), 'output')
+    equal(len(node.json('stats', str(job))['restarts']), 1, 'restarts')
+    node.ctl('rm', '--force', str(job))
+    check(not os.path.exists(f'{node.images}/{job}'), 'the history goes with the job')
+
+
+def advice_and_statistics(node, job, generations):
+    """What they have cost, of one that is removed as well."""
+    node.ctl('rm', f'{job}:{generations[0]}')
+    stats = node.json('stats', str(job))
+    rows = stats['checkpoints']
+    equal([r['generation'] for r in rows], generations, 'statistics')
+    equal([r.get('kept', False) for r in rows], [False] + [True] * (len(rows) - 1), 'kept')
+    check(all(r['pause_ns'] > 0 and r['bytes_stored'] > 0 for r in rows), 'figures')
+    # ckptd was killed: what it was about to write down only the manifest knows
+    check(sum(r.get('auto', False) for r in rows) >= len(rows) - 1, 'who took them')
+    check(stats['medians']['total_ns'] >= stats['medians']['pages_ns'] > 0, 'medians')
+    text = node.ctl('stats', str(job)).stdout.decode()
+    equal(len(text.splitlines()), len(rows) + 2, 'the table')
+    one, two = (node.json('interval', str(job), '--mtbf', m) for m in ('1h', '4h'))
+    check(1.7 < two['daly_ms'] / one['daly_ms'] < 2.2, f'four times the time, {one}, {two}')
+    check(0.5 < one['efficiency'] < two['efficiency'] < 1, 'efficiency')
+    equal(one['based_on']['checkpoints'], min(len(rows), 32), 'checkpoints')
+    check('formula' in node.ctl('interval', str(job)).stdout.decode(), 'interval as text')
+    plan = node.json('interval', str(job), '--level', 'local=1h', '--level', 'pfs=30d,5m')
+    equal([l['name'] for l in plan['levels']], ['local', 'pfs'], 'levels')
+    check(plan['levels'][1]['every'] > 1, 'the dear level is taken seldom')
+
+
+@test
+def refused_by_itself(node):
+    """auto of a job that cannot be saved: it runs on, less and less disturbed, and one is told why"""
+    job = node.run('/usr/bin/python3', '-c', 'import socket, time\n'
+                   's = socket.socket(); print("up", flush=True)\n'
+                   'while True: time.sleep(0.2); print("on", flush=True)')
+    node.lines(job, 1)
+    node.fails(2, 'duration', 'auto', str(job), '--every', 'often')
+    node.fails(2, 'on or off', 'auto', str(job), 'maybe')
+    equal(node.json('auto', str(job))['on'], False, 'at first')
+    node.ctl('auto', str(job), '--every', '500ms')
+    auto = wait_for('three failures', 60, lambda: [a for a in [node.json('auto', str(job))['auto']]
+                                                   if a.get('failures', 0) >= 3])[0]
+    check('FD_SOCKET' in auto['error'] or 'socket' in auto['error'], auto['error'])
+    check(auto['next_ms'] > 500, f'it waits longer than at first: {auto}')
+    running_on(node, job)
+    equal(node.generations(job), [], 'generations')
+    node.fails(1, 'no checkpoint yet', 'interval', str(job))
+    node.ctl('auto', str(job), 'on', '--mtbf', '2d')
+    check(node.json('auto', str(job))['auto']['mtbf_ms'] == 2 * 86400000, 'mtbf')
+    auto = wait_for('a guess', 10, lambda: [a for a in [node.json('auto', str(job))['auto']]
+                                            if a.get('guessed')])[0]
+    check(10000 <= auto['interval_ms'] <= 3600000, f'the guess: {auto}')
+
+
 # ------------------------------------------------------------ permissions
 
 @test

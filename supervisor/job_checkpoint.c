@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A checkpoint of a job; see job_checkpoint.h.
+ *
+ * One thing at a time is done to a job (job->busy); who comes second is told so.
+ * What it has cost goes into the job's history (history.h). If that cannot be written, the
+ * checkpoint is one all the same.
+ */
+#include "supervisor/job_checkpoint.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "supervisor/coord_driver.h"
+#include "supervisor/history.h"
+#include "supervisor/job_dump.h"
+#include "supervisor/outcome.h"
+#include "supervisor/schedule.h"
+
+/* How long a job that was killed may take to be gone before the caller is answered all the same. */
+#define END_LOOK_MS	20
+#define END_LOOKS	500
+
+struct checkpoint {
+	struct daemon *daemon;
+	struct job *job;
+	const struct job_checkpoint_ops *ops;
+	void *arg;
+	struct job_dump *dump;	/* NULL: a coordinator has it */
+	int64_t generation;
+	char *dir;
+	json_t *args;		/* of op_dump() */
+	int quiesce_ms;
+	bool kill;
+	bool dry_run;
+	bool automatic;
+	int64_t began_ms;	/* schedule_clock() */
+	int64_t taken;		/* seconds since 1970 */
+	json_t *outcome;	/* of one that ended the job, until that is seen */
+	unsigned int looks;
+};
+
+static void checkpoint_free(struct checkpoint *c)
+{
+	json_decref(c->args);
+	free(c->dir);
+	free(c);
+}
+
+static void on_progress(json_t *progress, void *arg)
+{
+	struct checkpoint *c = arg;
+
+	if (c->ops->progress)
+		c->ops->progress(progress, c->arg);
+}
+
+/* A job that a checkpoint ended is saved; one that ended meanwhile is not. */
+static void settle_state(struct checkpoint *c, bool ok)
+{
+	struct job *job = c->job;
+	enum job_state state = job->state;
+	char why[512];
+
+	job->saving = false;
+	if (ok && c->kill && !c->dry_run) {
+		if (state == JOB_ENDED || state == JOB_LOST)
+			state = JOB_SAVED;
+		else if (job_is_alive(job))
+			job->saving = true;
+	} else if (state == JOB_SAVED) {
+		state = JOB_ENDED;
+	}
+	if (state != job->state && job_set_state(job, state, why, sizeof(why)))
+		log_error(&c->daemon->log, "%s", why);
+}
+
+static void remember(const struct checkpoint *c, const json_t *result)
+{
+	json_t *row = history_row(result, c->generation, c->taken);
+	int err;
+
+	if (c->automatic)
+		json_object_set_new(row, "auto", json_true());
+	err = history_append(&c->daemon->catalog, c->job->id, row);
+	if (err)
+		log_warning(&c->daemon->log, "job %lld: what generation %lld has cost cannot be written down: %s",
+			    (long long)c->job->id, (long long)c->generation, strerror(-err));
+	json_decref(row);
+}
+
+static void succeeded(struct checkpoint *c, json_t *result)
+{
+	json_object_set_new(result, "job", json_integer(c->job->id));
+	if (json_object_get(result, "generation"))
+		c->generation = json_integer_value(json_object_get(result, "generation"));
+	else if (!c->dry_run)
+		json_object_set_new(result, "generation", json_integer(c->generation));
+	log_info(&c->daemon->log, "job %lld: %s %lld, paused %.2f ms, %lld bytes stored",
+		 (long long)c->job->id, c->dry_run ? "dry run of generation" :
+		 "generation", (long long)c->generation,
+		 (double)json_integer_value(json_object_get(result, "pause_ns")) / 1e6,
+		 (long long)json_integer_value(json_object_get(result, "bytes_stored")));
+	if (!c->dry_run)
+		remember(c, result);
+}
+
+static void finish(struct checkpoint *c, json_t *outcome)
+{
+	bool ok = outcome_is_ok(outcome);
+
+	c->job->busy = NULL;
+	settle_state(c, ok);
+	if (ok)
+		succeeded(c, json_object_get(outcome, "result"));
+	else
+		log_warning(&c->daemon->log, "job %lld: no checkpoint: %s", (long long)c->job->id,
+			    json_string_value(json_object_get(json_object_get(outcome, "error"),
+							      "text")));
+	if (ok && !c->dry_run)
+		schedule_taken(c->job, c->began_ms);
+	c->ops->ended(outcome, c->arg);
+	checkpoint_free(c);
+}
+
+static void on_ended(void *arg);
+
+/* Killed, and not yet buried: who is told that it is saved may restart it at once. */
+static bool must_wait(struct checkpoint *c, json_t *outcome)
+{
+	struct reactor_source *timer;
+
+	if (!c->kill || c->dry_run || !outcome_is_ok(outcome) || !job_is_alive(c->job) ||
+	    c->looks++ >= END_LOOKS)
+		return false;
+	c->job->saving = true;
+	c->outcome = outcome;
+	return !reactor_timer(c->daemon->reactor, END_LOOK_MS, on_ended, c, &timer);
+}
+
+static void on_checkpoint(json_t *outcome, void *arg)
+{
+	struct checkpoint *c = arg;
+
+	if (!must_wait(c, outcome))
+		finish(c, outcome);
+}
+
+static void on_ended(void *arg)
+{
+	struct checkpoint *c = arg;
+
+	on_checkpoint(c->outcome, c);
+}
+
+static const struct job_dump_ops dump_ops = {
+	.progress = on_progress, .ended = on_checkpoint,
+};
+
+static int64_t job_floor(const struct job *job)
+{
+	return json_integer_value(json_object_get(job->record, "floor"));
+}
+
+static struct checkpoint *checkpoint_new(struct job *job, const struct job_checkpoint_options *o)
+{
+	struct checkpoint *c = calloc(1, sizeof(*c));
+	struct daemon *daemon = jobs_daemon(job->jobs);
+	const struct config *config = &daemon->config;
+	char label[64];
+
+	if (!c)
+		return NULL;
+	c->daemon = daemon;
+	c->job = job;
+	c->kill = o->kill;
+	c->quiesce_ms = o->quiesce_ms;
+	c->dry_run = o->dry_run;
+	c->automatic = o->automatic;
+	c->began_ms = schedule_clock();
+	c->taken = time(NULL);
+	c->generation = catalog_next(&daemon->catalog, job->id, job_floor(job));
+	c->dir = catalog_image_dir(&daemon->catalog, job->id, c->generation);
+	c->args = json_pack("{s:[i], s:s, s:b, s:b, s:b, s:i, s:i, s:I, s:s}",
+			    "pids", (int)job->init, "dir", c->dir, "kill", o->kill,
+			    "dry_run", o->dry_run, "stop_and_copy", o->stop_and_copy,
+			    "freeze_timeout_ms", (int)config->freeze_timeout_ms,
+			    "max_pause_ms", o->max_pause_ms < 0 ? (int)config->max_pause_ms :
+			    o->max_pause_ms, "generation", (json_int_t)c->generation,
+			    "job", job_label(job, label));
+	if (!c->args) {
+		checkpoint_free(c);
+		return NULL;
+	}
+	if (o->files)
+		json_object_set_new(c->args, "files", json_string(o->files));
+	return c;
+}
+
+static int start(struct checkpoint *c)
+{
+	const struct job_dump_options options = { .args = c->args };
+	const struct coord_checkpoint coordinated = {
+		.args = c->args, .quiesce_ms = (unsigned int)c->quiesce_ms,
+		.progress = on_progress, .done = on_checkpoint, .arg = c,
+	};
+
+	if (coord_driver_wanted(c->job))
+		return coord_driver_checkpoint(c->job, &coordinated);
+	return job_dump_start(c->job, &options, &dump_ops, c, &c->dump);
+}
+
+static json_t *check(const struct job *job)
+{
+	json_t *outcome = job_check_free(job, "checkpoint");
+
+	if (!outcome)
+		outcome = job_check_running(job);
+	if (!outcome && job->parts && !coord_driver_wanted(job))
+		outcome = outcome_error(-EOPNOTSUPP, "no checkpoint of job %lld: it is on several nodes and does not use MPI, so nothing tells what its processes have sent to each other",
+					(long long)job->id);
+	return outcome;
+}
+
+json_t *job_checkpoint_start(struct job *job, const struct job_checkpoint_options *options,
+			     const struct job_checkpoint_ops *ops, void *arg)
+{
+	json_t *outcome = check(job);
+	struct checkpoint *c;
+	int err;
+
+	if (outcome)
+		return outcome;
+	c = checkpoint_new(job, options);
+	if (!c)
+		return outcome_error(-ENOMEM, "out of memory");
+	c->ops = ops;
+	c->arg = arg;
+	job->busy = "checkpoint";
+	job->saving = c->kill && !c->dry_run;
+	err = start(c);
+	if (!err)
+		return NULL;
+	job->busy = NULL;
+	job->saving = false;
+	checkpoint_free(c);
+	return outcome_error(err, "the checkpoint cannot be begun: %s", strerror(-err));
+}

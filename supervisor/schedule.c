@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Checkpoints that ckptd takes by itself; see schedule.h.
+ *
+ * A job that is to have them and runs here has an appointment; one timer waits for the first of
+ * all.  Whatever changes (a job starts, ends, is checkpointed by somebody) ends in look(), which
+ * sees from the jobs alone what there is to do: nothing is registered that could be forgotten.
+ *
+ * What is refused or fails is tried again, later each time, and costs the job no more than that.
+ * A job that somebody else is busy with is left alone for the moment.
+ */
+#include "supervisor/schedule.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "supervisor/duration.h"
+#include "supervisor/history.h"
+#include "supervisor/job_checkpoint.h"
+#include "supervisor/job_memory.h"
+#include "supervisor/jobs.h"
+#include "supervisor/outcome.h"
+#include "supervisor/parts.h"
+
+#define EVERY_MIN_MS	100
+#define BUSY_MS		500	/* until a job is looked at again that somebody is busy with */
+#define RETRY_MS	10000	/* after the first failure; then twice as long each time */
+#define RETRY_MAX_MS	600000	/* unless the interval is longer */
+#define SOON_MS		1000	/* after a start of ckptd: who was waiting longer comes first */
+/* Before anything is measured, the first one is in between. */
+#define GUESS_MIN_MS	10000
+#define GUESS_MAX_MS	3600000
+#define LOOK_MAX_MS	3600000	/* a timer that is longer is set again */
+
+struct appointment {
+	struct job *job;
+	int64_t due_ms;		/* schedule_clock() */
+	int64_t interval_ms;
+	bool guessed;		/* due is to be found again then */
+	bool own;		/* ours is under way */
+	bool gone;		/* forgotten meanwhile */
+	unsigned int failures;	/* in a row */
+	char why[256];		/* the last one */
+};
+
+struct schedule {
+	struct daemon *daemon;
+	struct reactor_source *timer;
+	int64_t timer_ms;
+};
+
+int64_t schedule_clock(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int64_t clamp(int64_t value, int64_t low, int64_t high)
+{
+	if (value > high)
+		value = high;
+	return value < low ? low : value;
+}
+
+/* -------------------------------------------------------------- settings */
+
+static int64_t setting(const json_t *settings, const char *name)
+{
+	return json_integer_value(json_object_get(settings, name));
+}
+
+static const json_t *settings_of(const struct job *job)
+{
+	return json_object_get(job->record, "auto");
+}
+
+bool schedule_is_on(const struct job *job)
+{
+	return json_is_object(settings_of(job));
+}
+
+json_t *schedule_check(const json_t *settings)
+{
+	json_int_t every = EVERY_MIN_MS, mtbf = 1, node_mtbf = 1;
+	json_error_t why;
+
+	if (json_unpack_ex((json_t *)settings, &why, 0, "{s?I, s?I, s?I !}", "every_ms", &every,
+			   "mtbf_ms", &mtbf, "node_mtbf_ms", &node_mtbf))
+		return outcome_error(-EINVAL, "automatic checkpoints: bad arguments: %s", why.text);
+	if (every < EVERY_MIN_MS || every > DURATION_MAX_MS)
+		return outcome_error(-EINVAL, "automatic checkpoints: an interval is at least %d ms",
+				     EVERY_MIN_MS);
+	if (mtbf <= 0 || mtbf > DURATION_MAX_MS || node_mtbf <= 0 || node_mtbf > DURATION_MAX_MS)
+		return outcome_error(-EINVAL, "automatic checkpoints: the time between failures has to be above 0");
+	return NULL;
+}
+
+static bool take_rates(const json_t *settings, const char *from, const char *node_from,
+		       struct advice_rates *rates)
+{
+	rates->mtbf_ms = setting(settings, "mtbf_ms");
+	rates->node_mtbf_ms = setting(settings, "node_mtbf_ms");
+	rates->from = rates->mtbf_ms ? from : node_from;
+	return rates->mtbf_ms || rates->node_mtbf_ms;
+}
+
+void schedule_rates(const struct job *job, const json_t *own, struct advice_rates *ret_rates)
+{
+	const json_t *nodes = json_object_get(json_object_get(job->record, "ranks"), "nodes");
+	struct advice_rates rates = {
+		.nodes = nodes ? (unsigned int)json_array_size(nodes) : 1,
+		.slowdown = ADVICE_SLOWDOWN,
+	};
+
+	if (!take_rates(own, "--mtbf", "--node-mtbf", &rates) &&
+	    !take_rates(settings_of(job), "the job's settings", "the job's settings", &rates)) {
+		rates.node_mtbf_ms = (int64_t)jobs_daemon(job->jobs)->config.node_mtbf_s * 1000;
+		rates.from = "node_mtbf of ckptd.conf";
+	}
+	*ret_rates = rates;
+}
+
+json_t *schedule_describe(const struct job *job)
+{
+	const struct appointment *a = job->appointment;
+	json_t *json;
+
+	if (!schedule_is_on(job))
+		return NULL;
+	json = json_copy((json_t *)settings_of(job));
+	if (!a)
+		return json;
+	json_object_set_new(json, "interval_ms", json_integer(a->interval_ms));
+	json_object_set_new(json, "guessed", json_boolean(a->guessed));
+	if (!a->own)
+		json_object_set_new(json, "next_ms",
+				    json_integer(clamp(a->due_ms - schedule_clock(), 0, INT64_MAX)));
+	if (a->failures) {
+		json_object_set_new(json, "failures", json_integer(a->failures));
+		json_object_set_new(json, "error", json_string(a->why));
+	}
+	return json;
+}
+
+/* ---------------------------------------------------------- appointments */
+
+static const struct log *log_of(const struct job *job)
+{
+	return &jobs_daemon(job->jobs)->log;
+}
+
+/* The interval by what is known; *ret_last: seconds since 1970 of the last one, 0: none. */
+static void find_interval(struct appointment *a, int64_t *ret_last)
+{
+	const struct job *job = a->job;
+	json_t *rows = history_read(&jobs_daemon(job->jobs)->catalog, job->id);
+	size_t n = json_array_size(rows);
+	struct advice_rates rates;
+	struct advice_costs costs;
+	const char *why = NULL;
+
+	schedule_rates(job, NULL, &rates);
+	*ret_last = setting(json_array_get(rows, n ? n - 1 : 0), "taken");
+	a->interval_ms = setting(settings_of(job), "every_ms");
+	a->guessed = false;
+	if (!a->interval_ms) {
+		a->guessed = !advice_measure(rows, &costs);
+		if (a->guessed)
+			advice_guess(job_memory(job->init) * rates.nodes, &costs);
+		/* As Daly has it where a checkpoint costs more than there is time. */
+		if (advice_interval(&costs, &rates, &a->interval_ms, &why)) {
+			log_warning(log_of(job), "job %lld: automatic checkpoints: %s",
+				    (long long)job->id, why);
+			a->interval_ms = rates.mtbf_ms ? rates.mtbf_ms :
+					 rates.node_mtbf_ms / rates.nodes;
+		}
+	}
+	if (a->guessed)
+		a->interval_ms = clamp(a->interval_ms, GUESS_MIN_MS, GUESS_MAX_MS);
+	a->interval_ms = clamp(a->interval_ms, EVERY_MIN_MS, DURATION_MAX_MS);
+	json_decref(rows);
+}
+
+/* When, of a job that was not looked after, or of which only a guess was known. */
+static void find_due(struct appointment *a)
+{
+	int64_t last, since = setting(a->job->record, "since"), now = time(NULL), waited;
+
+	find_interval(a, &last);
+	/* It runs since then: what was before is another run's. The clock may have been put back. */
+	if (since > last)
+		last = since;
+	waited = clamp((now - last) * 1000, 0, a->interval_ms);
+	a->due_ms = schedule_clock() + clamp(a->interval_ms - waited, 0, INT64_MAX);
+}
+
+static bool wanted(const struct job *job)
+{
+	return schedule_is_on(job) && job->state == JOB_RUNNING && !job->saving &&
+	       !(job->parts && parts_node(job->parts));
+}
+
+static void appoint(struct job *job)
+{
+	struct appointment *a = calloc(1, sizeof(*a));
+	char text[32];
+
+	if (!a)
+		return;		/* the next look tries again */
+	a->job = job;
+	job->appointment = a;
+	find_due(a);
+	if (a->due_ms < schedule_clock() + SOON_MS)
+		a->due_ms = schedule_clock() + clamp(a->interval_ms, 0, SOON_MS);
+	log_info(log_of(job), "job %lld: checkpoints by itself, every %s%s", (long long)job->id,
+		 duration_text(a->interval_ms, text), a->guessed ?
+		 ", a guess until one is taken" : "");
+}
+
+void schedule_forget(struct job *job)
+{
+	struct appointment *a = job->appointment;
+
+	job->appointment = NULL;
+	if (!a)
+		return;
+	a->job = NULL;
+	if (a->own)
+		a->gone = true;		/* on_ended() frees it */
+	else
+		free(a);
+}
+
+void schedule_taken(struct job *job, int64_t began_ms)
+{
+	struct appointment *a = job->appointment;
+	int64_t last, now = schedule_clock();
+
+	if (!a)
+		return;
+	find_interval(a, &last);
+	a->failures = 0;
+	/* Never back to back: the job is to get on, too. */
+	a->due_ms = began_ms + a->interval_ms;
+	if (a->due_ms < now + a->interval_ms / 10)
+		a->due_ms = now + a->interval_ms / 10;
+	schedule_poke(jobs_daemon(job->jobs));
+}
+
+static void failed(struct appointment *a, const json_t *outcome)
+{
+	const char *text = json_string_value(json_object_get(json_object_get(outcome, "error"),
+							     "text"));
+	int64_t wait = clamp(a->interval_ms, EVERY_MIN_MS, RETRY_MS);
+	int64_t most = clamp(a->interval_ms, RETRY_MAX_MS, DURATION_MAX_MS);
+	unsigned int i;
+	char buf[32];
+
+	for (i = 0; i < a->failures && wait < most; i++)
+		wait *= 2;
+	wait = clamp(wait, 0, most);
+	a->failures++;
+	a->due_ms = schedule_clock() + wait;
+	snprintf(a->why, sizeof(a->why), "%s", text ? text : "out of memory");
+	log_warning(log_of(a->job), "job %lld: automatic checkpoint failed (%u in a row), next try in %s: %s",
+		    (long long)a->job->id, a->failures, duration_text(wait, buf), a->why);
+}
+
+static void on_ended(json_t *outcome, void *arg)
+{
+	struct appointment *a = arg;
+
+	a->own = false;
+	if (a->gone) {
+		free(a);
+	} else {
+		if (!outcome_is_ok(outcome) && job_is_alive(a->job))
+			failed(a, outcome);
+		schedule_poke(jobs_daemon(a->job->jobs));
+	}
+	json_decref(outcome);
+}
+
+static void begin(struct appointment *a)
+{
+	static const struct job_checkpoint_ops ops = { .ended = on_ended };
+	const struct job_checkpoint_options options = { .automatic = true, .max_pause_ms = -1 };
+	json_t *outcome;
+
+	a->own = true;
+	outcome = job_checkpoint_start(a->job, &options, &ops, a);
+	if (outcome)
+		on_ended(outcome, a);
+}
+
+static void keep(struct appointment *a)
+{
+	if (a->own || a->due_ms > schedule_clock())
+		return;
+	/* It may have more memory by now. */
+	if (a->guessed) {
+		find_due(a);
+		if (a->due_ms > schedule_clock())
+			return;
+	}
+	if (a->job->busy)
+		a->due_ms = schedule_clock() + BUSY_MS;
+	else
+		begin(a);
+}
+
+/* ------------------------------------------------------------------ timer */
+
+static void on_timer(void *arg);
+
+static void arm(struct schedule *s, int64_t at_ms)
+{
+	int64_t now = schedule_clock();
+
+	if (s->timer && s->timer_ms <= at_ms)
+		return;
+	reactor_remove(s->timer);
+	s->timer = NULL;
+	s->timer_ms = clamp(at_ms, now, now + LOOK_MAX_MS);
+	if (reactor_timer(s->daemon->reactor, (uint64_t)(s->timer_ms - now), on_timer, s,
+			  &s->timer))
+		log_error(&s->daemon->log, "no timer: no checkpoints by themselves any more");
+}
+
+static void look(struct schedule *s)
+{
+	struct jobs *jobs = s->daemon->jobs;
+	struct appointment *a;
+	struct job *job;
+
+	for (job = jobs_next(jobs, NULL); job; job = jobs_next(jobs, job)) {
+		if (!wanted(job)) {
+			schedule_forget(job);
+			continue;
+		}
+		if (!job->appointment)
+			appoint(job);
+		else
+			keep(job->appointment);
+		a = job->appointment;
+		if (a && !a->own)
+			arm(s, a->due_ms);
+	}
+}
+
+static void on_timer(void *arg)
+{
+	struct schedule *s = arg;
+
+	s->timer = NULL;
+	look(s);
+}
+
+/* Not now: who calls may be in the middle of something. */
+void schedule_poke(struct daemon *daemon)
+{
+	if (daemon->schedule)
+		arm(daemon->schedule, schedule_clock());
+}
+
+void schedule_changed(struct job *job)
+{
+	schedule_forget(job);
+	schedule_poke(jobs_daemon(job->jobs));
+}
+
+int schedule_open(struct daemon *daemon, struct schedule **ret_schedule)
+{
+	struct schedule *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->daemon = daemon;
+	*ret_schedule = s;
+	arm(s, schedule_clock());
+	return 0;
+}
+
+void schedule_close(struct schedule *schedule)
+{
+	if (!schedule)
+		return;
+	reactor_remove(schedule->timer);
+	free(schedule);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Checkpoints that ckptd takes by itself, of running jobs that are to have them.
+ *
+ * What is to be done is in the job's record, so it outlives ckptd and goes where the job goes:
+ *
+ *	auto	{"every_ms": N}		so often; else by what checkpoints cost (advice.h), with
+ *		{"mtbf_ms": N}		the time between failures of the job, or
+ *		{"node_mtbf_ms": N}	of one of its nodes; default: node_mtbf of ckptd.conf
+ *
+ * The home of a job over several nodes decides.  Nothing is removed to make room.
+ */
+#ifndef STILLPOINT_SCHEDULE_H
+#define STILLPOINT_SCHEDULE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "supervisor/advice.h"
+#include "supervisor/daemon.h"
+
+struct appointment;
+struct job;
+struct schedule;
+
+int schedule_open(struct daemon *daemon, struct schedule **ret_schedule);
+void schedule_close(struct schedule *schedule);	/* NULL is fine */
+
+/* Are these settings? NULL, or an outcome. */
+json_t *schedule_check(const json_t *settings);
+bool schedule_is_on(const struct job *job);
+/* Its settings, and when the next one is due; NULL: it is off. A new reference. */
+json_t *schedule_describe(const struct job *job);
+/* The failure rates that go for a job; @own (or NULL) are asked for before its settings. */
+void schedule_rates(const struct job *job, const json_t *own, struct advice_rates *ret_rates);
+
+/* It runs, or does not; look at it soon. */
+void schedule_poke(struct daemon *daemon);
+/* The settings of @job have changed: what was due is not. */
+void schedule_changed(struct job *job);
+/* It has a checkpoint that was begun then, whoever wanted it. */
+void schedule_taken(struct job *job, int64_t began_ms);
+/* It is about to be no more. */
+void schedule_forget(struct job *job);
+
+/* Milliseconds that only go forwards. */
+int64_t schedule_clock(void);
+
+#endif /* STILLPOINT_SCHEDULE_H */

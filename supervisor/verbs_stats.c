@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The requests stats and interval: what the checkpoints of a job have cost, and how often to
+ * take one therefore.
+ *
+ * The history (history.h) knows also what is removed; of a generation that it lacks the manifest
+ * says most. A worker reads both.
+ */
+#include "supervisor/verbs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "supervisor/advice.h"
+#include "supervisor/duration.h"
+#include "supervisor/generation.h"
+#include "supervisor/history.h"
+#include "supervisor/jobs.h"
+#include "supervisor/outcome.h"
+#include "supervisor/schedule.h"
+#include "supervisor/worker.h"
+
+struct stats {
+	struct request *request;
+	struct worker *worker;
+	int64_t job;
+	char label[64];
+	json_t *generations;	/* that there are */
+	json_t *(*answer)(struct stats *stats, json_t *rows);	/* in the worker */
+	struct advice_rates rates;	/* of interval */
+	json_t *levels;
+};
+
+/* ---------------------------------------------------------- in the worker */
+
+/* The line of generation @n; NULL. */
+static json_t *find_row(const json_t *rows, int64_t n)
+{
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row) {
+		if (!json_object_get(row, "level") &&
+		    json_integer_value(json_object_get(row, "generation")) == n)
+			return row;
+	}
+	return NULL;
+}
+
+/* What the manifest says, as a line; one that cannot be read says nothing. */
+static json_t *row_of_manifest(const struct stats *s, int64_t n)
+{
+	const struct daemon *daemon = s->request->daemon;
+	struct op_env env = { .key = daemon->config.key };
+	json_t *outcome = generation_describe(&env, &daemon->catalog, s->job, n, s->label);
+	const json_t *result = json_object_get(outcome, "result");
+	const json_t *note = json_object_get(result, "note");
+	json_t *row = NULL;
+
+	if (result) {
+		row = history_row(result, n, json_integer_value(json_object_get(result, "created")));
+		/* Who was killed by it stood still to the end, and the manifest was written before. */
+		history_complete(row, note);
+	}
+	json_decref(outcome);
+	return row;
+}
+
+static int compare(const json_t *a, const json_t *b, const char *name)
+{
+	json_int_t x = json_integer_value(json_object_get(a, name));
+	json_int_t y = json_integer_value(json_object_get(b, name));
+
+	return (x > y) - (x < y);
+}
+
+static int by_generation(const void *a, const void *b)
+{
+	const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
+	int order = compare(x, y, "generation");
+
+	return order ? order : compare(x, y, "taken");
+}
+
+static void sort(json_t *rows)
+{
+	size_t i, n = json_array_size(rows);
+	json_t **items = calloc(n + 1, sizeof(*items));
+
+	if (!items)
+		return;
+	for (i = 0; i < n; i++)
+		items[i] = json_incref(json_array_get(rows, i));
+	qsort(items, n, sizeof(*items), by_generation);
+	json_array_clear(rows);
+	for (i = 0; i < n; i++)
+		json_array_append_new(rows, items[i]);
+	free(items);
+}
+
+/* History and manifests; "kept" of what there still is. Restarts come first. */
+static json_t *all_rows(struct stats *s)
+{
+	json_t *rows = history_read(&s->request->daemon->catalog, s->job), *number, *row;
+	size_t i;
+
+	json_array_foreach(s->generations, i, number) {
+		int64_t n = json_integer_value(number);
+
+		row = json_incref(find_row(rows, n));
+		if (!row) {
+			row = row_of_manifest(s, n);
+			if (row)
+				json_array_append(rows, row);
+		}
+		if (row)
+			json_object_set_new(row, "kept", json_true());
+		json_decref(row);
+	}
+	sort(rows);
+	return rows;
+}
+
+static json_t *stats_run(struct channel_reporter *reporter, void *arg)
+{
+	struct stats *s = arg;
+	json_t *rows = all_rows(s);
+	json_t *outcome = s->answer(s, rows);
+
+	json_decref(rows);
+	return outcome;
+}
+
+static json_t *answer_stats(struct stats *s, json_t *rows)
+{
+	json_t *checkpoints = json_array(), *restarts = json_array(), *levels = json_array();
+	json_t *medians, *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+		json_array_append(json_object_get(row, "level") ? levels :
+				  json_object_get(row, "restart") ? restarts : checkpoints, row);
+	medians = advice_medians(checkpoints);
+	return outcome_ok(json_pack("{s:I, s:o, s:o, s:o, s:o}", "job", (json_int_t)s->job,
+				    "checkpoints", checkpoints, "medians", medians,
+				    "restarts", restarts, "levels", levels));
+}
+
+static json_t *answer_interval(struct stats *s, json_t *rows)
+{
+	return advice_make(s->job, rows, &s->rates);
+}
+
+/* ------------------------------------------------------------ in the daemon */
+
+static void stats_free(struct stats *s)
+{
+	json_decref(s->generations);
+	json_decref(s->levels);
+	free(s);
+}
+
+static void on_no_progress(json_t *progress, void *arg)
+{
+}
+
+static void on_answer(json_t *outcome, void *arg)
+{
+	struct stats *s = arg;
+
+	request_answer(s->request, outcome);
+	stats_free(s);
+}
+
+static const struct channel_ops ops = { on_no_progress, on_answer };
+
+static struct stats *stats_new(struct request *request, const struct job *job)
+{
+	struct stats *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->request = request;
+	s->job = job->id;
+	s->answer = answer_stats;
+	job_label(job, s->label);
+	s->generations = catalog_generations(&request->daemon->catalog, job->id);
+	return s;
+}
+
+static void start(struct stats *s)
+{
+	const struct worker_spec spec = { .name = "ckptd-stats", .run = stats_run, .arg = s };
+	int err = worker_start(s->request->daemon, &spec, &ops, s, &s->worker);
+
+	if (!err)
+		return;
+	request_answer(s->request, outcome_error(err, "no worker: %s", strerror(-err)));
+	stats_free(s);
+}
+
+void verb_stats(struct request *request)
+{
+	json_t *outcome = NULL;
+	struct job *job = jobs_find_for(request, &outcome);
+	struct stats *s = NULL;
+
+	if (job && json_object_size(request->args) != 1)
+		outcome = outcome_error(-EINVAL, "stats: bad arguments");
+	if (job && !outcome)
+		s = stats_new(request, job);
+	if (s)
+		start(s);
+	else
+		request_answer(request, outcome);
+}
+
+/* NULL or an outcome. */
+static json_t *check_levels(const json_t *levels)
+{
+	const json_t *level;
+	size_t i;
+
+	if (levels && !json_is_array(levels))
+		return outcome_error(-EINVAL, "interval: levels are a list");
+	json_array_foreach(levels, i, level) {
+		json_int_t mtbf = 0, cost = 1;
+		const char *name;
+		json_error_t why;
+
+		if (json_unpack_ex((json_t *)level, &why, 0, "{s:s, s:I, s?I !}", "name", &name,
+				   "mtbf_ms", &mtbf, "cost_ns", &cost))
+			return outcome_error(-EINVAL, "interval: levels: %s", why.text);
+		if (mtbf <= 0 || mtbf > DURATION_MAX_MS || cost <= 0)
+			return outcome_error(-EINVAL, "interval: level %s: times have to be above 0",
+					     name);
+	}
+	return NULL;
+}
+
+/* NULL or an outcome. */
+static json_t *parse_interval(const struct request *request, const struct job *job,
+			      struct stats *s)
+{
+	json_t *own = json_object(), *levels = NULL, *outcome = NULL;
+	json_int_t id, mtbf = 0, node_mtbf = 0;
+	int slowdown = ADVICE_SLOWDOWN;
+	json_error_t why;
+
+	if (json_unpack_ex(request->args, &why, 0, "{s:I, s?I, s?I, s?i, s?o !}", "job", &id,
+			   "mtbf_ms", &mtbf, "node_mtbf_ms", &node_mtbf, "slowdown", &slowdown,
+			   "levels", &levels))
+		outcome = outcome_error(-EINVAL, "interval: bad arguments: %s", why.text);
+	else if (slowdown < 0 || slowdown > 100)
+		outcome = outcome_error(-EINVAL, "interval: a slowdown is between 0 and 100 percent");
+	if (!outcome && json_object_get(request->args, "mtbf_ms"))
+		json_object_set_new(own, "mtbf_ms", json_integer(mtbf));
+	if (!outcome && json_object_get(request->args, "node_mtbf_ms"))
+		json_object_set_new(own, "node_mtbf_ms", json_integer(node_mtbf));
+	if (!outcome)
+		outcome = schedule_check(own);
+	if (!outcome)
+		outcome = check_levels(levels);
+	if (!outcome) {
+		schedule_rates(job, own, &s->rates);
+		s->levels = json_incref(levels);
+		s->rates.levels = s->levels;
+		s->rates.slowdown = (unsigned int)slowdown;
+		s->answer = answer_interval;
+	}
+	json_decref(own);
+	return outcome;
+}
+
+void verb_interval(struct request *request)
+{
+	json_t *outcome = NULL;
+	struct job *job = jobs_find_for(request, &outcome);
+	struct stats *s = job ? stats_new(request, job) : NULL;
+
+	if (s)
+		outcome = parse_interval(request, job, s);
+	if (s && !outcome) {
+		start(s);
+		return;
+	}
+	if (s)
+		stats_free(s);
+	request_answer(request, outcome);
+}
