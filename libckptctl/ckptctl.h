@@ -97,6 +97,28 @@ int ckpt_job_run(struct ckpt *ckpt, const struct ckpt_run *run, int64_t *ret_job
 int ckpt_job_checkpoint(struct ckpt *ckpt, int64_t job, uint32_t flags,
 			int64_t *ret_generation);
 
+#define CKPT_AUTO_OFF		(1U << 0)	/* no more of them */
+
+/**
+ * struct ckpt_auto - checkpoints that the daemon takes by itself
+ * @size: sizeof(struct ckpt_auto)
+ * @flags: CKPT_AUTO_*
+ * @every_ms: so often; 0: as often as cost and failures make it worth while
+ * @mtbf_ms: between failures of the job; @node_mtbf_ms: of one of its nodes; both 0: as the
+ *	daemon is configured
+ */
+struct ckpt_auto {
+	size_t size;
+	uint32_t flags;
+	uint32_t reserved;
+	int64_t every_ms;
+	int64_t mtbf_ms;
+	int64_t node_mtbf_ms;
+};
+
+/* From now on, also after restarts of the job and of the daemon. */
+int ckpt_job_auto(struct ckpt *ckpt, int64_t job, const struct ckpt_auto *how);
+
 #define CKPT_RESTART_ACCEPT_CHANGED (1U << 0)	/* although files were rewritten since */
 #define CKPT_RESTART_DRY_RUN	(1U << 1)
 #define CKPT_RESTART_NODE_LOST	(1U << 2)	/* a node that ran it is known to be off */
@@ -150,7 +172,7 @@ int ckpt_job_remove(struct ckpt *ckpt, int64_t job, int64_t generation,
 
 /**
  * ckpt_call() - any request the daemon knows, as ckptctl makes them
- * @verb: "ps", "list", "dump", "doctor", "show", ...; see ckptctl(1)
+ * @verb: "ps", "list", "stats", "interval", "dump", ...; see ckptctl(1)
  * @args: a JSON object as text; NULL: {}
  * @fds: descriptors that go with it, which stay the caller's
  *

@@ -87,6 +87,32 @@ API int ckpt_job_checkpoint(struct ckpt *ckpt, int64_t job, uint32_t flags,
 	return err;
 }
 
+static void set_time(json_t *settings, const char *name, int64_t ms)
+{
+	if (ms)
+		json_object_set_new(settings, name, json_integer(ms));
+}
+
+API int ckpt_job_auto(struct ckpt *ckpt, int64_t job, const struct ckpt_auto *how)
+{
+	bool off = how->flags & CKPT_AUTO_OFF;
+	json_t *args, *settings;
+
+	if (how->size < sizeof(*how) || how->reserved || how->flags & ~(uint32_t)CKPT_AUTO_OFF)
+		return -EINVAL;
+	if (off && (how->every_ms || how->mtbf_ms || how->node_mtbf_ms))
+		return -EINVAL;
+	args = json_pack("{s:I, s:b}", "job", (json_int_t)job, "on", !off);
+	if (!off) {
+		settings = json_object();
+		set_time(settings, "every_ms", how->every_ms);
+		set_time(settings, "mtbf_ms", how->mtbf_ms);
+		set_time(settings, "node_mtbf_ms", how->node_mtbf_ms);
+		json_object_set_new(args, "settings", settings);
+	}
+	return handle_call(ckpt, "auto", args, NULL, 0);
+}
+
 API int ckpt_job_restart_on(struct ckpt *ckpt, int64_t job,
 			    const struct ckpt_restart_on *restart)
 {

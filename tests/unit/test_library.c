@@ -124,11 +124,15 @@ static void test_calls(void **state)
 		{ .want = "\"verb\":\"wait\"", { "{\"ok\": true, \"result\": {\"exit_status\": 9}}" } },
 		{ .want = "\"signal\":15", { "{\"ok\": true, \"result\": {}}" } },
 		{ .want = "\"force\":true", { "{\"ok\": true, \"result\": {}}" } },
+		{ .want = "\"settings\":{\"every_ms\":2000}", { "{\"ok\": true, \"result\": {}}" } },
+		{ .want = "\"on\":false", { "{\"ok\": true, \"result\": {}}" } },
 		{ .want = "attach", { "{\"ok\": true, \"result\": {}}" }, .with_fd = true },
 		{ NULL }
 	};
 	static const char *const argv[] = { "a", "b", NULL }, *const nodes[] = { "n1", "n3", NULL };
 	const struct ckpt_restart_on restart = { .size = sizeof(restart), .nodes = nodes };
+	const struct ckpt_auto every = { .size = sizeof(every), .every_ms = 2000 };
+	const struct ckpt_auto off = { .size = sizeof(off), .flags = CKPT_AUTO_OFF };
 	struct ckpt_run run = { .size = sizeof(run), .argv = argv, .cwd = "/" };
 	struct fake f = start(script);
 	unsigned int calls = 0;
@@ -154,6 +158,8 @@ static void test_calls(void **state)
 	assert_int_equal(status, 9);
 	assert_int_equal(ckpt_job_kill(ckpt, 7, 15), 0);
 	assert_int_equal(ckpt_job_remove(ckpt, 7, 0, CKPT_REMOVE_FORCE), 0);
+	assert_int_equal(ckpt_job_auto(ckpt, 7, &every), 0);
+	assert_int_equal(ckpt_job_auto(ckpt, 7, &off), 0);
 	assert_int_equal(ckpt_answer_fd(ckpt), -ENOENT);
 	assert_int_equal(ckpt_call(ckpt, "attach", "{\"job\": 7}", NULL, 0), 0);
 	fd = ckpt_answer_fd(ckpt);
@@ -249,6 +255,7 @@ static void test_bad_arguments(void **state)
 	static const char *const not_utf8[] = { "a", "\xff", NULL };
 	struct ckpt_run run = { .size = sizeof(run), .argv = argv, .cwd = "/" };
 	struct ckpt_restart_on restart = { .size = 8, .nodes = not_utf8 };
+	struct ckpt_auto how = { .size = 8 };
 	struct fake f = start(script);
 	struct ckpt *ckpt;
 	int64_t job;
@@ -267,6 +274,9 @@ static void test_bad_arguments(void **state)
 	assert_int_equal(ckpt_job_restart_on(ckpt, 1, &restart), -EINVAL);
 	restart.size = sizeof(restart);
 	assert_int_equal(ckpt_job_restart_on(ckpt, 1, &restart), -EILSEQ);
+	assert_int_equal(ckpt_job_auto(ckpt, 1, &how), -EINVAL);
+	how = (struct ckpt_auto) { .size = sizeof(how), .flags = CKPT_AUTO_OFF, .mtbf_ms = 1 };
+	assert_int_equal(ckpt_job_auto(ckpt, 1, &how), -EINVAL);
 	assert_int_equal(ckpt_job_remove(ckpt, 1, 0, 1u << 30), -EINVAL);
 	assert_int_equal(ckpt_call(ckpt, "ps", "no json", NULL, 0), -EINVAL);
 	assert_int_equal(ckpt_call(ckpt, "ps", "[]", NULL, 0), -EINVAL);
