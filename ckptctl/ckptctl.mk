@@ -5,10 +5,10 @@
 $(call library,cli,$(filter-out %/main.c %/ckptrun.c,$(wildcard ckptctl/*.c)))
 
 $(call program,ckptctl,ckptctl/main.c,\
-	$(LIB)/libcli.a $(LIB)/libckptctl.a $(LIB)/libshim.a $(LIB)/libop.a $(LIB)/libnodekey.a $(LIB)/libengine.a $(LIB)/libimage.a \
+	$(LIB)/libcli.a $(LIB)/libckptctl.a $(LIB)/libshim.a $(LIB)/libop.a $(LIB)/libnodekey.a $(LIB)/libengine.a $(LIB)/liblevels.a $(LIB)/libimage.a \
 	-lsmartcols -ljansson -lsodium -lzstd -lxxhash)
 $(call program,ckptrun,ckptctl/ckptrun.c,\
-	$(LIB)/libcli.a $(LIB)/libckptctl.a $(LIB)/libshim.a $(LIB)/libop.a $(LIB)/libnodekey.a $(LIB)/libengine.a $(LIB)/libimage.a \
+	$(LIB)/libcli.a $(LIB)/libckptctl.a $(LIB)/libshim.a $(LIB)/libop.a $(LIB)/libnodekey.a $(LIB)/libengine.a $(LIB)/liblevels.a $(LIB)/libimage.a \
 	-lsmartcols -ljansson -lsodium -lzstd -lxxhash)
 INSTALL_BIN += $(BIN)/ckptctl $(BIN)/ckptrun
 INSTALL_COMPLETION += $(B)/gen/completion/ckptctl $(B)/gen/completion/ckptrun
@@ -18,3 +18,6 @@ user: $(B)/gen/completion/ckptctl $(B)/gen/completion/ckptrun
 $(B)/gen/completion/%: ckptctl/completion.bash
 	@mkdir -p $(@D)
 	@cp $< $@
+
+# runs the command
+$(call unit_test,tests/unit/test_copy,tests/unit/test_copy.c tests/unit/image_fixture.c,$(IMAGE_LIBS))

@@ -105,7 +105,7 @@ const char *cli_str(const json_t *object, const char *name);
 
 #define CLI_VERBS(X) \
 	X(run) X(ps) X(checkpoint) X(restart) X(list) X(rm) X(attach) \
-	X(wait) X(kill) X(doctor) X(show) X(verify) X(diff) X(dump) X(restore) \
+	X(wait) X(kill) X(doctor) X(show) X(verify) X(diff) X(copy) X(dump) X(restore) \
 	X(nodes) X(keygen) X(auto) X(interval) X(stats)
 
 #define X(verb) extern const struct cli_verb cmd_##verb;

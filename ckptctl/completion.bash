@@ -91,6 +91,9 @@ _ckptctl_value()
 	-a)
 		[[ $verb == keygen ]] || return 1
 		COMPREPLY=() ;;
+	-l)
+		[[ $verb == copy ]] || return 1
+		COMPREPLY=() ;;
 	-C)
 		_ckptctl_reply_files -d ;;
 	--socket | --key | --stdin | --stdout | --stderr)
@@ -109,7 +112,7 @@ _ckptctl_value()
 		_ckptctl_reply "$(_ckptctl_nodes "$2")" ;;
 	--pid | -p)
 		_ckptctl_reply "$(ps -eo pid= 2>/dev/null)" ;;
-	--name | -N | --node | --map | --address | --generation | -g | --max-pause | --timeout | --freeze-timeout | --history | -H | --external | \
+	--name | -N | --node | --map | --address | --generation | -g | --max-pause | --timeout | --freeze-timeout | --history | -H | --limit | --external | \
 	--exclude-range | --exclude-fd | --exclude-thread | \
 	--every | --mtbf | --node-mtbf | --slowdown | --level)
 		COMPREPLY=() ;;
@@ -139,6 +142,8 @@ _ckptctl_operand()
 		_ckptctl_reply "$(_ckptctl_jobs "$1" all)" ;;
 	restart | rm)
 		_ckptctl_reply_colon "$(_ckptctl_jobs "$1" all; _ckptctl_generations "$1")" ;;
+	copy)
+		_ckptctl_reply_files -d ;;
 	show | verify | diff)
 		_ckptctl_reply_files -d
 		_ckptctl_reply_colon "$(_ckptctl_generations "$1")" ;;

@@ -3,7 +3,7 @@
  * A level in a directory.
  *
  * Owns the directory's descriptor and, unless it only reads, the lock on its marker.
- * Committing is arrival.c's, deleting image_remove()'s; what is here is whether this
+ * Copying is copy.c's, deleting image_remove()'s; what is here is whether this
  * is the right directory, and that is asked before every operation, for a file system
  * may be unmounted under a running daemon: then the path leads to the bare mount point,
  * which has no marker, and nothing is written there.
@@ -17,12 +17,11 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
-#include "levels/arrival.h"
+#include "levels/copy.h"
 #include "levels/marker.h"
 #include "levels/posix.h"
 #include "levels/source.h"
 
-#define BUFFER_BYTES	(4U << 20)	/* of one write */
 #define SLACK_BYTES	(1U << 20)	/* directories and the file system's own blocks */
 #define OPEN_DIR	(O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 
@@ -161,54 +160,7 @@ static int still_ours(const struct posix_level *p, bool write, struct image_erro
 	return err ? err : marker_check(&m, p->path, p->marker.node, p->marker.id, error);
 }
 
-/* ------------------------------------------------------------------ copy */
-
-static int copy_bytes(const struct source *s, struct arrival *a, void *buf,
-		      const struct level_options *o, struct image_error *error)
-{
-	uint64_t pos, total = s->layout.total;
-	int err = 0;
-
-	for (pos = 0; !err && pos < total; ) {
-		size_t len = total - pos < BUFFER_BYTES ? total - pos : BUFFER_BYTES;
-
-		err = level_pace(o, len, error);
-		if (!err)
-			err = source_read(s, pos, buf, len, error);
-		if (!err)
-			err = arrival_append(a, buf, len, error);
-		pos += len;
-		if (!err && o->progress)
-			o->progress(pos, total, o->arg);
-	}
-	return err;
-}
-
-static int copy_image(const struct posix_level *p, const struct source *s,
-		      const char *to, const struct level_options *o,
-		      struct image_error *error)
-{
-	struct image_expect expect = { .generation = s->generation, .id = s->id };
-	_cleanup_free_ void *buf = aligned_alloc(LAYOUT_ALIGN, BUFFER_BYTES);
-	struct arrival a;
-	int err;
-
-	if (!buf)
-		return no_memory(error);
-	err = arrival_begin(&a, to, &s->layout, o->writers, error);
-	if (!err)
-		err = copy_bytes(s, &a, buf, o, error);
-	if (!err) {
-		err = arrival_commit(&a, p->key, &expect, error);
-		if (err == -EBADMSG) {
-			struct image_error why = *error;
-
-			image_error_set(error, err, "copy of %.90s: %.150s", s->dir, why.text);
-		}
-	}
-	arrival_done(&a);
-	return err;
-}
+/* ------------------------------------------------------------ operations */
 
 /* The name is taken: by the very image, or by what must not be touched? */
 static int already_there(const struct posix_level *p, const char *path,
@@ -255,8 +207,6 @@ static int check_room(struct level *l, const struct source *s, struct image_erro
 	return 0;
 }
 
-/* ------------------------------------------------------------ operations */
-
 static int posix_put(struct level *l, const char *name, const char *image,
 		     const struct level_options *o, struct image_error *error)
 {
@@ -279,7 +229,7 @@ static int posix_put(struct level *l, const char *name, const char *image,
 	} else {
 		err = check_room(l, &s, error);
 		if (!err)
-			err = copy_image(p, &s, path, o, error);
+			err = copy_image(&s, path, p->key, o, error);
 	}
 	source_close(&s);
 	return err;
@@ -301,7 +251,7 @@ static int posix_get(struct level *l, const char *name, const char *image,
 	err = source_open(&s, path, p->key, o->expect, error);
 	if (err)
 		return err;
-	err = copy_image(p, &s, image, o, error);
+	err = copy_image(&s, image, p->key, o, error);
 	source_close(&s);
 	return err;
 }
