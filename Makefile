@@ -218,7 +218,7 @@ lint:
 
 check-unit: $(UNIT_TESTS) $(B)/san/bin/tests/sim/sim user
 	@CMOCKA_MESSAGE_OUTPUT=TAP scripts/tap check-unit $(UNIT_TESTS) \
-		$(sort $(wildcard tests/sim/*.t tests/model/*.t))
+		$(sort $(wildcard tests/sim/*.t tests/model/*.t tests/library/*.t))
 
 check-mpi: user
 	@scripts/tap check-mpi $(sort $(wildcard tests/mpi/*.t))

@@ -34,6 +34,7 @@ static const char *on_nodes(const json_t *result, char *text, size_t size)
 static void print(struct cli *cli, json_t *result)
 {
 	char pause[32], total[32], mapped[32], stored[32], quiesce[32], nodes[32];
+	int64_t excluded = cli_int(result, "pages_excluded");
 
 	cli_ns((uint64_t)cli_int(result, "pause_ns"), pause);
 	if (json_is_true(json_object_get(result, "dry_run"))) {
@@ -49,6 +50,9 @@ static void print(struct cli *cli, json_t *result)
 	       cli_bytes((uint64_t)cli_int(result, "bytes_stored"), stored),
 	       on_nodes(result, nodes, sizeof(nodes)),
 	       json_is_true(json_object_get(result, "killed")) ? "; job ended" : "");
+	if (excluded)
+		printf("%s left out, as the program wants it\n",
+		       cli_bytes((uint64_t)excluded * 4096, mapped));
 	if (json_object_get(result, "remark"))
 		printf("%s\n", cli_str(result, "remark"));
 	if (json_object_get(result, "quiesce_ns"))

@@ -40,6 +40,7 @@ static const struct option longs[] = {
 static void print(struct cli *cli, json_t *result)
 {
 	char pause[32], total[32], stored[32], mapped[32];
+	int64_t excluded = cli_int(result, "pages_excluded");
 
 	printf("%" PRId64 " processes, %" PRId64 " threads, paused %s",
 	       cli_int(result, "processes"), cli_int(result, "threads"),
@@ -54,6 +55,9 @@ static void print(struct cli *cli, json_t *result)
 	       cli_bytes((uint64_t)cli_int(result, "bytes_stored"), stored),
 	       cli_str(result, "dir"),
 	       json_is_true(json_object_get(result, "killed")) ? "; killed" : "");
+	if (excluded)
+		printf("%s left out, as the program wants it\n",
+		       cli_bytes((uint64_t)excluded * 4096, mapped));
 }
 
 /* PID:START-END in hexadecimal digits as /proc/PID/maps has them, with or without 0x. */

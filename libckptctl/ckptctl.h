@@ -18,8 +18,8 @@
  * A struct ckpt is one connection: one thread at a time, one call at a time.
  * Strings returned are UTF-8 and valid until the next call on the connection.
  *
- * The library prints nothing, keeps no state of its own and changes no signal
- * disposition.
+ * The library prints nothing, keeps no state of its own but for the table of
+ * ckpt_exclude(), and changes no signal disposition.
  */
 #ifndef CKPTCTL_H
 #define CKPTCTL_H
@@ -224,6 +224,47 @@ unsigned int ckpt_refusal_count(const struct ckpt *ckpt);
 /* The @i-th refusal; -ENOENT if there are not so many. */
 int ckpt_refusal_get(const struct ckpt *ckpt, unsigned int i,
 		    struct ckpt_refusal *ret_refusal);
+
+/* ---------------------------------------------------- memory of a program */
+
+/**
+ * ckpt_exclude() - do not save what is in this memory
+ * @addr, @len: of the calling process; counts for the whole pages in it
+ *
+ * For programs that want smaller images; none needs it.  No daemon is asked, and none need run.
+ * A checkpoint leaves the contents out; after a restart the pages are zeros, or what the file
+ * has of which they are a private mapping.  The program that runs on keeps them.  Shared memory
+ * and shared mappings of files are saved all the same.
+ *
+ * It is the addresses that are excluded, until ckpt_include() or until they are unmapped: what
+ * malloc(3) puts there next is lost as well, so include memory again before it is freed.  A child of
+ * fork(2) has it, a program that is executed has not.  The kernel's core dumps leave it out, too
+ * (MADV_DONTDUMP).  May be called from several threads, but on one address at a time.
+ *
+ * Return: 0, also where no whole page is in it; -EINVAL: no range; -ENOMEM: it is not all mapped (nothing
+ * is excluded then); -ENOSPC: the process has excluded some four thousand ranges already.
+ */
+int ckpt_exclude(void *addr, size_t len);
+
+/**
+ * ckpt_include() - save it again
+ * @addr, @len: every page of which a byte is in it
+ *
+ * Return: 0, also for what was not excluded; -EINVAL; -ENOSPC: no room to note what around it stays
+ * excluded: all of it is saved.
+ */
+int ckpt_include(void *addr, size_t len);
+
+/**
+ * ckpt_discard() - what is in this memory is not needed any more
+ * @addr, @len: private memory; counts for the whole pages in it
+ *
+ * The pages are given back at once and are zeros when they are touched next; until then
+ * they cost no image anything.  For buffers between two uses.
+ *
+ * Return: 0; -EINVAL; -ENOMEM: it is not all mapped.
+ */
+int ckpt_discard(void *addr, size_t len);
 
 /* "0.1.0", of the library in use. */
 const char *ckpt_library_version(void);

@@ -2,11 +2,11 @@
 # The public library, and the frames that it shares with ckptd.
 
 $(call library,wire,libckptctl/wire.c)
-$(call shlib,ckptctl,libckptctl/handle.c libckptctl/job.c libckptctl/wire.c,\
+$(call shlib,ckptctl,libckptctl/handle.c libckptctl/job.c libckptctl/exclude.c libckptctl/wire.c,\
 	-ljansson,0.1,libckptctl/libckptctl.map)
-$(call library,ckptctl,libckptctl/handle.c libckptctl/job.c libckptctl/wire.c)
+$(call library,ckptctl,libckptctl/handle.c libckptctl/job.c libckptctl/exclude.c libckptctl/wire.c)
 
-INSTALL_INCLUDE += libckptctl/ckptctl.h
+INSTALL_INCLUDE += libckptctl/ckptctl.h libckptctl/ckptctl.f90
 INSTALL_LIB += $(LIB)/libckptctl.so
 INSTALL_PKGCONFIG += $(B)/gen/libckptctl.pc
 
@@ -18,4 +18,5 @@ $(B)/gen/libckptctl.pc: libckptctl/libckptctl.pc.in FORCE
 		-e "s|@VERSION@|$$(sed -n 's/.*VERSION[^"]*"\(.*\)"/\1/p' libckptctl/version.h)|" $< >$@
 
 $(call unit_test,tests/unit/test_wire,tests/unit/test_wire.c,$(LIB)/libwire.a)
+$(call unit_test,tests/unit/test_exclude,tests/unit/test_exclude.c,$(LIB)/libckptctl.a -ljansson)
 $(call unit_test,tests/unit/test_library,tests/unit/test_library.c,$(LIB)/libckptctl.a -ljansson)

@@ -239,12 +239,19 @@ static void identify(struct dump *d, uint64_t started)
 		.dump_ns = now_ns() - started,
 	};
 
+	char text[24];
+
 	while (root && !root->nr_threads)
 		root = root->sibling;
 	if (root) {
 		identity.uid = root->threads[0].rec->creds.euid;
 		identity.gid = root->threads[0].rec->creds.egid;
 		image_set(d->img, "command", root->rec->comm);
+	}
+	if (d->stats.pages_excluded) {
+		snprintf(text, sizeof(text), "%llu",
+			 (unsigned long long)d->stats.pages_excluded);
+		image_set(d->img, "pages.excluded", text);
 	}
 	if (d->options->note)
 		image_set(d->img, "note", d->options->note);

@@ -77,6 +77,7 @@ struct dump_stats {
 	uint64_t pages_data;
 	uint64_t pages_zero;
 	uint64_t pages_shared;
+	uint64_t pages_excluded;	/* that the tree did not want saved (ckpt_exclude()) */
 	unsigned int nr_procs;
 	unsigned int nr_threads;
 };

@@ -19,6 +19,7 @@
 
 #include <xxhash.h>
 
+#include "supervisor/dump_unwanted.h"
 #include "supervisor/page_table.h"
 
 #define PAGE		4096ULL
@@ -31,6 +32,7 @@ struct page_reader {
 	struct content *to;
 	struct page_table *stored;	/* shared pages stored so far; NULL: do not share */
 	struct state_mm *mm;
+	struct dump_unwanted unwanted;	/* of mm */
 	unsigned int flags;		/* CKPT_PAGES_LIVE */
 	struct ckpt_page_run *runs;
 	struct ckpt_iovec *iov;		/* wanted, not read yet */
@@ -224,6 +226,24 @@ static int take(struct page_reader *r, uint64_t addr, uint64_t end,
 		    shared ? run->cookie + (addr - run->start) / PAGE : 0);
 }
 
+/* The same, but for what the process does not want saved. */
+static int take_wanted(struct page_reader *r, uint64_t addr, uint64_t end,
+		       const struct ckpt_page_run *run)
+{
+	int ret = 0;
+
+	while (addr < end && !ret) {
+		uint64_t stop = end;
+
+		if (dump_unwanted_cut(&r->unwanted, addr, &stop))
+			r->d->stats.pages_excluded += (stop - addr) / PAGE;
+		else
+			ret = take(r, addr, stop, run);
+		addr = stop;
+	}
+	return ret;
+}
+
 static bool stored_in(const struct page_reader *r, const struct ckpt_rec_vma *vma)
 {
 	bool live = vma->flags & CKPT_VM_LIVE;
@@ -263,7 +283,8 @@ static int take_run(struct page_reader *r, const struct ckpt_page_run *run,
 			addr = rec->start;
 		stop = end < rec->end ? end : rec->end;
 		if (addr < stop && stored_in(r, rec))
-			ret = take(r, addr, stop, run);
+			ret = rec->flags & CKPT_VM_DONTDUMP ? take_wanted(r, addr, stop, run) :
+			      take(r, addr, stop, run);
 		addr = stop > addr ? stop : end;
 	}
 	return ret;
@@ -314,6 +335,7 @@ static int reader_init(struct page_reader *r, struct dump *d, struct content *to
 static void reader_done(struct page_reader *r)
 {
 	page_table_destroy(r->stored);
+	dump_unwanted_done(&r->unwanted);
 	free(r->runs);
 	free(r->iov);
 	free(r->cookies);
@@ -352,7 +374,10 @@ int dump_pages(struct dump *d)
 	for (unsigned int i = 0; i < state->nr_mms && !ret; i++) {
 		r.mm = &state->mms[i];
 		r.flags = r.mm->rec->live ? CKPT_PAGES_LIVE : 0;
-		if (r.mm->nr_vmas)
+		dump_unwanted_done(&r.unwanted);
+		if (dump_unwanted_find(d, r.mm, r.flags, &r.unwanted))
+			ret = engine_fail(d->error, -ENOMEM, "out of memory");
+		if (!ret && r.mm->nr_vmas)
 			ret = read_range(&r, r.mm->vmas[0].rec->start,
 					 r.mm->vmas[r.mm->nr_vmas - 1].rec->end);
 	}

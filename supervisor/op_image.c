@@ -8,6 +8,7 @@
 #include "supervisor/op_args.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -61,6 +62,7 @@ static json_t *describe(const struct image_reader *reader)
 		{ "processes", m->identity.nr_procs }, { "threads", m->identity.nr_threads },
 	};
 	const char *note = image_get(reader, "note"), *phases = image_get(reader, "phases");
+	const char *excluded = image_get(reader, "pages.excluded");
 	json_t *json = json_pack("{s:s?}", "hostname", m->identity.hostname);
 	json_t *parsed = note ? json_loads(note, 0, NULL) : NULL;
 	json_t *took = phases ? json_loads(phases, 0, NULL) : NULL;
@@ -69,6 +71,7 @@ static json_t *describe(const struct image_reader *reader)
 	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		json_object_set_new(json, numbers[i].name,
 				    json_integer((json_int_t)numbers[i].value));
+	json_object_set_new(json, "pages_excluded", json_integer(excluded ? atoll(excluded) : 0));
 	if (parsed)
 		json_object_set_new(json, "note", parsed);
 	json_object_update_missing(json, took);
