@@ -215,6 +215,28 @@ silent() {
 	until_state "$id" 'running -' && ckptctl kill "$id" KILL && until_state "$id" 'ended 137'
 }
 
+# Without a module none comes about; who tries is the home, also after it died, and nobody else.
+by_itself() {
+	local id i
+	id=$(ckptrun -d -n 2 --hosts n1,n2 --mpi none --every 300ms sh -c 'while :; do sleep 0.2; done') || return
+	for i in 1 2; do
+		for _ in {1..100}; do
+			ckptctl auto "$id" | grep -q 'failed: .*several nodes' && break
+			sleep 0.1
+		done
+		ckptctl auto "$id" | grep -q 'failed: .*several nodes' || return
+		[ $i = 2 ] && break
+		stop 1 KILL
+		start 1 && meet 2 && meet 3 || return
+	done
+	until_state "$id" 'running -' || return
+	"$top/build/bin/ckptctl" --socket "$work/n2/sock" auto "$id" off && return 1
+	"$top/build/bin/ckptctl" --socket "$work/n2/sock" auto "$id" off 2>&1 | grep -q 'on node n1: ask' || return
+	! grep -q 'automatic checkpoint' "$work/n2/log" || return
+	ckptctl auto "$id" off && ckptctl auto "$id" | grep -q 'off$' || return
+	ckptctl kill "$id" KILL && until_state "$id" 'ended 137'
+}
+
 nothing_left() {
 	for _ in {1..80}; do
 		! ls "$work"/n?/jobs/* >/dev/null 2>&1 && return
@@ -275,6 +297,7 @@ for kind in $KINDS; do
 	done
 	ok "$kind: input goes to rank 0, output has labels" passes_input "$p"
 done
+ok 'ckptd of the home alone tries to take checkpoints by itself' by_itself
 ok 'nothing is left of the jobs' nothing_left
 [ ! -e "$work/hung" ] || echo "# MPICH's MPI_Finalize did not return in $(wc -l <"$work/hung") jobs"
 finish

@@ -38,7 +38,7 @@ done
 ctl() { "$top/build/bin/ckptctl" --socket "$work/sock" "$@"; }
 run() { "$top/build/bin/ckptrun" --socket "$work/sock" "$@"; }
 
-size=64 iterations=150
+size=64 iterations=400
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 "mpiexec.$kind" $([ "$kind" = mpich ] || echo --oversubscribe) -n "$ranks" \
 	"$program" $size $iterations >"$work/want" 2>"$work/want.err"
@@ -61,6 +61,24 @@ for i in 1 2; do
 	at=$(lines)
 	try "$kind: it runs on after it" reaches $((at + 10))
 done
+# One by itself, and what it has cost; then nobody is busy with the job any more.
+by_itself() {
+	local i
+	ctl auto 1 --every 1s || return
+	for i in $(seq 600); do
+		ctl stats 1 --json | grep -q '"auto": true' && break
+		sleep 0.1
+	done
+	ctl auto 1 off || return
+	for i in $(seq 300); do
+		ctl ps --json | grep -q '"busy"' || break
+		sleep 0.1
+	done
+	ctl stats 1
+	ctl stats 1 --json | grep -A30 '"checkpoints"' | grep -q quiesce_ns || return
+	ctl stats 1 --json | grep -q '"auto": true'
+}
+try "$kind: a checkpoint that ckptd takes by itself" by_itself
 try "$kind: checkpoint that ends it" ctl checkpoint 1 --kill
 try "$kind: restart" ctl restart 1
 at=$(lines)
