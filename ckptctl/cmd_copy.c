@@ -45,7 +45,7 @@ static json_t *copy(struct cli *cli, const char *from, const char *to,
 		return outcome;
 	err = source_open(&source, from, key, NULL, &error);
 	if (!err) {
-		err = copy_image(&source, to, key, &options, &error);
+		err = level_copy(&source, to, key, &options, &error);
 		if (!err)
 			outcome = outcome_ok(json_pack("{s:s, s:s, s:I, s:I}", "dir", to,
 						       "job", source.job, "generation",

@@ -37,7 +37,7 @@ static int copy_bytes(const struct source *s, struct arrival *a, void *buf,
 	return err;
 }
 
-int copy_image(const struct source *s, const char *to, const struct image_key *key,
+int level_copy(const struct source *s, const char *to, const struct image_key *key,
 	       const struct level_options *o, struct image_error *error)
 {
 	struct image_expect expect = { .generation = s->generation, .id = s->id };

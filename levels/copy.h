@@ -11,7 +11,7 @@
 struct source;
 
 /* @to: its parent exists and it does not (or is empty); options as for level_put(). */
-int copy_image(const struct source *s, const char *to, const struct image_key *key,
+int level_copy(const struct source *s, const char *to, const struct image_key *key,
 	       const struct level_options *options, struct image_error *error);
 
 #endif /* STILLPOINT_LEVELS_COPY_H */

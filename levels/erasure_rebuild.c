@@ -434,7 +434,7 @@ static int rebuild(struct rebuild *r, struct image_error *error)
 		err = try_once(r, error);
 		if (!err)
 			return 0;
-		if (r->failed_row != NO_ROW && is_loss(err))
+		if (r->failed_row != NO_ROW)	/* whatever the device calls it */
 			lose(r, r->failed_row, error->text);
 		else if (err != -EBADMSG || !drop_bad_images(r))
 			return err;

@@ -229,7 +229,7 @@ static int posix_put(struct level *l, const char *name, const char *image,
 	} else {
 		err = check_room(l, &s, error);
 		if (!err)
-			err = copy_image(&s, path, p->key, o, error);
+			err = level_copy(&s, path, p->key, o, error);
 	}
 	source_close(&s);
 	return err;
@@ -251,7 +251,7 @@ static int posix_get(struct level *l, const char *name, const char *image,
 	err = source_open(&s, path, p->key, o->expect, error);
 	if (err)
 		return err;
-	err = copy_image(&s, image, p->key, o, error);
+	err = level_copy(&s, image, p->key, o, error);
 	source_close(&s);
 	return err;
 }
