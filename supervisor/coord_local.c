@@ -190,8 +190,9 @@ static void on_failed(uint32_t state, const struct shim_failure *failure, void *
 	struct coord_driver *d = arg;
 
 	if (!d->failure && driver_explains(d))
-		d->failure = outcome_error(-EOPNOTSUPP, "job %lld cannot be checkpointed now: rank %u: %s",
-					   (long long)d->job->id, failure->rank, failure->text);
+		d->failure = outcome_because(outcome_error(-EOPNOTSUPP,
+			"job %lld cannot be checkpointed now: rank %u: %s", (long long)d->job->id,
+			failure->rank, failure->text), CKPT_R_MPI);
 	driver_give_up(d, state == STATUS_ENDED ? COORD_WHY_EXITED : COORD_WHY_REFUSED,
 		       -EOPNOTSUPP, failure->rank);
 }
@@ -204,8 +205,9 @@ static void explain(struct coord_driver *d, int err)
 	if (d->failure || !driver_explains(d))
 		return;
 	if (err == -EOPNOTSUPP)
-		d->failure = outcome_error(err, "the ranks of job %lld run without our MPI library (--direct, --host-ns, or an MPI that is not supported), so they cannot be quiesced; start it without that option to have checkpoints",
-					   id);
+		d->failure = outcome_because(outcome_error(err,
+			"the ranks of job %lld run without our MPI library (--direct, --host-ns, or an MPI that is not supported), so they cannot be quiesced; start it without that option to have checkpoints",
+			id), CKPT_R_MPI);
 	else if (err == -EPIPE || err == -ECONNREFUSED || err == -ENOENT)
 		d->failure = outcome_error(-EPIPE, "the shim of job %lld has gone away; the job runs on, without checkpoints",
 					   id);

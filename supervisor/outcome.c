@@ -91,6 +91,15 @@ json_t *outcome_refused(uint32_t reason, pid_t pid, const char *format, ...)
 	return error_object(-EOPNOTSUPP, engine_reason_text(reason), refusals);
 }
 
+json_t *outcome_because(json_t *outcome, uint32_t reason)
+{
+	const struct engine_refusal refusal = { .reason = reason };
+
+	json_array_append_new(json_object_get(json_object_get(outcome, "error"), "refusals"),
+			      refusal_object(&refusal));
+	return outcome;
+}
+
 json_t *outcome_engine(int err, const struct engine_error *error)
 {
 	json_t *refusals = json_array();

@@ -27,6 +27,8 @@ json_t *outcome_error(int err, const char *format, ...)
 json_t *outcome_of_node(const json_t *outcome, const char *node);
 json_t *outcome_refused(uint32_t reason, pid_t pid, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+/* An outcome of outcome_error() (taken over) that is a refusal, for @reason. */
+json_t *outcome_because(json_t *outcome, uint32_t reason);
 /* From a failed dump_tree() or restore_tree(); @err is what it returned. */
 json_t *outcome_engine(int err, const struct engine_error *error);
 

@@ -217,11 +217,11 @@ def aborts(node, kind):
 def not_in_mpi(node, kind):
     """before MPI_Init and after MPI_Finalize a checkpoint is refused, and the job runs on"""
     bad = Bad(node, kind, 'early')
-    node.fails(1, 'has not called MPI_Init', 'checkpoint', str(bad.job))
+    node.fails(3, 'has not called MPI_Init', 'checkpoint', str(bad.job))
     equal([r['state'] for r in ranks(node, bad.job)], ['before MPI_Init'] * 2, 'states')
     bad.ends_well()
     bad = Bad(node, kind, 'late')
-    node.fails(1, 'has called MPI_Finalize', 'checkpoint', str(bad.job))
+    node.fails(3, 'has called MPI_Finalize', 'checkpoint', str(bad.job))
     equal([r['state'] for r in ranks(node, bad.job)], ['ended'] * 2, 'states')
     bad.ends_well()
 
@@ -231,7 +231,7 @@ def without_glue(node, kind):
     """ckptrun --direct, --host-ns: refused, and what to do"""
     for option in ('--direct', '--host-ns'):
         job = poisson(node, kind, opts=(option,))
-        node.fails(1, option, 'checkpoint', str(job))
+        node.fails(3, option, 'checkpoint', str(job))
         node.fails(1, 'without our MPI library', 'ps', '--mpi', str(job))
         runs_on(node, job)
         node.ctl('kill', str(job), 'KILL')
