@@ -172,6 +172,13 @@ static int open_locked(int parent, const char *name)
 	return take_fd(&fd);
 }
 
+bool image_in_use(const char *dir)
+{
+	_cleanup_fd_ int fd = open(dir, OPEN_DIR);
+
+	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+}
+
 /* Remove an unlocked leftover. */
 static int remove_stale(int parent, const char *name)
 {

@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "image/reader_priv.h"
@@ -81,6 +82,12 @@ int image_clone(const struct image_reader *r, struct image_reader **ret_clone)
 	}
 	*ret_clone = c;
 	return 0;
+}
+
+void image_hold(const struct image_reader *r)
+{
+	/* A file system without locks on directories: then without. */
+	flock(r->dir, LOCK_SH | LOCK_NB);
 }
 
 const char *image_reader_error(const struct image_reader *r)

@@ -52,6 +52,9 @@ void image_close(struct image_reader *r);	/* NULL is fine */
  */
 int image_clone(const struct image_reader *r, struct image_reader **ret_clone);
 
+/* Until it is closed image_remove() refuses it (-EBUSY): a restore is under way. */
+void image_hold(const struct image_reader *r);
+
 const char *image_reader_error(const struct image_reader *r);
 
 /* -------------------------------------------------------------- manifest */

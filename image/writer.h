@@ -203,4 +203,11 @@ int image_sweep(const char *parent, struct image_error *error);
  */
 int image_remove(const char *dir, struct image_error *error);
 
+/*
+ * image_in_use() - is @dir an image, or a temporary or dying one, that somebody holds?
+ *
+ * A writer does, and a reader after image_hold().  One that is not there is not in use.
+ */
+bool image_in_use(const char *dir);
+
 #endif /* STILLPOINT_IMAGE_WRITER_H */

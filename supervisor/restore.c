@@ -113,7 +113,10 @@ static int open_image(struct restore *r)
 	struct image_error text = { 0 };
 	int ret = image_open(r->options->dir, r->options->key, NULL, &r->reader, &text);
 
-	return ret ? engine_fail(r->error, ret, "%s", text.text) : 0;
+	if (ret)
+		return engine_fail(r->error, ret, "%s", text.text);
+	image_hold(r->reader);
+	return 0;
 }
 
 static int read_image(struct restore *r)
