@@ -5,6 +5,8 @@
 
 $(call program,bench/touch,bench/touch.c,-lpthread)
 $(call program,bench/measure,bench/measure.c,)
+# list of thousands of generations: build/bin/bench/catalog_list DIR [N]
+$(call program,bench/catalog_list,bench/catalog_list.c,$(CKPTD_LIBS))
 
 $(call program,bench/erasure,bench/erasure.c,$(LEVELS_LIBS))
 

@@ -2,8 +2,8 @@
 /*
  * ckptctl list: generations, of one job or of all.
  *
- * What is shown was read from the images' manifests just now; one that cannot
- * be read is listed with the reason.
+ * What is shown is what the images' manifests say; one that cannot be read is
+ * listed with the reason.
  */
 #include "ckptctl/cli_job.h"
 
@@ -11,6 +11,11 @@
 #include <string.h>
 
 #include "ckptctl/cli_table.h"
+
+static const struct option longs[] = {
+	{ "rebuild", no_argument, NULL, 'r' },
+	{ NULL }
+};
 
 static const struct cli_column columns[] = {
 	{ .name = "JOB", .right = true }, { .name = "NAME" }, { .name = "STATE" },
@@ -53,6 +58,7 @@ static void print_generation(struct cli_table *table, const json_t *job,
 {
 	char when[32], pause[32], stored[32], nodes[48];
 	bool bad = json_object_get(row, "error");
+	bool pinned = json_is_true(json_object_get(row, "pinned"));
 	bool killed = json_is_true(json_object_get(json_object_get(row, "note"), "killed"));
 
 	cli_table_row(table);
@@ -69,7 +75,8 @@ static void print_generation(struct cli_table *table, const json_t *job,
 	number_cell(table, row, "threads");
 	cli_table_cell(table, "%s", node_names(json_object_get(row, "nodes"), nodes,
 					       sizeof(nodes)));
-	cli_table_cell(table, "%s", killed ? "job ended by it" : cli_str(row, "error"));
+	cli_table_cell(table, "%s%s%s", pinned ? "pinned" : "", pinned && (killed || bad) ? ", " : "",
+		       killed ? "job ended by it" : cli_str(row, "error"));
 }
 
 static void print(struct cli *cli, json_t *result)
@@ -90,13 +97,16 @@ static void print(struct cli *cli, json_t *result)
 
 static int run(struct cli *cli, int argc, char **argv)
 {
-	json_t *args;
-	int status = 0;
+	json_t *args = json_object();
+	int c, status = 0;
 
-	if (cli_getopt(cli, argc, argv, "", NULL) != -1)
-		return cli_usage(cli, "wrong option");
-	args = json_object();
-	if (optind < argc)
+	while (!status && (c = cli_getopt(cli, argc, argv, "", longs)) != -1) {
+		if (c != 'r')
+			status = cli_usage(cli, "wrong option");
+		else
+			json_object_set_new(args, "rebuild", json_true());
+	}
+	if (!status && optind < argc)
 		status = cli_job_operand(cli, argc, argv, args);
 	if (status) {
 		json_decref(args);
@@ -108,6 +118,8 @@ static int run(struct cli *cli, int argc, char **argv)
 const struct cli_verb cmd_list = {
 	.name = "list",
 	.run = run,
-	.args = "[JOB]",
+	.args = "[--rebuild] [JOB]",
 	.help = "list what jobs can be restarted from",
+	.options =
+	"      --rebuild       from the manifests alone; makes the index anew\n",
 };

@@ -112,7 +112,7 @@ _ckptctl_value()
 		_ckptctl_reply "$(_ckptctl_nodes "$2")" ;;
 	--pid | -p)
 		_ckptctl_reply "$(ps -eo pid= 2>/dev/null)" ;;
-	--name | -N | --node | --map | --address | --generation | -g | --max-pause | --timeout | --freeze-timeout | --history | -H | --limit | --external | \
+	--name | -N | --node | --map | --address | --generation | -g | --keep | --keep-every | --max-size | --max-pause | --timeout | --freeze-timeout | --history | -H | --limit | --external | \
 	--exclude-range | --exclude-fd | --exclude-thread | \
 	--every | --mtbf | --node-mtbf | --slowdown | --level)
 		COMPREPLY=() ;;
@@ -138,9 +138,9 @@ _ckptctl_operand()
 		else
 			_ckptctl_reply 'on off'
 		fi ;;
-	list | wait | interval | stats)
+	list | wait | prune | fsck | interval | stats)
 		_ckptctl_reply "$(_ckptctl_jobs "$1" all)" ;;
-	restart | rm)
+	restart | rm | pin | unpin)
 		_ckptctl_reply_colon "$(_ckptctl_jobs "$1" all; _ckptctl_generations "$1")" ;;
 	copy)
 		_ckptctl_reply_files -d ;;

@@ -168,6 +168,38 @@ int ckpt_job_kill(struct ckpt *ckpt, int64_t job, int signo);
 int ckpt_job_remove(struct ckpt *ckpt, int64_t job, int64_t generation,
 		    uint32_t flags);
 
+/* Keep a generation until it is unpinned: nothing removes it. @generation 0: the newest. */
+int ckpt_job_pin(struct ckpt *ckpt, int64_t job, int64_t generation);
+/* -ENOENT: it is not pinned. */
+int ckpt_job_unpin(struct ckpt *ckpt, int64_t job, int64_t generation);
+
+#define CKPT_PRUNE_DRY_RUN	(1U << 0)
+
+/**
+ * struct ckpt_prune - what is to be kept of a job's generations; 0: no such rule
+ * @size: sizeof(struct ckpt_prune)
+ * @flags: CKPT_PRUNE_*
+ * @keep: the newest that can be restarted from
+ * @keep_every: and those whose number is a multiple of it
+ * @max_size: bytes; beyond it the oldest go first
+ */
+struct ckpt_prune {
+	size_t size;
+	uint32_t flags;
+	uint32_t keep;
+	uint32_t keep_every;
+	uint32_t reserved;
+	uint64_t max_size;
+};
+
+/*
+ * Remove what is not to be kept; never the last generation that a job can be restarted from,
+ * nor a pinned one. @job 0: all jobs of the caller's. @prune NULL: as the daemon is
+ * configured. @ret_freed: bytes; may be NULL.
+ */
+int ckpt_job_prune(struct ckpt *ckpt, int64_t job, const struct ckpt_prune *prune,
+		   int64_t *ret_freed);
+
 /* ------------------------------------------------- process trees, images */
 
 /**

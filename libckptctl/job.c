@@ -195,3 +195,50 @@ API int ckpt_job_remove(struct ckpt *ckpt, int64_t job, int64_t generation,
 		json_object_set_new(args, "generation", json_integer(generation));
 	return handle_call(ckpt, "rm", args, NULL, 0);
 }
+
+static json_t *name_generation(int64_t job, int64_t generation)
+{
+	json_t *args = json_pack("{s:I}", "job", (json_int_t)job);
+
+	if (generation)
+		json_object_set_new(args, "generation", json_integer(generation));
+	return args;
+}
+
+API int ckpt_job_pin(struct ckpt *ckpt, int64_t job, int64_t generation)
+{
+	return handle_call(ckpt, "pin", name_generation(job, generation), NULL, 0);
+}
+
+API int ckpt_job_unpin(struct ckpt *ckpt, int64_t job, int64_t generation)
+{
+	return handle_call(ckpt, "unpin", name_generation(job, generation), NULL, 0);
+}
+
+API int ckpt_job_prune(struct ckpt *ckpt, int64_t job, const struct ckpt_prune *prune,
+		       int64_t *ret_freed)
+{
+	int64_t freed;
+	json_t *args;
+	int err;
+
+	if (prune && (prune->size < sizeof(*prune) || prune->reserved ||
+		      prune->flags & ~(uint32_t)CKPT_PRUNE_DRY_RUN ||
+		      prune->max_size > INT64_MAX))
+		return -EINVAL;
+	args = json_object();
+	if (job)
+		json_object_set_new(args, "job", json_integer(job));
+	if (prune) {
+		json_object_set_new(args, "keep", json_integer(prune->keep));
+		json_object_set_new(args, "keep_every", json_integer(prune->keep_every));
+		json_object_set_new(args, "max_size", json_integer((json_int_t)prune->max_size));
+		json_object_set_new(args, "dry_run", json_boolean(prune->flags & CKPT_PRUNE_DRY_RUN));
+	}
+	err = handle_call(ckpt, "prune", args, NULL, 0);
+	if (!err)
+		err = ckpt_answer_int(ckpt, "freed", &freed);
+	if (!err && ret_freed)
+		*ret_freed = freed;
+	return err;
+}

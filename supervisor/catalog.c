@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,10 +22,12 @@
 #include "image/util.h"
 #include "image/writer.h"
 #include "supervisor/history.h"
+#include "supervisor/pin.h"
 #include "supervisor/seal.h"
 
 #define JOBS_MAX	1000000000LL
 #define CLAIM		".restarting"
+#define LOCK		".lock"
 
 char *catalog_job_dir(const struct catalog *catalog, int64_t job)
 {
@@ -218,7 +221,7 @@ int catalog_job_create(const struct catalog *catalog, int64_t *ret_job)
 	return -ENOSPC;
 }
 
-json_t *catalog_jobs(const struct catalog *catalog)
+static json_t *directories(const struct catalog *catalog, bool with_record)
 {
 	json_t *found = numbers(catalog->dir, "");
 	size_t i = 0;
@@ -228,12 +231,22 @@ json_t *catalog_jobs(const struct catalog *catalog)
 
 		snprintf(path, sizeof(path), "%s/%lld/job.json", catalog->dir,
 			 (long long)json_integer_value(json_array_get(found, i)));
-		if (access(path, F_OK))
+		if (!access(path, F_OK) != with_record)
 			json_array_remove(found, i);
 		else
 			i++;
 	}
 	return found;
+}
+
+json_t *catalog_jobs(const struct catalog *catalog)
+{
+	return directories(catalog, true);
+}
+
+json_t *catalog_strangers(const struct catalog *catalog)
+{
+	return directories(catalog, false);
 }
 
 int catalog_job_write(const struct catalog *catalog, int64_t job,
@@ -270,14 +283,13 @@ static void remove_files(const char *path)
 		const char *name = entry->d_name;
 
 		if (!strcmp(name, "job.json") || !strncmp(name, "stdout", 6) ||
-		    !strncmp(name, "stderr", 6) ||
-		    !strcmp(name, ".job.json.new") || !strcmp(name, CLAIM) ||
+		    !strncmp(name, "stderr", 6) || pin_number(name) ||
+		    !strcmp(name, ".job.json.new") || !strncmp(name, ".pin-", 5) ||
+		    !strncmp(name, CLAIM, strlen(CLAIM)) || !strcmp(name, LOCK) ||
 		    !strcmp(name, HISTORY_FILE) || !strcmp(name, HISTORY_NEW))
 			unlinkat(dirfd(dir), name, 0);
 	}
 }
-
-static void drop_parts(const struct catalog *catalog, int64_t job, int64_t generation);
 
 /* Images that no generation came of, and whose node was not there to remove them. */
 static void remove_leftovers(const struct catalog *catalog, int64_t job, const char *path)
@@ -286,8 +298,9 @@ static void remove_leftovers(const struct catalog *catalog, int64_t job, const c
 	size_t i;
 
 	json_array_foreach(found, i, number)
-		drop_parts(catalog, job, json_integer_value(number));
+		catalog_generation_sweep(catalog, job, json_integer_value(number));
 	json_decref(found);
+	image_sweep(path, NULL);
 }
 
 int catalog_job_remove(const struct catalog *catalog, int64_t job)
@@ -325,12 +338,19 @@ static int claim(int dir, const char *node, bool force)
 	return err;
 }
 
+static void read_holder(int dir, char *holder, size_t size)
+{
+	_cleanup_fd_ int fd = openat(dir, CLAIM, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	ssize_t n = fd < 0 ? 0 : read(fd, holder, size - 1);
+
+	holder[n > 0 ? n : 0] = '\0';
+}
+
 int catalog_claim(const struct catalog *catalog, int64_t job, const char *node,
 		  bool force, char *holder, size_t size)
 {
 	_cleanup_free_ char *path = catalog_job_dir(catalog, job);
-	_cleanup_fd_ int dir = -1, fd = -1;
-	ssize_t n;
+	_cleanup_fd_ int dir = -1;
 	int err;
 
 	dir = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -339,10 +359,20 @@ int catalog_claim(const struct catalog *catalog, int64_t job, const char *node,
 	err = claim(dir, node, force);
 	if (err != -EEXIST)
 		return err;
-	fd = openat(dir, CLAIM, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	n = fd < 0 ? 0 : read(fd, holder, size - 1);
-	holder[n > 0 ? n : 0] = '\0';
+	read_holder(dir, holder, size);
 	return strcmp(holder, node) ? -EBUSY : 0;
+}
+
+bool catalog_claimed(const struct catalog *catalog, int64_t job, char *holder, size_t size)
+{
+	_cleanup_free_ char *path = catalog_job_dir(catalog, job);
+	_cleanup_fd_ int dir = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	holder[0] = '\0';
+	if (dir < 0 || faccessat(dir, CLAIM, F_OK, AT_SYMLINK_NOFOLLOW))
+		return false;
+	read_holder(dir, holder, size);
+	return true;
 }
 
 void catalog_unclaim(const struct catalog *catalog, int64_t job)
@@ -352,6 +382,23 @@ void catalog_unclaim(const struct catalog *catalog, int64_t job)
 
 	snprintf(name, sizeof(name), "%s/" CLAIM, path ? path : "");
 	unlink(name);
+}
+
+int catalog_lock(const struct catalog *catalog, int64_t job, int *ret_lock)
+{
+	_cleanup_free_ char *path = catalog_job_dir(catalog, job);
+	_cleanup_fd_ int dir = -1, fd = -1;
+
+	dir = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	if (dir < 0)
+		return path ? -errno : -ENOMEM;
+	fd = openat(dir, LOCK, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return -errno;
+	if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+		return -EBUSY;
+	*ret_lock = take_fd(&fd);
+	return 0;
 }
 
 /* ----------------------------------------------------------- generations */
@@ -385,6 +432,13 @@ json_t *catalog_generations(const struct catalog *catalog, int64_t job)
 	return found;
 }
 
+json_t *catalog_traces(const struct catalog *catalog, int64_t job)
+{
+	_cleanup_free_ char *dir = catalog_job_dir(catalog, job);
+
+	return numbers(dir ? dir : "", "gen-");
+}
+
 int64_t catalog_last(const struct catalog *catalog, int64_t job)
 {
 	return last_of(catalog_generations(catalog, job));
@@ -392,8 +446,7 @@ int64_t catalog_last(const struct catalog *catalog, int64_t job)
 
 int64_t catalog_next(const struct catalog *catalog, int64_t job, int64_t floor)
 {
-	_cleanup_free_ char *dir = catalog_job_dir(catalog, job);
-	int64_t last = last_of(numbers(dir ? dir : "", "gen-"));
+	int64_t last = last_of(catalog_traces(catalog, job));
 
 	return (last > floor ? last : floor) + 1;
 }
@@ -411,6 +464,52 @@ static void drop_parts(const struct catalog *catalog, int64_t job, int64_t gener
 	}
 	if (nodes)
 		rmdir(path);
+}
+
+int catalog_generation_sweep(const struct catalog *catalog, int64_t job, int64_t generation)
+{
+	_cleanup_free_ char *path = catalog_image_dir(catalog, job, generation);
+	_cleanup_dir_ DIR *nodes = path ? opendir(path) : NULL;
+	struct dirent *entry;
+	unsigned int part;
+	char node[PATH_MAX];
+
+	if (!nodes)
+		return path ? -errno : -ENOMEM;
+	unlinkat(dirfd(nodes), "." PARTS_FILE ".new", 0);
+	while ((entry = readdir(nodes))) {
+		if (sscanf(entry->d_name, "node-%u", &part) != 1)
+			continue;
+		snprintf(node, sizeof(node), "%s/%s", path, entry->d_name);
+		image_sweep(node, NULL);
+		if (!rmdir(node))
+			continue;
+		snprintf(node, sizeof(node), "%s/%s/.tmp-image", path, entry->d_name);
+		if (image_in_use(node))
+			return -EBUSY;
+		snprintf(node, sizeof(node), "%s/%s/image", path, entry->d_name);
+		rmdir(node);	/* if it is empty */
+		catalog_part_drop(catalog, job, generation, part);
+	}
+	return rmdir(path) && errno != ENOENT ? -errno : 0;
+}
+
+/* Of one image, or of any of its nodes. */
+bool catalog_generation_in_use(const struct catalog *catalog, int64_t job, int64_t generation)
+{
+	_cleanup_free_ char *path = catalog_image_dir(catalog, job, generation);
+	_cleanup_dir_ DIR *nodes = path ? opendir(path) : NULL;
+	struct dirent *entry;
+	char image[PATH_MAX];
+
+	if (path && image_in_use(path))
+		return true;
+	while (nodes && (entry = readdir(nodes))) {
+		snprintf(image, sizeof(image), "%s/%s/image", path, entry->d_name);
+		if (!strncmp(entry->d_name, "node-", 5) && image_in_use(image))
+			return true;
+	}
+	return false;
 }
 
 /* False: it is of one image. Without the file it is no generation, whatever is left. */
@@ -435,6 +534,10 @@ int catalog_generation_remove(const struct catalog *catalog, int64_t job,
 
 	if (!image)
 		return -ENOMEM;
+	if (catalog_generation_in_use(catalog, job, generation)) {
+		snprintf(why, size, "%s: in use", image);
+		return -EBUSY;
+	}
 	if (remove_parts(catalog, job, generation, image))
 		return 0;
 	err = image_remove(image, &error);

@@ -5,6 +5,8 @@
  *	IMAGE_DIR/ID/job.json		what the job is (sealed)
  *	IMAGE_DIR/ID/gen-N/		an image; its manifest's note holds what goes
  *					with it: lengths of the logs, main process
+ *	IMAGE_DIR/ID/pin-N.json		generation N is not to be removed (pin.h)
+ *	IMAGE_DIR/ID/.lock		whoever removes generations or pins them has it
  *	IMAGE_DIR/ID/stdout, stderr	the job's output
  *	IMAGE_DIR/ID/history		what checkpoints and restarts have cost (history.h)
  *
@@ -54,8 +56,9 @@ void catalog_part_drop(const struct catalog *catalog, int64_t job, int64_t gener
 /* Take the next free job number by making its directory. */
 int catalog_job_create(const struct catalog *catalog, int64_t *ret_job);
 
-/* Ids of all jobs with a record, ascending. */
+/* Ids of all jobs with a record, ascending; and of directories without one. */
 json_t *catalog_jobs(const struct catalog *catalog);
+json_t *catalog_strangers(const struct catalog *catalog);
 
 int catalog_job_write(const struct catalog *catalog, int64_t job,
 		      const json_t *record, char *why, size_t size);
@@ -73,15 +76,35 @@ int catalog_job_remove(const struct catalog *catalog, int64_t job);
 int catalog_claim(const struct catalog *catalog, int64_t job, const char *node,
 		  bool force, char *holder, size_t size);
 void catalog_unclaim(const struct catalog *catalog, int64_t job);
+/* Who has it, if somebody has. */
+bool catalog_claimed(const struct catalog *catalog, int64_t job, char *holder, size_t size);
+
+/*
+ * catalog_lock() - alone among the nodes to remove generations of a job, or to pin them
+ *
+ * It goes with @ret_lock.  -EBUSY: somebody has it. A file system without locks: nobody can
+ * have it, and everybody gets it.
+ */
+int catalog_lock(const struct catalog *catalog, int64_t job, int *ret_lock);
 
 /* Numbers of committed generations, ascending. */
 json_t *catalog_generations(const struct catalog *catalog, int64_t job);
 bool catalog_has(const struct catalog *catalog, int64_t job, int64_t generation);
+/* Numbers of all that there is a directory of, committed or not. */
+json_t *catalog_traces(const struct catalog *catalog, int64_t job);
 /* The number for a new one: above every one there is, and above @floor. */
 int64_t catalog_next(const struct catalog *catalog, int64_t job, int64_t floor);
 int64_t catalog_last(const struct catalog *catalog, int64_t job);	/* 0: none */
 
+/* -EBUSY: it is being restored from. Who asks for it has looked for a pin. */
 int catalog_generation_remove(const struct catalog *catalog, int64_t job,
 			      int64_t generation, char *why, size_t size);
+/* Is it being restored from, or written, on this node? */
+bool catalog_generation_in_use(const struct catalog *catalog, int64_t job, int64_t generation);
+/*
+ * Images that no generation came of.  What is being written is left alone (-EBUSY), and what
+ * is none of ours (-ENOTEMPTY).
+ */
+int catalog_generation_sweep(const struct catalog *catalog, int64_t job, int64_t generation);
 
 #endif /* STILLPOINT_CATALOG_H */

@@ -15,7 +15,8 @@ CKPTD_SOURCES := $(addprefix supervisor/,daemon.c config.c ctl.c verbs.c \
 	verbs_nodes.c nodes.c parts.c parts_fence.c parts_home.c parts_away.c parts_start.c parts_try.c \
 	fence_tree.c \
 	jobs.c job.c ends.c launch.c rank_record.c rank_sources.c rank_link.c leave_out.c job_dump.c job_checkpoint.c job_memory.c schedule.c history.c \
-	coord_driver.c coord_local.c coord_figures.c coord_peer.c coord_record.c worker.c channel.c catalog.c generation.c seal.c kevents.c)
+	coord_driver.c coord_local.c coord_figures.c coord_peer.c coord_record.c worker.c channel.c catalog.c generation.c seal.c kevents.c \
+	catalog_index.c listing.c pin.c retention.c prune.c keeper.c fsck.c verbs_keep.c verbs_fsck.c)
 CFLAGS_supervisor/kevents.c += -I/usr/include/libnl3
 
 $(call library,ckptd,$(CKPTD_SOURCES))
@@ -23,7 +24,7 @@ $(call library,ckptd,$(CKPTD_SOURCES))
 CKPTD_LIBS := $(LIB)/libckptd.a $(LIB)/libshim.a $(LIB)/libwire.a \
 	$(LIB)/libinterval.a $(LIB)/libop.a $(LIB)/libpeer.a $(LIB)/libcoord.a $(LIB)/libdaemon.a \
 	$(LIB)/libnodekey.a $(LIB)/libengine.a $(LIB)/libimage.a \
-	-lzmq -lprotobuf-c -ljansson -lsodium -lzstd -lxxhash -lsystemd -lnl-genl-3 -lnl-3 -lm
+	-lzmq -lprotobuf-c -ljansson -lsodium -lzstd -lxxhash -lsystemd -lnl-genl-3 -lnl-3 -lsqlite3 -lm
 
 $(call program,ckptd,supervisor/ckptd.c,$(CKPTD_LIBS))
 INSTALL_SBIN += $(BIN)/ckptd
@@ -37,6 +38,10 @@ $(B)/gen/ckptd.service: packaging/ckptd.service FORCE
 $(call unit_test,tests/unit/test_config,tests/unit/test_config.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_coord_record,tests/unit/test_coord_record.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_catalog,tests/unit/test_catalog.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_retention,tests/unit/test_retention.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_catalog_index,tests/unit/test_catalog_index.c tests/unit/keep_fixture.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_keep,tests/unit/test_keep.c tests/unit/keep_fixture.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_fsck,tests/unit/test_fsck.c tests/unit/keep_fixture.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_rank_record,tests/unit/test_rank_record.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_rank_sources,tests/unit/test_rank_sources.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_reactor,tests/unit/test_reactor.c,$(LIB)/libdaemon.a)

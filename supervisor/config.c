@@ -19,11 +19,12 @@
 #include "image/util.h"
 #include "supervisor/duration.h"
 #include "supervisor/hosts.h"
+#include "supervisor/op_args.h"
 
 #define FILE_MAX	65536
 #define SECONDS_MAX	(100LL * 365 * 24 * 3600)
 
-enum kind { PATH, NAME, ADDRESS, NUMBER, LEVEL, SECONDS };	/* strings first */
+enum kind { PATH, NAME, ADDRESS, NUMBER, LEVEL, SECONDS, SIZE };	/* strings first */
 
 static const struct setting {
 	const char *name;
@@ -47,6 +48,9 @@ static const struct setting {
 	{ "freeze_timeout_ms", NUMBER, offsetof(struct config, freeze_timeout_ms), "0" },
 	{ "quiesce_timeout_ms", NUMBER, offsetof(struct config, quiesce_timeout_ms), "0" },
 	{ "node_mtbf", SECONDS, offsetof(struct config, node_mtbf_s), "1y" },
+	{ "retain_keep", NUMBER, offsetof(struct config, retain.keep), "0" },
+	{ "retain_keep_every", NUMBER, offsetof(struct config, retain.keep_every), "0" },
+	{ "retain_max_size", SIZE, offsetof(struct config, retain.max_size), "0" },
 };
 
 static int set_string(char **field, const char *value)
@@ -118,6 +122,8 @@ int config_set(struct config *config, const char *name, const char *value)
 		return log_level_parse(value, field);
 	case SECONDS:
 		return set_seconds(field, value);
+	case SIZE:
+		return op_size_parse(value, field);
 	}
 	return -EINVAL;
 }

@@ -18,6 +18,9 @@
  *	freeze_timeout_ms = N
  *	quiesce_timeout_ms = N			0: 30000
  *	node_mtbf = DURATION			between failures of one node; 1y
+ *	retain_keep = N				after each checkpoint, of that job: retention.h
+ *	retain_keep_every = N
+ *	retain_max_size = SIZE
  */
 #ifndef STILLPOINT_CONFIG_H
 #define STILLPOINT_CONFIG_H
@@ -25,6 +28,7 @@
 #include <stddef.h>
 
 #include "supervisor/log.h"
+#include "supervisor/retention.h"
 
 #define CONFIG_DEFAULT	"/etc/stillpoint/ckptd.conf"
 
@@ -45,6 +49,7 @@ struct config {
 	unsigned int freeze_timeout_ms;
 	unsigned int quiesce_timeout_ms;
 	unsigned int node_mtbf_s;
+	struct retention_rule retain;
 };
 
 /* The defaults; -ENOMEM. */

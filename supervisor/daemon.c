@@ -22,6 +22,7 @@
 #include "shim/identity.h"
 #include "supervisor/ctl.h"
 #include "supervisor/jobs.h"
+#include "supervisor/keeper.h"
 #include "supervisor/kevents.h"
 #include "supervisor/nodes.h"
 #include "supervisor/coord_peer.h"
@@ -70,21 +71,55 @@ static int make_directories(const struct daemon *daemon)
 	return err;
 }
 
-static int take_lock(struct daemon *daemon)
+/* Who has it: what he wrote there. */
+static void read_holder(int fd, char *holder, size_t size)
 {
-	char path[PATH_MAX];
+	ssize_t n = pread(fd, holder, size - 1, 0);
 
-	snprintf(path, sizeof(path), "%s.lock", daemon->config.socket);
-	daemon->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (daemon->lock < 0 || flock(daemon->lock, LOCK_EX | LOCK_NB)) {
-		int err = -errno;
+	holder[n > 0 ? n : 0] = '\0';
+	holder[strcspn(holder, "\n")] = '\0';
+	if (!holder[0])
+		snprintf(holder, size, "unknown pid");
+}
 
-		log_error(&daemon->log, err == -EWOULDBLOCK ?
-			  "another ckptd is running on %s" : "%s cannot be locked",
-			  daemon->config.socket);
+/* @what it is about, for the message. */
+static int take_lock(const struct daemon *daemon, const char *path, const char *what, int *ret_lock)
+{
+	_cleanup_fd_ int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	char holder[128];
+	int err, n;
+
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB)) {
+		err = -errno;
+		if (err == -EWOULDBLOCK) {
+			read_holder(fd, holder, sizeof(holder));
+			log_error(&daemon->log, "another ckptd (%s) is running on %s", holder, what);
+		} else {
+			log_error(&daemon->log, "%s cannot be locked: %s", path, strerror(-err));
+		}
 		return err;
 	}
+	n = snprintf(holder, sizeof(holder), "pid %d on node %s\n", (int)getpid(),
+		     daemon->config.node);
+	/* For people only: the lock is what counts. */
+	if (ftruncate(fd, 0) || pwrite(fd, holder, (size_t)n, 0) != n)
+		log_debug(&daemon->log, "%s cannot be written", path);
+	*ret_lock = take_fd(&fd);
 	return 0;
+}
+
+/* Of the socket, and of what it knows of running jobs: both belong to one ckptd. */
+static int take_locks(struct daemon *daemon)
+{
+	char path[PATH_MAX];
+	int err;
+
+	snprintf(path, sizeof(path), "%s.lock", daemon->config.socket);
+	err = take_lock(daemon, path, daemon->config.socket, &daemon->lock);
+	if (err)
+		return err;
+	snprintf(path, sizeof(path), "%s/.lock", daemon->config.state_dir);
+	return take_lock(daemon, path, daemon->config.state_dir, &daemon->state_lock);
 }
 
 int daemon_start(struct daemon *daemon)
@@ -92,6 +127,7 @@ int daemon_start(struct daemon *daemon)
 	int err;
 
 	daemon->lock = -1;
+	daemon->state_lock = -1;
 	daemon->catalog = (struct catalog) {
 		.dir = daemon->config.image_dir, .key = daemon->config.key,
 	};
@@ -99,11 +135,13 @@ int daemon_start(struct daemon *daemon)
 	if (!err)
 		err = make_directories(daemon);
 	if (!err)
-		err = take_lock(daemon);
+		err = take_locks(daemon);
 	if (!err)
 		err = reactor_create(&daemon->reactor);
 	if (!err)
 		err = nodes_open(daemon, &daemon->nodes);
+	if (!err)
+		err = keeper_open(daemon, &daemon->keeper);
 	if (!err)
 		err = jobs_open(daemon, &daemon->jobs);
 	if (!err)
@@ -128,9 +166,13 @@ void daemon_stop(struct daemon *daemon)
 	ctl_close(daemon->ctl);
 	schedule_close(daemon->schedule);
 	daemon->schedule = NULL;
+	keeper_close(daemon->keeper);
+	daemon->keeper = NULL;
 	jobs_close(daemon->jobs);
 	nodes_close(daemon->nodes);
 	reactor_destroy(daemon->reactor);
+	if (daemon->state_lock >= 0)
+		close(daemon->state_lock);
 	if (daemon->lock >= 0)
 		close(daemon->lock);
 }

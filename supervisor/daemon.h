@@ -12,6 +12,7 @@
 
 struct ctl;
 struct jobs;
+struct keeper;
 struct kevents;
 struct nodes;
 struct schedule;
@@ -23,11 +24,13 @@ struct daemon {
 	struct reactor *reactor;
 	struct ctl *ctl;
 	struct jobs *jobs;
+	struct keeper *keeper;
 	struct kevents *kevents;
 	struct nodes *nodes;
 	struct schedule *schedule;
 	char boot[40];
-	int lock;			/* only one ckptd at a time */
+	int lock;			/* only one ckptd at a time: on the socket, */
+	int state_lock;			/* and on the state directory */
 };
 
 /*

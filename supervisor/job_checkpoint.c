@@ -16,6 +16,7 @@
 #include "supervisor/coord_driver.h"
 #include "supervisor/history.h"
 #include "supervisor/job_dump.h"
+#include "supervisor/keeper.h"
 #include "supervisor/outcome.h"
 #include "supervisor/schedule.h"
 
@@ -119,8 +120,10 @@ static void finish(struct checkpoint *c, json_t *outcome)
 		log_warning(&c->daemon->log, "job %lld: no checkpoint: %s", (long long)c->job->id,
 			    json_string_value(json_object_get(json_object_get(outcome, "error"),
 							      "text")));
-	if (ok && !c->dry_run)
+	if (ok && !c->dry_run) {
 		schedule_taken(c->job, c->began_ms);
+		keeper_after_commit(c->daemon->keeper, c->job);
+	}
 	c->ops->ended(outcome, c->arg);
 	checkpoint_free(c);
 }

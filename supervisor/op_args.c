@@ -8,9 +8,11 @@
  */
 #include "supervisor/op_args.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -56,6 +58,30 @@ int op_pidns_parse(const char *word, enum restore_pidns *ret_pidns)
 		}
 	}
 	return -EINVAL;
+}
+
+int op_size_parse(const char *word, uint64_t *ret_bytes)
+{
+	static const char units[] = "KMGT";
+	unsigned long long number;
+	const char *unit;
+	int shift = 0;
+	char *end;
+
+	errno = 0;
+	number = strtoull(word, &end, 10);
+	if (errno || *word < '0' || *word > '9')
+		return -EINVAL;
+	if (*end) {
+		unit = strchr(units, toupper((unsigned char)*end));
+		if (!unit || end[1])
+			return -EINVAL;
+		shift = 10 * (int)(unit - units + 1);
+	}
+	if (number > UINT64_MAX >> shift)
+		return -EINVAL;
+	*ret_bytes = (uint64_t)number << shift;
+	return 0;
 }
 
 static int key_create(const char *path, struct image_error *error)

@@ -12,6 +12,9 @@
 int op_files_parse(const char *word, enum engine_files *ret_files);
 int op_pidns_parse(const char *word, enum restore_pidns *ret_pidns);
 
+/* Bytes: digits, and K, M, G or T (of 1024) behind them or not; -EINVAL. */
+int op_size_parse(const char *word, uint64_t *ret_bytes);
+
 /* The node's key; @create: root makes it when it is not there. */
 int op_key_load(const struct op_env *env, bool create,
 		struct image_key **ret_key, json_t **ret_outcome);

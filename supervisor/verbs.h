@@ -28,6 +28,12 @@ void verb_rm(struct request *request);
 /* verbs_stats.c */
 void verb_stats(struct request *request);
 void verb_interval(struct request *request);
+/* verbs_keep.c */
+void verb_pin(struct request *request);
+void verb_unpin(struct request *request);
+void verb_prune(struct request *request);
+/* verbs_fsck.c */
+void verb_fsck(struct request *request);
 /* verbs_ranks.c */
 void verb_ranks(struct request *request);
 int verb_ranks_register(struct daemon *daemon);	/* what other nodes ask */

@@ -13,10 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/generation.h"
+#include "image/util.h"
 #include "supervisor/jobs.h"
+#include "supervisor/keeper.h"
+#include "supervisor/listing.h"
 #include "supervisor/op.h"
 #include "supervisor/outcome.h"
+#include "supervisor/pin.h"
 #include "supervisor/worker.h"
 
 /* ------------------------------------------------------------------ list */
@@ -27,42 +30,26 @@ struct list {
 	json_t *jobs;		/* [{"job": …, "label": …, "generations": [n, …]}] */
 };
 
-/* In the worker: what the manifests say. */
-static void describe_generations(const struct daemon *daemon, json_t *entry)
-{
-	struct op_env env = { .key = daemon->config.key };
-	int64_t job = json_integer_value(json_object_get(entry, "job"));
-	const char *label = json_string_value(json_object_get(entry, "label"));
-	json_t *numbers = json_object_get(entry, "generations");
-	json_t *list = json_array();
-	size_t i;
-
-	for (i = 0; i < json_array_size(numbers); i++) {
-		int64_t n = json_integer_value(json_array_get(numbers, i));
-		json_t *outcome = generation_describe(&env, &daemon->catalog, job, n, label);
-		json_t *result = json_object_get(outcome, "result");
-		json_t *row = result ? json_incref(result) :
-			      json_pack("{s:I, s:O}", "generation", (json_int_t)n,
-					"error", json_object_get(json_object_get(outcome, "error"), "text"));
-		char *dir = catalog_image_dir(&daemon->catalog, job, n);
-
-		json_object_set_new(row, "dir", json_string(dir));
-		json_array_append_new(list, row);
-		json_decref(outcome);
-		free(dir);
-	}
-	json_object_set_new(entry, "generations", list);
-	json_object_del(entry, "label");
-}
-
+/* In the worker: what the manifests say, or the index of them. */
 static json_t *list_run(struct channel_reporter *reporter, void *arg)
 {
 	struct list *list = arg;
+	const struct daemon *daemon = list->request->daemon;
+	struct op_env env = { .key = daemon->config.key };
+	struct listing listing = {
+		.env = &env, .catalog = &daemon->catalog, .index = listing_index_open(daemon),
+	};
+	json_t *entry;
 	size_t i;
 
-	for (i = 0; i < json_array_size(list->jobs); i++)
-		describe_generations(list->request->daemon,
-				     json_array_get(list->jobs, i));
+	json_array_foreach(list->jobs, i, entry) {
+		listing.job = json_integer_value(json_object_get(entry, "job"));
+		listing.label = json_string_value(json_object_get(entry, "label"));
+		json_object_set_new(entry, "generations",
+				    listing_rows(&listing, json_object_get(entry, "generations")));
+		json_object_del(entry, "label");
+	}
+	listing_index_close(daemon, listing.index);
 	return outcome_ok(json_pack("{s:O}", "jobs", list->jobs));
 }
 
@@ -92,6 +79,20 @@ static void add_listed(struct list *list, const struct job *job)
 	json_array_append_new(list->jobs, entry);
 }
 
+/* From the manifests alone: the index is made anew. NULL, or an outcome. */
+static json_t *drop_index(const struct request *request)
+{
+	_cleanup_free_ char *path = listing_index_path(&request->daemon->config);
+	int err;
+
+	if (!json_is_true(json_object_get(request->args, "rebuild")))
+		return NULL;
+	if (request->uid)
+		return outcome_error(-EPERM, "the index is the node's: only root has it made anew");
+	err = path ? catalog_index_remove(path) : -ENOMEM;
+	return err ? outcome_error(err, "%s: %s", path ? path : "the index", strerror(-err)) : NULL;
+}
+
 void verb_list(struct request *request)
 {
 	struct worker_spec spec = { .name = "ckptd-list", .run = list_run };
@@ -108,7 +109,10 @@ void verb_list(struct request *request)
 	list->request = request;
 	list->jobs = json_array();
 	spec.arg = list;
-	if (json_object_get(request->args, "job")) {
+	outcome = drop_index(request);
+	if (outcome) {
+		/* nothing is listed */
+	} else if (json_object_get(request->args, "job")) {
 		job = jobs_find_for(request, &outcome);
 		if (job)
 			add_listed(list, job);
@@ -150,13 +154,22 @@ static json_t *rm_run(struct channel_reporter *reporter, void *arg)
 {
 	struct rm *rm = arg;
 	const struct catalog *catalog = &rm->request->daemon->catalog;
+	_cleanup_fd_ int lock = -1;
 	char why[512];
 	size_t i;
 	int err;
 
+	err = catalog_lock(catalog, rm->job->id, &lock);
+	if (err)
+		return outcome_error(err, "%s: %s", rm->job->image_dir, err == -EBUSY ?
+				     "generations are being removed or pinned just now; try again" :
+				     strerror(-err));
 	for (i = 0; i < json_array_size(rm->generations); i++) {
 		int64_t n = json_integer_value(json_array_get(rm->generations, i));
 
+		/* From now on nobody pins. */
+		if (pin_has(catalog, rm->job->id, n))
+			return keeper_pinned(rm->job->id, n);
 		err = catalog_generation_remove(catalog, rm->job->id, n, why, sizeof(why));
 		if (err)
 			return outcome_error(err, "%s", why);
@@ -202,6 +215,22 @@ static json_t *may_remove(const struct job *job, json_t *all, int64_t generation
 		return NULL;
 	return outcome_error(-EBUSY, "job %lld is %s and could not be restarted any more; use --force if that is meant",
 			     (long long)job->id, job_state_name(job->state));
+}
+
+/* Not by force, either. */
+static json_t *check_pins(const struct job *job, const json_t *all, int64_t generation)
+{
+	const struct catalog *catalog = &jobs_daemon(job->jobs)->catalog;
+	json_t *number;
+	size_t i;
+
+	json_array_foreach(all, i, number) {
+		int64_t n = json_integer_value(number);
+
+		if ((!generation || n == generation) && pin_has(catalog, job->id, n))
+			return keeper_pinned(job->id, n);
+	}
+	return NULL;
 }
 
 static bool contains(const json_t *all, int64_t generation)
@@ -250,6 +279,8 @@ static struct rm *parse_rm(struct request *request, struct job *job, bool *ret_d
 	else
 		*ret_outcome = may_remove(job, all, generation, force);
 	if (!*ret_outcome)
+		*ret_outcome = check_pins(job, all, generation);
+	if (!*ret_outcome)
 		rm = calloc(1, sizeof(*rm));
 	if (rm) {
 		rm->request = request;
@@ -285,6 +316,7 @@ void verb_rm(struct request *request)
 		outcome = raise_floor(job, rm->generations);
 	if (rm && !outcome) {
 		spec.arg = rm;
+		keeper_stop(request->daemon->keeper, job->id);
 		err = worker_start(request->daemon, &spec, &rm_ops, rm, &rm->worker);
 		if (!err) {
 			job->busy = "removal";

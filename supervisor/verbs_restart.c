@@ -30,6 +30,7 @@
 #include "supervisor/hosts.h"
 #include "supervisor/job_restore.h"
 #include "supervisor/jobs.h"
+#include "supervisor/keeper.h"
 #include "supervisor/outcome.h"
 #include "supervisor/parts.h"
 #include "supervisor/rank_record.h"
@@ -521,8 +522,10 @@ static json_t *take_claim(struct request *request, struct job **job)
 				     (long long)id, holder);
 	if (err)
 		return outcome_error(err, "%s: %s", (*job)->image_dir, strerror(-err));
-	*job = jobs_find(daemon->jobs, id, &outcome);
-	if (!*job)
+	outcome = keeper_yield(daemon->keeper, id);
+	if (!outcome)
+		*job = jobs_find(daemon->jobs, id, &outcome);
+	if (outcome)
 		catalog_unclaim(&daemon->catalog, id);
 	return outcome;
 }

@@ -29,6 +29,7 @@ static void test_defaults(void **state)
 	assert_int_equal(config.log_level, LOG_LEVEL_INFO);
 	assert_int_equal(config.max_pause_ms, 0);
 	assert_int_equal(config.node_mtbf_s, 365 * 86400);
+	assert_false(retention_is_rule(&config.retain));
 	assert_non_null(config.shim);
 	assert_non_null(config.node);
 	config_done(&config);
@@ -43,7 +44,12 @@ static void test_good(void **state)
 	assert_int_equal(config_init(&config), 0);
 	assert_int_equal(parse(&config, "# comment\n\n  image_dir\t=  /mnt/a b  # why\n"
 			       "log_level=debug\nmax_pause_ms = 250\nnode = n-1.x\n"
-			       "node_mtbf = 1d12h\nkey = /k", &line), 0);
+			       "node_mtbf = 1d12h\n"
+			       "retain_keep = 3\nretain_keep_every=10\nretain_max_size = 2T\n"
+			       "key = /k", &line), 0);
+	assert_int_equal(config.retain.keep, 3);
+	assert_int_equal(config.retain.keep_every, 10);
+	assert_true(config.retain.max_size == 2ULL << 40);
 	assert_string_equal(config.image_dir, "/mnt/a b");
 	assert_int_equal(config.log_level, LOG_LEVEL_DEBUG);
 	assert_int_equal(config.max_pause_ms, 250);
@@ -70,6 +76,12 @@ static void test_bad(void **state)
 		{ "max_pause_ms = -1\n", -EINVAL, 1 },
 		{ "max_pause_ms = 1x\n", -EINVAL, 1 },
 		{ "max_pause_ms = 99999999999999999999\n", -EINVAL, 1 },
+		{ "retain_keep = -1\n", -EINVAL, 1 },
+		{ "retain_max_size = 10X\n", -EINVAL, 1 },
+		{ "retain_max_size = 10GB\n", -EINVAL, 1 },
+		{ "retain_max_size = -1\n", -EINVAL, 1 },
+		{ "retain_max_size = G\n", -EINVAL, 1 },
+		{ "retain_max_size = 99999999999T\n", -EINVAL, 1 },
 		{ "log_level = loud\n", -EINVAL, 1 },
 		{ "node_mtbf = 0\n", -EINVAL, 1 },
 		{ "node_mtbf = -3d\n", -EINVAL, 1 },

@@ -126,8 +126,16 @@ static void test_calls(void **state)
 		{ .want = "\"force\":true", { "{\"ok\": true, \"result\": {}}" } },
 		{ .want = "\"settings\":{\"every_ms\":2000}", { "{\"ok\": true, \"result\": {}}" } },
 		{ .want = "\"on\":false", { "{\"ok\": true, \"result\": {}}" } },
+		{ .want = "\"verb\":\"pin\",\"args\":{\"job\":7}", { "{\"ok\": true, \"result\": {}}" } },
+		{ .want = "\"verb\":\"unpin\",\"args\":{\"job\":7,\"generation\":4}", { "{\"ok\": true, \"result\": {}}" } },
+		{ .want = "\"keep\":2,\"keep_every\":0,\"max_size\":5000,\"dry_run\":true", {
+			"{\"ok\": true, \"result\": {\"freed\": 17}}" } },
+		{ .want = "\"verb\":\"prune\",\"args\":{}", { "{\"ok\": true, \"result\": {\"freed\": 0}}" } },
 		{ .want = "attach", { "{\"ok\": true, \"result\": {}}" }, .with_fd = true },
 		{ NULL }
+	};
+	const struct ckpt_prune prune = {
+		.size = sizeof(prune), .flags = CKPT_PRUNE_DRY_RUN, .keep = 2, .max_size = 5000,
 	};
 	static const char *const argv[] = { "a", "b", NULL }, *const nodes[] = { "n1", "n3", NULL };
 	const struct ckpt_restart_on restart = { .size = sizeof(restart), .nodes = nodes };
@@ -160,6 +168,11 @@ static void test_calls(void **state)
 	assert_int_equal(ckpt_job_remove(ckpt, 7, 0, CKPT_REMOVE_FORCE), 0);
 	assert_int_equal(ckpt_job_auto(ckpt, 7, &every), 0);
 	assert_int_equal(ckpt_job_auto(ckpt, 7, &off), 0);
+	assert_int_equal(ckpt_job_pin(ckpt, 7, 0), 0);
+	assert_int_equal(ckpt_job_unpin(ckpt, 7, 4), 0);
+	assert_int_equal(ckpt_job_prune(ckpt, 7, &prune, &number), 0);
+	assert_int_equal(number, 17);
+	assert_int_equal(ckpt_job_prune(ckpt, 0, NULL, NULL), 0);
 	assert_int_equal(ckpt_answer_fd(ckpt), -ENOENT);
 	assert_int_equal(ckpt_call(ckpt, "attach", "{\"job\": 7}", NULL, 0), 0);
 	fd = ckpt_answer_fd(ckpt);
@@ -256,6 +269,7 @@ static void test_bad_arguments(void **state)
 	struct ckpt_run run = { .size = sizeof(run), .argv = argv, .cwd = "/" };
 	struct ckpt_restart_on restart = { .size = 8, .nodes = not_utf8 };
 	struct ckpt_auto how = { .size = 8 };
+	struct ckpt_prune prune = { .size = 4 };
 	struct fake f = start(script);
 	struct ckpt *ckpt;
 	int64_t job;
@@ -277,6 +291,10 @@ static void test_bad_arguments(void **state)
 	assert_int_equal(ckpt_job_auto(ckpt, 1, &how), -EINVAL);
 	how = (struct ckpt_auto) { .size = sizeof(how), .flags = CKPT_AUTO_OFF, .mtbf_ms = 1 };
 	assert_int_equal(ckpt_job_auto(ckpt, 1, &how), -EINVAL);
+	assert_int_equal(ckpt_job_prune(ckpt, 1, &prune, NULL), -EINVAL);
+	prune.size = sizeof(prune);
+	prune.flags = 1u << 30;
+	assert_int_equal(ckpt_job_prune(ckpt, 1, &prune, NULL), -EINVAL);
 	assert_int_equal(ckpt_job_remove(ckpt, 1, 0, 1u << 30), -EINVAL);
 	assert_int_equal(ckpt_call(ckpt, "ps", "no json", NULL, 0), -EINVAL);
 	assert_int_equal(ckpt_call(ckpt, "ps", "[]", NULL, 0), -EINVAL);

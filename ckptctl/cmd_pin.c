@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ckptctl pin, ckptctl unpin: a generation that nothing removes, until it is unpinned.
+ *
+ * One generation of one job at a time, named by --generation or behind the job's
+ * number; by neither, the newest.
+ */
+#include "ckptctl/cli_job.h"
+
+#include <stdio.h>
+
+static const struct option longs[] = {
+	{ "generation", required_argument, NULL, 'g' },
+	{ NULL }
+};
+
+static void print(struct cli *cli, json_t *result)
+{
+	printf("%s generation %lld of job %lld\n",
+	       json_is_true(json_object_get(result, "pinned")) ? "pinned" : "unpinned",
+	       (long long)cli_int(result, "generation"), (long long)cli_int(result, "job"));
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+	int64_t job, generation = 0;
+	long long given = 0;
+	json_t *args;
+	int c;
+
+	while ((c = cli_getopt(cli, argc, argv, "g:", longs)) != -1) {
+		if (c != 'g')
+			return cli_usage(cli, "wrong option");
+		if (!cli_number(optarg, "a generation", 1, INT64_MAX, &given))
+			return CLI_USAGE;
+	}
+	if (optind + 1 != argc)
+		return cli_usage(cli, "one job is needed");
+	if (!cli_job_spec(argv[optind], &job, &generation))
+		return cli_usage(cli, "%s is neither JOB nor JOB:GENERATION", argv[optind]);
+	if (generation && given && generation != given)
+		return cli_usage(cli, "--generation says another one than %s", argv[optind]);
+	args = json_pack("{s:I}", "job", (json_int_t)job);
+	if (generation || given)
+		json_object_set_new(args, "generation", json_integer(generation ? generation : given));
+	return cli_finish(cli, cli_call(cli, cli->verb->name, args), print);
+}
+
+static const char options[] =
+	"  -g, --generation N  default: the newest\n";
+
+const struct cli_verb cmd_pin = {
+	.name = "pin",
+	.run = run,
+	.args = "[--generation N] JOB[:GENERATION]",
+	.help = "keep a generation: rm and prune leave it alone",
+	.options = options,
+};
+
+const struct cli_verb cmd_unpin = {
+	.name = "unpin",
+	.run = run,
+	.args = "[--generation N] JOB[:GENERATION]",
+	.help = "let a pinned generation go when its time comes",
+	.options = options,
+};

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Keeping the number of generations in bounds; see keeper.h.
+ *
+ * Owns the workers that prune.  A worker knows jobs by number and label: a job may be forgotten
+ * while its generations are removed.  Which generations there are is found out here, when no
+ * checkpoint is being decided, and handed to the worker, so that one that is published and then
+ * given up never stands for one that was removed.  Ending a worker is safe at any instant
+ * (prune.h), and that is how it is ended.
+ */
+#include "supervisor/keeper.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "supervisor/coord_record.h"
+#include "supervisor/jobs.h"
+#include "supervisor/listing.h"
+#include "supervisor/outcome.h"
+#include "supervisor/prune.h"
+#include "supervisor/worker.h"
+
+struct keeper_run {
+	struct keeper_run *next;
+	struct keeper *keeper;
+	struct request *request;	/* NULL: after a commit */
+	struct worker *worker;
+	json_t *targets;
+	struct retention_rule rule;
+	bool dry_run;
+	bool again;			/* there was another commit meanwhile */
+};
+
+struct keeper {
+	struct daemon *daemon;
+	struct keeper_run *runs;
+};
+
+/* ---------------------------------------------------------- in the worker */
+
+static json_t *prune_target(const struct keeper_run *run, const struct listing *listing,
+			    const json_t *target)
+{
+	struct prune prune = {
+		.listing = *listing, .rule = run->rule, .dry_run = run->dry_run,
+		.node = run->keeper->daemon->config.node,
+		.generations = json_object_get(target, "generations"),
+		.undecided = json_integer_value(json_object_get(target, "undecided")),
+	};
+	json_t *entry;
+
+	if (json_object_get(target, "skipped")) {
+		entry = json_copy((json_t *)target);
+	} else {
+		prune.listing.job = json_integer_value(json_object_get(target, "job"));
+		prune.listing.label = json_string_value(json_object_get(target, "label"));
+		entry = prune_job(&prune);
+	}
+	json_object_set(entry, "name", json_object_get(target, "name"));
+	return entry;
+}
+
+static json_t *prune_run(struct channel_reporter *reporter, void *arg)
+{
+	const struct keeper_run *run = arg;
+	const struct daemon *daemon = run->keeper->daemon;
+	struct op_env env = { .key = daemon->config.key };
+	struct listing listing = {
+		.env = &env, .catalog = &daemon->catalog, .index = listing_index_open(daemon),
+	};
+	json_t *jobs = json_array(), *target;
+	json_int_t freed = 0;
+	size_t i;
+
+	json_array_foreach(run->targets, i, target) {
+		json_t *entry = prune_target(run, &listing, target);
+
+		freed += json_integer_value(json_object_get(entry, "freed"));
+		json_array_append_new(jobs, entry);
+	}
+	listing_index_close(daemon, listing.index);
+	return outcome_ok(json_pack("{s:b, s:o, s:I}", "dry_run", run->dry_run, "jobs", jobs,
+				    "freed", freed));
+}
+
+/* ---------------------------------------------------------- in the daemon */
+
+static void run_free(struct keeper_run *run)
+{
+	struct keeper_run **at = &run->keeper->runs;
+
+	while (*at && *at != run)
+		at = &(*at)->next;
+	if (*at)
+		*at = run->next;
+	json_decref(run->targets);
+	free(run);
+}
+
+static void log_entry(const struct log *log, const json_t *entry)
+{
+	json_int_t job = json_integer_value(json_object_get(entry, "job"));
+	json_t *row;
+	size_t i;
+
+	if (json_object_get(entry, "skipped"))
+		log_warning(log, "job %lld: nothing is pruned: %s", (long long)job,
+			    json_string_value(json_object_get(entry, "skipped")));
+	json_array_foreach(json_object_get(entry, "removed"), i, row)
+		log_info(log, "job %lld: generation %lld removed: %s", (long long)job,
+			 (long long)json_integer_value(json_object_get(row, "generation")),
+			 json_string_value(json_object_get(row, "why")));
+	json_array_foreach(json_object_get(entry, "failed"), i, row)
+		log_warning(log, "job %lld: generation %lld cannot be removed: %s", (long long)job,
+			    (long long)json_integer_value(json_object_get(row, "generation")),
+			    json_string_value(json_object_get(row, "text")));
+}
+
+static void log_outcome(const struct log *log, const struct keeper_run *run, const json_t *outcome)
+{
+	json_t *entry;
+	size_t i;
+
+	if (!outcome_is_ok(outcome))
+		log_warning(log, "not pruned: %s",
+			    json_string_value(json_object_get(json_object_get(outcome, "error"),
+							      "text")));
+	if (run->dry_run)
+		return;
+	json_array_foreach(json_object_get(json_object_get(outcome, "result"), "jobs"), i, entry)
+		log_entry(log, entry);
+}
+
+static void on_progress(json_t *progress, void *arg)
+{
+}
+
+static void on_outcome(json_t *outcome, void *arg)
+{
+	struct keeper_run *run = arg;
+	struct keeper *keeper = run->keeper;
+	struct request *request = run->request;
+	const json_t *first = json_array_get(run->targets, 0);
+	struct job *job = run->again ? jobs_known(keeper->daemon->jobs,
+						  json_integer_value(json_object_get(first, "job"))) : NULL;
+
+	log_outcome(&keeper->daemon->log, run, outcome);
+	run_free(run);
+	if (request)
+		request_answer(request, outcome);
+	else
+		json_decref(outcome);
+	if (job)
+		keeper_after_commit(keeper, job);
+}
+
+static const struct channel_ops ops = { on_progress, on_outcome };
+
+/* @targets is taken over. */
+static int start(struct keeper *keeper, struct request *request, json_t *targets,
+		 const struct retention_rule *rule, bool dry_run)
+{
+	struct worker_spec spec = { .name = "ckptd-prune", .run = prune_run };
+	struct keeper_run *run = calloc(1, sizeof(*run));
+	int err;
+
+	if (!run) {
+		json_decref(targets);
+		return -ENOMEM;
+	}
+	*run = (struct keeper_run) {
+		.next = keeper->runs, .keeper = keeper, .request = request,
+		.targets = targets, .rule = *rule, .dry_run = dry_run,
+	};
+	keeper->runs = run;
+	spec.arg = run;
+	err = worker_start(keeper->daemon, &spec, &ops, run, &run->worker);
+	if (err)
+		run_free(run);
+	return err;
+}
+
+static bool is_about(const struct keeper_run *run, int64_t job)
+{
+	json_t *target;
+	size_t i;
+
+	json_array_foreach(run->targets, i, target) {
+		if (json_integer_value(json_object_get(target, "job")) == job)
+			return true;
+	}
+	return false;
+}
+
+void keeper_stop(struct keeper *keeper, int64_t job)
+{
+	struct keeper_run *run = keeper->runs, *next;
+
+	for (; run; run = next) {
+		struct request *request = run->request;
+
+		next = run->next;
+		if (run->dry_run || !is_about(run, job))
+			continue;
+		worker_abort(run->worker);
+		run_free(run);
+		if (request)
+			request_answer(request, outcome_error(-EINTR, "something else was asked for job %lld: pruning has stopped; what was not removed is whole",
+							      (long long)job));
+	}
+}
+
+json_t *keeper_yield(struct keeper *keeper, int64_t job)
+{
+	int lock = -1, err;
+
+	keeper_stop(keeper, job);
+	err = catalog_lock(&keeper->daemon->catalog, job, &lock);
+	if (!err)
+		close(lock);
+	return err == -EBUSY ? outcome_error(err, "generations of job %lld are being removed just now; try again",
+					     (long long)job) : NULL;
+}
+
+/* Published, as far as is known here, and not yet committed; 0: none. */
+static int64_t undecided(const struct job *job)
+{
+	struct coord_record record;
+
+	if (coord_record_read(job->state_dir, &record) || !record.prepared.attempt ||
+	    record.committed.generation == record.prepared.generation)
+		return 0;
+	return (int64_t)record.prepared.generation;
+}
+
+json_t *keeper_check(const struct job *job)
+{
+	const char *node = json_string_value(json_object_get(job->record, "node"));
+
+	if (job->state == JOB_ELSEWHERE)
+		return outcome_error(-EBUSY, "job %lld was last on node %s: ask there",
+				     (long long)job->id, node ? node : "?");
+	return job_check_free(job, "removal");
+}
+
+void keeper_add(const struct job *job, json_t *targets)
+{
+	const struct daemon *daemon = jobs_daemon(job->jobs);
+	json_t *target, *no = keeper_check(job);
+	char label[64];
+
+	target = json_pack("{s:I, s:s, s:s, s:o, s:I}", "job", (json_int_t)job->id,
+			   "name", job->name, "label", job_label(job, label), "generations",
+			   catalog_generations(&daemon->catalog, job->id), "undecided",
+			   (json_int_t)undecided(job));
+	if (no)
+		json_object_set(target, "skipped",
+				json_object_get(json_object_get(no, "error"), "text"));
+	json_decref(no);
+	json_array_append_new(targets, target);
+}
+
+void keeper_prune(struct keeper *keeper, struct request *request, json_t *targets,
+		  const struct retention_rule *rule, bool dry_run)
+{
+	int err = start(keeper, request, targets, rule, dry_run);
+
+	if (err)
+		request_answer(request, outcome_error(err, "no worker: %s", strerror(-err)));
+}
+
+void keeper_after_commit(struct keeper *keeper, const struct job *job)
+{
+	const struct retention_rule *rule;
+	struct keeper_run *run;
+	json_t *targets;
+	int err;
+
+	if (!keeper)
+		return;
+	rule = &keeper->daemon->config.retain;
+	if (!retention_is_rule(rule))
+		return;
+	for (run = keeper->runs; run; run = run->next) {
+		if (!run->request && is_about(run, job->id)) {
+			run->again = true;
+			return;
+		}
+	}
+	/* What cannot be pruned now is pruned after the next one. */
+	if (job->busy)
+		return;
+	targets = json_array();
+	keeper_add(job, targets);
+	err = start(keeper, NULL, targets, rule, false);
+	if (err)
+		log_warning(&keeper->daemon->log, "job %lld: not pruned: %s", (long long)job->id,
+			    strerror(-err));
+}
+
+int keeper_open(struct daemon *daemon, struct keeper **ret_keeper)
+{
+	struct keeper *keeper = calloc(1, sizeof(*keeper));
+
+	if (!keeper)
+		return -ENOMEM;
+	keeper->daemon = daemon;
+	*ret_keeper = keeper;
+	return 0;
+}
+
+void keeper_close(struct keeper *keeper)
+{
+	if (!keeper)
+		return;
+	while (keeper->runs) {
+		worker_abort(keeper->runs->worker);
+		run_free(keeper->runs);
+	}
+	free(keeper);
+}
+
+json_t *keeper_pinned(int64_t job, int64_t generation)
+{
+	return outcome_error(-EPERM, "generation %lld of job %lld is pinned: ckptctl unpin %lld:%lld first",
+			     (long long)generation, (long long)job, (long long)job,
+			     (long long)generation);
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What there is of a job; see listing.h.
+ *
+ * Decides when the index is believed: its row must have been made of files that are the same
+ * to stat(2) now.  An image's files are written once, before the rename that makes it one, so
+ * whatever changes the stamp is a removal, a replacement or damage, and the row is read anew.
+ * Pins are not indexed: they are looked up in the job's directory.
+ */
+#include "supervisor/listing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "supervisor/generation.h"
+#include "supervisor/outcome.h"
+#include "supervisor/pin.h"
+
+static void add_place(const struct listing *listing, int64_t generation, json_t *row)
+{
+	char *dir = catalog_image_dir(listing->catalog, listing->job, generation);
+
+	json_object_set_new(row, "dir", json_string(dir ? dir : ""));
+	free(dir);
+	if (pin_has(listing->catalog, listing->job, generation))
+		json_object_set_new(row, "pinned", json_true());
+}
+
+/* The stamp is from before: what changes meanwhile makes the row stale, not wrong. */
+static json_t *read_row(const struct listing *listing, int64_t generation, uint64_t stamp)
+{
+	json_t *outcome = generation_describe(listing->env, listing->catalog, listing->job,
+					      generation, listing->label);
+	json_t *row = json_object_get(outcome, "result");
+
+	if (row) {
+		json_incref(row);
+		catalog_index_put(listing->index, listing->job, generation, listing->label, stamp,
+				  row);
+	} else {
+		row = json_pack("{s:I, s:O*, s:i}", "generation", (json_int_t)generation, "error",
+				json_object_get(json_object_get(outcome, "error"), "text"),
+				"errno", -outcome_errno(outcome));
+	}
+	json_decref(outcome);
+	return row;
+}
+
+json_t *listing_row(const struct listing *listing, int64_t generation)
+{
+	uint64_t stamp = catalog_index_stamp(listing->catalog, listing->job, generation);
+	json_t *row = catalog_index_get(listing->index, listing->job, generation, listing->label,
+					stamp);
+
+	if (!row)
+		row = read_row(listing, generation, stamp);
+	add_place(listing, generation, row);
+	return row;
+}
+
+json_t *listing_row_read(const struct listing *listing, int64_t generation)
+{
+	uint64_t stamp = catalog_index_stamp(listing->catalog, listing->job, generation);
+	json_t *row = read_row(listing, generation, stamp);
+
+	add_place(listing, generation, row);
+	return row;
+}
+
+json_t *listing_rows(const struct listing *listing, const json_t *generations)
+{
+	json_t *rows = json_array(), *number;
+	size_t i;
+
+	json_array_foreach(generations, i, number)
+		json_array_append_new(rows, listing_row(listing, json_integer_value(number)));
+	catalog_index_trim(listing->index, listing->job, generations);
+	return rows;
+}
+
+char *listing_index_path(const struct config *config)
+{
+	char *path;
+
+	return asprintf(&path, "%s/" CATALOG_INDEX_FILE, config->state_dir) < 0 ? NULL : path;
+}
+
+struct catalog_index *listing_index_open(const struct daemon *daemon)
+{
+	char *path = listing_index_path(&daemon->config);
+	struct catalog_index *index = NULL;
+	char problem[512] = "";
+
+	if (path)
+		index = catalog_index_open(path, &daemon->catalog, problem, sizeof(problem));
+	if (problem[0])
+		log_warning(&daemon->log, "%s", problem);
+	free(path);
+	return index;
+}
+
+void listing_index_close(const struct daemon *daemon, struct catalog_index *index)
+{
+	char problem[512];
+
+	catalog_index_close(index, problem, sizeof(problem));
+	if (problem[0])
+		log_warning(&daemon->log, "%s", problem);
+}

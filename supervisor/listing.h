@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What there is of a job, generation by generation: from the index as far as it is fresh, from
+ * the manifests otherwise.  Manifests may be slow: for workers.
+ */
+#ifndef STILLPOINT_LISTING_H
+#define STILLPOINT_LISTING_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "supervisor/catalog.h"
+#include "supervisor/catalog_index.h"
+#include "supervisor/daemon.h"
+#include "supervisor/op.h"
+
+/* A job whose generations are looked at. */
+struct listing {
+	const struct op_env *env;
+	const struct catalog *catalog;
+	struct catalog_index *index;	/* NULL: without */
+	int64_t job;
+	const char *label;		/* job_label() */
+};
+
+/*
+ * listing_row() - as generation_describe(), with "dir", and "pinned" if it is
+ *
+ * Of one that cannot be read {"generation", "error": text, "errno"}; that is never indexed.
+ */
+json_t *listing_row(const struct listing *listing, int64_t generation);
+/* The same, read from the manifests whatever the index says; it learns. */
+json_t *listing_row_read(const struct listing *listing, int64_t generation);
+
+/* Rows of @generations, ascending; the index forgets the others. */
+json_t *listing_rows(const struct listing *listing, const json_t *generations);
+
+/* This node's index, if it can be used; says in the log why not. In the worker. */
+struct catalog_index *listing_index_open(const struct daemon *daemon);
+void listing_index_close(const struct daemon *daemon, struct catalog_index *index);
+/* Path of the index; to be freed. */
+char *listing_index_path(const struct config *config);
+
+#endif /* STILLPOINT_LISTING_H */

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Removing the generations of a job that a rule does not keep.  For workers.
+ */
+#ifndef STILLPOINT_PRUNE_H
+#define STILLPOINT_PRUNE_H
+
+#include <jansson.h>
+
+#include "supervisor/listing.h"
+#include "supervisor/retention.h"
+
+struct prune {
+	struct listing listing;
+	struct retention_rule rule;
+	bool dry_run;
+	const char *node;		/* ours: whose claims are known to be old */
+	const json_t *generations;	/* ascending; what is newer is not looked at */
+	int64_t undecided;		/* may still be given up; 0: none */
+};
+
+/*
+ * prune_job() - decide, and remove the oldest first
+ *
+ *	{"job": J, "removed": [{"generation", "bytes", "why"}, ...], "kept": [the same],
+ *	 "failed": [{"generation", "text"}, ...], "freed": bytes}
+ *	{"job": J, "skipped": text, "errno": positive}	nothing was done, and why
+ *
+ * Of a dry run "removed" is what would be.  Cut off at any instant it leaves whole generations
+ * and what the next dump sweeps away.
+ */
+json_t *prune_job(const struct prune *prune);
+
+#endif /* STILLPOINT_PRUNE_H */

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Which generations of a job may go; see retention.h.
+ *
+ * Deciding only: acting is prune.c's.  Invariants, which tests/unit/test_retention.c tries on
+ * random histories: what is protected is never told to go; of what can be restarted from the
+ * newest stays; deciding again on what is left changes nothing.
+ */
+#include "supervisor/retention.h"
+
+static bool is_good(const struct retention_item *item)
+{
+	return (item->flags & (RETENTION_GOOD | RETENTION_UNDECIDED)) == RETENTION_GOOD;
+}
+
+/* Index of the newest that can be restarted from; @nr: none. */
+static size_t find_last(const struct retention_item *items, size_t nr)
+{
+	size_t i = nr;
+
+	while (i--) {
+		if (is_good(&items[i]))
+			return i;
+	}
+	return nr;
+}
+
+static enum retention_verdict by_count(const struct retention_rule *rule,
+				       const struct retention_item *item, unsigned int newer)
+{
+	unsigned int keep = rule->keep ? rule->keep : 1;
+
+	if (!rule->keep && !rule->keep_every)
+		return RETENTION_UNTOUCHED;
+	if (newer < keep)
+		return RETENTION_NEWEST;
+	if (rule->keep_every && item->generation % rule->keep_every == 0)
+		return RETENTION_EVERY;
+	return RETENTION_GOES_COUNT;
+}
+
+/* RETENTION_UNTOUCHED: nothing protects it. */
+static enum retention_verdict protection(const struct retention_item *items, size_t i, size_t last)
+{
+	if (items[i].flags & RETENTION_PINNED)
+		return RETENTION_KEPT_PINNED;
+	if (items[i].flags & RETENTION_IN_USE)
+		return RETENTION_KEPT_IN_USE;
+	if (items[i].flags & RETENTION_UNDECIDED)
+		return RETENTION_KEPT_UNDECIDED;
+	if (i == last)
+		return RETENTION_LAST;
+	return i > last ? RETENTION_AFTER_LAST : RETENTION_UNTOUCHED;
+}
+
+/* The oldest go first. */
+static void by_size(uint64_t max_size, struct retention_item *items, size_t nr, size_t last)
+{
+	unsigned __int128 total = 0;	/* sizes come from disk: the sum must not wrap */
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		total += retention_goes(&items[i]) ? 0 : items[i].bytes;
+	for (i = 0; i < last && total > max_size; i++) {
+		if (retention_goes(&items[i]) ||
+		    protection(items, i, last) != RETENTION_UNTOUCHED)
+			continue;
+		items[i].verdict = RETENTION_GOES_SIZE;
+		total -= items[i].bytes;
+	}
+}
+
+void retention_decide(const struct retention_rule *rule, struct retention_item *items, size_t nr)
+{
+	size_t last = find_last(items, nr), i = nr;
+	unsigned int newer = 0;	/* that can be restarted from */
+
+	while (i--) {
+		enum retention_verdict why = last == nr ? RETENTION_NONE_GOOD :
+					     protection(items, i, last);
+
+		items[i].verdict = by_count(rule, &items[i], newer);
+		if (why != RETENTION_UNTOUCHED)
+			items[i].verdict = why;
+		if (is_good(&items[i]))
+			newer++;
+	}
+	if (rule->max_size && last < nr)
+		by_size(rule->max_size, items, nr, last);
+}
+
+const char *retention_text(enum retention_verdict verdict)
+{
+	static const char *const texts[] = {
+		[RETENTION_UNTOUCHED] = "no rule speaks against it",
+		[RETENTION_NEWEST] = "among the newest",
+		[RETENTION_EVERY] = "one of every so many",
+		[RETENTION_KEPT_PINNED] = "pinned",
+		[RETENTION_KEPT_IN_USE] = "in use by a restore",
+		[RETENTION_KEPT_UNDECIDED] = "its checkpoint is not decided yet",
+		[RETENTION_LAST] = "the last that the job can be restarted from",
+		[RETENTION_AFTER_LAST] = "newer than the last that the job can be restarted from",
+		[RETENTION_NONE_GOOD] = "none is known that the job can be restarted from",
+		[RETENTION_GOES_COUNT] = "older than those to be kept",
+		[RETENTION_GOES_SIZE] = "the limit of space",
+	};
+
+	return texts[verdict];
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The request fsck: a worker looks at the catalog, as fsck.h says.
+ *
+ * Which jobs there are and which of them may be writing is found out here, before the worker
+ * begins.  The index and what belongs to no job are root's business.
+ */
+#include "supervisor/verbs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "image/util.h"
+#include "supervisor/fsck.h"
+#include "supervisor/jobs.h"
+#include "supervisor/outcome.h"
+#include "supervisor/worker.h"
+
+struct fsck_request {
+	struct request *request;
+	struct worker *worker;
+	json_t *jobs;		/* [{"job", "label", "alive", "decided_to"}, ...] */
+	bool all;		/* of root, and no job was named */
+	bool deep, repair;
+};
+
+/* ---------------------------------------------------------- in the worker */
+
+static json_t *fsck_run(struct channel_reporter *reporter, void *arg)
+{
+	const struct fsck_request *f = arg;
+	const struct daemon *daemon = f->request->daemon;
+	_cleanup_free_ char *path = listing_index_path(&daemon->config);
+	struct op_env env = { .key = daemon->config.key };
+	struct fsck fsck = {
+		.listing = { .env = &env, .catalog = &daemon->catalog },
+		.node = daemon->config.node, .deep = f->deep, .repair = f->repair,
+		.findings = json_array(), .left_alone = json_array(),
+	};
+	json_t *job;
+	size_t i;
+
+	if (path && !f->request->uid)
+		fsck_index(&fsck, path);
+	if (f->all)
+		fsck_strangers(&fsck);
+	json_array_foreach(f->jobs, i, job)
+		fsck_job(&fsck, json_integer_value(json_object_get(job, "job")),
+			 json_string_value(json_object_get(job, "label")),
+			 json_is_true(json_object_get(job, "alive")),
+			 json_integer_value(json_object_get(job, "decided_to")));
+	listing_index_close(daemon, fsck.listing.index);
+	return outcome_ok(fsck_result(&fsck));
+}
+
+/* ---------------------------------------------------------- in the daemon */
+
+static void on_progress(json_t *progress, void *arg)
+{
+}
+
+static void fsck_free(struct fsck_request *f)
+{
+	json_decref(f->jobs);
+	free(f);
+}
+
+static void on_outcome(json_t *outcome, void *arg)
+{
+	struct fsck_request *f = arg;
+	json_t *result = json_object_get(outcome, "result");
+
+	if (result)
+		json_object_set_new(result, "jobs", json_integer((json_int_t)json_array_size(f->jobs)));
+	request_answer(f->request, outcome);
+	fsck_free(f);
+}
+
+static const struct channel_ops ops = { on_progress, on_outcome };
+
+static void add(struct fsck_request *f, const struct job *job)
+{
+	bool alive = job_is_alive(job) || job->state == JOB_ELSEWHERE || job->busy;
+	char label[64];
+
+	json_array_append_new(f->jobs, json_pack("{s:I, s:s, s:b, s:I}", "job",
+						 (json_int_t)job->id, "label", job_label(job, label),
+						 "alive", alive, "decided_to", (json_int_t)
+						 fsck_decided(&jobs_daemon(job->jobs)->catalog,
+							      job->id, alive)));
+}
+
+static json_t *parse(struct request *request, struct fsck_request *f)
+{
+	struct jobs *jobs = request->daemon->jobs;
+	int deep = 0, repair = 0;
+	json_t *outcome = NULL;
+	json_error_t why;
+	struct job *job;
+	json_int_t id = 0;
+
+	if (json_unpack_ex(request->args, &why, 0, "{s?I, s?b, s?b !}", "job", &id, "deep", &deep,
+			   "repair", &repair))
+		return outcome_error(-EINVAL, "fsck: bad arguments: %s", why.text);
+	f->deep = deep;
+	f->repair = repair;
+	if (json_object_get(request->args, "job")) {
+		job = jobs_find_for(request, &outcome);
+		if (job)
+			add(f, job);
+		return outcome;
+	}
+	f->all = request->uid == 0;
+	jobs_load_all(jobs);
+	for (job = jobs_next(jobs, NULL); job; job = jobs_next(jobs, job)) {
+		if (request->uid == 0 || request->uid == job->uid)
+			add(f, job);
+	}
+	return NULL;
+}
+
+void verb_fsck(struct request *request)
+{
+	struct worker_spec spec = { .name = "ckptd-fsck", .run = fsck_run };
+	struct fsck_request *f = calloc(1, sizeof(*f));
+	json_t *outcome;
+	int err;
+
+	if (!f) {
+		request_answer(request, NULL);
+		return;
+	}
+	f->request = request;
+	f->jobs = json_array();
+	spec.arg = f;
+	outcome = parse(request, f);
+	if (!outcome) {
+		err = worker_start(request->daemon, &spec, &ops, f, &f->worker);
+		if (!err)
+			return;
+		outcome = outcome_error(err, "no worker: %s", strerror(-err));
+	}
+	request_answer(request, outcome);
+	fsck_free(f);
+}
