@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""What stays of a job's generations: pin, prune, fsck, list by its index; runs in a test VM.
+
+Options as of daemon.py, whose ckptd (Node) each test gets.
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+import daemon
+from daemon import COUNTER, USER, Node, check, equal, test, wait_for
+
+daemon.TESTS.clear()
+
+
+def job_with(node, generations, user=None):
+    job = node.shell(COUNTER.format(n=100000), user=user)
+    node.lines(job, 1)
+    for _ in range(generations):
+        node.ctl('checkpoint', str(job))
+    return job
+
+
+def numbers(node, job):
+    return [g['generation'] for g in node.generations(job)]
+
+
+def log_of(node):
+    with open(node.log.name, errors='replace') as f:
+        return f.read()
+
+
+def end(node, job):
+    node.ctl('kill', str(job), 'KILL')
+    node.wait(job)
+
+
+@test
+def pinned(node):
+    """a pinned generation is not removed by rm, prune or --force, until it is unpinned"""
+    job = job_with(node, 3)
+    node.ctl('pin', '-g', '2', str(job))
+    node.ctl('pin', f'{job}:2')
+    equal([g['generation'] for g in node.generations(job) if g.get('pinned')], [2], 'list')
+    check(b'pinned' in node.ctl('list', str(job)).stdout, 'REMARK of list')
+    node.fails(1, f'ckptctl unpin {job}:2', 'rm', '--force', f'{job}:2')
+    node.ctl('prune', '--keep', '1', str(job))
+    equal(numbers(node, job), [2, 3], 'after prune')
+    node.fails(1, 'no generation 9', 'pin', f'{job}:9')
+    node.fails(1, 'is not pinned', 'unpin', str(job))
+    # the pin is beside the image: the index and ckptd come and go
+    node.kill()
+    os.unlink(f'{node.base}/jobs/index.db')
+    node.start()
+    equal([g['generation'] for g in node.generations(job) if g.get('pinned')], [2], 'a new ckptd')
+    end(node, job)
+    node.fails(1, 'unpin', 'rm', '--force', str(job))
+    equal(numbers(node, job), [2, 3], 'after rm of the job')
+    node.ctl('unpin', f'{job}:2')
+    node.ctl('rm', str(job))
+    equal(os.listdir(node.images), [], 'directory')
+
+
+@test
+def pruned(node):
+    """prune: rules, dry run, others' jobs, and a restart from what is left"""
+    job = job_with(node, 6)
+    node.fails(1, 'what is to be kept', 'prune', str(job))
+    done = node.json('prune', '--keep', '1', '--keep-every', '2', '--dry-run', str(job))
+    equal([r['generation'] for r in done['jobs'][0]['removed']], [1, 3, 5], 'dry run')
+    equal(numbers(node, job), [1, 2, 3, 4, 5, 6], 'after a dry run')
+    his = job_with(node, 2, user=USER)
+    done = node.json('prune', '--keep', '1', user=USER)
+    equal([j['job'] for j in done['jobs']], [his], 'jobs of a user')
+    equal(numbers(node, job), [1, 2, 3, 4, 5, 6], 'after another user\'s prune')
+    node.fails(1, 'belongs to', 'prune', '--keep', '1', str(job), user=USER)
+    node.fails(1, 'belongs to', 'pin', str(job), user=USER)
+    node.fails(1, 'belongs to', 'fsck', str(job), user=USER)
+    node.fails(1, 'only root', 'list', '--rebuild', user=USER)
+    node.ctl('prune', '--keep', '1', '--keep-every', '2', str(job))
+    equal(numbers(node, job), [2, 4, 6], 'after prune')
+    # one byte: all but the last one goes
+    node.ctl('prune', '--max-size', '1', str(job))
+    equal(numbers(node, job), [6], 'after prune by size')
+    equal(node.json('checkpoint', str(job))['generation'], 7, 'numbers go on')
+    # the newest is damaged: what could be restarted from is kept
+    with open(f'{node.images}/{job}/gen-7/manifest', 'r+b') as f:
+        f.seek(50)
+        f.write(b'\xff')
+    node.ctl('prune', '--keep', '1', str(job))
+    equal(numbers(node, job), [6, 7], 'the newest is damaged')
+    end(node, job)
+    node.ctl('restart', f'{job}:6')
+    equal(node.jobs()[job]['state'], 'running', 'state')
+    # what it was restarted from is not held any longer
+    node.ctl('checkpoint', str(job))
+    node.ctl('rm', f'{job}:6')
+
+
+@test
+def retained_as_configured(node):
+    """retain_keep and retain_keep_every: after each checkpoint, and a restart at once after one"""
+    node.kill()
+    node.settings = {'retain_keep': '2', 'retain_keep_every': '4'}
+    node.start()
+    job = job_with(node, 7)
+    wait_for('pruning', 20, lambda: numbers(node, job) == [4, 6, 7])
+    for _ in range(3):
+        node.ctl('checkpoint', '--kill', str(job))
+        node.ctl('restart', str(job))
+    node.ctl('checkpoint', str(job))
+    wait_for('pruning', 20, lambda: numbers(node, job) == [4, 8, 10, 11])
+    check('generation 1 removed' in log_of(node), 'the log')
+    equal(node.ctl('fsck').returncode, 0, 'fsck')
+
+
+@test
+def list_by_index(node):
+    """list: the index is used, and gone, garbage, of a newer version it costs nothing but time"""
+    job = job_with(node, 3)
+    index = f'{node.base}/jobs/index.db'
+    rows = node.generations(job)
+    check(os.path.exists(index), 'there is no index')
+    equal(os.stat(index).st_mode & 0o777, 0o600, 'mode')
+    equal(node.generations(job), rows, 'again')
+    os.unlink(index)
+    equal(node.generations(job), rows, 'it was gone')
+    with open(index, 'wb') as f:
+        f.write(os.urandom(20000))
+    equal(node.generations(job), rows, 'garbage')
+    check('made anew' in log_of(node), 'the log')
+    with open(index, 'r+b') as f:
+        f.seek(60)    # the user version
+        f.write(b'\0\0\0\x63')
+    equal(node.generations(job), rows, 'of a newer version')
+    check('newer version' in log_of(node), 'the log')
+    equal(node.ctl('fsck', check=False).returncode, 1, 'fsck')
+    node.ctl('fsck', '--repair')
+    node.ctl('list', '--rebuild')
+    equal(node.generations(job), rows, 'rebuilt')
+    shutil.rmtree(f'{node.images}/{job}/gen-2')
+    equal([r['generation'] for r in node.generations(job)], [1, 3], 'one is gone')
+
+
+@test
+def fsck_of_a_mess(node):
+    """fsck: leftovers, damage, pins of what is gone; repair removes no generation"""
+    job = job_with(node, 3)
+    end(node, job)
+    top = f'{node.images}/{job}'
+    equal(node.json('fsck', '--deep')['findings'], [], 'nothing is wrong')
+    os.mkdir(f'{top}/.tmp-gen-9')
+    os.mkdir(f'{top}/.rm-gen-8')
+    os.makedirs(f'{top}/gen-7/node-0')
+    os.mkdir(f'{node.images}/77')
+    node.ctl('pin', f'{job}:1')
+    shutil.rmtree(f'{top}/gen-1')
+    with open(f'{top}/gen-2/pages', 'r+b') as f:
+        f.truncate(100)
+
+    def kinds(*opts):
+        done = node.ctl('fsck', '--json', *opts, check=False)
+        equal(done.returncode, 1, 'status')
+        rows = json.loads(done.stdout)['result']['findings']
+        return sorted(('!' if r['repaired'] else '') + r['kind'] for r in rows)
+    all_kinds = ['damaged', 'half_removed', 'no_record', 'pin_gone', 'uncommitted', 'unfinished']
+    equal(kinds(), all_kinds, 'found')
+    equal(kinds('--repair'), sorted(k if k in ('damaged', 'no_record') else '!' + k
+                                    for k in all_kinds), 'repaired')
+    equal(kinds(), ['damaged', 'no_record'], 'left')
+    text = node.ctl('fsck', check=False).stdout.decode()
+    check('a restart from it is refused' in text, text)
+    equal(sorted(os.listdir(top)), ['.lock', 'gen-2', 'gen-3', 'history', 'job.json', 'stderr', 'stdout'],
+          'what is there')
+    node.ctl('restart', str(job))
+
+
+@test
+def fsck_and_a_living_writer(node):
+    """fsck --repair during a checkpoint leaves it alone"""
+    job = daemon.big_job(node, 200)
+    p = subprocess.Popen(node.argv('checkpoint', str(job)), stdout=subprocess.DEVNULL)
+    wait_for('the image', 30, lambda: any(n.startswith('.tmp') for n in
+                                          os.listdir(f'{node.images}/{job}')))
+    done = node.json('fsck', '--repair')
+    equal((done['findings'], done['open']), ([], 0), 'findings')
+    equal(p.wait(120 * daemon.ARGS.slow), 0, 'the checkpoint')
+    node.ctl('verify', '--deep', f'{job}:1')
+    equal(node.json('fsck', '--deep')['findings'], [], 'fsck')
+
+
+@test
+def catalog_goes_away(node):
+    """image directory read-only or gone under a running ckptd: said clearly, jobs run on"""
+    job = job_with(node, 3)
+    subprocess.run(['mount', '--bind', node.images, node.images], check=True)
+    subprocess.run(['mount', '-o', 'remount,ro,bind', node.images], check=True)
+    try:
+        equal(numbers(node, job), [1, 2, 3], 'list')
+        equal(node.ctl('fsck').returncode, 0, 'fsck')
+        for argv in (('rm', f'{job}:1'), ('pin', str(job)), ('checkpoint', str(job)),
+                     ('prune', '--keep', '1', str(job))):
+            message = node.fails(1, '', *argv)
+            check('ead-only' in message, message)
+    finally:
+        subprocess.run(['umount', '-l', node.images], check=True)
+    node.ctl('prune', '--keep', '1', str(job))
+    equal(numbers(node, job), [3], 'after prune')
+    # somebody removes all of it
+    before = node.output(job).count('\n')
+    os.rename(node.images, node.images + '.away')
+    node.fails(1, 'No such file', 'checkpoint', str(job))
+    node.fails(1, '', 'run', '--detach', '--', 'true')
+    message = node.ctl('fsck', check=False).stdout.decode()
+    check('No such file' in message and 'jobs that run are not touched' in message, message)
+    equal(node.jobs()[job]['state'], 'running', 'state')
+    os.rename(node.images + '.away', node.images)
+    node.lines(job, before + 1)
+    equal(node.json('checkpoint', str(job))['generation'], 4, 'after it came back')
+
+
+@test
+def one_daemon_per_directory(node):
+    """two ckptds on one socket or one state directory: the second leaves and names the first"""
+    def second(sock, state):
+        p = subprocess.run([f'{daemon.ARGS.bin}/ckptd', '-c', '/dev/null', '-s', f'socket={sock}',
+                            '-s', f'state_dir={state}', '-s', f'image_dir={node.images}'],
+                           capture_output=True, timeout=20 * daemon.ARGS.slow)
+        equal(p.returncode, 1, 'status')
+        check(f'another ckptd (pid {node.daemon.pid} on node {node.name})' in p.stderr.decode(),
+              p.stderr)
+    second(node.socket, f'{node.base}/other')
+    second(f'{node.base}/other.sock', f'{node.base}/jobs')
+    node.ctl('ps')
+    # the lock goes with the process, not with the file
+    node.kill()
+    node.start()
+
+
+@test
+def clock_goes_back(node):
+    """the clock goes back by a day between checkpoints: order is by number"""
+    job = job_with(node, 2)
+    subprocess.run(['date', '-s', '-1 day'], check=True, stdout=subprocess.DEVNULL)
+    try:
+        node.ctl('checkpoint', str(job))
+        rows = node.generations(job)
+        check(rows[2]['created'] < rows[1]['created'], 'the clock did not go back')
+        node.ctl('prune', '--keep', '2', str(job))
+        equal(numbers(node, job), [2, 3], 'after prune')
+        node.ctl('checkpoint', '--kill', str(job))
+        equal(node.json('restart', str(job))['generation'], 4, 'restarted from the newest')
+    finally:
+        subprocess.run(['date', '-s', '+1 day'], check=True, stdout=subprocess.DEVNULL)
+
+
+@test
+def two_nodes_one_directory(node):
+    """nodes that share the image directory: each has an index, and prunes its own jobs only"""
+    two = Node(node.base.rsplit('/', 1)[0], 'node2').start()
+    try:
+        job = job_with(node, 3)
+        equal(numbers(two, job), [1, 2, 3], 'list of the other')
+        two.fails(1, 'was last on node node1', 'prune', '--keep', '1', str(job))
+        done = two.json('prune', '--keep', '1')
+        check('node1' in done['jobs'][0]['skipped'], done)
+        # a pin of the other node is this node's, too
+        two.ctl('pin', f'{job}:1')
+        node.ctl('prune', '--keep', '1', str(job))
+        equal(numbers(node, job), [1, 3], 'after prune')
+        equal(numbers(two, job), [1, 3], 'list of the other')
+        check(os.path.exists(f'{two.base}/jobs/index.db'), 'no index of its own')
+    finally:
+        two.stop()
+
+
+if __name__ == '__main__':
+    began = time.monotonic()
+    status = daemon.main()
+    print(f'# {time.monotonic() - began:.0f} s')
+    sys.exit(status)
