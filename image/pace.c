@@ -14,6 +14,7 @@
 #define FIRST_PLAIN	2
 #define PROBE_EVERY	64	/* chunks between two looks at the way not taken */
 #define WORTH		1.25	/* smaller images may take this much longer */
+#define SMALLER		0.97	/* of the size: less is no gain, however slow the device */
 #define WEIGHT		0.25	/* of the newest sample */
 
 void pace_init(struct pace *p, unsigned int workers)
@@ -39,7 +40,8 @@ bool pace_pack(struct pace *p)
 		return true;
 	if (p->plain.samples < FIRST_PLAIN)
 		return false;
-	pack = price(p, &p->packed) <= WORTH * price(p, &p->plain);
+	pack = p->packed.ratio < SMALLER * p->plain.ratio &&
+	       price(p, &p->packed) <= WORTH * price(p, &p->plain);
 	if (++p->since_probe < PROBE_EVERY)
 		return pack;
 	p->since_probe = 0;

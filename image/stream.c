@@ -3,10 +3,11 @@
  * One file of an image while it is written.
  *
  * Bytes fill a raw buffer; a full one goes through the pipeline, which hands it
- * back encoded, in order, behind what waits in the output buffer; from 1 MiB on,
- * whole pages of that are appended and the rest (less than a page) moves to its
- * front.  So appends are large, sequential and aligned in memory and in the file,
- * as O_DIRECT wants them.
+ * back encoded, in order.  A writer with buffers of its own takes it as it is.  For
+ * others it goes behind what waits in the output buffer; from 1 MiB on, whole pages
+ * of that are appended and the rest (less than a page) moves to its front.  So
+ * appends are large, sequential and aligned in memory and in the file, as O_DIRECT
+ * wants them.
  *
  * Knows neither records nor pages.
  */
@@ -30,25 +31,6 @@ const char *const image_file_names[IMAGE_FILE__COUNT] = {
 };
 
 _Static_assert(sizeof(struct image_file_hdr) == 64, "format");
-
-int stream_open(struct stream *s, struct image_writer *writer,
-		struct pipeline *pipeline, enum image_file file,
-		const struct image_file_hdr *hdr)
-{
-	memset(s, 0, sizeof(*s));
-	s->writer = writer;
-	s->pipeline = pipeline;
-	s->file = file;
-	crypto_generichash_init(&s->digest, NULL, 0, IMAGE_DIGEST_BYTES);
-	s->raw = malloc(IMAGE_CHUNK_MAX);
-	s->out = aligned_alloc(ALIGN, OUT_BYTES);
-	if (!s->raw || !s->out)
-		return -ENOMEM;
-	memcpy(s->out, hdr, sizeof(*hdr));
-	s->out_used = sizeof(*hdr);
-	s->len = sizeof(*hdr);
-	return writer->ops->open(writer, image_file_names[file], &s->wfile);
-}
 
 static uint64_t now_ns(void)
 {
@@ -75,6 +57,50 @@ static int append(struct stream *s, bool all)
 	s->out_used -= n;
 	memmove(s->out, s->out + n, s->out_used);
 	return 0;
+}
+
+static bool has_buffers(const struct stream *s)
+{
+	return s->writer->ops->written;
+}
+
+/* Bytes to the writer, through the output buffer if it has none of its own. */
+static int give(struct stream *s, const void *data, size_t len)
+{
+	uint64_t bytes, ns;
+	int err;
+
+	if (has_buffers(s)) {
+		err = s->writer->ops->append(s->wfile, data, len);
+		if (err)
+			return err;
+		s->writer->ops->written(s->wfile, &bytes, &ns);
+		pipeline_written(s->pipeline, bytes, ns);
+		return 0;
+	}
+	memcpy(s->out + s->out_used, data, len);
+	s->out_used += len;
+	return s->out_used >= APPEND_MIN ? append(s, false) : 0;
+}
+
+int stream_open(struct stream *s, struct image_writer *writer,
+		struct pipeline *pipeline, enum image_file file,
+		const struct image_file_hdr *hdr)
+{
+	int err;
+
+	memset(s, 0, sizeof(*s));
+	s->writer = writer;
+	s->pipeline = pipeline;
+	s->file = file;
+	crypto_generichash_init(&s->digest, NULL, 0, IMAGE_DIGEST_BYTES);
+	s->raw = malloc(IMAGE_CHUNK_MAX);
+	s->out = has_buffers(s) ? NULL : aligned_alloc(ALIGN, OUT_BYTES);
+	if (!s->raw || (!s->out && !has_buffers(s)))
+		return -ENOMEM;
+	s->len = sizeof(*hdr);
+	err = writer->ops->open(writer, image_file_names[file], &s->wfile);
+	return err ? err : give(s, hdr, sizeof(*hdr));
 }
 
 static int note_chunk(struct stream *s, size_t len, uint32_t raw_len)
@@ -104,15 +130,13 @@ int stream_take(struct stream *s, const void *chunk, size_t len, uint32_t raw_le
 
 	if (err)
 		return err;
-	memcpy(s->out + s->out_used, chunk, len);
 	crypto_generichash_update(&s->digest,
 				  (const uint8_t *)chunk + len - IMAGE_TAG_BYTES,
 				  IMAGE_TAG_BYTES);
 	s->nr_chunks++;
-	s->out_used += len;
 	s->len += len;
 	s->raw_len += raw_len;
-	return s->out_used >= APPEND_MIN ? append(s, false) : 0;
+	return give(s, chunk, len);
 }
 
 static int encode(struct stream *s, const void *raw, uint32_t raw_len)

@@ -19,7 +19,7 @@ struct stream {
 	struct image_wfile *wfile;	/* NULL until stream_open() */
 	uint8_t *raw;			/* chunk being filled */
 	uint32_t raw_used;
-	uint8_t *out;			/* encoded, not appended yet; aligned */
+	uint8_t *out;			/* encoded, not appended yet; aligned; may be NULL */
 	size_t out_used;
 	uint64_t len;			/* of the file, out included */
 	uint64_t raw_len;		/* of all chunks, raw_used not included */

@@ -486,6 +486,7 @@ static int store_manifest(struct image_writer *w, const void *buf, size_t len)
 
 static int write_manifest(struct image *img)
 {
+	const struct image_writer *w = img->writer;
 	struct image_manifest *m = &img->manifest;
 	_cleanup_free_ uint8_t *aligned = NULL;
 	_cleanup_free_ uint8_t *buf = NULL;
@@ -493,6 +494,8 @@ static int write_manifest(struct image *img)
 	int err;
 
 	err = fill_identity(img);
+	if (!err && w->ops->way)
+		err = image_set(img, "writer", w->ops->way(w));
 	if (err)
 		return err;
 	m->keys = (const char *const *)img->keys;

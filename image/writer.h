@@ -2,7 +2,7 @@
 /*
  * Building an image.
  *
- *	image_writer_posix_create(dir, &writer, error);
+ *	image_writer_create(dir, &writer, error);
  *	image_create(writer, key, &options, &img, error);
  *	image_state_append(img, …)  image_pages_add(img, …)  image_blob_…(img, …)
  *	image_set_…(img, …)
@@ -12,9 +12,10 @@
  * The first failure sticks: every later call on the image returns the same
  * errno, image_error_text() says what it was, and it can only be destroyed.
  * One thread at a time per image; chunks are encoded on up to four threads of its
- * own.  Memory: at most 3 MiB for each file that is being written, 8 MiB and for
- * each thread 4 MiB and zstd's 1 MiB, and 48 bytes per page run (adjacent pages
- * of one kind are one run per MiB).
+ * own.  Memory: 1 MiB for each file that is being written and 8 MiB for writes on
+ * their way (plain writer: 3 MiB for each file); 8 MiB and for each thread 4 MiB
+ * and zstd's 1 MiB; and 48 bytes per page run (adjacent pages of one kind are one
+ * run per MiB).
  */
 #ifndef STILLPOINT_IMAGE_WRITER_H
 #define STILLPOINT_IMAGE_WRITER_H
@@ -42,6 +43,14 @@ struct image_writer_ops {
 	int (*open)(struct image_writer *w, const char *name,
 		    struct image_wfile **ret_file);
 	int (*append)(struct image_wfile *f, const void *buf, size_t len);
+	/*
+	 * NULL: append() returns when the bytes are written.  Otherwise it takes any
+	 * length from any place and returns when they are copied; what fails is told by
+	 * the next append() or sync() of the file.  This says what was written since the
+	 * last call and how long the device needed for it; 0 bytes: not known.
+	 */
+	void (*written)(struct image_wfile *f, uint64_t *ret_bytes, uint64_t *ret_ns);
+	/* after it nothing is appended */
 	int (*sync)(struct image_wfile *f);		/* durable when it returns 0 */
 	int (*close)(struct image_wfile *f);		/* frees f in any case */
 	int (*rename)(struct image_writer *w, const char *from, const char *to);
@@ -50,6 +59,8 @@ struct image_writer_ops {
 	int (*publish)(struct image_writer *w);
 	/* remove the temporary directory; harmless after publish */
 	void (*discard)(struct image_writer *w);
+	/* how the bytes go, for people; may be NULL */
+	const char *(*way)(const struct image_writer *w);
 	void (*destroy)(struct image_writer *w);
 };
 
@@ -59,11 +70,19 @@ struct image_writer {
 };
 
 /**
- * image_writer_posix_create() - plain write(2) and fsync(2)
+ * image_writer_create() - the best writer that this machine permits
  * @dir: final path of the image; must not exist or be empty, its parent must
  *	exist.  The temporary directory is .tmp-NAME beside it; one left over by
  *	a writer that died is removed, one in use is -EBUSY.
  */
+int image_writer_create(const char *dir, struct image_writer **ret_writer,
+			struct image_error *error);
+
+/* io_uring, several writes on their way; -EOPNOTSUPP if it is not permitted */
+int image_writer_uring_create(const char *dir, struct image_writer **ret_writer,
+			      struct image_error *error);
+
+/* plain write(2) and fsync(2) */
 int image_writer_posix_create(const char *dir, struct image_writer **ret_writer,
 			      struct image_error *error);
 

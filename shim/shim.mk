@@ -20,7 +20,7 @@ $(call program,ckpt-shim,shim/main.c shim/init.c shim/restore.c shim/start.c shi
 	shim/stdio.c shim/stdio_open.c shim/labels.c shim/follow.c shim/members.c \
 	shim/shim_ranks.c shim/shim_pages.c,\
 	$(LIB)/libpages.a $(LIB)/libshim.a $(LIB)/libpm.a $(LIB)/libdaemon.a $(LIB)/libwire.a $(LIB)/libop.a \
-	$(LIB)/libengine.a $(LIB)/libimage.a -ljansson -lsodium -lzstd -lxxhash)
+	$(LIB)/libengine.a $(LIB)/libimage.a -ljansson -lsodium -luring -lzstd -lxxhash)
 INSTALL_LIBEXEC += $(BIN)/ckpt-shim
 
 # loaded by the shim of a job that needs it; its own copy of the loop's functions

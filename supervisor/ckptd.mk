@@ -24,7 +24,7 @@ $(call library,ckptd,$(CKPTD_SOURCES))
 CKPTD_LIBS := $(LIB)/libckptd.a $(LIB)/libshim.a $(LIB)/libwire.a \
 	$(LIB)/libinterval.a $(LIB)/libop.a $(LIB)/libpeer.a $(LIB)/libcoord.a $(LIB)/libdaemon.a \
 	$(LIB)/libnodekey.a $(LIB)/libengine.a $(LIB)/libimage.a \
-	-lzmq -lprotobuf-c -ljansson -lsodium -lzstd -lxxhash -lsystemd -lnl-genl-3 -lnl-3 -lsqlite3 -lm
+	-lzmq -lprotobuf-c -ljansson -lsodium -luring -lzstd -lxxhash -lsystemd -lnl-genl-3 -lnl-3 -lsqlite3 -lm
 
 $(call program,ckptd,supervisor/ckptd.c,$(CKPTD_LIBS))
 INSTALL_SBIN += $(BIN)/ckptd

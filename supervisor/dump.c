@@ -117,7 +117,7 @@ static int create_image(struct dump *d)
 	ret = check_space(d, parent);
 	if (ret)
 		return ret;
-	ret = image_writer_posix_create(o->dir, &writer, &why);
+	ret = image_writer_create(o->dir, &writer, &why);
 	if (!ret)
 		ret = image_create(writer, o->key, &options, &d->img, &why);
 	if (ret)

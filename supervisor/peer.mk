@@ -13,7 +13,7 @@ $(PEER_PROTO).h: supervisor/peer.proto
 $(PEER_PROTO).c: $(PEER_PROTO).h ;
 $(foreach o,obj san/obj,$(foreach f,peer nodes,$(B)/$(o)/supervisor/$(f).o)): $(PEER_PROTO).h
 
-NODEKEY_LIBS := $(LIB)/libnodekey.a $(LIB)/libimage.a -lsodium -lzstd -lxxhash -ljansson
+NODEKEY_LIBS := $(LIB)/libnodekey.a $(LIB)/libimage.a -lsodium -luring -lzstd -lxxhash -ljansson
 PEER_LIBS := $(LIB)/libpeer.a $(LIB)/libcoord.a $(LIB)/libdaemon.a $(LIB)/libop.a $(LIB)/libengine.a $(NODEKEY_LIBS) \
 	-lzmq -lprotobuf-c -lpthread
 

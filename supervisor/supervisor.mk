@@ -19,7 +19,7 @@ CFLAGS_supervisor/task_attr.c := $(CFLAGS_supervisor/task.c)
 $(call library,engine,$(DUMP_SOURCES) $(RESTORE_SOURCES))
 
 # archives first, then what they need
-ENGINE_LIBS := $(LIB)/libengine.a $(LIB)/libimage.a -lpthread -lsodium -lzstd -lxxhash -ljansson
+ENGINE_LIBS := $(LIB)/libengine.a $(LIB)/libimage.a -lpthread -lsodium -luring -lzstd -lxxhash -ljansson
 
 $(call unit_test,tests/unit/test_state,tests/unit/test_state.c tests/unit/stream.c,\
 	$(LIB)/libengine.a)

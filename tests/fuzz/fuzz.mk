@@ -10,11 +10,11 @@ $(B)/fuzz/fuzz_image: tests/fuzz/fuzz_image.c $(wildcard image/*.c image/*.h)
 	$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
 	$(Q)clang $(CFLAGS_COMMON) $(INCLUDES) -fsanitize=fuzzer,address,undefined \
-		-o $@ $(filter %.c,$^) -lzstd -lsodium -lxxhash -ljansson
+		-o $@ $(filter %.c,$^) -luring -lzstd -lsodium -lxxhash -ljansson
 
 $(B)/fuzz/image_seeds: tests/fuzz/image_seeds.c $(LIB)/libimage.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_COMMON) $(INCLUDES) -o $@ $^ -lzstd -lsodium
+	$(Q)$(CC) $(CFLAGS_COMMON) $(INCLUDES) -o $@ $^ -luring -lzstd -lsodium
 
 $(B)/fuzz/fuzz_pmi1: tests/fuzz/fuzz_pmi1.c shim/pmi1.c shim/pmi1_kvs.c
 	$(call say,FUZZ,$@)

@@ -78,15 +78,24 @@ static int f_append(struct image_wfile *f, const void *buf, size_t len)
 	const struct image_writer_ops *ops = ff->fw->real->ops;
 	int err;
 
-	/* what the contract promises to every writer */
-	assert_int_equal((uintptr_t)buf % 4096, 0);
-	assert_false(ff->ended);
-	ff->ended = len % 4096 != 0;
+	/* what the contract promises to every writer without buffers of its own */
+	if (!ops->written) {
+		assert_int_equal((uintptr_t)buf % 4096, 0);
+		assert_false(ff->ended);
+		ff->ended = len % 4096 != 0;
+	}
 	if (*ff->fw->left == 0 &&
 	    (ff->fw->kind == FAULT_TORN || ff->fw->kind == FAULT_DIE))
 		ops->append(ff->real, buf, len / 2);
 	err = hit(ff->fw);
 	return err ? err : ops->append(ff->real, buf, len);
+}
+
+static void f_written(struct image_wfile *f, uint64_t *ret_bytes, uint64_t *ret_ns)
+{
+	struct faulty_file *ff = faulty_f(f);
+
+	ff->fw->real->ops->written(ff->real, ret_bytes, ret_ns);
 }
 
 static int f_sync(struct image_wfile *f)
@@ -139,11 +148,13 @@ static void f_destroy(struct image_writer *w)
 	free(w);
 }
 
-static const struct image_writer_ops faulty_ops = {
-	.begin = f_begin, .open = f_open, .append = f_append, .sync = f_sync,
-	.close = f_close, .rename = f_rename, .sync_dir = f_sync_dir,
-	.publish = f_publish, .discard = f_discard, .destroy = f_destroy,
-};
+#define OPS								\
+	.begin = f_begin, .open = f_open, .append = f_append, .sync = f_sync,	\
+	.close = f_close, .rename = f_rename, .sync_dir = f_sync_dir,	\
+	.publish = f_publish, .discard = f_discard, .destroy = f_destroy
+
+static const struct image_writer_ops faulty_ops = { OPS };
+static const struct image_writer_ops faulty_buffer_ops = { OPS, .written = f_written };
 
 struct image_writer *faulty_writer(struct image_writer *real, enum fault_kind kind,
 				   int *left, int *ops)
@@ -151,7 +162,7 @@ struct image_writer *faulty_writer(struct image_writer *real, enum fault_kind ki
 	struct faulty_writer *fw = calloc(1, sizeof(*fw));
 
 	assert_non_null(fw);
-	fw->base.ops = &faulty_ops;
+	fw->base.ops = real->ops->written ? &faulty_buffer_ops : &faulty_ops;
 	fw->base.name = real->name;
 	fw->real = real;
 	fw->kind = kind;

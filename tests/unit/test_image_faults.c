@@ -2,15 +2,27 @@
 /*
  * A writer that fails, tears or dies at its n-th operation, for every n: an image
  * is either committed and whole or not there at all, nothing is left behind, and
- * the next attempt succeeds.
+ * the next attempt succeeds.  With every writer there is, as far as this machine
+ * permits it; and the writes that io_uring says failed, or were short.
  */
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "image/writer_uring.h"
 #include "tests/unit/faulty_writer.h"
 #include "tests/unit/image_fixture.h"
+
+/* what the tests of this group write with */
+static int (*create_writer)(const char *dir, struct image_writer **ret_writer,
+			    struct image_error *error);
 
 /* One attempt; the errno it ended with, and how many operations it took. */
 static int attempt(const struct scratch *s, const char *dir, const struct model *m,
@@ -22,7 +34,7 @@ static int attempt(const struct scratch *s, const char *dir, const struct model 
 	struct image *img;
 	int err, ops = 0;
 
-	assert_int_equal(image_writer_posix_create(dir, &real, &error), 0);
+	assert_int_equal(create_writer(dir, &real, &error), 0);
 	err = image_create(faulty_writer(real, kind, &left, &ops), s->key, &options, &img,
 			   &error);
 	if (err) {
@@ -142,17 +154,240 @@ static void previous_image_stays(void **state)
 	model_done(&m);
 }
 
+/* ------------------------------------------------- what the ring says */
+
+struct ring_fault {
+	int left;	/* writes until the fault */
+	int nr;		/* writes so far */
+	int res;	/* what is said instead; 0: half of the bytes */
+	bool all;	/* of all writes from then on */
+};
+
+static int ring_fault(void *arg, uint64_t offset, uint32_t len, int res)
+{
+	struct ring_fault *rf = arg;
+	bool now = rf->all ? rf->nr >= rf->left : rf->nr == rf->left;
+
+	rf->nr++;
+	assert_int_equal(offset % 4096, 0);
+	assert_int_equal(len % 4096, 0);
+	assert_int_equal(res, len);
+	return !now ? res : rf->res ? rf->res : (int)(len / 2);
+}
+
+static int ring_attempt(const struct scratch *s, const char *dir, const struct model *m,
+			struct ring_fault *rf)
+{
+	struct image_options options = { .generation = 3, .job = "job" };
+	struct image_error error = {};
+	struct image_writer *w;
+	struct image *img;
+	int err;
+
+	assert_int_equal(image_writer_uring_create(dir, &w, &error), 0);
+	writer_uring_fault(w, ring_fault, rf);
+	assert_int_equal(image_create(w, s->key, &options, &img, &error), 0);
+	err = model_write(m, img, 0);
+	if (err)
+		assert_int_equal(image_commit(img, &error), err);
+	else
+		err = image_commit(img, &error);
+	image_destroy(img);
+	return err;
+}
+
+/* A write that fails is told, and if it is the last one of its file. */
+static void every_write_fails(const struct scratch *s, int res)
+{
+	const char *dir = scratch_path(s, "image");
+	struct model m;
+	int n, err;
+
+	model_init(&m, 11, &medium);
+	for (n = 0; ; n++) {
+		struct ring_fault rf = { .left = n, .res = res };
+
+		err = ring_attempt(s, dir, &m, &rf);
+		if (!err)
+			break;
+		assert_int_equal(err, res);
+		assert_int_equal(count_entries(s->root), 0);
+		assert_true(n < 1000);
+	}
+	assert_true(n >= 10);
+	check_whole(s, dir, &m);
+	assert_int_equal(image_remove(dir, NULL), 0);
+	model_done(&m);
+}
+
+static void ring_errors(void **state)
+{
+	every_write_fails(*state, -EIO);
+	every_write_fails(*state, -ENOSPC);
+}
+
+/* What the kernel did not do is done by hand: the image is the same. */
+static void mended(const struct scratch *s, int res, bool all)
+{
+	struct model m;
+	int n;
+
+	model_init(&m, 11, &medium);
+	for (n = 0; n < 20; n += all ? 9 : 4) {
+		struct ring_fault rf = { .left = n, .res = res, .all = all };
+		const char *dir = scratch_path(s, "image");
+
+		assert_int_equal(ring_attempt(s, dir, &m, &rf), 0);
+		check_whole(s, dir, &m);
+		assert_int_equal(image_remove(dir, NULL), 0);
+	}
+	model_done(&m);
+}
+
+static void ring_short_writes(void **state)
+{
+	mended(*state, 0, false);
+	mended(*state, 0, true);
+}
+
+/* It wants more alignment; it is busy; it does not know such writes. */
+static void ring_second_tries(void **state)
+{
+	mended(*state, -EOPNOTSUPP, false);
+	mended(*state, -EINVAL, false);
+	mended(*state, -EINVAL, true);
+	mended(*state, -EAGAIN, true);
+}
+
+/* --------------------------------------------------------- way chosen */
+
+static void write_and_look(const struct scratch *s, const char *way)
+{
+	struct image_options options = { .generation = 3, .job = "job" };
+	const char *dir = scratch_path(s, "image");
+	struct image_error error = {};
+	struct image_reader *r;
+	struct image_writer *w;
+	struct image *img;
+	struct model m;
+
+	model_init(&m, 11, &medium);
+	assert_int_equal(image_writer_create(dir, &w, &error), 0);
+	assert_int_equal(image_create(w, s->key, &options, &img, &error), 0);
+	assert_int_equal(model_write(&m, img, 0), 0);
+	assert_int_equal(image_commit(img, &error), 0);
+	image_destroy(img);
+	check_whole(s, dir, &m);
+	assert_int_equal(image_open(dir, s->key, NULL, &r, &error), 0);
+	if (way)
+		assert_string_equal(image_get(r, "writer"), way);
+	else
+		assert_non_null(image_get(r, "writer"));
+	image_close(r);
+	model_done(&m);
+}
+
+/* As a container's filter does it, or kernel.io_uring_disabled. */
+static void forbid_io_uring(int err)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned int)err),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = { ARRAY_SIZE(code), code };
+
+	assert_int_equal(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	assert_int_equal(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog), 0);
+}
+
+static void in_child(void (*fn)(const struct scratch *s, int arg), const struct scratch *s,
+		     int arg)
+{
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		fn(s, arg);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(image_remove(scratch_path(s, "image"), NULL), 0);
+}
+
+static void forbidden(const struct scratch *s, int err)
+{
+	struct image_writer *w;
+
+	forbid_io_uring(err);
+	assert_int_equal(image_writer_uring_create(scratch_path(s, "image"), &w, NULL),
+			 -EOPNOTSUPP);
+	write_and_look(s, NULL);
+}
+
+static void io_uring_forbidden(void **state)
+{
+	in_child(forbidden, *state, EPERM);
+	in_child(forbidden, *state, ENOSYS);
+}
+
+/* No memory may be locked: without registered buffers. */
+static void limited(const struct scratch *s, int unused)
+{
+	struct rlimit none = { 0, 0 };
+
+	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &none), 0);
+	write_and_look(s, NULL);
+}
+
+static void nothing_locked(void **state)
+{
+	in_child(limited, *state, 0);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, scratch_setup, scratch_teardown)
+
+static const struct CMUnitTest with_any[] = {
+	T(disk_full),
+	T(io_errors),
+	T(torn_writes),
+	T(dying_writer),
+	T(previous_image_stays),
+};
+
+static const struct CMUnitTest with_ring[] = {
+	T(ring_errors),
+	T(ring_short_writes),
+	T(ring_second_tries),
+	T(nothing_locked),
+};
+
+static const struct CMUnitTest ways[] = {
+	T(io_uring_forbidden),
+};
+
+static bool have_io_uring(void)
+{
+	struct image_writer *w;
+
+	if (image_writer_uring_create("/tmp/x", &w, NULL))
+		return false;
+	w->ops->destroy(w);
+	return true;
+}
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		T(disk_full),
-		T(io_errors),
-		T(torn_writes),
-		T(dying_writer),
-		T(previous_image_stays),
-	};
+	int failed = cmocka_run_group_tests(ways, NULL, NULL);
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	create_writer = image_writer_posix_create;
+	failed += cmocka_run_group_tests(with_any, NULL, NULL);
+	if (!have_io_uring())
+		return failed;
+	create_writer = image_writer_uring_create;
+	failed += cmocka_run_group_tests(with_any, NULL, NULL);
+	return failed + cmocka_run_group_tests(with_ring, NULL, NULL);
 }

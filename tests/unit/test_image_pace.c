@@ -53,13 +53,15 @@ static void test_choices(void **unused)
 	const struct machine slow_disk = { 2.5, 0.3, 0.4, 5, 1 };
 	/* an emulated CPU before a disk that is not emulated */
 	const struct machine emulated = { 27, 14, 0.33, 1.6, 2 };
-	/* nothing to gain */
+	/* nothing to gain, and nothing to lose beside a slow disk but CPU time */
 	const struct machine random = { 1.5, 0.3, 1, 0.4, 2 };
+	const struct machine random_slow = { 1.5, 0.3, 1, 50, 2 };
 
 	assert_true(run(&usual, 1000) > 950);
 	assert_true(run(&slow_disk, 1000) > 950);
 	assert_true(run(&emulated, 1000) < 50);
 	assert_true(run(&random, 1000) < 50);
+	assert_true(run(&random_slow, 1000) < 50);
 }
 
 int main(void)
