@@ -61,8 +61,10 @@ int extent_table_add(struct extent_table *t, const struct extent *e)
 		t->room = room;
 		last = t->nr ? &v[t->nr - 1] : NULL;
 	}
-	if (last && !before(last, e))
+	if (last && !before(last, e)) {
 		t->unsorted = true;
+		t->tail = t->nr;
+	}
 	t->v[t->nr++] = *e;
 	return 0;
 }
@@ -153,6 +155,7 @@ int extent_table_check(struct extent_table *t, uint32_t granule,
 	if (t->unsorted)
 		qsort(t->v, t->nr, sizeof(*t->v), compare);
 	t->unsorted = false;
+	t->tail = 0;
 	for (i = 1; i < t->nr; i++) {
 		if (t->v[i].owner == t->v[i - 1].owner &&
 		    t->v[i - 1].start + t->v[i - 1].len > t->v[i].start)
@@ -168,10 +171,11 @@ int extent_table_check(struct extent_table *t, uint32_t granule,
 	return 0;
 }
 
-const struct extent *extent_table_find(const struct extent_table *t,
-				       uint64_t owner, uint64_t pos)
+/* Among those from number @lo on, which must be sorted. */
+static const struct extent *find_from(const struct extent_table *t, size_t lo,
+				      uint64_t owner, uint64_t pos)
 {
-	size_t lo = 0, hi = t->nr;
+	size_t hi = t->nr;
 
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
@@ -186,4 +190,16 @@ const struct extent *extent_table_find(const struct extent_table *t,
 	if (lo == t->nr || t->v[lo].owner != owner)
 		return NULL;
 	return &t->v[lo];
+}
+
+const struct extent *extent_table_find(const struct extent_table *t,
+				       uint64_t owner, uint64_t pos)
+{
+	return find_from(t, 0, owner, pos);
+}
+
+const struct extent *extent_table_find_tail(const struct extent_table *t,
+					    uint64_t owner, uint64_t pos)
+{
+	return find_from(t, t->tail, owner, pos);
 }

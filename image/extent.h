@@ -27,6 +27,7 @@ struct extent_table {
 	struct extent *v;
 	size_t nr;
 	size_t room;
+	size_t tail;		/* from here on the extents are sorted among themselves */
 	bool unsorted;
 };
 
@@ -54,6 +55,10 @@ int extent_table_check(struct extent_table *t, uint32_t granule,
 /* First extent of @owner that ends behind @pos; NULL if there is none. */
 const struct extent *extent_table_find(const struct extent_table *t,
 				       uint64_t owner, uint64_t pos);
+
+/* The same while the table is being written, among those added in order last. */
+const struct extent *extent_table_find_tail(const struct extent_table *t,
+					    uint64_t owner, uint64_t pos);
 
 /* Does @next go on where @prev ends, in its kind? (Data may change chunks.) */
 bool extent_joins(const struct extent *prev, const struct extent *next);

@@ -43,10 +43,12 @@
  *		  address, whole pages) or of a blob (owner is its blob_id, start
  *		  an offset).  Kinds: DATA (where is a position: chunk number
  *		  times CHUNK_MAX plus offset in the raw chunk; never across
- *		  chunks), ZERO, REF (the same physical pages as owner src at
- *		  address where, which are DATA or ZERO there).  Extents of one
- *		  table are sorted by (owner, start) and do not overlap.  What no
- *		  extent covers is not in the image (memory) or a hole (blob).
+ *		  chunks; several extents may have the same data, and are pages
+ *		  of their own all the same), ZERO, REF (the same physical pages
+ *		  as owner src at address where, which are DATA or ZERO there).
+ *		  Extents of one table are sorted by (owner, start) and do not
+ *		  overlap.  What no extent covers is not in the image (memory) or
+ *		  a hole (blob).
  *
  * Keys: master key → key id (tells a wrong key from a damaged image), manifest
  * key, chunk key; each keyed BLAKE2b of a label, the last two with the image id.
@@ -190,6 +192,8 @@ struct image_man_stats {
 	__le64 blob_bytes;			/* sum of sizes */
 	__le64 blob_data;			/* of them not holes */
 	__le64 nr_records;			/* in the state stream */
+	/* since then; a record that ends here says 0 */
+	__le64 pages_same;			/* of pages_data: with the data of others */
 };
 
 /* ROOTS: then nr le32 pids in the tree's PID namespace, padded */

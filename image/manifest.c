@@ -25,6 +25,8 @@
 #define HDR_BYTES	sizeof(struct image_manifest_hdr)
 #define MAC_BYTES	IMAGE_DIGEST_BYTES
 
+#define STATS_FIXED	offsetof(struct image_man_stats, pages_same)
+
 struct manifest {
 	struct image_manifest m;
 	uint8_t *buf;
@@ -37,7 +39,7 @@ struct manifest {
 _Static_assert(sizeof(struct image_manifest_hdr) == 80, "format");
 _Static_assert(sizeof(struct image_man_file) == 72, "format");
 _Static_assert(sizeof(struct image_man_identity) == 280, "format");
-_Static_assert(sizeof(struct image_man_stats) == 112, "format");
+_Static_assert(sizeof(struct image_man_stats) == 120, "format");
 
 static void compute_mac(const uint8_t *buf, size_t len,
 			const struct image_key *key, const uint8_t id[32],
@@ -120,6 +122,7 @@ static void put_stats(struct buffer *b, const struct image_manifest *m)
 		.blob_bytes = htole64(m->counts.blob_bytes),
 		.blob_data = htole64(m->counts.blob_data),
 		.nr_records = htole64(m->counts.nr_records),
+		.pages_same = htole64(m->counts.pages_same),
 	};
 
 	buffer_put_record(b, IMAGE_MAN_STATS, &rec, sizeof(rec), NULL, 0);
@@ -344,9 +347,9 @@ static int get_identity(struct manifest *man, const uint8_t *rec, uint32_t len)
 
 static int get_stats(struct manifest *man, const uint8_t *rec, uint32_t len)
 {
-	struct image_man_stats r;
+	struct image_man_stats r = {};
 
-	memcpy(&r, rec, sizeof(r));
+	memcpy(&r, rec, len < sizeof(r) ? len : sizeof(r));
 	man->m.timing.pause_ns = le64toh(r.pause_ns);
 	man->m.timing.freeze_ns = le64toh(r.freeze_ns);
 	man->m.timing.collect_ns = le64toh(r.collect_ns);
@@ -360,6 +363,7 @@ static int get_stats(struct manifest *man, const uint8_t *rec, uint32_t len)
 	man->m.counts.blob_bytes = le64toh(r.blob_bytes);
 	man->m.counts.blob_data = le64toh(r.blob_data);
 	man->m.counts.nr_records = le64toh(r.nr_records);
+	man->m.counts.pages_same = le64toh(r.pages_same);
 	return 0;
 }
 
@@ -428,7 +432,7 @@ static int get_record(struct manifest *man, uint16_t type, const uint8_t *rec,
 	} known[] = {
 		{ IMAGE_MAN_FILE, false, sizeof(struct image_man_file), get_file },
 		{ IMAGE_MAN_IDENTITY, true, sizeof(struct image_man_identity), get_identity },
-		{ IMAGE_MAN_STATS, true, sizeof(struct image_man_stats), get_stats },
+		{ IMAGE_MAN_STATS, true, STATS_FIXED, get_stats },
 		{ IMAGE_MAN_ROOTS, true, sizeof(struct image_man_roots), get_roots },
 		{ IMAGE_MAN_KEYVAL, false, sizeof(struct image_man_keyval), get_keyval },
 	};

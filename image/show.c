@@ -4,7 +4,8 @@
  *
  * Reads the manifest, the index and the state stream, no page: showing a large
  * image is quick.  Numbers are bytes unless their name says pages.  The stored
- * bytes of a memory map are its share of the chunks that hold it.
+ * bytes of a memory map are its share of the chunks that hold it; data that several
+ * maps have in common counts for each.
  *
  * JSON is built with jansson's habit in mind: the *_new functions take NULL for
  * "out of memory" and fail, and that is collected in one flag.
@@ -117,6 +118,7 @@ static void show_sizes(struct show *s, const struct image_manifest *m)
 	set_u64(s, sizes, "raw", c->bytes_raw);
 	set_u64(s, sizes, "stored", c->bytes_stored);
 	set_u64(s, sizes, "pages_data", c->pages_data);
+	set_u64(s, sizes, "pages_same", c->pages_same);
 	set_u64(s, sizes, "pages_zero", c->pages_zero);
 	set_u64(s, sizes, "pages_shared", c->pages_ref);
 	set_u64(s, sizes, "runs", m->nr_runs);

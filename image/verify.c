@@ -54,6 +54,29 @@ static void verify_state(struct verification *v, struct image_reader *r)
 		found(v, err, &r->fault);
 }
 
+/* Pages that share their data are told from those that do not by numbers only. */
+static void verify_pages(struct verification *v, struct image_reader *r)
+{
+	const struct image_counts *c = &r->m->counts;
+	const struct image_file_info *info = &r->m->files[IMAGE_FILE_PAGES];
+	uint64_t bytes = 0;
+	size_t i;
+
+	for (i = 0; i < r->index.memory.nr; i++)
+		if (r->index.memory.v[i].kind == IMAGE_EXTENT_DATA)
+			bytes += r->index.memory.v[i].len;
+	if (bytes / IMAGE_PAGE_SIZE == c->pages_data && c->pages_same <= c->pages_data &&
+	    info->raw_len / IMAGE_PAGE_SIZE == c->pages_data - c->pages_same)
+		return;
+	found(v, fault_set(&r->fault, -EBADMSG, "index", 0,
+			   "%llu pages of data, %llu stored; the manifest says %llu, %llu of them with others",
+			   (unsigned long long)(bytes / IMAGE_PAGE_SIZE),
+			   (unsigned long long)(info->raw_len / IMAGE_PAGE_SIZE),
+			   (unsigned long long)c->pages_data,
+			   (unsigned long long)c->pages_same),
+	      &r->fault);
+}
+
 static void verify_chunks(struct verification *v, struct image_reader *r,
 			  enum image_file file, uint8_t *raw)
 {
@@ -119,6 +142,7 @@ int image_verify(const char *dir, const struct image_key *key,
 		found(&v, err, &r->fault);
 	} else {
 		verify_state(&v, r);
+		verify_pages(&v, r);
 		if (deep && verify_deep(&v, r))
 			found(&v, fault_set(&r->fault, -ENOMEM, ".", 0,
 					    "out of memory"), &r->fault);

@@ -70,6 +70,10 @@ static int image_init(struct image *img, const struct image_key *key,
 	explicit_bzero(subkey, sizeof(subkey));
 	if (err)
 		return image_fail(img, err, "cannot set up the encoder");
+	if (options->reread)
+		img->same = same_create(options->reread, options->reread_arg);
+	if (options->reread && !img->same)
+		return image_fail(img, -ENOMEM, "out of memory");
 	return 0;
 }
 
@@ -171,6 +175,7 @@ void image_destroy(struct image *img)
 		stream_close(&img->streams[i]);
 	img->writer->ops->destroy(img->writer);
 	pipeline_destroy(img->pipeline);
+	same_destroy(img->same);
 	index_done(&img->index);
 	for (i = 0; i < img->nr_keyvals; i++) {
 		free(img->keys[i]);

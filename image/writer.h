@@ -14,8 +14,8 @@
  * One thread at a time per image; chunks are encoded on up to four threads of its
  * own.  Memory: 1 MiB for each file that is being written and 8 MiB for writes on
  * their way (plain writer: 3 MiB for each file); 8 MiB and for each thread 4 MiB
- * and zstd's 1 MiB; and 48 bytes per page run (adjacent pages of one kind are one
- * run per MiB).
+ * and zstd's 1 MiB; 3.3 MiB to find pages that are the same; and 48 bytes per page
+ * run (adjacent pages of one kind are one run per MiB).
  */
 #ifndef STILLPOINT_IMAGE_WRITER_H
 #define STILLPOINT_IMAGE_WRITER_H
@@ -90,11 +90,21 @@ int image_writer_posix_create(const char *dir, struct image_writer **ret_writer,
 
 struct image;
 
+/*
+ * Pages of a memory map that were added before, once more: exactly what they were
+ * then.  Any failure is fine.
+ */
+typedef int (*image_reread_fn)(void *arg, uint64_t mm_id, uint64_t addr, uint64_t nr_pages,
+			       void *buf);
+
 struct image_options {
 	uint64_t generation;
 	const char *job;	/* name, at most 63 bytes; may be NULL */
 	bool encrypt;
 	int zstd_level;		/* 0: 1, and only where it pays (see pace.h) */
+	/* NULL: pages that are the same are stored as often as they are added */
+	image_reread_fn reread;
+	void *reread_arg;
 };
 
 /* Takes over @writer, also on failure.  @key must live as long as the image. */
@@ -130,7 +140,8 @@ int image_state_add(struct image *img, uint16_t type, uint16_t version,
  *
  * Any order (ascending is fastest to restore), but each page once: a page that
  * was added twice fails the commit with -EEXIST.  mm_id is not 0.  Zero pages
- * are found and stored as such.
+ * are found and stored as such.  With options.reread, stretches that are the same
+ * as others before are stored once; they are restored as pages of their own.
  */
 int image_pages_add(struct image *img, uint64_t mm_id, uint64_t addr,
 		    uint64_t nr_pages, const void *data);
@@ -192,7 +203,8 @@ int image_set(struct image *img, const char *key, const char *value);
 struct image_counts {
 	uint64_t bytes_raw;	/* state, page data, blob data */
 	uint64_t bytes_stored;	/* in files so far */
-	uint64_t pages_data;
+	uint64_t pages_data;	/* that hold data */
+	uint64_t pages_same;	/* of them, those that are stored with others */
 	uint64_t pages_zero;
 	uint64_t pages_ref;
 	uint64_t blob_bytes;	/* sizes of blobs */

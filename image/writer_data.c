@@ -78,6 +78,59 @@ static int store(struct image *img, enum image_file file, uint64_t owner,
 	return 0;
 }
 
+/* Pages whose like is stored at @where already, an extent for each chunk. */
+static int add_same(struct image *img, uint64_t mm_id, uint64_t addr, uint64_t nr_pages,
+		    uint64_t where)
+{
+	uint64_t len = nr_pages * IMAGE_PAGE_SIZE;
+	int err = 0;
+
+	img->manifest.counts.pages_same += nr_pages;
+	while (len && !err) {
+		uint64_t n = IMAGE_CHUNK_MAX - where % IMAGE_CHUNK_MAX;
+		struct extent e = {
+			.owner = mm_id,
+			.start = addr,
+			.len = n < len ? n : len,
+			.where = where,
+			.kind = IMAGE_EXTENT_DATA,
+		};
+
+		err = add_extent(img, &img->index.memory, &e);
+		addr += e.len;
+		where += e.len;
+		len -= e.len;
+	}
+	return err;
+}
+
+/* Pages with data; those that are the same as others before are not stored again. */
+static int add_data(struct image *img, uint64_t mm_id, uint64_t addr, uint64_t nr_pages,
+		    const uint8_t *data)
+{
+	int err = 0;
+
+	img->manifest.counts.pages_data += nr_pages;
+	while (nr_pages && !err) {
+		struct same_pages pages = { mm_id, addr, nr_pages, data };
+		struct same_match match;
+		uint64_t done;
+
+		if (!img->same || !same_find(img->same, &img->index.memory, &pages, &match))
+			match = (struct same_match){ .first = nr_pages };
+		err = store(img, IMAGE_FILE_PAGES, mm_id, addr, data,
+			    match.first * IMAGE_PAGE_SIZE);
+		if (!err && match.nr)
+			err = add_same(img, mm_id, addr + match.first * IMAGE_PAGE_SIZE,
+				       match.nr, match.where);
+		done = match.first + match.nr;
+		addr += done * IMAGE_PAGE_SIZE;
+		data += done * IMAGE_PAGE_SIZE;
+		nr_pages -= done;
+	}
+	return err;
+}
+
 static int add_zero(struct image *img, uint64_t mm_id, uint64_t addr,
 		    uint64_t nr_pages)
 {
@@ -115,12 +168,7 @@ int image_pages_add(struct image *img, uint64_t mm_id, uint64_t addr,
 		uint64_t n = count_alike(p, nr_pages, zero);
 		size_t len = n * IMAGE_PAGE_SIZE;
 
-		if (zero) {
-			err = add_zero(img, mm_id, addr, n);
-		} else {
-			err = store(img, IMAGE_FILE_PAGES, mm_id, addr, p, len);
-			img->manifest.counts.pages_data += n;
-		}
+		err = zero ? add_zero(img, mm_id, addr, n) : add_data(img, mm_id, addr, n, p);
 		addr += len;
 		p += len;
 		nr_pages -= n;

@@ -9,6 +9,7 @@
 #include "image/index.h"
 #include "image/manifest.h"
 #include "image/pipeline.h"
+#include "image/same.h"
 #include "image/stream.h"
 #include "image/writer.h"
 
@@ -17,6 +18,7 @@ struct image {
 	const struct image_key *key;		/* the caller's */
 	struct pipeline *pipeline;
 	struct stream streams[IMAGE_FILE__COUNT];	/* opened when needed */
+	struct same *same;			/* NULL: pages are not compared */
 	struct index index;
 	struct image_manifest manifest;
 	char *job, *hostname, *release, *machine;	/* what manifest points to */

@@ -104,7 +104,12 @@ static int check_space(struct dump *d, const char *parent)
 static int create_image(struct dump *d)
 {
 	const struct dump_options *o = d->options;
-	struct image_options options = { .generation = o->generation, .job = o->job };
+	struct image_options options = {
+		.generation = o->generation,
+		.job = o->job,
+		.reread = dump_pages_again,
+		.reread_arg = d,
+	};
 	struct image_error why = { 0 };
 	char copy[PATH_MAX], *parent;
 	struct image_writer *writer;
@@ -325,6 +330,7 @@ static void count(struct dump *d, uint64_t started)
 	d->stats.bytes_stored = counts.bytes_stored;
 	d->stats.pages_data = counts.pages_data;
 	d->stats.pages_zero = counts.pages_zero;
+	d->stats.pages_same = counts.pages_same;
 	d->stats.total_ns = now_ns() - started;
 }
 

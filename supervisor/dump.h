@@ -76,7 +76,8 @@ struct dump_stats {
 	uint64_t bytes_stored;	/* in the image */
 	uint64_t pages_data;
 	uint64_t pages_zero;
-	uint64_t pages_shared;
+	uint64_t pages_shared;	/* with another process, and still after a restore */
+	uint64_t pages_same;	/* with data stored for other pages */
 	uint64_t pages_excluded;	/* that the tree did not want saved (ckpt_exclude()) */
 	unsigned int nr_procs;
 	unsigned int nr_threads;

@@ -341,6 +341,29 @@ static void reader_done(struct page_reader *r)
 	free(r->cookies);
 }
 
+/*
+ * Nothing changes in a snapshot, nor in a tree that stands still to the end.  What
+ * was held over the thaw cannot be had again: the snapshot has no such pages.
+ */
+int dump_pages_again(void *arg, uint64_t mm_id, uint64_t addr, uint64_t nr_pages, void *buf)
+{
+	struct dump *d = arg;
+	const struct state *state = d->cap.state;
+	struct ckpt_iovec iov = { .addr = addr, .len = nr_pages * PAGE };
+	struct ckpt_pages pages = { .nr_iov = 1, .iov = (uintptr_t)&iov, .buf = (uintptr_t)buf };
+
+	for (unsigned int i = 0; i < state->nr_mms; i++) {
+		if (state->mms[i].rec->mm_id != mm_id)
+			continue;
+		if (state->mms[i].rec->live && !d->frozen_to_end)
+			return -EOPNOTSUPP;
+		pages.flags = state->mms[i].rec->live ? CKPT_PAGES_LIVE : 0;
+		pages.mm_id = (__u32)mm_id;
+		return kdev_pages_read(d->cap.dev, &pages);
+	}
+	return -ENOENT;
+}
+
 int dump_pages_live(struct dump *d)
 {
 	struct state *state = d->cap.state;

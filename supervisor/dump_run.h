@@ -153,5 +153,7 @@ void dump_sync_done(struct dump *d);
 
 int dump_pages_live(struct dump *d);		/* in the pause: what the snapshot lacks */
 int dump_pages(struct dump *d);
+/* image_reread_fn of a struct dump */
+int dump_pages_again(void *arg, uint64_t mm_id, uint64_t addr, uint64_t nr_pages, void *buf);
 
 #endif /* STILLPOINT_DUMP_RUN_H */

@@ -228,7 +228,7 @@ static json_t *figures(const struct dump_options *o, const struct dump_stats *s)
 		{ "bytes_raw", s->bytes_raw }, { "bytes_stored", s->bytes_stored },
 		{ "pages_data", s->pages_data }, { "pages_zero", s->pages_zero },
 		{ "pages_shared", s->pages_shared },
-		{ "pages_excluded", s->pages_excluded },
+		{ "pages_same", s->pages_same }, { "pages_excluded", s->pages_excluded },
 	};
 	size_t i;
 

@@ -59,6 +59,7 @@ static json_t *describe(const struct image_reader *reader)
 		{ "bytes_mapped", (c->pages_data + c->pages_zero + c->pages_ref) * PAGE },
 		{ "pages_data", c->pages_data },
 		{ "pages_zero", c->pages_zero }, { "pages_shared", c->pages_ref },
+		{ "pages_same", c->pages_same },
 		{ "processes", m->identity.nr_procs }, { "threads", m->identity.nr_threads },
 	};
 	const char *note = image_get(reader, "note"), *phases = image_get(reader, "phases");
