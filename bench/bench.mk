@@ -8,6 +8,7 @@ $(call program,bench/measure,bench/measure.c,)
 # list of thousands of generations: build/bin/bench/catalog_list DIR [N]
 $(call program,bench/catalog_list,bench/catalog_list.c,$(CKPTD_LIBS))
 
+$(call program,bench/image,bench/image.c,$(IMAGE_LIBS) -lm)
 $(call program,bench/erasure,bench/erasure.c,$(LEVELS_LIBS))
 
 BENCH ?= pause dump restore
@@ -22,6 +23,11 @@ bench-mpi: user
 .PHONY: bench-erasure
 bench-erasure: user
 	bench/erasure.sh
+
+# both writers of images, and pages that are the same; on this machine, no VM
+.PHONY: bench-image
+bench-image: user
+	RUNS=$(BENCH_RUNS) bench/image.sh
 
 # quiesce and restart of 8 ranks on 3 nodes (VMs), beside a barrier
 .PHONY: bench-quiesce
