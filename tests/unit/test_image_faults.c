@@ -348,27 +348,6 @@ static void nothing_locked(void **state)
 	in_child(limited, *state, 0);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, scratch_setup, scratch_teardown)
-
-static const struct CMUnitTest with_any[] = {
-	T(disk_full),
-	T(io_errors),
-	T(torn_writes),
-	T(dying_writer),
-	T(previous_image_stays),
-};
-
-static const struct CMUnitTest with_ring[] = {
-	T(ring_errors),
-	T(ring_short_writes),
-	T(ring_second_tries),
-	T(nothing_locked),
-};
-
-static const struct CMUnitTest ways[] = {
-	T(io_uring_forbidden),
-};
-
 static bool have_io_uring(void)
 {
 	struct image_writer *w;
@@ -379,15 +358,50 @@ static bool have_io_uring(void)
 	return true;
 }
 
+static int plain_setup(void **state)
+{
+	create_writer = image_writer_posix_create;
+	return scratch_setup(state);
+}
+
+static int ring_setup(void **state)
+{
+	create_writer = image_writer_uring_create;
+	return scratch_setup(state);
+}
+
+#define PLAIN(f) { #f ", plain", f, plain_setup, scratch_teardown, NULL }
+#define RING(f) { #f ", ring", f, ring_setup, scratch_teardown, NULL }
+
+static const struct CMUnitTest always[] = {
+	PLAIN(disk_full),
+	PLAIN(io_errors),
+	PLAIN(torn_writes),
+	PLAIN(dying_writer),
+	PLAIN(previous_image_stays),
+	PLAIN(io_uring_forbidden),
+};
+
+static const struct CMUnitTest with_ring[] = {
+	PLAIN(disk_full),
+	PLAIN(io_errors),
+	PLAIN(torn_writes),
+	PLAIN(dying_writer),
+	PLAIN(previous_image_stays),
+	PLAIN(io_uring_forbidden),
+	RING(disk_full),
+	RING(io_errors),
+	RING(torn_writes),
+	RING(dying_writer),
+	RING(previous_image_stays),
+	RING(ring_errors),
+	RING(ring_short_writes),
+	RING(ring_second_tries),
+	RING(nothing_locked),
+};
+
 int main(void)
 {
-	int failed = cmocka_run_group_tests(ways, NULL, NULL);
-
-	create_writer = image_writer_posix_create;
-	failed += cmocka_run_group_tests(with_any, NULL, NULL);
-	if (!have_io_uring())
-		return failed;
-	create_writer = image_writer_uring_create;
-	failed += cmocka_run_group_tests(with_any, NULL, NULL);
-	return failed + cmocka_run_group_tests(with_ring, NULL, NULL);
+	return have_io_uring() ? cmocka_run_group_tests(with_ring, NULL, NULL) :
+	       cmocka_run_group_tests(always, NULL, NULL);
 }
