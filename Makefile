@@ -165,7 +165,7 @@ $(eval $(call _compile,san/obj,$(SANITIZE)))
 
 # in the order in which they use each other's variables
 -include $(foreach r,image levels supervisor shim libckptctl ckptctl mpi-glue scheduler \
-	tests tests/unit tests/mpi tests/cr tests/kselftest tests/vm tests/fuzz tests/sim bench docs,\
+	tests tests/unit tests/mpi tests/cr tests/kselftest tests/vm tests/fuzz tests/sim tests/crash bench docs,\
 	$(sort $(wildcard $(r)/*.mk)))
 
 -include $(sort $(OBJS:.o=.d))
@@ -217,7 +217,7 @@ lint:
 	@scripts/tap lint scripts/lint
 
 check-unit: $(UNIT_TESTS) $(B)/san/bin/tests/sim/sim user
-	@CMOCKA_MESSAGE_OUTPUT=TAP scripts/tap check-unit $(UNIT_TESTS) \
+	@CMOCKA_MESSAGE_OUTPUT=TAP TAP_JOBS=$(shell nproc) scripts/tap check-unit $(UNIT_TESTS) \
 		$(sort $(wildcard tests/sim/*.t tests/model/*.t tests/library/*.t))
 
 check-mpi: user

@@ -5,12 +5,15 @@
 # library through the glue take turns RUNS times; a figure is the least of a run, a ratio the
 # median of the runs' ratios. The goals are of docs/design/mpi.md.
 #
-# Environment: RUNS (5), KINDS ('mpich ompi').
+# With INTERRUPTIBLE=1 a third takes part, in collectives: the glue with interruptible ones.
+#
+# Environment: RUNS (5), KINDS ('mpich ompi'), METRICS (of mpi_rates.c; all), INTERRUPTIBLE.
 
 set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
 RUNS=${RUNS:-5}
 KINDS=${KINDS:-mpich ompi}
+read -ra metrics <<<"${METRICS:-}"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 declare -A glue=([mpich]=$top/build/lib/mpi/mpich/libmpich.so.12
@@ -30,9 +33,12 @@ pair() {
 for kind in $KINDS; do
 	"${cc[$kind]}" -O2 -w -D_GNU_SOURCE -o "$work/$kind" "$top/bench/mpi_rates.c"
 	for ((run = 1; run <= RUNS; run++)); do
-		pair "$kind" "$work/$kind" | sed "s/^/$kind $run direct /"
-		pair "$kind" env LD_PRELOAD="${glue[$kind]}" "$work/$kind" |
+		pair "$kind" "$work/$kind" "${metrics[@]}" | sed "s/^/$kind $run direct /"
+		pair "$kind" env LD_PRELOAD="${glue[$kind]}" "$work/$kind" "${metrics[@]}" |
 			sed "s/^/$kind $run glue /"
+		[ -z "${INTERRUPTIBLE:-}" ] || pair "$kind" env LD_PRELOAD="${glue[$kind]}" \
+			CKPT_COLLECTIVES=interruptible "$work/$kind" barrier allreduce-8B |
+			sed "s/^/$kind $run interruptible /"
 	done
 done >"$work/rows"
 echo "load $(cut -d' ' -f1-3 /proc/loadavg), $(nproc) CPUs"
@@ -45,8 +51,14 @@ for line in open(sys.argv[1]):
     rows.setdefault((kind, metric), {}).setdefault(way, {})[run] = float(value)
 print('| library | | direct, ns | glue, ns | ratio (median) | ratio (of the best) |\n|---|---|---|---|---|---|')
 for (kind, metric), ways in rows.items():
-    direct, glue = ways['direct'], ways['glue']
-    ratios = [glue[r] / direct[r] for r in direct if r in glue]
-    print(f'| {kind} | {metric} | {min(direct.values()):.1f} | {min(glue.values()):.1f} | '
-          f'{statistics.median(ratios):.2f} | {min(glue.values()) / min(direct.values()):.2f} |')
+    direct = ways.get('direct')
+    if not direct:
+        continue
+    for way in ('glue', 'interruptible'):
+        if way not in ways:
+            continue
+        glue, name = ways[way], metric if way == 'glue' else f'{metric}, {way}'
+        ratios = [glue[r] / direct[r] for r in direct if r in glue]
+        print(f'| {kind} | {name} | {min(direct.values()):.1f} | {min(glue.values()):.1f} | '
+              f'{statistics.median(ratios):.2f} | {min(glue.values()) / min(direct.values()):.2f} |')
 PYTHON

@@ -19,7 +19,7 @@
 #include "ckptctl/mpi_detect.h"
 #include "libckptctl/version.h"
 
-enum option_value { OPT_MPI = 'M', OPT_HOSTS = 'h' + 256, OPT_MAP, OPT_KEEP = 'k', OPT_DIRECT = 'D', OPT_DRY = 'r' };
+enum option_value { OPT_MPI = 'M', OPT_HOSTS = 'h' + 256, OPT_MAP, OPT_KEEP = 'k', OPT_DIRECT = 'D', OPT_DRY = 'r', OPT_COLLECTIVES = 'c' };
 
 static const struct option longs[] = {
 	{ "ranks", required_argument, NULL, 'n' },
@@ -29,6 +29,7 @@ static const struct option longs[] = {
 	{ "label", no_argument, NULL, 'l' },
 	{ "keep-going", no_argument, NULL, OPT_KEEP },
 	{ "direct", no_argument, NULL, OPT_DIRECT },
+	{ "collectives", required_argument, NULL, OPT_COLLECTIVES },
 	{ "name", required_argument, NULL, 'N' },
 	{ "detach", no_argument, NULL, 'd' },
 	{ "host-ns", no_argument, NULL, 'H' },
@@ -78,6 +79,16 @@ static int take_mpi(struct cli *cli, json_t *ranks)
 	return 0;
 }
 
+static int take_collectives(struct cli *cli, json_t *ranks)
+{
+	bool interruptible = !strcmp(optarg, "interruptible");
+
+	if (!interruptible && strcmp(optarg, "plain"))
+		return cli_usage(cli, "--collectives is plain or interruptible, not %s", optarg);
+	json_object_set_new(ranks, "interruptible", json_boolean(interruptible));
+	return 0;
+}
+
 static int take_option(struct cli *cli, struct options *o, int c)
 {
 	int status = cli_auto_run_option(cli, o->args, c);
@@ -102,6 +113,8 @@ static int take_option(struct cli *cli, struct options *o, int c)
 	case OPT_DIRECT:
 		json_object_set_new(o->ranks, "direct", json_true());
 		return 0;
+	case OPT_COLLECTIVES:
+		return take_collectives(cli, o->ranks);
 	case 'N':
 		json_object_set_new(o->args, "name", json_string(optarg));
 		return 0;
@@ -161,10 +174,12 @@ static void plan(struct cli *cli, json_t *args)
 {
 	const json_t *ranks = json_object_get(args, "ranks");
 
-	printf("%lld ranks of %s, MPI library: %s%s\n", (long long)cli_int(ranks, "n"),
+	printf("%lld ranks of %s, MPI library: %s%s%s\n", (long long)cli_int(ranks, "n"),
 	       json_string_value(json_array_get(json_object_get(args, "argv"), 0)),
 	       cli_str(ranks, "mpi"),
-	       json_is_true(json_object_get(ranks, "direct")) ? ", direct" : "");
+	       json_is_true(json_object_get(ranks, "direct")) ? ", direct" : "",
+	       json_is_true(json_object_get(ranks, "interruptible")) ?
+			", interruptible collectives" : "");
 }
 
 static int run(struct cli *cli, int argc, char **argv)
@@ -208,6 +223,9 @@ static const struct cli_verb program = {
 	"      --keep-going    a rank that fails does not end the others\n"
 	"      --direct        without Stillpoint's library in front of the MPI library:\n"
 	"                      the job cannot be checkpointed\n"
+	"      --collectives plain|interruptible\n"
+	"                      interruptible: checkpoints do not wait for a rank that others\n"
+	"                      wait for in a blocking collective; makes these slower\n"
 	"  -N, --name NAME     default: the program's\n"
 	"  -d, --detach        print the job's number and return; else wait for the job,\n"
 	"                      with its output and exit status\n"

@@ -97,6 +97,8 @@ int cli_status(const json_t *outcome);
 
 /* "1.2 GiB", "3.4 ms", "2024-01-31 10:11:12"; @buf of 32 bytes. */
 const char *cli_bytes(uint64_t bytes, char *buf);
+/* What a dump's figures say of the generation that it stands on, if that was asked for. */
+void cli_base(const json_t *result);
 const char *cli_ns(uint64_t ns, char *buf);
 const char *cli_time(int64_t seconds, char *buf);
 /* Result fields, with a value where there is none. */
@@ -106,7 +108,7 @@ const char *cli_str(const json_t *object, const char *name);
 #define CLI_VERBS(X) \
 	X(run) X(ps) X(checkpoint) X(restart) X(list) X(rm) X(pin) X(unpin) X(prune) X(fsck) X(attach) \
 	X(wait) X(kill) X(doctor) X(show) X(verify) X(diff) X(copy) X(dump) X(restore) \
-	X(nodes) X(keygen) X(auto) X(interval) X(stats)
+	X(nodes) X(store) X(keygen) X(auto) X(interval) X(stats)
 
 #define X(verb) extern const struct cli_verb cmd_##verb;
 CLI_VERBS(X)

@@ -87,6 +87,18 @@ void cli_progress_end(struct cli *cli)
 	cli->progress_shown = false;
 }
 
+void cli_base(const json_t *result)
+{
+	char text[32];
+
+	if (json_object_get(result, "base"))
+		printf("%s as in generation %lld and before\n",
+		       cli_bytes((uint64_t)cli_int(result, "pages_base") * 4096, text),
+		       (long long)cli_int(result, "base"));
+	else if (json_object_get(result, "why_full"))
+		printf("stored in full: %s\n", cli_str(result, "why_full"));
+}
+
 static void print_clean(const char *text)
 {
 	for (; *text; text++)
@@ -129,6 +141,7 @@ static void print_error(struct cli *cli, const json_t *outcome)
 {
 	const json_t *error = json_object_get(outcome, "error");
 	const json_t *refusals = json_object_get(error, "refusals");
+	const json_t *steps = json_object_get(error, "steps");
 	size_t i;
 
 	if (!error) {
@@ -140,6 +153,12 @@ static void print_error(struct cli *cli, const json_t *outcome)
 		json_array_size(refusals) ? "refused" : "failed");
 	print_clean(cli_str(error, "text"));
 	fputc('\n', stderr);
+	/* What was tried before. */
+	for (i = 0; i < json_array_size(steps); i++) {
+		fputs("  ", stderr);
+		print_clean(json_string_value(json_array_get(steps, i)));
+		fputc('\n', stderr);
+	}
 	for (i = 0; i < json_array_size(refusals); i++)
 		print_refusal(json_array_get(refusals, i));
 }

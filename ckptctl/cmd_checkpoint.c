@@ -9,7 +9,8 @@
 
 #include <stdio.h>
 
-enum { OPT_STOP_AND_COPY = 256, OPT_MAX_PAUSE, OPT_TIMEOUT, OPT_FILES };
+enum { OPT_STOP_AND_COPY = 256, OPT_MAX_PAUSE, OPT_TIMEOUT, OPT_FILES, OPT_FULL,
+       OPT_INCREMENTAL };
 
 static const struct option longs[] = {
 	{ "kill", no_argument, NULL, 'k' },
@@ -18,6 +19,8 @@ static const struct option longs[] = {
 	{ "max-pause", required_argument, NULL, OPT_MAX_PAUSE },
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
 	{ "files", required_argument, NULL, OPT_FILES },
+	{ "full", no_argument, NULL, OPT_FULL },
+	{ "incremental", no_argument, NULL, OPT_INCREMENTAL },
 	{ NULL }
 };
 
@@ -50,6 +53,7 @@ static void print(struct cli *cli, json_t *result)
 	       cli_bytes((uint64_t)cli_int(result, "bytes_stored"), stored),
 	       on_nodes(result, nodes, sizeof(nodes)),
 	       json_is_true(json_object_get(result, "killed")) ? "; job ended" : "");
+	cli_base(result);
 	if (excluded)
 		printf("%s left out, as the program wants it\n",
 		       cli_bytes((uint64_t)excluded * 4096, mapped));
@@ -87,6 +91,10 @@ static int take_option(struct cli *cli, json_t *args, int c)
 	case OPT_FILES:
 		json_object_set_new(args, "files", json_string(optarg));
 		return 0;
+	case OPT_FULL:
+	case OPT_INCREMENTAL:
+		json_object_set_new(args, "incremental", json_boolean(c == OPT_INCREMENTAL));
+		return 0;
 	default:
 		return cli_usage(cli, "wrong option");
 	}
@@ -119,5 +127,7 @@ const struct cli_verb cmd_checkpoint = {
 	"      --stop-and-copy   keep the job frozen until all is read: needs no memory\n"
 	"      --max-pause MS    thaw and fail when the pause gets longer\n"
 	"      --timeout SECONDS give up if the MPI ranks do not stand still by then; default 30\n"
-	"      --files HOW       track (default), carry, or ignore files it writes\n",
+	"      --files HOW       track (default), carry, or ignore files it writes\n"
+	"      --incremental     store only what was written since the last generation\n"
+	"      --full            store all, whatever ckptd.conf says\n",
 };

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * ckptctl copy: an image to another directory, a disk that is carried away or a file
- * system of all nodes.
+ * system of all nodes; or to another node and from there, which ckptd does.
  *
  * What cp(1) does not: the copy is there when it is whole, durable and was read back and
- * authenticated, or it is not there; nobody takes half of one for an image.  Needs no
- * ckptd, and can do what the caller may.
+ * authenticated, or it is not there; nobody takes half of one for an image.  From
+ * directory to directory it needs no ckptd, and can do what the caller may.
  */
 #include "ckptctl/cli.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "levels/copy.h"
@@ -20,6 +21,9 @@
 
 static const struct option longs[] = {
 	{ "limit", required_argument, NULL, 'l' },
+	{ "to", required_argument, NULL, 't' },
+	{ "from", required_argument, NULL, 'f' },
+	{ "owner", required_argument, NULL, 'o' },
 	{ NULL }
 };
 
@@ -60,6 +64,45 @@ static json_t *copy(struct cli *cli, const char *from, const char *to,
 	return outcome;
 }
 
+/* ------------------------------------------------------------ other nodes */
+
+struct way {
+	const char *node;	/* NULL: none, from directory to directory */
+	bool from;
+	const char *owner;
+	long long limit;	/* MiB a second */
+};
+
+/* "node:NAME"; NAME, or NULL */
+static const char *node_of(const char *text)
+{
+	return !strncmp(text, "node:", 5) && text[5] ? text + 5 : NULL;
+}
+
+/* IMAGE [NAME] to a node; NAME DIR from one */
+static json_t *copy_over(struct cli *cli, const struct way *way, char **operands, int nr)
+{
+	const char *path = operands[way->from ? 1 : 0];
+	const char *name = way->from ? operands[0] : nr > 1 ? operands[1] : NULL;
+	char *absolute = cli_absolute(path);
+	json_t *args = json_pack("{s:s, s:s, s:s, s:I}", "op", way->from ? "get" : "put",
+				 "node", way->node, "path", absolute ? absolute : path,
+				 "limit", (json_int_t)way->limit);
+
+	free(absolute);
+	if (name)
+		json_object_set_new(args, "name", json_string(name));
+	if (way->owner)
+		json_object_set_new(args, "owner", json_string(way->owner));
+	return cli_call(cli, "store", args);
+}
+
+static void print_over(struct cli *cli, json_t *result)
+{
+	printf("copied, durable and checked: %s, node %s\n", cli_str(result, "name"),
+	       cli_str(result, "node"));
+}
+
 static void print(struct cli *cli, json_t *result)
 {
 	char bytes[32];
@@ -68,32 +111,59 @@ static void print(struct cli *cli, json_t *result)
 	       cli_bytes((uint64_t)cli_int(result, "bytes_stored"), bytes));
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+/* From directory to directory. */
+static int run_here(struct cli *cli, const struct way *way, char **operands)
 {
 	struct level_bucket bucket;
 	json_t *outcome;
-	long long limit = 0;
-	int c;
 
-	while ((c = cli_getopt(cli, argc, argv, "l:", longs)) != -1) {
-		if (c != 'l')
-			return cli_usage(cli, "wrong option");
-		if (!cli_number(optarg, "MiB a second", 1, 1 << 20, &limit))
-			return CLI_USAGE;
-	}
-	if (optind + 2 != argc)
-		return cli_usage(cli, "an image and the directory that its copy becomes are needed");
-	level_bucket_init(&bucket, (uint64_t)limit << 20, 0);
-	outcome = copy(cli, argv[optind], argv[optind + 1], &bucket);
+	level_bucket_init(&bucket, (uint64_t)way->limit << 20, 0);
+	outcome = copy(cli, operands[0], operands[1], &bucket);
 	cli_progress_end(cli);
 	return cli_finish(cli, outcome, print);
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+	struct way way = {};
+	int c, nr;
+
+	while ((c = cli_getopt(cli, argc, argv, "l:t:f:o:", longs)) != -1) {
+		if (c == 'l' && !cli_number(optarg, "MiB a second", 1, 1 << 20, &way.limit))
+			return CLI_USAGE;
+		if (c == 'o')
+			way.owner = optarg;
+		if ((c == 't' || c == 'f') && (way.node || !node_of(optarg)))
+			return cli_usage(cli, "%s: --to node:NAME or --from node:NAME, once", optarg);
+		if (c == 't' || c == 'f')
+			way.node = node_of(optarg);
+		way.from = way.from || c == 'f';
+		if (!strchr("ltfo", c))
+			return cli_usage(cli, "wrong option");
+	}
+	nr = argc - optind;
+	if (way.owner && !way.from)
+		return cli_usage(cli, "--owner goes with --from");
+	if (way.from && nr != 2)
+		return cli_usage(cli, "the image's name there and the directory that it becomes are needed");
+	if (way.node && (nr < 1 || nr > 2))
+		return cli_usage(cli, "an image, and its name there if it is to have another, are needed");
+	if (way.node)
+		return cli_finish(cli, copy_over(cli, &way, argv + optind, nr), print_over);
+	if (nr != 2)
+		return cli_usage(cli, "an image and the directory that its copy becomes are needed");
+	return run_here(cli, &way, argv + optind);
 }
 
 const struct cli_verb cmd_copy = {
 	.name = "copy",
 	.run = run,
-	.args = "[--limit MIB] IMAGE DIR",
-	.help = "copy an image to another directory, checked and durable",
+	.args = "[--limit MIB] IMAGE DIR | --to node:NODE IMAGE [NAME] | --from node:NODE [--owner NODE] NAME DIR",
+	.help = "copy an image to another directory or node, checked and durable",
 	.options =
-	"  -l, --limit MIB     at most so many MiB a second\n",
+	"  -l, --limit MIB     at most so many MiB a second\n"
+	"  -t, --to node:NODE  that node keeps the copy (its ckptd.conf: store)\n"
+	"  -f, --from node:NODE\n"
+	"                      from what that node keeps; NAME as ckptctl store lists it\n"
+	"  -o, --owner NODE    of what it keeps for that node, not for this one\n",
 };

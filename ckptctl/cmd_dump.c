@@ -17,7 +17,7 @@ enum {
 	OPT_PID = 'p', OPT_DIR = 'd', OPT_KILL = 'k', OPT_DRY_RUN = 'n',
 	OPT_LEAVE_RUNNING = 256, OPT_STOP_AND_COPY, OPT_FILES, OPT_MAX_PAUSE,
 	OPT_FREEZE_TIMEOUT, OPT_EXTERNAL,
-	OPT_EXCLUDE_RANGE, OPT_EXCLUDE_FD, OPT_EXCLUDE_THREAD,
+	OPT_EXCLUDE_RANGE, OPT_EXCLUDE_FD, OPT_EXCLUDE_THREAD, OPT_BASE, OPT_TRACK, OPT_VERIFY_BASE,
 };
 
 static const struct option longs[] = {
@@ -34,6 +34,9 @@ static const struct option longs[] = {
 	{ "exclude-range", required_argument, NULL, OPT_EXCLUDE_RANGE },
 	{ "exclude-fd", required_argument, NULL, OPT_EXCLUDE_FD },
 	{ "exclude-thread", required_argument, NULL, OPT_EXCLUDE_THREAD },
+	{ "base", required_argument, NULL, OPT_BASE },
+	{ "track", no_argument, NULL, OPT_TRACK },
+	{ "verify-base", no_argument, NULL, OPT_VERIFY_BASE },
 	{ NULL }
 };
 
@@ -55,6 +58,7 @@ static void print(struct cli *cli, json_t *result)
 	       cli_bytes((uint64_t)cli_int(result, "bytes_stored"), stored),
 	       cli_str(result, "dir"),
 	       json_is_true(json_object_get(result, "killed")) ? "; killed" : "");
+	cli_base(result);
 	if (excluded)
 		printf("%s left out, as the program wants it\n",
 		       cli_bytes((uint64_t)excluded * 4096, mapped));
@@ -118,9 +122,14 @@ static int take_option(struct cli *cli, json_t *args, int c)
 				      json_integer(number));
 		return 0;
 	case OPT_DIR:
+	case OPT_BASE:
 		dir = cli_absolute(optarg);
-		json_object_set_new(args, "dir", json_string(dir));
+		json_object_set_new(args, c == OPT_DIR ? "dir" : "base", json_string(dir));
 		free(dir);
+		return 0;
+	case OPT_TRACK:
+	case OPT_VERIFY_BASE:
+		json_object_set_new(args, c == OPT_TRACK ? "track" : "verify_base", json_true());
 		return 0;
 	case OPT_KILL:
 	case OPT_LEAVE_RUNNING:

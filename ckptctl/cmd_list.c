@@ -25,6 +25,57 @@ static const struct cli_column columns[] = {
 	{ .name = NULL }
 };
 
+/* Where ckptd has levels to copy to. */
+static const struct cli_column columns_levels[] = {
+	{ .name = "JOB", .right = true }, { .name = "NAME" }, { .name = "STATE" },
+	{ .name = "GENERATION", .right = true }, { .name = "TAKEN" }, { .name = "PAUSE", .right = true },
+	{ .name = "STORED", .right = true }, { .name = "PROCESSES", .right = true },
+	{ .name = "THREADS", .right = true }, { .name = "NODES" }, { .name = "LEVELS" },
+	{ .name = "REMARK", .cut = true }, { .name = NULL }
+};
+
+/* "L1 pfs(1/2) tape!": there, of some nodes, damaged; "?" for one that could not be asked. */
+static const char *level_names(const json_t *levels, char *text, size_t size)
+{
+	const json_t *level;
+	size_t i, len = 0;
+
+	snprintf(text, size, "-");
+	json_array_foreach(levels, i, level) {
+		const char *state = cli_str(level, "state");
+		char mark[32] = "";
+
+		if (!strcmp(state, "missing"))
+			continue;
+		if (!strcmp(state, "partial") && json_object_get(level, "of"))
+			snprintf(mark, sizeof(mark), "(%lld/%lld)", (long long)cli_int(level, "have"),
+				 (long long)cli_int(level, "of"));
+		else if (!strcmp(state, "partial"))
+			snprintf(mark, sizeof(mark), "(%lld/?)", (long long)cli_int(level, "have"));
+		else if (strcmp(state, "here"))
+			snprintf(mark, sizeof(mark), !strcmp(state, "damaged") ? "!" : "?");
+		if (len < size)
+			len += (size_t)snprintf(text + len, size - len, "%s%s%s", len ? " " : "",
+						cli_str(level, "level"), mark);
+	}
+	return text;
+}
+
+/* Is there anything to be said of levels? */
+static bool has_levels(const json_t *jobs)
+{
+	const json_t *job, *row;
+	size_t i, k;
+
+	json_array_foreach(jobs, i, job) {
+		json_array_foreach(json_object_get(job, "generations"), k, row) {
+			if (json_object_get(row, "levels"))
+				return true;
+		}
+	}
+	return false;
+}
+
 /* Names as far as there is room, and how many more there are; "-": of one image. */
 static const char *node_names(const json_t *nodes, char *text, size_t size)
 {
@@ -54,9 +105,9 @@ static void number_cell(struct cli_table *table, const json_t *row, const char *
 }
 
 static void print_generation(struct cli_table *table, const json_t *job,
-			     const json_t *row)
+			     const json_t *row, bool with_levels)
 {
-	char when[32], pause[32], stored[32], nodes[48];
+	char when[32], pause[32], stored[32], nodes[48], levels[256];
 	bool bad = json_object_get(row, "error");
 	bool pinned = json_is_true(json_object_get(row, "pinned"));
 	bool killed = json_is_true(json_object_get(json_object_get(row, "note"), "killed"));
@@ -67,7 +118,7 @@ static void print_generation(struct cli_table *table, const json_t *job,
 	cli_table_cell(table, "%s", cli_str(job, "state"));
 	cli_table_cell(table, "%lld", (long long)cli_int(row, "generation"));
 	cli_table_cell(table, "%s", cli_time(cli_int(row, "created"), when));
-	cli_table_cell(table, "%s", killed || bad ? "-" :
+	cli_table_cell(table, "%s", killed || bad || !json_object_get(row, "pause_ns") ? "-" :
 		       cli_ns((uint64_t)cli_int(row, "pause_ns"), pause));
 	cli_table_cell(table, "%s", bad ? "-" :
 		       cli_bytes((uint64_t)cli_int(row, "bytes_stored"), stored));
@@ -75,14 +126,18 @@ static void print_generation(struct cli_table *table, const json_t *job,
 	number_cell(table, row, "threads");
 	cli_table_cell(table, "%s", node_names(json_object_get(row, "nodes"), nodes,
 					       sizeof(nodes)));
+	if (with_levels)
+		cli_table_cell(table, "%s", level_names(json_object_get(row, "levels"), levels,
+							sizeof(levels)));
 	cli_table_cell(table, "%s%s%s", pinned ? "pinned" : "", pinned && (killed || bad) ? ", " : "",
 		       killed ? "job ended by it" : cli_str(row, "error"));
 }
 
 static void print(struct cli *cli, json_t *result)
 {
-	struct cli_table *table = cli_table_new(columns);
 	json_t *jobs = json_object_get(result, "jobs");
+	bool with_levels = has_levels(jobs);
+	struct cli_table *table = cli_table_new(with_levels ? columns_levels : columns);
 	size_t i, j;
 
 	for (i = 0; i < json_array_size(jobs); i++) {
@@ -90,7 +145,7 @@ static void print(struct cli *cli, json_t *result)
 		json_t *generations = json_object_get(job, "generations");
 
 		for (j = 0; j < json_array_size(generations); j++)
-			print_generation(table, job, json_array_get(generations, j));
+			print_generation(table, job, json_array_get(generations, j), with_levels);
 	}
 	cli_table_end(table);
 }

@@ -110,7 +110,9 @@ static void print_rank(struct cli_table *table, const json_t *row)
 	cli_table_cell(table, "%lld", (long long)cli_int(row, "rank"));
 	cli_table_cell(table, "%s", cli_str(row, "node"));
 	cli_table_cell(table, "%s%s", cli_str(row, "state"), answers ? "" : ", does not answer");
-	cli_table_cell(table, "%s", json_object_get(row, "call") ? cli_str(row, "call") : "-");
+	cli_table_cell(table, "%s%s",
+		       json_is_true(json_object_get(row, "gathers")) ? "waits to begin " : "",
+		       json_object_get(row, "call") ? cli_str(row, "call") : "-");
 	number_cell(table, row, "peer");
 	cli_table_cell(table, "%s", json_object_get(row, "comm") ? cli_str(row, "comm") : "-");
 	number_cell(table, row, "sequence");

@@ -27,6 +27,16 @@ static const struct option longs[] = {
 	{ NULL }
 };
 
+/* Why it is not the image that one would think. */
+static void print_steps(const json_t *steps)
+{
+	const json_t *step;
+	size_t i;
+
+	json_array_foreach(steps, i, step)
+		printf("%s\n", json_string_value(step));
+}
+
 static void print(struct cli *cli, json_t *result)
 {
 	char total[32], bytes[32];
@@ -34,6 +44,12 @@ static void print(struct cli *cli, json_t *result)
 	const json_t *nodes = json_object_get(result, "nodes");
 	size_t i;
 
+	print_steps(json_object_get(result, "steps"));
+	if (json_is_true(json_object_get(result, "fetch"))) {
+		printf("generation %lld can be fetched; whether it can be restarted here is seen then\n",
+		       (long long)cli_int(result, "generation"));
+		return;
+	}
 	if (json_is_true(json_object_get(result, "dry_run"))) {
 		printf("can be restarted %s", json_array_size(nodes) ? "on " : "here");
 		for (i = 0; i < json_array_size(nodes); i++)

@@ -12,6 +12,7 @@
 static const struct option longs[] = {
 	{ "force", no_argument, NULL, 'f' },
 	{ "dry-run", no_argument, NULL, 'n' },
+	{ "level", required_argument, NULL, 'l' },
 	{ NULL }
 };
 
@@ -19,19 +20,26 @@ static void print(struct cli *cli, json_t *result)
 {
 	json_t *removed = json_object_get(result, "removed");
 	bool dry_run = json_is_true(json_object_get(result, "dry_run"));
+	const char *name;
+	json_t *text;
 	size_t i;
 
 	for (i = 0; i < json_array_size(removed); i++)
-		printf("%s generation %lld of job %lld\n",
+		printf("%s generation %lld of job %lld%s%s\n",
 		       dry_run ? "would remove" : "removed",
 		       (long long)json_integer_value(json_array_get(removed, i)),
-		       (long long)cli_int(result, "job"));
+		       (long long)cli_int(result, "job"),
+		       json_object_get(result, "level") ? " from level " : "",
+		       cli_str(result, "level"));
+	json_object_foreach(json_object_get(result, "failed"), name, text)
+		printf("on level %s it is still there: %s\n", name, json_string_value(text));
 	if (json_is_true(json_object_get(result, "whole")))
 		printf("%s job %lld\n", dry_run ? "would remove" : "removed",
 		       (long long)cli_int(result, "job"));
 }
 
-static int remove_one(struct cli *cli, const char *text, bool force, bool dry_run)
+static int remove_one(struct cli *cli, const char *text, const char *level, bool force,
+		      bool dry_run)
 {
 	int64_t job, generation;
 	json_t *args;
@@ -42,23 +50,29 @@ static int remove_one(struct cli *cli, const char *text, bool force, bool dry_ru
 			 "dry_run", dry_run);
 	if (generation)
 		json_object_set_new(args, "generation", json_integer(generation));
+	if (level)
+		json_object_set_new(args, "level", json_string(level));
 	return cli_finish(cli, cli_call(cli, "rm", args), print);
 }
 
 static int run(struct cli *cli, int argc, char **argv)
 {
 	bool force = false, dry_run = false;
+	const char *level = NULL;
 	int c, status = 0, worst = 0;
 
 	while ((c = cli_getopt(cli, argc, argv, "fn", longs)) != -1) {
-		if (c != 'f' && c != 'n')
+		if (c != 'f' && c != 'n' && c != 'l')
 			return cli_usage(cli, "wrong option");
-		*(c == 'f' ? &force : &dry_run) = true;
+		if (c == 'l')
+			level = optarg;
+		else
+			*(c == 'f' ? &force : &dry_run) = true;
 	}
 	if (optind >= argc)
 		return cli_usage(cli, "which job?");
 	for (; optind < argc; optind++) {
-		status = remove_one(cli, argv[optind], force, dry_run);
+		status = remove_one(cli, argv[optind], level, force, dry_run);
 		worst = status > worst ? status : worst;
 	}
 	return worst;
@@ -67,9 +81,10 @@ static int run(struct cli *cli, int argc, char **argv)
 const struct cli_verb cmd_rm = {
 	.name = "rm",
 	.run = run,
-	.args = "[--force] [--dry-run] JOB[:GENERATION]...",
+	.args = "[--force] [--dry-run] [--level LEVEL] JOB[:GENERATION]...",
 	.help = "remove generations, or jobs with all of them",
 	.options =
 	"  -f, --force         also the last one that a job could be restarted from\n"
-	"  -n, --dry-run       only say what would be removed\n",
+	"  -n, --dry-run       only say what would be removed\n"
+	"      --level LEVEL   a generation from this level only; L1 is the image directory\n",
 };

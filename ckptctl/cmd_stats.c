@@ -79,7 +79,7 @@ static void print(struct cli *cli, json_t *result)
 {
 	const json_t *rows = json_object_get(result, "checkpoints"), *row;
 	struct cli_table *table;
-	char took[32];
+	char took[32], bytes[32];
 	size_t i;
 
 	if (!json_array_size(rows)) {
@@ -95,6 +95,12 @@ static void print(struct cli *cli, json_t *result)
 	figure_cells(table, json_object_get(result, "medians"));
 	cli_table_cell(table, " ");
 	cli_table_end(table);
+	rows = json_object_get(result, "levels");
+	json_array_foreach(rows, i, row)
+		printf("generation %lld copied to level %s in %s, %s\n",
+		       (long long)cli_int(row, "generation"), cli_str(row, "level"),
+		       cli_ns((uint64_t)cli_int(row, "total_ns"), took),
+		       cli_bytes((uint64_t)cli_int(row, "bytes_stored"), bytes));
 	rows = json_object_get(result, "restarts");
 	json_array_foreach(rows, i, row)
 		printf("restarted from generation %lld in %s\n", (long long)cli_int(row, "restart"),

@@ -94,7 +94,7 @@ _ckptctl_value()
 	-l)
 		[[ $verb == copy ]] || return 1
 		COMPREPLY=() ;;
-	-C)
+	-C | --base)
 		_ckptctl_reply_files -d ;;
 	--socket | --key | --stdin | --stdout | --stderr)
 		_ckptctl_reply_files -f ;;
@@ -144,6 +144,10 @@ _ckptctl_operand()
 		_ckptctl_reply_colon "$(_ckptctl_jobs "$1" all; _ckptctl_generations "$1")" ;;
 	copy)
 		_ckptctl_reply_files -d ;;
+	store)
+		if ((cword == at + 2)); then
+			_ckptctl_reply 'list space verify rm'
+		fi ;;
 	show | verify | diff)
 		_ckptctl_reply_files -d
 		_ckptctl_reply_colon "$(_ckptctl_generations "$1")" ;;
@@ -198,7 +202,7 @@ _ckptrun()
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
 		-n | --ranks | --mpi | --hosts | --map | -N | --name | -i | --stdin | -o | --stdout | -e | --stderr | -C | --chdir | --socket | \
-		--every | --mtbf | --node-mtbf)
+		--every | --mtbf | --node-mtbf | --collectives)
 			((i++)) ;;
 		--)
 			((i + 1 == COMP_CWORD)) && break
@@ -211,6 +215,9 @@ _ckptrun()
 		esac
 	done
 	case $prev in
+	--collectives)
+		_ckptctl_reply 'plain interruptible'
+		return ;;
 	--mpi)
 		_ckptctl_reply 'mpich ompi none'
 		return ;;

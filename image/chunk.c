@@ -25,6 +25,7 @@
 #include "image/chunk.h"
 
 #define HDR_BYTES	sizeof(struct image_chunk_hdr)
+#define BUFFER_ALIGN	4096U
 
 struct chunk_encoder {
 	ZSTD_CCtx *zstd;
@@ -87,33 +88,31 @@ static void make_nonce(enum image_file file, uint64_t seq,
 	memcpy(nonce + 8, &file_le, sizeof(file_le));
 }
 
+uint8_t *chunk_buffer(void)
+{
+	return aligned_alloc(BUFFER_ALIGN, (CHUNK_BOUND + BUFFER_ALIGN - 1) &
+					   ~(size_t)(BUFFER_ALIGN - 1));
+}
+
 /*
  * Compressed if that saves at least 3 %.  zstd gives up early when the room is
  * too small and skips fast over what does not compress, so the attempt on
- * random data costs little more than a copy.
+ * random data costs little more than a copy.  Otherwise it stays where it is.
  */
-static int encode_payload(struct chunk_encoder *enc, bool pack, const void *raw,
-			  uint32_t raw_len, uint8_t *out, uint32_t *ret_stored,
-			  enum image_codec *ret_codec)
+static int pack_payload(struct chunk_encoder *enc, const uint8_t *raw, uint32_t raw_len,
+			uint8_t *out, uint32_t *ret_stored, bool *ret_packed)
 {
-	size_t room = (size_t)raw_len * 97 / 100, n;
+	size_t room = (size_t)raw_len * 97 / 100;
+	size_t n = ZSTD_compress2(enc->zstd, out, room, raw, raw_len);
 
-	if (pack) {
-		n = ZSTD_compress2(enc->zstd, out, room, raw, raw_len);
-		if (!ZSTD_isError(n)) {
-			*ret_stored = (uint32_t)n;
-			*ret_codec = IMAGE_CODEC_ZSTD;
-			return 0;
-		}
-		if (ZSTD_getErrorCode(n) == ZSTD_error_memory_allocation)
-			return -ENOMEM;
-		if (ZSTD_getErrorCode(n) != ZSTD_error_dstSize_tooSmall)
-			return -EIO;
+	*ret_packed = !ZSTD_isError(n);
+	if (*ret_packed) {
+		*ret_stored = (uint32_t)n;
+		return 0;
 	}
-	memcpy(out, raw, raw_len);
-	*ret_stored = raw_len;
-	*ret_codec = IMAGE_CODEC_RAW;
-	return 0;
+	if (ZSTD_getErrorCode(n) == ZSTD_error_memory_allocation)
+		return -ENOMEM;
+	return ZSTD_getErrorCode(n) == ZSTD_error_dstSize_tooSmall ? 0 : -EIO;
 }
 
 /* Encrypt what is to be encrypted, and put the tag behind it. */
@@ -135,28 +134,31 @@ static void seal(struct chunk_encoder *enc, enum image_file file, uint64_t seq,
 }
 
 int chunk_encode(struct chunk_encoder *enc, enum image_file file, uint64_t seq,
-		 bool pack, const void *raw, uint32_t raw_len, uint8_t *out,
-		 size_t *ret_len)
+		 bool pack, uint8_t *raw, uint32_t raw_len, uint8_t *out,
+		 uint8_t **ret_chunk, size_t *ret_len)
 {
-	uint8_t *payload = out + HDR_BYTES;
 	struct image_chunk_hdr hdr = {};
-	enum image_codec codec;
-	uint32_t stored;
+	uint32_t stored = raw_len;
+	bool packed = false;
+	uint8_t *chunk;
 	int err;
 
 	if (!raw_len || raw_len > IMAGE_CHUNK_MAX)
 		return -EINVAL;
-	err = encode_payload(enc, pack, raw, raw_len, payload, &stored, &codec);
+	err = pack ? pack_payload(enc, chunk_payload(raw), raw_len, chunk_payload(out),
+				  &stored, &packed) : 0;
 	if (err)
 		return err;
+	chunk = packed ? out : raw;
 	hdr.magic = htole32(IMAGE_MAGIC_CHUNK);
 	hdr.file = htole16(file);
-	hdr.codec = codec;
+	hdr.codec = packed ? IMAGE_CODEC_ZSTD : IMAGE_CODEC_RAW;
 	hdr.seq = htole64(seq);
 	hdr.raw_len = htole32(raw_len);
 	hdr.stored_len = htole32(stored);
-	memcpy(out, &hdr, HDR_BYTES);
-	seal(enc, file, seq, out, stored);
+	memcpy(chunk, &hdr, HDR_BYTES);
+	seal(enc, file, seq, chunk, stored);
+	*ret_chunk = chunk;
 	*ret_len = HDR_BYTES + stored + IMAGE_TAG_BYTES;
 	return 0;
 }

@@ -17,6 +17,16 @@
 #define CHUNK_BOUND	(sizeof(struct image_chunk_hdr) + IMAGE_CHUNK_MAX + \
 			 IMAGE_TAG_BYTES)
 
+/*
+ * A buffer for one chunk: raw bytes are collected where a chunk that is stored raw
+ * has them, so that only header and tag have to be put around them.  free(3).
+ */
+uint8_t *chunk_buffer(void);
+static inline uint8_t *chunk_payload(uint8_t *buffer)
+{
+	return buffer + sizeof(struct image_chunk_hdr);
+}
+
 struct chunk_encoder;
 struct chunk_decoder;
 
@@ -26,11 +36,13 @@ void chunk_encoder_destroy(struct chunk_encoder *enc);
 
 /*
  * @pack: compress, if that saves anything
- * @out: has CHUNK_BOUND bytes; the tag is its last IMAGE_TAG_BYTES
+ * @raw: a chunk_buffer() with @raw_len bytes of payload; may be changed
+ * @out: another one, for what was compressed
+ * @ret_chunk: the chunk, in one of them; the tag is its last IMAGE_TAG_BYTES
  */
 int chunk_encode(struct chunk_encoder *enc, enum image_file file, uint64_t seq,
-		 bool pack, const void *raw, uint32_t raw_len, uint8_t *out,
-		 size_t *ret_len);
+		 bool pack, uint8_t *raw, uint32_t raw_len, uint8_t *out,
+		 uint8_t **ret_chunk, size_t *ret_len);
 
 int chunk_decoder_create(const uint8_t key[32], bool encrypted,
 			 struct chunk_decoder **ret_decoder);

@@ -22,7 +22,7 @@ static bool continues(const struct extent *a, const struct extent *b)
 		return false;
 	if (a->kind != IMAGE_EXTENT_DATA)
 		return true;
-	return a->where + a->len == b->where &&
+	return a->src == b->src && a->where + a->len == b->where &&
 	       a->where / IMAGE_CHUNK_MAX == b->where / IMAGE_CHUNK_MAX;
 }
 
@@ -109,6 +109,9 @@ static int check_bounds(const struct extent *e, uint32_t granule,
 			return describe(error, -EINVAL, e, "impossible reference");
 		return 0;
 	case IMAGE_EXTENT_DATA:
+		if (e->src >= chunks->nr_files)
+			return describe(error, -EINVAL, e, "in a base that is not there");
+		chunks += e->src;
 		if (chunk >= chunks->nr ||
 		    e->len > IMAGE_CHUNK_MAX - offset ||
 		    offset + e->len > le32toh(chunks->v[chunk].raw_len))

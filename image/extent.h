@@ -19,7 +19,7 @@ struct extent {
 	uint64_t start;
 	uint64_t len;
 	uint64_t where;		/* DATA: position; REF: source address */
-	uint64_t src;		/* REF: source owner */
+	uint64_t src;		/* REF: source owner; DATA: number of the base, 0: none */
 	uint32_t kind;
 };
 
@@ -31,11 +31,15 @@ struct extent_table {
 	bool unsorted;
 };
 
-/* Length of the chunks that positions point into. */
+/*
+ * Length of the chunks that positions point into.  The first one of an array, of
+ * nr_files; the others are of the bases.
+ */
 struct image_ix_chunk;
 struct extent_chunks {
 	const struct image_ix_chunk *v;
 	uint64_t nr;
+	unsigned int nr_files;
 };
 
 /* Joins with the last extent where it continues it. */

@@ -6,7 +6,7 @@
  * All numbers are little-endian, all structures are packed by construction
  * (natural alignment, explicit padding that is zero and checked).
  *
- *   image     := directory { manifest state index [pages] [blobs] }
+ *   image     := directory { manifest state index [pages] [blobs] base* }
  *		  written as .tmp-NAME next to its final NAME; the rename of the
  *		  directory commits it.  A directory without a manifest is not an
  *		  image.  No other name belongs to an image.
@@ -34,6 +34,10 @@
  *   index     := likewise record*, types enum image_index_type: tables of the
  *		  chunks of pages and blobs, and extents.
  *   pages     := chunks of page data;  blobs := chunks of file contents
+ *   base      := the pages file of an earlier image, under the name base1, base2, …:
+ *		  a hard link to it, or a copy; chunks, tags and header are those of
+ *		  that image, whose id the manifest has.  So an incremental image is
+ *		  whole by itself, whatever becomes of the earlier ones.
  *
  *   record    := { le16 type, le16 version, le32 len } payload padding
  *		  len counts all of it, is a multiple of 8, at most RECORD_MAX.
@@ -43,8 +47,9 @@
  *		  address, whole pages) or of a blob (owner is its blob_id, start
  *		  an offset).  Kinds: DATA (where is a position: chunk number
  *		  times CHUNK_MAX plus offset in the raw chunk; never across
- *		  chunks; several extents may have the same data, and are pages
- *		  of their own all the same), ZERO, REF (the same physical pages
+ *		  chunks; in pages if src is 0, else in base number src; several
+ *		  extents may have the same data, and are pages of their own all
+ *		  the same), ZERO, REF (the same physical pages
  *		  as owner src at address where, which are DATA or ZERO there).
  *		  Extents of one table are sorted by (owner, start) and do not
  *		  overlap.  What no extent covers is not in the image (memory) or
@@ -61,9 +66,10 @@
 
 #include <linux/types.h>
 
-#define IMAGE_VERSION		1	/* written by this code */
+#define IMAGE_VERSION		2	/* written by this code */
 #define IMAGE_VERSION_OLDEST	1	/* oldest this code can read */
-#define IMAGE_VERSION_READER	1	/* oldest reader that can read what we write */
+#define IMAGE_VERSION_READER	1	/* oldest reader that can read what we write, */
+#define IMAGE_VERSION_BASES	2	/* if it has bases */
 
 #define IMAGE_MAGIC_MANIFEST	"STPTMAN\n"
 #define IMAGE_MAGIC_FILE	"STPTFIL\n"
@@ -87,8 +93,12 @@ enum image_file {
 	IMAGE_FILE_INDEX = 2,
 	IMAGE_FILE_PAGES = 3,
 	IMAGE_FILE_BLOBS = 4,
-	IMAGE_FILE__COUNT
+	IMAGE_FILE__COUNT,
+	IMAGE_FILE_BASE = IMAGE_FILE__COUNT	/* base1; base2 is one more, … */
 };
+
+#define IMAGE_BASES_MAX		15
+#define IMAGE_FILES		(IMAGE_FILE_BASE + IMAGE_BASES_MAX)
 
 #define IMAGE_F_ENCRYPTED	(1U << 0)	/* payloads are ciphertext */
 
@@ -145,7 +155,8 @@ enum image_manifest_type {
 	IMAGE_MAN_STATS = 3,
 	IMAGE_MAN_ROOTS = 4,
 	IMAGE_MAN_KEYVAL = 5 | IMAGE_REC_OPTIONAL,
-	/* 6: parent of an incremental image, 7: partners and erasure layout */
+	IMAGE_MAN_BASE = 6,
+	/* 7: partners and erasure layout */
 };
 
 /* FILE: once per file of the image, in order of enum image_file */
@@ -194,6 +205,7 @@ struct image_man_stats {
 	__le64 nr_records;			/* in the state stream */
 	/* since then; a record that ends here says 0 */
 	__le64 pages_same;			/* of pages_data: with the data of others */
+	__le64 pages_base;			/* of pages_data: with data of a base */
 };
 
 /* ROOTS: then nr le32 pids in the tree's PID namespace, padded */
@@ -201,6 +213,22 @@ struct image_man_roots {
 	struct image_rec_hdr hdr;
 	__le32 nr;
 	__le32 pad;
+};
+
+/* BASE: once per base, ascending; the one of the latest image is base1 */
+struct image_man_base {
+	struct image_rec_hdr hdr;
+	__le32 file;				/* IMAGE_FILE_BASE and up */
+	__le16 version;				/* of the image that wrote it, likewise all */
+	__le16 pad;
+	__le64 generation;
+	__le64 len;
+	__le64 nr_chunks;
+	__le64 raw_len;
+	__u8 digest[IMAGE_DIGEST_BYTES];
+	__u8 id[IMAGE_ID_BYTES];
+	__le32 flags;				/* IMAGE_F_* */
+	__le32 pad2;
 };
 
 /* KEYVAL: then key NUL value NUL, padded */
@@ -216,12 +244,13 @@ enum image_index_type {
 	IMAGE_IX_CHUNKS = 1,
 	IMAGE_IX_EXTENTS = 2,
 	IMAGE_IX_BLOB = 3,
+	IMAGE_IX_TRACK = 4 | IMAGE_REC_OPTIONAL,
 };
 
 /* CHUNKS: then nr struct image_ix_chunk, of the chunks from number first */
 struct image_ix_chunks {
 	struct image_rec_hdr hdr;
-	__le32 file;				/* PAGES or BLOBS */
+	__le32 file;				/* PAGES, BLOBS or a base */
 	__le32 nr;
 	__le64 first;
 };
@@ -260,6 +289,21 @@ struct image_ix_blob {
 	struct image_rec_hdr hdr;
 	__le64 id;
 	__le64 size;
+};
+
+/*
+ * TRACK: then nr struct image_ix_track.  From this image on writes to the memory map
+ * are tracked, and the kernel knows it by the token (struct ckpt_pagemap).
+ */
+struct image_ix_tracks {
+	struct image_rec_hdr hdr;
+	__le32 nr;
+	__le32 pad;
+};
+
+struct image_ix_track {
+	__le64 owner;
+	__le64 token;
 };
 
 #endif /* STILLPOINT_IMAGE_FORMAT_H */

@@ -6,7 +6,7 @@
  * the same function.  After index_check() and index_check_chunks() every number
  * in it may be followed without another test.
  *
- * Memory: 48 bytes per extent, 16 per chunk and per blob.
+ * Memory: 48 bytes per extent, 16 per chunk, per blob and per map that is tracked.
  */
 #include <endian.h>
 #include <errno.h>
@@ -37,15 +37,39 @@ int index_add_blob(struct index *ix, uint64_t id, uint64_t size)
 	return 0;
 }
 
+int index_add_track(struct index *ix, uint64_t owner, uint64_t token)
+{
+	struct track *v = reallocarray(ix->tracks, ix->nr_tracks + 1, sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	ix->tracks = v;
+	v[ix->nr_tracks++] = (struct track){ .owner = owner, .token = token };
+	return 0;
+}
+
+void index_page_chunks(const struct index *ix, const struct image_ix_chunk *own, uint64_t nr_own,
+		       unsigned int nr_bases, struct extent_chunks ret_chunks[1 + IMAGE_BASES_MAX])
+{
+	unsigned int i;
+
+	ret_chunks[0] = (struct extent_chunks){ own, nr_own, 1 + nr_bases };
+	for (i = 0; i < nr_bases; i++)
+		ret_chunks[1 + i] = (struct extent_chunks){
+			ix->chunks[IMAGE_FILE_BASE + i], ix->nr_chunks[IMAGE_FILE_BASE + i], 1,
+		};
+}
+
 void index_done(struct index *ix)
 {
 	int i;
 
-	for (i = 0; i < IMAGE_FILE__COUNT; i++)
+	for (i = 0; i < IMAGE_FILES; i++)
 		free(ix->chunks[i]);
 	extent_table_done(&ix->memory);
 	extent_table_done(&ix->files);
 	free(ix->blobs);
+	free(ix->tracks);
 	memset(ix, 0, sizeof(*ix));
 }
 
@@ -157,23 +181,23 @@ static int flush(struct buffer *b, struct stream *out)
 	return err;
 }
 
-static int write_chunks(const struct stream *s, struct buffer *b,
-			struct stream *out)
+static int write_chunks(enum image_file file, const struct image_ix_chunk *chunks,
+			uint64_t nr_chunks, struct buffer *b, struct stream *out)
 {
 	uint64_t first;
 	int err = 0;
 
-	for (first = 0; !err && first < s->nr_chunks; first += PER_RECORD) {
-		uint64_t left = s->nr_chunks - first;
+	for (first = 0; !err && first < nr_chunks; first += PER_RECORD) {
+		uint64_t left = nr_chunks - first;
 		uint32_t nr = left < PER_RECORD ? (uint32_t)left : PER_RECORD;
 		struct image_ix_chunks rec = {
-			.file = htole32(s->file),
+			.file = htole32(file),
 			.nr = htole32(nr),
 			.first = htole64(first),
 		};
 
 		buffer_put_record(b, IMAGE_IX_CHUNKS, &rec, sizeof(rec),
-				  s->chunks + first, nr * sizeof(*s->chunks));
+				  chunks + first, nr * sizeof(*chunks));
 		err = flush(b, out);
 	}
 	return err;
@@ -230,21 +254,49 @@ static int write_blobs(const struct index *ix, struct buffer *b,
 	return flush(b, out);
 }
 
+static int write_tracks(const struct index *ix, struct buffer *b, struct stream *out)
+{
+	struct image_ix_tracks rec = { .nr = htole32((uint32_t)ix->nr_tracks) };
+	struct buffer v = {};
+	size_t i;
+	int err;
+
+	for (i = 0; i < ix->nr_tracks; i++) {
+		struct image_ix_track track = {
+			.owner = htole64(ix->tracks[i].owner),
+			.token = htole64(ix->tracks[i].token),
+		};
+
+		buffer_put(&v, &track, sizeof(track));
+	}
+	err = v.err;
+	if (!err && ix->nr_tracks) {
+		buffer_put_record(b, IMAGE_IX_TRACK, &rec, sizeof(rec), v.p, v.len);
+		err = flush(b, out);
+	}
+	buffer_done(&v);
+	return err;
+}
+
 int index_write(const struct index *ix, const struct stream *pages,
 		const struct stream *blobs, struct stream *out)
 {
 	struct buffer b = {};
-	int err;
+	int err, i;
 
-	err = write_chunks(pages, &b, out);
+	err = write_chunks(IMAGE_FILE_PAGES, pages->chunks, pages->nr_chunks, &b, out);
 	if (!err)
-		err = write_chunks(blobs, &b, out);
+		err = write_chunks(IMAGE_FILE_BLOBS, blobs->chunks, blobs->nr_chunks, &b, out);
+	for (i = IMAGE_FILE_BASE; !err && i < IMAGE_FILES; i++)
+		err = write_chunks((enum image_file)i, ix->chunks[i], ix->nr_chunks[i], &b, out);
 	if (!err)
 		err = write_extents(&ix->memory, IMAGE_FILE_PAGES, &b, out);
 	if (!err)
 		err = write_extents(&ix->files, IMAGE_FILE_BLOBS, &b, out);
 	if (!err)
 		err = write_blobs(ix, &b, out);
+	if (!err)
+		err = write_tracks(ix, &b, out);
 	buffer_done(&b);
 	return err;
 }
@@ -268,7 +320,8 @@ static int parse_chunks(struct index *ix, const struct image_record *rec,
 		return bad(error, "short CHUNKS record");
 	file = le32toh(r->file);
 	nr = le32toh(r->nr);
-	if ((file != IMAGE_FILE_PAGES && file != IMAGE_FILE_BLOBS) ||
+	if ((file != IMAGE_FILE_PAGES && file != IMAGE_FILE_BLOBS &&
+	     (file < IMAGE_FILE_BASE || file >= IMAGE_FILES)) ||
 	    nr > (rec->len - sizeof(*r)) / sizeof(*v))
 		return bad(error, "impossible CHUNKS record");
 	have = ix->nr_chunks[file];
@@ -330,6 +383,25 @@ static int parse_blob(struct index *ix, const struct image_record *rec,
 	return 0;
 }
 
+static int parse_tracks(struct index *ix, const struct image_record *rec,
+			struct image_error *error)
+{
+	const struct image_ix_tracks *r = rec->data;
+	const struct image_ix_track *v;
+	uint32_t nr, i;
+
+	if (rec->len < sizeof(*r))
+		return bad(error, "short TRACK record");
+	nr = le32toh(r->nr);
+	if (nr > (rec->len - sizeof(*r)) / sizeof(*v))
+		return bad(error, "impossible TRACK record");
+	v = (const struct image_ix_track *)(r + 1);
+	for (i = 0; i < nr; i++)
+		if (index_add_track(ix, le64toh(v[i].owner), le64toh(v[i].token)))
+			return image_error_set(error, -ENOMEM, "out of memory");
+	return 0;
+}
+
 int index_parse(struct index *ix, const struct image_record *rec,
 		struct image_error *error)
 {
@@ -340,6 +412,8 @@ int index_parse(struct index *ix, const struct image_record *rec,
 		return parse_extents(ix, rec, error);
 	case IMAGE_IX_BLOB:
 		return parse_blob(ix, rec, error);
+	case IMAGE_IX_TRACK:
+		return parse_tracks(ix, rec, error);
 	default:
 		if (rec->type & IMAGE_REC_OPTIONAL)
 			return 0;

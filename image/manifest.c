@@ -39,7 +39,8 @@ struct manifest {
 _Static_assert(sizeof(struct image_manifest_hdr) == 80, "format");
 _Static_assert(sizeof(struct image_man_file) == 72, "format");
 _Static_assert(sizeof(struct image_man_identity) == 280, "format");
-_Static_assert(sizeof(struct image_man_stats) == 120, "format");
+_Static_assert(sizeof(struct image_man_stats) == 128, "format");
+_Static_assert(sizeof(struct image_man_base) == 120, "format");
 
 static void compute_mac(const uint8_t *buf, size_t len,
 			const struct image_key *key, const uint8_t id[32],
@@ -84,6 +85,29 @@ static void put_files(struct buffer *b, const struct image_manifest *m)
 	}
 }
 
+static void put_bases(struct buffer *b, const struct image_manifest *m)
+{
+	unsigned int i;
+
+	for (i = 0; i < m->nr_bases; i++) {
+		const struct image_file_info *f = &m->files[IMAGE_FILE_BASE + i];
+		const struct image_base *base = &m->bases[i];
+		struct image_man_base rec = {
+			.file = htole32(IMAGE_FILE_BASE + i),
+			.version = htole16(base->version),
+			.generation = htole64(base->generation),
+			.len = htole64(f->len),
+			.nr_chunks = htole64(f->nr_chunks),
+			.raw_len = htole64(f->raw_len),
+			.flags = htole32(base->encrypted ? IMAGE_F_ENCRYPTED : 0),
+		};
+
+		memcpy(rec.digest, f->digest, sizeof(rec.digest));
+		memcpy(rec.id, base->id, sizeof(rec.id));
+		buffer_put_record(b, IMAGE_MAN_BASE, &rec, sizeof(rec), NULL, 0);
+	}
+}
+
 static void put_identity(struct buffer *b, const struct image_manifest *m)
 {
 	const struct image_identity *id = &m->identity;
@@ -123,6 +147,7 @@ static void put_stats(struct buffer *b, const struct image_manifest *m)
 		.blob_data = htole64(m->counts.blob_data),
 		.nr_records = htole64(m->counts.nr_records),
 		.pages_same = htole64(m->counts.pages_same),
+		.pages_base = htole64(m->counts.pages_base),
 	};
 
 	buffer_put_record(b, IMAGE_MAN_STATS, &rec, sizeof(rec), NULL, 0);
@@ -177,13 +202,14 @@ int manifest_encode(const struct image_manifest *m, const struct image_key *key,
 
 	memcpy(hdr.magic, IMAGE_MAGIC_MANIFEST, sizeof(hdr.magic));
 	hdr.version = htole16(m->version);
-	hdr.version_reader = htole16(IMAGE_VERSION_READER);
+	hdr.version_reader = htole16(m->nr_bases ? IMAGE_VERSION_BASES : IMAGE_VERSION_READER);
 	hdr.flags = htole32(m->encrypted ? IMAGE_F_ENCRYPTED : 0);
 	hdr.generation = htole64(m->generation);
 	memcpy(hdr.id, m->id, sizeof(hdr.id));
 	image_key_id(key, hdr.key_id);
 	buffer_put(&b, &hdr, sizeof(hdr));
 	put_files(&b, m);
+	put_bases(&b, m);
 	put_identity(&b, m);
 	put_stats(&b, m);
 	put_roots(&b, m);
@@ -210,14 +236,16 @@ int manifest_encode(const struct image_manifest *m, const struct image_key *key,
 void manifest_file_hdr(const struct image_manifest *m, enum image_file file,
 		       struct image_file_hdr *ret_hdr)
 {
+	const bool of_base = file >= IMAGE_FILE_BASE;
+	const struct image_base *base = &m->bases[of_base ? file - IMAGE_FILE_BASE : 0];
 	struct image_file_hdr hdr = {};
 
 	memcpy(hdr.magic, IMAGE_MAGIC_FILE, sizeof(hdr.magic));
-	hdr.version = htole16(m->version);
-	hdr.file = htole16(file);
-	hdr.flags = htole32(m->encrypted ? IMAGE_F_ENCRYPTED : 0);
-	hdr.generation = htole64(m->generation);
-	memcpy(hdr.id, m->id, sizeof(hdr.id));
+	hdr.version = htole16(of_base ? base->version : m->version);
+	hdr.file = htole16(of_base ? IMAGE_FILE_PAGES : file);
+	hdr.flags = htole32((of_base ? base->encrypted : m->encrypted) ? IMAGE_F_ENCRYPTED : 0);
+	hdr.generation = htole64(of_base ? base->generation : m->generation);
+	memcpy(hdr.id, of_base ? base->id : m->id, sizeof(hdr.id));
 	*ret_hdr = hdr;
 }
 
@@ -289,6 +317,14 @@ static int get_header(struct manifest *man, struct fault *fault)
 	return 0;
 }
 
+/* Bounds that later sums rely on. */
+static bool is_possible(const struct image_file_info *info)
+{
+	return info->len >= sizeof(struct image_file_hdr) && info->len <= INT64_MAX &&
+	       info->nr_chunks <= info->len &&
+	       info->raw_len / IMAGE_CHUNK_MAX <= info->nr_chunks;
+}
+
 static int get_file(struct manifest *man, const uint8_t *rec, uint32_t len)
 {
 	struct image_man_file f;
@@ -305,14 +341,36 @@ static int get_file(struct manifest *man, const uint8_t *rec, uint32_t len)
 	info->nr_chunks = le64toh(f.nr_chunks);
 	info->raw_len = le64toh(f.raw_len);
 	memcpy(info->digest, f.digest, sizeof(f.digest));
-	/* bounds that later sums rely on */
-	if (info->len < sizeof(struct image_file_hdr) || info->len > INT64_MAX ||
-	    info->nr_chunks > info->len ||
-	    info->raw_len / IMAGE_CHUNK_MAX > info->nr_chunks)
+	if (!is_possible(info))
 		return -EINVAL;
 	man->m.counts.bytes_stored += info->len;
 	if (file != IMAGE_FILE_INDEX)
 		man->m.counts.bytes_raw += info->raw_len;
+	return 0;
+}
+
+static int get_base(struct manifest *man, const uint8_t *rec, uint32_t len)
+{
+	unsigned int nr = man->m.nr_bases;
+	struct image_file_info *info = &man->m.files[IMAGE_FILE_BASE + nr];
+	struct image_man_base r;
+
+	memcpy(&r, rec, sizeof(r));
+	if (nr == IMAGE_BASES_MAX || le32toh(r.file) != IMAGE_FILE_BASE + nr || r.pad || r.pad2 ||
+	    le32toh(r.flags) & ~IMAGE_F_ENCRYPTED)
+		return -EINVAL;
+	info->name = image_file_names[IMAGE_FILE_BASE + nr];
+	info->len = le64toh(r.len);
+	info->nr_chunks = le64toh(r.nr_chunks);
+	info->raw_len = le64toh(r.raw_len);
+	memcpy(info->digest, r.digest, sizeof(r.digest));
+	if (!is_possible(info))
+		return -EINVAL;
+	man->m.bases[nr].version = le16toh(r.version);
+	man->m.bases[nr].generation = le64toh(r.generation);
+	man->m.bases[nr].encrypted = le32toh(r.flags) & IMAGE_F_ENCRYPTED;
+	memcpy(man->m.bases[nr].id, r.id, sizeof(r.id));
+	man->m.nr_bases++;
 	return 0;
 }
 
@@ -364,6 +422,7 @@ static int get_stats(struct manifest *man, const uint8_t *rec, uint32_t len)
 	man->m.counts.blob_data = le64toh(r.blob_data);
 	man->m.counts.nr_records = le64toh(r.nr_records);
 	man->m.counts.pages_same = le64toh(r.pages_same);
+	man->m.counts.pages_base = le64toh(r.pages_base);
 	return 0;
 }
 
@@ -434,6 +493,7 @@ static int get_record(struct manifest *man, uint16_t type, const uint8_t *rec,
 		{ IMAGE_MAN_IDENTITY, true, sizeof(struct image_man_identity), get_identity },
 		{ IMAGE_MAN_STATS, true, STATS_FIXED, get_stats },
 		{ IMAGE_MAN_ROOTS, true, sizeof(struct image_man_roots), get_roots },
+		{ IMAGE_MAN_BASE, false, sizeof(struct image_man_base), get_base },
 		{ IMAGE_MAN_KEYVAL, false, sizeof(struct image_man_keyval), get_keyval },
 	};
 	unsigned int bit = type & ~IMAGE_REC_OPTIONAL;

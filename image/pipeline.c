@@ -28,7 +28,6 @@
 
 #define WORKERS_MAX	4
 #define SPARE		4U	/* what the owner reads at once must not starve the workers */
-#define ALIGN		4096U
 
 struct slot {
 	bool done;		/* under the lock */
@@ -39,7 +38,8 @@ struct slot {
 	uint32_t raw_len;
 	uint8_t *raw;
 	uint8_t *out;
-	size_t out_len;
+	uint8_t *chunk;		/* encoded: in one of them */
+	size_t len;
 	uint64_t ns;
 	int err;
 };
@@ -77,7 +77,7 @@ static void encode(struct slot *slot, struct chunk_encoder *enc)
 	uint64_t start = cpu_ns();
 
 	slot->err = chunk_encode(enc, slot->file, slot->seq, slot->pack, slot->raw,
-				 slot->raw_len, slot->out, &slot->out_len);
+				 slot->raw_len, slot->out, &slot->chunk, &slot->len);
 	slot->ns = cpu_ns() - start;
 }
 
@@ -132,8 +132,8 @@ static int allocate(struct pipeline *p, unsigned int nr)
 		return -ENOMEM;
 	p->nr_slots = nr;
 	for (unsigned int i = 0; i < nr; i++) {
-		p->slots[i].raw = aligned_alloc(ALIGN, IMAGE_CHUNK_MAX);
-		p->slots[i].out = malloc(CHUNK_BOUND);
+		p->slots[i].raw = chunk_buffer();
+		p->slots[i].out = chunk_buffer();
 		if (!p->slots[i].raw || !p->slots[i].out)
 			return -ENOMEM;
 	}
@@ -224,8 +224,8 @@ static int hand_on(struct pipeline *p, bool wait, bool *ret_did)
 	if (slot->err)
 		return slot->err;
 	if (p->adaptive && (slot->file == IMAGE_FILE_PAGES || slot->file == IMAGE_FILE_BLOBS))
-		pace_encoded(&p->pace, slot->pack, slot->raw_len, slot->out_len, slot->ns);
-	return stream_take(slot->stream, slot->out, slot->out_len, slot->raw_len);
+		pace_encoded(&p->pace, slot->pack, slot->raw_len, slot->len, slot->ns);
+	return stream_take(slot->stream, slot->chunk, slot->len, slot->raw_len);
 }
 
 /* Records are small and always worth it. */
@@ -250,9 +250,10 @@ static void submit(struct pipeline *p, struct slot *slot)
 	pthread_mutex_unlock(&p->lock);
 }
 
-int pipeline_put(struct pipeline *p, struct stream *s, uint64_t seq, const void *raw,
+int pipeline_put(struct pipeline *p, struct stream *s, uint64_t seq, uint8_t **raw,
 		 uint32_t raw_len)
 {
+	uint8_t *empty;
 	bool did = p->put > p->handed_on;
 	struct slot *slot;
 	int err = 0;
@@ -268,7 +269,9 @@ int pipeline_put(struct pipeline *p, struct stream *s, uint64_t seq, const void 
 	slot->seq = seq;
 	slot->pack = choose(p, s->file);
 	slot->raw_len = raw_len;
-	memcpy(slot->raw, raw, raw_len);
+	empty = slot->raw;
+	slot->raw = *raw;
+	*raw = empty;
 	submit(p, slot);
 	return 0;
 }

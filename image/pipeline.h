@@ -2,9 +2,9 @@
 /*
  * Chunks encoded on several CPUs, handed on in the order in which they came.
  *
- * One thread uses a pipeline; the workers are its own.  A chunk is copied in; it
- * comes back through stream_take() of its stream, from a later call on the
- * pipeline.  Memory: 4 MiB for each worker, and 8 MiB.
+ * One thread uses a pipeline; the workers are its own.  A chunk's buffer is exchanged
+ * for an empty one; it comes back through stream_take() of its stream, from a later
+ * call on the pipeline.  Memory: 4 MiB for each worker, and 8 MiB.
  */
 #ifndef STILLPOINT_IMAGE_PIPELINE_H
 #define STILLPOINT_IMAGE_PIPELINE_H
@@ -21,7 +21,8 @@ int pipeline_create(const uint8_t key[32], bool encrypt, int level,
 /* Chunks that were not handed on are forgotten.  NULL is fine. */
 void pipeline_destroy(struct pipeline *p);
 
-int pipeline_put(struct pipeline *p, struct stream *s, uint64_t seq, const void *raw,
+/* @raw: a chunk_buffer() with @raw_len bytes of payload; another one afterwards */
+int pipeline_put(struct pipeline *p, struct stream *s, uint64_t seq, uint8_t **raw,
 		 uint32_t raw_len);
 /* Hand on everything; returns the first failure. */
 int pipeline_drain(struct pipeline *p);

@@ -19,6 +19,7 @@
 
 #include "image/format.h"
 #include "image/place.h"
+#include "image/stream.h"
 #include "image/writer.h"
 
 #define TMP_PREFIX	".tmp-"
@@ -36,6 +37,9 @@ static bool is_ours(const char *name)
 
 	for (i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strcmp(name, names[i]))
+			return true;
+	for (i = IMAGE_FILE_BASE; i < IMAGE_FILES; i++)
+		if (!strcmp(name, image_file_names[i]))
 			return true;
 	return false;
 }

@@ -32,7 +32,7 @@ struct image_reader *reader_new(void)
 	if (!r)
 		return NULL;
 	r->dir = -1;
-	for (i = 0; i < IMAGE_FILE__COUNT; i++)
+	for (i = 0; i < IMAGE_FILES; i++)
 		r->fds[i] = -1;
 	return r;
 }
@@ -43,12 +43,16 @@ void image_close(struct image_reader *r)
 
 	if (!r)
 		return;
-	for (i = 0; i < CACHE_SLOTS; i++)
+	for (i = 0; i < CACHE_SLOTS + IMAGE_BASES_MAX; i++)
 		free(r->cache[i].raw);
 	chunk_decoder_destroy(r->dec);
 	window_done(&r->window);
+	for (i = 0; i < IMAGE_BASES_MAX; i++) {
+		chunk_decoder_destroy(r->base_decs[i]);
+		window_done(&r->base_windows[i]);
+	}
 	if (!r->original) {
-		for (i = 0; i < IMAGE_FILE__COUNT; i++)
+		for (i = 0; i < IMAGE_FILES; i++)
 			if (r->fds[i] >= 0)
 				close(r->fds[i]);
 		if (r->dir >= 0)
@@ -63,6 +67,7 @@ void image_close(struct image_reader *r)
 int image_clone(const struct image_reader *r, struct image_reader **ret_clone)
 {
 	struct image_reader *c = calloc(1, sizeof(*c));
+	unsigned int i;
 	int err;
 
 	if (!c)
@@ -74,6 +79,8 @@ int image_clone(const struct image_reader *r, struct image_reader **ret_clone)
 	c->m = r->m;
 	c->index = r->index;
 	err = chunk_decoder_clone(r->dec, &c->dec);
+	for (i = 0; !err && i < r->m->nr_bases; i++)
+		err = chunk_decoder_clone(r->base_decs[i], &c->base_decs[i]);
 	if (!err)
 		err = window_init(&c->window);
 	if (err) {
@@ -136,12 +143,24 @@ static int read_at(struct image_reader *r, int fd, const char *name,
 	return 0;
 }
 
+/* That of the image, or of the base; NULL without memory. */
+static struct window *window_of(struct image_reader *r, enum image_file file)
+{
+	struct window *w;
+
+	if (file < IMAGE_FILE_BASE)
+		return &r->window;
+	w = &r->base_windows[file - IMAGE_FILE_BASE];
+	return w->buf || !window_init(w) ? w : NULL;
+}
+
 /* @len bytes of the chunk at @offset, at r->chunk. */
 static int read_chunk(struct image_reader *r, enum image_file file, uint64_t offset,
 		      size_t len)
 {
 	const char *name = r->m->files[file].name;
-	int err = window_get(&r->window, r->fds[file], offset, len, &r->chunk);
+	struct window *w = window_of(r, file);
+	int err = w ? window_get(w, r->fds[file], offset, len, &r->chunk) : -ENOMEM;
 
 	if (err == -ENODATA)
 		return fault_set(&r->fault, -EBADMSG, name, offset, "truncated");
@@ -157,6 +176,8 @@ int reader_chunk(struct image_reader *r, enum image_file file, uint64_t seq,
 		 size_t *ret_len)
 {
 	const struct image_file_info *info = &r->m->files[file];
+	const bool of_base = file >= IMAGE_FILE_BASE;
+	const enum image_file written_as = of_base ? IMAGE_FILE_PAGES : file;
 	const size_t hdr_len = sizeof(struct image_chunk_hdr);
 	struct image_chunk_hdr hdr;
 	uint32_t raw_len, stored;
@@ -172,7 +193,7 @@ int reader_chunk(struct image_reader *r, enum image_file file, uint64_t seq,
 	if (err)
 		return err;
 	memcpy(&hdr, r->chunk, hdr_len);
-	err = chunk_parse(&hdr, file, seq, &raw_len, &stored, &why);
+	err = chunk_parse(&hdr, written_as, seq, &raw_len, &stored, &why);
 	if (err)
 		goto bad;
 	len = hdr_len + stored + IMAGE_TAG_BYTES;
@@ -188,14 +209,20 @@ int reader_chunk(struct image_reader *r, enum image_file file, uint64_t seq,
 		err = -EBADMSG;
 		goto bad;
 	}
-	err = chunk_decode(r->dec, file, seq, r->chunk, len, raw, ret_raw_len,
-			   &why);
-	window_drop(&r->window, offset + len);
+	err = chunk_decode(of_base ? r->base_decs[file - IMAGE_FILE_BASE] : r->dec, written_as,
+			   seq, r->chunk, len, raw, ret_raw_len, &why);
+	window_drop(window_of(r, file), offset + len);
 	if (err)
 		goto bad;
 	*ret_len = len;
 	return 0;
 bad:
+	if (of_base)
+		return fault_set(&r->fault, err, info->name, offset,
+				 "chunk %llu of the pages of generation %llu: %s",
+				 (unsigned long long)seq,
+				 (unsigned long long)r->m->bases[file - IMAGE_FILE_BASE].generation,
+				 why);
 	return fault_set(&r->fault, err, info->name, offset, "chunk %llu: %s",
 			 (unsigned long long)seq, why);
 }
@@ -203,9 +230,9 @@ bad:
 static struct cached_chunk *pick_slot(struct image_reader *r)
 {
 	struct cached_chunk *oldest = &r->cache[0];
-	int i;
+	unsigned int i;
 
-	for (i = 1; i < CACHE_SLOTS; i++)
+	for (i = 1; i < CACHE_SLOTS + r->m->nr_bases; i++)
 		if (r->cache[i].used < oldest->used)
 			oldest = &r->cache[i];
 	if (!oldest->raw)	/* the kernel takes pages as wholes, if they are aligned */
@@ -218,10 +245,11 @@ int reader_cached(struct image_reader *r, enum image_file file, uint64_t seq,
 {
 	const struct image_ix_chunk *entry = &r->index.chunks[file][seq];
 	struct cached_chunk *slot;
+	unsigned int i;
 	size_t len;
-	int i, err;
+	int err;
 
-	for (i = 0; i < CACHE_SLOTS; i++) {
+	for (i = 0; i < CACHE_SLOTS + r->m->nr_bases; i++) {
 		slot = &r->cache[i];
 		if (slot->file == file && slot->seq == seq) {
 			slot->used = ++r->clock;
@@ -359,6 +387,10 @@ static int open_data(struct image_reader *r, enum image_file file)
 	if (!info->name)
 		return 0;
 	err = open_file(r, info->name, &r->fds[file], &len);
+	if (err == -ENOENT && file >= IMAGE_FILE_BASE)
+		return fault_set(&r->fault, -EBADMSG, info->name, 0,
+				 "missing: the pages of generation %llu, which this one needs",
+				 (unsigned long long)r->m->bases[file - IMAGE_FILE_BASE].generation);
 	if (err == -ENOENT)
 		return fault_set(&r->fault, -EBADMSG, info->name, 0, "missing");
 	if (err)
@@ -372,7 +404,7 @@ static int open_data(struct image_reader *r, enum image_file file)
 				 "has a foreign tail: %llu bytes were written",
 				 (unsigned long long)info->len);
 	err = check_file_hdr(r, file);
-	if (!err && (file == IMAGE_FILE_PAGES || file == IMAGE_FILE_BLOBS))
+	if (!err && file >= IMAGE_FILE_PAGES)
 		window_direct(r->fds[file]);
 	return err;
 }
@@ -404,22 +436,19 @@ static int load_index(struct image_reader *r)
 static int check_index(struct image_reader *r)
 {
 	struct index *ix = &r->index;
-	struct extent_chunks pages = {
-		ix->chunks[IMAGE_FILE_PAGES], ix->nr_chunks[IMAGE_FILE_PAGES],
-	};
+	struct extent_chunks pages[1 + IMAGE_BASES_MAX];
 	struct extent_chunks blobs = {
-		ix->chunks[IMAGE_FILE_BLOBS], ix->nr_chunks[IMAGE_FILE_BLOBS],
+		ix->chunks[IMAGE_FILE_BLOBS], ix->nr_chunks[IMAGE_FILE_BLOBS], 1,
 	};
 	struct image_error why = {};
-	int err;
+	int i, err = 0;
 
-	err = index_check_chunks(ix, IMAGE_FILE_PAGES,
-				 &r->m->files[IMAGE_FILE_PAGES], &why);
+	for (i = IMAGE_FILE_PAGES; !err && i < IMAGE_FILES; i++)
+		err = index_check_chunks(ix, (enum image_file)i, &r->m->files[i], &why);
+	index_page_chunks(ix, ix->chunks[IMAGE_FILE_PAGES], ix->nr_chunks[IMAGE_FILE_PAGES],
+			  r->m->nr_bases, pages);
 	if (!err)
-		err = index_check_chunks(ix, IMAGE_FILE_BLOBS,
-					 &r->m->files[IMAGE_FILE_BLOBS], &why);
-	if (!err)
-		err = index_check(ix, &pages, &blobs, &why);
+		err = index_check(ix, pages, &blobs, &why);
 	if (err)
 		return fault_set(&r->fault, -EBADMSG, "index", 0, "%s", why.text);
 	return 0;
@@ -436,10 +465,15 @@ static int open_directory(struct image_reader *r, const char *dir)
 static int make_decoder(struct image_reader *r, const struct image_key *key)
 {
 	uint8_t subkey[IMAGE_SUBKEY_BYTES];
+	unsigned int i;
 	int err;
 
 	image_key_chunk(key, r->m->id, subkey);
 	err = chunk_decoder_create(subkey, r->m->encrypted, &r->dec);
+	for (i = 0; !err && i < r->m->nr_bases; i++) {
+		image_key_chunk(key, r->m->bases[i].id, subkey);
+		err = chunk_decoder_create(subkey, r->m->bases[i].encrypted, &r->base_decs[i]);
+	}
 	explicit_bzero(subkey, sizeof(subkey));
 	if (err || window_init(&r->window))
 		return fault_set(&r->fault, -ENOMEM, ".", 0, "out of memory");
@@ -458,7 +492,7 @@ int reader_open(struct image_reader *r, const char *dir,
 		err = check_expected(r, expect);
 	if (!err)
 		err = make_decoder(r, key);
-	for (i = 1; !err && i < IMAGE_FILE__COUNT; i++)
+	for (i = 1; !err && i < IMAGE_FILES; i++)
 		err = open_data(r, (enum image_file)i);
 	if (!err)
 		err = load_index(r);

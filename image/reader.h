@@ -67,6 +67,14 @@ struct image_file_info {
 	uint8_t digest[32];
 };
 
+/* The image that wrote a base; the file itself is among files. */
+struct image_base {
+	uint8_t id[32];
+	uint64_t generation;
+	uint16_t version;
+	bool encrypted;
+};
+
 /* Strings and arrays live as long as the reader. */
 struct image_manifest {
 	uint16_t version;
@@ -76,14 +84,16 @@ struct image_manifest {
 	const char *job;
 	struct image_identity identity;
 	struct image_timing timing;
-	struct image_counts counts;	/* bytes_stored: of all files, manifest too */
+	struct image_counts counts;	/* bytes_stored: of all files, manifest too, without bases */
 	uint64_t nr_runs;
 	const int32_t *roots;
 	unsigned int nr_roots;
 	const char *const *keys;
 	const char *const *values;
 	unsigned int nr_keyvals;
-	struct image_file_info files[IMAGE_FILE__COUNT];	/* by enum image_file */
+	struct image_base bases[IMAGE_BASES_MAX];	/* the latest first */
+	unsigned int nr_bases;		/* 0: a full image */
+	struct image_file_info files[IMAGE_FILES];	/* by enum image_file */
 };
 
 const struct image_manifest *image_manifest(const struct image_reader *r);
@@ -163,6 +173,9 @@ int image_pages_chunk(struct image_reader *r, uint64_t mm_id, uint64_t addr,
  * advance.  IMAGE_NO_CHUNK: any may be.
  */
 void image_pages_until(struct image_reader *r, uint64_t last);
+
+/* Which memory map the kernel knows by @token since this image; 0: none. */
+uint64_t image_tracked(const struct image_reader *r, uint64_t token);
 
 /* --------------------------------------------------------- file contents */
 

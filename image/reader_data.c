@@ -14,6 +14,7 @@
 #include "image/reader_priv.h"
 
 #define ZERO_PAGES	16U
+#define BASE_SHIFT	48	/* chunks of bases have numbers of their own */
 
 static const uint8_t zeros[ZERO_PAGES * IMAGE_PAGE_SIZE]
 	__attribute__((aligned(IMAGE_PAGE_SIZE)));
@@ -62,8 +63,18 @@ int image_pages_next(struct image_reader *r, uint64_t mm_id, uint64_t *cursor,
 	return 1;
 }
 
-/* Extent with the contents of a page, and the page's offset in it. */
-static const struct extent *resolve(struct image_reader *r, uint64_t mm_id,
+uint64_t image_tracked(const struct image_reader *r, uint64_t token)
+{
+	const struct index *ix = &r->index;
+	size_t i;
+
+	for (i = 0; i < ix->nr_tracks; i++)
+		if (token && ix->tracks[i].token == token)
+			return ix->tracks[i].owner;
+	return 0;
+}
+
+const struct extent *reader_resolve(const struct image_reader *r, uint64_t mm_id,
 				    uint64_t addr, uint64_t *ret_offset,
 				    uint64_t *ret_len)
 {
@@ -93,7 +104,7 @@ static int resolve_checked(struct image_reader *r, uint64_t mm_id, uint64_t addr
 	if (addr % IMAGE_PAGE_SIZE || !nr_pages)
 		return fault_set(&r->fault, -EINVAL, "pages", 0,
 				 "0x%llx is not a page", (unsigned long long)addr);
-	*ret_extent = resolve(r, mm_id, addr, ret_offset, ret_len);
+	*ret_extent = reader_resolve(r, mm_id, addr, ret_offset, ret_len);
 	if (*ret_extent)
 		return 0;
 	return fault_set(&r->fault, -ENOENT, "pages", 0,
@@ -111,7 +122,7 @@ int image_pages_chunk(struct image_reader *r, uint64_t mm_id, uint64_t addr,
 	if (err)
 		return err;
 	*ret_chunk = e->kind == IMAGE_EXTENT_ZERO ? IMAGE_NO_CHUNK :
-		     (e->where + offset) / IMAGE_CHUNK_MAX;
+		     e->src << BASE_SHIFT | (e->where + offset) / IMAGE_CHUNK_MAX;
 	if (*nr_pages > len / IMAGE_PAGE_SIZE)
 		*nr_pages = len / IMAGE_PAGE_SIZE;
 	return 0;
@@ -120,7 +131,9 @@ int image_pages_chunk(struct image_reader *r, uint64_t mm_id, uint64_t addr,
 void image_pages_until(struct image_reader *r, uint64_t last)
 {
 	const struct index *ix = &r->index;
-	bool any = last == IMAGE_NO_CHUNK || last + 1 >= ix->nr_chunks[IMAGE_FILE_PAGES];
+	/* with bases the greatest number says nothing about the other files */
+	bool any = r->m->nr_bases || last == IMAGE_NO_CHUNK ||
+		   last + 1 >= ix->nr_chunks[IMAGE_FILE_PAGES];
 
 	window_limit(&r->window, any ? UINT64_MAX :
 		     le64toh(ix->chunks[IMAGE_FILE_PAGES][last + 1].offset));
@@ -142,8 +155,7 @@ int image_pages_peek(struct image_reader *r, uint64_t mm_id, uint64_t addr,
 			len = sizeof(zeros);
 	} else {
 		where = e->where + offset;
-		err = reader_cached(r, IMAGE_FILE_PAGES,
-				    where / IMAGE_CHUNK_MAX, &chunk);
+		err = reader_cached(r, reader_file_of(e), where / IMAGE_CHUNK_MAX, &chunk);
 		if (err)
 			return err;
 		*ret_data = chunk->raw + where % IMAGE_CHUNK_MAX;

@@ -14,7 +14,7 @@
 #include "image/reader.h"
 #include "image/window.h"
 
-#define CACHE_SLOTS	4
+#define CACHE_SLOTS	4		/* and one for each base */
 
 /* One chunk, decoded. */
 struct cached_chunk {
@@ -48,15 +48,17 @@ struct image_reader {
 	/* of a clone: it borrows dir, fds, manifest and index, which nobody changes */
 	const struct image_reader *original;
 	int dir;
-	int fds[IMAGE_FILE__COUNT];
+	int fds[IMAGE_FILES];
 	struct manifest *manifest;
 	const struct image_manifest *m;
 	struct chunk_decoder *dec;
+	struct chunk_decoder *base_decs[IMAGE_BASES_MAX];
 	struct window window;
-	uint8_t *chunk;		/* in the window: the one read last, encoded */
+	struct window base_windows[IMAGE_BASES_MAX];	/* made when they are needed */
+	uint8_t *chunk;		/* in a window: the one read last, encoded */
 	struct index index;
 	struct record_source state;
-	struct cached_chunk cache[CACHE_SLOTS];
+	struct cached_chunk cache[CACHE_SLOTS + IMAGE_BASES_MAX];
 	uint64_t clock;
 	struct fault fault;
 };
@@ -80,6 +82,20 @@ int reader_chunk(struct image_reader *r, enum image_file file, uint64_t seq,
 /* Chunk @seq of pages or blobs, by the table, through the cache. */
 int reader_cached(struct image_reader *r, enum image_file file, uint64_t seq,
 		  const struct cached_chunk **ret_chunk);
+
+/* Which file has the data of a DATA extent of memory? */
+static inline enum image_file reader_file_of(const struct extent *e)
+{
+	return (enum image_file)(e->src ? IMAGE_FILE_BASE + e->src - 1 : IMAGE_FILE_PAGES);
+}
+
+/*
+ * Extent with the contents of a page, DATA or ZERO, and the page's offset in it;
+ * @ret_len: from there on.  NULL: the image has no such page.
+ */
+const struct extent *reader_resolve(const struct image_reader *r, uint64_t mm_id,
+				    uint64_t addr, uint64_t *ret_offset,
+				    uint64_t *ret_len);
 
 /* cursor.c */
 int cursor_start(struct cursor *c, enum image_file file);

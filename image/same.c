@@ -116,7 +116,8 @@ static const struct entry *known(struct same *s, uint64_t hash, uint64_t mm_id, 
 /* Is @b stored right behind @a? */
 static bool follows(const struct extent *a, const struct extent *b)
 {
-	return b->kind == IMAGE_EXTENT_DATA && extent_joins(a, b) && a->where + a->len == b->where;
+	return b->kind == IMAGE_EXTENT_DATA && a->src == b->src && extent_joins(a, b) &&
+	       a->where + a->len == b->where;
 }
 
 /* What is stored at @addr and around it. */
@@ -126,7 +127,7 @@ static bool find_source(const struct extent_table *t, uint64_t mm_id, uint64_t a
 	const struct extent *e = extent_table_find_tail(t, mm_id, addr);
 	const struct extent *first = e, *last = e;
 
-	if (!e || e->start > addr || e->kind != IMAGE_EXTENT_DATA)
+	if (!e || e->start > addr || e->kind != IMAGE_EXTENT_DATA || e->src)
 		return false;
 	while (first > t->v + t->tail && addr - first->start < SAME_READ * PAGE &&
 	       follows(first - 1, first))

@@ -119,6 +119,7 @@ static void show_sizes(struct show *s, const struct image_manifest *m)
 	set_u64(s, sizes, "stored", c->bytes_stored);
 	set_u64(s, sizes, "pages_data", c->pages_data);
 	set_u64(s, sizes, "pages_same", c->pages_same);
+	set_u64(s, sizes, "pages_base", c->pages_base);
 	set_u64(s, sizes, "pages_zero", c->pages_zero);
 	set_u64(s, sizes, "pages_shared", c->pages_ref);
 	set_u64(s, sizes, "runs", m->nr_runs);
@@ -134,7 +135,7 @@ static void show_files(struct show *s, const struct image_manifest *m)
 	json_t *files = json_array();
 	int i;
 
-	for (i = 1; i < IMAGE_FILE__COUNT; i++) {
+	for (i = 1; i < IMAGE_FILES; i++) {
 		const struct image_file_info *info = &m->files[i];
 		char digest[2 * sizeof(info->digest) + 1] = "";
 		json_t *file;
@@ -148,6 +149,8 @@ static void show_files(struct show *s, const struct image_manifest *m)
 		set_u64(s, file, "raw", info->raw_len);
 		set_u64(s, file, "chunks", info->nr_chunks);
 		set_text(s, file, "digest", digest);
+		if (i >= IMAGE_FILE_BASE)
+			set_u64(s, file, "generation", m->bases[i - IMAGE_FILE_BASE].generation);
 		append(s, files, file);
 	}
 	set(s, s->root, "files", files);
@@ -209,12 +212,13 @@ static json_t *map_of(struct show *s, uint64_t mm_id)
 	set_u64(s, map, "stored", 0);
 	set_u64(s, map, "zero", 0);
 	set_u64(s, map, "shared", 0);
+	set_u64(s, map, "base", 0);
 	set(s, s->maps, key, map);
 	return json_object_get(s->maps, key);
 }
 
 struct map_sums {
-	uint64_t data, stored, zero, shared;
+	uint64_t data, stored, zero, shared, base;
 };
 
 static void add_extent(const struct index *ix, const struct extent *e,
@@ -224,8 +228,12 @@ static void add_extent(const struct index *ix, const struct extent *e,
 
 	switch (e->kind) {
 	case IMAGE_EXTENT_DATA:
-		chunk = &ix->chunks[IMAGE_FILE_PAGES][e->where / IMAGE_CHUNK_MAX];
+		chunk = &ix->chunks[reader_file_of(e)][e->where / IMAGE_CHUNK_MAX];
 		sums->data += e->len;
+		if (e->src) {
+			sums->base += e->len;
+			break;
+		}
 		sums->stored += e->len * le32toh(chunk->stored_len) /
 				le32toh(chunk->raw_len);
 		break;
@@ -254,6 +262,7 @@ static void show_memory(struct show *s)
 		set_u64(s, map, "stored", sums.stored);
 		set_u64(s, map, "zero", sums.zero);
 		set_u64(s, map, "shared", sums.shared);
+		set_u64(s, map, "base", sums.base);
 	}
 }
 

@@ -23,11 +23,13 @@
 #define APPEND_MIN	(1U << 20)
 #define OUT_BYTES	(APPEND_MIN + 2 * ALIGN + ((CHUNK_BOUND + ALIGN - 1) & ~(size_t)(ALIGN - 1)))
 
-const char *const image_file_names[IMAGE_FILE__COUNT] = {
+const char *const image_file_names[IMAGE_FILES] = {
 	[IMAGE_FILE_STATE] = "state",
 	[IMAGE_FILE_INDEX] = "index",
 	[IMAGE_FILE_PAGES] = "pages",
 	[IMAGE_FILE_BLOBS] = "blobs",
+	"base1", "base2", "base3", "base4", "base5", "base6", "base7", "base8",
+	"base9", "base10", "base11", "base12", "base13", "base14", "base15",
 };
 
 _Static_assert(sizeof(struct image_file_hdr) == 64, "format");
@@ -94,7 +96,7 @@ int stream_open(struct stream *s, struct image_writer *writer,
 	s->pipeline = pipeline;
 	s->file = file;
 	crypto_generichash_init(&s->digest, NULL, 0, IMAGE_DIGEST_BYTES);
-	s->raw = malloc(IMAGE_CHUNK_MAX);
+	s->raw = chunk_buffer();
 	s->out = has_buffers(s) ? NULL : aligned_alloc(ALIGN, OUT_BYTES);
 	if (!s->raw || (!s->out && !has_buffers(s)))
 		return -ENOMEM;
@@ -139,9 +141,12 @@ int stream_take(struct stream *s, const void *chunk, size_t len, uint32_t raw_le
 	return give(s, chunk, len);
 }
 
-static int encode(struct stream *s, const void *raw, uint32_t raw_len)
+static int encode(struct stream *s)
 {
-	return pipeline_put(s->pipeline, s, s->nr_put++, raw, raw_len);
+	uint32_t raw_len = s->raw_used;
+
+	s->raw_used = 0;
+	return pipeline_put(s->pipeline, s, s->nr_put++, &s->raw, raw_len);
 }
 
 int stream_put(struct stream *s, const void *data, size_t len,
@@ -150,19 +155,12 @@ int stream_put(struct stream *s, const void *data, size_t len,
 	uint64_t where = s->nr_put * IMAGE_CHUNK_MAX + s->raw_used;
 	int err = 0;
 
-	if (!s->raw_used && len >= IMAGE_CHUNK_MAX) {
-		err = encode(s, data, IMAGE_CHUNK_MAX);
-		len = IMAGE_CHUNK_MAX;
-	} else {
-		if (len > IMAGE_CHUNK_MAX - s->raw_used)
-			len = IMAGE_CHUNK_MAX - s->raw_used;
-		memcpy(s->raw + s->raw_used, data, len);
-		s->raw_used += (uint32_t)len;
-		if (s->raw_used == IMAGE_CHUNK_MAX) {
-			err = encode(s, s->raw, s->raw_used);
-			s->raw_used = 0;
-		}
-	}
+	if (len > IMAGE_CHUNK_MAX - s->raw_used)
+		len = IMAGE_CHUNK_MAX - s->raw_used;
+	memcpy(chunk_payload(s->raw) + s->raw_used, data, len);
+	s->raw_used += (uint32_t)len;
+	if (s->raw_used == IMAGE_CHUNK_MAX)
+		err = encode(s);
 	if (err)
 		return err;
 	*ret_where = where;
@@ -193,10 +191,9 @@ int stream_finish(struct stream *s, uint8_t ret_digest[IMAGE_DIGEST_BYTES])
 	int err;
 
 	if (s->raw_used) {
-		err = encode(s, s->raw, s->raw_used);
+		err = encode(s);
 		if (err)
 			return err;
-		s->raw_used = 0;
 	}
 	err = pipeline_drain(s->pipeline);
 	if (err)

@@ -17,7 +17,7 @@ struct stream {
 	struct pipeline *pipeline;	/* not owned */
 	enum image_file file;
 	struct image_wfile *wfile;	/* NULL until stream_open() */
-	uint8_t *raw;			/* chunk being filled */
+	uint8_t *raw;			/* buffer of the chunk being filled */
 	uint32_t raw_used;
 	uint8_t *out;			/* encoded, not appended yet; aligned; may be NULL */
 	size_t out_used;
@@ -30,7 +30,7 @@ struct stream {
 	crypto_generichash_state digest;
 };
 
-extern const char *const image_file_names[IMAGE_FILE__COUNT];
+extern const char *const image_file_names[IMAGE_FILES];	/* by enum image_file */
 
 /* Create the file; @hdr is its first bytes. */
 int stream_open(struct stream *s, struct image_writer *writer,

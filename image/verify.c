@@ -59,21 +59,29 @@ static void verify_pages(struct verification *v, struct image_reader *r)
 {
 	const struct image_counts *c = &r->m->counts;
 	const struct image_file_info *info = &r->m->files[IMAGE_FILE_PAGES];
-	uint64_t bytes = 0;
+	uint64_t bytes = 0, base = 0;
 	size_t i;
 
-	for (i = 0; i < r->index.memory.nr; i++)
-		if (r->index.memory.v[i].kind == IMAGE_EXTENT_DATA)
-			bytes += r->index.memory.v[i].len;
-	if (bytes / IMAGE_PAGE_SIZE == c->pages_data && c->pages_same <= c->pages_data &&
-	    info->raw_len / IMAGE_PAGE_SIZE == c->pages_data - c->pages_same)
+	for (i = 0; i < r->index.memory.nr; i++) {
+		const struct extent *e = &r->index.memory.v[i];
+
+		if (e->kind != IMAGE_EXTENT_DATA)
+			continue;
+		bytes += e->len;
+		base += e->src ? e->len : 0;
+	}
+	if (bytes / IMAGE_PAGE_SIZE == c->pages_data && base / IMAGE_PAGE_SIZE == c->pages_base &&
+	    c->pages_same <= c->pages_data && c->pages_base <= c->pages_data - c->pages_same &&
+	    info->raw_len / IMAGE_PAGE_SIZE == c->pages_data - c->pages_same - c->pages_base)
 		return;
 	found(v, fault_set(&r->fault, -EBADMSG, "index", 0,
-			   "%llu pages of data, %llu stored; the manifest says %llu, %llu of them with others",
+			   "%llu pages of data, %llu stored, %llu in bases; the manifest says %llu, %llu of them with others, %llu in bases",
 			   (unsigned long long)(bytes / IMAGE_PAGE_SIZE),
 			   (unsigned long long)(info->raw_len / IMAGE_PAGE_SIZE),
+			   (unsigned long long)(base / IMAGE_PAGE_SIZE),
 			   (unsigned long long)c->pages_data,
-			   (unsigned long long)c->pages_same),
+			   (unsigned long long)c->pages_same,
+			   (unsigned long long)c->pages_base),
 	      &r->fault);
 }
 
@@ -118,11 +126,14 @@ static void verify_chunks(struct verification *v, struct image_reader *r,
 static int verify_deep(struct verification *v, struct image_reader *r)
 {
 	uint8_t *raw = malloc(IMAGE_CHUNK_MAX);
+	unsigned int i;
 
 	if (!raw)
 		return -ENOMEM;
 	verify_chunks(v, r, IMAGE_FILE_PAGES, raw);
 	verify_chunks(v, r, IMAGE_FILE_BLOBS, raw);
+	for (i = 0; i < r->m->nr_bases; i++)
+		verify_chunks(v, r, (enum image_file)(IMAGE_FILE_BASE + i), raw);
 	free(raw);
 	return 0;
 }

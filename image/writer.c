@@ -176,6 +176,7 @@ void image_destroy(struct image *img)
 	img->writer->ops->destroy(img->writer);
 	pipeline_destroy(img->pipeline);
 	same_destroy(img->same);
+	image_close(img->base);
 	index_done(&img->index);
 	for (i = 0; i < img->nr_keyvals; i++) {
 		free(img->keys[i]);
@@ -400,13 +401,17 @@ static int finish_index(struct image *img)
 {
 	const struct stream *pages = &img->streams[IMAGE_FILE_PAGES];
 	const struct stream *blobs = &img->streams[IMAGE_FILE_BLOBS];
-	struct extent_chunks page_chunks = { pages->chunks, pages->nr_chunks };
-	struct extent_chunks blob_chunks = { blobs->chunks, blobs->nr_chunks };
+	struct extent_chunks page_chunks[1 + IMAGE_BASES_MAX];
+	struct extent_chunks blob_chunks = { blobs->chunks, blobs->nr_chunks, 1 };
 	struct image_error error;
 	struct stream *ix;
-	int err;
+	int err = image_bases_settle(img);
 
-	err = index_check(&img->index, &page_chunks, &blob_chunks, &error);
+	if (err)
+		return err;
+	index_page_chunks(&img->index, pages->chunks, pages->nr_chunks, img->manifest.nr_bases,
+			  page_chunks);
+	err = index_check(&img->index, page_chunks, &blob_chunks, &error);
 	if (err)
 		return image_fail(img, err == -ENOENT ? -EINVAL : err,
 				  "index: %s", error.text);

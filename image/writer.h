@@ -59,6 +59,9 @@ struct image_writer_ops {
 	int (*publish)(struct image_writer *w);
 	/* remove the temporary directory; harmless after publish */
 	void (*discard)(struct image_writer *w);
+	/* another name for a durable file of an image; may be NULL; remove: of such a name */
+	int (*link)(struct image_writer *w, int dir, const char *from, const char *to);
+	int (*remove)(struct image_writer *w, const char *name);
 	/* how the bytes go, for people; may be NULL */
 	const char *(*way)(const struct image_writer *w);
 	void (*destroy)(struct image_writer *w);
@@ -205,6 +208,7 @@ struct image_counts {
 	uint64_t bytes_stored;	/* in files so far */
 	uint64_t pages_data;	/* that hold data */
 	uint64_t pages_same;	/* of them, those that are stored with others */
+	uint64_t pages_base;	/* of them, those whose data a base has */
 	uint64_t pages_zero;
 	uint64_t pages_ref;
 	uint64_t blob_bytes;	/* sizes of blobs */

@@ -22,8 +22,8 @@ static bool is_zero(const uint8_t *p, size_t len)
 
 /* ---------------------------------------------------------------- memory */
 
-static int check_range(struct image *img, uint64_t mm_id, uint64_t addr,
-		       uint64_t nr_pages)
+int image_check_range(struct image *img, uint64_t mm_id, uint64_t addr,
+		      uint64_t nr_pages)
 {
 	if (img->err)
 		return img->err;
@@ -43,6 +43,11 @@ static int add_extent(struct image *img, struct extent_table *t,
 	if (extent_table_add(t, e))
 		return image_fail(img, -ENOMEM, "index: out of memory");
 	return 0;
+}
+
+int image_add_extent(struct image *img, const struct extent *e)
+{
+	return add_extent(img, &img->index.memory, e);
 }
 
 /* Bytes into @file's stream, cut where chunks end, an extent for each piece. */
@@ -162,7 +167,7 @@ int image_pages_add(struct image *img, uint64_t mm_id, uint64_t addr,
 	const uint8_t *p = data;
 	int err;
 
-	err = check_range(img, mm_id, addr, nr_pages);
+	err = image_check_range(img, mm_id, addr, nr_pages);
 	while (!err && nr_pages) {
 		bool zero = is_zero(p, IMAGE_PAGE_SIZE);
 		uint64_t n = count_alike(p, nr_pages, zero);
@@ -179,7 +184,7 @@ int image_pages_add(struct image *img, uint64_t mm_id, uint64_t addr,
 int image_pages_zero(struct image *img, uint64_t mm_id, uint64_t addr,
 		     uint64_t nr_pages)
 {
-	int err = check_range(img, mm_id, addr, nr_pages);
+	int err = image_check_range(img, mm_id, addr, nr_pages);
 
 	return err ? err : add_zero(img, mm_id, addr, nr_pages);
 }
@@ -197,9 +202,9 @@ int image_pages_ref(struct image *img, uint64_t mm_id, uint64_t addr,
 	};
 	int err;
 
-	err = check_range(img, mm_id, addr, nr_pages);
+	err = image_check_range(img, mm_id, addr, nr_pages);
 	if (!err)
-		err = check_range(img, src_mm_id, src_addr, nr_pages);
+		err = image_check_range(img, src_mm_id, src_addr, nr_pages);
 	if (err)
 		return err;
 	img->manifest.counts.pages_ref += nr_pages;

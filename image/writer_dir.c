@@ -68,6 +68,16 @@ int writer_dir_rename(struct image_writer *w, const char *from, const char *to)
 	return renameat(wd->dir, from, wd->dir, to) < 0 ? -errno : 0;
 }
 
+int writer_dir_link(struct image_writer *w, int dir, const char *from, const char *to)
+{
+	return linkat(dir, from, to_writer_dir(w)->dir, to, 0) < 0 ? -errno : 0;
+}
+
+int writer_dir_remove(struct image_writer *w, const char *name)
+{
+	return unlinkat(to_writer_dir(w)->dir, name, 0) < 0 ? -errno : 0;
+}
+
 int writer_dir_sync(struct image_writer *w)
 {
 	return fsync(to_writer_dir(w)->dir) < 0 ? -errno : 0;

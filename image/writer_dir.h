@@ -34,5 +34,7 @@ int writer_dir_rename(struct image_writer *w, const char *from, const char *to);
 int writer_dir_sync(struct image_writer *w);
 int writer_dir_publish(struct image_writer *w);
 void writer_dir_discard(struct image_writer *w);
+int writer_dir_link(struct image_writer *w, int dir, const char *from, const char *to);
+int writer_dir_remove(struct image_writer *w, const char *name);
 
 #endif /* STILLPOINT_IMAGE_WRITER_DIR_H */

@@ -20,6 +20,8 @@ struct image {
 	struct stream streams[IMAGE_FILE__COUNT];	/* opened when needed */
 	struct same *same;			/* NULL: pages are not compared */
 	struct index index;
+	struct image_reader *base;		/* NULL: a full image */
+	unsigned int base_shift;		/* what its numbers of bases are moved up by */
 	struct image_manifest manifest;
 	char *job, *hostname, *release, *machine;	/* what manifest points to */
 	int32_t *roots;
@@ -42,6 +44,13 @@ __attribute__((format(printf, 3, 4)))
 int image_fail(struct image *img, int err, const char *fmt, ...);
 
 int image_stream_failed(struct image *img, enum image_file file, int err);
+
+/* Parts of writer_data.c that base.c needs. */
+int image_check_range(struct image *img, uint64_t mm_id, uint64_t addr, uint64_t nr_pages);
+int image_add_extent(struct image *img, const struct extent *e);
+
+/* At the commit: bases that nothing is in are let go. */
+int image_bases_settle(struct image *img);
 
 /* The stream, opened if it is not; NULL: img->err. */
 struct stream *image_stream(struct image *img, enum image_file file);

@@ -264,6 +264,8 @@ static const struct image_writer_ops uring_ops = {
 	.sync_dir = writer_dir_sync,
 	.publish = writer_dir_publish,
 	.discard = writer_dir_discard,
+	.link = writer_dir_link,
+	.remove = writer_dir_remove,
 	.way = uring_way,
 	.destroy = uring_destroy,
 };

@@ -47,6 +47,7 @@ struct ckpt_capture {
 	struct delayed_work watch;
 	bool watching;
 	bool has_snapshot;
+	bool track;			/* writes to what is cloned are to be tracked */
 	bool lost;			/* memory ran short, the snapshot is dropped */
 };
 

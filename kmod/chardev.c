@@ -67,6 +67,8 @@ static int ckpt_cmd_info(struct ckpt_ctx *ctx, union ckpt_arg *arg)
 	info->max_pause_ms = CKPT_MAX_PAUSE_MS;
 	info->features = CKPT_FEAT_SNAPSHOT | CKPT_FEAT_SHARE | CKPT_FEAT_EVENTS |
 			 CKPT_FEAT_DEADLINES;
+	if (IS_ENABLED(CONFIG_MEM_SOFT_DIRTY))
+		info->features |= CKPT_FEAT_TRACK;
 	ckpt_arch_info(info);
 	strscpy(info->release, init_utsname()->release, sizeof(info->release));
 	return 0;
@@ -103,7 +105,7 @@ static const struct ckpt_cmd ckpt_cmds[] = {
 	CKPT_CMD(TARGET, capture_target, ckpt_target, .flags = CKPT_TARGET_DESCENDANTS),
 	CKPT_CMD(FREEZE, capture_freeze, ckpt_freeze),
 	CKPT_CMD(SNAPSHOT, capture_snapshot, ckpt_snapshot,
-		 .flags = CKPT_SNAPSHOT_NO_COW | CKPT_SNAPSHOT_DRY),
+		 .flags = CKPT_SNAPSHOT_NO_COW | CKPT_SNAPSHOT_DRY | CKPT_SNAPSHOT_TRACK),
 	CKPT_CMD(THAW, capture_thaw, ckpt_thaw, .flags = CKPT_THAW_KILL),
 	CKPT_CMD(PAGEMAP, capture_pagemap, ckpt_pagemap, .flags = CKPT_PAGES_LIVE),
 	CKPT_CMD(PAGES_READ, capture_pages_read, ckpt_pages, .flags = CKPT_PAGES_LIVE),

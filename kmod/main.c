@@ -13,6 +13,7 @@
 #include "compat/ksyms.h"
 #include "events.h"
 #include "rerun.h"
+#include "track.h"
 
 static int __init ckpt_init(void)
 {
@@ -37,6 +38,7 @@ err_events:
 static void __exit ckpt_exit(void)
 {
 	ckpt_chardev_exit();
+	ckpt_track_exit();
 	ckpt_events_exit();
 	ckpt_rerun_exit();	/* also waits for the tails of callbacks */
 }

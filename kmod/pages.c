@@ -25,6 +25,7 @@
 #include "compat/ksyms.h"
 #include "context.h"
 #include "objects.h"
+#include "track.h"
 
 #define CKPT_PAGES_BATCH	512
 #define CKPT_MAX_RUNS		8192	/* per call; the caller comes back */
@@ -83,6 +84,8 @@ struct ckpt_page_walk {
 	unsigned int max;
 	unsigned long next;	/* where to go on when the runs are full */
 	bool shared;		/* the mapping's pages may be in other maps */
+	bool tracked;		/* the map's bits tell what was written since its base */
+	bool believed;		/* the mapping's as well */
 };
 
 static bool ckpt_run_continues(const struct ckpt_page_run *run, unsigned long addr,
@@ -118,6 +121,11 @@ static int ckpt_run_add(struct ckpt_page_walk *pw, unsigned long addr, u32 nr_pa
 	return 0;
 }
 
+static u32 ckpt_run_clean(const struct ckpt_page_walk *pw, bool clean)
+{
+	return pw->believed && clean ? CKPT_RUN_CLEAN : 0;
+}
+
 /* Only mappings that can hold pages of their own. */
 static int ckpt_walk_test(unsigned long start, unsigned long end, struct mm_walk *walk)
 {
@@ -128,6 +136,7 @@ static int ckpt_walk_test(unsigned long start, unsigned long end, struct mm_walk
 	if (vma->vm_flags & (VM_SHARED | VM_IO | VM_PFNMAP))
 		return 1;
 	pw->shared = false;
+	pw->believed = false;
 	if (is_vm_hugetlb_page(vma))
 		return 0;
 	if (!vma->anon_vma)
@@ -135,6 +144,7 @@ static int ckpt_walk_test(unsigned long start, unsigned long end, struct mm_walk
 	root = ckpt_object_find(&pw->cap->objects, CKPT_OBJ_ANON_ROOT, vma->anon_vma->root,
 				NULL);
 	pw->shared = root && root->anon.shared;
+	pw->believed = pw->tracked && ckpt_track_believes(vma);
 	return 0;
 }
 
@@ -157,7 +167,8 @@ static int ckpt_walk_pmd(pmd_t *pmdp, unsigned long addr, unsigned long end,
 		/* the huge zero page is not anonymous */
 		if (PageAnon(page))
 			ret = ckpt_run_add(pw, addr, (end - addr) >> PAGE_SHIFT,
-					   CKPT_RUN_ANON | CKPT_RUN_HUGE,
+					   CKPT_RUN_ANON | CKPT_RUN_HUGE |
+					   ckpt_run_clean(pw, !pmd_soft_dirty(pmd)),
 					   page_to_pfn(page) +
 					   ((addr & ~HPAGE_PMD_MASK) >> PAGE_SHIFT));
 		walk->action = ACTION_CONTINUE;
@@ -188,7 +199,8 @@ static int ckpt_walk_pte(pte_t *ptep, unsigned long addr, unsigned long end,
 		if (pte_special(pte))	/* the zero page */
 			return 0;
 		page = pte_page(pte);
-		return PageAnon(page) ? ckpt_run_add(pw, addr, 1, CKPT_RUN_ANON,
+		return PageAnon(page) ? ckpt_run_add(pw, addr, 1, CKPT_RUN_ANON |
+						     ckpt_run_clean(pw, !pte_soft_dirty(pte)),
 						     page_to_pfn(page)) : 0;
 	}
 	entry = pte_to_swp_entry(pte);
@@ -232,15 +244,28 @@ static const struct mm_walk_ops ckpt_walk_ops = {
 	.hugetlb_entry = ckpt_walk_hugetlb,
 };
 
-static int ckpt_pagemap_walk(struct ckpt_page_walk *pw, struct mm_struct *mm, pid_t pid,
-			     unsigned long start, unsigned long end)
+/* The token that the bits of @mm count from; of a snapshot it was found out at the fork. */
+static u64 ckpt_pagemap_base(const struct ckpt_object *obj, struct mm_struct *mm)
+{
+	if (mm == obj->mm.snapshot)
+		return obj->mm.base;
+	/* beside a snapshot they count from that one on */
+	return obj->mm.snapshot ? 0 : ckpt_track_base(mm);
+}
+
+static int ckpt_pagemap_walk(struct ckpt_page_walk *pw, const struct ckpt_object *obj,
+			     struct mm_struct *mm, struct ckpt_pagemap *arg)
 {
 	const struct ckpt_excludes *ex = &pw->cap->tree.excludes;
+	unsigned long start = arg->start, end = arg->end;
+	pid_t pid = obj->mm.rec->host_pid;
 	int ret;
 
 	ret = mmap_read_lock_killable(mm);
 	if (ret)
 		return ret;
+	arg->base = ckpt_pagemap_base(obj, mm);
+	pw->tracked = arg->base;
 	pw->next = end;
 	while (start < end) {
 		const struct ckpt_exclude *e = ckpt_excludes_next(ex, pid, start);
@@ -281,7 +306,7 @@ int ckpt_capture_pagemap(struct ckpt_ctx *ctx, struct ckpt_pagemap *arg)
 	if (!pw.runs)
 		goto out_mm;
 	obj = ckpt_object_by_id(&ctx->capture->objects, CKPT_OBJ_MM, arg->mm_id);
-	err = ckpt_pagemap_walk(&pw, mm, obj->mm.rec->host_pid, arg->start, arg->end);
+	err = ckpt_pagemap_walk(&pw, obj, mm, arg);
 	if (!err)
 		err = ckpt_pages_interrupted(ctx);
 	if (err)
@@ -291,6 +316,7 @@ int ckpt_capture_pagemap(struct ckpt_ctx *ctx, struct ckpt_pagemap *arg)
 		goto out_runs;
 	arg->nr_runs = pw.nr;
 	arg->start = pw.next;
+	arg->token = mm == obj->mm.snapshot ? obj->mm.token : 0;
 	err = 0;
 out_runs:
 	kvfree(pw.runs);

@@ -36,6 +36,7 @@
 #include "snapshot_fork.h"
 #include "thread.h"
 #include "trace.h"
+#include "track.h"
 #include "watch.h"
 
 /* ---------------------------------------------------------------- collecting */
@@ -351,6 +352,7 @@ static void ckpt_snapshot_reap(pid_t pid)
  */
 static int ckpt_snapshot_clone(struct ckpt_thread *thread, void *arg)
 {
+	struct ckpt_capture *cap = thread->ctx->capture;
 	struct ckpt_object *obj = arg;
 	struct ckpt_clone clone = { .done = COMPLETION_INITIALIZER_ONSTACK(clone.done) };
 	struct kernel_clone_args args = {
@@ -370,10 +372,14 @@ static int ckpt_snapshot_clone(struct ckpt_thread *thread, void *arg)
 	cred = override_creds(thread->ctx->cred);
 	ckpt_usage_save(current->signal, &usage);
 
-	pid = ckpt_snapshot_fork(&thread->ctx->capture->tree.excludes, obj, &args);
+	if (cap->track)
+		ckpt_track_prepare(current->mm);
+	pid = ckpt_snapshot_fork(&cap->tree.excludes, obj, &args);
 	if (pid > 0) {
 		wait_for_completion(&clone.done);
 		obj->mm.snapshot = clone.mm;
+		if (cap->track)
+			ckpt_track_begin(current->mm, clone.mm, &obj->mm.base, &obj->mm.token);
 		ckpt_snapshot_reap(pid);
 		ckpt_usage_restore(current->signal, &usage);
 	}
@@ -510,6 +516,7 @@ int ckpt_capture_snapshot(struct ckpt_ctx *ctx, struct ckpt_snapshot *arg)
 	ckpt_refuse_reset(cap);
 	cap->has_snapshot = false;
 	cap->lost = false;
+	cap->track = arg->flags & CKPT_SNAPSHOT_TRACK;
 	err = ckpt_snapshot_collect(cap);
 	collected = ktime_get_ns();
 	trace_ckpt_snapshot(ctx, "collect", collected - start, err);

@@ -12,3 +12,10 @@ $(call unit_test,tests/unit/test_rs,tests/unit/test_rs.c,$(LEVELS_LIBS))
 $(call unit_test,tests/unit/test_groups,tests/unit/test_groups.c,$(LEVELS_LIBS))
 $(call unit_test,tests/unit/test_erasure,tests/unit/test_erasure.c \
 	tests/unit/faulty_writer.c tests/unit/image_fixture.c,$(LEVELS_LIBS))
+$(call unit_test,tests/unit/test_partner_choose,tests/unit/test_partner_choose.c,$(LEVELS_LIBS))
+$(call unit_test,tests/unit/test_partner,tests/unit/test_partner.c tests/unit/partner_rig.c \
+	tests/unit/faulty_writer.c tests/unit/image_fixture.c,$(LEVELS_LIBS))
+$(call unit_test,tests/unit/test_partner_wire,tests/unit/test_partner_wire.c \
+	tests/unit/partner_rig.c tests/unit/image_fixture.c,$(LEVELS_LIBS))
+# for tests that move images about
+$(call program,tests/tools/mkimage,tests/tools/mkimage.c,$(IMAGE_LIBS))

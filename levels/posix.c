@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
+#include "levels/arrival.h"
 #include "levels/copy.h"
 #include "levels/marker.h"
 #include "levels/posix.h"
@@ -162,16 +163,25 @@ static int still_ours(const struct posix_level *p, bool write, struct image_erro
 
 /* ------------------------------------------------------------ operations */
 
+/* Whoever gave the image its name may have died before that was durable. */
+static int make_durable(const struct posix_level *p, struct image_error *error)
+{
+	_cleanup_fd_ int dir = open_dir(p->path, error);
+
+	if (dir < 0)
+		return dir;
+	return fsync(dir) ? image_error_set(error, -errno, "%.200s: %m", p->path) : 0;
+}
+
 /* The name is taken: by the very image, or by what must not be touched? */
 static int already_there(const struct posix_level *p, const char *path,
-			 const struct source *s, struct image_error *error)
+			 const struct image_expect *expect, struct image_error *error)
 {
-	struct image_expect expect = { .generation = s->generation, .id = s->id };
 	struct image_error why;
-	int err = image_verify(path, p->key, &expect, true, NULL, NULL, &why);
+	int err = image_verify(path, p->key, expect, true, NULL, NULL, &why);
 
 	if (!err)
-		return 0;
+		return make_durable(p, error);
 	return image_error_set(error, -EEXIST, "name taken, %s: %.180s",
 			       err == -ESTALE ? "by another image" :
 			       "and what has it is no good (delete it first)", why.text);
@@ -192,18 +202,18 @@ static int posix_space(struct level *l, struct level_space *ret_space,
 	return 0;
 }
 
-static int check_room(struct level *l, const struct source *s, struct image_error *error)
+static int check_room(struct level *l, uint64_t total, struct image_error *error)
 {
 	struct level_space space;
 	int err = posix_space(l, &space, error);
 
 	if (err)
 		return err;
-	if (space.free < s->layout.total + SLACK_BYTES)
+	if (space.free < total + SLACK_BYTES)
 		return image_error_set(error, -ENOSPC,
 				       "%.120s: %llu MiB free, the image has %llu MiB: nothing was written",
 				       l->where, (unsigned long long)space.free >> 20,
-				       (unsigned long long)s->layout.total >> 20);
+				       (unsigned long long)total >> 20);
 	return 0;
 }
 
@@ -225,9 +235,11 @@ static int posix_put(struct level *l, const char *name, const char *image,
 	if (err)
 		return err;
 	if (lstat(path, &st) == 0) {
-		err = already_there(p, path, &s, error);
+		struct image_expect expect = { .generation = s.generation, .id = s.id };
+
+		err = already_there(p, path, &expect, error);
 	} else {
-		err = check_room(l, &s, error);
+		err = check_room(l, s.layout.total, error);
 		if (!err)
 			err = level_copy(&s, path, p->key, o, error);
 	}
@@ -235,23 +247,79 @@ static int posix_put(struct level *l, const char *name, const char *image,
 	return err;
 }
 
-static int posix_get(struct level *l, const char *name, const char *image,
-		     const struct level_options *o, struct image_error *error)
+static int arrive(const struct posix_level *p, const char *path,
+		  const struct level_stream *stream, struct image_error *error)
+{
+	struct image_expect expect = { .generation = stream->generation, .id = stream->id };
+	struct arrival a;
+	uint64_t pos = 0;
+	int err;
+
+	err = arrival_begin(&a, path, &stream->layout, stream->writers, error);
+	while (!err) {
+		const void *buf = NULL;
+		size_t len = 0;
+
+		err = stream->next(stream->arg, pos, &buf, &len, error);
+		if (err || pos == stream->layout.total)
+			break;
+		err = arrival_append(&a, buf, len, error);
+		pos += len;
+	}
+	if (!err)
+		err = arrival_commit(&a, p->key, &expect, error);
+	arrival_done(&a);
+	return err;
+}
+
+int level_posix_take(struct level *l, const char *name, const struct level_stream *stream,
+		     struct image_error *error)
+{
+	struct image_expect expect = { .generation = stream->generation, .id = stream->id };
+	struct posix_level *p = to_posix(l);
+	_cleanup_free_ char *path = path_of(p, name);
+	struct stat st;
+	int err;
+
+	if (!path)
+		return no_memory(error);
+	err = still_ours(p, true, error);
+	if (err)
+		return err;
+	if (lstat(path, &st) == 0)
+		return already_there(p, path, &expect, error);
+	err = check_room(l, stream->layout.total, error);
+	return err ? err : arrive(p, path, stream, error);
+}
+
+int level_posix_source(struct level *l, const char *name, const struct image_expect *expect,
+		       struct source *ret_source, char **ret_path, struct image_error *error)
 {
 	struct posix_level *p = to_posix(l);
 	_cleanup_free_ char *path = path_of(p, name);
-	struct source s;
 	int err;
 
 	if (!path)
 		return no_memory(error);
 	err = still_ours(p, false, error);
+	if (!err)
+		err = source_open(ret_source, path, p->key, expect, error);
+	if (!err)
+		*ret_path = take_ptr(path);
+	return err;
+}
+
+static int posix_get(struct level *l, const char *name, const char *image,
+		     const struct level_options *o, struct image_error *error)
+{
+	_cleanup_free_ char *path = NULL;
+	struct source s;
+	int err;
+
+	err = level_posix_source(l, name, o->expect, &s, &path, error);
 	if (err)
 		return err;
-	err = source_open(&s, path, p->key, o->expect, error);
-	if (err)
-		return err;
-	err = level_copy(&s, image, p->key, o, error);
+	err = level_copy(&s, image, to_posix(l)->key, o, error);
 	source_close(&s);
 	return err;
 }

@@ -14,7 +14,10 @@
 #ifndef STILLPOINT_LEVELS_POSIX_H
 #define STILLPOINT_LEVELS_POSIX_H
 
+#include "levels/layout.h"
 #include "levels/level.h"
+
+struct source;
 
 /**
  * struct level_posix_options
@@ -53,5 +56,36 @@ int level_posix_open(const struct level_posix_options *options, struct level **r
 
 /* What names the directory for ever; as long as the level. */
 const char *level_posix_id(const struct level *l);
+
+/*
+ * An image that comes or goes as a stream (layout.h) and not as a directory: what put and
+ * get are for who serves another node (partner_serve.h).
+ */
+struct level_stream {
+	struct layout layout;
+	uint64_t generation;
+	const uint8_t *id;	/* 32 bytes */
+	/*
+	 * The next bytes, as arrival_append() takes them, in *ret_buf until the next call.
+	 * Called first when there is room for the image and nothing under its name, and at
+	 * the end once more (@pos is layout.total; @ret_len is to be 0), before all is read back.
+	 */
+	int (*next)(void *arg, uint64_t pos, const void **ret_buf, size_t *ret_len,
+		    struct image_error *error);
+	void *arg;
+	const struct level_writers *writers;	/* for tests; may be NULL */
+};
+
+/* As level_put(); an image that is there already is no error, and next is not called. */
+int level_posix_take(struct level *l, const char *name, const struct level_stream *stream,
+		     struct image_error *error);
+
+/*
+ * The image as a source, as level_get() reads it; @ret_path is to be freed after
+ * source_close().
+ */
+int level_posix_source(struct level *l, const char *name, const struct image_expect *expect,
+		       struct source *ret_source, char **ret_path,
+		       struct image_error *error);
 
 #endif /* STILLPOINT_LEVELS_POSIX_H */

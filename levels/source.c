@@ -133,6 +133,10 @@ static int load_manifest(struct source *s, const struct image_key *key,
 	(void)take_ptr(buf);
 	m = manifest_info(man);
 	err = check_expected(s, m, expect, error);
+	if (!err && m->nr_bases)
+		err = image_error_set(error, -EOPNOTSUPP,
+				      "%.150s: stands on the pages of %u earlier images; only full ones can be copied",
+				      s->dir, m->nr_bases);
 	for (i = 0; i < LAYOUT_MANIFEST; i++)
 		lens[i] = m->files[i + 1].name ? m->files[i + 1].len : 0;
 	memcpy(s->id, m->id, sizeof(s->id));

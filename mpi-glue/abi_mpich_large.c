@@ -46,7 +46,7 @@ MPI_ALIAS(MPI_Type_get_contents_c);
 LOWER_TEXT int PMPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm,
 					MPI_Request *request)
 {
-	GLUE_COLLECTIVE(MPI_Comm_idup_with_info, counter_of(comm));
+	GLUE_COLLECTIVE_NOW(MPI_Comm_idup_with_info, counter_of(comm));
 	MPI_Request real;
 	struct vcomm *desc;
 	MPI_Comm *slot;

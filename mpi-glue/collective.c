@@ -209,21 +209,31 @@ static bool behind(const struct counter *counter, const struct counter *asking)
 	return counter->id && begun < target_of(counter);
 }
 
-/* @counter has been raised by the one who asks. */
-bool collective_may_begin(const struct counter *counter)
+/* @asking has been raised by the one who asks, or is NULL. */
+static bool behind_somewhere(const struct counter *asking)
 {
 	const struct vtable *table = &glue.table[VK_COMM];
 
-	if (counter->slot == COUNTER_MEETING ? meeting_may_begin(counter) :
-					       counter->seq <= target_of(counter))
-		return true;
 	for (uint32_t i = 0; i < table->top; i++) {
 		const struct vcomm *comm = (struct vcomm *)vobj_at(VK_COMM, i);
 
-		if (comm && behind(&comm->coll, counter))
+		if (comm && behind(&comm->coll, asking))
 			return true;
 	}
 	return meeting_behind();
+}
+
+bool collective_may_begin(const struct counter *counter)
+{
+	if (counter->slot == COUNTER_MEETING ? meeting_may_begin(counter) :
+					       counter->seq <= target_of(counter))
+		return true;
+	return behind_somewhere(counter);
+}
+
+bool collective_behind(void)
+{
+	return behind_somewhere(NULL);
 }
 
 static struct status_comm *page_slot(const struct counter *counter)

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "mpi-glue/drain.h"
+#include "mpi-glue/gather.h"
 #include "mpi-glue/glue.h"
 
 #define ID_WORLD	1ull
@@ -58,7 +59,9 @@ struct meeting {
 
 /* The call is counted; for GLUE_COLLECTIVE(). NULL: this process meets nobody. */
 struct counter *meeting_of_group(struct meeting *meeting, MPI_Comm comm, MPI_Group group);
-struct counter *meeting_of_leaders(struct meeting *meeting, MPI_Comm peer, int remote_leader);
+/* @counted: as above; else it is not counted yet */
+struct counter *meeting_of_leaders(struct meeting *meeting, MPI_Comm peer, int remote_leader,
+				   bool counted);
 /* For collective.c; @counter is in a meeting. */
 void meeting_add(struct counter *counter, int one);
 void meeting_publish(const struct counter *counter);
@@ -78,6 +81,8 @@ void collective_count(struct counter *counter);
 void collective_uncount(struct counter *counter);
 /* May the holder of this counter begin one more? The page's targets decide. */
 bool collective_may_begin(const struct counter *counter);
+/* Others have begun what this rank has not. */
+bool collective_behind(void);
 /* Counters into the page. */
 void collective_publish(void);
 void collective_publish_one(const struct counter *counter);

@@ -104,6 +104,8 @@ static int load(char *const *envp, char *why)
 	rc = lower_load(&config, &glue.lower, why);
 	for (size_t i = 0; !rc && i < CALL_NR; i++)
 		glue.fn[i] = lower_function(glue.lower, i);
+	if (!rc)
+		glue.loaded++;
 	return rc;
 }
 
@@ -258,6 +260,8 @@ LOWER_TEXT static void init_done(int provided)
 
 	glue.provided = provided;
 	glue.multiple = provided == MPI_THREAD_MULTIPLE;
+	/* of one communicator, calls of several threads may be in any order then */
+	glue.gathers = !glue.multiple && gather_wanted();
 	if (glue.multiple)
 		glue_refuse(CALL_MPI_Init_thread, "MPI_THREAD_MULTIPLE is not restored yet");
 	__asm__ volatile("rdfsbase %0" : "=r"(glue.main_fs));

@@ -27,14 +27,14 @@ enum glue_state { GLUE_BEFORE, GLUE_RUNNING, GLUE_ENDED };
  */
 struct status_page;
 struct drained;
-
 struct glue {
 	void *fn[GLUE_CALLS_MAX];
 	struct vtable table[VK_NR];
 	struct lower *lower;
 	enum glue_state state;
-	bool multiple;
+	bool multiple, gathers;		/* before blocking collectives: gather.h */
 	int provided;
+	uint64_t loaded;		/* lower halves so far */
 	unsigned long main_fs;
 	/* of MPI_Wtime, ns: added to the node's clock; it, and the clock of the day, at the last cut */
 	struct {

@@ -25,14 +25,15 @@ static struct meeting *meeting_in(const struct counter *counter)
 	return (struct meeting *)(uintptr_t)counter;
 }
 
-static struct counter *begun(struct meeting *meeting, const struct vcomm *on)
+static struct counter *counter_in(struct meeting *meeting, const struct vcomm *on, bool counted)
 {
 	if (!meeting->n)
 		return NULL;
 	meeting->counter.slot = COUNTER_MEETING;
 	meeting->counter.id = on->coll.id;
 	meeting->counter.members = meeting->n + 1;
-	meeting_add(&meeting->counter, 1);
+	if (counted)
+		meeting_add(&meeting->counter, 1);
 	return &meeting->counter;
 }
 
@@ -94,10 +95,11 @@ struct counter *meeting_of_group(struct meeting *meeting, MPI_Comm comm, MPI_Gro
 	call_end(&mark);
 	if (meeting->ranks)
 		meeting->n = others(meeting->ranks, n);
-	return begun(meeting, parent);
+	return counter_in(meeting, parent, true);
 }
 
-struct counter *meeting_of_leaders(struct meeting *meeting, MPI_Comm peer, int remote_leader)
+struct counter *meeting_of_leaders(struct meeting *meeting, MPI_Comm peer, int remote_leader,
+				   bool counted)
 {
 	const struct vcomm *desc = (struct vcomm *)vobj_comm(peer);
 
@@ -105,7 +107,7 @@ struct counter *meeting_of_leaders(struct meeting *meeting, MPI_Comm peer, int r
 		return NULL;
 	meeting->one = world_rank_of(desc, remote_leader);
 	meeting->n = meeting->one >= 0 && meeting->one != glue.world_rank;
-	return begun(meeting, desc);
+	return counter_in(meeting, desc, counted);
 }
 
 static uint64_t target_of(size_t rank)

@@ -166,7 +166,7 @@ MPI_ALIAS(MPI_Comm_dup_with_info);
 
 LOWER_TEXT int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
 {
-	GLUE_COLLECTIVE(MPI_Comm_idup, counter_of(comm));
+	GLUE_COLLECTIVE_NOW(MPI_Comm_idup, counter_of(comm));
 	MPI_Request real;
 
 	COMM_DUP(MPI_Comm_idup, real_comm(comm), slot, &real);
@@ -178,7 +178,6 @@ MPI_ALIAS(MPI_Comm_idup);
 LOWER_TEXT static int intercomm_inside(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm,
 				       int remote_leader, int tag, MPI_Comm *newintercomm)
 {
-	GLUE_COLLECTIVE(MPI_Intercomm_create, counter_of(local_comm));
 	MPI_Comm real;
 	int rc = lower_MPI_Intercomm_create(real_comm(local_comm), local_leader,
 					    real_comm(peer_comm), remote_leader, tag, &real);
@@ -190,23 +189,35 @@ LOWER_TEXT static int intercomm_inside(MPI_Comm local_comm, int local_leader, MP
 	return rc;
 }
 
+static int leader_inside(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm,
+			 int remote_leader, int tag, MPI_Comm *newintercomm)
+{
+	GLUE_COLLECTIVE_NOW(MPI_Intercomm_create, counter_of(local_comm));
+	return intercomm_inside(local_comm, local_leader, peer_comm, remote_leader, tag,
+				newintercomm);
+}
+
 /*
  * The leaders wait for each other, and each group for its leader: of a leader, a collective within
- * a collective, so that it is not held between the two.
+ * a collective, so that it is not held between the two. Its group gathers before the first.
  */
 int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm,
 			  int remote_leader, int tag, MPI_Comm *newintercomm)
 {
 	const struct vcomm *local = (struct vcomm *)vobj_comm(local_comm);
+	struct counter *group = counter_of(local_comm);
 
 	if (local && local->size && local->rank == local_leader) {
 		struct meeting meeting = { 0 };
+		bool now = !glue.gathers || !group;
 
-		GLUE_COLLECTIVE(MPI_Intercomm_create,
-				meeting_of_leaders(&meeting, peer_comm, remote_leader));
-		return intercomm_inside(local_comm, local_leader, peer_comm, remote_leader, tag,
-					newintercomm);
+		GLUE_COLLECTIVE_OVER(MPI_Intercomm_create,
+				     meeting_of_leaders(&meeting, peer_comm, remote_leader, now),
+				     group);
+		return leader_inside(local_comm, local_leader, peer_comm, remote_leader, tag,
+				     newintercomm);
 	}
+	GLUE_COLLECTIVE(MPI_Intercomm_create, group);
 	return intercomm_inside(local_comm, local_leader, peer_comm, remote_leader, tag,
 				newintercomm);
 }
@@ -215,7 +226,7 @@ MPI_ALIAS(MPI_Intercomm_create);
 LOWER_TEXT static int create_group_inside(MPI_Comm comm, MPI_Group group, int tag,
 					  MPI_Comm *newcomm, struct meeting *meeting)
 {
-	GLUE_COLLECTIVE(MPI_Comm_create_group, meeting_of_group(meeting, comm, group));
+	GLUE_COLLECTIVE_NOW(MPI_Comm_create_group, meeting_of_group(meeting, comm, group));
 	MPI_Comm real;
 	int rc = lower_MPI_Comm_create_group(real_comm(comm), real_group(group), tag, &real);
 

@@ -140,32 +140,56 @@ static void come_in(struct call_mark *mark)
 	}
 }
 
+static void publish_in_collective(uint32_t n)
+{
+	__atomic_store_n(&glue.page->answer.in_collective, n, __ATOMIC_RELEASE);
+}
+
+bool quiesce_try_begin(struct call_mark *mark, struct counter *counter)
+{
+	bool may;
+
+	/* as on the fast way: counted before it is asked whether one may */
+	collective_count(counter);
+	if (!(hold_now() & HOLD_COLL))
+		return true;
+	may = collective_may_begin(counter);
+	if (may) {
+		mark->collective = 1;
+		publish_in_collective(__atomic_add_fetch(&glue.in_collective, 1,
+							 __ATOMIC_SEQ_CST));
+	} else {
+		/* listed though not begun: nobody can tell a target of what is not in the page */
+		collective_uncount(counter);
+	}
+	collective_publish_one(counter);
+	quiesce_publish();
+	return may;
+}
+
+uint32_t quiesce_gate(void)
+{
+	return __atomic_load_n(&glue.gate, __ATOMIC_SEQ_CST);
+}
+
 static void begin_collective(struct call_mark *mark, struct counter *counter)
 {
 	for (;;) {
-		uint32_t gate = __atomic_load_n(&glue.gate, __ATOMIC_SEQ_CST);
+		uint32_t gate = quiesce_gate();
 
 		come_in(mark);
-		/* as on the fast way: counted before it is asked whether one may */
-		collective_count(counter);
-		if (!(hold_now() & HOLD_COLL))
+		if (quiesce_try_begin(mark, counter))
 			return;
-		if (collective_may_begin(counter)) {
-			mark->collective = 1;
-			__atomic_add_fetch(&glue.in_collective, 1, __ATOMIC_SEQ_CST);
-			__atomic_store_n(&glue.page->answer.in_collective, glue.in_collective,
-					 __ATOMIC_RELEASE);
-			collective_publish_one(counter);
-			quiesce_publish();
-			return;
-		}
-		/* listed though not begun: nobody can tell a target of what is not in the page */
-		collective_uncount(counter);
-		collective_publish_one(counter);
-		quiesce_publish();
 		go_out(mark);
 		wait_gate(gate);
 	}
+}
+
+void quiesce_wait(struct call_mark *mark, uint32_t gate)
+{
+	go_out(mark);
+	wait_gate(gate);
+	come_in(mark);
 }
 
 /* Not inlined: this thread's first call, or a hold. */
@@ -194,14 +218,24 @@ __attribute__((noinline, cold)) void quiesce_begin(struct call_mark *mark, unsig
 		come_in(mark);
 }
 
+static void leave_collective(struct call_mark *mark)
+{
+	publish_in_collective(__atomic_sub_fetch(&glue.in_collective, 1, __ATOMIC_SEQ_CST));
+	mark->collective = 0;
+	quiesce_publish();
+}
+
+/* Uncounted first: who is in no collective and has counted it would pass for one who is done. */
+void quiesce_retract(struct call_mark *mark, struct counter *counter)
+{
+	collective_uncount(counter);
+	leave_collective(mark);
+}
+
 __attribute__((noinline, cold)) void quiesce_end(struct call_mark *mark)
 {
-	if (mark->collective) {
-		uint32_t left = __atomic_sub_fetch(&glue.in_collective, 1, __ATOMIC_SEQ_CST);
-
-		__atomic_store_n(&glue.page->answer.in_collective, left, __ATOMIC_RELEASE);
-		quiesce_publish();
-	}
+	if (mark->collective)
+		leave_collective(mark);
 	if (mark->locked)
 		library_unlock();
 	glue_self.counter = NULL;
@@ -266,11 +300,11 @@ static void publish_wait(struct status_wait *wait)
 			continue;
 		wait->call = (uint16_t)(call - 1);
 		snprintf(wait->name, sizeof(wait->name), "%s", call_symbol[call - 1] + 1);
-		wait->held = (uint16_t)t->safe;
+		wait->held = t->gathers ? STATUS_GATHERS : t->safe ? STATUS_HELD : 0;
 		wait->peer = t->peer < 0 ? STATUS_NONE : (uint32_t)t->peer;
 		wait->tag = t->tag;
 		wait->comm = counter ? counter->id : 0;
-		wait->seq = counter ? counter->seq : 0;
+		wait->seq = counter ? counter->seq + t->gathers : 0;
 		break;
 	}
 	glue_unlock(&glue.threads_lock);

@@ -50,6 +50,7 @@ enum {
  * @epoch:   of the hold under which it was last let in; glue.epoch: it knows of this one
  * @counter, @peer, @tag: what it waits for, for people; peer by world rank
  * @counter_call: as @call, of the call that @counter is of; it may be over
+ * @gathers: it has not begun that call, as not all members have come to it (gather.h)
  */
 struct glue_thread {
 	uint32_t call;
@@ -59,6 +60,7 @@ struct glue_thread {
 	int32_t peer, tag;
 	const struct counter *counter;
 	uint32_t counter_call;
+	uint32_t gathers;
 	struct glue_thread *next, **prev;
 };
 
@@ -75,6 +77,16 @@ struct call_mark {
 /* The slow ways in and out; @counter of collectives, already counted, or NULL. */
 void quiesce_begin(struct call_mark *mark, unsigned int call, struct counter *counter);
 void quiesce_end(struct call_mark *mark);
+
+/*
+ * For gather.c, inside. Count a collective and tell it, if it may begin; else nothing is begun.
+ * What was counted can be taken back until it has begun below.
+ */
+bool quiesce_try_begin(struct call_mark *mark, struct counter *counter);
+void quiesce_retract(struct call_mark *mark, struct counter *counter);
+/* Held until there is something new since @gate was asked for, before one looked. */
+uint32_t quiesce_gate(void);
+void quiesce_wait(struct call_mark *mark, uint32_t gate);
 
 /**
  * quiesce_safe_point() - in a loop, nothing of the lower half in hand
@@ -120,15 +132,35 @@ static inline __attribute__((always_inline)) void call_end(struct call_mark *mar
 	CALL_BEGIN(&mark, CALL_##name, NULL)
 
 /* Of a collective: counted first, as the glue thread reads counters of those it finds inside. */
-#define GLUE_COLLECTIVE(name, counter_) \
+#define COLLECTIVE_BEGIN(name, counted) do { \
+	if (likely(counted)) \
+		(counted)->seq++; \
+	glue_self.counter = (counted); \
+	glue_self.counter_call = CALL_##name + 1; \
+	CALL_BEGIN(&mark, CALL_##name, counted); \
+} while (0)
+
+/* First line of a collective that waits for nobody, or that something around it has gathered for. */
+#define GLUE_COLLECTIVE_NOW(name, counter_) \
 	struct call_mark mark __attribute__((cleanup(call_end), unused)) = { 0 }; \
 	do { \
 		struct counter *counted = (counter_); \
-		if (likely(counted)) \
-			counted->seq++; \
-		glue_self.counter = counted; \
-		glue_self.counter_call = CALL_##name + 1; \
-		CALL_BEGIN(&mark, CALL_##name, counted); \
+		COLLECTIVE_BEGIN(name, counted); \
 	} while (0)
+
+/* Of one that waits for others; those of the communicator of @over_ gather first, if wanted. */
+#define GLUE_COLLECTIVE_OVER(name, counter_, over_) \
+	struct call_mark mark __attribute__((cleanup(call_end), unused)) = { 0 }; \
+	do { \
+		struct counter *counted = (counter_), *gathered = (over_); \
+		if (unlikely(glue.gathers) && likely(gathered)) { \
+			glue_self.counter_call = CALL_##name + 1; \
+			gather_begin(&mark, CALL_##name, counted, gathered); \
+			break; \
+		} \
+		COLLECTIVE_BEGIN(name, counted); \
+	} while (0)
+
+#define GLUE_COLLECTIVE(name, counter_)	GLUE_COLLECTIVE_OVER(name, counter_, counted)
 
 #endif

@@ -86,11 +86,17 @@ struct status_order {
 	char environment[4096];
 };
 
+/* Who has it wait. 2 is taken (SHIM_WAIT_MUTE). */
+enum status_held {
+	STATUS_HELD = 1,	/* we do, for a checkpoint; 0: the library */
+	STATUS_GATHERS = 3,	/* members of the communicator that have not come to this call */
+};
+
 /* What a thread of the rank waits for: the one that waits longest in MPI. */
 struct status_wait {
 	uint32_t writing;	/* odd while it is written */
 	uint16_t call;		/* row of mpi_calls.def; name in @name */
-	uint16_t held;		/* by us, not by the library */
+	uint16_t held;		/* enum status_held */
 	uint32_t peer;		/* in MPI_COMM_WORLD, STATUS_NONE */
 	int32_t tag;
 	uint64_t comm;

@@ -154,15 +154,15 @@ int ranks_parse(const json_t *json, struct ranks *ret_ranks, char *why, size_t s
 {
 	const json_t *map = NULL, *pids = NULL;
 	struct ranks ranks = { .failed = -1 };
-	int node = 0, keep_going = 0, label = 0, err;
+	int node = 0, keep_going = 0, label = 0, interruptible = 0, err;
 	const char *mpi = "none", *what = "rank map";
 	json_error_t error;
 
 	if (json_unpack_ex((json_t *)json, &error, 0,
-			   "{s:o, s?i, s?s, s?s, s?s, s?s, s?b, s?b, s?o, s?[ii], s?o !}", "map", &map,
+			   "{s:o, s?i, s?s, s?s, s?s, s?s, s?b, s?b, s?b, s?o, s?[ii], s?o !}", "map", &map,
 			   "node", &node, "mpi", &mpi, "glue", &ranks.glue,
 			   "lower", &ranks.lower, "pmix", &ranks.pmix, "keep_going", &keep_going,
-			   "label", &label,
+			   "label", &label, "interruptible", &interruptible,
 			   "pids", &pids, "failed", &ranks.failed, &ranks.failed_status,
 			   "nodes", &ranks.nodes)) {
 		snprintf(why, size, "bad ranks: %s", error.text);
@@ -171,6 +171,7 @@ int ranks_parse(const json_t *json, struct ranks *ret_ranks, char *why, size_t s
 	ranks.node = (unsigned int)node;
 	ranks.keep_going = keep_going;
 	ranks.label = label;
+	ranks.interruptible = interruptible;
 	err = take_map(&ranks, map);
 	if (!err)
 		err = list_here(&ranks);
@@ -257,6 +258,11 @@ int ranks_setenv(const struct ranks *ranks, unsigned int index)
 		err = setenv("CKPT_LOWER", ranks->lower, 1) ? -errno : 0;
 	if (!err && ranks->glue)
 		err = set_preload(ranks->glue);
+	/* of all ranks alike, whatever was in the environment of who started them */
+	if (!err && ranks->interruptible)
+		err = setenv("CKPT_COLLECTIVES", "interruptible", 1) ? -errno : 0;
+	else if (!err)
+		unsetenv("CKPT_COLLECTIVES");
 	return err;
 }
 

@@ -11,6 +11,7 @@
  *	    "mpi": "mpich" | "ompi" | "none",	who serves process management, and whose glue
  *	    "glue": "/usr/lib/.../libmpich.so.12",	preloaded; none: the program's own library
  *	    "lower": "/usr/libexec/.../ckpt-lower",
+ *	    "interruptible": false,	the glue makes collectives so (mpi-glue/gather.h)
  *	    "pmix": "/usr/lib/.../libckpt-pmix.so",	pm_pmix of pm.h, for "ompi"
  *	    "label": false,		each line of output with its rank
  *	    "keep_going": false,		a rank's failure ends that rank alone
@@ -56,6 +57,7 @@ struct ranks {
 	const char *pmix;
 	bool label;
 	bool keep_going;
+	bool interruptible;
 	pid_t *pids;		/* NULL: not a restore */
 	int failed;		/* of a restore: index of the first that had failed; -1: none */
 	int failed_status;	/* as of waitpid(2) */

@@ -132,7 +132,9 @@ static int attempt(struct capture *cap, const struct capture_options *o,
 				   strerror(-ret));
 	cap->snapshot = (struct ckpt_snapshot){
 		.flags = (o->in_place ? CKPT_SNAPSHOT_NO_COW : 0) |
-			 (o->dry_run ? CKPT_SNAPSHOT_DRY : 0),
+			 (o->dry_run ? CKPT_SNAPSHOT_DRY : 0) |
+			 (o->track && cap->dev->info.features & CKPT_FEAT_TRACK ?
+			  CKPT_SNAPSHOT_TRACK : 0),
 	};
 	ret = kdev_snapshot(cap->dev, &cap->snapshot);
 	if (ret)

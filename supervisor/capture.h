@@ -23,6 +23,7 @@ struct capture_options {
 	unsigned int nr_excludes;
 	bool in_place;			/* no snapshot: read while frozen */
 	bool dry_run;
+	bool track;			/* from now on, as far as the module can */
 	unsigned int freeze_timeout_ms;	/* for all attempts together */
 	unsigned int max_pause_ms;	/* 0: as long as the module allows */
 	int (*frozen)(void *arg);	/* between freeze and snapshot; NULL: nobody */

@@ -57,15 +57,19 @@ char *catalog_part_dir(const struct catalog *catalog, int64_t job, int64_t gener
 			(long long)generation, part) < 0 ? NULL : path;
 }
 
-int catalog_part_make(const struct catalog *catalog, int64_t job, int64_t generation,
-		      unsigned int part)
+/* What was made there has its name for good. */
+static int sync_dir(const char *path)
 {
-	_cleanup_free_ char *dir = catalog_image_dir(catalog, job, generation);
+	_cleanup_fd_ int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return dir < 0 || fsync(dir) ? -errno : 0;
+}
+
+static int make_part(const char *dir, unsigned int part)
+{
 	char path[PATH_MAX];
 	unsigned int tries;
 
-	if (!dir)
-		return -ENOMEM;
 	snprintf(path, sizeof(path), "%s/node-%u", dir, part);
 	/* Another node makes the first one, too, or has failed already and removes it. */
 	for (tries = 0; tries < MAKE_TRIES; tries++) {
@@ -77,6 +81,22 @@ int catalog_part_make(const struct catalog *catalog, int64_t job, int64_t genera
 			return -errno;
 	}
 	return -ENOENT;
+}
+
+int catalog_part_make(const struct catalog *catalog, int64_t job, int64_t generation,
+		      unsigned int part)
+{
+	_cleanup_free_ char *dir = catalog_image_dir(catalog, job, generation);
+	_cleanup_free_ char *above = catalog_job_dir(catalog, job);
+	int err;
+
+	if (!dir || !above)
+		return -ENOMEM;
+	err = make_part(dir, part);
+	/* A writer syncs the directory it writes to, not those that it lies in. */
+	if (!err)
+		err = sync_dir(dir);
+	return err ? err : sync_dir(above);
 }
 
 static void parts_purpose(int64_t job, int64_t generation, char *buf, size_t size)
@@ -212,8 +232,13 @@ int catalog_job_create(const struct catalog *catalog, int64_t *ret_job)
 		if (!path)
 			return -ENOMEM;
 		if (!mkdir(path, 0711)) {
-			*ret_job = job;
-			return 0;
+			int err = sync_dir(catalog->dir);
+
+			if (err)
+				rmdir(path);
+			else
+				*ret_job = job;
+			return err;
 		}
 		if (errno != EEXIST)
 			return -errno;
@@ -328,8 +353,11 @@ static int claim(int dir, const char *node, bool force)
 		    0600);
 	if (fd < 0)
 		return -errno;
+	/* Synced: one that lost its node by a power cut would be somebody else's for ever. */
 	if (write(fd, node, strlen(node)) != (ssize_t)strlen(node))
 		err = -ENOSPC;
+	else if (fsync(fd))
+		err = -errno;
 	else if (force && renameat(dir, name, dir, CLAIM))
 		err = -errno;
 	else if (!force && linkat(dir, name, dir, CLAIM, 0))
@@ -512,17 +540,21 @@ bool catalog_generation_in_use(const struct catalog *catalog, int64_t job, int64
 	return false;
 }
 
-/* False: it is of one image. Without the file it is no generation, whatever is left. */
-static bool remove_parts(const struct catalog *catalog, int64_t job, int64_t generation,
-			 const char *dir_path)
+/*
+ * -ENOENT: it is of one image. Without the file it is no generation, whatever is left; but while
+ * that may come back after a power cut, its images stay.
+ */
+static int remove_parts(const struct catalog *catalog, int64_t job, int64_t generation,
+			const char *dir_path)
 {
 	_cleanup_fd_ int dir = open(dir_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (dir < 0 || unlinkat(dir, PARTS_FILE, 0))
-		return false;
-	fsync(dir);
+		return errno == ENOTDIR ? -ENOENT : -errno;
+	if (fsync(dir))
+		return -errno;
 	drop_parts(catalog, job, generation);
-	return true;
+	return 0;
 }
 
 int catalog_generation_remove(const struct catalog *catalog, int64_t job,
@@ -538,8 +570,12 @@ int catalog_generation_remove(const struct catalog *catalog, int64_t job,
 		snprintf(why, size, "%s: in use", image);
 		return -EBUSY;
 	}
-	if (remove_parts(catalog, job, generation, image))
-		return 0;
+	err = remove_parts(catalog, job, generation, image);
+	if (err != -ENOENT) {
+		if (err)
+			snprintf(why, size, "%s: %s", image, strerror(-err));
+		return err;
+	}
 	err = image_remove(image, &error);
 	if (err && err != -ENOENT) {
 		snprintf(why, size, "%s", error.text);

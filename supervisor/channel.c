@@ -137,6 +137,11 @@ void channel_report_progress(const struct engine_progress *progress, void *arg)
 				   "total", (json_int_t)progress->total));
 }
 
+void channel_report_event(struct channel_reporter *reporter, json_t *event)
+{
+	report(reporter, json_pack("{s:o}", "progress", event));
+}
+
 void channel_report_outcome(struct channel_reporter *reporter, json_t *outcome)
 {
 	report(reporter, outcome);

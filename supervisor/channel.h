@@ -14,7 +14,7 @@
 struct channel;
 
 struct channel_ops {
-	/* @progress: {"phase": …, "done": …, "total": …} */
+	/* @progress: {"phase": …, "done": …, "total": …}, or an event */
 	void (*progress)(json_t *progress, void *arg);
 	/* Once, last: the outcome, a new reference; NULL: it ended without one. */
 	void (*outcome)(json_t *outcome, void *arg);
@@ -34,7 +34,8 @@ struct channel_reporter {
 
 /* As engine_progress_fn, arg a reporter; not more than some a second. */
 void channel_report_progress(const struct engine_progress *progress, void *arg);
-/* Takes over the reference. */
+/* Each of them, whatever it is about. Both take over the reference. */
+void channel_report_event(struct channel_reporter *reporter, json_t *event);
 void channel_report_outcome(struct channel_reporter *reporter, json_t *outcome);
 
 #endif /* STILLPOINT_CHANNEL_H */

@@ -11,20 +11,20 @@ $(call library,daemon,$(addprefix supervisor/,reactor.c log.c))
 
 # The daemon but for its main(), so that tests can link it.
 CKPTD_SOURCES := $(addprefix supervisor/,daemon.c config.c ctl.c verbs.c \
-	verbs_job.c verbs_checkpoint.c verbs_stats.c ranks_up.c job_images.c job_restore.c verbs_restart.c verbs_list.c verbs_ranks.c verbs_tree.c verbs_image.c \
+	verbs_job.c verbs_checkpoint.c verbs_stats.c ranks_up.c job_images.c job_restore.c verbs_restart.c restart_before.c verbs_list.c verbs_ranks.c verbs_tree.c verbs_image.c \
 	verbs_nodes.c nodes.c parts.c parts_fence.c parts_home.c parts_away.c parts_start.c parts_try.c \
-	fence_tree.c \
+	fence_tree.c store.c store_ask.c verbs_store.c \
 	jobs.c job.c ends.c launch.c rank_record.c rank_sources.c rank_link.c leave_out.c job_dump.c job_checkpoint.c job_memory.c schedule.c history.c \
-	coord_driver.c coord_local.c coord_figures.c coord_peer.c coord_record.c worker.c channel.c catalog.c generation.c seal.c kevents.c \
-	catalog_index.c listing.c pin.c retention.c prune.c keeper.c fsck.c verbs_keep.c verbs_fsck.c)
+	coord_driver.c coord_commit.c coord_local.c coord_figures.c coord_peer.c coord_record.c worker.c channel.c catalog.c generation.c seal.c kevents.c \
+	catalog_index.c listing.c pin.c retention.c prune.c prune_levels.c unwanted.c keeper.c tiers.c ticket.c verbs_ticket.c holdings.c promote.c promotion.c promoter.c levels_report.c levels_remove.c fetch.c fetch_record.c fetching.c fsck.c verbs_keep.c verbs_fsck.c)
 CFLAGS_supervisor/kevents.c += -I/usr/include/libnl3
 
 $(call library,ckptd,$(CKPTD_SOURCES))
 
 CKPTD_LIBS := $(LIB)/libckptd.a $(LIB)/libshim.a $(LIB)/libwire.a \
 	$(LIB)/libinterval.a $(LIB)/libop.a $(LIB)/libpeer.a $(LIB)/libcoord.a $(LIB)/libdaemon.a \
-	$(LIB)/libnodekey.a $(LIB)/libengine.a $(LIB)/libimage.a \
-	-lzmq -lprotobuf-c -ljansson -lsodium -luring -lzstd -lxxhash -lsystemd -lnl-genl-3 -lnl-3 -lsqlite3 -lm
+	$(LIB)/libnodekey.a $(LIB)/libengine.a $(LIB)/liblevels.a $(LIB)/libimage.a \
+	-lzmq -lprotobuf-c -ljansson -lsodium -luring -lzstd -lxxhash -lsystemd -lnl-genl-3 -lnl-3 -lsqlite3 -lisal -lm
 
 $(call program,ckptd,supervisor/ckptd.c,$(CKPTD_LIBS))
 INSTALL_SBIN += $(BIN)/ckptd
@@ -54,3 +54,8 @@ $(call unit_test,tests/unit/test_fence_tree,tests/unit/test_fence_tree.c,$(LIB)/
 $(call library,interval,supervisor/interval.c supervisor/advice.c)
 $(call unit_test,tests/unit/test_interval,tests/unit/test_interval.c,$(LIB)/libinterval.a -lm)
 $(call unit_test,tests/unit/test_history,tests/unit/test_history.c,$(CKPTD_LIBS))
+
+$(call unit_test,tests/unit/test_promote,tests/unit/test_promote.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_promotion,tests/unit/test_promotion.c tests/unit/keep_fixture.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_fetch,tests/unit/test_fetch.c tests/unit/keep_fixture.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_levels_remove,tests/unit/test_levels_remove.c tests/unit/keep_fixture.c,$(CKPTD_LIBS))

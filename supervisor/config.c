@@ -22,15 +22,16 @@
 #include "supervisor/op_args.h"
 
 #define FILE_MAX	65536
+#define OF_LEVELS	"level."
 #define SECONDS_MAX	(100LL * 365 * 24 * 3600)
 
-enum kind { PATH, NAME, ADDRESS, NUMBER, LEVEL, SECONDS, SIZE };	/* strings first */
+enum kind { PATH, NAME, ADDRESS, NUMBER, LEVEL, SECONDS, SIZE, PORT, SWITCH };	/* strings first */
 
 static const struct setting {
 	const char *name;
 	enum kind kind;
 	size_t offset;
-	const char *value;	/* default; NULL: made by config_init() */
+	const char *value;	/* default; NULL: none, or made by config_init() */
 } settings[] = {
 	{ "socket", PATH, offsetof(struct config, socket), "/run/stillpoint/ckptd.sock" },
 	{ "state_dir", PATH, offsetof(struct config, state_dir), "/var/lib/stillpoint/jobs" },
@@ -48,9 +49,14 @@ static const struct setting {
 	{ "freeze_timeout_ms", NUMBER, offsetof(struct config, freeze_timeout_ms), "0" },
 	{ "quiesce_timeout_ms", NUMBER, offsetof(struct config, quiesce_timeout_ms), "0" },
 	{ "node_mtbf", SECONDS, offsetof(struct config, node_mtbf_s), "1y" },
+	{ "incremental", NUMBER, offsetof(struct config, incremental), "0" },
 	{ "retain_keep", NUMBER, offsetof(struct config, retain.keep), "0" },
 	{ "retain_keep_every", NUMBER, offsetof(struct config, retain.keep_every), "0" },
 	{ "retain_max_size", SIZE, offsetof(struct config, retain.max_size), "0" },
+	{ "store", PATH, offsetof(struct config, store), NULL },
+	{ "store_max", SIZE, offsetof(struct config, store_max), "0" },
+	{ "store_port", PORT, offsetof(struct config, store_port), "0" },
+	{ "store_encrypt", SWITCH, offsetof(struct config, store_encrypt), "yes" },
 };
 
 static int set_string(char **field, const char *value)
@@ -74,6 +80,25 @@ static int set_number(unsigned int *field, const char *value)
 	if (errno || end == value || *end || *value == '-' || number > 3600000)
 		return -EINVAL;
 	*field = (unsigned int)number;
+	return 0;
+}
+
+static int set_port(unsigned int *field, const char *value)
+{
+	unsigned int port;
+	int err = set_number(&port, value);
+
+	if (err || port > UINT16_MAX)
+		return -EINVAL;
+	*field = port;
+	return 0;
+}
+
+static int set_switch(bool *field, const char *value)
+{
+	if (strcmp(value, "yes") && strcmp(value, "no"))
+		return -EINVAL;
+	*field = !strcmp(value, "yes");
 	return 0;
 }
 
@@ -102,6 +127,8 @@ int config_set(struct config *config, const char *name, const char *value)
 	const struct setting *s = settings;
 	void *field;
 
+	if (!strncmp(name, OF_LEVELS, strlen(OF_LEVELS)))
+		return tiers_set(&config->tiers, name + strlen(OF_LEVELS), value);
 	while (strcmp(s->name, name)) {
 		if (++s == settings + ARRAY_SIZE(settings))
 			return -ENOENT;
@@ -124,6 +151,10 @@ int config_set(struct config *config, const char *name, const char *value)
 		return set_seconds(field, value);
 	case SIZE:
 		return op_size_parse(value, field);
+	case PORT:
+		return set_port(field, value);
+	case SWITCH:
+		return set_switch(field, value);
 	}
 	return -EINVAL;
 }
@@ -196,6 +227,7 @@ void config_done(struct config *config)
 {
 	size_t i;
 
+	tiers_done(&config->tiers);
 	for (i = 0; i < ARRAY_SIZE(settings); i++) {
 		char **field = (char **)((char *)config + settings[i].offset);
 
@@ -287,6 +319,7 @@ int config_load(struct config *config, const char *path, char *why, size_t size)
 	err = config_parse(config, text, (size_t)n, &line);
 	if (err)
 		snprintf(why, size, "%s:%u: %s", path, line, err == -ENOENT ?
-			 "no such setting" : "not understood");
+			 "no such setting" : err == -E2BIG ? "too many levels" :
+			 "not understood");
 	return err == -ENOENT ? -EINVAL : err;
 }

@@ -13,22 +13,30 @@
  *	hosts = /etc/stillpoint/hosts		other nodes; none if it does not exist
  *	node_key = /etc/stillpoint/node.key
  *	listen = ADDRESS			for other nodes; default *: all addresses
+ *	store = DIR				keep other nodes' images there (store.h); default: none
+ *	store_max = SIZE			of them; 0: as many as fit
+ *	store_port = N				for them; 0: any that is free
+ *	store_encrypt = yes|no			no: images go unencrypted to nodes that say no, too
  *	log_level = error|warning|info|debug
  *	max_pause_ms = N			0: as long as the module allows
  *	freeze_timeout_ms = N
  *	quiesce_timeout_ms = N			0: 30000
  *	node_mtbf = DURATION			between failures of one node; 1y
+ *	incremental = N				most earlier generations whose pages one needs; 0: full
  *	retain_keep = N				after each checkpoint, of that job: retention.h
  *	retain_keep_every = N
  *	retain_max_size = SIZE
+ *	level.NAME = KIND:PLACE			levels beyond image_dir, and their settings: tiers.h
  */
 #ifndef STILLPOINT_CONFIG_H
 #define STILLPOINT_CONFIG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "supervisor/log.h"
 #include "supervisor/retention.h"
+#include "supervisor/tiers.h"
 
 #define CONFIG_DEFAULT	"/etc/stillpoint/ckptd.conf"
 
@@ -49,7 +57,13 @@ struct config {
 	unsigned int freeze_timeout_ms;
 	unsigned int quiesce_timeout_ms;
 	unsigned int node_mtbf_s;
+	unsigned int incremental;
 	struct retention_rule retain;
+	char *store;			/* NULL: none */
+	uint64_t store_max;
+	unsigned int store_port;
+	bool store_encrypt;
+	struct tiers tiers;
 };
 
 /* The defaults; -ENOMEM. */

@@ -93,7 +93,7 @@ static const struct content_ops image_ops = {
 	.end = image_end,
 };
 
-static void *map(size_t len)
+void *content_map(size_t len)
 {
 	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -111,7 +111,7 @@ int content_image_create(struct image *img, struct content **ret_content)
 		return -ENOMEM;
 	ci->content.ops = &image_ops;
 	ci->img = img;
-	ci->buf = map(CONTENT_ROOM);
+	ci->buf = content_map(CONTENT_ROOM);
 	if (!ci->buf) {
 		free(ci);
 		return -ENOMEM;
@@ -158,7 +158,7 @@ static int hold_room(struct content *c, size_t want, void **ret_buf, size_t *ret
 			return -ENOMEM;
 		hold->slabs = slab;
 		slab += hold->nr_slabs;
-		slab->base = map(SLAB);
+		slab->base = content_map(SLAB);
 		if (!slab->base)
 			return -ENOMEM;
 		slab->size = SLAB;

@@ -47,6 +47,9 @@ int content_begin(struct content *c, uint64_t blob);	/* one blob at a time */
 int content_data(struct content *c, uint64_t offset, const void *data, size_t len);
 int content_end(struct content *c, uint64_t size);
 
+/* Memory for contents on their way, by munmap(2) given back; NULL without any. */
+void *content_map(size_t len);
+
 /* Straight into the image. */
 int content_image_create(struct image *img, struct content **ret_content);
 /* In memory. */

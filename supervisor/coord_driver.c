@@ -197,55 +197,6 @@ static void act_local(struct coord_driver *d, const struct coord_action *act)
 		driver_done(d, act->kind, err, COORD_WHY_FAILED);
 }
 
-/* Of several nodes the home makes their images a generation. */
-static int commit_generation(struct coord_driver *d)
-{
-	char why[512];
-	int err;
-
-	if (d->ranks.nr_nodes < 2 || d->ranks.node)
-		return 0;
-	err = catalog_generation_commit(&d->daemon->catalog, d->job->id,
-					(int64_t)d->id.generation,
-					json_object_get(d->job->record, "ranks"), why, sizeof(why));
-	if (err)
-		log_error(&d->daemon->log, "job %lld: %s", (long long)d->job->id, why);
-	return err;
-}
-
-/* The images are removed by those who made them. */
-static void uncommit(const struct coord_driver *d, int64_t generation)
-{
-	if (d->ranks.nr_nodes > 1 && !d->ranks.node)
-		catalog_generation_uncommit(&d->daemon->catalog, d->job->id, generation);
-}
-
-static void act_persist(struct coord_driver *d, const struct coord_action *act)
-{
-	struct coord_event event = driver_event(COORD_EV_DONE);
-	bool commits = d->dump && d->stored && act->record.committed.attempt == d->id.attempt &&
-		       act->record.committed.generation == d->id.generation;
-
-	event.cookie = act->cookie;
-	/* First what decides after a crash: adopt_commit(). */
-	if (commits)
-		event.error = commit_generation(d);
-	if (!event.error)
-		event.error = coord_record_write(d->job->state_dir, &act->record);
-	if (event.error) {
-		event.reason = COORD_WHY_DISK;
-		log_error(&d->daemon->log, "%s/%s: %s", d->job->state_dir, COORD_RECORD_FILE,
-			  strerror(-event.error));
-		if (commits)
-			uncommit(d, (int64_t)d->id.generation);
-	} else if (commits) {
-		/* It counts: a tree that was to be killed is, now. */
-		d->decided = true;
-		job_dump_go(d->dump);
-	}
-	driver_queue(d, &event);
-}
-
 static void on_time(void *arg)
 {
 	struct coord_driver *d = arg;
@@ -363,7 +314,7 @@ static void perform(struct coord_driver *d, const struct coord_action *act)
 			driver_give_up(d, COORD_WHY_FAILED, -EPIPE, COORD_NONE);
 		break;
 	case COORD_ACT_PERSIST:
-		act_persist(d, act);
+		driver_persist(d, act);
 		break;
 	case COORD_ACT_WAKE:
 		act_wake(d, act->at);
@@ -388,35 +339,6 @@ bool coord_driver_wanted(const struct job *job)
 							    "mpi"));
 
 	return mpi && strcmp(mpi, "none");
-}
-
-/* Of a ckptd before us that died when its image was there, and not yet committed anywhere. */
-static void remove_prepared(const struct coord_driver *d, const struct coord_record *record)
-{
-	const struct catalog *catalog = &d->daemon->catalog;
-	int64_t generation = (int64_t)record->prepared.generation;
-	char why[512];
-
-	if (d->ranks.nr_nodes > 1 || !record->prepared.attempt ||
-	    record->committed.generation == record->prepared.generation ||
-	    !catalog_has(catalog, d->job->id, generation))
-		return;
-	if (catalog_generation_remove(catalog, d->job->id, generation, why, sizeof(why)))
-		log_error(&d->daemon->log, "job %lld: generation %lld was given up and cannot be removed: %s",
-			  (long long)d->job->id, (long long)generation, why);
-}
-
-/*
- * Over several nodes what is in the catalog is a generation, even if the home was killed before it
- * recorded so.
- */
-static void adopt_commit(const struct coord_driver *d, struct coord_record *record)
-{
-	if (d->ranks.nr_nodes < 2 || d->ranks.node || !record->prepared.attempt ||
-	    record->committed.generation == record->prepared.generation)
-		return;
-	if (catalog_has(&d->daemon->catalog, d->job->id, (int64_t)record->prepared.generation))
-		record->committed = record->prepared;
 }
 
 static int create(struct coord_driver *d)
@@ -445,8 +367,7 @@ static int create(struct coord_driver *d)
 	last = catalog_next(&d->daemon->catalog, d->job->id,
 			    json_integer_value(json_object_get(d->job->record, "floor"))) - 1;
 	cc.generation = (uint64_t)last;
-	remove_prepared(d, &record);
-	adopt_commit(d, &record);
+	driver_settle(d, &record);
 	d->memory = malloc(coord_size(&cc));
 	err = d->memory ? coord_create(d->memory, &cc, &record, &d->coord) : -ENOMEM;
 	if (!err)

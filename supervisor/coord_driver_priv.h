@@ -4,6 +4,7 @@
  *
  *	coord_driver.c		events to the machine, its actions, life
  *	coord_local.c		what this node's ranks, and its dump, have to say
+ *	coord_commit.c		what of it counts
  *	coord_figures.c		what a checkpoint over nodes has cost all of them
  */
 #ifndef STILLPOINT_COORD_DRIVER_PRIV_H
@@ -82,6 +83,12 @@ int driver_order(struct coord_driver *d, uint32_t intent);
 void driver_give_up(struct coord_driver *d, enum coord_reason reason, int error, uint32_t rank);
 /* Answer a request whose commit and dump are both over. */
 void driver_maybe_answer(struct coord_driver *d);
+
+/* coord_commit.c */
+/* Make the machine's record durable; with it the generation that it commits. */
+void driver_persist(struct coord_driver *d, const struct coord_action *act);
+/* What a ckptd before us left half decided: @record as it is to be taken for. */
+void driver_settle(const struct coord_driver *d, struct coord_record *record);
 
 /* coord_figures.c */
 /* Put them into the outcome of the dump, and answer. 0 or negative errno: nothing happens. */

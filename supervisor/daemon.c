@@ -27,7 +27,9 @@
 #include "supervisor/nodes.h"
 #include "supervisor/coord_peer.h"
 #include "supervisor/parts.h"
+#include "supervisor/promoter.h"
 #include "supervisor/schedule.h"
+#include "supervisor/store.h"
 #include "supervisor/verbs.h"
 
 /* mkdir -p; the last part gets @mode. */
@@ -131,6 +133,7 @@ int daemon_start(struct daemon *daemon)
 	daemon->catalog = (struct catalog) {
 		.dir = daemon->config.image_dir, .key = daemon->config.key,
 	};
+	tiers_set_socket(&daemon->config.tiers, daemon->config.socket);
 	err = identity_boot(daemon->boot);
 	if (!err)
 		err = make_directories(daemon);
@@ -140,6 +143,8 @@ int daemon_start(struct daemon *daemon)
 		err = reactor_create(&daemon->reactor);
 	if (!err)
 		err = nodes_open(daemon, &daemon->nodes);
+	if (!err)
+		err = store_open(daemon, &daemon->store);
 	if (!err)
 		err = keeper_open(daemon, &daemon->keeper);
 	if (!err)
@@ -152,6 +157,8 @@ int daemon_start(struct daemon *daemon)
 		err = verb_ranks_register(daemon);
 	if (!err)
 		err = schedule_open(daemon, &daemon->schedule);
+	if (!err)
+		err = promoter_open(daemon, &daemon->promoter);
 	if (!err)
 		err = ctl_open(daemon, &daemon->ctl);
 	/* Hints only: without them everything works. */
@@ -166,9 +173,12 @@ void daemon_stop(struct daemon *daemon)
 	ctl_close(daemon->ctl);
 	schedule_close(daemon->schedule);
 	daemon->schedule = NULL;
+	promoter_close(daemon->promoter);
+	daemon->promoter = NULL;
 	keeper_close(daemon->keeper);
 	daemon->keeper = NULL;
 	jobs_close(daemon->jobs);
+	store_close(daemon->store);
 	nodes_close(daemon->nodes);
 	reactor_destroy(daemon->reactor);
 	if (daemon->state_lock >= 0)

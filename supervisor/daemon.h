@@ -15,7 +15,9 @@ struct jobs;
 struct keeper;
 struct kevents;
 struct nodes;
+struct promoter;
 struct schedule;
+struct store;
 
 struct daemon {
 	struct log log;
@@ -27,7 +29,9 @@ struct daemon {
 	struct keeper *keeper;
 	struct kevents *kevents;
 	struct nodes *nodes;
+	struct promoter *promoter;
 	struct schedule *schedule;
+	struct store *store;
 	char boot[40];
 	int lock;			/* only one ckptd at a time: on the socket, */
 	int state_lock;			/* and on the state directory */

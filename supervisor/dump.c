@@ -15,6 +15,9 @@
  */
 #include "supervisor/dump_run.h"
 
+#include "image/base.h"
+#include "image/reader.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -101,6 +104,26 @@ static int check_space(struct dump *d, const char *parent)
 	return 0;
 }
 
+/* The image before this one, if there is one and it can be built upon. */
+static void find_base(struct dump *d)
+{
+	const struct dump_options *o = d->options;
+	struct dump_stats *stats = &d->stats;
+	struct image_error why = { 0 };
+
+	if (!o->base)
+		return;
+	if (!(d->cap.dev->info.features & CKPT_FEAT_TRACK)) {
+		snprintf(stats->why_full, sizeof(stats->why_full),
+			 "the module cannot tell what was written: load its newer version");
+	} else if (image_base(d->img, o->base, o->chain_max, &why)) {
+		snprintf(stats->why_full, sizeof(stats->why_full), "%.159s", why.text);
+	} else {
+		stats->incremental = true;
+		stats->base = image_manifest(image_base_reader(d->img))->generation;
+	}
+}
+
 static int create_image(struct dump *d)
 {
 	const struct dump_options *o = d->options;
@@ -127,6 +150,7 @@ static int create_image(struct dump *d)
 		ret = image_create(writer, o->key, &options, &d->img, &why);
 	if (ret)
 		return engine_fail(d->error, ret, "%s", why.text[0] ? why.text : strerror(-ret));
+	find_base(d);
 	ret = content_image_create(d->img, &d->image);
 	if (!ret && !d->frozen_to_end)
 		ret = content_hold_create(&d->hold);
@@ -244,6 +268,7 @@ static void identify(struct dump *d, uint64_t started)
 		.dump_ns = now_ns() - started,
 	};
 
+	struct image_counts counts;
 	char text[24];
 
 	while (root && !root->nr_threads)
@@ -260,9 +285,27 @@ static void identify(struct dump *d, uint64_t started)
 	}
 	if (d->options->note)
 		image_set(d->img, "note", d->options->note);
+	if (d->options->record)
+		image_set(d->img, "record", d->options->record);
+	image_get_counts(d->img, &counts);
+	if (d->stats.incremental && !counts.pages_base) {
+		d->stats.incremental = false;
+		snprintf(d->stats.why_full, sizeof(d->stats.why_full),
+			 "of no page it is known that it was not written since");
+	}
+	if (d->stats.why_full[0])
+		image_set(d->img, "full.because", d->stats.why_full);
 	describe_phases(d);
 	image_set_identity(d->img, &identity);
 	image_set_timing(d->img, &timing);
+}
+
+/* Others are asked whether it goes on. */
+static int hold(struct dump *d, int (*fn)(void *arg), const char *what)
+{
+	int ret = fn ? fn(d->options->hold_arg) : 0;
+
+	return ret ? engine_fail(d->error, ret, "%s: %s", what, strerror(-ret)) : 0;
 }
 
 static int commit(struct dump *d, uint64_t started)
@@ -272,6 +315,9 @@ static int commit(struct dump *d, uint64_t started)
 	int ret;
 
 	dump_progress(d, "commit");
+	ret = hold(d, d->options->commits, "what the job printed could not be made durable");
+	if (ret)
+		return ret;
 	identify(d, started);
 	ret = image_state_append(d->img, d->cap.records, d->cap.records_len);
 	if (!ret)
@@ -281,14 +327,6 @@ static int commit(struct dump *d, uint64_t started)
 	ret = image_commit(d->img, &why);
 	d->stats.commit_ns = lap(&began);
 	return ret ? engine_fail(d->error, ret, "%s", why.text) : 0;
-}
-
-/* Others are asked whether it goes on. */
-static int hold(struct dump *d, int (*fn)(void *arg), const char *what)
-{
-	int ret = fn ? fn(d->options->hold_arg) : 0;
-
-	return ret ? engine_fail(d->error, ret, "%s: %s", what, strerror(-ret)) : 0;
 }
 
 /* The image is of no use if others have none; in doubt (-EINPROGRESS) it stays. */
@@ -331,6 +369,7 @@ static void count(struct dump *d, uint64_t started)
 	d->stats.pages_data = counts.pages_data;
 	d->stats.pages_zero = counts.pages_zero;
 	d->stats.pages_same = counts.pages_same;
+	d->stats.pages_base = counts.pages_base;
 	d->stats.total_ns = now_ns() - started;
 }
 
@@ -418,6 +457,7 @@ static int dump_run(struct dump *d, kdev_open_fn open)
 		.nr_excludes = o->nr_excludes,
 		.in_place = d->frozen_to_end,
 		.dry_run = o->dry_run,
+		.track = o->track,
 		.freeze_timeout_ms = o->freeze_timeout_ms ? o->freeze_timeout_ms :
 							    FREEZE_TIMEOUT_MS,
 		/* a tree that is to end may stand still for as long as it takes */

@@ -23,6 +23,15 @@ struct dump_options {
 	const char *job;	/* recorded name or NULL */
 	bool kill;		/* keep the tree frozen until commit, then SIGKILL it */
 	bool stop_and_copy;	/* no snapshot: frozen until all is read */
+	/*
+	 * Of memory that was not written since the image @base was taken, store that it is
+	 * as there.  One that cannot be used is no error: then all is stored.  @track: such
+	 * a dump can follow this one.
+	 */
+	const char *base;	/* NULL: store all */
+	unsigned int chain_max;	/* most earlier images whose pages this one may need */
+	bool track;
+	bool verify_base;	/* read that memory all the same, and fail where it is another */
 	bool dry_run;		/* check only: refusals as for a real dump, nothing written */
 	unsigned int freeze_timeout_ms;	/* 0: 10000 */
 	unsigned int max_pause_ms;	/* 0: 60000 */
@@ -53,12 +62,19 @@ struct dump_options {
 	 */
 	int (*captured)(void *arg);
 	int (*stored)(void *arg);
+	/* Called before the image is made durable: a negative errno ends the dump. NULL: nobody. */
+	int (*commits)(void *arg);
 	void *hold_arg;
 	/*
 	 * Kept in the manifest under "note", for the caller of a later restore.
 	 * Read at the commit: frozen() may still write it.  NULL: none.
 	 */
 	const char *note;
+	/*
+	 * Kept under "record": what whoever has nothing but the image has to know of the job.
+	 * NULL: none.
+	 */
+	const char *record;
 };
 
 struct dump_stats {
@@ -78,9 +94,13 @@ struct dump_stats {
 	uint64_t pages_zero;
 	uint64_t pages_shared;	/* with another process, and still after a restore */
 	uint64_t pages_same;	/* with data stored for other pages */
+	uint64_t pages_base;	/* as in the image before */
 	uint64_t pages_excluded;	/* that the tree did not want saved (ckpt_exclude()) */
 	unsigned int nr_procs;
 	unsigned int nr_threads;
+	uint64_t base;		/* generation that it stands on; full: see why */
+	bool incremental;
+	char why_full[160];	/* a base was wanted; "": none was */
 };
 
 /* 0; -EOPNOTSUPP or -EBUSY with refusals; other negative errno. */

@@ -160,6 +160,8 @@ static void look(const char *path, struct contents *c)
 			continue;
 		for (i = 0; i < ARRAY_SIZE(files) && strcmp(name, files[i]); i++)
 			;
+		if (sscanf(name, "base%u", &node) == 1)
+			i = 0;
 		if (!strcmp(name, IMAGE_NAME_MANIFEST))
 			c->manifest = true;
 		else if (!strcmp(name, "parts.json"))

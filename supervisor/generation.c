@@ -105,7 +105,7 @@ static void add_part(json_t *whole, const json_t *part, json_t *row)
 {
 	static const char *const sums[] = {
 		"bytes_stored", "bytes_raw", "bytes_mapped", "pages_data", "pages_zero", "pages_shared",
-		"pages_same", "pages_excluded", "processes", "threads",
+		"pages_same", "pages_base", "pages_excluded", "processes", "threads",
 	};
 	static const char *const greatest[] = {
 		"created", "pause_ns", "freeze_ns", "collect_ns", "clone_ns", "pages_ns",

@@ -138,6 +138,18 @@ static int add(struct parser *p, const struct host *host)
 	return 0;
 }
 
+/* "domain=NAME", if it is that; the word behind it takes its place. */
+static int parse_domain(struct parser *p, char **word, char **save, struct host *host)
+{
+	if (!*word || strncmp(*word, "domain=", 7))
+		return 0;
+	if (host_name_check(*word + 7))
+		return complain(p, -EINVAL, "%.70s: no name of a domain", *word);
+	strcpy(host->domain, *word + 7);
+	*word = strtok_r(NULL, " \t\r", save);
+	return 0;
+}
+
 static int parse_line(struct parser *p, char *line)
 {
 	char *name, *address, *key, *rest, *save;
@@ -151,6 +163,8 @@ static int parse_line(struct parser *p, char *line)
 	rest = strtok_r(NULL, " \t\r", &save);
 	if (!key || *address == '#' || *key == '#')
 		return complain(p, -EINVAL, "NAME ADDRESS[:PORT] KEY is needed, as ckptctl keygen prints it");
+	if (parse_domain(p, &rest, &save, &host))
+		return -EINVAL;
 	if (rest && *rest != '#')
 		return complain(p, -EINVAL, "%.40s after the key is too much", rest);
 	if (host_name_check(name))

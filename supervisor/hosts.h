@@ -4,10 +4,12 @@
  * are known.  The same file on every node.
  *
  *	file    := line*
- *	line    := blanks [NAME blanks ADDRESS[:PORT] blanks KEY] [blanks] ["#" text] "\n"
+ *	line    := blanks [NAME blanks ADDRESS[:PORT] blanks KEY [blanks "domain=" DOMAIN]]
+ *		   [blanks] ["#" text] "\n"
  *	NAME    := as `node` of ckptd.conf: letters, digits, "._-", at most 63
  *	ADDRESS := IPv4 address, host name, or [IPv6 address]
  *	KEY     := public key of the node, base64 (node_key.h)
+ *	DOMAIN  := what fails as a whole with the node, a rack or a switch; as NAME
  *
  * `ckptctl keygen` prints a node's line.  A name or a key that is there twice is an error.
  */
@@ -30,6 +32,7 @@ struct host {
 	char address[256];		/* with the brackets of IPv6 */
 	uint16_t port;
 	uint8_t key[NODE_KEY_BYTES];
+	char domain[HOST_NAME_SIZE];	/* "": the node itself */
 };
 
 struct hosts {

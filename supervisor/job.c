@@ -119,6 +119,14 @@ int job_save(struct job *job, char *why, size_t size)
 				 job->record, why, size);
 }
 
+int job_raise_floor(struct job *job, int64_t top, char *why, size_t size)
+{
+	if (top <= json_integer_value(json_object_get(job->record, "floor")))
+		return 0;
+	json_object_set_new(job->record, "floor", json_integer((json_int_t)top));
+	return job_save(job, why, size);
+}
+
 int job_set_state(struct job *job, enum job_state state, char *why, size_t size)
 {
 	const struct daemon *daemon = jobs_daemon(job->jobs);

@@ -18,6 +18,7 @@
 #include "supervisor/job_dump.h"
 #include "supervisor/keeper.h"
 #include "supervisor/outcome.h"
+#include "supervisor/promoter.h"
 #include "supervisor/schedule.h"
 
 /* How long a job that was killed may take to be gone before the caller is answered all the same. */
@@ -123,6 +124,7 @@ static void finish(struct checkpoint *c, json_t *outcome)
 	if (ok && !c->dry_run) {
 		schedule_taken(c->job, c->began_ms);
 		keeper_after_commit(c->daemon->keeper, c->job);
+		promoter_after_commit(c->daemon->promoter, c->job);
 	}
 	c->ops->ended(outcome, c->arg);
 	checkpoint_free(c);
@@ -167,6 +169,29 @@ static int64_t job_floor(const struct job *job)
 	return json_integer_value(json_object_get(job->record, "floor"));
 }
 
+/*
+ * On top of the last generation, or at least so that the next one can be.  Not of a job on
+ * several nodes: their images are written apart, and each generation of it is full.
+ */
+static void build_upon(struct checkpoint *c, const struct job_checkpoint_options *o)
+{
+	const struct daemon *daemon = c->daemon;
+	unsigned int chain = daemon->config.incremental;
+	int64_t last = catalog_last(&daemon->catalog, c->job->id);
+	char *dir = NULL;
+
+	if (o->full || c->job->parts || (!chain && !o->incremental))
+		return;
+	json_object_set_new(c->args, "track", json_true());
+	if (last)
+		dir = catalog_image_dir(&daemon->catalog, c->job->id, last);
+	if (dir)
+		json_object_set_new(c->args, "base", json_string(dir));
+	if (chain)
+		json_object_set_new(c->args, "chain_max", json_integer(chain));
+	free(dir);
+}
+
 static struct checkpoint *checkpoint_new(struct job *job, const struct job_checkpoint_options *o)
 {
 	struct checkpoint *c = calloc(1, sizeof(*c));
@@ -199,6 +224,7 @@ static struct checkpoint *checkpoint_new(struct job *job, const struct job_check
 	}
 	if (o->files)
 		json_object_set_new(c->args, "files", json_string(o->files));
+	build_upon(c, o);
 	return c;
 }
 

@@ -13,6 +13,7 @@ struct job_checkpoint_options {
 	bool kill;
 	bool dry_run;
 	bool stop_and_copy;
+	bool full, incremental;	/* whatever is configured; neither: as that says */
 	bool automatic;		/* nobody waits for it */
 	int max_pause_ms;	/* -1: as configured */
 	int quiesce_ms;		/* 0: as configured */

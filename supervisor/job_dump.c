@@ -31,6 +31,7 @@
 #include "supervisor/worker.h"
 
 #define OLD_LOGS_MAX	256	/* nodes */
+#define RECORD_MAX	(512u << 10)	/* below what a manifest takes */
 
 enum hold_byte { HOLD_CAPTURED = 'c', HOLD_STORED = 's', HOLD_GO = 'g', HOLD_NO = 'n' };
 
@@ -51,6 +52,7 @@ struct job_dump {
 	/* in the worker */
 	struct ends ends;
 	struct leave_out out;
+	char *record;
 	char old_logs[OLD_LOGS_MAX * 48];
 	char note[320 + RANKS_NODE_MAX * 12 + OLD_LOGS_MAX * 48];
 };
@@ -170,49 +172,52 @@ static int on_stored(void *arg)
 }
 
 /* The logs are part of the checkpoint: durable before the image is. */
-static void sync_logs(const struct job *job)
+static int on_commit(void *arg)
 {
-	unsigned int node = job->parts ? parts_node(job->parts) : 0;
+	const struct job_dump *d = arg;
+	unsigned int node = d->job->parts ? parts_node(d->job->parts) : 0;
 	char path[4096], name[32];
-	int i, fd;
+	int i, fd, err = 0;
 
-	for (i = 0; i < 2; i++) {
-		snprintf(path, sizeof(path), "%s/%s", job->image_dir,
+	for (i = 0; i < 2 && !err; i++) {
+		snprintf(path, sizeof(path), "%s/%s", d->job->image_dir,
 			 ranks_log_name(node, i, name, sizeof(name)));
 		fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 		if (fd < 0)
 			continue;
-		fsync(fd);
+		if (fsync(fd))
+			err = -errno;
 		close(fd);
 	}
+	return err;
 }
 
-struct dump_progress {
-	struct channel_reporter *reporter;
-	const struct job *job;
-};
-
-static void on_phase(const struct engine_progress *progress, void *arg)
+/*
+ * The image is to be enough where nothing else of the job is left. One too long for that is to be
+ * restarted where its record is.
+ */
+static char *record_text(const struct job *job)
 {
-	struct dump_progress *p = arg;
+	char *text = json_dumps(job->record, JSON_COMPACT);
 
-	if (!strcmp(progress->phase, "commit"))
-		sync_logs(p->job);
-	channel_report_progress(progress, p->reporter);
+	if (text && strlen(text) <= RECORD_MAX)
+		return text;
+	free(text);
+	return NULL;
 }
 
 static json_t *dump_run(struct channel_reporter *reporter, void *arg)
 {
 	struct job_dump *d = arg;
-	struct dump_progress progress = { reporter, d->job };
 	struct op_env env = {
 		.key = jobs_daemon(d->job->jobs)->config.key,
-		.progress = on_phase,
-		.progress_arg = &progress,
+		.progress = channel_report_progress,
+		.progress_arg = reporter,
 		.frozen = on_frozen,
 		.frozen_arg = d,
 		.captured = on_captured,
 		.stored = on_stored,
+		.commits = on_commit,
 		.hold_arg = d,
 		.note = d->note,
 	};
@@ -229,6 +234,8 @@ static json_t *dump_run(struct channel_reporter *reporter, void *arg)
 	if (err)
 		return outcome_error(err, "what belongs to the MPI libraries of job %lld cannot be told: %s",
 				     (long long)d->job->id, strerror(-err));
+	d->record = record_text(d->job);
+	env.record = d->record;
 	env.excludes = d->out.exclude;
 	env.nr_excludes = d->out.nr;
 	note_old_logs(d);

@@ -10,7 +10,8 @@
  * Record: job, uuid, name, user, uid, gid, groups, argv, env, cwd, umask,
  * limits, host_ns, stdio, window, created, state, status, since, node, boot,
  * ranks (rank_record.h), floor (no generation up to it is used again), generation (restarted
- * from), run (how often it was), auto (schedule.h).
+ * from), run (how often it was), auto (schedule.h), unwanted (unwanted.h: what was
+ * removed from a level and is not copied there again).
  */
 #ifndef STILLPOINT_JOBS_H
 #define STILLPOINT_JOBS_H
@@ -125,6 +126,8 @@ void job_unprepare(const struct job *job);
 int job_set_state(struct job *job, enum job_state state, char *why, size_t size);
 /* Write the record. */
 int job_save(struct job *job, char *why, size_t size);
+/* No generation gets a number up to @top any more: levels may have one of that number. */
+int job_raise_floor(struct job *job, int64_t top, char *why, size_t size);
 /* It runs here: connect to its shim, watch its init. */
 int job_adopt(struct job *job);
 /* The same, or it has ended already and that is taken note of. */

@@ -49,6 +49,8 @@ static json_t *prune_target(const struct keeper_run *run, const struct listing *
 		.node = run->keeper->daemon->config.node,
 		.generations = json_object_get(target, "generations"),
 		.undecided = json_integer_value(json_object_get(target, "undecided")),
+		.tiers = &run->keeper->daemon->config.tiers,
+		.unwanted = json_object_get(target, "unwanted"),
 	};
 	json_t *entry;
 
@@ -100,6 +102,17 @@ static void run_free(struct keeper_run *run)
 	free(run);
 }
 
+static void log_missed(const struct log *log, json_int_t job, const json_t *row)
+{
+	const json_t *level;
+	size_t i;
+
+	json_array_foreach(json_object_get(row, "missed"), i, level)
+		log_warning(log, "job %lld: level %s never got generation %lld, which is gone now: copies take longer than the interval and retain_* allow for",
+			    (long long)job, json_string_value(level),
+			    (long long)json_integer_value(json_object_get(row, "generation")));
+}
+
 static void log_entry(const struct log *log, const json_t *entry)
 {
 	json_int_t job = json_integer_value(json_object_get(entry, "job"));
@@ -109,10 +122,12 @@ static void log_entry(const struct log *log, const json_t *entry)
 	if (json_object_get(entry, "skipped"))
 		log_warning(log, "job %lld: nothing is pruned: %s", (long long)job,
 			    json_string_value(json_object_get(entry, "skipped")));
-	json_array_foreach(json_object_get(entry, "removed"), i, row)
+	json_array_foreach(json_object_get(entry, "removed"), i, row) {
 		log_info(log, "job %lld: generation %lld removed: %s", (long long)job,
 			 (long long)json_integer_value(json_object_get(row, "generation")),
 			 json_string_value(json_object_get(row, "why")));
+		log_missed(log, job, row);
+	}
 	json_array_foreach(json_object_get(entry, "failed"), i, row)
 		log_warning(log, "job %lld: generation %lld cannot be removed: %s", (long long)job,
 			    (long long)json_integer_value(json_object_get(row, "generation")),
@@ -252,10 +267,11 @@ void keeper_add(const struct job *job, json_t *targets)
 	json_t *target, *no = keeper_check(job);
 	char label[64];
 
-	target = json_pack("{s:I, s:s, s:s, s:o, s:I}", "job", (json_int_t)job->id,
+	target = json_pack("{s:I, s:s, s:s, s:o, s:I, s:O*}", "job", (json_int_t)job->id,
 			   "name", job->name, "label", job_label(job, label), "generations",
 			   catalog_generations(&daemon->catalog, job->id), "undecided",
-			   (json_int_t)undecided(job));
+			   (json_int_t)undecided(job), "unwanted",
+			   json_object_get(job->record, "unwanted"));
 	if (no)
 		json_object_set(target, "skipped",
 				json_object_get(json_object_get(no, "error"), "text"));

@@ -23,6 +23,7 @@
 #include "libckptctl/version.h"
 #include "supervisor/peer.pb-c.h"
 #include "supervisor/peer_zmq.h"
+#include "supervisor/store.h"
 
 #define PROBE_MS	3000
 #define CLOCK_SLACK_NS	1000000000ll
@@ -234,6 +235,8 @@ static json_t *describe(const struct nodes *nodes, unsigned int i)
 	json = json_pack("{s:s, s:o, s:s}", "name", node.name,
 			 "address", json_sprintf("%s:%u", node.address, node.port),
 			 "state", peer_state_text(node.state));
+	if (node.domain)
+		json_object_set_new(json, "domain", json_string(node.domain));
 	if (node.since)
 		json_object_set_new(json, "since", json_integer(node.since));
 	if (node.heard)
@@ -253,12 +256,16 @@ static json_t *describe(const struct nodes *nodes, unsigned int i)
 
 json_t *nodes_describe(const struct nodes *nodes)
 {
-	json_t *all = json_array();
+	json_t *all = json_array(), *json;
+	const char *partner;
 	unsigned int i;
 
 	for (i = 0; nodes->peer && i < nodes->hosts.nr; i++)
 		json_array_append_new(all, describe(nodes, i));
-	return json_pack("{s:s, s:o}", "node", nodes->daemon->config.node, "nodes", all);
+	json = json_pack("{s:s, s:o}", "node", nodes->daemon->config.node, "nodes", all);
+	if (!store_partner(nodes->daemon, nodes->daemon->config.node, &partner))
+		json_object_set_new(json, "partner", json_string(partner));
+	return json;
 }
 
 static void add_check(json_t *checks, json_t *found, json_t *advice)
@@ -391,6 +398,22 @@ void nodes_close(struct nodes *nodes)
 struct peer *nodes_peer(struct nodes *nodes)
 {
 	return nodes->peer;
+}
+
+json_t *nodes_names(struct nodes *nodes)
+{
+	struct peer_node who;
+	json_t *names;
+	unsigned int i;
+
+	if (!nodes || !nodes->peer)
+		return NULL;
+	names = json_object();
+	for (i = 0; i < peer_nr_nodes(nodes->peer); i++) {
+		peer_node(nodes->peer, i, &who);
+		json_object_set_new(names, who.name, json_true());
+	}
+	return names;
 }
 
 struct peer_asks *nodes_asks(struct nodes *nodes)

@@ -25,6 +25,8 @@ void nodes_close(struct nodes *nodes);		/* NULL is fine */
 
 struct peer *nodes_peer(struct nodes *nodes);	/* NULL: on its own */
 struct peer_asks *nodes_asks(struct nodes *nodes);
+/* {NAME: true} of all in the hosts file, a new reference; NULL: on its own. Also in a worker. */
+json_t *nodes_names(struct nodes *nodes);
 const char *nodes_problem(const struct nodes *nodes);	/* NULL: none */
 
 /* Ask all of them how they are; @fn once, when all have said it or time is over. */
@@ -33,7 +35,8 @@ int nodes_probe(struct nodes *nodes, nodes_fn fn, void *arg);
 
 /*
  * As found by the last probe: {"node": name, "nodes": [{"name", "address", "state", "since",
- * "heard", "rtt_ns", "clock_ns", "ckptd", "api", "module", "remark"}...]}
+ * "heard", "rtt_ns", "clock_ns", "ckptd", "api", "module", "remark", "domain"}...], "partner":
+ * the node on which this one's images are to be kept}
  */
 json_t *nodes_describe(const struct nodes *nodes);
 /* The same as checks of the doctor, appended to @checks; false: some are not well. */

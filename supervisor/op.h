@@ -35,8 +35,10 @@ struct op_env {
 	void *frozen_arg;
 	int (*captured)(void *arg);	/* dump, as in struct dump_options; or NULL */
 	int (*stored)(void *arg);
+	int (*commits)(void *arg);
 	void *hold_arg;
 	const char *note;	/* dump; or NULL */
+	const char *record;	/* the same */
 };
 
 /**

@@ -26,6 +26,7 @@
 /* Below this no image of anything fits; real sizes are known only later. */
 #define DUMP_SPACE_MIN	(4ULL << 20)
 #define EXCLUDES_MAX	4096	/* of the module */
+#define CHAIN_MAX	8	/* earlier images, if the caller does not say how many */
 
 struct dump_args {
 	struct dump_options options;
@@ -123,21 +124,22 @@ static json_t *parse_excludes(const struct op_env *env, json_t *list, struct dum
 static json_t *parse(const struct op_env *env, json_t *json, struct dump_args *args)
 {
 	struct dump_options *o = &args->options;
-	int kill = 0, dry_run = 0, copy = 0, freeze = 0, pause = 0;
+	int kill = 0, dry_run = 0, copy = 0, freeze = 0, pause = 0, chain = 0, track = 0, verify = 0;
 	json_int_t generation = 0;
 	const char *files = NULL;
 	json_t *pids = NULL, *exclude = NULL, *outcome;
 	json_error_t why;
 
 	if (json_unpack_ex(json, &why, 0,
-			   "{s:o, s?s, s?b, s?b, s?b, s?s, s?i, s?i, s?I, s?s, s?o !}",
+			   "{s:o, s?s, s?b, s?b, s?b, s?s, s?i, s?i, s?I, s?s, s?o, s?s, s?i, s?b, s?b !}",
 			   "pids", &pids, "dir", &o->dir, "kill", &kill,
 			   "dry_run", &dry_run, "stop_and_copy", &copy,
 			   "files", &files, "freeze_timeout_ms", &freeze,
 			   "max_pause_ms", &pause, "generation", &generation,
-			   "job", &o->job, "exclude", &exclude))
+			   "job", &o->job, "exclude", &exclude, "base", &o->base,
+			   "chain_max", &chain, "track", &track, "verify_base", &verify))
 		return outcome_error(-EINVAL, "dump: bad arguments: %s", why.text);
-	if (freeze < 0 || pause < 0 || generation < 0)
+	if (freeze < 0 || pause < 0 || generation < 0 || chain < 0)
 		return outcome_error(-EINVAL, "dump: a number is negative");
 	if (op_files_parse(files, &o->files))
 		return outcome_error(-EINVAL, "files is one of track, carry, ignore, not %s",
@@ -145,6 +147,9 @@ static json_t *parse(const struct op_env *env, json_t *json, struct dump_args *a
 	o->kill = kill;
 	o->dry_run = dry_run;
 	o->stop_and_copy = copy;
+	o->chain_max = chain ? (unsigned int)chain : CHAIN_MAX;
+	o->track = track;
+	o->verify_base = verify;
 	o->freeze_timeout_ms = (unsigned int)freeze;
 	o->max_pause_ms = (unsigned int)pause;
 	o->generation = (uint64_t)generation;
@@ -228,7 +233,8 @@ static json_t *figures(const struct dump_options *o, const struct dump_stats *s)
 		{ "bytes_raw", s->bytes_raw }, { "bytes_stored", s->bytes_stored },
 		{ "pages_data", s->pages_data }, { "pages_zero", s->pages_zero },
 		{ "pages_shared", s->pages_shared },
-		{ "pages_same", s->pages_same }, { "pages_excluded", s->pages_excluded },
+		{ "pages_same", s->pages_same }, { "pages_base", s->pages_base },
+		{ "pages_excluded", s->pages_excluded },
 	};
 	size_t i;
 
@@ -237,6 +243,10 @@ static json_t *figures(const struct dump_options *o, const struct dump_stats *s)
 				    json_integer((json_int_t)numbers[i].value));
 	if (o->dir)
 		json_object_set_new(result, "dir", json_string(o->dir));
+	if (s->incremental)
+		json_object_set_new(result, "base", json_integer((json_int_t)s->base));
+	if (s->why_full[0])
+		json_object_set_new(result, "why_full", json_string(s->why_full));
 	if (o->stop_and_copy && !o->kill)
 		json_object_set_new(result, "in_place", json_true());
 	return result;
@@ -282,8 +292,10 @@ json_t *op_dump(const struct op_env *env, json_t *json)
 	o->frozen_arg = env->frozen_arg;
 	o->captured = env->captured;
 	o->stored = env->stored;
+	o->commits = env->commits;
 	o->hold_arg = env->hold_arg;
 	o->note = env->note;
+	o->record = env->record;
 	outcome = dump(o);
 	image_key_destroy(key);
 	free(args.excludes);

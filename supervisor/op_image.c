@@ -59,7 +59,7 @@ static json_t *describe(const struct image_reader *reader)
 		{ "bytes_mapped", (c->pages_data + c->pages_zero + c->pages_ref) * PAGE },
 		{ "pages_data", c->pages_data },
 		{ "pages_zero", c->pages_zero }, { "pages_shared", c->pages_ref },
-		{ "pages_same", c->pages_same },
+		{ "pages_same", c->pages_same }, { "pages_base", c->pages_base },
 		{ "processes", m->identity.nr_procs }, { "threads", m->identity.nr_threads },
 	};
 	const char *note = image_get(reader, "note"), *phases = image_get(reader, "phases");
@@ -67,8 +67,15 @@ static json_t *describe(const struct image_reader *reader)
 	json_t *json = json_pack("{s:s?}", "hostname", m->identity.hostname);
 	json_t *parsed = note ? json_loads(note, 0, NULL) : NULL;
 	json_t *took = phases ? json_loads(phases, 0, NULL) : NULL;
+	uint64_t held = 0;
 	size_t i;
 
+	for (i = 0; i < m->nr_bases; i++)
+		held += m->files[IMAGE_FILE_BASE + i].len;
+	if (m->nr_bases) {
+		json_object_set_new(json, "base", json_integer((json_int_t)m->bases[0].generation));
+		json_object_set_new(json, "bytes_base", json_integer((json_int_t)held));
+	}
 	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		json_object_set_new(json, numbers[i].name,
 				    json_integer((json_int_t)numbers[i].value));
@@ -122,6 +129,8 @@ static json_t *show(const char *dir, const struct image_key *key,
 		return failed(dir, err, &error);
 	err = image_show_json(reader, flags, &result, &error);
 	image_close(reader);
+	/* For ckptd: with the environment of the job it is long, and may be private. */
+	json_object_del(json_object_get(result, "properties"), "record");
 	return err ? failed(dir, err, &error) : outcome_ok(result);
 }
 

@@ -52,15 +52,14 @@ void page_table_destroy(struct page_table *t)
 }
 
 /* The entry of the page, or the empty one where it belongs. */
-static struct entry *find(struct entry *entries, uint64_t size, uint64_t cookie,
-			  uint64_t hash)
+static struct entry *find(struct entry *entries, uint64_t size, uint64_t cookie)
 {
 	uint64_t at = (cookie * 0x9e3779b97f4a7c15ULL) >> 20;
 
 	for (;; at++) {
 		struct entry *entry = &entries[at & (size - 1)];
 
-		if (!entry->place || (entry->cookie == cookie && entry->hash == hash))
+		if (!entry->place || entry->cookie == cookie)
 			return entry;
 	}
 }
@@ -73,32 +72,40 @@ static int grow(struct page_table *t)
 		return -ENOMEM;
 	for (uint64_t i = 0; i < t->size; i++)
 		if (t->entries[i].place)
-			*find(more, t->size * 2, t->entries[i].cookie,
-			      t->entries[i].hash) = t->entries[i];
+			*find(more, t->size * 2, t->entries[i].cookie) = t->entries[i];
 	free(t->entries);
 	t->entries = more;
 	t->size *= 2;
 	return 0;
 }
 
-int page_table_put(struct page_table *t, uint64_t cookie, uint64_t hash, uint64_t mm_id,
-		   uint64_t addr, uint64_t *ret_mm_id, uint64_t *ret_addr)
+int page_table_put(struct page_table *t, uint64_t cookie, const struct page_place *place,
+		   struct page_place *ret_known)
 {
-	struct entry *entry = find(t->entries, t->size, cookie, hash);
+	struct entry *entry = find(t->entries, t->size, cookie);
 
 	if (entry->place) {
-		*ret_mm_id = entry->place >> MM_SHIFT;
-		*ret_addr = (entry->place & PAGE_BITS) << PAGE_SHIFT;
+		ret_known->mm_id = entry->place >> MM_SHIFT;
+		ret_known->addr = (entry->place & PAGE_BITS) << PAGE_SHIFT;
+		ret_known->hash = entry->hash;
 		return 1;
 	}
 	if (t->used * 10 >= t->size * 7) {
 		if (grow(t))
 			return -ENOMEM;
-		entry = find(t->entries, t->size, cookie, hash);
+		entry = find(t->entries, t->size, cookie);
 	}
 	entry->cookie = cookie;
-	entry->hash = hash;
-	entry->place = mm_id << MM_SHIFT | addr >> PAGE_SHIFT;
+	entry->hash = place->hash;
+	entry->place = place->mm_id << MM_SHIFT | place->addr >> PAGE_SHIFT;
 	t->used++;
 	return 0;
+}
+
+void page_table_note(struct page_table *t, uint64_t cookie, uint64_t hash)
+{
+	struct entry *entry = find(t->entries, t->size, cookie);
+
+	if (entry->place)
+		entry->hash = hash;
 }

@@ -103,6 +103,7 @@ enum peer_state {
 struct peer_node {
 	const char *name;
 	const char *address;
+	const char *domain;	/* what fails with it; NULL: nothing that is known of */
 	unsigned int port;
 	enum peer_state state;
 	time_t since;		/* of the state; 0: from the start */

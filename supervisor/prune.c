@@ -5,7 +5,8 @@
  * What the rule is told of a generation comes from the index where that is fresh; but that
  * those can be restarted from on whose account others go is read from their manifests now.
  * What goes is retention.c's to decide.  It is looked at once more before it goes: for a pin
- * under the catalog's lock, for a restart on another node, for a restore.
+ * under the catalog's lock, for a restart on another node, for a restore.  What a level waits for the levels
+ * are asked before the lock is taken.
  */
 #include "supervisor/prune.h"
 
@@ -19,6 +20,7 @@
 
 #include "image/util.h"
 #include "supervisor/pin.h"
+#include "supervisor/prune_levels.h"
 
 #define DEPTH	3	/* gen-N/node-K/image */
 
@@ -135,15 +137,20 @@ static int remove_one(const struct prune *prune, struct retention_item *item, ch
 	return 1;
 }
 
-static void add(json_t *list, const struct retention_item *item)
+static void add(json_t *list, const struct retention_item *item, const json_t *missed)
 {
-	json_array_append_new(list, json_pack("{s:I, s:I, s:s}", "generation",
+	char number[24];
+
+	snprintf(number, sizeof(number), "%lld", (long long)item->generation);
+	json_array_append_new(list, json_pack("{s:I, s:I, s:s, s:O*}", "generation",
 					      (json_int_t)item->generation, "bytes",
 					      (json_int_t)item->bytes, "why",
-					      retention_text(item->verdict)));
+					      retention_text(item->verdict), "missed",
+					      json_object_get(missed, number)));
 }
 
-static json_t *remove_all(const struct prune *prune, struct retention_item *items, size_t nr)
+static json_t *remove_all(const struct prune *prune, struct retention_item *items, size_t nr,
+			  const json_t *missed)
 {
 	json_t *removed = json_array(), *kept = json_array(), *failed = json_array();
 	uint64_t freed = 0;
@@ -159,7 +166,7 @@ static json_t *remove_all(const struct prune *prune, struct retention_item *item
 			json_array_append_new(failed, json_pack("{s:I, s:s}", "generation",
 								(json_int_t)items[i].generation,
 								"text", why));
-		add(err ? kept : removed, &items[i]);
+		add(err ? kept : removed, &items[i], err ? NULL : missed);
 		freed += err ? 0 : items[i].bytes;
 	}
 	return json_pack("{s:I, s:o, s:o, s:o, s:I}", "job", (json_int_t)prune->listing.job,
@@ -179,6 +186,7 @@ json_t *prune_job(const struct prune *prune)
 	_cleanup_free_ struct retention_item *items = NULL;
 	_cleanup_fd_ int lock = -1;
 	char holder[80], why[160];
+	json_t *missed, *entry;
 	int err = 0;
 
 	if (restarted_elsewhere(prune, holder, sizeof(holder))) {
@@ -188,13 +196,17 @@ json_t *prune_job(const struct prune *prune)
 	items = collect(prune, nr);
 	if (!items)
 		return skipped(prune, -ENOMEM, "out of memory");
-	/* Manifests may be slow: nobody waits for the lock meanwhile. */
+	missed = prune_ask_levels(prune, items, nr, decide);
+	/* Manifests may be slow, and levels: nobody waits for the lock meanwhile. */
 	if (!prune->dry_run)
 		err = catalog_lock(prune->listing.catalog, prune->listing.job, &lock);
-	if (err == -EBUSY)
-		return skipped(prune, err, "its generations are being removed or pinned just now");
-	if (err)
-		return skipped(prune, err, strerror(-err));
-	decide(prune, items, nr);
-	return remove_all(prune, items, nr);
+	if (err) {
+		entry = skipped(prune, err, err == -EBUSY ?
+				"its generations are being removed or pinned just now" : strerror(-err));
+	} else {
+		decide(prune, items, nr);
+		entry = remove_all(prune, items, nr, missed);
+	}
+	json_decref(missed);
+	return entry;
 }

@@ -9,6 +9,7 @@
 
 #include "supervisor/listing.h"
 #include "supervisor/retention.h"
+#include "supervisor/tiers.h"
 
 struct prune {
 	struct listing listing;
@@ -17,6 +18,8 @@ struct prune {
 	const char *node;		/* ours: whose claims are known to be old */
 	const json_t *generations;	/* ascending; what is newer is not looked at */
 	int64_t undecided;		/* may still be given up; 0: none */
+	const struct tiers *tiers;	/* what else there is; NULL: nothing */
+	const json_t *unwanted;		/* unwanted.h: what levels are not to have */
 };
 
 /*
@@ -24,6 +27,7 @@ struct prune {
  *
  *	{"job": J, "removed": [{"generation", "bytes", "why"}, ...], "kept": [the same],
  *	 "failed": [{"generation", "text"}, ...], "freed": bytes}
+ *	Of what was removed and a level that takes it never got, "missed": [LEVEL, ...].
  *	{"job": J, "skipped": text, "errno": positive}	nothing was done, and why
  *
  * Of a dry run "removed" is what would be.  Cut off at any instant it leaves whole generations

@@ -186,27 +186,31 @@ static json_t *check_size(int n, size_t nr_nodes)
 json_t *rank_record_make(const json_t *request, const struct config *config,
 			 json_t **ret_outcome)
 {
-	int n, keep_going = 0, direct = 0, label = 0;
+	int n, keep_going = 0, direct = 0, label = 0, interruptible = 0;
 	json_t *nodes = NULL, *map = NULL, *record;
 	const char *name = "none";
 	json_error_t why;
 	size_t nr_nodes;
 
-	if (json_unpack_ex((json_t *)request, &why, 0, "{s:i, s?s, s?b, s?b, s?b, s?o, s?o !}",
+	if (json_unpack_ex((json_t *)request, &why, 0, "{s:i, s?s, s?b, s?b, s?b, s?b, s?o, s?o !}",
 			   "n", &n, "mpi", &name, "label", &label, "keep_going", &keep_going,
-			   "direct", &direct, "nodes", &nodes, "map", &map)) {
+			   "direct", &direct, "interruptible", &interruptible, "nodes", &nodes,
+			   "map", &map)) {
 		*ret_outcome = outcome_error(-EINVAL, "run: ranks: %s", why.text);
 		return NULL;
 	}
 	nr_nodes = json_array_size(nodes) ? json_array_size(nodes) : 1;
 	*ret_outcome = check_nodes(nodes, config);
+	if (!*ret_outcome && interruptible && (direct || !strcmp(name, "none")))
+		*ret_outcome = outcome_error(-EINVAL, "interruptible collectives are done by our MPI library, and this job is to run without it");
 	if (!*ret_outcome)
 		*ret_outcome = check_size(n, nr_nodes);
 	if (*ret_outcome)
 		return NULL;
 	map = map ? json_incref(map) : ranks_map_even((unsigned int)n, (unsigned int)nr_nodes);
-	record = json_pack("{s:o, s:s, s:b, s:b, s:b}", "map", map, "mpi", name, "label", label,
-			   "keep_going", keep_going, "direct", direct);
+	record = json_pack("{s:o, s:s, s:b, s:b, s:b, s:b}", "map", map, "mpi", name, "label",
+			   label, "keep_going", keep_going, "direct", direct, "interruptible",
+			   interruptible);
 	if (nr_nodes > 1)
 		json_object_set(record, "nodes", nodes);
 	*ret_outcome = check_map(map, nr_nodes, (unsigned int)n);
@@ -297,6 +301,8 @@ json_t *rank_record_spec(const json_t *record, unsigned int node,
 	glue_path(config, mpi, path, sizeof(path));
 	json_object_set_new(spec, "glue", json_string(path));
 	json_object_set_new(spec, "lower", json_string(config->lower));
+	json_object_set_new(spec, "interruptible",
+			    json_boolean(json_is_true(json_object_get(record, "interruptible"))));
 	return spec;
 }
 

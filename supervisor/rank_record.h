@@ -3,7 +3,7 @@
  * Ranks in a job's record: what a user asks for, what is kept, what a shim is told.
  *
  *	request	"ranks": {"n": 4, "nodes": ["n1", "n2"], "map": ["0-1", "2-3"], "mpi": "mpich",
- *		"label": false, "keep_going": false, "direct": false}
+ *		"label": false, "keep_going": false, "direct": false, "interruptible": false}
  *	record	"ranks": {"map": ["0-3"], "nodes": [...], "mpi": ..., and the same,
  *		"library": ["/usr/lib/.../libmpich.so.12", "libmpich.so.12.2.2"]}
  *	shim	"ranks": as shim/ranks.h

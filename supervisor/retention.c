@@ -48,6 +48,8 @@ static enum retention_verdict protection(const struct retention_item *items, siz
 		return RETENTION_KEPT_IN_USE;
 	if (items[i].flags & RETENTION_UNDECIDED)
 		return RETENTION_KEPT_UNDECIDED;
+	if (items[i].flags & RETENTION_AWAITED)
+		return RETENTION_KEPT_AWAITED;
 	if (i == last)
 		return RETENTION_LAST;
 	return i > last ? RETENTION_AFTER_LAST : RETENTION_UNTOUCHED;
@@ -98,6 +100,7 @@ const char *retention_text(enum retention_verdict verdict)
 		[RETENTION_KEPT_PINNED] = "pinned",
 		[RETENTION_KEPT_IN_USE] = "in use by a restore",
 		[RETENTION_KEPT_UNDECIDED] = "its checkpoint is not decided yet",
+		[RETENTION_KEPT_AWAITED] = "the newest that a level takes, and not there yet as far as is known",
 		[RETENTION_LAST] = "the last that the job can be restarted from",
 		[RETENTION_AFTER_LAST] = "newer than the last that the job can be restarted from",
 		[RETENTION_NONE_GOOD] = "none is known that the job can be restarted from",

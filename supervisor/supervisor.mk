@@ -4,7 +4,7 @@
 
 DUMP_SOURCES := supervisor/engine.c supervisor/kdev.c supervisor/state.c \
 	supervisor/state_parse.c supervisor/file_identity.c supervisor/capture.c \
-	supervisor/content.c supervisor/page_table.c $(wildcard supervisor/dump*.c)
+	supervisor/content.c supervisor/page_table.c supervisor/page_fetch.c $(wildcard supervisor/dump*.c)
 
 # the restore side: restore*.c and its nouns
 RESTORE_SOURCES := $(wildcard supervisor/restore*.c supervisor/plan*.c \
@@ -28,6 +28,12 @@ $(call unit_test,tests/unit/test_restore_subset,tests/unit/test_restore_subset.c
 	$(LIB)/libengine.a)
 
 $(call unit_test,tests/unit/test_dump,tests/unit/test_dump.c tests/unit/fake_kernel.c \
+	tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
+
+$(call unit_test,tests/unit/test_page_fetch,tests/unit/test_page_fetch.c tests/unit/fake_kernel.c \
+	tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
+
+$(call unit_test,tests/unit/test_dump_base,tests/unit/test_dump_base.c tests/unit/fake_kernel.c \
 	tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
 
 $(call unit_test,tests/unit/test_plan,tests/unit/test_plan.c tests/unit/stream.c,\

@@ -35,9 +35,11 @@ static const struct {
 	{ "verify", verb_verify },
 	{ "diff", verb_diff },
 	{ "nodes", verb_nodes },
+	{ "store", verb_store },
 	{ "auto", verb_auto },
 	{ "stats", verb_stats },
 	{ "interval", verb_interval },
+	{ "ticket", verb_ticket },
 };
 
 verb_fn verb_find(const char *name)

@@ -45,6 +45,10 @@ void verb_doctor(struct request *request);
 void verb_show(struct request *request);
 void verb_verify(struct request *request);
 void verb_diff(struct request *request);
+/* verbs_store.c */
+void verb_store(struct request *request);
+/* verbs_ticket.c */
+void verb_ticket(struct request *request);
 /* verbs_nodes.c */
 void verb_nodes(struct request *request);
 

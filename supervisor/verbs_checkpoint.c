@@ -34,21 +34,24 @@ static const struct job_checkpoint_ops ops = { on_progress, on_ended };
 /* NULL or an outcome. */
 static json_t *parse(const struct request *request, struct job_checkpoint_options *o)
 {
-	int kill = 0, dry_run = 0, copy = 0;
+	int kill = 0, dry_run = 0, copy = 0, incremental = -1;
 	json_error_t why;
 	json_int_t id;
 
 	o->max_pause_ms = -1;
-	if (json_unpack_ex(request->args, &why, 0, "{s:I, s?b, s?b, s?b, s?i, s?i, s?s !}",
+	if (json_unpack_ex(request->args, &why, 0, "{s:I, s?b, s?b, s?b, s?i, s?i, s?s, s?b !}",
 			   "job", &id, "kill", &kill, "dry_run", &dry_run,
 			   "stop_and_copy", &copy, "max_pause_ms", &o->max_pause_ms,
-			   "quiesce_timeout_ms", &o->quiesce_ms, "files", &o->files) ||
+			   "quiesce_timeout_ms", &o->quiesce_ms, "files", &o->files,
+			   "incremental", &incremental) ||
 	    o->quiesce_ms < 0)
 		return outcome_error(-EINVAL, "checkpoint: bad arguments: %s",
 				     o->quiesce_ms < 0 ? "quiesce_timeout_ms" : why.text);
 	o->kill = kill;
 	o->dry_run = dry_run;
 	o->stop_and_copy = copy;
+	o->full = incremental == 0;
+	o->incremental = incremental == 1;
 	return NULL;
 }
 

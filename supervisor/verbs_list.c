@@ -16,10 +16,14 @@
 #include "image/util.h"
 #include "supervisor/jobs.h"
 #include "supervisor/keeper.h"
+#include "supervisor/levels_remove.h"
+#include "supervisor/levels_report.h"
 #include "supervisor/listing.h"
 #include "supervisor/op.h"
 #include "supervisor/outcome.h"
 #include "supervisor/pin.h"
+#include "supervisor/promoter.h"
+#include "supervisor/unwanted.h"
 #include "supervisor/worker.h"
 
 /* ------------------------------------------------------------------ list */
@@ -47,9 +51,11 @@ static json_t *list_run(struct channel_reporter *reporter, void *arg)
 		listing.label = json_string_value(json_object_get(entry, "label"));
 		json_object_set_new(entry, "generations",
 				    listing_rows(&listing, json_object_get(entry, "generations")));
-		json_object_del(entry, "label");
 	}
 	listing_index_close(daemon, listing.index);
+	levels_report_list(daemon, list->jobs, json_object_get(list->request->args, "job"));
+	json_array_foreach(list->jobs, i, entry)
+		json_object_del(entry, "label");
 	return outcome_ok(json_pack("{s:O}", "jobs", list->jobs));
 }
 
@@ -142,17 +148,29 @@ struct rm {
 	struct worker *worker;
 	json_t *generations;	/* to be removed */
 	bool whole;		/* and the job with them */
+	bool force;
+	bool in_l1;		/* the one generation is */
+	char label[64];
+	char level[TIER_NAME_MAX + 1];	/* from this one only; "" */
+	bool noted;		/* in the record, */
+	json_t *unwanted;	/* where this was before; NULL: nothing */
 };
+
+static bool rm_is_of_l1(const struct rm *rm)
+{
+	return !rm->level[0] || !strcmp(rm->level, TIER_L1);
+}
 
 static void rm_free(struct rm *rm)
 {
 	json_decref(rm->generations);
+	json_decref(rm->unwanted);
 	free(rm);
 }
 
-static json_t *rm_run(struct channel_reporter *reporter, void *arg)
+/* NULL, or an outcome. */
+static json_t *rm_from_l1(const struct rm *rm)
 {
-	struct rm *rm = arg;
 	const struct catalog *catalog = &rm->request->daemon->catalog;
 	_cleanup_fd_ int lock = -1;
 	char why[512];
@@ -174,12 +192,108 @@ static json_t *rm_run(struct channel_reporter *reporter, void *arg)
 		if (err)
 			return outcome_error(err, "%s", why);
 	}
+	return NULL;
+}
+
+/* What comes from L1 is gone there before the levels are asked: nobody copies it once more. */
+static json_t *rm_from_levels(const struct rm *rm, json_t **ret_levels)
+{
+	const struct levels_removal removal = {
+		.daemon = rm->request->daemon, .job = rm->job->id, .label = rm->label,
+		.generations = rm->whole ? NULL : rm->generations,
+		.level = rm->level[0] ? rm->level : NULL, .force = rm->force,
+		.ended = rm->job->state == JOB_ENDED,
+	};
+	json_t *outcome;
+
+	*ret_levels = NULL;
+	if (!rm->request->daemon->config.tiers.nr || !strcmp(rm->level, TIER_L1))
+		return NULL;
+	outcome = levels_remove(&removal);
+	if (!outcome_is_ok(outcome))
+		return outcome;
+	*ret_levels = json_incref(json_object_get(outcome, "result"));
+	json_decref(outcome);
+	return NULL;
+}
+
+/* Images, of all levels. */
+static json_int_t count_removed(const json_t *levels)
+{
+	json_t *n, *counts = json_object_get(levels, "levels");
+	json_int_t sum = 0;
+	const char *name;
+
+	json_object_foreach(counts, name, n)
+		sum += json_integer_value(n);
+	return sum;
+}
+
+static json_t *rm_run(struct channel_reporter *reporter, void *arg)
+{
+	const struct rm *rm = arg;
+	const struct catalog *catalog = &rm->request->daemon->catalog;
+	json_t *outcome = NULL, *levels = NULL, *result;
+	int err;
+
+	if (rm_is_of_l1(rm))
+		outcome = rm_from_l1(rm);
+	if (!outcome)
+		outcome = rm_from_levels(rm, &levels);
+	if (!outcome && !rm->whole && !rm->in_l1 && !count_removed(levels))
+		outcome = outcome_error(-ENOENT, "job %lld has no generation %lld",
+					(long long)rm->job->id,
+					(long long)json_integer_value(json_array_get(rm->generations, 0)));
+	if (outcome) {
+		json_decref(levels);
+		return outcome;
+	}
 	err = rm->whole ? catalog_job_remove(catalog, rm->job->id) : 0;
 	if (err)
 		return outcome_error(err, "%s cannot be removed: %s",
 				     rm->job->image_dir, strerror(-err));
-	return outcome_ok(json_pack("{s:I, s:O, s:b}", "job", (json_int_t)rm->job->id,
-				    "removed", rm->generations, "whole", rm->whole));
+	result = json_pack("{s:I, s:O, s:b}", "job", (json_int_t)rm->job->id, "removed",
+			   rm->generations, "whole", rm->whole);
+	json_object_update(result, levels);
+	if (rm->level[0])
+		json_object_set_new(result, "level", json_string(rm->level));
+	json_decref(levels);
+	return outcome_ok(result);
+}
+
+/* Only levels had it: now it is known that the number was used. */
+static void note_number(struct rm *rm, const json_t *outcome)
+{
+	char why[512];
+
+	if (rm->whole || !count_removed(json_object_get(outcome, "result")))
+		return;
+	if (job_raise_floor(rm->job, json_integer_value(json_array_get(rm->generations, 0)), why,
+			    sizeof(why)))
+		log_error(&rm->request->daemon->log, "%s", why);
+}
+
+/* Has it gone from the levels only in part, or is it not known? */
+static bool is_unfinished(const json_t *outcome)
+{
+	const json_t *error = json_object_get(outcome, "error");
+
+	if (error)
+		return json_object_get(error, "begun") || outcome_errno(outcome) == -ECHILD;
+	return json_object_size(json_object_get(json_object_get(outcome, "result"), "failed"));
+}
+
+/* A removal that was refused, or has left nothing, is not to be gone on with. */
+static void forget_unwanted(struct rm *rm)
+{
+	char why[512];
+
+	if (rm->unwanted)
+		json_object_set(rm->job->record, "unwanted", rm->unwanted);
+	else
+		json_object_del(rm->job->record, "unwanted");
+	if (job_save(rm->job, why, sizeof(why)))
+		log_error(&rm->request->daemon->log, "%s", why);
 }
 
 static void on_rm(json_t *outcome, void *arg)
@@ -187,6 +301,13 @@ static void on_rm(json_t *outcome, void *arg)
 	struct rm *rm = arg;
 
 	rm->job->busy = NULL;
+	note_number(rm, outcome);
+	if (rm->noted && !is_unfinished(outcome) &&
+	    !(outcome_is_ok(outcome) && (rm->whole || rm->level[0])))
+		forget_unwanted(rm);
+	else if (rm->noted && is_unfinished(outcome))
+		promoter_after_commit(rm->request->daemon->promoter, rm->job);	/* it goes on with that */
+	promoter_release(rm->request->daemon->promoter);
 	if (outcome_is_ok(outcome) && rm->whole) {
 		job_unprepare(rm->job);
 		jobs_forget(rm->job);
@@ -245,17 +366,42 @@ static bool contains(const json_t *all, int64_t generation)
 }
 
 /* No number is used twice: images that were removed may live on elsewhere. */
-static json_t *raise_floor(struct job *job, const json_t *removed)
+static json_t *raise_floor(const struct rm *rm)
 {
-	size_t n = json_array_size(removed);
-	int64_t top = json_integer_value(json_array_get(removed, n ? n - 1 : 0));
+	size_t n = json_array_size(rm->generations);
+	int64_t top = json_integer_value(json_array_get(rm->generations, n ? n - 1 : 0));
 	char why[512];
 	int err;
 
-	if (top <= json_integer_value(json_object_get(job->record, "floor")))
+	/* What is not here may not be anywhere: who has asked the levels knows. */
+	if (!rm->whole && !rm->in_l1)
 		return NULL;
-	json_object_set_new(job->record, "floor", json_integer(top));
-	err = job_save(job, why, sizeof(why));
+	err = job_raise_floor(rm->job, top, why, sizeof(why));
+	return err ? outcome_error(err, "%s", why) : NULL;
+}
+
+/*
+ * Before it goes: by its rule a level would have it again at once, and one that cannot remove it now
+ * would offer it to the next restart.
+ */
+static json_t *note_unwanted(struct rm *rm)
+{
+	const struct tiers *tiers = &rm->request->daemon->config.tiers;
+	json_t *record = rm->job->record;
+	size_t n = json_array_size(rm->generations);
+	int64_t top = json_integer_value(json_array_get(rm->generations, n ? n - 1 : 0));
+	int64_t floor = json_integer_value(json_object_get(record, "floor"));
+	char why[512];
+	int err;
+
+	if (!tiers->nr || !strcmp(rm->level, TIER_L1))
+		return NULL;
+	rm->noted = true;
+	rm->unwanted = json_incref(json_object_get(record, "unwanted"));
+	json_object_set_new(record, "unwanted",
+			    unwanted_add(rm->unwanted, tiers, rm->level[0] ? rm->level : NULL,
+					 rm->whole ? NULL : rm->generations, top > floor ? top : floor));
+	err = job_save(rm->job, why, sizeof(why));
 	return err ? outcome_error(err, "%s", why) : NULL;
 }
 
@@ -265,19 +411,26 @@ static struct rm *parse_rm(struct request *request, struct job *job, bool *ret_d
 {
 	json_t *all = catalog_generations(&request->daemon->catalog, job->id);
 	json_int_t id, generation = 0;
+	const struct tiers *tiers = &request->daemon->config.tiers;
 	int force = 0, dry_run = 0;
+	const char *level = NULL;
 	struct rm *rm = NULL;
 	json_error_t why;
 
-	if (json_unpack_ex(request->args, &why, 0, "{s:I, s?I, s?b, s?b !}", "job", &id,
+	if (json_unpack_ex(request->args, &why, 0, "{s:I, s?I, s?b, s?b, s?s !}", "job", &id,
 			   "generation", &generation, "force", &force,
-			   "dry_run", &dry_run))
+			   "dry_run", &dry_run, "level", &level))
 		*ret_outcome = outcome_error(-EINVAL, "rm: bad arguments: %s", why.text);
-	else if (generation && !contains(all, generation))
+	else if (level && (!generation || (strcmp(level, TIER_L1) && tiers_find(tiers, level) < 0)))
+		*ret_outcome = outcome_error(-EINVAL, generation ? "there is no level %s" :
+					     "from level %s: which generation?", level);
+	/* Only other levels may have it; who asks for them finds out. */
+	else if (generation && !contains(all, generation) && !tiers->nr)
 		*ret_outcome = outcome_error(-ENOENT, "job %lld has no generation %lld",
 					     (long long)id, (long long)generation);
 	else
-		*ret_outcome = may_remove(job, all, generation, force);
+		*ret_outcome = level && strcmp(level, TIER_L1) ? NULL :
+			       may_remove(job, all, generation, force);
 	if (!*ret_outcome)
 		*ret_outcome = check_pins(job, all, generation);
 	if (!*ret_outcome)
@@ -286,6 +439,10 @@ static struct rm *parse_rm(struct request *request, struct job *job, bool *ret_d
 		rm->request = request;
 		rm->job = job;
 		rm->whole = !generation;
+		rm->force = force;
+		rm->in_l1 = generation && contains(all, generation);
+		job_label(job, rm->label);
+		snprintf(rm->level, sizeof(rm->level), "%s", level ? level : "");
 		rm->generations = generation ? json_pack("[I]", generation) :
 				  json_incref(all);
 		*ret_dry_run = dry_run;
@@ -294,14 +451,23 @@ static struct rm *parse_rm(struct request *request, struct job *job, bool *ret_d
 	return rm;
 }
 
+/* Nobody copies any more. */
+static void rm_start(void *arg)
+{
+	struct rm *rm = arg;
+	struct worker_spec spec = { .name = "ckptd-rm", .run = rm_run, .arg = rm };
+	int err = worker_start(rm->request->daemon, &spec, &rm_ops, rm, &rm->worker);
+
+	if (err)
+		on_rm(outcome_error(err, "no worker: %s", strerror(-err)), rm);
+}
+
 void verb_rm(struct request *request)
 {
-	struct worker_spec spec = { .name = "ckptd-rm", .run = rm_run };
 	json_t *outcome = NULL;
 	struct job *job = jobs_find_for(request, &outcome);
 	struct rm *rm = NULL;
 	bool dry_run = false;
-	int err = 0;
 
 	if (job)
 		outcome = job_check_free(job, "removal");
@@ -313,17 +479,18 @@ void verb_rm(struct request *request)
 					       rm->generations, "whole", rm->whole,
 					       "dry_run", 1));
 	else if (rm)
-		outcome = raise_floor(job, rm->generations);
+		outcome = rm_is_of_l1(rm) ? raise_floor(rm) : NULL;
+	if (rm && !dry_run && !outcome)
+		outcome = note_unwanted(rm);
 	if (rm && !outcome) {
-		spec.arg = rm;
 		keeper_stop(request->daemon->keeper, job->id);
-		err = worker_start(request->daemon, &spec, &rm_ops, rm, &rm->worker);
-		if (!err) {
-			job->busy = "removal";
-			return;
-		}
-		outcome = outcome_error(err, "no worker: %s", strerror(-err));
+		job->busy = "removal";
+		if (promoter_hold(request->daemon->promoter, rm_start, rm))
+			rm_start(rm);
+		return;
 	}
+	if (rm && rm->noted)
+		forget_unwanted(rm);
 	if (rm)
 		rm_free(rm);
 	request_answer(request, outcome);

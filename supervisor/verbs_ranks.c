@@ -70,7 +70,7 @@ static json_t *describe(const struct asked *a, const struct shim_doing *doing)
 	json_t *row = json_pack("{s:I, s:s, s:s, s:b, s:b}", "rank", (json_int_t)wait->rank,
 				"node", a->node, "state",
 				state_name(doing->state), "answers", (int)doing->fresh,
-				"held", wait->held != 0);
+				"held", wait->held == STATUS_HELD);
 	char id[20];
 
 	if (strnlen(wait->name, sizeof(wait->name)) && doing->state != STATUS_ENDED) {
@@ -78,6 +78,8 @@ static json_t *describe(const struct asked *a, const struct shim_doing *doing)
 					strnlen(wait->name, sizeof(wait->name))));
 		if (wait->peer != STATUS_NONE)
 			json_object_set_new(row, "peer", json_integer(wait->peer));
+		if (wait->held == STATUS_GATHERS)
+			json_object_set_new(row, "gathers", json_true());
 	}
 	if (wait->comm && doing->state != STATUS_ENDED) {
 		snprintf(id, sizeof(id), "%llx", (unsigned long long)wait->comm);

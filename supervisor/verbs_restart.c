@@ -12,6 +12,10 @@
  * Over nodes it is first tried on all of them (parts_try()): what is missing anywhere is said
  * before anything is begun. A dry run is no more than that, of a draft of the job.
  *
+ * Where there are levels, a generation is first made sure of (fetching.h): L1 may not have it any
+ * more. If a restore finds it damaged all the same, what L1 has is read as a whole, and it is tried once
+ * more.
+ *
  * With --node-lost a job that runs on, without the node that is gone, is ended first.
  */
 #include "supervisor/verbs.h"
@@ -26,6 +30,7 @@
 #include <unistd.h>
 
 #include "image/util.h"
+#include "supervisor/fetching.h"
 #include "supervisor/history.h"
 #include "supervisor/hosts.h"
 #include "supervisor/job_restore.h"
@@ -35,19 +40,30 @@
 #include "supervisor/parts.h"
 #include "supervisor/rank_record.h"
 #include "supervisor/ranks_up.h"
+#include "supervisor/restart_before.h"
 
 /* How long a job whose ranks could not go on, or are to go, may take to be gone. */
 #define END_LOOK_MS	20
 #define END_LOOKS	1500
 
+/* What a request has come to before there is a restart, and between two. */
+struct attempt {
+	struct request *request;
+	json_int_t asked;	/* generation; 0: the newest */
+	bool known;		/* the job is */
+	bool claimed;
+	bool deep;		/* it is the second */
+	json_t *steps;		/* of fetches; NULL */
+};
+
 struct restart {
 	struct request *request;
+	struct attempt *attempt;
 	struct job *job;	/* of a dry run the draft */
 	struct job *draft;	/* what is tried; NULL: it is done at once */
 	enum job_state before;
 	int64_t generation;
 	bool attach;
-	bool claimed;
 	json_t *how;		/* job_restore.h */
 	json_t *how_tried;	/* the same, dry */
 	json_t *ranks_before;	/* what the record had; NULL: none, or not changed */
@@ -81,15 +97,52 @@ static void restart_free(struct restart *r)
 	free(r);
 }
 
+static void attempt_free(struct attempt *a)
+{
+	json_decref(a->steps);
+	free(a);
+}
+
+/* The request's end. */
+static void attempt_answer(struct attempt *a, int64_t job, json_t *outcome, int fd)
+{
+	json_t *to = json_object_get(outcome, outcome_is_ok(outcome) ? "result" : "error");
+
+	if (a->claimed)
+		catalog_unclaim(&a->request->daemon->catalog, job);
+	if (a->steps) {
+		json_array_extend(a->steps, json_object_get(to, "steps"));
+		json_object_set(to, "steps", a->steps);
+	}
+	request_answer_fd(a->request, outcome, fd);
+	attempt_free(a);
+}
+
+static void attempt_start(struct attempt *a);
+
 static void finish(struct restart *r, json_t *outcome)
 {
 	int client = outcome_is_ok(outcome) ? take_fd(&r->client) : -1;
 
 	r->job->busy = NULL;
-	if (r->claimed)
-		catalog_unclaim(&r->request->daemon->catalog, r->job->id);
-	request_answer_fd(r->request, outcome, client);
+	attempt_answer(r->attempt, r->job->id, outcome, client);
 	restart_free(r);
+}
+
+/* It is damaged where a look from outside does not find it: once more, and closer. */
+static bool try_again(struct restart *r, json_t *failure)
+{
+	struct attempt *a = r->attempt;
+
+	if (outcome_errno(failure) != -EBADMSG || a->deep || is_dry_run(r) ||
+	    !fetching_is_on(r->request->daemon))
+		return false;
+	a->deep = true;
+	r->job->busy = NULL;
+	json_decref(failure);
+	restart_free(r);
+	attempt_start(a);
+	return true;
 }
 
 static void on_progress(json_t *progress, void *arg)
@@ -127,7 +180,8 @@ static void give_up(struct restart *r, json_t *failure)
 		    (long long)r->job->id, (long long)r->generation,
 		    json_string_value(json_object_get(json_object_get(failure, "error"), "text")));
 	back(r);
-	finish(r, failure);
+	if (!try_again(r, failure))
+		finish(r, failure);
 }
 
 /* ----------------------------------------------------------- MPI ranks */
@@ -349,87 +403,7 @@ static void try(struct restart *r)
 
 /* ----------------------------------------------------------------- check */
 
-static json_t *check_not_running(const struct job *job, bool node_lost)
-{
-	const char *node = json_string_value(json_object_get(job->record, "node"));
-
-	if (job_is_alive(job))
-		return outcome_refused(CKPT_R_RUNNING, job->init, "job %lld on this node",
-				       (long long)job->id);
-	if (job->state != JOB_ELSEWHERE || node_lost)
-		return NULL;
-	return outcome_refused(CKPT_R_RUNNING, 0,
-			       "job %lld was last on node %.40s; if that is off, use --node-lost",
-			       (long long)job->id, node ? node : "?");
-}
-
-/* Nothing to be placed: it is of one node and stays so. */
-static bool is_here(const json_t *nodes, const struct daemon *daemon)
-{
-	return !nodes || (json_array_size(nodes) == 1 &&
-			  !strcmp(json_string_value(json_array_get(nodes, 0)) ?: "",
-				  daemon->config.node));
-}
-
-/* "ranks" as the generation had them, a new reference; NULL with an outcome, or of a job without. */
-static json_t *ranks_of(const struct daemon *daemon, const struct job *job, int64_t generation,
-			const json_t *nodes, json_t **ret_outcome)
-{
-	const json_t *record = json_object_get(job->record, "ranks");
-	json_t *ranks = NULL;
-	char why[512];
-	int err;
-
-	err = catalog_generation_parts(&daemon->catalog, job->id, generation, &ranks, why,
-				       sizeof(why));
-	if (!err)
-		return ranks;
-	if (err != -ENOENT)
-		*ret_outcome = outcome_error(err, "%s", why);
-	else if (record)
-		return rank_record_gathered(record);
-	else if (!is_here(nodes, daemon))
-		*ret_outcome = outcome_error(-EINVAL, "job %lld has no ranks: restart it on that node which is to run it, without --nodes",
-					     (long long)job->id);
-	return NULL;
-}
-
-/*
- * The ranks' part of the record as it will be: that of the generation, on @nodes or, without
- * any, on those it was on. NULL without an outcome: as it is, on one node.
- */
-static json_t *place(const struct request *request, const struct job *job, int64_t generation,
-		     json_t *nodes, json_t *map, json_t **ret_outcome)
-{
-	const struct daemon *daemon = request->daemon;
-	json_t *ranks = ranks_of(daemon, job, generation, nodes, ret_outcome);
-
-	if (!ranks)
-		return NULL;
-	*ret_outcome = rank_record_place(ranks, nodes, map, &daemon->config);
-	if (!*ret_outcome)
-		*ret_outcome = parts_check_names(daemon, json_object_get(ranks, "nodes"));
-	if (!*ret_outcome && (json_object_get(ranks, "nodes") ||
-			      !json_equal(ranks, json_object_get(job->record, "ranks"))))
-		return ranks;
-	json_decref(ranks);
-	return NULL;
-}
-
-/* Which generation; an outcome if there is none. */
-static json_t *choose(const struct catalog *catalog, const struct job *job, json_int_t *generation)
-{
-	if (!*generation)
-		*generation = catalog_last(catalog, job->id);
-	if (*generation && catalog_has(catalog, job->id, *generation))
-		return NULL;
-	return *generation ? outcome_error(-ENOENT, "job %lld has no generation %lld",
-					   (long long)job->id, (long long)*generation) :
-	       outcome_error(-ENOENT, "job %lld has no checkpoint to restart from",
-			     (long long)job->id);
-}
-
-/* What is tried, and what the job will be; @ranks (taken over) as of place(). */
+/* What is tried, and what the job will be; @ranks (taken over) as of restart_place(). */
 static json_t *prepare(struct restart *r, json_t *ranks)
 {
 	json_t *record = NULL;
@@ -458,9 +432,9 @@ static json_t *prepare(struct restart *r, json_t *ranks)
 	return NULL;
 }
 
-static struct restart *parse(struct request *request, struct job *job,
-			     json_t **ret_outcome)
+static struct restart *parse(struct attempt *a, struct job *job, json_t **ret_outcome)
 {
+	struct request *request = a->request;
 	int accept = 0, dry_run = 0, node_lost = 0, attach = 0;
 	json_t *nodes = NULL, *map = NULL, *ranks;
 	json_int_t id, generation = 0;
@@ -478,19 +452,17 @@ static struct restart *parse(struct request *request, struct job *job,
 					     why.text);
 		return NULL;
 	}
-	*ret_outcome = check_not_running(job, node_lost);
-	if (!*ret_outcome)
-		*ret_outcome = choose(&request->daemon->catalog, job, &generation);
+	*ret_outcome = restart_choose(&request->daemon->catalog, job, &generation);
 	if (*ret_outcome)
 		return NULL;
-	ranks = place(request, job, generation, nodes, map, ret_outcome);
+	ranks = restart_place(request->daemon, job, generation, nodes, map, ret_outcome);
 	r = *ret_outcome ? NULL : calloc(1, sizeof(*r));
 	if (!r) {
 		json_decref(ranks);
 		return NULL;
 	}
 	*r = (struct restart) {
-		.request = request, .job = job, .before = job->state,
+		.request = request, .attempt = a, .job = job, .before = job->state,
 		.generation = generation, .attach = attach, .client = -1,
 	};
 	r->how = json_pack("{s:I, s:b, s:b, s:b}", "generation", generation,
@@ -530,90 +502,131 @@ static json_t *take_claim(struct request *request, struct job **job)
 	return outcome;
 }
 
-/* ------------------------------------------------------ a job without a node */
+/* ------------------------------------------------------------------ the verb */
 
-struct put_down {
-	struct request *request;
-	int64_t id;
-	unsigned int looks;
-};
-
-static void begin(struct request *request);
-
-static void on_put_down(void *arg)
+/* L1 has it now, as far as that can be told. */
+static void go_on(struct attempt *a, struct job *job)
 {
-	struct put_down *p = arg;
-	struct jobs *jobs = p->request->daemon->jobs;
-	const struct job *job = jobs_known(jobs, p->id);
-	struct request *request = p->request;
-	struct reactor_source *timer;
-	int err = 0;
+	json_t *outcome = NULL;
+	struct restart *r = parse(a, job, &outcome);
 
-	if (job && job->parts && job_is_alive(job)) {
-		if (p->looks++ < END_LOOKS)
-			err = reactor_timer(request->daemon->reactor, END_LOOK_MS, on_put_down, p,
-					    &timer);
-		else
-			err = -ETIMEDOUT;
-		if (err)
-			request_answer(request, outcome_error(err, "what is left of job %lld does not end; it is not restarted",
-							      (long long)p->id));
-		else
-			return;
-	} else {
-		begin(request);
+	if (!r) {
+		attempt_answer(a, job->id, outcome, -1);
+		return;
 	}
-	free(p);
+	r->job->busy = "restart";
+	if (r->draft)
+		try(r);
+	else
+		start(r);
 }
 
-/* What the other nodes have of it is of no use without the one that is off. */
-static bool put_down(struct request *request, struct job *job)
+/* Of a dry run with nothing in L1 that could be tried. */
+static json_t *would_be_fetched(const struct attempt *a, const json_t *result)
 {
-	struct put_down *p;
+	return outcome_ok(json_pack("{s:O, s:b, s:b, s:O}", "job",
+				    json_object_get(a->request->args, "job"), "dry_run", true,
+				    "fetch", true, "generation", json_object_get(result, "generation")));
+}
 
-	if (!json_is_true(json_object_get(request->args, "node_lost")) ||
-	    json_is_true(json_object_get(request->args, "dry_run")) ||
-	    !job->parts || !job_is_alive(job) || job->busy)
+/* What levels have of it has a number, too. False: answered. */
+static bool note_newest(struct attempt *a, struct job *job, const json_t *result)
+{
+	char why[512];
+	int err = 0;
+
+	if (job && !json_is_true(json_object_get(a->request->args, "dry_run")))
+		err = job_raise_floor(job, json_integer_value(json_object_get(result, "newest")), why,
+				      sizeof(why));
+	if (err)
+		attempt_answer(a, job->id, outcome_error(err, "%s", why), -1);
+	return !err;
+}
+
+static void on_fetched(json_t *outcome, void *arg)
+{
+	struct attempt *a = arg;
+	int64_t id = json_integer_value(json_object_get(a->request->args, "job"));
+	const json_t *result = json_object_get(outcome, "result");
+	struct job *job = a->known ? jobs_known(a->request->daemon->jobs, id) : NULL;
+
+	if (job)
+		job->busy = NULL;
+	if (!outcome_is_ok(outcome)) {
+		attempt_answer(a, id, outcome, -1);
+		return;
+	}
+	if (!a->steps)
+		a->steps = json_array();
+	json_array_extend(a->steps, json_object_get(result, "steps"));
+	if (!json_is_true(json_object_get(result, "in_l1"))) {
+		attempt_answer(a, id, would_be_fetched(a, result), -1);
+	} else if (!job) {
+		a->known = true;
+		attempt_start(a);
+	} else if (note_newest(a, job, result)) {
+		json_object_set(a->request->args, "generation", json_object_get(result, "generation"));
+		go_on(a, job);
+	}
+	json_decref(outcome);
+}
+
+/* @job: NULL: L1 knows nothing of it. False: without. */
+static bool fetch(struct attempt *a, struct job *job)
+{
+	struct request *request = a->request;
+	const struct fetching_options options = {
+		.id = json_integer_value(json_object_get(request->args, "job")), .job = job,
+		.generation = a->asked, .deep = a->deep,
+		.dry_run = json_is_true(json_object_get(request->args, "dry_run")),
+	};
+
+	if (!fetching_is_on(request->daemon) || fetching_start(request, &options, on_fetched, a))
 		return false;
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return false;
-	*p = (struct put_down) { request, job->id, 0 };
-	parts_put_down(job->parts);
-	on_put_down(p);
+	a->known = job;
+	if (job)
+		job->busy = "restart";
 	return true;
 }
 
-/* ------------------------------------------------------------------ the verb */
-
-static void begin(struct request *request)
+static void attempt_start(struct attempt *a)
 {
+	struct request *request = a->request;
 	bool dry_run = json_is_true(json_object_get(request->args, "dry_run"));
 	json_t *outcome = NULL;
 	struct job *job = jobs_find_for(request, &outcome);
-	struct restart *r = NULL;
-	bool claimed = false;
+	int64_t id = job ? job->id : 0;
 
-	if (job)
-		outcome = job_check_free(job, "restart");
-	if (job && !outcome && !dry_run && !job_is_alive(job)) {
-		outcome = take_claim(request, &job);
-		claimed = job && !outcome;
-	}
-	if (job && !outcome)
-		r = parse(request, job, &outcome);
-	if (r) {
-		r->claimed = claimed;
-		r->job->busy = "restart";
-		if (r->draft)
-			try(r);
-		else
-			start(r);
+	if (!job && outcome_errno(outcome) == -ENOENT && !a->known && fetch(a, NULL)) {
+		json_decref(outcome);
 		return;
 	}
-	if (claimed)
-		catalog_unclaim(&request->daemon->catalog, job->id);
-	request_answer(request, outcome);
+	if (job)
+		outcome = job_check_free(job, "restart");
+	/* What is refused anyway is not worth a fetch. */
+	if (job && !outcome)
+		outcome = restart_check_not_running(job, json_is_true(json_object_get(request->args, "node_lost")));
+	if (job && !outcome && !dry_run && !a->claimed) {
+		outcome = take_claim(request, &job);
+		a->claimed = job && !outcome;
+	}
+	if (!job || outcome)
+		attempt_answer(a, id, outcome, -1);
+	else if (!fetch(a, job))
+		go_on(a, job);
+}
+
+static void begin(struct request *request)
+{
+	struct attempt *a = calloc(1, sizeof(*a));
+
+	if (!a) {
+		request_answer(request, NULL);
+		return;
+	}
+	a->request = request;
+	a->asked = json_integer_value(json_object_get(request->args, "generation"));
+	attempt_start(a);
 }
 
 void verb_restart(struct request *request)
@@ -622,6 +635,6 @@ void verb_restart(struct request *request)
 	struct job *job = jobs_find_for(request, &outcome);
 
 	json_decref(outcome);
-	if (!job || !put_down(request, job))
+	if (!job || !restart_put_down(request, job, begin))
 		begin(request);
 }

@@ -23,6 +23,7 @@
 #include "shim/proto.h"
 #include "supervisor/ends.h"
 #include "supervisor/jobs.h"
+#include "supervisor/levels_report.h"
 #include "supervisor/nodes.h"
 #include "supervisor/op.h"
 #include "supervisor/outcome.h"
@@ -52,7 +53,13 @@ static json_t *op_run(struct channel_reporter *reporter, void *arg)
 	struct ends ends;
 	json_t *outcome = t->job ? ends_open(t->job, &ends, &env) : NULL;
 
-	return outcome ? outcome : t->op(&env, t->args);
+	if (outcome)
+		return outcome;
+	outcome = t->op(&env, t->args);
+	if (t->nodes)
+		levels_report_check(t->request->daemon,
+				    json_object_get(json_object_get(outcome, "result"), "checks"));
+	return outcome;
 }
 
 static void on_progress(json_t *progress, void *arg)

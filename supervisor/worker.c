@@ -17,9 +17,12 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "supervisor/outcome.h"
+
+#define ABORT_MS	1000
 
 struct worker {
 	struct daemon *daemon;
@@ -199,18 +202,46 @@ int worker_start(struct daemon *daemon, const struct worker_spec *spec,
 	return 0;
 }
 
-void worker_abort(struct worker *w)
+/* Has it ended, by ABORT_MS from now? */
+static bool wait_briefly(pid_t pid)
 {
-	if (!w)
-		return;
+	const struct timespec slice = { .tv_nsec = 1000000 };
+	unsigned int ms;
+
+	for (ms = 0; ms < ABORT_MS; ms++) {
+		if (waitpid(pid, NULL, WNOHANG))
+			return true;
+		nanosleep(&slice, NULL);
+	}
+	return false;
+}
+
+static void end(struct worker *w, bool wait)
+{
 	channel_close(w->channel);
 	reactor_remove(w->child);
-	if (!w->ended) {
-		kill(w->pid, SIGKILL);
-		waitpid(w->pid, NULL, 0);
-	}
+	worker_kill(w, SIGKILL);
+	if (!w->ended && !(wait && wait_briefly(w->pid)))
+		reactor_child(w->daemon->reactor, w->pid, on_late_end, NULL, &w->child);
 	json_decref(w->outcome);
 	free(w);
+}
+
+void worker_abort(struct worker *w)
+{
+	if (w)
+		end(w, true);
+}
+
+void worker_leave(struct worker *w)
+{
+	end(w, false);
+}
+
+void worker_kill(const struct worker *w, int signo)
+{
+	if (!w->ended)
+		kill(w->pid, signo);
 }
 
 pid_t worker_pid(const struct worker *w)

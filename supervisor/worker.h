@@ -37,8 +37,17 @@ int worker_start(struct daemon *daemon, const struct worker_spec *spec,
 		 const struct channel_ops *ops, void *ops_arg,
 		 struct worker **ret_worker);
 
-/* Forget it, and end it; no more calls. */
+/*
+ * Forget it, and end it; no more calls.  Waits until it has ended, but not for long: one that
+ * hangs in the kernel (a disk that does not answer) ends when that lets it.
+ */
 void worker_abort(struct worker *worker);	/* NULL is fine */
+
+/* The same, and waits for nothing: its end is the loop's affair. */
+void worker_leave(struct worker *worker);
+
+/* A signal, if it has not ended; its outcome comes as ever. */
+void worker_kill(const struct worker *worker, int signo);
 
 pid_t worker_pid(const struct worker *worker);
 

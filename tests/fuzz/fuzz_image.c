@@ -92,14 +92,14 @@ static void seal_file(const struct target *t, struct image_manifest *m, int file
 	crypto_generichash_state digest;
 	struct image_file_hdr hdr;
 	struct chunk_encoder *enc;
-	uint8_t subkey[32], *out;
+	uint8_t subkey[32], *out, *chunk, *raw = chunk_buffer(), *packed = chunk_buffer();
 	size_t pos, len;
 
 	image_key_chunk(t->key, m->id, subkey);
 	if (chunk_encoder_create(subkey, false, 1, &enc))
 		abort();
 	out = malloc(sizeof(hdr) + 2 * part->len + 2 * CHUNK_BOUND);
-	if (!out)
+	if (!out || !raw || !packed)
 		abort();
 	manifest_file_hdr(m, (enum image_file)file, &hdr);
 	memcpy(out, &hdr, sizeof(hdr));
@@ -107,23 +107,27 @@ static void seal_file(const struct target *t, struct image_manifest *m, int file
 	info->len = sizeof(hdr);
 	crypto_generichash_init(&digest, NULL, 0, IMAGE_DIGEST_BYTES);
 	for (pos = 0; pos < part->len; pos += CHUNK_BYTES) {
-		size_t raw = part->len - pos;
+		size_t n = part->len - pos;
 
-		if (raw > CHUNK_BYTES)
-			raw = CHUNK_BYTES;
+		if (n > CHUNK_BYTES)
+			n = CHUNK_BYTES;
+		memcpy(chunk_payload(raw), part->p + pos, n);
 		if (chunk_encode(enc, (enum image_file)file, info->nr_chunks,
-				 true, part->p + pos, (uint32_t)raw, out + info->len, &len))
+				 true, raw, (uint32_t)n, packed, &chunk, &len))
 			abort();
+		memcpy(out + info->len, chunk, len);
 		info->len += len;
 		crypto_generichash_update(&digest, out + info->len - IMAGE_TAG_BYTES,
 					  IMAGE_TAG_BYTES);
 		info->nr_chunks++;
-		info->raw_len += raw;
+		info->raw_len += n;
 	}
 	crypto_generichash_final(&digest, info->digest, IMAGE_DIGEST_BYTES);
 	store(t, file, out, info->len);
 	chunk_encoder_destroy(enc);
 	free(out);
+	free(raw);
+	free(packed);
 }
 
 static void seal_manifest(const struct target *t, const struct image_manifest *m)

@@ -91,7 +91,7 @@ part(info); part(target); part(phases); part(regs); part(process); part(signals)
 part(vmas); part(files); part(pages); part(special); part(cookies); part(stopped);
 part(zombies); part(vfork); part(traced); part(refusals); part(waits); part(handlers);
 part(kill); part(close); part(pause); part(owner); part(rmmod); part(storm);
-part(limits); part(many); part(exclude); part(again);
+part(limits); part(many); part(track); part(exclude); part(again);
 part(exclude_range); part(exclude_fd); part(exclude_thread);
 
 #endif /* CAPTURE_RIG_H */

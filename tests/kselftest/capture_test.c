@@ -29,7 +29,7 @@ static const struct {
 	PART(vmas), PART(files), PART(pages), PART(special), PART(cookies),
 	PART(stopped), PART(zombies), PART(vfork), PART(traced), PART(refusals),
 	PART(waits), PART(handlers), PART(kill), PART(close), PART(pause), PART(owner),
-	PART(rmmod), PART(storm), PART(limits), PART(exclude), PART(exclude_range),
+	PART(rmmod), PART(storm), PART(limits), PART(track), PART(exclude), PART(exclude_range),
 	PART(exclude_fd), PART(exclude_thread), PART(again), PART(many),
 #undef PART
 };
@@ -162,7 +162,7 @@ part(phases)
 	tap_is(cap_freeze(fd, 100, 600001, NULL), -EINVAL, "too long a pause");
 	tap_is(cap_freeze(fd, 5000, 10000, NULL), 0, "freeze");
 	tap_is(cap_freeze(fd, 5000, 10000, NULL), -EBADFD, "not twice");
-	tap_is(cap_snapshot(fd, 4, NULL), -EINVAL, "an unknown flag");
+	tap_is(cap_snapshot(fd, 1U << 31, NULL), -EINVAL, "an unknown flag");
 	tap_is(cap_snapshot(fd, 0, NULL), 0, "snapshot");
 	tap_is(cap_read(fd, 99, 0, PAGE, page, PAGE), -ENOENT, "a map that is not there");
 	tap_is(cap_read(fd, 1, 0, PAGE + 1, page, PAGE), -EINVAL, "an odd address");

@@ -46,16 +46,17 @@ ends() {
 }
 
 for kind in mpich ompi; do
-	ok "$kind: exit() flushes and runs handlers" ends $kind 1 exit 3 "buffered;at exit;"
-	ok "$kind: what the library prints is out at once" 		ends $kind 1 stdout $([ $kind = mpich ] && echo 9 || echo 137) "from below"
+	ok "$kind: what the library prints is out at once" ends $kind 1 stdout $([ $kind = mpich ] && echo 9 || echo 137) "from below"
 	ok "$kind: each half has an environment of its own" ends $kind 2 environment 0 ""
 	ok "$kind: a child of fork() has no lower half" ends $kind 2 fork 0 ""
 	ok "$kind: system() and popen()" ends $kind 2 system 0 ""
 done
-# Launchers kill the process from outside while it ends, with or without us: none here
+ok "ompi: exit() flushes and runs handlers" ends ompi 1 exit 3 "buffered;at exit;"
+# MPICH's launcher kills a process from outside while it ends, with or without us: none here
 job() {
 	timeout 30 "${@:3}"
 }
+ok "mpich: exit() flushes and runs handlers" ends mpich 1 exit 3 "buffered;at exit;"
 ok "mpich: MPI_Abort() flushes and runs handlers" ends mpich 1 abort 7 "buffered;at exit;"
 ok "mpich: so does an error that is fatal" ends mpich 1 fatal 6 "buffered;at exit;"
 ok "mpich: over sockets alone" env UCX_TLS=tcp,self MPIR_CVAR_NOLOCAL=1 \

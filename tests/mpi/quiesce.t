@@ -4,7 +4,8 @@
 # Programs of tests/mpi/cuts and tests/mpi/programs under checkpoints without a checkpoint: every few
 # milliseconds the job is quiesced, drained and let go, or given new lower halves in place. The
 # output is that of a run with the library alone. Restarts need tests/mpi/pmi1, so MPICH; they are
-# few, as each costs a tenth of a second. More of all:
+# few, as each costs a tenth of a second. Last with interruptible collectives: cuts/apart.c, in which
+# a rank does not come to what the others wait in before it has seen two cuts. More of all:
 #
 #   KINDS='mpich ompi' MODES='go restart' INTERVAL=2 CUTS=100 CUT_ROUNDS=150 RANKS='2 3 4 5' \
 #	PROGRAMS='waits types' tests/mpi/quiesce.t
@@ -14,6 +15,7 @@
 : "${KINDS:=mpich ompi}" "${MODES:=go restart}" "${INTERVAL:=10}" "${RANKS:=2 3 4}" "${CUTS:=}"
 : "${PROGRAMS:=drained probes persists colls}" "${CUT_ROUNDS:=10}"
 export CUT_ROUNDS
+: "${APART:=2 3}" "${APART_PROGRAMS:=colls}"
 declare -A cuts=([go]=${CUTS:-1000} [restart]=${CUTS:-2})
 declare -A glue=([mpich]=$top/build/lib/mpi/mpich/libmpich.so.12
 	[ompi]=$top/build/lib/mpi/ompi/libmpi.so.40)
@@ -79,5 +81,27 @@ for kind in $KINDS; do
 			done
 		done
 	done
+done
+
+export CKPT_COLLECTIVES=interruptible CUT_DIR=$pages
+for kind in $KINDS; do
+	for ranks in $APART; do
+		cuts[go]=100000
+		ok "$kind: go: apart with $ranks ranks, interruptible" \
+			cut "$kind" go "$ranks" apart
+	done
+	cuts[go]=${CUTS:-1000}
+	for name in $APART_PROGRAMS; do
+		ok "$kind: go: $name with 3 ranks, interruptible" cut "$kind" go 3 "$name"
+	done
+	[ "$kind" = mpich ] || continue
+	[[ $MODES = *restart* ]] || continue
+	cuts[restart]=100000
+	export CUT_EVERY=9 CUT_FIRST=1
+	INTERVAL=100 ok "$kind: restart: apart with 2 ranks, interruptible" \
+		cut "$kind" restart 2 apart
+	unset CUT_EVERY CUT_FIRST
+	cuts[restart]=${CUTS:-2}
+	ok "$kind: restart: colls with 3 ranks, interruptible" cut "$kind" restart 3 colls
 done
 finish

@@ -65,6 +65,8 @@ static int fake_pagemap(struct ckpt_pagemap *arg)
 	bool live = arg->flags & CKPT_PAGES_LIVE;
 	unsigned int nr = 0;
 
+	arg->base = fake.base;
+	arg->token = live ? 0 : fake.token;
 	must(fake.frozen || fake.thawed);
 	must(!live || !fake.thawed);
 	for (unsigned int i = 0; i < fake.nr_pages; i++) {
@@ -114,6 +116,7 @@ static int fake_pages_read(struct ckpt_pages *arg)
 
 			must(page);
 			fake_fill(page->seed, buf);
+			fake.pages_read++;
 			arg->done += PAGE;
 		}
 	}
@@ -215,6 +218,7 @@ int fake_open(struct kdev **ret_dev, struct engine_error *error)
 	dev->fd = -1;
 	dev->info.api = CKPT_API;
 	dev->info.max_pause_ms = 600000;
+	dev->info.features = fake.features;
 	fake.opened++;
 	*ret_dev = dev;
 	return 0;

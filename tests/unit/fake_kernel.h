@@ -25,12 +25,14 @@ struct fake_kernel {
 	const struct fake_page *pages;	/* ascending by mm_id, addr */
 	unsigned int nr_pages;
 	int fds[64];			/* by file_id; 0: none */
+	uint64_t features;		/* CKPT_FEAT_* */
+	uint64_t base, token;		/* of every map; its clean pages are those of the flag */
 	/* faults */
 	unsigned int busy;		/* so many freezes are refused with D_STATE */
 	int fail_read_after;		/* PAGES_READ fails with -ETIMEDOUT after so many; 0: never */
 	int thaw_ret;
 	/* what happened */
-	unsigned int opened, closed, freezes, reads, live_reads, nr_excludes;
+	unsigned int opened, closed, freezes, reads, live_reads, pages_read, nr_excludes;
 	bool frozen, thawed, killed, dropped;
 	bool reading_refusals;
 	size_t read_pos;

@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include <unistd.h>
 
 #include "tests/unit/faulty_writer.h"
 
@@ -42,6 +43,11 @@ static int hit(struct faulty_writer *fw)
 		return 0;
 	if (fw->kind == FAULT_DIE)
 		_exit(FAULT_EXIT);
+	if (fw->kind == FAULT_SLOW) {
+		*fw->left = -1;
+		usleep(FAULT_SLOW_MS * 1000);
+		return 0;
+	}
 	return fw->kind == FAULT_ENOSPC ? -ENOSPC : -EIO;
 }
 

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A writer (image/writer.h) that fails, tears or dies at its n-th operation.
+ * A writer (image/writer.h) that fails, tears, dies or takes FAULT_SLOW_MS at its n-th
+ * operation.
  */
 #ifndef STILLPOINT_TESTS_FAULTY_WRITER_H
 #define STILLPOINT_TESTS_FAULTY_WRITER_H
 
 #include "image/writer.h"
 
-enum fault_kind { FAULT_ENOSPC, FAULT_EIO, FAULT_TORN, FAULT_DIE };
+enum fault_kind { FAULT_ENOSPC, FAULT_EIO, FAULT_TORN, FAULT_DIE, FAULT_SLOW };
 
+#define FAULT_SLOW_MS	2000
 #define FAULT_EXIT	42	/* status of a process that FAULT_DIE ended */
 
 /*

@@ -125,7 +125,9 @@ static void store(const struct disk *d, const char *dir, int64_t generation, con
 	assert_int_equal(image_state_add(img, 7, 1, "state of a process", 18), 0);
 	assert_int_equal(image_pages_add(img, 1, 0x10000, 1, page), 0);
 	assert_int_equal(image_set_identity(img, &identity), 0);
-	assert_int_equal(image_set(img, "note", text), 0);
+	assert_int_equal(image_set(img, "note", d->note ? d->note : text), 0);
+	if (d->record)
+		assert_int_equal(image_set(img, "record", d->record), 0);
 	if (image_commit(img, &error))
 		fail_msg("commit: %s", error.text);
 	image_destroy(img);

@@ -28,6 +28,8 @@ struct disk {
 	struct catalog catalog;
 	struct op_env env;
 	int64_t job;
+	const char *record;	/* what images get as the record of their job; NULL: none */
+	const char *note;	/* and as what its checkpoint left there; NULL: none of a job */
 };
 
 int disk_setup(void **state);		/* with job 1 */

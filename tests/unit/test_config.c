@@ -30,6 +30,8 @@ static void test_defaults(void **state)
 	assert_int_equal(config.max_pause_ms, 0);
 	assert_int_equal(config.node_mtbf_s, 365 * 86400);
 	assert_false(retention_is_rule(&config.retain));
+	assert_null(config.store);
+	assert_true(config.store_encrypt && !config.store_port && !config.store_max);
 	assert_non_null(config.shim);
 	assert_non_null(config.node);
 	config_done(&config);
@@ -46,7 +48,11 @@ static void test_good(void **state)
 			       "log_level=debug\nmax_pause_ms = 250\nnode = n-1.x\n"
 			       "node_mtbf = 1d12h\n"
 			       "retain_keep = 3\nretain_keep_every=10\nretain_max_size = 2T\n"
+			       "store = /s\nstore_max = 1G\nstore_port = 7930\nstore_encrypt = no\n"
 			       "key = /k", &line), 0);
+	assert_string_equal(config.store, "/s");
+	assert_true(config.store_max == 1ULL << 30 && config.store_port == 7930);
+	assert_false(config.store_encrypt);
 	assert_int_equal(config.retain.keep, 3);
 	assert_int_equal(config.retain.keep_every, 10);
 	assert_true(config.retain.max_size == 2ULL << 40);
@@ -76,6 +82,8 @@ static void test_bad(void **state)
 		{ "max_pause_ms = -1\n", -EINVAL, 1 },
 		{ "max_pause_ms = 1x\n", -EINVAL, 1 },
 		{ "max_pause_ms = 99999999999999999999\n", -EINVAL, 1 },
+		{ "store_port = 65536\n", -EINVAL, 1 },
+		{ "store_encrypt = maybe\n", -EINVAL, 1 },
 		{ "retain_keep = -1\n", -EINVAL, 1 },
 		{ "retain_max_size = 10X\n", -EINVAL, 1 },
 		{ "retain_max_size = 10GB\n", -EINVAL, 1 },

@@ -145,26 +145,31 @@ static void test_hold(void **unused)
 static void test_page_table(void **unused)
 {
 	struct page_table *t = page_table_create();
-	uint64_t mm, addr;
+	struct page_place place, known;
 
 	assert_non_null(t);
-	for (uint64_t i = 0; i < 100000; i++)
-		assert_int_equal(page_table_put(t, 0xff00000 + i, i * 3, i % 9 + 1, i << 12,
-						&mm, &addr), 0);
 	for (uint64_t i = 0; i < 100000; i++) {
-		assert_int_equal(page_table_put(t, 0xff00000 + i, i * 3, 99, 0, &mm, &addr), 1);
-		assert_int_equal(mm, i % 9 + 1);
-		assert_int_equal(addr, i << 12);
+		place = (struct page_place){ i % 9 + 1, i << 12, i * 3 };
+		assert_int_equal(page_table_put(t, 0xff00000 + i, &place, &known), 0);
+	}
+	place = (struct page_place){ 99, 0, 1 };
+	for (uint64_t i = 0; i < 100000; i++) {
+		assert_int_equal(page_table_put(t, 0xff00000 + i, &place, &known), 1);
+		assert_int_equal(known.mm_id, i % 9 + 1);
+		assert_int_equal(known.addr, i << 12);
+		assert_int_equal(known.hash, i * 3);
 	}
 	/* the ends of what can be packed */
-	assert_int_equal(page_table_put(t, 0, 7, 0xfffffff, 0x7ffffffff000, &mm, &addr), 0);
-	assert_int_equal(page_table_put(t, 0, 7, 1, 0, &mm, &addr), 1);
-	assert_int_equal(mm, 0xfffffff);
-	assert_int_equal(addr, 0x7ffffffff000);
-	/* the same frame with another content is another page */
-	assert_int_equal(page_table_put(t, 0, 8, 1, 0x1000, &mm, &addr), 0);
-	assert_int_equal(page_table_put(t, 0, 8, 2, 0x2000, &mm, &addr), 1);
-	assert_int_equal(addr, 0x1000);
+	place = (struct page_place){ 0xfffffff, 0x7ffffffff000, 7 };
+	assert_int_equal(page_table_put(t, 0, &place, &known), 0);
+	assert_int_equal(page_table_put(t, 0, &place, &known), 1);
+	assert_int_equal(known.mm_id, 0xfffffff);
+	assert_int_equal(known.addr, 0x7ffffffff000);
+	page_table_note(t, 0, 8);
+	page_table_note(t, 1, 8);
+	assert_int_equal(page_table_put(t, 0, &place, &known), 1);
+	assert_int_equal(known.hash, 8);
+	assert_int_equal(page_table_put(t, 1, &place, &known), 0);
 	page_table_destroy(t);
 	page_table_destroy(NULL);
 }

@@ -496,6 +496,11 @@ static void test_retry(void **state)
 	close_tree();
 }
 
+static int no_commit(void *arg)
+{
+	return -EIO;
+}
+
 static void test_failures(void **state)
 {
 	struct scratch *s = *state;
@@ -514,6 +519,13 @@ static void test_failures(void **state)
 	options.kill = true;
 	fake.thaw_ret = -ETIMEDOUT;
 	dump_fails(s, &options, -ETIMEDOUT, CKPT_R_PAUSE_LIMIT);
+	close_tree();
+
+	/* what belongs to it cannot be made durable */
+	make_tree(s);
+	options = options_for(s);
+	options.commits = no_commit;
+	dump_fails(s, &options, -EIO, 0);
 	close_tree();
 
 	/* the parent directory is missing: before any freeze */

@@ -33,9 +33,11 @@ static void test_good(void **state)
 
 	assert_int_equal(parse("# the cluster\n\n"
 			       "n1 10.0.0.1 " K1 "\n"
-			       "\tn-2.x  node2.example.org:81\t" K2 "  # second\r\n"
+			       "\tn-2.x  node2.example.org:81\t" K2 "  domain=rack-2 # second\r\n"
 			       "n3 [fe80::1]:65535 " K3, &hosts, why), 0);
 	assert_int_equal(hosts.nr, 3);
+	assert_string_equal(hosts.host[0].domain, "");
+	assert_string_equal(hosts.host[1].domain, "rack-2");
 	assert_string_equal(hosts.host[0].address, "10.0.0.1");
 	assert_int_equal(hosts.host[0].port, HOSTS_PORT);
 	assert_string_equal(hosts.host[1].name, "n-2.x");
@@ -63,6 +65,9 @@ static void test_bad(void **state)
 		{ "n1 10.0.0.1\n", "line 1: NAME" },
 		{ "n1 10.0.0.1 # " K1, "line 1: NAME" },
 		{ "n1 10.0.0.1 " K1 " x\n", "line 1: x after" },
+		{ "n1 10.0.0.1 " K1 " domain=\n", "line 1: domain=: no name" },
+		{ "n1 10.0.0.1 " K1 " domain=a/b\n", "line 1: domain=a/b: no name" },
+		{ "n1 10.0.0.1 " K1 " domain=a domain=b\n", "line 1: domain=b after" },
 		{ "\n\nn/1 10.0.0.1 " K1, "line 3: n/1 is no name" },
 		{ "n1 10.0.0.1:0 " K1, "line 1: 10.0.0.1:0 is no" },
 		{ "n1 10.0.0.1:65536 " K1, "line 1: 10.0.0.1:65536 is no" },

@@ -375,8 +375,8 @@ static void versions(void **state)
 	hdr->version_reader = 0;
 	reseal(s, path, buf, len);
 	assert_int_equal(image_verify(dir, s->key, NULL, true, NULL, NULL, &error), -EPROTONOSUPPORT);
-	hdr->version = 1;
-	hdr->version_reader = 1;
+	hdr->version = IMAGE_VERSION;
+	hdr->version_reader = IMAGE_VERSION_READER;
 	hdr->flags = 0x80;
 	reseal(s, path, buf, len);
 	assert_int_equal(image_verify(dir, s->key, NULL, true, NULL, NULL, &error), -EPROTONOSUPPORT);

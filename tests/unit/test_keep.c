@@ -276,6 +276,53 @@ static void test_prune_in_use(void **state)
 	keep(d, 1, "7");
 }
 
+/* L1 keeps the newest that a level takes until it is there: one for each level, and not more. */
+static void test_prune_awaited(void **state)
+{
+	struct disk *d = *state;
+	struct tiers tiers = { .nr = 0 };
+	struct prune prune = { .rule = { .keep = 1 }, .tiers = &tiers, .dry_run = true };
+	const json_t *row;
+	json_t *entry;
+	char place[128];
+	int64_t n;
+
+	disk_run(d, "mkdir -p -m 700 '%s/p/here' '%s/q'", d->dir, d->dir);
+	snprintf(place, sizeof(place), "posix:%s/p", d->dir);
+	assert_int_equal(tiers_set(&tiers, "p", place), 0);
+	assert_int_equal(tiers_set(&tiers, "p.every", "4"), 0);
+	snprintf(place, sizeof(place), "posix:%s/q", d->dir);
+	assert_int_equal(tiers_set(&tiers, "q", place), 0);
+	assert_int_equal(tiers_set(&tiers, "q.every", "3"), 0);
+	for (n = 1; n <= 7; n++)
+		disk_store_either(d, n, n != 5);
+	entry = prune_with(d, &prune);
+	assert_int_equal(json_array_size(json_object_get(entry, "removed")), 4);
+	row = json_array_get(json_object_get(entry, "removed"), 2);
+	assert_int_equal(json_integer_value(json_object_get(row, "generation")), 3);
+	assert_string_equal(json_string_value(json_array_get(json_object_get(row, "missed"), 0)), "q");
+	row = json_array_get(json_object_get(entry, "removed"), 0);
+	assert_null(json_object_get(row, "missed"));
+	json_decref(entry);
+	prune.dry_run = false;
+	/* what is not to be there nobody waits for */
+	prune.unwanted = json_pack("{s:[i, i]}", "q", 3, 6);
+	json_decref(prune_with(d, &prune));
+	assert_string_equal(disk_generations(d), "4 7");
+	json_decref((json_t *)prune.unwanted);
+	prune.unwanted = NULL;
+	/* a level that cannot be asked; then it has got it */
+	disk_run(d, "mv '%s/p' '%s/away'", d->dir, d->dir);
+	json_decref(prune_with(d, &prune));
+	assert_string_equal(disk_generations(d), "4 7");
+	disk_run(d, "mv '%s/away' '%s/p'; chmod 700 '%s/p' '%s/p/here'; cp -r '%s/1/gen-4' '%s/p/here/" LABEL ".gen-4'",
+		 d->dir, d->dir, d->dir, d->dir, d->images, d->dir);
+	disk_run(d, "printf 'stillpoint level 1\\nnode here\\nid 00112233445566778899aabbccddeeff\\n' >'%s/p/here/.stillpoint-level'", d->dir);
+	json_decref(prune_with(d, &prune));
+	assert_string_equal(disk_generations(d), "7");
+	tiers_done(&tiers);
+}
+
 /* Clocks go backwards, numbers do not: nothing but the number counts. */
 static void test_prune_clock(void **state)
 {
@@ -365,6 +412,7 @@ int main(void)
 		test(test_prune_size),
 		test(test_prune_damaged),
 		test(test_prune_in_use),
+		test(test_prune_awaited),
 		test(test_prune_clock),
 		test(test_prune_refused),
 		test(test_prune_killed),

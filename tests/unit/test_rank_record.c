@@ -245,6 +245,46 @@ static void test_chosen_library(void **state)
 	json_decref(record);
 }
 
+static json_t *asked(struct node *n, const char *text, json_t **ret_outcome)
+{
+	json_t *request = json_loads(text, 0, NULL), *record;
+
+	assert_non_null(request);
+	*ret_outcome = NULL;
+	record = rank_record_make(request, &n->config, ret_outcome);
+	json_decref(request);
+	return record;
+}
+
+/* How collectives are done is the job's, wherever it is; it takes our library. */
+static void test_interruptible(void **state)
+{
+	struct node *n = *state;
+	json_t *record, *outcome, *spec;
+
+	make_file(n->dir, "mpich/libmpich.so.12");
+	make_file(n->dir, "lower");
+	record = asked(n, "{\"n\": 2, \"mpi\": \"mpich\", \"interruptible\": true}", &outcome);
+	assert_non_null(record);
+	assert_null(rank_record_place(record, NULL, NULL, &n->config));
+	spec = rank_record_spec(record, 0, &n->config);
+	assert_true(json_is_true(json_object_get(spec, "interruptible")));
+	json_decref(spec);
+	json_decref(record);
+	record = asked(n, "{\"n\": 2, \"mpi\": \"mpich\"}", &outcome);
+	spec = rank_record_spec(record, 0, &n->config);
+	assert_false(json_is_true(json_object_get(spec, "interruptible")));
+	json_decref(spec);
+	json_decref(record);
+	assert_null(asked(n, "{\"n\": 2, \"interruptible\": true}", &outcome));
+	assert_int_equal(outcome_errno(outcome), -EINVAL);
+	json_decref(outcome);
+	assert_null(asked(n, "{\"n\": 2, \"mpi\": \"mpich\", \"direct\": true, \"interruptible\": true}",
+			  &outcome));
+	assert_int_equal(outcome_errno(outcome), -EINVAL);
+	json_decref(outcome);
+}
+
 #define test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -256,6 +296,7 @@ int main(void)
 		test(test_wrong_nodes),
 		test(test_installed),
 		test(test_chosen_library),
+		test(test_interruptible),
 	};
 
 	return cmocka_run_group_tests_name("rank_record", tests, NULL, NULL);

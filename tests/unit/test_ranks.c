@@ -109,6 +109,23 @@ static void test_environment(void **state)
 	ranks_done(&ranks);
 }
 
+/* All ranks gather before collectives, or none does: the environment of who starts them says nothing. */
+static void test_collectives(void **state)
+{
+	struct ranks ranks;
+
+	setenv("CKPT_COLLECTIVES", "interruptible", 1);
+	assert_int_equal(parse("{\"map\": [\"0-1\"]}", &ranks), 0);
+	assert_int_equal(ranks_setenv(&ranks, 0), 0);
+	assert_null(getenv("CKPT_COLLECTIVES"));
+	ranks_done(&ranks);
+	assert_int_equal(parse("{\"map\": [\"0-1\"], \"interruptible\": true}", &ranks), 0);
+	assert_int_equal(ranks_setenv(&ranks, 0), 0);
+	assert_string_equal(getenv("CKPT_COLLECTIVES"), "interruptible");
+	unsetenv("CKPT_COLLECTIVES");
+	ranks_done(&ranks);
+}
+
 static void test_fence(void **state)
 {
 	struct shim_fence fence = { 0 };
@@ -205,6 +222,7 @@ int main(void)
 		cmocka_unit_test(test_bad_maps),
 		cmocka_unit_test(test_even),
 		cmocka_unit_test(test_environment),
+		cmocka_unit_test(test_collectives),
 		cmocka_unit_test(test_fence),
 		cmocka_unit_test(test_detect),
 	};

@@ -82,6 +82,9 @@ static void test_protected(void **state)
 	/* one that may still be given up stands for none */
 	assert_string_equal(kept(&one, (unsigned int[]) { GOOD, GOOD, open }, 3), "23");
 	assert_string_equal(kept(&tight, (unsigned int[]) { GOOD, GOOD, open }, 3), "23");
+	/* what a level waits for stays, whatever the rule */
+	assert_string_equal(kept(&one, (unsigned int[]) { GOOD, GOOD | RETENTION_AWAITED, GOOD, GOOD }, 4), "24");
+	assert_string_equal(kept(&tight, (unsigned int[]) { GOOD, GOOD | RETENTION_AWAITED, GOOD, GOOD }, 4), "24");
 	assert_string_equal(kept(&one, NULL, 0), "");
 }
 

@@ -82,8 +82,22 @@ vm_up() {
 	# shellcheck disable=SC2086
 	in_vm true >/dev/null 2>&1 || { scripts/vm down "$VM"; scripts/vm up "$VM" $VM_OPTIONS; }
 }
+# What was built, on the VM's own disk: a program that is begun from a directory of the host is
+# read from there each time, which costs more than what it does.
+vm_local() {
+	# shellcheck disable=SC2016
+	in_vm sh -c '[ -d /mnt/nvme/.build ] || mkdir /mnt/nvme/.build || exit 1
+		for d in bin lib; do
+			[ -d "$1/$d" ] || continue
+			! mountpoint -q "$1/$d" || continue
+			rm -rf "/mnt/nvme/.build/$d"
+			cp -a "$1/$d" /mnt/nvme/.build/ &&
+				mount --bind "/mnt/nvme/.build/$d" "$1/$d" || exit 1
+		done' sh "$top/build"
+}
 vm_ready() {
 	vm_up || { echo "Bail out! no VM"; exit 1; }
+	vm_local || { echo "Bail out! no room for what was built in the VM"; exit 1; }
 	in_vm grep -q '^ckpt ' /proc/modules || scripts/vm insmod "$VM" ||
 		{ echo "Bail out! the module cannot be inserted"; exit 1; }
 }

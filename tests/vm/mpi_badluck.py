@@ -158,6 +158,52 @@ def computes(node, kind):
     check(bad.has('right'), 'the program has its sum')
 
 
+STAGES = ['MPI_Barrier', 'MPI_Allreduce', 'MPI_Alltoallv', 'MPI_Comm_dup', 'MPI_Allreduce',
+          'MPI_Finalize']
+
+
+def waits_to_begin(node, job, call):
+    """Rank 0 does, and rank 1 computes."""
+    def there():
+        rows = ranks(node, job)
+        return all(r['answers'] for r in rows) and rows[0].get('gathers') and rows
+    rows = wait_for(f'rank 0 waits to begin {call}', 30, there)
+    equal(rows[0]['call'], call, f'call of rank 0 in {rows}')
+    check('comm' in rows[0] and rows[0]['sequence'] > 0, f'its communicator: {rows}')
+    check('call' not in rows[1], f'rank 1 computes: {rows}')
+
+
+def through_stages(node, kind, saved, restarted):
+    """A program of interruptible collectives, with checkpoints in some of its stages."""
+    bad = Bad(node, kind, 'apart', opts=('--collectives=interruptible',))
+    for i, call in enumerate(STAGES):
+        wait_for(f'stage {i}', 60, lambda: bad.has(f'there.{i}'))
+        if i in saved or i in restarted:
+            waits_to_begin(node, bad.job, call)
+        if i in saved:
+            node.ctl('checkpoint', '--timeout', '20', str(bad.job))
+        if i in restarted:
+            node.ctl('checkpoint', '--kill', '--timeout', '20', str(bad.job))
+            node.ctl('restart', str(bad.job))
+            waits_to_begin(node, bad.job, call)
+        with open(f'{bad.dir}/go.{i}', 'w'):
+            pass
+    equal(node.wait(bad.job), 0, 'status')
+    check(bad.has('right'), 'the program has its sums')
+
+
+@test
+def apart(node, kind):
+    """interruptible collectives: saved and restarted while one rank computes and one waits for it"""
+    through_stages(node, kind, [0], [1])
+
+
+@test
+def apart_everywhere(node, kind):
+    """the same in each kind of collective, and in MPI_Finalize"""
+    through_stages(node, kind, range(len(STAGES)), range(len(STAGES)))
+
+
 @test
 def stopped(node, kind):
     """a rank that is stopped by a signal: named as one that does not answer"""

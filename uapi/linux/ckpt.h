@@ -95,6 +95,7 @@ enum ckpt_reason {
 #define CKPT_FEAT_SHARE		(1ULL << 1)	/* CKPT_IOC_PAGES_SHARE */
 #define CKPT_FEAT_EVENTS	(1ULL << 2)	/* netlink family present */
 #define CKPT_FEAT_DEADLINES	(1ULL << 3)	/* timed waits keep their deadline */
+#define CKPT_FEAT_TRACK		(1ULL << 4)	/* CKPT_SNAPSHOT_TRACK, CKPT_RUN_CLEAN */
 
 /**
  * struct ckpt_info - CKPT_IOC_INFO: what this module and kernel can do
@@ -193,6 +194,7 @@ struct ckpt_freeze {
 
 #define CKPT_SNAPSHOT_NO_COW	(1U << 0)	/* collect only: pages are read in place before the thaw */
 #define CKPT_SNAPSHOT_DRY	(1U << 1)	/* check and collect, clone nothing */
+#define CKPT_SNAPSHOT_TRACK	(1U << 2)	/* from now on, tell which pages of what is cloned are written */
 
 /**
  * struct ckpt_snapshot - CKPT_IOC_SNAPSHOT: collect the state, clone the memory
@@ -236,6 +238,7 @@ struct ckpt_thaw {
 #define CKPT_RUN_FILE		(1U << 1)	/* page of a file, unmodified (only with CKPT_PAGEMAP_FILE) */
 #define CKPT_RUN_HUGE		(1U << 2)	/* mapped by a huge page */
 #define CKPT_RUN_SHARED		(1U << 3)	/* other processes of the tree may map it: cookie valid */
+#define CKPT_RUN_CLEAN		(1U << 4)	/* certainly as in the snapshot with the token ckpt_pagemap.base */
 
 /**
  * struct ckpt_page_run - contiguous pages of one kind
@@ -262,6 +265,10 @@ struct ckpt_page_run {
  * @start: in: first address; out: where to go on (== @end when done)
  * @end: exclusive
  * @runs: pointer to struct ckpt_page_run
+ * @base: out: token of the snapshot of the same memory map, the last one with
+ *	CKPT_SNAPSHOT_TRACK, that CKPT_RUN_CLEAN is relative to; 0: not known.  Who has
+ *	not stored that very snapshot learns nothing from it.
+ * @token: out: this snapshot's; 0: it was not asked for, or writes cannot be told
  *
  * Reports anonymous pages, swapped ones included, zero pages left out.
  */
@@ -273,6 +280,8 @@ struct ckpt_pagemap {
 	__u64 start;
 	__u64 end;
 	__u64 runs;
+	__u64 base;
+	__u64 token;
 };
 
 struct ckpt_iovec {
@@ -450,31 +459,6 @@ struct ckpt_restore_commit {
 	__u32 pad;
 };
 
-/* ---------------------------------------------------------------- events */
-
-#define CKPT_GENL_NAME		"ckpt"
-#define CKPT_GENL_VERSION	1
-#define CKPT_GENL_EVENTS	"events"	/* multicast group */
-
-/* The command of a message of the group; @: meaning of CKPT_EVENT_A_VALUE */
-enum ckpt_event {
-	CKPT_EVENT_FROZEN = 1,	/* @: freeze_ns */
-	CKPT_EVENT_THAWED = 2,	/* @: pause_ns */
-	CKPT_EVENT_EXPIRED = 3,	/* the maximum pause passed and the tree was thawed */
-	CKPT_EVENT_REFUSED = 4,	/* records tell why */
-	CKPT_EVENT_EXITED = 5,	/* @: tid (host) of a thread that died while parked */
-	CKPT_EVENT_LOST = 6,	/* memory ran short and the snapshot was dropped */
-	CKPT_EVENT_RESTORED = 7,	/* @: threads let go by the commit */
-};
-
-enum ckpt_event_attr {
-	CKPT_EVENT_A_PAD = 1,
-	CKPT_EVENT_A_CONTEXT = 2,	/* u64, number of the context, as in tracepoints */
-	CKPT_EVENT_A_VALUE = 3,		/* u64 */
-	CKPT_EVENT_A_PID = 4,		/* u32, host pid of the opener of the context */
-	CKPT_EVENT_A__LAST = CKPT_EVENT_A_PID,
-};
-
 #define CKPT_IOC_MAGIC		0xCE
 #define CKPT_IOC_INFO		_IOWR(CKPT_IOC_MAGIC, 0x00, struct ckpt_info)
 #define CKPT_IOC_TARGET		_IOWR(CKPT_IOC_MAGIC, 0x10, struct ckpt_target)
@@ -495,6 +479,7 @@ enum ckpt_event_attr {
 #define CKPT_IOC_RESTORE_COMMIT	_IOWR(CKPT_IOC_MAGIC, 0x27, struct ckpt_restore_commit)
 /* 0x30-0x3f: rollback of a running tree in place; 0x40-0x4f: sampling */
 
+#include "ckpt_events.h"
 #include "ckpt_records.h"
 
 #endif /* _UAPI_LINUX_CKPT_H */

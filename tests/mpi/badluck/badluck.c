@@ -11,6 +11,9 @@
  *	aborts	as absent, and rank 1 calls MPI_Abort
  *	early	no rank has called MPI_Init
  *	late	all have called MPI_Finalize
+ *	apart	for two ranks with interruptible collectives: rank 1 computes while the other waits
+ *		for it, in turn, in a barrier, a reduction in place, MPI_Alltoallv, MPI_Comm_dup, a
+ *		reduction between groups, MPI_Finalize; each until DIRECTORY/go.N
  */
 #include <fcntl.h>
 #include <mpi.h>
@@ -32,13 +35,59 @@ static void mark(const char *name)
 		close(fd);
 }
 
-static void await_go(void)
+static void await(const char *name)
 {
 	char path[512];
 
-	snprintf(path, sizeof(path), "%s/go", dir);
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	while (access(path, F_OK))
 		usleep(10000);
+}
+
+static void await_go(void)
+{
+	await("go");
+}
+
+/* Rank 1 is where the others wait for it. */
+static void stage(int rank, int number)
+{
+	char name[16];
+
+	if (rank != 1)
+		return;
+	snprintf(name, sizeof(name), "there.%d", number);
+	mark(name);
+	snprintf(name, sizeof(name), "go.%d", number);
+	await(name);
+}
+
+static int apart(int rank)
+{
+	double sum[2] = { rank + 0.1, rank * 1e17 };
+	int to[2] = { rank * 10, rank * 10 + 1 }, from[2] = { 0 }, n[2] = { 1, 1 }, at[2] = { 0, 1 };
+	int one = 7 + rank, remote = 0, members = 0, good;
+	MPI_Comm dup, inter;
+
+	mark("there");
+	stage(rank, 0);
+	MPI_Barrier(MPI_COMM_WORLD);
+	stage(rank, 1);
+	MPI_Allreduce(MPI_IN_PLACE, sum, 2, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+	good = sum[0] == 0.1 + 1.1 && sum[1] == 1e17;
+	stage(rank, 2);
+	MPI_Alltoallv(to, n, at, MPI_INT, from, n, at, MPI_INT, MPI_COMM_WORLD);
+	good = good && from[0] == rank && from[1] == 10 + rank;
+	stage(rank, 3);
+	MPI_Comm_dup(MPI_COMM_WORLD, &dup);
+	MPI_Comm_size(dup, &members);
+	MPI_Intercomm_create(MPI_COMM_SELF, 0, dup, 1 - rank, 5, &inter);
+	stage(rank, 4);
+	MPI_Allreduce(&one, &remote, 1, MPI_INT, MPI_SUM, inter);
+	good = good && members == 2 && remote == 8 - rank;
+	MPI_Comm_free(&inter);
+	MPI_Comm_free(&dup);
+	return good;
 }
 
 static void absent(int rank, const char *mode)
@@ -86,6 +135,8 @@ int main(int argc, char **argv)
 	MPI_Barrier(MPI_COMM_WORLD);
 	if (!strcmp(mode, "unsent"))
 		unsent(rank);
+	else if (!strcmp(mode, "apart"))
+		one = apart(rank);
 	else if (strcmp(mode, "early") && strcmp(mode, "late"))
 		absent(rank, mode);
 	/* a checkpoint that waited for this is not met by the end */
@@ -96,6 +147,8 @@ int main(int argc, char **argv)
 	MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 	if (sum == size && !rank)
 		mark("right");
+	if (!strcmp(mode, "apart"))
+		stage(rank, 5);
 	MPI_Finalize();
 	if (!strcmp(mode, "late")) {
 		mark("there");

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Tracking writes from one snapshot to the next, by the soft-dirty bits.
+ *
+ * Right after the fork that clones a map every anonymous page of both copies is
+ * write-protected, flushed from the TLBs and not exclusive.  Clearing the bit of
+ * such a page needs no flush, and nothing but a write fault, which sets it again,
+ * makes the page writable, whatever mprotect(2) does to the mapping: that needs
+ * an exclusive page.  What a fork leaves writable or exclusive keeps its bit.
+ *
+ * The bit is lost, or a page becomes exclusive without it, in few ways, and a map
+ * in which one of them was ever possible is not tracked: swapping (mmlist), pins
+ * (MMF_HAS_PINNED), merging of same pages, uprobes.  mremap(2) may move a page
+ * table without marking its entries; so only mappings count whose pages have the
+ * index of their address, before and after: a page that was moved has another, or
+ * is back where it was.
+ *
+ * Others may clear the bits (/proc/PID/clear_refs).  That clears VM_SOFTDIRTY of
+ * all mappings, too; the vDSO's is never cleared by us, and tells.
+ *
+ * Which snapshot the bits count from is a random token, remembered here with a
+ * reference on the map's structure, so that its address is not used again.  Whoever
+ * has no image with the token knows nothing about the bits.
+ *
+ * Must not change what a program sees, nor trust a map that it has not prepared.
+ */
+#include <linux/hashtable.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/pagewalk.h>
+#include <linux/random.h>
+#include <linux/sched/coredump.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/swapops.h>
+#include <linux/userfaultfd_k.h>
+
+#include "compat/ksyms.h"
+#include "compat/mm.h"
+#include "track.h"
+
+struct ckpt_tracked {
+	struct hlist_node hash;
+	struct mm_struct *mm;		/* mmgrab() */
+	u64 token;
+};
+
+static DEFINE_MUTEX(ckpt_track_lock);	/* protects the table; taken inside of mmap_lock */
+static DEFINE_HASHTABLE(ckpt_track_table, 8);
+
+/* ------------------------------------------------------------------ the table */
+
+static void ckpt_tracked_free(struct ckpt_tracked *entry)
+{
+	hash_del(&entry->hash);
+	mmdrop(entry->mm);
+	kfree(entry);
+}
+
+static struct ckpt_tracked *ckpt_tracked_find(struct mm_struct *mm)
+{
+	struct ckpt_tracked *entry;
+
+	lockdep_assert_held(&ckpt_track_lock);
+	hash_for_each_possible(ckpt_track_table, entry, hash, (unsigned long)mm)
+		if (entry->mm == mm)
+			return entry;
+	return NULL;
+}
+
+/* Maps whose last user is gone. */
+static void ckpt_tracked_sweep(void)
+{
+	struct ckpt_tracked *entry;
+	struct hlist_node *next;
+	unsigned int i;
+
+	lockdep_assert_held(&ckpt_track_lock);
+	hash_for_each_safe(ckpt_track_table, i, next, entry, hash)
+		if (!atomic_read(&entry->mm->mm_users))
+			ckpt_tracked_free(entry);
+}
+
+/* Remember @token, or with 0 forget; without memory it is forgotten, too. */
+static u64 ckpt_tracked_set(struct mm_struct *mm, u64 token)
+{
+	struct ckpt_tracked *entry;
+
+	mutex_lock(&ckpt_track_lock);
+	ckpt_tracked_sweep();
+	entry = ckpt_tracked_find(mm);
+	if (entry && !token) {
+		ckpt_tracked_free(entry);
+	} else if (!entry && token) {
+		entry = kzalloc(sizeof(*entry), GFP_KERNEL);
+		if (entry) {
+			mmgrab(mm);
+			entry->mm = mm;
+			hash_add(ckpt_track_table, &entry->hash, (unsigned long)mm);
+		} else {
+			token = 0;
+		}
+	}
+	if (token)
+		entry->token = token;
+	mutex_unlock(&ckpt_track_lock);
+	return token;
+}
+
+static u64 ckpt_tracked_token(struct mm_struct *mm)
+{
+	struct ckpt_tracked *entry;
+	u64 token;
+
+	mutex_lock(&ckpt_track_lock);
+	entry = ckpt_tracked_find(mm);
+	token = entry ? entry->token : 0;
+	mutex_unlock(&ckpt_track_lock);
+	return token;
+}
+
+void ckpt_track_exit(void)
+{
+	struct ckpt_tracked *entry;
+	struct hlist_node *next;
+	unsigned int i;
+
+	hash_for_each_safe(ckpt_track_table, i, next, entry, hash)
+		ckpt_tracked_free(entry);
+}
+
+/* ------------------------------------------------------------- what is believed */
+
+/* Marks that stay for the life of the map. */
+static bool ckpt_track_is_quiet(const struct mm_struct *mm)
+{
+	return list_empty(&mm->mmlist) && !test_bit(MMF_HAS_PINNED, &mm->flags) &&
+	       !test_bit(MMF_VM_MERGEABLE, &mm->flags) &&
+	       !test_bit(MMF_HAS_UPROBES, &mm->flags);
+}
+
+/* Mapped by the kernel at the start of the program; NULL: it is gone, or something else. */
+static struct vm_area_struct *ckpt_track_sentinel(struct mm_struct *mm)
+{
+	unsigned long addr = (unsigned long)mm->context.vdso;
+	struct vm_area_struct *vma = addr ? find_vma(mm, addr) : NULL;
+
+	if (!vma || vma->vm_start != addr || vma->vm_file || vma_is_anonymous(vma))
+		return NULL;
+	return vma;
+}
+
+/* Has nobody else cleared the bits since the sentinel was set? */
+static bool ckpt_track_is_ours(struct mm_struct *mm)
+{
+	const struct vm_area_struct *vma = ckpt_track_sentinel(mm);
+
+	return vma && vma->vm_flags & VM_SOFTDIRTY;
+}
+
+/* Mappings whose bits are cleared. */
+static bool ckpt_track_takes(struct vm_area_struct *vma)
+{
+	return vma_is_anonymous(vma) &&
+	       !(vma->vm_flags & (VM_SHARED | VM_DONTCOPY | VM_WIPEONFORK)) &&
+	       vma->vm_pgoff == vma->vm_start >> PAGE_SHIFT &&
+	       !userfaultfd_armed(vma);
+}
+
+bool ckpt_track_believes(struct vm_area_struct *vma)
+{
+	return ckpt_track_takes(vma) && !(vma->vm_flags & VM_SOFTDIRTY);
+}
+
+u64 ckpt_track_base(struct mm_struct *mm)
+{
+	lockdep_assert_held(&mm->mmap_lock);	/* mmap_assert_locked() wants dump_mm() */
+	if (!IS_ENABLED(CONFIG_MEM_SOFT_DIRTY) || !ckpt_track_is_quiet(mm) ||
+	    !ckpt_track_is_ours(mm))
+		return 0;
+	return ckpt_tracked_token(mm);
+}
+
+/* -------------------------------------------------------------------- clearing */
+
+/* Nobody can write to it but by a fault. */
+static bool ckpt_track_may_clear(struct page *page)
+{
+	return PageAnon(page) && !PageAnonExclusive(page);
+}
+
+static int ckpt_track_pmd(pmd_t *pmdp, unsigned long addr, unsigned long end,
+			  struct mm_walk *walk)
+{
+	spinlock_t *ptl;
+	pmd_t pmd;
+
+	cond_resched();
+	pmd = READ_ONCE(*pmdp);
+	if (!pmd_trans_huge(pmd) && !is_swap_pmd(pmd))
+		return 0;	/* a page table: on to its entries */
+	ptl = pmd_lock(walk->mm, pmdp);
+	pmd = *pmdp;
+	if (pmd_trans_huge(pmd) || is_swap_pmd(pmd)) {
+		walk->action = ACTION_CONTINUE;
+		if (pmd_trans_huge(pmd) && pmd_soft_dirty(pmd) && !pmd_write(pmd) &&
+		    ckpt_track_may_clear(pmd_page(pmd)))
+			clear_bit(_PAGE_BIT_SOFT_DIRTY, (unsigned long *)pmdp);
+	} else if (!pmd_none(pmd)) {
+		walk->action = ACTION_AGAIN;	/* split meanwhile */
+	}
+	spin_unlock(ptl);
+	return 0;
+}
+
+/* The hardware may set the accessed bit meanwhile, but not the dirty one. */
+static int ckpt_track_pte(pte_t *ptep, unsigned long addr, unsigned long end,
+			  struct mm_walk *walk)
+{
+	pte_t pte = READ_ONCE(*ptep);
+
+	if (pte_present(pte) && pte_soft_dirty(pte) && !pte_write(pte) && !pte_special(pte) &&
+	    ckpt_track_may_clear(pte_page(pte)))
+		clear_bit(_PAGE_BIT_SOFT_DIRTY, (unsigned long *)ptep);
+	return 0;
+}
+
+static int ckpt_track_test(unsigned long start, unsigned long end, struct mm_walk *walk)
+{
+	return !ckpt_track_takes(walk->vma) || !walk->vma->anon_vma;
+}
+
+static const struct mm_walk_ops ckpt_track_ops = {
+	.test_walk = ckpt_track_test,
+	.pmd_entry = ckpt_track_pmd,
+	.pte_entry = ckpt_track_pte,
+};
+
+/*
+ * With VM_SOFTDIRTY fork may copy entries by the batch, with the bit of the first.
+ * Every mapping begins with the flag, and gets it again when it grows.
+ */
+void ckpt_track_prepare(struct mm_struct *mm)
+{
+	struct vm_area_struct *vma;
+
+	VMA_ITERATOR(vmi, mm, 0);
+
+	mmap_write_lock(mm);
+	for_each_vma(vmi, vma)
+		if (vma->vm_flags & VM_SOFTDIRTY && ckpt_track_takes(vma))
+			ckpt_vm_flags_change(vma, 0, VM_SOFTDIRTY);
+	mmap_write_unlock(mm);
+}
+
+void ckpt_track_begin(struct mm_struct *mm, struct mm_struct *snapshot, u64 *ret_base,
+		      u64 *ret_token)
+{
+	struct vm_area_struct *sentinel;
+	bool ours, quiet;
+	u64 token = 0;
+
+	/* The copy shows how it was at the fork. */
+	mmap_read_lock(snapshot);
+	ours = ckpt_track_is_ours(snapshot);
+	mmap_read_unlock(snapshot);
+
+	mmap_write_lock(mm);
+	quiet = IS_ENABLED(CONFIG_MEM_SOFT_DIRTY) && ckpt_track_is_quiet(mm);
+	*ret_base = ours && quiet ? ckpt_tracked_token(mm) : 0;
+	if (quiet && ckpt_track_is_ours(mm) &&
+	    !ckpt_k(walk_page_range)(mm, 0, TASK_SIZE_MAX, &ckpt_track_ops, NULL))
+		token = get_random_u64() ?: 1;
+	/* Cleared by somebody else: from the next time on it tells again. */
+	sentinel = ckpt_track_sentinel(mm);
+	if (sentinel && !(sentinel->vm_flags & VM_SOFTDIRTY))
+		ckpt_vm_flags_change(sentinel, VM_SOFTDIRTY, VM_SOFTDIRTY);
+	*ret_token = ckpt_tracked_set(mm, token);
+	mmap_write_unlock(mm);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A level whose images another node's ckptd keeps: its partner.
+ *
+ * One level is one connection, and one connection is one ticket.  Who has a control
+ * connection to the partner (supervisor/store.h: store_ask()) gets a ticket from it, hands
+ * that to whoever moves the data, a worker, and forgets it:
+ *
+ *	options.ticket = &ticket; options.key = key;
+ *	level_partner_open(&options, &level, error);
+ *	level_put(level, "12.gen-3", "/…/12/gen-3", &o, error);	level.h, as ever
+ *	level_close(level);
+ *
+ * All of level.h holds, seen from here: a put has been read back and authenticated on
+ * the partner's disk when it returns 0.  What a network adds:
+ *
+ *   - Every wait ends: after idle_ms in which nothing moved (and, while the partner reads
+ *     an image back, a minute and a second for each MiB of it) with -ETIMEDOUT.
+ *   - After -ETIMEDOUT, -ECONNRESET or -EPROTO the level is broken: all that follows is
+ *     -ENOTCONN.  Take another ticket.  The partner removes what had not become an image.
+ *   - A put that ended so behind its last byte may have been done all the same.  Repeating
+ *     it says: it is harmless, as every put that is repeated.
+ *
+ * Beside the errors of level.h
+ *   -EKEYREJECTED	the partner has another key of images (or is not who gave the ticket)
+ *   -EAGAIN		it does not take the ticket, or cannot serve just now: try with another
+ *   -EPROTONOSUPPORT	it speaks another version
+ *   -EDQUOT		store_max of the partner is reached
+ *   -EROFS		the ticket is for reading, and this would write
+ *   -ECONNREFUSED, -EHOSTUNREACH, -ENETUNREACH	nobody is at the address and port
+ * Every text begins with the partner's name.
+ *
+ * Memory: 2 MiB.
+ */
+#ifndef STILLPOINT_LEVELS_PARTNER_H
+#define STILLPOINT_LEVELS_PARTNER_H
+
+#include "levels/groups.h"
+#include "levels/level.h"
+
+#define PARTNER_VERSION		1	/* of partner_wire.h */
+#define PARTNER_ID_BYTES	16
+#define PARTNER_TOKEN_BYTES	32
+#define PARTNER_NAME_SIZE	64	/* of a node, with the NUL */
+#define PARTNER_IDLE_MS		30000
+
+/*
+ * The right to one connection, for PARTNER_TICKET_MS; made by the node that serves and
+ * told over the control connection, which is authenticated and encrypted.
+ */
+#define PARTNER_TICKET_MS	30000
+struct partner_ticket {
+	char node[PARTNER_NAME_SIZE];	/* the partner */
+	char address[256];		/* of the hosts file; IPv6 in brackets */
+	uint16_t port;
+	char owner[PARTNER_NAME_SIZE];	/* node whose images they are */
+	bool read_only;			/* always, where they are not those of who asks */
+	bool plain;			/* data is authenticated and not encrypted */
+	uint8_t id[PARTNER_ID_BYTES];	/* names the ticket; no secret */
+	uint8_t token[PARTNER_TOKEN_BYTES];
+};
+
+/**
+ * struct level_partner_options
+ * @ticket: used during the call
+ * @key: of images; must live as long as the level
+ * @idle_ms: 0: PARTNER_IDLE_MS
+ * @cancelled: asked while a connection is being made; may be NULL
+ * @arg: of it
+ * @fd: 0: connect to the ticket's address; else connected already, taken over in any case
+ */
+struct level_partner_options {
+	const struct partner_ticket *ticket;
+	const struct image_key *key;
+	unsigned int idle_ms;
+	bool (*cancelled)(void *arg);
+	void *arg;
+	int fd;
+};
+
+int level_partner_open(const struct level_partner_options *options,
+		       struct level **ret_level, struct image_error *error);
+
+/**
+ * partner_choose() - on which node the copies of a node's images are kept
+ * @nodes: in the order of the hosts file, which all nodes have
+ * @ret_shared: the partner shares the failure domain, as there is no other; may be NULL
+ *
+ * In another failure domain where there is one.  If no domain has more than half of the
+ * nodes, each node is the partner of exactly one; without domains that is the next one of
+ * the file.  Otherwise as even as can be: those of the largest domain are dealt out to the
+ * others.
+ *
+ * Return: index, -ENOENT (no such node), -ERANGE (it is the only one), -ENOMEM
+ */
+int partner_choose(const struct levels_node *nodes, unsigned int nr_nodes, const char *node,
+		   bool *ret_shared);
+
+#endif /* STILLPOINT_LEVELS_PARTNER_H */

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * How much one store may hold, of all who keep images in it.
+ *
+ * What is there is counted on the disk each time: nothing that could be out of date.  What is
+ * on its way is announced first, in memory that all who serve share, and everything is counted
+ * then: of two who come at once at least one sees the other.  So the limit holds, and both
+ * may be refused where only one would have fitted.  Who dies takes his announcement with
+ * him: whoever started him sets it to 0.
+ *
+ * An image that was on its way when its session was killed is counted for nothing and takes room all the
+ * same, until its owner writes here again; so leftovers are swept by themselves, too.  Who still writes
+ * one has it locked (image/place.c); the owner's directory is not locked for that, nobody is to be refused.
+ */
+#include "levels/partner_room.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "image/writer.h"
+#include "levels/marker.h"
+
+static uint64_t image_bytes(int owner, const char *name)
+{
+	_cleanup_dir_ DIR *dir = NULL;
+	int fd = openat(owner, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	uint64_t sum = 0;
+	struct dirent *e;
+	struct stat st;
+
+	dir = fd < 0 ? NULL : fdopendir(fd);
+	if (!dir && fd >= 0)
+		close(fd);
+	while (dir && (e = readdir(dir))) {
+		if (!fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
+		    S_ISREG(st.st_mode))
+			sum += (uint64_t)st.st_size;
+	}
+	return sum;
+}
+
+/* Of one owner; what is on its way is counted by who brings it. */
+static uint64_t owner_bytes(int store, const char *name)
+{
+	_cleanup_dir_ DIR *dir = NULL;
+	int fd = openat(store, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	uint64_t sum = 0;
+	struct dirent *e;
+
+	dir = fd < 0 ? NULL : fdopendir(fd);
+	if (!dir && fd >= 0)
+		close(fd);
+	while (dir && (e = readdir(dir))) {
+		if (level_name_valid(e->d_name))
+			sum += image_bytes(dirfd(dir), e->d_name);
+	}
+	return sum;
+}
+
+static int store_bytes(const char *store, uint64_t *ret_bytes, struct image_error *error)
+{
+	_cleanup_dir_ DIR *dir = opendir(store);
+	struct dirent *e;
+	uint64_t sum = 0;
+
+	if (!dir)
+		return image_error_set(error, -errno, "%.200s: %m", store);
+	while ((e = readdir(dir))) {
+		if (e->d_name[0] != '.')
+			sum += owner_bytes(dirfd(dir), e->d_name);
+	}
+	*ret_bytes = sum;
+	return 0;
+}
+
+static uint64_t others_coming(const struct partner_coming *c)
+{
+	uint64_t sum = 0;
+	unsigned int i;
+
+	for (i = 0; c && i < c->nr; i++)
+		sum += i == c->self ? 0 : atomic_load(&c->bytes[i]);
+	return sum;
+}
+
+int partner_room_take(const char *store, uint64_t max, const struct partner_coming *coming,
+		      uint64_t bytes, struct image_error *error)
+{
+	uint64_t have, others;
+	int err;
+
+	if (!max)
+		return 0;
+	if (coming)
+		atomic_store(&coming->bytes[coming->self], bytes);
+	err = store_bytes(store, &have, error);
+	if (err)
+		return err;
+	others = others_coming(coming);
+	if (bytes <= max && have + others <= max - bytes)
+		return 0;
+	return image_error_set(error, -EDQUOT,
+			       "its store has %llu of %llu MiB (store_max), the image has %llu MiB: nothing was written",
+			       (unsigned long long)(have + others) >> 20,
+			       (unsigned long long)max >> 20, (unsigned long long)bytes >> 20);
+}
+
+void partner_room_give(const struct partner_coming *coming)
+{
+	if (coming)
+		atomic_store(&coming->bytes[coming->self], 0);
+}
+
+int partner_room_space(const char *store, uint64_t max, const struct partner_coming *coming,
+		       struct level_space *space, struct image_error *error)
+{
+	uint64_t used;
+	int err;
+
+	if (!max)
+		return 0;
+	err = store_bytes(store, &used, error);
+	if (err)
+		return err;
+	used += others_coming(coming);
+	space->total = space->total < max ? space->total : max;
+	max = used < max ? max - used : 0;
+	space->free = space->free < max ? space->free : max;
+	return 0;
+}
+
+/* -ENOENT: it is no owner's. */
+static int sweep_owner(const char *store, int dir, const char *name, struct image_error *error)
+{
+	_cleanup_fd_ int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	_cleanup_free_ char *path = NULL;
+	struct marker marker;
+	int err;
+
+	if (fd < 0)
+		return -ENOENT;
+	if (asprintf(&path, "%s/%s", store, name) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	err = marker_read(fd, path, &marker, error);
+	if (err || strcmp(marker.node, name))
+		return -ENOENT;
+	return image_sweep(path, error);
+}
+
+int partner_room_sweep(const char *store, struct image_error *error)
+{
+	_cleanup_dir_ DIR *dir = opendir(store);
+	struct image_error why = { "" };
+	int removed = 0, failed = 0, n;
+	struct dirent *e;
+
+	if (!dir)
+		return image_error_set(error, -errno, "%.200s: %m", store);
+	while ((e = readdir(dir))) {
+		if (!marker_node_valid(e->d_name))
+			continue;
+		n = sweep_owner(store, dirfd(dir), e->d_name, &why);
+		if (n >= 0)
+			removed += n;
+		else if (n != -ENOENT && !failed)
+			failed = image_error_set(error, n, "%s", why.text);
+	}
+	return failed ? failed : removed;
+}

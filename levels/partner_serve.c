@@ -1,0 +1,558 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Serving one connection of another node; see partner_serve.h, partner_wire.h.
+ *
+ * Owns the connection and the owner's level, which is an ordinary one (posix.h): what is
+ * promised of images is promised there.  Each request is answered by exactly one RESULT;
+ * what cannot be answered any more ends the connection, and with it whatever had not become
+ * an image.  While the disk is at work a thread of its own says so to the client; nobody
+ * else uses the connection then.
+ *
+ * The client is a node that is trusted to have what it wants; what it says is checked all
+ * the same: names are level.h's, lengths the layout's, and no path comes from outside.
+ */
+#include "levels/partner_serve.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "levels/partner_link.h"
+#include "levels/posix.h"
+#include "levels/source.h"
+
+#define TICK_MS		500	/* or a quarter of what the client waits */
+
+struct serve {
+	const struct partner_serve_options *o;
+	struct partner_link link;
+	struct level *level;
+	/* one that says that we live, while this thread is elsewhere */
+	pthread_t ticker;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	bool ticking, stop, busy;
+	uint64_t since_ms;		/* busy */
+	/* the put that is under way */
+	uint64_t announced;		/* bytes */
+	size_t piece;
+	bool ended;			/* END or CANCEL was received */
+};
+
+/* ----------------------------------------------------------- signs of life */
+
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* Looks by itself twice a second, so that being busy for a piece's time costs nothing. */
+static void *tick(void *arg)
+{
+	struct serve *s = arg;
+	struct image_error unread;
+	unsigned int ms = s->link.idle_ms / 4 < TICK_MS ? s->link.idle_ms / 4 : TICK_MS;
+
+	pthread_mutex_lock(&s->lock);
+	while (!s->stop) {
+		uint64_t next = now_ms() + ms;
+		struct timespec at = {
+			.tv_sec = (time_t)(next / 1000), .tv_nsec = (long)(next % 1000) * 1000000,
+		};
+
+		if (pthread_cond_timedwait(&s->wake, &s->lock, &at) == ETIMEDOUT && s->busy &&
+		    now_ms() >= s->since_ms + ms)
+			partner_link_tell(&s->link, PARTNER_ALIVE, NULL, 0, &unread);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return NULL;
+}
+
+static void ticker_start(struct serve *s)
+{
+	pthread_condattr_t attr;
+
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&s->wake, &attr);
+	pthread_condattr_destroy(&attr);
+	/* without a thread the client hears nothing, and gives up if it lasts */
+	s->ticking = !pthread_create(&s->ticker, NULL, tick, s);
+}
+
+static void ticker_stop(struct serve *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->stop = true;
+	pthread_cond_signal(&s->wake);
+	pthread_mutex_unlock(&s->lock);
+	if (s->ticking)
+		pthread_join(s->ticker, NULL);
+	pthread_cond_destroy(&s->wake);
+	pthread_mutex_destroy(&s->lock);
+}
+
+/* From here to busy_end() the connection is the ticker's. */
+static void busy_begin(struct serve *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->busy = true;
+	s->since_ms = now_ms();
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void busy_end(struct serve *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->busy = false;
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* --------------------------------------------------------------- answers */
+
+static int result_full(struct serve *s, int err, const struct level_space *space,
+		       const struct image_error *why, struct image_error *error)
+{
+	struct partner_wire_result r = { .err = htole32((uint32_t)-err) };
+
+	if (space) {
+		r.total = htole64(space->total);
+		r.free = htole64(space->free);
+	}
+	if (err)
+		snprintf(r.text, sizeof(r.text), "%s", why->text[0] ? why->text : strerror(-err));
+	return partner_link_tell(&s->link, PARTNER_RESULT, &r, sizeof(r), error);
+}
+
+static int result(struct serve *s, int err, const struct image_error *why,
+		  struct image_error *error)
+{
+	return result_full(s, err, NULL, why, error);
+}
+
+static unsigned int session_ms(const struct serve *s)
+{
+	return s->o->session_ms ? s->o->session_ms : PARTNER_SESSION_MS;
+}
+
+static int protocol(struct serve *s, struct image_error *error)
+{
+	s->link.broken = true;
+	return image_error_set(error, -EPROTO, "%.63s: what it says does not belong here",
+			       s->o->client);
+}
+
+/* ------------------------------------------------------------------- put */
+
+/* A frame of the image that is on its way: DATA, or the end of it. */
+static int next_piece(struct serve *s, uint64_t left, const void **ret_buf, size_t *ret_len,
+		      struct image_error *error)
+{
+	size_t want = left < s->piece ? left : s->piece, len;
+	enum partner_type type;
+	int err = partner_link_receive(&s->link, 0, &type, &len, error);
+
+	if (err)
+		return err;
+	s->ended = type == PARTNER_END || type == PARTNER_CANCEL;
+	if (type == PARTNER_CANCEL)
+		return image_error_set(error, -ECANCELED, "cancelled");
+	if (type != (left ? PARTNER_DATA : PARTNER_END) || len != want)
+		return protocol(s, error);
+	*ret_buf = s->link.in;
+	*ret_len = len;
+	return 0;
+}
+
+struct incoming {
+	struct serve *s;
+	uint64_t total;
+	bool going;			/* GO was said */
+};
+
+static int incoming_next(void *arg, uint64_t pos, const void **ret_buf, size_t *ret_len,
+			 struct image_error *error)
+{
+	struct incoming *in = arg;
+	struct serve *s = in->s;
+	int err = 0;
+
+	if (!in->going)
+		err = partner_room_take(s->o->dir, s->o->max_bytes, s->o->coming,
+					s->announced, error);
+	busy_end(s);
+	if (!err && !in->going) {
+		err = partner_link_tell(&s->link, PARTNER_GO, NULL, 0, error);
+		in->going = !err;
+	}
+	if (!err)
+		err = next_piece(s, in->total - pos, ret_buf, ret_len, error);
+	if (!err)
+		busy_begin(s);		/* it is written now, or all of it is read back */
+	return err;
+}
+
+/* The client has been told; what it was sending meanwhile is thrown away. */
+static int drain(struct serve *s, struct image_error *error)
+{
+	enum partner_type type;
+	size_t len;
+	int err = 0;
+
+	while (!err && !s->ended) {
+		err = partner_link_receive(&s->link, 0, &type, &len, error);
+		s->ended = type == PARTNER_END || type == PARTNER_CANCEL;
+		if (!err && !s->ended && type != PARTNER_DATA)
+			return protocol(s, error);
+	}
+	return err;
+}
+
+static size_t piece_of(const struct partner_wire_request *r)
+{
+	uint32_t piece = le32toh(r->piece);
+
+	return piece >= PARTNER_PIECE_MIN && piece <= PARTNER_PIECE_MAX &&
+	       piece % LAYOUT_ALIGN == 0 ? piece : 0;
+}
+
+static int put(struct serve *s, const struct partner_wire_request *r,
+	       struct image_error *error)
+{
+	struct incoming in = { .s = s };
+	struct level_stream stream = {
+		.generation = le64toh(r->generation), .id = r->id,
+		.next = incoming_next, .arg = &in, .writers = s->o->writers,
+	};
+	uint64_t lens[LAYOUT_FILES];
+	struct image_error why = { "" };
+	unsigned int i;
+	int err, other;
+
+	for (i = 0; i < LAYOUT_FILES; i++)
+		lens[i] = le64toh(r->len[i]);
+	s->piece = piece_of(r);
+	if (!s->piece || !lens[LAYOUT_MANIFEST] || layout_init(&stream.layout, lens))
+		return protocol(s, error);
+	in.total = stream.layout.total;
+	s->announced = stream.layout.bytes;
+	s->ended = false;
+	busy_begin(s);
+	err = s->o->read_only ? image_error_set(&why, -EROFS, "the ticket is for reading only") :
+				level_posix_take(s->level, r->name, &stream, &why);
+	busy_end(s);
+	partner_room_give(s->o->coming);
+	if (s->link.broken) {
+		*error = why;
+		return err;
+	}
+	other = result(s, err, &why, error);
+	return other || !in.going ? other : drain(s, error);
+}
+
+/* ------------------------------------------------------------------- get */
+
+static void expected(const struct partner_wire_request *r, struct image_expect *ret_expect)
+{
+	uint32_t flags = le32toh(r->flags);
+
+	*ret_expect = (struct image_expect) {
+		.generation = flags & PARTNER_WANT_GENERATION ? le64toh(r->generation) : 0,
+		.id = flags & PARTNER_WANT_ID ? r->id : NULL,
+		.job = flags & PARTNER_WANT_JOB ? r->job : NULL,
+	};
+}
+
+static int send_info(struct serve *s, const struct source *from, struct image_error *error)
+{
+	struct partner_wire_image info = {
+		.generation = htole64(from->generation),
+		.created_ns = htole64(from->created_ns),
+		.bytes = htole64(from->layout.bytes),
+	};
+	unsigned int i;
+
+	memcpy(info.id, from->id, sizeof(info.id));
+	memcpy(info.job, from->job, sizeof(from->job));
+	for (i = 0; i < LAYOUT_FILES; i++)
+		info.len[i] = htole64(from->layout.len[i]);
+	return partner_link_tell(&s->link, PARTNER_INFO, &info, sizeof(info), error);
+}
+
+/* Does the client want no more? */
+static int given_up(struct serve *s, bool *ret_given_up, struct image_error *error)
+{
+	enum partner_type type;
+	size_t len;
+	int err;
+
+	*ret_given_up = false;
+	if (!partner_link_ready(&s->link))
+		return 0;
+	err = partner_link_receive(&s->link, 0, &type, &len, error);
+	if (!err && type != PARTNER_CANCEL)
+		return protocol(s, error);
+	*ret_given_up = !err;
+	return err;
+}
+
+/* The ticker's frames are not in link.out. */
+static int read_piece(struct serve *s, const struct source *from, uint64_t pos, size_t len,
+		      struct image_error *why)
+{
+	int err;
+
+	busy_begin(s);
+	err = source_read(from, pos, s->link.out, len, why);
+	busy_end(s);
+	return err;
+}
+
+/* @ret_err: what is wrong with the image here; returned: with the connection. */
+static int send_data(struct serve *s, const struct source *from, size_t piece, int *ret_err,
+		     struct image_error *why, struct image_error *error)
+{
+	uint64_t pos, total = from->layout.total;
+	bool over;
+	int err = send_info(s, from, error);
+
+	for (pos = 0; !err && pos < total; pos += piece) {
+		size_t len = total - pos < piece ? total - pos : piece;
+
+		err = given_up(s, &over, error);
+		if (!err && over) {
+			*ret_err = image_error_set(why, -ECANCELED, "cancelled");
+			return 0;
+		}
+		if (!err)
+			*ret_err = read_piece(s, from, pos, len, why);
+		if (*ret_err)
+			return 0;
+		if (!err)
+			err = partner_link_send(&s->link, PARTNER_DATA, len, error);
+	}
+	return err;
+}
+
+static int get(struct serve *s, const struct partner_wire_request *r,
+	       struct image_error *error)
+{
+	struct image_error why = { "" };
+	_cleanup_free_ char *path = NULL;
+	struct image_expect expect;
+	struct source from = {};
+	size_t piece = piece_of(r);
+	int err, other = 0;
+
+	if (!piece)
+		return protocol(s, error);
+	expected(r, &expect);
+	busy_begin(s);
+	err = level_posix_source(s->level, r->name, &expect, &from, &path, &why);
+	busy_end(s);
+	/* it writes what it gets, and nobody says that its disk is at work */
+	s->link.send_ms = session_ms(s);
+	if (!err)
+		other = send_data(s, &from, piece, &err, &why, error);
+	s->link.send_ms = 0;
+	source_close(&from);
+	return other ? other : result(s, err, &why, error);
+}
+
+/* ------------------------------------------------------------ the others */
+
+struct listing {
+	struct serve *s;
+	struct image_error *error;
+	int err;			/* of the connection */
+};
+
+static int send_item(const struct level_item *item, void *arg)
+{
+	struct listing *l = arg;
+	struct partner_wire_image wire = {
+		.err = htole32((uint32_t)-item->err), .generation = htole64(item->generation),
+		.created_ns = htole64(item->created_ns), .bytes = htole64(item->bytes),
+	};
+
+	snprintf(wire.name, sizeof(wire.name), "%s", item->name);
+	snprintf(wire.text, sizeof(wire.text), "%s", item->text);
+	if (item->job)
+		snprintf(wire.job, sizeof(wire.job), "%s", item->job);
+	memcpy(wire.id, item->id, sizeof(wire.id));
+	busy_end(l->s);
+	l->err = partner_link_tell(&l->s->link, PARTNER_ITEM, &wire, sizeof(wire), l->error);
+	busy_begin(l->s);
+	return l->err;
+}
+
+static int list(struct serve *s, struct image_error *error)
+{
+	struct listing l = { .s = s, .error = error };
+	struct image_error why = { "" };
+	int err;
+
+	busy_begin(s);
+	err = level_list(s->level, send_item, &l, &why);
+	busy_end(s);
+	return l.err ? l.err : result(s, err, &why, error);
+}
+
+static int verify(struct serve *s, const struct partner_wire_request *r,
+		  struct image_error *error)
+{
+	struct level_options o = {};
+	struct image_error why = { "" };
+	struct image_expect expect;
+	int err;
+
+	expected(r, &expect);
+	o.expect = &expect;
+	busy_begin(s);
+	err = level_verify(s->level, r->name, le32toh(r->flags) & PARTNER_DEEP, &o, &why);
+	busy_end(s);
+	return result(s, err, &why, error);
+}
+
+static int delete(struct serve *s, const struct partner_wire_request *r,
+		  struct image_error *error)
+{
+	struct image_error why = { "" };
+	int err;
+
+	busy_begin(s);
+	err = s->o->read_only ? image_error_set(&why, -EROFS, "the ticket is for reading only") :
+				level_delete(s->level, r->name, &why);
+	busy_end(s);
+	return result(s, err, &why, error);
+}
+
+static int space(struct serve *s, struct image_error *error)
+{
+	struct level_space space = {};
+	struct image_error why = { "" };
+	int err;
+
+	busy_begin(s);
+	err = level_space(s->level, &space, &why);
+	if (!err)
+		err = partner_room_space(s->o->dir, s->o->max_bytes, s->o->coming, &space, &why);
+	busy_end(s);
+	return result_full(s, err, &space, &why, error);
+}
+
+/* ----------------------------------------------------------------- whole */
+
+static int open_store(struct serve *s, const struct partner_wire_open *open,
+		      struct image_error *error)
+{
+	const struct level_posix_options o = {
+		.dir = s->o->dir, .node = s->o->owner, .key = s->o->key, .shared = true,
+		.read_only = s->o->read_only,
+	};
+	struct image_error why = { "" };
+	uint8_t id[sizeof(open->key_id)];
+	int err;
+
+	image_key_id(s->o->key, id);
+	if (memcmp(id, open->key_id, sizeof(id))) {
+		err = image_error_set(&why, -EKEYREJECTED,
+				      "its key of images is another one than that of %.63s: all nodes must have the same file (key of ckptd.conf)",
+				      s->o->client);
+	} else {
+		busy_begin(s);
+		err = level_posix_open(&o, &s->level, &why);
+		busy_end(s);
+		if (err == -ENOENT && o.read_only)
+			image_error_set(&why, err, "it has no images of %.63s", o.node);
+	}
+	return result(s, err, &why, error);
+}
+
+static bool terminated(const char *text, size_t size)
+{
+	return memchr(text, '\0', size);
+}
+
+static int on_request(struct serve *s, enum partner_type type, size_t len,
+		      struct image_error *error)
+{
+	struct partner_wire_request r;
+
+	if (type == PARTNER_CANCEL)	/* of a get that was over already */
+		return 0;
+	if (!s->level || (type == PARTNER_LIST || type == PARTNER_SPACE) == !!len)
+		return protocol(s, error);
+	if (type == PARTNER_LIST)
+		return list(s, error);
+	if (type == PARTNER_SPACE)
+		return space(s, error);
+	if (len != sizeof(r))
+		return protocol(s, error);
+	memcpy(&r, s->link.in, sizeof(r));
+	if (!terminated(r.name, sizeof(r.name)) || !terminated(r.job, sizeof(r.job)) ||
+	    !level_name_valid(r.name))
+		return protocol(s, error);
+	switch (type) {
+	case PARTNER_PUT:
+		return put(s, &r, error);
+	case PARTNER_GET:
+		return get(s, &r, error);
+	case PARTNER_VERIFY:
+		return verify(s, &r, error);
+	case PARTNER_DELETE:
+		return delete(s, &r, error);
+	default:
+		return protocol(s, error);
+	}
+}
+
+/* The first frame must be OPEN. */
+static int converse(struct serve *s, struct image_error *error)
+{
+	struct partner_wire_open open;
+	enum partner_type type;
+	size_t len;
+	int err;
+
+	err = partner_link_receive(&s->link, 0, &type, &len, error);
+	if (!err && (type != PARTNER_OPEN || len != sizeof(open)))
+		return protocol(s, error);
+	if (!err) {
+		memcpy(&open, s->link.in, sizeof(open));
+		err = open_store(s, &open, error);
+	}
+	while (!err) {
+		err = partner_link_receive(&s->link, session_ms(s), &type, &len, error);
+		if (!err)
+			err = on_request(s, type, len, error);
+	}
+	return err == -EPIPE ? 0 : err;
+}
+
+int partner_serve(int fd, const struct partner_hello *hello,
+		  const uint8_t token[PARTNER_TOKEN_BYTES],
+		  const struct partner_serve_options *options, struct image_error *error)
+{
+	struct serve s = { .o = options };
+	int err;
+
+	err = partner_link_init(&s.link, fd, options->client, options->idle_ms, error);
+	ticker_start(&s);
+	if (!err)
+		err = partner_link_welcome(&s.link, hello, token, options->plain, error);
+	if (!err)
+		err = converse(&s, error);
+	ticker_stop(&s);
+	level_close(s.level);
+	partner_link_done(&s.link);
+	return err;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a job has in L1 beside its images, made anew from them: record and logs.  For fetch.c.
+ */
+#ifndef STILLPOINT_FETCH_RECORD_H
+#define STILLPOINT_FETCH_RECORD_H
+
+#include <jansson.h>
+
+#include "supervisor/fetch.h"
+
+struct image_key;
+
+/*
+ * fetch_record_read() - the job's record, as it was when @dir was taken
+ * @ret_note: what the checkpoint left there, a new reference; may be NULL
+ *
+ * NULL: it has none (an older image), or cannot be read.
+ */
+json_t *fetch_record_read(const char *dir, const struct image_key *key, json_t **ret_note);
+
+/* May who asks have it, by the manifest of @image (holdings.h) of the level in @dir? NULL, or an outcome. */
+json_t *fetch_record_owner(const struct fetch *fetch, const struct image_key *key, const char *dir,
+			   const json_t *image);
+
+/* The directory of a job that L1 does not know. NULL, or an outcome. */
+json_t *fetch_record_begin(const struct fetch *fetch);
+
+/*
+ * fetch_record_complete() - the generation is in L1: so is the job, then
+ * @nodes: of its parts; NULL
+ * @newest: generation of it that is known of: no number up to it is used again
+ * @steps: gets what is lost
+ *
+ * NULL, or an outcome.  What is there already stays.
+ */
+json_t *fetch_record_complete(const struct fetch *fetch, const struct image_key *key,
+			      const char *label, int64_t generation, const json_t *nodes,
+			      int64_t newest, json_t *steps);
+
+/* After fetch_record_begin(): the job is as unknown as it was. */
+void fetch_record_undo(const struct fetch *fetch, int64_t generation);
+
+#endif /* STILLPOINT_FETCH_RECORD_H */

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Pages read from the kernel by a thread of their own, while its owner does
+ * something with those that were read before.  One read at a time; the kernel's
+ * copy of a page costs as much as all that is done with it later.
+ */
+#ifndef STILLPOINT_PAGE_FETCH_H
+#define STILLPOINT_PAGE_FETCH_H
+
+#include "supervisor/kdev.h"
+
+struct page_fetch;
+
+/* Without a thread to be had it reads by itself, in page_fetch_start(). */
+int page_fetch_create(struct kdev *dev, struct page_fetch **ret_fetch);
+/* Waits for what was begun.  NULL is fine. */
+void page_fetch_destroy(struct page_fetch *f);
+
+/*
+ * Begin to read; nothing may be under way.  @pages is copied, what it points to must
+ * stay until page_fetch_wait().
+ */
+void page_fetch_start(struct page_fetch *f, const struct ckpt_pages *pages);
+/* Until it is read: 0 or -errno. */
+int page_fetch_wait(struct page_fetch *f);
+
+#endif /* STILLPOINT_PAGE_FETCH_H */

@@ -1,0 +1,516 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Promotion in the background; see promoter.h.
+ *
+ * Owns the worker that copies, and when the next one is started.  Which generations there are is found
+ * out here, when no checkpoint of the job is being decided, and handed to the worker; what is missing
+ * on which level the worker asks the levels.  So nothing has to be remembered over a restart of ckptd:
+ * what is kept here is only how long a level that failed is left alone.  Ending a worker is safe
+ * at any instant (levels/level.h), and that is how it is ended.
+ */
+#include "supervisor/promoter.h"
+
+#include <errno.h>
+#include <linux/ioprio.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "supervisor/coord_record.h"
+#include "supervisor/history.h"
+#include "supervisor/jobs.h"
+#include "supervisor/outcome.h"
+#include "supervisor/parts.h"
+#include "supervisor/promotion.h"
+#include "supervisor/schedule.h"
+#include "supervisor/worker.h"
+
+#define SOON_MS		200	/* commits of a job's nodes come one after the other */
+#define BUSY_MS		5000	/* a job that could not be looked at */
+#define PATIENCE_MS	2000	/* with a worker that was killed */
+#define FAILED_MS	5000	/* then twice, four times as long, … */
+#define FAILED_MAX_MS	(15 * 60 * 1000)
+
+struct put_off {
+	unsigned int failures;
+	int64_t until_ms;	/* schedule_clock(); 0: it works */
+	char *text;
+};
+
+/* For the worker to end. */
+struct waiter {
+	struct waiter *next;
+	void (*fn)(void *arg);
+	void *arg;
+};
+
+struct promoter {
+	struct daemon *daemon;
+	struct worker *worker;
+	struct reactor_source *timer;
+	int64_t timer_ms;	/* when; 0: none */
+	json_t *targets;	/* the worker's, */
+	unsigned int usable;	/* and levels */
+	json_t *bad;
+	json_t *pending;	/* {"ID": true}: to be looked at; NULL: all */
+	unsigned int held;
+	struct waiter *waiters;		/* the worker was killed */
+	struct reactor_source *patience;
+	json_int_t left;
+	json_t *now;		/* of the copy under way */
+	struct put_off put_off[TIERS_MAX];
+};
+
+static void look_at(struct promoter *p, int64_t ms);
+static void stopped(struct promoter *p);
+
+static const struct tiers *tiers_of(const struct promoter *p)
+{
+	return &p->daemon->config.tiers;
+}
+
+/* ---------------------------------------------------------- in the worker */
+
+static void report_event(json_t *event, void *arg)
+{
+	channel_report_event(arg, event);
+}
+
+static void report_progress(uint64_t done, uint64_t total, void *arg)
+{
+	const struct engine_progress progress = { .phase = "copy", .done = done, .total = total };
+
+	channel_report_progress(&progress, arg);
+}
+
+static unsigned int usable(const struct promoter *p)
+{
+	int64_t now = schedule_clock();
+	unsigned int t, bits = 0;
+
+	for (t = 0; t < tiers_of(p)->nr; t++)
+		bits |= p->put_off[t].until_ms <= now ? 1u << t : 0;
+	return bits;
+}
+
+/* The last priority for processor and disk. */
+static void step_back(void)
+{
+	setpriority(PRIO_PROCESS, 0, 19);
+	syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_PRIO_VALUE(IOPRIO_CLASS_IDLE, 0));
+}
+
+static json_t *promoter_run(struct channel_reporter *reporter, void *arg)
+{
+	const struct promoter *p = arg;
+	const struct promotion promotion = {
+		.catalog = &p->daemon->catalog, .tiers = tiers_of(p),
+
+		.node = p->daemon->config.node, .state_dir = p->daemon->config.state_dir, .targets = p->targets, .bad = p->bad,
+		.usable = p->usable, .event = report_event, .progress = report_progress,
+		.arg = reporter,
+	};
+
+	step_back();
+	return promotion_run(&promotion);
+}
+
+/* ---------------------------------------------------------- in the daemon */
+
+static void log_event(const struct log *log, const json_t *event)
+{
+	long long job = (long long)json_integer_value(json_object_get(event, "job"));
+	long long n = (long long)json_integer_value(json_object_get(event, "generation"));
+	const char *level = json_string_value(json_object_get(event, "level"));
+
+	if (json_object_get(event, "copied"))
+		log_info(log, "job %lld: generation %lld is on level %s: %lld bytes in %.2f s", job, n,
+			 level, (long long)json_integer_value(json_object_get(event, "bytes")),
+			 (double)json_integer_value(json_object_get(event, "total_ns")) / 1e9);
+	else if (json_object_get(event, "removed"))
+		log_info(log, "job %lld: generation %lld removed from level %s", job, n, level);
+	else
+		log_warning(log, "job %lld: generation %lld cannot be copied to %s%s: %s", job, n,
+			    level ? "level " : "other levels", level ? level : "", json_string_value(json_object_get(event, "text")));
+}
+
+/* Of several nodes the first one's stands for all. */
+static void remember(const struct promoter *p, const json_t *event)
+{
+	int64_t job = json_integer_value(json_object_get(event, "job"));
+	json_t *row;
+	int err;
+
+	if (!json_object_get(event, "copied") ||
+	    json_integer_value(json_object_get(event, "part")) > 0)
+		return;
+	row = json_pack("{s:I, s:O, s:O, s:O, s:O}", "taken", (json_int_t)time(NULL), "generation",
+			json_object_get(event, "generation"), "level",
+			json_object_get(event, "level"), "bytes_stored",
+			json_object_get(event, "bytes"), "total_ns",
+			json_object_get(event, "total_ns"));
+	err = history_append(&p->daemon->catalog, job, row);
+	if (err)
+		log_warning(&p->daemon->log, "job %lld: what the copy has cost cannot be written down: %s",
+			    (long long)job, strerror(-err));
+	json_decref(row);
+}
+
+static void on_progress(json_t *progress, void *arg)
+{
+	struct promoter *p = arg;
+
+	json_decref(p->now);
+	p->now = NULL;
+	if (json_object_get(progress, "phase")) {
+		p->now = json_incref(progress);
+		return;
+	}
+	log_event(&p->daemon->log, progress);
+	remember(p, progress);
+}
+
+static void put_off(struct promoter *p, unsigned int t, const json_t *why)
+{
+	struct put_off *off = &p->put_off[t];
+	const char *text = json_string_value(json_object_get(why, "text"));
+	int64_t wait = FAILED_MS;
+	unsigned int i;
+
+	for (i = 0; i < off->failures && wait < FAILED_MAX_MS; i++)
+		wait *= 2;
+	wait = wait > FAILED_MAX_MS ? FAILED_MAX_MS : wait;
+	off->failures++;
+	off->until_ms = schedule_clock() + wait;
+	/* Once, not each time it is tried. */
+	if (!off->text || strcmp(off->text, text ? text : ""))
+		log_warning(&p->daemon->log, "level %s does not work: %s; it is tried again in %lld s, then more rarely",
+			    tiers_of(p)->tier[t].name, text, (long long)wait / 1000);
+	free(off->text);
+	off->text = strdup(text ? text : "");
+}
+
+static void take_levels(struct promoter *p, const json_t *levels)
+{
+	unsigned int t;
+
+	for (t = 0; t < tiers_of(p)->nr; t++) {
+		const json_t *why = json_object_get(levels, tiers_of(p)->tier[t].name);
+		struct put_off *off = &p->put_off[t];
+
+		if (why) {
+			put_off(p, t, why);
+		} else if (p->usable & 1u << t && off->failures) {
+			log_info(&p->daemon->log, "level %s works again", tiers_of(p)->tier[t].name);
+			free(off->text);
+			*off = (struct put_off) { 0 };
+		}
+	}
+}
+
+/* Whatever timer there was may have come while a worker ran. */
+static void look_at_put_off(struct promoter *p)
+{
+	int64_t now = schedule_clock();
+	unsigned int t;
+
+	for (t = 0; t < tiers_of(p)->nr; t++) {
+		int64_t until = p->put_off[t].until_ms;
+
+		if (until)
+			look_at(p, until > now ? until - now : 0);
+	}
+}
+
+static void worker_ended(struct promoter *p)
+{
+	p->worker = NULL;
+	json_decref(p->targets);
+	p->targets = NULL;
+	json_decref(p->now);
+	p->now = NULL;
+}
+
+static void on_outcome(json_t *outcome, void *arg)
+{
+	struct promoter *p = arg;
+	const json_t *result = json_object_get(outcome, "result");
+	const json_t *text = json_object_get(json_object_get(outcome, "error"), "text");
+
+	if (p->waiters) {
+		json_decref(outcome);
+		stopped(p);
+		return;
+	}
+	worker_ended(p);
+	if (outcome_is_ok(outcome)) {
+		json_object_update(p->bad, json_object_get(result, "bad"));
+		p->left = json_integer_value(json_object_get(result, "left"));
+		take_levels(p, json_object_get(result, "levels"));
+		if (json_object_size(p->pending))
+			look_at(p, SOON_MS);
+		look_at_put_off(p);
+	} else {
+		log_warning(&p->daemon->log, "nothing is copied to other levels: %s",
+			    json_string_value(text));
+		json_decref(p->pending);
+		p->pending = NULL;
+		/* Nothing sooner: a level that is due would have it begun again at once. */
+		look_at(p, FAILED_MAX_MS);
+	}
+	json_decref(outcome);
+}
+
+static const struct channel_ops ops = { on_progress, on_outcome };
+
+/* ------------------------------------------------------------------ targets */
+
+/* Published, as far as is known here, and not yet committed; 0: none. */
+static json_int_t undecided(const struct job *job)
+{
+	struct coord_record record;
+
+	if (coord_record_read(job->state_dir, &record) || !record.prepared.attempt ||
+	    record.committed.generation == record.prepared.generation)
+		return 0;
+	return (json_int_t)record.prepared.generation;
+}
+
+/* It has been here, or a part of it. */
+static bool is_ours(const struct promoter *p, const struct job *job)
+{
+	const char *node = json_string_value(json_object_get(job->record, "node"));
+
+	return parts_number(job->record, p->daemon->config.node) >= 0 ||
+	       (node && !strcmp(node, p->daemon->config.node));
+}
+
+static bool is_pending(const struct promoter *p, const struct job *job)
+{
+	char id[24];
+
+	snprintf(id, sizeof(id), "%lld", (long long)job->id);
+	return !p->pending || json_object_get(p->pending, id);
+}
+
+static void add_pending(struct promoter *p, const struct job *job)
+{
+	char id[24];
+
+	snprintf(id, sizeof(id), "%lld", (long long)job->id);
+	if (p->pending)
+		json_object_set_new(p->pending, id, json_true());
+}
+
+/* What is pending; those that are busy stay so. */
+static json_t *make_targets(struct promoter *p)
+{
+	json_t *targets = json_array(), *busy = json_object();
+	const struct daemon *daemon = p->daemon;
+	struct job *job;
+	char label[64];
+
+	for (job = jobs_next(daemon->jobs, NULL); job; job = jobs_next(daemon->jobs, job)) {
+		if (!is_pending(p, job) || !is_ours(p, job))
+			continue;
+		if (job->busy) {
+			snprintf(label, sizeof(label), "%lld", (long long)job->id);
+			json_object_set_new(busy, label, json_true());
+			continue;
+		}
+		json_array_append_new(targets, json_pack("{s:I, s:s, s:o, s:I, s:O*}", "job",
+							 (json_int_t)job->id, "label",
+							 job_label(job, label), "generations",
+							 catalog_generations(&daemon->catalog, job->id),
+							 "undecided", undecided(job), "unwanted",
+							 json_object_get(job->record, "unwanted")));
+	}
+	json_decref(p->pending);
+	p->pending = busy;
+	return targets;
+}
+
+static void start(struct promoter *p)
+{
+	struct worker_spec spec = { .name = "ckptd-promote", .run = promoter_run, .arg = p };
+	int err;
+
+	p->usable = usable(p);
+	p->targets = make_targets(p);
+	if (json_object_size(p->pending))
+		look_at(p, BUSY_MS);
+	if (!json_array_size(p->targets)) {
+		worker_ended(p);
+		return;
+	}
+	err = worker_start(p->daemon, &spec, &ops, p, &p->worker);
+	if (!err)
+		return;
+	worker_ended(p);
+	log_warning(&p->daemon->log, "nothing is copied to other levels: no worker: %s", strerror(-err));
+	json_decref(p->pending);
+	p->pending = NULL;
+	look_at(p, FAILED_MS);
+}
+
+static void on_timer(void *arg)
+{
+	struct promoter *p = arg;
+	unsigned int t;
+
+	p->timer = NULL;
+	p->timer_ms = 0;
+	if (p->worker || p->held)
+		return;
+	/* What a level missed meanwhile nobody knows. */
+	for (t = 0; t < TIERS_MAX; t++) {
+		if (p->put_off[t].until_ms && p->put_off[t].until_ms <= schedule_clock()) {
+			json_decref(p->pending);
+			p->pending = NULL;
+		}
+	}
+	if (!p->pending || json_object_size(p->pending))
+		start(p);
+	else
+		look_at_put_off(p);
+}
+
+/* The sooner one counts. */
+static void look_at(struct promoter *p, int64_t ms)
+{
+	int64_t when = schedule_clock() + ms;
+
+	if (p->timer_ms && p->timer_ms <= when)
+		return;
+	reactor_remove(p->timer);
+	p->timer = NULL;
+	p->timer_ms = 0;
+	if (reactor_timer(p->daemon->reactor, (uint64_t)ms, on_timer, p, &p->timer))
+		log_error(&p->daemon->log, "no timer: nothing is copied to other levels until the next checkpoint");
+	else
+		p->timer_ms = when;
+}
+
+void promoter_after_commit(struct promoter *p, const struct job *job)
+{
+	if (!p || !tiers_of(p)->nr)
+		return;
+	add_pending(p, job);
+	look_at(p, SOON_MS);
+}
+
+/* Its worker has ended, or hangs; who has waited for that goes on. */
+static void stopped(struct promoter *p)
+{
+	struct waiter *w = p->waiters, *next;
+
+	worker_ended(p);
+	reactor_remove(p->patience);
+	p->patience = NULL;
+	p->waiters = NULL;
+	json_decref(p->pending);
+	p->pending = NULL;
+	for (; w; w = next) {
+		next = w->next;
+		w->fn(w->arg);
+		free(w);
+	}
+}
+
+static void on_patience_over(void *arg)
+{
+	struct promoter *p = arg;
+
+	p->patience = NULL;
+	log_warning(&p->daemon->log, "copying to other levels was to stop and hangs: gone on without waiting for that");
+	worker_leave(p->worker);
+	stopped(p);
+}
+
+bool promoter_hold(struct promoter *p, void (*fn)(void *arg), void *arg)
+{
+	struct waiter *w;
+
+	p->held++;
+	if (!p->worker)
+		return true;
+	w = calloc(1, sizeof(*w));
+	if (!w || (!p->patience && reactor_timer(p->daemon->reactor, PATIENCE_MS, on_patience_over, p,
+						 &p->patience))) {
+		free(w);
+		worker_leave(p->worker);
+		stopped(p);
+		return true;
+	}
+	*w = (struct waiter) { .next = p->waiters, .fn = fn, .arg = arg };
+	p->waiters = w;
+	worker_kill(p->worker, SIGKILL);
+	return false;
+}
+
+void promoter_release(struct promoter *p)
+{
+	if (!--p->held && tiers_of(p)->nr)
+		look_at(p, SOON_MS);
+}
+
+json_t *promoter_describe(const struct promoter *p)
+{
+	json_t *levels = json_object();
+	int64_t now = schedule_clock();
+	unsigned int t;
+
+	for (t = 0; t < tiers_of(p)->nr; t++) {
+		const struct put_off *off = &p->put_off[t];
+
+		if (off->failures)
+			json_object_set_new(levels, tiers_of(p)->tier[t].name,
+					    json_pack("{s:i, s:s, s:I}", "failures", (int)off->failures,
+						      "text", off->text ? off->text : "", "again_ms",
+						      (json_int_t)(off->until_ms > now ? off->until_ms - now : 0)));
+	}
+	return json_pack("{s:b, s:I, s:O?, s:o, s:O}", "running", p->worker != NULL, "left", p->left,
+			 "now", p->now, "levels", levels, "bad", p->bad);
+}
+
+int promoter_open(struct daemon *daemon, struct promoter **ret_promoter)
+{
+	struct promoter *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->daemon = daemon;
+	p->bad = json_object();
+	*ret_promoter = p;
+	if (tiers_of(p)->nr)
+		look_at(p, SOON_MS);
+	return 0;
+}
+
+void promoter_close(struct promoter *p)
+{
+	unsigned int t;
+
+	if (!p)
+		return;
+	if (p->worker)
+		worker_abort(p->worker);
+	worker_ended(p);
+	reactor_remove(p->patience);
+	while (p->waiters) {
+		struct waiter *w = p->waiters;
+
+		p->waiters = w->next;
+		free(w);
+	}
+	reactor_remove(p->timer);
+	json_decref(p->bad);
+	json_decref(p->pending);
+	for (t = 0; t < TIERS_MAX; t++)
+		free(p->put_off[t].text);
+	free(p);
+}

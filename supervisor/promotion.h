@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Copying what is missing on the levels, and removing what their rules do not keep.  For a worker.
+ *
+ * What is missing where is asked of the levels themselves, each time: a promotion that was cut off
+ * at any instant is gone on with by the next.
+ */
+#ifndef STILLPOINT_PROMOTION_H
+#define STILLPOINT_PROMOTION_H
+
+#include <jansson.h>
+
+#include "supervisor/catalog.h"
+#include "supervisor/tiers.h"
+
+struct promotion {
+	const struct catalog *catalog;
+	const struct tiers *tiers;
+	const char *node;		/* ours */
+	const char *state_dir;		/* as struct tier_user has it */
+	/*
+	 * [{"job": J, "label": L, "generations": [n, ...], "undecided": N, "unwanted": (unwanted.h)},
+	 * ...]; what is newer is not looked at
+	 */
+	const json_t *targets;
+	const json_t *bad;		/* {NAME or LEVEL/NAME: text}: not to be tried again */
+	unsigned int usable;		/* levels, as bits */
+	/* For each copy and removal, when it is done; takes the reference. Or NULL. */
+	void (*event)(json_t *event, void *arg);
+	void (*progress)(uint64_t done, uint64_t total, void *arg);	/* or NULL */
+	void *arg;
+};
+
+/*
+ * promotion_run() - until nothing is missing on the levels that work
+ *
+ * What is unwanted on a level goes from it, if something else that is good stays of the job.
+ *
+ * Events: {"copied": true, "job", "generation", "level", "bytes", "total_ns", "part"}, with "part"
+ * where it is of several nodes; {"removed": true, "job", "generation", "level", "why"};
+ * {"failed": true, "job", "generation", "level", "text"}, without "level" if it
+ * cannot be copied at all.
+ *
+ * Result: {"levels": {NAME: {"errno", "text"}}, "bad": {NAME or LEVEL/NAME: text}, "left": N}: levels that did not
+ * work, images that cannot be copied, and how many copies are still to be made.
+ */
+json_t *promotion_run(const struct promotion *promotion);
+
+#endif /* STILLPOINT_PROMOTION_H */

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What comes before a restart; see restart_before.h.
+ *
+ * Nothing is begun here: what is asked for is held against what the record, the generation and this
+ * node say.  Only what is left of a job that has lost a node is ended, because two of it must
+ * never run.
+ */
+#include "supervisor/restart_before.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "supervisor/jobs.h"
+#include "supervisor/outcome.h"
+#include "supervisor/parts.h"
+#include "supervisor/rank_record.h"
+
+/* How long what is left of a job may take to be gone. */
+#define END_LOOK_MS	20
+#define END_LOOKS	1500
+
+json_t *restart_check_not_running(const struct job *job, bool node_lost)
+{
+	const char *node = json_string_value(json_object_get(job->record, "node"));
+
+	if (job_is_alive(job))
+		return outcome_refused(CKPT_R_RUNNING, job->init, "job %lld on this node",
+				       (long long)job->id);
+	if (job->state != JOB_ELSEWHERE || node_lost)
+		return NULL;
+	return outcome_refused(CKPT_R_RUNNING, 0,
+			       "job %lld was last on node %.40s; if that is off, use --node-lost",
+			       (long long)job->id, node ? node : "?");
+}
+
+/* Nothing to be placed: it is of one node and stays so. */
+static bool is_here(const json_t *nodes, const struct daemon *daemon)
+{
+	return !nodes || (json_array_size(nodes) == 1 &&
+			  !strcmp(json_string_value(json_array_get(nodes, 0)) ?: "",
+				  daemon->config.node));
+}
+
+/* "ranks" as the generation had them, a new reference; NULL with an outcome, or of a job without. */
+static json_t *ranks_of(const struct daemon *daemon, const struct job *job, int64_t generation,
+			const json_t *nodes, json_t **ret_outcome)
+{
+	const json_t *record = json_object_get(job->record, "ranks");
+	json_t *ranks = NULL;
+	char why[512];
+	int err;
+
+	err = catalog_generation_parts(&daemon->catalog, job->id, generation, &ranks, why,
+				       sizeof(why));
+	if (!err)
+		return ranks;
+	if (err != -ENOENT)
+		*ret_outcome = outcome_error(err, "%s", why);
+	else if (record)
+		return rank_record_gathered(record);
+	else if (!is_here(nodes, daemon))
+		*ret_outcome = outcome_error(-EINVAL, "job %lld has no ranks: restart it on that node which is to run it, without --nodes",
+					     (long long)job->id);
+	return NULL;
+}
+
+json_t *restart_place(const struct daemon *daemon, const struct job *job, int64_t generation,
+		     json_t *nodes, json_t *map, json_t **ret_outcome)
+{
+	json_t *ranks = ranks_of(daemon, job, generation, nodes, ret_outcome);
+
+	if (!ranks)
+		return NULL;
+	*ret_outcome = rank_record_place(ranks, nodes, map, &daemon->config);
+	if (!*ret_outcome)
+		*ret_outcome = parts_check_names(daemon, json_object_get(ranks, "nodes"));
+	if (!*ret_outcome && (json_object_get(ranks, "nodes") ||
+			      !json_equal(ranks, json_object_get(job->record, "ranks"))))
+		return ranks;
+	json_decref(ranks);
+	return NULL;
+}
+
+json_t *restart_choose(const struct catalog *catalog, const struct job *job, json_int_t *generation)
+{
+	if (!*generation)
+		*generation = catalog_last(catalog, job->id);
+	if (*generation && catalog_has(catalog, job->id, *generation))
+		return NULL;
+	return *generation ? outcome_error(-ENOENT, "job %lld has no generation %lld",
+					   (long long)job->id, (long long)*generation) :
+	       outcome_error(-ENOENT, "job %lld has no checkpoint to restart from",
+			     (long long)job->id);
+}
+
+/* ------------------------------------------------------ a job without a node */
+
+struct put_down {
+	struct request *request;
+	int64_t id;
+	unsigned int looks;
+	void (*then)(struct request *request);
+};
+
+static void on_put_down(void *arg)
+{
+	struct put_down *p = arg;
+	struct jobs *jobs = p->request->daemon->jobs;
+	const struct job *job = jobs_known(jobs, p->id);
+	struct request *request = p->request;
+	struct reactor_source *timer;
+	int err = 0;
+
+	if (job && job->parts && job_is_alive(job)) {
+		if (p->looks++ < END_LOOKS)
+			err = reactor_timer(request->daemon->reactor, END_LOOK_MS, on_put_down, p,
+					    &timer);
+		else
+			err = -ETIMEDOUT;
+		if (err)
+			request_answer(request, outcome_error(err, "what is left of job %lld does not end; it is not restarted",
+							      (long long)p->id));
+		else
+			return;
+	} else {
+		p->then(request);
+	}
+	free(p);
+}
+
+bool restart_put_down(struct request *request, struct job *job,
+		      void (*then)(struct request *request))
+{
+	struct put_down *p;
+
+	if (!json_is_true(json_object_get(request->args, "node_lost")) ||
+	    json_is_true(json_object_get(request->args, "dry_run")) ||
+	    !job->parts || !job_is_alive(job) || job->busy)
+		return false;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return false;
+	*p = (struct put_down) { request, job->id, 0, then };
+	parts_put_down(job->parts);
+	on_put_down(p);
+	return true;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The way to images that another node keeps (levels/partner.h), for workers: ckptd asks the node,
+ * and a worker asks its ckptd, as any client would, by the control socket.  Root alone is answered.
+ *
+ *	ticket	{"node": NAME (optional: the one chosen for the owner), "owner": NAME, "read_only": B}
+ *		{"node", "address", "port", "owner", "read_only", "plain", "id": HEX, "token": HEX}
+ *		{"dir": PATH}: this node keeps them itself, there
+ */
+#ifndef STILLPOINT_TICKET_H
+#define STILLPOINT_TICKET_H
+
+#include <stdbool.h>
+
+#include "levels/partner.h"
+#include "supervisor/ctl.h"
+
+struct ticket_ask {
+	const char *socket;
+	const char *node;	/* NULL: the one chosen for the owner */
+	const char *owner;
+	bool read_only;
+};
+
+/* @ret_dir: to be freed; NULL if there is a ticket. */
+int ticket_get(const struct ticket_ask *ask, struct partner_ticket *ret_ticket, char **ret_dir,
+	       struct image_error *error);
+
+#endif /* STILLPOINT_TICKET_H */

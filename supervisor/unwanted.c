@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What was removed from levels; see unwanted.h.
+ *
+ * The list is the job's record's, which jobs.h owns and saves: nothing is kept or changed here, what
+ * is added to makes a new one.  A worker or somebody who may have to take a note back still has the
+ * one before.
+ */
+#include "supervisor/unwanted.h"
+
+#include <string.h>
+
+bool unwanted_has(const json_t *unwanted, const char *level, int64_t generation)
+{
+	const json_t *entry, *to;
+	size_t i;
+
+	json_array_foreach(json_object_get(unwanted, level), i, entry) {
+		to = json_object_get(entry, "to");
+		if (to ? generation <= json_integer_value(to) :
+			 generation == json_integer_value(entry))
+			return true;
+	}
+	return false;
+}
+
+static void add_one(json_t *list, json_t *entry)
+{
+	size_t i;
+
+	for (i = 0; i < json_array_size(list); i++) {
+		if (json_equal(json_array_get(list, i), entry))
+			return;
+	}
+	json_array_append(list, entry);
+}
+
+json_t *unwanted_add(const json_t *unwanted, const struct tiers *tiers, const char *level,
+		     const json_t *generations, int64_t to)
+{
+	json_t *all = unwanted ? json_deep_copy(unwanted) : json_object();
+	json_t *more = generations ? json_incref((json_t *)generations) :
+				     json_pack("[{s:I}]", "to", (json_int_t)to);
+	unsigned int t;
+	size_t i;
+
+	for (t = 0; t < tiers->nr; t++) {
+		const char *name = tiers->tier[t].name;
+
+		if (level && strcmp(level, name))
+			continue;
+		if (!json_object_get(all, name))
+			json_object_set_new(all, name, json_array());
+		for (i = 0; i < json_array_size(more); i++)
+			add_one(json_object_get(all, name), json_array_get(more, i));
+	}
+	json_decref(more);
+	return all;
+}

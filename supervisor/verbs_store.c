@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The request store: what another node keeps for this one, by hand.
+ *
+ * Root's business: images are named as the level names them, and read or made in any
+ * directory.  A ticket is asked for here, a worker does the rest; it ends with who asked.
+ */
+#include "supervisor/verbs.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "image/util.h"
+#include "levels/partner.h"
+#include "levels/source.h"
+#include "supervisor/daemon.h"
+#include "supervisor/outcome.h"
+#include "supervisor/store.h"
+#include "supervisor/worker.h"
+
+#define LIMIT_MAX	(1 << 20)	/* MiB a second */
+#define ABANDON_MS	5000		/* to leave the partner in order */
+
+enum store_op { PUT, GET, LIST, VERIFY, DELETE, SPACE };
+
+static const char *const op_names[] = {
+	[PUT] = "put", [GET] = "get", [LIST] = "list", [VERIFY] = "verify",
+	[DELETE] = "delete", [SPACE] = "space",
+};
+
+struct store_request {
+	struct request *request;
+	struct worker *worker;
+	struct reactor_source *patience;	/* after who asked has gone */
+	struct partner_ticket ticket;
+	enum store_op op;
+	/* of the request's arguments */
+	const char *node, *owner, *name, *path;
+	bool deep;
+	uint64_t limit;			/* bytes a second */
+	/* in the worker */
+	struct image_key *key;
+	struct level *level;
+	struct level_options options;
+	struct level_bucket bucket;
+};
+
+/* ---------------------------------------------------------- in the worker */
+
+static void report(uint64_t done, uint64_t total, void *arg)
+{
+	struct engine_progress p = { .phase = "copy", .done = done, .total = total };
+
+	channel_report_progress(&p, arg);
+}
+
+/* SIGTERM is blocked, and asked for where an operation may end. */
+static bool is_cancelled(void *arg)
+{
+	sigset_t pending;
+
+	return !sigpending(&pending) && sigismember(&pending, SIGTERM);
+}
+
+static void hold_sigterm(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+/* Where no name was given it is that of the generation. */
+static int put(struct store_request *r, char name[LEVEL_NAME_MAX + 1], json_t *result,
+	       struct image_error *error)
+{
+	struct source s;
+	int err = source_open(&s, r->path, r->key, NULL, error);
+
+	if (err)
+		return err;
+	if (r->name)
+		snprintf(name, LEVEL_NAME_MAX + 1, "%s", r->name);
+	else
+		err = level_name(s.job, s.generation, name);
+	json_object_update_new(result, json_pack("{s:s, s:s, s:I, s:I}", "name", name, "job",
+						 s.job, "generation", (json_int_t)s.generation,
+						 "bytes_stored", (json_int_t)s.layout.bytes));
+	source_close(&s);
+	if (err)
+		return image_error_set(error, err, "%.200s: its job's name is no name for an image there: give one",
+				       r->path);
+	return level_put(r->level, name, r->path, &r->options, error);
+}
+
+static int add_item(const struct level_item *item, void *arg)
+{
+	char id[2 * sizeof(item->id) + 1];
+	json_t *row = json_pack("{s:s}", "name", item->name);
+
+	if (item->err) {
+		json_object_set_new(row, "error", json_string(item->text));
+	} else {
+		sodium_bin2hex(id, sizeof(id), item->id, sizeof(item->id));
+		json_object_update_new(row, json_pack("{s:s, s:I, s:I, s:I, s:s}", "job",
+						      item->job, "generation",
+						      (json_int_t)item->generation, "created",
+						      (json_int_t)(item->created_ns / 1000000000),
+						      "bytes_stored", (json_int_t)item->bytes,
+						      "id", id));
+	}
+	return json_array_append_new(arg, row) ? -ENOMEM : 0;
+}
+
+static int list(struct store_request *r, json_t *result, struct image_error *error)
+{
+	json_t *images = json_array();
+
+	json_object_set_new(result, "images", images);
+	return level_list(r->level, add_item, images, error);
+}
+
+static int space(struct store_request *r, json_t *result, struct image_error *error)
+{
+	struct level_space space;
+	int err = level_space(r->level, &space, error);
+
+	if (!err)
+		json_object_update_new(result, json_pack("{s:I, s:I}", "total",
+							 (json_int_t)space.total, "free",
+							 (json_int_t)space.free));
+	return err;
+}
+
+static int act(struct store_request *r, json_t *result, struct image_error *error)
+{
+	char name[LEVEL_NAME_MAX + 1] = "";
+
+	switch (r->op) {
+	case PUT:
+		return put(r, name, result, error);
+	case GET:
+		return level_get(r->level, r->name, r->path, &r->options, error);
+	case LIST:
+		return list(r, result, error);
+	case VERIFY:
+		return level_verify(r->level, r->name, r->deep, &r->options, error);
+	case DELETE:
+		return level_delete(r->level, r->name, error);
+	case SPACE:
+		break;
+	}
+	return space(r, result, error);
+}
+
+static json_t *store_run(struct channel_reporter *reporter, void *arg)
+{
+	struct store_request *r = arg;
+	struct level_partner_options o = {
+		.ticket = &r->ticket, .cancelled = is_cancelled,
+	};
+	json_t *result = json_pack("{s:s, s:s}", "node", r->node, "owner", r->owner);
+	struct image_error error = { "" };
+	int err;
+
+	hold_sigterm();
+	if (r->name)
+		json_object_set_new(result, "name", json_string(r->name));
+	level_bucket_init(&r->bucket, r->limit, 0);
+	r->options = (struct level_options) {
+		.progress = report, .cancelled = is_cancelled, .arg = reporter,
+		.bucket = &r->bucket,
+	};
+	err = image_key_load(r->request->daemon->config.key, &r->key, &error);
+	o.key = r->key;
+	if (!err)
+		err = level_partner_open(&o, &r->level, &error);
+	if (!err)
+		err = act(r, result, &error);
+	level_close(r->level);
+	image_key_destroy(r->key);
+	if (!err)
+		return outcome_ok(result);
+	json_decref(result);
+	return outcome_error(err, "%s", error.text[0] ? error.text : strerror(-err));
+}
+
+/* ---------------------------------------------------------- in the daemon */
+
+/* The end of it; takes over @outcome. */
+static void finish(struct store_request *r, json_t *outcome)
+{
+	reactor_remove(r->patience);
+	request_on_abandon(r->request, NULL, NULL);
+	request_answer(r->request, outcome);
+	sodium_memzero(r, sizeof(*r));
+	free(r);
+}
+
+static void on_progress(json_t *progress, void *arg)
+{
+	struct store_request *r = arg;
+
+	request_progress(r->request, progress);
+}
+
+static void on_outcome(json_t *outcome, void *arg)
+{
+	finish(arg, outcome);
+}
+
+static const struct channel_ops ops = { on_progress, on_outcome };
+
+static void on_patience_over(void *arg)
+{
+	struct store_request *r = arg;
+
+	r->patience = NULL;
+	worker_kill(r->worker, SIGKILL);
+}
+
+/*
+ * Who asked does not wait any more: neither does the partner.  The worker ends its operation in
+ * order, and its outcome ends the request: this may be called from within its progress.
+ */
+static void on_abandon(struct request *request, void *arg)
+{
+	struct store_request *r = arg;
+
+	worker_kill(r->worker, SIGTERM);
+	if (reactor_timer(request->daemon->reactor, ABANDON_MS, on_patience_over, r, &r->patience))
+		worker_kill(r->worker, SIGKILL);
+}
+
+static void on_ticket(const struct partner_ticket *ticket, json_t *no, void *arg)
+{
+	struct worker_spec spec = { .name = "ckptd-copy", .run = store_run, .arg = arg };
+	struct store_request *r = arg;
+	int err;
+
+	if (!no && !request_abandoned(r->request)) {
+		r->ticket = *ticket;
+		err = worker_start(r->request->daemon, &spec, &ops, r, &r->worker);
+		sodium_memzero(r->ticket.token, sizeof(r->ticket.token));
+		if (!err) {
+			request_on_abandon(r->request, on_abandon, r);
+			return;
+		}
+		no = outcome_error(err, "no worker: %s", strerror(-err));
+	}
+	finish(r, no ? no : outcome_error(-ECANCELED, "cancelled"));
+}
+
+/* What each operation needs. */
+static bool is_complete(const struct store_request *r)
+{
+	bool name = r->op == GET || r->op == VERIFY || r->op == DELETE;
+	bool path = r->op == PUT || r->op == GET;
+
+	if (path != (r->path != NULL) || (r->path && r->path[0] != '/'))
+		return false;
+	if (r->name && !level_name_valid(r->name))
+		return false;
+	return name ? r->name != NULL : r->op == PUT || !r->name;
+}
+
+static json_t *parse(const struct request *request, struct store_request *r)
+{
+	json_int_t limit = 0;
+	int deep = 0;
+	json_error_t why;
+	const char *op;
+	size_t i;
+
+	if (json_unpack_ex(request->args, &why, 0, "{s:s, s:s, s?s, s?s, s?s, s?b, s?I !}",
+			   "op", &op, "node", &r->node, "owner", &r->owner, "name", &r->name,
+			   "path", &r->path, "deep", &deep, "limit", &limit))
+		return outcome_error(-EINVAL, "store: bad arguments: %s", why.text);
+	for (i = 0; i < ARRAY_SIZE(op_names) && strcmp(op, op_names[i]);)
+		i++;
+	r->op = (enum store_op)i;
+	r->deep = deep;
+	if (i == ARRAY_SIZE(op_names) || limit < 0 || limit > LIMIT_MAX || !is_complete(r))
+		return outcome_error(-EINVAL, "store: bad arguments, or '%s' is no name for an image (letters, digits, \".\", \"_\", \"-\")",
+				     r->name ? r->name : "");
+	r->limit = (uint64_t)limit << 20;
+	if (request->uid)
+		return outcome_error(-EPERM, "what another node keeps is root's business");
+	return NULL;
+}
+
+static json_t *why_not(const struct request *request, const char *node, int err)
+{
+	if (err == -EINVAL)
+		return outcome_error(err, "%s is this node: images here need no way to it", node);
+	if (err == -ENOENT)
+		return outcome_error(err, "there is no node %s: see ckptctl nodes", node);
+	return outcome_error(err, "node %s cannot be asked: %s: see ckptctl nodes", node,
+			     strerror(-err));
+}
+
+void verb_store(struct request *request)
+{
+	struct store_request *r = calloc(1, sizeof(*r));
+	const struct config *config = &request->daemon->config;
+	json_t *outcome;
+	bool reads;
+	int err;
+
+	if (!r) {
+		request_answer(request, NULL);
+		return;
+	}
+	r->request = request;
+	outcome = parse(request, r);
+	if (!outcome) {
+		reads = r->op != PUT && r->op != DELETE;
+		r->owner = r->owner ? r->owner : config->node;
+		err = store_ask(request->daemon, r->node, r->owner, reads, on_ticket, r);
+		if (!err)
+			return;
+		outcome = why_not(request, r->node, err);
+	}
+	finish(r, outcome);
+}

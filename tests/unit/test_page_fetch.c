@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Pages that are read ahead: the thread by itself, and a dump of more memory than a
+ * batch has room for, in bytes and in runs; and a failure at each of its reads.
+ */
+#include "tests/unit/image_fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "supervisor/dump_run.h"
+#include "supervisor/page_fetch.h"
+#include "tests/unit/fake_kernel.h"
+
+#define HEAP	0x10000000ULL
+#define SINGLE	1500U	/* pages alone: more than a call takes */
+#define LONG	2500U	/* in one run: more than a batch takes */
+
+static int root_fd;
+static struct fake_page pages[SINGLE + LONG];
+
+/* The root directory, of which the dump gets a duplicate. */
+static void add_cwd(void)
+{
+	struct ckpt_rec_file *rec = stream_file(&fake.stream, STREAM_CWD, CKPT_FILE_DIR, "/");
+	struct stat st;
+
+	assert_int_equal(stat("/", &st), 0);
+	rec->dev = st.st_dev;
+	rec->ino = st.st_ino;
+	rec->mode = st.st_mode;
+	rec->nlink = (uint32_t)st.st_nlink;
+	fake.fds[STREAM_CWD] = root_fd;
+}
+
+static void make_heap(void)
+{
+	fake_reset();
+	for (unsigned int i = 0; i < SINGLE + LONG; i++)
+		pages[i] = (struct fake_page){
+			.mm_id = 1,
+			.addr = HEAP + PAGE * (i < SINGLE ? 2 * i : SINGLE + i),
+			.seed = i + 1,
+			.flags = CKPT_RUN_ANON,
+		};
+	fake.pages = pages;
+	fake.nr_pages = ARRAY_SIZE(pages);
+	stream_system(&fake.stream);
+	add_cwd();
+	stream_proc(&fake.stream, 100, 0, 1, 1, 1);
+	stream_mm(&fake.stream, 1, 100, 1);
+	stream_vma(&fake.stream, 1, HEAP, HEAP + PAGE * (2 * SINGLE + LONG), CKPT_VMA_ANON,
+		   CKPT_VM_WRITE, 0);
+}
+
+static int dump(const struct scratch *s, struct dump_stats *ret_stats)
+{
+	static const pid_t roots[] = { 100 };
+	const struct dump_options options = {
+		.roots = roots,
+		.nr_roots = 1,
+		.dir = scratch_path(s, "image"),
+		.key = s->key,
+		.generation = 1,
+		.freeze_timeout_ms = 2000,
+	};
+	struct engine_error error = { 0 };
+	int ret = dump_tree_on(fake_open, &options, ret_stats, &error);
+
+	if (ret && ret != -ETIMEDOUT)
+		print_message("%d: %s\n", ret, error.text);
+	assert_int_equal(fake.opened, fake.closed);
+	engine_error_done(&error);
+	return ret;
+}
+
+static void test_batches(void **state)
+{
+	const struct scratch *s = *state;
+	uint8_t want[PAGE], got[PAGE];
+	struct dump_stats stats = { 0 };
+	struct image_error error;
+	struct image_reader *r;
+	unsigned int reads;
+
+	make_heap();
+	assert_int_equal(dump(s, &stats), 0);
+	assert_int_equal(stats.pages_data, SINGLE + LONG);
+	assert_int_equal(stats.bytes_mapped, (SINGLE + LONG) * PAGE);
+	reads = fake.reads;
+	assert_true(reads >= 4);
+	if (image_open(scratch_path(s, "image"), s->key, NULL, &r, &error))
+		fail_msg("%s", error.text);
+	for (unsigned int i = 0; i < ARRAY_SIZE(pages); i++) {
+		fake_fill(pages[i].seed, want);
+		assert_int_equal(image_pages_read(r, 1, pages[i].addr, 1, got), 0);
+		assert_memory_equal(got, want, PAGE);
+	}
+	image_close(r);
+	assert_int_equal(image_remove(scratch_path(s, "image"), &error), 0);
+
+	for (unsigned int n = 1; n < reads; n++) {
+		make_heap();
+		fake.fail_read_after = (int)n;
+		assert_int_equal(dump(s, &stats), -ETIMEDOUT);
+		assert_int_equal(image_remove(scratch_path(s, "image"), &error), -ENOENT);
+	}
+	fake_reset();
+}
+
+static void test_fetch(void **state)
+{
+	struct engine_error error = { 0 };
+	static uint8_t buf[2][2 * PAGE];
+	struct page_fetch *f;
+	uint8_t want[PAGE];
+	struct kdev *dev;
+
+	make_heap();
+	fake.frozen = true;
+	assert_int_equal(fake_open(&dev, &error), 0);
+	assert_int_equal(page_fetch_create(dev, &f), 0);
+	for (unsigned int i = 0; i < 100; i++) {
+		struct ckpt_iovec iov = { .addr = pages[SINGLE + i].addr, .len = 2 * PAGE };
+		struct ckpt_pages arg = {
+			.mm_id = 1, .nr_iov = 1, .iov = (uintptr_t)&iov,
+			.buf = (uintptr_t)buf[i % 2],
+		};
+
+		page_fetch_start(f, &arg);
+		assert_int_equal(page_fetch_wait(f), 0);
+		fake_fill(pages[SINGLE + i + 1].seed, want);
+		assert_memory_equal(buf[i % 2] + PAGE, want, PAGE);
+	}
+	page_fetch_destroy(f);
+
+	/* given up while it reads */
+	for (unsigned int i = 0; i < 100; i++) {
+		struct ckpt_iovec iov = { .addr = pages[SINGLE].addr, .len = 2 * PAGE };
+		struct ckpt_pages arg = {
+			.mm_id = 1, .nr_iov = 1, .iov = (uintptr_t)&iov,
+			.buf = (uintptr_t)buf[0],
+		};
+
+		assert_int_equal(page_fetch_create(dev, &f), 0);
+		if (i % 2)
+			page_fetch_start(f, &arg);
+		page_fetch_destroy(f);
+	}
+	page_fetch_destroy(NULL);
+	kdev_close(dev);
+	fake_reset();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_batches, scratch_setup, scratch_teardown),
+		cmocka_unit_test(test_fetch),
+	};
+
+	root_fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return cmocka_run_group_tests_name("pages that are read ahead", tests, NULL, NULL);
+}

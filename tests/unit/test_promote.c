@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What is copied to which level next, and what goes: the decisions, on random histories too.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "supervisor/promote.h"
+
+static void set(struct tiers *tiers, const char *name, const char *value)
+{
+	assert_int_equal(tiers_set(tiers, name, value), 0);
+}
+
+static struct promote_item item(int64_t generation)
+{
+	return (struct promote_item) {
+		.job = 1, .generation = generation, .source = true, .bytes = 10,
+		.taken_ns = (uint64_t)generation,
+	};
+}
+
+/* ---------------------------------------------------------- configuration */
+
+static void test_settings(void **state)
+{
+	static const struct {
+		const char *name, *value;
+		int err;
+	} bad[] = {
+		{ "pfs.every", "0", -EINVAL }, { "pfs.every", "-1", -EINVAL },
+		{ "pfs.every", "x", -EINVAL }, { "pfs.every", "", -EINVAL },
+		{ "pfs.limit", "10X", -EINVAL }, { "pfs.nothing", "1", -ENOENT },
+		{ "other.every", "2", -ENOENT }, { "l1", "posix:/x", -EINVAL },
+		{ "a b", "posix:/x", -EINVAL }, { "", "posix:/x", -EINVAL },
+		{ "x", "posix:x", -EINVAL }, { "x", "tape:/x", -EINVAL }, { "x", "", -EINVAL },
+		{ "pfs.every.every", "1", -ENOENT },
+		{ "averyveryveryveryverylongnameforalevel", "posix:/x", -EINVAL },
+	};
+	struct tiers tiers = { .nr = 0 };
+	char name[] = "a";
+	size_t i;
+
+	set(&tiers, "pfs", "posix:/pfs/ckpt");
+	set(&tiers, "pfs.every", "4");
+	set(&tiers, "pfs.limit", "10M");
+	set(&tiers, "pfs.keep", "3");
+	set(&tiers, "pfs.keep_every", "10");
+	set(&tiers, "pfs.max_size", "1T");
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(tiers_set(&tiers, bad[i].name, bad[i].value), bad[i].err);
+	assert_int_equal(tiers.nr, 1);
+	assert_string_equal(tiers.tier[0].name, "pfs");
+	assert_int_equal(tiers.tier[0].every, 4);
+	assert_int_equal(tiers.tier[0].limit, 10 << 20);
+	assert_int_equal(tiers.tier[0].retain.keep, 3);
+	assert_int_equal(tiers_find(&tiers, "pfs"), 0);
+	assert_int_equal(tiers_find(&tiers, "tape"), -1);
+	/* the place of one that is there already: its other settings stay */
+	set(&tiers, "pfs", "posix:/other");
+	assert_string_equal(tier_dir(&tiers.tier[0]), "/other");
+	assert_int_equal(tiers.tier[0].every, 4);
+	for (i = 1; i < TIERS_MAX; i++) {
+		set(&tiers, name, "posix:/x");
+		name[0]++;
+	}
+	assert_int_equal(tiers_set(&tiers, name, "posix:/x"), -E2BIG);
+	tiers_done(&tiers);
+	assert_int_equal(tiers.nr, 0);
+}
+
+static void test_names(void **state)
+{
+	static const char *const bad[] = {
+		"1-a", "1-a.gen-", "1-a.gen-0", "1-a.gen--1", "1-a.gen-01", "1-a.gen-1x",
+		"1-a.gen-1.node-", "1-a.gen-1.node--1", "1-a.gen-1.node-01", "1-a.gen-1.gen-2.x",
+		"averyveryveryveryverylonglabelthatisnotoneofoursbecauseitistoolong.gen-1",
+	};
+	char name[LEVEL_NAME_MAX + 1], label[64];
+	int64_t generation;
+	size_t i;
+	int part;
+
+	assert_int_equal(tier_image_name("12-ab", 3, -1, name), 0);
+	assert_string_equal(name, "12-ab.gen-3");
+	assert_true(tier_image_parse(name, label, sizeof(label), &generation, &part));
+	assert_string_equal(label, "12-ab");
+	assert_true(generation == 3 && part == -1);
+	assert_int_equal(tier_image_name("12-ab", 3, 17, name), 0);
+	assert_string_equal(name, "12-ab.gen-3.node-17");
+	assert_true(tier_image_parse(name, label, sizeof(label), &generation, &part));
+	assert_true(generation == 3 && part == 17);
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_false(tier_image_parse(bad[i], label, sizeof(label), &generation, &part));
+}
+
+/* ------------------------------------------------------------------- order */
+
+/* Newest first, the cheapest level first; levels that do not work are left out. */
+static void test_order(void **state)
+{
+	struct promote_item items[] = { item(1), item(2), item(3), item(4) };
+	struct tiers tiers = { .nr = 0 };
+	struct promote_choice c;
+
+	set(&tiers, "a", "posix:/a");
+	set(&tiers, "b", "posix:/b");
+	set(&tiers, "b.every", "2");
+	assert_int_equal(promote_want(&tiers, items, 4), 0);
+	c = promote_next(items, 4, 3);
+	assert_true(c.item == 3 && c.tier == 0);
+	items[3].here |= 1;
+	c = promote_next(items, 4, 3);
+	assert_true(c.item == 3 && c.tier == 1);
+	c = promote_next(items, 4, 1);
+	assert_true(c.item == 2 && c.tier == 0);
+	items[3].failed |= 2;
+	c = promote_next(items, 4, 2);
+	assert_true(c.item == 1 && c.tier == 1);
+	items[1].source = false;
+	assert_true(promote_next(items, 4, 2).item == PROMOTE_NONE);
+	assert_true(promote_next(items, 4, 0).item == PROMOTE_NONE);
+	assert_true(promote_next(items, 0, 3).item == PROMOTE_NONE);
+	tiers_done(&tiers);
+}
+
+/* Of several jobs the one that was checkpointed last. */
+static void test_jobs(void **state)
+{
+	struct promote_item items[] = { item(1), item(7), item(2) };
+	struct tiers tiers = { .nr = 0 };
+
+	set(&tiers, "a", "posix:/a");
+	items[0].taken_ns = 50;
+	items[1].taken_ns = 60;
+	items[2].job = 2;
+	items[2].taken_ns = 70;
+	assert_int_equal(promote_want(&tiers, items, 2), 0);
+	assert_int_equal(promote_want(&tiers, items + 2, 1), 0);
+	assert_true(promote_next(items, 3, 1).item == 2);
+	items[2].here = 1;
+	assert_true(promote_next(items, 3, 1).item == 1);
+	tiers_done(&tiers);
+}
+
+/* What the rule would remove at once is not copied. */
+static void test_not_in_vain(void **state)
+{
+	struct promote_item items[] = { item(1), item(2), item(3), item(4), item(5), item(6) };
+	struct tiers tiers = { .nr = 0 };
+	unsigned int i, wanted = 0;
+
+	set(&tiers, "a", "posix:/a");
+	set(&tiers, "a.keep", "2");
+	set(&tiers, "a.keep_every", "3");
+	items[0].pinned = true;
+	assert_int_equal(promote_want(&tiers, items, 6), 0);
+	for (i = 0; i < 6; i++)
+		wanted |= items[i].wanted ? 1u << i : 0;
+	assert_int_equal(wanted, 1u << 0 | 1u << 2 | 1u << 4 | 1u << 5);
+	/* the level has a newer one, of which L1 knows nothing any more */
+	items[5].source = false;
+	items[5].here = items[5].whole = 1;
+	assert_int_equal(promote_want(&tiers, items, 6), 0);
+	assert_int_equal(items[3].wanted, 0);
+	assert_int_equal(items[4].wanted, 1);
+	tiers_done(&tiers);
+}
+
+/* -------------------------------------------------------- random histories */
+
+#define N	12
+
+static void make_history(struct promote_item *items, struct tiers *tiers)
+{
+	char text[24];
+	int i;
+
+	tiers_done(tiers);
+	set(tiers, "a", "posix:/a");
+	set(tiers, "b", "posix:/b");
+	snprintf(text, sizeof(text), "%d", 1 + rand() % 3);
+	set(tiers, "b.every", text);
+	snprintf(text, sizeof(text), "%d", rand() % 4);
+	set(tiers, "a.keep", text);
+	snprintf(text, sizeof(text), "%d", rand() % 100);
+	set(tiers, "b.max_size", text);
+	for (i = 0; i < N; i++) {
+		items[i] = item(i + 1);
+		items[i].source = rand() % 5;
+		items[i].pinned = rand() % 8 == 0;
+		items[i].here = (unsigned int)rand() & 3;
+		items[i].whole = items[i].here & (unsigned int)rand();
+	}
+}
+
+static void check_goes(const struct tiers *tiers, struct promote_item *items, unsigned int t)
+{
+	bool goes[N], had = false, has = false;
+	unsigned int bit = 1u << t;
+	int i;
+
+	assert_int_equal(promote_goes(tiers, t, items, N, goes), 0);
+	for (i = 0; i < N; i++) {
+		assert_false(goes[i] && (!(items[i].here & bit) || items[i].pinned));
+		had = had || items[i].whole & bit;
+		has = has || (items[i].whole & bit && !goes[i]);
+	}
+	assert_int_equal(had, has);
+	for (i = 0; i < N; i++) {
+		if (goes[i])
+			items[i].here &= ~bit;
+	}
+}
+
+static void test_random(void **state)
+{
+	struct promote_item items[N];
+	struct tiers tiers = { .nr = 0 };
+	unsigned int turn, copies, t;
+
+	srand(4);
+	for (turn = 0; turn < 3000; turn++) {
+		make_history(items, &tiers);
+		assert_int_equal(promote_want(&tiers, items, N), 0);
+		for (copies = 0; ; copies++) {
+			struct promote_choice c = promote_next(items, N, 3);
+
+			if (c.item == PROMOTE_NONE)
+				break;
+			assert_true(copies < 2 * N && c.tier < 2);
+			assert_true(items[c.item].source);
+			assert_false(items[c.item].here & 1u << c.tier);
+			if (rand() % 10 == 0)
+				items[c.item].failed |= 1u << c.tier;
+			else
+				items[c.item].here |= 1u << c.tier;
+		}
+		for (t = 0; t < N; t++)
+			items[t].whole = items[t].here;
+		for (t = 0; t < 2; t++)
+			check_goes(&tiers, items, t);
+	}
+	tiers_done(&tiers);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_settings),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_jobs),
+		cmocka_unit_test(test_not_in_vain),
+		cmocka_unit_test(test_random),
+	};
+
+	return cmocka_run_group_tests_name("promote", tests, NULL, NULL);
+}
