@@ -45,6 +45,7 @@ struct ckpt_freezing {
 	unsigned int waiting;	/* neither parked nor stopped */
 	unsigned int stopped;	/* these do not report */
 	bool unsettled;		/* something must run before it can park */
+	bool grew;		/* this attempt found threads after its first round */
 };
 
 bool ckpt_freeze_is_stopped(struct task_struct *task)
@@ -143,6 +144,45 @@ static void ckpt_freeze_expect(struct ckpt_freezing *run)
 	spin_unlock(&ctx->lock);
 }
 
+static void ckpt_freeze_delist_new(struct ckpt_tree *tree)
+{
+	struct ckpt_member *member, *end = tree->members + tree->nr_members;
+
+	for (member = tree->members; member < end; member++) {
+		if (!member->thread || member->thread->told)
+			continue;
+		ckpt_thread_delist(member->thread);
+		ckpt_thread_put(member->thread);
+		member->thread = NULL;
+	}
+}
+
+/* Tell those that were not told before, and return how many. */
+static unsigned int ckpt_freeze_tell(struct ckpt_freezing *run)
+{
+	struct ckpt_tree *tree = &run->cap->tree;
+	struct ckpt_member *member, *end = tree->members + tree->nr_members;
+	struct ckpt_thread *first = NULL, **last = &first;
+	unsigned int nr = 0;
+
+	for (member = tree->members; member < end; member++) {
+		struct ckpt_thread *thread = member->thread;
+
+		if (!thread || thread->told)
+			continue;
+		thread->told = true;
+		*last = thread;
+		last = &thread->next;
+		nr++;
+	}
+	*last = NULL;
+	ckpt_freeze_expect(run);
+	if (!run->told)
+		run->told = ktime_get_ns();
+	ckpt_threads_tell(run->ctx, first);
+	return nr;
+}
+
 /*
  * First everything is allocated for the new threads, then the deadlines of those
  * that sleep are learnt, then all are told: the last two as close together as
@@ -150,32 +190,20 @@ static void ckpt_freeze_expect(struct ckpt_freezing *run)
  */
 static int ckpt_freeze_attach(struct ckpt_freezing *run)
 {
-	struct ckpt_tree *tree = &run->cap->tree;
-	struct ckpt_member *member, *end = tree->members + tree->nr_members;
 	bool timed = false;
 	int err;
 
 	run->fresh = 0;
 	run->unsettled = false;
 	err = ckpt_freeze_enlist(run, &timed);
-	if (timed && !err && !run->cap->nr_refusals)
-		ckpt_sleepers_find(tree);
-	ckpt_freeze_expect(run);
-	if (!run->told)
-		run->told = ktime_get_ns();
-	for (member = tree->members; member < end; member++) {
-		if (!member->thread || member->thread->told)
-			continue;	/* none, or told before */
-		if (err || run->cap->nr_refusals) {
-			ckpt_thread_delist(member->thread);
-		} else if (!ckpt_thread_tell(member->thread)) {
-			run->fresh++;
-			continue;
-		}
-		ckpt_thread_put(member->thread);
-		member->thread = NULL;
+	if (err || run->cap->nr_refusals) {
+		ckpt_freeze_delist_new(&run->cap->tree);
+		return err;
 	}
-	return err;
+	if (timed)
+		ckpt_sleepers_find(&run->cap->tree);
+	run->fresh = ckpt_freeze_tell(run);
+	return 0;
 }
 
 /* --------------------------------------------------------------- waiting */
@@ -322,10 +350,15 @@ static void ckpt_freeze_blame_all(struct ckpt_freezing *run)
 			continue;
 		ckpt_freeze_blame(run, member->task);
 	}
-	if (!run->cap->nr_refusals)
+	if (run->cap->nr_refusals)
+		return;
+	if (run->grew)
 		ckpt_refuse_pid(run->ctx, CKPT_R_FORK_STORM, 0,
 				"%u processes, %u threads after %u rounds",
 				tree->nr_procs, tree->nr_members, run->rounds);
+	else
+		ckpt_refuse_pid(run->ctx, CKPT_R_TIMEOUT, 0,
+				"the last of %u threads parked too late", tree->nr_members);
 }
 
 /* One attempt: 1 frozen, 0 not yet, or -errno. */
@@ -335,8 +368,10 @@ static int ckpt_freeze_attempt(struct ckpt_freezing *run)
 	int ret;
 
 	run->attempt_end = min(run->deadline, ktime_get_ns() + CKPT_ATTEMPT_NS);
+	run->grew = false;
 	do {
 		ret = ckpt_freeze_round(run);
+		run->grew |= run->fresh && run->rounds - first > 1;
 		if (ret || run->cap->nr_refusals)
 			return ret;
 		if (ckpt_capture_expired(run->ctx))

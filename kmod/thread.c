@@ -53,7 +53,7 @@ void ckpt_thread_put(struct ckpt_thread *thread)
 	kref_put(&thread->ref, ckpt_thread_free);
 }
 
-/* The thread is through with us, alive or not. Drops the callback's references. */
+/* The thread is through with us, alive or not, or never told. Drops the callback's references. */
 static void ckpt_thread_leave(struct ckpt_thread *thread)
 {
 	struct ckpt_ctx *ctx = thread->ctx;
@@ -74,7 +74,7 @@ static void ckpt_thread_leave(struct ckpt_thread *thread)
 		complete(&thread->action_done);
 	}
 	spin_unlock(&ctx->lock);
-	trace_ckpt_thread_leave(ctx, task_pid_nr(current));
+	trace_ckpt_thread_leave(ctx, task_pid_nr(thread->task));
 	if (wq_has_sleeper(&ctx->wq))
 		wake_up_all(&ctx->wq);
 	if (unlisted)
@@ -127,6 +127,54 @@ static bool ckpt_thread_sleep(struct ckpt_thread *thread)
 	return !killed;
 }
 
+static int ckpt_thread_add_work(struct ckpt_thread *thread)
+{
+	trace_ckpt_thread_queue(thread->ctx, task_pid_nr(thread->task));
+	return task_work_add(thread->task, &thread->work, TWA_SIGNAL);
+}
+
+static struct ckpt_thread *ckpt_threads_next_untold(struct ckpt_ctx *ctx)
+{
+	struct ckpt_thread *thread;
+
+	if (!READ_ONCE(ctx->untold))
+		return NULL;
+	spin_lock(&ctx->lock);
+	thread = ctx->untold;
+	if (thread)
+		WRITE_ONCE(ctx->untold, thread->next);
+	spin_unlock(&ctx->lock);
+	return thread;
+}
+
+/*
+ * The freezer does this, and every thread that has parked while some are left: so the
+ * CPUs that have woken share the work of waking the others, and those run where they
+ * were woken.
+ */
+static void ckpt_threads_help_tell(struct ckpt_ctx *ctx)
+{
+	struct ckpt_thread *thread;
+
+	while ((thread = ckpt_threads_next_untold(ctx))) {
+		if (!ckpt_thread_add_work(thread))
+			continue;	/* it may be through with us already */
+		spin_lock(&ctx->lock);
+		if (ctx->nr_wanted)
+			ctx->nr_wanted--;
+		spin_unlock(&ctx->lock);
+		ckpt_thread_leave(thread);
+	}
+}
+
+void ckpt_threads_tell(struct ckpt_ctx *ctx, struct ckpt_thread *first)
+{
+	spin_lock(&ctx->lock);
+	WRITE_ONCE(ctx->untold, first);
+	spin_unlock(&ctx->lock);
+	ckpt_threads_help_tell(ctx);
+}
+
 static void ckpt_thread_park(struct ckpt_thread *thread)
 {
 	struct ckpt_ctx *ctx = thread->ctx;
@@ -148,6 +196,7 @@ static void ckpt_thread_park(struct ckpt_thread *thread)
 	trace_ckpt_thread_park(ctx, task_pid_nr(current));
 	if (enough)
 		wake_up_all(&ctx->wq);
+	ckpt_threads_help_tell(ctx);
 
 	do {
 		if (!ckpt_thread_sleep(thread))
@@ -197,23 +246,16 @@ void ckpt_thread_delist(struct ckpt_thread *thread)
 	module_put(THIS_MODULE);
 }
 
-int ckpt_thread_tell(struct ckpt_thread *thread)
-{
-	int err;
-
-	thread->told = true;
-	trace_ckpt_thread_queue(thread->ctx, task_pid_nr(thread->task));
-	err = task_work_add(thread->task, &thread->work, TWA_SIGNAL);
-	if (err)
-		ckpt_thread_delist(thread);
-	return err;
-}
-
 int ckpt_thread_queue(struct ckpt_thread *thread, struct ckpt_ctx *ctx,
 		      struct task_struct *task)
 {
+	int err;
+
 	ckpt_thread_enlist(thread, ctx, task);
-	return ckpt_thread_tell(thread);
+	err = ckpt_thread_add_work(thread);
+	if (err)
+		ckpt_thread_delist(thread);
+	return err;
 }
 
 int ckpt_thread_attach(struct ckpt_ctx *ctx, struct task_struct *task,
@@ -340,7 +382,7 @@ static void ckpt_threads_wake(struct ckpt_thread *thread)
 	struct ckpt_thread *next;
 
 	for (; thread; thread = next) {
-		next = thread->next_woken;
+		next = thread->next;
 		wake_up_process(thread->task);
 		ckpt_thread_put(thread);
 	}
@@ -361,7 +403,7 @@ void ckpt_threads_thaw(struct ckpt_ctx *ctx)
 			/* only the thaw that sets let_go gets here */
 			kref_get(&thread->ref);
 			*last = thread;
-			last = &thread->next_woken;
+			last = &thread->next;
 			continue;
 		}
 		if (!ckpt_thread_cancel(thread))
@@ -373,6 +415,7 @@ void ckpt_threads_thaw(struct ckpt_ctx *ctx)
 		kref_put(&thread->ref, ckpt_thread_free);
 		cancelled++;
 	}
+	*last = NULL;
 	spin_unlock(&ctx->lock);
 	ckpt_threads_wake(woken);
 	wake_up_all(&ctx->wq);

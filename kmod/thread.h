@@ -43,7 +43,7 @@ struct ckpt_thread {
 	struct ckpt_ctx *ctx;		/* reference */
 	struct task_struct *task;	/* reference */
 	enum ckpt_thread_state state;	/* under ctx->lock */
-	bool told;			/* the callback is queued, or has been; the freezer's own */
+	bool told;			/* given to ckpt_threads_tell(); the freezer's own */
 	bool let_go;			/* leave the park; under ctx->lock */
 	bool held;			/* a thaw leaves it alone; under ctx->lock */
 	ckpt_action_fn action;		/* under ctx->lock; NULL: none, or taken by the thread */
@@ -54,7 +54,7 @@ struct ckpt_thread {
 	ckpt_action_fn on_leave;	/* last thing before leaving the park (not when killed), or NULL */
 	void *side;			/* capture's or restore's own per-thread data */
 	void (*side_free)(void *side);	/* called with the last reference, or NULL */
-	struct ckpt_thread *next_woken;	/* between threads that one thaw is about to wake */
+	struct ckpt_thread *next;	/* of those to be told, or of those that a thaw wakes */
 };
 
 /* A thread not attached yet; NULL without memory.  Free with ckpt_thread_put(). */
@@ -67,13 +67,14 @@ void ckpt_thread_put(struct ckpt_thread *thread);
 void ckpt_thread_enlist(struct ckpt_thread *thread, struct ckpt_ctx *ctx,
 			struct task_struct *task);
 /*
- * Queue the park of what is enlisted; -ESRCH if the task is exiting: then it is
- * delisted.
+ * Queue the park of what is enlisted: @first and what follows it by next.  Threads that
+ * park meanwhile on other CPUs help.  Returns when the last one has been told, or is just
+ * being told; what is exiting becomes GONE.
  */
-int ckpt_thread_tell(struct ckpt_thread *thread);
+void ckpt_threads_tell(struct ckpt_ctx *ctx, struct ckpt_thread *first);
 /* Off the list without having been told; the list's reference is the caller's, to put. */
 void ckpt_thread_delist(struct ckpt_thread *thread);
-/* Enlist and tell; on failure the reference is still the caller's, to put. */
+/* Enlist and queue the park; on failure the reference is still the caller's, to put. */
 int ckpt_thread_queue(struct ckpt_thread *thread, struct ckpt_ctx *ctx,
 		      struct task_struct *task);
 /* Both in one; may sleep. */
