@@ -221,7 +221,7 @@ check-unit: $(UNIT_TESTS) $(B)/san/bin/tests/sim/sim user
 		$(sort $(wildcard tests/sim/*.t tests/model/*.t tests/library/*.t))
 
 check-mpi: user
-	@scripts/tap check-mpi $(sort $(wildcard tests/mpi/*.t))
+	@TAP_JOBS=$(shell nproc) scripts/tap check-mpi $(sort $(wildcard tests/mpi/*.t))
 
 check-kernel: $(KERNELS:%=$(B)/kernels/%/env)
 	@KERNELS='$(KERNELS)' scripts/tap check-kernel scripts/check-kernel
