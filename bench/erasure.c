@@ -122,7 +122,7 @@ static struct result run(const struct bench *b)
 	double start;
 
 	for (i = 0; i < b->k; i++)
-		members[i] = (struct erasure_member){ b->nodes[i], b->images[i] };
+		members[i] = (struct erasure_member){ b->nodes[i], b->images[i], (int)i };
 	for (i = 0; i < b->m; i++)
 		outputs[i] = (struct erasure_output){ i, b->parities[i] };
 	r.warm = bare(b, (WARM_BYTES / (b->k + b->m)) & ~63U);

@@ -16,6 +16,7 @@
 
 #include "image/place.h"
 #include "levels/arrival.h"
+#include "levels/source.h"
 
 static int failed(const struct arrival *a, int err, const char *what,
 		  struct image_error *error)
@@ -45,9 +46,9 @@ int arrival_begin(struct arrival *a, const char *dir, const struct layout *layou
 	return err ? failed(a, err, "cannot begin", error) : 0;
 }
 
-static const char *written_name(unsigned int file)
+static const char *written_name(const struct layout *l, unsigned int file)
 {
-	return file == LAYOUT_MANIFEST ? IMAGE_NAME_MANIFEST_TMP : layout_names[file];
+	return file == LAYOUT_MANIFEST ? IMAGE_NAME_MANIFEST_TMP : layout_name(l, file);
 }
 
 /* The file is complete: durable, and closed in any case. */
@@ -60,7 +61,7 @@ static int end_file(struct arrival *a, struct image_error *error)
 	a->file = NULL;
 	if (!err)
 		err = other;
-	return err ? failed(a, err, layout_names[a->at], error) : 0;
+	return err ? failed(a, err, layout_name(a->layout, a->at), error) : 0;
 }
 
 /* Bytes of file @at; the last of them end it. */
@@ -71,14 +72,14 @@ static int append_file(struct arrival *a, const void *buf, size_t len,
 	int err = 0;
 
 	if (!a->file)
-		err = ops->open(a->writer, written_name(a->at), &a->file);
+		err = ops->open(a->writer, written_name(a->layout, a->at), &a->file);
 	if (err) {
 		a->file = NULL;
-		return failed(a, err, layout_names[a->at], error);
+		return failed(a, err, layout_name(a->layout, a->at), error);
 	}
 	err = ops->append(a->file, buf, len);
 	if (err)
-		return failed(a, err, layout_names[a->at], error);
+		return failed(a, err, layout_name(a->layout, a->at), error);
 	if (a->pos + len == layout_end(a->layout, a->at))
 		return end_file(a, error);
 	return 0;
@@ -125,23 +126,25 @@ static int check(const struct arrival *a, const struct image_key *key,
 
 	if (!tmp)
 		return image_error_set(error, -ENOMEM, "out of memory");
-	return image_verify(tmp, key, expect, true, NULL, NULL, error);
+	return source_verify_any(tmp, key, expect, true, error);
 }
 
 int arrival_commit(struct arrival *a, const struct image_key *key,
 		   const struct image_expect *expect, struct image_error *error)
 {
 	const struct image_writer_ops *ops = a->writer->ops;
-	int err;
+	int err = 0;
 
 	if (a->at < LAYOUT_FILES || a->file)
 		return image_error_set(error, -EBADMSG, "%.200s: did not arrive as a whole",
 				       a->dir);
-	err = ops->rename(a->writer, IMAGE_NAME_MANIFEST_TMP, IMAGE_NAME_MANIFEST);
+	if (!a->layout->parity)
+		err = ops->rename(a->writer, IMAGE_NAME_MANIFEST_TMP, IMAGE_NAME_MANIFEST);
 	if (!err)
 		err = ops->sync_dir(a->writer);
 	if (err)
-		return failed(a, err, IMAGE_NAME_MANIFEST, error);
+		return failed(a, err, a->layout->parity ? IMAGE_NAME_PARITY :
+							  IMAGE_NAME_MANIFEST, error);
 	err = check(a, key, expect, error);
 	if (err)
 		return err;

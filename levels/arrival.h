@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * An image that arrives as a stream (layout.h) and becomes an image in a directory:
+ * An image (or parity) that arrives as a stream (layout.h) and becomes one in a directory:
  * the one place where this room commits one.
  */
 #ifndef STILLPOINT_LEVELS_ARRIVAL_H

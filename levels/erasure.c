@@ -104,6 +104,7 @@ static int open_members(struct encoder *e, struct image_error *error)
 		err = check_member(e, i, error);
 		strcpy(set->members[i].node, e->members[i].node);
 		memcpy(set->members[i].id, s->id, sizeof(s->id));
+		set->members[i].part = e->members[i].part;
 		set->members[i].layout = s->layout;
 	}
 	if (err)

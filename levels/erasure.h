@@ -55,6 +55,7 @@ struct erasure_options {
 struct erasure_member {
 	const char *node;	/* at most 63 bytes, unique in its group */
 	const char *image;	/* directory of its committed image */
+	int part;		/* which of its generation's it is; -1: it is of one image */
 };
 
 /* A file of parity to be made: directory @dir, whose parent exists and it does not. */

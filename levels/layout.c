@@ -13,9 +13,14 @@
 
 #define FILE_MAX	(1ULL << 60)
 
-const char *const layout_names[LAYOUT_FILES] = {
-	"state", "index", "pages", "blobs", IMAGE_NAME_MANIFEST,
-};
+const char *layout_name(const struct layout *l, unsigned int file)
+{
+	static const char *const names[LAYOUT_FILES] = {
+		"state", "index", "pages", "blobs", IMAGE_NAME_MANIFEST,
+	};
+
+	return l->parity ? IMAGE_NAME_PARITY : names[file];
+}
 
 int layout_init(struct layout *l, const uint64_t len[LAYOUT_FILES])
 {
@@ -32,4 +37,17 @@ int layout_init(struct layout *l, const uint64_t len[LAYOUT_FILES])
 	}
 	*l = new;
 	return 0;
+}
+
+int layout_init_kind(struct layout *l, const uint64_t len[LAYOUT_FILES], bool parity)
+{
+	unsigned int i;
+	int err = layout_init(l, len);
+
+	for (i = 1; !err && parity && i < LAYOUT_FILES; i++)
+		err = len[i] ? -EINVAL : 0;
+	if (!err && !len[parity ? 0 : LAYOUT_MANIFEST])
+		err = -EINVAL;
+	l->parity = !err && parity;
+	return err;
 }

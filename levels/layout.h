@@ -4,10 +4,13 @@
  * the manifest, as that is the order in which they become durable.  Each begins at
  * a multiple of 4096 of the stream; what is between them are zeros that no file
  * holds.
+ *
+ * Parity (parity.h) that is moved about is a stream, too, of its one file.
  */
 #ifndef STILLPOINT_LEVELS_LAYOUT_H
 #define STILLPOINT_LEVELS_LAYOUT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define LAYOUT_FILES	5
@@ -19,12 +22,16 @@ struct layout {
 	uint64_t start[LAYOUT_FILES];	/* in the stream */
 	uint64_t total;			/* of the stream, a multiple of LAYOUT_ALIGN */
 	uint64_t bytes;			/* of the files */
+	bool parity;			/* not an image: the first file is all, the parity */
 };
 
-extern const char *const layout_names[LAYOUT_FILES];
+/* Of the file in the image, or beside no other in the directory of parity. */
+const char *layout_name(const struct layout *l, unsigned int file);
 
 /* -EFBIG: no file system holds files of these lengths. */
 int layout_init(struct layout *l, const uint64_t len[LAYOUT_FILES]);
+/* -EFBIG; -EINVAL: of an image there is no manifest, of parity there is something else. */
+int layout_init_kind(struct layout *l, const uint64_t len[LAYOUT_FILES], bool parity);
 
 static inline uint64_t layout_end(const struct layout *l, unsigned int file)
 {

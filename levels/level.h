@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A level: a place where committed images of one node are kept, and the way there
- * and back.  An image is image/format.h's: directory { manifest state index
+ * and back; also parity over images (parity.h), to which all that is said of images here
+ * applies.  An image is image/format.h's: directory { manifest state index
  * [pages] [blobs] }; this room copies it as it is and never looks inside a chunk.
  *
  *	level_posix_open(&options, &level, error);	posix.h; others likewise
@@ -98,6 +99,10 @@ struct level_item {
 	uint8_t id[32];
 	uint64_t created_ns;	/* CLOCK_REALTIME */
 	uint64_t bytes;		/* of all files, the manifest too */
+	const uint8_t *header;	/* of parity (parity_parse()); NULL: it is an image */
+	size_t header_len;
+	/* of a level that has images as parity: pieces that there are, of how many; else 0 */
+	unsigned int have, of;
 };
 
 /* Return: 0 to go on; anything else ends the listing and is returned */

@@ -27,7 +27,7 @@
 #define DIRECT_BYTES	(1U << 20)
 
 _Static_assert(sizeof(struct parity_file_hdr) == 160, "format");
-_Static_assert(sizeof(struct parity_file_member) == 136, "format");
+_Static_assert(sizeof(struct parity_file_member) == 144, "format");
 _Static_assert(sizeof(struct parity_frame_hdr) == 32, "format");
 _Static_assert(sizeof(struct parity_file_hdr) + MAC_BYTES +
 	       RS_DATA_MAX * sizeof(struct parity_file_member) <= HDR_MAX, "format");
@@ -109,7 +109,7 @@ static int check_envelope(const struct parity *p, const struct parity_file_hdr *
 
 	if (memcmp(hdr->magic, PARITY_MAGIC, sizeof(hdr->magic)))
 		return bad(p, "not a file of parity (foreign, or its header is damaged)", error);
-	if (le16toh(hdr->version_reader) > PARITY_VERSION || !hdr->version)
+	if (le16toh(hdr->version_reader) > PARITY_VERSION || le16toh(hdr->version) < PARITY_VERSION)
 		return image_error_set(error, -EPROTONOSUPPORT,
 				       "%.120s/" IMAGE_NAME_PARITY ": version %u is not known, this is %u",
 				       p->dir, le16toh(hdr->version), PARITY_VERSION);
@@ -150,6 +150,7 @@ static int get_set(struct parity *p, const uint8_t *buf)
 			return -EINVAL;
 		memcpy(set->members[i].node, rec.node, sizeof(rec.node));
 		memcpy(set->members[i].id, rec.id, sizeof(rec.id));
+		set->members[i].part = (int)le32toh(rec.part);
 		for (j = 0; j < LAYOUT_FILES; j++)
 			len[j] = le64toh(rec.len[j]);
 		if (layout_init(&set->members[i].layout, len))
@@ -158,13 +159,33 @@ static int get_set(struct parity *p, const uint8_t *buf)
 	return parity_set_check(set);
 }
 
+/* @buf: hdr_len bytes, whose envelope was checked. */
+static int authenticate(struct parity *p, const uint8_t *buf, const struct image_key *key,
+			struct image_error *error)
+{
+	uint8_t mac[MAC_BYTES], subkey[IMAGE_SUBKEY_BYTES];
+	struct parity_file_hdr hdr;
+	uint32_t len;
+
+	memcpy(&hdr, buf, sizeof(hdr));
+	len = le32toh(hdr.hdr_len);
+	image_key_parity(key, hdr.salt, subkey, p->key);
+	crypto_generichash(mac, sizeof(mac), buf, len - MAC_BYTES, subkey, sizeof(subkey));
+	explicit_bzero(subkey, sizeof(subkey));
+	if (sodium_memcmp(mac, buf + len - MAC_BYTES, sizeof(mac)))
+		return bad(p, "authentication of its header failed: changed after it was written",
+			   error);
+	if (get_set(p, buf))
+		return bad(p, "impossible figures in its header", error);
+	memcpy(p->id, mac, sizeof(p->id));
+	return 0;
+}
+
 static int load_header(struct parity *p, const struct image_key *key,
 		       struct image_error *error)
 {
 	_cleanup_free_ uint8_t *buf = aligned_alloc(PARITY_FRAME_HDR, HDR_MAX);
-	uint8_t mac[MAC_BYTES], subkey[IMAGE_SUBKEY_BYTES];
 	struct parity_file_hdr hdr;
-	uint32_t len;
 	int err;
 
 	if (!buf)
@@ -174,22 +195,50 @@ static int load_header(struct parity *p, const struct image_key *key,
 		return err;
 	memcpy(&hdr, buf, sizeof(hdr));
 	err = check_envelope(p, &hdr, key, error);
-	if (err)
-		return err;
-	len = le32toh(hdr.hdr_len);
-	err = read_exactly(p, PARITY_FRAME_HDR, buf + PARITY_FRAME_HDR,
-			   len - PARITY_FRAME_HDR, error);
-	if (err)
-		return err;
-	image_key_parity(key, hdr.salt, subkey, p->key);
-	crypto_generichash(mac, sizeof(mac), buf, len - MAC_BYTES, subkey, sizeof(subkey));
-	explicit_bzero(subkey, sizeof(subkey));
-	if (sodium_memcmp(mac, buf + len - MAC_BYTES, sizeof(mac)))
-		return bad(p, "authentication of its header failed: changed after it was written",
-			   error);
-	if (get_set(p, buf))
-		return bad(p, "impossible figures in its header", error);
-	return 0;
+	if (!err)
+		err = read_exactly(p, PARITY_FRAME_HDR, buf + PARITY_FRAME_HDR,
+				   le32toh(hdr.hdr_len) - PARITY_FRAME_HDR, error);
+	return err ? err : authenticate(p, buf, key, error);
+}
+
+int parity_header(const struct parity *p, uint8_t **ret_header, struct image_error *error)
+{
+	_cleanup_free_ uint8_t *buf = aligned_alloc(PARITY_FRAME_HDR, p->hdr_len);
+	int err;
+
+	if (!buf)
+		return image_error_set(error, -ENOMEM, "out of memory");
+	err = read_exactly(p, 0, buf, p->hdr_len, error);
+	if (!err)
+		*ret_header = take_ptr(buf);
+	return err;
+}
+
+int parity_parse(const uint8_t *header, size_t len, const char *where,
+		 const struct image_key *key, unsigned int *ret_index,
+		 struct parity_set *ret_set, struct image_error *error)
+{
+	_cleanup_free_ struct parity *p = calloc(1, sizeof(*p));
+	struct parity_file_hdr hdr;
+	int err;
+
+	if (!p)
+		return image_error_set(error, -ENOMEM, "out of memory");
+	p->dir = where;
+	if (len < sizeof(hdr))
+		return bad(p, "truncated", error);
+	memcpy(&hdr, header, sizeof(hdr));
+	err = check_envelope(p, &hdr, key, error);
+	if (!err && le32toh(hdr.hdr_len) != len)
+		err = bad(p, "truncated", error);
+	if (!err)
+		err = authenticate(p, header, key, error);
+	if (!err) {
+		*ret_index = p->index;
+		*ret_set = p->set;
+	}
+	explicit_bzero(p->key, sizeof(p->key));
+	return err;
 }
 
 /* ----------------------------------------------------------------- frames */
@@ -199,7 +248,7 @@ static uint64_t frame_offset(const struct parity *p, uint64_t pos)
 	return p->hdr_len + pos + pos / p->set.unit * PARITY_FRAME_HDR;
 }
 
-static int check_length(const struct parity *p, struct image_error *error)
+static int check_length(struct parity *p, struct image_error *error)
 {
 	uint64_t last = (p->set.len - 1) / p->set.unit * p->set.unit;
 	uint64_t want = frame_offset(p, last) + PARITY_FRAME_HDR + parity_len(&p->set, last);
@@ -212,6 +261,7 @@ static int check_length(const struct parity *p, struct image_error *error)
 				       "%.120s/" IMAGE_NAME_PARITY ": %llu bytes long, %llu were written",
 				       p->dir, (unsigned long long)st.st_size,
 				       (unsigned long long)want);
+	p->created_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000U + (uint64_t)st.st_mtim.tv_nsec;
 	if (want >= DIRECT_BYTES)
 		window_direct(p->fd);
 	return 0;

@@ -10,8 +10,8 @@
  *   header    := parity_file_hdr  parity_file_member{k}  zeros  mac
  *		  of hdr_len bytes, a multiple of 4096; mac is keyed BLAKE2b-256 over
  *		  all before it.  It says whose parity this is (job, generation, of each
- *		  member the node, the image's id and the lengths of its files) and which
- *		  of the m pieces.
+ *		  member the node, which part of the generation its image is, the image's
+ *		  id and the lengths of its files) and which of the m pieces.
  *   frame     := parity_frame_hdr (padded to 4096)  payload
  *		  payload is row k + index of the code (rs.h) over the bytes at
  *		  seq * unit of every member's stream (layout.h), which is taken to be
@@ -33,7 +33,7 @@
 #include "levels/level.h"
 #include "levels/rs.h"
 
-#define PARITY_VERSION		1
+#define PARITY_VERSION		2	/* 1 had no parts, and was never released */
 #define PARITY_MAGIC		"STPTPAR\n"
 #define PARITY_MAGIC_FRAME	0x59545250U	/* "PRTY" */
 #define PARITY_FRAME_HDR	4096U
@@ -62,6 +62,8 @@ struct parity_file_member {
 	char node[PARITY_NODE_MAX + 1];
 	__u8 id[IMAGE_ID_BYTES];
 	__le64 len[LAYOUT_FILES];
+	__le32 part;				/* -1: the generation is this image */
+	__le32 pad;
 };
 
 struct parity_frame_hdr {
@@ -76,6 +78,7 @@ struct parity_frame_hdr {
 struct parity_member {
 	char node[PARITY_NODE_MAX + 1];
 	uint8_t id[IMAGE_ID_BYTES];
+	int part;
 	struct layout layout;
 };
 
@@ -110,6 +113,8 @@ struct parity {
 	int dirfd, fd;
 	unsigned int index;
 	uint32_t hdr_len;
+	uint8_t id[32];		/* of this piece: its header's mac */
+	uint64_t created_ns;	/* CLOCK_REALTIME, as the file system has it */
 	struct parity_set set;
 	uint8_t key[32];
 };
@@ -123,6 +128,12 @@ struct parity {
  */
 int parity_open(struct parity *p, const char *dir, bool lock, const struct image_key *key,
 		struct image_error *error);
+/* The header as it is in the file: hdr_len bytes, to be freed; it was authenticated. */
+int parity_header(const struct parity *p, uint8_t **ret_header, struct image_error *error);
+/* What a header from elsewhere says; @where is for messages.  Errors as parity_open(). */
+int parity_parse(const uint8_t *header, size_t len, const char *where,
+		 const struct image_key *key, unsigned int *ret_index,
+		 struct parity_set *ret_set, struct image_error *error);
 /* Read and authenticate the frame at @pos: PARITY_FRAME_HDR bytes, then the payload. */
 int parity_read(const struct parity *p, uint64_t pos, uint8_t *frame,
 		struct image_error *error);

@@ -36,6 +36,7 @@ static void put_member(const struct parity_member *m, uint8_t *to)
 
 	memcpy(rec.node, m->node, sizeof(rec.node));
 	memcpy(rec.id, m->id, sizeof(rec.id));
+	rec.part = htole32((uint32_t)m->part);
 	for (i = 0; i < LAYOUT_FILES; i++)
 		rec.len[i] = htole64(m->layout.len[i]);
 	memcpy(to, &rec, sizeof(rec));

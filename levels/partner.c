@@ -251,11 +251,11 @@ static int partner_put(struct level *l, const char *name, const char *image,
 	unsigned int i;
 	int err;
 
-	err = source_open(&s, image, p->key, o->expect, error);
+	err = source_open_any(&s, image, p->key, o->expect, error);
 	if (err)
 		return err;
 	begin(p, o);
-	request_init(&r, name, NULL, 0);
+	request_init(&r, name, NULL, s.layout.parity ? PARTNER_PARITY : 0);
 	r.generation = htole64(s.generation);
 	memcpy(r.id, s.id, sizeof(r.id));
 	memcpy(r.job, s.job, sizeof(s.job));
@@ -291,7 +291,7 @@ static int read_info(struct partner_level *p, const struct image_expect *expect,
 	memcpy(&info, p->link.in, sizeof(info));
 	for (i = 0; i < LAYOUT_FILES; i++)
 		lens[i] = le64toh(info.len[i]);
-	if (!lens[LAYOUT_MANIFEST] || layout_init(&ret_in->layout, lens) ||
+	if (layout_init_kind(&ret_in->layout, lens, le32toh(info.flags) & PARTNER_PARITY) ||
 	    !memchr(info.job, '\0', sizeof(info.job)))
 		return protocol(p, error);
 	ret_in->generation = le64toh(info.generation);
@@ -435,11 +435,33 @@ static int partner_delete(struct level *l, const char *name, struct image_error 
 	return err ? err : simple(p, BUSY_MS, NULL, error);
 }
 
+/* Of parity: what its file begins with, at p->link.in until the next frame. */
+static int header_of(struct partner_level *p, struct level_item *item,
+		     struct image_error *error)
+{
+	enum partner_type type;
+	size_t len;
+	int err;
+
+	do {
+		err = partner_link_receive(&p->link, 0, &type, &len, error);
+	} while (!err && type == PARTNER_ALIVE);
+	if (err)
+		return err == -EPIPE ? -ECONNRESET : err;
+	if (type != PARTNER_HEADER || !len)
+		return protocol(p, error);
+	item->header = p->link.in;
+	item->header_len = len;
+	return 0;
+}
+
+/* @fn: NULL: it wants no more. */
 static int item_of(struct partner_level *p, level_item_fn fn, void *arg, int *ret_said,
 		   struct image_error *error)
 {
 	struct partner_wire_image w;
 	struct level_item item = { .text = "" };
+	int err;
 
 	memcpy(&w, p->link.in, sizeof(w));
 	if (!memchr(w.name, '\0', sizeof(w.name)) || !memchr(w.job, '\0', sizeof(w.job)) ||
@@ -457,8 +479,10 @@ static int item_of(struct partner_level *p, level_item_fn fn, void *arg, int *re
 		item.bytes = le64toh(w.bytes);
 		memcpy(item.id, w.id, sizeof(item.id));
 	}
-	*ret_said = fn(&item, arg);
-	return 0;
+	err = item.err || !(le32toh(w.flags) & PARTNER_PARITY) ? 0 : header_of(p, &item, error);
+	if (!err && fn)
+		*ret_said = fn(&item, arg);
+	return err;
 }
 
 static int partner_list(struct level *l, level_item_fn fn, void *arg,
@@ -474,7 +498,7 @@ static int partner_list(struct level *l, level_item_fn fn, void *arg,
 	while ((err = answer(p, PARTNER_ITEM, sizeof(struct partner_wire_image), BUSY_MS,
 			     NULL, error)) > 0) {
 		/* who wants no more is not called any more; the rest comes all the same */
-		err = said ? 0 : item_of(p, fn, arg, &said, error);
+		err = item_of(p, said ? NULL : fn, arg, &said, error);
 		if (err)
 			return err;
 	}

@@ -30,7 +30,8 @@
 struct serve {
 	const struct partner_serve_options *o;
 	struct partner_link link;
-	struct level *level;
+	struct level *level;		/* NULL: what is served is elsewhere */
+	bool open;			/* OPEN was said, and all is well */
 	/* one that says that we live, while this thread is elsewhere */
 	pthread_t ticker;
 	pthread_mutex_t lock;
@@ -240,7 +241,7 @@ static int put(struct serve *s, const struct partner_wire_request *r,
 	for (i = 0; i < LAYOUT_FILES; i++)
 		lens[i] = le64toh(r->len[i]);
 	s->piece = piece_of(r);
-	if (!s->piece || !lens[LAYOUT_MANIFEST] || layout_init(&stream.layout, lens))
+	if (!s->piece || layout_init_kind(&stream.layout, lens, le32toh(r->flags) & PARTNER_PARITY))
 		return protocol(s, error);
 	in.total = stream.layout.total;
 	s->announced = stream.layout.bytes;
@@ -277,6 +278,7 @@ static int send_info(struct serve *s, const struct source *from, struct image_er
 		.generation = htole64(from->generation),
 		.created_ns = htole64(from->created_ns),
 		.bytes = htole64(from->layout.bytes),
+		.flags = htole32(from->layout.parity ? PARTNER_PARITY : 0),
 	};
 	unsigned int i;
 
@@ -342,6 +344,16 @@ static int send_data(struct serve *s, const struct source *from, size_t piece, i
 	return err;
 }
 
+/* Not of the store: this node's own. */
+static int open_located(struct serve *s, const char *name, const struct image_expect *expect,
+			struct source *ret_source, char **ret_path, struct image_error *why)
+{
+	int err = s->o->locate(name, s->o->arg, ret_path);
+
+	return err ? image_error_set(why, err, "there is no image %.150s here", name) :
+		     source_open(ret_source, *ret_path, s->o->key, expect, why);
+}
+
 static int get(struct serve *s, const struct partner_wire_request *r,
 	       struct image_error *error)
 {
@@ -356,7 +368,8 @@ static int get(struct serve *s, const struct partner_wire_request *r,
 		return protocol(s, error);
 	expected(r, &expect);
 	busy_begin(s);
-	err = level_posix_source(s->level, r->name, &expect, &from, &path, &why);
+	err = s->o->locate ? open_located(s, r->name, &expect, &from, &path, &why) :
+			     level_posix_source(s->level, r->name, &expect, &from, &path, &why);
 	busy_end(s);
 	/* it writes what it gets, and nobody says that its disk is at work */
 	s->link.send_ms = session_ms(s);
@@ -375,12 +388,22 @@ struct listing {
 	int err;			/* of the connection */
 };
 
+/* Longer than what partner_link_tell() takes. */
+static int send_header(struct listing *l, const struct level_item *item)
+{
+	struct partner_link *link = &l->s->link;
+
+	memcpy(link->out, item->header, item->header_len);
+	return partner_link_send(link, PARTNER_HEADER, item->header_len, l->error);
+}
+
 static int send_item(const struct level_item *item, void *arg)
 {
 	struct listing *l = arg;
 	struct partner_wire_image wire = {
 		.err = htole32((uint32_t)-item->err), .generation = htole64(item->generation),
 		.created_ns = htole64(item->created_ns), .bytes = htole64(item->bytes),
+		.flags = htole32(item->header ? PARTNER_PARITY : 0),
 	};
 
 	snprintf(wire.name, sizeof(wire.name), "%s", item->name);
@@ -390,6 +413,8 @@ static int send_item(const struct level_item *item, void *arg)
 	memcpy(wire.id, item->id, sizeof(wire.id));
 	busy_end(l->s);
 	l->err = partner_link_tell(&l->s->link, PARTNER_ITEM, &wire, sizeof(wire), l->error);
+	if (!l->err && item->header)
+		l->err = send_header(l, item);
 	busy_begin(l->s);
 	return l->err;
 }
@@ -406,9 +431,20 @@ static int list(struct serve *s, struct image_error *error)
 	return l.err ? l.err : result(s, err, &why, error);
 }
 
+static int verify_located(struct serve *s, const char *name, bool deep,
+			  const struct image_expect *expect, struct image_error *why)
+{
+	_cleanup_free_ char *path = NULL;
+	int err = s->o->locate(name, s->o->arg, &path);
+
+	return err ? image_error_set(why, err, "there is no image %.150s here", name) :
+		     image_verify(path, s->o->key, expect, deep, NULL, NULL, why);
+}
+
 static int verify(struct serve *s, const struct partner_wire_request *r,
 		  struct image_error *error)
 {
+	bool deep = le32toh(r->flags) & PARTNER_DEEP;
 	struct level_options o = {};
 	struct image_error why = { "" };
 	struct image_expect expect;
@@ -417,7 +453,8 @@ static int verify(struct serve *s, const struct partner_wire_request *r,
 	expected(r, &expect);
 	o.expect = &expect;
 	busy_begin(s);
-	err = level_verify(s->level, r->name, le32toh(r->flags) & PARTNER_DEEP, &o, &why);
+	err = s->o->locate ? verify_located(s, r->name, deep, &expect, &why) :
+			     level_verify(s->level, r->name, deep, &o, &why);
 	busy_end(s);
 	return result(s, err, &why, error);
 }
@@ -467,6 +504,8 @@ static int open_store(struct serve *s, const struct partner_wire_open *open,
 		err = image_error_set(&why, -EKEYREJECTED,
 				      "its key of images is another one than that of %.63s: all nodes must have the same file (key of ckptd.conf)",
 				      s->o->client);
+	} else if (s->o->locate) {
+		err = 0;
 	} else {
 		busy_begin(s);
 		err = level_posix_open(&o, &s->level, &why);
@@ -474,6 +513,16 @@ static int open_store(struct serve *s, const struct partner_wire_open *open,
 		if (err == -ENOENT && o.read_only)
 			image_error_set(&why, err, "it has no images of %.63s", o.node);
 	}
+	s->open = !err;
+	return result(s, err, &why, error);
+}
+
+/* Of what is not in the store. */
+static int refuse(struct serve *s, struct image_error *error)
+{
+	struct image_error why = { "" };
+	int err = image_error_set(&why, -EROFS, "the ticket is for getting images only");
+
 	return result(s, err, &why, error);
 }
 
@@ -489,7 +538,9 @@ static int on_request(struct serve *s, enum partner_type type, size_t len,
 
 	if (type == PARTNER_CANCEL)	/* of a get that was over already */
 		return 0;
-	if (!s->level || (type == PARTNER_LIST || type == PARTNER_SPACE) == !!len)
+	if (s->o->locate && s->open && type != PARTNER_GET && type != PARTNER_VERIFY)
+		return refuse(s, error);
+	if (!s->open || (type == PARTNER_LIST || type == PARTNER_SPACE) == !!len)
 		return protocol(s, error);
 	if (type == PARTNER_LIST)
 		return list(s, error);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The other end of a partner's level (partner.h): one connection is served, from the
- * owner's directory in this node's store, until the client goes.
+ * owner's directory in this node's store, until the client goes.  Or from elsewhere: then
+ * images can be read and nothing else.
  *
  * Runs in a process of its own and may wait; bounded by the waits of partner_link.h and
  * by session_ms between two requests.  Memory: 2 MiB, and what reading an image takes.
@@ -20,6 +21,8 @@
  * @owner: a node's name
  * @max_bytes: of all images in the store; 0: as many as fit
  * @coming: NULL: nobody else is served
+ * @locate: where the image of that name is, to be freed, or -ENOENT; the store, if this is NULL
+ * @arg: of it
  * @idle_ms, @session_ms: 0: PARTNER_IDLE_MS, PARTNER_SESSION_MS
  */
 struct partner_serve_options {
@@ -31,6 +34,8 @@ struct partner_serve_options {
 	const struct image_key *key;
 	uint64_t max_bytes;
 	const struct partner_coming *coming;
+	int (*locate)(const char *name, void *arg, char **ret_dir);
+	void *arg;
 	unsigned int idle_ms;
 	unsigned int session_ms;
 	const struct level_writers *writers;	/* for tests; may be NULL */

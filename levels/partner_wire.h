@@ -22,9 +22,11 @@
  *		   CANCEL instead of END: given up; RESULT -ECANCELED.
  *   GET	 → INFO DATA* RESULT.  CANCEL from the client: RESULT comes early; if it was
  *		   sent already, CANCEL is thrown away by who is asked next.
- *   LIST	 → ITEM* RESULT
+ *   LIST	 → (ITEM [HEADER])* RESULT, with HEADER behind an ITEM of parity that is whole: the
+ *		   header of its file
  *   ALIVE	   from who serves, between any two frames: it is at work
  *
+ * What is moved is an image or, with the flag, parity over images (levels/parity.h).
  * DATA is the stream of levels/layout.h, in pieces of the size that PUT or GET names, the
  * last one smaller.
  *
@@ -89,6 +91,7 @@ enum partner_type {
 	PARTNER_ALIVE = 21,
 	PARTNER_INFO = 22,
 	PARTNER_ITEM = 23,
+	PARTNER_HEADER = 24,
 };
 
 /* OPEN: first of all; by it a partner with another key of images is found at once */
@@ -100,6 +103,7 @@ struct partner_wire_open {
 #define PARTNER_WANT_ID		(1U << 1)
 #define PARTNER_WANT_JOB	(1U << 2)
 #define PARTNER_DEEP		(1U << 3)
+#define PARTNER_PARITY		(1U << 4)	/* PUT; and of INFO and ITEM */
 
 /* PUT, GET, VERIFY, DELETE; what does not apply is zero */
 struct partner_wire_request {
@@ -130,7 +134,7 @@ struct partner_wire_image {
 	__le64 bytes;
 	__le64 len[LAYOUT_FILES];		/* INFO */
 	__le32 err;
-	__le32 pad;
+	__le32 flags;				/* PARTNER_PARITY */
 	char text[256];
 };
 

@@ -178,7 +178,7 @@ static int already_there(const struct posix_level *p, const char *path,
 			 const struct image_expect *expect, struct image_error *error)
 {
 	struct image_error why;
-	int err = image_verify(path, p->key, expect, true, NULL, NULL, &why);
+	int err = source_verify_any(path, p->key, expect, true, &why);
 
 	if (!err)
 		return make_durable(p, error);
@@ -231,7 +231,7 @@ static int posix_put(struct level *l, const char *name, const char *image,
 	err = still_ours(p, true, error);
 	if (err)
 		return err;
-	err = source_open(&s, image, p->key, o->expect, error);
+	err = source_open_any(&s, image, p->key, o->expect, error);
 	if (err)
 		return err;
 	if (lstat(path, &st) == 0) {
@@ -303,7 +303,7 @@ int level_posix_source(struct level *l, const char *name, const struct image_exp
 		return no_memory(error);
 	err = still_ours(p, false, error);
 	if (!err)
-		err = source_open(ret_source, path, p->key, expect, error);
+		err = source_open_any(ret_source, path, p->key, expect, error);
 	if (!err)
 		*ret_path = take_ptr(path);
 	return err;
@@ -334,7 +334,7 @@ static int posix_verify(struct level *l, const char *name, bool deep,
 	if (!path)
 		return no_memory(error);
 	err = still_ours(p, false, error);
-	return err ? err : image_verify(path, p->key, o->expect, deep, NULL, NULL, error);
+	return err ? err : source_verify_any(path, p->key, o->expect, deep, error);
 }
 
 static int posix_delete(struct level *l, const char *name, struct image_error *error)
@@ -365,7 +365,7 @@ static int list_one(const struct posix_level *p, const char *name, level_item_fn
 		return -ENOMEM;
 	if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode))
 		return 0;		/* gone meanwhile, or not a directory of ours */
-	item.err = source_open(&s, path, p->key, NULL, &why);
+	item.err = source_open_any(&s, path, p->key, NULL, &why);
 	if (item.err) {
 		item.text = why.text;
 		return fn(&item, arg);
@@ -375,6 +375,8 @@ static int list_one(const struct posix_level *p, const char *name, level_item_fn
 	item.created_ns = s.created_ns;
 	item.bytes = s.layout.bytes;
 	memcpy(item.id, s.id, sizeof(item.id));
+	item.header = s.header;
+	item.header_len = s.header_len;
 	ret = fn(&item, arg);
 	source_close(&s);
 	return ret;

@@ -20,6 +20,7 @@
 
 #include "image/manifest.h"
 #include "image/window.h"
+#include "levels/parity.h"
 #include "levels/source.h"
 
 #define DIRECT_BYTES	(1U << 20)	/* a file from this size on is read directly */
@@ -40,7 +41,7 @@ static int open_file(struct source *s, unsigned int i, struct image_error *error
 	struct stat st;
 	int fd;
 
-	fd = openat(s->dirfd, layout_names[i],
+	fd = openat(s->dirfd, layout_name(&s->layout, i),
 		    O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
 	s->fds[i] = fd;
 	if (fd < 0 && errno == ENOENT && i == LAYOUT_MANIFEST)
@@ -49,13 +50,13 @@ static int open_file(struct source *s, unsigned int i, struct image_error *error
 				       s->dir);
 	if (fd < 0)
 		return image_error_set(error, errno == ENOENT ? -EBADMSG : -errno,
-				       "%.200s/%s: %m", s->dir, layout_names[i]);
+				       "%.200s/%s: %m", s->dir, layout_name(&s->layout, i));
 	if (fstat(fd, &st) < 0)
 		return image_error_set(error, -errno, "%.200s/%s: %m", s->dir,
-				       layout_names[i]);
+				       layout_name(&s->layout, i));
 	if (!S_ISREG(st.st_mode))
 		return image_error_set(error, -EBADMSG, "%.200s/%s: not a regular file",
-				       s->dir, layout_names[i]);
+				       s->dir, layout_name(&s->layout, i));
 	s->layout.len[i] = (uint64_t)st.st_size;
 	return 0;
 }
@@ -164,7 +165,7 @@ static int open_files(struct source *s, const struct image_key *key,
 		if (s->layout.len[i] != lens[i])
 			err = image_error_set(error, -EBADMSG,
 					      "%.150s/%s: %llu bytes long, %llu were written",
-					      s->dir, layout_names[i],
+					      s->dir, layout_name(&s->layout, i),
 					      (unsigned long long)s->layout.len[i],
 					      (unsigned long long)lens[i]);
 		else if (lens[i] >= DIRECT_BYTES)
@@ -203,7 +204,111 @@ void source_close(struct source *s)
 			close(s->fds[i]);
 	if (s->dirfd >= 0)
 		close(s->dirfd);
+	free(s->header);
+	s->header = NULL;
 	s->dir = NULL;
+}
+
+/* ---------------------------------------------------------------- parity */
+
+static int check_piece(const struct parity *p, const struct image_expect *expect,
+		       struct image_error *error)
+{
+	if (!expect || ((!expect->generation || expect->generation == p->set.generation) &&
+			(!expect->job || !strcmp(expect->job, p->set.job)) &&
+			(!expect->id || !memcmp(expect->id, p->id, sizeof(p->id)))))
+		return 0;
+	return image_error_set(error, -ESTALE,
+			       "%.100s: parity %u of generation %llu of '%s', not the one expected",
+			       p->dir, p->index, (unsigned long long)p->set.generation,
+			       p->set.job);
+}
+
+/* Its descriptors become the source's. */
+static int take_piece(struct source *s, struct parity *p, struct image_error *error)
+{
+	uint64_t lens[LAYOUT_FILES] = {};
+	struct stat st;
+	int err;
+
+	if (fstat(p->fd, &st) < 0)
+		return image_error_set(error, -errno, "%.200s: %m", p->dir);
+	lens[0] = (uint64_t)st.st_size;
+	if (layout_init_kind(&s->layout, lens, true))
+		return image_error_set(error, -EBADMSG, "%.200s: impossible length", p->dir);
+	err = parity_header(p, &s->header, error);
+	if (err)
+		return err;
+	s->header_len = p->hdr_len;
+	s->dir = p->dir;
+	s->generation = p->set.generation;
+	s->created_ns = p->created_ns;
+	memcpy(s->id, p->id, sizeof(s->id));
+	memcpy(s->job, p->set.job, sizeof(s->job));
+	s->fds[0] = p->fd;
+	s->dirfd = p->dirfd;
+	p->fd = p->dirfd = -1;
+	return 0;
+}
+
+static int open_piece(struct source *s, const char *dir, const struct image_key *key,
+		      const struct image_expect *expect, struct image_error *error)
+{
+	_cleanup_free_ struct parity *p = malloc(sizeof(*p));
+	unsigned int i;
+	int err;
+
+	*s = (struct source){ .dirfd = -1 };
+	for (i = 0; i < LAYOUT_FILES; i++)
+		s->fds[i] = -1;
+	if (!p)
+		return image_error_set(error, -ENOMEM, "out of memory");
+	err = parity_open(p, dir, true, key, error);
+	if (err)
+		return err;
+	err = check_piece(p, expect, error);
+	if (!err)
+		err = take_piece(s, p, error);
+	parity_close(p);
+	return err;
+}
+
+static bool is_parity(const char *dir)
+{
+	_cleanup_fd_ int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd >= 0 && !faccessat(fd, IMAGE_NAME_PARITY, F_OK, AT_SYMLINK_NOFOLLOW);
+}
+
+int source_open_any(struct source *s, const char *dir, const struct image_key *key,
+		    const struct image_expect *expect, struct image_error *error)
+{
+	return is_parity(dir) ? open_piece(s, dir, key, expect, error) :
+				source_open(s, dir, key, expect, error);
+}
+
+int source_verify_any(const char *dir, const struct image_key *key,
+		      const struct image_expect *expect, bool deep, struct image_error *error)
+{
+	_cleanup_free_ struct parity *p = NULL;
+	_cleanup_free_ uint8_t *frame = NULL;
+	int err;
+
+	if (!is_parity(dir))
+		return image_verify(dir, key, expect, deep, NULL, NULL, error);
+	p = malloc(sizeof(*p));
+	frame = aligned_alloc(PARITY_FRAME_HDR, PARITY_FRAME_HDR + PARITY_UNIT_MAX);
+	if (!p || !frame)
+		return image_error_set(error, -ENOMEM, "out of memory");
+	/* who has just written it has the lock */
+	err = parity_open(p, dir, false, key, error);
+	if (err)
+		return err;
+	err = check_piece(p, expect, error);
+	if (!err && deep)
+		err = parity_verify(p, frame, error);
+	parity_close(p);
+	return err;
 }
 
 /* ------------------------------------------------------------------ read */
@@ -232,10 +337,10 @@ static int read_file(const struct source *s, unsigned int i, uint64_t offset,
 		}
 		if (n < 0)
 			return image_error_set(error, -errno, "%.200s/%s: cannot read: %m",
-					       s->dir, layout_names[i]);
+					       s->dir, layout_name(&s->layout, i));
 		if (n == 0)
 			return image_error_set(error, -EBADMSG, "%.200s/%s: truncated at %llu",
-					       s->dir, layout_names[i],
+					       s->dir, layout_name(&s->layout, i),
 					       (unsigned long long)(offset + done));
 		done += (size_t)n;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A committed image as a stream to be read (layout.h).
+ * A committed image, or a committed file of parity, as a stream to be read (layout.h).
  *
  * Opening checks the manifest's authenticity and every file's length, and holds a
  * shared lock on the directory, so that nobody deletes the image meanwhile.  Chunks
@@ -19,6 +19,8 @@ struct source {
 	uint64_t generation;
 	uint64_t created_ns;
 	char job[64];
+	uint8_t *header;	/* of parity (parity.h), header_len bytes; NULL: it is an image */
+	size_t header_len;
 	int dirfd;
 	int fds[LAYOUT_FILES];
 };
@@ -26,6 +28,12 @@ struct source {
 /* Errors as image_open(); @dir must stay.  On failure there is nothing to close. */
 int source_open(struct source *s, const char *dir, const struct image_key *key,
 		const struct image_expect *expect, struct image_error *error);
+/* The same of either kind; of parity the id is that of the piece. */
+int source_open_any(struct source *s, const char *dir, const struct image_key *key,
+		    const struct image_expect *expect, struct image_error *error);
+/* Check either kind where it lies; @deep: every chunk or frame. */
+int source_verify_any(const char *dir, const struct image_key *key,
+		      const struct image_expect *expect, bool deep, struct image_error *error);
 void source_close(struct source *s);	/* a zeroed or closed one is fine */
 
 /*

@@ -66,7 +66,7 @@ static void group_init(struct group *g, struct scratch *s, unsigned int k, unsig
 	for (i = 0; i < k; i++) {
 		snprintf(g->nodes[i], sizeof(g->nodes[i]), "n%u", i);
 		snprintf(g->images[i], sizeof(g->images[i]), "%s/member-%u", s->root, i);
-		g->members[i] = (struct erasure_member){ g->nodes[i], g->images[i] };
+		g->members[i] = (struct erasure_member){ g->nodes[i], g->images[i], (int)i };
 		store_member(g, g->images[i], i + 1, pages[i], 7);
 	}
 	for (i = 0; i < m; i++) {
@@ -249,6 +249,7 @@ static void made_apart(void **state)
 	assert_int_equal(a.set.generation, 7);
 	assert_string_equal(a.set.job, "job");
 	assert_string_equal(a.set.members[2].node, "n2");
+	assert_int_equal(a.set.members[2].part, 2);
 }
 
 /* The unit shrinks as groups grow; what is in hand stays below 6 MiB. */
@@ -465,16 +466,16 @@ static void wrong_arguments(void **state)
 	assert_int_equal(erasure_encode(g.members, 2, 99, g.outputs, 1, g.s->key, NULL, NULL),
 			 -EINVAL);
 	twice[0] = g.members[0];
-	twice[1] = (struct erasure_member){ "other", g.images[0] };
+	twice[1] = (struct erasure_member){ "other", g.images[0], 0 };
 	assert_int_equal(erasure_encode(twice, 2, 1, g.outputs, 1, g.s->key, NULL, &g.error),
 			 -EINVAL);
-	twice[1] = (struct erasure_member){ "n0", g.images[1] };
+	twice[1] = (struct erasure_member){ "n0", g.images[1], 1 };
 	assert_int_equal(erasure_encode(twice, 2, 1, g.outputs, 1, g.s->key, NULL, &g.error),
 			 -EINVAL);
 	g.outputs[0].index = 1;
 	assert_int_equal(try_encode(&g), -EINVAL);
 	g.outputs[0].index = 0;
-	twice[1] = (struct erasure_member){ "n1", g.s->root };
+	twice[1] = (struct erasure_member){ "n1", g.s->root, 1 };
 	assert_int_equal(erasure_encode(twice, 2, 1, g.outputs, 1, g.s->key, NULL, &g.error),
 			 -ENOENT);
 	assert_non_null(strstr(g.error.text, "n1"));
