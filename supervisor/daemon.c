@@ -30,6 +30,7 @@
 #include "supervisor/promoter.h"
 #include "supervisor/schedule.h"
 #include "supervisor/store.h"
+#include "supervisor/tier_group.h"
 #include "supervisor/verbs.h"
 
 /* mkdir -p; the last part gets @mode. */
@@ -124,6 +125,32 @@ static int take_locks(struct daemon *daemon)
 	return take_lock(daemon, path, daemon->config.state_dir, &daemon->state_lock);
 }
 
+/* What is wrong with groups of nodes is said at once, and not only when something is to be copied. */
+static void prepare_levels(struct daemon *daemon)
+{
+	struct tiers *tiers = &daemon->config.tiers;
+	struct image_error error;
+	unsigned int t;
+
+	daemon->site = (struct tiers_site) {
+		.node = daemon->config.node, .socket = daemon->config.socket,
+		.catalog = &daemon->catalog,
+	};
+	daemon->site.nodes = nodes_list(daemon->nodes, &daemon->site.nr_nodes);
+	daemon->site.silent = calloc(daemon->site.nr_nodes + 1, 1);
+	tiers_set_site(tiers, &daemon->site);
+	for (t = 0; t < tiers->nr; t++) {
+		if (!tier_is_group(&tiers->tier[t]))
+			continue;
+		if (tier_group_check(&tiers->tier[t], &error))
+			log_error(&daemon->log, "level %s cannot be used: %s", tiers->tier[t].name,
+				  error.text);
+		else if (!daemon->config.store)
+			log_warning(&daemon->log, "level %s: without store = DIRECTORY this node keeps no parity, and no other can get its images for that",
+				    tiers->tier[t].name);
+	}
+}
+
 int daemon_start(struct daemon *daemon)
 {
 	int err;
@@ -133,7 +160,6 @@ int daemon_start(struct daemon *daemon)
 	daemon->catalog = (struct catalog) {
 		.dir = daemon->config.image_dir, .key = daemon->config.key,
 	};
-	tiers_set_socket(&daemon->config.tiers, daemon->config.socket);
 	err = identity_boot(daemon->boot);
 	if (!err)
 		err = make_directories(daemon);
@@ -143,6 +169,8 @@ int daemon_start(struct daemon *daemon)
 		err = reactor_create(&daemon->reactor);
 	if (!err)
 		err = nodes_open(daemon, &daemon->nodes);
+	if (!err)
+		prepare_levels(daemon);
 	if (!err)
 		err = store_open(daemon, &daemon->store);
 	if (!err)
@@ -180,6 +208,7 @@ void daemon_stop(struct daemon *daemon)
 	jobs_close(daemon->jobs);
 	store_close(daemon->store);
 	nodes_close(daemon->nodes);
+	free(daemon->site.silent);
 	reactor_destroy(daemon->reactor);
 	if (daemon->state_lock >= 0)
 		close(daemon->state_lock);

@@ -17,6 +17,7 @@
 
 #include "image/util.h"
 #include "supervisor/generation.h"
+#include "supervisor/tier_group.h"
 
 json_t *holdings_nodes(const struct catalog *catalog, int64_t job, int64_t generation,
 		       json_t **ret_nodes)
@@ -49,7 +50,7 @@ int holdings_parts_on(const struct tier *tier, const struct image_key *key, cons
 			.generation = (uint64_t)generation, .job = label,
 		};
 		struct tier_user user = {
-			.node = json_string_value(json_array_get(nodes, i)), .key = key,
+			.node = tier_owner(tier, nodes, i), .key = key,
 			.read_only = true,
 		};
 
@@ -115,6 +116,8 @@ static int on_item(const struct level_item *item, void *arg)
 		json_object_set_new(image, "bytes", json_integer((json_int_t)item->bytes));
 		json_object_set_new(image, "created",
 				    json_integer((json_int_t)(item->created_ns / 1000000000)));
+		if (item->have < item->of)
+			json_object_set_new(image, "short", json_true());
 	}
 	snprintf(number, sizeof(number), "%" PRId64, generation);
 	of_generation = object_at(object_at(s->jobs, label), number);
@@ -214,7 +217,7 @@ static int count_parts(const json_t *images)
 	json_array_foreach(images, i, image) {
 		int part = (int)json_integer_value(json_object_get(image, "part"));
 
-		n += holdings_find(images, part) == image;
+		n += holdings_find(images, part) == image && !json_object_get(image, "short");
 	}
 	return n;
 }
@@ -227,7 +230,7 @@ static json_t *state_on(const json_t *images, int nodes)
 
 	if (!json_array_size(images))
 		return json_pack("{s:s}", "state", "missing");
-	if (!have)
+	if (!have && !json_object_get(first, "short"))
 		return json_pack("{s:s, s:O*}", "state", "damaged", "text",
 				 json_object_get(first, "error"));
 	if (nodes < 0 && json_integer_value(json_object_get(first, "part")) >= 0)

@@ -40,7 +40,7 @@ struct holdings_scope {
  *	{"jobs": {LABEL: {"GENERATION": {LEVEL: [image, ...]}}}, "errors": {LEVEL: text},
  *	 "silent": {LEVEL: {NODE or "" (all): text}}}
  *	image	{"node", "part" (-1: one image), "bytes", "created", "name"}, or with "error" and
- *		"errno" for what cannot be used
+ *		"errno" for what cannot be used; with "short": true if some of its parity is missing
  *
  * A level that cannot be asked is among the errors.  A new reference.
  */

@@ -20,6 +20,7 @@
 #include "supervisor/listing.h"
 #include "supervisor/nodes.h"
 #include "supervisor/outcome.h"
+#include "supervisor/tier_group.h"
 
 struct run {
 	const struct levels_removal *o;
@@ -125,6 +126,14 @@ static void remove_all(struct run *r)
 	}
 }
 
+/* By parity alone nothing can be restarted. */
+static bool is_copy(const struct run *r, const char *level)
+{
+	int t = tiers_find(r->tiers, level);
+
+	return t >= 0 && !tier_is_group(&r->tiers->tier[t]);
+}
+
 /* A generation that would be nowhere any more; 0: none. */
 static int64_t only_here(const struct run *r)
 {
@@ -138,7 +147,7 @@ static int64_t only_here(const struct run *r)
 		if (!is_asked(r, atoll(number)) || !json_object_get(held, r->o->level))
 			continue;
 		json_object_foreach((json_t *)held, level, images) {
-			if (strcmp(level, r->o->level) && !json_object_get(json_array_get(images, 0), "error"))
+			if (strcmp(level, r->o->level) && is_copy(r, level) && !json_object_get(json_array_get(images, 0), "error"))
 				elsewhere = true;
 		}
 		if (!elsewhere)
@@ -157,7 +166,7 @@ static bool has_part(const struct run *r, const char *number, const json_t *held
 		bool goes = is_asked(r, atoll(number)) &&
 			    (!r->o->level || !strcmp(r->o->level, level));
 
-		if (goes == to_go && holdings_find(images, part))
+		if (is_copy(r, level) && goes == to_go && holdings_find(images, part))
 			return true;
 	}
 	return false;

@@ -16,6 +16,7 @@
 #include "image/key.h"
 #include "supervisor/holdings.h"
 #include "supervisor/nodes.h"
+#include "supervisor/tier_group.h"
 
 /* -------------------------------------------------------------------- list */
 
@@ -181,6 +182,8 @@ static const char *advice_for(int err)
 		return "it has to be root's, mode 0700 or 0755, and root has to be able to write there";
 	case -EKEYREJECTED:
 		return "all nodes need the same key";
+	case -ERANGE:
+		return "add nodes to the hosts file, or choose a smaller K+M";
 	default:
 		return "generations are not copied there meanwhile";
 	}
@@ -207,6 +210,11 @@ static json_t *check(const struct daemon *daemon, const struct tier *tier, const
 	struct level *level;
 	int err;
 
+	if (tier_is_group(tier) && !daemon->config.store)
+		return json_pack("{s:b, s:o, s:s}", "ok", 0, "found",
+				 json_sprintf("%s: this node has no store, so it keeps no parity and no other node can get its images",
+					      tier->name),
+				 "advice", "set store = DIRECTORY in ckptd.conf, on all nodes");
 	err = tier_open(tier, &user, &level, &error);
 	if (!err) {
 		err = level_space(level, &space, &error);

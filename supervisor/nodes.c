@@ -54,6 +54,7 @@ struct nodes {
 	struct peer *peer;
 	struct peer_asks *asks;
 	struct health *health;		/* [hosts.nr] */
+	struct levels_node *list;	/* the same */
 	struct probe *probes;
 	uint64_t last_probe;
 	char problem[512];
@@ -331,6 +332,19 @@ static int load(struct nodes *nodes, struct node_key *key)
 	return self;
 }
 
+static int make_list(struct nodes *nodes)
+{
+	struct peer_node who;
+	unsigned int i;
+
+	nodes->list = calloc(nodes->hosts.nr, sizeof(*nodes->list));
+	for (i = 0; nodes->list && i < nodes->hosts.nr; i++) {
+		peer_node(nodes->peer, i, &who);
+		nodes->list[i] = (struct levels_node) { who.name, who.domain };
+	}
+	return nodes->list ? 0 : -ENOMEM;
+}
+
 static int start(struct nodes *nodes, const struct node_key *key, unsigned int self)
 {
 	struct daemon *daemon = nodes->daemon;
@@ -349,7 +363,9 @@ static int start(struct nodes *nodes, const struct node_key *key, unsigned int s
 	if (err)
 		return err;
 	nodes->health = calloc(nodes->hosts.nr, sizeof(*nodes->health));
-	err = nodes->health ? peer_asks_open(nodes->peer, daemon->reactor, &nodes->asks) : -ENOMEM;
+	err = nodes->health ? make_list(nodes) : -ENOMEM;
+	if (!err)
+		err = peer_asks_open(nodes->peer, daemon->reactor, &nodes->asks);
 	if (err)
 		return err;
 	peer_receive(nodes->peer, PEER_PROBE, on_probe, nodes);
@@ -392,12 +408,19 @@ void nodes_close(struct nodes *nodes)
 	peer_close(nodes->peer);
 	hosts_done(&nodes->hosts);
 	free(nodes->health);
+	free(nodes->list);
 	free(nodes);
 }
 
 struct peer *nodes_peer(struct nodes *nodes)
 {
 	return nodes->peer;
+}
+
+const struct levels_node *nodes_list(const struct nodes *nodes, unsigned int *ret_nr)
+{
+	*ret_nr = nodes && nodes->list ? nodes->hosts.nr : 0;
+	return nodes ? nodes->list : NULL;
 }
 
 json_t *nodes_names(struct nodes *nodes)

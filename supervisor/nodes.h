@@ -10,6 +10,7 @@
 
 #include <jansson.h>
 
+#include "levels/groups.h"
 #include "supervisor/daemon.h"
 #include "supervisor/peer.h"
 #include "supervisor/peer_ask.h"
@@ -27,6 +28,8 @@ struct peer *nodes_peer(struct nodes *nodes);	/* NULL: on its own */
 struct peer_asks *nodes_asks(struct nodes *nodes);
 /* {NAME: true} of all in the hosts file, a new reference; NULL: on its own. Also in a worker. */
 json_t *nodes_names(struct nodes *nodes);
+/* In the order of the file, with their domains; on its own none.  Lives as long as @nodes. */
+const struct levels_node *nodes_list(const struct nodes *nodes, unsigned int *ret_nr);
 const char *nodes_problem(const struct nodes *nodes);	/* NULL: none */
 
 /* Ask all of them how they are; @fn once, when all have said it or time is over. */

@@ -9,7 +9,7 @@
  * that very image; a copy on a level that is damaged is replaced only when the one in L1 was
  * read as a whole and is good; a level that fails is left alone until the next run.
  */
-#include "supervisor/promotion.h"
+#include "supervisor/promotion_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -24,48 +24,26 @@
 #include "supervisor/pin.h"
 #include "supervisor/promote.h"
 #include "supervisor/schedule.h"
+#include "supervisor/tier_group.h"
 #include "supervisor/unwanted.h"
 
 #define BAD_KEY_MAX	(TIER_NAME_MAX + 1 + LEVEL_NAME_MAX + 1)
 
-/* Beside each item. */
-struct place {
-	char *dir;		/* in L1; NULL: it is not there */
-	const char *label;	/* the target's, */
-	size_t turn;		/* and which of them it is */
-	json_t *nodes;		/* of its parts; NULL: one image */
-	int part;		/* ours; -1 */
-	uint8_t id[32];		/* of what is in L1, if that is a source */
-	unsigned int damaged;	/* levels whose copy is */
-	unsigned int unwanted;	/* levels it is not to be on */
-};
-
-struct run {
-	const struct promotion *p;
-	struct image_key *key;
-	struct level *level[TIERS_MAX];
-	struct level_bucket bucket[TIERS_MAX];
-	unsigned int usable;
-	struct promote_item *items;	/* by job in the order of the targets, ascending */
-	struct place *places;
-	size_t nr, room;
-	json_t *levels, *bad;
-};
-
-static const char *tier_name(const struct run *r, unsigned int t)
+const char *promotion_tier_name(const struct promotion_run *r, unsigned int t)
 {
 	return r->p->tiers->tier[t].name;
 }
 
-static void put_off(struct run *r, unsigned int t, int err, const struct image_error *error)
+void promotion_put_off(struct promotion_run *r, unsigned int t, int err,
+		       const struct image_error *error)
 {
 	r->usable &= ~(1u << t);
-	json_object_set_new(r->levels, tier_name(r, t),
+	json_object_set_new(r->levels, promotion_tier_name(r, t),
 			    json_pack("{s:i, s:s}", "errno", -err, "text",
 				      error->text[0] ? error->text : strerror(-err)));
 }
 
-static void tell(const struct run *r, json_t *event)
+void promotion_tell(const struct promotion_run *r, json_t *event)
 {
 	if (r->p->event)
 		r->p->event(event, r->p->arg);
@@ -76,17 +54,17 @@ static void tell(const struct run *r, json_t *event)
 /* --------------------------------------------------------------- what there is */
 
 /* Somebody has removed it from there. */
-static unsigned int unwanted(const struct run *r, const json_t *target, int64_t generation)
+static unsigned int unwanted(const struct promotion_run *r, const json_t *target, int64_t generation)
 {
 	const json_t *by_level = json_object_get(target, "unwanted");
 	unsigned int t, bits = 0;
 
 	for (t = 0; by_level && t < r->p->tiers->nr; t++)
-		bits |= unwanted_has(by_level, tier_name(r, t), generation) ? 1u << t : 0;
+		bits |= unwanted_has(by_level, promotion_tier_name(r, t), generation) ? 1u << t : 0;
 	return bits;
 }
 
-static size_t add_item(struct run *r, size_t turn, int64_t generation)
+static size_t add_item(struct promotion_run *r, size_t turn, int64_t generation)
 {
 	const json_t *target = json_array_get(r->p->targets, turn);
 	int64_t job = json_integer_value(json_object_get(target, "job"));
@@ -94,7 +72,7 @@ static size_t add_item(struct run *r, size_t turn, int64_t generation)
 	if (r->nr == r->room) {
 		size_t room = 2 * r->room + 16;
 		struct promote_item *items = reallocarray(r->items, room, sizeof(*items));
-		struct place *places;
+		struct promotion_place *places;
 
 		if (!items)
 			return PROMOTE_NONE;
@@ -109,7 +87,7 @@ static size_t add_item(struct run *r, size_t turn, int64_t generation)
 		.job = job, .generation = generation,
 		.pinned = pin_has(r->p->catalog, job, generation),
 	};
-	r->places[r->nr] = (struct place) {
+	r->places[r->nr] = (struct promotion_place) {
 		.label = json_string_value(json_object_get(target, "label")), .turn = turn, .part = -1,
 		.unwanted = unwanted(r, target, generation),
 	};
@@ -118,7 +96,8 @@ static size_t add_item(struct run *r, size_t turn, int64_t generation)
 }
 
 /* Where our image of a generation is, if we have one. */
-static bool find_source(struct run *r, struct promote_item *item, struct place *place)
+static bool find_source(struct promotion_run *r, struct promote_item *item,
+			struct promotion_place *place)
 {
 	json_t *outcome = holdings_nodes(r->p->catalog, item->job, item->generation, &place->nodes);
 	size_t i;
@@ -145,15 +124,16 @@ static bool find_source(struct run *r, struct promote_item *item, struct place *
 }
 
 /* Said once, by that @key. @level: NULL: to none. */
-static void cannot_copy(struct run *r, const struct promote_item *item, const char *key,
+static void cannot_copy(struct promotion_run *r, const struct promote_item *item, const char *key,
 			const char *level, const char *text)
 {
 	json_object_set_new(r->bad, key, json_string(text));
-	tell(r, json_pack("{s:b, s:I, s:I, s:s*, s:s}", "failed", true, "job", (json_int_t)item->job,
-			  "generation", (json_int_t)item->generation, "level", level, "text", text));
+	promotion_tell(r, json_pack("{s:b, s:I, s:I, s:s*, s:s}", "failed", true, "job", (json_int_t)item->job,
+				    "generation", (json_int_t)item->generation, "level", level, "text", text));
 }
 
-static void look_at_source(struct run *r, struct promote_item *item, struct place *place)
+static void look_at_source(struct promotion_run *r, struct promote_item *item,
+			   struct promotion_place *place)
 {
 	struct image_expect expect = {
 		.generation = (uint64_t)item->generation, .job = place->label,
@@ -179,7 +159,7 @@ static void look_at_source(struct run *r, struct promote_item *item, struct plac
 	source_close(&source);
 }
 
-static int collect_target(struct run *r, size_t turn)
+static int collect_target(struct promotion_run *r, size_t turn)
 {
 	const json_t *target = json_array_get(r->p->targets, turn);
 	const char *label = json_string_value(json_object_get(target, "label"));
@@ -207,11 +187,11 @@ static int collect_target(struct run *r, size_t turn)
 }
 
 struct found {
-	struct run *run;
+	struct promotion_run *run;
 	unsigned int tier;
 };
 
-static size_t find_item(const struct run *r, const char *label, int64_t generation)
+static size_t find_item(const struct promotion_run *r, const char *label, int64_t generation)
 {
 	size_t i;
 
@@ -223,7 +203,7 @@ static size_t find_item(const struct run *r, const char *label, int64_t generati
 }
 
 /* The job that a label is of, if it is one of ours. */
-static size_t find_target(const struct run *r, const char *label)
+static size_t find_target(const struct promotion_run *r, const char *label)
 {
 	const json_t *target;
 	size_t i;
@@ -238,28 +218,29 @@ static size_t find_target(const struct run *r, const char *label)
 }
 
 /* "LEVEL/NAME": what is wrong there is nothing to other levels. */
-static const char *bad_key(const struct run *r, unsigned int t, const char *name, char *buf, size_t size)
+static const char *bad_key(const struct promotion_run *r, unsigned int t, const char *name,
+			   char *buf, size_t size)
 {
-	snprintf(buf, size, "%s/%s", tier_name(r, t), name);
+	snprintf(buf, size, "%s/%s", promotion_tier_name(r, t), name);
 	return buf;
 }
 
 /* A number that was given twice: neither image is a copy of the other. */
-static void conflict(struct run *r, size_t at, unsigned int t, const char *name)
+static void conflict(struct promotion_run *r, size_t at, unsigned int t, const char *name)
 {
 	char key[BAD_KEY_MAX];
 
 	r->items[at].failed |= 1u << t;
 	bad_key(r, t, name, key, sizeof(key));
 	if (!json_object_get(r->bad, key))
-		cannot_copy(r, &r->items[at], key, tier_name(r, t),
+		cannot_copy(r, &r->items[at], key, promotion_tier_name(r, t),
 			    "another image of that number is there: remove the one that is not wanted, with ckptctl rm --level");
 }
 
 static int on_item(const struct level_item *item, void *arg)
 {
 	struct found *f = arg;
-	struct run *r = f->run;
+	struct promotion_run *r = f->run;
 	int64_t generation;
 	size_t turn, at;
 	char label[64];
@@ -281,6 +262,8 @@ static int on_item(const struct level_item *item, void *arg)
 		return 0;
 	if (!item->err && r->items[at].source && memcmp(item->id, r->places[at].id, sizeof(item->id))) {
 		conflict(r, at, f->tier, item->name);
+	} else if (!item->err && item->have < item->of) {
+		r->places[at].damaged |= 1u << f->tier;
 	} else if (!item->err) {
 		r->items[at].here |= 1u << f->tier;
 		r->items[at].taken_ns = item->created_ns;
@@ -293,7 +276,7 @@ static int on_item(const struct level_item *item, void *arg)
 	return 0;
 }
 
-static int open_tier(struct run *r, unsigned int t, struct image_error *error)
+int promotion_open(struct promotion_run *r, unsigned int t, struct image_error *error)
 {
 	const struct tier_user user = {
 		.node = r->p->node, .key = r->key, .state_dir = r->p->state_dir,
@@ -303,7 +286,7 @@ static int open_tier(struct run *r, unsigned int t, struct image_error *error)
 }
 
 /* The other end of a connection does not wait for ever. */
-static void leave_tier(struct run *r, unsigned int t)
+void promotion_leave(struct promotion_run *r, unsigned int t)
 {
 	if (tier_is_dir(&r->p->tiers->tier[t]))
 		return;
@@ -311,7 +294,7 @@ static void leave_tier(struct run *r, unsigned int t)
 	r->level[t] = NULL;
 }
 
-static void open_tiers(struct run *r)
+static void open_tiers(struct promotion_run *r)
 {
 	struct image_error error = { "" };
 	unsigned int t;
@@ -323,18 +306,18 @@ static void open_tiers(struct run *r)
 		if (!(r->usable & 1u << t))
 			continue;
 		level_bucket_init(&r->bucket[t], r->p->tiers->tier[t].limit, 0);
-		err = open_tier(r, t, &error);
+		err = promotion_open(r, t, &error);
 		if (!err)
 			err = level_list(r->level[t], on_item, &found, &error);
-		leave_tier(r, t);
+		promotion_leave(r, t);
 		if (err)
-			put_off(r, t, err, &error);
+			promotion_put_off(r, t, err, &error);
 	}
 }
 
 struct sorted {
 	struct promote_item item;
-	struct place place;
+	struct promotion_place place;
 };
 
 static int by_generation(const void *a, const void *b)
@@ -347,7 +330,7 @@ static int by_generation(const void *a, const void *b)
 	       x->item.generation > y->item.generation;
 }
 
-static int sort(struct run *r)
+static int sort(struct promotion_run *r)
 {
 	_cleanup_free_ struct sorted *all = calloc(r->nr + 1, sizeof(*all));
 	size_t i;
@@ -365,7 +348,7 @@ static int sort(struct run *r)
 }
 
 /* End of the items of the job that @from begins. */
-static size_t job_end(const struct run *r, size_t from)
+size_t promotion_job_end(const struct promotion_run *r, size_t from)
 {
 	size_t i = from;
 
@@ -375,9 +358,9 @@ static size_t job_end(const struct run *r, size_t from)
 }
 
 /* Of several nodes one counts when all have theirs there. */
-static bool is_whole(const struct run *r, size_t at, unsigned int t)
+bool promotion_is_whole(const struct promotion_run *r, size_t at, unsigned int t)
 {
-	const struct place *place = &r->places[at];
+	const struct promotion_place *place = &r->places[at];
 
 	if (!(r->items[at].here & 1u << t))
 		return false;
@@ -389,7 +372,7 @@ static bool is_whole(const struct run *r, size_t at, unsigned int t)
 	       (int)json_array_size(place->nodes);
 }
 
-static void mark_whole(struct run *r)
+void promotion_mark_whole(struct promotion_run *r)
 {
 	unsigned int t;
 	size_t i;
@@ -397,12 +380,31 @@ static void mark_whole(struct run *r)
 	for (i = 0; i < r->nr; i++)
 		for (t = 0; t < r->p->tiers->nr; t++)
 			if (retention_is_rule(&r->p->tiers->tier[t].retain) &&
-			    !(r->places[i].unwanted & 1u << t) && is_whole(r, i, t))
+			    !(r->places[i].unwanted & 1u << t) && promotion_is_whole(r, i, t))
 				r->items[i].whole |= 1u << t;
 }
 
+/* Parity over a group's images is made by one of its nodes. */
+static void mark_others(struct promotion_run *r)
+{
+	const char *node = r->p->node, *owner;
+	unsigned int t;
+	size_t i;
+
+	for (i = 0; i < r->nr; i++) {
+		for (t = 0; t < r->p->tiers->nr; t++) {
+			if (!tier_is_group(&r->p->tiers->tier[t]) || !r->places[i].nodes)
+				continue;
+			owner = tier_owner(&r->p->tiers->tier[t], r->places[i].nodes,
+					   (size_t)r->places[i].part);
+			if (owner && strcmp(owner, node))
+				r->items[i].failed |= 1u << t;
+		}
+	}
+}
+
 /* What did not work before is not tried each time. */
-static void mark_bad(struct run *r)
+static void mark_bad(struct promotion_run *r)
 {
 	char name[LEVEL_NAME_MAX + 1], key[BAD_KEY_MAX];
 	unsigned int t;
@@ -417,15 +419,16 @@ static void mark_bad(struct run *r)
 	}
 }
 
-static int decide(struct run *r)
+static int decide(struct promotion_run *r)
 {
 	size_t i, end;
 	int err = 0;
 
-	mark_whole(r);
+	promotion_mark_whole(r);
+	mark_others(r);
 	mark_bad(r);
 	for (i = 0; i < r->nr && !err; i = end) {
-		end = job_end(r, i);
+		end = promotion_job_end(r, i);
 		err = promote_want(r->p->tiers, r->items + i, end - i);
 	}
 	return err;
@@ -434,33 +437,64 @@ static int decide(struct run *r)
 /* ---------------------------------------------------------------------- copy */
 
 /* Of one without a source it is the image's fault, and no level is tried again. */
-static void give_up_on(struct run *r, size_t at, unsigned int t, const char *text)
+static void give_up_on(struct promotion_run *r, size_t at, unsigned int t, const char *text)
 {
 	char name[LEVEL_NAME_MAX + 1], key[BAD_KEY_MAX];
 
 	r->items[at].failed |= 1u << t;
 	if (!tier_image_name(r->places[at].label, r->items[at].generation, r->places[at].part, name))
 		cannot_copy(r, &r->items[at], r->items[at].source ?
-			    bad_key(r, t, name, key, sizeof(key)) : name, tier_name(r, t), text);
+			    bad_key(r, t, name, key, sizeof(key)) : name, promotion_tier_name(r, t), text);
+}
+
+/* Of several nodes' images one cannot be had, or a store: other jobs' may be elsewhere. */
+static void failed_group(struct promotion_run *r, size_t at, unsigned int t, int err,
+			 const struct image_error *error)
+{
+	r->items[at].failed |= 1u << t;
+	promotion_put_off(r, t, err, error);
+	r->usable |= 1u << t;
 }
 
 /* Whose fault is it? A level that cannot be written must not make an image a bad one. */
-static void failed(struct run *r, size_t at, unsigned int t, int err, struct image_error *error)
+static void failed(struct promotion_run *r, size_t at, unsigned int t, int err,
+		   struct image_error *error)
 {
 	struct image_error why = { "" };
 	bool of_image = err == -EEXIST || err == -ENAMETOOLONG || err == -EINVAL;
+	bool of_group = tier_is_group(&r->p->tiers->tier[t]);
 
-	if (err == -EBADMSG || err == -ENOENT || err == -EKEYREJECTED) {
+	of_image = of_image || (of_group && (err == -EBADMSG || err == -ENOENT || err == -EOPNOTSUPP));
+	if (!of_group && (err == -EBADMSG || err == -ENOENT || err == -EKEYREJECTED)) {
 		of_image = image_verify(r->places[at].dir, r->key, NULL, true, NULL, NULL, &why) != 0;
 		r->items[at].source = !of_image;
 	}
 	if (of_image)
 		give_up_on(r, at, t, error->text);
+	else if (of_group)
+		failed_group(r, at, t, err, error);
 	else
-		put_off(r, t, err, error);
+		promotion_put_off(r, t, err, error);
 }
 
-static int copy(struct run *r, size_t at, unsigned int t, uint64_t *ret_bytes,
+/* Of which images, is the group's affair: what of it is here is expected, and opened, there. */
+static int encode(struct promotion_run *r, size_t at, unsigned int t, uint64_t *ret_bytes,
+		  struct image_error *error)
+{
+	const struct promotion_place *place = &r->places[at];
+	struct image_expect expect = {
+		.generation = (uint64_t)r->items[at].generation, .job = place->label,
+	};
+	const struct level_options options = {
+		.expect = &expect, .bucket = &r->bucket[t], .progress = r->p->progress,
+		.arg = r->p->arg,
+	};
+
+	return tier_group_encode(&r->p->tiers->tier[t], r->level[t], r->p->node, place->label,
+				 r->items[at].generation, place->nodes, &options, ret_bytes, error);
+}
+
+static int copy(struct promotion_run *r, size_t at, unsigned int t, uint64_t *ret_bytes,
 		struct image_error *error)
 {
 	struct image_expect expect = {
@@ -473,6 +507,8 @@ static int copy(struct run *r, size_t at, unsigned int t, uint64_t *ret_bytes,
 	char name[LEVEL_NAME_MAX + 1];
 	int err;
 
+	if (tier_is_group(&r->p->tiers->tier[t]))
+		return encode(r, at, t, ret_bytes, error);
 	err = tier_image_name(r->places[at].label, expect.generation, r->places[at].part, name);
 	if (err)
 		return image_error_set(error, err, "%.64s: no name for an image", r->places[at].label);
@@ -488,20 +524,21 @@ static int copy(struct run *r, size_t at, unsigned int t, uint64_t *ret_bytes,
 	return level_put(r->level[t], name, r->places[at].dir, &options, error);
 }
 
-static void copied(struct run *r, size_t at, unsigned int t, uint64_t bytes, int64_t took_ms)
+static void copied(struct promotion_run *r, size_t at, unsigned int t, uint64_t bytes,
+		   int64_t took_ms)
 {
 	json_t *event = json_pack("{s:b, s:I, s:I, s:s, s:I, s:I}", "copied", true, "job",
 				  (json_int_t)r->items[at].job, "generation",
-				  (json_int_t)r->items[at].generation, "level", tier_name(r, t),
+				  (json_int_t)r->items[at].generation, "level", promotion_tier_name(r, t),
 				  "bytes", (json_int_t)bytes, "total_ns", (json_int_t)took_ms * 1000000);
 
 	if (r->places[at].part >= 0)
 		json_object_set_new(event, "part", json_integer(r->places[at].part));
 	r->items[at].here |= 1u << t;
-	tell(r, event);
+	promotion_tell(r, event);
 }
 
-static void copy_all(struct run *r)
+static void copy_all(struct promotion_run *r)
 {
 	for (;;) {
 		struct promote_choice next = promote_next(r->items, r->nr, r->usable);
@@ -512,10 +549,10 @@ static void copy_all(struct run *r)
 
 		if (next.item == PROMOTE_NONE)
 			return;
-		err = open_tier(r, next.tier, &error);
+		err = promotion_open(r, next.tier, &error);
 		if (!err)
 			err = copy(r, next.item, next.tier, &bytes, &error);
-		leave_tier(r, next.tier);
+		promotion_leave(r, next.tier);
 		if (err)
 			failed(r, next.item, next.tier, err, &error);
 		else
@@ -523,102 +560,9 @@ static void copy_all(struct run *r)
 	}
 }
 
-/* -------------------------------------------------------------------- remove */
-
-static void remove_one(struct run *r, size_t at, unsigned int t)
-{
-	struct image_error error = { "" };
-	char name[LEVEL_NAME_MAX + 1];
-	int err;
-
-	if (tier_image_name(r->places[at].label, r->items[at].generation, r->places[at].part, name))
-		return;
-	err = open_tier(r, t, &error);
-	if (!err)
-		err = level_delete(r->level[t], name, &error);
-	leave_tier(r, t);
-	if (err == -EBUSY)
-		return;
-	if (err) {
-		put_off(r, t, err, &error);
-		return;
-	}
-	r->items[at].here &= ~(1u << t);
-	tell(r, json_pack("{s:b, s:I, s:I, s:s}", "removed", true, "job",
-			  (json_int_t)r->items[at].job, "generation",
-			  (json_int_t)r->items[at].generation, "level", tier_name(r, t)));
-}
-
-/* The job could be restarted by it, also when all that is unwanted has gone. */
-static bool stays_good(const struct run *r, size_t at)
-{
-	unsigned int t;
-
-	if (r->items[at].source)
-		return true;
-	for (t = 0; t < r->p->tiers->nr; t++) {
-		if (!(r->places[at].unwanted & 1u << t) && is_whole(r, at, t))
-			return true;
-	}
-	return false;
-}
-
-/* What could not be removed when that was asked for. */
-static void remove_unwanted(struct run *r, size_t from, size_t end)
-{
-	bool good = false, any = false;
-	unsigned int t;
-	size_t i;
-
-	for (i = from; i < end; i++)
-		any = any || r->places[i].unwanted & r->items[i].here & r->usable;
-	for (i = end; any && !good && i-- > from; )
-		good = stays_good(r, i);
-	for (i = from; good && i < end; i++) {
-		for (t = 0; t < r->p->tiers->nr; t++) {
-			if (!r->items[i].pinned &&
-			    r->places[i].unwanted & r->items[i].here & r->usable & 1u << t)
-				remove_one(r, i, t);
-		}
-	}
-}
-
-static void prune_job(struct run *r, unsigned int t, size_t from, size_t end)
-{
-	_cleanup_free_ bool *goes = calloc(end - from + 1, sizeof(*goes));
-	size_t i;
-
-	if (!goes || promote_goes(r->p->tiers, t, r->items + from, end - from, goes))
-		return;
-	for (i = from; i < end && r->usable & 1u << t; i++) {
-		if (goes[i - from])
-			remove_one(r, i, t);
-	}
-}
-
-static void prune_all(struct run *r)
-{
-	unsigned int t;
-	size_t i, end;
-
-	for (i = 0; i < r->nr; i = end) {
-		end = job_end(r, i);
-		remove_unwanted(r, i, end);
-	}
-	mark_whole(r);
-	for (t = 0; t < r->p->tiers->nr; t++) {
-		if (!retention_is_rule(&r->p->tiers->tier[t].retain))
-			continue;
-		for (i = 0; i < r->nr && r->usable & 1u << t; i = end) {
-			end = job_end(r, i);
-			prune_job(r, t, i, end);
-		}
-	}
-}
-
 /* ----------------------------------------------------------------------- all */
 
-static json_int_t count_left(const struct run *r)
+static json_int_t count_left(const struct promotion_run *r)
 {
 	json_int_t left = 0;
 	size_t i;
@@ -629,7 +573,7 @@ static json_int_t count_left(const struct run *r)
 	return left;
 }
 
-static void run_done(struct run *r)
+static void run_done(struct promotion_run *r)
 {
 	unsigned int t;
 	size_t i;
@@ -647,7 +591,7 @@ static void run_done(struct run *r)
 
 json_t *promotion_run(const struct promotion *p)
 {
-	struct run r = {
+	struct promotion_run r = {
 		.p = p, .usable = p->usable, .levels = json_object(),
 		.bad = p->bad ? json_copy((json_t *)p->bad) : json_object(),
 	};
@@ -667,7 +611,7 @@ json_t *promotion_run(const struct promotion *p)
 		err = decide(&r);
 	if (!err) {
 		copy_all(&r);
-		prune_all(&r);
+		promotion_prune_all(&r);
 	}
 	left = count_left(&r);
 	run_done(&r);

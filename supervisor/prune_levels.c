@@ -15,6 +15,7 @@
 
 #include "image/key.h"
 #include "supervisor/holdings.h"
+#include "supervisor/tier_group.h"
 #include "supervisor/unwanted.h"
 
 struct ask {
@@ -33,7 +34,8 @@ static bool is_taken(const struct ask *ask, unsigned int t, const struct retenti
 {
 	const struct tier *tier = &ask->prune->tiers->tier[t];
 
-	return is_good(item) && tier_takes(tier, item->generation) &&
+	/* parity protects what is here, and is no place of its own */
+	return !tier_is_group(tier) && is_good(item) && tier_takes(tier, item->generation) &&
 	       !unwanted_has(ask->prune->unwanted, tier->name, item->generation);
 }
 

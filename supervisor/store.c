@@ -32,6 +32,7 @@
 #include "levels/partner_serve.h"
 #include "supervisor/nodes.h"
 #include "supervisor/outcome.h"
+#include "supervisor/tier_group.h"
 #include "supervisor/worker.h"
 
 #define VISITORS_MAX	32	/* connected, and not known yet */
@@ -205,6 +206,22 @@ static void on_question(struct peer_question *question, void *arg)
 
 /* -------------------------------------------------------------- sessions */
 
+/* What is in our image directory: of that name, whoever made it. */
+static int locate(const char *name, void *arg, char **ret_dir)
+{
+	const struct store *store = arg;
+	int64_t generation;
+	char label[64];
+	int part;
+
+	if (!tier_image_parse(name, label, sizeof(label), &generation, &part))
+		return -ENOENT;
+	*ret_dir = tier_image_dir(&store->daemon->catalog, label, generation, part);
+	if (!*ret_dir)
+		return -ENOMEM;
+	return access(*ret_dir, F_OK) ? -errno : 0;
+}
+
 static json_t *session_run(struct channel_reporter *reporter, void *arg)
 {
 	struct session *s = arg;
@@ -221,6 +238,10 @@ static json_t *session_run(struct channel_reporter *reporter, void *arg)
 	struct image_key *key = NULL;
 	int err;
 
+	if (!strcmp(s->t.owner, config->node)) {
+		o.locate = locate;
+		o.arg = s->store;
+	}
 	err = image_key_load(config->key, &key, &error);
 	if (!err) {
 		o.key = key;

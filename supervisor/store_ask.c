@@ -102,21 +102,12 @@ int store_ask(struct daemon *daemon, const char *node, const char *owner, bool r
 
 int store_partner(struct daemon *daemon, const char *owner, const char **ret_name)
 {
-	struct peer *peer = nodes_peer(daemon->nodes);
-	_cleanup_free_ struct levels_node *nodes = NULL;
-	unsigned int i, nr = peer ? peer_nr_nodes(peer) : 0;
-	struct peer_node who;
+	unsigned int nr;
+	const struct levels_node *nodes = nodes_list(daemon->nodes, &nr);
 	int index;
 
 	if (nr < 2)
 		return -ERANGE;
-	nodes = calloc(nr, sizeof(*nodes));
-	if (!nodes)
-		return -ENOMEM;
-	for (i = 0; i < nr; i++) {
-		peer_node(peer, i, &who);
-		nodes[i] = (struct levels_node) { who.name, who.domain };
-	}
 	index = partner_choose(nodes, nr, owner, NULL);
 	if (index < 0)
 		return index;

@@ -25,12 +25,14 @@
 #include "supervisor/hosts.h"
 #include "supervisor/op_args.h"
 #include "supervisor/ticket.h"
+#include "supervisor/tier_group.h"
 
 #define LIMIT_DEFAULT	(128ULL << 20)
 #define KIND_POSIX	"posix:"
 #define KIND_PARTNER	"partner"
 #define BUSY_NS		100000000L
 #define BUSY_LOOKS	20
+#define SILENT_MAX	2	/* one may be lost when a ckptd has just begun */
 
 /* ---------------------------------------------------------- configuration */
 
@@ -43,12 +45,12 @@ void tiers_done(struct tiers *tiers)
 	memset(tiers, 0, sizeof(*tiers));
 }
 
-void tiers_set_socket(struct tiers *tiers, const char *socket)
+void tiers_set_site(struct tiers *tiers, const struct tiers_site *site)
 {
 	unsigned int i;
 
 	for (i = 0; i < tiers->nr; i++)
-		tiers->tier[i].socket = socket;
+		tiers->tier[i].site = site;
 }
 
 int tiers_find(const struct tiers *tiers, const char *name)
@@ -88,9 +90,12 @@ static bool is_partner(const char *place)
 static bool good_place(const char *place)
 {
 	size_t skip = strlen(KIND_POSIX);
+	unsigned int k, m;
 
 	if (is_partner(place))
 		return !partner_node(place) || !host_name_check(partner_node(place));
+	if (tier_group_parse(place, &k, &m))
+		return true;
 	return !strncmp(place, KIND_POSIX, skip) && place[skip] == '/' && strlen(place) < PATH_MAX / 2;
 }
 
@@ -108,13 +113,16 @@ static int add(struct tiers *tiers, const char *name, const char *place)
 	if (!copy)
 		return -ENOMEM;
 	if (at >= 0) {
-		free(tiers->tier[at].place);
-		tiers->tier[at].place = copy;
-		return 0;
+		tier = &tiers->tier[at];
+		free(tier->place);
+		tier->place = copy;
+	} else {
+		*tier = (struct tier) { .place = copy, .every = 1, .limit = LIMIT_DEFAULT };
+		strcpy(tier->name, name);
+		tiers->nr++;
 	}
-	*tier = (struct tier) { .place = copy, .every = 1, .limit = LIMIT_DEFAULT };
-	strcpy(tier->name, name);
-	tiers->nr++;
+	tier->k = tier->m = 0;
+	tier_group_parse(place, &tier->k, &tier->m);
 	return 0;
 }
 
@@ -162,12 +170,12 @@ int tiers_set(struct tiers *tiers, const char *name, const char *value)
 
 const char *tier_dir(const struct tier *tier)
 {
-	return is_partner(tier->place) ? "" : tier->place + strlen(KIND_POSIX);
+	return tier_is_dir(tier) ? tier->place + strlen(KIND_POSIX) : "";
 }
 
 bool tier_is_dir(const struct tier *tier)
 {
-	return !is_partner(tier->place);
+	return !is_partner(tier->place) && !tier_is_group(tier);
 }
 
 static char *memo_path(const struct tier *tier, const char *state_dir)
@@ -218,25 +226,45 @@ static int explain_stale(const char *memo, struct image_error *error)
 	return image_error_set(error, -ESTALE, "%.120s (which it was is in %.100s)", why.text, memo);
 }
 
+/* Where it is kept how often that node has not answered; NULL: nowhere. */
+static unsigned char *silence_of(const struct tiers_site *site, const char *node)
+{
+	unsigned int i;
+
+	for (i = 0; node && site->silent && i < site->nr_nodes; i++) {
+		if (!strcmp(site->nodes[i].name, node))
+			return &site->silent[i];
+	}
+	return NULL;
+}
+
 /* What a partner keeps of whatever node is read here if we are that partner. */
-static int open_partner(const struct tier *tier, const struct tier_user *user,
-			struct level **ret_level, struct image_error *error)
+int tier_open_store(const struct tiers_site *site, const char *node, const char *owner, bool read_only,
+		    const struct image_key *key, struct level **ret_level,
+		    struct image_error *error)
 {
 	const struct ticket_ask ask = {
-		.socket = tier->socket, .node = partner_node(tier->place), .owner = user->node,
-		.read_only = user->read_only,
+		.socket = site ? site->socket : NULL, .node = node, .owner = owner,
+		.read_only = read_only,
 	};
 	struct level_posix_options here = {
-		.node = user->node, .key = user->key, .shared = true, .read_only = true,
+		.node = owner, .key = key, .shared = true, .read_only = true,
 	};
 	struct partner_ticket ticket = { .port = 0 };
-	struct level_partner_options there = { .ticket = &ticket, .key = user->key };
+	struct level_partner_options there = { .ticket = &ticket, .key = key };
 	_cleanup_free_ char *dir = NULL;
+	unsigned char *silent;
 	int err;
 
-	if (!tier->socket)
-		return image_error_set(error, -EINVAL, "%s: only within ckptd", tier->place);
+	if (!ask.socket)
+		return image_error_set(error, -EINVAL, "images on other nodes: only within ckptd");
+	silent = silence_of(site, node);
+	if (silent && *silent >= SILENT_MAX)
+		return image_error_set(error, -EHOSTUNREACH, "node %.63s does not answer: see ckptctl nodes",
+				       node);
 	err = ticket_get(&ask, &ticket, &dir, error);
+	if (silent && (err == -ETIMEDOUT || err == -EHOSTUNREACH))
+		(*silent)++;		/* each of many questions would wait as long again */
 	if (err)
 		return err;
 	here.dir = dir;
@@ -255,8 +283,11 @@ int tier_open(const struct tier *tier, const struct tier_user *user, struct leve
 	char id[MARKER_ID_CHARS + 1] = "";
 	int err;
 
+	if (tier_is_group(tier))
+		return tier_group_open(tier, user, ret_level, error);
 	if (!tier_is_dir(tier))
-		return open_partner(tier, user, ret_level, error);
+		return tier_open_store(tier->site, partner_node(tier->place), user->node,
+				       user->read_only, user->key, ret_level, error);
 	if (user->state_dir && !user->read_only) {
 		memo = memo_path(tier, user->state_dir);
 		if (!memo)

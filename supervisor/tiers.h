@@ -5,6 +5,8 @@
  *
  *	level.NAME = posix:/DIR			a directory of all nodes, or of one
  *	level.NAME = partner[:NODE]		another node's store (store.h); default: a chosen one
+ *	level.NAME = erasure:K+M		parity over the images of up to K nodes in M stores
+ *						(tier_group.h)
  *	level.NAME.every = N			generations whose number is a multiple; 1
  *	level.NAME.limit = SIZE			bytes a second; 128M; 0: no limit
  *	level.NAME.keep = N			retention.h, of each job on that level; 0: all
@@ -28,10 +30,25 @@
 #define TIER_NAME_MAX	31
 #define TIER_L1		"L1"	/* what no level may be called */
 
+struct catalog;
+struct levels_node;
+
+/* What levels that are other nodes have to know of ours; all of it lives as long as the levels. */
+struct tiers_site {
+	const char *node;			/* ours */
+	const char *socket;			/* the control socket of our ckptd */
+	const struct catalog *catalog;
+	const struct levels_node *nodes;	/* of the hosts file */
+	unsigned int nr_nodes;			/* 0: there is none */
+	unsigned char *silent;			/* [nr_nodes], NULL: not kept. How often each has not */
+						/* answered this process: a worker, which ends soon */
+};
+
 struct tier {
 	char name[TIER_NAME_MAX + 1];
 	char *place;		/* "posix:/DIR" */
-	const char *socket;	/* of our ckptd: partner */
+	const struct tiers_site *site;	/* NULL: of directories alone */
+	unsigned int k, m;	/* erasure; else 0 */
 	unsigned int every;
 	uint64_t limit;
 	struct retention_rule retain;
@@ -52,8 +69,8 @@ void tiers_done(struct tiers *tiers);
  */
 int tiers_set(struct tiers *tiers, const char *name, const char *value);
 
-/* The control socket of the ckptd whose levels they are; stays the caller's. */
-void tiers_set_socket(struct tiers *tiers, const char *socket);
+/* Of the ckptd whose levels they are; stays the caller's. */
+void tiers_set_site(struct tiers *tiers, const struct tiers_site *site);
 
 /* By name; -1: none. */
 int tiers_find(const struct tiers *tiers, const char *name);
@@ -87,7 +104,16 @@ struct tier_user {
 int tier_open(const struct tier *tier, const struct tier_user *user, struct level **ret_level,
 	      struct image_error *error);
 
-/* The same; waits up to two seconds for who looks at it, or removes from it. For workers. */
+/*
+ * tier_open_store() - what a node keeps of @owner's images, in its store or, if it is @owner itself, in
+ *	its image directory (for reading; levels/partner_serve.h, locate)
+ * @node: NULL: the partner of @owner
+ */
+int tier_open_store(const struct tiers_site *site, const char *node, const char *owner, bool read_only,
+		    const struct image_key *key, struct level **ret_level,
+		    struct image_error *error);
+
+/* The same as tier_open(); waits up to two seconds for who looks at it, or removes from it. For workers. */
 int tier_open_patiently(const struct tier *tier, const struct tier_user *user,
 			struct level **ret_level, struct image_error *error);
 

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What promotion.c (looking, copying) and promotion_remove.c share, and nobody else.
+ */
+#ifndef STILLPOINT_PROMOTION_PRIV_H
+#define STILLPOINT_PROMOTION_PRIV_H
+
+#include "levels/bucket.h"
+#include "supervisor/promote.h"
+#include "supervisor/promotion.h"
+
+struct image_key;
+
+/* Beside each item. */
+struct promotion_place {
+	char *dir;		/* in L1; NULL: it is not there */
+	const char *label;	/* the target's, */
+	size_t turn;		/* and which of them it is */
+	json_t *nodes;		/* of its parts; NULL: one image */
+	int part;		/* ours; -1 */
+	uint8_t id[32];		/* of what is in L1, if that is a source */
+	unsigned int damaged;	/* levels whose copy is, or is not all there */
+	unsigned int unwanted;	/* levels it is not to be on */
+};
+
+struct promotion_run {
+	const struct promotion *p;
+	struct image_key *key;
+	struct level *level[TIERS_MAX];
+	struct level_bucket bucket[TIERS_MAX];
+	unsigned int usable;
+	struct promote_item *items;	/* by job in the order of the targets, ascending */
+	struct promotion_place *places;
+	size_t nr, room;
+	json_t *levels, *bad;
+};
+
+const char *promotion_tier_name(const struct promotion_run *r, unsigned int t);
+/* It does not work: not in this run any more. */
+void promotion_put_off(struct promotion_run *r, unsigned int t, int err,
+		       const struct image_error *error);
+void promotion_tell(const struct promotion_run *r, json_t *event);	/* takes it over */
+
+/* For writing; a connection is left after each use, a directory stays open. */
+int promotion_open(struct promotion_run *r, unsigned int t, struct image_error *error);
+void promotion_leave(struct promotion_run *r, unsigned int t);
+
+/* End of the items of the job that @from begins. */
+size_t promotion_job_end(const struct promotion_run *r, size_t from);
+bool promotion_is_whole(const struct promotion_run *r, size_t at, unsigned int t);
+void promotion_mark_whole(struct promotion_run *r);
+
+/* What is not wanted there, is of no use, or is not kept by the rules. */
+void promotion_prune_all(struct promotion_run *r);
+
+#endif /* STILLPOINT_PROMOTION_PRIV_H */
