@@ -220,6 +220,34 @@ falls_through() {
 		diff -r "$work/kept/gen-$1/node-$2/image" "$work/images/$job/gen-$1/node-$2/image"
 }
 
+# a generation of one image; node 1 is stopped
+make_single() {
+	record=$(python3 -c 'import json, sys
+print(json.dumps(json.load(open(sys.argv[1]))["sealed"]))' "$work/images/$job/job.json")
+	label=$job-$(python3 -c 'import json, sys; print(json.loads(sys.argv[1])["uuid"])' "$record")
+	"$top/build/bin/tests/tools/mkimage" "$work/images/$job/gen-$1" "$work/key" "$label" "$1" 3 "$record"
+	rm -rf "$work/kept"
+	cp -r "$work/images/$job/gen-$1" "$work/kept"
+}
+
+rebuilds_single() {
+	on 1 restart "$job:$1" >"$work/out" 2>&1
+	cat "$work/out"
+	grep -q 'fetched from level group' "$work/out" "$work/n1/log" &&
+		diff -r "$work/kept" "$work/images/$job/gen-$1"
+}
+
+# node 1 has something in hand to code
+comes_to_work() {
+	local _
+	for _ in {1..300}; do
+		compgen -G "$work/images/.erasure-n1/*/.tmp-parity-*" >/dev/null && return
+		sleep 0.1
+	done
+	cat "$work/n1/log"
+	return 1
+}
+
 # record and label of the job, as one over nodes
 read_record() {
 	ranks='{"nodes": ["n1", "n3", "n5"], "map": ["0", "1", "2"]}'
@@ -315,6 +343,27 @@ ok 'parity of what has gone goes' comes_to_keep 2 "$label.gen-2.parity-0"
 ok 'everywhere' comes_to_keep 4 "$label.gen-2.parity-1"
 ok 'rm removes it' on 1 rm --force "$job:2"
 ok 'all of it' comes_to_keep 2 ''
+
+# a job on one node is a group of one: each piece is worth a copy, and is kept by the rule
+stop 1
+start 1 "${shared[@]}" --set level.group.keep=1 --set level.group.limit=1K
+meet 1 2 3 4 5
+job=$(on 1 run --detach -- /bin/true)
+on 1 wait "$job" >/dev/null 2>&1
+stop 1
+make_single 1
+start 1 "${shared[@]}" --set level.group.keep=1 --set level.group.limit=1K
+meet 1 2 3 4 5
+ok 'coding that takes long' comes_to_work
+stop 1 KILL
+make_single 2
+start 1 "${shared[@]}" --set level.group.keep=1
+meet 1 2 3 4 5
+ok 'and is killed, is done again' comes_to 1 2 here
+ok 'of what is kept alone' comes_to_keep 2 "$label.gen-2.parity-0"
+ok 'nothing is left over of that' comes_clean
+rm -r "$work/images/$job/gen-2" "$work/disk/n1"
+ok 'one image, from a piece' rebuilds_single 2
 
 stop 2
 stop 4
