@@ -55,6 +55,7 @@ struct ckpt_ctx {
 	unsigned int nr_parked;		/* of them parked now */
 	unsigned int nr_wanted;		/* wq is woken when so many have parked, or one left */
 	struct ckpt_thread *untold;	/* ckpt_threads_tell(): those left */
+	unsigned int nr_missed;		/* of it: those that were exiting */
 	u64 parked_last;		/* ktime_get_ns() of the last park */
 	u64 parked_since;		/* ktime_get_ns() of the first park since the last reap; 0: none */
 	wait_queue_head_t wq;		/* enough threads parked, a thread left; poll(2) */

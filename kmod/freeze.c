@@ -157,13 +157,13 @@ static void ckpt_freeze_delist_new(struct ckpt_tree *tree)
 	}
 }
 
-/* Tell those that were not told before, and return how many. */
+/* Tell those that were not told before, and return how many can be waited for. */
 static unsigned int ckpt_freeze_tell(struct ckpt_freezing *run)
 {
 	struct ckpt_tree *tree = &run->cap->tree;
 	struct ckpt_member *member, *end = tree->members + tree->nr_members;
 	struct ckpt_thread *first = NULL, **last = &first;
-	unsigned int nr = 0;
+	unsigned int nr = 0, missed;
 
 	for (member = tree->members; member < end; member++) {
 		struct ckpt_thread *thread = member->thread;
@@ -179,8 +179,8 @@ static unsigned int ckpt_freeze_tell(struct ckpt_freezing *run)
 	ckpt_freeze_expect(run);
 	if (!run->told)
 		run->told = ktime_get_ns();
-	ckpt_threads_tell(run->ctx, first);
-	return nr;
+	missed = ckpt_threads_tell(run->ctx, first);
+	return nr - min(nr, missed);
 }
 
 /*

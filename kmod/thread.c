@@ -160,6 +160,7 @@ static void ckpt_threads_help_tell(struct ckpt_ctx *ctx)
 		if (!ckpt_thread_add_work(thread))
 			continue;	/* it may be through with us already */
 		spin_lock(&ctx->lock);
+		ctx->nr_missed++;
 		if (ctx->nr_wanted)
 			ctx->nr_wanted--;
 		spin_unlock(&ctx->lock);
@@ -167,12 +168,14 @@ static void ckpt_threads_help_tell(struct ckpt_ctx *ctx)
 	}
 }
 
-void ckpt_threads_tell(struct ckpt_ctx *ctx, struct ckpt_thread *first)
+unsigned int ckpt_threads_tell(struct ckpt_ctx *ctx, struct ckpt_thread *first)
 {
 	spin_lock(&ctx->lock);
+	ctx->nr_missed = 0;
 	WRITE_ONCE(ctx->untold, first);
 	spin_unlock(&ctx->lock);
 	ckpt_threads_help_tell(ctx);
+	return READ_ONCE(ctx->nr_missed);
 }
 
 static void ckpt_thread_park(struct ckpt_thread *thread)

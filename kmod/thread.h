@@ -69,9 +69,9 @@ void ckpt_thread_enlist(struct ckpt_thread *thread, struct ckpt_ctx *ctx,
 /*
  * Queue the park of what is enlisted: @first and what follows it by next.  Threads that
  * park meanwhile on other CPUs help.  Returns when the last one has been told, or is just
- * being told; what is exiting becomes GONE.
+ * being told.  What is exiting becomes GONE; how many did, as far as is known, is returned.
  */
-void ckpt_threads_tell(struct ckpt_ctx *ctx, struct ckpt_thread *first);
+unsigned int ckpt_threads_tell(struct ckpt_ctx *ctx, struct ckpt_thread *first);
 /* Off the list without having been told; the list's reference is the caller's, to put. */
 void ckpt_thread_delist(struct ckpt_thread *thread);
 /* Enlist and queue the park; on failure the reference is still the caller's, to put. */
