@@ -41,7 +41,9 @@ struct ring {
 	bool ready;			/* uring was set up */
 	ring_done_fn done;
 	uint8_t *memory;
-	bool fixed_buffers, fixed_files;
+	bool sparse;			/* buffers may be registered */
+	bool fixed_files;
+	bool large;			/* pages of memory */
 	bool slots[RING_FILES];		/* taken */
 	struct ring_buffer buffers[RING_BUFFERS];
 	struct ring_buffer *free[RING_BUFFERS];
@@ -81,6 +83,7 @@ static int allocate(struct ring *r)
 	r->memory = p;
 	/* a child has no use for it, and must not copy what the device reads */
 	madvise(p, len, MADV_DONTFORK);
+	madvise(p, len, MADV_NOHUGEPAGE);	/* for a start: see enlarge() */
 	for (unsigned int i = 0; i < RING_BUFFERS; i++) {
 		r->buffers[i].p = r->memory + (size_t)i * RING_BUFFER_BYTES;
 		r->buffers[i].index = (uint16_t)i;
@@ -104,18 +107,42 @@ static int set_up(struct ring *r)
 	return 0;
 }
 
-/* Saves the kernel work for each write; RLIMIT_MEMLOCK may forbid it. */
-static void register_all(struct ring *r)
+/* Room for buffers and files; before 5.19 there is none for buffers that come later. */
+static void make_tables(struct ring *r)
 {
-	struct iovec iov[RING_BUFFERS];
 	int none[RING_FILES];
 
-	for (unsigned int i = 0; i < RING_BUFFERS; i++)
-		iov[i] = (struct iovec){ r->buffers[i].p, RING_BUFFER_BYTES };
 	for (unsigned int i = 0; i < RING_FILES; i++)
 		none[i] = -1;
-	r->fixed_buffers = !io_uring_register_buffers(&r->uring, iov, RING_BUFFERS);
+	r->sparse = !io_uring_register_buffers_sparse(&r->uring, RING_BUFFERS);
 	r->fixed_files = !io_uring_register_files(&r->uring, none, RING_FILES);
+}
+
+/* There is much to write: the buffers that are not in use yet get large pages. */
+static void enlarge(struct ring *r)
+{
+	if (r->large)
+		return;
+	r->large = true;
+	madvise(r->memory, (size_t)RING_BUFFERS * RING_BUFFER_BYTES, MADV_HUGEPAGE);
+}
+
+/*
+ * Saves the kernel work for each write from then on, but pins all of the buffer now:
+ * not worth it before one is full.  RLIMIT_MEMLOCK may forbid it.
+ */
+static void fix_buffer(struct ring *r, struct ring_buffer *b)
+{
+	struct iovec iov = { b->p, RING_BUFFER_BYTES };
+	__u64 tag = 0;
+
+	if (b->len < RING_BUFFER_BYTES)
+		return;
+	enlarge(r);
+	if (b->fixed || !r->sparse)
+		return;
+	b->fixed = io_uring_register_buffers_update_tag(&r->uring, b->index, &iov, &tag, 1) == 1;
+	r->sparse = b->fixed;
 }
 
 int ring_create(ring_done_fn done, struct ring **ret_ring)
@@ -133,7 +160,7 @@ int ring_create(ring_done_fn done, struct ring **ret_ring)
 		ring_destroy(r);
 		return err;
 	}
-	register_all(r);
+	make_tables(r);
 	*ret_ring = r;
 	return 0;
 }
@@ -379,7 +406,8 @@ static int prepare(struct ring *r, struct ring_buffer *b, const struct ring_targ
 	if (!b->sqe)
 		return -EBUSY;
 	b->owner = to->owner;
-	if (r->fixed_buffers)
+	fix_buffer(r, b);
+	if (b->fixed)
 		io_uring_prep_write_fixed(b->sqe, to->fd, b->p, b->len, b->offset, b->index);
 	else
 		io_uring_prep_write(b->sqe, to->fd, b->p, b->len, b->offset);

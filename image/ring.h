@@ -2,11 +2,13 @@
 /*
  * An io_uring with buffers of its own, for writing: several writes on their way
  * while the next buffer is filled.  One thread at a time.  Memory: RING_BUFFERS *
- * RING_BUFFER_BYTES, 8 MiB, registered with the kernel where it permits that.
+ * RING_BUFFER_BYTES, 8 MiB, used as it is needed; a buffer is registered with the
+ * kernel when it is written full for the first time, where that is permitted.
  */
 #ifndef STILLPOINT_IMAGE_RING_H
 #define STILLPOINT_IMAGE_RING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,6 +34,7 @@ struct ring_buffer {
 	void *owner;
 	struct io_uring_sqe *sqe;
 	uint16_t index;
+	bool fixed;		/* registered */
 };
 
 /* A write ended: @res bytes or -errno.  Afterwards the buffer is free. */
