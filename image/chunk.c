@@ -19,6 +19,7 @@
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <zstd.h>
 #include <zstd_errors.h>
 
@@ -26,6 +27,7 @@
 
 #define HDR_BYTES	sizeof(struct image_chunk_hdr)
 #define BUFFER_ALIGN	4096U
+#define BUFFER_BYTES	((CHUNK_BOUND + BUFFER_ALIGN - 1) & ~(size_t)(BUFFER_ALIGN - 1))
 
 struct chunk_encoder {
 	ZSTD_CCtx *zstd;
@@ -90,8 +92,20 @@ static void make_nonce(enum image_file file, uint64_t seq,
 
 uint8_t *chunk_buffer(void)
 {
-	return aligned_alloc(BUFFER_ALIGN, (CHUNK_BOUND + BUFFER_ALIGN - 1) &
-					   ~(size_t)(BUFFER_ALIGN - 1));
+	void *p = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		       -1, 0);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	/* of most that are used, a few pages are */
+	madvise(p, BUFFER_BYTES, MADV_NOHUGEPAGE);
+	return p;
+}
+
+void chunk_buffer_free(uint8_t *buffer)
+{
+	if (buffer)
+		munmap(buffer, BUFFER_BYTES);
 }
 
 /*

@@ -19,9 +19,10 @@
 
 /*
  * A buffer for one chunk: raw bytes are collected where a chunk that is stored raw
- * has them, so that only header and tag have to be put around them.  free(3).
+ * has them, so that only header and tag have to be put around them.
  */
 uint8_t *chunk_buffer(void);
+void chunk_buffer_free(uint8_t *buffer);	/* NULL is fine */
 static inline uint8_t *chunk_payload(uint8_t *buffer)
 {
 	return buffer + sizeof(struct image_chunk_hdr);

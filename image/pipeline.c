@@ -9,8 +9,10 @@
  * the lock.  Because the owner hands on in the order of putting, every stream
  * gets its chunks in order.
  *
- * The workers do no I/O and touch no stream.  If no thread can be started the
- * owner encodes by itself.
+ * The workers do no I/O and touch no stream.  One more is started when a chunk waits
+ * behind another; what no worker has taken when the owner wants it, the owner encodes:
+ * a small image needs no thread, and so it goes where none can be started.  Buffers,
+ * too, are had when they are needed first.
  */
 #include "image/pipeline.h"
 
@@ -61,7 +63,12 @@ struct pipeline {
 	bool adaptive;
 	struct pace pace;
 	struct worker workers[WORKERS_MAX];
-	unsigned int nr_workers;	/* running; 0: worker 0's encoder is the owner's */
+	unsigned int nr_workers;	/* running */
+	unsigned int workers_max;
+	struct chunk_encoder *own;	/* the owner's; NULL: none yet */
+	uint8_t key[32];		/* for encoders */
+	bool encrypt;
+	int level;
 };
 
 static uint64_t cpu_ns(void)
@@ -125,44 +132,26 @@ static unsigned int count_cpus(void)
 	return n < 1 ? 1 : n > WORKERS_MAX ? WORKERS_MAX : (unsigned int)n;
 }
 
-static int allocate(struct pipeline *p, unsigned int nr)
+/* One more, if there may be; go on with those that run, or with none. */
+static void start_worker(struct pipeline *p)
 {
-	p->slots = calloc(nr, sizeof(*p->slots));
-	if (!p->slots)
-		return -ENOMEM;
-	p->nr_slots = nr;
-	for (unsigned int i = 0; i < nr; i++) {
-		p->slots[i].raw = chunk_buffer();
-		p->slots[i].out = chunk_buffer();
-		if (!p->slots[i].raw || !p->slots[i].out)
-			return -ENOMEM;
-	}
-	return 0;
-}
+	struct worker *worker = &p->workers[p->nr_workers];
 
-static int start_workers(struct pipeline *p, const uint8_t key[32], bool encrypt, int level,
-			 unsigned int nr)
-{
-	int err = 0;
-
-	for (unsigned int i = 0; i < nr && !err; i++) {
-		p->workers[i].pipeline = p;
-		err = chunk_encoder_create(key, encrypt, level, &p->workers[i].enc);
-		if (err)
-			return err;
-		if (start(&p->workers[i]))
-			break;	/* go on with those that run, or with none */
+	if (p->nr_workers == p->workers_max)
+		return;
+	worker->pipeline = p;
+	if (!chunk_encoder_create(p->key, p->encrypt, p->level, &worker->enc) && !start(worker)) {
 		p->nr_workers++;
+		return;
 	}
-	return err;
+	chunk_encoder_destroy(take_ptr(worker->enc));
+	p->workers_max = p->nr_workers;
 }
 
 int pipeline_create(const uint8_t key[32], bool encrypt, int level,
 		    struct pipeline **ret_pipeline)
 {
-	unsigned int cpus = count_cpus();
 	struct pipeline *p = calloc(1, sizeof(*p));
-	int err;
 
 	if (!p)
 		return -ENOMEM;
@@ -170,14 +159,17 @@ int pipeline_create(const uint8_t key[32], bool encrypt, int level,
 	pthread_cond_init(&p->more, NULL);
 	pthread_cond_init(&p->done, NULL);
 	p->adaptive = level == 0;
-	err = allocate(p, 2 * cpus + SPARE);
-	if (!err)
-		err = start_workers(p, key, encrypt, level ? level : 1, cpus);
-	if (err) {
+	memcpy(p->key, key, sizeof(p->key));
+	p->encrypt = encrypt;
+	p->level = level ? level : 1;
+	p->workers_max = count_cpus();
+	p->nr_slots = 2 * p->workers_max + SPARE;
+	p->slots = calloc(p->nr_slots, sizeof(*p->slots));
+	if (!p->slots) {
 		pipeline_destroy(p);
-		return err;
+		return -ENOMEM;
 	}
-	pace_init(&p->pace, p->nr_workers);
+	pace_init(&p->pace, p->workers_max);
 	*ret_pipeline = p;
 	return 0;
 }
@@ -192,17 +184,31 @@ void pipeline_destroy(struct pipeline *p)
 	pthread_mutex_unlock(&p->lock);
 	for (unsigned int i = 0; i < p->nr_workers; i++)
 		pthread_join(p->workers[i].thread, NULL);
-	for (unsigned int i = 0; i < WORKERS_MAX; i++)
+	for (unsigned int i = 0; i < p->nr_workers; i++)
 		chunk_encoder_destroy(p->workers[i].enc);
-	for (unsigned int i = 0; i < p->nr_slots; i++) {
-		free(p->slots[i].raw);
-		free(p->slots[i].out);
+	chunk_encoder_destroy(p->own);
+	for (unsigned int i = 0; p->slots && i < p->nr_slots; i++) {
+		chunk_buffer_free(p->slots[i].raw);
+		chunk_buffer_free(p->slots[i].out);
 	}
 	free(p->slots);
+	explicit_bzero(p->key, sizeof(p->key));
 	pthread_cond_destroy(&p->more);
 	pthread_cond_destroy(&p->done);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
+}
+
+/* The oldest chunk, which no worker has taken. */
+static void encode_self(struct pipeline *p, struct slot *slot)
+{
+	p->taken++;
+	pthread_mutex_unlock(&p->lock);
+	slot->err = p->own ? 0 : chunk_encoder_create(p->key, p->encrypt, p->level, &p->own);
+	if (!slot->err)
+		encode(slot, p->own);
+	pthread_mutex_lock(&p->lock);
+	slot->done = true;
 }
 
 /* The oldest chunk goes to its stream.  @wait: or nothing, if it is not done. */
@@ -212,6 +218,8 @@ static int hand_on(struct pipeline *p, bool wait, bool *ret_did)
 	bool done;
 
 	pthread_mutex_lock(&p->lock);
+	if (wait && p->taken == p->handed_on)
+		encode_self(p, slot);
 	while (wait && !slot->done)
 		pthread_cond_wait(&p->done, &p->lock);
 	done = slot->done;
@@ -236,18 +244,17 @@ static bool choose(struct pipeline *p, enum image_file file)
 	return pace_pack(&p->pace);
 }
 
-static void submit(struct pipeline *p, struct slot *slot)
+static void submit(struct pipeline *p)
 {
-	if (!p->nr_workers) {
-		encode(slot, p->workers[0].enc);
-		slot->done = true;
-		p->put++;
-		return;
-	}
+	bool waits;
+
 	pthread_mutex_lock(&p->lock);
+	waits = p->put > p->taken;
 	p->put++;
 	pthread_cond_signal(&p->more);
 	pthread_mutex_unlock(&p->lock);
+	if (waits)
+		start_worker(p);
 }
 
 int pipeline_put(struct pipeline *p, struct stream *s, uint64_t seq, uint8_t **raw,
@@ -264,6 +271,10 @@ int pipeline_put(struct pipeline *p, struct stream *s, uint64_t seq, uint8_t **r
 	if (err)
 		return err;
 	slot = &p->slots[p->put % p->nr_slots];
+	if (!slot->out)
+		slot->out = chunk_buffer();
+	if (!slot->out)
+		return -ENOMEM;
 	slot->stream = s;
 	slot->file = s->file;
 	slot->seq = seq;
@@ -272,7 +283,7 @@ int pipeline_put(struct pipeline *p, struct stream *s, uint64_t seq, uint8_t **r
 	empty = slot->raw;
 	slot->raw = *raw;
 	*raw = empty;
-	submit(p, slot);
+	submit(p);
 	return 0;
 }
 

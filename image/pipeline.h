@@ -3,8 +3,8 @@
  * Chunks encoded on several CPUs, handed on in the order in which they came.
  *
  * One thread uses a pipeline; the workers are its own.  A chunk's buffer is exchanged
- * for an empty one; it comes back through stream_take() of its stream, from a later
- * call on the pipeline.  Memory: 4 MiB for each worker, and 8 MiB.
+ * for an empty one, or none; it comes back through stream_take() of its stream, from a
+ * later call on the pipeline.  Memory: at most 4 MiB for each worker, and 8 MiB.
  */
 #ifndef STILLPOINT_IMAGE_PIPELINE_H
 #define STILLPOINT_IMAGE_PIPELINE_H
@@ -15,13 +15,13 @@
 struct pipeline;
 struct stream;
 
-/* @level: of zstd; 0: chosen by measurement (pace.h).  Starts the workers. */
+/* @level: of zstd; 0: chosen by measurement (pace.h) */
 int pipeline_create(const uint8_t key[32], bool encrypt, int level,
 		    struct pipeline **ret_pipeline);
 /* Chunks that were not handed on are forgotten.  NULL is fine. */
 void pipeline_destroy(struct pipeline *p);
 
-/* @raw: a chunk_buffer() with @raw_len bytes of payload; another one afterwards */
+/* @raw: a chunk_buffer() with @raw_len bytes of payload; afterwards another one, or NULL */
 int pipeline_put(struct pipeline *p, struct stream *s, uint64_t seq, uint8_t **raw,
 		 uint32_t raw_len);
 /* Hand on everything; returns the first failure. */

@@ -96,9 +96,8 @@ int stream_open(struct stream *s, struct image_writer *writer,
 	s->pipeline = pipeline;
 	s->file = file;
 	crypto_generichash_init(&s->digest, NULL, 0, IMAGE_DIGEST_BYTES);
-	s->raw = chunk_buffer();
 	s->out = has_buffers(s) ? NULL : aligned_alloc(ALIGN, OUT_BYTES);
-	if (!s->raw || (!s->out && !has_buffers(s)))
+	if (!s->out && !has_buffers(s))
 		return -ENOMEM;
 	s->len = sizeof(*hdr);
 	err = writer->ops->open(writer, image_file_names[file], &s->wfile);
@@ -155,6 +154,10 @@ int stream_put(struct stream *s, const void *data, size_t len,
 	uint64_t where = s->nr_put * IMAGE_CHUNK_MAX + s->raw_used;
 	int err = 0;
 
+	if (!s->raw)
+		s->raw = chunk_buffer();
+	if (!s->raw)
+		return -ENOMEM;
 	if (len > IMAGE_CHUNK_MAX - s->raw_used)
 		len = IMAGE_CHUNK_MAX - s->raw_used;
 	memcpy(chunk_payload(s->raw) + s->raw_used, data, len);
@@ -204,7 +207,7 @@ int stream_finish(struct stream *s, uint8_t ret_digest[IMAGE_DIGEST_BYTES])
 	digest = s->digest;
 	crypto_generichash_final(&digest, ret_digest, IMAGE_DIGEST_BYTES);
 	/* the next stream to finish may need the memory */
-	free(take_ptr(s->raw));
+	chunk_buffer_free(take_ptr(s->raw));
 	free(take_ptr(s->out));
 	return 0;
 }
@@ -218,7 +221,7 @@ int stream_close(struct stream *s)
 {
 	int err = s->wfile ? s->writer->ops->close(s->wfile) : 0;
 
-	free(s->raw);
+	chunk_buffer_free(s->raw);
 	free(s->out);
 	free(s->chunks);
 	memset(s, 0, sizeof(*s));

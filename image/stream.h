@@ -17,7 +17,7 @@ struct stream {
 	struct pipeline *pipeline;	/* not owned */
 	enum image_file file;
 	struct image_wfile *wfile;	/* NULL until stream_open() */
-	uint8_t *raw;			/* buffer of the chunk being filled */
+	uint8_t *raw;			/* buffer of the chunk being filled; NULL: none yet */
 	uint32_t raw_used;
 	uint8_t *out;			/* encoded, not appended yet; aligned; may be NULL */
 	size_t out_used;

@@ -126,8 +126,8 @@ static void seal_file(const struct target *t, struct image_manifest *m, int file
 	store(t, file, out, info->len);
 	chunk_encoder_destroy(enc);
 	free(out);
-	free(raw);
-	free(packed);
+	chunk_buffer_free(raw);
+	chunk_buffer_free(packed);
 }
 
 static void seal_manifest(const struct target *t, const struct image_manifest *m)
