@@ -19,6 +19,7 @@
 
 #define NOTES_MAX	16384U	/* of one PT_NOTE segment; real ones have 100 bytes */
 #define SEGMENTS_MAX	128U
+#define FRONT		4096U
 
 /* All of it or -EPIPE. */
 static int read_exactly(int fd, void *buf, size_t len, uint64_t offset)
@@ -84,25 +85,52 @@ static int find_note(const uint8_t *notes, size_t size, uint8_t *ret_id)
 	return 0;
 }
 
+/* The front of a file: where linkers put all that is looked for. */
+struct front {
+	uint8_t bytes[FRONT];
+	size_t len;
+};
+
+/* From the front, if it lies there. */
+static int read_part(int fd, const struct front *front, void *buf, size_t len, uint64_t offset)
+{
+	if (offset > front->len || len > front->len - offset)
+		return read_exactly(fd, buf, len, offset);
+	memcpy(buf, front->bytes + offset, len);
+	return 0;
+}
+
+static int read_front(int fd, struct front *front)
+{
+	ssize_t n;
+
+	do {
+		n = pread(fd, front->bytes, sizeof(front->bytes), 0);
+	} while (n < 0 && errno == EINTR);
+	front->len = n > 0 ? (size_t)n : 0;
+	return n < 0 ? -errno : 0;
+}
+
 int file_identity_build_id(int fd, uint8_t ret_id[FILE_BUILD_ID_MAX])
 {
 	uint8_t notes[NOTES_MAX];
+	struct front front;
 	Elf64_Ehdr elf;
 	int len = 0;
 
-	if (read_exactly(fd, &elf, sizeof(elf), 0) ||
+	if (read_front(fd, &front) || read_part(fd, &front, &elf, sizeof(elf), 0) ||
 	    memcmp(elf.e_ident, ELFMAG, SELFMAG) || elf.e_ident[EI_CLASS] != ELFCLASS64 ||
 	    elf.e_phentsize != sizeof(Elf64_Phdr))
 		return 0;
 	for (unsigned int i = 0; i < elf.e_phnum && i < SEGMENTS_MAX && len == 0; i++) {
 		Elf64_Phdr segment;
 
-		if (read_exactly(fd, &segment, sizeof(segment),
-				 elf.e_phoff + i * sizeof(segment)))
+		if (read_part(fd, &front, &segment, sizeof(segment),
+			      elf.e_phoff + i * sizeof(segment)))
 			return 0;
 		if (segment.p_type != PT_NOTE || segment.p_filesz > sizeof(notes))
 			continue;
-		if (read_exactly(fd, notes, segment.p_filesz, segment.p_offset))
+		if (read_part(fd, &front, notes, segment.p_filesz, segment.p_offset))
 			return 0;
 		len = find_note(notes, segment.p_filesz, ret_id);
 	}
