@@ -18,6 +18,7 @@
 
 #define PAGE		4096UL
 #define SLAB		(32UL << 20)
+#define SMALL_SLAB	(1UL << 20)
 
 int content_room(struct content *c, size_t want, void **ret_buf, size_t *ret_len)
 {
@@ -52,15 +53,32 @@ int content_end(struct content *c, uint64_t size)
 struct content_image {
 	struct content content;
 	struct image *img;
-	void *buf;
+	void *buf;		/* size bytes */
+	size_t size;
 };
+
+static void image_unmap(struct content_image *ci)
+{
+	if (ci->buf)
+		munmap(ci->buf, ci->size);
+}
 
 static int image_room(struct content *c, size_t want, void **ret_buf, size_t *ret_len)
 {
 	struct content_image *ci = (struct content_image *)c;
 
+	if (want > ci->size && ci->size < CONTENT_ROOM) {
+		size_t size = want <= CONTENT_LITTLE ? CONTENT_LITTLE : CONTENT_ROOM;
+		void *buf = content_map(size);
+
+		if (!buf)
+			return -ENOMEM;
+		image_unmap(ci);
+		ci->buf = buf;
+		ci->size = size;
+	}
 	*ret_buf = ci->buf;
-	*ret_len = want < CONTENT_ROOM ? want : CONTENT_ROOM;
+	*ret_len = want < ci->size ? want : ci->size;
 	return 0;
 }
 
@@ -99,7 +117,8 @@ void *content_map(size_t len)
 
 	if (p == MAP_FAILED)
 		return NULL;
-	madvise(p, len, MADV_HUGEPAGE);		/* fewer faults; fails where there are none */
+	/* fewer faults; fails where there are none */
+	madvise(p, len, len < CONTENT_ROOM ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
 	return p;
 }
 
@@ -111,11 +130,6 @@ int content_image_create(struct image *img, struct content **ret_content)
 		return -ENOMEM;
 	ci->content.ops = &image_ops;
 	ci->img = img;
-	ci->buf = content_map(CONTENT_ROOM);
-	if (!ci->buf) {
-		free(ci);
-		return -ENOMEM;
-	}
 	*ret_content = &ci->content;
 	return 0;
 }
@@ -158,10 +172,11 @@ static int hold_room(struct content *c, size_t want, void **ret_buf, size_t *ret
 			return -ENOMEM;
 		hold->slabs = slab;
 		slab += hold->nr_slabs;
-		slab->base = content_map(SLAB);
+		/* one for what is little; the next have the rest */
+		slab->size = hold->nr_slabs ? SLAB : SMALL_SLAB;
+		slab->base = content_map(slab->size);
 		if (!slab->base)
 			return -ENOMEM;
-		slab->size = SLAB;
 		slab->used = 0;
 		hold->nr_slabs++;
 	}
@@ -296,7 +311,7 @@ void content_destroy(struct content *c)
 	if (!c)
 		return;
 	if (c->ops == &image_ops) {
-		munmap(((struct content_image *)c)->buf, CONTENT_ROOM);
+		image_unmap((struct content_image *)c);
 		free(c);
 		return;
 	}

@@ -19,6 +19,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define PAGE	4096ULL
+
 struct blob_source {
 	int fd;			/* our own description */
 	const char *name;
@@ -62,7 +64,11 @@ static int copy_data(struct dump *d, const struct blob_source *source, struct co
 	int ret = 0;
 
 	while (offset < end && !ret) {
-		ret = content_room(to, CONTENT_ROOM, &buf, &room);
+		uint64_t want = (end - offset + PAGE - 1) & ~(PAGE - 1);
+
+		if (want > CONTENT_ROOM)
+			want = CONTENT_ROOM;
+		ret = content_room(to, (size_t)want, &buf, &room);
 		if (ret)
 			return sink_failed(d, to, ret);
 		if (room > end - offset)

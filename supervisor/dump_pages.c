@@ -45,7 +45,8 @@ struct batch {
 	bool *clean;			/* each: as in the base */
 	unsigned int nr_iov;
 	uint64_t wanted;		/* bytes of iov */
-	char *buf;			/* CONTENT_ROOM; NULL: where it goes */
+	char *buf;			/* room bytes, mapped when it is read; NULL: where it goes */
+	size_t room;
 };
 
 struct page_reader {
@@ -278,21 +279,50 @@ static int finish_fetch(struct page_reader *r)
 	return ret ? read_failed(r, ret) : store_batch(r, other, other->buf);
 }
 
+/* Both begin little; after a full one there is more. */
+static int batch_map(struct batch *b)
+{
+	if (!b->buf)
+		b->buf = content_map(b->room);
+	return b->buf ? 0 : -ENOMEM;
+}
+
+static void batch_unmap(struct batch *b)
+{
+	if (b->buf)
+		munmap(b->buf, b->room);
+	b->buf = NULL;
+}
+
+static void batch_grow(struct batch *b)
+{
+	if (b->room == CONTENT_ROOM)
+		return;
+	batch_unmap(b);
+	b->room = CONTENT_ROOM;
+}
+
 /* Begin to read this batch as soon as the other one is there, and store that. */
 static int fetch(struct page_reader *r, struct ckpt_pages *pages)
 {
 	struct batch *other = &r->batches[r->b == r->batches];
+	bool full = r->b->wanted == r->b->room;
 	int ret = r->fetching ? page_fetch_wait(r->fetch) : 0;
 	bool stored = !r->fetching;
 
 	r->fetching = false;
 	if (ret)
 		return read_failed(r, ret);
+	ret = batch_map(r->b);
+	if (ret)
+		return engine_fail(r->d->error, ret, "out of memory");
 	pages->buf = (uintptr_t)r->b->buf;
 	page_fetch_start(r->fetch, pages);
 	r->fetching = true;
 	if (!stored)
 		ret = store_batch(r, other, other->buf);
+	if (full)
+		batch_grow(other);
 	r->b = other;
 	return ret;
 }
@@ -328,7 +358,7 @@ static int flush(struct page_reader *r)
 /* Room is asked for when the batch is full: a batch never exceeds what is left. */
 static int room_left(struct page_reader *r, uint64_t *ret_left)
 {
-	size_t room = CONTENT_ROOM;
+	size_t room = r->b->room;
 	void *buf;
 	int ret = r->fetch ? 0 : content_room(r->to, CONTENT_ROOM, &buf, &room);
 
@@ -520,11 +550,8 @@ static int read_range(struct page_reader *r, uint64_t start, uint64_t end)
 /* A thread and buffers for what goes into the image. */
 static int fetch_init(struct page_reader *r)
 {
-	for (unsigned int i = 0; i < 2; i++) {
-		r->batches[i].buf = content_map(CONTENT_ROOM);
-		if (!r->batches[i].buf)
-			return -ENOMEM;
-	}
+	for (unsigned int i = 0; i < 2; i++)
+		r->batches[i].room = CONTENT_LITTLE;
 	return page_fetch_create(r->d->cap.dev, &r->fetch);
 }
 
@@ -560,8 +587,7 @@ static void reader_done(struct page_reader *r)
 		free(r->batches[i].iov);
 		free(r->batches[i].cookies);
 		free(r->batches[i].clean);
-		if (r->batches[i].buf)
-			munmap(r->batches[i].buf, CONTENT_ROOM);
+		batch_unmap(&r->batches[i]);
 	}
 }
 

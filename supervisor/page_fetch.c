@@ -6,6 +6,9 @@
  * and takes it when it has ended; the thread does the rest.  State and result are
  * under the lock; the request belongs to the thread while it is begun.
  *
+ * The thread is started with the second request: the owner of one alone has nothing to
+ * do while it is read.  Without a thread the owner reads when it waits.
+ *
  * The thread only reads: it has no other business with the device, changes no
  * rights and lives no longer than its owner wants pages.
  */
@@ -30,6 +33,7 @@ struct page_fetch {
 	int err;
 	pthread_t thread;
 	bool threaded;
+	bool used;		/* there was a request */
 };
 
 static void *work(void *arg)
@@ -55,7 +59,6 @@ static void *work(void *arg)
 int page_fetch_create(struct kdev *dev, struct page_fetch **ret_fetch)
 {
 	struct page_fetch *f = calloc(1, sizeof(*f));
-	sigset_t all, old;
 
 	if (!f)
 		return -ENOMEM;
@@ -63,23 +66,27 @@ int page_fetch_create(struct kdev *dev, struct page_fetch **ret_fetch)
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->more, NULL);
 	pthread_cond_init(&f->done, NULL);
-	/* signals are for the thread that called us */
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &old);
-	f->threaded = !pthread_create(&f->thread, NULL, work, f);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	*ret_fetch = f;
 	return 0;
 }
 
+/* Signals are for the thread that called us. */
+static void start_thread(struct page_fetch *f)
+{
+	sigset_t all, old;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &old);
+	f->threaded = !pthread_create(&f->thread, NULL, work, f);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
 void page_fetch_start(struct page_fetch *f, const struct ckpt_pages *pages)
 {
+	if (f->used && !f->threaded)
+		start_thread(f);
+	f->used = true;
 	f->pages = *pages;
-	if (!f->threaded) {
-		f->err = kdev_pages_read(f->dev, &f->pages);
-		f->state = FETCH_ENDED;
-		return;
-	}
 	pthread_mutex_lock(&f->lock);
 	f->state = FETCH_BEGUN;
 	pthread_cond_signal(&f->more);
@@ -90,6 +97,10 @@ int page_fetch_wait(struct page_fetch *f)
 {
 	int err;
 
+	if (!f->threaded && f->state == FETCH_BEGUN) {
+		f->err = kdev_pages_read(f->dev, &f->pages);
+		f->state = FETCH_ENDED;
+	}
 	pthread_mutex_lock(&f->lock);
 	while (f->state == FETCH_BEGUN)
 		pthread_cond_wait(&f->done, &f->lock);

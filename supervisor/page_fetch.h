@@ -11,9 +11,9 @@
 
 struct page_fetch;
 
-/* Without a thread to be had it reads by itself, in page_fetch_start(). */
+/* Where no thread is to be had, page_fetch_wait() reads. */
 int page_fetch_create(struct kdev *dev, struct page_fetch **ret_fetch);
-/* Waits for what was begun.  NULL is fine. */
+/* Waits for the thread.  NULL is fine. */
 void page_fetch_destroy(struct page_fetch *f);
 
 /*
