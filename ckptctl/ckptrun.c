@@ -7,7 +7,6 @@
  * Which MPI library it is follows from the program, unless that cannot be told.
  */
 #include <errno.h>
-#include <locale.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -243,7 +242,6 @@ int main(int argc, char **argv)
 	struct cli cli = { .verb = &program, .progress = isatty(STDERR_FILENO) };
 	int status;
 
-	setlocale(LC_ALL, "");
 	status = run(&cli, argc, argv);
 	cli_disconnect(&cli);
 	return status;

@@ -9,6 +9,7 @@
 #include "ckptctl/cli_table.h"
 
 #include <libsmartcols/libsmartcols.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,7 @@ struct cli_table *cli_table_new(const struct cli_column *columns)
 
 	if (!table)
 		return NULL;
+	setlocale(LC_CTYPE, "");	/* how wide a character is */
 	table->scols = scols_new_table();
 	if (!table->scols) {
 		free(table);

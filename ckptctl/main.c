@@ -8,7 +8,6 @@
  */
 #include "ckptctl/cli.h"
 
-#include <locale.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -49,7 +48,6 @@ int main(int argc, char **argv)
 	struct cli cli = { .progress = isatty(STDERR_FILENO) };
 	int c, status;
 
-	setlocale(LC_ALL, "");
 	/* Options before the verb; the verb's own getopt starts over. */
 	while ((c = cli_getopt(&cli, argc, argv, "+hV", NULL)) != -1) {
 		if (c == 'V') {
