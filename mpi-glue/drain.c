@@ -175,11 +175,7 @@ LOWER_TEXT static void test_request(struct vrequest *req)
 		request_keep(req, &status, rc);
 		return;
 	}
-	if (real != glue.real_request_null)
-		lower_MPI_Request_free(&real);
-	glue.orphans--;
-	req->flags &= ~(uint32_t)REQ_ORPHAN;
-	request_put(req);
+	orphan_end(req, real);
 }
 
 static bool is_active(const struct vrequest *req)

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "mpi-glue/collective.h"
+#include "mpi-glue/request.h"
 #include "mpi/calls.h"
 
 struct glue glue;
@@ -332,7 +333,7 @@ LOWER_TEXT int PMPI_Init_thread(int *argc, char ***argv, int required, int *prov
 }
 MPI_ALIAS(MPI_Init_thread);
 
-LOWER_TEXT int PMPI_Finalize(void)
+LOWER_TEXT static int finalize(void)
 {
 	GLUE_COLLECTIVE(MPI_Finalize, counter_of(MPI_COMM_WORLD));
 	struct vcomm *self = (struct vcomm *)vobj_comm(MPI_COMM_SELF);
@@ -349,6 +350,13 @@ LOWER_TEXT int PMPI_Finalize(void)
 	glue.state = GLUE_ENDED;
 	abi_finalized();
 	return rc;
+}
+
+int PMPI_Finalize(void)
+{
+	if (glue.state == GLUE_RUNNING)
+		orphans_settle();
+	return finalize();
 }
 MPI_ALIAS(MPI_Finalize);
 

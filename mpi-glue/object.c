@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "mpi-glue/collective.h"
+#include "mpi-glue/request.h"
 #include "mpi/calls.h"
 
 void record_drop(struct vobj *obj)
@@ -270,12 +271,38 @@ LOWER_TEXT int PMPI_Comm_get_parent(MPI_Comm *parent)
 MPI_ALIAS(MPI_Comm_get_parent);
 
 /*
- * The library's may be a local call. Then a rank could be done with a communicator, and its count
- * with it, while others have messages of its collectives under way, and a cut would find
- * it in some ranks only. After a barrier all have begun everything that was ever begun on it.
+ * Only the last of its members that frees it ends it: orphan.c. If collectives are interruptible it
+ * waits for all, as what has begun in some ranks has to begin in all of them before a cut.
  */
-LOWER_TEXT static int comm_end(MPI_Comm *comm, int (*down)(MPI_Comm *comm), unsigned int call)
+LOWER_TEXT int PMPI_Comm_free(MPI_Comm *comm)
 {
+	GLUE_COLLECTIVE(MPI_Comm_free, counter_of(*comm));
+	struct vcomm *desc = (struct vcomm *)vobj_comm(*comm);
+	MPI_Comm real = real_comm(*comm);
+	int rc = 0;
+
+	if (desc)
+		rc = attrs_delete(&desc->attrs, VK_COMM, (uintptr_t)*comm);
+	if (!rc && desc && desc->coll.id && !glue.multiple)
+		rc = orphan_comm(desc);
+	else if (!rc)
+		rc = lower_MPI_Comm_free(&real);
+	if (rc)
+		return fail_comm(*comm, rc, CALL_MPI_Comm_free);
+	if (desc)
+		vobj_release(&desc->obj);
+	*comm = MPI_COMM_NULL;
+	return rc;
+}
+MPI_ALIAS(MPI_Comm_free);
+
+/*
+ * The library's may be done before others are, who have messages of its collectives under way then.
+ * After a barrier all have begun everything that was ever begun on it.
+ */
+LOWER_TEXT int PMPI_Comm_disconnect(MPI_Comm *comm)
+{
+	GLUE_COLLECTIVE(MPI_Comm_disconnect, counter_of(*comm));
 	struct vcomm *desc = (struct vcomm *)vobj_comm(*comm);
 	MPI_Comm real = real_comm(*comm);
 	int rc = 0;
@@ -285,35 +312,12 @@ LOWER_TEXT static int comm_end(MPI_Comm *comm, int (*down)(MPI_Comm *comm), unsi
 	if (!rc && desc && desc->coll.id)
 		rc = lower_MPI_Barrier(real);
 	if (!rc)
-		rc = down(&real);
+		rc = lower_MPI_Comm_disconnect(&real);
 	if (rc)
-		return fail_comm(*comm, rc, call);
+		return fail_comm(*comm, rc, CALL_MPI_Comm_disconnect);
 	vobj_release(&desc->obj);
 	*comm = MPI_COMM_NULL;
 	return rc;
-}
-
-LOWER_TEXT static int down_comm_free(MPI_Comm *comm)
-{
-	return lower_MPI_Comm_free(comm);
-}
-
-LOWER_TEXT static int down_comm_disconnect(MPI_Comm *comm)
-{
-	return lower_MPI_Comm_disconnect(comm);
-}
-
-int PMPI_Comm_free(MPI_Comm *comm)
-{
-	GLUE_COLLECTIVE(MPI_Comm_free, counter_of(*comm));
-	return comm_end(comm, down_comm_free, CALL_MPI_Comm_free);
-}
-MPI_ALIAS(MPI_Comm_free);
-
-int PMPI_Comm_disconnect(MPI_Comm *comm)
-{
-	GLUE_COLLECTIVE(MPI_Comm_disconnect, counter_of(*comm));
-	return comm_end(comm, down_comm_disconnect, CALL_MPI_Comm_disconnect);
 }
 MPI_ALIAS(MPI_Comm_disconnect);
 

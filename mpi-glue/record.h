@@ -55,6 +55,7 @@ struct vcomm {
 	uint64_t files;		/* how many were opened on it */
 	struct vattr *attrs;
 	MPI_Errhandler errh;
+	uintptr_t left;		/* below, after the application freed it: orphan.c */
 	void *saved;		/* this and others of the name: rebuild.c, between cut and go */
 };
 
@@ -160,6 +161,7 @@ enum {
 	REQ_ORPHAN = 512,	/* the application freed it before it was complete */
 	REQ_COLLECTIVE = 1024,
 	REQ_MATCHED = 2048,	/* a matched receive: nothing to post anew */
+	REQ_LEAVING = 4096,	/* complete when all have freed its communicator */
 };
 
 /* What the application will be told of a request that is complete. */

@@ -19,9 +19,6 @@
 #include "mpi-glue/request.h"
 #include "mpi/calls.h"
 
-/* Freed receives are looked after when there are so many more. */
-#define ORPHANS_AT_ONCE	64
-
 /* Two arrays that the lower half reads until the request completes. */
 struct owned {
 	void *first, *second;
@@ -668,32 +665,6 @@ LOWER_TEXT int PMPI_Cancel(MPI_Request *request)
 }
 MPI_ALIAS(MPI_Cancel);
 
-/* Receives that were freed while active: their messages must be counted when they come. */
-LOWER_TEXT static void look_after_orphans(void)
-{
-	const struct vtable *table = &glue.table[VK_REQ];
-
-	for (uint32_t i = 0; i < table->top && glue.orphans; i++) {
-		struct vrequest *req = (struct vrequest *)vobj_at(VK_REQ, i);
-		MPI_Request real, handle;
-		MPI_Status status;
-		int flag = 0;
-
-		if (!req || !(req->flags & REQ_ORPHAN))
-			continue;
-		handle = virt_req(&req->obj);
-		real = real_req(handle);
-		if (lower_MPI_Test(&real, &flag, &status) || !flag)
-			continue;
-		request_finished(req, &status);
-		if (real != glue.real_request_null)
-			lower_MPI_Request_free(&real);
-		glue.orphans--;
-		req->flags &= ~(uint32_t)REQ_ORPHAN;
-		request_put(req);
-	}
-}
-
 /* The library may read the arrays of a freed request until it completes: they are left. */
 LOWER_TEXT int PMPI_Request_free(MPI_Request *request)
 {
@@ -703,10 +674,8 @@ LOWER_TEXT int PMPI_Request_free(MPI_Request *request)
 	int rc = 0;
 
 	if (req && (req->flags & (REQ_RECV | REQ_ACTIVE)) == (REQ_RECV | REQ_ACTIVE)) {
-		req->flags |= REQ_ORPHAN;
 		*request = MPI_REQUEST_NULL;
-		if (!(++glue.orphans % ORPHANS_AT_ONCE))
-			look_after_orphans();
+		orphan_receive(req);
 		return rc;
 	}
 	if (!is_done(req) || (req->flags & REQ_PERSISTENT))

@@ -66,6 +66,18 @@ request_finished(struct vrequest *req, const MPI_Status *status)
 	req->flags &= ~(uint32_t)(REQ_ACTIVE | REQ_CANCELLED);
 }
 
+/* The application freed this active receive. orphan.c, as the next three. */
+void orphan_receive(struct vrequest *req);
+/*
+ * The application frees @comm, which is named: its slot is released, and the lower half's goes
+ * when all members have freed it. Waits for nobody. Returns the library's code.
+ */
+int orphan_comm(struct vcomm *comm);
+/* An orphan is complete; @real is what its test has left of it. */
+void orphan_end(struct vrequest *req, MPI_Request real);
+/* Wait until all members of what was freed have freed it. */
+void orphans_settle(void);
+
 /* A send's request was made by a wrapper. */
 static inline __attribute__((always_inline)) void request_sent(MPI_Request request, int32_t peer)
 {

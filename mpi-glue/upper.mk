@@ -4,7 +4,7 @@
 #   build/lib/mpi/mpich/libmpich.so.12   build/lib/mpi/ompi/libmpi.so.40
 
 UPPER_SOURCES := $(addprefix mpi-glue/,attr.c callback.c collective.c drain.c errcodes.c errhandler.c file.c gather.c glue.c \
-	local.c meeting.c object.c p2p.c probe.c quiesce.c rebuild.c rebuild_comm.c \
+	local.c meeting.c object.c orphan.c p2p.c probe.c quiesce.c rebuild.c rebuild_comm.c \
 	rebuild_file.c rebuild_request.c rebuild_type.c request.c status_page.c vhandle.c win.c)
 UPPER_mpich := abi_mpich.c abi_mpich_large.c
 UPPER_ompi := abi_ompi.c abi_ompi_fortran.c
