@@ -22,7 +22,7 @@ struct layout {
 	uint64_t start[LAYOUT_FILES];	/* in the stream */
 	uint64_t total;			/* of the stream, a multiple of LAYOUT_ALIGN */
 	uint64_t bytes;			/* of the files */
-	bool parity;			/* not an image: the first file is all, the parity */
+	uint64_t parity;		/* 1: not an image, the first file is all. No padding: it is compared */
 };
 
 /* Of the file in the image, or beside no other in the directory of parity. */

@@ -221,11 +221,13 @@ int group_take_image(struct group_level *g, const char *job, uint64_t generation
 	struct level_options o = options ? *options : (struct level_options) {};
 	_cleanup_free_ char *path = NULL;
 	char name[LEVEL_NAME_MAX + 1];
-	struct image_error unread;
+	int err, unread = here ? 0 : -ENOENT;
+	struct image_error why = { "" };
 	struct source source;
-	int err;
 
-	if (here && !source_open(&source, here, g->key, &expect, &unread)) {
+	if (here)
+		unread = source_open(&source, here, g->key, &expect, &why);
+	if (!unread) {
 		source_close(&source);
 		*ret_dir = take_ptr(here);
 		return 0;
@@ -239,6 +241,11 @@ int group_take_image(struct group_level *g, const char *job, uint64_t generation
 	o.expect = &expect;
 	o.progress = NULL;		/* of parts of a whole nobody knows how long it is */
 	err = fetch_image(g, node, name, path, &o, error);
+	/* That it is nowhere else says less than why it cannot be read here. */
+	if (err == -ENOENT && unread != -ENOENT) {
+		*error = why;
+		return unread;
+	}
 	if (!err)
 		*ret_dir = take_ptr(path);
 	return err;
@@ -351,6 +358,12 @@ static uint64_t bytes_of(const char *piece, const struct image_key *key)
 	return bytes;
 }
 
+/* What a holder says of itself, or its disk, is not the image's fault: it may be mended. */
+static int of_holder(int err)
+{
+	return err == -ENOENT || err == -EOPNOTSUPP || err == -EBADMSG ? -EHOSTUNREACH : err;
+}
+
 /* What has its name there and is not it was found to be of no use. */
 static int store_piece(struct encoding *e, unsigned int i, struct image_error *error)
 {
@@ -366,7 +379,7 @@ static int store_piece(struct encoding *e, unsigned int i, struct image_error *e
 		return image_error_set(error, err, "%.64s: no name for parity", e->job);
 	err = open_store(e->g, i, false, &store, error);
 	if (err)
-		return err;
+		return of_holder(err);
 	err = level_put(store, name, e->pieces[i], &options, error);
 	if (err == -EEXIST) {
 		err = level_delete(store, name, error);
@@ -376,7 +389,7 @@ static int store_piece(struct encoding *e, unsigned int i, struct image_error *e
 	level_close(store);
 	if (!err)
 		e->bytes += bytes_of(e->pieces[i], e->g->key);
-	return err;
+	return of_holder(err);
 }
 
 /* All that can be stored are; the first failure is what is said. */
@@ -530,6 +543,8 @@ static int group_space(struct level *l, struct level_space *ret_space, struct im
 			break;
 		err = level_space(store, &space, error);
 		level_close(store);
+		if (err)
+			break;
 		if (!i || space.free < least.free)
 			least = space;
 	}

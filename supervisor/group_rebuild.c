@@ -29,6 +29,7 @@ struct rows {
 	char *images[RS_DATA_MAX], *pieces[RS_PARITY_MAX];
 	unsigned int nr_images, nr_pieces;
 	bool away;			/* something is out of reach, and may come back */
+	int unasked;			/* why a holder could not be asked; 0: all answered */
 	unsigned int nr_missing;
 	char missing[TEXT_MAX];
 };
@@ -88,7 +89,7 @@ static bool take_next(struct rows *r)
 	const struct parity_set *set = &r->s->set;
 	struct image_error error = { "" };
 	char number[12];
-	int err = -1;
+	int err = -ENOENT;
 
 	while (err && r->next < set->k + set->m) {
 		unsigned int row = r->next++;
@@ -106,9 +107,10 @@ static bool take_next(struct rows *r)
 		if (r->s->have & 1u << (row - set->k))
 			err = take_piece(r, row - set->k, &error);
 		else
-			snprintf(error.text, sizeof(error.text), "no holder that answers has it");
+			err = image_error_set(&error, r->unasked ? r->unasked : -ENOENT,
+					      "no holder that answers has it");
 		if (err)
-			miss(r, "parity ", number, err == -1 ? -ENOENT : err, error.text);
+			miss(r, "parity ", number, err, error.text);
 	}
 	return !err;
 }
@@ -196,6 +198,7 @@ static int find_set(struct group_level *g, const char *name, const struct image_
 	}
 	ret_rows->g = g;
 	ret_rows->s = best;
+	ret_rows->unasked = survey->err;
 	if (best)
 		return 0;
 	if (survey->err)

@@ -166,7 +166,8 @@ static bool has_part(const struct run *r, const char *number, const json_t *held
 		bool goes = is_asked(r, atoll(number)) &&
 			    (!r->o->level || !strcmp(r->o->level, level));
 
-		if (is_copy(r, level) && goes == to_go && holdings_find(images, part))
+		/* what goes may be all there is; of what stays only a copy is worth something by itself */
+		if ((to_go || is_copy(r, level)) && goes == to_go && holdings_find(images, part))
 			return true;
 	}
 	return false;

@@ -256,10 +256,11 @@ static int on_item(const struct level_item *item, void *arg)
 		at = add_item(r, turn, generation);
 	if (at == PROMOTE_NONE)
 		return -ENOMEM;
-	if (!r->places[at].dir)
-		r->places[at].part = part;
-	else if (r->places[at].part != part)
+	if (r->places[at].dir && r->places[at].part != part)
 		return 0;
+	/* of what L1 has not, the last part that is anywhere */
+	if (part > r->places[at].part)
+		r->places[at].part = part;
 	if (!item->err && r->items[at].source && memcmp(item->id, r->places[at].id, sizeof(item->id))) {
 		conflict(r, at, f->tier, item->name);
 	} else if (!item->err && item->have < item->of) {
@@ -464,7 +465,8 @@ static void failed(struct promotion_run *r, size_t at, unsigned int t, int err,
 	bool of_image = err == -EEXIST || err == -ENAMETOOLONG || err == -EINVAL;
 	bool of_group = tier_is_group(&r->p->tiers->tier[t]);
 
-	of_image = of_image || (of_group && (err == -EBADMSG || err == -ENOENT || err == -EOPNOTSUPP));
+	of_image = of_image || (of_group && (err == -EBADMSG || err == -ENOENT || err == -EOPNOTSUPP ||
+					     err == -ESTALE));
 	if (!of_group && (err == -EBADMSG || err == -ENOENT || err == -EKEYREJECTED)) {
 		of_image = image_verify(r->places[at].dir, r->key, NULL, true, NULL, NULL, &why) != 0;
 		r->items[at].source = !of_image;

@@ -77,19 +77,25 @@ static void remove_unwanted(struct promotion_run *r, size_t from, size_t end)
 	}
 }
 
-/* Of the very generation, whether anybody could have it by its parity; 0, or why not. */
+/*
+ * Of the very generation, whether anybody could have one of its images by the parity; 0, or why not.
+ * Which one was lost is not known, so all up to the last are asked for: -ENOENT is that of none.
+ */
 static int ask_parity(struct promotion_run *r, size_t at, unsigned int t)
 {
+	const int last = r->places[at].part;
 	struct image_error error = { "" };
 	char name[LEVEL_NAME_MAX + 1];
-	int err = tier_image_name(r->places[at].label, r->items[at].generation, r->places[at].part,
-				  name);
+	int part, err = -ENOENT;
 
-	if (!err)
-		err = promotion_open(r, t, &error);
-	if (!err)
-		err = level_verify(r->level[t], name, false, NULL, &error);
-	promotion_leave(r, t);
+	for (part = last < 0 ? -1 : 0; part <= last && err == -ENOENT; part++) {
+		err = tier_image_name(r->places[at].label, r->items[at].generation, part, name);
+		if (!err)
+			err = promotion_open(r, t, &error);
+		if (!err)
+			err = level_verify(r->level[t], name, false, NULL, &error);
+		promotion_leave(r, t);
+	}
 	return err;
 }
 

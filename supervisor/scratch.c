@@ -45,6 +45,21 @@ static void empty(const char *path)
 	rmdir(path);
 }
 
+/*
+ * 0, or why not.  On a file system without locks directories are not shared out wrongly either: they have
+ * the pid in their names; what was left there is not swept.
+ */
+static int lock(int fd, int how)
+{
+	while (flock(fd, how)) {
+		if (errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP)
+			return 0;
+		if (errno != EINTR)
+			return -errno;
+	}
+	return 0;
+}
+
 /* With the base's lock. */
 static void sweep(const char *base)
 {
@@ -82,22 +97,19 @@ static int make(const char *base, struct scratch_dir *dir)
 	if (err)
 		return err;
 	dir->lock = open(dir->path, OPEN_DIR);
-	if (dir->lock < 0 || flock(dir->lock, LOCK_EX | LOCK_NB))
-		return -errno;
-	return 0;
+	return dir->lock < 0 ? -errno : lock(dir->lock, LOCK_EX | LOCK_NB);
 }
 
 int scratch_dir_open(const char *base, struct scratch_dir *ret_dir, struct image_error *error)
 {
 	struct scratch_dir dir = { .lock = -1 };
-	_cleanup_fd_ int lock = -1;
-	int err = 0;
+	_cleanup_fd_ int fd = -1;
+	int err;
 
 	if (mkdir(base, 0700) && errno != EEXIST)
 		return image_error_set(error, -errno, "%.200s: %m", base);
-	lock = open(base, OPEN_DIR);
-	if (lock < 0 || flock(lock, LOCK_EX))
-		err = -errno;
+	fd = open(base, OPEN_DIR);
+	err = fd < 0 ? -errno : lock(fd, LOCK_EX);
 	if (!err) {
 		sweep(base);
 		err = make(base, &dir);

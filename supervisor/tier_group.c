@@ -140,10 +140,13 @@ static int open_images(const char *node, const struct image_key *key, const void
 		       struct level **ret_level, struct image_error *error)
 {
 	const struct tiers_site *site = arg;
+	int err;
 
 	if (!strcmp(node, site->node))
 		return image_error_set(error, -ENOENT, "not in " TIER_L1);
-	return open_store(node, node, true, key, site, ret_level, error);
+	err = open_store(node, node, true, key, site, ret_level, error);
+	/* This has asked for no image yet: a node that does not serve says nothing of what it has. */
+	return err == -ENOENT || err == -EOPNOTSUPP ? -EHOSTUNREACH : err;
 }
 
 static char *find_image(const char *job, uint64_t generation, int part, const void *arg)

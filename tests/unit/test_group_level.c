@@ -337,6 +337,26 @@ static void gone(void **state)
 }
 
 /* What is here is not asked for elsewhere. */
+/* Two lost and a holder that is off: it may come back, so nothing is said to be gone. */
+static void gone_or_away(void **state)
+{
+	struct cluster c;
+
+	init(&c, *state);
+	encode(&c);
+	remove_image(image_path(&c, 0));
+	remove_image(image_path(&c, 1));
+	/* of the third nothing is lost: who asks for that one alone learns nothing of the others */
+	assert_int_equal(verify(&c, 2), -ENOENT);
+	assert_int_equal(verify(&c, 0), 0);
+	c.down = 1u << (K + 1);
+	assert_int_equal(get(&c, 0), -EHOSTUNREACH);
+	assert_int_equal(verify(&c, 0), -EHOSTUNREACH);
+	c.down = 0;
+	assert_int_equal(get(&c, 0), 0);
+	done(&c);
+}
+
 static void takes_what_is_here(void **state)
 {
 	struct cluster c;
@@ -577,6 +597,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(every_loss, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(gone, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(gone_or_away, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(takes_what_is_here, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(completed, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(damaged_parity, scratch_setup, scratch_teardown),
