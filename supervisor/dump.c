@@ -343,14 +343,17 @@ static int hold_stored(struct dump *d)
 	return ret;
 }
 
-/* The image is there: let go.  If the kernel did before us, it is of no use. */
+/*
+ * The image is there: let go.  If the kernel did before us, it is of no use: what was copied last
+ * may have changed meanwhile.  One that others know of is theirs, unless its job was to be ended.
+ */
 static int thaw_at_end(struct dump *d)
 {
 	struct image_error why = { 0 };
 	int ret = capture_thaw(&d->cap, d->options->kill ? CKPT_THAW_KILL : 0, d->error);
 
 	d->stats.pause_ns = d->cap.pause_ns;
-	if (ret && d->options->kill) {
+	if (ret && (d->options->kill || !d->options->stored)) {
 		image_destroy(d->img);
 		d->img = NULL;
 		image_remove(d->options->dir, &why);
