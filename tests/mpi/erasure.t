@@ -8,86 +8,10 @@
 # As root, because ckptd is. Needs no module: what is rebuilt is not restored here.
 
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/nodes.sh"
 
-if [ "$(id -u)" != 0 ]; then
-	echo '1..0 # SKIP must be root'
-	exit 0
-fi
-
-work=$(mktemp -d)
 nodes=(1 2 3 4 5)
-# stop NODE [SIGNAL]; what is tested runs in subshells, so pids are in files
-stop() {
-	local pid _
-	pid=$(cat "$work/n$1/pid" 2>/dev/null) || return 0
-	rm "$work/n$1/pid"
-	kill -"${2:-TERM}" "$pid"
-	for _ in {1..200}; do
-		kill -0 "$pid" 2>/dev/null || return 0
-		[[ $(cut -d' ' -f3 "/proc/$pid/stat" 2>/dev/null) = Z ]] && return
-		sleep 0.05
-	done
-}
-trap 'for i in "${nodes[@]}"; do stop $i; done; rm -rf "$work"' EXIT
-
-on() {
-	timeout -k 2 200 "$top/build/bin/ckptctl" --socket "$work/n$1/sock" "${@:2}"
-}
-
-start() {
-	local i=$1 n=$work/n$1 _
-	mkdir -p "$n/jobs" "$n/images" "$n/store"
-	chmod 700 "$n/store"
-	rm -f "$n/sock"
-	: >"$n/log"
-	"$top/build/bin/ckptd" --config /dev/null --set socket="$n/sock" --set state_dir="$n/jobs" \
-		--set image_dir="$n/images" --set key="$work/key" --set node="n$i" \
-		--set hosts="$work/hosts" --set node_key="$n/node.key" --set listen=127.0.0.1 \
-		--set level.group="${plan:-erasure:3+2}" --set store="$n/store" "${@:2}" \
-		>>"$n/log" 2>&1 </dev/null &
-	echo $! >"$n/pid"
-	for _ in {1..400}; do
-		[ -S "$n/sock" ] && return
-		sleep 0.05
-	done
-	return 1
-}
-
-# node FROM is connected to the nodes TO...
-meet() {
-	local from=$1 to _
-	shift
-	for to; do
-		for _ in {1..150}; do
-			on "$from" nodes | grep -q "^n$to .*answers" && continue 2
-			sleep 0.2
-		done
-		return 1
-	done
-}
-
-make_keys() {
-	local i port
-	read -ra port <<<"$(python3 -c 'import socket
-s = [socket.socket() for _ in range(5)]
-for x in s:
-    x.bind(("127.0.0.1", 0))
-print(*[x.getsockname()[1] for x in s])')"
-	for i in "${nodes[@]}"; do
-		mkdir -p "$work/n$i"
-		"$top/build/bin/ckptctl" keygen --dir "$work/n$i" --node "n$i" \
-			--address "127.0.0.1:${port[i - 1]}" >>"$work/hosts" || return
-	done
-}
-
-# a command's exit status, and a text in what it says
-says() {
-	local status=$1 text=$2 rc=0
-	shift 2
-	"$@" >"$work/out" 2>&1 || rc=$?
-	cat "$work/out"
-	[ "$rc" = "$status" ] && grep -q -- "$text" "$work/out"
-}
+node_options=(--set level.group=erasure:3+2 --set store=%n/store)
 
 # the state of generation $2 on node $1's erasure level, and how many images it has if it is not "here"
 state() {
@@ -260,7 +184,7 @@ print(json.dumps(record))' "$1/$job/job.json" "$ranks")
 
 head -c 32 /dev/urandom >"$work/key"
 chmod 600 "$work/key"
-make_keys
+make_keys 5
 for i in "${nodes[@]}"; do
 	start "$i"
 done
@@ -367,7 +291,7 @@ ok 'one image, from a piece' rebuilds_single 2
 
 stop 2
 stop 4
-plan=erasure:4+2
+node_options=(--set level.group=erasure:4+2 --set store=%n/store)
 start 2
 ok 'too few nodes: the log says it' grep -q 'groups of 4+2 need 6 nodes, there are 5' "$work/n2/log"
 ok 'and the doctor' sh -c "'$top/build/bin/ckptctl' --socket '$work/n2/sock' doctor |

@@ -9,76 +9,14 @@
 # As root: a job has namespaces of its own. Needs no module: nothing is checkpointed.
 
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/nodes.sh"
 
 : "${KINDS:=mpich ompi}" "${RANKS:=4}" "${PROGRAMS:=collectives p2p_modes}"
 declare -A cc=([mpich]=mpicc.mpich [ompi]=mpicc.openmpi)
-if [ "$(id -u)" != 0 ]; then
-	echo '1..0 # SKIP must be root'
-	exit 0
-fi
-
 # nodes that are one machine must not take each other's memory for their own
 export UCX_TLS=tcp,self OMPI_MCA_btl=self,tcp OMPI_MCA_pml=ob1
 
-work=$(mktemp -d)
-# stop NODE [SIGNAL]; what is tested runs in subshells, so pids are in files
-stop() {
-	local pid _
-	pid=$(cat "$work/n$1/pid" 2>/dev/null) || return 0
-	rm "$work/n$1/pid"
-	kill -"${2:-TERM}" "$pid"
-	for _ in {1..100}; do
-		kill -0 "$pid" 2>/dev/null || return 0
-		[[ $(cut -d' ' -f3 "/proc/$pid/stat" 2>/dev/null) = Z ]] && return
-		sleep 0.05
-	done
-}
-trap 'for i in 1 2 3; do stop $i; done; rm -rf "$work"' EXIT
-
-start() {
-	local i=$1 n=$work/n$1
-	mkdir -p "$n/jobs" "$work/images"
-	rm -f "$n/sock"
-	"$top/build/bin/ckptd" --config /dev/null --set socket="$n/sock" --set state_dir="$n/jobs" \
-		--set image_dir="$work/images" --set key="$work/key" --set node="n$i" \
-		--set hosts="$work/hosts" --set node_key="$n/node.key" --set listen=127.0.0.1 \
-		"${@:2}" >>"$n/log" 2>&1 </dev/null &
-	echo $! >"$n/pid"
-	for _ in {1..200}; do
-		[ -S "$n/sock" ] && return
-		sleep 0.05
-	done
-	return 1
-}
-
-# node 1 is connected to it again
-meet() {
-	local _
-	for _ in {1..100}; do
-		ckptctl nodes | grep -q "^n$1 .*answers" && return
-		sleep 0.1
-	done
-	return 1
-}
-
-# ports that nobody has, for as long as that is true
-ports() {
-	python3 -c 'import socket
-s = [socket.socket() for _ in range(3)]
-for x in s:
-    x.bind(("127.0.0.1", 0))
-print(*[x.getsockname()[1] for x in s])'
-}
-
-make_keys() {
-	local i port
-	read -ra port <<<"$(ports)"
-	for i in 1 2 3; do
-		mkdir -p "$work/n$i"
-		"$top/build/bin/ckptctl" keygen --dir "$work/n$i" --node "n$i" \
-			--address "127.0.0.1:${port[i - 1]}" >>"$work/hosts" || return
-	done
-}
+node_options=(--set image_dir="$work/images")
 
 ckptrun() {
 	timeout -k 2 20 "$top/build/bin/ckptrun" --socket "$work/n1/sock" "$@"
@@ -227,7 +165,7 @@ by_itself() {
 		ckptctl auto "$id" | grep -q 'failed: .*several nodes' || return
 		[ $i = 2 ] && break
 		stop 1 KILL
-		start 1 && meet 2 && meet 3 || return
+		start 1 && meet 1 2 3 || return
 	done
 	until_state "$id" 'running -' || return
 	"$top/build/bin/ckptctl" --socket "$work/n2/sock" auto "$id" off && return 1
@@ -248,7 +186,8 @@ nothing_left() {
 
 head -c 32 /dev/urandom >"$work/key"
 chmod 600 "$work/key"
-make_keys 2>/dev/null
+mkdir "$work/images"
+make_keys 3 2>/dev/null
 for i in 1 2 3; do
 	start $i
 done
@@ -266,12 +205,12 @@ ok 'a node that does not answer leaves the job running' silent
 stop 3
 ok 'nor is a job started there' ends 1 'node n3: .*not answer' -n 3 --hosts n1,n2,n3 --mpi none sleep 30
 start 3 --set mpi_dir=/nonexistent
-meet 3
+meet 1 3
 ok 'a node without the library' ends 1 'node n3: .*/nonexistent.*installed' -n 2 --hosts n1,n3 \
 	--mpi mpich sleep 30
 stop 3
 start 3
-meet 3
+meet 1 3
 for kind in $KINDS; do
 	for name in $PROGRAMS; do
 		build "$kind" "$name" "$top/tests/mpi/programs/$name.c"

@@ -8,81 +8,7 @@
 # As root, because ckptd is. Needs no module: nothing is checkpointed.
 
 . "$(dirname "$0")/lib.sh"
-
-if [ "$(id -u)" != 0 ]; then
-	echo '1..0 # SKIP must be root'
-	exit 0
-fi
-
-work=$(mktemp -d)
-# stop NODE [SIGNAL]; what is tested runs in subshells, so pids are in files
-stop() {
-	local pid _
-	pid=$(cat "$work/n$1/pid" 2>/dev/null) || return 0
-	rm "$work/n$1/pid"
-	kill -"${2:-TERM}" "$pid"
-	for _ in {1..200}; do
-		kill -0 "$pid" 2>/dev/null || return 0
-		[[ $(cut -d' ' -f3 "/proc/$pid/stat" 2>/dev/null) = Z ]] && return
-		sleep 0.05
-	done
-}
-trap 'for i in 1 2 3; do stop $i; done; rm -rf "$work"' EXIT
-
-on() {
-	timeout -k 2 100 "$top/build/bin/ckptctl" --socket "$work/n$1/sock" "${@:2}"
-}
-
-start() {
-	local i=$1 n=$work/n$1 _
-	mkdir -p "$n/jobs" "$n/images" "$n/store"
-	chmod 700 "$n/store"
-	rm -f "$n/sock"
-	: >"$n/log"
-	"$top/build/bin/ckptd" --config /dev/null --set socket="$n/sock" --set state_dir="$n/jobs" \
-		--set image_dir="$n/images" --set key="$work/key" --set node="n$i" \
-		--set hosts="$work/hosts" --set node_key="$n/node.key" --set listen=127.0.0.1 \
-		"${@:2}" >>"$n/log" 2>&1 </dev/null &
-	echo $! >"$n/pid"
-	for _ in {1..400}; do
-		[ -S "$n/sock" ] && return
-		sleep 0.05
-	done
-	return 1
-}
-
-# node FROM is connected to node TO
-meet() {
-	local _
-	for _ in {1..100}; do
-		on "$1" nodes | grep -q "^n$2 .*answers" && return
-		sleep 0.2
-	done
-	return 1
-}
-
-make_keys() {
-	local i port
-	read -ra port <<<"$(python3 -c 'import socket
-s = [socket.socket() for _ in range(3)]
-for x in s:
-    x.bind(("127.0.0.1", 0))
-print(*[x.getsockname()[1] for x in s])')"
-	for i in 1 2 3; do
-		mkdir -p "$work/n$i"
-		"$top/build/bin/ckptctl" keygen --dir "$work/n$i" --node "n$i" \
-			--address "127.0.0.1:${port[i - 1]}" >>"$work/hosts" || return
-	done
-}
-
-# a command's exit status, and a text in what it says
-says() {
-	local status=$1 text=$2 rc=0
-	shift 2
-	"$@" >"$work/out" 2>&1 || rc=$?
-	cat "$work/out"
-	[ "$rc" = "$status" ] && grep -q -- "$text" "$work/out"
-}
+. "$(dirname "$0")/nodes.sh"
 
 mkimage() {
 	"$top/build/bin/tests/tools/mkimage" "$work/$1" "$work/key" "$2" "$3" "$4"
@@ -191,7 +117,7 @@ PY
 
 head -c 32 /dev/urandom >"$work/key"
 chmod 600 "$work/key"
-make_keys
+make_keys 3
 mkimage image job 3 12
 
 start 1
