@@ -7,7 +7,8 @@
 # row of a CSV file: bench,case,run,tool,metric,value (times in µs, sizes in KiB).
 #
 # Environment (set by bench/run): OUT (the CSV file), RUNS, DISK (a directory on
-# the NVMe disk). The programs are in /root.
+# the NVMe disk), CASES (a regular expression; only such cases). The programs are
+# in /root.
 
 set -u
 touch=/root/touch
@@ -20,6 +21,7 @@ mkdir -p "$work"
 
 say() { printf 'bench: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
+wanted() { [[ $1 =~ ${CASES:-} ]]; } # CASE
 row() { # CASE RUN TOOL METRIC VALUE
 	echo "$bench,\"$1\",$2,$3,$4,$5" >>"$OUT"
 }
@@ -100,6 +102,7 @@ dump_ours() { # CASE RUN; leaves $work/ours
 # The same without CRIU.
 bench_ours() {
 	local case=$1 run
+	wanted "$case" || return 0
 	shift
 	for ((run = 1; run <= RUNS; run++)); do
 		workload_start "$@"
@@ -114,6 +117,7 @@ bench_ours() {
 # bench_dump CASE touch-arguments: RUNS alternating pairs of dumps.
 bench_dump() {
 	local case=$1 run
+	wanted "$case" || return 0
 	shift
 	for ((run = 1; run <= RUNS; run++)); do
 		workload_start "$@"

@@ -28,6 +28,7 @@ restored() { # TOOL CASE RUN
 
 bench_restore() { # CASE touch-arguments
 	local case=$1 run first second
+	wanted "$case" || return 0
 	shift
 	for ((run = 1; run <= RUNS; run++)); do
 		first=criu second=ours
