@@ -50,7 +50,7 @@ node_daemon() {
 node_up() {
 	local k=$1 file
 	shift
-	"$cluster_top/scripts/vm" up "$CLUSTER-n$k" --kernel "$KERNEL" --mem 1024 --module \
+	"$cluster_top/scripts/vm" up "$CLUSTER-n$k" --kernel "$KERNEL" --mem 1024 --module --cached \
 		--owner $$ --net "$CLUSTER,ip=10.77.0.$k/24" "$@" || return
 	on "$k" sh -c "mkdir -p $cluster_mnt /etc/stillpoint &&
 		mount --bind '/run/vm/top/${cluster_dir#"$cluster_top"/}/shared' $cluster_mnt &&

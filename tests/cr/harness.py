@@ -13,14 +13,29 @@ import signal
 import time
 
 PR_SET_CHILD_SUBREAPER = 36
+ADDR_NO_RANDOMIZE = 0x0040000
 SPLAT = re.compile(r'BUG:|\bWARNING:|Oops|panic|KASAN:|UBSAN:|general protection|Call Trace:'
                    r'|cut here|possible .*(deadlock|locking)|INFO: task|stall|lockup'
                    r'|refcount_t:|corruption|use-after-free|suspicious RCU|kmemleak:')
 HARMLESS = re.compile(r'hrtimer: interrupt took|perf: interrupt took')
 
 
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+@contextlib.contextmanager
+def randomized_addresses():
+    """What is started meanwhile has them, also where we run without (tests/vm/agent.c)."""
+    before = LIBC.personality(0xffffffff)
+    LIBC.personality(before & ~ADDR_NO_RANDOMIZE)
+    try:
+        yield
+    finally:
+        LIBC.personality(before)
+
+
 def become_subreaper():
-    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
+    if LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), 'cannot become a subreaper')
 
 
