@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Requests: completion, start, cancel, free.
+ * Requests: completion of one, start, cancel, free.
  *
  * A slot lives from the call that made the request to the one that completes it; a persistent
  * one until MPI_Request_free. The library sets its own handle to null on completion, and that is
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mpi-glue/request.h"
+#include "mpi-glue/completion.h"
 #include "mpi/calls.h"
 
 /* Two arrays that the lower half reads until the request completes. */
@@ -121,8 +121,8 @@ void request_finished_slow(struct vrequest *req, const MPI_Status *status)
 	count_received(req->comm, source);
 }
 
-/* What a kept completion says; MPI_ERROR of a single status is not ours to write. */
-static int tell(struct vrequest *req, MPI_Status *status)
+/* MPI_ERROR of a single status is not ours to write. */
+int request_tell(struct vrequest *req, MPI_Status *status)
 {
 	const struct done *done = req->done;
 
@@ -135,8 +135,7 @@ static int tell(struct vrequest *req, MPI_Status *status)
 	return done->rc;
 }
 
-/* The application has been told: the slot is free, or the persistent request inactive. */
-static void told(MPI_Request *request, struct vrequest *req)
+void request_told(MPI_Request *request, struct vrequest *req)
 {
 	if (req->flags & REQ_PERSISTENT) {
 		forget_done(req);
@@ -146,39 +145,12 @@ static void told(MPI_Request *request, struct vrequest *req)
 	request_put(req);
 }
 
-static inline bool is_done(const struct vrequest *req)
-{
-	return req && (req->flags & REQ_DONE);
-}
-
-/* The library is done with it, or has not: as its handle says; @complete of persistent ones. */
-static inline void settle(MPI_Request *request, MPI_Request real, bool complete,
-			  const MPI_Status *status)
-{
-	struct vrequest *req = (struct vrequest *)vobj_req(*request);
-
-	if (unlikely(!req))
-		return;
-	if (real == glue.real_request_null) {
-		request_finished(req, status);
-		*request = MPI_REQUEST_NULL;
-		request_put(req);
-		return;
-	}
-	if (complete)
-		request_finished(req, status);
-	req->obj.real = (uintptr_t)real;
-}
-
-static int fail_request(MPI_Request request, int rc, unsigned int call)
+int request_fail(MPI_Request request, int rc, unsigned int call)
 {
 	const struct vrequest *req = (struct vrequest *)vobj_req(request);
 
 	return fail_vcomm(req ? req->comm : NULL, rc, call);
 }
-
-/* Without its status it cannot be told what this one received, or whether it was cancelled. */
-#define NEEDS_STATUS	(REQ_ANY | REQ_CANCELLED)
 
 LOWER_TEXT int test_below(MPI_Request *real, int *flag, MPI_Status *status)
 {
@@ -197,11 +169,11 @@ int wait_inside(MPI_Request *request, MPI_Status *status, struct call_mark *mark
 	if (status == MPI_STATUS_IGNORE && req && (req->flags & NEEDS_STATUS))
 		use = &own;
 	for (;;) {
-		if (unlikely(glue.kept & KEPT_REQUESTS) && is_done(req)) {
-			rc = tell(req, status);
+		if (unlikely(glue.kept & KEPT_REQUESTS) && request_is_done(req)) {
+			rc = request_tell(req, status);
 			if (rc)
 				rc = fail_vcomm(req->comm, rc, call);
-			told(request, req);
+			request_told(request, req);
 			return rc;
 		}
 		real = real_req(*request);
@@ -215,8 +187,8 @@ int wait_inside(MPI_Request *request, MPI_Status *status, struct call_mark *mark
 		between(mark);
 	}
 	if (unlikely(rc))
-		rc = fail_request(*request, rc, call);
-	settle(request, real, true, use);
+		rc = request_fail(*request, rc, call);
+	request_settle(request, real, true, use);
 	return rc;
 }
 
@@ -235,12 +207,12 @@ LOWER_TEXT int PMPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 	MPI_Request real;
 	int rc;
 
-	if (unlikely(glue.kept & KEPT_REQUESTS) && is_done(req)) {
+	if (unlikely(glue.kept & KEPT_REQUESTS) && request_is_done(req)) {
 		*flag = 1;
-		rc = tell(req, status);
+		rc = request_tell(req, status);
 		if (rc)
 			rc = fail_vcomm(req->comm, rc, CALL_MPI_Test);
-		told(request, req);
+		request_told(request, req);
 		return rc;
 	}
 	if (status == MPI_STATUS_IGNORE && req && (req->flags & NEEDS_STATUS))
@@ -248,8 +220,8 @@ LOWER_TEXT int PMPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 	real = real_req(*request);
 	rc = lower_MPI_Test(&real, flag, use);
 	if (unlikely(rc))
-		rc = fail_request(*request, rc, CALL_MPI_Test);
-	settle(request, real, *flag, use);
+		rc = request_fail(*request, rc, CALL_MPI_Test);
+	request_settle(request, real, *flag, use);
 	return rc;
 }
 MPI_ALIAS(MPI_Test);
@@ -260,31 +232,16 @@ LOWER_TEXT int PMPI_Request_get_status(MPI_Request request, int *flag, MPI_Statu
 	struct vrequest *req = (struct vrequest *)vobj_req(request);
 	int rc;
 
-	if (unlikely(glue.kept & KEPT_REQUESTS) && is_done(req)) {
+	if (unlikely(glue.kept & KEPT_REQUESTS) && request_is_done(req)) {
 		*flag = 1;
-		return tell(req, status);
+		return request_tell(req, status);
 	}
 	rc = lower_MPI_Request_get_status(real_req(request), flag, status);
-	return unlikely(rc) ? fail_request(request, rc, CALL_MPI_Request_get_status) : rc;
+	return unlikely(rc) ? request_fail(request, rc, CALL_MPI_Request_get_status) : rc;
 }
 MPI_ALIAS(MPI_Request_get_status);
 
-/* Real handles, and the flags of all. */
-static uint32_t reals_of(MPI_Request *real, int count, const MPI_Request requests[])
-{
-	uint32_t flags = 0;
-
-	for (int i = 0; i < count; i++) {
-		const struct vrequest *req = (struct vrequest *)vobj_req(requests[i]);
-
-		real[i] = real_req(requests[i]);
-		if (likely(req))
-			flags |= req->flags;
-	}
-	return flags;
-}
-
-static struct vobj *first_comm(int count, const MPI_Request requests[])
+struct vobj *first_comm(int count, const MPI_Request requests[])
 {
 	for (int i = 0; i < count; i++) {
 		const struct vrequest *req = (struct vrequest *)vobj_req(requests[i]);
@@ -294,265 +251,6 @@ static struct vobj *first_comm(int count, const MPI_Request requests[])
 	}
 	return NULL;
 }
-
-/* In the order of the array, a request that is known to be complete; -1: none. */
-static int find_done(int count, const MPI_Request requests[])
-{
-	if (likely(!(glue.kept & KEPT_REQUESTS)))
-		return -1;
-	for (int i = 0; i < count; i++)
-		if (is_done((struct vrequest *)vobj_req(requests[i])))
-			return i;
-	return -1;
-}
-
-static inline MPI_Status *status_at(MPI_Status *statuses, int i)
-{
-	return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
-}
-
-#define COUNT(n)	((n) > 0 ? (n) : 0)
-
-/* All are complete, or failed; @rc as the library said. */
-static int settle_all(int count, MPI_Request requests[], const MPI_Request real[],
-		      MPI_Status statuses[], int rc, unsigned int call)
-{
-	struct vobj *comm = unlikely(rc) ? first_comm(count, requests) : NULL;
-
-	for (int i = 0; i < count; i++) {
-		struct vrequest *req = (struct vrequest *)vobj_req(requests[i]);
-		MPI_Status *status = status_at(statuses, i);
-
-		if (likely(!is_done(req))) {
-			settle(&requests[i], real[i], true, status);
-			continue;
-		}
-		if (tell(req, status) && !rc) {
-			comm = req->comm;
-			rc = MPI_ERR_IN_STATUS;
-		}
-		if (status != MPI_STATUS_IGNORE)
-			status->MPI_ERROR = req->done->rc;
-		told(&requests[i], req);
-	}
-	return unlikely(rc) ? fail_vcomm(comm, rc, call) : rc;
-}
-
-LOWER_TEXT int PMPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
-{
-	GLUE_CALL(MPI_Waitall);
-	int n = COUNT(count), flag = 0, own = 0, rc;
-	MPI_Request *real = array_of(MPI_Request, n);
-	MPI_Status *use = statuses;
-
-	if (reals_of(real, n, requests) & NEEDS_STATUS && statuses == MPI_STATUSES_IGNORE)
-		own = n;
-	if (unlikely(own))
-		use = array_of(MPI_Status, own);
-	for (;;) {
-		rc = UNTIL_OUT(MPI_Testall, flag, count, real, &flag, use);
-		if (likely(flag) || rc)
-			break;
-		between(&mark);
-		reals_of(real, n, requests);
-	}
-	rc = settle_all(n, requests, real, use, rc, CALL_MPI_Waitall);
-	array_drop(real, n, false);
-	if (unlikely(own))
-		array_drop(use, own, false);
-	return rc;
-}
-MPI_ALIAS(MPI_Waitall);
-
-LOWER_TEXT int PMPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
-{
-	GLUE_CALL(MPI_Testall);
-	int n = COUNT(count), own = 0, rc;
-	MPI_Request *real = array_of(MPI_Request, n);
-	MPI_Status *use = statuses;
-
-	if (reals_of(real, n, requests) & NEEDS_STATUS && statuses == MPI_STATUSES_IGNORE)
-		own = n;
-	if (unlikely(own))
-		use = array_of(MPI_Status, own);
-	rc = lower_MPI_Testall(count, real, flag, use);
-	if (*flag || rc)
-		rc = settle_all(n, requests, real, use, rc, CALL_MPI_Testall);
-	array_drop(real, n, false);
-	if (unlikely(own))
-		array_drop(use, own, false);
-	return rc;
-}
-MPI_ALIAS(MPI_Testall);
-
-/* One of them is complete, or the call failed. */
-static int settle_one(int count, MPI_Request requests[], const MPI_Request real[], int indx,
-		      const MPI_Status *status, int rc, unsigned int call)
-{
-	struct vobj *comm = unlikely(rc) ? first_comm(count, requests) : NULL;
-
-	if (indx >= 0 && indx < count)
-		settle(&requests[indx], real[indx], true, status);
-	return unlikely(rc) ? fail_vcomm(comm, rc, call) : rc;
-}
-
-static int tell_one(MPI_Request requests[], int done, int *indx, MPI_Status *status,
-		    unsigned int call)
-{
-	struct vrequest *req = (struct vrequest *)vobj_req(requests[done]);
-	int rc = tell(req, status);
-
-	*indx = done;
-	if (rc)
-		rc = fail_vcomm(req->comm, rc, call);
-	told(&requests[done], req);
-	return rc;
-}
-
-LOWER_TEXT int PMPI_Waitany(int count, MPI_Request requests[], int *indx, MPI_Status *status)
-{
-	GLUE_CALL(MPI_Waitany);
-	int n = COUNT(count), flag = 0, done, rc;
-	MPI_Request *real = array_of(MPI_Request, n);
-	MPI_Status own, *use = status == MPI_STATUS_IGNORE ? &own : status;
-
-	for (;;) {
-		done = find_done(n, requests);
-		if (unlikely(done >= 0)) {
-			array_drop(real, n, false);
-			return tell_one(requests, done, indx, status, CALL_MPI_Waitany);
-		}
-		reals_of(real, n, requests);
-		*indx = MPI_UNDEFINED;
-		rc = UNTIL_OUT(MPI_Testany, flag, count, real, indx, &flag, use);
-		if (likely(flag) || rc)
-			break;
-		between(&mark);
-	}
-	rc = settle_one(n, requests, real, *indx, use, rc, CALL_MPI_Waitany);
-	array_drop(real, n, false);
-	return rc;
-}
-MPI_ALIAS(MPI_Waitany);
-
-LOWER_TEXT int PMPI_Testany(int count, MPI_Request requests[], int *indx, int *flag,
-			    MPI_Status *status)
-{
-	GLUE_CALL(MPI_Testany);
-	int n = COUNT(count), done = find_done(n, requests), rc;
-	MPI_Request *real = array_of(MPI_Request, n);
-	MPI_Status own, *use = status == MPI_STATUS_IGNORE ? &own : status;
-
-	if (unlikely(done >= 0)) {
-		array_drop(real, n, false);
-		*flag = 1;
-		return tell_one(requests, done, indx, status, CALL_MPI_Testany);
-	}
-	reals_of(real, n, requests);
-	*indx = MPI_UNDEFINED;
-	rc = lower_MPI_Testany(count, real, indx, flag, use);
-	rc = settle_one(n, requests, real, *flag || rc ? *indx : -1, use, rc, CALL_MPI_Testany);
-	array_drop(real, n, false);
-	return rc;
-}
-MPI_ALIAS(MPI_Testany);
-
-/* Those that are known to be complete are some. */
-static int tell_some(int count, MPI_Request requests[], int *outcount, int indices[],
-		     MPI_Status statuses[], unsigned int call)
-{
-	struct vobj *comm = NULL;
-	int n = 0, rc = 0;
-
-	for (int i = 0; i < count; i++) {
-		struct vrequest *req = (struct vrequest *)vobj_req(requests[i]);
-		MPI_Status *status = status_at(statuses, n);
-
-		if (!is_done(req))
-			continue;
-		if (tell(req, status)) {
-			rc = MPI_ERR_IN_STATUS;
-			comm = req->comm;
-		}
-		if (status != MPI_STATUS_IGNORE)
-			status->MPI_ERROR = req->done->rc;
-		indices[n++] = i;
-		told(&requests[i], req);
-	}
-	*outcount = n;
-	return rc ? fail_vcomm(comm, rc, call) : 0;
-}
-
-static int settle_some(int count, MPI_Request requests[], const MPI_Request real[], int outcount,
-		       const int indices[], MPI_Status statuses[], int rc, unsigned int call)
-{
-	struct vobj *comm = unlikely(rc) ? first_comm(count, requests) : NULL;
-
-	for (int k = 0; k < outcount && outcount != MPI_UNDEFINED; k++)
-		settle(&requests[indices[k]], real[indices[k]], true, status_at(statuses, k));
-	return unlikely(rc) ? fail_vcomm(comm, rc, call) : rc;
-}
-
-LOWER_TEXT int PMPI_Waitsome(int incount, MPI_Request requests[], int *outcount, int indices[],
-			     MPI_Status statuses[])
-{
-	GLUE_CALL(MPI_Waitsome);
-	int n = COUNT(incount), own = 0, rc;
-	MPI_Request *real = array_of(MPI_Request, n);
-	MPI_Status *use = statuses;
-
-	if (reals_of(real, n, requests) & NEEDS_STATUS && statuses == MPI_STATUSES_IGNORE)
-		own = n;
-	if (unlikely(own))
-		use = array_of(MPI_Status, own);
-	for (;;) {
-		if (unlikely(find_done(n, requests) >= 0)) {
-			rc = tell_some(n, requests, outcount, indices, statuses, CALL_MPI_Waitsome);
-			break;
-		}
-		*outcount = 0;
-		rc = UNTIL_OUT(MPI_Testsome, *outcount, incount, real, outcount, indices, use);
-		if (likely(*outcount) || rc) {
-			rc = settle_some(n, requests, real, *outcount, indices, use, rc,
-					 CALL_MPI_Waitsome);
-			break;
-		}
-		between(&mark);
-		reals_of(real, n, requests);
-	}
-	array_drop(real, n, false);
-	if (unlikely(own))
-		array_drop(use, own, false);
-	return rc;
-}
-MPI_ALIAS(MPI_Waitsome);
-
-LOWER_TEXT int PMPI_Testsome(int incount, MPI_Request requests[], int *outcount, int indices[],
-			     MPI_Status statuses[])
-{
-	GLUE_CALL(MPI_Testsome);
-	int n = COUNT(incount), own = 0, rc;
-	MPI_Request *real = array_of(MPI_Request, n);
-	MPI_Status *use = statuses;
-
-	if (reals_of(real, n, requests) & NEEDS_STATUS && statuses == MPI_STATUSES_IGNORE)
-		own = n;
-	if (unlikely(own))
-		use = array_of(MPI_Status, own);
-	if (unlikely(find_done(n, requests) >= 0)) {
-		rc = tell_some(n, requests, outcount, indices, statuses, CALL_MPI_Testsome);
-	} else {
-		*outcount = 0;
-		rc = lower_MPI_Testsome(incount, real, outcount, indices, use);
-		rc = settle_some(n, requests, real, *outcount, indices, use, rc,
-				 CALL_MPI_Testsome);
-	}
-	array_drop(real, n, false);
-	if (unlikely(own))
-		array_drop(use, own, false);
-	return rc;
-}
-MPI_ALIAS(MPI_Testsome);
 
 /* A persistent request begins; true: it was a receive, and a kept message was it. */
 static bool begin_one(struct vrequest *req)
@@ -603,7 +301,7 @@ LOWER_TEXT static int start_inside(MPI_Request *request, unsigned int call)
 	rc = lower_MPI_Start(&real);
 	if (unlikely(rc)) {
 		not_begun(req);
-		return fail_request(*request, rc, call);
+		return request_fail(*request, rc, call);
 	}
 	if (req)
 		req->obj.real = (uintptr_t)real;
@@ -653,12 +351,12 @@ LOWER_TEXT int PMPI_Cancel(MPI_Request *request)
 	MPI_Request real;
 	int rc;
 
-	if (is_done(req))
+	if (request_is_done(req))
 		return MPI_SUCCESS;	/* too late, as it may be */
 	real = real_req(*request);
 	rc = lower_MPI_Cancel(&real);
 	if (unlikely(rc))
-		return fail_request(*request, rc, CALL_MPI_Cancel);
+		return request_fail(*request, rc, CALL_MPI_Cancel);
 	if (req)
 		req->flags |= REQ_CANCELLED;
 	return rc;
@@ -678,10 +376,10 @@ LOWER_TEXT int PMPI_Request_free(MPI_Request *request)
 		orphan_receive(req);
 		return rc;
 	}
-	if (!is_done(req) || (req->flags & REQ_PERSISTENT))
+	if (!request_is_done(req) || (req->flags & REQ_PERSISTENT))
 		rc = lower_MPI_Request_free(&real);
 	if (unlikely(rc))
-		return fail_request(*request, rc, CALL_MPI_Request_free);
+		return request_fail(*request, rc, CALL_MPI_Request_free);
 	*request = MPI_REQUEST_NULL;
 	if (req) {
 		req->owned = NULL;

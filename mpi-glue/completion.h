@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Completing requests: what goes around the library's word on one. For the calls on one request
+ * (request.c) and on arrays of them (request_array.c).
+ *
+ * The application is told of a completion once, and the slot goes back then: by request_settle()
+ * when the library has just said it, in the handle that it left; by request_tell() and
+ * request_told() when somebody found the request complete before and kept that (REQ_DONE). What is kept is
+ * null or inactive below, so the library passes over it in an array of reals_of().
+ */
+#ifndef MPI_GLUE_COMPLETION_H
+#define MPI_GLUE_COMPLETION_H
+
+#include "mpi-glue/request.h"
+
+/* Without its status it cannot be told what this one received, or whether it was cancelled. */
+#define NEEDS_STATUS	(REQ_ANY | REQ_CANCELLED)
+
+static inline bool request_is_done(const struct vrequest *req)
+{
+	return req && (req->flags & REQ_DONE);
+}
+
+/* What a kept completion says. @status may be MPI_STATUS_IGNORE. Returns the request's code. */
+int request_tell(struct vrequest *req, MPI_Status *status);
+/* The application has been told: the slot is free, or the persistent request inactive. */
+void request_told(MPI_Request *request, struct vrequest *req);
+/* Run the error handler for @request, which failed with @rc; what @call returns. */
+int request_fail(MPI_Request request, int rc, unsigned int call);
+
+/*
+ * The library has said of @request what @real is now: null, it is done with it; else it is not, or it
+ * is a persistent one that is inactive again if @complete. @status as in request_finished().
+ */
+static inline __attribute__((always_inline)) void
+request_settle(MPI_Request *request, MPI_Request real, bool complete, const MPI_Status *status)
+{
+	struct vrequest *req = (struct vrequest *)vobj_req(*request);
+
+	if (unlikely(!req))
+		return;
+	if (real == glue.real_request_null) {
+		request_finished(req, status);
+		*request = MPI_REQUEST_NULL;
+		request_put(req);
+		return;
+	}
+	if (complete)
+		request_finished(req, status);
+	req->obj.real = (uintptr_t)real;
+}
+
+/* What the library will complain of is nothing to us. */
+#define COUNT(n)	((n) > 0 ? (n) : 0)
+
+/* Real handles into @real, which has room for @count; returns the flags of all together. */
+static inline __attribute__((always_inline)) uint32_t
+reals_of(MPI_Request *real, int count, const MPI_Request requests[])
+{
+	uint32_t flags = 0;
+
+	for (int i = 0; i < count; i++) {
+		const struct vrequest *req = (struct vrequest *)vobj_req(requests[i]);
+
+		real[i] = real_req(requests[i]);
+		if (likely(req))
+			flags |= req->flags;
+	}
+	return flags;
+}
+
+/* The communicator whose error handler is run for an array: of its first request that has one. */
+struct vobj *first_comm(int count, const MPI_Request requests[]);
+
+#endif

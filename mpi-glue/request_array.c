@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Completion of requests in arrays: MPI_Waitall, Waitany, Waitsome, and their tests.
+ *
+ * The library is asked about all of them at once, with their real handles in the application's
+ * order. Waiting is a loop around the library's test, left at safe points, after which the real
+ * handles are taken anew. What is known to be complete goes first: any or some of an array are those.
+ */
+#include "mpi-glue/completion.h"
+#include "mpi/calls.h"
+
+/* In the order of the array, a request that is known to be complete; -1: none. */
+static int find_done(int count, const MPI_Request requests[])
+{
+	if (likely(!(glue.kept & KEPT_REQUESTS)))
+		return -1;
+	for (int i = 0; i < count; i++)
+		if (request_is_done((struct vrequest *)vobj_req(requests[i])))
+			return i;
+	return -1;
+}
+
+static inline MPI_Status *status_at(MPI_Status *statuses, int i)
+{
+	return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
+}
+
+/* All are complete, or failed; @rc as the library said. */
+static int settle_all(int count, MPI_Request requests[], const MPI_Request real[],
+		      MPI_Status statuses[], int rc, unsigned int call)
+{
+	struct vobj *comm = unlikely(rc) ? first_comm(count, requests) : NULL;
+
+	for (int i = 0; i < count; i++) {
+		struct vrequest *req = (struct vrequest *)vobj_req(requests[i]);
+		MPI_Status *status = status_at(statuses, i);
+
+		if (likely(!request_is_done(req))) {
+			request_settle(&requests[i], real[i], true, status);
+			continue;
+		}
+		if (request_tell(req, status) && !rc) {
+			comm = req->comm;
+			rc = MPI_ERR_IN_STATUS;
+		}
+		if (status != MPI_STATUS_IGNORE)
+			status->MPI_ERROR = req->done->rc;
+		request_told(&requests[i], req);
+	}
+	return unlikely(rc) ? fail_vcomm(comm, rc, call) : rc;
+}
+
+LOWER_TEXT int PMPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
+{
+	GLUE_CALL(MPI_Waitall);
+	int n = COUNT(count), flag = 0, own = 0, rc;
+	MPI_Request *real = array_of(MPI_Request, n);
+	MPI_Status *use = statuses;
+
+	if (reals_of(real, n, requests) & NEEDS_STATUS && statuses == MPI_STATUSES_IGNORE)
+		own = n;
+	if (unlikely(own))
+		use = array_of(MPI_Status, own);
+	for (;;) {
+		rc = UNTIL_OUT(MPI_Testall, flag, count, real, &flag, use);
+		if (likely(flag) || rc)
+			break;
+		between(&mark);
+		reals_of(real, n, requests);
+	}
+	rc = settle_all(n, requests, real, use, rc, CALL_MPI_Waitall);
+	array_drop(real, n, false);
+	if (unlikely(own))
+		array_drop(use, own, false);
+	return rc;
+}
+MPI_ALIAS(MPI_Waitall);
+
+LOWER_TEXT int PMPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
+{
+	GLUE_CALL(MPI_Testall);
+	int n = COUNT(count), own = 0, rc;
+	MPI_Request *real = array_of(MPI_Request, n);
+	MPI_Status *use = statuses;
+
+	if (reals_of(real, n, requests) & NEEDS_STATUS && statuses == MPI_STATUSES_IGNORE)
+		own = n;
+	if (unlikely(own))
+		use = array_of(MPI_Status, own);
+	rc = lower_MPI_Testall(count, real, flag, use);
+	if (*flag || rc)
+		rc = settle_all(n, requests, real, use, rc, CALL_MPI_Testall);
+	array_drop(real, n, false);
+	if (unlikely(own))
+		array_drop(use, own, false);
+	return rc;
+}
+MPI_ALIAS(MPI_Testall);
+
+/* One of them is complete, or the call failed. */
+static int settle_one(int count, MPI_Request requests[], const MPI_Request real[], int indx,
+		      const MPI_Status *status, int rc, unsigned int call)
+{
+	struct vobj *comm = unlikely(rc) ? first_comm(count, requests) : NULL;
+
+	if (indx >= 0 && indx < count)
+		request_settle(&requests[indx], real[indx], true, status);
+	return unlikely(rc) ? fail_vcomm(comm, rc, call) : rc;
+}
+
+static int tell_one(MPI_Request requests[], int done, int *indx, MPI_Status *status,
+		    unsigned int call)
+{
+	struct vrequest *req = (struct vrequest *)vobj_req(requests[done]);
+	int rc = request_tell(req, status);
+
+	*indx = done;
+	if (rc)
+		rc = fail_vcomm(req->comm, rc, call);
+	request_told(&requests[done], req);
+	return rc;
+}
+
+LOWER_TEXT int PMPI_Waitany(int count, MPI_Request requests[], int *indx, MPI_Status *status)
+{
+	GLUE_CALL(MPI_Waitany);
+	int n = COUNT(count), flag = 0, done, rc;
+	MPI_Request *real = array_of(MPI_Request, n);
+	MPI_Status own, *use = status == MPI_STATUS_IGNORE ? &own : status;
+
+	for (;;) {
+		done = find_done(n, requests);
+		if (unlikely(done >= 0)) {
+			array_drop(real, n, false);
+			return tell_one(requests, done, indx, status, CALL_MPI_Waitany);
+		}
+		reals_of(real, n, requests);
+		*indx = MPI_UNDEFINED;
+		rc = UNTIL_OUT(MPI_Testany, flag, count, real, indx, &flag, use);
+		if (likely(flag) || rc)
+			break;
+		between(&mark);
+	}
+	rc = settle_one(n, requests, real, *indx, use, rc, CALL_MPI_Waitany);
+	array_drop(real, n, false);
+	return rc;
+}
+MPI_ALIAS(MPI_Waitany);
+
+LOWER_TEXT int PMPI_Testany(int count, MPI_Request requests[], int *indx, int *flag,
+			    MPI_Status *status)
+{
+	GLUE_CALL(MPI_Testany);
+	int n = COUNT(count), done = find_done(n, requests), rc;
+	MPI_Request *real = array_of(MPI_Request, n);
+	MPI_Status own, *use = status == MPI_STATUS_IGNORE ? &own : status;
+
+	if (unlikely(done >= 0)) {
+		array_drop(real, n, false);
+		*flag = 1;
+		return tell_one(requests, done, indx, status, CALL_MPI_Testany);
+	}
+	reals_of(real, n, requests);
+	*indx = MPI_UNDEFINED;
+	rc = lower_MPI_Testany(count, real, indx, flag, use);
+	rc = settle_one(n, requests, real, *flag || rc ? *indx : -1, use, rc, CALL_MPI_Testany);
+	array_drop(real, n, false);
+	return rc;
+}
+MPI_ALIAS(MPI_Testany);
+
+/* Those that are known to be complete are some. */
+static int tell_some(int count, MPI_Request requests[], int *outcount, int indices[],
+		     MPI_Status statuses[], unsigned int call)
+{
+	struct vobj *comm = NULL;
+	int n = 0, rc = 0;
+
+	for (int i = 0; i < count; i++) {
+		struct vrequest *req = (struct vrequest *)vobj_req(requests[i]);
+		MPI_Status *status = status_at(statuses, n);
+
+		if (!request_is_done(req))
+			continue;
+		if (request_tell(req, status)) {
+			rc = MPI_ERR_IN_STATUS;
+			comm = req->comm;
+		}
+		if (status != MPI_STATUS_IGNORE)
+			status->MPI_ERROR = req->done->rc;
+		indices[n++] = i;
+		request_told(&requests[i], req);
+	}
+	*outcount = n;
+	return rc ? fail_vcomm(comm, rc, call) : 0;
+}
+
+static int settle_some(int count, MPI_Request requests[], const MPI_Request real[], int outcount,
+		       const int indices[], MPI_Status statuses[], int rc, unsigned int call)
+{
+	struct vobj *comm = unlikely(rc) ? first_comm(count, requests) : NULL;
+
+	for (int k = 0; k < outcount && outcount != MPI_UNDEFINED; k++)
+		request_settle(&requests[indices[k]], real[indices[k]], true, status_at(statuses, k));
+	return unlikely(rc) ? fail_vcomm(comm, rc, call) : rc;
+}
+
+LOWER_TEXT int PMPI_Waitsome(int incount, MPI_Request requests[], int *outcount, int indices[],
+			     MPI_Status statuses[])
+{
+	GLUE_CALL(MPI_Waitsome);
+	int n = COUNT(incount), own = 0, rc;
+	MPI_Request *real = array_of(MPI_Request, n);
+	MPI_Status *use = statuses;
+
+	if (reals_of(real, n, requests) & NEEDS_STATUS && statuses == MPI_STATUSES_IGNORE)
+		own = n;
+	if (unlikely(own))
+		use = array_of(MPI_Status, own);
+	for (;;) {
+		if (unlikely(find_done(n, requests) >= 0)) {
+			rc = tell_some(n, requests, outcount, indices, statuses, CALL_MPI_Waitsome);
+			break;
+		}
+		*outcount = 0;
+		rc = UNTIL_OUT(MPI_Testsome, *outcount, incount, real, outcount, indices, use);
+		if (likely(*outcount) || rc) {
+			rc = settle_some(n, requests, real, *outcount, indices, use, rc,
+					 CALL_MPI_Waitsome);
+			break;
+		}
+		between(&mark);
+		reals_of(real, n, requests);
+	}
+	array_drop(real, n, false);
+	if (unlikely(own))
+		array_drop(use, own, false);
+	return rc;
+}
+MPI_ALIAS(MPI_Waitsome);
+
+LOWER_TEXT int PMPI_Testsome(int incount, MPI_Request requests[], int *outcount, int indices[],
+			     MPI_Status statuses[])
+{
+	GLUE_CALL(MPI_Testsome);
+	int n = COUNT(incount), own = 0, rc;
+	MPI_Request *real = array_of(MPI_Request, n);
+	MPI_Status *use = statuses;
+
+	if (reals_of(real, n, requests) & NEEDS_STATUS && statuses == MPI_STATUSES_IGNORE)
+		own = n;
+	if (unlikely(own))
+		use = array_of(MPI_Status, own);
+	if (unlikely(find_done(n, requests) >= 0)) {
+		rc = tell_some(n, requests, outcount, indices, statuses, CALL_MPI_Testsome);
+	} else {
+		*outcount = 0;
+		rc = lower_MPI_Testsome(incount, real, outcount, indices, use);
+		rc = settle_some(n, requests, real, *outcount, indices, use, rc,
+				 CALL_MPI_Testsome);
+	}
+	array_drop(real, n, false);
+	if (unlikely(own))
+		array_drop(use, own, false);
+	return rc;
+}
+MPI_ALIAS(MPI_Testsome);
