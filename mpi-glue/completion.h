@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Completing requests: what goes around the library's word on one. For the calls on one request
- * (request.c) and on arrays of them (request_array.c).
+ * (request.c) and on arrays of them (request_array.c), and for those of files (request_io.c).
  *
  * The application is told of a completion once, and the slot goes back then: by request_settle()
  * when the library has just said it, in the handle that it left; by request_tell() and
  * request_told() when somebody found the request complete before and kept that (REQ_DONE). What is kept is
  * null or inactive below, so the library passes over it in an array of reals_of().
+ *
+ * Requests of files are tested by request_io.c alone, one at a time and in its order; they never
+ * go below in an array.
  */
 #ifndef MPI_GLUE_COMPLETION_H
 #define MPI_GLUE_COMPLETION_H
@@ -71,5 +74,22 @@ reals_of(MPI_Request *real, int count, const MPI_Request requests[])
 
 /* The communicator whose error handler is run for an array: of its first request that has one. */
 struct vobj *first_comm(int count, const MPI_Request requests[]);
+
+/*
+ * One look at @req, or at those of its file that have to be complete before it. True: it is
+ * complete, which is kept, or nothing is under way.
+ */
+bool io_test(struct vrequest *req);
+/* Nothing has to be complete before @req may be tested; else one look at what has. */
+bool io_turn(struct vrequest *req);
+
+/* The same, of any request. @req may be NULL. */
+static inline bool io_has_to_wait(struct vrequest *req)
+{
+	return req && unlikely(req->flags & REQ_IO_ORDERED) && !io_turn(req);
+}
+
+/* One look at each request of a file in the array; how many are not complete. @real: none of them */
+int io_test_array(int count, const MPI_Request requests[], MPI_Request *real);
 
 #endif

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mpi-glue/request.h"
+#include "mpi-glue/completion.h"
 #include "mpi/calls.h"
 
 /* Messages longer than INT_MAX are counted in these. */
@@ -158,26 +158,6 @@ LOWER_TEXT static void kept_test(struct kept *kept)
 	count_received(kept->comm, kept->status.MPI_SOURCE);
 }
 
-/* Of a request: did it complete? What the application will be told is noted. */
-LOWER_TEXT static void test_request(struct vrequest *req)
-{
-	MPI_Request real = real_req(virt_req(&req->obj));
-	MPI_Status status;
-	int flag = 0, rc;
-
-	memset(&status, 0, sizeof(status));
-	rc = lower_MPI_Test(&real, &flag, &status);
-	if (!flag && !rc)
-		return;
-	request_finished(req, &status);
-	req->obj.real = (uintptr_t)real;
-	if (!(req->flags & REQ_ORPHAN)) {
-		request_keep(req, &status, rc);
-		return;
-	}
-	orphan_end(req, real);
-}
-
 static bool is_active(const struct vrequest *req)
 {
 	return req && (req->flags & REQ_ACTIVE) && !(req->flags & (REQ_GENERAL | REQ_DONE));
@@ -190,8 +170,8 @@ static void drain_requests(void)
 	for (uint32_t i = 0; i < table->top; i++) {
 		struct vrequest *req = (struct vrequest *)vobj_at(VK_REQ, i);
 
-		if (is_active(req))
-			test_request(req);
+		if (is_active(req) && io_turn(req))
+			request_look(req);
 	}
 }
 

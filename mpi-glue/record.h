@@ -162,6 +162,8 @@ enum {
 	REQ_COLLECTIVE = 1024,
 	REQ_MATCHED = 2048,	/* a matched receive: nothing to post anew */
 	REQ_LEAVING = 4096,	/* complete when all have freed its communicator */
+	REQ_IO = 8192,		/* reads or writes a file: request_io.c */
+	REQ_IO_ORDERED = 16384,	/* collectively: after those before it of the same @file */
 };
 
 /* What the application will be told of a request that is complete. */
@@ -173,6 +175,8 @@ struct done {
 /*
  * The arguments are kept of receives and persistent requests: a restart makes those again.
  * Sends are complete at a cut. @comm and @dtype are referenced then.
+ * @order: in which receives were posted, or in which a file's were begun
+ * @file: for comparison only; valid with REQ_IO_ORDERED
  */
 struct vrequest {
 	struct vobj obj;
@@ -185,9 +189,10 @@ struct vrequest {
 	MPI_Datatype dtype;
 	int rank, tag;
 	struct done *done;
-	uint64_t order;		/* in which receives were posted */
+	uint64_t order;
 	int32_t fortran;	/* MPI_Request_c2f; Open MPI's Fortran library looks here itself */
 	uint16_t made_by;
+	struct vobj *file;
 };
 
 _Static_assert(offsetof(struct vrequest, fortran) == 0x68, "req_f_to_c_index of ompi_request_t");

@@ -41,7 +41,8 @@ static void forget_done(struct vrequest *req)
 	free(req->done);
 	req->done = NULL;
 	req->flags &= ~(uint32_t)REQ_DONE;
-	if (!--glue.nr_done)
+	/* another thread may just keep one */
+	if (!__atomic_sub_fetch(&glue.nr_done, 1, __ATOMIC_RELAXED) && !glue.multiple)
 		glue.kept &= ~(uint32_t)KEPT_REQUESTS;
 }
 
@@ -97,8 +98,8 @@ void request_keep(struct vrequest *req, const MPI_Status *status, int rc)
 	done->rc = rc;
 	req->done = done;
 	req->flags |= REQ_DONE;
-	glue.nr_done++;
-	glue.kept |= KEPT_REQUESTS;
+	__atomic_add_fetch(&glue.nr_done, 1, __ATOMIC_RELAXED);
+	__atomic_or_fetch(&glue.kept, (uint32_t)KEPT_REQUESTS, __ATOMIC_RELAXED);
 }
 
 void request_finished_slow(struct vrequest *req, const MPI_Status *status)
@@ -152,6 +153,24 @@ int request_fail(MPI_Request request, int rc, unsigned int call)
 	return fail_vcomm(req ? req->comm : NULL, rc, call);
 }
 
+LOWER_TEXT void request_look(struct vrequest *req)
+{
+	MPI_Request real = real_req(virt_req(&req->obj));
+	MPI_Status status;
+	int flag = 0, rc;
+
+	memset(&status, 0, sizeof(status));
+	rc = lower_MPI_Test(&real, &flag, &status);
+	if (!flag && !rc)
+		return;
+	request_finished(req, &status);
+	req->obj.real = (uintptr_t)real;
+	if (req->flags & REQ_ORPHAN)
+		orphan_end(req, real);
+	else
+		request_keep(req, &status, rc);
+}
+
 LOWER_TEXT int test_below(MPI_Request *real, int *flag, MPI_Status *status)
 {
 	*flag = 0;
@@ -175,6 +194,10 @@ int wait_inside(MPI_Request *request, MPI_Status *status, struct call_mark *mark
 				rc = fail_vcomm(req->comm, rc, call);
 			request_told(request, req);
 			return rc;
+		}
+		if (io_has_to_wait(req)) {
+			between(mark);
+			continue;
 		}
 		real = real_req(*request);
 		rc = test_below(&real, &flag, use);
@@ -215,6 +238,10 @@ LOWER_TEXT int PMPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 		request_told(request, req);
 		return rc;
 	}
+	if (io_has_to_wait(req)) {
+		*flag = 0;
+		return MPI_SUCCESS;
+	}
 	if (status == MPI_STATUS_IGNORE && req && (req->flags & NEEDS_STATUS))
 		use = &own;
 	real = real_req(*request);
@@ -232,6 +259,10 @@ LOWER_TEXT int PMPI_Request_get_status(MPI_Request request, int *flag, MPI_Statu
 	struct vrequest *req = (struct vrequest *)vobj_req(request);
 	int rc;
 
+	if (unlikely(req && (req->flags & REQ_IO)) && !io_test(req)) {
+		*flag = 0;
+		return MPI_SUCCESS;
+	}
 	if (unlikely(glue.kept & KEPT_REQUESTS) && request_is_done(req)) {
 		*flag = 1;
 		return request_tell(req, status);

@@ -50,6 +50,10 @@ int wait_inside(MPI_Request *request, MPI_Status *status, struct call_mark *mark
 /* The arguments, for a restart; @dtype and the communicator are referenced. */
 void request_record(MPI_Request request, unsigned int call, void *buf, MPI_Count count,
 		    MPI_Datatype dtype, int rank, int tag);
+/* It reads or writes @file, together with the file's other members. */
+void request_of_file(MPI_Request request, MPI_File file);
+/* Test @req, which is active, below; its completion is kept, or ends an orphan. */
+void request_look(struct vrequest *req);
 /* Complete, and kept for the application's next look at it. */
 void request_keep(struct vrequest *req, const MPI_Status *status, int rc);
 

@@ -5,6 +5,9 @@
  * The library is asked about all of them at once, with their real handles in the application's
  * order. Waiting is a loop around the library's test, left at safe points, after which the real
  * handles are taken anew. What is known to be complete goes first: any or some of an array are those.
+ *
+ * Requests of files never go below here: each is looked at before (request_io.c), and null in
+ * the array of real handles. So "none is active", said of that array, may not be so.
  */
 #include "mpi-glue/completion.h"
 #include "mpi/calls.h"
@@ -50,17 +53,29 @@ static int settle_all(int count, MPI_Request requests[], const MPI_Request real[
 	return unlikely(rc) ? fail_vcomm(comm, rc, call) : rc;
 }
 
+/* Until no request of a file is under way; @real is brought up to date. */
+static void wait_io(int count, const MPI_Request requests[], MPI_Request *real,
+		    struct call_mark *mark)
+{
+	while (io_test_array(count, requests, real))
+		between(mark);
+	reals_of(real, count, requests);
+}
+
 LOWER_TEXT int PMPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 {
 	GLUE_CALL(MPI_Waitall);
 	int n = COUNT(count), flag = 0, own = 0, rc;
 	MPI_Request *real = array_of(MPI_Request, n);
+	uint32_t flags = reals_of(real, n, requests);
 	MPI_Status *use = statuses;
 
-	if (reals_of(real, n, requests) & NEEDS_STATUS && statuses == MPI_STATUSES_IGNORE)
+	if (flags & NEEDS_STATUS && statuses == MPI_STATUSES_IGNORE)
 		own = n;
 	if (unlikely(own))
 		use = array_of(MPI_Status, own);
+	if (unlikely(flags & REQ_IO))
+		wait_io(n, requests, real, &mark);
 	for (;;) {
 		rc = UNTIL_OUT(MPI_Testall, flag, count, real, &flag, use);
 		if (likely(flag) || rc)
@@ -81,13 +96,19 @@ LOWER_TEXT int PMPI_Testall(int count, MPI_Request requests[], int *flag, MPI_St
 	GLUE_CALL(MPI_Testall);
 	int n = COUNT(count), own = 0, rc;
 	MPI_Request *real = array_of(MPI_Request, n);
+	uint32_t flags = reals_of(real, n, requests);
 	MPI_Status *use = statuses;
 
-	if (reals_of(real, n, requests) & NEEDS_STATUS && statuses == MPI_STATUSES_IGNORE)
+	if (flags & NEEDS_STATUS && statuses == MPI_STATUSES_IGNORE)
 		own = n;
 	if (unlikely(own))
 		use = array_of(MPI_Status, own);
-	rc = lower_MPI_Testall(count, real, flag, use);
+	if (unlikely(flags & REQ_IO) && io_test_array(n, requests, real)) {
+		*flag = 0;
+		rc = MPI_SUCCESS;
+	} else {
+		rc = lower_MPI_Testall(count, real, flag, use);
+	}
 	if (*flag || rc)
 		rc = settle_all(n, requests, real, use, rc, CALL_MPI_Testall);
 	array_drop(real, n, false);
@@ -121,23 +142,30 @@ static int tell_one(MPI_Request requests[], int done, int *indx, MPI_Status *sta
 	return rc;
 }
 
+/* The library found nothing active, but @io requests of files are, which it was not asked about. */
+static inline bool only_io(int found, int io)
+{
+	return unlikely(io) && found == MPI_UNDEFINED;
+}
+
 LOWER_TEXT int PMPI_Waitany(int count, MPI_Request requests[], int *indx, MPI_Status *status)
 {
 	GLUE_CALL(MPI_Waitany);
-	int n = COUNT(count), flag = 0, done, rc;
+	int n = COUNT(count), flag = 0, io = 0, done, rc;
 	MPI_Request *real = array_of(MPI_Request, n);
 	MPI_Status own, *use = status == MPI_STATUS_IGNORE ? &own : status;
 
 	for (;;) {
+		if (unlikely(reals_of(real, n, requests) & REQ_IO))
+			io = io_test_array(n, requests, real);
 		done = find_done(n, requests);
 		if (unlikely(done >= 0)) {
 			array_drop(real, n, false);
 			return tell_one(requests, done, indx, status, CALL_MPI_Waitany);
 		}
-		reals_of(real, n, requests);
 		*indx = MPI_UNDEFINED;
 		rc = UNTIL_OUT(MPI_Testany, flag, count, real, indx, &flag, use);
-		if (likely(flag) || rc)
+		if (likely(flag && !only_io(*indx, io)) || rc)
 			break;
 		between(&mark);
 	}
@@ -151,18 +179,22 @@ LOWER_TEXT int PMPI_Testany(int count, MPI_Request requests[], int *indx, int *f
 			    MPI_Status *status)
 {
 	GLUE_CALL(MPI_Testany);
-	int n = COUNT(count), done = find_done(n, requests), rc;
+	int n = COUNT(count), io = 0, done, rc;
 	MPI_Request *real = array_of(MPI_Request, n);
 	MPI_Status own, *use = status == MPI_STATUS_IGNORE ? &own : status;
 
+	if (unlikely(reals_of(real, n, requests) & REQ_IO))
+		io = io_test_array(n, requests, real);
+	done = find_done(n, requests);
 	if (unlikely(done >= 0)) {
 		array_drop(real, n, false);
 		*flag = 1;
 		return tell_one(requests, done, indx, status, CALL_MPI_Testany);
 	}
-	reals_of(real, n, requests);
 	*indx = MPI_UNDEFINED;
 	rc = lower_MPI_Testany(count, real, indx, flag, use);
+	if (only_io(*indx, io))
+		*flag = 0;
 	rc = settle_one(n, requests, real, *flag || rc ? *indx : -1, use, rc, CALL_MPI_Testany);
 	array_drop(real, n, false);
 	return rc;
@@ -209,22 +241,25 @@ LOWER_TEXT int PMPI_Waitsome(int incount, MPI_Request requests[], int *outcount,
 			     MPI_Status statuses[])
 {
 	GLUE_CALL(MPI_Waitsome);
-	int n = COUNT(incount), own = 0, rc;
+	int n = COUNT(incount), own = 0, io = 0, rc;
 	MPI_Request *real = array_of(MPI_Request, n);
+	uint32_t flags = reals_of(real, n, requests);
 	MPI_Status *use = statuses;
 
-	if (reals_of(real, n, requests) & NEEDS_STATUS && statuses == MPI_STATUSES_IGNORE)
+	if (flags & NEEDS_STATUS && statuses == MPI_STATUSES_IGNORE)
 		own = n;
 	if (unlikely(own))
 		use = array_of(MPI_Status, own);
 	for (;;) {
+		if (unlikely(flags & REQ_IO))
+			io = io_test_array(n, requests, real);
 		if (unlikely(find_done(n, requests) >= 0)) {
 			rc = tell_some(n, requests, outcount, indices, statuses, CALL_MPI_Waitsome);
 			break;
 		}
 		*outcount = 0;
 		rc = UNTIL_OUT(MPI_Testsome, *outcount, incount, real, outcount, indices, use);
-		if (likely(*outcount) || rc) {
+		if (likely(*outcount && !only_io(*outcount, io)) || rc) {
 			rc = settle_some(n, requests, real, *outcount, indices, use, rc,
 					 CALL_MPI_Waitsome);
 			break;
@@ -243,19 +278,24 @@ LOWER_TEXT int PMPI_Testsome(int incount, MPI_Request requests[], int *outcount,
 			     MPI_Status statuses[])
 {
 	GLUE_CALL(MPI_Testsome);
-	int n = COUNT(incount), own = 0, rc;
+	int n = COUNT(incount), own = 0, io = 0, rc;
 	MPI_Request *real = array_of(MPI_Request, n);
+	uint32_t flags = reals_of(real, n, requests);
 	MPI_Status *use = statuses;
 
-	if (reals_of(real, n, requests) & NEEDS_STATUS && statuses == MPI_STATUSES_IGNORE)
+	if (flags & NEEDS_STATUS && statuses == MPI_STATUSES_IGNORE)
 		own = n;
 	if (unlikely(own))
 		use = array_of(MPI_Status, own);
+	if (unlikely(flags & REQ_IO))
+		io = io_test_array(n, requests, real);
 	if (unlikely(find_done(n, requests) >= 0)) {
 		rc = tell_some(n, requests, outcount, indices, statuses, CALL_MPI_Testsome);
 	} else {
 		*outcount = 0;
 		rc = lower_MPI_Testsome(incount, real, outcount, indices, use);
+		if (only_io(*outcount, io))
+			*outcount = 0;
 		rc = settle_some(n, requests, real, *outcount, indices, use, rc,
 				 CALL_MPI_Testsome);
 	}
