@@ -500,6 +500,15 @@ static void resume(uint32_t *state)
 	let_go();
 }
 
+/*
+ * Ordered to quiesce, and beyond that: there was an order to run that this thread never saw, as it
+ * got no processor before the next. (Of who refused this very order it is not so, and it will again.)
+ */
+static bool is_of_before(uint32_t state)
+{
+	return state == STATUS_DRAINING || state == STATUS_SILENT || state == STATUS_REFUSED;
+}
+
 /* One look at the orders; true when there is more to do without a new one. */
 static bool follow(uint32_t *state, uint32_t intent)
 {
@@ -510,6 +519,8 @@ static bool follow(uint32_t *state, uint32_t intent)
 			resume(state);
 		return false;
 	}
+	if (intent == STATUS_QUIESCE && is_of_before(*state))
+		resume(state);
 	if (*state == STATUS_REFUSED || *state == STATUS_SILENT || *state == STATUS_BROKEN)
 		return false;
 	if (*state == STATUS_RUNNING) {

@@ -117,6 +117,11 @@ static void order(struct job *job, uint32_t intent)
 	}
 }
 
+static bool answers(const struct status_page *page)
+{
+	return __atomic_load_n(&page->answer.seen, __ATOMIC_ACQUIRE) == page->order.serial;
+}
+
 /* Ended, late, or something refused: no use to wait. */
 static bool hopeless(struct job *job)
 {
@@ -127,7 +132,10 @@ static bool hopeless(struct job *job)
 	for (uint32_t i = 0; i < job->nr; i++) {
 		uint32_t state = state_of(job->page[i]);
 
-		if (state == STATUS_REFUSED || state == STATUS_BROKEN || state == STATUS_ENDED)
+		if (state == STATUS_BROKEN || state == STATUS_ENDED)
+			return true;
+		/* said of an older order it is not about this one */
+		if (state == STATUS_REFUSED && answers(job->page[i]))
 			return true;
 	}
 	if (now_ms() < job->deadline) {
@@ -142,8 +150,7 @@ static bool all_in(const struct job *job, uint32_t state)
 	for (uint32_t i = 0; i < job->nr; i++) {
 		const struct status_page *page = job->page[i];
 
-		if (state_of(page) != state ||
-		    __atomic_load_n(&page->answer.seen, __ATOMIC_ACQUIRE) != page->order.serial)
+		if (state_of(page) != state || !answers(page))
 			return false;
 	}
 	return true;
@@ -272,6 +279,7 @@ static bool wait_for(struct job *job, uint32_t state, bool channels)
 	return true;
 }
 
+/* Nobody waits for ranks that are let go, neither does ckptd; for those of a restart one does. */
 static void go_on(struct job *job, bool restart)
 {
 	if (restart)
@@ -286,7 +294,8 @@ static void go_on(struct job *job, bool restart)
 			 (unsigned long long)((job->run - 1) * 10000 + i));
 	}
 	order(job, STATUS_RUN);
-	wait_for(job, STATUS_RUNNING, false);
+	if (restart)
+		wait_for(job, STATUS_RUNNING, false);
 }
 
 static bool any(const struct job *job, uint32_t state)
