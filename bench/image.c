@@ -11,9 +11,9 @@
  *
  * Cases: random (does not compress), heap (doubles that were floats, a smooth field
  * with noise: what a solver has; always compressed, so that both do the same), zero, twice (random, the second half is the first
- * again).  In two more the plain writer is not used; they tell what looking for
- * pages that are the same costs and saves: random-same, twice-same: with and
- * without, both with io_uring.
+ * again).  In some more the plain writer is not used; they tell what looking for
+ * pages that are the same costs and saves (random-same, twice-same), and what
+ * encryption costs (random+secret, heap+secret): with and without, both with io_uring.
  */
 #include <errno.h>
 #include <math.h>
@@ -52,6 +52,7 @@ struct way {
 	int (*create)(const char *dir, struct image_writer **ret_writer,
 		      struct image_error *error);
 	bool same;		/* look for pages that are the same */
+	bool secret;		/* encrypt */
 };
 
 static uint64_t rng(uint64_t *s)
@@ -73,10 +74,10 @@ static void fill(struct bench *b, const char *what)
 	uint64_t *v = (uint64_t *)b->data, s = 0x9e3779b97f4a7c15ULL;
 	size_t n = b->len / 8;
 
-	b->level = !strcmp(what, "heap");
+	b->level = !strncmp(what, "heap", 4);
 	if (!strcmp(what, "zero")) {
 		memset(b->data, 0, b->len);
-	} else if (!strcmp(what, "heap")) {
+	} else if (!strncmp(what, "heap", 4)) {
 		for (size_t i = 0; i < n; i++) {
 			double x = (float)(sin((double)i * 1e-4) + (double)(rng(&s) >> 54) * 1e-5);
 
@@ -114,6 +115,7 @@ static void write_image(struct bench *b, const struct way *way, struct result *r
 		.generation = 1,
 		.job = "bench",
 		.zstd_level = b->level,
+		.encrypt = way->secret,
 		.reread = way->same ? reread : NULL,
 		.reread_arg = b,
 	};
@@ -156,12 +158,15 @@ static double median(double *v, int n)
 static void run_case(struct bench *b, const char *what, int runs)
 {
 	static const struct way writers[2] = {
-		{ image_writer_posix_create, false }, { image_writer_create, false },
+		{ image_writer_posix_create, false, false }, { image_writer_create, false, false },
 	};
 	static const struct way same[2] = {
-		{ image_writer_create, false }, { image_writer_create, true },
+		{ image_writer_create, false, false }, { image_writer_create, true, false },
 	};
-	const struct way *ways = strchr(what, '-') ? same : writers;
+	static const struct way secret[2] = {
+		{ image_writer_create, false, false }, { image_writer_create, false, true },
+	};
+	const struct way *ways = strchr(what, '-') ? same : strchr(what, '+') ? secret : writers;
 	double ms[2][RUNS], cpu[2][RUNS];
 
 	fill(b, what);
@@ -173,14 +178,15 @@ static void run_case(struct bench *b, const char *what, int runs)
 			write_image(b, &ways[which], &res);
 			ms[which][run] = res.ms;
 			cpu[which][run] = res.cpu_ms;
-			printf("%s,%d,\"%s%s\",%.0f,%.0f,%llu\n", what, run + 1, res.way,
-			       ways[which].same ? ", same" : "", res.ms,
+			printf("%s,%d,\"%s%s%s\",%.0f,%.0f,%llu\n", what, run + 1, res.way,
+			       ways[which].same ? ", same" : "",
+			       ways[which].secret ? ", encrypted" : "", res.ms,
 			       res.cpu_ms, (unsigned long long)(res.stored >> 20));
 			fflush(stdout);
 		}
 	}
 	printf("# %s: %s: time %.2f, CPU %.2f\n", what,
-	       ways == same ? "with / without" : "io_uring / plain",
+	       ways == writers ? "io_uring / plain" : "with / without",
 	       median(ms[1], runs) / median(ms[0], runs),
 	       median(cpu[1], runs) / median(cpu[0], runs));
 }
@@ -202,6 +208,7 @@ int main(int argc, char **argv)
 		die("usage", "MIB is a multiple of 4, RUNS 1 to 64");
 	if (image_key_from_bytes(bytes, &b.key))
 		die("key", "out of memory");
+	image_key_secret_from_bytes(b.key, bytes, "bench");
 	b.data = mmap(NULL, b.len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (b.data == MAP_FAILED)
 		die("memory", strerror(errno));

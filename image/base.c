@@ -124,7 +124,8 @@ int image_base(struct image *img, const char *dir, unsigned int max, struct imag
 	image_hold(r);
 	if (!r->m->files[IMAGE_FILE_PAGES].name && !r->m->nr_bases)
 		err = image_error_set(error, -ENODATA, "%.200s: holds no pages", dir);
-	else if (strcmp(r->m->job, img->manifest.job) || r->m->encrypted != img->manifest.encrypted)
+	else if (strcmp(r->m->job, img->manifest.job) || r->m->encrypted != img->manifest.encrypted ||
+		 memcmp(r->m->secret_id, img->manifest.secret_id, sizeof(r->m->secret_id)))
 		err = image_error_set(error, -EINVAL, "%.200s: of another job, or kept otherwise",
 				      dir);
 	else

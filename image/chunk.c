@@ -2,12 +2,16 @@
 /*
  * One chunk: header, payload, tag.
  *
- * The header names the chunk's place (file, sequence number), the key belongs to
+ * The header names the chunk's place (file, sequence number), the keys belong to
  * one image: a chunk that was moved, copied from elsewhere or changed does not
- * authenticate.  Encrypted, the place is the nonce too: it is written once, so a
- * nonce is never used twice.  Without encryption header and payload, contiguous in
- * memory, are one message for SipHash, which needs nothing but 64-bit arithmetic
- * and is fast on every machine (docs/design/one-node.md has the figures).
+ * authenticate.  Header and payload, contiguous in memory, are one message for
+ * SipHash, which needs nothing but 64-bit arithmetic and is fast on every machine
+ * (docs/design/one-node.md has the figures).
+ *
+ * Encrypted, the payload is sealed first: the place is the nonce, which is written
+ * once and so never used twice with the image's key.  The tag around it is that of a plain
+ * chunk: with the node's key alone one can still tell what is damaged, but not make a seal
+ * that opens.
  *
  * The decoder takes nothing from a chunk but lengths, which it bounds, until the
  * tag was checked; zstd sees authenticated bytes only.
@@ -31,23 +35,22 @@
 
 struct chunk_encoder {
 	ZSTD_CCtx *zstd;
-	bool encrypt;
-	uint8_t key[32];
+	const struct chunk_keys *keys;
 };
 
 struct chunk_decoder {
 	ZSTD_DCtx *zstd;
-	bool encrypted;
-	uint8_t key[32];
+	const struct chunk_keys *keys;
 };
 
 _Static_assert(sizeof(struct image_chunk_hdr) == 32, "format");
-_Static_assert(crypto_aead_xchacha20poly1305_ietf_ABYTES == IMAGE_TAG_BYTES,
+_Static_assert(crypto_aead_xchacha20poly1305_ietf_ABYTES == IMAGE_SEAL_BYTES,
 	       "format");
 _Static_assert(crypto_shorthash_siphashx24_BYTES == IMAGE_TAG_BYTES, "format");
-_Static_assert(crypto_shorthash_siphashx24_KEYBYTES <= 32, "key");
+_Static_assert(crypto_shorthash_siphashx24_KEYBYTES <= IMAGE_SUBKEY_BYTES, "key");
+_Static_assert(crypto_aead_xchacha20poly1305_ietf_KEYBYTES == IMAGE_SUBKEY_BYTES, "key");
 
-int chunk_encoder_create(const uint8_t key[32], bool encrypt, int level,
+int chunk_encoder_create(const struct chunk_keys *keys, int level,
 			 struct chunk_encoder **ret_encoder)
 {
 	struct chunk_encoder *enc = calloc(1, sizeof(*enc));
@@ -64,8 +67,7 @@ int chunk_encoder_create(const uint8_t key[32], bool encrypt, int level,
 		chunk_encoder_destroy(enc);
 		return -EINVAL;
 	}
-	enc->encrypt = encrypt;
-	memcpy(enc->key, key, sizeof(enc->key));
+	enc->keys = keys;
 	*ret_encoder = enc;
 	return 0;
 }
@@ -75,7 +77,6 @@ void chunk_encoder_destroy(struct chunk_encoder *enc)
 	if (!enc)
 		return;
 	ZSTD_freeCCtx(enc->zstd);
-	explicit_bzero(enc->key, sizeof(enc->key));
 	free(enc);
 }
 
@@ -129,22 +130,17 @@ static int pack_payload(struct chunk_encoder *enc, const uint8_t *raw, uint32_t 
 	return ZSTD_getErrorCode(n) == ZSTD_error_dstSize_tooSmall ? 0 : -EIO;
 }
 
-/* Encrypt what is to be encrypted, and put the tag behind it. */
-static void seal(struct chunk_encoder *enc, enum image_file file, uint64_t seq,
-		 uint8_t *chunk, uint32_t stored)
+/* The payload, in place, and IMAGE_SEAL_BYTES behind it. */
+static void seal(const struct chunk_encoder *enc, enum image_file file, uint64_t seq,
+		 uint8_t *chunk, uint32_t len)
 {
 	uint8_t nonce[crypto_aead_xchacha20poly1305_ietf_NPUBBYTES];
 	uint8_t *payload = chunk + HDR_BYTES;
 
-	if (!enc->encrypt) {
-		crypto_shorthash_siphashx24(payload + stored, chunk, HDR_BYTES + stored,
-					    enc->key);
-		return;
-	}
 	make_nonce(file, seq, nonce);
 	crypto_aead_xchacha20poly1305_ietf_encrypt_detached(
-		payload, payload + stored, NULL, payload, stored,
-		chunk, HDR_BYTES, NULL, nonce, enc->key);
+		payload, payload + len, NULL, payload, len,
+		chunk, HDR_BYTES, NULL, nonce, enc->keys->secret);
 }
 
 int chunk_encode(struct chunk_encoder *enc, enum image_file file, uint64_t seq,
@@ -152,7 +148,8 @@ int chunk_encode(struct chunk_encoder *enc, enum image_file file, uint64_t seq,
 		 uint8_t **ret_chunk, size_t *ret_len)
 {
 	struct image_chunk_hdr hdr = {};
-	uint32_t stored = raw_len;
+	const uint32_t sealing = enc->keys->encrypted ? IMAGE_SEAL_BYTES : 0;
+	uint32_t len = raw_len, stored;
 	bool packed = false;
 	uint8_t *chunk;
 	int err;
@@ -160,10 +157,11 @@ int chunk_encode(struct chunk_encoder *enc, enum image_file file, uint64_t seq,
 	if (!raw_len || raw_len > IMAGE_CHUNK_MAX)
 		return -EINVAL;
 	err = pack ? pack_payload(enc, chunk_payload(raw), raw_len, chunk_payload(out),
-				  &stored, &packed) : 0;
+				  &len, &packed) : 0;
 	if (err)
 		return err;
 	chunk = packed ? out : raw;
+	stored = len + sealing;
 	hdr.magic = htole32(IMAGE_MAGIC_CHUNK);
 	hdr.file = htole16(file);
 	hdr.codec = packed ? IMAGE_CODEC_ZSTD : IMAGE_CODEC_RAW;
@@ -171,14 +169,16 @@ int chunk_encode(struct chunk_encoder *enc, enum image_file file, uint64_t seq,
 	hdr.raw_len = htole32(raw_len);
 	hdr.stored_len = htole32(stored);
 	memcpy(chunk, &hdr, HDR_BYTES);
-	seal(enc, file, seq, chunk, stored);
+	if (sealing)
+		seal(enc, file, seq, chunk, len);
+	crypto_shorthash_siphashx24(chunk + HDR_BYTES + stored, chunk, HDR_BYTES + stored,
+				    enc->keys->tag);
 	*ret_chunk = chunk;
 	*ret_len = HDR_BYTES + stored + IMAGE_TAG_BYTES;
 	return 0;
 }
 
-int chunk_decoder_create(const uint8_t key[32], bool encrypted,
-			 struct chunk_decoder **ret_decoder)
+int chunk_decoder_create(const struct chunk_keys *keys, struct chunk_decoder **ret_decoder)
 {
 	struct chunk_decoder *dec = calloc(1, sizeof(*dec));
 
@@ -189,8 +189,7 @@ int chunk_decoder_create(const uint8_t key[32], bool encrypted,
 		free(dec);
 		return -ENOMEM;
 	}
-	dec->encrypted = encrypted;
-	memcpy(dec->key, key, sizeof(dec->key));
+	dec->keys = keys;
 	*ret_decoder = dec;
 	return 0;
 }
@@ -200,13 +199,12 @@ void chunk_decoder_destroy(struct chunk_decoder *dec)
 	if (!dec)
 		return;
 	ZSTD_freeDCtx(dec->zstd);
-	explicit_bzero(dec->key, sizeof(dec->key));
 	free(dec);
 }
 
 int chunk_decoder_clone(const struct chunk_decoder *dec, struct chunk_decoder **ret_decoder)
 {
-	return chunk_decoder_create(dec->key, dec->encrypted, ret_decoder);
+	return chunk_decoder_create(dec->keys, ret_decoder);
 }
 
 static int bad(const char **ret_why, const char *why)
@@ -215,10 +213,11 @@ static int bad(const char **ret_why, const char *why)
 	return -EBADMSG;
 }
 
-int chunk_parse(const struct image_chunk_hdr *hdr, enum image_file file,
-		uint64_t seq, uint32_t *ret_raw_len, uint32_t *ret_stored_len,
-		const char **ret_why)
+int chunk_parse(const struct chunk_decoder *dec, const struct image_chunk_hdr *hdr,
+		enum image_file file, uint64_t seq, uint32_t *ret_raw_len,
+		uint32_t *ret_stored_len, const char **ret_why)
 {
+	const uint32_t sealing = dec->keys->encrypted ? IMAGE_SEAL_BYTES : 0;
 	uint32_t raw_len = le32toh(hdr->raw_len);
 	uint32_t stored = le32toh(hdr->stored_len);
 
@@ -228,33 +227,37 @@ int chunk_parse(const struct image_chunk_hdr *hdr, enum image_file file,
 		return bad(ret_why, "chunk of another file");
 	if (le64toh(hdr->seq) != seq)
 		return bad(ret_why, "chunk of another place (moved or damaged)");
-	if (!raw_len || raw_len > IMAGE_CHUNK_MAX || !stored || stored > raw_len)
+	if (!raw_len || raw_len > IMAGE_CHUNK_MAX || stored <= sealing ||
+	    stored > raw_len + sealing)
 		return bad(ret_why, "impossible chunk length (damaged)");
 	if (hdr->codec > IMAGE_CODEC_ZSTD || hdr->pad8 || hdr->pad)
 		return bad(ret_why, "unknown chunk encoding (damaged)");
-	if (hdr->codec == IMAGE_CODEC_RAW && stored != raw_len)
+	if (hdr->codec == IMAGE_CODEC_RAW && stored != raw_len + sealing)
 		return bad(ret_why, "impossible chunk length (damaged)");
 	*ret_raw_len = raw_len;
 	*ret_stored_len = stored;
 	return 0;
 }
 
-/* Check the tag; afterwards the payload is plain text. */
-static int authenticate(struct chunk_decoder *dec, enum image_file file,
-			uint64_t seq, uint8_t *chunk, uint32_t stored)
+static int authenticate(const struct chunk_decoder *dec, const uint8_t *chunk, uint32_t stored)
+{
+	uint8_t tag[IMAGE_TAG_BYTES];
+
+	crypto_shorthash_siphashx24(tag, chunk, HDR_BYTES + stored, dec->keys->tag);
+	return sodium_memcmp(tag, chunk + HDR_BYTES + stored, sizeof(tag));
+}
+
+/* The opposite of seal(). */
+static int unseal(const struct chunk_decoder *dec, enum image_file file, uint64_t seq,
+		  uint8_t *chunk, uint32_t len)
 {
 	uint8_t nonce[crypto_aead_xchacha20poly1305_ietf_NPUBBYTES];
 	uint8_t *payload = chunk + HDR_BYTES;
-	uint8_t tag[IMAGE_TAG_BYTES];
 
-	if (!dec->encrypted) {
-		crypto_shorthash_siphashx24(tag, chunk, HDR_BYTES + stored, dec->key);
-		return sodium_memcmp(tag, payload + stored, sizeof(tag));
-	}
 	make_nonce(file, seq, nonce);
 	return crypto_aead_xchacha20poly1305_ietf_decrypt_detached(
-		payload, NULL, payload, stored, payload + stored,
-		chunk, HDR_BYTES, nonce, dec->key);
+		payload, NULL, payload, len, payload + len,
+		chunk, HDR_BYTES, nonce, dec->keys->secret);
 }
 
 int chunk_decode(struct chunk_decoder *dec, enum image_file file, uint64_t seq,
@@ -270,22 +273,28 @@ int chunk_decode(struct chunk_decoder *dec, enum image_file file, uint64_t seq,
 	if (len < HDR_BYTES)
 		return bad(ret_why, "truncated chunk");
 	memcpy(&hdr, chunk, HDR_BYTES);
-	err = chunk_parse(&hdr, file, seq, &raw_len, &stored, ret_why);
+	err = chunk_parse(dec, &hdr, file, seq, &raw_len, &stored, ret_why);
 	if (err)
 		return err;
 	if (len != HDR_BYTES + stored + IMAGE_TAG_BYTES)
 		return bad(ret_why, "chunk of another length (damaged)");
-	if (authenticate(dec, file, seq, chunk, stored))
+	if (authenticate(dec, chunk, stored))
 		return bad(ret_why,
 			   "authentication failed: changed after it was written, or from another image");
+	*ret_raw_len = raw_len;
+	if (!raw)
+		return 0;
+	if (dec->keys->encrypted) {
+		stored -= IMAGE_SEAL_BYTES;
+		if (dec->keys->blind || unseal(dec, file, seq, chunk, stored))
+			return bad(ret_why, "cannot be decrypted: forged by somebody who has the node's key");
+	}
 	if (hdr.codec == IMAGE_CODEC_RAW) {
 		memcpy(raw, payload, raw_len);
-		*ret_raw_len = raw_len;
 		return 0;
 	}
 	n = ZSTD_decompressDCtx(dec->zstd, raw, raw_len, payload, stored);
 	if (ZSTD_isError(n) || n != raw_len)
 		return bad(ret_why, "cannot be decompressed");
-	*ret_raw_len = raw_len;
 	return 0;
 }

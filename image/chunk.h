@@ -12,10 +12,11 @@
 #include <stdint.h>
 
 #include "image/format.h"
+#include "image/key.h"
 
 /* room that an encoded chunk may need */
 #define CHUNK_BOUND	(sizeof(struct image_chunk_hdr) + IMAGE_CHUNK_MAX + \
-			 IMAGE_TAG_BYTES)
+			 IMAGE_SEAL_BYTES + IMAGE_TAG_BYTES)
 
 /*
  * A buffer for one chunk: raw bytes are collected where a chunk that is stored raw
@@ -31,7 +32,8 @@ static inline uint8_t *chunk_payload(uint8_t *buffer)
 struct chunk_encoder;
 struct chunk_decoder;
 
-int chunk_encoder_create(const uint8_t key[32], bool encrypt, int level,
+/* @keys must live as long as the encoder, and not be blind. */
+int chunk_encoder_create(const struct chunk_keys *keys, int level,
 			 struct chunk_encoder **ret_encoder);
 void chunk_encoder_destroy(struct chunk_encoder *enc);
 
@@ -45,20 +47,21 @@ int chunk_encode(struct chunk_encoder *enc, enum image_file file, uint64_t seq,
 		 bool pack, uint8_t *raw, uint32_t raw_len, uint8_t *out,
 		 uint8_t **ret_chunk, size_t *ret_len);
 
-int chunk_decoder_create(const uint8_t key[32], bool encrypted,
-			 struct chunk_decoder **ret_decoder);
+/* @keys must live as long as the decoder. */
+int chunk_decoder_create(const struct chunk_keys *keys, struct chunk_decoder **ret_decoder);
 void chunk_decoder_destroy(struct chunk_decoder *dec);
-/* Another one with the same key. */
+/* Another one with the same keys. */
 int chunk_decoder_clone(const struct chunk_decoder *dec, struct chunk_decoder **ret_decoder);
 
 /* What a header says, if it is one of chunk @seq of @file; bounds are checked. */
-int chunk_parse(const struct image_chunk_hdr *hdr, enum image_file file,
-		uint64_t seq, uint32_t *ret_raw_len, uint32_t *ret_stored_len,
-		const char **ret_why);
+int chunk_parse(const struct chunk_decoder *dec, const struct image_chunk_hdr *hdr,
+		enum image_file file, uint64_t seq, uint32_t *ret_raw_len,
+		uint32_t *ret_stored_len, const char **ret_why);
 
 /*
  * @chunk: all of it, header to tag; may be changed (decrypted in place)
- * @raw: IMAGE_CHUNK_MAX bytes
+ * @raw: IMAGE_CHUNK_MAX bytes; NULL: authenticate, and decode nothing (all that can be
+ *	done with blind keys)
  * @ret_why: what is wrong, if -EBADMSG
  */
 int chunk_decode(struct chunk_decoder *dec, enum image_file file, uint64_t seq,

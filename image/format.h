@@ -21,11 +21,14 @@
  *   chunk     := chunk_hdr  payload  tag
  *		  payload is raw or one zstd frame, of at most CHUNK_MAX bytes
  *		  raw.  tag is SipHash-2-4 (128 bits) of header and payload under
- *		  the first half of the image's chunk key; in an encrypted image
- *		  it is that of XChaCha20-Poly1305 with the nonce (seq, file) and
- *		  the header as associated data.  As the key is derived from the
- *		  image's random id and the header names the place, a chunk is
- *		  valid at one place of one file of one image only.
+ *		  the first half of the image's chunk key.  As the key is derived
+ *		  from the image's random id and the header names the place, a
+ *		  chunk is valid at one place of one file of one image only.
+ *		  In an encrypted image the payload is a sealed one: XChaCha20-
+ *		  Poly1305 of it under the image's secret chunk key, with the nonce
+ *		  (seq, file) and the header as associated data, and the seal's tag
+ *		  behind it.  Each place is written once, so no nonce comes twice;
+ *		  what is said above of the key and the place holds for the seal.
  *
  *   state     := the chunks' raw bytes, one after another, are record*:
  *		  the kernel's (linux/ckpt_records.h, types below 0x1000) and the
@@ -38,6 +41,13 @@
  *		  a hard link to it, or a copy; chunks, tags and header are those of
  *		  that image, whose id the manifest has.  So an incremental image is
  *		  whole by itself, whatever becomes of the earlier ones.
+ *
+ *   private   := what is secret in the manifest of an encrypted image: its KEYVAL
+ *		  records, sealed like a payload under the image's private key, with
+ *		  a random nonce and the image's id as associated data.  What stays
+ *		  readable: job, generation, times, host, kernel, owner's uid and
+ *		  gid, roots' pids, counts of processes, threads, pages and records,
+ *		  lengths of files and chunks, how well each chunk was compressed.
  *
  *   record    := { le16 type, le16 version, le32 len } payload padding
  *		  len counts all of it, is a multiple of 8, at most RECORD_MAX.
@@ -57,6 +67,8 @@
  *
  * Keys: master key → key id (tells a wrong key from a damaged image), manifest
  * key, chunk key; each keyed BLAKE2b of a label, the last two with the image id.
+ * The secret, of encrypted images only, likewise → secret id, private key, secret
+ * chunk key.  So the master key suffices to tell a damaged image from a whole one.
  *
  * Versions: a manifest names the version that wrote it and the oldest reader
  * version that can read it.  Retired numbers stay listed and are never reused.
@@ -66,10 +78,11 @@
 
 #include <linux/types.h>
 
-#define IMAGE_VERSION		2	/* written by this code */
+#define IMAGE_VERSION		3	/* written by this code */
 #define IMAGE_VERSION_OLDEST	1	/* oldest this code can read */
 #define IMAGE_VERSION_READER	1	/* oldest reader that can read what we write, */
-#define IMAGE_VERSION_BASES	2	/* if it has bases */
+#define IMAGE_VERSION_BASES	2	/* if it has bases, */
+#define IMAGE_VERSION_SECRET	3	/* if it is encrypted */
 
 #define IMAGE_MAGIC_MANIFEST	"STPTMAN\n"
 #define IMAGE_MAGIC_FILE	"STPTFIL\n"
@@ -82,6 +95,8 @@
 #define IMAGE_ID_BYTES		32
 #define IMAGE_KEY_ID_BYTES	16
 #define IMAGE_TAG_BYTES		16
+#define IMAGE_SEAL_BYTES	16	/* that sealing makes a payload longer */
+#define IMAGE_NONCE_BYTES	24
 #define IMAGE_DIGEST_BYTES	32
 
 #define IMAGE_NAME_MANIFEST	"manifest"
@@ -100,7 +115,8 @@ enum image_file {
 #define IMAGE_BASES_MAX		15
 #define IMAGE_FILES		(IMAGE_FILE_BASE + IMAGE_BASES_MAX)
 
-#define IMAGE_F_ENCRYPTED	(1U << 0)	/* payloads are ciphertext */
+/* 1 << 0: retired; encrypted with the master key, which no program ever did */
+#define IMAGE_F_ENCRYPTED	(1U << 1)	/* payloads are sealed, and there is a PRIVATE record */
 
 struct image_manifest_hdr {
 	__u8 magic[8];
@@ -157,6 +173,7 @@ enum image_manifest_type {
 	IMAGE_MAN_KEYVAL = 5 | IMAGE_REC_OPTIONAL,
 	IMAGE_MAN_BASE = 6,
 	/* 7: partners and erasure layout */
+	IMAGE_MAN_PRIVATE = 8,
 };
 
 /* FILE: once per file of the image, in order of enum image_file */
@@ -236,6 +253,19 @@ struct image_man_keyval {
 	struct image_rec_hdr hdr;
 	__le32 key_len;				/* without NUL */
 	__le32 val_len;
+};
+
+enum image_cipher {
+	IMAGE_CIPHER_XCHACHA20POLY1305 = 1,
+};
+
+/* PRIVATE: once if the image is encrypted, else never; then len bytes and the seal, padded */
+struct image_man_private {
+	struct image_rec_hdr hdr;
+	__le32 cipher;				/* of this and of the chunks */
+	__le32 len;				/* without IMAGE_SEAL_BYTES */
+	__u8 secret_id[IMAGE_KEY_ID_BYTES];
+	__u8 nonce[IMAGE_NONCE_BYTES];
 };
 
 /* --------------------------------------------------------- index records */

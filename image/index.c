@@ -135,8 +135,10 @@ int index_check(struct index *ix, const struct extent_chunks *pages,
 }
 
 int index_check_chunks(const struct index *ix, enum image_file file,
-		       const struct image_file_info *info, struct image_error *error)
+		       const struct image_file_info *info, bool sealed,
+		       struct image_error *error)
 {
+	const uint32_t sealing = sealed ? IMAGE_SEAL_BYTES : 0;
 	uint64_t pos = sizeof(struct image_file_hdr);
 	uint64_t raw_len = 0;
 	uint64_t i;
@@ -156,7 +158,7 @@ int index_check_chunks(const struct index *ix, enum image_file file,
 		uint32_t stored = le32toh(c->stored_len);
 
 		if (le64toh(c->offset) != pos || !raw || raw > IMAGE_CHUNK_MAX ||
-		    !stored || stored > raw)
+		    stored <= sealing || stored > raw + sealing)
 			return image_error_set(error, -EINVAL,
 					       "%s: chunk %llu: impossible bounds",
 					       info->name, (unsigned long long)i);

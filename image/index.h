@@ -54,9 +54,10 @@ int index_write(const struct index *ix, const struct stream *pages,
 int index_parse(struct index *ix, const struct image_record *rec,
 		struct image_error *error);
 
-/* Do the chunks of @file fill it exactly? */
+/* Do the chunks of @file fill it exactly?  @sealed: they are encrypted. */
 int index_check_chunks(const struct index *ix, enum image_file file,
-		       const struct image_file_info *info, struct image_error *error);
+		       const struct image_file_info *info, bool sealed,
+		       struct image_error *error);
 
 const struct blob *index_find_blob(const struct index *ix, uint64_t id);
 

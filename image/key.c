@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The node's key and what is derived from it.
+ * The node's key, the secret, and what is derived from them.
  *
- * The master key never touches an image: each use has its own key, made by
- * keyed BLAKE2b of a label (and, but for the key id, the image's random id), so
- * that what is authenticated for one image or one use is worthless for another.
+ * Neither touches an image: each use has its own key, made by keyed BLAKE2b of a
+ * label (and, but for the key ids, the image's random id), so that what is
+ * authenticated or encrypted for one image or one use is worthless for another.
  * The labels are part of the format and never change their meaning.
  *
- * The key lives in memory that is locked where RLIMIT_MEMLOCK allows it, kept
- * out of core dumps and wiped.  Nothing here prints it or puts it in an error.
+ * Keys, and those of chunks, live in pages of their own (sodium_malloc()): locked where
+ * RLIMIT_MEMLOCK allows it, kept out of core dumps, and wiped.  Nothing here
+ * prints one or puts it in an error.  Where the secret is from: secret.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +22,9 @@
 
 struct image_key {
 	uint8_t bytes[IMAGE_KEY_BYTES];
+	uint8_t secret[IMAGE_KEY_BYTES];
+	bool has_secret;
+	char where[200];		/* of the secret: for messages */
 };
 
 int image_key_from_bytes(const uint8_t bytes[IMAGE_KEY_BYTES],
@@ -30,10 +34,10 @@ int image_key_from_bytes(const uint8_t bytes[IMAGE_KEY_BYTES],
 
 	if (sodium_init() < 0)
 		return -ENOSYS;
-	key = malloc(sizeof(*key));
+	key = sodium_malloc(sizeof(*key));
 	if (!key)
 		return -ENOMEM;
-	sodium_mlock(key, sizeof(*key));	/* best effort */
+	memset(key, 0, sizeof(*key));
 	memcpy(key->bytes, bytes, sizeof(key->bytes));
 	*ret_key = key;
 	return 0;
@@ -41,10 +45,30 @@ int image_key_from_bytes(const uint8_t bytes[IMAGE_KEY_BYTES],
 
 void image_key_destroy(struct image_key *key)
 {
-	if (!key)
-		return;
-	sodium_munlock(key, sizeof(*key));	/* wipes as well */
-	free(key);
+	sodium_free(key);		/* wipes as well */
+}
+
+void image_key_secret_from_bytes(struct image_key *key, const uint8_t bytes[IMAGE_KEY_BYTES],
+				 const char *where)
+{
+	memcpy(key->secret, bytes, sizeof(key->secret));
+	key->has_secret = true;
+	image_key_set_where(key, where);
+}
+
+void image_key_set_where(struct image_key *key, const char *where)
+{
+	snprintf(key->where, sizeof(key->where), "%s", where);
+}
+
+bool image_key_has_secret(const struct image_key *key)
+{
+	return key->has_secret;
+}
+
+const char *image_key_where(const struct image_key *key)
+{
+	return key->where;
 }
 
 static int check_key_file(int fd, const char *path, struct image_error *error)
@@ -71,10 +95,9 @@ static int check_key_file(int fd, const char *path, struct image_error *error)
 	return 0;
 }
 
-int image_key_load(const char *path, struct image_key **ret_key,
+int image_key_read(const char *path, uint8_t ret_bytes[IMAGE_KEY_BYTES],
 		   struct image_error *error)
 {
-	uint8_t bytes[IMAGE_KEY_BYTES];
 	_cleanup_fd_ int fd = -1;
 	ssize_t n;
 	int err;
@@ -85,12 +108,21 @@ int image_key_load(const char *path, struct image_key **ret_key,
 	err = check_key_file(fd, path, error);
 	if (err)
 		return err;
-	n = pread(fd, bytes, sizeof(bytes), 0);
-	if (n != sizeof(bytes)) {
-		err = n < 0 ? -errno : -EIO;
-		return image_error_set(error, err, "%s: cannot read it: %s",
-				       path, strerror(-err));
-	}
+	n = pread(fd, ret_bytes, IMAGE_KEY_BYTES, 0);
+	if (n == IMAGE_KEY_BYTES)
+		return 0;
+	err = n < 0 ? -errno : -EIO;
+	return image_error_set(error, err, "%s: cannot read it: %s", path, strerror(-err));
+}
+
+int image_key_load(const char *path, struct image_key **ret_key,
+		   struct image_error *error)
+{
+	uint8_t bytes[IMAGE_KEY_BYTES];
+	int err = image_key_read(path, bytes, error);
+
+	if (err)
+		return err;
 	err = image_key_from_bytes(bytes, ret_key);
 	explicit_bzero(bytes, sizeof(bytes));
 	if (err)
@@ -170,12 +202,12 @@ int image_key_create(const char *path, struct image_error *error)
 	return 0;
 }
 
-static void derive(const struct image_key *key, const char *label,
+static void derive(const uint8_t key[IMAGE_KEY_BYTES], const char *label,
 		   const uint8_t *image_id, uint8_t *out, size_t len)
 {
 	crypto_generichash_state st;
 
-	crypto_generichash_init(&st, key->bytes, sizeof(key->bytes), len);
+	crypto_generichash_init(&st, key, IMAGE_KEY_BYTES, len);
 	crypto_generichash_update(&st, (const uint8_t *)label, strlen(label));
 	if (image_id)
 		crypto_generichash_update(&st, image_id, 32);
@@ -185,29 +217,63 @@ static void derive(const struct image_key *key, const char *label,
 
 void image_key_id(const struct image_key *key, uint8_t ret_id[16])
 {
-	derive(key, "stillpoint key id v1", NULL, ret_id, 16);
+	derive(key->bytes, "stillpoint key id v1", NULL, ret_id, 16);
 }
 
 void image_key_manifest(const struct image_key *key, const uint8_t image_id[32],
 			uint8_t ret_key[IMAGE_SUBKEY_BYTES])
 {
-	derive(key, "stillpoint manifest v1", image_id, ret_key,
+	derive(key->bytes, "stillpoint manifest v1", image_id, ret_key,
 	       IMAGE_SUBKEY_BYTES);
 }
 
-void image_key_chunk(const struct image_key *key, const uint8_t image_id[32],
-		     uint8_t ret_key[IMAGE_SUBKEY_BYTES])
+void image_key_secret_id(const struct image_key *key, uint8_t ret_id[16])
 {
-	derive(key, "stillpoint chunk v1", image_id, ret_key,
-	       IMAGE_SUBKEY_BYTES);
+	memset(ret_id, 0, 16);
+	if (key->has_secret)
+		derive(key->secret, "stillpoint secret id v1", NULL, ret_id, 16);
+}
+
+void image_key_private(const struct image_key *key, const uint8_t *image_id,
+		       uint8_t ret_key[IMAGE_SUBKEY_BYTES])
+{
+	derive(key->secret, image_id ? "stillpoint secret manifest v1" : "stillpoint secret text v1",
+	       image_id, ret_key, IMAGE_SUBKEY_BYTES);
+}
+
+int image_key_chunk(const struct image_key *key, const uint8_t image_id[32],
+		    const uint8_t *secret_id, struct chunk_keys **ret_keys)
+{
+	struct chunk_keys *keys = sodium_malloc(sizeof(*keys));
+	uint8_t own[16];
+
+	if (!keys)
+		return -ENOMEM;
+	memset(keys, 0, sizeof(*keys));
+	derive(key->bytes, "stillpoint chunk v1", image_id, keys->tag, sizeof(keys->tag));
+	keys->encrypted = secret_id;
+	if (secret_id) {
+		image_key_secret_id(key, own);
+		keys->blind = !key->has_secret || sodium_memcmp(own, secret_id, sizeof(own));
+	}
+	if (keys->encrypted && !keys->blind)
+		derive(key->secret, "stillpoint secret chunk v1", image_id, keys->secret,
+		       sizeof(keys->secret));
+	*ret_keys = keys;
+	return 0;
+}
+
+void chunk_keys_destroy(struct chunk_keys *keys)
+{
+	sodium_free(keys);
 }
 
 void image_key_parity(const struct image_key *key, const uint8_t salt[32],
 		      uint8_t ret_header[IMAGE_SUBKEY_BYTES],
 		      uint8_t ret_frames[IMAGE_SUBKEY_BYTES])
 {
-	derive(key, "stillpoint parity header v1", salt, ret_header,
+	derive(key->bytes, "stillpoint parity header v1", salt, ret_header,
 	       IMAGE_SUBKEY_BYTES);
-	derive(key, "stillpoint parity frames v1", salt, ret_frames,
+	derive(key->bytes, "stillpoint parity frames v1", salt, ret_frames,
 	       IMAGE_SUBKEY_BYTES);
 }

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The node's key: 32 random bytes in a file that only root can read.  It
- * authenticates (and, on demand, encrypts) every image; a node that is to
- * restart another node's images has the same key.
+ * authenticates every image; a node that is to restart another node's images has
+ * the same key.
+ *
+ * A second key, the secret, encrypts, if one is named: 32 random bytes in another
+ * such file or in the kernel's keyring.  Who has only the first one (a node that
+ * keeps copies) can tell whether an image is whole, and cannot read it.
  */
 #ifndef STILLPOINT_IMAGE_KEY_H
 #define STILLPOINT_IMAGE_KEY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "image/util.h"
 
 #define IMAGE_KEY_BYTES	32
 
-struct image_key;	/* opaque; memory is locked and wiped */
+struct image_key;	/* opaque; in memory that is locked, in no core dump, and wiped */
 
 /**
  * image_key_load() - read a key file
@@ -27,11 +32,47 @@ int image_key_load(const char *path, struct image_key **ret_key,
 /* Make a new random key file, mode 0600, durable; -EEXIST if there is one. */
 int image_key_create(const char *path, struct image_error *error);
 
-/* Key from memory (a kernel keyring, a test). */
+/* Key from memory (a test). */
 int image_key_from_bytes(const uint8_t bytes[IMAGE_KEY_BYTES],
 			 struct image_key **ret_key);
 
+/**
+ * image_key_secret() - look for the secret, and add it to the key
+ * @source: path of a file as for image_key_load(), or "keyring:DESCRIPTION": a key of type
+ *	user that this process, its session or its user has (keyrings(7))
+ *
+ * -ENOENT, -ENOKEY: not there.  On failure the key is what it was, and @source and the cause are
+ * part of what is said when an encrypted image cannot be opened with it.
+ */
+int image_key_secret(struct image_key *key, const char *source, struct image_error *error);
+
+/* A key that has the secret and is nothing else: for image_key_seal() and to look whether it is there. */
+int image_key_secret_only(const char *source, struct image_key **ret_key,
+			  struct image_error *error);
+
+/* Is @text something that image_key_secret() may find? */
+bool image_key_source_ok(const char *text);
+
+/* From memory; @where is for messages. */
+void image_key_secret_from_bytes(struct image_key *key, const uint8_t bytes[IMAGE_KEY_BYTES],
+				 const char *where);
+bool image_key_has_secret(const struct image_key *key);
+
 void image_key_destroy(struct image_key *key);	/* NULL is fine */
+
+/*
+ * A text beside the images, encrypted with the secret (-ENOKEY without one) and as text again; it
+ * can be opened (or -EBADMSG) for the same @purpose only.  Both results are to be freed.
+ */
+int image_key_seal(const struct image_key *key, const char *purpose, const char *text,
+		   char **ret_sealed);
+int image_key_unseal(const struct image_key *key, const char *purpose, const char *sealed,
+		     char **ret_text);
+
+/* Parts of image_key_load() and image_key_secret(): for secret.c. */
+int image_key_read(const char *path, uint8_t ret_bytes[IMAGE_KEY_BYTES],
+		   struct image_error *error);
+void image_key_set_where(struct image_key *key, const char *where);
 
 /* For image/ and levels/ only: what is derived from the key; see format.h. */
 #define IMAGE_SUBKEY_BYTES	32
@@ -39,8 +80,27 @@ void image_key_destroy(struct image_key *key);	/* NULL is fine */
 void image_key_id(const struct image_key *key, uint8_t ret_id[16]);
 void image_key_manifest(const struct image_key *key, const uint8_t image_id[32],
 			uint8_t ret_key[IMAGE_SUBKEY_BYTES]);
-void image_key_chunk(const struct image_key *key, const uint8_t image_id[32],
-		     uint8_t ret_key[IMAGE_SUBKEY_BYTES]);
+
+/* Keys of the chunks of one image. */
+struct chunk_keys {
+	uint8_t tag[IMAGE_SUBKEY_BYTES];
+	uint8_t secret[IMAGE_SUBKEY_BYTES];
+	bool encrypted;
+	bool blind;			/* encrypted, and the secret is not there */
+};
+
+/* @secret_id: of the secret that it is encrypted with; NULL: it is not. -ENOMEM */
+int image_key_chunk(const struct image_key *key, const uint8_t image_id[32],
+		    const uint8_t *secret_id, struct chunk_keys **ret_keys);
+void chunk_keys_destroy(struct chunk_keys *keys);	/* NULL is fine */
+
+/* Names the secret, all zeros without one. */
+void image_key_secret_id(const struct image_key *key, uint8_t ret_id[16]);
+/* Where it is from, or was looked for in vain; "" if nowhere. */
+const char *image_key_where(const struct image_key *key);
+/* Of what is secret in the manifest of an image (NULL: beside images); needs a secret. */
+void image_key_private(const struct image_key *key, const uint8_t *image_id,
+		       uint8_t ret_key[IMAGE_SUBKEY_BYTES]);
 /* Of a file of parity over images, by its random salt: its header's, its frames'. */
 void image_key_parity(const struct image_key *key, const uint8_t salt[32],
 		      uint8_t ret_header[IMAGE_SUBKEY_BYTES],

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The manifest.
+ * A manifest read.
  *
  * Decoding believes nothing before the MAC: magic, version and key id are
  * looked at first only to say what kind of wrong it is (not ours, from another
  * version, another key), never to act on.  After the MAC every length is checked
  * again, as if it had not been authenticated: the writer may have been buggy.
  *
- * A decoded manifest keeps the bytes it was read from; its strings point there.
+ * A decoded manifest keeps the bytes it was read from; its strings point there, or into what
+ * was decrypted of them.
  *
  * Must not do I/O.
  */
@@ -17,239 +18,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image/buffer.h"
 #include "image/manifest.h"
 #include "image/stream.h"
 
 #define NAME		IMAGE_NAME_MANIFEST
 #define HDR_BYTES	sizeof(struct image_manifest_hdr)
-#define MAC_BYTES	IMAGE_DIGEST_BYTES
 
 #define STATS_FIXED	offsetof(struct image_man_stats, pages_same)
 
 struct manifest {
 	struct image_manifest m;
 	uint8_t *buf;
+	uint8_t *text;		/* of the PRIVATE record, decrypted; NULL: none, or locked */
+	size_t text_len;
+	const struct image_key *key;	/* while it is decoded */
 	int32_t *roots;
 	const char **keys;
 	const char **values;
-	bool seen[8];		/* by enum image_manifest_type */
+	bool seen[16];		/* by enum image_manifest_type */
 };
-
-_Static_assert(sizeof(struct image_manifest_hdr) == 80, "format");
-_Static_assert(sizeof(struct image_man_file) == 72, "format");
-_Static_assert(sizeof(struct image_man_identity) == 280, "format");
-_Static_assert(sizeof(struct image_man_stats) == 128, "format");
-_Static_assert(sizeof(struct image_man_base) == 120, "format");
-
-static void compute_mac(const uint8_t *buf, size_t len,
-			const struct image_key *key, const uint8_t id[32],
-			uint8_t mac[MAC_BYTES])
-{
-	uint8_t subkey[IMAGE_SUBKEY_BYTES];
-
-	image_key_manifest(key, id, subkey);
-	crypto_generichash(mac, MAC_BYTES, buf, len, subkey, sizeof(subkey));
-	explicit_bzero(subkey, sizeof(subkey));
-}
-
-/* ---------------------------------------------------------------- encode */
-
-static void put_string(char *field, size_t room, const char *s, int *err)
-{
-	size_t len = strlen(s);
-
-	if (len >= room) {
-		*err = -ENAMETOOLONG;
-		return;
-	}
-	memcpy(field, s, len);
-}
-
-static void put_files(struct buffer *b, const struct image_manifest *m)
-{
-	int i;
-
-	for (i = 1; i < IMAGE_FILE__COUNT; i++) {
-		const struct image_file_info *f = &m->files[i];
-		struct image_man_file rec = {};
-
-		if (!f->name)
-			continue;
-		rec.file = htole32((uint32_t)i);
-		rec.len = htole64(f->len);
-		rec.nr_chunks = htole64(f->nr_chunks);
-		rec.raw_len = htole64(f->raw_len);
-		memcpy(rec.digest, f->digest, sizeof(rec.digest));
-		buffer_put_record(b, IMAGE_MAN_FILE, &rec, sizeof(rec), NULL, 0);
-	}
-}
-
-static void put_bases(struct buffer *b, const struct image_manifest *m)
-{
-	unsigned int i;
-
-	for (i = 0; i < m->nr_bases; i++) {
-		const struct image_file_info *f = &m->files[IMAGE_FILE_BASE + i];
-		const struct image_base *base = &m->bases[i];
-		struct image_man_base rec = {
-			.file = htole32(IMAGE_FILE_BASE + i),
-			.version = htole16(base->version),
-			.generation = htole64(base->generation),
-			.len = htole64(f->len),
-			.nr_chunks = htole64(f->nr_chunks),
-			.raw_len = htole64(f->raw_len),
-			.flags = htole32(base->encrypted ? IMAGE_F_ENCRYPTED : 0),
-		};
-
-		memcpy(rec.digest, f->digest, sizeof(rec.digest));
-		memcpy(rec.id, base->id, sizeof(rec.id));
-		buffer_put_record(b, IMAGE_MAN_BASE, &rec, sizeof(rec), NULL, 0);
-	}
-}
-
-static void put_identity(struct buffer *b, const struct image_manifest *m)
-{
-	const struct image_identity *id = &m->identity;
-	struct image_man_identity rec = {};
-	int err = 0;
-
-	rec.created_ns = htole64(id->created_ns);
-	rec.xfeatures = htole64(id->xfeatures);
-	rec.xstate_size = htole32(id->xstate_size);
-	rec.uid = htole32(id->uid);
-	rec.gid = htole32(id->gid);
-	rec.nr_procs = htole32(id->nr_procs);
-	rec.nr_threads = htole32(id->nr_threads);
-	put_string(rec.job, sizeof(rec.job), m->job, &err);
-	put_string(rec.hostname, sizeof(rec.hostname), id->hostname, &err);
-	put_string(rec.release, sizeof(rec.release), id->release, &err);
-	put_string(rec.machine, sizeof(rec.machine), id->machine, &err);
-	buffer_put_record(b, IMAGE_MAN_IDENTITY, &rec, sizeof(rec), NULL, 0);
-	if (err)
-		b->err = err;
-}
-
-static void put_stats(struct buffer *b, const struct image_manifest *m)
-{
-	struct image_man_stats rec = {
-		.pause_ns = htole64(m->timing.pause_ns),
-		.freeze_ns = htole64(m->timing.freeze_ns),
-		.collect_ns = htole64(m->timing.collect_ns),
-		.clone_ns = htole64(m->timing.clone_ns),
-		.dump_ns = htole64(m->timing.dump_ns),
-		.pages_data = htole64(m->counts.pages_data),
-		.pages_zero = htole64(m->counts.pages_zero),
-		.pages_ref = htole64(m->counts.pages_ref),
-		.nr_runs = htole64(m->nr_runs),
-		.nr_blobs = htole64(m->counts.nr_blobs),
-		.blob_bytes = htole64(m->counts.blob_bytes),
-		.blob_data = htole64(m->counts.blob_data),
-		.nr_records = htole64(m->counts.nr_records),
-		.pages_same = htole64(m->counts.pages_same),
-		.pages_base = htole64(m->counts.pages_base),
-	};
-
-	buffer_put_record(b, IMAGE_MAN_STATS, &rec, sizeof(rec), NULL, 0);
-}
-
-static void put_roots(struct buffer *b, const struct image_manifest *m)
-{
-	struct image_man_roots rec = { .nr = htole32(m->nr_roots) };
-	struct buffer pids = {};
-	unsigned int i;
-
-	for (i = 0; i < m->nr_roots; i++) {
-		uint32_t pid = htole32((uint32_t)m->roots[i]);
-
-		buffer_put(&pids, &pid, sizeof(pid));
-	}
-	buffer_put_record(b, IMAGE_MAN_ROOTS, &rec, sizeof(rec), pids.p, pids.len);
-	if (pids.err)
-		b->err = pids.err;
-	buffer_done(&pids);
-}
-
-static void put_keyvals(struct buffer *b, const struct image_manifest *m)
-{
-	unsigned int i;
-
-	for (i = 0; i < m->nr_keyvals; i++) {
-		size_t key_len = strlen(m->keys[i]);
-		size_t val_len = strlen(m->values[i]);
-		struct image_man_keyval rec = {
-			.key_len = htole32((uint32_t)key_len),
-			.val_len = htole32((uint32_t)val_len),
-		};
-		struct buffer text = {};
-
-		buffer_put(&text, m->keys[i], key_len + 1);
-		buffer_put(&text, m->values[i], val_len + 1);
-		buffer_put_record(b, IMAGE_MAN_KEYVAL, &rec, sizeof(rec),
-				  text.p, text.len);
-		if (text.err)
-			b->err = text.err;
-		buffer_done(&text);
-	}
-}
-
-int manifest_encode(const struct image_manifest *m, const struct image_key *key,
-		    uint8_t **ret_buf, size_t *ret_len)
-{
-	struct image_manifest_hdr hdr = {};
-	uint8_t mac[MAC_BYTES];
-	struct buffer b = {};
-
-	memcpy(hdr.magic, IMAGE_MAGIC_MANIFEST, sizeof(hdr.magic));
-	hdr.version = htole16(m->version);
-	hdr.version_reader = htole16(m->nr_bases ? IMAGE_VERSION_BASES : IMAGE_VERSION_READER);
-	hdr.flags = htole32(m->encrypted ? IMAGE_F_ENCRYPTED : 0);
-	hdr.generation = htole64(m->generation);
-	memcpy(hdr.id, m->id, sizeof(hdr.id));
-	image_key_id(key, hdr.key_id);
-	buffer_put(&b, &hdr, sizeof(hdr));
-	put_files(&b, m);
-	put_bases(&b, m);
-	put_identity(&b, m);
-	put_stats(&b, m);
-	put_roots(&b, m);
-	put_keyvals(&b, m);
-	if (!b.err && b.len + MAC_BYTES > IMAGE_MANIFEST_MAX)
-		b.err = -EFBIG;
-	if (!b.err) {
-		hdr.len = htole64(b.len + MAC_BYTES);
-		memcpy(b.p, &hdr, sizeof(hdr));
-		compute_mac(b.p, b.len, key, m->id, mac);
-		buffer_put(&b, mac, sizeof(mac));
-	}
-	if (b.err) {
-		int err = b.err;
-
-		buffer_done(&b);
-		return err;
-	}
-	*ret_buf = b.p;
-	*ret_len = b.len;
-	return 0;
-}
-
-void manifest_file_hdr(const struct image_manifest *m, enum image_file file,
-		       struct image_file_hdr *ret_hdr)
-{
-	const bool of_base = file >= IMAGE_FILE_BASE;
-	const struct image_base *base = &m->bases[of_base ? file - IMAGE_FILE_BASE : 0];
-	struct image_file_hdr hdr = {};
-
-	memcpy(hdr.magic, IMAGE_MAGIC_FILE, sizeof(hdr.magic));
-	hdr.version = htole16(of_base ? base->version : m->version);
-	hdr.file = htole16(of_base ? IMAGE_FILE_PAGES : file);
-	hdr.flags = htole32((of_base ? base->encrypted : m->encrypted) ? IMAGE_F_ENCRYPTED : 0);
-	hdr.generation = htole64(of_base ? base->generation : m->generation);
-	memcpy(hdr.id, of_base ? base->id : m->id, sizeof(hdr.id));
-	*ret_hdr = hdr;
-}
-
-/* ---------------------------------------------------------------- decode */
 
 static int check_version(const struct image_manifest_hdr *hdr, struct fault *fault)
 {
@@ -272,10 +59,10 @@ static int check_envelope(const uint8_t *buf, size_t len,
 {
 	struct image_manifest_hdr hdr;
 	uint8_t key_id[IMAGE_KEY_ID_BYTES];
-	uint8_t mac[MAC_BYTES];
+	uint8_t mac[MANIFEST_MAC_BYTES];
 	int err;
 
-	if (len < HDR_BYTES + MAC_BYTES)
+	if (len < HDR_BYTES + MANIFEST_MAC_BYTES)
 		return fault_set(fault, -EBADMSG, NAME, len, "truncated");
 	memcpy(&hdr, buf, HDR_BYTES);
 	if (memcmp(hdr.magic, IMAGE_MAGIC_MANIFEST, sizeof(hdr.magic)))
@@ -294,9 +81,9 @@ static int check_envelope(const uint8_t *buf, size_t len,
 				 "%s: %llu bytes were written",
 				 le64toh(hdr.len) > len ? "truncated" : "has a foreign tail",
 				 (unsigned long long)le64toh(hdr.len));
-	compute_mac(buf, len - MAC_BYTES, key, hdr.id, mac);
-	if (sodium_memcmp(mac, buf + len - MAC_BYTES, MAC_BYTES))
-		return fault_set(fault, -EBADMSG, NAME, len - MAC_BYTES,
+	manifest_mac(buf, len - MANIFEST_MAC_BYTES, key, hdr.id, mac);
+	if (sodium_memcmp(mac, buf + len - MANIFEST_MAC_BYTES, MANIFEST_MAC_BYTES))
+		return fault_set(fault, -EBADMSG, NAME, len - MANIFEST_MAC_BYTES,
 				 "authentication failed: changed after it was written");
 	return 0;
 }
@@ -312,6 +99,7 @@ static int get_header(struct manifest *man, struct fault *fault)
 				 "unknown flags 0x%x", le32toh(hdr.flags));
 	man->m.version = le16toh(hdr.version);
 	man->m.encrypted = le32toh(hdr.flags) & IMAGE_F_ENCRYPTED;
+	man->m.locked = man->m.encrypted;	/* until its PRIVATE record is opened */
 	man->m.generation = le64toh(hdr.generation);
 	memcpy(man->m.id, hdr.id, sizeof(hdr.id));
 	return 0;
@@ -480,6 +268,42 @@ static int get_keyval(struct manifest *man, const uint8_t *rec, uint32_t len)
 	return 0;
 }
 
+/*
+ * What was sealed becomes readable, if the secret is that of the image.  With the MAC checked
+ * it can only be one that a holder of the node's key forged, if it does not open.
+ */
+static int get_private(struct manifest *man, const uint8_t *rec, uint32_t len)
+{
+	uint8_t own[IMAGE_KEY_ID_BYTES], subkey[IMAGE_SUBKEY_BYTES];
+	struct image_man_private r;
+	uint64_t sealed_len;
+	int err;
+
+	memcpy(&r, rec, sizeof(r));
+	sealed_len = (uint64_t)le32toh(r.len) + IMAGE_SEAL_BYTES;
+	if (!man->m.encrypted || sealed_len > len - sizeof(r))
+		return -EINVAL;
+	if (le32toh(r.cipher) != IMAGE_CIPHER_XCHACHA20POLY1305)
+		return -EPROTONOSUPPORT;
+	memcpy(man->m.secret_id, r.secret_id, sizeof(r.secret_id));
+	image_key_secret_id(man->key, own);
+	if (!image_key_has_secret(man->key) || sodium_memcmp(own, r.secret_id, sizeof(own)))
+		return 0;
+	man->text = malloc(le32toh(r.len) + 1);
+	if (!man->text)
+		return -ENOMEM;
+	image_key_private(man->key, man->m.id, subkey);
+	err = crypto_aead_xchacha20poly1305_ietf_decrypt(man->text, NULL, NULL, rec + sizeof(r),
+							 sealed_len, man->m.id, sizeof(man->m.id),
+							 r.nonce, subkey);
+	explicit_bzero(subkey, sizeof(subkey));
+	if (err)
+		return -EINVAL;
+	man->m.locked = false;
+	man->text_len = le32toh(r.len);
+	return 0;
+}
+
 static int get_record(struct manifest *man, uint16_t type, const uint8_t *rec,
 		      uint32_t len)
 {
@@ -495,6 +319,7 @@ static int get_record(struct manifest *man, uint16_t type, const uint8_t *rec,
 		{ IMAGE_MAN_ROOTS, true, sizeof(struct image_man_roots), get_roots },
 		{ IMAGE_MAN_BASE, false, sizeof(struct image_man_base), get_base },
 		{ IMAGE_MAN_KEYVAL, false, sizeof(struct image_man_keyval), get_keyval },
+		{ IMAGE_MAN_PRIVATE, true, sizeof(struct image_man_private), get_private },
 	};
 	unsigned int bit = type & ~IMAGE_REC_OPTIONAL;
 	size_t i;
@@ -512,11 +337,9 @@ static int get_record(struct manifest *man, uint16_t type, const uint8_t *rec,
 	return type & IMAGE_REC_OPTIONAL ? 0 : -EPROTONOSUPPORT;
 }
 
-static int get_records(struct manifest *man, size_t len, struct fault *fault)
+static int get_records(struct manifest *man, const uint8_t *buf, size_t pos, size_t end,
+		       struct fault *fault)
 {
-	size_t pos = HDR_BYTES;
-	size_t end = len - MAC_BYTES;
-
 	while (pos < end) {
 		struct image_rec_hdr hdr;
 		uint32_t rec_len;
@@ -525,13 +348,13 @@ static int get_records(struct manifest *man, size_t len, struct fault *fault)
 		if (end - pos < sizeof(hdr))
 			return fault_set(fault, -EBADMSG, NAME, pos,
 					 "torn record");
-		memcpy(&hdr, man->buf + pos, sizeof(hdr));
+		memcpy(&hdr, buf + pos, sizeof(hdr));
 		rec_len = le32toh(hdr.len);
 		if (rec_len < sizeof(hdr) || rec_len % 8 || rec_len > end - pos)
 			return fault_set(fault, -EBADMSG, NAME, pos,
 					 "record of impossible length %u",
 					 rec_len);
-		err = get_record(man, le16toh(hdr.type), man->buf + pos, rec_len);
+		err = get_record(man, le16toh(hdr.type), buf + pos, rec_len);
 		if (err == -ENOMEM)
 			return fault_set(fault, err, NAME, pos, "out of memory");
 		if (err == -EPROTONOSUPPORT)
@@ -544,6 +367,20 @@ static int get_records(struct manifest *man, size_t len, struct fault *fault)
 					 le16toh(hdr.type));
 		pos += rec_len;
 	}
+	return 0;
+}
+
+static int get_all(struct manifest *man, size_t len, struct fault *fault)
+{
+	const size_t end = len - MANIFEST_MAC_BYTES;
+	int err = get_records(man, man->buf, HDR_BYTES, end, fault);
+
+	if (!err && man->text)
+		err = get_records(man, man->text, 0, man->text_len, fault);
+	if (err)
+		return err;
+	if (man->m.encrypted && !man->seen[IMAGE_MAN_PRIVATE])
+		return fault_set(fault, -EBADMSG, NAME, end, "encrypted, and with no key named");
 	if (!man->seen[IMAGE_MAN_IDENTITY] || !man->seen[IMAGE_MAN_STATS] ||
 	    !man->m.files[IMAGE_FILE_STATE].name ||
 	    !man->m.files[IMAGE_FILE_INDEX].name)
@@ -565,10 +402,12 @@ int manifest_decode(uint8_t *buf, size_t len, const struct image_key *key,
 	if (!man)
 		return fault_set(fault, -ENOMEM, NAME, 0, "out of memory");
 	man->buf = buf;
+	man->key = key;
 	man->m.counts.bytes_stored = len;
 	err = get_header(man, fault);
 	if (!err)
-		err = get_records(man, len, fault);
+		err = get_all(man, len, fault);
+	man->key = NULL;
 	if (err) {
 		man->buf = NULL;	/* stays the caller's */
 		manifest_destroy(man);
@@ -588,6 +427,7 @@ void manifest_destroy(struct manifest *man)
 	if (!man)
 		return;
 	free(man->buf);
+	free(man->text);
 	free(man->roots);
 	free(man->keys);
 	free(man->values);

@@ -11,16 +11,22 @@
 
 struct manifest;
 
-/* @m: everything but counts.bytes_* is used; strings must not be NULL. */
+#define MANIFEST_MAC_BYTES	IMAGE_DIGEST_BYTES
+
+/* @m: everything but counts.bytes_* is used; strings must not be NULL; encrypted: @key has a secret. */
 int manifest_encode(const struct image_manifest *m, const struct image_key *key,
 		    uint8_t **ret_buf, size_t *ret_len);
 
-/* Takes over @buf on success. */
+/* Takes over @buf on success; locked if it is encrypted with a secret that @key does not have. */
 int manifest_decode(uint8_t *buf, size_t len, const struct image_key *key,
 		    struct manifest **ret_man, struct fault *fault);
 
 const struct image_manifest *manifest_info(const struct manifest *man);
 void manifest_destroy(struct manifest *man);
+
+/* For manifest.c: keyed BLAKE2b over all that is in front of it. */
+void manifest_mac(const uint8_t *buf, size_t len, const struct image_key *key,
+		  const uint8_t id[32], uint8_t mac[MANIFEST_MAC_BYTES]);
 
 /* First bytes of every other file of the image. */
 void manifest_file_hdr(const struct image_manifest *m, enum image_file file,

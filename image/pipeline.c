@@ -66,8 +66,7 @@ struct pipeline {
 	unsigned int nr_workers;	/* running */
 	unsigned int workers_max;
 	struct chunk_encoder *own;	/* the owner's; NULL: none yet */
-	uint8_t key[32];		/* for encoders */
-	bool encrypt;
+	const struct chunk_keys *keys;	/* for encoders */
 	int level;
 };
 
@@ -140,7 +139,7 @@ static void start_worker(struct pipeline *p)
 	if (p->nr_workers == p->workers_max)
 		return;
 	worker->pipeline = p;
-	if (!chunk_encoder_create(p->key, p->encrypt, p->level, &worker->enc) && !start(worker)) {
+	if (!chunk_encoder_create(p->keys, p->level, &worker->enc) && !start(worker)) {
 		p->nr_workers++;
 		return;
 	}
@@ -148,8 +147,7 @@ static void start_worker(struct pipeline *p)
 	p->workers_max = p->nr_workers;
 }
 
-int pipeline_create(const uint8_t key[32], bool encrypt, int level,
-		    struct pipeline **ret_pipeline)
+int pipeline_create(const struct chunk_keys *keys, int level, struct pipeline **ret_pipeline)
 {
 	struct pipeline *p = calloc(1, sizeof(*p));
 
@@ -159,8 +157,7 @@ int pipeline_create(const uint8_t key[32], bool encrypt, int level,
 	pthread_cond_init(&p->more, NULL);
 	pthread_cond_init(&p->done, NULL);
 	p->adaptive = level == 0;
-	memcpy(p->key, key, sizeof(p->key));
-	p->encrypt = encrypt;
+	p->keys = keys;
 	p->level = level ? level : 1;
 	p->workers_max = count_cpus();
 	p->nr_slots = 2 * p->workers_max + SPARE;
@@ -192,7 +189,6 @@ void pipeline_destroy(struct pipeline *p)
 		chunk_buffer_free(p->slots[i].out);
 	}
 	free(p->slots);
-	explicit_bzero(p->key, sizeof(p->key));
 	pthread_cond_destroy(&p->more);
 	pthread_cond_destroy(&p->done);
 	pthread_mutex_destroy(&p->lock);
@@ -204,7 +200,7 @@ static void encode_self(struct pipeline *p, struct slot *slot)
 {
 	p->taken++;
 	pthread_mutex_unlock(&p->lock);
-	slot->err = p->own ? 0 : chunk_encoder_create(p->key, p->encrypt, p->level, &p->own);
+	slot->err = p->own ? 0 : chunk_encoder_create(p->keys, p->level, &p->own);
 	if (!slot->err)
 		encode(slot, p->own);
 	pthread_mutex_lock(&p->lock);

@@ -12,12 +12,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct chunk_keys;
 struct pipeline;
 struct stream;
 
-/* @level: of zstd; 0: chosen by measurement (pace.h) */
-int pipeline_create(const uint8_t key[32], bool encrypt, int level,
-		    struct pipeline **ret_pipeline);
+/*
+ * @keys: must live as long as the pipeline
+ * @level: of zstd; 0: chosen by measurement (pace.h)
+ */
+int pipeline_create(const struct chunk_keys *keys, int level, struct pipeline **ret_pipeline);
 /* Chunks that were not handed on are forgotten.  NULL is fine. */
 void pipeline_destroy(struct pipeline *p);
 

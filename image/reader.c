@@ -57,6 +57,9 @@ void image_close(struct image_reader *r)
 				close(r->fds[i]);
 		if (r->dir >= 0)
 			close(r->dir);
+		chunk_keys_destroy(r->keys);
+		for (i = 0; i < IMAGE_BASES_MAX; i++)
+			chunk_keys_destroy(r->base_keys[i]);
 		record_source_done(&r->state);
 		index_done(&r->index);
 		manifest_destroy(r->manifest);
@@ -179,6 +182,7 @@ int reader_chunk(struct image_reader *r, enum image_file file, uint64_t seq,
 	const bool of_base = file >= IMAGE_FILE_BASE;
 	const enum image_file written_as = of_base ? IMAGE_FILE_PAGES : file;
 	const size_t hdr_len = sizeof(struct image_chunk_hdr);
+	struct chunk_decoder *dec = of_base ? r->base_decs[file - IMAGE_FILE_BASE] : r->dec;
 	struct image_chunk_hdr hdr;
 	uint32_t raw_len, stored;
 	const char *why = "";
@@ -193,7 +197,7 @@ int reader_chunk(struct image_reader *r, enum image_file file, uint64_t seq,
 	if (err)
 		return err;
 	memcpy(&hdr, r->chunk, hdr_len);
-	err = chunk_parse(&hdr, written_as, seq, &raw_len, &stored, &why);
+	err = chunk_parse(dec, &hdr, written_as, seq, &raw_len, &stored, &why);
 	if (err)
 		goto bad;
 	len = hdr_len + stored + IMAGE_TAG_BYTES;
@@ -209,8 +213,8 @@ int reader_chunk(struct image_reader *r, enum image_file file, uint64_t seq,
 		err = -EBADMSG;
 		goto bad;
 	}
-	err = chunk_decode(of_base ? r->base_decs[file - IMAGE_FILE_BASE] : r->dec, written_as,
-			   seq, r->chunk, len, raw, ret_raw_len, &why);
+	err = chunk_decode(dec, written_as, seq, r->chunk, len, r->m->locked ? NULL : raw,
+			   ret_raw_len, &why);
 	window_drop(window_of(r, file), offset + len);
 	if (err)
 		goto bad;
@@ -444,7 +448,9 @@ static int check_index(struct image_reader *r)
 	int i, err = 0;
 
 	for (i = IMAGE_FILE_PAGES; !err && i < IMAGE_FILES; i++)
-		err = index_check_chunks(ix, (enum image_file)i, &r->m->files[i], &why);
+		err = index_check_chunks(ix, (enum image_file)i, &r->m->files[i],
+					 i < IMAGE_FILE_BASE ? r->m->encrypted :
+					 r->m->bases[i - IMAGE_FILE_BASE].encrypted, &why);
 	index_page_chunks(ix, ix->chunks[IMAGE_FILE_PAGES], ix->nr_chunks[IMAGE_FILE_PAGES],
 			  r->m->nr_bases, pages);
 	if (!err)
@@ -464,24 +470,52 @@ static int open_directory(struct image_reader *r, const char *dir)
 
 static int make_decoder(struct image_reader *r, const struct image_key *key)
 {
-	uint8_t subkey[IMAGE_SUBKEY_BYTES];
+	const struct image_manifest *m = r->m;
 	unsigned int i;
 	int err;
 
-	image_key_chunk(key, r->m->id, subkey);
-	err = chunk_decoder_create(subkey, r->m->encrypted, &r->dec);
-	for (i = 0; !err && i < r->m->nr_bases; i++) {
-		image_key_chunk(key, r->m->bases[i].id, subkey);
-		err = chunk_decoder_create(subkey, r->m->bases[i].encrypted, &r->base_decs[i]);
+	err = image_key_chunk(key, m->id, m->encrypted ? m->secret_id : NULL, &r->keys);
+	if (!err)
+		err = chunk_decoder_create(r->keys, &r->dec);
+	for (i = 0; !err && i < m->nr_bases; i++) {
+		err = image_key_chunk(key, m->bases[i].id,
+				      m->bases[i].encrypted ? m->secret_id : NULL,
+				      &r->base_keys[i]);
+		if (!err)
+			err = chunk_decoder_create(r->base_keys[i], &r->base_decs[i]);
 	}
-	explicit_bzero(subkey, sizeof(subkey));
 	if (err || window_init(&r->window))
 		return fault_set(&r->fault, -ENOMEM, ".", 0, "out of memory");
 	return 0;
 }
 
-int reader_open(struct image_reader *r, const char *dir,
-		const struct image_key *key, const struct image_expect *expect)
+/* Names the secret that is needed, and says where one was looked for. */
+static int check_unlocked(struct image_reader *r, const struct image_key *key)
+{
+	char needed[2 * IMAGE_KEY_ID_BYTES + 1], own[2 * IMAGE_KEY_ID_BYTES + 1];
+	uint8_t id[IMAGE_KEY_ID_BYTES];
+
+	if (!r->m->locked)
+		return 0;
+	sodium_bin2hex(needed, sizeof(needed), r->m->secret_id, sizeof(r->m->secret_id));
+	if (image_key_has_secret(key)) {
+		image_key_secret_id(key, id);
+		sodium_bin2hex(own, sizeof(own), id, sizeof(id));
+		return fault_set(&r->fault, -ENOKEY, IMAGE_NAME_MANIFEST, 0,
+				 "encrypted with key %s, but %.70s is key %s", needed,
+				 image_key_where(key), own);
+	}
+	if (image_key_where(key)[0])
+		return fault_set(&r->fault, -ENOKEY, IMAGE_NAME_MANIFEST, 0,
+				 "encrypted with key %s, which is not there: %.110s", needed,
+				 image_key_where(key));
+	return fault_set(&r->fault, -ENOKEY, IMAGE_NAME_MANIFEST, 0,
+			 "encrypted with key %s, and none is named: set encryption_key in ckptd.conf, or --encryption-key",
+			 needed);
+}
+
+int reader_open(struct image_reader *r, const char *dir, const struct image_key *key,
+		const struct image_expect *expect, bool locked)
 {
 	int i, err;
 
@@ -490,12 +524,15 @@ int reader_open(struct image_reader *r, const char *dir,
 		err = load_manifest(r, key);
 	if (!err)
 		err = check_expected(r, expect);
+	if (!err && !locked)
+		err = check_unlocked(r, key);
 	if (!err)
 		err = make_decoder(r, key);
 	for (i = 1; !err && i < IMAGE_FILES; i++)
 		err = open_data(r, (enum image_file)i);
-	if (!err)
-		err = load_index(r);
+	if (err || r->m->locked)
+		return err;
+	err = load_index(r);
 	if (!err)
 		err = check_index(r);
 	if (!err && record_source_start(&r->state, IMAGE_FILE_STATE))
@@ -503,16 +540,16 @@ int reader_open(struct image_reader *r, const char *dir,
 	return err;
 }
 
-int image_open(const char *dir, const struct image_key *key,
-	       const struct image_expect *expect, struct image_reader **ret_reader,
-	       struct image_error *error)
+static int open_as(const char *dir, const struct image_key *key,
+		   const struct image_expect *expect, bool locked,
+		   struct image_reader **ret_reader, struct image_error *error)
 {
 	struct image_reader *r = reader_new();
 	int err;
 
 	if (!r)
 		return image_error_set(error, -ENOMEM, "out of memory");
-	err = reader_open(r, dir, key, expect);
+	err = reader_open(r, dir, key, expect, locked);
 	if (err) {
 		image_error_set(error, err, "%.80s/%s", dir, r->fault.error.text);
 		image_close(r);
@@ -520,6 +557,20 @@ int image_open(const char *dir, const struct image_key *key,
 	}
 	*ret_reader = r;
 	return 0;
+}
+
+int image_open(const char *dir, const struct image_key *key,
+	       const struct image_expect *expect, struct image_reader **ret_reader,
+	       struct image_error *error)
+{
+	return open_as(dir, key, expect, false, ret_reader, error);
+}
+
+int image_open_locked(const char *dir, const struct image_key *key,
+		      const struct image_expect *expect, struct image_reader **ret_reader,
+		      struct image_error *error)
+{
+	return open_as(dir, key, expect, true, ret_reader, error);
 }
 
 /* ---------------------------------------------------------- state stream */

@@ -14,6 +14,7 @@
  *   -EBADMSG   truncated, flipped, mixed from another image: what was read is
  *		not what was written
  *   -EKEYREJECTED  written with another key
+ *   -ENOKEY    encrypted with a secret that the key does not have
  *   -EPROTONOSUPPORT  written by a version this one cannot read
  *   -ESTALE    authentic, but not the image that was expected (replayed)
  */
@@ -42,6 +43,16 @@ struct image_expect {
 int image_open(const char *dir, const struct image_key *key,
 	       const struct image_expect *expect, struct image_reader **ret_reader,
 	       struct image_error *error);
+
+/*
+ * image_open_locked() - likewise, but also without the secret
+ *
+ * Of a reader that is locked only the manifest can be asked for, without keys and values; its
+ * index was not looked into.
+ */
+int image_open_locked(const char *dir, const struct image_key *key,
+		      const struct image_expect *expect, struct image_reader **ret_reader,
+		      struct image_error *error);
 void image_close(struct image_reader *r);	/* NULL is fine */
 
 /*
@@ -79,6 +90,8 @@ struct image_base {
 struct image_manifest {
 	uint16_t version;
 	bool encrypted;
+	bool locked;			/* its secret is not there: keys and values are not known */
+	uint8_t secret_id[16];		/* of the secret it is encrypted with, likewise all its bases */
 	uint8_t id[32];
 	uint64_t generation;
 	const char *job;
@@ -194,7 +207,7 @@ int image_blob_read(struct image_reader *r, uint64_t blob_id, uint64_t offset,
 /* ---------------------------------------------------------------- verify */
 
 struct image_finding {
-	int err;		/* negative errno as above */
+	int err;		/* negative errno as above; 0: what could not be looked into */
 	const char *file;	/* "pages", "state", … */
 	uint64_t offset;	/* in that file */
 	const char *text;
@@ -207,6 +220,9 @@ typedef void (*image_finding_fn)(const struct image_finding *finding, void *arg)
  * @deep: also read and authenticate every chunk; otherwise what image_open()
  *	checks, and the state stream's grammar
  * @report: called for every finding; may be NULL
+ *
+ * Of an image that is locked every chunk is authenticated and none is read; that is reported, and
+ * is no failure.
  *
  * Return: 0, or the first finding's errno.
  */

@@ -51,6 +51,8 @@ struct image_reader {
 	int fds[IMAGE_FILES];
 	struct manifest *manifest;
 	const struct image_manifest *m;
+	struct chunk_keys *keys;	/* NULL: the original's, likewise base_keys */
+	struct chunk_keys *base_keys[IMAGE_BASES_MAX];
 	struct chunk_decoder *dec;
 	struct chunk_decoder *base_decs[IMAGE_BASES_MAX];
 	struct window window;
@@ -68,12 +70,14 @@ struct image_reader {
  * fault and closed.
  */
 struct image_reader *reader_new(void);
-int reader_open(struct image_reader *r, const char *dir,
-		const struct image_key *key, const struct image_expect *expect);
+/* @locked: without the secret of an encrypted image, too, but then not with its index. */
+int reader_open(struct image_reader *r, const char *dir, const struct image_key *key,
+		const struct image_expect *expect, bool locked);
 
 /*
  * Read and decode the chunk at @offset; @ret_len: stored bytes in all.  After
- * it the tag is the last IMAGE_TAG_BYTES of r->chunk's @ret_len.
+ * it the tag is the last IMAGE_TAG_BYTES of r->chunk's @ret_len.  A locked reader
+ * authenticates it and leaves @raw alone.
  */
 int reader_chunk(struct image_reader *r, enum image_file file, uint64_t seq,
 		 uint64_t offset, void *raw, uint32_t *ret_raw_len,

@@ -159,7 +159,7 @@ static void show_files(struct show *s, const struct image_manifest *m)
 static void show_manifest(struct show *s)
 {
 	const struct image_manifest *m = image_manifest(s->r);
-	char id[2 * sizeof(m->id) + 1] = "";
+	char id[2 * sizeof(m->id) + 1] = "", secret[2 * sizeof(m->secret_id) + 1] = "";
 	json_t *roots = json_array();
 	json_t *properties = json_object();
 	unsigned int i;
@@ -170,6 +170,11 @@ static void show_manifest(struct show *s)
 	set_u64(s, s->root, "generation", m->generation);
 	set_text(s, s->root, "job", m->job);
 	set(s, s->root, "encrypted", json_boolean(m->encrypted));
+	if (m->encrypted) {
+		hex(secret, m->secret_id, sizeof(m->secret_id));
+		set_text(s, s->root, "encryption_key", secret);
+		set(s, s->root, "locked", json_boolean(m->locked));
+	}
 	show_created(s, m->identity.created_ns);
 	set_u64(s, s->root, "uid", m->identity.uid);
 	set_u64(s, s->root, "gid", m->identity.gid);
@@ -411,6 +416,24 @@ static void show_maps(struct show *s)
 	set(s, s->root, "memory", list);
 }
 
+/* What is behind the manifest; nothing of it is known of an image that is locked. */
+static int show_contents(struct show *s)
+{
+	int err;
+
+	show_memory(s);
+	err = show_state(s);
+	if (s->flags & IMAGE_SHOW_RUNS)
+		show_runs(s);
+	set(s, s->root, "processes", json_incref(s->processes));
+	show_maps(s);
+	show_blobs(s);
+	set(s, s->root, "record_types", json_incref(s->types));
+	if (s->records)
+		set(s, s->root, "records", json_incref(s->records));
+	return err;
+}
+
 int image_show_json(struct image_reader *r, unsigned int flags, json_t **ret_json,
 		    struct image_error *error)
 {
@@ -427,17 +450,11 @@ int image_show_json(struct image_reader *r, unsigned int flags, json_t **ret_jso
 	if (flags & IMAGE_SHOW_RECORDS)
 		s.records = json_array();
 	show_manifest(&s);
-	show_memory(&s);
-	err = show_state(&s);
-	if (flags & IMAGE_SHOW_RUNS)
-		show_runs(&s);
-	set(&s, s.root, "processes", s.processes);
-	show_maps(&s);
+	err = image_manifest(r)->locked ? 0 : show_contents(&s);
+	json_decref(s.processes);
 	json_decref(s.maps);
-	show_blobs(&s);
-	set(&s, s.root, "record_types", s.types);
-	if (s.records)
-		set(&s, s.root, "records", s.records);
+	json_decref(s.types);
+	json_decref(s.records);
 	if (err) {
 		json_decref(s.root);
 		return image_error_set(error, err, "%s", image_reader_error(r));
@@ -452,10 +469,15 @@ int image_show_json(struct image_reader *r, unsigned int flags, json_t **ret_jso
 
 /* ---------------------------------------------------------------- verify */
 
+/* @arg: of "findings" and of "unchecked", what could not be looked into */
 static void collect_finding(const struct image_finding *finding, void *arg)
 {
-	json_t *findings = arg;
+	json_t **lists = arg, *findings = lists[0];
 
+	if (!finding->err) {
+		json_array_append_new(lists[1], describe_text(finding->text, strlen(finding->text)));
+		return;
+	}
 	json_array_append_new(findings,
 			      json_pack("{s:s, s:I, s:i, s:o}",
 					"file", finding->file,
@@ -469,14 +491,17 @@ int image_verify_json(const char *dir, const struct image_key *key,
 		      const struct image_expect *expect, bool deep,
 		      json_t **ret_json)
 {
-	json_t *findings = json_array();
+	json_t *lists[] = { json_array(), json_array() };
 	json_t *json;
 	int err;
 
-	err = image_verify(dir, key, expect, deep, collect_finding, findings, NULL);
+	err = image_verify(dir, key, expect, deep, collect_finding, lists, NULL);
 	json = json_pack("{s:o, s:b, s:b, s:o}", "dir",
 			 describe_text(dir, strlen(dir)), "ok", !err, "deep", deep,
-			 "findings", findings);
+			 "findings", lists[0]);
+	if (json_array_size(lists[1]))
+		json_object_set(json, "unchecked", lists[1]);
+	json_decref(lists[1]);
 	if (!json)
 		return err ? err : -ENOMEM;
 	*ret_json = json;

@@ -14,7 +14,8 @@
 #define IMAGE_SHOW_RUNS		(1U << 1)	/* every page run */
 
 /*
- * image_show_json() - manifest, files, processes, memory maps, blobs
+ * image_show_json() - manifest, files, processes, memory maps, blobs; of a reader that is locked
+ * the first two
  * @ret_json: a new reference
  */
 int image_show_json(struct image_reader *r, unsigned int flags, json_t **ret_json,
@@ -30,7 +31,10 @@ int image_show_json(struct image_reader *r, unsigned int flags, json_t **ret_jso
 int image_diff_json(struct image_reader *a, struct image_reader *b,
 		    json_t **ret_json, struct image_error *error);
 
-/* Findings of image_verify() as {"ok": bool, "findings": […]}; returns as it. */
+/*
+ * Findings of image_verify() as {"ok": bool, "findings": […]}, with "unchecked": ["text"] of an image
+ * that is locked; returns as it.
+ */
 int image_verify_json(const char *dir, const struct image_key *key,
 		      const struct image_expect *expect, bool deep,
 		      json_t **ret_json);

@@ -50,9 +50,10 @@ static int image_init(struct image *img, const struct image_key *key,
 {
 	struct image_manifest *m = &img->manifest;
 	const char *job = options->job ? options->job : "";
-	uint8_t subkey[IMAGE_SUBKEY_BYTES];
 	int err;
 
+	if (options->encrypt && !image_key_has_secret(key))
+		return image_fail(img, -ENOKEY, "no key to encrypt it with");
 	if (strlen(job) >= sizeof(((struct image_man_identity *)0)->job))
 		return image_fail(img, -EINVAL, "the job's name is longer than 63 bytes");
 	img->job = strdup(job);
@@ -64,10 +65,11 @@ static int image_init(struct image *img, const struct image_key *key,
 	m->generation = options->generation;
 	m->job = img->job;
 	randombytes_buf(m->id, sizeof(m->id));
-	image_key_chunk(key, m->id, subkey);
-	err = pipeline_create(subkey, options->encrypt, options->zstd_level,
-			      &img->pipeline);
-	explicit_bzero(subkey, sizeof(subkey));
+	if (m->encrypted)
+		image_key_secret_id(key, m->secret_id);
+	err = image_key_chunk(key, m->id, m->encrypted ? m->secret_id : NULL, &img->chunk_keys);
+	if (!err)
+		err = pipeline_create(img->chunk_keys, options->zstd_level, &img->pipeline);
 	if (err)
 		return image_fail(img, err, "cannot set up the encoder");
 	if (options->reread)
@@ -175,6 +177,7 @@ void image_destroy(struct image *img)
 		stream_close(&img->streams[i]);
 	img->writer->ops->destroy(img->writer);
 	pipeline_destroy(img->pipeline);
+	chunk_keys_destroy(img->chunk_keys);
 	same_destroy(img->same);
 	image_close(img->base);
 	index_done(&img->index);

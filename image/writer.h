@@ -103,7 +103,7 @@ typedef int (*image_reread_fn)(void *arg, uint64_t mm_id, uint64_t addr, uint64_
 struct image_options {
 	uint64_t generation;
 	const char *job;	/* name, at most 63 bytes; may be NULL */
-	bool encrypt;
+	bool encrypt;		/* with the key's secret; -ENOKEY without one */
 	int zstd_level;		/* 0: 1, and only where it pays (see pace.h) */
 	/* NULL: pages that are the same are stored as often as they are added */
 	image_reread_fn reread;

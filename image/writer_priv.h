@@ -16,6 +16,7 @@
 struct image {
 	struct image_writer *writer;		/* owned */
 	const struct image_key *key;		/* the caller's */
+	struct chunk_keys *chunk_keys;
 	struct pipeline *pipeline;
 	struct stream streams[IMAGE_FILE__COUNT];	/* opened when needed */
 	struct same *same;			/* NULL: pages are not compared */

@@ -92,11 +92,11 @@ static void seal_file(const struct target *t, struct image_manifest *m, int file
 	crypto_generichash_state digest;
 	struct image_file_hdr hdr;
 	struct chunk_encoder *enc;
-	uint8_t subkey[32], *out, *chunk, *raw = chunk_buffer(), *packed = chunk_buffer();
+	uint8_t *out, *chunk, *raw = chunk_buffer(), *packed = chunk_buffer();
+	struct chunk_keys *keys;
 	size_t pos, len;
 
-	image_key_chunk(t->key, m->id, subkey);
-	if (chunk_encoder_create(subkey, false, 1, &enc))
+	if (image_key_chunk(t->key, m->id, NULL, &keys) || chunk_encoder_create(keys, 1, &enc))
 		abort();
 	out = malloc(sizeof(hdr) + 2 * part->len + 2 * CHUNK_BOUND);
 	if (!out || !raw || !packed)
@@ -125,6 +125,7 @@ static void seal_file(const struct target *t, struct image_manifest *m, int file
 	crypto_generichash_final(&digest, info->digest, IMAGE_DIGEST_BYTES);
 	store(t, file, out, info->len);
 	chunk_encoder_destroy(enc);
+	chunk_keys_destroy(keys);
 	free(out);
 	chunk_buffer_free(raw);
 	chunk_buffer_free(packed);
@@ -283,6 +284,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	snprintf(t.dir, sizeof(t.dir), "/tmp/fuzz-image.XXXXXX");
 	if (!mkdtemp(t.dir) || image_key_from_bytes(key_bytes, &t.key))
 		abort();
+	image_key_secret_from_bytes(t.key, key_bytes, "fuzz");
 	split(&t, data + 1, size - 1);
 	if (data[0] & FLAG_SEALED) {
 		seal(&t);

@@ -189,8 +189,10 @@ static void real_image(const char *dir, const struct part *state, int encrypt,
 	int i;
 
 	snprintf(path, sizeof(path), "%s/.image", dir);
-	if (image_key_from_bytes(key_bytes, &key) ||
-	    image_writer_posix_create(path, &w, NULL) ||
+	if (image_key_from_bytes(key_bytes, &key))
+		abort();
+	image_key_secret_from_bytes(key, key_bytes, "seeds");
+	if (image_writer_posix_create(path, &w, NULL) ||
 	    image_create(w, key, &options, &img, NULL))
 		abort();
 	fill_image(img, state);

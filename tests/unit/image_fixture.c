@@ -31,6 +31,21 @@ int scratch_setup(void **state)
 	return 0;
 }
 
+void scratch_secret(const struct scratch *s)
+{
+	static const uint8_t secret[IMAGE_KEY_BYTES] = "a secret of tests, thirty-two as";
+
+	image_key_secret_from_bytes(s->key, secret, "a test");
+}
+
+int scratch_setup_secret(void **state)
+{
+	if (scratch_setup(state))
+		return -1;
+	scratch_secret(*state);
+	return 0;
+}
+
 static void remove_tree(const char *path)
 {
 	_cleanup_dir_ DIR *d = opendir(path);
@@ -401,6 +416,8 @@ void model_store(const struct model *m, const struct scratch *s, const char *dir
 	struct image *img;
 
 	/* one like the other: what is made of a seed is always made alike */
+	if (encrypt)
+		scratch_secret(s);
 	assert_int_equal(m->seed % 2 ? image_writer_posix_create(dir, &w, &error) :
 				       image_writer_create(dir, &w, &error), 0);
 	assert_int_equal(image_create(w, s->key, &options, &img, &error), 0);

@@ -24,6 +24,9 @@ struct scratch {
 
 int scratch_setup(void **state);	/* cmocka fixtures; state: struct scratch */
 int scratch_teardown(void **state);
+/* Give the key a secret, always the same; whatever is dumped with it is encrypted. */
+void scratch_secret(const struct scratch *s);
+int scratch_setup_secret(void **state);
 /* root/name, in a static buffer of eight in turn */
 const char *scratch_path(const struct scratch *s, const char *name);
 /* does anything of this name exist? */

@@ -60,7 +60,8 @@ static void work(struct memory *m, unsigned int nr)
 
 static struct image *begin(const struct scratch *s, unsigned int generation)
 {
-	struct image_options options = { .generation = generation, .job = "j" };
+	struct image_options options = { .generation = generation, .job = "j",
+					 .encrypt = image_key_has_secret(s->key) };
 	struct image_error error = {};
 	struct image_writer *w;
 	struct image *img;
@@ -369,6 +370,7 @@ static void refused(void **state)
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, scratch_setup, scratch_teardown)
+#define E(f) { #f ", encrypted", f, scratch_setup_secret, scratch_teardown, NULL }
 
 int main(void)
 {
@@ -379,6 +381,10 @@ int main(void)
 		T(references),
 		T(damage),
 		T(refused),
+		E(row),
+		E(dropped),
+		E(references),
+		E(damage),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,7 +43,7 @@ static void make_image(const struct scratch *s, const char *dir, uint64_t seed,
 	struct model m;
 
 	model_init(&m, seed, size);
-	model_store(&m, s, dir, generation, "job", 0);
+	model_store(&m, s, dir, generation, "job", image_key_has_secret(s->key));
 	model_done(&m);
 }
 
@@ -449,6 +449,7 @@ static void hostile_manifest(void **state)
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, scratch_setup, scratch_teardown)
+#define E(f) { #f ", encrypted", f, scratch_setup_secret, scratch_teardown, NULL }
 
 int main(void)
 {
@@ -465,6 +466,14 @@ int main(void)
 		T(versions),
 		T(unknown_records),
 		T(hostile_manifest),
+		E(truncated_anywhere),
+		E(another_key),
+		E(mixed_generations),
+		E(replayed),
+		E(moved_chunks),
+		E(all_findings),
+		E(unknown_records),
+		E(hostile_manifest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,7 +28,8 @@ static int (*create_writer)(const char *dir, struct image_writer **ret_writer,
 static int attempt(const struct scratch *s, const char *dir, const struct model *m,
 		   enum fault_kind kind, int left, int *ret_ops)
 {
-	struct image_options options = { .generation = 3, .job = "job" };
+	struct image_options options = { .generation = 3, .job = "job",
+					 .encrypt = image_key_has_secret(s->key) };
 	struct image_error error = {};
 	struct image_writer *real;
 	struct image *img;
@@ -178,7 +179,8 @@ static int ring_fault(void *arg, uint64_t offset, uint32_t len, int res)
 static int ring_attempt(const struct scratch *s, const char *dir, const struct model *m,
 			struct ring_fault *rf)
 {
-	struct image_options options = { .generation = 3, .job = "job" };
+	struct image_options options = { .generation = 3, .job = "job",
+					 .encrypt = image_key_has_secret(s->key) };
 	struct image_error error = {};
 	struct image_writer *w;
 	struct image *img;
@@ -263,7 +265,8 @@ static void ring_second_tries(void **state)
 
 static void write_and_look(const struct scratch *s, const char *way)
 {
-	struct image_options options = { .generation = 3, .job = "job" };
+	struct image_options options = { .generation = 3, .job = "job",
+					 .encrypt = image_key_has_secret(s->key) };
 	const char *dir = scratch_path(s, "image");
 	struct image_error error = {};
 	struct image_reader *r;
@@ -370,6 +373,13 @@ static int ring_setup(void **state)
 	return scratch_setup(state);
 }
 
+static int secret_setup(void **state)
+{
+	create_writer = image_writer_create;
+	return scratch_setup_secret(state);
+}
+
+#define SECRET(f) { #f ", encrypted", f, secret_setup, scratch_teardown, NULL }
 #define PLAIN(f) { #f ", plain", f, plain_setup, scratch_teardown, NULL }
 #define RING(f) { #f ", ring", f, ring_setup, scratch_teardown, NULL }
 
@@ -380,6 +390,11 @@ static const struct CMUnitTest always[] = {
 	PLAIN(dying_writer),
 	PLAIN(previous_image_stays),
 	PLAIN(io_uring_forbidden),
+	SECRET(disk_full),
+	SECRET(io_errors),
+	SECRET(torn_writes),
+	SECRET(dying_writer),
+	SECRET(previous_image_stays),
 };
 
 static const struct CMUnitTest with_ring[] = {
@@ -389,6 +404,11 @@ static const struct CMUnitTest with_ring[] = {
 	PLAIN(dying_writer),
 	PLAIN(previous_image_stays),
 	PLAIN(io_uring_forbidden),
+	SECRET(disk_full),
+	SECRET(io_errors),
+	SECRET(torn_writes),
+	SECRET(dying_writer),
+	SECRET(previous_image_stays),
 	RING(disk_full),
 	RING(io_errors),
 	RING(torn_writes),

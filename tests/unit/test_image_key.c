@@ -69,15 +69,27 @@ static void open_doors_are_refused(void **state)
 static void keys_are_kept_apart(void **state)
 {
 	struct scratch *s = *state;
-	uint8_t a[32] = { 1 }, b[32] = { 2 }, out[4][32];
+	uint8_t a[32] = { 1 }, b[32] = { 2 }, out[8][32], id[16];
+	struct chunk_keys *of_a, *of_b;
+	int i, k;
 
+	scratch_secret(s);
+	image_key_secret_id(s->key, id);
+	assert_int_equal(image_key_chunk(s->key, a, id, &of_a), 0);
+	assert_int_equal(image_key_chunk(s->key, b, id, &of_b), 0);
 	image_key_manifest(s->key, a, out[0]);
-	image_key_chunk(s->key, a, out[1]);
-	image_key_manifest(s->key, b, out[2]);
-	image_key_chunk(s->key, b, out[3]);
-	assert_memory_not_equal(out[0], out[1], 32);
-	assert_memory_not_equal(out[0], out[2], 32);
-	assert_memory_not_equal(out[1], out[3], 32);
+	image_key_manifest(s->key, b, out[1]);
+	image_key_private(s->key, a, out[2]);
+	image_key_private(s->key, b, out[3]);
+	memcpy(out[4], of_a->tag, 32);
+	memcpy(out[5], of_b->tag, 32);
+	memcpy(out[6], of_a->secret, 32);
+	memcpy(out[7], of_b->secret, 32);
+	for (i = 0; i < 8; i++)
+		for (k = 0; k < i; k++)
+			assert_memory_not_equal(out[i], out[k], 32);
+	chunk_keys_destroy(of_a);
+	chunk_keys_destroy(of_b);
 }
 
 int main(void)

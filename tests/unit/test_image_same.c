@@ -59,7 +59,8 @@ static void copy(struct memory *m, unsigned int to, unsigned int at, unsigned in
 
 static struct image *begin(const struct scratch *s, struct memory *m)
 {
-	struct image_options options = { .generation = 1, .reread = reread, .reread_arg = m };
+	struct image_options options = { .generation = 1, .reread = reread, .reread_arg = m,
+					 .encrypt = image_key_has_secret(s->key) };
 	struct image_error error = {};
 	struct image_writer *w;
 	struct image *img;
@@ -298,6 +299,7 @@ static void shorter_stats(void **state)
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, scratch_setup, scratch_teardown)
+#define E(f) { #f ", encrypted", f, scratch_setup_secret, scratch_teardown, NULL }
 
 int main(void)
 {
@@ -308,6 +310,9 @@ int main(void)
 		T(at_random),
 		T(wrong_count),
 		T(shorter_stats),
+		E(long_stretches),
+		E(alike_everywhere),
+		E(at_random),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Where the secret is from: a file, or the kernel's keyring.
+ *
+ * Of the keyring's types only "user" will do: a "logon" key is for the kernel and cannot be
+ * read by any program, which is said rather than that there is none.  A service has a session
+ * of its own, from which the keyring of its user is not reached; for the search it is linked into
+ * the keyring of this thread, which goes with it.
+ *
+ * Must not keep the secret but in the key, nor print it.
+ */
+#include <errno.h>
+#include <linux/keyctl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "image/key.h"
+
+#define OF_KEYRING	"keyring:"
+#define NAME_MAX_BYTES	128
+
+/* The name behind "keyring:", or NULL. */
+static const char *keyring_name(const char *source)
+{
+	return strncmp(source, OF_KEYRING, strlen(OF_KEYRING)) ? NULL :
+	       source + strlen(OF_KEYRING);
+}
+
+bool image_key_source_ok(const char *text)
+{
+	const char *name = keyring_name(text), *p;
+
+	if (!name)
+		return text[0] == '/';
+	for (p = name; *p; p++)
+		if (*p <= ' ' || *p > '~')
+			return false;
+	return p > name && p - name < NAME_MAX_BYTES;
+}
+
+static long find(const char *type, const char *name)
+{
+	long id = syscall(SYS_request_key, type, name, NULL, 0);
+
+	return id < 0 ? -errno : id;
+}
+
+static int not_found(const char *name, int err, struct image_error *error)
+{
+	if (err == -ENOKEY && find("logon", name) >= 0)
+		return image_error_set(error, -ENOKEY,
+				       "the key %.60s in the keyring is of type logon, which no program can read: add it as one of type user",
+				       name);
+	if (err == -ENOKEY)
+		return image_error_set(error, err,
+				       "no key %.60s in the keyring: keyctl padd user %.60s @u <FILE",
+				       name, name);
+	return image_error_set(error, err, "key %.60s in the keyring: %s", name, strerror(-err));
+}
+
+static int read_keyring(const char *name, uint8_t ret_bytes[IMAGE_KEY_BYTES],
+			struct image_error *error)
+{
+	long id = find("user", name), n;
+
+	if (id < 0) {
+		syscall(SYS_keyctl, KEYCTL_LINK, KEY_SPEC_USER_KEYRING, KEY_SPEC_THREAD_KEYRING);
+		id = find("user", name);
+	}
+	if (id < 0)
+		return not_found(name, (int)id, error);
+	n = syscall(SYS_keyctl, KEYCTL_READ, id, ret_bytes, IMAGE_KEY_BYTES);
+	if (n < 0)
+		return not_found(name, -errno, error);
+	if (n != IMAGE_KEY_BYTES)
+		return image_error_set(error, -EINVAL,
+				       "key %.60s in the keyring: %ld bytes long, a key has %d", name,
+				       n, IMAGE_KEY_BYTES);
+	return 0;
+}
+
+int image_key_secret(struct image_key *key, const char *source, struct image_error *error)
+{
+	const char *name = keyring_name(source);
+	uint8_t bytes[IMAGE_KEY_BYTES];
+	struct image_error why = { "" };
+	int err = name ? read_keyring(name, bytes, &why) : image_key_read(source, bytes, &why);
+
+	if (err) {
+		image_key_set_where(key, why.text);
+		image_error_set(error, err, "%s", why.text);
+	} else {
+		image_key_secret_from_bytes(key, bytes, source);
+	}
+	explicit_bzero(bytes, sizeof(bytes));
+	return err;
+}
+
+int image_key_secret_only(const char *source, struct image_key **ret_key,
+			  struct image_error *error)
+{
+	static const uint8_t none[IMAGE_KEY_BYTES];
+	struct image_key *key;
+	int err = image_key_from_bytes(none, &key);
+
+	if (err)
+		return image_error_set(error, err, "%s", strerror(-err));
+	err = image_key_secret(key, source, error);
+	if (err)
+		image_key_destroy(key);
+	else
+		*ret_key = key;
+	return err;
+}
