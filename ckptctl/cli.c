@@ -23,6 +23,7 @@ enum common_option {
 	OPT_SOCKET,
 	OPT_STANDALONE,
 	OPT_KEY,
+	OPT_ENCRYPTION_KEY,
 	OPT_HELP,
 };
 
@@ -31,6 +32,7 @@ static const struct option common[] = {
 	{ "socket", required_argument, NULL, OPT_SOCKET },
 	{ "standalone", no_argument, NULL, OPT_STANDALONE },
 	{ "key", required_argument, NULL, OPT_KEY },
+	{ "encryption-key", required_argument, NULL, OPT_ENCRYPTION_KEY },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ "version", no_argument, NULL, 'V' },
 };
@@ -75,7 +77,9 @@ static void verb_help(const struct cli *cli)
 	     "  --socket PATH       of ckptd");
 	if (!cli->verb->alone)
 		puts("  --standalone        without ckptd, in this process (dump, restore, doctor, images)\n"
-		     "  --key FILE          the node's key (with --standalone)");
+		     "  --key FILE          the node's key (with --standalone)\n"
+		     "  --encryption-key FILE|keyring:NAME\n"
+		     "                      encrypts, decrypts (with --standalone)");
 	exit(CLI_DONE);
 }
 
@@ -95,6 +99,9 @@ static bool take_common(struct cli *cli, int c)
 		return true;
 	case OPT_KEY:
 		cli->key = optarg;
+		return true;
+	case OPT_ENCRYPTION_KEY:
+		cli->secret = optarg;
 		return true;
 	default:
 		return false;

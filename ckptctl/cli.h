@@ -43,6 +43,7 @@ struct cli {
 	bool progress_shown;
 	const char *socket;	/* NULL: the library's default */
 	const char *key;	/* NULL: the default */
+	const char *secret;	/* source of the encryption key; NULL: none */
 	struct ckpt *connection;	/* opened by the first call */
 	struct engine_external externals[16];
 	unsigned int nr_externals;

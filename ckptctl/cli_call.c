@@ -73,5 +73,9 @@ json_t *cli_call(struct cli *cli, const char *verb, json_t *args)
 {
 	if (cli->standalone)
 		return cli_local(cli, verb, args);
+	if (cli->secret) {
+		json_decref(args);
+		return outcome_error(-EINVAL, "--encryption-key needs --standalone: ckptd has its own (encryption_key in ckptd.conf)");
+	}
 	return cli_call_fds(cli, verb, args, NULL, 0);
 }

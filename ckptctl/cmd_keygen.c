@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ckptctl keygen: a key pair for this node.
+ * ckptctl keygen: a key pair for this node, or with --encryption-key one for images.
  *
  * The secret goes into a file that only root may read and never leaves the node; what is
  * printed is the node's line for the hosts file, on standard output alone, so that
  * it can be appended with >>. Needs no ckptd.
+ *
+ * The key for images is 32 random bytes in a file of that name, never replaced: images that were
+ * written with it could be read by nobody any more.
  */
 #include "ckptctl/cli.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "image/key.h"
 #include "supervisor/hosts.h"
 #include "supervisor/outcome.h"
 
@@ -108,6 +113,47 @@ static void next(const json_t *outcome, const struct keygen *k)
 		"the hosts file", k->dir);
 }
 
+static void print_encryption(struct cli *cli, json_t *result)
+{
+	printf("key %s in %s\n", cli_str(result, "key"), cli_str(result, "file"));
+}
+
+static json_t *encryption(const char *path)
+{
+	struct image_error error = { "" };
+	struct image_key *key = NULL;
+	uint8_t id[16];
+	char hex[2 * sizeof(id) + 1];
+	int err;
+
+	if (path[0] != '/')
+		return outcome_error(-EINVAL, "%s is no path of a file: a key is made as a file, and keyctl padd user NAME @u <FILE puts it into the keyring",
+				     path);
+	err = image_key_create(path, &error);
+	if (err == -EEXIST)
+		return outcome_error(err, "%s exists, and is not replaced: without it nobody could read the images that were written with it",
+				     path);
+	if (!err)
+		err = image_key_secret_only(path, &key, &error);
+	if (err)
+		return outcome_error(err, "%s", error.text);
+	image_key_secret_id(key, id);
+	image_key_destroy(key);
+	sodium_bin2hex(hex, sizeof(hex), id, sizeof(id));
+	return outcome_ok(json_pack("{s:s, s:s}", "file", path, "key", hex));
+}
+
+static int make_encryption(struct cli *cli)
+{
+	int status = cli_finish(cli, encryption(cli->secret), print_encryption);
+
+	fflush(stdout);
+	if (status == CLI_DONE && !cli->json)
+		cli_say("keep a copy of it where images are not; encryption_key = %s in ckptd.conf of all nodes has images of jobs encrypted",
+			cli->secret);
+	return status;
+}
+
 static int run(struct cli *cli, int argc, char **argv)
 {
 	struct keygen k = { .dir = DIR_DEFAULT };
@@ -139,6 +185,8 @@ static int run(struct cli *cli, int argc, char **argv)
 		return cli_usage(cli, "%s is too much", argv[optind]);
 	if (k.force && k.show)
 		return cli_usage(cli, "--force and --show exclude each other");
+	if (cli->secret)
+		return make_encryption(cli);
 	status = check(cli, &k);
 	if (status)
 		return status;
@@ -155,7 +203,7 @@ static int run(struct cli *cli, int argc, char **argv)
 const struct cli_verb cmd_keygen = {
 	.name = "keygen",
 	.run = run,
-	.args = "[--node NAME] [--address ADDRESS[:PORT]] [--dir DIR] [--force | --show]",
+	.args = "[--node NAME] [--address ADDRESS[:PORT]] [--dir DIR] [--force | --show] | --encryption-key FILE",
 	.help = "make the key by which other nodes know this one",
 	.options =
 	"  -N, --node NAME     name of this node; default: the host's\n"

@@ -29,6 +29,8 @@ static void print(struct cli *cli, json_t *result)
 		printf("%s\n", text ? text : json_string_value(finding));
 		free(text);
 	}
+	for (i = 0; i < json_array_size(json_object_get(result, "unchecked")); i++)
+		puts(json_string_value(json_array_get(json_object_get(result, "unchecked"), i)));
 	if (json_is_true(json_object_get(result, "ok")))
 		puts("whole");
 }

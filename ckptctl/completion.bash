@@ -49,7 +49,7 @@ _ckptctl_find_verb()
 	verb='' at=0
 	for ((i = 1; i < cword; i++)); do
 		case ${words[i]} in
-		--socket | --key)
+		--socket | --key | --encryption-key)
 			((i++)) ;;
 		-*) ;;
 		*)
@@ -96,7 +96,7 @@ _ckptctl_value()
 		COMPREPLY=() ;;
 	-C | --base)
 		_ckptctl_reply_files -d ;;
-	--socket | --key | --stdin | --stdout | --stderr)
+	--socket | --key | --encryption-key | --stdin | --stdout | --stderr)
 		_ckptctl_reply_files -f ;;
 	-i | -o | -e)
 		[[ $verb == run ]] || return 1

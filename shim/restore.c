@@ -180,6 +180,7 @@ json_t *restore_images(const struct shim *shim, engine_progress_fn progress, voi
 	int nr = stdio_restore_externals(&shim->io, &externals);
 	struct op_env env = {
 		.key = shim->spec.key,
+		.secret = shim->spec.encryption_key,
 		.progress = progress,
 		.progress_arg = arg,
 		.externals = externals,

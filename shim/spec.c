@@ -59,7 +59,7 @@ static int unpack(struct shim_spec *s, char *why, size_t size)
 	int err;
 
 	if (json_unpack_ex(s->json, &error, 0,
-			   "{s:I, s:s, s:s, s:s, s:i, s:i, s:o, s:b, s:[sss], s?i, s?o, s?o, s?s, s?i, s?o, s?o, s?i, s?b, s?[II], s?o, s?o !}",
+			   "{s:I, s:s, s:s, s:s, s:i, s:i, s:o, s:b, s:[sss], s?i, s?o, s?o, s?s, s?i, s?o, s?o, s?i, s?b, s?[II], s?o, s?o, s?s !}",
 			   "job", &s->job, "state_dir", &s->state_dir,
 			   "image_dir", &s->image_dir, "key", &s->key,
 			   "uid", &uid, "gid", &gid, "groups", &groups,
@@ -70,7 +70,8 @@ static int unpack(struct shim_spec *s, char *why, size_t size)
 			   "restore", &s->restore, "main_pid", &main_pid,
 			   "any_rights", &any_rights,
 			   "log_len", &s->log_len[0], &s->log_len[1],
-			   "old_logs", &s->old_logs, "ranks", &ranks)) {
+			   "old_logs", &s->old_logs, "ranks", &ranks,
+			   "encryption_key", &s->encryption_key)) {
 		snprintf(why, size, "bad specification: %s", error.text);
 		return -EINVAL;
 	}

@@ -24,6 +24,7 @@ struct shim_spec {
 	const char *state_dir;	/* of this job, on this node */
 	const char *image_dir;	/* of this job: logs, generations */
 	const char *key;
+	const char *encryption_key;	/* NULL: none */
 	uid_t uid;
 	gid_t gid;
 	gid_t *groups;

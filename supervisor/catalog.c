@@ -23,6 +23,7 @@
 #include "image/writer.h"
 #include "supervisor/history.h"
 #include "supervisor/pin.h"
+#include "supervisor/private.h"
 #include "supervisor/seal.h"
 
 #define JOBS_MAX	1000000000LL
@@ -278,12 +279,25 @@ int catalog_job_write(const struct catalog *catalog, int64_t job,
 		      const json_t *record, char *why, size_t size)
 {
 	_cleanup_free_ char *dir = catalog_job_dir(catalog, job);
+	struct image_error error = { "" };
+	json_t *hidden = NULL;
 	char purpose[48];
+	int err;
 
 	if (!dir)
 		return -ENOMEM;
 	snprintf(purpose, sizeof(purpose), "job %lld", (long long)job);
-	return seal_write(dir, "job.json", purpose, catalog->key, record, why, size);
+	if (catalog->secret) {
+		err = private_hide(record, purpose, catalog->secret, &hidden, &error);
+		if (err) {
+			snprintf(why, size, "%s", error.text);
+			return err;
+		}
+		record = hidden;
+	}
+	err = seal_write(dir, "job.json", purpose, catalog->key, record, why, size);
+	json_decref(hidden);
+	return err;
 }
 
 int catalog_job_read(const struct catalog *catalog, int64_t job,
@@ -291,11 +305,15 @@ int catalog_job_read(const struct catalog *catalog, int64_t job,
 {
 	_cleanup_free_ char *dir = catalog_job_dir(catalog, job);
 	char purpose[48];
+	int err;
 
 	if (!dir)
 		return -ENOMEM;
 	snprintf(purpose, sizeof(purpose), "job %lld", (long long)job);
-	return seal_read(dir, "job.json", purpose, catalog->key, ret_record, why, size);
+	err = seal_read(dir, "job.json", purpose, catalog->key, ret_record, why, size);
+	if (!err)
+		private_show(*ret_record, purpose, catalog->secret);
+	return err;
 }
 
 /* Plain files of ours; anything else makes the last rmdir fail. */

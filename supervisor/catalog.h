@@ -24,6 +24,7 @@
 struct catalog {
 	const char *dir;	/* IMAGE_DIR */
 	const char *key;	/* path */
+	const char *secret;	/* as in struct op_env */
 };
 
 /* Directory of a job or generation; to be freed; NULL without memory. */

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "image/key.h"
 #include "image/util.h"
 #include "supervisor/duration.h"
 #include "supervisor/hosts.h"
@@ -25,7 +26,7 @@
 #define OF_LEVELS	"level."
 #define SECONDS_MAX	(100LL * 365 * 24 * 3600)
 
-enum kind { PATH, NAME, ADDRESS, NUMBER, LEVEL, SECONDS, SIZE, PORT, SWITCH };	/* strings first */
+enum kind { PATH, NAME, ADDRESS, KEY, NUMBER, LEVEL, SECONDS, SIZE, PORT, SWITCH };	/* strings first */
 
 static const struct setting {
 	const char *name;
@@ -37,6 +38,7 @@ static const struct setting {
 	{ "state_dir", PATH, offsetof(struct config, state_dir), "/var/lib/stillpoint/jobs" },
 	{ "image_dir", PATH, offsetof(struct config, image_dir), "/var/lib/stillpoint/images" },
 	{ "key", PATH, offsetof(struct config, key), "/etc/stillpoint/key" },
+	{ "encryption_key", KEY, offsetof(struct config, encryption_key), NULL },
 	{ "shim", PATH, offsetof(struct config, shim), NULL },
 	{ "mpi_dir", PATH, offsetof(struct config, mpi_dir), NULL },
 	{ "lower", PATH, offsetof(struct config, lower), NULL },
@@ -143,6 +145,9 @@ int config_set(struct config *config, const char *name, const char *value)
 		return host_name_check(value) ? -EINVAL : set_string(field, value);
 	case ADDRESS:
 		return good_address(value) ? set_string(field, value) : -EINVAL;
+	case KEY:
+		return image_key_source_ok(value) && strlen(value) < PATH_MAX / 2 ?
+		       set_string(field, value) : -EINVAL;
 	case NUMBER:
 		return set_number(field, value);
 	case LEVEL:

@@ -6,6 +6,7 @@
  *	state_dir = /var/lib/stillpoint/jobs	this node's running jobs
  *	image_dir = /var/lib/stillpoint/images	jobs and their generations
  *	key = /etc/stillpoint/key
+ *	encryption_key = PATH | keyring:NAME	images are encrypted with it; default: none, and they are not
  *	shim = /usr/libexec/stillpoint/ckpt-shim
  *	mpi_dir = /usr/lib/stillpoint/mpi	libraries in front of the MPI libraries
  *	lower = /usr/libexec/stillpoint/ckpt-lower
@@ -45,6 +46,7 @@ struct config {
 	char *state_dir;
 	char *image_dir;
 	char *key;
+	char *encryption_key;		/* NULL: none */
 	char *shim;
 	char *mpi_dir;
 	char *lower;

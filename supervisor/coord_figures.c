@@ -17,7 +17,8 @@
 static json_t *figures_run(struct channel_reporter *reporter, void *arg)
 {
 	const struct coord_driver *d = arg;
-	struct op_env env = { .key = d->daemon->config.key };
+	struct op_env env = { .key = d->daemon->config.key,
+			      .secret = d->daemon->config.encryption_key };
 	char label[64];
 
 	return generation_describe(&env, &d->daemon->catalog, d->job->id,

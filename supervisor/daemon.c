@@ -159,6 +159,7 @@ int daemon_start(struct daemon *daemon)
 	daemon->state_lock = -1;
 	daemon->catalog = (struct catalog) {
 		.dir = daemon->config.image_dir, .key = daemon->config.key,
+		.secret = daemon->config.encryption_key,
 	};
 	err = identity_boot(daemon->boot);
 	if (!err)

@@ -130,6 +130,7 @@ static int create_image(struct dump *d)
 	struct image_options options = {
 		.generation = o->generation,
 		.job = o->job,
+		.encrypt = image_key_has_secret(o->key),
 		.reread = dump_pages_again,
 		.reread_arg = d,
 	};

@@ -18,7 +18,7 @@ struct dump_options {
 	unsigned int nr_roots;
 	bool descendants;	/* the roots' descendants, not the roots themselves */
 	const char *dir;	/* image directory; must not exist or be empty; parent must exist */
-	const struct image_key *key;
+	const struct image_key *key;	/* with a secret: the image is encrypted */
 	uint64_t generation;	/* recorded; 0 for a plain dump */
 	const char *job;	/* recorded name or NULL */
 	bool kill;		/* keep the tree frozen until commit, then SIGKILL it */

@@ -640,6 +640,9 @@ json_t *fetch_run(const struct fetch *f)
 		json_decref(r.steps);
 		return outcome_error(err, "%s", error.text);
 	}
+	/* What cannot be read without it says so. */
+	if (f->catalog->secret)
+		image_key_secret(r.key, f->catalog->secret, NULL);
 	scope.key = r.key;
 	r.scan = holdings_scan(&scope);
 	say_errors(&r);

@@ -42,6 +42,18 @@ json_t *fetch_record_read(const char *dir, const struct image_key *key, json_t *
 	return record;
 }
 
+/* NULL, or that the image could be read if its secret were there. */
+static json_t *locked(const char *dir, const struct image_key *key)
+{
+	struct image_reader *reader;
+	struct image_error error;
+	int err = dir ? image_open(dir, key, NULL, &reader, &error) : -ENOENT;
+
+	if (!err)
+		image_close(reader);
+	return err == -ENOKEY ? outcome_error(err, "%s", error.text) : NULL;
+}
+
 json_t *fetch_record_begin(const struct fetch *f)
 {
 	_cleanup_free_ char *dir = catalog_job_dir(f->catalog, f->job);
@@ -136,8 +148,7 @@ json_t *fetch_record_owner(const struct fetch *f, const struct image_key *key, c
 		return outcome_error(-ENOMEM, "out of memory");
 	}
 	record = fetch_record_read(path, key, NULL);
-	if (record)
-		outcome = not_owner(f, record);
+	outcome = record ? not_owner(f, record) : locked(path, key);
 	json_decref(record);
 	return outcome;
 }
@@ -175,7 +186,9 @@ json_t *fetch_record_complete(const struct fetch *f, const struct image_key *key
 		record = fetch_record_read(image, key, &note);
 		if (record)
 			restore_logs(dir, k, note, record, steps);
-		if (!k && faccessat(dir, "job.json", F_OK, 0))
+		else
+			outcome = locked(image, key);
+		if (!outcome && !k && faccessat(dir, "job.json", F_OK, 0))
 			outcome = write_record(f, label, record, note, newest);
 		json_decref(record);
 		json_decref(note);

@@ -72,10 +72,10 @@ static json_t *describe_part(const struct op_env *env, const json_t *part, const
 	const json_t *result = json_object_get(outcome, "result");
 
 	json_decref(args);
-	if (result)
+	if (result && !json_object_get(result, "locked"))
 		failure = generation_check_part(dir, json_object_get(result, "note"),
 						(unsigned int)json_integer_value(json_object_get(part, "number")));
-	else if (outcome_errno(outcome) == -ENOENT)
+	else if (!result && outcome_errno(outcome) == -ENOENT)
 		failure = outcome_error(-ENOENT, "%s: there is no image", dir);
 	if (!failure)
 		return outcome;
@@ -117,6 +117,10 @@ static void add_part(json_t *whole, const json_t *part, json_t *row)
 		add(whole, row, sums[i]);
 	for (i = 0; i < sizeof(greatest) / sizeof(greatest[0]); i++)
 		raise_to(whole, row, greatest[i]);
+	if (json_object_get(row, "locked"))
+		json_object_set(whole, "locked", json_object_get(row, "locked"));
+	if (json_is_true(json_object_get(row, "encrypted")))
+		json_object_set_new(whole, "encrypted", json_true());
 	if (!json_object_get(whole, "note"))
 		json_object_set(whole, "note", json_object_get(row, "note"));
 	json_array_append(json_object_get(whole, "nodes"), json_object_get(part, "node"));
@@ -222,7 +226,8 @@ static void found(json_t *findings, const json_t *part, json_t *finding)
 }
 
 /* What is wrong with @part goes to @findings; 0 or the first error. */
-static int verify_part(const struct op_env *env, const json_t *part, json_t *args, json_t *findings)
+static int verify_part(const struct op_env *env, const json_t *part, json_t *args, json_t *findings,
+		       json_t *unchecked)
 {
 	json_t *said = describe_part(env, part, json_object_get(args, "generation"),
 				     json_object_get(args, "job"));
@@ -247,6 +252,7 @@ static int verify_part(const struct op_env *env, const json_t *part, json_t *arg
 	list = json_object_get(json_object_get(said, "result"), "findings");
 	json_array_foreach(list, i, finding)
 		found(findings, part, finding);
+	json_array_extend(unchecked, json_object_get(json_object_get(said, "result"), "unchecked"));
 	json_decref(said);
 	return err;
 }
@@ -254,7 +260,8 @@ static int verify_part(const struct op_env *env, const json_t *part, json_t *arg
 json_t *generation_verify(const struct op_env *env, json_t *args)
 {
 	const json_t *parts = json_object_get(args, "parts");
-	json_t *findings = json_array(), *bad = json_array(), *outcome;
+	json_t *findings = json_array(), *bad = json_array(), *unchecked = json_array();
+	json_t *outcome;
 	char names[256] = "";
 	size_t i, len = 0;
 	int err = 0, ret;
@@ -262,7 +269,7 @@ json_t *generation_verify(const struct op_env *env, json_t *args)
 	for (i = 0; i < json_array_size(parts); i++) {
 		const json_t *part = json_array_get(parts, i);
 
-		ret = verify_part(env, part, args, findings);
+		ret = verify_part(env, part, args, findings, unchecked);
 		if (!ret)
 			continue;
 		err = err ? err : ret;
@@ -276,6 +283,9 @@ json_t *generation_verify(const struct op_env *env, json_t *args)
 	json_object_set_new(outcome, "result",
 			    json_pack("{s:b, s:o, s:o}", "ok", !err, "findings", findings,
 				      "bad_nodes", bad));
+	if (json_array_size(unchecked))
+		json_object_set(json_object_get(outcome, "result"), "unchecked", unchecked);
+	json_decref(unchecked);
 	return outcome;
 }
 

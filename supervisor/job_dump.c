@@ -211,6 +211,7 @@ static json_t *dump_run(struct channel_reporter *reporter, void *arg)
 	struct job_dump *d = arg;
 	struct op_env env = {
 		.key = jobs_daemon(d->job->jobs)->config.key,
+		.secret = jobs_daemon(d->job->jobs)->config.encryption_key,
 		.progress = channel_report_progress,
 		.progress_arg = reporter,
 		.frozen = on_frozen,

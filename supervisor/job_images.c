@@ -41,7 +41,7 @@ static json_t *read_note(const struct gathering *g, unsigned int part, const jso
 {
 	char *dir = image_dir(g, part), key[16];
 	json_t *args, *outcome, *failure = NULL;
-	const json_t *note;
+	const json_t *note, *locked;
 
 	snprintf(key, sizeof(key), "%u", part);
 	*ret_note = json_object_get(g->notes, key);
@@ -54,9 +54,12 @@ static json_t *read_note(const struct gathering *g, unsigned int part, const jso
 			 json_object_get(g->args, "job"));
 	outcome = op_describe(g->env, args);
 	note = json_object_get(json_object_get(outcome, "result"), "note");
-	if (outcome_is_ok(outcome) && g->was)
+	locked = json_object_get(json_object_get(outcome, "result"), "locked");
+	if (locked)
+		failure = outcome_error(-ENOKEY, "%s", json_string_value(locked));
+	else if (outcome_is_ok(outcome) && g->was)
 		failure = generation_check_part(dir, note, part);
-	if (outcome_is_ok(outcome) && !note)
+	if (outcome_is_ok(outcome) && !note && !failure)
 		failure = outcome_error(-EBADMSG, "generation %lld was not taken of a job: use ckptctl restore",
 					(long long)g->generation);
 	free(dir);

@@ -18,6 +18,7 @@
 #include "supervisor/op.h"
 #include "supervisor/outcome.h"
 #include "supervisor/parts.h"
+#include "supervisor/private.h"
 #include "supervisor/worker.h"
 
 struct job_restore {
@@ -86,6 +87,9 @@ static json_t *launch(struct job_restore *r, const json_t *note)
 	int attach = r->attach, err;
 	json_t *spec;
 
+	if (!private_is_shown(r->job->record))
+		return outcome_error(-ENOKEY, "command line and environment of job %lld are encrypted with another key than encryption_key of ckptd.conf, or it is not there",
+				     (long long)r->job->id);
 	err = job_prepare(r->job);
 	if (err)
 		return outcome_error(err, "%s: %s", r->job->state_dir, strerror(-err));
@@ -134,6 +138,7 @@ static json_t *check_run(struct channel_reporter *reporter, void *arg)
 	struct job_restore *r = arg;
 	struct op_env env = {
 		.key = jobs_daemon(r->job->jobs)->config.key,
+		.secret = jobs_daemon(r->job->jobs)->config.encryption_key,
 		.progress = channel_report_progress,
 		.progress_arg = reporter,
 		.any_rights = r->any_rights,

@@ -69,7 +69,8 @@ static json_t *prune_run(struct channel_reporter *reporter, void *arg)
 {
 	const struct keeper_run *run = arg;
 	const struct daemon *daemon = run->keeper->daemon;
-	struct op_env env = { .key = daemon->config.key };
+	struct op_env env = { .key = daemon->config.key,
+				    .secret = daemon->config.encryption_key };
 	struct listing listing = {
 		.env = &env, .catalog = &daemon->catalog, .index = listing_index_open(daemon),
 	};

@@ -31,9 +31,9 @@ json_t *launch_spec(const struct job *job, json_t *restore)
 		"argv", "env", "cwd", "umask", "limits",
 	};
 	const struct daemon *daemon = jobs_daemon(job->jobs);
-	json_t *spec = json_pack("{s:s, s:s, s:s}", "state_dir", job->state_dir,
-				 "image_dir", job->image_dir,
-				 "key", daemon->config.key);
+	json_t *spec = json_pack("{s:s, s:s, s:s, s:s*}", "state_dir", job->state_dir,
+				 "image_dir", job->image_dir, "key", daemon->config.key,
+				 "encryption_key", daemon->config.encryption_key);
 	const json_t *ranks = json_object_get(job->record, "ranks");
 	unsigned int node = job->parts ? parts_node(job->parts) : 0;
 	json_t *stdio;

@@ -196,7 +196,8 @@ static int most_parts(const struct run *r, bool to_go)
 static bool is_good_in_l1(const struct run *r)
 {
 	const struct daemon *daemon = r->o->daemon;
-	const struct op_env env = { .key = daemon->config.key };
+	const struct op_env env = { .key = daemon->config.key,
+				    .secret = daemon->config.encryption_key };
 	const struct listing listing = {
 		.env = &env, .catalog = &daemon->catalog, .job = r->o->job, .label = r->o->label,
 	};

@@ -36,8 +36,10 @@ static json_t *read_row(const struct listing *listing, int64_t generation, uint6
 
 	if (row) {
 		json_incref(row);
-		catalog_index_put(listing->index, listing->job, generation, listing->label, stamp,
-				  row);
+		/* One that is locked now says more when its key is there. */
+		if (!json_object_get(row, "locked"))
+			catalog_index_put(listing->index, listing->job, generation, listing->label,
+					  stamp, row);
 	} else {
 		row = json_pack("{s:I, s:O*, s:i}", "generation", (json_int_t)generation, "error",
 				json_object_get(json_object_get(outcome, "error"), "text"),

@@ -21,6 +21,7 @@
 /* What the caller of an operation has, apart from the arguments. */
 struct op_env {
 	const char *key;	/* path; NULL: OP_KEY_DEFAULT */
+	const char *secret;	/* of image_key_secret(): dumps are encrypted with it; NULL: none */
 	engine_progress_fn progress;	/* or NULL */
 	void *progress_arg;
 	const struct engine_external *externals;
@@ -74,7 +75,10 @@ json_t *op_restore_clock(const struct op_env *env, const json_t *args, int64_t *
  */
 json_t *op_doctor(const struct op_env *env, json_t *args);
 
-/* args: dir, generation, job; result: what the manifest says, note parsed */
+/*
+ * args: dir, generation, job; result: what the manifest says, note parsed; of an image whose secret
+ * is not there no note, and in "locked" the reason
+ */
 json_t *op_describe(const struct op_env *env, json_t *args);
 /* args: dir, records, runs */
 json_t *op_show(const struct op_env *env, json_t *args);

@@ -103,6 +103,21 @@ static int key_create(const char *path, struct image_error *error)
 	return err == -EEXIST ? 0 : err;
 }
 
+/* On failure the key goes. */
+static int add_secret(const struct op_env *env, bool must, struct image_key **key,
+		      json_t **ret_outcome)
+{
+	struct image_error error = { "" };
+	int err = env->secret ? image_key_secret(*key, env->secret, &error) : 0;
+
+	if (!err || !must)
+		return 0;
+	image_key_destroy(take_ptr(*key));
+	*ret_outcome = outcome_error(err, "%s (the key that images are to be encrypted with; nothing was written)",
+				     error.text);
+	return err;
+}
+
 int op_key_load(const struct op_env *env, bool create,
 		struct image_key **ret_key, json_t **ret_outcome)
 {
@@ -115,7 +130,7 @@ int op_key_load(const struct op_env *env, bool create,
 	if (!err)
 		err = image_key_load(path, ret_key, &error);
 	if (!err)
-		return 0;
+		return add_secret(env, create, ret_key, ret_outcome);
 	if (err == -ENOENT)
 		*ret_outcome = outcome_error(err, "there is no key %s: copy it from the node that wrote the images, or name it with --key",
 					     path);

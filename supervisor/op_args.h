@@ -15,7 +15,10 @@ int op_pidns_parse(const char *word, enum restore_pidns *ret_pidns);
 /* Bytes: digits, and K, M, G or T (of 1024) behind them or not; -EINVAL. */
 int op_size_parse(const char *word, uint64_t *ret_bytes);
 
-/* The node's key; @create: root makes it when it is not there. */
+/*
+ * The node's key, with the secret of @env.  @create, for who writes: root makes the key when it
+ * is not there, and a secret that is not there is an error; else it is one only to who needs it.
+ */
 int op_key_load(const struct op_env *env, bool create,
 		struct image_key **ret_key, json_t **ret_outcome);
 

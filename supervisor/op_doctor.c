@@ -105,6 +105,23 @@ static void check_key(struct doctor *d, const struct op_env *env)
 		      "make it a file of root, mode 0600, of 32 bytes");
 }
 
+static void check_encryption_key(struct doctor *d, const struct op_env *env)
+{
+	struct image_error error = { "" };
+	struct image_key *key = NULL;
+	int err;
+
+	if (!env->secret)
+		return;
+	err = image_key_secret_only(env->secret, &key, &error);
+	image_key_destroy(key);
+	if (!err)
+		found(d, "encryption key", true, json_string(env->secret), NULL);
+	else
+		found(d, "encryption key", true, json_string(error.text),
+		      "nothing is checkpointed, and no encrypted image restarted, without it");
+}
+
 static void check_images(struct doctor *d, const char *dir)
 {
 	struct statvfs fs;
@@ -157,6 +174,7 @@ json_t *op_doctor(const struct op_env *env, json_t *json)
 	}
 	check_module(&d);
 	check_key(&d, env);
+	check_encryption_key(&d, env);
 	if (image_dir)
 		check_images(&d, image_dir);
 	if (pid && d.ready)

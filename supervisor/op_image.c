@@ -64,7 +64,8 @@ static json_t *describe(const struct image_reader *reader)
 	};
 	const char *note = image_get(reader, "note"), *phases = image_get(reader, "phases");
 	const char *excluded = image_get(reader, "pages.excluded");
-	json_t *json = json_pack("{s:s?}", "hostname", m->identity.hostname);
+	json_t *json = json_pack("{s:s?, s:b}", "hostname", m->identity.hostname,
+				 "encrypted", m->encrypted);
 	json_t *parsed = note ? json_loads(note, 0, NULL) : NULL;
 	json_t *took = phases ? json_loads(phases, 0, NULL) : NULL;
 	uint64_t held = 0;
@@ -87,6 +88,23 @@ static json_t *describe(const struct image_reader *reader)
 	return json;
 }
 
+/* What stays readable, and why it is no more than that: @why. */
+static json_t *describe_locked(const char *dir, const struct image_key *key,
+			       const struct image_expect *expect, const char *why)
+{
+	struct image_error error = { "" };
+	struct image_reader *reader;
+	json_t *json;
+	int err = image_open_locked(dir, key, expect, &reader, &error);
+
+	if (err)
+		return failed(dir, err, &error);
+	json = describe(reader);
+	json_object_set_new(json, "locked", json_string(why));
+	image_close(reader);
+	return outcome_ok(json);
+}
+
 json_t *op_describe(const struct op_env *env, json_t *json)
 {
 	struct image_expect expect = { 0 };
@@ -106,12 +124,14 @@ json_t *op_describe(const struct op_env *env, json_t *json)
 		return outcome;
 	expect.generation = (uint64_t)generation;
 	err = image_open(dir, key, &expect, &reader, &error);
-	if (err) {
+	if (err == -ENOKEY)
+		outcome = describe_locked(dir, key, &expect, error.text);
+	else if (err)
 		outcome = failed(dir, err, &error);
-	} else {
+	else
 		outcome = outcome_ok(describe(reader));
+	if (!err)
 		image_close(reader);
-	}
 	image_key_destroy(key);
 	return outcome;
 }
@@ -124,7 +144,7 @@ static json_t *show(const char *dir, const struct image_key *key,
 	json_t *result = NULL;
 	int err;
 
-	err = image_open(dir, key, NULL, &reader, &error);
+	err = image_open_locked(dir, key, NULL, &reader, &error);
 	if (err)
 		return failed(dir, err, &error);
 	err = image_show_json(reader, flags, &result, &error);

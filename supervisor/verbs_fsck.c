@@ -32,7 +32,8 @@ static json_t *fsck_run(struct channel_reporter *reporter, void *arg)
 	const struct fsck_request *f = arg;
 	const struct daemon *daemon = f->request->daemon;
 	_cleanup_free_ char *path = listing_index_path(&daemon->config);
-	struct op_env env = { .key = daemon->config.key };
+	struct op_env env = { .key = daemon->config.key,
+				    .secret = daemon->config.encryption_key };
 	struct fsck fsck = {
 		.listing = { .env = &env, .catalog = &daemon->catalog },
 		.node = daemon->config.node, .deep = f->deep, .repair = f->repair,

@@ -32,6 +32,7 @@ static json_t *image_run(struct channel_reporter *reporter, void *arg)
 	struct image_request *r = arg;
 	struct op_env env = {
 		.key = r->request->daemon->config.key,
+		.secret = r->request->daemon->config.encryption_key,
 		.progress = channel_report_progress,
 		.progress_arg = reporter,
 	};

@@ -39,7 +39,8 @@ static json_t *list_run(struct channel_reporter *reporter, void *arg)
 {
 	struct list *list = arg;
 	const struct daemon *daemon = list->request->daemon;
-	struct op_env env = { .key = daemon->config.key };
+	struct op_env env = { .key = daemon->config.key,
+				    .secret = daemon->config.encryption_key };
 	struct listing listing = {
 		.env = &env, .catalog = &daemon->catalog, .index = listing_index_open(daemon),
 	};

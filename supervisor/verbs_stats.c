@@ -52,7 +52,8 @@ static json_t *find_row(const json_t *rows, int64_t n)
 static json_t *row_of_manifest(const struct stats *s, int64_t n)
 {
 	const struct daemon *daemon = s->request->daemon;
-	struct op_env env = { .key = daemon->config.key };
+	struct op_env env = { .key = daemon->config.key,
+				    .secret = daemon->config.encryption_key };
 	json_t *outcome = generation_describe(&env, &daemon->catalog, s->job, n, s->label);
 	const json_t *result = json_object_get(outcome, "result");
 	const json_t *note = json_object_get(result, "note");

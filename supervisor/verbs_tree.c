@@ -47,6 +47,7 @@ static json_t *op_run(struct channel_reporter *reporter, void *arg)
 	struct tree_request *t = arg;
 	struct op_env env = {
 		.key = t->request->daemon->config.key,
+		.secret = t->request->daemon->config.encryption_key,
 		.progress = channel_report_progress,
 		.progress_arg = reporter,
 	};
@@ -149,6 +150,7 @@ static json_t *restore_run(struct channel_reporter *reporter, void *arg)
 	struct engine_external externals[3];
 	struct op_env env = {
 		.key = t->request->daemon->config.key,
+		.secret = t->request->daemon->config.encryption_key,
 		.progress = channel_report_progress,
 		.progress_arg = reporter,
 		.externals = externals,

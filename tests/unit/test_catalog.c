@@ -18,7 +18,9 @@
 #include <unistd.h>
 
 #include "shim/atomic_json.h"
+#include "image/key.h"
 #include "supervisor/catalog.h"
+#include "supervisor/private.h"
 #include "supervisor/generation.h"
 #include "supervisor/outcome.h"
 #include "supervisor/seal.h"
@@ -109,6 +111,57 @@ static void test_job_record(void **state)
 	json_decref(record);
 	assert_int_equal(catalog_job_remove(&d->catalog, job), 0);
 	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)), -ENOENT);
+}
+
+/* Command line and environment are hidden where images are encrypted, and lost nowhere. */
+static void test_secret_record(void **state)
+{
+	struct disk *d = *state;
+	json_t *record = json_pack("{s:i, s:[s], s:[s], s:s}", "uid", 1000, "argv", "program",
+				   "env", "PASSWORD=x", "cwd", "/home/secret"), *read, *sealed;
+	char why[256], dir[128], secret[128], away[160];
+	struct image_error error;
+	char *text;
+	int64_t job;
+
+	snprintf(secret, sizeof(secret), "%s/secret", d->dir);
+	snprintf(away, sizeof(away), "%s.away", secret);
+	d->catalog.secret = secret;
+	assert_int_equal(catalog_job_create(&d->catalog, &job), 0);
+	snprintf(dir, sizeof(dir), "%s/%d", d->images, (int)job);
+	assert_int_equal(catalog_job_write(&d->catalog, job, record, why, sizeof(why)), -ENOENT);
+	assert_non_null(strstr(why, secret));
+	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)), -ENOENT);
+	assert_int_equal(image_key_create(secret, &error), 0);
+	assert_int_equal(catalog_job_write(&d->catalog, job, record, why, sizeof(why)), 0);
+	assert_int_equal(atomic_json_read(dir, "job.json", &sealed), 0);
+	text = json_dumps(sealed, 0);
+	assert_null(strstr(text, "PASSWORD"));
+	assert_null(strstr(text, "program"));
+	assert_null(strstr(text, "/home"));
+	assert_non_null(strstr(text, "1000"));
+	free(text);
+	json_decref(sealed);
+	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)), 0);
+	assert_true(private_is_shown(read));
+	assert_true(json_equal(json_object_get(record, "env"), json_object_get(read, "env")));
+	json_decref(record);
+	/* written while the key is away: what is known, and what was not even read */
+	assert_int_equal(rename(secret, away), 0);
+	json_object_set_new(read, "uid", json_integer(2000));
+	assert_int_equal(catalog_job_write(&d->catalog, job, read, why, sizeof(why)), 0);
+	json_decref(read);
+	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)), 0);
+	assert_false(private_is_shown(read));
+	assert_null(json_object_get(read, "env"));
+	assert_int_equal(catalog_job_write(&d->catalog, job, read, why, sizeof(why)), 0);
+	json_decref(read);
+	assert_int_equal(rename(away, secret), 0);
+	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)), 0);
+	assert_true(private_is_shown(read));
+	assert_int_equal(json_integer_value(json_object_get(read, "uid")), 2000);
+	assert_string_equal(json_string_value(json_object_get(read, "cwd")), "/home/secret");
+	json_decref(read);
 }
 
 /* Another job's record, another's owner, another key: none is believed. */
@@ -418,6 +471,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		test(test_job_numbers),
 		test(test_job_record),
+		test(test_secret_record),
 		test(test_forged_record),
 		test(test_damaged_record),
 		test(test_generations),

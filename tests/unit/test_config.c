@@ -31,6 +31,7 @@ static void test_defaults(void **state)
 	assert_int_equal(config.node_mtbf_s, 365 * 86400);
 	assert_false(retention_is_rule(&config.retain));
 	assert_null(config.store);
+	assert_null(config.encryption_key);
 	assert_true(config.store_encrypt && !config.store_port && !config.store_max);
 	assert_non_null(config.shim);
 	assert_non_null(config.node);
@@ -49,7 +50,9 @@ static void test_good(void **state)
 			       "node_mtbf = 1d12h\n"
 			       "retain_keep = 3\nretain_keep_every=10\nretain_max_size = 2T\n"
 			       "store = /s\nstore_max = 1G\nstore_port = 7930\nstore_encrypt = no\n"
+			       "encryption_key = /e\nencryption_key = keyring:still:point\n"
 			       "key = /k", &line), 0);
+	assert_string_equal(config.encryption_key, "keyring:still:point");
 	assert_string_equal(config.store, "/s");
 	assert_true(config.store_max == 1ULL << 30 && config.store_port == 7930);
 	assert_false(config.store_encrypt);
@@ -84,6 +87,9 @@ static void test_bad(void **state)
 		{ "max_pause_ms = 99999999999999999999\n", -EINVAL, 1 },
 		{ "store_port = 65536\n", -EINVAL, 1 },
 		{ "store_encrypt = maybe\n", -EINVAL, 1 },
+		{ "encryption_key = relative\n", -EINVAL, 1 },
+		{ "encryption_key = keyring:\n", -EINVAL, 1 },
+		{ "encryption_key = keyring:a b\n", -EINVAL, 1 },
 		{ "retain_keep = -1\n", -EINVAL, 1 },
 		{ "retain_max_size = 10X\n", -EINVAL, 1 },
 		{ "retain_max_size = 10GB\n", -EINVAL, 1 },

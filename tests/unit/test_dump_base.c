@@ -205,11 +205,13 @@ static void lost_mark(void **state)
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, scratch_setup, scratch_teardown)
+#define E(f) { #f ", encrypted", f, scratch_setup_secret, scratch_teardown, NULL }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(chain),
+		E(chain),
 		T(other_token),
 		T(not_there),
 		T(lost_mark),

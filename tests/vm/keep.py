@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""What stays of a job's generations: pin, prune, fsck, list by its index; runs in a test VM.
+"""What stays of a job's generations: pin, prune, fsck, list by its index, and that nobody reads it;
+runs in a test VM.
 
 Options as of daemon.py, whose ckptd (Node) each test gets.
 """
+import ctypes
 import json
 import os
 import shutil
@@ -276,6 +278,100 @@ def two_nodes_one_directory(node):
         check(os.path.exists(f'{two.base}/jobs/index.db'), 'no index of its own')
     finally:
         two.stop()
+
+
+# ------------------------------------------------------------- encryption
+
+def holding(directory, text):
+    """The files below the directory that have the text, but for the job's output."""
+    found = []
+    for place, _, names in os.walk(directory):
+        for name in names:
+            path = os.path.join(place, name)
+            if name.startswith(('stdout', 'stderr')) or not os.path.isfile(path):
+                continue
+            with open(path, 'rb') as f:
+                if text.encode() in f.read():
+                    found.append(path)
+    return found
+
+
+def add_to_keyring(name, path):
+    """As keyctl padd user NAME @u <PATH"""
+    with open(path, 'rb') as f:
+        data = f.read()
+    libc = ctypes.CDLL(None, use_errno=True)
+    check(libc.syscall(248, b'user', name.encode(), data, ctypes.c_size_t(len(data)), -4) >= 0,
+          f'add_key: {ctypes.get_errno()}')
+
+
+def set_key(node, source, **settings):
+    node.kill()
+    node.settings.update(encryption_key=source, **settings)
+    node.start()
+
+
+@test
+def encrypted(node):
+    """an encrypted job: none of it on the disk; restarted with its key, refused without"""
+    marker = 'S3CRET-7f3a91'
+    path = f'{node.base}/encryption.key'
+    job = node.shell(f'SECRET={marker}; export SECRET; sleep 1000')
+    node.ctl('checkpoint', str(job))
+    check(holding(node.images, marker), 'what is not encrypted cannot be found')
+    end(node, job)
+    key = node.ctl('keygen', '--encryption-key', path).stdout.decode().split()[1]
+    node.fails(1, 'is not replaced', 'keygen', '--encryption-key', path)
+    node.ctl('rm', '--force', str(job))
+    set_key(node, path, incremental='2')
+    job = node.shell(f'SECRET={marker}; export SECRET; {COUNTER.format(n=60)}')
+    node.lines(job, 3)
+    node.ctl('checkpoint', str(job))
+    node.lines(job, 6)
+    node.ctl('checkpoint', '--kill', str(job))
+    equal(holding(node.images, marker) + holding(f'{node.base}/jobs', marker), [], 'found it in')
+    shown = node.json('show', f'{job}:2')
+    equal((shown['encrypted'], shown['locked'], shown['encryption_key']), (True, False, key), 'show')
+    os.rename(path, path + '.away')
+    equal(numbers(node, job), [1, 2], 'list without the key')
+    check(path in node.fails(1, key, 'restart', str(job)), 'where the key was looked for')
+    check(path in node.fails(1, key, 'diff', f'{job}:1', f'{job}:2'), 'where the key was looked for')
+    node.fails(1, path, 'run', '--', 'true')
+    said = node.ctl('verify', '--deep', f'{job}:2').stdout.decode()
+    check(key in said and said.endswith('whole\n'), 'verify without the key')
+    check(node.json('show', f'{job}:2')['locked'], 'show without the key')
+    node.ctl('keygen', '--encryption-key', path)
+    check(path in node.fails(1, key, 'restart', str(job)), 'with another key')
+    add_to_keyring('stillpoint:test', path + '.away')
+    set_key(node, 'keyring:stillpoint:test')
+    equal(node.ctl('verify', '--deep', f'{job}:2').stdout, b'whole\n', 'verify')
+    node.ctl('restart', str(job))
+    equal(node.wait(job), 9, 'status')
+    equal(node.output(job), daemon.counted(60), 'output')
+    equal(holding(node.images, marker), [], 'found it after the restart in')
+    with open(path + '.away', 'rb') as f:
+        check(f.read().hex() not in log_of(node), 'the key is in the log')
+
+
+@test
+def encrypted_tree(node):
+    """dump and restore --standalone with a key of one's own"""
+    path, image = f'{node.base}/own.key', f'{node.base}/image'
+    common = ('--standalone', '--key', node.key)
+    node.ctl('keygen', '--encryption-key', path)
+    p = daemon.spawn(COUNTER.format(n=30), f'{node.base}/out')
+    wait_for('lines', 20, lambda: os.path.getsize(f'{node.base}/out') > 10)
+    node.fails(1, 'keyring', 'dump', *common, '--encryption-key', 'keyring:none', '--pid',
+               str(p.pid), '--dir', image)
+    check(not os.path.exists(image), 'an image without the key')
+    node.fails(1, 'needs --standalone', 'dump', '--encryption-key', path, '--pid', str(p.pid),
+               '--dir', image)
+    node.ctl('dump', *common, '--encryption-key', path, '--pid', str(p.pid), '--dir', image, '--kill')
+    equal(p.wait(), -9, 'killed')
+    node.fails(1, '--encryption-key', 'restore', *common, '--dir', image)
+    node.fails(9, '', 'restore', *common, '--encryption-key', path, '--dir', image)
+    with open(f'{node.base}/out') as f:
+        equal(f.read(), daemon.counted(30), 'output')
 
 
 if __name__ == '__main__':

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What is secret in a job's record; see private.h.
+ *
+ * Owns which fields those are.  What was hidden stays in the record beside what is shown of it, and
+ * is written back as it was while the secret is away: a running job's record can be written, and
+ * nothing is lost by a ckptd that was started before its key was there.
+ */
+#include "supervisor/private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "image/key.h"
+
+#define FIELD	"private"
+
+static const char *const secret_fields[] = { "argv", "env", "cwd" };
+
+int private_hide(const json_t *record, const char *purpose, const char *source,
+		 json_t **ret_record, struct image_error *error)
+{
+	json_t *hidden = json_object(), *copy = json_copy((json_t *)record);
+	_cleanup_free_ char *text = NULL, *sealed = NULL;
+	struct image_key *key = NULL;
+	int err = 0;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(secret_fields); i++) {
+		json_t *value = json_object_get(copy, secret_fields[i]);
+
+		if (value)
+			json_object_set(hidden, secret_fields[i], value);
+		json_object_del(copy, secret_fields[i]);
+	}
+	if (json_object_size(hidden)) {
+		text = json_dumps(hidden, JSON_COMPACT);
+		err = image_key_secret_only(source, &key, error);
+		if (!err)
+			err = text ? image_key_seal(key, purpose, text, &sealed) : -ENOMEM;
+		if (!err)
+			json_object_set_new(copy, FIELD, json_string(sealed));
+		else if (json_object_get(copy, FIELD))
+			err = 0;	/* as it was: nothing of it changes while a job lives */
+	}
+	if (text)
+		explicit_bzero(text, strlen(text));
+	image_key_destroy(key);
+	json_decref(hidden);
+	if (err)
+		json_decref(copy);
+	else
+		*ret_record = copy;
+	return err;
+}
+
+void private_show(json_t *record, const char *purpose, const char *source)
+{
+	const char *sealed = json_string_value(json_object_get(record, FIELD));
+	_cleanup_free_ char *text = NULL;
+	struct image_error error;
+	struct image_key *key;
+	json_t *hidden;
+	int err;
+
+	if (!sealed || !source || image_key_secret_only(source, &key, &error))
+		return;
+	err = image_key_unseal(key, purpose, sealed, &text);
+	image_key_destroy(key);
+	hidden = err ? NULL : json_loads(text, 0, NULL);
+	if (hidden)
+		json_object_update(record, hidden);
+	json_decref(hidden);
+}
+
+bool private_is_shown(const json_t *record)
+{
+	return !json_object_get(record, FIELD) || json_object_get(record, secret_fields[0]);
+}
