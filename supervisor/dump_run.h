@@ -11,7 +11,8 @@
  *	dump_content.c	contents of inodes and of /dev/shm
  *	dump_left_out.c	what of /dev/shm goes with memory left out
  *	dump_track.c	identity and durability of files that stay where they are
- *	dump_pages.c	memory
+ *	dump_pages.c	memory: which pages, and how they are read
+ *	dump_store.c	memory: where a page is stored
  *	dump_records.c	our own records
  */
 #ifndef STILLPOINT_DUMP_RUN_H
