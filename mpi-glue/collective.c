@@ -209,7 +209,10 @@ static bool behind(const struct counter *counter, const struct counter *asking)
 	return counter->id && begun < target_of(counter);
 }
 
-/* @asking has been raised by the one who asks, or is NULL. */
+/*
+ * @asking has been raised by the one who asks, or is NULL. Of communicators that are leaving the application
+ * owes nothing: what others have begun there orphan.c will.
+ */
 static bool behind_somewhere(const struct counter *asking)
 {
 	const struct vtable *table = &glue.table[VK_COMM];
@@ -217,7 +220,7 @@ static bool behind_somewhere(const struct counter *asking)
 	for (uint32_t i = 0; i < table->top; i++) {
 		const struct vcomm *comm = (struct vcomm *)vobj_at(VK_COMM, i);
 
-		if (comm && behind(&comm->coll, asking))
+		if (comm && !comm->leaving && behind(&comm->coll, asking))
 			return true;
 	}
 	return meeting_behind();

@@ -81,7 +81,7 @@ void collective_count(struct counter *counter);
 void collective_uncount(struct counter *counter);
 /* May the holder of this counter begin one more? The page's targets decide. */
 bool collective_may_begin(const struct counter *counter);
-/* Others have begun what this rank has not. */
+/* Others have begun what this rank's application has not. */
 bool collective_behind(void);
 /* Counters into the page. */
 void collective_publish(void);

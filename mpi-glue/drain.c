@@ -235,10 +235,15 @@ void drain_step(void)
 		kept_test(kept);
 }
 
-/* Receives may stay posted, and whatever the application completes itself; all else must end. */
+/*
+ * Receives may stay posted, and communicators that not all have freed; what the application
+ * completes itself is none of ours. All else must end.
+ */
 static bool holds_up(const struct vrequest *req)
 {
-	return is_active(req) && (!(req->flags & REQ_RECV) || (req->flags & REQ_MATCHED));
+	if (!is_active(req) || (req->flags & (REQ_LEAVING | REQ_LEFT)) == REQ_LEAVING)
+		return false;
+	return !(req->flags & REQ_RECV) || (req->flags & REQ_MATCHED);
 }
 
 unsigned int drain_pending(void)

@@ -40,8 +40,8 @@ bool gather_wanted(void)
 static struct gathering gathering_of(struct counter *over)
 {
 	struct vcomm *comm = (struct vcomm *)((char *)over - offsetof(struct vcomm, coll));
-	/* files and windows outlive the communicator they were made on: of all members alike */
-	bool gone = comm->obj.freed || !comm->obj.real || glue.state != GLUE_RUNNING;
+	/* files and windows keep the one they were made on, though it was freed: orphan.c */
+	bool gone = !comm_below(comm) || glue.state != GLUE_RUNNING;
 
 	return (struct gathering){ .comm = gone ? NULL : comm };
 }
@@ -60,7 +60,7 @@ LOWER_TEXT static bool step(struct gathering *g)
 	}
 	while (g->rounds) {
 		if (!g->pending)
-			rc = lower_MPI_Ibarrier((MPI_Comm)g->comm->obj.real, &g->real);
+			rc = lower_MPI_Ibarrier((MPI_Comm)comm_below(g->comm), &g->real);
 		if (!rc)
 			rc = test_below(&g->real, &flag, MPI_STATUS_IGNORE);
 		if (rc) {

@@ -24,6 +24,7 @@ void record_drop(struct vobj *obj)
 	case VK_COMM:
 		errh_unref(comm->errh);
 		vobj_put(comm->parent);
+		free(comm->saved);
 		free(comm->world);
 		free(comm->local);
 		break;
@@ -270,13 +271,10 @@ LOWER_TEXT int PMPI_Comm_get_parent(MPI_Comm *parent)
 }
 MPI_ALIAS(MPI_Comm_get_parent);
 
-/*
- * Only the last of its members that frees it ends it: orphan.c. If collectives are interruptible it
- * waits for all, as what has begun in some ranks has to begin in all of them before a cut.
- */
+/* Only the last of its members that frees it ends it, and nobody waits for that: orphan.c. */
 LOWER_TEXT int PMPI_Comm_free(MPI_Comm *comm)
 {
-	GLUE_COLLECTIVE(MPI_Comm_free, counter_of(*comm));
+	GLUE_CALL(MPI_Comm_free);
 	struct vcomm *desc = (struct vcomm *)vobj_comm(*comm);
 	MPI_Comm real = real_comm(*comm);
 	int rc = 0;

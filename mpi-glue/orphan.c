@@ -3,11 +3,20 @@
  * What the program has let go of and the lower half has not: receives that were freed while
  * active, and communicators that other members have not freed yet.
  *
- * An orphan is a request in its slot that no handle leads to. It is tested when more of them come,
- * by the drain, and before MPI_Finalize. Receives are kept as their messages must be counted; a
- * message of a freed communicator, or a count of it, must not outlive it in some ranks only, so a
- * communicator goes when a barrier of its members says that all have freed it. Nobody
- * waits for that: MPI_Comm_free is local in the libraries, and programs free in any order.
+ * An orphan is a request in its slot that no handle leads to. It is looked at when more of them come,
+ * by the glue thread, and before MPI_Finalize. Receives are kept as their messages must be counted.
+ *
+ * MPI_Comm_free is local in the libraries, and programs free in any order, so nobody waits here.
+ * But at a cut a communicator must be gone in all members or in none, as a restart makes
+ * it again with all of them. So it leaves in two steps, non-blocking barriers on itself:
+ *
+ *   1. Complete when all have freed it. Not counted as begun (collective.h): nothing is owed to
+ *      anybody until then, a cut can be between, and a restart begins with this step again.
+ *   2. Counted, and begun only by who knows that the others will begin it without their
+ *      application. Complete at a cut, as non-blocking collectives are; then the lower half's is freed.
+ *
+ * Files and windows gather and count on the communicator they were made on, also when it was freed: the
+ * first step waits until there are none here, so that it comes after their calls in all members.
  */
 #include "mpi-glue/collective.h"
 #include "mpi-glue/request.h"
@@ -16,70 +25,132 @@
 /* Freed receives are looked after when there are so many more. */
 #define ORPHANS_AT_ONCE	64
 
-LOWER_TEXT void orphan_end(struct vrequest *req, MPI_Request real)
+static void forget(struct vrequest *req)
 {
-	struct vcomm *comm = (struct vcomm *)req->comm;
-
-	if (real != glue.real_request_null)
-		lower_MPI_Request_free(&real);
 	if (req->flags & REQ_LEAVING) {
-		MPI_Comm left = (MPI_Comm)comm->left;
-
-		lower_MPI_Comm_free(&left);
+		((struct vcomm *)req->comm)->left = 0;
 		glue.leaving--;
 	}
 	glue.orphans--;
-	req->flags &= ~(uint32_t)(REQ_ORPHAN | REQ_LEAVING);
+	req->flags &= ~(uint32_t)(REQ_ORPHAN | REQ_LEAVING | REQ_LEFT);
 	request_put(req);
 }
 
-LOWER_TEXT static void look_after(void)
+/* Between two groups a barrier says only that the other one has come; the second says all have. */
+static int rounds_of(const struct vcomm *comm)
+{
+	return comm->inter ? 2 : 1;
+}
+
+static bool is_used(const struct vobj *comm)
+{
+	for (uint32_t i = 0; i < glue.table[VK_FILE].top; i++) {
+		const struct vfile *file = (struct vfile *)vobj_at(VK_FILE, i);
+
+		if (file && !file->obj.freed && file->comm == comm)
+			return true;
+	}
+	for (uint32_t i = 0; i < glue.table[VK_WIN].top; i++) {
+		const struct vwin *win = (struct vwin *)vobj_at(VK_WIN, i);
+
+		if (win && !win->obj.freed && win->comm == comm)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The next barrier, if it may be begun now. When the library fails it is over, and what is below stays.
+ * @at_end: what the application did not close is of no importance any more
+ */
+LOWER_TEXT static void begin_next(struct vrequest *req, bool at_end)
+{
+	struct vcomm *comm = (struct vcomm *)req->comm;
+	MPI_Request real;
+
+	if (req->count && !at_end && is_used(&comm->obj))
+		return;
+	if (!req->count && !quiesce_may_count(&comm->coll))
+		return;
+	if (!req->count)
+		req->flags |= REQ_LEFT;
+	comm->leaving = true;
+	if (lower_MPI_Ibarrier((MPI_Comm)comm->left, &real)) {
+		forget(req);
+		return;
+	}
+	req->obj.real = (uintptr_t)real;
+	req->flags |= REQ_ACTIVE;
+}
+
+LOWER_TEXT void orphan_end(struct vrequest *req, MPI_Request real)
+{
+	if (real != glue.real_request_null)
+		lower_MPI_Request_free(&real);
+	if (req->flags & REQ_LEFT) {
+		MPI_Comm left = (MPI_Comm)((struct vcomm *)req->comm)->left;
+
+		lower_MPI_Comm_free(&left);
+	} else if (req->flags & REQ_LEAVING) {
+		req->count--;
+		begin_next(req, false);
+		return;
+	}
+	forget(req);
+}
+
+static void look(bool at_end)
 {
 	const struct vtable *table = &glue.table[VK_REQ];
 
 	for (uint32_t i = 0; i < table->top && glue.orphans; i++) {
 		struct vrequest *req = (struct vrequest *)vobj_at(VK_REQ, i);
-		MPI_Request real;
-		MPI_Status status;
-		int flag = 0;
 
 		if (!req || !(req->flags & REQ_ORPHAN))
 			continue;
-		real = real_req(virt_req(&req->obj));
-		if (lower_MPI_Test(&real, &flag, &status) || !flag)
-			continue;
-		request_finished(req, &status);
-		orphan_end(req, real);
+		if (req->flags & REQ_ACTIVE)
+			request_look(req);
+		else
+			begin_next(req, at_end);
 	}
+}
+
+void orphans_look(void)
+{
+	look(false);
 }
 
 void orphan_receive(struct vrequest *req)
 {
 	req->flags |= REQ_ORPHAN;
 	if (!(++glue.orphans % ORPHANS_AT_ONCE))
-		look_after();
+		look(false);
 }
 
-LOWER_TEXT int orphan_comm(struct vcomm *comm)
+int orphan_comm(struct vcomm *comm)
 {
-	MPI_Comm real = (MPI_Comm)comm->obj.real;
-	struct vrequest *req;
-	MPI_Request request;
-	int rc = lower_MPI_Ibarrier(real, &request);
+	struct vrequest *req = request_new(0, &comm->obj, REQ_ORPHAN | REQ_LEAVING);
 
-	if (rc)
-		return rc;
-	req = request_new((uintptr_t)request, &comm->obj, REQ_ORPHAN | REQ_LEAVING);
 	if (!req)
 		return MPI_ERR_NO_MEM;
-	request_record(virt_req(&req->obj), CALL_MPI_Comm_free, NULL, 0, MPI_BYTE,
+	request_record(virt_req(&req->obj), CALL_MPI_Comm_free, NULL, rounds_of(comm), MPI_BYTE,
 		       MPI_PROC_NULL, 0);
+	req->flags &= ~(uint32_t)REQ_ACTIVE;
 	comm->left = comm->obj.real;
 	vobj_release(&comm->obj);
 	glue.orphans++;
 	glue.leaving++;
-	look_after();
+	look(false);
 	return 0;
+}
+
+/* Who had come through may not remember it: others may have not. */
+void orphan_again(struct vrequest *req)
+{
+	req->count = rounds_of((struct vcomm *)req->comm);
+	req->flags &= ~(uint32_t)REQ_ACTIVE;
+	req->obj.real = ABI_BITS(glue.real_request_null);
+	begin_next(req, false);
 }
 
 LOWER_TEXT void orphans_settle(void)
@@ -87,7 +158,7 @@ LOWER_TEXT void orphans_settle(void)
 	GLUE_CALL(MPI_Finalize);
 
 	while (glue.leaving) {
-		look_after();
+		look(true);
 		if (glue.leaving)
 			between(&mark);
 	}

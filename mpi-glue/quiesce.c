@@ -24,6 +24,7 @@
 #include "mpi-glue/collective.h"
 #include "mpi-glue/drain.h"
 #include "mpi-glue/rebuild.h"
+#include "mpi-glue/request.h"
 #include "mpi-glue/status_page.h"
 #include "mpi/calls.h"
 
@@ -165,6 +166,23 @@ bool quiesce_try_begin(struct call_mark *mark, struct counter *counter)
 	collective_publish_one(counter);
 	quiesce_publish();
 	return may;
+}
+
+bool quiesce_may_count(struct counter *counter)
+{
+	if (hold_now() & HOLD_ALL)
+		return false;
+	/* first, so that the glue thread sees it, or we the hold */
+	collective_count(counter);
+	if (!(hold_now() & HOLD_COLL))
+		return true;
+	if (!collective_may_begin(counter)) {
+		collective_uncount(counter);
+		return false;
+	}
+	collective_publish_one(counter);
+	quiesce_publish();
+	return true;
 }
 
 uint32_t quiesce_gate(void)
@@ -418,6 +436,8 @@ LOWER_TEXT static void progress(void)
 		return;
 	lower_MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, real_comm(MPI_COMM_WORLD), &flag,
 			 MPI_STATUS_IGNORE);
+	if (glue.leaving)
+		orphans_look();
 	library_give();
 }
 

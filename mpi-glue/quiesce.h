@@ -84,6 +84,8 @@ void quiesce_end(struct call_mark *mark);
  */
 bool quiesce_try_begin(struct call_mark *mark, struct counter *counter);
 void quiesce_retract(struct call_mark *mark, struct counter *counter);
+/* Count a collective that waits for nobody, and tell it, if it may be begun now; begin it then. */
+bool quiesce_may_count(struct counter *counter);
 /* Held until there is something new since @gate was asked for, before one looked. */
 uint32_t quiesce_gate(void);
 void quiesce_wait(struct call_mark *mark, uint32_t gate);

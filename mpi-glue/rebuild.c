@@ -105,7 +105,7 @@ static int ask_requests(char *why, size_t size)
 			return refuse(why, size, CALL_MPI_Grequest_start,
 				      "generalized requests are not restored yet");
 		if ((req->flags & (REQ_RECV | REQ_PERSISTENT)) && req->made_by && req->comm &&
-		    req->comm->freed)
+		    !comm_below((struct vcomm *)req->comm))
 			return refuse(why, size, CALL_MPI_Comm_free,
 				      "a receive is posted on a communicator that was freed");
 	}
@@ -150,10 +150,7 @@ void rebuild_forget(void)
 		free(info->saved);
 		info->saved = NULL;
 	}
-	FOR_EACH(VK_COMM, struct vcomm, comm) {
-		free(comm->saved);
-		comm->saved = NULL;
-	}
+	rebuild_forget_comms();
 }
 
 static int fail(char *why, size_t size, unsigned int call, int rc)

@@ -55,7 +55,7 @@ LOWER_TEXT static int ask_topology(MPI_Comm real, struct saved_comm *s)
 LOWER_TEXT static int ask_comm(struct vcomm *desc)
 {
 	struct saved_comm head = { .kind = MPI_UNDEFINED }, *saved;
-	MPI_Comm real = real_comm(virt_comm(&desc->obj));
+	MPI_Comm real = (MPI_Comm)comm_below(desc);
 	int length, rc = desc->inter ? 0 : ask_nr(real, &head);
 	size_t nr = 3 * ((size_t)head.nr[0] + (size_t)head.nr[1]);
 
@@ -71,11 +71,24 @@ LOWER_TEXT static int ask_comm(struct vcomm *desc)
 	return ask_topology(real, saved);
 }
 
+/* Also one that was freed here and not by all members: they make it together. */
 static struct vcomm *comm_at(uint32_t i)
 {
-	struct vobj *obj = vobj_at(VK_COMM, i);
+	struct vcomm *comm = (struct vcomm *)vobj_at(VK_COMM, i);
 
-	return obj && !obj->freed && obj->real ? (struct vcomm *)obj : NULL;
+	return comm && comm_below(comm) ? comm : NULL;
+}
+
+void rebuild_forget_comms(void)
+{
+	for (uint32_t i = 0; i < glue.table[VK_COMM].top; i++) {
+		struct vcomm *comm = (struct vcomm *)vobj_at(VK_COMM, i);
+
+		if (!comm)
+			continue;
+		free(comm->saved);
+		comm->saved = NULL;
+	}
 }
 
 static bool has_stranger(const int32_t *ranks, int n)
@@ -187,7 +200,10 @@ LOWER_TEXT static int make_comm(struct vcomm *desc)
 	lower_MPI_Comm_set_errhandler(real, real_errh(MPI_ERRORS_RETURN));
 	if (saved && saved->name[0])
 		lower_MPI_Comm_set_name(real, saved->name);
-	desc->obj.real = ABI_BITS(real);
+	if (desc->obj.freed)
+		desc->left = ABI_BITS(real);
+	else
+		desc->obj.real = ABI_BITS(real);
 	return 0;
 }
 

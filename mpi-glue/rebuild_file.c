@@ -22,7 +22,7 @@ static struct vfile *file_at(uint32_t i)
 
 static const char *refused(const struct vfile *file)
 {
-	if (!file->name || !file->comm || file->comm->freed)
+	if (!file->name || !file->comm || !comm_below((struct vcomm *)file->comm))
 		return "its communicator was freed";
 	if (file->shared)
 		return "shared file pointers are not restored yet";
@@ -58,9 +58,10 @@ LOWER_TEXT int rebuild_ask_files(char *ret_why, size_t size)
 LOWER_TEXT static int open_again(struct vfile *file)
 {
 	int amode = file->amode & ~(MPI_MODE_CREATE | MPI_MODE_EXCL);
+	MPI_Comm comm = (MPI_Comm)comm_below((struct vcomm *)file->comm);
 	MPI_Info none = real_info(MPI_INFO_NULL);
 	MPI_File real;
-	int rc = lower_MPI_File_open((MPI_Comm)file->comm->real, file->name, amode, none, &real);
+	int rc = lower_MPI_File_open(comm, file->name, amode, none, &real);
 
 	if (rc)
 		return rc;

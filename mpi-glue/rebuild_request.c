@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "mpi-glue/rebuild.h"
+#include "mpi-glue/request.h"
 #include "mpi/calls.h"
 
 typedef int init_fn(void *buf, int count, MPI_Datatype dtype, int rank, int tag, MPI_Comm comm,
@@ -30,13 +31,17 @@ static bool is_large(unsigned int call)
 LOWER_TEXT static int make_request(struct vrequest *req)
 {
 	MPI_Datatype dtype = real_dtype(req->dtype);
-	MPI_Comm comm = (MPI_Comm)req->comm->real;
+	MPI_Comm comm = (MPI_Comm)comm_below((struct vcomm *)req->comm);
 	bool large = is_large(req->made_by);
 	void *fn = glue.fn[req->made_by];
 	unsigned long upper;
 	MPI_Request real;
 	int rc;
 
+	if (req->flags & REQ_LEAVING) {
+		orphan_again(req);
+		return 0;
+	}
 	upper = glue_enter(req->made_by);
 	rc = large ? ((init_large_fn *)fn)(req->buf, req->count, dtype, req->rank, req->tag, comm,
 					   &real) :
@@ -70,7 +75,7 @@ int rebuild_requests(char *ret_why, size_t size)
 
 		if (!req)
 			continue;
-		if ((req->flags & REQ_PERSISTENT) || (req->flags & REQ_ACTIVE))
+		if (req->flags & (REQ_PERSISTENT | REQ_ACTIVE | REQ_LEAVING))
 			all[n++] = req;
 		else
 			req->obj.real = ABI_BITS(glue.real_request_null);

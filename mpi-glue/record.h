@@ -56,8 +56,15 @@ struct vcomm {
 	struct vattr *attrs;
 	MPI_Errhandler errh;
 	uintptr_t left;		/* below, after the application freed it: orphan.c */
+	bool leaving;		/* nothing of the application's will count on it any more */
 	void *saved;		/* this and others of the name: rebuild.c, between cut and go */
 };
+
+/* The lower half's, as long as it has one: also when the application has freed it. */
+static inline uintptr_t comm_below(const struct vcomm *comm)
+{
+	return comm->obj.freed ? comm->left : comm->obj.real;
+}
 
 struct vgroup {
 	struct vobj obj;
@@ -161,8 +168,9 @@ enum {
 	REQ_ORPHAN = 512,	/* the application freed it before it was complete */
 	REQ_COLLECTIVE = 1024,
 	REQ_MATCHED = 2048,	/* a matched receive: nothing to post anew */
-	REQ_LEAVING = 4096,	/* complete when all have freed its communicator */
+	REQ_LEAVING = 4096,	/* of a communicator that was freed, until all have: orphan.c */
 	REQ_IO = 8192,		/* reads or writes a file: request_io.c */
+	REQ_LEFT = 32768,	/* with LEAVING: all have */
 	REQ_IO_ORDERED = 16384,	/* collectively: after those before it of the same @file */
 };
 

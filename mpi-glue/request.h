@@ -70,15 +70,19 @@ request_finished(struct vrequest *req, const MPI_Status *status)
 	req->flags &= ~(uint32_t)(REQ_ACTIVE | REQ_CANCELLED);
 }
 
-/* The application freed this active receive. orphan.c, as the next three. */
+/* The application freed this active receive. orphan.c, as the next five. */
 void orphan_receive(struct vrequest *req);
 /*
  * The application frees @comm, which is named: its slot is released, and the lower half's goes
- * when all members have freed it. Waits for nobody. Returns the library's code.
+ * when all members have freed it. Waits for nobody. Returns a code of MPI.
  */
 int orphan_comm(struct vcomm *comm);
 /* An orphan is complete; @real is what its test has left of it. */
 void orphan_end(struct vrequest *req, MPI_Request real);
+/* Test all of them, and begin what has become possible. */
+void orphans_look(void);
+/* A restart: the communicator of this one is there again, not freed by all yet. */
+void orphan_again(struct vrequest *req);
 /* Wait until all members of what was freed have freed it. */
 void orphans_settle(void);
 

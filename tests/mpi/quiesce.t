@@ -4,8 +4,9 @@
 # Programs of tests/mpi/cuts and tests/mpi/programs under checkpoints without a checkpoint: every few
 # milliseconds the job is quiesced, drained and let go, or given new lower halves in place. The
 # output is that of a run with the library alone. Restarts need tests/mpi/pmi1, so MPICH; they are
-# few, as each costs a tenth of a second. Last with interruptible collectives: cuts/apart.c, in which
-# a rank does not come to what the others wait in before it has seen two cuts. More of all:
+# few, as each costs a tenth of a second. Last what waits for cuts: cuts/free_late.c, in which a rank frees a
+# communicator after two, and with interruptible collectives cuts/apart.c, in which a rank does not come
+# to what the others wait in before it has seen two. More of all:
 #
 #   KINDS='mpich ompi' MODES='go restart' INTERVAL=2 CUTS=100 CUT_ROUNDS=150 RANKS='2 3 4 5' \
 #	PROGRAMS='waits types' tests/mpi/quiesce.t
@@ -15,7 +16,7 @@
 : "${KINDS:=mpich ompi}" "${MODES:=go restart}" "${INTERVAL:=10}" "${RANKS:=2 3 4}" "${CUTS:=}"
 : "${PROGRAMS:=drained probes persists colls io_collective}" "${CUT_ROUNDS:=10}"
 export CUT_ROUNDS
-: "${APART:=2 3}" "${APART_PROGRAMS:=colls}"
+: "${APART:=2 3}" "${APART_PROGRAMS:=colls free_apart}"
 declare -A cuts=([go]=${CUTS:-1000} [restart]=${CUTS:-2})
 declare -A glue=([mpich]=$top/build/lib/mpi/mpich/libmpich.so.12
 	[ompi]=$top/build/lib/mpi/ompi/libmpi.so.40)
@@ -83,8 +84,29 @@ for kind in $KINDS; do
 	done
 done
 
+# cuts until it ends; in place few, as each of its rounds waits for two
+free_late() {
+	local kind=$1 more=$2 ranks
+	cuts[go]=100000
+	for ranks in $APART; do
+		ok "$kind: go: free_late with $ranks ranks$more" cut "$kind" go "$ranks" free_late
+	done
+	cuts[go]=${CUTS:-1000}
+	[ "$kind" = mpich ] || return
+	[[ $MODES = *restart* ]] || return
+	cuts[restart]=100000
+	CUT_ROUNDS=4 INTERVAL=100 ok "$kind: restart: free_late with 3 ranks$more" \
+		cut "$kind" restart 3 free_late
+	cuts[restart]=${CUTS:-2}
+}
+
+for kind in $KINDS; do
+	free_late "$kind" ''
+done
+
 export CKPT_COLLECTIVES=interruptible CUT_DIR=$pages
 for kind in $KINDS; do
+	free_late "$kind" ', interruptible'
 	for ranks in $APART; do
 		cuts[go]=100000
 		ok "$kind: go: apart with $ranks ranks, interruptible" \

@@ -4,40 +4,11 @@
  * been cut twice meanwhile. Works with CKPT_COLLECTIVES=interruptible, or without cuts, only.
  *
  * Each kind of collective once or more, in turn the last to come is each rank; messages and a
- * non-blocking collective are under way beside them. How many cuts there were is told by
- * tests/mpi/quiesce, in the file "cuts" beside the status pages.
+ * non-blocking collective are under way beside them.
  */
-#include <fcntl.h>
-#include <libgen.h>
-#include <string.h>
-#include <sys/mman.h>
-
 #include "cut.h"
 
-#define LIMIT_S	90
-
-static volatile unsigned long *cuts;
 static int turn;
-
-static void find_cuts(void)
-{
-	const char *page = getenv("CKPT_STATUS");
-	char path[4096], own[4096];
-	void *map;
-	int fd;
-
-	if (!page)
-		return;
-	snprintf(own, sizeof(own), "%s", page);
-	snprintf(path, sizeof(path), "%s/cuts", dirname(own));
-	fd = open(path, O_RDONLY);
-	if (fd < 0)
-		return;
-	map = mmap(NULL, sizeof(*cuts), PROT_READ, MAP_SHARED, fd, 0);
-	close(fd);
-	if (map != MAP_FAILED)
-		cuts = map;
-}
 
 /*
  * One rank after the other is the one that is late, for two cuts. Of CUT_EVERY times once, as a
@@ -46,22 +17,13 @@ static void find_cuts(void)
 static void late(void)
 {
 	const char *every = getenv("CUT_EVERY"), *first = getenv("CUT_FIRST");
-	unsigned long before;
 
 	turn++;
-	if (turn % mt_size != mt_rank || !cuts)
+	if (turn % mt_size != mt_rank)
 		return;
 	if (every && turn / mt_size % atoi(every) != (first ? atoi(first) : 0))
 		return;
-	usleep(2000);
-	before = *cuts;
-	for (long i = 0; *cuts < before + 2; i++) {
-		usleep(1000);
-		if (i > LIMIT_S * 1000) {
-			fprintf(stderr, "rank %d: no cut while others wait, turn %d\n", mt_rank, turn);
-			MPI_Abort(MPI_COMM_WORLD, 9);
-		}
-	}
+	cut_await(2, turn);
 }
 
 static void on(MPI_Comm comm)
@@ -214,7 +176,6 @@ int main(int argc, char **argv)
 	int rc;
 
 	mt_begin(&argc, &argv);
-	find_cuts();
 	on(MPI_COMM_WORLD);
 	for (int i = 0; i < mt_size; i++)
 		beside();

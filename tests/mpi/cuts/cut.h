@@ -6,12 +6,17 @@
 #ifndef TESTS_MPI_CUT_H
 #define TESTS_MPI_CUT_H
 
+#include <fcntl.h>
+#include <libgen.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "../programs/mt.h"
 
 #define ROUNDS_MAX	150
+#define AWAIT_S	90
 #define ROUNDS	cut_rounds()
 #define LEFT	((mt_rank + mt_size - 1) % mt_size)
 
@@ -21,6 +26,47 @@ static inline int cut_rounds(void)
 	const char *rounds = getenv("CUT_ROUNDS");
 
 	return rounds && atoi(rounds) < ROUNDS_MAX ? atoi(rounds) : ROUNDS_MAX;
+}
+
+/* How many there were: tests/mpi/quiesce tells, in the file "cuts" beside the status pages. */
+static inline volatile unsigned long *cut_counter(void)
+{
+	const char *page = getenv("CKPT_STATUS");
+	char path[4096], own[4096];
+	void *map;
+	int fd;
+
+	if (!page)
+		return NULL;
+	snprintf(own, sizeof(own), "%s", page);
+	snprintf(path, sizeof(path), "%s/cuts", dirname(own));
+	fd = open(path, O_RDONLY);
+	if (fd < 0)
+		return NULL;
+	map = mmap(NULL, sizeof(long), PROT_READ, MAP_SHARED, fd, 0);
+	close(fd);
+	return map == MAP_FAILED ? NULL : map;
+}
+
+/* Outside MPI until the job was cut @n times; at once without cuts. @turn: for people */
+static inline void cut_await(unsigned long n, int turn)
+{
+	static volatile unsigned long *cuts;
+	unsigned long before;
+
+	if (!cuts)
+		cuts = cut_counter();
+	if (!cuts)
+		return;
+	usleep(2000);
+	before = *cuts;
+	for (long i = 0; *cuts < before + n; i++) {
+		usleep(1000);
+		if (i > AWAIT_S * 1000) {
+			fprintf(stderr, "rank %d: no cut while others wait, turn %d\n", mt_rank, turn);
+			MPI_Abort(MPI_COMM_WORLD, 9);
+		}
+	}
 }
 
 /* Outside MPI, and different from rank to rank. */
