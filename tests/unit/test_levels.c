@@ -55,6 +55,47 @@ static void there_and_back(void **state)
 	box_done(&b);
 }
 
+/* An encrypted image on a node that does not have its secret: copied, listed, judged. */
+static void without_the_secret(void **state)
+{
+	static const struct model_size size = {
+		.mms = 1, .pages = 900, .records = 5, .blobs = 1, .incompressible = 1,
+	};
+	struct level_posix_options o = { .node = "n1" };
+	struct scratch *s = *state;
+	const char *dir = scratch_path(s, "secret");
+	struct image_key *none;
+	struct image_reader *r;
+	struct model m;
+	struct box b;
+
+	box_init(&b, s);
+	model_init(&m, 7, &size);
+	model_store(&m, s, dir, 4, "job", 1);
+	assert_int_equal(image_key_from_bytes((const uint8_t *)"a key for tests, thirty-two long",
+					      &none), 0);
+	o.dir = b.top;
+	o.key = none;
+	level_close(b.l);
+	assert_int_equal(level_posix_open(&o, &b.l, &b.error), 0);
+	assert_int_equal(image_open(dir, none, NULL, &r, &b.error), -ENOKEY);
+	assert_int_equal(level_put(b.l, "a", dir, NULL, &b.error), 0);
+	assert_int_equal(list(&b).good, 1);
+	assert_int_equal(level_verify(b.l, "a", true, NULL, &b.error), 0);
+	assert_int_equal(level_get(b.l, "a", b.back, NULL, &b.error), 0);
+	assert_int_equal(image_open(b.back, s->key, NULL, &r, &b.error), 0);
+	model_compare(&m, r);
+	image_close(r);
+	flip(in_level(&b, "a"), "pages");
+	assert_int_equal(level_verify(b.l, "a", true, NULL, &b.error), -EBADMSG);
+	flip(dir, "blobs");
+	assert_int_equal(level_put(b.l, "b", dir, NULL, &b.error), -EBADMSG);
+	assert_int_equal(list(&b).nr, 1);
+	image_key_destroy(none);
+	model_done(&m);
+	box_done(&b);
+}
+
 /* An image without memory and carried files has neither of their files. */
 static void almost_empty(void **state)
 {
@@ -390,6 +431,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(there_and_back),
+		T(without_the_secret),
 		T(almost_empty),
 		T(put_again),
 		T(names),
