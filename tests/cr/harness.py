@@ -9,6 +9,7 @@ import errno
 import contextlib
 import os
 import re
+import select
 import signal
 import time
 
@@ -69,14 +70,13 @@ class Proc:
         return self.status
 
     def wait(self, seconds):
-        end = time.monotonic() + seconds
-        nap = 0.001
-        while self.poll() is None:
-            if time.monotonic() > end:
-                return None
-            time.sleep(nap)
-            nap = min(nap * 1.5, 0.02)
-        return self.status
+        with contextlib.suppress(ProcessLookupError):
+            pidfd = os.pidfd_open(self.pid)
+            try:
+                select.select([pidfd], [], [], seconds)
+            finally:
+                os.close(pidfd)
+        return self.poll()
 
 
 class Restored:
