@@ -28,7 +28,9 @@
 #include "thread.h"
 #include "trace.h"
 
-#define CKPT_ATTEMPT_NS		(200 * NSEC_PER_MSEC)	/* then let the tree run a moment */
+/* Then let the tree run a moment. Twice as long each time: a slow machine needs it. */
+#define CKPT_ATTEMPT_NS		(200 * NSEC_PER_MSEC)
+#define CKPT_ATTEMPT_MAX_NS	(2 * NSEC_PER_SEC)
 #define CKPT_BACKOFF_MS		5
 #define CKPT_BACKOFF_MAX_MS	200
 #define CKPT_TIMEOUT_MAX_MS	60000
@@ -38,7 +40,7 @@ struct ckpt_freezing {
 	struct ckpt_ctx *ctx;
 	struct ckpt_capture *cap;
 	u64 deadline;
-	u64 attempt_end;
+	u64 attempt_ns;		/* how long the next attempt may take */
 	u64 told;		/* ktime_get_ns() before the first thread was told, or 0 */
 	unsigned int rounds;
 	unsigned int fresh;	/* attached by this round */
@@ -364,10 +366,10 @@ static void ckpt_freeze_blame_all(struct ckpt_freezing *run)
 /* One attempt: 1 frozen, 0 not yet, or -errno. */
 static int ckpt_freeze_attempt(struct ckpt_freezing *run)
 {
+	u64 end = min(run->deadline, ktime_get_ns() + run->attempt_ns);
 	unsigned int first = run->rounds;
 	int ret;
 
-	run->attempt_end = min(run->deadline, ktime_get_ns() + CKPT_ATTEMPT_NS);
 	run->grew = false;
 	do {
 		ret = ckpt_freeze_round(run);
@@ -379,15 +381,17 @@ static int ckpt_freeze_attempt(struct ckpt_freezing *run)
 		/* a stop half done, or vfork: nothing to wait for but them */
 		if (run->unsettled && !run->fresh && run->rounds - first > 10)
 			return 0;
-	} while (ktime_get_ns() < run->attempt_end);
+	} while (ktime_get_ns() < end);
 	return 0;
 }
 
 static int ckpt_freeze_all(struct ckpt_freezing *run, u64 max_pause_ns)
 {
+	u64 longest = clamp_t(u64, max_pause_ns / 2, CKPT_ATTEMPT_NS, CKPT_ATTEMPT_MAX_NS);
 	unsigned int backoff = CKPT_BACKOFF_MS;
 	int ret;
 
+	run->attempt_ns = CKPT_ATTEMPT_NS;
 	for (;;) {
 		ckpt_capture_arm(run->cap, max_pause_ns);
 		ret = ckpt_freeze_attempt(run);
@@ -403,6 +407,7 @@ static int ckpt_freeze_all(struct ckpt_freezing *run, u64 max_pause_ns)
 		if (msleep_interruptible(backoff) && fatal_signal_pending(current))
 			return -EINTR;
 		backoff = min(backoff * 2, CKPT_BACKOFF_MAX_MS);
+		run->attempt_ns = min(run->attempt_ns * 2, longest);
 	}
 }
 
