@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define PAGE 4096
 
@@ -32,6 +33,37 @@ static void must(bool condition)
 {
 	if (!condition)
 		abort();
+}
+
+struct ckpt_rec_file *fake_file(uint32_t id, uint32_t kind, const char *path, int fd)
+{
+	struct ckpt_rec_file *rec = stream_file(&fake.stream, id, kind, path);
+	struct stat st;
+
+	must(!fstat(fd, &st));
+	rec->dev = st.st_dev;
+	rec->ino = st.st_ino;
+	rec->size = (uint64_t)st.st_size;
+	rec->mode = st.st_mode;
+	rec->nlink = (uint32_t)st.st_nlink;
+	rec->rdev = st.st_rdev;
+	rec->mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000ULL +
+			(uint64_t)st.st_mtim.tv_nsec;
+	fake.fds[id] = fd;
+	return rec;
+}
+
+void fake_heap(const struct fake_page *pages, unsigned int nr_pages, uint64_t start, uint64_t len,
+	       int root_fd)
+{
+	fake_reset();
+	fake.pages = pages;
+	fake.nr_pages = nr_pages;
+	stream_system(&fake.stream);
+	fake_file(STREAM_CWD, CKPT_FILE_DIR, "/", root_fd);
+	stream_proc(&fake.stream, 100, 0, 1, 1, 1);
+	stream_mm(&fake.stream, 1, 100, 1);
+	stream_vma(&fake.stream, 1, start, start + len, CKPT_VMA_ANON, CKPT_VM_WRITE, 0);
 }
 
 static int fake_freeze(struct ckpt_freeze *arg)

@@ -45,4 +45,13 @@ int fake_open(struct kdev **ret_dev, struct engine_error *error);
 void fake_reset(void);
 void fake_fill(uint32_t seed, void *page);	/* what a page of this seed holds */
 
+/* The record of what @fd is, which stays the caller's; valid until the next is added. */
+struct ckpt_rec_file *fake_file(uint32_t id, uint32_t kind, const char *path, int fd);
+/*
+ * Reset, then a process 100 with one thread, @pages in its one mapping of @len bytes at @start, and
+ * the root, @root_fd, as its working directory.
+ */
+void fake_heap(const struct fake_page *pages, unsigned int nr_pages, uint64_t start, uint64_t len,
+	       int root_fd);
+
 #endif /* STILLPOINT_TESTS_FAKE_KERNEL_H */

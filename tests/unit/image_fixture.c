@@ -82,6 +82,14 @@ const char *scratch_path(const struct scratch *s, const char *name)
 	return p;
 }
 
+const char *scratch_generation(const struct scratch *s, unsigned int generation)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "gen-%u", generation);
+	return scratch_path(s, name);
+}
+
 int path_exists(const char *path)
 {
 	struct stat st;

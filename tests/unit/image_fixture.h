@@ -29,6 +29,8 @@ void scratch_secret(const struct scratch *s);
 int scratch_setup_secret(void **state);
 /* root/name, in a static buffer of eight in turn */
 const char *scratch_path(const struct scratch *s, const char *name);
+/* the same for gen-N */
+const char *scratch_generation(const struct scratch *s, unsigned int generation);
 /* does anything of this name exist? */
 int path_exists(const char *path);
 /* entries of a directory, without . and .. */

@@ -47,22 +47,11 @@ static const struct fake_page tree_pages[] = {
 static void file_of(uint32_t id, uint32_t kind, const char *path, int fd, uint32_t flags,
 		    uint32_t f_flags, uint64_t pos)
 {
-	struct ckpt_rec_file *rec = stream_file(&fake.stream, id, kind, path);
-	struct stat st;
+	struct ckpt_rec_file *rec = fake_file(id, kind, path, fd);
 
-	assert_int_equal(fstat(fd, &st), 0);
 	rec->flags = flags;
 	rec->f_flags = f_flags;
 	rec->pos = pos;
-	rec->dev = st.st_dev;
-	rec->ino = st.st_ino;
-	rec->size = (uint64_t)st.st_size;
-	rec->mode = st.st_mode;
-	rec->nlink = (uint32_t)st.st_nlink;
-	rec->rdev = st.st_rdev;
-	rec->mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000ULL +
-			(uint64_t)st.st_mtim.tv_nsec;
-	fake.fds[id] = fd;
 }
 
 /* Files of the tree; the descriptors stay open until the test ends. */

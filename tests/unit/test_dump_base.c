@@ -7,9 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "supervisor/dump_run.h"
@@ -21,48 +19,18 @@
 
 static const pid_t roots[] = { 100 };
 
-static const char *gen_dir(const struct scratch *s, unsigned int generation)
-{
-	char name[32];
-
-	snprintf(name, sizeof(name), "gen-%u", generation);
-	return scratch_path(s, name);
-}
-
-/* The working directory of the tree. */
-static void add_cwd(void)
-{
-	struct ckpt_rec_file *rec = stream_file(&fake.stream, 1, CKPT_FILE_DIR, "/");
-	int fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct stat st;
-
-	assert_int_equal(fstat(fd, &st), 0);
-	rec->dev = st.st_dev;
-	rec->ino = st.st_ino;
-	rec->mode = st.st_mode;
-	rec->nlink = (uint32_t)st.st_nlink;
-	fake.fds[1] = fd;
-}
+static int root_fd;	/* of which the dump gets a duplicate */
 
 /* Page i holds seeds[i]; of the map the kernel says that its marks count from @base. */
 static void kernel(struct fake_page pages[NR], const uint32_t seeds[NR], const uint32_t flags[NR],
 		   uint64_t base, uint64_t token)
 {
-	if (fake.fds[1])
-		close(fake.fds[1]);
-	fake_reset();
 	for (unsigned int i = 0; i < NR; i++)
 		pages[i] = (struct fake_page){ 1, HEAP + i * PAGE, seeds[i], flags[i], 0, false };
-	fake.pages = pages;
-	fake.nr_pages = NR;
+	fake_heap(pages, NR, HEAP, 0x10000, root_fd);
 	fake.features = CKPT_FEAT_TRACK;
 	fake.base = base;
 	fake.token = token;
-	stream_system(&fake.stream);
-	stream_proc(&fake.stream, 100, 0, 1, 1, 1);
-	stream_mm(&fake.stream, 1, 100, 1);
-	stream_vma(&fake.stream, 1, HEAP, HEAP + 0x10000, CKPT_VMA_ANON, CKPT_VM_WRITE, 0);
-	add_cwd();
 }
 
 static int dump(const struct scratch *s, unsigned int generation, unsigned int base, bool verify,
@@ -78,8 +46,8 @@ static int dump(const struct scratch *s, unsigned int generation, unsigned int b
 	};
 	int ret;
 
-	strcpy(dir, gen_dir(s, generation));
-	strcpy(base_dir, gen_dir(s, base));
+	strcpy(dir, scratch_generation(s, generation));
+	strcpy(base_dir, scratch_generation(s, base));
 	ret = dump_tree_on(fake_open, &options, stats, &error);
 	if (ret)
 		print_message("%s\n", error.text);
@@ -93,8 +61,8 @@ static void check(const struct scratch *s, unsigned int generation, const uint32
 	struct image_error error = {};
 	struct image_reader *r;
 
-	if (image_verify(gen_dir(s, generation), s->key, NULL, true, NULL, NULL, &error) ||
-	    image_open(gen_dir(s, generation), s->key, NULL, &r, &error))
+	if (image_verify(scratch_generation(s, generation), s->key, NULL, true, NULL, NULL, &error) ||
+	    image_open(scratch_generation(s, generation), s->key, NULL, &r, &error))
 		fail_msg("%s", error.text);
 	for (unsigned int i = 0; i < NR; i++) {
 		fake_fill(seeds[i], want);
@@ -132,8 +100,8 @@ static void chain(void **state)
 	assert_int_equal(dump(s, 3, 2, true, &stats), 0);
 	assert_int_equal(fake.pages_read, NR);
 	assert_int_equal(stats.pages_base, 3);
-	assert_int_equal(image_remove(gen_dir(s, 1), NULL), 0);
-	assert_int_equal(image_remove(gen_dir(s, 2), NULL), 0);
+	assert_int_equal(image_remove(scratch_generation(s, 1), NULL), 0);
+	assert_int_equal(image_remove(scratch_generation(s, 2), NULL), 0);
 	check(s, 3, second);
 }
 
@@ -200,7 +168,7 @@ static void lost_mark(void **state)
 	assert_int_equal(dump(s, 1, 0, false, &stats), 0);
 	kernel(pages, second, mixed, 71, 72);
 	assert_int_equal(dump(s, 2, 1, true, &stats), -EUCLEAN);
-	assert_false(path_exists(gen_dir(s, 2)));
+	assert_false(path_exists(scratch_generation(s, 2)));
 	assert_int_equal(fake.opened, fake.closed);
 }
 
@@ -217,5 +185,6 @@ int main(void)
 		T(lost_mark),
 	};
 
+	root_fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

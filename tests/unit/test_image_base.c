@@ -12,144 +12,7 @@
 #include <unistd.h>
 
 #include "image/base.h"
-#include "tests/unit/image_fixture.h"
-
-#define BASE	0x10000000ULL
-#define PAGES	3000U
-#define MM	7ULL
-
-/* What the memory holds, and which pages were written since the last image. */
-struct memory {
-	uint64_t seeds[PAGES];	/* 0: zeros; ~0: no page */
-	char dirty[PAGES];
-	uint64_t rng;
-};
-
-static const char *gen_dir(const struct scratch *s, unsigned int generation)
-{
-	char name[32];
-
-	snprintf(name, sizeof(name), "gen-%u", generation);
-	return scratch_path(s, name);
-}
-
-static struct memory *memory_new(void)
-{
-	struct memory *m = calloc(1, sizeof(*m));
-
-	assert_non_null(m);
-	m->rng = 42;
-	for (unsigned int i = 0; i < PAGES; i++)
-		m->seeds[i] = i % 50 == 3 ? 0 : 1000 + i;
-	return m;
-}
-
-/* Write to @nr pages, let some go, and bring some back. */
-static void work(struct memory *m, unsigned int nr)
-{
-	memset(m->dirty, 0, sizeof(m->dirty));
-	while (nr--) {
-		unsigned int i = rng_next(&m->rng) % PAGES;
-
-		m->seeds[i] = rng_next(&m->rng) % 20 ? rng_next(&m->rng) | 1 : 0;
-		if (nr % 16 == 0)
-			m->seeds[i] = ~0ULL;
-		m->dirty[i] = 1;
-	}
-}
-
-static struct image *begin(const struct scratch *s, unsigned int generation)
-{
-	struct image_options options = { .generation = generation, .job = "j",
-					 .encrypt = image_key_has_secret(s->key) };
-	struct image_error error = {};
-	struct image_writer *w;
-	struct image *img;
-
-	assert_int_equal(image_writer_create(gen_dir(s, generation), &w, &error), 0);
-	assert_int_equal(image_create(w, s->key, &options, &img, &error), 0);
-	return img;
-}
-
-/* The map has another number in each image. */
-static void put(const struct scratch *s, struct image *img, const struct memory *m,
-		unsigned int generation, bool base)
-{
-	uint64_t mm = MM + generation;
-	uint8_t page[PAGE];
-
-	assert_int_equal(image_track(img, mm, 5000 + generation), 0);
-	for (unsigned int i = 0; i < PAGES; i++) {
-		uint64_t addr = BASE + i * (uint64_t)PAGE, nr = 0;
-
-		if (m->seeds[i] == ~0ULL)
-			continue;
-		if (base && !m->dirty[i])
-			assert_int_equal(image_pages_base(img, mm, addr, 1, mm - 1, &nr), 0);
-		if (nr)
-			continue;
-		fill_page(page, m->seeds[i]);
-		assert_int_equal(image_pages_add(img, mm, addr, 1, page), 0);
-	}
-}
-
-static void finish(struct image *img)
-{
-	struct image_error error = {};
-
-	if (image_commit(img, &error))
-		fail_msg("%s", error.text);
-	image_destroy(img);
-}
-
-static void store(const struct scratch *s, const struct memory *m, unsigned int generation,
-		  bool base)
-{
-	struct image *img = begin(s, generation);
-	struct image_error error = {};
-
-	if (base && image_base(img, gen_dir(s, generation - 1), IMAGE_BASES_MAX, &error))
-		fail_msg("%s", error.text);
-	put(s, img, m, generation, base);
-	finish(img);
-}
-
-static void compare_with(struct image_reader *r, const struct memory *m, unsigned int generation)
-{
-	uint8_t want[PAGE], got[PAGE];
-
-	for (unsigned int i = 0; i < PAGES; i++) {
-		uint64_t addr = BASE + i * (uint64_t)PAGE;
-		int err = image_pages_read(r, MM + generation, addr, 1, got);
-
-		if (m->seeds[i] == ~0ULL) {
-			assert_int_equal(err, -ENOENT);
-			continue;
-		}
-		if (err)
-			fail_msg("%s", image_reader_error(r));
-		fill_page(want, m->seeds[i]);
-		assert_memory_equal(got, want, PAGE);
-	}
-}
-
-static void compare(const struct scratch *s, const struct memory *m, unsigned int generation)
-{
-	struct image_reader *r, *clone;
-	struct image_error error = {};
-
-	if (image_verify(gen_dir(s, generation), s->key, NULL, true, NULL, NULL, &error) ||
-	    image_open(gen_dir(s, generation), s->key, NULL, &r, &error))
-		fail_msg("%s", error.text);
-	assert_int_equal(image_tracked(r, 5000 + generation), MM + generation);
-	assert_int_equal(image_tracked(r, 5000 + generation - 1), 0);
-	assert_int_equal(image_tracked(r, 0), 0);
-	compare_with(r, m, generation);
-	assert_int_equal(image_clone(r, &clone), 0);
-	compare_with(clone, m, generation);
-	image_close(clone);
-	image_close(r);
-}
+#include "tests/unit/chain_fixture.h"
 
 static struct image_counts counts_of(const struct scratch *s, unsigned int generation,
 				     unsigned int *ret_bases)
@@ -157,7 +20,7 @@ static struct image_counts counts_of(const struct scratch *s, unsigned int gener
 	struct image_counts counts;
 	struct image_reader *r;
 
-	assert_int_equal(image_open(gen_dir(s, generation), s->key, NULL, &r, NULL), 0);
+	assert_int_equal(image_open(scratch_generation(s, generation), s->key, NULL, &r, NULL), 0);
 	counts = image_manifest(r)->counts;
 	*ret_bases = image_manifest(r)->nr_bases;
 	image_close(r);
@@ -172,22 +35,22 @@ static void row(void **state)
 	struct image_counts full, counts;
 	unsigned int bases;
 
-	store(s, m, 1, false);
+	chain_store(s, m, 1, false);
 	full = counts_of(s, 1, &bases);
 	assert_int_equal(bases, 0);
 	for (unsigned int g = 2; g <= 6; g++) {
-		work(m, PAGES / 20);
-		store(s, m, g, true);
-		compare(s, m, g);
+		memory_work(m, PAGES / 20);
+		chain_store(s, m, g, true);
+		chain_compare(s, m, g);
 		counts = counts_of(s, g, &bases);
 		assert_int_equal(bases, g - 1);
 		assert_true(counts.pages_base > PAGES * 9 / 10 - 70);
 		assert_true(counts.bytes_stored < full.bytes_stored / 10);
 	}
 	for (unsigned int g = 1; g <= 5; g++)
-		assert_int_equal(image_remove(gen_dir(s, g), NULL), 0);
-	compare(s, m, 6);
-	assert_int_equal(image_remove(gen_dir(s, 6), NULL), 0);
+		assert_int_equal(image_remove(scratch_generation(s, g), NULL), 0);
+	chain_compare(s, m, 6);
+	assert_int_equal(image_remove(scratch_generation(s, 6), NULL), 0);
 	assert_int_equal(count_entries(s->root), 0);
 	free(m);
 }
@@ -199,19 +62,19 @@ static void dropped(void **state)
 	struct memory *m = memory_new();
 	unsigned int bases;
 
-	store(s, m, 1, false);
-	work(m, 40);
-	store(s, m, 2, true);
+	chain_store(s, m, 1, false);
+	memory_work(m, 40);
+	chain_store(s, m, 2, true);
 	/* all that generation 2 stored is written again */
-	store(s, m, 3, true);
+	chain_store(s, m, 3, true);
 	counts_of(s, 3, &bases);
 	assert_int_equal(bases, 1);
-	compare(s, m, 3);
+	chain_compare(s, m, 3);
 	memset(m->dirty, 1, sizeof(m->dirty));
-	store(s, m, 4, true);
+	chain_store(s, m, 4, true);
 	counts_of(s, 4, &bases);
 	assert_int_equal(bases, 0);
-	compare(s, m, 4);
+	chain_compare(s, m, 4);
 	free(m);
 }
 
@@ -224,34 +87,34 @@ static void bounds(void **state)
 	struct image *img;
 	unsigned int g;
 
-	store(s, m, 1, false);
+	chain_store(s, m, 1, false);
 	for (g = 2; g <= IMAGE_BASES_MAX + 1; g++) {
-		work(m, 20);
-		store(s, m, g, true);
+		memory_work(m, 20);
+		chain_store(s, m, g, true);
 	}
-	img = begin(s, g);
-	assert_int_equal(image_base(img, gen_dir(s, g - 1), 100, &error), -EMLINK);
-	assert_int_equal(image_base(img, gen_dir(s, 3), 2, &error), -EMLINK);
+	img = chain_begin(s, g);
+	assert_int_equal(image_base(img, scratch_generation(s, g - 1), 100, &error), -EMLINK);
+	assert_int_equal(image_base(img, scratch_generation(s, 3), 2, &error), -EMLINK);
 	assert_null(image_base_reader(img));
-	assert_int_equal(image_base(img, gen_dir(s, 99), 2, &error), -ENOENT);
-	put(s, img, m, g, false);
-	finish(img);
-	compare(s, m, g);
-	assert_int_equal(image_remove(gen_dir(s, 1), NULL), 0);
+	assert_int_equal(image_base(img, scratch_generation(s, 99), 2, &error), -ENOENT);
+	chain_put(s, img, m, g, false);
+	chain_finish(img);
+	chain_compare(s, m, g);
+	assert_int_equal(image_remove(scratch_generation(s, 1), NULL), 0);
 	/* writes everything but a few pages, three times */
 	for (unsigned int n = 0; n < 3; n++) {
-		img = begin(s, ++g);
+		img = chain_begin(s, ++g);
 		memset(m->dirty, 1, sizeof(m->dirty));
 		memset(m->dirty + 100 * n, 0, 400);
-		if (image_base(img, gen_dir(s, g - 1), IMAGE_BASES_MAX, &error)) {
+		if (image_base(img, scratch_generation(s, g - 1), IMAGE_BASES_MAX, &error)) {
 			assert_int_equal(error.text[0] != 0, 1);
 			image_destroy(img);
 			free(m);
 			return;
 		}
-		put(s, img, m, g, true);
-		finish(img);
-		compare(s, m, g);
+		chain_put(s, img, m, g, true);
+		chain_finish(img);
+		chain_compare(s, m, g);
 	}
 	fail_msg("it goes on for ever");
 }
@@ -262,24 +125,24 @@ static void references(void **state)
 	const struct scratch *s = *state;
 	uint8_t page[PAGE], got[PAGE];
 	struct image_reader *r;
-	struct image *img = begin(s, 1);
+	struct image *img = chain_begin(s, 1);
 	uint64_t nr;
 
 	fill_page(page, 77);
 	assert_int_equal(image_pages_add(img, 1, BASE, 1, page), 0);
 	assert_int_equal(image_pages_zero(img, 1, BASE + PAGE, 1), 0);
 	assert_int_equal(image_pages_ref(img, 2, BASE, 2, 1, BASE), 0);
-	finish(img);
-	img = begin(s, 2);
-	assert_int_equal(image_base(img, gen_dir(s, 1), 4, NULL), 0);
+	chain_finish(img);
+	img = chain_begin(s, 2);
+	assert_int_equal(image_base(img, scratch_generation(s, 1), 4, NULL), 0);
 	fill_page(page, 78);
 	assert_int_equal(image_pages_add(img, 1, BASE, 1, page), 0);
 	assert_int_equal(image_pages_base(img, 5, BASE, 10, 2, &nr), 0);
 	assert_int_equal(nr, 2);
 	assert_int_equal(image_pages_ref(img, 6, BASE, 2, 5, BASE), 0);
-	finish(img);
-	assert_int_equal(image_verify(gen_dir(s, 2), s->key, NULL, true, NULL, NULL, NULL), 0);
-	assert_int_equal(image_open(gen_dir(s, 2), s->key, NULL, &r, NULL), 0);
+	chain_finish(img);
+	assert_int_equal(image_verify(scratch_generation(s, 2), s->key, NULL, true, NULL, NULL, NULL), 0);
+	assert_int_equal(image_open(scratch_generation(s, 2), s->key, NULL, &r, NULL), 0);
 	fill_page(page, 77);
 	for (uint64_t mm = 5; mm <= 6; mm++) {
 		assert_int_equal(image_pages_read(r, mm, BASE, 1, got), 0);
@@ -292,7 +155,7 @@ static void expect_bad(const struct scratch *s, unsigned int generation, const c
 {
 	struct image_error error = {};
 
-	assert_int_equal(image_verify(gen_dir(s, generation), s->key, NULL, true, NULL, NULL, &error),
+	assert_int_equal(image_verify(scratch_generation(s, generation), s->key, NULL, true, NULL, NULL, &error),
 			 -EBADMSG);
 	if (!strstr(error.text, what))
 		fail_msg("'%s' does not say '%s'", error.text, what);
@@ -307,11 +170,11 @@ static void damage(void **state)
 	size_t len;
 	uint8_t *buf;
 
-	store(s, m, 1, false);
-	store(s, m, 2, true);
-	work(m, 100);
-	store(s, m, 3, true);
-	snprintf(path, sizeof(path), "%s/base1", gen_dir(s, 3));
+	chain_store(s, m, 1, false);
+	chain_store(s, m, 2, true);
+	memory_work(m, 100);
+	chain_store(s, m, 3, true);
+	snprintf(path, sizeof(path), "%s/base1", scratch_generation(s, 3));
 	buf = load_file(path, &len);
 	/* not in place: the file has other names */
 	assert_int_equal(unlink(path), 0);
@@ -323,22 +186,22 @@ static void damage(void **state)
 	store_file(path, buf, len - 4096);
 	expect_bad(s, 3, "truncated: ");
 	store_file(path, buf, len);
-	compare(s, m, 3);		/* a copy is as good as a link */
+	chain_compare(s, m, 3);		/* a copy is as good as a link */
 	free(buf);
-	snprintf(other, sizeof(other), "%s/pages", gen_dir(s, 3));
+	snprintf(other, sizeof(other), "%s/pages", scratch_generation(s, 3));
 	buf = load_file(other, &len);
 	assert_int_equal(unlink(path), 0);
 	store_file(path, buf, len);
 	expect_bad(s, 3, "base1");
 	free(buf);
 	/* of the same length, and of another image */
-	store(s, m, 4, false);
-	assert_int_equal(image_remove(gen_dir(s, 1), NULL), 0);
+	chain_store(s, m, 4, false);
+	assert_int_equal(image_remove(scratch_generation(s, 1), NULL), 0);
 	memset(m->dirty, 0, sizeof(m->dirty));
-	store(s, m, 5, true);
-	store(s, m, 6, false);
-	snprintf(path, sizeof(path), "%s/base1", gen_dir(s, 5));
-	snprintf(other, sizeof(other), "%s/pages", gen_dir(s, 6));
+	chain_store(s, m, 5, true);
+	chain_store(s, m, 6, false);
+	snprintf(path, sizeof(path), "%s/base1", scratch_generation(s, 5));
+	snprintf(other, sizeof(other), "%s/pages", scratch_generation(s, 6));
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(link(other, path), 0);
 	expect_bad(s, 5, "base1");
@@ -354,23 +217,22 @@ static void refused(void **state)
 	struct image_writer *w;
 	struct image *img;
 
-	store(s, m, 1, false);
-	assert_int_equal(image_writer_create(gen_dir(s, 2), &w, NULL), 0);
+	chain_store(s, m, 1, false);
+	assert_int_equal(image_writer_create(scratch_generation(s, 2), &w, NULL), 0);
 	assert_int_equal(image_create(w, s->key, &options, &img, NULL), 0);
-	assert_int_equal(image_base(img, gen_dir(s, 1), 4, NULL), -EINVAL);
+	assert_int_equal(image_base(img, scratch_generation(s, 1), 4, NULL), -EINVAL);
 	image_destroy(img);
-	img = begin(s, 2);
-	assert_int_equal(image_base(img, gen_dir(s, 1), 4, NULL), 0);
+	img = chain_begin(s, 2);
+	assert_int_equal(image_base(img, scratch_generation(s, 1), 4, NULL), 0);
 	/* it is held until then */
-	assert_int_equal(image_remove(gen_dir(s, 1), NULL), -EBUSY);
+	assert_int_equal(image_remove(scratch_generation(s, 1), NULL), -EBUSY);
 	image_destroy(img);
-	assert_int_equal(image_remove(gen_dir(s, 1), NULL), 0);
+	assert_int_equal(image_remove(scratch_generation(s, 1), NULL), 0);
 	assert_int_equal(count_entries(s->root), 0);
 	free(m);
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, scratch_setup, scratch_teardown)
-#define E(f) { #f ", encrypted", f, scratch_setup_secret, scratch_teardown, NULL }
 
 int main(void)
 {
@@ -381,10 +243,6 @@ int main(void)
 		T(references),
 		T(damage),
 		T(refused),
-		E(row),
-		E(dropped),
-		E(references),
-		E(damage),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "supervisor/dump_run.h"
@@ -19,26 +18,11 @@
 #define SINGLE	1500U	/* pages alone: more than a call takes */
 #define LONG	2500U	/* in one run: more than a batch takes */
 
-static int root_fd;
+static int root_fd;	/* of which the dump gets a duplicate */
 static struct fake_page pages[SINGLE + LONG];
-
-/* The root directory, of which the dump gets a duplicate. */
-static void add_cwd(void)
-{
-	struct ckpt_rec_file *rec = stream_file(&fake.stream, STREAM_CWD, CKPT_FILE_DIR, "/");
-	struct stat st;
-
-	assert_int_equal(stat("/", &st), 0);
-	rec->dev = st.st_dev;
-	rec->ino = st.st_ino;
-	rec->mode = st.st_mode;
-	rec->nlink = (uint32_t)st.st_nlink;
-	fake.fds[STREAM_CWD] = root_fd;
-}
 
 static void make_heap(void)
 {
-	fake_reset();
 	for (unsigned int i = 0; i < SINGLE + LONG; i++)
 		pages[i] = (struct fake_page){
 			.mm_id = 1,
@@ -46,14 +30,7 @@ static void make_heap(void)
 			.seed = i + 1,
 			.flags = CKPT_RUN_ANON,
 		};
-	fake.pages = pages;
-	fake.nr_pages = ARRAY_SIZE(pages);
-	stream_system(&fake.stream);
-	add_cwd();
-	stream_proc(&fake.stream, 100, 0, 1, 1, 1);
-	stream_mm(&fake.stream, 1, 100, 1);
-	stream_vma(&fake.stream, 1, HEAP, HEAP + PAGE * (2 * SINGLE + LONG), CKPT_VMA_ANON,
-		   CKPT_VM_WRITE, 0);
+	fake_heap(pages, ARRAY_SIZE(pages), HEAP, PAGE * (2 * SINGLE + LONG), root_fd);
 }
 
 static int dump(const struct scratch *s, struct dump_stats *ret_stats)
