@@ -21,7 +21,7 @@
 #include "image/reader_priv.h"
 #include "image/writer_priv.h"
 
-static int too_much(const struct image_manifest *m, unsigned int max, struct image_error *error)
+int image_base_fits(const struct image_manifest *m, unsigned int max, struct image_error *error)
 {
 	uint64_t held = m->files[IMAGE_FILE_PAGES].raw_len;
 	uint64_t needed = m->counts.pages_data * IMAGE_PAGE_SIZE;
@@ -129,7 +129,7 @@ int image_base(struct image *img, const char *dir, unsigned int max, struct imag
 		err = image_error_set(error, -EINVAL, "%.200s: of another job, or kept otherwise",
 				      dir);
 	else
-		err = too_much(r->m, max, error);
+		err = image_base_fits(r->m, max, error);
 	if (!err) {
 		err = take_files(img, r);
 		if (err)

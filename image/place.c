@@ -22,7 +22,6 @@
 #include "image/stream.h"
 #include "image/writer.h"
 
-#define TMP_PREFIX	".tmp-"
 #define RM_PREFIX	".rm-"
 
 #define OPEN_DIR	(O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
@@ -62,7 +61,7 @@ void place_done(struct place *p)
 static int make_names(struct place *p, const char *name)
 {
 	p->name = strdup(name);
-	if (asprintf(&p->tmp, TMP_PREFIX "%s", name) < 0)
+	if (asprintf(&p->tmp, PLACE_TMP "%s", name) < 0)
 		p->tmp = NULL;
 	if (asprintf(&p->rm, RM_PREFIX "%s", name) < 0)
 		p->rm = NULL;
@@ -108,7 +107,7 @@ int place_open(struct place *p, const char *dir, struct image_error *error)
 	return 0;
 }
 
-char *place_tmp_path(const char *dir)
+char *place_beside(const char *dir, const char *prefix)
 {
 	size_t len = strlen(dir), name;
 	char *path;
@@ -117,8 +116,7 @@ char *place_tmp_path(const char *dir)
 		len--;
 	for (name = len; name && dir[name - 1] != '/'; name--)
 		;
-	if (asprintf(&path, "%.*s" TMP_PREFIX "%.*s", (int)name, dir,
-		     (int)(len - name), dir + name) < 0)
+	if (asprintf(&path, "%.*s%s%.*s", (int)name, dir, prefix, (int)(len - name), dir + name) < 0)
 		return NULL;
 	return path;
 }
@@ -183,7 +181,10 @@ bool image_in_use(const char *dir)
 	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
 }
 
-/* Remove an unlocked leftover. */
+/*
+ * Remove an unlocked leftover.  One with a manifest may have been an image a moment ago: that it is
+ * not has to be on disk before its files go.
+ */
 static int remove_stale(int parent, const char *name)
 {
 	_cleanup_fd_ int fd = open_locked(parent, name);
@@ -191,6 +192,8 @@ static int remove_stale(int parent, const char *name)
 
 	if (fd < 0)
 		return fd;
+	if (!faccessat(fd, IMAGE_NAME_MANIFEST, F_OK, AT_SYMLINK_NOFOLLOW) && fsync(parent) < 0)
+		return -errno;
 	err = place_empty(fd);
 	if (err)
 		return err;
@@ -248,7 +251,7 @@ int place_empty(int dir)
 
 static bool is_leftover(const char *name)
 {
-	return !strncmp(name, TMP_PREFIX, strlen(TMP_PREFIX)) ||
+	return !strncmp(name, PLACE_TMP, strlen(PLACE_TMP)) ||
 	       !strncmp(name, RM_PREFIX, strlen(RM_PREFIX));
 }
 
@@ -328,6 +331,18 @@ static int remove_at(const struct place *p)
 	if (err)
 		return err;
 	return unlinkat(p->parent, p->rm, AT_REMOVEDIR) < 0 ? -errno : 0;
+}
+
+int place_drop(const char *dir)
+{
+	struct place p;
+	int err = place_open(&p, dir, NULL);
+
+	if (err)
+		return err;
+	err = remove_stale(p.parent, p.name);
+	place_done(&p);
+	return err;
 }
 
 int image_remove(const char *dir, struct image_error *error)

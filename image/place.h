@@ -26,8 +26,17 @@ int place_check_free(const struct place *p);
 /* Make the temporary directory and lock it; descriptor or -errno (-EBUSY: in use). */
 int place_make_tmp(const struct place *p);
 
-/* Path of .tmp-NAME beside @dir, to be freed; NULL without memory. */
-char *place_tmp_path(const char *dir);
+#define PLACE_TMP	".tmp-"		/* being written */
+#define PLACE_MERGED	".tmp-merged-"	/* written, to take the place of NAME; or what that was */
+
+/* Path of @prefixNAME beside @dir, to be freed; NULL without memory. */
+char *place_beside(const char *dir, const char *prefix);
+
+/*
+ * Remove @dir, which is not an image any more, or never was one.  -EBUSY: somebody holds it; -ENOENT;
+ * -ENOTEMPTY: it holds anything which is not ours.
+ */
+int place_drop(const char *dir);
 
 /* Unlink every file of an image in @dir; -ENOTEMPTY if something else is there. */
 int place_empty(int dir);

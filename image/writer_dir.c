@@ -102,6 +102,21 @@ int writer_dir_publish(struct image_writer *w)
 	return 0;
 }
 
+int writer_dir_swap(struct image_writer *w, const char *name)
+{
+	const struct place *p = &to_writer_dir(w)->place;
+	int err;
+
+	if (renameat2(p->parent, p->name, p->parent, name, RENAME_EXCHANGE) < 0)
+		return -errno;
+	if (!fsync(p->parent))
+		return 0;
+	err = -errno;
+	/* Both are whole, and either may be there after a power cut; what we say is that nothing changed. */
+	renameat2(p->parent, p->name, p->parent, name, RENAME_EXCHANGE);
+	return err;
+}
+
 void writer_dir_discard(struct image_writer *w)
 {
 	struct writer_dir *wd = to_writer_dir(w);

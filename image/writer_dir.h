@@ -36,5 +36,6 @@ int writer_dir_publish(struct image_writer *w);
 void writer_dir_discard(struct image_writer *w);
 int writer_dir_link(struct image_writer *w, int dir, const char *from, const char *to);
 int writer_dir_remove(struct image_writer *w, const char *name);
+int writer_dir_swap(struct image_writer *w, const char *name);
 
 #endif /* STILLPOINT_IMAGE_WRITER_DIR_H */

@@ -95,6 +95,7 @@ static const struct image_writer_ops posix_ops = {
 	.discard = writer_dir_discard,
 	.link = writer_dir_link,
 	.remove = writer_dir_remove,
+	.swap = writer_dir_swap,
 	.way = posix_way,
 	.destroy = posix_destroy,
 };

@@ -53,6 +53,9 @@ int image_add_extent(struct image *img, const struct extent *e);
 /* At the commit: bases that nothing is in are let go. */
 int image_bases_settle(struct image *img);
 
+/* Can another image stand on this one?  -EMLINK, -EFBIG as of image_base(). */
+int image_base_fits(const struct image_manifest *m, unsigned int max, struct image_error *error);
+
 /* The stream, opened if it is not; NULL: img->err. */
 struct stream *image_stream(struct image *img, enum image_file file);
 

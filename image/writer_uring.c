@@ -266,6 +266,7 @@ static const struct image_writer_ops uring_ops = {
 	.discard = writer_dir_discard,
 	.link = writer_dir_link,
 	.remove = writer_dir_remove,
+	.swap = writer_dir_swap,
 	.way = uring_way,
 	.destroy = uring_destroy,
 };

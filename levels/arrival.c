@@ -122,7 +122,7 @@ int arrival_append(struct arrival *a, const void *buf, size_t len,
 static int check(const struct arrival *a, const struct image_key *key,
 		 const struct image_expect *expect, struct image_error *error)
 {
-	_cleanup_free_ char *tmp = place_tmp_path(a->dir);
+	_cleanup_free_ char *tmp = place_beside(a->dir, PLACE_TMP);
 
 	if (!tmp)
 		return image_error_set(error, -ENOMEM, "out of memory");

@@ -136,7 +136,7 @@ static int load_manifest(struct source *s, const struct image_key *key,
 	err = check_expected(s, m, expect, error);
 	if (!err && m->nr_bases)
 		err = image_error_set(error, -EOPNOTSUPP,
-				      "%.150s: stands on the pages of %u earlier images; only full ones can be copied",
+				      "%.150s: stands on the pages of %u earlier images; only full ones can be copied: ckptctl merge makes it one",
 				      s->dir, m->nr_bases);
 	for (i = 0; i < LAYOUT_MANIFEST; i++)
 		lens[i] = m->files[i + 1].name ? m->files[i + 1].len : 0;

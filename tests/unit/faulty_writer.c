@@ -143,6 +143,16 @@ static int f_publish(struct image_writer *w)
 	return err ? err : faulty(w)->real->ops->publish(faulty(w)->real);
 }
 
+/* Before it, and when it is done: then it says that it is not. */
+static int f_swap(struct image_writer *w, const char *name)
+{
+	int err = hit(faulty(w));
+
+	if (!err)
+		err = faulty(w)->real->ops->swap(faulty(w)->real, name);
+	return err ? err : hit(faulty(w));
+}
+
 static void f_discard(struct image_writer *w)
 {
 	faulty(w)->real->ops->discard(faulty(w)->real);
@@ -157,7 +167,7 @@ static void f_destroy(struct image_writer *w)
 #define OPS								\
 	.begin = f_begin, .open = f_open, .append = f_append, .sync = f_sync,	\
 	.close = f_close, .rename = f_rename, .sync_dir = f_sync_dir,	\
-	.publish = f_publish, .discard = f_discard, .destroy = f_destroy
+	.publish = f_publish, .swap = f_swap, .discard = f_discard, .destroy = f_destroy
 
 static const struct image_writer_ops faulty_ops = { OPS };
 static const struct image_writer_ops faulty_buffer_ops = { OPS, .written = f_written };
