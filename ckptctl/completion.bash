@@ -140,7 +140,7 @@ _ckptctl_operand()
 		fi ;;
 	list | wait | prune | fsck | interval | stats)
 		_ckptctl_reply "$(_ckptctl_jobs "$1" all)" ;;
-	restart | rm | pin | unpin)
+	restart | rm | pin | unpin | merge)
 		_ckptctl_reply_colon "$(_ckptctl_jobs "$1" all; _ckptctl_generations "$1")" ;;
 	copy)
 		_ckptctl_reply_files -d ;;

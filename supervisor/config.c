@@ -52,6 +52,8 @@ static const struct setting {
 	{ "quiesce_timeout_ms", NUMBER, offsetof(struct config, quiesce_timeout_ms), "0" },
 	{ "node_mtbf", SECONDS, offsetof(struct config, node_mtbf_s), "1y" },
 	{ "incremental", NUMBER, offsetof(struct config, incremental), "0" },
+	{ "merge_after", NUMBER, offsetof(struct config, merge_after), "4" },
+	{ "merge_limit", SIZE, offsetof(struct config, merge_limit), "128M" },
 	{ "retain_keep", NUMBER, offsetof(struct config, retain.keep), "0" },
 	{ "retain_keep_every", NUMBER, offsetof(struct config, retain.keep_every), "0" },
 	{ "retain_max_size", SIZE, offsetof(struct config, retain.max_size), "0" },

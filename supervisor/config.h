@@ -24,6 +24,8 @@
  *	quiesce_timeout_ms = N			0: 30000
  *	node_mtbf = DURATION			between failures of one node; 1y
  *	incremental = N				most earlier generations whose pages one needs; 0: full
+ *	merge_after = N				a generation that needs so many is merged; 0: none is
+ *	merge_limit = SIZE			bytes a second; 0: no limit
  *	retain_keep = N				after each checkpoint, of that job: retention.h
  *	retain_keep_every = N
  *	retain_max_size = SIZE
@@ -60,6 +62,8 @@ struct config {
 	unsigned int quiesce_timeout_ms;
 	unsigned int node_mtbf_s;
 	unsigned int incremental;
+	unsigned int merge_after;
+	uint64_t merge_limit;
 	struct retention_rule retain;
 	char *store;			/* NULL: none */
 	uint64_t store_max;

@@ -24,6 +24,7 @@
 #include "supervisor/jobs.h"
 #include "supervisor/keeper.h"
 #include "supervisor/kevents.h"
+#include "supervisor/merger.h"
 #include "supervisor/nodes.h"
 #include "supervisor/coord_peer.h"
 #include "supervisor/parts.h"
@@ -177,6 +178,8 @@ int daemon_start(struct daemon *daemon)
 	if (!err)
 		err = keeper_open(daemon, &daemon->keeper);
 	if (!err)
+		err = merger_open(daemon, &daemon->merger);
+	if (!err)
 		err = jobs_open(daemon, &daemon->jobs);
 	if (!err)
 		err = parts_register(daemon);
@@ -204,6 +207,8 @@ void daemon_stop(struct daemon *daemon)
 	daemon->schedule = NULL;
 	promoter_close(daemon->promoter);
 	daemon->promoter = NULL;
+	merger_close(daemon->merger);
+	daemon->merger = NULL;
 	keeper_close(daemon->keeper);
 	daemon->keeper = NULL;
 	jobs_close(daemon->jobs);

@@ -14,6 +14,7 @@ struct ctl;
 struct jobs;
 struct keeper;
 struct kevents;
+struct merger;
 struct nodes;
 struct promoter;
 struct schedule;
@@ -29,6 +30,7 @@ struct daemon {
 	struct jobs *jobs;
 	struct keeper *keeper;
 	struct kevents *kevents;
+	struct merger *merger;
 	struct nodes *nodes;
 	struct promoter *promoter;
 	struct schedule *schedule;

@@ -17,6 +17,7 @@
 #include "supervisor/history.h"
 #include "supervisor/job_dump.h"
 #include "supervisor/keeper.h"
+#include "supervisor/merger.h"
 #include "supervisor/outcome.h"
 #include "supervisor/promoter.h"
 #include "supervisor/schedule.h"
@@ -125,6 +126,10 @@ static void finish(struct checkpoint *c, json_t *outcome)
 		schedule_taken(c->job, c->began_ms);
 		keeper_after_commit(c->daemon->keeper, c->job);
 		promoter_after_commit(c->daemon->promoter, c->job);
+		if (json_object_get(c->args, "base"))
+			merger_after_commit(c->daemon->merger, c->job);
+		else
+			c->job->bad_base = false;
 	}
 	c->ops->ended(outcome, c->arg);
 	checkpoint_free(c);
@@ -183,7 +188,7 @@ static void build_upon(struct checkpoint *c, const struct job_checkpoint_options
 	if (o->full || c->job->parts || (!chain && !o->incremental))
 		return;
 	json_object_set_new(c->args, "track", json_true());
-	if (last)
+	if (last && !c->job->bad_base)
 		dir = catalog_image_dir(&daemon->catalog, c->job->id, last);
 	if (dir)
 		json_object_set_new(c->args, "base", json_string(dir));
@@ -256,6 +261,7 @@ static json_t *check(const struct job *job)
 json_t *job_checkpoint_start(struct job *job, const struct job_checkpoint_options *options,
 			     const struct job_checkpoint_ops *ops, void *arg)
 {
+	const struct daemon *daemon = jobs_daemon(job->jobs);
 	json_t *outcome = check(job);
 	struct checkpoint *c;
 	int err;
@@ -267,6 +273,8 @@ json_t *job_checkpoint_start(struct job *job, const struct job_checkpoint_option
 		return outcome_error(-ENOMEM, "out of memory");
 	c->ops = ops;
 	c->arg = arg;
+	if (!c->dry_run)
+		merger_stop(daemon->merger, job->id, false);
 	job->busy = "checkpoint";
 	job->saving = c->kill && !c->dry_run;
 	err = start(c);

@@ -65,6 +65,7 @@ struct job {
 	struct reactor_source *init_source;
 	struct parts *parts;	/* its ranks are on several nodes (parts.h); NULL */
 	const char *busy;	/* "checkpoint", "restart": one thing at a time */
+	bool bad_base;		/* what it stands on was found damaged: the next one is a full one */
 	bool saving;		/* a checkpoint has ended it, or is about to */
 	struct coord_driver *coord;	/* of MPI ranks, once they were to be checkpointed */
 	struct appointment *appointment;	/* of the next checkpoint by itself (schedule.h) */

@@ -8,6 +8,8 @@
 #include "supervisor/op.h"
 #include "supervisor/restore.h"
 
+#define OP_CHAIN_MAX	8	/* earlier images that one may need, if the caller does not say how many */
+
 /* 0, or -EINVAL when the word is none of them; NULL is the default. */
 int op_files_parse(const char *word, enum engine_files *ret_files);
 int op_pidns_parse(const char *word, enum restore_pidns *ret_pidns);

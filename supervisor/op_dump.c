@@ -26,7 +26,6 @@
 /* Below this no image of anything fits; real sizes are known only later. */
 #define DUMP_SPACE_MIN	(4ULL << 20)
 #define EXCLUDES_MAX	4096	/* of the module */
-#define CHAIN_MAX	8	/* earlier images, if the caller does not say how many */
 
 struct dump_args {
 	struct dump_options options;
@@ -147,7 +146,7 @@ static json_t *parse(const struct op_env *env, json_t *json, struct dump_args *a
 	o->kill = kill;
 	o->dry_run = dry_run;
 	o->stop_and_copy = copy;
-	o->chain_max = chain ? (unsigned int)chain : CHAIN_MAX;
+	o->chain_max = chain ? (unsigned int)chain : OP_CHAIN_MAX;
 	o->track = track;
 	o->verify_base = verify;
 	o->freeze_timeout_ms = (unsigned int)freeze;

@@ -11,12 +11,9 @@
 #include "supervisor/promoter.h"
 
 #include <errno.h>
-#include <linux/ioprio.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -97,13 +94,6 @@ static unsigned int usable(const struct promoter *p)
 	return bits;
 }
 
-/* The last priority for processor and disk. */
-static void step_back(void)
-{
-	setpriority(PRIO_PROCESS, 0, 19);
-	syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_PRIO_VALUE(IOPRIO_CLASS_IDLE, 0));
-}
-
 static json_t *promoter_run(struct channel_reporter *reporter, void *arg)
 {
 	const struct promoter *p = arg;
@@ -111,11 +101,12 @@ static json_t *promoter_run(struct channel_reporter *reporter, void *arg)
 		.catalog = &p->daemon->catalog, .tiers = tiers_of(p),
 
 		.node = p->daemon->config.node, .state_dir = p->daemon->config.state_dir, .targets = p->targets, .bad = p->bad,
-		.usable = p->usable, .event = report_event, .progress = report_progress,
+		.usable = p->usable, .merge_limit = p->daemon->config.merge_limit,
+		.secret = p->daemon->config.encryption_key, .event = report_event, .progress = report_progress,
 		.arg = reporter,
 	};
 
-	step_back();
+	worker_step_back();
 	return promotion_run(&promotion);
 }
 
@@ -130,6 +121,10 @@ static void log_event(const struct log *log, const json_t *event)
 	if (json_object_get(event, "copied"))
 		log_info(log, "job %lld: generation %lld is on level %s: %lld bytes in %.2f s", job, n,
 			 level, (long long)json_integer_value(json_object_get(event, "bytes")),
+			 (double)json_integer_value(json_object_get(event, "total_ns")) / 1e9);
+	else if (json_object_get(event, "merged"))
+		log_info(log, "job %lld: generation %lld is merged and needs no earlier one: %lld bytes in %.2f s",
+			 job, n, (long long)json_integer_value(json_object_get(event, "bytes")),
 			 (double)json_integer_value(json_object_get(event, "total_ns")) / 1e9);
 	else if (json_object_get(event, "removed"))
 		log_info(log, "job %lld: generation %lld removed from level %s", job, n, level);
@@ -160,6 +155,16 @@ static void remember(const struct promoter *p, const json_t *event)
 	json_decref(row);
 }
 
+/* What is damaged is so in all that stand on it: none is to. */
+static void take_damage(const struct promoter *p, const json_t *event)
+{
+	struct job *job = jobs_known(p->daemon->jobs,
+				     json_integer_value(json_object_get(event, "job")));
+
+	if (job && json_is_true(json_object_get(event, "damaged")))
+		job->bad_base = true;
+}
+
 static void on_progress(json_t *progress, void *arg)
 {
 	struct promoter *p = arg;
@@ -172,6 +177,7 @@ static void on_progress(json_t *progress, void *arg)
 	}
 	log_event(&p->daemon->log, progress);
 	remember(p, progress);
+	take_damage(p, progress);
 }
 
 static void put_off(struct promoter *p, unsigned int t, const json_t *why)

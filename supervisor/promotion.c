@@ -123,13 +123,24 @@ static bool find_source(struct promotion_run *r, struct promote_item *item,
 	return false;
 }
 
-/* Said once, by that @key. @level: NULL: to none. */
+void promotion_cannot_copy(struct promotion_run *r, const struct promote_item *item, const char *key,
+			   const char *level, const char *text, bool damaged)
+{
+	json_t *event = json_pack("{s:b, s:I, s:I, s:s*, s:s}", "failed", true, "job",
+				  (json_int_t)item->job, "generation",
+				  (json_int_t)item->generation, "level", level, "text", text);
+
+	if (key)
+		json_object_set_new(r->bad, key, json_string(text));
+	if (damaged)
+		json_object_set_new(event, "damaged", json_true());
+	promotion_tell(r, event);
+}
+
 static void cannot_copy(struct promotion_run *r, const struct promote_item *item, const char *key,
 			const char *level, const char *text)
 {
-	json_object_set_new(r->bad, key, json_string(text));
-	promotion_tell(r, json_pack("{s:b, s:I, s:I, s:s*, s:s}", "failed", true, "job", (json_int_t)item->job,
-				    "generation", (json_int_t)item->generation, "level", level, "text", text));
+	promotion_cannot_copy(r, item, key, level, text, false);
 }
 
 static void look_at_source(struct promotion_run *r, struct promote_item *item,
@@ -147,10 +158,12 @@ static void look_at_source(struct promotion_run *r, struct promote_item *item,
 	    json_object_get(r->bad, name))
 		return;
 	err = source_open(&source, place->dir, r->key, &expect, &error);
+	if (err == -EOPNOTSUPP)
+		err = promotion_look_unmerged(r, item, place, &expect, &error);
 	/* Removed since it was listed? */
 	if (err && err != -ENOENT)
 		cannot_copy(r, item, name, NULL, error.text);
-	if (err)
+	if (err || item->source)
 		return;
 	item->source = true;
 	item->taken_ns = source.created_ns;
@@ -551,6 +564,8 @@ static void copy_all(struct promotion_run *r)
 
 		if (next.item == PROMOTE_NONE)
 			return;
+		if (r->places[next.item].unmerged && !promotion_merge(r, next.item))
+			continue;
 		err = promotion_open(r, next.tier, &error);
 		if (!err)
 			err = copy(r, next.item, next.tier, &bytes, &error);

@@ -25,6 +25,8 @@ struct promotion {
 	const json_t *targets;
 	const json_t *bad;		/* {NAME or LEVEL/NAME: text}: not to be tried again */
 	unsigned int usable;		/* levels, as bits */
+	const char *secret;		/* image_key_secret(), for what is merged; NULL: none */
+	uint64_t merge_limit;		/* bytes a second, of what is merged first; 0: none */
 	/* For each copy and removal, when it is done; takes the reference. Or NULL. */
 	void (*event)(json_t *event, void *arg);
 	void (*progress)(uint64_t done, uint64_t total, void *arg);	/* or NULL */
@@ -38,8 +40,9 @@ struct promotion {
  *
  * Events: {"copied": true, "job", "generation", "level", "bytes", "total_ns", "part"}, with "part"
  * where it is of several nodes; {"removed": true, "job", "generation", "level", "why"};
- * {"failed": true, "job", "generation", "level", "text"}, without "level" if it
- * cannot be copied at all.
+ * {"merged": true, "job", "generation", "bytes", "total_ns"}: it stood on earlier ones, which no level takes;
+ * {"failed": true, "job", "generation", "level", "text", "damaged"}, without "level" if it
+ * cannot be copied at all, "damaged" if its pages or those that it stands on turned out to be.
  *
  * Result: {"levels": {NAME: {"errno", "text"}}, "bad": {NAME or LEVEL/NAME: text}, "left": N}: levels that did not
  * work, images that cannot be copied, and how many copies are still to be made.

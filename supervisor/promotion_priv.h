@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What promotion.c (looking, copying) and promotion_remove.c share, and nobody else.
+ * What promotion.c (looking, copying), promotion_merge.c and promotion_remove.c share, and nobody else.
  */
 #ifndef STILLPOINT_PROMOTION_PRIV_H
 #define STILLPOINT_PROMOTION_PRIV_H
@@ -9,6 +9,7 @@
 #include "supervisor/promote.h"
 #include "supervisor/promotion.h"
 
+struct image_expect;
 struct image_key;
 
 /* Beside each item. */
@@ -19,6 +20,7 @@ struct promotion_place {
 	json_t *nodes;		/* of its parts; NULL: one image */
 	int part;		/* ours; -1 */
 	uint8_t id[32];		/* of what is in L1, if that is a source */
+	bool unmerged;		/* it stands on earlier ones */
 	unsigned int damaged;	/* levels whose copy is, or is not all there */
 	unsigned int unwanted;	/* levels it is not to be on */
 };
@@ -49,6 +51,20 @@ void promotion_leave(struct promotion_run *r, unsigned int t);
 size_t promotion_job_end(const struct promotion_run *r, size_t from);
 bool promotion_is_whole(const struct promotion_run *r, size_t at, unsigned int t);
 void promotion_mark_whole(struct promotion_run *r);
+
+/*
+ * Said once, by that @key; NULL: each time. @level: NULL: to none. @damaged: the image is, so that
+ * no other may stand on it.
+ */
+void promotion_cannot_copy(struct promotion_run *r, const struct promote_item *item, const char *key,
+			   const char *level, const char *text, bool damaged);
+
+/* The same of an image that levels do not take as it is, if it is what is expected. */
+int promotion_look_unmerged(struct promotion_run *r, struct promote_item *item,
+			    struct promotion_place *place, const struct image_expect *expect,
+			    struct image_error *error);
+/* Now they take it; false: they do not, which has been said. */
+bool promotion_merge(struct promotion_run *r, size_t at);
 
 /* What is not wanted there, is of no use, or is not kept by the rules. */
 void promotion_prune_all(struct promotion_run *r);

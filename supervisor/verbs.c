@@ -27,6 +27,7 @@ static const struct {
 	{ "pin", verb_pin },
 	{ "unpin", verb_unpin },
 	{ "prune", verb_prune },
+	{ "merge", verb_merge },
 	{ "fsck", verb_fsck },
 	{ "dump", verb_dump },
 	{ "restore", verb_restore },

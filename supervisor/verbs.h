@@ -32,6 +32,8 @@ void verb_interval(struct request *request);
 void verb_pin(struct request *request);
 void verb_unpin(struct request *request);
 void verb_prune(struct request *request);
+/* verbs_merge.c */
+void verb_merge(struct request *request);
 /* verbs_fsck.c */
 void verb_fsck(struct request *request);
 /* verbs_ranks.c */

@@ -16,6 +16,7 @@
 #include "image/util.h"
 #include "supervisor/jobs.h"
 #include "supervisor/keeper.h"
+#include "supervisor/merger.h"
 #include "supervisor/levels_remove.h"
 #include "supervisor/levels_report.h"
 #include "supervisor/listing.h"
@@ -485,6 +486,7 @@ void verb_rm(struct request *request)
 		outcome = note_unwanted(rm);
 	if (rm && !outcome) {
 		keeper_stop(request->daemon->keeper, job->id);
+		merger_stop(request->daemon->merger, job->id, true);
 		job->busy = "removal";
 		if (promoter_hold(request->daemon->promoter, rm_start, rm))
 			rm_start(rm);

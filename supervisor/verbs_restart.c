@@ -36,6 +36,7 @@
 #include "supervisor/job_restore.h"
 #include "supervisor/jobs.h"
 #include "supervisor/keeper.h"
+#include "supervisor/merger.h"
 #include "supervisor/outcome.h"
 #include "supervisor/parts.h"
 #include "supervisor/rank_record.h"
@@ -494,6 +495,7 @@ static json_t *take_claim(struct request *request, struct job **job)
 				     (long long)id, holder);
 	if (err)
 		return outcome_error(err, "%s: %s", (*job)->image_dir, strerror(-err));
+	merger_stop(daemon->merger, id, true);
 	outcome = keeper_yield(daemon->keeper, id);
 	if (!outcome)
 		*job = jobs_find(daemon->jobs, id, &outcome);

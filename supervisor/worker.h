@@ -49,6 +49,9 @@ void worker_leave(struct worker *worker);
 /* A signal, if it has not ended; its outcome comes as ever. */
 void worker_kill(const struct worker *worker, int signo);
 
+/* In the worker: the last priority for processor and disk, also of threads that it starts. */
+void worker_step_back(void);
+
 pid_t worker_pid(const struct worker *worker);
 
 #endif /* STILLPOINT_WORKER_H */

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "image/base.h"
 #include "image/key.h"
 #include "image/writer.h"
 
@@ -107,23 +108,34 @@ void disk_run(const struct disk *d, const char *format, ...)
 	assert_int_equal(system(command), 0);
 }
 
-static void store(const struct disk *d, const char *dir, int64_t generation, const char *text)
+/* @base: the image that the new one stands on, or NULL */
+static void store(const struct disk *d, const char *dir, int64_t generation, const char *text,
+		  const char *base)
 {
-	struct image_options options = { .generation = (uint64_t)generation, .job = LABEL };
+	struct image_options options = { .generation = (uint64_t)generation, .job = LABEL,
+					 .encrypt = d->env.secret != NULL };
 	struct image_identity identity = { .nr_procs = 1, .nr_threads = 2 };
 	struct image_error error = { "" };
 	struct image_key *key = NULL;
 	uint8_t page[PAGE];
 	struct image_writer *w;
 	struct image *img;
+	uint64_t nr = 0;
 
 	memset(page, (int)generation | 1, sizeof(page));
 	page[0] = 0x5a;
 	assert_int_equal(image_key_load(d->key, &key, &error), 0);
+	if (d->env.secret)
+		assert_int_equal(image_key_secret(key, d->env.secret, &error), 0);
 	assert_int_equal(image_writer_posix_create(dir, &w, &error), 0);
 	assert_int_equal(image_create(w, key, &options, &img, &error), 0);
 	assert_int_equal(image_state_add(img, 7, 1, "state of a process", 18), 0);
-	assert_int_equal(image_pages_add(img, 1, 0x10000, 1, page), 0);
+	if (base && image_base(img, base, IMAGE_BASES_MAX, &error))
+		fail_msg("base: %s", error.text);
+	if (base)
+		assert_int_equal(image_pages_base(img, 1, 0x10000, 1, 1, &nr), 0);
+	assert_int_equal(nr, base != NULL);
+	assert_int_equal(image_pages_add(img, 1, base ? 0x20000 : 0x10000, 1, page), 0);
 	assert_int_equal(image_set_identity(img, &identity), 0);
 	assert_int_equal(image_set(img, "note", d->note ? d->note : text), 0);
 	if (d->record)
@@ -138,8 +150,18 @@ void disk_store(const struct disk *d, int64_t generation)
 {
 	char *dir = catalog_image_dir(&d->catalog, d->job, generation);
 
-	store(d, dir, generation, "{\"main_pid\": 2}");
+	store(d, dir, generation, "{\"main_pid\": 2}", NULL);
 	free(dir);
+}
+
+void disk_store_upon(const struct disk *d, int64_t generation)
+{
+	char *base = catalog_image_dir(&d->catalog, d->job, generation - 1);
+	char *dir = catalog_image_dir(&d->catalog, d->job, generation);
+
+	store(d, dir, generation, "{\"main_pid\": 2}", base);
+	free(dir);
+	free(base);
 }
 
 void disk_store_parts(const struct disk *d, int64_t generation, bool commit)
@@ -153,7 +175,7 @@ void disk_store_parts(const struct disk *d, int64_t generation, bool commit)
 		assert_int_equal(catalog_part_make(&d->catalog, d->job, generation, node), 0);
 		dir = catalog_part_dir(&d->catalog, d->job, generation, node);
 		snprintf(text, sizeof(text), "{\"node\": %u}", node);
-		store(d, dir, generation, text);
+		store(d, dir, generation, text, NULL);
 		free(dir);
 	}
 	if (commit)

@@ -26,7 +26,7 @@ struct disk {
 	char key[80];
 	char index[96];
 	struct catalog catalog;
-	struct op_env env;
+	struct op_env env;	/* its secret: what images are encrypted with; NULL: they are not */
 	int64_t job;
 	const char *record;	/* what images get as the record of their job; NULL: none */
 	const char *note;	/* and as what its checkpoint left there; NULL: none of a job */
@@ -46,6 +46,8 @@ void disk_run(const struct disk *d, const char *format, ...)
 
 /* A generation of one image; of two nodes, committed or not. */
 void disk_store(const struct disk *d, int64_t generation);
+/* On top of the generation before: its page, and one more. */
+void disk_store_upon(const struct disk *d, int64_t generation);
 void disk_store_parts(const struct disk *d, int64_t generation, bool commit);
 /* Of one image, or of two nodes, committed. */
 void disk_store_either(const struct disk *d, int64_t generation, bool one);

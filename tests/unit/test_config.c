@@ -30,6 +30,9 @@ static void test_defaults(void **state)
 	assert_int_equal(config.max_pause_ms, 0);
 	assert_int_equal(config.node_mtbf_s, 365 * 86400);
 	assert_false(retention_is_rule(&config.retain));
+	assert_int_equal(config.incremental, 0);
+	assert_int_equal(config.merge_after, 4);
+	assert_true(config.merge_limit == 128ULL << 20);
 	assert_null(config.store);
 	assert_null(config.encryption_key);
 	assert_true(config.store_encrypt && !config.store_port && !config.store_max);
@@ -48,6 +51,7 @@ static void test_good(void **state)
 	assert_int_equal(parse(&config, "# comment\n\n  image_dir\t=  /mnt/a b  # why\n"
 			       "log_level=debug\nmax_pause_ms = 250\nnode = n-1.x\n"
 			       "node_mtbf = 1d12h\n"
+			       "incremental = 6\nmerge_after = 0\nmerge_limit = 1G\n"
 			       "retain_keep = 3\nretain_keep_every=10\nretain_max_size = 2T\n"
 			       "store = /s\nstore_max = 1G\nstore_port = 7930\nstore_encrypt = no\n"
 			       "encryption_key = /e\nencryption_key = keyring:still:point\n"
@@ -56,6 +60,9 @@ static void test_good(void **state)
 	assert_string_equal(config.store, "/s");
 	assert_true(config.store_max == 1ULL << 30 && config.store_port == 7930);
 	assert_false(config.store_encrypt);
+	assert_int_equal(config.incremental, 6);
+	assert_int_equal(config.merge_after, 0);
+	assert_true(config.merge_limit == 1ULL << 30);
 	assert_int_equal(config.retain.keep, 3);
 	assert_int_equal(config.retain.keep_every, 10);
 	assert_true(config.retain.max_size == 2ULL << 40);

@@ -6,10 +6,12 @@
 #include "tests/unit/keep_fixture.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -82,7 +84,8 @@ static json_t *run_as(struct box *b, const char *node)
 {
 	struct promotion p = {
 		.catalog = &b->d->catalog, .tiers = &b->tiers, .node = node, .bad = b->bad,
-		.state_dir = strcmp(node, "a") ? NULL : b->d->dir, .usable = ~0u, .event = on_event, .arg = b,
+		.state_dir = strcmp(node, "a") ? NULL : b->d->dir, .usable = ~0u,
+		.secret = b->d->env.secret, .event = on_event, .arg = b,
 	};
 	json_t *outcome, *targets;
 
@@ -100,7 +103,7 @@ static json_t *run_as(struct box *b, const char *node)
 	return outcome;
 }
 
-/* "3a 3b 2a": what was copied, in that order; "-1a" removed, "!1a" failed. */
+/* "3a 3b 2a": what was copied, in that order; "-1a" removed, "!1a" failed, "+1" merged. */
 static const char *story(const struct box *b)
 {
 	static char text[1024];
@@ -110,6 +113,7 @@ static const char *story(const struct box *b)
 	text[0] = '\0';
 	json_array_foreach(b->events, i, event) {
 		const char *mark = json_object_get(event, "copied") ? "" :
+				   json_object_get(event, "merged") ? "+" :
 				   json_object_get(event, "removed") ? "-" : "!";
 
 		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s%lld%s", len ? " " : "", mark,
@@ -207,6 +211,89 @@ static void test_parts(void **state)
 	promote(b, "b", "3p -1p");
 	promote(b, "a", "-1p");
 	assert_string_equal(states(b, 3, 2), "here here");
+}
+
+/* One that stands on others is merged when a level wants it, and only then. */
+static void test_merged(void **state)
+{
+	struct box *b = *state;
+	int64_t n;
+
+	add_level(b, "p");
+	add_level(b, "q");
+	set(b, "p.every", "2");
+	set(b, "q.every", "4");
+	disk_store(b->d, 1);
+	for (n = 2; n <= 4; n++)
+		disk_store_upon(b->d, n);
+	promote(b, "a", "+4 4p 4q +2 2p");
+	assert_string_equal(states(b, 4, 0), "here here here");
+	assert_true(disk_has(b->d, "1/gen-3/base1"));
+	assert_false(disk_has(b->d, "1/gen-4/base1"));
+	assert_false(disk_has(b->d, "1/gen-2/base1"));
+	promote(b, "a", "");
+	/* each is whole by itself */
+	disk_run(b->d, "rm -r '%s/1/gen-1' '%s/1/gen-2'", b->d->images, b->d->images);
+	disk_store_upon(b->d, 5);
+	disk_store_upon(b->d, 6);
+	promote(b, "a", "+6 6p");
+}
+
+/* One that cannot be merged is not copied, and levels are not blamed; a damaged one is said to be. */
+static void test_unmerged(void **state)
+{
+	struct box *b = *state;
+	json_t *outcome;
+	int dir;
+
+	add_level(b, "p");
+	disk_store(b->d, 1);
+	disk_store_upon(b->d, 2);
+	/* somebody merges it: later, then */
+	disk_run(b->d, "mkdir '%s/1/.tmp-merged-gen-2'", b->d->images);
+	dir = open(disk_path(b->d, "1/.tmp-merged-gen-2"), O_RDONLY | O_DIRECTORY);
+	assert_int_equal(flock(dir, LOCK_EX), 0);
+	promote(b, "a", "1p");
+	close(dir);
+	/* a page of generation 1, in the file of that name: its other name is gen-1/pages */
+	disk_flip(b->d, "1/gen-2/base1", 100);
+	outcome = run_as(b, "a");
+	assert_string_equal(story(b), "!2");
+	assert_true(json_is_true(json_object_get(json_array_get(b->events, 0), "damaged")));
+	assert_non_null(json_object_get(b->bad, LABEL ".gen-2"));
+	assert_int_equal(json_object_size(json_object_get(json_object_get(outcome, "result"),
+							  "levels")), 0);
+	json_decref(outcome);
+	assert_true(disk_has(b->d, "1/gen-2/base1"));
+	promote(b, "a", "");
+}
+
+/* Who copies does not have the secret, who merges needs it; that it is away is no fault of the image. */
+static void test_encrypted(void **state)
+{
+	struct box *b = *state;
+	struct image_error error;
+	json_t *outcome;
+	char secret[80];
+
+	snprintf(secret, sizeof(secret), "%s/secret", b->d->dir);
+	assert_int_equal(image_key_create(secret, &error), 0);
+	b->d->env.secret = secret;
+	add_level(b, "p");
+	disk_store(b->d, 1);
+	disk_store_upon(b->d, 2);
+	disk_run(b->d, "mv '%s' '%s.away'", secret, secret);
+	outcome = run_as(b, "a");
+	assert_string_equal(story(b), "!2 1p");
+	assert_non_null(strstr(json_string_value(json_object_get(json_array_get(b->events, 0), "text")),
+			       secret));
+	assert_int_equal(json_object_size(b->bad), 0);
+	json_decref(outcome);
+	assert_true(disk_has(b->d, "1/gen-2/base1"));
+	disk_run(b->d, "mv '%s.away' '%s'", secret, secret);
+	promote(b, "a", "+2 2p");
+	assert_string_equal(states(b, 2, 0), "here here");
+	assert_false(disk_has(b->d, "1/gen-2/base1"));
 }
 
 static void test_damage(void **state)
@@ -452,6 +539,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_copies, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_parts, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_merged, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_unmerged, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_encrypted, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damage, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_source, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_absent_level, setup, teardown),

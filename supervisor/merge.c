@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A generation in the catalog is made whole; see merge.h.
+ *
+ * The step by which it takes its place is made under the catalog's lock, and only if no other node
+ * has claimed the job: who restarts there claims first and looks for the lock then.  Images are
+ * written without the lock: that takes long.
+ */
+#include "supervisor/merge.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "image/util.h"
+#include "levels/level.h"
+
+#define LOCK_TRIES	50
+#define LOCK_WAIT_MS	100
+
+struct merge_run {
+	const struct merge_request *request;
+	struct level_bucket bucket;
+	int lock;
+};
+
+static int pace(uint64_t bytes, void *arg)
+{
+	struct merge_run *run = arg;
+	const struct level_options options = { .bucket = &run->bucket };
+
+	return level_pace(&options, bytes, NULL);
+}
+
+static void progress(uint64_t done, uint64_t total, void *arg)
+{
+	const struct merge_run *run = arg;
+
+	if (run->request->progress)
+		run->request->progress(done, total, run->request->arg);
+}
+
+/* Pins and removals are short. */
+static int lock(struct merge_run *run)
+{
+	const struct timespec wait = { .tv_nsec = LOCK_WAIT_MS * 1000000L };
+	unsigned int i;
+	int err = -EBUSY;
+
+	for (i = 0; i < LOCK_TRIES && err == -EBUSY; i++) {
+		if (i)
+			nanosleep(&wait, NULL);
+		err = catalog_lock(run->request->catalog, run->request->job, &run->lock);
+	}
+	return err;
+}
+
+static int ready(void *arg)
+{
+	struct merge_run *run = arg;
+	const struct merge_request *r = run->request;
+	char holder[80];
+	int err = lock(run);
+
+	if (err)
+		return err;
+	return catalog_claimed(r->catalog, r->job, holder, sizeof(holder)) &&
+	       strcmp(holder, r->node) ? -EBUSY : 0;
+}
+
+/* Of one image; of several nodes each is stored in full: NULL. */
+static char *image_of(const struct merge_request *r, struct image_error *error, int *ret_err)
+{
+	char *dir = catalog_image_dir(r->catalog, r->job, r->generation);
+	json_t *parts = NULL;
+	char why[256];
+	int err;
+
+	*ret_err = dir ? 0 : image_error_set(error, -ENOMEM, "out of memory");
+	if (!dir)
+		return NULL;
+	err = catalog_generation_parts(r->catalog, r->job, r->generation, &parts, why, sizeof(why));
+	json_decref(parts);
+	if (err == -ENOENT)
+		return dir;
+	free(dir);
+	*ret_err = err ? image_error_set(error, err, "%s", why) : 0;
+	return NULL;
+}
+
+static struct image_expect expected(const struct merge_request *r)
+{
+	return (struct image_expect){ .generation = (uint64_t)r->generation, .job = r->label };
+}
+
+int merge_generation(const struct merge_request *r, struct image_merged *ret_merged,
+		     struct image_error *error)
+{
+	struct merge_run run = { .request = r, .lock = -1 };
+	const struct image_merge_options options = {
+		.pace = pace, .progress = progress, .ready = ready, .arg = &run,
+	};
+	const struct image_expect expect = expected(r);
+	int err;
+	_cleanup_free_ char *dir = image_of(r, error, &err);
+
+	*ret_merged = (struct image_merged){ 0 };
+	if (!dir)
+		return err;
+	level_bucket_init(&run.bucket, r->limit, 0);
+	err = image_merge(dir, r->key, &expect, &options, ret_merged, error);
+	if (run.lock >= 0)
+		close(run.lock);
+	return err;
+}
+
+int merge_look(const struct merge_request *r, unsigned int max, struct image_merged *ret_merged,
+	       struct image_error *error)
+{
+	const struct image_expect expect = expected(r);
+	int err;
+	_cleanup_free_ char *dir = image_of(r, error, &err);
+
+	*ret_merged = (struct image_merged){ 0 };
+	return dir ? image_merge_look(dir, r->key, &expect, max, ret_merged, error) : err;
+}

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Merging in the background; see merger.h.
+ *
+ * Owns the workers that merge: one of its own accord, any number that were asked for.  A worker knows
+ * the job by number and label, as it may be forgotten meanwhile.  Ending a worker is safe at any
+ * instant (image/merge.h), and that is how it is ended.
+ *
+ * A base that turns out to be damaged is damaged in all that stand on it: so the job's next
+ * checkpoint is a full one (job->bad_base).
+ */
+#include "supervisor/merger.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "supervisor/jobs.h"
+#include "supervisor/merge.h"
+#include "supervisor/op_args.h"
+#include "supervisor/outcome.h"
+#include "supervisor/promoter.h"
+#include "supervisor/schedule.h"
+#include "supervisor/worker.h"
+
+struct merger_run {
+	struct merger_run *next;
+	struct merger *merger;
+	struct request *request;	/* NULL: after a commit */
+	struct worker *worker;
+	int64_t job, generation;
+	char label[64];
+	bool dry_run;
+};
+
+struct merger {
+	struct daemon *daemon;
+	struct merger_run *runs;
+	json_t *pending;		/* {"ID": true}: jobs to be looked at */
+};
+
+static void start_pending(struct merger *merger);
+
+/* ---------------------------------------------------------- in the worker */
+
+static void report_progress(uint64_t done, uint64_t total, void *arg)
+{
+	const struct engine_progress progress = { .phase = "merge", .done = done, .total = total };
+
+	channel_report_progress(&progress, arg);
+}
+
+/* How many earlier ones are too many; 0: none ever are. */
+static unsigned int threshold(const struct config *config)
+{
+	unsigned int chain = config->incremental ? config->incremental : OP_CHAIN_MAX;
+
+	return config->merge_after < chain ? config->merge_after : chain;
+}
+
+static json_t *describe(const struct merger_run *run, const struct image_merged *m, int64_t took_ms)
+{
+	json_t *result = json_pack("{s:I, s:I, s:b, s:i, s:I, s:I}", "job", (json_int_t)run->job,
+				   "generation", (json_int_t)run->generation, "merged",
+				   m->nr_bases && !run->dry_run, "bases", (int)m->nr_bases,
+				   "bytes_was", (json_int_t)m->bytes_was, "bytes_base",
+				   (json_int_t)m->bytes_base);
+
+	if (run->dry_run)
+		json_object_set_new(result, "dry_run", json_true());
+	else if (m->nr_bases)
+		json_object_update_new(result, json_pack("{s:I, s:I}", "bytes_stored",
+							 (json_int_t)m->bytes_is, "total_ns",
+							 (json_int_t)took_ms * 1000000));
+	return result;
+}
+
+/* Of its own accord: is there a reason? */
+static int look(const struct merger_run *run, const struct merge_request *r,
+		struct image_merged *merged, struct image_error *error)
+{
+	const struct config *config = &run->merger->daemon->config;
+	int err = merge_look(r, run->request ? UINT32_MAX : threshold(config), merged, error);
+
+	if (run->request)
+		return err == -EFBIG || err == -EMLINK ? 0 : err;
+	if (!err)
+		merged->nr_bases = 0;
+	return err == -EFBIG || err == -EMLINK ? 0 : err;
+}
+
+static json_t *merger_run(struct channel_reporter *reporter, void *arg)
+{
+	const struct merger_run *run = arg;
+	const struct daemon *daemon = run->merger->daemon;
+	struct merge_request r = {
+		.catalog = &daemon->catalog, .node = daemon->config.node, .job = run->job,
+		.generation = run->generation, .label = run->label,
+		.limit = daemon->config.merge_limit, .progress = report_progress, .arg = reporter,
+	};
+	const struct op_env env = {
+		.key = daemon->config.key, .secret = daemon->config.encryption_key,
+	};
+	struct image_error error = { "" };
+	struct image_key *key = NULL;
+	json_t *failure = NULL;
+	struct image_merged merged;
+	int64_t began = schedule_clock();
+	int err;
+
+	worker_step_back();
+	err = op_key_load(&env, false, &key, &failure);
+	if (failure)
+		return failure;
+	r.key = key;
+	if (!err)
+		err = look(run, &r, &merged, &error);
+	if (!err && merged.nr_bases && !run->dry_run)
+		err = merge_generation(&r, &merged, &error);
+	image_key_destroy(key);
+	return err ? outcome_error(err, "%s", error.text) :
+	       outcome_ok(describe(run, &merged, schedule_clock() - began));
+}
+
+/* ---------------------------------------------------------- in the daemon */
+
+static void run_free(struct merger_run *run)
+{
+	struct merger_run **at = &run->merger->runs;
+
+	while (*at && *at != run)
+		at = &(*at)->next;
+	if (*at)
+		*at = run->next;
+	free(run);
+}
+
+static void log_failure(const struct merger_run *run, const json_t *outcome)
+{
+	const struct log *log = &run->merger->daemon->log;
+	const char *text = json_string_value(json_object_get(json_object_get(outcome, "error"), "text"));
+	int err = outcome_errno(outcome);
+
+	/* Gone meanwhile; or the promoter is at it. */
+	if (err == -ENOENT || err == -EBUSY)
+		log_debug(log, "job %lld: generation %lld is not merged: %s", (long long)run->job,
+			  (long long)run->generation, text);
+	else if (err == -EBADMSG)
+		log_error(log, "job %lld: generation %lld is damaged, and its next checkpoint is a full one: %s",
+			  (long long)run->job, (long long)run->generation, text);
+	else
+		log_warning(log, "job %lld: generation %lld is not merged and stays as it is: %s",
+			    (long long)run->job, (long long)run->generation, text);
+}
+
+static void log_success(const struct merger_run *run, const json_t *result)
+{
+	if (json_is_true(json_object_get(result, "merged")))
+		log_info(&run->merger->daemon->log, "job %lld: generation %lld is merged and needs no earlier one: %lld bytes in %.2f s",
+			 (long long)run->job, (long long)run->generation,
+			 (long long)json_integer_value(json_object_get(result, "bytes_stored")),
+			 (double)json_integer_value(json_object_get(result, "total_ns")) / 1e9);
+}
+
+static void take_outcome(const struct merger_run *run, const json_t *outcome)
+{
+	struct daemon *daemon = run->merger->daemon;
+	struct job *job = jobs_known(daemon->jobs, run->job);
+
+	if (run->dry_run)
+		return;
+	if (!outcome_is_ok(outcome)) {
+		log_failure(run, outcome);
+		if (job && outcome_errno(outcome) == -EBADMSG)
+			job->bad_base = true;
+		return;
+	}
+	log_success(run, json_object_get(outcome, "result"));
+	/* What it could not take as it was. */
+	if (job)
+		promoter_after_commit(daemon->promoter, job);
+}
+
+static void on_progress(json_t *progress, void *arg)
+{
+	const struct merger_run *run = arg;
+
+	if (run->request)
+		request_progress(run->request, progress);
+}
+
+static void on_outcome(json_t *outcome, void *arg)
+{
+	struct merger_run *run = arg;
+	struct merger *merger = run->merger;
+	struct request *request = run->request;
+
+	take_outcome(run, outcome);
+	run_free(run);
+	if (request)
+		request_answer(request, outcome);
+	else
+		json_decref(outcome);
+	start_pending(merger);
+}
+
+static const struct channel_ops ops = { on_progress, on_outcome };
+
+static int start(struct merger *merger, struct request *request, const struct job *job,
+		 int64_t generation, bool dry_run)
+{
+	struct worker_spec spec = { .name = "ckptd-merge", .run = merger_run };
+	struct merger_run *run = calloc(1, sizeof(*run));
+	int err;
+
+	if (!run)
+		return -ENOMEM;
+	*run = (struct merger_run) {
+		.next = merger->runs, .merger = merger, .request = request, .job = job->id,
+		.generation = generation, .dry_run = dry_run,
+	};
+	job_label(job, run->label);
+	merger->runs = run;
+	spec.arg = run;
+	err = worker_start(merger->daemon, &spec, &ops, run, &run->worker);
+	if (err)
+		run_free(run);
+	return err;
+}
+
+/* The next one of those that nobody works on: who does calls us when that has come to a commit. */
+static void start_pending(struct merger *merger)
+{
+	const struct daemon *daemon = merger->daemon;
+	const struct merger_run *run;
+	const char *id;
+	json_t *unused;
+	void *next;
+	int err;
+
+	for (run = merger->runs; run; run = run->next)
+		if (!run->request)
+			return;
+	json_object_foreach_safe(merger->pending, next, id, unused) {
+		const struct job *job = jobs_known(daemon->jobs, strtoll(id, NULL, 10));
+
+		json_object_del(merger->pending, id);
+		if (!job || job->busy)
+			continue;
+		err = start(merger, NULL, job, catalog_last(&daemon->catalog, job->id), false);
+		if (!err)
+			return;
+		log_warning(&daemon->log, "job %lld: nothing is merged: no worker: %s",
+			    (long long)job->id, strerror(-err));
+	}
+}
+
+void merger_after_commit(struct merger *merger, const struct job *job)
+{
+	char id[24];
+
+	if (!merger || !merger->daemon->config.merge_after)
+		return;
+	snprintf(id, sizeof(id), "%lld", (long long)job->id);
+	json_object_set_new(merger->pending, id, json_true());
+	start_pending(merger);
+}
+
+void merger_stop(struct merger *merger, int64_t job, bool wait)
+{
+	struct merger_run *run, *next;
+	char id[24];
+
+	if (!merger)
+		return;
+	snprintf(id, sizeof(id), "%lld", (long long)job);
+	json_object_del(merger->pending, id);
+	for (run = merger->runs; run; run = next) {
+		struct request *request = run->request;
+
+		next = run->next;
+		if (run->dry_run || run->job != job)
+			continue;
+		if (wait)
+			worker_abort(run->worker);
+		else
+			worker_leave(run->worker);
+		run_free(run);
+		if (request)
+			request_answer(request, outcome_error(-EINTR, "something else was asked for job %lld: merging has stopped; the generation is what it was",
+							      (long long)job));
+	}
+	start_pending(merger);
+}
+
+void merger_merge(struct merger *merger, struct request *request, const struct job *job,
+		  int64_t generation, bool dry_run)
+{
+	int err = start(merger, request, job, generation, dry_run);
+
+	if (err)
+		request_answer(request, outcome_error(err, "no worker: %s", strerror(-err)));
+}
+
+int merger_open(struct daemon *daemon, struct merger **ret_merger)
+{
+	struct merger *merger = calloc(1, sizeof(*merger));
+
+	if (!merger)
+		return -ENOMEM;
+	merger->daemon = daemon;
+	merger->pending = json_object();
+	*ret_merger = merger;
+	return 0;
+}
+
+void merger_close(struct merger *merger)
+{
+	if (!merger)
+		return;
+	while (merger->runs) {
+		worker_abort(merger->runs->worker);
+		run_free(merger->runs);
+	}
+	json_decref(merger->pending);
+	free(merger);
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The request merge: a generation that stands on earlier ones is made whole.
+ *
+ * Who may checkpoint the job may ask for it, on the node that has the job.  What is done, and when it
+ * is given up, is the merger's; here nothing is written.
+ */
+#include "supervisor/verbs.h"
+
+#include <errno.h>
+
+#include "supervisor/jobs.h"
+#include "supervisor/merger.h"
+#include "supervisor/outcome.h"
+
+static json_t *check(const struct job *job)
+{
+	const char *node = json_string_value(json_object_get(job->record, "node"));
+
+	if (job->state == JOB_ELSEWHERE)
+		return outcome_error(-EBUSY, "job %lld was last on node %s: ask there",
+				     (long long)job->id, node ? node : "?");
+	return job_check_free(job, "merge");
+}
+
+static json_t *parse(const struct request *request, const struct job *job,
+		     json_int_t *ret_generation, bool *ret_dry_run)
+{
+	const struct catalog *catalog = &request->daemon->catalog;
+	json_int_t id, generation = 0;
+	json_error_t why;
+	int dry_run = 0;
+
+	if (json_unpack_ex(request->args, &why, 0, "{s:I, s?I, s?b !}", "job", &id, "generation",
+			   &generation, "dry_run", &dry_run) || generation < 0)
+		return outcome_error(-EINVAL, "merge: bad arguments");
+	if (!generation)
+		generation = catalog_last(catalog, job->id);
+	if (!generation || !catalog_has(catalog, job->id, generation))
+		return outcome_error(-ENOENT, "job %lld has no generation%s; see ckptctl list %lld",
+				     (long long)job->id, generation ? " of that number" : "",
+				     (long long)job->id);
+	*ret_generation = generation;
+	*ret_dry_run = dry_run;
+	return NULL;
+}
+
+void verb_merge(struct request *request)
+{
+	json_t *outcome = NULL;
+	struct job *job = jobs_find_for(request, &outcome);
+	json_int_t generation = 0;
+	bool dry_run = false;
+
+	if (job)
+		outcome = parse(request, job, &generation, &dry_run);
+	if (job && !outcome && !dry_run)
+		outcome = check(job);
+	if (outcome)
+		request_answer(request, outcome);
+	else
+		merger_merge(request->daemon->merger, request, job, generation, dry_run);
+}
