@@ -10,12 +10,14 @@
 #   on K CMD ARG...           run CMD there
 #   cluster_end               cut the power of all
 #
-# Variables: KERNEL; CLUSTER, the name of the VMs' network and the beginning of their names.
-# All nodes see $cluster_mnt, which is DIR/shared here. Root only.
+# Variables: KERNEL; CLUSTER, the name of the VMs' network and the beginning of their names;
+# CLUSTER_CONF, an array of lines for each ckptd.conf behind ours.
+# All nodes see $cluster_mnt, which is DIR/shared here, and have their images there. Root only.
 
 cluster_top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cluster_mnt=/srv/stillpoint
 CLUSTER=${CLUSTER:-cluster}
+[ -v CLUSTER_CONF ] || CLUSTER_CONF=()
 
 cluster_make() {
 	local i
@@ -52,15 +54,15 @@ node_up() {
 	shift
 	"$cluster_top/scripts/vm" up "$CLUSTER-n$k" --kernel "$KERNEL" --mem 1024 --module --cached \
 		--owner $$ --net "$CLUSTER,ip=10.77.0.$k/24" "$@" || return
-	on "$k" sh -c "mkdir -p $cluster_mnt /etc/stillpoint &&
+	on "$k" sh -c "mkdir -p $cluster_mnt /etc/stillpoint && mkdir -p -m 700 /var/lib/stillpoint/store &&
 		mount --bind '/run/vm/top/${cluster_dir#"$cluster_top"/}/shared' $cluster_mnt &&
 		hostname n$k" || return
 	for file in hosts key "n$k/node.key"; do
 		on "$k" sh -c "umask 077; echo $(base64 -w0 "$cluster_dir/$file") |
 			base64 -d >/etc/stillpoint/${file##*/}" || return
 	done
-	on "$k" sh -c "printf '%s\n' 'image_dir = $cluster_mnt/images' 'node = n$k' \
-		>/etc/stillpoint/ckptd.conf" || return
+	on "$k" sh -c 'printf "%s\n" "$@" >/etc/stillpoint/ckptd.conf' sh \
+		"image_dir = $cluster_mnt/images" "node = n$k" "${CLUSTER_CONF[@]}" || return
 	node_daemon "$k"
 }
 

@@ -224,10 +224,12 @@ static int64_t last_of(json_t *array)
 
 int catalog_job_create(const struct catalog *catalog, int64_t *ret_job)
 {
-	int64_t job = last_of(numbers(catalog->dir, "")) + 1;
+	int64_t job = last_of(numbers(catalog->dir, "")) + 1, step = catalog->step ?: 1;
 
+	while (job % step != catalog->rest)
+		job++;
 	/* mkdir decides, also between nodes that share the directory. */
-	for (; job < JOBS_MAX; job++) {
+	for (; job < JOBS_MAX; job += step) {
 		_cleanup_free_ char *path = catalog_job_dir(catalog, job);
 
 		if (!path)

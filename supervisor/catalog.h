@@ -25,6 +25,11 @@ struct catalog {
 	const char *dir;	/* IMAGE_DIR */
 	const char *key;	/* path */
 	const char *secret;	/* as in struct op_env */
+	/*
+	 * Where each node has a directory of its own, no two of them give one number: ours are those
+	 * that leave @rest when divided by @step; 0: all.
+	 */
+	unsigned int rest, step;
 };
 
 /* Directory of a job or generation; to be freed; NULL without memory. */
@@ -54,7 +59,7 @@ int catalog_generation_parts(const struct catalog *catalog, int64_t job, int64_t
 void catalog_part_drop(const struct catalog *catalog, int64_t job, int64_t generation,
 		       unsigned int part);
 
-/* Take the next free job number by making its directory. */
+/* Take the next free job number, of those that are ours to give, by making its directory. */
 int catalog_job_create(const struct catalog *catalog, int64_t *ret_job);
 
 /* Ids of all jobs with a record, ascending; and of directories without one. */

@@ -11,6 +11,7 @@
  */
 #include "supervisor/catalog_index.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -82,13 +83,38 @@ static uint64_t digest(XXH64_state_t *state)
 	return value ? value : 1;
 }
 
+/* Of those images that are here, in no order; one that is gone makes it another. */
+static uint64_t parts_stamp(const char *dir)
+{
+	_cleanup_dir_ DIR *nodes = opendir(dir);
+	char path[PATH_MAX];
+	struct dirent *entry;
+	uint64_t sum = 0;
+	struct stat st;
+
+	while (nodes && (entry = readdir(nodes))) {
+		XXH64_state_t *state;
+
+		snprintf(path, sizeof(path), "%s/%s/image/" IMAGE_NAME_MANIFEST, dir, entry->d_name);
+		if (strncmp(entry->d_name, "node-", 5) || stat(path, &st))
+			continue;
+		state = XXH64_createState();
+		if (!state)
+			continue;
+		XXH64_reset(state, strtoull(entry->d_name + 5, NULL, 10));
+		add_stat(state, &st);
+		sum += digest(state);
+	}
+	return sum;
+}
+
 uint64_t catalog_index_stamp(const struct catalog *catalog, int64_t job, int64_t generation)
 {
 	_cleanup_free_ char *dir = catalog_image_dir(catalog, job, generation);
 	XXH64_state_t *state;
 	char path[PATH_MAX];
-	unsigned int part;
 	struct stat st;
+	uint64_t sum;
 	bool parts;
 
 	snprintf(path, sizeof(path), "%s/" IMAGE_NAME_MANIFEST, dir ? dir : "");
@@ -101,12 +127,9 @@ uint64_t catalog_index_stamp(const struct catalog *catalog, int64_t job, int64_t
 		return 0;
 	XXH64_reset(state, 0);
 	add_stat(state, &st);
-	/* One that is gone ends it too early: then the stamp is another. */
-	for (part = 0; parts; part++) {
-		snprintf(path, sizeof(path), "%s/node-%u/image/" IMAGE_NAME_MANIFEST, dir, part);
-		if (stat(path, &st))
-			break;
-		add_stat(state, &st);
+	if (parts) {
+		sum = parts_stamp(dir);
+		XXH64_update(state, &sum, sizeof(sum));
 	}
 	return digest(state);
 }

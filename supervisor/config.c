@@ -37,6 +37,7 @@ static const struct setting {
 	{ "socket", PATH, offsetof(struct config, socket), "/run/stillpoint/ckptd.sock" },
 	{ "state_dir", PATH, offsetof(struct config, state_dir), "/var/lib/stillpoint/jobs" },
 	{ "image_dir", PATH, offsetof(struct config, image_dir), "/var/lib/stillpoint/images" },
+	{ "image_dir_shared", SWITCH, offsetof(struct config, image_dir_shared), "yes" },
 	{ "key", PATH, offsetof(struct config, key), "/etc/stillpoint/key" },
 	{ "encryption_key", KEY, offsetof(struct config, encryption_key), NULL },
 	{ "shim", PATH, offsetof(struct config, shim), NULL },

@@ -5,6 +5,7 @@
  *	socket = /run/stillpoint/ckptd.sock
  *	state_dir = /var/lib/stillpoint/jobs	this node's running jobs
  *	image_dir = /var/lib/stillpoint/images	jobs and their generations
+ *	image_dir_shared = yes|no		no: each node of the hosts file has one of its own
  *	key = /etc/stillpoint/key
  *	encryption_key = PATH | keyring:NAME	images are encrypted with it; default: none, and they are not
  *	shim = /usr/libexec/stillpoint/ckpt-shim
@@ -47,6 +48,7 @@ struct config {
 	char *socket;
 	char *state_dir;
 	char *image_dir;
+	bool image_dir_shared;		/* by all nodes of the hosts file */
 	char *key;
 	char *encryption_key;		/* NULL: none */
 	char *shim;

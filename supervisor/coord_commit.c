@@ -3,27 +3,43 @@
  * Which generation counts: the machine's record on this node, and what the catalog has.
  *
  * A node's record says what it has prepared and what is committed. Of one node it decides. Over
- * several nodes the catalog decides, which all of them see: the home makes their images a
- * generation there before it records so, and takes it back if it then cannot. A ckptd that begins
- * brings the two together again.
+ * several nodes the home's catalog decides, which all of them see if they share it: the home makes
+ * their images a generation there before it records so, and takes it back if it then cannot. A ckptd
+ * that begins brings the two together again.
+ *
+ * Where each node has an image directory of its own, each makes its image a part of the
+ * generation there when the home has told it that it counts.
  */
 #include "supervisor/coord_driver_priv.h"
 
 #include <string.h>
+#include <unistd.h>
 
+#include "image/util.h"
 #include "supervisor/coord_record.h"
+#include "supervisor/keeper.h"
 #include "supervisor/promoter.h"
+#include "supervisor/rank_record.h"
 
-/* Of several nodes the home makes their images a generation. */
-static int commit_generation(struct coord_driver *d)
+static bool is_apart(const struct coord_driver *d)
+{
+	return rank_record_is_apart(json_object_get(d->job->record, "ranks"));
+}
+
+/* Of several nodes the home makes their images a generation, or each its own. */
+static bool is_ours_to_commit(const struct coord_driver *d)
+{
+	return d->ranks.nr_nodes > 1 && (!d->ranks.node || is_apart(d));
+}
+
+static int commit_generation(const struct coord_driver *d, int64_t generation)
 {
 	char why[512];
 	int err;
 
-	if (d->ranks.nr_nodes < 2 || d->ranks.node)
+	if (!is_ours_to_commit(d))
 		return 0;
-	err = catalog_generation_commit(&d->daemon->catalog, d->job->id,
-					(int64_t)d->id.generation,
+	err = catalog_generation_commit(&d->daemon->catalog, d->job->id, generation,
 					json_object_get(d->job->record, "ranks"), why, sizeof(why));
 	if (err)
 		log_error(&d->daemon->log, "job %lld: %s", (long long)d->job->id, why);
@@ -33,8 +49,29 @@ static int commit_generation(struct coord_driver *d)
 /* The images are removed by those who made them. */
 static void uncommit(const struct coord_driver *d, int64_t generation)
 {
-	if (d->ranks.nr_nodes > 1 && !d->ranks.node)
+	if (is_ours_to_commit(d))
 		catalog_generation_uncommit(&d->daemon->catalog, d->job->id, generation);
+}
+
+/* That it counts is learned by a ckptd after the one that made the image, and only here that. */
+static bool is_late(const struct coord_driver *d, const struct coord_record *record)
+{
+	int64_t generation = (int64_t)record->committed.generation;
+	_cleanup_free_ char *dir = catalog_part_dir(&d->daemon->catalog, d->job->id, generation,
+						    d->ranks.node);
+
+	return d->ranks.node && is_apart(d) && generation && dir && !access(dir, F_OK) &&
+	       !catalog_has(&d->daemon->catalog, d->job->id, generation);
+}
+
+/* Elsewhere nobody asked for it, so nobody is told that it has ended. */
+static void after_commit(const struct coord_driver *d)
+{
+	if (!d->ranks.node)
+		return;
+	if (is_apart(d))
+		keeper_after_commit(d->daemon->keeper, d->job);
+	promoter_after_commit(d->daemon->promoter, d->job);
 }
 
 void driver_persist(struct coord_driver *d, const struct coord_action *act)
@@ -45,8 +82,8 @@ void driver_persist(struct coord_driver *d, const struct coord_action *act)
 
 	event.cookie = act->cookie;
 	/* First what decides after a crash: driver_settle(). */
-	if (commits)
-		event.error = commit_generation(d);
+	if (commits || is_late(d, &act->record))
+		event.error = commit_generation(d, (int64_t)act->record.committed.generation);
 	if (!event.error)
 		event.error = coord_record_write(d->job->state_dir, &act->record);
 	if (event.error) {
@@ -59,9 +96,7 @@ void driver_persist(struct coord_driver *d, const struct coord_action *act)
 		/* It counts: a tree that was to be killed is, now. */
 		d->decided = true;
 		job_dump_go(d->dump);
-		/* Elsewhere nobody asked for it, so nobody is told that it has ended. */
-		if (d->ranks.node)
-			promoter_after_commit(d->daemon->promoter, d->job);
+		after_commit(d);
 	}
 	driver_queue(d, &event);
 }

@@ -152,6 +152,23 @@ static void prepare_levels(struct daemon *daemon)
 	}
 }
 
+/* By their order in the hosts file, nodes whose directories are not shared take turns. */
+static void number_jobs(struct daemon *daemon)
+{
+	const struct levels_node *list;
+	unsigned int i, nr;
+
+	if (daemon->config.image_dir_shared)
+		return;
+	list = nodes_list(daemon->nodes, &nr);
+	for (i = 0; i < nr; i++) {
+		if (strcmp(list[i].name, daemon->config.node))
+			continue;
+		daemon->catalog.step = nr;
+		daemon->catalog.rest = (i + 1) % nr;
+	}
+}
+
 int daemon_start(struct daemon *daemon)
 {
 	int err;
@@ -171,6 +188,8 @@ int daemon_start(struct daemon *daemon)
 		err = reactor_create(&daemon->reactor);
 	if (!err)
 		err = nodes_open(daemon, &daemon->nodes);
+	if (!err)
+		number_jobs(daemon);
 	if (!err)
 		prepare_levels(daemon);
 	if (!err)
@@ -212,6 +231,7 @@ void daemon_stop(struct daemon *daemon)
 	keeper_close(daemon->keeper);
 	daemon->keeper = NULL;
 	jobs_close(daemon->jobs);
+	parts_fetch_close(daemon);
 	store_close(daemon->store);
 	nodes_close(daemon->nodes);
 	free(daemon->site.silent);

@@ -16,6 +16,7 @@ struct keeper;
 struct kevents;
 struct merger;
 struct nodes;
+struct parts_fetches;
 struct promoter;
 struct schedule;
 struct store;
@@ -32,6 +33,7 @@ struct daemon {
 	struct kevents *kevents;
 	struct merger *merger;
 	struct nodes *nodes;
+	struct parts_fetches *fetches;	/* of parts whose home is elsewhere (parts.h) */
 	struct promoter *promoter;
 	struct schedule *schedule;
 	struct store *store;

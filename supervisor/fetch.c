@@ -29,6 +29,7 @@
 #include "supervisor/fetch_record.h"
 #include "supervisor/holdings.h"
 #include "supervisor/outcome.h"
+#include "supervisor/tier_group.h"
 #include "supervisor/unwanted.h"
 
 struct run {
@@ -39,6 +40,7 @@ struct run {
 	json_t *steps;
 	uint64_t bytes;
 	bool remote;		/* something is not in L1, or was not */
+	bool all;		/* every image is wanted here, whatever was asked for */
 	bool known;		/* L1 lists the newest that there is */
 	/* of the generation that is tried */
 	int64_t generation;
@@ -51,6 +53,21 @@ struct run {
 static bool is_lost(int err)
 {
 	return err == -EBADMSG || err == -ENOENT;
+}
+
+/* Or has it only to be somewhere? */
+static bool is_wanted(const struct run *r, int part)
+{
+	const json_t *number;
+	size_t i;
+
+	if (!r->f->parts || r->all || part < 0)
+		return true;
+	json_array_foreach(r->f->parts, i, number) {
+		if (json_integer_value(number) == part)
+			return true;
+	}
+	return false;
 }
 
 static void note_failure(struct run *r, int err)
@@ -164,11 +181,22 @@ static int copy_here(struct run *r, struct level *level, const json_t *image, in
 	return err;
 }
 
-static int take_from(struct run *r, const struct tier *tier, const json_t *image, int part,
-		     struct image_error *error)
+/* Copied, or only looked at. */
+static int take(struct run *r, struct level *level, const json_t *image, int part,
+		struct image_error *error)
 {
 	struct image_expect expect = { .generation = (uint64_t)r->generation, .job = r->label };
 	const struct level_options options = { .expect = &expect };
+
+	if (!r->f->dry_run && is_wanted(r, part))
+		return copy_here(r, level, image, part, error);
+	return level_verify(level, json_string_value(json_object_get(image, "name")), false, &options,
+			    error);
+}
+
+static int take_from(struct run *r, const struct tier *tier, const json_t *image, int part,
+		     struct image_error *error)
+{
 	const struct tier_user user = {
 		.node = json_string_value(json_object_get(image, "node")), .key = r->key,
 		.read_only = true,
@@ -179,11 +207,7 @@ static int take_from(struct run *r, const struct tier *tier, const json_t *image
 	err = tier_open(tier, &user, &level, error);
 	if (err)
 		return err;
-	if (r->f->dry_run)
-		err = level_verify(level, json_string_value(json_object_get(image, "name")), false,
-				   &options, error);
-	else
-		err = copy_here(r, level, image, part, error);
+	err = take(r, level, image, part, error);
 	level_close(level);
 	return err;
 }
@@ -202,7 +226,8 @@ static int check_l1(struct run *r, int part)
 	if (!dir)
 		return -ENOMEM;
 	if (access(dir, F_OK) && errno == ENOENT) {
-		step(r, "%s: not in %s", of_part(r, part, of, sizeof(of)), TIER_L1);
+		if (is_wanted(r, part))
+			step(r, "%s: not in %s", of_part(r, part, of, sizeof(of)), TIER_L1);
 		return -ENOENT;
 	}
 	err = image_verify(dir, r->key, &expect, r->f->deep, NULL, NULL, &error);
@@ -210,6 +235,59 @@ static int check_l1(struct run *r, int part)
 		step(r, "%s: %s: %s", of_part(r, part, of, sizeof(of)), TIER_L1,
 		     error.text[0] ? error.text : strerror(-err));
 	return err;
+}
+
+/* What it was had from, if somebody wanted it. */
+static void say_fetched(struct run *r, int part, const char *from, const char *name)
+{
+	char of[128];
+
+	if (is_wanted(r, part))
+		step(r, "%s: %s from %s %s", of_part(r, part, of, sizeof(of)),
+		     r->f->dry_run ? "would be fetched" : "fetched", from, name);
+}
+
+/*
+ * From the image directory of another node. That it has none, or does not answer, says nothing of the
+ * generation: somebody has said that a node is lost.
+ */
+static bool fetch_from(struct run *r, int part, const char *node)
+{
+	const struct tiers_site *site = r->f->site;
+	struct image_error error = { "" };
+	char name[LEVEL_NAME_MAX + 1], of[128];
+	struct level *level;
+	json_t *image;
+	int err;
+
+	if (!site || !node || !strcmp(node, r->f->node) ||
+	    tier_image_name(r->label, r->generation, part, name))
+		return false;
+	err = tier_open_store(site, node, node, true, r->key, &level, &error);
+	if (!err) {
+		image = json_pack("{s:s}", "name", name);
+		err = take(r, level, image, part, &error);
+		json_decref(image);
+		level_close(level);
+	}
+	if (!err)
+		say_fetched(r, part, TIER_L1 " of node", node);
+	else if (err != -ENOENT && is_wanted(r, part))
+		step(r, "%s: " TIER_L1 " of node %s: %s", of_part(r, part, of, sizeof(of)), node,
+		     error.text);
+	return !err;
+}
+
+/* Of an image directory that is not shared: the node's that made it, the job's first one's. */
+static bool fetch_from_nodes(struct run *r, int part)
+{
+	const char *node = part < 0 ? NULL :
+			   json_string_value(json_array_get(r->nodes, (size_t)part));
+
+	if (!r->f->parts)
+		return false;
+	return fetch_from(r, part, node) ||
+	       (r->f->home && (!node || strcmp(node, r->f->home)) && fetch_from(r, part, r->f->home));
 }
 
 /* One after the other that a level has. */
@@ -222,7 +300,11 @@ static bool fetch_image(struct run *r, int part)
 	unsigned int t;
 	size_t i;
 
-	r->remote = true;
+	r->remote = r->remote || is_wanted(r, part);
+	if (fetch_from_nodes(r, part)) {
+		r->err = before;
+		return true;
+	}
 	of_part(r, part, of, sizeof(of));
 	for (t = 0; t < r->f->tiers->nr; t++) {
 		const struct tier *tier = &r->f->tiers->tier[t];
@@ -236,12 +318,12 @@ static bool fetch_image(struct run *r, int part)
 			      take_from(r, tier, image, part, &error);
 			if (!err) {
 				r->err = before;
-				step(r, "%s: %s from level %s", of, r->f->dry_run ?
-				     "would be fetched" : "fetched", tier->name);
+				say_fetched(r, part, "level", tier->name);
 				return true;
 			}
 			note_failure(r, err);
-			step(r, "%s: level %s: %s", of, tier->name, wrong ? wrong : error.text);
+			if (is_wanted(r, part))
+				step(r, "%s: level %s: %s", of, tier->name, wrong ? wrong : error.text);
 		}
 	}
 	return false;
@@ -259,10 +341,11 @@ static bool have_image(struct run *r, int part)
 
 /* --------------------------------------------------------------- one generation */
 
-/* Some part that a level has; -1: it has none, or is of one image. */
-static int any_part(const struct run *r)
+/* The highest number of a part that a level has; -1: it has none, or is of one image. */
+static int last_part(const struct run *r)
 {
 	const json_t *held = holdings_of(r->scan, r->label, r->generation), *images, *image;
+	json_int_t last = -1;
 	const char *level;
 	size_t i;
 
@@ -270,43 +353,95 @@ static int any_part(const struct run *r)
 		json_array_foreach(images, i, image) {
 			json_int_t part = json_integer_value(json_object_get(image, "part"));
 
-			if (!json_object_get(image, "error") && part >= 0)
-				return (int)part;
+			if (!json_object_get(image, "error") && part > last)
+				last = part;
 		}
 	}
-	return -1;
+	return (int)last;
+}
+
+/* The names in the record of an image, which is had here for that; NULL. */
+static json_t *nodes_by(struct run *r, int part)
+{
+	_cleanup_free_ char *dir = place_of(r, part);
+	json_t *record, *nodes;
+	bool have;
+
+	r->all = true;
+	have = have_image(r, part);
+	r->all = false;
+	if (!have)
+		return NULL;
+	record = fetch_record_read(dir, r->key, NULL);
+	nodes = json_incref(json_object_get(json_object_get(record, "ranks"), "nodes"));
+	json_decref(record);
+	if (!nodes)
+		step(r, ": its images do not say of how many nodes it is");
+	return nodes;
 }
 
 /* Which nodes' images it is of: as L1 says, or any one of the images. */
 static bool find_nodes(struct run *r)
 {
-	json_t *outcome = holdings_nodes(r->f->catalog, r->f->job, r->generation, &r->nodes);
-	_cleanup_free_ char *dir = NULL;
-	json_t *record, *ranks;
-	int part;
+	json_t *outcome;
+	int part, last;
 
+	if (r->f->ranks) {
+		r->nodes = json_incref(json_object_get(r->f->ranks, "nodes"));
+		r->parted = r->nodes;
+		return true;
+	}
+	outcome = holdings_nodes(r->f->catalog, r->f->job, r->generation, &r->nodes);
 	if (outcome)
 		json_decref(outcome);
 	r->parted = r->nodes;
 	if (r->nodes)
 		return true;
-	part = any_part(r);
-	if (part < 0)
+	last = last_part(r);
+	if (last < 0)
 		return true;
 	r->parted = true;
 	/* A dry run looks no further than this: it would have to copy one. */
-	if (r->f->dry_run)
-		return true;
-	dir = place_of(r, part);
-	if (!have_image(r, part))
+	for (part = 0; part <= last && !r->nodes && !r->f->dry_run; part++)
+		r->nodes = nodes_by(r, part);
+	return r->nodes || r->f->dry_run;
+}
+
+static bool is_in_l1(const struct run *r, int part)
+{
+	_cleanup_free_ char *dir = place_of(r, part);
+
+	return dir && !access(dir, F_OK);
+}
+
+/*
+ * Parity is worth something with most of the images that it is of. Where these are lost as well, and on
+ * another level, they are to be here first. True: there is something more here.
+ */
+static bool gather(struct run *r, int missing)
+{
+	size_t i, nr = json_array_size(r->nodes);
+	bool more = false;
+	unsigned int t;
+
+	for (t = 0; t < r->f->tiers->nr && !tier_is_group(&r->f->tiers->tier[t]);)
+		t++;
+	if (t == r->f->tiers->nr || r->f->dry_run)
 		return false;
-	record = fetch_record_read(dir, r->key, NULL);
-	ranks = json_object_get(record, "ranks");
-	r->nodes = json_incref(json_object_get(ranks, "nodes"));
-	json_decref(record);
-	if (!r->nodes)
-		step(r, ": its images do not say of how many nodes it is");
-	return r->nodes;
+	r->all = true;
+	for (i = 0; i < nr; i++) {
+		if ((int)i != missing && !is_in_l1(r, (int)i))
+			more = have_image(r, (int)i) || more;
+	}
+	return more;
+}
+
+static bool have_part(struct run *r, int part)
+{
+	bool have = have_image(r, part) || (gather(r, part) && have_image(r, part));
+
+	r->all = false;
+	return have;
 }
 
 static bool have_parts(struct run *r)
@@ -314,7 +449,7 @@ static bool have_parts(struct run *r)
 	size_t i, nr = json_array_size(r->nodes);
 
 	for (i = 0; i < nr; i++) {
-		if (!have_image(r, (int)i)) {
+		if (!have_part(r, (int)i)) {
 			char of[128];
 
 			step(r, "%s: no good one is left anywhere", of_part(r, (int)i, of, sizeof(of)));
@@ -327,20 +462,25 @@ static bool have_parts(struct run *r)
 /* All of its images are in L1: it is a generation. */
 static bool commit_parts(struct run *r)
 {
+	json_t *ranks = json_incref((json_t *)r->f->ranks), *record, *parts = NULL;
 	_cleanup_free_ char *dir = place_of(r, 0);
-	json_t *record, *ranks, *parts = NULL;
 	char why[512] = "";
 	int err;
 
 	err = catalog_generation_parts(r->f->catalog, r->f->job, r->generation, &parts, why, sizeof(why));
 	json_decref(parts);
-	if (!err)
+	if (!err) {
+		json_decref(ranks);
 		return true;
-	record = fetch_record_read(dir, r->key, NULL);
-	ranks = json_object_get(record, "ranks");
+	}
+	if (!ranks) {
+		record = fetch_record_read(dir, r->key, NULL);
+		ranks = json_incref(json_object_get(record, "ranks"));
+		json_decref(record);
+	}
 	err = ranks ? catalog_generation_commit(r->f->catalog, r->f->job, r->generation, ranks, why,
 						sizeof(why)) : -EBADMSG;
-	json_decref(record);
+	json_decref(ranks);
 	if (err) {
 		note_failure(r, err);
 		step(r, ": %s", why[0] ? why : strerror(-err));
@@ -528,6 +668,7 @@ static json_t *try_all(struct run *r)
 	_cleanup_free_ int64_t *all = NULL;
 	size_t i, nr = candidates(r, &all);
 	int64_t newest = nr ? all[0] : 0;
+	json_int_t run = 0;
 	char text[120];
 	json_t *no;
 
@@ -541,12 +682,13 @@ static json_t *try_all(struct run *r)
 			continue;
 		no = r->f->dry_run ? NULL :
 		     fetch_record_complete(r->f, r->key, r->label, r->generation, r->nodes, newest,
-					   r->steps);
-		return no ? no : outcome_ok(json_pack("{s:I, s:b, s:I, s:I, s:O}", "generation",
+					   r->steps, &run);
+		return no ? no : outcome_ok(json_pack("{s:I, s:b, s:I, s:I, s:I, s:O}", "generation",
 						      (json_int_t)all[i], "in_l1",
 						      !r->f->dry_run || !r->remote, "bytes",
 						      (json_int_t)r->bytes, "newest",
-						      (json_int_t)newest, "steps", r->steps));
+						      (json_int_t)newest, "run", run, "steps",
+						      r->steps));
 	}
 	if (!nr)
 		return unreachable(r, r->f->generation, newest);

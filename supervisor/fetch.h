@@ -4,6 +4,9 @@
  * the cheapest level that has a good one.  For a worker; the job is claimed (catalog.h) and the
  * promoter held.
  *
+ * Where image directories are not shared, that of the node that made the image comes after our own,
+ * and what is there of an image that is not wanted here is only looked at.
+ *
  * A job of which L1 knows nothing is found by its number: its record is in the manifest of every
  * image ("record").
  */
@@ -28,16 +31,24 @@ struct fetch {
 	bool dry_run;			/* only look, nothing is copied */
 	const json_t *unwanted;		/* unwanted.h: not offered, unless asked for by number; NULL */
 	const json_t *hosts;		/* {NAME: anything}: nodes there are; NULL */
+	/*
+	 * Of a job over nodes whose image directories are not shared: numbers of the images that are
+	 * wanted here; the others have to be somewhere. NULL: all of them.
+	 */
+	const json_t *parts;
+	const json_t *ranks;		/* of the generation, if L1 need not know them (parts.json); NULL */
+	const struct tiers_site *site;	/* how other nodes are reached; NULL: they are not */
+	const char *home;		/* another node whose image directory may have what is wanted; NULL */
 	uid_t uid;			/* who asks; 0: may have any job */
 	void (*progress)(uint64_t done, uint64_t total, void *arg);	/* or NULL */
 	void *arg;
 };
 
 /*
- * fetch_run() - result {"generation": N, "in_l1": bool, "bytes": N, "newest": N, "steps":
- * [text, ...]}
+ * fetch_run() - result {"generation": N, "in_l1": bool, "bytes": N, "newest": N, "run": N,
+ * "steps": [text, ...]}
  *
- * "newest" is the highest number that there is anywhere: no generation may get one up to it any more.
+ * "run" is the job's at the time of that checkpoint, not known of a dry run; "newest" is the highest number that there is anywhere: no generation may get one up to it any more.
  * "in_l1" without a dry run is always true then; of a dry run it says whether nothing would have to
  * be fetched.  "steps" say what was wrong where and what was fetched from where; empty if the one
  * in L1 was good at once.  The error of a failure has them, too.

@@ -172,7 +172,8 @@ static json_t *write_record(const struct fetch *f, const char *label, json_t *re
 }
 
 json_t *fetch_record_complete(const struct fetch *f, const struct image_key *key, const char *label,
-			      int64_t generation, const json_t *nodes, int64_t newest, json_t *steps)
+			      int64_t generation, const json_t *nodes, int64_t newest, json_t *steps,
+			      json_int_t *ret_run)
 {
 	_cleanup_free_ char *job_dir = catalog_job_dir(f->catalog, f->job);
 	_cleanup_fd_ int dir = job_dir ? open(job_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -184,10 +185,12 @@ json_t *fetch_record_complete(const struct fetch *f, const struct image_key *key
 		image = nodes ? catalog_part_dir(f->catalog, f->job, generation, k) :
 			catalog_image_dir(f->catalog, f->job, generation);
 		record = fetch_record_read(image, key, &note);
-		if (record)
+		if (record) {
 			restore_logs(dir, k, note, record, steps);
-		else
+			*ret_run = json_integer_value(json_object_get(record, "run"));
+		} else {
 			outcome = locked(image, key);
+		}
 		if (!outcome && !k && faccessat(dir, "job.json", F_OK, 0))
 			outcome = write_record(f, label, record, note, newest);
 		json_decref(record);

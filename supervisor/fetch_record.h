@@ -31,12 +31,13 @@ json_t *fetch_record_begin(const struct fetch *fetch);
  * @nodes: of its parts; NULL
  * @newest: generation of it that is known of: no number up to it is used again
  * @steps: gets what is lost
+ * @ret_run: of the job, when the images were taken
  *
  * NULL, or an outcome.  What is there already stays.
  */
 json_t *fetch_record_complete(const struct fetch *fetch, const struct image_key *key,
 			      const char *label, int64_t generation, const json_t *nodes,
-			      int64_t newest, json_t *steps);
+			      int64_t newest, json_t *steps, json_int_t *ret_run);
 
 /* After fetch_record_begin(): the job is as unknown as it was. */
 void fetch_record_undo(const struct fetch *fetch, int64_t generation);

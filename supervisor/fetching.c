@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <string.h>
 
 #include "supervisor/fetch.h"
 #include "supervisor/jobs.h"
@@ -20,18 +19,18 @@
 #include "supervisor/worker.h"
 
 struct fetching {
-	struct request *request;
+	struct daemon *daemon;
 	struct worker *worker;
 	struct fetching_options options;
 	char label[64];		/* "": not known */
 	json_t *unwanted;	/* of the job's record, as it was */
-	void (*fn)(json_t *outcome, void *arg);
+	const struct fetching_ops *ops;
 	void *arg;
 };
 
 bool fetching_is_on(const struct daemon *daemon)
 {
-	return daemon->config.tiers.nr > 0;
+	return daemon->config.tiers.nr > 0 || !daemon->config.image_dir_shared;
 }
 
 static void report(uint64_t done, uint64_t total, void *arg)
@@ -44,13 +43,15 @@ static void report(uint64_t done, uint64_t total, void *arg)
 static json_t *fetching_run(struct channel_reporter *reporter, void *arg)
 {
 	const struct fetching *g = arg;
-	const struct daemon *daemon = g->request->daemon;
+	const struct daemon *daemon = g->daemon;
 	json_t *hosts = nodes_names(daemon->nodes), *outcome;
 	const struct fetch fetch = {
 		.catalog = &daemon->catalog, .tiers = &daemon->config.tiers,
 		.node = daemon->config.node, .job = g->options.id,
 		.label = g->label[0] ? g->label : NULL, .generation = g->options.generation,
-		.deep = g->options.deep, .dry_run = g->options.dry_run, .uid = g->request->uid, .hosts = hosts, .unwanted = g->unwanted,
+		.deep = g->options.deep, .dry_run = g->options.dry_run, .uid = g->options.uid,
+		.hosts = hosts, .unwanted = g->unwanted, .parts = g->options.parts,
+		.ranks = g->options.ranks, .home = g->options.home, .site = &daemon->site,
 		.progress = report, .arg = reporter,
 	};
 
@@ -63,26 +64,27 @@ static void on_progress(json_t *progress, void *arg)
 {
 	const struct fetching *g = arg;
 
-	request_progress(g->request, progress);
+	if (g->ops->progress)
+		g->ops->progress(progress, g->arg);
 }
 
 static void on_outcome(json_t *outcome, void *arg)
 {
 	struct fetching *g = arg;
-	const struct log *log = &g->request->daemon->log;
-	void (*fn)(json_t *outcome, void *arg) = g->fn;
+	const struct fetching_ops *fetching_ops = g->ops;
+	const struct log *log = &g->daemon->log;
 	void *fn_arg = g->arg;
 	const json_t *said = json_object_get(outcome, outcome_is_ok(outcome) ? "result" : "error");
 	const json_t *step;
 	size_t i;
 
 	if (!g->options.dry_run)
-		promoter_release(g->request->daemon->promoter);
+		promoter_release(g->daemon->promoter);
 	json_array_foreach(json_object_get(said, "steps"), i, step)
 		log_warning(log, "job %lld: %s", (long long)g->options.id, json_string_value(step));
 	json_decref(g->unwanted);
 	free(g);
-	fn(outcome, fn_arg);
+	fetching_ops->ended(outcome, fn_arg);
 }
 
 static const struct channel_ops ops = { on_progress, on_outcome };
@@ -91,7 +93,7 @@ static int begin(struct fetching *g)
 {
 	struct worker_spec spec = { .name = "ckptd-fetch", .run = fetching_run, .arg = g };
 
-	return worker_start(g->request->daemon, &spec, &ops, g, &g->worker);
+	return worker_start(g->daemon, &spec, &ops, g, &g->worker);
 }
 
 static void on_held(void *arg)
@@ -103,27 +105,27 @@ static void on_held(void *arg)
 		on_outcome(outcome_error(err, "no worker: %s", strerror(-err)), g);
 }
 
-int fetching_start(struct request *request, const struct fetching_options *options,
-		   void (*fn)(json_t *outcome, void *arg), void *arg)
+int fetching_start(struct daemon *daemon, const struct fetching_options *options,
+		   const struct fetching_ops *fetching_ops, void *arg)
 {
 	struct fetching *g = calloc(1, sizeof(*g));
 	int err;
 
 	if (!g)
 		return -ENOMEM;
-	*g = (struct fetching) { .request = request, .options = *options, .fn = fn, .arg = arg };
+	*g = (struct fetching) { .daemon = daemon, .options = *options, .ops = fetching_ops, .arg = arg };
 	if (options->job) {
 		job_label(options->job, g->label);
 		g->unwanted = json_incref(json_object_get(options->job->record, "unwanted"));
 	}
 	g->options.job = NULL;
 	/* Who only looks is in nobody's way. */
-	if (!options->dry_run && !promoter_hold(request->daemon->promoter, on_held, g))
+	if (!options->dry_run && !promoter_hold(daemon->promoter, on_held, g))
 		return 0;
 	err = begin(g);
 	if (err) {
 		if (!options->dry_run)
-			promoter_release(request->daemon->promoter);
+			promoter_release(daemon->promoter);
 		json_decref(g->unwanted);
 		free(g);
 	}

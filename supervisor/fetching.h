@@ -14,21 +14,25 @@ struct job;
 
 struct fetching_options {
 	int64_t id;
-	const struct job *job;	/* NULL: L1 knows nothing of it */
+	const struct job *job;	/* NULL: L1 knows nothing of it. May be a draft (jobs.h) */
 	int64_t generation;	/* 0: the newest that can be had */
-	bool deep, dry_run;	/* fetch.h */
+	bool deep, dry_run;	/* fetch.h; all of these */
+	json_t *parts, *ranks;	/* references of the caller's, as long as this lasts */
+	const char *home;	/* so is this */
+	uid_t uid;
+};
+
+struct fetching_ops {
+	void (*progress)(json_t *progress, void *arg);	/* or NULL */
+	/* Once, with the outcome of fetch_run() (taken over), whose steps are in the log then. */
+	void (*ended)(json_t *outcome, void *arg);
 };
 
 /* Is there anything to be fetched from? */
 bool fetching_is_on(const struct daemon *daemon);
 
-/*
- * fetching_start() - for @request, which gets the progress
- * @fn: once, with the outcome of fetch_run() (taken over), whose steps are in the log then
- *
- * 0: it will be called; negative errno: it will not.
- */
-int fetching_start(struct request *request, const struct fetching_options *options,
-		   void (*fn)(json_t *outcome, void *arg), void *arg);
+/* 0: ops->ended() will be called; negative errno: it will not. */
+int fetching_start(struct daemon *daemon, const struct fetching_options *options,
+		   const struct fetching_ops *ops, void *arg);
 
 #endif /* STILLPOINT_FETCHING_H */

@@ -13,8 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "supervisor/outcome.h"
+#include "supervisor/rank_record.h"
 
 static const char *part_node(const json_t *part)
 {
@@ -40,10 +42,12 @@ json_t *generation_parts(const struct catalog *catalog, int64_t job, int64_t gen
 	names = json_object_get(record, "nodes");
 	for (i = 0; i < json_array_size(names); i++) {
 		char *dir = catalog_part_dir(catalog, job, generation, (unsigned int)i);
+		json_t *part = json_pack("{s:O, s:i, s:s}", "node", json_array_get(names, i), "number",
+					 (int)i, "dir", dir ? dir : "");
 
-		json_array_append_new(parts, json_pack("{s:O, s:i, s:s}", "node",
-						       json_array_get(names, i), "number", (int)i,
-						       "dir", dir ? dir : ""));
+		if (rank_record_is_apart(record) && dir && access(dir, F_OK) && errno == ENOENT)
+			json_object_set_new(part, "away", json_true());
+		json_array_append_new(parts, part);
 		free(dir);
 	}
 	json_decref(record);
@@ -59,6 +63,24 @@ json_t *generation_check_part(const char *dir, const json_t *note, unsigned int 
 		return NULL;
 	return outcome_error(-ESTALE, "%s: this is the image of the node with number %lld, not %u",
 			     dir, (long long)json_integer_value(node), number);
+}
+
+/* In another node's image directory: nothing is known of it here. */
+static bool is_away(const json_t *part)
+{
+	return json_is_true(json_object_get(part, "away"));
+}
+
+static json_t *all_away(const json_t *parts, int64_t generation)
+{
+	size_t i;
+
+	for (i = 0; i < json_array_size(parts); i++) {
+		if (!is_away(json_array_get(parts, i)))
+			return NULL;
+	}
+	return outcome_error(-ENOENT, "generation %lld: no image of it is on this node",
+			     (long long)generation);
 }
 
 /* What the manifest of @part says, if it is the one that it is taken for. */
@@ -134,13 +156,18 @@ static json_t *describe_parts(const struct op_env *env, const json_t *parts, int
 {
 	json_t *number = json_integer((json_int_t)generation), *job = json_string(label);
 	json_t *whole = json_pack("{s:O, s:[], s:[]}", "generation", number, "nodes", "parts");
-	json_t *outcome = NULL;
+	json_t *outcome = all_away(parts, generation);
 	size_t i;
 
 	for (i = 0; i < json_array_size(parts) && !outcome; i++) {
 		const json_t *part = json_array_get(parts, i);
-		json_t *said = describe_part(env, part, number, job);
+		json_t *said;
 
+		if (is_away(part)) {
+			json_array_append(json_object_get(whole, "nodes"), json_object_get(part, "node"));
+			continue;
+		}
+		said = describe_part(env, part, number, job);
 		if (outcome_is_ok(said))
 			add_part(whole, part, json_incref(json_object_get(said, "result")));
 		else
@@ -201,8 +228,12 @@ json_t *generation_show(const struct op_env *env, json_t *args)
 
 	for (i = 0; i < json_array_size(parts) && !outcome; i++) {
 		const json_t *part = json_array_get(parts, i);
-		json_t *one = args_of(args, part), *said = op_show(env, one);
+		json_t *one, *said;
 
+		if (is_away(part))
+			continue;
+		one = args_of(args, part);
+		said = op_show(env, one);
 		if (outcome_is_ok(said))
 			json_array_append_new(shown, json_pack("{s:O, s:O, s:O}", "node",
 							       json_object_get(part, "node"), "number",
@@ -269,6 +300,8 @@ json_t *generation_verify(const struct op_env *env, json_t *args)
 	for (i = 0; i < json_array_size(parts); i++) {
 		const json_t *part = json_array_get(parts, i);
 
+		if (is_away(part))
+			continue;
 		ret = verify_part(env, part, args, findings, unchecked);
 		if (!ret)
 			continue;

@@ -89,6 +89,9 @@ static void remove_images(struct run *r, const struct tier *tier, const json_t *
 			continue;
 		/* Of a partner only its owner can: that is no reason to keep the rest. */
 		if (is_others(r, tier, image)) {
+			/* It is told to (parts_forget()). */
+			if (!r->o->daemon->config.image_dir_shared)
+				continue;
 			json_object_set_new(r->left, tier->name,
 					    json_sprintf("node %s has its image there, and only it can remove that",
 							 json_string_value(json_object_get(image, "node"))));

@@ -295,5 +295,9 @@ int parts_register(struct daemon *daemon)
 		err = parts_start_register(daemon);
 	if (!err)
 		err = parts_try_register(daemon);
+	if (!err)
+		err = parts_fetch_register(daemon);
+	if (!err)
+		err = parts_forget_register(daemon);
 	return err ? err : parts_away_register(daemon);
 }

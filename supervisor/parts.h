@@ -19,6 +19,14 @@
  *		run again.  -EAGAIN: ask again
  *	try	{"job": J, "node": k, "record": {...}, "restore": {...}}: could it be started there
  *		from its image? Nothing is. {"processes": N, "threads": N, ...}
+ *	fetch	{"job": J, "node": k, "record": {...}, "token": T, "generation": N, "was": {...},
+ *		"deep": bool, "dry_run": bool}: where image directories are not shared, have the
+ *		images that node k needs of the generation, which had the ranks "was" (none: it is of
+ *		one image). -EAGAIN: not yet, ask again; then as fetch_run(), with "run", the run of
+ *		which the node's own record is
+ *	forget	{"job": J, "uuid": U, "generations": [N, ...], "whole": bool}: where image directories
+ *		are not shared, remove what is there of these, or of the job
+ *	run	{"job": J, "uuid": U}	of which run that node's record of the job is: {"run": R (0)}
  *	signal	{"job": J, "run": R, "signal": N}	to the ranks here
  *	end	as there
  *	part	{"job": J, "run": R, "node": k, "state": "running" | "ended", "status": S,
@@ -82,6 +90,29 @@ void parts_cancel(struct parts *parts, json_t *why);
  */
 typedef void (*parts_tried_fn)(json_t *outcome, void *arg);
 void parts_try(const struct job *job, const json_t *how, json_t *own, parts_tried_fn fn, void *arg);
+/*
+ * parts_fetch() - where image directories are not shared: have each node of @job, this one as well,
+ *	have the images that it needs there (fetch.h)
+ * @job: a draft, whose record says where its ranks are to be; stays the caller's until @fn
+ * @was: as catalog_generation_parts() has it; NULL: the generation is of one image
+ * @fn: once, later or at once: {"in_l1": all are there, "run": the highest that a node knows, "steps":
+ *	[text, ...]}, or what is wrong anywhere
+ */
+struct parts_fetch {
+	int64_t generation;
+	json_t *was;
+	bool deep, dry_run;
+};
+
+typedef void (*parts_fetched_fn)(json_t *outcome, void *arg);
+void parts_fetch(const struct job *job, const struct parts_fetch *how, parts_fetched_fn fn,
+		 void *arg);
+void parts_fetch_close(struct daemon *daemon);
+/*
+ * parts_forget() - where image directories are not shared: @generations have been removed here, and the
+ *	job if @whole: the other nodes do the same. What goes wrong is in the log, later.
+ */
+void parts_forget(const struct job *job, const json_t *generations, bool whole);
 /* Its nodes are known to the hosts file; NULL, or an outcome. */
 json_t *parts_check_names(const struct daemon *daemon, const json_t *names);
 

@@ -4,7 +4,8 @@
  * how it is; see parts.h.
  *
  * It is believed to be wanted until its home says otherwise, however long nothing is heard of
- * that; only the job's record in the catalog, if it has a newer run, says it as well.
+ * that; only the job's record in the catalog, if it has a newer run, says it as well. Where
+ * image directories are not shared, that is the record in any other node's.
  */
 #include "supervisor/parts_priv.h"
 
@@ -17,6 +18,7 @@
 
 #include "image/util.h"
 #include "supervisor/outcome.h"
+#include "supervisor/rank_record.h"
 
 #define RUNS_TICKS	(2000 / PARTS_TICK_MS)
 #define ENDED_TICKS	(1000 / PARTS_TICK_MS)
@@ -110,6 +112,53 @@ void parts_away_gone(struct parts *p)
 	tell(p);
 }
 
+static void log_past(const struct job *job)
+{
+	log_info(&jobs_daemon(job->jobs)->log, "job %lld: restarted on other nodes; what is here ends",
+		 (long long)job->id);
+}
+
+/* Where our directory is not shared, the record in it is as old as what runs here. */
+struct asked_run {
+	struct daemon *daemon;
+	int64_t job;
+	uint64_t run;
+};
+
+static void on_run(const json_t *outcome, void *arg)
+{
+	const json_t *run = json_object_get(json_object_get(outcome, "result"), "run");
+	struct asked_run *asked = arg;
+	struct job *job = parts_job(asked->daemon, asked->job, asked->run);
+
+	if (job && !job->busy && (uint64_t)json_integer_value(run) > asked->run) {
+		log_past(job);
+		parts_put_down(job->parts);
+	}
+	free(asked);
+}
+
+static void ask_for_run(const struct parts *p)
+{
+	struct peer *peer = nodes_peer(p->daemon->nodes);
+	unsigned int i;
+
+	for (i = 0; i < peer_nr_nodes(peer); i++) {
+		struct asked_run *asked = malloc(sizeof(*asked));
+		json_t *args = json_pack("{s:I, s:s}", "job", (json_int_t)p->job->id, "uuid",
+					 p->job->uuid);
+
+		if (!asked) {
+			json_decref(args);
+			return;
+		}
+		*asked = (struct asked_run) { p->daemon, p->job->id, p->run };
+		if (peer_ask(nodes_asks(p->daemon->nodes), i, "run", args, PARTS_ASK_MS, on_run, asked,
+			     NULL))
+			free(asked);
+	}
+}
+
 /* Has the job been restarted elsewhere, while its home was not to be heard? */
 static bool is_past(const struct parts *p)
 {
@@ -117,14 +166,18 @@ static bool is_past(const struct parts *p)
 	char why[512];
 	bool past;
 
-	if (p->ticks % LOOK_TICKS || parts_clock() - p->part[0].heard_ms < PARTS_SILENT_MS ||
-	    catalog_job_read(&p->daemon->catalog, p->job->id, &record, why, sizeof(why)))
+	if (p->ticks % LOOK_TICKS || parts_clock() - p->part[0].heard_ms < PARTS_SILENT_MS)
+		return false;
+	if (rank_record_is_apart(json_object_get(p->job->record, "ranks"))) {
+		ask_for_run(p);
+		return false;
+	}
+	if (catalog_job_read(&p->daemon->catalog, p->job->id, &record, why, sizeof(why)))
 		return false;
 	past = (uint64_t)json_integer_value(json_object_get(record, "run")) > p->run;
 	json_decref(record);
 	if (past)
-		log_info(&p->daemon->log, "job %lld: restarted on other nodes; what is here ends",
-			 (long long)p->job->id);
+		log_past(p->job);
 	return past;
 }
 
@@ -210,6 +263,22 @@ static void on_signal(struct peer_question *q, void *arg)
 	peer_question_answer(q, outcome_ok(NULL));
 }
 
+static void on_ask_run(struct peer_question *q, void *arg)
+{
+	const struct daemon *daemon = arg;
+	const json_t *args = peer_question_args(q);
+	json_t *record = NULL;
+	json_int_t run = 0;
+	char why[512];
+
+	if (!catalog_job_read(&daemon->catalog, json_integer_value(json_object_get(args, "job")), &record,
+			      why, sizeof(why)) &&
+	    json_equal(json_object_get(args, "uuid"), json_object_get(record, "uuid")))
+		run = json_integer_value(json_object_get(record, "run"));
+	json_decref(record);
+	peer_question_answer(q, outcome_ok(json_pack("{s:I}", "run", run)));
+}
+
 static void on_over(struct peer_question *q, void *arg)
 {
 	struct job *job;
@@ -228,5 +297,7 @@ int parts_away_register(struct daemon *daemon)
 
 	if (!err)
 		err = peer_verb(asks, "signal", on_signal, daemon);
+	if (!err)
+		err = peer_verb(asks, "run", on_ask_run, daemon);
 	return err ? err : peer_verb(asks, "over", on_over, daemon);
 }

@@ -98,9 +98,21 @@ void parts_drop(struct job *job);
 /* Is it the home that asks @q, and are we node @node of the job? */
 bool parts_is_home(const struct daemon *daemon, const struct peer_question *q,
 		   const json_t *record, int node);
+int parts_start_register(struct daemon *daemon);
+
+/* parts_place.c */
 /* An outcome, if @job has no place in our image directory. */
 json_t *parts_check_place(const struct job *job);
-int parts_start_register(struct daemon *daemon);
+/* The same; where ours is not that of other nodes it is made, with the record. */
+json_t *parts_take_place(const struct job *job);
+/* The last of that. -EEXIST: another job has that number here. */
+json_t *parts_make_place(const struct daemon *daemon, int64_t id, const json_t *record);
+
+/* parts_fetch.c */
+int parts_fetch_register(struct daemon *daemon);
+
+/* parts_forget.c */
+int parts_forget_register(struct daemon *daemon);
 
 /* parts_try.c */
 int parts_try_register(struct daemon *daemon);

@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "supervisor/job_restore.h"
 #include "supervisor/launch.h"
@@ -155,14 +154,6 @@ static bool put_down_older(struct job *job, const json_t *record)
 	return true;
 }
 
-json_t *parts_check_place(const struct job *job)
-{
-	if (!access(job->image_dir, F_OK))
-		return NULL;
-	return outcome_error(-errno, "%s: %s; is image_dir the same directory on all nodes?",
-			     job->image_dir, strerror(errno));
-}
-
 /* The job as its home has it, in this node's registry; an outcome, or NULL. */
 static json_t *enter(struct daemon *daemon, json_int_t id, const json_t *record,
 		     struct job **ret_job)
@@ -185,7 +176,7 @@ static json_t *enter(struct daemon *daemon, json_int_t id, const json_t *record,
 		return outcome_error(err, "the record of job %lld is not understood",
 				     (long long)id);
 	job->state = JOB_RUNNING;
-	outcome = parts_check_place(job);
+	outcome = parts_take_place(job);
 	if (outcome) {
 		jobs_forget(job);
 		return outcome;

@@ -312,6 +312,21 @@ static void add_pending(struct promoter *p, const struct job *job)
 		json_object_set_new(p->pending, id, json_true());
 }
 
+/* Of a part that has ended here nothing is known any more but what is on disk. */
+static void load_pending(const struct promoter *p)
+{
+	const json_t *value;
+	json_t *outcome;
+	const char *id;
+
+	json_object_foreach(p->pending, id, value) {
+		outcome = NULL;
+		if (!jobs_known(p->daemon->jobs, atoll(id)))
+			jobs_find(p->daemon->jobs, atoll(id), &outcome);
+		json_decref(outcome);
+	}
+}
+
 /* What is pending; those that are busy stay so. */
 static json_t *make_targets(struct promoter *p)
 {
@@ -346,6 +361,7 @@ static void start(struct promoter *p)
 	int err;
 
 	p->usable = usable(p);
+	load_pending(p);
 	p->targets = make_targets(p);
 	if (json_object_size(p->pending))
 		look_at(p, BUSY_MS);

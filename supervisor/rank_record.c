@@ -114,12 +114,38 @@ static json_t *check_library(const json_t *library, enum ranks_mpi mpi)
 	return NULL;
 }
 
+/* As this node has its image directory. */
+static void place_images(json_t *record, const struct config *config)
+{
+	if (json_object_get(record, "nodes") && !config->image_dir_shared)
+		json_object_set_new(record, "apart", json_true());
+	else
+		json_object_del(record, "apart");
+}
+
+bool rank_record_is_apart(const json_t *record)
+{
+	return json_is_true(json_object_get(record, "apart"));
+}
+
+static json_t *check_place(const json_t *record, const struct config *config)
+{
+	if (!json_object_get(record, "nodes") ||
+	    rank_record_is_apart(record) == !config->image_dir_shared)
+		return NULL;
+	return outcome_error(-EINVAL, "image_dir_shared is \"%s\" here and \"%s\" on the job's first node: it has to be the same on all of them",
+			     config->image_dir_shared ? "yes" : "no",
+			     config->image_dir_shared ? "no" : "yes");
+}
+
 json_t *rank_record_check(const json_t *record, const struct config *config)
 {
 	const char *name = json_string_value(json_object_get(record, "mpi"));
-	json_t *outcome;
+	json_t *outcome = check_place(record, config);
 	enum ranks_mpi mpi;
 
+	if (outcome)
+		return outcome;
 	if (!name || !ranks_mpi_parse(name, &mpi))
 		return outcome_error(-EINVAL, "%s is no MPI library known here: mpich, ompi or none",
 				     name ? name : "?");
@@ -213,6 +239,7 @@ json_t *rank_record_make(const json_t *request, const struct config *config,
 			   interruptible);
 	if (nr_nodes > 1)
 		json_object_set(record, "nodes", nodes);
+	place_images(record, config);
 	*ret_outcome = check_map(map, nr_nodes, (unsigned int)n);
 	if (!*ret_outcome)
 		*ret_outcome = rank_record_check(record, config);
@@ -227,6 +254,7 @@ json_t *rank_record_gathered(const json_t *record)
 	json_t *gathered = json_copy((json_t *)record);
 
 	json_object_del(gathered, "nodes");
+	json_object_del(gathered, "apart");
 	json_object_set_new(gathered, "map", ranks_map_even(rank_record_size(record), 1));
 	return gathered;
 }
@@ -276,6 +304,7 @@ json_t *rank_record_place(json_t *record, json_t *nodes, json_t *map, const stru
 				     home, config->node);
 	if (nodes)
 		outcome = move(record, nodes, map, config);
+	place_images(record, config);
 	return outcome ? outcome : rank_record_check(record, config);
 }
 

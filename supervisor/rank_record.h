@@ -5,7 +5,8 @@
  *	request	"ranks": {"n": 4, "nodes": ["n1", "n2"], "map": ["0-1", "2-3"], "mpi": "mpich",
  *		"label": false, "keep_going": false, "direct": false, "interruptible": false}
  *	record	"ranks": {"map": ["0-3"], "nodes": [...], "mpi": ..., and the same,
- *		"library": ["/usr/lib/.../libmpich.so.12", "libmpich.so.12.2.2"]}
+ *		"library": ["/usr/lib/.../libmpich.so.12", "libmpich.so.12.2.2"],
+ *		"apart": true if each of its nodes has an image directory of its own}
  *	shim	"ranks": as shim/ranks.h
  *
  * Nodes have the names of the hosts file.  The first is the one that is asked, and has rank
@@ -43,6 +44,8 @@ json_t *rank_record_gathered(const json_t *record);
 /* For the shim of the @node-th node of the map; a new reference. */
 json_t *rank_record_spec(const json_t *record, unsigned int node,
 			 const struct config *config);
+/* Has each of its nodes an image directory of its own? */
+bool rank_record_is_apart(const json_t *record);
 /* How many ranks; 0 for a job without. */
 unsigned int rank_record_size(const json_t *record);
 

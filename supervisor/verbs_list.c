@@ -22,6 +22,7 @@
 #include "supervisor/listing.h"
 #include "supervisor/op.h"
 #include "supervisor/outcome.h"
+#include "supervisor/parts.h"
 #include "supervisor/pin.h"
 #include "supervisor/promoter.h"
 #include "supervisor/unwanted.h"
@@ -310,6 +311,9 @@ static void on_rm(json_t *outcome, void *arg)
 	else if (rm->noted && is_unfinished(outcome))
 		promoter_after_commit(rm->request->daemon->promoter, rm->job);	/* it goes on with that */
 	promoter_release(rm->request->daemon->promoter);
+	if (outcome_is_ok(outcome) && rm_is_of_l1(rm) &&
+	    !rm->request->daemon->config.image_dir_shared)
+		parts_forget(rm->job, rm->generations, rm->whole);
 	if (outcome_is_ok(outcome) && rm->whole) {
 		job_unprepare(rm->job);
 		jobs_forget(rm->job);

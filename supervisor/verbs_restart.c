@@ -16,6 +16,10 @@
  * more. If a restore finds it damaged all the same, what L1 has is read as a whole, and it is tried once
  * more.
  *
+ * Where image directories are not shared, that is for the image of the first node, which says what the job
+ * is; as soon as it is known which ranks are to be where, each node gets the images that it needs
+ * (parts_fetch()), before anything is tried.
+ *
  * With --node-lost a job that runs on, without the node that is gone, is ended first.
  */
 #include "supervisor/verbs.h"
@@ -54,7 +58,9 @@ struct attempt {
 	bool known;		/* the job is */
 	bool claimed;
 	bool deep;		/* it is the second */
+	json_int_t run;		/* the highest that is known of, beside our record's */
 	json_t *steps;		/* of fetches; NULL */
+	json_t *first;		/* images that a fetch under way wants; NULL: all */
 };
 
 struct restart {
@@ -101,6 +107,7 @@ static void restart_free(struct restart *r)
 static void attempt_free(struct attempt *a)
 {
 	json_decref(a->steps);
+	json_decref(a->first);
 	free(a);
 }
 
@@ -333,6 +340,14 @@ static void on_restored(json_t *outcome, void *arg)
 
 /* ---------------------------------------------------------------- the start */
 
+/* Above that of every other: what is left of those is known by it. */
+static json_int_t next_run(const struct restart *r)
+{
+	json_int_t run = json_integer_value(json_object_get(r->job->record, "run"));
+
+	return (run > r->attempt->run ? run : r->attempt->run) + 1;
+}
+
 /* Its image is good: from here on the job is what is restarted. */
 static json_t *on_checked(void *arg)
 {
@@ -341,8 +356,7 @@ static json_t *on_checked(void *arg)
 	char why[512];
 	int err = 0;
 
-	json_object_set_new(job->record, "run",
-			    json_integer(json_integer_value(json_object_get(job->record, "run")) + 1));
+	json_object_set_new(job->record, "run", json_integer(next_run(r)));
 	job->saving = false;
 	if (is_of_nodes(job))
 		err = parts_open(job, true, why, sizeof(why));
@@ -506,6 +520,74 @@ static json_t *take_claim(struct request *request, struct job **job)
 
 /* ------------------------------------------------------------------ the verb */
 
+static void begin_restart(struct restart *r)
+{
+	if (r->draft)
+		try(r);
+	else
+		start(r);
+}
+
+static void note_run(struct attempt *a, const json_t *result)
+{
+	json_int_t run = json_integer_value(json_object_get(result, "run"));
+
+	a->run = run > a->run ? run : a->run;
+}
+
+static void add_steps(struct attempt *a, const json_t *result)
+{
+	if (!a->steps)
+		a->steps = json_array();
+	json_array_extend(a->steps, json_object_get(result, "steps"));
+}
+
+/* Each node has what it needs, or could have it. */
+static void on_parts_fetched(json_t *outcome, void *arg)
+{
+	struct restart *r = arg;
+	const json_t *result = json_object_get(outcome, "result");
+
+	if (!outcome_is_ok(outcome)) {
+		give_up(r, outcome);
+		return;
+	}
+	add_steps(r->attempt, result);
+	note_run(r->attempt, result);
+	if (json_is_true(json_object_get(result, "in_l1"))) {
+		json_decref(outcome);
+		begin_restart(r);
+		return;
+	}
+	json_decref(outcome);
+	finish(r, outcome_ok(json_pack("{s:I, s:b, s:b, s:I}", "job", (json_int_t)r->job->id, "dry_run", 1,
+				       "fetch", 1, "generation", (json_int_t)r->generation)));
+}
+
+/* False: there is nothing to be fetched that is not here. */
+static bool fetch_parts(struct restart *r)
+{
+	const struct daemon *daemon = r->request->daemon;
+	struct parts_fetch how = {
+		.generation = r->generation, .deep = r->attempt->deep, .dry_run = is_dry_run(r),
+	};
+	const struct job *job = r->draft ? r->draft : r->job;
+	char why[512];
+	int err;
+
+	if (daemon->config.image_dir_shared || !json_object_get(job->record, "ranks"))
+		return false;
+	err = catalog_generation_parts(&daemon->catalog, job->id, r->generation, &how.was, why,
+				       sizeof(why));
+	if (err && err != -ENOENT) {
+		give_up(r, outcome_error(err, "%s", why));
+		return true;
+	}
+	parts_fetch(job, &how, on_parts_fetched, r);
+	json_decref(how.was);
+	return true;
+}
+
 /* L1 has it now, as far as that can be told. */
 static void go_on(struct attempt *a, struct job *job)
 {
@@ -517,10 +599,8 @@ static void go_on(struct attempt *a, struct job *job)
 		return;
 	}
 	r->job->busy = "restart";
-	if (r->draft)
-		try(r);
-	else
-		start(r);
+	if (!fetch_parts(r))
+		begin_restart(r);
 }
 
 /* Of a dry run with nothing in L1 that could be tried. */
@@ -552,15 +632,16 @@ static void on_fetched(json_t *outcome, void *arg)
 	const json_t *result = json_object_get(outcome, "result");
 	struct job *job = a->known ? jobs_known(a->request->daemon->jobs, id) : NULL;
 
+	json_decref(a->first);
+	a->first = NULL;
 	if (job)
 		job->busy = NULL;
 	if (!outcome_is_ok(outcome)) {
 		attempt_answer(a, id, outcome, -1);
 		return;
 	}
-	if (!a->steps)
-		a->steps = json_array();
-	json_array_extend(a->steps, json_object_get(result, "steps"));
+	add_steps(a, result);
+	note_run(a, result);
 	if (!json_is_true(json_object_get(result, "in_l1"))) {
 		attempt_answer(a, id, would_be_fetched(a, result), -1);
 	} else if (!job) {
@@ -573,17 +654,31 @@ static void on_fetched(json_t *outcome, void *arg)
 	json_decref(outcome);
 }
 
+static void on_fetch_progress(json_t *progress, void *arg)
+{
+	const struct attempt *a = arg;
+
+	request_progress(a->request, progress);
+}
+
 /* @job: NULL: L1 knows nothing of it. False: without. */
 static bool fetch(struct attempt *a, struct job *job)
 {
+	static const struct fetching_ops ops = { on_fetch_progress, on_fetched };
 	struct request *request = a->request;
-	const struct fetching_options options = {
+	const struct config *config = &request->daemon->config;
+	struct fetching_options options = {
 		.id = json_integer_value(json_object_get(request->args, "job")), .job = job,
-		.generation = a->asked, .deep = a->deep,
+		.generation = a->asked, .deep = a->deep, .uid = request->uid,
 		.dry_run = json_is_true(json_object_get(request->args, "dry_run")),
 	};
 
-	if (!fetching_is_on(request->daemon) || fetching_start(request, &options, on_fetched, a))
+	if (!fetching_is_on(request->daemon))
+		return false;
+	/* Which of the others are for us is not known yet. */
+	if (!config->image_dir_shared)
+		a->first = options.parts = json_pack("[i]", 0);
+	if (fetching_start(request->daemon, &options, &ops, a))
 		return false;
 	a->known = job;
 	if (job)

@@ -3,7 +3,9 @@
  * Says of images that were made by hand (mkimage) that they are a generation of a job over nodes,
  * for tests that need no module.
  *
- *	mkparts IMAGE_DIR KEYFILE JOB GENERATION RANKS	RANKS: "ranks" of the job's record, JSON
+ *	mkparts IMAGE_DIR KEYFILE JOB GENERATION RANKS [RECORD]
+ *
+ * RANKS: "ranks" of the job's record, JSON; RECORD: all of that, to be the job's there.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,26 +13,41 @@
 
 #include "supervisor/catalog.h"
 
+#define USAGE	"mkparts IMAGE_DIR KEYFILE JOB GENERATION RANKS [RECORD]\n"
+
+static json_t *parse(const char *text)
+{
+	json_t *json = json_loads(text, 0, NULL);
+
+	if (!json)
+		fprintf(stderr, "mkparts: this is no JSON: %s\n", text);
+	return json;
+}
+
 int main(int argc, char **argv)
 {
+	json_t *ranks, *record = NULL;
 	struct catalog catalog;
 	char why[512] = "";
-	json_t *ranks;
-	int err;
+	int err = 0;
 
-	if (argc != 6) {
-		fprintf(stderr, "mkparts IMAGE_DIR KEYFILE JOB GENERATION RANKS\n");
+	if (argc != 6 && argc != 7) {
+		fprintf(stderr, USAGE);
 		return 2;
 	}
 	catalog = (struct catalog) { .dir = argv[1], .key = argv[2] };
-	ranks = json_loads(argv[5], 0, NULL);
-	if (!ranks) {
-		fprintf(stderr, "mkparts: RANKS is no JSON\n");
+	ranks = parse(argv[5]);
+	if (argc == 7)
+		record = parse(argv[6]);
+	if (!ranks || (argc == 7 && !record))
 		return 2;
-	}
-	err = catalog_generation_commit(&catalog, atoll(argv[3]), atoll(argv[4]), ranks, why,
-					sizeof(why));
+	if (record)
+		err = catalog_job_write(&catalog, atoll(argv[3]), record, why, sizeof(why));
+	if (!err)
+		err = catalog_generation_commit(&catalog, atoll(argv[3]), atoll(argv[4]), ranks, why,
+						sizeof(why));
 	json_decref(ranks);
+	json_decref(record);
 	if (err)
 		fprintf(stderr, "mkparts: %s\n", why[0] ? why : strerror(-err));
 	return err ? 1 : 0;

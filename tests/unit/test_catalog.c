@@ -86,6 +86,16 @@ static void test_job_numbers(void **state)
 	make(d, "x9", true);
 	assert_int_equal(catalog_job_create(&d->catalog, &job), 0);
 	assert_int_equal(job, 42);
+	/* the second of five nodes that have directories of their own, and the last one */
+	d->catalog.step = 5;
+	d->catalog.rest = 2;
+	assert_int_equal(catalog_job_create(&d->catalog, &job), 0);
+	assert_int_equal(job, 47);
+	assert_int_equal(catalog_job_create(&d->catalog, &job), 0);
+	assert_int_equal(job, 52);
+	d->catalog.rest = 0;
+	assert_int_equal(catalog_job_create(&d->catalog, &job), 0);
+	assert_int_equal(job, 55);
 	d->catalog.dir = "/nonexistent";
 	assert_int_equal(catalog_job_create(&d->catalog, &job), -ENOENT);
 }

@@ -17,6 +17,7 @@
 #include "image/key.h"
 #include "image/reader.h"
 #include "supervisor/fetch.h"
+#include "supervisor/generation.h"
 #include "supervisor/outcome.h"
 #include "supervisor/promotion.h"
 
@@ -257,6 +258,84 @@ static void test_parts(void **state)
 	assert_false(disk_has(b->d, "1/gen-1/parts.json"));
 }
 
+/* Where image directories are not shared a node gets what it needs, and no more. */
+static void test_apart(void **state)
+{
+	struct box *b = *state;
+	json_t *ranks;
+
+	b->fetch.parts = json_pack("[i]", 1);
+	disk_store_parts(b->d, 1, true);
+	disk_store_parts(b->d, 2, true);
+	promote_as(b, "a");
+	promote_as(b, "b");
+	/* another's image has to be somewhere, and it is not said where */
+	wipe(b, "images/1/gen-2/node-0");
+	assert_int_equal(fetch(b), 2);
+	expect_steps(b, 0, "");
+	assert_false(disk_has(b->d, "1/gen-2/node-0/image"));
+	wipe(b, "images/1/gen-2/node-1");
+	assert_int_equal(fetch(b), 2);
+	expect_steps(b, 2, "image of node b: fetched from level p");
+	is_good(b, "1/gen-2/node-1/image", 2);
+	assert_false(disk_has(b->d, "1/gen-2/node-0/image"));
+	/* nowhere: it is no generation to restart from, for nobody */
+	disk_run(b->d, "rm -r '%s'/?/a/*.gen-2.node-0", b->d->dir);
+	assert_int_equal(fetch(b), 1);
+	/* on a node that knows nothing of it but which ranks it had */
+	wipe(b, "images/1/gen-1");
+	ranks = json_pack("{s:[ss], s:[ss], s:b}", "map", "0-1", "2-3", "nodes", "a", "b", "apart", 1);
+	b->fetch.ranks = ranks;
+	b->fetch.generation = 1;
+	b->fetch.dry_run = true;
+	assert_int_equal(fetch(b), 1);
+	expect_steps(b, 2, "image of node b: would be fetched from level p");
+	assert_false(disk_has(b->d, "1/gen-1"));
+	b->fetch.dry_run = false;
+	assert_int_equal(fetch(b), 1);
+	is_good(b, "1/gen-1/node-1/image", 1);
+	assert_false(disk_has(b->d, "1/gen-1/node-0"));
+	assert_true(disk_has(b->d, "1/gen-1/parts.json"));
+	json_decref(ranks);
+	json_decref((json_t *)b->fetch.parts);
+	b->fetch.parts = NULL;
+}
+
+/* What is elsewhere is said to be there, and what is here can be said of all the same. */
+static void test_describe_apart(void **state)
+{
+	struct box *b = *state;
+	json_t *ranks = json_pack("{s:[ss], s:[ss], s:b}", "map", "0-1", "2-3", "nodes", "a", "b",
+				  "apart", 1), *outcome, *result;
+	char why[256];
+
+	disk_store_parts(b->d, 1, false);
+	assert_int_equal(catalog_generation_commit(&b->d->catalog, b->d->job, 1, ranks, why,
+						   sizeof(why)), 0);
+	wipe(b, "images/1/gen-1/node-0");
+	outcome = generation_describe(&b->d->env, &b->d->catalog, b->d->job, 1, LABEL);
+	assert_true(outcome_is_ok(outcome));
+	result = json_object_get(outcome, "result");
+	assert_int_equal(json_array_size(json_object_get(result, "nodes")), 2);
+	assert_int_equal(json_array_size(json_object_get(result, "parts")), 1);
+	json_decref(outcome);
+	/* our own is lost */
+	wipe(b, "images/1/gen-1/node-1");
+	outcome = generation_describe(&b->d->env, &b->d->catalog, b->d->job, 1, LABEL);
+	assert_int_equal(outcome_errno(outcome), -ENOENT);
+	json_decref(outcome);
+	/* in a directory of all nodes it is one that is missing */
+	json_object_del(ranks, "apart");
+	disk_store_parts(b->d, 2, false);
+	assert_int_equal(catalog_generation_commit(&b->d->catalog, b->d->job, 2, ranks, why,
+						   sizeof(why)), 0);
+	wipe(b, "images/1/gen-2/node-0");
+	outcome = generation_describe(&b->d->env, &b->d->catalog, b->d->job, 2, LABEL);
+	assert_int_equal(outcome_errno(outcome), -ENOENT);
+	json_decref(outcome);
+	json_decref(ranks);
+}
+
 /* L1 is empty: the job is found by its number. */
 static void test_unknown_job(void **state)
 {
@@ -487,6 +566,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damaged, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_parts, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_apart, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_describe_apart, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unknown_job, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_silent, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unwanted, setup, teardown),

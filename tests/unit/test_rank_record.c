@@ -47,7 +47,8 @@ static int setup(void **state)
 	if (!mkdtemp(n->dir))
 		return -1;
 	snprintf(n->lower, sizeof(n->lower), "%s/lower", n->dir);
-	n->config = (struct config) { .node = "a", .mpi_dir = n->dir, .lower = n->lower };
+	n->config = (struct config) { .node = "a", .mpi_dir = n->dir, .lower = n->lower,
+				     .image_dir_shared = true };
 	snprintf(path, sizeof(path), "%s/mpich", n->dir);
 	mkdir(path, 0755);
 	*state = n;
@@ -285,6 +286,41 @@ static void test_interruptible(void **state)
 	json_decref(outcome);
 }
 
+/* Where images are is the nodes' affair, and theirs alone: a record is never of both kinds. */
+static void test_apart(void **state)
+{
+	struct node *n = *state;
+	json_t *nodes = json_pack("[ss]", "a", "b"), *one = json_pack("[s]", "a"), *outcome, *record;
+
+	n->config.image_dir_shared = false;
+	record = asked(n, "{\"n\": 2, \"nodes\": [\"a\", \"b\"]}", &outcome);
+	assert_non_null(record);
+	assert_true(rank_record_is_apart(record));
+	assert_null(rank_record_check(record, &n->config));
+	/* of one node there is nothing to be shared */
+	assert_null(rank_record_place(record, one, NULL, &n->config));
+	assert_false(rank_record_is_apart(record));
+	assert_null(rank_record_place(record, nodes, NULL, &n->config));
+	assert_true(rank_record_is_apart(record));
+
+	n->config.image_dir_shared = true;
+	outcome = rank_record_check(record, &n->config);
+	assert_int_equal(outcome_errno(outcome), -EINVAL);
+	assert_non_null(strstr(json_string_value(json_object_get(json_object_get(outcome, "error"),
+								 "text")), "image_dir_shared"));
+	json_decref(outcome);
+	/* a home that shares its directory now, for a generation from before */
+	assert_null(rank_record_place(record, NULL, NULL, &n->config));
+	assert_false(rank_record_is_apart(record));
+	n->config.image_dir_shared = false;
+	outcome = rank_record_check(record, &n->config);
+	assert_int_equal(outcome_errno(outcome), -EINVAL);
+	json_decref(outcome);
+	json_decref(record);
+	json_decref(nodes);
+	json_decref(one);
+}
+
 #define test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -297,6 +333,7 @@ int main(void)
 		test(test_installed),
 		test(test_chosen_library),
 		test(test_interruptible),
+		test(test_apart),
 	};
 
 	return cmocka_run_group_tests_name("rank_record", tests, NULL, NULL);

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Where each node has an image directory of its own: before a job is restarted over nodes each of
+ * them gets the images that it needs, from the cheapest place that has them (fetch.h); see parts.h.
+ *
+ * A fetch may take hours and a question may not: the node that is asked answers at once that it is
+ * not ready, and is asked again. An outcome stays there until it is asked for, or until
+ * something else is to be fetched of the job. A home that dies leaves what was fetched, which is
+ * whole and does no harm.
+ */
+#include "supervisor/parts_priv.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "supervisor/fetching.h"
+#include "supervisor/outcome.h"
+#include "supervisor/rank_record.h"
+#include "supervisor/rank_sources.h"
+
+#define ANSWER_MS	15000
+#define AGAIN_MS	500
+
+/* Once each, in no order. */
+static void add_number(json_t *numbers, size_t number)
+{
+	const json_t *has;
+	size_t i;
+
+	json_array_foreach(numbers, i, has) {
+		if (json_integer_value(has) == (json_int_t)number)
+			return;
+	}
+	json_array_append_new(numbers, json_integer((json_int_t)number));
+}
+
+/*
+ * The images that node @node of @is needs of a generation that had @was: of its ranks, and those
+ * whose notes say how long the logs were (job_images.h). NULL: not of one job.
+ */
+static json_t *wanted(const json_t *was, const json_t *is, unsigned int node)
+{
+	const json_t *had = json_object_get(was, "map"), *has = json_object_get(is, "map"), *source;
+	size_t i, nr = had ? json_array_size(had) : 1;
+	json_t *sources = rank_sources(had, has, node), *numbers;
+
+	if (!sources)
+		return NULL;
+	numbers = json_array();
+	json_array_foreach(sources, i, source)
+		add_number(numbers, (size_t)json_integer_value(json_object_get(source, "part")));
+	add_number(numbers, node < nr ? node : 0);
+	for (i = json_array_size(has); !node && i < nr; i++)
+		add_number(numbers, i);
+	json_decref(sources);
+	return numbers;
+}
+
+static json_t *not_of_one_job(int64_t id)
+{
+	return outcome_error(-EBADMSG, "the rank maps of job %lld and of its generation are not of one job",
+			     (long long)id);
+}
+
+/* -------------------------------------------------------------- the home */
+
+struct gathering_node {
+	struct gathering *gathering;
+	const char *name;		/* of gathering->names */
+	json_t *args;			/* of the question */
+	json_t *wanted;			/* of this node; NULL */
+};
+
+struct gathering {
+	struct daemon *daemon;
+	json_t *names, *was, *steps, *failure;
+	json_int_t run;
+	bool in_l1;
+	unsigned int nr, open;
+	parts_fetched_fn fn;
+	void *arg;
+	struct gathering_node node[];
+};
+
+static void settle(struct gathering *g)
+{
+	parts_fetched_fn fn = g->fn;
+	void *arg = g->arg;
+	json_t *outcome = g->failure;
+	unsigned int i;
+
+	if (--g->open)
+		return;
+	if (outcome)
+		json_object_set(json_object_get(outcome, "error"), "steps", g->steps);
+	else
+		outcome = outcome_ok(json_pack("{s:b, s:I, s:O}", "in_l1", g->in_l1, "run", g->run, "steps",
+					       g->steps));
+	for (i = 0; i < g->nr; i++) {
+		json_decref(g->node[i].args);
+		json_decref(g->node[i].wanted);
+	}
+	json_decref(g->names);
+	json_decref(g->was);
+	json_decref(g->steps);
+	free(g);
+	fn(outcome, arg);
+}
+
+/* The outcome of one node stays the caller's. */
+static void take(struct gathering_node *node, const json_t *outcome)
+{
+	struct gathering *g = node->gathering;
+	bool ok = outcome_is_ok(outcome);
+	const json_t *said = json_object_get(outcome, ok ? "result" : "error"), *step;
+	json_int_t run = json_integer_value(json_object_get(said, "run"));
+	size_t i;
+
+	json_array_foreach(json_object_get(said, "steps"), i, step)
+		json_array_append_new(g->steps, json_sprintf("node %s: %s", node->name,
+							     json_string_value(step)));
+	if (!ok && !g->failure)
+		g->failure = outcome_of_node(outcome, node->name);
+	g->in_l1 = g->in_l1 && json_is_true(json_object_get(said, "in_l1"));
+	g->run = run > g->run ? run : g->run;
+	settle(g);
+}
+
+static void fail(struct gathering_node *node, int err, const char *text)
+{
+	json_t *outcome = outcome_error(err, "%s", text);
+
+	take(node, outcome);
+	json_decref(outcome);
+}
+
+static void ask(struct gathering_node *node);
+
+static void on_again(void *arg)
+{
+	ask(arg);
+}
+
+static void on_answer(const json_t *outcome, void *arg)
+{
+	struct gathering_node *node = arg;
+	struct reactor_source *timer;
+
+	if (outcome_errno(outcome) != -EAGAIN ||
+	    reactor_timer(node->gathering->daemon->reactor, AGAIN_MS, on_again, node, &timer))
+		take(node, outcome);
+}
+
+static void ask(struct gathering_node *node)
+{
+	struct daemon *daemon = node->gathering->daemon;
+	struct peer *peer = nodes_peer(daemon->nodes);
+	int host = peer ? peer_find(peer, node->name) : -ENOTCONN, err = host;
+
+	if (host >= 0)
+		err = peer_ask(nodes_asks(daemon->nodes), (unsigned int)host, "fetch",
+			       json_incref(node->args), ANSWER_MS, on_answer, node, NULL);
+	if (err < 0)
+		fail(node, err, err == -EHOSTUNREACH ? "does not answer: see ckptctl nodes" :
+		     strerror(-err));
+}
+
+static void on_fetched_here(json_t *outcome, void *arg)
+{
+	take(arg, outcome);
+	json_decref(outcome);
+}
+
+static const struct fetching_ops here_ops = { .ended = on_fetched_here };
+
+static void fetch_here(struct gathering_node *node, const struct job *job,
+		       const struct parts_fetch *how)
+{
+	const struct fetching_options options = {
+		.id = job->id, .job = job, .generation = how->generation, .deep = how->deep,
+		.dry_run = how->dry_run, .parts = node->wanted, .ranks = how->was,
+	};
+	int err = fetching_start(node->gathering->daemon, &options, &here_ops, node);
+
+	if (err)
+		fail(node, err, strerror(-err));
+}
+
+static struct gathering *gathering_new(const struct job *job, json_t *names)
+{
+	unsigned int i, nr = (unsigned int)json_array_size(names);
+	struct gathering *g = calloc(1, sizeof(*g) + nr * sizeof(g->node[0]));
+
+	if (!g)
+		return NULL;
+	g->daemon = jobs_daemon(job->jobs);
+	g->names = json_incref(names);
+	g->steps = json_array();
+	g->in_l1 = true;
+	g->nr = nr;
+	for (i = 0; i < nr; i++) {
+		g->node[i].gathering = g;
+		g->node[i].name = json_string_value(json_array_get(names, i));
+	}
+	return g;
+}
+
+static json_t *question(const struct job *job, const struct parts_fetch *how, unsigned int number,
+			int64_t token)
+{
+	return json_pack("{s:I, s:i, s:O, s:I, s:I, s:O*, s:b, s:b}", "job", (json_int_t)job->id, "node",
+			 (int)number, "record", job->record, "token", (json_int_t)token, "generation",
+			 (json_int_t)how->generation, "was", how->was, "deep", how->deep, "dry_run",
+			 how->dry_run);
+}
+
+void parts_fetch(const struct job *job, const struct parts_fetch *how, parts_fetched_fn fn, void *arg)
+{
+	const json_t *ranks = json_object_get(job->record, "ranks");
+	json_t *names = json_object_get(ranks, "nodes"), *own = NULL;
+	struct gathering *g;
+	struct timespec now;
+	unsigned int i;
+
+	if (!names)
+		names = own = json_pack("[s]", jobs_daemon(job->jobs)->config.node);
+	g = gathering_new(job, names);
+	json_decref(own);
+	if (!g) {
+		fn(outcome_error(-ENOMEM, "out of memory"), arg);
+		return;
+	}
+	g->was = json_incref(how->was);
+	g->fn = fn;
+	g->arg = arg;
+	g->open = g->nr + 1;
+	clock_gettime(CLOCK_REALTIME, &now);
+	for (i = 1; i < g->nr; i++) {
+		g->node[i].args = question(job, how, i, now.tv_sec * 1000000 + now.tv_nsec / 1000);
+		ask(&g->node[i]);
+	}
+	g->node[0].wanted = wanted(how->was, ranks, 0);
+	if (g->node[0].wanted) {
+		fetch_here(&g->node[0], job, how);
+	} else {
+		json_decref(g->failure);
+		g->failure = not_of_one_job(job->id);
+		settle(g);
+	}
+	settle(g);
+}
+
+/* ------------------------------------------------------------ another node */
+
+struct away_fetch {
+	struct away_fetch *next;
+	struct parts_fetches *fetches;
+	int64_t job, token;
+	json_int_t run;			/* that our record is of */
+	json_t *wanted, *was, *record;
+	json_t *outcome;		/* NULL: not yet */
+};
+
+struct parts_fetches {
+	struct daemon *daemon;
+	struct away_fetch *first;
+};
+
+static void away_free(struct away_fetch *f)
+{
+	struct away_fetch **at = &f->fetches->first;
+
+	while (*at && *at != f)
+		at = &(*at)->next;
+	if (*at)
+		*at = f->next;
+	json_decref(f->wanted);
+	json_decref(f->was);
+	json_decref(f->record);
+	json_decref(f->outcome);
+	free(f);
+}
+
+static void on_fetched_away(json_t *outcome, void *arg)
+{
+	struct away_fetch *f = arg;
+
+	f->outcome = outcome;
+	if (outcome_is_ok(outcome))
+		json_object_set_new(json_object_get(outcome, "result"), "run", json_integer(f->run));
+}
+
+static const struct fetching_ops away_ops = { .ended = on_fetched_away };
+
+/* The run of which our record of the job is, if it is that job's. */
+static json_int_t run_here(const struct catalog *catalog, int64_t id, const json_t *record)
+{
+	json_t *had = NULL;
+	json_int_t run = 0;
+	char why[512];
+
+	if (!catalog_job_read(catalog, id, &had, why, sizeof(why)) &&
+	    json_equal(json_object_get(had, "uuid"), json_object_get(record, "uuid")))
+		run = json_integer_value(json_object_get(had, "run"));
+	json_decref(had);
+	return run;
+}
+
+static int begin_fetch(struct away_fetch *f, const json_t *args)
+{
+	struct daemon *daemon = f->fetches->daemon;
+	const json_t *names = json_object_get(json_object_get(f->record, "ranks"), "nodes");
+	struct fetching_options options = {
+		.id = f->job, .parts = f->wanted, .ranks = f->was,
+		.generation = json_integer_value(json_object_get(args, "generation")),
+		.deep = json_is_true(json_object_get(args, "deep")),
+		.dry_run = json_is_true(json_object_get(args, "dry_run")),
+		.home = json_string_value(json_array_get(names, 0)),
+	};
+	struct job *draft;
+	int err = jobs_draft(daemon->jobs, f->job, json_incref(f->record), &draft);
+
+	if (err)
+		return err;
+	/* For its label: nothing of it is needed later. */
+	options.job = draft;
+	err = fetching_start(daemon, &options, &away_ops, f);
+	job_draft_free(draft);
+	return err;
+}
+
+/* An outcome, or NULL: it is begun. */
+static json_t *begin(struct parts_fetches *fetches, int64_t id, int64_t token, unsigned int node,
+		     const json_t *args)
+{
+	json_t *record = json_object_get(args, "record"), *outcome;
+	struct away_fetch *f;
+	int err;
+
+	outcome = rank_record_check(json_object_get(record, "ranks"), &fetches->daemon->config);
+	if (outcome)
+		return outcome;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return outcome_error(-ENOMEM, "out of memory");
+	*f = (struct away_fetch) {
+		.next = fetches->first, .fetches = fetches, .job = id, .token = token,
+		.run = run_here(&fetches->daemon->catalog, id, record),
+		.was = json_incref(json_object_get(args, "was")), .record = json_incref(record),
+	};
+	fetches->first = f;
+	f->wanted = wanted(f->was, json_object_get(record, "ranks"), node);
+	if (!f->wanted)
+		outcome = not_of_one_job(id);
+	else if (!json_is_true(json_object_get(args, "dry_run")))
+		outcome = parts_make_place(fetches->daemon, id, record);
+	if (!outcome) {
+		err = begin_fetch(f, args);
+		if (!err)
+			return NULL;
+		outcome = outcome_error(err, "nothing can be fetched: %s", strerror(-err));
+	}
+	away_free(f);
+	return outcome;
+}
+
+static void on_fetch(struct peer_question *q, void *arg)
+{
+	struct parts_fetches *fetches = arg;
+	json_t *args = peer_question_args(q), *outcome = NULL;
+	json_int_t id = 0, token = 0;
+	struct away_fetch *f;
+	int node = 0;
+
+	if (json_unpack(args, "{s:I, s:i, s:I}", "job", &id, "node", &node, "token", &token) ||
+	    !parts_is_home(fetches->daemon, q, json_object_get(args, "record"), node)) {
+		peer_question_answer(q, outcome_error(-EPROTO, "this is no part of ours"));
+		return;
+	}
+	for (f = fetches->first; f && f->job != id;)
+		f = f->next;
+	if (f && f->outcome) {
+		if (f->token == token)
+			outcome = json_incref(f->outcome);
+		away_free(f);
+		f = NULL;
+	}
+	if (!f && !outcome)
+		outcome = begin(fetches, id, token, (unsigned int)node, args);
+	peer_question_answer(q, outcome ? outcome :
+			     outcome_error(-EAGAIN, "images of job %lld are being fetched", (long long)id));
+}
+
+int parts_fetch_register(struct daemon *daemon)
+{
+	struct parts_fetches *fetches = calloc(1, sizeof(*fetches));
+
+	if (!fetches)
+		return -ENOMEM;
+	fetches->daemon = daemon;
+	daemon->fetches = fetches;
+	return peer_verb(nodes_asks(daemon->nodes), "fetch", on_fetch, fetches);
+}
+
+/* A worker that is on its way keeps what is its own: it ends with this process. */
+void parts_fetch_close(struct daemon *daemon)
+{
+	struct parts_fetches *fetches = daemon->fetches;
+	struct away_fetch *f, *next;
+
+	for (f = fetches ? fetches->first : NULL; f; f = next) {
+		next = f->next;
+		if (f->outcome)
+			away_free(f);
+	}
+	free(fetches);
+	daemon->fetches = NULL;
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The place that a job over nodes has in the image directory of a node that is not its home; see
+ * parts.h.
+ *
+ * Where all nodes see one directory it is the home's to make. Where each has its own, what is
+ * there is this node's part alone: its images, its output, and the record as the home had it when
+ * the part was started. Such a record may be old; its run and the home decide.
+ */
+#include "supervisor/parts_priv.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "supervisor/outcome.h"
+#include "supervisor/rank_record.h"
+
+static bool is_apart(const json_t *record)
+{
+	return rank_record_is_apart(json_object_get(record, "ranks"));
+}
+
+json_t *parts_check_place(const struct job *job)
+{
+	if (!access(job->image_dir, F_OK))
+		return NULL;
+	return outcome_error(-errno, "%s: %s; is image_dir the same directory on all nodes? If each has its own, they need image_dir_shared = no",
+			     job->image_dir, strerror(errno));
+}
+
+/* Numbers are given out so that this does not happen, by one hosts file. */
+static json_t *check_owner(const struct catalog *catalog, int64_t id, const json_t *record)
+{
+	const json_t *uuid = json_object_get(record, "uuid");
+	json_t *had = NULL, *outcome = NULL;
+	char why[512];
+	int err = catalog_job_read(catalog, id, &had, why, sizeof(why));
+
+	if (err && err != -ENOENT)
+		outcome = outcome_error(err, "%s", why);
+	else if (!err && !json_equal(uuid, json_object_get(had, "uuid")))
+		outcome = outcome_error(-EEXIST, "another job has the number %lld here (%s): remove that one first, with ckptctl rm",
+					(long long)id,
+					json_string_value(json_object_get(had, "name")) ?: "?");
+	json_decref(had);
+	return outcome;
+}
+
+json_t *parts_make_place(const struct daemon *daemon, int64_t id, const json_t *record)
+{
+	char *dir = catalog_job_dir(&daemon->catalog, id), why[512];
+	json_t *outcome = check_owner(&daemon->catalog, id, record);
+	int err = dir ? 0 : -ENOMEM;
+
+	if (!outcome && !err && mkdir(dir, 0711) && errno != EEXIST)
+		err = -errno;
+	if (!outcome && err)
+		outcome = outcome_error(err, "%s: %s", dir ? dir : "", strerror(-err));
+	if (!outcome) {
+		err = catalog_job_write(&daemon->catalog, id, record, why, sizeof(why));
+		if (err)
+			outcome = outcome_error(err, "%s", why);
+	}
+	free(dir);
+	return outcome;
+}
+
+json_t *parts_take_place(const struct job *job)
+{
+	if (!is_apart(job->record))
+		return parts_check_place(job);
+	return parts_make_place(jobs_daemon(job->jobs), job->id, job->record);
+}

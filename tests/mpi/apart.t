@@ -1,0 +1,179 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Nodes whose image directories are not shared: four ckptds on this machine with directories, stores and
+# all levels, and images made of nothing of a job over two of them. Each node copies its own part; where
+# nodes are lost, others get what they need from the cheapest place that is left.
+#
+# As root, because ckptd is. Needs no module: what is fetched is not restored here.
+
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/nodes.sh"
+
+# groups of 2+2 are n1, n3 and n2, n4, each held by the other two; the partner is the next node
+node_options=(--set image_dir_shared=no --set store=%n/store --set level.partner=partner
+	--set level.group=erasure:2+2 --set "level.disk=posix:$work/disk")
+
+# what levels have of generation $2, as node $1 lists it: "partner here, ..."
+states() {
+	on "$1" list --json "$job" >"$work/list" || return
+	python3 - "$work/list" "$2" <<'PY'
+import json, sys
+for row in json.load(open(sys.argv[1]))['result']['jobs'][0]['generations']:
+    if row['generation'] == int(sys.argv[2]):
+        print(', '.join(level['level'] + ' ' + level['state'] for level in row['levels']))
+PY
+}
+
+comes_to() {
+	local _
+	for _ in {1..300}; do
+		[ "$(states "$1" "$2")" = "$3" ] && return
+		sleep 0.2
+	done
+	states "$1" "$2"
+	tail -n 20 "$work"/n?/log
+	return 1
+}
+
+# a generation of images of nodes 1 and 3, each in its node's own directory, with all that node has
+make_generation() {
+	local part=0 i dir
+	for i in 1 3; do
+		dir=$work/n$i/images/$job/gen-$1/node-$part
+		mkdir -p "$dir"
+		"$top/build/bin/tests/tools/mkimage" "$dir/image" "$work/key" "$label" "$1" $((i + 1)) \
+			"$record"
+		"$top/build/bin/tests/tools/mkparts" "$work/n$i/images" "$work/key" "$job" "$1" "$ranks" \
+			"$record"
+		mkdir -p "$work/kept/$1"
+		cp -r "$dir/image" "$work/kept/$1/node-$part"
+		part=$((part + 1))
+	done
+}
+
+# A restart from generation 2 cannot go on to its end here. On nodes $1 and $2, which say in it where image 0
+# and 1 are had from ("": it is there), and have these and no others then, but for $5 on the first.
+fetches() {
+	local home=$1 other=$2 zero=$3 one=$4 has=${5:-node-0}
+	on "$home" restart "$job:2" --node-lost --nodes "n$home,n$other" >"$work/out" 2>&1
+	cat "$work/out"
+	[ -z "$zero" ] || grep -q "image \(0\|of node n1\): fetched from $zero\$" "$work/out" || return
+	[ -z "$one" ] || grep -q "node n$other: .*image of node n3: fetched from $one\$" "$work/out" || return
+	diff -r "$work/kept/2/node-0" "$work/n$home/images/$job/gen-2/node-0/image" &&
+		diff -r "$work/kept/2/node-1" "$work/n$other/images/$job/gen-2/node-1/image" &&
+		[ "$(cd "$work/n$home/images/$job/gen-2" && echo node-*)" = "$has" ] &&
+		[ ! -e "$work/n$other/images/$job/gen-2/node-0" ]
+}
+
+# nodes that have never seen the job
+forget() {
+	local i
+	for i; do
+		rm -rf "$work/n$i/images/$job"
+	done
+}
+
+# all of them have found each other
+know() {
+	local i
+	for i; do
+		# shellcheck disable=SC2068
+		meet "$i" ${@/$i/} || return
+	done
+}
+
+head -c 32 /dev/urandom >"$work/key"
+chmod 600 "$work/key"
+mkdir -m 700 "$work/disk"
+make_keys 4
+for i in 1 2 3 4; do
+	start $i
+done
+know 1 2 3 4
+
+job=$(on 2 run --detach -- /bin/true)
+ok 'no two nodes give one number' test "$((job % 4))" = 2
+on 2 wait "$job" >/dev/null 2>&1
+job=$(on 1 run --detach -- /bin/true)
+ok 'nor does the first of them' test "$((job % 4))" = 1
+on 1 wait "$job" >/dev/null 2>&1
+
+ranks='{"nodes": ["n1", "n3"], "map": ["0", "1"], "mpi": "none", "apart": true}'
+record=$(python3 -c 'import json, sys
+record = json.load(open(sys.argv[1]))["sealed"]
+record["ranks"] = json.loads(sys.argv[2])
+record["run"] = 3
+record["state"] = "running"
+print(json.dumps(record))' "$work/n1/images/$job/job.json" "$ranks")
+label=$job-$(python3 -c 'import json, sys; print(json.loads(sys.argv[1])["uuid"])' "$record")
+stop 1
+stop 3
+make_generation 1
+make_generation 2
+start 1
+start 3
+know 1 2 3 4
+ok 'each node copies its part' comes_to 1 2 'L1 here, partner here, group here, disk here'
+ok 'of the older one, too' comes_to 1 1 'L1 here, partner here, group here, disk here'
+ok 'the other node says the same' comes_to 3 2 'L1 here, partner here, group here, disk here'
+
+on 1 rm "$job:1" >"$work/out" 2>&1
+ok 'what is removed goes from the other node as well' comes_to 3 1 ''
+ok 'and from what others keep for it' test ! -e "$work/n4/store/n3/$label.gen-1.node-1"
+
+# ---- one node is lost
+
+stop 1 KILL
+ok 'a node is lost: another one sees what would be fetched' \
+	says 0 'would be fetched' on 4 restart "$job:2" --dry-run --node-lost --nodes n4,n2
+ok 'and has nothing of it' test ! -e "$work/n4/images/$job"
+ok 'without a word on the node it is refused' \
+	says 3 'if that is off, use --node-lost' on 3 restart "$job:2" --nodes n3,n4
+ok 'L2: one from its partner, one from the node that made it' \
+	fetches 4 2 'level partner' 'L1 of node n3'
+forget 2 4
+ok 'or it is there already' fetches 4 3 'level partner' ''
+
+# ---- it and its partner
+
+forget 4
+stop 2 KILL
+ok 'L3: that and its partner are lost' fetches 4 3 'level group' ''
+forget 4
+rm -rf "$work/n3/images/$job"
+mv "$work/disk" "$work/away"
+ok 'what parity needs may be on another level' fetches 4 3 'level group' 'L1 of node n4' 'node-0 node-1'
+mv "$work/away" "$work/disk"
+
+# ---- m + 1 of the group
+
+stop 3 KILL
+forget 3 4
+for i in 1 2; do
+	rm -rf "$work/n$i/images" "$work/n$i/store" "$work/n$i/jobs"
+done
+start 1
+know 1 4
+ok 'L4: three of four are lost, one is replaced' fetches 4 1 'level disk' 'level partner'
+ok 'what it had before is known' says 0 '"run": 3' cat "$work/n1/images/$job/job.json"
+
+# ---- what cannot be
+
+forget 1 4
+other=${record/\"uuid\": \"/\"uuid\": \"f}
+mkdir -p "$work/n1/images/$job/gen-1"
+"$top/build/bin/tests/tools/mkparts" "$work/n1/images" "$work/key" "$job" 1 "$ranks" "$other"
+ok 'another job has that number there' \
+	says 1 "node n1: another job has the number $job here" on 4 restart "$job:2" --node-lost --nodes n4,n1
+forget 1
+stop 1
+node_options+=(--set image_dir_shared=yes)
+start 1
+meet 4 1
+ok 'not all of one mind whether directories are shared' \
+	says 1 'node n1: image_dir_shared is "yes" here' on 4 restart "$job:2" --node-lost --nodes n4,n1
+rm -rf "$work/disk" "$work/n4/store/"*
+forget 4
+ok 'nothing is left of it' says 1 "there is no job $job" on 4 restart "$job:2" --node-lost --nodes n4,n1
+finish
