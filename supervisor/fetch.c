@@ -11,338 +11,24 @@
  * job gets its record after its generation.  Cut off at any instant, L1 has what it had, or more,
  * and names that the next dump of the job sweeps away.
  */
-#include "supervisor/fetch.h"
-
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "image/key.h"
-#include "image/reader.h"
 #include "image/util.h"
+#include "supervisor/fetch_priv.h"
 #include "supervisor/fetch_record.h"
 #include "supervisor/holdings.h"
 #include "supervisor/outcome.h"
 #include "supervisor/tier_group.h"
 #include "supervisor/unwanted.h"
 
-struct run {
-	const struct fetch *f;
-	struct image_key *key;
-	json_t *scan;
-	char label[64];
-	json_t *steps;
-	uint64_t bytes;
-	bool remote;		/* something is not in L1, or was not */
-	bool all;		/* every image is wanted here, whatever was asked for */
-	bool known;		/* L1 lists the newest that there is */
-	/* of the generation that is tried */
-	int64_t generation;
-	json_t *nodes;		/* of its parts; NULL: one image, or not known yet */
-	bool parted;
-	int err;		/* why it could not be had: the reason that says most */
-};
-
-/* Then it is not to be had; any other reason is one that somebody can do something about. */
-static bool is_lost(int err)
-{
-	return err == -EBADMSG || err == -ENOENT;
-}
-
-/* Or has it only to be somewhere? */
-static bool is_wanted(const struct run *r, int part)
-{
-	const json_t *number;
-	size_t i;
-
-	if (!r->f->parts || r->all || part < 0)
-		return true;
-	json_array_foreach(r->f->parts, i, number) {
-		if (json_integer_value(number) == part)
-			return true;
-	}
-	return false;
-}
-
-static void note_failure(struct run *r, int err)
-{
-	if (!r->err || is_lost(r->err))
-		r->err = err;
-}
-
-static void __attribute__((format(printf, 2, 3))) step(struct run *r, const char *format, ...)
-{
-	char text[512];
-	va_list ap;
-
-	va_start(ap, format);
-	vsnprintf(text, sizeof(text), format, ap);
-	va_end(ap);
-	json_array_append_new(r->steps, json_sprintf("generation %lld%s",
-						     (long long)r->generation, text));
-}
-
-static char *place_of(const struct run *r, int part)
-{
-	return part < 0 ? catalog_image_dir(r->f->catalog, r->f->job, r->generation) :
-	       catalog_part_dir(r->f->catalog, r->f->job, r->generation, (unsigned int)part);
-}
-
-/* ", image of node n1" */
-static const char *of_part(const struct run *r, int part, char *buf, size_t size)
-{
-	const char *node = json_string_value(json_array_get(r->nodes, (size_t)(part < 0 ? 0 : part)));
-
-	buf[0] = '\0';
-	if (part >= 0 && node)
-		snprintf(buf, size, ", image of node %s", node);
-	else if (part >= 0)
-		snprintf(buf, size, ", image %d", part);
-	return buf;
-}
-
-/* -------------------------------------------------------------------- copy */
-
-/* What is left of one without a manifest: to image_remove() it is no image. */
-static int put_aside(const char *parent, const char *dir, struct image_error *error)
-{
-	_cleanup_free_ char *aside = NULL;
-
-	/* Swept away later: what was fetched has a name of that kind, too. */
-	if (asprintf(&aside, "%s/.rm-%s-%d", parent, strrchr(dir, '/') + 1, (int)getpid()) < 0) {
-		aside = NULL;
-		return -ENOMEM;
-	}
-	if (rename(dir, aside))
-		return image_error_set(error, -errno, "%.200s: %m", dir);
-	return 0;
-}
-
-/* Durable; what was there is damaged. */
-static int put_in_place(const char *got, const char *dir, struct image_error *error)
-{
-	_cleanup_free_ char *parent = strdup(dir);
-	_cleanup_fd_ int fd = -1;
-	int err = 0;
-
-	if (!parent)
-		return -ENOMEM;
-	*strrchr(parent, '/') = '\0';
-	/* An empty one, or none. */
-	if (rmdir(dir) && errno != ENOENT)
-		err = image_remove(dir, error);
-	if (err == -ENOENT)
-		err = put_aside(parent, dir, error);
-	if (err)
-		return err;
-	if (rename(got, dir))
-		return image_error_set(error, -errno, "%.200s: %m", dir);
-	image_sweep(parent, NULL);
-	fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || fsync(fd))
-		return image_error_set(error, -errno, "%.200s: %m", parent);
-	return 0;
-}
-
-static int copy_here(struct run *r, struct level *level, const json_t *image, int part,
-		     struct image_error *error)
-{
-	struct image_expect expect = { .generation = (uint64_t)r->generation, .job = r->label };
-	const struct level_options options = {
-		.expect = &expect, .progress = r->f->progress, .arg = r->f->arg,
-	};
-	_cleanup_free_ char *dir = place_of(r, part), *got = NULL;
-	int err;
-
-	if (!dir || asprintf(&got, "%s/%lld/.tmp-got-%lld-%d", r->f->catalog->dir,
-			     (long long)r->f->job, (long long)r->generation, part) < 0) {
-		got = NULL;
-		return image_error_set(error, -ENOMEM, "out of memory");
-	}
-	err = part < 0 ? 0 : catalog_part_make(r->f->catalog, r->f->job, r->generation,
-					       (unsigned int)part);
-	if (err)
-		return image_error_set(error, err, "%.200s: %s", dir, strerror(-err));
-	/* Of one who was cut off. */
-	image_remove(got, NULL);
-	err = level_get(level, json_string_value(json_object_get(image, "name")), got, &options, error);
-	if (!err)
-		err = put_in_place(got, dir, error);
-	if (err)
-		image_remove(got, NULL);
-	else
-		r->bytes += (uint64_t)json_integer_value(json_object_get(image, "bytes"));
-	return err;
-}
-
-/* Copied, or only looked at. */
-static int take(struct run *r, struct level *level, const json_t *image, int part,
-		struct image_error *error)
-{
-	struct image_expect expect = { .generation = (uint64_t)r->generation, .job = r->label };
-	const struct level_options options = { .expect = &expect };
-
-	if (!r->f->dry_run && is_wanted(r, part))
-		return copy_here(r, level, image, part, error);
-	return level_verify(level, json_string_value(json_object_get(image, "name")), false, &options,
-			    error);
-}
-
-static int take_from(struct run *r, const struct tier *tier, const json_t *image, int part,
-		     struct image_error *error)
-{
-	const struct tier_user user = {
-		.node = json_string_value(json_object_get(image, "node")), .key = r->key,
-		.read_only = true,
-	};
-	struct level *level;
-	int err;
-
-	err = tier_open(tier, &user, &level, error);
-	if (err)
-		return err;
-	err = take(r, level, image, part, error);
-	level_close(level);
-	return err;
-}
-
-/* ---------------------------------------------------------------- one image */
-
-/* 0: it is good. */
-static int check_l1(struct run *r, int part)
-{
-	struct image_expect expect = { .generation = (uint64_t)r->generation, .job = r->label };
-	_cleanup_free_ char *dir = place_of(r, part);
-	struct image_error error = { "" };
-	char of[128];
-	int err;
-
-	if (!dir)
-		return -ENOMEM;
-	if (access(dir, F_OK) && errno == ENOENT) {
-		if (is_wanted(r, part))
-			step(r, "%s: not in %s", of_part(r, part, of, sizeof(of)), TIER_L1);
-		return -ENOENT;
-	}
-	err = image_verify(dir, r->key, &expect, r->f->deep, NULL, NULL, &error);
-	if (err)
-		step(r, "%s: %s: %s", of_part(r, part, of, sizeof(of)), TIER_L1,
-		     error.text[0] ? error.text : strerror(-err));
-	return err;
-}
-
-/* What it was had from, if somebody wanted it. */
-static void say_fetched(struct run *r, int part, const char *from, const char *name)
-{
-	char of[128];
-
-	if (is_wanted(r, part))
-		step(r, "%s: %s from %s %s", of_part(r, part, of, sizeof(of)),
-		     r->f->dry_run ? "would be fetched" : "fetched", from, name);
-}
-
-/*
- * From the image directory of another node. That it has none, or does not answer, says nothing of the
- * generation: somebody has said that a node is lost.
- */
-static bool fetch_from(struct run *r, int part, const char *node)
-{
-	const struct tiers_site *site = r->f->site;
-	struct image_error error = { "" };
-	char name[LEVEL_NAME_MAX + 1], of[128];
-	struct level *level;
-	json_t *image;
-	int err;
-
-	if (!site || !node || !strcmp(node, r->f->node) ||
-	    tier_image_name(r->label, r->generation, part, name))
-		return false;
-	err = tier_open_store(site, node, node, true, r->key, &level, &error);
-	if (!err) {
-		image = json_pack("{s:s}", "name", name);
-		err = take(r, level, image, part, &error);
-		json_decref(image);
-		level_close(level);
-	}
-	if (!err)
-		say_fetched(r, part, TIER_L1 " of node", node);
-	else if (err != -ENOENT && is_wanted(r, part))
-		step(r, "%s: " TIER_L1 " of node %s: %s", of_part(r, part, of, sizeof(of)), node,
-		     error.text);
-	return !err;
-}
-
-/* Of an image directory that is not shared: the node's that made it, the job's first one's. */
-static bool fetch_from_nodes(struct run *r, int part)
-{
-	const char *node = part < 0 ? NULL :
-			   json_string_value(json_array_get(r->nodes, (size_t)part));
-
-	if (!r->f->parts)
-		return false;
-	return fetch_from(r, part, node) ||
-	       (r->f->home && (!node || strcmp(node, r->f->home)) && fetch_from(r, part, r->f->home));
-}
-
-/* One after the other that a level has. */
-static bool fetch_image(struct run *r, int part)
-{
-	const json_t *held = holdings_of(r->scan, r->label, r->generation), *image;
-	struct image_error error = { "" };
-	int err, before = r->err;
-	char of[128];
-	unsigned int t;
-	size_t i;
-
-	r->remote = r->remote || is_wanted(r, part);
-	if (fetch_from_nodes(r, part)) {
-		r->err = before;
-		return true;
-	}
-	of_part(r, part, of, sizeof(of));
-	for (t = 0; t < r->f->tiers->nr; t++) {
-		const struct tier *tier = &r->f->tiers->tier[t];
-
-		json_array_foreach(json_object_get(held, tier->name), i, image) {
-			const char *wrong = json_string_value(json_object_get(image, "error"));
-
-			if (json_integer_value(json_object_get(image, "part")) != part)
-				continue;
-			err = wrong ? -(int)json_integer_value(json_object_get(image, "errno")) :
-			      take_from(r, tier, image, part, &error);
-			if (!err) {
-				r->err = before;
-				say_fetched(r, part, "level", tier->name);
-				return true;
-			}
-			note_failure(r, err);
-			if (is_wanted(r, part))
-				step(r, "%s: level %s: %s", of, tier->name, wrong ? wrong : error.text);
-		}
-	}
-	return false;
-}
-
-/* Only what is damaged or gone is replaced: another job's image, say, is nobody's to remove here. */
-static bool have_image(struct run *r, int part)
-{
-	int err = check_l1(r, part);
-
-	if (err && !is_lost(err))
-		note_failure(r, err);
-	return !err || (is_lost(err) && fetch_image(r, part));
-}
-
 /* --------------------------------------------------------------- one generation */
 
 /* The highest number of a part that a level has; -1: it has none, or is of one image. */
-static int last_part(const struct run *r)
+static int last_part(const struct fetch_attempt *r)
 {
 	const json_t *held = holdings_of(r->scan, r->label, r->generation), *images, *image;
 	json_int_t last = -1;
@@ -361,14 +47,14 @@ static int last_part(const struct run *r)
 }
 
 /* The names in the record of an image, which is had here for that; NULL. */
-static json_t *nodes_by(struct run *r, int part)
+static json_t *nodes_by(struct fetch_attempt *r, int part)
 {
-	_cleanup_free_ char *dir = place_of(r, part);
+	_cleanup_free_ char *dir = fetch_place(r, part);
 	json_t *record, *nodes;
 	bool have;
 
 	r->all = true;
-	have = have_image(r, part);
+	have = fetch_have_image(r, part);
 	r->all = false;
 	if (!have)
 		return NULL;
@@ -376,12 +62,12 @@ static json_t *nodes_by(struct run *r, int part)
 	nodes = json_incref(json_object_get(json_object_get(record, "ranks"), "nodes"));
 	json_decref(record);
 	if (!nodes)
-		step(r, ": its images do not say of how many nodes it is");
+		fetch_step(r, ": its images do not say of how many nodes it is");
 	return nodes;
 }
 
 /* Which nodes' images it is of: as L1 says, or any one of the images. */
-static bool find_nodes(struct run *r)
+static bool find_nodes(struct fetch_attempt *r)
 {
 	json_t *outcome;
 	int part, last;
@@ -407,9 +93,9 @@ static bool find_nodes(struct run *r)
 	return r->nodes || r->f->dry_run;
 }
 
-static bool is_in_l1(const struct run *r, int part)
+static bool is_in_l1(const struct fetch_attempt *r, int part)
 {
-	_cleanup_free_ char *dir = place_of(r, part);
+	_cleanup_free_ char *dir = fetch_place(r, part);
 
 	return dir && !access(dir, F_OK);
 }
@@ -418,7 +104,7 @@ static bool is_in_l1(const struct run *r, int part)
  * Parity is worth something with most of the images that it is of. Where these are lost as well, and on
  * another level, they are to be here first. True: there is something more here.
  */
-static bool gather(struct run *r, int missing)
+static bool gather(struct fetch_attempt *r, int missing)
 {
 	size_t i, nr = json_array_size(r->nodes);
 	bool more = false;
@@ -431,20 +117,20 @@ static bool gather(struct run *r, int missing)
 	r->all = true;
 	for (i = 0; i < nr; i++) {
 		if ((int)i != missing && !is_in_l1(r, (int)i))
-			more = have_image(r, (int)i) || more;
+			more = fetch_have_image(r, (int)i) || more;
 	}
 	return more;
 }
 
-static bool have_part(struct run *r, int part)
+static bool have_part(struct fetch_attempt *r, int part)
 {
-	bool have = have_image(r, part) || (gather(r, part) && have_image(r, part));
+	bool have = fetch_have_image(r, part) || (gather(r, part) && fetch_have_image(r, part));
 
 	r->all = false;
 	return have;
 }
 
-static bool have_parts(struct run *r)
+static bool have_parts(struct fetch_attempt *r)
 {
 	size_t i, nr = json_array_size(r->nodes);
 
@@ -452,7 +138,7 @@ static bool have_parts(struct run *r)
 		if (!have_part(r, (int)i)) {
 			char of[128];
 
-			step(r, "%s: no good one is left anywhere", of_part(r, (int)i, of, sizeof(of)));
+			fetch_step(r, "%s: no good one is left anywhere", fetch_of_part(r, (int)i, of, sizeof(of)));
 			return false;
 		}
 	}
@@ -460,10 +146,10 @@ static bool have_parts(struct run *r)
 }
 
 /* All of its images are in L1: it is a generation. */
-static bool commit_parts(struct run *r)
+static bool commit_parts(struct fetch_attempt *r)
 {
 	json_t *ranks = json_incref((json_t *)r->f->ranks), *record, *parts = NULL;
-	_cleanup_free_ char *dir = place_of(r, 0);
+	_cleanup_free_ char *dir = fetch_place(r, 0);
 	char why[512] = "";
 	int err;
 
@@ -482,13 +168,13 @@ static bool commit_parts(struct run *r)
 						sizeof(why)) : -EBADMSG;
 	json_decref(ranks);
 	if (err) {
-		note_failure(r, err);
-		step(r, ": %s", why[0] ? why : strerror(-err));
+		fetch_note_failure(r, err);
+		fetch_step(r, ": %s", why[0] ? why : strerror(-err));
 	}
 	return !err;
 }
 
-static bool have_generation(struct run *r, int64_t generation)
+static bool have_generation(struct fetch_attempt *r, int64_t generation)
 {
 	json_decref(r->nodes);
 	r->nodes = NULL;
@@ -499,14 +185,14 @@ static bool have_generation(struct run *r, int64_t generation)
 		return false;
 	if (r->parted && !r->nodes) {
 		r->remote = true;
-		step(r, ": would be fetched, as far as its images are on the levels");
+		fetch_step(r, ": would be fetched, as far as its images are on the levels");
 		return true;
 	}
 	if (r->parted)
 		return have_parts(r) && (r->f->dry_run || commit_parts(r));
-	if (have_image(r, -1))
+	if (fetch_have_image(r, -1))
 		return true;
-	step(r, ": no good one is left anywhere");
+	fetch_step(r, ": no good one is left anywhere");
 	return false;
 }
 
@@ -520,7 +206,7 @@ static int descending(const void *a, const void *b)
 }
 
 /* Newest first, each once. */
-static size_t candidates(const struct run *r, int64_t **ret_all)
+static size_t candidates(const struct fetch_attempt *r, int64_t **ret_all)
 {
 	json_t *in_l1 = catalog_generations(r->f->catalog, r->f->job), *number;
 	json_t *of_job = json_object_get(json_object_get(r->scan, "jobs"), r->label);
@@ -548,7 +234,7 @@ static size_t candidates(const struct run *r, int64_t **ret_all)
 }
 
 /* Only levels have it from which somebody has removed it, or tried to. */
-static bool is_unwanted(const struct run *r, int64_t generation)
+static bool is_unwanted(const struct fetch_attempt *r, int64_t generation)
 {
 	const json_t *held = holdings_of(r->scan, r->label, generation), *images;
 	const char *level;
@@ -563,7 +249,7 @@ static bool is_unwanted(const struct run *r, int64_t generation)
 }
 
 /* What is not asked for goes; how many are left. */
-static size_t choose(const struct run *r, int64_t *all, size_t nr)
+static size_t choose(const struct fetch_attempt *r, int64_t *all, size_t nr)
 {
 	size_t i, n = 0;
 
@@ -574,7 +260,7 @@ static size_t choose(const struct run *r, int64_t *all, size_t nr)
 	return n;
 }
 
-static json_t *failed(const struct run *r, int err, const char *text)
+static json_t *failed(const struct fetch_attempt *r, int err, const char *text)
 {
 	json_t *outcome = outcome_error(err, "%s", text);
 
@@ -583,7 +269,7 @@ static json_t *failed(const struct run *r, int err, const char *text)
 }
 
 /* A node of which levels have something of the job, or that knows it: ours. */
-static bool is_of_job(const struct run *r, const char *node)
+static bool is_of_job(const struct fetch_attempt *r, const char *node)
 {
 	const json_t *held, *images, *image;
 	const char *number, *level;
@@ -603,7 +289,7 @@ static bool is_of_job(const struct run *r, const char *node)
 }
 
 /* A level that could not be asked, and may have something newer; NULL: none. */
-static const char *silent_level(const struct run *r)
+static const char *silent_level(const struct fetch_attempt *r)
 {
 	const json_t *text, *nodes;
 	const char *level, *node;
@@ -618,14 +304,14 @@ static const char *silent_level(const struct run *r)
 }
 
 /* Of which generation it is gone on with is not decided by what happens to be away. */
-static json_t *not_silently(struct run *r, int64_t next, bool newest)
+static json_t *not_silently(struct fetch_attempt *r, int64_t next, bool newest)
 {
 	const char *level = silent_level(r);
 	char text[256];
 
 	if (r->f->generation)
 		return NULL;
-	if (r->err && !is_lost(r->err)) {
+	if (r->err && !fetch_is_lost(r->err)) {
 		snprintf(text, sizeof(text), "generation %lld of job %lld is there and cannot be had now: see to that, or name an older one (%lld:%lld)",
 			 (long long)r->generation, (long long)r->f->job, (long long)r->f->job,
 			 (long long)next);
@@ -638,7 +324,7 @@ static json_t *not_silently(struct run *r, int64_t next, bool newest)
 	return failed(r, -EHOSTUNREACH, text);
 }
 
-static void say_errors(struct run *r)
+static void say_errors(struct fetch_attempt *r)
 {
 	const json_t *text;
 	const char *name;
@@ -649,7 +335,7 @@ static void say_errors(struct run *r)
 }
 
 /* @newest: what there is all the same; 0: nothing. */
-static json_t *unreachable(const struct run *r, int64_t asked, int64_t newest)
+static json_t *unreachable(const struct fetch_attempt *r, int64_t asked, int64_t newest)
 {
 	char what[200];
 
@@ -663,7 +349,7 @@ static json_t *unreachable(const struct run *r, int64_t asked, int64_t newest)
 	return failed(r, -ENOENT, what);
 }
 
-static json_t *try_all(struct run *r)
+static json_t *try_all(struct fetch_attempt *r)
 {
 	_cleanup_free_ int64_t *all = NULL;
 	size_t i, nr = candidates(r, &all);
@@ -692,7 +378,7 @@ static json_t *try_all(struct run *r)
 	}
 	if (!nr)
 		return unreachable(r, r->f->generation, newest);
-	if (r->err && !is_lost(r->err)) {
+	if (r->err && !fetch_is_lost(r->err)) {
 		snprintf(text, sizeof(text), "generation %lld of job %lld is there and cannot be had now",
 			 (long long)r->generation, (long long)r->f->job);
 		return failed(r, r->err, text);
@@ -709,7 +395,7 @@ static json_t *try_all(struct run *r)
 /* ---------------------------------------------------------------------- job */
 
 /* By number; NULL, or an outcome. */
-static json_t *find_label(struct run *r)
+static json_t *find_label(struct fetch_attempt *r)
 {
 	json_t *jobs = json_object_get(r->scan, "jobs"), *held;
 	const char *label;
@@ -731,7 +417,7 @@ static json_t *find_label(struct run *r)
  * Whose it is, where a level's manifest can be read as it lies there; of a partner's it is known
  * only when one is here.  NULL, or an outcome.
  */
-static json_t *check_owner(const struct run *r)
+static json_t *check_owner(const struct fetch_attempt *r)
 {
 	const json_t *held, *image;
 	json_t *outcome = NULL;
@@ -771,7 +457,7 @@ json_t *fetch_run(const struct fetch *f)
 	struct holdings_scope scope = {
 		.tiers = f->tiers, .node = f->node, .label = f->label, .job = f->job, .hosts = f->hosts,
 	};
-	struct run r = { .f = f, .steps = json_array() };
+	struct fetch_attempt r = { .f = f, .steps = json_array() };
 	struct image_error error = { "" };
 	_cleanup_fd_ int lock = -1;
 	json_t *outcome;
