@@ -7,56 +7,10 @@
 # As root, because ckptd is. Needs no module: nothing is checkpointed.
 
 . "$(dirname "$0")/lib.sh"
-
-if [ "$(id -u)" != 0 ]; then
-	echo '1..0 # SKIP must be root'
-	exit 0
-fi
-
-work=$(mktemp -d)
-declare -A daemon
-stop() {
-	[ -n "${daemon[$1]}" ] || return 0
-	kill "${daemon[$1]}"
-	wait "${daemon[$1]}"
-	daemon[$1]=
-}
-trap 'for i in 1 2 3; do stop $i; done; rm -rf "$work"' EXIT
+. "$(dirname "$0")/nodes.sh"
 
 ckptctl() {
 	timeout -k 2 60 "$top/build/bin/ckptctl" "$@"
-}
-
-on() {
-	local i=$1
-	shift
-	ckptctl --socket "$work/n$i/sock" "$@"
-}
-
-start() {
-	local i=$1 n=$work/n$1
-	shift
-	mkdir -p "$n/jobs" "$n/images"
-	rm -f "$n/sock"
-	"$top/build/bin/ckptd" --config /dev/null --set socket="$n/sock" --set state_dir="$n/jobs" \
-		--set image_dir="$n/images" --set key="$work/key" --set node="n$i" \
-		--set hosts="$work/hosts" --set node_key="$n/node.key" --set listen=127.0.0.1 \
-		"$@" 2>>"$n/log" &
-	daemon[$i]=$!
-	for _ in {1..200}; do
-		[ -S "$n/sock" ] && return
-		sleep 0.05
-	done
-	return 1
-}
-
-# ports that nobody has, for as long as that is true
-ports() {
-	python3 -c 'import socket
-s = [socket.socket() for _ in range(3)]
-for x in s:
-    x.bind(("127.0.0.1", 0))
-print(*[x.getsockname()[1] for x in s])'
 }
 
 # the node's state as another sees it; other daemons get time to connect again
@@ -75,22 +29,9 @@ EOF
 	return 1
 }
 
-# a command's exit status, and a text in what it says
-says() {
-	local status=$1 text=$2 rc=0
-	shift 2
-	"$@" >"$work/out" 2>&1 || rc=$?
-	cat "$work/out"
-	[ "$rc" = "$status" ] && grep -q -- "$text" "$work/out"
-}
-
-make_keys() {
-	local i port
-	read -ra port <<<"$(ports)"
+keys_are_made() {
+	make_keys 3 || return
 	for i in 1 2 3; do
-		mkdir -p "$work/n$i"
-		ckptctl keygen --dir "$work/n$i" --node "n$i" \
-			--address "127.0.0.1:${port[i - 1]}" >>"$work/hosts" || return
 		[ "$(stat -c %a "$work/n$i/node.key")" = 600 ] || return
 	done
 	[ "$(wc -l <"$work/hosts")" = 3 ]
@@ -122,7 +63,7 @@ chmod 600 "$work/key"
 start 1
 ok 'no hosts file: a node on its own' says 1 'on its own.*ckptctl keygen' on 1 nodes
 stop 1
-ok 'keys, and their lines' make_keys
+ok 'keys, and their lines' keys_are_made
 ok 'a key is not replaced by accident' says 1 'exists.*--show.*--force' \
 	ckptctl keygen --dir "$work/n1"
 ok 'its line again' shows_key
