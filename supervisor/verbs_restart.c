@@ -676,8 +676,9 @@ static bool fetch(struct attempt *a, struct job *job)
 	if (!fetching_is_on(request->daemon))
 		return false;
 	/* Which of the others are for us is not known yet. */
-	if (!config->image_dir_shared)
-		a->first = options.parts = json_pack("[i]", 0);
+	if (!config->image_dir_shared && !a->first)
+		a->first = json_pack("[i]", 0);
+	options.parts = a->first;
 	if (fetching_start(request->daemon, &options, &ops, a))
 		return false;
 	a->known = job;
