@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A restart of a job whose generation is in L1, as far as that can be told: what follows the claim and
+ * the fetch of the verb (verbs_restart.c).
+ */
+#ifndef STILLPOINT_RESTARTING_H
+#define STILLPOINT_RESTARTING_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "supervisor/ctl.h"
+
+struct job;
+
+struct restarting_options {
+	json_int_t run;	/* the highest run that is known of, beside the record's */
+	bool deep;	/* fetch.h; for nodes that have image directories of their own */
+};
+
+struct restarting_ops {
+	/* Other nodes have got what they needed; @result as of parts_fetch(). At most once. */
+	void (*fetched)(const json_t *result, void *arg);
+	/*
+	 * Once. Takes over @outcome and @client, the client's end of the job's terminal (-1: none).
+	 * The job is not busy any more, and may be restarted again at once unless it is alive.
+	 */
+	void (*ended)(json_t *outcome, int client, void *arg);
+};
+
+/*
+ * restarting_start() - begin what @request's arguments ask for
+ *
+ * NULL: ops->ended() is called, maybe before this returns; else an outcome, and it is not.
+ * @request outlives it, and gets the progress.
+ */
+json_t *restarting_start(struct request *request, struct job *job, const struct restarting_options *options,
+			 const struct restarting_ops *ops, void *arg);
+
+#endif /* STILLPOINT_RESTARTING_H */
