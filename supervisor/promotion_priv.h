@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What promotion.c (looking, copying), promotion_merge.c and promotion_remove.c share, and nobody else.
+ * What promotion.c (copying), promotion_collect.c, promotion_merge.c and promotion_remove.c share, and nobody else.
  */
 #ifndef STILLPOINT_PROMOTION_PRIV_H
 #define STILLPOINT_PROMOTION_PRIV_H
@@ -8,6 +8,8 @@
 #include "levels/bucket.h"
 #include "supervisor/promote.h"
 #include "supervisor/promotion.h"
+
+#define BAD_KEY_MAX	(TIER_NAME_MAX + 1 + LEVEL_NAME_MAX + 1)
 
 struct image_expect;
 struct image_key;
@@ -38,6 +40,9 @@ struct promotion_run {
 };
 
 const char *promotion_tier_name(const struct promotion_run *r, unsigned int t);
+/* "LEVEL/NAME": what is wrong there is nothing to other levels. */
+const char *promotion_bad_key(const struct promotion_run *r, unsigned int t, const char *name,
+			      char *buf, size_t size);
 /* It does not work: not in this run any more. */
 void promotion_put_off(struct promotion_run *r, unsigned int t, int err,
 		       const struct image_error *error);
@@ -46,6 +51,9 @@ void promotion_tell(const struct promotion_run *r, json_t *event);	/* takes it o
 /* For writing; a connection is left after each use, a directory stays open. */
 int promotion_open(struct promotion_run *r, unsigned int t, struct image_error *error);
 void promotion_leave(struct promotion_run *r, unsigned int t);
+
+/* Items and places, sorted. A level that cannot be read is put off; negative errno: no memory. */
+int promotion_collect(struct promotion_run *r);
 
 /* End of the items of the job that @from begins. */
 size_t promotion_job_end(const struct promotion_run *r, size_t from);
