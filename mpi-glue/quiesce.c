@@ -1,61 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Threads of the application at the gate of MPI, and the glue thread that opens and closes it.
- *
- * The glue thread follows the orders of the status page. It calls the lower half only with
- * glue.hold set, glue.library locked and no thread inside that is neither at a safe
- * point nor waiting for that lock; so the library, initialised for serialized
- * threads at least, never has two callers that it was not promised.
- *
- * Nothing here blocks in the lower half. What does not come to an end is the shim's deadline to judge.
+ * Threads of the application at the gate of MPI; who opens and closes it is glue_thread.c.
  */
-#include <errno.h>
 #include <linux/futex.h>
-#include <linux/membarrier.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "mpi-glue/collective.h"
-#include "mpi-glue/drain.h"
-#include "mpi-glue/rebuild.h"
-#include "mpi-glue/request.h"
+#include "mpi-glue/quiesce_priv.h"
 #include "mpi-glue/status_page.h"
 #include "mpi/calls.h"
 
-/* Between two looks at the library while others are held. */
-#define STEP_NS		50000
-
 __thread struct glue_thread glue_self = { .unknown = 1, .peer = -1 };
-
-static long futex(uint32_t *word, int op, uint32_t value, const struct timespec *timeout)
-{
-	return syscall(SYS_futex, word, op, value, timeout, NULL, 0);
-}
-
-/* All threads have seen stores from before, and we see theirs. */
-static int all_threads_fence(void)
-{
-	if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) ||
-	    syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0))
-		return -errno;
-	return 0;
-}
-
-static bool library_trylock(void)
-{
-	return !__atomic_exchange_n(&glue.library, 1, __ATOMIC_ACQUIRE);
-}
-
-static void library_unlock(void)
-{
-	__atomic_store_n(&glue.library, 0, __ATOMIC_RELEASE);
-}
 
 static uint32_t hold_now(void)
 {
@@ -98,20 +56,20 @@ static void thread_joins(void)
 
 static void wait_gate(uint32_t seen)
 {
-	futex(&glue.gate, FUTEX_WAIT_PRIVATE, seen, NULL);
+	quiesce_futex(&glue.gate, FUTEX_WAIT_PRIVATE, seen, NULL);
 }
 
-static void open_gate(void)
+void quiesce_open_gate(void)
 {
 	__atomic_add_fetch(&glue.gate, 1, __ATOMIC_SEQ_CST);
-	futex(&glue.gate, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL);
+	quiesce_futex(&glue.gate, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL);
 }
 
 static void go_out(struct call_mark *mark)
 {
 	__atomic_store_n(&glue_self.safe, 1, __ATOMIC_SEQ_CST);
 	if (mark->locked)
-		library_unlock();
+		quiesce_library_unlock();
 	mark->locked = 0;
 }
 
@@ -126,7 +84,7 @@ static void come_in(struct call_mark *mark)
 			continue;
 		}
 		if (!glue.multiple) {
-			if (!library_trylock()) {
+			if (!quiesce_library_trylock()) {
 				sched_yield();
 				continue;
 			}
@@ -255,7 +213,7 @@ __attribute__((noinline, cold)) void quiesce_end(struct call_mark *mark)
 	if (mark->collective)
 		leave_collective(mark);
 	if (mark->locked)
-		library_unlock();
+		quiesce_library_unlock();
 	glue_self.counter = NULL;
 }
 
@@ -301,7 +259,7 @@ unsigned int quiesce_stragglers(void)
 	return n;
 }
 
-static void publish_wait(struct status_wait *wait)
+void quiesce_publish_wait(struct status_wait *wait)
 {
 	wait->writing++;
 	__atomic_thread_fence(__ATOMIC_RELEASE);
@@ -333,7 +291,7 @@ static void publish_wait(struct status_wait *wait)
 void quiesce_publish(void)
 {
 	__atomic_add_fetch(&glue.page->answer.change, 1, __ATOMIC_RELEASE);
-	futex(&glue.page->answer.change, FUTEX_WAKE, INT32_MAX, NULL);
+	quiesce_futex(&glue.page->answer.change, FUTEX_WAKE, INT32_MAX, NULL);
 }
 
 void quiesce_refused(void)
@@ -347,279 +305,4 @@ void quiesce_refused(void)
 	memcpy(to + 1, text + 1, sizeof(text) - 1);
 	__atomic_store_n(to, text[0], __ATOMIC_RELEASE);
 	quiesce_publish();
-}
-
-static void say(uint32_t state)
-{
-	struct status_answer *answer = &glue.page->answer;
-
-	if (answer->state == STATUS_ENDED)
-		return;
-	publish_wait(&answer->wait);
-	__atomic_store_n(&answer->state, state, __ATOMIC_RELEASE);
-	quiesce_publish();
-}
-
-static int hold(uint32_t what)
-{
-	__atomic_store_n(&glue.hold, what, __ATOMIC_SEQ_CST);
-	return all_threads_fence();
-}
-
-static void let_go(void)
-{
-	__atomic_store_n(&glue.hold, 0, __ATOMIC_SEQ_CST);
-	open_gate();
-	say(STATUS_RUNNING);
-}
-
-static void refuse(const char *why)
-{
-	snprintf(glue.page->answer.text, sizeof(glue.page->answer.text), "%s", why);
-	__atomic_store_n(&glue.hold, 0, __ATOMIC_SEQ_CST);
-	open_gate();
-	say(STATUS_REFUSED);
-}
-
-static void why_refused(char *why, size_t size)
-{
-	snprintf(why, size, "%s: %s", glue.refused, glue.refused_why);
-}
-
-/* Returns false when refused. */
-static bool begin_quiesce(void)
-{
-	char why[256] = "membarrier() is missing";
-	int rc;
-
-	__atomic_add_fetch(&glue.epoch, 1, __ATOMIC_SEQ_CST);
-	rc = hold(HOLD_COLL);
-	if (!rc)
-		collective_publish();
-	if (glue.refused)
-		why_refused(why, sizeof(why));
-	if (rc || glue.refused) {
-		refuse(why);
-		return false;
-	}
-	glue.page->answer.stragglers = quiesce_stragglers();
-	say(STATUS_QUIESCED);
-	return true;
-}
-
-/* The library, if nobody else has it. */
-static bool library_take(void)
-{
-	if (glue.multiple)
-		return glue.state == GLUE_RUNNING;
-	if (!library_trylock())
-		return false;
-	/* MPI_Finalize ends before it is no straggler any more */
-	if (!quiesce_inside() && glue.state == GLUE_RUNNING)
-		return true;
-	library_unlock();
-	return false;
-}
-
-static void library_give(void)
-{
-	if (!glue.multiple)
-		library_unlock();
-}
-
-/* Others may need our progress while we are held or compute. */
-LOWER_TEXT static void progress(void)
-{
-	int flag;
-
-	if (!library_take())
-		return;
-	lower_MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, real_comm(MPI_COMM_WORLD), &flag,
-			 MPI_STATUS_IGNORE);
-	if (glue.leaving)
-		orphans_look();
-	library_give();
-}
-
-static void publish_counts(const uint64_t *from, uint64_t *to)
-{
-	for (int i = 0; i < glue.world_size; i++)
-		__atomic_store_n(&to[i], from[i], __ATOMIC_RELAXED);
-}
-
-static void step_drain(uint32_t *state)
-{
-	struct status_answer *answer = &glue.page->answer;
-	unsigned int pending;
-
-	if (glue.multiple ? quiesce_inside() : !library_take())
-		return;
-	if (*state == STATUS_QUIESCED) {
-		publish_counts(glue.sent, status_sent(glue.page));
-		*state = STATUS_DRAINING;
-	}
-	drain_step();
-	pending = drain_pending();
-	publish_counts(glue.received, status_received(glue.page));
-	__atomic_store_n(&answer->pending, pending, __ATOMIC_RELEASE);
-	library_give();
-	say(*state);
-}
-
-/* Everything is done below, and what only the lower half knows is noted. */
-static void step_cut(uint32_t *state)
-{
-	char why[256] = "out of memory";
-
-	if (glue.multiple ? quiesce_inside() : !library_take())
-		return;
-	drain_step();
-	if (drain_pending()) {
-		library_give();
-		return;
-	}
-	/* calls that ranks made to catch up may have been of that kind */
-	if (glue.refused)
-		why_refused(why, sizeof(why));
-	if (glue.refused || rebuild_ask(why, sizeof(why))) {
-		library_give();
-		*state = STATUS_REFUSED;
-		refuse(why);
-		return;
-	}
-	library_give();
-	if (status_tell_lower()) {
-		*state = STATUS_REFUSED;
-		refuse("the MPI library has more descriptors and threads than the status page has room for");
-		return;
-	}
-	wtime_cut();
-	*state = STATUS_SILENT;
-	say(STATUS_SILENT);
-}
-
-static void resume(uint32_t *state)
-{
-	struct status_order *order = &glue.page->order;
-	char why[256] = "";
-
-	if (*state == STATUS_SILENT && order->run != glue.run) {
-		wtime_resume();
-		say(STATUS_REBUILDING);
-		if (rebuild(order->restart == STATUS_UNLOAD, order->environment, why,
-			    sizeof(why))) {
-			snprintf(glue.page->answer.text, sizeof(glue.page->answer.text), "%s", why);
-			*state = STATUS_BROKEN;
-			say(STATUS_BROKEN);
-			return;
-		}
-	}
-	rebuild_forget();
-	glue.run = order->run;
-	*state = STATUS_RUNNING;
-	let_go();
-}
-
-/*
- * Ordered to quiesce, and beyond that: there was an order to run that this thread never saw, as it
- * got no processor before the next. (Of who refused this very order it is not so, and it will again.)
- */
-static bool is_of_before(uint32_t state)
-{
-	return state == STATUS_DRAINING || state == STATUS_SILENT || state == STATUS_REFUSED;
-}
-
-/* One look at the orders; true when there is more to do without a new one. */
-static bool follow(uint32_t *state, uint32_t intent)
-{
-	struct status_answer *answer = &glue.page->answer;
-
-	if (intent == STATUS_RUN) {
-		if (*state != STATUS_RUNNING && *state != STATUS_BROKEN)
-			resume(state);
-		return false;
-	}
-	if (intent == STATUS_QUIESCE && is_of_before(*state))
-		resume(state);
-	if (*state == STATUS_REFUSED || *state == STATUS_SILENT || *state == STATUS_BROKEN)
-		return false;
-	if (*state == STATUS_RUNNING) {
-		if (!begin_quiesce()) {
-			*state = STATUS_REFUSED;
-			return false;
-		}
-		*state = STATUS_QUIESCED;
-	}
-	if (intent == STATUS_QUIESCE) {
-		__atomic_store_n(&answer->stragglers, quiesce_stragglers(), __ATOMIC_RELEASE);
-		publish_wait(&answer->wait);
-		progress();
-		return true;
-	}
-	if (!(glue.hold & HOLD_ALL))
-		hold(HOLD_COLL | HOLD_ALL);
-	if (intent == STATUS_DRAIN || *state == STATUS_QUIESCED)
-		step_drain(state);
-	else
-		step_cut(state);
-	return *state != STATUS_SILENT && *state != STATUS_REFUSED;
-}
-
-static void *glue_thread(void *arg)
-{
-	static const struct timespec step = { .tv_nsec = STEP_NS };
-	struct status_order *order = &glue.page->order;
-	uint32_t state = STATUS_RUNNING;
-
-	/* never held itself, and not among those it looks for */
-	glue_self.unknown = 0;
-	glue_self.call = 1;
-	for (;;) {
-		uint32_t serial = __atomic_load_n(&order->serial, __ATOMIC_ACQUIRE);
-		bool more;
-
-		if (__atomic_load_n(&glue.state, __ATOMIC_ACQUIRE) == GLUE_ENDED)
-			break;
-		more = follow(&state, order->intent);
-		if (glue.page->answer.seen != serial) {
-			publish_wait(&glue.page->answer.wait);
-			__atomic_store_n(&glue.page->answer.seen, serial, __ATOMIC_RELEASE);
-			open_gate();	/* targets may have been raised */
-			quiesce_publish();
-		}
-		futex(&order->serial, FUTEX_WAIT, serial, more ? &step : NULL);
-	}
-	return arg;
-}
-
-void quiesce_start(void)
-{
-	struct status_answer *answer;
-	pthread_attr_t attr;
-	pthread_t thread;
-	sigset_t all, old;
-
-	if (!glue.page)
-		return;
-	answer = &glue.page->answer;
-	answer->world_rank = (uint32_t)glue.world_rank;
-	glue.run = glue.page->order.run;
-	if (glue.refused)
-		quiesce_refused();
-	say(STATUS_RUNNING);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	if (pthread_create(&thread, &attr, glue_thread, NULL))
-		refuse("no thread could be made for it");
-	pthread_attr_destroy(&attr);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-}
-
-/* MPI_Finalize has begun, as a call like others: an order that came first was followed first. */
-void quiesce_stop(void)
-{
-	if (glue.page)
-		say(STATUS_ENDED);
 }
