@@ -59,6 +59,7 @@ int ckpt_capture_thaw(struct ckpt_ctx *ctx, struct ckpt_thaw *arg);
 int ckpt_capture_pagemap(struct ckpt_ctx *ctx, struct ckpt_pagemap *arg);
 int ckpt_capture_pages_read(struct ckpt_ctx *ctx, struct ckpt_pages *arg);
 int ckpt_capture_file_get(struct ckpt_ctx *ctx, struct ckpt_file_get *arg);
+int ckpt_capture_tty_peek(struct ckpt_ctx *ctx, struct ckpt_tty_peek *arg);
 int ckpt_capture_drop(struct ckpt_ctx *ctx, struct ckpt_drop *arg);
 
 /* Before read(2): if the maximum pause passed, make the records say so. */

@@ -39,6 +39,7 @@ union ckpt_arg {
 	struct ckpt_pagemap pagemap;
 	struct ckpt_pages pages;
 	struct ckpt_file_get file_get;
+	struct ckpt_tty_peek tty_peek;
 	struct ckpt_drop drop;
 	struct ckpt_restore_begin restore_begin;
 	struct ckpt_enter enter;
@@ -66,7 +67,7 @@ static int ckpt_cmd_info(struct ckpt_ctx *ctx, union ckpt_arg *arg)
 	info->max_threads = CKPT_MAX_THREADS;
 	info->max_pause_ms = CKPT_MAX_PAUSE_MS;
 	info->features = CKPT_FEAT_SNAPSHOT | CKPT_FEAT_SHARE | CKPT_FEAT_EVENTS |
-			 CKPT_FEAT_DEADLINES;
+			 CKPT_FEAT_DEADLINES | CKPT_FEAT_TTY_PEEK;
 	if (IS_ENABLED(CONFIG_MEM_SOFT_DIRTY))
 		info->features |= CKPT_FEAT_TRACK;
 	ckpt_arch_info(info);
@@ -86,6 +87,7 @@ CKPT_CMD_FN(capture_thaw, thaw)
 CKPT_CMD_FN(capture_pagemap, pagemap)
 CKPT_CMD_FN(capture_pages_read, pages)
 CKPT_CMD_FN(capture_file_get, file_get)
+CKPT_CMD_FN(capture_tty_peek, tty_peek)
 CKPT_CMD_FN(capture_drop, drop)
 CKPT_CMD_FN(restore_begin, restore_begin)
 CKPT_CMD_FN(restore_enter, enter)
@@ -110,6 +112,7 @@ static const struct ckpt_cmd ckpt_cmds[] = {
 	CKPT_CMD(PAGEMAP, capture_pagemap, ckpt_pagemap, .flags = CKPT_PAGES_LIVE),
 	CKPT_CMD(PAGES_READ, capture_pages_read, ckpt_pages, .flags = CKPT_PAGES_LIVE),
 	CKPT_CMD(FILE_GET, capture_file_get, ckpt_file_get),
+	CKPT_CMD(TTY_PEEK, capture_tty_peek, ckpt_tty_peek, .flags = CKPT_TTY_PEEK_SLAVE),
 	CKPT_CMD(DROP, capture_drop, ckpt_drop),
 	CKPT_CMD(RESTORE_BEGIN, restore_begin, ckpt_restore_begin),
 	CKPT_CMD(ENTER, restore_enter, ckpt_enter, .beside = true),

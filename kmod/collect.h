@@ -86,6 +86,8 @@ u32 ckpt_collect_path(struct ckpt_collect *c, struct task_struct *task,
 /* files_kind.c: what a file is, and what about it is not supported */
 u32 ckpt_file_kind(struct file *file, u64 *ret_object);
 u32 ckpt_file_tty_flags(struct file *file, u32 kind);	/* CKPT_FILE_TTY_* */
+/* The end of a pseudoterminal that @file is of; NULL: none, or its /dev/tty. */
+struct tty_struct *ckpt_file_pty(struct file *file);
 void ckpt_file_check(struct ckpt_collect *c, struct ckpt_object *obj, u32 kind);
 
 /* files_shared.c: is a file without a name mapped outside the tree? */

@@ -113,6 +113,20 @@ static u32 ckpt_kind_chr(struct file *file, u64 *ret_object)
 	return kind;
 }
 
+struct tty_struct *ckpt_file_pty(struct file *file)
+{
+	u64 index = 0;
+
+	switch (S_ISCHR(file_inode(file)->i_mode) && !(file->f_mode & FMODE_PATH) ?
+		ckpt_kind_chr(file, &index) : CKPT_FILE_CHR) {
+	case CKPT_FILE_PTM:
+	case CKPT_FILE_PTS:
+		return ckpt_kind_tty(file);
+	default:
+		return NULL;
+	}
+}
+
 u32 ckpt_file_tty_flags(struct file *file, u32 kind)
 {
 	struct tty_struct *tty = kind == CKPT_FILE_PTM ? ckpt_kind_tty(file) : NULL;

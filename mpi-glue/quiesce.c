@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Threads of the application at the gate of MPI; who opens and closes it is glue_thread.c.
+ *
+ * Owns the list of threads that ever called MPI, the gate, and the library's lock.  A thread is
+ * inside, or at a safe point with nothing of the lower half in hand (quiesce.h).
  */
 #include <linux/futex.h>
 #include <pthread.h>

@@ -16,11 +16,9 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,7 +30,7 @@ struct probe {
 	char root[PATH_MAX];
 };
 
-static int get(struct dump *d, const struct state_file *file)
+int dump_file_fd(struct dump *d, const struct state_file *file)
 {
 	__u32 id = file->rec->id;
 	__s32 fd = -1;
@@ -248,7 +246,7 @@ static int probe_link(struct probe *p, const struct state_file *file)
 
 	if (ret || path[0] != '/')
 		return ret;
-	_cleanup_fd_ int fd = get(d, file);
+	_cleanup_fd_ int fd = dump_file_fd(d, file);
 
 	if (fd < 0)
 		return fd;
@@ -304,54 +302,6 @@ void dump_probe_done(struct dump *d)
 	d->nr_places = 0;
 }
 
-/* ---------------------------------------------------------------- terminals */
-
-static bool seen(const struct state *state, const struct state_file *file)
-{
-	for (const struct state_file *f = state->files; f < file; f++)
-		if (f->rec->kind == file->rec->kind && f->rec->object == file->rec->object)
-			return true;
-	return false;
-}
-
-/*
- * Is it the terminal of a session that the tree leads?  What was typed there is for
- * the tree, and nobody else will read it.
- */
-static bool leads_session(const struct dump *d, uint64_t index)
-{
-	for (unsigned int i = 0; i < d->cap.state->nr_procs; i++) {
-		const struct ckpt_rec_proc *rec = d->cap.state->procs[i].rec;
-
-		if (rec->state != CKPT_PROC_ZOMBIE && rec->sid == rec->pid &&
-		    rec->tty >= 0 && (uint64_t)rec->tty == index)
-			return true;
-	}
-	return false;
-}
-
-/*
- * Reading them takes them away, and who reads them to put them back may be killed.
- * A line that is not ended is not counted in canonical mode.
- */
-static int probe_tty(struct dump *d, const struct state_file *file)
-{
-	_cleanup_fd_ int fd = get(d, file);
-	struct pollfd poll_for = { .fd = fd, .events = POLLIN };
-	int bytes = 0;
-	char what[80];
-
-	if (fd < 0)
-		return fd;
-	poll(&poll_for, 1, 0);	/* waits for what is between the two ends */
-	if (ioctl(fd, FIONREAD, &bytes) || bytes <= 0)
-		return 0;
-	snprintf(what, sizeof(what), "%d bytes %s that nobody has read:", bytes,
-		 file->rec->kind == CKPT_FILE_PTM ? "of output" : "of input");
-	dump_refuse(d, file, CKPT_R_TTY_DATA, what);
-	return 0;
-}
-
 /* ---------------------------------------------------------------- namespaces */
 
 /* A restore makes none of these, so the tree must be in ours. */
@@ -389,11 +339,8 @@ static int probe(struct probe *p, const struct state_file *file)
 		return dump_external_name(d, file) ? 0 : probe_link(p, file);
 	if (has_path(rec))
 		return probe_path(p, file);
-	if ((rec->kind != CKPT_FILE_PTM && rec->kind != CKPT_FILE_PTS) || seen(d->cap.state, file))
-		return 0;
-	if (dump_own_pty(d, rec->object))
-		return dump_external_name(d, file) ? 0 : probe_tty(d, file);
-	return rec->kind == CKPT_FILE_PTS && leads_session(d, rec->object) ? probe_tty(d, file) : 0;
+	return rec->kind == CKPT_FILE_PTM || rec->kind == CKPT_FILE_PTS ?
+	       dump_tty_probe(d, file) : 0;
 }
 
 int dump_probe(struct dump *d)

@@ -8,13 +8,11 @@
  */
 #include "supervisor/dump_run.h"
 
-#include <asm/termbits.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -89,75 +87,6 @@ int dump_record_tree(struct dump *d)
 	}
 	free(roots);
 	return tree ? 0 : engine_fail(d->error, -ENOMEM, "out of memory");
-}
-
-/* ---------------------------------------------------------------- ttys */
-
-static bool tty_known(const struct dump *d, uint64_t index)
-{
-	const struct ckpt_rec_hdr *hdr;
-
-	for (size_t at = 0; at < d->records_len; at += hdr->len) {
-		hdr = (const void *)(d->records + at);
-		if (hdr->type == ENGINE_REC_TTY &&
-		    ((const struct engine_rec_tty *)hdr)->index == index)
-			return true;
-	}
-	return false;
-}
-
-static int tty_record(struct dump *d, const struct ckpt_rec_file *file, int fd)
-{
-	struct engine_rec_tty *rec;
-	struct termios2 termios;
-	struct winsize size;
-
-	if (ioctl(fd, TCGETS2, &termios) || ioctl(fd, TIOCGWINSZ, &size))
-		return 0;	/* hung up: nothing to put back */
-	rec = dump_record_add(d, ENGINE_REC_TTY, sizeof(*rec), NULL, 0);
-	if (!rec)
-		return engine_fail(d->error, -ENOMEM, "out of memory");
-	_Static_assert(sizeof(termios.c_cc) == sizeof(rec->c_cc), "c_cc");
-	rec->index = (uint32_t)file->object;
-	rec->c_iflag = termios.c_iflag;
-	rec->c_oflag = termios.c_oflag;
-	rec->c_cflag = termios.c_cflag;
-	rec->c_lflag = termios.c_lflag;
-	rec->c_ispeed = termios.c_ispeed;
-	rec->c_ospeed = termios.c_ospeed;
-	rec->c_line = termios.c_line;
-	memcpy(rec->c_cc, termios.c_cc, sizeof(rec->c_cc));
-	rec->ws_row = size.ws_row;
-	rec->ws_col = size.ws_col;
-	rec->ws_xpixel = size.ws_xpixel;
-	rec->ws_ypixel = size.ws_ypixel;
-	return 0;
-}
-
-int dump_records_ttys(struct dump *d)
-{
-	const struct state *state = d->cap.state;
-	int ret = 0;
-
-	for (unsigned int i = 0; i < state->nr_files && !ret; i++) {
-		const struct ckpt_rec_file *file = state->files[i].rec;
-		__u32 id = file->id;
-		__s32 fd = -1;
-		struct ckpt_file_get get = {
-			.nr = 1, .ids = (uintptr_t)&id, .fds = (uintptr_t)&fd,
-		};
-
-		if ((file->kind != CKPT_FILE_PTS && file->kind != CKPT_FILE_PTM) ||
-		    tty_known(d, file->object))
-			continue;
-		ret = kdev_file_get(d->cap.dev, &get);
-		if (ret)
-			return capture_failed(&d->cap, ret, "cannot get at a terminal of the tree",
-					      d->error);
-		ret = tty_record(d, file, fd);
-		close(fd);
-	}
-	return ret;
 }
 
 int dump_records_externals(struct dump *d)

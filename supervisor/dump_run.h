@@ -111,7 +111,6 @@ int dump_image_failed(struct dump *d, int err);	/* text from the image; returns 
 void *dump_record_add(struct dump *d, uint16_t type, size_t size, const void *tail,
 		      size_t tail_len);
 int dump_record_tree(struct dump *d);
-int dump_records_ttys(struct dump *d);		/* in the pause */
 int dump_records_externals(struct dump *d);
 
 int dump_ends_open(struct dump *d);
@@ -125,6 +124,11 @@ void dump_refuse(struct dump *d, const struct state_file *file, uint32_t reason,
 bool dump_own_pty(const struct dump *d, uint64_t index);	/* has the tree its master? */
 int dump_policy_check(struct dump *d);
 
+int dump_tty_probe(struct dump *d, const struct state_file *file);	/* in the pause */
+int dump_records_ttys(struct dump *d);		/* in the pause */
+
+/* A descriptor of a file of the tree, the caller's to close; -errno. In the pause. */
+int dump_file_fd(struct dump *d, const struct state_file *file);
 int dump_probe(struct dump *d);			/* in the pause */
 int dump_probe_links(struct dump *d);		/* what of it can wait */
 void dump_probe_done(struct dump *d);

@@ -74,6 +74,7 @@ enum engine_rec_type {
 	ENGINE_REC_TTY = 0x1003,	/* termios and window size of a pty by index */
 	ENGINE_REC_EXTERNAL = 0x1004,	/* an end outside the tree (stdio of the shim) by object and name */
 	ENGINE_REC_FILE_PLACE = 0x1005,	/* file_id: where it is to be opened instead of its path */
+	ENGINE_REC_TTY_DATA = 0x1006,	/* what an end of a pty has not read */
 };
 
 /* An end outside the tree that the caller knows and gives again at restore. */

@@ -5,7 +5,7 @@
  * ckpt_rec_hdr first, a multiple of 8 bytes, little-endian, appended to only.
  *
  * They follow the kernel's records, which are kept unchanged, in this order:
- * TREE first of all, then the kernel's, then FILE_PLACEs, TTYs, EXTERNALs,
+ * TREE first of all, then the kernel's, then FILE_PLACEs, TTY_DATAs, TTYs, EXTERNALs,
  * FILE_TRACKs, BLOBs.  A reader must not depend on that order.
  */
 #ifndef STILLPOINT_ENGINE_RECORDS_H
@@ -98,6 +98,22 @@ struct engine_rec_tty {
 	__u8 c_cc[19];
 	__u16 ws_row, ws_col, ws_xpixel, ws_ypixel;
 	__u32 pad;
+};
+
+/* What an end of a pty holds. marks: a bit for each byte; a line ends with it (canonical mode) */
+struct engine_tty_bytes {
+	__u8 bytes[CKPT_TTY_MAX];
+	__u64 marks[CKPT_TTY_MAX / 64];
+};
+
+/* TTY_DATA: bytes that the end of that kind (PTM, PTS) of the pty with that index has not read */
+struct engine_rec_tty_data {
+	struct ckpt_rec_hdr hdr;
+	__u32 index;
+	__u32 kind;		/* enum ckpt_file_kind */
+	__u32 len;
+	__u32 pad;
+	/* then: struct engine_tty_bytes */
 };
 
 /* EXTERNAL: this file is an end outside of the tree that the caller named */

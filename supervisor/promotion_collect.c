@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What there is to copy: this node's images of the targets, and which of them each level has.
+ *
+ * Fills the list of items and places (promotion_priv.h), which belongs to the run.  An image of L1 is a
+ * source only after its manifest was authenticated.
  */
 #include "supervisor/promotion_priv.h"
 

@@ -108,6 +108,8 @@ int reopen_write_content(struct reopen *r, int fd, const struct engine_rec_blob 
 int reopen_pipes(struct reopen *r);
 int reopen_pipe(struct reopen *r, const struct state_file *file);
 int reopen_ptys(struct reopen *r);
+/* reopen_pty.c: what the ends of a new one, of which @tty is to be set, had not read; -errno */
+int reopen_pty_data(const struct reopen *r, int master, const struct engine_rec_tty *tty);
 int reopen_pty(struct reopen *r, const struct state_file *file);
 int reopen_external(struct reopen *r, const struct state_file *file);
 

@@ -186,6 +186,8 @@ static int make_pty(struct reopen *r, const struct state_file *file)
 	if (ioctl(master, TIOCSPTLCK, &unlock))
 		ret = -errno;
 	if (!ret && rec)
+		ret = reopen_pty_data(r, master, rec);
+	if (!ret && rec)
 		ret = set_terminal(master, rec);
 	if (!ret && file->rec->flags & CKPT_FILE_TTY_PACKET && ioctl(master, TIOCPKT, &packet))
 		ret = -errno;

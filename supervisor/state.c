@@ -538,6 +538,7 @@ struct state *state_free(struct state *state)
 	free(state->refusals);
 	free(state->blobs);
 	free(state->ttys);
+	free(state->tty_data);
 	free(state->externals);
 	free(state);
 	return NULL;

@@ -125,6 +125,8 @@ struct state {
 	unsigned int nr_blobs;
 	const struct engine_rec_tty **ttys;
 	unsigned int nr_ttys;
+	const struct engine_rec_tty_data **tty_data;
+	unsigned int nr_tty_data;
 	const struct engine_rec_external **externals;
 	unsigned int nr_externals;
 	struct state_index *index;		/* private to state.c */

@@ -303,6 +303,16 @@ static int add_tty(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 	return 0;
 }
 
+static int add_tty_data(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
+{
+	const struct engine_rec_tty_data *rec = (const void *)hdr;
+
+	if (rec->len > CKPT_TTY_MAX || (rec->kind != CKPT_FILE_PTM && rec->kind != CKPT_FILE_PTS))
+		return state_fail(p, -EBADMSG, "bad data of terminal %u", rec->index);
+	p->state->tty_data[p->state->nr_tty_data++] = rec;
+	return 0;
+}
+
 static int add_external(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 {
 	const struct engine_rec_external *rec = (const void *)hdr;
@@ -338,6 +348,8 @@ static const struct record_type record_types[] = {
 	{ ENGINE_REC_BLOB, sizeof(struct engine_rec_blob), add_blob },
 	{ ENGINE_REC_FILE_PLACE, sizeof(struct engine_rec_file_place), add_place },
 	{ ENGINE_REC_TTY, sizeof(struct engine_rec_tty), add_tty },
+	{ ENGINE_REC_TTY_DATA, sizeof(struct engine_rec_tty_data) + sizeof(struct engine_tty_bytes),
+	  add_tty_data },
 	{ ENGINE_REC_EXTERNAL, sizeof(struct engine_rec_external), add_external },
 };
 
@@ -406,6 +418,7 @@ static int allocate(struct state *state, const unsigned int *counts)
 	state->refusals = array(count_of(counts, CKPT_REC_REFUSAL), sizeof(void *));
 	state->blobs = array(blobs, sizeof(void *));
 	state->ttys = array(count_of(counts, ENGINE_REC_TTY), sizeof(void *));
+	state->tty_data = array(count_of(counts, ENGINE_REC_TTY_DATA), sizeof(void *));
 	state->externals = array(count_of(counts, ENGINE_REC_EXTERNAL), sizeof(void *));
 	index->by_pid = array(procs, sizeof(void *));
 	index->by_tid = array(threads, sizeof(void *));
@@ -415,7 +428,8 @@ static int allocate(struct state *state, const unsigned int *counts)
 	index->blobs_by_inode = array(blobs, sizeof(void *));
 	if (!state->procs || !state->threads || !state->mms || !state->vmas ||
 	    !state->fds || !state->fdtables || !state->files || !state->pipes ||
-	    !state->refusals || !state->blobs || !state->ttys || !state->externals ||
+	    !state->refusals || !state->blobs || !state->ttys || !state->tty_data ||
+	    !state->externals ||
 	    !index->by_pid || !index->by_tid || !index->pending || !index->tracks ||
 	    !index->places || !index->blobs_by_inode)
 		return -ENOMEM;

@@ -96,6 +96,7 @@ enum ckpt_reason {
 #define CKPT_FEAT_EVENTS	(1ULL << 2)	/* netlink family present */
 #define CKPT_FEAT_DEADLINES	(1ULL << 3)	/* timed waits keep their deadline */
 #define CKPT_FEAT_TRACK		(1ULL << 4)	/* CKPT_SNAPSHOT_TRACK, CKPT_RUN_CLEAN */
+#define CKPT_FEAT_TTY_PEEK	(1ULL << 5)	/* CKPT_IOC_TTY_PEEK */
 
 /**
  * struct ckpt_info - CKPT_IOC_INFO: what this module and kernel can do
@@ -469,6 +470,7 @@ struct ckpt_restore_commit {
 #define CKPT_IOC_PAGES_READ	_IOWR(CKPT_IOC_MAGIC, 0x15, struct ckpt_pages)
 #define CKPT_IOC_FILE_GET	_IOWR(CKPT_IOC_MAGIC, 0x16, struct ckpt_file_get)
 #define CKPT_IOC_DROP		_IOWR(CKPT_IOC_MAGIC, 0x17, struct ckpt_drop)
+#define CKPT_IOC_TTY_PEEK	_IOWR(CKPT_IOC_MAGIC, 0x18, struct ckpt_tty_peek)
 #define CKPT_IOC_RESTORE_BEGIN	_IOWR(CKPT_IOC_MAGIC, 0x20, struct ckpt_restore_begin)
 #define CKPT_IOC_ENTER		_IOWR(CKPT_IOC_MAGIC, 0x21, struct ckpt_enter)
 #define CKPT_IOC_RESTORE_WAIT	_IOWR(CKPT_IOC_MAGIC, 0x22, struct ckpt_restore_wait)
@@ -481,5 +483,6 @@ struct ckpt_restore_commit {
 
 #include "ckpt_events.h"
 #include "ckpt_records.h"
+#include "ckpt_tty.h"
 
 #endif /* _UAPI_LINUX_CKPT_H */
