@@ -114,7 +114,8 @@ static int probe_end(struct dump *d, const struct state_file *file, uint32_t kin
 	bool canonical;
 	int ret;
 
-	ret = kdev_tty_peek(d->cap.dev, &peek);
+	ret = d->cap.dev->info.features & CKPT_FEAT_TTY_PEEK ?
+	      kdev_tty_peek(d->cap.dev, &peek) : -EOPNOTSUPP;
 	if (ret == -EBUSY || (ret == -EOPNOTSUPP && bytes > 0))
 		return refuse_data(d, file, kind, bytes);
 	if (ret && ret != -EOPNOTSUPP)

@@ -170,6 +170,22 @@ static int fake_file_get(struct ckpt_file_get *arg)
 	return 0;
 }
 
+static int fake_tty_peek(struct ckpt_tty_peek *arg)
+{
+	uint32_t room = arg->len;
+
+	must(fake.frozen && !fake.thawed);
+	arg->len = 0;
+	if (fake.tty_ret || arg->file_id != fake.tty_file)
+		return fake.tty_ret;
+	must(fake.tty_len <= room);
+	arg->len = fake.tty_len;
+	arg->canon = fake.tty_canon;
+	memcpy((void *)(uintptr_t)arg->buf, fake.tty_bytes, fake.tty_len);
+	memcpy((void *)(uintptr_t)arg->marks, &fake.tty_marks, sizeof(fake.tty_marks));
+	return 0;
+}
+
 static int fake_thaw(struct ckpt_thaw *arg)
 {
 	must(fake.frozen && !fake.thawed);
@@ -200,6 +216,8 @@ static int fake_command(struct kdev *dev, unsigned long command, void *arg)
 		return fake_pages_read(arg);
 	case CKPT_IOC_FILE_GET:
 		return fake_file_get(arg);
+	case CKPT_IOC_TTY_PEEK:
+		return fake_tty_peek(arg);
 	case CKPT_IOC_THAW:
 		return fake_thaw(arg);
 	case CKPT_IOC_DROP:

@@ -27,7 +27,12 @@ struct fake_kernel {
 	int fds[64];			/* by file_id; 0: none */
 	uint64_t features;		/* CKPT_FEAT_* */
 	uint64_t base, token;		/* of every map; its clean pages are those of the flag */
+	/* what an end of a terminal has not read */
+	uint32_t tty_file, tty_len, tty_canon;
+	const char *tty_bytes;
+	uint64_t tty_marks;
 	/* faults */
+	int tty_ret;
 	unsigned int busy;		/* so many freezes are refused with D_STATE */
 	int fail_read_after;		/* PAGES_READ fails with -ETIMEDOUT after so many; 0: never */
 	int thaw_ret;
