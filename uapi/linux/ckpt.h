@@ -16,6 +16,7 @@
  *   CKPT_IOC_PAGEMAP / PAGES_READ        CKPT_IOC_PAGES_WRITE / _SHARE / _DROP
  *   CKPT_IOC_THAW      or kill           CKPT_IOC_RESTORE_COMMIT
  *   read(2)            state records
+ *   CKPT_IOC_TTY_PEEK  unread terminals
  *   CKPT_IOC_PAGEMAP / PAGES_READ (snapshot)
  *
  * Commands
