@@ -260,6 +260,7 @@ static int ckpt_freeze_wait(struct ckpt_freezing *run, unsigned long timeout)
 	long left;
 
 	ckpt_freeze_expect(run);	/* some could not be told: they are exiting */
+	cond_resched();		/* those on this CPU park now; often there is nothing to wait for then */
 	left = wait_event_killable_timeout(ctx->wq, ckpt_freeze_enough(run), timeout);
 	return left < 0 ? -EINTR : 0;
 }

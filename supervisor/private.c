@@ -69,6 +69,8 @@ void private_show(json_t *record, const char *purpose, const char *source)
 	err = image_key_unseal(key, purpose, sealed, &text);
 	image_key_destroy(key);
 	hidden = err ? NULL : json_loads(text, 0, NULL);
+	if (text)
+		explicit_bzero(text, strlen(text));
 	if (hidden)
 		json_object_update(record, hidden);
 	json_decref(hidden);
