@@ -27,7 +27,10 @@ $(call unit_test,tests/unit/test_state,tests/unit/test_state.c tests/unit/stream
 $(call unit_test,tests/unit/test_restore_subset,tests/unit/test_restore_subset.c tests/unit/stream.c,\
 	$(LIB)/libengine.a)
 
-$(call unit_test,tests/unit/test_dump,tests/unit/test_dump.c tests/unit/fake_kernel.c \
+$(call unit_test,tests/unit/test_dump,tests/unit/test_dump.c tests/unit/dump_fixture.c tests/unit/fake_kernel.c \
+	tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
+
+$(call unit_test,tests/unit/test_dump_tty,tests/unit/test_dump_tty.c tests/unit/dump_fixture.c tests/unit/fake_kernel.c \
 	tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
 
 $(call unit_test,tests/unit/test_page_fetch,tests/unit/test_page_fetch.c tests/unit/fake_kernel.c \

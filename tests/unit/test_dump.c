@@ -10,15 +10,13 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <termios.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "supervisor/dump_run.h"
 #include "supervisor/file_identity.h"
-#include "tests/unit/fake_kernel.h"
+#include "tests/unit/dump_fixture.h"
 
 #define HEAP	0x10000000ULL
 #define WIPED	0x20000000ULL
@@ -28,7 +26,7 @@
 
 #define MB(n)	((uint64_t)(n) << 20)
 
-enum { F_CWD = 1, F_CODE, F_SHM, F_OUT, F_TMP, F_PIPE, F_TTY, F_MASTER };
+enum { F_CWD = 1, F_CODE, F_SHM, F_OUT, F_TMP, F_PIPE, F_TTY };
 
 static const struct fake_page tree_pages[] = {
 	{ 1, HEAP, 11, CKPT_RUN_ANON | CKPT_RUN_SHARED, 500, false },
@@ -45,41 +43,31 @@ static const struct fake_page tree_pages[] = {
 	{ 2, HEAP + 0x6000, 33, CKPT_RUN_ANON | CKPT_RUN_SHARED, 500, false },
 };
 
-static void file_of(uint32_t id, uint32_t kind, const char *path, int fd, uint32_t flags,
-		    uint32_t f_flags, uint64_t pos)
-{
-	struct ckpt_rec_file *rec = fake_file(id, kind, path, fd);
-
-	rec->flags = flags;
-	rec->f_flags = f_flags;
-	rec->pos = pos;
-}
-
 /* Files of the tree; the descriptors stay open until the test ends. */
 static void open_files(const struct scratch *s)
 {
 	int fd = open(s->root, O_RDONLY | O_DIRECTORY);
 	char exe[PATH_MAX] = "";
 
-	file_of(F_CWD, CKPT_FILE_DIR, s->root, fd, 0, 0, 0);
+	fake_file_of(F_CWD, CKPT_FILE_DIR, s->root, fd, 0, 0, 0);
 	assert_true(readlink("/proc/self/exe", exe, sizeof(exe) - 1) > 0);
 	fd = open(exe, O_RDONLY);
-	file_of(F_CODE, CKPT_FILE_REG, exe, fd, CKPT_FILE_MAPPED, O_RDONLY, 0);
+	fake_file_of(F_CODE, CKPT_FILE_REG, exe, fd, CKPT_FILE_MAPPED, O_RDONLY, 0);
 
 	fd = memfd_create("shared", 0);
 	assert_int_equal(ftruncate(fd, (off_t)MB(8)), 0);
 	assert_int_equal(pwrite(fd, "hello", 5, (off_t)MB(3) + 7), 5);
-	file_of(F_SHM, CKPT_FILE_SHM, "", fd, CKPT_FILE_MAPPED | CKPT_FILE_MAPPED_SHARED_WRITE,
+	fake_file_of(F_SHM, CKPT_FILE_SHM, "", fd, CKPT_FILE_MAPPED | CKPT_FILE_MAPPED_SHARED_WRITE,
 		O_RDWR, 0);
 
 	store_file(scratch_path(s, "out"), "what the job wrote", 18);
 	fd = open(scratch_path(s, "out"), O_WRONLY);
-	file_of(F_OUT, CKPT_FILE_REG, scratch_path(s, "out"), fd, CKPT_FILE_OPEN, O_WRONLY, 18);
+	fake_file_of(F_OUT, CKPT_FILE_REG, scratch_path(s, "out"), fd, CKPT_FILE_OPEN, O_WRONLY, 18);
 
 	store_file(scratch_path(s, "tmp"), "temporary", 9);
 	fd = open(scratch_path(s, "tmp"), O_RDWR);
 	unlink(scratch_path(s, "tmp"));
-	file_of(F_TMP, CKPT_FILE_REG, scratch_path(s, "tmp"), fd,
+	fake_file_of(F_TMP, CKPT_FILE_REG, scratch_path(s, "tmp"), fd,
 		CKPT_FILE_OPEN | CKPT_FILE_DELETED, O_RDWR, 3);
 	stream_file(&fake.stream, F_PIPE, CKPT_FILE_PIPE, "pipe:[77]")->object = 77;
 }
@@ -109,59 +97,6 @@ static void make_tree(const struct scratch *s)
 	stream_fd(&fake.stream, 2, 0, F_PIPE);
 	open_files(s);
 	stream_pipe(&fake.stream, 77, "in the pipe");
-}
-
-static void close_tree(void)
-{
-	for (unsigned int i = 0; i < ARRAY_SIZE(fake.fds); i++)
-		if (fake.fds[i])
-			close(fake.fds[i]);
-	fake_reset();
-}
-
-static const pid_t roots[] = { 100 };
-
-/* scratch_path() reuses its buffers; what outlives the next call is kept here. */
-static struct dump_options options_for(const struct scratch *s)
-{
-	static char dir[256];
-
-	strcpy(dir, scratch_path(s, "image"));
-	return (struct dump_options){
-		.roots = roots,
-		.nr_roots = 1,
-		.dir = dir,
-		.key = s->key,
-		.generation = 3,
-		.freeze_timeout_ms = 2000,
-	};
-}
-
-static void dump_ok(const struct dump_options *options, struct dump_stats *stats)
-{
-	struct engine_error error = { 0 };
-	int ret = dump_tree_on(fake_open, options, stats, &error);
-
-	if (ret)
-		print_message("%d: %s\n", ret, error.text);
-	assert_int_equal(ret, 0);
-	assert_int_equal(fake.opened, fake.closed);
-	engine_error_done(&error);
-}
-
-/* The state stream of the image as one buffer. */
-static struct state *load_state(struct image_reader *r, struct stream *s)
-{
-	struct state_error why = { 0 };
-	struct image_record rec;
-	struct state *state = NULL;
-
-	image_state_rewind(r);
-	while (image_state_next(r, &rec) == 1)
-		memcpy(stream_add(s, rec.type, rec.len, NULL, 0), rec.data, rec.len);
-	if (state_parse(s->buf, s->len, &state, &why))
-		fail_msg("at %zu: %s", why.offset, why.text);
-	return state;
 }
 
 static void check_page(struct image_reader *r, uint64_t mm, uint64_t addr, uint32_t seed)
@@ -237,7 +172,7 @@ static void check_image(const struct scratch *s, bool killed)
 
 	if (image_open(scratch_path(s, "image"), s->key, NULL, &r, &error))
 		fail_msg("%s", error.text);
-	state = load_state(r, &stream);
+	state = dump_load_state(r, &stream);
 	assert_int_equal(state->nr_procs, 2);
 	assert_int_equal(state->tree->generation, 3);
 	assert_int_equal(state->root_pids[0], 100);
@@ -256,7 +191,7 @@ static void check_image(const struct scratch *s, bool killed)
 static void test_dump(void **state)
 {
 	struct scratch *s = *state;
-	struct dump_options options = options_for(s);
+	struct dump_options options = dump_options_for(s);
 	struct dump_stats stats;
 
 	make_tree(s);
@@ -268,14 +203,14 @@ static void test_dump(void **state)
 	assert_int_equal(stats.pages_shared, 3);
 	assert_int_equal(stats.bytes_mapped, sizeof(tree_pages) / sizeof(tree_pages[0]) * PAGE);
 	check_image(s, false);
-	close_tree();
+	fake_close_files();
 }
 
 /* Killed at the end: nothing is held, everything is read in place. */
 static void test_kill(void **state)
 {
 	struct scratch *s = *state;
-	struct dump_options options = options_for(s);
+	struct dump_options options = dump_options_for(s);
 
 	make_tree(s);
 	/* without a snapshot every map is read live */
@@ -291,32 +226,14 @@ static void test_kill(void **state)
 	assert_true(fake.killed);
 	assert_int_equal(fake.live_reads, fake.reads);
 	check_image(s, true);
-	close_tree();
-}
-
-static void dump_fails(const struct scratch *s, const struct dump_options *options, int err,
-		       uint32_t reason)
-{
-	struct engine_error error = { 0 };
-
-	assert_int_equal(dump_tree_on(fake_open, options, NULL, &error), err);
-	assert_int_equal(error.err, err);
-	assert_true(error.text[0]);
-	if (reason) {
-		assert_true(error.nr_refusals > 0);
-		assert_int_equal(error.refusals[0].reason, reason);
-	}
-	assert_int_equal(fake.opened, fake.closed);
-	assert_false(path_exists(scratch_path(s, "image")));
-	assert_false(path_exists(scratch_path(s, ".tmp-image")));
-	engine_error_done(&error);
+	fake_close_files();
 }
 
 /* The opened name is gone, another is there: in the same directory or elsewhere. */
 static void test_linked(void **state)
 {
 	struct scratch *s = *state;
-	struct dump_options options = options_for(s);
+	struct dump_options options = dump_options_for(s);
 	const struct state_file *file;
 	struct image_reader *r = NULL;
 	struct image_error error = { 0 };
@@ -334,12 +251,12 @@ static void test_linked(void **state)
 		assert_int_equal(link(path, scratch_path(s, elsewhere ? "dir/new" : "new")), 0);
 		assert_int_equal(unlink(path), 0);
 		stream_fd(&fake.stream, 1, 9, F_TTY);
-		file_of(F_TTY, CKPT_FILE_REG, path, fd, CKPT_FILE_OPEN | CKPT_FILE_DELETED,
+		fake_file_of(F_TTY, CKPT_FILE_REG, path, fd, CKPT_FILE_OPEN | CKPT_FILE_DELETED,
 			O_RDWR, 0);
 		dump_ok(&options, NULL);
 		if (image_open(scratch_path(s, "image"), s->key, NULL, &r, &error))
 			fail_msg("%s", error.text);
-		model = load_state(r, &stream);
+		model = dump_load_state(r, &stream);
 		file = state_file_find(model, F_TTY);
 		assert_non_null(file->place);
 		assert_false(state_file_deleted(file));
@@ -352,121 +269,14 @@ static void test_linked(void **state)
 		image_close(r);
 		assert_int_equal(image_remove(scratch_path(s, "image"), &error), 0);
 		unlink(scratch_path(s, elsewhere ? "dir/new" : "new"));
-		close_tree();
-	}
-}
-
-/* A terminal with "out" on its way to the master and @input typed; its settings are the default. */
-static void make_terminal(const struct scratch *s, const char *input)
-{
-	int unlock = 0, index, master, slave;
-	struct termios t;
-
-	make_tree(s);
-	master = open("/dev/ptmx", O_RDWR | O_NOCTTY);
-	assert_true(master >= 0);
-	assert_int_equal(ioctl(master, TIOCSPTLCK, &unlock), 0);
-	assert_int_equal(ioctl(master, TIOCGPTN, &index), 0);
-	slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY);
-	assert_int_equal(tcgetattr(slave, &t), 0);
-	t.c_lflag &= (tcflag_t)~ECHO;
-	assert_int_equal(tcsetattr(slave, TCSANOW, &t), 0);
-	stream_fd(&fake.stream, 1, 9, F_MASTER);
-	stream_fd(&fake.stream, 1, 10, F_TTY);
-	file_of(F_MASTER, CKPT_FILE_PTM, "/dev/ptmx", master, CKPT_FILE_OPEN, O_RDWR, 0);
-	file_of(F_TTY, CKPT_FILE_PTS, "/dev/pts/0", slave, CKPT_FILE_OPEN, O_RDWR, 0);
-	for (size_t at = 0; at < fake.stream.len;) {
-		struct ckpt_rec_file *rec = (void *)((char *)fake.stream.buf + at);
-
-		if (rec->hdr.type == CKPT_REC_FILE &&
-		    (rec->kind == CKPT_FILE_PTM || rec->kind == CKPT_FILE_PTS))
-			rec->object = (unsigned int)index;
-		at += rec->hdr.len;
-	}
-	if (input)
-		assert_int_equal(write(master, input, strlen(input)), strlen(input));
-	else
-		assert_int_equal(write(slave, "out", 3), 3);
-}
-
-static void data_is_kept(struct scratch *s, uint32_t kind)
-{
-	struct dump_options options = options_for(s);
-	struct image_reader *r = NULL;
-	struct image_error error = { 0 };
-	struct stream stream = { 0 };
-	const struct engine_tty_bytes *data;
-	struct state *model;
-
-	dump_ok(&options, NULL);
-	if (image_open(scratch_path(s, "image"), s->key, NULL, &r, &error))
-		fail_msg("%s", error.text);
-	model = load_state(r, &stream);
-	assert_int_equal(model->nr_tty_data, 1);
-	assert_int_equal(model->tty_data[0]->kind, kind);
-	assert_int_equal(model->tty_data[0]->len, fake.tty_len);
-	data = (const void *)(model->tty_data[0] + 1);
-	assert_memory_equal(data->bytes, fake.tty_bytes, fake.tty_len);
-	assert_int_equal(data->marks[0], fake.tty_marks);
-	state_free(model);
-	stream_done(&stream);
-	image_close(r);
-	assert_int_equal(image_remove(scratch_path(s, "image"), &error), 0);
-	close_tree();
-}
-
-static void set_peek(uint32_t file, const char *bytes, uint32_t len, uint32_t canon, uint64_t marks)
-{
-	fake.features |= CKPT_FEAT_TTY_PEEK;
-	fake.tty_file = file;
-	fake.tty_bytes = bytes;
-	fake.tty_len = len;
-	fake.tty_canon = canon;
-	fake.tty_marks = marks;
-}
-
-static void test_tty_data(void **state)
-{
-	struct scratch *s = *state;
-
-	make_terminal(s, NULL);
-	set_peek(F_MASTER, "out", 3, 0, 0);
-	data_is_kept(s, CKPT_FILE_PTM);
-	/* a line, and half of one, which FIONREAD does not count */
-	make_terminal(s, "li\nne");
-	set_peek(F_TTY, "li\nne", 5, 3, 1 << 2);
-	data_is_kept(s, CKPT_FILE_PTS);
-}
-
-static void test_tty_refused(void **state)
-{
-	struct scratch *s = *state;
-	struct dump_options options = options_for(s);
-
-	options.dry_run = true;
-	for (int fault = 0; fault < 6; fault++) {
-		make_terminal(s, fault < 4 ? NULL : "li\nne");
-		if (fault)	/* 0: a module that cannot look */
-			set_peek(F_MASTER, "out", 3, 0, 0);
-		if (fault == 1)	/* not what FIONREAD says */
-			fake.tty_len = 2;
-		if (fault == 2)
-			fake.tty_ret = -EBUSY;
-		if (fault == 3)
-			fake.tty_ret = -EOPNOTSUPP;
-		if (fault == 4)	/* an end-of-file that ends a line; */
-			set_peek(F_TTY, "li\0\nne", 6, 4, 1 << 2 | 1 << 3);
-		if (fault == 5)	/* a newline that ends none, as of another mode */
-			set_peek(F_TTY, "li\nne", 5, 3, 0);
-		dump_fails(s, &options, -EOPNOTSUPP, CKPT_R_TTY_DATA);
-		close_tree();
+		fake_close_files();
 	}
 }
 
 static void test_refused(void **state)
 {
 	struct scratch *s = *state;
-	struct dump_options options = options_for(s);
+	struct dump_options options = dump_options_for(s);
 
 	make_tree(s);
 	stream_fd(&fake.stream, 1, 9, F_TTY);
@@ -474,7 +284,7 @@ static void test_refused(void **state)
 	dump_fails(s, &options, -EOPNOTSUPP, CKPT_R_FD_TTY);
 	options.dry_run = true;
 	dump_fails(s, &options, -EOPNOTSUPP, CKPT_R_FD_TTY);
-	close_tree();
+	fake_close_files();
 
 	make_tree(s);
 	for (size_t at = 0; at < fake.stream.len;) {
@@ -485,20 +295,20 @@ static void test_refused(void **state)
 		at += hdr->len;
 	}
 	dump_fails(s, &options, -EOPNOTSUPP, CKPT_R_PIPE_EXTERNAL);
-	close_tree();
+	fake_close_files();
 
 	make_tree(s);
 	stream_fd(&fake.stream, 1, 9, F_TTY);
 	stream_file(&fake.stream, F_TTY, CKPT_FILE_SOCK, "socket:[1]");
 	dump_fails(s, &options, -EOPNOTSUPP, CKPT_R_FD_SOCKET);
-	close_tree();
+	fake_close_files();
 }
 
 /* A pipe whose other end is outside is fine when the caller names it. */
 static void test_external(void **state)
 {
 	struct scratch *s = *state;
-	struct dump_options options = options_for(s);
+	struct dump_options options = dump_options_for(s);
 	/* Of many it is found, and of two that are the same the first. */
 	struct engine_external externals[] = {
 		{ .name = "closed", .fd = -1 }, { .name = "other" }, { .name = "stdout" },
@@ -531,7 +341,7 @@ static void test_external(void **state)
 	}
 	dump_ok(&options, NULL);
 	assert_int_equal(image_open(options.dir, s->key, NULL, &r, NULL), 0);
-	model = load_state(r, &stream);
+	model = dump_load_state(r, &stream);
 	assert_string_equal(state_file_find(model, F_PIPE)->external->name, "stdout");
 	assert_null(state_file_find(model, F_OUT)->external);
 	state_free(model);
@@ -541,26 +351,26 @@ static void test_external(void **state)
 	close(ends[1]);
 	close(others[0]);
 	close(others[1]);
-	close_tree();
+	fake_close_files();
 }
 
 static void test_retry(void **state)
 {
 	struct scratch *s = *state;
-	struct dump_options options = options_for(s);
+	struct dump_options options = dump_options_for(s);
 
 	make_tree(s);
 	fake.busy = 2;
 	dump_ok(&options, NULL);
 	assert_int_equal(fake.freezes, 3);
-	close_tree();
+	fake_close_files();
 
 	image_remove(options.dir, NULL);
 	make_tree(s);
 	fake.busy = 1000;
 	dump_fails(s, &options, -EBUSY, CKPT_R_D_STATE);
 	assert_true(fake.freezes > 2);
-	close_tree();
+	fake_close_files();
 }
 
 static int no_commit(void *arg)
@@ -571,14 +381,14 @@ static int no_commit(void *arg)
 static void test_failures(void **state)
 {
 	struct scratch *s = *state;
-	struct dump_options options = options_for(s);
+	struct dump_options options = dump_options_for(s);
 
 	/* the pause expires while pages are read: held ones, then the snapshot's */
 	make_tree(s);
 	options.stop_and_copy = true;
 	fake.fail_read_after = 1;
 	dump_fails(s, &options, -ETIMEDOUT, CKPT_R_PAUSE_LIMIT);
-	close_tree();
+	fake_close_files();
 
 	/* the kernel thawed before we could kill: the image must not stay */
 	make_tree(s);
@@ -586,28 +396,28 @@ static void test_failures(void **state)
 	options.kill = true;
 	fake.thaw_ret = -ETIMEDOUT;
 	dump_fails(s, &options, -ETIMEDOUT, CKPT_R_PAUSE_LIMIT);
-	close_tree();
+	fake_close_files();
 
 	/* what belongs to it cannot be made durable */
 	make_tree(s);
-	options = options_for(s);
+	options = dump_options_for(s);
 	options.commits = no_commit;
 	dump_fails(s, &options, -EIO, 0);
-	close_tree();
+	fake_close_files();
 
 	/* the parent directory is missing: before any freeze */
 	make_tree(s);
 	options.dir = scratch_path(s, "missing/image");
 	dump_fails(s, &options, -ENOENT, 0);
 	assert_int_equal(fake.freezes, 0);
-	close_tree();
+	fake_close_files();
 
 	/* a stream that makes no sense */
 	make_tree(s);
-	options = options_for(s);
+	options = dump_options_for(s);
 	((struct ckpt_rec_hdr *)fake.stream.buf)->len = 16;
 	dump_fails(s, &options, -EBADMSG, 0);
-	close_tree();
+	fake_close_files();
 }
 
 static int act_in_pause(void *arg)
@@ -620,7 +430,7 @@ static void test_shm_dir(void **state)
 {
 	const struct ckpt_exclude low = { CKPT_EXCLUDE_RANGE, getpid(), LOW, 2 * LOW };
 	struct scratch *s = *state;
-	struct dump_options options = options_for(s);
+	struct dump_options options = dump_options_for(s);
 	struct image_reader *r = NULL;
 	struct stream stream = { 0 };
 	struct state *model;
@@ -645,7 +455,7 @@ static void test_shm_dir(void **state)
 	assert_int_equal(called, 1);
 	assert_int_equal(fake.nr_excludes, 1);
 	assert_int_equal(image_open(options.dir, s->key, NULL, &r, NULL), 0);
-	model = load_state(r, &stream);
+	model = dump_load_state(r, &stream);
 	for (unsigned int i = 0; i < model->nr_blobs; i++) {
 		const struct engine_rec_blob *blob = model->blobs[i];
 		const char *path = state_blob_path(blob);
@@ -667,7 +477,7 @@ static void test_shm_dir(void **state)
 	state_free(model);
 	stream_done(&stream);
 	image_close(r);
-	close_tree();
+	fake_close_files();
 }
 
 int main(void)
@@ -676,8 +486,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_dump, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_kill, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_linked, scratch_setup, scratch_teardown),
-		cmocka_unit_test_setup_teardown(test_tty_data, scratch_setup, scratch_teardown),
-		cmocka_unit_test_setup_teardown(test_tty_refused, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_refused, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_external, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_retry, scratch_setup, scratch_teardown),
