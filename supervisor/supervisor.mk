@@ -44,8 +44,10 @@ $(call unit_test,tests/unit/test_plan,tests/unit/test_plan.c tests/unit/stream.c
 $(call unit_test,tests/unit/test_cow,tests/unit/test_cow.c,$(LIB)/libengine.a)
 $(call unit_test,tests/unit/test_remem,tests/unit/test_remem.c tests/unit/stream.c \
 	tests/unit/image_fixture.c,$(ENGINE_LIBS))
-$(call unit_test,tests/unit/test_reopen,tests/unit/test_reopen.c tests/unit/stream.c \
-	tests/unit/image_fixture.c,$(ENGINE_LIBS))
+$(call unit_test,tests/unit/test_reopen,tests/unit/test_reopen.c tests/unit/reopen_fixture.c \
+	tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
+$(call unit_test,tests/unit/test_reopen_end,tests/unit/test_reopen_end.c tests/unit/reopen_fixture.c \
+	tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
 
 # for the VM tests: an image against the memory it was made of
 $(call program,tests/tools/dumpcheck,tests/tools/dumpcheck.c,$(ENGINE_LIBS))
