@@ -27,21 +27,22 @@ struct ckpt_tty_data {
 
 static int ckpt_tty_copy(struct ckpt_tty_data *data, const struct ckpt_n_tty *n)
 {
+	bool icanon = n->mode & CKPT_N_TTY_ICANON;
 	size_t i;
 
 	data->len = n->read_head - n->read_tail;
-	data->canon = n->icanon ? n->canon_head - n->read_tail : 0;
+	data->canon = icanon ? n->canon_head - n->read_tail : 0;
 	if (data->len > CKPT_N_TTY_SIZE || data->canon > data->len)
 		return -EOPNOTSUPP;	/* it is not what we take it for */
 	for (i = 0; i < data->len; i++) {
 		size_t at = (n->read_tail + i) % CKPT_N_TTY_SIZE;
 
 		data->bytes[i] = n->read_buf[at];
-		if (n->icanon && test_bit(at, n->read_flags))
+		if (icanon && test_bit(at, n->read_flags))
 			__set_bit(i, data->marks);
 	}
 	/* the last of what is on its way is still to come, or half a quoted character has */
-	return n->lnext || n->no_room ? -EBUSY : 0;
+	return n->mode & CKPT_N_TTY_LNEXT || n->no_room ? -EBUSY : 0;
 }
 
 static int ckpt_tty_look(struct ckpt_tty_data *data, struct tty_struct *tty)

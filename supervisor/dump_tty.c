@@ -156,8 +156,9 @@ int dump_tty_probe(struct dump *d, const struct state_file *file)
 	bool own = dump_own_pty(d, file->rec->object);
 	int bytes;
 
-	if (seen(d->cap.state, file) || dump_external_name(d, file) ||
-	    (!own && (file->rec->kind != CKPT_FILE_PTS || !leads_session(d, file->rec->object))))
+	if (seen(d->cap.state, file) ||
+	    (own ? dump_external_name(d, file) != NULL :
+		   file->rec->kind != CKPT_FILE_PTS || !leads_session(d, file->rec->object)))
 		return 0;
 	_cleanup_fd_ int fd = dump_file_fd(d, file);
 

@@ -10,6 +10,9 @@
 
 #define CKPT_N_TTY_SIZE	4096	/* N_TTY_BUF_SIZE */
 
+#define CKPT_N_TTY_LNEXT	BIT(0)
+#define CKPT_N_TTY_ICANON	BIT(4)
+
 /*
  * Up to where it is needed the same from 6.1 to 6.12, whatever the configuration. Positions grow
  * without bound; a byte's place is what is left of them modulo the size.
@@ -23,7 +26,7 @@ struct ckpt_n_tty {
 	unsigned long overrun_time;
 	int num_overrun;
 	bool no_room;
-	unsigned char lnext:1, erasing:1, raw:1, real_raw:1, icanon:1, push:1;
+	unsigned char mode;	/* bit fields there: lnext, erasing, raw, real_raw, icanon, push */
 	unsigned char read_buf[CKPT_N_TTY_SIZE];
 	DECLARE_BITMAP(read_flags, CKPT_N_TTY_SIZE);	/* a line ends here */
 	unsigned char echo_buf[CKPT_N_TTY_SIZE];
