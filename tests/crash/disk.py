@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A file system of a test's own: its writes are logged, or its disk can be made to fail."""
 import fcntl
+import glob
 import os
 import struct
 import subprocess
@@ -22,6 +23,16 @@ def sh(*argv, **kwargs):
     return done.stdout.strip()
 
 
+def is_used():
+    """Has the kernel a file system on it, in whatever mount namespace?"""
+    try:
+        dev = os.stat(f'/dev/mapper/{DEVICE}').st_rdev
+    except FileNotFoundError:
+        return False    # a copy of it was mounted
+    name = os.path.basename(os.path.realpath(f'/sys/dev/block/{os.major(dev)}:{os.minor(dev)}'))
+    return bool(glob.glob(f'/sys/fs/*/{name}'))
+
+
 def unmount():
     """Nobody holds anything there; what has just ended, for a moment only."""
     def once():
@@ -31,6 +42,8 @@ def unmount():
     except Failure as e:
         raise Failure(f'{e}\n' + subprocess.run(['fuser', '-vm', MOUNT], capture_output=True,
                                                 text=True).stderr) from e
+    # held in another mount namespace it would be the same one again, with its errors
+    wait_for('the file system to be gone', 10, lambda: not is_used())
 
 
 class Disk:
@@ -64,8 +77,9 @@ class Disk:
 
     def mount(self):
         os.makedirs(MOUNT, exist_ok=True)
-        # as under systemd: what is unmounted here is in the jobs' namespaces, too
-        sh('mount', '--make-shared', '-t', self.fs, f'/dev/mapper/{DEVICE}', MOUNT)
+        # as under systemd: what is mounted and unmounted here is in the jobs' namespaces, too
+        sh('mount', '--make-rshared', '/')
+        sh('mount', '-t', self.fs, f'/dev/mapper/{DEVICE}', MOUNT)
 
     def mark(self, text):
         """As `dmsetup message DEVICE 0 mark TEXT`, without a process."""
