@@ -26,8 +26,12 @@ static int set_input(int master, const struct engine_rec_tty *tty,
 	struct termios2 t = {
 		.c_cflag = tty->c_cflag, .c_line = tty->c_line,
 		.c_ispeed = tty->c_ispeed, .c_ospeed = tty->c_ospeed,
-		.c_lflag = ECHO | (tty->c_lflag & (ICANON | EXTPROC)),
+		.c_lflag = ECHO,
 	};
+
+	/* EXTPROC: somebody else edits, nothing is a line here, and nothing would come back */
+	if (tty->c_lflag & ICANON && !(tty->c_lflag & EXTPROC))
+		t.c_lflag |= ICANON;
 
 	if (!(t.c_lflag & ICANON)) {
 		t.c_cc[VMIN] = 1;

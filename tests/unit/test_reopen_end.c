@@ -191,6 +191,22 @@ static void test_pty_lines(void **arg)
 	opening_end(&f);
 }
 
+/* Somebody else edits: what there is can be read at once, a line or not. */
+static void test_pty_extproc(void **arg)
+{
+	struct opening f;
+
+	opening_begin(&f, *arg, "extproc");
+	opening_file(&f, 2, CKPT_FILE_PTM, "/dev/ptmx", O_RDWR)->object = 9;
+	add_slave(&f, 3, O_RDWR | O_NONBLOCK);
+	add_data(&f, CKPT_FILE_PTS, "edited", 6, 0);
+	add_tty(&f, ICANON | EXTPROC);
+	opening_start(&f, "extproc");
+	opening_all(&f);
+	expect(opening_fd(&f, 3), "edited", 6);
+	opening_end(&f);
+}
+
 /* As much as there can be, of every byte. */
 static void test_pty_full(void **arg)
 {
@@ -250,7 +266,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_pipes), TEST(test_full_pipe), TEST(test_fifo), TEST(test_pty),
-		TEST(test_pty_lines), TEST(test_pty_full), TEST(test_external),
+		TEST(test_pty_lines), TEST(test_pty_full), TEST(test_pty_extproc),
+		TEST(test_external),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
