@@ -56,7 +56,7 @@ static int attempt(const struct scratch *s, const char *dir, const struct model 
 }
 
 static const struct model_size medium = {
-	.mms = 2, .pages = 1200, .records = 60, .blobs = 2, .incompressible = 1,
+	.mms = 2, .pages = 500, .records = 60, .blobs = 2, .incompressible = 1,
 };
 
 static void check_whole(const struct scratch *s, const char *dir, const struct model *m)
