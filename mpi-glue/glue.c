@@ -263,8 +263,7 @@ LOWER_TEXT static void init_done(int provided)
 	glue.multiple = provided == MPI_THREAD_MULTIPLE;
 	/* of one communicator, calls of several threads may be in any order then */
 	glue.gathers = !glue.multiple && gather_wanted();
-	if (glue.multiple)
-		glue_refuse(CALL_MPI_Init_thread, "MPI_THREAD_MULTIPLE is not restored yet");
+	quiesce_several(CALL_MPI_Init_thread);
 	__asm__ volatile("rdfsbase %0" : "=r"(glue.main_fs));
 	glue.file_errh = MPI_ERRORS_RETURN;
 	lower_MPI_Comm_set_errhandler(world, give_back);

@@ -23,6 +23,9 @@ enum glue_state { GLUE_BEFORE, GLUE_RUNNING, GLUE_ENDED };
  * struct glue - the process
  * @fn:       real functions, by enum call
  * @multiple: MPI_THREAD_MULTIPLE was provided; tables are locked
+ * @callers:  threads that ever called
+ * @several:  @multiple, and more than one: they do not call the library in turns, and checkpoints
+ *	are refused.  A program that asks for MPI_THREAD_MULTIPLE and has one thread call is as any other
  * @refused:  first call that keeps a checkpoint from being taken, or NULL
  */
 struct status_page;
@@ -32,7 +35,7 @@ struct glue {
 	struct vtable table[VK_NR];
 	struct lower *lower;
 	enum glue_state state;
-	bool multiple, gathers;		/* before blocking collectives: gather.h */
+	bool multiple, several, gathers;	/* before blocking collectives: gather.h */
 	int provided;
 	uint64_t loaded;		/* lower halves so far */
 	unsigned long main_fs;
@@ -62,7 +65,8 @@ struct glue {
 	struct status_page *page;
 	uint64_t run;			/* of the page, when last looked at */
 	struct glue_thread *threads;
-	int threads_lock, publishing;
+	int threads_lock, publishing, orphans_lock;
+	unsigned int callers;
 	int library;			/* lock: who may call the lower half, under a hold */
 	uint32_t gate;			/* futex: those that are held */
 	uint32_t epoch;			/* checkpoints tried; see struct glue_thread */

@@ -100,7 +100,7 @@ static bool begin_quiesce(void)
 /* The library, if nobody else has it. */
 static bool library_take(void)
 {
-	if (glue.multiple)
+	if (glue.several)
 		return glue.state == GLUE_RUNNING;
 	if (!quiesce_library_trylock())
 		return false;
@@ -111,10 +111,10 @@ static bool library_take(void)
 	return false;
 }
 
+/* If a second thread has come since, the lock is nobody's any more. */
 static void library_give(void)
 {
-	if (!glue.multiple)
-		quiesce_library_unlock();
+	quiesce_library_unlock();
 }
 
 /* Others may need our progress while we are held or compute. */
@@ -142,7 +142,7 @@ static void step_drain(uint32_t *state)
 	struct status_answer *answer = &glue.page->answer;
 	unsigned int pending;
 
-	if (glue.multiple ? quiesce_inside() : !library_take())
+	if (glue.several ? quiesce_inside() : !library_take())
 		return;
 	if (*state == STATUS_QUIESCED) {
 		publish_counts(glue.sent, status_sent(glue.page));
@@ -161,7 +161,7 @@ static void step_cut(uint32_t *state)
 {
 	char why[256] = "out of memory";
 
-	if (glue.multiple ? quiesce_inside() : !library_take())
+	if (glue.several ? quiesce_inside() : !library_take())
 		return;
 	drain_step();
 	if (drain_pending()) {

@@ -281,7 +281,7 @@ LOWER_TEXT int PMPI_Comm_free(MPI_Comm *comm)
 
 	if (desc)
 		rc = attrs_delete(&desc->attrs, VK_COMM, (uintptr_t)*comm);
-	if (!rc && desc && desc->coll.id && !glue.multiple)
+	if (!rc && desc && desc->coll.id)
 		rc = orphan_comm(desc);
 	else if (!rc)
 		rc = lower_MPI_Comm_free(&real);

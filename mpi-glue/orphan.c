@@ -115,24 +115,45 @@ static void look(bool at_end)
 	}
 }
 
+/* Orphans are no thread's own. What is called below meanwhile blocks nobody. */
+static void lock(void)
+{
+	if (unlikely(glue.multiple))
+		glue_lock(&glue.orphans_lock);
+}
+
+static void unlock(void)
+{
+	if (unlikely(glue.multiple))
+		glue_unlock(&glue.orphans_lock);
+}
+
 void orphans_look(void)
 {
+	lock();
 	look(false);
+	unlock();
 }
 
 void orphan_receive(struct vrequest *req)
 {
+	lock();
 	req->flags |= REQ_ORPHAN;
 	if (!(++glue.orphans % ORPHANS_AT_ONCE))
 		look(false);
+	unlock();
 }
 
 int orphan_comm(struct vcomm *comm)
 {
-	struct vrequest *req = request_new(0, &comm->obj, REQ_ORPHAN | REQ_LEAVING);
+	struct vrequest *req;
 
-	if (!req)
+	lock();
+	req = request_new(0, &comm->obj, REQ_ORPHAN | REQ_LEAVING);
+	if (!req) {
+		unlock();
 		return MPI_ERR_NO_MEM;
+	}
 	request_record(virt_req(&req->obj), CALL_MPI_Comm_free, NULL, rounds_of(comm), MPI_BYTE,
 		       MPI_PROC_NULL, 0);
 	req->flags &= ~(uint32_t)REQ_ACTIVE;
@@ -141,6 +162,7 @@ int orphan_comm(struct vcomm *comm)
 	glue.orphans++;
 	glue.leaving++;
 	look(false);
+	unlock();
 	return 0;
 }
 
@@ -158,7 +180,9 @@ LOWER_TEXT void orphans_settle(void)
 	GLUE_CALL(MPI_Finalize);
 
 	while (glue.leaving) {
+		lock();
 		look(true);
+		unlock();
 		if (glue.leaving)
 			between(&mark);
 	}

@@ -43,7 +43,16 @@ static void make_key(void)
 	pthread_key_create(&thread_key, thread_leaves);
 }
 
-static void thread_joins(void)
+/* Each of them, as two may come first at the same time. */
+void quiesce_several(unsigned int call)
+{
+	if (!glue.multiple || __atomic_load_n(&glue.callers, __ATOMIC_SEQ_CST) < 2)
+		return;
+	glue.several = true;
+	glue_refuse(call, "more than one thread calls MPI (MPI_THREAD_MULTIPLE)");
+}
+
+static void thread_joins(unsigned int call)
 {
 	pthread_once(&thread_once, make_key);
 	pthread_setspecific(thread_key, &glue_self);
@@ -54,7 +63,9 @@ static void thread_joins(void)
 		glue_self.next->prev = &glue_self.next;
 	glue.threads = &glue_self;
 	glue_self.unknown = 0;
+	glue.callers++;
 	glue_unlock(&glue.threads_lock);
+	quiesce_several(call);
 }
 
 static void wait_gate(uint32_t seen)
@@ -86,7 +97,7 @@ static void come_in(struct call_mark *mark)
 			wait_gate(gate);
 			continue;
 		}
-		if (!glue.multiple) {
+		if (!glue.several) {
 			if (!quiesce_library_trylock()) {
 				sched_yield();
 				continue;
@@ -176,7 +187,7 @@ __attribute__((noinline, cold)) void quiesce_begin(struct call_mark *mark, unsig
 						   struct counter *counter)
 {
 	if (glue_self.unknown)
-		thread_joins();
+		thread_joins(call);
 	if (!hold_now())
 		return;
 	if (mark->outer) {	/* the call around it is inside already */

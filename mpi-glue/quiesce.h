@@ -14,8 +14,8 @@
  *
  * membarrier() is the pair of the store-load order that the thread does not pay for. Who sees no
  * hold is seen inside; who sees one waits, or goes on with the library's lock held, so
- * that the glue thread can make progress for those who compute (under
- * MPI_THREAD_MULTIPLE the library locks by itself).
+ * that the glue thread can make progress for those who compute (when several threads
+ * call under MPI_THREAD_MULTIPLE, the library locks by itself).
  *
  * A blocking call is a loop around MPI_Test in the lower half that ends when it is done or
  * glue.hold is set; it then lies at a safe point, its request in a slot.
@@ -105,6 +105,9 @@ void quiesce_stop(void);
 unsigned int quiesce_inside(void);
 /* Of these, who came in before the hold. Who came after it is in the page, if in a collective. */
 unsigned int quiesce_stragglers(void);
+
+/* Of MPI_THREAD_MULTIPLE: notices in @call whether more than one thread has called. */
+void quiesce_several(unsigned int call);
 
 /* glue.refused is set: tell the page, if there is one. */
 void quiesce_refused(void);

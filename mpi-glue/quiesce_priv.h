@@ -22,7 +22,7 @@ static inline long quiesce_futex(uint32_t *word, int op, uint32_t value, const s
 	return syscall(SYS_futex, word, op, value, timeout, NULL, 0);
 }
 
-/* Unless glue.multiple: who has it may call the lower half. */
+/* Unless glue.several: who has it may call the lower half. */
 static inline bool quiesce_library_trylock(void)
 {
 	return !__atomic_exchange_n(&glue.library, 1, __ATOMIC_ACQUIRE);

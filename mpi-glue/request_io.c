@@ -11,7 +11,7 @@
  * tests everything; so the oldest of a file is tested until it is complete, and then the next, whoever
  * asks and whatever for. They were begun in one order on all ranks.
  *
- * Under MPI_THREAD_MULTIPLE another thread may have the older one in hand: each is on its own then,
+ * When several threads call, another one may have the older one in hand: each is on its own then,
  * and there are no checkpoints.
  */
 #include "mpi-glue/completion.h"
@@ -39,7 +39,7 @@ static struct vrequest *first_of_file(struct vrequest *req)
 	const struct vtable *table = &glue.table[VK_REQ];
 	struct vrequest *first = req;
 
-	if (!(req->flags & REQ_IO_ORDERED) || glue.multiple)
+	if (!(req->flags & REQ_IO_ORDERED) || glue.several)
 		return req;
 	for (uint32_t i = 0; i < table->top; i++) {
 		struct vrequest *other = (struct vrequest *)vobj_at(VK_REQ, i);

@@ -4,8 +4,8 @@
 # Programs of tests/mpi/cuts and tests/mpi/programs under checkpoints without a checkpoint: every few
 # milliseconds the job is quiesced, drained and let go, or given new lower halves in place. The
 # output is that of a run with the library alone. Restarts need tests/mpi/pmi1, so MPICH; they are
-# few, as each costs a tenth of a second. Last what waits for cuts: cuts/free_late.c, in which a rank frees a
-# communicator after two, and with interruptible collectives cuts/apart.c, in which a rank does not come
+# few, as each costs a tenth of a second. Then what waits for cuts: cuts/free_late.c, in which a rank frees a
+# communicator after two; some of both with MPI_THREAD_MULTIPLE; and with interruptible collectives cuts/apart.c, in which a rank does not come
 # to what the others wait in before it has seen two. More of all:
 #
 #   KINDS='mpich ompi' MODES='go restart' INTERVAL=2 CUTS=100 CUT_ROUNDS=150 RANKS='2 3 4 5' \
@@ -16,7 +16,7 @@
 : "${KINDS:=mpich ompi}" "${MODES:=go restart}" "${INTERVAL:=10}" "${RANKS:=2 3 4}" "${CUTS:=}"
 : "${PROGRAMS:=drained probes persists colls io_collective}" "${CUT_ROUNDS:=10}"
 export CUT_ROUNDS
-: "${APART:=2 3}" "${APART_PROGRAMS:=colls free_apart}"
+: "${APART:=2 3}" "${APART_PROGRAMS:=colls free_apart}" "${MULTIPLE:=drained io_collective}"
 declare -A cuts=([go]=${CUTS:-1000} [restart]=${CUTS:-2})
 declare -A glue=([mpich]=$top/build/lib/mpi/mpich/libmpich.so.12
 	[ompi]=$top/build/lib/mpi/ompi/libmpi.so.40)
@@ -103,6 +103,20 @@ free_late() {
 for kind in $KINDS; do
 	free_late "$kind" ''
 done
+
+# asked for by many programs in which one thread calls
+export MT_THREADS=multiple
+for kind in $KINDS; do
+	for name in $MULTIPLE; do
+		ok "$kind: go: $name with 3 ranks, MPI_THREAD_MULTIPLE" cut "$kind" go 3 "$name"
+	done
+	free_late "$kind" ', MPI_THREAD_MULTIPLE'
+	[ "$kind" = mpich ] || continue
+	[[ $MODES = *restart* ]] || continue
+	ok "$kind: restart: drained with 3 ranks, MPI_THREAD_MULTIPLE" \
+		cut "$kind" restart 3 drained
+done
+unset MT_THREADS
 
 export CKPT_COLLECTIVES=interruptible CUT_DIR=$pages
 for kind in $KINDS; do

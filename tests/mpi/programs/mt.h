@@ -37,7 +37,14 @@ static inline void mt_value(long value)
 
 static inline void mt_begin(int *argc, char ***argv)
 {
-	MPI_Init(argc, argv);
+	/* MT_THREADS=multiple: asked for, though one thread calls */
+	const char *threads = getenv("MT_THREADS");
+	int provided;
+
+	if (threads && !strcmp(threads, "multiple"))
+		MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
+	else
+		MPI_Init(argc, argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &mt_rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &mt_size);
 }
