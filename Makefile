@@ -272,6 +272,12 @@ install: user
 	$(call install_to,$(PREFIX)/lib/systemd/system,$(INSTALL_UNIT),644)
 	$(call install_to,$(PREFIX)/lib/udev/rules.d,$(INSTALL_UDEV),644)
 	$(call install_to,$(PREFIX)/lib/modules-load.d,$(INSTALL_MODULES_LOAD),644)
+	@for k in $(KERNELS); do \
+		[ -f $(B)/kmod/$$k/ckpt.ko ] && . $(B)/kernels/$$k/env || continue; \
+		[ -n "$(DESTDIR)" ] || [ -d /lib/modules/$$KVER ] || continue; \
+		install -D -m 644 -v $(B)/kmod/$$k/ckpt.ko $(DESTDIR)/lib/modules/$$KVER/updates/ckpt.ko || exit; \
+		[ -n "$(DESTDIR)" ] || depmod $$KVER || exit; \
+	done
 	install -d $(DESTDIR)$(libdir)
 	install -d $(DESTDIR)$(libdir)/stillpoint/mpi/mpich $(DESTDIR)$(libdir)/stillpoint/mpi/ompi
 	cp -a $(foreach l,$(INSTALL_PRIVATE_LIB),$(wildcard $(l)*)) $(DESTDIR)$(libdir)/stillpoint

@@ -121,6 +121,9 @@ int cli_getopt(struct cli *cli, int argc, char **argv, const char *shorts,
 	do {
 		c = getopt_long(argc, argv, shorts, all, NULL);
 	} while (take_common(cli, c));
+	/* in a short form where it is no option of another meaning */
+	if (c == 'h' && strchr(shorts, 'h'))
+		c = OPT_HELP;
 	if (c == OPT_HELP && cli->verb)
 		verb_help(cli);
 	return c == OPT_HELP ? 'h' : c;

@@ -346,7 +346,7 @@ static int hold_stored(struct dump *d)
 
 /*
  * The image is there: let go.  If the kernel did before us, it is of no use: what was copied last
- * may have changed meanwhile.  One that others know of is theirs, unless its job was to be ended.
+ * may have changed meanwhile.  One that others know of is theirs, also if its job was to be ended.
  */
 static int thaw_at_end(struct dump *d)
 {
@@ -354,7 +354,7 @@ static int thaw_at_end(struct dump *d)
 	int ret = capture_thaw(&d->cap, d->options->kill ? CKPT_THAW_KILL : 0, d->error);
 
 	d->stats.pause_ns = d->cap.pause_ns;
-	if (ret && (d->options->kill || !d->options->stored)) {
+	if (ret && !d->options->stored) {
 		image_destroy(d->img);
 		d->img = NULL;
 		image_remove(d->options->dir, &why);

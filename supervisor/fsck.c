@@ -341,6 +341,8 @@ static void check_pins(struct fsck *fsck, const char *dir, bool may_repair)
 		snprintf(path, sizeof(path), "%s/%s", dir, name);
 		snprintf(gone, sizeof(gone), "%s/gen-%lld", dir, (long long)generation);
 		if (access(gone, F_OK) && errno == ENOENT) {
+			if (fsck->levels)
+				continue;
 			finding = found(fsck, PIN_GONE, generation, path, "there is no such generation");
 			if (may_repair)
 				repaired(finding, pin_clear(l->catalog, l->job, generation));

@@ -22,6 +22,7 @@ struct fsck {
 	const char *node;		/* ours: whose claims are known to be old */
 	bool deep;			/* read every chunk */
 	bool repair;
+	bool levels;			/* there are others, which may have what is gone here */
 	json_t *findings;
 	json_t *left_alone;		/* paths of what may be in the making */
 	unsigned int generations;	/* looked at */

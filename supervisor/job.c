@@ -169,16 +169,27 @@ void job_unprepare(const struct job *job)
 
 /* ------------------------------------------------------------------- end */
 
-static void answer_waiters(struct job *job)
+static json_t *how_it_ended(const struct job *job)
+{
+	switch (job->state) {
+	case JOB_ENDED:
+	case JOB_SAVED:
+		return outcome_ok(job_describe(job));
+	case JOB_LOST:
+		return outcome_error(-ECHILD, "job %lld is lost: it ended without a status",
+				     (long long)job->id);
+	default:
+		return outcome_error(-ESRCH, "job %lld did not start", (long long)job->id);
+	}
+}
+
+void job_answer_waiters(struct job *job)
 {
 	struct job_waiter *waiter;
 
 	while ((waiter = job->waiters)) {
 		job->waiters = waiter->next;
-		request_answer(waiter->request, job->state == JOB_LOST ?
-			       outcome_error(-ECHILD, "job %lld is lost: it ended without a status",
-					     (long long)job->id) :
-			       outcome_ok(job_describe(job)));
+		request_answer(waiter->request, how_it_ended(job));
 		free(waiter);
 	}
 }
@@ -245,7 +256,7 @@ void job_end(struct job *job, const struct job_end *end)
 		log_error(job_log(job), "%s", why);
 	else
 		job_unprepare(job);
-	answer_waiters(job);
+	job_answer_waiters(job);
 }
 
 /* Its processes here are gone. May free @job. */

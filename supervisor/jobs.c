@@ -52,6 +52,7 @@ static void insert(struct jobs *jobs, struct job *job)
 
 static void job_free(struct job *job)
 {
+	job_answer_waiters(job);
 	schedule_forget(job);
 	parts_close(job);
 	reactor_remove(job->shim_source);

@@ -142,6 +142,8 @@ void job_recover(struct job *job);
 
 /* Answer @request when the job has ended. */
 int job_wait(struct job *job, struct request *request);
+/* It does not run any more, or did not start: whoever waits is told so. */
+void job_answer_waiters(struct job *job);
 
 /* What ps shows of it. */
 json_t *job_describe(const struct job *job);

@@ -97,6 +97,15 @@ json_t *parts_silent(const struct parts *p)
 	return names;
 }
 
+bool parts_lost(const struct parts *p)
+{
+	json_t *silent = parts_silent(p);
+	bool lost = silent || (p->node && parts_clock() - p->part[0].heard_ms >= PARTS_SILENT_MS);
+
+	json_decref(silent);
+	return lost;
+}
+
 /* ------------------------------------------------------------------ life */
 
 static void on_tick(void *arg);

@@ -67,6 +67,8 @@ void parts_cut_off(struct parts *parts);
 unsigned int parts_node(const struct parts *parts);	/* 0: home */
 /* Nodes of which nothing has been heard for some time; NULL: none. A new reference. */
 json_t *parts_silent(const struct parts *parts);
+/* As far as this node can tell, one is: the home of any, any other of the home. */
+bool parts_lost(const struct parts *parts);
 
 /*
  * parts_start() - of the home, whose own part runs: have the others start theirs

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "supervisor/fetching.h"
 #include "supervisor/jobs.h"
 #include "supervisor/outcome.h"
 #include "supervisor/parts.h"
@@ -20,6 +21,8 @@
 /* How long what is left of a job may take to be gone. */
 #define END_LOOK_MS	20
 #define END_LOOKS	1500
+/* And until a node that went off a moment ago is seen to be silent. */
+#define LOST_LOOKS	500
 
 json_t *restart_check_not_running(const struct job *job, bool node_lost)
 {
@@ -101,49 +104,81 @@ struct put_down {
 	struct request *request;
 	int64_t id;
 	unsigned int looks;
+	bool ending;
 	void (*then)(struct request *request);
 };
+
+static json_t *not_put_down(const struct put_down *p, int err)
+{
+	if (p->ending)
+		return outcome_error(err, "what is left of job %lld does not end; it is not restarted",
+				     (long long)p->id);
+	return outcome_refused(CKPT_R_RUNNING, 0, "job %lld on all its nodes, as far as this one hears; nothing was ended: if it shall be, use ckptctl kill",
+			       (long long)p->id);
+}
 
 static void on_put_down(void *arg)
 {
 	struct put_down *p = arg;
 	struct jobs *jobs = p->request->daemon->jobs;
-	const struct job *job = jobs_known(jobs, p->id);
+	struct job *job = jobs_known(jobs, p->id);
 	struct request *request = p->request;
 	struct reactor_source *timer;
-	int err = 0;
+	int err;
 
 	if (job && job->parts && job_is_alive(job)) {
-		if (p->looks++ < END_LOOKS)
-			err = reactor_timer(request->daemon->reactor, END_LOOK_MS, on_put_down, p,
-					    &timer);
-		else
-			err = -ETIMEDOUT;
-		if (err)
-			request_answer(request, outcome_error(err, "what is left of job %lld does not end; it is not restarted",
-							      (long long)p->id));
-		else
+		if (!p->ending && parts_lost(job->parts)) {
+			p->ending = true;
+			p->looks = 0;
+			parts_put_down(job->parts);
+		}
+		err = p->looks++ >= (p->ending ? END_LOOKS : LOST_LOOKS) ? -ETIMEDOUT :
+		      reactor_timer(request->daemon->reactor, END_LOOK_MS, on_put_down, p, &timer);
+		if (!err)
 			return;
+		request_answer(request, not_put_down(p, err));
 	} else {
 		p->then(request);
 	}
 	free(p);
 }
 
+/* What would be refused afterwards is refused before; what only levels have they tell later. */
+static json_t *check_wanted(const struct request *request, const struct job *job)
+{
+	const struct daemon *daemon = request->daemon;
+	json_int_t generation = json_integer_value(json_object_get(request->args, "generation"));
+	json_t *outcome = NULL, *ranks;
+
+	if (!fetching_is_on(daemon))
+		outcome = restart_choose(&daemon->catalog, job, &generation);
+	if (outcome || !generation || !catalog_has(&daemon->catalog, job->id, generation))
+		return outcome;
+	ranks = restart_place(daemon, job, generation, json_object_get(request->args, "nodes"),
+			      json_object_get(request->args, "map"), &outcome);
+	json_decref(ranks);
+	return outcome;
+}
+
 bool restart_put_down(struct request *request, struct job *job,
 		      void (*then)(struct request *request))
 {
 	struct put_down *p;
+	json_t *outcome;
 
 	if (!json_is_true(json_object_get(request->args, "node_lost")) ||
 	    json_is_true(json_object_get(request->args, "dry_run")) ||
 	    !job->parts || !job_is_alive(job) || job->busy)
 		return false;
+	outcome = check_wanted(request, job);
+	if (outcome) {
+		request_answer(request, outcome);
+		return true;
+	}
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return false;
-	*p = (struct put_down) { request, job->id, 0, then };
-	parts_put_down(job->parts);
+	*p = (struct put_down) { .request = request, .id = job->id, .then = then };
 	on_put_down(p);
 	return true;
 }

@@ -30,8 +30,9 @@ json_t *restart_place(const struct daemon *daemon, const struct job *job, int64_
 /*
  * restart_put_down() - of a job that has lost a node (--node-lost), end what the others have of it
  *
- * Without the one that is off it is of no use.  True: @then is called when it has ended, or the
- * request answered; false: there is nothing to end.
+ * Without the one that is off it is of no use.  Nothing is ended of a job whose nodes all answer, nor
+ * for a restart that would be refused.  True: @then is called when it has ended, or the request
+ * answered; false: there is nothing to end.
  */
 bool restart_put_down(struct request *request, struct job *job,
 		      void (*then)(struct request *request));

@@ -114,6 +114,7 @@ static void back(struct restart *r)
 	if (job_set_state(job, r->before == JOB_ELSEWHERE ? JOB_LOST : r->before,
 			  why, sizeof(why)))
 		log_error(&r->request->daemon->log, "%s", why);
+	job_answer_waiters(job);
 }
 
 /* Takes over @failure. */

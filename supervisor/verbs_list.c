@@ -324,42 +324,6 @@ static void on_rm(json_t *outcome, void *arg)
 
 static const struct channel_ops rm_ops = { on_no_progress, on_rm };
 
-/* NULL if @generation (0: all) of the job may go. */
-static json_t *may_remove(const struct job *job, json_t *all, int64_t generation,
-			  bool force)
-{
-	bool last = json_array_size(all) == 1;
-	int64_t only = json_integer_value(json_array_get(all, 0));
-
-	if (!generation && (job_is_alive(job) || job->state == JOB_ELSEWHERE))
-		return outcome_error(-EBUSY, "job %lld is %s: end it first (ckptctl kill), or name a generation",
-				     (long long)job->id, job_state_name(job->state));
-	if (force || job->state == JOB_ENDED)
-		return NULL;
-	if (generation && !(last && only == generation))
-		return NULL;
-	if (!generation && !json_array_size(all))
-		return NULL;
-	return outcome_error(-EBUSY, "job %lld is %s and could not be restarted any more; use --force if that is meant",
-			     (long long)job->id, job_state_name(job->state));
-}
-
-/* Not by force, either. */
-static json_t *check_pins(const struct job *job, const json_t *all, int64_t generation)
-{
-	const struct catalog *catalog = &jobs_daemon(job->jobs)->catalog;
-	json_t *number;
-	size_t i;
-
-	json_array_foreach(all, i, number) {
-		int64_t n = json_integer_value(number);
-
-		if ((!generation || n == generation) && pin_has(catalog, job->id, n))
-			return keeper_pinned(job->id, n);
-	}
-	return NULL;
-}
-
 static bool contains(const json_t *all, int64_t generation)
 {
 	size_t i;
@@ -369,6 +333,79 @@ static bool contains(const json_t *all, int64_t generation)
 			return true;
 	}
 	return false;
+}
+
+/* Is there another one that can be restarted from? One that is damaged is none. */
+static bool has_other(const struct job *job, const json_t *all, int64_t than)
+{
+	const struct daemon *daemon = jobs_daemon(job->jobs);
+	const struct op_env env = { .key = daemon->config.key,
+				    .secret = daemon->config.encryption_key };
+	size_t i = json_array_size(all);
+	char label[64];
+	const struct listing listing = {
+		.env = &env, .catalog = &daemon->catalog, .job = job->id,
+		.label = job_label(job, label),
+	};
+	bool good = false;
+
+	while (i-- && !good) {
+		int64_t n = json_integer_value(json_array_get(all, i));
+		json_t *row = n == than ? NULL : listing_row_read(&listing, n);
+
+		good = row && !json_object_get(row, "error");
+		json_decref(row);
+	}
+	return good;
+}
+
+/* NULL if @generation (0: all) of the job may go. */
+static json_t *may_remove(const struct job *job, json_t *all, int64_t generation,
+			  bool force)
+{
+	if (!generation && (job_is_alive(job) || job->state == JOB_ELSEWHERE))
+		return outcome_error(-EBUSY, "job %lld is %s: end it first (ckptctl kill), or name a generation",
+				     (long long)job->id, job_state_name(job->state));
+	if (force || job->state == JOB_ENDED)
+		return NULL;
+	if (generation && (!contains(all, generation) || has_other(job, all, generation)))
+		return NULL;
+	if (!generation && !json_array_size(all))
+		return NULL;
+	return outcome_error(-EBUSY, "job %lld is %s and could not be restarted any more; use --force if that is meant",
+			     (long long)job->id, job_state_name(job->state));
+}
+
+/* Not by force, either; and not what only a level has any more. */
+static json_t *check_pins(const struct job *job, const json_t *all, int64_t generation)
+{
+	const struct daemon *daemon = jobs_daemon(job->jobs);
+	json_t *pins, *number, *outcome = NULL;
+	size_t i;
+
+	if (generation)
+		return pin_has(&daemon->catalog, job->id, generation) ?
+		       keeper_pinned(job->id, generation) : NULL;
+	pins = pin_list(&daemon->catalog, job->id);
+	json_array_foreach(pins, i, number) {
+		int64_t n = json_integer_value(number);
+
+		if (!outcome && (daemon->config.tiers.nr || contains(all, n)))
+			outcome = keeper_pinned(job->id, n);
+	}
+	json_decref(pins);
+	return outcome;
+}
+
+/* Who has it in memory would go on with its own record, and give out numbers again. */
+static json_t *check_here(const struct job *job, bool force)
+{
+	const char *node = json_string_value(json_object_get(job->record, "node"));
+
+	if (job->state != JOB_ELSEWHERE || force)
+		return NULL;
+	return outcome_error(-EBUSY, "job %lld was last on node %s: ask there, or, if that is off, use --force",
+			     (long long)job->id, node ? node : "?");
 }
 
 /* No number is used twice: images that were removed may live on elsewhere. */
@@ -437,6 +474,8 @@ static struct rm *parse_rm(struct request *request, struct job *job, bool *ret_d
 	else
 		*ret_outcome = level && strcmp(level, TIER_L1) ? NULL :
 			       may_remove(job, all, generation, force);
+	if (!*ret_outcome)
+		*ret_outcome = check_here(job, force);
 	if (!*ret_outcome)
 		*ret_outcome = check_pins(job, all, generation);
 	if (!*ret_outcome)

@@ -89,7 +89,7 @@ static json_t *take_claim(struct request *request, struct job **job)
 	err = catalog_claim(&daemon->catalog, id, daemon->config.node, force, holder,
 			    sizeof(holder));
 	if (err == -EBUSY)
-		return outcome_error(err, "job %lld is being restarted on node %s",
+		return outcome_error(err, "job %lld is being restarted on node %s; if that node is off, or its restart was cut off, use --node-lost",
 				     (long long)id, holder);
 	if (err)
 		return outcome_error(err, "%s: %s", (*job)->image_dir, strerror(-err));
@@ -97,6 +97,9 @@ static json_t *take_claim(struct request *request, struct job **job)
 	outcome = keeper_yield(daemon->keeper, id);
 	if (!outcome)
 		*job = jobs_find(daemon->jobs, id, &outcome);
+	/* whoever had the claim before may have restarted it meanwhile */
+	if (!outcome)
+		outcome = restart_check_not_running(*job, force);
 	if (outcome)
 		catalog_unclaim(&daemon->catalog, id);
 	return outcome;

@@ -113,6 +113,17 @@ until_state() {
 	return 1
 }
 
+# --node-lost ends what is left of a job; not of one that could not be restarted afterwards
+stays() {
+	local id
+	id=$(ckptrun --detach --json -n 2 --hosts n1,n2 --mpi none sleep 600 |
+		python3 -c 'import json, sys; print(json.load(sys.stdin)["result"]["job"])') || return
+	ckptctl restart --node-lost "$id" >"$work/out" 2>&1
+	cat "$work/out"
+	grep -q 'no checkpoint to restart from' "$work/out" && until_state "$id" 'running -' &&
+		ckptctl kill "$id" KILL && until_state "$id" 'ended 137'
+}
+
 # one ckptd dies while the job runs and another comes; what the ranks then do arrives
 survives() {
 	local node=$1 id
@@ -202,6 +213,7 @@ ok 'a node that is not in the hosts file' ends 1 'no node n9' -n 2 --hosts n1,n9
 ok 'not started on the first node' ends 1 'this one is n1, not n2' -n 2 --hosts n2,n1 --mpi none true
 ok 'a map with a hole' ends 1 'does not give each' --map 0:n1,2:n2 -n 2 --mpi none true
 ok 'a node that does not answer leaves the job running' silent
+ok 'a job without a checkpoint is not ended for a restart' stays
 stop 3
 ok 'nor is a job started there' ends 1 'node n3: .*not answer' -n 3 --hosts n1,n2,n3 --mpi none sleep 30
 start 3 --set mpi_dir=/nonexistent

@@ -785,6 +785,12 @@ def damaged_and_swapped(node):
     equal(node.job(job)['state'], 'ended', 'state')
     node.ctl('restart', f'{job}:1')
     equal(node.jobs()[job]['state'], 'running', 'state')
+    with open(two + '/manifest', 'r+b') as f:
+        f.truncate(100)
+    # the damaged one is none that it could be restarted from
+    node.fails(1, '--force', 'rm', f'{job}:1')
+    node.ctl('rm', f'{job}:2')
+    equal([g['generation'] for g in node.generations(job)], [1], 'generations')
 
 
 # ------------------------------------------------- checkpoints by themselves
