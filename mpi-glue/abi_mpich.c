@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mpi-glue/request.h"
 #include "mpi/calls.h"
 
 #define EXPORT	__attribute__((visibility("default")))
@@ -248,13 +249,9 @@ int MPIR_Err_return_win(void *win, const char name[], int code)
 	return fail_world(code, CALL_MPI_Win_call_errhandler);
 }
 
-/* A language is the flag of the slot. */
 void MPII_Grequest_set_lang_f77(MPI_Request request)
 {
-	struct vrequest *req = (struct vrequest *)vobj_req(request);
-
-	if (req)
-		req->flags |= REQ_FORTRAN;
+	grequest_fortran((struct vrequest *)vobj_req(request));
 }
 
 /* C++ functions take references; MPICH's C++ library gives the function that calls them. */

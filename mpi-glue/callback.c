@@ -10,6 +10,7 @@
  */
 #include <stdlib.h>
 
+#include "mpi-glue/request.h"
 #include "mpi/calls.h"
 
 typedef void (*op_fn)(void *in, void *io, void *len, MPI_Datatype *dtype);
@@ -140,14 +141,29 @@ struct grequest {
 	MPI_Grequest_free_function *free;
 	MPI_Grequest_cancel_function *cancel;
 	void *extra;
+	bool fortran;		/* the functions are Fortran's: all by address, and a code more */
 };
+
+typedef void fortran_query(void *extra, MPI_Status *status, MPI_Fint *ierr);
+typedef void fortran_free(void *extra, MPI_Fint *ierr);
+typedef void fortran_cancel(void *extra, MPI_Fint *complete, MPI_Fint *ierr);
+
+void grequest_fortran(struct vrequest *req)
+{
+	if (req && (req->flags & REQ_GENERAL) && req->buf)
+		((struct grequest *)req->buf)->fortran = true;
+}
 
 LOWER_TEXT static int grequest_query(void *state, MPI_Status *status)
 {
 	unsigned long lower = callback_enter();
 	const struct grequest *greq = state;
-	int rc = greq->query(greq->extra, status);
+	MPI_Fint rc = MPI_SUCCESS;
 
+	if (greq->fortran)
+		((fortran_query *)(void *)greq->query)(greq->extra, status, &rc);
+	else
+		rc = greq->query(greq->extra, status);
 	callback_leave(lower);
 	return rc;
 }
@@ -156,8 +172,12 @@ LOWER_TEXT static int grequest_free(void *state)
 {
 	unsigned long lower = callback_enter();
 	struct grequest *greq = state;
-	int rc = greq->free(greq->extra);
+	MPI_Fint rc = MPI_SUCCESS;
 
+	if (greq->fortran)
+		((fortran_free *)(void *)greq->free)(greq->extra, &rc);
+	else
+		rc = greq->free(greq->extra);
 	free(greq);
 	callback_leave(lower);
 	return rc;
@@ -167,8 +187,12 @@ LOWER_TEXT static int grequest_cancel(void *state, int complete)
 {
 	unsigned long lower = callback_enter();
 	const struct grequest *greq = state;
-	int rc = greq->cancel(greq->extra, complete);
+	MPI_Fint flag = complete, rc = MPI_SUCCESS;
 
+	if (greq->fortran)
+		((fortran_cancel *)(void *)greq->cancel)(greq->extra, &flag, &rc);
+	else
+		rc = greq->cancel(greq->extra, complete);
 	callback_leave(lower);
 	return rc;
 }
@@ -184,7 +208,7 @@ LOWER_TEXT int PMPI_Grequest_start(MPI_Grequest_query_function *query_fn,
 	int rc = MPI_ERR_NO_MEM;
 
 	if (greq) {
-		*greq = (struct grequest){ query_fn, free_fn, cancel_fn, extra_state };
+		*greq = (struct grequest){ query_fn, free_fn, cancel_fn, extra_state, false };
 		rc = lower_MPI_Grequest_start(grequest_query, grequest_free, grequest_cancel,
 					      greq, &real);
 	}
@@ -193,6 +217,8 @@ LOWER_TEXT int PMPI_Grequest_start(MPI_Grequest_query_function *query_fn,
 		return fail_world(rc, CALL_MPI_Grequest_start);
 	}
 	*request = wrap_request(real, NULL, REQ_GENERAL);
+	if (vobj_req(*request))
+		((struct vrequest *)vobj_req(*request))->buf = greq;
 	return rc;
 }
 MPI_ALIAS(MPI_Grequest_start);

@@ -335,15 +335,10 @@ MPI_ALIAS(MPI_Init_thread);
 LOWER_TEXT static int finalize(void)
 {
 	GLUE_COLLECTIVE(MPI_Finalize, counter_of(MPI_COMM_WORLD));
-	struct vcomm *self = (struct vcomm *)vobj_comm(MPI_COMM_SELF);
-	struct vcomm *world = (struct vcomm *)vobj_comm(MPI_COMM_WORLD);
 	int rc;
 
 	if (glue.state != GLUE_RUNNING)
 		return lower_MPI_Finalize();
-	/* the standard: as if SELF were freed, before anything else */
-	attrs_delete(&self->attrs, VK_COMM, (uintptr_t)MPI_COMM_SELF);
-	attrs_delete(&world->attrs, VK_COMM, (uintptr_t)MPI_COMM_WORLD);
 	quiesce_stop();
 	rc = lower_MPI_Finalize();
 	glue.state = GLUE_ENDED;
@@ -351,10 +346,22 @@ LOWER_TEXT static int finalize(void)
 	return rc;
 }
 
+/* The standard: as if SELF were freed, before anything else; what it frees is settled with the rest. */
+static void delete_attributes(void)
+{
+	struct vcomm *self = (struct vcomm *)vobj_comm(MPI_COMM_SELF);
+	struct vcomm *world = (struct vcomm *)vobj_comm(MPI_COMM_WORLD);
+
+	attrs_delete(&self->attrs, VK_COMM, (uintptr_t)MPI_COMM_SELF);
+	attrs_delete(&world->attrs, VK_COMM, (uintptr_t)MPI_COMM_WORLD);
+}
+
 int PMPI_Finalize(void)
 {
-	if (glue.state == GLUE_RUNNING)
+	if (glue.state == GLUE_RUNNING) {
+		delete_attributes();
 		orphans_settle();
+	}
 	return finalize();
 }
 MPI_ALIAS(MPI_Finalize);
@@ -366,6 +373,32 @@ LOWER_TEXT int PMPI_Abort(MPI_Comm comm, int errorcode)
 	return lower_MPI_Abort(real_comm(comm), errorcode);
 }
 MPI_ALIAS(MPI_Abort);
+
+LOWER_TEXT int PMPI_T_init_thread(int required, int *provided)
+{
+	GLUE_CALL(MPI_T_init_thread);
+	int rc;
+
+	glue_load();
+	rc = lower_MPI_T_init_thread(required, provided);
+	if (!rc)
+		__atomic_add_fetch(&glue.tools, 1, __ATOMIC_RELAXED);
+	return rc;
+}
+MPI_ALIAS(MPI_T_init_thread);
+
+LOWER_TEXT int PMPI_T_finalize(void)
+{
+	GLUE_CALL(MPI_T_finalize);
+	int rc;
+
+	glue_load();
+	rc = lower_MPI_T_finalize();
+	if (!rc)
+		__atomic_sub_fetch(&glue.tools, 1, __ATOMIC_RELAXED);
+	return rc;
+}
+MPI_ALIAS(MPI_T_finalize);
 
 int PMPI_Initialized(int *flag)
 {

@@ -37,6 +37,7 @@ struct glue {
 	enum glue_state state;
 	bool multiple, several, gathers;	/* before blocking collectives: gather.h */
 	int provided;
+	int tools;			/* MPI_T_init_thread without MPI_T_finalize */
 	uint64_t loaded;		/* lower halves so far */
 	unsigned long main_fs;
 	/* of MPI_Wtime, ns: added to the node's clock; it, and the clock of the day, at the last cut */

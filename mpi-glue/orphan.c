@@ -175,10 +175,22 @@ void orphan_again(struct vrequest *req)
 	begin_next(req, false);
 }
 
+/* Who has not freed a communicator does now, as others may have, who wait for all. */
+static void free_rest(void)
+{
+	for (uint32_t i = 2; i < glue.table[VK_COMM].top; i++) {
+		struct vcomm *comm = (struct vcomm *)vobj_at(VK_COMM, i);
+
+		if (comm && !comm->obj.freed && comm->coll.id)
+			orphan_comm(comm);
+	}
+}
+
 LOWER_TEXT void orphans_settle(void)
 {
 	GLUE_CALL(MPI_Finalize);
 
+	free_rest();
 	while (glue.leaving) {
 		lock();
 		look(true);

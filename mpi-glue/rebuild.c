@@ -226,12 +226,14 @@ LOWER_TEXT static int make_ops(char *why, size_t size)
 LOWER_TEXT static int init_again(char *why, size_t size)
 {
 	MPI_Errhandler give_back;
-	int provided, rank, nr, rc;
+	int provided, provided_to_tools, rank, nr, rc;
 	int required = glue.multiple ? MPI_THREAD_MULTIPLE : MPI_THREAD_SERIALIZED;
 
 	rc = lower_MPI_Init_thread(NULL, NULL, required, &provided);
 	if (rc)
 		return fail(why, size, CALL_MPI_Init_thread, rc);
+	for (int i = 0; i < glue.tools; i++)
+		lower_MPI_T_init_thread(required, &provided_to_tools);
 	abi_initialized();
 	give_back = real_errh(MPI_ERRORS_RETURN);
 	lower_MPI_Comm_set_errhandler(real_comm(MPI_COMM_WORLD), give_back);

@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct vobj;
+
 /**
  * rebuild_ask() - of the living lower half: members, topologies, names, keys, views
  * @ret_why: set when something cannot be restored: a call and a reason
@@ -41,6 +43,12 @@ int rebuild_ask_files(char *ret_why, size_t size);
 int rebuild_files(char *ret_why, size_t size);
 int rebuild_group(const int32_t *world_ranks, int n, MPI_Group *ret_group);
 void rebuild_dtypes_done(void);
+/*
+ * A type that the application has freed, though a persistent request of ours still needs it: made again
+ * for a moment. Of others nothing is done. Returns a code of MPI.
+ */
+int dtype_revive(struct vobj *dtype);
+void dtype_bury(struct vobj *dtype);
 int rebuild_comms(char *ret_why, size_t size);
 int rebuild_dtypes(char *ret_why, size_t size);
 int rebuild_errors(char *ret_why, size_t size);	/* classes and codes of the program */

@@ -96,6 +96,48 @@ int rebuild_ask_dtypes(char *ret_why, size_t size)
 	return 0;
 }
 
+LOWER_TEXT static int construct(const struct vdtype *d, MPI_Datatype *type)
+{
+	int rc = d->combiner == MPI_COMBINER_STRUCT ? construct_struct(d, type) :
+		 construct_plain(d, real_dtype(d->dtypes[0]), type);
+
+	return rc ? rc : lower_MPI_Type_commit(type);
+}
+
+/* Depth is that of the type, as below. */
+LOWER_TEXT int dtype_revive(struct vobj *dtype)
+{
+	struct vdtype *d = (struct vdtype *)dtype;
+	MPI_Datatype type;
+	int rc = 0;
+
+	if (!d || !d->obj.freed || d->obj.real)
+		return 0;
+	if (!can_construct(d))
+		return MPI_ERR_TYPE;
+	for (int i = 0; i < d->nr_dtypes && !rc; i++)
+		rc = dtype_revive(vobj_dtype(d->dtypes[i]));
+	if (!rc)
+		rc = construct(d, &type);
+	if (!rc)
+		d->obj.real = ABI_BITS(type);
+	return rc;
+}
+
+LOWER_TEXT void dtype_bury(struct vobj *dtype)
+{
+	struct vdtype *d = (struct vdtype *)dtype;
+	MPI_Datatype real;
+
+	if (!d || !d->obj.freed || !d->obj.real)
+		return;
+	real = real_dtype(virt_dtype(&d->obj));
+	lower_MPI_Type_free(&real);
+	d->obj.real = 0;
+	for (int i = 0; i < d->nr_dtypes; i++)
+		dtype_bury(vobj_dtype(d->dtypes[i]));
+}
+
 /* Depth is that of the type, which the application built one by one. */
 LOWER_TEXT static int make_dtype(struct vdtype *d)
 {
@@ -112,10 +154,7 @@ LOWER_TEXT static int make_dtype(struct vdtype *d)
 	}
 	if (rc)
 		return rc;
-	rc = d->combiner == MPI_COMBINER_STRUCT ? construct_struct(d, &type) :
-		construct_plain(d, real_dtype(d->dtypes[0]), &type);
-	if (!rc)
-		rc = lower_MPI_Type_commit(&type);
+	rc = construct(d, &type);
 	if (rc)
 		return rc;
 	d->obj.real = ABI_BITS(type);

@@ -158,7 +158,6 @@ struct vmsg {
 enum {
 	REQ_PERSISTENT = 1,
 	REQ_GENERAL = 2,
-	REQ_FORTRAN = 4,
 	REQ_SEND = 8,
 	REQ_RECV = 16,
 	REQ_ANY = 32,		/* a receive from anybody: its status tells from whom */

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "mpi-glue/completion.h"
+#include "mpi-glue/rebuild.h"
 #include "mpi/calls.h"
 
 /* Two arrays that the lower half reads until the request completes. */
@@ -304,7 +305,10 @@ static bool begin_one(struct vrequest *req)
 	if (!kept)
 		return false;
 	memset(&status, 0, sizeof(status));
-	rc = kept_deliver(kept, req->buf, req->count, req->dtype, &status);
+	rc = dtype_revive(vobj_dtype(req->dtype));
+	if (!rc)
+		rc = kept_deliver(kept, req->buf, req->count, req->dtype, &status);
+	dtype_bury(vobj_dtype(req->dtype));
 	request_keep(req, &status, rc);
 	req->flags &= ~(uint32_t)REQ_ACTIVE;
 	return true;

@@ -81,6 +81,8 @@ int orphan_comm(struct vcomm *comm);
 void orphan_end(struct vrequest *req, MPI_Request real);
 /* Test all of them, and begin what has become possible. */
 void orphans_look(void);
+/* callback.c: a generalised request's functions are Fortran's. */
+void grequest_fortran(struct vrequest *req);
 /* A restart: the communicator of this one is there again, not freed by all yet. */
 void orphan_again(struct vrequest *req);
 /* Wait until all members of what was freed have freed it. */

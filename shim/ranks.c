@@ -231,7 +231,7 @@ static int set_number(const char *name, unsigned int number)
 	return setenv(name, text, 1) ? -errno : 0;
 }
 
-/* Before what the user preloads: calls must meet the glue first. */
+/* After what the user preloads: a tool there has MPI_Send() and calls PMPI_Send(), which is the glue's. */
 static int set_preload(const char *glue)
 {
 	const char *users = getenv("LD_PRELOAD");
@@ -240,7 +240,7 @@ static int set_preload(const char *glue)
 
 	if (!users || !*users)
 		return setenv("LD_PRELOAD", glue, 1) ? -errno : 0;
-	if (asprintf(&both, "%s:%s", glue, users) < 0)
+	if (asprintf(&both, "%s:%s", users, glue) < 0)
 		return -ENOMEM;
 	err = setenv("LD_PRELOAD", both, 1) ? -errno : 0;
 	free(both);

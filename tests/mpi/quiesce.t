@@ -14,7 +14,7 @@
 . "$(dirname "$0")/lib.sh"
 
 : "${KINDS:=mpich ompi}" "${MODES:=go restart}" "${INTERVAL:=10}" "${RANKS:=2 3 4}" "${CUTS:=}"
-: "${PROGRAMS:=drained probes persists colls io_collective}" "${CUT_ROUNDS:=10}"
+: "${PROGRAMS:=drained probes persists colls io_collective type_freed}" "${CUT_ROUNDS:=10}"
 export CUT_ROUNDS
 : "${APART:=2 3}" "${APART_PROGRAMS:=colls free_apart}" "${MULTIPLE:=drained io_collective}"
 declare -A cuts=([go]=${CUTS:-1000} [restart]=${CUTS:-2})

@@ -104,7 +104,7 @@ static void test_environment(void **state)
 	assert_string_equal(getenv("LD_PRELOAD"), "/x/libmpich.so.12");
 	setenv("LD_PRELOAD", "/y.so", 1);
 	assert_int_equal(ranks_setenv(&ranks, 1), 0);
-	assert_string_equal(getenv("LD_PRELOAD"), "/x/libmpich.so.12:/y.so");
+	assert_string_equal(getenv("LD_PRELOAD"), "/y.so:/x/libmpich.so.12");
 	unsetenv("LD_PRELOAD");
 	ranks_done(&ranks);
 }

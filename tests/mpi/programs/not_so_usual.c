@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What programs do though it is wrong or fails: a file deleted that is not there, the tool interface asked for
+ * what it does not have, a message to nobody under MPI_ERRORS_RETURN, and a communicator that only
+ * one rank frees. Each returns, and the program goes on.
+ */
+#include "mt.h"
+
+static void missing_file(void)
+{
+	int rc = MPI_File_delete("there-is-no-such-file", MPI_INFO_NULL), class;
+
+	CHECK(rc != MPI_SUCCESS);
+	MPI_Error_class(rc, &class);
+	CHECK(class == MPI_ERR_NO_SUCH_FILE);
+}
+
+static void tools(void)
+{
+	int provided, index, nr = 0, verbosity, bind, scope, name_len = 0, desc_len = 0;
+
+	CHECK(!MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
+	CHECK(MPI_T_cvar_get_index("no variable has this name", &index) != MPI_SUCCESS);
+	CHECK(!MPI_T_cvar_get_num(&nr));
+	if (nr)
+		CHECK(!MPI_T_cvar_get_info(0, NULL, &name_len, &verbosity, NULL, NULL, NULL,
+					   &desc_len, &bind, &scope));
+	CHECK(!MPI_T_finalize());
+}
+
+static void wrong_send(void)
+{
+	int out = 1, in = -1;
+
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	CHECK(MPI_Sendrecv(&out, 1, MPI_INT, mt_size + 5, 1, &in, 1, MPI_INT, LEFT, 77, MPI_COMM_WORLD,
+			   MPI_STATUS_IGNORE) != MPI_SUCCESS);
+	CHECK(in == -1);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+	MPI_Sendrecv(&mt_rank, 1, MPI_INT, RIGHT, 77, &in, 1, MPI_INT, LEFT, 77, MPI_COMM_WORLD,
+		     MPI_STATUS_IGNORE);
+	CHECK(in == LEFT);
+}
+
+int main(int argc, char **argv)
+{
+	MPI_Comm comm, other;
+
+	mt_begin(&argc, &argv);
+	missing_file();
+	tools();
+	wrong_send();
+	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	MPI_Comm_split(MPI_COMM_WORLD, mt_rank % 2, 0, &other);
+	if (!mt_rank)
+		MPI_Comm_free(&comm);
+	if (mt_rank == 1)
+		MPI_Comm_free(&other);
+	return mt_end();
+}
