@@ -23,9 +23,7 @@ enum glue_state { GLUE_BEFORE, GLUE_RUNNING, GLUE_ENDED };
  * struct glue - the process
  * @fn:       real functions, by enum call
  * @multiple: MPI_THREAD_MULTIPLE was provided; tables are locked
- * @callers:  threads that ever called
- * @several:  @multiple, and more than one: they do not call the library in turns, and checkpoints
- *	are refused.  A program that asks for MPI_THREAD_MULTIPLE and has one thread call is as any other
+ * @several:  @multiple, and @callers > 1 (threads, ever): no turns are taken, checkpoints refused
  * @refused:  first call that keeps a checkpoint from being taken, or NULL
  */
 struct status_page;
@@ -36,8 +34,7 @@ struct glue {
 	struct lower *lower;
 	enum glue_state state;
 	bool multiple, several, gathers;	/* before blocking collectives: gather.h */
-	int provided;
-	int tools;			/* MPI_T_init_thread without MPI_T_finalize */
+	int provided, tools;		/* MPI_T_init_thread without MPI_T_finalize */
 	uint64_t loaded;		/* lower halves so far */
 	unsigned long main_fs;
 	/* of MPI_Wtime, ns: added to the node's clock; it, and the clock of the day, at the last cut */
@@ -54,7 +51,6 @@ struct glue {
 	bool comm_attr_known[8], comm_attr_set[8];
 	int lock;
 	const char *refused, *refused_why;
-
 	/* read by every call */
 	uint32_t hold __attribute__((aligned(64)));
 	uint32_t kept;
@@ -66,8 +62,7 @@ struct glue {
 	struct status_page *page;
 	uint64_t run;			/* of the page, when last looked at */
 	struct glue_thread *threads;
-	int threads_lock, publishing, orphans_lock;
-	unsigned int callers;
+	int threads_lock, publishing, orphans_lock, callers;
 	int library;			/* lock: who may call the lower half, under a hold */
 	uint32_t gate;			/* futex: those that are held */
 	uint32_t epoch;			/* checkpoints tried; see struct glue_thread */
