@@ -327,6 +327,8 @@ static int ckpt_freeze_retreat(struct ckpt_freezing *run)
 static void ckpt_freeze_blame(struct ckpt_freezing *run, struct task_struct *task)
 {
 	unsigned int state = READ_ONCE(task->__state);
+	enum ckpt_reason reason = state & TASK_UNINTERRUPTIBLE ? CKPT_R_D_STATE : CKPT_R_TIMEOUT;
+	const char *exiting = task->flags & PF_EXITING ? "exiting, " : "";
 	unsigned long wchan;
 
 	if (ckpt_freeze_is_vfork_parent(task) || ckpt_freeze_is_vfork_child(task)) {
@@ -334,9 +336,11 @@ static void ckpt_freeze_blame(struct ckpt_freezing *run, struct task_struct *tas
 		return;
 	}
 	wchan = state ? ckpt_k(get_wchan)(task) : 0;
-	ckpt_refuse(run->cap, state & TASK_UNINTERRUPTIBLE ? CKPT_R_D_STATE : CKPT_R_TIMEOUT,
-		    task, wchan, "%s%ps", task->flags & PF_EXITING ? "exiting, " : "",
-		    (void *)wchan);
+	/* the name only: addresses of the kernel are nobody's business */
+	if (wchan)
+		ckpt_refuse(run->cap, reason, task, 0, "%s%ps", exiting, (void *)wchan);
+	else
+		ckpt_refuse(run->cap, reason, task, 0, "%srunning", exiting);
 }
 
 static void ckpt_freeze_blame_all(struct ckpt_freezing *run)

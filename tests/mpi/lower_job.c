@@ -15,6 +15,8 @@
 
 #define STATUS_SIZE	64
 #define MAX_BYTES	(1 << 20)
+#define LOOKS		100
+#define LOOK_US		5000
 
 static const char *const symbols[] = {
 #define JOB_NAME(name) #name,
@@ -154,10 +156,10 @@ void job_note_fds(struct job *job)
 	closedir(dir);
 }
 
-/* every descriptor is either the application's from before, or recorded */
-static void check_fds(struct job *job)
+/* every descriptor is either the application's from before, or recorded; false: @why */
+static bool fds_agree(const struct job *job, char *why, size_t size)
 {
-	int lower[JOB_FDS], fd;
+	int lower[JOB_FDS], fd, stranger = -1;
 	size_t nr = lower_fds(job->lower, lower, JOB_FDS), i, seen = 0;
 	DIR *dir = open_fds();
 	char path[64], name[128];
@@ -167,15 +169,31 @@ static void check_fds(struct job *job)
 		for (i = 0; i < nr && lower[i] != fd; i++)
 			;
 		seen += i < nr;
-		if (i < nr || job->fds[fd % JOB_FDS])
-			continue;
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		len = readlink(path, name, sizeof(name) - 1);
-		name[len > 0 ? len : 0] = 0;
-		job_fail("descriptor %d (%s) is not recorded", fd, name);
+		if (i == nr && !job->fds[fd % JOB_FDS])
+			stranger = fd;
 	}
 	closedir(dir);
-	JOB_CHECK(seen == nr, "%zu descriptors are recorded, %zu of them open", nr, seen);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", stranger);
+	len = readlink(path, name, sizeof(name) - 1);
+	name[len > 0 ? len : 0] = 0;
+	if (stranger >= 0)
+		snprintf(why, size, "descriptor %d (%s) is not recorded", stranger, name);
+	else
+		snprintf(why, size, "%zu descriptors are recorded, %zu of them open", nr, seen);
+	return stranger < 0 && seen == nr;
+}
+
+/* the library's own threads may open or close one just now */
+static void check_fds(const struct job *job)
+{
+	char why[256];
+	bool agree = fds_agree(job, why, sizeof(why));
+
+	for (int i = 0; i < LOOKS && !agree; i++) {
+		usleep(LOOK_US);
+		agree = fds_agree(job, why, sizeof(why));
+	}
+	JOB_CHECK(agree, "%s", why);
 }
 
 void job_inside(struct job *job)
