@@ -311,15 +311,16 @@ LOWER_TEXT static int to_oneself(MPI_Comm *ret_comm)
 }
 
 /* The receive's arguments are wrong: what was sent to oneself must not be the next one's. */
-LOWER_TEXT static void throw_away(const struct kept *kept, MPI_Datatype type, MPI_Comm self)
+LOWER_TEXT static bool throw_away(const struct kept *kept, MPI_Datatype type, MPI_Comm self)
 {
 	bool large = kept->bytes > INT_MAX;
 	void *data = malloc((size_t)kept->bytes + 1);
 
-	if (data)
-		lower_MPI_Recv(data, large ? 1 : (int)kept->bytes, type, 0, 0, self,
-			       MPI_STATUS_IGNORE);
+	if (!data)
+		return false;
+	lower_MPI_Recv(data, large ? 1 : (int)kept->bytes, type, 0, 0, self, MPI_STATUS_IGNORE);
 	free(data);
+	return true;
 }
 
 LOWER_TEXT static int deliver(const struct kept *kept, void *buf, MPI_Count count,
@@ -343,10 +344,10 @@ LOWER_TEXT static int deliver(const struct kept *kept, void *buf, MPI_Count coun
 			     &request[1]);
 	if (!rc) {
 		received = abi_irecv(buf, count, real_dtype(dtype), 0, 0, self, &request[0]);
-		if (received)
-			throw_away(kept, type, self);
 		rc = received ? received : lower_MPI_Wait(&request[0], status);
-		lower_MPI_Wait(&request[1], MPI_STATUS_IGNORE);
+		/* what nobody takes would be waited for without end */
+		if (!received || throw_away(kept, type, self))
+			lower_MPI_Wait(&request[1], MPI_STATUS_IGNORE);
 	}
 	if (large)
 		lower_MPI_Type_free(&type);
