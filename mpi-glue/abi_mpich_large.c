@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "mpi-glue/collective.h"
+#include "mpi-glue/win.h"
 #include "mpi/calls.h"
 
 LOWER_TEXT int PMPI_Type_size_c(MPI_Datatype datatype, MPI_Count *size)
@@ -114,6 +115,17 @@ int PMPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
 	return PMPI_Win_allocate_shared(size, (int)disp_unit, info, comm, baseptr, win);
 }
 MPI_ALIAS(MPI_Win_allocate_shared_c);
+
+int PMPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint *size, MPI_Aint *disp_unit,
+			    void *baseptr)
+{
+	int unit = 1;
+	int rc = win_shared_part(win, rank, size, &unit, baseptr, CALL_MPI_Win_shared_query_c);
+
+	*disp_unit = unit;
+	return rc;
+}
+MPI_ALIAS(MPI_Win_shared_query_c);
 
 /* A session's handler is kept by the library: ours would be called from below. */
 int PMPI_Session_create_errhandler(MPI_Session_errhandler_function *function,

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "mpi-glue/completion.h"
+#include "mpi-glue/win.h"
 #include "mpi/calls.h"
 
 /* Messages longer than INT_MAX are counted in these. */
@@ -222,6 +223,7 @@ void drain_step(void)
 {
 	const struct vtable *table = &glue.table[VK_COMM];
 
+	wins_flush();
 	drain_requests();
 	drain_matched();
 	for (uint32_t i = 0; i < table->top; i++) {

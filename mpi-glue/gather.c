@@ -47,8 +47,9 @@ static struct gathering gathering_of(struct counter *over)
 }
 
 /* All have come, or the library fails, which the call itself will find and tell. */
-LOWER_TEXT static bool step(struct gathering *g)
+LOWER_TEXT static bool step(void *arg)
 {
+	struct gathering *g = arg;
 	int flag = 0, rc = 0;
 
 	if (!g->comm)
@@ -91,10 +92,8 @@ static void count_early(struct call_mark *mark, struct counter *counter)
 }
 
 /* Below a callback: the call around it has begun, and nobody is held there. */
-static void begin_within(struct gathering *g, struct counter *counter)
+static void count_within(struct counter *counter)
 {
-	while (!step(g))
-		sched_yield();
 	if (!counter)
 		return;
 	collective_count(counter);
@@ -104,21 +103,18 @@ static void begin_within(struct gathering *g, struct counter *counter)
 	}
 }
 
-__attribute__((noinline)) void gather_begin(struct call_mark *mark, unsigned int call,
-					    struct counter *counter, struct counter *over)
+void gather_until(struct call_mark *mark, struct counter *counter, bool (*step)(void *arg),
+		  void *arg)
 {
-	struct gathering g = gathering_of(over);
-
-	CALL_BEGIN(mark, call, NULL);
-	glue_self.counter = over;
-	glue_self.peer = -1;
 	if (mark->outer) {
-		begin_within(&g, counter);
+		while (!step(arg))
+			sched_yield();
+		count_within(counter);
 		return;
 	}
 	for (;;) {
 		uint32_t gate = quiesce_gate();
-		bool all = step(&g);
+		bool all = step(arg);
 
 		glue_self.gathers = !all;
 		if (all && (!counter || mark->collective || quiesce_try_begin(mark, counter)))
@@ -133,5 +129,16 @@ __attribute__((noinline)) void gather_begin(struct call_mark *mark, unsigned int
 		else
 			between(mark);
 	}
+}
+
+__attribute__((noinline)) void gather_begin(struct call_mark *mark, unsigned int call,
+					    struct counter *counter, struct counter *over)
+{
+	struct gathering g = gathering_of(over);
+
+	CALL_BEGIN(mark, call, NULL);
+	glue_self.counter = over;
+	glue_self.peer = -1;
+	gather_until(mark, counter, step, &g);
 	glue_self.counter = counter;
 }

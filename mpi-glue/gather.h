@@ -33,6 +33,16 @@ struct counter;
 void gather_begin(struct call_mark *mark, unsigned int call, struct counter *counter,
 		  struct counter *over);
 
+/**
+ * gather_until() - inside: the same for a call whose members come together in a way of its own
+ * @step: true when all have come; it waits for nobody, and nothing of the lower half is in hand between
+ *        two calls of it. Also true when the library fails, which is then in @arg.
+ *
+ * The call of @counter counts as begun on return. Until @step says so the rank can be cut.
+ */
+void gather_until(struct call_mark *mark, struct counter *counter, bool (*step)(void *arg),
+		  void *arg);
+
 /* Does this process want it so? */
 bool gather_wanted(void);
 

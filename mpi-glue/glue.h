@@ -65,7 +65,7 @@ struct glue {
 	int threads_lock, publishing, orphans_lock, callers;
 	int library;			/* lock: who may call the lower half, under a hold */
 	uint32_t gate;			/* futex: those that are held */
-	uint32_t epoch;			/* checkpoints tried; see struct glue_thread */
+	uint32_t epoch, flushed;	/* checkpoints tried, see struct glue_thread; wins_flush() of it */
 	uint32_t in_collective, nr_done, orphans, leaving;	/* orphan.c; communicators among them */
 	uint32_t named;			/* communicators this rank named */
 	struct drained *drained;

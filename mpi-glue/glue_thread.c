@@ -29,6 +29,8 @@
 
 /* Between two looks at the library while others are held. */
 #define STEP_NS		50000
+/* In each of them. */
+#define POLLS_AT_ONCE	50
 
 /* All threads have seen stores from before, and we see theirs. */
 static int all_threads_fence(void)
@@ -117,15 +119,24 @@ static void library_give(void)
 	quiesce_library_unlock();
 }
 
-/* Others may need our progress while we are held or compute. */
-LOWER_TEXT static void progress(void)
+/* Others may need our progress, for thousands of messages perhaps. */
+LOWER_TEXT static void poll_below(void)
 {
-	int flag;
+	int flag, n = POLLS_AT_ONCE, tag = quiet_tag();
+	MPI_Comm world = real_comm(MPI_COMM_WORLD);
+	unsigned long upper = glue_enter(CALL_MPI_Iprobe);
 
+	while (n-- && !BELOW(MPI_Iprobe)(MPI_ANY_SOURCE, tag, world, &flag, MPI_STATUS_IGNORE))
+		;
+	lower_leave(upper);
+}
+
+/* While we are held, or compute. */
+static void progress(void)
+{
 	if (!library_take())
 		return;
-	lower_MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, real_comm(MPI_COMM_WORLD), &flag,
-			 MPI_STATUS_IGNORE);
+	poll_below();
 	if (glue.leaving)
 		orphans_look();
 	library_give();
@@ -150,6 +161,8 @@ static void step_drain(uint32_t *state)
 	}
 	drain_step();
 	pending = drain_pending();
+	if (!pending)
+		poll_below();
 	publish_counts(glue.received, status_received(glue.page));
 	__atomic_store_n(&answer->pending, pending, __ATOMIC_RELEASE);
 	library_give();

@@ -11,6 +11,7 @@
 
 #include "mpi-glue/collective.h"
 #include "mpi-glue/request.h"
+#include "mpi-glue/win.h"
 #include "mpi/calls.h"
 
 void record_drop(struct vobj *obj)
@@ -44,6 +45,7 @@ void record_drop(struct vobj *obj)
 	case VK_WIN:
 		errh_unref(win->errh);
 		vobj_put(win->comm);
+		win_drop(win);
 		break;
 	case VK_MSG:
 		vobj_put(((struct vmsg *)obj)->comm);

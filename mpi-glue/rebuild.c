@@ -62,9 +62,8 @@ LOWER_TEXT static int ask_group(struct vgroup *desc)
 	return rc;
 }
 
-LOWER_TEXT static int ask_info(struct vinfo *desc)
+LOWER_TEXT int rebuild_ask_info(MPI_Info real, void **ret_saved)
 {
-	MPI_Info real = real_info(virt_info(&desc->obj));
 	size_t each = MPI_MAX_INFO_KEY + MPI_MAX_INFO_VAL + 2;
 	struct saved_info *saved;
 	int n, flag, length;
@@ -74,7 +73,7 @@ LOWER_TEXT static int ask_info(struct vinfo *desc)
 	saved = malloc(sizeof(*saved) + (size_t)n * each);
 	if (!saved)
 		return -ENOMEM;
-	desc->saved = saved;
+	*ret_saved = saved;
 	saved->n = n;
 	saved->used = 0;
 	for (int i = 0; i < n; i++) {
@@ -121,8 +120,6 @@ int rebuild_ask(char *ret_why, size_t size)
 {
 	int rc;
 
-	FOR_EACH(VK_WIN, struct vwin, win)
-		return refuse(ret_why, size, CALL_MPI_Win_create, "windows are not restored yet");
 	rc = ask_requests(ret_why, size);
 	if (rc)
 		return rc;
@@ -131,10 +128,12 @@ int rebuild_ask(char *ret_why, size_t size)
 		rc = rebuild_ask_comms(ret_why, size);
 	if (!rc)
 		rc = rebuild_ask_files(ret_why, size);
+	if (!rc)
+		rc = rebuild_ask_wins();
 	FOR_EACH(VK_GROUP, struct vgroup, group)
 		rc = rc ? rc : ask_group(group);
 	FOR_EACH(VK_INFO, struct vinfo, info)
-		rc = rc ? rc : ask_info(info);
+		rc = rc ? rc : rebuild_ask_info(real_info(virt_info(&info->obj)), &info->saved);
 	if (rc && rc != -ENOTSUP)
 		snprintf(ret_why, size, "the library does not tell its objects: %s", strerror(-rc));
 	return rc;
@@ -151,6 +150,7 @@ void rebuild_forget(void)
 		info->saved = NULL;
 	}
 	rebuild_forget_comms();
+	rebuild_forget_wins();
 }
 
 static int fail(char *why, size_t size, unsigned int call, int rc)
@@ -159,20 +159,27 @@ static int fail(char *why, size_t size, unsigned int call, int rc)
 	return -EIO;
 }
 
-LOWER_TEXT static int make_infos(char *why, size_t size)
+LOWER_TEXT int rebuild_info(const void *from, MPI_Info *ret_info)
+{
+	const struct saved_info *saved = from;
+	const char *at = saved->text;
+	int rc = lower_MPI_Info_create(ret_info);
+
+	for (int i = 0; i < saved->n && !rc; i++) {
+		const char *value = at + strlen(at) + 1;
+
+		rc = lower_MPI_Info_set(*ret_info, at, value);
+		at = value + strlen(value) + 1;
+	}
+	return rc;
+}
+
+static int make_infos(char *why, size_t size)
 {
 	FOR_EACH(VK_INFO, struct vinfo, info) {
-		const struct saved_info *saved = info->saved;
-		const char *at = saved->text;
 		MPI_Info real;
-		int rc = lower_MPI_Info_create(&real);
+		int rc = rebuild_info(info->saved, &real);
 
-		for (int i = 0; i < saved->n && !rc; i++) {
-			const char *value = at + strlen(at) + 1;
-
-			rc = lower_MPI_Info_set(real, at, value);
-			at = value + strlen(value) + 1;
-		}
 		if (rc)
 			return fail(why, size, CALL_MPI_Info_create, rc);
 		info->obj.real = ABI_BITS(real);
@@ -277,6 +284,8 @@ int rebuild(bool unload, const char *environment, char *ret_why, size_t size)
 		rc = make_ops(ret_why, size);
 	if (!rc)
 		rc = rebuild_files(ret_why, size);
+	if (!rc)
+		rc = rebuild_wins(ret_why, size);
 	if (!rc)
 		rc = attach_buffer(ret_why, size);
 	if (!rc)

@@ -41,6 +41,13 @@ void rebuild_forget_comms(void);
 int rebuild_ask_dtypes(char *ret_why, size_t size);
 int rebuild_ask_files(char *ret_why, size_t size);
 int rebuild_files(char *ret_why, size_t size);
+int rebuild_ask_wins(void);
+int rebuild_wins(char *ret_why, size_t size);
+void rebuild_forget_wins(void);
+/* Keys and values of an info below: free() it; also when not all could be asked. Negative errno. */
+int rebuild_ask_info(MPI_Info real, void **ret_saved);
+/* Returns a code of MPI. */
+int rebuild_info(const void *saved, MPI_Info *ret_info);
 int rebuild_group(const int32_t *world_ranks, int n, MPI_Group *ret_group);
 void rebuild_dtypes_done(void);
 /*

@@ -52,7 +52,7 @@ struct vcomm {
 	struct vobj *parent;	/* vcomm; holds a reference */
 	uint64_t sequence;	/* how many communicators its parent had made before */
 	uint64_t made;		/* how many were made from this one */
-	uint64_t files;		/* how many were opened on it */
+	uint64_t files, wins;	/* how many were opened, or made, on it */
 	struct vattr *attrs;
 	MPI_Errhandler errh;
 	uintptr_t left;		/* below, after the application freed it: orphan.c */
@@ -125,15 +125,35 @@ struct vfile {
 	bool shared;		/* its shared pointer was used */
 };
 
+/*
+ * @words_below: a window on @words, for its epochs: win.h
+ * @target: by rank, enum win_target; @locked: how many of them are locked
+ * @to, @from: of the access and the exposure that are open; NULL: none
+ */
 struct vwin {
 	struct vobj obj;
 	struct vobj *comm;
 	struct vattr *attrs;
 	MPI_Errhandler errh;
+	uint64_t order;		/* among its communicator's */
 	void *base;
 	MPI_Aint size;
 	int disp_unit, flavor, model;
+	int rank, nr;		/* of its members */
 	bool owned;		/* base is ours to free */
+	bool without_locks;	/* the program said it will not lock */
+	int access;		/* enum win_access */
+	int locked, nr_to, nr_from;
+	int *to, *from;
+	uint8_t *target;
+	struct win_words *words;
+	uintptr_t words_below;
+	struct win_part *parts;		/* shared: by rank */
+	void *map;
+	size_t map_size;
+	struct win_region *regions;	/* dynamic */
+	void *saved;			/* between cut and go */
+	char *name;
 };
 
 struct vkeyval {

@@ -172,6 +172,15 @@ LOWER_TEXT void request_look(struct vrequest *req)
 		request_keep(req, &status, rc);
 }
 
+LOWER_TEXT int quiet_tag(void)
+{
+	int flag = 0, *highest;
+
+	if (lower_MPI_Comm_get_attr(real_comm(MPI_COMM_WORLD), MPI_TAG_UB, &highest, &flag) || !flag)
+		return MPI_ANY_TAG;
+	return *highest;
+}
+
 LOWER_TEXT int test_below(MPI_Request *real, int *flag, MPI_Status *status)
 {
 	*flag = 0;

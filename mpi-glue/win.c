@@ -1,32 +1,144 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Windows. Memory that MPI_Win_allocate gives is the application's own heap, so that it is in the
- * image: below it is a window like any other. What the application may ask of a window is kept
- * in the descriptor. Shared windows are memory of the lower half, and a checkpoint is refused
- * while a program uses them.
+ * Windows: made, freed, and what the application may ask of them, which is kept in the descriptor.
+ *
+ * Memory that MPI_Win_allocate gives is the application's own heap, so that it is in the image:
+ * below it is a window like any other. Epochs are epoch.c's, memory of shared windows
+ * win_shared.c's.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "mpi-glue/collective.h"
+#include "mpi-glue/win.h"
 #include "mpi/calls.h"
 
-LOWER_TEXT static int win_made(MPI_Comm comm, MPI_Win real, const struct vwin *as, MPI_Win *win)
+/* The words of this member, for the others. */
+LOWER_TEXT static int make_words(struct vwin *win, MPI_Comm comm)
 {
-	struct vwin *desc;
+	size_t size = sizeof(struct win_words) + 2 * (size_t)win->nr * sizeof(uint64_t);
+	MPI_Win words;
+	int rc;
 
-	*win = wrap_win(real);
-	desc = (struct vwin *)vobj_win(*win);
-	if (!desc)
-		return MPI_ERR_INTERN;
-	desc->comm = vobj_get(vobj_comm(comm));
-	desc->errh = MPI_ERRORS_ARE_FATAL;
-	desc->base = as->base;
-	desc->size = as->size;
-	desc->disp_unit = as->disp_unit;
-	desc->flavor = as->flavor;
-	desc->model = abi_win_model(real);
-	desc->owned = as->owned;
+	if (win->nr == 1)
+		return 0;
+	rc = lower_MPI_Win_create(win->words, (MPI_Aint)size, sizeof(uint64_t),
+				  real_info(MPI_INFO_NULL), comm, &words);
+	if (rc)
+		return rc;
+	lower_MPI_Win_set_errhandler(words, real_errh(MPI_ERRORS_RETURN));
+	win->words_below = ABI_BITS(words);
+	return lower_MPI_Win_lock_all(MPI_MODE_NOCHECK, words);
+}
+
+/* A program that does not lock may say so, but we do. */
+LOWER_TEXT static int allow_locks(MPI_Info info, MPI_Info *ret_info)
+{
+	char value[6];
+	int flag, rc;
+
+	*ret_info = info;
+	if (info == real_info(MPI_INFO_NULL))
+		return 0;
+	rc = lower_MPI_Info_get(info, "no_locks", sizeof(value) - 1, value, &flag);
+	if (rc || !flag)
+		return rc;
+	rc = lower_MPI_Info_dup(info, ret_info);
+	return rc ? rc : lower_MPI_Info_delete(*ret_info, "no_locks");
+}
+
+LOWER_TEXT static int made_below(struct vwin *win, MPI_Comm comm, MPI_Win real)
+{
+	int rc;
+
+	win->obj.real = ABI_BITS(real);
 	lower_MPI_Win_set_errhandler(real, real_errh(MPI_ERRORS_RETURN));
+	rc = make_words(win, comm);
+	return rc ? rc : lower_MPI_Win_lock_all(MPI_MODE_NOCHECK, real);
+}
+
+LOWER_TEXT int win_make_below(struct vwin *win, MPI_Comm comm, MPI_Info info)
+{
+	MPI_Info allowed;
+	MPI_Win real;
+	int rc = allow_locks(info, &allowed);
+
+	if (rc)
+		return rc;
+	if (win->flavor == MPI_WIN_FLAVOR_DYNAMIC)
+		rc = lower_MPI_Win_create_dynamic(allowed, comm, &real);
+	else if (win->map)
+		rc = lower_MPI_Win_create(win->map, (MPI_Aint)win->map_size, 1, allowed, comm, &real);
+	else
+		rc = lower_MPI_Win_create(win->base, win->size, win->disp_unit, allowed, comm,
+					  &real);
+	if (allowed != info)
+		lower_MPI_Info_free(&allowed);
+	return rc ? rc : made_below(win, comm, real);
+}
+
+void win_drop(struct vwin *win)
+{
+	while (win->regions) {
+		struct win_region *region = win->regions;
+
+		win->regions = region->next;
+		free(region);
+	}
+	win_shared_drop(win);
+	free(win->words);
+	free(win->target);
+	free(win->to);
+	free(win->from);
+	free(win->saved);
+	free(win->name);
+}
+
+LOWER_TEXT static bool says_no_locks(MPI_Info info)
+{
+	char value[6] = "";
+	int flag = 0;
+
+	if (info != MPI_INFO_NULL)
+		lower_MPI_Info_get(real_info(info), "no_locks", sizeof(value) - 1, value, &flag);
+	return flag && !strcmp(value, "true");
+}
+
+/* A descriptor without anything below; NULL: no memory. */
+LOWER_TEXT static struct vwin *win_new(MPI_Comm comm, MPI_Info info, int flavor, int disp_unit)
+{
+	struct vwin *win = (struct vwin *)vobj_new(VK_WIN, 0);
+
+	if (!win)
+		return NULL;
+	win->errh = MPI_ERRORS_ARE_FATAL;
+	win->flavor = flavor;
+	win->disp_unit = disp_unit;
+	win->without_locks = says_no_locks(info);
+	if (lower_MPI_Comm_rank(real_comm(comm), &win->rank) ||
+	    lower_MPI_Comm_size(real_comm(comm), &win->nr))
+		win->nr = 1;	/* no communicator: as the library says when it is asked for a window */
+	win->target = calloc((size_t)win->nr, 1);
+	win->words = calloc(1, sizeof(*win->words) + 4 * (size_t)win->nr * sizeof(uint64_t));
+	if (win->target && win->words)
+		return win;
+	vobj_put(&win->obj);
+	return NULL;
+}
+
+static int win_made(struct vwin *win, MPI_Comm comm, int rc, MPI_Win *ret_win, unsigned int call)
+{
+	if (rc) {
+		if (win && win->owned)
+			free(win->base);
+		if (win)
+			vobj_put(&win->obj);
+		return fail_comm(comm, rc, call);
+	}
+	win->comm = vobj_get(vobj_comm(comm));
+	win->order = win->comm ? ((struct vcomm *)win->comm)->wins++ : 0;
+	win->model = abi_win_model((MPI_Win)win->obj.real);
+	*ret_win = virt_win(&win->obj);
 	return MPI_SUCCESS;
 }
 
@@ -34,42 +146,56 @@ LOWER_TEXT int PMPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Inf
 			       MPI_Comm comm, MPI_Win *win)
 {
 	GLUE_COLLECTIVE(MPI_Win_create, counter_of(comm));
-	const struct vwin as = { .base = base, .size = size, .disp_unit = disp_unit,
-				 .flavor = MPI_WIN_FLAVOR_CREATE };
-	MPI_Win real;
-	int rc = lower_MPI_Win_create(base, size, disp_unit, real_info(info), real_comm(comm),
-				      &real);
+	struct vwin *desc = win_new(comm, info, MPI_WIN_FLAVOR_CREATE, disp_unit);
 
-	return rc ? fail_comm(comm, rc, CALL_MPI_Win_create) : win_made(comm, real, &as, win);
+	if (!desc)
+		return fail_comm(comm, MPI_ERR_NO_MEM, CALL_MPI_Win_create);
+	desc->base = base;
+	desc->size = size;
+	return win_made(desc, comm, win_make_below(desc, real_comm(comm), real_info(info)), win,
+			CALL_MPI_Win_create);
 }
 MPI_ALIAS(MPI_Win_create);
+
+/* Open MPI cannot over the program's memory in some cases, all ranks alike: of one process, for one. */
+LOWER_TEXT static int allocate_below(struct vwin *win, MPI_Comm comm, MPI_Info info)
+{
+	MPI_Win real;
+	int rc;
+
+	if (win->owned)
+		free(win->base);
+	win->owned = false;
+	win_shared_drop(win);
+	rc = lower_MPI_Win_allocate(win->size, win->disp_unit, info, comm, &win->base, &real);
+	if (rc)
+		return rc;
+	glue_refuse(CALL_MPI_Win_allocate, "a window's memory is the library's own");
+	return made_below(win, comm, real);
+}
 
 LOWER_TEXT int PMPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
 				 void *baseptr, MPI_Win *win)
 {
 	GLUE_COLLECTIVE(MPI_Win_allocate, counter_of(comm));
-	struct vwin as = { .size = size, .disp_unit = disp_unit, .owned = true,
-			   .flavor = MPI_WIN_FLAVOR_ALLOCATE };
-	MPI_Info info_down = real_info(info);
-	MPI_Comm comm_down = real_comm(comm);
-	MPI_Win real;
-	int rc = PMPI_Alloc_mem(size, MPI_INFO_NULL, &as.base);
+	struct vwin *desc = win_new(comm, info, MPI_WIN_FLAVOR_ALLOCATE, disp_unit);
+	int rc;
 
-	if (rc)
-		return rc;
-	rc = lower_MPI_Win_create(as.base, size, disp_unit, info_down, comm_down, &real);
+	if (!desc)
+		return fail_comm(comm, MPI_ERR_NO_MEM, CALL_MPI_Win_allocate);
+	desc->size = size;
+	rc = PMPI_Alloc_mem(size, MPI_INFO_NULL, &desc->base);
 	if (rc) {
-		/* Open MPI cannot in some cases, all ranks alike: of one process, for one */
-		free(as.base);
-		as.owned = false;
-		rc = lower_MPI_Win_allocate(size, disp_unit, info_down, comm_down, &as.base,
-					    &real);
-		if (rc)
-			return fail_comm(comm, rc, CALL_MPI_Win_allocate);
-		glue_refuse(CALL_MPI_Win_allocate, "its memory is the library's own");
+		vobj_put(&desc->obj);
+		return rc;
 	}
-	*(void **)baseptr = as.base;
-	return win_made(comm, real, &as, win);
+	desc->owned = true;
+	rc = win_make_below(desc, real_comm(comm), real_info(info));
+	if (rc && !desc->obj.real)
+		rc = allocate_below(desc, real_comm(comm), real_info(info));
+	if (!rc)
+		*(void **)baseptr = desc->base;
+	return win_made(desc, comm, rc, win, CALL_MPI_Win_allocate);
 }
 MPI_ALIAS(MPI_Win_allocate);
 
@@ -77,47 +203,123 @@ LOWER_TEXT int PMPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info i
 					void *baseptr, MPI_Win *win)
 {
 	GLUE_COLLECTIVE(MPI_Win_allocate_shared, counter_of(comm));
-	struct vwin as = { .size = size, .disp_unit = disp_unit,
-			   .flavor = MPI_WIN_FLAVOR_SHARED };
-	MPI_Win real;
+	struct vwin *desc = win_new(comm, info, MPI_WIN_FLAVOR_SHARED, disp_unit);
 	int rc;
 
-	glue_refuse(CALL_MPI_Win_allocate_shared, "shared windows are not restored yet");
-	rc = lower_MPI_Win_allocate_shared(size, disp_unit, real_info(info), real_comm(comm),
-					   &as.base, &real);
-	if (rc)
-		return fail_comm(comm, rc, CALL_MPI_Win_allocate_shared);
-	*(void **)baseptr = as.base;
-	return win_made(comm, real, &as, win);
+	if (!desc)
+		return fail_comm(comm, MPI_ERR_NO_MEM, CALL_MPI_Win_allocate_shared);
+	desc->size = size;
+	rc = win_share(desc, real_comm(comm), real_info(info));
+	if (!rc)
+		rc = win_make_below(desc, real_comm(comm), real_info(info));
+	if (rc && !desc->obj.real && desc->nr == 1)
+		rc = allocate_below(desc, real_comm(comm), real_info(info));
+	if (!rc)
+		*(void **)baseptr = desc->base;
+	return win_made(desc, comm, rc, win, CALL_MPI_Win_allocate_shared);
 }
 MPI_ALIAS(MPI_Win_allocate_shared);
 
 LOWER_TEXT int PMPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
 {
 	GLUE_COLLECTIVE(MPI_Win_create_dynamic, counter_of(comm));
-	const struct vwin as = { .disp_unit = 1, .flavor = MPI_WIN_FLAVOR_DYNAMIC };
-	MPI_Win real;
-	int rc = lower_MPI_Win_create_dynamic(real_info(info), real_comm(comm), &real);
+	struct vwin *desc = win_new(comm, info, MPI_WIN_FLAVOR_DYNAMIC, 1);
 
-	return rc ? fail_comm(comm, rc, CALL_MPI_Win_create_dynamic) :
-		    win_made(comm, real, &as, win);
+	if (!desc)
+		return fail_comm(comm, MPI_ERR_NO_MEM, CALL_MPI_Win_create_dynamic);
+	return win_made(desc, comm, win_make_below(desc, real_comm(comm), real_info(info)), win,
+			CALL_MPI_Win_create_dynamic);
 }
 MPI_ALIAS(MPI_Win_create_dynamic);
 
-LOWER_TEXT int PMPI_Win_free(MPI_Win *win)
+LOWER_TEXT int PMPI_Win_attach(MPI_Win win, void *base, MPI_Aint size)
 {
-	GLUE_COLLECTIVE(MPI_Win_free, counter_of_win(*win));
-	struct vwin *desc = (struct vwin *)vobj_win(*win);
-	MPI_Win real = real_win(*win);
-	int rc = 0;
+	GLUE_CALL(MPI_Win_attach);
+	struct vwin *desc = (struct vwin *)vobj_win(win);
+	struct win_region *region = calloc(1, sizeof(*region));
+	int rc = region ? lower_MPI_Win_attach(real_win(win), base, size) : MPI_ERR_NO_MEM;
 
-	if (desc)
-		rc = attrs_delete(&desc->attrs, VK_WIN, (uintptr_t)*win);
+	if (rc || !desc) {
+		free(region);
+		return rc ? fail_win(win, rc, CALL_MPI_Win_attach) : rc;
+	}
+	region->base = base;
+	region->size = size;
+	region->next = desc->regions;
+	desc->regions = region;
+	return rc;
+}
+MPI_ALIAS(MPI_Win_attach);
+
+LOWER_TEXT int PMPI_Win_detach(MPI_Win win, const void *base)
+{
+	GLUE_CALL(MPI_Win_detach);
+	struct vwin *desc = (struct vwin *)vobj_win(win);
+	struct win_region **at = desc ? &desc->regions : NULL, *gone;
+	int rc = lower_MPI_Win_detach(real_win(win), base);
+
+	if (rc)
+		return fail_win(win, rc, CALL_MPI_Win_detach);
+	while (at && *at && (*at)->base != base)
+		at = &(*at)->next;
+	if (at && *at) {
+		gone = *at;
+		*at = gone->next;
+		free(gone);
+	}
+	return rc;
+}
+MPI_ALIAS(MPI_Win_detach);
+
+LOWER_TEXT int PMPI_Win_get_info(MPI_Win win, MPI_Info *info_used)
+{
+	GLUE_CALL(MPI_Win_get_info);
+	const struct vwin *desc = (struct vwin *)vobj_win(win);
+	MPI_Info real;
+	int rc = lower_MPI_Win_get_info(real_win(win), &real);
+
+	if (!rc && desc && desc->without_locks)
+		rc = lower_MPI_Info_set(real, "no_locks", "true");
+	if (rc)
+		return fail_win(win, rc, CALL_MPI_Win_get_info);
+	*info_used = wrap_info(real);
+	return rc;
+}
+MPI_ALIAS(MPI_Win_get_info);
+
+LOWER_TEXT static int free_below(struct vwin *win)
+{
+	MPI_Win real = (MPI_Win)win->obj.real, words = (MPI_Win)win->words_below;
+	int rc = lower_MPI_Win_unlock_all(real);
+
 	if (!rc)
 		rc = lower_MPI_Win_free(&real);
+	if (rc || win->nr == 1)
+		return rc;
+	rc = lower_MPI_Win_unlock_all(words);
+	return rc ? rc : lower_MPI_Win_free(&words);
+}
+
+static struct counter *counter_if_idle(MPI_Win win)
+{
+	const struct vwin *desc = (struct vwin *)vobj_win(win);
+
+	return desc && win_is_idle(desc) ? counter_of_win(win) : NULL;
+}
+
+LOWER_TEXT int PMPI_Win_free(MPI_Win *win)
+{
+	GLUE_COLLECTIVE(MPI_Win_free, counter_if_idle(*win));
+	struct vwin *desc = (struct vwin *)vobj_win(*win);
+	int rc = !desc ? MPI_ERR_WIN : !win_is_idle(desc) ? MPI_ERR_RMA_SYNC : 0;
+
+	if (!rc)
+		rc = attrs_delete(&desc->attrs, VK_WIN, (uintptr_t)*win);
+	if (!rc)
+		rc = free_below(desc);
 	if (rc)
 		return fail_win(*win, rc, CALL_MPI_Win_free);
-	if (desc && desc->owned)
+	if (desc->owned)
 		free(desc->base);
 	vobj_release(&desc->obj);
 	*win = MPI_WIN_NULL;

@@ -5,7 +5,7 @@
 # milliseconds the job is quiesced, drained and let go, or given new lower halves in place. The
 # output is that of a run with the library alone. Restarts need tests/mpi/pmi1, so MPICH; they are
 # few, as each costs a tenth of a second. Then what waits for cuts: cuts/free_late.c, in which a rank frees a
-# communicator after two; some of both with MPI_THREAD_MULTIPLE; and with interruptible collectives cuts/apart.c, in which a rank does not come
+# communicator after two, and cuts/progress.c; some of both with MPI_THREAD_MULTIPLE; and with interruptible collectives cuts/apart.c, in which a rank does not come
 # to what the others wait in before it has seen two. More of all:
 #
 #   KINDS='mpich ompi' MODES='go restart' INTERVAL=2 CUTS=100 CUT_ROUNDS=150 RANKS='2 3 4 5' \
@@ -14,7 +14,7 @@
 . "$(dirname "$0")/lib.sh"
 
 : "${KINDS:=mpich ompi}" "${MODES:=go restart}" "${INTERVAL:=10}" "${RANKS:=2 3 4}" "${CUTS:=}"
-: "${PROGRAMS:=drained probes persists colls io_collective type_freed}" "${CUT_ROUNDS:=10}"
+: "${PROGRAMS:=drained probes persists colls io_collective type_freed windows}" "${CUT_ROUNDS:=10}"
 export CUT_ROUNDS
 : "${APART:=2 3}" "${APART_PROGRAMS:=colls free_apart}" "${MULTIPLE:=drained io_collective}"
 declare -A cuts=([go]=${CUTS:-1000} [restart]=${CUTS:-2})
@@ -90,6 +90,7 @@ free_late() {
 	cuts[go]=100000
 	for ranks in $APART; do
 		ok "$kind: go: free_late with $ranks ranks$more" cut "$kind" go "$ranks" free_late
+		[ -n "$more" ] || ok "$kind: go: progress with $ranks ranks" cut "$kind" go "$ranks" progress
 	done
 	cuts[go]=${CUTS:-1000}
 	[ "$kind" = mpich ] || return

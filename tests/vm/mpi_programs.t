@@ -9,7 +9,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-short='f08_halo mprobe nbc_across persistent_kept'
+short='f08_halo mprobe nbc_across persistent_kept windows'
 if [ "${MPI_SUBSET:-}" = all ]; then
 	# abort_code ends before there is anything to save
 	: "${PROGRAMS:=$(cd tests/mpi && ls programs/*.{c,cc,f,f90} cuts/*.c |

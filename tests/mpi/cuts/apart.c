@@ -158,14 +158,16 @@ static void file(void)
 		unlink(path);
 }
 
-/* While a window is there no checkpoint is taken; before, one is. */
 static void window(void)
 {
-	static int memory;
+	static int memory[4];
 	MPI_Win win;
 
 	late();
-	MPI_Win_create(&memory, sizeof(memory), sizeof(memory), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+	MPI_Win_create(memory, sizeof(memory), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+	late();
+	MPI_Win_fence(0, win);
+	late();
 	MPI_Win_free(&win);
 	late();
 	MPI_Barrier(MPI_COMM_WORLD);

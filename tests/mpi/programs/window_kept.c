@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A window that is there at every step: a checkpoint is refused, and the program runs on. */
+/* A window that is there at every step, while the ranks wait for messages. */
 #include "mt.h"
 
 int main(int argc, char **argv)
@@ -12,7 +12,7 @@ int main(int argc, char **argv)
 	MPI_Win_fence(0, win);
 	for (int round = 0; round < 20; round++) {
 		mt_value(round);
-		/* the others wait in a receive, which a checkpoint could be taken in */
+		/* the others wait in a receive */
 		MPI_Sendrecv_replace(&value, 1, MPI_INT, RIGHT, 1, LEFT, 1, MPI_COMM_WORLD,
 				     MPI_STATUS_IGNORE);
 	}

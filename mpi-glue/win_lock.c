@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Locks of windows, and flushes of what is locked.
+ *
+ * Owns the words @lock and @all (win.h): numbers that are added to, and taken back if somebody was
+ * there. Who tries a lock that others have does so again and again between safe points, without
+ * anything of it being under way below. MPI_MODE_NOCHECK asks nobody, as the program promises that
+ * there is no other.
+ */
+#include <stddef.h>
+
+#include "mpi-glue/request.h"
+#include "mpi-glue/win.h"
+#include "mpi/calls.h"
+
+#define WORD_OF(member)	(offsetof(struct win_words, member) / sizeof(uint64_t))
+
+static bool is_locked(const struct vwin *win, int rank)
+{
+	return win->access == ACCESS_ALL || rank == MPI_PROC_NULL ||
+	       (win->access == ACCESS_LOCKED && rank >= 0 && rank < win->nr && win->target[rank]);
+}
+
+/* To word @i of a member. Complete there on return; @value comes back as what it was. */
+LOWER_TEXT static int word_add(const struct vwin *win, int rank, size_t i, uint64_t *value)
+{
+	uint64_t add = *value, *own = (uint64_t *)win->words + i;
+	MPI_Win words = (MPI_Win)win->words_below;
+	int rc;
+
+	if (win->nr == 1) {
+		*value = *own;
+		*own += add;
+		return 0;
+	}
+	rc = lower_MPI_Fetch_and_op(&add, value, real_dtype(MPI_UINT64_T), rank, (MPI_Aint)i,
+				    real_op(MPI_SUM), words);
+	return rc ? rc : lower_MPI_Win_flush(rank, words);
+}
+
+static int give_back(const struct vwin *win, int rank, size_t i, uint64_t value)
+{
+	uint64_t add = -value;
+
+	return word_add(win, rank, i, &add);
+}
+
+/*
+ * @add to word @i of @rank when nobody is there who has any bit of @against. By additions only:
+ * Open MPI 4.1.4 cannot compare and swap in the caller's own memory (btl/vader).
+ */
+static int enter(const struct vwin *win, int rank, size_t i, uint64_t add, uint64_t against,
+		 struct call_mark *mark)
+{
+	for (;;) {
+		uint64_t was = add;
+		int rc = word_add(win, rank, i, &was);
+
+		if (rc || !(was & against))
+			return rc;
+		rc = give_back(win, rank, i, add);
+		if (rc)
+			return rc;
+		between(mark);
+	}
+}
+
+/* Registered with the first member first, so that nobody gets all locks meanwhile. */
+static int lock_exclusive(const struct vwin *win, int rank, struct call_mark *mark)
+{
+	int rc = enter(win, 0, WORD_OF(all), ONE_EXCLUSIVE, MASK_SHARED, mark);
+
+	return rc ? rc : enter(win, rank, WORD_OF(lock), ONE_EXCLUSIVE, ~0ull, mark);
+}
+
+static int lock(struct vwin *win, int type, int rank, int assert, struct call_mark *mark)
+{
+	uint8_t how = TARGET_UNCHECKED;
+	int rc = 0;
+
+	if (rank == MPI_PROC_NULL)
+		return 0;
+	if (rank < 0 || rank >= win->nr)
+		return MPI_ERR_RANK;
+	if (type != MPI_LOCK_EXCLUSIVE && type != MPI_LOCK_SHARED)
+		return MPI_ERR_LOCKTYPE;
+	if (win->target[rank] || (win_is_open(win) && win->access != ACCESS_LOCKED))
+		return MPI_ERR_RMA_SYNC;
+	if (assert & MPI_MODE_NOCHECK)
+		how = TARGET_UNCHECKED;
+	else if (type == MPI_LOCK_EXCLUSIVE)
+		how = TARGET_EXCLUSIVE;
+	else
+		how = TARGET_SHARED;
+	glue_self.peer = world_rank_of((struct vcomm *)win->comm, rank);
+	if (how == TARGET_EXCLUSIVE)
+		rc = lock_exclusive(win, rank, mark);
+	else if (how == TARGET_SHARED)
+		rc = enter(win, rank, WORD_OF(lock), 1, ~MASK_SHARED, mark);
+	if (rc)
+		return rc;
+	win->target[rank] = how;
+	win->locked++;
+	win->access = ACCESS_LOCKED;
+	return 0;
+}
+
+LOWER_TEXT int PMPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
+{
+	GLUE_CALL(MPI_Win_lock);
+	struct vwin *desc = win_of(win);
+	int rc = desc ? lock(desc, lock_type, rank, assert, &mark) : MPI_ERR_WIN;
+
+	/* loads of this process from here on are of what others stored before */
+	if (!rc)
+		rc = lower_MPI_Win_sync(win_below(desc));
+	return rc ? fail_win(win, rc, CALL_MPI_Win_lock) : rc;
+}
+MPI_ALIAS(MPI_Win_lock);
+
+LOWER_TEXT static int unlock(struct vwin *win, int rank)
+{
+	uint8_t how;
+	int rc;
+
+	if (rank == MPI_PROC_NULL)
+		return 0;
+	if (rank < 0 || rank >= win->nr)
+		return MPI_ERR_RANK;
+	if (win->access != ACCESS_LOCKED || !win->target[rank])
+		return MPI_ERR_RMA_SYNC;
+	rc = lower_MPI_Win_flush(rank, win_below(win));
+	if (!rc)
+		rc = lower_MPI_Win_sync(win_below(win));
+	how = win->target[rank];
+	if (!rc && how == TARGET_SHARED)
+		rc = give_back(win, rank, WORD_OF(lock), 1);
+	if (!rc && how == TARGET_EXCLUSIVE)
+		rc = give_back(win, rank, WORD_OF(lock), ONE_EXCLUSIVE);
+	if (!rc && how == TARGET_EXCLUSIVE)
+		rc = give_back(win, 0, WORD_OF(all), ONE_EXCLUSIVE);
+	if (rc)
+		return rc;
+	win->target[rank] = 0;
+	if (!--win->locked)
+		win->access = ACCESS_NONE;
+	return 0;
+}
+
+int PMPI_Win_unlock(int rank, MPI_Win win)
+{
+	GLUE_CALL(MPI_Win_unlock);
+	struct vwin *desc = win_of(win);
+	int rc = desc ? unlock(desc, rank) : MPI_ERR_WIN;
+
+	return rc ? fail_win(win, rc, CALL_MPI_Win_unlock) : rc;
+}
+MPI_ALIAS(MPI_Win_unlock);
+
+LOWER_TEXT int PMPI_Win_lock_all(int assert, MPI_Win win)
+{
+	GLUE_CALL(MPI_Win_lock_all);
+	struct vwin *desc = win_of(win);
+	int rc = !desc ? MPI_ERR_WIN : win_is_open(desc) ? MPI_ERR_RMA_SYNC : 0;
+
+	if (!rc && !(assert & MPI_MODE_NOCHECK))
+		rc = enter(desc, 0, WORD_OF(all), 1, ~MASK_SHARED, &mark);
+	if (!rc)
+		rc = lower_MPI_Win_sync(win_below(desc));
+	if (rc)
+		return fail_win(win, rc, CALL_MPI_Win_lock_all);
+	desc->locked = !(assert & MPI_MODE_NOCHECK);
+	desc->access = ACCESS_ALL;
+	return rc;
+}
+MPI_ALIAS(MPI_Win_lock_all);
+
+LOWER_TEXT int PMPI_Win_unlock_all(MPI_Win win)
+{
+	GLUE_CALL(MPI_Win_unlock_all);
+	struct vwin *desc = win_of(win);
+	int rc = !desc ? MPI_ERR_WIN : desc->access != ACCESS_ALL ? MPI_ERR_RMA_SYNC : 0;
+
+	if (!rc)
+		rc = lower_MPI_Win_flush_all(win_below(desc));
+	if (!rc)
+		rc = lower_MPI_Win_sync(win_below(desc));
+	if (!rc && desc->locked)
+		rc = give_back(desc, 0, WORD_OF(all), 1);
+	if (rc)
+		return fail_win(win, rc, CALL_MPI_Win_unlock_all);
+	desc->locked = 0;
+	desc->access = ACCESS_NONE;
+	return rc;
+}
+MPI_ALIAS(MPI_Win_unlock_all);
+
+/* Flushes, of what is locked. */
+
+#define FLUSH(name) \
+LOWER_TEXT int P##name(int rank, MPI_Win win) \
+{ \
+	GLUE_CALL(name); \
+	const struct vwin *desc = win_of(win); \
+	int rc = !desc ? MPI_ERR_WIN : !is_locked(desc, rank) ? MPI_ERR_RMA_SYNC : 0; \
+\
+	if (!rc && rank != MPI_PROC_NULL) \
+		rc = lower_##name(rank, win_below(desc)); \
+	return rc ? fail_win(win, rc, CALL_##name) : rc; \
+} \
+MPI_ALIAS(name);
+
+#define FLUSH_ALL(name) \
+LOWER_TEXT int P##name(MPI_Win win) \
+{ \
+	GLUE_CALL(name); \
+	const struct vwin *desc = win_of(win); \
+	int rc = !desc ? MPI_ERR_WIN : !desc->locked && desc->access != ACCESS_ALL ? \
+		 MPI_ERR_RMA_SYNC : 0; \
+\
+	if (!rc) \
+		rc = lower_##name(win_below(desc)); \
+	return rc ? fail_win(win, rc, CALL_##name) : rc; \
+} \
+MPI_ALIAS(name);
+
+FLUSH(MPI_Win_flush)
+FLUSH(MPI_Win_flush_local)
+FLUSH_ALL(MPI_Win_flush_all)
+FLUSH_ALL(MPI_Win_flush_local_all)

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Memory of shared windows: one file of a tmpfs, mapped by all members and without a name as soon as
+ * they have it, so that it is memory of the job as other shared memory is, and in its image.
+ *
+ * Owns the parts and the mapping. That members are on one node shows as the others find the file, whose
+ * name the first one made from random numbers.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "mpi-glue/win.h"
+#include "mpi/calls.h"
+
+#define PAGE	4096
+
+/* What the first member tells the others. */
+struct offer {
+	uint64_t token;
+	int32_t error;		/* errno */
+	int32_t apart;		/* each part on pages of its own */
+};
+
+static void file_name(uint64_t token, char *buf, size_t size)
+{
+	snprintf(buf, size, "/dev/shm/stillpoint-win.%016llx", (unsigned long long)token);
+}
+
+static int make_file(uint64_t token, size_t size)
+{
+	char name[64];
+	int fd, rc;
+
+	file_name(token, name, sizeof(name));
+	fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	/* what there is no room for is found here, and not by a signal later */
+	rc = posix_fallocate(fd, 0, (off_t)size);
+	close(fd);
+	if (rc)
+		unlink(name);
+	return -rc;
+}
+
+static int map_file(struct vwin *win, uint64_t token)
+{
+	char name[64];
+	void *map;
+	int fd, rc = 0;
+
+	file_name(token, name, sizeof(name));
+	fd = open(name, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	map = mmap(NULL, win->map_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED)
+		rc = -errno;
+	else
+		win->map = map;
+	close(fd);
+	return rc;
+}
+
+/* Sizes of all; returns how many bytes they are together. */
+LOWER_TEXT static int gather_parts(struct vwin *win, MPI_Comm comm)
+{
+	MPI_Datatype bytes = real_dtype(MPI_BYTE);
+	struct win_part mine = { .size = win->size, .disp_unit = win->disp_unit };
+
+	win->parts = calloc((size_t)win->nr, sizeof(*win->parts));
+	if (!win->parts)
+		return MPI_ERR_NO_MEM;
+	return lower_MPI_Allgather(&mine, sizeof(mine), bytes, win->parts, sizeof(mine), bytes,
+				   comm);
+}
+
+static void place_parts(struct vwin *win, bool apart)
+{
+	MPI_Aint offset = 0;
+
+	for (int i = 0; i < win->nr; i++) {
+		win->parts[i].offset = offset;
+		offset += win->parts[i].size;
+		if (apart)
+			offset = (offset + PAGE - 1) / PAGE * PAGE;
+	}
+	win->map_size = ((size_t)offset + PAGE) / PAGE * PAGE;
+}
+
+LOWER_TEXT static bool wants_apart(MPI_Info info)
+{
+	char value[6] = "";
+	int flag = 0;
+
+	if (info != real_info(MPI_INFO_NULL))
+		lower_MPI_Info_get(info, "alloc_shared_noncontig", sizeof(value) - 1, value, &flag);
+	return flag && !strcmp(value, "true");
+}
+
+LOWER_TEXT int win_share(struct vwin *win, MPI_Comm comm, MPI_Info info)
+{
+	MPI_Datatype bytes = real_dtype(MPI_BYTE), ints = real_dtype(MPI_INT);
+	struct offer offer = { .apart = wants_apart(info) };
+	int error, worst = 0, rc;
+	char name[64];
+
+	if (win->size < 0)
+		return MPI_ERR_SIZE;
+	rc = gather_parts(win, comm);
+	if (rc)
+		return rc;
+	if (win->rank == 0) {
+		place_parts(win, offer.apart);
+		if (getrandom(&offer.token, sizeof(offer.token), 0) != sizeof(offer.token))
+			offer.error = -EAGAIN;
+		else
+			offer.error = make_file(offer.token, win->map_size);
+	}
+	rc = lower_MPI_Bcast(&offer, sizeof(offer), bytes, 0, comm);
+	if (rc)
+		return rc;
+	if (offer.error)
+		return MPI_ERR_NO_MEM;
+	place_parts(win, offer.apart);
+	error = -map_file(win, offer.token);
+	rc = lower_MPI_Allreduce(&error, &worst, 1, ints, real_op(MPI_MAX), comm);
+	if (win->rank == 0) {
+		file_name(offer.token, name, sizeof(name));
+		unlink(name);
+	}
+	if (!rc && worst)
+		rc = MPI_ERR_RMA_SHARED;
+	if (!rc && win->size)
+		win->base = (char *)win->map + win->parts[win->rank].offset;
+	return rc;
+}
+
+void win_shared_drop(struct vwin *win)
+{
+	if (win->map)
+		munmap(win->map, win->map_size);
+	free(win->parts);
+	win->map = NULL;
+	win->parts = NULL;
+}
+
+int win_shared_part(MPI_Win win, int rank, MPI_Aint *ret_size, int *ret_disp_unit, void **ret_base,
+		    unsigned int call)
+{
+	const struct vwin *desc = win_of(win);
+	struct win_part alone, none = { .disp_unit = 1 };
+	const struct win_part *parts, *part = &none;
+
+	if (!desc || desc->flavor != MPI_WIN_FLAVOR_SHARED)
+		return fail_win(win, desc ? MPI_ERR_RMA_FLAVOR : MPI_ERR_WIN, call);
+	if (rank != MPI_PROC_NULL && (rank < 0 || rank >= desc->nr))
+		return fail_win(win, MPI_ERR_RANK, call);
+	/* the library's own memory, of one process */
+	alone = (struct win_part){ .size = desc->size, .disp_unit = desc->disp_unit };
+	parts = desc->parts ? desc->parts : &alone;
+	if (rank != MPI_PROC_NULL)
+		part = &parts[rank];
+	for (int i = 0; i < desc->nr && part == &none; i++)
+		if (parts[i].size)
+			part = &parts[i];
+	*ret_size = part->size;
+	*ret_disp_unit = part->disp_unit;
+	*ret_base = !part->size ? NULL :
+		    desc->map ? (char *)desc->map + part->offset : desc->base;
+	return MPI_SUCCESS;
+}
+
+int PMPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, int *disp_unit, void *baseptr)
+{
+	return win_shared_part(win, rank, size, disp_unit, baseptr, CALL_MPI_Win_shared_query);
+}
+MPI_ALIAS(MPI_Win_shared_query);
