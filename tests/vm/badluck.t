@@ -8,7 +8,7 @@
 vm_ready
 in_vm mkdir -p /mnt/nvme/badluck-work
 
-rounds=5
+rounds=3
 [ "${CR_SUBSET:-ci}" != long ] || rounds=30
 while IFS= read -r line; do
 	case $line in

@@ -5,7 +5,8 @@
 # tests/mpi/run-cr; what each shall print comes from a run with the library alone, on the host.
 #
 #   KINDS='mpich ompi' RANKS=2 FLAVOURS=CTE PROGRAMS='mprobe io_kept' tests/vm/mpi_programs.t
-#   MPI_SUBSET=all      every program, with all flavours; otherwise those of $short with C
+#   MPI_SUBSET=all      every program, with all flavours and both libraries; otherwise those of $short with C,
+#                       one library on each kernel (the other one of tests/vm/mpi.t)
 
 . "$(dirname "$0")/lib.sh"
 
@@ -15,7 +16,12 @@ if [ "${MPI_SUBSET:-}" = all ]; then
 	: "${PROGRAMS:=$(cd tests/mpi && ls programs/*.{c,cc,f,f90} cuts/*.c |
 		sed 's,.*/,,; s,\..*,,' | grep -vx abort_code)}" "${FLAVOURS:=CTE}"
 fi
-: "${KINDS:=mpich ompi}" "${RANKS:=2}" "${PROGRAMS:=$short}" "${FLAVOURS:=C}"
+case ${MPI_SUBSET:-},$KERNEL in
+all,*) : "${KINDS:=mpich ompi}" ;;
+*,6.12) : "${KINDS:=mpich}" ;;
+*) : "${KINDS:=ompi}" ;;
+esac
+: "${RANKS:=2}" "${PROGRAMS:=$short}" "${FLAVOURS:=C}"
 # of the programs of cuts/; the same in the VM
 export CUT_ROUNDS=${CUT_ROUNDS:-10}
 vm_ready
