@@ -26,7 +26,7 @@ static MPI_Win words_below(const struct vwin *win)
 
 bool win_is_idle(const struct vwin *win)
 {
-	return win->access <= ACCESS_FENCE && !win->from;
+	return win->access <= ACCESS_FENCE && !win->from && !win->locked;
 }
 
 static uint64_t *word(const struct vwin *win, size_t i)
@@ -42,7 +42,7 @@ LOWER_TEXT static int words_tell(const struct vwin *win, size_t i, int n, const 
 	int rc = 0;
 
 	if (win->nr == 1) {
-		*word(win, i) += (uint64_t)n;
+		__atomic_add_fetch(word(win, i), (uint64_t)n, __ATOMIC_SEQ_CST);
 		return 0;
 	}
 	for (int k = 0; k < n && !rc; k++)

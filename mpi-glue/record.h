@@ -127,7 +127,7 @@ struct vfile {
 
 /*
  * @words_below: a window on @words, for its epochs: win.h
- * @target: by rank, enum win_target; @locked: how many of them are locked
+ * @target: by rank, enum win_target; @locked: how many of them are locked; @all: MPI_Win_lock_all is counted
  * @to, @from: of the access and the exposure that are open; NULL: none
  */
 struct vwin {
@@ -142,6 +142,7 @@ struct vwin {
 	int rank, nr;		/* of its members */
 	bool owned;		/* base is ours to free */
 	bool without_locks;	/* the program said it will not lock */
+	bool all;
 	int access;		/* enum win_access */
 	int locked, nr_to, nr_from;
 	int *to, *from;

@@ -31,17 +31,16 @@
 
 #include "mpi-glue/glue.h"
 
-/* What operations of this process are allowed on the window. */
+/* What operations of this process are allowed on the window, besides those on targets that are locked. */
 enum win_access {
 	ACCESS_NONE,
 	ACCESS_FENCED,		/* after a fence; nothing was begun yet */
 	ACCESS_FENCE,		/* operations were, so a fence must come */
 	ACCESS_STARTED,		/* on targets of MPI_Win_start */
-	ACCESS_LOCKED,		/* on targets that are locked */
 	ACCESS_ALL,		/* MPI_Win_lock_all */
 };
 
-/* vwin.target[], by rank. */
+/* vwin.target[], by rank; the last three are locks, which several threads may have of different targets. */
 enum win_target { TARGET_STARTED = 1, TARGET_SHARED, TARGET_EXCLUSIVE, TARGET_UNCHECKED };
 
 /* Locks count who shares them in the lower half, who has or tries for them alone in the upper. */
@@ -90,7 +89,7 @@ static inline MPI_Win win_below(const struct vwin *win)
 
 static inline bool win_is_open(const struct vwin *win)
 {
-	return win->access >= ACCESS_FENCE;
+	return win->access >= ACCESS_FENCE || __atomic_load_n(&win->locked, __ATOMIC_RELAXED);
 }
 
 /* May an operation on @target begin? Else it is MPI_ERR_RMA_SYNC. */
@@ -105,8 +104,6 @@ static inline bool win_may(MPI_Win win, int target)
 	case ACCESS_FENCED:
 		desc->access = ACCESS_FENCE;
 		return true;
-	case ACCESS_NONE:
-		return false;
 	case ACCESS_FENCE:
 	case ACCESS_ALL:
 		return true;

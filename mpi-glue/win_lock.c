@@ -15,10 +15,14 @@
 
 #define WORD_OF(member)	(offsetof(struct win_words, member) / sizeof(uint64_t))
 
+static bool has_lock(const struct vwin *win, int rank)
+{
+	return rank >= 0 && rank < win->nr && win->target[rank] > TARGET_STARTED;
+}
+
 static bool is_locked(const struct vwin *win, int rank)
 {
-	return win->access == ACCESS_ALL || rank == MPI_PROC_NULL ||
-	       (win->access == ACCESS_LOCKED && rank >= 0 && rank < win->nr && win->target[rank]);
+	return win->access == ACCESS_ALL || rank == MPI_PROC_NULL || has_lock(win, rank);
 }
 
 /* To word @i of a member. Complete there on return; @value comes back as what it was. */
@@ -29,8 +33,7 @@ LOWER_TEXT static int word_add(const struct vwin *win, int rank, size_t i, uint6
 	int rc;
 
 	if (win->nr == 1) {
-		*value = *own;
-		*own += add;
+		*value = __atomic_fetch_add(own, add, __ATOMIC_SEQ_CST);
 		return 0;
 	}
 	rc = lower_MPI_Fetch_and_op(&add, value, real_dtype(MPI_UINT64_T), rank, (MPI_Aint)i,
@@ -84,7 +87,7 @@ static int lock(struct vwin *win, int type, int rank, int assert, struct call_ma
 		return MPI_ERR_RANK;
 	if (type != MPI_LOCK_EXCLUSIVE && type != MPI_LOCK_SHARED)
 		return MPI_ERR_LOCKTYPE;
-	if (win->target[rank] || (win_is_open(win) && win->access != ACCESS_LOCKED))
+	if (win->target[rank] || win->access >= ACCESS_FENCE)
 		return MPI_ERR_RMA_SYNC;
 	if (assert & MPI_MODE_NOCHECK)
 		how = TARGET_UNCHECKED;
@@ -100,8 +103,8 @@ static int lock(struct vwin *win, int type, int rank, int assert, struct call_ma
 	if (rc)
 		return rc;
 	win->target[rank] = how;
-	win->locked++;
-	win->access = ACCESS_LOCKED;
+	__atomic_add_fetch(&win->locked, 1, __ATOMIC_RELAXED);
+	win->access = ACCESS_NONE;
 	return 0;
 }
 
@@ -127,7 +130,7 @@ LOWER_TEXT static int unlock(struct vwin *win, int rank)
 		return 0;
 	if (rank < 0 || rank >= win->nr)
 		return MPI_ERR_RANK;
-	if (win->access != ACCESS_LOCKED || !win->target[rank])
+	if (!has_lock(win, rank))
 		return MPI_ERR_RMA_SYNC;
 	rc = lower_MPI_Win_flush(rank, win_below(win));
 	if (!rc)
@@ -142,8 +145,7 @@ LOWER_TEXT static int unlock(struct vwin *win, int rank)
 	if (rc)
 		return rc;
 	win->target[rank] = 0;
-	if (!--win->locked)
-		win->access = ACCESS_NONE;
+	__atomic_sub_fetch(&win->locked, 1, __ATOMIC_RELAXED);
 	return 0;
 }
 
@@ -169,7 +171,7 @@ LOWER_TEXT int PMPI_Win_lock_all(int assert, MPI_Win win)
 		rc = lower_MPI_Win_sync(win_below(desc));
 	if (rc)
 		return fail_win(win, rc, CALL_MPI_Win_lock_all);
-	desc->locked = !(assert & MPI_MODE_NOCHECK);
+	desc->all = !(assert & MPI_MODE_NOCHECK);
 	desc->access = ACCESS_ALL;
 	return rc;
 }
@@ -185,11 +187,10 @@ LOWER_TEXT int PMPI_Win_unlock_all(MPI_Win win)
 		rc = lower_MPI_Win_flush_all(win_below(desc));
 	if (!rc)
 		rc = lower_MPI_Win_sync(win_below(desc));
-	if (!rc && desc->locked)
+	if (!rc && desc->all)
 		rc = give_back(desc, 0, WORD_OF(all), 1);
 	if (rc)
 		return fail_win(win, rc, CALL_MPI_Win_unlock_all);
-	desc->locked = 0;
 	desc->access = ACCESS_NONE;
 	return rc;
 }
