@@ -236,10 +236,11 @@ static struct ckpt_restore_mm *ckpt_restore_mm_alloc(struct ckpt_mm_job *job,
 	return rmm;
 }
 
+/* Held by the caller: the thread may be killed at any time, and lets go of its own then. */
 static int ckpt_mm_run(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
-		       struct ckpt_mm_job *job, struct ckpt_rec_stream *stream)
+		       struct mm_struct *mm, struct ckpt_mm_job *job,
+		       struct ckpt_rec_stream *stream)
 {
-	struct mm_struct *mm = thread->task->mm;
 	struct ckpt_restore_mm *rmm;
 	int err;
 
@@ -262,15 +263,12 @@ static int ckpt_mm_run(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
 	return 0;
 }
 
-int ckpt_restore_mm(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
-		    struct ckpt_rec_stream *stream)
+static int ckpt_mm_apply(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
+			 struct mm_struct *mm, struct ckpt_rec_stream *stream)
 {
 	struct ckpt_mm_job job = { .rec = ckpt_rec_next(stream) };
 	int err = -ENOMEM;
 
-	if (thread->task->mm == current->mm || !thread->task->mm ||
-	    !ckpt_restore_owns_process(ctx, thread))
-		return -EPERM;
 	if (!ckpt_mm_fields_ok(job.rec) ||
 	    job.rec->nr_vmas > stream->len / sizeof(struct ckpt_rec_vma))
 		return -EINVAL;
@@ -282,9 +280,28 @@ int ckpt_restore_mm(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
 	job.items = kvcalloc(job.rec->nr_vmas + 1, sizeof(*job.items),
 			     GFP_KERNEL_ACCOUNT);
 	if (job.items)
-		err = ckpt_mm_run(ctx, thread, &job, stream);
+		err = ckpt_mm_run(ctx, thread, mm, &job, stream);
 	ckpt_mm_release_files(&job);
 	kvfree(job.items);
+	return err;
+}
+
+int ckpt_restore_mm(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
+		    struct ckpt_rec_stream *stream)
+{
+	struct mm_struct *mm;
+	int err = -EPERM;
+
+	task_lock(thread->task);
+	mm = thread->task->mm;
+	if (mm)
+		mmgrab(mm);
+	task_unlock(thread->task);
+	if (!mm)
+		return -EPERM;
+	if (mm != current->mm && ckpt_restore_owns_process(ctx, thread))
+		err = ckpt_mm_apply(ctx, thread, mm, stream);
+	mmdrop(mm);
 	return err;
 }
 

@@ -28,6 +28,7 @@
 #include "supervisor/outcome.h"
 
 #define LINGER_MS	10000	/* for terminals that do not take the rest */
+#define EXIT_FILE_ROOM	4096	/* bytes */
 
 struct shim_args {
 	int spec;
@@ -103,6 +104,10 @@ static json_t *prepare(struct shim *shim)
 			       O_NOFOLLOW, 0600);
 	if (shim->exit_file < 0)
 		return failed(-errno, "the file for the exit status");
+	/* images may have filled the file system when the job ends */
+	if (fallocate(shim->exit_file, FALLOC_FL_KEEP_SIZE, 0, EXIT_FILE_ROOM) &&
+	    errno != EOPNOTSUPP)
+		return failed(-errno, "room for the exit status");
 	err = shim_ranks_open(shim);
 	if (err)
 		return failed(err, "process management");
@@ -423,6 +428,7 @@ static int run(struct shim *shim, int attach)
 	json_t *outcome = launch(shim);
 	int err = outcome_errno(outcome);
 
+	stdio_cut(&shim->io, err);
 	if (!err && attach >= 0)
 		client_add(shim, attach, true);
 	if (!err)

@@ -36,12 +36,16 @@ static int make_page(const struct ranks *ranks, int dir, unsigned int rank, uid_
 	};
 	char name[16];
 	_cleanup_fd_ int fd = -1;
+	int err;
 
 	snprintf(name, sizeof(name), "%u", rank);
 	fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0 || fchown(fd, uid, gid) ||
-	    ftruncate(fd, (off_t)status_size(ranks->size, PAGES_COMMS)))
+	if (fd < 0 || fchown(fd, uid, gid))
 		return -errno;
+	/* with its memory: the program may have filled /dev/shm when it is first written to */
+	err = posix_fallocate(fd, 0, (off_t)status_size(ranks->size, PAGES_COMMS));
+	if (err)
+		return -err;
 	return write(fd, &head, sizeof(head)) == (ssize_t)sizeof(head) ? 0 : -ENOSPC;
 }
 

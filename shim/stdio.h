@@ -38,6 +38,13 @@ struct shim_stream {
 
 struct shim_labels;
 
+/* A log that is longer than at the checkpoint; what is beyond is kept as @tail. */
+struct shim_cut {
+	int log;
+	int64_t len;
+	char tail[64];
+};
+
 struct shim_stdio {
 	struct reactor *reactor;
 	int master, slave;	/* terminal; -1: none */
@@ -47,6 +54,9 @@ struct shim_stdio {
 	int job_ends[3];	/* pipes' ends for the job; closed once it has them */
 	struct shim_stream stream[2];
 	struct shim_labels *labels;	/* ranks write through these; NULL: as one */
+	struct shim_cut *cuts;
+	unsigned int nr_cuts;
+	int cuts_dir;
 	char input[STDIO_INPUT_MAX];
 	size_t input_len;
 	bool input_end;
@@ -55,9 +65,14 @@ struct shim_stdio {
 	void *arg;
 };
 
-/* Make what @spec asks for; logs are opened, cut to their length, given away. */
+/* Make what @spec asks for; logs are opened, given away, and what a restore will cut off is copied. */
 int stdio_open(struct shim_stdio *io, const struct shim_spec *spec, char *why,
 	       size_t size);
+/*
+ * The job is there: cut its logs to their length; @undo: it is not, so remove the copies. As root, before
+ * anything is read. Cutting needs no room; a failure is not told, as the job runs on.
+ */
+void stdio_cut(struct shim_stdio *io, bool undo);
 
 #define STDIO_NO_INPUT	(1U << 0)	/* /dev/null instead */
 #define STDIO_APPEND	(1U << 1)	/* several write to one file */

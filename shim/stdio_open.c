@@ -61,13 +61,27 @@ static int make_pipe(int *ours, int *theirs, const struct shim_spec *spec,
 	return 0;
 }
 
-/* Put a log back to where the image stands; what is cut off is kept beside it. */
-static int cut_log(int dir, int log, const char *name, off_t len)
+static int copy_tail(int log, int tail, off_t from, off_t to)
+{
+	while (from < to) {
+		ssize_t n = copy_file_range(log, &from, tail, NULL, (size_t)(to - from), 0);
+
+		if (n <= 0)
+			return n ? -errno : -EIO;
+	}
+	return fsync(tail) ? -errno : 0;
+}
+
+/*
+ * A log is to go back to where the image stands: what will be cut off is kept beside it. Cut it is
+ * when the job is there, so that a restart that fails has changed nothing.
+ */
+static int prepare_cut(struct shim_stdio *io, int log, const char *name, off_t len)
 {
 	_cleanup_fd_ int tail = -1;
-	char tail_name[64];
+	struct shim_cut *cut;
 	struct stat st;
-	off_t at = len;
+	int err;
 
 	if (fstat(log, &st))
 		return -errno;
@@ -75,20 +89,43 @@ static int cut_log(int dir, int log, const char *name, off_t len)
 		return -ENODATA;
 	if (st.st_size == len)
 		return 0;
-	snprintf(tail_name, sizeof(tail_name), "%s.cut-%lld", name,
-		 (long long)time(NULL));
-	tail = openat(dir, tail_name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC |
-		      O_NOFOLLOW, 0600);
-	if (tail < 0 || fchown(tail, st.st_uid, st.st_gid))
+	cut = realloc(io->cuts, (io->nr_cuts + 1) * sizeof(*cut));
+	if (!cut)
+		return -ENOMEM;
+	io->cuts = cut;
+	cut += io->nr_cuts;
+	cut->len = len;
+	snprintf(cut->tail, sizeof(cut->tail), "%s.cut-%lld", name, (long long)time(NULL));
+	tail = openat(io->cuts_dir, cut->tail, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+		      0600);
+	if (tail < 0)
 		return -errno;
-	while (at < st.st_size) {
-		ssize_t n = copy_file_range(log, &at, tail, NULL,
-					    (size_t)(st.st_size - at), 0);
-
-		if (n <= 0)
-			return n ? -errno : -EIO;
+	err = fchown(tail, st.st_uid, st.st_gid) ? -errno : copy_tail(log, tail, len, st.st_size);
+	cut->log = err ? -1 : fcntl(log, F_DUPFD_CLOEXEC, 3);
+	if (cut->log < 0) {
+		err = err ? err : -errno;
+		unlinkat(io->cuts_dir, cut->tail, 0);
+		return err;
 	}
-	return fsync(tail) || ftruncate(log, len) ? -errno : 0;
+	io->nr_cuts++;
+	return 0;
+}
+
+void stdio_cut(struct shim_stdio *io, bool undo)
+{
+	for (unsigned int i = 0; i < io->nr_cuts; i++) {
+		struct shim_cut *cut = &io->cuts[i];
+
+		if (undo || ftruncate(cut->log, cut->len))
+			unlinkat(io->cuts_dir, cut->tail, 0);
+		close(cut->log);
+	}
+	free(io->cuts);
+	io->cuts = NULL;
+	io->nr_cuts = 0;
+	if (io->cuts_dir >= 0)
+		close(io->cuts_dir);
+	io->cuts_dir = -1;
 }
 
 static int open_log(struct shim_stream *s, const struct shim_spec *spec,
@@ -102,13 +139,13 @@ static int open_log(struct shim_stream *s, const struct shim_spec *spec,
 		return -errno;
 	if (!spec->restore)
 		return 0;
-	err = cut_log(dir, s->log, name, len);
+	err = prepare_cut(s->io, s->log, name, len);
 	s->len = s->ready = (uint64_t)len;
 	return err;
 }
 
 /* Nobody writes these any more, but since the checkpoint somebody did. */
-static int cut_old_logs(const struct shim_spec *spec, int dir)
+static int cut_old_logs(struct shim_stdio *io, const struct shim_spec *spec, int dir)
 {
 	unsigned int node = spec->ranks.nr_nodes, nr = spec_log_nodes(spec);
 	int err = 0;
@@ -118,7 +155,7 @@ static int cut_old_logs(const struct shim_spec *spec, int dir)
 
 		for (int i = 0; i < 2 && !err; i++) {
 			json_int_t len = json_integer_value(json_array_get(lens, (size_t)i));
-			struct shim_stream s = { .log = -1 };
+			struct shim_stream s = { .io = io, .log = -1 };
 			char name[32];
 
 			if (!is(spec->stdio[i + 1], SPEC_PIPE))
@@ -175,7 +212,7 @@ int stdio_open(struct shim_stdio *io, const struct shim_spec *spec, char *why,
 	int i, err = 0;
 
 	memset(io, 0, sizeof(*io));
-	io->master = io->slave = io->in_write = -1;
+	io->master = io->slave = io->in_write = io->cuts_dir = -1;
 	for (i = 0; i < 3; i++)
 		io->job_ends[i] = -1;
 	for (i = 0; i < 2; i++)
@@ -193,9 +230,10 @@ int stdio_open(struct shim_stdio *io, const struct shim_spec *spec, char *why,
 	if (!err) {
 		what = spec->image_dir;
 		dir = open(spec->image_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		err = dir < 0 ? -errno : open_streams(io, spec, dir);
+		io->cuts_dir = dir < 0 ? -1 : fcntl(dir, F_DUPFD_CLOEXEC, 3);
+		err = io->cuts_dir < 0 ? -errno : open_streams(io, spec, dir);
 		if (!err && spec->restore)
-			err = cut_old_logs(spec, dir);
+			err = cut_old_logs(io, spec, dir);
 		if (!err && spec->ranks.label)
 			err = labels_open(io, spec, &io->labels);
 	}

@@ -253,6 +253,11 @@ static void set_creds(const struct tree *tree, const struct state_thread *thread
 		ret = raw(SYS_prctl, PR_SET_KEEPCAPS, 0);
 	if (ret < 0)
 		task_fail(tree, "cannot set ambient capabilities or securebits", ret);
+	/*
+	 * Until the old memory is gone, a copy of the builder's and the keys in it, the owner must not look
+	 * into it, and without capabilities he may. The program's own value comes with its memory.
+	 */
+	raw(SYS_prctl, PR_SET_DUMPABLE, 0);
 	set_caps(tree, c->cap_permitted, c->cap_effective, c->cap_inheritable);
 }
 

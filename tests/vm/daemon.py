@@ -763,9 +763,11 @@ def damaged_and_swapped(node):
     other = node.shell(COUNTER.format(n=1000))
     for j in (job, job, other):
         node.ctl('checkpoint', str(j))
+    node.lines(job, node.output(job).count('\n') + 3)
     for j in (job, other):
         node.ctl('kill', str(j), 'KILL')
         node.wait(j)
+    output = node.output(job)
     one, two = f'{node.images}/{job}/gen-1', f'{node.images}/{job}/gen-2'
     os.rename(two, two + '.away')
     shutil.copytree(one, two)
@@ -783,6 +785,8 @@ def damaged_and_swapped(node):
     node.fails(1, '', 'verify', '--deep', f'{job}:2')
     node.fails(1, '', 'restart', str(job))
     equal(node.job(job)['state'], 'ended', 'state')
+    equal(node.output(job), output, 'output after restarts that failed')
+    equal([f for f in os.listdir(f'{node.images}/{job}') if '.cut' in f], [], 'what was cut off')
     node.ctl('restart', f'{job}:1')
     equal(node.jobs()[job]['state'], 'running', 'state')
     with open(two + '/manifest', 'r+b') as f:
