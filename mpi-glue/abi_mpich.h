@@ -9,6 +9,7 @@
 #define MPI_GLUE_ABI_MPICH_H
 
 #define ABI_NAME	"mpich"
+#define ABI_SWAPS_ABOVE	0	/* win_shared.c */
 #define VH_BITS(kind)	(0xc0000000u | ((kind) == VK_MSG ? VK_REQ : (kind)) << 26)
 #define VH_KIND		0xfc000000u
 #define VH_INDEX	0x03ffffffu

@@ -11,6 +11,7 @@
 #define MPI_GLUE_ABI_OMPI_H
 
 #define ABI_NAME	"ompi"
+#define ABI_SWAPS_ABOVE	1	/* win_shared.c */
 #define ABI_BITS(handle)	((uintptr_t)(handle))
 #define ABI_ERRHANDLER_FN	MPI_Handler_function
 

@@ -130,13 +130,14 @@ LOWER_TEXT static bool fence_step(void *arg)
 		const uint64_t *come = &win->words->come[f->round];
 		long step = 1l << f->round;
 		int next = (int)((win->rank + step) % win->nr), flag;
+		int tag = quiet_tag();	/* not below, where the call would be another half's */
 
 		if (!f->told)
 			f->rc = words_tell(win, WORD_OF(come) + (size_t)f->round, 1, &next);
 		f->told = true;
 		if (!f->rc && !has_come(come, f->before))
 			f->rc = UNTIL_OUT(MPI_Iprobe, has_come(come, f->before), MPI_ANY_SOURCE,
-					  quiet_tag(), real_comm(MPI_COMM_WORLD), &flag,
+					  tag, real_comm(MPI_COMM_WORLD), &flag,
 					  MPI_STATUS_IGNORE);
 		if (f->rc)
 			return true;
@@ -264,8 +265,9 @@ LOWER_TEXT int PMPI_Win_complete(MPI_Win win)
 	struct vwin *desc = win_of(win);
 	int rc = !desc ? MPI_ERR_WIN : desc->access != ACCESS_STARTED ? MPI_ERR_RMA_SYNC : 0;
 
-	if (!rc)
-		rc = lower_MPI_Win_flush_all(win_below(desc));
+	/* one by one: to flush all, Open MPI's osc/pt2pt asks others as well */
+	for (int k = 0; !rc && k < desc->nr_to; k++)
+		rc = lower_MPI_Win_flush(desc->to[k], win_below(desc));
 	if (!rc)
 		rc = words_tell(desc, WORD_OF(by) + (size_t)(desc->nr + desc->rank), desc->nr_to,
 				desc->to);

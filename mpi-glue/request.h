@@ -20,7 +20,10 @@ static inline bool wanted_out(void)
 
 #define BELOW(name)	((__typeof__(P##name) *)glue.fn[CALL_##name])
 
-/* In the lower half until it is done, fails, or the thread is wanted out. */
+/*
+ * In the lower half until it is done, fails, or the thread is wanted out. Arguments are evaluated
+ * below: no calls in them.
+ */
 #define UNTIL_OUT(call, finished, ...) ({ \
 	unsigned long upper_ = glue_enter(CALL_##call); \
 	int rc_, tests_ = TESTS_AT_ONCE; \

@@ -287,6 +287,25 @@ LOWER_TEXT int PMPI_Win_get_info(MPI_Win win, MPI_Info *info_used)
 }
 MPI_ALIAS(MPI_Win_get_info);
 
+/* Collective: MPICH has a barrier in it. */
+LOWER_TEXT int PMPI_Win_set_info(MPI_Win win, MPI_Info info)
+{
+	GLUE_COLLECTIVE(MPI_Win_set_info, counter_of_win(win));
+	struct vwin *desc = (struct vwin *)vobj_win(win);
+	MPI_Info allowed;
+	int rc = allow_locks(real_info(info), &allowed);
+
+	if (rc)
+		return fail_win(win, rc, CALL_MPI_Win_set_info);
+	rc = lower_MPI_Win_set_info(real_win(win), allowed);
+	if (desc && allowed != real_info(info)) {
+		desc->without_locks = says_no_locks(info);
+		lower_MPI_Info_free(&allowed);
+	}
+	return rc ? fail_win(win, rc, CALL_MPI_Win_set_info) : rc;
+}
+MPI_ALIAS(MPI_Win_set_info);
+
 LOWER_TEXT static int free_below(struct vwin *win)
 {
 	MPI_Win real = (MPI_Win)win->obj.real, words = (MPI_Win)win->words_below;

@@ -18,9 +18,8 @@
  * Fences are dissemination barriers: Hensgen, Finkel, Manber, "Two algorithms for barrier
  * synchronization", International Journal of Parallel Programming 17(1), 1988.
  *
- * An exclusive lock and MPI_Win_lock_all meet at the first member's @all word, so that the latter is
- * one addition and not one for each member: Gerstenberger, Besta, Hoefler, "Enabling highly-scalable
- * remote memory access programming with MPI-3 One Sided", SC'13, section 2.3.
+ * MPI_Win_lock_all is a lock of each member, all begun at once. (A word for all at one member, as Gerstenberger,
+ * Besta, Hoefler have it, SC'13, section 2.3, would have every exclusive lock wait for the progress of that one.)
  *
  * Memory of MPI_Win_allocate is the application's heap; that of MPI_Win_allocate_shared a file of a tmpfs
  * which all members map, and which no name leads to any more. (Below, each member's window is all of it: MPICH
@@ -43,7 +42,7 @@ enum win_access {
 /* vwin.target[], by rank; the last three are locks, which several threads may have of different targets. */
 enum win_target { TARGET_STARTED = 1, TARGET_SHARED, TARGET_EXCLUSIVE, TARGET_UNCHECKED };
 
-/* Locks count who shares them in the lower half, who has or tries for them alone in the upper. */
+/* Locks count readers in the lower half, writers, one of which has it or waits for readers, in the upper. */
 #define ONE_EXCLUSIVE	(1ull << 32)
 #define MASK_SHARED	(ONE_EXCLUSIVE - 1)
 
@@ -53,13 +52,12 @@ enum win_target { TARGET_STARTED = 1, TARGET_SHARED, TARGET_EXCLUSIVE, TARGET_UN
  * struct win_words - of one member
  * @fences: this member has begun; its own, as the second half of @by
  * @lock:   of this member
- * @all:    of the first one: who holds all, and who wants or has an exclusive lock anywhere
  * @come:   to round k of a fence, by the member 2^k before this one
  * @by:     [0, n): posted here by rank i; [n, 2n): completed here; [2n, 4n): of these, used
  */
 struct win_words {
 	uint64_t fences;
-	uint64_t lock, all;
+	uint64_t lock;
 	uint64_t come[FENCE_ROUNDS];
 	uint64_t by[];
 };

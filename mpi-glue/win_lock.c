@@ -2,12 +2,13 @@
 /*
  * Locks of windows, and flushes of what is locked.
  *
- * Owns the words @lock and @all (win.h): numbers that are added to, and taken back if somebody was
- * there. Who tries a lock that others have does so again and again between safe points, without
- * anything of it being under way below. MPI_MODE_NOCHECK asks nobody, as the program promises that
- * there is no other.
+ * Owns the word @lock of each member (win.h): a number that is added to, and what was added taken back if
+ * somebody was there. Who waits looks at it again and again between safe points, without anything of it
+ * being under way below; a writer that waits for readers has its mark there already. MPI_MODE_NOCHECK
+ * asks nobody, as the program promises that there is no other.
  */
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "mpi-glue/request.h"
 #include "mpi-glue/win.h"
@@ -48,32 +49,61 @@ static int give_back(const struct vwin *win, int rank, size_t i, uint64_t value)
 	return word_add(win, rank, i, &add);
 }
 
+static bool has_writer(uint64_t lock)
+{
+	return lock & ~MASK_SHARED;
+}
+
 /*
- * @add to word @i of @rank when nobody is there who has any bit of @against. By additions only:
- * Open MPI 4.1.4 cannot compare and swap in the caller's own memory (btl/vader).
+ * Until there is no writer, or with @readers no reader: looks only, as who adds and takes back again and
+ * again keeps others from it.
  */
-static int enter(const struct vwin *win, int rank, size_t i, uint64_t add, uint64_t against,
-		 struct call_mark *mark)
+static int lock_await(const struct vwin *win, int rank, bool readers, struct call_mark *mark)
 {
 	for (;;) {
-		uint64_t was = add;
-		int rc = word_add(win, rank, i, &was);
+		uint64_t now = 0;
+		int rc = word_add(win, rank, WORD_OF(lock), &now);
 
-		if (rc || !(was & against))
-			return rc;
-		rc = give_back(win, rank, i, add);
-		if (rc)
+		if (rc || !(readers ? now & MASK_SHARED : has_writer(now)))
 			return rc;
 		between(mark);
 	}
 }
 
-/* Registered with the first member first, so that nobody gets all locks meanwhile. */
+/* By additions only: Open MPI 4.1.4 cannot compare and swap in the caller's own memory (btl/vader). */
+static int lock_shared(const struct vwin *win, int rank, struct call_mark *mark)
+{
+	for (;;) {
+		uint64_t was = 1;
+		int rc = word_add(win, rank, WORD_OF(lock), &was);
+
+		if (rc || !has_writer(was))
+			return rc;
+		rc = give_back(win, rank, WORD_OF(lock), 1);
+		if (!rc)
+			rc = lock_await(win, rank, false, mark);
+		if (rc)
+			return rc;
+	}
+}
+
+/* The first writer stays while readers leave, and no new ones come. */
 static int lock_exclusive(const struct vwin *win, int rank, struct call_mark *mark)
 {
-	int rc = enter(win, 0, WORD_OF(all), ONE_EXCLUSIVE, MASK_SHARED, mark);
+	for (;;) {
+		uint64_t was = ONE_EXCLUSIVE;
+		int rc = word_add(win, rank, WORD_OF(lock), &was);
 
-	return rc ? rc : enter(win, rank, WORD_OF(lock), ONE_EXCLUSIVE, ~0ull, mark);
+		if (rc || !was)
+			return rc;
+		if (!has_writer(was))
+			return lock_await(win, rank, true, mark);
+		rc = give_back(win, rank, WORD_OF(lock), ONE_EXCLUSIVE);
+		if (!rc)
+			rc = lock_await(win, rank, false, mark);
+		if (rc)
+			return rc;
+	}
 }
 
 static int lock(struct vwin *win, int type, int rank, int assert, struct call_mark *mark)
@@ -99,7 +129,7 @@ static int lock(struct vwin *win, int type, int rank, int assert, struct call_ma
 	if (how == TARGET_EXCLUSIVE)
 		rc = lock_exclusive(win, rank, mark);
 	else if (how == TARGET_SHARED)
-		rc = enter(win, rank, WORD_OF(lock), 1, ~MASK_SHARED, mark);
+		rc = lock_shared(win, rank, mark);
 	if (rc)
 		return rc;
 	win->target[rank] = how;
@@ -140,8 +170,6 @@ LOWER_TEXT static int unlock(struct vwin *win, int rank)
 		rc = give_back(win, rank, WORD_OF(lock), 1);
 	if (!rc && how == TARGET_EXCLUSIVE)
 		rc = give_back(win, rank, WORD_OF(lock), ONE_EXCLUSIVE);
-	if (!rc && how == TARGET_EXCLUSIVE)
-		rc = give_back(win, 0, WORD_OF(all), ONE_EXCLUSIVE);
 	if (rc)
 		return rc;
 	win->target[rank] = 0;
@@ -159,6 +187,53 @@ int PMPI_Win_unlock(int rank, MPI_Win win)
 }
 MPI_ALIAS(MPI_Win_unlock);
 
+/* Everybody's at once, and one by one where there is a writer. */
+LOWER_TEXT static int lock_everybody(const struct vwin *win, struct call_mark *mark)
+{
+	static const uint64_t one = 1;
+	MPI_Datatype dtype = real_dtype(MPI_UINT64_T);
+	MPI_Win words = (MPI_Win)win->words_below;
+	uint64_t *was;
+	int rc = 0;
+
+	if (win->nr == 1)
+		return lock_shared(win, 0, mark);
+	was = calloc((size_t)win->nr, sizeof(*was));
+	if (!was)
+		return MPI_ERR_NO_MEM;
+	for (int i = 0; i < win->nr && !rc; i++)
+		rc = lower_MPI_Fetch_and_op(&one, &was[i], dtype, i, WORD_OF(lock), real_op(MPI_SUM),
+					    words);
+	if (!rc)
+		rc = lower_MPI_Win_flush_all(words);
+	for (int i = 0; i < win->nr && !rc; i++) {
+		if (!has_writer(was[i]))
+			continue;
+		rc = give_back(win, i, WORD_OF(lock), 1);
+		if (!rc)
+			rc = lock_await(win, i, false, mark);
+		if (!rc)
+			rc = lock_shared(win, i, mark);
+	}
+	free(was);
+	return rc;
+}
+
+LOWER_TEXT static int unlock_everybody(const struct vwin *win)
+{
+	static const uint64_t minus_one = -1ull;
+	MPI_Datatype dtype = real_dtype(MPI_UINT64_T);
+	MPI_Win words = (MPI_Win)win->words_below;
+	int rc = 0;
+
+	if (win->nr == 1)
+		return give_back(win, 0, WORD_OF(lock), 1);
+	for (int i = 0; i < win->nr && !rc; i++)
+		rc = lower_MPI_Accumulate(&minus_one, 1, dtype, i, WORD_OF(lock), 1, dtype,
+					  real_op(MPI_SUM), words);
+	return rc ? rc : lower_MPI_Win_flush_local_all(words);
+}
+
 LOWER_TEXT int PMPI_Win_lock_all(int assert, MPI_Win win)
 {
 	GLUE_CALL(MPI_Win_lock_all);
@@ -166,7 +241,7 @@ LOWER_TEXT int PMPI_Win_lock_all(int assert, MPI_Win win)
 	int rc = !desc ? MPI_ERR_WIN : win_is_open(desc) ? MPI_ERR_RMA_SYNC : 0;
 
 	if (!rc && !(assert & MPI_MODE_NOCHECK))
-		rc = enter(desc, 0, WORD_OF(all), 1, ~MASK_SHARED, &mark);
+		rc = lock_everybody(desc, &mark);
 	if (!rc)
 		rc = lower_MPI_Win_sync(win_below(desc));
 	if (rc)
@@ -188,7 +263,7 @@ LOWER_TEXT int PMPI_Win_unlock_all(MPI_Win win)
 	if (!rc)
 		rc = lower_MPI_Win_sync(win_below(desc));
 	if (!rc && desc->all)
-		rc = give_back(desc, 0, WORD_OF(all), 1);
+		rc = unlock_everybody(desc);
 	if (rc)
 		return fail_win(win, rc, CALL_MPI_Win_unlock_all);
 	desc->access = ACCESS_NONE;

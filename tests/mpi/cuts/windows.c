@@ -15,6 +15,7 @@ static int fence_mem[CELLS], post_mem[CELLS], lock_mem[CELLS], named_mem[CELLS];
 static volatile int *flags;	/* of "always" */
 static int *dynamic_mem, *shared_mem, *shared_right, node_rank, node_size;
 static MPI_Aint *places;
+static __thread char own_tls[8];	/* the program has some: not every thread's looks alike */
 static MPI_Group from, to;
 
 static void make(void)
@@ -169,6 +170,13 @@ static void other_flavors(int round)
 	MPI_Win_fence(0, dynamic);
 	CHECK(dynamic_mem[1] == round + LEFT);
 	MPI_Win_lock_all(MPI_MODE_NOCHECK, shared);
+	if (node_size > 1) {
+		int old, none = -2, other = 5;
+
+		MPI_Compare_and_swap(&other, &none, &old, MPI_INT, node_rank, 0, shared);
+		MPI_Win_flush(node_rank, shared);
+		CHECK(old != none);
+	}
 	*shared_right = round + node_rank;
 	MPI_Win_sync(shared);
 	cut_compute(round + 1);
@@ -250,6 +258,7 @@ int main(int argc, char **argv)
 	int total;
 
 	mt_begin(&argc, &argv);
+	own_tls[mt_rank % 8] = 1;
 	make();
 	for (int round = 0; round < ROUNDS; round++) {
 		fences(round);
@@ -262,6 +271,7 @@ int main(int argc, char **argv)
 	}
 	total = ROUNDS * mt_size;
 	CHECK(mt_rank || lock_mem[0] == total);
+	CHECK(own_tls[mt_rank % 8] == 1);
 	MPI_Win_unlock_all(always);
 	MPI_Win_detach(dynamic, dynamic_mem);
 	MPI_Win_free(&dynamic);
