@@ -224,7 +224,7 @@ static void forget_job_ends(const struct shim *shim)
 		io->master, io->slave, io->in_write, io->job_ends[0],
 		io->job_ends[1], io->job_ends[2], io->stream[0].fd,
 		io->stream[1].fd, io->stream[0].log, io->stream[1].log,
-		shim->listener, shim->report,
+		shim->listener, shim->report, io->cuts_dir,
 	};
 	size_t i;
 
@@ -232,6 +232,8 @@ static void forget_job_ends(const struct shim *shim)
 		if (fds[i] >= 0)
 			close(fds[i]);
 	}
+	for (i = 0; i < io->nr_cuts; i++)
+		close(io->cuts[i].log);
 	labels_forget(shim->io.labels);
 	if (shim->pm)
 		((struct pm_base *)shim->pm)->ops->forget(shim->pm);

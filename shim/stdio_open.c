@@ -230,8 +230,10 @@ int stdio_open(struct shim_stdio *io, const struct shim_spec *spec, char *why,
 	if (!err) {
 		what = spec->image_dir;
 		dir = open(spec->image_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		io->cuts_dir = dir < 0 ? -1 : fcntl(dir, F_DUPFD_CLOEXEC, 3);
-		err = io->cuts_dir < 0 ? -errno : open_streams(io, spec, dir);
+		if (dir >= 0 && spec->restore)
+			io->cuts_dir = fcntl(dir, F_DUPFD_CLOEXEC, 3);
+		err = dir < 0 || (spec->restore && io->cuts_dir < 0) ? -errno :
+		      open_streams(io, spec, dir);
 		if (!err && spec->restore)
 			err = cut_old_logs(io, spec, dir);
 		if (!err && spec->ranks.label)
