@@ -17,8 +17,6 @@
 #include "mpi-glue/win.h"
 #include "mpi/calls.h"
 
-#define WORD_OF(member)	(offsetof(struct win_words, member) / sizeof(uint64_t))
-
 static MPI_Win words_below(const struct vwin *win)
 {
 	return (MPI_Win)win->words_below;

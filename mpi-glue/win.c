@@ -94,13 +94,13 @@ void win_drop(struct vwin *win)
 	free(win->name);
 }
 
-LOWER_TEXT static bool says_no_locks(MPI_Info info)
+LOWER_TEXT bool win_info_says(MPI_Info info, const char *key)
 {
 	char value[6] = "";
 	int flag = 0;
 
-	if (info != MPI_INFO_NULL)
-		lower_MPI_Info_get(real_info(info), "no_locks", sizeof(value) - 1, value, &flag);
+	if (info != real_info(MPI_INFO_NULL))
+		lower_MPI_Info_get(info, key, sizeof(value) - 1, value, &flag);
 	return flag && !strcmp(value, "true");
 }
 
@@ -114,7 +114,7 @@ LOWER_TEXT static struct vwin *win_new(MPI_Comm comm, MPI_Info info, int flavor,
 	win->errh = MPI_ERRORS_ARE_FATAL;
 	win->flavor = flavor;
 	win->disp_unit = disp_unit;
-	win->without_locks = says_no_locks(info);
+	win->without_locks = win_info_says(real_info(info), "no_locks");
 	if (lower_MPI_Comm_rank(real_comm(comm), &win->rank) ||
 	    lower_MPI_Comm_size(real_comm(comm), &win->nr))
 		win->nr = 1;	/* no communicator: as the library says when it is asked for a window */
@@ -235,7 +235,7 @@ MPI_ALIAS(MPI_Win_create_dynamic);
 LOWER_TEXT int PMPI_Win_attach(MPI_Win win, void *base, MPI_Aint size)
 {
 	GLUE_CALL(MPI_Win_attach);
-	struct vwin *desc = (struct vwin *)vobj_win(win);
+	struct vwin *desc = win_of(win);
 	struct win_region *region = calloc(1, sizeof(*region));
 	int rc = region ? lower_MPI_Win_attach(real_win(win), base, size) : MPI_ERR_NO_MEM;
 
@@ -254,7 +254,7 @@ MPI_ALIAS(MPI_Win_attach);
 LOWER_TEXT int PMPI_Win_detach(MPI_Win win, const void *base)
 {
 	GLUE_CALL(MPI_Win_detach);
-	struct vwin *desc = (struct vwin *)vobj_win(win);
+	struct vwin *desc = win_of(win);
 	struct win_region **at = desc ? &desc->regions : NULL, *gone;
 	int rc = lower_MPI_Win_detach(real_win(win), base);
 
@@ -274,7 +274,7 @@ MPI_ALIAS(MPI_Win_detach);
 LOWER_TEXT int PMPI_Win_get_info(MPI_Win win, MPI_Info *info_used)
 {
 	GLUE_CALL(MPI_Win_get_info);
-	const struct vwin *desc = (struct vwin *)vobj_win(win);
+	const struct vwin *desc = win_of(win);
 	MPI_Info real;
 	int rc = lower_MPI_Win_get_info(real_win(win), &real);
 
@@ -291,7 +291,7 @@ MPI_ALIAS(MPI_Win_get_info);
 LOWER_TEXT int PMPI_Win_set_info(MPI_Win win, MPI_Info info)
 {
 	GLUE_COLLECTIVE(MPI_Win_set_info, counter_of_win(win));
-	struct vwin *desc = (struct vwin *)vobj_win(win);
+	struct vwin *desc = win_of(win);
 	MPI_Info allowed;
 	int rc = allow_locks(real_info(info), &allowed);
 
@@ -299,7 +299,7 @@ LOWER_TEXT int PMPI_Win_set_info(MPI_Win win, MPI_Info info)
 		return fail_win(win, rc, CALL_MPI_Win_set_info);
 	rc = lower_MPI_Win_set_info(real_win(win), allowed);
 	if (desc && allowed != real_info(info)) {
-		desc->without_locks = says_no_locks(info);
+		desc->without_locks = win_info_says(real_info(info), "no_locks");
 		lower_MPI_Info_free(&allowed);
 	}
 	return rc ? fail_win(win, rc, CALL_MPI_Win_set_info) : rc;
@@ -321,7 +321,7 @@ LOWER_TEXT static int free_below(struct vwin *win)
 
 static struct counter *counter_if_idle(MPI_Win win)
 {
-	const struct vwin *desc = (struct vwin *)vobj_win(win);
+	const struct vwin *desc = win_of(win);
 
 	return desc && win_is_idle(desc) ? counter_of_win(win) : NULL;
 }
@@ -329,7 +329,7 @@ static struct counter *counter_if_idle(MPI_Win win)
 LOWER_TEXT int PMPI_Win_free(MPI_Win *win)
 {
 	GLUE_COLLECTIVE(MPI_Win_free, counter_if_idle(*win));
-	struct vwin *desc = (struct vwin *)vobj_win(*win);
+	struct vwin *desc = win_of(*win);
 	int rc = !desc ? MPI_ERR_WIN : !win_is_idle(desc) ? MPI_ERR_RMA_SYNC : 0;
 
 	if (!rc)

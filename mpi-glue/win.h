@@ -62,6 +62,9 @@ struct win_words {
 	uint64_t by[];
 };
 
+/* Its displacement below. */
+#define WORD_OF(member)	(offsetof(struct win_words, member) / sizeof(uint64_t))
+
 /* Of a shared window, a member's part of the memory. */
 struct win_part {
 	MPI_Aint size, offset;
@@ -130,6 +133,9 @@ bool win_is_idle(const struct vwin *win);
  * Collective over @comm. Returns a code of MPI; then nothing may be done with the window.
  */
 int win_make_below(struct vwin *win, MPI_Comm comm, MPI_Info info);
+
+/* Is @key "true" in @info, which is below? */
+bool win_info_says(MPI_Info info, const char *key);
 
 /* The drain: all that was begun is complete at its target. Waits for progress of other ranks. */
 void wins_flush(void);

@@ -14,8 +14,6 @@
 #include "mpi-glue/win.h"
 #include "mpi/calls.h"
 
-#define WORD_OF(member)	(offsetof(struct win_words, member) / sizeof(uint64_t))
-
 static bool has_lock(const struct vwin *win, int rank)
 {
 	return rank >= 0 && rank < win->nr && win->target[rank] > TARGET_STARTED;

@@ -73,7 +73,7 @@ static int map_file(struct vwin *win, uint64_t token)
 	return rc;
 }
 
-/* Sizes of all; returns how many bytes they are together. */
+/* What each member wants. Returns a code of MPI. */
 LOWER_TEXT static int gather_parts(struct vwin *win, MPI_Comm comm)
 {
 	MPI_Datatype bytes = real_dtype(MPI_BYTE);
@@ -99,20 +99,10 @@ static void place_parts(struct vwin *win, bool apart)
 	win->map_size = ((size_t)offset + PAGE) / PAGE * PAGE;
 }
 
-LOWER_TEXT static bool wants_apart(MPI_Info info)
-{
-	char value[6] = "";
-	int flag = 0;
-
-	if (info != real_info(MPI_INFO_NULL))
-		lower_MPI_Info_get(info, "alloc_shared_noncontig", sizeof(value) - 1, value, &flag);
-	return flag && !strcmp(value, "true");
-}
-
 LOWER_TEXT int win_share(struct vwin *win, MPI_Comm comm, MPI_Info info)
 {
 	MPI_Datatype bytes = real_dtype(MPI_BYTE), ints = real_dtype(MPI_INT);
-	struct offer offer = { .apart = wants_apart(info) };
+	struct offer offer = { .apart = win_info_says(info, "alloc_shared_noncontig") };
 	int error, worst = 0, rc;
 	char name[64];
 
