@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,8 +26,6 @@
 #include "supervisor/seal.h"
 
 #define JOBS_MAX	1000000000LL
-#define CLAIM		".restarting"
-#define LOCK		".lock"
 
 char *catalog_job_dir(const struct catalog *catalog, int64_t job)
 {
@@ -330,7 +327,8 @@ static void remove_files(const char *path)
 		if (!strcmp(name, "job.json") || !strncmp(name, "stdout", 6) ||
 		    !strncmp(name, "stderr", 6) || pin_number(name) ||
 		    !strcmp(name, ".job.json.new") || !strncmp(name, ".pin-", 5) ||
-		    !strncmp(name, CLAIM, strlen(CLAIM)) || !strcmp(name, LOCK) ||
+		    !strncmp(name, CATALOG_CLAIM, strlen(CATALOG_CLAIM)) ||
+		    !strcmp(name, CATALOG_LOCK) ||
 		    !strcmp(name, HISTORY_FILE) || !strcmp(name, HISTORY_NEW))
 			unlinkat(dirfd(dir), name, 0);
 	}
@@ -359,94 +357,6 @@ int catalog_job_remove(const struct catalog *catalog, int64_t job)
 	remove_leftovers(catalog, job, path);
 	remove_files(path);
 	return rmdir(path) ? -errno : 0;
-}
-
-/* Made whole under another name: who finds it can read who has it. */
-static int claim(int dir, const char *node, bool force)
-{
-	_cleanup_fd_ int fd = -1;
-	char name[96];
-	int err = 0;
-
-	snprintf(name, sizeof(name), CLAIM "-%s", node);
-	fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
-		    0600);
-	if (fd < 0)
-		return -errno;
-	/* Synced: one that lost its node by a power cut would be somebody else's for ever. */
-	if (write(fd, node, strlen(node)) != (ssize_t)strlen(node))
-		err = -ENOSPC;
-	else if (fsync(fd))
-		err = -errno;
-	else if (force && renameat(dir, name, dir, CLAIM))
-		err = -errno;
-	else if (!force && linkat(dir, name, dir, CLAIM, 0))
-		err = -errno;
-	unlinkat(dir, name, 0);
-	return err;
-}
-
-static void read_holder(int dir, char *holder, size_t size)
-{
-	_cleanup_fd_ int fd = openat(dir, CLAIM, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	ssize_t n = fd < 0 ? 0 : read(fd, holder, size - 1);
-
-	holder[n > 0 ? n : 0] = '\0';
-}
-
-int catalog_claim(const struct catalog *catalog, int64_t job, const char *node,
-		  bool force, char *holder, size_t size)
-{
-	_cleanup_free_ char *path = catalog_job_dir(catalog, job);
-	_cleanup_fd_ int dir = -1;
-	int err;
-
-	dir = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	if (dir < 0)
-		return path ? -errno : -ENOMEM;
-	err = claim(dir, node, force);
-	if (err != -EEXIST)
-		return err;
-	read_holder(dir, holder, size);
-	return strcmp(holder, node) ? -EBUSY : 0;
-}
-
-bool catalog_claimed(const struct catalog *catalog, int64_t job, char *holder, size_t size)
-{
-	_cleanup_free_ char *path = catalog_job_dir(catalog, job);
-	_cleanup_fd_ int dir = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-
-	holder[0] = '\0';
-	if (dir < 0 || faccessat(dir, CLAIM, F_OK, AT_SYMLINK_NOFOLLOW))
-		return false;
-	read_holder(dir, holder, size);
-	return true;
-}
-
-void catalog_unclaim(const struct catalog *catalog, int64_t job)
-{
-	_cleanup_free_ char *path = catalog_job_dir(catalog, job);
-	char name[PATH_MAX];
-
-	snprintf(name, sizeof(name), "%s/" CLAIM, path ? path : "");
-	unlink(name);
-}
-
-int catalog_lock(const struct catalog *catalog, int64_t job, int *ret_lock)
-{
-	_cleanup_free_ char *path = catalog_job_dir(catalog, job);
-	_cleanup_fd_ int dir = -1, fd = -1;
-
-	dir = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	if (dir < 0)
-		return path ? -errno : -ENOMEM;
-	fd = openat(dir, LOCK, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return -errno;
-	if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
-		return -EBUSY;
-	*ret_lock = take_fd(&fd);
-	return 0;
 }
 
 /* ----------------------------------------------------------- generations */

@@ -73,6 +73,10 @@ int catalog_job_read(const struct catalog *catalog, int64_t job,
 /* The job with everything; only of one that has no generation left. */
 int catalog_job_remove(const struct catalog *catalog, int64_t job);
 
+/* In the job's directory, both. */
+#define CATALOG_CLAIM	".restarting"
+#define CATALOG_LOCK	".lock"
+
 /*
  * catalog_claim() - of several nodes only one restarts a job at a time
  * @node: ours; a claim that we have already is ours again

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Who among the nodes restarts a job, and who removes or pins its generations; see catalog.h.
+ *
+ * Both are files in the job's directory.  A claim says who has it and outlives its owner, as a restart
+ * that was cut off has to be seen; a lock goes with its descriptor.
+ */
+#include "supervisor/catalog.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "image/util.h"
+
+/* Made whole under another name: who finds it can read who has it. */
+static int claim(int dir, const char *node, bool force)
+{
+	_cleanup_fd_ int fd = -1;
+	char name[96];
+	int err = 0;
+
+	snprintf(name, sizeof(name), CATALOG_CLAIM "-%s", node);
+	fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+		    0600);
+	if (fd < 0)
+		return -errno;
+	/* Synced: one that lost its node by a power cut would be somebody else's for ever. */
+	if (write(fd, node, strlen(node)) != (ssize_t)strlen(node))
+		err = -ENOSPC;
+	else if (fsync(fd))
+		err = -errno;
+	else if (force && renameat(dir, name, dir, CATALOG_CLAIM))
+		err = -errno;
+	else if (!force && linkat(dir, name, dir, CATALOG_CLAIM, 0))
+		err = -errno;
+	unlinkat(dir, name, 0);
+	return err;
+}
+
+static void read_holder(int dir, char *holder, size_t size)
+{
+	_cleanup_fd_ int fd = openat(dir, CATALOG_CLAIM, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	ssize_t n = fd < 0 ? 0 : read(fd, holder, size - 1);
+
+	holder[n > 0 ? n : 0] = '\0';
+}
+
+int catalog_claim(const struct catalog *catalog, int64_t job, const char *node,
+		  bool force, char *holder, size_t size)
+{
+	_cleanup_free_ char *path = catalog_job_dir(catalog, job);
+	_cleanup_fd_ int dir = -1;
+	int err;
+
+	dir = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	if (dir < 0)
+		return path ? -errno : -ENOMEM;
+	err = claim(dir, node, force);
+	if (err != -EEXIST)
+		return err;
+	read_holder(dir, holder, size);
+	return strcmp(holder, node) ? -EBUSY : 0;
+}
+
+bool catalog_claimed(const struct catalog *catalog, int64_t job, char *holder, size_t size)
+{
+	_cleanup_free_ char *path = catalog_job_dir(catalog, job);
+	_cleanup_fd_ int dir = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	holder[0] = '\0';
+	if (dir < 0 || faccessat(dir, CATALOG_CLAIM, F_OK, AT_SYMLINK_NOFOLLOW))
+		return false;
+	read_holder(dir, holder, size);
+	return true;
+}
+
+void catalog_unclaim(const struct catalog *catalog, int64_t job)
+{
+	_cleanup_free_ char *path = catalog_job_dir(catalog, job);
+	char name[PATH_MAX];
+
+	snprintf(name, sizeof(name), "%s/" CATALOG_CLAIM, path ? path : "");
+	unlink(name);
+}
+
+int catalog_lock(const struct catalog *catalog, int64_t job, int *ret_lock)
+{
+	_cleanup_free_ char *path = catalog_job_dir(catalog, job);
+	_cleanup_fd_ int dir = -1, fd = -1;
+
+	dir = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	if (dir < 0)
+		return path ? -errno : -ENOMEM;
+	fd = openat(dir, CATALOG_LOCK, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return -errno;
+	if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+		return -EBUSY;
+	*ret_lock = take_fd(&fd);
+	return 0;
+}
