@@ -274,6 +274,26 @@ json_t *catalog_strangers(const struct catalog *catalog)
 	return directories(catalog, false);
 }
 
+int catalog_job_check(const struct catalog *catalog, int64_t job, const json_t *record,
+		      char *why, size_t size)
+{
+	const char *is = json_string_value(json_object_get(record, "uuid")), *was;
+	json_t *had = NULL;
+	int err = 0;
+
+	/* What cannot be read is nobody's: it is damaged, or not there. */
+	if (!is || catalog_job_read(catalog, job, &had, why, size))
+		return 0;
+	was = json_string_value(json_object_get(had, "uuid"));
+	if (was && strcmp(is, was)) {
+		snprintf(why, size, "%s/%lld is the directory of another job of that number (%.16s, this one is %.16s), and is left alone: mount the file system that this job was started on, or end this job with ckptctl kill",
+			 catalog->dir, (long long)job, was, is);
+		err = -ESTALE;
+	}
+	json_decref(had);
+	return err;
+}
+
 int catalog_job_write(const struct catalog *catalog, int64_t job,
 		      const json_t *record, char *why, size_t size)
 {
@@ -285,6 +305,9 @@ int catalog_job_write(const struct catalog *catalog, int64_t job,
 
 	if (!dir)
 		return -ENOMEM;
+	err = catalog_job_check(catalog, job, record, why, size);
+	if (err)
+		return err;
 	snprintf(purpose, sizeof(purpose), "job %lld", (long long)job);
 	if (catalog->secret) {
 		err = private_hide(record, purpose, catalog->secret, &hidden, &error);

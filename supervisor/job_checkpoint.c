@@ -249,9 +249,15 @@ static int start(struct checkpoint *c)
 static json_t *check(const struct job *job)
 {
 	json_t *outcome = job_check_free(job, "checkpoint");
+	char why[512];
 
 	if (!outcome)
 		outcome = job_check_running(job);
+	/* Its images would lie among another's, and be none to either. */
+	if (!outcome && catalog_job_check(&jobs_daemon(job->jobs)->catalog, job->id, job->record, why,
+					  sizeof(why)))
+		outcome = outcome_error(-ESTALE, "no checkpoint of job %lld: %s", (long long)job->id,
+					why);
 	if (!outcome && job->parts && !coord_driver_wanted(job))
 		outcome = outcome_error(-EOPNOTSUPP, "no checkpoint of job %lld: it is on several nodes and does not use MPI, so nothing tells what its processes have sent to each other",
 					(long long)job->id);

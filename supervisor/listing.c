@@ -9,6 +9,7 @@
  */
 #include "supervisor/listing.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +69,13 @@ json_t *listing_row_read(const struct listing *listing, int64_t generation)
 
 	add_place(listing, generation, row);
 	return row;
+}
+
+bool listing_is_foreign(const json_t *row)
+{
+	json_int_t err = json_integer_value(json_object_get(row, "errno"));
+
+	return err == ESTALE || err == EKEYREJECTED || err == EPROTONOSUPPORT;
 }
 
 json_t *listing_rows(const struct listing *listing, const json_t *generations)

@@ -32,6 +32,12 @@ json_t *listing_row(const struct listing *listing, int64_t generation);
 /* The same, read from the manifests whatever the index says; it learns. */
 json_t *listing_row_read(const struct listing *listing, int64_t generation);
 
+/*
+ * Is it, by its row, not this job's at all, or of a key or version that we do not have?  Then nothing of ours is
+ * a reason to remove it.
+ */
+bool listing_is_foreign(const json_t *row);
+
 /* Rows of @generations, ascending; the index forgets the others. */
 json_t *listing_rows(const struct listing *listing, const json_t *generations);
 

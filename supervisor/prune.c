@@ -54,6 +54,9 @@ static void fill(const struct prune *prune, struct retention_item *item, const j
 	if (!json_object_get(row, "error")) {
 		item->flags |= RETENTION_GOOD;
 		item->bytes = (uint64_t)json_integer_value(json_object_get(row, "bytes_stored"));
+	} else if (listing_is_foreign(row)) {
+		/* What it takes is not this job's: none of its own goes for that. */
+		item->flags |= RETENTION_FOREIGN;
 	} else {
 		item->bytes = bytes_below(AT_FDCWD, json_string_value(json_object_get(row, "dir")),
 					  DEPTH);

@@ -42,6 +42,8 @@ static enum retention_verdict by_count(const struct retention_rule *rule,
 /* RETENTION_UNTOUCHED: nothing protects it. */
 static enum retention_verdict protection(const struct retention_item *items, size_t i, size_t last)
 {
+	if (items[i].flags & RETENTION_FOREIGN)
+		return RETENTION_KEPT_FOREIGN;
 	if (items[i].flags & RETENTION_PINNED)
 		return RETENTION_KEPT_PINNED;
 	if (items[i].flags & RETENTION_IN_USE)
@@ -101,6 +103,7 @@ const char *retention_text(enum retention_verdict verdict)
 		[RETENTION_KEPT_IN_USE] = "in use by a restore",
 		[RETENTION_KEPT_UNDECIDED] = "its checkpoint is not decided yet",
 		[RETENTION_KEPT_AWAITED] = "the newest that a level takes, and not there yet as far as is known",
+		[RETENTION_KEPT_FOREIGN] = "another job's, or of another key or version: ckptctl list says which",
 		[RETENTION_LAST] = "the last that the job can be restarted from",
 		[RETENTION_AFTER_LAST] = "newer than the last that the job can be restarted from",
 		[RETENTION_NONE_GOOD] = "none is known that the job can be restarted from",

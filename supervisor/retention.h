@@ -3,8 +3,10 @@
  * Which generations of a job may go.  A decision and nothing else: no disk, no clock.
  *
  * What never goes, whatever the rule: the newest that can be restarted from, and what is newer
- * than it; what is pinned, in use or waited for by a level; and anything at all when none can be restarted from, for
- * then it is not known what is left of the job.  Order is by number: clocks go backwards.
+ * than it; what is pinned, in use or waited for by a level; what is another job's, or of another key
+ * or version, of which nobody here can say what it is worth; and anything at all when none can be
+ * restarted from, for then it is not known what is left of the job.  Order is by number: clocks go
+ * backwards.
  */
 #ifndef STILLPOINT_RETENTION_H
 #define STILLPOINT_RETENTION_H
@@ -29,6 +31,7 @@ struct retention_rule {
 #define RETENTION_IN_USE	(1U << 2)	/* by a restore */
 #define RETENTION_UNDECIDED	(1U << 3)	/* may still be given up: counts for nothing */
 #define RETENTION_AWAITED	(1U << 4)	/* by a level that has yet to get it */
+#define RETENTION_FOREIGN	(1U << 5)	/* not the job's, or not to be read by this ckptd */
 
 enum retention_verdict {
 	RETENTION_UNTOUCHED,	/* no rule speaks against it */
@@ -38,6 +41,7 @@ enum retention_verdict {
 	RETENTION_KEPT_IN_USE,
 	RETENTION_KEPT_UNDECIDED,
 	RETENTION_KEPT_AWAITED,
+	RETENTION_KEPT_FOREIGN,
 	RETENTION_LAST,		/* the newest that can be restarted from */
 	RETENTION_AFTER_LAST,	/* newer than that, and damaged */
 	RETENTION_NONE_GOOD,	/* no other could be restarted from, either */

@@ -171,15 +171,46 @@ static void rm_free(struct rm *rm)
 	free(rm);
 }
 
+/* That a number is ours does not make the image under it ours. NULL, or an outcome. */
+static json_t *check_own(const struct rm *rm)
+{
+	const struct daemon *daemon = rm->request->daemon;
+	const struct op_env env = { .key = daemon->config.key,
+				    .secret = daemon->config.encryption_key };
+	const struct listing listing = {
+		.env = &env, .catalog = &daemon->catalog, .job = rm->job->id, .label = rm->label,
+	};
+	json_t *number, *outcome = NULL;
+	size_t i;
+
+	json_array_foreach(rm->generations, i, number) {
+		json_t *row = outcome ? NULL : listing_row_read(&listing, json_integer_value(number));
+		json_int_t err = json_integer_value(json_object_get(row, "errno"));
+
+		if (err == ESTALE)
+			outcome = outcome_error(-ESTALE, "%s; it is no image of this job, and nothing was removed: move it away by hand, or mount the right file system on %s",
+						json_string_value(json_object_get(row, "error")),
+						daemon->config.image_dir);
+		else if (row && listing_is_foreign(row) && !rm->force)
+			outcome = outcome_error(-(int)err, "%s; nothing was removed: use --force if that is meant",
+						json_string_value(json_object_get(row, "error")));
+		json_decref(row);
+	}
+	return outcome;
+}
+
 /* NULL, or an outcome. */
 static json_t *rm_from_l1(const struct rm *rm)
 {
 	const struct catalog *catalog = &rm->request->daemon->catalog;
 	_cleanup_fd_ int lock = -1;
+	json_t *outcome = check_own(rm);
 	char why[512];
 	size_t i;
 	int err;
 
+	if (outcome)
+		return outcome;
 	err = catalog_lock(catalog, rm->job->id, &lock);
 	if (err)
 		return outcome_error(err, "%s: %s", rm->job->image_dir, err == -EBUSY ?

@@ -112,7 +112,8 @@ void disk_run(const struct disk *d, const char *format, ...)
 static void store(const struct disk *d, const char *dir, int64_t generation, const char *text,
 		  const char *base)
 {
-	struct image_options options = { .generation = (uint64_t)generation, .job = LABEL,
+	struct image_options options = { .generation = (uint64_t)generation,
+					 .job = d->label ? d->label : LABEL,
 					 .encrypt = d->env.secret != NULL };
 	struct image_identity identity = { .nr_procs = 1, .nr_threads = 2 };
 	struct image_error error = { "" };

@@ -28,6 +28,7 @@ struct disk {
 	struct catalog catalog;
 	struct op_env env;	/* its secret: what images are encrypted with; NULL: they are not */
 	int64_t job;
+	const char *label;	/* of another job than LABEL's; NULL: of that one */
 	const char *record;	/* what images get as the record of their job; NULL: none */
 	const char *note;	/* and as what its checkpoint left there; NULL: none of a job */
 };

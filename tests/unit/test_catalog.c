@@ -123,6 +123,33 @@ static void test_job_record(void **state)
 	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)), -ENOENT);
 }
 
+/* Two image directories were in use: the other job's record is not replaced. */
+static void test_other_jobs_record(void **state)
+{
+	struct disk *d = *state;
+	json_t *ours = json_pack("{s:s, s:i}", "uuid", "0123456789abcdef", "uid", 1000);
+	json_t *other = json_pack("{s:s, s:i}", "uuid", "fedcba9876543210", "uid", 1001), *read;
+	char why[512], path[128];
+	int64_t job;
+
+	assert_int_equal(catalog_job_create(&d->catalog, &job), 0);
+	assert_int_equal(catalog_job_check(&d->catalog, job, ours, why, sizeof(why)), 0);
+	assert_int_equal(catalog_job_write(&d->catalog, job, other, why, sizeof(why)), 0);
+	assert_int_equal(catalog_job_check(&d->catalog, job, ours, why, sizeof(why)), -ESTALE);
+	assert_int_equal(catalog_job_write(&d->catalog, job, ours, why, sizeof(why)), -ESTALE);
+	assert_non_null(strstr(why, "fedcba9876543210"));
+	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)), 0);
+	assert_true(json_equal(other, read));
+	json_decref(read);
+	assert_int_equal(catalog_job_write(&d->catalog, job, other, why, sizeof(why)), 0);
+	/* what nobody can read stands in nobody's way */
+	snprintf(path, sizeof(path), "%s/%d/job.json", d->images, (int)job);
+	assert_int_equal(truncate(path, 10), 0);
+	assert_int_equal(catalog_job_write(&d->catalog, job, ours, why, sizeof(why)), 0);
+	json_decref(ours);
+	json_decref(other);
+}
+
 /* Command line and environment are hidden where images are encrypted, and lost nowhere. */
 static void test_secret_record(void **state)
 {
@@ -481,6 +508,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		test(test_job_numbers),
 		test(test_job_record),
+		test(test_other_jobs_record),
 		test(test_secret_record),
 		test(test_forged_record),
 		test(test_damaged_record),

@@ -323,6 +323,36 @@ static void test_prune_awaited(void **state)
 	tiers_done(&tiers);
 }
 
+/*
+ * Another job's generations under our number: they lay there before the file system was mounted, or it is the
+ * other way round.  No rule of ours is a reason to remove them, nor what another key or version wrote.
+ */
+static void test_prune_foreign(void **state)
+{
+	struct disk *d = *state;
+	struct prune prune = { .rule = { .keep = 1, .max_size = 1 } };
+	const json_t *row;
+	json_t *entry;
+	int64_t n;
+
+	d->label = "1-fedcba9876543210";
+	for (n = 1; n <= 2; n++)
+		disk_store_either(d, n, n == 1);
+	d->label = NULL;
+	disk_run(d, "mv '%s' '%s.first'", d->key, d->key);
+	assert_int_equal(image_key_create(d->key, NULL), 0);
+	disk_store(d, 3);
+	disk_run(d, "mv '%s.first' '%s'", d->key, d->key);
+	/* the job's own go as ever */
+	for (n = 4; n <= 6; n++)
+		disk_store_either(d, n, n != 5);
+	entry = prune_with(d, &prune);
+	assert_string_equal(disk_generations(d), "1 2 3 6");
+	row = json_array_get(json_object_get(entry, "kept"), 0);
+	assert_non_null(strstr(json_string_value(json_object_get(row, "why")), "another job's"));
+	json_decref(entry);
+}
+
 /* Clocks go backwards, numbers do not: nothing but the number counts. */
 static void test_prune_clock(void **state)
 {
@@ -413,6 +443,7 @@ int main(void)
 		test(test_prune_damaged),
 		test(test_prune_in_use),
 		test(test_prune_awaited),
+		test(test_prune_foreign),
 		test(test_prune_clock),
 		test(test_prune_refused),
 		test(test_prune_killed),

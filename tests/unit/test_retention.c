@@ -85,6 +85,9 @@ static void test_protected(void **state)
 	/* what a level waits for stays, whatever the rule */
 	assert_string_equal(kept(&one, (unsigned int[]) { GOOD, GOOD | RETENTION_AWAITED, GOOD, GOOD }, 4), "24");
 	assert_string_equal(kept(&tight, (unsigned int[]) { GOOD, GOOD | RETENTION_AWAITED, GOOD, GOOD }, 4), "24");
+	/* nor does what is not the job's */
+	assert_string_equal(kept(&one, (unsigned int[]) { RETENTION_FOREIGN, 0, GOOD, GOOD }, 4), "14");
+	assert_string_equal(kept(&tight, (unsigned int[]) { RETENTION_FOREIGN, 0, GOOD, GOOD }, 4), "14");
 	assert_string_equal(kept(&one, NULL, 0), "");
 }
 
