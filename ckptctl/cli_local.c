@@ -18,6 +18,7 @@ void cli_op_env(struct cli *cli, struct op_env *ret_env)
 	*ret_env = (struct op_env) {
 		.key = cli->key,
 		.secret = cli->secret,
+		.first_use = true,
 		.progress = cli_progress,
 		.progress_arg = cli,
 		.externals = cli->externals,

@@ -21,6 +21,7 @@
 #include "image/util.h"
 #include "shim/identity.h"
 #include "supervisor/ctl.h"
+#include "supervisor/first_key.h"
 #include "supervisor/jobs.h"
 #include "supervisor/keeper.h"
 #include "supervisor/kevents.h"
@@ -184,6 +185,9 @@ int daemon_start(struct daemon *daemon)
 		err = make_directories(daemon);
 	if (!err)
 		err = take_locks(daemon);
+	/* Without one it can still be asked what is the case, and told to end jobs. */
+	if (!err)
+		first_key_make(&daemon->catalog, &daemon->log);
 	if (!err)
 		err = reactor_create(&daemon->reactor);
 	if (!err)

@@ -22,6 +22,7 @@
 struct op_env {
 	const char *key;	/* path; NULL: OP_KEY_DEFAULT */
 	const char *secret;	/* of image_key_secret(): dumps are encrypted with it; NULL: none */
+	bool first_use;		/* dump: a key that is not there is made, and not looked for */
 	engine_progress_fn progress;	/* or NULL */
 	void *progress_arg;
 	const struct engine_external *externals;

@@ -2,9 +2,9 @@
 /*
  * Arguments of operations: words to enums, and the node's key.
  *
- * The key is made on demand by root only, and only for writing: a restore
- * without the key the image was written with cannot succeed, and a new key
- * would hide that behind a message about a forged image.
+ * A key is made by root only, and only where nothing was written with an earlier one: a
+ * new key in the place of one that was lost would make all that there is look forged, and
+ * worth nothing to whoever removes what cannot be restarted from.
  */
 #include "supervisor/op_args.h"
 
@@ -84,11 +84,10 @@ int op_size_parse(const char *word, uint64_t *ret_bytes)
 	return 0;
 }
 
-static int key_create(const char *path, struct image_error *error)
+int op_key_make(const char *path, struct image_error *error)
 {
 	char copy[PATH_MAX];
 	const char *dir;
-	int err;
 
 	if (geteuid() != 0)
 		return image_error_set(error, -EPERM, "%s does not exist, and only root can make it",
@@ -99,8 +98,7 @@ static int key_create(const char *path, struct image_error *error)
 	dir = dirname(copy);
 	if (mkdir(dir, 0755) && errno != EEXIST)
 		return image_error_set(error, -errno, "%s: cannot be created", dir);
-	err = image_key_create(path, error);
-	return err == -EEXIST ? 0 : err;
+	return image_key_create(path, error);
 }
 
 /* On failure the key goes. */
@@ -118,21 +116,24 @@ static int add_secret(const struct op_env *env, bool must, struct image_key **ke
 	return err;
 }
 
-int op_key_load(const struct op_env *env, bool create,
+int op_key_load(const struct op_env *env, bool writes,
 		struct image_key **ret_key, json_t **ret_outcome)
 {
 	const char *path = env->key ? env->key : OP_KEY_DEFAULT;
 	struct image_error error = { "" };
 	int err = 0;
 
-	if (create && access(path, F_OK) && errno == ENOENT)
-		err = key_create(path, &error);
-	if (!err)
+	if (writes && env->first_use && access(path, F_OK) && errno == ENOENT)
+		err = op_key_make(path, &error);
+	if (!err || err == -EEXIST)
 		err = image_key_load(path, ret_key, &error);
 	if (!err)
-		return add_secret(env, create, ret_key, ret_outcome);
-	if (err == -ENOENT)
-		*ret_outcome = outcome_error(err, "there is no key %s: copy it from the node that wrote the images, or name it with --key",
+		return add_secret(env, writes, ret_key, ret_outcome);
+	if (err == -ENOENT && writes)
+		*ret_outcome = outcome_error(err, "there is no key %s: if it was lost, put it back, or copy it from another node; ckptd makes one when it starts, if no job is in image_dir yet",
+					     path);
+	else if (err == -ENOENT)
+		*ret_outcome = outcome_error(err, "there is no key %s: put it back, copy it from the node that wrote the images, or name it with --key",
 					     path);
 	else
 		*ret_outcome = outcome_error(err, "%s%s%s", error.text,

@@ -96,9 +96,10 @@ static void check_key(struct doctor *d, const struct op_env *env)
 	if (!err)
 		found(d, "key", true, json_string(path), NULL);
 	else if (err == -ENOENT)
-		found(d, "key", false, json_sprintf("%s does not exist", path),
-		      geteuid() ? "root's first checkpoint makes it" :
-		      "the first checkpoint makes it; copy it to the nodes that are to restart jobs");
+		found(d, "key", !env->first_use, json_sprintf("%s does not exist", path),
+		      !env->first_use ? "put it back, or copy it from another node; ckptd makes one when it starts, if no job is in image_dir yet" :
+		      geteuid() ? "root's first dump makes it" :
+		      "the first dump makes it, or ckptd when it starts; copy it to the nodes that are to restart jobs");
 	else
 		found(d, "key", true, json_sprintf("%s: %s", path,
 						   error.text[0] ? error.text : strerror(-err)),

@@ -40,12 +40,12 @@ static int compute(const struct image_key *key, const char *purpose,
 	return 0;
 }
 
-static int load_key(const char *path, bool create, struct image_key **ret_key,
+static int load_key(const char *path, bool writes, struct image_key **ret_key,
 		    char *why, size_t size)
 {
 	struct op_env env = { .key = path };
 	json_t *outcome = NULL;
-	int err = op_key_load(&env, create, ret_key, &outcome);
+	int err = op_key_load(&env, writes, ret_key, &outcome);
 
 	if (err)
 		snprintf(why, size, "%s",

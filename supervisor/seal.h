@@ -14,7 +14,7 @@
 
 /*
  * seal_write() - seal and write atomically and durably
- * @key: path of the key, made if it is not there
+ * @key: path of the key; -ENOENT: it is not there
  * @purpose: short text; a record sealed for one purpose is not valid for another
  */
 int seal_write(const char *dir, const char *name, const char *purpose,

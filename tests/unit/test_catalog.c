@@ -20,6 +20,7 @@
 #include "shim/atomic_json.h"
 #include "image/key.h"
 #include "supervisor/catalog.h"
+#include "supervisor/first_key.h"
 #include "supervisor/private.h"
 #include "supervisor/generation.h"
 #include "supervisor/outcome.h"
@@ -44,7 +45,7 @@ static int setup(void **state)
 	mkdir(d->images, 0700);
 	d->catalog = (struct catalog) { .dir = d->images, .key = d->key };
 	*state = d;
-	return 0;
+	return image_key_create(d->key, NULL);
 }
 
 static int teardown(void **state)
@@ -230,14 +231,48 @@ static void test_forged_record(void **state)
 	json_decref(sealed);
 
 	snprintf(other_key, sizeof(other_key), "%s/key2", d->dir);
-	record = json_object();
-	assert_int_equal(seal_write(d->dir, "x", "test", other_key, record, why, sizeof(why)), 0);
-	json_decref(record);
+	assert_int_equal(image_key_create(other_key, NULL), 0);
 	d->catalog.key = other_key;
 	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)), -EBADMSG);
 	d->catalog.key = "/nonexistent/key";
 	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)), -ENOENT);
 	assert_non_null(strstr(why, "key"));
+}
+
+/* A key that was lost is not replaced: what was written with it would be forged from then on. */
+static void test_lost_key(void **state)
+{
+	struct disk *d = *state;
+	struct log log;
+	json_t *record = json_object();
+	char why[512], away[128];
+	int64_t job;
+
+	log_init(&log, "test");
+	log.level = (enum log_level)0;
+	assert_int_equal(unlink(d->key), 0);
+	/* nobody but ckptd makes one, and that only if it sees that there is nothing yet */
+	assert_int_equal(seal_write(d->dir, "x", "test", d->key, record, why, sizeof(why)), -ENOENT);
+	assert_non_null(strstr(why, "put it back"));
+	snprintf(away, sizeof(away), "%s.away", d->images);
+	assert_int_equal(rename(d->images, away), 0);
+	assert_int_equal(first_key_make(&d->catalog, &log), -ENOENT);
+	assert_int_equal(rename(away, d->images), 0);
+	make(d, "7", true);
+	assert_int_equal(first_key_make(&d->catalog, &log), 0);
+	assert_int_equal(access(d->key, F_OK), 0);
+	assert_int_equal(catalog_job_create(&d->catalog, &job), 0);
+	assert_int_equal(catalog_job_write(&d->catalog, job, record, why, sizeof(why)), 0);
+	assert_int_equal(first_key_make(&d->catalog, &log), 0);
+	assert_int_equal(unlink(d->key), 0);
+	assert_int_equal(first_key_make(&d->catalog, &log), -ENOENT);
+	assert_int_equal(catalog_job_write(&d->catalog, job, record, why, sizeof(why)), -ENOENT);
+	json_decref(record);
+	/* nor where only images are left */
+	assert_int_equal(catalog_job_remove(&d->catalog, job), 0);
+	make(d, "7/gen-1", true);
+	assert_int_equal(first_key_make(&d->catalog, &log), -ENOENT);
+	assert_int_not_equal(access(d->key, F_OK), 0);
 }
 
 static void test_damaged_record(void **state)
@@ -511,6 +546,7 @@ int main(void)
 		test(test_other_jobs_record),
 		test(test_secret_record),
 		test(test_forged_record),
+		test(test_lost_key),
 		test(test_damaged_record),
 		test(test_generations),
 		test(test_remove_generation),

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The key of a node that has none; see first_key.h.
+ *
+ * Made when ckptd starts, and at no other time: a key that vanishes later is one that was lost.  A new one
+ * in its place would have every image and record refused as forged, and retention would then remove
+ * the images, as none that the job can be restarted from.
+ */
+#include "supervisor/first_key.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "image/util.h"
+#include "supervisor/op_args.h"
+
+/* A directory of a job that did not get as far as a record is nothing that a key was needed for. */
+static bool has_jobs(const struct catalog *catalog)
+{
+	json_t *jobs = catalog_jobs(catalog), *others = catalog_strangers(catalog), *id, *traces;
+	bool has = json_array_size(jobs);
+	size_t i;
+
+	json_array_foreach(others, i, id) {
+		traces = catalog_traces(catalog, json_integer_value(id));
+		has = has || json_array_size(traces);
+		json_decref(traces);
+	}
+	json_decref(jobs);
+	json_decref(others);
+	return has;
+}
+
+int first_key_make(const struct catalog *catalog, const struct log *log)
+{
+	_cleanup_dir_ DIR *images = NULL;
+	struct image_error error = { "" };
+	int err;
+
+	if (!access(catalog->key, F_OK) || errno != ENOENT)
+		return 0;
+	images = opendir(catalog->dir);
+	if (!images) {
+		log_error(log, "there is no key %s, and none is made while it cannot be known whether %s has jobs: %s; put the key back, or restart ckptd when that directory is there",
+			  catalog->key, catalog->dir, strerror(errno));
+		return -ENOENT;
+	}
+	if (has_jobs(catalog)) {
+		log_error(log, "the key %s is gone, and %s has jobs that were written with it: put it back, or copy it from another node; without it nothing is checkpointed or restarted",
+			  catalog->key, catalog->dir);
+		return -ENOENT;
+	}
+	err = op_key_make(catalog->key, &error);
+	if (!err)
+		log_warning(log, "a new key was made, %s: copy it to all nodes that are to restart this one's jobs, and to a safe place",
+			    catalog->key);
+	else if (err != -EEXIST)
+		log_error(log, "no key can be made: %s", error.text[0] ? error.text : strerror(-err));
+	return err == -EEXIST ? 0 : err;
+}

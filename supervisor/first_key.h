@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The key of a node that has none.
+ */
+#ifndef STILLPOINT_FIRST_KEY_H
+#define STILLPOINT_FIRST_KEY_H
+
+#include "supervisor/catalog.h"
+#include "supervisor/log.h"
+
+/*
+ * first_key_make() - make the key of @catalog, if nothing there was written with another one
+ *
+ * What was done, or why nothing was, is logged where it matters.  0: there is a key; -ENOENT: it is gone,
+ * and there are jobs, or that cannot be known; other negative errno: it could not be made.
+ */
+int first_key_make(const struct catalog *catalog, const struct log *log);
+
+#endif /* STILLPOINT_FIRST_KEY_H */
