@@ -130,7 +130,7 @@ static int serve(struct daemon *daemon)
 
 int main(int argc, char **argv)
 {
-	struct daemon daemon = { .lock = -1, .state_lock = -1 };
+	struct daemon daemon = { .lock = -1, .state_lock = -1, .name_lock = -1 };
 	struct ckptd_args args;
 	int err = parse_args(argc, argv, &args);
 

@@ -26,6 +26,7 @@
 #include "supervisor/keeper.h"
 #include "supervisor/kevents.h"
 #include "supervisor/merger.h"
+#include "supervisor/name_lock.h"
 #include "supervisor/nodes.h"
 #include "supervisor/coord_peer.h"
 #include "supervisor/parts.h"
@@ -127,6 +128,22 @@ static int take_locks(struct daemon *daemon)
 	return take_lock(daemon, path, daemon->config.state_dir, &daemon->state_lock);
 }
 
+int daemon_has_images(struct daemon *daemon, char *why, size_t size)
+{
+	return name_lock_take(daemon->config.image_dir, daemon->config.node, &daemon->name_lock, why,
+			      size);
+}
+
+static int check_images(struct daemon *daemon)
+{
+	char why[512];
+	int err = daemon_has_images(daemon, why, sizeof(why));
+
+	if (err)
+		log_error(&daemon->log, "%s", why);
+	return err;
+}
+
 /* What is wrong with groups of nodes is said at once, and not only when something is to be copied. */
 static void prepare_levels(struct daemon *daemon)
 {
@@ -176,6 +193,7 @@ int daemon_start(struct daemon *daemon)
 
 	daemon->lock = -1;
 	daemon->state_lock = -1;
+	daemon->name_lock = -1;
 	daemon->catalog = (struct catalog) {
 		.dir = daemon->config.image_dir, .key = daemon->config.key,
 		.secret = daemon->config.encryption_key,
@@ -185,6 +203,8 @@ int daemon_start(struct daemon *daemon)
 		err = make_directories(daemon);
 	if (!err)
 		err = take_locks(daemon);
+	if (!err)
+		err = check_images(daemon);
 	/* Without one it can still be asked what is the case, and told to end jobs. */
 	if (!err)
 		first_key_make(&daemon->catalog, &daemon->log);
@@ -240,6 +260,8 @@ void daemon_stop(struct daemon *daemon)
 	nodes_close(daemon->nodes);
 	free(daemon->site.silent);
 	reactor_destroy(daemon->reactor);
+	if (daemon->name_lock >= 0)
+		close(daemon->name_lock);
 	if (daemon->state_lock >= 0)
 		close(daemon->state_lock);
 	if (daemon->lock >= 0)

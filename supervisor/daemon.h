@@ -39,7 +39,8 @@ struct daemon {
 	struct store *store;
 	char boot[40];
 	int lock;			/* only one ckptd at a time: on the socket, */
-	int state_lock;			/* and on the state directory */
+	int state_lock;			/* and on the state directory; */
+	int name_lock;			/* and of this name in the image directory (name_lock.h) */
 };
 
 /*
@@ -50,5 +51,8 @@ struct daemon {
  */
 int daemon_start(struct daemon *daemon);
 void daemon_stop(struct daemon *daemon);
+
+/* Jobs may be read and made: the image directory has no other ckptd of our name.  Else -EBUSY. */
+int daemon_has_images(struct daemon *daemon, char *why, size_t size);
 
 #endif /* STILLPOINT_DAEMON_H */

@@ -143,7 +143,9 @@ static int load(struct jobs *jobs, int64_t id, struct job **ret_job, char *why,
 	json_t *record;
 	int err;
 
-	err = catalog_job_read(&jobs->daemon->catalog, id, &record, why, size);
+	err = daemon_has_images(jobs->daemon, why, size);
+	if (!err)
+		err = catalog_job_read(&jobs->daemon->catalog, id, &record, why, size);
 	if (err)
 		return err;
 	err = job_new(jobs, id, record, ret_job);
@@ -251,6 +253,11 @@ int jobs_create(struct jobs *jobs, json_t *record, struct job **ret_job, char *w
 	int64_t id;
 	int err;
 
+	err = daemon_has_images(jobs->daemon, why, size);
+	if (err) {
+		json_decref(record);
+		return err;
+	}
 	err = catalog_job_create(&jobs->daemon->catalog, &id);
 	if (err) {
 		snprintf(why, size, "no directory for the job in %s: %s",

@@ -132,10 +132,12 @@ def failing(base, fs, seed, rounds):
             else:
                 wanted.append(json.loads(out)['result']['generation'])
             node.runs_on(job)
-            # the same disk again: what is done to a real one when its cable is back
+            # the same disk again: what is done to a real one when its cable is back; ckptd holds a file there
+            node.leave()
             unmount()
             fail_disk(fs, f'linear {disk.loops[0]} 0')
             disk.mount()
+            node.start()
             # one that was published when the disk failed may have reached it, and is then whole
             there = [r['generation'] for r in node.generations(job)]
             check(set(wanted) <= set(there) and len(there) <= len(wanted) + 1,

@@ -99,10 +99,6 @@ class CutNode(Node):
         check(outcome['ok'], f'{verb} {args}: {outcome.get("error", {}).get("text")}')
         return outcome['result']
 
-    def leave(self):
-        self.daemon.terminate()
-        self.daemon.wait(20 * daemon.ARGS.slow)
-
     def start(self):
         os.environ.update(self.preload)
         try:

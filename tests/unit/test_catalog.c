@@ -23,6 +23,7 @@
 #include "supervisor/first_key.h"
 #include "supervisor/private.h"
 #include "supervisor/generation.h"
+#include "supervisor/name_lock.h"
 #include "supervisor/outcome.h"
 #include "supervisor/seal.h"
 
@@ -237,6 +238,38 @@ static void test_forged_record(void **state)
 	d->catalog.key = "/nonexistent/key";
 	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)), -ENOENT);
 	assert_non_null(strstr(why, "key"));
+}
+
+/* Two ckptds under one name in one directory; and one whose directory comes and goes. */
+static void test_one_of_a_name(void **state)
+{
+	struct disk *d = *state;
+	char why[512] = "", away[128], path[128];
+	int lock = -1, other = -1, second = -1;
+
+	assert_int_equal(name_lock_take(d->images, "n1", &lock, why, sizeof(why)), 0);
+	assert_true(lock >= 0);
+	assert_int_equal(name_lock_take(d->images, "n1", &second, why, sizeof(why)), -EBUSY);
+	assert_int_equal(second, -1);
+	snprintf(path, sizeof(path), "pid %d on host", (int)getpid());
+	assert_non_null(strstr(why, path));
+	assert_non_null(strstr(why, "node = NAME"));
+	assert_int_equal(name_lock_take(d->images, "n2", &other, why, sizeof(why)), 0);
+	/* ours it stays, and is not held in a directory that is not there any more */
+	assert_int_equal(name_lock_take(d->images, "n1", &lock, why, sizeof(why)), 0);
+	snprintf(away, sizeof(away), "%s.away", d->images);
+	assert_int_equal(rename(d->images, away), 0);
+	assert_int_equal(name_lock_take(d->images, "n1", &lock, why, sizeof(why)), 0);
+	assert_int_equal(lock, -1);
+	assert_int_equal(name_lock_take(away, "n1", &second, why, sizeof(why)), 0);
+	/* it comes back, and somebody else has it */
+	assert_int_equal(rename(away, d->images), 0);
+	assert_int_equal(name_lock_take(d->images, "n1", &lock, why, sizeof(why)), -EBUSY);
+	close(second);
+	assert_int_equal(name_lock_take(d->images, "n1", &lock, why, sizeof(why)), 0);
+	assert_true(lock >= 0);
+	close(lock);
+	close(other);
 }
 
 /* A key that was lost is not replaced: what was written with it would be forged from then on. */
@@ -546,6 +579,7 @@ int main(void)
 		test(test_other_jobs_record),
 		test(test_secret_record),
 		test(test_forged_record),
+		test(test_one_of_a_name),
 		test(test_lost_key),
 		test(test_damaged_record),
 		test(test_generations),

@@ -64,7 +64,7 @@ def pinned(node):
     equal(numbers(node, job), [2, 3], 'after rm of the job')
     node.ctl('unpin', f'{job}:2')
     node.ctl('rm', str(job))
-    equal(os.listdir(node.images), [], 'directory')
+    equal(node.left(), [], 'directory')
 
 
 @test
@@ -227,16 +227,19 @@ def catalog_goes_away(node):
 
 @test
 def one_daemon_per_directory(node):
-    """two ckptds on one socket or one state directory: the second leaves and names the first"""
-    def second(sock, state):
+    """two ckptds on one socket, state directory, or name: the second leaves and names the first"""
+    def second(sock, state, on=f'node {node.name}', name='other'):
         p = subprocess.run([f'{daemon.ARGS.bin}/ckptd', '-c', '/dev/null', '-s', f'socket={sock}',
-                            '-s', f'state_dir={state}', '-s', f'image_dir={node.images}'],
+                            '-s', f'state_dir={state}', '-s', f'image_dir={node.images}',
+                            '-s', f'key={node.key}', '-s', f'node={name}'],
                            capture_output=True, timeout=20 * daemon.ARGS.slow)
         equal(p.returncode, 1, 'status')
-        check(f'another ckptd (pid {node.daemon.pid} on node {node.name})' in p.stderr.decode(),
-              p.stderr)
+        check(f'another ckptd (pid {node.daemon.pid} on {on})' in p.stderr.decode(), p.stderr)
+    job = job_with(node, 1)
     second(node.socket, f'{node.base}/other')
     second(f'{node.base}/other.sock', f'{node.base}/jobs')
+    second(f'{node.base}/other.sock', f'{node.base}/other', f'host {os.uname().nodename}', node.name)
+    equal(node.jobs()[job]['state'], 'running', 'state')
     node.ctl('ps')
     # the lock goes with the process, not with the file
     node.kill()

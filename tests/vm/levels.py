@@ -210,7 +210,7 @@ def kept_and_removed(node):
         end(node, job)
         node.ctl('rm', str(job))
         equal((levels.copies('p'), levels.copies('q')), ([], []), 'levels')
-        equal(os.listdir(node.images), [], 'L1')
+        equal(node.left(), [], 'L1')
         message = node.fails(1, '', 'restart', str(job))
         check(f'there is no job {job}' in message, message)
         equal(json.loads(node.ctl('list', '--json').stdout)['result']['jobs'], [], 'list')
