@@ -17,10 +17,12 @@
  *   -ENOKEY    encrypted with a secret that the key does not have
  *   -EPROTONOSUPPORT  written by a version this one cannot read
  *   -ESTALE    authentic, but not the image that was expected (replayed)
+ *   -EIO, -EUCLEAN, -EILSEQ  the disk does not give it back, or its file system is damaged
  */
 #ifndef STILLPOINT_IMAGE_READER_H
 #define STILLPOINT_IMAGE_READER_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,6 +33,12 @@
 #include "image/writer.h"
 
 struct image_reader;
+
+/* Of the last kind: a copy elsewhere is not touched by that. */
+static inline bool image_is_unreadable(int err)
+{
+	return err == -EIO || err == -EUCLEAN || err == -EILSEQ;
+}
 
 /* What the caller knows of the image it wants; zero or NULL: anything. */
 struct image_expect {

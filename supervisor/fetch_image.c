@@ -291,12 +291,18 @@ static bool fetch_image(struct fetch_attempt *r, int part)
 	return false;
 }
 
-/* Only what is damaged or gone is replaced: another job's image, say, is nobody's to remove here. */
+/*
+ * Only what is damaged or gone is replaced, or what the disk does not give back: another job's image, say, is
+ * nobody's to remove here.  Of what the disk does not give back it is not said that it is lost: it may be
+ * another time, and then it is newer than what would be taken in its place.
+ */
 bool fetch_have_image(struct fetch_attempt *r, int part)
 {
 	int err = check_l1(r, part);
 
-	if (err && !fetch_is_lost(err))
+	if (!err || ((fetch_is_lost(err) || image_is_unreadable(err)) && fetch_image(r, part)))
+		return true;
+	if (!fetch_is_lost(err))
 		fetch_note_failure(r, err);
-	return !err || (fetch_is_lost(err) && fetch_image(r, part));
+	return false;
 }

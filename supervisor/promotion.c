@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "image/key.h"
+#include "image/reader.h"
 #include "image/util.h"
 #include "supervisor/holdings.h"
 #include "supervisor/outcome.h"
@@ -206,7 +207,8 @@ static void failed(struct promotion_run *r, size_t at, unsigned int t, int err,
 
 	of_image = of_image || (of_group && (err == -EBADMSG || err == -ENOENT || err == -EOPNOTSUPP ||
 					     err == -ESTALE));
-	if (!of_group && (err == -EBADMSG || err == -ENOENT || err == -EKEYREJECTED)) {
+	if (!of_group && (err == -EBADMSG || err == -ENOENT || err == -EKEYREJECTED ||
+			  image_is_unreadable(err))) {
 		of_image = image_verify(r->places[at].dir, r->key, NULL, true, NULL, NULL, &why) != 0;
 		r->items[at].source = !of_image;
 	}

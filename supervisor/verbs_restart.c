@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "image/reader.h"
 #include "supervisor/fetching.h"
 #include "supervisor/jobs.h"
 #include "supervisor/keeper.h"
@@ -134,8 +135,9 @@ static bool wants_deep(const struct attempt *a, const json_t *outcome)
 {
 	const struct daemon *daemon = a->request->daemon;
 	const struct job *job = jobs_known(daemon->jobs, attempt_job(a));
+	int err = outcome_errno(outcome);
 
-	return outcome_errno(outcome) == -EBADMSG && !a->deep && !is_dry_run(a) &&
+	return (err == -EBADMSG || image_is_unreadable(err)) && !a->deep && !is_dry_run(a) &&
 	       fetching_is_on(daemon) && job && !job_is_alive(job);
 }
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "image/base.h"
@@ -19,6 +20,42 @@
 #include "image/writer.h"
 
 #define PAGE	4096
+
+/* ------------------------------------------------------------- a bad sector */
+
+static struct stat broken;
+
+static ssize_t read_at(int fd, void *buf, size_t len, off_t offset)
+{
+	struct stat st;
+
+	if (broken.st_ino && !fstat(fd, &st) && st.st_dev == broken.st_dev &&
+	    st.st_ino == broken.st_ino) {
+		errno = EIO;
+		return -1;
+	}
+	return syscall(SYS_pread64, fd, buf, len, offset);
+}
+
+/* In the place of the C library's, whichever of the two names it has. */
+ssize_t pread(int fd, void *buf, size_t len, off_t offset)
+{
+	return read_at(fd, buf, len, offset);
+}
+
+ssize_t pread64(int fd, void *buf, size_t len, off_t offset)
+{
+	return read_at(fd, buf, len, offset);
+}
+
+void disk_break(const struct disk *d, const char *name)
+{
+	broken.st_ino = 0;
+	if (name)
+		assert_int_equal(stat(disk_path(d, "%s", name), &broken), 0);
+}
+
+/* ------------------------------------------------------------------ the disk */
 
 int disk_setup(void **state)
 {
@@ -52,6 +89,7 @@ int disk_teardown(void **state)
 {
 	struct disk *d = *state;
 
+	disk_break(d, NULL);
 	disk_run(d, "rm -rf '%s'", d->dir);
 	free(d);
 	return 0;

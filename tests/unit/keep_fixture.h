@@ -42,6 +42,8 @@ const char *disk_path(const struct disk *d, const char *format, ...)
 bool disk_has(const struct disk *d, const char *name);
 void disk_file(const struct disk *d, const char *name, const char *text);
 void disk_flip(const struct disk *d, const char *name, long offset);
+/* Reading this file fails with EIO from now on, whatever it is called; NULL: none does. */
+void disk_break(const struct disk *d, const char *name);
 void disk_run(const struct disk *d, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

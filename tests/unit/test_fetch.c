@@ -234,6 +234,31 @@ static void test_damaged(void **state)
 	assert_true(disk_has(b->d, "1/gen-1/pages"));
 }
 
+/* The disk does not give it back: a copy does, and the generation before is no substitute. */
+static void test_bad_sector(void **state)
+{
+	struct box *b = *state;
+
+	store(b, 2);
+	disk_break(b->d, "1/gen-2/manifest");
+	assert_int_equal(fetch(b), 2);
+	expect_steps(b, 2, "fetched from level p");
+	is_good(b, "1/gen-2", 2);
+	disk_break(b->d, "1/gen-2/pages");
+	b->fetch.deep = true;
+	assert_int_equal(fetch(b), 2);
+	expect_steps(b, 2, "fetched from level p");
+	is_good(b, "1/gen-2", 2);
+	/* nor is it removed where there is nothing better */
+	wipe(b, "p/a");
+	wipe(b, "q/a");
+	disk_break(b->d, "1/gen-2/pages");
+	assert_int_equal(fetch(b), -EIO);
+	expect_steps(b, 1, "(1:1)");
+	disk_break(b->d, NULL);
+	is_good(b, "1/gen-2", 2);
+}
+
 static void test_parts(void **state)
 {
 	struct box *b = *state;
@@ -565,6 +590,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_in_l1, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damaged, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_bad_sector, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_parts, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_apart, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_describe_apart, setup, teardown),

@@ -327,6 +327,27 @@ static void test_damage(void **state)
 	assert_true(disk_has(b->d, "../p/a/" LABEL ".gen-1/manifest"));
 }
 
+/* A sector of L1 that cannot be read is not the levels' fault: they get what else there is. */
+static void test_bad_sector(void **state)
+{
+	struct box *b = *state;
+	const json_t *result;
+	json_t *outcome;
+
+	add_level(b, "p");
+	disk_store(b->d, 1);
+	disk_store(b->d, 2);
+	disk_break(b->d, "1/gen-2/pages");
+	outcome = run_as(b, "a");
+	result = json_object_get(outcome, "result");
+	assert_string_equal(story(b), "!2p 1p");
+	assert_int_equal(json_object_size(json_object_get(result, "levels")), 0);
+	json_decref(outcome);
+	assert_string_equal(states(b, 1, 0), "here here");
+	disk_store(b->d, 3);
+	promote(b, "a", "3p");
+}
+
 /* What is no image that levels take: said once, and nobody's fault. */
 static void test_no_source(void **state)
 {
@@ -543,6 +564,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_unmerged, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_encrypted, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damage, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_bad_sector, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_source, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_absent_level, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_retention, setup, teardown),
