@@ -7,7 +7,8 @@
  *
  * Invariants: an image of L1 is copied only after its manifest was authenticated, and expected to be
  * that very image; a copy on a level that is damaged is replaced only when the one in L1 was
- * read as a whole and is good; a level that fails is left alone until the next run.
+ * read as a whole and is good; a level that fails is left alone until the next run, but one that is full
+ * is pruned by its rule all the same.
  */
 #include "supervisor/promotion_priv.h"
 
@@ -197,6 +198,16 @@ static void failed_group(struct promotion_run *r, size_t at, unsigned int t, int
 	r->usable |= 1u << t;
 }
 
+/* What the level's own rule removes may make room; and what is smaller may fit as it is. */
+static void failed_room(struct promotion_run *r, size_t at, unsigned int t, int err,
+			const struct image_error *error)
+{
+	r->items[at].failed |= 1u << t;
+	r->places[at].no_room |= 1u << t;
+	promotion_put_off(r, t, err, error);
+	r->usable |= 1u << t;
+}
+
 /* Whose fault is it? A level that cannot be written must not make an image a bad one. */
 static void failed(struct promotion_run *r, size_t at, unsigned int t, int err,
 		   struct image_error *error)
@@ -216,6 +227,8 @@ static void failed(struct promotion_run *r, size_t at, unsigned int t, int err,
 		give_up_on(r, at, t, error->text);
 	else if (of_group)
 		failed_group(r, at, t, err, error);
+	else if (err == -ENOSPC || err == -EDQUOT)
+		failed_room(r, at, t, err, error);
 	else
 		promotion_put_off(r, t, err, error);
 }
@@ -305,6 +318,35 @@ static void copy_all(struct promotion_run *r)
 	}
 }
 
+/* What had no room on levels from which something has gone since; false: there is nothing of that. */
+static bool try_again(struct promotion_run *r)
+{
+	bool any = false;
+	unsigned int t;
+	size_t i;
+
+	for (i = 0; i < r->nr; i++) {
+		any = any || r->places[i].no_room & r->freed;
+		r->items[i].failed &= ~(r->places[i].no_room & r->freed);
+		r->places[i].no_room &= ~r->freed;
+	}
+	for (t = 0; any && t < r->p->tiers->nr; t++)
+		if (r->freed & r->usable & 1u << t)
+			json_object_del(r->levels, promotion_tier_name(r, t));
+	return any;
+}
+
+/* What goes by the rules goes after the copies; where a level was full, copies come after that as well. */
+static void copy_and_prune(struct promotion_run *r)
+{
+	copy_all(r);
+	promotion_prune_all(r);
+	if (!try_again(r))
+		return;
+	copy_all(r);
+	promotion_prune_all(r);
+}
+
 /* ----------------------------------------------------------------------- all */
 
 static json_int_t count_left(const struct promotion_run *r)
@@ -314,7 +356,7 @@ static json_int_t count_left(const struct promotion_run *r)
 
 	for (i = 0; i < r->nr; i++)
 		left += __builtin_popcount(r->items[i].wanted & ~r->items[i].here &
-					   ~r->items[i].failed);
+					   ~(r->items[i].failed & ~r->places[i].no_room));
 	return left;
 }
 
@@ -349,10 +391,8 @@ json_t *promotion_run(const struct promotion *p)
 		err = promotion_collect(&r);
 	if (!err)
 		err = decide(&r);
-	if (!err) {
-		copy_all(&r);
-		promotion_prune_all(&r);
-	}
+	if (!err)
+		copy_and_prune(&r);
 	left = count_left(&r);
 	run_done(&r);
 	if (!err)

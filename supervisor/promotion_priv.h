@@ -25,6 +25,7 @@ struct promotion_place {
 	bool unmerged;		/* it stands on earlier ones */
 	unsigned int damaged;	/* levels whose copy is, or is not all there */
 	unsigned int unwanted;	/* levels it is not to be on */
+	unsigned int no_room;	/* levels that had none for it: failed there, until something goes */
 };
 
 struct promotion_run {
@@ -36,6 +37,7 @@ struct promotion_run {
 	struct promote_item *items;	/* by job in the order of the targets, ascending */
 	struct promotion_place *places;
 	size_t nr, room;
+	unsigned int freed;	/* levels from which something has gone */
 	json_t *levels, *bad;
 };
 

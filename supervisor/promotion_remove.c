@@ -32,6 +32,7 @@ static void remove_one(struct promotion_run *r, size_t at, unsigned int t)
 		return;
 	}
 	r->items[at].here &= ~(1u << t);
+	r->freed |= 1u << t;
 	promotion_tell(r, json_pack("{s:b, s:I, s:I, s:s}", "removed", true, "job",
 				    (json_int_t)r->items[at].job, "generation",
 				    (json_int_t)r->items[at].generation, "level", promotion_tier_name(r, t)));

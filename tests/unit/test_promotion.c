@@ -5,6 +5,7 @@
  */
 #include "tests/unit/keep_fixture.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -40,6 +42,28 @@ static void add_level(struct box *b, const char *name)
 	disk_run(b->d, "mkdir -p -m 700 '%s/%s'", b->d->dir, name);
 	snprintf(place, sizeof(place), "posix:%s/%s", b->d->dir, name);
 	assert_int_equal(tiers_set(&b->tiers, name, place), 0);
+}
+
+/* How many images each level has room for; and of how many questions at first the answer is that it is full. */
+static unsigned int room_for, full_at_first;
+
+/* In the place of the C library's: what a level asks before it copies. */
+int statvfs(const char *path, struct statvfs *fs)
+{
+	DIR *dir = opendir(path);
+	const struct dirent *entry;
+	unsigned int n = 0;
+
+	if (!dir)
+		return -1;
+	while ((entry = readdir(dir)))
+		n += strstr(entry->d_name, ".gen-") && entry->d_name[0] != '.';
+	closedir(dir);
+	*fs = (struct statvfs) { .f_frsize = 4096, .f_blocks = 1 << 20, .f_bavail = 1 << 20 };
+	if ((room_for && n >= room_for) || full_at_first)
+		fs->f_bavail = 0;
+	full_at_first -= full_at_first ? 1 : 0;
+	return 0;
 }
 
 static void set(struct box *b, const char *name, const char *value)
@@ -416,6 +440,46 @@ static void test_retention(void **state)
 	assert_string_equal(states(b, 6, 0), "missing damaged");
 }
 
+/* A level that is full is pruned by its rule, and gets what there is room for then. */
+static void test_full(void **state)
+{
+	struct box *b = *state;
+	const json_t *result, *why;
+	json_t *outcome;
+	int64_t n;
+
+	add_level(b, "p");
+	for (n = 1; n <= 4; n++)
+		disk_store(b->d, n);
+	promote(b, "a", "4p 3p 2p 1p");
+	room_for = 4;
+	set(b, "p.keep", "2");
+	disk_store(b->d, 5);
+	promote(b, "a", "-1p -2p 5p -3p");
+	/* one that does not fit is no reason to leave out what does */
+	room_for = 0;
+	set(b, "p.keep", "0");
+	disk_store(b->d, 6);
+	disk_store(b->d, 7);
+	full_at_first = 1;
+	outcome = run_as(b, "a");
+	result = json_object_get(outcome, "result");
+	assert_string_equal(story(b), "6p 3p 2p 1p");
+	why = json_object_get(json_object_get(result, "levels"), "p");
+	assert_int_equal(json_integer_value(json_object_get(why, "errno")), ENOSPC);
+	assert_int_equal(json_integer_value(json_object_get(result, "left")), 1);
+	json_decref(outcome);
+	promote(b, "a", "7p");
+	/* without a rule nothing goes, and it is said that it is full */
+	room_for = 1;
+	disk_store(b->d, 8);
+	outcome = run_as(b, "a");
+	assert_string_equal(story(b), "");
+	assert_int_equal(json_object_size(json_object_get(json_object_get(outcome, "result"), "levels")), 1);
+	json_decref(outcome);
+	room_for = 0;
+}
+
 /* Another image of that number: nothing is overwritten. */
 static void test_taken(void **state)
 {
@@ -568,6 +632,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_no_source, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_absent_level, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_retention, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_full, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_taken, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unwanted, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_limit, setup, teardown),
