@@ -15,9 +15,10 @@
 
 /* ------------------------------------------------------------------- wanted */
 
-static unsigned int flags_of(const struct promote_item *item, bool good)
+static unsigned int flags_of(const struct promote_item *item, unsigned int bit, bool good)
 {
-	return (good ? RETENTION_GOOD : 0) | (item->pinned ? RETENTION_PINNED : 0);
+	return (good ? RETENTION_GOOD : 0) | (item->pinned ? RETENTION_PINNED : 0) |
+	       (item->counts & bit ? RETENTION_COUNTS : 0);
 }
 
 /* What the level would have if all that is due were there, by its rule. */
@@ -36,7 +37,7 @@ static int want_on(const struct tier *tier, unsigned int bit, struct promote_ite
 			continue;
 		there[n] = (struct retention_item) {
 			.generation = items[i].generation, .bytes = items[i].bytes,
-			.flags = flags_of(&items[i], due || (items[i].whole & bit)),
+			.flags = flags_of(&items[i], bit, due || (items[i].whole & bit)),
 		};
 		index[n++] = i;
 	}
@@ -112,7 +113,7 @@ int promote_goes(const struct tiers *tiers, unsigned int tier, const struct prom
 			continue;
 		there[n] = (struct retention_item) {
 			.generation = items[i].generation, .bytes = items[i].bytes,
-			.flags = flags_of(&items[i], items[i].whole & bit),
+			.flags = flags_of(&items[i], bit, items[i].whole & bit),
 		};
 		index[n++] = i;
 	}

@@ -22,6 +22,7 @@ struct promote_item {
 	bool pinned;
 	unsigned int here;	/* levels that have it */
 	unsigned int whole;	/* levels from which a job could be restarted by it: all nodes' are there */
+	unsigned int counts;	/* levels that have our part, and nobody here knows of how many nodes it is */
 	unsigned int failed;	/* levels it is not to be tried on again */
 	unsigned int wanted;	/* set by promote_want() */
 };

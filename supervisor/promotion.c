@@ -113,16 +113,26 @@ bool promotion_is_whole(const struct promotion_run *r, size_t at, unsigned int t
 	       (int)json_array_size(place->nodes);
 }
 
+/* Of several nodes how many there were is known where L1 has it. */
+static unsigned int counts(const struct promotion_run *r, size_t at)
+{
+	const struct promotion_place *place = &r->places[at];
+
+	return place->part < 0 || place->nodes ? 0 : r->items[at].here & ~place->unwanted;
+}
+
 void promotion_mark_whole(struct promotion_run *r)
 {
 	unsigned int t;
 	size_t i;
 
-	for (i = 0; i < r->nr; i++)
+	for (i = 0; i < r->nr; i++) {
+		r->items[i].counts = counts(r, i);
 		for (t = 0; t < r->p->tiers->nr; t++)
 			if (retention_is_rule(&r->p->tiers->tier[t].retain) &&
 			    !(r->places[i].unwanted & 1u << t) && promotion_is_whole(r, i, t))
 				r->items[i].whole |= 1u << t;
+	}
 }
 
 /* Parity over a group's images is made by one of its nodes. */

@@ -77,7 +77,7 @@ static void by_size(uint64_t max_size, struct retention_item *items, size_t nr, 
 void retention_decide(const struct retention_rule *rule, struct retention_item *items, size_t nr)
 {
 	size_t last = find_last(items, nr), i = nr;
-	unsigned int newer = 0;	/* that can be restarted from */
+	unsigned int newer = 0;	/* that can be restarted from, or count as that */
 
 	while (i--) {
 		enum retention_verdict why = last == nr ? RETENTION_NONE_GOOD :
@@ -86,7 +86,7 @@ void retention_decide(const struct retention_rule *rule, struct retention_item *
 		items[i].verdict = by_count(rule, &items[i], newer);
 		if (why != RETENTION_UNTOUCHED)
 			items[i].verdict = why;
-		if (is_good(&items[i]))
+		if (is_good(&items[i]) || items[i].flags & RETENTION_COUNTS)
 			newer++;
 	}
 	if (rule->max_size && last < nr)

@@ -32,6 +32,11 @@ struct retention_rule {
 #define RETENTION_UNDECIDED	(1U << 3)	/* may still be given up: counts for nothing */
 #define RETENTION_AWAITED	(1U << 4)	/* by a level that has yet to get it */
 #define RETENTION_FOREIGN	(1U << 5)	/* not the job's, or not to be read by this ckptd */
+/*
+ * Not known to be good, and counted all the same among the newest that are kept: it may well be, and what is
+ * older is then not needed.  It is never what a job is restarted from: others do not stand back for it.
+ */
+#define RETENTION_COUNTS	(1U << 6)
 
 enum retention_verdict {
 	RETENTION_UNTOUCHED,	/* no rule speaks against it */

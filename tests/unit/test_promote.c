@@ -199,6 +199,7 @@ static void make_history(struct promote_item *items, struct tiers *tiers)
 		items[i].pinned = rand() % 8 == 0;
 		items[i].here = (unsigned int)rand() & 3;
 		items[i].whole = items[i].here & (unsigned int)rand();
+		items[i].counts = items[i].here & ~items[i].whole & (unsigned int)rand();
 	}
 }
 

@@ -237,6 +237,30 @@ static void test_parts(void **state)
 	assert_string_equal(states(b, 3, 2), "here here");
 }
 
+/* What L1 has not any more counts on a level as well, or a level would keep all of it. */
+static void test_parts_kept(void **state)
+{
+	struct box *b = *state;
+	int64_t n;
+
+	add_level(b, "p");
+	for (n = 1; n <= 4; n++)
+		disk_store_parts(b->d, n, true);
+	promote(b, "a", "4p 3p 2p 1p");
+	promote(b, "b", "4p 3p 2p 1p");
+	disk_run(b->d, "rm -r '%s/1/gen-1' '%s/1/gen-2'", b->d->images, b->d->images);
+	set(b, "p.keep", "4");
+	disk_store_parts(b->d, 5, true);
+	promote(b, "a", "5p");
+	promote(b, "b", "5p -1p");
+	promote(b, "a", "-1p");
+	assert_string_equal(states(b, 2, 2), "missing here");
+	/* of L1 nothing is left: then it is not known what could be restarted from, and nothing goes */
+	disk_run(b->d, "rm -r '%s'/1/gen-*", b->d->images);
+	set(b, "p.keep", "1");
+	promote(b, "a", "");
+}
+
 /* One that stands on others is merged when a level wants it, and only then. */
 static void test_merged(void **state)
 {
@@ -624,6 +648,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_copies, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_parts, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_parts_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_merged, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unmerged, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_encrypted, setup, teardown),

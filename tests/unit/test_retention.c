@@ -85,6 +85,10 @@ static void test_protected(void **state)
 	/* what a level waits for stays, whatever the rule */
 	assert_string_equal(kept(&one, (unsigned int[]) { GOOD, GOOD | RETENTION_AWAITED, GOOD, GOOD }, 4), "24");
 	assert_string_equal(kept(&tight, (unsigned int[]) { GOOD, GOOD | RETENTION_AWAITED, GOOD, GOOD }, 4), "24");
+	/* what may be good counts, and protects nothing: the last that is known to be stays */
+	assert_string_equal(kept(&two, (unsigned int[]) { GOOD, RETENTION_COUNTS, RETENTION_COUNTS, GOOD }, 4), "34");
+	assert_string_equal(kept(&two, (unsigned int[]) { RETENTION_COUNTS, GOOD, RETENTION_COUNTS, RETENTION_COUNTS }, 4), "234");
+	assert_string_equal(kept(&one, (unsigned int[]) { RETENTION_COUNTS, RETENTION_COUNTS }, 2), "12");
 	/* nor does what is not the job's */
 	assert_string_equal(kept(&one, (unsigned int[]) { RETENTION_FOREIGN, 0, GOOD, GOOD }, 4), "14");
 	assert_string_equal(kept(&tight, (unsigned int[]) { RETENTION_FOREIGN, 0, GOOD, GOOD }, 4), "14");
