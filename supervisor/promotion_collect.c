@@ -89,6 +89,13 @@ static bool find_source(struct promotion_run *r, struct promote_item *item,
 	return false;
 }
 
+/* It will be so the next time, too; anything else may have passed by then. */
+static bool is_lasting(int err)
+{
+	return err == -EBADMSG || err == -ESTALE || err == -EKEYREJECTED ||
+	       err == -EPROTONOSUPPORT || err == -EOPNOTSUPP;
+}
+
 static void look_at_source(struct promotion_run *r, struct promote_item *item,
 			   struct promotion_place *place)
 {
@@ -106,9 +113,9 @@ static void look_at_source(struct promotion_run *r, struct promote_item *item,
 	err = source_open(&source, place->dir, r->key, &expect, &error);
 	if (err == -EOPNOTSUPP)
 		err = promotion_look_unmerged(r, item, place, &expect, &error);
-	/* Removed since it was listed? */
-	if (err && err != -ENOENT)
-		promotion_cannot_copy(r, item, name, NULL, error.text, false);
+	/* Removed since it was listed?  Or just merged: who does that has it looked at again. */
+	if (err && err != -ENOENT && err != -EBUSY)
+		promotion_cannot_copy(r, item, is_lasting(err) ? name : NULL, NULL, error.text, false);
 	if (err || item->source)
 		return;
 	item->source = true;

@@ -375,6 +375,27 @@ static void test_damage(void **state)
 	assert_true(disk_has(b->d, "../p/a/" LABEL ".gen-1/manifest"));
 }
 
+/* Somebody has just given it its name, or the disk fails for a while: the next run copies it. */
+static void test_passing(void **state)
+{
+	struct box *b = *state;
+	int dir;
+
+	add_level(b, "p");
+	disk_store(b->d, 1);
+	disk_store(b->d, 2);
+	dir = open(disk_path(b->d, "1/gen-2"), O_RDONLY | O_DIRECTORY);
+	assert_int_equal(flock(dir, LOCK_EX), 0);
+	promote(b, "a", "1p");
+	assert_int_equal(json_object_size(b->bad), 0);
+	close(dir);
+	disk_break(b->d, "1/gen-2/manifest");
+	promote(b, "a", "!2");
+	assert_int_equal(json_object_size(b->bad), 0);
+	disk_break(b->d, NULL);
+	promote(b, "a", "2p");
+}
+
 /* A sector of L1 that cannot be read is not the levels' fault: they get what else there is. */
 static void test_bad_sector(void **state)
 {
@@ -654,6 +675,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_encrypted, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damage, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_sector, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_passing, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_source, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_absent_level, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_retention, setup, teardown),
