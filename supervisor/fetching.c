@@ -78,8 +78,10 @@ static void on_outcome(json_t *outcome, void *arg)
 	const json_t *step;
 	size_t i;
 
-	if (!g->options.dry_run)
+	if (!g->options.dry_run) {
+		promoter_changed(g->daemon->promoter, g->label);
 		promoter_release(g->daemon->promoter);
+	}
 	json_array_foreach(json_object_get(said, "steps"), i, step)
 		log_warning(log, "job %lld: %s", (long long)g->options.id, json_string_value(step));
 	json_decref(g->unwanted);

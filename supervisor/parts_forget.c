@@ -120,6 +120,7 @@ static void on_forget_ended(json_t *outcome, void *arg)
 {
 	struct forgetting *f = arg;
 
+	promoter_changed(f->daemon->promoter, f->label);
 	promoter_release(f->daemon->promoter);
 	f->job->busy = NULL;
 	if (outcome_is_ok(outcome) && f->whole)

@@ -254,7 +254,8 @@ static void on_outcome(json_t *outcome, void *arg)
 	}
 	worker_ended(p);
 	if (outcome_is_ok(outcome)) {
-		json_object_update(p->bad, json_object_get(result, "bad"));
+		json_decref(p->bad);
+		p->bad = json_incref(json_object_get(result, "bad"));
 		p->left = json_integer_value(json_object_get(result, "left"));
 		take_levels(p, json_object_get(result, "levels"));
 		if (json_object_size(p->pending))
@@ -478,6 +479,11 @@ void promoter_release(struct promoter *p)
 {
 	if (!--p->held && tiers_of(p)->nr)
 		look_at(p, SOON_MS);
+}
+
+void promoter_changed(struct promoter *p, const char *label)
+{
+	promotion_forget(p->bad, label);
 }
 
 json_t *promoter_describe(const struct promoter *p)

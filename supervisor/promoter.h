@@ -28,6 +28,8 @@ void promoter_after_commit(struct promoter *promoter, const struct job *job);
  */
 bool promoter_hold(struct promoter *promoter, void (*fn)(void *arg), void *arg);
 void promoter_release(struct promoter *promoter);
+/* Images of the job of that label were replaced or removed: what could not be copied is tried again. */
+void promoter_changed(struct promoter *promoter, const char *label);
 
 /*
  * promoter_describe() - what it does

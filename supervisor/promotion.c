@@ -154,6 +154,68 @@ static void mark_others(struct promotion_run *r)
 	}
 }
 
+/* "NAME" or "LEVEL/NAME" */
+static bool parse_bad(const char *key, char *label, size_t size, int64_t *ret_generation)
+{
+	const char *slash = strrchr(key, '/');
+	int part;
+
+	return tier_image_parse(slash ? slash + 1 : key, label, size, ret_generation, &part);
+}
+
+void promotion_forget(json_t *bad, const char *label)
+{
+	const char *key;
+	json_t *text;
+	void *next;
+
+	json_object_foreach_safe(bad, next, key, text) {
+		int64_t generation;
+		char of[64];
+
+		if (parse_bad(key, of, sizeof(of), &generation) && !strcmp(of, label))
+			json_object_del(bad, key);
+	}
+}
+
+static bool is_listed(const json_t *target, int64_t generation)
+{
+	const json_t *number;
+	size_t i;
+
+	json_array_foreach(json_object_get(target, "generations"), i, number) {
+		if (json_integer_value(number) == generation)
+			return true;
+	}
+	return false;
+}
+
+/* What has gone from L1; of jobs that are not looked at nothing is known. */
+static void forget_gone(struct promotion_run *r)
+{
+	const json_t *target;
+	const char *key;
+	json_t *text;
+	void *next;
+	size_t i;
+
+	json_object_foreach_safe(r->bad, next, key, text) {
+		bool gone = false;
+		int64_t generation;
+		char label[64];
+
+		if (!parse_bad(key, label, sizeof(label), &generation))
+			continue;
+		json_array_foreach(r->p->targets, i, target) {
+			const char *its = json_string_value(json_object_get(target, "label"));
+
+			gone = gone || (its && !strcmp(its, label) && !is_listed(target, generation));
+		}
+		if (gone)
+			json_object_del(r->bad, key);
+	}
+}
+
 /* What did not work before is not tried each time. */
 static void mark_bad(struct promotion_run *r)
 {
@@ -396,6 +458,7 @@ json_t *promotion_run(const struct promotion *p)
 	json_int_t left;
 	int err;
 
+	forget_gone(&r);
 	err = image_key_load(p->catalog->key, &r.key, &error);
 	if (!err)
 		err = promotion_collect(&r);

@@ -45,8 +45,12 @@ struct promotion {
  * cannot be copied at all, "damaged" if its pages or those that it stands on turned out to be.
  *
  * Result: {"levels": {NAME: {"errno", "text"}}, "bad": {NAME or LEVEL/NAME: text}, "left": N}: levels that did not
- * work, images that cannot be copied, and how many copies are still to be made.
+ * work, images that cannot be copied ("bad" of before, without those that L1 has not any more), and how many
+ * copies are still to be made.
  */
 json_t *promotion_run(const struct promotion *promotion);
+
+/* Of the job of that label nothing is left out of @bad any more: its images have changed. */
+void promotion_forget(json_t *bad, const char *label);
 
 #endif /* STILLPOINT_PROMOTION_H */

@@ -341,6 +341,7 @@ static void on_rm(json_t *outcome, void *arg)
 		forget_unwanted(rm);
 	else if (rm->noted && is_unfinished(outcome))
 		promoter_after_commit(rm->request->daemon->promoter, rm->job);	/* it goes on with that */
+	promoter_changed(rm->request->daemon->promoter, rm->label);
 	promoter_release(rm->request->daemon->promoter);
 	if (outcome_is_ok(outcome) && rm_is_of_l1(rm) &&
 	    !rm->request->daemon->config.image_dir_shared)

@@ -375,6 +375,25 @@ static void test_damage(void **state)
 	assert_true(disk_has(b->d, "../p/a/" LABEL ".gen-1/manifest"));
 }
 
+/* Of what has gone from L1 nothing is remembered: its number may come back with another image. */
+static void test_gone(void **state)
+{
+	struct box *b = *state;
+
+	add_level(b, "p");
+	disk_store(b->d, 1);
+	disk_store(b->d, 2);
+	disk_flip(b->d, "1/gen-1/manifest", 60);
+	disk_flip(b->d, "1/gen-2/pages", 100);
+	promote(b, "a", "!1 !2p");
+	assert_int_equal(json_object_size(b->bad), 2);
+	disk_run(b->d, "rm -r '%s/1/gen-2'", b->d->images);
+	promote(b, "a", "");
+	assert_int_equal(json_object_size(b->bad), 1);
+	disk_store(b->d, 2);
+	promote(b, "a", "2p");
+}
+
 /* Somebody has just given it its name, or the disk fails for a while: the next run copies it. */
 static void test_passing(void **state)
 {
@@ -541,11 +560,15 @@ static void test_taken(void **state)
 	promote(b, "a", "");
 	assert_non_null(json_object_get(b->bad, "p/" LABEL ".gen-1"));
 	assert_true(disk_has(b->d, "../p/a/" LABEL ".gen-1/manifest"));
-	/* once it is removed there, ours comes */
+	/* once it is removed there, ours comes; other jobs' stay as they are */
+	json_object_set_new(b->bad, "p/2-0123456789abcdef.gen-1", json_string("x"));
+	json_object_set_new(b->bad, "1-0123456789abcde.gen-1", json_string("x"));
 	disk_run(b->d, "cp -r '%s/p/a/" LABEL ".gen-1' '%s/old'; rm -r '%s/p/a/" LABEL ".gen-1'", b->d->dir,
 		 b->d->dir, b->d->dir);
-	json_object_clear(b->bad);
+	promotion_forget(b->bad, LABEL);
+	assert_int_equal(json_object_size(b->bad), 2);
 	promote(b, "a", "1p");
+	assert_int_equal(json_object_size(b->bad), 2);
 	disk_run(b->d, "rm -r '%s/p/a/" LABEL ".gen-1'; mv '%s/old' '%s/p/a/" LABEL ".gen-1'", b->d->dir,
 		 b->d->dir, b->d->dir);
 	disk_run(b->d, "mv '%s/p/a/" LABEL ".gen-1' '%s/p/a/" LABEL ".gen-2'", b->d->dir, b->d->dir);
@@ -675,6 +698,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_encrypted, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damage, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_sector, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_gone, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_passing, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_source, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_absent_level, setup, teardown),
