@@ -31,9 +31,9 @@ bool marker_node_valid(const char *node)
 		      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == len;
 }
 
-static int open_marker(int dir)
+static int open_marker(int dir, int access)
 {
-	int fd = openat(dir, MARKER_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY |
+	int fd = openat(dir, MARKER_NAME, access | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY |
 			O_NONBLOCK);
 
 	return fd < 0 ? -errno : fd;
@@ -42,7 +42,7 @@ static int open_marker(int dir)
 int marker_read(int dir, const char *path, struct marker *ret_marker,
 		struct image_error *error)
 {
-	_cleanup_fd_ int fd = open_marker(dir);
+	_cleanup_fd_ int fd = open_marker(dir, O_RDONLY);
 	char text[ROOM], again[ROOM];
 	struct marker m = {};
 	ssize_t n;
@@ -135,19 +135,22 @@ void marker_sweep(int dir)
 
 int marker_lock(int dir, const char *path, int *ret_fd, struct image_error *error)
 {
-	_cleanup_fd_ int fd = open_marker(dir);
+	/* For writing, though nothing is written: NFS gives an exclusive lock to nobody else. */
+	_cleanup_fd_ int fd = open_marker(dir, O_RDWR);
 
 	if (fd < 0)
 		return image_error_set(error, fd, "%.150s/%s: %s", path, MARKER_NAME,
 				       strerror(-fd));
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		if (errno == EWOULDBLOCK)
-			return image_error_set(error, -EBUSY,
-					       "%.180s: another ckptd writes there", path);
-		*ret_fd = -1;
+	if (!flock(fd, LOCK_EX | LOCK_NB)) {
+		*ret_fd = take_fd(&fd);
 		return 0;
 	}
-	*ret_fd = take_fd(&fd);
+	if (errno == EWOULDBLOCK)
+		return image_error_set(error, -EBUSY, "%.180s: another ckptd writes there", path);
+	if (errno != ENOLCK && errno != ENOSYS && errno != EOPNOTSUPP)
+		return image_error_set(error, -errno, "%.150s/%s: cannot be locked: %m", path,
+				       MARKER_NAME);
+	*ret_fd = -1;
 	return 0;
 }
 

@@ -452,7 +452,7 @@ static int open_level(struct posix_level *p, const struct level_posix_options *o
 	err = check_rights(dir, p->path, o->read_only, error);
 	if (!err)
 		err = claim(p, dir, o, error);
-	if (!err && !o->read_only) {
+	if (!err && p->lock >= 0 && !o->no_sweep) {
 		marker_sweep(dir);
 		err = image_sweep(p->path, error);
 		if (err > 0)

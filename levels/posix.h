@@ -28,6 +28,7 @@ struct source;
  * @key: must live as long as the level
  * @shared: several nodes have @dir
  * @read_only: makes no marker, takes no lock, removes no leftovers
+ * @no_sweep: removes no leftovers: another node, whose it is, may be writing them
  */
 struct level_posix_options {
 	const char *dir;
@@ -36,10 +37,12 @@ struct level_posix_options {
 	const struct image_key *key;
 	bool shared;
 	bool read_only;
+	bool no_sweep;
 };
 
 /**
- * level_posix_open() - open a directory as a level, and sweep out leftovers
+ * level_posix_open() - open a directory as a level, and sweep out leftovers, unless there are no locks on its
+ *	file system: then nobody can tell them from what is being written
  *
  *   -ENOENT	there is no such directory (@read_only: nor such a node's)
  *   -ENOTDIR	it is something else

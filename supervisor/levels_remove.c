@@ -68,6 +68,8 @@ static int remove_image(const struct run *r, const struct tier *tier, const json
 
 	if (!strcmp(user.node, r->o->daemon->config.node))
 		user.state_dir = r->o->daemon->config.state_dir;
+	else
+		user.others = true;
 	err = tier_open_patiently(tier, &user, &level, error);
 	if (err)
 		return err;

@@ -277,7 +277,7 @@ int tier_open(const struct tier *tier, const struct tier_user *user, struct leve
 {
 	struct level_posix_options options = {
 		.dir = tier_dir(tier), .node = user->node, .key = user->key, .shared = true,
-		.read_only = user->read_only,
+		.read_only = user->read_only, .no_sweep = user->others,
 	};
 	_cleanup_free_ char *memo = NULL;
 	char id[MARKER_ID_CHARS + 1] = "";

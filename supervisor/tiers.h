@@ -92,6 +92,7 @@ struct tier_user {
 	const char *node;	/* whose images: ours, or with @read_only another's */
 	const struct image_key *key;
 	bool read_only;
+	bool others;		/* it is another node's, for writing all the same: what that writes there is let alone */
 	const char *state_dir;	/* where it is remembered which directory it was; NULL: nowhere */
 };
 

@@ -7,12 +7,16 @@
  * checkpoint: here a directory says whose it is.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "levels/marker.h"
 #include "tests/unit/level_box.h"
@@ -68,6 +72,55 @@ static void shared_by_mistake(void **state)
 	assert_true(path_exists(in_level(&b, ".tmp-b")));
 	level_close(first);
 	assert_int_equal(try_open(&b, "n2", NULL), -ENOTUNIQ);
+	open_level(&b);
+	assert_false(path_exists(in_level(&b, ".tmp-b")));
+	box_done(&b);
+}
+
+/* As NFS has it, as a file system without locks, and one that is broken. */
+static int lock_errno;
+
+/* In the place of the C library's. */
+int flock(int fd, int operation)
+{
+	bool writable = (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY;
+
+	if (lock_errno && (operation & LOCK_EX) && (lock_errno != EBADF || !writable)) {
+		errno = lock_errno;
+		return -1;
+	}
+	return (int)syscall(SYS_flock, fd, operation);
+}
+
+/* What a node is writing nobody sweeps away, whatever its file system knows of locks. */
+static void other_locks(void **state)
+{
+	struct level_posix_options o = { .node = "n1", .no_sweep = true };
+	struct level *first;
+	struct box b;
+
+	box_init(&b, *state);
+	lock_errno = EBADF;
+	reopen(&b);
+	first = b.l;
+	b.l = NULL;
+	assert_int_equal(mkdir(in_level(&b, ".tmp-b"), 0700), 0);
+	assert_int_equal(try_open(&b, "n1", NULL), -EBUSY);
+	level_close(first);
+	/* another node removes something there */
+	o.dir = b.top;
+	o.key = b.s->key;
+	assert_int_equal(level_posix_open(&o, &b.l, &b.error), 0);
+	assert_true(path_exists(in_level(&b, ".tmp-b")));
+	/* nobody can tell who writes */
+	lock_errno = ENOLCK;
+	reopen(&b);
+	assert_true(path_exists(in_level(&b, ".tmp-b")));
+	level_close(b.l);
+	b.l = NULL;
+	lock_errno = EIO;
+	assert_int_equal(try_open(&b, "n1", NULL), -EIO);
+	lock_errno = 0;
 	open_level(&b);
 	assert_false(path_exists(in_level(&b, ".tmp-b")));
 	box_done(&b);
@@ -354,6 +407,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(wrong_directories),
 		T(shared_by_mistake),
+		T(other_locks),
 		T(claimed_at_once),
 		T(not_mounted),
 		T(a_directory_of_many_nodes),
