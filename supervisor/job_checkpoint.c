@@ -94,6 +94,16 @@ static void remember(const struct checkpoint *c, const json_t *result)
 	json_decref(row);
 }
 
+/* Whatever becomes of its directory: levels may have one of that number, and restart from the newest. */
+static void use_up_number(const struct checkpoint *c)
+{
+	char why[512];
+
+	if (job_raise_floor(c->job, c->generation, why, sizeof(why)))
+		log_error(&c->daemon->log, "job %lld: that generation %lld was taken cannot be written down, and its number may be used again: %s",
+			  (long long)c->job->id, (long long)c->generation, why);
+}
+
 static void succeeded(struct checkpoint *c, json_t *result)
 {
 	json_object_set_new(result, "job", json_integer(c->job->id));
@@ -106,8 +116,10 @@ static void succeeded(struct checkpoint *c, json_t *result)
 		 "generation", (long long)c->generation,
 		 (double)json_integer_value(json_object_get(result, "pause_ns")) / 1e6,
 		 (long long)json_integer_value(json_object_get(result, "bytes_stored")));
-	if (!c->dry_run)
-		remember(c, result);
+	if (c->dry_run)
+		return;
+	use_up_number(c);
+	remember(c, result);
 }
 
 static void finish(struct checkpoint *c, json_t *outcome)

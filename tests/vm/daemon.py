@@ -757,6 +757,8 @@ def images_of_jobs(node):
     node.fails(1, '--force', 'rm', f'{job}:2')
     node.ctl('rm', '--force', f'{job}:2')
     equal(node.json('checkpoint', str(job))['generation'], 3, 'numbers are not used twice')
+    shutil.rmtree(f'{node.images}/{job}/gen-3')
+    equal(node.json('checkpoint', str(job))['generation'], 4, 'nor is that of one removed by hand')
     node.fails(1, 'end it first', 'rm', str(job))
     node.ctl('kill', str(job), 'KILL')
     equal(node.wait(job), 137, 'wait')
