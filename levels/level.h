@@ -70,6 +70,7 @@ struct level_writers {
 /**
  * struct level_options - how to move an image; all of it may be NULL or 0
  * @expect: the image that it must be; else -ESTALE, before anything is written
+ * @image_only: get: parity under that name is not what is wanted (-ESTALE)
  * @progress: called after each buffer; done and total bytes of the copy
  * @cancelled: asked before each buffer and every tenth of a second of a wait; true
  *	ends the operation with -ECANCELED.  Not while the copy is read back.
@@ -80,6 +81,7 @@ struct level_writers {
  */
 struct level_options {
 	const struct image_expect *expect;
+	bool image_only;
 	void (*progress)(uint64_t done, uint64_t total, void *arg);
 	bool (*cancelled)(void *arg);
 	void *arg;

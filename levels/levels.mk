@@ -17,6 +17,8 @@ $(call unit_test,tests/unit/test_partner,tests/unit/test_partner.c tests/unit/pa
 	tests/unit/faulty_writer.c tests/unit/image_fixture.c,$(LEVELS_LIBS))
 $(call unit_test,tests/unit/test_partner_wire,tests/unit/test_partner_wire.c \
 	tests/unit/partner_rig.c tests/unit/image_fixture.c,$(LEVELS_LIBS))
+$(call unit_test,tests/unit/test_partner_lies,tests/unit/test_partner_lies.c \
+	tests/unit/partner_rig.c tests/unit/image_fixture.c,$(LEVELS_LIBS))
 $(call unit_test,tests/unit/test_parity_moves,tests/unit/test_parity_moves.c \
 	tests/unit/partner_rig.c tests/unit/image_fixture.c,$(LEVELS_LIBS))
 # for tests that move images about

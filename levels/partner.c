@@ -26,6 +26,8 @@
 #define MIB		(1ULL << 20)
 #define BUSY_MS		60000	/* of the partner's disk, and a second for each MiB */
 #define VERIFY_MS	86400000	/* of an image whose size is not known here */
+#define LIST_MS		600000	/* of all that a node keeps of another */
+#define LIST_MAX	65536	/* and how many images these can be */
 #define GIVE_UP_MS	2000	/* to leave the connection in order */
 #define SLACK_BYTES	MIB
 
@@ -281,9 +283,10 @@ struct incoming {
 };
 
 /* Not believed: the manifest decides in the end.  But nothing else is even begun. */
-static int read_info(struct partner_level *p, const struct image_expect *expect,
+static int read_info(struct partner_level *p, const struct level_options *o,
 		     struct incoming *ret_in, struct image_error *error)
 {
+	const struct image_expect *expect = o->expect;
 	struct partner_wire_image info;
 	uint64_t lens[LAYOUT_FILES];
 	unsigned int i;
@@ -296,6 +299,9 @@ static int read_info(struct partner_level *p, const struct image_expect *expect,
 		return protocol(p, error);
 	ret_in->generation = le64toh(info.generation);
 	memcpy(ret_in->id, info.id, sizeof(info.id));
+	if (o->image_only && ret_in->layout.parity)
+		return image_error_set(error, -ESTALE, "%.63s: has parity where an image is wanted",
+				       p->node);
 	if (expect && ((expect->generation && expect->generation != ret_in->generation) ||
 		       (expect->job && strcmp(expect->job, info.job)) ||
 		       (expect->id && memcmp(expect->id, info.id, sizeof(info.id)))))
@@ -361,11 +367,16 @@ static int receive_image(struct partner_level *p, struct arrival *a, size_t piec
 	return simple(p, BUSY_MS, NULL, error);
 }
 
+/* What it said of it beforehand is what it was asked for; whether that is true is found out here. */
 static int commit(struct partner_level *p, struct arrival *a, const struct incoming *in,
-		  struct image_error *error)
+		  const struct image_expect *wanted, struct image_error *error)
 {
 	struct image_expect expect = { .generation = in->generation, .id = in->id };
-	int err = arrival_commit(a, p->key, &expect, error);
+	int err;
+
+	if (wanted)
+		expect.job = wanted->job;
+	err = arrival_commit(a, p->key, &expect, error);
 
 	if (err == -EBADMSG) {
 		struct image_error why = *error;
@@ -393,7 +404,7 @@ static int partner_get(struct level *l, const char *name, const char *image,
 			     error);
 	if (err <= 0)
 		return err ? err : protocol(p, error);
-	err = read_info(p, o->expect, &in, error);
+	err = read_info(p, o, &in, error);
 	if (!err)
 		err = check_room(image, in.layout.total, error);
 	if (!err)
@@ -403,7 +414,7 @@ static int partner_get(struct level *l, const char *name, const char *image,
 	else
 		err = receive_image(p, &a, piece_for(o), o, error);
 	if (!err)
-		err = commit(p, &a, &in, error);
+		err = commit(p, &a, &in, o->expect, error);
 	arrival_done(&a);
 	return err;
 }
@@ -489,6 +500,8 @@ static int partner_list(struct level *l, level_item_fn fn, void *arg,
 			struct image_error *error)
 {
 	struct partner_level *p = to_partner(l);
+	uint64_t until = now_ms() + LIST_MS;
+	unsigned int items = 0;
 	int err, said = 0;
 
 	begin(p, NULL);
@@ -497,6 +510,10 @@ static int partner_list(struct level *l, level_item_fn fn, void *arg,
 		return err;
 	while ((err = answer(p, PARTNER_ITEM, sizeof(struct partner_wire_image), BUSY_MS,
 			     NULL, error)) > 0) {
+		if (++items > LIST_MAX || now_ms() > until) {
+			p->link.broken = true;
+			return image_error_set(error, -E2BIG, "%.63s: its list does not end: see what its ckptd logs", p->node);
+		}
 		/* who wants no more is not called any more; the rest comes all the same */
 		err = item_of(p, said ? NULL : fn, arg, &said, error);
 		if (err)

@@ -319,7 +319,10 @@ static int posix_get(struct level *l, const char *name, const char *image,
 	err = level_posix_source(l, name, o->expect, &s, &path, error);
 	if (err)
 		return err;
-	err = level_copy(&s, image, to_posix(l)->key, o, error);
+	if (o->image_only && s.layout.parity)
+		err = image_error_set(error, -ESTALE, "%.200s: parity, where an image is wanted", path);
+	else
+		err = level_copy(&s, image, to_posix(l)->key, o, error);
 	source_close(&s);
 	return err;
 }

@@ -117,7 +117,7 @@ static int copy_here(struct fetch_attempt *r, struct level *level, const json_t 
 {
 	struct image_expect expect = { .generation = (uint64_t)r->generation, .job = r->label };
 	const struct level_options options = {
-		.expect = &expect, .progress = r->f->progress, .arg = r->f->arg,
+		.expect = &expect, .image_only = true, .progress = r->f->progress, .arg = r->f->arg,
 	};
 	_cleanup_free_ char *dir = fetch_place(r, part), *got = NULL;
 	int err;

@@ -239,6 +239,7 @@ int group_take_image(struct group_level *g, const char *job, uint64_t generation
 	if (err)
 		return err;
 	o.expect = &expect;
+	o.image_only = true;
 	o.progress = NULL;		/* of parts of a whole nobody knows how long it is */
 	err = fetch_image(g, node, name, path, &o, error);
 	/* That it is nowhere else says less than why it cannot be read here. */

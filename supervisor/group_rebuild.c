@@ -56,6 +56,7 @@ static int take_piece(struct rows *r, unsigned int index, struct image_error *er
 	int err;
 
 	options.expect = &expect;
+	options.image_only = false;	/* that is about what becomes of it */
 	options.progress = NULL;
 	err = group_piece_name(r->s->set.job, r->s->set.generation, index, name);
 	if (err)

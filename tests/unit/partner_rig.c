@@ -172,7 +172,8 @@ static void *partner_run(void *arg)
 		r->served = -EPIPE;
 		return NULL;
 	}
-	r->served = partner_serve(fd, &hello, r->token, &r->serve, &r->partner_error);
+	r->served = r->instead ? r->instead(r, fd, &hello) :
+		    partner_serve(fd, &hello, r->token, &r->serve, &r->partner_error);
 	return NULL;
 }
 

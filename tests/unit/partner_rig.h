@@ -36,6 +36,8 @@ struct rig {
 	int way, at;
 	uint8_t token[32];		/* the partner's */
 	bool process;			/* the partner is one */
+	/* what it does instead of partner_serve(); or NULL */
+	int (*instead)(struct rig *r, int fd, const struct partner_hello *hello);
 	/* of the connection that is open */
 	struct level *l;
 	int wire[2][2];			/* [UP]: node and wire, [DOWN]: wire and partner */

@@ -221,7 +221,7 @@ static void done(struct cluster *c)
 static int get(struct cluster *c, int part)
 {
 	struct image_expect expect = { .generation = 3, .job = LABEL };
-	const struct level_options options = { .expect = &expect };
+	const struct level_options options = { .expect = &expect, .image_only = true };
 	const char *back = scratch_path(c->s, "back");
 	int err = level_get(c->l, image_name(part), back, &options, &c->error);
 

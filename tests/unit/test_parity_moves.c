@@ -90,6 +90,7 @@ static void there_and_back(struct rig *r, struct level *l, const char *kept)
 {
 	struct image_expect expect = { .generation = 3, .job = "job" };
 	const struct level_options options = { .expect = &expect };
+	const struct level_options image = { .expect = &expect, .image_only = true };
 	struct seen seen = { .rig = r };
 	const char *parity = encode(r);
 
@@ -103,6 +104,8 @@ static void there_and_back(struct rig *r, struct level *l, const char *kept)
 	assert_int_equal(seen.parity, 1);
 	assert_int_equal(seen.images, 1);
 	assert_int_equal(level_verify(l, NAME, true, &options, &r->error), 0);
+	assert_int_equal(level_get(l, NAME, r->back, &image, &r->error), -ESTALE);
+	assert_false(path_exists(r->back));
 	if (level_get(l, NAME, r->back, &options, &r->error))
 		fail_msg("%s", r->error.text);
 	check(r, r->back);
