@@ -25,7 +25,6 @@
 #include "supervisor/private.h"
 #include "supervisor/seal.h"
 
-#define JOBS_MAX	1000000000LL
 
 char *catalog_job_dir(const struct catalog *catalog, int64_t job)
 {
@@ -162,9 +161,9 @@ static int64_t number_in(const char *text, const char *prefix)
 
 	if (strncmp(text, prefix, skip) || text[skip] == '0')
 		return 0;
-	for (text += skip; *text >= '0' && *text <= '9' && number < JOBS_MAX; text++)
+	for (text += skip; *text >= '0' && *text <= '9' && number < CATALOG_NUMBERS; text++)
 		number = number * 10 + (*text - '0');
-	return *text ? 0 : number;
+	return *text || number >= CATALOG_NUMBERS ? 0 : number;
 }
 
 static int compare(const void *a, const void *b)
@@ -226,7 +225,7 @@ int catalog_job_create(const struct catalog *catalog, int64_t *ret_job)
 	while (job % step != catalog->rest)
 		job++;
 	/* mkdir decides, also between nodes that share the directory. */
-	for (; job < JOBS_MAX; job += step) {
+	for (; job < CATALOG_NUMBERS; job += step) {
 		_cleanup_free_ char *path = catalog_job_dir(catalog, job);
 
 		if (!path)
@@ -429,7 +428,8 @@ int64_t catalog_next(const struct catalog *catalog, int64_t job, int64_t floor)
 {
 	int64_t last = last_of(catalog_traces(catalog, job));
 
-	return (last > floor ? last : floor) + 1;
+	last = last > floor ? last : floor;
+	return last < CATALOG_NUMBERS - 1 ? last + 1 : -ERANGE;
 }
 
 static void drop_parts(const struct catalog *catalog, int64_t job, int64_t generation)

@@ -21,6 +21,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Numbers of jobs and generations are below this; what is called by another one is none. */
+#define CATALOG_NUMBERS	1000000000LL
+
 struct catalog {
 	const char *dir;	/* IMAGE_DIR */
 	const char *key;	/* path */
@@ -111,7 +114,7 @@ json_t *catalog_generations(const struct catalog *catalog, int64_t job);
 bool catalog_has(const struct catalog *catalog, int64_t job, int64_t generation);
 /* Numbers of all that there is a directory of, committed or not. */
 json_t *catalog_traces(const struct catalog *catalog, int64_t job);
-/* The number for a new one: above every one there is, and above @floor. */
+/* The number for a new one: above every one there is, and above @floor. -ERANGE: there is none left. */
 int64_t catalog_next(const struct catalog *catalog, int64_t job, int64_t floor);
 int64_t catalog_last(const struct catalog *catalog, int64_t job);	/* 0: none */
 

@@ -366,6 +366,8 @@ static int create(struct coord_driver *d)
 	/* What another daemon began and did not record may be in the catalog all the same. */
 	last = catalog_next(&d->daemon->catalog, d->job->id,
 			    json_integer_value(json_object_get(d->job->record, "floor"))) - 1;
+	if (last < 0)
+		return -ERANGE;
 	cc.generation = (uint64_t)last;
 	driver_settle(d, &record);
 	d->memory = malloc(coord_size(&cc));

@@ -349,11 +349,39 @@ static json_t *unreachable(const struct fetch_attempt *r, int64_t asked, int64_t
 	return failed(r, -ENOENT, what);
 }
 
+/* Is there an image of it, and not only a name? */
+static bool is_known(const struct fetch_attempt *r, int64_t generation)
+{
+	const json_t *held = holdings_of(r->scan, r->label, generation), *images, *image;
+	const char *level;
+	size_t i;
+
+	if (catalog_has(r->f->catalog, r->f->job, generation))
+		return true;
+	json_object_foreach((json_t *)held, level, images) {
+		json_array_foreach(images, i, image) {
+			if (!json_object_get(image, "error"))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* New generations get numbers above this: a name alone, which anybody may have made, uses up none. */
+static int64_t find_newest(const struct fetch_attempt *r, const int64_t *all, size_t nr)
+{
+	size_t i = 0;
+
+	while (i < nr && !is_known(r, all[i]))
+		i++;
+	return i < nr ? all[i] : 0;
+}
+
 static json_t *try_all(struct fetch_attempt *r)
 {
 	_cleanup_free_ int64_t *all = NULL;
 	size_t i, nr = candidates(r, &all);
-	int64_t newest = nr ? all[0] : 0;
+	int64_t newest = find_newest(r, all, nr);
 	json_int_t run = 0;
 	char text[120];
 	json_t *no;

@@ -357,7 +357,9 @@ static void check_pins(struct fsck *fsck, const char *dir, bool may_repair)
 
 int64_t fsck_decided(const struct catalog *catalog, int64_t job, bool alive)
 {
-	return alive ? catalog_last(catalog, job) : catalog_next(catalog, job, 0) - 1;
+	int64_t next = alive ? catalog_last(catalog, job) + 1 : catalog_next(catalog, job, 0);
+
+	return next < 0 ? CATALOG_NUMBERS : next - 1;
 }
 
 /* All that may be repaired: with the lock, and none of it takes long. */

@@ -265,6 +265,9 @@ static json_t *check(const struct job *job)
 
 	if (!outcome)
 		outcome = job_check_running(job);
+	if (!outcome && catalog_next(&jobs_daemon(job->jobs)->catalog, job->id, job_floor(job)) < 0)
+		outcome = outcome_error(-ERANGE, "no checkpoint of job %lld: no number is left for a generation; start the job anew",
+					(long long)job->id);
 	/* Its images would lie among another's, and be none to either. */
 	if (!outcome && catalog_job_check(&jobs_daemon(job->jobs)->catalog, job->id, job->record, why,
 					  sizeof(why)))

@@ -22,6 +22,7 @@
 #include "image/util.h"
 #include "levels/marker.h"
 #include "levels/posix.h"
+#include "supervisor/catalog.h"
 #include "supervisor/hosts.h"
 #include "supervisor/op_args.h"
 #include "supervisor/ticket.h"
@@ -375,7 +376,8 @@ bool tier_image_parse(const char *name, char *label, size_t size, int64_t *ret_g
 
 	if (!at || (size_t)(at - name) >= size)
 		return false;
-	if (sscanf(at, ".gen-%lld.node-%d", &generation, &part) < 1 || generation < 1)
+	if (sscanf(at, ".gen-%lld.node-%d", &generation, &part) < 1 || generation < 1 ||
+	    generation >= CATALOG_NUMBERS)
 		return false;
 	snprintf(label, size, "%.*s", (int)(at - name), name);
 	if (tier_image_name(label, generation, part, again) || strcmp(again, name))

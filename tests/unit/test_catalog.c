@@ -350,6 +350,10 @@ static void test_generations(void **state)
 	assert_int_equal(catalog_job_create(&d->catalog, &job), 0);
 	assert_int_equal(catalog_next(&d->catalog, job, 0), 1);
 	assert_int_equal(catalog_next(&d->catalog, job, 8), 9);
+	/* a number that could not be read again is none */
+	assert_true(catalog_next(&d->catalog, job, CATALOG_NUMBERS - 2) == CATALOG_NUMBERS - 1);
+	assert_int_equal(catalog_next(&d->catalog, job, CATALOG_NUMBERS - 1), -ERANGE);
+	assert_int_equal(catalog_next(&d->catalog, job, INT64_MAX), -ERANGE);
 	make(d, "1/gen-2", true);
 	make(d, "1/gen-2/manifest", false);
 	make(d, "1/gen-10", true);

@@ -406,6 +406,27 @@ static void test_unknown_job(void **state)
 	assert_int_equal(fetch(b), -ENOTUNIQ);
 }
 
+/* A name on a level that no image has uses up no numbers. */
+static void test_names_only(void **state)
+{
+	struct box *b = *state;
+	json_t *record;
+	char why[256];
+
+	disk_run(b->d, "rm -r '%s/1'; mkdir '%s/1'", b->d->images, b->d->images);
+	b->d->record = "{\"job\": 1, \"uuid\": \"0123456789abcdef\", \"uid\": 17, \"state\": \"running\", \"node\": \"a\"}";
+	store(b, 2);
+	wipe(b, "images/1");
+	disk_run(b->d, "mkdir '%s/p/a/" LABEL ".gen-999999999' '%s/p/a/" LABEL ".gen-999999999999'", b->d->dir,
+		 b->d->dir);
+	b->fetch.label = NULL;
+	b->fetch.generation = 1;
+	assert_int_equal(fetch(b), 1);
+	assert_int_equal(catalog_job_read(&b->d->catalog, 1, &record, why, sizeof(why)), 0);
+	assert_int_equal(json_integer_value(json_object_get(record, "floor")), 2);
+	json_decref(record);
+}
+
 /* A level that is away: older generations only by number. */
 static void test_silent(void **state)
 {
@@ -595,6 +616,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_apart, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_describe_apart, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unknown_job, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_names_only, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_silent, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unwanted, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_room, setup, teardown),

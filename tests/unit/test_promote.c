@@ -81,6 +81,7 @@ static void test_names(void **state)
 {
 	static const char *const bad[] = {
 		"1-a", "1-a.gen-", "1-a.gen-0", "1-a.gen--1", "1-a.gen-01", "1-a.gen-1x",
+		"1-a.gen-1000000000", "1-a.gen-9223372036854775807",
 		"1-a.gen-1.node-", "1-a.gen-1.node--1", "1-a.gen-1.node-01", "1-a.gen-1.gen-2.x",
 		"averyveryveryveryverylonglabelthatisnotoneofoursbecauseitistoolong.gen-1",
 	};
