@@ -309,6 +309,13 @@ static int read_back(const struct merge *m, struct image_error *error)
 	return image_verify(m->path, m->key, &expect, true, NULL, NULL, error);
 }
 
+static int not_replaced(const char *dir, int err, struct image_error *error)
+{
+	return image_error_set(error, err, "%.150s: cannot be replaced by what it was merged into: %s",
+			       dir, err == -EOPNOTSUPP ?
+			       "the file system cannot exchange directories" : strerror(-err));
+}
+
 static int swap(struct merge *m, const char *dir, struct image_error *error)
 {
 	const struct image_writer *w = m->img->writer;
@@ -316,11 +323,7 @@ static int swap(struct merge *m, const char *dir, struct image_error *error)
 
 	if (err == -EINVAL || err == -ENOSYS)
 		err = -EOPNOTSUPP;
-	if (!err)
-		return 0;
-	return image_error_set(error, err, "%.150s: cannot be replaced by what it was merged into: %s",
-			       dir, err == -EOPNOTSUPP ?
-			       "the file system cannot exchange directories" : strerror(-err));
+	return err ? not_replaced(dir, err, error) : 0;
 }
 
 static int replace(struct merge *m, const char *dir, struct image_error *error)
@@ -368,6 +371,9 @@ static int merge(struct merge *m, const char *dir, struct image_merged *merged,
 	if (err)
 		return err;
 	err = check_space(&place, merged, dir, error);
+	/* All of it would be written, read back, and thrown away. */
+	if (!err && place_can_exchange(&place))
+		err = not_replaced(dir, -EOPNOTSUPP, error);
 	if (!err)
 		err = begin(m, &place, dir, error);
 	place_done(&place);

@@ -107,6 +107,27 @@ int place_open(struct place *p, const char *dir, struct image_error *error)
 	return 0;
 }
 
+int place_can_exchange(const struct place *p)
+{
+	_cleanup_free_ char *one = NULL, *two = NULL;
+	int err = 0;
+
+	/* Whoever dies here leaves what every sweeper takes for a leftover. */
+	if (asprintf(&one, PLACE_TMP "swap-%s", p->name) < 0)
+		one = NULL;
+	if (asprintf(&two, PLACE_TMP "swapped-%s", p->name) < 0)
+		two = NULL;
+	if (!one || !two)
+		return -ENOMEM;
+	mkdirat(p->parent, one, 0700);
+	mkdirat(p->parent, two, 0700);
+	if (renameat2(p->parent, one, p->parent, two, RENAME_EXCHANGE))
+		err = errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP ? -EOPNOTSUPP : 0;
+	unlinkat(p->parent, one, AT_REMOVEDIR);
+	unlinkat(p->parent, two, AT_REMOVEDIR);
+	return err;
+}
+
 char *place_beside(const char *dir, const char *prefix)
 {
 	size_t len = strlen(dir), name;

@@ -29,6 +29,12 @@ int place_make_tmp(const struct place *p);
 #define PLACE_TMP	".tmp-"		/* being written */
 #define PLACE_MERGED	".tmp-merged-"	/* written, to take the place of NAME; or what that was */
 
+/*
+ * Can two directories change names there?  Tried, on two that are empty.  0, or -EOPNOTSUPP; that something else is
+ * in the way is found out when it is done.
+ */
+int place_can_exchange(const struct place *p);
+
 /* Path of @prefixNAME beside @dir, to be freed; NULL without memory. */
 char *place_beside(const char *dir, const char *prefix);
 

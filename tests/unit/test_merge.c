@@ -5,7 +5,10 @@
 #include "tests/unit/keep_fixture.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "image/key.h"
@@ -87,6 +90,46 @@ static void test_locked(void **state)
 	close(lock);
 }
 
+static bool no_exchange;
+
+/* In the place of the C library's: NFS, say, cannot. */
+int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned int flags)
+{
+	if (no_exchange && flags & RENAME_EXCHANGE) {
+		errno = EINVAL;
+		return -1;
+	}
+	return (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, flags);
+}
+
+static unsigned int begun;
+
+/* How often writing was begun. */
+int mkdirat(int dir, const char *name, mode_t mode)
+{
+	begun += strstr(name, ".tmp-merged-") != NULL;
+	return (int)syscall(SYS_mkdirat, dir, name, mode);
+}
+
+/* Where directories cannot change names that is found out before anything is written. */
+static void test_no_exchange(void **state)
+{
+	const struct disk *d = *state;
+	struct image_merged merged;
+
+	disk_store(d, 1);
+	disk_store_upon(d, 2);
+	begun = 0;
+	no_exchange = true;
+	assert_int_equal(merge(d, 2, &merged), -EOPNOTSUPP);
+	no_exchange = false;
+	assert_int_equal(begun, 0);
+	assert_true(disk_has(d, "1/gen-2/base1"));
+	assert_int_equal(merge(d, 2, &merged), 0);
+	assert_true(begun > 0);
+	disk_run(d, "! ls -A '%s/1' | grep tmp", d->images);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, disk_setup, disk_teardown)
 
 int main(void)
@@ -95,6 +138,7 @@ int main(void)
 		T(test_merge),
 		T(test_claimed),
 		T(test_locked),
+		T(test_no_exchange),
 	};
 
 	return cmocka_run_group_tests_name("generations that are merged", tests, NULL, NULL);
