@@ -508,7 +508,9 @@ static int open_store(struct serve *s, const struct partner_wire_open *open,
 		err = 0;
 	} else {
 		busy_begin(s);
-		err = level_posix_open(&o, &s->level, &why);
+		err = s->o->ready ? s->o->ready(s->o->arg, &why) : 0;
+		if (!err)
+			err = level_posix_open(&o, &s->level, &why);
 		busy_end(s);
 		if (err == -ENOENT && o.read_only)
 			image_error_set(&why, err, "it has no images of %.63s", o.node);

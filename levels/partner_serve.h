@@ -21,8 +21,9 @@
  * @owner: a node's name
  * @max_bytes: of all images in the store; 0: as many as fit
  * @coming: NULL: nobody else is served
+ * @ready: whether the store is there, asked when a connection opens it; NULL: it is
  * @locate: where the image of that name is, to be freed, or -ENOENT; the store, if this is NULL
- * @arg: of it
+ * @arg: of both
  * @idle_ms, @session_ms: 0: PARTNER_IDLE_MS, PARTNER_SESSION_MS
  */
 struct partner_serve_options {
@@ -34,6 +35,7 @@ struct partner_serve_options {
 	const struct image_key *key;
 	uint64_t max_bytes;
 	const struct partner_coming *coming;
+	int (*ready)(void *arg, struct image_error *error);
 	int (*locate)(const char *name, void *arg, char **ret_dir);
 	void *arg;
 	unsigned int idle_ms;

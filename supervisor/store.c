@@ -32,6 +32,7 @@
 #include "levels/partner_serve.h"
 #include "supervisor/nodes.h"
 #include "supervisor/outcome.h"
+#include "supervisor/place_memo.h"
 #include "supervisor/tier_group.h"
 #include "supervisor/worker.h"
 
@@ -222,6 +223,14 @@ static int locate(const char *name, void *arg, char **ret_dir)
 	return access(*ret_dir, F_OK) ? -errno : 0;
 }
 
+static int is_ready(void *arg, struct image_error *error)
+{
+	const struct store *store = arg;
+	const struct config *config = &store->daemon->config;
+
+	return store_place_check(config->store, config->node, config->state_dir, error);
+}
+
 static json_t *session_run(struct channel_reporter *reporter, void *arg)
 {
 	struct session *s = arg;
@@ -232,16 +241,15 @@ static json_t *session_run(struct channel_reporter *reporter, void *arg)
 	struct partner_serve_options o = {
 		.dir = config->store, .owner = s->t.owner, .client = s->client,
 		.read_only = s->t.read_only, .plain = s->t.plain,
-		.max_bytes = config->store_max, .coming = &coming,
+		.max_bytes = config->store_max, .coming = &coming, .ready = is_ready,
+		.arg = s->store,
 	};
 	struct image_error error = { "" };
 	struct image_key *key = NULL;
 	int err;
 
-	if (!strcmp(s->t.owner, config->node)) {
+	if (!strcmp(s->t.owner, config->node))
 		o.locate = locate;
-		o.arg = s->store;
-	}
 	err = image_key_load(config->key, &key, &error);
 	if (!err) {
 		o.key = key;
@@ -440,8 +448,10 @@ static json_t *sweep_run(struct channel_reporter *reporter, void *arg)
 {
 	const struct store *store = arg;
 	struct image_error error = { "" };
-	int n = partner_room_sweep(store->daemon->config.store, &error);
+	int n = is_ready((void *)store, &error);
 
+	if (!n)
+		n = partner_room_sweep(store->daemon->config.store, &error);
 	return n < 0 ? outcome_error(n, "%s", error.text) : outcome_ok(json_pack("{s:i}", "removed", n));
 }
 
@@ -454,7 +464,7 @@ static void on_swept(json_t *outcome, void *arg)
 
 	store->sweeper = NULL;
 	if (error)
-		log_warning(log, "store: what is left of images that were on their way cannot be removed: %s",
+		log_warning(log, "store: not swept of what is left of images that were on their way: %s",
 			    json_string_value(json_object_get(error, "text")));
 	else if (n)
 		log_info(log, "store: removed what was left of %lld images that were on their way", (long long)n);

@@ -25,6 +25,7 @@
 #include "supervisor/catalog.h"
 #include "supervisor/hosts.h"
 #include "supervisor/op_args.h"
+#include "supervisor/place_memo.h"
 #include "supervisor/ticket.h"
 #include "supervisor/tier_group.h"
 
@@ -186,40 +187,6 @@ static char *memo_path(const struct tier *tier, const char *state_dir)
 	return asprintf(&path, "%s/level-%s", state_dir, tier->name) < 0 ? NULL : path;
 }
 
-/* "PLACE ID"; of another place it is of no use. */
-static void memo_read(const struct tier *tier, const char *path, char id[MARKER_ID_CHARS + 1])
-{
-	FILE *f = fopen(path, "re");
-	size_t len = strlen(tier->place);
-	char line[PATH_MAX];
-
-	if (f && fgets(line, sizeof(line), f) && !strncmp(line, tier->place, len) &&
-	    line[len] == ' ' && strlen(line) >= len + 1 + MARKER_ID_CHARS)
-		snprintf(id, MARKER_ID_CHARS + 1, "%s", line + len + 1);
-	if (f)
-		fclose(f);
-}
-
-/* Lost, it is made anew by the next: it guards against mistakes, not against power cuts. */
-static void memo_write(const struct tier *tier, const char *path, const char *id)
-{
-	_cleanup_free_ char *tmp = NULL;
-	FILE *f;
-	int err;
-
-	if (asprintf(&tmp, "%s.new", path) < 0) {
-		tmp = NULL;
-		return;
-	}
-	f = fopen(tmp, "we");
-	if (!f)
-		return;
-	err = fprintf(f, "%s %s\n", tier->place, id) < 0;
-	err |= fclose(f);
-	if (err || rename(tmp, path))
-		unlink(tmp);
-}
-
 static int explain_stale(const char *memo, struct image_error *error)
 {
 	struct image_error why = *error;
@@ -293,14 +260,14 @@ int tier_open(const struct tier *tier, const struct tier_user *user, struct leve
 		memo = memo_path(tier, user->state_dir);
 		if (!memo)
 			return image_error_set(error, -ENOMEM, "out of memory");
-		memo_read(tier, memo, id);
+		place_memo_read(memo, tier->place, id);
 	}
 	options.id = id[0] ? id : NULL;
 	err = level_posix_open(&options, ret_level, error);
 	if (err == -ESTALE && memo)
 		return explain_stale(memo, error);
 	if (!err && memo && !id[0])
-		memo_write(tier, memo, level_posix_id(*ret_level));
+		place_memo_write(memo, tier->place, level_posix_id(*ret_level));
 	return err;
 }
 

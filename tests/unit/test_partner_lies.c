@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A partner that knows the protocol and the key, and gives something else than what it was asked for, or
- * has no end.
+ * A partner that knows the protocol and the key, and gives something else than what it was asked for, has
+ * no end, or does not have its store.
  */
 #include <endian.h>
 #include <errno.h>
@@ -113,6 +113,25 @@ static int endless_list(struct rig *r, int fd, const struct partner_hello *hello
 	return err;
 }
 
+/* Its store is not mounted. */
+static int not_there(void *arg, struct image_error *error)
+{
+	return image_error_set(error, -ESTALE, "not the directory it was");
+}
+
+static void store_not_mounted(void **state)
+{
+	struct rig r;
+
+	rig_init(&r, *state);
+	r.serve.ready = not_there;
+	assert_int_equal(rig_open(&r), -ESTALE);
+	assert_non_null(strstr(r.error.text, "n2: not the directory it was"));
+	rig_close(&r);
+	assert_false(path_exists(rig_path(&r, "")));
+	rig_done(&r);
+}
+
 static int count(const struct level_item *item, void *arg)
 {
 	(*(unsigned int *)arg)++;
@@ -138,6 +157,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(wrong_image, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(store_not_mounted, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(list_without_end, scratch_setup, scratch_teardown),
 	};
 

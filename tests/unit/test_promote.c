@@ -12,7 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "supervisor/place_memo.h"
 #include "supervisor/promote.h"
 
 static void set(struct tiers *tiers, const char *name, const char *value)
@@ -101,6 +103,43 @@ static void test_names(void **state)
 	assert_true(generation == 3 && part == 17);
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_false(tier_image_parse(bad[i], label, sizeof(label), &generation, &part));
+}
+
+/* A shell command in @dir. */
+static void run(const char *dir, const char *what)
+{
+	char command[400];
+
+	snprintf(command, sizeof(command), "cd '%s' && %s", dir, what);
+	assert_int_equal(system(command), 0);
+}
+
+/* A mount point without the file system of the store is not taken for it. */
+static void test_store_place(void **state)
+{
+	char dir[] = "/tmp/test-store-XXXXXX", store[64];
+	struct image_error error = { "" };
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(store, sizeof(store), "%s/images", dir);
+	assert_int_equal(store_place_check(store, "n1", dir, &error), -ENOENT);
+	run(dir, "mkdir -p images/n2");
+	assert_int_equal(store_place_check(store, "n1", dir, &error), 0);
+	assert_int_equal(store_place_check(store, "n1", dir, &error), 0);
+	run(dir, "mv images away; mkdir images");
+	assert_int_equal(store_place_check(store, "n1", dir, &error), -ESTALE);
+	assert_non_null(strstr(error.text, "mounted"));
+	run(dir, "! ls -A images | grep .");
+	/* another one in its place is told by its id */
+	run(dir, "sed 's/^id .*/id 00112233445566778899aabbccddeeff/' away/.stillpoint-level >images/.stillpoint-level");
+	assert_int_equal(store_place_check(store, "n1", dir, &error), -ESTALE);
+	run(dir, "rm -r images; mv away images");
+	assert_int_equal(store_place_check(store, "n1", dir, &error), 0);
+	/* it was replaced, and that was meant */
+	run(dir, "rm -r images; mkdir images; rm store");
+	assert_int_equal(store_place_check(store, "n1", dir, &error), 0);
+	run(dir, "rm -r images store");
+	assert_int_equal(rmdir(dir), 0);
 }
 
 /* ------------------------------------------------------------------- order */
@@ -259,6 +298,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_settings),
 		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_store_place),
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_jobs),
 		cmocka_unit_test(test_not_in_vain),

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Which directory a level or a store was the first time, by the id of its marker (levels/marker.h), in
+ * a file of the state directory: so that a mount point without its file system is not filled.
+ */
+#ifndef STILLPOINT_PLACE_MEMO_H
+#define STILLPOINT_PLACE_MEMO_H
+
+#include "levels/marker.h"
+
+/* @ret_id stays as it is if nothing is remembered of @place. */
+void place_memo_read(const char *path, const char *place, char ret_id[MARKER_ID_CHARS + 1]);
+/* Lost, it is made anew by the next: it guards against mistakes, not against power cuts. */
+void place_memo_write(const char *path, const char *place, const char *id);
+
+/*
+ * store_place_check() - is the directory of the store the one that it was?
+ *
+ * The first time it is marked.  -ESTALE: it is not; -ENOENT: there is none.
+ */
+int store_place_check(const char *store, const char *node, const char *state_dir,
+		      struct image_error *error);
+
+#endif /* STILLPOINT_PLACE_MEMO_H */
