@@ -56,7 +56,9 @@ $(call unit_test,tests/unit/test_interval,tests/unit/test_interval.c,$(LIB)/libi
 $(call unit_test,tests/unit/test_history,tests/unit/test_history.c,$(CKPTD_LIBS))
 
 $(call unit_test,tests/unit/test_promote,tests/unit/test_promote.c,$(CKPTD_LIBS))
-$(call unit_test,tests/unit/test_promotion,tests/unit/test_promotion.c tests/unit/keep_fixture.c,$(CKPTD_LIBS))
+PROMOTION_BOX := tests/unit/promotion_box.c tests/unit/keep_fixture.c
+$(call unit_test,tests/unit/test_promotion,tests/unit/test_promotion.c $(PROMOTION_BOX),$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_promotion_faults,tests/unit/test_promotion_faults.c $(PROMOTION_BOX),$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_merge,tests/unit/test_merge.c tests/unit/keep_fixture.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_fetch,tests/unit/test_fetch.c tests/unit/keep_fixture.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_levels_remove,tests/unit/test_levels_remove.c tests/unit/keep_fixture.c,$(CKPTD_LIBS))

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Copying generations to other levels, on real images and directories; and what the levels say of
- * themselves then.
+ * themselves then.  What goes wrong with either: test_promotion_faults.c.
  */
-#include "tests/unit/keep_fixture.h"
+#include "tests/unit/promotion_box.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -14,182 +13,15 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "image/key.h"
-#include "supervisor/holdings.h"
 #include "supervisor/outcome.h"
 #include "supervisor/pin.h"
 #include "supervisor/promotion.h"
 #include "supervisor/unwanted.h"
-
-/* A disk with levels: A in images/../a, and so on. */
-struct box {
-	struct disk *d;
-	struct tiers tiers;
-	json_t *events;
-	json_t *bad;
-	json_t *unwanted;
-};
-
-static void add_level(struct box *b, const char *name)
-{
-	char place[128];
-
-	disk_run(b->d, "mkdir -p -m 700 '%s/%s'", b->d->dir, name);
-	snprintf(place, sizeof(place), "posix:%s/%s", b->d->dir, name);
-	assert_int_equal(tiers_set(&b->tiers, name, place), 0);
-}
-
-/* How many images each level has room for; and of how many questions at first the answer is that it is full. */
-static unsigned int room_for, full_at_first;
-
-/* In the place of the C library's: what a level asks before it copies. */
-int statvfs(const char *path, struct statvfs *fs)
-{
-	DIR *dir = opendir(path);
-	const struct dirent *entry;
-	unsigned int n = 0;
-
-	if (!dir)
-		return -1;
-	while ((entry = readdir(dir)))
-		n += strstr(entry->d_name, ".gen-") && entry->d_name[0] != '.';
-	closedir(dir);
-	*fs = (struct statvfs) { .f_frsize = 4096, .f_blocks = 1 << 20, .f_bavail = 1 << 20 };
-	if ((room_for && n >= room_for) || full_at_first)
-		fs->f_bavail = 0;
-	full_at_first -= full_at_first ? 1 : 0;
-	return 0;
-}
-
-static void set(struct box *b, const char *name, const char *value)
-{
-	assert_int_equal(tiers_set(&b->tiers, name, value), 0);
-}
-
-static int setup(void **state)
-{
-	struct box *b = calloc(1, sizeof(*b));
-	void *disk;
-
-	if (disk_setup(&disk))
-		return -1;
-	b->d = disk;
-	b->events = json_array();
-	*state = b;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct box *b = *state;
-	void *disk = b->d;
-
-	tiers_done(&b->tiers);
-	json_decref(b->events);
-	json_decref(b->bad);
-	json_decref(b->unwanted);
-	free(b);
-	return disk_teardown(&disk);
-}
-
-static void on_event(json_t *event, void *arg)
-{
-	struct box *b = arg;
-
-	json_array_append_new(b->events, event);
-}
-
-static json_t *run_as(struct box *b, const char *node)
-{
-	struct promotion p = {
-		.catalog = &b->d->catalog, .tiers = &b->tiers, .node = node, .bad = b->bad,
-		.state_dir = strcmp(node, "a") ? NULL : b->d->dir, .usable = ~0u,
-		.secret = b->d->env.secret, .event = on_event, .arg = b,
-	};
-	json_t *outcome, *targets;
-
-	json_array_clear(b->events);
-	targets = json_pack("[{s:I, s:s, s:o, s:O*}]", "job", (json_int_t)b->d->job, "label", LABEL,
-			    "generations", catalog_generations(&b->d->catalog, b->d->job),
-			    "unwanted", b->unwanted);
-	p.targets = targets;
-	outcome = promotion_run(&p);
-	json_decref(targets);
-	if (!outcome_is_ok(outcome))
-		fail_msg("%s", json_dumps(outcome, 0));
-	json_decref(b->bad);
-	b->bad = json_incref(json_object_get(json_object_get(outcome, "result"), "bad"));
-	return outcome;
-}
-
-/* "3a 3b 2a": what was copied, in that order; "-1a" removed, "!1a" failed, "+1" merged. */
-static const char *story(const struct box *b)
-{
-	static char text[1024];
-	const json_t *event;
-	size_t i, len = 0;
-
-	text[0] = '\0';
-	json_array_foreach(b->events, i, event) {
-		const char *mark = json_object_get(event, "copied") ? "" :
-				   json_object_get(event, "merged") ? "+" :
-				   json_object_get(event, "removed") ? "-" : "!";
-
-		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s%lld%s", len ? " " : "", mark,
-					(long long)json_integer_value(json_object_get(event, "generation")),
-					json_string_value(json_object_get(event, "level")) ?: "");
-	}
-	return text;
-}
-
-static void promote(struct box *b, const char *node, const char *what)
-{
-	json_t *outcome = run_as(b, node);
-	const json_t *result = json_object_get(outcome, "result");
-
-	assert_string_equal(story(b), what);
-	assert_int_equal(json_object_size(json_object_get(result, "levels")), 0);
-	assert_int_equal(json_integer_value(json_object_get(result, "left")), 0);
-	json_decref(outcome);
-}
-
-/* States of a generation on all levels, as "here missing". */
-static const char *states(const struct box *b, int64_t generation, int nodes)
-{
-	struct holdings_scope scope = { .tiers = &b->tiers, .node = "a", .label = LABEL };
-	json_t *scan, *levels, *level;
-	struct image_key *key = NULL;
-	struct image_error error;
-	static char text[256];
-	size_t i, len = 0;
-
-	assert_int_equal(image_key_load(b->d->key, &key, &error), 0);
-	scope.key = key;
-	scan = holdings_scan(&scope);
-	levels = holdings_levels(&b->tiers, scan, holdings_of(scan, LABEL, generation), nodes,
-				 catalog_has(&b->d->catalog, b->d->job, generation));
-	text[0] = '\0';
-	json_array_foreach(levels, i, level)
-		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s", len ? " " : "",
-					json_string_value(json_object_get(level, "state")));
-	json_decref(levels);
-	json_decref(scan);
-	image_key_destroy(key);
-	return text;
-}
-
-static void damage(const struct box *b, const char *path, const char *file, long at)
-{
-	char name[256];
-
-	snprintf(name, sizeof(name), "../%s/%s", path, file);
-	disk_flip(b->d, name, at);
-}
 
 /* ------------------------------------------------------------------- tests */
 
@@ -199,7 +31,7 @@ static void test_copies(void **state)
 
 	add_level(b, "p");
 	add_level(b, "q");
-	set(b, "q.every", "2");
+	set_level(b, "q.every", "2");
 	disk_store(b->d, 1);
 	disk_store(b->d, 2);
 	disk_store(b->d, 3);
@@ -229,7 +61,7 @@ static void test_parts(void **state)
 	promote(b, "b", "1p");
 	assert_string_equal(states(b, 1, 2), "here here");
 	/* it counts, for the rule, when all have theirs there */
-	set(b, "p.keep", "1");
+	set_level(b, "p.keep", "1");
 	disk_store_parts(b->d, 3, true);
 	promote(b, "a", "3p");
 	promote(b, "b", "3p -1p");
@@ -249,7 +81,7 @@ static void test_parts_kept(void **state)
 	promote(b, "a", "4p 3p 2p 1p");
 	promote(b, "b", "4p 3p 2p 1p");
 	disk_run(b->d, "rm -r '%s/1/gen-1' '%s/1/gen-2'", b->d->images, b->d->images);
-	set(b, "p.keep", "4");
+	set_level(b, "p.keep", "4");
 	disk_store_parts(b->d, 5, true);
 	promote(b, "a", "5p");
 	promote(b, "b", "5p -1p");
@@ -257,7 +89,7 @@ static void test_parts_kept(void **state)
 	assert_string_equal(states(b, 2, 2), "missing here");
 	/* of L1 nothing is left: then it is not known what could be restarted from, and nothing goes */
 	disk_run(b->d, "rm -r '%s'/1/gen-*", b->d->images);
-	set(b, "p.keep", "1");
+	set_level(b, "p.keep", "1");
 	promote(b, "a", "");
 }
 
@@ -269,8 +101,8 @@ static void test_merged(void **state)
 
 	add_level(b, "p");
 	add_level(b, "q");
-	set(b, "p.every", "2");
-	set(b, "q.every", "4");
+	set_level(b, "p.every", "2");
+	set_level(b, "q.every", "4");
 	disk_store(b->d, 1);
 	for (n = 2; n <= 4; n++)
 		disk_store_upon(b->d, n);
@@ -344,143 +176,6 @@ static void test_encrypted(void **state)
 	assert_false(disk_has(b->d, "1/gen-2/base1"));
 }
 
-static void test_damage(void **state)
-{
-	struct box *b = *state;
-	json_t *outcome;
-
-	add_level(b, "p");
-	disk_store(b->d, 1);
-	disk_store(b->d, 2);
-	disk_flip(b->d, "1/gen-2/pages", 100);
-	outcome = run_as(b, "a");
-	assert_string_equal(story(b), "!2p 1p");
-	assert_non_null(json_object_get(b->bad, LABEL ".gen-2"));
-	assert_int_equal(json_object_size(json_object_get(json_object_get(outcome, "result"),
-							  "levels")), 0);
-	json_decref(outcome);
-	/* it is not tried each time */
-	promote(b, "a", "");
-	assert_string_equal(states(b, 2, 0), "here missing");
-	/* damage of the copy's manifest: it is made anew, as long as the original is good */
-	damage(b, "p/a/" LABEL ".gen-1", "manifest", 60);
-	assert_string_equal(states(b, 1, 0), "here damaged");
-	promote(b, "a", "1p");
-	assert_string_equal(states(b, 1, 0), "here here");
-	damage(b, "p/a/" LABEL ".gen-1", "manifest", 60);
-	disk_flip(b->d, "1/gen-1/pages", 100);
-	outcome = run_as(b, "a");
-	assert_string_equal(story(b), "!1p");
-	json_decref(outcome);
-	assert_true(disk_has(b->d, "../p/a/" LABEL ".gen-1/manifest"));
-}
-
-/* Of what has gone from L1 nothing is remembered: its number may come back with another image. */
-static void test_gone(void **state)
-{
-	struct box *b = *state;
-
-	add_level(b, "p");
-	disk_store(b->d, 1);
-	disk_store(b->d, 2);
-	disk_flip(b->d, "1/gen-1/manifest", 60);
-	disk_flip(b->d, "1/gen-2/pages", 100);
-	promote(b, "a", "!1 !2p");
-	assert_int_equal(json_object_size(b->bad), 2);
-	disk_run(b->d, "rm -r '%s/1/gen-2'", b->d->images);
-	promote(b, "a", "");
-	assert_int_equal(json_object_size(b->bad), 1);
-	disk_store(b->d, 2);
-	promote(b, "a", "2p");
-}
-
-/* Somebody has just given it its name, or the disk fails for a while: the next run copies it. */
-static void test_passing(void **state)
-{
-	struct box *b = *state;
-	int dir;
-
-	add_level(b, "p");
-	disk_store(b->d, 1);
-	disk_store(b->d, 2);
-	dir = open(disk_path(b->d, "1/gen-2"), O_RDONLY | O_DIRECTORY);
-	assert_int_equal(flock(dir, LOCK_EX), 0);
-	promote(b, "a", "1p");
-	assert_int_equal(json_object_size(b->bad), 0);
-	close(dir);
-	disk_break(b->d, "1/gen-2/manifest");
-	promote(b, "a", "!2");
-	assert_int_equal(json_object_size(b->bad), 0);
-	disk_break(b->d, NULL);
-	promote(b, "a", "2p");
-}
-
-/* A sector of L1 that cannot be read is not the levels' fault: they get what else there is. */
-static void test_bad_sector(void **state)
-{
-	struct box *b = *state;
-	const json_t *result;
-	json_t *outcome;
-
-	add_level(b, "p");
-	disk_store(b->d, 1);
-	disk_store(b->d, 2);
-	disk_break(b->d, "1/gen-2/pages");
-	outcome = run_as(b, "a");
-	result = json_object_get(outcome, "result");
-	assert_string_equal(story(b), "!2p 1p");
-	assert_int_equal(json_object_size(json_object_get(result, "levels")), 0);
-	json_decref(outcome);
-	assert_string_equal(states(b, 1, 0), "here here");
-	disk_store(b->d, 3);
-	promote(b, "a", "3p");
-}
-
-/* What is no image that levels take: said once, and nobody's fault. */
-static void test_no_source(void **state)
-{
-	struct box *b = *state;
-
-	add_level(b, "p");
-	disk_store(b->d, 1);
-	disk_store(b->d, 2);
-	disk_flip(b->d, "1/gen-2/manifest", 60);
-	promote(b, "a", "!2 1p");
-	promote(b, "a", "");
-}
-
-/* A level that is not there is left out, and the others are not. */
-static void test_absent_level(void **state)
-{
-	struct box *b = *state;
-	const json_t *why;
-	json_t *outcome;
-
-	add_level(b, "p");
-	add_level(b, "q");
-	disk_store(b->d, 1);
-	promote(b, "a", "1p 1q");
-	/* as of a file system that is not mounted: the bare directory is not filled */
-	disk_run(b->d, "mv '%s/p' '%s/away' && mkdir -m 700 '%s/p'", b->d->dir, b->d->dir, b->d->dir);
-	disk_store(b->d, 2);
-	outcome = run_as(b, "a");
-	assert_string_equal(story(b), "2q");
-	why = json_object_get(json_object_get(json_object_get(outcome, "result"), "levels"), "p");
-	assert_int_equal(json_integer_value(json_object_get(why, "errno")), ESTALE);
-	assert_int_equal(json_integer_value(json_object_get(json_object_get(outcome, "result"),
-							    "left")), 2);
-	json_decref(outcome);
-	assert_false(disk_has(b->d, "../p/a"));
-	disk_run(b->d, "rmdir '%s/p'", b->d->dir);
-	outcome = run_as(b, "a");
-	why = json_object_get(json_object_get(json_object_get(outcome, "result"), "levels"), "p");
-	assert_int_equal(json_integer_value(json_object_get(why, "errno")), ENOENT);
-	json_decref(outcome);
-	assert_string_equal(states(b, 1, 0), "here unknown here");
-	disk_run(b->d, "mv '%s/away' '%s/p'", b->d->dir, b->d->dir);
-	promote(b, "a", "2p");
-}
-
 static void test_retention(void **state)
 {
 	struct box *b = *state;
@@ -488,7 +183,7 @@ static void test_retention(void **state)
 	int64_t n;
 
 	add_level(b, "p");
-	set(b, "p.keep", "2");
+	set_level(b, "p.keep", "2");
 	for (n = 1; n <= 4; n++)
 		disk_store(b->d, n);
 	promote(b, "a", "4p 3p");
@@ -502,46 +197,6 @@ static void test_retention(void **state)
 	promote(b, "a", "4p");
 	assert_string_equal(states(b, 5, 0), "missing here");
 	assert_string_equal(states(b, 6, 0), "missing damaged");
-}
-
-/* A level that is full is pruned by its rule, and gets what there is room for then. */
-static void test_full(void **state)
-{
-	struct box *b = *state;
-	const json_t *result, *why;
-	json_t *outcome;
-	int64_t n;
-
-	add_level(b, "p");
-	for (n = 1; n <= 4; n++)
-		disk_store(b->d, n);
-	promote(b, "a", "4p 3p 2p 1p");
-	room_for = 4;
-	set(b, "p.keep", "2");
-	disk_store(b->d, 5);
-	promote(b, "a", "-1p -2p 5p -3p");
-	/* one that does not fit is no reason to leave out what does */
-	room_for = 0;
-	set(b, "p.keep", "0");
-	disk_store(b->d, 6);
-	disk_store(b->d, 7);
-	full_at_first = 1;
-	outcome = run_as(b, "a");
-	result = json_object_get(outcome, "result");
-	assert_string_equal(story(b), "6p 3p 2p 1p");
-	why = json_object_get(json_object_get(result, "levels"), "p");
-	assert_int_equal(json_integer_value(json_object_get(why, "errno")), ENOSPC);
-	assert_int_equal(json_integer_value(json_object_get(result, "left")), 1);
-	json_decref(outcome);
-	promote(b, "a", "7p");
-	/* without a rule nothing goes, and it is said that it is full */
-	room_for = 1;
-	disk_store(b->d, 8);
-	outcome = run_as(b, "a");
-	assert_string_equal(story(b), "");
-	assert_int_equal(json_object_size(json_object_get(json_object_get(outcome, "result"), "levels")), 1);
-	json_decref(outcome);
-	room_for = 0;
 }
 
 /* Another image of that number: nothing is overwritten. */
@@ -603,7 +258,7 @@ static void test_limit(void **state)
 	double began, took, least;
 
 	add_level(b, "p");
-	set(b, "p.limit", "20K");
+	set_level(b, "p.limit", "20K");
 	disk_store(b->d, 1);
 	disk_store(b->d, 2);
 	began = seconds();
@@ -690,24 +345,17 @@ static void test_unwanted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_copies, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_parts, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_parts_kept, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_merged, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_unmerged, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_encrypted, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_damage, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_bad_sector, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_gone, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_passing, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_no_source, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_absent_level, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_retention, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_full, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_taken, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_unwanted, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_limit, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_killed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_copies, box_setup, box_teardown),
+		cmocka_unit_test_setup_teardown(test_parts, box_setup, box_teardown),
+		cmocka_unit_test_setup_teardown(test_parts_kept, box_setup, box_teardown),
+		cmocka_unit_test_setup_teardown(test_merged, box_setup, box_teardown),
+		cmocka_unit_test_setup_teardown(test_unmerged, box_setup, box_teardown),
+		cmocka_unit_test_setup_teardown(test_encrypted, box_setup, box_teardown),
+		cmocka_unit_test_setup_teardown(test_retention, box_setup, box_teardown),
+		cmocka_unit_test_setup_teardown(test_taken, box_setup, box_teardown),
+		cmocka_unit_test_setup_teardown(test_unwanted, box_setup, box_teardown),
+		cmocka_unit_test_setup_teardown(test_limit, box_setup, box_teardown),
+		cmocka_unit_test_setup_teardown(test_killed, box_setup, box_teardown),
 	};
 
 	return cmocka_run_group_tests_name("promotion", tests, NULL, NULL);
