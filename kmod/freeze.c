@@ -4,10 +4,12 @@
  *
  * An attempt is a series of rounds: scan the tree, queue the park on every
  * thread not seen before (all of them first, then one wait), until a scan finds
- * nothing new and everything is parked or stopped.  Some things only settle when
- * the tree runs: a vfork parent whose child is still to call exec, a group stop
- * half done.  So an attempt that makes no progress is undone, the tree runs for
- * a moment, and the next attempt begins, until the deadline.
+ * nothing new although everything was parked or stopped before it began: who is
+ * told in the middle of a fork makes the child all the same, after a scan that saw
+ * but the parent.  Some things only settle when the tree runs: a vfork parent whose
+ * child is still to call exec, a group stop half done.  So an attempt that makes no
+ * progress is undone, the tree runs for a moment, and the next attempt begins, until
+ * the deadline.
  *
  * A vfork child is left running meanwhile: its parent can only park after it.
  */
@@ -47,6 +49,7 @@ struct ckpt_freezing {
 	unsigned int waiting;	/* neither parked nor stopped */
 	unsigned int stopped;	/* these do not report */
 	bool unsettled;		/* something must run before it can park */
+	bool settled;		/* when counted last, none was left that could make another */
 	bool grew;		/* this attempt found threads after its first round */
 };
 
@@ -265,10 +268,14 @@ static int ckpt_freeze_wait(struct ckpt_freezing *run, unsigned long timeout)
 	return left < 0 ? -EINTR : 0;
 }
 
-/* 1: settled, 0: another round, or -errno. */
+/*
+ * 1: frozen, 0: another round, or -errno.  A round that finds all settled has the next
+ * one scan again: only a scan that began then sees all that there is.
+ */
 static int ckpt_freeze_round(struct ckpt_freezing *run)
 {
 	struct ckpt_ctx *ctx = run->ctx;
+	bool was_settled = run->settled;
 	int err;
 
 	err = ckpt_tree_scan(&run->cap->tree, ctx);
@@ -291,15 +298,15 @@ static int ckpt_freeze_round(struct ckpt_freezing *run)
 	if (err)
 		return err;
 	run->rounds++;
-	if (run->fresh) {
-		/* those on this CPU park once it is given up */
-		trace_ckpt_freeze_round(ctx, run->rounds, run->fresh, run->fresh);
-		return ckpt_freeze_wait(run, msecs_to_jiffies(20));
-	}
+	if (run->fresh)		/* those on this CPU park once it is given up */
+		err = ckpt_freeze_wait(run, msecs_to_jiffies(20));
+	if (err)
+		return err;
 	ckpt_freeze_count(run);
 	trace_ckpt_freeze_round(ctx, run->rounds, run->fresh, run->waiting);
-	if (!run->waiting && !run->unsettled)
-		return 1;
+	run->settled = !run->waiting && !run->unsettled;
+	if (run->settled || run->fresh)
+		return run->settled && was_settled && !run->fresh;
 	/* what is left does not report to us: look at it again soon */
 	usleep_range(100, 300);
 	return ckpt_freeze_wait(run, 1);
@@ -376,6 +383,7 @@ static int ckpt_freeze_attempt(struct ckpt_freezing *run)
 	int ret;
 
 	run->grew = false;
+	run->settled = false;
 	do {
 		ret = ckpt_freeze_round(run);
 		run->grew |= run->fresh && run->rounds - first > 1;
