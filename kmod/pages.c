@@ -15,6 +15,7 @@
 #include <linux/mm.h>
 #include <linux/pagewalk.h>
 #include <linux/rmap.h>
+#include <linux/sched/coredump.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -23,6 +24,7 @@
 
 #include "capture.h"
 #include "compat/ksyms.h"
+#include "compat/mm.h"
 #include "context.h"
 #include "objects.h"
 #include "track.h"
@@ -60,6 +62,16 @@ static int ckpt_pages_map(struct ckpt_ctx *ctx, u32 mm_id, u32 flags,
 	mmget(mm);
 	*ret_mm = mm;
 	return 0;
+}
+
+/*
+ * Has the OOM killer begun to empty the map, as it may that of a killed process
+ * whoever else holds it?  It says so before it takes the first page, so who asks after
+ * having looked knows whether what was seen was all.
+ */
+static bool ckpt_pages_reaped(const struct mm_struct *mm)
+{
+	return test_bit(MMF_UNSTABLE, &mm->flags);
 }
 
 /* Must the reader give up? */
@@ -211,9 +223,10 @@ static int ckpt_walk_pte(pte_t *ptep, unsigned long addr, unsigned long end,
 		return PageAnon(page) ? ckpt_run_add(pw, addr, 1, CKPT_RUN_ANON,
 						     page_to_pfn(page)) : 0;
 	}
-	if (is_hwpoison_entry(entry))	/* reading it fails, and says so */
-		return ckpt_run_add(pw, addr, 1, CKPT_RUN_ANON, CKPT_COOKIE_SWAP | entry.val);
-	return 0;			/* a marker */
+	if (ckpt_is_marker(entry))	/* in place of nothing */
+		return 0;
+	/* the page was lost: reading it fails, and says so */
+	return ckpt_run_add(pw, addr, 1, CKPT_RUN_ANON, CKPT_COOKIE_SWAP | entry.val);
 }
 
 static int ckpt_walk_hugetlb(pte_t *ptep, unsigned long hmask, unsigned long addr,
@@ -278,6 +291,8 @@ static int ckpt_pagemap_walk(struct ckpt_page_walk *pw, const struct ckpt_object
 			break;
 		start = e ? e->end : end;
 	}
+	if (ckpt_pages_reaped(mm))
+		ret = -ESRCH;
 	mmap_read_unlock(mm);
 	return ret < 0 ? ret : 0;
 }
@@ -370,6 +385,10 @@ static long ckpt_pages_get(struct mm_struct *mm, unsigned long addr, unsigned in
 		return got;
 	got = ckpt_get_user_pages_remote(mm, addr, nr, FOLL_FORCE, pages);
 	mmap_read_unlock(mm);
+	if (ckpt_pages_reaped(mm)) {
+		ckpt_pages_release(pages, max(got, 0L));
+		return -ESRCH;
+	}
 	return got ?: -EFAULT;
 }
 

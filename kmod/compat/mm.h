@@ -7,6 +7,7 @@
 
 #include <linux/mm.h>
 #include <linux/mman.h>
+#include <linux/swapops.h>
 
 /* drop when minimum >= 6.5 */
 static inline long ckpt_gup_remote(struct mm_struct *mm, unsigned long start,
@@ -52,5 +53,18 @@ static inline void vma_start_write(struct vm_area_struct *vma)
 #else
 #define CKPT_WALK_RDLOCK
 #endif
+
+/*
+ * Does the entry stand in place of nothing?  One that stands for a page that was lost
+ * is a marker, too, from 6.6 on.  Drop when minimum >= 6.6
+ */
+static inline bool ckpt_is_marker(swp_entry_t entry)
+{
+#ifdef PTE_MARKER_POISONED
+	return is_pte_marker_entry(entry) && !is_poisoned_swp_entry(entry);
+#else
+	return is_pte_marker_entry(entry);
+#endif
+}
 
 #endif /* _CKPT_COMPAT_MM_H */
