@@ -166,6 +166,20 @@ static void ckpt_collect_left_out(struct ckpt_collect *c, struct ckpt_proc *proc
 	rcu_read_unlock();
 }
 
+/*
+ * A map is cloned by a parked thread of it.  Only where all are stopped it is held and
+ * read in place: what another process that has it writes would be seen after the thaw.
+ */
+static void ckpt_collect_reader(struct ckpt_object *mm, const struct ckpt_member *member)
+{
+	if (ckpt_freeze_is_stopped(member->task)) {
+		mm->mm.held = !mm->mm.cloner;
+	} else if (!mm->mm.cloner) {
+		mm->mm.cloner = member->thread;
+		mm->mm.held = false;
+	}
+}
+
 /* Number maps and descriptor tables, and with these the open files. */
 static int ckpt_collect_objects(struct ckpt_collect *c)
 {
@@ -184,10 +198,8 @@ static int ckpt_collect_objects(struct ckpt_collect *c)
 			mm = ckpt_collect_mm_object(c, member->task);
 			if (IS_ERR(mm))
 				return PTR_ERR(mm);
-			if (mm && ckpt_freeze_is_stopped(member->task))
-				mm->mm.held = true;
-			else if (mm && !mm->mm.cloner)
-				mm->mm.cloner = member->thread;
+			if (mm)
+				ckpt_collect_reader(mm, member);
 			if (mm && proc->nr_left_out)
 				mm->mm.in_use = true;
 			err = ckpt_collect_files_object(c, member->task);
@@ -403,7 +415,7 @@ static unsigned long ckpt_snapshot_need(struct ckpt_object *obj)
 
 static bool ckpt_snapshot_wants(const struct ckpt_object *obj)
 {
-	return obj->mm.cloner && !obj->mm.held;
+	return obj->mm.cloner;
 }
 
 static int ckpt_snapshot_admit(struct ckpt_capture *cap)
