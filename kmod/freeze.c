@@ -494,6 +494,21 @@ int ckpt_capture_freeze(struct ckpt_ctx *ctx, struct ckpt_freeze *arg)
 	return ret;
 }
 
+void ckpt_freeze_note(struct ckpt_capture *cap)
+{
+	struct ckpt_tree *tree = &cap->tree;
+	unsigned int i;
+
+	for (i = 0; i < tree->nr_members; i++)
+		tree->members[i].stopped = ckpt_freeze_is_stopped(tree->members[i].task);
+}
+
+static bool ckpt_freeze_is_dying(const struct ckpt_member *member)
+{
+	return !member->thread || __fatal_signal_pending(member->task) ||
+	       READ_ONCE(member->task->signal->flags) & SIGNAL_GROUP_EXIT;
+}
+
 void ckpt_freeze_verify(struct ckpt_capture *cap)
 {
 	struct ckpt_tree *tree = &cap->tree;
@@ -502,10 +517,11 @@ void ckpt_freeze_verify(struct ckpt_capture *cap)
 	for (i = 0; i < tree->nr_members; i++) {
 		struct ckpt_member *member = &tree->members[i];
 
-		if (member->thread && !__fatal_signal_pending(member->task) &&
-		    (ckpt_thread_is_parked(member->thread) ||
-		     ckpt_freeze_is_stopped(member->task)))
-			continue;
-		ckpt_refuse(cap, CKPT_R_KILLED, member->task, 0, "no longer frozen");
+		if (ckpt_freeze_is_dying(member))
+			ckpt_refuse(cap, CKPT_R_KILLED, member->task, 0, "no longer frozen");
+		else if (member->stopped ? !ckpt_freeze_is_stopped(member->task) :
+			 !ckpt_thread_is_parked(member->thread))
+			ckpt_refuse(cap, CKPT_R_DELIVERY, member->task, 0,
+				    "it was stopped, and is continued");
 	}
 }

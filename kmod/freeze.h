@@ -13,8 +13,13 @@ struct task_struct;
 /* Is it in a group stop, all the way? */
 bool ckpt_freeze_is_stopped(struct task_struct *task);
 /*
- * Check that the tree is as the freeze left it: every member parked, or
- * stopped.  Refuses what was killed.
+ * Note who is stopped, and what for all that follows is.  A SIGCONT may come at any
+ * time; who gets it parks, but may have taken a signal and its handler's frame before.
+ */
+void ckpt_freeze_note(struct ckpt_capture *cap);
+/*
+ * Check that the tree is as it was noted: every member parked, or stopped.  Refuses
+ * what was killed, and what was continued.
  */
 void ckpt_freeze_verify(struct ckpt_capture *cap);
 

@@ -21,7 +21,6 @@
 #include "collect.h"
 #include "compat/ksyms.h"
 #include "compat/optional.h"
-#include "freeze.h"
 #include "records.h"
 
 pid_t ckpt_collect_host_pid(const struct ckpt_collect *c, struct task_struct *task)
@@ -41,7 +40,7 @@ static bool ckpt_proc_is_stopped(const struct ckpt_collect *c,
 	unsigned int i;
 
 	for (i = 0; i < proc->nr; i++)
-		if (!ckpt_freeze_is_stopped(c->tree->members[proc->first + i].task))
+		if (!c->tree->members[proc->first + i].stopped)
 			return false;
 	return proc->nr;
 }

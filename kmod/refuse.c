@@ -30,6 +30,7 @@ static bool ckpt_refuse_is_soft(enum ckpt_reason reason)
 	case CKPT_R_KILLED:
 	case CKPT_R_RESTART_KIND:
 	case CKPT_R_INSIDE:
+	case CKPT_R_DELIVERY:
 		return true;
 	default:
 		return false;

@@ -172,7 +172,7 @@ static void ckpt_collect_left_out(struct ckpt_collect *c, struct ckpt_proc *proc
  */
 static void ckpt_collect_reader(struct ckpt_object *mm, const struct ckpt_member *member)
 {
-	if (ckpt_freeze_is_stopped(member->task)) {
+	if (member->stopped) {
 		mm->mm.held = !mm->mm.cloner;
 	} else if (!mm->mm.cloner) {
 		mm->mm.cloner = member->thread;
@@ -268,6 +268,7 @@ static int ckpt_snapshot_collect(struct ckpt_capture *cap)
 	}
 	c.first = ckpt_collect_first(&c);
 	c.ns = ckpt_collect_pid_ns(c.first);
+	ckpt_freeze_note(cap);
 	ckpt_freeze_verify(cap);
 	if (cap->nr_refusals || !c.ns || !ckpt_collect_namespaces(c.first, &c.first_ns)) {
 		err = 0;
@@ -501,7 +502,7 @@ static void ckpt_snapshot_hold(struct ckpt_capture *cap)
 	for (i = 0; i < cap->tree.nr_members; i++) {
 		struct ckpt_member *member = &cap->tree.members[i];
 
-		if (member->thread && ckpt_freeze_is_stopped(member->task))
+		if (member->stopped)
 			ckpt_thread_hold(member->thread);
 	}
 }

@@ -48,6 +48,7 @@ static bool worth_a_retry(const struct engine_error *error)
 		case CKPT_R_TIMEOUT:
 		case CKPT_R_RESTART_KIND:
 		case CKPT_R_INSIDE:
+		case CKPT_R_DELIVERY:
 			break;
 		default:
 			return false;
