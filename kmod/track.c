@@ -13,7 +13,8 @@
  * (MMF_HAS_PINNED), merging of same pages, uprobes.  mremap(2) may move a page
  * table without marking its entries; so only mappings count whose pages have the
  * index of their address, before and after: a page that was moved has another, or
- * is back where it was.
+ * is back where it was.  If it is back, a snapshot between may have had another page
+ * there, or none; so that one marks all that is not in its place.
  *
  * Others may clear the bits (/proc/PID/clear_refs).  That clears VM_SOFTDIRTY of
  * all mappings, too; the vDSO's is never cleared by us, and tells.
@@ -158,13 +159,24 @@ static bool ckpt_track_is_ours(struct mm_struct *mm)
 	return vma && vma->vm_flags & VM_SOFTDIRTY;
 }
 
+static bool ckpt_track_in_place(const struct vm_area_struct *vma)
+{
+	return vma->vm_pgoff == vma->vm_start >> PAGE_SHIFT;
+}
+
 /* Mappings whose bits are cleared. */
 static bool ckpt_track_takes(struct vm_area_struct *vma)
 {
-	return vma_is_anonymous(vma) &&
+	return vma_is_anonymous(vma) && ckpt_track_in_place(vma) &&
 	       !(vma->vm_flags & (VM_SHARED | VM_DONTCOPY | VM_WIPEONFORK)) &&
-	       vma->vm_pgoff == vma->vm_start >> PAGE_SHIFT &&
 	       !userfaultfd_armed(vma);
+}
+
+/* Mappings whose bits are set: they were taken elsewhere, or may be. */
+static bool ckpt_track_marks(struct vm_area_struct *vma)
+{
+	return vma_is_anonymous(vma) && !ckpt_track_in_place(vma) &&
+	       !(vma->vm_flags & VM_SHARED);
 }
 
 bool ckpt_track_believes(struct vm_area_struct *vma)
@@ -189,6 +201,15 @@ static bool ckpt_track_may_clear(struct page *page)
 	return PageAnon(page) && !PageAnonExclusive(page);
 }
 
+static void ckpt_track_mark_pmd(pmd_t *pmdp, pmd_t pmd, struct mm_walk *walk,
+				unsigned long addr)
+{
+	if (pmd_trans_huge(pmd))
+		set_bit(_PAGE_BIT_SOFT_DIRTY, (unsigned long *)pmdp);
+	else
+		set_pmd_at(walk->mm, addr, pmdp, pmd_swp_mksoft_dirty(pmd));
+}
+
 static int ckpt_track_pmd(pmd_t *pmdp, unsigned long addr, unsigned long end,
 			  struct mm_walk *walk)
 {
@@ -203,8 +224,10 @@ static int ckpt_track_pmd(pmd_t *pmdp, unsigned long addr, unsigned long end,
 	pmd = *pmdp;
 	if (pmd_trans_huge(pmd) || is_swap_pmd(pmd)) {
 		walk->action = ACTION_CONTINUE;
-		if (pmd_trans_huge(pmd) && pmd_soft_dirty(pmd) && !pmd_write(pmd) &&
-		    ckpt_track_may_clear(pmd_page(pmd)))
+		if (ckpt_track_marks(walk->vma))
+			ckpt_track_mark_pmd(pmdp, pmd, walk, addr);
+		else if (pmd_trans_huge(pmd) && pmd_soft_dirty(pmd) && !pmd_write(pmd) &&
+			 ckpt_track_may_clear(pmd_page(pmd)))
 			clear_bit(_PAGE_BIT_SOFT_DIRTY, (unsigned long *)pmdp);
 	} else if (!pmd_none(pmd)) {
 		walk->action = ACTION_AGAIN;	/* split meanwhile */
@@ -213,21 +236,34 @@ static int ckpt_track_pmd(pmd_t *pmdp, unsigned long addr, unsigned long end,
 	return 0;
 }
 
+static void ckpt_track_mark_pte(pte_t *ptep, pte_t pte, struct mm_walk *walk,
+				unsigned long addr)
+{
+	if (!pte_present(pte) && !pte_none(pte))
+		set_pte_at(walk->mm, addr, ptep, pte_swp_mksoft_dirty(pte));
+	else if (pte_present(pte) && !pte_soft_dirty(pte))
+		set_bit(_PAGE_BIT_SOFT_DIRTY, (unsigned long *)ptep);
+}
+
 /* The hardware may set the accessed bit meanwhile, but not the dirty one. */
 static int ckpt_track_pte(pte_t *ptep, unsigned long addr, unsigned long end,
 			  struct mm_walk *walk)
 {
 	pte_t pte = READ_ONCE(*ptep);
 
-	if (pte_present(pte) && pte_soft_dirty(pte) && !pte_write(pte) && !pte_special(pte) &&
-	    ckpt_track_may_clear(pte_page(pte)))
+	if (ckpt_track_marks(walk->vma))
+		ckpt_track_mark_pte(ptep, pte, walk, addr);
+	else if (pte_present(pte) && pte_soft_dirty(pte) && !pte_write(pte) &&
+		 !pte_special(pte) && ckpt_track_may_clear(pte_page(pte)))
 		clear_bit(_PAGE_BIT_SOFT_DIRTY, (unsigned long *)ptep);
 	return 0;
 }
 
 static int ckpt_track_test(unsigned long start, unsigned long end, struct mm_walk *walk)
 {
-	return !ckpt_track_takes(walk->vma) || !walk->vma->anon_vma;
+	struct vm_area_struct *vma = walk->vma;
+
+	return !vma->anon_vma || !(ckpt_track_takes(vma) || ckpt_track_marks(vma));
 }
 
 static const struct mm_walk_ops ckpt_track_ops = {
