@@ -32,8 +32,8 @@ int ckpt_rerun_prepare(struct ckpt_thread *thread);
 bool ckpt_rerun_wants_deadline(struct task_struct *task);
 
 /*
- * Describe the restart block of @task, which is parked or stopped with
- * -ERESTART_RESTARTBLOCK pending.  -EOPNOTSUPP if its kind is not known.
+ * Describe the restart block of @task, which is parked or stopped.  -EOPNOTSUPP if its
+ * kind is not known.
  */
 int ckpt_restart_to_record(struct task_struct *task, struct ckpt_restart *ret_rec);
 /*

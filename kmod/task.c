@@ -16,6 +16,8 @@
 #include <linux/sched/task.h>
 #include <linux/uidgid.h>
 
+#include <asm/unistd.h>
+
 #include "arch.h"
 #include "collect.h"
 #include "compat/ksyms.h"
@@ -226,11 +228,24 @@ static void ckpt_task_sigmask(struct task_struct *task, struct ckpt_rec_thread *
 	memcpy(&rec->sigmask, set, sizeof(rec->sigmask));
 }
 
+/*
+ * Will it go on by its restart block?  It parks before the kernel decides that, or after:
+ * continued after a stop, or interrupted on its way back into the call, it has the number
+ * of restart_syscall in its register.  Who has it there by chance is none the worse.
+ */
+static bool ckpt_task_restarts(const struct task_struct *task,
+			       const struct ckpt_rec_thread *rec)
+{
+	if ((s64)rec->regs[CKPT_REG_AX] == -ERESTART_RESTARTBLOCK)
+		return rec->flags & CKPT_THREAD_IN_SYSCALL;
+	return rec->regs[CKPT_REG_AX] == __NR_restart_syscall &&
+	       (const void *)task->restart_block.fn != ckpt_kdata.do_no_restart_syscall;
+}
+
 static void ckpt_task_restart(struct ckpt_collect *c, struct task_struct *task,
 			      struct ckpt_rec_thread *rec)
 {
-	if (!(rec->flags & CKPT_THREAD_IN_SYSCALL) ||
-	    (s64)rec->regs[CKPT_REG_AX] != -ERESTART_RESTARTBLOCK)
+	if (!ckpt_task_restarts(task, rec))
 		return;
 	if (ckpt_restart_to_record(task, &rec->restart))
 		ckpt_refuse(c->cap, CKPT_R_RESTART_KIND, task,

@@ -164,7 +164,8 @@ enum ckpt_restart_kind {
 };
 
 /**
- * struct ckpt_restart - how an interrupted call goes on (regs.ax == -ERESTART_RESTARTBLOCK)
+ * struct ckpt_restart - how an interrupted call goes on (regs.ax is -ERESTART_RESTARTBLOCK, or
+ *	the number of restart_syscall already)
  * @kind: enum ckpt_restart_kind
  * @clock: clock of @expires; CLOCK_MONOTONIC and CLOCK_BOOTTIME are rebased, see
  *	struct ckpt_restore_begin
