@@ -91,18 +91,21 @@ void ckpt_collect_check_ipc(struct ckpt_collect *c)
 {
 #ifdef CONFIG_SYSVIPC
 	static const char * const names[] = { "semaphores", "message queues",
-					      "shared memory" };
-	int in_use[3] = { 0 };
+					      "shared memory", "POSIX message queues" };
+	int in_use[ARRAY_SIZE(names)] = { 0 };
 	struct nsproxy *ns;
-	int i;
+	unsigned int i;
 
 	task_lock(c->first);
 	ns = c->first->nsproxy;
-	for (i = 0; i < 3 && ns && ns->ipc_ns != current->nsproxy->ipc_ns; i++)
-		in_use[i] = ns->ipc_ns->ids[i].in_use;
+	if (ns && ns->ipc_ns != current->nsproxy->ipc_ns) {
+		for (i = 0; i < 3; i++)
+			in_use[i] = ns->ipc_ns->ids[i].in_use;
+		in_use[3] = READ_ONCE(ns->ipc_ns->mq_queues_count);
+	}
 	task_unlock(c->first);
 	in_use[2] -= min_t(int, in_use[2], c->objs->nr[CKPT_OBJ_SYSV]);
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < ARRAY_SIZE(names); i++)
 		if (in_use[i])
 			ckpt_refuse(c->cap, CKPT_R_SYSV_IPC, c->first, in_use[i],
 				    "%d %s", in_use[i], names[i]);
