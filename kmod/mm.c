@@ -165,6 +165,8 @@ int ckpt_collect_mm(struct ckpt_collect *c, struct ckpt_object *obj)
 	ckpt_mm_fields(mm, rec);
 	ckpt_mm_exe(c, obj, rec);
 	ckpt_mm_check_sharing(c, obj);
+	if (ckpt_mm_pkeys(mm))
+		ckpt_refuse(c->cap, CKPT_R_PKEY, obj->task, ckpt_mm_pkeys(mm), "pkey_alloc");
 	if (ckpt_mm_has_uprobes(mm))
 		ckpt_refuse(c->cap, CKPT_R_TRACED, obj->task, 0, "uprobes");
 

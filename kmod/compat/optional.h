@@ -126,6 +126,19 @@ static inline bool ckpt_mm_has_tags(const struct mm_struct *mm)
 #endif
 }
 
+/* Protection keys that the program has allocated, whether it uses them or not, as bits. */
+static inline u32 ckpt_mm_pkeys(const struct mm_struct *mm)
+{
+	u32 keys = 0;
+#ifdef CONFIG_X86_INTEL_MEMORY_PROTECTION_KEYS
+	keys = mm->context.pkey_allocation_map & ~1U;
+	/* the kernel's own: for mappings that are PROT_EXEC only */
+	if (mm->context.execute_only_pkey > 0)
+		keys &= ~(1U << mm->context.execute_only_pkey);
+#endif
+	return keys;
+}
+
 static inline bool ckpt_mm_has_uprobes(const struct mm_struct *mm)
 {
 #ifdef CONFIG_UPROBES
