@@ -98,9 +98,10 @@ static u32 ckpt_vma_kind(struct vm_area_struct *vma)
 
 	if (name)
 		return ckpt_vma_special_kind(name);
+	/* a shared mapping that may never be written to is not VM_SHARED */
 	if (is_vm_hugetlb_page(vma))
-		return vma->vm_flags & VM_SHARED ? CKPT_VMA_HUGETLB_SHARED
-						 : CKPT_VMA_HUGETLB_PRIVATE;
+		return vma->vm_flags & VM_MAYSHARE ? CKPT_VMA_HUGETLB_SHARED
+						   : CKPT_VMA_HUGETLB_PRIVATE;
 	if (vma_is_anonymous(vma))	/* /dev/zero too, mapped privately */
 		return CKPT_VMA_ANON;
 	if (!vma->vm_file)
