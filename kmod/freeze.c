@@ -100,6 +100,15 @@ static bool ckpt_freeze_refuses(struct ckpt_freezing *run, struct task_struct *t
 	return true;
 }
 
+/*
+ * It parks no more, and is waited for.  To be told would only disturb it: a core that it
+ * writes to a pipe would end there.
+ */
+static bool ckpt_freeze_is_leaving(struct task_struct *task)
+{
+	return task->flags & PF_EXITING || READ_ONCE(task->signal->flags) & SIGNAL_GROUP_EXIT;
+}
+
 static int ckpt_freeze_prepare(struct ckpt_freezing *run, struct ckpt_member *member,
 			       bool *timed)
 {
@@ -127,7 +136,8 @@ static int ckpt_freeze_enlist(struct ckpt_freezing *run, bool *timed)
 	run->stopped = 0;
 	for (member = tree->members; member < end && !err; member++) {
 		member->thread = ckpt_thread_find(run->ctx, member->task);
-		if (!member->thread && !ckpt_freeze_refuses(run, member->task)) {
+		if (!member->thread && !ckpt_freeze_is_leaving(member->task) &&
+		    !ckpt_freeze_refuses(run, member->task)) {
 			if (ckpt_freeze_is_vfork_child(member->task))
 				run->unsettled = true;
 			else
