@@ -93,5 +93,7 @@ part(zombies); part(vfork); part(traced); part(refusals); part(waits); part(hand
 part(kill); part(close); part(pause); part(owner); part(rmmod); part(storm);
 part(limits); part(many); part(track); part(exclude); part(again);
 part(exclude_range); part(exclude_fd); part(exclude_thread);
+part(forking); part(continued); part(restarted); part(reaped); part(core);
+part(track_moved);
 
 #endif /* CAPTURE_RIG_H */

@@ -30,7 +30,8 @@ static const struct {
 	PART(stopped), PART(zombies), PART(vfork), PART(traced), PART(refusals),
 	PART(waits), PART(handlers), PART(kill), PART(close), PART(pause), PART(owner),
 	PART(rmmod), PART(storm), PART(limits), PART(track), PART(exclude), PART(exclude_range),
-	PART(exclude_fd), PART(exclude_thread), PART(again), PART(many),
+	PART(exclude_fd), PART(exclude_thread), PART(again), PART(many), PART(forking),
+	PART(continued), PART(restarted), PART(reaped), PART(core), PART(track_moved),
 #undef PART
 };
 

@@ -15,6 +15,7 @@
 #include "tests/kselftest/capture_rig.h"
 
 #define NR	64
+#define TABLE	(2UL << 20)
 
 enum step { STEP_WRITE = 1, STEP_NOTHING, STEP_CLEAR, STEP_REMAP, STEP_MOVE };
 
@@ -63,6 +64,33 @@ static void writer(void *unused)
 			       p + 40 * PAGE);
 			break;
 		}
+		shared->ready++;
+	}
+}
+
+/* Two blocks that change places at every step, by their page tables. */
+static void swapper(void *unused)
+{
+	char *p = mmap(NULL, 4 * TABLE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		       -1, 0);
+	char *a = (char *)(((uintptr_t)p + TABLE - 1) & -TABLE), *b = a + TABLE, *room = b + TABLE;
+
+	(void)unused;
+	mmap(a, 2 * TABLE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	madvise(a, 2 * TABLE, MADV_NOHUGEPAGE);
+	memset(a, 1, NR * PAGE);
+	memset(b, 2, NR * PAGE);
+	shared->addr[0] = (uintptr_t)a;
+	shared->ready++;
+	for (int done = 0;; usleep(1000)) {
+		if (shared->go == done)
+			continue;
+		done = shared->go;
+		if (shared->stop == STEP_MOVE &&
+		    (mremap(a, TABLE, TABLE, MREMAP_MAYMOVE | MREMAP_FIXED, room) != room ||
+		     mremap(b, TABLE, TABLE, MREMAP_MAYMOVE | MREMAP_FIXED, a) != a ||
+		     mremap(room, TABLE, TABLE, MREMAP_MAYMOVE | MREMAP_FIXED, b) != b))
+			_exit(1);
 		shared->ready++;
 	}
 }
@@ -149,6 +177,31 @@ part(track)
 	now = look(fd, false);
 	tap_is(now.base == before.token ? now.clean & 0xffLL << 40 : 0, 0,
 	       "pages that were moved there are not clean");
+	close(fd);
+	reap(pid);
+}
+
+part(track_moved)
+{
+	pid_t pid = spawn(swapper, NULL);
+	struct seen now;
+	int fd;
+
+	wait_ready(1);
+	fd = cap_frozen(pid, NULL);
+	look(fd, true);
+	take_step(STEP_NOTHING);
+	now = look(fd, false);
+	tap_is(now.clean, -1, "nothing was written");
+	take_step(STEP_MOVE);
+	now = look(fd, false);
+	tap_is(now.clean, 0, "other pages are in their place");
+	take_step(STEP_MOVE);
+	now = look(fd, false);
+	tap_is(now.clean, 0, "pages that are back are not as in the snapshot between");
+	take_step(STEP_NOTHING);
+	now = look(fd, false);
+	tap_is(now.clean, -1, "from then on they are");
 	close(fd);
 	reap(pid);
 }
