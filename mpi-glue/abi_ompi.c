@@ -147,6 +147,7 @@ LOWER_TEXT void abi_initialized(void)
 		int size;
 
 		head->index = (uint32_t)f;
+		head->fortran = (uint32_t)f;
 		if (f >= 0 && f < FORTRAN_MAX && !of_fortran[kind][f])
 			of_fortran[kind][f] = head;
 		if (kind == VK_DTYPE && head != (void *)MPI_DATATYPE_NULL &&

@@ -3,7 +3,7 @@
  * Open MPI's Fortran libraries (libmpi_mpifh and above) stay in the upper half, unchanged. They
  * call PMPI_ functions, which are ours, and a few internals of the library: those are here.
  * Where they look into an object, the Fortran procedure itself is replaced, as this library comes
- * first in the order of symbols: attributes, operations, generalised requests.
+ * first in the order of symbols: attributes, operations, generalised requests, MPI_Alltoallw.
  *
  * Callbacks in Fortran get the integers of handles, and everything by address.
  */
@@ -13,6 +13,8 @@
 #include "mpi/calls.h"
 
 #define EXPORT	__attribute__((visibility("default")))
+
+extern char mpi_fortran_bottom_[], mpi_fortran_in_place_[];
 
 /* On this machine a procedure does not care that its caller takes it for variadic. */
 typedef void (*fortran_fn)(void *first, ...);
@@ -311,6 +313,69 @@ FORTRAN(grequest_start, (fortran_fn query, fortran_fn release, fortran_fn cancel
 	}
 	if (!rc)
 		*request = PMPI_Request_c2f(made);
+	if (ierr)
+		*ierr = rc;
+}
+
+/*
+ * The Fortran library looks for the size in the communicator. Its types are read up to the call's
+ * end: the array of a non-blocking one is copied there (mpi-gen).
+ */
+static MPI_Datatype *types_of(const MPI_Fint *from, int n)
+{
+	MPI_Datatype *types = malloc(((size_t)n + 1) * sizeof(*types));
+
+	for (int i = 0; types && i < n; i++)
+		types[i] = PMPI_Type_f2c(from[i]);
+	return types;
+}
+
+static void *buffer_of(void *buf)
+{
+	return buf == (void *)mpi_fortran_bottom_ ? MPI_BOTTOM :
+	       buf == (void *)mpi_fortran_in_place_ ? MPI_IN_PLACE : buf;
+}
+
+static MPI_Fint alltoallw(void *sendbuf, MPI_Fint *counts, MPI_Fint *places, MPI_Fint *types,
+			  void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *recvplaces,
+			  MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *request)
+{
+	MPI_Comm c = PMPI_Comm_f2c(*comm);
+	void *from = buffer_of(sendbuf), *to = buffer_of(recvbuf);
+	MPI_Datatype *out = types_of(types, n_w_send(c, from)), *in = types_of(recvtypes, n_w_recv(c));
+	MPI_Request made = MPI_REQUEST_NULL;
+	int rc = MPI_ERR_NO_MEM;
+
+	if (out && in && request)
+		rc = PMPI_Ialltoallw(from, counts, places, out, to, recvcounts, recvplaces, in, c,
+				     &made);
+	else if (out && in)
+		rc = PMPI_Alltoallw(from, counts, places, out, to, recvcounts, recvplaces, in, c);
+	if (!rc && request)
+		*request = PMPI_Request_c2f(made);
+	free(out);
+	free(in);
+	return rc;
+}
+
+FORTRAN(alltoallw, (void *sendbuf, MPI_Fint *counts, MPI_Fint *places, MPI_Fint *types,
+		    void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *recvplaces,
+		    MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *ierr))
+{
+	MPI_Fint rc = alltoallw(sendbuf, counts, places, types, recvbuf, recvcounts, recvplaces,
+				recvtypes, comm, NULL);
+
+	if (ierr)
+		*ierr = rc;
+}
+
+FORTRAN(ialltoallw, (void *sendbuf, MPI_Fint *counts, MPI_Fint *places, MPI_Fint *types,
+		     void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *recvplaces,
+		     MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr))
+{
+	MPI_Fint rc = alltoallw(sendbuf, counts, places, types, recvbuf, recvcounts, recvplaces,
+				recvtypes, comm, request);
+
 	if (ierr)
 		*ierr = rc;
 }

@@ -113,7 +113,7 @@ void errh_unref(MPI_Errhandler errh);
 int attrs_copy(struct vattr *from, enum vkind kind, uintptr_t old, struct vattr **ret_to);
 int attrs_delete(struct vattr **list, enum vkind kind, uintptr_t handle);
 
-/* How many handles the arrays of an alltoallw hold; 0 when they are not read. */
+/* Handles in the arrays of an alltoallw; 0: not read. */
 int n_w_send(MPI_Comm comm, const void *sendbuf);
 int n_w_recv(MPI_Comm comm);
 int n_neighbor_out(MPI_Comm comm);

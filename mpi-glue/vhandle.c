@@ -99,6 +99,7 @@ struct vobj *vobj_new(enum vkind kind, uintptr_t real)
 	obj->self = obj;
 	obj->index = index;
 	obj->refs = 1;
+	obj->fortran = FORTRAN_OURS + index;
 	obj->kind = (uint16_t)kind;
 	return obj;
 }

@@ -55,16 +55,24 @@ enum vkind {
  *         that begins like this, and its descriptor is elsewhere, or NULL
  * @index: slot number
  * @refs:  the application's handle, and other objects that name this one
+ * @next_free: of a free slot
+ * @fortran: else, of Open MPI, its Fortran integer: the Fortran library reads that of a new
+ *         group in the object itself
  */
 struct vobj {
 	uintptr_t real;
 	struct vobj *self;
 	uint32_t index;
 	uint32_t refs;
-	uint32_t next_free;
+	union {
+		uint32_t next_free;
+		uint32_t fortran;
+	};
 	uint16_t kind;
 	uint16_t freed;		/* the application's handle is gone */
 };
+
+_Static_assert(offsetof(struct vobj, fortran) == 0x18, "grp_f_to_c_index of ompi_group_t");
 
 struct vtable {
 	char *base;
