@@ -18,14 +18,19 @@
 
 const char abi_soname[] = "libmpich.so.12";
 
-/* Sizes and contents as the library's: programs have copies of them. */
-EXPORT int MPIR_C_MPI_UNWEIGHTED[2], MPIR_C_MPI_WEIGHTS_EMPTY[2];
+/*
+ * Sizes and contents as the library's: programs have copies of them. Those of the weights are pointers, which
+ * its Fortran library gives for its own two.
+ */
+static int unweighted[1], weights_empty[1];
+ABI_DATA(int *, MPIR_C_MPI_UNWEIGHTED) = unweighted;
+ABI_DATA(int *, MPIR_C_MPI_WEIGHTS_EMPTY) = weights_empty;
 EXPORT const char MPII_Version_ABI[7], MPII_Version_CC[127], MPII_Version_CXX[126],
 	MPII_Version_F77[277], MPII_Version_FC[277], MPII_Version_configure[1043],
 	MPII_Version_custom[1], MPII_Version_date[29], MPII_Version_device[8],
 	MPII_Version_string[6];
-int *const MPI_UNWEIGHTED = MPIR_C_MPI_UNWEIGHTED;
-int *const MPI_WEIGHTS_EMPTY = MPIR_C_MPI_WEIGHTS_EMPTY;
+int *const MPI_UNWEIGHTED = unweighted;
+int *const MPI_WEIGHTS_EMPTY = weights_empty;
 int MPIR_F08_MPI_IN_PLACE, MPIR_F08_MPI_BOTTOM;
 MPI_F08_status MPIR_F08_MPI_STATUS_IGNORE_OBJ, MPIR_F08_MPI_STATUSES_IGNORE_OBJ[1];
 ABI_DATA(MPI_F08_status *, MPI_F08_STATUS_IGNORE) = &MPIR_F08_MPI_STATUS_IGNORE_OBJ;

@@ -32,8 +32,11 @@ LOWER_TEXT int PMPI_File_open(MPI_Comm comm, const char *filename, int amode, MP
 	GLUE_COLLECTIVE(MPI_File_open, counter_of(comm));
 	MPI_File real;
 	struct vfile *desc;
-	int rc = lower_MPI_File_open(real_comm(comm), filename, amode, real_info(info), &real);
+	int rc;
 
+	/* also when it fails: MPICH's Fortran library makes an integer of it in any case */
+	*fh = MPI_FILE_NULL;
+	rc = lower_MPI_File_open(real_comm(comm), filename, amode, real_info(info), &real);
 	if (rc)
 		return fail_file(MPI_FILE_NULL, rc, CALL_MPI_File_open);
 	*fh = wrap_file(real);
