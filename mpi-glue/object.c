@@ -363,6 +363,18 @@ LOWER_TEXT void record_dtype(MPI_Datatype dtype, unsigned int call, int nr,
 	free(inner);
 }
 
+MPI_Datatype record_f90(MPI_Datatype real, unsigned int call)
+{
+	struct vobj *known = vobj_find(VK_DTYPE, ABI_BITS(real));
+	MPI_Datatype dtype;
+
+	if (known)
+		return virt_dtype(known);
+	dtype = wrap_dtype(real);
+	record_dtype(dtype, call, 0, NULL);
+	return dtype;
+}
+
 /* Inner types come up as new handles, which the application frees. */
 LOWER_TEXT int PMPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int max_addresses,
 				      int max_datatypes, int integers[], MPI_Aint addresses[],

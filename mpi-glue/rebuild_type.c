@@ -60,6 +60,20 @@ LOWER_TEXT static int construct_struct(const struct vdtype *d, MPI_Datatype *typ
 	return rc;
 }
 
+/* The library's own. */
+LOWER_TEXT static int construct_f90(const struct vdtype *d, MPI_Datatype *type)
+{
+	const int *n = d->ints;
+
+	switch (d->combiner) {
+	case MPI_COMBINER_F90_REAL:
+		return lower_MPI_Type_create_f90_real(n[0], n[1], type);
+	case MPI_COMBINER_F90_COMPLEX:
+		return lower_MPI_Type_create_f90_complex(n[0], n[1], type);
+	}
+	return lower_MPI_Type_create_f90_integer(n[0], type);
+}
+
 /* What the records do not tell enough of; asked before a checkpoint. */
 static bool can_construct(const struct vdtype *d)
 {
@@ -78,6 +92,10 @@ static bool can_construct(const struct vdtype *d)
 		return d->ints && d->addresses && d->nr_dtypes == 1;
 	case MPI_COMBINER_STRUCT:
 		return d->ints && d->addresses && d->nr_dtypes == d->ints[0];
+	case MPI_COMBINER_F90_REAL:
+	case MPI_COMBINER_F90_COMPLEX:
+	case MPI_COMBINER_F90_INTEGER:
+		return d->ints && !d->nr_dtypes;
 	}
 	return false;
 }
@@ -99,6 +117,7 @@ int rebuild_ask_dtypes(char *ret_why, size_t size)
 LOWER_TEXT static int construct(const struct vdtype *d, MPI_Datatype *type)
 {
 	int rc = d->combiner == MPI_COMBINER_STRUCT ? construct_struct(d, type) :
+		 !d->nr_dtypes ? construct_f90(d, type) :
 		 construct_plain(d, real_dtype(d->dtypes[0]), type);
 
 	return rc ? rc : lower_MPI_Type_commit(type);

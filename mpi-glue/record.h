@@ -233,5 +233,7 @@ void file_forget_view(struct vfile *desc);
 /* A communicator, datatype, ... was made by @call; fill its descriptor. */
 void record_comm(MPI_Comm comm, MPI_Comm parent, unsigned int call);
 void record_dtype(MPI_Datatype dtype, unsigned int call, int nr, const MPI_Datatype from[]);
+/* A parametrised type of Fortran: what the application knows it by. */
+MPI_Datatype record_f90(MPI_Datatype real, unsigned int call);
 
 #endif
