@@ -97,6 +97,32 @@ LOWER_TEXT int PMPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype ety
 }
 MPI_ALIAS(MPI_File_set_view);
 
+/* A copy that the library made of the view's, by a constructor, which is the application's to free. */
+static MPI_Datatype view_type(MPI_Datatype real, bool known, const MPI_Datatype *of)
+{
+	MPI_Datatype dtype = wrap_dtype(real);
+
+	record_dtype(dtype, CALL_MPI_File_get_view, known, of);
+	return dtype;
+}
+
+LOWER_TEXT int PMPI_File_get_view(MPI_File fh, MPI_Offset *disp, MPI_Datatype *etype,
+				  MPI_Datatype *filetype, char *datarep)
+{
+	GLUE_CALL(MPI_File_get_view);
+	struct vfile *desc = (struct vfile *)vobj_file(fh);
+	MPI_Datatype real_e, real_f;
+	int rc = lower_MPI_File_get_view(real_file(fh), disp, etype ? &real_e : NULL,
+					 filetype ? &real_f : NULL, datarep);
+
+	if (rc || !desc)
+		return rc ? fail_file(fh, rc, CALL_MPI_File_get_view) : rc;
+	*etype = view_type(real_e, desc->datarep, &desc->etype);
+	*filetype = view_type(real_f, desc->datarep, &desc->filetype);
+	return rc;
+}
+MPI_ALIAS(MPI_File_get_view);
+
 void file_split(MPI_File fh, int change)
 {
 	struct vfile *desc = (struct vfile *)vobj_file(fh);

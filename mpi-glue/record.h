@@ -53,6 +53,7 @@ struct vcomm {
 	uint64_t sequence;	/* how many communicators its parent had made before */
 	uint64_t made;		/* how many were made from this one */
 	uint64_t files, wins;	/* how many were opened, or made, on it */
+	struct vgroup *group[2];	/* local, remote; it may be gone: group.c */
 	struct vattr *attrs;
 	MPI_Errhandler errh;
 	uintptr_t left;		/* below, after the application freed it: orphan.c */
@@ -69,6 +70,7 @@ static inline uintptr_t comm_below(const struct vcomm *comm)
 struct vgroup {
 	struct vobj obj;
 	void *saved;
+	const struct vcomm *of;	/* for comparison only: the communicator that hands it out */
 };
 
 /* Arguments as MPI_Type_get_contents would tell them. */
