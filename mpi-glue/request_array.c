@@ -6,6 +6,9 @@
  * order. Waiting is a loop around the library's test, left at safe points, after which the real
  * handles are taken anew. What is known to be complete goes first: any or some of an array are those.
  *
+ * MPICH's test of all ends at once when one has failed, its wait does not: the others are then waited
+ * for one by one.
+ *
  * Requests of files never go below here: each is looked at before (request_io.c), and null in
  * the array of real handles. So "none is active", said of that array, may not be so.
  */
@@ -28,29 +31,110 @@ static inline MPI_Status *status_at(MPI_Status *statuses, int i)
 	return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
 }
 
-/* All are complete, or failed; @rc as the library said. */
-static int settle_all(int count, MPI_Request requests[], const MPI_Request real[],
-		      MPI_Status statuses[], int rc, unsigned int call)
+/* Some have failed; else the arguments were wrong, and nothing was done. */
+LOWER_TEXT static bool is_in_status(int rc)
 {
-	struct vobj *comm = unlikely(rc) ? first_comm(count, requests) : NULL;
+	int class = MPI_SUCCESS;
 
+	lower_MPI_Error_class(rc, &class);
+	return class == MPI_ERR_IN_STATUS;
+}
+
+/*
+ * After a test of all that failed, is this one under way? Null is what the library is done with; of what
+ * remains its status says so. Where there is none, nobody minds if it is complete only now.
+ */
+LOWER_TEXT static bool is_pending(const struct vrequest *req, MPI_Request *real,
+				  const MPI_Status *status)
+{
+	int flag = 0;
+
+	if (!req || *real == glue.real_request_null)
+		return false;
+	if (!(req->flags & REQ_PERSISTENT))
+		return true;
+	if (status != MPI_STATUS_IGNORE)
+		return status->MPI_ERROR == MPI_ERR_PENDING;
+	return !lower_MPI_Test(real, &flag, MPI_STATUS_IGNORE) && !flag;
+}
+
+/*
+ * What is complete, @all or some as others failed, is so above; @below as the library said. Returns that,
+ * or the code of what failed before. *ret_comm: whose error handler.
+ */
+static int settle_all(int count, MPI_Request requests[], MPI_Request real[],
+		      MPI_Status statuses[], bool all, int below, struct vobj **ret_comm)
+{
+	bool some = false;
+	int rc = below;
+
+	if (unlikely(rc)) {
+		*ret_comm = first_comm(count, requests);
+		some = !all && is_in_status(rc);
+	}
 	for (int i = 0; i < count; i++) {
 		struct vrequest *req = (struct vrequest *)vobj_req(requests[i]);
 		MPI_Status *status = status_at(statuses, i);
 
 		if (likely(!request_is_done(req))) {
-			request_settle(&requests[i], real[i], true, status);
+			bool complete = likely(all) || (some && !is_pending(req, &real[i], status));
+
+			request_settle(&requests[i], real[i], complete, status);
+			/* as MPICH's wait does, and not its test; another one may have failed before */
+			if (likely(!below) && status != MPI_STATUS_IGNORE)
+				status->MPI_ERROR = MPI_SUCCESS;
 			continue;
 		}
 		if (request_tell(req, status) && !rc) {
-			comm = req->comm;
+			*ret_comm = req->comm;
 			rc = MPI_ERR_IN_STATUS;
 		}
 		if (status != MPI_STATUS_IGNORE)
 			status->MPI_ERROR = req->done->rc;
 		request_told(&requests[i], req);
 	}
-	return unlikely(rc) ? fail_vcomm(comm, rc, call) : rc;
+	return rc;
+}
+
+/* As wait_inside(), without the error handler, which is run once for the array. */
+LOWER_TEXT static int wait_one(MPI_Request *request, MPI_Status *status, struct call_mark *mark)
+{
+	struct vrequest *req = (struct vrequest *)vobj_req(*request);
+	MPI_Request real;
+	int rc, flag;
+
+	for (;;) {
+		if (request_is_done(req)) {
+			rc = request_tell(req, status);
+			request_told(request, req);
+			return rc;
+		}
+		real = real_req(*request);
+		rc = test_below(&real, &flag, status);
+		if (flag || rc)
+			break;
+		between(mark);
+	}
+	request_settle(request, real, true, status);
+	return rc;
+}
+
+/* One has failed with @rc, and what was complete then is settled. */
+LOWER_TEXT static void wait_rest(int count, MPI_Request requests[], MPI_Status statuses[], int rc,
+				 struct call_mark *mark)
+{
+	if (!is_in_status(rc))
+		return;
+	for (int i = 0; i < count; i++) {
+		const struct vrequest *req = (struct vrequest *)vobj_req(requests[i]);
+		MPI_Status *status = status_at(statuses, i);
+
+		if (!req || !(req->flags & (REQ_ACTIVE | REQ_DONE)))
+			continue;
+		rc = wait_one(&requests[i], status, mark);
+		if (status != MPI_STATUS_IGNORE)
+			status->MPI_ERROR = rc;
+	}
 }
 
 /* Until no request of a file is under way; @real is brought up to date. */
@@ -69,6 +153,7 @@ LOWER_TEXT int PMPI_Waitall(int count, MPI_Request requests[], MPI_Status status
 	MPI_Request *real = array_of(MPI_Request, n);
 	uint32_t flags = reals_of(real, n, requests);
 	MPI_Status *use = statuses;
+	struct vobj *comm = NULL;
 
 	if (flags & NEEDS_STATUS && statuses == MPI_STATUSES_IGNORE)
 		own = n;
@@ -83,11 +168,13 @@ LOWER_TEXT int PMPI_Waitall(int count, MPI_Request requests[], MPI_Status status
 		between(&mark);
 		reals_of(real, n, requests);
 	}
-	rc = settle_all(n, requests, real, use, rc, CALL_MPI_Waitall);
+	rc = settle_all(n, requests, real, use, flag, rc, &comm);
+	if (unlikely(rc && !flag))
+		wait_rest(n, requests, use, rc, &mark);
 	array_drop(real, n, false);
 	if (unlikely(own))
 		array_drop(use, own, false);
-	return rc;
+	return unlikely(rc) ? fail_vcomm(comm, rc, CALL_MPI_Waitall) : rc;
 }
 MPI_ALIAS(MPI_Waitall);
 
@@ -98,23 +185,23 @@ LOWER_TEXT int PMPI_Testall(int count, MPI_Request requests[], int *flag, MPI_St
 	MPI_Request *real = array_of(MPI_Request, n);
 	uint32_t flags = reals_of(real, n, requests);
 	MPI_Status *use = statuses;
+	struct vobj *comm = NULL;
 
 	if (flags & NEEDS_STATUS && statuses == MPI_STATUSES_IGNORE)
 		own = n;
 	if (unlikely(own))
 		use = array_of(MPI_Status, own);
-	if (unlikely(flags & REQ_IO) && io_test_array(n, requests, real)) {
-		*flag = 0;
+	*flag = 0;
+	if (unlikely(flags & REQ_IO) && io_test_array(n, requests, real))
 		rc = MPI_SUCCESS;
-	} else {
+	else
 		rc = lower_MPI_Testall(count, real, flag, use);
-	}
 	if (*flag || rc)
-		rc = settle_all(n, requests, real, use, rc, CALL_MPI_Testall);
+		rc = settle_all(n, requests, real, use, *flag, rc, &comm);
 	array_drop(real, n, false);
 	if (unlikely(own))
 		array_drop(use, own, false);
-	return rc;
+	return unlikely(rc) ? fail_vcomm(comm, rc, CALL_MPI_Testall) : rc;
 }
 MPI_ALIAS(MPI_Testall);
 
