@@ -210,9 +210,10 @@ static struct vattr **win_attrs(MPI_Win win)
 	return desc && !desc->obj.freed ? &desc->attrs : NULL;
 }
 
-/* Predefined datatypes may have some, too: they get a descriptor then. */
-static struct vattr **dtype_attrs(MPI_Datatype dtype)
+/* Predefined datatypes may have some, too: they get a descriptor when the first is @set. */
+static struct vattr **attrs_of(MPI_Datatype dtype, bool set)
 {
+	static struct vattr *none;	/* stays NULL */
 	struct vobj *obj = vobj_dtype(dtype);
 
 	if (obj)
@@ -220,9 +221,20 @@ static struct vattr **dtype_attrs(MPI_Datatype dtype)
 	if (dtype == MPI_DATATYPE_NULL)
 		return NULL;
 	obj = vobj_find(VK_DTYPE, ABI_BITS(dtype));
+	if (obj)
+		return &((struct vdtype *)obj)->attrs;
+	if (!set)
+		return &none;
+	obj = vobj_new(VK_DTYPE, ABI_BITS(dtype));
 	if (!obj)
-		obj = vobj_new(VK_DTYPE, ABI_BITS(dtype));
-	return obj ? &((struct vdtype *)obj)->attrs : NULL;
+		return NULL;
+	((struct vdtype *)obj)->predefined = true;
+	return &((struct vdtype *)obj)->attrs;
+}
+
+struct vattr **dtype_attrs(MPI_Datatype dtype)
+{
+	return attrs_of(dtype, false);
 }
 
 /* TAG_UB and so on: the same on every communicator, but for the last used error code. */
@@ -301,7 +313,8 @@ int attr_comm_get(MPI_Comm comm, int key, void *value, int *flag, enum attr_lang
 
 int attr_dtype_set(MPI_Datatype dtype, int key, uint64_t value, enum attr_language language)
 {
-	int rc = attr_set(dtype_attrs(dtype), VK_DTYPE, (uintptr_t)dtype, key, value, language);
+	struct vattr **attrs = attrs_of(dtype, keyval_of(key, VK_DTYPE) != NULL);
+	int rc = attr_set(attrs, VK_DTYPE, (uintptr_t)dtype, key, value, language);
 
 	return rc ? fail_world(rc, CALL_MPI_Type_set_attr) : rc;
 }

@@ -45,7 +45,6 @@ struct glue {
 	MPI_Request real_request_null;
 	MPI_Errhandler file_errh;	/* of files to be opened */
 	struct error_added *errors;	/* errcodes.c */
-	struct vattr *predefined_attrs;	/* of predefined datatypes: few, if any */
 	int *real_unweighted, *real_weights_empty;
 	int comm_attr[8];		/* predefined: value; set means known */
 	bool comm_attr_known[8], comm_attr_set[8];
@@ -112,6 +111,7 @@ void errh_unref(MPI_Errhandler errh);
 /* Attributes: 0 or the error of a callback of the application. */
 int attrs_copy(struct vattr *from, enum vkind kind, uintptr_t old, struct vattr **ret_to);
 int attrs_delete(struct vattr **list, enum vkind kind, uintptr_t handle);
+struct vattr **dtype_attrs(MPI_Datatype dtype);	/* NULL: it is none */
 
 /* Handles in the arrays of an alltoallw; 0: not read. */
 int n_w_send(MPI_Comm comm, const void *sendbuf);

@@ -401,13 +401,13 @@ MPI_ALIAS(MPI_Type_get_contents);
 LOWER_TEXT int PMPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
 	GLUE_CALL(MPI_Type_dup);
-	struct vdtype *from = (struct vdtype *)vobj_dtype(oldtype), *desc;
-	struct vattr *attrs = NULL;
+	struct vattr **from = dtype_attrs(oldtype), *attrs = NULL;
+	struct vdtype *desc;
 	MPI_Datatype real;
 	int rc = 0;
 
 	if (from)
-		rc = attrs_copy(from->attrs, VK_DTYPE, (uintptr_t)oldtype, &attrs);
+		rc = attrs_copy(*from, VK_DTYPE, (uintptr_t)oldtype, &attrs);
 	if (!rc)
 		rc = lower_MPI_Type_dup(real_dtype(oldtype), &real);
 	if (rc) {

@@ -105,7 +105,7 @@ int rebuild_ask_dtypes(char *ret_why, size_t size)
 	for (uint32_t i = 0; i < glue.table[VK_DTYPE].top; i++) {
 		const struct vdtype *d = (struct vdtype *)vobj_at(VK_DTYPE, i);
 
-		if (d && !can_construct(d)) {
+		if (d && !d->predefined && !can_construct(d)) {
 			snprintf(ret_why, size, "%s: types of this kind are not restored yet",
 				 call_symbol[d->made_by] + 1);
 			return -ENOTSUP;
@@ -193,7 +193,7 @@ int rebuild_dtypes(char *ret_why, size_t size)
 	}
 	for (uint32_t i = 0; i < table->top; i++) {
 		struct vdtype *d = (struct vdtype *)vobj_at(VK_DTYPE, i);
-		int rc = d ? make_dtype(d) : 0;
+		int rc = d && !d->predefined ? make_dtype(d) : 0;
 
 		if (rc) {
 			snprintf(ret_why, size, "type of %s: code %d of the new library",

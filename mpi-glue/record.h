@@ -79,6 +79,7 @@ struct vdtype {
 	struct vattr *attrs;
 	uint16_t made_by;
 	bool made_again;	/* rebuild_type.c */
+	bool predefined;	/* it has attributes, or had: attr.c */
 	int combiner;
 	int nr_ints, nr_addresses, nr_dtypes;
 	int *ints;
