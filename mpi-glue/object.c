@@ -273,11 +273,19 @@ LOWER_TEXT int PMPI_Comm_get_parent(MPI_Comm *parent)
 }
 MPI_ALIAS(MPI_Comm_get_parent);
 
+/* What the application may free: of WORLD and SELF the library says so, and nothing has happened. */
+static struct vcomm *freeable(MPI_Comm comm)
+{
+	struct vobj *obj = vobj_comm(comm);
+
+	return obj && obj->index > 1 ? (struct vcomm *)obj : NULL;
+}
+
 /* Only the last of its members that frees it ends it, and nobody waits for that: orphan.c. */
 LOWER_TEXT int PMPI_Comm_free(MPI_Comm *comm)
 {
 	GLUE_CALL(MPI_Comm_free);
-	struct vcomm *desc = (struct vcomm *)vobj_comm(*comm);
+	struct vcomm *desc = freeable(*comm);
 	MPI_Comm real = real_comm(*comm);
 	int rc = 0;
 
@@ -302,8 +310,8 @@ MPI_ALIAS(MPI_Comm_free);
  */
 LOWER_TEXT int PMPI_Comm_disconnect(MPI_Comm *comm)
 {
-	GLUE_COLLECTIVE(MPI_Comm_disconnect, counter_of(*comm));
-	struct vcomm *desc = (struct vcomm *)vobj_comm(*comm);
+	GLUE_COLLECTIVE(MPI_Comm_disconnect, freeable(*comm) ? counter_of(*comm) : NULL);
+	struct vcomm *desc = freeable(*comm);
 	MPI_Comm real = real_comm(*comm);
 	int rc = 0;
 
@@ -315,7 +323,8 @@ LOWER_TEXT int PMPI_Comm_disconnect(MPI_Comm *comm)
 		rc = lower_MPI_Comm_disconnect(&real);
 	if (rc)
 		return fail_comm(*comm, rc, CALL_MPI_Comm_disconnect);
-	vobj_release(&desc->obj);
+	if (desc)
+		vobj_release(&desc->obj);
 	*comm = MPI_COMM_NULL;
 	return rc;
 }

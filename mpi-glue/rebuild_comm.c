@@ -214,13 +214,23 @@ static int by_id(const void *a, const void *b)
 	return (x->coll.id > y->coll.id) - (x->coll.id < y->coll.id);
 }
 
+/* WORLD and SELF are there. */
+LOWER_TEXT static void name_again(struct vcomm *desc)
+{
+	const struct saved_comm *saved = desc->saved;
+
+	if (saved)
+		lower_MPI_Comm_set_name((MPI_Comm)desc->obj.real, saved->name);
+}
+
 int rebuild_comms(char *ret_why, size_t size)
 {
 	struct vcomm **all = malloc((glue.table[VK_COMM].top + 1) * sizeof(*all));
 	size_t n = 0;
 	int rc = all ? 0 : -ENOMEM;
 
-	/* WORLD and SELF are there */
+	for (uint32_t i = 0; i < 2; i++)
+		name_again((struct vcomm *)vobj_at(VK_COMM, i));
 	for (uint32_t i = 2; !rc && i < glue.table[VK_COMM].top; i++)
 		if (comm_at(i))
 			all[n++] = comm_at(i);
