@@ -54,7 +54,8 @@ LOWER_TEXT int PMPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *
 	int rc = comm_dup_begin(comm, &desc, &slot);
 
 	if (!rc)
-		rc = lower_MPI_Comm_idup_with_info(real_comm(comm), real_info(info), slot, &real);
+		rc = lower_MPI_Comm_idup_with_info(real_comm(comm), real_info(info),
+						    newcomm ? slot : NULL, request ? &real : NULL);
 	if (rc)
 		return comm_dup_failed(comm, desc, newcomm, rc, CALL_MPI_Comm_idup_with_info);
 	comm_dup_done(comm, desc, newcomm, CALL_MPI_Comm_idup_with_info);

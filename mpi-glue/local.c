@@ -3,7 +3,8 @@
  * Calls answered in the upper half: what this process knows without asking, and what must
  * not come from below. The clock is the upper libc's, so that it runs on over a restart;
  * memory is the application's heap, so that it is in the image; the processor's name is
- * asked every time, as the process may have moved.
+ * asked every time, as the process may have moved. Where there is no room for an answer the library
+ * is asked, for its error.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -29,7 +30,7 @@ int PMPI_Comm_rank(MPI_Comm comm, int *rank)
 {
 	const struct vcomm *desc = (struct vcomm *)vobj_comm(comm);
 
-	if (likely(desc && desc->size)) {
+	if (likely(desc && desc->size && rank)) {
 		*rank = desc->rank;
 		return MPI_SUCCESS;
 	}
@@ -49,7 +50,7 @@ int PMPI_Comm_size(MPI_Comm comm, int *size)
 {
 	const struct vcomm *desc = (struct vcomm *)vobj_comm(comm);
 
-	if (likely(desc && desc->size)) {
+	if (likely(desc && desc->size && size)) {
 		*size = desc->size;
 		return MPI_SUCCESS;
 	}
@@ -69,7 +70,7 @@ int PMPI_Comm_remote_size(MPI_Comm comm, int *size)
 {
 	const struct vcomm *desc = (struct vcomm *)vobj_comm(comm);
 
-	if (likely(desc && desc->inter)) {
+	if (likely(desc && desc->inter && size)) {
 		*size = desc->remote_size;
 		return MPI_SUCCESS;
 	}
@@ -89,7 +90,7 @@ int PMPI_Comm_test_inter(MPI_Comm comm, int *flag)
 {
 	const struct vcomm *desc = (struct vcomm *)vobj_comm(comm);
 
-	if (likely(desc && desc->size)) {
+	if (likely(desc && desc->size && flag)) {
 		*flag = desc->inter;
 		return MPI_SUCCESS;
 	}
@@ -109,7 +110,7 @@ int PMPI_Type_size(MPI_Datatype datatype, int *size)
 {
 	int rc = abi_type_size(datatype);
 
-	if (likely(rc >= 0)) {
+	if (likely(rc >= 0 && size)) {
 		*size = rc;
 		return MPI_SUCCESS;
 	}

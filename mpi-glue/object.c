@@ -117,7 +117,8 @@ int comm_dup_failed(MPI_Comm comm, struct vcomm *desc, MPI_Comm *newcomm, int rc
 	if (desc)
 		attrs_delete(&desc->attrs, VK_COMM, (uintptr_t)comm);
 	vobj_put(&desc->obj);
-	*newcomm = MPI_COMM_NULL;
+	if (newcomm)
+		*newcomm = MPI_COMM_NULL;
 	return fail_comm(comm, rc, call);
 }
 
@@ -155,7 +156,7 @@ int comm_dup_begin(MPI_Comm comm, struct vcomm **ret_desc, MPI_Comm **ret_slot)
 LOWER_TEXT int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
 {
 	GLUE_COLLECTIVE(MPI_Comm_dup, counter_of(comm));
-	COMM_DUP(MPI_Comm_dup, real_comm(comm), slot);
+	COMM_DUP(MPI_Comm_dup, real_comm(comm), newcomm ? slot : NULL);
 	return MPI_SUCCESS;
 }
 MPI_ALIAS(MPI_Comm_dup);
@@ -163,7 +164,7 @@ MPI_ALIAS(MPI_Comm_dup);
 LOWER_TEXT int PMPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
 {
 	GLUE_COLLECTIVE(MPI_Comm_dup_with_info, counter_of(comm));
-	COMM_DUP(MPI_Comm_dup_with_info, real_comm(comm), real_info(info), slot);
+	COMM_DUP(MPI_Comm_dup_with_info, real_comm(comm), real_info(info), newcomm ? slot : NULL);
 	return MPI_SUCCESS;
 }
 MPI_ALIAS(MPI_Comm_dup_with_info);
@@ -173,7 +174,7 @@ LOWER_TEXT int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *req
 	GLUE_COLLECTIVE_NOW(MPI_Comm_idup, counter_of(comm));
 	MPI_Request real;
 
-	COMM_DUP(MPI_Comm_idup, real_comm(comm), slot, &real);
+	COMM_DUP(MPI_Comm_idup, real_comm(comm), newcomm ? slot : NULL, request ? &real : NULL);
 	*request = wrap_request(real, vobj_comm(comm), 0);
 	return MPI_SUCCESS;
 }
@@ -184,7 +185,8 @@ LOWER_TEXT static int intercomm_inside(MPI_Comm local_comm, int local_leader, MP
 {
 	MPI_Comm real;
 	int rc = lower_MPI_Intercomm_create(real_comm(local_comm), local_leader,
-					    real_comm(peer_comm), remote_leader, tag, &real);
+					    real_comm(peer_comm), remote_leader, tag,
+					    newintercomm ? &real : NULL);
 
 	if (rc)
 		return fail_comm(local_comm, rc, CALL_MPI_Intercomm_create);
@@ -232,7 +234,8 @@ LOWER_TEXT static int create_group_inside(MPI_Comm comm, MPI_Group group, int ta
 {
 	GLUE_COLLECTIVE_NOW(MPI_Comm_create_group, meeting_of_group(meeting, comm, group));
 	MPI_Comm real;
-	int rc = lower_MPI_Comm_create_group(real_comm(comm), real_group(group), tag, &real);
+	int rc = lower_MPI_Comm_create_group(real_comm(comm), real_group(group), tag,
+					     newcomm ? &real : NULL);
 
 	if (rc)
 		return fail_comm(comm, rc, CALL_MPI_Comm_create_group);
