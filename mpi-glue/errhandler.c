@@ -5,7 +5,7 @@
  * application set on the virtual object. So no handler is ever called from below, handlers
  * get virtual handles, and a restart has nothing to make again.
  *
- * Communicators inherit from their parent, windows begin fatal, files as MPI_FILE_NULL says.
+ * Communicators inherit from their parent (ABI_ERRH_FIRST), windows begin fatal, files as MPI_FILE_NULL says.
  * A call without an object belongs to MPI_COMM_WORLD.
  */
 #include <stdio.h>
@@ -59,6 +59,7 @@ static int run(MPI_Errhandler errh, void *handle, MPI_Comm comm, int rc, unsigne
 int fail_vcomm(struct vobj *obj, int rc, unsigned int call)
 {
 	struct vcomm *desc = (struct vcomm *)obj;
+	MPI_Errhandler errh;
 	MPI_Comm comm;
 
 	/* before MPI_Init, or a handle that is none: WORLD's */
@@ -67,7 +68,8 @@ int fail_vcomm(struct vobj *obj, int rc, unsigned int call)
 	if (!desc || !desc->size)
 		return rc;
 	comm = virt_comm(&desc->obj);
-	return run(desc->errh, &comm, comm, rc, call);
+	errh = desc->errh ? desc->errh : ((struct vcomm *)vobj_comm(MPI_COMM_WORLD))->errh;
+	return run(errh, &comm, comm, rc, call);
 }
 
 int fail_comm(MPI_Comm comm, int rc, unsigned int call)
@@ -190,7 +192,7 @@ int PMPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *errhandler)
 
 	if (!slot)
 		return fail_comm(comm, MPI_ERR_COMM, CALL_MPI_Comm_get_errhandler);
-	*errhandler = errh_ref(*slot);
+	*errhandler = *slot ? errh_ref(*slot) : MPI_ERRORS_ARE_FATAL;
 	return MPI_SUCCESS;
 }
 MPI_ALIAS(MPI_Comm_get_errhandler);

@@ -224,7 +224,7 @@ static struct vcomm *predefined_comm(MPI_Comm comm, int rank, int size)
 
 	desc->rank = rank;
 	desc->size = size;
-	desc->errh = MPI_ERRORS_ARE_FATAL;
+	desc->errh = ABI_ERRH_FIRST;
 	if (size > 1)
 		desc->coll = (struct counter){ .id = ID_WORLD, .members = (uint32_t)size };
 	return desc;

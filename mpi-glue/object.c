@@ -78,7 +78,7 @@ LOWER_TEXT static void comm_made(struct vcomm *desc, struct vcomm *parent, unsig
 				 bool dup)
 {
 	desc->made_by = (uint16_t)call;
-	desc->errh = MPI_ERRORS_ARE_FATAL;
+	desc->errh = ABI_ERRH_FIRST;
 	if (parent) {
 		desc->parent = vobj_get(&parent->obj);
 		desc->sequence = parent->made++;
@@ -137,7 +137,7 @@ int comm_dup_begin(MPI_Comm comm, struct vcomm **ret_desc, MPI_Comm **ret_slot)
 	desc = (struct vcomm *)vobj_new(VK_COMM, 0);
 	if (!desc)
 		return MPI_ERR_INTERN;
-	desc->errh = MPI_ERRORS_ARE_FATAL;
+	desc->errh = ABI_ERRH_FIRST;
 	*ret_desc = desc;
 	*ret_slot = (MPI_Comm *)&desc->obj.real;
 	return attrs_copy(from->attrs, VK_COMM, (uintptr_t)comm, &desc->attrs);
