@@ -128,10 +128,40 @@ LOWER_TEXT static int agree(struct vcomm *comm, uint64_t *id)
 	return 0;
 }
 
+/* By slot of the page, which has fewer than there may be communicators. NULL: no memory, or no page. */
+static bool *slots_used(void)
+{
+	uint32_t max = glue.page ? glue.page->max_comms : 0;
+	bool *used = max ? calloc(max, sizeof(*used)) : NULL;
+
+	for (uint32_t i = 0; used && i < glue.table[VK_COMM].top; i++) {
+		const struct vcomm *comm = (struct vcomm *)vobj_at(VK_COMM, i);
+
+		/* freed ones, too: files and windows count on them */
+		if (comm && comm->coll.id && comm->coll.slot < max)
+			used[comm->coll.slot] = true;
+	}
+	return used;
+}
+
+/* Those of one process need none. As many as the page has: there is none left. */
+static uint32_t free_slot(void)
+{
+	bool *used = slots_used();
+	uint32_t slot = 0;
+
+	while (used && slot < glue.page->max_comms && used[slot])
+		slot++;
+	if (!used && glue.page)
+		slot = glue.page->max_comms;
+	free(used);
+	return slot;
+}
+
 static void name(struct vcomm *comm, uint64_t id)
 {
 	comm->coll.seq = 0;
-	comm->coll.slot = comm->obj.index;
+	comm->coll.slot = free_slot();
 	comm->coll.members = (uint32_t)(comm->size + comm->remote_size);
 	__atomic_store_n(&comm->coll.id, id, __ATOMIC_RELEASE);
 	/*
@@ -194,7 +224,7 @@ static uint64_t target_of(const struct counter *counter)
 	uint32_t slot = counter->slot;
 	const struct status_target *target;
 
-	if (slot >= glue.page->max_comms)	/* refused, as it cannot be told */
+	if (slot >= glue.page->max_comms)	/* collective_all_listed() */
 		return UINT64_MAX;
 	target = &status_targets(glue.page)[slot];
 	if (__atomic_load_n(&target->id, __ATOMIC_ACQUIRE) != counter->id)
@@ -256,10 +286,8 @@ void collective_publish_one(const struct counter *counter)
 		glue_unlock(&glue.publishing);
 		return;
 	}
-	if (!comm) {
-		glue_refuse(CALL_MPI_Comm_dup, "there are more communicators than the page holds");
+	if (!comm)	/* collective_all_listed() */
 		return;
-	}
 	glue_lock(&glue.publishing);
 	comm->members = counter->members;
 	__atomic_store_n(&comm->id, counter->id, __ATOMIC_RELAXED);
@@ -292,20 +320,33 @@ void collective_uncount(struct counter *counter)
 void collective_publish(void)
 {
 	const struct vtable *table = &glue.table[VK_COMM];
+	bool *used = slots_used();
 
-	for (uint32_t i = 0; i < table->top && i < glue.page->max_comms; i++) {
+	for (uint32_t i = 0; i < table->top; i++) {
 		const struct vcomm *comm = (struct vcomm *)vobj_at(VK_COMM, i);
 
-		/* freed ones, too: files and windows count on them */
 		if (comm && comm->coll.id)
 			collective_publish_one(&comm->coll);
-		else
-			status_comms(glue.page)[i].id = 0;
 	}
+	for (uint32_t i = 0; used && i < glue.page->max_comms; i++)
+		if (!used[i])
+			status_comms(glue.page)[i].id = 0;
+	free(used);
 	glue_lock(&glue.publishing);
 	meeting_publish_all();
 	glue_unlock(&glue.publishing);
 	glue.page->answer.nr_comms = glue.page->max_comms;
-	if (table->top > glue.page->max_comms)
-		glue_refuse(CALL_MPI_Comm_dup, "there are more communicators than the page holds");
+}
+
+bool collective_all_listed(void)
+{
+	const struct vtable *table = &glue.table[VK_COMM];
+
+	for (uint32_t i = 0; i < table->top; i++) {
+		const struct vcomm *comm = (struct vcomm *)vobj_at(VK_COMM, i);
+
+		if (comm && comm->coll.id && comm->coll.slot >= glue.page->max_comms)
+			return false;
+	}
+	return true;
 }

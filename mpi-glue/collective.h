@@ -83,6 +83,8 @@ void collective_uncount(struct counter *counter);
 bool collective_may_begin(const struct counter *counter);
 /* Others have begun what this rank's application has not. */
 bool collective_behind(void);
+/* There is room in the page for all that have to be told; if not, this checkpoint is refused. */
+bool collective_all_listed(void);
 /* Counters into the page. */
 void collective_publish(void);
 void collective_publish_one(const struct counter *counter);

@@ -73,9 +73,15 @@ static void refuse(const char *why)
 	say(STATUS_REFUSED);
 }
 
-static void why_refused(char *why, size_t size)
+static bool is_refused(char *why, size_t size)
 {
-	snprintf(why, size, "%s: %s", glue.refused, glue.refused_why);
+	if (glue.refused)
+		snprintf(why, size, "%s: %s", glue.refused, glue.refused_why);
+	else if (!collective_all_listed())
+		snprintf(why, size, "there are more communicators than the status page holds");
+	else
+		return false;
+	return true;
 }
 
 /* Returns false when refused. */
@@ -88,9 +94,7 @@ static bool begin_quiesce(void)
 	rc = hold(HOLD_COLL);
 	if (!rc)
 		collective_publish();
-	if (glue.refused)
-		why_refused(why, sizeof(why));
-	if (rc || glue.refused) {
+	if (is_refused(why, sizeof(why)) || rc) {
 		refuse(why);
 		return false;
 	}
@@ -189,9 +193,7 @@ static void step_cut(uint32_t *state)
 		return;
 	}
 	/* calls that ranks made to catch up may have been of that kind */
-	if (glue.refused)
-		why_refused(why, sizeof(why));
-	if (glue.refused || rebuild_ask(why, sizeof(why))) {
+	if (is_refused(why, sizeof(why)) || rebuild_ask(why, sizeof(why))) {
 		library_give();
 		*state = STATUS_REFUSED;
 		refuse(why);

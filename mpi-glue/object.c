@@ -77,6 +77,9 @@ LOWER_TEXT static void comm_shape(struct vcomm *desc, const struct vcomm *like)
 LOWER_TEXT static void comm_made(struct vcomm *desc, struct vcomm *parent, unsigned int call,
 				 bool dup)
 {
+	/* who makes and frees them by turns has a few, and not more and more */
+	if (glue.leaving)
+		orphans_look();
 	desc->made_by = (uint16_t)call;
 	desc->errh = ABI_ERRH_FIRST;
 	if (parent) {
