@@ -31,43 +31,56 @@ int identity_boot(char *buf)
 	return 0;
 }
 
-/* Field 22 of /proc/PID/stat, in ticks since boot; 0: no such process. */
-static unsigned long long start_time(pid_t pid)
+/* Field 22 of /proc/PID/stat, in ticks since boot; 0 in @ret_start: no such process. */
+static int start_time(pid_t pid, unsigned long long *ret_start)
 {
 	char path[40], text[1024];
-	unsigned long long start = 0;
 	const char *at;
+	int fd, field, err;
 	ssize_t n;
-	int fd, field;
 
+	*ret_start = 0;
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	err = n < 0 ? -errno : 0;
 	if (fd >= 0)
 		close(fd);
-	if (n <= 0)
-		return 0;
+	if (err)
+		return err == -ENOENT || err == -ESRCH ? 0 : err;
 	text[n] = '\0';
 	/* The name may hold anything; its closing parenthesis is the last. */
 	at = strrchr(text, ')');
 	for (field = 2; at && field < 22; field++)
 		at = strchr(at + 1, ' ');
 	if (at)
-		start = strtoull(at + 1, NULL, 10);
-	return start;
+		*ret_start = strtoull(at + 1, NULL, 10);
+	return 0;
+}
+
+static int is_alive(pid_t pid, json_int_t recorded, bool *ret_alive)
+{
+	unsigned long long start;
+	int err = start_time(pid, &start);
+
+	*ret_alive = !err && recorded && start == (unsigned long long)recorded;
+	return err;
 }
 
 int identity_write(const char *state_dir, pid_t shim, pid_t init)
 {
+	unsigned long long shim_start, init_start;
 	char boot[40];
 	json_t *json;
 	int err = identity_boot(boot);
 
+	err = err ?: start_time(shim, &shim_start);
+	err = err ?: start_time(init, &init_start);
 	if (err)
 		return err;
 	json = json_pack("{s:s, s:i, s:I, s:i, s:I}", "boot", boot,
-			 "shim", (int)shim, "shim_start", (json_int_t)start_time(shim),
-			 "init", (int)init, "init_start", (json_int_t)start_time(init));
+			 "shim", (int)shim, "shim_start", (json_int_t)shim_start,
+			 "init", (int)init, "init_start", (json_int_t)init_start);
 	err = json ? atomic_json_write(state_dir, "shim.json", json) : -ENOMEM;
 	json_decref(json);
 	return err;
@@ -94,10 +107,9 @@ int identity_read(const char *state_dir, struct identity *ret_identity)
 	if (!err && strcmp(boot, recorded))
 		err = -ESTALE;
 	json_decref(json);
-	if (err)
-		return err;
-	id.shim_alive = shim_start && start_time(id.shim) == (unsigned long long)shim_start;
-	id.init_alive = init_start && start_time(id.init) == (unsigned long long)init_start;
-	*ret_identity = id;
-	return 0;
+	err = err ?: is_alive(id.shim, shim_start, &id.shim_alive);
+	err = err ?: is_alive(id.init, init_start, &id.init_alive);
+	if (!err)
+		*ret_identity = id;
+	return err;
 }

@@ -19,7 +19,10 @@ struct identity {
 /* Atomic and durable; 0 or negative errno. */
 int identity_write(const char *state_dir, pid_t shim, pid_t init);
 
-/* -ENOENT: none; -ESTALE: of another boot, so neither lives. */
+/*
+ * -ENOENT: none; -ESTALE: of another boot, so neither lives; -EBADMSG: damaged. Others, such as
+ * -EMFILE, say nothing about the processes.
+ */
 int identity_read(const char *state_dir, struct identity *ret_identity);
 
 /* This boot's identifier; @buf of 40 bytes. */

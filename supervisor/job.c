@@ -30,6 +30,8 @@
 #include "supervisor/rank_record.h"
 #include "supervisor/schedule.h"
 
+#define LOOK_AGAIN_MS	2000	/* for a job of which nothing can be known now */
+
 struct job_waiter {
 	struct job_waiter *next;
 	struct job *job;
@@ -345,11 +347,36 @@ int job_adopt(struct job *job)
 	return 0;
 }
 
+static void on_look_again(void *arg)
+{
+	struct job *job = arg;
+
+	job->init_source = NULL;
+	if (job->parts)
+		job_take(job);
+	else
+		job_recover(job);
+}
+
+/* Without memory or descriptors nothing is known about the job: then it is not taken for gone. */
+static bool look_again(struct job *job, int err)
+{
+	if (err == -ENOENT || err == -ESTALE || err == -EBADMSG || err == -ESRCH)
+		return false;
+	log_warning(job_log(job), "job %lld: it is not known whether it runs: %s; looking again",
+		    (long long)job->id, strerror(-err));
+	if (reactor_timer(jobs_daemon(job->jobs)->reactor, LOOK_AGAIN_MS, on_look_again, job,
+			  &job->init_source))
+		log_error(job_log(job), "job %lld: no timer; restart ckptd", (long long)job->id);
+	return true;
+}
+
 void job_take(struct job *job)
 {
 	struct identity id;
+	int err = job_adopt(job);
 
-	if (!job_adopt(job))
+	if (!err || look_again(job, err))
 		return;
 	/* Of several nodes' job the shim stays longer. */
 	if (job->parts && !identity_read(job->state_dir, &id))
@@ -386,6 +413,7 @@ void job_recover(struct job *job)
 {
 	const struct daemon *daemon = jobs_daemon(job->jobs);
 	const char *node = json_string_value(json_object_get(job->record, "node"));
+	int err;
 
 	if (!job_is_alive(job) && job->state != JOB_ELSEWHERE)
 		return;
@@ -395,8 +423,10 @@ void job_recover(struct job *job)
 		job->state = JOB_ELSEWHERE;
 		return;
 	}
-	if (job_adopt(job)) {
-		job_gone(job);
+	err = job_adopt(job);
+	if (err) {
+		if (!look_again(job, err))
+			job_gone(job);
 		return;
 	}
 	job->state = JOB_RUNNING;

@@ -62,7 +62,7 @@ struct job {
 	pid_t init;		/* parent of the job's processes; 0: none */
 	int shim;		/* connection; -1: none */
 	struct reactor_source *shim_source;
-	struct reactor_source *init_source;
+	struct reactor_source *init_source;	/* or the timer until it is looked for again */
 	struct parts *parts;	/* its ranks are on several nodes (parts.h); NULL */
 	const char *busy;	/* "checkpoint", "restart": one thing at a time */
 	bool bad_base;		/* what it stands on was found damaged: the next one is a full one */
