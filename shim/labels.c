@@ -72,10 +72,11 @@ static void emit_lines(struct source *s)
 	}
 }
 
+/* The end of the writers cannot be asked not to be told; once is enough. */
 static void pause_reading(struct source *s, bool paused)
 {
 	if (s->watch && s->paused != paused)
-		reactor_events(s->watch, paused ? 0 : EPOLLIN);
+		reactor_events(s->watch, paused ? EPOLLONESHOT : EPOLLIN);
 	s->paused = paused;
 }
 
