@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # make bench [KERNEL=6.1] [BENCH='pause dump'] [BENCH_RUNS=5]
-# The figures of the README, beside CRIU's, in one VM.
+# The figures of the README, beside CRIU's, in one VM; BENCH=incremental beside full checkpoints.
 
 $(call program,bench/touch,bench/touch.c,-lpthread)
 $(call program,bench/measure,bench/measure.c,)
+$(call program,bench/steady,bench/steady.c,)
 # list of thousands of generations: build/bin/bench/catalog_list DIR [N]
 $(call program,bench/catalog_list,bench/catalog_list.c,$(CKPTD_LIBS))
 
@@ -18,6 +19,11 @@ BENCH_RUNS ?= 5
 .PHONY: bench-mpi
 bench-mpi: user
 	RUNS=$(BENCH_RUNS) bench/mpi.sh
+
+# what it costs real codes between checkpoints; on this machine, no VM (Debian's lammps, gromacs, hpcc)
+.PHONY: bench-proxies
+bench-proxies: user
+	RUNS=$(BENCH_RUNS) bench/proxies.sh
 
 # erasure coding beside ISA-L; on this machine, no VM
 .PHONY: bench-erasure

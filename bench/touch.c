@@ -4,13 +4,16 @@
  *
  *	touch [--mem MiB] [--no-thp] [--procs N] [--threads N] [--vmas N]
  *	      [--files N --dir DIR] [--reserve GiB] [--map FILE] [--fill random|text]
+ *	      [--dirty PERCENT [--scatter]]
  *
  * Every process (--procs of them: the parent and its children) touches --mem MiB
  * of private memory; --threads and --vmas are per process, files are opened by
  * the parent and inherited.  --reserve maps address space that is never touched,
  * --map a file that is only read.  When all is in place it prints "ready" and
  * sleeps.  On SIGUSR1 every process checks its memory and the parent prints
- * "good" or "bad".
+ * "good" or "bad".  On SIGUSR2 the parent writes --dirty percent of its memory
+ * anew, in one piece or as pages spread evenly (--scatter), others each time, and
+ * prints "dirty".
  *
  * The content is made from the address: random does not compress at all, text
  * compresses about 3:1 and is the default, being nearer to what programs hold.
@@ -36,9 +39,16 @@
 #define PAGE	4096UL
 
 struct options {
-	unsigned long mem, procs, threads, vmas, files, reserve;
+	unsigned long mem, procs, threads, vmas, files, reserve, dirty;
 	const char *dir, *map;
-	bool random;
+	bool random, scatter;
+};
+
+/* What a process checks: its words, and how often each page was written anew. */
+struct memory {
+	uint64_t *words, seed;
+	unsigned char *rounds;
+	size_t pages;
 };
 
 static void die(const char *what)
@@ -64,20 +74,6 @@ static uint64_t word(const struct options *o, uint64_t seed, uint64_t i)
 	return 0x2063692074786574ULL;
 }
 
-static void fill(const struct options *o, uint64_t *mem, size_t bytes, uint64_t seed)
-{
-	for (size_t i = 0; i < bytes / 8; i++)
-		mem[i] = word(o, seed, i);
-}
-
-static bool good(const struct options *o, const uint64_t *mem, size_t bytes, uint64_t seed)
-{
-	for (size_t i = 0; i < bytes / 8; i++)
-		if (mem[i] != word(o, seed, i))
-			return false;
-	return true;
-}
-
 static void *map(size_t bytes, int prot, int flags)
 {
 	void *p = mmap(NULL, bytes, prot, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
@@ -85,6 +81,47 @@ static void *map(size_t bytes, int prot, int flags)
 	if (p == MAP_FAILED)
 		die("mmap");
 	return p;
+}
+
+#define PAGE_WORDS (PAGE / sizeof(uint64_t))
+
+static uint64_t seed_of(const struct memory *m, size_t page)
+{
+	return m->seed + ((uint64_t)m->rounds[page] << 48) + page * PAGE_WORDS;
+}
+
+static void fill(const struct options *o, const struct memory *m, size_t page)
+{
+	uint64_t *words = m->words + page * PAGE_WORDS, seed = seed_of(m, page);
+
+	for (size_t i = 0; i < PAGE_WORDS; i++)
+		words[i] = word(o, seed, i);
+}
+
+static bool good(const struct options *o, const struct memory *m)
+{
+	for (size_t page = 0; page < m->pages; page++) {
+		const uint64_t *words = m->words + page * PAGE_WORDS;
+		uint64_t seed = seed_of(m, page);
+
+		for (size_t i = 0; i < PAGE_WORDS; i++)
+			if (words[i] != word(o, seed, i))
+				return false;
+	}
+	return true;
+}
+
+/* The round-th of the 100 / --dirty parts of the memory. */
+static void dirty(const struct options *o, const struct memory *m, size_t round)
+{
+	size_t parts = 100 / o->dirty, part = round % parts;
+
+	for (size_t page = 0; page < m->pages; page++) {
+		if ((o->scatter ? page % parts : page * parts / m->pages) != part)
+			continue;
+		m->rounds[page]++;
+		fill(o, m, page);
+	}
 }
 
 /* Neighbours with different rights do not merge: n mappings, each touched. */
@@ -156,23 +193,28 @@ static void make_threads(unsigned long n)
 }
 
 /* All that one process holds; returns the memory that is checked later. */
-static uint64_t *prepare(const struct options *o, unsigned long number)
+static struct memory prepare(const struct options *o, unsigned long number)
 {
-	uint64_t *mem = map(o->mem * MIB + PAGE, PROT_READ | PROT_WRITE, 0);
+	struct memory m = { .seed = (uint64_t)number << 40, .pages = o->mem * MIB / PAGE };
 
-	fill(o, mem, o->mem * MIB, number << 40);
+	m.words = map(o->mem * MIB + PAGE, PROT_READ | PROT_WRITE, 0);
+	m.rounds = calloc(m.pages + 1, 1);
+	if (!m.rounds)
+		die("calloc");
+	for (size_t page = 0; page < m.pages; page++)
+		fill(o, &m, page);
 	make_vmas(o->vmas);
 	if (o->reserve)
 		map(o->reserve << 30, PROT_NONE, MAP_NORESERVE);
 	map_file(o->map);
 	make_threads(o->threads);
-	return mem;
+	return m;
 }
 
 /* A child: "r" when it is ready, then "g" or "b" for each question. */
 static void child(const struct options *o, unsigned long number, int up, int down)
 {
-	const uint64_t *mem = prepare(o, number);
+	const struct memory m = prepare(o, number);
 	const char *answer = "r";
 	char question;
 
@@ -181,7 +223,7 @@ static void child(const struct options *o, unsigned long number, int up, int dow
 			break;
 		if (read(down, &question, 1) != 1)
 			break;
-		answer = good(o, mem, o->mem * MIB, number << 40) ? "g" : "b";
+		answer = good(o, &m) ? "g" : "b";
 	} while (true);
 	_exit(1);
 }
@@ -209,7 +251,8 @@ static void parse(struct options *o, int argc, char **argv)
 		{ "threads", 1, NULL, 't' }, { "vmas", 1, NULL, 'v' },
 		{ "files", 1, NULL, 'f' }, { "dir", 1, NULL, 'd' },
 		{ "reserve", 1, NULL, 'r' }, { "map", 1, NULL, 'M' },
-		{ "fill", 1, NULL, 'F' }, { "no-thp", 0, NULL, 'n' }, { NULL }
+		{ "fill", 1, NULL, 'F' }, { "no-thp", 0, NULL, 'n' },
+		{ "dirty", 1, NULL, 'D' }, { "scatter", 0, NULL, 's' }, { NULL }
 	};
 	int opt;
 
@@ -224,6 +267,8 @@ static void parse(struct options *o, int argc, char **argv)
 		case 'r': o->reserve = number(optarg); break;
 		case 'M': o->map = optarg; break;
 		case 'F': o->random = !strcmp(optarg, "random"); break;
+		case 'D': o->dirty = number(optarg); break;
+		case 's': o->scatter = true; break;
 		case 'n':
 			if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0))
 				die("prctl");
@@ -236,15 +281,19 @@ static void parse(struct options *o, int argc, char **argv)
 int main(int argc, char **argv)
 {
 	struct options o = { .mem = 1, .procs = 1, .threads = 1, .dir = "/tmp" };
-	const uint64_t *mem;
+	struct memory m;
 	int up[2], down[2], sig;
-	sigset_t usr1;
+	size_t round = 0;
+	sigset_t asked;
 	bool all;
 
 	parse(&o, argc, argv);
-	sigemptyset(&usr1);
-	sigaddset(&usr1, SIGUSR1);
-	sigprocmask(SIG_BLOCK, &usr1, NULL);
+	if (o.dirty > 100)
+		return 2;
+	sigemptyset(&asked);
+	sigaddset(&asked, SIGUSR1);
+	sigaddset(&asked, SIGUSR2);
+	sigprocmask(SIG_BLOCK, &asked, NULL);
 	if (o.procs > 1 && (pipe(up) || pipe(down)))
 		die("pipe");
 	for (unsigned long i = 1; i < o.procs; i++) {
@@ -258,13 +307,19 @@ int main(int argc, char **argv)
 		}
 	}
 	make_files(&o);
-	mem = prepare(&o, 0);
+	m = prepare(&o, 0);
 	if (!answers(&o, up[0], 'r'))
 		die("a child");
 	dprintf(STDOUT_FILENO, "ready\n");
 
-	while (sigwait(&usr1, &sig) == 0) {
-		all = good(&o, mem, o.mem * MIB, 0);
+	while (sigwait(&asked, &sig) == 0) {
+		if (sig == SIGUSR2) {
+			if (o.dirty)
+				dirty(&o, &m, round++);
+			dprintf(STDOUT_FILENO, "dirty\n");
+			continue;
+		}
+		all = good(&o, &m);
 		for (unsigned long i = 1; i < o.procs; i++)
 			if (write(down[1], "?", 1) != 1)
 				die("a child");
