@@ -234,13 +234,19 @@ CAPITALS(MPI_CONVERSION_FN_NULL, mpi_conversion_fn_null_);
 
 bool abi_fortran_op(const struct vop *op)
 {
-	return op->fortran;
+	return op->fortran || op->proxy;
 }
 
+/* The C++ library's one function for all operations gets the program's as an argument more. */
 void abi_op_call(struct vop *op, void *in, void *io, void *len, MPI_Datatype dtype)
 {
-	MPI_Fint f = PMPI_Type_c2f(dtype);
+	MPI_Fint f;
 
+	if (op->proxy) {
+		((fortran_fn)op->function)(in, io, len, &dtype, op->proxy);
+		return;
+	}
+	f = PMPI_Type_c2f(dtype);
 	((fortran_fn)op->function)(in, io, len, &f);
 }
 
@@ -392,6 +398,7 @@ FORTRAN(type_match_size, (MPI_Fint *typeclass, MPI_Fint *size, MPI_Fint *type, M
 
 /* ---- internals that the Fortran and C++ libraries import */
 
+EXPORT void ompi_op_set_cxx_callback(MPI_Op op, void *function);
 EXPORT void *ompi_errhandler_create(int type, void *function, int language);
 EXPORT int ompi_errhandler_invoke(void *errhandler, void *object, int type, int code,
 				  const char *message);
@@ -489,6 +496,14 @@ int ompi_fortran_multiple_argvs_f2c(int nr, const char *array, int len, char ***
 	return argvs ? 0 : MPI_ERR_NO_MEM;
 }
 
+void ompi_op_set_cxx_callback(MPI_Op op, void *function)
+{
+	struct vop *desc = (struct vop *)vobj_op(op);
+
+	if (desc)
+		desc->proxy = function;
+}
+
 /* Replaced by the procedures above, and never called; programs bound at start need them all. */
 #define NEVER(name) \
 	EXPORT int name(void); \
@@ -504,4 +519,3 @@ NEVER(ompi_attr_get_fint)
 NEVER(ompi_attr_set_aint)
 NEVER(ompi_attr_set_fint)
 NEVER(ompi_datatype_match_size)
-NEVER(ompi_op_set_cxx_callback)

@@ -92,7 +92,7 @@ struct vop {
 	void *function;
 	uint64_t room[8];	/* Open MPI's Fortran library sets a flag in here; abi_ompi.c */
 	bool commute;
-	void *proxy;		/* C++: calls the function */
+	void *proxy;		/* C++: calls the function, or is called by it (Open MPI) */
 	bool large;		/* takes MPI_Count */
 	bool fortran;
 };
