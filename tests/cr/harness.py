@@ -4,9 +4,9 @@
 A runner is a subreaper: whatever a test leaves behind becomes its child and is
 found. Nothing here waits for ever.
 """
+import contextlib
 import ctypes
 import errno
-import contextlib
 import os
 import re
 import select
@@ -42,6 +42,16 @@ def become_subreaper():
 
 # ------------------------------------------------------------------ processes
 
+def pidfd_of(pid):
+    """None: it is gone; EINVAL says that it is being reaped by somebody right now."""
+    try:
+        return os.pidfd_open(pid)
+    except OSError as e:
+        if e.errno not in (errno.ESRCH, errno.EINVAL):
+            raise
+        return None
+
+
 class Proc:
     """A process of ours: its status is asked for by pid, never guessed."""
 
@@ -70,8 +80,8 @@ class Proc:
         return self.status
 
     def wait(self, seconds):
-        with contextlib.suppress(ProcessLookupError):
-            pidfd = os.pidfd_open(self.pid)
+        pidfd = pidfd_of(self.pid)
+        if pidfd is not None:
             try:
                 select.select([pidfd], [], [], seconds)
             finally:

@@ -103,7 +103,7 @@ static void has_range(void *memfd)
 	map_at(HIGH - PAGE, PAGE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	/* of other protection, so that the two do not become one */
 	mprotect(map_at(HIGH, PAGE, MAP_PRIVATE | MAP_ANONYMOUS, -1), PAGE, PROT_READ);
-	shared->ready++;
+	am_ready();
 	for (;;) {
 		shared->n[0]++;
 		sleep_ms(1);
@@ -207,7 +207,7 @@ static void has_fds(void *pair)
 	shared->addr[3] = (uint64_t)memfd_create("stranger", 0);
 	shared->addr[4] = (uint64_t)p[1];
 	shared->addr[5] = (uint64_t)p[0];
-	shared->ready++;
+	am_ready();
 	for (;;) {
 		shared->n[0]++;
 		sleep_ms(1);
@@ -274,7 +274,7 @@ static void *restless(void *unused)
 			  CLONE_SYSVSEM;
 
 	shared->addr[1] = (uint64_t)syscall(SYS_gettid);
-	shared->ready++;
+	am_ready();
 	while (!shared->stop) {
 		char *p = map_at(LOW + GAP, 16 * PAGE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 
@@ -297,7 +297,7 @@ static void has_threads(void *unused)
 	close(0);
 	open("/dev/null", O_RDONLY);
 	pthread_create(&t, NULL, restless, NULL);
-	shared->ready++;
+	am_ready();
 	for (;;) {
 		shared->n[2]++;
 		sleep_ms(1);

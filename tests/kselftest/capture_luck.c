@@ -19,7 +19,7 @@
 
 static void *counter(void *which)
 {
-	shared->ready++;
+	am_ready();
 	for (;;)
 		shared->n[(long)which]++;
 	return NULL;
@@ -129,7 +129,7 @@ static void owner(void *target)
 	cap_target(fd, (pid_t)(long)target, 0);
 	cap_freeze(fd, 5000, 700, NULL);
 	cap_snapshot(fd, 0, NULL);
-	shared->ready++;
+	am_ready();
 	for (;;)
 		pause();
 }
@@ -196,7 +196,7 @@ static void *storm_thread(void *unused)
 static void storm_worker(void *unused)
 {
 	(void)unused;
-	shared->ready++;
+	am_ready();
 	for (;;) {
 		pid_t pid = fork();
 

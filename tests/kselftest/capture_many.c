@@ -21,7 +21,7 @@
 static void *idle(void *unused)
 {
 	(void)unused;
-	shared->ready++;
+	am_ready();
 	for (;;)
 		pause();
 	return NULL;

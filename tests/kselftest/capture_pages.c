@@ -69,7 +69,7 @@ static void memory(void *unused)
 	shared->addr[2] = (uintptr_t)sparse;
 	shared->addr[3] = (uintptr_t)hidden;
 	shared->addr[4] = (uintptr_t)file;
-	shared->ready++;
+	am_ready();
 	while (!shared->go)
 		sleep_ms(1);
 	memset(anon, 0xee, ANON_PAGES * PAGE);
@@ -200,7 +200,7 @@ static void special(void *unused)
 	madvise(p + 2 * PAGE, PAGE, MADV_DONTFORK);
 	madvise(p + 4 * PAGE, PAGE, MADV_WIPEONFORK);
 	shared->addr[0] = (uintptr_t)p;
-	shared->ready++;
+	am_ready();
 	for (;;)
 		pause();
 }
@@ -235,7 +235,7 @@ part(special)
 static void younger(void *pages)
 {
 	fill((char *)pages + 3 * PAGE, PAGE, 9);
-	shared->ready++;
+	am_ready();
 	for (;;)
 		pause();
 }
@@ -248,7 +248,7 @@ static void family(void *unused)
 	fill(p, 8 * PAGE, 5);
 	shared->addr[0] = (uintptr_t)p;
 	spawn(younger, p);
-	shared->ready++;
+	am_ready();
 	for (;;)
 		pause();
 }

@@ -58,7 +58,7 @@ static void crowd(void *unused)
 	pthread_attr_setstacksize(&attr, 65536);
 	for (int i = 1; i < CROWD; i++)
 		pthread_create(&t, &attr, wait_for_ever, NULL);
-	shared->ready++;
+	am_ready();
 	wait_for_ever(unused);
 }
 
@@ -66,7 +66,7 @@ static void forker(void *unused)
 {
 	(void)unused;
 	many_mappings(FORK_MAPS);
-	shared->ready++;
+	am_ready();
 	for (;;) {
 		pid_t pid = fork();
 
@@ -128,7 +128,7 @@ static void counts(void *unused)
 
 	(void)unused;
 	sigaction(SIGUSR1, &sa, NULL);
-	shared->ready++;
+	am_ready();
 	for (;;)
 		shared->n[0]++;
 }
@@ -136,7 +136,7 @@ static void counts(void *unused)
 static void large(void *unused)
 {
 	many_mappings(COLLECT_MAPS);
-	shared->ready++;
+	am_ready();
 	wait_for_ever(unused);
 }
 
@@ -238,7 +238,7 @@ static void sleeper(void *unused)
 	struct timespec nap = { 600, 0 };
 
 	(void)unused;
-	shared->ready++;
+	am_ready();
 	shared->n[0] = syscall(SYS_nanosleep, &nap, &nap) ? errno : 0;
 	shared->n[1] = 1;
 	wait_for_ever(NULL);
@@ -283,7 +283,7 @@ static void fills(void *unused)
 
 	memset(p, 1, 64 * PAGE);
 	shared->addr[0] = (uintptr_t)p;
-	shared->ready++;
+	am_ready();
 	wait_for_ever(unused);
 }
 
@@ -362,7 +362,7 @@ static void aborts(void *unused)
 	setrlimit(RLIMIT_CORE, &all);
 	if (!fork())
 		abort();
-	shared->ready++;
+	am_ready();
 	wait(NULL);
 	wait_for_ever(unused);
 }

@@ -33,7 +33,7 @@
 static void count_forever(void *unused)
 {
 	(void)unused;
-	shared->ready++;
+	am_ready();
 	for (;;)
 		shared->n[0]++;
 }
@@ -91,7 +91,7 @@ static void zombie_child(void *unused)
 
 static void *outlive(void *unused)
 {
-	shared->ready++;
+	am_ready();
 	count_forever(unused);
 	return NULL;
 }
@@ -119,7 +119,7 @@ static void parent_of_zombie(void *unused)
 	(void)unused;
 	shared->addr[0] = spawn(zombie_child, NULL);
 	wait_zombie(shared->addr[0]);
-	shared->ready++;
+	am_ready();
 	for (;;)
 		pause();
 }
@@ -353,7 +353,7 @@ static void has_uffd(void)
 static void *own_files(void *unused)
 {
 	unshare(CLONE_FILES);
-	shared->ready++;
+	am_ready();
 	count_forever(unused);
 	return NULL;
 }
@@ -370,7 +370,7 @@ static void has_own_files(void)
 static void has(void *fn)
 {
 	((void (*)(void))fn)();
-	shared->ready++;
+	am_ready();
 	for (;;)
 		syscall(SYS_rt_sigreturn == 0 ? SYS_pause : SYS_nanosleep,
 			&(struct timespec){ 1000, 0 }, NULL);
@@ -435,7 +435,7 @@ part(refusals)
 static void *counting_thread(void *which)
 {
 	shared->addr[(long)which] = syscall(SYS_gettid);
-	shared->ready++;
+	am_ready();
 	for (;;) {
 		shared->n[(long)which]++;
 		sleep_ms(1);

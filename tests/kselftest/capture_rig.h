@@ -78,6 +78,7 @@ bool recs_refused(int fd, enum ckpt_reason reason, pid_t pid);
 
 /* Children die with the test. */
 pid_t spawn(void (*fn)(void *), void *arg);
+void am_ready(void);			/* said by a child, beside others */
 void wait_ready(int n);			/* until shared->ready reaches n */
 int reap(pid_t pid);			/* SIGKILL and wait; status */
 bool advances(volatile long *counter, unsigned int ms);

@@ -129,7 +129,7 @@ static void decorated(void *unused)
 		_exit(1);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	shared->addr[0] = (uintptr_t)sbrk(0);
-	shared->ready++;
+	am_ready();
 	for (;;)
 		pause();
 }
@@ -234,7 +234,7 @@ static void signalled(void *unused)
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR2);
 	sigaddset(&set, SIGRTMIN + 3);
-	shared->ready++;
+	am_ready();
 	for (;;)
 		sigsuspend(&set);
 }
@@ -299,7 +299,7 @@ static void mapped(void *unused)
 	word = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	*word = 99;
 	shared->addr[2] = (uintptr_t)word;
-	shared->ready++;
+	am_ready();
 	for (;;)
 		pause();
 }
@@ -431,7 +431,7 @@ static void with_files(void *unused)
 	close(q[1]);
 	shared->addr[7] = open("/tmp", O_PATH);
 	shared->addr[8] = open("/dev/ptmx", O_RDWR | O_NOCTTY);
-	shared->ready++;
+	am_ready();
 	for (;;)
 		pause();
 }

@@ -79,7 +79,7 @@ part(info)
 static void just_wait(void *unused)
 {
 	(void)unused;
-	shared->ready++;
+	am_ready();
 	for (;;)
 		pause();
 }

@@ -37,7 +37,7 @@ static void writer(void *unused)
 	madvise(p, 2 * NR * PAGE, MADV_NOHUGEPAGE);
 	memset(p, 1, 2 * NR * PAGE);
 	shared->addr[0] = (uintptr_t)p;
-	shared->ready++;
+	am_ready();
 	for (int done = 0;; usleep(1000)) {
 		if (shared->go == done)
 			continue;
@@ -64,7 +64,7 @@ static void writer(void *unused)
 			       p + 40 * PAGE);
 			break;
 		}
-		shared->ready++;
+		am_ready();
 	}
 }
 
@@ -81,7 +81,7 @@ static void swapper(void *unused)
 	memset(a, 1, NR * PAGE);
 	memset(b, 2, NR * PAGE);
 	shared->addr[0] = (uintptr_t)a;
-	shared->ready++;
+	am_ready();
 	for (int done = 0;; usleep(1000)) {
 		if (shared->go == done)
 			continue;
@@ -91,7 +91,7 @@ static void swapper(void *unused)
 		     mremap(b, TABLE, TABLE, MREMAP_MAYMOVE | MREMAP_FIXED, a) != a ||
 		     mremap(room, TABLE, TABLE, MREMAP_MAYMOVE | MREMAP_FIXED, b) != b))
 			_exit(1);
-		shared->ready++;
+		am_ready();
 	}
 }
 

@@ -314,7 +314,7 @@ static void *run_call(void *arg)
 	long i = (long)arg;
 	uint64_t start;
 
-	shared->ready++;
+	am_ready();
 	start = now_ns();
 	shared->n[2 * i + 1] = calls[i].fn();
 	shared->n[2 * i] = (now_ns() - start) / MS;
@@ -443,9 +443,9 @@ static void interrupted(void *unused)
 
 	(void)unused;
 	sigaction(SIGUSR1, &sa, NULL);
-	shared->ready++;
+	am_ready();
 	shared->n[0] = epoll_wait(fd, &e, 1, 20000) < 0 ? -errno : 0;
-	shared->ready++;
+	am_ready();
 	for (;;)
 		pause();
 }
