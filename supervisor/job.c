@@ -332,6 +332,9 @@ int job_adopt(struct job *job)
 	err = identity_read(job->state_dir, &id);
 	if (!err && !id.init_alive)
 		err = -ESRCH;
+	/* It may have been about to be looked for again. */
+	reactor_remove(job->init_source);
+	job->init_source = NULL;
 	if (!err)
 		err = reactor_child(jobs_daemon(job->jobs)->reactor, id.init, on_init_end,
 				    job, &job->init_source);
