@@ -5,7 +5,6 @@
 # turn; and by how much a job that computes is slower at one checkpoint a second.
 
 . "$(dirname "$0")/lib.sh"
-steady=/root/steady
 
 dump() { # CASE RUN TOOL DIR OPTION…
 	local case=$1 run=$2 tool=$3 dir=$4 out

@@ -13,6 +13,7 @@
 set -u
 touch=/root/touch
 measure=/root/measure
+steady=/root/steady
 ckptctl=/root/ckptctl
 bench=$(basename "$0" .sh)
 work=$DISK/bench

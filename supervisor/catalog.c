@@ -25,7 +25,6 @@
 #include "supervisor/private.h"
 #include "supervisor/seal.h"
 
-
 char *catalog_job_dir(const struct catalog *catalog, int64_t job)
 {
 	char *path;
