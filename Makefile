@@ -192,8 +192,9 @@ modules-%: $(B)/kernels/%/env FORCE
 
 # ---------------------------------------------------------------- running it
 
-# the testbed itself first
-TESTS  ?= tests/vm/smoke.t $(filter-out %/smoke.t,$(sort $(wildcard tests/vm/*.t)))
+# the testbed itself first, then what takes longest
+VM_LONG := $(addprefix tests/vm/,smoke.t daemon.t cr.t capture.t badluck.t restore.t mpi_programs.t)
+TESTS  ?= $(VM_LONG) $(filter-out $(VM_LONG),$(sort $(wildcard tests/vm/*.t)))
 
 .PHONY: vm demo bench
 vm: modules-$(KERNEL) user
