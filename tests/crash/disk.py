@@ -10,10 +10,11 @@ from daemon import Failure, wait_for
 
 MOUNT = '/mnt/powercut'
 DEVICE = 'powercut'
-SIZE = {'ext4': 128}    # MiB
+SIZE = {'ext4': 128, 'xfs': 320}    # MiB; XFS is never smaller than 300
 LOG_SIZE = 3072
 MKFS = {'ext4': ['mkfs.ext4', '-q', '-F', '-E', 'lazy_itable_init=0,lazy_journal_init=0,nodiscard',
-                 '-J', 'size=8']}
+                 '-J', 'size=8'],
+        'xfs': ['mkfs.xfs', '-q', '-f', '-K']}
 
 
 def sh(*argv, **kwargs):

@@ -74,10 +74,10 @@ class Ledger:
 class CutNode(Node):
     """A ckptd whose images and state are on the disk that is cut."""
 
-    def __init__(self, base, state=None):
+    def __init__(self, base, state=None, settings=None):
         super().__init__(base, images=f'{MOUNT}/images')
         self.key = f'{daemon.ARGS.work}/key'
-        self.settings = {'state_dir': state or f'{MOUNT}/state'}
+        self.settings = {'state_dir': state or f'{MOUNT}/state', **(settings or {})}
         self.preload = {}
 
     def call(self, verb, **args):
@@ -154,22 +154,38 @@ class Recorder:
         with self.ledger.step(job, f'unpin {g}', unpins=[g]):
             self.node.ctl('unpin', f'{job}:{g}')
 
+    def merge(self, job, g):
+        with self.ledger.step(job, f'merge {g}'):
+            self.node.ctl('merge', f'{job}:{g}')
+
+    def copied(self, job):
+        """All generations are on all levels behind the first."""
+        def states():
+            return {level['state'] for g in self.node.generations(job) for level in g['levels'][1:]}
+        wait_for('copies on all levels', 60, lambda: states() == {'here'})
+        self.ledger.note(f'job {job} copied')
+
+    def rm_here(self, job, g):
+        """From the image directory only: it stays on the others."""
+        with self.ledger.step(job, f'rm of {g} in L1'):
+            self.node.ctl('rm', '--force', '--level', 'L1', f'{job}:{g}')
+
     def kill(self, job):
         self.node.ctl('kill', str(job), 'KILL')
         self.node.wait(job)
 
 
-def record(base, fs, scenarios, preload=None):
-    """Writes and their log are in base; returns what the ledger says of each mark."""
+def record(base, fs, scenarios, preload=None, settings=None):
+    """Writes and their log are in base, and a ledger of what had been acknowledged at each mark."""
     os.makedirs(base)
     disk = Disk(base, fs)
     node = None
     try:
         disk.open()
-        for name in ('images', 'state', 'work'):
-            os.mkdir(f'{MOUNT}/{name}')
+        for name in ('images', 'state', 'work', 'far'):
+            os.mkdir(f'{MOUNT}/{name}', 0o700 if name == 'far' else 0o755)
         os.sync()
-        node = CutNode(base)
+        node = CutNode(base, settings=settings)
         node.preload = preload or {}
         node.start()
         rec = Recorder(node, disk)
@@ -181,4 +197,4 @@ def record(base, fs, scenarios, preload=None):
             node.stop()
         disk.close()
     with open(f'{base}/ledger.json', 'w') as f:
-        json.dump(rec.ledger.states, f, default=sorted)
+        json.dump({'settings': settings or {}, 'states': rec.ledger.states}, f, default=sorted)

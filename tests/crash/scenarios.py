@@ -71,6 +71,39 @@ def retained(rec):
         rec.kill(job)
 
 
+def merged(rec):
+    """generations that stand on others are merged; what they stood on goes, before and after"""
+    job = rec.job(1024)
+    for _ in range(4):
+        rec.checkpoint(job, '--incremental')
+    rec.rm(job, 2)
+    rec.merge(job, 4)
+    rec.rm(job, 1, 3)
+    for _ in range(2):
+        rec.checkpoint(job, '--incremental')
+    rec.merge(job, 6)
+    rec.rm(job, 5)
+    rec.kill(job)
+
+
+def promoted(rec):
+    """copied to a level, removed here, fetched from there, removed everywhere"""
+    job = rec.job(256)
+    for _ in range(3):
+        rec.checkpoint(job)
+    rec.copied(job)
+    rec.kill(job)
+    for g in 1, 2, 3:
+        rec.rm_here(job, g)
+    rec.node.ctl('restart', str(job))
+    rec.ledger.note('a generation that was fetched runs')
+    for _ in range(2):
+        rec.checkpoint(job, '--incremental')
+    rec.copied(job)
+    rec.rm(job, 2, 4)
+    rec.kill(job)
+
+
 def unsynced(rec):
     job = rec.job(64)
     for _ in range(3):

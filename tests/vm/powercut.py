@@ -26,9 +26,9 @@ import daemon                                           # noqa: E402
 import faults                                           # noqa: E402
 from cuts import Log, cut_all                           # noqa: E402
 from daemon import Failure, check                       # noqa: E402
-from disk import MKFS, sh                               # noqa: E402
+from disk import MKFS, MOUNT, sh                        # noqa: E402
 from record import ours, record                        # noqa: E402
-from scenarios import SCENARIOS, unsynced               # noqa: E402
+from scenarios import SCENARIOS, merged, promoted, unsynced     # noqa: E402
 
 ARGS = None
 PROGRAMS = ('ckptd', 'ckptctl', 'ckpt-shim', 'ckptrun', 'tests/crash/cut', 'tests/crash/steps',
@@ -41,21 +41,31 @@ def test(f):
     return f
 
 
+def record_and_cut(base, scenarios, cuts, restart_every, settings=None):
+    began = time.monotonic()
+    record(base, ARGS.fs, scenarios, settings=settings)
+    print(f'# {ARGS.fs}, seeds {ARGS.seed} to {ARGS.seed + cuts - 1}: recorded in '
+          f'{time.monotonic() - began:.1f} s', flush=True)
+    began = time.monotonic()
+    failures, tally = cut_all(base, ARGS.fs, range(ARGS.seed, ARGS.seed + cuts), restart_every)
+    print(f'# {time.monotonic() - began:.1f} s; {json.dumps(tally)}', flush=True)
+    check(not failures, '\n'.join(failures))
+    check(tally['generations'], 'no cut found a generation')
+
+
 @test
 def nothing_committed_is_lost(base):
     """after a power cut all that was committed is there, whole, and nothing else is"""
     words = ARGS.only.split(',') if ARGS.only else ['']
     chosen = [f for f in SCENARIOS if any(w in f.__name__ for w in words)]
-    began = time.monotonic()
-    record(base, ARGS.fs, chosen)
-    print(f'# {ARGS.fs}, seeds {ARGS.seed} to {ARGS.seed + ARGS.cuts - 1}: recorded in '
-          f'{time.monotonic() - began:.1f} s', flush=True)
-    began = time.monotonic()
-    failures, tally = cut_all(base, ARGS.fs, range(ARGS.seed, ARGS.seed + ARGS.cuts),
-                              ARGS.restart_every)
-    print(f'# {time.monotonic() - began:.1f} s; {json.dumps(tally)}', flush=True)
-    check(not failures, '\n'.join(failures))
-    check(tally['generations'], 'no cut found a generation')
+    record_and_cut(base, chosen, ARGS.cuts, ARGS.restart_every)
+
+
+@test
+def nothing_merged_or_copied_is_lost(base):
+    """the same of generations that are merged, and of those that are on another level"""
+    record_and_cut(base, [merged, promoted], max(8, ARGS.cuts // 3), min(ARGS.restart_every, 3),
+                   {'level.far': f'posix:{MOUNT}/far'})
 
 
 @test
