@@ -51,6 +51,9 @@ void pages_order(struct pages *p, uint64_t number, uint32_t intent)
 
 	if (p->intent == STATUS_RUN && intent != STATUS_RUN)
 		seqs_clear(&p->seqs);
+	/* Who drains begins at nothing: in each all is said anew. */
+	if (intent == STATUS_DRAIN)
+		pages_forget_counts(p);
 	p->number = number;
 	p->intent = intent;
 	p->targets = 0;
@@ -109,11 +112,6 @@ int pages_restart(struct pages *p, const json_t *envs)
 		err = put_environment(order, json_array_get(envs, i));
 	}
 	return err;
-}
-
-bool pages_held(const struct pages *p)
-{
-	return p->intent != STATUS_RUN;
 }
 
 /* ---------------------------------------------------------------- reports */

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -148,6 +149,19 @@ int pages_open(const struct ranks *ranks, int dir, struct pages **ret_pages)
 	}
 	*ret_pages = p;
 	return 0;
+}
+
+void pages_forget_counts(struct pages *p)
+{
+	size_t cells = (size_t)p->ranks->nr * p->ranks->size;
+
+	memset(p->told_sent, 0, cells * sizeof(*p->told_sent));
+	memset(p->told_received, 0, cells * sizeof(*p->told_received));
+}
+
+bool pages_held(const struct pages *p)
+{
+	return p->intent != STATUS_RUN;
 }
 
 void pages_close(struct pages *p)

@@ -24,7 +24,7 @@ struct pages {
 	bool reached, failed, caught_up;	/* and that was reported */
 	uint64_t stuck_at;
 	struct seqs seqs;
-	uint64_t *told_sent, *told_received;	/* [index][rank] */
+	uint64_t *told_sent, *told_received;	/* [index][rank], in this drain */
 };
 
 /* One pass over the pages. */
@@ -48,6 +48,8 @@ static inline bool pages_answers(const struct pages *p, unsigned int i)
 
 /* pages.c: have the rank look at its order. */
 void pages_wake(struct status_page *page);
+/* pages_open.c: no count has been told. */
+void pages_forget_counts(struct pages *p);
 /* pages_doing.c: of a rank outside MPI, what it has not begun yet, and one that has. */
 void pages_name_missed(const struct pages *p, unsigned int index, struct shim_wait *wait);
 

@@ -50,7 +50,8 @@ enum shim_msg_type {
 	SHIM_ORDER = 18,	/* to the shim; number: ascending; value: enum status_intent */
 	SHIM_TARGETS = 19,	/* to the shim, while quiesced; number as above; data struct shim_seq[] */
 	SHIM_BEGUN = 20,	/* data struct shim_seq[]: how far ranks here are, if raised */
-	SHIM_COUNTS = 21,	/* value 0: sent, 1: received; data struct shim_count[] */
+	SHIM_COUNTS = 21,	/* value 0: sent, 1: received; data struct shim_count[]: all in
+				 * each drain, then what has grown */
 	SHIM_REACHED = 22,	/* number: order; value: enum status_state that all ranks here have */
 	SHIM_CAUGHT_UP = 23,	/* number: of the targets that nobody here is behind of */
 	SHIM_STUCK = 24,	/* data struct shim_wait: the lowest rank that is not there */

@@ -284,6 +284,36 @@ static void messages_between_nodes_are_counted(void **state)
 	assert_true(next_heard(w, SHIM_COUNTS)->counts[0].count == 10);
 }
 
+/* Of a checkpoint that came to nothing nobody remembers the counts: all are said in each. */
+static void counts_are_told_in_each_drain(void **state)
+{
+	struct world *w = *state;
+	const struct heard *h;
+	unsigned int i;
+
+	status_sent(w->page[0])[3] = 5;
+	status_received(w->page[0])[0] = 2;
+	for (i = 0; i < 3; i++) {
+		quiesce(w);
+		pages_order(w->pages, 9, STATUS_DRAIN);
+		obey_all(w, STATUS_DRAINING);
+		look(w);
+		h = next_heard(w, SHIM_COUNTS);
+		assert_int_equal(h->msg.value, 0);
+		assert_true(h->counts[0].source == 1 && h->counts[0].dest == 3 && h->counts[0].count == 5);
+		h = next_heard(w, SHIM_COUNTS);
+		assert_int_equal(h->msg.value, 1);
+		assert_true(h->counts[0].source == 0 && h->counts[0].dest == 1 && h->counts[0].count == 2);
+		next_heard(w, SHIM_REACHED);
+		look(w);
+		assert_int_equal(w->nr, 0);
+		pages_order(w->pages, 10, STATUS_RUN);
+		obey_all(w, STATUS_RUNNING);
+		look(w);
+		next_heard(w, SHIM_REACHED);
+	}
+}
+
 static void refusals_name_the_rank(void **state)
 {
 	struct world *w = *state;
@@ -476,6 +506,7 @@ int main(void)
 		TEST(targets_of_this_node_alone_are_settled_here),
 		TEST(others_hear_of_shared_collectives),
 		TEST(messages_between_nodes_are_counted),
+		TEST(counts_are_told_in_each_drain),
 		TEST(refusals_name_the_rank),
 		TEST(who_cannot_be_followed_is_no_rank_caught_up),
 		TEST(too_early_and_too_late),
