@@ -147,7 +147,8 @@ static void act_thaw(struct coord_driver *d)
 
 static void act_abort(struct coord_driver *d)
 {
-	if (d->dump) {
+	/* One that is decided is of the generation before, and ends by itself. */
+	if (d->dump && !d->decided) {
 		job_dump_abort(d->dump);
 		return;
 	}
@@ -169,7 +170,9 @@ static void act_local(struct coord_driver *d, const struct coord_action *act)
 	d->id = act->id;
 	switch (act->kind) {
 	case COORD_ACT_QUIESCE:
-		err = driver_order(d, STATUS_QUIESCE);
+		/* While the last dump is being ended its worker has the tree; then: on_dump_ended(). */
+		if (!d->dump)
+			err = driver_order(d, STATUS_QUIESCE);
 		break;
 	case COORD_ACT_FREEZE:
 		d->cut_at = driver_now();
@@ -447,6 +450,7 @@ void coord_driver_close(struct coord_driver *d)
 	json_decref(d->args);
 	json_decref(d->prepare_failure);
 	json_decref(d->failure);
+	json_decref(d->dumped);
 	json_decref(d->sorry);
 	free(d->sent);
 	for (size_t i = 0; i < d->nr_queue; i++)

@@ -86,7 +86,8 @@ static void tell_sent(struct coord_driver *d)
 	struct coord_event event = driver_event(COORD_EV_SENT);
 	size_t i;
 
-	qsort_r(d->sent, d->nr_sent, sizeof(*d->sent), by_node, d);
+	if (d->nr_sent)
+		qsort_r(d->sent, d->nr_sent, sizeof(*d->sent), by_node, d);
 	for (i = 0; i < d->nr_sent; i++) {
 		event.channel = (struct coord_channel) {
 			d->sent[i].source, d->sent[i].dest, d->sent[i].count };
@@ -300,6 +301,19 @@ void driver_maybe_answer(struct coord_driver *d)
 		driver_answer(d, outcome);
 }
 
+/* The one that counts: whatever is under way now has nothing to do with it, but may wait for it. */
+static void on_decided_ended(struct coord_driver *d)
+{
+	int err;
+
+	driver_maybe_answer(d);
+	if (d->kind != COORD_ACT_QUIESCE)
+		return;
+	err = driver_order(d, STATUS_QUIESCE);
+	if (err)
+		driver_done(d, COORD_ACT_QUIESCE, err, COORD_WHY_FAILED);
+}
+
 static void on_dump_ended(json_t *outcome, void *arg)
 {
 	struct coord_driver *d = arg;
@@ -311,6 +325,10 @@ static void on_dump_ended(json_t *outcome, void *arg)
 	if (d->closing) {
 		driver_maybe_answer(d);
 		coord_driver_close(d);
+		return;
+	}
+	if (d->decided) {
+		on_decided_ended(d);
 		return;
 	}
 	if (d->kind == COORD_ACT_ABORT) {

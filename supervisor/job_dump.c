@@ -47,6 +47,8 @@ struct job_dump {
 	struct reactor_source *source;
 	int hold[2];		/* ours, the worker's; -1: not held */
 	bool waiting;		/* the worker does, for us */
+	bool stored;		/* the image is in its place */
+	bool counts;		/* it was told to go on after that */
 	bool aborted;
 	uint64_t silent_ns, quiesce_ns;
 	/* in the worker */
@@ -306,6 +308,7 @@ static void on_held(uint32_t events, void *arg)
 		return;
 	}
 	d->waiting = true;
+	d->stored = where == HOLD_STORED;
 	if (d->aborted)
 		job_dump_abort(d);
 	else if (where == HOLD_CAPTURED)
@@ -322,12 +325,16 @@ static void answer(struct job_dump *d, char word)
 
 void job_dump_go(struct job_dump *d)
 {
-	if (d->waiting)
-		answer(d, HOLD_GO);
+	if (!d->waiting)
+		return;
+	d->counts = d->stored;
+	answer(d, HOLD_GO);
 }
 
 void job_dump_abort(struct job_dump *d)
 {
+	if (d->counts)
+		return;
 	d->aborted = true;
 	if (d->waiting)
 		answer(d, HOLD_NO);

@@ -33,7 +33,10 @@ int job_dump_start(struct job *job, const struct job_dump_options *options,
 		   const struct job_dump_ops *ops, void *arg, struct job_dump **ret_dump);
 /* Answers the last captured() or stored(). */
 void job_dump_go(struct job_dump *dump);
-/* Give it up, wherever it is; ended() follows, and no image is left. */
+/*
+ * Give it up, wherever it is; ended() follows, and no image is left. One that went on after
+ * stored() counts: it ends as if nothing had been said.
+ */
 void job_dump_abort(struct job_dump *dump);
 
 #endif /* STILLPOINT_JOB_DUMP_H */

@@ -1,0 +1,619 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* See driver_box.h. What libcoord.a calls and does not have is here; so there is one box at a time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "image/util.h"
+#include "supervisor/coord_peer.h"
+#include "supervisor/coord_record.h"
+#include "supervisor/generation.h"
+#include "supervisor/keeper.h"
+#include "supervisor/promoter.h"
+#include "supervisor/rank_record.h"
+#include "supervisor/worker.h"
+#include "tests/unit/driver_box.h"
+
+#define QUIET_LOOKS	40	/* of 5 ms; beyond the machine's first repetitions */
+#define MESSAGES	4096
+
+struct peer_question {
+	json_t *args;
+	peer_answer_fn fn;
+	void *arg;
+	unsigned int node;
+	peer_verb_fn verb;
+};
+
+struct reactor_source {
+	struct reactor_source *next;
+	uint64_t due;
+	reactor_timer_fn fn;
+	void *arg;
+};
+
+struct message {
+	unsigned int from, to;
+	struct coord_msg msg;
+	size_t len;
+};
+
+static struct box *box;
+static struct message *messages;
+static size_t nr_messages;
+static struct peer_question *questions;
+static size_t nr_questions;
+static struct reactor_source *timers;
+static peer_receive_fn on_message;
+static peer_verb_fn on_checkpoint, on_failure;
+
+static struct box_node *node_of(const void *pointer)
+{
+	return (struct box_node *)(uintptr_t)pointer;
+}
+
+static unsigned int number(const struct box_node *node)
+{
+	return (unsigned int)(node - box->node);
+}
+
+/* ---------------------------------------------------------------- reactor */
+
+int reactor_timer(struct reactor *reactor, uint64_t ms, reactor_timer_fn fn, void *arg,
+		  struct reactor_source **ret_source)
+{
+	struct reactor_source *t = malloc(sizeof(*t));
+
+	*t = (struct reactor_source) { timers, driver_now() + ms * COORD_MS, fn, arg };
+	timers = *ret_source = t;
+	return 0;
+}
+
+void reactor_remove(struct reactor_source *source)
+{
+	struct reactor_source **at = &timers;
+
+	while (*at && *at != source)
+		at = &(*at)->next;
+	if (*at) {
+		*at = source->next;
+		free(source);
+	}
+}
+
+static bool fire(void)
+{
+	struct reactor_source *t;
+
+	for (t = timers; t; t = t->next) {
+		if (t->due <= driver_now()) {
+			reactor_timer_fn fn = t->fn;
+			void *arg = t->arg;
+
+			reactor_remove(t);
+			fn(arg);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ---------------------------------------------------------------- network */
+
+struct peer *nodes_peer(struct nodes *nodes)
+{
+	return (struct peer *)nodes;
+}
+
+struct peer_asks *nodes_asks(struct nodes *nodes)
+{
+	return (struct peer_asks *)nodes;
+}
+
+void peer_receive(struct peer *peer, enum peer_type type, peer_receive_fn fn, void *arg)
+{
+	on_message = fn;
+}
+
+int peer_verb(struct peer_asks *asks, const char *verb, peer_verb_fn fn, void *arg)
+{
+	if (!strcmp(verb, "checkpoint"))
+		on_checkpoint = fn;
+	else
+		on_failure = fn;
+	return 0;
+}
+
+int peer_send(struct peer *peer, const struct peer_msg *msg)
+{
+	struct box_node *from = node_of(peer);
+	struct message *m = &messages[nr_messages];
+
+	if (from->off || box->node[msg->node].off)
+		return -EHOSTUNREACH;
+	assert_true(nr_messages < MESSAGES);
+	nr_messages++;
+	m->from = number(from);
+	m->to = msg->node;
+	m->len = msg->len;
+	memset(&m->msg, 0, sizeof(m->msg));
+	memcpy(&m->msg, msg->data, msg->len);
+	if (m->msg.kind == COORD_MSG_ORDER && m->msg.order.order == COORD_ORDER_COMMIT) {
+		from->sent_commits++;
+		box->early += !box->parts_json[m->msg.id.generation];
+	}
+	return 0;
+}
+
+int peer_coord_read(const struct peer_msg *msg, struct coord_msg *ret_msg)
+{
+	memcpy(ret_msg, msg->data, sizeof(*ret_msg));
+	return 0;
+}
+
+int peer_ask(struct peer_asks *asks, unsigned int node, const char *verb, json_t *args,
+	     unsigned int timeout_ms, peer_answer_fn fn, void *arg, uint64_t *ret_cookie)
+{
+	questions = realloc(questions, (nr_questions + 1) * sizeof(*questions));
+	questions[nr_questions++] = (struct peer_question) {
+		args, fn, arg, node, strcmp(verb, "checkpoint") ? on_failure : on_checkpoint };
+	return 0;
+}
+
+json_t *peer_question_args(const struct peer_question *question)
+{
+	return question->args;
+}
+
+void peer_question_answer(struct peer_question *question, json_t *outcome)
+{
+	json_decref(question->args);
+	question->fn(outcome, question->arg);
+	json_decref(outcome);
+}
+
+static bool deliver(void)
+{
+	struct peer_msg msg = { .job = 1, .type = PEER_COORD };
+	struct peer_question q;
+	struct message m;
+
+	/* Messages first: coordinators that have just begun are to have met. */
+	if (!nr_messages && nr_questions) {
+		q = questions[0];
+		memmove(questions, questions + 1, --nr_questions * sizeof(q));
+		q.verb(&q, &box->node[q.node].daemon);
+		return true;
+	}
+	if (!nr_messages)
+		return false;
+	m = messages[0];
+	memmove(messages, messages + 1, --nr_messages * sizeof(m));
+	if (box->node[m.to].off)
+		return true;
+	msg.node = m.from;
+	msg.data = &m.msg;
+	msg.len = m.len;
+	on_message(&msg, &box->node[m.to].daemon);
+	return true;
+}
+
+/* ------------------------------------------------------------------ ranks */
+
+int rank_link_open(struct reactor *reactor, const char *path, unsigned int nr_ranks,
+		   const struct rank_link_ops *ops, void *arg, struct rank_link **ret_link)
+{
+	struct box_node *node = node_of(reactor);
+	struct rank_link *link = calloc(1, sizeof(*link));
+
+	*link = (struct rank_link) {
+		.node = node, .ops = ops, .arg = arg, .room = node->link_room,
+	};
+	*ret_link = node->link = link;
+	return 0;
+}
+
+void rank_link_close(struct rank_link *link)
+{
+	if (!link)
+		return;
+	link->node->held = false;
+	link->node->link = NULL;
+	free(link);
+}
+
+int rank_link_order(struct rank_link *link, uint32_t intent)
+{
+	link->intent = intent;
+	link->ordered = true;
+	link->asked = false;
+	link->node->held = intent != STATUS_RUN;
+	return 0;
+}
+
+int rank_link_targets(struct rank_link *link, const struct shim_seq *targets, size_t nr)
+{
+	if (!link->room)
+		return -EAGAIN;
+	link->room--;
+	link->targets += nr;
+	link->asked = true;
+	return 0;
+}
+
+static const uint32_t reached[] = {
+	[STATUS_RUN] = STATUS_RUNNING, [STATUS_QUIESCE] = STATUS_QUIESCED,
+	[STATUS_DRAIN] = STATUS_DRAINING, [STATUS_CUT] = STATUS_SILENT,
+};
+
+static bool obey(struct box_node *node)
+{
+	struct rank_link *link = node->link;
+
+	if (!link || node->mute || node->off)
+		return false;
+	if (link->ordered) {
+		link->ordered = false;
+		link->ops->reached(reached[link->intent], link->arg);
+		return true;
+	}
+	if (!link->asked)
+		return false;
+	link->asked = false;
+	link->ops->caught_up(link->arg);
+	return true;
+}
+
+/* -------------------------------------------------------------- the dumps */
+
+int job_dump_start(struct job *job, const struct job_dump_options *options,
+		   const struct job_dump_ops *ops, void *arg, struct job_dump **ret_dump)
+{
+	struct box_node *node = node_of(job->jobs);
+	struct job_dump *dump = calloc(1, sizeof(*dump));
+
+	assert_null(node->dump);
+	*dump = (struct job_dump) {
+		node, ops, arg, json_integer_value(json_object_get(options->args, "generation")),
+		false, false,
+	};
+	*ret_dump = node->dump = dump;
+	return 0;
+}
+
+void job_dump_go(struct job_dump *dump)
+{
+	dump->went = true;
+}
+
+void job_dump_abort(struct job_dump *dump)
+{
+	dump->aborted = true;
+}
+
+void box_captured(struct box *b, unsigned int node)
+{
+	struct job_dump *dump = b->node[node].dump;
+
+	assert_non_null(dump);
+	dump->ops->captured(dump->arg);
+	box_run(b);
+}
+
+void box_stored(struct box *b, unsigned int node)
+{
+	struct job_dump *dump = b->node[node].dump;
+
+	assert_true(dump && dump->went);
+	dump->went = false;
+	b->node[node].image[dump->generation] = true;
+	dump->ops->stored(dump->arg);
+	box_run(b);
+}
+
+void box_ended(struct box *b, unsigned int node, const char *text)
+{
+	struct job_dump *dump = b->node[node].dump, d;
+
+	assert_non_null(dump);
+	d = *dump;
+	free(dump);
+	b->node[node].dump = NULL;
+	if (d.aborted)
+		b->node[node].image[d.generation] = false;
+	d.ops->ended(text ? outcome_error(-ECHILD, "%s", text) : outcome_ok(json_object()), d.arg);
+	box_run(b);
+}
+
+/* ---------------------------------------------------------------- catalog */
+
+bool catalog_has(const struct catalog *catalog, int64_t job, int64_t generation)
+{
+	return box->parts_json[generation];
+}
+
+int64_t catalog_next(const struct catalog *catalog, int64_t job, int64_t floor)
+{
+	int64_t n = BOX_GENERATIONS - 1;
+
+	while (n && !box->parts_json[n] && !box->node[0].image[n] && !box->node[1].image[n])
+		n--;
+	return n + 1;
+}
+
+char *catalog_image_dir(const struct catalog *catalog, int64_t job, int64_t generation)
+{
+	return strdup("image");
+}
+
+/* One that is there, or one that is not. */
+char *catalog_part_dir(const struct catalog *catalog, int64_t job, int64_t generation,
+		       unsigned int part)
+{
+	return strdup(box->node[part].image[generation] ? "/" : "/nonexistent/image");
+}
+
+int catalog_part_make(const struct catalog *catalog, int64_t job, int64_t generation,
+		      unsigned int part)
+{
+	return 0;
+}
+
+void catalog_part_drop(const struct catalog *catalog, int64_t job, int64_t generation,
+		       unsigned int part)
+{
+	box->node[part].image[generation] = false;
+}
+
+int catalog_generation_commit(const struct catalog *catalog, int64_t job, int64_t generation,
+			      const json_t *parts, char *why, size_t size)
+{
+	snprintf(why, size, "full");
+	if (box->full)
+		return -ENOSPC;
+	box->parts_json[generation] = true;
+	return 0;
+}
+
+void catalog_generation_uncommit(const struct catalog *catalog, int64_t job, int64_t generation)
+{
+	box->parts_json[generation] = false;
+}
+
+int catalog_generation_remove(const struct catalog *catalog, int64_t job, int64_t generation,
+			      char *why, size_t size)
+{
+	return 0;
+}
+
+/* ------------------------------------------------------------- what is left */
+
+void log_line(const struct log *log, enum log_level level, const char *format, ...)
+{
+}
+
+struct daemon *jobs_daemon(const struct jobs *jobs)
+{
+	return &node_of(jobs)->daemon;
+}
+
+int parts_host(const struct parts *parts, unsigned int node)
+{
+	return (int)node;
+}
+
+const char *parts_name(const struct parts *parts, unsigned int node)
+{
+	return node ? "n2" : "n1";
+}
+
+unsigned int parts_node(const struct parts *parts)
+{
+	return parts->node;
+}
+
+json_t *parts_silent(const struct parts *parts)
+{
+	return NULL;
+}
+
+struct job *parts_job(struct daemon *daemon, int64_t id, uint64_t run)
+{
+	return &node_of(daemon)->job;
+}
+
+const char *job_label(const struct job *job, char *buf)
+{
+	return "1-box";
+}
+
+json_t *rank_record_spec(const json_t *record, unsigned int node, const struct config *config)
+{
+	return json_pack("{s:i}", "node", (int)node);
+}
+
+bool rank_record_is_apart(const json_t *record)
+{
+	return false;
+}
+
+int ranks_parse(const json_t *json, struct ranks *ret_ranks, char *why, size_t size)
+{
+	unsigned int *node_of_rank = malloc(BOX_NODES * sizeof(*node_of_rank));
+
+	for (unsigned int i = 0; i < BOX_NODES; i++)
+		node_of_rank[i] = i;
+	*ret_ranks = (struct ranks) {
+		.size = BOX_NODES, .nr_nodes = BOX_NODES, .nr = 1, .node_of = node_of_rank,
+		.node = (unsigned int)json_integer_value(json_object_get(json, "node")),
+	};
+	return 0;
+}
+
+void ranks_done(struct ranks *ranks)
+{
+	free(ranks->node_of);
+}
+
+void keeper_after_commit(struct keeper *keeper, const struct job *job)
+{
+}
+
+void promoter_after_commit(struct promoter *promoter, const struct job *job)
+{
+}
+
+json_t *generation_describe(const struct op_env *env, const struct catalog *catalog,
+			    int64_t job, int64_t generation, const char *label)
+{
+	return NULL;
+}
+
+/* Without figures it is answered at once. */
+int worker_start(struct daemon *daemon, const struct worker_spec *spec,
+		 const struct channel_ops *ops, void *ops_arg, struct worker **ret_worker)
+{
+	return -ENOMEM;
+}
+
+/* ---------------------------------------------------------------- the box */
+
+void box_run(struct box *b)
+{
+	unsigned int quiet = 0;
+
+	while (quiet < QUIET_LOOKS) {
+		if (deliver() || obey(&b->node[0]) || obey(&b->node[1]) || fire()) {
+			quiet = 0;
+			continue;
+		}
+		quiet++;
+		usleep(5000);
+	}
+}
+
+static void on_done(json_t *outcome, void *arg)
+{
+	struct box *b = arg;
+
+	json_decref(b->outcome);
+	b->outcome = outcome;
+}
+
+void box_checkpoint(struct box *b, bool kill)
+{
+	struct coord_checkpoint checkpoint = {
+		.args = json_pack("{s:b}", "kill", (int)kill), .done = on_done, .arg = b,
+	};
+
+	json_decref(b->outcome);
+	b->outcome = NULL;
+	assert_int_equal(coord_driver_checkpoint(&b->node[0].job, &checkpoint), 0);
+	json_decref(checkpoint.args);
+	box_run(b);
+}
+
+void box_dump(struct box *b, unsigned int slow)
+{
+	unsigned int i;
+
+	for (i = 0; i < BOX_NODES; i++)
+		box_captured(b, i);
+	for (i = 0; i < BOX_NODES; i++) {
+		if (i != slow)
+			box_stored(b, i);
+	}
+}
+
+static void drop_timers(const struct coord_driver *d)
+{
+	struct reactor_source *t, *next;
+
+	for (t = timers; t; t = next) {
+		next = t->next;
+		if (t->arg == d)
+			reactor_remove(t);
+	}
+}
+
+void box_kill(struct box *b, unsigned int node)
+{
+	struct box_node *n = &b->node[node];
+	struct coord_driver *d = n->job.coord;
+
+	n->off = true;
+	if (!d)
+		return;
+	drop_timers(d);
+	rank_link_close(n->link);
+	free(n->dump);
+	n->dump = NULL;
+	d->link = NULL;
+	d->dump = NULL;
+	d->timer = d->watch = NULL;
+	d->asked = false;
+	d->preparing = 0;
+	coord_driver_close(d);
+	n->job.coord = NULL;
+}
+
+void box_start(struct box *b, unsigned int node)
+{
+	b->node[node].off = false;
+}
+
+struct box *box_make(void)
+{
+	struct box *b = calloc(1, sizeof(*b));
+
+	box = b;
+	messages = calloc(MESSAGES, sizeof(*messages));
+	for (unsigned int i = 0; i < BOX_NODES; i++) {
+		struct box_node *n = &b->node[i];
+
+		strcpy(n->state_dir, "/tmp/driver.XXXXXX");
+		assert_non_null(mkdtemp(n->state_dir));
+		n->link_room = 100;
+		n->daemon.nodes = (struct nodes *)n;
+		n->daemon.reactor = (struct reactor *)n;
+		n->daemon.config.node = (char *)(uintptr_t)(i ? "n2" : "n1");
+		n->job = (struct job) {
+			.jobs = (struct jobs *)n, .id = 1, .state_dir = n->state_dir,
+			.state = JOB_RUNNING, .init = 1, .shim = -1, .parts = &n->parts,
+			.record = json_pack("{s:{s:s}}", "ranks", "mpi", "ompi"),
+		};
+		n->parts = (struct parts) {
+			.job = &n->job, .daemon = &n->daemon, .node = i, .nr = BOX_NODES,
+		};
+		coord_peer_register(&n->daemon);
+	}
+	return b;
+}
+
+void box_free(struct box *b)
+{
+	char path[96];
+
+	for (unsigned int i = 0; i < BOX_NODES; i++) {
+		box_kill(b, i);
+		snprintf(path, sizeof(path), "%s/%s", b->node[i].state_dir, COORD_RECORD_FILE);
+		unlink(path);
+		rmdir(b->node[i].state_dir);
+		json_decref(b->node[i].job.record);
+	}
+	json_decref(b->outcome);
+	free(messages);
+	free(questions);
+	messages = NULL;
+	questions = NULL;
+	nr_messages = nr_questions = 0;
+	free(b);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The coordinators of a job on two nodes with their drivers, as ckptd runs them, and
+ * everything around them played: network, shims, dumps, catalog, timers. Ranks do at once what
+ * they are ordered; a dump does what the test says.
+ */
+#ifndef STILLPOINT_TEST_DRIVER_BOX_H
+#define STILLPOINT_TEST_DRIVER_BOX_H
+
+#include "supervisor/coord_driver_priv.h"
+#include "supervisor/parts_priv.h"
+
+#define BOX_NODES	2
+#define BOX_GENERATIONS	16
+
+struct rank_link {
+	struct box_node *node;
+	const struct rank_link_ops *ops;
+	void *arg;
+	uint32_t intent;
+	bool ordered, asked;	/* to be answered */
+	unsigned int room;	/* messages until the socket is full */
+	size_t targets;		/* that it was sent */
+};
+
+struct job_dump {
+	struct box_node *node;
+	const struct job_dump_ops *ops;
+	void *arg;
+	int64_t generation;
+	bool went, aborted;
+};
+
+struct box_node {
+	struct daemon daemon;
+	struct job job;
+	struct parts parts;
+	struct job_dump *dump;
+	struct rank_link *link;
+	char state_dir[64];
+	bool held;		/* by an order that is not RUN */
+	bool off;		/* its ckptd is away: neither sends nor takes */
+	bool mute;		/* its shim says nothing */
+	unsigned int link_room;	/* of links to come */
+	bool image[BOX_GENERATIONS];
+	unsigned int sent_commits;	/* orders that it has sent */
+};
+
+struct box {
+	struct box_node node[BOX_NODES];
+	bool parts_json[BOX_GENERATIONS];
+	bool full;		/* where parts.json would be */
+	unsigned int early;	/* orders to commit, told before there was one */
+	json_t *outcome;	/* of the checkpoint */
+};
+
+struct box *box_make(void);
+void box_free(struct box *box);
+void box_checkpoint(struct box *box, bool kill);
+/* Until nothing happens any more for some time. */
+void box_run(struct box *box);
+/* A ckptd ends, and its dump's worker goes on; another one begins. */
+void box_kill(struct box *box, unsigned int node);
+void box_start(struct box *box, unsigned int node);
+void box_captured(struct box *box, unsigned int node);
+void box_stored(struct box *box, unsigned int node);
+/* @text: why it failed; NULL */
+void box_ended(struct box *box, unsigned int node, const char *text);
+/* Taken to where all images are there, on all nodes but @slow. */
+void box_dump(struct box *box, unsigned int slow);
+
+#endif /* STILLPOINT_TEST_DRIVER_BOX_H */
