@@ -10,8 +10,8 @@
  * k-ary tree below it, pass orders down and one report per subtree up, and each
  * is the *leaf* that drives its own ranks.
  *
- * Whoever owns a coordinator performs the actions of each step in their order and feeds
- * back what came of them.  A local action (COORD_ACT_QUIESCE ... COORD_ACT_PERSIST)
+ * Whoever owns a coordinator performs the actions of each step in their order (PERSIST may
+ * come first) and feeds back what came of them.  A local action (COORD_ACT_QUIESCE ... COORD_ACT_PERSIST)
  * has a cookie; it ends with COORD_EV_DONE with that cookie.  A coordinator has at most
  * one of them and one PERSIST under way, except that ABORT overrides: the outcome
  * of what it interrupts is no longer waited for.

@@ -53,14 +53,30 @@ static void uncommit(const struct coord_driver *d, int64_t generation)
 		catalog_generation_uncommit(&d->daemon->catalog, d->job->id, generation);
 }
 
-/* That it counts is learned by a ckptd after the one that made the image, and only here that. */
+static bool is_same(struct coord_id a, struct coord_id b)
+{
+	return a.generation == b.generation && a.attempt == b.attempt;
+}
+
+bool driver_may_send(const struct coord_driver *d, const struct coord_msg *msg)
+{
+	return msg->kind != COORD_MSG_ORDER || msg->order.order != COORD_ORDER_COMMIT ||
+	       d->ranks.node || is_same(msg->id, d->counts);
+}
+
+/*
+ * That it counts is learned from another node's record, without the dump that made the image: by a
+ * ckptd after that, or when its worker was killed. One that the record has had was made a
+ * generation then, and may have been removed since.
+ */
 static bool is_late(const struct coord_driver *d, const struct coord_record *record)
 {
 	int64_t generation = (int64_t)record->committed.generation;
 	_cleanup_free_ char *dir = catalog_part_dir(&d->daemon->catalog, d->job->id, generation,
 						    d->ranks.node);
 
-	return d->ranks.node && is_apart(d) && generation && dir && !access(dir, F_OK) &&
+	return is_ours_to_commit(d) && generation && !is_same(record->committed, d->counts) &&
+	       dir && !access(dir, F_OK) &&
 	       !catalog_has(&d->daemon->catalog, d->job->id, generation);
 }
 
@@ -92,7 +108,10 @@ void driver_persist(struct coord_driver *d, const struct coord_action *act)
 			  strerror(-event.error));
 		if (commits)
 			uncommit(d, (int64_t)d->id.generation);
-	} else if (commits) {
+	} else {
+		d->counts = act->record.committed;
+	}
+	if (commits && !event.error) {
 		/* It counts: a tree that was to be killed is, now. */
 		d->decided = true;
 		job_dump_go(d->dump);

@@ -29,7 +29,7 @@
 #define MAX_COMMS	4096
 #define MAX_CHANNELS	65536
 
-static void perform(struct coord_driver *d, const struct coord_action *act);
+static void perform_all(struct coord_driver *d, const struct coord_action *acts, size_t n);
 static void watch(struct coord_driver *d);
 
 uint64_t driver_now(void)
@@ -46,7 +46,7 @@ static void feed_all(struct coord_driver *d)
 {
 	const struct coord_action *acts;
 	struct coord_event event;
-	size_t i, n;
+	size_t n;
 
 	if (d->feeding)
 		return;
@@ -57,8 +57,7 @@ static void feed_all(struct coord_driver *d)
 		event.now = driver_now();
 		n = coord_step(d->coord, &event, &acts);
 		free((void *)(uintptr_t)event.msg);	/* ours; coord_peer.c */
-		for (i = 0; i < n; i++)
-			perform(d, &acts[i]);
+		perform_all(d, acts, n);
 	}
 	d->feeding = false;
 }
@@ -298,7 +297,9 @@ static void perform(struct coord_driver *d, const struct coord_action *act)
 
 	switch (act->kind) {
 	case COORD_ACT_SEND:
-		coord_peer_send(d, act->node, &act->msg);
+		/* The machine says again what is kept back. */
+		if (driver_may_send(d, &act->msg))
+			coord_peer_send(d, act->node, &act->msg);
 		break;
 	case COORD_ACT_NONE:
 		break;
@@ -331,6 +332,21 @@ static void perform(struct coord_driver *d, const struct coord_action *act)
 		break;
 	default:
 		act_local(d, act);
+	}
+}
+
+/* The disk first: what is said to others counts then. */
+static void perform_all(struct coord_driver *d, const struct coord_action *acts, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (acts[i].kind == COORD_ACT_PERSIST)
+			perform(d, &acts[i]);
+	}
+	for (i = 0; i < n; i++) {
+		if (acts[i].kind != COORD_ACT_PERSIST)
+			perform(d, &acts[i]);
 	}
 }
 
@@ -373,6 +389,7 @@ static int create(struct coord_driver *d)
 		return -ERANGE;
 	cc.generation = (uint64_t)last;
 	driver_settle(d, &record);
+	d->counts = record.committed;
 	d->memory = malloc(coord_size(&cc));
 	err = d->memory ? coord_create(d->memory, &cc, &record, &d->coord) : -ENOMEM;
 	if (!err)

@@ -46,6 +46,7 @@ struct coord_driver {
 	uint64_t ticket;
 	bool committed;
 	bool decided;			/* here, and in the catalog */
+	struct coord_id counts;		/* what our record has as committed, and the catalog with it */
 	struct reactor_source *watch;	/* of other nodes, while somebody waits */
 	unsigned int silent_looks;
 	bool closing;			/* to be freed when the dump has ended */
@@ -87,6 +88,8 @@ void driver_maybe_answer(struct coord_driver *d);
 /* coord_commit.c */
 /* Make the machine's record durable; with it the generation that it commits. */
 void driver_persist(struct coord_driver *d, const struct coord_action *act);
+/* False: @msg says that something counts which is not yet so at home. */
+bool driver_may_send(const struct coord_driver *d, const struct coord_msg *msg);
 /* What a ckptd before us left half decided: @record as it is to be taken for. */
 void driver_settle(const struct coord_driver *d, struct coord_record *record);
 

@@ -314,6 +314,21 @@ static void on_decided_ended(struct coord_driver *d)
 		driver_done(d, COORD_ACT_QUIESCE, err, COORD_WHY_FAILED);
 }
 
+/*
+ * Its image is in place, and in doubt: only the home can end that, and does while it may. Elsewhere
+ * the image is as good without its worker.
+ */
+static void on_worker_lost(struct coord_driver *d)
+{
+	struct coord_event event = driver_event(COORD_EV_REQUEST);
+
+	if (!d->failure)
+		d->failure = json_incref(d->dumped);
+	event.request = COORD_ABORT;
+	if (!d->ranks.node)
+		driver_feed(d, &event);
+}
+
 static void on_dump_ended(json_t *outcome, void *arg)
 {
 	struct coord_driver *d = arg;
@@ -341,6 +356,8 @@ static void on_dump_ended(json_t *outcome, void *arg)
 		driver_done(d, COORD_ACT_FREEZE, 0, COORD_WHY_NONE);
 		return;
 	}
+	if (!early && !outcome_is_ok(outcome))
+		on_worker_lost(d);
 	if (early && !d->failure)
 		d->failure = json_incref(outcome);
 	if (early && d->kind != COORD_ACT_NONE)

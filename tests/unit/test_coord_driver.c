@@ -10,7 +10,9 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <unistd.h>
 
+#include "supervisor/coord_record.h"
 #include "tests/unit/driver_box.h"
 
 static int begin(void **state)
@@ -87,6 +89,65 @@ static void the_next_checkpoint_waits_for_the_last_worker(void **state)
 	assert_true(b->parts_json[2] && b->node[1].image[2]);
 }
 
+static void nobody_is_told_before_it_counts(void **state)
+{
+	struct box *b = *state;
+
+	b->full = true;
+	box_checkpoint(b, true);
+	box_dump(b, BOX_NODES);
+	assert_int_equal(b->node[0].sent_commits, 0);
+	assert_false(b->node[1].dump->went);
+	b->full = false;
+	usleep(1200000);	/* it is tried again each second */
+	box_run(b);
+	assert_true(b->parts_json[1] && b->node[1].dump->went);
+	assert_int_equal(b->early, 0);
+}
+
+/* The record of another node says that it counts; the home died before it had made it so. */
+static void what_counts_elsewhere_becomes_a_generation(void **state)
+{
+	struct box *b = *state;
+	struct coord_record record;
+
+	commit_but_the_worker(b);
+	box_ended(b, 1, NULL);
+	box_kill(b, 0);
+	assert_int_equal(coord_record_read(b->node[0].state_dir, &record), 0);
+	record.prepared = record.committed;
+	record.committed = (struct coord_id) { 0 };
+	assert_int_equal(coord_record_write(b->node[0].state_dir, &record), 0);
+	b->parts_json[1] = false;
+	box_start(b, 0);
+	assert_int_equal(driver_open(&b->node[0].job), 0);
+	box_run(b);
+	assert_true(b->parts_json[1]);
+	assert_int_equal(b->early, 0);
+	/* one that was removed since does not come back */
+	b->parts_json[1] = false;
+	box_checkpoint(b, false);
+	box_dump(b, BOX_NODES);
+	assert_true(b->parts_json[2] && !b->parts_json[1]);
+}
+
+/* While it waits for a slower node. */
+static void a_worker_that_is_killed_ends_it(void **state)
+{
+	struct box *b = *state;
+
+	box_checkpoint(b, true);
+	box_dump(b, 1);
+	assert_null(b->outcome);
+	box_ended(b, 0, "killed");
+	assert_non_null(b->outcome);
+	assert_int_equal(outcome_errno(b->outcome), -ECHILD);
+	assert_true(b->node[1].dump->aborted);
+	box_ended(b, 1, "given up");
+	assert_false(b->parts_json[1] || b->node[0].image[1] || b->node[1].image[1]);
+	assert_false(b->node[0].held || b->node[1].held);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -94,6 +155,9 @@ int main(void)
 		TEST(a_checkpoint_of_two_nodes),
 		TEST(what_is_committed_is_not_aborted),
 		TEST(the_next_checkpoint_waits_for_the_last_worker),
+		TEST(nobody_is_told_before_it_counts),
+		TEST(what_counts_elsewhere_becomes_a_generation),
+		TEST(a_worker_that_is_killed_ends_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
