@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "image/util.h"
 #include "supervisor/coord_peer.h"
@@ -427,6 +428,20 @@ int driver_open(struct job *job)
 		coord_driver_close(d);
 	}
 	return err;
+}
+
+void coord_driver_resume(struct job *job)
+{
+	char path[4096];
+	int err;
+
+	snprintf(path, sizeof(path), "%s/%s", job->state_dir, COORD_RECORD_FILE);
+	if (!job->parts || !coord_driver_wanted(job) || access(path, F_OK))
+		return;
+	err = driver_open(job);
+	if (err)
+		log_error(&jobs_daemon(job->jobs)->log, "job %lld: what was under way of its checkpoint cannot be ended: %s",
+			  (long long)job->id, strerror(-err));
 }
 
 /* The job is gone, perhaps because of this dump: one that was committed ends by itself. */

@@ -4,7 +4,8 @@
  * checkpointed, between the sans-IO state machine (coord.h) and the ranks (rank_link.h),
  * the dump (job_dump.h), the disk, and the clock.
  *
- * It is made at the first checkpoint of a job that runs here, and goes when the job does.
+ * It is made at the first checkpoint of a job that runs here, and goes when the job does. A ckptd that
+ * finds such a job makes it at once: other nodes may be held, or in doubt, until ours speaks.
  * Its record is in STATE_DIR/ID/coord.
  */
 #ifndef STILLPOINT_COORD_DRIVER_H
@@ -26,6 +27,9 @@ struct coord_checkpoint {
 
 /* Has @job ranks that must be quiesced before a dump? */
 bool coord_driver_wanted(const struct job *job);
+
+/* A job over nodes is found running: its coordinator goes on, if it had one. */
+void coord_driver_resume(struct job *job);
 
 /* 0: done() will be called; negative errno: it will not. */
 int coord_driver_checkpoint(struct job *job, const struct coord_checkpoint *checkpoint);

@@ -379,6 +379,8 @@ void job_take(struct job *job)
 	struct identity id;
 	int err = job_adopt(job);
 
+	if (!err)
+		coord_driver_resume(job);
 	if (!err || look_again(job, err))
 		return;
 	/* Of several nodes' job the shim stays longer. */

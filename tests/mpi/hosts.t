@@ -140,6 +140,31 @@ survives() {
 	until_state "$id" 'ended 9'
 }
 
+# A checkpoint that never came to be frozen holds the ranks of n2; ckptd of n1 dies, and nobody asks the
+# next one for anything.
+lets_go() {
+	local id init rank
+	rm -f "$work/go"
+	id=$(ckptrun -d "$@") || return
+	until_state "$id" 'running -' || return
+	sleep 1
+	init=$(ckptctl ps --json | python3 -c 'import json, sys
+print([j for j in json.load(sys.stdin)["result"]["jobs"] if j["job"] == int(sys.argv[1])][0]["init_pid"])' "$id")
+	rank=$(pgrep -P "$init") || return
+	kill -STOP "$rank"
+	ckptctl checkpoint "$id" >"$work/out" 2>&1 &
+	sleep 2
+	stop 1 KILL
+	wait $!
+	start 1 && meet 1 2 3
+	kill -CONT "$rank"
+	touch "$work/go"
+	until_state "$id" 'ended 9' && return
+	cat "$work/out"
+	tail "$work/n1/log" "$work/n2/log"
+	return 1
+}
+
 signals() {
 	local id
 	# shellcheck disable=SC2016
@@ -246,6 +271,8 @@ for kind in $KINDS; do
 		ok "$kind: ckptd of n$i dies and comes back" survives "$i" -n "$RANKS" \
 			--hosts n1,n2 "$p/launch_ends" wait 3 9 "$work/go"
 	done
+	ok "$kind: who was held for a checkpoint runs on when ckptd of the home is back" lets_go -n 2 \
+		--hosts n1,n2 "$p/launch_ends" wait 1 9 "$work/go"
 	ok "$kind: input goes to rank 0, output has labels" passes_input "$p"
 done
 ok 'ckptd of the home alone tries to take checkpoints by itself' by_itself

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "supervisor/coord_record.h"
@@ -148,6 +149,51 @@ static void a_worker_that_is_killed_ends_it(void **state)
 	assert_false(b->node[0].held || b->node[1].held);
 }
 
+static const char *coord_file(const struct box *b, unsigned int node)
+{
+	static char path[96];
+
+	snprintf(path, sizeof(path), "%s/%s", b->node[node].state_dir, COORD_RECORD_FILE);
+	return path;
+}
+
+static void held_by(struct box *b, bool in_doubt)
+{
+	if (!in_doubt)
+		b->node[0].mute = true;
+	box_checkpoint(b, true);
+	if (in_doubt)
+		box_dump(b, 0);
+	assert_true(b->node[1].held);
+}
+
+/* Its ranks ran on when it died; nobody asks for anything. */
+static void a_home_that_is_back_lets_others_go(void **state)
+{
+	struct box *b = *state;
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		held_by(b, i);
+		box_kill(b, 0);
+		b->node[0].mute = false;
+		box_run(b);
+		assert_true(b->node[1].held);
+		box_start(b, 0);
+		coord_driver_resume(&b->node[0].job);
+		box_run(b);
+		if (i)
+			box_ended(b, 1, "given up");
+		assert_false(b->node[1].held);
+		assert_false(b->node[1].image[1]);
+	}
+	/* and of a job that never had a checkpoint there is nothing to end */
+	box_kill(b, 1);
+	assert_int_equal(unlink(coord_file(b, 1)), 0);
+	coord_driver_resume(&b->node[1].job);
+	assert_null(b->node[1].job.coord);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -158,6 +204,7 @@ int main(void)
 		TEST(nobody_is_told_before_it_counts),
 		TEST(what_counts_elsewhere_becomes_a_generation),
 		TEST(a_worker_that_is_killed_ends_it),
+		TEST(a_home_that_is_back_lets_others_go),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
