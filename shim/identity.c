@@ -31,7 +31,7 @@ int identity_boot(char *buf)
 	return 0;
 }
 
-/* Field 22 of /proc/PID/stat, in ticks since boot; 0 in @ret_start: no such process. */
+/* Field 22 of /proc/PID/stat, in ticks since boot; 0 in @ret_start: no such process, or a dead one. */
 static int start_time(pid_t pid, unsigned long long *ret_start)
 {
 	char path[40], text[1024];
@@ -51,6 +51,8 @@ static int start_time(pid_t pid, unsigned long long *ret_start)
 	text[n] = '\0';
 	/* The name may hold anything; its closing parenthesis is the last. */
 	at = strrchr(text, ')');
+	if (at && (!strncmp(at, ") Z", 3) || !strncmp(at, ") X", 3)))
+		return 0;
 	for (field = 2; at && field < 22; field++)
 		at = strchr(at + 1, ' ');
 	if (at)

@@ -8,7 +8,9 @@
  */
 #include "supervisor/jobs.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,13 +19,18 @@
 #include <sodium.h>
 
 #include "image/util.h"
+#include "shim/identity.h"
 #include "supervisor/outcome.h"
 #include "supervisor/parts.h"
 #include "supervisor/schedule.h"
 
+#define LOOK_MS	5000	/* for jobs that run here and have no record that can be read */
+
 struct jobs {
 	struct daemon *daemon;
 	struct job *first;	/* ascending ids */
+	struct reactor_source *look;
+	bool missed;		/* and that was logged */
 };
 
 struct daemon *jobs_daemon(const struct jobs *jobs)
@@ -238,6 +245,66 @@ struct job *jobs_next(struct jobs *jobs, struct job *after)
 	return job;
 }
 
+/* ---------------------------------------------------------- what runs here */
+
+static void state_path(const struct jobs *jobs, int64_t id, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s/%lld", jobs->daemon->config.state_dir, (long long)id);
+}
+
+bool jobs_has_processes(const struct jobs *jobs, int64_t id)
+{
+	char path[PATH_MAX];
+	struct identity is;
+	int err;
+
+	state_path(jobs, id, path, sizeof(path));
+	err = identity_read(path, &is);
+	if (err)
+		return err != -ENOENT && err != -ESTALE && err != -EBADMSG;
+	return is.init_alive;
+}
+
+bool jobs_has_traces(const struct jobs *jobs, int64_t id)
+{
+	char path[PATH_MAX];
+
+	state_path(jobs, id, path, sizeof(path));
+	return !access(path, F_OK) || errno != ENOENT;
+}
+
+/* True: it runs here, and there is still no record. */
+static bool is_missed(struct jobs *jobs, const char *name)
+{
+	char *end, why[512];
+	struct job *job;
+	int64_t id = strtoll(name, &end, 10);
+
+	if (id <= 0 || *end || lookup(jobs, id) || !jobs_has_processes(jobs, id) ||
+	    !load(jobs, id, &job, why, sizeof(why)))
+		return false;
+	if (!jobs->missed)
+		log_error(&jobs->daemon->log, "processes of job %lld run here, but: %s; looking again",
+			  (long long)id, why);
+	return true;
+}
+
+/* The image directory may have been away when we began. */
+static void on_look(void *arg)
+{
+	struct jobs *jobs = arg;
+	_cleanup_dir_ DIR *dir = opendir(jobs->daemon->config.state_dir);
+	struct dirent *entry;
+	bool missed = false;
+
+	jobs->look = NULL;
+	while (dir && (entry = readdir(dir)))
+		missed |= is_missed(jobs, entry->d_name);
+	jobs->missed = missed;
+	if (missed && reactor_timer(jobs->daemon->reactor, LOOK_MS, on_look, jobs, &jobs->look))
+		log_error(&jobs->daemon->log, "no timer to look for jobs; restart ckptd");
+}
+
 static void random_name(char *hex)
 {
 	uint8_t bytes[8];
@@ -292,6 +359,7 @@ int jobs_open(struct daemon *daemon, struct jobs **ret_jobs)
 	}
 	jobs->daemon = daemon;
 	jobs_load_all(jobs);
+	on_look(jobs);
 	*ret_jobs = jobs;
 	return 0;
 }
@@ -300,6 +368,7 @@ void jobs_close(struct jobs *jobs)
 {
 	if (!jobs)
 		return;
+	reactor_remove(jobs->look);
 	while (jobs->first)
 		jobs_forget(jobs->first);
 	free(jobs);

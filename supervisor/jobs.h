@@ -102,6 +102,13 @@ int jobs_draft(struct jobs *jobs, int64_t id, json_t *record, struct job **ret_j
 void job_draft_free(struct job *draft);	/* NULL is fine */
 /* Registered; nothing is read. NULL. */
 struct job *jobs_known(struct jobs *jobs, int64_t id);
+/*
+ * Are there processes of a job here, whether or not anything else is known of it? Also true
+ * while nobody can tell.
+ */
+bool jobs_has_processes(const struct jobs *jobs, int64_t id);
+/* Or at least what they left: an end that no record has yet. */
+bool jobs_has_traces(const struct jobs *jobs, int64_t id);
 /* Forget it; nothing on disk changes. */
 void jobs_forget(struct job *job);
 

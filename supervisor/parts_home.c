@@ -362,17 +362,40 @@ void parts_signal(struct parts *p, int signo)
 
 /* --------------------------------------------------------- what others say */
 
-/* Of a job that is not run here any more: is it over? */
-static json_t *whether_over(struct daemon *daemon, int64_t id)
+static bool is_newer(const struct job *job, uint64_t run)
+{
+	return (uint64_t)json_integer_value(json_object_get(job->record, "run")) > run;
+}
+
+/* Last on another node, which has it now. */
+static bool is_away(const struct daemon *daemon, const struct job *job)
+{
+	const char *node = json_string_value(json_object_get(job->record, "node"));
+
+	return job->state == JOB_ELSEWHERE && node && strcmp(node, daemon->config.node);
+}
+
+/*
+ * Of run @run of a job that we do not have: is it over?  Ranks end if so, so what cannot be told is
+ * not: the image directory may be away, or the hosts file may have lost a name.
+ */
+static json_t *whether_over(struct daemon *daemon, int64_t id, uint64_t run)
 {
 	json_t *outcome = NULL;
 	const struct job *job = jobs_find(daemon->jobs, id, &outcome);
+	bool over;
 
 	if (!job && outcome_errno(outcome) != -ENOENT)
 		return outcome;
 	json_decref(outcome);
-	/* Its record is read, and its nodes are not known: the hosts file has changed. */
-	return outcome_ok(json_pack("{s:b}", "over", !job || !job_is_alive(job) || job->parts));
+	over = job ? is_newer(job, run) : !jobs_has_traces(daemon->jobs, id);
+	if (!over && job && !job->parts)
+		over = is_away(daemon, job) || (!job_is_alive(job) && job->state != JOB_ELSEWHERE &&
+						!jobs_has_processes(daemon->jobs, id));
+	if (!over && (!job || !job_is_alive(job) || job->parts))
+		return outcome_error(-EAGAIN, "what became of job %lld cannot be told here now",
+				     (long long)id);
+	return outcome_ok(json_pack("{s:b}", "over", (int)over));
 }
 
 static void on_part(struct peer_question *q, void *arg)
@@ -393,7 +416,7 @@ static void on_part(struct peer_question *q, void *arg)
 	}
 	job = parts_job(daemon, id, (uint64_t)run);
 	if (!job || job->parts->node) {
-		peer_question_answer(q, whether_over(daemon, id));
+		peer_question_answer(q, whether_over(daemon, id, (uint64_t)run));
 		return;
 	}
 	p = job->parts;

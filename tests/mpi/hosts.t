@@ -165,6 +165,53 @@ print([j for j in json.load(sys.stdin)["result"]["jobs"] if j["job"] == int(sys.
 	return 1
 }
 
+# ckptd of a node comes back without what it needs to know the job: its ranks run on everywhere, and
+# so does the job, when the next one has that.
+unknown() {
+	local node=$1 id other
+	shift
+	rm -f "$work"/alive.*
+	# shellcheck disable=SC2016
+	id=$(ckptrun -d -n 3 --hosts n1,n2,n3 --mpi none sh -c "while :; do date +%s%N >$work/alive.\$STILLPOINT_RANK; sleep 0.1; done") || return
+	until_state "$id" 'running -' || return
+	stop "$node" KILL
+	start "$node" "$@" || return
+	sleep 6
+	if [ "$node" = 1 ]; then
+		ckptctl restart --node-lost "$id" && return 1
+	else
+		ckptctl kill "$id" TERM
+		sleep 3
+		[[ $(state_of "$id") = running* ]] || return
+	fi
+	if [ "$node" = 1 ]; then
+		all_live || return
+	fi
+	stop "$node"
+	start "$node" && meet 1 2 3 || return
+	if [ "$node" = 1 ]; then
+		until_state "$id" 'running -' && all_live && ckptctl kill "$id" KILL || return
+		other='ended 137'
+	else
+		other='ended 143'
+	fi
+	until_state "$id" "$other"
+}
+
+# each rank has written anew
+all_live() {
+	local i before
+	for i in 0 1 2; do
+		before=$(cat "$work/alive.$i")
+		sleep 1
+		[ "$(cat "$work/alive.$i")" != "$before" ] || {
+			echo "rank $i does not run"
+			tail "$work"/n?/log
+			return 1
+		}
+	done
+}
+
 signals() {
 	local id
 	# shellcheck disable=SC2016
@@ -238,6 +285,10 @@ ok 'a node that is not in the hosts file' ends 1 'no node n9' -n 2 --hosts n1,n9
 ok 'not started on the first node' ends 1 'this one is n1, not n2' -n 2 --hosts n2,n1 --mpi none true
 ok 'a map with a hole' ends 1 'does not give each' --map 0:n1,2:n2 -n 2 --mpi none true
 ok 'a node that does not answer leaves the job running' silent
+grep -v '^n3' "$work/hosts" >"$work/hosts2"
+mkdir "$work/away"
+ok 'a home without one of its nodes in the hosts file ends nothing' unknown 1 --set hosts="$work/hosts2"
+ok 'a home without its image directory ends nothing' unknown 1 --set image_dir="$work/away"
 ok 'a job without a checkpoint is not ended for a restart' stays
 stop 3
 ok 'nor is a job started there' ends 1 'node n3: .*not answer' -n 3 --hosts n1,n2,n3 --mpi none sleep 30
