@@ -201,10 +201,21 @@ void parts_away_tick(struct parts *p)
 
 /* ---------------------------------------------------------- other requests */
 
+/* Its record could not be read when we began, and perhaps can be now. */
+static struct job *find_again(struct daemon *daemon, int64_t id, uint64_t run)
+{
+	json_t *outcome = NULL;
+
+	if (!jobs_find(daemon->jobs, id, &outcome))
+		json_decref(outcome);
+	return parts_job(daemon, id, run);
+}
+
 /* The part that is asked for, by its home; false: answered. */
 static bool take_question(struct peer_question *q, struct daemon *daemon, struct job **ret_job)
 {
 	json_int_t id = 0, run = 0;
+	const struct job *known;
 	struct job *job;
 
 	if (json_unpack(peer_question_args(q), "{s:I, s:I}", "job", &id, "run", &run)) {
@@ -212,6 +223,14 @@ static bool take_question(struct peer_question *q, struct daemon *daemon, struct
 		return false;
 	}
 	job = parts_job(daemon, id, (uint64_t)run);
+	known = jobs_known(daemon->jobs, id);
+	if (!job && !(known && known->parts) && jobs_has_processes(daemon->jobs, id)) {
+		job = find_again(daemon, id, (uint64_t)run);
+		if (!job) {
+			peer_question_answer(q, outcome_error(-EAGAIN, "it runs here, and its record cannot be read"));
+			return false;
+		}
+	}
 	if (!job) {
 		peer_question_answer(q, outcome_ok(NULL));
 		return false;

@@ -169,6 +169,10 @@ static json_t *enter(struct daemon *daemon, json_int_t id, const json_t *record,
 	if (job && (job->busy || job->parts ||
 		    (job_is_alive(job) && job->state != JOB_ELSEWHERE)))
 		return outcome_error(-EBUSY, "job %lld is here already", (long long)id);
+	/* Of which run nobody knows; two of it must never run. */
+	if (jobs_has_processes(daemon->jobs, id))
+		return outcome_error(-EBUSY, "processes of job %lld run here, and its record could not be read when ckptd began: see its log",
+				     (long long)id);
 	if (job)
 		jobs_forget(job);
 	err = jobs_enter(daemon->jobs, id, json_deep_copy(record), &job);

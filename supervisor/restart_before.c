@@ -31,6 +31,10 @@ json_t *restart_check_not_running(const struct job *job, bool node_lost)
 	if (job_is_alive(job))
 		return outcome_refused(CKPT_R_RUNNING, job->init, "job %lld on this node",
 				       (long long)job->id);
+	/* Found, and not understood: the log says why. */
+	if (jobs_has_processes(job->jobs, job->id))
+		return outcome_refused(CKPT_R_RUNNING, 0, "job %lld: processes of it run on this node, and ckptd could not take them over: see its log",
+				       (long long)job->id);
 	if (job->state != JOB_ELSEWHERE || node_lost)
 		return NULL;
 	return outcome_refused(CKPT_R_RUNNING, 0,

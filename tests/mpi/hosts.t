@@ -289,6 +289,7 @@ grep -v '^n3' "$work/hosts" >"$work/hosts2"
 mkdir "$work/away"
 ok 'a home without one of its nodes in the hosts file ends nothing' unknown 1 --set hosts="$work/hosts2"
 ok 'a home without its image directory ends nothing' unknown 1 --set image_dir="$work/away"
+ok 'a node without its image directory does not say that nothing is there' unknown 2 --set image_dir="$work/away"
 ok 'a job without a checkpoint is not ended for a restart' stays
 stop 3
 ok 'nor is a job started there' ends 1 'node n3: .*not answer' -n 3 --hosts n1,n2,n3 --mpi none sleep 30
