@@ -28,7 +28,7 @@
 #define WATCH_MS	1000
 #define SILENT_LOOKS	5	/* after parts_silent() has begun to say so */
 #define MAX_COMMS	4096
-#define MAX_CHANNELS	65536
+#define MAX_CHANNELS	(1u << 20)
 
 static void perform_all(struct coord_driver *d, const struct coord_action *acts, size_t n);
 static void watch(struct coord_driver *d);
@@ -43,7 +43,7 @@ uint64_t driver_now(void)
 
 /* ----------------------------------------------------------------- events */
 
-static void feed_all(struct coord_driver *d)
+void driver_step(struct coord_driver *d)
 {
 	const struct coord_action *acts;
 	struct coord_event event;
@@ -52,19 +52,22 @@ static void feed_all(struct coord_driver *d)
 	if (d->feeding)
 		return;
 	d->feeding = true;
-	while (d->nr_queue) {
-		event = d->queue[0];
-		memmove(d->queue, d->queue + 1, --d->nr_queue * sizeof(event));
+	while (d->head < d->nr_queue) {
+		event = d->queue[d->head++];
 		event.now = driver_now();
 		n = coord_step(d->coord, &event, &acts);
 		free((void *)(uintptr_t)event.msg);	/* ours; coord_peer.c */
 		perform_all(d, acts, n);
+		if (d->head == d->nr_queue)
+			driver_tell_targets(d);
 	}
 	d->feeding = false;
 }
 
 void driver_queue(struct coord_driver *d, const struct coord_event *event)
 {
+	if (d->head == d->nr_queue)
+		d->head = d->nr_queue = 0;
 	if (d->nr_queue == d->room_queue) {
 		size_t room = d->room_queue ? 2 * d->room_queue : 64;
 		struct coord_event *more = realloc(d->queue, room * sizeof(*more));
@@ -84,7 +87,7 @@ void driver_queue(struct coord_driver *d, const struct coord_event *event)
 void driver_feed(struct coord_driver *d, const struct coord_event *event)
 {
 	driver_queue(d, event);
-	feed_all(d);
+	driver_step(d);
 }
 
 struct coord_event driver_event(enum coord_event_kind kind)
@@ -294,8 +297,6 @@ static void act_outcome(struct coord_driver *d, const struct coord_action *act)
 
 static void perform(struct coord_driver *d, const struct coord_action *act)
 {
-	struct shim_seq target;
-
 	switch (act->kind) {
 	case COORD_ACT_SEND:
 		/* The machine says again what is kept back. */
@@ -305,13 +306,10 @@ static void perform(struct coord_driver *d, const struct coord_action *act)
 	case COORD_ACT_NONE:
 		break;
 	case COORD_ACT_CATCH_UP:
-		if (d->link)
-			rank_link_targets(d->link, NULL, 0);
+		driver_catch_up(d);
 		break;
 	case COORD_ACT_TARGET:
-		target = (struct shim_seq) { act->target.comm, act->target.seq };
-		if (d->link)
-			rank_link_targets(d->link, &target, 1);
+		driver_target(d, &act->target);
 		break;
 	case COORD_ACT_DRAIN:
 		d->nr_sent = 0;
@@ -361,6 +359,16 @@ bool coord_driver_wanted(const struct job *job)
 	return mpi && strcmp(mpi, "none");
 }
 
+/* All that ranks here may have with ranks elsewhere, and as many free, as it is looked for by hash. */
+static uint32_t max_channels(const struct ranks *ranks)
+{
+	uint64_t most = 2ull * ranks->nr * (ranks->size - ranks->nr);
+
+	if (most < 64)
+		return 64;
+	return most < MAX_CHANNELS ? (uint32_t)most : MAX_CHANNELS;
+}
+
 static int create(struct coord_driver *d)
 {
 	const struct config *config = &d->daemon->config;
@@ -372,7 +380,7 @@ static int create(struct coord_driver *d)
 		.run = { .attempt = 1 },
 		.limits = { .retry = 50, .retry_max = 1000, .quiesce = quiesce,
 			    .pause = pause, .dump = DUMP_MS, .restart = RESTART_MS },
-		.max_comms = MAX_COMMS, .max_channels = MAX_CHANNELS,
+		.max_comms = MAX_COMMS, .max_channels = max_channels(&d->ranks),
 		.nr_ranks = d->ranks.size, .node_of = d->ranks.node_of,
 		.table = &coord_table,
 	};
@@ -485,7 +493,8 @@ void coord_driver_close(struct coord_driver *d)
 	json_decref(d->dumped);
 	json_decref(d->sorry);
 	free(d->sent);
-	for (size_t i = 0; i < d->nr_queue; i++)
+	free(d->targets);
+	for (size_t i = d->head; i < d->nr_queue; i++)
 		free((void *)(uintptr_t)d->queue[i].msg);
 	free(d->queue);
 	free(d->memory);

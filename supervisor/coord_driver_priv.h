@@ -24,8 +24,8 @@ struct coord_driver {
 	struct coord *coord;
 	void *memory;
 	struct ranks ranks;
-	struct coord_event *queue;	/* in order; [nr_queue] of [room_queue] */
-	size_t nr_queue, room_queue;
+	struct coord_event *queue;	/* in order; from head to nr_queue, of [room_queue] */
+	size_t head, nr_queue, room_queue;
 	bool feeding;
 	struct reactor_source *timer;
 	struct rank_link *link;		/* NULL: nobody is held */
@@ -35,6 +35,8 @@ struct coord_driver {
 	struct coord_id id;
 	struct shim_count *sent;	/* of a drain, until all are told */
 	size_t nr_sent, room_sent;
+	struct shim_seq *targets;	/* raised, and not yet told to the ranks here */
+	size_t nr_targets, room_targets;
 	/* the dump */
 	struct job_dump *dump;
 	bool captured, stored;
@@ -68,8 +70,9 @@ uint64_t driver_now(void);
 bool driver_is_dry_run(const struct coord_driver *d);
 /* An event without anybody to wait for. */
 struct coord_event driver_event(enum coord_event_kind kind);
-/* Queue it; queue it and step. */
+/* Queue it; step through what is queued; both. */
 void driver_queue(struct coord_driver *d, const struct coord_event *event);
+void driver_step(struct coord_driver *d);
 void driver_feed(struct coord_driver *d, const struct coord_event *event);
 /* The local action of @kind is over, if it is still the one under way. */
 void driver_done(struct coord_driver *d, enum coord_action_kind kind, int error,
@@ -78,8 +81,15 @@ void driver_done(struct coord_driver *d, enum coord_action_kind kind, int error,
 void driver_answer(struct coord_driver *d, json_t *outcome);
 
 /* coord_local.c */
-/* To the ranks here; STATUS_RUN without a link is nothing to do. */
+/* To the ranks here; STATUS_RUN without a link is nothing to do, and never fails. */
 int driver_order(struct coord_driver *d, uint32_t intent);
+/*
+ * Ranks here may go on to @target, when they are told: all at once, as the shim's socket takes few
+ * messages. That they shall say when they are there comes behind.
+ */
+void driver_target(struct coord_driver *d, const struct coord_target *target);
+void driver_tell_targets(struct coord_driver *d);
+void driver_catch_up(struct coord_driver *d);
 /* The machine is told that it cannot go on. @rank: COORD_NONE: the node itself. */
 void driver_give_up(struct coord_driver *d, enum coord_reason reason, int error, uint32_t rank);
 /* Answer a request whose commit and dump are both over. */

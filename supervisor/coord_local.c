@@ -32,8 +32,9 @@ static void on_begun(const struct shim_seq *seqs, size_t nr, void *arg)
 
 	for (i = 0; i < nr; i++) {
 		event.target = (struct coord_target) { seqs[i].id, seqs[i].seq };
-		driver_feed(arg, &event);
+		driver_queue(arg, &event);
 	}
+	driver_step(arg);
 }
 
 static void on_received(struct coord_driver *d, const struct shim_count *counts, size_t nr)
@@ -44,8 +45,9 @@ static void on_received(struct coord_driver *d, const struct shim_count *counts,
 	for (i = 0; i < nr; i++) {
 		event.channel = (struct coord_channel) {
 			counts[i].source, counts[i].dest, counts[i].count };
-		driver_feed(d, &event);
+		driver_queue(d, &event);
 	}
+	driver_step(d);
 }
 
 /* The machine wants them by the receivers' node: kept until all are here. */
@@ -246,9 +248,66 @@ int driver_order(struct coord_driver *d, uint32_t intent)
 				     &d->link);
 	if (!err)
 		err = rank_link_order(d->link, intent);
+	if (err && intent == STATUS_RUN) {
+		/* Nobody needs to hear it: the end of the link is that order, too. */
+		rank_link_close(d->link);
+		d->link = NULL;
+		return 0;
+	}
 	if (err)
 		explain(d, err);
 	return err;
+}
+
+/* ---------------------------------------------------------------- targets */
+
+#define TARGETS_MAX	(SHIM_DATA_MAX / sizeof(struct shim_seq))
+
+static void cannot_tell(struct coord_driver *d, int err)
+{
+	d->nr_targets = 0;
+	explain(d, err);
+	driver_give_up(d, COORD_WHY_FAILED, err, COORD_NONE);
+}
+
+void driver_target(struct coord_driver *d, const struct coord_target *target)
+{
+	if (d->nr_targets == d->room_targets) {
+		size_t room = d->room_targets ? 2 * d->room_targets : 64;
+		struct shim_seq *more = realloc(d->targets, room * sizeof(*more));
+
+		if (!more) {
+			cannot_tell(d, -ENOMEM);
+			return;
+		}
+		d->targets = more;
+		d->room_targets = room;
+	}
+	d->targets[d->nr_targets++] = (struct shim_seq) { target->comm, target->seq };
+}
+
+void driver_tell_targets(struct coord_driver *d)
+{
+	size_t at, n, nr = d->nr_targets;
+	int err = 0;
+
+	d->nr_targets = 0;
+	for (at = 0; at < nr && d->link && !err; at += n) {
+		n = nr - at < TARGETS_MAX ? nr - at : TARGETS_MAX;
+		err = rank_link_targets(d->link, d->targets + at, n);
+	}
+	if (err)
+		cannot_tell(d, err);
+}
+
+void driver_catch_up(struct coord_driver *d)
+{
+	int err;
+
+	driver_tell_targets(d);
+	err = d->link ? rank_link_targets(d->link, NULL, 0) : 0;
+	if (err)
+		cannot_tell(d, err);
 }
 
 /* --------------------------------------------------------------- the dump */

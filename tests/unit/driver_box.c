@@ -254,6 +254,18 @@ static const uint32_t reached[] = {
 	[STATUS_DRAIN] = STATUS_DRAINING, [STATUS_CUT] = STATUS_SILENT,
 };
 
+static void begin_collectives(const struct rank_link *link)
+{
+	unsigned int i, nr = link->node->comms;
+	struct shim_seq *seqs = calloc(nr + 1, sizeof(*seqs));
+
+	for (i = 0; i < nr; i++)
+		seqs[i] = (struct shim_seq) { i + 1, 1 };
+	if (nr)
+		link->ops->begun(seqs, nr, link->arg);
+	free(seqs);
+}
+
 static bool obey(struct box_node *node)
 {
 	struct rank_link *link = node->link;
@@ -262,6 +274,8 @@ static bool obey(struct box_node *node)
 		return false;
 	if (link->ordered) {
 		link->ordered = false;
+		if (link->intent == STATUS_QUIESCE)
+			begin_collectives(link);
 		link->ops->reached(reached[link->intent], link->arg);
 		return true;
 	}

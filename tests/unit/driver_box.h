@@ -42,6 +42,7 @@ struct box_node {
 	bool off;		/* its ckptd is away: neither sends nor takes */
 	bool mute;		/* its shim says nothing */
 	unsigned int link_room;	/* of links to come */
+	unsigned int comms;	/* that its ranks have begun something on */
 	bool image[BOX_GENERATIONS];
 	unsigned int sent_commits;	/* orders that it has sent */
 };

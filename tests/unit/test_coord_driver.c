@@ -194,6 +194,31 @@ static void a_home_that_is_back_lets_others_go(void **state)
 	assert_null(b->node[1].job.coord);
 }
 
+/* A shim's socket takes some 280 messages before it has a turn. */
+static void many_targets_are_few_messages(void **state)
+{
+	struct box *b = *state;
+
+	b->node[0].comms = b->node[1].comms = 300;
+	b->node[0].link_room = b->node[1].link_room = 60;
+	box_checkpoint(b, false);
+	assert_true(b->node[0].link->targets >= 300);
+	assert_true(b->node[1].link->targets >= 300);
+	box_dump(b, BOX_NODES);
+	assert_true(b->parts_json[1]);
+}
+
+static void who_cannot_be_told_is_not_waited_for(void **state)
+{
+	struct box *b = *state;
+
+	b->node[0].link_room = 0;
+	box_checkpoint(b, false);
+	assert_non_null(b->outcome);
+	assert_false(outcome_is_ok(b->outcome));
+	assert_false(b->node[0].held || b->node[1].held);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -205,6 +230,8 @@ int main(void)
 		TEST(what_counts_elsewhere_becomes_a_generation),
 		TEST(a_worker_that_is_killed_ends_it),
 		TEST(a_home_that_is_back_lets_others_go),
+		TEST(many_targets_are_few_messages),
+		TEST(who_cannot_be_told_is_not_waited_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
