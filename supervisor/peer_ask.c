@@ -17,6 +17,7 @@
 #include "supervisor/outcome.h"
 
 #define VERBS_MAX 16
+#define BUCKETS 1024		/* cookies are consecutive */
 
 struct ask {			/* of ours */
 	struct peer_asks *asks;
@@ -46,10 +47,11 @@ struct peer_asks {
 	struct peer *peer;
 	struct reactor *reactor;
 	uint64_t cookie;
-	struct ask *open;
-	unsigned int nr_open;
+	struct ask *open[BUCKETS];	/* by cookie */
 	struct peer_question *questions;
-	unsigned int nr_questions;
+	unsigned int nr_nodes;
+	unsigned int *nr_open;		/* of ours, by the node that is asked */
+	unsigned int *nr_questions;	/* of others, by the node that asks */
 	struct verb verbs[VERBS_MAX];
 	unsigned int nr_verbs;
 };
@@ -72,7 +74,7 @@ static int send_json(struct peer *peer, unsigned int node, enum peer_type type,
 
 static struct ask **ask_find(struct peer_asks *asks, uint64_t cookie)
 {
-	struct ask **a = &asks->open;
+	struct ask **a = &asks->open[cookie % BUCKETS];
 
 	while (*a && (*a)->cookie != cookie)
 		a = &(*a)->next;
@@ -84,7 +86,7 @@ static void ask_drop(struct ask **at)
 	struct ask *a = *at;
 
 	*at = a->next;
-	a->asks->nr_open--;
+	a->asks->nr_open[a->node]--;
 	reactor_remove(a->timer);
 	free(a);
 }
@@ -116,7 +118,9 @@ int peer_ask(struct peer_asks *asks, unsigned int node, const char *verb, json_t
 	struct ask *a = NULL;
 	int err = -ENOMEM;
 
-	if (asks->nr_open >= PEER_ASK_MAX)
+	if (node >= asks->nr_nodes)
+		err = -ENOENT;
+	else if (asks->nr_open[node] >= PEER_ASK_MAX)
 		err = -EMFILE;
 	else
 		a = calloc(1, sizeof(*a));
@@ -136,9 +140,9 @@ int peer_ask(struct peer_asks *asks, unsigned int node, const char *verb, json_t
 		free(a);
 		return err;
 	}
-	a->next = asks->open;
-	asks->open = a;
-	asks->nr_open++;
+	a->next = asks->open[a->cookie % BUCKETS];
+	asks->open[a->cookie % BUCKETS] = a;
+	asks->nr_open[node]++;
 	if (ret_cookie)
 		*ret_cookie = a->cookie;
 	return 0;
@@ -209,7 +213,7 @@ void peer_question_answer(struct peer_question *question, json_t *outcome)
 		for (at = &asks->questions; *at != question;)
 			at = &(*at)->next;
 		*at = question->next;
-		asks->nr_questions--;
+		asks->nr_questions[question->node]--;
 	}
 	json_decref(outcome);
 	json_decref(question->args);
@@ -248,7 +252,7 @@ static void on_ask(const struct peer_msg *msg, void *arg)
 	else if (!verb)
 		refuse(asks, msg, outcome_error(-ENOSYS, "ckptd there does not know the request %.40s: is it older?",
 						name));
-	else if (asks->nr_questions >= PEER_ASK_MAX)
+	else if (msg->node >= asks->nr_nodes || asks->nr_questions[msg->node] >= PEER_ASK_MAX)
 		refuse(asks, msg, outcome_error(-EBUSY, "too many questions are open there"));
 	else
 		q = calloc(1, sizeof(*q));
@@ -259,13 +263,20 @@ static void on_ask(const struct peer_msg *msg, void *arg)
 		q->args = json_incref(args);
 		q->next = asks->questions;
 		asks->questions = q;
-		asks->nr_questions++;
+		asks->nr_questions[q->node]++;
 		verb->fn(q, verb->arg);
 	}
 	json_decref(json);
 }
 
 /* ----------------------------------------------------------------- whole */
+
+static void asks_free(struct peer_asks *asks)
+{
+	free(asks->nr_open);
+	free(asks->nr_questions);
+	free(asks);
+}
 
 int peer_asks_open(struct peer *peer, struct reactor *reactor, struct peer_asks **ret_asks)
 {
@@ -274,6 +285,13 @@ int peer_asks_open(struct peer *peer, struct reactor *reactor, struct peer_asks 
 
 	if (!asks)
 		return -ENOMEM;
+	asks->nr_nodes = peer_nr_nodes(peer);
+	asks->nr_open = calloc(asks->nr_nodes + 1, sizeof(*asks->nr_open));
+	asks->nr_questions = calloc(asks->nr_nodes + 1, sizeof(*asks->nr_questions));
+	if (!asks->nr_open || !asks->nr_questions) {
+		asks_free(asks);
+		return -ENOMEM;
+	}
 	clock_gettime(CLOCK_REALTIME, &now);
 	asks->peer = peer;
 	asks->reactor = reactor;
@@ -287,14 +305,17 @@ int peer_asks_open(struct peer *peer, struct reactor *reactor, struct peer_asks 
 void peer_asks_close(struct peer_asks *asks)
 {
 	struct peer_question *q;
+	unsigned int i;
 
 	if (!asks)
 		return;
 	peer_receive(asks->peer, PEER_ASK, NULL, NULL);
 	peer_receive(asks->peer, PEER_ANSWER, NULL, NULL);
-	while (asks->open)
-		ask_drop(&asks->open);
+	for (i = 0; i < BUCKETS; i++) {
+		while (asks->open[i])
+			ask_drop(&asks->open[i]);
+	}
 	for (q = asks->questions; q; q = q->next)
 		q->asks = NULL;
-	free(asks);
+	asks_free(asks);
 }

@@ -34,7 +34,7 @@
 #include "supervisor/peer.h"
 #include "supervisor/reactor.h"
 
-#define PEER_ASK_MAX	256		/* questions of ours that are open; and of others' */
+#define PEER_ASK_MAX	256		/* open questions to one node; and of one node's */
 #define PEER_BODY_MAX	(16u << 20)	/* of JSON */
 
 struct peer_asks;
@@ -51,7 +51,7 @@ void peer_asks_close(struct peer_asks *asks);
  * @fn: called once, later, unless peer_ask() failed, or peer_ask_forget() or
  *	peer_asks_close() came first; the outcome is the caller's during the call
  *
- * 0 or as peer_send(), or -EMFILE: too many are open.
+ * 0 or as peer_send(), or -EMFILE: too many are open to that node.
  */
 typedef void (*peer_answer_fn)(const json_t *outcome, void *arg);
 int peer_ask(struct peer_asks *asks, unsigned int node, const char *verb, json_t *args,

@@ -573,6 +573,25 @@ static void test_ask(void **state)
 	assert_int_equal(n->outcomes, 3);
 }
 
+/* As many to one node do not keep others from being asked: a job may have thousands. */
+static void test_ask_many(void **state)
+{
+	struct node *n = &nodes[0];
+	unsigned int i;
+
+	assert_int_equal(start(0), 0);
+	assert_int_equal(start(1), 0);
+	assert_int_equal(start(2), 0);
+	for (i = 0; i < PEER_ASK_MAX; i++)
+		assert_int_equal(peer_ask(n->asks, 1, "what", json_object(), 60000, on_outcome, n, NULL), 0);
+	assert_int_equal(peer_ask(n->asks, 1, "what", json_object(), 60000, on_outcome, n, NULL), -EMFILE);
+	assert_int_equal(peer_ask(n->asks, 2, "what", json_object(), 60000, on_outcome, n, NULL), 0);
+	assert_int_equal(peer_ask(n->asks, NODES, "what", json_object(), 60000, on_outcome, n, NULL), -ENOENT);
+	until(n->outcomes == PEER_ASK_MAX + 1);
+	assert_int_equal(peer_ask(n->asks, 1, "what", json_object(), 60000, on_outcome, n, NULL), 0);
+	until(n->outcomes == PEER_ASK_MAX + 2);
+}
+
 /* ----------------------------------------------------------- coordinators */
 
 static void test_coord(void **state)
@@ -612,7 +631,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(delivery), T(addresses), T(claims), T(stranger), T(impostor), T(same_key),
 		T(port_taken), T(version), T(back_again), T(never_there), T(full), T(silence),
-		T(ask), T(coord),
+		T(ask), T(ask_many), T(coord),
 	};
 
 	if (sodium_init() < 0)
