@@ -81,6 +81,17 @@ void parts_put_down(struct parts *p)
 		parts_drop(p->job);
 }
 
+bool parts_restoring(const struct parts *p)
+{
+	bool any = p && p->node && p->others_restore &&
+		   parts_clock() - p->part[0].heard_ms < PARTS_SILENT_MS;
+	unsigned int i;
+
+	for (i = 1; p && !p->node && i < p->nr; i++)
+		any |= p->part[i].restoring;
+	return any;
+}
+
 json_t *parts_silent(const struct parts *p)
 {
 	int64_t now = parts_clock();

@@ -29,8 +29,9 @@
  *	run	{"job": J, "uuid": U}	of which run that node's record of the job is: {"run": R (0)}
  *	signal	{"job": J, "run": R, "signal": N}	to the ranks here
  *	end	as there
- *	part	{"job": J, "run": R, "node": k, "state": "running" | "ended", "status": S,
- *		"rank": r (-1), "failed_ns": T, "lost": false}, to the home.  {"over": B}
+ *	part	{"job": J, "run": R, "node": k, "state": "restoring" | "running" | "ended", "status": S,
+ *		"rank": r (-1), "failed_ns": T, "lost": false}, to the home.  {"over": B, "restoring": is
+ *		any other's image still being read}
  *	over	{"job": J, "run": R}	from the home: forget it
  */
 #ifndef STILLPOINT_PARTS_H
@@ -65,6 +66,8 @@ void parts_close(struct job *job);		/* none is fine */
 /* Its start was cut off by our end: all of it is to end. */
 void parts_cut_off(struct parts *parts);
 unsigned int parts_node(const struct parts *parts);	/* 0: home */
+/* Any of its nodes still reads its image, as far as is known here; false for NULL. */
+bool parts_restoring(const struct parts *parts);
 /* Nodes of which nothing has been heard for some time; NULL: none. A new reference. */
 json_t *parts_silent(const struct parts *parts);
 /* As far as this node can tell, one is: the home of any, any other of the home. */

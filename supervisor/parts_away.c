@@ -57,7 +57,9 @@ void parts_drop(struct job *job)
 
 static void over(struct parts *p)
 {
-	if (p->part[p->node].ended)
+	if (p->job->busy)
+		parts_put_down(p);
+	else if (p->part[p->node].ended)
 		parts_drop(p->job);
 	else
 		parts_end_here(p, 0, NULL);
@@ -68,8 +70,11 @@ static void on_told(const json_t *outcome, void *arg)
 	struct part *part = arg;
 
 	part->cookie = 0;
-	if (outcome_is_ok(outcome))
+	if (outcome_is_ok(outcome)) {
 		part->parts->part[0].heard_ms = parts_clock();
+		part->parts->others_restore =
+			json_is_true(json_object_get(json_object_get(outcome, "result"), "restoring"));
+	}
 	if (outcome_is_ok(outcome) &&
 	    json_is_true(json_object_get(json_object_get(outcome, "result"), "over")))
 		over(part->parts);
@@ -78,6 +83,7 @@ static void on_told(const json_t *outcome, void *arg)
 static void tell(struct parts *p)
 {
 	struct part *part = &p->part[p->node];
+	const char *state = part->restoring ? "restoring" : "running";
 	int home = parts_host(p, 0);
 	json_t *args;
 
@@ -87,7 +93,7 @@ static void tell(struct parts *p)
 	json_object_set_new(args, "job", json_integer(p->job->id));
 	json_object_set_new(args, "run", json_integer((json_int_t)p->run));
 	json_object_set_new(args, "node", json_integer(p->node));
-	json_object_set_new(args, "state", json_string(part->ended ? "ended" : "running"));
+	json_object_set_new(args, "state", json_string(part->ended ? "ended" : state));
 	peer_ask(nodes_asks(p->daemon->nodes), (unsigned int)home, "part", args, PARTS_ASK_MS,
 		 on_told, part, &part->cookie);
 }
@@ -185,8 +191,11 @@ void parts_away_tick(struct parts *p)
 {
 	struct part *part = &p->part[p->node];
 
-	if (p->job->busy)
+	if (p->job->busy) {
+		if (p->restart && p->ticks % RUNS_TICKS == 0)
+			tell(p);
 		return;
+	}
 	if (is_past(p)) {
 		parts_put_down(p);
 		return;

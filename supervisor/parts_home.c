@@ -248,6 +248,7 @@ static void on_start(const json_t *outcome, void *arg)
 	struct parts *p = part->parts;
 
 	part->start = 0;
+	part->restoring = false;
 	part->heard_ms = parts_clock();
 	if (outcome_errno(outcome) == -EAGAIN && !p->ending) {
 		part->again = true;
@@ -264,6 +265,7 @@ static void on_start(const json_t *outcome, void *arg)
 static int ask_to_start(struct parts *p, unsigned int node)
 {
 	json_t *args = of_job(p);
+	int err;
 
 	json_object_set_new(args, "node", json_integer(node));
 	json_object_set(args, "record", p->job->record);
@@ -271,8 +273,10 @@ static int ask_to_start(struct parts *p, unsigned int node)
 			json_object_get(json_object_get(p->job->record, "ranks"), "nodes"));
 	/* json_object_set() of nothing is none. */
 	json_object_set(args, "restore", p->restore);
-	return ask(p, node, "start", args, p->restore ? PARTS_RESTORE_MS : PARTS_START_MS,
-		   on_start, &p->part[node], &p->part[node].start);
+	err = ask(p, node, "start", args, p->restore ? PARTS_RESTORE_MS : PARTS_START_MS,
+		  on_start, &p->part[node], &p->part[node].start);
+	p->part[node].restoring = !err && p->restore;
+	return err;
 }
 
 static void not_asked(struct parts *p, unsigned int node, int err)
@@ -429,8 +433,14 @@ static void on_part(struct peer_question *q, void *arg)
 	part->heard_ms = parts_clock();
 	if (!strcmp(state, "ended") && !part->ended)
 		part->ended = !parts_end_unpack(args, &part->end);
+	/* However long it takes: as long as it is heard there is somebody who would say that it failed. */
+	if (part->start && p->restore) {
+		part->restoring = !strcmp(state, "restoring");
+		peer_ask_extend(nodes_asks(p->daemon->nodes), part->start, PARTS_RESTORE_MS);
+	}
 	/* While it is being started, what it says now may have failed already. */
-	peer_question_answer(q, outcome_ok(json_pack("{s:b}", "over", 0)));
+	peer_question_answer(q, outcome_ok(json_pack("{s:b, s:b}", "over", 0, "restoring",
+						     (int)parts_restoring(p))));
 	parts_check(p);
 }
 

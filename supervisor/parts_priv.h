@@ -13,7 +13,7 @@
 #define PARTS_TICK_MS	250
 #define PARTS_SILENT_MS	8000
 #define PARTS_START_MS	30000
-#define PARTS_RESTORE_MS	(360 * 1000)	/* longer than ranks_up.h waits */
+#define PARTS_RESTORE_MS	(360 * 1000)	/* since it was heard; longer than ranks_up.h waits */
 #define PARTS_ASK_MS	4000
 #define PARTS_QUESTIONS	8
 
@@ -26,6 +26,7 @@ struct part {
 	uint64_t cookie;	/* of the question that is open; 0: none */
 	uint64_t start;		/* of the home: of that which starts it */
 	bool again;		/* which is to be asked once more */
+	bool restoring;		/* its image is being read there, as far as is known */
 };
 
 /* Bytes that come or go in pieces. */
@@ -59,6 +60,8 @@ struct parts {
 	void *arg;
 	unsigned int stuck;	/* ticks that a fence waits for a part that has ended */
 	/* of another node */
+	bool restart;		/* it is being started from its image */
+	bool others_restore;	/* as the home said last */
 	bool gone;		/* no processes any more */
 	unsigned int gone_ticks;
 	struct peer_question *ends[PARTS_QUESTIONS];

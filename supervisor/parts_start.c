@@ -90,6 +90,7 @@ static void on_launched(json_t *outcome, void *arg)
 
 	if (!outcome)
 		outcome = outcome_error(-ECHILD, "the job's shim ended without a word");
+	job->parts->part[job->parts->node].restoring = false;
 	if (!outcome_is_ok(outcome)) {
 		job->busy = NULL;
 		peer_question_answer(start->question, outcome);
@@ -128,6 +129,7 @@ static json_t *launch(struct job *job, struct peer_question *q, const json_t *ho
 	start->question = q;
 	start->job = job;
 	start->how = json_incref((json_t *)how);
+	job->parts->restart = job->parts->part[job->parts->node].restoring = how;
 	if (how) {
 		err = job_restore_start(job, how, -1, &restore_ops, start);
 	} else {

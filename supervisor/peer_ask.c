@@ -148,6 +148,17 @@ int peer_ask(struct peer_asks *asks, unsigned int node, const char *verb, json_t
 	return 0;
 }
 
+void peer_ask_extend(struct peer_asks *asks, uint64_t cookie, unsigned int timeout_ms)
+{
+	struct ask *a = *ask_find(asks, cookie);
+	struct reactor_source *timer;
+
+	if (!a || reactor_timer(asks->reactor, timeout_ms, on_timeout, a, &timer))
+		return;
+	reactor_remove(a->timer);
+	a->timer = timer;
+}
+
 void peer_ask_forget(struct peer_asks *asks, uint64_t cookie)
 {
 	struct ask **at = ask_find(asks, cookie);

@@ -56,6 +56,8 @@ void peer_asks_close(struct peer_asks *asks);
 typedef void (*peer_answer_fn)(const json_t *outcome, void *arg);
 int peer_ask(struct peer_asks *asks, unsigned int node, const char *verb, json_t *args,
 	     unsigned int timeout_ms, peer_answer_fn fn, void *arg, uint64_t *ret_cookie);
+/* Its time begins anew; unknown is fine. */
+void peer_ask_extend(struct peer_asks *asks, uint64_t cookie, unsigned int timeout_ms);
 void peer_ask_forget(struct peer_asks *asks, uint64_t cookie);	/* unknown is fine */
 
 /* A verb; @question is to be answered, now or later.  @args is valid until then. */

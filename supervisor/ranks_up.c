@@ -18,15 +18,18 @@
 #include "shim/ranks.h"
 #include "supervisor/coord_driver.h"
 #include "supervisor/outcome.h"
+#include "supervisor/parts.h"
 #include "supervisor/rank_link.h"
 #include "supervisor/rank_record.h"
 
-#define UP_MS	300000
+#define UP_MS	300000		/* since the last image was read, wherever */
+#define LOOK_MS	5000
 
 struct ranks_up {
 	struct job *job;
 	struct rank_link *link;
 	struct reactor_source *timer;
+	int left_ms;
 	struct shim_wait stuck;
 	bool has_stuck;
 	ranks_up_fn done;
@@ -83,6 +86,11 @@ static void on_time(void *arg)
 	char who[64] = "its shim does not answer";
 
 	up->timer = NULL;
+	/* They wait for those of nodes whose memory is still being read. */
+	up->left_ms = parts_restoring(up->job->parts) ? UP_MS : up->left_ms - LOOK_MS;
+	if (up->left_ms > 0 && !reactor_timer(jobs_daemon(up->job->jobs)->reactor, LOOK_MS, on_time, up,
+					      &up->timer))
+		return;
 	if (up->has_stuck)
 		snprintf(who, sizeof(who), "rank %u is not there yet", up->stuck.rank);
 	finish(up, outcome_error(-ETIMEDOUT, "job %lld was restored, but its ranks do not run after %d s: %s",
@@ -119,7 +127,7 @@ int ranks_up_wait(struct job *job, ranks_up_fn done, void *arg)
 	up = calloc(1, sizeof(*up));
 	if (!up)
 		return -ENOMEM;
-	*up = (struct ranks_up) { .job = job, .done = done, .arg = arg };
+	*up = (struct ranks_up) { .job = job, .left_ms = UP_MS, .done = done, .arg = arg };
 	snprintf(path, sizeof(path), "%s/shim.sock", job->state_dir);
 	err = rank_link_open(reactor, path,
 			     rank_record_size(json_object_get(job->record, "ranks")), &ops, up,
@@ -127,7 +135,7 @@ int ranks_up_wait(struct job *job, ranks_up_fn done, void *arg)
 	if (!err)
 		err = rank_link_order(up->link, STATUS_RUN);
 	if (!err)
-		err = reactor_timer(reactor, UP_MS, on_time, up, &up->timer);
+		err = reactor_timer(reactor, LOOK_MS, on_time, up, &up->timer);
 	if (err) {
 		rank_link_close(up->link);
 		free(up);

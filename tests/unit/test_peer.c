@@ -550,6 +550,19 @@ static void test_ask(void **state)
 	assert_int_equal(peer_ask(n->asks, 1, "what", json_object(), 20000, on_outcome, n, NULL), 0);
 	until(n->outcomes == 2);
 	assert_int_equal(outcome_errno(n->outcome), -ENOSYS);
+	/* one that takes longer, and of which something is heard */
+	assert_int_equal(peer_ask(n->asks, 1, "later", json_object(), 300, on_outcome, n, &cookie), 0);
+	peer_ask_extend(n->asks, cookie, 20000);
+	peer_ask_extend(n->asks, cookie + 1, 20000);
+	until(nodes[1].question);
+	usleep(400000);
+	turns(20);
+	assert_int_equal(n->outcomes, 2);
+	peer_question_answer(nodes[1].question, outcome_ok(NULL));
+	nodes[1].question = NULL;
+	until(n->outcomes == 3);
+	assert_true(outcome_is_ok(n->outcome));
+	n->outcomes--;
 	/* answered too late, and after that nobody is hurt */
 	assert_int_equal(peer_ask(n->asks, 1, "later", json_object(), 300, on_outcome, n, NULL), 0);
 	until(nodes[1].question && n->outcomes == 3);
