@@ -158,11 +158,20 @@ static int serve_fence(struct shim_client *client)
 {
 	const struct shim_fence *fence = &client->shim->fence;
 	struct shim_msg msg = { .type = SHIM_FENCE, .number = fence->number };
+	struct shim_msg last = { .type = SHIM_FENCE_DONE };
 	const char *data;
 	size_t len;
 	bool more;
 	int err;
 
+	while (client->fences && fence_peek_last(fence, &client->fence, SHIM_DATA_MAX, &last.number,
+						 &data, &len, &more)) {
+		last.value = more;
+		err = shim_send(client->sock, &last, data, len, NULL, 0);
+		if (err)
+			return err == -EAGAIN ? 1 : err;
+		fence_advance_last(&client->fence, len, more);
+	}
 	while (client->fences &&
 	       fence_peek(fence, &client->fence, SHIM_DATA_MAX, &data, &len, &more)) {
 		msg.value = more;
@@ -317,7 +326,7 @@ static int handle_control(struct shim_client *client, struct shim_msg *msg,
 		return answer(client, msg, NULL, 0, NULL, 0);
 	case SHIM_FENCES:
 		client->fences = true;
-		fence_restart(&client->shim->fence);
+		fence_restart(&client->shim->fence, &client->fence);
 		return answer(client, msg, NULL, 0, NULL, 0);
 	case SHIM_ATTACH:
 		if (answer(client, msg, NULL, 0, NULL, 0))

@@ -39,6 +39,7 @@ void fence_end(struct shim_fence *f)
 {
 	free(f->data);
 	free(f->all);
+	free(f->last);
 	*f = (struct shim_fence) { .number = f->number };
 }
 
@@ -66,9 +67,40 @@ void fence_advance(struct fence_reader *reader, size_t len, bool more)
 	reader->sent = !more;
 }
 
-void fence_restart(struct shim_fence *f)
+void fence_restart(struct shim_fence *f, struct fence_reader *reader)
 {
 	f->all_len = 0;
+	*reader = (struct fence_reader) { .wants_last = f->has_last };
+}
+
+bool fence_peek_last(const struct shim_fence *f, const struct fence_reader *reader, size_t max,
+		     uint64_t *ret_number, const char **ret_data, size_t *ret_len, bool *ret_more)
+{
+	size_t left;
+
+	if (!reader->wants_last)
+		return false;
+	left = f->last_len - reader->last_at;
+	*ret_number = f->number - f->active;
+	*ret_data = f->last + reader->last_at;
+	*ret_len = left < max ? left : max;
+	*ret_more = left > max;
+	return true;
+}
+
+void fence_advance_last(struct fence_reader *reader, size_t len, bool more)
+{
+	reader->last_at += len;
+	reader->wants_last = more;
+}
+
+void fence_finish(struct shim_fence *f)
+{
+	free(f->data);
+	free(f->last);
+	*f = (struct shim_fence) {
+		.number = f->number, .has_last = true, .last = f->all, .last_len = f->all_len,
+	};
 }
 
 int fence_answer(struct shim_fence *f, uint64_t number, const void *data, size_t len,

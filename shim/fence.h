@@ -17,6 +17,9 @@ struct shim_fence {
 	size_t len;
 	char *all;		/* so far */
 	size_t all_len, all_size;
+	bool has_last;		/* what came of the one before, for a ckptd that has not heard it */
+	char *last;
+	size_t last_len;
 };
 
 /* How far one reader of our block has got. */
@@ -24,6 +27,8 @@ struct fence_reader {
 	uint64_t number;	/* of the fence that this is about */
 	bool sent;		/* all of it */
 	size_t at;
+	bool wants_last;	/* it comes anew: first the last answer */
+	size_t last_at;
 };
 
 /* Copies @data. -EBUSY: one is active; -EMSGSIZE, -ENOMEM. */
@@ -36,7 +41,13 @@ bool fence_peek(const struct shim_fence *fence, struct fence_reader *reader, siz
 void fence_advance(struct fence_reader *reader, size_t len, bool more);
 
 /* A reader comes anew: what another has begun to answer is void. */
-void fence_restart(struct shim_fence *fence);
+void fence_restart(struct shim_fence *fence, struct fence_reader *reader);
+/* The next piece of the last answer, and of which fence, as fence_peek(); before that. */
+bool fence_peek_last(const struct shim_fence *fence, const struct fence_reader *reader, size_t max,
+		     uint64_t *ret_number, const char **ret_data, size_t *ret_len, bool *ret_more);
+void fence_advance_last(struct fence_reader *reader, size_t len, bool more);
+/* The answer is whole: it becomes the last, and the next may begin. */
+void fence_finish(struct shim_fence *fence);
 /*
  * A piece of the answer. Return: 1: that was the last, all of it is in fence->all; 0: not
  * yet, or of a fence that is over; -EMSGSIZE, -ENOMEM.

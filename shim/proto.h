@@ -40,7 +40,8 @@ enum shim_msg_type {
 	 */
 	SHIM_FENCES = 14,
 	SHIM_FENCE = 15,	/* from the shim; number: which, from 1; data */
-	SHIM_FENCE_DONE = 16,	/* to the shim, the same; data of all nodes */
+	SHIM_FENCE_DONE = 16,	/* to the shim, the same; data of all nodes. From it, to a ckptd
+				 * that comes anew and before all else: the last it got */
 	/*
 	 * Quiesce of MPI ranks, between ckptd, who said WATCH once on its connection, and
 	 * the ranks' status pages (pages.h). Orders are not answered: reports follow, each

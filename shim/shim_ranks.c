@@ -207,15 +207,17 @@ void shim_ranks_message(struct shim *shim, const struct shim_msg *msg)
 void shim_ranks_fenced(struct shim *shim, const struct shim_msg *msg, const void *data,
 		       size_t len)
 {
-	struct shim_fence done;
 	int ret = fence_answer(&shim->fence, msg->number, data, len, msg->value);
 
 	if (!ret || !shim->pm)
 		return;
-	/* The next one may begin before this call is over. */
-	done = shim->fence;
-	shim->fence = (struct shim_fence) { .number = done.number };
-	if (ret < 0 || base(shim)->ops->fence_done(shim->pm, done.all, done.all_len))
+	/* The next one may begin before the call is over; what came of this stays until that is done. */
+	if (ret > 0) {
+		fence_finish(&shim->fence);
+		ret = base(shim)->ops->fence_done(shim->pm, shim->fence.last, shim->fence.last_len);
+	} else {
+		fence_end(&shim->fence);
+	}
+	if (ret)
 		on_abort(1, "process management: another node's answer cannot be read", shim);
-	fence_end(&done);
 }

@@ -166,6 +166,20 @@ static int advance(struct fence_tree *t)
 	return err;
 }
 
+int fence_tree_known(struct fence_tree *t, uint64_t number, const void *data, size_t len)
+{
+	int err;
+
+	if (t->open && (number + 1 != t->open || t->last.there))
+		return 0;
+	if (len > t->max)
+		return -EMSGSIZE;
+	err = block_set(&t->last, data, len);
+	if (!err)
+		t->open = number + 1;
+	return err;
+}
+
 int fence_tree_local(struct fence_tree *t, uint64_t number, const void *data, size_t len)
 {
 	int err;

@@ -32,6 +32,11 @@ int fence_tree_create(unsigned int node, unsigned int nr_nodes, size_t max,
 		      struct fence_tree **ret_tree);
 /* It went on before we were here: the open fence is the one that our shim says. */
 void fence_tree_resume(struct fence_tree *tree);
+/*
+ * The answer of fence @number, as our shim has kept it: the last that is done here. For who starts
+ * anew, as a child may not have got it; else it is known. 0, -EMSGSIZE, -ENOMEM.
+ */
+int fence_tree_known(struct fence_tree *tree, uint64_t number, const void *data, size_t len);
 /* Does anybody wait in the open fence, as far as is known here? */
 bool fence_tree_waits(const struct fence_tree *tree);
 void fence_tree_destroy(struct fence_tree *tree);	/* NULL is fine */

@@ -253,7 +253,7 @@ void parts_connected(struct parts *p)
 {
 	const struct shim_msg msg = { .type = SHIM_FENCES };
 
-	p->in.len = p->out.at = 0;
+	p->in.len = p->out.at = p->last.len = 0;
 	p->in.active = p->out.active = false;
 	shim_send(p->job->shim, &msg, NULL, 0, NULL, 0);
 }
@@ -264,6 +264,8 @@ void parts_message(struct parts *p, const struct shim_msg *msg, const void *data
 		parts_fence_push(p);
 	else if (msg->type == SHIM_FENCE)
 		parts_fence_message(p, msg, data, len);
+	else if (msg->type == SHIM_FENCE_DONE)
+		parts_fence_known(p, msg, data, len);
 	else if (msg->type == SHIM_SIGNALLED && !p->node)
 		parts_signal(p, (int)msg->number);
 }

@@ -4,7 +4,7 @@
  * (fence_tree.h), and the messages that carry it.
  *
  * Nothing here is kept on disk.  A ckptd that starts anew learns from its shim which fence is
- * open, and the neighbours repeat what they wait for.
+ * open and what came of the last one, and the neighbours repeat what they wait for.
  */
 #include "supervisor/parts_priv.h"
 
@@ -122,6 +122,19 @@ void parts_fence_message(struct parts *p, const struct shim_msg *msg, const void
 	check(p, err);
 }
 
+void parts_fence_known(struct parts *p, const struct shim_msg *msg, const void *data, size_t len)
+{
+	int err = append(&p->last, data, len);
+
+	if (!err && msg->value)
+		return;
+	if (!err)
+		err = fence_tree_known(p->tree, msg->number, p->last.data, p->last.len);
+	free(p->last.data);
+	p->last = (struct parts_block) { 0 };
+	check(p, err);
+}
+
 static void on_fence_up(const struct peer_msg *msg, void *arg)
 {
 	struct job *job = parts_job(arg, msg->job, msg->run);
@@ -155,6 +168,7 @@ void parts_fence_close(struct parts *p)
 	fence_tree_destroy(p->tree);
 	free(p->in.data);
 	free(p->out.data);
+	free(p->last.data);
 }
 
 int parts_fence_register(struct daemon *daemon)

@@ -49,6 +49,7 @@ struct parts {
 	unsigned int ticks;
 	bool put_down;		/* nothing is to be left of it, or of what is heard of it */
 	struct parts_block in, out;	/* from and to our shim */
+	struct parts_block last;	/* the answer that it has kept */
 	/* of the home */
 	bool starting, ending;
 	json_t *restore;	/* how it is started */
@@ -78,6 +79,8 @@ int parts_fence_open(struct parts *parts, bool fresh);
 void parts_fence_close(struct parts *parts);
 void parts_fence_message(struct parts *parts, const struct shim_msg *msg, const void *data,
 			 size_t len);
+void parts_fence_known(struct parts *parts, const struct shim_msg *msg, const void *data,
+		       size_t len);
 void parts_fence_push(struct parts *parts);
 int parts_fence_register(struct daemon *daemon);
 

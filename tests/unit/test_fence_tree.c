@@ -252,6 +252,41 @@ static void test_resume(void **state)
 	free(w);
 }
 
+/* What came of fence 7 the leaf has not got when the root, which is past it, starts anew. */
+static void test_resume_behind(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	struct node *root = &w->node[0], *leaf = &w->node[1];
+	char blocks[2 * BLOCK];
+	unsigned int i;
+
+	w->nr = 2;
+	for (i = 0; i < 2; i++) {
+		w->node[i] = (struct node) { .world = w, .number = i, .done = 7 - i };
+		make_block(blocks + i * BLOCK, i, 7);
+		assert_int_equal(fence_tree_create(i, 2, 2 * BLOCK, &ops, &w->node[i],
+						   &w->node[i].tree), 0);
+		fence_tree_resume(w->node[i].tree);
+	}
+	assert_int_equal(fence_tree_known(root->tree, 7, blocks, 3 * BLOCK), -EMSGSIZE);
+	assert_int_equal(fence_tree_known(root->tree, 7, blocks, sizeof(blocks)), 0);
+	/* known already: nothing changes */
+	assert_int_equal(fence_tree_known(root->tree, 5, blocks, BLOCK), 0);
+	say_local(leaf, 7);
+	while (w->on_wire)
+		deliver(w);
+	assert_int_equal(leaf->done, 7);
+	say_local(leaf, 8);
+	say_local(root, 8);
+	while (w->on_wire)
+		deliver(w);
+	assert_int_equal(root->done, 8);
+	assert_int_equal(leaf->done, 8);
+	for (i = 0; i < 2; i++)
+		fence_tree_destroy(w->node[i].tree);
+	free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -259,6 +294,7 @@ int main(void)
 		cmocka_unit_test(test_lossy),
 		cmocka_unit_test(test_strangers),
 		cmocka_unit_test(test_resume),
+		cmocka_unit_test(test_resume_behind),
 	};
 
 	return cmocka_run_group_tests_name("fence_tree", tests, NULL, NULL);

@@ -130,6 +130,7 @@ static void test_fence(void **state)
 {
 	struct shim_fence fence = { 0 };
 	struct fence_reader reader = { 0 };
+	uint64_t number;
 	const char *data;
 	size_t len;
 	bool more;
@@ -150,12 +151,12 @@ static void test_fence(void **state)
 	/* an answer to another one, one that is cut off, one that is whole */
 	assert_int_equal(fence_answer(&fence, 2, "x", 1, false), 0);
 	assert_int_equal(fence_answer(&fence, 1, "old", 3, true), 0);
-	fence_restart(&fence);
+	fence_restart(&fence, &reader);
 	assert_int_equal(fence_answer(&fence, 1, "new", 3, true), 0);
 	assert_int_equal(fence_answer(&fence, 1, NULL, 0, false), 1);
 	assert_int_equal(fence.all_len, 3);
 	assert_memory_equal(fence.all, "new", 3);
-	fence_end(&fence);
+	fence_finish(&fence);
 	/* one without data is one message */
 	assert_int_equal(fence_begin(&fence, NULL, 0), 0);
 	assert_int_equal(fence.number, 2);
@@ -166,7 +167,19 @@ static void test_fence(void **state)
 	assert_false(fence_peek(&fence, &reader, 4, &data, &len, &more));
 	assert_int_equal(fence_answer(&fence, 1, "late", 4, false), 0);
 	assert_int_equal(fence_answer(&fence, 2, NULL, 0, false), 1);
+	/* who comes anew hears what came of the one before, once */
+	assert_false(fence_peek_last(&fence, &reader, 2, &number, &data, &len, &more));
+	fence_restart(&fence, &reader);
+	assert_true(fence_peek_last(&fence, &reader, 2, &number, &data, &len, &more));
+	assert_true(number == 1 && len == 2 && more && !memcmp(data, "ne", 2));
+	fence_advance_last(&reader, len, more);
+	assert_true(fence_peek_last(&fence, &reader, 2, &number, &data, &len, &more));
+	assert_true(number == 1 && len == 1 && !more && *data == 'w');
+	fence_advance_last(&reader, len, more);
+	assert_false(fence_peek_last(&fence, &reader, 2, &number, &data, &len, &more));
+	assert_true(fence_peek(&fence, &reader, 4, &data, &len, &more));
 	fence_end(&fence);
+	assert_int_equal(fence.number, 2);
 }
 
 static void write_file(const char *path, const char *data, size_t len)
