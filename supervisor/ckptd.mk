@@ -44,7 +44,7 @@ $(call unit_test,tests/unit/test_keep,tests/unit/test_keep.c tests/unit/keep_fix
 $(call unit_test,tests/unit/test_fsck,tests/unit/test_fsck.c tests/unit/keep_fixture.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_rank_record,tests/unit/test_rank_record.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_rank_sources,tests/unit/test_rank_sources.c,$(CKPTD_LIBS))
-$(call unit_test,tests/unit/test_coord_driver,tests/unit/test_coord_driver.c tests/unit/driver_box.c,\
+$(call unit_test,tests/unit/test_coord_driver,tests/unit/test_coord_driver.c tests/unit/driver_box.c tests/unit/driver_box_rest.c,\
 	$(LIB)/libcoord.a $(LIB)/libshim.a $(LIB)/libop.a $(LIB)/libengine.a $(LIB)/libimage.a \
 	-ljansson -lsodium -luring -lzstd -lxxhash)
 $(call unit_test,tests/unit/test_reactor,tests/unit/test_reactor.c,$(LIB)/libdaemon.a)

@@ -15,11 +15,6 @@
 #include "image/util.h"
 #include "supervisor/coord_peer.h"
 #include "supervisor/coord_record.h"
-#include "supervisor/generation.h"
-#include "supervisor/keeper.h"
-#include "supervisor/promoter.h"
-#include "supervisor/rank_record.h"
-#include "supervisor/worker.h"
 #include "tests/unit/driver_box.h"
 
 #define QUIET_LOOKS	40	/* of 5 ms; beyond the machine's first repetitions */
@@ -55,7 +50,7 @@ static struct reactor_source *timers;
 static peer_receive_fn on_message;
 static peer_verb_fn on_checkpoint, on_failure;
 
-static struct box_node *node_of(const void *pointer)
+struct box_node *box_node_of(const void *pointer)
 {
 	return (struct box_node *)(uintptr_t)pointer;
 }
@@ -134,7 +129,7 @@ int peer_verb(struct peer_asks *asks, const char *verb, peer_verb_fn fn, void *a
 
 int peer_send(struct peer *peer, const struct peer_msg *msg)
 {
-	struct box_node *from = node_of(peer);
+	struct box_node *from = box_node_of(peer);
 	struct message *m = &messages[nr_messages];
 
 	if (from->off || box->node[msg->node].off)
@@ -211,7 +206,7 @@ static bool deliver(void)
 int rank_link_open(struct reactor *reactor, const char *path, unsigned int nr_ranks,
 		   const struct rank_link_ops *ops, void *arg, struct rank_link **ret_link)
 {
-	struct box_node *node = node_of(reactor);
+	struct box_node *node = box_node_of(reactor);
 	struct rank_link *link = calloc(1, sizeof(*link));
 
 	*link = (struct rank_link) {
@@ -291,7 +286,7 @@ static bool obey(struct box_node *node)
 int job_dump_start(struct job *job, const struct job_dump_options *options,
 		   const struct job_dump_ops *ops, void *arg, struct job_dump **ret_dump)
 {
-	struct box_node *node = node_of(job->jobs);
+	struct box_node *node = box_node_of(job->jobs);
 	struct job_dump *dump = calloc(1, sizeof(*dump));
 
 	assert_null(node->dump);
@@ -406,96 +401,6 @@ int catalog_generation_remove(const struct catalog *catalog, int64_t job, int64_
 			      char *why, size_t size)
 {
 	return 0;
-}
-
-/* ------------------------------------------------------------- what is left */
-
-void log_line(const struct log *log, enum log_level level, const char *format, ...)
-{
-}
-
-struct daemon *jobs_daemon(const struct jobs *jobs)
-{
-	return &node_of(jobs)->daemon;
-}
-
-int parts_host(const struct parts *parts, unsigned int node)
-{
-	return (int)node;
-}
-
-const char *parts_name(const struct parts *parts, unsigned int node)
-{
-	return node ? "n2" : "n1";
-}
-
-unsigned int parts_node(const struct parts *parts)
-{
-	return parts->node;
-}
-
-json_t *parts_silent(const struct parts *parts)
-{
-	return NULL;
-}
-
-struct job *parts_job(struct daemon *daemon, int64_t id, uint64_t run)
-{
-	return &node_of(daemon)->job;
-}
-
-const char *job_label(const struct job *job, char *buf)
-{
-	return "1-box";
-}
-
-json_t *rank_record_spec(const json_t *record, unsigned int node, const struct config *config)
-{
-	return json_pack("{s:i}", "node", (int)node);
-}
-
-bool rank_record_is_apart(const json_t *record)
-{
-	return false;
-}
-
-int ranks_parse(const json_t *json, struct ranks *ret_ranks, char *why, size_t size)
-{
-	unsigned int *node_of_rank = malloc(BOX_NODES * sizeof(*node_of_rank));
-
-	for (unsigned int i = 0; i < BOX_NODES; i++)
-		node_of_rank[i] = i;
-	*ret_ranks = (struct ranks) {
-		.size = BOX_NODES, .nr_nodes = BOX_NODES, .nr = 1, .node_of = node_of_rank,
-		.node = (unsigned int)json_integer_value(json_object_get(json, "node")),
-	};
-	return 0;
-}
-
-void ranks_done(struct ranks *ranks)
-{
-	free(ranks->node_of);
-}
-
-void keeper_after_commit(struct keeper *keeper, const struct job *job)
-{
-}
-
-void promoter_after_commit(struct promoter *promoter, const struct job *job)
-{
-}
-
-json_t *generation_describe(const struct op_env *env, const struct catalog *catalog,
-			    int64_t job, int64_t generation, const char *label)
-{
-	return NULL;
-}
-
-/* Without figures it is answered at once. */
-int worker_start(struct daemon *daemon, const struct worker_spec *spec,
-		 const struct channel_ops *ops, void *ops_arg, struct worker **ret_worker)
-{
-	return -ENOMEM;
 }
 
 /* ---------------------------------------------------------------- the box */

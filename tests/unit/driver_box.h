@@ -67,6 +67,8 @@ void box_captured(struct box *box, unsigned int node);
 void box_stored(struct box *box, unsigned int node);
 /* @text: why it failed; NULL */
 void box_ended(struct box *box, unsigned int node, const char *text);
+/* What the driver takes for a daemon, its jobs, its network or its reactor. */
+struct box_node *box_node_of(const void *pointer);
 /* Taken to where all images are there, on all nodes but @slow. */
 void box_dump(struct box *box, unsigned int slow);
 

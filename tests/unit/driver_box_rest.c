@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * See driver_box.h: of what libcoord.a calls that which has nothing to play, because there are two
+ * nodes with a rank each, and nobody to be told.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "supervisor/generation.h"
+#include "supervisor/keeper.h"
+#include "supervisor/promoter.h"
+#include "supervisor/rank_record.h"
+#include "supervisor/worker.h"
+#include "tests/unit/driver_box.h"
+
+void log_line(const struct log *log, enum log_level level, const char *format, ...)
+{
+}
+
+struct daemon *jobs_daemon(const struct jobs *jobs)
+{
+	return &box_node_of(jobs)->daemon;
+}
+
+int parts_host(const struct parts *parts, unsigned int node)
+{
+	return (int)node;
+}
+
+const char *parts_name(const struct parts *parts, unsigned int node)
+{
+	return node ? "n2" : "n1";
+}
+
+unsigned int parts_node(const struct parts *parts)
+{
+	return parts->node;
+}
+
+json_t *parts_silent(const struct parts *parts)
+{
+	return NULL;
+}
+
+struct job *parts_job(struct daemon *daemon, int64_t id, uint64_t run)
+{
+	return &box_node_of(daemon)->job;
+}
+
+const char *job_label(const struct job *job, char *buf)
+{
+	return "1-box";
+}
+
+json_t *rank_record_spec(const json_t *record, unsigned int node, const struct config *config)
+{
+	return json_pack("{s:i}", "node", (int)node);
+}
+
+bool rank_record_is_apart(const json_t *record)
+{
+	return false;
+}
+
+int ranks_parse(const json_t *json, struct ranks *ret_ranks, char *why, size_t size)
+{
+	unsigned int *node_of_rank = malloc(BOX_NODES * sizeof(*node_of_rank));
+
+	for (unsigned int i = 0; i < BOX_NODES; i++)
+		node_of_rank[i] = i;
+	*ret_ranks = (struct ranks) {
+		.size = BOX_NODES, .nr_nodes = BOX_NODES, .nr = 1, .node_of = node_of_rank,
+		.node = (unsigned int)json_integer_value(json_object_get(json, "node")),
+	};
+	return 0;
+}
+
+void ranks_done(struct ranks *ranks)
+{
+	free(ranks->node_of);
+}
+
+void keeper_after_commit(struct keeper *keeper, const struct job *job)
+{
+}
+
+void promoter_after_commit(struct promoter *promoter, const struct job *job)
+{
+}
+
+json_t *generation_describe(const struct op_env *env, const struct catalog *catalog,
+			    int64_t job, int64_t generation, const char *label)
+{
+	return NULL;
+}
+
+/* Without figures it is answered at once. */
+int worker_start(struct daemon *daemon, const struct worker_spec *spec,
+		 const struct channel_ops *ops, void *ops_arg, struct worker **ret_worker)
+{
+	return -ENOMEM;
+}
