@@ -13,7 +13,7 @@
  *	ckpt_disconnect(c);
  *
  * Every function that can fail returns a negative errno and writes its ret_
- * arguments only on success.  -EOPNOTSUPP and -EBUSY come with refusals: what
+ * arguments only on success.  -EOPNOTSUPP comes with refusals, and -EBUSY may: what
  * stands in the way, pid by pid.  Calls block until the daemon has answered.
  * A struct ckpt is one connection: one thread at a time, one call at a time.
  * Strings returned are UTF-8 and valid until the next call on the connection.
@@ -41,7 +41,8 @@ struct ckpt;
  * ckpt_connect() - connect to the daemon of this node
  * @path: its socket; NULL: the environment's CKPTD_SOCKET, or CKPT_SOCKET_DEFAULT
  *
- * Return: 0; -ENOENT or -ECONNREFUSED: no daemon runs; other negative errno.
+ * Return: 0; -ENOENT or -ECONNREFUSED: no daemon runs; -EAGAIN: it takes no connection
+ * for 30 seconds, so it may be stopped; other negative errno.
  */
 int ckpt_connect(const char *path, struct ckpt **ret_ckpt);
 void ckpt_disconnect(struct ckpt *ckpt);	/* NULL is fine */

@@ -10,6 +10,8 @@
 #include "libckptctl/version.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +20,11 @@
 #include <unistd.h>
 
 #define API __attribute__((visibility("default")))
+#define CONNECT_S	30	/* that a daemon may take to have room for one more */
 
 static int open_socket(const char *path)
 {
+	const struct timeval limit = { .tv_sec = CONNECT_S }, none = { 0 };
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	int sock, err;
 
@@ -30,7 +34,9 @@ static int open_socket(const char *path)
 	sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (sock < 0)
 		return -errno;
-	if (connect(sock, (struct sockaddr *)&addr, sizeof(addr))) {
+	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	if (connect(sock, (struct sockaddr *)&addr, sizeof(addr)) ||
+	    setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &none, sizeof(none))) {
 		err = -errno;
 		close(sock);
 		return err;
@@ -88,6 +94,23 @@ API void ckpt_set_progress(struct ckpt *ckpt, ckpt_progress_fn fn, void *arg)
 	ckpt->progress_arg = arg;
 }
 
+void handle_set_wait(struct ckpt *ckpt, handle_wait_fn fn, void *arg)
+{
+	int flags = fcntl(ckpt->sock, F_GETFL);
+
+	if (flags < 0 || fcntl(ckpt->sock, F_SETFL, flags | O_NONBLOCK))
+		return;
+	ckpt->wait = fn;
+	ckpt->wait_arg = arg;
+}
+
+int handle_refuse(struct ckpt *ckpt, int err, const char *text)
+{
+	forget_answer(ckpt);
+	snprintf(ckpt->error, sizeof(ckpt->error), "%s", text);
+	return err;
+}
+
 /* Fail for good; ends a line. */
 static int broken(struct ckpt *ckpt, int err, const char *what)
 {
@@ -96,23 +119,65 @@ static int broken(struct ckpt *ckpt, int err, const char *what)
 	return err;
 }
 
+/* Only a socket that does not block is not ready. */
+static int wait_for(const struct ckpt *ckpt, short events)
+{
+	return ckpt->wait ? ckpt->wait(ckpt->sock, events, ckpt->wait_arg) : 0;
+}
+
+/* Descriptors go with the first byte. */
+static int send_bytes(const struct ckpt *ckpt, const void *data, size_t len, const int *fds,
+		      unsigned int nr_fds)
+{
+	const uint8_t *at = data;
+	int n;
+
+	while (len) {
+		n = wire_send_some(ckpt->sock, at, len, fds, nr_fds);
+		if (n > 0) {
+			at += n;
+			len -= (size_t)n;
+			nr_fds = 0;
+		} else if (n == -EAGAIN) {
+			n = wait_for(ckpt, POLLOUT);
+		}
+		if (n < 0)
+			return n;
+	}
+	return 0;
+}
+
+static int send_frame(const struct ckpt *ckpt, const char *text, const int *fds,
+		      unsigned int nr_fds)
+{
+	uint8_t header[WIRE_HEADER];
+	int err;
+
+	wire_header(header, strlen(text), nr_fds);
+	err = send_bytes(ckpt, header, sizeof(header), fds, nr_fds);
+	if (!err)
+		err = send_bytes(ckpt, text, strlen(text), NULL, 0);
+	/* Who was turned away finds the reason in the answer. */
+	return err == -EPIPE ? 0 : err;
+}
+
 static int send_request(struct ckpt *ckpt, const char *verb, json_t *args,
 			const int *fds, unsigned int nr_fds)
 {
 	json_t *request = json_pack("{s:s, s:o}", "verb", verb, "args", args);
 	char *text = json_dumps(request, JSON_COMPACT);
-	int err = -ENOMEM;
+	int err;
 
 	json_decref(request);
-	if (text && strlen(text) > WIRE_REQUEST_MAX) {
-		/* Nothing was sent: the connection stays good. */
+	/* Nothing was sent: the connection stays good. */
+	if (!text)
+		return handle_refuse(ckpt, -ENOMEM, strerror(ENOMEM));
+	if (strlen(text) > WIRE_REQUEST_MAX) {
 		free(text);
-		snprintf(ckpt->error, sizeof(ckpt->error),
-			 "the request is too long (command line and environment)");
-		return -E2BIG;
+		return handle_refuse(ckpt, -E2BIG,
+				     "the request is too long (command line and environment)");
 	}
-	if (text)
-		err = wire_send(ckpt->sock, text, strlen(text), fds, nr_fds);
+	err = send_frame(ckpt, text, fds, nr_fds);
 	free(text);
 	return err ? broken(ckpt, err, "cannot ask ckptd") : 0;
 }
@@ -167,6 +232,8 @@ static int receive_answer(struct ckpt *ckpt)
 			n = wire_receive(&ckpt->in, ckpt->sock);
 			if (n == 0)
 				return broken(ckpt, -EPIPE, "ckptd went away before it answered");
+			if (n == -EAGAIN)
+				n = wait_for(ckpt, POLLIN);
 		}
 		if (n < 0)
 			return broken(ckpt, n, "no answer from ckptd");
@@ -192,8 +259,7 @@ int handle_call(struct ckpt *ckpt, const char *verb, json_t *args,
 	if (ckpt->broken || !args) {
 		json_decref(args);
 		err = ckpt->broken ? ckpt->broken : -ENOMEM;
-		snprintf(ckpt->error, sizeof(ckpt->error), "%s", strerror(-err));
-		return err;
+		return handle_refuse(ckpt, err, strerror(-err));
 	}
 	err = send_request(ckpt, verb, args, fds, nr_fds);
 	if (!err)
@@ -207,14 +273,17 @@ API int ckpt_call(struct ckpt *ckpt, const char *verb, const char *args,
 	json_t *json = args ? json_loads(args, JSON_REJECT_DUPLICATES, NULL) :
 		       json_object();
 
-	if (!json_is_object(json) || nr_fds > WIRE_FDS_MAX) {
-		json_decref(json);
-		forget_answer(ckpt);
-		snprintf(ckpt->error, sizeof(ckpt->error),
-			 "the arguments are no JSON object");
-		return -EINVAL;
-	}
-	return handle_call(ckpt, verb, json, fds, nr_fds);
+	json_t *name = json_string(verb);
+	int err = !json_is_object(json) ?
+		  handle_refuse(ckpt, -EINVAL, "the arguments are no JSON object") :
+		  nr_fds > WIRE_FDS_MAX ? handle_refuse(ckpt, -EINVAL, "too many descriptors") :
+		  !name ? handle_refuse(ckpt, -EILSEQ, "the request's name is not UTF-8") : 0;
+
+	json_decref(name);
+	if (!err)
+		return handle_call(ckpt, verb, json, fds, nr_fds);
+	json_decref(json);
+	return err;
 }
 
 /* -------------------------------------------------------- the last answer */

@@ -10,12 +10,20 @@
 #include "libckptctl/ckptctl.h"
 #include "libckptctl/wire.h"
 
+/*
+ * Called when the socket is not ready for @events (as of poll(2)); returns 0 when it is, or a
+ * negative errno, by which the call fails for good.
+ */
+typedef int (*handle_wait_fn)(int sock, short events, void *arg);
+
 struct ckpt {
 	int sock;
 	int broken;		/* negative errno of the transport: no further call */
 	struct wire_in in;
 	ckpt_progress_fn progress;
 	void *progress_arg;
+	handle_wait_fn wait;	/* NULL: the socket blocks */
+	void *wait_arg;
 	json_t *answer;		/* the last outcome; NULL: none yet */
 	char *text;		/* the same as text */
 	int answer_fd;		/* that came with it; -1: none */
@@ -25,5 +33,11 @@ struct ckpt {
 /* As ckpt_call(); takes over the reference to @args (NULL: -ENOMEM). */
 int handle_call(struct ckpt *ckpt, const char *verb, json_t *args,
 		const int *fds, unsigned int nr_fds);
+
+/* Wait by @fn instead of in the kernel: for ckptctl, which wants to say that it waits. */
+void handle_set_wait(struct ckpt *ckpt, handle_wait_fn fn, void *arg);
+
+/* A call that is not made: as @err, for the reason that the text says; ends a line. */
+int handle_refuse(struct ckpt *ckpt, int err, const char *text);
 
 #endif /* STILLPOINT_LIBCKPTCTL_HANDLE_H */

@@ -31,35 +31,51 @@ static json_t *strings(const char *const *list)
 	return array;
 }
 
-static void set_string(json_t *args, const char *name, const char *value)
+static const char not_utf8[] = "a string is not UTF-8";
+static const char bad_structure[] = "the structure is too short, or what is reserved in it is not 0";
+static const char bad_flags[] = "there is a flag that this library does not know";
+
+/* What cannot be handed over is no default. */
+static int set_string(json_t *args, const char *name, const char *value)
 {
-	if (value)
-		json_object_set_new(args, name, json_string(value));
+	return value ? json_object_set_new(args, name, json_string(value)) : 0;
+}
+
+static json_t *run_args(const struct ckpt_run *run, const char *cwd)
+{
+	const char *const *envp = run->envp ? run->envp : (const char *const *)environ;
+	json_t *args = json_pack("{s:o, s:o, s:s, s:b, s:b}", "argv", strings(run->argv),
+				 "env", strings(envp), "cwd", run->cwd ? run->cwd : cwd,
+				 "host_ns", !!(run->flags & CKPT_RUN_HOST_NS),
+				 "tty", !!(run->flags & CKPT_RUN_TTY));
+
+	if (args && !set_string(args, "name", run->name) &&
+	    !set_string(args, "stdin", run->in) && !set_string(args, "stdout", run->out) &&
+	    !set_string(args, "stderr", run->err))
+		return args;
+	json_decref(args);
+	return NULL;
 }
 
 API int ckpt_job_run(struct ckpt *ckpt, const struct ckpt_run *run, int64_t *ret_job)
 {
-	const char *const *envp = run->envp ? run->envp : (const char *const *)environ;
 	char cwd[PATH_MAX] = "/";
 	json_t *args;
 	int err;
 
-	if (run->size < sizeof(*run) || !run->argv || !run->argv[0])
-		return -EINVAL;
+	if (run->size < sizeof(*run) || run->reserved)
+		return handle_refuse(ckpt, -EINVAL, bad_structure);
+	if (!run->argv || !run->argv[0])
+		return handle_refuse(ckpt, -EINVAL, "there is no command");
 	if (run->flags & ~(uint32_t)(CKPT_RUN_HOST_NS | CKPT_RUN_TTY))
-		return -EINVAL;
-	if (!run->cwd && !getcwd(cwd, sizeof(cwd)))
-		return -errno;
-	args = json_pack("{s:o, s:o, s:s, s:b, s:b}", "argv", strings(run->argv),
-			 "env", strings(envp), "cwd", run->cwd ? run->cwd : cwd,
-			 "host_ns", !!(run->flags & CKPT_RUN_HOST_NS),
-			 "tty", !!(run->flags & CKPT_RUN_TTY));
+		return handle_refuse(ckpt, -EINVAL, bad_flags);
+	if (!run->cwd && !getcwd(cwd, sizeof(cwd))) {
+		err = -errno;
+		return handle_refuse(ckpt, err, "the working directory cannot be found out");
+	}
+	args = run_args(run, cwd);
 	if (!args)
-		return -EILSEQ;
-	set_string(args, "name", run->name);
-	set_string(args, "stdin", run->in);
-	set_string(args, "stdout", run->out);
-	set_string(args, "stderr", run->err);
+		return handle_refuse(ckpt, -EILSEQ, not_utf8);
 	err = handle_call(ckpt, "run", args, NULL, 0);
 	return err ? err : ckpt_answer_int(ckpt, "job", ret_job);
 }
@@ -73,7 +89,7 @@ API int ckpt_job_checkpoint(struct ckpt *ckpt, int64_t job, uint32_t flags,
 
 	if (flags & ~(uint32_t)(CKPT_CHECKPOINT_KILL | CKPT_CHECKPOINT_DRY_RUN |
 				CKPT_CHECKPOINT_IN_PLACE))
-		return -EINVAL;
+		return handle_refuse(ckpt, -EINVAL, bad_flags);
 	err = handle_call(ckpt, "checkpoint",
 			  json_pack("{s:I, s:b, s:b, s:b}", "job", (json_int_t)job,
 				    "kill", !!(flags & CKPT_CHECKPOINT_KILL),
@@ -98,10 +114,12 @@ API int ckpt_job_auto(struct ckpt *ckpt, int64_t job, const struct ckpt_auto *ho
 	bool off = how->flags & CKPT_AUTO_OFF;
 	json_t *args, *settings;
 
-	if (how->size < sizeof(*how) || how->reserved || how->flags & ~(uint32_t)CKPT_AUTO_OFF)
-		return -EINVAL;
+	if (how->size < sizeof(*how) || how->reserved)
+		return handle_refuse(ckpt, -EINVAL, bad_structure);
+	if (how->flags & ~(uint32_t)CKPT_AUTO_OFF)
+		return handle_refuse(ckpt, -EINVAL, bad_flags);
 	if (off && (how->every_ms || how->mtbf_ms || how->node_mtbf_ms))
-		return -EINVAL;
+		return handle_refuse(ckpt, -EINVAL, "no more of them, and how often?");
 	args = json_pack("{s:I, s:b}", "job", (json_int_t)job, "on", !off);
 	if (!off) {
 		settings = json_object();
@@ -120,21 +138,21 @@ API int ckpt_job_restart_on(struct ckpt *ckpt, int64_t job,
 	uint32_t flags;
 
 	if (restart->size < sizeof(*restart) || restart->reserved)
-		return -EINVAL;
+		return handle_refuse(ckpt, -EINVAL, bad_structure);
 	flags = restart->flags;
 	if (flags & ~(uint32_t)(CKPT_RESTART_ACCEPT_CHANGED |
 				CKPT_RESTART_DRY_RUN | CKPT_RESTART_NODE_LOST))
-		return -EINVAL;
+		return handle_refuse(ckpt, -EINVAL, bad_flags);
 	if (restart->nodes) {
 		nodes = strings(restart->nodes);
 		if (!nodes)
-			return -EILSEQ;
+			return handle_refuse(ckpt, -EILSEQ, not_utf8);
 	}
 	if (restart->map) {
 		map = strings(restart->map);
 		if (!map) {
 			json_decref(nodes);
-			return -EILSEQ;
+			return handle_refuse(ckpt, -EILSEQ, not_utf8);
 		}
 	}
 	args = json_pack("{s:I, s:b, s:b, s:b}", "job", (json_int_t)job,
@@ -187,7 +205,7 @@ API int ckpt_job_remove(struct ckpt *ckpt, int64_t job, int64_t generation,
 	json_t *args;
 
 	if (flags & ~(uint32_t)(CKPT_REMOVE_FORCE | CKPT_REMOVE_DRY_RUN))
-		return -EINVAL;
+		return handle_refuse(ckpt, -EINVAL, bad_flags);
 	args = json_pack("{s:I, s:b, s:b}", "job", (json_int_t)job,
 			 "force", !!(flags & CKPT_REMOVE_FORCE),
 			 "dry_run", !!(flags & CKPT_REMOVE_DRY_RUN));
@@ -222,10 +240,12 @@ API int ckpt_job_prune(struct ckpt *ckpt, int64_t job, const struct ckpt_prune *
 	json_t *args;
 	int err;
 
-	if (prune && (prune->size < sizeof(*prune) || prune->reserved ||
-		      prune->flags & ~(uint32_t)CKPT_PRUNE_DRY_RUN ||
-		      prune->max_size > INT64_MAX))
-		return -EINVAL;
+	if (prune && (prune->size < sizeof(*prune) || prune->reserved))
+		return handle_refuse(ckpt, -EINVAL, bad_structure);
+	if (prune && prune->flags & ~(uint32_t)CKPT_PRUNE_DRY_RUN)
+		return handle_refuse(ckpt, -EINVAL, bad_flags);
+	if (prune && prune->max_size > INT64_MAX)
+		return handle_refuse(ckpt, -EINVAL, "a size is beyond 8 EiB");
 	args = json_object();
 	if (job)
 		json_object_set_new(args, "job", json_integer(job));

@@ -61,17 +61,23 @@ static void serve(int sock, const struct script *script)
 	_exit(0);
 }
 
-static struct fake start(const struct script *script)
+static void listen_at(struct fake *f)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+
+	snprintf(f->path, sizeof(f->path), "/tmp/test-library-%d", (int)getpid());
+	strcpy(addr.sun_path, f->path);
+	unlink(f->path);
+	f->listener = socket(AF_UNIX, SOCK_STREAM, 0);
+	assert_int_equal(bind(f->listener, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(listen(f->listener, 1), 0);
+}
+
+static struct fake start(const struct script *script)
+{
 	struct fake f;
 
-	snprintf(f.path, sizeof(f.path), "/tmp/test-library-%d", (int)getpid());
-	strcpy(addr.sun_path, f.path);
-	unlink(f.path);
-	f.listener = socket(AF_UNIX, SOCK_STREAM, 0);
-	assert_int_equal(bind(f.listener, (struct sockaddr *)&addr, sizeof(addr)), 0);
-	assert_int_equal(listen(f.listener, 1), 0);
+	listen_at(&f);
 	f.pid = fork();
 	if (!f.pid)
 		serve(accept(f.listener, NULL, NULL), script);
@@ -270,6 +276,7 @@ static void test_bad_arguments(void **state)
 	struct ckpt_restart_on restart = { .size = 8, .nodes = not_utf8 };
 	struct ckpt_auto how = { .size = 8 };
 	struct ckpt_prune prune = { .size = 4 };
+	const int fds[17] = { 0 };
 	struct fake f = start(script);
 	struct ckpt *ckpt;
 	int64_t job;
@@ -298,9 +305,87 @@ static void test_bad_arguments(void **state)
 	assert_int_equal(ckpt_job_remove(ckpt, 1, 0, 1u << 30), -EINVAL);
 	assert_int_equal(ckpt_call(ckpt, "ps", "no json", NULL, 0), -EINVAL);
 	assert_int_equal(ckpt_call(ckpt, "ps", "[]", NULL, 0), -EINVAL);
+	assert_int_equal(ckpt_call(ckpt, "\xff", NULL, NULL, 0), -EILSEQ);
+	assert_int_equal(ckpt_call(ckpt, "ps", NULL, fds, 17), -EINVAL);
+	assert_non_null(strstr(ckpt_error_text(ckpt), "descriptors"));
 	assert_int_equal(ckpt_call(ckpt, "ps", NULL, NULL, 0), 0);
 	ckpt_disconnect(ckpt);
 	finish(f);
+}
+
+/* No string that cannot be handed over is left out: that would be the default. */
+static void test_not_utf8(void **state)
+{
+	static const struct script script[] = {
+		{ .want = "\"verb\":\"run\"", { "{\"ok\": true, \"result\": {\"job\": 1}}" } },
+		{ NULL }
+	};
+	static const char *const argv[] = { "a", NULL }, *const envp[] = { "A=\xff", NULL };
+	const struct ckpt_run good = { .size = sizeof(good), .argv = argv, .cwd = "/" };
+	struct ckpt_run bad[6];
+	struct fake f = start(script);
+	struct ckpt *ckpt;
+	int64_t job;
+	size_t i;
+
+	for (i = 0; i < 6; i++)
+		bad[i] = good;
+	bad[0].out = bad[1].err = bad[2].in = bad[3].name = bad[4].cwd = "/\xff";
+	bad[5].envp = envp;
+	assert_int_equal(ckpt_connect(f.path, &ckpt), 0);
+	for (i = 0; i < 6; i++)
+		assert_int_equal(ckpt_job_run(ckpt, &bad[i], &job), -EILSEQ);
+	assert_int_equal(ckpt_job_run(ckpt, &good, &job), 0);
+	ckpt_disconnect(ckpt);
+	finish(f);
+}
+
+/* What the text says is of the last call, also of one that was not made. */
+static void test_text_of_last_call(void **state)
+{
+	static const struct script script[] = {
+		{ .want = "checkpoint", {
+			"{\"ok\": false, \"error\": {\"errno\": -95, \"text\": \"there is no job 99\","
+			" \"refusals\": [{}]}}" } },
+		{ NULL }
+	};
+	static const char *const argv[] = { "a", NULL };
+	struct ckpt_run run = { .size = sizeof(run), .argv = argv, .cwd = "/", .reserved = 7 };
+	struct fake f = start(script);
+	struct ckpt *ckpt;
+	int64_t job;
+
+	assert_int_equal(ckpt_connect(f.path, &ckpt), 0);
+	assert_int_equal(ckpt_job_checkpoint(ckpt, 99, 0, NULL), -EOPNOTSUPP);
+	assert_int_equal(ckpt_refusal_count(ckpt), 1);
+	assert_int_equal(ckpt_job_checkpoint(ckpt, 1, 0x80, NULL), -EINVAL);
+	assert_non_null(strstr(ckpt_error_text(ckpt), "flag"));
+	assert_int_equal(ckpt_refusal_count(ckpt), 0);
+	assert_int_equal(ckpt_job_run(ckpt, &run, &job), -EINVAL);
+	assert_non_null(strstr(ckpt_error_text(ckpt), "reserved"));
+	ckpt_disconnect(ckpt);
+	finish(f);
+}
+
+/* A daemon that turns somebody away has said why before it was asked. */
+static void test_turned_away(void **state)
+{
+	static const char busy[] = "{\"ok\": false, \"error\": {\"errno\": -16, \"text\": \"too many\"}}";
+	struct ckpt *ckpt;
+	int status, sock;
+	struct fake f;
+
+	listen_at(&f);
+	assert_int_equal(ckpt_connect(f.path, &ckpt), 0);
+	sock = accept(f.listener, NULL, NULL);
+	assert_int_equal(wire_send(sock, busy, strlen(busy), NULL, 0), 0);
+	close(sock);
+	assert_int_equal(ckpt_job_wait(ckpt, 1, &status), -EBUSY);
+	assert_string_equal(ckpt_error_text(ckpt), "too many");
+	assert_int_equal(ckpt_job_wait(ckpt, 1, &status), -EPIPE);
+	ckpt_disconnect(ckpt);
+	close(f.listener);
+	unlink(f.path);
 }
 
 int main(void)
@@ -311,6 +396,9 @@ int main(void)
 		cmocka_unit_test(test_refusal),
 		cmocka_unit_test(test_broken),
 		cmocka_unit_test(test_bad_arguments),
+		cmocka_unit_test(test_not_utf8),
+		cmocka_unit_test(test_text_of_last_call),
+		cmocka_unit_test(test_turned_away),
 	};
 
 	return cmocka_run_group_tests_name("library", tests, NULL, NULL);
