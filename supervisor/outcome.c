@@ -54,6 +54,20 @@ json_t *outcome_error(int err, const char *format, ...)
 	return error_object(err, text, json_array());
 }
 
+json_t *outcome_usage(const char *format, ...)
+{
+	char text[768];
+	json_t *outcome;
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	outcome = error_object(-EINVAL, text, json_array());
+	json_object_set_new(json_object_get(outcome, "error"), "usage", json_true());
+	return outcome;
+}
+
 json_t *outcome_of_node(const json_t *outcome, const char *node)
 {
 	json_t *copy = json_deep_copy(outcome), *error = json_object_get(copy, "error");

@@ -23,6 +23,8 @@
 json_t *outcome_ok(json_t *result);
 json_t *outcome_error(int err, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* As -EINVAL for what somebody asked for in the wrong way: error has "usage": true. */
+json_t *outcome_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* What a node has answered, with its name before the text; refusals are kept. */
 json_t *outcome_of_node(const json_t *outcome, const char *node);
 json_t *outcome_refused(uint32_t reason, pid_t pid, const char *format, ...)

@@ -147,7 +147,7 @@ json_t *rank_record_check(const json_t *record, const struct config *config)
 	if (outcome)
 		return outcome;
 	if (!name || !ranks_mpi_parse(name, &mpi))
-		return outcome_error(-EINVAL, "%s is no MPI library known here: mpich, ompi or none",
+		return outcome_usage("%s is no MPI library known here: mpich, ompi or none",
 				     name ? name : "?");
 	if (!has_glue(record, &mpi))
 		return NULL;
@@ -164,16 +164,16 @@ static json_t *check_nodes(const json_t *nodes, const struct config *config)
 	for (i = 0; i < nr; i++) {
 		name = json_string_value(json_array_get(nodes, i));
 		if (!name || host_name_check(name))
-			return outcome_error(-EINVAL, "%s is no name of a node",
+			return outcome_usage("%s is no name of a node",
 					     name ? name : "what is given");
 		for (k = 0; k < i; k++) {
 			if (json_equal(json_array_get(nodes, i), json_array_get(nodes, k)))
-				return outcome_error(-EINVAL, "node %s is there twice", name);
+				return outcome_usage("node %s is there twice", name);
 		}
 	}
 	name = json_string_value(json_array_get(nodes, 0));
 	if (nr && strcmp(name, config->node))
-		return outcome_error(-EINVAL, "a job is started on the first of its nodes: this one is %s, not %s",
+		return outcome_usage("a job is started on the first of its nodes: this one is %s, not %s",
 				     config->node, name);
 	return NULL;
 }
@@ -196,39 +196,40 @@ static json_t *check_map(json_t *map, size_t nr_nodes, unsigned int n)
 	}
 	if (good)
 		return NULL;
-	return outcome_error(-EINVAL, "the map does not give each of %u ranks one place, each node some (%d at most), and rank 0 to the first",
+	return outcome_usage("the map does not give each of %u ranks one place, each node some (%d at most), and rank 0 to the first",
 			     n, RANKS_NODE_MAX);
 }
 
-static json_t *check_size(int n, size_t nr_nodes)
+static json_t *check_size(json_int_t n, size_t nr_nodes)
 {
 	if (n >= 1 && n <= RANKS_MAX && (size_t)n <= nr_nodes * RANKS_NODE_MAX &&
 	    (size_t)n >= nr_nodes)
 		return NULL;
-	return outcome_error(-EINVAL, "a node has 1 to %d ranks: %d of them on %zu nodes is impossible",
-			     RANKS_NODE_MAX, n, nr_nodes);
+	return outcome_usage("a node has 1 to %d ranks: %lld of them on %zu nodes is impossible",
+			     RANKS_NODE_MAX, (long long)n, nr_nodes);
 }
 
 json_t *rank_record_make(const json_t *request, const struct config *config,
 			 json_t **ret_outcome)
 {
-	int n, keep_going = 0, direct = 0, label = 0, interruptible = 0;
+	int keep_going = 0, direct = 0, label = 0, interruptible = 0;
 	json_t *nodes = NULL, *map = NULL, *record;
 	const char *name = "none";
 	json_error_t why;
 	size_t nr_nodes;
+	json_int_t n;
 
-	if (json_unpack_ex((json_t *)request, &why, 0, "{s:i, s?s, s?b, s?b, s?b, s?b, s?o, s?o !}",
+	if (json_unpack_ex((json_t *)request, &why, 0, "{s:I, s?s, s?b, s?b, s?b, s?b, s?o, s?o !}",
 			   "n", &n, "mpi", &name, "label", &label, "keep_going", &keep_going,
 			   "direct", &direct, "interruptible", &interruptible, "nodes", &nodes,
 			   "map", &map)) {
-		*ret_outcome = outcome_error(-EINVAL, "run: ranks: %s", why.text);
+		*ret_outcome = outcome_usage("run: ranks: %s", why.text);
 		return NULL;
 	}
 	nr_nodes = json_array_size(nodes) ? json_array_size(nodes) : 1;
 	*ret_outcome = check_nodes(nodes, config);
 	if (!*ret_outcome && interruptible && (direct || !strcmp(name, "none")))
-		*ret_outcome = outcome_error(-EINVAL, "interruptible collectives are done by our MPI library, and this job is to run without it");
+		*ret_outcome = outcome_usage("interruptible collectives are done by our MPI library, and this job is to run without it");
 	if (!*ret_outcome)
 		*ret_outcome = check_size(n, nr_nodes);
 	if (*ret_outcome)
@@ -267,7 +268,7 @@ static json_t *move(json_t *record, json_t *nodes, json_t *map, const struct con
 	json_t *outcome;
 
 	if (!nr)
-		return outcome_error(-EINVAL, "restart: no nodes are given");
+		return outcome_usage("restart: no nodes are given");
 	outcome = check_nodes(nodes, config);
 	if (!outcome)
 		outcome = check_size((int)size, nr);
@@ -298,7 +299,7 @@ json_t *rank_record_place(json_t *record, json_t *nodes, json_t *map, const stru
 	json_t *outcome = NULL;
 
 	if (!nodes && map)
-		return outcome_error(-EINVAL, "restart: a map without nodes");
+		return outcome_usage("restart: a map without nodes");
 	if (!nodes && home && strcmp(home, config->node))
 		return outcome_error(-EINVAL, "the job was on %s and others: name the nodes with --nodes, this one (%s) first, or ask there",
 				     home, config->node);

@@ -397,7 +397,7 @@ static struct restart *parse(struct request *request, struct job *job, json_t **
 			   "dry_run", &dry_run, "node_lost", &node_lost,
 			   "attach", &attach, "files", &files, "nodes", &nodes,
 			   "map", &map)) {
-		*ret_outcome = outcome_error(-EINVAL, "restart: bad arguments: %s",
+		*ret_outcome = outcome_usage("restart: bad arguments: %s",
 					     why.text);
 		return NULL;
 	}

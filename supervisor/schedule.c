@@ -91,12 +91,12 @@ json_t *schedule_check(const json_t *settings)
 
 	if (json_unpack_ex((json_t *)settings, &why, 0, "{s?I, s?I, s?I !}", "every_ms", &every,
 			   "mtbf_ms", &mtbf, "node_mtbf_ms", &node_mtbf))
-		return outcome_error(-EINVAL, "automatic checkpoints: bad arguments: %s", why.text);
+		return outcome_usage("automatic checkpoints: bad arguments: %s", why.text);
 	if (every < EVERY_MIN_MS || every > DURATION_MAX_MS)
-		return outcome_error(-EINVAL, "automatic checkpoints: an interval is at least %d ms",
+		return outcome_usage("automatic checkpoints: an interval is at least %d ms",
 				     EVERY_MIN_MS);
 	if (mtbf <= 0 || mtbf > DURATION_MAX_MS || node_mtbf <= 0 || node_mtbf > DURATION_MAX_MS)
-		return outcome_error(-EINVAL, "automatic checkpoints: the time between failures has to be above 0");
+		return outcome_usage("automatic checkpoints: the time between failures has to be above 0");
 	return NULL;
 }
 

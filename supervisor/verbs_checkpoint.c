@@ -45,7 +45,7 @@ static json_t *parse(const struct request *request, struct job_checkpoint_option
 			   "quiesce_timeout_ms", &o->quiesce_ms, "files", &o->files,
 			   "incremental", &incremental) ||
 	    o->quiesce_ms < 0)
-		return outcome_error(-EINVAL, "checkpoint: bad arguments: %s",
+		return outcome_usage("checkpoint: bad arguments: %s",
 				     o->quiesce_ms < 0 ? "quiesce_timeout_ms" : why.text);
 	o->kill = kill;
 	o->dry_run = dry_run;
@@ -119,7 +119,7 @@ void verb_auto(struct request *request)
 	}
 	if (json_unpack_ex(request->args, &why, 0, "{s:I, s?b, s?o !}", "job", &id, "on", &on,
 			   "settings", &settings) || (settings && on != 1))
-		outcome = outcome_error(-EINVAL, "auto: bad arguments");
+		outcome = outcome_usage("auto: bad arguments");
 	else if (settings)
 		outcome = schedule_check(settings);
 	if (!outcome && on >= 0)

@@ -104,7 +104,7 @@ static json_t *parse(struct request *request, struct fsck_request *f)
 
 	if (json_unpack_ex(request->args, &why, 0, "{s?I, s?b, s?b !}", "job", &id, "deep", &deep,
 			   "repair", &repair))
-		return outcome_error(-EINVAL, "fsck: bad arguments: %s", why.text);
+		return outcome_usage("fsck: bad arguments: %s", why.text);
 	f->deep = deep;
 	f->repair = repair;
 	if (json_object_get(request->args, "job")) {

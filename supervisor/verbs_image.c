@@ -153,7 +153,7 @@ static json_t *resolve(struct request *request, json_t *args, const struct image
 		return NULL;
 	if (sscanf(text, "%lld:%lld%n", &id, &generation, &n) != 2 ||
 	    (text[n] && (text[n] != '/' || !text[n + 1])))
-		return outcome_error(-EINVAL, "%s is not JOB:GENERATION or JOB:GENERATION/NODE", text);
+		return outcome_usage("%s is not JOB:GENERATION or JOB:GENERATION/NODE", text);
 	json_object_set_new(request->args, "job", json_integer(id));
 	job = jobs_find_for(request, &outcome);
 	json_object_del(request->args, "job");
@@ -178,7 +178,7 @@ static json_t *check_args(const struct request *request)
 
 	for (i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
 		if (json_object_get(request->args, ours[i]))
-			return outcome_error(-EINVAL, "%s: bad arguments", request->verb);
+			return outcome_usage("%s: bad arguments", request->verb);
 	}
 	return NULL;
 }

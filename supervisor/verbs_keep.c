@@ -27,7 +27,7 @@ static json_t *choose(const struct request *request, const struct job *job, json
 
 	if (json_unpack_ex(request->args, &why, 0, "{s:I, s?I !}", "job", &id, "generation",
 			   &generation) || generation < 0)
-		return outcome_error(-EINVAL, "%s: bad arguments", request->verb);
+		return outcome_usage("%s: bad arguments", request->verb);
 	*ret_generation = generation ? generation : catalog_last(catalog, job->id);
 	return *ret_generation ? NULL : outcome_error(-ENOENT, "job %lld has no generation",
 						      (long long)job->id);
@@ -103,16 +103,21 @@ static json_t *parse_rule(const struct request *request, struct retention_rule *
 	if (json_unpack_ex(request->args, &why, 0, "{s?I, s?I, s?I, s?I, s?b !}", "job", &id,
 			   "keep", &keep, "keep_every", &every, "max_size", &size,
 			   "dry_run", &dry_run))
-		return outcome_error(-EINVAL, "prune: bad arguments: %s", why.text);
+		return outcome_usage("prune: bad arguments: %s", why.text);
 	if (keep < 0 || keep > UINT32_MAX || every < 0 || every > UINT32_MAX || size < 0)
-		return outcome_error(-EINVAL, "prune: a number is out of range");
+		return outcome_usage("prune: a number is out of range");
 	*ret_rule = (struct retention_rule) {
 		.keep = (unsigned int)keep, .keep_every = (unsigned int)every,
 		.max_size = (uint64_t)size,
 	};
 	*ret_dry_run = dry_run;
-	return retention_is_rule(ret_rule) ? NULL :
-	       outcome_error(-EINVAL, "what is to be kept? Say --keep, --keep-every or --max-size; there is no rule in the configuration, either");
+	return NULL;
+}
+
+static json_t *check_rule(const struct retention_rule *rule)
+{
+	return retention_is_rule(rule) ? NULL :
+	       outcome_usage("what is to be kept? Say --keep, --keep-every or --max-size; there is no rule in the configuration, either");
 }
 
 static json_t *find_targets(struct request *request, json_t *targets)
@@ -147,6 +152,8 @@ void verb_prune(struct request *request)
 	outcome = parse_rule(request, &rule, &dry_run);
 	if (!outcome)
 		outcome = find_targets(request, targets);
+	if (!outcome)
+		outcome = check_rule(&rule);
 	if (!outcome) {
 		keeper_prune(request->daemon->keeper, request, targets, &rule, dry_run);
 		return;

@@ -495,7 +495,7 @@ static struct rm *parse_rm(struct request *request, struct job *job, bool *ret_d
 	if (json_unpack_ex(request->args, &why, 0, "{s:I, s?I, s?b, s?b, s?s !}", "job", &id,
 			   "generation", &generation, "force", &force,
 			   "dry_run", &dry_run, "level", &level))
-		*ret_outcome = outcome_error(-EINVAL, "rm: bad arguments: %s", why.text);
+		*ret_outcome = outcome_usage("rm: bad arguments: %s", why.text);
 	else if (level && (!generation || (strcmp(level, TIER_L1) && tiers_find(tiers, level) < 0)))
 		*ret_outcome = outcome_error(-EINVAL, generation ? "there is no level %s" :
 					     "from level %s: which generation?", level);

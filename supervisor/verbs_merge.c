@@ -33,7 +33,7 @@ static json_t *parse(const struct request *request, const struct job *job,
 
 	if (json_unpack_ex(request->args, &why, 0, "{s:I, s?I, s?b !}", "job", &id, "generation",
 			   &generation, "dry_run", &dry_run) || generation < 0)
-		return outcome_error(-EINVAL, "merge: bad arguments");
+		return outcome_usage("merge: bad arguments");
 	if (!generation)
 		generation = catalog_last(catalog, job->id);
 	if (!generation || !catalog_has(catalog, job->id, generation))

@@ -28,7 +28,7 @@ void verb_nodes(struct request *request)
 	int err;
 
 	if (json_object_size(request->args)) {
-		request_answer(request, outcome_error(-EINVAL, "nodes: bad arguments"));
+		request_answer(request, outcome_usage("nodes: bad arguments"));
 	} else if (nodes_problem(nodes)) {
 		request_answer(request, outcome_error(-ENOTCONN, "%s; then restart ckptd",
 						      nodes_problem(nodes)));

@@ -208,7 +208,7 @@ void verb_stats(struct request *request)
 	struct stats *s = NULL;
 
 	if (job && json_object_size(request->args) != 1)
-		outcome = outcome_error(-EINVAL, "stats: bad arguments");
+		outcome = outcome_usage("stats: bad arguments");
 	if (job && !outcome)
 		s = stats_new(request, job);
 	if (s)
@@ -224,7 +224,7 @@ static json_t *check_levels(const json_t *levels)
 	size_t i;
 
 	if (levels && !json_is_array(levels))
-		return outcome_error(-EINVAL, "interval: levels are a list");
+		return outcome_usage("interval: levels are a list");
 	json_array_foreach(levels, i, level) {
 		json_int_t mtbf = 0, cost = 1;
 		const char *name;
@@ -232,9 +232,9 @@ static json_t *check_levels(const json_t *levels)
 
 		if (json_unpack_ex((json_t *)level, &why, 0, "{s:s, s:I, s?I !}", "name", &name,
 				   "mtbf_ms", &mtbf, "cost_ns", &cost))
-			return outcome_error(-EINVAL, "interval: levels: %s", why.text);
+			return outcome_usage("interval: levels: %s", why.text);
 		if (mtbf <= 0 || mtbf > DURATION_MAX_MS || cost <= 0)
-			return outcome_error(-EINVAL, "interval: level %s: times have to be above 0",
+			return outcome_usage("interval: level %s: times have to be above 0",
 					     name);
 	}
 	return NULL;
@@ -252,9 +252,9 @@ static json_t *parse_interval(const struct request *request, const struct job *j
 	if (json_unpack_ex(request->args, &why, 0, "{s:I, s?I, s?I, s?i, s?o !}", "job", &id,
 			   "mtbf_ms", &mtbf, "node_mtbf_ms", &node_mtbf, "slowdown", &slowdown,
 			   "levels", &levels))
-		outcome = outcome_error(-EINVAL, "interval: bad arguments: %s", why.text);
+		outcome = outcome_usage("interval: bad arguments: %s", why.text);
 	else if (slowdown < 0 || slowdown > 100)
-		outcome = outcome_error(-EINVAL, "interval: a slowdown is between 0 and 100 percent");
+		outcome = outcome_usage("interval: a slowdown is between 0 and 100 percent");
 	if (!outcome && json_object_get(request->args, "mtbf_ms"))
 		json_object_set_new(own, "mtbf_ms", json_integer(mtbf));
 	if (!outcome && json_object_get(request->args, "node_mtbf_ms"))

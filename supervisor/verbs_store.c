@@ -281,13 +281,13 @@ static json_t *parse(const struct request *request, struct store_request *r)
 	if (json_unpack_ex(request->args, &why, 0, "{s:s, s:s, s?s, s?s, s?s, s?b, s?I !}",
 			   "op", &op, "node", &r->node, "owner", &r->owner, "name", &r->name,
 			   "path", &r->path, "deep", &deep, "limit", &limit))
-		return outcome_error(-EINVAL, "store: bad arguments: %s", why.text);
+		return outcome_usage("store: bad arguments: %s", why.text);
 	for (i = 0; i < ARRAY_SIZE(op_names) && strcmp(op, op_names[i]);)
 		i++;
 	r->op = (enum store_op)i;
 	r->deep = deep;
 	if (i == ARRAY_SIZE(op_names) || limit < 0 || limit > LIMIT_MAX || !is_complete(r))
-		return outcome_error(-EINVAL, "store: bad arguments, or '%s' is no name for an image (letters, digits, \".\", \"_\", \"-\")",
+		return outcome_usage("store: bad arguments, or '%s' is no name for an image (letters, digits, \".\", \"_\", \"-\")",
 				     r->name ? r->name : "");
 	r->limit = (uint64_t)limit << 20;
 	if (request->uid)

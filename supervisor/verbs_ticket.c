@@ -57,7 +57,7 @@ static json_t *ask(struct request *request)
 		return outcome_error(-EPERM, "tickets are for ckptd's own workers");
 	if (json_unpack_ex(request->args, &why, 0, "{s?s, s:s, s:b !}", "node", &node, "owner",
 			   &owner, "read_only", &read_only))
-		return outcome_error(-EINVAL, "ticket: bad arguments: %s", why.text);
+		return outcome_usage("ticket: bad arguments: %s", why.text);
 	if (!node)
 		err = store_partner(daemon, owner, &node);
 	if (err)

@@ -288,7 +288,7 @@ void verb_doctor(struct request *request)
 			outcome = outcome_error(-EPERM, "process %lld is not yours",
 						(long long)json_integer_value(pid));
 	} else if (json_object_size(request->args)) {
-		outcome = outcome_error(-EINVAL, "doctor: bad arguments");
+		outcome = outcome_usage("doctor: bad arguments");
 	}
 	if (outcome)
 		request_answer(request, outcome);
