@@ -224,7 +224,7 @@ MPI_LONG := $(addprefix tests/mpi/,quiesce.t hosts.t erasure.t)
 check-unit check-mpi: export TAP_JOBS := $(shell expr 2 "*" $$(nproc))
 check-unit: $(UNIT_TESTS) $(B)/san/bin/tests/sim/sim user
 	@CMOCKA_MESSAGE_OUTPUT=TAP scripts/tap check-unit $(sort $(wildcard tests/model/*.t)) $(UNIT_TESTS) \
-		$(sort $(wildcard tests/sim/*.t tests/library/*.t))
+		$(sort $(wildcard tests/sim/*.t tests/library/*.t tests/command/*.t))
 
 check-mpi: user
 	@scripts/tap check-mpi $(MPI_LONG) $(filter-out $(MPI_LONG),$(sort $(wildcard tests/mpi/*.t)))
@@ -273,6 +273,7 @@ install: user
 	$(call install_to,$(PREFIX)/share/bash-completion/completions,$(INSTALL_COMPLETION),644)
 	$(call install_to,$(libdir)/pkgconfig,$(INSTALL_PKGCONFIG),644)
 	$(call install_to,$(PREFIX)/lib/systemd/system,$(INSTALL_UNIT),644)
+	$(call install_to,$(PREFIX)/share/stillpoint,$(INSTALL_SHARE),644)
 	$(call install_to,$(PREFIX)/lib/udev/rules.d,$(INSTALL_UDEV),644)
 	$(call install_to,$(PREFIX)/lib/modules-load.d,$(INSTALL_MODULES_LOAD),644)
 	@for k in $(KERNELS); do \

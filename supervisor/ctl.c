@@ -25,6 +25,7 @@
 #include "supervisor/verbs.h"
 
 #define CONNECTIONS_MAX	512
+#define CONNECTIONS_OTHERS 448	/* the rest is left to root */
 #define CONNECTIONS_PER_USER 64	/* of others than root */
 #define PROGRESS_QUEUE_MAX 65536
 
@@ -306,6 +307,11 @@ static void on_connection(uint32_t events, void *arg)
 	}
 	if (!(events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
 		return;
+	/* Who is gone before he was heard does not want it any more. */
+	if (events & EPOLLHUP) {
+		connection_close(c);
+		return;
+	}
 	n = wire_receive(&c->in, c->sock);
 	if (n == -EAGAIN)
 		return;
@@ -331,6 +337,32 @@ static unsigned int count_of_user(const struct ctl *ctl, uid_t uid)
 	return n;
 }
 
+/* There is nobody yet who would send it later; it is short. */
+static void turn_away(int sock, json_t *outcome)
+{
+	_cleanup_free_ char *text = json_dumps(outcome, JSON_COMPACT);
+
+	if (text)
+		wire_send(sock, text, strlen(text), NULL, 0);
+	json_decref(outcome);
+}
+
+/* -EBUSY: no more of them, which the peer was told. */
+static int is_full(const struct ctl *ctl, const struct ucred *peer, int sock)
+{
+	unsigned int own = count_of_user(ctl, peer->uid);
+
+	if (peer->uid && own >= CONNECTIONS_PER_USER)
+		turn_away(sock, outcome_error(-EBUSY, "user %u has %u connections to ckptd, which is as many as there may be: end some of the commands that wait (wait, attach, attached run)",
+					      (unsigned int)peer->uid, own));
+	else if (ctl->nr_connections >= (peer->uid ? CONNECTIONS_OTHERS : CONNECTIONS_MAX))
+		turn_away(sock, outcome_error(-EBUSY, "ckptd has %u connections, and takes no more: try again later",
+					      ctl->nr_connections));
+	else
+		return 0;
+	return -EBUSY;
+}
+
 static int connection_open(struct ctl *ctl, int sock)
 {
 	struct ctl_connection *c = calloc(1, sizeof(*c));
@@ -340,10 +372,8 @@ static int connection_open(struct ctl *ctl, int sock)
 	if (c)
 		err = getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &c->peer, &len) ?
 		      -errno : 0;
-	if (!err && (ctl->nr_connections >= CONNECTIONS_MAX ||
-		     (c->peer.uid && count_of_user(ctl, c->peer.uid) >=
-				     CONNECTIONS_PER_USER)))
-		err = -EMFILE;
+	if (!err)
+		err = is_full(ctl, &c->peer, sock);
 	if (!err)
 		err = reactor_fd(ctl->daemon->reactor, sock, EPOLLIN,
 				 on_connection, c, &c->source);

@@ -43,7 +43,7 @@ struct run {
 
 static json_t *bad(const char *what)
 {
-	return outcome_error(-EINVAL, "run: %s", what);
+	return outcome_usage("run: %s", what);
 }
 
 static bool string_list(const json_t *array, bool empty)
@@ -65,26 +65,47 @@ static bool stream_ok(const char *how)
 	       !strcmp(how, SPEC_PIPE) || !strcmp(how, SPEC_NULL);
 }
 
-/* Numbers of the calling process, if it still is the caller's. */
-static json_t *caller_limits(const struct request *request)
+/* Numbers of the calling process, if it still is the caller's; or negative errno. */
+static int read_limits(const struct request *request, json_t *limits)
 {
-	json_t *limits = json_array();
 	char path[32];
 	struct stat st;
 	int i;
 
-	snprintf(path, sizeof(path), "/proc/%d", (int)request->pid);
+	if (request->pid <= 0)
+		return -ESRCH;	/* of another PID namespace; 0 would be ourselves */
 	for (i = 0; i < RLIM_NLIMITS; i++) {
 		struct rlimit limit;
 
 		if (prlimit(request->pid, (__rlimit_resource_t)i, NULL, &limit))
-			break;
+			return -errno;
 		json_array_append_new(limits, json_integer((json_int_t)limit.rlim_cur));
 		json_array_append_new(limits, json_integer((json_int_t)limit.rlim_max));
 	}
-	if (i == RLIM_NLIMITS && !stat(path, &st) && st.st_uid == request->uid)
-		return limits;
+	snprintf(path, sizeof(path), "/proc/%d", (int)request->pid);
+	return stat(path, &st) || st.st_uid != request->uid ? -ESRCH : 0;
+}
+
+/*
+ * Into the record; NULL or the outcome.  A job without limits of its own has ckptd's, which are
+ * not for everybody: they would be a way around what the system allows a user.
+ */
+static json_t *add_limits(const struct request *request, json_t *record)
+{
+	json_t *limits = json_array();
+	int err = read_limits(request, limits);
+
+	if (!err) {
+		json_object_set_new(record, "limits", limits);
+		return NULL;
+	}
 	json_decref(limits);
+	if (request->uid)
+		return outcome_error(err, "run: the resource limits of process %d, which connected to ckptd, cannot be read: %s",
+				     (int)request->pid, err == -ESRCH ? "it has ended" :
+				     strerror(-err));
+	log_warning(&request->daemon->log, "a job of root gets ckptd's resource limits: those of process %d cannot be read: %s",
+		    (int)request->pid, strerror(-err));
 	return NULL;
 }
 
@@ -146,7 +167,7 @@ static json_t *parse_run(struct request *request, bool *ret_attach, json_t **ret
 	const char *cwd, *name = NULL, *in = SPEC_NULL, *out = SPEC_PIPE;
 	const char *err = SPEC_PIPE;
 	int host_ns = 0, tty = 0, window = 0, mask = 022, attach = 0;
-	json_t *argv, *env, *record, *limits, *ranks = NULL, *settings = NULL;
+	json_t *argv, *env, *record, *ranks = NULL, *settings = NULL;
 	json_error_t why;
 	char user[64];
 
@@ -187,12 +208,11 @@ static json_t *parse_run(struct request *request, bool *ret_attach, json_t **ret
 			   "env", env, "cwd", cwd, "umask", mask & 0777,
 			   "host_ns", host_ns, "stdio", in, out, err,
 			   "window", window, "created", (json_int_t)time(NULL));
-	limits = caller_limits(request);
-	if (record && limits)
-		json_object_set_new(record, "limits", limits);
 	if (record && settings)
 		json_object_set(record, "auto", settings);
-	*ret_outcome = record ? add_ranks(request, ranks, record) : NULL;
+	*ret_outcome = record ? add_limits(request, record) : NULL;
+	if (record && !*ret_outcome)
+		*ret_outcome = add_ranks(request, ranks, record);
 	if (*ret_outcome) {
 		json_decref(record);
 		return NULL;
@@ -359,7 +379,7 @@ void verb_ps(struct request *request)
 
 	if (json_unpack_ex(request->args, &why, 0, "{s?b !}", "all", &all)) {
 		json_decref(list);
-		request_answer(request, outcome_error(-EINVAL, "ps: bad arguments: %s",
+		request_answer(request, outcome_usage("ps: bad arguments: %s",
 						      why.text));
 		return;
 	}
@@ -388,7 +408,7 @@ void verb_kill(struct request *request)
 		goto answer;
 	if (json_unpack_ex(request->args, &why, 0, "{s:I, s:i !}", "job", &id,
 			   "signal", &signo) || signo < 0 || signo >= NSIG) {
-		outcome = outcome_error(-EINVAL, "kill: bad arguments");
+		outcome = outcome_usage("kill: bad arguments");
 		goto answer;
 	}
 	outcome = job_check_running(job);
@@ -461,7 +481,7 @@ void verb_attach(struct request *request)
 		goto answer;
 	if (json_unpack_ex(request->args, &why, 0, "{s:I, s?I !}", "job", &id,
 			   "history", &history)) {
-		outcome = outcome_error(-EINVAL, "attach: bad arguments: %s", why.text);
+		outcome = outcome_usage("attach: bad arguments: %s", why.text);
 		goto answer;
 	}
 	outcome = job_check_running(job);

@@ -1,0 +1,357 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""ckptctl and ckptrun as commands, as TAP: what they refuse, what they say, their exit status.
+
+    command.py --bin DIR --work DIR [--slow FACTOR] [--only WORD,...]
+
+Runs as root, on any machine; nodes and the way to run are those of tests/vm/daemon.py.
+"""
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), '../..'))
+sys.path.insert(0, f'{TOP}/tests/vm')
+import daemon  # noqa: E402
+from daemon import check, equal, test, wait_for  # noqa: E402
+
+daemon.TESTS.clear()
+BAD = b'\xff'
+USER = daemon.USER
+
+
+def command(node, *args, program='ckptctl', timeout=30, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, **kwargs):
+    return subprocess.run([f'{daemon.ARGS.bin}/{program}', '--socket', node.socket, *args],
+                          stdin=stdin, stdout=stdout, stderr=subprocess.PIPE,
+                          timeout=timeout * daemon.ARGS.slow, **kwargs)
+
+
+def ends(status, text, done):
+    message = done.stderr.decode(errors='replace')
+    equal(done.returncode, status, f'status of {done.args} ({message.strip()})')
+    check(text in message, f'{done.args}: {text!r} is not in {message!r}')
+    return done
+
+
+def usage(node, text, *args, **kwargs):
+    return ends(2, text, command(node, *args, **kwargs))
+
+
+def shell(node, line, **kwargs):
+    """With $c for ckptctl."""
+    return subprocess.run(['bash', '-c', line], capture_output=True, stdin=subprocess.DEVNULL,
+                          timeout=60 * daemon.ARGS.slow, **kwargs,
+                          env={**os.environ, 'c': f'{daemon.ARGS.bin}/ckptctl',
+                               'CKPTD_SOCKET': node.socket})
+
+
+def request(sock, verb, args):
+    body = json.dumps({'verb': verb, 'args': args}).encode()
+    sock.sendall(struct.pack('<IHHI', 0x54504b43, 1, 0, len(body)) + body)
+
+
+def answer(sock):
+    data = b''
+    while len(data) < 12 or len(data) < 12 + struct.unpack('<IHHI', data[:12])[3]:
+        more = sock.recv(65536)
+        check(more, f'no answer but {data!r}')
+        data += more
+    return json.loads(data[12:])
+
+
+# ----------------------------------------------------------------- UTF-8
+
+@test
+def not_utf8(node):
+    """an argument that is not UTF-8 is refused and not taken for a default"""
+    job = node.run('true')
+    equal(node.wait(job), 0, 'status')
+    usage(node, 'UTF-8', 'rm', '--level', BAD, str(job))
+    check(job in node.jobs('--all'), 'the job is gone')
+    out = f'{node.base}/'.encode() + BAD
+    for option in ('-o', '-e', '-i', '-C', '-N'):
+        usage(node, 'UTF-8', 'run', option, out, '--', 'true')
+    for args in (('checkpoint', '--files', BAD, '1'), ('restart', '--nodes', BAD + b',n1', '1'),
+                 ('dump', '--dir', BAD, '--pid', '1'), ('restore', '--dir', BAD), ('show', BAD),
+                 ('store', BAD), ('store', '--json', BAD), ('copy', '/', BAD),
+                 ('--standalone', 'verify', BAD), ('run', '--', 'echo', BAD)):
+        usage(node, 'UTF-8', *args)
+    usage(node, 'UTF-8', '-n', '2', '-o', out, 'true', program='ckptrun')
+    equal(list(node.jobs('--all')), [job], 'jobs')
+
+
+@test
+def not_utf8_around(node):
+    """a directory that is not UTF-8 is refused, a variable left out with a word"""
+    where = f'{node.base}/'.encode() + BAD
+    os.mkdir(where)
+    for args in (('run', '--', 'true'), ('show', 'x'), ('run', '-o', 'x', '--', 'true')):
+        ends(1, 'not UTF-8', command(node, *args, cwd=where))
+    done = ends(0, 'BAD_ONE', command(node, 'run', '--', 'sh', '-c', 'echo [$BAD_ONE]',
+                                      env={b'BAD_ONE': BAD, b'PATH': b'/bin:/usr/bin'}))
+    equal(done.stdout, b'[]\n', 'output')
+
+
+@test
+def empty_paths(node):
+    """an empty path is wrong usage, not the working directory"""
+    for args in (('restore', '--dir', ''), ('dump', '--dir', '', '--pid', '1'), ('show', ''),
+                 ('dump', '--dir', '/x', '--base', '', '--pid', '1'), ('verify', ''),
+                 ('diff', '/x', ''), ('copy', '/x', ''), ('keygen', '--dir', ''),
+                 ('run', '-C', '', '--', 'true'), ('run', '-o', '', '--', 'true'),
+                 ('--standalone', '--key', '', 'doctor'), ('--socket', '', 'ps')):
+        usage(node, 'empty', *args)
+    usage(node, 'empty', '-n', '2', '-C', '', 'true', program='ckptrun')
+    equal(node.jobs('--all'), {}, 'jobs')
+
+
+# ----------------------------------------------------------------- output
+
+@test
+def lost_output(node):
+    """a command whose output is lost has failed"""
+    equal(node.wait(node.run('true')), 0, 'status')
+    for line in ('$c ps --all', '$c ps --json', '$c list --json', '$c --help', '$c ps --help', '$c --version'):
+        ends(1, 'No space left', shell(node, f'{line} >/dev/full'))
+        ends(1, 'Bad file descriptor', shell(node, f'{line} >&-'))
+    ends(1, 'job 2 was started', shell(node, '$c run -d -- true >/dev/full'))
+    ends(1, 'No space left', shell(node, f'{daemon.ARGS.bin}/ckptd -V >/dev/full'))
+    ends(3, '', shell(node, '$c run -- sh -c "echo x; exit 3" >/dev/full'))
+    ends(0, '', shell(node, '$c ps >/dev/null <&- 2>&-'))
+    equal(shell(node, '$c run -- echo here <&-').stdout, b'here\n', 'output without input')
+
+
+# --------------------------------------------------------------- waiting
+
+def started(node, *args):
+    p = subprocess.Popen([f'{daemon.ARGS.bin}/ckptctl', '--socket', node.socket, *args],
+                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE)
+    time.sleep(0.5 * daemon.ARGS.slow)
+    return p
+
+
+def finished(p, status, text):
+    out, err = p.communicate(timeout=30 * daemon.ARGS.slow)
+    return ends(status, text, subprocess.CompletedProcess(p.args, p.returncode, out, err))
+
+
+@test
+def stopped_daemon(node):
+    """a ckptd that does not answer: it is said, and a signal ends the waiting"""
+    node.daemon.send_signal(signal.SIGSTOP)
+    try:
+        run = started(node, 'run', '--', 'sleep', '100')
+        ps = started(node, 'ps')
+        env = {**os.environ, 'BIG': 'x' * 120000, 'MORE': 'x' * 120000, 'YET': 'x' * 120000}
+        big = subprocess.Popen(node.argv('run', '--', 'sleep', '100'), env=env,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+        time.sleep(7 * daemon.ARGS.slow)
+        for p in (run, ps, big):
+            equal(p.poll(), None, 'who waits')
+            p.send_signal(signal.SIGINT)
+            finished(p, -signal.SIGINT, 'has not answered')
+        run = started(node, 'run', '--', 'sleep', '100')
+        for _ in range(2):
+            run.send_signal(signal.SIGTERM)
+            time.sleep(0.2)
+        finished(run, -signal.SIGTERM, 'before ckptd has answered')
+    finally:
+        node.daemon.send_signal(signal.SIGCONT)
+    node.ctl('ps')
+    equal(node.jobs('--all'), {}, 'what nobody waits for')
+
+
+@test
+def signal_for_the_job(node):
+    """a signal while the job is being started is the job's"""
+    node.daemon.send_signal(signal.SIGSTOP)
+    try:
+        p = started(node, 'run', '--', 'sleep', '100')
+        p.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+    finally:
+        node.daemon.send_signal(signal.SIGCONT)
+    finished(p, 130, '')
+    wait_for('the job ends', 10, lambda: not node.jobs())
+
+
+@test
+def quiet_daemon(node):
+    """who waits long for a ckptd that is there is told nothing"""
+    job = node.run('sleep', '7')
+    done = command(node, 'wait', str(job))
+    equal((done.returncode, done.stderr), (0, b''), 'wait')
+
+
+@test
+def connect_failures(node):
+    """why there is no connection, and advice where it helps"""
+    def connect(path):
+        return subprocess.run([f'{daemon.ARGS.bin}/ckptctl', '--socket', path, 'ps'],
+                              capture_output=True, timeout=30)
+    ends(1, 'systemctl start ckptd', connect(f'{node.base}/none'))
+    for path in (f'{node.base}/{"x" * 200}', '/dev/null/sock'):
+        done = ends(1, path, connect(path))
+        check(b'start it' not in done.stderr.lower(), done.stderr)
+
+
+@contextlib.contextmanager
+def connections(node, users):
+    """64 idle ones of each."""
+    socks = []
+    try:
+        for user in users:
+            os.seteuid(user)
+            try:
+                for _ in range(64):
+                    s = socket.socket(socket.AF_UNIX)
+                    s.connect(node.socket)
+                    socks.append(s)
+            finally:
+                os.seteuid(0)
+        yield
+    finally:
+        for s in socks:
+            s.close()
+
+
+@test
+def many_connections(node):
+    """who has too many connections is told so; there is room for root"""
+    with connections(node, [USER]):
+        ends(1, 'has 64 connections', node.ctl('ps', user=USER, check=False))
+        for _ in range(20):
+            ends(1, 'has 64 connections', node.ctl('list', user=USER, check=False))
+        node.ctl('ps')
+    wait_for('room', 10, lambda: node.ctl('ps', user=USER, check=False).returncode == 0)
+    with connections(node, range(2001, 2008)):
+        ends(1, 'takes no more', node.ctl('ps', user=USER, check=False))
+        node.ctl('ps')
+
+
+# ------------------------------------------------------------------ users
+
+@test
+def limits_unknown(node):
+    """a user whose resource limits cannot be known starts no job"""
+    s = socket.socket(socket.AF_UNIX)
+    child = os.fork()
+    if not child:
+        os.setresgid(USER, USER, USER)
+        os.setresuid(USER, USER, USER)
+        s.connect(node.socket)
+        os._exit(0)
+    os.waitpid(child, 0)
+    request(s, 'run', {'argv': ['true'], 'env': ['PATH=/usr/bin:/bin'], 'cwd': '/'})
+    got = answer(s)
+    equal(got['ok'], False, f'{got}')
+    check('limits' in got['error']['text'], got['error']['text'])
+    equal(node.jobs('--all'), {}, 'jobs')
+
+
+# ------------------------------------------------------------------ usage
+
+@test
+def wrong_usage(node):
+    """what is used wrongly is refused with status 2 and changes nothing"""
+    job = str(node.run('sleep', '100'))
+    for verb in ('checkpoint', 'dump', 'restore', 'restart'):
+        usage(node, 'track, carry or ignore', verb, '--files', 'bogus', job)
+    usage(node, 'auto, caller or new', 'restore', '--dir', '/x', '--pidns', 'bogus')
+    usage(node, '100 ms', 'auto', job, '--every', '1ms')
+    usage(node, 'what is to be kept', 'prune', job)
+    ends(1, 'there is no job 99', command(node, 'prune', '99'))
+    usage(node, 'leave --standalone out', '--standalone', 'ps')
+    usage(node, 'another one', 'restart', '-n', '-g', '1', f'{job}:2')
+    usage(node, 'neither JOB', 'restart', f'{job}:')
+    for option in ('--key', '--encryption-key'):
+        for args in (('verify', '/x'), ('show', '/x'), ('diff', '/x', '/y'), ('restore', '--dir', '/x'),
+                     ('restore', '--detach', '--dir', '/x'), ('dump', '--pid', '1', '--dir', '/x')):
+            usage(node, 'needs --standalone', option, '/nonexistent', *args)
+    usage(node, 'map', 'restart', '--map', '0:n1', '--nodes', 'n1', job)
+    usage(node, 'map', 'restart', '--nodes', 'n1', '--map', '0:n1', job)
+
+
+@test
+def several_removed(node):
+    """rm reads all operands before it removes the first"""
+    jobs = [node.run('true') for _ in range(2)]
+    for job in jobs:
+        node.wait(job)
+    usage(node, 'neither JOB', 'rm', str(jobs[0]), 'bad')
+    equal(sorted(node.jobs('--all')), jobs, 'jobs')
+    node.ctl('rm', *map(str, jobs))
+    equal(node.jobs('--all'), {}, 'jobs')
+
+
+@test
+def ranks_usage(node):
+    """ckptrun: maps, options that it has not, programs that cannot be run"""
+    def ckptrun(status, text, *args):
+        return ends(status, text, command(node, *args, program='ckptrun'))
+    for mapped in ('0-4000000000:n1', '4294967296:n1', '-1:n1', ' 0:n1', '0:n1,1', '0:', '1-0:n1', ''):
+        ckptrun(2, '--map is ranks', '--map', mapped, 'true')
+    for args in (('--map', '0:n1', '--hosts', 'n1'), ('--hosts', 'n1', '--map', '0:n1')):
+        ckptrun(2, 'says', '--dry-run', *args, 'true')
+    for args in (('--standalone',), ('--key', '/x'), ('--encryption-key', '/x')):
+        ckptrun(2, 'unrecognized', '-n', '2', *args, 'true')
+    plain = f'{node.base}/plain'
+    with open(plain, 'w') as f:
+        f.write('no program')
+    for mpi in ((), ('--mpi', 'none')):
+        ckptrun(127, 'No such file', '-n', '2', *mpi, '--', '/nonexistent')
+        ckptrun(127, 'No such file', '-n', '2', *mpi, '--', 'no-such-program-here')
+        ckptrun(126, 'Permission denied', '-n', '2', *mpi, '--', plain)
+        ckptrun(126, 'Permission denied', '-n', '2', *mpi, '--', '/tmp')
+    equal(node.jobs('--all'), {}, 'jobs')
+
+
+@test
+def keys(node):
+    """keygen --encryption-key goes with no other option"""
+    path = f'{node.base}/enc'
+    for args in (('--show',), ('--force',), ('--dir', node.base), ('--node', 'n1')):
+        usage(node, 'no other option', 'keygen', '--encryption-key', path, *args)
+    check(not os.path.exists(path), 'a key was made')
+    usage(node, 'absolute path', 'keygen', '--encryption-key', './enc')
+    ends(0, '', command(node, 'keygen', '--encryption-key', path))
+    check(os.path.exists(path), 'no key was made')
+
+
+# ------------------------------------------------------------ configuration
+
+@test
+def configuration(node):
+    """ckptd: the example has all settings; what is wrong with one is said"""
+    with open(f'{TOP}/supervisor/config.c') as f:
+        names = re.findall(r'^\t\{ "(\w+)", [A-Z]+, offsetof', f.read(), re.M)
+    check(len(names) > 25, f'settings: {names}')
+    with open(f'{TOP}/packaging/ckptd.conf') as f:
+        example = re.findall(r'^#(\w[\w.]*) = ', f.read(), re.M)
+    equal(sorted(set(names) - set(example)), [], 'settings that the example lacks')
+
+    def ckptd(*args):
+        return subprocess.run([f'{daemon.ARGS.bin}/ckptd', '--check', *args],
+                              capture_output=True, timeout=30)
+    ends(2, 'no such setting', ckptd('--config', '/dev/null', '--set', 'foo=1'))
+    ends(2, 'not such a value', ckptd('--config', '/dev/null', '--set', 'log_level=x'))
+    ends(2, 'not such a value', ckptd('--config', '/dev/null', '--set', 'incremental=16'))
+    ends(0, '', ckptd('--config', '/dev/null', '--set', 'incremental=15', '--set', 'retain_keep=5000000'))
+    whole = f'{node.base}/whole.conf'
+    with open(f'{TOP}/packaging/ckptd.conf') as f, open(whole, 'w') as out:
+        out.write(re.sub(r'^#(\w[\w.]* = )', r'\1', f.read(), flags=re.M))
+    ends(0, '', ckptd('--config', whole))
+
+
+if __name__ == '__main__':
+    sys.exit(daemon.main())
