@@ -92,9 +92,10 @@ static int configure(struct config *config, const struct ckptd_args *args)
 		if (!equals)
 			return complain("--set %s: NAME=VALUE is needed", args->sets[i]);
 		*equals = '\0';
-		if (config_set(config, args->sets[i], equals + 1))
-			return complain("--set %s: no such setting, or not such a value",
-					args->sets[i]);
+		err = config_set(config, args->sets[i], equals + 1);
+		if (err)
+			return complain(err == -ENOENT ? "--set %s: no such setting" :
+					"--set %s: not such a value", args->sets[i]);
 	}
 	return 0;
 }
@@ -134,8 +135,10 @@ int main(int argc, char **argv)
 	struct ckptd_args args;
 	int err = parse_args(argc, argv, &args);
 
+	if (err == 1)
+		return fflush(stdout) ? complain("standard output: %s", strerror(errno)), 1 : 0;
 	if (err)
-		return err == 1 ? 0 : 2;
+		return 2;
 	log_init(&daemon.log, "ckptd");
 	err = configure(&daemon.config, &args);
 	if (err || args.check) {

@@ -29,6 +29,8 @@ CKPTD_LIBS := $(LIB)/libckptd.a $(LIB)/libshim.a $(LIB)/libwire.a \
 $(call program,ckptd,supervisor/ckptd.c,$(CKPTD_LIBS))
 INSTALL_SBIN += $(BIN)/ckptd
 INSTALL_UNIT += $(B)/gen/ckptd.service
+# an example: what is in /etc is the administrator's
+INSTALL_SHARE += packaging/ckptd.conf
 
 user: $(B)/gen/ckptd.service
 $(B)/gen/ckptd.service: packaging/ckptd.service FORCE

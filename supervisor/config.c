@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "image/format.h"
 #include "image/key.h"
 #include "image/util.h"
 #include "supervisor/duration.h"
@@ -25,8 +26,10 @@
 #define FILE_MAX	65536
 #define OF_LEVELS	"level."
 #define SECONDS_MAX	(100LL * 365 * 24 * 3600)
+#define MS_MAX		3600000
 
-enum kind { PATH, NAME, ADDRESS, KEY, NUMBER, LEVEL, SECONDS, SIZE, PORT, SWITCH };	/* strings first */
+/* strings first */
+enum kind { PATH, NAME, ADDRESS, KEY, NUMBER, MILLISECONDS, BASES, LEVEL, SECONDS, SIZE, PORT, SWITCH };
 
 static const struct setting {
 	const char *name;
@@ -48,11 +51,11 @@ static const struct setting {
 	{ "node_key", PATH, offsetof(struct config, node_key), NODE_KEY_DEFAULT },
 	{ "listen", ADDRESS, offsetof(struct config, listen), "*" },
 	{ "log_level", LEVEL, offsetof(struct config, log_level), "info" },
-	{ "max_pause_ms", NUMBER, offsetof(struct config, max_pause_ms), "0" },
-	{ "freeze_timeout_ms", NUMBER, offsetof(struct config, freeze_timeout_ms), "0" },
-	{ "quiesce_timeout_ms", NUMBER, offsetof(struct config, quiesce_timeout_ms), "0" },
+	{ "max_pause_ms", MILLISECONDS, offsetof(struct config, max_pause_ms), "0" },
+	{ "freeze_timeout_ms", MILLISECONDS, offsetof(struct config, freeze_timeout_ms), "0" },
+	{ "quiesce_timeout_ms", MILLISECONDS, offsetof(struct config, quiesce_timeout_ms), "0" },
 	{ "node_mtbf", SECONDS, offsetof(struct config, node_mtbf_s), "1y" },
-	{ "incremental", NUMBER, offsetof(struct config, incremental), "0" },
+	{ "incremental", BASES, offsetof(struct config, incremental), "0" },
 	{ "merge_after", NUMBER, offsetof(struct config, merge_after), "4" },
 	{ "merge_limit", SIZE, offsetof(struct config, merge_limit), "128M" },
 	{ "retain_keep", NUMBER, offsetof(struct config, retain.keep), "0" },
@@ -75,27 +78,16 @@ static int set_string(char **field, const char *value)
 	return 0;
 }
 
-static int set_number(unsigned int *field, const char *value)
+static int set_number(unsigned int *field, const char *value, unsigned long max)
 {
 	unsigned long number;
 	char *end;
 
 	errno = 0;
 	number = strtoul(value, &end, 10);
-	if (errno || end == value || *end || *value == '-' || number > 3600000)
+	if (errno || end == value || *end || *value < '0' || *value > '9' || number > max)
 		return -EINVAL;
 	*field = (unsigned int)number;
-	return 0;
-}
-
-static int set_port(unsigned int *field, const char *value)
-{
-	unsigned int port;
-	int err = set_number(&port, value);
-
-	if (err || port > UINT16_MAX)
-		return -EINVAL;
-	*field = port;
 	return 0;
 }
 
@@ -152,7 +144,11 @@ int config_set(struct config *config, const char *name, const char *value)
 		return image_key_source_ok(value) && strlen(value) < PATH_MAX / 2 ?
 		       set_string(field, value) : -EINVAL;
 	case NUMBER:
-		return set_number(field, value);
+		return set_number(field, value, UINT32_MAX);
+	case MILLISECONDS:
+		return set_number(field, value, MS_MAX);
+	case BASES:
+		return set_number(field, value, IMAGE_BASES_MAX);
 	case LEVEL:
 		return log_level_parse(value, field);
 	case SECONDS:
@@ -160,7 +156,7 @@ int config_set(struct config *config, const char *name, const char *value)
 	case SIZE:
 		return op_size_parse(value, field);
 	case PORT:
-		return set_port(field, value);
+		return set_number(field, value, UINT16_MAX);
 	case SWITCH:
 		return set_switch(field, value);
 	}
