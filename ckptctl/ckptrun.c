@@ -14,6 +14,7 @@
 #include "ckptctl/cli_auto.h"
 #include "ckptctl/cli_call.h"
 #include "ckptctl/cli_job.h"
+#include "ckptctl/cli_path.h"
 #include "ckptctl/cli_run.h"
 #include "ckptctl/mpi_detect.h"
 #include "libckptctl/version.h"
@@ -124,17 +125,13 @@ static int take_option(struct cli *cli, struct options *o, int c)
 		json_object_set_new(o->args, "host_ns", json_true());
 		return 0;
 	case 'i':
-		cli_run_path(o->args, "stdin", optarg);
-		return 0;
+		return cli_path(cli, o->args, "stdin", "--stdin", optarg);
 	case 'o':
-		cli_run_path(o->args, "stdout", optarg);
-		return 0;
+		return cli_path(cli, o->args, "stdout", "--stdout", optarg);
 	case 'e':
-		cli_run_path(o->args, "stderr", optarg);
-		return 0;
+		return cli_path(cli, o->args, "stderr", "--stderr", optarg);
 	case 'C':
-		cli_run_path(o->args, "cwd", optarg);
-		return 0;
+		return cli_path(cli, o->args, "cwd", "--chdir", optarg);
 	case OPT_DRY:
 		o->flags.dry_run = true;
 		return 0;
@@ -240,9 +237,10 @@ static const struct cli_verb program = {
 int main(int argc, char **argv)
 {
 	struct cli cli = { .verb = &program, .progress = isatty(STDERR_FILENO) };
-	int status;
+	int status = cli_begin(argc, argv);
 
-	status = run(&cli, argc, argv);
+	if (!status)
+		status = run(&cli, argc, argv);
 	cli_disconnect(&cli);
-	return status;
+	return cli_end(status);
 }

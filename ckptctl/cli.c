@@ -14,28 +14,32 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "supervisor/op_args.h"
 
 #define OPTIONS_MAX	32
 
 enum common_option {
 	OPT_JSON = CLI_OPT_COMMON,
 	OPT_SOCKET,
+	OPT_HELP,
 	OPT_STANDALONE,
 	OPT_KEY,
 	OPT_ENCRYPTION_KEY,
-	OPT_HELP,
 };
 
 static const struct option common[] = {
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "socket", required_argument, NULL, OPT_SOCKET },
+	{ "help", no_argument, NULL, OPT_HELP },
+	{ "version", no_argument, NULL, 'V' },
+	/* of ckptctl alone */
 	{ "standalone", no_argument, NULL, OPT_STANDALONE },
 	{ "key", required_argument, NULL, OPT_KEY },
 	{ "encryption-key", required_argument, NULL, OPT_ENCRYPTION_KEY },
-	{ "help", no_argument, NULL, OPT_HELP },
-	{ "version", no_argument, NULL, 'V' },
 };
+
+#define COMMON_OF_ALL	4
 
 void cli_say(const char *format, ...)
 {
@@ -50,6 +54,8 @@ void cli_say(const char *format, ...)
 
 static void usage_line(const struct cli *cli, FILE *out)
 {
+	if (!cli->verb)
+		return;
 	fprintf(out, "usage: %s%s %s\n", cli->verb->alone ? "" : "ckptctl ",
 		cli->verb->name, cli->verb->args);
 }
@@ -80,7 +86,17 @@ static void verb_help(const struct cli *cli)
 		     "  --key FILE          the node's key (with --standalone)\n"
 		     "  --encryption-key FILE|keyring:NAME\n"
 		     "                      encrypts, decrypts (with --standalone)");
-	exit(CLI_DONE);
+	exit(cli_end(CLI_DONE));
+}
+
+/* Those with a value are paths (or keyring:NAME): none is empty, see cli_path.c. */
+static bool empty_common(int c)
+{
+	if ((c != OPT_SOCKET && c != OPT_KEY && c != OPT_ENCRYPTION_KEY) || *optarg)
+		return false;
+	cli_say("%s: the path is empty", c == OPT_SOCKET ? "--socket" :
+		c == OPT_KEY ? "--key" : "--encryption-key");
+	return true;
 }
 
 /* True when @c was one of the common options. */
@@ -117,9 +133,12 @@ int cli_getopt(struct cli *cli, int argc, char **argv, const char *shorts,
 
 	for (; longs && longs[n].name && n < OPTIONS_MAX; n++)
 		all[n] = longs[n];
-	memcpy(all + n, common, sizeof(common));
+	memcpy(all + n, common, cli->verb && cli->verb->alone ?
+	       COMMON_OF_ALL * sizeof(common[0]) : sizeof(common));
 	do {
 		c = getopt_long(argc, argv, shorts, all, NULL);
+		if (empty_common(c))
+			c = '?';
 	} while (take_common(cli, c));
 	/* in a short form where it is no option of another meaning */
 	if (c == 'h' && strchr(shorts, 'h'))
@@ -179,6 +198,16 @@ bool cli_external(struct cli *cli, const char *text)
 	return true;
 }
 
+int cli_files(struct cli *cli, json_t *args, const char *word)
+{
+	enum engine_files files;
+
+	if (op_files_parse(word, &files))
+		return cli_usage(cli, "--files is track, carry or ignore, not %s", word);
+	json_object_set_new(args, "files", json_string(word));
+	return 0;
+}
+
 static bool parse_id(const char *text, const char *end, int64_t *ret_id)
 {
 	int64_t id = 0;
@@ -203,16 +232,4 @@ bool cli_job_spec(const char *text, int64_t *ret_job, int64_t *ret_generation)
 	if (colon && !parse_id(colon + 1, end, ret_generation))
 		return false;
 	return parse_id(text, colon ? colon : end, ret_job);
-}
-
-char *cli_absolute(const char *path)
-{
-	char cwd[PATH_MAX];
-	char *absolute;
-
-	if (path[0] == '/' || !getcwd(cwd, sizeof(cwd)))
-		return strdup(path);
-	if (asprintf(&absolute, "%s/%s", cwd, path) < 0)
-		return NULL;
-	return absolute;
 }

@@ -45,6 +45,10 @@ struct cli {
 	const char *key;	/* NULL: the default */
 	const char *secret;	/* source of the encryption key; NULL: none */
 	struct ckpt *connection;	/* opened by the first call */
+	bool hold;		/* signals are for the job that the next call starts */
+	unsigned int signals_held;	/* so many have come */
+	int signal_held;	/* the last of them, and when */
+	int64_t signal_ms;
 	struct engine_external externals[16];
 	unsigned int nr_externals;
 };
@@ -69,11 +73,20 @@ bool cli_number(const char *text, const char *what, long long min,
 /* NAME=FD or NAME=PATH as in --external; false after a message. */
 bool cli_external(struct cli *cli, const char *text);
 
+/* The value of --files into @args; an exit status or 0. */
+int cli_files(struct cli *cli, json_t *args, const char *word);
+
 /* "JOB" or "JOB:GENERATION" (then *ret_generation is not 0); false if neither. */
 bool cli_job_spec(const char *text, int64_t *ret_job, int64_t *ret_generation);
 
-/* An absolute path, for a process with another working directory; to be freed. */
-char *cli_absolute(const char *path);
+bool cli_is_utf8(const char *text);
+/* @text without control characters, cut if need be, for messages. */
+char *cli_printable(const char *text, char *buf, size_t size);
+
+/* First of all: an exit status if an argument cannot be in a request, or 0. */
+int cli_begin(int argc, char **argv);
+/* Last of all: the exit status instead of @status, if output was lost. */
+int cli_end(int status);
 
 /* Takes over @args; the outcome is a new reference, see supervisor/outcome.h. */
 json_t *cli_call(struct cli *cli, const char *verb, json_t *args);

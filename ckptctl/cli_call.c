@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libckptctl/ckptctl.h"
+#include "ckptctl/terminal.h"
+#include "libckptctl/handle.h"
 #include "supervisor/outcome.h"
 
 static void progress(const char *phase, uint64_t done, uint64_t total, void *arg)
@@ -20,6 +21,27 @@ static void progress(const char *phase, uint64_t done, uint64_t total, void *arg
 	struct engine_progress p = { .phase = phase, .done = done, .total = total };
 
 	cli_progress(&p, arg);
+}
+
+/* The one that the library takes. */
+static const char *socket_path(const struct cli *cli)
+{
+	const char *path = cli->socket ? cli->socket : secure_getenv("CKPTD_SOCKET");
+
+	return path && *path ? path : CKPT_SOCKET_DEFAULT;
+}
+
+static const char *advice(int err)
+{
+	switch (err) {
+	case -ENOENT:
+	case -ECONNREFUSED:
+		return ". Start it (systemctl start ckptd), or use --standalone where that is possible";
+	case -EAGAIN:
+		return ". It does not take connections: is it stopped (systemctl status ckptd)?";
+	default:
+		return "";
+	}
 }
 
 struct ckpt *cli_connect(struct cli *cli, json_t **ret_outcome)
@@ -31,10 +53,11 @@ struct ckpt *cli_connect(struct cli *cli, json_t **ret_outcome)
 	err = ckpt_connect(cli->socket, &cli->connection);
 	if (!err) {
 		ckpt_set_progress(cli->connection, progress, cli);
+		handle_set_wait(cli->connection, cli_wait, cli);
 		return cli->connection;
 	}
-	*ret_outcome = outcome_error(err, "cannot connect to ckptd (%s): start it (systemctl start ckptd), or use --standalone where that is possible",
-				     strerror(-err));
+	*ret_outcome = outcome_error(err, "cannot connect to ckptd: %s: %s%s", socket_path(cli),
+				     strerror(-err), advice(err));
 	return NULL;
 }
 
@@ -44,11 +67,21 @@ void cli_disconnect(struct cli *cli)
 	cli->connection = NULL;
 }
 
+/* What is not looked at is refused, or people believe that it counted. */
+static json_t *keys_unused(const struct cli *cli)
+{
+	if (!cli->key && !cli->secret)
+		return NULL;
+	return outcome_usage("%s needs --standalone: ckptd has its own (%s in ckptd.conf)",
+			     cli->key ? "--key" : "--encryption-key",
+			     cli->key ? "key" : "encryption_key");
+}
+
 json_t *cli_call_fds(struct cli *cli, const char *verb, json_t *args,
 		     const int *fds, unsigned int nr_fds)
 {
-	json_t *outcome = NULL;
-	struct ckpt *ckpt = cli_connect(cli, &outcome);
+	json_t *outcome = keys_unused(cli);
+	struct ckpt *ckpt = outcome ? NULL : cli_connect(cli, &outcome);
 	char *text;
 	int err;
 
@@ -60,7 +93,10 @@ json_t *cli_call_fds(struct cli *cli, const char *verb, json_t *args,
 	json_decref(args);
 	if (!text)
 		return NULL;
+	if (cli->hold)
+		terminal_hold_signals();
 	err = ckpt_call(ckpt, verb, text, fds, nr_fds);
+	cli_wait_done(cli);
 	free(text);
 	outcome = json_loads(ckpt_answer(ckpt), JSON_ALLOW_NUL, NULL);
 	if (!outcome)
@@ -73,9 +109,5 @@ json_t *cli_call(struct cli *cli, const char *verb, json_t *args)
 {
 	if (cli->standalone)
 		return cli_local(cli, verb, args);
-	if (cli->secret) {
-		json_decref(args);
-		return outcome_error(-EINVAL, "--encryption-key needs --standalone: ckptd has its own (encryption_key in ckptd.conf)");
-	}
 	return cli_call_fds(cli, verb, args, NULL, 0);
 }

@@ -9,10 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
-void cli_image_arg(json_t *args, const char *dir, const char *image,
-		   const char *text)
+#include "ckptctl/cli_path.h"
+
+int cli_image_arg(struct cli *cli, json_t *args, const char *dir, const char *image,
+		  const char *text)
 {
-	char *path, *name = strdup(text), *rest = name;
+	char *name = strdup(text), *rest = name;
 	int64_t job, generation;
 	bool spec;
 
@@ -20,11 +22,8 @@ void cli_image_arg(json_t *args, const char *dir, const char *image,
 	spec = name && access(text, F_OK) &&
 	       cli_job_spec(strsep(&rest, "/"), &job, &generation);
 	free(name);
-	if (spec) {
-		json_object_set_new(args, image, json_string(text));
-		return;
-	}
-	path = cli_absolute(text);
-	json_object_set_new(args, dir, json_string(path));
-	free(path);
+	if (!spec)
+		return cli_path(cli, args, dir, "an image", text);
+	json_object_set_new(args, image, json_string(text));
+	return 0;
 }

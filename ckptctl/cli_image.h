@@ -10,9 +10,9 @@
 /*
  * Put the image that @text names into @args: under "dir" a directory (absolute)
  * or under "image" JOB:GENERATION, which only ckptd can find.  What looks like
- * JOB:GENERATION is a directory if one of that name is there.
+ * JOB:GENERATION is a directory if one of that name is there.  An exit status, or 0.
  */
-void cli_image_arg(json_t *args, const char *dir, const char *image,
-		   const char *text);
+int cli_image_arg(struct cli *cli, json_t *args, const char *dir, const char *image,
+		  const char *text);
 
 #endif /* STILLPOINT_CLI_IMAGE_H */

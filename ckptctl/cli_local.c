@@ -8,7 +8,6 @@
  */
 #include "ckptctl/cli_call.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "supervisor/outcome.h"
@@ -50,7 +49,6 @@ json_t *cli_local(struct cli *cli, const char *verb, json_t *args)
 	}
 	json_decref(args);
 	if (!outcome)
-		outcome = outcome_error(-EINVAL, "%s needs ckptd: leave --standalone out",
-					verb);
+		outcome = outcome_usage("%s needs ckptd: leave --standalone out", verb);
 	return outcome;
 }

@@ -175,6 +175,8 @@ int cli_status(const json_t *outcome)
 
 	if (outcome_is_ok(outcome))
 		return CLI_DONE;
+	if (json_is_true(json_object_get(error, "usage")))
+		return CLI_USAGE;
 	if (json_array_size(json_object_get(error, "refusals")))
 		return CLI_REFUSED;
 	return CLI_FAILED;
@@ -183,8 +185,12 @@ int cli_status(const json_t *outcome)
 int cli_finish(struct cli *cli, json_t *outcome,
 	       void (*print)(struct cli *cli, json_t *result))
 {
-	int status = cli_status(outcome);
+	int status;
 
+	/* What there is no memory for is said as well, to programs, too. */
+	if (!outcome)
+		outcome = outcome_error(-ENOMEM, "out of memory");
+	status = cli_status(outcome);
 	cli_progress_end(cli);
 	if (status != CLI_DONE)
 		print_error(cli, outcome);

@@ -8,27 +8,18 @@
  */
 #include "ckptctl/cli_run.h"
 
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "ckptctl/cli_job.h"
+#include "ckptctl/cli_path.h"
 #include "ckptctl/terminal.h"
 #include "supervisor/outcome.h"
 
 extern char **environ;
 
-void cli_run_path(json_t *args, const char *name, const char *path)
-{
-	char *absolute = cli_absolute(path);
-
-	json_object_set_new(args, name, json_string(absolute));
-	free(absolute);
-}
-
-/* Strings that JSON cannot carry are left out of the environment. */
 static json_t *strings(char **list)
 {
 	json_t *array = json_array();
@@ -38,34 +29,33 @@ static json_t *strings(char **list)
 	return array;
 }
 
-static bool representable(char **argv)
+/* What a request cannot hold is left out, and said. */
+static json_t *environment(void)
 {
-	json_t *word;
+	json_t *array = json_array();
+	char **variable, name[128];
 
-	for (; *argv; argv++) {
-		word = json_string(*argv);
-		if (!word)
-			return false;
-		json_decref(word);
+	for (variable = environ; *variable; variable++) {
+		if (!json_array_append_new(array, json_string(*variable)))
+			continue;
+		cli_printable(*variable, name, sizeof(name));
+		name[strcspn(name, "=")] = '\0';
+		cli_say("the variable %s is left out of the job's environment: it is not UTF-8", name);
 	}
-	return true;
+	return array;
 }
 
-/* What is not said follows from what we are connected to. */
-static void complete(json_t *args, const struct cli_run *flags, char **argv)
+/* What is not said follows from what we are connected to; an exit status, or 0. */
+static int complete(struct cli *cli, json_t *args, const struct cli_run *flags, char **argv)
 {
 	bool tty = flags->tty || (!flags->detach && !flags->pipes &&
 				  isatty(STDIN_FILENO) && isatty(STDOUT_FILENO));
 	mode_t mask = umask(022);
-	char cwd[PATH_MAX];
 
 	umask(mask);
 	json_object_set_new(args, "argv", strings(argv));
-	json_object_set_new(args, "env", strings(environ));
+	json_object_set_new(args, "env", environment());
 	json_object_set_new(args, "umask", json_integer(mask));
-	if (!json_object_get(args, "cwd"))
-		json_object_set_new(args, "cwd",
-				    json_string(getcwd(cwd, sizeof(cwd)) ? cwd : "/"));
 	if (!json_object_get(args, "stdin") && tty)
 		json_object_set_new(args, "stdin", json_string("tty"));
 	else if (!json_object_get(args, "stdin"))
@@ -78,11 +68,15 @@ static void complete(json_t *args, const struct cli_run *flags, char **argv)
 	if (tty)
 		json_object_set_new(args, "window", json_integer(terminal_window()));
 	json_object_set_new(args, "attach", json_boolean(!flags->detach));
+	return json_object_get(args, "cwd") ? 0 : cli_path_here(cli, args, "cwd");
 }
 
 static void print(struct cli *cli, json_t *result)
 {
 	printf("%lld\n", (long long)cli_int(result, "job"));
+	/* It runs, whatever becomes of our output. */
+	if (fflush(stdout))
+		cli_say("job %lld was started", (long long)cli_int(result, "job"));
 }
 
 static int follow(struct cli *cli, json_t *outcome)
@@ -106,19 +100,17 @@ int cli_run_finish(struct cli *cli, const struct cli_run *flags, json_t *args, c
 {
 	json_t *outcome;
 
-	if (!status && !representable(argv))
-		status = cli_usage(cli, "the command holds bytes that are not UTF-8; put it into a script");
+	if (!status)
+		status = complete(cli, args, flags, argv);
 	if (status) {
 		json_decref(args);
 		return status;
 	}
-	complete(args, flags, argv);
 	if (flags->dry_run) {
 		json_object_del(args, "env");
 		return cli_finish(cli, outcome_ok(args), flags->plan);
 	}
-	if (!flags->detach)
-		terminal_hold_signals();
+	cli->hold = !flags->detach;
 	outcome = cli_call(cli, "run", args);
 	return flags->detach ? cli_finish(cli, outcome, print) : follow(cli, outcome);
 }

@@ -15,9 +15,6 @@ struct cli_run {
 	void (*plan)(struct cli *cli, json_t *args);	/* prints for dry_run; may be NULL */
 };
 
-/* A path in @args, made absolute. */
-void cli_run_path(json_t *args, const char *name, const char *path);
-
 /*
  * Ask for the job that @args (taken over) and the command @argv describe, and stay
  * with it unless detached; returns the exit status.  Not if @status says that something

@@ -89,8 +89,7 @@ static int take_option(struct cli *cli, json_t *args, int c)
 		json_object_set_new(args, "quiesce_timeout_ms", json_integer(1000 * number));
 		return 0;
 	case OPT_FILES:
-		json_object_set_new(args, "files", json_string(optarg));
-		return 0;
+		return cli_files(cli, args, optarg);
 	case OPT_FULL:
 	case OPT_INCREMENTAL:
 		json_object_set_new(args, "incremental", json_boolean(c == OPT_INCREMENTAL));

@@ -7,7 +7,7 @@
  * authenticated, or it is not there; nobody takes half of one for an image.  From
  * directory to directory it needs no ckptd, and can do what the caller may.
  */
-#include "ckptctl/cli.h"
+#include "ckptctl/cli_path.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -79,28 +79,30 @@ static const char *node_of(const char *text)
 	return !strncmp(text, "node:", 5) && text[5] ? text + 5 : NULL;
 }
 
-/* IMAGE [NAME] to a node; NAME DIR from one */
-static json_t *copy_over(struct cli *cli, const struct way *way, char **operands, int nr)
-{
-	const char *path = operands[way->from ? 1 : 0];
-	const char *name = way->from ? operands[0] : nr > 1 ? operands[1] : NULL;
-	char *absolute = cli_absolute(path);
-	json_t *args = json_pack("{s:s, s:s, s:s, s:I}", "op", way->from ? "get" : "put",
-				 "node", way->node, "path", absolute ? absolute : path,
-				 "limit", (json_int_t)way->limit);
-
-	free(absolute);
-	if (name)
-		json_object_set_new(args, "name", json_string(name));
-	if (way->owner)
-		json_object_set_new(args, "owner", json_string(way->owner));
-	return cli_call(cli, "store", args);
-}
-
 static void print_over(struct cli *cli, json_t *result)
 {
 	printf("copied, durable and checked: %s, node %s\n", cli_str(result, "name"),
 	       cli_str(result, "node"));
+}
+
+/* IMAGE [NAME] to a node; NAME DIR from one */
+static int copy_over(struct cli *cli, const struct way *way, char **operands, int nr)
+{
+	const char *path = operands[way->from ? 1 : 0];
+	const char *name = way->from ? operands[0] : nr > 1 ? operands[1] : NULL;
+	json_t *args = json_pack("{s:s, s:s, s:I}", "op", way->from ? "get" : "put",
+				 "node", way->node, "limit", (json_int_t)way->limit);
+	int status = cli_path(cli, args, "path", "an image's directory", path);
+
+	if (status) {
+		json_decref(args);
+		return status;
+	}
+	if (name)
+		json_object_set_new(args, "name", json_string(name));
+	if (way->owner)
+		json_object_set_new(args, "owner", json_string(way->owner));
+	return cli_finish(cli, cli_call(cli, "store", args), print_over);
 }
 
 static void print(struct cli *cli, json_t *result)
@@ -116,7 +118,12 @@ static int run_here(struct cli *cli, const struct way *way, char **operands)
 {
 	struct level_bucket bucket;
 	json_t *outcome;
+	int status = cli_path_given(cli, "an image's directory", operands[0]);
 
+	if (!status)
+		status = cli_path_given(cli, "the copy", operands[1]);
+	if (status)
+		return status;
 	level_bucket_init(&bucket, (uint64_t)way->limit << 20, 0);
 	outcome = copy(cli, operands[0], operands[1], &bucket);
 	cli_progress_end(cli);
@@ -149,7 +156,7 @@ static int run(struct cli *cli, int argc, char **argv)
 	if (way.node && (nr < 1 || nr > 2))
 		return cli_usage(cli, "an image, and its name there if it is to have another, are needed");
 	if (way.node)
-		return cli_finish(cli, copy_over(cli, &way, argv + optind, nr), print_over);
+		return copy_over(cli, &way, argv + optind, nr);
 	if (nr != 2)
 		return cli_usage(cli, "an image and the directory that its copy becomes are needed");
 	return run_here(cli, &way, argv + optind);

@@ -37,8 +37,13 @@ static int run(struct cli *cli, int argc, char **argv)
 	if (optind + 2 != argc)
 		return cli_usage(cli, "two images are needed");
 	args = json_object();
-	cli_image_arg(args, "dir", "image", argv[optind]);
-	cli_image_arg(args, "other", "other_image", argv[optind + 1]);
+	status = cli_image_arg(cli, args, "dir", "image", argv[optind]);
+	if (!status)
+		status = cli_image_arg(cli, args, "other", "other_image", argv[optind + 1]);
+	if (status) {
+		json_decref(args);
+		return status;
+	}
 	outcome = cli_call(cli, "diff", args);
 	equal = json_is_true(json_object_get(json_object_get(outcome, "result"),
 					     "equal"));

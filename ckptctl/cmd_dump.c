@@ -5,7 +5,7 @@
  * For a tree that is no job.  Without --kill it runs on, whatever happens; with
  * it, it is ended only after the image is complete.
  */
-#include "ckptctl/cli.h"
+#include "ckptctl/cli_path.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -112,7 +112,6 @@ static int take_exclude(struct cli *cli, json_t *args, int c)
 static int take_option(struct cli *cli, json_t *args, int c)
 {
 	long long number;
-	char *dir;
 
 	switch (c) {
 	case OPT_PID:
@@ -123,10 +122,8 @@ static int take_option(struct cli *cli, json_t *args, int c)
 		return 0;
 	case OPT_DIR:
 	case OPT_BASE:
-		dir = cli_absolute(optarg);
-		json_object_set_new(args, c == OPT_DIR ? "dir" : "base", json_string(dir));
-		free(dir);
-		return 0;
+		return cli_path(cli, args, c == OPT_DIR ? "dir" : "base",
+				c == OPT_DIR ? "--dir" : "--base", optarg);
 	case OPT_TRACK:
 	case OPT_VERIFY_BASE:
 		json_object_set_new(args, c == OPT_TRACK ? "track" : "verify_base", json_true());
@@ -142,8 +139,7 @@ static int take_option(struct cli *cli, json_t *args, int c)
 		json_object_set_new(args, "stop_and_copy", json_true());
 		return 0;
 	case OPT_FILES:
-		json_object_set_new(args, "files", json_string(optarg));
-		return 0;
+		return cli_files(cli, args, optarg);
 	case OPT_MAX_PAUSE:
 	case OPT_FREEZE_TIMEOUT:
 		if (!cli_number(optarg, "the time in milliseconds", 1, 3600000, &number))

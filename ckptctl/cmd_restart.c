@@ -7,7 +7,6 @@
  * home.
  */
 #include "ckptctl/cli_job.h"
-#include "ckptctl/terminal.h"
 
 #include <stdio.h>
 
@@ -89,8 +88,7 @@ static int take_option(struct cli *cli, json_t *args, int c)
 		json_object_set_new(args, "node_lost", json_true());
 		return 0;
 	case OPT_FILES:
-		json_object_set_new(args, "files", json_string(optarg));
-		return 0;
+		return cli_files(cli, args, optarg);
 	case OPT_NODES:
 		return cli_job_nodes(cli, "--nodes", optarg, args);
 	case OPT_MAP:
@@ -107,8 +105,7 @@ static int call(struct cli *cli, json_t *args)
 	json_t *outcome;
 	int status;
 
-	if (follow)
-		terminal_hold_signals();
+	cli->hold = follow;
 	outcome = cli_call(cli, "restart", args);
 
 	if (!follow || !outcome_is_ok(outcome))
@@ -123,14 +120,18 @@ static int call(struct cli *cli, json_t *args)
 static int run(struct cli *cli, int argc, char **argv)
 {
 	json_t *args = json_object();
-	int64_t job, generation;
+	int64_t job, generation = 0, given;
 	int c, status = 0;
 
 	while (!status && (c = cli_getopt(cli, argc, argv, "g:an", longs)) != -1)
 		status = take_option(cli, args, c);
-	if (!status && (optind + 1 != argc ||
-			!cli_job_spec(argv[optind], &job, &generation)))
+	given = cli_int(args, "generation");
+	if (!status && optind + 1 != argc)
 		status = cli_usage(cli, "one job is needed");
+	else if (!status && !cli_job_spec(argv[optind], &job, &generation))
+		status = cli_usage(cli, "%s is neither JOB nor JOB:GENERATION", argv[optind]);
+	else if (!status && generation && given && generation != given)
+		status = cli_usage(cli, "--generation says another one than %s", argv[optind]);
 	if (status) {
 		json_decref(args);
 		return status;

@@ -11,6 +11,7 @@
  * commit ends ckptctl, and with it what is half restored.
  */
 #include "ckptctl/cli_call.h"
+#include "ckptctl/cli_path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,6 +26,7 @@
 
 #include "ckptctl/terminal.h"
 #include "image/util.h"
+#include "supervisor/op_args.h"
 #include "supervisor/outcome.h"
 
 enum {
@@ -229,7 +231,7 @@ static int by_daemon(struct cli *cli, json_t *args, bool wait)
 		return cli_finish(cli, outcome_error(-errno, "socketpair: %s",
 						     strerror(errno)), NULL);
 	fds[3] = pair[1];
-	terminal_hold_signals();
+	cli->hold = true;
 	outcome = cli_call_fds(cli, "restore", json_incref(args), fds, 4);
 	close(pair[1]);
 	if (!outcome_is_ok(outcome)) {
@@ -253,14 +255,11 @@ struct restore_flags {
 static int take_option(struct cli *cli, json_t *args,
 		       struct restore_flags *flags, int c)
 {
-	char *dir;
+	enum restore_pidns pidns;
 
 	switch (c) {
 	case OPT_DIR:
-		dir = cli_absolute(optarg);
-		json_object_set_new(args, "dir", json_string(dir));
-		free(dir);
-		return 0;
+		return cli_path(cli, args, "dir", "--dir", optarg);
 	case OPT_DETACH:
 		flags->detach = true;
 		return 0;
@@ -269,11 +268,12 @@ static int take_option(struct cli *cli, json_t *args,
 		json_object_set_new(args, "dry_run", json_true());
 		return 0;
 	case OPT_PIDNS:
+		if (op_pidns_parse(optarg, &pidns))
+			return cli_usage(cli, "--pidns is auto, caller or new, not %s", optarg);
 		json_object_set_new(args, "pidns", json_string(optarg));
 		return 0;
 	case OPT_FILES:
-		json_object_set_new(args, "files", json_string(optarg));
-		return 0;
+		return cli_files(cli, args, optarg);
 	case OPT_ACCEPT_CHANGED:
 		json_object_set_new(args, "accept_changed", json_true());
 		return 0;

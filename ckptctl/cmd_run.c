@@ -6,6 +6,7 @@
  * its exit status is the job's; detached, it prints the job's number.
  */
 #include "ckptctl/cli_auto.h"
+#include "ckptctl/cli_path.h"
 #include "ckptctl/cli_run.h"
 
 static const struct option longs[] = {
@@ -45,17 +46,13 @@ static int take_option(struct cli *cli, json_t *args, struct cli_run *flags, int
 		json_object_set_new(args, "host_ns", json_true());
 		return 0;
 	case 'i':
-		cli_run_path(args, "stdin", optarg);
-		return 0;
+		return cli_path(cli, args, "stdin", "--stdin", optarg);
 	case 'o':
-		cli_run_path(args, "stdout", optarg);
-		return 0;
+		return cli_path(cli, args, "stdout", "--stdout", optarg);
 	case 'e':
-		cli_run_path(args, "stderr", optarg);
-		return 0;
+		return cli_path(cli, args, "stderr", "--stderr", optarg);
 	case 'C':
-		cli_run_path(args, "cwd", optarg);
-		return 0;
+		return cli_path(cli, args, "cwd", "--chdir", optarg);
 	default:
 		return cli_usage(cli, "wrong option");
 	}

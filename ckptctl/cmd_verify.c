@@ -38,7 +38,7 @@ static void print(struct cli *cli, json_t *result)
 static int run(struct cli *cli, int argc, char **argv)
 {
 	json_t *args = json_object();
-	int c;
+	int c, status;
 
 	while ((c = cli_getopt(cli, argc, argv, "D", longs)) != -1) {
 		if (c != 'D') {
@@ -51,7 +51,11 @@ static int run(struct cli *cli, int argc, char **argv)
 		json_decref(args);
 		return cli_usage(cli, "one image is needed");
 	}
-	cli_image_arg(args, "dir", "image", argv[optind]);
+	status = cli_image_arg(cli, args, "dir", "image", argv[optind]);
+	if (status) {
+		json_decref(args);
+		return status;
+	}
 	return cli_finish(cli, cli_call(cli, "verify", args), print);
 }
 

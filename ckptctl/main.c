@@ -43,7 +43,7 @@ static const struct cli_verb *find(const char *name)
 	return NULL;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
 	struct cli cli = { .progress = isatty(STDERR_FILENO) };
 	int c, status;
@@ -72,4 +72,11 @@ int main(int argc, char **argv)
 	status = cli.verb->run(&cli, argc, argv);
 	cli_disconnect(&cli);
 	return status;
+}
+
+int main(int argc, char **argv)
+{
+	int status = cli_begin(argc, argv);
+
+	return cli_end(status ? status : run(argc, argv));
 }

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Paths of the command line in requests.  All return an exit status, or 0.
+ */
+#ifndef STILLPOINT_CLI_PATH_H
+#define STILLPOINT_CLI_PATH_H
+
+#include "ckptctl/cli.h"
+
+/* @path, the value of @option or an operand that is called so, is not empty. */
+int cli_path_given(struct cli *cli, const char *option, const char *path);
+
+/* The same, made absolute, as @name into @args. */
+int cli_path(struct cli *cli, json_t *args, const char *name, const char *option,
+	     const char *path);
+
+/* The working directory as @name into @args. */
+int cli_path_here(struct cli *cli, json_t *args, const char *name);
+
+#endif /* STILLPOINT_CLI_PATH_H */

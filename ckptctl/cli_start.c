@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The first and the last thing that both programs do.
+ *
+ * Requests are JSON, which holds UTF-8 alone: an argument that is none would be missing
+ * from the request, and what is missing stands for a default.  So all of them are looked at
+ * once, before anything is asked for.  In the same way all output is looked at once: a command
+ * whose output was lost has failed, whatever it did.
+ */
+#include "ckptctl/cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+bool cli_is_utf8(const char *text)
+{
+	json_t *string = json_string(text);
+
+	json_decref(string);
+	return string;
+}
+
+char *cli_printable(const char *text, char *buf, size_t size)
+{
+	size_t i;
+
+	for (i = 0; i + 1 < size && text[i]; i++)
+		buf[i] = text[i] < ' ' || text[i] == 0x7f ? '?' : text[i];
+	buf[i] = '\0';
+	return buf;
+}
+
+/*
+ * Where one of the three is closed, the next file that is opened would take its place and be
+ * written into.  They are made readable only, so that writing fails as it would have.
+ */
+static void fill_standard_streams(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDONLY | O_NOCTTY);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
+int cli_begin(int argc, char **argv)
+{
+	char text[256];
+	int i;
+
+	fill_standard_streams();
+	for (i = 1; i < argc; i++) {
+		if (cli_is_utf8(argv[i]))
+			continue;
+		cli_say("argument %d, %s, is not UTF-8, which requests to ckptd are: nothing was done (a command that needs such bytes can be put into a script)",
+			i, cli_printable(argv[i], text, sizeof(text)));
+		return CLI_USAGE;
+	}
+	return CLI_DONE;
+}
+
+int cli_end(int status)
+{
+	bool bad = ferror(stdout);
+
+	errno = 0;
+	if (!fclose(stdout) && !bad)
+		return status;
+	cli_say("standard output cannot be written%s%s", errno ? ": " : "",
+		errno ? strerror(errno) : "");
+	return status == CLI_DONE ? CLI_FAILED : status;
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Waiting for ckptd, and no longer than the user wants.
+ *
+ * An answer may take hours (wait, a large checkpoint), so silence alone says nothing.  Who waits
+ * asks something else on a connection of its own: any answer to that, be it that there
+ * is no such request, shows that ckptd is there.  Without one the user is told.
+ *
+ * Signals that are held for a job that is about to start (cli->hold) are its own only if it
+ * starts.  The first one is kept for a moment for that; after it, with the second one, or when
+ * ckptd does not answer anyway, it ends us.
+ */
+#include "ckptctl/cli_call.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "libckptctl/wire.h"
+
+#define QUIET_MS	3000	/* then ckptd is asked whether it is there */
+#define QUIET_AGAIN_MS	30000	/* it was */
+#define SIGN_OF_LIFE_MS	2000
+#define SIGNAL_KEPT_MS	3000
+
+struct wait {
+	struct cli *cli;
+	int sock;
+	short events;
+	int signals;		/* -1: they are not held */
+	int probe;		/* -1: none is under way */
+	int64_t begun;
+	int64_t probe_at;	/* when the next one is due; or when it was sent */
+	bool told;
+};
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void ending_signals(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGHUP);
+}
+
+/* ----------------------------------------------------------- sign of life */
+
+static void tell(struct wait *w)
+{
+	cli_progress_end(w->cli);
+	cli_say("ckptd has not answered for %lld s; is it stopped (systemctl status ckptd)? Ctrl-C ends this command; jobs that run are not affected",
+		(long long)(now_ms() - w->begun) / 1000);
+	w->told = true;
+}
+
+/* -EAGAIN: it takes no more connections. */
+static int connect_again(int sock, int probe)
+{
+	struct sockaddr_un addr;
+	socklen_t len = sizeof(addr);
+
+	if (getpeername(sock, (struct sockaddr *)&addr, &len) ||
+	    connect(probe, (struct sockaddr *)&addr, len))
+		return -errno;
+	return 0;
+}
+
+static void ask(struct wait *w)
+{
+	static const char request[] = "{\"verb\": \"alive\", \"args\": {}}";
+	int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int err = probe < 0 ? -errno : connect_again(w->sock, probe);
+
+	if (!err)
+		err = wire_send(probe, request, strlen(request), NULL, 0);
+	w->probe_at = now_ms();
+	if (!err) {
+		w->probe = probe;
+		return;
+	}
+	if (probe >= 0)
+		close(probe);
+	if (err == -EAGAIN && !w->told)
+		tell(w);
+	w->probe_at += QUIET_AGAIN_MS;
+}
+
+/* Or it hung up: then it is there as well, or our own connection tells. */
+static void has_answered(struct wait *w)
+{
+	close(w->probe);
+	w->probe = -1;
+	w->probe_at = now_ms() + QUIET_AGAIN_MS;
+	w->told = false;
+}
+
+/* --------------------------------------------------------------- signals */
+
+static void take_signals(struct wait *w)
+{
+	struct signalfd_siginfo info;
+
+	while (read(w->signals, &info, sizeof(info)) == sizeof(info)) {
+		w->cli->signals_held++;
+		w->cli->signal_held = (int)info.ssi_signo;
+		w->cli->signal_ms = now_ms();
+	}
+}
+
+static bool is_enough(const struct wait *w)
+{
+	const struct cli *cli = w->cli;
+
+	return cli->signals_held && (cli->signals_held > 1 || w->told ||
+				     now_ms() >= cli->signal_ms + SIGNAL_KEPT_MS);
+}
+
+/* As the signal would have ended us. */
+static void leave(struct wait *w)
+{
+	int signo = w->cli->signal_held;
+	sigset_t set;
+
+	cli_progress_end(w->cli);
+	cli_say("%s: ended before ckptd has answered; if it still does what it was asked for, ckptctl ps --all shows it",
+		w->cli->verb->name);
+	signal(signo, SIG_DFL);
+	raise(signo);
+	ending_signals(&set);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	_exit(128 + signo);
+}
+
+/* ------------------------------------------------------------------ wait */
+
+static int64_t next_deadline(const struct wait *w)
+{
+	int64_t at = w->probe < 0 ? w->probe_at : w->told ? INT64_MAX :
+		     w->probe_at + SIGN_OF_LIFE_MS;
+
+	if (w->cli->signals_held && w->cli->signal_ms + SIGNAL_KEPT_MS < at)
+		at = w->cli->signal_ms + SIGNAL_KEPT_MS;
+	return at;
+}
+
+static int timeout_of(const struct wait *w)
+{
+	int64_t at = next_deadline(w), now = now_ms();
+
+	return at == INT64_MAX ? -1 : at > now ? (int)(at - now) : 0;
+}
+
+/* 1: it can be read or written. */
+static int turn(struct wait *w)
+{
+	struct pollfd fds[3] = {
+		{ .fd = w->sock, .events = w->events },
+		{ .fd = w->signals, .events = POLLIN },
+		{ .fd = w->probe, .events = POLLIN },
+	};
+
+	if (poll(fds, 3, timeout_of(w)) < 0)
+		return errno == EINTR ? 0 : -errno;
+	if (fds[0].revents)
+		return 1;
+	if (fds[1].revents)
+		take_signals(w);
+	if (fds[2].revents)
+		has_answered(w);
+	if (is_enough(w))
+		leave(w);
+	if (w->probe < 0 && now_ms() >= w->probe_at)
+		ask(w);
+	else if (w->probe >= 0 && !w->told && now_ms() >= w->probe_at + SIGN_OF_LIFE_MS)
+		tell(w);
+	return 0;
+}
+
+int cli_wait(int sock, short events, void *arg)
+{
+	struct cli *cli = arg;
+	struct wait w = {
+		.cli = cli, .sock = sock, .events = events, .signals = -1, .probe = -1,
+		.begun = now_ms(),
+	};
+	sigset_t set;
+	int ret = 0;
+
+	w.probe_at = w.begun + QUIET_MS;
+	ending_signals(&set);
+	if (cli->hold)
+		w.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	while (!ret)
+		ret = turn(&w);
+	if (w.signals >= 0)
+		close(w.signals);
+	if (w.probe >= 0)
+		close(w.probe);
+	return ret == 1 ? 0 : ret;
+}
+
+/* Whoever waits for the job finds the signal pending. */
+void cli_wait_done(struct cli *cli)
+{
+	if (cli->signals_held)
+		raise(cli->signal_held);
+	cli->signals_held = 0;
+	cli->hold = false;
+}
