@@ -44,8 +44,7 @@ static int remove_one(struct cli *cli, const char *text, const char *level, bool
 	int64_t job, generation;
 	json_t *args;
 
-	if (!cli_job_spec(text, &job, &generation))
-		return cli_usage(cli, "%s is neither JOB nor JOB:GENERATION", text);
+	cli_job_spec(text, &job, &generation);
 	args = json_pack("{s:I, s:b, s:b}", "job", (json_int_t)job, "force", force,
 			 "dry_run", dry_run);
 	if (generation)
@@ -59,7 +58,8 @@ static int run(struct cli *cli, int argc, char **argv)
 {
 	bool force = false, dry_run = false;
 	const char *level = NULL;
-	int c, status = 0, worst = 0;
+	int c, i, status = 0, worst = 0;
+	int64_t job, generation;
 
 	while ((c = cli_getopt(cli, argc, argv, "fn", longs)) != -1) {
 		if (c != 'f' && c != 'n' && c != 'l')
@@ -71,6 +71,11 @@ static int run(struct cli *cli, int argc, char **argv)
 	}
 	if (optind >= argc)
 		return cli_usage(cli, "which job?");
+	/* all of them before the first is gone */
+	for (i = optind; i < argc; i++) {
+		if (!cli_job_spec(argv[i], &job, &generation))
+			return cli_usage(cli, "%s is neither JOB nor JOB:GENERATION", argv[i]);
+	}
 	for (; optind < argc; optind++) {
 		status = remove_one(cli, argv[optind], level, force, dry_run);
 		worst = status > worst ? status : worst;
