@@ -9,7 +9,7 @@
  * The key for images is 32 random bytes in a file of that name, never replaced: images that were
  * written with it could be read by nobody any more.
  */
-#include "ckptctl/cli.h"
+#include "ckptctl/cli_path.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -40,6 +40,7 @@ struct keygen {
 	char node[HOST_NAME_SIZE + 1];
 	bool force;
 	bool show;
+	bool given;	/* any of these */
 };
 
 static int check(struct cli *cli, struct keygen *k)
@@ -126,9 +127,6 @@ static json_t *encryption(const char *path)
 	char hex[2 * sizeof(id) + 1];
 	int err;
 
-	if (path[0] != '/')
-		return outcome_error(-EINVAL, "%s is no path of a file: a key is made as a file, and keyctl padd user NAME @u <FILE puts it into the keyring",
-				     path);
 	err = image_key_create(path, &error);
 	if (err == -EEXIST)
 		return outcome_error(err, "%s exists, and is not replaced: without it nobody could read the images that were written with it",
@@ -143,15 +141,45 @@ static json_t *encryption(const char *path)
 	return outcome_ok(json_pack("{s:s, s:s}", "file", path, "key", hex));
 }
 
-static int make_encryption(struct cli *cli)
+static int make_encryption(struct cli *cli, const struct keygen *k)
 {
-	int status = cli_finish(cli, encryption(cli->secret), print_encryption);
+	int status;
 
+	if (k->given)
+		return cli_usage(cli, "--encryption-key makes another key, by no other option");
+	if (cli->secret[0] != '/')
+		return cli_usage(cli, "%s is no absolute path: a key is made as a file, and keyctl padd user NAME @u <FILE puts it into the keyring",
+				 cli->secret);
+	status = cli_finish(cli, encryption(cli->secret), print_encryption);
 	fflush(stdout);
 	if (status == CLI_DONE && !cli->json)
 		cli_say("keep a copy of it where images are not; encryption_key = %s in ckptd.conf of all nodes has images of jobs encrypted",
 			cli->secret);
 	return status;
+}
+
+static int take_option(struct cli *cli, struct keygen *k, int c)
+{
+	k->given = true;
+	switch (c) {
+	case 'd':
+		k->dir = optarg;
+		return cli_path_given(cli, "--dir", optarg);
+	case 'N':
+		snprintf(k->node, sizeof(k->node), "%s", optarg);
+		return 0;
+	case 'a':
+		k->address = optarg;
+		return 0;
+	case 'f':
+		k->force = true;
+		return 0;
+	case 's':
+		k->show = true;
+		return 0;
+	default:
+		return cli_usage(cli, "wrong option");
+	}
 }
 
 static int run(struct cli *cli, int argc, char **argv)
@@ -161,32 +189,16 @@ static int run(struct cli *cli, int argc, char **argv)
 	int c, status;
 
 	while ((c = cli_getopt(cli, argc, argv, "d:N:a:fs", longs)) != -1) {
-		switch (c) {
-		case 'd':
-			k.dir = optarg;
-			break;
-		case 'N':
-			snprintf(k.node, sizeof(k.node), "%s", optarg);
-			break;
-		case 'a':
-			k.address = optarg;
-			break;
-		case 'f':
-			k.force = true;
-			break;
-		case 's':
-			k.show = true;
-			break;
-		default:
-			return cli_usage(cli, "wrong option");
-		}
+		status = take_option(cli, &k, c);
+		if (status)
+			return status;
 	}
 	if (optind < argc)
 		return cli_usage(cli, "%s is too much", argv[optind]);
 	if (k.force && k.show)
 		return cli_usage(cli, "--force and --show exclude each other");
 	if (cli->secret)
-		return make_encryption(cli);
+		return make_encryption(cli, &k);
 	status = check(cli, &k);
 	if (status)
 		return status;
