@@ -149,12 +149,17 @@ static int complete(struct cli *cli, const struct options *o, const char *progra
 
 	if (!json_object_get(o->ranks, "n"))
 		return cli_usage(cli, "how many ranks? Say -n");
+	err = mpi_program_check(program, dir);
+	if (err) {
+		cli_say("%s: %s", program, strerror(-err));
+		return err == -ENOENT || err == -ENOTDIR ? 127 : 126;
+	}
 	if (json_object_get(o->ranks, "mpi"))
 		return 0;
 	err = mpi_detect(program, dir, &mpi);
-	if (err == -ENOENT || err == -EACCES) {
-		cli_say("%s: %s", program, strerror(-err));
-		return err == -ENOENT ? 127 : 126;
+	if (err == -EACCES) {
+		cli_say("%s cannot be read; say --mpi=mpich, --mpi=ompi or --mpi=none", program);
+		return 126;
 	}
 	if (err == -ENOTUNIQ)
 		return cli_usage(cli, "%s needs two MPI libraries; say --mpi=mpich or --mpi=ompi",

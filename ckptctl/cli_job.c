@@ -9,13 +9,14 @@
 #include "ckptctl/cli_job.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "ckptctl/terminal.h"
 #include "libckptctl/ckptctl.h"
+#include "shim/ranks.h"
 
 int cli_job_operand(struct cli *cli, int argc, char **argv, json_t *args)
 {
@@ -35,6 +36,8 @@ int cli_job_nodes(struct cli *cli, const char *option, char *list, json_t *args)
 	char *name;
 
 	json_object_set_new(args, "nodes", nodes);
+	if (json_object_get(args, "map"))
+		return cli_usage(cli, "--map says which nodes, %s says it again", option);
 	while ((name = strsep(&list, ","))) {
 		if (!*name)
 			return cli_usage(cli, "%s is a list of nodes, n1,n2", option);
@@ -57,15 +60,29 @@ static size_t node_place(json_t *nodes, json_t *map, const char *name)
 	return i;
 }
 
-/* "3" or "0-2"; how many ranks that is, 0: no range. */
-static unsigned int range_size(const char *range)
+/* Digits of a rank, and nothing before them. */
+static bool take_rank(const char **at, long *ret_rank)
 {
-	unsigned int first, last;
-	char end;
+	char *end;
 
-	if (sscanf(range, "%u%c", &first, &end) == 1)
+	if (**at < '0' || **at > '9')
+		return false;
+	errno = 0;
+	*ret_rank = strtol(*at, &end, 10);
+	*at = end;
+	return !errno && *ret_rank < RANKS_MAX;
+}
+
+/* "3" or "0-2"; how many ranks that is, 0: no range. */
+static long range_size(const char *range)
+{
+	long first, last;
+
+	if (!take_rank(&range, &first))
+		return 0;
+	if (!*range)
 		return 1;
-	if (sscanf(range, "%u-%u%c", &first, &last, &end) != 2 || last < first)
+	if (*range++ != '-' || !take_rank(&range, &last) || *range || last < first)
 		return 0;
 	return last - first + 1;
 }
@@ -81,17 +98,17 @@ static void join(json_t *array, size_t i, const char *text)
 int cli_job_map(struct cli *cli, char *list, json_t *args, long long *ret_n)
 {
 	json_t *nodes = json_array(), *map = json_array(), *open = json_pack("[s]", "");
-	char *range, *name;
-	unsigned int size = 1;
-	long long n = 0;
+	bool twice = json_object_get(args, "nodes") && !json_object_get(args, "map");
+	char *range = NULL, *name;
+	long size = 1, n = 0;
 
 	json_object_set_new(args, "nodes", nodes);
 	json_object_set_new(args, "map", map);
-	while (size && (range = strsep(&list, ","))) {
+	while (!twice && size && (range = strsep(&list, ","))) {
 		name = strchr(range, ':');
 		if (name)
 			*name++ = '\0';
-		size = range_size(range);
+		size = name && !*name ? 0 : range_size(range);
 		n += size;
 		join(open, 0, range);
 		if (name) {
@@ -100,11 +117,16 @@ int cli_job_map(struct cli *cli, char *list, json_t *args, long long *ret_n)
 			json_array_set_new(open, 0, json_string(""));
 		}
 	}
-	if (*json_string_value(json_array_get(open, 0)))
+	if (size && *json_string_value(json_array_get(open, 0))) {
 		size = 0;
+		range = "the end";
+	}
 	json_decref(open);
+	if (twice)
+		return cli_usage(cli, "--map says which nodes, and another option has said it already");
 	if (!size)
-		return cli_usage(cli, "--map is ranks and their nodes, 0-3:n1,4-7:n2");
+		return cli_usage(cli, "--map is ranks, 0 to %d, and their nodes, 0-3:n1,4-7:n2; see %s",
+				 RANKS_MAX - 1, range);
 	*ret_n = n;
 	return 0;
 }

@@ -296,6 +296,17 @@ static bool runs_others(const char *path)
 	return false;
 }
 
+int mpi_program_check(const char *program, const char *dir)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	int err = find(program, dir, path, sizeof(path));
+
+	if (err)
+		return err;
+	return access(path, X_OK) || stat(path, &st) ? -errno : S_ISREG(st.st_mode) ? 0 : -EACCES;
+}
+
 int mpi_detect(const char *program, const char *dir, enum ranks_mpi *ret_mpi)
 {
 	enum ranks_mpi mpi = RANKS_NONE;

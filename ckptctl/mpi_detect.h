@@ -10,6 +10,14 @@
 #include "shim/ranks.h"
 
 /*
+ * mpi_program_check() - can a program, as a shell would find it, be executed?
+ * @dir: what a relative path is relative to; NULL: where we are
+ *
+ * Return: 0; -ENOENT: there is none; -EACCES: it is not executable; other negative errno.
+ */
+int mpi_program_check(const char *program, const char *dir);
+
+/*
  * mpi_detect() - of a program as a shell would find it
  * @dir: what a relative path is relative to; NULL: where we are
  *
