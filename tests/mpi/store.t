@@ -155,7 +155,7 @@ ok 'and gets the same' same "$work/image" "$work/back3"
 ok 'but does not remove it' says 1 'for reading only' on 3 store --owner n1 n2 rm job.gen-3
 ok 'remove' on 1 store n2 rm job.gen-3
 ok 'it is gone, the other one is not' keeps j.gen-3
-ok 'no name leads out of it' says 1 'is no name' on 1 store n2 rm ../n1
+ok 'no name leads out of it' says 2 'is no name' on 1 store n2 rm ../n1
 
 ok 'strangers get nothing' strangers
 ok 'and are in nobody'\''s way' on 1 store n2 verify j.gen-3

@@ -71,7 +71,7 @@ def pinned(node):
 def pruned(node):
     """prune: rules, dry run, others' jobs, and a restart from what is left"""
     job = job_with(node, 6)
-    node.fails(1, 'what is to be kept', 'prune', str(job))
+    node.fails(2, 'what is to be kept', 'prune', str(job))
     done = node.json('prune', '--keep', '1', '--keep-every', '2', '--dry-run', str(job))
     equal([r['generation'] for r in done['jobs'][0]['removed']], [1, 3, 5], 'dry run')
     equal(numbers(node, job), [1, 2, 3, 4, 5, 6], 'after a dry run')
@@ -367,7 +367,7 @@ def encrypted_tree(node):
     node.fails(1, 'keyring', 'dump', *common, '--encryption-key', 'keyring:none', '--pid',
                str(p.pid), '--dir', image)
     check(not os.path.exists(image), 'an image without the key')
-    node.fails(1, 'needs --standalone', 'dump', '--encryption-key', path, '--pid', str(p.pid),
+    node.fails(2, 'needs --standalone', 'dump', '--encryption-key', path, '--pid', str(p.pid),
                '--dir', image)
     node.ctl('dump', *common, '--encryption-key', path, '--pid', str(p.pid), '--dir', image, '--kill')
     equal(p.wait(), -9, 'killed')
