@@ -35,8 +35,10 @@ const char *describe_type(uint16_t type)
 		[CKPT_REC_FD] = "FD",
 		[CKPT_REC_FILE] = "FILE",
 		[CKPT_REC_PIPE] = "PIPE",
+		[CKPT_REC_CPU] = "CPU",
 	};
 
+	type &= (uint16_t)~CKPT_REC_OPTIONAL;
 	return type < ARRAY_SIZE(names) ? names[type] : NULL;
 }
 

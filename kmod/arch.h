@@ -7,6 +7,7 @@
 
 #include <linux/types.h>
 
+struct ckpt_cpu;
 struct ckpt_info;
 struct mm_struct;
 
@@ -18,8 +19,10 @@ struct mm_struct;
 #define CKPT_REG_SP		19
 #define CKPT_REG_FS_BASE	21
 
-/* Fill xstate_size, vdso_size, vvar_size and xfeatures, as the caller sees them. */
+/* Fill xstate_size, vdso_size, vvar_size, xfeatures and cpu, as the caller sees them. */
 void ckpt_arch_info(struct ckpt_info *info);
+/* Fill @cpu, which is zeroed. */
+void ckpt_arch_cpu(struct ckpt_cpu *cpu);
 /* Sizes of the vDSO of @mm and of the data before it; untouched if it has none. */
 void ckpt_arch_vdso(const struct mm_struct *mm, u32 *ret_vdso, u32 *ret_vvar);
 

@@ -12,10 +12,12 @@
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 
+#include <asm/cpufeature.h>
 #include <asm/desc.h>
 #include <asm/fpu/xcr.h>
 #include <asm/fpu/xstate.h>
 #include <asm/prctl.h>
+#include <asm/processor.h>
 #include <asm/segment.h>
 #include <asm/syscall.h>
 #include <asm/vdso.h>
@@ -47,14 +49,46 @@ static const struct user_regset *ckpt_arch_xstate_regset(void)
 	return ckpt_arch_regset(note);
 }
 
+static u64 ckpt_arch_xfeatures(void)
+{
+	return boot_cpu_has(X86_FEATURE_OSXSAVE) ? xgetbv(XCR_XFEATURE_ENABLED_MASK) : 0;
+}
+
+void ckpt_arch_cpu(struct ckpt_cpu *cpu)
+{
+	static const u8 words[] = {
+		[CKPT_CPU_1_EDX] = CPUID_1_EDX,
+		[CKPT_CPU_1_ECX] = CPUID_1_ECX,
+		[CKPT_CPU_7_EBX] = CPUID_7_0_EBX,
+		[CKPT_CPU_7_ECX] = CPUID_7_ECX,
+		[CKPT_CPU_7_EDX] = CPUID_7_EDX,
+		[CKPT_CPU_7_1_EAX] = CPUID_7_1_EAX,
+		[CKPT_CPU_D_1_EAX] = CPUID_D_1_EAX,
+		[CKPT_CPU_80000001_EDX] = CPUID_8000_0001_EDX,
+		[CKPT_CPU_80000001_ECX] = CPUID_8000_0001_ECX,
+	};
+	u64 xfeatures = ckpt_arch_xfeatures();
+	unsigned int i;
+	u32 unused;
+
+	BUILD_BUG_ON(ARRAY_SIZE(words) > CKPT_CPU_WORDS);
+	for (i = 0; i < ARRAY_SIZE(words); i++)
+		cpu->features[i] = boot_cpu_data.x86_capability[words[i]];
+	/* x87 and SSE lie where FXSAVE has them */
+	for (i = FIRST_EXTENDED_XFEATURE; i < CKPT_XSTATE_COMPONENTS; i++)
+		if (xfeatures & BIT_ULL(i))
+			cpuid_count(XSTATE_CPUID, i, &cpu->xstate_size[i],
+				    &cpu->xstate_offset[i], &unused, &unused);
+}
+
 void ckpt_arch_info(struct ckpt_info *info)
 {
 	const struct user_regset *xstate = ckpt_arch_xstate_regset();
 
 	if (xstate)
 		info->xstate_size = xstate->n * xstate->size;
-	if (boot_cpu_has(X86_FEATURE_OSXSAVE))
-		info->xfeatures = xgetbv(XCR_XFEATURE_ENABLED_MASK);
+	info->xfeatures = ckpt_arch_xfeatures();
+	ckpt_arch_cpu(&info->cpu);
 	if (current->mm)
 		ckpt_arch_vdso(current->mm, &info->vdso_size, &info->vvar_size);
 }

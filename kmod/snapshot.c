@@ -108,6 +108,17 @@ static int ckpt_collect_system(struct ckpt_collect *c)
 	return 0;
 }
 
+static int ckpt_collect_cpu(struct ckpt_collect *c)
+{
+	struct ckpt_rec_cpu *rec;
+
+	rec = ckpt_records_add(c->recs, CKPT_REC_CPU | CKPT_REC_OPTIONAL, sizeof(*rec));
+	if (!rec)
+		return -ENOMEM;
+	ckpt_arch_cpu(&rec->cpu);
+	return 0;
+}
+
 /*
  * Registers may be read once a thread is off its CPU.  A stopped thread is off
  * its CPU and stays so while it is stopped; continued, it parks.
@@ -219,6 +230,8 @@ static int ckpt_collect_all(struct ckpt_collect *c)
 	int err;
 
 	err = ckpt_collect_system(c);
+	if (!err)
+		err = ckpt_collect_cpu(c);
 	if (err)
 		return err;
 	ckpt_collect_settle(c);

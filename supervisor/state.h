@@ -100,6 +100,7 @@ struct state_pipe {
 
 struct state {
 	const struct ckpt_rec_system *system;
+	const struct ckpt_cpu *cpu;		/* NULL: captured before it was recorded */
 	const struct engine_rec_tree *tree;	/* NULL: the kernel's stream */
 	const int32_t *root_pids;		/* tree->nr_roots, or NULL */
 	struct state_proc *roots;		/* linked by sibling */

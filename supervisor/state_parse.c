@@ -69,6 +69,16 @@ static int add_system(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 	return 0;
 }
 
+static int add_cpu(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
+{
+	const struct ckpt_rec_cpu *rec = (const void *)hdr;
+
+	if (p->state->cpu)
+		return state_fail(p, -EBADMSG, "second CPU record");
+	p->state->cpu = &rec->cpu;
+	return 0;
+}
+
 static int add_proc(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 {
 	const struct ckpt_rec_proc *rec = (const void *)hdr;
@@ -332,6 +342,7 @@ struct record_type {
 static const struct record_type record_types[] = {
 	{ CKPT_REC_REFUSAL, sizeof(struct ckpt_rec_refusal), add_refusal },
 	{ CKPT_REC_SYSTEM, sizeof(struct ckpt_rec_system), add_system },
+	{ CKPT_REC_CPU, sizeof(struct ckpt_rec_cpu), add_cpu },
 	{ CKPT_REC_PROC, sizeof(struct ckpt_rec_proc), add_proc },
 	{ CKPT_REC_THREAD, sizeof(struct ckpt_rec_thread), add_thread },
 	{ CKPT_REC_XSTATE, sizeof(struct ckpt_rec_xstate), add_xstate },

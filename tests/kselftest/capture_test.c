@@ -38,7 +38,7 @@ static const struct {
 /* INFO with a structure of @size bytes in the command number and @said in it. */
 static int info_sized(int fd, unsigned int size, unsigned int said, unsigned char tail)
 {
-	unsigned char buf[512];
+	unsigned char buf[1024];
 
 	memset(buf, 0, sizeof(buf));
 	memset(buf + sizeof(struct ckpt_info), tail, 64);
@@ -56,6 +56,10 @@ part(info)
 	tap_is(info.api, CKPT_API, "the API number");
 	tap_ok(info.max_threads >= 1024 && info.max_pause_ms >= 1000, "limits");
 	tap_ok(info.xstate_size >= 512 && info.xfeatures & 3, "extended state");
+	tap_ok(info.cpu.features[CKPT_CPU_1_EDX] & 1U << 26, "the CPU's features: SSE2");
+	tap_ok(!(info.xfeatures & 4) ||
+	       (info.cpu.xstate_offset[2] == 576 && info.cpu.xstate_size[2] == 256),
+	       "where its register sets lie: AVX");
 	tap_ok(info.vdso_size && info.vvar_size && info.release[0], "vDSO and release");
 	tap_ok(info.features & CKPT_FEAT_SNAPSHOT, "features");
 

@@ -47,7 +47,7 @@
  * State
  *   read(2) after CKPT_IOC_SNAPSHOT yields a stream of records, each a struct
  *   ckpt_rec_hdr followed by its payload, 8-byte aligned, in this order:
- *   SYSTEM, then per process PROC, its THREADs (leader first; each followed by
+ *   SYSTEM, CPU, then per process PROC, its THREADs (leader first; each followed by
  *   its XSTATE, GROUPS and SIGPENDING), SIGACTIONS, SIGPENDING (shared); then
  *   per memory map MM and its VMAs in address order; then FDs; then FILEs and
  *   PIPEs.  A reader skips types and versions that it does not know only if
@@ -80,6 +80,8 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
+#include <linux/ckpt_cpu.h>
+
 #define CKPT_DEVICE		"/dev/ckpt"
 #define CKPT_API		1	/* raised when an old caller would break */
 
@@ -110,6 +112,7 @@ enum ckpt_reason {
  * @xfeatures: XCR0 feature bits user space may hold
  * @vvar_size: bytes of the [vvar] pages before the vDSO
  * @release: utsname release, NUL padded
+ * @cpu: of this node
  */
 struct ckpt_info {
 	__u32 size;
@@ -123,6 +126,7 @@ struct ckpt_info {
 	__u64 features;
 	__u64 xfeatures;
 	char release[64];
+	struct ckpt_cpu cpu;
 };
 
 /* --------------------------------------------------------------- capture */

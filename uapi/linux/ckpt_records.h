@@ -24,6 +24,7 @@ enum ckpt_rec_type {
 	CKPT_REC_FD = 11,
 	CKPT_REC_FILE = 12,
 	CKPT_REC_PIPE = 13,
+	CKPT_REC_CPU = 14,	/* CKPT_REC_OPTIONAL: what was captured before there was one has none */
 };
 
 /**
@@ -78,6 +79,12 @@ struct ckpt_rec_system {
 	__u32 nr_procs;
 	__u32 nr_threads;
 	char release[64];
+};
+
+/* CPU: of the node at the freeze */
+struct ckpt_rec_cpu {
+	struct ckpt_rec_hdr hdr;
+	struct ckpt_cpu cpu;
 };
 
 enum ckpt_proc_state {
