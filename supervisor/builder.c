@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "supervisor/cpu.h"
 #include "supervisor/kdev.h"
 #include "supervisor/relay.h"
 #include "supervisor/reopen.h"
@@ -46,29 +47,18 @@ static uint64_t now_ns(void)
 
 /* ---------------------------------------------------------------- node */
 
-static void refuse(struct building *g, uint32_t reason, const char *what, uint64_t image,
-		   uint64_t node)
-{
-	struct engine_refusal refusal = { .reason = reason };
-
-	engine_refuse(&g->error, &refusal, "%s: image %#llx, this node %#llx", what,
-		      (unsigned long long)image, (unsigned long long)node);
-}
-
 static int check_node(struct building *g)
 {
 	const struct ckpt_rec_system *image = g->b->state->system;
+	const struct engine_refusal vdso = { .reason = CKPT_R_VDSO };
 	const struct ckpt_info *node = &g->dev->info;
 
-	if (image->xfeatures & ~node->xfeatures)
-		refuse(g, CKPT_R_CPU_FEATURES, "features", image->xfeatures, node->xfeatures);
-	else if (image->xstate_size > node->xstate_size)
-		refuse(g, CKPT_R_CPU_FEATURES, "size of the register area", image->xstate_size,
-		       node->xstate_size);
+	cpu_check(image, g->b->state->cpu, node, &g->error);
 	if (image->vdso_size != node->vdso_size || image->vvar_size != node->vvar_size)
-		refuse(g, CKPT_R_VDSO, "bytes of vDSO and vvar",
-		       image->vdso_size + image->vvar_size,
-		       node->vdso_size + node->vvar_size);
+		engine_refuse(&g->error, &vdso,
+			      "bytes of vDSO and vvar: image %#x, this node %#x",
+			      image->vdso_size + image->vvar_size,
+			      node->vdso_size + node->vvar_size);
 	return engine_refused(&g->error, "restore");
 }
 
@@ -232,6 +222,7 @@ static int build(struct building *g)
 	if (ret || g->b->options->dry_run)
 		return ret;
 	g->state.dev = g->dev;
+	g->state.cpu = g->b->state->cpu;
 	ret = make_tree(g);
 	if (!ret)
 		ret = fill_memory(g);

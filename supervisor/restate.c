@@ -6,6 +6,7 @@
  * A record is copied, never changed in place: the model is the image's.
  */
 #include "supervisor/restate.h"
+#include "supervisor/cpu.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -133,13 +134,38 @@ static int add_pending(struct restate *s, const struct ckpt_rec_sigpending **pen
 	return ret;
 }
 
+/* The register area, as this node's CPU lays it out. */
+static int restate_xstate(struct restate *s, const struct ckpt_rec_xstate *rec)
+{
+	const struct ckpt_info *node = &s->dev->info;
+	struct ckpt_rec_xstate *to;
+	int ret;
+
+	if (!cpu_moves_xstate(s->cpu, node, rec->size))
+		return copy(s, &rec->hdr) ? no_memory(s) : 0;
+	to = append(s, sizeof(*to) + node->xstate_size);
+	if (!to)
+		return no_memory(s);
+	to->hdr.type = CKPT_REC_XSTATE;
+	to->hdr.version = 1;
+	to->tid = rec->tid;
+	to->size = node->xstate_size;
+	ret = cpu_move_xstate(s->cpu, node, rec + 1, rec->size, to + 1);
+	return ret ? engine_fail(s->error, ret,
+				 "thread %d: its register area contradicts its CPU's layout",
+				 rec->tid) : 0;
+}
+
 static int restate_thread(struct restate *s, const struct state_thread *thread)
 {
 	const struct state_proc *proc = thread->proc;
 	int ret = copy(s, &thread->rec->hdr);
 
-	if (!ret && thread->xstate)
-		ret = copy(s, &thread->xstate->hdr);
+	if (!ret && thread->xstate) {
+		ret = restate_xstate(s, thread->xstate);
+		if (ret)
+			return ret;
+	}
 	if (!ret)
 		ret = add_pending(s, thread->pending, thread->nr_pending);
 	if (!ret && thread == &proc->threads[0])

@@ -11,6 +11,7 @@
 
 struct restate {
 	struct kdev *dev;
+	const struct ckpt_cpu *cpu;	/* that the image comes from; NULL: unknown */
 	const struct reopen *files;
 	struct engine_error *error;
 	char *buf;		/* of the call being made */
