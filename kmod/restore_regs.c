@@ -11,6 +11,8 @@
 #include <linux/slab.h>
 
 #include <asm/fpu/types.h>
+#include <asm/fpu/xstate.h>
+#include <asm/processor.h>
 
 #include "restore.h"
 #include "thread.h"
@@ -42,6 +44,23 @@ int ckpt_restore_regs(struct ckpt_thread *thread, const u64 *regs)
 			   regs, NULL);
 }
 
+/* Do the register sets that a shorter area says it holds lie in it, as this CPU has them? */
+static bool ckpt_xstate_fits(const void *xstate, u32 size)
+{
+	const struct xstate_header *header = xstate + sizeof(struct fxregs_state);
+	u32 len, offset, unused;
+	unsigned int i;
+
+	for (i = FIRST_EXTENDED_XFEATURE; i < 63; i++) {
+		if (!(header->xfeatures & BIT_ULL(i)))
+			continue;
+		cpuid_count(XSTATE_CPUID, i, &len, &offset, &unused, &unused);
+		if (offset + len > size)
+			return false;
+	}
+	return true;
+}
+
 /*
  * A shorter area than this CPU's comes from a CPU with fewer features; the rest
  * is in its initial state.  The kernel checks header and MXCSR.
@@ -57,6 +76,8 @@ int ckpt_restore_xstate(struct ckpt_thread *thread, const void *xstate, u32 size
 		return -EOPNOTSUPP;
 	full = regset->n * regset->size;
 	if (size > full || size < sizeof(struct fxregs_state) + sizeof(struct xstate_header))
+		return -EINVAL;
+	if (size < full && !ckpt_xstate_fits(xstate, size))
 		return -EINVAL;
 	err = ckpt_thread_settle(thread);
 	if (err)

@@ -316,6 +316,11 @@ static void test_refused_regs(void)
 	*(__u32 *)((char *)(xstate + 1) + 24) = 0x1f80;
 	*(__u64 *)((char *)(xstate + 1) + 512) = 1ULL << 62;
 	tap_is(rig_state(&rig, pid, &recs, &bad), -EINVAL, "unknown extended state");
+	*(__u64 *)((char *)(xstate + 1) + 512) = 7;
+	xstate->size = 576;
+	tap_is(rig_state(&rig, pid, &recs, &bad), -EINVAL, "AVX registers beyond the end");
+	*(__u64 *)((char *)(xstate + 1) + 512) = 3;
+	tap_is(rig_state(&rig, pid, &recs, &bad), 0, "none");
 	recs_done(&recs);
 	rig_close(&rig);
 }
