@@ -8,12 +8,14 @@
 #include <linux/elf.h>
 #include <linux/regset.h>
 #include <linux/sched.h>
+#include <linux/sched/task_stack.h>
 #include <linux/slab.h>
 
 #include <asm/fpu/types.h>
 #include <asm/fpu/xstate.h>
 #include <asm/processor.h>
 
+#include "compat/ksyms.h"
 #include "restore.h"
 #include "thread.h"
 
@@ -40,8 +42,13 @@ int ckpt_restore_regs(struct ckpt_thread *thread, const u64 *regs)
 	err = ckpt_thread_settle(thread);
 	if (err)
 		return err;
-	return regset->set(thread->task, regset, 0, CKPT_NR_REGS * sizeof(u64),
-			   regs, NULL);
+	/* they lie on the stack, which a killed task frees */
+	if (!try_get_task_stack(thread->task))
+		return -ESRCH;
+	err = regset->set(thread->task, regset, 0, CKPT_NR_REGS * sizeof(u64),
+			  regs, NULL);
+	ckpt_k(put_task_stack)(thread->task);
+	return err;
 }
 
 /* Do the register sets that a shorter area says it holds lie in it, as this CPU has them? */
