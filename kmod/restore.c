@@ -314,9 +314,6 @@ int ckpt_restore_state(struct ckpt_ctx *ctx, struct ckpt_restore_state *arg)
 		return -EINVAL;
 	if (ckpt_ctx_phase(ctx) != CKPT_PHASE_RESTORE)
 		return -EBADFD;
-	thread = ckpt_restore_find(ctx, arg->pid);
-	if (!thread && !ckpt_restore_is_zombie(ctx, arg->pid))
-		return -ESRCH;
 	buf = kvmalloc(arg->len, GFP_KERNEL_ACCOUNT);
 	if (!buf)
 		return -ENOMEM;
@@ -324,6 +321,12 @@ int ckpt_restore_state(struct ckpt_ctx *ctx, struct ckpt_restore_state *arg)
 	err = -EFAULT;
 	if (!copy_from_user(buf, u64_to_user_ptr(arg->buf), arg->len))
 		err = ckpt_rec_check(&stream);
+	/* only now: nothing that user space can draw out lies behind */
+	thread = ckpt_restore_find(ctx, arg->pid);
+	if (!thread && !ckpt_restore_is_zombie(ctx, arg->pid)) {
+		stream.bad = 0;
+		err = -ESRCH;
+	}
 	if (!err)
 		err = thread ? ckpt_rec_dispatch(ctx, thread, &stream) :
 			       ckpt_restore_zombie(ctx, arg->pid, &stream);

@@ -47,15 +47,24 @@ static bool ckpt_pid_is_of(struct pid *pid, struct task_struct *task)
 	       (owner && same_thread_group(rcu_dereference(owner->real_parent), task));
 }
 
-/* Get @nr of @task's namespace if it is a pid of this context. */
+/*
+ * Get @nr of @task's namespace if it is a pid of this context; -ESRCH if @task has been
+ * killed and reaped.
+ */
 static struct pid *ckpt_pid_get(struct ckpt_ctx *ctx, struct task_struct *task,
 				pid_t nr, struct task_struct **ret_leader)
 {
 	struct ckpt_thread *thread;
 	struct pid *pid, *found = NULL;
+	struct pid_namespace *ns;
 
 	rcu_read_lock();
-	pid = find_pid_ns(nr, task_active_pid_ns(task));
+	ns = task_active_pid_ns(task);
+	if (!ns) {
+		rcu_read_unlock();
+		return ERR_PTR(-ESRCH);
+	}
+	pid = find_pid_ns(nr, ns);
 	spin_lock(&ctx->lock);
 	list_for_each_entry(thread, &ctx->threads, link) {
 		if (!pid || thread->state == CKPT_THREAD_GONE)
@@ -237,7 +246,10 @@ int ckpt_restore_proc(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
 		return -ENOMEM;
 	}
 	write_lock_irq(ckpt_kdata.tasklist_lock);
-	err = ckpt_proc_set(thread->task->group_leader, rec, &ids, &tty, &own);
+	/* a thread that has been released says nothing of its leader any more */
+	err = -ESRCH;
+	if (pid_alive(thread->task))
+		err = ckpt_proc_set(thread->task->group_leader, rec, &ids, &tty, &own);
 	write_unlock_irq(ckpt_kdata.tasklist_lock);
 	tty_kref_put(tty);
 	if (own)

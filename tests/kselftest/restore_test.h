@@ -22,6 +22,8 @@ void test_share_thp(void);
 long smaps_kb(pid_t pid, unsigned long addr, const char *field);
 /* restore_test_beside.c */
 void test_beside(void);
+/* restore_test_killed.c */
+void test_killed(void);
 /* restore_test_proc.c */
 void test_signals(void);
 void test_fatal_signal(void);
