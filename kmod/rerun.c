@@ -476,60 +476,67 @@ static u64 ckpt_restart_rebase(const struct ckpt_restart *rec,
 	return max_t(s64, expires, 1);
 }
 
-int ckpt_restart_from_record(const struct ckpt_restart *rec,
-			     const struct ckpt_clock_deltas *deltas)
+bool ckpt_restart_is_ok(const struct ckpt_restart *rec)
 {
-	struct restart_block *block = &current->restart_block;
 	const struct ckpt_rerun_call *call;
-	u64 expires;
-	u32 rem;
 
 	if (rec->expires > KTIME_MAX)
-		return -EINVAL;
-	expires = ckpt_restart_rebase(rec, deltas);
+		return false;
 	switch (rec->kind) {
 	case CKPT_RESTART_NONE:
-		ckpt_rerun_disarm(block);
-		return 0;
+		return true;
 	case CKPT_RESTART_NANOSLEEP:
-		if (rec->a != rec->clock ||
-		    (rec->a != CLOCK_MONOTONIC && rec->a != CLOCK_REALTIME &&
-		     rec->a != CLOCK_BOOTTIME && rec->a != CLOCK_TAI))
-			return -EINVAL;
+		return rec->a == rec->clock &&
+		       (rec->a == CLOCK_MONOTONIC || rec->a == CLOCK_REALTIME ||
+			rec->a == CLOCK_BOOTTIME || rec->a == CLOCK_TAI);
+	case CKPT_RESTART_FUTEX:
+		return !(rec->d & ~(u64)CKPT_FUTEX_FLAGS) && rec->c && rec->c <= U32_MAX &&
+		       rec->b <= U32_MAX;
+	case CKPT_RESTART_POLL:
+		return rec->b <= INT_MAX && rec->c <= 1;
+	case CKPT_RESTART_TIMED:
+		call = rec->a <= INT_MAX ? ckpt_rerun_find(rec->a) : NULL;
+		return call && ckpt_rerun_is_timed(call);
+	default:
+		return false;
+	}
+}
+
+void ckpt_restart_from_record(const struct ckpt_restart *rec,
+			      const struct ckpt_clock_deltas *deltas)
+{
+	struct restart_block *block = &current->restart_block;
+	u64 expires = ckpt_restart_rebase(rec, deltas);
+	u32 rem;
+
+	switch (rec->kind) {
+	case CKPT_RESTART_NANOSLEEP:
 		block->nanosleep.clockid = rec->a;
 		block->nanosleep.expires = expires;
 		block->nanosleep.type = rec->b ? TT_NATIVE : TT_NONE;
 		block->nanosleep.rmtp = u64_to_user_ptr(rec->b);
 		ckpt_restart_set(block, ckpt_kdata.hrtimer_nanosleep_restart);
-		return 0;
+		break;
 	case CKPT_RESTART_FUTEX:
-		if (rec->d & ~(u64)CKPT_FUTEX_FLAGS || !rec->c || rec->c > U32_MAX ||
-		    rec->b > U32_MAX)
-			return -EINVAL;
 		block->futex.uaddr = u64_to_user_ptr(rec->a);
 		block->futex.val = rec->b;
 		block->futex.bitset = rec->c;
 		block->futex.time = expires;
 		block->futex.flags = ckpt_futex_flags_in(rec->d);
 		ckpt_restart_set(block, ckpt_kdata.futex_wait_restart);
-		return 0;
+		break;
 	case CKPT_RESTART_POLL:
-		if (rec->b > INT_MAX || rec->c > 1)
-			return -EINVAL;
 		block->poll.ufds = u64_to_user_ptr(rec->a);
 		block->poll.nfds = rec->b;
 		block->poll.has_timeout = rec->c;
 		block->poll.tv_sec = div_u64_rem(expires, NSEC_PER_SEC, &rem);
 		block->poll.tv_nsec = rem;
 		ckpt_restart_set(block, ckpt_kdata.do_restart_poll);
-		return 0;
+		break;
 	case CKPT_RESTART_TIMED:
-		call = rec->a <= INT_MAX ? ckpt_rerun_find(rec->a) : NULL;
-		if (!call || !ckpt_rerun_is_timed(call))
-			return -EINVAL;
-		ckpt_rerun_arm(call, expires);
-		return 0;
+		ckpt_rerun_arm(ckpt_rerun_find(rec->a), expires);
+		break;
 	default:
-		return -EINVAL;
+		ckpt_rerun_disarm(block);
 	}
 }

@@ -36,12 +36,11 @@ bool ckpt_rerun_wants_deadline(struct task_struct *task);
  * kind is not known.
  */
 int ckpt_restart_to_record(struct task_struct *task, struct ckpt_restart *ret_rec);
-/*
- * Set the restart block of current from a record, its deadline moved by @deltas.
- * -EINVAL if the record makes no sense.
- */
-int ckpt_restart_from_record(const struct ckpt_restart *rec,
-			     const struct ckpt_clock_deltas *deltas);
+/* Does the record make sense? */
+bool ckpt_restart_is_ok(const struct ckpt_restart *rec);
+/* Set the restart block of current from such a record, its deadline moved by @deltas. */
+void ckpt_restart_from_record(const struct ckpt_restart *rec,
+			      const struct ckpt_clock_deltas *deltas);
 
 /* Before the module goes: no task may keep a restart block that points here. */
 void ckpt_rerun_exit(void);

@@ -5,9 +5,9 @@
  *   protect   put-off protections of mappings
  *   flush     the helpers' signals, in every thread, before any is queued
  *   queue     the recorded ones
- *   apply     what the kernel acts upon: rseq, robust list, restart block, …
+ *   apply     what the kernel acts upon: rseq, restart block, …
  *   stop      group stops
- *   let go    all at once; timers and signal masks in the threads themselves
+ *   let go    all at once; timers, signal masks, robust lists in the threads themselves
  *
  * Until "let go" a failure leaves a context whose release kills the tree; after
  * it nothing can fail.  Each step runs in all threads in parallel.

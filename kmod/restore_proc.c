@@ -26,6 +26,7 @@
 #include <linux/tty.h>
 
 #include "compat/ksyms.h"
+#include "compat/optional.h"
 #include "context.h"
 #include "restore.h"
 #include "thread.h"
@@ -237,6 +238,8 @@ int ckpt_restore_proc(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
 
 	if (!ckpt_proc_ok(rec))
 		return -EINVAL;
+	if (!ckpt_can_mdwe(rec->flags))
+		return -EOPNOTSUPP;
 	err = ckpt_proc_ids_get(ctx, thread->task, rec, &ids);
 	if (err)
 		return err;

@@ -3,9 +3,10 @@
  * What belongs to a thread: its THREAD record and pending signals, kept until
  * commit, and the actions by which the thread then gives them to itself.
  *
- * Registers are set at once (restore_regs.c).  What makes the kernel touch the
- * thread's memory or deliver signals waits for commit: a thread that is killed
- * before must not walk a restored robust list in memory it shares.
+ * Registers are set at once (restore_regs.c).  What makes the kernel deliver
+ * signals waits for commit, what makes it write to memory when the thread dies until
+ * the thread is let go: one that is killed before, also by a commit that fails, must
+ * not walk a restored robust list in memory it shares.
  *
  * Signals stay blocked from entering until the thread leaves the park.  So those
  * queued at commit are pending as they were, whatever their action: a fatal one
@@ -58,7 +59,8 @@ static bool ckpt_thread_rec_ok(const struct ckpt_rec_thread *rec)
 	       rec->sas_sp < TASK_SIZE_MAX && rec->sas_size < TASK_SIZE_MAX &&
 	       rec->pdeath_signal >= 0 && valid_signal(rec->pdeath_signal) &&
 	       rec->robust_list < TASK_SIZE_MAX &&
-	       rec->clear_child_tid < TASK_SIZE_MAX && ckpt_rseq_ok(rec);
+	       rec->clear_child_tid < TASK_SIZE_MAX && ckpt_rseq_ok(rec) &&
+	       ckpt_restart_is_ok(&rec->restart);
 }
 
 int ckpt_restore_thread(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
@@ -160,21 +162,19 @@ int ckpt_restore_queue_signals(struct ckpt_thread *thread, void *unused)
 	return 0;
 }
 
-static int ckpt_apply_proc(const struct ckpt_rec_proc *proc)
+static void ckpt_apply_proc(const struct ckpt_rec_proc *proc)
 {
 	if (proc->flags & CKPT_PROC_THP_DISABLE)
 		set_bit(MMF_DISABLE_THP, &current->mm->flags);
 	else
 		clear_bit(MMF_DISABLE_THP, &current->mm->flags);
-	if (!ckpt_mm_set_mdwe(current->mm, proc->flags))
-		return -EOPNOTSUPP;
+	ckpt_mm_set_mdwe(current->mm, proc->flags);
 	if (!thread_group_leader(current))
-		return 0;
+		return;
 	if (proc->flags & CKPT_PROC_EXECED)
 		current->flags &= ~PF_FORKNOEXEC;
 	else
 		current->flags |= PF_FORKNOEXEC;
-	return 0;
 }
 
 /* As prctl(PR_MCE_KILL) does. */
@@ -191,13 +191,10 @@ int ckpt_restore_apply(struct ckpt_thread *thread, void *unused)
 {
 	const struct ckpt_restore_thread *side = thread->side;
 	const struct ckpt_rec_thread *rec = &side->rec;
-	int err = 0;
 
 	task_lock(current);
 	strscpy_pad(current->comm, rec->comm, sizeof(current->comm));
 	task_unlock(current);
-	current->robust_list = (struct robust_list_head __user *)rec->robust_list;
-	current->clear_child_tid = (int __user *)rec->clear_child_tid;
 	current->sas_ss_sp = rec->sas_sp;
 	current->sas_ss_size = rec->sas_size;
 	current->sas_ss_flags = rec->sas_flags;
@@ -209,8 +206,9 @@ int ckpt_restore_apply(struct ckpt_thread *thread, void *unused)
 			      rec->rseq_sig);
 	ckpt_apply_mce_policy(rec->flags);
 	if (side->proc)
-		err = ckpt_apply_proc(side->proc);
-	return err ?: ckpt_restart_from_record(&rec->restart, &side->deltas);
+		ckpt_apply_proc(side->proc);
+	ckpt_restart_from_record(&rec->restart, &side->deltas);
+	return 0;
 }
 
 static void ckpt_leave_timers(const struct ckpt_rec_proc *proc)
@@ -233,7 +231,10 @@ static void ckpt_leave_timers(const struct ckpt_rec_proc *proc)
 	}
 }
 
-/* The last thing in the park: from here on signals and timers are the program's. */
+/*
+ * The last thing in the park: from here on signals and timers are the program's, and
+ * so is what the kernel writes to its memory when it dies.
+ */
 int ckpt_restore_leave(struct ckpt_thread *thread, void *unused)
 {
 	const struct ckpt_restore_thread *side = thread->side;
@@ -241,6 +242,8 @@ int ckpt_restore_leave(struct ckpt_thread *thread, void *unused)
 
 	if (!side->committed)
 		return 0;
+	current->robust_list = (struct robust_list_head __user *)side->rec.robust_list;
+	current->clear_child_tid = (int __user *)side->rec.clear_child_tid;
 	if (side->proc)
 		ckpt_leave_timers(side->proc);
 	mask.sig[0] = side->rec.sigmask;

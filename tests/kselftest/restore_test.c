@@ -530,7 +530,7 @@ int main(int argc, char **argv)
 		{ "hugetlb", test_hugetlb }, { "pages", test_pages },
 		{ "thp", test_thp }, { "share", test_share },
 		{ "share_thp", test_share_thp }, { "beside", test_beside },
-		{ "killed", test_killed },
+		{ "killed", test_killed }, { "robust", test_robust },
 		{ "signals", test_signals },
 		{ "fatal", test_fatal_signal }, { "alarm", test_alarm },
 		{ "stopped", test_stopped }, { "groups", test_groups },

@@ -24,6 +24,7 @@ long smaps_kb(pid_t pid, unsigned long addr, const char *field);
 void test_beside(void);
 /* restore_test_killed.c */
 void test_killed(void);
+void test_robust(void);
 /* restore_test_proc.c */
 void test_signals(void);
 void test_fatal_signal(void);

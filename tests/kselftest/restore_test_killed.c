@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * restore_test: threads that are killed while something is done to them.
+ * restore_test: threads that are killed while something is done to them, or before
+ * they are let go.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -107,4 +110,66 @@ void test_killed(void)
 	recs_done(&recs);
 	rig_close(&rig);
 	signal(SIGCHLD, SIG_DFL);
+}
+
+/* ------------------------------------------------ killed before it is let go */
+
+struct lock {
+	struct robust_list_head head;
+	struct robust_list entry;
+	unsigned int word;
+};
+
+/*
+ * A lock in shared memory, held by the first process.  The second has a record that
+ * cannot be applied: neither is let go, and the lock, which may be in a file that is
+ * mapped again by the next restore, must not be marked.
+ */
+void test_robust(void)
+{
+	unsigned long at = SHARED_BASE + offsetof(struct shared, scratch);
+	struct ckpt_rec_thread *thread;
+	struct ckpt_rec_proc *proc;
+	struct recs recs = {};
+	struct lock *lock;
+	struct rig rig;
+	pid_t pids[2];
+	__u64 bad;
+	int i;
+
+	tap_note("robust lists of threads that are not let go");
+	rig_open(&rig);
+	rig_add(&rig, -1, 1, NULL);
+	rig_add(&rig, -1, 1, NULL);
+	rig_start(&rig);
+	lock = (void *)rig.shared->scratch;
+	for (i = 0; i < 2; i++) {
+		pids[i] = rig.helpers[i].pid;
+		rig_basic_mm(&rig, pids[i], NULL, NULL);
+	}
+	lock->head.list.next = (void *)(at + offsetof(struct lock, entry));
+	lock->head.futex_offset = offsetof(struct lock, word) - offsetof(struct lock, entry);
+	lock->entry.next = (void *)(at + offsetof(struct lock, head));
+	lock->word = (unsigned int)pids[0];
+	thread = recs_thread(&recs, payload_hold, SHARED_BASE, 0, 0);
+	thread->robust_list = at;
+	tap_is(rig_state(&rig, pids[0], &recs, NULL), 0, "one that holds a lock");
+	thread->robust_list = 0;
+	thread->restart.kind = 99;
+	tap_is(rig_state(&rig, pids[1], &recs, &bad), -EINVAL, "a restart block of no kind");
+	thread->restart = (struct ckpt_restart){ .kind = CKPT_RESTART_POLL, .c = 2 };
+	tap_is(rig_state(&rig, pids[1], &recs, &bad), -EINVAL, "one that makes no sense");
+	tap_ok(rig_commit(&rig) < 0, "there is no commit");
+	recs.len = 0;
+	proc = recs_proc(&recs);
+	proc->flags = CKPT_PROC_MDWE_NO_INHERIT;
+	i = rig_state(&rig, pids[1], &recs, &bad);
+	tap_ok(i == 0 || i == -EOPNOTSUPP, "MDWE is had or refused at once: %d", i);
+	recs_done(&recs);
+	close(rig.ctx);
+	rig.ctx = -1;
+	for (i = 0; i < 2; i++)
+		tap_is(wait_exit(pids[i]), SIGKILL, "killed");
+	tap_is(lock->word, pids[0], "the lock is as it was");
+	rig_close(&rig);
 }
