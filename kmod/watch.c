@@ -3,10 +3,10 @@
  * The memory watch.
  *
  * Pages that a job changes after its snapshot exist twice, and both are charged
- * to the job's memory cgroup.  While a snapshot is held, room in that cgroup, in
- * its ancestors and in the machine is looked at a hundred times a second, and
- * when it gets short the snapshot is dropped: a checkpoint fails, the job is not
- * killed for it.
+ * to the memory cgroup of the process.  While a snapshot is held, room in the
+ * cgroups of all processes, in their ancestors and in the machine is looked at a
+ * hundred times a second, and when it gets short anywhere the snapshot is dropped:
+ * a checkpoint fails, the job is not killed for it.
  */
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
@@ -50,20 +50,50 @@ unsigned long ckpt_watch_room(struct task_struct *task, unsigned long *ret_reser
 	return room;
 }
 
-static bool ckpt_watch_is_short(struct ckpt_capture *cap)
+/* Where what @task touches is charged, to compare with only. */
+static const void *ckpt_watch_memcg(struct task_struct *task)
 {
-	unsigned long reserve;
+	const void *memcg = NULL;
+
+#ifdef CONFIG_MEMCG
+	rcu_read_lock();
+	memcg = mem_cgroup_from_task(task);
+	rcu_read_unlock();
+#endif
+	return memcg;
+}
+
+static struct task_struct *ckpt_watch_alive(const struct ckpt_tree *tree,
+					    const struct ckpt_proc *proc)
+{
 	unsigned int i;
 
-	/* one live process of the tree tells for its cgroup */
-	for (i = 0; i < cap->tree.nr_members; i++) {
-		struct task_struct *task = cap->tree.members[i].task;
+	for (i = 0; i < proc->nr; i++)
+		if (!tree->members[proc->first + i].task->exit_state)
+			return tree->members[proc->first + i].task;
+	return NULL;
+}
 
-		if (task->exit_state)
+/* Processes of one cgroup are mostly found one after another: it is asked once for them. */
+static bool ckpt_watch_is_short(struct ckpt_capture *cap)
+{
+	const void *memcg, *last = NULL;
+	unsigned long reserve;
+	bool any = false;
+	unsigned int i;
+
+	for (i = 0; i < cap->tree.nr_procs; i++) {
+		struct task_struct *task = ckpt_watch_alive(&cap->tree, &cap->tree.procs[i]);
+
+		memcg = task ? ckpt_watch_memcg(task) : NULL;
+		if (!task || (any && memcg == last))
 			continue;
-		return ckpt_watch_room(task, &reserve) <= reserve;
+		if (ckpt_watch_room(task, &reserve) <= reserve)
+			return true;
+		last = memcg;
+		any = true;
 	}
-	return ckpt_watch_room(current, &reserve) <= reserve;
+	return !any && ckpt_watch_room(current, &reserve) <= reserve;
 }
 
 static void ckpt_watch_work(struct work_struct *work)

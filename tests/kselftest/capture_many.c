@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -177,6 +178,24 @@ static bool group_set(const char *file, const char *value)
 	return ok;
 }
 
+/* Has @file a line @line? */
+static bool group_says(const char *file, const char *line)
+{
+	char path[128], text[128];
+	bool found = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), GROUP "/%s", file);
+	f = fopen(path, "r");
+	while (f && !found && fgets(text, sizeof(text), f)) {
+		text[strcspn(text, "\n")] = 0;
+		found = !strcmp(text, line);
+	}
+	if (f)
+		fclose(f);
+	return found;
+}
+
 static void in_group(void *mib)
 {
 	if (!group_set("cgroup.procs", "0"))
@@ -250,4 +269,72 @@ part(limits)
 	}
 	reap(pid);
 	rmdir(GROUP);
+}
+
+/* ----------------------------------------- a cgroup of one process of the tree */
+
+#define BIG	(64UL << 20)
+
+/* Writes all it has again, slowly, and says how far it has come. */
+static void rewrite(void)
+{
+	char *p = mmap(NULL, BIG, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED || !group_set("cgroup.procs", "0"))
+		_exit(1);
+	memset(p, 1, BIG);
+	am_ready();
+	while (!shared->go)
+		usleep(1000);
+	for (unsigned long at = 0; at < BIG; at += 1 << 20) {
+		memset(p + at, 2, 1 << 20);
+		shared->n[1]++;
+		usleep(20000);
+	}
+	for (;;)
+		pause();
+}
+
+static void parent_outside(void *unused)
+{
+	pid_t child = fork();
+
+	(void)unused;
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		rewrite();
+	}
+	shared->n[0] = child;
+	idle(NULL);
+}
+
+part(limit_of_child)
+{
+	uint64_t end;
+	pid_t pid;
+	int fd;
+
+	if (!enable_controllers()) {
+		tap_ok(true, "limit of a child # SKIP no memory controller");
+		return;
+	}
+	shared->n[1] = 0;
+	pid = spawn(parent_outside, NULL);
+	wait_ready(2);
+	tap_ok(leave_room(BIG / 2), "the child may use half as much again");
+	fd = cap_frozen(pid, NULL);
+	tap_is(cap_snapshot(fd, 0, NULL), 0, "a snapshot of both");
+	tap_is(cap_thaw(fd, 0, NULL), 0, "thaw");
+	shared->go = 1;
+	for (end = now_ns() + 60000 * MS * slow(); now_ns() < end;) {
+		if (shared->n[1] == BIG >> 20 || kill((pid_t)shared->n[0], 0))
+			break;
+		sleep_ms(20);
+	}
+	tap_is(shared->n[1], BIG >> 20, "the child has rewritten all it has");
+	tap_ok(group_says("memory.events", "oom_kill 0"), "nobody was killed for want of memory");
+	close(fd);
+	reap(pid);
+	for (int i = 0; i < 100 && rmdir(GROUP); i++)
+		sleep_ms(20);
 }
