@@ -183,21 +183,60 @@ static int ckpt_task_groups(struct ckpt_collect *c, struct task_struct *task, s3
 	return rec ? 0 : -ENOMEM;
 }
 
-static void ckpt_task_sched(struct task_struct *task, struct ckpt_rec_thread *rec)
+/*
+ * The mask the program has asked for; false if it has not.  Before 6.2 only the mask in
+ * effect is known: one that leaves out nothing of the cpuset is the cpuset's.
+ */
+static bool ckpt_task_affinity(struct task_struct *task, struct cpumask *ret,
+			       struct cpumask *allowed)
 {
-	unsigned int cpu;
+	unsigned long flags;
+	bool asked;
 
+	raw_spin_lock_irqsave(&task->pi_lock, flags);
+	asked = task->user_cpus_ptr;
+	cpumask_copy(ret, asked ? task->user_cpus_ptr : &task->cpus_mask);
+	raw_spin_unlock_irqrestore(&task->pi_lock, flags);
+	if (asked)
+		return true;
+	ckpt_task_cpuset(task, allowed);
+	cpumask_and(allowed, allowed, cpu_online_mask);
+	return !cpumask_subset(allowed, ret);
+}
+
+/* All ones: wherever it may. */
+static int ckpt_task_cpus(struct task_struct *task, u64 *cpus, unsigned int nr)
+{
+	cpumask_var_t mask, allowed;
+	unsigned int cpu;
+	int err = -ENOMEM;
+
+	memset(cpus, 0xff, nr * sizeof(*cpus));
+	if (!alloc_cpumask_var(&mask, GFP_KERNEL_ACCOUNT))
+		return err;
+	if (!alloc_cpumask_var(&allowed, GFP_KERNEL_ACCOUNT))
+		goto free_mask;
+	err = 0;
+	if (ckpt_task_affinity(task, mask, allowed))
+		for (cpu = 0; cpu < nr_cpu_ids && cpu < 64 * nr; cpu++)
+			if (!cpumask_test_cpu(cpu, mask))
+				cpus[cpu / 64] &= ~(1ULL << (cpu % 64));
+	free_cpumask_var(allowed);
+free_mask:
+	free_cpumask_var(mask);
+	return err;
+}
+
+static int ckpt_task_sched(struct task_struct *task, struct ckpt_rec_thread *rec)
+{
 	rec->sched_policy = task->policy;
 	rec->sched_priority = task->rt_priority;
 	rec->nice = task_nice(task);
 	rec->timer_slack_ns = task->timer_slack_ns;
 	if (task->sched_reset_on_fork)
 		rec->flags |= CKPT_THREAD_RESET_ON_FORK;
-	memset(rec->cpus, 0xff, sizeof(rec->cpus));
-	for (cpu = 0; cpu < nr_cpu_ids && cpu < 64 * ARRAY_SIZE(rec->cpus); cpu++)
-		if (!cpumask_test_cpu(cpu, &task->cpus_mask))
-			rec->cpus[cpu / 64] &= ~(1ULL << (cpu % 64));
 	rec->ioprio = ckpt_task_ioprio(task);
+	return ckpt_task_cpus(task, rec->cpus, ARRAY_SIZE(rec->cpus));
 }
 
 static void ckpt_task_user_pointers(struct task_struct *task, struct ckpt_rec_thread *rec)
@@ -318,9 +357,9 @@ int ckpt_collect_thread(struct ckpt_collect *c, struct ckpt_proc *proc,
 	ckpt_task_user_pointers(task, rec);
 	ckpt_task_check_inside(c, task, rec);
 	ckpt_task_creds(task, rec);
-	ckpt_task_sched(task, rec);
-
-	err = ckpt_arch_collect_xstate(c, task, rec->tid);
+	err = ckpt_task_sched(task, rec);
+	if (!err)
+		err = ckpt_arch_collect_xstate(c, task, rec->tid);
 	if (!err)
 		err = ckpt_task_groups(c, task, rec->tid);
 	if (!err)

@@ -8,6 +8,7 @@
 #ifndef _CKPT_COMPAT_KSYMS_H
 #define _CKPT_COMPAT_KSYMS_H
 
+#include <linux/cpuset.h>
 #include <linux/fdtable.h>
 #include <linux/file.h>
 #include <linux/lsm_hooks.h>

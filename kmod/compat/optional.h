@@ -46,6 +46,16 @@ static inline bool ckpt_task_has_io_uring(const struct task_struct *task)
 #endif
 }
 
+/* CPUs that its cpuset gives to @task. */
+static inline void ckpt_task_cpuset(struct task_struct *task, struct cpumask *ret)
+{
+#ifdef CONFIG_CPUSETS
+	ckpt_k(cpuset_cpus_allowed)(task, ret);
+#else
+	cpumask_copy(ret, cpu_possible_mask);
+#endif
+}
+
 /* System calls of its own are handed to itself (PR_SET_SYSCALL_USER_DISPATCH). */
 static inline bool ckpt_task_has_dispatch(struct task_struct *task)
 {

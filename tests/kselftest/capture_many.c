@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * capture_test: many threads, mappings, descriptors, processes; limits of memory
- * and of processes.  Times are printed, and must grow no faster than linearly.
+ * capture_test: many threads, mappings, descriptors, processes; limits of memory,
+ * of processes and of CPUs.  Times are printed, and must grow no faster than linearly.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -206,7 +206,7 @@ static void in_group(void *mib)
 static bool enable_controllers(void)
 {
 	int fd = open("/sys/fs/cgroup/cgroup.subtree_control", O_WRONLY);
-	bool ok = fd >= 0 && write(fd, "+memory +pids", 13) == 13;
+	bool ok = fd >= 0 && write(fd, "+memory +pids +cpuset", 21) == 21;
 
 	close(fd);
 	return ok && (!mkdir(GROUP, 0755) || errno == EEXIST);
@@ -333,6 +333,41 @@ part(limit_of_child)
 	}
 	tap_is(shared->n[1], BIG >> 20, "the child has rewritten all it has");
 	tap_ok(group_says("memory.events", "oom_kill 0"), "nobody was killed for want of memory");
+	close(fd);
+	reap(pid);
+	for (int i = 0; i < 100 && rmdir(GROUP); i++)
+		sleep_ms(20);
+}
+
+/* ------------------------------------------------------------------ affinity */
+
+static void in_cpuset(void *unused)
+{
+	(void)unused;
+	if (!group_set("cgroup.procs", "0"))
+		_exit(1);
+	idle(NULL);
+}
+
+part(cpuset)
+{
+	struct ckpt_rec_thread *t;
+	struct recs recs;
+	pid_t pid;
+	int fd;
+
+	if (!enable_controllers() || !group_set("cpuset.cpus", "0")) {
+		tap_ok(true, "cpuset # SKIP no cpuset controller");
+		return;
+	}
+	pid = spawn(in_cpuset, NULL);
+	wait_ready(1);
+	fd = cap_frozen(pid, NULL);
+	tap_is(cap_snapshot(fd, CKPT_SNAPSHOT_NO_COW, NULL), 0, "a thread in a cpuset of one CPU");
+	recs = recs_read(fd);
+	t = recs_thread(&recs, pid);
+	tap_is(t ? (long long)t->cpus[0] : 0, -1, "has not asked for an affinity");
+	recs_free(&recs);
 	close(fd);
 	reap(pid);
 	for (int i = 0; i < 100 && rmdir(GROUP); i++)

@@ -95,6 +95,6 @@ part(kill); part(close); part(pause); part(owner); part(rmmod); part(storm);
 part(limits); part(many); part(track); part(exclude); part(again);
 part(exclude_range); part(exclude_fd); part(exclude_thread);
 part(forking); part(continued); part(restarted); part(reaped); part(core);
-part(track_moved); part(limit_of_child);
+part(track_moved); part(limit_of_child); part(cpuset);
 
 #endif /* CAPTURE_RIG_H */

@@ -32,7 +32,7 @@ static const struct {
 	PART(rmmod), PART(storm), PART(limits), PART(track), PART(exclude), PART(exclude_range),
 	PART(exclude_fd), PART(exclude_thread), PART(again), PART(many), PART(forking),
 	PART(continued), PART(restarted), PART(reaped), PART(core), PART(track_moved),
-	PART(limit_of_child),
+	PART(limit_of_child), PART(cpuset),
 #undef PART
 };
 

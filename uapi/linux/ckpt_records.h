@@ -204,7 +204,8 @@ struct ckpt_creds {
  * @sigmask: blocked signals as the program set them (the saved mask where a
  *	call like ppoll has swapped it for its duration)
  * @restart: see struct ckpt_restart
- * @cpus: affinity, bit per CPU, 1024 at most; all ones beyond
+ * @cpus: affinity, bit per CPU, 1024 at most; all ones beyond, and all ones if the
+ *	program has not asked for one
  */
 struct ckpt_rec_thread {
 	struct ckpt_rec_hdr hdr;
