@@ -26,6 +26,7 @@
 
 #define STACK_SIZE	(32UL << 10)
 #define ALL_SIGNALS	(~0ULL)
+#define LOOK_NS		500000000L	/* how often to see whether the builder lives */
 
 /* Lies at the bottom of the stack it is for. */
 struct start {
@@ -52,13 +53,20 @@ _Noreturn void task_fail(const struct tree *tree, const char *what, long err)
 		raw(SYS_exit_group, 1);
 }
 
-/* Waits for @phase; exits if the tree has failed. */
+/*
+ * Waits for @phase; exits if the tree has failed, or if nobody is left who could say so:
+ * not everyone dies with the parent (die_with_parent()), and whoever waits here keeps
+ * the context, and with it the threads that have entered.
+ */
 static void wait_phase(const struct tree *tree, uint32_t phase)
 {
+	const struct { long sec, nsec; } step = { 0, LOOK_NS };
 	uint32_t now;
 
 	while ((now = __atomic_load_n(&tree->shared->phase, __ATOMIC_ACQUIRE)) < phase)
-		raw(SYS_futex, &tree->shared->phase, FUTEX_WAIT, now);
+		if (raw(SYS_futex, &tree->shared->phase, FUTEX_WAIT, now, &step) == -ETIMEDOUT &&
+		    raw(SYS_kill, tree->builder, 0) == -ESRCH)
+			raw(SYS_exit_group, 1);
 	if (now == TREE_FAILED)
 		raw(SYS_exit_group, 1);
 }
