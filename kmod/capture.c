@@ -147,6 +147,9 @@ int ckpt_capture_target(struct ckpt_ctx *ctx, struct ckpt_target *arg)
 	struct ckpt_capture *cap;
 	int err;
 
+	/* who opened the device may have given up its rights since */
+	if (!ckpt_ctx_permitted())
+		return -EPERM;
 	err = ckpt_capture_expect(ctx, CKPT_PHASE_NEW, CKPT_PHASE_NEW);
 	if (err)
 		return err;

@@ -7,7 +7,6 @@
  * gets the whole structure of this kernel's size, zeros where the caller's was
  * shorter, and whatever it leaves there goes back, also when it fails.
  */
-#include <linux/capability.h>
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
@@ -193,8 +192,7 @@ static int ckpt_chardev_open(struct inode *inode, struct file *file)
 {
 	struct ckpt_ctx *ctx;
 
-	if (!capable(CAP_SYS_ADMIN) &&
-	    !(capable(CAP_CHECKPOINT_RESTORE) && capable(CAP_SYS_PTRACE)))
+	if (!ckpt_ctx_permitted())
 		return -EPERM;
 	ctx = ckpt_ctx_create();
 	if (!ctx)

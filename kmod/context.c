@@ -7,6 +7,7 @@
  * cancelled in time.  What the capture and the restore side own is gone by then.
  */
 #include <linux/atomic.h>
+#include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/pid_namespace.h>
 #include <linux/slab.h>
@@ -15,6 +16,12 @@
 #include "records.h"
 
 static atomic64_t ckpt_ctx_last_id = ATOMIC64_INIT(0);
+
+bool ckpt_ctx_permitted(void)
+{
+	return capable(CAP_SYS_ADMIN) ||
+	       (capable(CAP_CHECKPOINT_RESTORE) && capable(CAP_SYS_PTRACE));
+}
 
 struct ckpt_ctx *ckpt_ctx_create(void)
 {

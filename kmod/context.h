@@ -66,6 +66,8 @@ struct ckpt_ctx {
 	struct ckpt_restore *restore;
 };
 
+/* May the caller have a context, and say what it is for? */
+bool ckpt_ctx_permitted(void);
 struct ckpt_ctx *ckpt_ctx_create(void);
 struct ckpt_ctx *ckpt_ctx_get(struct ckpt_ctx *ctx);
 void ckpt_ctx_put(struct ckpt_ctx *ctx);

@@ -64,26 +64,41 @@ static int check_node(struct building *g)
 
 /* ---------------------------------------------------------------- steps */
 
-static int begin(struct building *g)
+static int begin_restore(struct building *g)
 {
 	struct ckpt_restore_begin arg = { 0 };
+	int ret = builder_prepare(g->b->plan, &g->error);
+
+	if (!ret)
+		ret = builder_clocks(g->b->state->system, g->b->options->beside, &arg, &g->error);
+	if (ret)
+		return ret;
+	ret = kdev_restore_begin(g->dev, &arg);
+	return ret ? engine_fail(&g->error, ret, "cannot begin a restore: %s", strerror(-ret)) : 0;
+}
+
+/*
+ * The device is opened with all rights.  When they are given up the context is a restore's,
+ * or closed: one that is still new is good for a capture of any process.
+ */
+static int begin(struct building *g)
+{
 	int ret;
 
 	ret = kdev_open(&g->dev, &g->error);
 	if (!ret)
 		ret = check_node(g);
 	if (!ret && !g->b->options->dry_run)
-		ret = builder_prepare(g->b->plan, &g->error);
-	if (!ret && !g->b->options->dry_run)
-		ret = builder_clocks(g->b->state->system, g->b->options->beside, &arg, &g->error);
+		ret = begin_restore(g);
+	if (ret || g->b->options->dry_run) {
+		kdev_close(g->dev);
+		g->dev = NULL;
+	}
 	if (!ret)
 		ret = builder_drop(&g->b->plan->owner, &g->error);
 	if (!ret && prctl(PR_SET_PDEATHSIG, SIGKILL))	/* cleared by that */
 		ret = engine_fail(&g->error, -errno, "prctl: %s", strerror(errno));
-	if (ret || g->b->options->dry_run)
-		return ret;
-	ret = kdev_restore_begin(g->dev, &arg);
-	return ret ? engine_fail(&g->error, ret, "cannot begin a restore: %s", strerror(-ret)) : 0;
+	return ret;
 }
 
 static int open_files(struct building *g)

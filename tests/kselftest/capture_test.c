@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/kselftest/capture_rig.h"
@@ -32,7 +33,7 @@ static const struct {
 	PART(rmmod), PART(storm), PART(limits), PART(track), PART(exclude), PART(exclude_range),
 	PART(exclude_fd), PART(exclude_thread), PART(again), PART(many), PART(forking),
 	PART(continued), PART(restarted), PART(reaped), PART(core), PART(track_moved),
-	PART(limit_of_child), PART(cpuset),
+	PART(limit_of_child), PART(cpuset), PART(rights),
 #undef PART
 };
 
@@ -142,6 +143,33 @@ part(target)
 	reap(pid);
 	tap_is(cap_freeze(fd, 100, 100, NULL), -EOPNOTSUPP, "it has gone");
 	tap_ok(recs_refused(fd, CKPT_R_NO_PROCESS, 0), "and it says so");
+	close(fd);
+}
+
+/* As a program that gave up its rights after it had opened the device. */
+static int target_without_rights(int fd, pid_t pid)
+{
+	pid_t child = fork();
+	int status = 0;
+
+	if (!child) {
+		if (setresgid(1000, 1000, 1000) || setresuid(1000, 1000, 1000))
+			_exit(255);
+		_exit(-cap_target(fd, pid, 0));
+	}
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -255;
+}
+
+part(rights)
+{
+	pid_t pid = spawn(just_wait, NULL);
+	int fd = cap_open();
+
+	wait_ready(1);
+	tap_is(target_without_rights(fd, pid), -EPERM, "the target is not a user's to choose");
+	tap_is(cap_target(fd, pid, 0), 0, "but who may open the device may");
+	reap(pid);
 	close(fd);
 }
 

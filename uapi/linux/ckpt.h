@@ -165,7 +165,7 @@ struct ckpt_exclude {
  * @exclude: pointer to struct ckpt_exclude
  *
  * Makes the context a capture.  Refuses kernel threads, init, the caller and
- * its ancestors.
+ * its ancestors.  -EPERM to a caller that could not open the device (any more).
  */
 struct ckpt_target {
 	__u32 size;
