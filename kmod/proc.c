@@ -20,6 +20,7 @@
 
 #include "collect.h"
 #include "compat/ksyms.h"
+#include "compat/mdwe.h"
 #include "compat/optional.h"
 #include "records.h"
 

@@ -26,7 +26,7 @@
 #include <linux/tty.h>
 
 #include "compat/ksyms.h"
-#include "compat/optional.h"
+#include "compat/mdwe.h"
 #include "context.h"
 #include "restore.h"
 #include "thread.h"

@@ -22,7 +22,7 @@
 #include <linux/uaccess.h>
 
 #include "compat/ksyms.h"
-#include "compat/optional.h"
+#include "compat/mdwe.h"
 #include "compat/rseq.h"
 #include "context.h"
 #include "restore.h"

@@ -86,45 +86,6 @@ static inline bool ckpt_task_has_uclamp(const struct task_struct *task)
 #endif
 }
 
-/* PR_SET_MDWE, as flags of a PROC record; from 6.3 on. */
-static inline u32 ckpt_mm_mdwe(const struct mm_struct *mm)
-{
-	u32 flags = 0;
-#ifdef MMF_HAS_MDWE
-	if (test_bit(MMF_HAS_MDWE, &mm->flags))
-		flags |= CKPT_PROC_MDWE;
-#endif
-#ifdef MMF_HAS_MDWE_NO_INHERIT
-	if (test_bit(MMF_HAS_MDWE_NO_INHERIT, &mm->flags))
-		flags |= CKPT_PROC_MDWE_NO_INHERIT;
-#endif
-	return flags;
-}
-
-/* May ckpt_mm_set_mdwe() be called with these flags of a process? */
-static inline bool ckpt_can_mdwe(u32 flags)
-{
-#ifdef MMF_HAS_MDWE
-	flags &= ~CKPT_PROC_MDWE;
-#endif
-#ifdef MMF_HAS_MDWE_NO_INHERIT
-	flags &= ~CKPT_PROC_MDWE_NO_INHERIT;
-#endif
-	return !(flags & (CKPT_PROC_MDWE | CKPT_PROC_MDWE_NO_INHERIT));
-}
-
-static inline void ckpt_mm_set_mdwe(struct mm_struct *mm, u32 flags)
-{
-#ifdef MMF_HAS_MDWE
-	if (flags & CKPT_PROC_MDWE)
-		set_bit(MMF_HAS_MDWE, &mm->flags);
-#endif
-#ifdef MMF_HAS_MDWE_NO_INHERIT
-	if (flags & CKPT_PROC_MDWE_NO_INHERIT)
-		set_bit(MMF_HAS_MDWE_NO_INHERIT, &mm->flags);
-#endif
-}
-
 static inline bool ckpt_mm_has_ldt(const struct mm_struct *mm)
 {
 #ifdef CONFIG_MODIFY_LDT_SYSCALL
