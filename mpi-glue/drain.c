@@ -6,11 +6,13 @@
  * again and again and never by waiting: requests that are active, messages that a probe of
  * the application matched, and messages nobody has asked for yet, found by MPI_Improbe on every
  * communicator. A message is on the list from the moment it is matched, in that order, though
- * its bytes may come later.
+ * its bytes may come later. Who takes one out has it alone from then on: several threads may
+ * receive what a checkpoint kept when only one called.
  *
  * Generalized requests are the application's to complete and are left alone.
  */
 #include <limits.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,16 +25,16 @@
 
 /**
  * struct kept - one message
- * @real:    of its receive, until its bytes are here
- * @comm:    referenced
- * @matched: a probe of the application holds it (struct vmsg), no other receive may have it
+ * @real: of its receive, until its bytes are here
+ * @comm: referenced
+ * @prev: NULL: taken out, for a receive or a probe that matched it (struct vmsg)
  */
 struct kept {
 	struct kept *next, **prev;
 	struct vobj *comm;
 	MPI_Status status;
 	MPI_Request real;
-	bool pending, matched;
+	bool pending;
 	uint64_t bytes;
 	char *data;
 };
@@ -41,7 +43,29 @@ struct drained {
 	struct kept *first, **last;
 	MPI_Comm self;		/* below, to oneself */
 	bool has_self;
+	unsigned int deliveries;	/* ever: each has a tag of its own */
 };
+
+/* At least so many tags there are. */
+#define TAGS	32768
+
+/*
+ * Protects the list against other threads inside, and the making of the communicator to oneself. The
+ * glue thread needs it not: nobody is inside when it looks.
+ */
+static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void lock(void)
+{
+	if (glue.multiple)
+		pthread_mutex_lock(&kept_lock);
+}
+
+static void unlock(void)
+{
+	if (glue.multiple)
+		pthread_mutex_unlock(&kept_lock);
+}
 
 static struct drained *list(void)
 {
@@ -63,8 +87,6 @@ static void kept_unlink(struct kept *kept)
 {
 	struct drained *drained = glue.drained;
 
-	if (!kept->prev)
-		return;
 	*kept->prev = kept->next;
 	if (kept->next)
 		kept->next->prev = kept->prev;
@@ -72,12 +94,11 @@ static void kept_unlink(struct kept *kept)
 		drained->last = kept->prev;
 	kept->prev = NULL;
 	if (!drained->first)
-		glue.kept &= ~(uint32_t)KEPT_MESSAGES;
+		__atomic_and_fetch(&glue.kept, ~(uint32_t)KEPT_MESSAGES, __ATOMIC_RELAXED);
 }
 
 static void kept_free(struct kept *kept)
 {
-	kept_unlink(kept);
 	vobj_put(kept->comm);
 	free(kept->data);
 	free(kept);
@@ -141,7 +162,7 @@ static void kept_append(struct kept *kept)
 	kept->prev = drained->last;
 	*drained->last = kept;
 	drained->last = &kept->next;
-	glue.kept |= KEPT_MESSAGES;
+	__atomic_or_fetch(&glue.kept, (uint32_t)KEPT_MESSAGES, __ATOMIC_RELAXED);
 }
 
 /* Its bytes are here, or not yet. The message counts as received when they are. */
@@ -193,10 +214,8 @@ LOWER_TEXT static void drain_matched(void)
 		}
 		real = real_msg(virt_msg(&msg->obj));
 		msg->kept = keep_message(msg->comm, &real, &msg->status);
-		if (!msg->kept)
-			continue;
-		msg->kept->matched = true;
-		kept_test(msg->kept);
+		if (msg->kept)
+			kept_test(msg->kept);
 	}
 }
 
@@ -267,7 +286,7 @@ unsigned int drain_pending(void)
 	return n;
 }
 
-struct kept *kept_match(struct vobj *comm, int source, int tag)
+static struct kept *kept_match(const struct vobj *comm, int source, int tag)
 {
 	struct kept *kept = glue.drained ? glue.drained->first : NULL;
 
@@ -279,10 +298,32 @@ struct kept *kept_match(struct vobj *comm, int source, int tag)
 	return NULL;
 }
 
-void kept_take(struct kept *kept)
+struct kept *kept_take(struct vobj *comm, int source, int tag)
 {
-	kept_unlink(kept);
-	kept->matched = true;
+	struct kept *kept;
+
+	lock();
+	kept = kept_match(comm, source, tag);
+	if (kept)
+		kept_unlink(kept);
+	unlock();
+	return kept;
+}
+
+void kept_return(struct kept *kept)
+{
+	struct drained *drained = glue.drained;
+
+	lock();
+	kept->next = drained->first;
+	kept->prev = &drained->first;
+	if (kept->next)
+		kept->next->prev = &kept->next;
+	else
+		drained->last = &kept->next;
+	drained->first = kept;
+	__atomic_or_fetch(&glue.kept, (uint32_t)KEPT_MESSAGES, __ATOMIC_RELAXED);
+	unlock();
 }
 
 void kept_status(const struct kept *kept, MPI_Status *status)
@@ -296,31 +337,46 @@ void kept_status(const struct kept *kept, MPI_Status *status)
 	status->MPI_ERROR = error;
 }
 
+bool kept_probe(struct vobj *comm, int source, int tag, MPI_Status *status)
+{
+	const struct kept *kept;
+
+	lock();
+	kept = kept_match(comm, source, tag);
+	if (kept)
+		kept_status(kept, status);
+	unlock();
+	return kept;
+}
+
 LOWER_TEXT static int to_oneself(MPI_Comm *ret_comm)
 {
-	struct drained *drained = list();
-	int rc;
+	struct drained *drained = glue.drained;
+	int rc = 0;
 
+	lock();
 	if (!drained->has_self) {
 		rc = lower_MPI_Comm_dup(real_comm(MPI_COMM_SELF), &drained->self);
-		if (rc)
-			return rc;
-		lower_MPI_Comm_set_errhandler(drained->self, real_errh(MPI_ERRORS_RETURN));
-		drained->has_self = true;
+		if (!rc)
+			lower_MPI_Comm_set_errhandler(drained->self,
+						      real_errh(MPI_ERRORS_RETURN));
+		drained->has_self = !rc;
 	}
 	*ret_comm = drained->self;
-	return 0;
+	unlock();
+	return rc;
 }
 
 /* The receive's arguments are wrong: what was sent to oneself must not be the next one's. */
-LOWER_TEXT static bool throw_away(const struct kept *kept, MPI_Datatype type, MPI_Comm self)
+LOWER_TEXT static bool throw_away(const struct kept *kept, MPI_Datatype type, int tag, MPI_Comm self)
 {
 	bool large = kept->bytes > INT_MAX;
 	void *data = malloc((size_t)kept->bytes + 1);
 
 	if (!data)
 		return false;
-	lower_MPI_Recv(data, large ? 1 : (int)kept->bytes, type, 0, 0, self, MPI_STATUS_IGNORE);
+	lower_MPI_Recv(data, large ? 1 : (int)kept->bytes, type, 0, tag, self,
+		       MPI_STATUS_IGNORE);
 	free(data);
 	return true;
 }
@@ -332,23 +388,24 @@ LOWER_TEXT static int deliver(const struct kept *kept, void *buf, MPI_Count coun
 	bool large = kept->bytes > INT_MAX;
 	MPI_Request request[2];
 	MPI_Comm self;
-	int rc = to_oneself(&self), received;
+	int rc = to_oneself(&self), received, tag;
 
 	if (rc)
 		return rc;
+	tag = (int)(__atomic_fetch_add(&glue.drained->deliveries, 1, __ATOMIC_RELAXED) % TAGS);
 	if (large) {
 		rc = packed_type(kept->bytes, &type);
 		if (rc)
 			return rc;
 	}
 	/* sent first: Open MPI does not tell of truncation when the receive was posted before */
-	rc = lower_MPI_Isend(kept->data, large ? 1 : (int)kept->bytes, type, 0, 0, self,
+	rc = lower_MPI_Isend(kept->data, large ? 1 : (int)kept->bytes, type, 0, tag, self,
 			     &request[1]);
 	if (!rc) {
-		received = abi_irecv(buf, count, real_dtype(dtype), 0, 0, self, &request[0]);
+		received = abi_irecv(buf, count, real_dtype(dtype), 0, tag, self, &request[0]);
 		rc = received ? received : lower_MPI_Wait(&request[0], status);
 		/* what nobody takes would be waited for without end */
-		if (!received || throw_away(kept, type, self))
+		if (!received || throw_away(kept, type, tag, self))
 			lower_MPI_Wait(&request[1], MPI_STATUS_IGNORE);
 	}
 	if (large)

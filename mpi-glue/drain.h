@@ -73,13 +73,25 @@ void drain_step(void);
 /* Requests, messages and transfers that a cut has to wait for. */
 unsigned int drain_pending(void);
 
-/* The first kept message of @comm that fits; it stays kept. NULL: none does. */
-struct kept *kept_match(struct vobj *comm, int source, int tag);
-/* Taken for a matched receive; kept_match() finds it no more. */
-void kept_take(struct kept *kept);
+/* The first kept message of @comm that fits: it is the caller's, and nobody finds it any more. NULL: none does. */
+struct kept *kept_take(struct vobj *comm, int source, int tag);
+/* There is no slot for it: as if it had not been taken. */
+void kept_return(struct kept *kept);
 /* What a probe tells of it. @status may be MPI_STATUS_IGNORE. */
 void kept_status(const struct kept *kept, MPI_Status *status);
-/* Deliver and forget; returns the library's code, of truncation for one. */
+/* Is there one that fits? It stays kept; @status as above. */
+bool kept_probe(struct vobj *comm, int source, int tag, MPI_Status *status);
+
+/* What a receive must look for first. */
+static inline __attribute__((always_inline)) struct kept *kept_for(MPI_Comm comm, int source,
+								   int tag)
+{
+	if (likely(!(glue.kept & KEPT_MESSAGES)))
+		return NULL;
+	return kept_take(vobj_comm(comm), source, tag);
+}
+
+/* Deliver one that was taken, and forget it; returns the library's code, of truncation for one. */
 int kept_deliver(struct kept *kept, void *buf, MPI_Count count, MPI_Datatype dtype,
 		 MPI_Status *status);
 

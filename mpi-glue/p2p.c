@@ -55,8 +55,10 @@ static MPI_Request done_request(struct vobj *comm, struct kept *kept, const stru
 	MPI_Status status;
 	int rc;
 
-	if (!req)
+	if (!req) {
+		kept_return(kept);
 		return request;
+	}
 	memset(&status, 0, sizeof(status));
 	rc = kept_deliver(kept, a->buf, a->count, a->dtype, &status);
 	req->flags &= ~(uint32_t)REQ_ACTIVE;
@@ -150,13 +152,6 @@ recv_below(const struct args *a, MPI_Request *real, int *flag, MPI_Status *statu
 	}
 	lower_leave(upper);
 	return rc;
-}
-
-static struct kept *kept_for(MPI_Comm comm, int source, int tag)
-{
-	if (likely(!(glue.kept & KEPT_MESSAGES)))
-		return NULL;
-	return kept_match(vobj_comm(comm), source, tag);
 }
 
 static inline __attribute__((always_inline)) int

@@ -10,22 +10,14 @@
 #include "mpi-glue/request.h"
 #include "mpi/calls.h"
 
-static struct kept *kept_for(MPI_Comm comm, int source, int tag)
-{
-	if (likely(!(glue.kept & KEPT_MESSAGES)))
-		return NULL;
-	return kept_match(vobj_comm(comm), source, tag);
-}
-
 /* @patient: until there is one, or the thread is wanted out */
 LOWER_TEXT static int iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status,
 			     bool patient)
 {
-	struct kept *kept = kept_for(comm, source, tag);
 	MPI_Comm real;
 
-	if (unlikely(kept)) {
-		kept_status(kept, status);
+	if (unlikely(glue.kept & KEPT_MESSAGES) &&
+	    kept_probe(vobj_comm(comm), source, tag, status)) {
 		*flag = 1;
 		return MPI_SUCCESS;
 	}
@@ -74,10 +66,11 @@ LOWER_TEXT static int improbe(int source, int tag, MPI_Comm comm, int *flag, MPI
 
 	if (unlikely(kept)) {
 		msg = (struct vmsg *)vobj_new(VK_MSG, 0);
-		if (!msg)
+		if (!msg) {
+			kept_return(kept);
 			return MPI_ERR_INTERN;
+		}
 		kept_status(kept, status);
-		kept_take(kept);
 		msg->kept = kept;
 		msg->comm = vobj_get(vobj_comm(comm));
 		*message = virt_msg(&msg->obj);

@@ -310,7 +310,7 @@ static bool begin_one(struct vrequest *req)
 	req->order = ++glue.posted;
 	if (likely(!(glue.kept & KEPT_MESSAGES)))
 		return false;
-	kept = kept_match(req->comm, req->rank, req->tag);
+	kept = kept_take(req->comm, req->rank, req->tag);
 	if (!kept)
 		return false;
 	memset(&status, 0, sizeof(status));

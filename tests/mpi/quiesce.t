@@ -16,7 +16,7 @@
 : "${KINDS:=mpich ompi}" "${MODES:=go restart}" "${INTERVAL:=10}" "${RANKS:=2 3 4}" "${CUTS:=}"
 : "${PROGRAMS:=drained probes persists colls io_collective type_freed windows}" "${CUT_ROUNDS:=10}"
 export CUT_ROUNDS
-: "${APART:=2 3}" "${APART_PROGRAMS:=colls free_apart}" "${MULTIPLE:=drained io_collective}"
+: "${APART:=2 3}" "${APART_PROGRAMS:=colls free_apart}" "${MULTIPLE:=drained io_collective kept_threads}"
 declare -A cuts=([go]=${CUTS:-1000} [restart]=${CUTS:-2})
 declare -A glue=([mpich]=$top/build/lib/mpi/mpich/libmpich.so.12
 	[ompi]=$top/build/lib/mpi/ompi/libmpi.so.40)
@@ -118,8 +118,10 @@ for kind in $KINDS; do
 	free_late "$kind" ', MPI_THREAD_MULTIPLE'
 	[ "$kind" = mpich ] || continue
 	[[ $MODES = *restart* ]] || continue
-	ok "$kind: restart: drained with 3 ranks, MPI_THREAD_MULTIPLE" \
-		cut "$kind" restart 3 drained
+	for name in drained kept_threads; do
+		ok "$kind: restart: $name with 3 ranks, MPI_THREAD_MULTIPLE" \
+			cut "$kind" restart 3 "$name"
+	done
 done
 unset MT_THREADS
 
