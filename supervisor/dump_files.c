@@ -16,7 +16,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,12 +32,6 @@ static bool has_content(const struct state_file *file)
 	default:
 		return false;
 	}
-}
-
-bool dump_in_memory(const struct ckpt_rec_file *rec)
-{
-	return rec->fs_magic == TMPFS_MAGIC || rec->fs_magic == RAMFS_MAGIC ||
-	       rec->fs_magic == HUGETLBFS_MAGIC;
 }
 
 static int by_inode(const void *a, const void *b)
@@ -144,8 +137,9 @@ static void plan_inode(struct dump *d, struct dump_inode *inode, dev_t shm_dev)
 		carry = true;
 	} else if (shm_dev && rec->dev == shm_dev) {
 		return;		/* carried with the directory */
-	} else if (has_name && (dump_in_memory(rec) || (d->options->files == ENGINE_FILES_CARRY &&
-						   inode->open && !inode->exec))) {
+	} else if (has_name && (state_file_in_memory(inode->file) ||
+				(d->options->files == ENGINE_FILES_CARRY && inode->open &&
+				 !inode->exec))) {
 		inode->blob_kind = ENGINE_BLOB_FILE;
 		carry = true;
 	}

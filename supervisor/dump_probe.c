@@ -238,7 +238,7 @@ static int get_handle(int fd, union any_handle *ret_handle)
 static int probe_link(struct probe *p, const struct state_file *file)
 {
 	struct dump *d = p->d;
-	bool can_wait = !dump_in_memory(file->rec) && d->options->files != ENGINE_FILES_CARRY;
+	bool can_wait = !state_file_in_memory(file) && d->options->files != ENGINE_FILES_CARRY;
 	struct dump_place *place = dump_place(d, file);
 	char path[PATH_MAX];
 	union any_handle h;

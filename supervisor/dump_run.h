@@ -136,7 +136,6 @@ void dump_probe_done(struct dump *d);
 void dump_probe_mounts(struct dump *d, const struct ckpt_rec_proc *rec);
 bool dump_deleted(const struct dump *d, const struct state_file *file);
 
-bool dump_in_memory(const struct ckpt_rec_file *rec);
 int dump_files_plan(struct dump *d);
 int dump_files_get(struct dump *d);		/* in the pause */
 void dump_files_put(struct dump *d);

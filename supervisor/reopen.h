@@ -89,6 +89,13 @@ int reopen_seal_object(struct reopen *r, const struct state_file *file);
 int reopen_shm_dir(struct reopen *r);
 int reopen_carried(struct reopen *r);
 
+/*
+ * reopen_same.c: is @fd a file with the content of @blob?  1, 0, -errno.
+ * @time_tells: where size and time are the same, the content is
+ */
+int reopen_same_content(struct reopen *r, int fd, const struct engine_rec_blob *blob,
+			bool time_tells);
+
 /* reopen_gone.c: directories, devices and FIFOs without a name */
 int reopen_gone(struct reopen *r, const struct state_file *file, int flags);
 int reopen_gone_directory(struct reopen *r, const struct state_file *file, int flags);

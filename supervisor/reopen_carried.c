@@ -3,8 +3,8 @@
  * Contents that the image carries for paths: the job's /dev/shm, files in memory
  * file systems, and files of a dump that was asked to carry them.
  *
- * A file that is there with the recorded size and time is left alone: this node
- * still has it.  What is not there is made.  What is there and differs gets the
+ * A file that is there as it was recorded is left alone: this node still has it
+ * (reopen_same.c).  What is not there is made.  What is there and differs gets the
  * recorded content when all else is done (reopen_put.c).  Paths of /dev/shm never
  * lead out of that directory.
  */
@@ -20,19 +20,6 @@
 #include <unistd.h>
 
 #define SHM_DIR		"/dev/shm"
-
-static uint64_t mtime_of(const struct stat *st)
-{
-	return (uint64_t)st->st_mtim.tv_sec * 1000000000ULL + (uint64_t)st->st_mtim.tv_nsec;
-}
-
-static bool unchanged(int fd, const struct engine_rec_blob *blob)
-{
-	struct stat st;
-
-	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-	       (uint64_t)st.st_size == blob->size && mtime_of(&st) == blob->mtime_ns;
-}
 
 /* ---------------------------------------------------------------- /dev/shm */
 
@@ -80,8 +67,9 @@ static int shm_file(struct reopen *r, int dir, const struct engine_rec_blob *blo
 		fd = open_beneath(dir, path, O_RDWR | O_NONBLOCK, 0);
 	if (fd < 0)
 		return fd;
-	if (unchanged(fd, blob))
-		return 0;
+	ret = reopen_same_content(r, fd, blob, false);
+	if (ret)
+		return ret < 0 ? ret : 0;
 	ret = shm_path(r, path, full, sizeof(full));
 	return ret ? ret : reopen_put_content(r, full, take_fd(&fd), false, blob);
 }
@@ -185,13 +173,18 @@ static int carry_file(struct reopen *r, const struct state_file *file)
 	const struct engine_rec_blob *blob = file->blob;
 	int flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 	_cleanup_fd_ int fd = reopen_had(file, O_RDONLY | flags);
-	bool keep = r->options->files == ENGINE_FILES_IGNORE, raised = false;
+	bool raised = false;
 	int ret;
 
-	if (fd >= 0 && (keep || unchanged(fd, blob)))
+	if (fd >= 0 && r->options->files == ENGINE_FILES_IGNORE)
 		return 0;
-	if (fd >= 0)
+	if (fd >= 0) {
+		ret = reopen_same_content(r, fd, blob, !tree_writes(r, file) &&
+					  !state_file_in_memory(file));
+		if (ret)
+			return ret < 0 ? ret : 0;
 		close(take_fd(&fd));
+	}
 	fd = reopen_path(file, O_RDWR | O_CREAT | O_EXCL | flags, 0600);
 	if (fd >= 0) {
 		ret = reopen_created(r, file->path);

@@ -13,6 +13,7 @@
 #include "supervisor/state.h"
 
 #include <errno.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -332,6 +333,12 @@ bool state_file_deleted(const struct state_file *file)
 {
 	return file->rec->flags & CKPT_FILE_DELETED &&
 	       !(file->place && file->place->flags & ENGINE_PLACE_LINK);
+}
+
+bool state_file_in_memory(const struct state_file *file)
+{
+	return file->rec->fs_magic == TMPFS_MAGIC || file->rec->fs_magic == RAMFS_MAGIC ||
+	       file->rec->fs_magic == HUGETLBFS_MAGIC;
 }
 
 const void *state_file_handle(const struct state_file *file)

@@ -166,6 +166,8 @@ const char *state_blob_target(const struct engine_rec_blob *rec);
 
 /* Has its inode no name at all? */
 bool state_file_deleted(const struct state_file *file);
+/* Does its file system lie in the memory of the node? */
+bool state_file_in_memory(const struct state_file *file);
 /* place->handle_len bytes, or NULL. */
 const void *state_file_handle(const struct state_file *file);
 
