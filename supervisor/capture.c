@@ -17,6 +17,7 @@
 #include <string.h>
 #include <time.h>
 
+#define PAGE		4096U
 #define ATTEMPT_MIN_MS	200
 #define ATTEMPTS	5	/* share of the deadline one attempt may take */
 #define GAP_MS		20	/* the tree runs at least this long between attempts */
@@ -107,6 +108,24 @@ int capture_failed(const struct capture *cap, int err, const char *what,
 				   what);
 	}
 	return engine_fail(error, err, "%s: %s", what, strerror(-err));
+}
+
+int capture_check(struct capture *cap, struct engine_error *error)
+{
+	const struct state *state = cap->state;
+	const struct ckpt_rec_vma *vma = state->nr_vmas ? state->vmas[0].rec : NULL;
+	struct ckpt_page_run run;
+	struct ckpt_pagemap map = { .nr_runs = 1, .runs = (uintptr_t)&run };
+	int ret;
+
+	if (!vma)
+		return 0;
+	map.flags = state->vmas[0].mm->rec->live ? CKPT_PAGES_LIVE : 0;
+	map.mm_id = vma->mm_id;
+	map.start = vma->start;
+	map.end = vma->start + PAGE;
+	ret = kdev_pagemap(cap->dev, &map);
+	return ret ? capture_failed(cap, ret, "cannot read on", error) : 0;
 }
 
 /* One attempt: freeze and collect.  The device is at phase "target". */

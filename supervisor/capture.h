@@ -51,6 +51,11 @@ int capture_begin(struct capture *cap, const struct capture_options *options,
 int capture_thaw(struct capture *cap, unsigned int flags, struct engine_error *error);
 void capture_end(struct capture *cap);
 
+/*
+ * Does the tree still stand still, with its snapshot? -ETIMEDOUT, -ENOMEM: it does not.  For
+ * who works long in the pause and has nothing else to ask the kernel for.
+ */
+int capture_check(struct capture *cap, struct engine_error *error);
 /* What a failed command of the pause means, for people; returns err. */
 int capture_failed(const struct capture *cap, int err, const char *what,
 		   struct engine_error *error);

@@ -301,6 +301,7 @@ int content_hold_replay(struct content *c, struct content *to)
 	for (; slab < hold->nr_slabs; slab++)
 		munmap(hold->slabs[slab].base, hold->slabs[slab].size);
 	hold->nr_slabs = 0;
+	c->bytes = 0;
 	return ret;
 }
 

@@ -34,7 +34,7 @@ struct content_ops {
 
 struct content {
 	const struct content_ops *ops;
-	uint64_t bytes;		/* handed over so far */
+	uint64_t bytes;		/* handed over so far; to a hold: since it was emptied */
 };
 
 #define CONTENT_ROOM	(4UL << 20)	/* a good thing to want */
@@ -60,7 +60,7 @@ int content_image_create(struct image *img, struct content **ret_content);
 int content_hold_create(struct content **ret_content);
 void content_destroy(struct content *c);	/* NULL is fine; returns the memory */
 
-/* Hand over to @to what the hold holds, giving the memory back on the way. */
+/* Hand over to @to what the hold holds, giving the memory back on the way; a blob may be begun. */
 int content_hold_replay(struct content *hold, struct content *to);
 
 #endif /* STILLPOINT_CONTENT_H */

@@ -155,7 +155,8 @@ static int create_image(struct dump *d)
 	ret = content_image_create(d->img, &d->image);
 	if (!ret && !d->frozen_to_end)
 		ret = content_hold_create(&d->hold);
-	d->hold_limit = proc_kb("/proc/meminfo", "MemAvailable") / HOLD_SHARE;
+	d->hold_limit = o->hold_max ? o->hold_max :
+			proc_kb("/proc/meminfo", "MemAvailable") / HOLD_SHARE;
 	return ret ? engine_fail(d->error, ret, "out of memory") : 0;
 }
 
@@ -208,11 +209,10 @@ static int dump_running(struct dump *d)
 	uint64_t began = now_ns();
 	int ret = 0;
 
-	if (d->hold) {
-		ret = content_hold_replay(d->hold, d->image);
-		if (ret)
-			return dump_image_failed(d, ret);
-	}
+	if (d->hold)
+		ret = dump_hold_empty(d);
+	if (ret)
+		return ret;
 	stats->contents_ns = lap(&began);
 	ret = dump_pages(d);
 	if (!ret && !d->frozen_to_end) {

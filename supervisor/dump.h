@@ -35,6 +35,7 @@ struct dump_options {
 	bool dry_run;		/* check only: refusals as for a real dump, nothing written */
 	unsigned int freeze_timeout_ms;	/* 0: 10000 */
 	unsigned int max_pause_ms;	/* 0: 60000 */
+	uint64_t hold_max;	/* bytes held in memory in the pause; 0: a share of what is free */
 	enum engine_files files;
 	const char *shm_dir;	/* the job's private /dev/shm as the caller sees it; carried whole; NULL: none */
 	const struct engine_external *externals;
@@ -90,6 +91,7 @@ struct dump_stats {
 	uint64_t bytes_mapped;	/* pages found */
 	uint64_t bytes_raw;	/* of them and of contents what was not left out */
 	uint64_t bytes_stored;	/* in the image */
+	uint64_t bytes_held;	/* most at a time in memory, over the thaw or in the pause */
 	uint64_t pages_data;
 	uint64_t pages_zero;
 	uint64_t pages_shared;	/* with another process, and still after a restore */

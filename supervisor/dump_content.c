@@ -5,7 +5,9 @@
  * Reads data and skips holes; a blob holds the first size bytes as they were at
  * the freeze.  In the pause contents go to memory, up to dump->hold_limit; what
  * does not fit is written to the image while the tree waits, because a longer
- * pause is better than a wrong image or an out-of-memory kill.
+ * pause is better than a wrong image or an out-of-memory kill.  How much it is a
+ * file system does not always say before: pages of zeros are no content, and what
+ * turns out to be too much goes to the image with all that was held so far.
  *
  * A file that somebody else changes while it is read behind the tree's back
  * fails the dump (-EAGAIN) rather than tear it.
@@ -15,16 +17,29 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 
 #define PAGE	4096ULL
+#define ASK	(16ULL << 20)	/* bytes read between two looks at the pause */
 
 struct blob_source {
 	int fd;			/* our own description */
 	const char *name;
 	uint64_t size;
+};
+
+/* One blob under way. */
+struct copy {
+	struct dump *d;
+	const struct blob_source *source;
+	bool in_pause;
+	struct content *to;
+	uint64_t blob;		/* 0: nothing but holes so far */
+	uint64_t unasked;	/* bytes read since the last look */
 };
 
 /* In the pause to the hold while it has room, else to the image. */
@@ -54,9 +69,71 @@ static int sink_failed(struct dump *d, const struct content *to, int err)
 	return engine_fail(d->error, err, "no memory to hold contents during the pause");
 }
 
+/* Into the image with what is held, and give the memory back. */
+int dump_hold_empty(struct dump *d)
+{
+	int ret;
+
+	if (d->hold->bytes > d->stats.bytes_held)
+		d->stats.bytes_held = d->hold->bytes;
+	ret = content_hold_replay(d->hold, d->image);
+	return ret ? dump_image_failed(d, ret) : 0;
+}
+
+/* Before @want bytes: is there a pause any more, and may so much be held? */
+static int copy_may_go_on(struct copy *c, uint64_t want)
+{
+	struct dump *d = c->d;
+	int ret = 0;
+
+	if (c->in_pause && c->unasked >= ASK) {
+		c->unasked = 0;
+		ret = capture_check(&d->cap, d->error);
+	}
+	if (!ret && c->to == d->hold && d->hold->bytes + want > d->hold_limit) {
+		ret = dump_hold_empty(d);	/* the blob is begun there, if it was here */
+		c->to = d->image;
+	}
+	return ret;
+}
+
+static size_t page_len(size_t at, size_t len)
+{
+	return len - at < PAGE ? len - at : PAGE;
+}
+
+static bool is_zero(const char *p, size_t len)
+{
+	return !p[0] && !memcmp(p, p + 1, len - 1);
+}
+
+/* What was read, but for pages of zeros; it is moved together, as the room is what is held. */
+static int copy_pages(struct copy *c, uint64_t offset, char *buf, size_t len)
+{
+	size_t from = 0, n, room = 0;
+	int ret = 0;
+
+	for (; from < len && !ret; from += n) {
+		n = page_len(from, len);
+		if (is_zero(buf + from, n))
+			continue;
+		while (from + n < len && !is_zero(buf + from + n, page_len(from + n, len)))
+			n += page_len(from + n, len);
+		if (!c->blob) {
+			c->blob = ++c->d->last_blob;
+			ret = content_begin(c->to, c->blob);
+		}
+		if (from != room)
+			memmove(buf + room, buf + from, n);
+		if (!ret)
+			ret = content_data(c->to, offset + from, buf + room, n);
+		room += (n + PAGE - 1) & ~(PAGE - 1);
+	}
+	return ret;
+}
+
 /* [offset, end) is data: copy it.  Begins the blob when the first byte comes. */
-static int copy_data(struct dump *d, const struct blob_source *source, struct content *to,
-		     uint64_t offset, uint64_t end, uint64_t *blob)
+static int copy_data(struct copy *c, uint64_t offset, uint64_t end)
 {
 	size_t room;
 	ssize_t n;
@@ -68,34 +145,47 @@ static int copy_data(struct dump *d, const struct blob_source *source, struct co
 
 		if (want > CONTENT_ROOM)
 			want = CONTENT_ROOM;
-		ret = content_room(to, (size_t)want, &buf, &room);
+		ret = copy_may_go_on(c, want);
 		if (ret)
-			return sink_failed(d, to, ret);
+			return ret;
+		ret = content_room(c->to, (size_t)want, &buf, &room);
+		if (ret)
+			return sink_failed(c->d, c->to, ret);
 		if (room > end - offset)
 			room = (size_t)(end - offset);
-		n = pread(source->fd, buf, room, (off_t)offset);
+		n = pread(c->source->fd, buf, room, (off_t)offset);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return source_failed(d, source, -errno);
+			return source_failed(c->d, c->source, -errno);
 		if (n == 0)
-			return source_failed(d, source, -EAGAIN);	/* shrank */
-		if (!*blob) {
-			*blob = ++d->last_blob;
-			ret = content_begin(to, *blob);
-		}
-		if (!ret)
-			ret = content_data(to, offset, buf, (size_t)n);
+			return source_failed(c->d, c->source, -EAGAIN);	/* shrank */
+		ret = copy_pages(c, offset, buf, (size_t)n);
 		offset += (uint64_t)n;
+		c->unasked += (uint64_t)n;
 	}
-	return ret ? sink_failed(d, to, ret) : 0;
+	return ret ? sink_failed(c->d, c->to, ret) : 0;
+}
+
+/* hugetlbfs knows no holes, but it knows what it has. */
+static bool has_nothing(int fd)
+{
+	struct statfs fs;
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && !st.st_blocks && fstatfs(fd, &fs) == 0 &&
+	       fs.f_type == HUGETLBFS_MAGIC;
 }
 
 /* *ret_blob: 0 if there is nothing but holes. */
-static int copy_blob(struct dump *d, const struct blob_source *source, struct content *to,
+static int copy_blob(struct dump *d, const struct blob_source *source, enum dump_when when,
 		     uint64_t *ret_blob)
 {
-	uint64_t blob = 0, offset = 0;
+	struct copy c = {
+		.d = d, .source = source, .in_pause = when == DUMP_IN_PAUSE,
+		.to = place_for(d, when, source->fd),
+	};
+	uint64_t offset = has_nothing(source->fd) ? source->size : 0;
 	int ret = 0;
 
 	while (offset < source->size && !ret) {
@@ -110,15 +200,15 @@ static int copy_blob(struct dump *d, const struct blob_source *source, struct co
 			hole = (off_t)source->size;
 		if ((uint64_t)data >= source->size)
 			break;
-		ret = copy_data(d, source, to, (uint64_t)data, (uint64_t)hole, &blob);
+		ret = copy_data(&c, (uint64_t)data, (uint64_t)hole);
 		offset = (uint64_t)hole;
 	}
-	if (!ret && blob) {
-		ret = content_end(to, source->size);
+	if (!ret && c.blob) {
+		ret = content_end(c.to, source->size);
 		if (ret)
-			ret = sink_failed(d, to, ret);
+			ret = sink_failed(d, c.to, ret);
 	}
-	*ret_blob = blob;
+	*ret_blob = c.blob;
 	return ret;
 }
 
@@ -146,7 +236,7 @@ static int dump_inode_content(struct dump *d, struct dump_inode *inode, enum dum
 	if (fd < 0)
 		return source_failed(d, &source, fd);
 	source.fd = fd;
-	ret = copy_blob(d, &source, place_for(d, when, fd), &number);
+	ret = copy_blob(d, &source, when, &number);
 	if (!ret && when == DUMP_AFTER && !d->frozen_to_end && !inode->writes &&
 	    changed_since(fd, rec))
 		ret = engine_fail(d->error, -EAGAIN,
@@ -226,7 +316,7 @@ static int shm_file(struct dump *d, int dir, const char *name, const char *path)
 	if (fd < 0 || fstat(fd, &st))
 		return source_failed(d, &source, -errno);
 	source.size = (uint64_t)st.st_size;
-	ret = copy_blob(d, &source, place_for(d, DUMP_IN_PAUSE, fd), &number);
+	ret = copy_blob(d, &source, DUMP_IN_PAUSE, &number);
 	return ret ? ret : shm_record(d, path, NULL, &st, number);
 }
 

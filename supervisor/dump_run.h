@@ -142,6 +142,7 @@ void dump_files_put(struct dump *d);
 /* A description of our own of what fd is; O_RDONLY. -errno. */
 int dump_reopen(int fd);
 
+int dump_hold_empty(struct dump *d);		/* into the image with it */
 /* when: DUMP_IN_PAUSE or DUMP_AFTER: the inodes that are due then. */
 int dump_contents(struct dump *d, enum dump_when when);
 int dump_shm_dir(struct dump *d);		/* in the pause */

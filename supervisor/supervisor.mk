@@ -30,6 +30,9 @@ $(call unit_test,tests/unit/test_restore_subset,tests/unit/test_restore_subset.c
 $(call unit_test,tests/unit/test_dump,tests/unit/test_dump.c tests/unit/dump_fixture.c tests/unit/fake_kernel.c \
 	tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
 
+$(call unit_test,tests/unit/test_dump_files,tests/unit/test_dump_files.c tests/unit/dump_fixture.c \
+	tests/unit/fake_kernel.c tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
+
 $(call unit_test,tests/unit/test_dump_tty,tests/unit/test_dump_tty.c tests/unit/dump_fixture.c tests/unit/fake_kernel.c \
 	tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
 

@@ -45,6 +45,8 @@ struct ckpt_rec_file *fake_file(uint32_t id, uint32_t kind, const char *path, in
 	rec->ino = st.st_ino;
 	rec->size = (uint64_t)st.st_size;
 	rec->mode = st.st_mode;
+	rec->uid = st.st_uid;
+	rec->gid = st.st_gid;
 	rec->nlink = (uint32_t)st.st_nlink;
 	rec->rdev = st.st_rdev;
 	rec->mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000ULL +
@@ -97,6 +99,9 @@ static int fake_pagemap(struct ckpt_pagemap *arg)
 	bool live = arg->flags & CKPT_PAGES_LIVE;
 	unsigned int nr = 0;
 
+	fake.pagemaps++;
+	if (fake.fail_pagemap_after && (int)fake.pagemaps > fake.fail_pagemap_after)
+		return -ETIMEDOUT;
 	arg->base = fake.base;
 	arg->token = live ? 0 : fake.token;
 	must(fake.frozen || fake.thawed);

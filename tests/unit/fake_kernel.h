@@ -34,10 +34,11 @@ struct fake_kernel {
 	/* faults */
 	int tty_ret;
 	unsigned int busy;		/* so many freezes are refused with D_STATE */
+	int fail_pagemap_after;		/* PAGEMAP fails with -ETIMEDOUT after so many; 0: never */
 	int fail_read_after;		/* PAGES_READ fails with -ETIMEDOUT after so many; 0: never */
 	int thaw_ret;
 	/* what happened */
-	unsigned int opened, closed, freezes, reads, live_reads, pages_read, nr_excludes;
+	unsigned int opened, closed, freezes, pagemaps, reads, live_reads, pages_read, nr_excludes;
 	bool frozen, thawed, killed, dropped;
 	bool reading_refusals;
 	size_t read_pos;

@@ -142,6 +142,31 @@ static void test_hold(void **unused)
 	content_destroy(NULL);
 }
 
+/* In the middle of a blob, which then goes on where the hold was emptied into. */
+static void test_hold_emptied(void **unused)
+{
+	struct checker checker = { .content.ops = &checker_ops };
+	struct content *hold;
+	uint8_t *buf;
+	size_t len;
+
+	assert_int_equal(content_hold_create(&hold), 0);
+	hold_pages(hold, 5, 3);
+	assert_int_equal(content_begin(hold, 3), 0);
+	assert_int_equal(content_room(hold, PAGE, (void **)&buf, &len), 0);
+	for (size_t i = 0; i < PAGE; i++)
+		buf[i] = (uint8_t)i;
+	assert_int_equal(content_data(hold, 0, buf, PAGE), 0);
+	assert_int_equal(hold->bytes, 4 * PAGE);
+	assert_int_equal(content_hold_replay(hold, &checker.content), 0);
+	assert_int_equal(hold->bytes, 0);
+	assert_int_equal(checker.pages, 3);
+	assert_int_equal(checker.blob, 3);
+	assert_int_equal(content_end(&checker.content, 3000), 0);
+	assert_int_equal(checker.blob_bytes, PAGE);
+	content_destroy(hold);
+}
+
 static void test_page_table(void **unused)
 {
 	struct page_table *t = page_table_create();
@@ -203,6 +228,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hold),
+		cmocka_unit_test(test_hold_emptied),
 		cmocka_unit_test(test_page_table),
 		cmocka_unit_test(test_identity),
 	};

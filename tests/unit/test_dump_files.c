@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a dump does with files, on a kernel that is made up: what is held in the pause is
+ * bounded.
+ */
+#include "tests/unit/image_fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/memfd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/unit/dump_fixture.h"
+
+#define HEAP	0x10000000ULL
+#define MB(n)	((size_t)(n) << 20)
+
+#define F_FILE	2
+
+/* Process 100; its file comes last. */
+static void make_process(const struct scratch *s)
+{
+	static const struct fake_page page = { 1, HEAP, 1, CKPT_RUN_ANON, 0, false };
+
+	fake_heap(&page, 1, HEAP, 0x10000, open(s->root, O_RDONLY | O_DIRECTORY));
+}
+
+static struct ckpt_rec_file *add_file(const char *path, uint32_t kind, int fd)
+{
+	struct ckpt_rec_file *rec;
+
+	stream_fd(&fake.stream, 1, 5, F_FILE);
+	rec = fake_file(F_FILE, kind, path, fd);
+	rec->flags = CKPT_FILE_OPEN;
+	rec->f_flags = (uint32_t)fcntl(fd, F_GETFL) & ~(uint32_t)O_LARGEFILE;
+	rec->pos = rec->size;
+	return rec;
+}
+
+/* ------------------------------------------------------------ what is read */
+
+struct taken {
+	struct image_reader *r;
+	struct stream stream;
+	struct state *state;
+	const struct state_file *file;
+};
+
+static void taken_open(const struct scratch *s, struct taken *t)
+{
+	struct image_error error = { 0 };
+
+	*t = (struct taken){ 0 };
+	if (image_open(scratch_path(s, "image"), s->key, NULL, &t->r, &error))
+		fail_msg("%s", error.text);
+	t->state = dump_load_state(t->r, &t->stream);
+	t->file = state_file_find(t->state, F_FILE);
+}
+
+static void taken_close(const struct scratch *s, struct taken *t)
+{
+	state_free(t->state);
+	stream_done(&t->stream);
+	image_close(t->r);
+	remove_image(scratch_path(s, "image"));
+	fake_close_files();
+}
+
+/* ------------------------------------------------------------ what is held */
+
+/* What a file system calls data need not be any. */
+static void test_zeros_not_held(void **arg)
+{
+	struct dump_options options = dump_options_for(*arg);
+	int fd = memfd_create("zeros", 0);
+	struct dump_stats stats;
+	char *data = calloc(1, MB(8)), page[PAGE];
+	struct taken t;
+
+	memset(data + MB(5), 7, PAGE);
+	assert_int_equal(pwrite(fd, data, MB(8), 0), MB(8));
+	make_process(*arg);
+	add_file("/memfd:zeros", CKPT_FILE_MEMFD, fd);
+	dump_ok(&options, &stats);
+	assert_int_equal(stats.bytes_held, PAGE);
+	taken_open(*arg, &t);
+	assert_int_equal(t.file->blob->size, MB(8));
+	assert_int_equal(image_blob_read(t.r, t.file->blob->blob, MB(5), page, PAGE), 0);
+	assert_memory_equal(page, data + MB(5), PAGE);
+	taken_close(*arg, &t);
+	free(data);
+}
+
+/* hugetlbfs calls all of a file data, though it be empty. */
+static void test_huge_nothing(void **arg)
+{
+	struct dump_options options = dump_options_for(*arg);
+	int fd = memfd_create("huge", MFD_HUGETLB);
+	struct dump_stats stats;
+	struct taken t;
+
+	if (fd < 0 || ftruncate(fd, (off_t)MB(1024)))
+		skip();
+	options.hold_max = MB(1);
+	make_process(*arg);
+	add_file("/memfd:huge", CKPT_FILE_HUGETLB, fd)->fs_magic = HUGETLBFS_MAGIC;
+	dump_ok(&options, &stats);
+	assert_int_equal(stats.bytes_held, 0);
+	taken_open(*arg, &t);
+	assert_int_equal(t.file->blob->blob, 0);
+	taken_close(*arg, &t);
+}
+
+/* Whoever copies much notices that nobody stands still for it any more. */
+static void test_pause_over(void **arg)
+{
+	struct dump_options options = dump_options_for(*arg);
+	int fd = memfd_create("much", 0);
+	char *data = malloc(MB(40));
+
+	memset(data, 7, MB(40));
+	assert_int_equal(pwrite(fd, data, MB(40), 0), MB(40));
+	free(data);
+	make_process(*arg);
+	add_file("/memfd:much", CKPT_FILE_MEMFD, fd);
+	fake.fail_pagemap_after = 1;
+	dump_fails(*arg, &options, -ETIMEDOUT, CKPT_R_PAUSE_LIMIT);
+	assert_false(fake.thawed);
+	fake_close_files();
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(test_zeros_not_held), TEST(test_huge_nothing), TEST(test_pause_over),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
