@@ -11,7 +11,7 @@
  * pages, but for those that are shared first and then written over.
  *
  * Pages of zeros are not written where an untouched page reads as zeros, too;
- * they are in private mappings of files.
+ * they are in private mappings of files, of huge pages or not.
  */
 #include "supervisor/remem.h"
 
@@ -56,15 +56,28 @@ static int write_range(struct remem *m, uint64_t start, uint64_t end)
 
 /* ---------------------------------------------------------------- runs */
 
-static bool zero_counts(const struct state_vma *vma)
+/* May the file behind the mapping have other data than zeros? Anonymous huge pages have one, too. */
+static bool file_has_data(const struct remem *m, const struct state_vma *vma)
 {
-	return vma->rec->kind == CKPT_VMA_FILE_PRIVATE;
+	const struct engine_rec_blob *blob = vma->file ? vma->file->blob : NULL;
+	uint64_t cursor = 0, offset, len;
+
+	if (!blob)
+		return vma->file;
+	return blob->blob && image_blob_extent(m->reader, blob->blob, &cursor, &offset, &len);
+}
+
+static bool zero_counts(const struct remem *m, const struct state_vma *vma)
+{
+	return vma->rec->kind == CKPT_VMA_FILE_PRIVATE ||
+	       (vma->rec->kind == CKPT_VMA_HUGETLB_PRIVATE && file_has_data(m, vma));
 }
 
 /* What @mm has in that range, which is one of a mapping like @vma, with identities. */
 static int load_runs(struct remem *m, const struct state_mm *mm, const struct state_vma *vma,
 		     uint64_t start, uint64_t end, struct cow_runs *runs)
 {
+	bool zeros = zero_counts(m, vma);
 	uint64_t cursor = start;
 	struct image_run run;
 	int ret;
@@ -74,7 +87,7 @@ static int load_runs(struct remem *m, const struct state_mm *mm, const struct st
 
 		if (run.addr >= end)
 			return 0;
-		if (run.kind == IMAGE_RUN_ZERO && !zero_counts(vma))
+		if (run.kind == IMAGE_RUN_ZERO && !zeros)
 			continue;
 		if (add.end > end)
 			add.end = end;
