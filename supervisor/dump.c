@@ -165,12 +165,15 @@ static int dump_frozen(struct dump *d)
 {
 	int ret = dump_files_get(d);
 
+	d->frozen_at = (uint64_t)time(NULL);
 	if (!ret)
 		ret = dump_records_ttys(d);
 	if (!ret && d->hold)
 		ret = dump_pages_live(d);
 	if (!ret)
 		ret = dump_contents(d, DUMP_IN_PAUSE);
+	if (!ret)
+		ret = dump_contents_mark(d);
 	if (!ret)
 		ret = dump_shm_dir(d);
 	if (!ret)

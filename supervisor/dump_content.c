@@ -10,7 +10,7 @@
  * turns out to be too much goes to the image with all that was held so far.
  *
  * A file that somebody else changes while it is read behind the tree's back
- * fails the dump (-EAGAIN) rather than tear it.
+ * fails the dump (-EAGAIN) rather than tear it; so does a log that the tree cuts.
  */
 #include "supervisor/dump_run.h"
 
@@ -212,14 +212,57 @@ static int copy_blob(struct dump *d, const struct blob_source *source, enum dump
 	return ret;
 }
 
-static bool changed_since(int fd, const struct ckpt_rec_file *rec)
+/* All that the tree can do to its first bytes is to cut them off and write others. */
+static bool only_appended(const struct dump *d, const struct dump_inode *inode)
 {
-	struct stat st;
+	return inode->content == DUMP_AFTER && inode->writes && !d->frozen_to_end;
+}
 
-	return fstat(fd, &st) == 0 &&
-	       ((uint64_t)st.st_size != rec->size ||
-		(uint64_t)st.st_mtim.tv_sec * 1000000000ULL + (uint64_t)st.st_mtim.tv_nsec !=
-		rec->mtime_ns);
+static int hash_ends(int fd, uint64_t size, uint8_t ret_hash[2][32])
+{
+	uint64_t len = size < FILE_TAIL_WRITTEN ? size : FILE_TAIL_WRITTEN;
+	int ret = file_identity_tail(fd, 0, len, ret_hash[0]);
+
+	return ret ? ret : file_identity_tail(fd, size - len, len, ret_hash[1]);
+}
+
+/* So that it is noticed if it is cut behind our back, and written anew. */
+int dump_contents_mark(struct dump *d)
+{
+	int ret = 0;
+
+	for (unsigned int i = 0; i < d->nr_inodes && !ret; i++) {
+		struct dump_inode *inode = &d->inodes[i];
+		struct blob_source source = { .name = inode->file->path };
+
+		if (only_appended(d, inode)) {
+			_cleanup_fd_ int fd = dump_reopen(inode->fd);
+
+			ret = fd < 0 ? fd : hash_ends(fd, inode->file->rec->size, inode->ends_hash);
+			if (ret)
+				ret = source_failed(d, &source, ret);
+		}
+	}
+	return ret;
+}
+
+/* After it was read behind the tree's back. */
+static int still_the_same(struct dump *d, const struct dump_inode *inode, int fd)
+{
+	const struct ckpt_rec_file *rec = inode->file->rec;
+	uint8_t now[2][32];
+
+	if (only_appended(d, inode) && (hash_ends(fd, rec->size, now) ||
+					memcmp(now, inode->ends_hash, sizeof(now))))
+		return engine_fail(d->error, -EAGAIN,
+				   "%s was cut and written anew while it was read: try again",
+				   inode->file->path);
+	if (inode->content == DUMP_AFTER && !d->frozen_to_end && !inode->writes &&
+	    dump_changed_since(fd, rec))
+		return engine_fail(d->error, -EAGAIN,
+				   "%s changed while it was read although the tree does not write it: try again",
+				   inode->file->path);
+	return 0;
 }
 
 static int dump_inode_content(struct dump *d, struct dump_inode *inode, enum dump_when when)
@@ -237,11 +280,8 @@ static int dump_inode_content(struct dump *d, struct dump_inode *inode, enum dum
 		return source_failed(d, &source, fd);
 	source.fd = fd;
 	ret = copy_blob(d, &source, when, &number);
-	if (!ret && when == DUMP_AFTER && !d->frozen_to_end && !inode->writes &&
-	    changed_since(fd, rec))
-		ret = engine_fail(d->error, -EAGAIN,
-				  "%s changed while it was read although the tree does not write it: try again",
-				  source.name);
+	if (!ret)
+		ret = still_the_same(d, inode, fd);
 	if (ret)
 		return ret;
 	blob = dump_record_add(d, ENGINE_REC_BLOB, sizeof(*blob), inode->file->path,

@@ -66,17 +66,13 @@ static void inode_add(struct dump_inode *inode, struct state_file *file)
 	if (rec->flags & CKPT_FILE_MAPPED_SHARED_WRITE) {
 		inode->writes = true;
 		inode->maps_write = true;
-		inode->rewrites = true;
 		inode->appends = false;
 	}
 	if (!writable(rec))
 		return;
 	inode->writes = true;
-	if (!(rec->f_flags & O_APPEND)) {
+	if (!(rec->f_flags & O_APPEND))
 		inode->appends = false;
-		if (rec->pos < rec->size)
-			inode->rewrites = true;
-	}
 }
 
 static int find_inodes(struct dump *d)
@@ -147,7 +143,7 @@ static void plan_inode(struct dump *d, struct dump_inode *inode, dev_t shm_dev)
 		inode->track = true;
 		return;
 	}
-	/* what is only appended to keeps its first rec->size bytes */
+	/* what is only appended to keeps its first rec->size bytes, if it is not cut */
 	if (d->frozen_to_end || !inode->writes ||
 	    (inode->appends && inode->blob_kind == ENGINE_BLOB_FILE))
 		inode->content = DUMP_AFTER;
@@ -204,6 +200,16 @@ void dump_files_put(struct dump *d)
 	free(d->inodes);
 	d->inodes = NULL;
 	d->nr_inodes = 0;
+}
+
+bool dump_changed_since(int fd, const struct ckpt_rec_file *rec)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 &&
+	       ((uint64_t)st.st_size != rec->size ||
+		(uint64_t)st.st_mtim.tv_sec * 1000000000ULL + (uint64_t)st.st_mtim.tv_nsec !=
+		rec->mtime_ns);
 }
 
 int dump_reopen(int fd)

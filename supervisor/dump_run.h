@@ -46,7 +46,6 @@ struct dump_inode {
 	struct state_file *file;	/* the one we get a descriptor of */
 	bool writes;		/* the tree can write it */
 	bool maps_write;	/* … through a shared mapping */
-	bool rewrites;		/* … behind its end: not only by appending */
 	bool appends;		/* every writing description is O_APPEND */
 	bool open;		/* by some descriptor */
 	bool exec;		/* mapped executable */
@@ -54,7 +53,9 @@ struct dump_inode {
 	enum dump_when content;
 	enum engine_blob_kind blob_kind;
 	bool tail_hashed;
+	uint32_t tail_len;
 	uint8_t tail_hash[32];
+	uint8_t ends_hash[2][32];	/* of a carried file that is only appended to, in the pause */
 	uint8_t build_id[FILE_BUILD_ID_MAX];
 	unsigned int build_id_len;
 	int fd;			/* the job's description; -1: none needed, or not to be had */
@@ -86,6 +87,7 @@ struct dump {
 	char *records;			/* our own, collected; malloc */
 	size_t records_len;
 	size_t records_room;
+	uint64_t frozen_at;		/* s of CLOCK_REALTIME */
 	uint64_t bytes_expected;
 	uint64_t bytes_mapped;
 };
@@ -141,16 +143,19 @@ int dump_files_get(struct dump *d);		/* in the pause */
 void dump_files_put(struct dump *d);
 /* A description of our own of what fd is; O_RDONLY. -errno. */
 int dump_reopen(int fd);
+/* Has it another size or time of modification than it had at the freeze? */
+bool dump_changed_since(int fd, const struct ckpt_rec_file *rec);
 
 int dump_hold_empty(struct dump *d);		/* into the image with it */
 /* when: DUMP_IN_PAUSE or DUMP_AFTER: the inodes that are due then. */
 int dump_contents(struct dump *d, enum dump_when when);
+int dump_contents_mark(struct dump *d);		/* in the pause: what is only appended to */
 int dump_shm_dir(struct dump *d);		/* in the pause */
 int dump_left_out_find(struct dump *d);		/* before it */
 bool dump_is_left_out(const struct dump *d, const struct stat *st);
 void dump_left_out_done(struct dump *d);
 
-int dump_track_tails(struct dump *d);		/* in the pause: files rewritten in place */
+int dump_track_tails(struct dump *d);		/* in the pause: files that the tree writes */
 int dump_track_records(struct dump *d);
 void dump_sync_prepare(struct dump *d);		/* in the pause */
 int dump_sync(struct dump *d);

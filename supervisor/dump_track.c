@@ -9,8 +9,10 @@
  * writing, whose errors only fsync tells.  It is done through descriptions of
  * our own: an error reported to us must still reach the job.
  *
- * The tail is hashed after the thaw, except of files that the tree rewrites in
- * place: those are hashed while it stands still.
+ * The tail of what the tree may write is hashed while it stands still, whatever the
+ * file's size: after the thaw it may be another one of the same size.  What the
+ * tree only reads is hashed later; if somebody else has changed it by then, what
+ * it was is not known, and the record says so.
  */
 #include "supervisor/dump_run.h"
 
@@ -21,38 +23,58 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-static uint64_t tail_len(const struct dump_inode *inode)
-{
-	uint64_t most = inode->writes ? FILE_TAIL_WRITTEN : FILE_TAIL_READ;
-	uint64_t size = inode->file->rec->size;
-
-	return size < most ? size : most;
-}
+#define LONG_TAILS	256U	/* files; of more of them less is hashed in the pause */
+#define CLOCKS_APART	60U	/* s: those of a file server and ours */
 
 /* A file that cannot be read has no hash: the record says so. */
-static void hash_tail(struct dump_inode *inode, int fd)
+static void hash_tail(struct dump_inode *inode, int fd, uint32_t most)
 {
-	uint64_t len = tail_len(inode);
+	uint64_t size = inode->file->rec->size;
 
-	inode->tail_hashed = file_identity_tail(fd, inode->file->rec->size - len, len,
+	inode->tail_len = size < most ? (uint32_t)size : most;
+	inode->tail_hashed = file_identity_tail(fd, size - inode->tail_len, inode->tail_len,
 						inode->tail_hash) == 0;
 }
 
 int dump_track_tails(struct dump *d)
 {
+	unsigned int nr = 0;
+
 	for (unsigned int i = 0; i < d->nr_inodes; i++) {
 		struct dump_inode *inode = &d->inodes[i];
 
-		if (inode->track && inode->rewrites && !d->frozen_to_end) {
+		if (inode->track && inode->writes && !d->frozen_to_end) {
 			_cleanup_fd_ int fd = dump_reopen(inode->fd);
 
 			if (fd >= 0)
-				hash_tail(inode, fd);
+				hash_tail(inode, fd, nr++ < LONG_TAILS ? FILE_TAIL_WRITTEN :
+						     FILE_TAIL_READ);
 		}
 	}
 	return 0;
+}
+
+/*
+ * A time that is another than the kernel knew at the freeze says little by itself: on
+ * some file systems it only knows the right one when it is asked for.
+ */
+static bool replaced(const struct dump *d, const struct ckpt_rec_file *rec, int fd)
+{
+	struct stat st;
+
+	return dump_changed_since(fd, rec) && fstat(fd, &st) == 0 &&
+	       (uint64_t)st.st_ctim.tv_sec + CLOCKS_APART >= d->frozen_at;
+}
+
+/* Of what the tree does not write, or cannot by now. */
+static void hash_late(const struct dump *d, struct dump_inode *inode, int fd)
+{
+	hash_tail(inode, fd, inode->writes ? FILE_TAIL_WRITTEN : FILE_TAIL_READ);
+	if (!inode->writes && replaced(d, inode->file->rec, fd))
+		inode->tail_hashed = false;
 }
 
 /* ---------------------------------------------------------------- durable */
@@ -206,7 +228,7 @@ static int track_record(struct dump *d, const struct dump_inode *inode,
 	track->mtime_ns = rec->mtime_ns;
 	track->dev = rec->dev;
 	track->ino = rec->ino;
-	track->tail_len = tail_len(inode);
+	track->tail_len = inode->tail_len;
 	track->tail_start = rec->size - track->tail_len;
 	track->build_id_len = inode->build_id_len;
 	memcpy(track->tail_hash, inode->tail_hash, sizeof(track->tail_hash));
@@ -225,8 +247,8 @@ static int track_inode(struct dump *d, struct dump_inode *inode)
 
 	if (ret || fd < 0)
 		return ret;
-	if (!inode->tail_hashed)
-		hash_tail(inode, fd);
+	if (!inode->writes || d->frozen_to_end)
+		hash_late(d, inode, fd);
 	if (inode->exec)
 		inode->build_id_len = (unsigned int)file_identity_build_id(fd, inode->build_id);
 	return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What a dump does with files, on a kernel that is made up: what is held in the pause is
- * bounded.
+ * bounded, and what the tree changes after it is not taken for what was.
  */
 #include "tests/unit/image_fixture.h"
 
@@ -135,11 +135,109 @@ static void test_pause_over(void **arg)
 	fake_close_files();
 }
 
+/* ------------------------------------------------- what is changed after it */
+
+struct change {
+	const char *phase;		/* when */
+	int fd;
+	bool cut;
+	const char *content;
+};
+
+static void change(const struct engine_progress *progress, void *arg)
+{
+	struct change *c = arg;
+
+	if (!c->content || strcmp(progress->phase, c->phase))
+		return;
+	assert_true(fake.thawed);
+	assert_int_equal(c->cut ? ftruncate(c->fd, 0) : 0, 0);
+	if (fcntl(c->fd, F_GETFL) & O_APPEND)
+		assert_true(write(c->fd, c->content, strlen(c->content)) > 0);
+	else
+		assert_true(pwrite(c->fd, c->content, strlen(c->content), 0) > 0);
+	c->content = NULL;
+}
+
+/* The tail of what was "state of step 1", opened with @flags and rewritten after the thaw. */
+static void tail_after(const struct scratch *s, int flags, bool expect_hash)
+{
+	struct dump_options options = dump_options_for(s);
+	const char *path = scratch_path(s, "solver");
+	struct change c = { .phase = "sync", .content = "state of step 2" };
+	uint8_t want[32];
+	struct taken t;
+
+	store_file(path, "state of step 1", 15);
+	make_process(s);
+	add_file(path, CKPT_FILE_REG, open(path, flags));
+	assert_int_equal(file_identity_tail(open(path, O_RDONLY), 0, 15, want), 0);
+	c.fd = open(path, O_RDWR);
+	options.progress = change;
+	options.progress_arg = &c;
+	dump_ok(&options, NULL);
+	assert_null(c.content);
+	taken_open(s, &t);
+	assert_int_equal(!!(t.file->track->flags & ENGINE_TRACK_TAIL), expect_hash);
+	assert_int_equal(t.file->track->tail_len, 15);
+	if (expect_hash)
+		assert_memory_equal(t.file->track->tail_hash, want, 32);
+	taken_close(s, &t);
+	close(c.fd);
+}
+
+/* All of it had been written at the freeze: a position at the end says nothing. */
+static void test_rewritten(void **arg)
+{
+	tail_after(*arg, O_RDWR, true);
+	tail_after(*arg, O_WRONLY | O_APPEND, true);
+}
+
+static void test_replaced_by_others(void **arg)
+{
+	tail_after(*arg, O_RDONLY, false);
+}
+
+/* A log on tmpfs: what is appended after the thaw is left out, a new log is not the old one. */
+static void test_log(void **arg)
+{
+	const struct scratch *s = *arg;
+	struct dump_options options = dump_options_for(s);
+	const char *path = scratch_path(s, "log");
+	char buf[16];
+	struct taken t;
+
+	for (int cut = 0; cut < 2; cut++) {
+		struct change c = { "dump", -1, cut, "other lines than before, and more of them" };
+
+		store_file(path, "lines of a log", 14);
+		c.fd = open(path, O_WRONLY | O_APPEND);
+		make_process(s, false);
+		add_file(path, CKPT_FILE_REG, dup(c.fd))->fs_magic = TMPFS_MAGIC;
+		options.progress = change;
+		options.progress_arg = &c;
+		if (cut) {
+			dump_fails(s, &options, -EAGAIN, 0);
+			fake_close_files();
+		} else {
+			dump_ok(&options, NULL);
+			taken_open(s, &t);
+			assert_int_equal(t.file->blob->size, 14);
+			assert_int_equal(image_blob_read(t.r, t.file->blob->blob, 0, buf, 14), 0);
+			assert_memory_equal(buf, "lines of a log", 14);
+			taken_close(s, &t);
+		}
+		assert_null(c.content);
+		close(c.fd);
+	}
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_zeros_not_held), TEST(test_huge_nothing), TEST(test_pause_over),
+		TEST(test_rewritten), TEST(test_replaced_by_others), TEST(test_log),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
