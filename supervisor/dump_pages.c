@@ -5,8 +5,9 @@
  * The page map of a memory map is walked once, beside its list of mappings; a
  * run belongs to the mapping it lies in, which says whether its pages are stored
  * at all.  Data is read in large batches: what must be held, straight into where it
- * is held; what goes into the image, by a thread that reads one batch while the one
- * before goes there.
+ * is held, or through a buffer into the image when so much is held as may be; what goes
+ * into the image after the pause, by a thread that reads one batch while the one before
+ * goes there.
  *
  * Pages that the kernel calls clean, and the base of this image has, are not read.  Where a page
  * is stored, in the image or as one that is there already, is dump_store.c's to say.
@@ -40,6 +41,7 @@ struct batch {
 struct page_reader {
 	struct dump *d;
 	struct content *to;
+	bool in_pause;			/* only what the snapshot lacks */
 	struct page_store store;
 	struct state_mm *mm;
 	struct dump_unwanted unwanted;	/* of mm */
@@ -48,7 +50,7 @@ struct page_reader {
 	struct ckpt_page_run *runs;
 	struct batch batches[2];
 	struct batch *b;		/* wanted, not read yet */
-	struct page_fetch *fetch;	/* reads the other one; NULL: into d->hold */
+	struct page_fetch *fetch;	/* reads the other one; NULL: in the pause */
 	bool fetching;
 	uint64_t reported;
 };
@@ -138,6 +140,15 @@ static int fetch(struct page_reader *r, struct ckpt_pages *pages)
 	return ret;
 }
 
+/* What would be too much in memory goes into the image, from now on. */
+static void choose_place(struct page_reader *r)
+{
+	if (r->to == r->d->hold && r->d->hold->bytes + r->b->wanted > r->d->hold_limit) {
+		r->to = r->d->image;
+		r->store.to = r->d->image;
+	}
+}
+
 /* Read what is wanted; there is room for it. */
 static int flush(struct page_reader *r)
 {
@@ -156,6 +167,7 @@ static int flush(struct page_reader *r)
 		return 0;
 	if (r->fetch)
 		return fetch(r, &pages);
+	choose_place(r);
 	ret = content_room(r->to, b->wanted, &buf, &room);
 	if (ret)
 		return page_store_failed(&r->store, ret);
@@ -276,7 +288,7 @@ static bool stored_in(const struct page_reader *r, const struct ckpt_rec_vma *vm
 	if (vma->flags & CKPT_VM_DROPPABLE)
 		return false;
 	/* in the pause only these, after it all but these */
-	if (r->to == r->d->hold ? !live : live && !r->mm->rec->live)
+	if (r->in_pause ? !live : live && !r->mm->rec->live)
 		return false;
 	switch (vma->kind) {
 	case CKPT_VMA_ANON:
@@ -336,7 +348,8 @@ static int read_range(struct page_reader *r, uint64_t start, uint64_t end)
 		if (ret)
 			return capture_failed(&r->d->cap, ret,
 					      "cannot read the tree's page tables", r->d->error);
-		page_store_token(&r->store, map.base);
+		if (!r->in_pause)	/* of what the snapshot lacks nothing is tracked */
+			page_store_token(&r->store, map.base);
 		r->token = map.token;
 		for (unsigned int i = 0; i < map.nr_runs && !ret; i++)
 			ret = take_run(r, &r->runs[i], &vma);
@@ -358,13 +371,15 @@ static int fetch_init(struct page_reader *r)
 	return page_fetch_create(r->d->cap.dev, &r->fetch);
 }
 
-static int reader_init(struct page_reader *r, struct dump *d, struct content *to)
+static int reader_init(struct page_reader *r, struct dump *d, bool in_pause)
 {
+	struct content *to = in_pause ? d->hold : d->image;
 	bool ok;
 
 	memset(r, 0, sizeof(*r));
 	r->d = d;
 	r->to = to;
+	r->in_pause = in_pause;
 	page_store_init(&r->store, d, to);
 	r->b = r->batches;
 	r->runs = calloc(NR_RUNS, sizeof(*r->runs));
@@ -375,7 +390,7 @@ static int reader_init(struct page_reader *r, struct dump *d, struct content *to
 		r->batches[i].clean = calloc(NR_IOV, sizeof(*r->batches[i].clean));
 		ok = ok && r->batches[i].iov && r->batches[i].cookies && r->batches[i].clean;
 	}
-	ok = ok && (to != d->image || !fetch_init(r));
+	ok = ok && (in_pause || !fetch_init(r));
 	return ok ? 0 : engine_fail(d->error, -ENOMEM, "out of memory");
 }
 
@@ -420,7 +435,7 @@ int dump_pages_live(struct dump *d)
 {
 	struct state *state = d->cap.state;
 	struct page_reader r;
-	int ret = reader_init(&r, d, d->hold);
+	int ret = reader_init(&r, d, true);
 
 	r.flags = CKPT_PAGES_LIVE;
 	for (unsigned int i = 0; i < state->nr_vmas && !ret; i++) {
@@ -440,7 +455,7 @@ int dump_pages(struct dump *d)
 {
 	struct state *state = d->cap.state;
 	struct page_reader r;
-	int ret = reader_init(&r, d, d->image);
+	int ret = reader_init(&r, d, false);
 
 	if (!ret && state->nr_mms > 1 && page_store_share(&r.store))
 		ret = engine_fail(d->error, -ENOMEM, "out of memory");

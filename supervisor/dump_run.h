@@ -69,7 +69,7 @@ struct dump {
 	struct image *img;
 	struct content *image;		/* contents into img */
 	struct content *hold;		/* contents held until the thaw; NULL: no pause to keep short */
-	uint64_t hold_limit;
+	uint64_t hold_limit;		/* bytes, of memory and of contents together */
 	bool frozen_to_end;		/* kill, stop and copy: the tree stands still until the commit */
 	struct dump_place *places;	/* one per file of the state */
 	unsigned int nr_places;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a dump does with files, on a kernel that is made up: what is held in the pause is
- * bounded, and what the tree changes after it is not taken for what was.
+ * What a dump does with files and with memory that it cannot leave for later, on a kernel
+ * that is made up: what is held in the pause is bounded, and what the tree changes
+ * after it is not taken for what was.
  */
 #include "tests/unit/image_fixture.h"
 
@@ -19,16 +20,45 @@
 #include "tests/unit/dump_fixture.h"
 
 #define HEAP	0x10000000ULL
+#define LIVE_A	0x20000000ULL
+#define LIVE_B	0x30000000ULL
+#define NR_A	8U
+#define NR_B	64U
 #define MB(n)	((size_t)(n) << 20)
 
-#define F_FILE	2
+enum { F_CWD = STREAM_CWD, F_FILE };
 
-/* Process 100; its file comes last. */
-static void make_process(const struct scratch *s)
+static struct fake_page pages[1 + NR_A + NR_B];
+
+static void fill_pages(void)
 {
-	static const struct fake_page page = { 1, HEAP, 1, CKPT_RUN_ANON, 0, false };
+	pages[0] = (struct fake_page){ 1, HEAP, 1, CKPT_RUN_ANON, 0, false };
+	for (unsigned int i = 0; i < NR_A; i++)
+		pages[1 + i] = (struct fake_page){ 1, LIVE_A + i * PAGE, 100 + i, CKPT_RUN_ANON, 0,
+						   true };
+	for (unsigned int i = 0; i < NR_B; i++)
+		pages[1 + NR_A + i] = (struct fake_page){ 1, LIVE_B + i * PAGE, 200 + i,
+							  CKPT_RUN_ANON, 0, true };
+}
 
-	fake_heap(&page, 1, HEAP, 0x10000, open(s->root, O_RDONLY | O_DIRECTORY));
+/* Process 100; @live: with memory that a snapshot lacks.  Its file comes last. */
+static void make_process(const struct scratch *s, bool live)
+{
+	const uint64_t flags = CKPT_VM_WRITE | CKPT_VM_DONTCOPY | CKPT_VM_LIVE;
+
+	fake_reset();
+	fill_pages();
+	fake.pages = pages;
+	fake.nr_pages = live ? ARRAY_SIZE(pages) : 1;
+	stream_system(&fake.stream);
+	stream_proc(&fake.stream, 100, 0, 1, 1, 1);
+	stream_mm(&fake.stream, 1, 100, live ? 3 : 1);
+	stream_vma(&fake.stream, 1, HEAP, HEAP + 0x10000, CKPT_VMA_ANON, CKPT_VM_WRITE, 0);
+	if (live) {
+		stream_vma(&fake.stream, 1, LIVE_A, LIVE_A + NR_A * PAGE, CKPT_VMA_ANON, flags, 0);
+		stream_vma(&fake.stream, 1, LIVE_B, LIVE_B + NR_B * PAGE, CKPT_VMA_ANON, flags, 0);
+	}
+	fake_file(F_CWD, CKPT_FILE_DIR, s->root, open(s->root, O_RDONLY | O_DIRECTORY));
 }
 
 static struct ckpt_rec_file *add_file(const char *path, uint32_t kind, int fd)
@@ -85,7 +115,7 @@ static void test_zeros_not_held(void **arg)
 
 	memset(data + MB(5), 7, PAGE);
 	assert_int_equal(pwrite(fd, data, MB(8), 0), MB(8));
-	make_process(*arg);
+	make_process(*arg, false);
 	add_file("/memfd:zeros", CKPT_FILE_MEMFD, fd);
 	dump_ok(&options, &stats);
 	assert_int_equal(stats.bytes_held, PAGE);
@@ -108,7 +138,7 @@ static void test_huge_nothing(void **arg)
 	if (fd < 0 || ftruncate(fd, (off_t)MB(1024)))
 		skip();
 	options.hold_max = MB(1);
-	make_process(*arg);
+	make_process(*arg, false);
 	add_file("/memfd:huge", CKPT_FILE_HUGETLB, fd)->fs_magic = HUGETLBFS_MAGIC;
 	dump_ok(&options, &stats);
 	assert_int_equal(stats.bytes_held, 0);
@@ -127,12 +157,33 @@ static void test_pause_over(void **arg)
 	memset(data, 7, MB(40));
 	assert_int_equal(pwrite(fd, data, MB(40), 0), MB(40));
 	free(data);
-	make_process(*arg);
+	make_process(*arg, false);
 	add_file("/memfd:much", CKPT_FILE_MEMFD, fd);
 	fake.fail_pagemap_after = 1;
 	dump_fails(*arg, &options, -ETIMEDOUT, CKPT_R_PAUSE_LIMIT);
 	assert_false(fake.thawed);
 	fake_close_files();
+}
+
+/* Memory that does not fit goes to the image in the pause. */
+static void test_memory_limit(void **arg)
+{
+	struct dump_options options = dump_options_for(*arg);
+	char want[PAGE], got[PAGE];
+	struct dump_stats stats;
+	struct taken t;
+
+	options.hold_max = 16 * PAGE;
+	make_process(*arg, true);
+	dump_ok(&options, &stats);
+	assert_int_equal(stats.bytes_held, NR_A * PAGE);
+	taken_open(*arg, &t);
+	for (unsigned int i = 0; i < ARRAY_SIZE(pages); i++) {
+		fake_fill(pages[i].seed, want);
+		assert_int_equal(image_pages_read(t.r, 1, pages[i].addr, 1, got), 0);
+		assert_memory_equal(got, want, PAGE);
+	}
+	taken_close(*arg, &t);
 }
 
 /* ------------------------------------------------- what is changed after it */
@@ -169,7 +220,7 @@ static void tail_after(const struct scratch *s, int flags, bool expect_hash)
 	struct taken t;
 
 	store_file(path, "state of step 1", 15);
-	make_process(s);
+	make_process(s, false);
 	add_file(path, CKPT_FILE_REG, open(path, flags));
 	assert_int_equal(file_identity_tail(open(path, O_RDONLY), 0, 15, want), 0);
 	c.fd = open(path, O_RDWR);
@@ -237,7 +288,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_zeros_not_held), TEST(test_huge_nothing), TEST(test_pause_over),
-		TEST(test_rewritten), TEST(test_replaced_by_others), TEST(test_log),
+		TEST(test_memory_limit), TEST(test_rewritten), TEST(test_replaced_by_others),
+		TEST(test_log),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
