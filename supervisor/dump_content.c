@@ -236,7 +236,7 @@ int dump_contents_mark(struct dump *d)
 		struct blob_source source = { .name = inode->file->path };
 
 		if (only_appended(d, inode)) {
-			_cleanup_fd_ int fd = dump_reopen(inode->fd);
+			_cleanup_fd_ int fd = dump_reopen(inode);
 
 			ret = fd < 0 ? fd : hash_ends(fd, inode->file->rec->size, inode->ends_hash);
 			if (ret)
@@ -271,7 +271,7 @@ static int dump_inode_content(struct dump *d, struct dump_inode *inode, enum dum
 	struct blob_source source = { .name = inode->file->path, .size = rec->size };
 	struct engine_rec_blob *blob;
 	uint64_t number = 0;
-	_cleanup_fd_ int fd = dump_reopen(inode->fd);
+	_cleanup_fd_ int fd = dump_reopen(inode);
 	int ret;
 
 	if (!source.name[0])

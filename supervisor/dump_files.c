@@ -19,7 +19,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
+
+#include "supervisor/rights.h"
 
 static bool has_content(const struct state_file *file)
 {
@@ -212,7 +215,7 @@ bool dump_changed_since(int fd, const struct ckpt_rec_file *rec)
 		rec->mtime_ns);
 }
 
-int dump_reopen(int fd)
+static int reopen_fd(int fd)
 {
 	char path[40];
 	int ret;
@@ -224,4 +227,21 @@ int dump_reopen(int fd)
 	if (ret < 0 && errno == EPERM)
 		ret = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	return ret < 0 ? -errno : ret;
+}
+
+int dump_reopen(const struct dump_inode *inode)
+{
+	const struct ckpt_rec_file *rec = inode->file->rec;
+	int fd = reopen_fd(inode->fd), gid, uid;
+	uint64_t before;
+
+	if (fd != -EACCES || rights_raise(0, &before))
+		return fd;
+	gid = setfsgid(rec->gid);
+	uid = setfsuid(rec->uid);
+	fd = reopen_fd(inode->fd);
+	setfsuid((uid_t)uid);
+	setfsgid((gid_t)gid);
+	rights_lower(before);	/* that brought all back that is permitted */
+	return fd;
 }

@@ -52,6 +52,7 @@ struct dump_inode {
 	bool track;
 	enum dump_when content;
 	enum engine_blob_kind blob_kind;
+	bool synced;		/* what was written is on storage, without an error */
 	bool tail_hashed;
 	uint32_t tail_len;
 	uint8_t tail_hash[32];
@@ -141,8 +142,11 @@ bool dump_deleted(const struct dump *d, const struct state_file *file);
 int dump_files_plan(struct dump *d);
 int dump_files_get(struct dump *d);		/* in the pause */
 void dump_files_put(struct dump *d);
-/* A description of our own of what fd is; O_RDONLY. -errno. */
-int dump_reopen(int fd);
+/*
+ * A description of our own of the inode; O_RDONLY. -errno.  With its owner's rights where
+ * ours do not do: on NFS root may be nobody.
+ */
+int dump_reopen(const struct dump_inode *inode);
 /* Has it another size or time of modification than it had at the freeze? */
 bool dump_changed_since(int fd, const struct ckpt_rec_file *rec);
 

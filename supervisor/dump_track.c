@@ -47,7 +47,7 @@ int dump_track_tails(struct dump *d)
 		struct dump_inode *inode = &d->inodes[i];
 
 		if (inode->track && inode->writes && !d->frozen_to_end) {
-			_cleanup_fd_ int fd = dump_reopen(inode->fd);
+			_cleanup_fd_ int fd = dump_reopen(inode);
 
 			if (fd >= 0)
 				hash_tail(inode, fd, nr++ < LONG_TAILS ? FILE_TAIL_WRITTEN :
@@ -144,9 +144,9 @@ int dump_sync(struct dump *d)
 		    d->nr_sync == DUMP_SYNC_MAX ||
 		    known_dev(d->sync_devs, d->nr_sync, rec->dev))
 			continue;
-		fd = dump_reopen(inode->fd);
+		fd = dump_reopen(inode);
 		if (fd < 0)
-			continue;	/* its fsync says it */
+			continue;	/* sync_file() says it */
 		d->sync_fds[d->nr_sync] = fd;
 		d->sync_devs[d->nr_sync++] = rec->dev;
 	}
@@ -183,17 +183,31 @@ static bool *synced_whole(struct dump *d, const struct ckpt_rec_file *rec, int f
 }
 
 /*
+ * Nobody opens it for us.  An fsync by the job's own description would tell us of an
+ * error that the job then never hears of; so that its file system was synced must do, and
+ * the record does not say more.
+ */
+static int sync_unseen(struct dump *d, const struct dump_inode *inode, int err)
+{
+	const struct ckpt_rec_file *rec = inode->file->rec;
+
+	if (!on_storage(rec) || known_dev(d->sync_devs, d->nr_sync, rec->dev))
+		return 0;
+	return sync_failed(d, inode->file->path, err);
+}
+
+/*
  * An fsync flushes the disk's cache each time, though nothing is written: with
  * many files that is most of the dump.  One does it for the file system (not
  * every syncfs does); waiting for nothing tells the errors of the others.
  */
-static int sync_file(struct dump *d, const struct dump_inode *inode, int fd)
+static int sync_file(struct dump *d, struct dump_inode *inode, int fd)
 {
 	bool *flushed;
 	int ret;
 
-	if (fd < 0)		/* not readable for us: the job's own description must do */
-		fd = inode->fd;
+	if (fd < 0)
+		return sync_unseen(d, inode, fd);
 	flushed = synced_whole(d, inode->file->rec, fd);
 	if (flushed && *flushed)
 		ret = sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE);
@@ -203,6 +217,7 @@ static int sync_file(struct dump *d, const struct dump_inode *inode, int fd)
 		return sync_failed(d, inode->file->path, -errno);
 	if (flushed && !ret)
 		*flushed = true;
+	inode->synced = true;
 	return 0;
 }
 
@@ -233,7 +248,8 @@ static int track_record(struct dump *d, const struct dump_inode *inode,
 	track->build_id_len = inode->build_id_len;
 	memcpy(track->tail_hash, inode->tail_hash, sizeof(track->tail_hash));
 	memcpy(track->build_id, inode->build_id, inode->build_id_len);
-	track->flags = (inode->writes ? ENGINE_TRACK_WRITES | ENGINE_TRACK_SYNCED : 0) |
+	track->flags = (inode->writes ? ENGINE_TRACK_WRITES : 0) |
+		       (inode->synced ? ENGINE_TRACK_SYNCED : 0) |
 		       (inode->tail_hashed ? ENGINE_TRACK_TAIL : 0) |
 		       (inode->build_id_len ? ENGINE_TRACK_BUILD_ID : 0) |
 		       (inode->exec ? ENGINE_TRACK_EXEC : 0);
@@ -242,7 +258,7 @@ static int track_record(struct dump *d, const struct dump_inode *inode,
 
 static int track_inode(struct dump *d, struct dump_inode *inode)
 {
-	_cleanup_fd_ int fd = dump_reopen(inode->fd);
+	_cleanup_fd_ int fd = dump_reopen(inode);
 	int ret = inode->writes ? sync_file(d, inode, fd) : 0;
 
 	if (ret || fd < 0)

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "supervisor/rights.h"
 #include "tests/unit/dump_fixture.h"
 
 #define HEAP	0x10000000ULL
@@ -283,13 +284,47 @@ static void test_log(void **arg)
 	}
 }
 
+/* ------------------------------------------------------------ other's files */
+
+/* Root may not open it, as on NFS; its owner may, or nobody: then not by the job's description. */
+static void test_owner_opens(void **arg)
+{
+	const struct scratch *s = *arg;
+	struct dump_options options = dump_options_for(s);
+	const char *path = scratch_path(s, "squashed");
+	uint64_t all = rights_permitted();
+	struct taken t;
+
+	if (getuid() || RIGHTS_FILES & ~all)
+		skip();
+	for (int mode = 0600; mode >= 0; mode -= 0600) {
+		store_file(path, "the owner's", 11);
+		make_process(s, false);
+		assert_int_equal(chown(path, 65534, 65534), 0);
+		assert_int_equal(chmod(path, (mode_t)mode), 0);
+		add_file(path, CKPT_FILE_REG, open(path, O_WRONLY));
+		assert_int_equal(rights_set(all, all & ~RIGHTS_FILES), 0);
+		if (mode) {
+			dump_ok(&options, NULL);
+			taken_open(s, &t);
+			assert_int_equal(t.file->track->flags, ENGINE_TRACK_WRITES |
+					 ENGINE_TRACK_TAIL | ENGINE_TRACK_SYNCED);
+			taken_close(s, &t);
+		} else {
+			dump_fails(s, &options, -EACCES, 0);
+			fake_close_files();
+		}
+		assert_int_equal(rights_set(all, all), 0);
+	}
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_zeros_not_held), TEST(test_huge_nothing), TEST(test_pause_over),
 		TEST(test_memory_limit), TEST(test_rewritten), TEST(test_replaced_by_others),
-		TEST(test_log),
+		TEST(test_log), TEST(test_owner_opens),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
