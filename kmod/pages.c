@@ -197,6 +197,18 @@ static int ckpt_walk_pmd(pmd_t *pmdp, unsigned long addr, unsigned long end,
 	return ret;
 }
 
+/*
+ * Where nothing is mapped there are zeros, but in a mapping of a file: KSM puts the zero
+ * page there in place of one that the process has filled with zeros.
+ */
+static int ckpt_walk_zero(struct ckpt_page_walk *pw, struct vm_area_struct *vma,
+			  unsigned long addr, pte_t pte)
+{
+	if (vma_is_anonymous(vma) || !is_zero_pfn(pte_pfn(pte)))
+		return 0;
+	return ckpt_run_add(pw, addr, 1, CKPT_RUN_ANON, pte_pfn(pte));
+}
+
 static int ckpt_walk_pte(pte_t *ptep, unsigned long addr, unsigned long end,
 			 struct mm_walk *walk)
 {
@@ -208,8 +220,8 @@ static int ckpt_walk_pte(pte_t *ptep, unsigned long addr, unsigned long end,
 	if (pte_none(pte))
 		return 0;
 	if (pte_present(pte)) {
-		if (pte_special(pte))	/* the zero page */
-			return 0;
+		if (pte_special(pte))
+			return ckpt_walk_zero(pw, walk->vma, addr, pte);
 		page = pte_page(pte);
 		return PageAnon(page) ? ckpt_run_add(pw, addr, 1, CKPT_RUN_ANON |
 						     ckpt_run_clean(pw, !pte_soft_dirty(pte)),
