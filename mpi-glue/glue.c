@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "mpi-glue/collective.h"
+#include "mpi-glue/lower_raw.h"
 #include "mpi-glue/request.h"
 #include "mpi/calls.h"
 
@@ -197,6 +198,16 @@ void glue_attach(unsigned int call)
 	lower_attach();
 }
 
+/* A thread of the library's own calls up. There is no storage for it: with another thread's, both would go wrong. */
+LOWER_TEXT static void __attribute__((noreturn)) foreign_callback(void)
+{
+	static const char text[] = "stillpoint: a thread of the MPI library's own calls a function of the program\n";
+
+	lower_raw(SYS_write, STDERR_FILENO, text, sizeof(text) - 1);
+	for (;;)
+		lower_raw(SYS_exit_group, 1, 0, 0);
+}
+
 /* FS still points to the lower half: nothing thread-local before it is switched. */
 LOWER_TEXT unsigned long callback_enter(void)
 {
@@ -204,8 +215,8 @@ LOWER_TEXT unsigned long callback_enter(void)
 
 	__asm__ volatile("rdfsbase %0" : "=r"(lower) : : "memory");
 	upper = lower_upper(lower);
-	if (!upper)		/* a progress thread of the library's own */
-		upper = glue.main_fs;
+	if (!upper)
+		foreign_callback();
 	lower_up(upper);
 	return lower;
 }

@@ -25,19 +25,35 @@
 #define TUNABLES	"GLIBC_TUNABLES="
 /* the kernel has one such area per thread, and the upper half's libc has it */
 #define NO_RSEQ		"glibc.pthread.rseq=0"
-/*
- * MPICH draws addresses for windows from the whole address space, so that they are the
- * same in all ranks; most are refused here, and it leaves a file for each. Without
- * a try it takes what it gets.
- */
-#define SYMHEAP		"MPIR_CVAR_SHM_SYMHEAP_RETRY="
-#define NO_SYMHEAP	SYMHEAP "0"
+/* What the lower half is told, whatever the program's environment says. */
+static const char *const forced[] = {
+	/*
+	 * MPICH draws addresses for windows from the whole address space, so that they are the
+	 * same in all ranks; most are refused here, and it leaves a file for each. Without
+	 * a try it takes what it gets.
+	 */
+	"MPIR_CVAR_SHM_SYMHEAP_RETRY=0",
+	/*
+	 * Its thread for progress would run the application's operations, which need
+	 * thread-local storage of the upper half: it has none.
+	 */
+	"MPIR_CVAR_ASYNC_PROGRESS=0",
+};
+
+#define NR_FORCED	(sizeof(forced) / sizeof(forced[0]))
+
+static bool is_forced(const char *var)
+{
+	for (size_t i = 0; i < NR_FORCED; i++)
+		if (!strncmp(var, forced[i], strcspn(forced[i], "=") + 1))
+			return true;
+	return false;
+}
 
 static bool is_dropped(const char *var, bool by_path)
 {
 	return !strncmp(var, "LD_PRELOAD=", 11) || !strncmp(var, "LD_AUDIT=", 9) ||
-	       !strncmp(var, SYMHEAP, strlen(SYMHEAP)) ||
-	       (!by_path && !strncmp(var, "LD_LIBRARY_PATH=", 16));
+	       is_forced(var) || (!by_path && !strncmp(var, "LD_LIBRARY_PATH=", 16));
 }
 
 /* downwards from the stack's top */
@@ -75,7 +91,7 @@ static long put_environment(struct writer *w, const struct lower_config *config,
 	char *const *envp = config->envp;
 	size_t n = 0;
 
-	for (; *envp && n + 3 < max; envp++) {
+	for (; *envp && n + NR_FORCED + 2 < max; envp++) {
 		if (is_dropped(*envp, by_path))
 			continue;
 		if (strncmp(*envp, TUNABLES, strlen(TUNABLES))) {
@@ -91,7 +107,8 @@ static long put_environment(struct writer *w, const struct lower_config *config,
 		return -1;
 	if (!tunables)
 		ret[n++] = put_string(w, TUNABLES NO_RSEQ);
-	ret[n++] = put_string(w, NO_SYMHEAP);
+	for (size_t i = 0; i < NR_FORCED; i++)
+		ret[n++] = put_string(w, forced[i]);
 	ret[n] = NULL;
 	return n;
 }
