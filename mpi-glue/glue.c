@@ -116,8 +116,9 @@ void glue_load(void)
 	char why[256] = "";
 	int rc;
 
+	/* in a restart there is none for a while: the glue thread's to load */
 	glue_lock(&glue.lock);
-	if (glue.lower) {
+	if (glue.loaded) {
 		glue_unlock(&glue.lock);
 		return;
 	}
@@ -184,6 +185,7 @@ int glue_reload(bool unload, const char *environment, char *ret_why, size_t size
 		return rc;
 	}
 	abi_loaded();
+	library_version_note();
 	return 0;
 }
 
@@ -291,6 +293,7 @@ LOWER_TEXT static void init_done(int provided)
 		die("cannot count messages", "out of memory");
 	self->world[0] = glue.world_rank;
 	abi_initialized();
+	library_version_note();
 	status_attach();
 	__atomic_store_n(&glue.state, GLUE_RUNNING, __ATOMIC_RELEASE);
 	quiesce_start();

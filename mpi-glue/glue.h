@@ -76,7 +76,7 @@ extern struct glue glue __attribute__((visibility("hidden")));
 void glue_lock(int *lock);
 void glue_unlock(int *lock);
 
-/* Load the lower half if it is not there; exits with a message when it cannot. */
+/* Load the first lower half, if nobody has; exits with a message when it cannot. */
 void glue_load(void);
 /* A restart: another lower half, MPI not initialised. @environment: as in status_page.h */
 int glue_reload(bool unload, const char *environment, char *ret_why, size_t size);
@@ -88,6 +88,8 @@ void glue_refuse(unsigned int call, const char *why);
 /* local.c: MPI_Wtime stops at a cut and goes on after a restart. */
 void wtime_cut(void);
 void wtime_resume(void);
+/* There is a lower half, or a new one: for calls of threads that are not inside. */
+void library_version_note(void);
 
 /* status_page.c: the page that CKPT_STATUS names, if any; exits when it cannot be ours. */
 void status_attach(void);
@@ -125,7 +127,6 @@ void abi_initialized(void);
 void abi_finalized(void);
 /* SONAME of the real library. */
 extern const char abi_soname[];
-
 /* Given as MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY: data symbols under MPICH. */
 const int *abi_weights(const int *weights);
 
@@ -152,8 +153,7 @@ void *op_stub(const struct vop *op);
 struct vop *op_new(void *function, int commute, bool large, void **ret_stub);
 int op_made(struct vop *op, MPI_Op real, int rc, MPI_Op *ret_op, unsigned int call);
 
-/* Index of a predefined attribute and its name in C, or -1. */
-int abi_comm_attr(int key, int *ret_c_key);
+int abi_comm_attr(int key, int *ret_c_key);	/* index of a predefined one, its name in C; -1 */
 int abi_win_attr(int key);
 
 /* The attributes' typed doors, for the Fortran libraries. */

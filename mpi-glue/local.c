@@ -200,8 +200,32 @@ int PMPI_Get_version(int *version, int *subversion)
 }
 MPI_ALIAS(MPI_Get_version);
 
+/* Of the library below; what there was before it stays, as somebody may just read it. */
+static char *library_version;
+
+LOWER_TEXT void library_version_note(void)
+{
+	char text[MPI_MAX_LIBRARY_VERSION_STRING] = "", *note;
+	int len;
+
+	if (lower_MPI_Get_library_version(text, &len))
+		return;
+	if (library_version && !strcmp(text, library_version))
+		return;
+	note = strdup(text);
+	if (note)
+		__atomic_store_n(&library_version, note, __ATOMIC_RELEASE);
+}
+
+/* By any thread at any time, also while there is no library below. Before MPI_Init there is one. */
 LOWER_TEXT int PMPI_Get_library_version(char *version, int *resultlen)
 {
+	const char *note = __atomic_load_n(&library_version, __ATOMIC_ACQUIRE);
+
+	if (note) {
+		*resultlen = (int)strlen(strcpy(version, note));
+		return MPI_SUCCESS;
+	}
 	glue_load();
 	return lower_MPI_Get_library_version(version, resultlen);
 }

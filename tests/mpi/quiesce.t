@@ -118,7 +118,7 @@ for kind in $KINDS; do
 	free_late "$kind" ', MPI_THREAD_MULTIPLE'
 	[ "$kind" = mpich ] || continue
 	[[ $MODES = *restart* ]] || continue
-	for name in drained kept_threads; do
+	for name in drained kept_threads library_version; do
 		ok "$kind: restart: $name with 3 ranks, MPI_THREAD_MULTIPLE" \
 			cut "$kind" restart 3 "$name"
 	done
