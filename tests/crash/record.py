@@ -155,8 +155,14 @@ class Recorder:
             self.node.ctl('unpin', f'{job}:{g}')
 
     def merge(self, job, g):
+        """ckptd may be merging it before it copies it."""
+        def once():
+            done = self.node.ctl('merge', f'{job}:{g}', check=False)
+            check(done.returncode == 0 or b'is being written already' in done.stderr,
+                  f'merge {job}:{g}: {done.stderr.decode()}')
+            return done.returncode == 0
         with self.ledger.step(job, f'merge {g}'):
-            self.node.ctl('merge', f'{job}:{g}')
+            wait_for(f'{job}:{g} to be merged', 60, once)
 
     def copied(self, job):
         """All generations are on all levels behind the first."""
