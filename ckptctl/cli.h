@@ -51,6 +51,7 @@ struct cli {
 	int64_t signal_ms;
 	struct engine_external externals[16];
 	unsigned int nr_externals;
+	json_t *outcomes;	/* with json: of several requests, see cli_several(); NULL */
 };
 
 /* Options of every verb have values from here on; a verb's are below. */
@@ -106,8 +107,19 @@ void cli_progress_end(struct cli *cli);
  */
 int cli_finish(struct cli *cli, json_t *outcome,
 	       void (*print)(struct cli *cli, json_t *result));
+/*
+ * The same after we were attached, with @status as ckptctl's own, which is returned: our standard
+ * output was the job's, so --json prints on standard error, one line, the last one.
+ */
+int cli_finish_attached(struct cli *cli, json_t *outcome, int status);
 /* The exit status that goes with an outcome. */
 int cli_status(const json_t *outcome);
+/*
+ * For a command that asks for the same of each operand: from here on cli_finish() keeps what --json
+ * prints, and cli_several_end() prints one outcome of all.
+ */
+void cli_several(struct cli *cli);
+void cli_several_end(struct cli *cli);
 
 /* "1.2 GiB", "3.4 ms", "2024-01-31 10:11:12"; @buf of 32 bytes. */
 const char *cli_bytes(uint64_t bytes, char *buf);

@@ -17,6 +17,7 @@
 #include "ckptctl/terminal.h"
 #include "libckptctl/ckptctl.h"
 #include "shim/ranks.h"
+#include "supervisor/outcome.h"
 
 int cli_job_operand(struct cli *cli, int argc, char **argv, json_t *args)
 {
@@ -138,17 +139,11 @@ static bool stream_is(const json_t *job, unsigned int i, const char *how)
 	return stream && !strcmp(stream, how);
 }
 
-int cli_job_follow(struct cli *cli, const json_t *job, unsigned int how)
+static unsigned int terminal_flags(const struct cli *cli, const json_t *job, unsigned int how)
 {
 	bool tty = stream_is(job, 0, "tty") && isatty(STDIN_FILENO);
 	unsigned int flags = 0;
-	int status = 0, ret;
-	int sock = ckpt_answer_fd(cli->connection);
 
-	if (sock < 0) {
-		cli_say("%s: ckptd sent no connection to the job", cli->verb->name);
-		return CLI_FAILED;
-	}
 	if (tty)
 		flags = TERMINAL_RAW | TERMINAL_INPUT;
 	else if (stream_is(job, 0, "tty") ||
@@ -156,15 +151,33 @@ int cli_job_follow(struct cli *cli, const json_t *job, unsigned int how)
 		flags = TERMINAL_INPUT;
 	if (how & CLI_FOLLOW_SIGNALS && !tty)
 		flags |= TERMINAL_SIGNALS;
-	ret = terminal_run(sock, flags, &status);
-	if (ret == 1)
-		return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-	if (ret == 0) {
-		cli_say("detached from job %lld, which runs on",
-			(long long)cli_int(job, "job"));
-		return CLI_DONE;
+	return flags | (cli->json ? TERMINAL_END_LINE : 0);
+}
+
+int cli_job_follow(struct cli *cli, json_t *outcome, unsigned int how)
+{
+	const json_t *job = json_object_get(outcome, "result");
+	int64_t id = cli_int(job, "job");
+	int status = 0, ret;
+	int sock = ckpt_answer_fd(cli->connection);
+
+	if (sock < 0) {
+		json_decref(outcome);
+		outcome = outcome_error(-EPROTO, "%s: ckptd sent no connection to the job",
+					cli->verb->name);
+		return cli_finish_attached(cli, outcome, CLI_FAILED);
 	}
-	cli_say("lost the connection to job %lld: %s; see ckptctl ps --all",
-		(long long)cli_int(job, "job"), strerror(-ret));
-	return CLI_FAILED;
+	ret = terminal_run(sock, terminal_flags(cli, job, how), &status);
+	if (ret == 1)
+		return cli_finish_attached(cli, outcome, WIFSIGNALED(status) ?
+					   128 + WTERMSIG(status) : WEXITSTATUS(status));
+	if (ret == 0) {
+		cli_say("detached from job %lld, which runs on", (long long)id);
+		json_object_set_new(json_object_get(outcome, "result"), "detached", json_true());
+		return cli_finish_attached(cli, outcome, CLI_DONE);
+	}
+	json_decref(outcome);
+	outcome = outcome_error(ret, "lost the connection to job %lld: %s; see ckptctl ps --all",
+				(long long)id, strerror(-ret));
+	return cli_finish_attached(cli, outcome, CLI_FAILED);
 }

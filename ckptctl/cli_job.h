@@ -22,10 +22,10 @@ int cli_job_map(struct cli *cli, char *list, json_t *args, long long *ret_n);
 #define CLI_FOLLOW_INPUT	(1U << 1)	/* our input is the job's, also if that is a pipe */
 
 /*
- * Be attached to the job that the last answer described and sent a descriptor
- * of, until it ends; returns the exit status of ckptctl: the job's, or CLI_DONE
- * after detaching.
+ * Be attached to the job that the last answer, @outcome (taken over), described and sent
+ * a descriptor of, until it ends; returns the exit status of ckptctl: the job's, or
+ * CLI_DONE after detaching.
  */
-int cli_job_follow(struct cli *cli, const json_t *job, unsigned int how);
+int cli_job_follow(struct cli *cli, json_t *outcome, unsigned int how);
 
 #endif /* STILLPOINT_CLI_JOB_H */

@@ -194,10 +194,66 @@ int cli_finish(struct cli *cli, json_t *outcome,
 	cli_progress_end(cli);
 	if (status != CLI_DONE)
 		print_error(cli, outcome);
-	if (cli->json)
+	if (cli->outcomes)
+		json_array_append(cli->outcomes, outcome);
+	else if (cli->json)
 		print_json(outcome);
 	else if (print && json_object_get(outcome, "result"))
 		print(cli, json_object_get(outcome, "result"));
 	json_decref(outcome);
 	return status;
+}
+
+/* --------------------------------------------------------------- attached */
+
+int cli_finish_attached(struct cli *cli, json_t *outcome, int status)
+{
+	json_t *result = json_object_get(outcome, "result");
+
+	if (!outcome_is_ok(outcome))
+		print_error(cli, outcome);
+	/* As it was when we began. */
+	json_object_del(result, "state");
+	json_object_del(result, "init_pid");
+	if (!json_object_get(result, "detached"))
+		json_object_set_new(result, "exit_status", json_integer(status));
+	if (cli->json && !json_dumpf(outcome, stderr, JSON_COMPACT))
+		fputc('\n', stderr);
+	json_decref(outcome);
+	return status;
+}
+
+/* ---------------------------------------------------------------- several */
+
+void cli_several(struct cli *cli)
+{
+	if (cli->json)
+		cli->outcomes = json_array();
+}
+
+/* The error is that with the worst exit status, the first of those. */
+static const json_t *worst_of(const json_t *outcomes)
+{
+	const json_t *outcome, *worst = NULL;
+	size_t i;
+
+	json_array_foreach(outcomes, i, outcome) {
+		if (cli_status(outcome) > (worst ? cli_status(worst) : CLI_DONE))
+			worst = outcome;
+	}
+	return worst;
+}
+
+void cli_several_end(struct cli *cli)
+{
+	const json_t *worst = worst_of(cli->outcomes);
+	json_t *all;
+
+	if (!cli->outcomes)
+		return;
+	all = json_pack("{s:b, s:O*, s:{s:o}}", "ok", !worst, "error",
+			json_object_get(worst, "error"), "result", "outcomes", cli->outcomes);
+	cli->outcomes = NULL;
+	print_json(all);
+	json_decref(all);
 }

@@ -82,7 +82,6 @@ static void print(struct cli *cli, json_t *result)
 static int follow(struct cli *cli, json_t *outcome)
 {
 	json_t *job = json_object_get(outcome, "result");
-	int status;
 
 	if (!outcome_is_ok(outcome))
 		return cli_finish(cli, outcome, NULL);
@@ -90,9 +89,7 @@ static int follow(struct cli *cli, json_t *outcome)
 	if (cli->progress)
 		cli_say("job %lld; Ctrl-] detaches from a terminal",
 			(long long)cli_int(job, "job"));
-	status = cli_job_follow(cli, job, CLI_FOLLOW_SIGNALS | CLI_FOLLOW_INPUT);
-	json_decref(outcome);
-	return status;
+	return cli_job_follow(cli, outcome, CLI_FOLLOW_SIGNALS | CLI_FOLLOW_INPUT);
 }
 
 int cli_run_finish(struct cli *cli, const struct cli_run *flags, json_t *args, char **argv,

@@ -40,9 +40,7 @@ static int run(struct cli *cli, int argc, char **argv)
 	outcome = cli_call(cli, "attach", args);
 	if (!outcome_is_ok(outcome))
 		return cli_finish(cli, outcome, NULL);
-	status = cli_job_follow(cli, json_object_get(outcome, "result"), how);
-	json_decref(outcome);
-	return status;
+	return cli_job_follow(cli, outcome, how);
 }
 
 const struct cli_verb cmd_attach = {

@@ -48,8 +48,9 @@ static int finish(struct cli *cli, json_t *outcome)
 		 CLI_REFUSED;
 	json_incref(tree);
 	cli_finish(cli, outcome, print);
-	if (tree && !outcome_is_ok(tree) && !cli->json) {
+	if (tree && !outcome_is_ok(tree)) {
 		fflush(stdout);
+		cli->json = false;	/* that is printed */
 		tree_status = cli_finish(cli, json_incref(tree), NULL);
 	}
 	json_decref(tree);
@@ -75,6 +76,10 @@ static int run(struct cli *cli, int argc, char **argv)
 	}
 	if (pid)
 		json_object_set_new(args, "pid", json_integer(pid));
+	if (cli->standalone && optind < argc) {
+		json_decref(args);
+		return cli_usage(cli, "a job needs ckptd: leave --standalone out, or name its tree with --pid");
+	}
 	if (optind + 1 == argc && !pid &&
 	    cli_job_spec(argv[optind], &job, &generation) && !generation)
 		json_object_set_new(args, "job", json_integer(job));

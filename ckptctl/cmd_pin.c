@@ -3,7 +3,8 @@
  * ckptctl pin, ckptctl unpin: a generation that nothing removes, until it is unpinned.
  *
  * One generation of one job at a time, named by --generation or behind the job's
- * number; by neither, the newest.
+ * number; by neither, the newest.  Other nodes that have an image directory of their own are
+ * ckptd's to ask.
  */
 #include "ckptctl/cli_job.h"
 
@@ -16,9 +17,15 @@ static const struct option longs[] = {
 
 static void print(struct cli *cli, json_t *result)
 {
-	printf("%s generation %lld of job %lld\n",
-	       json_is_true(json_object_get(result, "pinned")) ? "pinned" : "unpinned",
-	       (long long)cli_int(result, "generation"), (long long)cli_int(result, "job"));
+	const char *done = json_is_true(json_object_get(result, "pinned")) ? "pinned" : "unpinned";
+	const char *name;
+	json_t *had;
+
+	printf("%s generation %lld of job %lld\n", done, (long long)cli_int(result, "generation"),
+	       (long long)cli_int(result, "job"));
+	json_object_foreach(json_object_get(result, "nodes"), name, had)
+		printf(json_is_true(had) ? "%s on node %s as well\n" : "not %s on node %s, which has nothing of it\n",
+		       done, name);
 }
 
 static int run(struct cli *cli, int argc, char **argv)

@@ -103,7 +103,6 @@ static int call(struct cli *cli, json_t *args)
 	bool follow = json_object_get(args, "attach") &&
 		      !json_object_get(args, "dry_run");
 	json_t *outcome;
-	int status;
 
 	cli->hold = follow;
 	outcome = cli_call(cli, "restart", args);
@@ -111,10 +110,7 @@ static int call(struct cli *cli, json_t *args)
 	if (!follow || !outcome_is_ok(outcome))
 		return cli_finish(cli, outcome, print);
 	cli_progress_end(cli);
-	status = cli_job_follow(cli, json_object_get(outcome, "result"),
-				CLI_FOLLOW_SIGNALS);
-	json_decref(outcome);
-	return status;
+	return cli_job_follow(cli, outcome, CLI_FOLLOW_SIGNALS);
 }
 
 static int run(struct cli *cli, int argc, char **argv)

@@ -92,8 +92,7 @@ static int wait_for_root(pid_t root)
 				       128 + WTERMSIG(status) : WEXITSTATUS(status);
 		}
 		if (pid < 0 && errno == ECHILD) {
-			cli_say("the root vanished: somebody else reaped it");
-			return CLI_FAILED;
+			return -ECHILD;
 		}
 		if (sigwaitinfo(&set, &info) > 0 && info.si_signo != SIGCHLD)
 			kill(root, info.si_signo);
@@ -125,6 +124,14 @@ static void foreground_externals(struct cli *cli)
 	}
 }
 
+/* The tree wrote to where we do, perhaps not to the end of a line. */
+static int finish(struct cli *cli, json_t *outcome, int status)
+{
+	if (cli->json)
+		fputc('\n', stderr);
+	return cli_finish_attached(cli, outcome, status);
+}
+
 static int foreground(struct cli *cli, json_t *args)
 {
 	unsigned int nr_roots;
@@ -138,14 +145,12 @@ static int foreground(struct cli *cli, json_t *args)
 		return cli_finish(cli, outcome, print);
 	cli_progress_end(cli);
 	status = wait_for_root(roots[0]);
-	if (cli->json) {
-		json_object_set_new(json_object_get(outcome, "result"),
-				    "exit_status", json_integer(status));
-		cli_finish(cli, outcome, NULL);
-	} else {
+	if (status < 0) {
 		json_decref(outcome);
+		outcome = outcome_error(status, "the tree runs on, but its root vanished: somebody else reaped it");
+		status = CLI_FAILED;
 	}
-	return status;
+	return finish(cli, outcome, status);
 }
 
 /* The parent that stays: holds nothing, waits for every child it gets. */
@@ -239,12 +244,13 @@ static int by_daemon(struct cli *cli, json_t *args, bool wait)
 		return cli_finish(cli, outcome, NULL);
 	}
 	cli_progress_end(cli);
-	json_decref(outcome);
 	ret = terminal_run(pair[0], TERMINAL_SIGNALS, &status);
 	if (ret == 1)
-		return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-	cli_say("the tree runs on, but its reaper went away");
-	return CLI_FAILED;
+		return finish(cli, outcome, WIFSIGNALED(status) ?
+			      128 + WTERMSIG(status) : WEXITSTATUS(status));
+	json_decref(outcome);
+	outcome = outcome_error(ret, "the tree runs on, but its reaper went away");
+	return finish(cli, outcome, CLI_FAILED);
 }
 
 struct restore_flags {

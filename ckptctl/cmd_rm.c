@@ -2,8 +2,8 @@
 /*
  * ckptctl rm: remove generations, or a job with all of them.
  *
- * Several are removed one by one; the exit status is the worst.  What a job
- * would be lost with is removed only by --force.
+ * Several are removed one by one; the exit status is the worst, and --json prints one
+ * document for all.  What a job would be lost with is removed only by --force.
  */
 #include "ckptctl/cli_job.h"
 
@@ -76,10 +76,13 @@ static int run(struct cli *cli, int argc, char **argv)
 		if (!cli_job_spec(argv[i], &job, &generation))
 			return cli_usage(cli, "%s is neither JOB nor JOB:GENERATION", argv[i]);
 	}
+	if (optind + 1 < argc)
+		cli_several(cli);
 	for (; optind < argc; optind++) {
 		status = remove_one(cli, argv[optind], level, force, dry_run);
 		worst = status > worst ? status : worst;
 	}
+	cli_several_end(cli);
 	return worst;
 }
 

@@ -98,7 +98,7 @@ _ckptctl_value()
 		_ckptctl_reply_files -d ;;
 	--socket | --key | --encryption-key | --stdin | --stdout | --stderr)
 		_ckptctl_reply_files -f ;;
-	-i | -o | -e)
+	-i | -e)
 		[[ $verb == run ]] || return 1
 		_ckptctl_reply_files -f ;;
 	--files)
@@ -108,8 +108,22 @@ _ckptctl_value()
 	--mpi)
 		[[ $verb == ps ]] || return 1
 		_ckptctl_reply "$(_ckptctl_jobs "$2")" ;;
-	--nodes)
+	--nodes | --owner)
 		_ckptctl_reply "$(_ckptctl_nodes "$2")" ;;
+	-o)
+		case $verb in
+		run)
+			_ckptctl_reply_files -f ;;
+		copy | store)
+			_ckptctl_reply "$(_ckptctl_nodes "$2")" ;;
+		*)
+			return 1 ;;
+		esac ;;
+	--to | --from)
+		_ckptctl_reply_colon "$(_ckptctl_nodes "$2" | sed 's/^/node:/')" ;;
+	-t | -f)
+		[[ $verb == copy ]] || return 1
+		_ckptctl_reply_colon "$(_ckptctl_nodes "$2" | sed 's/^/node:/')" ;;
 	--pid | -p)
 		_ckptctl_reply "$(ps -eo pid= 2>/dev/null)" ;;
 	--name | -N | --node | --map | --address | --generation | -g | --keep | --keep-every | --max-size | --max-pause | --timeout | --freeze-timeout | --history | -H | --limit | --external | \

@@ -30,6 +30,7 @@ struct terminal {
 	bool input_sent;		/* and not taken by the job yet */
 	char input[SHIM_DATA_MAX];
 	int status;
+	bool in_line;			/* what went to standard error last did not end one */
 };
 
 unsigned int terminal_window(void)
@@ -142,8 +143,10 @@ static int on_message(struct terminal *t)
 		return msg.value;
 	if (msg.type == SHIM_INPUT)
 		t->input_sent = false;
-	if (msg.type != SHIM_OUTPUT)
+	if (msg.type != SHIM_OUTPUT || !n)
 		return 0;
+	if (msg.value == 2)
+		t->in_line = data[n - 1] != '\n';
 	/* Who reads our output may be gone; the job does not care. */
 	write_all(msg.value == 2 ? STDERR_FILENO : STDOUT_FILENO, data, (size_t)n);
 	return 0;
@@ -232,6 +235,8 @@ int terminal_run(int sock, unsigned int flags, int *ret_status)
 	if (t.signals >= 0)
 		close(t.signals);
 	close(sock);
+	if (t.in_line && flags & TERMINAL_END_LINE)
+		write_all(STDERR_FILENO, "\n", 1);
 	if (ret == 1)
 		*ret_status = t.status;
 	return ret == 2 ? 0 : ret;

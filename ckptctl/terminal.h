@@ -12,6 +12,7 @@
 #define TERMINAL_RAW	(1U << 0)	/* the job has a terminal and so have we */
 #define TERMINAL_INPUT	(1U << 1)	/* our standard input is the job's */
 #define TERMINAL_SIGNALS (1U << 2)	/* hand signals on to the job */
+#define TERMINAL_END_LINE (1U << 3)	/* what the job left of a line on standard error is ended */
 
 /*
  * Hold signals back until terminal_run() hands them on: what is sent while a job

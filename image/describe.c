@@ -36,6 +36,7 @@ const char *describe_type(uint16_t type)
 		[CKPT_REC_FILE] = "FILE",
 		[CKPT_REC_PIPE] = "PIPE",
 		[CKPT_REC_CPU] = "CPU",
+		[CKPT_REC_LOCK] = "LOCK",
 	};
 
 	type &= (uint16_t)~CKPT_REC_OPTIONAL;
@@ -62,6 +63,7 @@ static bool describe_pair(const struct image_record *rec, char *text)
 	const struct ckpt_rec_vma *vma = describe_as(rec, CKPT_REC_VMA, struct ckpt_rec_vma);
 	const struct ckpt_rec_fd *fd = describe_as(rec, CKPT_REC_FD, struct ckpt_rec_fd);
 	const struct ckpt_rec_pipe *pipe = describe_as(rec, CKPT_REC_PIPE, struct ckpt_rec_pipe);
+	const struct ckpt_rec_lock *lock = describe_as(rec, CKPT_REC_LOCK, struct ckpt_rec_lock);
 
 	if (vma)
 		snprintf(text, DESCRIBE_MAX, "VMA %u 0x%012llx", vma->mm_id,
@@ -71,6 +73,9 @@ static bool describe_pair(const struct image_record *rec, char *text)
 	else if (pipe)
 		snprintf(text, DESCRIBE_MAX, "PIPE %llu",
 			 (unsigned long long)pipe->object);
+	else if (lock)
+		snprintf(text, DESCRIBE_MAX, "LOCK %d %llu", lock->file,
+			 (unsigned long long)lock->start);
 	else
 		return false;
 	return true;

@@ -32,18 +32,19 @@ static void ckpt_capture_expire(struct work_struct *work)
 	struct ckpt_capture *cap = container_of(to_delayed_work(work),
 						struct ckpt_capture, expiry);
 	struct ckpt_ctx *ctx = cap->ctx;
-	u64 end;
+	u64 end, now;
 
 	spin_lock(&ctx->lock);
 	if (!cap->armed) {
 		spin_unlock(&ctx->lock);
 		return;
 	}
-	end = (ctx->parked_since ?: ktime_get_ns()) + cap->max_pause_ns;
-	if (ktime_get_ns() < end) {
+	now = ktime_get_ns();
+	end = (ctx->parked_since ?: now) + cap->max_pause_ns;
+	if (now < end) {
 		spin_unlock(&ctx->lock);
 		queue_delayed_work(system_highpri_wq, &cap->expiry,
-				   nsecs_to_jiffies(end - ktime_get_ns()) + 1);
+				   nsecs_to_jiffies(end - now) + 1);
 		return;
 	}
 	cap->armed = false;
@@ -206,7 +207,8 @@ int ckpt_capture_thaw(struct ckpt_ctx *ctx, struct ckpt_thaw *arg)
 	} else {
 		ckpt_threads_thaw(ctx);
 	}
-	arg->pause_ns = ktime_get_ns() - ctx->parked_since;
+	/* of a tree that is stopped as a whole none parked */
+	arg->pause_ns = ctx->parked_since ? ktime_get_ns() - ctx->parked_since : 0;
 	ckpt_objects_thaw(&cap->objects);
 	ckpt_threads_reap(ctx);
 	ckpt_event(ctx, CKPT_EVENT_THAWED, arg->pause_ns);

@@ -77,6 +77,8 @@ int ckpt_collect_vmas(struct ckpt_collect *c, struct ckpt_object *obj,
 int ckpt_collect_files_object(struct ckpt_collect *c, struct task_struct *task);
 int ckpt_collect_fds(struct ckpt_collect *c, struct ckpt_object *obj);
 int ckpt_collect_files(struct ckpt_collect *c);
+/* Has @table a descriptor of @file that is not left out: 1, 0, or -errno. */
+int ckpt_collect_table_has(struct ckpt_collect *c, u32 table, const struct file *file);
 /* Numbers for a file that is only mapped or executed, and for a directory; 0 on error. */
 u32 ckpt_collect_mapped_file(struct ckpt_collect *c, struct task_struct *task,
 			     struct file *file, u32 flags);
@@ -89,6 +91,12 @@ u32 ckpt_file_tty_flags(struct file *file, u32 kind);	/* CKPT_FILE_TTY_* */
 /* The end of a pseudoterminal that @file is of; NULL: none, or its /dev/tty. */
 struct tty_struct *ckpt_file_pty(struct file *file);
 void ckpt_file_check(struct ckpt_collect *c, struct ckpt_object *obj, u32 kind);
+
+/* files_lock.c: LOCK of all that is held on an open file */
+int ckpt_collect_locks(struct ckpt_collect *c, struct ckpt_object *obj);
+/* Refuse those that @file, mapped by @task and nobody's descriptor, keeps. */
+void ckpt_collect_mapped_locks(struct ckpt_collect *c, struct task_struct *task,
+			       const struct ckpt_object *obj, struct file *file);
 
 /* files_shared.c: is a file without a name mapped outside the tree? */
 void ckpt_file_check_mappers(struct ckpt_collect *c, struct ckpt_object *obj);

@@ -35,7 +35,7 @@
 #define CKPT_FD_BATCH	64
 
 typedef int (*ckpt_fd_fn)(struct ckpt_collect *c, struct ckpt_object *table, int fd,
-			  struct file *file, bool cloexec);
+			  struct file *file, bool cloexec, const void *arg);
 
 struct ckpt_fd_batch {
 	unsigned int nr;
@@ -75,7 +75,9 @@ static int ckpt_fds_next(struct files_struct *files, int fd, struct ckpt_fd_batc
 	return next;
 }
 
-static int ckpt_fds_walk(struct ckpt_collect *c, struct ckpt_object *table, ckpt_fd_fn fn)
+/* All but those that are left out, until @fn returns other than 0. */
+static int ckpt_fds_walk(struct ckpt_collect *c, struct ckpt_object *table, ckpt_fd_fn fn,
+			 const void *arg)
 {
 	const struct ckpt_excludes *ex = &c->tree->excludes;
 	pid_t pid = ckpt_collect_host_pid(c, table->task);
@@ -93,7 +95,7 @@ static int ckpt_fds_walk(struct ckpt_collect *c, struct ckpt_object *table, ckpt
 
 			if (!err && !ckpt_excludes_one(ex, CKPT_EXCLUDE_FD, pid, fd))
 				err = fn(c, table, fd, batch->fds[i].file,
-					 batch->fds[i].cloexec);
+					 batch->fds[i].cloexec, arg);
 			fput(batch->fds[i].file);
 		}
 		if (ckpt_capture_expired(c->ctx))
@@ -106,7 +108,7 @@ static int ckpt_fds_walk(struct ckpt_collect *c, struct ckpt_object *table, ckpt
 }
 
 static int ckpt_fd_number(struct ckpt_collect *c, struct ckpt_object *table, int fd,
-			  struct file *file, bool cloexec)
+			  struct file *file, bool cloexec, const void *arg)
 {
 	struct ckpt_object *obj;
 	bool is_new;
@@ -124,7 +126,7 @@ static int ckpt_fd_number(struct ckpt_collect *c, struct ckpt_object *table, int
 }
 
 static int ckpt_fd_emit(struct ckpt_collect *c, struct ckpt_object *table, int fd,
-			struct file *file, bool cloexec)
+			struct file *file, bool cloexec, const void *arg)
 {
 	struct ckpt_object *obj = ckpt_object_find(c->objs, CKPT_OBJ_FILE, file, NULL);
 	struct ckpt_rec_fd *rec;
@@ -165,7 +167,7 @@ int ckpt_collect_files_object(struct ckpt_collect *c, struct task_struct *task)
 	if (is_new) {
 		obj->files.files = files;	/* the reference goes with it */
 		obj->task = task;
-		err = ckpt_fds_walk(c, obj, ckpt_fd_number);
+		err = ckpt_fds_walk(c, obj, ckpt_fd_number, NULL);
 	} else {
 		ckpt_k(put_files_struct)(files);
 	}
@@ -211,7 +213,20 @@ static void ckpt_files_check_sharing(struct ckpt_collect *c, struct ckpt_object 
 int ckpt_collect_fds(struct ckpt_collect *c, struct ckpt_object *obj)
 {
 	ckpt_files_check_sharing(c, obj);
-	return ckpt_fds_walk(c, obj, ckpt_fd_emit);
+	return ckpt_fds_walk(c, obj, ckpt_fd_emit, NULL);
+}
+
+static int ckpt_fd_is(struct ckpt_collect *c, struct ckpt_object *table, int fd,
+		      struct file *file, bool cloexec, const void *arg)
+{
+	return file == arg;
+}
+
+int ckpt_collect_table_has(struct ckpt_collect *c, u32 table, const struct file *file)
+{
+	struct ckpt_object *obj = ckpt_object_by_id(c->objs, CKPT_OBJ_FILES, table);
+
+	return obj ? ckpt_fds_walk(c, obj, ckpt_fd_is, file) : 0;
 }
 
 /* --------------------------------------- mapped files, and files by path */
@@ -237,6 +252,8 @@ u32 ckpt_collect_mapped_file(struct ckpt_collect *c, struct task_struct *task,
 		obj->file.file = get_file(file);
 		obj->task = task;
 	}
+	if (obj->file.file != file || !(obj->file.flags & CKPT_FILE_OPEN))
+		ckpt_collect_mapped_locks(c, task, obj, file);
 	obj->file.flags |= flags;
 	return obj->id;
 }
@@ -403,6 +420,9 @@ static int ckpt_file_emit(struct ckpt_collect *c, struct ckpt_object *obj, char 
 		ckpt_file_check(c, obj, rec->kind);
 		ckpt_file_check_mappers(c, obj);
 	}
+	/* of mappings ckpt_collect_mapped_file() looked, and where no file operation is allowed there are none */
+	if (obj->file.flags & CKPT_FILE_OPEN && rec->kind != CKPT_FILE_PATH)
+		return ckpt_collect_locks(c, obj);
 	return 0;
 }
 

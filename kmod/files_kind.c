@@ -220,41 +220,6 @@ static void ckpt_file_check_kind(struct ckpt_collect *c, struct ckpt_object *obj
 			    file, MAJOR(rdev), MINOR(rdev));
 }
 
-/* Does a lock of the list belong to this file, or to a table of the tree? */
-static bool ckpt_file_owns_lock(struct ckpt_collect *c, struct ckpt_object *obj,
-				struct list_head *locks)
-{
-	struct file_lock *lock;
-
-	list_for_each_entry(lock, locks, ckpt_lock_list) {
-		if (ckpt_lock_file(lock) == obj->file.file)
-			return true;
-		if (ckpt_object_find(c->objs, CKPT_OBJ_FILES, ckpt_lock_owner(lock), NULL))
-			return true;
-	}
-	return false;
-}
-
-static void ckpt_file_check_locks(struct ckpt_collect *c, struct ckpt_object *obj)
-{
-	struct file_lock_context *flctx = locks_inode_context(file_inode(obj->file.file));
-	const char *what = NULL;
-
-	if (!flctx)
-		return;
-	spin_lock(&flctx->flc_lock);
-	if (ckpt_file_owns_lock(c, obj, &flctx->flc_flock))
-		what = "flock";
-	else if (ckpt_file_owns_lock(c, obj, &flctx->flc_posix))
-		what = "POSIX lock";
-	else if (ckpt_file_owns_lock(c, obj, &flctx->flc_lease))
-		what = "lease";
-	spin_unlock(&flctx->flc_lock);
-	if (what)
-		ckpt_refuse(c->cap, CKPT_R_FILE_LOCK, obj->task, obj->id, "%s on %pD4",
-			    what, obj->file.file);
-}
-
 void ckpt_file_check(struct ckpt_collect *c, struct ckpt_object *obj, u32 kind)
 {
 	struct file *file = obj->file.file;
@@ -266,5 +231,4 @@ void ckpt_file_check(struct ckpt_collect *c, struct ckpt_object *obj, u32 kind)
 		return;
 	if (ckpt_file_has_owner(file))
 		ckpt_refuse(c->cap, CKPT_R_FD_OWNER, obj->task, obj->id, "%pD4", file);
-	ckpt_file_check_locks(c, obj);
 }

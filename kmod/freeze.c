@@ -339,6 +339,20 @@ static int ckpt_freeze_retreat(struct ckpt_freezing *run)
 	return left ? 0 : -EBUSY;
 }
 
+/*
+ * Until nobody of the attempt before is left: who was let go and has not gone yet would count as
+ * parked in the next one, and run in it.
+ */
+static int ckpt_freeze_clear(struct ckpt_freezing *run)
+{
+	int err;
+
+	do {
+		err = ckpt_freeze_retreat(run);
+	} while (err == -EBUSY && ktime_get_ns() < run->deadline);
+	return err;
+}
+
 /* --------------------------------------------------------------- verdicts */
 
 static void ckpt_freeze_blame(struct ckpt_freezing *run, struct task_struct *task)
@@ -424,8 +438,12 @@ static int ckpt_freeze_all(struct ckpt_freezing *run, u64 max_pause_ns)
 			ckpt_freeze_blame_all(run);
 			return 0;
 		}
-		ret = ckpt_freeze_retreat(run);
-		if (ret && ret != -EBUSY)
+		ret = ckpt_freeze_clear(run);
+		if (ret == -EBUSY) {
+			ckpt_freeze_blame_all(run);
+			return 0;
+		}
+		if (ret)
 			return ret;
 		if (msleep_interruptible(backoff) && fatal_signal_pending(current))
 			return -EINTR;
@@ -438,6 +456,7 @@ static int ckpt_freeze_all(struct ckpt_freezing *run, u64 max_pause_ns)
 static int ckpt_freeze_begin(struct ckpt_freezing *run)
 {
 	struct ckpt_ctx *ctx = run->ctx;
+	int err;
 
 	if (ckpt_ctx_phase(ctx) == CKPT_PHASE_THAWED) {
 		ckpt_capture_undo(ctx);
@@ -445,13 +464,10 @@ static int ckpt_freeze_begin(struct ckpt_freezing *run)
 	}
 	ckpt_refuse_reset(run->cap);
 	ckpt_records_reset(ctx->records);
-	while (READ_ONCE(ctx->nr_threads)) {
-		int err = ckpt_freeze_retreat(run);
-
-		if (err && err != -EBUSY)
+	if (READ_ONCE(ctx->nr_threads)) {
+		err = ckpt_freeze_clear(run);
+		if (err)
 			return err;
-		if (ktime_get_ns() >= run->deadline)
-			return -EBUSY;
 	}
 	ckpt_threads_reap(ctx);
 	/* so that little is allocated in the pause */

@@ -74,6 +74,18 @@ static bool ckpt_pages_reaped(const struct mm_struct *mm)
 	return test_bit(MMF_UNSTABLE, &mm->flags);
 }
 
+/*
+ * Was the map, a process's own, read while that is killed?  Its end writes there (clear_child_tid,
+ * robust futexes), but says first that it comes: who asks after having looked knows that
+ * nothing of it was seen.
+ */
+static bool ckpt_pages_left(const struct ckpt_object *obj, u32 flags)
+{
+	smp_rmb();	/* what was read comes first */
+	return flags & CKPT_PAGES_LIVE &&
+	       READ_ONCE(obj->task->signal->flags) & SIGNAL_GROUP_EXIT;
+}
+
 /* Must the reader give up? */
 static int ckpt_pages_interrupted(struct ckpt_ctx *ctx)
 {
@@ -336,6 +348,8 @@ int ckpt_capture_pagemap(struct ckpt_ctx *ctx, struct ckpt_pagemap *arg)
 	err = ckpt_pagemap_walk(&pw, obj, mm, arg);
 	if (!err)
 		err = ckpt_pages_interrupted(ctx);
+	if (!err && ckpt_pages_left(obj, arg->flags))
+		err = -ESRCH;
 	if (err)
 		goto out_runs;
 	err = -EFAULT;
@@ -452,6 +466,7 @@ static struct ckpt_iovec *ckpt_pages_iov(const struct ckpt_pages *arg)
 
 int ckpt_capture_pages_read(struct ckpt_ctx *ctx, struct ckpt_pages *arg)
 {
+	struct ckpt_object *obj;
 	struct ckpt_iovec *iov;
 	struct page **pages;
 	struct mm_struct *mm;
@@ -475,6 +490,9 @@ int ckpt_capture_pages_read(struct ckpt_ctx *ctx, struct ckpt_pages *arg)
 	for (i = 0; i < arg->nr_iov && !err; i++)
 		err = ckpt_pages_read_range(ctx, mm, pages, &iov[i], arg);
 	kfree(pages);
+	obj = ckpt_object_by_id(&ctx->capture->objects, CKPT_OBJ_MM, arg->mm_id);
+	if (!err && ckpt_pages_left(obj, arg->flags))
+		err = -ESRCH;
 out_iov:
 	kvfree(iov);
 out_mm:

@@ -122,7 +122,7 @@ static void ckpt_proc_ids(struct ckpt_collect *c, struct ckpt_proc *proc,
 
 	rcu_read_lock();
 	rec->pid = task_tgid_nr_ns(leader, c->ns);
-	rec->ppid = task_tgid_nr_ns(rcu_dereference(leader->real_parent), c->ns);
+	rec->ppid = task_ppid_nr_ns(leader, c->ns);	/* a reaped one's parent may be gone */
 	rec->pgid = task_pgrp_nr_ns(leader, c->ns);
 	rec->sid = task_session_nr_ns(leader, c->ns);
 	rcu_read_unlock();

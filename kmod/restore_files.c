@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The descriptor table of a process from its FD records, in one action.
+ * The descriptor table of a process from its FD records, and the locks that it owns, in one
+ * action.
  *
  * Files come from the caller's table.  A descriptor may lie above the soft
  * limit (the limit was lowered later), never above the hard one.
@@ -21,6 +22,7 @@
 
 struct ckpt_fd_item {
 	struct file *file;	/* reference */
+	const struct ckpt_rec_lock *lock;	/* NULL: a descriptor */
 	unsigned int fd;
 	unsigned int flags;
 	u32 pos;		/* of the record in the stream */
@@ -32,33 +34,84 @@ struct ckpt_files_job {
 	unsigned int bad;
 };
 
+/* Is the file one of the table's? A lock of the table on another would outlive it. */
+static bool ckpt_files_has(const struct ckpt_files_job *job, const struct file *file)
+{
+	const struct ckpt_fd_item *last = &job->items[job->nr] - 1;
+	unsigned int i;
+
+	if (job->nr && last->lock && last->file == file)
+		return true;	/* one more on the same */
+	for (i = 0; i < job->nr; i++)
+		if (job->items[i].file == file && !job->items[i].lock)
+			return true;
+	return false;
+}
+
+static int ckpt_files_collect_lock(struct ckpt_files_job *job, const struct ckpt_rec_lock *rec,
+				   struct ckpt_fd_item *item)
+{
+	fmode_t mode = rec->type == F_WRLCK ? FMODE_WRITE : FMODE_READ;
+
+	if (rec->kind != CKPT_LOCK_POSIX || rec->file < 0 || rec->start > rec->end ||
+	    rec->end > OFFSET_MAX || (rec->type != F_RDLCK && rec->type != F_WRLCK))
+		return -EINVAL;
+	item->file = fget_raw(rec->file);
+	if (!item->file)
+		return -EBADF;
+	if (!(item->file->f_mode & mode) || !ckpt_files_has(job, item->file)) {
+		fput(item->file);
+		return -EBADF;
+	}
+	item->lock = rec;
+	return 0;
+}
+
+static int ckpt_files_collect_fd(struct ckpt_ctx *ctx, const struct ckpt_rec_fd *rec,
+				 struct ckpt_fd_item *item)
+{
+	if (rec->cloexec > 1 || rec->fd < 0 || rec->file < 0)
+		return -EINVAL;
+	item->file = fget_raw(rec->file);
+	if (!item->file)
+		return -EBADF;
+	/* a process that held its own context would outlive its release */
+	if (item->file->private_data == ctx) {
+		fput(item->file);
+		return -EINVAL;
+	}
+	item->fd = rec->fd;
+	item->flags = rec->cloexec ? O_CLOEXEC : 0;
+	return 0;
+}
+
 /* Take the files from the caller; on error the stream knows where. */
 static int ckpt_files_collect(struct ckpt_ctx *ctx, struct ckpt_files_job *job,
 			      struct ckpt_rec_stream *stream)
 {
-	const struct ckpt_rec_fd *rec;
-	struct ckpt_fd_item *item;
+	const struct ckpt_rec_hdr *hdr;
+	const struct ckpt_rec_fd *fd;
+	int err = 0;
 
-	while ((rec = ckpt_rec_next(stream))) {
-		if (rec->hdr.type != CKPT_REC_FD || rec->cloexec > 1)
-			return -EINVAL;
-		if (rec->fd == -1 && rec->file == -1)
+	while (!err && (hdr = ckpt_rec_next(stream))) {
+		struct ckpt_fd_item *item = &job->items[job->nr];
+
+		fd = (const void *)hdr;
+		*item = (struct ckpt_fd_item) { .pos = stream->bad };
+		if (hdr->type == CKPT_REC_LOCK)
+			err = ckpt_files_collect_lock(job, (const void *)hdr, item);
+		else if (hdr->type != CKPT_REC_FD)
+			err = -EINVAL;
+		else if (fd->fd == -1 && fd->file == -1)
 			continue;
-		if (rec->fd < 0 || rec->file < 0)
-			return -EINVAL;
-		item = &job->items[job->nr];
-		item->file = fget_raw(rec->file);
-		if (!item->file)
-			return -EBADF;
-		job->nr++;
-		item->fd = rec->fd;
-		item->flags = rec->cloexec ? O_CLOEXEC : 0;
-		item->pos = stream->bad;
-		/* a process that held its own context would outlive its release */
-		if (item->file->private_data == ctx)
-			return -EINVAL;
+		else
+			err = ckpt_files_collect_fd(ctx, fd, item);
+		job->nr += !err;
+		if (!err && fatal_signal_pending(current))
+			err = -EINTR;
+		cond_resched();
 	}
-	return 0;
+	return err;
 }
 
 static unsigned long ckpt_nofile_raise(void)
@@ -82,6 +135,36 @@ static void ckpt_nofile_put_back(unsigned long old)
 	task_unlock(current->group_leader);
 }
 
+/* Of the running thread's table. */
+static int ckpt_files_lock(struct file *file, const struct ckpt_rec_lock *rec)
+{
+	struct file_lock *lock = locks_alloc_lock();
+	int err;
+
+	if (!lock)
+		return -ENOMEM;
+	lock->ckpt_fl_file = file;
+	lock->ckpt_fl_owner = current->files;
+	lock->ckpt_fl_pid = current->tgid;
+	lock->ckpt_fl_flags = FL_POSIX;
+	lock->ckpt_fl_type = rec->type;
+	lock->fl_start = rec->start;
+	lock->fl_end = rec->end;
+	err = vfs_lock_file(file, F_SETLK, lock, NULL);
+	locks_free_lock(lock);
+	return err == -EACCES ? -EAGAIN : err;
+}
+
+static int ckpt_files_install(const struct ckpt_fd_item *item)
+{
+	int err;
+
+	if (item->lock)
+		return ckpt_files_lock(item->file, item->lock);
+	err = ckpt_k(replace_fd)(item->fd, item->file, item->flags);
+	return err == -EBADF ? -EMFILE : err;
+}
+
 /* An action. */
 static int ckpt_files_act(struct ckpt_thread *thread, void *arg)
 {
@@ -92,13 +175,12 @@ static int ckpt_files_act(struct ckpt_thread *thread, void *arg)
 	err = ckpt_k(__close_range)(0, ~0U, 0);
 	limit = ckpt_nofile_raise();
 	for (job->bad = 0; !err && job->bad < job->nr; job->bad++) {
-		const struct ckpt_fd_item *item = &job->items[job->bad];
-
-		err = ckpt_k(replace_fd)(item->fd, item->file, item->flags);
-		if (err) {
-			err = err == -EBADF ? -EMFILE : err;
+		/* an image may have as many locks as it likes, and they are kept in a list */
+		err = fatal_signal_pending(current) ? -EINTR :
+						      ckpt_files_install(&job->items[job->bad]);
+		if (err)
 			break;
-		}
+		cond_resched();
 	}
 	ckpt_nofile_put_back(limit);
 	return err;
@@ -124,7 +206,7 @@ int ckpt_restore_files(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
 	if (ckpt_files_is_callers(thread->task) ||
 	    !ckpt_restore_owns_process(ctx, thread))
 		return -EPERM;
-	job.items = kvmalloc_array(stream->len / sizeof(struct ckpt_rec_fd),
+	job.items = kvmalloc_array(stream->len / sizeof(struct ckpt_rec_fd) + 1,
 				   sizeof(*job.items), GFP_KERNEL_ACCOUNT);
 	if (!job.items)
 		return -ENOMEM;

@@ -18,13 +18,19 @@
 #include "watch.h"
 
 #define CKPT_WATCH_MS		10
-#define CKPT_WATCH_MIN_PAGES	(16UL << (20 - PAGE_SHIFT))
+/* What each processor may copy between two looks: 1 GB/s, and a jiffy or two more than asked for. */
+#define CKPT_WATCH_CPU_PAGES	(16UL << (20 - PAGE_SHIFT))
+
+static unsigned long ckpt_watch_reserve(unsigned long max)
+{
+	return min(CKPT_WATCH_CPU_PAGES * num_online_cpus(), max / 16);
+}
 
 static void ckpt_watch_level(unsigned long used, unsigned long max,
 			     unsigned long *room, unsigned long *reserve)
 {
 	unsigned long left = max > used ? max - used : 0;
-	unsigned long keep = min(CKPT_WATCH_MIN_PAGES, max / 16);
+	unsigned long keep = ckpt_watch_reserve(max);
 
 	if (left - min(left, keep) < *room - min(*room, *reserve)) {
 		*room = left;
@@ -35,7 +41,7 @@ static void ckpt_watch_level(unsigned long used, unsigned long max,
 unsigned long ckpt_watch_room(struct task_struct *task, unsigned long *ret_reserve)
 {
 	unsigned long room = max(si_mem_available(), 0L);
-	unsigned long reserve = min(CKPT_WATCH_MIN_PAGES, totalram_pages() / 16);
+	unsigned long reserve = ckpt_watch_reserve(totalram_pages());
 #ifdef CONFIG_MEMCG
 	struct mem_cgroup *memcg;
 

@@ -5,8 +5,8 @@
  * Owns the connection and the owner's level, which is an ordinary one (posix.h): what is
  * promised of images is promised there.  Each request is answered by exactly one RESULT;
  * what cannot be answered any more ends the connection, and with it whatever had not become
- * an image.  While the disk is at work a thread of its own says so to the client; nobody
- * else uses the connection then.
+ * an image.  While the disk is at work the client is told so (partner_alive.h); nothing else uses
+ * the connection then.
  *
  * The client is a node that is trusted to have what it wants; what it says is checked all
  * the same: names are level.h's, lengths the layout's, and no path comes from outside.
@@ -15,107 +15,26 @@
 
 #include <endian.h>
 #include <errno.h>
-#include <pthread.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "levels/partner_alive.h"
 #include "levels/partner_link.h"
 #include "levels/posix.h"
 #include "levels/source.h"
-
-#define TICK_MS		500	/* or a quarter of what the client waits */
 
 struct serve {
 	const struct partner_serve_options *o;
 	struct partner_link link;
 	struct level *level;		/* NULL: what is served is elsewhere */
+	struct partner_alive alive;
 	bool open;			/* OPEN was said, and all is well */
-	/* one that says that we live, while this thread is elsewhere */
-	pthread_t ticker;
-	pthread_mutex_t lock;
-	pthread_cond_t wake;
-	bool ticking, stop, busy;
-	uint64_t since_ms;		/* busy */
 	/* the put that is under way */
 	uint64_t announced;		/* bytes */
 	size_t piece;
 	bool ended;			/* END or CANCEL was received */
 };
-
-/* ----------------------------------------------------------- signs of life */
-
-static uint64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
-/* Looks by itself twice a second, so that being busy for a piece's time costs nothing. */
-static void *tick(void *arg)
-{
-	struct serve *s = arg;
-	struct image_error unread;
-	unsigned int ms = s->link.idle_ms / 4 < TICK_MS ? s->link.idle_ms / 4 : TICK_MS;
-
-	pthread_mutex_lock(&s->lock);
-	while (!s->stop) {
-		uint64_t next = now_ms() + ms;
-		struct timespec at = {
-			.tv_sec = (time_t)(next / 1000), .tv_nsec = (long)(next % 1000) * 1000000,
-		};
-
-		if (pthread_cond_timedwait(&s->wake, &s->lock, &at) == ETIMEDOUT && s->busy &&
-		    now_ms() >= s->since_ms + ms)
-			partner_link_tell(&s->link, PARTNER_ALIVE, NULL, 0, &unread);
-	}
-	pthread_mutex_unlock(&s->lock);
-	return NULL;
-}
-
-static void ticker_start(struct serve *s)
-{
-	pthread_condattr_t attr;
-
-	pthread_mutex_init(&s->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&s->wake, &attr);
-	pthread_condattr_destroy(&attr);
-	/* without a thread the client hears nothing, and gives up if it lasts */
-	s->ticking = !pthread_create(&s->ticker, NULL, tick, s);
-}
-
-static void ticker_stop(struct serve *s)
-{
-	pthread_mutex_lock(&s->lock);
-	s->stop = true;
-	pthread_cond_signal(&s->wake);
-	pthread_mutex_unlock(&s->lock);
-	if (s->ticking)
-		pthread_join(s->ticker, NULL);
-	pthread_cond_destroy(&s->wake);
-	pthread_mutex_destroy(&s->lock);
-}
-
-/* From here to busy_end() the connection is the ticker's. */
-static void busy_begin(struct serve *s)
-{
-	pthread_mutex_lock(&s->lock);
-	s->busy = true;
-	s->since_ms = now_ms();
-	pthread_mutex_unlock(&s->lock);
-}
-
-static void busy_end(struct serve *s)
-{
-	pthread_mutex_lock(&s->lock);
-	s->busy = false;
-	pthread_mutex_unlock(&s->lock);
-}
 
 /* --------------------------------------------------------------- answers */
 
@@ -189,15 +108,16 @@ static int incoming_next(void *arg, uint64_t pos, const void **ret_buf, size_t *
 	if (!in->going)
 		err = partner_room_take(s->o->dir, s->o->max_bytes, s->o->coming,
 					s->announced, error);
-	busy_end(s);
+	partner_alive_end(&s->alive);
 	if (!err && !in->going) {
 		err = partner_link_tell(&s->link, PARTNER_GO, NULL, 0, error);
 		in->going = !err;
 	}
 	if (!err)
 		err = next_piece(s, in->total - pos, ret_buf, ret_len, error);
+	/* it is written now, or all of it is read back */
 	if (!err)
-		busy_begin(s);		/* it is written now, or all of it is read back */
+		partner_alive_begin(&s->alive);
 	return err;
 }
 
@@ -246,10 +166,10 @@ static int put(struct serve *s, const struct partner_wire_request *r,
 	in.total = stream.layout.total;
 	s->announced = stream.layout.bytes;
 	s->ended = false;
-	busy_begin(s);
+	partner_alive_begin(&s->alive);
 	err = s->o->read_only ? image_error_set(&why, -EROFS, "the ticket is for reading only") :
 				level_posix_take(s->level, r->name, &stream, &why);
-	busy_end(s);
+	partner_alive_end(&s->alive);
 	partner_room_give(s->o->coming);
 	if (s->link.broken) {
 		*error = why;
@@ -306,15 +226,15 @@ static int given_up(struct serve *s, bool *ret_given_up, struct image_error *err
 	return err;
 }
 
-/* The ticker's frames are not in link.out. */
+/* What partner_alive says is not in link.out. */
 static int read_piece(struct serve *s, const struct source *from, uint64_t pos, size_t len,
 		      struct image_error *why)
 {
 	int err;
 
-	busy_begin(s);
+	partner_alive_begin(&s->alive);
 	err = source_read(from, pos, s->link.out, len, why);
-	busy_end(s);
+	partner_alive_end(&s->alive);
 	return err;
 }
 
@@ -367,10 +287,10 @@ static int get(struct serve *s, const struct partner_wire_request *r,
 	if (!piece)
 		return protocol(s, error);
 	expected(r, &expect);
-	busy_begin(s);
+	partner_alive_begin(&s->alive);
 	err = s->o->locate ? open_located(s, r->name, &expect, &from, &path, &why) :
 			     level_posix_source(s->level, r->name, &expect, &from, &path, &why);
-	busy_end(s);
+	partner_alive_end(&s->alive);
 	/* it writes what it gets, and nobody says that its disk is at work */
 	s->link.send_ms = session_ms(s);
 	if (!err)
@@ -411,11 +331,11 @@ static int send_item(const struct level_item *item, void *arg)
 	if (item->job)
 		snprintf(wire.job, sizeof(wire.job), "%s", item->job);
 	memcpy(wire.id, item->id, sizeof(wire.id));
-	busy_end(l->s);
+	partner_alive_end(&l->s->alive);
 	l->err = partner_link_tell(&l->s->link, PARTNER_ITEM, &wire, sizeof(wire), l->error);
 	if (!l->err && item->header)
 		l->err = send_header(l, item);
-	busy_begin(l->s);
+	partner_alive_begin(&l->s->alive);
 	return l->err;
 }
 
@@ -425,9 +345,9 @@ static int list(struct serve *s, struct image_error *error)
 	struct image_error why = { "" };
 	int err;
 
-	busy_begin(s);
+	partner_alive_begin(&s->alive);
 	err = level_list(s->level, send_item, &l, &why);
-	busy_end(s);
+	partner_alive_end(&s->alive);
 	return l.err ? l.err : result(s, err, &why, error);
 }
 
@@ -452,10 +372,10 @@ static int verify(struct serve *s, const struct partner_wire_request *r,
 
 	expected(r, &expect);
 	o.expect = &expect;
-	busy_begin(s);
+	partner_alive_begin(&s->alive);
 	err = s->o->locate ? verify_located(s, r->name, deep, &expect, &why) :
 			     level_verify(s->level, r->name, deep, &o, &why);
-	busy_end(s);
+	partner_alive_end(&s->alive);
 	return result(s, err, &why, error);
 }
 
@@ -465,10 +385,10 @@ static int delete(struct serve *s, const struct partner_wire_request *r,
 	struct image_error why = { "" };
 	int err;
 
-	busy_begin(s);
+	partner_alive_begin(&s->alive);
 	err = s->o->read_only ? image_error_set(&why, -EROFS, "the ticket is for reading only") :
 				level_delete(s->level, r->name, &why);
-	busy_end(s);
+	partner_alive_end(&s->alive);
 	return result(s, err, &why, error);
 }
 
@@ -478,11 +398,11 @@ static int space(struct serve *s, struct image_error *error)
 	struct image_error why = { "" };
 	int err;
 
-	busy_begin(s);
+	partner_alive_begin(&s->alive);
 	err = level_space(s->level, &space, &why);
 	if (!err)
 		err = partner_room_space(s->o->dir, s->o->max_bytes, s->o->coming, &space, &why);
-	busy_end(s);
+	partner_alive_end(&s->alive);
 	return result_full(s, err, &space, &why, error);
 }
 
@@ -507,11 +427,11 @@ static int open_store(struct serve *s, const struct partner_wire_open *open,
 	} else if (s->o->locate) {
 		err = 0;
 	} else {
-		busy_begin(s);
+		partner_alive_begin(&s->alive);
 		err = s->o->ready ? s->o->ready(s->o->arg, &why) : 0;
 		if (!err)
 			err = level_posix_open(&o, &s->level, &why);
-		busy_end(s);
+		partner_alive_end(&s->alive);
 		if (err == -ENOENT && o.read_only)
 			image_error_set(&why, err, "it has no images of %.63s", o.node);
 	}
@@ -599,12 +519,12 @@ int partner_serve(int fd, const struct partner_hello *hello,
 	int err;
 
 	err = partner_link_init(&s.link, fd, options->client, options->idle_ms, error);
-	ticker_start(&s);
+	partner_alive_start(&s.alive, &s.link);
 	if (!err)
 		err = partner_link_welcome(&s.link, hello, token, options->plain, error);
 	if (!err)
 		err = converse(&s, error);
-	ticker_stop(&s);
+	partner_alive_stop(&s.alive);
 	level_close(s.level);
 	partner_link_done(&s.link);
 	return err;

@@ -4,7 +4,8 @@
  *
  * The answer of the last call is kept in the handle and everything that the
  * accessors return points into it.  A transport that failed once is not used
- * again: after half a frame nothing that follows can be trusted.
+ * again: after half a frame nothing that follows can be trusted.  One that ckptd has ended
+ * between two calls (it does not keep those that are idle) is made anew by the next.
  */
 #include "libckptctl/handle.h"
 #include "libckptctl/version.h"
@@ -51,11 +52,15 @@ API int ckpt_connect(const char *path, struct ckpt **ret_ckpt)
 
 	if (!path)
 		path = secure_getenv("CKPTD_SOCKET");
-	sock = open_socket(path && *path ? path : CKPT_SOCKET_DEFAULT);
+	path = path && *path ? path : CKPT_SOCKET_DEFAULT;
+	sock = open_socket(path);
 	if (sock < 0)
 		return sock;
 	ckpt = calloc(1, sizeof(*ckpt));
-	if (!ckpt) {
+	if (ckpt)
+		ckpt->path = strdup(path);
+	if (!ckpt || !ckpt->path) {
+		free(ckpt);
 		close(sock);
 		return -ENOMEM;
 	}
@@ -85,6 +90,7 @@ API void ckpt_disconnect(struct ckpt *ckpt)
 	forget_answer(ckpt);
 	wire_in_done(&ckpt->in);
 	close(ckpt->sock);
+	free(ckpt->path);
 	free(ckpt);
 }
 
@@ -250,6 +256,26 @@ static int outcome_error(const struct ckpt *ckpt)
 	return err < 0 && err > -4096 ? (int)err : -EPROTO;
 }
 
+/*
+ * Nothing was sent and nothing is there to be read, but the end: nobody has heard of this call
+ * yet.  What goes wrong here the call itself finds out.
+ */
+static void connect_again(struct ckpt *ckpt)
+{
+	char byte;
+	int sock;
+
+	if (ckpt->in.len || recv(ckpt->sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT))
+		return;
+	sock = open_socket(ckpt->path);
+	if (sock < 0)
+		return;
+	close(ckpt->sock);
+	ckpt->sock = sock;
+	if (ckpt->wait)
+		handle_set_wait(ckpt, ckpt->wait, ckpt->wait_arg);
+}
+
 int handle_call(struct ckpt *ckpt, const char *verb, json_t *args,
 		const int *fds, unsigned int nr_fds)
 {
@@ -261,6 +287,7 @@ int handle_call(struct ckpt *ckpt, const char *verb, json_t *args,
 		err = ckpt->broken ? ckpt->broken : -ENOMEM;
 		return handle_refuse(ckpt, err, strerror(-err));
 	}
+	connect_again(ckpt);
 	err = send_request(ckpt, verb, args, fds, nr_fds);
 	if (!err)
 		err = receive_answer(ckpt);

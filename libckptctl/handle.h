@@ -17,6 +17,7 @@
 typedef int (*handle_wait_fn)(int sock, short events, void *arg);
 
 struct ckpt {
+	char *path;
 	int sock;
 	int broken;		/* negative errno of the transport: no further call */
 	struct wire_in in;

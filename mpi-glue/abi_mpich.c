@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "mpi-glue/request.h"
 #include "mpi/calls.h"
@@ -53,6 +54,21 @@ void abi_loaded(void)
 	/* slots of WORLD and SELF */
 	vobj_new(VK_COMM, ABI_BITS(MPI_COMM_WORLD));
 	vobj_new(VK_COMM, ABI_BITS(MPI_COMM_SELF));
+}
+
+int abi_thread_level(void)
+{
+	static const struct { const char *name; int level; } levels[] = {
+		{ "MPI_THREAD_FUNNELED", MPI_THREAD_FUNNELED },
+		{ "MPI_THREAD_SERIALIZED", MPI_THREAD_SERIALIZED },
+		{ "MPI_THREAD_MULTIPLE", MPI_THREAD_MULTIPLE },
+	};
+	const char *name = getenv("MPIR_CVAR_DEFAULT_THREAD_LEVEL");
+
+	for (size_t i = 0; name && i < sizeof(levels) / sizeof(levels[0]); i++)
+		if (!strcasecmp(name, levels[i].name))
+			return levels[i].level;
+	return MPI_THREAD_SINGLE;
 }
 
 void abi_initialized(void)

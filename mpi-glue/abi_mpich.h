@@ -144,6 +144,12 @@ static inline uint64_t abi_status_bytes(const MPI_Status *status)
 #define abi_op_create_c(stub, ...) \
 	lower_MPI_Op_create_c((MPI_User_function_c *)(stub), __VA_ARGS__)
 
+#define abi_delete_error(is_class, code) \
+	((is_class) ? lower_MPIX_Delete_error_class(code) : lower_MPIX_Delete_error_code(code))
+
+/* What MPI_Init asks for, by the environment; what the library does not understand it says itself. */
+int abi_thread_level(void);
+
 #define KEYVAL_OURS	0xe4000000u	/* plus the slot */
 
 #endif

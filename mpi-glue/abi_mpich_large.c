@@ -59,7 +59,7 @@ LOWER_TEXT int PMPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *
 	if (rc)
 		return comm_dup_failed(comm, desc, newcomm, rc, CALL_MPI_Comm_idup_with_info);
 	comm_dup_done(comm, desc, newcomm, CALL_MPI_Comm_idup_with_info);
-	*request = wrap_request(real, vobj_comm(comm), 0);
+	*request = comm_request(real, comm, desc);
 	return MPI_SUCCESS;
 }
 MPI_ALIAS(MPI_Comm_idup_with_info);
@@ -156,6 +156,24 @@ LOWER_TEXT int PMPI_Session_call_errhandler(MPI_Session session, int errorcode)
 	return lower_MPI_Session_call_errhandler(session, errorcode);
 }
 MPI_ALIAS(MPI_Session_call_errhandler);
+
+/* @what: error_class, error_code or error_string */
+#define DELETE_ERROR(what)						\
+LOWER_TEXT int PMPIX_Delete_##what(int number)				\
+{									\
+	GLUE_CALL(MPIX_Delete_##what);					\
+	int rc = lower_MPIX_Delete_##what(number);			\
+									\
+	if (rc)								\
+		return fail_world(rc, CALL_MPIX_Delete_##what);		\
+	errors_forget(CALL_MPI_Add_##what, number);			\
+	return rc;							\
+}									\
+MPI_ALIAS(MPIX_Delete_##what)
+
+DELETE_ERROR(error_class);
+DELETE_ERROR(error_code);
+DELETE_ERROR(error_string);
 
 /* No accelerator's memory can be checkpointed: the application is told that there is none. */
 int PMPIX_Query_cuda_support(void)

@@ -125,6 +125,15 @@ LOWER_TEXT static MPI_Fint c2f_below(enum vkind kind, uintptr_t real)
 	}
 }
 
+/* A number; of any other, as the library does. */
+int abi_thread_level(void)
+{
+	const char *text = getenv("OMPI_MPI_THREAD_LEVEL");
+	int level = text ? atoi(text) : MPI_THREAD_SINGLE;
+
+	return level < MPI_THREAD_SINGLE || level > MPI_THREAD_MULTIPLE ? MPI_THREAD_MULTIPLE : level;
+}
+
 /* Its Fortran library looks at these. */
 static void copy_state(void)
 {

@@ -82,6 +82,12 @@ static inline uint64_t abi_status_bytes(const MPI_Status *status)
 #define abi_op_create_c(stub, commute, ret)	((void)(ret), MPI_ERR_INTERN)
 #define abi_irecv(buf, count, ...)		lower_MPI_Irecv(buf, (int)(count), __VA_ARGS__)
 
+/* Never called: its numbers have no gaps, as nothing is deleted. */
+#define abi_delete_error(is_class, code)	((void)(code), MPI_ERR_INTERN)
+
+/* What MPI_Init asks for, by the environment. */
+int abi_thread_level(void);
+
 #define KEYVAL_OURS	0x1000u		/* plus the slot */
 
 #endif

@@ -7,7 +7,14 @@
  * A value is kept as it was given: a pointer from C, an integer from Fortran. C sees a Fortran
  * integer through a pointer to where it is kept. Predefined attributes are asked of the lower half
  * once; C gets a pointer to our copy, not into memory that is gone after a restart.
+ *
+ * Lists, and what is in them, are under the lock of the keyvals' table. It is not held while the application's
+ * functions run: those may come back here, and wait for other threads. Meanwhile a reference holds the attribute
+ * that one was called for. A value is given to the delete function once: another thread that would
+ * delete or replace it waits for what that function says. That no other thread deletes a value that a copy function
+ * looks at is the application's to see to.
  */
+#include <sched.h>
 #include <stdlib.h>
 
 #include "mpi/calls.h"
@@ -43,16 +50,40 @@ static int keyval_new(enum vkind kind, void *copy, void *delete, void *extra, in
 static int keyval_free(enum vkind kind, int *keyval)
 {
 	struct vkeyval *desc = keyval_of(*keyval, kind);
+	bool again;
 
 	if (!desc)
 		return MPI_ERR_KEYVAL;
+	vtable_lock(VK_KEYVAL);
+	again = desc->obj.freed;
+	desc->obj.freed = 1;
+	vtable_unlock(VK_KEYVAL);
 	/* by another copy of the name, while attributes have it: MPICH lets that pass */
-	if (!desc->obj.freed) {
-		desc->obj.freed = 1;
+	if (!again)
 		vobj_put(&desc->obj);
-	}
 	*keyval = MPI_KEYVAL_INVALID;
 	return MPI_SUCCESS;
+}
+
+static struct vattr *attr_new(struct vobj *keyval, uint64_t value, int language)
+{
+	struct vattr *attr = calloc(1, sizeof(*attr));
+
+	if (!attr)
+		return NULL;
+	attr->keyval = vobj_get(keyval);
+	attr->value = value;
+	attr->language = language;
+	attr->refs = 1;
+	return attr;
+}
+
+static void attr_put(struct vattr *attr)
+{
+	if (!attr || __atomic_sub_fetch(&attr->refs, 1, __ATOMIC_ACQ_REL))
+		return;
+	vobj_put(attr->keyval);
+	free(attr);
 }
 
 /* Without the delete functions: no object had them. */
@@ -61,34 +92,71 @@ static void attrs_forget(struct vattr *list)
 	while (list) {
 		struct vattr *next = list->next;
 
-		vobj_put(list->keyval);
-		free(list);
+		attr_put(list);
 		list = next;
 	}
 }
 
-int attrs_copy(struct vattr *from, enum vkind kind, uintptr_t old, struct vattr **ret_to)
+/* Those of now, each referenced, with a NULL at the end; NULL: no memory. */
+static struct vattr **attrs_of_now(struct vattr **list)
 {
-	struct vattr *list = NULL, **tail = &list;
+	struct vattr **all = NULL;
+	size_t n, max = 0;
+
+	for (;;) {
+		n = 0;
+		vtable_lock(VK_KEYVAL);
+		for (struct vattr *a = *list; a; a = a->next)
+			n++;
+		if (n < max)
+			break;
+		vtable_unlock(VK_KEYVAL);
+		free(all);
+		max = n + 1;
+		all = malloc(max * sizeof(struct vattr *));
+		if (!all)
+			return NULL;
+	}
+	n = 0;
+	for (struct vattr *a = *list; a; a = a->next) {
+		__atomic_add_fetch(&a->refs, 1, __ATOMIC_RELAXED);
+		all[n++] = a;
+	}
+	all[n] = NULL;
+	vtable_unlock(VK_KEYVAL);
+	return all;
+}
+
+static int attr_copy(const struct vattr *from, enum vkind kind, uintptr_t old, struct vattr **ret_copy)
+{
+	struct vattr copy = { .keyval = from->keyval, .language = from->language };
+	int flag = 0, rc;
+
+	rc = abi_attr_copy((struct vkeyval *)from->keyval, kind, old, from, &copy, &flag);
+	if (rc || !flag)
+		return rc;
+	*ret_copy = attr_new(copy.keyval, copy.value, copy.language);
+	return *ret_copy ? 0 : MPI_ERR_NO_MEM;
+}
+
+int attrs_copy(struct vattr **from, enum vkind kind, uintptr_t old, struct vattr **ret_to)
+{
+	struct vattr *list = NULL, **tail = &list, **all;
 	int rc = 0;
 
-	for (; from && !rc; from = from->next) {
-		struct vkeyval *keyval = (struct vkeyval *)from->keyval;
-		struct vattr copy = { .keyval = from->keyval, .language = from->language };
-		int flag = 0;
-
-		rc = abi_attr_copy(keyval, kind, old, from, &copy, &flag);
-		if (rc || !flag)
-			continue;
-		*tail = malloc(sizeof(copy));
-		if (!*tail) {
-			rc = MPI_ERR_NO_MEM;
-			break;
-		}
-		**tail = copy;
-		vobj_get(copy.keyval);
-		tail = &(*tail)->next;
+	if (!*from)
+		return 0;
+	all = attrs_of_now(from);
+	if (!all)
+		return MPI_ERR_NO_MEM;
+	for (struct vattr **a = all; *a; a++) {
+		if (!rc)
+			rc = attr_copy(*a, kind, old, tail);
+		if (*tail)
+			tail = &(*tail)->next;
+		attr_put(*a);
 	}
+	free(all);
 	if (rc)
 		attrs_forget(list);
 	else
@@ -96,19 +164,72 @@ int attrs_copy(struct vattr *from, enum vkind kind, uintptr_t old, struct vattr 
 	return rc;
 }
 
+static struct vattr **attr_find(struct vattr **list, const struct vobj *keyval)
+{
+	while (*list && (*list)->keyval != keyval)
+		list = &(*list)->next;
+	return list;
+}
+
+/*
+ * Locked on return: the attribute of @keyval, or the first if that is NULL. While another thread has its
+ * delete function run, whether it stays is not decided.
+ */
+static struct vattr *attr_lock(struct vattr **list, const struct vobj *keyval)
+{
+	for (;;) {
+		struct vattr *attr;
+
+		vtable_lock(VK_KEYVAL);
+		attr = keyval ? *attr_find(list, keyval) : *list;
+		if (!attr || !attr->deleter || attr->deleter == &glue_self)
+			return attr;
+		vtable_unlock(VK_KEYVAL);
+		sched_yield();
+	}
+}
+
+/* @attr is of attr_lock(), and the lock is held again on return. The delete function's code. */
+static int attr_ask_delete(struct vattr *attr, enum vkind kind, uintptr_t handle)
+{
+	const void *outer = attr->deleter;
+	int rc;
+
+	attr->deleter = &glue_self;
+	__atomic_add_fetch(&attr->refs, 1, __ATOMIC_RELAXED);
+	vtable_unlock(VK_KEYVAL);
+	rc = abi_attr_delete((struct vkeyval *)attr->keyval, kind, handle, attr);
+	vtable_lock(VK_KEYVAL);
+	attr->deleter = outer;
+	return rc;
+}
+
+/* Ends what attr_ask_delete() began; unlocks. */
+static void attr_end_delete(struct vattr **list, struct vattr *attr, bool gone)
+{
+	while (*list && *list != attr)
+		list = &(*list)->next;
+	gone = gone && *list;	/* its own delete function may have done it */
+	if (gone)
+		*list = attr->next;
+	vtable_unlock(VK_KEYVAL);
+	if (gone)
+		attr_put(attr);
+	attr_put(attr);
+}
+
 int attrs_delete(struct vattr **list, enum vkind kind, uintptr_t handle)
 {
-	while (*list) {
-		struct vattr *attr = *list;
-		int rc = abi_attr_delete((struct vkeyval *)attr->keyval, kind, handle, attr);
+	struct vattr *attr;
+	int rc = 0;
 
-		if (rc)
-			return rc;
-		*list = attr->next;
-		vobj_put(attr->keyval);
-		free(attr);
+	while (!rc && (attr = attr_lock(list, NULL))) {
+		rc = attr_ask_delete(attr, kind, handle);
+		attr_end_delete(list, attr, !rc);
 	}
-	return 0;
+	if (!rc)
+		vtable_unlock(VK_KEYVAL);
+	return rc;
 }
 
 /* The error of a call on no object, or without a keyval of its kind. */
@@ -119,38 +240,38 @@ static int invalid(struct vattr **list, enum vkind kind)
 	return kind == VK_COMM ? MPI_ERR_COMM : kind == VK_WIN ? MPI_ERR_WIN : MPI_ERR_TYPE;
 }
 
-static struct vattr **attr_find(struct vattr **list, const struct vkeyval *keyval)
-{
-	while (*list && (*list)->keyval != &keyval->obj)
-		list = &(*list)->next;
-	return list;
-}
-
 static int attr_set(struct vattr **list, enum vkind kind, uintptr_t handle, int key,
 		    uint64_t value, enum attr_language language)
 {
 	struct vkeyval *keyval = keyval_of(key, kind);
-	struct vattr *attr;
+	struct vattr *attr, *made, *now;
 	int rc;
 
 	if (!keyval || !list)
 		return invalid(list, kind);
-	attr = *attr_find(list, keyval);
-	if (attr) {
-		rc = abi_attr_delete(keyval, kind, handle, attr);
-		if (rc)
-			return rc;
-	} else {
-		attr = malloc(sizeof(*attr));
-		if (!attr)
-			return MPI_ERR_NO_MEM;
-		attr->keyval = vobj_get(&keyval->obj);
-		attr->next = *list;
-		*list = attr;
+	made = attr_new(&keyval->obj, value, language);
+	if (!made)
+		return MPI_ERR_NO_MEM;
+	attr = attr_lock(list, &keyval->obj);
+	if (!attr) {
+		made->next = *list;
+		*list = made;
+		vtable_unlock(VK_KEYVAL);
+		return MPI_SUCCESS;
 	}
-	attr->value = value;
-	attr->language = language;
-	return MPI_SUCCESS;
+	rc = attr_ask_delete(attr, kind, handle);
+	now = *attr_find(list, &keyval->obj);	/* its own delete function may have deleted it */
+	if (!rc && now) {
+		now->value = value;
+		now->language = language;
+	} else if (!rc) {
+		made->next = *list;
+		*list = made;
+		made = NULL;
+	}
+	attr_end_delete(list, attr, false);
+	attr_put(made);
+	return rc;
 }
 
 static int attr_get(struct vattr **list, enum vkind kind, int key, void *value, int *flag,
@@ -161,39 +282,35 @@ static int attr_get(struct vattr **list, enum vkind kind, int key, void *value, 
 
 	if (!keyval || !list)
 		return invalid(list, kind);
-	attr = *attr_find(list, keyval);
+	vtable_lock(VK_KEYVAL);
+	attr = *attr_find(list, &keyval->obj);
 	*flag = attr != NULL;
-	if (!attr)
-		return MPI_SUCCESS;
-	if (language != ATTR_C)
+	if (attr && language != ATTR_C)
 		*(intptr_t *)value = attr->language == ATTR_FINT ? (int)attr->value :
 				     (intptr_t)attr->value;
-	else if (attr->language == ATTR_C)
-		*(void **)value = (void *)(uintptr_t)attr->value;
-	else
-		*(void **)value = &attr->value;
+	else if (attr)
+		*(void **)value = attr->language == ATTR_C ? (void *)(uintptr_t)attr->value :
+				  (void *)&attr->value;
+	vtable_unlock(VK_KEYVAL);
 	return MPI_SUCCESS;
 }
 
 static int attr_delete(struct vattr **list, enum vkind kind, uintptr_t handle, int key)
 {
 	struct vkeyval *keyval = keyval_of(key, kind);
-	struct vattr **at, *attr;
+	struct vattr *attr;
 	int rc;
 
 	if (!keyval || !list)
 		return invalid(list, kind);
-	at = attr_find(list, keyval);
-	attr = *at;
-	if (!attr)
+	attr = attr_lock(list, &keyval->obj);
+	if (!attr) {
+		vtable_unlock(VK_KEYVAL);
 		return MPI_SUCCESS;
-	rc = abi_attr_delete(keyval, kind, handle, attr);
-	if (rc)
-		return rc;
-	*at = attr->next;
-	vobj_put(attr->keyval);
-	free(attr);
-	return MPI_SUCCESS;
+	}
+	rc = attr_ask_delete(attr, kind, handle);
+	attr_end_delete(list, attr, !rc);
+	return rc;
 }
 
 static struct vattr **comm_attrs(MPI_Comm comm)
@@ -220,16 +337,16 @@ static struct vattr **attrs_of(MPI_Datatype dtype, bool set)
 		return !obj->freed ? &((struct vdtype *)obj)->attrs : NULL;
 	if (dtype == MPI_DATATYPE_NULL)
 		return NULL;
+	/* one of each, also if two threads are the first */
+	vtable_lock(VK_KEYVAL);
 	obj = vobj_find(VK_DTYPE, ABI_BITS(dtype));
-	if (obj)
-		return &((struct vdtype *)obj)->attrs;
-	if (!set)
-		return &none;
-	obj = vobj_new(VK_DTYPE, ABI_BITS(dtype));
-	if (!obj)
-		return NULL;
-	((struct vdtype *)obj)->predefined = true;
-	return &((struct vdtype *)obj)->attrs;
+	if (!obj && set) {
+		obj = vobj_new(VK_DTYPE, ABI_BITS(dtype));
+		if (obj)
+			((struct vdtype *)obj)->predefined = true;
+	}
+	vtable_unlock(VK_KEYVAL);
+	return obj ? &((struct vdtype *)obj)->attrs : set ? NULL : &none;
 }
 
 struct vattr **dtype_attrs(MPI_Datatype dtype)
@@ -243,7 +360,7 @@ LOWER_TEXT static int comm_predefined(MPI_Comm comm, int which, int key, void *v
 {
 	int *below = NULL, set = 0, rc;
 
-	if (!glue.comm_attr_known[which] || key == MPI_LASTUSEDCODE) {
+	if (!__atomic_load_n(&glue.comm_attr_known[which], __ATOMIC_ACQUIRE) || key == MPI_LASTUSEDCODE) {
 		GLUE_CALL(MPI_Comm_get_attr);
 
 		rc = lower_MPI_Comm_get_attr(real_comm(MPI_COMM_WORLD), key, &below, &set);
@@ -251,7 +368,7 @@ LOWER_TEXT static int comm_predefined(MPI_Comm comm, int which, int key, void *v
 			return rc;
 		glue.comm_attr_set[which] = set;
 		glue.comm_attr[which] = set ? *below : 0;
-		glue.comm_attr_known[which] = true;
+		__atomic_store_n(&glue.comm_attr_known[which], true, __ATOMIC_RELEASE);
 	}
 	*flag = glue.comm_attr_set[which];
 	if (!*flag)

@@ -289,10 +289,8 @@ void collective_publish_one(const struct counter *counter)
 	if (!comm)	/* collective_all_listed() */
 		return;
 	glue_lock(&glue.publishing);
-	comm->members = counter->members;
-	__atomic_store_n(&comm->id, counter->id, __ATOMIC_RELAXED);
-	__atomic_store_n(&comm->seq, __atomic_load_n(&counter->seq, __ATOMIC_RELAXED),
-			 __ATOMIC_RELEASE);
+	status_comm_write(comm, counter->id, counter->members,
+			  __atomic_load_n(&counter->seq, __ATOMIC_RELAXED));
 	glue_unlock(&glue.publishing);
 }
 

@@ -44,6 +44,7 @@ struct drained {
 	MPI_Comm self;		/* below, to oneself */
 	bool has_self;
 	unsigned int deliveries;	/* ever: each has a tag of its own */
+	unsigned int moved, seen;	/* messages that came and went; as kept_come_and_go() saw it last */
 };
 
 /* At least so many tags there are. */
@@ -87,6 +88,7 @@ static void kept_unlink(struct kept *kept)
 {
 	struct drained *drained = glue.drained;
 
+	drained->moved++;
 	*kept->prev = kept->next;
 	if (kept->next)
 		kept->next->prev = kept->prev;
@@ -158,11 +160,22 @@ static void kept_append(struct kept *kept)
 {
 	struct drained *drained = list();
 
+	drained->moved++;
 	kept->next = NULL;
 	kept->prev = drained->last;
 	*drained->last = kept;
 	drained->last = &kept->next;
 	__atomic_or_fetch(&glue.kept, (uint32_t)KEPT_MESSAGES, __ATOMIC_RELAXED);
+}
+
+bool kept_come_and_go(void)
+{
+	struct drained *drained = glue.drained;
+	bool moved = drained && drained->first && drained->moved != drained->seen;
+
+	if (moved)
+		drained->seen = drained->moved;
+	return moved;
 }
 
 /* Its bytes are here, or not yet. The message counts as received when they are. */
@@ -185,16 +198,34 @@ static bool is_active(const struct vrequest *req)
 	return req && (req->flags & REQ_ACTIVE) && !(req->flags & (REQ_GENERAL | REQ_DONE));
 }
 
-static void drain_requests(void)
+/* Where a library probes in what is not there yet it may crash (Open MPI's ob1). */
+static bool is_coming(const struct vobj *comm)
 {
 	const struct vtable *table = &glue.table[VK_REQ];
+
+	for (uint32_t i = 0; i < table->top; i++) {
+		const struct vrequest *req = (struct vrequest *)vobj_at(VK_REQ, i);
+
+		if (is_active(req) && (req->flags & REQ_COMM) && req->buf == comm)
+			return true;
+	}
+	return false;
+}
+
+/* True: communicators are being made. */
+static bool drain_requests(void)
+{
+	const struct vtable *table = &glue.table[VK_REQ];
+	bool coming = false;
 
 	for (uint32_t i = 0; i < table->top; i++) {
 		struct vrequest *req = (struct vrequest *)vobj_at(VK_REQ, i);
 
 		if (is_active(req) && io_turn(req))
 			request_look(req);
+		coming = coming || (is_active(req) && (req->flags & REQ_COMM));
 	}
+	return coming;
 }
 
 /* What a probe of the application matched: received below, but not yet above. */
@@ -241,14 +272,15 @@ LOWER_TEXT static void drain_comm(struct vobj *comm)
 void drain_step(void)
 {
 	const struct vtable *table = &glue.table[VK_COMM];
+	bool coming;
 
 	wins_flush();
-	drain_requests();
+	coming = drain_requests();
 	drain_matched();
 	for (uint32_t i = 0; i < table->top; i++) {
 		struct vobj *comm = vobj_at(VK_COMM, i);
 
-		if (comm && !comm->freed && comm->real)
+		if (comm && !comm->freed && comm->real && !(coming && is_coming(comm)))
 			drain_comm(comm);
 	}
 	for (struct kept *kept = glue.drained ? glue.drained->first : NULL; kept;

@@ -73,6 +73,14 @@ void drain_step(void);
 /* Requests, messages and transfers that a cut has to wait for. */
 unsigned int drain_pending(void);
 
+/*
+ * Have kept messages come or gone since this was asked last, and are there more? A collective that is tested
+ * is not told of then: who sends synchronously and then begins a barrier means that all has been received when that
+ * is over (consensus for sparse exchange: Hoefler, Siebert and Lumsdaine, PPoPP 2010), and a message that is kept
+ * lets its sender go on.
+ */
+bool kept_come_and_go(void);
+
 /* The first kept message of @comm that fits: it is the caller's, and nobody finds it any more. NULL: none does. */
 struct kept *kept_take(struct vobj *comm, int source, int tag);
 /* There is no slot for it: as if it had not been taken. */

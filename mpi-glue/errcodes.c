@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Error classes, codes and texts that the program adds. They live in the library, which hands out
- * the numbers; each addition is noted in the order it was made, and made again in a new library,
- * which has to give the same numbers, as the program has them in variables.
+ * the numbers; each addition is noted, and made again in a new library, which has to give the
+ * same numbers, as the program has them in variables.
+ *
+ * A library counts upwards, so that a new one comes to every number if additions are made in
+ * the order of the numbers: also to those that lie behind what the program deleted (MPICH), or that
+ * took such a number again. What is in between is made, too, and deleted.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,18 +26,36 @@ struct error_added {
 
 static int note(unsigned int call, int class, int code, const char *text)
 {
-	struct error_added *added = malloc(sizeof(*added) + strlen(text) + 1), **at;
+	struct error_added *added = malloc(sizeof(*added) + strlen(text) + 1);
 
 	if (!added)
 		return fail_world(MPI_ERR_NO_MEM, call);
 	*added = (struct error_added) { .call = call, .class = class, .code = code };
 	memcpy(added->text, text, strlen(text) + 1);
 	glue_lock(&glue.lock);
-	for (at = &glue.errors; *at;)
-		at = &(*at)->next;
-	*at = added;
+	added->next = glue.errors;
+	glue.errors = added;
 	glue_unlock(&glue.lock);
 	return MPI_SUCCESS;
+}
+
+void errors_forget(unsigned int call, int code)
+{
+	struct error_added **at, *gone;
+
+	glue_lock(&glue.lock);
+	for (at = &glue.errors; *at;) {
+		gone = *at;
+		/* what has gone has no text either: its number may come again */
+		if (gone->code != code ||
+		    (gone->call != call && gone->call != CALL_MPI_Add_error_string)) {
+			at = &gone->next;
+			continue;
+		}
+		*at = gone->next;
+		free(gone);
+	}
+	glue_unlock(&glue.lock);
 }
 
 LOWER_TEXT int PMPI_Add_error_class(int *errorclass)
@@ -75,24 +97,104 @@ LOWER_TEXT int PMPI_Add_error_string(int errorcode, const char *string)
 }
 MPI_ALIAS(MPI_Add_error_string);
 
-LOWER_TEXT int rebuild_errors(char *ret_why, size_t size)
+/*
+ * MPICH's numbers are class | count of codes << 8, with a bit for classes that were added and their codes:
+ * without that bit they are in the order in which the library counts.
+ */
+static int place_of(const struct error_added *added)
 {
-	const struct error_added *added;
+	return added->code & ~0x40000000;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	int x = place_of(*(struct error_added *const *)a);
+	int y = place_of(*(struct error_added *const *)b);
+
+	return (x > y) - (x < y);
+}
+
+/* Classes and codes by their numbers, then texts, the oldest first; free() it. */
+static struct error_added **in_order(unsigned int *ret_nr)
+{
+	struct error_added *added, **list;
+	unsigned int nr = 0, texts = 0, n = 0, end;
 
 	for (added = glue.errors; added; added = added->next) {
-		int code = added->code, rc;
-
-		if (added->call == CALL_MPI_Add_error_class)
-			rc = lower_MPI_Add_error_class(&code);
-		else if (added->call == CALL_MPI_Add_error_code)
-			rc = lower_MPI_Add_error_code(added->class, &code);
-		else
-			rc = lower_MPI_Add_error_string(code, added->text);
-		if (!rc && code == added->code)
-			continue;
-		snprintf(ret_why, size, "the new library failed in %s: code %d, number %d for %d",
-			 call_symbol[added->call] + 1, rc, code, added->code);
-		return -EIO;
+		nr++;
+		texts += added->call == CALL_MPI_Add_error_string;
 	}
-	return 0;
+	list = calloc(nr + 1, sizeof(struct error_added *));
+	*ret_nr = end = nr;
+	if (!list)
+		return NULL;
+	for (added = glue.errors; added; added = added->next)
+		list[added->call == CALL_MPI_Add_error_string ? --end : n++] = added;
+	qsort(list, nr - texts, sizeof(struct error_added *), by_number);
+	return list;
+}
+
+LOWER_TEXT static int add_again(const struct error_added *added, int *ret_code)
+{
+	*ret_code = added->code;
+	if (added->call == CALL_MPI_Add_error_class)
+		return lower_MPI_Add_error_class(ret_code);
+	if (added->call == CALL_MPI_Add_error_code)
+		return lower_MPI_Add_error_code(added->class, ret_code);
+	return lower_MPI_Add_error_string(added->code, added->text);
+}
+
+/* What has a lower number was deleted by the program: these go when all are made. */
+static int add_up_to(const struct error_added *added, struct error_added **surplus, int *ret_code)
+{
+	struct error_added *less;
+	int rc = add_again(added, ret_code);
+
+	while (!rc && *ret_code < added->code) {
+		less = malloc(sizeof(*less));
+		if (!less)
+			return MPI_ERR_NO_MEM;
+		*less = (struct error_added) { .next = *surplus, .call = added->call, .code = *ret_code };
+		*surplus = less;
+		rc = add_again(added, ret_code);
+	}
+	return rc;
+}
+
+LOWER_TEXT static int delete_surplus(struct error_added *surplus)
+{
+	struct error_added *next;
+	int rc = MPI_SUCCESS;
+
+	for (; surplus; surplus = next) {
+		next = surplus->next;
+		if (!rc)
+			rc = abi_delete_error(surplus->call == CALL_MPI_Add_error_class, surplus->code);
+		free(surplus);
+	}
+	return rc;
+}
+
+int rebuild_errors(char *ret_why, size_t size)
+{
+	struct error_added *surplus = NULL, **list;
+	int rc = MPI_SUCCESS, code = 0, last;
+	unsigned int nr, i;
+
+	list = in_order(&nr);
+	if (!list)
+		return -ENOMEM;
+	for (i = 0; i < nr && !rc; i++) {
+		rc = add_up_to(list[i], &surplus, &code);
+		if (rc || code != list[i]->code)
+			break;
+	}
+	last = delete_surplus(surplus);
+	if (i < nr)
+		snprintf(ret_why, size, "the new library failed in %s: code %d, number %d for %d",
+			 call_symbol[list[i]->call] + 1, rc, code, list[i]->code);
+	else if (last)
+		snprintf(ret_why, size, "the new library cannot delete an error class or code: code %d", last);
+	free(list);
+	return i < nr || last ? -EIO : 0;
 }

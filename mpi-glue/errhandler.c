@@ -7,6 +7,9 @@
  *
  * Communicators inherit from their parent (ABI_ERRH_FIRST), windows begin fatal, files as MPI_FILE_NULL says.
  * A call without an object belongs to MPI_COMM_WORLD.
+ *
+ * What an object names is read and set under the lock of the handlers' table: one thread may set and free a handler
+ * while another one's call fails. It is not held while a handler runs.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +18,7 @@
 
 typedef void (*handler_fn)(void *handle, int *code, ...);
 
-MPI_Errhandler errh_ref(MPI_Errhandler errh)
+static MPI_Errhandler errh_ref(MPI_Errhandler errh)
 {
 	vobj_get(vobj_errh(errh));
 	return errh;
@@ -40,26 +43,44 @@ LOWER_TEXT static void __attribute__((noreturn)) fatal(MPI_Comm comm, int rc, un
 	abort();
 }
 
-/* @handle: the address of the virtual handle */
-static int run(MPI_Errhandler errh, void *handle, MPI_Comm comm, int rc, unsigned int call)
+/* What @slot names now: as it is, since another thread, or the handler, may free it. False: predefined. */
+static bool handler_of(const MPI_Errhandler *slot, MPI_Errhandler *ret_errh, struct verrh *ret_handler)
 {
-	struct verrh *desc = (struct verrh *)vobj_errh(errh);
+	const struct verrh *desc;
 
-	if (errh == MPI_ERRORS_RETURN)
-		return rc;
-	if (!desc || !desc->function)
+	vtable_lock(VK_ERRH);
+	*ret_errh = *slot;
+	desc = (struct verrh *)vobj_errh(*slot);
+	if (desc)
+		*ret_handler = *desc;
+	vtable_unlock(VK_ERRH);
+	return desc;
+}
+
+/* @slot: the object's, which names a handler; @handle: the address of the virtual handle */
+static int run(const MPI_Errhandler *slot, void *handle, MPI_Comm comm, int rc, unsigned int call)
+{
+	struct verrh desc;
+	MPI_Errhandler errh;
+
+	if (!handler_of(slot, &errh, &desc)) {
+		if (errh == MPI_ERRORS_RETURN)
+			return rc;
+		desc.function = NULL;
+	}
+	if (!desc.function)
 		fatal(comm, rc, call);
-	if (desc->fortran || desc->proxy)
-		abi_foreign_errh(desc, handle, &rc);
+	if (desc.fortran || desc.proxy)
+		abi_foreign_errh(&desc, handle, &rc);
 	else
-		((handler_fn)desc->function)(handle, &rc);
+		((handler_fn)desc.function)(handle, &rc);
 	return rc;
 }
 
 int fail_vcomm(struct vobj *obj, int rc, unsigned int call)
 {
 	struct vcomm *desc = (struct vcomm *)obj;
-	MPI_Errhandler errh;
+	const MPI_Errhandler *slot;
 	MPI_Comm comm;
 
 	/* before MPI_Init, or a handle that is none: WORLD's */
@@ -68,8 +89,8 @@ int fail_vcomm(struct vobj *obj, int rc, unsigned int call)
 	if (!desc || !desc->size)
 		return rc;
 	comm = virt_comm(&desc->obj);
-	errh = desc->errh ? desc->errh : ((struct vcomm *)vobj_comm(MPI_COMM_WORLD))->errh;
-	return run(errh, &comm, comm, rc, call);
+	slot = desc->errh ? &desc->errh : &((struct vcomm *)vobj_comm(MPI_COMM_WORLD))->errh;
+	return run(slot, &comm, comm, rc, call);
 }
 
 int fail_comm(MPI_Comm comm, int rc, unsigned int call)
@@ -85,10 +106,10 @@ int fail_world(int rc, unsigned int call)
 int fail_file(MPI_File file, int rc, unsigned int call)
 {
 	struct vfile *desc = (struct vfile *)vobj_file(file);
-	MPI_Errhandler errh = desc && desc->obj.self == &desc->obj && !desc->obj.freed ?
-			      desc->errh : glue.file_errh;
+	const MPI_Errhandler *slot = desc && desc->obj.self == &desc->obj && !desc->obj.freed ?
+				     &desc->errh : &glue.file_errh;
 
-	return run(errh, &file, MPI_COMM_WORLD, rc, call);
+	return run(slot, &file, MPI_COMM_WORLD, rc, call);
 }
 
 int fail_win(MPI_Win win, int rc, unsigned int call)
@@ -97,7 +118,29 @@ int fail_win(MPI_Win win, int rc, unsigned int call)
 
 	if (!desc || desc->obj.freed)
 		return fail_world(rc, call);
-	return run(desc->errh, &win, MPI_COMM_WORLD, rc, call);
+	return run(&desc->errh, &win, MPI_COMM_WORLD, rc, call);
+}
+
+/* @slot names it, until that is set anew; predefined ones are not counted. */
+static void slot_set(MPI_Errhandler *slot, MPI_Errhandler errh)
+{
+	MPI_Errhandler old;
+
+	vtable_lock(VK_ERRH);
+	old = *slot;
+	*slot = errh_ref(errh);
+	vtable_unlock(VK_ERRH);
+	errh_unref(old);
+}
+
+MPI_Errhandler errh_of(const MPI_Errhandler *slot)
+{
+	MPI_Errhandler errh;
+
+	vtable_lock(VK_ERRH);
+	errh = errh_ref(*slot);
+	vtable_unlock(VK_ERRH);
+	return errh;
 }
 
 static int create(void *function, enum vkind of, MPI_Errhandler *errhandler)
@@ -133,12 +176,20 @@ int PMPI_File_create_errhandler(MPI_File_errhandler_function *function, MPI_Errh
 }
 MPI_ALIAS(MPI_File_create_errhandler);
 
+/* Null, or one of ours that is not there any more: counting it would give its slot back twice. */
+static bool is_none(MPI_Errhandler errh)
+{
+	const struct vobj *obj = vobj_errh(errh);
+
+	return errh == MPI_ERRHANDLER_NULL || (obj && !__atomic_load_n(&obj->refs, __ATOMIC_RELAXED));
+}
+
 /* Freed by the application: objects that have it set keep it. */
 int PMPI_Errhandler_free(MPI_Errhandler *errhandler)
 {
-	if (*errhandler == MPI_ERRHANDLER_NULL)
+	if (is_none(*errhandler))
 		return fail_world(MPI_ERR_ARG, CALL_MPI_Errhandler_free);
-	vobj_put(vobj_errh(*errhandler));
+	errh_unref(*errhandler);
 	*errhandler = MPI_ERRHANDLER_NULL;
 	return MPI_SUCCESS;
 }
@@ -146,12 +197,9 @@ MPI_ALIAS(MPI_Errhandler_free);
 
 static int set(MPI_Errhandler *slot, MPI_Errhandler errh)
 {
-	MPI_Errhandler old = *slot;
-
-	if (errh == MPI_ERRHANDLER_NULL)
+	if (is_none(errh))
 		return MPI_ERR_ARG;
-	*slot = errh_ref(errh);
-	errh_unref(old);
+	slot_set(slot, errh);
 	return MPI_SUCCESS;
 }
 
@@ -192,7 +240,9 @@ int PMPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *errhandler)
 
 	if (!slot)
 		return fail_comm(comm, MPI_ERR_COMM, CALL_MPI_Comm_get_errhandler);
-	*errhandler = *slot ? errh_ref(*slot) : MPI_ERRORS_ARE_FATAL;
+	*errhandler = errh_of(slot);
+	if (!*errhandler)
+		*errhandler = MPI_ERRORS_ARE_FATAL;
 	return MPI_SUCCESS;
 }
 MPI_ALIAS(MPI_Comm_get_errhandler);
@@ -221,7 +271,7 @@ int PMPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler *errhandler)
 
 	if (!slot)
 		return fail_win(win, MPI_ERR_WIN, CALL_MPI_Win_get_errhandler);
-	*errhandler = errh_ref(*slot);
+	*errhandler = errh_of(slot);
 	return MPI_SUCCESS;
 }
 MPI_ALIAS(MPI_Win_get_errhandler);
@@ -248,7 +298,7 @@ int PMPI_File_get_errhandler(MPI_File file, MPI_Errhandler *errhandler)
 
 	if (!slot)
 		return fail_file(file, MPI_ERR_FILE, CALL_MPI_File_get_errhandler);
-	*errhandler = errh_ref(*slot);
+	*errhandler = errh_of(slot);
 	return MPI_SUCCESS;
 }
 MPI_ALIAS(MPI_File_get_errhandler);

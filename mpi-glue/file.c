@@ -43,7 +43,7 @@ LOWER_TEXT int PMPI_File_open(MPI_Comm comm, const char *filename, int amode, MP
 	desc = (struct vfile *)vobj_file(*fh);
 	if (!desc)
 		return MPI_ERR_INTERN;
-	desc->errh = errh_ref(glue.file_errh);
+	desc->errh = errh_of(&glue.file_errh);
 	desc->comm = vobj_get(vobj_comm(comm));
 	desc->name = absolute(filename);
 	desc->amode = amode;

@@ -308,12 +308,18 @@ static int needed(int required)
 								     required;
 }
 
+/* What the program is told when more was @required of the library than it @wanted. */
+static int told(int wanted, int required, int provided)
+{
+	return required != wanted && provided > wanted ? wanted : provided;
+}
+
 LOWER_TEXT int PMPI_Init(int *argc, char ***argv)
 {
-	int rc, required = needed(MPI_THREAD_SINGLE), provided = MPI_THREAD_SINGLE;
+	int rc, wanted = abi_thread_level(), required = needed(wanted), provided = MPI_THREAD_SINGLE;
 
 	glue_load();
-	if (required == MPI_THREAD_SINGLE) {
+	if (required == wanted) {
 		rc = lower_MPI_Init(argc, argv);
 		if (!rc)
 			lower_MPI_Query_thread(&provided);
@@ -324,7 +330,7 @@ LOWER_TEXT int PMPI_Init(int *argc, char ***argv)
 		return rc;
 	if (provided < required)
 		glue_refuse(CALL_MPI_Init, "the library takes calls of one thread only");
-	init_done(required == MPI_THREAD_SINGLE ? provided : MPI_THREAD_SINGLE);
+	init_done(told(wanted, required, provided));
 	return MPI_SUCCESS;
 }
 MPI_ALIAS(MPI_Init);
@@ -339,8 +345,7 @@ LOWER_TEXT int PMPI_Init_thread(int *argc, char ***argv, int required, int *prov
 		return rc;
 	if (*provided < needed(required))
 		glue_refuse(CALL_MPI_Init_thread, "the library takes calls of one thread only");
-	if (required < *provided && required < MPI_THREAD_SERIALIZED)
-		*provided = required;
+	*provided = told(required, needed(required), *provided);
 	init_done(*provided);
 	return rc;
 }

@@ -107,11 +107,11 @@ int fail_file(MPI_File file, int rc, unsigned int call);
 int fail_win(MPI_Win win, int rc, unsigned int call);
 int fail_world(int rc, unsigned int call);
 
-MPI_Errhandler errh_ref(MPI_Errhandler errh);
+MPI_Errhandler errh_of(const MPI_Errhandler *slot);	/* referenced */
 void errh_unref(MPI_Errhandler errh);
 
 /* Attributes: 0 or the error of a callback of the application. */
-int attrs_copy(struct vattr *from, enum vkind kind, uintptr_t old, struct vattr **ret_to);
+int attrs_copy(struct vattr **from, enum vkind kind, uintptr_t old, struct vattr **ret_to);
 int attrs_delete(struct vattr **list, enum vkind kind, uintptr_t handle);
 struct vattr **dtype_attrs(MPI_Datatype dtype);	/* NULL: it is none */
 

@@ -35,37 +35,35 @@ static void hand_out(struct vcomm *comm, bool remote, MPI_Group real, MPI_Group 
 	comm->group[remote] = made;
 }
 
-LOWER_TEXT int PMPI_Comm_group(MPI_Comm comm, MPI_Group *group)
+LOWER_TEXT static int group_of(MPI_Comm comm, bool remote, MPI_Group *group)
 {
-	GLUE_CALL(MPI_Comm_group);
 	struct vcomm *desc = (struct vcomm *)vobj_comm(comm);
 	MPI_Group real;
 	int rc;
 
-	if (again(desc, false, group))
+	if (again(desc, remote, group))
 		return MPI_SUCCESS;
-	rc = lower_MPI_Comm_group(real_comm(comm), group ? &real : NULL);
+	rc = remote ? lower_MPI_Comm_remote_group(real_comm(comm), group ? &real : NULL) :
+		      lower_MPI_Comm_group(real_comm(comm), group ? &real : NULL);
 	if (rc)
-		return fail_comm(comm, rc, CALL_MPI_Comm_group);
-	hand_out(desc, false, real, group);
+		return fail_comm(comm, rc, remote ? CALL_MPI_Comm_remote_group : CALL_MPI_Comm_group);
+	hand_out(desc, remote, real, group);
 	return rc;
+}
+
+int PMPI_Comm_group(MPI_Comm comm, MPI_Group *group)
+{
+	GLUE_CALL(MPI_Comm_group);
+
+	return group_of(comm, false, group);
 }
 MPI_ALIAS(MPI_Comm_group);
 
-LOWER_TEXT int PMPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group)
+int PMPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group)
 {
 	GLUE_CALL(MPI_Comm_remote_group);
-	struct vcomm *desc = (struct vcomm *)vobj_comm(comm);
-	MPI_Group real;
-	int rc;
 
-	if (again(desc, true, group))
-		return MPI_SUCCESS;
-	rc = lower_MPI_Comm_remote_group(real_comm(comm), group ? &real : NULL);
-	if (rc)
-		return fail_comm(comm, rc, CALL_MPI_Comm_remote_group);
-	hand_out(desc, true, real, group);
-	return rc;
+	return group_of(comm, true, group);
 }
 MPI_ALIAS(MPI_Comm_remote_group);
 

@@ -24,7 +24,6 @@ void record_drop(struct vobj *obj)
 	switch (obj->kind) {
 	case VK_COMM:
 		errh_unref(comm->errh);
-		vobj_put(comm->parent);
 		free(comm->saved);
 		free(comm->world);
 		free(comm->local);
@@ -82,25 +81,22 @@ LOWER_TEXT static void comm_made(struct vcomm *desc, struct vcomm *parent, unsig
 		orphans_look();
 	desc->made_by = (uint16_t)call;
 	desc->errh = ABI_ERRH_FIRST;
-	if (parent) {
-		desc->parent = vobj_get(&parent->obj);
-		desc->sequence = parent->made++;
-		desc->errh = errh_ref(parent->errh);
-	}
+	if (parent)
+		desc->errh = errh_of(&parent->errh);
 	comm_shape(desc, dup ? parent : NULL);
 }
 
 LOWER_TEXT void record_comm(MPI_Comm comm, MPI_Comm parent, unsigned int call)
 {
-	struct vcomm *desc = (struct vcomm *)vobj_comm(comm);
+	struct vcomm *desc = (struct vcomm *)vobj_comm(comm), *from = (struct vcomm *)vobj_comm(parent);
 
 	if (!desc)
 		return;
-	comm_made(desc, (struct vcomm *)vobj_comm(parent), call, false);
+	comm_made(desc, from, call, false);
 	if (collective_name(desc))
 		glue_refuse(call, "its members could not be told");
 	/* of other origin than a communicator of ours: nothing was inherited */
-	if (!desc->parent || call_class[call] == CLASS_dynamic)
+	if (!from || call_class[call] == CLASS_dynamic)
 		lower_MPI_Comm_set_errhandler((MPI_Comm)desc->obj.real,
 					      real_errh(MPI_ERRORS_RETURN));
 }
@@ -143,7 +139,17 @@ int comm_dup_begin(MPI_Comm comm, struct vcomm **ret_desc, MPI_Comm **ret_slot)
 	desc->errh = ABI_ERRH_FIRST;
 	*ret_desc = desc;
 	*ret_slot = (MPI_Comm *)&desc->obj.real;
-	return attrs_copy(from->attrs, VK_COMM, (uintptr_t)comm, &desc->attrs);
+	return attrs_copy(&from->attrs, VK_COMM, (uintptr_t)comm, &desc->attrs);
+}
+
+MPI_Request comm_request(MPI_Request real, MPI_Comm comm, struct vcomm *desc)
+{
+	MPI_Request request = wrap_request(real, vobj_comm(comm), REQ_COMM);
+	struct vrequest *req = (struct vrequest *)vobj_req(request);
+
+	if (req)
+		req->buf = desc;
+	return request;
 }
 
 #define COMM_DUP(call, ...) \
@@ -178,7 +184,7 @@ LOWER_TEXT int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *req
 	MPI_Request real;
 
 	COMM_DUP(MPI_Comm_idup, real_comm(comm), newcomm ? slot : NULL, request ? &real : NULL);
-	*request = wrap_request(real, vobj_comm(comm), 0);
+	*request = comm_request(real, comm, desc);
 	return MPI_SUCCESS;
 }
 MPI_ALIAS(MPI_Comm_idup);
@@ -422,7 +428,7 @@ LOWER_TEXT int PMPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype *newtype)
 	int rc = 0;
 
 	if (from)
-		rc = attrs_copy(*from, VK_DTYPE, (uintptr_t)oldtype, &attrs);
+		rc = attrs_copy(from, VK_DTYPE, (uintptr_t)oldtype, &attrs);
 	if (!rc)
 		rc = lower_MPI_Type_dup(real_dtype(oldtype), &real);
 	if (rc) {

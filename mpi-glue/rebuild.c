@@ -103,8 +103,10 @@ static int ask_requests(char *why, size_t size)
 		if (req->flags & REQ_GENERAL)
 			return refuse(why, size, CALL_MPI_Grequest_start,
 				      "generalized requests are not restored yet");
-		if ((req->flags & (REQ_RECV | REQ_PERSISTENT)) && req->made_by && req->comm &&
-		    !comm_below((struct vcomm *)req->comm))
+		/* what is complete is not made again */
+		if ((req->flags & REQ_PERSISTENT ||
+		     (req->flags & (REQ_RECV | REQ_ACTIVE | REQ_MATCHED)) == (REQ_RECV | REQ_ACTIVE)) &&
+		    req->made_by && req->comm && !comm_below((struct vcomm *)req->comm))
 			return refuse(why, size, CALL_MPI_Comm_free,
 				      "a receive is posted on a communicator that was freed");
 	}

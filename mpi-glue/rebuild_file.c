@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "mpi-glue/rebuild.h"
 #include "mpi/calls.h"
@@ -20,6 +22,14 @@ static struct vfile *file_at(uint32_t i)
 	return obj && !obj->freed ? (struct vfile *)obj : NULL;
 }
 
+/* A restart opens it by its name, which may begin with the kind of its file system ("ufs:"). */
+static bool is_gone(const char *name)
+{
+	const char *path = name ? strchr(name, ':') : NULL;
+
+	return name && access(name, F_OK) && errno == ENOENT && (!path || access(path + 1, F_OK));
+}
+
 static const char *refused(const struct vfile *file)
 {
 	if (!file->name || !file->comm || !comm_below((struct vcomm *)file->comm))
@@ -28,6 +38,8 @@ static const char *refused(const struct vfile *file)
 		return "shared file pointers are not restored yet";
 	if (file->splits)
 		return "a split collective is under way";
+	if (is_gone(file->name))
+		return "it was removed while it is open, or is not found from the present directory";
 	if (file->amode & MPI_MODE_SEQUENTIAL)
 		return "sequential files are not restored yet";
 	return NULL;

@@ -18,12 +18,14 @@
 
 #define OP_STUBS	1024	/* user operations alive at once; callback_stubs.S */
 
-/* One attribute of an object, newest first. */
+/* One attribute of an object, newest first; attr.c says who may touch it when. */
 struct vattr {
 	struct vattr *next;
 	struct vobj *keyval;
 	uint64_t value;		/* as given: pointer, or integer from Fortran */
 	int language;		/* enum attr_language */
+	int refs;		/* the list's, and of those that have its copy function run */
+	const void *deleter;	/* the thread that has its delete function run */
 };
 
 enum attr_language { ATTR_C, ATTR_FINT, ATTR_AINT };
@@ -49,9 +51,6 @@ struct vcomm {
 	int rank, size, remote_size;
 	bool inter;
 	uint16_t made_by;	/* CALL_MPI_Comm_split, ... */
-	struct vobj *parent;	/* vcomm; holds a reference */
-	uint64_t sequence;	/* how many communicators its parent had made before */
-	uint64_t made;		/* how many were made from this one */
 	uint64_t files, wins;	/* how many were opened, or made, on it */
 	struct vgroup *group[2];	/* local, remote; it may be gone: group.c */
 	struct vattr *attrs;
@@ -193,6 +192,7 @@ enum {
 	REQ_MATCHED = 2048,	/* a matched receive: nothing to post anew */
 	REQ_LEAVING = 4096,	/* of a communicator that was freed, until all have: orphan.c */
 	REQ_IO = 8192,		/* reads or writes a file: request_io.c */
+	REQ_COMM = 65536,	/* the communicator @buf is there when it is complete (MPI_Comm_idup) */
 	REQ_LEFT = 32768,	/* with LEAVING: all have */
 	REQ_IO_ORDERED = 16384,	/* collectively: after those before it of the same @file */
 };
@@ -232,8 +232,12 @@ _Static_assert(offsetof(struct vrequest, fortran) == 0x68, "req_f_to_c_index of 
 void record_drop(struct vobj *obj);
 
 void file_forget_view(struct vfile *desc);
+/* What @call added of that number was deleted. */
+void errors_forget(unsigned int call, int code);
 
 /* A communicator, datatype, ... was made by @call; fill its descriptor. */
+/* Of a dup that is under way: @desc is there when it is complete. */
+MPI_Request comm_request(MPI_Request real, MPI_Comm comm, struct vcomm *desc);
 void record_comm(MPI_Comm comm, MPI_Comm parent, unsigned int call);
 void record_dtype(MPI_Datatype dtype, unsigned int call, int nr, const MPI_Datatype from[]);
 /* A parametrised type of Fortran: what the application knows it by. */

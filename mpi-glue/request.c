@@ -109,6 +109,9 @@ void request_finished_slow(struct vrequest *req, const MPI_Status *status)
 
 	if (!(req->flags & REQ_ACTIVE))
 		return;
+	/* another thread cancelled it since it was asked whether a status is needed: with several, nothing is drained */
+	if (status == MPI_STATUS_IGNORE)
+		return;
 	if (req->flags & REQ_CANCELLED)
 		PMPI_Test_cancelled(status, &cancelled);
 	if (cancelled) {
@@ -240,6 +243,11 @@ LOWER_TEXT int PMPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 	MPI_Request real;
 	int rc;
 
+	if (unlikely(glue.kept & KEPT_MESSAGES) && req && (req->flags & REQ_COLLECTIVE) &&
+	    kept_come_and_go()) {
+		*flag = 0;
+		return MPI_SUCCESS;
+	}
 	if (unlikely(glue.kept & KEPT_REQUESTS) && request_is_done(req)) {
 		*flag = 1;
 		rc = request_tell(req, status);
@@ -398,12 +406,15 @@ LOWER_TEXT int PMPI_Cancel(MPI_Request *request)
 	if (request_is_done(req))
 		return MPI_SUCCESS;	/* too late, as it may be */
 	real = real_req(*request);
+	/* before it is: afterwards a thread that waits may have ended it, and the slot be another's */
+	if (likely(req))
+		__atomic_or_fetch(&req->flags, (uint32_t)REQ_CANCELLED, __ATOMIC_RELAXED);
 	rc = lower_MPI_Cancel(&real);
-	if (unlikely(rc))
-		return request_fail(*request, rc, CALL_MPI_Cancel);
+	if (likely(!rc))
+		return rc;
 	if (req)
-		req->flags |= REQ_CANCELLED;
-	return rc;
+		__atomic_and_fetch(&req->flags, ~(uint32_t)REQ_CANCELLED, __ATOMIC_RELAXED);
+	return request_fail(*request, rc, CALL_MPI_Cancel);
 }
 MPI_ALIAS(MPI_Cancel);
 

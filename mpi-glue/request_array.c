@@ -324,10 +324,11 @@ static int settle_some(int count, MPI_Request requests[], const MPI_Request real
 	return unlikely(rc) ? fail_vcomm(comm, rc, call) : rc;
 }
 
-LOWER_TEXT int PMPI_Waitsome(int incount, MPI_Request requests[], int *outcount, int indices[],
-			     MPI_Status statuses[])
+/* @wait: until some are complete. */
+LOWER_TEXT static int some(int incount, MPI_Request requests[], int *outcount, int indices[],
+			   MPI_Status statuses[], bool wait, unsigned int call,
+			   struct call_mark *mark)
 {
-	GLUE_CALL(MPI_Waitsome);
 	int n = COUNT(incount), own = 0, io = 0, rc;
 	MPI_Request *real = array_of(MPI_Request, n);
 	uint32_t flags = reals_of(real, n, requests);
@@ -341,17 +342,21 @@ LOWER_TEXT int PMPI_Waitsome(int incount, MPI_Request requests[], int *outcount,
 		if (unlikely(flags & REQ_IO))
 			io = io_test_array(n, requests, real);
 		if (unlikely(find_done(n, requests) >= 0)) {
-			rc = tell_some(n, requests, outcount, indices, statuses, CALL_MPI_Waitsome);
+			rc = tell_some(n, requests, outcount, indices, statuses, call);
 			break;
 		}
 		*outcount = 0;
-		rc = UNTIL_OUT(MPI_Testsome, *outcount, incount, real, outcount, indices, use);
-		if (likely(*outcount && !only_io(*outcount, io)) || rc) {
-			rc = settle_some(n, requests, real, *outcount, indices, use, rc,
-					 CALL_MPI_Waitsome);
+		if (wait)
+			rc = UNTIL_OUT(MPI_Testsome, *outcount, incount, real, outcount, indices, use);
+		else
+			rc = lower_MPI_Testsome(incount, real, outcount, indices, use);
+		if (only_io(*outcount, io))
+			*outcount = 0;
+		if (likely(*outcount) || rc || !wait) {
+			rc = settle_some(n, requests, real, *outcount, indices, use, rc, call);
 			break;
 		}
-		between(&mark);
+		between(mark);
 		reals_of(real, n, requests);
 	}
 	array_drop(real, n, false);
@@ -359,36 +364,21 @@ LOWER_TEXT int PMPI_Waitsome(int incount, MPI_Request requests[], int *outcount,
 		array_drop(use, own, false);
 	return rc;
 }
+
+int PMPI_Waitsome(int incount, MPI_Request requests[], int *outcount, int indices[],
+		  MPI_Status statuses[])
+{
+	GLUE_CALL(MPI_Waitsome);
+
+	return some(incount, requests, outcount, indices, statuses, true, CALL_MPI_Waitsome, &mark);
+}
 MPI_ALIAS(MPI_Waitsome);
 
-LOWER_TEXT int PMPI_Testsome(int incount, MPI_Request requests[], int *outcount, int indices[],
-			     MPI_Status statuses[])
+int PMPI_Testsome(int incount, MPI_Request requests[], int *outcount, int indices[],
+		  MPI_Status statuses[])
 {
 	GLUE_CALL(MPI_Testsome);
-	int n = COUNT(incount), own = 0, io = 0, rc;
-	MPI_Request *real = array_of(MPI_Request, n);
-	uint32_t flags = reals_of(real, n, requests);
-	MPI_Status *use = statuses;
 
-	if (flags & NEEDS_STATUS && statuses == MPI_STATUSES_IGNORE)
-		own = n;
-	if (unlikely(own))
-		use = array_of(MPI_Status, own);
-	if (unlikely(flags & REQ_IO))
-		io = io_test_array(n, requests, real);
-	if (unlikely(find_done(n, requests) >= 0)) {
-		rc = tell_some(n, requests, outcount, indices, statuses, CALL_MPI_Testsome);
-	} else {
-		*outcount = 0;
-		rc = lower_MPI_Testsome(incount, real, outcount, indices, use);
-		if (only_io(*outcount, io))
-			*outcount = 0;
-		rc = settle_some(n, requests, real, *outcount, indices, use, rc,
-				 CALL_MPI_Testsome);
-	}
-	array_drop(real, n, false);
-	if (unlikely(own))
-		array_drop(use, own, false);
-	return rc;
+	return some(incount, requests, outcount, indices, statuses, false, CALL_MPI_Testsome, &mark);
 }
 MPI_ALIAS(MPI_Testsome);

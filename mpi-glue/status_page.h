@@ -37,6 +37,7 @@
 #define MPI_GLUE_STATUS_PAGE_H
 
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define STATUS_MAGIC	0x70536c6c69745373ull
@@ -165,6 +166,30 @@ struct status_page {
 static inline struct status_comm *status_comms(struct status_page *page)
 {
 	return (struct status_comm *)page->tables;
+}
+
+/*
+ * A slot gets another communicator while it is read: first it is nobody's.  Who reads the identity once
+ * more after the rest knows that all of it was of one.
+ */
+static inline void status_comm_write(struct status_comm *comm, uint64_t id, uint64_t members, uint64_t seq)
+{
+	if (comm->id != id) {
+		__atomic_store_n(&comm->id, 0, __ATOMIC_RELAXED);
+		__atomic_thread_fence(__ATOMIC_RELEASE);
+		comm->members = members;
+	}
+	__atomic_store_n(&comm->seq, seq, __ATOMIC_RELEASE);
+	__atomic_store_n(&comm->id, id, __ATOMIC_RELEASE);
+}
+
+/* False: it is nobody's, or changes. */
+static inline bool status_comm_read(const struct status_comm *comm, struct status_comm *ret_comm)
+{
+	ret_comm->id = __atomic_load_n(&comm->id, __ATOMIC_ACQUIRE);
+	ret_comm->seq = __atomic_load_n(&comm->seq, __ATOMIC_ACQUIRE);
+	ret_comm->members = __atomic_load_n(&comm->members, __ATOMIC_ACQUIRE);
+	return ret_comm->id && __atomic_load_n(&comm->id, __ATOMIC_ACQUIRE) == ret_comm->id;
 }
 
 static inline struct status_target *status_targets(struct status_page *page)

@@ -71,6 +71,16 @@ static void table_unlock(struct vtable *table)
 		glue_unlock(&table->lock);
 }
 
+void vtable_lock(enum vkind kind)
+{
+	table_lock(&glue.table[kind]);
+}
+
+void vtable_unlock(enum vkind kind)
+{
+	table_unlock(&glue.table[kind]);
+}
+
 static struct vobj *slot(const struct vtable *table, uint32_t index)
 {
 	return (struct vobj *)(table->base + (size_t)index * table->stride);

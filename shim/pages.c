@@ -256,15 +256,15 @@ static bool gather(struct pages *p)
 		const struct status_comm *comms = status_comms(p->page[i]);
 
 		for (k = 0; k < p->page[i]->max_comms; k++) {
-			uint64_t id = __atomic_load_n(&comms[k].id, __ATOMIC_ACQUIRE);
-			uint64_t seq = __atomic_load_n(&comms[k].seq, __ATOMIC_ACQUIRE);
-			struct seqs_entry *entry = id ? seqs_at(&p->seqs, id) : NULL;
+			struct status_comm comm;
+			struct seqs_entry *entry = status_comm_read(&comms[k], &comm) ?
+						   seqs_at(&p->seqs, comm.id) : NULL;
 
 			if (!entry)
 				continue;
 			entry->here++;
-			entry->members = comms[k].members;
-			grew |= begin_to(entry, seq);
+			entry->members = comm.members;
+			grew |= begin_to(entry, comm.seq);
 		}
 		grew |= gather_met(p, i);
 	}

@@ -109,6 +109,8 @@ static int open_files(struct building *g)
 	ret = reopen_check(&g->files);
 	if (!ret && !g->b->options->dry_run)
 		ret = reopen_all(&g->files);
+	if (!ret && !g->b->options->dry_run)
+		ret = reopen_locks(&g->files, false);
 	g->stats.bytes_read += g->files.bytes;
 	return ret;
 }
@@ -195,6 +197,8 @@ static int fill_state(struct building *g)
 
 	relay_progress(g->b->relay, "state", 0, 0);
 	ret = reopen_late(&g->files);
+	if (!ret)
+		ret = reopen_locks(&g->files, true);
 	for (unsigned int i = 0; !ret && i < state->nr_fdtables; i++)
 		ret = restate_fds(&g->state, &state->fdtables[i]);
 	for (int i = plan->nr_helpers; !ret && i < plan->nr_tasks; i++)

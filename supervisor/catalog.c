@@ -382,17 +382,23 @@ int catalog_job_remove(const struct catalog *catalog, int64_t job)
 
 /* ----------------------------------------------------------- generations */
 
+/* What cannot be looked at now may be there. */
+static bool is_absent(const char *path)
+{
+	return access(path, F_OK) && (errno == ENOENT || errno == ENOTDIR);
+}
+
 bool catalog_has(const struct catalog *catalog, int64_t job, int64_t generation)
 {
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/%lld/gen-%lld/" IMAGE_NAME_MANIFEST,
 		 catalog->dir, (long long)job, (long long)generation);
-	if (!access(path, F_OK))
+	if (!is_absent(path))
 		return true;
 	snprintf(path, sizeof(path), "%s/%lld/gen-%lld/" PARTS_FILE,
 		 catalog->dir, (long long)job, (long long)generation);
-	return !access(path, F_OK);
+	return !is_absent(path);
 }
 
 json_t *catalog_generations(const struct catalog *catalog, int64_t job)
@@ -456,6 +462,9 @@ int catalog_generation_sweep(const struct catalog *catalog, int64_t job, int64_t
 
 	if (!nodes)
 		return path ? -errno : -ENOMEM;
+	/* whoever thinks that it is not committed may not have been able to see that it is */
+	if (catalog_has(catalog, job, generation))
+		return -EEXIST;
 	unlinkat(dirfd(nodes), "." PARTS_FILE ".new", 0);
 	while ((entry = readdir(nodes))) {
 		if (sscanf(entry->d_name, "node-%u", &part) != 1)

@@ -51,6 +51,7 @@ static const struct setting {
 	{ "node_key", PATH, offsetof(struct config, node_key), NODE_KEY_DEFAULT },
 	{ "listen", ADDRESS, offsetof(struct config, listen), "*" },
 	{ "log_level", LEVEL, offsetof(struct config, log_level), "info" },
+	{ "idle_timeout_ms", MILLISECONDS, offsetof(struct config, idle_timeout_ms), "300000" },
 	{ "max_pause_ms", MILLISECONDS, offsetof(struct config, max_pause_ms), "0" },
 	{ "freeze_timeout_ms", MILLISECONDS, offsetof(struct config, freeze_timeout_ms), "0" },
 	{ "quiesce_timeout_ms", MILLISECONDS, offsetof(struct config, quiesce_timeout_ms), "0" },

@@ -20,6 +20,7 @@
  *	store_port = N				for them; 0: any that is free
  *	store_encrypt = yes|no			no: images go unencrypted to nodes that say no, too
  *	log_level = error|warning|info|debug
+ *	idle_timeout_ms = N			0: a connection without a request stays; 300000
  *	max_pause_ms = N			0: as long as the module allows
  *	freeze_timeout_ms = N
  *	quiesce_timeout_ms = N			0: 30000
@@ -59,6 +60,7 @@ struct config {
 	char *node_key;
 	char *listen;
 	enum log_level log_level;
+	unsigned int idle_timeout_ms;
 	unsigned int max_pause_ms;
 	unsigned int freeze_timeout_ms;
 	unsigned int quiesce_timeout_ms;

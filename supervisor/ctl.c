@@ -6,7 +6,8 @@
  * request says.  A connection has one request at a time and is not read while
  * that is under way, except to notice that it ends.  Nothing a client sends or
  * does not take can hold up the loop: reads are bounded, writes are queued up to
- * a limit, and beyond it progress is dropped and then the client.
+ * a limit, and beyond it progress is dropped and then the client.  A connection without a
+ * request under way is closed after a time, so that nobody keeps others out by being there.
  */
 #include "supervisor/ctl.h"
 
@@ -17,6 +18,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "image/util.h"
@@ -28,6 +30,7 @@
 #define CONNECTIONS_OTHERS 448	/* the rest is left to root */
 #define CONNECTIONS_PER_USER 64	/* of others than root */
 #define PROGRESS_QUEUE_MAX 65536
+#define IDLE_LOOKS	4	/* in the time after which an idle one is closed */
 
 struct ctl_connection {
 	struct ctl *ctl;
@@ -44,6 +47,7 @@ struct ctl_connection {
 	int out_fd;			/* goes with the byte at fd_at */
 	size_t fd_at;
 	bool closing;			/* when the queue is empty */
+	int64_t idle_ms;		/* with no request: since then, by the clock of now_ms() */
 };
 
 struct ctl {
@@ -52,7 +56,16 @@ struct ctl {
 	struct reactor_source *source;
 	struct ctl_connection *connections;
 	unsigned int nr_connections;
+	struct reactor_source *timer;	/* looks for idle ones; NULL: there are none */
 };
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
 
 static void connection_close(struct ctl_connection *c)
 {
@@ -97,6 +110,7 @@ static int flush(struct ctl_connection *c)
 		if (n < 0)
 			return n;
 		c->out_at += (size_t)n;
+		c->idle_ms = now_ms();	/* it listens */
 		if (with_fd) {
 			close(c->out_fd);
 			c->out_fd = -1;
@@ -173,6 +187,7 @@ void request_answer_fd(struct request *request, json_t *outcome, int fd)
 	if (c) {
 		c->request = NULL;
 		c->on_abandon = NULL;
+		c->idle_ms = now_ms();
 		if (!outcome)
 			outcome = outcome_error(-ENOMEM, "out of memory");
 		err = send_json(c, outcome, fd);
@@ -327,6 +342,43 @@ static void on_connection(uint32_t events, void *arg)
 		connection_close(c);
 }
 
+static void watch_idle(struct ctl *ctl);
+
+/* There is something to read, which came while we did other things. */
+static bool has_said_more(const struct ctl_connection *c)
+{
+	char first;
+
+	return recv(c->sock, &first, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+/* What comes in pieces counts from its first one: only a whole request is one. */
+static void on_timer(void *arg)
+{
+	struct ctl *ctl = arg;
+	int64_t limit = ctl->daemon->config.idle_timeout_ms, now = now_ms();
+	struct ctl_connection *c, *next;
+
+	ctl->timer = NULL;
+	for (c = ctl->connections; c; c = next) {
+		next = c->next;
+		if (c->request || now - c->idle_ms < limit || has_said_more(c))
+			continue;
+		log_debug(&ctl->daemon->log, "a connection of uid %u, pid %d was idle and is closed",
+			  (unsigned int)c->peer.uid, (int)c->peer.pid);
+		connection_close(c);
+	}
+	watch_idle(ctl);
+}
+
+static void watch_idle(struct ctl *ctl)
+{
+	unsigned int limit = ctl->daemon->config.idle_timeout_ms;
+
+	if (limit && ctl->connections && !ctl->timer)
+		reactor_timer(ctl->daemon->reactor, limit / IDLE_LOOKS + 1, on_timer, ctl, &ctl->timer);
+}
+
 static unsigned int count_of_user(const struct ctl *ctl, uid_t uid)
 {
 	const struct ctl_connection *c;
@@ -391,6 +443,8 @@ static int connection_open(struct ctl *ctl, int sock)
 		c->next->link = &c->next;
 	ctl->connections = c;
 	ctl->nr_connections++;
+	c->idle_ms = now_ms();
+	watch_idle(ctl);
 	return 0;
 }
 
@@ -461,6 +515,7 @@ void ctl_close(struct ctl *ctl)
 	if (!ctl)
 		return;
 	reactor_remove(ctl->source);
+	reactor_remove(ctl->timer);
 	while (ctl->connections)
 		connection_close(ctl->connections);
 	unlink(ctl->daemon->config.socket);

@@ -171,6 +171,27 @@ int dump_files_plan(struct dump *d)
 	return 0;
 }
 
+/*
+ * A description of our own, which opens nothing: the job's would keep a lock that the job gives up by closing
+ * its file for as long as we write. Those that are only mapped are the kernel's.
+ */
+static int own_description(struct dump *d, struct dump_inode *inode)
+{
+	char path[40];
+	int fd;
+
+	if (!inode->open)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", inode->fd);
+	fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return engine_fail(d->error, -errno, "cannot get at a file of the tree: %s",
+				   strerror(errno));
+	close(inode->fd);
+	inode->fd = fd;
+	return 0;
+}
+
 int dump_files_get(struct dump *d)
 {
 	__u32 *ids = calloc(d->nr_inodes + 1, sizeof(*ids));
@@ -192,7 +213,11 @@ int dump_files_get(struct dump *d)
 		return engine_fail(d->error, ret,
 				   "the tree has %u files, more than this process may open: raise its limit of open files",
 				   d->nr_inodes);
-	return ret ? capture_failed(&d->cap, ret, "cannot get at the tree's files", d->error) : 0;
+	if (ret)
+		return capture_failed(&d->cap, ret, "cannot get at the tree's files", d->error);
+	for (unsigned int i = 0; !ret && i < d->nr_inodes; i++)
+		ret = own_description(d, &d->inodes[i]);
+	return ret;
 }
 
 void dump_files_put(struct dump *d)

@@ -176,6 +176,9 @@ static bool commit_parts(struct fetch_attempt *r)
 
 static bool have_generation(struct fetch_attempt *r, int64_t generation)
 {
+	_cleanup_free_ char *dir = catalog_image_dir(r->f->catalog, r->f->job, generation);
+
+	r->fresh = dir && access(dir, F_OK) && errno == ENOENT;
 	json_decref(r->nodes);
 	r->nodes = NULL;
 	r->generation = generation;
@@ -377,6 +380,40 @@ static int64_t find_newest(const struct fetch_attempt *r, const int64_t *all, si
 	return i < nr ? all[i] : 0;
 }
 
+/* What was copied of it goes; what L1 had stays. */
+static void drop(const struct fetch_attempt *r)
+{
+	char why[512];
+
+	if (r->fresh)
+		catalog_generation_remove(r->f->catalog, r->f->job, r->generation, why, sizeof(why));
+}
+
+/*
+ * A node that was lost may have gone on, and be back with generations that the job, restarted elsewhere from an
+ * older one, never had: their numbers are high, and their run is older than that of what L1 has below.
+ */
+static bool is_given_up(struct fetch_attempt *r)
+{
+	json_int_t run = r->f->generation || r->f->dry_run ? -1 :
+			 fetch_record_run(r->f, r->key, r->generation), other = -1;
+	json_t *all = catalog_generations(r->f->catalog, r->f->job);
+	size_t i = json_array_size(all);
+	int64_t below = 0;
+
+	while (run >= 0 && other < 0 && i--) {
+		below = json_integer_value(json_array_get(all, i));
+		if (below < r->generation)
+			other = fetch_record_run(r->f, r->key, below);
+	}
+	json_decref(all);
+	if (other <= run)
+		return false;
+	fetch_step(r, ": is of a run that was given up before generation %lld was taken; name it if that one is meant",
+		   (long long)below);
+	return true;
+}
+
 static json_t *try_all(struct fetch_attempt *r)
 {
 	_cleanup_free_ int64_t *all = NULL;
@@ -394,6 +431,10 @@ static json_t *try_all(struct fetch_attempt *r)
 			return no;
 		if (!have_generation(r, all[i]))
 			continue;
+		if (is_given_up(r)) {
+			drop(r);
+			continue;
+		}
 		no = r->f->dry_run ? NULL :
 		     fetch_record_complete(r->f, r->key, r->label, r->generation, r->nodes, newest,
 					   r->steps, &run);
@@ -469,9 +510,9 @@ static json_t *check_owner(const struct fetch_attempt *r)
 }
 
 /* A job that L1 does not know, nobody has claimed: one fetch at a time. NULL, or an outcome. */
-static json_t *begin_unknown(const struct fetch *f, int *ret_lock)
+static json_t *begin_unknown(const struct fetch *f, int *ret_lock, bool *ret_made)
 {
-	json_t *outcome = fetch_record_begin(f);
+	json_t *outcome = fetch_record_begin(f, ret_made);
 	int err = outcome ? 0 : catalog_lock(f->catalog, f->job, ret_lock);
 
 	if (err)
@@ -489,6 +530,7 @@ json_t *fetch_run(const struct fetch *f)
 	struct image_error error = { "" };
 	_cleanup_fd_ int lock = -1;
 	json_t *outcome;
+	bool made = false;
 	int err;
 
 	err = image_key_load(f->catalog->key, &r.key, &error);
@@ -506,12 +548,15 @@ json_t *fetch_run(const struct fetch *f)
 	if (!outcome)
 		outcome = check_owner(&r);
 	if (!outcome && !f->label && !f->dry_run)
-		outcome = begin_unknown(f, &lock);
+		outcome = begin_unknown(f, &lock, &made);
 	if (!outcome)
 		outcome = try_all(&r);
-	/* Of another's job nothing stays here. */
-	if (lock >= 0 && outcome_errno(outcome) == -EPERM)
-		fetch_record_undo(f, r.generation);
+	/* Of another's job nothing stays here but what was. */
+	if (lock >= 0 && outcome_errno(outcome) == -EPERM) {
+		drop(&r);
+		if (made)
+			catalog_job_remove(f->catalog, f->job);
+	}
 	json_decref(r.scan);
 	json_decref(r.steps);
 	json_decref(r.nodes);

@@ -22,6 +22,7 @@ struct fetch_attempt {
 	bool known;		/* L1 lists the newest that there is */
 	/* of the generation that is tried */
 	int64_t generation;
+	bool fresh;		/* L1 had nothing of it before */
 	json_t *nodes;		/* of its parts; NULL: one image, or not known yet */
 	bool parted;
 	int err;		/* why it could not be had: the reason that says most */

@@ -20,6 +20,7 @@
 #include "image/reader.h"
 #include "image/util.h"
 #include "shim/ranks.h"
+#include "supervisor/holdings.h"
 #include "supervisor/outcome.h"
 
 json_t *fetch_record_read(const char *dir, const struct image_key *key, json_t **ret_note)
@@ -54,12 +55,13 @@ static json_t *locked(const char *dir, const struct image_key *key)
 	return err == -ENOKEY ? outcome_error(err, "%s", error.text) : NULL;
 }
 
-json_t *fetch_record_begin(const struct fetch *f)
+json_t *fetch_record_begin(const struct fetch *f, bool *ret_made)
 {
 	_cleanup_free_ char *dir = catalog_job_dir(f->catalog, f->job);
 
+	*ret_made = dir && !mkdir(dir, 0711);
 	/* One who was cut off has left it. */
-	if (dir && (!mkdir(dir, 0711) || errno == EEXIST))
+	if (*ret_made || (dir && errno == EEXIST))
 		return NULL;
 	return outcome_error(dir ? -errno : -ENOMEM, "%s: %s", dir ? dir : "",
 			     dir ? strerror(errno) : "out of memory");
@@ -200,10 +202,26 @@ json_t *fetch_record_complete(const struct fetch *f, const struct image_key *key
 	return outcome;
 }
 
-void fetch_record_undo(const struct fetch *f, int64_t generation)
+json_int_t fetch_record_run(const struct fetch *f, const struct image_key *key, int64_t generation)
 {
-	char why[512];
+	char *image = catalog_image_dir(f->catalog, f->job, generation);
+	json_t *record = image ? fetch_record_read(image, key, NULL) : NULL, *nodes = NULL, *outcome;
+	json_int_t run = -1;
+	unsigned int k;
 
-	catalog_generation_remove(f->catalog, f->job, generation, why, sizeof(why));
-	catalog_job_remove(f->catalog, f->job);
+	free(image);
+	if (!record) {
+		outcome = holdings_nodes(f->catalog, f->job, generation, &nodes);
+		json_decref(outcome);
+	}
+	for (k = 0; !record && k < json_array_size(nodes); k++) {
+		image = catalog_part_dir(f->catalog, f->job, generation, k);
+		record = image ? fetch_record_read(image, key, NULL) : NULL;
+		free(image);
+	}
+	if (record)
+		run = json_integer_value(json_object_get(record, "run"));
+	json_decref(record);
+	json_decref(nodes);
+	return run;
 }

@@ -23,8 +23,8 @@ json_t *fetch_record_read(const char *dir, const struct image_key *key, json_t *
 json_t *fetch_record_owner(const struct fetch *fetch, const struct image_key *key, const char *dir,
 			   const json_t *image);
 
-/* The directory of a job that L1 does not know. NULL, or an outcome. */
-json_t *fetch_record_begin(const struct fetch *fetch);
+/* The directory of a job that L1 does not know; *@ret_made: there was none. NULL, or an outcome. */
+json_t *fetch_record_begin(const struct fetch *fetch, bool *ret_made);
 
 /*
  * fetch_record_complete() - the generation is in L1: so is the job, then
@@ -39,7 +39,10 @@ json_t *fetch_record_complete(const struct fetch *fetch, const struct image_key 
 			      const char *label, int64_t generation, const json_t *nodes,
 			      int64_t newest, json_t *steps, json_int_t *ret_run);
 
-/* After fetch_record_begin(): the job is as unknown as it was. */
-void fetch_record_undo(const struct fetch *fetch, int64_t generation);
+/*
+ * By the record in an image of @generation in L1: which run of the job (restarting.c counts them) it was taken
+ * of; -1: that is not known.
+ */
+json_int_t fetch_record_run(const struct fetch *fetch, const struct image_key *key, int64_t generation);
 
 #endif /* STILLPOINT_FETCH_RECORD_H */

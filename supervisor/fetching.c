@@ -93,7 +93,10 @@ static const struct channel_ops ops = { on_progress, on_outcome };
 
 static int begin(struct fetching *g)
 {
-	struct worker_spec spec = { .name = "ckptd-fetch", .run = fetching_run, .arg = g };
+	struct worker_spec spec = {
+		.name = "ckptd-fetch", .run = fetching_run, .arg = g,
+		.killed = "images that it had fetched by then stay",
+	};
 
 	return worker_start(g->daemon, &spec, &ops, g, &g->worker);
 }

@@ -142,7 +142,7 @@ struct contents {
 	unsigned int nodes, image_files, others;
 };
 
-static void look(const char *path, struct contents *c)
+static int look(const char *path, struct contents *c)
 {
 	static const char *const files[] = {
 		"state", "index", "pages", "blobs", IMAGE_NAME_MANIFEST_TMP,
@@ -153,7 +153,9 @@ static void look(const char *path, struct contents *c)
 	size_t i;
 
 	memset(c, 0, sizeof(*c));
-	while (dir && (entry = readdir(dir))) {
+	if (!dir)
+		return -errno;
+	for (errno = 0; (entry = readdir(dir)); errno = 0) {
 		const char *name = entry->d_name;
 
 		if (!strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, ".parts.json.new"))
@@ -173,6 +175,7 @@ static void look(const char *path, struct contents *c)
 		else
 			c->others++;
 	}
+	return -errno;
 }
 
 /* No generation; @decided: its checkpoint is over. */
@@ -311,10 +314,16 @@ static void check_directory(struct fsck *fsck, int64_t generation, int64_t decid
 	_cleanup_free_ char *path = catalog_image_dir(fsck->listing.catalog, fsck->listing.job,
 						      generation);
 	struct contents c;
+	int err;
 
 	if (!path)
 		return;
-	look(path, &c);
+	err = look(path, &c);
+	if (err) {
+		if (err != -ENOENT)
+			found(fsck, DAMAGED, generation, path, strerror(-err));
+		return;
+	}
 	if (!c.manifest && !c.parts) {
 		check_uncommitted(fsck, generation, path, &c, generation <= decided_to, may_repair);
 		return;
@@ -375,9 +384,12 @@ static void check_job_directory(struct fsck *fsck, const char *dir, bool alive, 
 
 	/* Without the lock everything is said and nothing is done. */
 	may_repair = fsck->repair && !catalog_lock(catalog, job, &lock);
-	if (!alive && catalog_claimed(catalog, job, holder, sizeof(holder)) &&
-	    !strcmp(holder, fsck->node))
-		found(fsck, STALE_CLAIM, 0, dir, "a claim of this node, without a restart");
+	if (!alive && catalog_claimed(catalog, job, holder, sizeof(holder))) {
+		if (!strcmp(holder, fsck->node))
+			found(fsck, STALE_CLAIM, 0, dir, "a claim of this node, without a restart");
+		else	/* it may be fetching what looks like left over */
+			may_repair = false;
+	}
 	check_leftovers(fsck, dir, may_repair);
 	check_pins(fsck, dir, may_repair);
 	all = catalog_traces(catalog, job);

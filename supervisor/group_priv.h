@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What group_level.c and group_rebuild.c share, and nobody else.
+ * What group_level.c, group_encode.c and group_rebuild.c share, and nobody else.
  */
 #ifndef STILLPOINT_GROUP_PRIV_H
 #define STILLPOINT_GROUP_PRIV_H
@@ -19,6 +19,11 @@ struct group_level {
 	char *scratch_base;
 	struct scratch_dir scratch;	/* open from its first use on */
 };
+
+static inline struct group_level *group_of(struct level *l)
+{
+	return (struct group_level *)l;		/* base is the first member */
+}
 
 /* Parity of which some pieces were found. */
 struct group_set {
@@ -45,6 +50,10 @@ struct group_survey {
 void group_survey(struct group_level *g, const char *job, uint64_t generation,
 		  struct group_survey *ret_survey);
 void group_survey_done(struct group_survey *survey);
+
+/* The store of the holder of that number, for what this coder made. */
+int group_open_store(struct group_level *g, unsigned int holder, bool read_only,
+		     struct level **ret_level, struct image_error *error);
 
 /* "JOB.gen-N.parity-I", what a piece is called in its holder's store. */
 int group_piece_name(const char *job, uint64_t generation, unsigned int index,

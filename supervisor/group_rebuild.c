@@ -49,7 +49,6 @@ static int take_piece(struct rows *r, unsigned int index, struct image_error *er
 {
 	struct image_expect expect = { .generation = r->s->set.generation, .job = r->s->set.job };
 	struct level_options options = r->options ? *r->options : (struct level_options) {};
-	const char *holder = r->g->holders[r->s->at[index]];
 	_cleanup_free_ char *path = NULL;
 	char name[LEVEL_NAME_MAX + 1];
 	struct level *store;
@@ -63,8 +62,7 @@ static int take_piece(struct rows *r, unsigned int index, struct image_error *er
 		return err;
 	err = group_scratch_path(r->g, "parity", index, &path, error);
 	if (!err)
-		err = r->g->ways.open_store(holder, r->g->coder, true, r->g->key, r->g->ways.arg,
-					    &store, error);
+		err = group_open_store(r->g, r->s->at[index], true, &store, error);
 	if (err)
 		return err;
 	err = level_get(store, name, path, &options, error);
@@ -210,7 +208,7 @@ static int find_set(struct group_level *g, const char *name, const struct image_
 int group_get(struct level *l, const char *name, const char *image,
 	      const struct level_options *options, struct image_error *error)
 {
-	struct group_level *g = (struct group_level *)l;
+	struct group_level *g = group_of(l);
 	struct rows rows = { .options = options };
 	struct group_survey survey;
 	int err = find_set(g, name, options->expect, &survey, &rows, error);
@@ -260,7 +258,7 @@ int group_verify(struct level *l, const char *name, bool deep, const struct leve
 	struct rows r = { .options = options };
 	struct group_survey survey;
 	unsigned int i, have;
-	int one, err = find_set((struct group_level *)l, name, options->expect, &survey, &r, error);
+	int one, err = find_set(group_of(l), name, options->expect, &survey, &r, error);
 
 	if (err)
 		goto out;

@@ -114,19 +114,29 @@ static const struct log *job_log(const struct job *job)
 
 int job_save(struct job *job, char *why, size_t size)
 {
+	int err = 0;
+
 	/* Only its home writes it. */
-	if (job->parts && parts_node(job->parts))
-		return 0;
-	return catalog_job_write(&jobs_daemon(job->jobs)->catalog, job->id,
-				 job->record, why, size);
+	if (!job->parts || !parts_node(job->parts))
+		err = catalog_job_write(&jobs_daemon(job->jobs)->catalog, job->id, job->record,
+					why, size);
+	if (!err)
+		job->floor_noted = false;
+	return err;
+}
+
+void job_note_floor(struct job *job, int64_t top)
+{
+	if (top <= json_integer_value(json_object_get(job->record, "floor")))
+		return;
+	json_object_set_new(job->record, "floor", json_integer((json_int_t)top));
+	job->floor_noted = true;
 }
 
 int job_raise_floor(struct job *job, int64_t top, char *why, size_t size)
 {
-	if (top <= json_integer_value(json_object_get(job->record, "floor")))
-		return 0;
-	json_object_set_new(job->record, "floor", json_integer((json_int_t)top));
-	return job_save(job, why, size);
+	job_note_floor(job, top);
+	return job->floor_noted ? job_save(job, why, size) : 0;
 }
 
 int job_set_state(struct job *job, enum job_state state, char *why, size_t size)

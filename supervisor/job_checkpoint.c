@@ -104,6 +104,18 @@ static void use_up_number(const struct checkpoint *c)
 			  (long long)c->job->id, (long long)c->generation, why);
 }
 
+/* Of one that ended the job it goes to the disk with that. */
+static void note_number(struct checkpoint *c, const json_t *outcome)
+{
+	const json_t *result = json_object_get(outcome, "result");
+
+	if (!outcome_is_ok(outcome) || c->dry_run)
+		return;
+	if (json_object_get(result, "generation"))
+		c->generation = json_integer_value(json_object_get(result, "generation"));
+	job_note_floor(c->job, c->generation);
+}
+
 static void succeeded(struct checkpoint *c, json_t *result)
 {
 	json_object_set_new(result, "job", json_integer(c->job->id));
@@ -166,6 +178,7 @@ static void on_checkpoint(json_t *outcome, void *arg)
 {
 	struct checkpoint *c = arg;
 
+	note_number(c, outcome);
 	if (!must_wait(c, outcome))
 		finish(c, outcome);
 }

@@ -348,7 +348,10 @@ int job_dump_start(struct job *job, const struct job_dump_options *options,
 		   const struct job_dump_ops *ops, void *arg, struct job_dump **ret_dump)
 {
 	struct daemon *daemon = jobs_daemon(job->jobs);
-	struct worker_spec spec = { .name = "ckptd-dump", .run = dump_run };
+	struct worker_spec spec = {
+		.name = "ckptd-dump", .run = dump_run,
+		.killed = "if the generation was complete by then it stays (ckptctl list), and with --kill the job may have ended (ckptctl ps --all)",
+	};
 	struct job_dump *d = calloc(1, sizeof(*d));
 	int keep[2] = { -1, -1 }, err = 0;
 

@@ -66,6 +66,7 @@ struct job {
 	struct parts *parts;	/* its ranks are on several nodes (parts.h); NULL */
 	const char *busy;	/* "checkpoint", "restart": one thing at a time */
 	bool bad_base;		/* what it stands on was found damaged: the next one is a full one */
+	bool floor_noted;	/* the record's floor was raised, which is not on the disk yet */
 	bool saving;		/* a checkpoint has ended it, or is about to */
 	struct coord_driver *coord;	/* of MPI ranks, once they were to be checkpointed */
 	struct appointment *appointment;	/* of the next checkpoint by itself (schedule.h) */
@@ -136,6 +137,8 @@ int job_set_state(struct job *job, enum job_state state, char *why, size_t size)
 int job_save(struct job *job, char *why, size_t size);
 /* No generation gets a number up to @top any more: levels may have one of that number. */
 int job_raise_floor(struct job *job, int64_t top, char *why, size_t size);
+/* The same, but on the disk only with the next write, or when job_raise_floor() asks for it. */
+void job_note_floor(struct job *job, int64_t top);
 /* It runs here: connect to its shim, watch its init. */
 int job_adopt(struct job *job);
 /* The same, or it has ended already and that is taken note of. */

@@ -179,7 +179,10 @@ static const struct channel_ops ops = { on_progress, on_outcome };
 static int start(struct keeper *keeper, struct request *request, json_t *targets,
 		 const struct retention_rule *rule, bool dry_run)
 {
-	struct worker_spec spec = { .name = "ckptd-prune", .run = prune_run };
+	struct worker_spec spec = {
+		.name = "ckptd-prune", .run = prune_run,
+		.killed = "what it had removed by then is gone: ckptctl list shows what is left",
+	};
 	struct keeper_run *run = calloc(1, sizeof(*run));
 	int err;
 

@@ -37,6 +37,11 @@ json_t *listing_row_read(const struct listing *listing, int64_t generation);
  * a reason to remove it.
  */
 bool listing_is_foreign(const json_t *row);
+/*
+ * May @generations be removed: is each this job's? That a number is ours does not make the image under it ours.
+ * @force: also one of a key or version that we do not have. NULL, or an outcome.
+ */
+json_t *listing_check_own(const struct listing *listing, const json_t *generations, bool force);
 
 /* Rows of @generations, ascending; the index forgets the others. */
 json_t *listing_rows(const struct listing *listing, const json_t *generations);

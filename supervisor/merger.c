@@ -154,19 +154,18 @@ static void log_failure(const struct merger_run *run, const json_t *outcome)
 			    (long long)run->job, (long long)run->generation, text);
 }
 
-static void log_success(const struct merger_run *run, const json_t *result)
+void merger_log(const struct log *log, int64_t job, int64_t generation, int64_t bytes,
+		int64_t took_ns)
 {
-	if (json_is_true(json_object_get(result, "merged")))
-		log_info(&run->merger->daemon->log, "job %lld: generation %lld is merged and needs no earlier one: %lld bytes in %.2f s",
-			 (long long)run->job, (long long)run->generation,
-			 (long long)json_integer_value(json_object_get(result, "bytes_stored")),
-			 (double)json_integer_value(json_object_get(result, "total_ns")) / 1e9);
+	log_info(log, "job %lld: generation %lld is merged and needs no earlier one: %lld bytes in %.2f s",
+		 (long long)job, (long long)generation, (long long)bytes, (double)took_ns / 1e9);
 }
 
 static void take_outcome(const struct merger_run *run, const json_t *outcome)
 {
 	struct daemon *daemon = run->merger->daemon;
 	struct job *job = jobs_known(daemon->jobs, run->job);
+	const json_t *result = json_object_get(outcome, "result");
 
 	if (run->dry_run)
 		return;
@@ -176,7 +175,10 @@ static void take_outcome(const struct merger_run *run, const json_t *outcome)
 			job->bad_base = true;
 		return;
 	}
-	log_success(run, json_object_get(outcome, "result"));
+	if (json_is_true(json_object_get(result, "merged")))
+		merger_log(&daemon->log, run->job, run->generation,
+			   json_integer_value(json_object_get(result, "bytes_stored")),
+			   json_integer_value(json_object_get(result, "total_ns")));
 	/* What it could not take as it was. */
 	if (job)
 		promoter_after_commit(daemon->promoter, job);
@@ -210,7 +212,10 @@ static const struct channel_ops ops = { on_progress, on_outcome };
 static int start(struct merger *merger, struct request *request, const struct job *job,
 		 int64_t generation, bool dry_run)
 {
-	struct worker_spec spec = { .name = "ckptd-merge", .run = merger_run };
+	struct worker_spec spec = {
+		.name = "ckptd-merge", .run = merger_run,
+		.killed = "a generation is what it was, or merged: ckptctl merge --dry-run tells",
+	};
 	struct merger_run *run = calloc(1, sizeof(*run));
 	int err;
 

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "supervisor/ctl.h"
+#include "supervisor/log.h"
 
 struct job;
 struct merger;
@@ -30,5 +31,9 @@ void merger_stop(struct merger *merger, int64_t job, bool wait);	/* NULL is fine
 /* Merge this generation, and answer @request; @dry_run: say what there is to merge. */
 void merger_merge(struct merger *merger, struct request *request, const struct job *job,
 		  int64_t generation, bool dry_run);
+
+/* What is said of one that is merged, whoever did it. */
+void merger_log(const struct log *log, int64_t job, int64_t generation, int64_t bytes,
+		int64_t took_ns);
 
 #endif /* STILLPOINT_MERGER_H */

@@ -33,6 +33,8 @@ static void found(struct doctor *d, const char *check, bool fatal,
 	json_t *entry = json_pack("{s:s, s:b, s:o}", "check", check,
 				  "ok", !advice, "found", what);
 
+	if (fatal)
+		json_object_set_new(entry, "required", json_true());
 	if (advice)
 		json_object_set_new(entry, "advice", json_string(advice));
 	if (advice && fatal)
@@ -188,6 +190,8 @@ json_t *op_doctor(const struct op_env *env, json_t *json)
 		d.ready = false;
 	}
 	result = json_pack("{s:b, s:o}", "ready", d.ready, "checks", d.checks);
+	if (pid)
+		json_object_set_new(result, "pid", json_integer(pid));
 	if (tree)
 		json_object_set_new(result, "tree", tree);
 	return outcome_ok(result);

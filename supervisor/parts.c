@@ -321,5 +321,7 @@ int parts_register(struct daemon *daemon)
 		err = parts_fetch_register(daemon);
 	if (!err)
 		err = parts_forget_register(daemon);
+	if (!err)
+		err = parts_pin_register(daemon);
 	return err ? err : parts_away_register(daemon);
 }

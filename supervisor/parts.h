@@ -24,8 +24,10 @@
  *		images that node k needs of the generation, which had the ranks "was" (none: it is of
  *		one image). -EAGAIN: not yet, ask again; then as fetch_run(), with "run", the run of
  *		which the node's own record is
- *	forget	{"job": J, "uuid": U, "generations": [N, ...], "whole": bool}: where image directories
- *		are not shared, remove what is there of these, or of the job
+ *	forget	{"job": J, "uuid": U, "generations": [N, ...], "whole": bool,
+ *		"force": bool}: where image directories are not shared, remove what is there of these, or of the job
+ *	pin	{"job": J, "uuid": U, "generation": N, "pin": bool, "by": uid}: where image directories are not
+ *		shared, pin what is there of it, or unpin it: {"here": was there anything}
  *	run	{"job": J, "uuid": U}	of which run that node's record of the job is: {"run": R (0)}
  *	signal	{"job": J, "run": R, "signal": N}	to the ranks here
  *	end	as there
@@ -41,6 +43,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "shim/proto.h"
 #include "supervisor/daemon.h"
@@ -115,9 +118,28 @@ void parts_fetch(const struct job *job, const struct parts_fetch *how, parts_fet
 void parts_fetch_close(struct daemon *daemon);
 /*
  * parts_forget() - where image directories are not shared: @generations have been removed here, and the
- *	job if @whole: the other nodes do the same. What goes wrong is in the log, later.
+ *	job if @whole: the other nodes do the same. @force: listing_check_own(). What goes wrong is in the log, later.
  */
-void parts_forget(const struct job *job, const json_t *generations, bool whole);
+void parts_forget(const struct job *job, const json_t *generations, bool whole, bool force);
+/*
+ * parts_pin() - where image directories are not shared: @names pin what they have of a generation, or
+ *	unpin it
+ * @fn: once, later or at once: {"nodes": {name: had it anything of it}, "failed": {name: why}}, NULL
+ *	without memory; stays ours
+ *
+ * parts_pin_nodes() are the others that may have something of it, by what is known here; a new
+ * reference to [name, ...], of which there is none where directories are shared.
+ */
+struct parts_pin {
+	int64_t generation;
+	bool pin;
+	uid_t by;
+};
+
+typedef void (*parts_pinned_fn)(const json_t *result, void *arg);
+json_t *parts_pin_nodes(const struct job *job, int64_t generation);
+void parts_pin(const struct job *job, json_t *names, const struct parts_pin *how,
+	       parts_pinned_fn fn, void *arg);
 /* Its nodes are known to the hosts file; NULL, or an outcome. */
 json_t *parts_check_names(const struct daemon *daemon, const json_t *names);
 

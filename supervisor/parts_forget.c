@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "supervisor/levels_remove.h"
+#include "supervisor/listing.h"
 #include "supervisor/outcome.h"
 #include "supervisor/pin.h"
 #include "supervisor/promoter.h"
@@ -61,7 +62,7 @@ static void ask(struct daemon *daemon, unsigned int host, int64_t job, json_t *a
 	json_decref(outcome);
 }
 
-void parts_forget(const struct job *job, const json_t *generations, bool whole)
+void parts_forget(const struct job *job, const json_t *generations, bool whole, bool force)
 {
 	struct daemon *daemon = jobs_daemon(job->jobs);
 	struct peer *peer = nodes_peer(daemon->nodes);
@@ -71,8 +72,8 @@ void parts_forget(const struct job *job, const json_t *generations, bool whole)
 		if (i == (int)peer_self(peer))
 			continue;
 		ask(daemon, (unsigned int)i, job->id,
-		    json_pack("{s:I, s:s, s:O, s:b}", "job", (json_int_t)job->id, "uuid", job->uuid,
-			      "generations", generations, "whole", whole));
+		    json_pack("{s:I, s:s, s:O, s:b, s:b}", "job", (json_int_t)job->id, "uuid", job->uuid,
+			      "generations", generations, "whole", whole, "force", force));
 	}
 }
 
@@ -84,7 +85,7 @@ struct forgetting {
 	struct worker *worker;
 	struct job *job;
 	json_t *generations;
-	bool whole;
+	bool whole, force;
 	char label[64];
 };
 
@@ -96,11 +97,19 @@ static json_t *forget_run(struct channel_reporter *reporter, void *arg)
 		.daemon = f->daemon, .job = f->job->id, .label = f->label,
 		.generations = f->whole ? NULL : f->generations, .force = true,
 	};
+	const struct op_env env = { .key = f->daemon->config.key,
+				    .secret = f->daemon->config.encryption_key };
+	const struct listing listing = {
+		.env = &env, .catalog = catalog, .job = f->job->id, .label = f->label,
+	};
+	json_t *outcome = listing_check_own(&listing, f->generations, f->force);
 	const json_t *number;
 	char why[512];
 	size_t i;
 	int err;
 
+	if (outcome)
+		return outcome;
 	json_array_foreach(f->generations, i, number) {
 		int64_t n = json_integer_value(number);
 
@@ -138,7 +147,10 @@ static const struct channel_ops ops = { on_progress, on_forget_ended };
 
 static void on_held(void *arg)
 {
-	struct worker_spec spec = { .name = "ckptd-forget", .run = forget_run, .arg = arg };
+	struct worker_spec spec = {
+		.name = "ckptd-forget", .run = forget_run, .arg = arg,
+		.killed = "what it had removed by then is gone there",
+	};
 	struct forgetting *f = arg;
 	int err = worker_start(f->daemon, &spec, &ops, f, &f->worker);
 
@@ -179,6 +191,7 @@ static void on_forget(struct peer_question *q, void *arg)
 		.question = q, .daemon = daemon, .job = job,
 		.generations = json_incref(json_object_get(args, "generations")),
 		.whole = json_is_true(json_object_get(args, "whole")),
+		.force = json_is_true(json_object_get(args, "force")),
 	};
 	job_label(job, f->label);
 	job->busy = "removal";

@@ -120,6 +120,9 @@ int parts_fetch_register(struct daemon *daemon);
 /* parts_forget.c */
 int parts_forget_register(struct daemon *daemon);
 
+/* parts_pin.c */
+int parts_pin_register(struct daemon *daemon);
+
 /* parts_try.c */
 int parts_try_register(struct daemon *daemon);
 

@@ -20,6 +20,7 @@
 #include "supervisor/coord_record.h"
 #include "supervisor/history.h"
 #include "supervisor/jobs.h"
+#include "supervisor/merger.h"
 #include "supervisor/outcome.h"
 #include "supervisor/parts.h"
 #include "supervisor/promotion.h"
@@ -123,9 +124,8 @@ static void log_event(const struct log *log, const json_t *event)
 			 level, (long long)json_integer_value(json_object_get(event, "bytes")),
 			 (double)json_integer_value(json_object_get(event, "total_ns")) / 1e9);
 	else if (json_object_get(event, "merged"))
-		log_info(log, "job %lld: generation %lld is merged and needs no earlier one: %lld bytes in %.2f s",
-			 job, n, (long long)json_integer_value(json_object_get(event, "bytes")),
-			 (double)json_integer_value(json_object_get(event, "total_ns")) / 1e9);
+		merger_log(log, job, n, json_integer_value(json_object_get(event, "bytes")),
+			   json_integer_value(json_object_get(event, "total_ns")));
 	else if (json_object_get(event, "removed"))
 		log_info(log, "job %lld: generation %lld removed from level %s", job, n, level);
 	else
@@ -358,7 +358,10 @@ static json_t *make_targets(struct promoter *p)
 
 static void start(struct promoter *p)
 {
-	struct worker_spec spec = { .name = "ckptd-promote", .run = promoter_run, .arg = p };
+	struct worker_spec spec = {
+		.name = "ckptd-promote", .run = promoter_run, .arg = p,
+		.killed = "what it had copied by then stays",
+	};
 	int err;
 
 	p->usable = usable(p);

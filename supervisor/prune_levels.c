@@ -61,7 +61,8 @@ static int ask_image(const struct ask *ask, const struct tier *tier, int64_t gen
 		return err;
 	err = level_verify(level, name, false, &options, &error);
 	level_close(level);
-	return err ? -ENOENT : 0;
+	/* it is there and bad, or another: as good as not there */
+	return err == -EBADMSG || err == -ESTALE ? -ENOENT : err;
 }
 
 static int ask_level(struct ask *ask, unsigned int t, int64_t generation)

@@ -48,6 +48,13 @@ int reopen_all(struct reopen *r);
 /* which is opened when their memory maps are theirs. */
 int reopen_late(struct reopen *r);
 bool reopen_is_late(const struct reopen *r, const struct state_file *file);
+/*
+ * The locks that descriptions held; @late: of those that reopen_late() opened, else of all others. Others' are
+ * looked for, too, where a process had the lock, before much is read for nothing.
+ */
+int reopen_locks(struct reopen *r, bool late);
+/* That @lock could not be had, as the error's text. */
+int reopen_locked(struct engine_error *error, int err, const struct state_lock *lock);
 /* When the memory maps are there: seals, modes. */
 int reopen_seal(struct reopen *r);
 /* Last before the commit: output gets its length back, carried files their content. */

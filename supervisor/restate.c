@@ -44,6 +44,35 @@ static int copy(struct restate *s, const struct ckpt_rec_hdr *rec)
 	return 0;
 }
 
+/* The lock that a record of a call is of. */
+static const struct state_lock *lock_of(const struct restate *s, const struct ckpt_rec_lock *rec)
+{
+	const struct state *state = s->files->state;
+
+	for (unsigned int i = 0; i < state->nr_locks; i++) {
+		const struct state_lock *lock = &state->locks[i];
+
+		if (lock->table && reopen_fd(s->files, lock->file) == rec->file)
+			return lock;
+	}
+	return NULL;
+}
+
+static int call_failed(const struct restate *s, int err, pid_t pid, const char *what,
+		       uint64_t offset)
+{
+	const struct ckpt_rec_hdr *bad = offset + sizeof(*bad) <= s->len ?
+		(const void *)(s->buf + offset) : NULL;
+	const struct state_lock *lock = bad && bad->type == CKPT_REC_LOCK ?
+		lock_of(s, (const void *)bad) : NULL;
+
+	if (lock)
+		return reopen_locked(s->error, err, lock);
+	return engine_fail(s->error, err,
+			   "cannot restore %s of process %d (record %u at %llu): %s", what, pid,
+			   bad ? bad->type : 0, (unsigned long long)offset, strerror(-err));
+}
+
 /* Make the call, and begin anew. */
 static int call(struct restate *s, pid_t pid, const char *what)
 {
@@ -52,15 +81,8 @@ static int call(struct restate *s, pid_t pid, const char *what)
 	};
 	int ret = kdev_restore_state(s->dev, &arg);
 
-	if (ret) {
-		const struct ckpt_rec_hdr *bad = arg.bad_offset + sizeof(*bad) <= s->len ?
-			(const void *)(s->buf + arg.bad_offset) : NULL;
-
-		engine_fail(s->error, ret,
-			    "cannot restore %s of process %d (record %u at %llu): %s", what, pid,
-			    bad ? bad->type : 0, (unsigned long long)arg.bad_offset,
-			    strerror(-ret));
-	}
+	if (ret)
+		ret = call_failed(s, ret, pid, what, arg.bad_offset);
 	s->len = 0;
 	return ret;
 }
@@ -98,6 +120,27 @@ int restate_mm(struct restate *s, const struct state_mm *mm)
 	return call(s, tid_of(mm->owner), "the memory map");
 }
 
+/* The locks that the table owns, behind its descriptors. */
+static int add_locks(struct restate *s, const struct state_fdtable *table)
+{
+	const struct state *state = s->files->state;
+
+	for (unsigned int i = 0; i < state->nr_locks; i++) {
+		const struct state_lock *lock = &state->locks[i];
+		struct ckpt_rec_lock *rec;
+
+		if (lock->table != table || lock->file->external)
+			continue;
+		rec = append(s, sizeof(*rec));
+		if (!rec)
+			return -ENOMEM;
+		*rec = *lock->rec;
+		rec->hdr.len = sizeof(*rec);
+		rec->file = reopen_fd(s->files, lock->file);
+	}
+	return 0;
+}
+
 int restate_fds(struct restate *s, const struct state_fdtable *table)
 {
 	struct ckpt_rec_fd *none;
@@ -121,6 +164,8 @@ int restate_fds(struct restate *s, const struct state_fdtable *table)
 		fd->hdr.len = sizeof(*fd);
 		fd->file = reopen_fd(s->files, table->fds[i].file);
 	}
+	if (add_locks(s, table))
+		return no_memory(s);
 	return call(s, tid_of(table->owner), "the descriptors");
 }
 

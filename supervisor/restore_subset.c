@@ -277,6 +277,13 @@ static bool file_stays(const struct subset *s, uint32_t id)
 	return file && file->user & STAYS;
 }
 
+static bool lock_stays(const struct subset *s, const struct ckpt_rec_lock *lock)
+{
+	return lock->kind == CKPT_LOCK_POSIX ?
+		state_fdtable_find(s->state, lock->files_id)->user & STAYS :
+		file_stays(s, (uint32_t)lock->file);
+}
+
 /* There is one content of an inode: it is that of the first file of it which stays. */
 static void put_blob(struct subset *s, const struct engine_rec_blob *blob)
 {
@@ -334,6 +341,8 @@ static bool record_stays(struct subset *s, const struct ckpt_rec_hdr *hdr)
 		return state_mm_find(state, ((const struct ckpt_rec_vma *)rec)->mm_id)->user & STAYS;
 	case CKPT_REC_FD:
 		return state_fdtable_find(state, ((const struct ckpt_rec_fd *)rec)->files_id)->user & STAYS;
+	case CKPT_REC_LOCK:
+		return lock_stays(s, rec);
 	case CKPT_REC_FILE:
 		return file_stays(s, ((const struct ckpt_rec_file *)rec)->id);
 	case CKPT_REC_PIPE:

@@ -154,18 +154,31 @@ static const struct log *log_of(const struct job *job)
 	return &jobs_daemon(job->jobs)->log;
 }
 
-/* The interval by what is known; *ret_last: seconds since 1970 of the last one, 0: none. */
+/* When the last checkpoint was taken, in seconds since 1970; 0: none. Copies and restarts have rows of their own. */
+static int64_t last_taken(const json_t *rows)
+{
+	size_t n = json_array_size(rows);
+
+	while (n--) {
+		const json_t *row = json_array_get(rows, n);
+
+		if (json_object_get(row, "generation") && !json_object_get(row, "level"))
+			return setting(row, "taken");
+	}
+	return 0;
+}
+
+/* The interval by what is known; *ret_last: last_taken(). */
 static void find_interval(struct appointment *a, int64_t *ret_last)
 {
 	const struct job *job = a->job;
 	json_t *rows = history_read(&jobs_daemon(job->jobs)->catalog, job->id);
-	size_t n = json_array_size(rows);
 	struct advice_rates rates;
 	struct advice_costs costs;
 	const char *why = NULL;
 
 	schedule_rates(job, NULL, &rates);
-	*ret_last = setting(json_array_get(rows, n ? n - 1 : 0), "taken");
+	*ret_last = last_taken(rows);
 	a->interval_ms = setting(settings_of(job), "every_ms");
 	a->guessed = false;
 	if (!a->interval_ms) {

@@ -256,6 +256,32 @@ static int link_fdtables(struct state_parser *p)
 	return 0;
 }
 
+static bool has_file(const struct state_fdtable *table, const struct state_file *file)
+{
+	for (unsigned int i = 0; i < table->nr_fds; i++)
+		if (table->fds[i].file == file)
+			return true;
+	return false;
+}
+
+static int link_locks(struct state_parser *p)
+{
+	int ret = 0;
+
+	for (unsigned int i = 0; !ret && i < p->state->nr_locks; i++) {
+		struct state_lock *lock = &p->state->locks[i];
+
+		ret = find_file(p, (uint32_t)lock->rec->file, true, &lock->file);
+		if (ret || lock->rec->kind != CKPT_LOCK_POSIX)
+			continue;
+		lock->table = state_fdtable_find(p->state, lock->rec->files_id);
+		if (!lock->table || !has_file(lock->table, lock->file))
+			ret = state_fail(p, -EBADMSG, "lock on file %d belongs to nobody",
+					 lock->rec->file);
+	}
+	return ret;
+}
+
 static int link_mms(struct state_parser *p)
 {
 	struct state *state = p->state;
@@ -485,6 +511,8 @@ static int link_all(struct state_parser *p)
 	if (!ret)
 		ret = link_fdtables(p);
 	if (!ret)
+		ret = link_locks(p);
+	if (!ret)
 		ret = link_mms(p);
 	if (!ret)
 		ret = link_procs(p);
@@ -539,6 +567,7 @@ struct state *state_free(struct state *state)
 	free(state->mms);
 	free(state->vmas);
 	free(state->fdtables);
+	free(state->locks);
 	free(state->fds);
 	free(state->files);
 	free(state->pipes);

@@ -80,6 +80,12 @@ struct state_fdtable {
 	uint64_t user;
 };
 
+struct state_lock {
+	const struct ckpt_rec_lock *rec;
+	struct state_file *file;
+	struct state_fdtable *table;	/* POSIX: its owner, which has the file; else NULL */
+};
+
 struct state_file {
 	const struct ckpt_rec_file *rec;
 	const char *path;		/* where it is to be opened; "" if it has none */
@@ -118,6 +124,8 @@ struct state {
 	unsigned int nr_fds;
 	struct state_file *files;		/* ascending file_id */
 	unsigned int nr_files;
+	struct state_lock *locks;		/* in stream order */
+	unsigned int nr_locks;
 	struct state_pipe *pipes;		/* ascending object */
 	unsigned int nr_pipes;
 	const struct ckpt_rec_refusal **refusals;

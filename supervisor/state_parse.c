@@ -235,6 +235,18 @@ static int add_file(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 	return 0;
 }
 
+static int add_lock(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
+{
+	const struct ckpt_rec_lock *rec = (const void *)hdr;
+
+	if (rec->file <= 0 || rec->kind < CKPT_LOCK_FLOCK || rec->kind > CKPT_LOCK_POSIX ||
+	    (rec->type != F_RDLCK && rec->type != F_WRLCK) || rec->start > rec->end ||
+	    rec->end > INT64_MAX || (rec->files_id != 0) != (rec->kind == CKPT_LOCK_POSIX))
+		return state_fail(p, -EBADMSG, "bad lock on file %d", rec->file);
+	p->state->locks[p->state->nr_locks++].rec = rec;
+	return 0;
+}
+
 static int add_pipe(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 {
 	const struct ckpt_rec_pipe *rec = (const void *)hdr;
@@ -353,6 +365,7 @@ static const struct record_type record_types[] = {
 	{ CKPT_REC_VMA, sizeof(struct ckpt_rec_vma), add_vma },
 	{ CKPT_REC_FD, sizeof(struct ckpt_rec_fd), add_fd },
 	{ CKPT_REC_FILE, sizeof(struct ckpt_rec_file), add_file },
+	{ CKPT_REC_LOCK, sizeof(struct ckpt_rec_lock), add_lock },
 	{ CKPT_REC_PIPE, sizeof(struct ckpt_rec_pipe), add_pipe },
 	{ ENGINE_REC_TREE, sizeof(struct engine_rec_tree), add_tree },
 	{ ENGINE_REC_FILE_TRACK, sizeof(struct engine_rec_file_track), add_track },
@@ -425,6 +438,7 @@ static int allocate(struct state *state, const unsigned int *counts)
 	state->fds = array(count_of(counts, CKPT_REC_FD), sizeof(*state->fds));
 	state->fdtables = array(procs, sizeof(*state->fdtables));
 	state->files = array(count_of(counts, CKPT_REC_FILE), sizeof(*state->files));
+	state->locks = array(count_of(counts, CKPT_REC_LOCK), sizeof(*state->locks));
 	state->pipes = array(count_of(counts, CKPT_REC_PIPE), sizeof(*state->pipes));
 	state->refusals = array(count_of(counts, CKPT_REC_REFUSAL), sizeof(void *));
 	state->blobs = array(blobs, sizeof(void *));
@@ -438,7 +452,7 @@ static int allocate(struct state *state, const unsigned int *counts)
 	index->places = array(count_of(counts, ENGINE_REC_FILE_PLACE), sizeof(void *));
 	index->blobs_by_inode = array(blobs, sizeof(void *));
 	if (!state->procs || !state->threads || !state->mms || !state->vmas ||
-	    !state->fds || !state->fdtables || !state->files || !state->pipes ||
+	    !state->fds || !state->fdtables || !state->files || !state->pipes || !state->locks ||
 	    !state->refusals || !state->blobs || !state->ttys || !state->tty_data ||
 	    !state->externals ||
 	    !index->by_pid || !index->by_tid || !index->pending || !index->tracks ||

@@ -2,11 +2,10 @@
 /*
  * Images of other nodes that this one keeps; see store.h.
  *
- * Owns the listening socket, the tickets that were given out, who has connected and not
- * proved anything yet, and the workers that serve.  Nothing here waits or touches a disk: a
- * ticket costs an entry in a list, a stranger a hello's worth of memory for a few
- * seconds, and a process is made only for who has proved to have the token.  A ticket is
- * used up by that; by a stranger who has heard its id it is not.
+ * Owns the tickets that were given out and the workers that serve; who comes with one comes by
+ * the door (store_door.h).  Nothing here waits or touches a disk: a ticket costs an entry in a list,
+ * and a process is made only for who has proved to have the token.  A ticket is used up by
+ * that; by a stranger who has heard its id it is not.
  *
  * What is on its way into the store is counted in memory that all workers share; the
  * entry of one that has ended is set to 0 here, however it ended.
@@ -14,47 +13,29 @@
 #include "supervisor/store.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "levels/partner_connect.h"
 #include "levels/partner_link.h"
 #include "levels/partner_serve.h"
 #include "supervisor/nodes.h"
 #include "supervisor/outcome.h"
 #include "supervisor/place_memo.h"
+#include "supervisor/store_door.h"
 #include "supervisor/tier_group.h"
 #include "supervisor/worker.h"
-
-#define VISITORS_MAX	32	/* connected, and not known yet */
-#define VISIT_MS	5000
-#define BACKLOG		32
-#define PAUSE_MS	1000	/* when nothing can be accepted */
 
 struct ticket {
 	struct ticket *next;
 	struct partner_ticket t;
 	unsigned int node;		/* who asked for it, by the hosts file */
 	uint64_t until_ms;
-};
-
-struct visitor {
-	struct visitor *next;
-	struct store *store;
-	int fd;
-	size_t have;
-	struct partner_hello hello;
-	struct reactor_source *source, *timer;
 };
 
 struct session {
@@ -70,15 +51,8 @@ struct session {
 
 struct store {
 	struct daemon *daemon;
-	int fd;				/* -1: no images are kept here */
-	uint16_t port;
-	struct reactor_source *source;
+	struct store_door *door;	/* NULL: no images are kept here */
 	struct ticket *tickets;
-	struct visitor *visitors;
-	unsigned int nr_visitors;
-	struct reactor_source *pause;	/* not accepting until it is over */
-	int spare;			/* a descriptor to give up when there are no others */
-	bool said_full;
 	struct session sessions[STORE_SESSIONS_MAX];
 	_Atomic uint64_t *coming;	/* shared with the workers */
 	struct worker *sweeper;
@@ -157,7 +131,7 @@ static json_t *give_ticket(struct store *store, unsigned int node, const char *o
 	if (!t)
 		return outcome_error(-ENOMEM, "out of memory");
 	snprintf(t->t.owner, sizeof(t->t.owner), "%s", owner);
-	t->t.port = store->port;
+	t->t.port = store_door_port(store->door);
 	t->t.read_only = read_only;
 	/* encrypted, unless both sides said no */
 	t->t.plain = plain && !store->daemon->config.store_encrypt;
@@ -186,7 +160,7 @@ static json_t *answer(struct store *store, unsigned int node, json_t *args)
 	if (json_unpack(args, "{s:I, s:s, s:b, s:b !}", "version", &version, "owner", &owner,
 			"read_only", &read_only, "plain", &plain))
 		return outcome_error(-EINVAL, "store: bad arguments");
-	if (store->fd < 0)
+	if (!store->door)
 		return outcome_error(-EOPNOTSUPP, "keeps no images of other nodes: set store = DIRECTORY in its ckptd.conf, and see its log");
 	if (peer_find(peer, owner) < 0)
 		return outcome_error(-ENOENT, "knows no node %.63s: the hosts files differ", owner);
@@ -282,7 +256,10 @@ static const struct channel_ops ops = { on_progress, on_outcome };
 static void session_start(struct store *store, const struct ticket *ticket, int fd,
 			  const struct partner_hello *hello)
 {
-	struct worker_spec spec = { .name = "ckptd-store", .run = session_run };
+	struct worker_spec spec = {
+		.name = "ckptd-store", .run = session_run,
+		.killed = "what it had stored or removed by then stays so",
+	};
 	struct peer_node who;
 	struct session *s = store->sessions;
 	const int keep[] = { fd, -1 };
@@ -308,138 +285,26 @@ static void session_start(struct store *store, const struct ticket *ticket, int 
 	close(fd);
 }
 
-/* -------------------------------------------------------------- visitors */
-
-static void visitor_drop(struct visitor *v)
+/* Whoever has a ticket is served; it is used up by that. */
+static void on_hello(const struct partner_hello *hello, int fd, void *arg)
 {
-	struct visitor **at = &v->store->visitors;
-
-	while (*at != v)
-		at = &(*at)->next;
-	*at = v->next;
-	v->store->nr_visitors--;
-	reactor_remove(v->source);
-	reactor_remove(v->timer);
-	if (v->fd >= 0)
-		close(v->fd);
-	free(v);
-}
-
-static void on_visit_over(void *arg)
-{
-	struct visitor *v = arg;
-
-	v->timer = NULL;
-	visitor_drop(v);
-}
-
-static void on_hello(struct visitor *v)
-{
-	struct store *store = v->store;
+	struct store *store = arg;
 	struct ticket **at = &store->tickets;
 	unsigned int unused;
 	int err;
 
 	tickets_left(store, 0, &unused);
-	at = &store->tickets;
-	while (*at && memcmp((*at)->t.id, v->hello.id, sizeof(v->hello.id)))
+	while (*at && memcmp((*at)->t.id, hello->id, sizeof(hello->id)))
 		at = &(*at)->next;
-	err = *at ? partner_hello_check(&v->hello, (*at)->t.token, (*at)->t.plain) : -ENOENT;
+	err = *at ? partner_hello_check(hello, (*at)->t.token, (*at)->t.plain) : -ENOENT;
 	if (err) {
 		log_debug(&store->daemon->log, "store: a connection without a good ticket: %s",
 			  strerror(-err));
-		return;
-	}
-	/* the worker has the same file, so the loop would hear of it for ever */
-	reactor_remove(v->source);
-	v->source = NULL;
-	session_start(store, *at, take_fd(&v->fd), &v->hello);
-	ticket_drop(at);
-}
-
-static void on_visitor(uint32_t events, void *arg)
-{
-	struct visitor *v = arg;
-	ssize_t n = recv(v->fd, (uint8_t *)&v->hello + v->have, sizeof(v->hello) - v->have, 0);
-
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n > 0) {
-		v->have += (size_t)n;
-		if (v->have < sizeof(v->hello))
-			return;
-		on_hello(v);
-	}
-	visitor_drop(v);
-}
-
-/* The list begins with the newest. */
-static struct visitor *oldest_visitor(const struct store *store)
-{
-	struct visitor *v = store->visitors;
-
-	while (v->next)
-		v = v->next;
-	return v;
-}
-
-static int open_spare(void)
-{
-	return open("/dev/null", O_RDONLY | O_CLOEXEC);
-}
-
-static void on_pause_over(void *arg)
-{
-	struct store *store = arg;
-
-	store->pause = NULL;
-	store->spare = open_spare();
-	reactor_events(store->source, EPOLLIN);
-}
-
-/* Who waits to be accepted would wake the loop for ever. */
-static void pause_listening(struct store *store, int error)
-{
-	/* for the timer, which needs a descriptor */
-	if (store->spare >= 0)
-		close(store->spare);
-	store->spare = -1;
-	if (reactor_timer(store->daemon->reactor, PAUSE_MS, on_pause_over, store, &store->pause))
-		return;
-	reactor_events(store->source, 0);
-	if (!store->said_full)
-		log_warning(&store->daemon->log, "store: connections cannot be accepted: %s",
-			    strerror(error));
-	store->said_full = true;
-}
-
-static void on_connection(uint32_t events, void *arg)
-{
-	struct store *store = arg;
-	int fd = accept4(store->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	struct reactor *reactor = store->daemon->reactor;
-	struct visitor *v = NULL;
-
-	if (fd < 0) {
-		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
-			pause_listening(store, errno);
-		return;
-	}
-	store->said_full = false;
-	if (store->nr_visitors == VISITORS_MAX)
-		visitor_drop(oldest_visitor(store));
-	v = calloc(1, sizeof(*v));
-	if (!v) {
 		close(fd);
 		return;
 	}
-	*v = (struct visitor) { .next = store->visitors, .store = store, .fd = fd };
-	store->visitors = v;
-	store->nr_visitors++;
-	partner_socket_options(fd);
-	if (reactor_fd(reactor, fd, EPOLLIN, on_visitor, v, &v->source) ||
-	    reactor_timer(reactor, VISIT_MS, on_visit_over, v, &v->timer))
-		visitor_drop(v);
+	session_start(store, *at, fd, hello);
+	ticket_drop(at);
 }
 
 /* ----------------------------------------------------------------- sweep */
@@ -484,61 +349,6 @@ static void sweep(struct store *store)
 
 /* ----------------------------------------------------------------- whole */
 
-static int try_listen(const struct addrinfo *info, int *ret_fd)
-{
-	_cleanup_fd_ int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int one = 1, none = 0;
-
-	if (fd < 0)
-		return -errno;
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (info->ai_family == AF_INET6)	/* IPv4 as well */
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &none, sizeof(none));
-	if (bind(fd, info->ai_addr, info->ai_addrlen) || listen(fd, BACKLOG))
-		return -errno;
-	*ret_fd = take_fd(&fd);
-	return 0;
-}
-
-/* "*" or an address, as of `listen`; IPv6 first, as that can be both. */
-static int start_listening(struct store *store)
-{
-	struct addrinfo hints = {
-		.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV,
-	};
-	const struct config *config = &store->daemon->config;
-	static const int families[] = { AF_INET6, AF_INET };
-	char host[256], port[12];
-	struct addrinfo *all;
-	size_t i;
-	int err = -EADDRNOTAVAIL;
-
-	snprintf(host, sizeof(host), "%s", config->listen + (config->listen[0] == '['));
-	host[strcspn(host, "]")] = '\0';
-	snprintf(port, sizeof(port), "%u", config->store_port);
-	for (i = 0; err && i < ARRAY_SIZE(families); i++) {
-		hints.ai_family = families[i];
-		if (getaddrinfo(strcmp(host, "*") ? host : NULL, port, &hints, &all))
-			continue;
-		err = try_listen(all, &store->fd);
-		freeaddrinfo(all);
-	}
-	return err;
-}
-
-static int find_port(struct store *store)
-{
-	struct sockaddr_storage address;
-	socklen_t len = sizeof(address);
-
-	if (getsockname(store->fd, (struct sockaddr *)&address, &len))
-		return -errno;
-	store->port = ntohs(address.ss_family == AF_INET6 ?
-			    ((struct sockaddr_in6 *)&address)->sin6_port :
-			    ((struct sockaddr_in *)&address)->sin_port);
-	return 0;
-}
-
 static int serve(struct store *store)
 {
 	struct daemon *daemon = store->daemon;
@@ -550,24 +360,15 @@ static int serve(struct store *store)
 		store->coming = NULL;
 		return -ENOMEM;
 	}
-	err = start_listening(store);
-	if (!err)
-		err = find_port(store);
-	if (!err)
-		err = reactor_fd(daemon->reactor, store->fd, EPOLLIN, on_connection, store,
-				 &store->source);
+	err = store_door_open(daemon, on_hello, store, &store->door);
 	if (!err) {
-		store->spare = open_spare();
 		log_info(&daemon->log, "images of other nodes are kept in %s; listening on %s, port %u",
-			 daemon->config.store, daemon->config.listen, store->port);
+			 daemon->config.store, daemon->config.listen, store_door_port(store->door));
 		sweep(store);
 		return 0;
 	}
 	log_error(&daemon->log, "no images of other nodes can be kept: cannot listen on %s, port %u: %s",
 		  daemon->config.listen, daemon->config.store_port, strerror(-err));
-	if (store->fd >= 0)
-		close(store->fd);
-	store->fd = -1;
 	return err == -ENOMEM ? err : 0;
 }
 
@@ -579,7 +380,6 @@ int store_open(struct daemon *daemon, struct store **ret_store)
 	if (!store)
 		return -ENOMEM;
 	store->daemon = daemon;
-	store->fd = store->spare = -1;
 	*ret_store = store;
 	if (sodium_init() < 0)
 		return -EIO;
@@ -605,16 +405,9 @@ void store_close(struct store *store)
 	for (i = 0; i < STORE_SESSIONS_MAX; i++)
 		worker_abort(store->sessions[i].worker);
 	worker_abort(store->sweeper);
-	while (store->visitors)
-		visitor_drop(store->visitors);
+	store_door_close(store->door);
 	while (store->tickets)
 		ticket_drop(&store->tickets);
-	reactor_remove(store->pause);
-	reactor_remove(store->source);
-	if (store->spare >= 0)
-		close(store->spare);
-	if (store->fd >= 0)
-		close(store->fd);
 	if (store->coming)
 		munmap(store->coming, STORE_SESSIONS_MAX * sizeof(*store->coming));
 	free(store);

@@ -124,7 +124,10 @@ static json_t *parse(struct request *request, struct fsck_request *f)
 
 void verb_fsck(struct request *request)
 {
-	struct worker_spec spec = { .name = "ckptd-fsck", .run = fsck_run };
+	struct worker_spec spec = {
+		.name = "ckptd-fsck", .run = fsck_run,
+		.killed = "what it had repaired by then is (--repair): run it again",
+	};
 	struct fsck_request *f = calloc(1, sizeof(*f));
 	json_t *outcome;
 	int err;

@@ -3,17 +3,21 @@
  * The requests pin, unpin and prune: what stays of a job's generations.
  *
  * A pin is set here and now: it is one small file, and who was told that a generation is pinned
- * may rely on it.  Pruning is the keeper's.
+ * may rely on it.  Where image directories are not shared it is set on the other nodes as well,
+ * which have to answer for that.  Pruning is the keeper's.
  */
 #include "supervisor/verbs.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "image/util.h"
 #include "supervisor/jobs.h"
 #include "supervisor/keeper.h"
 #include "supervisor/outcome.h"
+#include "supervisor/parts.h"
 #include "supervisor/pin.h"
 
 /* ------------------------------------------------------------- pin, unpin */
@@ -52,10 +56,109 @@ static int change(const struct request *request, const struct job *job, json_int
 	return err;
 }
 
-static void pin_or_not(struct request *request, bool pin)
+/* As change(); and -EBUSY. */
+static int change_here(const struct request *request, const struct job *job, json_int_t generation,
+		       bool pin, char *why, size_t size)
 {
 	_cleanup_fd_ int lock = -1;
-	json_t *outcome = NULL;
+	int err = catalog_lock(&request->daemon->catalog, job->id, &lock);
+
+	if (!err)
+		return change(request, job, generation, pin, why, size);
+	snprintf(why, size, "%s: %s", job->image_dir, err == -EBUSY ?
+		 "generations are being removed or pinned just now; try again" : strerror(-err));
+	return err;
+}
+
+struct over_nodes {
+	struct request *request;
+	int64_t job;
+	json_int_t generation;
+	bool pin;
+	bool here;
+};
+
+/* "n2 (why), n3 (why)" */
+static json_t *names_of(const json_t *failed)
+{
+	json_t *text = json_string(""), *why;
+	const char *name;
+
+	json_object_foreach((json_t *)failed, name, why) {
+		json_t *more = json_sprintf("%s%s%s (%s)", json_string_value(text),
+					    *json_string_value(text) ? ", " : "", name,
+					    json_string_value(why));
+
+		json_decref(text);
+		text = more;
+	}
+	return text;
+}
+
+static json_t *not_everywhere(const struct over_nodes *o, const json_t *result)
+{
+	json_t *names = names_of(json_object_get(result, "failed"));
+	json_t *outcome = outcome_error(-EHOSTUNREACH, "generation %lld of job %lld is %s, but it is not known of node %s: ask again when it answers",
+					(long long)o->generation, (long long)o->job,
+					!o->here ? "not pinned here" : o->pin ? "pinned here" : "unpinned here",
+					json_string_value(names));
+
+	json_object_update(json_object_get(outcome, "error"), (json_t *)result);
+	json_decref(names);
+	return outcome;
+}
+
+static bool anywhere(const struct over_nodes *o, const json_t *result)
+{
+	bool any = o->here;
+	const char *name;
+	json_t *had;
+
+	json_object_foreach(json_object_get(result, "nodes"), name, had)
+		any = any || json_is_true(had);
+	return any;
+}
+
+static void on_pinned(const json_t *result, void *arg)
+{
+	struct over_nodes *o = arg;
+	json_t *outcome;
+
+	if (!result)
+		outcome = NULL;
+	else if (json_object_size(json_object_get(result, "failed")))
+		outcome = not_everywhere(o, result);
+	else if (!anywhere(o, result))
+		outcome = outcome_error(-ENOENT, "generation %lld of job %lld is not pinned",
+					(long long)o->generation, (long long)o->job);
+	else
+		outcome = outcome_ok(json_pack("{s:I, s:I, s:b, s:O}", "job", (json_int_t)o->job,
+					       "generation", o->generation, "pinned", o->pin, "nodes",
+					       json_object_get(result, "nodes")));
+	request_answer(o->request, outcome);
+	free(o);
+}
+
+/* Done here, or there was nothing to unpin (@here). */
+static void go_on(struct request *request, const struct job *job, json_t *names,
+		  json_int_t generation, bool pin, bool here)
+{
+	const struct parts_pin how = { .generation = generation, .pin = pin, .by = request->uid };
+	struct over_nodes *o = malloc(sizeof(*o));
+
+	if (!o) {
+		request_answer(request, NULL);
+		return;
+	}
+	*o = (struct over_nodes) {
+		.request = request, .job = job->id, .generation = generation, .pin = pin, .here = here,
+	};
+	parts_pin(job, names, &how, on_pinned, o);
+}
+
+static void pin_or_not(struct request *request, bool pin)
+{
+	json_t *outcome = NULL, *names = NULL;
 	struct job *job = jobs_find_for(request, &outcome);
 	json_int_t generation = 0;
 	char why[512];
@@ -64,18 +167,19 @@ static void pin_or_not(struct request *request, bool pin)
 	if (job)
 		outcome = choose(request, job, &generation);
 	if (job && !outcome) {
-		err = catalog_lock(&request->daemon->catalog, job->id, &lock);
-		if (err)
-			outcome = outcome_error(err, "%s: %s", job->image_dir, err == -EBUSY ?
-						"generations are being removed or pinned just now; try again" :
-						strerror(-err));
+		err = change_here(request, job, generation, pin, why, sizeof(why));
+		names = parts_pin_nodes(job, generation);
 	}
-	if (job && !outcome) {
-		err = change(request, job, generation, pin, why, sizeof(why));
+	if (json_array_size(names) && (!err || (err == -ENOENT && !pin))) {
+		go_on(request, job, names, generation, pin, !err);
+		json_decref(names);
+		return;
+	}
+	if (job && !outcome)
 		outcome = err ? outcome_error(err, "%s", why) :
 			  outcome_ok(json_pack("{s:I, s:I, s:b}", "job", (json_int_t)job->id,
 					       "generation", generation, "pinned", pin));
-	}
+	json_decref(names);
 	request_answer(request, outcome);
 }
 

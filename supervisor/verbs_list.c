@@ -171,7 +171,6 @@ static void rm_free(struct rm *rm)
 	free(rm);
 }
 
-/* That a number is ours does not make the image under it ours. NULL, or an outcome. */
 static json_t *check_own(const struct rm *rm)
 {
 	const struct daemon *daemon = rm->request->daemon;
@@ -180,23 +179,8 @@ static json_t *check_own(const struct rm *rm)
 	const struct listing listing = {
 		.env = &env, .catalog = &daemon->catalog, .job = rm->job->id, .label = rm->label,
 	};
-	json_t *number, *outcome = NULL;
-	size_t i;
 
-	json_array_foreach(rm->generations, i, number) {
-		json_t *row = outcome ? NULL : listing_row_read(&listing, json_integer_value(number));
-		json_int_t err = json_integer_value(json_object_get(row, "errno"));
-
-		if (err == ESTALE)
-			outcome = outcome_error(-ESTALE, "%s; it is no image of this job, and nothing was removed: move it away by hand, or mount the right file system on %s",
-						json_string_value(json_object_get(row, "error")),
-						daemon->config.image_dir);
-		else if (row && listing_is_foreign(row) && !rm->force)
-			outcome = outcome_error(-(int)err, "%s; nothing was removed: use --force if that is meant",
-						json_string_value(json_object_get(row, "error")));
-		json_decref(row);
-	}
-	return outcome;
+	return listing_check_own(&listing, rm->generations, rm->force);
 }
 
 /* NULL, or an outcome. */
@@ -205,7 +189,7 @@ static json_t *rm_from_l1(const struct rm *rm)
 	const struct catalog *catalog = &rm->request->daemon->catalog;
 	_cleanup_fd_ int lock = -1;
 	json_t *outcome = check_own(rm);
-	char why[512];
+	char why[512], holder[80];
 	size_t i;
 	int err;
 
@@ -216,6 +200,10 @@ static json_t *rm_from_l1(const struct rm *rm)
 		return outcome_error(err, "%s: %s", rm->job->image_dir, err == -EBUSY ?
 				     "generations are being removed or pinned just now; try again" :
 				     strerror(-err));
+	if (!rm->force && catalog_claimed(catalog, rm->job->id, holder, sizeof(holder)) &&
+	    strcmp(holder, rm->request->daemon->config.node))
+		return outcome_error(-EBUSY, "job %lld is being restarted on node %s; if that node is off, use --force",
+				     (long long)rm->job->id, holder);
 	for (i = 0; i < json_array_size(rm->generations); i++) {
 		int64_t n = json_integer_value(json_array_get(rm->generations, i));
 
@@ -345,7 +333,7 @@ static void on_rm(json_t *outcome, void *arg)
 	promoter_release(rm->request->daemon->promoter);
 	if (outcome_is_ok(outcome) && rm_is_of_l1(rm) &&
 	    !rm->request->daemon->config.image_dir_shared)
-		parts_forget(rm->job, rm->generations, rm->whole);
+		parts_forget(rm->job, rm->generations, rm->whole, rm->force);
 	if (outcome_is_ok(outcome) && rm->whole) {
 		job_unprepare(rm->job);
 		jobs_forget(rm->job);
@@ -532,7 +520,10 @@ static struct rm *parse_rm(struct request *request, struct job *job, bool *ret_d
 static void rm_start(void *arg)
 {
 	struct rm *rm = arg;
-	struct worker_spec spec = { .name = "ckptd-rm", .run = rm_run, .arg = rm };
+	struct worker_spec spec = {
+		.name = "ckptd-rm", .run = rm_run, .arg = rm,
+		.killed = "what it had removed by then is gone: ckptctl list shows what is left, and removing it again is harmless",
+	};
 	int err = worker_start(rm->request->daemon, &spec, &rm_ops, rm, &rm->worker);
 
 	if (err)

@@ -240,7 +240,10 @@ static void on_abandon(struct request *request, void *arg)
 
 static void on_ticket(const struct partner_ticket *ticket, json_t *no, void *arg)
 {
-	struct worker_spec spec = { .name = "ckptd-copy", .run = store_run, .arg = arg };
+	struct worker_spec spec = {
+		.name = "ckptd-copy", .run = store_run, .arg = arg,
+		.killed = "what it had done by then stays done: ckptctl store shows what is on the other node",
+	};
 	struct store_request *r = arg;
 	int err;
 

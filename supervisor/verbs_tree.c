@@ -34,7 +34,8 @@ struct tree_request {
 	struct worker *worker;
 	json_t *args;
 	json_t *(*op)(const struct op_env *env, json_t *args);
-	const struct job *job;	/* NULL: of no job */
+	const struct job *job;	/* in the worker; NULL: of no job */
+	int64_t job_id;		/* 0: the same */
 	bool nodes;		/* doctor: ask the other nodes, too */
 	json_t *outcome;
 	/* restore, in the worker */
@@ -92,6 +93,9 @@ static void on_outcome(json_t *outcome, void *arg)
 	struct tree_request *t = arg;
 
 	t->outcome = outcome;
+	if (t->job_id)
+		json_object_set_new(json_object_get(outcome, "result"), "job",
+				    json_integer(t->job_id));
 	if (!t->nodes || !outcome_is_ok(outcome) ||
 	    nodes_probe(t->request->daemon->nodes, on_nodes, t))
 		answer(t);
@@ -119,8 +123,11 @@ static void start(struct request *request, json_t *args, const struct job *job,
 		t->args = json_incref(args);
 		t->op = op;
 		t->job = job;
+		t->job_id = job ? job->id : 0;
 		/* of a node as a whole, not of one tree */
 		t->nodes = op == op_doctor && !json_object_get(args, "pid");
+		if (op == op_dump)
+			spec.killed = "if the image was complete by then it stays (ckptctl verify), and with --kill the tree may have ended";
 		spec.arg = t;
 		err = worker_start(request->daemon, &spec, &ops, t, &t->worker);
 		if (!err)
@@ -232,6 +239,7 @@ void verb_restore(struct request *request)
 	struct worker_spec spec = {
 		.name = "ckptd-restore", .flags = WORKER_STAYS,
 		.run = restore_run, .stay = restore_stay,
+		.killed = "look whether the tree runs: if its processes had been let go by then, they run on",
 	};
 	json_t *outcome = root_only(request);
 	struct tree_request *t = outcome ? NULL : calloc(1, sizeof(*t));

@@ -30,6 +30,7 @@
 struct worker {
 	struct daemon *daemon;
 	const char *name;
+	const char *killed;
 	pid_t pid;
 	bool stays;
 	struct channel *channel;
@@ -44,12 +45,13 @@ struct worker {
 
 static json_t *died(const struct worker *w)
 {
+	const char *so = w->killed ? w->killed : "nothing was changed";
+
 	if (w->status > 0 && WIFSIGNALED(w->status))
-		return outcome_error(-ECHILD, "the %s process was killed by signal %d (%s); nothing was changed",
+		return outcome_error(-ECHILD, "the %s process was killed by signal %d (%s); %s",
 				     w->name, WTERMSIG(w->status),
-				     strsignal(WTERMSIG(w->status)));
-	return outcome_error(-ECHILD, "the %s process ended without a word; nothing was changed",
-			     w->name);
+				     strsignal(WTERMSIG(w->status)), so);
+	return outcome_error(-ECHILD, "the %s process ended without a word; %s", w->name, so);
 }
 
 /* One that stays is still our child, and must not become a zombie of ours. */
@@ -188,6 +190,7 @@ int worker_start(struct daemon *daemon, const struct worker_spec *spec,
 	}
 	w->daemon = daemon;
 	w->name = spec->name;
+	w->killed = spec->killed;
 	w->stays = spec->flags & WORKER_STAYS;
 	w->ops = ops;
 	w->arg = ops_arg;

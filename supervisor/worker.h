@@ -26,6 +26,11 @@ struct worker_spec {
 	int (*stay)(void *arg);
 	void *arg;		/* of both; of the worker's memory then */
 	const int *keep;	/* descriptors the worker needs, -1 at the end */
+	/*
+	 * What is so when it was killed, for people: where what it did stays done, how to look what
+	 * that is.  Outlives the worker.  NULL: it changes nothing, or nothing before its outcome.
+	 */
+	const char *killed;
 };
 
 /*

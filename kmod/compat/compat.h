@@ -89,15 +89,23 @@ static inline u32 ckpt_futex_flags_in(u32 flags)
 #define ckpt_file_user_path(file) ((const struct path *)&(file)->f_path)
 #endif
 
-/* struct file_lock was split in 6.9. Drop when minimum >= 6.9. */
+/* struct file_lock was split in 6.9, and leases from it: their fields. Drop when minimum >= 6.9. */
 #ifdef CKPT_HAVE_FILE_LOCK_CORE
-#define ckpt_lock_list c.flc_list
-#define ckpt_lock_file(lock) ((lock)->c.flc_file)
-#define ckpt_lock_owner(lock) ((lock)->c.flc_owner)
+#define ckpt_lease	file_lease
+#define ckpt_fl_list	c.flc_list
+#define ckpt_fl_file	c.flc_file
+#define ckpt_fl_owner	c.flc_owner
+#define ckpt_fl_flags	c.flc_flags
+#define ckpt_fl_type	c.flc_type
+#define ckpt_fl_pid	c.flc_pid
 #else
-#define ckpt_lock_list fl_list
-#define ckpt_lock_file(lock) ((lock)->fl_file)
-#define ckpt_lock_owner(lock) ((lock)->fl_owner)
+#define ckpt_lease	file_lock
+#define ckpt_fl_list	fl_list
+#define ckpt_fl_file	fl_file
+#define ckpt_fl_owner	fl_owner
+#define ckpt_fl_flags	fl_flags
+#define ckpt_fl_type	fl_type
+#define ckpt_fl_pid	fl_pid
 #endif
 
 /* f_owner became a pointer in 6.12. Drop when minimum >= 6.12. */

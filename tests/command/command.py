@@ -7,6 +7,7 @@
 Runs as root, on any machine; nodes and the way to run are those of tests/vm/daemon.py.
 """
 import contextlib
+import functools
 import json
 import os
 import re
@@ -129,6 +130,39 @@ def lost_output(node):
     equal(shell(node, '$c run -- echo here <&-').stdout, b'here\n', 'output without input')
 
 
+def last_json(done):
+    return json.loads(done.stderr.decode().rsplit('\n', 2)[-2])
+
+
+@test
+def attached_json(node):
+    """--json of who is attached: one line, the last on standard error; the job has the output"""
+    def attached(status, *args, **kwargs):
+        done = ends(status, '', command(node, *args, **kwargs))
+        return done, last_json(done)
+    script = 'echo out; printf err >&2; exit 5'
+    done, got = attached(5, 'run', '--json', '--', 'sh', '-c', script)
+    equal((done.stdout, done.stderr.split(b'\n')[0]), (b'out\n', b'err'), "the job's output")
+    equal((got['ok'], got['result']['job'], got['result']['exit_status']), (True, 1, 5), 'run')
+    check('state' not in got['result'], 'a state of long ago')
+    done, got = attached(143, 'run', '--json', '--', 'sh', '-c', 'kill $$')
+    equal((done.stdout, got['result']['exit_status']), (b'', 143), 'signal')
+    done, got = attached(7, '--json', '-n', '2', '--mpi', 'none', '--', 'sh', '-c', 'exit 7',
+                         program='ckptrun')
+    equal((done.stdout, got['result']['exit_status']), (b'', 7), 'ckptrun')
+    job = str(node.run('sh', '-c', 'echo here; sleep 3'))
+    done, got = attached(0, 'attach', '--json', '-H', '100', job)
+    equal((done.stdout, got['result']['exit_status']), (b'here\n', 0), 'attach')
+    sleeping = node.run('sleep', '100')
+    attach = started(node, 'attach', '--json', str(sleeping))
+    attach.send_signal(signal.SIGTERM)
+    got = last_json(finished(attach, 0, 'detached'))
+    equal((got['ok'], got['result']['detached'], 'exit_status' in got['result']),
+          (True, True, False), 'detached')
+    done = ends(1, 'no job 99', command(node, 'attach', '--json', '99'))
+    equal(json.loads(done.stdout)['ok'], False, 'not attached: the output is ours')
+
+
 # --------------------------------------------------------------- waiting
 
 def started(node, *args):
@@ -239,6 +273,68 @@ def many_connections(node):
         node.ctl('ps')
 
 
+def is_closed(sock, within):
+    sock.settimeout(within * daemon.ARGS.slow)
+    try:
+        return sock.recv(1) == b''
+    except ConnectionResetError:
+        return True
+    except socket.timeout:
+        return False
+
+
+@test
+def idle_connections(node):
+    """a connection without a request is closed after a time, one that waits for its answer is not"""
+    node.leave()
+    node.settings['idle_timeout_ms'] = str(1000 * daemon.ARGS.slow)
+    node.start()
+    job = node.run('sleep', str(4 * daemon.ARGS.slow))
+    with contextlib.ExitStack() as stack:
+        idle, part, waits, answered = [stack.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(4)]
+        for s in (idle, part, waits, answered):
+            s.connect(node.socket)
+        request(waits, 'wait', {'job': job})
+        request(answered, 'ps', {})
+        check(answer(answered)['ok'], 'ps')
+        for byte in struct.pack('<IHHI', 0x54504b43, 1, 0, 5)[:6]:
+            with contextlib.suppress(BrokenPipeError):
+                part.sendall(bytes([byte]))
+            time.sleep(0.3 * daemon.ARGS.slow)
+        for s in (idle, part, answered):
+            check(is_closed(s, 1), 'an idle one is there')
+        waits.settimeout(30 * daemon.ARGS.slow)
+        equal(answer(waits)['result']['exit_status'], 0, 'who waits')
+        check(is_closed(waits, 3), 'who has waited is there')
+
+
+# ----------------------------------------------------------------- doctor
+
+@test
+def doctor_json(node):
+    """doctor --json: each check, what of it is required; whose pid"""
+    def doctor(*args):
+        done = command(node, 'doctor', '--json', *args)
+        got = json.loads(done.stdout)['result']
+        equal(done.returncode, 0 if got['ready'] else 3, 'status')
+        return got
+    job = node.run('sleep', '100')
+    whole = doctor()
+    checks = {c['check']: c for c in whole['checks']}
+    equal([c for c in ('module', 'key', 'images') if not checks[c].get('required')], [], 'required')
+    for c in whole['checks']:
+        equal(('advice' in c, bool(c['found'])), (not c['ok'], True), f'{c}')
+    needed = [c for c in whole['checks'] if c.get('required') and not c['ok']]
+    equal(whole['ready'], not needed, 'ready')
+    equal(('pid' in whole, 'tree' in whole), (False, False), 'of the node')
+    pid = node.job(job)['init_pid']
+    for args in ((str(job),), ('--pid', str(pid))):
+        got = doctor(*args)
+        equal((got['pid'], got.get('job')), (pid, None if args[1:] else job), 'whose')
+        equal('tree' in got, not needed, 'the tree was looked at')
+    usage(node, 'needs ckptd', '--standalone', 'doctor', str(job))
+
+
 # ------------------------------------------------------------------ users
 
 @test
@@ -295,6 +391,61 @@ def several_removed(node):
 
 
 @test
+def several_removed_json(node):
+    """rm --json of several prints one document, with what became of each"""
+    jobs = [node.run('true') for _ in range(2)]
+    for job in jobs:
+        node.wait(job)
+    one = ends(1, 'no job 99', command(node, 'rm', '--json', '99'))
+    equal(json.loads(one.stdout)['ok'], False, 'of one')
+    done = ends(1, 'no job 99', command(node, 'rm', '--json', str(jobs[0]), '99', str(jobs[1])))
+    got = json.loads(done.stdout)
+    equal((got['ok'], got['error']), (False, json.loads(one.stdout)['error']), 'of all')
+    of_each = got['result']['outcomes']
+    equal([each['ok'] for each in of_each], [True, False, True], 'of each')
+    equal([of_each[i]['result']['job'] for i in (0, 2)], jobs, 'which')
+    jobs = [node.run('true') for _ in range(2)]
+    for job in jobs:
+        node.wait(job)
+    got = json.loads(ends(0, '', command(node, 'rm', '--json', *map(str, jobs))).stdout)
+    equal((got['ok'], 'error' in got, len(got['result']['outcomes'])), (True, False, 2), 'all well')
+    equal(node.jobs('--all'), {}, 'jobs')
+
+
+@test
+def foreign_not_removed(node):
+    """rm: what has a job's number and is another's stays, also by force; what another key has written, but for that"""
+    def make(generation, label, key):
+        subprocess.run([f'{TOP}/build/bin/tests/tools/mkimage', f'{where}/gen-{generation}', key, label,
+                        str(generation), '1'], check=True)
+
+    def generations():
+        return [row['generation'] for row in node.generations(job)]
+    job = node.run('true')
+    node.wait(job)
+    where, other_key = f'{node.images}/{job}', f'{node.base}/other-key'
+    with open(f'{where}/job.json') as f:
+        label = f"{job}-{json.load(f)['sealed']['uuid']}"
+    with open(other_key, 'wb') as f:
+        os.fchmod(f.fileno(), 0o600)
+        f.write(os.urandom(32))
+    make(1, label, node.key)
+    make(2, f'{label}0', node.key)
+    make(3, label, other_key)
+    for options in ((), ('--force',)):
+        ends(1, 'it is no image of this job', command(node, 'rm', *options, f'{job}:2'))
+        ends(1, 'nothing was removed', command(node, 'rm', *options, str(job)))
+    equal(generations(), [1, 2, 3], 'generations')
+    os.rename(f'{where}/gen-2', f'{node.base}/gen-2')
+    ends(1, 'use --force if that is meant', command(node, 'rm', f'{job}:3'))
+    ends(1, 'use --force if that is meant', command(node, 'rm', str(job)))
+    equal(generations(), [1, 3], 'generations')
+    ends(0, '', command(node, 'rm', '--force', f'{job}:3'))
+    ends(0, '', command(node, 'rm', str(job)))
+    equal(node.jobs('--all'), {}, 'jobs')
+
+
+@test
 def ranks_usage(node):
     """ckptrun: maps, options that it has not, programs that cannot be run"""
     def ckptrun(status, text, *args):
@@ -326,6 +477,116 @@ def keys(node):
     usage(node, 'absolute path', 'keygen', '--encryption-key', './enc')
     ends(0, '', command(node, 'keygen', '--encryption-key', path))
     check(os.path.exists(path), 'no key was made')
+
+
+# ----------------------------------------------------------- documentation
+
+COMMON = {'--json', '--socket', '--standalone', '--key', '--encryption-key'}
+OPTION = re.compile(r'^ +(?:(-\w), )?(--[a-z][a-z-]*)([ =][A-Z]| node:| [a-z]+[|])?', re.M)
+
+
+@functools.cache
+def helped(program, *args):
+    """[(short or '', long, takes a value)] that --help says."""
+    done = subprocess.run([f'{daemon.ARGS.bin}/{program}', *args, '--help'], capture_output=True, check=True)
+    return [(m[1] or '', m[2], bool(m[3])) for m in OPTION.finditer(done.stdout.decode())]
+
+
+@functools.cache
+def verbs():
+    done = subprocess.run([f'{daemon.ARGS.bin}/ckptctl', '--help'], capture_output=True, check=True)
+    return re.findall(r'^  ([a-z]+)  ', done.stdout.decode(), re.M)
+
+
+def taken(*files):
+    """Long options in the tables of getopt_long()."""
+    text = ''
+    for name in files:
+        with open(f'{TOP}/{name}') as f:
+            text += f.read()
+    return {f'--{name}' for name in re.findall(r'\{ "([a-z-]+)", (?:no|required)_argument', text)}
+
+
+def page(name):
+    with open(f'{TOP}/docs/man/{name}') as f:
+        return f.read()
+
+
+def pages_of_verbs():
+    """What ckptctl(1) says of each verb, from its item to the next verb's."""
+    starts = [(m.start(), m[1]) for m in re.finditer(r'^\.It Cm ([a-z]+)\b', page('ckptctl.1'), re.M)
+              if m[1] in verbs()]
+    ends_at = [at for at, _ in starts[1:]] + [None]
+    text = {}
+    for (at, verb), end in zip(starts, ends_at):
+        text[verb] = text.get(verb, '') + page('ckptctl.1')[at:end]
+    text['pin'] += text['unpin']		# of both, behind the second
+    return text
+
+
+def lacking(options, text):
+    return [long for short, long, _ in options
+            if not re.search(fr'(?<![\w-]){long}(?![\w-])', text) or
+            (short and not re.search(fr'\bFl (\w [|] )?{short[1]}\b', text))]
+
+
+@test
+def options_in_manual(node):
+    """every option is in --help and in the manual page"""
+    text, lack = pages_of_verbs(), {}
+    auto = taken('ckptctl/cli_auto.h')
+    for verb in verbs():
+        options = [o for o in helped('ckptctl', verb) if o[1] not in COMMON or (verb, o[1]) == ('keygen', '--encryption-key')]
+        source = 'pin' if verb == 'unpin' else verb
+        has = taken(f'ckptctl/cmd_{source}.c') | \
+            (auto if verb == 'run' else auto - {'--auto'} if verb == 'auto' else set())
+        lack[verb] = lacking(options, text.get(verb, '')) + \
+            [f'{o}: not in --help' for o in has - {long for _, long, _ in helped('ckptctl', verb)}]
+    lack['every verb'] = lacking(helped('ckptctl', 'ps')[-5:], page('ckptctl.1'))
+    for program, section, source in (('ckptrun', 1, ['ckptctl/ckptrun.c', 'ckptctl/cli_auto.h']),
+                                     ('ckptd', 8, ['supervisor/ckptd.c'])):
+        options = helped(program)
+        lack[program] = lacking(options, page(f'{program}.{section}')) + \
+            [f'{o}: not in --help' for o in taken(*source) - {long for _, long, _ in options}]
+    shim = [('', o, False) for o in taken('shim/main.c')]
+    check(len(shim) >= 3, f'options of the shim: {shim}')
+    lack['ckpt-shim'] = lacking(shim, page('ckpt-shim.8'))
+    equal({name: found for name, found in lack.items() if found}, {}, 'options that are not documented')
+
+
+def bash(lines):
+    """Lines of shell, with bash's completions loaded; the lines of the output."""
+    script = '\n'.join([f'. {TOP}/ckptctl/completion.bash', *lines])
+    done = subprocess.run(['bash', '--norc', '-s'], input=script.encode(), capture_output=True, cwd='/',
+                          env={'PATH': os.environ['PATH'], 'CKPTD_SOCKET': '/nonexistent'})
+    return done.stdout.decode().split('\n')
+
+
+def offers(program, offered, *words):
+    """Says what of OFFERED the last of the words behind PROGRAM cannot become."""
+    line = ' '.join(words)
+    return (f'COMP_WORDS=({program} {line}); COMP_CWORD={len(words)}; _{program} {daemon.ARGS.bin}/{program}; '
+            f'for word in {" ".join(offered)}; do [[ " ${{COMPREPLY[*]}} " = *" $word "* ]] || '
+            f'echo "{program} {line}: $word"; done')
+
+
+@test
+def options_completed(node):
+    """bash completes every option, and knows which take a value"""
+    script = []
+    for verb in verbs():
+        options = helped('ckptctl', verb)
+        script.append(offers('ckptctl', [long for _, long, _ in options], verb, '--'))
+        # a value of its own, or none that is known; not an operand or an option
+        script += [f'verb={verb} cur=; _ckptctl_value {option} false || echo "value of {verb} {option}"'
+                   for short, long, value in options if value for option in (short, long) if option]
+    options = helped('ckptrun')
+    script.append(offers('ckptrun', [long for _, long, _ in options], '--'))
+    # what comes behind the value is not the program's
+    script += [offers('ckptrun', ['--ranks'], option, 'x', '--r')
+               for short, long, value in options if value for option in (short, long) if option]
+    check(len(script) > 120, f'{len(script)} to look at')
+    equal([line for line in bash(script) if line], [], 'not completed')
 
 
 # ------------------------------------------------------------ configuration

@@ -158,7 +158,8 @@ class Recorder:
         """ckptd may be merging it before it copies it."""
         def once():
             done = self.node.ctl('merge', f'{job}:{g}', check=False)
-            check(done.returncode == 0 or b'is being written already' in done.stderr,
+            busy = [b'is being written already', b'is being merged already']
+            check(done.returncode == 0 or any(text in done.stderr for text in busy),
                   f'merge {job}:{g}: {done.stderr.decode()}')
             return done.returncode == 0
         with self.ledger.step(job, f'merge {g}'):

@@ -301,12 +301,9 @@ static void has_sem_undo(void)
 	shared->addr[1] = id;
 	semop(id, &op, 1);
 }
-static void has_flock(void) { flock(open("/tmp/capture-lock", O_RDWR | O_CREAT, 0600), LOCK_EX); }
-static void has_posix_lock(void)
+static void has_lease(void)
 {
-	struct flock l = { .l_type = F_WRLCK };
-
-	fcntl(open("/tmp/capture-lock", O_RDWR | O_CREAT, 0600), F_SETLK, &l);
+	fcntl(open("/tmp/capture-lease", O_RDWR | O_CREAT, 0600), F_SETLEASE, F_WRLCK);
 }
 static void has_owner(void)
 {
@@ -393,8 +390,7 @@ part(refusals)
 		{ has_timer, CKPT_R_POSIX_TIMER, "POSIX timer" },
 		{ has_shm, CKPT_R_SYSV_SHM, "SysV shared memory" },
 		{ has_sem_undo, CKPT_R_SYSV_SEM, "SEM_UNDO" },
-		{ has_flock, CKPT_R_FILE_LOCK, "flock" },
-		{ has_posix_lock, CKPT_R_FILE_LOCK, "POSIX lock" },
+		{ has_lease, CKPT_R_FILE_LOCK, "lease" },
 		{ has_owner, CKPT_R_FD_OWNER, "F_SETOWN" },
 		{ has_packets, CKPT_R_PIPE_PACKET, "packets in a pipe" },
 		{ has_user_ns, CKPT_R_USER_NS, "user namespace" },

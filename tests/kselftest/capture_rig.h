@@ -96,6 +96,6 @@ part(limits); part(many); part(track); part(exclude); part(again);
 part(exclude_range); part(exclude_fd); part(exclude_thread);
 part(forking); part(continued); part(restarted); part(reaped); part(core);
 part(track_moved); part(limit_of_child); part(cpuset);
-part(rights);
+part(rights); part(locks);
 
 #endif /* CAPTURE_RIG_H */

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -511,4 +512,70 @@ part(files)
 	close(fd);
 	reap(pid);
 	unlink("/tmp/capture-file");
+}
+
+/* ------------------------------------------------------------------ locks */
+
+static void with_locks(void *unused)
+{
+	struct flock range = { .l_type = F_WRLCK, .l_start = 10, .l_len = 5 };
+	int fd = open("/tmp/capture-locks", O_RDWR | O_CREAT, 0600);
+	int other = open("/tmp/capture-locks", O_RDONLY);
+
+	(void)unused;
+	shared->addr[0] = fd;
+	shared->addr[1] = other;
+	if (flock(other, LOCK_SH) || fcntl(fd, F_SETLK, &range))
+		_exit(1);
+	range = (struct flock) { .l_type = F_RDLCK, .l_start = 100 };
+	if (fcntl(other, F_OFD_SETLK, &range))
+		_exit(1);
+	am_ready();
+	for (;;)
+		pause();
+}
+
+/* The record of that kind, if it is as said; its table, if it has one. */
+static bool lock_is(const struct recs *recs, __u32 kind, int fd, __u32 type, __u64 start,
+		    __u64 end)
+{
+	const struct ckpt_rec_fd *r = fd_of(recs, fd);
+	const struct ckpt_rec_lock *l;
+
+	recs_for_each(rec, recs) {
+		l = (void *)rec;
+		if (rec->type == CKPT_REC_LOCK && l->kind == kind && r)
+			return l->file == r->file && l->type == type && l->start == start &&
+			       l->end == end &&
+			       l->files_id == (kind == CKPT_LOCK_POSIX ? r->files_id : 0);
+	}
+	return false;
+}
+
+/* Another process's lock on the same file is not the tree's. */
+part(locks)
+{
+	struct flock range = { .l_type = F_WRLCK, .l_start = 50, .l_len = 1 };
+	unsigned int nr = 0;
+	struct recs recs;
+	pid_t pid = spawn(with_locks, NULL);
+	int fd, mine;
+
+	wait_ready(1);
+	mine = open("/tmp/capture-locks", O_RDWR);
+	tap_ok(!fcntl(mine, F_SETLK, &range) && !flock(mine, LOCK_SH), "locks of our own");
+	fd = collected(pid, &recs);
+	recs_for_each(rec, &recs)
+		nr += rec->type == CKPT_REC_LOCK;
+	tap_is(nr, 3, "all of the tree's locks, and no other");
+	tap_ok(lock_is(&recs, CKPT_LOCK_FLOCK, shared->addr[1], F_RDLCK, 0, INT64_MAX), "flock");
+	tap_ok(lock_is(&recs, CKPT_LOCK_OFD, shared->addr[1], F_RDLCK, 100, INT64_MAX),
+	       "a lock of the description, to the end");
+	tap_ok(lock_is(&recs, CKPT_LOCK_POSIX, shared->addr[0], F_WRLCK, 10, 14),
+	       "a lock of the process");
+	recs_free(&recs);
+	close(fd);
+	close(mine);
+	reap(pid);
+	unlink("/tmp/capture-locks");
 }

@@ -27,7 +27,7 @@ static const struct {
 } parts[] = {
 #define PART(name) { #name, part_##name }
 	PART(info), PART(target), PART(phases), PART(regs), PART(process), PART(signals),
-	PART(vmas), PART(files), PART(pages), PART(special), PART(cookies),
+	PART(vmas), PART(files), PART(locks), PART(pages), PART(special), PART(cookies),
 	PART(stopped), PART(zombies), PART(vfork), PART(traced), PART(refusals),
 	PART(waits), PART(handlers), PART(kill), PART(close), PART(pause), PART(owner),
 	PART(rmmod), PART(storm), PART(limits), PART(track), PART(exclude), PART(exclude_range),

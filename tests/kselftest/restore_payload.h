@@ -40,7 +40,7 @@ void payload_describe(struct shared *sh);		/* look at oneself, wait, exit */
 void payload_hold(struct shared *sh);			/* wait, exit */
 void payload_thread(struct shared *sh, long index);	/* TLS and vector registers, wait, exit */
 void payload_signals(struct shared *sh);		/* unblock everything, wait, exit */
-void payload_alarm(struct shared *sh);			/* wait for SIGALRM */
+void payload_alarm(struct shared *sh);			/* wait for two signals */
 void payload_poke(struct shared *sh, char *addr, long value);	/* write one byte when told */
 void payload_sum(struct shared *sh, const long *from, long nr);	/* sum of words, exit */
 void payload_wait(struct shared *sh, long child);	/* wait4 of a child, report */

@@ -18,6 +18,7 @@
 #define SHARED_BASE	0x20000000UL
 #define HEAP_BASE	0x30000000UL
 #define HEAP_SIZE	0x40000UL
+#define MORE		0x40000000UL	/* and up: what a test adds */
 #define STACK_TOP	0x7ffd00100000UL
 #define STACK_SIZE	0x20000UL
 #define VVAR_BASE	0x7fff00000000UL
@@ -75,7 +76,7 @@ struct ckpt_rec_mm *recs_mm(struct recs *recs, int exe);
 struct ckpt_rec_vma *recs_vma(struct recs *recs, int kind, unsigned long start,
 			      unsigned long len, __u64 flags, int fd);
 void recs_vma_end(struct recs *recs);		/* counts the VMAs into the MM record */
-/* MM, payload, shared page, heap, stack, vDSO; more VMAs may lie from 0x40000000 up */
+/* MM, payload, shared page, heap, stack, vDSO; more VMAs may lie from MORE up */
 void recs_basic(struct rig *rig, struct recs *recs,
 		void (*more)(struct recs *recs, void *arg), void *arg);
 struct ckpt_rec_thread *recs_thread(struct recs *recs, void *fn, long a, long b, long c);

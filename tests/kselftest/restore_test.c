@@ -13,7 +13,6 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -445,77 +444,6 @@ static void test_restarts(void)
 	close(restart_fds[2]);
 }
 
-/* ------------------------------------------------------------- descriptors */
-
-static void few_files(struct helper *self)
-{
-	struct rlimit limit = { 256, 4096 };
-
-	if (setrlimit(RLIMIT_NOFILE, &limit))
-		self->failed = errno;
-}
-
-static bool fd_is(pid_t pid, int fd, int same_as)
-{
-	return syscall(SYS_kcmp, pid, getpid(), 0 /* KCMP_FILE */, fd, same_as) == 0;
-}
-
-static void test_files(void)
-{
-	struct rig rig;
-	struct recs recs = {};
-	struct ckpt_rec_fd *fd;
-	char line[64] = "";
-	int pipes[2], null, opath, i, extra = 0;
-	__u64 bad;
-	pid_t pid;
-
-	tap_note("descriptors");
-	rig_open(&rig);
-	rig_add(&rig, -1, 2, few_files);
-	rig_start(&rig);
-	pid = rig.helpers[0].pid;
-	null = open("/dev/null", O_RDWR);
-	opath = open("/tmp", O_PATH);
-	if (pipe(pipes))
-		return;
-	for (i = 0; i < 4; i++) {
-		fd = recs_add(&recs, CKPT_REC_FD, sizeof(*fd));
-		fd->fd = (int[]){ 1, 5, 700, 6 }[i];
-		fd->file = (int[]){ null, pipes[1], pipes[0], opath }[i];
-		fd->cloexec = i == 1;
-	}
-	tap_is(rig_state(&rig, pid, &recs, NULL), 0, "FDs");
-	tap_ok(fd_is(pid, 1, null) && fd_is(pid, 5, pipes[1]) && fd_is(pid, 700, pipes[0]) &&
-	       fd_is(pid, 6, opath), "the same open files, one above the soft limit");
-	for (i = 0; i < 300; i++)
-		extra += fd_is(pid, i, null) + fd_is(pid, i, rig.ctx) + fd_is(pid, i, rig.shared_fd);
-	tap_is(extra, 1, "what was open is closed");
-	proc_line(pid, "fdinfo/5", "flags:\t", line, sizeof(line));
-	tap_is(strtol(line, NULL, 8) & O_CLOEXEC, O_CLOEXEC, "close-on-exec");
-	proc_line(pid, "limits", "Max open files", line, sizeof(line));
-	tap_is(atoi(line), 256, "the limit is what it was");
-
-	fd->fd = 5000;
-	tap_is(rig_state(&rig, pid, &recs, &bad), -EMFILE, "a number above the hard limit");
-	tap_is(bad, 3 * sizeof(*fd), "the record is named");
-	fd->fd = 7;
-	fd->file = rig.ctx;
-	tap_is(rig_state(&rig, pid, &recs, &bad), -EINVAL, "the context itself");
-	fd->file = 999;
-	tap_is(rig_state(&rig, pid, &recs, &bad), -EBADF, "a descriptor that is not open");
-	recs.len = 0;
-	fd = recs_add(&recs, CKPT_REC_FD, sizeof(*fd));
-	fd->fd = fd->file = -1;
-	tap_is(rig_state(&rig, pid, &recs, &bad), 0, "an empty table");
-	recs_done(&recs);
-	close(null);
-	close(opath);
-	close(pipes[0]);
-	close(pipes[1]);
-	rig_close(&rig);
-}
-
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -524,7 +452,7 @@ int main(int argc, char **argv)
 	} tests[] = {
 		{ "one", test_one }, { "sizes", test_begin_sizes }, { "phases", test_phases },
 		{ "threads", test_threads }, { "regs", test_refused_regs },
-		{ "restarts", test_restarts }, { "files", test_files },
+		{ "restarts", test_restarts }, { "files", test_files }, { "locks", test_locks },
 		{ "layout", test_layout }, { "many", test_many_vmas },
 		{ "large", test_large_vma },
 		{ "hugetlb", test_hugetlb }, { "pages", test_pages },

@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+struct recs;
 struct rig;
 
 /* restore_test_mm.c */
@@ -14,6 +15,9 @@ void test_layout(void);
 void test_many_vmas(void);
 void test_large_vma(void);
 void test_hugetlb(void);
+/* More for rig_basic_mm(): one anonymous mapping at MORE; @arg: its length, unsigned long. */
+void one_vma_add(struct recs *recs, void *arg);
+/* restore_test_pages.c */
 void test_pages(void);
 void test_thp(void);
 void test_share(void);
@@ -34,6 +38,9 @@ void test_groups(void);
 void test_zombie(void);
 void test_tty(void);
 void test_rseq(void);
+/* restore_test_files.c */
+void test_files(void);
+void test_locks(void);
 /* restore_test_fuzz.c */
 void test_fuzz(void);
 

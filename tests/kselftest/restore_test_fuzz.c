@@ -6,6 +6,7 @@
  * half built.  The seed is printed; `restore_test fuzz SEED` would be the same.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +44,7 @@ static void build(struct rig *rig, struct recs *recs, int kind)
 {
 	struct ckpt_rec_xstate *xstate;
 	struct ckpt_rec_sigpending *sig;
+	struct ckpt_rec_lock *lock;
 	struct ckpt_rec_fd *fd;
 	int i;
 
@@ -57,6 +59,11 @@ static void build(struct rig *rig, struct recs *recs, int kind)
 			fd->fd = i;
 			fd->file = i;
 		}
+		lock = recs_add(recs, CKPT_REC_LOCK, sizeof(*lock));
+		*lock = (struct ckpt_rec_lock) {
+			.hdr = lock->hdr, .file = chance(5), .files_id = 1,
+			.kind = CKPT_LOCK_POSIX, .type = F_RDLCK, .end = 1 + chance(100),
+		};
 		break;
 	default:
 		recs_add(recs, CKPT_REC_SIGACTIONS, sizeof(struct ckpt_rec_sigactions));

@@ -182,6 +182,8 @@ void test_alarm(void)
 	struct ckpt_rec_proc *proc;
 	struct recs recs = {};
 	struct rig rig;
+	long alarm_ms;
+	int first;
 	pid_t pid;
 
 	tap_note("interval timers");
@@ -203,9 +205,11 @@ void test_alarm(void)
 	tap_is(rig_commit(&rig), 0, "commit");
 	wait_exit(pid);
 	tap_is(rig.shared->nr_seen, 2, "both expire");
-	tap_ok(rig.shared->seen[0].signo == SIGPROF && rig.shared->seen[1].signo == SIGALRM,
-	       "SIGPROF, then SIGALRM");
-	tap_ok(rig.shared->val[0] >= 250, "no sooner than they should: %ld ms", rig.shared->val[0]);
+	/* on a busy machine SIGPROF, which counts time on a processor, may come last */
+	first = rig.shared->seen[0].signo;
+	tap_is(first + rig.shared->seen[1].signo, SIGPROF + SIGALRM, "SIGPROF and SIGALRM");
+	alarm_ms = rig.shared->val[first != SIGALRM];
+	tap_ok(alarm_ms >= 250, "SIGALRM no sooner than it should: %ld ms", alarm_ms);
 	rig_close(&rig);
 	alarm_pending();
 }

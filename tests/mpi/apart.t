@@ -118,9 +118,58 @@ ok 'each node copies its part' comes_to 1 2 'L1 here, partner here, group here, 
 ok 'of the older one, too' comes_to 1 1 'L1 here, partner here, group here, disk here'
 ok 'the other node says the same' comes_to 3 2 'L1 here, partner here, group here, disk here'
 
+# ---- pins
+
+pinned_on() {
+	local i
+	for i in 1 2 3 4; do
+		[ -e "$work/n$i/images/$job/pin-2.json" ] && echo "$i"
+	done
+}
+
+pinned() {
+	[ "$(pinned_on | xargs)" = "$1" ]
+}
+
+ok 'a pin is set on each node of the generation' says 0 'on node n3 as well' on 1 pin "$job:2"
+ok 'and on no other' pinned '1 3'
+ok 'it is taken away on each, from any of them' says 0 'on node n1 as well' on 3 unpin "$job:2"
+ok 'and is nowhere then' pinned ''
+ok 'what is pinned nowhere' says 1 'is not pinned' on 1 unpin "$job:2"
+rm "$work/n3/images/$job/gen-2/parts.json"
+ok 'a node that lost its part' says 0 'not pinned on node n3, which has nothing' on 1 pin "$job:2"
+"$top/build/bin/tests/tools/mkparts" "$work/n3/images" "$work/key" "$job" 2 "$ranks" "$record"
+stop 3
+ok 'a node that does not answer is named' says 1 'but it is not known of node n3' on 1 pin "$job:2"
+ok 'the others have it' pinned 1
+start 3
+know 1 2 3 4
+ok 'asking again is enough' says 0 'on node n3 as well' on 1 pin "$job:2"
+ok 'it is everywhere then' pinned '1 3'
+on 1 unpin "$job:2" >"$work/out" 2>&1
+
 on 1 rm "$job:1" >"$work/out" 2>&1
 ok 'what is removed goes from the other node as well' comes_to 3 1 ''
 ok 'and from what others keep for it' test ! -e "$work/n4/store/n3/$label.gen-1.node-1"
+
+stays_on_3() {
+	local _
+	for _ in {1..100}; do
+		grep -q 'what node n3 has of what was removed stays there: .*no image of this job' "$work/n1/log" &&
+			[ -e "$work/n3/images/$job/gen-3/node-1/image" ] && return
+		sleep 0.2
+	done
+	tail -n 5 "$work/n1/log"
+	return 1
+}
+
+make_generation 3
+rm -r "$work/n3/images/$job/gen-3/node-1/image"
+"$top/build/bin/tests/tools/mkimage" "$work/n3/images/$job/gen-3/node-1/image" "$work/key" \
+	"$((job + 4))-${label#*-}" 3 4 "$record"
+on 1 rm "$job:3" >"$work/out" 2>&1
+ok 'what is not the job'"'"'s stays where it is' stays_on_3
+rm -r "$work/n3/images/$job/gen-3"
 
 # ---- one node is lost
 

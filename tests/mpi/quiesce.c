@@ -161,11 +161,11 @@ static uint64_t highest(const struct job *job, uint64_t id)
 	uint64_t max = 0;
 
 	for (uint32_t i = 0; i < job->nr; i++) {
-		struct status_comm *comms = status_comms(job->page[i]);
+		struct status_comm *comms = status_comms(job->page[i]), comm;
 
 		for (uint32_t k = 0; k < COMMS; k++)
-			if (comms[k].id == id && comms[k].seq > max)
-				max = __atomic_load_n(&comms[k].seq, __ATOMIC_ACQUIRE);
+			if (status_comm_read(&comms[k], &comm) && comm.id == id && comm.seq > max)
+				max = comm.seq;
 	}
 	return max;
 }
@@ -260,6 +260,15 @@ static void show(struct job *job, const char *what)
 			a->in_collective, a->pending, a->wait.name, a->wait.held ? " (held)" : "",
 			(unsigned long long)a->wait.comm, (unsigned long long)a->wait.seq,
 			(int)a->wait.peer, a->text);
+		for (uint32_t k = 0; k < COMMS; k++) {
+			const struct status_comm *comm = &status_comms(job->page[i])[k];
+			const struct status_target *target = &status_targets(job->page[i])[k];
+
+			if (comm->id && target->id == comm->id && comm->seq < target->seq)
+				fprintf(stderr, "#   comm %#llx of %llu: seq %llu of %llu\n",
+					(unsigned long long)comm->id, (unsigned long long)comm->members,
+					(unsigned long long)comm->seq, (unsigned long long)target->seq);
+		}
 		for (uint32_t k = 0; k < job->nr; k++) {
 			uint64_t sent = status_sent(job->page[k])[i];
 			uint64_t received = status_received(job->page[i])[k];

@@ -5,8 +5,9 @@
 # milliseconds the job is quiesced, drained and let go, or given new lower halves in place. The
 # output is that of a run with the library alone. Restarts need tests/mpi/pmi1, so MPICH; they are
 # few, as each costs a tenth of a second. Then what waits for cuts: cuts/free_late.c, in which a rank frees a
-# communicator after two, cuts/progress.c and cuts/many_comms_kept.c; some of both with MPI_THREAD_MULTIPLE; and with interruptible collectives cuts/apart.c, in which a rank does not come
-# to what the others wait in before it has seen two. More of all:
+# communicator after two, cuts/progress.c and cuts/many_comms_kept.c; some of both with MPI_THREAD_MULTIPLE; and with
+# interruptible collectives cuts/apart.c, in which a rank does not come to what the others wait in before it has
+# seen two. More of all:
 #
 #   KINDS='mpich ompi' MODES='go restart' INTERVAL=2 CUTS=100 CUT_ROUNDS=150 RANKS='2 3 4 5' \
 #	PROGRAMS='waits types' tests/mpi/quiesce.t
@@ -14,7 +15,7 @@
 . "$(dirname "$0")/lib.sh"
 
 : "${KINDS:=mpich ompi}" "${MODES:=go restart}" "${INTERVAL:=10}" "${RANKS:=2 3 4}" "${CUTS:=}"
-: "${PROGRAMS:=drained probes persists colls io_collective type_freed windows}" "${CUT_ROUNDS:=10}"
+: "${PROGRAMS:=drained probes persists colls consensus idup_late io_collective type_freed windows}" "${CUT_ROUNDS:=10}"
 export CUT_ROUNDS
 : "${APART:=2 3}" "${APART_PROGRAMS:=colls free_apart}" "${MULTIPLE:=drained io_collective kept_threads}"
 declare -A cuts=([go]=${CUTS:-1000} [restart]=${CUTS:-2})
@@ -100,6 +101,8 @@ free_late() {
 	cuts[restart]=100000
 	[ -n "$more" ] || INTERVAL=100 ok "$kind: restart: many_comms_kept with 2 ranks" \
 		cut "$kind" restart 2 many_comms_kept
+	[ -n "$more" ] || ok "$kind: restart: errors_deleted with 2 ranks" \
+		cut "$kind" restart 2 errors_deleted
 	CUT_ROUNDS=4 INTERVAL=100 ok "$kind: restart: free_late with 3 ranks$more" \
 		cut "$kind" restart 3 free_late
 	cuts[restart]=${CUTS:-2}
@@ -107,6 +110,7 @@ free_late() {
 
 for kind in $KINDS; do
 	free_late "$kind" ''
+	ok "$kind: go: init_level with 2 ranks" cut "$kind" go 2 init_level
 done
 
 # asked for by many programs in which one thread calls

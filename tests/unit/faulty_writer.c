@@ -186,3 +186,15 @@ struct image_writer *faulty_writer(struct image_writer *real, enum fault_kind ki
 	fw->ops = ops;
 	return &fw->base;
 }
+
+int faulty_create(const char *dir, struct image_writer **ret_writer, struct image_error *error,
+		  void *arg)
+{
+	struct image_writer *real;
+	struct faulty_plan *p = arg;
+	int err = image_writer_posix_create(dir, &real, error);
+
+	if (!err)
+		*ret_writer = faulty_writer(real, p->kind, &p->left, &p->ops);
+	return err;
+}

@@ -22,4 +22,13 @@ enum fault_kind { FAULT_ENOSPC, FAULT_EIO, FAULT_TORN, FAULT_DIE, FAULT_SLOW };
 struct image_writer *faulty_writer(struct image_writer *real, enum fault_kind kind,
 				   int *left, int *ops);
 
+/* The same as what makes writers (struct level_writers); @arg: a plan, as above. */
+struct faulty_plan {
+	enum fault_kind kind;
+	int left, ops;
+};
+
+int faulty_create(const char *dir, struct image_writer **ret_writer, struct image_error *error,
+		  void *arg);
+
 #endif /* STILLPOINT_TESTS_FAULTY_WRITER_H */

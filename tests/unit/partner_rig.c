@@ -283,3 +283,24 @@ int rig_visible(const struct rig *r)
 		n += e->d_name[0] != '.';
 	return n;
 }
+
+void rig_put(struct rig *r, const char *name)
+{
+	if (level_put(r->l, name, r->image, NULL, &r->error))
+		fail_msg("%s", r->error.text);
+}
+
+static uint64_t clock_now(void *arg)
+{
+	return *(uint64_t *)arg;
+}
+
+static void clock_sleep(void *arg, uint64_t ns)
+{
+	*(uint64_t *)arg += ns;
+}
+
+struct level_clock rig_clock(uint64_t *now)
+{
+	return (struct level_clock) { clock_now, clock_sleep, now };
+}

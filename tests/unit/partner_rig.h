@@ -57,6 +57,11 @@ void rig_close(struct rig *r);
 /* The same and asserts that it works. */
 void rig_up(struct rig *r);
 
+/* The image, into the level, as @name. */
+void rig_put(struct rig *r, const char *name);
+/* @now: in ns; it goes on only by sleeping. */
+struct level_clock rig_clock(uint64_t *now);
+
 /* Another connection of the same time, without a wire: its level, or NULL and r->error. */
 struct rig *rig_beside(struct rig *r, struct rig *ret_other);
 

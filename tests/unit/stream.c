@@ -5,6 +5,7 @@
  */
 #include "tests/unit/stream.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -142,6 +143,18 @@ struct ckpt_rec_file *stream_file(struct stream *s, uint32_t id, uint32_t kind,
 	rec->mode = (kind == CKPT_FILE_DIR ? S_IFDIR : S_IFREG) | 0644;
 	rec->nlink = 1;
 	rec->path_len = (uint32_t)strlen(path) + 1;
+	return rec;
+}
+
+struct ckpt_rec_lock *stream_lock(struct stream *s, int32_t file, uint32_t files_id)
+{
+	struct ckpt_rec_lock *rec = stream_add(s, CKPT_REC_LOCK, sizeof(*rec), NULL, 0);
+
+	rec->file = file;
+	rec->files_id = files_id;
+	rec->kind = files_id ? CKPT_LOCK_POSIX : CKPT_LOCK_FLOCK;
+	rec->type = F_WRLCK;
+	rec->end = INT64_MAX;
 	return rec;
 }
 

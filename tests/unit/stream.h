@@ -33,6 +33,8 @@ void stream_fd(struct stream *s, uint32_t files_id, int fd, int32_t file);
 /* The record stays valid until the next is added. */
 struct ckpt_rec_file *stream_file(struct stream *s, uint32_t id, uint32_t kind,
 				  const char *path);
+/* @files_id: of a POSIX lock's table; 0: flock */
+struct ckpt_rec_lock *stream_lock(struct stream *s, int32_t file, uint32_t files_id);
 struct ckpt_rec_pipe *stream_pipe(struct stream *s, uint64_t object, const char *data);
 
 #define STREAM_CWD	1	/* file_id that every process has as cwd and root */

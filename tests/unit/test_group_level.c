@@ -10,11 +10,8 @@
 #include <unistd.h>
 
 #include "image/reader.h"
-#include "levels/groups.h"
 #include "levels/posix.h"
-#include "supervisor/catalog.h"
 #include "supervisor/group_level.h"
-#include "supervisor/tier_group.h"
 #include "supervisor/tiers.h"
 #include "tests/unit/image_fixture.h"
 
@@ -336,7 +333,6 @@ static void gone(void **state)
 	done(&c);
 }
 
-/* What is here is not asked for elsewhere. */
 /* Two lost and a holder that is off: it may come back, so nothing is said to be gone. */
 static void gone_or_away(void **state)
 {
@@ -357,6 +353,7 @@ static void gone_or_away(void **state)
 	done(&c);
 }
 
+/* What is here is not asked for elsewhere. */
 static void takes_what_is_here(void **state)
 {
 	struct cluster c;
@@ -537,61 +534,6 @@ static void leftovers(void **state)
 	done(&c);
 }
 
-/* ---------------------------------------------------------------- as a tier */
-
-static void places(void **state)
-{
-	static const char *const bad[] = {
-		"erasure", "erasure:", "erasure:4", "erasure:4+", "erasure:0+1", "erasure:4+0",
-		"erasure:65+1", "erasure:4+17", "erasure:4+2 ", "erasure:04+2", "erasure:4+2+1",
-	};
-	struct tiers tiers = {};
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(bad); i++)
-		assert_int_equal(tiers_set(&tiers, "g", bad[i]), -EINVAL);
-	assert_int_equal(tiers_set(&tiers, "g", "erasure:64+16"), 0);
-	assert_int_equal(tiers.tier[0].k, 64);
-	assert_int_equal(tiers.tier[0].m, 16);
-	assert_true(tier_is_group(&tiers.tier[0]) && !tier_is_dir(&tiers.tier[0]));
-	assert_string_equal(tier_dir(&tiers.tier[0]), "");
-	assert_int_equal(tiers_set(&tiers, "g", "posix:/x"), 0);
-	assert_false(tier_is_group(&tiers.tier[0]));
-	tiers_done(&tiers);
-}
-
-/* Groups of five nodes are a, c, e and b, d. */
-static void owners(void **state)
-{
-	static const struct levels_node five[] = {
-		{ "a", NULL }, { "b", NULL }, { "c", NULL }, { "d", NULL }, { "e", NULL },
-	};
-	struct tiers_site site = { .node = "a", .nodes = five, .nr_nodes = 5 };
-	json_t *names = json_pack("[s, s, s, s]", "d", "e", "b", "c");
-	struct image_error error;
-	struct tiers tiers = {};
-
-	assert_int_equal(tiers_set(&tiers, "g", "erasure:3+2"), 0);
-	assert_int_equal(tiers_set(&tiers, "p", "partner"), 0);
-	assert_int_equal(tier_group_check(&tiers.tier[0], &error), -ENOENT);
-	tiers_set_site(&tiers, &site);
-	assert_int_equal(tier_group_check(&tiers.tier[0], &error), 0);
-	assert_string_equal(tier_owner(&tiers.tier[0], names, 0), "d");
-	assert_string_equal(tier_owner(&tiers.tier[0], names, 1), "e");
-	assert_string_equal(tier_owner(&tiers.tier[0], names, 2), "d");
-	assert_string_equal(tier_owner(&tiers.tier[0], names, 3), "e");
-	assert_string_equal(tier_owner(&tiers.tier[1], names, 3), "c");
-	assert_null(tier_owner(&tiers.tier[0], names, 4));
-	assert_int_equal(tiers_set(&tiers, "g", "erasure:4+2"), 0);
-	assert_int_equal(tier_group_check(&tiers.tier[0], &error), -ERANGE);
-	assert_non_null(strstr(error.text, "need 6 nodes, there are 5"));
-	site.node = "x";
-	assert_int_equal(tiers_set(&tiers, "g", "erasure:3+2"), 0);
-	assert_int_equal(tier_group_check(&tiers.tier[0], &error), -ENOENT);
-	json_decref(names);
-	tiers_done(&tiers);
-}
-
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -606,8 +548,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(removed, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(refused, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(leftovers, scratch_setup, scratch_teardown),
-		cmocka_unit_test(places),
-		cmocka_unit_test(owners),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

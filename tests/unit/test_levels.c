@@ -185,27 +185,10 @@ static void not_what_was_expected(void **state)
 
 /* ------------------------------------------------------------------ faults */
 
-struct plan {
-	enum fault_kind kind;
-	int left, ops;
-};
-
-static int faulty_create(const char *dir, struct image_writer **ret_writer,
-			 struct image_error *error, void *arg)
-{
-	struct image_writer *real;
-	struct plan *p = arg;
-	int err = image_writer_posix_create(dir, &real, error);
-
-	if (!err)
-		*ret_writer = faulty_writer(real, p->kind, &p->left, &p->ops);
-	return err;
-}
-
 /* Put or get with a fault at the @left-th operation. */
 static int attempt(struct box *b, bool get, enum fault_kind kind, int left)
 {
-	struct plan plan = { .kind = kind, .left = left };
+	struct faulty_plan plan = { .kind = kind, .left = left };
 	struct level_writers writers = { faulty_create, &plan };
 	struct level_options o = { .writers = &writers };
 	int err;

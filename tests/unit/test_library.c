@@ -382,9 +382,38 @@ static void test_turned_away(void **state)
 	close(sock);
 	assert_int_equal(ckpt_job_wait(ckpt, 1, &status), -EBUSY);
 	assert_string_equal(ckpt_error_text(ckpt), "too many");
+	close(f.listener);
 	assert_int_equal(ckpt_job_wait(ckpt, 1, &status), -EPIPE);
 	ckpt_disconnect(ckpt);
+	unlink(f.path);
+}
+
+/* One that the daemon has ended between two calls is made again; while it is away, that is said. */
+static void test_ended_between(void **state)
+{
+	static const struct script one[] = {
+		{ .want = "wait", { "{\"ok\": true, \"result\": {\"exit_status\": 4}}" } }, { NULL }
+	};
+	struct fake f;
+	struct ckpt *ckpt;
+	int status, i;
+	pid_t pid;
+
+	listen_at(&f);
+	for (i = 0; i < 3; i++) {
+		pid = fork();
+		if (!pid)
+			serve(accept(f.listener, NULL, NULL), one);
+		if (!i)
+			assert_int_equal(ckpt_connect(f.path, &ckpt), 0);
+		assert_int_equal(ckpt_job_wait(ckpt, 1, &status), 0);
+		assert_int_equal(status, 4);
+		waitpid(pid, &status, 0);
+		assert_int_equal(status, 0);
+	}
 	close(f.listener);
+	assert_int_equal(ckpt_job_wait(ckpt, 1, &status), -EPIPE);
+	ckpt_disconnect(ckpt);
 	unlink(f.path);
 }
 
@@ -399,6 +428,7 @@ int main(void)
 		cmocka_unit_test(test_not_utf8),
 		cmocka_unit_test(test_text_of_last_call),
 		cmocka_unit_test(test_turned_away),
+		cmocka_unit_test(test_ended_between),
 	};
 
 	return cmocka_run_group_tests_name("library", tests, NULL, NULL);

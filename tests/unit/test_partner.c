@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A level on a partner, over a connection that works: what it promises, who is refused, and
- * what is left when a disk fails on either side.  Connections that do not work are
- * test_partner_wire.c's.
+ * A level on a partner, when all works: what it promises, who is refused, and what the caller
+ * may limit.  Disks that fail are test_partner_disks.c's, connections test_partner_wire.c's.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "levels/partner_link.h"
-#include "levels/posix.h"
-#include "tests/unit/faulty_writer.h"
 #include "tests/unit/partner_rig.h"
 
 static void flip(const char *dir, const char *file)
@@ -29,12 +21,6 @@ static void flip(const char *dir, const char *file)
 	data[len / 2] ^= 4;
 	store_file(path, data, len);
 	free(data);
-}
-
-static void put_ok(struct rig *r, const char *name)
-{
-	if (level_put(r->l, name, r->image, NULL, &r->error))
-		fail_msg("%s", r->error.text);
 }
 
 struct listing {
@@ -82,7 +68,7 @@ static void there_and_back(struct rig *r)
 	assert_int_equal(level_put(r->l, "j.gen-3", r->image, &o, &r->error), 0);
 	assert_true(done > 1000000);
 	rig_check(r, rig_path(r, "j.gen-3"));
-	put_ok(r, "j.gen-3");			/* the very image */
+	rig_put(r, "j.gen-3");			/* the very image */
 	assert_int_equal(level_list(r->l, note_item, &ls, &r->error), 0);
 	assert_int_equal(ls.nr, 1);
 	assert_string_equal(ls.last, "j.gen-3");
@@ -99,7 +85,7 @@ static void there_and_back(struct rig *r)
 			 -ENOENT);
 	assert_non_null(strstr(r->error.text, "n2: "));
 	assert_int_equal(rig_entries(r), 0);
-	put_ok(r, "j.gen-3");
+	rig_put(r, "j.gen-3");
 	rig_close(r);
 	assert_int_equal(r->served, 0);
 }
@@ -130,9 +116,9 @@ static void names_in_order(void **state)
 
 	rig_init(&r, *state);
 	rig_up(&r);
-	put_ok(&r, "b");
-	put_ok(&r, "a");
-	put_ok(&r, "c");
+	rig_put(&r, "b");
+	rig_put(&r, "a");
+	rig_put(&r, "c");
 	flip(rig_path(&r, "c"), "manifest");
 	assert_int_equal(level_list(r.l, note_item, &ls, &r.error), 7);
 	assert_string_equal(ls.last, "b");
@@ -150,7 +136,7 @@ static void never_replaces(void **state)
 
 	rig_init(&r, s);
 	rig_up(&r);
-	put_ok(&r, "a");
+	rig_put(&r, "a");
 	model_store(&r.m, s, scratch_path(s, "other"), 3, "job", 0);
 	assert_int_equal(level_put(r.l, "a", scratch_path(s, "other"), NULL, &r.error), -EEXIST);
 	assert_non_null(strstr(r.error.text, "another image"));
@@ -164,7 +150,7 @@ static void never_replaces(void **state)
 	assert_non_null(strstr(r.error.text, "n2"));
 	assert_false(path_exists(r.back));
 	assert_int_equal(level_delete(r.l, "a", &r.error), 0);
-	put_ok(&r, "a");
+	rig_put(&r, "a");
 	rig_done(&r);
 }
 
@@ -177,7 +163,7 @@ static void not_what_was_expected(void **state)
 	rig_init(&r, *state);
 	rig_up(&r);
 	assert_int_equal(level_put(r.l, "a", r.image, &o, &r.error), -ESTALE);
-	put_ok(&r, "a");
+	rig_put(&r, "a");
 	assert_int_equal(level_get(r.l, "a", r.back, &o, &r.error), -ESTALE);
 	assert_int_equal(level_verify(r.l, "a", true, &o, &r.error), -ESTALE);
 	expect = (struct image_expect) { .job = "else" };
@@ -229,7 +215,7 @@ static void one_writes_many_read(void **state)
 
 	rig_init(&r, *state);
 	rig_up(&r);
-	put_ok(&r, "a");
+	rig_put(&r, "a");
 	assert_int_equal(rig_open(rig_beside(&r, &second)), -EBUSY);
 	rig_close(&second);
 	second.serve.read_only = true;
@@ -239,7 +225,7 @@ static void one_writes_many_read(void **state)
 	assert_int_equal(level_delete(second.l, "a", &second.error), -EROFS);
 	assert_int_equal(level_verify(second.l, "a", true, NULL, &second.error), 0);
 	rig_close(&second);
-	put_ok(&r, "b");
+	rig_put(&r, "b");
 	rig_done(&r);
 }
 
@@ -287,14 +273,14 @@ static void limit_of_the_store(void **state)
 	assert_non_null(strstr(r.error.text, "store_max"));
 	assert_int_equal(atomic_load(&bytes[0]), 0);
 	atomic_store(&bytes[1], 0);
-	put_ok(&r, "a");
+	rig_put(&r, "a");
 	assert_int_equal(level_space(r.l, &space, &r.error), 0);
 	assert_true(space.total == 3 << 20 && space.free < 2 << 20);
 	assert_int_equal(level_put(r.l, "b", r.image, NULL, &r.error), -EDQUOT);
-	put_ok(&r, "a");			/* it is there: that needs no room */
+	rig_put(&r, "a");			/* it is there: that needs no room */
 	assert_int_equal(rig_entries(&r), 1);
 	assert_int_equal(level_delete(r.l, "a", &r.error), 0);
-	put_ok(&r, "b");
+	rig_put(&r, "b");
 	rig_done(&r);
 }
 
@@ -343,20 +329,10 @@ static void cancelled(void **state)
 	rig_done(&r);
 }
 
-static uint64_t virtual_now(void *arg)
-{
-	return *(uint64_t *)arg;
-}
-
-static void virtual_sleep(void *arg, uint64_t ns)
-{
-	*(uint64_t *)arg += ns;
-}
-
 static void limit_of_bandwidth(void **state)
 {
 	uint64_t now = 1000000000, begin;
-	struct level_clock clock = { virtual_now, virtual_sleep, &now };
+	struct level_clock clock = rig_clock(&now);
 	struct level_bucket bucket;
 	struct level_options o = { .bucket = &bucket, .clock = &clock };
 	struct rig r;
@@ -371,218 +347,6 @@ static void limit_of_bandwidth(void **state)
 	begin = now;
 	assert_int_equal(level_get(r.l, "a", r.back, &o, &r.error), 0);
 	assert_in_range(now - begin, 1400000000, 1900000000);
-	rig_done(&r);
-}
-
-/* ------------------------------------------------------------------ disks */
-
-struct plan {
-	enum fault_kind kind;
-	int left, ops;
-};
-
-static int faulty_create(const char *dir, struct image_writer **ret_writer,
-			 struct image_error *error, void *arg)
-{
-	struct image_writer *real;
-	struct plan *p = arg;
-	int err = image_writer_posix_create(dir, &real, error);
-
-	if (!err)
-		*ret_writer = faulty_writer(real, p->kind, &p->left, &p->ops);
-	return err;
-}
-
-/* The partner's disk: the same connection goes on after each of its faults. */
-static void faults_there(void **state)
-{
-	static const enum fault_kind kinds[] = { FAULT_ENOSPC, FAULT_EIO, FAULT_TORN };
-	struct plan plan = {};
-	struct level_writers writers = { faulty_create, &plan };
-	struct rig r;
-	size_t i;
-	int n, err;
-
-	rig_init(&r, *state);
-	r.serve.writers = &writers;
-	rig_up(&r);
-	plan.left = -1;
-	put_ok(&r, "old");
-	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
-		for (n = 0; n < 200; n++) {
-			plan = (struct plan) { .kind = kinds[i], .left = n };
-			err = level_put(r.l, "new", r.image, NULL, &r.error);
-			if (!err)
-				break;
-			assert_int_equal(err, kinds[i] == FAULT_ENOSPC ? -ENOSPC : -EIO);
-			assert_non_null(strstr(r.error.text, "n2: "));
-			assert_int_equal(rig_entries(&r), 1);
-		}
-		assert_in_range(n, 20, 199);
-		rig_check(&r, rig_path(&r, "new"));
-		plan.left = -1;
-		assert_int_equal(level_delete(r.l, "new", &r.error), 0);
-	}
-	rig_check(&r, rig_path(&r, "old"));
-	rig_done(&r);
-}
-
-struct served {
-	struct rig *r;
-	int fd;
-};
-
-static void *serve_run(void *arg)
-{
-	struct served *s = arg;
-	struct partner_hello hello;
-
-	assert_int_equal(recv(s->fd, &hello, sizeof(hello), MSG_WAITALL), sizeof(hello));
-	s->r->served = partner_serve(s->fd, &hello, s->r->token, &s->r->serve,
-				     &s->r->partner_error);
-	return NULL;
-}
-
-/*
- * One operation of its disk takes longer than anybody waits in silence: at the first bytes, when the
- * sender still has more than the connection holds.
- */
-static void slow_there(void **state)
-{
-	struct plan plan = { .kind = FAULT_SLOW, .left = 2 };
-	struct level_writers writers = { faulty_create, &plan };
-	struct level_partner_options open = { .idle_ms = 1000 };
-	uint64_t now = 1000000000;
-	struct level_clock clock = { virtual_now, virtual_sleep, &now };
-	struct level_bucket bucket;
-	struct level_options o = { .bucket = &bucket, .clock = &clock };
-	struct served s;
-	pthread_t thread;
-	int fds[2];
-	struct rig r;
-
-	rig_init(&r, *state);
-	r.serve.writers = &writers;
-	r.serve.idle_ms = open.idle_ms;
-	r.serve.key = r.partner_key;
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
-	s = (struct served) { &r, fds[1] };
-	assert_int_equal(pthread_create(&thread, NULL, serve_run, &s), 0);
-	open.ticket = &r.ticket;
-	open.key = r.s->key;
-	open.fd = fds[0];
-	assert_int_equal(level_partner_open(&open, &r.l, &r.error), 0);
-	level_bucket_init(&bucket, 1 << 20, 0);	/* in small pieces */
-	if (level_put(r.l, "a", r.image, &o, &r.error))
-		fail_msg("%s", r.error.text);
-	assert_int_equal(plan.left, -1);
-	level_close(r.l);
-	r.l = NULL;
-	pthread_join(thread, NULL);
-	assert_int_equal(r.served, 0);
-	rig_check(&r, rig_path(&r, "a"));
-	rig_done(&r);
-}
-
-static void faults_here(void **state)
-{
-	struct plan plan = { .kind = FAULT_ENOSPC };
-	struct level_writers writers = { faulty_create, &plan };
-	struct level_options o = { .writers = &writers };
-	struct rig r;
-	int n, err;
-
-	rig_init(&r, *state);
-	rig_up(&r);
-	put_ok(&r, "a");
-	for (n = 0; n < 200; n++) {
-		plan.left = n;
-		err = level_get(r.l, "a", r.back, &o, &r.error);
-		if (!err)
-			break;
-		assert_int_equal(err, -ENOSPC);
-		assert_false(path_exists(r.back));
-	}
-	assert_in_range(n, 20, 199);
-	rig_check(&r, r.back);
-	assert_int_equal(level_verify(r.l, "a", true, NULL, &r.error), 0);
-	rig_done(&r);
-}
-
-/* The partner's process dies at every operation of its disk. */
-static void deaths_there(void **state)
-{
-	struct plan plan = { .kind = FAULT_DIE };
-	struct level_writers writers = { faulty_create, &plan };
-	struct rig r;
-	int n, err = -1;
-
-	rig_init(&r, *state);
-	rig_up(&r);
-	put_ok(&r, "old");
-	rig_close(&r);
-	r.process = true;
-	r.serve.writers = &writers;
-	for (n = 0; n < 200 && err; n++) {
-		plan.left = n;
-		rig_up(&r);
-		err = level_put(r.l, "new", r.image, NULL, &r.error);
-		if (err) {
-			assert_int_equal(err, -ECONNRESET);
-			assert_non_null(strstr(r.error.text, "n2: "));
-			/* all that follows says so */
-			assert_int_equal(level_put(r.l, "new", r.image, NULL, &r.error), -ENOTCONN);
-		}
-		rig_close(&r);
-		rig_check(&r, rig_path(&r, "old"));
-		/* it may have been done: the last operations are behind the rename */
-		if (path_exists(rig_path(&r, "new")))
-			rig_check(&r, rig_path(&r, "new"));
-		else
-			assert_int_equal(rig_visible(&r), 1);
-	}
-	assert_in_range(n, 20, 199);
-	r.process = false;
-	r.serve.writers = NULL;
-	/* also when the owner never comes again */
-	assert_true(partner_room_sweep(r.top, &r.error) >= 0);
-	assert_int_equal(rig_entries(&r), rig_visible(&r));
-	rig_up(&r);				/* which sweeps */
-	put_ok(&r, "new");
-	rig_check(&r, rig_path(&r, "new"));
-	assert_int_equal(rig_entries(&r), 2);
-	rig_done(&r);
-}
-
-/* What is written just now stays, and what is nobody's. */
-static void sweeps(void **state)
-{
-	char other[256];
-	struct rig r;
-	int held;
-
-	rig_init(&r, *state);
-	rig_up(&r);
-	put_ok(&r, "whole");
-	rig_close(&r);
-	assert_int_equal(partner_room_sweep(r.top, &r.error), 0);
-	assert_int_equal(mkdir(rig_path(&r, ".tmp-held"), 0700), 0);
-	assert_int_equal(mkdir(rig_path(&r, ".tmp-dead"), 0700), 0);
-	assert_int_equal(mkdir(rig_path(&r, ".rm-dead"), 0700), 0);
-	snprintf(other, sizeof(other), "%s/other", r.top);
-	assert_int_equal(mkdir(other, 0700), 0);
-	snprintf(other, sizeof(other), "%s/other/.tmp-dead", r.top);
-	assert_int_equal(mkdir(other, 0700), 0);
-	held = open(rig_path(&r, ".tmp-held"), O_RDONLY | O_DIRECTORY);
-	assert_int_equal(flock(held, LOCK_EX), 0);
-	assert_int_equal(partner_room_sweep(r.top, &r.error), 2);
-	assert_true(path_exists(rig_path(&r, ".tmp-held")));
-	close(held);
-	assert_int_equal(partner_room_sweep(r.top, &r.error), 1);
-	assert_int_equal(rig_entries(&r), 1);
-	rig_check(&r, rig_path(&r, "whole"));
-	assert_true(path_exists(other));
-	assert_int_equal(partner_room_sweep("/nonexistent", &r.error), -ENOENT);
 	rig_done(&r);
 }
 
@@ -607,11 +371,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(cancelled, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(limit_of_bandwidth, scratch_setup,
 						scratch_teardown),
-		cmocka_unit_test_setup_teardown(faults_there, scratch_setup, scratch_teardown),
-		cmocka_unit_test_setup_teardown(slow_there, scratch_setup, scratch_teardown),
-		cmocka_unit_test_setup_teardown(faults_here, scratch_setup, scratch_teardown),
-		cmocka_unit_test_setup_teardown(deaths_there, scratch_setup, scratch_teardown),
-		cmocka_unit_test_setup_teardown(sweeps, scratch_setup, scratch_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -261,13 +262,78 @@ static void test_external(void **arg)
 	close(ends[1]);
 }
 
+/* A file with an exclusive flock (2), and one with a range of its description (3). */
+static const char *begin_locked(struct opening *f, const struct scratch *s)
+{
+	const char *path = scratch_path(s, "locked");
+	struct ckpt_rec_file *rec;
+	struct ckpt_rec_lock *lock;
+	struct stat st;
+	int fd;
+
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(fstat(fd, &st), 0);
+	close(fd);
+	opening_begin(f, s, "locks");
+	for (uint32_t id = 2; id <= 3; id++) {
+		rec = opening_file(f, id, CKPT_FILE_REG, path, O_RDWR);
+		rec->dev = st.st_dev;
+		rec->ino = st.st_ino;
+		rec->nlink = 1;
+	}
+	stream_lock(&f->stream, 2, 0);
+	lock = stream_lock(&f->stream, 3, 0);
+	lock->kind = CKPT_LOCK_OFD;
+	lock->start = 100;
+	lock->end = 109;
+	opening_start(f, "locks");
+	return path;
+}
+
+static void test_locks(void **arg)
+{
+	struct flock range = { .l_type = F_WRLCK };
+	struct opening f;
+	const char *path = begin_locked(&f, *arg);
+	int fd;
+
+	opening_all(&f);
+	assert_int_equal(reopen_locks(&f.r, false), 0);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_int_equal(flock(fd, LOCK_SH | LOCK_NB), -1);
+	assert_int_equal(fcntl(fd, F_OFD_GETLK, &range), 0);
+	assert_int_equal(range.l_type, F_WRLCK);
+	assert_int_equal(range.l_start, 100);
+	assert_int_equal(range.l_len, 10);
+	opening_end(&f);
+	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+	close(fd);
+}
+
+/* Somebody else has it: the restart says so, and of which file. */
+static void test_lock_taken(void **arg)
+{
+	struct opening f;
+	const char *path = begin_locked(&f, *arg);
+	int fd;
+
+	opening_all(&f);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_int_equal(flock(fd, LOCK_SH), 0);
+	assert_int_equal(reopen_locks(&f.r, false), -EBUSY);
+	assert_non_null(strstr(f.error.text, path));
+	assert_non_null(strstr(f.error.text, "another process"));
+	opening_end(&f);
+	close(fd);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_pipes), TEST(test_full_pipe), TEST(test_fifo), TEST(test_pty),
 		TEST(test_pty_lines), TEST(test_pty_full), TEST(test_pty_extproc),
-		TEST(test_external),
+		TEST(test_external), TEST(test_locks), TEST(test_lock_taken),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

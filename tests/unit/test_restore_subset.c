@@ -83,6 +83,11 @@ static void good(struct stream *s, int32_t shm_a, int32_t shm_b)
 	stream_file(s, 2, CKPT_FILE_PIPE, "pipe:[77]")->object = PIPE;
 	stream_file(s, 3, CKPT_FILE_REG, "/tmp/a")->ino = 3;
 	stream_file(s, 4, CKPT_FILE_REG, "/tmp/b")->ino = 4;
+	stream_lock(s, 3, 0);
+	stream_lock(s, 3, a.files);
+	stream_lock(s, 2, a.files);
+	stream_lock(s, 4, 0);
+	stream_lock(s, 4, b.files);
 	stream_pipe(s, PIPE, "");
 	external = stream_add(s, ENGINE_REC_EXTERNAL, sizeof(*external), NULL, 0);
 	external->file_id = 2;
@@ -130,6 +135,9 @@ static void test_good(void **unused)
 	assert_non_null(state_file_find(left, 4));
 	assert_non_null(state_file_find(left, 2)->external);
 	assert_int_equal(left->nr_pipes, 1);
+	assert_int_equal(left->nr_locks, 2);
+	assert_ptr_equal(left->locks[0].file, state_file_find(left, 4));
+	assert_ptr_equal(left->locks[1].file, state_file_find(left, 4));
 	state_free(left);
 	free(buf);
 	stream_done(&s);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +45,8 @@ static void good_tree(struct stream *s)
 	stream_file(s, 2, CKPT_FILE_REG, "/bin/made-up");
 	stream_file(s, 3, CKPT_FILE_PIPE, "pipe:[77]")->object = 77;
 	stream_file(s, 4, CKPT_FILE_REG, "/tmp/out");
+	stream_lock(s, 4, 1);
+	stream_lock(s, 2, 0);
 	stream_pipe(s, 77, "in the pipe");
 }
 
@@ -101,6 +104,11 @@ static void test_good(void **unused)
 	assert_int_equal(proc->fdtable->fds[0].rec->fd, 0);
 	assert_memory_equal(proc->fdtable->fds[0].file->pipe->data, "in the pipe", 11);
 	assert_ptr_equal(proc->mm->vmas[0].file, state_file_find(state, 2));
+	assert_int_equal(state->nr_locks, 2);
+	assert_ptr_equal(state->locks[0].file, state_file_find(state, 4));
+	assert_ptr_equal(state->locks[0].table, proc->fdtable);
+	assert_ptr_equal(state->locks[1].file, state_file_find(state, 2));
+	assert_null(state->locks[1].table);
 	assert_null(state_file_find(state, 9));
 	assert_null(state_proc_find(state, 111));
 	assert_ptr_equal(state_thread_find(state, 111)->proc, state_proc_find(state, 110));
@@ -199,6 +207,15 @@ static void test_rejected(void **unused)
 	SPOIL(CKPT_REC_FD, ckpt_rec_fd, 0, rec->fd = 0);
 	SPOIL(CKPT_REC_FD, ckpt_rec_fd, 0, rec->file = 99);
 	SPOIL(CKPT_REC_FD, ckpt_rec_fd, 0, rec->files_id = 9);
+	SPOIL(CKPT_REC_LOCK, ckpt_rec_lock, 0, rec->file = 99);
+	SPOIL(CKPT_REC_LOCK, ckpt_rec_lock, 0, rec->file = 2);	/* not in the table */
+	SPOIL(CKPT_REC_LOCK, ckpt_rec_lock, 0, rec->files_id = 9);
+	SPOIL(CKPT_REC_LOCK, ckpt_rec_lock, 0, rec->files_id = 0);
+	SPOIL(CKPT_REC_LOCK, ckpt_rec_lock, 1, rec->files_id = 1);
+	SPOIL(CKPT_REC_LOCK, ckpt_rec_lock, 1, rec->kind = 4);
+	SPOIL(CKPT_REC_LOCK, ckpt_rec_lock, 1, rec->type = F_UNLCK);
+	SPOIL(CKPT_REC_LOCK, ckpt_rec_lock, 1, rec->end = 1ULL << 63);
+	SPOIL(CKPT_REC_LOCK, ckpt_rec_lock, 1, rec->start = rec->end + 1);
 	SPOIL(CKPT_REC_FILE, ckpt_rec_file, 0, rec->path_len = 1);
 	SPOIL(CKPT_REC_FILE, ckpt_rec_file, 0, rec->path_len = 4096);
 	SPOIL(CKPT_REC_FILE, ckpt_rec_file, 1, rec->id = 1);

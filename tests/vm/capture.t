@@ -9,7 +9,7 @@ vm_ready || { echo "Bail out! no VM"; exit 1; }
 program=build/bin/tests/kselftest/capture_test
 [ -x "$program" ] || { echo "Bail out! no $program: run make"; exit 1; }
 
-for part in info target rights phases regs process signals vmas files pages special cookies \
+for part in info target rights phases regs process signals vmas files locks pages special cookies \
 	stopped zombies vfork traced refusals waits handlers kill close pause owner rmmod \
 	storm forking continued restarted reaped core limits limit_of_child cpuset track track_moved exclude exclude_range exclude_fd exclude_thread again many; do
 	ok_vm "$part" --timeout $((200 * VM_SLOW)) --env VM_SLOW="$VM_SLOW" \

@@ -9,10 +9,12 @@ Each finds a running ckptd of its own (Node) and leaves nothing behind.
 """
 import argparse
 import contextlib
+import ctypes
 import json
 import os
 import pty
 import random
+import re
 import select
 import shutil
 import signal
@@ -598,12 +600,51 @@ def dry_runs(node):
     job = node.shell(COUNTER.format(n=1000))
     node.ctl('checkpoint', '--dry-run', str(job))
     equal(node.generations(job), [], 'generations')
-    node.ctl('doctor', str(job))
+    found = node.json('doctor', str(job))
+    equal((found['ready'], found['job'], found['tree']['ok']), (True, job, True), 'doctor')
     node.ctl('checkpoint', '--kill', str(job))
     node.ctl('restart', '--dry-run', str(job))
     node.ctl('rm', '--dry-run', '--force', str(job))
     equal(node.job(job)['state'], 'saved', 'state')
     equal(len(node.generations(job)), 1, 'generations')
+
+
+@contextlib.contextmanager
+def renames(path):
+    """How often something was renamed to path: yields a function that says it."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = libc.inotify_init1(os.O_NONBLOCK)
+    moved_to, seen = 0x80, []
+    check(libc.inotify_add_watch(fd, os.path.dirname(path).encode(), moved_to) >= 0, 'inotify')
+
+    def count():
+        with contextlib.suppress(BlockingIOError):
+            data = os.read(fd, 1 << 16)
+            while data:
+                size = struct.unpack('iIII', data[:16])[3]
+                seen.append(data[16:16 + size].rstrip(b'\0').decode())
+                data = data[16 + size:]
+        return seen.count(os.path.basename(path))
+    try:
+        yield count
+    finally:
+        os.close(fd)
+
+
+@test
+def record_written_once(node):
+    """checkpoint --kill writes the record once: that the job is saved, and which number is used up"""
+    job = node.shell(COUNTER.format(n=1000))
+    node.lines(job, 1)
+    record = f'{node.images}/{job}/job.json'
+    for generation in (1, 2):
+        with renames(record) as count:
+            node.ctl('checkpoint', '--kill', str(job))
+            equal(count(), 1, 'writes')
+        with open(record) as f:
+            text = f.read()
+        check(re.search(fr'"floor": *{generation}\b', text) and '"saved"' in text, text)
+        node.ctl('restart', str(job))
 
 
 @test
@@ -617,6 +658,10 @@ def refused_job(node):
         check('python3' in message and 'pid' in message, message)
     answer = json.loads(node.ctl('checkpoint', str(job), '--json', check=False).stdout)
     equal(answer['error']['refusals'][0]['name'], 'FD_SOCKET', 'json')
+    done = node.ctl('doctor', str(job), '--json', check=False)
+    found = json.loads(done.stdout)['result']
+    equal((done.returncode, found['ready'], found['tree']['error']['refusals'][0]['name'],
+           b'FD_SOCKET' in done.stderr), (3, False, 'FD_SOCKET', True), 'doctor --json')
     equal(node.job(job)['state'], 'running', 'state')
     equal(node.generations(job), [], 'generations')
 
@@ -1025,7 +1070,9 @@ def another_node(node):
         equal(two.wait(job), 9, 'status')
         equal(two.output(job), counted(50), 'output')
         equal(node.job(job)['state'], 'ended', 'what the other node knows')
-        done = node.ctl('restart', '--attach', f'{job}:1', check=False)
+        done = node.ctl('restart', '--attach', '--json', f'{job}:1', check=False)
+        said = json.loads(done.stderr.decode().rsplit('\n', 2)[-2])['result']
+        equal((said['generation'], said['exit_status']), (1, 9), 'what is said of it')
         equal(done.returncode, 9, 'restart --attach, back on the first node')
         check(done.stdout.decode().endswith('n49\n'), 'its output')
         equal(node.wait(job), 9, 'status on the first node')
@@ -1056,7 +1103,8 @@ def dump_and_restore_by_daemon(node):
         check(alive(result['pids'][0]), 'runs')
         os.kill(result['pids'][0], signal.SIGKILL)
         wait_for('its end', 5, lambda: not alive(result['pids'][0]))
-        node.fails(9, '', 'restore', '--dir', d + '/image')
+        message = node.fails(9, '', 'restore', '--json', '--dir', d + '/image')
+        equal(json.loads(message.rsplit('\n', 2)[-2])['result']['exit_status'], 9, message)
         with open(d + '/out') as f:
             equal(f.read(), counted(30), 'output')
 

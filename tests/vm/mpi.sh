@@ -4,8 +4,9 @@
 # Checkpoint and restart of an MPI job on one node, in a VM: mpi.sh KIND RANKS PROGRAM WORK
 #
 # The program's output, interrupted and restarted, is compared with that of a run by the
-# library's own launcher. Prints TAP without a plan.
+# library's own launcher. Prints TAP without a plan. VM_SLOW: as for tests/vm/lib.sh.
 set -u
+: "${VM_SLOW:=1}"
 kind=$1 ranks=$2 program=$3 work=$4
 top=$(cd "$(dirname "$0")/../.." && pwd)
 n=0
@@ -38,7 +39,8 @@ done
 ctl() { "$top/build/bin/ckptctl" --socket "$work/sock" "$@"; }
 run() { "$top/build/bin/ckptrun" --socket "$work/sock" "$@"; }
 
-size=64 iterations=400
+# it shall outlast its checkpoints, also where they take ten times as long
+size=64 iterations=400 rest=$((VM_SLOW > 5 ? 20 * VM_SLOW : 40))
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 "mpiexec.$kind" $([ "$kind" = mpich ] || echo --oversubscribe) -n "$ranks" \
 	"$program" $size $iterations >"$work/want" 2>"$work/want.err"
@@ -54,7 +56,7 @@ reaches() {
 	return 1
 }
 
-try "$kind: started" run --detach -n "$ranks" "$program" $size $iterations 40 || exit 1
+try "$kind: started" run --detach -n "$ranks" "$program" $size $iterations $rest || exit 1
 try "$kind: it computes" reaches 20
 for i in 1 2; do
 	try "$kind: checkpoint $i" ctl checkpoint 1
@@ -85,7 +87,7 @@ at=$(lines)
 try "$kind: it computes again" reaches $((at + 10))
 try "$kind: a checkpoint of what was restarted" ctl checkpoint 1 --kill
 try "$kind: restart of that" ctl restart 1
-try "$kind: it ends well" timeout 300 "$top/build/bin/ckptctl" --socket "$work/sock" wait 1
+try "$kind: it ends well" timeout $((300 * VM_SLOW)) "$top/build/bin/ckptctl" --socket "$work/sock" wait 1
 if cmp -s "$work/want" "$work/images/1/stdout"; then
 	verdict 0 "$kind: the residuals are those of a run without us"
 else

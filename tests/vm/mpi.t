@@ -20,7 +20,7 @@ for kind in $KINDS; do
 	program=$top/build/examples/poisson.$KERNEL.$kind
 	ok "$kind: the example is built" "mpicc.$kind" -O2 -o "$program" examples/poisson.c -lm
 	share=build/vm/$VM/share
-	vm_relay < <(in_vm --timeout $((300 * VM_SLOW)) "$top/tests/vm/mpi.sh" "$kind" "$RANKS" \
+	vm_relay < <(in_vm --timeout $((300 * VM_SLOW)) --env VM_SLOW="$VM_SLOW" "$top/tests/vm/mpi.sh" "$kind" "$RANKS" \
 		"$program" "/mnt/nvme/mpi.$kind" 2>&1
 		echo $? >"$share/mpi.status")
 	status=$(cat "$share/mpi.status")

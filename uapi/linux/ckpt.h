@@ -49,8 +49,8 @@
  *   ckpt_rec_hdr followed by its payload, 8-byte aligned, in this order:
  *   SYSTEM, CPU, then per process PROC, its THREADs (leader first; each followed by
  *   its XSTATE, GROUPS and SIGPENDING), SIGACTIONS, SIGPENDING (shared); then
- *   per memory map MM and its VMAs in address order; then FDs; then FILEs and
- *   PIPEs.  A reader skips types and versions that it does not know only if
+ *   per memory map MM and its VMAs in address order; then FDs; then FILEs, each
+ *   followed by its LOCKs, and PIPEs.  A reader skips types and versions that it does not know only if
  *   CKPT_REC_OPTIONAL is set in the type.  lseek(2) to 0 rewinds.
  *   Identifiers (mm_id, files_id, fs_id, file_id, …) are small numbers from 1,
  *   valid in this context only; equal numbers mean the same kernel object.
@@ -404,7 +404,8 @@ struct ckpt_restore_wait {
  *   - MM and all its VMAs, in address order, once per memory map (any thread of
  *     it); the old mappings are gone afterwards;
  *   - FDs: the whole table, once per table; what was open is closed (a single
- *     FD with fd and file -1: an empty table);
+ *     FD with fd and file -1: an empty table). Then the POSIX LOCKs that the table owns:
+ *     -EAGAIN if somebody else holds one of them;
  *   - SIGACTIONS; PROC (pgid, sid, tty, ITIMER_REAL, flags); once per process;
  *   - THREAD, with XSTATE and its SIGPENDINGs; shared SIGPENDINGs go with the
  *     leader's;

@@ -3,7 +3,8 @@
  * The records that /dev/ckpt emits and accepts; included by linux/ckpt.h, which
  * holds their grammar.  Each starts with struct ckpt_rec_hdr, is a multiple of
  * 8 bytes long and may end in a variable part ("then: …").  New fields are
- * appended and raise the version; the length tells which fields are there.
+ * appended and raise the version; the length tells which fields are there.  Those of
+ * descriptors and files are in ckpt_rec_files.h, which this includes.
  */
 #ifndef _UAPI_LINUX_CKPT_RECORDS_H
 #define _UAPI_LINUX_CKPT_RECORDS_H
@@ -25,6 +26,7 @@ enum ckpt_rec_type {
 	CKPT_REC_FILE = 12,
 	CKPT_REC_PIPE = 13,
 	CKPT_REC_CPU = 14,	/* CKPT_REC_OPTIONAL: what was captured before there was one has none */
+	CKPT_REC_LOCK = 15,
 };
 
 /**
@@ -369,109 +371,6 @@ struct ckpt_rec_vma {
 	char name[80];		/* PR_SET_VMA_ANON_NAME, NUL padded */
 };
 
-/* FD: one descriptor of one table (restore: file is a descriptor of the caller) */
-struct ckpt_rec_fd {
-	struct ckpt_rec_hdr hdr;
-	__u32 files_id;
-	__s32 fd;
-	__s32 file;
-	__u32 cloexec;
-};
-
-enum ckpt_file_kind {
-	CKPT_FILE_REG = 1,
-	CKPT_FILE_DIR = 2,
-	CKPT_FILE_PIPE = 3,	/* anonymous pipe; object: the pipe's number */
-	CKPT_FILE_FIFO = 4,	/* named; object: the pipe's number */
-	CKPT_FILE_CHR = 5,	/* rdev says which */
-	CKPT_FILE_PTS = 6,	/* slave; object: pty index */
-	CKPT_FILE_PTM = 7,	/* master; object: pty index */
-	CKPT_FILE_TTY = 8,	/* opened as /dev/tty */
-	CKPT_FILE_SHM = 9,	/* MAP_SHARED|MAP_ANONYMOUS object */
-	CKPT_FILE_MEMFD = 10,
-	CKPT_FILE_HUGETLB = 11,	/* hugetlb memfd or anonymous hugetlb object */
-	CKPT_FILE_PATH = 12,	/* O_PATH */
-	CKPT_FILE_SYMLINK = 13,
-	CKPT_FILE_BLK = 14,
-	CKPT_FILE_SOCK = 15,
-	CKPT_FILE_EVENTFD = 16,
-	CKPT_FILE_EPOLL = 17,
-	CKPT_FILE_TIMERFD = 18,
-	CKPT_FILE_SIGNALFD = 19,
-	CKPT_FILE_INOTIFY = 20,
-	CKPT_FILE_PIDFD = 21,
-	CKPT_FILE_OTHER = 255,
-};
-
-#define CKPT_FILE_DELETED	(1U << 0)	/* no link under @path any more */
-#define CKPT_FILE_UNREACHABLE	(1U << 1)	/* path is outside the process's root */
-#define CKPT_FILE_OPEN		(1U << 2)	/* some descriptor refers to it */
-#define CKPT_FILE_MAPPED	(1U << 3)	/* some mapping refers to it */
-#define CKPT_FILE_MAPPED_SHARED_WRITE (1U << 4)	/* shared mapping that may write */
-#define CKPT_FILE_EXTERNAL	(1U << 5)	/* something outside the tree holds the other end */
-#define CKPT_FILE_TTY_CLOSED	(1U << 6)	/* PTM: the slave was open, and is no more */
-#define CKPT_FILE_TTY_PACKET	(1U << 7)	/* PTM: packet mode (TIOCPKT) */
-
-/**
- * struct ckpt_rec_file - one open file description, or one file that is only
- *	mapped, executed or a directory of a process
- * @id: file_id
- * @kind: enum ckpt_file_kind
- * @flags: CKPT_FILE_* bits
- * @f_flags: open flags (O_ACCMODE, O_APPEND, O_NONBLOCK, …)
- * @f_mode: informational
- * @pos: file position
- * @dev, @ino, @mode, @nlink, @size, @mtime_ns, @rdev: of the inode
- * @fs_magic: of the file system
- * @object: see enum ckpt_file_kind
- * @seals: memfd: F_GET_SEALS
- * @pid: host pid of a process that has it, for /proc
- * @path_len: bytes of the path with its NUL
- *
- * Then: the path as seen from the host_pid's root, NUL-terminated, padded.
- */
-struct ckpt_rec_file {
-	struct ckpt_rec_hdr hdr;
-	__u32 id;
-	__u32 kind;
-	__u32 flags;
-	__u32 f_flags;
-	__u64 pos;
-	__u64 dev;
-	__u64 ino;
-	__u64 rdev;
-	__u64 size;
-	__u64 mtime_ns;
-	__u64 ctime_ns;
-	__u64 fs_magic;
-	__u64 object;
-	__u32 mode;
-	__u32 nlink;
-	__u32 uid;
-	__u32 gid;
-	__u32 seals;
-	__s32 pid;
-	__u32 f_mode;
-	__u32 path_len;
-};
-
-/**
- * struct ckpt_rec_pipe - one pipe and its data
- * @object: number that the FILE records of its ends carry
- * @ring_size: capacity in bytes (F_GETPIPE_SZ)
- * @readers, @writers: open descriptions in the whole system
- * @tree_readers, @tree_writers: those of them found in the tree
- * @data_len: bytes that follow, padded
- */
-struct ckpt_rec_pipe {
-	struct ckpt_rec_hdr hdr;
-	__u64 object;
-	__u32 ring_size;
-	__u32 readers;
-	__u32 writers;
-	__u32 tree_readers;
-	__u32 tree_writers;
-	__u32 data_len;
-};
+#include "ckpt_rec_files.h"
 
 #endif /* _UAPI_LINUX_CKPT_RECORDS_H */

@@ -17,6 +17,7 @@
 
 #define ROUNDS_MAX	150
 #define AWAIT_S	90
+#define CUT_TAG	32000
 #define ROUNDS	cut_rounds()
 #define LEFT	((mt_rank + mt_size - 1) % mt_size)
 
@@ -67,6 +68,21 @@ static inline void cut_await(unsigned long n, int turn)
 			MPI_Abort(MPI_COMM_WORLD, 9);
 		}
 	}
+}
+
+/*
+ * All go on after @n cuts. Rank 0 alone counts them: another one may begin to count before a cut and it after, and
+ * there is none while some wait for it in a collective. For a message they may wait.
+ */
+static inline void cut_await_all(unsigned long n, int turn)
+{
+	if (mt_rank) {
+		MPI_Recv(NULL, 0, MPI_BYTE, 0, CUT_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		return;
+	}
+	cut_await(n, turn);
+	for (int to = 1; to < mt_size; to++)
+		MPI_Send(NULL, 0, MPI_BYTE, to, CUT_TAG, MPI_COMM_WORLD);
 }
 
 /* Outside MPI, and different from rank to rank. */

@@ -60,20 +60,6 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* Once all have sent: a cut. Who does not count them waits in no collective meanwhile. */
-static void await_one(void)
-{
-	int any = 0;
-
-	MPI_Barrier(MPI_COMM_WORLD);
-	if (mt_rank)
-		MPI_Recv(&any, 1, MPI_INT, 0, N, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-	else
-		cut_await(1, 0);
-	for (int i = 1; i < mt_size && !mt_rank; i++)
-		MPI_Send(&any, 1, MPI_INT, i, N, MPI_COMM_WORLD);
-}
-
 int main(int argc, char **argv)
 {
 	static MPI_Request requests[N];
@@ -86,7 +72,9 @@ int main(int argc, char **argv)
 		data[i][3] = -i;
 		MPI_Isend(data[i], 4, MPI_INT, RIGHT, i, MPI_COMM_WORLD, &requests[i]);
 	}
-	await_one();
+	/* once all have sent */
+	MPI_Barrier(MPI_COMM_WORLD);
+	cut_await_all(1, 0);
 	pthread_barrier_init(&start, NULL, THREADS);
 	for (long i = 0; i < THREADS; i++)
 		pthread_create(&threads[i], NULL, work, (void *)i);

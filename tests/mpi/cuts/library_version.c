@@ -35,13 +35,7 @@ int main(int argc, char **argv)
 	setenv("MT_THREADS", "multiple", 1);
 	mt_begin(&argc, &argv);
 	pthread_create(&thread, NULL, ask, NULL);
-	if (!mt_rank)
-		cut_await(2, 0);
-	/* not before the others */
-	if (mt_rank)
-		MPI_Recv(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-	for (int i = 1; i < mt_size && !mt_rank; i++)
-		MPI_Send(NULL, 0, MPI_BYTE, i, 0, MPI_COMM_WORLD);
+	cut_await_all(2, 0);
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 	CHECK(!wrong);

@@ -1,22 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Sparse exchange: synchronous sends, probes, and a non-blocking barrier that ends a round. */
+/*
+ * Sparse exchange: synchronous sends, probes, and a non-blocking barrier that ends a round. Many messages lie
+ * at a rank before it looks for the first one.
+ */
 #include "mt.h"
+
+#include <unistd.h>
+
+#define MOST	24
 
 int main(int argc, char **argv)
 {
-	MPI_Request send[2], barrier;
+	MPI_Request send[MOST], barrier;
 	MPI_Status status;
-	int out[2], got, flag, sent, done, received;
+	int out[MOST], got, flag, sent, done, received;
 	long sum;
 
 	mt_begin(&argc, &argv);
-	for (int round = 0; round < 12; round++) {
-		out[0] = mt_rank * 100 + round;
-		out[1] = -out[0];
-		sent = round % 3;
-		for (int i = 0; i < sent; i++)
-			MPI_Issend(&out[i], 1, MPI_INT, i ? LEFT : RIGHT, round, MPI_COMM_WORLD, &send[i]);
+	for (int round = 0; round < 40; round++) {
+		sent = round % 3 * (MOST / 2);
+		for (int i = 0; i < sent; i++) {
+			out[i] = (i % 2 ? -1 : 1) * (mt_rank * 100 + round);
+			MPI_Issend(&out[i], 1, MPI_INT, i % 2 ? LEFT : RIGHT, round, MPI_COMM_WORLD, &send[i]);
+		}
 		mt_value(sent);
+		usleep(4000 * ((round + mt_rank) % 2));
 		barrier = MPI_REQUEST_NULL;
 		received = 0;
 		sum = 0;
@@ -38,7 +46,7 @@ int main(int argc, char **argv)
 				MPI_Ibarrier(MPI_COMM_WORLD, &barrier);
 		}
 		CHECK(received == sent);
-		CHECK(sum == (sent > 0 ? LEFT * 100 + round : 0) - (sent > 1 ? RIGHT * 100 + round : 0));
+		CHECK(sum == sent / 2 * ((LEFT - RIGHT) * 100));
 	}
 	return mt_end();
 }

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Locks that the tree holds on a file: flock(2), and records of fcntl(2).
+ *
+ * Those of an open file description are told by the description, those of a process (POSIX) by
+ * its descriptor table and the description they were set through: while they exist the
+ * table has it, as closing any descriptor of the inode drops them all.  A lock that the tree
+ * waits for is not held: the wait is begun anew.
+ *
+ * What a file system keeps to itself (FUSE with locks of its own) is not seen here.
+ */
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "collect.h"
+#include "records.h"
+
+#define CKPT_LOCK_TRIES		3	/* nobody of the tree runs: the first one counts right */
+
+struct ckpt_lock_list {
+	struct ckpt_rec_lock *recs;	/* room of them; headers are not filled in */
+	unsigned int room;
+	unsigned int nr;		/* found, more than room perhaps */
+	const char *bad;		/* what cannot be saved, or NULL */
+};
+
+/* The table of the tree that owns a POSIX lock, or 0. */
+static u32 ckpt_lock_table(struct ckpt_collect *c, const struct file_lock *lock)
+{
+	struct ckpt_object *obj;
+
+	if (lock->ckpt_fl_flags & FL_OFDLCK)
+		return 0;
+	obj = ckpt_object_find(c->objs, CKPT_OBJ_FILES, lock->ckpt_fl_owner, NULL);
+	return obj ? obj->id : 0;
+}
+
+static void ckpt_lock_note(struct ckpt_lock_list *list, const struct ckpt_object *obj,
+			   const struct file_lock *lock, u32 kind, u32 table)
+{
+	if (list->nr < list->room)
+		list->recs[list->nr] = (struct ckpt_rec_lock) {
+			.file = obj->id,
+			.files_id = table,
+			.kind = kind,
+			.type = lock->ckpt_fl_type,
+			.start = lock->fl_start,
+			.end = lock->fl_end,
+		};
+	list->nr++;
+}
+
+static void ckpt_lock_note_record(struct ckpt_collect *c, struct ckpt_lock_list *list,
+				  const struct ckpt_object *obj, const struct file_lock *lock)
+{
+	u32 table = ckpt_lock_table(c, lock);
+	const struct ckpt_object *other;
+
+	if (lock->ckpt_fl_file == obj->file.file && lock->ckpt_fl_flags & FL_OFDLCK) {
+		ckpt_lock_note(list, obj, lock, CKPT_LOCK_OFD, 0);
+	} else if (lock->ckpt_fl_file == obj->file.file && table) {
+		ckpt_lock_note(list, obj, lock, CKPT_LOCK_POSIX, table);
+	} else if (table) {	/* told with that file, if it is saved */
+		other = ckpt_object_find(c->objs, CKPT_OBJ_FILE, lock->ckpt_fl_file, NULL);
+		if (!other || !other->file.emitted)
+			list->bad = "POSIX lock of a descriptor left out";
+	}
+}
+
+/* All that the file's description, or tables through it, hold. */
+static void ckpt_locks_look(struct ckpt_collect *c, const struct ckpt_object *obj,
+			    struct ckpt_lock_list *list)
+{
+	struct file_lock_context *flctx = locks_inode_context(file_inode(obj->file.file));
+	const struct file_lock *lock;
+	const struct ckpt_lease *lease;
+
+	list->nr = 0;
+	spin_lock(&flctx->flc_lock);
+	list_for_each_entry(lock, &flctx->flc_flock, ckpt_fl_list)
+		if (lock->ckpt_fl_file == obj->file.file)
+			ckpt_lock_note(list, obj, lock, CKPT_LOCK_FLOCK, 0);
+	list_for_each_entry(lock, &flctx->flc_posix, ckpt_fl_list)
+		ckpt_lock_note_record(c, list, obj, lock);
+	list_for_each_entry(lease, &flctx->flc_lease, ckpt_fl_list)
+		if (lease->ckpt_fl_file == obj->file.file)
+			list->bad = "lease";
+	spin_unlock(&flctx->flc_lock);
+}
+
+/*
+ * A lock lives as long as the description, which a mapping holds when all descriptors are
+ * closed; mapped anew it would be another one.
+ */
+void ckpt_collect_mapped_locks(struct ckpt_collect *c, struct task_struct *task,
+			       const struct ckpt_object *obj, struct file *file)
+{
+	struct file_lock_context *flctx = locks_inode_context(file_inode(file));
+	const struct file_lock *lock;
+	bool found = false;
+
+	if (!flctx)
+		return;
+	spin_lock(&flctx->flc_lock);
+	list_for_each_entry(lock, &flctx->flc_flock, ckpt_fl_list)
+		found |= lock->ckpt_fl_file == file;
+	list_for_each_entry(lock, &flctx->flc_posix, ckpt_fl_list)
+		found |= lock->ckpt_fl_file == file && lock->ckpt_fl_flags & FL_OFDLCK;
+	spin_unlock(&flctx->flc_lock);
+	if (found)
+		ckpt_refuse(c->cap, CKPT_R_FILE_LOCK, task, obj->id,
+			    "lock that only a mapping keeps, on %pD4", file);
+}
+
+/* Each table that has a lock has a descriptor of the file that is saved: 1, 0, or -errno. */
+static int ckpt_locks_owned(struct ckpt_collect *c, const struct ckpt_object *obj,
+			    const struct ckpt_lock_list *list)
+{
+	unsigned int i;
+	u32 seen = 0;
+	int ret = 1;
+
+	if (!c->tree->excludes.nr)
+		return 1;
+	for (i = 0; i < list->nr && ret > 0; i++) {
+		if (!list->recs[i].files_id || list->recs[i].files_id == seen)
+			continue;
+		seen = list->recs[i].files_id;
+		ret = ckpt_collect_table_has(c, seen, obj->file.file);
+	}
+	return ret;
+}
+
+static int ckpt_locks_emit(struct ckpt_collect *c, const struct ckpt_lock_list *list)
+{
+	unsigned int i;
+
+	for (i = 0; i < list->nr; i++) {
+		struct ckpt_rec_lock *rec = ckpt_records_add(c->recs, CKPT_REC_LOCK, sizeof(*rec));
+		struct ckpt_rec_hdr hdr;
+
+		if (!rec)
+			return -ENOMEM;
+		hdr = rec->hdr;
+		*rec = list->recs[i];
+		rec->hdr = hdr;
+	}
+	return 0;
+}
+
+int ckpt_collect_locks(struct ckpt_collect *c, struct ckpt_object *obj)
+{
+	struct ckpt_lock_list list = {};
+	unsigned int tries;
+	int err = -EBUSY;
+
+	if (!locks_inode_context(file_inode(obj->file.file)))
+		return 0;
+	for (tries = 0; err && tries < CKPT_LOCK_TRIES; tries++) {
+		ckpt_locks_look(c, obj, &list);
+		if (list.nr <= list.room) {
+			err = 0;
+			break;
+		}
+		kvfree(list.recs);
+		list.room = list.nr;
+		list.recs = kvmalloc_array(list.room, sizeof(*list.recs), GFP_KERNEL_ACCOUNT);
+		if (!list.recs)
+			return -ENOMEM;
+	}
+	if (!err && !list.bad) {
+		err = ckpt_locks_owned(c, obj, &list);
+		if (!err)
+			list.bad = "POSIX lock of a descriptor left out";
+		err = min(err, 0);
+	}
+	if (list.bad)
+		ckpt_refuse(c->cap, CKPT_R_FILE_LOCK, obj->task, obj->id, "%s on %pD4",
+			    list.bad, obj->file.file);
+	if (!err)
+		err = ckpt_locks_emit(c, &list);
+	kvfree(list.recs);
+	return err;
+}

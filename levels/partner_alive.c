@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Saying that we live, for a thread that is elsewhere; see partner_alive.h.
+ *
+ * Owns the thread.  It sends with the lock held, so partner_alive_end() returns when what it says
+ * has gone out whole.  A failure is left for who uses the connection next: it finds it broken.
+ */
+#include "levels/partner_alive.h"
+
+#include <errno.h>
+#include <time.h>
+
+#define TICK_MS		500	/* or a quarter of what the client waits */
+
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* Looks by itself twice a second, so that being busy for a piece's time costs nothing. */
+static void *tick(void *arg)
+{
+	struct partner_alive *a = arg;
+	struct image_error unread;
+	unsigned int ms = a->link->idle_ms / 4 < TICK_MS ? a->link->idle_ms / 4 : TICK_MS;
+
+	pthread_mutex_lock(&a->lock);
+	while (!a->stop) {
+		uint64_t next = now_ms() + ms;
+		struct timespec at = {
+			.tv_sec = (time_t)(next / 1000), .tv_nsec = (long)(next % 1000) * 1000000,
+		};
+
+		if (pthread_cond_timedwait(&a->wake, &a->lock, &at) == ETIMEDOUT && a->busy &&
+		    now_ms() >= a->since_ms + ms)
+			partner_link_tell(a->link, PARTNER_ALIVE, NULL, 0, &unread);
+	}
+	pthread_mutex_unlock(&a->lock);
+	return NULL;
+}
+
+void partner_alive_start(struct partner_alive *alive, struct partner_link *link)
+{
+	pthread_condattr_t attr;
+
+	*alive = (struct partner_alive) { .link = link };
+	pthread_mutex_init(&alive->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&alive->wake, &attr);
+	pthread_condattr_destroy(&attr);
+	/* without a thread the client hears nothing, and gives up if it lasts */
+	alive->running = !pthread_create(&alive->thread, NULL, tick, alive);
+}
+
+void partner_alive_stop(struct partner_alive *alive)
+{
+	pthread_mutex_lock(&alive->lock);
+	alive->stop = true;
+	pthread_cond_signal(&alive->wake);
+	pthread_mutex_unlock(&alive->lock);
+	if (alive->running)
+		pthread_join(alive->thread, NULL);
+	pthread_cond_destroy(&alive->wake);
+	pthread_mutex_destroy(&alive->lock);
+}
+
+void partner_alive_begin(struct partner_alive *alive)
+{
+	pthread_mutex_lock(&alive->lock);
+	alive->busy = true;
+	alive->since_ms = now_ms();
+	pthread_mutex_unlock(&alive->lock);
+}
+
+void partner_alive_end(struct partner_alive *alive)
+{
+	pthread_mutex_lock(&alive->lock);
+	alive->busy = false;
+	pthread_mutex_unlock(&alive->lock);
+}

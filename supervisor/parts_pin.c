@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A pin over nodes, where each has an image directory of its own; see parts.h.
+ *
+ * A pin keeps what is in one directory: so each node that has a part of the generation sets its
+ * own, and prunes by that.  A node that has nothing of it says so, which is no error.  Asking
+ * again is harmless, so who is told that a node did not answer asks again when it does.
+ */
+#include "supervisor/parts_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "image/util.h"
+#include "supervisor/outcome.h"
+#include "supervisor/pin.h"
+
+#define ANSWER_MS	15000
+
+/* ----------------------------------------------------------------- asking */
+
+struct pinning_node {
+	struct pinning *pinning;
+	const char *name;		/* of pinning->names */
+};
+
+struct pinning {
+	json_t *names, *nodes, *failed;
+	size_t open;
+	parts_pinned_fn fn;
+	void *arg;
+	struct pinning_node node[];
+};
+
+static void settle(struct pinning *p)
+{
+	parts_pinned_fn fn = p->fn;
+	void *arg = p->arg;
+	json_t *result;
+
+	if (--p->open)
+		return;
+	result = json_pack("{s:o, s:o}", "nodes", p->nodes, "failed", p->failed);
+	json_decref(p->names);
+	free(p);
+	fn(result, arg);
+	json_decref(result);
+}
+
+static void fail(struct pinning_node *node, const char *text)
+{
+	json_object_set_new(node->pinning->failed, node->name,
+			    json_string(text ? text : "it does not say why"));
+	settle(node->pinning);
+}
+
+static void on_answer(const json_t *outcome, void *arg)
+{
+	struct pinning_node *node = arg;
+	const json_t *result = json_object_get(outcome, "result");
+
+	if (!outcome_is_ok(outcome)) {
+		fail(node, json_string_value(json_object_get(json_object_get(outcome, "error"), "text")));
+		return;
+	}
+	json_object_set_new(node->pinning->nodes, node->name,
+			    json_boolean(json_is_true(json_object_get(result, "here"))));
+	settle(node->pinning);
+}
+
+static void ask(struct daemon *daemon, struct pinning_node *node, json_t *args)
+{
+	struct peer *peer = nodes_peer(daemon->nodes);
+	int host = peer ? peer_find(peer, node->name) : -ENOTCONN, err = host;
+
+	if (host == -ENOENT) {	/* it is no node any more, and what it had is nobody's to keep */
+		json_object_set_new(node->pinning->nodes, node->name, json_false());
+		settle(node->pinning);
+		return;
+	}
+	if (host >= 0)
+		err = peer_ask(nodes_asks(daemon->nodes), (unsigned int)host, "pin",
+			       json_incref(args), ANSWER_MS, on_answer, node, NULL);
+	if (err < 0)
+		fail(node, err == -EHOSTUNREACH ? "does not answer: see ckptctl nodes" : strerror(-err));
+}
+
+/* Once each, in their order, without this one. */
+static void add_names(json_t *names, const json_t *more, const char *self)
+{
+	const json_t *name, *has;
+	size_t i, j;
+
+	json_array_foreach(more, i, name) {
+		bool known = !json_is_string(name) || !strcmp(json_string_value(name), self);
+
+		json_array_foreach(names, j, has)
+			known = known || json_equal(has, name);
+		if (!known)
+			json_array_append(names, (json_t *)name);
+	}
+}
+
+json_t *parts_pin_nodes(const struct job *job, int64_t generation)
+{
+	const struct daemon *daemon = jobs_daemon(job->jobs);
+	json_t *names = json_array(), *parts = NULL;
+	char why[512];
+
+	if (!daemon->config.image_dir_shared &&
+	    !catalog_generation_parts(&daemon->catalog, job->id, generation, &parts, why, sizeof(why))) {
+		add_names(names, json_object_get(parts, "nodes"), daemon->config.node);
+		add_names(names, json_object_get(json_object_get(job->record, "ranks"), "nodes"),
+			  daemon->config.node);
+	}
+	json_decref(parts);
+	return names;
+}
+
+void parts_pin(const struct job *job, json_t *names, const struct parts_pin *how,
+	       parts_pinned_fn fn, void *arg)
+{
+	size_t i, nr = json_array_size(names);
+	struct pinning *p = calloc(1, sizeof(*p) + nr * sizeof(p->node[0]));
+	json_t *args = json_pack("{s:I, s:s, s:I, s:b, s:I}", "job", (json_int_t)job->id, "uuid",
+				 job->uuid, "generation", (json_int_t)how->generation, "pin",
+				 how->pin, "by", (json_int_t)how->by);
+
+	if (!p) {
+		json_decref(args);
+		fn(NULL, arg);
+		return;
+	}
+	p->names = json_incref(names);
+	p->nodes = json_object();
+	p->failed = json_object();
+	p->open = nr + 1;
+	p->fn = fn;
+	p->arg = arg;
+	for (i = 0; i < nr; i++) {
+		p->node[i].pinning = p;
+		p->node[i].name = json_string_value(json_array_get(names, i));
+		ask(jobs_daemon(job->jobs), &p->node[i], args);
+	}
+	json_decref(args);
+	settle(p);
+}
+
+/* ------------------------------------------------------------ another node */
+
+/* 0: it was done, or (-ENOENT) there is nothing of it; negative errno with @why. */
+static int change(const struct daemon *daemon, const struct parts_pin *how, int64_t job, char *why,
+		  size_t size)
+{
+	_cleanup_fd_ int lock = -1;
+	int err = catalog_lock(&daemon->catalog, job, &lock);
+
+	if (!err && how->pin)
+		return pin_set(&daemon->catalog, job, how->generation, how->by, daemon->config.node,
+			       why, size);
+	if (!err)
+		err = pin_clear(&daemon->catalog, job, how->generation);
+	snprintf(why, size, "%s", err == -EBUSY ?
+		 "generations are being removed or pinned there just now" : strerror(-err));
+	return err;
+}
+
+static void on_pin(struct peer_question *q, void *arg)
+{
+	struct daemon *daemon = arg;
+	const char *uuid = NULL;
+	json_t *no = NULL, *outcome = NULL;
+	json_int_t id, generation, by;
+	char why[512] = "";
+	struct job *job;
+	int pin, err = -ENOENT;
+
+	if (json_unpack(peer_question_args(q), "{s:I, s:s, s:I, s:b, s:I}", "job", &id, "uuid", &uuid,
+			"generation", &generation, "pin", &pin, "by", &by)) {
+		peer_question_answer(q, outcome_error(-EPROTO, "pin: bad arguments"));
+		return;
+	}
+	job = jobs_find(daemon->jobs, id, &no);
+	if (!job && outcome_errno(no) != -ENOENT) {
+		err = outcome_errno(no);
+		snprintf(why, sizeof(why), "%s", json_string_value(json_object_get(
+			 json_object_get(no, "error"), "text")) ?: strerror(-err));
+	}
+	if (job && !strcmp(job->uuid, uuid)) {
+		const struct parts_pin how = { .generation = generation, .pin = pin, .by = (uid_t)by };
+
+		err = change(daemon, &how, id, why, sizeof(why));
+	}
+	json_decref(no);
+	outcome = err && err != -ENOENT ? outcome_error(err, "%s", why) :
+		  outcome_ok(json_pack("{s:b}", "here", !err));
+	peer_question_answer(q, outcome);
+}
+
+int parts_pin_register(struct daemon *daemon)
+{
+	return peer_verb(nodes_asks(daemon->nodes), "pin", on_pin, daemon);
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Locks of open file descriptions: flock(2), and F_OFD_SETLK of fcntl(2).
+ *
+ * They are taken through the builder's descriptors and stay with the descriptions, which the
+ * tree has when the builder is gone.  Nobody is waited for: a lock that somebody else
+ * has fails the restart, as the program believes that it alone has it.  POSIX locks are
+ * the kernel's to set, as their owner is the table of a process (restate.c).
+ */
+#include "supervisor/reopen.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+
+/* The whole file is 0 bytes from the beginning on. */
+static struct flock range_of(const struct ckpt_rec_lock *rec)
+{
+	return (struct flock) {
+		.l_type = (short)rec->type,
+		.l_whence = SEEK_SET,
+		.l_start = (off_t)rec->start,
+		.l_len = rec->end == INT64_MAX ? 0 : (off_t)(rec->end - rec->start + 1),
+	};
+}
+
+static int take(int fd, const struct ckpt_rec_lock *rec)
+{
+	struct flock range = range_of(rec);
+	int ret = rec->kind == CKPT_LOCK_FLOCK ?
+		flock(fd, (rec->type == F_WRLCK ? LOCK_EX : LOCK_SH) | LOCK_NB) :
+		fcntl(fd, F_OFD_SETLK, &range);
+
+	return ret ? -errno : 0;
+}
+
+/* Who else has a lock where a process is to have one. */
+static int look(int fd, const struct ckpt_rec_lock *rec)
+{
+	struct flock range = range_of(rec);
+
+	if (fcntl(fd, F_OFD_GETLK, &range))
+		return -errno;
+	return range.l_type == F_UNLCK ? 0 : -EAGAIN;
+}
+
+int reopen_locked(struct engine_error *error, int err, const struct state_lock *lock)
+{
+	if (err == -EAGAIN || err == -EACCES)
+		return engine_fail(error, -EBUSY,
+				   "another process has a lock on %s, which the tree had: end it, or close its descriptor in "
+				   "the shell that locks for its commands (lslocks names who took it; on NFS it may be the node "
+				   "that was lost, for a minute or two, with version 3 until that is up again), and restart again",
+				   lock->file->path);
+	return engine_fail(error, err, "cannot lock %s as it was: %s", lock->file->path,
+			   strerror(-err));
+}
+
+int reopen_locks(struct reopen *r, bool late)
+{
+	int ret = 0;
+
+	for (unsigned int i = 0; !ret && i < r->state->nr_locks; i++) {
+		const struct state_lock *lock = &r->state->locks[i];
+		int fd = reopen_fd(r, lock->file);
+
+		/* what the caller gives in its place was not locked */
+		if (lock->file->external || reopen_is_late(r, lock->file) != late)
+			continue;
+		ret = lock->rec->kind == CKPT_LOCK_POSIX ? look(fd, lock->rec) : take(fd, lock->rec);
+		if (ret)
+			ret = reopen_locked(r->error, ret, lock);
+	}
+	return ret;
+}
