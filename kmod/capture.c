@@ -123,6 +123,7 @@ void ckpt_capture_undo(struct ckpt_ctx *ctx)
 
 	ckpt_capture_disarm(cap);
 	ckpt_watch_stop(cap);
+	ckpt_objects_thaw(&cap->objects);
 	ckpt_threads_unhold(ctx);
 	ckpt_threads_thaw(ctx);
 	ckpt_threads_reap(ctx);
@@ -199,6 +200,8 @@ int ckpt_capture_thaw(struct ckpt_ctx *ctx, struct ckpt_thaw *arg)
 	if (phase == CKPT_PHASE_EXPIRED)
 		return -ETIMEDOUT;
 	ckpt_watch_start(cap);
+	/* first: a file that the job closes at once is closed, and its lock is free */
+	ckpt_objects_thaw(&cap->objects);
 	trace_ckpt_phase(ctx, phase, CKPT_PHASE_THAWED);
 	ckpt_ctx_advance(ctx, phase, CKPT_PHASE_THAWED);
 	if (arg->flags & CKPT_THAW_KILL) {
@@ -209,7 +212,6 @@ int ckpt_capture_thaw(struct ckpt_ctx *ctx, struct ckpt_thaw *arg)
 	}
 	/* of a tree that is stopped as a whole none parked */
 	arg->pause_ns = ctx->parked_since ? ktime_get_ns() - ctx->parked_since : 0;
-	ckpt_objects_thaw(&cap->objects);
 	ckpt_threads_reap(ctx);
 	ckpt_event(ctx, CKPT_EVENT_THAWED, arg->pause_ns);
 	return 0;
