@@ -4,9 +4,9 @@
  *
  * Two parties may end a pause: a command (or release), which holds cmd_lock, and
  * the expiry work, which must not wait for a command that user space can delay.
- * The expiry changes the phase first, waits only for state being read
- * (cap->collecting, never held while touching user space), and lets the threads
- * go.  Whoever holds cmd_lock sees the phase and cleans up.
+ * The expiry changes the phase first, waits only for state being read or mappings
+ * being changed (cap->collecting, never held while touching user space), and lets the
+ * threads go.  Whoever holds cmd_lock sees the phase and cleans up.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>

@@ -400,7 +400,7 @@ static int ckpt_snapshot_clone(struct ckpt_thread *thread, void *arg)
 
 	if (cap->track)
 		ckpt_track_prepare(current->mm);
-	pid = ckpt_snapshot_fork(&cap->tree.excludes, obj, &args);
+	pid = ckpt_snapshot_fork(cap, obj, &args);
 	if (pid > 0) {
 		wait_for_completion(&clone.done);
 		obj->mm.snapshot = clone.mm;

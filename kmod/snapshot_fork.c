@@ -9,6 +9,7 @@
  * a mapping for the one it was before the fork.  If one of them forks at that very
  * moment, its child lacks what was left out.
  */
+#include <linux/hugetlb.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/sched/task.h>
@@ -16,28 +17,42 @@
 
 #include <linux/ckpt.h>
 
+#include "capture.h"
 #include "compat/ksyms.h"
 #include "compat/mm.h"
+#include "context.h"
 #include "exclude.h"
 #include "objects.h"
 #include "records.h"
 #include "snapshot_fork.h"
 
-/* ------------------------------------------------------- mappings left out */
+/* ------------------------------------------------------ mappings not copied */
 
 struct ckpt_span {
 	unsigned long start, end;
 };
 
-/* Mappings left out that fork does not copy anyway: they keep their flag. */
+/*
+ * Mappings left out, and private huge pages: these are read in the pause, and if they
+ * had a copy, the job would need a second page from a pool that may have none.  Spans
+ * are what fork does not copy anyway: they keep their flag.
+ */
 struct ckpt_uncopied {
 	const struct ckpt_excludes *ex;
 	pid_t pid;
+	bool huge;		/* there may be huge pages */
 	unsigned int nr, max;
 	struct ckpt_span *spans;
 };
 
-/* With mmap_lock for writing: one call of @fn for each mapping that lies in a range. */
+static bool ckpt_uncopied_is_huge(const struct ckpt_uncopied *un, struct vm_area_struct *vma)
+{
+	return is_vm_hugetlb_page(vma) && !(vma->vm_flags & VM_MAYSHARE) &&
+	       ckpt_excludes_range(un->ex, un->pid, vma->vm_start, vma->vm_end) !=
+	       CKPT_EXCLUDED_WHOLLY;
+}
+
+/* With mmap_lock for writing: one call of @fn for each mapping. */
 static void ckpt_uncopied_each(struct ckpt_uncopied *un, struct mm_struct *mm,
 			       void (*fn)(struct ckpt_uncopied *un, struct vm_area_struct *vma))
 {
@@ -52,6 +67,13 @@ static void ckpt_uncopied_each(struct ckpt_uncopied *un, struct mm_struct *mm,
 			if (vma->vm_start >= e->start && vma->vm_end <= e->end)
 				fn(un, vma);
 		from = e->end;
+	}
+	if (un->huge) {
+		VMA_ITERATOR(vmi, mm, 0);
+
+		for_each_vma(vmi, vma)
+			if (ckpt_uncopied_is_huge(un, vma))
+				fn(un, vma);
 	}
 }
 
@@ -83,7 +105,10 @@ static void ckpt_uncopied_clear(struct ckpt_uncopied *un, struct vm_area_struct 
 /* False, and nothing is changed, without memory: then all is copied, and not read. */
 static bool ckpt_uncopied_begin(struct ckpt_uncopied *un, struct mm_struct *mm)
 {
-	if (!ckpt_excludes_next(un->ex, un->pid, 0))
+#ifdef CONFIG_HUGETLB_PAGE
+	un->huge = atomic_long_read(&mm->hugetlb_usage);
+#endif
+	if (!un->huge && !ckpt_excludes_next(un->ex, un->pid, 0))
 		return false;
 	mmap_write_lock(mm);
 	ckpt_uncopied_each(un, mm, ckpt_uncopied_count);
@@ -109,7 +134,8 @@ static void ckpt_uncopied_end(struct ckpt_uncopied *un, struct mm_struct *mm)
  * it were going to be written; what overcommit rules allow a job they may then
  * not allow its snapshot.  The pages that really become two are watched
  * (watch.c), so a copy that would not fit is made of mappings that are not
- * accounted.  Mappings are told by their number, so no thread may run meanwhile.
+ * accounted.  Mappings are told by their number, so no thread may run meanwhile,
+ * which an expiry and a retreat wait for (cap->collecting).
  */
 static void ckpt_snapshot_account(struct mm_struct *mm, unsigned long *accounted, bool on)
 {
@@ -131,32 +157,39 @@ static void ckpt_snapshot_account(struct mm_struct *mm, unsigned long *accounted
 	mmap_write_unlock(mm);
 }
 
-static pid_t ckpt_snapshot_fork_unaccounted(struct kernel_clone_args *args)
+static pid_t ckpt_snapshot_fork_unaccounted(struct ckpt_capture *cap,
+					    struct kernel_clone_args *args)
 {
 	struct mm_struct *mm = current->mm;
 	unsigned long *accounted;
-	pid_t pid;
+	pid_t pid = -ETIMEDOUT;
 
 	accounted = kvcalloc(BITS_TO_LONGS(mm->map_count), sizeof(long), GFP_KERNEL);
 	if (!accounted)
 		return -ENOMEM;
-	ckpt_snapshot_account(mm, accounted, false);
-	pid = ckpt_k(kernel_clone)(args);
-	ckpt_snapshot_account(mm, accounted, true);
+	mutex_lock(&cap->collecting);
+	if (!ckpt_capture_expired(cap->ctx)) {
+		ckpt_snapshot_account(mm, accounted, false);
+		pid = ckpt_k(kernel_clone)(args);
+		ckpt_snapshot_account(mm, accounted, true);
+	}
+	mutex_unlock(&cap->collecting);
 	kvfree(accounted);
 	return pid;
 }
 
-pid_t ckpt_snapshot_fork(const struct ckpt_excludes *ex, const struct ckpt_object *obj,
+pid_t ckpt_snapshot_fork(struct ckpt_capture *cap, const struct ckpt_object *obj,
 			 struct kernel_clone_args *args)
 {
-	struct ckpt_uncopied un = { .ex = ex, .pid = obj->mm.rec->host_pid };
+	struct ckpt_uncopied un = {
+		.ex = &cap->tree.excludes, .pid = obj->mm.rec->host_pid,
+	};
 	bool uncopied = ckpt_uncopied_begin(&un, current->mm);
 	pid_t pid;
 
 	pid = ckpt_k(kernel_clone)(args);
 	if (pid == -ENOMEM && !obj->mm.in_use)
-		pid = ckpt_snapshot_fork_unaccounted(args);
+		pid = ckpt_snapshot_fork_unaccounted(cap, args);
 	if (uncopied)
 		ckpt_uncopied_end(&un, current->mm);
 	return pid;

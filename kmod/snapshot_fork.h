@@ -7,12 +7,12 @@
 
 #include <linux/types.h>
 
-struct ckpt_excludes;
+struct ckpt_capture;
 struct ckpt_object;
 struct kernel_clone_args;
 
 /* In a parked thread of the map @obj: the child's pid or a negative errno. */
-pid_t ckpt_snapshot_fork(const struct ckpt_excludes *ex, const struct ckpt_object *obj,
+pid_t ckpt_snapshot_fork(struct ckpt_capture *cap, const struct ckpt_object *obj,
 			 struct kernel_clone_args *args);
 
 #endif /* _CKPT_SNAPSHOT_FORK_H */

@@ -7,12 +7,16 @@
  * cgroups of all processes, in their ancestors and in the machine is looked at a
  * hundred times a second, and when it gets short anywhere the snapshot is dropped:
  * a checkpoint fails, the job is not killed for it.
+ *
+ * A job that reads or writes files fills its cgroup with their pages, which make room
+ * when memory is wanted.  They count as half of what they are: not all can be had.
  */
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 
 #include "capture.h"
+#include "compat/memcg.h"
 #include "context.h"
 #include "events.h"
 #include "watch.h"
@@ -26,31 +30,62 @@ static unsigned long ckpt_watch_reserve(unsigned long max)
 	return min(CKPT_WATCH_CPU_PAGES * num_online_cpus(), max / 16);
 }
 
-static void ckpt_watch_level(unsigned long used, unsigned long max,
-			     unsigned long *room, unsigned long *reserve)
+#ifdef CONFIG_MEMCG
+/* Pages of files that nobody has to write or unmap before they are given up; may sleep. */
+static unsigned long ckpt_watch_cache(struct mem_cgroup *memcg)
 {
+	unsigned long pages, busy;
+
+	ckpt_memcg_flush(memcg);
+	pages = ckpt_k(memcg_page_state)(memcg, NR_ACTIVE_FILE) +
+		ckpt_k(memcg_page_state)(memcg, NR_INACTIVE_FILE);
+	busy = ckpt_k(memcg_page_state)(memcg, NR_FILE_DIRTY) +
+	       ckpt_k(memcg_page_state)(memcg, NR_WRITEBACK) +
+	       ckpt_k(memcg_page_state)(memcg, NR_FILE_MAPPED);
+	return pages > busy ? (pages - busy) / 2 : 0;
+}
+
+static void ckpt_watch_level(struct mem_cgroup *memcg, unsigned long *room,
+			     unsigned long *reserve)
+{
+	unsigned long used = page_counter_read(&memcg->memory);
+	unsigned long max = READ_ONCE(memcg->memory.max);
 	unsigned long left = max > used ? max - used : 0;
 	unsigned long keep = ckpt_watch_reserve(max);
 
+	if (left < max / 4)	/* to know more has its price */
+		left += ckpt_watch_cache(memcg);
 	if (left - min(left, keep) < *room - min(*room, *reserve)) {
 		*room = left;
 		*reserve = keep;
 	}
 }
 
+/* The cgroup of @task, with a reference, which keeps its ancestors, too. */
+static struct mem_cgroup *ckpt_watch_group(struct task_struct *task)
+{
+	struct mem_cgroup *memcg;
+
+	rcu_read_lock();
+	do {
+		memcg = mem_cgroup_from_task(task);
+	} while (memcg && !css_tryget(&memcg->css));	/* it has left it meanwhile */
+	rcu_read_unlock();
+	return memcg;
+}
+#endif
+
 unsigned long ckpt_watch_room(struct task_struct *task, unsigned long *ret_reserve)
 {
 	unsigned long room = max(si_mem_available(), 0L);
 	unsigned long reserve = ckpt_watch_reserve(totalram_pages());
 #ifdef CONFIG_MEMCG
-	struct mem_cgroup *memcg;
+	struct mem_cgroup *group = ckpt_watch_group(task), *memcg;
 
-	rcu_read_lock();
-	for (memcg = mem_cgroup_from_task(task); memcg && parent_mem_cgroup(memcg);
-	     memcg = parent_mem_cgroup(memcg))
-		ckpt_watch_level(page_counter_read(&memcg->memory),
-				 READ_ONCE(memcg->memory.max), &room, &reserve);
-	rcu_read_unlock();
+	for (memcg = group; memcg && parent_mem_cgroup(memcg); memcg = parent_mem_cgroup(memcg))
+		ckpt_watch_level(memcg, &room, &reserve);
+	if (group)
+		css_put(&group->css);
 #endif
 	*ret_reserve = reserve;
 	return room;

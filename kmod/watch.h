@@ -12,7 +12,7 @@ struct task_struct;
 
 /*
  * Pages that @task's memory cgroup, its ancestors and the machine can still
- * take; *@ret_reserve is the part of it that is not ours to use.
+ * take; *@ret_reserve is the part of it that is not ours to use.  May sleep.
  */
 unsigned long ckpt_watch_room(struct task_struct *task, unsigned long *ret_reserve);
 
