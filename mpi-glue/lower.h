@@ -31,7 +31,8 @@
  *
  * A child made by fork() has no lower half: descriptors closed, range unmapped; an MPI
  * call there ends it with a message. What is made by vfork() and posix_spawn()
- * (system(), popen()) executes something else at once and needs nothing.
+ * (system(), popen()) executes something else at once, which closes them
+ * (lower_fds_private()).
  *
  * Source: the split process of MANA (Garg, Price, Cooperman, HPDC'19), with the
  * loader and the patched sites found for glibc 2.36, MPICH 4.0.2 and Open MPI 4.1.4.
@@ -120,6 +121,13 @@ int lower_check(const struct lower *lower, char *ret_why);
 size_t lower_fds(const struct lower *lower, int *ret_fds, size_t max);
 
 /**
+ * lower_fds_private() - from here on exec() closes the descriptors of the lower half
+ * @inherited: one that the process was started with, for its lower half alone, and that
+ *             lower_fds() tells from here on; negative: none
+ */
+void lower_fds_private(int inherited);
+
+/**
  * lower_attach() - FS base of the lower thread that stands for the calling thread
  *
  * Called by lower_enter() at a thread's first call. Borrows a parked lower thread
@@ -141,11 +149,15 @@ extern __thread unsigned long lower_fs_base
 unsigned long lower_upper(unsigned long fs);
 
 /**
- * lower_threads() - threads that the lower half has started and that have not ended
+ * lower_threads() - threads of the lower half that have not ended
+ *
+ * Its libc's own (asynchronous input and output) are known when they wait in the kernel.
+ * One that ends is told while its stack shows whose it is: its id is the next one's soon.
+ *
  * @ret_tids: filled with at most @max, as gettid() has them
  * Return: how many there are, also when more than @max
  */
-size_t lower_threads(const struct lower *lower, int *ret_tids, size_t max);
+size_t lower_threads(struct lower *lower, int *ret_tids, size_t max);
 
 /*
  * Not 0 while the thread runs upper code above live lower frames, with the upper FS

@@ -5,10 +5,17 @@
  *
  * Descriptors 0 to 2 are inherited, so never the lower half's unless it made
  * them. A descriptor beyond the table is not recorded: no program here comes near.
+ *
+ * Once MPI is up under a shim none outlives an exec(): what popen() starts, or a
+ * script, would keep it open, and as the descriptor of another process it would not be
+ * left out of an image. Not before: Open MPI without a launcher starts a daemon
+ * in MPI_Init, and hands it pipes.
  */
+#include <fcntl.h>
 #include <stdatomic.h>
 
 #include "mpi-glue/lower_internal.h"
+#include "mpi-glue/lower_raw.h"
 
 #define FDS_MAX		(1U << 20)
 #define WORD_BITS	64
@@ -16,6 +23,7 @@
 static _Atomic unsigned long fd_words[FDS_MAX / WORD_BITS];
 /* one past the highest descriptor ever recorded */
 static _Atomic unsigned int fd_top;
+static _Atomic bool fds_private;
 
 void lower_fd_reset(void)
 {
@@ -35,6 +43,18 @@ void lower_fd_opened(long fd)
 	atomic_fetch_or(&fd_words[fd / WORD_BITS], 1UL << fd % WORD_BITS);
 	while (top <= fd && !atomic_compare_exchange_weak(&fd_top, &top, fd + 1))
 		;
+	if (fds_private)
+		lower_raw(SYS_fcntl, fd, F_SETFD, FD_CLOEXEC);
+}
+
+/* Who records one meanwhile sees that it is so, or is seen here. */
+void lower_fd_private(void)
+{
+	int fd;
+
+	fds_private = true;
+	for (fd = lower_fd_next(0); fd >= 0; fd = lower_fd_next(fd + 1))
+		lower_raw(SYS_fcntl, fd, F_SETFD, FD_CLOEXEC);
 }
 
 void lower_fd_closed(unsigned long first, unsigned long last)

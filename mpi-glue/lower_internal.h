@@ -95,6 +95,8 @@ bool lower_patch_libc_done(void);
 
 void lower_fd_reset(void);
 void lower_fd_opened(long fd);
+/** lower_fd_private() - all that are and will be recorded are closed by exec() */
+void lower_fd_private(void);
 void lower_fd_closed(unsigned long first, unsigned long last);
 bool lower_fd_is_lower(unsigned int fd);
 /** lower_fd_next() - first recorded descriptor >= @fd, or -1 */
@@ -161,6 +163,14 @@ int lower_pool_begin(struct lower_boot *boot);
 void lower_pool_end(struct lower_boot *boot);
 /** lower_pool_kill() - end all threads of the lower half; -EBUSY if some will not */
 int lower_pool_kill(struct lower_boot *boot);
+/** lower_pool_sweep() - free the slots of threads that have ended */
+void lower_pool_sweep(struct lower_boot *boot);
+/**
+ * lower_pool_unrecorded() - add threads that a libc made for itself, by where their stack is
+ * @tids: @nr are in there, and not added again
+ * Return: how many there are with them, also when more than @max
+ */
+size_t lower_pool_unrecorded(int *tids, size_t nr, size_t max);
 /** lower_pool_forked() - in the child: any further call down ends it with a message */
 void lower_pool_forked(void);
 

@@ -333,19 +333,27 @@ size_t lower_fds(const struct lower *lower, int *ret_fds, size_t max)
 	return nr;
 }
 
-size_t lower_threads(const struct lower *lower, int *ret_tids, size_t max)
+void lower_fds_private(int inherited)
+{
+	if (inherited >= 0)
+		lower_fd_opened(inherited);
+	lower_fd_private();
+}
+
+size_t lower_threads(struct lower *lower, int *ret_tids, size_t max)
 {
 	size_t nr = 0;
 
+	lower_pool_sweep(&lower->boot);
 	for (unsigned int i = 0; i < LOWER_THREADS_MAX; i++) {
-		int tid = abs(lower->boot.tids[i]);
+		int tid = lower->boot.tids[i];
 
-		/* one on its way in or out is as good as there */
-		if (!tid || tid == abs(LOWER_STARTING))
+		/* on its way in or out: by its stack, as the id may be an application's thread's by now */
+		if (tid <= 0)
 			continue;
 		if (nr < max)
 			ret_tids[nr] = tid;
 		nr++;
 	}
-	return nr;
+	return lower_pool_unrecorded(ret_tids, nr, max);
 }

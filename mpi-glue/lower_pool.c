@@ -271,21 +271,69 @@ static unsigned int end_recorded(struct lower_boot *boot, int pid)
 	return alive;
 }
 
+/* Compared: the slot may be another's meanwhile. */
+void lower_pool_sweep(struct lower_boot *boot)
+{
+	int pid = getpid();
+
+	for (unsigned int i = 0; i < LOWER_THREADS_MAX; i++) {
+		int tid = boot->tids[i];
+
+		if (tid < LOWER_STARTING && has_ended(pid, -tid))
+			atomic_compare_exchange_strong(&boot->tids[i], &tid, 0);
+	}
+}
+
+/* 0: that was the last */
+static int next_task(DIR *dir)
+{
+	struct dirent *e;
+
+	while (dir && (e = readdir(dir)))
+		if (e->d_name[0] != '.')
+			return atoi(e->d_name);
+	return 0;
+}
+
 /* threads that were made without pthread_create(), by where their stack is */
 static unsigned int end_unrecorded(int pid)
 {
 	DIR *dir = opendir("/proc/self/task");
 	unsigned int alive = 0;
-	struct dirent *e;
+	int tid;
 
-	while (dir && (e = readdir(dir))) {
-		if (e->d_name[0] == '.' || !lower_in_range(stack_of(atoi(e->d_name))))
-			continue;
-		alive += send_end(pid, atoi(e->d_name));
-	}
+	while ((tid = next_task(dir)))
+		if (lower_in_range(stack_of(tid)))
+			alive += send_end(pid, tid);
 	if (dir)
 		closedir(dir);
 	return alive;
+}
+
+static bool is_among(int tid, const int *tids, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (tids[i] == tid)
+			return true;
+	return false;
+}
+
+size_t lower_pool_unrecorded(int *tids, size_t nr, size_t max)
+{
+	size_t recorded = nr < max ? nr : max;
+	DIR *dir = opendir("/proc/self/task");
+	int tid;
+
+	while ((tid = next_task(dir))) {
+		if (is_among(tid, tids, recorded) || !lower_in_range(stack_of(tid)))
+			continue;
+		if (nr < max)
+			tids[nr] = tid;
+		nr++;
+	}
+	if (dir)
+		closedir(dir);
+	return nr;
 }
 
 int lower_pool_kill(struct lower_boot *boot)

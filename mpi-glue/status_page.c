@@ -25,6 +25,19 @@ static void __attribute__((noreturn)) die(const char *path, const char *why)
 	exit(1);
 }
 
+/* The descriptor of process management that this rank inherited is the lower half's alone. */
+static int inherited_fd(const struct status_page *page)
+{
+	const char *text = getenv("PMI_FD");
+	int fd = text ? atoi(text) : -1;
+	struct stat st;
+
+	/* not after a restart: the number is anybody's then */
+	if (fd <= STDERR_FILENO || page->order.run != 1)
+		return -1;
+	return fstat(fd, &st) || !S_ISSOCK(st.st_mode) ? -1 : fd;
+}
+
 void status_attach(void)
 {
 	const char *path = getenv("CKPT_STATUS");
@@ -49,27 +62,15 @@ void status_attach(void)
 	    (size_t)st.st_size < status_size(page->nr_ranks, page->max_comms))
 		die(path, "it is made for fewer ranks");
 	glue.page = page;
-}
-
-/* The descriptor of process management that this rank inherited is the lower half's alone. */
-static int inherited_fd(void)
-{
-	const char *text = getenv("PMI_FD");
-	int fd = text ? atoi(text) : -1;
-
-	/* not after a restart: the number is anybody's then */
-	return fd > 2 && glue.run == 1 ? fd : -1;
+	lower_fds_private(inherited_fd(page));
 }
 
 int status_tell_lower(void)
 {
 	struct status_lower *out = status_lower(glue.page);
-	int inherited = inherited_fd();
 	size_t fds, threads;
 
 	fds = lower_fds(glue.lower, out->item, STATUS_LOWER_MAX);
-	if (fds < STATUS_LOWER_MAX && inherited >= 0)
-		out->item[fds++] = inherited;
 	if (fds >= STATUS_LOWER_MAX)
 		return -ENOSPC;
 	threads = lower_threads(glue.lower, out->item + fds, STATUS_LOWER_MAX - fds);

@@ -50,6 +50,7 @@ $(call unit_test,tests/unit/test_coord_driver,tests/unit/test_coord_driver.c tes
 	$(LIB)/libcoord.a $(LIB)/libshim.a $(LIB)/libop.a $(LIB)/libengine.a $(LIB)/libimage.a \
 	-ljansson -lsodium -luring -lzstd -lxxhash)
 $(call unit_test,tests/unit/test_job_floor,tests/unit/test_job_floor.c tests/unit/keep_fixture.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_leave_out,tests/unit/test_leave_out.c supervisor/leave_out.c,$(LIB)/libshim.a -ljansson)
 $(call unit_test,tests/unit/test_worker,tests/unit/test_worker.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_reactor,tests/unit/test_reactor.c,$(LIB)/libdaemon.a)
 

@@ -4,7 +4,9 @@
  *
  * The shim knows it from the ranks' status pages, in numbers of the job's PID namespace; a
  * capture wants ours. Runs in the worker of a dump, just before the freeze, when the ranks
- * are silent: their lower halves start no threads and open nothing then. Pids of a job's namespace become ours by the last number of "NSpid" in
+ * are silent: their lower halves start no threads and open nothing then. What a rank has
+ * inherited for its lower half the script that started it has, too: of other processes of the
+ * job the same sockets are left out. Pids of a job's namespace become ours by the last number of "NSpid" in
  * /proc/PID/status, among processes of that namespace only.
  */
 #include "supervisor/leave_out.h"
@@ -12,10 +14,15 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/kcmp.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "mpi-glue/lower.h"
 #include "shim/proto.h"
@@ -37,14 +44,17 @@ static int add(struct leave_out *out, uint32_t kind, pid_t pid, uint64_t start, 
 	return 0;
 }
 
-/* The innermost number of a process or thread; -1: it is gone. */
-static long inner_pid(const char *path)
+/* The innermost number of a process or thread; -1: it is gone. @ret_parent: as we see it */
+static long inner_pid(const char *path, pid_t *ret_parent)
 {
 	char line[256], *last;
 	FILE *f = fopen(path, "re");
 	long pid = -1;
 
+	*ret_parent = 0;
 	while (f && pid < 0 && fgets(line, sizeof(line), f)) {
+		if (!strncmp(line, "PPid:", 5))
+			*ret_parent = (pid_t)strtol(line + 5, NULL, 10);
 		if (strncmp(line, "NSpid:", 6))
 			continue;
 		line[strcspn(line, "\n")] = '\0';
@@ -69,12 +79,12 @@ static bool same_namespace(const char *pid, const struct stat *of)
 struct pids {
 	struct {
 		long inner;
-		pid_t outer;
+		pid_t outer, parent;
 	} *pair;
 	size_t nr, room;
 };
 
-static int remember(struct pids *pids, long inner, pid_t outer)
+static int remember(struct pids *pids, long inner, pid_t outer, pid_t parent)
 {
 	if (pids->nr == pids->room) {
 		size_t room = pids->room ? 2 * pids->room : 64;
@@ -86,6 +96,7 @@ static int remember(struct pids *pids, long inner, pid_t outer)
 		pids->room = room;
 	}
 	pids->pair[pids->nr].inner = inner;
+	pids->pair[pids->nr].parent = parent;
 	pids->pair[pids->nr++].outer = outer;
 	return 0;
 }
@@ -96,6 +107,7 @@ static int read_pids(struct pids *pids, const char *dir, const struct stat *name
 	DIR *d = opendir(dir);
 	struct dirent *entry;
 	char path[300];
+	pid_t parent;
 	long inner;
 	int err = d ? 0 : -errno;
 
@@ -105,9 +117,9 @@ static int read_pids(struct pids *pids, const char *dir, const struct stat *name
 		    (namespace && !same_namespace(entry->d_name, namespace)))
 			continue;
 		snprintf(path, sizeof(path), "%s/%s/status", dir, entry->d_name);
-		inner = inner_pid(path);
+		inner = inner_pid(path, &parent);
 		if (inner > 0)
-			err = remember(pids, inner, (pid_t)strtol(entry->d_name, NULL, 10));
+			err = remember(pids, inner, (pid_t)strtol(entry->d_name, NULL, 10), parent);
 	}
 	if (d)
 		closedir(d);
@@ -181,6 +193,140 @@ static int read_all(struct reading *r, int shim)
 	return err;
 }
 
+/* ---- other processes of the job */
+
+/* Sockets of the ranks' lower halves. */
+struct sockets {
+	struct {
+		unsigned long long inode;
+		pid_t pid;
+	} *of;
+	size_t nr;
+};
+
+/* 0: it is none, or is gone. */
+static unsigned long long socket_inode(pid_t pid, long fd)
+{
+	char path[64], link[64];
+	unsigned long long inode = 0;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", (int)pid, fd);
+	n = readlink(path, link, sizeof(link) - 1);
+	link[n > 0 ? n : 0] = '\0';
+	return sscanf(link, "socket:[%llu]", &inode) == 1 ? inode : 0;
+}
+
+/* A child that will call exec(), or has just begun: it may be gone at the freeze. */
+static bool is_passing(pid_t pid, long fd)
+{
+	char path[64], line[64];
+	unsigned int flags = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%ld", (int)pid, fd);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f) && sscanf(line, "flags: %o", &flags) != 1)
+		;
+	if (f)
+		fclose(f);
+	return flags & O_CLOEXEC;
+}
+
+/* The rank that has it, by a table of its own: what has one with the rank is said already. */
+static bool is_of_rank(const struct sockets *sockets, unsigned long long inode, pid_t pid)
+{
+	for (size_t i = 0; i < sockets->nr; i++)
+		if (sockets->of[i].inode == inode)
+			return syscall(SYS_kcmp, pid, sockets->of[i].pid, KCMP_FILES, 0, 0);
+	return false;
+}
+
+static int take_sockets(struct leave_out *out, const struct sockets *sockets, pid_t pid)
+{
+	struct dirent *entry;
+	unsigned long long inode;
+	char path[64];
+	int err = 0;
+	long fd;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	d = opendir(path);
+	while (d && !err && (entry = readdir(d))) {
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		fd = strtol(entry->d_name, NULL, 10);
+		inode = socket_inode(pid, fd);
+		if (inode && is_of_rank(sockets, inode, pid) && !is_passing(pid, fd))
+			err = add(out, CKPT_EXCLUDE_FD, pid, (uint64_t)fd, 0);
+	}
+	if (d)
+		closedir(d);
+	return err;
+}
+
+static bool is_rank(const struct leave_out *out, pid_t pid)
+{
+	for (unsigned int i = 0; i < out->nr; i++)
+		if (out->exclude[i].kind == CKPT_EXCLUDE_RANGE && out->exclude[i].pid == pid)
+			return true;
+	return false;
+}
+
+static int find_sockets(const struct leave_out *out, struct sockets *sockets)
+{
+	sockets->of = calloc(out->nr + 1, sizeof(*sockets->of));
+	if (!sockets->of)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < out->nr; i++) {
+		const struct ckpt_exclude *e = &out->exclude[i];
+		unsigned long long inode = e->kind != CKPT_EXCLUDE_FD ? 0 :
+					   socket_inode(e->pid, (long)e->start);
+
+		if (!inode)
+			continue;
+		sockets->of[sockets->nr].inode = inode;
+		sockets->of[sockets->nr++].pid = e->pid;
+	}
+	return 0;
+}
+
+/* Of a namespace that is not the job's alone there are others, which a capture does not have. */
+static bool is_below(const struct pids *pids, pid_t pid, pid_t init)
+{
+	size_t i;
+
+	while (pid != init) {
+		for (i = 0; i < pids->nr && pids->pair[i].outer != pid; i++)
+			;
+		if (i == pids->nr)
+			return false;
+		pid = pids->pair[i].parent;
+	}
+	return true;
+}
+
+/* Mostly there are none but ranks. */
+static int take_others(struct reading *r, pid_t init)
+{
+	struct sockets sockets = { 0 };
+	int err = 0;
+
+	for (size_t i = 0; i < r->processes.nr && !err; i++) {
+		pid_t pid = r->processes.pair[i].outer;
+
+		if (pid == init || is_rank(r->out, pid) || !is_below(&r->processes, pid, init))
+			continue;
+		if (!sockets.of)
+			err = find_sockets(r->out, &sockets);
+		if (!err)
+			err = take_sockets(r->out, &sockets, pid);
+	}
+	free(sockets.of);
+	return err;
+}
+
 int leave_out_find(struct leave_out *out, pid_t init, int shim)
 {
 	struct reading r = { .out = out };
@@ -197,6 +343,8 @@ int leave_out_find(struct leave_out *out, pid_t init, int shim)
 	err = read_pids(&r.processes, "/proc", &namespace);
 	if (!err)
 		err = read_all(&r, shim);
+	if (!err)
+		err = take_others(&r, init);
 	free(r.processes.pair);
 	free(r.threads.pair);
 	return err;

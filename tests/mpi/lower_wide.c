@@ -4,6 +4,7 @@
  * heap that outgrows the area for brk(), sockets (the caller chooses those in the
  * environment). All of it has to be in the range, or recorded.
  */
+#include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,9 @@
 #define BLOCKS		40
 #define BLOCK_BYTES	(96UL << 10)	/* less than malloc() would map */
 #define LARGE		(200UL << 20)
+#define TASKS		64
+#define LOOKS		500
+#define LOOK_US		1000
 
 /* files that a window of ours was made of, and nobody removed */
 static int leftovers(struct job *job)
@@ -56,6 +60,42 @@ static void windows(struct job *job)
 	JOB_CHECK(leftovers(job) <= before, "the window left files in /dev/shm");
 }
 
+/* all threads but this one are the lower half's, and told to be; some are just beginning or ending */
+static bool threads_agree(struct job *job)
+{
+	int tids[TASKS], tasks = 0, told = 0;
+	size_t nr = lower_threads(job->lower, tids, TASKS), i;
+	DIR *dir = opendir("/proc/self/task");
+	struct dirent *e;
+
+	JOB_CHECK(dir && nr <= TASKS, "%zu threads", nr);
+	while ((e = readdir(dir))) {
+		if (!isdigit((unsigned char)e->d_name[0]) || atoi(e->d_name) == getpid())
+			continue;
+		tasks++;
+		for (i = 0; i < nr; i++)
+			told += tids[i] == atoi(e->d_name);
+	}
+	closedir(dir);
+	return tasks == told && (size_t)told == nr;
+}
+
+/* libc makes threads for it, which stay for a while */
+static void file_nonblocking(struct job *job, handle file)
+{
+	handle request = 0;
+	char status[64];
+	int value = job->rank, looks = 0;
+
+	CALL(job, MPI_File_iwrite_at, file, (job->rank + 1024) * sizeof(int), P(&value), 1,
+	     job->type_int, P(&request));
+	CALL(job, MPI_Wait, P(&request), P(status));
+	/* for less time than the idle thread stays */
+	while (!threads_agree(job) && looks++ < LOOKS)
+		usleep(LOOK_US);
+	JOB_CHECK(looks < LOOKS, "a thread of the lower half is not told");
+}
+
 static void files(struct job *job, const char *path)
 {
 	int mine[256], theirs[256], i, other = (job->rank + 1) % job->size;
@@ -74,6 +114,7 @@ static void files(struct job *job, const char *path)
 	     P(status));
 	for (i = 0; i < 256; i++)
 		JOB_CHECK(theirs[i] == other * 1000 + i, "the file holds %d", theirs[i]);
+	file_nonblocking(job, file);
 	CALL(job, MPI_File_close, P(&file));
 	job_inside(job);
 }
