@@ -129,27 +129,32 @@ LOWER_TEXT static int agree(struct vcomm *comm, uint64_t *id)
 }
 
 /* By slot of the page, which has fewer than there may be communicators. NULL: no memory, or no page. */
-static bool *slots_used(void)
+static bool *slots_new(void)
 {
 	uint32_t max = glue.page ? glue.page->max_comms : 0;
-	bool *used = max ? calloc(max, sizeof(*used)) : NULL;
 
+	return max ? calloc(max, sizeof(bool)) : NULL;
+}
+
+static void slots_mark(bool *used)
+{
 	for (uint32_t i = 0; used && i < glue.table[VK_COMM].top; i++) {
 		const struct vcomm *comm = (struct vcomm *)vobj_at(VK_COMM, i);
 
 		/* freed ones, too: files and windows count on them */
-		if (comm && comm->coll.id && comm->coll.slot < max)
+		if (comm && __atomic_load_n(&comm->coll.id, __ATOMIC_ACQUIRE) &&
+		    comm->coll.slot < glue.page->max_comms)
 			used[comm->coll.slot] = true;
 	}
-	return used;
 }
 
 /* Those of one process need none. As many as the page has: there is none left. */
 static uint32_t free_slot(void)
 {
-	bool *used = slots_used();
+	bool *used = slots_new();
 	uint32_t slot = 0;
 
+	slots_mark(used);
 	while (used && slot < glue.page->max_comms && used[slot])
 		slot++;
 	if (!used && glue.page)
@@ -318,7 +323,7 @@ void collective_uncount(struct counter *counter)
 void collective_publish(void)
 {
 	const struct vtable *table = &glue.table[VK_COMM];
-	bool *used = slots_used();
+	bool *used = slots_new();
 
 	for (uint32_t i = 0; i < table->top; i++) {
 		const struct vcomm *comm = (struct vcomm *)vobj_at(VK_COMM, i);
@@ -326,13 +331,15 @@ void collective_publish(void)
 		if (comm && comm->coll.id)
 			collective_publish_one(&comm->coll);
 	}
+	/* Looked at and cleared at once: one that is named meanwhile is marked, or listed afterwards. */
+	glue_lock(&glue.publishing);
+	slots_mark(used);
 	for (uint32_t i = 0; used && i < glue.page->max_comms; i++)
 		if (!used[i])
 			status_comms(glue.page)[i].id = 0;
-	free(used);
-	glue_lock(&glue.publishing);
 	meeting_publish_all();
 	glue_unlock(&glue.publishing);
+	free(used);
 	glue.page->answer.nr_comms = glue.page->max_comms;
 }
 
