@@ -13,6 +13,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "mpi/calls.h"
 
@@ -32,13 +33,16 @@ void errh_unref(MPI_Errhandler errh)
 LOWER_TEXT static void __attribute__((noreturn)) fatal(MPI_Comm comm, int rc, unsigned int call)
 {
 	char text[MPI_MAX_ERROR_STRING] = "";
+	bool below = quiesce_abort(CALL_MPI_Abort);
 	int len = 0;
 
-	if (lower_MPI_Error_string(rc, text, &len))
+	if (!below || lower_MPI_Error_string(rc, text, &len))
 		text[0] = '\0';
 	fflush(NULL);
 	fprintf(stderr, "Abort(%d) on rank %d: Fatal error in %s: %s\n", rc, glue.world_rank,
 		call_symbol[call] + 1, text);
+	if (!below)
+		_exit(rc & 0xff ? rc & 0xff : 1);
 	lower_MPI_Abort(real_comm(comm), rc);
 	abort();
 }

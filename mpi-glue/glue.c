@@ -389,6 +389,8 @@ LOWER_TEXT int PMPI_Abort(MPI_Comm comm, int errorcode)
 {
 	/* what the program wrote is not lost with the lower half's exit */
 	fflush(NULL);
+	if (!quiesce_abort(CALL_MPI_Abort))
+		_exit(errorcode & 0xff ? errorcode & 0xff : 1);
 	return lower_MPI_Abort(real_comm(comm), errorcode);
 }
 MPI_ALIAS(MPI_Abort);

@@ -61,7 +61,7 @@ struct glue {
 	struct status_page *page;
 	uint64_t run;			/* of the page, when last looked at */
 	struct glue_thread *threads;
-	int threads_lock, publishing, orphans_lock, callers;
+	int threads_lock, publishing, saying, orphans_lock, callers;
 	int library;			/* lock: who may call the lower half, under a hold */
 	uint32_t gate;			/* futex: those that are held */
 	uint32_t epoch, flushed;	/* checkpoints tried, see struct glue_thread; wins_flush() of it */

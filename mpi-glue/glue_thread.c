@@ -41,15 +41,24 @@ static int all_threads_fence(void)
 	return 0;
 }
 
+/* Two threads say what is: this one, and the one that is in MPI_Finalize, which has the last word. */
 static void say(uint32_t state)
 {
 	struct status_answer *answer = &glue.page->answer;
 
-	if (answer->state == STATUS_ENDED)
-		return;
+	glue_lock(&glue.saying);
 	quiesce_publish_wait(&answer->wait);
-	__atomic_store_n(&answer->state, state, __ATOMIC_RELEASE);
+	if (answer->state != STATUS_ENDED)
+		__atomic_store_n(&answer->state, state, __ATOMIC_RELEASE);
+	glue_unlock(&glue.saying);
 	quiesce_publish();
+}
+
+static void say_wait(void)
+{
+	glue_lock(&glue.saying);
+	quiesce_publish_wait(&glue.page->answer.wait);
+	glue_unlock(&glue.saying);
 }
 
 static int hold(uint32_t what)
@@ -58,11 +67,12 @@ static int hold(uint32_t what)
 	return all_threads_fence();
 }
 
+/* Said first: whoever is let go finds, and says, what is so afterwards. */
 static void let_go(void)
 {
+	say(STATUS_RUNNING);
 	__atomic_store_n(&glue.hold, 0, __ATOMIC_SEQ_CST);
 	quiesce_open_gate();
-	say(STATUS_RUNNING);
 }
 
 static void refuse(const char *why)
@@ -199,6 +209,8 @@ static void step_cut(uint32_t *state)
 		refuse(why);
 		return;
 	}
+	/* before anybody else can have the library: MPI_Abort looks at it with the lock held */
+	__atomic_or_fetch(&glue.hold, HOLD_CUT, __ATOMIC_SEQ_CST);
 	library_give();
 	if (status_tell_lower()) {
 		*state = STATUS_REFUSED;
@@ -264,7 +276,7 @@ static bool follow(uint32_t *state, uint32_t intent)
 	}
 	if (intent == STATUS_QUIESCE) {
 		__atomic_store_n(&answer->stragglers, quiesce_stragglers(), __ATOMIC_RELEASE);
-		quiesce_publish_wait(&answer->wait);
+		say_wait();
 		progress();
 		return true;
 	}
@@ -294,7 +306,7 @@ static void *glue_thread(void *arg)
 			break;
 		more = follow(&state, order->intent);
 		if (glue.page->answer.seen != serial) {
-			quiesce_publish_wait(&glue.page->answer.wait);
+			say_wait();
 			__atomic_store_n(&glue.page->answer.seen, serial, __ATOMIC_RELEASE);
 			quiesce_open_gate();	/* targets may have been raised */
 			quiesce_publish();

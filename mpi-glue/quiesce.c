@@ -16,6 +16,9 @@
 #include "mpi-glue/status_page.h"
 #include "mpi/calls.h"
 
+/* For a lower half that another thread has, or that a restart loads anew. */
+#define ABORT_PATIENCE_MS	2000
+
 __thread struct glue_thread glue_self = { .unknown = 1, .peer = -1 };
 
 static uint32_t hold_now(void)
@@ -239,6 +242,32 @@ __attribute__((noinline, cold)) void quiesce_safe_point(struct call_mark *mark)
 	sched_yield();
 	if (!mark->outer)
 		come_in(mark);
+}
+
+/* Marked first, so that the glue thread does not take the library once more. */
+bool quiesce_abort(unsigned int call)
+{
+	static const struct timespec step = { .tv_nsec = 1000000 };
+	/* of a callback, or of a call that failed */
+	bool inside = glue_self.call && !glue_self.safe;
+
+	if (glue_self.unknown)
+		thread_joins(call);
+	if (inside)
+		return true;
+	__atomic_store_n(&glue_self.safe, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&glue_self.call, call + 1, __ATOMIC_SEQ_CST);
+	for (int ms = 0; ms < ABORT_PATIENCE_MS; ms++) {
+		if (glue.several)
+			return true;
+		if (quiesce_library_trylock()) {
+			if (!(hold_now() & HOLD_CUT))
+				return true;
+			quiesce_library_unlock();
+		}
+		nanosleep(&step, NULL);
+	}
+	return false;
 }
 
 static bool is_inside(const struct glue_thread *t)

@@ -34,6 +34,7 @@ struct counter;
 enum {
 	HOLD_COLL = 1,		/* collectives ask quiesce_collective() */
 	HOLD_ALL = 2,		/* nothing begins, loops stop */
+	HOLD_CUT = 4,		/* with HOLD_ALL: there may be no lower half */
 };
 
 /* glue.kept: what calls must look at first */
@@ -100,6 +101,15 @@ void quiesce_safe_point(struct call_mark *mark);
 /* MPI is up: start the glue thread, if there is a page. MPI_Finalize begins: end it. */
 void quiesce_start(void);
 void quiesce_stop(void);
+
+/**
+ * quiesce_abort() - MPI_Abort, and what ends like it: at any time, from anywhere, never back
+ * @call: as enum call
+ *
+ * Nothing is waited for at the gate, which may not open any more: not long, and for the library
+ * alone. Return: the lower half may be called; false: there is none, end the process.
+ */
+bool quiesce_abort(unsigned int call);
 
 /* Threads inside that are at no safe point: they have something of the lower half in hand. */
 unsigned int quiesce_inside(void);

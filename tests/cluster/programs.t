@@ -22,7 +22,7 @@ fi
 if [ "${MPI_SUBSET:-}" = all ]; then
 	# abort_code ends before there is anything to save
 	: "${PROGRAMS:=$(cd tests/mpi && ls programs/*.{c,cc,f,f90} cuts/*.c |
-		sed 's,.*/,,; s,\..*,,' | grep -vx abort_code)}" "${FLAVOURS:=NEMS}"
+		sed 's,.*/,,; s,\..*,,' | grep -vx -e abort_code -e abort_cut)}" "${FLAVOURS:=NEMS}"
 fi
 : "${PROGRAMS:=mprobe nbc_across persistent_kept}" "${FLAVOURS:=EMS}"
 # of the programs of cuts/
