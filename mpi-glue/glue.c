@@ -148,14 +148,15 @@ static char **new_environment(const char *environment)
 	size_t n = 0, max = 1;
 	char **envp;
 
-	for (char **e = environ; *e; e++)
+	/* clearenv() leaves none */
+	for (char **e = environ; e && *e; e++)
 		max++;
 	for (const char *e = environment; *e; e += strlen(e) + 1)
 		max++;
 	envp = malloc(max * sizeof(*envp));
 	if (!envp)
 		return NULL;
-	for (char **e = environ; *e; e++)
+	for (char **e = environ; e && *e; e++)
 		if (!is_replaced(*e, environment))
 			envp[n++] = *e;
 	for (const char *e = environment; *e; e += strlen(e) + 1)

@@ -91,7 +91,8 @@ static long put_environment(struct writer *w, const struct lower_config *config,
 	char *const *envp = config->envp;
 	size_t n = 0;
 
-	for (; *envp && n + NR_FORCED + 2 < max; envp++) {
+	/* clearenv() leaves none */
+	for (; envp && *envp && n + NR_FORCED + 2 < max; envp++) {
 		if (is_dropped(*envp, by_path))
 			continue;
 		if (strncmp(*envp, TUNABLES, strlen(TUNABLES))) {
@@ -103,7 +104,7 @@ static long put_environment(struct writer *w, const struct lower_config *config,
 		if (!ret[n++])
 			return -1;
 	}
-	if (*envp)
+	if (envp && *envp)
 		return -1;
 	if (!tunables)
 		ret[n++] = put_string(w, TUNABLES NO_RSEQ);

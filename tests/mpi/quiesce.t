@@ -85,6 +85,21 @@ for kind in $KINDS; do
 	done
 done
 
+# One rank, which aborts in that state of its page; what it ends with is its own code, wherever it was.
+aborts() {
+	local kind=$1 mode=$2 state=$3 rc=0 launch
+	build "$kind" abort_cut || return
+	rm -f "$pages"/*
+	launcher "$kind" "$mode" 1
+	(cd "$work" && ABORT_AT=$state timeout -k 2 120 "$bin/quiesce" "$pages" 1 5 "$mode" 100000 \
+		"${launch[@]}" sh -c "$rank" - "$pages" "${glue[$kind]}" \
+		"$top/build/mpi/programs/$kind/abort_cut") >"$work/out" 2>"$work/err" || rc=$?
+	[ "$rc" = 17 ] && ! grep -q 'before initializing' "$work/err" && return
+	echo "exit status $rc"
+	cat "$work/out" "$work/err"
+	return 1
+}
+
 # cuts until it ends; in place few, as each of its rounds waits for two
 free_late() {
 	local kind=$1 more=$2 ranks
@@ -111,6 +126,17 @@ free_late() {
 for kind in $KINDS; do
 	free_late "$kind" ''
 	ok "$kind: go: init_level with 2 ranks" cut "$kind" go 2 init_level
+	ok "$kind: go: helpers with 2 ranks" cut "$kind" go 2 helpers
+	ok "$kind: go: MPI_Abort while the library is the glue thread's" aborts "$kind" go 3
+	ok "$kind: go: MPI_Abort at a cut" aborts "$kind" go 4
+	[ "$kind" = mpich ] || continue
+	[[ $MODES = *restart* ]] || continue
+	cuts[restart]=100000
+	# the address of the server is in the environment; one rank needs none
+	INTERVAL=100 ok "$kind: restart: environ_gone" cut "$kind" restart 1 environ_gone
+	INTERVAL=100 CUT_ROUNDS=10 ok "$kind: restart: helpers with 2 ranks" cut "$kind" restart 2 helpers
+	ABORT_AFTER=20000 ok "$kind: restart: MPI_Abort while another library is loaded" aborts "$kind" restart 5
+	cuts[restart]=${CUTS:-2}
 done
 
 # asked for by many programs in which one thread calls
