@@ -174,6 +174,9 @@ void tree_done(struct tree *tree)
 	for (int i = 0; i < tree->plan->nr_helpers; i++)
 		kill(tree->plan->tasks[i].pid, SIGKILL);
 	reap_helpers(tree);
+	/* their numbers are free: somebody else may have them when tree_kill() comes */
+	for (int i = 0; i < tree->plan->nr_helpers; i++)
+		tree->shared->created[i] = 0;
 }
 
 void tree_kill(struct tree *tree)
