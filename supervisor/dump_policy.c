@@ -4,9 +4,11 @@
  * outside the tree that nobody named, and what no restore could open again.
  *
  * Only looks at the records and at the caller's externals, so that a dry run and
- * a dump cannot differ.  Every finding is reported, not only the first.
+ * a dump cannot differ; and a plan of the restore is made, and thrown away, for what
+ * that refuses.  Every finding is reported, not only the first.
  */
 #include "supervisor/dump_run.h"
+#include "supervisor/plan.h"
 
 #include <errno.h>
 #include <linux/magic.h>
@@ -227,13 +229,67 @@ static void check_file(struct dump *d, const struct state_file *file)
 	}
 }
 
+/*
+ * Every task has its directories before it enters, and what /proc says of it is there
+ * only when it has.
+ */
+static void check_directory(struct dump *d, const struct ckpt_rec_proc *rec,
+			    const struct state_file *dir, const char *what)
+{
+	struct engine_refusal refusal = { .reason = CKPT_R_FD_KIND, .pid = rec->host_pid };
+	int pid;
+
+	if (!dir || dir->rec->fs_magic != PROC_SUPER_MAGIC ||
+	    sscanf(dir->path, "/proc/%d", &pid) != 1 || !state_proc_find(d->cap.state, pid))
+		return;
+	memcpy(refusal.comm, rec->comm, sizeof(refusal.comm));
+	engine_refuse(d->error, &refusal, "its %s directory is in /proc of the tree: %s", what,
+		      dir->path);
+}
+
+static pid_t host_pid_of(const struct dump *d, pid_t pid)
+{
+	const struct state_proc *proc = state_proc_find(d->cap.state, pid);
+
+	return proc ? proc->rec->host_pid : pid;
+}
+
+/* What no restore could make again: tables and memory shared in a shape that it has no plan for. */
+static int check_plan(struct dump *d)
+{
+	struct engine_error found = { 0 };
+	struct plan *plan = NULL;
+	int ret = plan_make(d->cap.state, true, &plan, &found);
+
+	for (unsigned int i = 0; i < found.nr_refusals; i++) {
+		struct engine_refusal refusal = found.refusals[i];
+
+		refusal.pid = host_pid_of(d, refusal.pid);
+		engine_refuse(d->error, &refusal, "%s", found.refusals[i].detail);
+	}
+	if (found.nr_refusals || d->error->nr_refusals)
+		ret = 0;	/* those say it */
+	else if (ret)
+		engine_fail(d->error, ret, "no restart could make this tree again: %s", found.text);
+	plan_free(plan);
+	engine_error_done(&found);
+	return ret;
+}
+
 int dump_policy_check(struct dump *d)
 {
 	const struct state *state = d->cap.state;
+	int ret;
 
 	for (unsigned int i = 0; i < state->nr_files; i++)
 		check_file(d, &state->files[i]);
-	for (unsigned int i = 0; i < state->nr_procs; i++)
-		check_control(d, state->procs[i].rec);
-	return engine_refused(d->error, "dump");
+	for (unsigned int i = 0; i < state->nr_procs; i++) {
+		const struct state_proc *proc = &state->procs[i];
+
+		check_control(d, proc->rec);
+		check_directory(d, proc->rec, proc->cwd, "working");
+		check_directory(d, proc->rec, proc->root, "root");
+	}
+	ret = check_plan(d);
+	return ret ? ret : engine_refused(d->error, "dump");
 }
