@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,6 +137,8 @@ static void plan_inode(struct dump *d, struct dump_inode *inode, dev_t shm_dev)
 		carry = true;
 	} else if (shm_dev && rec->dev == shm_dev) {
 		return;		/* carried with the directory */
+	} else if (rec->fs_magic == SYSFS_MAGIC) {
+		return;		/* says a size that it has not: opened again, no more */
 	} else if (has_name && (state_file_in_memory(inode->file) ||
 				(d->options->files == ENGINE_FILES_CARRY && inode->open &&
 				 !inode->exec))) {

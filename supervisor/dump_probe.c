@@ -45,7 +45,7 @@ int dump_file_fd(struct dump *d, const struct state_file *file)
 
 bool dump_deleted(const struct dump *d, const struct state_file *file)
 {
-	return file->rec->flags & CKPT_FILE_DELETED && !dump_place(d, file)->link;
+	return state_file_deleted(file) && !dump_place(d, file)->link;
 }
 
 static int add_place(struct dump *d, const struct state_file *file, uint32_t flags,
@@ -138,12 +138,13 @@ static bool has_path(const struct ckpt_rec_file *rec)
  * Another mount may lie above the path, or the tree's mounts may not be ours: a
  * restore would open something else.  Every job has a /proc and a /dev/shm of its own.
  */
-static bool leads_elsewhere(const struct ckpt_rec_file *rec, const char *path)
+static bool leads_elsewhere(const struct state_file *file, const char *path)
 {
 	static const char shm[] = "/dev/shm";
+	const struct ckpt_rec_file *rec = file->rec;
 	struct stat st;
 
-	if (rec->flags & CKPT_FILE_DELETED || rec->kind == CKPT_FILE_CHR ||
+	if (state_file_deleted(file) || rec->kind == CKPT_FILE_CHR ||
 	    rec->fs_magic == PROC_SUPER_MAGIC || strncmp(path, shm, sizeof(shm) - 1) == 0)
 		return false;
 	if (fstatat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW))
@@ -161,13 +162,13 @@ static int probe_path(struct probe *p, const struct state_file *file)
 	if (ret)
 		return ret;
 	if (!(rec->flags & CKPT_FILE_UNREACHABLE) && !strcmp(path, file->path)) {
-		if (path[0] == '/' && leads_elsewhere(rec, path) && !dump_external_name(d, file))
+		if (path[0] == '/' && leads_elsewhere(file, path) && !dump_external_name(d, file))
 			dump_refuse(d, file, CKPT_R_FD_KIND, "is something else from here:");
 		return 0;
 	}
 	if (dump_external_name(d, file))
 		return 0;
-	if (!(rec->flags & CKPT_FILE_DELETED) && rec->kind != CKPT_FILE_CHR &&
+	if (!state_file_deleted(file) && rec->kind != CKPT_FILE_CHR &&
 	    !is_at(rec, AT_FDCWD, path)) {
 		dump_refuse(d, file, CKPT_R_FD_KIND, "not reachable from here:");
 		return 0;
@@ -191,7 +192,8 @@ static bool find_name(const struct ckpt_rec_file *rec, char *path)
 	*name = keep;
 	for (unsigned int i = 0; dir && i < ENTRIES_MAX && (entry = readdir(dir)); i++) {
 		if ((entry->d_type != DT_REG && entry->d_type != DT_UNKNOWN) ||
-		    strlen(entry->d_name) >= room || !is_at(rec, dirfd(dir), entry->d_name))
+		    strlen(entry->d_name) >= room || state_name_silly(entry->d_name) ||
+		    !is_at(rec, dirfd(dir), entry->d_name))
 			continue;
 		strcpy(name, entry->d_name);
 		return true;
@@ -335,7 +337,8 @@ static int probe(struct probe *p, const struct state_file *file)
 	const struct ckpt_rec_file *rec = file->rec;
 
 	/* whether it is an end that the caller named costs more than most answers */
-	if (rec->kind == CKPT_FILE_REG && rec->flags & CKPT_FILE_DELETED && rec->nlink)
+	if (rec->kind == CKPT_FILE_REG && state_file_deleted(file) &&
+	    rec->nlink > (rec->flags & CKPT_FILE_DELETED ? 0 : 1))
 		return dump_external_name(d, file) ? 0 : probe_link(p, file);
 	if (has_path(rec))
 		return probe_path(p, file);

@@ -355,9 +355,25 @@ static int link_procs(struct state_parser *p)
 	return 0;
 }
 
+/* fs/nfs/unlink.c: the number of the file, 16 digits, and one of the client's, 8 */
+bool state_name_silly(const char *name)
+{
+	return !strncmp(name, ".nfs", 4) && strlen(name) == 28 &&
+	       strspn(name + 4, "0123456789abcdef") == 24;
+}
+
+/* What is removed while it is open NFS renames until it is closed: a file like any other. */
+static bool is_silly(const struct state_file *file)
+{
+	const char *name = strrchr(file->path, '/');
+
+	return file->rec->fs_magic == NFS_SUPER_MAGIC && file->rec->kind == CKPT_FILE_REG &&
+	       name && state_name_silly(name + 1);
+}
+
 bool state_file_deleted(const struct state_file *file)
 {
-	return file->rec->flags & CKPT_FILE_DELETED &&
+	return (file->rec->flags & CKPT_FILE_DELETED || is_silly(file)) &&
 	       !(file->place && file->place->flags & ENGINE_PLACE_LINK);
 }
 

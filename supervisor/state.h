@@ -172,8 +172,9 @@ struct state_pipe *state_pipe_find(const struct state *state, uint64_t object);
 const char *state_blob_path(const struct engine_rec_blob *rec);
 const char *state_blob_target(const struct engine_rec_blob *rec);
 
-/* Has its inode no name at all? */
+/* Has its inode no name at all? (None but the one by which NFS keeps it until it is closed.) */
 bool state_file_deleted(const struct state_file *file);
+bool state_name_silly(const char *name);	/* of an entry of a directory: is it that one? */
 /* Does its file system lie in the memory of the node? */
 bool state_file_in_memory(const struct state_file *file);
 /* place->handle_len bytes, or NULL. */

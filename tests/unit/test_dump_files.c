@@ -318,13 +318,89 @@ static void test_owner_opens(void **arg)
 	}
 }
 
+/* ------------------------------------------------------------ NFS */
+
+#define SILLY	".nfs00000000000a2b3c0000001d"
+
+static void take_file_of(const struct scratch *s, const char *name, uint32_t fs_magic, struct taken *t)
+{
+	struct dump_options options = dump_options_for(s);
+	const char *path = scratch_path(s, name);
+	struct ckpt_rec_file *rec;
+
+	make_process(s, false);
+	rec = add_file(path, CKPT_FILE_REG, open(path, O_RDWR));
+	rec->fs_magic = fs_magic;
+	dump_ok(&options, NULL);
+	taken_open(s, t);
+}
+
+/* What is removed while it is open has a name there until it is closed, and is carried. */
+static void test_silly(void **arg)
+{
+	static const char *const others[] = { "plain", SILLY "0", ".nfs00000000000a2b3c0000001X" };
+	const struct scratch *s = *arg;
+	char other[256];
+	struct taken t;
+
+	store_file(scratch_path(s, SILLY), "removed", 7);
+	take_file_of(s, SILLY, NFS_SUPER_MAGIC, &t);
+	assert_non_null(t.file->blob);
+	assert_int_equal(t.file->blob->kind, ENGINE_BLOB_OBJECT);
+	assert_int_equal(t.file->blob->size, 7);
+	assert_null(t.file->track);
+	assert_true(state_file_deleted(t.file));
+	taken_close(s, &t);
+
+	/* of other file systems it is a name like any other */
+	take_file_of(s, SILLY, EXT4_SUPER_MAGIC, &t);
+	assert_null(t.file->blob);
+	assert_non_null(t.file->track);
+	taken_close(s, &t);
+	for (unsigned int i = 0; i < ARRAY_SIZE(others); i++) {
+		store_file(scratch_path(s, others[i]), "there", 5);
+		take_file_of(s, others[i], NFS_SUPER_MAGIC, &t);
+		assert_null(t.file->blob);
+		assert_false(state_file_deleted(t.file));
+		taken_close(s, &t);
+		unlink(scratch_path(s, others[i]));
+	}
+
+	/* with another name it stays where it is */
+	strcpy(other, scratch_path(s, "other"));
+	assert_int_equal(link(scratch_path(s, SILLY), other), 0);
+	take_file_of(s, SILLY, NFS_SUPER_MAGIC, &t);
+	assert_null(t.file->blob);
+	assert_non_null(t.file->track);
+	assert_false(state_file_deleted(t.file));
+	assert_non_null(t.file->place);
+	assert_string_equal(t.file->path, other);
+	taken_close(s, &t);
+	unlink(other);
+	unlink(scratch_path(s, SILLY));
+}
+
+/* An attribute of /sys says a size that it has not; nothing of it is compared. */
+static void test_sysfs(void **arg)
+{
+	const struct scratch *s = *arg;
+	struct taken t;
+
+	store_file(scratch_path(s, "attribute"), "20\n", 3);
+	take_file_of(s, "attribute", SYSFS_MAGIC, &t);
+	assert_null(t.file->blob);
+	assert_null(t.file->track);
+	taken_close(s, &t);
+	unlink(scratch_path(s, "attribute"));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_zeros_not_held), TEST(test_huge_nothing), TEST(test_pause_over),
 		TEST(test_memory_limit), TEST(test_rewritten), TEST(test_replaced_by_others),
-		TEST(test_log), TEST(test_owner_opens),
+		TEST(test_log), TEST(test_owner_opens), TEST(test_silly), TEST(test_sysfs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
