@@ -35,6 +35,7 @@ struct building {
 	struct tree tree;
 	struct restate state;
 	int *dirs;		/* cwd, root, tty by task: three arrays */
+	bool *had;		/* cwd, root by task: two arrays */
 };
 
 static uint64_t now_ns(void)
@@ -120,10 +121,12 @@ static int find_dirs(struct building *g)
 {
 	int nr = g->b->plan->nr_tasks;
 	int *cwd = calloc((size_t)nr * 3, sizeof(*cwd));
+	bool *had = calloc((size_t)nr * 2, sizeof(*had));
 
-	if (!cwd)
-		return engine_fail(&g->error, -ENOMEM, "out of memory");
 	g->dirs = cwd;
+	g->had = had;
+	if (!cwd || !had)
+		return engine_fail(&g->error, -ENOMEM, "out of memory");
 	for (int i = 0; i < nr; i++) {
 		const struct plan_task *task = &g->b->plan->tasks[i];
 		bool live = task->role == PLAN_LIVE;
@@ -132,12 +135,16 @@ static int find_dirs(struct building *g)
 		cwd[nr + i] = -1;
 		if (live && strcmp(task->proc->root->path, "/") != 0)
 			cwd[nr + i] = reopen_fd(&g->files, task->proc->root);
+		had[i] = cwd[i] >= 0 && reopen_had_closed(task->proc->cwd, cwd[i]);
+		had[nr + i] = cwd[nr + i] >= 0 &&
+			      reopen_had_closed(task->proc->root, cwd[nr + i]);
 		cwd[2 * nr + i] = -1;
 		if (live && task->setsid && task->proc->rec->tty >= 0)
 			cwd[2 * nr + i] = reopen_tty(&g->files, task->proc->rec->tty);
 	}
 	g->tree.cwd = cwd;
 	g->tree.root = cwd + nr;
+	g->tree.had = had;
 	g->tree.tty = cwd + 2 * nr;
 	return 0;
 }

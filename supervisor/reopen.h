@@ -65,6 +65,11 @@ void reopen_settle(struct reopen *r);
 void reopen_undo(struct reopen *r);
 
 int reopen_fd(const struct reopen *r, const struct state_file *file);	/* NULL: -1 */
+/*
+ * reopen_path.c: is @fd, a directory that its owner may not search, the very one that the tree had?
+ * Then it may be entered with more rights.
+ */
+bool reopen_had_closed(const struct state_file *file, int fd);
 /* A descriptor of the terminal with that index, the caller's to close, or -1. */
 int reopen_tty(const struct reopen *r, int index);
 
@@ -83,6 +88,7 @@ int reopen_path(const struct state_file *file, int flags, mode_t mode);
 /* … or what the tree had open and its owner can open no more; nothing is created */
 int reopen_had(const struct state_file *file, int flags);
 int reopen_dir(const struct state_file *file, const char **ret_name);
+bool reopen_is_recorded(const struct state_file *file, int fd);	/* inode, type, owner, mode */
 
 /* reopen_object.c: what has no name */
 int reopen_object(struct reopen *r, const struct state_file *file);

@@ -50,7 +50,7 @@ static int open_descriptor(int fd, int flags)
 
 /* ---------------------------------------------------------------- as recorded */
 
-static bool is_recorded(const struct state_file *file, int fd)
+bool reopen_is_recorded(const struct state_file *file, int fd)
 {
 	const struct ckpt_rec_file *rec = file->rec;
 	struct stat st;
@@ -120,12 +120,35 @@ static int open_recorded(const struct state_file *file, int flags)
 	found = by_handle ? find_by_handle(file) : find_by_path(file->path);
 	if (found < 0)
 		fd = found == -ESTALE ? -ENOENT : found;
-	else if (is_recorded(file, found))
+	else if (reopen_is_recorded(file, found))
 		fd = open_descriptor(found, flags);
 	else
 		fd = by_handle ? -ENOENT : -EACCES;
 	rights_lower(before);
 	return fd;
+}
+
+static bool is_same(int a, int b)
+{
+	struct stat x, y;
+
+	return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev &&
+	       x.st_ino == y.st_ino;
+}
+
+/* The descriptor may have come through a symbolic link, which only the owner's rights may follow. */
+bool reopen_had_closed(const struct state_file *file, int fd)
+{
+	_cleanup_fd_ int found = -1;
+	uint64_t before;
+
+	if (file->external || state_file_deleted(file) || !reopen_is_recorded(file, fd) ||
+	    faccessat(fd, ".", X_OK, AT_EACCESS) == 0 || errno != EACCES ||
+	    rights_raise(RIGHTS_FILES, &before))
+		return false;
+	found = find_by_path(file->path);
+	rights_lower(before);
+	return found >= 0 && is_same(fd, found);
 }
 
 /* ---------------------------------------------------------------- all */

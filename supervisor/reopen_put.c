@@ -203,25 +203,46 @@ static int open_dir(const struct reopen_put *put, const char *path)
 	return fd < 0 ? -errno : (int)fd;
 }
 
+/* The name is cut where what is put behind it would make it too long. */
+static void name_beside(const struct reopen *r, const struct reopen_put *put, const char *base,
+			int try, char *buf, size_t size)
+{
+	unsigned long long generation = r->state->tree ? r->state->tree->generation : 0;
+	char tail[64];
+	int len = snprintf(tail, sizeof(tail), ".stillpoint-%s-%llu", put->blob ? "old" : "cut",
+			   generation);
+
+	if (try)
+		len += snprintf(tail + len, sizeof(tail) - (size_t)len, ".%d", try);
+	snprintf(buf, size, "%.*s%s", (int)size - 1 - len, base, tail);
+}
+
+/* With more rights than the owner's nothing is put where the file is not. */
+static bool holds(int dir, const char *base, const struct reopen_put *put)
+{
+	struct stat st;
+
+	if (put->file && state_file_handle(put->file))
+		return true;
+	return fstatat(dir, base, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       st.st_dev == put->old.st_dev && st.st_ino == put->old.st_ino;
+}
+
 static int create_beside(struct reopen *r, struct reopen_put *put)
 {
 	const char *slash = strrchr(put->path, '/');
-	unsigned long long generation = r->state->tree ? r->state->tree->generation : 0;
 	char path[PATH_MAX], name[NAME_MAX + 1];
 	_cleanup_fd_ int dir = -1;
-	int fd = -EEXIST, len;
+	int fd = -EEXIST;
 
 	if (!slash || slash - put->path + 2 > (int)sizeof(path))
 		return -ENAMETOOLONG;
 	snprintf(path, sizeof(path), "%.*s/", (int)(slash - put->path), put->path);
 	dir = open_dir(put, path);
+	if (dir >= 0 && put->raised && !holds(dir, slash + 1, put))
+		return -EACCES;
 	for (int i = 0; dir >= 0 && i < NAMES && fd == -EEXIST; i++) {
-		len = snprintf(name, sizeof(name), "%s.stillpoint-%s-%llu", slash + 1,
-			       put->blob ? "old" : "cut", generation);
-		if (i && len < (int)sizeof(name))
-			len += snprintf(name + len, sizeof(name) - (size_t)len, ".%d", i);
-		if (len >= (int)sizeof(name))
-			return -ENAMETOOLONG;
+		name_beside(r, put, slash + 1, i, name, sizeof(name));
 		fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 		if (fd < 0)
 			fd = -errno;
@@ -247,7 +268,7 @@ static int give(const struct reopen_put *put, int fd)
 	return put->raised ? ret : 0;
 }
 
-static int keep(struct reopen *r, struct reopen_put *put)
+static int keep_beside(struct reopen *r, struct reopen_put *put)
 {
 	uint64_t before = 0;
 	int ret;
@@ -258,6 +279,19 @@ static int keep(struct reopen *r, struct reopen_put *put)
 	ret = put->kept < 0 ? put->kept : give(put, put->kept);
 	if (put->raised)
 		rights_lower(before);
+	return ret;
+}
+
+static int keep(struct reopen *r, struct reopen_put *put)
+{
+	int ret = keep_beside(r, put);
+
+	/* the file is its owner's, its directory is not: a tail has no other place */
+	if ((ret == -EACCES || ret == -EPERM) && !put->blob && !put->raised &&
+	    reopen_is_recorded(put->file, put->fd)) {
+		put->raised = true;
+		ret = keep_beside(r, put);
+	}
 	/* no room beside it: memory does until the commit, but not for a tail */
 	if (put->kept < 0 && put->blob)
 		put->kept = reopen_memory("kept");
@@ -308,7 +342,9 @@ int reopen_write_content(struct reopen *r, int fd, const struct engine_rec_blob 
 
 static int open_cut(struct reopen *r, struct reopen_put *put)
 {
-	put->fd = reopen_path(put->file, O_RDWR | O_CLOEXEC, 0);
+	/* what only a handle leads to is not what has its old name now */
+	put->fd = state_file_handle(put->file) ? -EACCES :
+		  reopen_path(put->file, O_RDWR | O_CLOEXEC, 0);
 	put->raised = put->fd == -EACCES;
 	if (put->raised)
 		put->fd = reopen_had(put->file, O_RDWR | O_CLOEXEC);

@@ -80,18 +80,45 @@ static void set_oom_score_adj(const struct tree *tree, int adj)
 	raw(SYS_close, fd);
 }
 
+#define CAP_SEARCH	(1U << CAP_DAC_READ_SEARCH)
+
+/*
+ * The process may have entered it with rights that it gave up since: it has the directory
+ * again, and not the right to enter one.
+ */
+static long enter_directory(int fd, bool root, bool had)
+{
+	struct __user_cap_header_struct hdr = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2];
+	uint32_t before = 0;
+	long ret = had ? raw(SYS_capget, &hdr, data) : 0;
+
+	if (!ret && had) {
+		before = data[0].effective;
+		data[0].effective |= CAP_SEARCH & data[0].permitted;
+		ret = raw(SYS_capset, &hdr, data);
+	}
+	if (!ret)
+		ret = raw(SYS_fchdir, fd);
+	if (!ret && root)
+		ret = raw(SYS_chroot, ".");
+	if (!had)
+		return ret;
+	data[0].effective = before;
+	/* with it the task must not go on */
+	return raw(SYS_capset, &hdr, data) < 0 && !ret ? -EPERM : ret;
+}
+
 static void set_directories(const struct tree *tree, int index)
 {
+	const bool *had = tree->had, *root_had = had + tree->plan->nr_tasks;
 	long ret = 0;
 
-	if (tree->root[index] >= 0) {
-		ret = raw(SYS_fchdir, tree->root[index]);
-		if (!ret)
-			ret = raw(SYS_chroot, ".");
-	}
+	if (tree->root[index] >= 0)
+		ret = enter_directory(tree->root[index], true, root_had[index]);
 	if (ret < 0)
 		task_fail(tree, "cannot change the root directory", ret);
-	ret = raw(SYS_fchdir, tree->cwd[index]);
+	ret = enter_directory(tree->cwd[index], false, had[index]);
 	if (ret < 0)
 		task_fail(tree, "cannot change the working directory", ret);
 }

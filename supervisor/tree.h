@@ -41,6 +41,9 @@ struct tree {
 	int oom_score_adj;	/* of the builder */
 	const int *cwd;		/* descriptor by task */
 	const int *root;	/* descriptor by task; -1: the builder's own */
+	const bool *had;	/* cwd, root by task: the very directory that the tree had, whose owner
+				 * may not search it any more; two arrays
+				 */
 	const int *tty;		/* by task: terminal of a session leader; -1: none */
 };
 

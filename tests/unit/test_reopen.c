@@ -5,6 +5,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,6 +137,28 @@ static void test_deleted_taken(void **arg)
 	assert_int_equal(count_entries(((const struct scratch *)*arg)->root), 1);
 }
 
+/* Removed while it was open, on NFS: what is there under that name is not looked at. */
+static void test_deleted_nfs(void **arg)
+{
+	const char *path = scratch_path(*arg, ".nfs00000000000a2b3c0000001d");
+	struct opening f;
+
+	for (int there = 0; there < 2; there++) {
+		if (there)
+			store_file(path, "another", 7);
+		opening_begin(&f, *arg, there ? "nfs-there" : "nfs-gone");
+		opening_file(&f, 2, CKPT_FILE_REG, path, O_RDWR)->fs_magic = NFS_SUPER_MAGIC;
+		opening_blob(&f, ENGINE_BLOB_OBJECT, 2, path, "mine", 0, S_IFREG | 0600);
+		opening_start(&f, there ? "nfs-there" : "nfs-gone");
+		opening_all(&f);
+		fd_content_is(opening_fd(&f, 2), 0, "mine");
+		assert_int_equal(reopen_put_back(&f.r), 0);
+		opening_end(&f);
+		assert_int_equal(path_exists(path), there);
+	}
+	assert_int_equal(unlink(path), 0);
+}
+
 static void add_place(struct opening *f, const char *path, const struct file_handle *handle)
 {
 	size_t path_len = path ? strlen(path) + 1 : 0;
@@ -235,6 +259,50 @@ static void test_closed(void **arg)
 	assert_int_equal(rename(away, path), 0);
 	assert_int_equal(chmod(path, 0200), 0);			/* another mode: no */
 	assert_int_equal(reopen_had(state_file_find(f.state, 2), O_RDWR), -EACCES);
+	assert_int_equal(rights_set(all, all), 0);
+	opening_end(&f);
+}
+
+/* A working directory that its owner may not search: only the very one that was. */
+static void test_closed_directory(void **arg)
+{
+	uint64_t all = rights_permitted();
+	struct ckpt_rec_file *rec;
+	char path[256], away[256];
+	struct opening f;
+	struct stat st;
+	int fd;
+
+	if (getuid() || RIGHTS_FILES & ~all)
+		skip();
+	strcpy(path, scratch_path(*arg, "closed"));
+	strcpy(away, scratch_path(*arg, "away"));
+	assert_int_equal(mkdir(path, 0), 0);
+	assert_int_equal(stat(path, &st), 0);
+	opening_begin(&f, *arg, "closed-dir");
+	rec = opening_file(&f, 2, CKPT_FILE_DIR, path, 0);
+	rec->flags = 0;
+	rec->ino = st.st_ino;
+	rec->mode = st.st_mode;
+	rec->uid = st.st_uid;
+	rec->gid = st.st_gid;
+	opening_start(&f, "closed-dir");
+	assert_int_equal(rights_set(all, 0), 0);
+	opening_all(&f);
+	fd = opening_fd(&f, 2);
+	assert_int_equal(fchdir(fd), -1);
+	assert_true(reopen_had_closed(state_file_find(f.state, 2), fd));
+	assert_int_equal(rename(path, away), 0);		/* by way of a link: no */
+	assert_int_equal(symlink(away, path), 0);
+	assert_false(reopen_had_closed(state_file_find(f.state, 2), fd));
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkdir(path, 0), 0);			/* another one is there: no */
+	assert_false(reopen_had_closed(state_file_find(f.state, 2), fd));
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(rename(away, path), 0);
+	assert_true(reopen_had_closed(state_file_find(f.state, 2), fd));
+	assert_int_equal(chmod(path, 0600), 0);			/* another mode: no */
+	assert_false(reopen_had_closed(state_file_find(f.state, 2), fd));
 	assert_int_equal(rights_set(all, all), 0);
 	opening_end(&f);
 }
@@ -554,6 +622,74 @@ static void test_cut_undone(void **arg)
 	opening_end(&f);
 }
 
+/* What is cut off has a place, too, if its name must be shorter than the file's. */
+static void test_cut_long(void **arg)
+{
+	const char *root = ((const struct scratch *)*arg)->root;
+	char name[241], path[600], cut[600];
+	struct opening f;
+
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = 0;
+	snprintf(path, sizeof(path), "%s/%s", root, name);
+	name[NAME_MAX - strlen(".stillpoint-cut-7")] = 0;
+	snprintf(cut, sizeof(cut), "%s/%s.stillpoint-cut-7", root, name);
+	store_file(path, "output", 6);
+	opening_begin(&f, *arg, "long");
+	opening_file(&f, 2, CKPT_FILE_REG, path, O_RDWR);
+	add_track(&f, 2, path, ENGINE_TRACK_WRITES);
+	store_file(path, "output and more", 15);
+	opening_start(&f, "long");
+	opening_all(&f);
+	if (reopen_put_back(&f.r))
+		fail_msg("%s", f.error.text);
+	fd_content_is(opening_fd(&f, 2), 0, "output");
+	reopen_settle(&f.r);
+	assert_true(path_exists(cut));
+	opening_end(&f);
+}
+
+/* In a directory that is not the owner's, only beside what the tree had. */
+static void test_cut_closed(void **arg)
+{
+	uint64_t all = rights_permitted();
+	char dir[256], path[300], cut[350];
+	struct ckpt_rec_file *rec;
+	struct opening f;
+	struct stat st;
+
+	if (getuid() || RIGHTS_FILES & ~all)
+		skip();
+	strcpy(dir, scratch_path(*arg, "closed"));
+	snprintf(path, sizeof(path), "%s/log", dir);
+	snprintf(cut, sizeof(cut), "%s.stillpoint-cut-7", path);
+	assert_int_equal(mkdir(dir, 0755), 0);
+	store_file(path, "output", 6);
+	assert_int_equal(stat(path, &st), 0);
+	for (int same = 1; same >= 0; same--) {
+		store_file(path, "output", 6);
+		opening_begin(&f, *arg, same ? "same" : "other");
+		rec = opening_file(&f, 2, CKPT_FILE_REG, path, O_RDWR);
+		rec->ino = st.st_ino;
+		rec->mode = same ? st.st_mode : st.st_mode ^ 1;
+		rec->uid = st.st_uid;
+		rec->gid = st.st_gid;
+		add_track(&f, 2, path, ENGINE_TRACK_WRITES);
+		store_file(path, "output and more", 15);
+		assert_int_equal(chmod(dir, 0555), 0);
+		opening_start(&f, same ? "same" : "other");
+		assert_int_equal(rights_set(all, 0), 0);
+		opening_all(&f);
+		assert_int_equal(reopen_put_back(&f.r), same ? 0 : -EACCES);
+		assert_int_equal(path_exists(cut), same);
+		reopen_undo(&f.r);		/* in a closed directory, too */
+		assert_int_equal(rights_set(all, all), 0);
+		assert_false(path_exists(cut));
+		opening_end(&f);
+		assert_int_equal(chmod(dir, 0755), 0);
+	}
+}
+
 /* Another build of a program: both build-ids are named. */
 static void test_build_id(void **arg)
 {
@@ -583,11 +719,12 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_regular), TEST(test_deleted), TEST(test_gone), TEST(test_deleted_taken),
-		TEST(test_linked), TEST(test_closed),
+		TEST(test_regular), TEST(test_deleted), TEST(test_gone), TEST(test_deleted_taken), TEST(test_deleted_nfs),
+		TEST(test_linked), TEST(test_closed), TEST(test_closed_directory),
 		TEST(test_memfd), TEST(test_shm),
 		TEST(test_devices), TEST(test_carried),
-		TEST(test_carried_done), TEST(test_carried_program), TEST(test_cut_undone),
+		TEST(test_carried_done), TEST(test_carried_program), TEST(test_cut_undone), TEST(test_cut_long),
+		TEST(test_cut_closed),
 		TEST(test_shm_dir), TEST(test_judge), TEST(test_build_id),
 	};
 
