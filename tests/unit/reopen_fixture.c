@@ -6,9 +6,12 @@
  */
 #include "tests/unit/reopen_fixture.h"
 
+#include "supervisor/file_identity.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 void opening_begin(struct opening *f, const struct scratch *s, const char *name)
@@ -63,6 +66,25 @@ void opening_blob(struct opening *f, uint32_t kind, uint32_t id, const char *pat
 	rec->gid = getgid();
 	rec->mtime_ns = mtime_ns;
 	rec->path_len = (uint32_t)strlen(path) + 1;
+}
+
+void opening_track(struct opening *f, uint32_t id, const char *path, uint32_t flags)
+{
+	struct engine_rec_file_track *rec;
+	_cleanup_fd_ int fd = open(path, O_RDONLY);
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	rec = stream_add(&f->stream, ENGINE_REC_FILE_TRACK, sizeof(*rec), NULL, 0);
+	rec->file_id = id;
+	rec->flags = flags | ENGINE_TRACK_TAIL;
+	rec->size = (uint64_t)st.st_size;
+	rec->mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000ULL + (uint64_t)st.st_mtim.tv_nsec;
+	rec->tail_len = rec->size;
+	assert_int_equal(file_identity_tail(fd, 0, rec->size, rec->tail_hash), 0);
+	rec->build_id_len = (uint32_t)file_identity_build_id(fd, rec->build_id);
+	if (rec->build_id_len)
+		rec->flags |= ENGINE_TRACK_BUILD_ID;
 }
 
 void opening_start(struct opening *f, const char *name)

@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +14,6 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "supervisor/file_identity.h"
 #include "supervisor/rights.h"
 #include "tests/unit/reopen_fixture.h"
 
@@ -414,32 +412,6 @@ static void test_carried(void **arg)
 	opening_end(&f);
 }
 
-static void test_carried_done(void **arg)
-{
-	struct opening f;
-	char old[256], kept[300];
-
-	strcpy(old, scratch_path(*arg, "d-old"));
-	snprintf(kept, sizeof(kept), "%s.stillpoint-old-7", old);
-	store_file(old, "short", 5);
-	opening_begin(&f, *arg, "carried-done");
-	opening_file(&f, 2, CKPT_FILE_REG, old, O_RDONLY);
-	opening_blob(&f, ENGINE_BLOB_FILE, 2, old, "longer than it is now", 1000, S_IFREG | 0644);
-	opening_start(&f, "carried-done");
-	opening_all(&f);
-	assert_int_equal(reopen_put_back(&f.r), 0);
-	reopen_close(&f.r);
-	reopen_settle(&f.r);
-	assert_false(path_exists(kept));
-	opening_end(&f);
-	opening_begin(&f, *arg, "look");
-	opening_file(&f, 2, CKPT_FILE_REG, old, O_RDONLY);
-	opening_start(&f, "look");
-	opening_all(&f);
-	fd_content_is(opening_fd(&f, 2), 0, "longer than it is now");
-	opening_end(&f);
-}
-
 static void test_shm_dir(void **arg)
 {
 	struct opening f;
@@ -477,25 +449,6 @@ static void test_shm_dir(void **arg)
 
 /* ---------------------------------------------------------------- checks */
 
-static void add_track(struct opening *f, uint32_t id, const char *path, uint32_t flags)
-{
-	struct engine_rec_file_track *rec;
-	_cleanup_fd_ int fd = open(path, O_RDONLY);
-	struct stat st;
-
-	assert_int_equal(fstat(fd, &st), 0);
-	rec = stream_add(&f->stream, ENGINE_REC_FILE_TRACK, sizeof(*rec), NULL, 0);
-	rec->file_id = id;
-	rec->flags = flags | ENGINE_TRACK_TAIL;
-	rec->size = (uint64_t)st.st_size;
-	rec->mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000ULL + (uint64_t)st.st_mtim.tv_nsec;
-	rec->tail_len = rec->size;
-	assert_int_equal(file_identity_tail(fd, 0, rec->size, rec->tail_hash), 0);
-	rec->build_id_len = (uint32_t)file_identity_build_id(fd, rec->build_id);
-	if (rec->build_id_len)
-		rec->flags |= ENGINE_TRACK_BUILD_ID;
-}
-
 /* A file tracked with @flags as @before, found as @after: the refusal, or NONE. */
 static uint32_t judge(const struct scratch *s, uint32_t flags, const char *before,
 		      const char *after, bool accept, unsigned int *ret_cuts)
@@ -509,7 +462,7 @@ static uint32_t judge(const struct scratch *s, uint32_t flags, const char *befor
 	opening_begin(&f, s, "judge");
 	opening_file(&f, 2, CKPT_FILE_REG, path,
 		 flags & ENGINE_TRACK_WRITES ? O_WRONLY : O_RDONLY);
-	add_track(&f, 2, path, flags);
+	opening_track(&f, 2, path, flags);
 	f.options.accept_changed = accept;
 	usleep(20000);		/* another time stamp */
 	if (after)
@@ -598,98 +551,6 @@ static void test_carried_program(void **arg)
 	opening_end(&f);
 }
 
-/* The commit failed: the tail is where it was. */
-static void test_cut_undone(void **arg)
-{
-	char path[256], cut[300];
-	struct opening f;
-
-	strcpy(path, scratch_path(*arg, "grown"));
-	snprintf(cut, sizeof(cut), "%s.stillpoint-cut-7", path);
-	store_file(path, "output", 6);
-	opening_begin(&f, *arg, "undone");
-	opening_file(&f, 2, CKPT_FILE_REG, path, O_RDWR);
-	add_track(&f, 2, path, ENGINE_TRACK_WRITES);
-	store_file(path, "output and more", 15);
-	opening_start(&f, "undone");
-	opening_all(&f);
-	assert_int_equal(reopen_put_back(&f.r), 0);
-	assert_true(path_exists(cut));
-	fd_content_is(opening_fd(&f, 2), 0, "output");
-	reopen_undo(&f.r);
-	fd_content_is(opening_fd(&f, 2), 0, "output and more");
-	assert_false(path_exists(cut));
-	opening_end(&f);
-}
-
-/* What is cut off has a place, too, if its name must be shorter than the file's. */
-static void test_cut_long(void **arg)
-{
-	const char *root = ((const struct scratch *)*arg)->root;
-	char name[241], path[600], cut[600];
-	struct opening f;
-
-	memset(name, 'n', sizeof(name) - 1);
-	name[sizeof(name) - 1] = 0;
-	snprintf(path, sizeof(path), "%s/%s", root, name);
-	name[NAME_MAX - strlen(".stillpoint-cut-7")] = 0;
-	snprintf(cut, sizeof(cut), "%s/%s.stillpoint-cut-7", root, name);
-	store_file(path, "output", 6);
-	opening_begin(&f, *arg, "long");
-	opening_file(&f, 2, CKPT_FILE_REG, path, O_RDWR);
-	add_track(&f, 2, path, ENGINE_TRACK_WRITES);
-	store_file(path, "output and more", 15);
-	opening_start(&f, "long");
-	opening_all(&f);
-	if (reopen_put_back(&f.r))
-		fail_msg("%s", f.error.text);
-	fd_content_is(opening_fd(&f, 2), 0, "output");
-	reopen_settle(&f.r);
-	assert_true(path_exists(cut));
-	opening_end(&f);
-}
-
-/* In a directory that is not the owner's, only beside what the tree had. */
-static void test_cut_closed(void **arg)
-{
-	uint64_t all = rights_permitted();
-	char dir[256], path[300], cut[350];
-	struct ckpt_rec_file *rec;
-	struct opening f;
-	struct stat st;
-
-	if (getuid() || RIGHTS_FILES & ~all)
-		skip();
-	strcpy(dir, scratch_path(*arg, "closed"));
-	snprintf(path, sizeof(path), "%s/log", dir);
-	snprintf(cut, sizeof(cut), "%s.stillpoint-cut-7", path);
-	assert_int_equal(mkdir(dir, 0755), 0);
-	store_file(path, "output", 6);
-	assert_int_equal(stat(path, &st), 0);
-	for (int same = 1; same >= 0; same--) {
-		store_file(path, "output", 6);
-		opening_begin(&f, *arg, same ? "same" : "other");
-		rec = opening_file(&f, 2, CKPT_FILE_REG, path, O_RDWR);
-		rec->ino = st.st_ino;
-		rec->mode = same ? st.st_mode : st.st_mode ^ 1;
-		rec->uid = st.st_uid;
-		rec->gid = st.st_gid;
-		add_track(&f, 2, path, ENGINE_TRACK_WRITES);
-		store_file(path, "output and more", 15);
-		assert_int_equal(chmod(dir, 0555), 0);
-		opening_start(&f, same ? "same" : "other");
-		assert_int_equal(rights_set(all, 0), 0);
-		opening_all(&f);
-		assert_int_equal(reopen_put_back(&f.r), same ? 0 : -EACCES);
-		assert_int_equal(path_exists(cut), same);
-		reopen_undo(&f.r);		/* in a closed directory, too */
-		assert_int_equal(rights_set(all, all), 0);
-		assert_false(path_exists(cut));
-		opening_end(&f);
-		assert_int_equal(chmod(dir, 0755), 0);
-	}
-}
-
 /* Another build of a program: both build-ids are named. */
 static void test_build_id(void **arg)
 {
@@ -703,7 +564,7 @@ static void test_build_id(void **arg)
 	free(data);
 	opening_begin(&f, *arg, "build");
 	opening_file(&f, 2, CKPT_FILE_REG, path, O_RDONLY);
-	add_track(&f, 2, path, ENGINE_TRACK_EXEC);
+	opening_track(&f, 2, path, ENGINE_TRACK_EXEC);
 	rec = (void *)((char *)f.stream.buf + f.stream.len - sizeof(*rec));
 	assert_true(rec->build_id_len > 0);
 	rec->build_id[0] ^= 1;
@@ -723,8 +584,7 @@ int main(void)
 		TEST(test_linked), TEST(test_closed), TEST(test_closed_directory),
 		TEST(test_memfd), TEST(test_shm),
 		TEST(test_devices), TEST(test_carried),
-		TEST(test_carried_done), TEST(test_carried_program), TEST(test_cut_undone), TEST(test_cut_long),
-		TEST(test_cut_closed),
+		TEST(test_carried_program),
 		TEST(test_shm_dir), TEST(test_judge), TEST(test_build_id),
 	};
 
