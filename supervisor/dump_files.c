@@ -56,15 +56,18 @@ static bool writable(const struct ckpt_rec_file *rec)
 }
 
 /* One more description of the inode. */
-static void inode_add(struct dump_inode *inode, struct state_file *file)
+static void inode_add(struct dump *d, struct dump_inode *inode, struct state_file *file)
 {
 	const struct ckpt_rec_file *rec = file->rec;
+	bool named = rec->kind == CKPT_FILE_REG && !dump_deleted(d, file);
 
 	if (!inode->file) {
 		inode->file = file;
 		inode->fd = -1;
 		inode->appends = true;
 	}
+	inode->named |= named;
+	inode->deleted |= !named;
 	if (rec->flags & CKPT_FILE_OPEN)
 		inode->open = true;
 	if (rec->flags & CKPT_FILE_MAPPED_SHARED_WRITE) {
@@ -100,7 +103,7 @@ static int find_inodes(struct dump *d)
 		if (i == 0 || files[i]->rec->dev != files[i - 1]->rec->dev ||
 		    files[i]->rec->ino != files[i - 1]->rec->ino)
 			d->nr_inodes++;
-		inode_add(&d->inodes[d->nr_inodes - 1], files[i]);
+		inode_add(d, &d->inodes[d->nr_inodes - 1], files[i]);
 		files[i]->user = d->nr_inodes;
 	}
 	free(files);
@@ -132,8 +135,9 @@ static void plan_inode(struct dump *d, struct dump_inode *inode, dev_t shm_dev)
 	const struct ckpt_rec_file *rec = inode->file->rec;
 	bool has_name = !dump_place(d, inode->file)->handle, carry = false;
 
-	if (rec->kind != CKPT_FILE_REG || dump_deleted(d, inode->file)) {
+	if (inode->deleted) {
 		inode->blob_kind = ENGINE_BLOB_OBJECT;
+		inode->track = inode->named;
 		carry = true;
 	} else if (shm_dev && rec->dev == shm_dev) {
 		return;		/* carried with the directory */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What the records do not tell, and only this node can: where files are whose
- * path is not from our root or whose opened name is gone, whether terminals hold
- * bytes that nobody has read, and whether the tree sees the node as we do.
+ * path is not from our root (dump_links.c: whose opened name is gone), whether terminals
+ * hold bytes that nobody has read, and whether the tree sees the node as we do.
  *
  * Looks, and changes nothing: a terminal is asked for a count, never read.  Runs
  * in a dry run, too.  Finds FILE_PLACE records for what can be found; whether
@@ -11,7 +11,6 @@
  */
 #include "supervisor/dump_run.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -21,14 +20,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define ENTRIES_MAX	16384	/* of a directory, looked at */
-
-struct probe {
-	struct dump *d;
-	pid_t pid;		/* whose root was asked for last */
-	char root[PATH_MAX];
-};
 
 int dump_file_fd(struct dump *d, const struct state_file *file)
 {
@@ -48,8 +39,8 @@ bool dump_deleted(const struct dump *d, const struct state_file *file)
 	return state_file_deleted(file) && !dump_place(d, file)->link;
 }
 
-static int add_place(struct dump *d, const struct state_file *file, uint32_t flags,
-		     const char *path, const struct file_handle *handle)
+int dump_place_add(struct dump *d, const struct state_file *file, uint32_t flags,
+		   const char *path, const struct file_handle *handle)
 {
 	size_t path_len = path ? strlen(path) + 1 : 0;
 	size_t handle_len = handle ? handle->handle_bytes : 0;
@@ -74,7 +65,7 @@ static int add_place(struct dump *d, const struct state_file *file, uint32_t fla
 	return 0;
 }
 
-static bool is_at(const struct ckpt_rec_file *rec, int dir, const char *name)
+bool dump_is_at(const struct ckpt_rec_file *rec, int dir, const char *name)
 {
 	struct stat st;
 
@@ -85,7 +76,7 @@ static bool is_at(const struct ckpt_rec_file *rec, int dir, const char *name)
 /* ---------------------------------------------------------------- roots */
 
 /* The root of the process whose view the file's path is: "" if it is ours. */
-static int find_root(struct probe *p, const struct state_file *file)
+static int find_root(struct dump_probe *p, const struct state_file *file)
 {
 	char path[40];
 	ssize_t len;
@@ -101,8 +92,7 @@ static int find_root(struct probe *p, const struct state_file *file)
 	return 0;
 }
 
-/* The file's path from our root. */
-static int path_of(struct probe *p, const struct state_file *file, char *buf, size_t size)
+int dump_probe_path(struct dump_probe *p, const struct state_file *file, char *buf, size_t size)
 {
 	int ret = find_root(p, file), len;
 	const char *root = p->root, *path = file->path;
@@ -152,12 +142,12 @@ static bool leads_elsewhere(const struct state_file *file, const char *path)
 	return st.st_dev != rec->dev || st.st_ino != rec->ino || (st.st_mode ^ rec->mode) & S_IFMT;
 }
 
-static int probe_path(struct probe *p, const struct state_file *file)
+static int probe_path(struct dump_probe *p, const struct state_file *file)
 {
 	struct dump *d = p->d;
 	const struct ckpt_rec_file *rec = file->rec;
 	char path[PATH_MAX];
-	int ret = path_of(p, file, path, sizeof(path));
+	int ret = dump_probe_path(p, file, path, sizeof(path));
 
 	if (ret)
 		return ret;
@@ -169,130 +159,11 @@ static int probe_path(struct probe *p, const struct state_file *file)
 	if (dump_external_name(d, file))
 		return 0;
 	if (!state_file_deleted(file) && rec->kind != CKPT_FILE_CHR &&
-	    !is_at(rec, AT_FDCWD, path)) {
+	    !dump_is_at(rec, AT_FDCWD, path)) {
 		dump_refuse(d, file, CKPT_R_FD_KIND, "not reachable from here:");
 		return 0;
 	}
-	return add_place(d, file, 0, path, NULL);
-}
-
-/* ---------------------------------------------------------------- links */
-
-/* Another name in the directory of the one that is gone, put in its place. */
-static bool find_name(const struct ckpt_rec_file *rec, char *path)
-{
-	char *name = strrchr(path, '/') + 1;
-	size_t room = (size_t)(path + PATH_MAX - name);
-	_cleanup_dir_ DIR *dir = NULL;
-	struct dirent *entry;
-	char keep = *name;
-
-	*name = 0;
-	dir = opendir(path);
-	*name = keep;
-	for (unsigned int i = 0; dir && i < ENTRIES_MAX && (entry = readdir(dir)); i++) {
-		if ((entry->d_type != DT_REG && entry->d_type != DT_UNKNOWN) ||
-		    strlen(entry->d_name) >= room || state_name_silly(entry->d_name) ||
-		    !is_at(rec, dirfd(dir), entry->d_name))
-			continue;
-		strcpy(name, entry->d_name);
-		return true;
-	}
-	return false;
-}
-
-static bool can_write(const struct dump *d, const struct ckpt_rec_file *rec)
-{
-	const struct state *state = d->cap.state;
-
-	for (unsigned int i = 0; i < state->nr_files; i++) {
-		const struct ckpt_rec_file *other = state->files[i].rec;
-
-		if (other->dev != rec->dev || other->ino != rec->ino)
-			continue;
-		if (other->flags & CKPT_FILE_MAPPED_SHARED_WRITE ||
-		    (other->flags & CKPT_FILE_OPEN && (other->f_flags & O_ACCMODE) != O_RDONLY))
-			return true;
-	}
-	return false;
-}
-
-union any_handle {
-	struct file_handle handle;
-	char room[sizeof(struct file_handle) + MAX_HANDLE_SZ];
-};
-
-static int get_handle(int fd, union any_handle *ret_handle)
-{
-	int mount;
-
-	ret_handle->handle.handle_bytes = MAX_HANDLE_SZ;
-	return name_to_handle_at(fd, "", &ret_handle->handle, &mount, AT_EMPTY_PATH) ?
-	       -errno : 0;
-}
-
-/*
- * The opened name is gone, the file is not: what is written to a copy would not
- * reach whoever knows the other name.  Looking for that may take long, and can
- * wait for the thaw where a handle shows that the file can be found, and where
- * it stays in its place whether it has a name or not.
- */
-static int probe_link(struct probe *p, const struct state_file *file)
-{
-	struct dump *d = p->d;
-	bool can_wait = !state_file_in_memory(file) && d->options->files != ENGINE_FILES_CARRY;
-	struct dump_place *place = dump_place(d, file);
-	char path[PATH_MAX];
-	union any_handle h;
-	int ret = path_of(p, file, path, sizeof(path)), no_handle;
-
-	if (ret || path[0] != '/')
-		return ret;
-	_cleanup_fd_ int fd = dump_file_fd(d, file);
-
-	if (fd < 0)
-		return fd;
-	no_handle = get_handle(fd, &h);
-	if (!no_handle && can_wait) {
-		place->link = true;
-		place->handle = true;
-		place->gone = strdup(path);
-		return place->gone ? 0 : engine_fail(d->error, -ENOMEM, "out of memory");
-	}
-	if (find_name(file->rec, path))
-		return add_place(d, file, ENGINE_PLACE_LINK, path, NULL);
-	if (!no_handle)
-		return add_place(d, file, ENGINE_PLACE_LINK, path, &h.handle);
-	if (can_write(d, file->rec))
-		dump_refuse(d, file, CKPT_R_FILE_LINK, "has another name that cannot be found:");
-	return 0;
-}
-
-/* The tree runs: by now the other name may be another one again, or be gone. */
-static int find_link(struct dump *d, const struct state_file *file)
-{
-	struct dump_inode *inode = dump_inode(d, file);
-	char path[PATH_MAX];
-	union any_handle h;
-	int ret;
-
-	strcpy(path, dump_place(d, file)->gone);
-	if (find_name(file->rec, path))
-		return add_place(d, file, ENGINE_PLACE_LINK, path, NULL);
-	ret = inode ? get_handle(inode->fd, &h) : -EBADF;
-	if (ret)
-		return engine_fail(d->error, ret, "%s: %s", path, strerror(-ret));
-	return add_place(d, file, ENGINE_PLACE_LINK, path, &h.handle);
-}
-
-int dump_probe_links(struct dump *d)
-{
-	int ret = 0;
-
-	for (unsigned int i = 0; !ret && i < d->nr_places; i++)
-		if (d->places[i].gone)
-			ret = find_link(d, &d->cap.state->files[i]);
-	return ret;
+	return dump_place_add(d, file, 0, path, NULL);
 }
 
 void dump_probe_done(struct dump *d)
@@ -331,7 +202,7 @@ static void probe_namespaces(struct dump *d, const struct ckpt_rec_proc *rec)
 
 /* ---------------------------------------------------------------- all */
 
-static int probe(struct probe *p, const struct state_file *file)
+static int probe(struct dump_probe *p, const struct state_file *file)
 {
 	struct dump *d = p->d;
 	const struct ckpt_rec_file *rec = file->rec;
@@ -339,7 +210,7 @@ static int probe(struct probe *p, const struct state_file *file)
 	/* whether it is an end that the caller named costs more than most answers */
 	if (rec->kind == CKPT_FILE_REG && state_file_deleted(file) &&
 	    rec->nlink > (rec->flags & CKPT_FILE_DELETED ? 0 : 1))
-		return dump_external_name(d, file) ? 0 : probe_link(p, file);
+		return dump_external_name(d, file) ? 0 : dump_probe_link(p, file);
 	if (has_path(rec))
 		return probe_path(p, file);
 	return rec->kind == CKPT_FILE_PTM || rec->kind == CKPT_FILE_PTS ?
@@ -348,7 +219,7 @@ static int probe(struct probe *p, const struct state_file *file)
 
 int dump_probe(struct dump *d)
 {
-	struct probe p = { .d = d };
+	struct dump_probe p = { .d = d };
 	int ret = 0;
 
 	d->places = calloc(d->cap.state->nr_files + 1, sizeof(*d->places));

@@ -5,7 +5,8 @@
  *	dump.c		the order of things
  *	dump_ends.c	ends outside the tree that the caller named
  *	dump_policy.c	what of ours stands in the way (terminals, pipes, kinds)
- *	dump_probe.c	what only the node can tell (other names, bytes in terminals)
+ *	dump_probe.c	what only the node can tell (where paths lead, bytes in terminals)
+ *	dump_links.c	files whose opened name is gone, and that have another one
  *	dump_mounts.c	mounts that only the tree has
  *	dump_files.c	inodes: what to do with each, descriptors
  *	dump_content.c	contents of inodes and of /dev/shm
@@ -24,7 +25,10 @@
 #include "supervisor/dump.h"
 #include "supervisor/file_identity.h"
 
+#include <limits.h>
+
 struct stat;
+struct file_handle;
 
 #define DUMP_SYNC_MAX	32
 
@@ -49,6 +53,8 @@ struct dump_inode {
 	bool appends;		/* every writing description is O_APPEND */
 	bool open;		/* by some descriptor */
 	bool exec;		/* mapped executable */
+	bool deleted;		/* a description of it has no name any more, */
+	bool named;		/* … one has */
 	bool track;
 	enum dump_when content;
 	enum engine_blob_kind blob_kind;
@@ -60,6 +66,13 @@ struct dump_inode {
 	uint8_t build_id[FILE_BUILD_ID_MAX];
 	unsigned int build_id_len;
 	int fd;			/* the job's description; -1: none needed, or not to be had */
+};
+
+/* Looking at the node. */
+struct dump_probe {
+	struct dump *d;
+	pid_t pid;		/* whose root was asked for last */
+	char root[PATH_MAX];
 };
 
 struct dump {
@@ -133,8 +146,15 @@ int dump_records_ttys(struct dump *d);		/* in the pause */
 /* A descriptor of a file of the tree, the caller's to close; -errno. In the pause. */
 int dump_file_fd(struct dump *d, const struct state_file *file);
 int dump_probe(struct dump *d);			/* in the pause */
-int dump_probe_links(struct dump *d);		/* what of it can wait */
 void dump_probe_done(struct dump *d);
+/* The file's path from our root. */
+int dump_probe_path(struct dump_probe *p, const struct state_file *file, char *buf, size_t size);
+int dump_probe_link(struct dump_probe *p, const struct state_file *file);
+int dump_probe_links(struct dump *d);		/* what of it can wait */
+int dump_place_add(struct dump *d, const struct state_file *file, uint32_t flags,
+		   const char *path, const struct file_handle *handle);
+/* Is it what is there under that name? */
+bool dump_is_at(const struct ckpt_rec_file *rec, int dir, const char *name);
 /* of a root: mounts that it sees and we do not are in the way */
 void dump_probe_mounts(struct dump *d, const struct ckpt_rec_proc *rec);
 bool dump_deleted(const struct dump *d, const struct state_file *file);
