@@ -74,6 +74,18 @@ static int shm_file(struct reopen *r, int dir, const struct engine_rec_blob *blo
 	return ret ? ret : reopen_put_content(r, full, take_fd(&fd), false, blob);
 }
 
+/* The first entry of the same inode, if that is another one: it is there by now. */
+static const struct engine_rec_blob *shm_first(const struct reopen *r,
+					       const struct engine_rec_blob *blob)
+{
+	for (const struct engine_rec_blob **first = r->state->blobs; *first != blob; first++)
+		if ((*first)->kind == ENGINE_BLOB_SHM_DIR && S_ISREG((*first)->mode) &&
+		    (*first)->ino == blob->ino && (*first)->dev == blob->dev &&
+		    state_blob_path(*first))
+			return *first;
+	return NULL;
+}
+
 /* The directory that holds @path, and the last component. */
 static int shm_parent(int dir, const char *path, const char **ret_name)
 {
@@ -90,6 +102,40 @@ static int shm_parent(int dir, const char *path, const char **ret_name)
 	return open_beneath(dir, parent, O_PATH | O_DIRECTORY, 0);
 }
 
+static bool is_name(const char *name)
+{
+	return name[0] && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+static bool same_inode(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* One more name of what @first has made. */
+static int shm_link(struct reopen *r, int dir, const struct engine_rec_blob *first,
+		    const struct engine_rec_blob *blob)
+{
+	const char *path = state_blob_path(blob), *name;
+	_cleanup_fd_ int fd = open_beneath(dir, state_blob_path(first), O_PATH, 0);
+	_cleanup_fd_ int parent = shm_parent(dir, path, &name);
+	struct stat want, here;
+	char from[40];
+
+	if (fd < 0 || parent < 0)
+		return fd < 0 ? fd : parent;
+	if (!is_name(name))
+		return -EBADMSG;
+	snprintf(from, sizeof(from), "/proc/self/fd/%d", fd);
+	if (!linkat(AT_FDCWD, from, parent, name, AT_SYMLINK_FOLLOW))
+		return shm_remember(r, path);
+	if (errno != EEXIST)
+		return -errno;
+	if (fstat(fd, &want) || fstatat(parent, name, &here, AT_SYMLINK_NOFOLLOW))
+		return -errno;
+	return same_inode(&want, &here) ? 0 : -EEXIST;
+}
+
 static int shm_node(struct reopen *r, int dir, const struct engine_rec_blob *blob)
 {
 	const char *path = state_blob_path(blob), *name;
@@ -98,7 +144,7 @@ static int shm_node(struct reopen *r, int dir, const struct engine_rec_blob *blo
 
 	if (parent < 0)
 		return parent;
-	if (!strcmp(name, "..") || !strcmp(name, ".") || !name[0])
+	if (!is_name(name))
 		return -EBADMSG;
 	if (S_ISDIR(blob->mode))
 		ret = mkdirat(parent, name, blob->mode & 07777);
@@ -126,7 +172,7 @@ int reopen_shm_dir(struct reopen *r)
 	int ret = 0;
 
 	for (unsigned int i = 0; !ret && i < r->state->nr_blobs; i++) {
-		const struct engine_rec_blob *blob = r->state->blobs[i];
+		const struct engine_rec_blob *blob = r->state->blobs[i], *first;
 
 		if (blob->kind != ENGINE_BLOB_SHM_DIR)
 			continue;
@@ -137,7 +183,10 @@ int reopen_shm_dir(struct reopen *r)
 					   strerror(errno));
 		if (!state_blob_path(blob))
 			continue;
-		if (S_ISREG(blob->mode))
+		first = S_ISREG(blob->mode) ? shm_first(r, blob) : NULL;
+		if (first)
+			ret = shm_link(r, dir, first, blob);
+		else if (S_ISREG(blob->mode))
 			ret = shm_file(r, dir, blob);
 		else
 			ret = shm_node(r, dir, blob);
@@ -203,6 +252,56 @@ static int carry_file(struct reopen *r, const struct state_file *file)
 	return reopen_put_content(r, file->path, take_fd(&fd), raised, blob);
 }
 
+/* What @file is another name of. */
+static int link_file(struct reopen *r, const struct state_file *first,
+		     const struct state_file *file)
+{
+	_cleanup_fd_ int want = reopen_had(first, O_PATH | O_CLOEXEC | O_NOFOLLOW);
+	_cleanup_fd_ int here = reopen_had(file, O_PATH | O_CLOEXEC | O_NOFOLLOW);
+	struct stat a, b;
+	int ret;
+
+	if (here == -ENOENT && want >= 0) {
+		ret = link(first->path, file->path) ? -errno : reopen_created(r, file->path);
+		return ret ? reopen_failed(r, file, ret, "link") : 0;
+	}
+	if (here < 0 || want < 0)
+		return reopen_failed(r, file, here < 0 ? here : want, "find");
+	if (r->options->files == ENGINE_FILES_IGNORE)
+		return 0;
+	if (fstat(want, &a) || fstat(here, &b))
+		return reopen_failed(r, file, -errno, "use");
+	if (same_inode(&a, &b))
+		return 0;
+	return engine_fail(r->error, -EEXIST, "%s was another name of %s, and is another file here",
+			   file->path, first->path);
+}
+
+/* The job's other names of the file, which is there by now. */
+static int link_files(struct reopen *r, unsigned int first)
+{
+	const struct state_file *files = r->state->files;
+	int ret = 0;
+
+	for (unsigned int i = r->first[first]; !ret && i < r->state->nr_files; i++)
+		if (r->first[i] == r->first[first] && !files[i].external &&
+		    !state_file_deleted(&files[i]) && !state_file_handle(&files[i]) &&
+		    strcmp(files[i].path, files[first].path) != 0)
+			ret = link_file(r, &files[first], &files[i]);
+	return ret;
+}
+
+/* Of what is carried: the first description that has the content. */
+static bool is_first(const struct reopen *r, unsigned int index)
+{
+	const struct state_file *files = r->state->files;
+
+	for (unsigned int i = r->first[index]; i < index; i++)
+		if (files[i].blob == files[index].blob && !files[i].external)
+			return false;
+	return true;
+}
+
 int reopen_carried(struct reopen *r)
 {
 	int ret = 0;
@@ -210,9 +309,12 @@ int reopen_carried(struct reopen *r)
 	for (unsigned int i = 0; !ret && i < r->state->nr_files; i++) {
 		const struct state_file *file = &r->state->files[i];
 
-		if (file->blob && file->blob->kind == ENGINE_BLOB_FILE &&
-		    r->first[i] == i && !file->external)
+		if (file->blob && file->blob->kind == ENGINE_BLOB_FILE && !file->external &&
+		    is_first(r, i)) {
 			ret = carry_file(r, file);
+			if (!ret)
+				ret = link_files(r, i);
+		}
 	}
 	return ret;
 }

@@ -179,9 +179,31 @@ static bool in_shm_dir(const struct reopen *r, const struct state_file *file)
 
 static bool seen(const struct reopen *r, unsigned int index)
 {
-	const struct state_file *first = &r->state->files[r->first[index]];
+	for (unsigned int i = r->first[index]; i < index; i++) {
+		const struct state_file *file = &r->state->files[i];
 
-	return r->first[index] != index && first->rec->kind == CKPT_FILE_REG && first->track;
+		if (r->first[i] == r->first[index] && file->rec->kind == CKPT_FILE_REG &&
+		    !state_file_deleted(file) && file->track)
+			return true;
+	}
+	return false;
+}
+
+static bool is_carried(const struct state_file *file)
+{
+	return file->blob && file->blob->kind == ENGINE_BLOB_FILE;
+}
+
+/* Of what was opened with O_PATH: is it put there by us, for other descriptions? */
+static bool is_put_there(const struct reopen *r, unsigned int index)
+{
+	for (unsigned int i = r->first[index]; i < r->state->nr_files; i++) {
+		const struct state_file *file = &r->state->files[i];
+
+		if (r->first[i] == r->first[index] && is_carried(file) && !file->external)
+			return true;
+	}
+	return false;
 }
 
 int reopen_check(struct reopen *r)
@@ -196,12 +218,15 @@ int reopen_check(struct reopen *r)
 			continue;
 		switch (file->rec->kind) {
 		case CKPT_FILE_REG:
-			if (!file->blob && !seen(r, i))
+			if (!is_carried(file) && !seen(r, i))
 				ret = check_regular(r, file);
+			break;
+		case CKPT_FILE_PATH:
+			if (!is_put_there(r, i))
+				check_name(r, file);
 			break;
 		case CKPT_FILE_DIR:
 		case CKPT_FILE_FIFO:
-		case CKPT_FILE_PATH:
 		case CKPT_FILE_SYMLINK:
 			check_name(r, file);
 			break;

@@ -98,6 +98,8 @@ static int fill(struct reopen *r, const struct state_file *file, int fd, void *m
 	int ret = file->blob ? reopen_blob(r, file->blob, fd, map) : 0;
 
 	return ret ? reopen_failed(r, file, ret, "fill") : 0;
+	if (!file->blob && file->rec->kind == CKPT_FILE_REG && file->rec->size)
+		return engine_fail(r->error, -EBADMSG, "the image has no content of %s", file->path);
 }
 
 static uint64_t size_of(const struct state_file *file)
@@ -377,7 +379,7 @@ int reopen_object(struct reopen *r, const struct state_file *file)
 	int fd;
 
 	if (r->bases[first] < 0) {
-		fd = make(r, &r->state->files[first]);
+		fd = make(r, file);	/* the first may have a name */
 		if (fd < 0)
 			return fd;
 		r->bases[first] = fd;

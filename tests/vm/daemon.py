@@ -458,6 +458,59 @@ sys.exit(3)
 
 
 @test
+def links_in_shm(node):
+    """/dev/shm of a job: a named semaphore, a name that is gone, hard links are what they were"""
+    script = '''
+import ctypes, os, sys, time
+lib = ctypes.CDLL(None, use_errno=True)
+lib.sem_open.restype = ctypes.c_void_p
+def sem(name, flags):
+    s = lib.sem_open(name, flags, 0o600, 0)
+    assert s, os.strerror(ctypes.get_errno())
+    return ctypes.c_void_p(s)
+ask, answer = sem(b"/ask", os.O_CREAT), sem(b"/answer", os.O_CREAT)
+if not os.fork():
+    mine = sem(b"/ask", 0)
+    lib.sem_wait(mine)
+    lib.sem_post(answer)
+    os._exit(0)
+os.mkdir("/dev/shm/d")
+for names in ("a", "b", "d/c"), ("e", "d/f"):
+    with open("/dev/shm/" + names[0], "w") as f:
+        f.write(names[0])
+    for name in names[1:]:
+        os.link("/dev/shm/" + names[0], "/dev/shm/" + name)
+f = open("/dev/shm/e", "r+b", 0)
+os.unlink("/dev/shm/e")
+print("ready", flush=True)
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.05)
+assert lib.sem_trywait(answer) == -1, "answered before"
+lib.sem_post(ask)
+os.wait()
+assert lib.sem_trywait(answer) == 0, "another semaphore"
+os.write(f.fileno(), b"E")
+assert open("/dev/shm/d/f").read() == "E", "another file"
+with open("/dev/shm/b", "w") as b:
+    b.write("written")
+for name in "a", "b", "d/c":
+    assert open("/dev/shm/" + name).read() == "written", name
+    assert os.stat("/dev/shm/" + name).st_nlink == 3, name
+print(*sorted(n for n in os.listdir("/dev/shm") if n[0] != "."))
+'''
+    with tempfile.TemporaryDirectory(dir=ARGS.work) as d:
+        job = node.run('/usr/bin/python3', '-c', script, d + '/go')
+        node.lines(job, 1)
+        for _ in range(2):
+            node.ctl('checkpoint', '--kill', str(job))
+            node.ctl('restart', str(job))
+        with open(d + '/go', 'w'):
+            pass
+        equal(node.wait(job), 0, f'status ({node.output(job, "stderr")})')
+        equal(node.output(job), 'ready\na b d sem.answer sem.ask\n', 'output')
+
+
+@test
 def host_namespace_job(node):
     """a --host-ns job restarts, in a PID namespace of its own if pids are taken"""
     job = node.shell(COUNTER.format(n=25), opts=('--host-ns',))
