@@ -200,6 +200,7 @@ static bool has_position(const struct state_file *file)
 	case CKPT_FILE_REG:
 	case CKPT_FILE_MEMFD:
 	case CKPT_FILE_SHM:
+	case CKPT_FILE_HUGETLB:
 	case CKPT_FILE_DIR:
 		return file->rec->flags & CKPT_FILE_OPEN;
 	default:

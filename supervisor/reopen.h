@@ -98,6 +98,12 @@ int reopen_memory(const char *name);	/* a file in memory */
 int reopen_seal_fd(struct reopen *r, const struct state_file *file, int fd);
 int reopen_seal_object(struct reopen *r, const struct state_file *file);
 
+/* reopen_huge.c: files of huge pages, which pwrite(2) does not write to; fd is O_RDWR */
+bool reopen_is_huge(int fd);
+ssize_t reopen_pwrite(int fd, const void *buf, size_t len, uint64_t at);	/* as pwrite(2) */
+/* fails if the file was one and @fd is none */
+int reopen_check_huge(struct reopen *r, const struct state_file *file, int fd);
+
 /* reopen_carried.c: contents that the image carries for paths */
 int reopen_shm_dir(struct reopen *r);
 int reopen_carried(struct reopen *r);

@@ -228,6 +228,9 @@ static int carry_file(struct reopen *r, const struct state_file *file)
 	if (fd >= 0 && r->options->files == ENGINE_FILES_IGNORE)
 		return 0;
 	if (fd >= 0) {
+		ret = reopen_check_huge(r, file, fd);
+		if (ret)
+			return ret;
 		ret = reopen_same_content(r, fd, blob, !tree_writes(r, file) &&
 					  !state_file_in_memory(file));
 		if (ret)
@@ -237,6 +240,8 @@ static int carry_file(struct reopen *r, const struct state_file *file)
 	fd = reopen_path(file, O_RDWR | O_CREAT | O_EXCL | flags, 0600);
 	if (fd >= 0) {
 		ret = reopen_created(r, file->path);
+		if (!ret)
+			ret = reopen_check_huge(r, file, fd);
 		if (!ret)
 			ret = reopen_write_content(r, fd, blob);
 		return ret ? reopen_failed(r, file, ret, "write") : 0;

@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/memfd.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,7 +37,7 @@
 static int write_all(int fd, const char *buf, size_t len, uint64_t offset)
 {
 	while (len) {
-		ssize_t n = pwrite(fd, buf, len, (off_t)offset);
+		ssize_t n = reopen_pwrite(fd, buf, len, offset);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -97,9 +98,9 @@ static int fill(struct reopen *r, const struct state_file *file, int fd, void *m
 {
 	int ret = file->blob ? reopen_blob(r, file->blob, fd, map) : 0;
 
-	return ret ? reopen_failed(r, file, ret, "fill") : 0;
 	if (!file->blob && file->rec->kind == CKPT_FILE_REG && file->rec->size)
 		return engine_fail(r->error, -EBADMSG, "the image has no content of %s", file->path);
+	return ret ? reopen_failed(r, file, ret, "fill") : 0;
 }
 
 static uint64_t size_of(const struct state_file *file)
@@ -170,7 +171,7 @@ static int fill_mapped(struct reopen *r, const struct state_file *file, int fd)
 	char *map;
 	int ret;
 
-	if (!size || !file->blob || !file->blob->blob)
+	if (!size || (file->blob && !file->blob->blob))
 		return 0;
 	map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED)
@@ -222,12 +223,17 @@ static int make_memfd(struct reopen *r, const struct state_file *file, unsigned 
 	return fd;
 }
 
+static int make_hugetlb_memfd(struct reopen *r, const struct state_file *file)
+{
+	return make_memfd(r, file, MFD_HUGETLB | hugepage_shift(r, file) << MFD_HUGE_SHIFT);
+}
+
 static int make_hugetlb(struct reopen *r, const struct state_file *file)
 {
 	unsigned int shift = hugepage_shift(r, file);
 
 	if (strncmp(file->path, MEMFD_PREFIX, strlen(MEMFD_PREFIX)) == 0)
-		return make_memfd(r, file, MFD_HUGETLB | shift << MFD_HUGE_SHIFT);
+		return make_hugetlb_memfd(r, file);
 	return make_anonymous(r, file, MAP_HUGETLB | (int)(shift << MAP_HUGE_SHIFT));
 }
 
@@ -302,14 +308,19 @@ static int make_program(struct reopen *r, const struct state_file *file, int fd)
 
 static int make_deleted(struct reopen *r, const struct state_file *file)
 {
+	bool huge = file->rec->fs_magic == HUGETLBFS_MAGIC;
 	int fd = create_deleted(r, file), ret = 0;
 
 	if (fd < 0)
 		return reopen_failed(r, file, fd, "create again");
+	if (huge && !reopen_is_huge(fd)) {	/* none is mounted there */
+		close(fd);
+		return make_hugetlb_memfd(r, file);
+	}
 	if (ftruncate(fd, (off_t)size_of(file)))
 		ret = reopen_failed(r, file, -errno, "size");
 	if (!ret)
-		ret = fill(r, file, fd, NULL);
+		ret = huge ? fill_mapped(r, file, fd) : fill(r, file, fd, NULL);
 	if (ret) {
 		close(fd);
 		return ret;
@@ -429,6 +440,20 @@ int reopen_seal_fd(struct reopen *r, const struct state_file *file, int fd)
 	return 0;
 }
 
+/* A new one without a name has the seal that forbids others. */
+static int add_seals(struct reopen *r, const struct state_file *file, int fd)
+{
+	const struct ckpt_rec_file *rec = file->rec;
+	int have;
+
+	if ((rec->kind != CKPT_FILE_MEMFD && rec->kind != CKPT_FILE_HUGETLB) || !rec->seals)
+		return 0;
+	have = fcntl(fd, F_GET_SEALS);
+	if (have >= 0 && !(rec->seals & ~(unsigned int)have))
+		return 0;
+	return fcntl(fd, F_ADD_SEALS, rec->seals) ? reopen_failed(r, file, -errno, "seal") : 0;
+}
+
 int reopen_seal_object(struct reopen *r, const struct state_file *file)
 {
 	const struct ckpt_rec_file *rec = file->rec;
@@ -439,9 +464,5 @@ int reopen_seal_object(struct reopen *r, const struct state_file *file)
 	ret = reopen_seal_fd(r, file, fd);
 	if (ret)
 		return ret;
-	if (rec->kind != CKPT_FILE_MEMFD || !rec->seals)
-		return 0;
-	if (fcntl(fd, F_ADD_SEALS, rec->seals))
-		return reopen_failed(r, file, -errno, "seal");
-	return 0;
+	return add_seals(r, file, fd);
 }

@@ -135,17 +135,26 @@ int reopen_put_content(struct reopen *r, const char *path, int fd, bool raised,
 
 /* ---------------------------------------------------------------- bytes */
 
+static bool has_nothing(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && !st.st_blocks && reopen_is_huge(fd);
+}
+
 static int clear(int fd, uint64_t start, uint64_t end)
 {
 	static const char zeros[4096];
 	size_t n;
 
-	if (start >= end || !fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-				       (off_t)start, (off_t)(end - start)))
+	if (start >= end || has_nothing(fd))
+		return 0;
+	if (!reopen_is_huge(fd) && !fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+					      (off_t)start, (off_t)(end - start)))
 		return 0;
 	for (; start < end; start += n) {
 		n = end - start < sizeof(zeros) ? (size_t)(end - start) : sizeof(zeros);
-		if (pwrite(fd, zeros, n, (off_t)start) != (ssize_t)n)
+		if (reopen_pwrite(fd, zeros, n, start) != (ssize_t)n)
 			return errno ? -errno : -EIO;
 	}
 	return 0;
@@ -159,7 +168,7 @@ static int copy_data(int from, uint64_t start, uint64_t end, int to, uint64_t sh
 
 		if (n <= 0)
 			return n ? -errno : -EIO;
-		if (pwrite(to, buf, (size_t)n, (off_t)(start + shift)) != n)
+		if (reopen_pwrite(to, buf, (size_t)n, start + shift) != n)
 			return errno ? -errno : -EIO;
 		start += (uint64_t)n;
 	}
@@ -275,7 +284,7 @@ static int keep_beside(struct reopen *r, struct reopen_put *put)
 
 	if (put->raised && rights_raise(RIGHTS_FILES, &before))
 		return -EACCES;
-	put->kept = create_beside(r, put);
+	put->kept = reopen_is_huge(put->fd) ? -EINVAL : create_beside(r, put);
 	ret = put->kept < 0 ? put->kept : give(put, put->kept);
 	if (put->raised)
 		rights_lower(before);
