@@ -52,10 +52,10 @@ static void ckpt_capture_expire(struct work_struct *work)
 	WRITE_ONCE(ctx->phase, CKPT_PHASE_EXPIRED);
 	spin_unlock(&ctx->lock);
 
-	mutex_lock(&cap->collecting);
+	down_write(&cap->collecting);
 	ckpt_threads_unhold(ctx);
 	ckpt_threads_thaw(ctx);
-	mutex_unlock(&cap->collecting);
+	up_write(&cap->collecting);
 	ckpt_event(ctx, CKPT_EVENT_EXPIRED, 0);
 	queue_work(system_unbound_wq, &cap->cleanup);
 }
@@ -159,7 +159,7 @@ int ckpt_capture_target(struct ckpt_ctx *ctx, struct ckpt_target *arg)
 	if (!cap)
 		return -ENOMEM;
 	cap->ctx = ctx;
-	mutex_init(&cap->collecting);
+	init_rwsem(&cap->collecting);
 	INIT_DELAYED_WORK(&cap->expiry, ckpt_capture_expire);
 	INIT_WORK(&cap->cleanup, ckpt_capture_cleanup);
 	ckpt_watch_init(cap);
@@ -199,6 +199,11 @@ int ckpt_capture_thaw(struct ckpt_ctx *ctx, struct ckpt_thaw *arg)
 	phase = ckpt_ctx_phase(ctx);
 	if (phase == CKPT_PHASE_EXPIRED)
 		return -ETIMEDOUT;
+	ckpt_refuse_reset(cap);
+	if (phase == CKPT_PHASE_COLLECTED)
+		ckpt_freeze_verify_alive(cap);
+	if (cap->nr_refusals)
+		arg->flags &= ~CKPT_THAW_KILL;	/* the capture is worth nothing: the rest lives on */
 	ckpt_watch_start(cap);
 	/* first: a file that the job closes at once is closed, and its lock is free */
 	ckpt_objects_thaw(&cap->objects);
@@ -214,7 +219,7 @@ int ckpt_capture_thaw(struct ckpt_ctx *ctx, struct ckpt_thaw *arg)
 	arg->pause_ns = ctx->parked_since ? ktime_get_ns() - ctx->parked_since : 0;
 	ckpt_threads_reap(ctx);
 	ckpt_event(ctx, CKPT_EVENT_THAWED, arg->pause_ns);
-	return 0;
+	return cap->nr_refusals ? ckpt_refuse_verdict(cap) : 0;
 }
 
 int ckpt_capture_drop(struct ckpt_ctx *ctx, struct ckpt_drop *arg)

@@ -41,7 +41,8 @@ struct ckpt_capture {
 	bool armed;
 	bool expiry_noted;		/* the records tell of it */
 	struct work_struct cleanup;	/* after an expiry */
-	struct mutex collecting;	/* held while state is read: the expiry waits for its end */
+	/* Held while state is read, or (for reading) in a clone that changes mappings: the expiry waits. */
+	struct rw_semaphore collecting;
 
 	/* Memory watch while a snapshot is held. */
 	struct delayed_work watch;

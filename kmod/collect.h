@@ -59,8 +59,9 @@ void ckpt_arch_check(struct ckpt_collect *c, struct task_struct *task);
 
 /* signals.c */
 int ckpt_collect_sigactions(struct ckpt_collect *c, struct task_struct *task, s32 pid);
+/* @proc: those of the process; NULL: those of thread @id. */
 int ckpt_collect_sigpending(struct ckpt_collect *c, struct task_struct *task, s32 id,
-			    bool shared);
+			    struct ckpt_rec_proc *proc);
 
 /* timers.c */
 void ckpt_collect_itimers(struct task_struct *task, struct ckpt_rec_proc *rec);

@@ -138,8 +138,10 @@ static int ckpt_pipe_emit(struct ckpt_collect *c, struct ckpt_object *obj,
 		ckpt_refuse(c->cap, CKPT_R_PIPE_PACKET, obj->task, obj->id,
 			    "%zu bytes in packets", bytes);
 #ifdef CONFIG_WATCH_QUEUE
-	if (pipe->watch_queue)
+	if (pipe->watch_queue) {	/* it fills without the lock */
 		ckpt_refuse(c->cap, CKPT_R_FD_KIND, obj->task, obj->id, "watch queue");
+		return 0;
+	}
 #endif
 	rec = ckpt_records_add(c->recs, CKPT_REC_PIPE, sizeof(*rec) + bytes);
 	if (!rec)

@@ -535,6 +535,17 @@ static bool ckpt_freeze_is_dying(const struct ckpt_member *member)
 	       READ_ONCE(member->task->signal->flags) & SIGNAL_GROUP_EXIT;
 }
 
+void ckpt_freeze_verify_alive(struct ckpt_capture *cap)
+{
+	struct ckpt_tree *tree = &cap->tree;
+	unsigned int i;
+
+	for (i = 0; i < tree->nr_members; i++)
+		if (ckpt_freeze_is_dying(&tree->members[i]))
+			ckpt_refuse(cap, CKPT_R_KILLED, tree->members[i].task, 0,
+				    "killed while its state was read");
+}
+
 void ckpt_freeze_verify(struct ckpt_capture *cap)
 {
 	struct ckpt_tree *tree = &cap->tree;

@@ -317,6 +317,6 @@ int ckpt_collect_proc(struct ckpt_collect *c, struct ckpt_proc *proc)
 	if (!err)
 		err = ckpt_collect_sigactions(c, alive, rec->pid);
 	if (!err)
-		err = ckpt_collect_sigpending(c, alive, rec->pid, true);
+		err = ckpt_collect_sigpending(c, alive, rec->pid, rec);
 	return err;
 }

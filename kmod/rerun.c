@@ -394,6 +394,7 @@ int ckpt_rerun_prepare(struct ckpt_thread *thread)
 	thread->side_free = (void (*)(void *))kfree;
 	thread->on_park = ckpt_rerun_park;
 	thread->on_leave = ckpt_rerun_leave;
+	thread->mend = ckpt_rerun_park;
 	return 0;
 }
 

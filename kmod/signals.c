@@ -62,9 +62,11 @@ static unsigned int ckpt_pending_count(struct task_struct *task,
 	return n + _NSIG;	/* and every signal may be without an entry */
 }
 
+/* @ret_fired: the real-time interval timer has, and it is seen here. */
 static unsigned int ckpt_pending_copy(struct task_struct *task,
 				      const struct sigpending *pending,
-				      struct ckpt_pending_signal *out, unsigned int max)
+				      struct ckpt_pending_signal *out, unsigned int max,
+				      bool *ret_fired)
 {
 	const struct sigqueue *q;
 	sigset_t queued, unqueued;
@@ -76,6 +78,8 @@ static unsigned int ckpt_pending_copy(struct task_struct *task,
 		return 0;
 	sigemptyset(&queued);
 	unqueued = pending->signal;
+	*ret_fired = sigismember(&unqueued, SIGALRM) &&
+		     !hrtimer_active(&task->signal->real_timer);
 	list_for_each_entry(q, &pending->list, list) {
 		sigaddset(&queued, q->info.si_signo);
 		if (n == max)
@@ -113,8 +117,9 @@ static int ckpt_pending_emit(struct ckpt_collect *c, const struct ckpt_pending_s
 }
 
 int ckpt_collect_sigpending(struct ckpt_collect *c, struct task_struct *task, s32 id,
-			    bool shared)
+			    struct ckpt_rec_proc *proc)
 {
+	bool shared = proc, fired = false;
 	struct sigpending *pending = shared ? &task->signal->shared_pending : &task->pending;
 	struct ckpt_pending_signal *sigs;
 	unsigned int i, max, n;
@@ -126,7 +131,9 @@ int ckpt_collect_sigpending(struct ckpt_collect *c, struct task_struct *task, s3
 	sigs = kvmalloc_array(max, sizeof(*sigs), GFP_KERNEL_ACCOUNT);
 	if (!sigs)
 		return -ENOMEM;
-	n = ckpt_pending_copy(task, pending, sigs, max);
+	n = ckpt_pending_copy(task, pending, sigs, max, &fired);
+	if (shared && fired)	/* since it was read: its signal is all that is left of it */
+		proc->itimer[0].value_ns = 0;
 	for (i = 0; i < n && !err; i++)
 		err = ckpt_pending_emit(c, &sigs[i], id, shared);
 	kvfree(sigs);

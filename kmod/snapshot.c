@@ -274,7 +274,7 @@ static int ckpt_snapshot_collect(struct ckpt_capture *cap)
 	};
 	int err;
 
-	mutex_lock(&cap->collecting);
+	down_write(&cap->collecting);
 	if (ckpt_capture_expired(ctx)) {
 		err = -ETIMEDOUT;
 		goto out;
@@ -296,7 +296,7 @@ static int ckpt_snapshot_collect(struct ckpt_capture *cap)
 	if (!err)
 		ckpt_freeze_verify(cap);
 out:
-	mutex_unlock(&cap->collecting);
+	up_write(&cap->collecting);
 	if (c.ns)
 		put_pid_ns(c.ns);
 	return err;

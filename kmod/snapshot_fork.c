@@ -3,11 +3,11 @@
  * The fork by which a memory map is cloned, and what it shall not copy or count.
  *
  * Both are done by flags of mappings that fork looks at, changed before it and
- * changed back after it, whatever comes of it.  Every thread of the map is
- * parked, so that its mappings stay what they are meanwhile, unless threads were
- * left out: those map and unmap at any time, which is why nothing here may take
- * a mapping for the one it was before the fork.  If one of them forks at that very
- * moment, its child lacks what was left out.
+ * changed back after it, whatever comes of it.  Every thread of the map is parked, and
+ * an expiry of the pause waits (cap->collecting), so that its mappings stay what they are
+ * meanwhile, unless threads were left out: those map and unmap at any time, which is why
+ * nothing here may take a mapping for the one it was before the fork.  If one of them
+ * forks at that very moment, its child lacks what was left out.
  */
 #include <linux/hugetlb.h>
 #include <linux/mm.h>
@@ -64,7 +64,8 @@ static void ckpt_uncopied_each(struct ckpt_uncopied *un, struct mm_struct *mm,
 		VMA_ITERATOR(vmi, mm, e->start);
 
 		for_each_vma_range(vmi, vma, e->end)
-			if (vma->vm_start >= e->start && vma->vm_end <= e->end)
+			if (vma->vm_start >= e->start && vma->vm_end <= e->end &&
+			    vma->vm_end > from)		/* else it was in the one before, too */
 				fn(un, vma);
 		from = e->end;
 	}
@@ -102,14 +103,18 @@ static void ckpt_uncopied_clear(struct ckpt_uncopied *un, struct vm_area_struct 
 	ckpt_vm_flags_change(vma, 0, VM_DONTCOPY);
 }
 
-/* False, and nothing is changed, without memory: then all is copied, and not read. */
-static bool ckpt_uncopied_begin(struct ckpt_uncopied *un, struct mm_struct *mm)
+/* May there be any? */
+static bool ckpt_uncopied_look(struct ckpt_uncopied *un, struct mm_struct *mm)
 {
 #ifdef CONFIG_HUGETLB_PAGE
 	un->huge = atomic_long_read(&mm->hugetlb_usage);
 #endif
-	if (!un->huge && !ckpt_excludes_next(un->ex, un->pid, 0))
-		return false;
+	return un->huge || ckpt_excludes_next(un->ex, un->pid, 0);
+}
+
+/* False, and nothing is changed, without memory: then all is copied, and not read. */
+static bool ckpt_uncopied_begin(struct ckpt_uncopied *un, struct mm_struct *mm)
+{
 	mmap_write_lock(mm);
 	ckpt_uncopied_each(un, mm, ckpt_uncopied_count);
 	un->spans = kvcalloc(max(un->max, 1U), sizeof(*un->spans), GFP_KERNEL);
@@ -134,8 +139,7 @@ static void ckpt_uncopied_end(struct ckpt_uncopied *un, struct mm_struct *mm)
  * it were going to be written; what overcommit rules allow a job they may then
  * not allow its snapshot.  The pages that really become two are watched
  * (watch.c), so a copy that would not fit is made of mappings that are not
- * accounted.  Mappings are told by their number, so no thread may run meanwhile,
- * which an expiry and a retreat wait for (cap->collecting).
+ * accounted.  Mappings are told by their number, so no thread may run meanwhile.
  */
 static void ckpt_snapshot_account(struct mm_struct *mm, unsigned long *accounted, bool on)
 {
@@ -157,24 +161,33 @@ static void ckpt_snapshot_account(struct mm_struct *mm, unsigned long *accounted
 	mmap_write_unlock(mm);
 }
 
-static pid_t ckpt_snapshot_fork_unaccounted(struct ckpt_capture *cap,
-					    struct kernel_clone_args *args)
+static pid_t ckpt_snapshot_fork_unaccounted(struct kernel_clone_args *args)
 {
 	struct mm_struct *mm = current->mm;
 	unsigned long *accounted;
-	pid_t pid = -ETIMEDOUT;
+	pid_t pid;
 
 	accounted = kvcalloc(BITS_TO_LONGS(mm->map_count), sizeof(long), GFP_KERNEL);
 	if (!accounted)
 		return -ENOMEM;
-	mutex_lock(&cap->collecting);
-	if (!ckpt_capture_expired(cap->ctx)) {
-		ckpt_snapshot_account(mm, accounted, false);
-		pid = ckpt_k(kernel_clone)(args);
-		ckpt_snapshot_account(mm, accounted, true);
-	}
-	mutex_unlock(&cap->collecting);
+	ckpt_snapshot_account(mm, accounted, false);
+	pid = ckpt_k(kernel_clone)(args);
+	ckpt_snapshot_account(mm, accounted, true);
 	kvfree(accounted);
+	return pid;
+}
+
+/* With cap->collecting for reading. */
+static pid_t ckpt_snapshot_fork_changed(struct ckpt_uncopied *un, bool unaccounted,
+					struct kernel_clone_args *args)
+{
+	bool uncopied = ckpt_uncopied_look(un, current->mm) &&
+			ckpt_uncopied_begin(un, current->mm);
+	pid_t pid;
+
+	pid = unaccounted ? ckpt_snapshot_fork_unaccounted(args) : ckpt_k(kernel_clone)(args);
+	if (uncopied)
+		ckpt_uncopied_end(un, current->mm);
 	return pid;
 }
 
@@ -184,13 +197,23 @@ pid_t ckpt_snapshot_fork(struct ckpt_capture *cap, const struct ckpt_object *obj
 	struct ckpt_uncopied un = {
 		.ex = &cap->tree.excludes, .pid = obj->mm.rec->host_pid,
 	};
-	bool uncopied = ckpt_uncopied_begin(&un, current->mm);
-	pid_t pid;
+	bool changed = ckpt_uncopied_look(&un, current->mm);
+	pid_t pid = -ENOMEM;
 
-	pid = ckpt_k(kernel_clone)(args);
-	if (pid == -ENOMEM && !obj->mm.in_use)
-		pid = ckpt_snapshot_fork_unaccounted(cap, args);
-	if (uncopied)
-		ckpt_uncopied_end(&un, current->mm);
+	if (!changed) {
+		pid = ckpt_k(kernel_clone)(args);
+		if (pid != -ENOMEM || obj->mm.in_use)
+			return pid;
+	}
+	down_read(&cap->collecting);
+	if (ckpt_capture_expired(cap->ctx)) {
+		pid = -ETIMEDOUT;
+	} else {
+		if (changed)
+			pid = ckpt_snapshot_fork_changed(&un, false, args);
+		if (pid == -ENOMEM && !obj->mm.in_use)
+			pid = ckpt_snapshot_fork_changed(&un, true, args);
+	}
+	up_read(&cap->collecting);
 	return pid;
 }

@@ -363,6 +363,6 @@ int ckpt_collect_thread(struct ckpt_collect *c, struct ckpt_proc *proc,
 	if (!err)
 		err = ckpt_task_groups(c, task, rec->tid);
 	if (!err)
-		err = ckpt_collect_sigpending(c, task, rec->tid, false);
+		err = ckpt_collect_sigpending(c, task, rec->tid, NULL);
 	return err;
 }

@@ -214,9 +214,30 @@ static void ckpt_thread_work(struct callback_head *work)
 {
 	struct ckpt_thread *thread = container_of(work, struct ckpt_thread, work);
 
-	if (!(current->flags & PF_EXITING) && !READ_ONCE(thread->let_go))
-		ckpt_thread_park(thread);
+	/*
+	 * The last that was queued runs first.  What is behind us, files that are being closed
+	 * mostly, must be done when the thread parks: we go to the end.
+	 */
+	if (work->next && !task_work_add(current, work, TWA_NONE))
+		return;
+	if (!(current->flags & PF_EXITING)) {
+		if (!READ_ONCE(thread->let_go))
+			ckpt_thread_park(thread);
+		else if (thread->mend)
+			thread->mend(thread, NULL);
+	}
 	ckpt_thread_leave(thread);
+}
+
+/* Taken back from the park, but its call may have been cut short: see ckpt_thread_cancel(). */
+static void ckpt_thread_mend(struct callback_head *work)
+{
+	struct ckpt_thread *thread = container_of(work, struct ckpt_thread, work);
+
+	if (!(current->flags & PF_EXITING))
+		thread->mend(thread, NULL);
+	ckpt_thread_put(thread);
+	module_put(THIS_MODULE);
 }
 
 void ckpt_thread_enlist(struct ckpt_thread *thread, struct ckpt_ctx *ctx,
@@ -367,16 +388,44 @@ static bool ckpt_thread_match(struct callback_head *work, void *data)
 	return work == data;
 }
 
-/*
- * Work that has not begun is taken back, so that nothing stays behind in
- * stopped threads.  What cannot be taken back is being run, and sees let_go.
- */
-static bool ckpt_thread_cancel(struct ckpt_thread *thread)
+/* Only looks: nothing is cancelled. */
+static bool ckpt_thread_match_mend(struct callback_head *work, void *data)
 {
+	if (work->func == ckpt_thread_mend)
+		*(bool *)data = true;
+	return false;
+}
+
+static bool ckpt_thread_has_mend(struct task_struct *task)
+{
+	bool found = false;
+
+	ckpt_k(task_work_cancel_match)(task, ckpt_thread_match_mend, &found);
+	return found;
+}
+
+/*
+ * Work that has not begun is taken back, so that nothing stays behind in stopped threads.
+ * What cannot be taken back is being run, and sees let_go.  A thread that is not stopped
+ * may be on its way out of a call that our notification has cut short, or sleep where it
+ * will find it: in place of the park it gets what mends that, which then has the callback's
+ * references (*@ret_mended).
+ */
+static bool ckpt_thread_cancel(struct ckpt_thread *thread, bool *ret_mended)
+{
+	struct task_struct *task = thread->task;
+
 	lockdep_assert_held(&thread->ctx->lock);
 
-	return ckpt_k(task_work_cancel_match)(thread->task, ckpt_thread_match,
-					      &thread->work);
+	*ret_mended = false;
+	if (!ckpt_k(task_work_cancel_match)(task, ckpt_thread_match, &thread->work))
+		return false;
+	if (!thread->mend || READ_ONCE(task->__state) & (__TASK_STOPPED | __TASK_TRACED) ||
+	    ckpt_thread_has_mend(task))
+		return true;
+	init_task_work(&thread->work, ckpt_thread_mend);
+	*ret_mended = !task_work_add(task, &thread->work, TWA_SIGNAL);
+	return true;
 }
 
 /* Those that @thread leads: without ctx->lock, which is the first thing they need. */
@@ -395,6 +444,7 @@ void ckpt_threads_thaw(struct ckpt_ctx *ctx)
 {
 	struct ckpt_thread *thread, *woken = NULL, **last = &woken;
 	unsigned int cancelled = 0;
+	bool mended;
 
 	spin_lock(&ctx->lock);
 	list_for_each_entry(thread, &ctx->threads, link) {
@@ -409,12 +459,14 @@ void ckpt_threads_thaw(struct ckpt_ctx *ctx)
 			last = &thread->next;
 			continue;
 		}
-		if (!ckpt_thread_cancel(thread))
+		if (!ckpt_thread_cancel(thread, &mended))
 			continue;	/* it looks at let_go before it sleeps */
 		/* as ckpt_thread_leave() does; the list keeps it alive */
 		ctx->nr_threads--;
 		WRITE_ONCE(thread->state, CKPT_THREAD_GONE);
 		hash_del(&thread->hash);
+		if (mended)
+			continue;
 		kref_put(&thread->ref, ckpt_thread_free);
 		cancelled++;
 	}

@@ -11,6 +11,9 @@
  * The module text is pinned (module reference) from attach until the callback
  * has left; module exit also waits for an RCU tasks grace period.
  *
+ * Being told interrupts a call even if the thread is let go before it parks, so then, too,
+ * it has something to mend (thread->mend) before it goes on.
+ *
  * Life: the context's list holds one reference, the queued callback the other.
  * A thread that died or was thawed stays on the list as GONE until
  * ckpt_threads_reap(), so whoever holds cmd_lock may keep pointers meanwhile.
@@ -52,6 +55,7 @@ struct ckpt_thread {
 	struct completion action_done;
 	ckpt_action_fn on_park;		/* before it counts as parked, or NULL; set before attaching */
 	ckpt_action_fn on_leave;	/* last thing before leaving the park (not when killed), or NULL */
+	ckpt_action_fn mend;		/* instead of both, in one that was told and let go unparked, or NULL */
 	void *side;			/* capture's or restore's own per-thread data */
 	void (*side_free)(void *side);	/* called with the last reference, or NULL */
 	struct ckpt_thread *next;	/* of those to be told, or of those that a thaw wakes */

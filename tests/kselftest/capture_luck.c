@@ -59,7 +59,9 @@ part(kill)
 	tap_is(cap_snapshot(fd, 0, NULL), 0, "snapshot");
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
-	tap_is(cap_thaw(fd, 0, NULL), 0, "killed after the snapshot: thaw");
+	tap_is(cap_thaw(fd, 0, NULL), -EBUSY, "killed after the snapshot: the thaw says so");
+	tap_ok(recs_refused(fd, CKPT_R_KILLED, 0), "and who it was");
+	tap_is(cap_thaw(fd, 0, NULL), -EBADFD, "and has thawed the others all the same");
 	close(fd);
 
 	for (int i = 0; i < 20; i++) {	/* at any moment */

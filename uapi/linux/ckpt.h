@@ -233,6 +233,10 @@ struct ckpt_snapshot {
  * Memory maps that were snapshotted stay readable until release.  Stopped
  * processes, which cannot be cloned, stay held (a SIGCONT waits) until release
  * or CKPT_IOC_DROP, so that they can be read in place.
+ *
+ * If one of the tree was killed since its state was read, the others run on, whatever
+ * the flags, and the call fails (-EBUSY, reason KILLED in the records): on its way out
+ * it may have written to memory that others share with it.
  */
 struct ckpt_thaw {
 	__u32 size;
