@@ -130,11 +130,14 @@ static bool have_part(struct fetch_attempt *r, int part)
 	return have;
 }
 
+/* With f->ranks the job's first node has looked that all are somewhere: asked by all at once they are busy. */
 static bool have_parts(struct fetch_attempt *r)
 {
 	size_t i, nr = json_array_size(r->nodes);
 
 	for (i = 0; i < nr; i++) {
+		if (r->f->ranks && !fetch_is_wanted(r, (int)i))
+			continue;
 		if (!have_part(r, (int)i)) {
 			char of[128];
 
@@ -151,11 +154,13 @@ static bool commit_parts(struct fetch_attempt *r)
 	json_t *ranks = json_incref((json_t *)r->f->ranks), *record, *parts = NULL;
 	_cleanup_free_ char *dir = fetch_place(r, 0);
 	char why[512] = "";
+	bool same;
 	int err;
 
 	err = catalog_generation_parts(r->f->catalog, r->f->job, r->generation, &parts, why, sizeof(why));
+	same = !err && (!ranks || json_equal(ranks, parts));
 	json_decref(parts);
-	if (!err) {
+	if (same) {
 		json_decref(ranks);
 		return true;
 	}
@@ -184,6 +189,8 @@ static bool have_generation(struct fetch_attempt *r, int64_t generation)
 	r->generation = generation;
 	r->remote = false;
 	r->err = 0;
+	r->has_run = r->f->of_run;
+	r->run = json_integer_value(r->f->of_run);
 	if (!find_nodes(r))
 		return false;
 	if (r->parted && !r->nodes) {
@@ -419,9 +426,9 @@ static json_t *try_all(struct fetch_attempt *r)
 	_cleanup_free_ int64_t *all = NULL;
 	size_t i, nr = candidates(r, &all);
 	int64_t newest = find_newest(r, all, nr);
+	json_t *no, *of_run;
 	json_int_t run = 0;
 	char text[120];
-	json_t *no;
 
 	nr = choose(r, all, nr);
 	r->known = nr && catalog_has(r->f->catalog, r->f->job, all[0]);
@@ -438,12 +445,13 @@ static json_t *try_all(struct fetch_attempt *r)
 		no = r->f->dry_run ? NULL :
 		     fetch_record_complete(r->f, r->key, r->label, r->generation, r->nodes, newest,
 					   r->steps, &run);
-		return no ? no : outcome_ok(json_pack("{s:I, s:b, s:I, s:I, s:I, s:O}", "generation",
+		of_run = no || !r->has_run ? NULL : json_integer(r->run);
+		return no ? no : outcome_ok(json_pack("{s:I, s:b, s:I, s:I, s:I, s:O, s:o*}", "generation",
 						      (json_int_t)all[i], "in_l1",
 						      !r->f->dry_run || !r->remote, "bytes",
 						      (json_int_t)r->bytes, "newest",
 						      (json_int_t)newest, "run", run, "steps",
-						      r->steps));
+						      r->steps, "of_run", of_run));
 	}
 	if (!nr)
 		return unreachable(r, r->f->generation, newest);
@@ -525,6 +533,7 @@ json_t *fetch_run(const struct fetch *f)
 {
 	struct holdings_scope scope = {
 		.tiers = f->tiers, .node = f->node, .label = f->label, .job = f->job, .hosts = f->hosts,
+		.patient = true, .state_dir = f->state_dir,
 	};
 	struct fetch_attempt r = { .f = f, .steps = json_array() };
 	struct image_error error = { "" };

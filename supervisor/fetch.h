@@ -37,8 +37,10 @@ struct fetch {
 	 */
 	const json_t *parts;
 	const json_t *ranks;		/* of the generation, if L1 need not know them (parts.json); NULL */
+	const char *state_dir;		/* tiers.h; NULL */
 	const struct tiers_site *site;	/* how other nodes are reached; NULL: they are not */
 	const char *home;		/* another node whose image directory may have what is wanted; NULL */
+	const json_t *of_run;		/* the run of the generation's images; NULL: whichever the first is of */
 	uid_t uid;			/* who asks; 0: may have any job */
 	void (*progress)(uint64_t done, uint64_t total, void *arg);	/* or NULL */
 	void *arg;
@@ -48,7 +50,9 @@ struct fetch {
  * fetch_run() - result {"generation": N, "in_l1": bool, "bytes": N, "newest": N, "run": N,
  * "steps": [text, ...]}
  *
- * "run" is the job's at the time of that checkpoint, not known of a dry run; "newest" is the highest number that there is anywhere: no generation may get one up to it any more.
+ * "run" is the job's at the time of that checkpoint, not known of a dry run; "of_run" is the same if an
+ * image here has told it: a node that was lost and is back may have a generation of that number of a run
+ * that was given up, and its images do not belong to the others; "newest" is the highest number that there is anywhere: no generation may get one up to it any more.
  * "in_l1" without a dry run is always true then; of a dry run it says whether nothing would have to
  * be fetched.  "steps" say what was wrong where and what was fetched from where; empty if the one
  * in L1 was good at once.  The error of a failure has them, too.

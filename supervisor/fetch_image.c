@@ -16,10 +16,10 @@
 #include "image/reader.h"
 #include "image/util.h"
 #include "supervisor/fetch_priv.h"
+#include "supervisor/fetch_record.h"
 #include "supervisor/holdings.h"
 
-/* Or has it only to be somewhere? */
-static bool is_wanted(const struct fetch_attempt *r, int part)
+bool fetch_is_wanted(const struct fetch_attempt *r, int part)
 {
 	const json_t *number;
 	size_t i;
@@ -67,6 +67,28 @@ const char *fetch_of_part(const struct fetch_attempt *r, int part, char *buf, si
 	else if (part >= 0)
 		snprintf(buf, size, ", image %d", part);
 	return buf;
+}
+
+/*
+ * Is it of the same run as the others?  The first one says which that is.  Of what cannot be told all
+ * the rest has been checked.
+ */
+static int check_run(struct fetch_attempt *r, const char *dir, struct image_error *error)
+{
+	json_t *record = fetch_record_read(dir, r->key, NULL);
+	json_int_t run = json_integer_value(json_object_get(record, "run"));
+	bool known = record;
+
+	json_decref(record);
+	if (!known)
+		return 0;
+	if (!r->has_run) {
+		r->has_run = true;
+		r->run = run;
+	}
+	return run == r->run ? 0 :
+	       image_error_set(error, -EBADMSG, "it is of run %lld of the job, which was given up: the others are of run %lld",
+			       (long long)run, (long long)r->run);
 }
 
 /* -------------------------------------------------------------------- copy */
@@ -135,6 +157,8 @@ static int copy_here(struct fetch_attempt *r, struct level *level, const json_t 
 	image_remove(got, NULL);
 	err = level_get(level, json_string_value(json_object_get(image, "name")), got, &options, error);
 	if (!err)
+		err = check_run(r, got, error);
+	if (!err)
 		err = put_in_place(got, dir, error);
 	if (err)
 		image_remove(got, NULL);
@@ -150,7 +174,7 @@ static int take(struct fetch_attempt *r, struct level *level, const json_t *imag
 	struct image_expect expect = { .generation = (uint64_t)r->generation, .job = r->label };
 	const struct level_options options = { .expect = &expect };
 
-	if (!r->f->dry_run && is_wanted(r, part))
+	if (!r->f->dry_run && fetch_is_wanted(r, part))
 		return copy_here(r, level, image, part, error);
 	return level_verify(level, json_string_value(json_object_get(image, "name")), false, &options,
 			    error);
@@ -161,7 +185,7 @@ static int take_from(struct fetch_attempt *r, const struct tier *tier, const jso
 {
 	const struct tier_user user = {
 		.node = json_string_value(json_object_get(image, "node")), .key = r->key,
-		.read_only = true,
+		.read_only = true, .patient = true,
 	};
 	struct level *level;
 	int err;
@@ -188,11 +212,13 @@ static int check_l1(struct fetch_attempt *r, int part)
 	if (!dir)
 		return -ENOMEM;
 	if (access(dir, F_OK) && errno == ENOENT) {
-		if (is_wanted(r, part))
+		if (fetch_is_wanted(r, part))
 			fetch_step(r, "%s: not in %s", fetch_of_part(r, part, of, sizeof(of)), TIER_L1);
 		return -ENOENT;
 	}
 	err = image_verify(dir, r->key, &expect, r->f->deep, NULL, NULL, &error);
+	if (!err && part >= 0)
+		err = check_run(r, dir, &error);
 	if (err)
 		fetch_step(r, "%s: %s: %s", fetch_of_part(r, part, of, sizeof(of)), TIER_L1,
 			   error.text[0] ? error.text : strerror(-err));
@@ -204,14 +230,14 @@ static void say_fetched(struct fetch_attempt *r, int part, const char *from, con
 {
 	char of[128];
 
-	if (is_wanted(r, part))
+	if (fetch_is_wanted(r, part))
 		fetch_step(r, "%s: %s from %s %s", fetch_of_part(r, part, of, sizeof(of)),
 			   r->f->dry_run ? "would be fetched" : "fetched", from, name);
 }
 
 /*
  * From the image directory of another node. That it has none, or does not answer, says nothing of the
- * generation: somebody has said that a node is lost.
+ * generation: somebody has said that a node is lost.  One that answers, and cannot give it now, has it maybe.
  */
 static bool fetch_from(struct fetch_attempt *r, int part, const char *node)
 {
@@ -225,7 +251,7 @@ static bool fetch_from(struct fetch_attempt *r, int part, const char *node)
 	if (!site || !node || !strcmp(node, r->f->node) ||
 	    tier_image_name(r->label, r->generation, part, name))
 		return false;
-	err = tier_open_store(site, node, node, true, r->key, &level, &error);
+	err = tier_open_store_patiently(site, node, node, r->key, &level, &error);
 	if (!err) {
 		image = json_pack("{s:s}", "name", name);
 		err = take(r, level, image, part, &error);
@@ -234,7 +260,9 @@ static bool fetch_from(struct fetch_attempt *r, int part, const char *node)
 	}
 	if (!err)
 		say_fetched(r, part, TIER_L1 " of node", node);
-	else if (err != -ENOENT && is_wanted(r, part))
+	if (err == -EBUSY || image_is_unreadable(err))
+		fetch_note_failure(r, err);
+	if (err && err != -ENOENT && fetch_is_wanted(r, part))
 		fetch_step(r, "%s: " TIER_L1 " of node %s: %s", fetch_of_part(r, part, of, sizeof(of)), node,
 			   error.text);
 	return !err;
@@ -262,7 +290,7 @@ static bool fetch_image(struct fetch_attempt *r, int part)
 	unsigned int t;
 	size_t i;
 
-	r->remote = r->remote || is_wanted(r, part);
+	r->remote = r->remote || fetch_is_wanted(r, part);
 	if (fetch_from_nodes(r, part)) {
 		r->err = before;
 		return true;
@@ -284,7 +312,7 @@ static bool fetch_image(struct fetch_attempt *r, int part)
 				return true;
 			}
 			fetch_note_failure(r, err);
-			if (is_wanted(r, part))
+			if (fetch_is_wanted(r, part))
 				fetch_step(r, "%s: level %s: %s", of, tier->name, wrong ? wrong : error.text);
 		}
 	}

@@ -25,6 +25,8 @@ struct fetch_attempt {
 	bool fresh;		/* L1 had nothing of it before */
 	json_t *nodes;		/* of its parts; NULL: one image, or not known yet */
 	bool parted;
+	bool has_run;		/* what its images are of is known: */
+	json_int_t run;
 	int err;		/* why it could not be had: the reason that says most */
 };
 
@@ -34,6 +36,8 @@ static inline bool fetch_is_lost(int err)
 	return err == -EBADMSG || err == -ENOENT;
 }
 
+/* Has it a place here, or only to be somewhere? */
+bool fetch_is_wanted(const struct fetch_attempt *r, int part);
 /* Why an image could not be had; what says most is kept. */
 void fetch_note_failure(struct fetch_attempt *r, int err);
 /* What the user is told, behind "generation N". */

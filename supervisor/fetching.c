@@ -51,7 +51,8 @@ static json_t *fetching_run(struct channel_reporter *reporter, void *arg)
 		.label = g->label[0] ? g->label : NULL, .generation = g->options.generation,
 		.deep = g->options.deep, .dry_run = g->options.dry_run, .uid = g->options.uid,
 		.hosts = hosts, .unwanted = g->unwanted, .parts = g->options.parts,
-		.ranks = g->options.ranks, .home = g->options.home, .site = &daemon->site,
+		.ranks = g->options.ranks, .home = g->options.home, .of_run = g->options.of_run,
+		.state_dir = daemon->config.state_dir, .site = &daemon->site,
 		.progress = report, .arg = reporter,
 	};
 

@@ -19,6 +19,7 @@ struct fetching_options {
 	bool deep, dry_run;	/* fetch.h; all of these */
 	json_t *parts, *ranks;	/* references of the caller's, as long as this lasts */
 	const char *home;	/* so is this */
+	const json_t *of_run;	/* and this; NULL: not known */
 	uid_t uid;
 };
 

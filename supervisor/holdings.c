@@ -137,7 +137,10 @@ static void cannot_ask(struct scan *s, const char *node, const char *text)
 static int scan_node(const char *node, void *arg)
 {
 	struct scan *s = arg;
-	const struct tier_user user = { .node = node, .key = s->scope->key, .read_only = true };
+	const struct tier_user user = {
+		.node = node, .key = s->scope->key, .read_only = true, .patient = s->scope->patient,
+		.state_dir = strcmp(node, s->scope->node) ? NULL : s->scope->state_dir,
+	};
 	bool ours = !strcmp(node, s->scope->node);
 	struct image_error error = { "" };
 	struct level *level;
@@ -148,6 +151,11 @@ static int scan_node(const char *node, void *arg)
 	if (!err) {
 		err = level_list(level, on_item, s, &error);
 		level_close(level);
+	}
+	/* It is not the place it was: nobody's directory is. */
+	if (ours && err == -ESTALE && tier_is_dir(s->tier)) {
+		cannot_ask(s, "", error.text);
+		return err;
 	}
 	/* Ours is made by the first copy; what is no node's directory is no level. */
 	if (err && (ours || !tier_is_dir(s->tier) ? err != -ENOENT : err == -EIO))
@@ -178,7 +186,8 @@ json_t *holdings_scan(const struct holdings_scope *scope)
 			cannot_ask(&s, "", error.text);
 			continue;
 		}
-		scan_node(scope->node, &s);
+		if (scan_node(scope->node, &s))
+			continue;
 		tier_nodes(s.tier, scope->nodes ? scope->nodes : scope->hosts, scan_other, &s);
 	}
 	return json_pack("{s:o, s:o, s:o}", "jobs", s.jobs, "errors", s.errors, "silent", s.silent);

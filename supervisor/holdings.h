@@ -32,6 +32,8 @@ struct holdings_scope {
 	int64_t job;		/* of that number, whatever its label; 0: of all */
 	const json_t *nodes;	/* {NAME: anything}: beside our own these; NULL: all there are, */
 	const json_t *hosts;	/* or, of a level that cannot tell, these (tier_nodes()) */
+	bool patient;		/* tiers.h */
+	const char *state_dir;	/* tiers.h; of our own directories */
 };
 
 /*

@@ -271,6 +271,7 @@ json_t *levels_remove(const struct levels_removal *o)
 	};
 	struct holdings_scope scope = {
 		.tiers = r.tiers, .node = o->daemon->config.node, .label = o->label,
+		.state_dir = o->daemon->config.state_dir,
 	};
 	struct image_error error = { "" };
 	json_t *hosts = nodes_names(o->daemon->nodes), *outcome;

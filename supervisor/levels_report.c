@@ -139,6 +139,7 @@ void levels_report_list(const struct daemon *daemon, json_t *jobs, bool one)
 {
 	struct holdings_scope scope = {
 		.tiers = &daemon->config.tiers, .node = daemon->config.node,
+		.state_dir = daemon->config.state_dir,
 	};
 	struct image_key *key = NULL;
 	json_t *nodes, *hosts, *scan, *job;
@@ -170,6 +171,7 @@ static const char *advice_for(int err)
 	switch (err) {
 	case -ENOENT:
 	case -ENOTDIR:
+	case -ENODEV:
 		return "mount its file system, or make the directory";
 	case -EROFS:
 		return "remount it, or take the level out of the configuration";

@@ -109,6 +109,7 @@ void parts_try(const struct job *job, const json_t *how, json_t *own, parts_trie
 struct parts_fetch {
 	int64_t generation;
 	json_t *was;
+	const json_t *of_run;	/* fetch.h */
 	bool deep, dry_run;
 };
 

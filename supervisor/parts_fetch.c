@@ -76,7 +76,7 @@ struct gathering_node {
 
 struct gathering {
 	struct daemon *daemon;
-	json_t *names, *was, *steps, *failure;
+	json_t *names, *was, *of_run, *steps, *failure;
 	json_int_t run;
 	bool in_l1;
 	unsigned int nr, open;
@@ -105,6 +105,7 @@ static void settle(struct gathering *g)
 	}
 	json_decref(g->names);
 	json_decref(g->was);
+	json_decref(g->of_run);
 	json_decref(g->steps);
 	free(g);
 	fn(outcome, arg);
@@ -182,6 +183,7 @@ static void fetch_here(struct gathering_node *node, const struct job *job,
 	const struct fetching_options options = {
 		.id = job->id, .job = job, .generation = how->generation, .deep = how->deep,
 		.dry_run = how->dry_run, .parts = node->wanted, .ranks = how->was,
+		.of_run = node->gathering->of_run,
 	};
 	int err = fetching_start(node->gathering->daemon, &options, &here_ops, node);
 
@@ -211,9 +213,9 @@ static struct gathering *gathering_new(const struct job *job, json_t *names)
 static json_t *question(const struct job *job, const struct parts_fetch *how, unsigned int number,
 			int64_t token)
 {
-	return json_pack("{s:I, s:i, s:O, s:I, s:I, s:O*, s:b, s:b}", "job", (json_int_t)job->id, "node",
+	return json_pack("{s:I, s:i, s:O, s:I, s:I, s:O*, s:O*, s:b, s:b}", "job", (json_int_t)job->id, "node",
 			 (int)number, "record", job->record, "token", (json_int_t)token, "generation",
-			 (json_int_t)how->generation, "was", how->was, "deep", how->deep, "dry_run",
+			 (json_int_t)how->generation, "was", how->was, "of_run", how->of_run, "deep", how->deep, "dry_run",
 			 how->dry_run);
 }
 
@@ -234,6 +236,7 @@ void parts_fetch(const struct job *job, const struct parts_fetch *how, parts_fet
 		return;
 	}
 	g->was = json_incref(how->was);
+	g->of_run = json_incref((json_t *)how->of_run);
 	g->fn = fn;
 	g->arg = arg;
 	g->open = g->nr + 1;
@@ -260,7 +263,7 @@ struct away_fetch {
 	struct parts_fetches *fetches;
 	int64_t job, token;
 	json_int_t run;			/* that our record is of */
-	json_t *wanted, *was, *record;
+	json_t *wanted, *was, *of_run, *record;
 	json_t *outcome;		/* NULL: not yet */
 };
 
@@ -279,6 +282,7 @@ static void away_free(struct away_fetch *f)
 		*at = f->next;
 	json_decref(f->wanted);
 	json_decref(f->was);
+	json_decref(f->of_run);
 	json_decref(f->record);
 	json_decref(f->outcome);
 	free(f);
@@ -318,7 +322,7 @@ static int begin_fetch(struct away_fetch *f, const json_t *args)
 		.generation = json_integer_value(json_object_get(args, "generation")),
 		.deep = json_is_true(json_object_get(args, "deep")),
 		.dry_run = json_is_true(json_object_get(args, "dry_run")),
-		.home = json_string_value(json_array_get(names, 0)),
+		.home = json_string_value(json_array_get(names, 0)), .of_run = f->of_run,
 	};
 	struct job *draft;
 	int err = jobs_draft(daemon->jobs, f->job, json_incref(f->record), &draft);
@@ -350,6 +354,7 @@ static json_t *begin(struct parts_fetches *fetches, int64_t id, int64_t token, u
 		.next = fetches->first, .fetches = fetches, .job = id, .token = token,
 		.run = run_here(&fetches->daemon->catalog, id, record),
 		.was = json_incref(json_object_get(args, "was")), .record = json_incref(record),
+		.of_run = json_incref(json_object_get(args, "of_run")),
 	};
 	fetches->first = f;
 	f->wanted = wanted(f->was, json_object_get(record, "ranks"), node);

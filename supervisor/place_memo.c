@@ -33,7 +33,8 @@ void place_memo_read(const char *path, const char *place, char ret_id[MARKER_ID_
 
 void place_memo_write(const char *path, const char *place, const char *id)
 {
-	_cleanup_free_ char *tmp = NULL;
+	_cleanup_free_ char *tmp = NULL, *parent = strdup(path);
+	_cleanup_fd_ int dir = -1;
 	FILE *f;
 	int err;
 
@@ -46,9 +47,19 @@ void place_memo_write(const char *path, const char *place, const char *id)
 	if (!f)
 		return;
 	err = fprintf(f, "%s %s\n", place, id) < 0;
+	/* Lost in a power cut it would let the bare mount point pass for the place. */
+	err |= fflush(f) || fsync(fileno(f));
 	err |= fclose(f);
-	if (err || rename(tmp, path))
+	if (err || rename(tmp, path)) {
 		unlink(tmp);
+		return;
+	}
+	if (!parent || !strrchr(parent, '/'))
+		return;
+	*strrchr(parent, '/') = '\0';
+	dir = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir >= 0)
+		fsync(dir);
 }
 
 /* A new one, or one of before there were marks. */

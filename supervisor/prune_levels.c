@@ -39,6 +39,17 @@ static bool is_taken(const struct ask *ask, unsigned int t, const struct retenti
 	       !unwanted_has(ask->prune->unwanted, tier->name, item->generation);
 }
 
+static int is_other_node(const char *node, void *arg)
+{
+	return strcmp(node, arg) ? 1 : 0;
+}
+
+/* Of all nodes, or has each one of its own? While only ours has a directory there, the latter. */
+static bool is_shared(const struct tier *tier, const char *node)
+{
+	return tier_nodes(tier, NULL, is_other_node, (void *)node);
+}
+
 /* 0: it is there; -ENOENT: it is not; otherwise it cannot be asked. */
 static int ask_image(const struct ask *ask, const struct tier *tier, int64_t generation,
 		     const char *node, int part)
@@ -54,9 +65,9 @@ static int ask_image(const struct ask *ask, const struct tier *tier, int64_t gen
 
 	if (!err)
 		err = tier_open(tier, &user, &level, &error);
-	/* Of another node there is no directory: each may have one of its own. */
+	/* Another node's directory is on its own level, or not yet on this one. */
 	if (err == -ENOENT && tier_is_dir(tier) && strcmp(node, ask->prune->node))
-		return 0;
+		return is_shared(tier, ask->prune->node) ? err : 0;
 	if (err)
 		return err;
 	err = level_verify(level, name, false, &options, &error);

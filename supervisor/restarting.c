@@ -38,6 +38,7 @@ struct restart {
 	const struct restarting_ops *ops;
 	void *arg;
 	json_int_t run;		/* the highest that is known of, beside our record's */
+	json_t *of_run;		/* the run of the images; NULL: not known */
 	bool deep;		/* restarting_options */
 	struct job *job;	/* of a dry run the draft */
 	struct job *draft;	/* what is tried; NULL: it is done at once */
@@ -73,6 +74,7 @@ static void restart_free(struct restart *r)
 	json_decref(r->how);
 	json_decref(r->how_tried);
 	json_decref(r->ranks_before);
+	json_decref(r->of_run);
 	job_draft_free(r->draft);
 	free(r);
 }
@@ -466,6 +468,7 @@ static bool fetch_parts(struct restart *r)
 	const struct daemon *daemon = r->request->daemon;
 	struct parts_fetch how = {
 		.generation = r->generation, .deep = r->deep, .dry_run = is_dry_run(r),
+		.of_run = r->of_run,
 	};
 	const struct job *job = r->draft ? r->draft : r->job;
 	char why[512];
@@ -495,6 +498,7 @@ json_t *restarting_start(struct request *request, struct job *job, const struct 
 	r->ops = ops;
 	r->arg = arg;
 	r->run = options->run;
+	r->of_run = json_incref(options->of_run);
 	r->deep = options->deep;
 	r->job->busy = "restart";
 	if (!fetch_parts(r))

@@ -38,6 +38,8 @@ struct ticket {
 	uint64_t until_ms;
 };
 
+#define UNUSED_MS	5000
+
 struct session {
 	struct store *store;
 	struct worker *worker;		/* NULL: none is served here */
@@ -97,6 +99,21 @@ static unsigned int tickets_left(struct store *store, unsigned int node, unsigne
 	return nr;
 }
 
+/* One of @node that it has not used for seconds: its connection has not come through. */
+static bool ticket_drop_unused(struct store *store, unsigned int node)
+{
+	uint64_t past = now_ms() + PARTNER_TICKET_MS - UNUSED_MS;
+	struct ticket **at;
+
+	for (at = &store->tickets; *at; at = &(*at)->next) {
+		if ((*at)->node == node && (*at)->until_ms < past) {
+			ticket_drop(at);
+			return true;
+		}
+	}
+	return false;
+}
+
 /* A ticket is a place: whoever has one finds it free. */
 static bool is_full(struct store *store, unsigned int node)
 {
@@ -106,7 +123,7 @@ static bool is_full(struct store *store, unsigned int node)
 		all += store->sessions[i].worker != NULL;
 		own += store->sessions[i].worker && store->sessions[i].node == node;
 	}
-	return all >= STORE_SESSIONS_MAX || own >= STORE_NODE_MAX;
+	return (all >= STORE_SESSIONS_MAX || own >= STORE_NODE_MAX) && !ticket_drop_unused(store, node);
 }
 
 static json_t *describe(const struct ticket *t)
@@ -163,7 +180,7 @@ static json_t *answer(struct store *store, unsigned int node, json_t *args)
 	if (!store->door)
 		return outcome_error(-EOPNOTSUPP, "keeps no images of other nodes: set store = DIRECTORY in its ckptd.conf, and see its log");
 	if (peer_find(peer, owner) < 0)
-		return outcome_error(-ENOENT, "knows no node %.63s: the hosts files differ", owner);
+		return outcome_error(-ENXIO, "knows no node %.63s: the hosts files differ", owner);
 	peer_node(peer, node, &who);
 	if (!read_only && strcmp(who.name, owner))
 		return outcome_error(-EPERM, "images of %s can be read by other nodes, and written by it alone",
@@ -202,7 +219,10 @@ static int is_ready(void *arg, struct image_error *error)
 	const struct store *store = arg;
 	const struct config *config = &store->daemon->config;
 
-	return store_place_check(config->store, config->node, config->state_dir, error);
+	int err = store_place_check(config->store, config->node, config->state_dir, error);
+
+	/* "Not there" is what is said of images, and of a store that nobody has mounted nothing is known. */
+	return err == -ENOENT || err == -ENOTDIR || err == -ESTALE ? -ENODEV : err;
 }
 
 static json_t *session_run(struct channel_reporter *reporter, void *arg)

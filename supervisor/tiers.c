@@ -12,6 +12,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,7 @@
 #define KIND_PARTNER	"partner"
 #define BUSY_NS		100000000L
 #define BUSY_LOOKS	20
+#define SERVED_LOOKS	150	/* half a minute */
 #define SILENT_MAX	2	/* one may be lost when a ckptd has just begun */
 
 /* ---------------------------------------------------------- configuration */
@@ -240,6 +242,23 @@ int tier_open_store(const struct tiers_site *site, const char *node, const char 
 	       level_partner_open(&there, ret_level, error);
 }
 
+int tier_open_store_patiently(const struct tiers_site *site, const char *node, const char *owner,
+			      const struct image_key *key, struct level **ret_level,
+			      struct image_error *error)
+{
+	unsigned int looks = SERVED_LOOKS;
+	int err;
+
+	while ((err = tier_open_store(site, node, owner, true, key, ret_level, error)) == -EBUSY &&
+	       looks--) {
+		/* not all of those that wait at the same time */
+		const struct timespec wait = { .tv_nsec = BUSY_NS + (long)randombytes_uniform(2 * BUSY_NS) };
+
+		nanosleep(&wait, NULL);
+	}
+	return err;
+}
+
 int tier_open(const struct tier *tier, const struct tier_user *user, struct level **ret_level,
 	      struct image_error *error)
 {
@@ -253,10 +272,13 @@ int tier_open(const struct tier *tier, const struct tier_user *user, struct leve
 
 	if (tier_is_group(tier))
 		return tier_group_open(tier, user, ret_level, error);
+	if (!tier_is_dir(tier) && user->patient)
+		return tier_open_store_patiently(tier->site, partner_node(tier->place), user->node,
+						 user->key, ret_level, error);
 	if (!tier_is_dir(tier))
 		return tier_open_store(tier->site, partner_node(tier->place), user->node,
 				       user->read_only, user->key, ret_level, error);
-	if (user->state_dir && !user->read_only) {
+	if (user->state_dir) {
 		memo = memo_path(tier, user->state_dir);
 		if (!memo)
 			return image_error_set(error, -ENOMEM, "out of memory");
@@ -266,7 +288,7 @@ int tier_open(const struct tier *tier, const struct tier_user *user, struct leve
 	err = level_posix_open(&options, ret_level, error);
 	if (err == -ESTALE && memo)
 		return explain_stale(memo, error);
-	if (!err && memo && !id[0])
+	if (!err && memo && !id[0] && !user->read_only)
 		place_memo_write(memo, tier->place, level_posix_id(*ret_level));
 	return err;
 }

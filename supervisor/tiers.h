@@ -92,6 +92,7 @@ struct tier_user {
 	const char *node;	/* whose images: ours, or with @read_only another's */
 	const struct image_key *key;
 	bool read_only;
+	bool patient;		/* waits half a minute for a node that serves as many as it may */
 	bool others;		/* it is another node's, for writing all the same: what that writes there is let alone */
 	const char *state_dir;	/* where it is remembered which directory it was; NULL: nowhere */
 };
@@ -99,8 +100,9 @@ struct tier_user {
 /*
  * tier_open() - errors as those of the kind's open function
  *
- * With user->state_dir and for writing, the directory's id of the first time is kept in
- * STATE_DIR/level-NAME; another one at the same place is refused (-ESTALE) from then on.
+ * With user->state_dir the directory's id of the first time that it is open for writing is kept in
+ * STATE_DIR/level-NAME; another one at the same place is refused (-ESTALE) from then on, as is a mount
+ * point where nothing is mounted.
  */
 int tier_open(const struct tier *tier, const struct tier_user *user, struct level **ret_level,
 	      struct image_error *error);
@@ -113,6 +115,11 @@ int tier_open(const struct tier *tier, const struct tier_user *user, struct leve
 int tier_open_store(const struct tiers_site *site, const char *node, const char *owner, bool read_only,
 		    const struct image_key *key, struct level **ret_level,
 		    struct image_error *error);
+
+/* The same, for reading; waits for a node that serves as many as it may. For workers. */
+int tier_open_store_patiently(const struct tiers_site *site, const char *node, const char *owner,
+			      const struct image_key *key, struct level **ret_level,
+			      struct image_error *error);
 
 /* The same as tier_open(); waits up to two seconds for who looks at it, or removes from it. For workers. */
 int tier_open_patiently(const struct tier *tier, const struct tier_user *user,

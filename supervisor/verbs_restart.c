@@ -40,6 +40,7 @@ struct attempt {
 	bool deep;		/* it is the second */
 	json_int_t run;		/* the highest that is known of, beside our record's */
 	json_t *steps;		/* of fetches; NULL */
+	json_t *of_run;		/* of the generation that was fetched last; NULL: not known */
 	json_t *first;		/* images that a fetch under way wants; NULL: all */
 };
 
@@ -57,6 +58,7 @@ static void attempt_free(struct attempt *a)
 {
 	json_decref(a->steps);
 	json_decref(a->first);
+	json_decref(a->of_run);
 	free(a);
 }
 
@@ -158,7 +160,9 @@ static void on_restarted(json_t *outcome, int client, void *arg)
 static void go_on(struct attempt *a, struct job *job)
 {
 	static const struct restarting_ops ops = { on_restart_fetched, on_restarted };
-	const struct restarting_options options = { .run = a->run, .deep = a->deep };
+	const struct restarting_options options = {
+		.run = a->run, .of_run = a->of_run, .deep = a->deep,
+	};
 	json_t *refused = restarting_start(a->request, job, &options, &ops, a);
 
 	if (refused)
@@ -205,6 +209,8 @@ static void on_fetched(json_t *outcome, void *arg)
 	}
 	add_steps(a, result);
 	note_run(a, result);
+	json_decref(a->of_run);
+	a->of_run = json_incref(json_object_get(result, "of_run"));
 	if (!json_is_true(json_object_get(result, "in_l1"))) {
 		attempt_answer(a, would_be_fetched(a, result), -1);
 	} else if (!job) {

@@ -41,7 +41,7 @@ static void on_ticket(const struct partner_ticket *t, json_t *outcome, void *arg
 static json_t *our_own(const struct config *config, const char *owner)
 {
 	if (!config->store)
-		return outcome_error(-ENOENT, "this node would be the one that keeps images of node %s, but has no store",
+		return outcome_error(-EOPNOTSUPP, "this node would be the one that keeps images of node %s, but has no store",
 				     owner);
 	return outcome_ok(json_pack("{s:s}", "dir", config->store));
 }
