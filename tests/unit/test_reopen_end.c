@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -158,9 +159,20 @@ static void add_data(struct opening *f, uint32_t kind, const void *bytes, uint32
 
 static void expect(int fd, const void *bytes, size_t len)
 {
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
 	char buf[8192];
+	size_t have = 0;
 
-	assert_int_equal(read(fd, buf, sizeof(buf)), len);
+	/* The kernel hands a terminal's input on in a thread of its own. */
+	while (have < len) {
+		ssize_t n;
+
+		assert_int_equal(poll(&ready, 1, 10000), 1);
+		n = read(fd, buf + have, sizeof(buf) - have);
+		assert_true(n > 0);
+		have += (size_t)n;
+	}
+	assert_int_equal(have, len);
 	assert_memory_equal(buf, bytes, len);
 }
 
