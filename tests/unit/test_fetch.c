@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "image/key.h"
+#include "supervisor/fetch_record.h"
 #include "supervisor/generation.h"
 #include "supervisor/outcome.h"
 
@@ -196,6 +198,51 @@ static void test_apart(void **state)
 	b->fetch.parts = NULL;
 }
 
+static json_int_t run_of_image(struct box *b)
+{
+	struct image_key *key;
+	json_int_t run;
+
+	assert_int_equal(image_key_load(b->d->key, &key, NULL), 0);
+	run = fetch_record_run(&b->fetch, key, 1);
+	image_key_destroy(key);
+	return run;
+}
+
+/* A node that was lost is back, with a generation of that number that the run which goes on never had. */
+static void test_two_runs(void **state)
+{
+	struct box *b = *state;
+	json_t *ranks = json_pack("{s:[ss], s:[ss], s:b}", "map", "0-1", "2-3", "nodes", "a", "b", "apart", 1);
+	json_t *parts = json_pack("[i]", 1), *of_run = json_integer(2);
+
+	b->d->record = "{\"job\": 1, \"uuid\": \"0123456789abcdef\", \"uid\": 17, \"run\": 2}";
+	disk_store_parts(b->d, 1, true);
+	box_promote_as(b, "b");
+	box_wipe(b, "images/1/gen-1");
+	b->d->record = "{\"job\": 1, \"uuid\": \"0123456789abcdef\", \"uid\": 17, \"run\": 1}";
+	disk_store_parts(b->d, 1, true);
+	box_wipe(b, "images/1/gen-1/node-0");
+	b->fetch.parts = parts;
+	b->fetch.ranks = ranks;
+	b->fetch.generation = 1;
+	/* nobody says which run is meant: what is here is believed */
+	assert_int_equal(box_fetch(b), 1);
+	box_expect_steps(b, 0, "");
+	b->fetch.of_run = of_run;
+	assert_int_equal(box_fetch(b), 1);
+	box_expect_steps(b, 2, "image of node b: fetched from level p");
+	box_is_good(b, "1/gen-1/node-1/image", 1);
+	assert_int_equal(run_of_image(b), 2);
+	/* nor is it taken from a level */
+	json_integer_set(of_run, 3);
+	assert_int_equal(box_fetch(b), -EBADMSG);
+	assert_int_equal(run_of_image(b), 2);
+	json_decref(of_run);
+	json_decref(parts);
+	json_decref(ranks);
+}
+
 /* What is elsewhere is said to be there, and what is here can be said of all the same. */
 static void test_describe_apart(void **state)
 {
@@ -354,6 +401,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_bad_sector, fetch_setup, fetch_teardown),
 		cmocka_unit_test_setup_teardown(test_parts, fetch_setup, fetch_teardown),
 		cmocka_unit_test_setup_teardown(test_apart, fetch_setup, fetch_teardown),
+		cmocka_unit_test_setup_teardown(test_two_runs, fetch_setup, fetch_teardown),
 		cmocka_unit_test_setup_teardown(test_describe_apart, fetch_setup, fetch_teardown),
 		cmocka_unit_test_setup_teardown(test_silent, fetch_setup, fetch_teardown),
 		cmocka_unit_test_setup_teardown(test_unwanted, fetch_setup, fetch_teardown),
