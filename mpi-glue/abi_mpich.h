@@ -109,8 +109,10 @@ static inline MPI_File wrap_file(MPI_File real)
 #define wrap_session(session)	(session)
 
 #define ABI_BITS(handle)	((uintptr_t)(uint32_t)(handle))
-/* What communicators begin with, and inherit: 0 is whatever MPI_COMM_WORLD has when it is asked for. */
+/* What communicators begin with, and inherit, and windows: 0 is whatever MPI_COMM_WORLD has when it is asked for. */
 #define ABI_ERRH_FIRST		0
+/* The C++ bindings throw the code that the call returns. */
+#define ABI_ERRH_THROWS(errh)	((errh) == MPIR_ERRORS_THROW_EXCEPTIONS)
 #define ABI_ERRHANDLER_FN	MPI_Comm_errhandler_function
 
 /* The size of a basic type is in its handle; -1 when it must be asked. */

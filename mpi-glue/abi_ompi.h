@@ -13,7 +13,8 @@
 #define ABI_NAME	"ompi"
 #define ABI_SWAPS_ABOVE	1	/* win_shared.c */
 #define ABI_BITS(handle)	((uintptr_t)(handle))
-#define ABI_ERRH_FIRST		MPI_ERRORS_ARE_FATAL	/* of communicators */
+#define ABI_ERRH_FIRST		MPI_ERRORS_ARE_FATAL	/* of communicators, windows */
+#define ABI_ERRH_THROWS(errh)	0
 #define ABI_ERRHANDLER_FN	MPI_Handler_function
 
 /* Of a real handle, the predefined object it belongs to, or NULL. */

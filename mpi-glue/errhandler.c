@@ -5,7 +5,7 @@
  * application set on the virtual object. So no handler is ever called from below, handlers
  * get virtual handles, and a restart has nothing to make again.
  *
- * Communicators inherit from their parent (ABI_ERRH_FIRST), windows begin fatal, files as MPI_FILE_NULL says.
+ * Communicators inherit from their parent, windows begin with none (ABI_ERRH_FIRST), files as MPI_FILE_NULL says.
  * A call without an object belongs to MPI_COMM_WORLD.
  *
  * What an object names is read and set under the lock of the handlers' table: one thread may set and free a handler
@@ -68,7 +68,7 @@ static int run(const MPI_Errhandler *slot, void *handle, MPI_Comm comm, int rc, 
 	MPI_Errhandler errh;
 
 	if (!handler_of(slot, &errh, &desc)) {
-		if (errh == MPI_ERRORS_RETURN)
+		if (errh == MPI_ERRORS_RETURN || ABI_ERRH_THROWS(errh))
 			return rc;
 		desc.function = NULL;
 	}
@@ -78,7 +78,8 @@ static int run(const MPI_Errhandler *slot, void *handle, MPI_Comm comm, int rc, 
 		abi_foreign_errh(&desc, handle, &rc);
 	else
 		((handler_fn)desc.function)(handle, &rc);
-	return rc;
+	/* the C++ bindings would call the handler again for a code */
+	return desc.proxy ? MPI_SUCCESS : rc;
 }
 
 int fail_vcomm(struct vobj *obj, int rc, unsigned int call)
@@ -120,7 +121,7 @@ int fail_win(MPI_Win win, int rc, unsigned int call)
 {
 	struct vwin *desc = (struct vwin *)vobj_win(win);
 
-	if (!desc || desc->obj.freed)
+	if (!desc || desc->obj.freed || !desc->errh)
 		return fail_world(rc, call);
 	return run(&desc->errh, &win, MPI_COMM_WORLD, rc, call);
 }
@@ -145,6 +146,14 @@ MPI_Errhandler errh_of(const MPI_Errhandler *slot)
 	errh = errh_ref(*slot);
 	vtable_unlock(VK_ERRH);
 	return errh;
+}
+
+/* The application's question, of which MPI_COMM_WORLD's is no answer. */
+static MPI_Errhandler errh_told(const MPI_Errhandler *slot)
+{
+	MPI_Errhandler errh = errh_of(slot);
+
+	return errh ? errh : MPI_ERRORS_ARE_FATAL;
 }
 
 static int create(void *function, enum vkind of, MPI_Errhandler *errhandler)
@@ -244,9 +253,7 @@ int PMPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *errhandler)
 
 	if (!slot)
 		return fail_comm(comm, MPI_ERR_COMM, CALL_MPI_Comm_get_errhandler);
-	*errhandler = errh_of(slot);
-	if (!*errhandler)
-		*errhandler = MPI_ERRORS_ARE_FATAL;
+	*errhandler = errh_told(slot);
 	return MPI_SUCCESS;
 }
 MPI_ALIAS(MPI_Comm_get_errhandler);
@@ -275,7 +282,7 @@ int PMPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler *errhandler)
 
 	if (!slot)
 		return fail_win(win, MPI_ERR_WIN, CALL_MPI_Win_get_errhandler);
-	*errhandler = errh_of(slot);
+	*errhandler = errh_told(slot);
 	return MPI_SUCCESS;
 }
 MPI_ALIAS(MPI_Win_get_errhandler);

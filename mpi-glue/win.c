@@ -111,7 +111,7 @@ LOWER_TEXT static struct vwin *win_new(MPI_Comm comm, MPI_Info info, int flavor,
 
 	if (!win)
 		return NULL;
-	win->errh = MPI_ERRORS_ARE_FATAL;
+	win->errh = ABI_ERRH_FIRST;
 	win->flavor = flavor;
 	win->disp_unit = disp_unit;
 	win->without_locks = win_info_says(real_info(info), "no_locks");

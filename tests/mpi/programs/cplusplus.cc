@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * C++: containers, exceptions thrown from an error handler's code, a template over types, an
- * operation made by the bindings that MPI-3 removed and both libraries still have.
+ * operation made by the bindings that MPI-3 removed and both libraries still have. Of MPICH's,
+ * errors as exceptions and handlers written in C++, too.
  */
 #include <map>
 #include <numeric>
@@ -46,6 +47,80 @@ static void add(const void *in, void *io, int n, const MPI::Datatype &type)
 		static_cast<int *>(io)[i] += static_cast<const int *>(in)[i];
 }
 
+#ifdef MPICH_NAME
+static int handled;
+
+static void comm_handler(MPI::Comm &comm, int *code, ...)
+{
+	handled++;
+	CHECK(MPI::Get_error_class(*code) == MPI::ERR_RANK && comm.Get_size() == mt_size);
+}
+
+static void win_handler(MPI::Win &, int *code, ...)
+{
+	handled += 10;
+	CHECK(MPI::Get_error_class(*code) == MPI::ERR_RANK);
+}
+
+static void file_handler(MPI::File &file, int *, ...)
+{
+	handled += 100;
+	CHECK(file.Get_amode() & MPI::MODE_RDWR);
+}
+
+/* The class of the error that @call threw; 0: none. */
+template <typename F> static int thrown(F call)
+{
+	try {
+		call();
+	} catch (MPI::Exception &e) {
+		return e.Get_error_class();
+	}
+	return 0;
+}
+
+static void handlers()
+{
+	MPI::Intracomm comm = MPI::COMM_WORLD.Dup();
+	std::string name = "cplusplus." + std::to_string(mt_rank);
+	MPI::Errhandler of_comm = MPI::Comm::Create_errhandler(comm_handler);
+	MPI::Errhandler of_win = MPI::Win::Create_errhandler(win_handler);
+	MPI::Errhandler of_file = MPI::File::Create_errhandler(file_handler);
+	int cell = 0;
+	MPI::Win win = MPI::Win::Create(&cell, sizeof(cell), sizeof(cell), MPI::INFO_NULL, comm);
+	MPI::File file = MPI::File::Open(MPI::COMM_SELF, name.c_str(), MPI::MODE_RDWR | MPI::MODE_CREATE |
+					 MPI::MODE_DELETE_ON_CLOSE, MPI::INFO_NULL);
+	auto send = [&] { comm.Send(&cell, 1, MPI::INT, mt_size, 0); };
+	auto put = [&] { win.Put(&cell, 1, MPI::INT, mt_size, 0, 1, MPI::INT); };
+	auto read = [&] { file.Read_at(-5, &cell, 1, MPI::INT); };
+
+	win.Fence(0);
+	comm.Set_errhandler(MPI::ERRORS_THROW_EXCEPTIONS);
+	win.Set_errhandler(MPI::ERRORS_THROW_EXCEPTIONS);
+	file.Set_errhandler(MPI::ERRORS_THROW_EXCEPTIONS);
+	step();
+	CHECK(thrown(send) == MPI::ERR_RANK);
+	CHECK(thrown(put) == MPI::ERR_RANK);
+	CHECK(thrown(read));
+	comm.Set_errhandler(of_comm);
+	win.Set_errhandler(of_win);
+	file.Set_errhandler(of_file);
+	step();
+	CHECK(!thrown(send) && !thrown(put) && !thrown(read));
+	CHECK(handled == 111);
+	mt_value(handled);
+	win.Fence(0);
+	file.Close();
+	win.Free();
+	of_comm.Free();
+	of_win.Free();
+	of_file.Free();
+	comm.Free();
+}
+#else
+static void handlers() { }
+#endif
+
 int main(int argc, char **argv)
 {
 	int part = 0, all = 0;
@@ -80,5 +155,6 @@ int main(int argc, char **argv)
 		}
 	}
 	op.Free();
+	handlers();
 	return mt_end();
 }

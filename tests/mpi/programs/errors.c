@@ -18,6 +18,27 @@ static void file_handler(MPI_File *file, int *code, ...)
 	MPI_Error_class(*code, &code_seen);
 }
 
+/* A window without a handler of its own. Open MPI's have one from the beginning: errors are fatal. */
+static void window(void)
+{
+#ifdef MPICH_NAME
+	MPI_Errhandler back;
+	MPI_Win win;
+	int cell = 0, class;
+
+	MPI_Win_create(&cell, sizeof(cell), sizeof(cell), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+	MPI_Win_fence(0, win);
+	MPI_Win_get_errhandler(win, &back);
+	CHECK(back == MPI_ERRORS_ARE_FATAL);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	MPI_Error_class(MPI_Put(&cell, 1, MPI_INT, mt_size, 0, 1, MPI_INT, win), &class);
+	CHECK(class == MPI_ERR_RANK);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+	MPI_Win_fence(0, win);
+	MPI_Win_free(&win);
+#endif
+}
+
 int main(int argc, char **argv)
 {
 	char text[MPI_MAX_ERROR_STRING], big[64];
@@ -76,6 +97,7 @@ int main(int argc, char **argv)
 	CHECK(!strcmp(text, "own error"));
 	MPI_Comm_free(&sub);
 	MPI_Comm_free(&comm);
+	window();
 	mt_value(called);
 	return mt_end();
 }
