@@ -418,6 +418,19 @@ LOWER_TEXT int PMPI_Cancel(MPI_Request *request)
 }
 MPI_ALIAS(MPI_Cancel);
 
+#define CANCELLED_SEND	(REQ_SEND | REQ_ACTIVE | REQ_CANCELLED)
+
+/* A cancelled send that will not be asked about again: if it is known by now that nothing was sent, it counts so. */
+LOWER_TEXT static void cancelled_freed(struct vrequest *req)
+{
+	MPI_Status status;
+	int flag = 0;
+
+	memset(&status, 0, sizeof(status));
+	if (!lower_MPI_Request_get_status(real_req(virt_req(&req->obj)), &flag, &status) && flag)
+		request_finished(req, &status);
+}
+
 /* The library may read the arrays of a freed request until it completes: they are left. */
 LOWER_TEXT int PMPI_Request_free(MPI_Request *request)
 {
@@ -431,6 +444,8 @@ LOWER_TEXT int PMPI_Request_free(MPI_Request *request)
 		orphan_receive(req);
 		return rc;
 	}
+	if (req && (req->flags & CANCELLED_SEND) == CANCELLED_SEND)
+		cancelled_freed(req);
 	if (!request_is_done(req) || (req->flags & REQ_PERSISTENT))
 		rc = lower_MPI_Request_free(&real);
 	if (unlikely(rc))
