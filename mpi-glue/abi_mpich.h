@@ -113,6 +113,9 @@ static inline MPI_File wrap_file(MPI_File real)
 #define ABI_ERRH_FIRST		0
 /* The C++ bindings throw the code that the call returns. */
 #define ABI_ERRH_THROWS(errh)	((errh) == MPIR_ERRORS_THROW_EXCEPTIONS)
+/* Of the calls that complete requests those of one request alone ask its communicator, the others MPI_COMM_WORLD. */
+#define ABI_ARRAY_FAILS_WORLD	1
+#define ABI_GET_STATUS_FAILS	1	/* with the request's code */
 #define ABI_ERRHANDLER_FN	MPI_Comm_errhandler_function
 
 /* The size of a basic type is in its handle; -1 when it must be asked. */

@@ -72,9 +72,6 @@ reals_of(MPI_Request *real, int count, const MPI_Request requests[])
 	return flags;
 }
 
-/* The communicator whose error handler is run for an array: of its first request that has one. */
-struct vobj *first_comm(int count, const MPI_Request requests[]);
-
 /*
  * One look at @req, or at those of its file that have to be complete before it. True: it is
  * complete, which is kept, or nothing is under way.

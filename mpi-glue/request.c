@@ -10,7 +10,8 @@
  * glue thread found complete (REQ_DONE) has a null handle below, or is inactive there, so that the
  * library passes over it; what it was told is kept here for the application.
  *
- * An error is the communicator's of the first request that failed, as the standard says.
+ * An error in a request is its communicator's, as the standard says; in an array of them as the library has it: that of the
+ * first that failed, or of MPI_COMM_WORLD (ABI_ARRAY_FAILS_WORLD). One in any other call on requests is MPI_COMM_WORLD's.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -283,23 +284,15 @@ LOWER_TEXT int PMPI_Request_get_status(MPI_Request request, int *flag, MPI_Statu
 	}
 	if (unlikely(glue.kept & KEPT_REQUESTS) && request_is_done(req)) {
 		*flag = 1;
-		return request_tell(req, status);
+		rc = request_tell(req, status);
+		if (!ABI_GET_STATUS_FAILS)
+			rc = MPI_SUCCESS;
+	} else {
+		rc = lower_MPI_Request_get_status(real_req(request), flag, status);
 	}
-	rc = lower_MPI_Request_get_status(real_req(request), flag, status);
-	return unlikely(rc) ? request_fail(request, rc, CALL_MPI_Request_get_status) : rc;
+	return unlikely(rc) ? fail_world(rc, CALL_MPI_Request_get_status) : rc;
 }
 MPI_ALIAS(MPI_Request_get_status);
-
-struct vobj *first_comm(int count, const MPI_Request requests[])
-{
-	for (int i = 0; i < count; i++) {
-		const struct vrequest *req = (struct vrequest *)vobj_req(requests[i]);
-
-		if (req && req->comm)
-			return req->comm;
-	}
-	return NULL;
-}
 
 /* A persistent request begins; true: it was a receive, and a kept message was it. */
 static bool begin_one(struct vrequest *req)
@@ -353,7 +346,7 @@ LOWER_TEXT static int start_inside(MPI_Request *request, unsigned int call)
 	rc = lower_MPI_Start(&real);
 	if (unlikely(rc)) {
 		not_begun(req);
-		return request_fail(*request, rc, call);
+		return fail_world(rc, call);
 	}
 	if (req)
 		req->obj.real = (uintptr_t)real;
@@ -392,7 +385,7 @@ LOWER_TEXT int PMPI_Startall(int count, MPI_Request requests[])
 			req->obj.real = (uintptr_t)real[i];
 	}
 	array_drop(real, n, false);
-	return unlikely(rc) ? fail_vcomm(first_comm(n, requests), rc, CALL_MPI_Startall) : rc;
+	return unlikely(rc) ? fail_world(rc, CALL_MPI_Startall) : rc;
 }
 MPI_ALIAS(MPI_Startall);
 
@@ -414,7 +407,7 @@ LOWER_TEXT int PMPI_Cancel(MPI_Request *request)
 		return rc;
 	if (req)
 		__atomic_and_fetch(&req->flags, ~(uint32_t)REQ_CANCELLED, __ATOMIC_RELAXED);
-	return request_fail(*request, rc, CALL_MPI_Cancel);
+	return fail_world(rc, CALL_MPI_Cancel);
 }
 MPI_ALIAS(MPI_Cancel);
 
@@ -449,7 +442,7 @@ LOWER_TEXT int PMPI_Request_free(MPI_Request *request)
 	if (!request_is_done(req) || (req->flags & REQ_PERSISTENT))
 		rc = lower_MPI_Request_free(&real);
 	if (unlikely(rc))
-		return request_fail(*request, rc, CALL_MPI_Request_free);
+		return fail_world(rc, CALL_MPI_Request_free);
 	*request = MPI_REQUEST_NULL;
 	if (req) {
 		req->owned = NULL;

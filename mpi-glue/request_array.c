@@ -40,6 +40,30 @@ LOWER_TEXT static bool is_in_status(int rc)
 	return class == MPI_ERR_IN_STATUS;
 }
 
+/* Whose error handler, of @req in an array, which failed. NULL: MPI_COMM_WORLD's */
+static inline struct vobj *array_comm(const struct vrequest *req)
+{
+	return req && !ABI_ARRAY_FAILS_WORLD ? req->comm : NULL;
+}
+
+/* The same of the first that failed among @n, which are those of @indices if that is given. Without statuses: of the first */
+LOWER_TEXT static struct vobj *failed_comm(int n, const MPI_Request requests[], const int indices[],
+					   const MPI_Status statuses[], int rc)
+{
+	if (ABI_ARRAY_FAILS_WORLD || !is_in_status(rc))
+		return NULL;
+	for (int i = 0; i < n; i++) {
+		const struct vrequest *req = (struct vrequest *)vobj_req(requests[indices ? indices[i] : i]);
+
+		if (!req)
+			continue;
+		if (statuses == MPI_STATUSES_IGNORE ? req->comm != NULL :
+		    statuses[i].MPI_ERROR != MPI_SUCCESS && statuses[i].MPI_ERROR != MPI_ERR_PENDING)
+			return array_comm(req);
+	}
+	return NULL;
+}
+
 /*
  * After a test of all that failed, is this one under way? Null is what the library is done with; of what
  * remains its status says so. Where there is none, nobody minds if it is complete only now.
@@ -69,7 +93,7 @@ static int settle_all(int count, MPI_Request requests[], MPI_Request real[],
 	int rc = below;
 
 	if (unlikely(rc)) {
-		*ret_comm = first_comm(count, requests);
+		*ret_comm = failed_comm(count, requests, NULL, statuses, rc);
 		some = !all && is_in_status(rc);
 	}
 	for (int i = 0; i < count; i++) {
@@ -86,7 +110,7 @@ static int settle_all(int count, MPI_Request requests[], MPI_Request real[],
 			continue;
 		}
 		if (request_tell(req, status) && !rc) {
-			*ret_comm = req->comm;
+			*ret_comm = array_comm(req);
 			rc = MPI_ERR_IN_STATUS;
 		}
 		if (status != MPI_STATUS_IGNORE)
@@ -209,10 +233,12 @@ MPI_ALIAS(MPI_Testall);
 static int settle_one(int count, MPI_Request requests[], const MPI_Request real[], int indx,
 		      const MPI_Status *status, int rc, unsigned int call)
 {
-	struct vobj *comm = unlikely(rc) ? first_comm(count, requests) : NULL;
+	struct vobj *comm = NULL;
 
-	if (indx >= 0 && indx < count)
+	if (indx >= 0 && indx < count) {
+		comm = array_comm((struct vrequest *)vobj_req(requests[indx]));
 		request_settle(&requests[indx], real[indx], true, status);
+	}
 	return unlikely(rc) ? fail_vcomm(comm, rc, call) : rc;
 }
 
@@ -224,7 +250,7 @@ static int tell_one(MPI_Request requests[], int done, int *indx, MPI_Status *sta
 
 	*indx = done;
 	if (rc)
-		rc = fail_vcomm(req->comm, rc, call);
+		rc = fail_vcomm(array_comm(req), rc, call);
 	request_told(&requests[done], req);
 	return rc;
 }
@@ -301,9 +327,9 @@ static int tell_some(int count, MPI_Request requests[], int *outcount, int indic
 
 		if (!request_is_done(req))
 			continue;
-		if (request_tell(req, status)) {
+		if (request_tell(req, status) && !rc) {
 			rc = MPI_ERR_IN_STATUS;
-			comm = req->comm;
+			comm = array_comm(req);
 		}
 		if (status != MPI_STATUS_IGNORE)
 			status->MPI_ERROR = req->done->rc;
@@ -317,7 +343,7 @@ static int tell_some(int count, MPI_Request requests[], int *outcount, int indic
 static int settle_some(int count, MPI_Request requests[], const MPI_Request real[], int outcount,
 		       const int indices[], MPI_Status statuses[], int rc, unsigned int call)
 {
-	struct vobj *comm = unlikely(rc) ? first_comm(count, requests) : NULL;
+	struct vobj *comm = unlikely(rc) ? failed_comm(outcount, requests, indices, statuses, rc) : NULL;
 
 	for (int k = 0; k < outcount && outcount != MPI_UNDEFINED; k++)
 		request_settle(&requests[indices[k]], real[indices[k]], true, status_at(statuses, k));
