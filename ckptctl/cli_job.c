@@ -4,7 +4,8 @@
  *
  * Which of our standard streams are the job's follows from how it was started;
  * its exit status becomes ckptctl's, so that ckptctl can stand in its place in
- * a script.
+ * a script.  The shim waits only for who takes output: without it the status is ckptd's to
+ * know.
  */
 #include "ckptctl/cli_job.h"
 
@@ -12,12 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "ckptctl/cli_call.h"
 #include "ckptctl/terminal.h"
 #include "libckptctl/ckptctl.h"
 #include "shim/ranks.h"
 #include "supervisor/outcome.h"
+
+#define STATUS_TRIES	20	/* a tenth of a second apart */
 
 int cli_job_operand(struct cli *cli, int argc, char **argv, json_t *args)
 {
@@ -154,6 +159,61 @@ static unsigned int terminal_flags(const struct cli *cli, const json_t *job, uns
 	return flags | (cli->json ? TERMINAL_END_LINE : 0);
 }
 
+/* ckptd may not have seen its end yet, or not be there. */
+static bool still_runs(struct cli *cli, int64_t id)
+{
+	json_t *outcome = cli_call(cli, "ps", json_object());
+	const json_t *jobs = json_object_get(json_object_get(outcome, "result"), "jobs");
+	bool runs = !outcome_is_ok(outcome);
+	size_t i;
+
+	for (i = 0; i < json_array_size(jobs) && !runs; i++)
+		runs = cli_int(json_array_get(jobs, i), "job") == id;
+	json_decref(outcome);
+	return runs;
+}
+
+/* The exit status of a job whose shim has left; -1: it runs on without, or that cannot be said. */
+static int recorded_status(struct cli *cli, int64_t id)
+{
+	const struct timespec pause = { .tv_nsec = 100000000 };
+	json_t *outcome = NULL;
+	int tries, status = -1;
+
+	terminal_free_signals();
+	for (tries = 0; tries < STATUS_TRIES && !outcome; tries++) {
+		if (tries)
+			nanosleep(&pause, NULL);
+		/* The connection may be to one that is gone. */
+		cli_disconnect(cli);
+		if (!still_runs(cli, id))
+			outcome = cli_call(cli, "wait", json_pack("{s:I}", "job", (json_int_t)id));
+	}
+	if (outcome_is_ok(outcome))
+		status = (int)cli_int(json_object_get(outcome, "result"), "exit_status");
+	json_decref(outcome);
+	return status;
+}
+
+/* Takes over @outcome. */
+static int finish_without_shim(struct cli *cli, json_t *outcome, int err)
+{
+	json_t *job = json_object_get(outcome, "result");
+	int64_t id = cli_int(job, "job");
+	int status = err == -EPIPE ? recorded_status(cli, id) : -1;
+
+	if (status >= 0) {
+		cli_say("job %lld has ended; the last of its output may be missing here, its logs in %s have all of it",
+			(long long)id, cli_str(job, "image_dir"));
+		json_object_set_new(job, "output_lost", json_true());
+		return cli_finish_attached(cli, outcome, status);
+	}
+	json_decref(outcome);
+	outcome = outcome_error(err, "lost the connection to job %lld: %s; see ckptctl ps --all",
+				(long long)id, strerror(-err));
+	return cli_finish_attached(cli, outcome, CLI_FAILED);
+}
+
 int cli_job_follow(struct cli *cli, json_t *outcome, unsigned int how)
 {
 	const json_t *job = json_object_get(outcome, "result");
@@ -176,8 +236,5 @@ int cli_job_follow(struct cli *cli, json_t *outcome, unsigned int how)
 		json_object_set_new(json_object_get(outcome, "result"), "detached", json_true());
 		return cli_finish_attached(cli, outcome, CLI_DONE);
 	}
-	json_decref(outcome);
-	outcome = outcome_error(ret, "lost the connection to job %lld: %s; see ckptctl ps --all",
-				(long long)id, strerror(-ret));
-	return cli_finish_attached(cli, outcome, CLI_FAILED);
+	return finish_without_shim(cli, outcome, ret);
 }

@@ -94,6 +94,14 @@ void terminal_hold_signals(void)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
+void terminal_free_signals(void)
+{
+	sigset_t set;
+
+	caught_signals(&set);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
 static int open_signals(struct terminal *t)
 {
 	sigset_t set;

@@ -19,6 +19,8 @@
  * is being started is meant for it.
  */
 void terminal_hold_signals(void);
+/* There is no job for them any more: they end us. */
+void terminal_free_signals(void);
 
 /*
  * terminal_run() - until the job ends or the user detaches

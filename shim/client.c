@@ -14,8 +14,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include <linux/sockios.h>
 
 struct shim_client {
 	struct shim *shim;
@@ -24,6 +27,8 @@ struct shim_client {
 	int sock;
 	bool attached;
 	bool told_end;
+	bool moved;		/* since that was looked at */
+	int queued;		/* in its socket, then */
 	bool handled;		/* now: what it asked for may serve all clients */
 	bool gone;		/* found meanwhile */
 	uint32_t events;
@@ -84,7 +89,7 @@ static void want(struct shim_client *client, uint32_t events)
 }
 
 /* 0: all sent; 1: the socket is full; negative: gone. */
-static int serve_log(const struct shim_client *client, int log, uint64_t ready, int stream,
+static int serve_log(struct shim_client *client, int log, uint64_t ready, int stream,
 		     uint64_t *at)
 {
 	struct shim_msg msg = { .type = SHIM_OUTPUT, .value = stream };
@@ -102,6 +107,7 @@ static int serve_log(const struct shim_client *client, int log, uint64_t ready, 
 		if (err)
 			return err == -EAGAIN ? 1 : err;
 		*at += (uint64_t)n;
+		client->moved = true;
 	}
 	return 0;
 }
@@ -395,6 +401,8 @@ static int handle_terminal(struct shim_client *client, const struct shim_msg *ms
 static void on_client(uint32_t events, void *arg)
 {
 	struct shim_client *client = arg;
+	struct shim *shim = client->shim;
+	bool attached = client->attached;
 	char data[SHIM_DATA_MAX];
 	struct shim_msg msg;
 	int n;
@@ -408,14 +416,16 @@ static void on_client(uint32_t events, void *arg)
 			    handle_control(client, &msg, data, (size_t)n);
 		client->handled = false;
 		if (client->gone || (n < 0 && n != -EAGAIN)) {
-			struct shim *shim = client->shim;
-
 			client_drop(client);
+			client = NULL;
 			clients_wake(shim);
-			return;
 		}
 	}
-	serve(client);
+	if (client)
+		serve(client);
+	/* It may have been the last that was waited for. */
+	if (attached)
+		shim_maybe_leave(shim);
 }
 
 int client_add(struct shim *shim, int sock, bool attached)
@@ -469,6 +479,23 @@ bool clients_served(const struct shim *shim)
 			return false;
 	}
 	return true;
+}
+
+bool clients_moved(struct shim *shim)
+{
+	struct shim_client *client;
+	bool moved = false;
+
+	for (client = shim->clients; client; client = client->next) {
+		int queued = 0;
+
+		/* Its socket takes more only when most of what lies there was read. */
+		ioctl(client->sock, SIOCOUTQ, &queued);
+		moved |= client->attached && (client->moved || queued < client->queued);
+		client->moved = false;
+		client->queued = queued;
+	}
+	return moved;
 }
 
 unsigned int clients_attached(const struct shim *shim)

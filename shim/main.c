@@ -27,7 +27,7 @@
 #include "shim/identity.h"
 #include "supervisor/outcome.h"
 
-#define LINGER_MS	10000	/* for terminals that do not take the rest */
+#define LINGER_MS	10000	/* for terminals that take nothing of the rest */
 #define EXIT_FILE_ROOM	4096	/* bytes */
 
 struct shim_args {
@@ -234,7 +234,7 @@ bool shim_is_home(const struct shim *shim)
 	return shim->spec.ranks.nr_nodes > 1 && !shim->spec.ranks.node;
 }
 
-static void maybe_leave(struct shim *shim)
+void shim_maybe_leave(struct shim *shim)
 {
 	if (shim->ended && (shim->over || !shim_is_home(shim)) && stdio_finished(&shim->io) && clients_served(shim))
 		reactor_stop(shim->reactor);
@@ -245,21 +245,30 @@ static void on_changed(void *arg)
 	struct shim *shim = arg;
 
 	clients_wake(shim);
-	maybe_leave(shim);
+	shim_maybe_leave(shim);
 }
 
+static void linger(struct shim *shim);
+
+/* What is left is finite: who still takes of it is waited for. */
 static void on_linger(void *arg)
 {
 	struct shim *shim = arg;
 
-	reactor_stop(shim->reactor);
+	shim->linger = NULL;
+	if (clients_moved(shim))
+		linger(shim);
+	else
+		reactor_stop(shim->reactor);
 }
 
+/* From now, also if that was begun before. */
 static void linger(struct shim *shim)
 {
-	struct reactor_source *timer;
-
-	reactor_timer(shim->reactor, LINGER_MS, on_linger, shim, &timer);
+	reactor_remove(shim->linger);
+	shim->linger = NULL;
+	clients_moved(shim);
+	reactor_timer(shim->reactor, LINGER_MS, on_linger, shim, &shim->linger);
 }
 
 static void job_ended(struct shim *shim, int status)

@@ -65,6 +65,7 @@ struct shim {
 	bool aborted;		/* process management has ended the job */
 	bool ended;
 	int status;		/* as of waitpid(2) */
+	struct reactor_source *linger;	/* how long terminals have; NULL: nobody is to leave yet */
 	struct shim_client *clients;
 };
 
@@ -114,6 +115,10 @@ void clients_wake(struct shim *shim);
 /* Nobody attached waits for anything any more. */
 bool clients_served(const struct shim *shim);
 unsigned int clients_attached(const struct shim *shim);
+/* One that is attached has taken output since this was asked last. */
+bool clients_moved(struct shim *shim);
+/* End, if the job has and nobody attached waits for anything. */
+void shim_maybe_leave(struct shim *shim);
 /* Hear what init has said so far. */
 void shim_hear(struct shim *shim);
 /* To init; -ESRCH when the job has ended. */

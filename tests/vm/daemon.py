@@ -243,6 +243,35 @@ def signal_past_input(node):
 
 
 @test
+def slow_terminals(node):
+    """run: who reads slowly gets all, who does not read for long still gets the exit status"""
+    go = f'{node.base}/go'
+    script = f'seq 1 300000; while ! [ -e {go} ]; do sleep 0.1; done; exit 5'
+    slow, stopped = (subprocess.Popen(node.argv('run', '--', 'sh', '-c', script),
+                                      stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                      stderr=subprocess.PIPE) for _ in range(2))
+    wait_for('the jobs', 10, lambda: [j['state'] for j in node.jobs().values()] == 2 * ['running'])
+    shims = []
+    for job in node.jobs():
+        with open(f'{node.base}/jobs/{job}/shim.json') as f:
+            shims.append(json.load(f)['shim'])
+    with open(go, 'w'):
+        pass
+    out, part = b'', b' '
+    while part:
+        time.sleep(0.25)
+        part = os.read(slow.stdout.fileno(), 32768)
+        out += part
+    message = slow.communicate()[1].decode()
+    equal((slow.returncode, message), (5, ''), 'status of the slow one')
+    check(out == b''.join(b'%d\n' % i for i in range(1, 300001)), f'{len(out)} bytes')
+    wait_for('the shims to leave', 3, lambda: not any(map(alive, shims)))
+    message = stopped.communicate(timeout=20 * ARGS.slow)[1].decode()
+    equal(stopped.returncode, 5, f'status of the stopped one ({message})')
+    check('may be missing here' in message and node.images in message, message)
+
+
+@test
 def detached_job(node):
     """run --detach: prints the number; ps, wait and kill know the job"""
     job = node.run('sleep', '1000', opts=('--name', 'nap'))
