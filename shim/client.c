@@ -326,9 +326,9 @@ static int handle_control(struct shim_client *client, struct shim_msg *msg,
 	case SHIM_ABORT:
 		/* Ranks that it ends have not failed. */
 		client->shim->aborted = true;
+		msg->value = shim_abort(client->shim, (int)msg->number);
 		if (len)
 			note(client->shim, data, len);
-		msg->value = shim_abort(client->shim, (int)msg->number);
 		return answer(client, msg, NULL, 0, NULL, 0);
 	case SHIM_FENCES:
 		client->fences = true;

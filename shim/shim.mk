@@ -12,6 +12,9 @@ $(call unit_test,tests/unit/test_pm_pmi1,tests/unit/test_pm_pmi1.c,\
 $(call unit_test,tests/unit/test_ranks,tests/unit/test_ranks.c,\
 	$(LIB)/libcli.a $(LIB)/libpm.a $(LIB)/libshim.a -ljansson)
 
+$(call unit_test,tests/unit/test_stdio,tests/unit/test_stdio.c shim/stdio.c shim/labels.c,\
+	$(LIB)/libdaemon.a $(LIB)/libimage.a)
+
 # status pages of MPI ranks, for the shim and for tests
 $(call library,pages,shim/pages.c shim/pages_doing.c shim/pages_open.c)
 $(call unit_test,tests/unit/test_pages,tests/unit/test_pages.c,$(LIB)/libpages.a -ljansson)

@@ -53,9 +53,9 @@ static void on_abort(int code, const char *text, void *arg)
 	struct shim *shim = arg;
 
 	shim->aborted = true;
+	shim_abort(shim, code);
 	stdio_note(&shim->io, text);
 	log_info(&shim->log, "job %lld: %s", (long long)shim->spec.job, text);
-	shim_abort(shim, code);
 }
 
 static void on_fence(const void *data, size_t len, void *arg)

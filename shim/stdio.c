@@ -138,20 +138,29 @@ static void on_retry(void *arg)
 	stdio_changed(s->io);
 }
 
-static int drain_stream(struct shim_stream *s)
+/* Until nothing is there, or so many bytes and maybe some more. */
+static int drain_stream(struct shim_stream *s, uint64_t most)
 {
-	int ret;
+	uint64_t before = s->len;
+	int ret = 1;
 
 	if (s->fd < 0)
 		return s->held_len ? s->log_err : 0;
-	do {
+	while (ret == 1 && s->len - before < most)
 		ret = read_once(s);
-	} while (ret == 1);
-	if (ret == -EPIPE) {
+	if (ret == -EPIPE)
 		stream_end(s);
-		ret = 0;
-	}
-	return ret;
+	return ret == -EPIPE || ret == 1 ? 0 : ret;
+}
+
+/* A job that never pauses would be read for ever. */
+static int drain_what_is_there(struct shim_stream *s)
+{
+	int there = 0;
+
+	if (s->fd >= 0 && ioctl(s->fd, FIONREAD, &there))
+		there = 0;
+	return drain_stream(s, (uint64_t)there);
 }
 
 int stdio_drain(struct shim_stdio *io)
@@ -159,8 +168,8 @@ int stdio_drain(struct shim_stdio *io)
 	int err;
 
 	labels_drain(io->labels);
-	err = drain_stream(&io->stream[0]);
-	return err ? err : drain_stream(&io->stream[1]);
+	err = drain_stream(&io->stream[0], UINT64_MAX);
+	return err ? err : drain_stream(&io->stream[1], UINT64_MAX);
 }
 
 bool stdio_finished(const struct shim_stdio *io)
@@ -177,7 +186,7 @@ void stdio_finish(struct shim_stdio *io)
 	for (i = 0; i < 2; i++) {
 		struct shim_stream *s = &io->stream[i];
 
-		if (s->fd >= 0 && !drain_stream(s))
+		if (s->fd >= 0 && !drain_stream(s, UINT64_MAX))
 			stream_end(s);
 	}
 }
@@ -208,7 +217,7 @@ void stdio_note(struct shim_stdio *io, const char *text)
 	int n = snprintf(line, sizeof(line), "stillpoint: %s\n", text);
 
 	/* Behind what it wrote before, as far as that has come. */
-	if (s->log < 0 || drain_stream(s) || s->held_len)
+	if (s->log < 0 || drain_what_is_there(s) || s->held_len)
 		return;
 	if (n >= (int)sizeof(line)) {
 		n = sizeof(line) - 1;
