@@ -7,7 +7,8 @@
  * how that went, gives up its rights and then only reaps.  The end of its members
  * (the main process, or all ranks) is the job's end: the status is made durable
  * first, then everything that is left is killed.  Until the job runs, init dies with the shim (nothing half
- * started is left); from then on it does not depend on it.
+ * started is left); from then on it does not depend on it.  The kernel sends the signal for that only as far as the
+ * shim might: of one that has become the job's owner we find it out, by what we cannot say any more.
  */
 #include "shim/shim.h"
 
@@ -61,24 +62,36 @@ static json_t *make_mounts(void)
 
 /* --------------------------------------------------------------- restore */
 
-static void send_json(int sock, json_t *json)
+static int send_json(int sock, json_t *json)
 {
 	char *text = json_dumps(json, JSON_COMPACT);
+	int err = text ? wire_send(sock, text, strlen(text), NULL, 0) : -ENOMEM;
 
-	if (text)
-		wire_send(sock, text, strlen(text), NULL, 0);
 	free(text);
 	json_decref(json);
+	return err;
+}
+
+static void kill_rest(void);
+
+/* Before the job runs; the namespace goes with us. */
+_Noreturn static void give_up(const struct shim_init *init)
+{
+	if (init->shim->spec.host_ns)
+		kill_rest();
+	_exit(1);
 }
 
 static void progress(const struct engine_progress *p, void *arg)
 {
 	const struct shim_init *init = arg;
 
-	send_json(init->launch,
-		  json_pack("{s:{s:s, s:I, s:I}}", "progress", "phase", p->phase,
-			    "done", (json_int_t)p->done,
-			    "total", (json_int_t)p->total));
+	/* one that finds no room is no loss */
+	if (send_json(init->launch,
+		      json_pack("{s:{s:s, s:I, s:I}}", "progress", "phase", p->phase,
+				"done", (json_int_t)p->done,
+				"total", (json_int_t)p->total)) == -EPIPE)
+		give_up(init);
 }
 
 static json_t *restore(const struct shim_init *init, pid_t *ret_main)
@@ -286,7 +299,8 @@ static json_t *bring_up(const struct shim_init *init, const json_t *go,
 		return outcome;
 	if (!init->shim->spec.restore) {
 		restore_spread(init->shim);
-		return members_start(init->shim, json_object_get(go, "env"), ret_members);
+		return members_start(init->shim, json_object_get(go, "env"), init->launch,
+				     ret_members);
 	}
 	outcome = restore(init, &main_pid);
 	if (outcome_is_ok(outcome)) {
@@ -332,7 +346,8 @@ _Noreturn void init_run(const struct shim_init *init)
 	json_object_set_new(result, "main_pid", json_integer(members.pid[0]));
 	if (members.ranks)
 		json_object_set_new(result, "pids", members_pids(&members));
-	send_json(init->launch, outcome);
+	if (send_json(init->launch, outcome))
+		give_up(init);
 	close(init->launch);
 	json_decref(go);
 	if (shim_drop(&shim->spec))

@@ -13,6 +13,7 @@
 #include "shim/members.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +73,15 @@ static int members_make(const struct shim *shim, struct members *m)
 	return m->pid ? 0 : -ENOMEM;
 }
 
-json_t *members_start(const struct shim *shim, const json_t *envs,
+/* Between two of many: nobody else would end what is left of a start. */
+static bool hung_up(int launch)
+{
+	struct pollfd shim = { .fd = launch };
+
+	return poll(&shim, 1, 0) > 0 && shim.revents & (POLLHUP | POLLERR);
+}
+
+json_t *members_start(const struct shim *shim, const json_t *envs, int launch,
 		      struct members *ret_members)
 {
 	struct members m;
@@ -82,7 +91,8 @@ json_t *members_start(const struct shim *shim, const json_t *envs,
 		return outcome_error(-ENOMEM, "out of memory");
 	for (; m.left < m.nr; m.left++) {
 		json_decref(outcome);
-		outcome = start_process(shim, m.ranks ? (int)m.left : -1,
+		outcome = hung_up(launch) ? outcome_error(-EPIPE, "the job's shim is gone") :
+			  start_process(shim, m.ranks ? (int)m.left : -1,
 					json_array_get(envs, m.left), &m.pid[m.left]);
 		if (!outcome_is_ok(outcome))
 			break;

@@ -29,8 +29,8 @@ struct members {
 	int64_t deadline;	/* when what is left is killed; 0: not ending */
 };
 
-/* Start all. @envs: an array of arrays of strings, by index, or NULL. */
-json_t *members_start(const struct shim *shim, const json_t *envs,
+/* Start all. @envs: an array of arrays of strings, by index, or NULL; @launch: to the shim, which must live. */
+json_t *members_start(const struct shim *shim, const json_t *envs, int launch,
 		      struct members *ret_members);
 /* They were restored; @main_pid for a job without ranks. -ENOMEM. */
 int members_adopt(const struct shim *shim, pid_t main_pid, struct members *ret_members);

@@ -6,13 +6,15 @@
 
 Runs as root in a test VM; nodes and the way to run are daemon.py's.
 """
+import json
 import os
+import signal
 import subprocess
 import sys
 import time
 
 import daemon
-from daemon import check, equal, test, wait_for
+from daemon import alive, check, equal, test, wait_for
 
 daemon.TESTS.clear()
 
@@ -149,6 +151,44 @@ def many_ranks(node):
     equal(node.wait(job), 0, 'status')
     for rank, lines in enumerate(by_rank(node.output(job), ranks)):
         equal(lines, ['before', 'behind'], f'rank {rank}')
+
+
+def processes(node):
+    """Of the only job: shim and init."""
+    try:
+        with open(f'{node.base}/jobs/1/shim.json') as f:
+            found = json.load(f)
+        return found['shim'], found['init']
+    except FileNotFoundError:
+        return None
+
+
+def children(pid):
+    with open(f'/proc/{pid}/task/{pid}/children') as f:
+        return f.read().split()
+
+
+@test
+def shim_dies_at_the_start(node):
+    """SIGKILL of a user's shim when some ranks have begun and others have not: none is left"""
+    ranks = 100
+    p = subprocess.Popen(['setpriv', '--reuid', str(daemon.USER), '--regid', str(daemon.USER),
+                          '--clear-groups', '--', f'{daemon.ARGS.bin}/ckptrun', '--socket',
+                          node.socket, '-n', str(ranks), '--mpi', 'mpich', '--direct', '--chdir',
+                          '/', 'sleep', '1000'], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    shim, init = wait_for('the shim', 20, lambda: processes(node))
+    while not children(init):
+        pass
+    os.kill(init, signal.SIGSTOP)
+    begun = len(children(init))
+    print(f'# {begun} ranks had begun')
+    os.kill(shim, signal.SIGKILL)
+    os.kill(init, signal.SIGCONT)
+    message = p.communicate(timeout=60 * daemon.ARGS.slow)[1].decode()
+    equal((p.returncode, 'without a word' in message), (1, True), message)
+    # had all begun, the job may run: then it needs no shim
+    if begun < ranks:
+        wait_for('init to go', 20, lambda: not alive(init))
 
 
 if __name__ == '__main__':
