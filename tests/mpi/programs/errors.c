@@ -39,6 +39,28 @@ static void window(void)
 #endif
 }
 
+/* What MPICH looks at or leaves when it fails: one array of types given twice, a handle that was not made. */
+static void arguments(void)
+{
+#ifdef MPICH_NAME
+	int ints[64] = { 0 }, counts[64], at[64], dims[2] = { mt_size, mt_size }, periods[2] = { 0 }, class;
+	MPI_Datatype types[64];
+	MPI_Comm cart;
+
+	for (int i = 0; i < mt_size; i++) {
+		counts[i] = 1;
+		at[i] = 4 * i;
+		types[i] = MPI_INT;
+	}
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	MPI_Error_class(MPI_Alltoallw(ints, counts, at, types, ints, counts, at, types, MPI_COMM_WORLD), &class);
+	CHECK(class == MPI_ERR_BUFFER);
+	CHECK(MPI_Cart_create(MPI_COMM_WORLD, 2, dims, periods, 0, &cart) && cart == MPI_COMM_NULL);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+	CHECK(!MPI_Alltoallw(MPI_IN_PLACE, counts, at, types, ints, counts, at, types, MPI_COMM_WORLD));
+#endif
+}
+
 int main(int argc, char **argv)
 {
 	char text[MPI_MAX_ERROR_STRING], big[64];
@@ -98,6 +120,7 @@ int main(int argc, char **argv)
 	MPI_Comm_free(&sub);
 	MPI_Comm_free(&comm);
 	window();
+	arguments();
 	mt_value(called);
 	return mt_end();
 }
