@@ -204,13 +204,26 @@ int collective_name_dup(struct vcomm *comm, const struct vcomm *from)
 	return 0;
 }
 
+/* Of a session: refused, and there is no MPI_COMM_WORLD by whose ranks messages would be counted. */
+static int members_unknown(struct vcomm *comm)
+{
+	int n = comm->inter ? comm->remote_size : comm->size;
+	size_t size = (size_t)n * sizeof(int32_t);
+
+	comm->world = malloc(size + 1);
+	if (!comm->world)
+		return MPI_ERR_NO_MEM;
+	memset(comm->world, -1, size);
+	return 0;
+}
+
 int collective_name(struct vcomm *comm)
 {
 	uint64_t id = 0;
 	int rc;
 
-	if (glue.state != GLUE_RUNNING)		/* of a session: refused, and there is no WORLD */
-		return 0;
+	if (glue.state != GLUE_RUNNING)
+		return members_unknown(comm);
 	rc = members_of(comm);
 	/* processes of another job are not counted, and have no glue that would answer */
 	if (rc || call_class[comm->made_by] == CLASS_dynamic ||
