@@ -171,7 +171,7 @@ def children(pid):
 @test
 def shim_dies_at_the_start(node):
     """SIGKILL of a user's shim when some ranks have begun and others have not: none is left"""
-    ranks = 100
+    ranks = 40
     p = subprocess.Popen(['setpriv', '--reuid', str(daemon.USER), '--regid', str(daemon.USER),
                           '--clear-groups', '--', f'{daemon.ARGS.bin}/ckptrun', '--socket',
                           node.socket, '-n', str(ranks), '--mpi', 'mpich', '--direct', '--chdir',
