@@ -237,7 +237,7 @@ static void forget_job_ends(const struct shim *shim)
 		io->master, io->slave, io->in_write, io->job_ends[0],
 		io->job_ends[1], io->job_ends[2], io->stream[0].fd,
 		io->stream[1].fd, io->stream[0].log, io->stream[1].log,
-		shim->listener, shim->report, io->cuts_dir,
+		shim->listener, shim->report, shim->attach, io->cuts_dir,
 	};
 	size_t i;
 

@@ -432,14 +432,15 @@ static int parse_args(int argc, char **argv, struct shim_args *args)
 	return args->spec < 0 || optind < argc ? -EINVAL : 0;
 }
 
-static int run(struct shim *shim, int attach)
+static int run(struct shim *shim)
 {
 	json_t *outcome = launch(shim);
 	int err = outcome_errno(outcome);
 
 	stdio_cut(&shim->io, err);
-	if (!err && attach >= 0)
-		client_add(shim, attach, true);
+	if (!err && shim->attach >= 0)
+		client_add(shim, shim->attach, true);
+	shim->attach = -1;
 	if (!err)
 		err = shim_drop(&shim->spec);
 	if (err)
@@ -465,6 +466,7 @@ int main(int argc, char **argv)
 	}
 	log_init(&shim->log, "ckpt-shim");
 	shim->report = args.report;
+	shim->attach = args.attach;
 	shim->listener = shim->exit_file = shim->init_sock = shim->failed = -1;
 	shim->watch.timer = -1;
 	quiet_process(shim);
@@ -478,7 +480,7 @@ int main(int argc, char **argv)
 		json_decref(outcome);
 		return 1;
 	}
-	err = run(shim, args.attach);
+	err = run(shim);
 	shim_ranks_close(shim);
 	follow_close(shim->follow);
 	reactor_destroy(shim->reactor);

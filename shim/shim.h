@@ -49,6 +49,7 @@ struct shim {
 	struct shim_stdio io;
 	struct reactor *reactor;
 	int report;		/* to ckptd, until the job runs */
+	int attach;		/* a terminal's connection from the beginning, until the job runs; -1 */
 	int listener;
 	int exit_file;		/* open for init */
 	pid_t init;

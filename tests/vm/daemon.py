@@ -415,6 +415,23 @@ def shim_dies(node):
 
 
 @test
+def shim_dies_attached(node):
+    """SIGKILL of a shim: who is attached is told, and the job runs on"""
+    p = subprocess.Popen(node.argv('run', '--', 'sleep', '1000'), stdin=subprocess.DEVNULL,
+                         stderr=subprocess.PIPE)
+    job = next(iter(wait_for('the job', 10, lambda: {n for n, j in node.jobs().items()
+                                                     if j['state'] == 'running'})))
+    with open(f'{node.base}/jobs/{job}/shim.json') as f:
+        os.kill(json.load(f)['shim'], signal.SIGKILL)
+    try:
+        message = p.communicate(timeout=15 * ARGS.slow)[1].decode()
+    finally:
+        p.kill()
+    equal((p.returncode, 'lost the connection' in message), (1, True), message)
+    equal(node.jobs()[job].get('shim_lost'), True, 'ps')
+
+
+@test
 def two_daemons(node):
     """a second ckptd on the same socket leaves at once"""
     p = subprocess.run([f'{ARGS.bin}/ckptd', '-c', '/dev/null', '-s', f'socket={node.socket}',
