@@ -35,6 +35,8 @@
 #include "shim/restore.h"
 #include "supervisor/outcome.h"
 
+#define TELL_END_MS	5000	/* for a shim that is slow; it can read the status as well */
+
 /* ------------------------------------------------------------ namespaces */
 
 static json_t *failed(int err, const char *what)
@@ -144,13 +146,14 @@ static void kill_rest(void)
 _Noreturn static void end(const struct shim_init *init, const struct members *members)
 {
 	struct shim_msg msg = { .type = SHIM_EXITED, .value = members->status };
+	struct pollfd room = { .fd = init->sock, .events = POLLOUT };
 
 	write_status(init->shim, members);
 	if (init->shim->spec.host_ns)
 		kill_rest();
-	/* This one must not be lost to a shim that is slow. */
-	fcntl(init->sock, F_SETFL, 0);
-	shim_send(init->sock, &msg, NULL, 0, NULL, 0);
+	if (shim_send(init->sock, &msg, NULL, 0, NULL, 0) == -EAGAIN &&
+	    poll(&room, 1, TELL_END_MS) > 0)
+		shim_send(init->sock, &msg, NULL, 0, NULL, 0);
 	_exit(0);
 }
 

@@ -29,6 +29,7 @@
 
 #define LINGER_MS	10000	/* for terminals that take nothing of the rest */
 #define EXIT_FILE_ROOM	4096	/* bytes */
+#define INIT_SNDBUF	(4 << 20)	/* the end of every rank, and more, to a shim that does not read */
 
 struct shim_args {
 	int spec;
@@ -100,7 +101,7 @@ static json_t *prepare(struct shim *shim)
 	shim->listener = open_listener(shim->spec.state_dir);
 	if (shim->listener < 0)
 		return failed(shim->listener, shim->spec.state_dir);
-	shim->exit_file = open("exit", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC |
+	shim->exit_file = open("exit", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC |
 			       O_NOFOLLOW, 0600);
 	if (shim->exit_file < 0)
 		return failed(-errno, "the file for the exit status");
@@ -129,12 +130,16 @@ static int keep_own_pid_ns(const struct shim *shim)
 
 static json_t *fork_init(struct shim *shim, int *ret_launch)
 {
+	const int room = INIT_SNDBUF;
 	int launch[2], sock[2], err;
 	struct shim_init init;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, launch) ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sock))
 		return failed(-errno, "a pair of sockets");
+	/* Where root may not, it has what others have. */
+	if (setsockopt(sock[1], SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room)))
+		setsockopt(sock[1], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
 	init = (struct shim_init) { shim, launch[1], sock[1] };
 	shim->init = fork();
 	if (!shim->init) {
@@ -325,6 +330,20 @@ static void on_init_message(uint32_t events, void *arg)
 	shim_hear(arg);
 }
 
+/* What init wrote before it said so; nothing: it was killed. */
+static int written_status(const struct shim *shim)
+{
+	char text[EXIT_FILE_ROOM];
+	ssize_t n = pread(shim->exit_file, text, sizeof(text), 0);
+	json_t *json = n > 0 ? json_loadb(text, (size_t)n, 0, NULL) : NULL;
+	int status = SIGKILL;
+
+	if (json)
+		json_unpack(json, "{s:i}", "status", &status);
+	json_decref(json);
+	return status;
+}
+
 /* With init its namespace is gone, and everything that could write. */
 static void on_init_end(int status, void *arg)
 {
@@ -332,7 +351,7 @@ static void on_init_end(int status, void *arg)
 
 	/* It may have said so just before. */
 	shim_hear(shim);
-	job_ended(shim, SIGKILL);
+	job_ended(shim, written_status(shim));
 	stdio_finish(&shim->io);
 	on_changed(shim);
 }

@@ -90,6 +90,46 @@ many() {
 		[ "$(sort "$work/out")" = "$(for i in {0..199}; do echo "[$i] $i"; done | sort)" ]
 }
 
+# nr_children PID
+nr_children() {
+	local pids=()
+	read -r -a pids 2>/dev/null <"/proc/$1/task/$1/children"
+	echo ${#pids[@]}
+}
+
+# more than a socket has room for by default, and the last of them fails, while the shim does not read
+many_ends() {
+	local n=330 client i shim='' init='' rc=0
+	mkfifo "$work/go" "$work/last"
+	# shellcheck disable=SC2016
+	ckptrun -n $n --mpi none --keep-going sh -c '
+		[ $STILLPOINT_RANK = $2 ] && : <$1/last && exit 3; : <$1/go' sh "$work" $((n - 1)) \
+		</dev/null >"$work/out" 2>"$work/err" &
+	client=$!
+	for ((i = 0; i < 300; i++)); do
+		read -r shim init < <(cat "$work"/jobs/[0-9]*/shim.json 2>/dev/null | tr -d '\n' |
+			sed 's/.*"shim": *\([0-9]*\).*"init": *\([0-9]*\).*/\1 \2/')
+		[ -n "$init" ] && [ "$(nr_children "$init")" = $n ] && break
+		sleep 0.1
+	done
+	# what init has said of their start is read
+	sleep 1
+	kill -STOP "$shim" || return
+	exec 7<>"$work/go"
+	for ((i = 0; i < 300 && $(nr_children "$init") > 1; i++)); do
+		sleep 0.1
+	done
+	exec 8<>"$work/last"
+	for ((i = 0; i < 300 && $(nr_children "$init") > 0; i++)); do
+		sleep 0.1
+	done
+	sleep 0.2
+	kill -CONT "$shim"
+	wait "$client" || rc=$?
+	cat "$work/err"
+	[ $rc = 3 ] && grep -q "rank $((n - 1)) ended with exit status 3" "$work/err"
+}
+
 # as after a restart: the server is new, and ranks have inherited nothing from it
 late() {
 	local kind=$1 which=mpich
@@ -128,5 +168,6 @@ for kind in $KINDS; do
 	ok "$kind: input goes to rank 0, output has labels" passes_input "$kind"
 done
 ok '200 ranks with labels' many
+ok '330 ranks end while the shim is stopped' many_ends
 ok 'nothing is left of the jobs' nothing_left
 finish
