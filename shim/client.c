@@ -126,6 +126,8 @@ static int serve_streams(struct shim_client *client)
 	}
 	for (i = 0; i < follow_count(shim->follow) && !ret; i++) {
 		log = follow_log(shim->follow, i, &ready);
+		if (client->followed[i] > ready)
+			client->followed[i] = ready;
 		ret = serve_log(client, log, ready, (int)i % 2 + 1, &client->followed[i]);
 	}
 	return ret;
@@ -337,6 +339,9 @@ static int handle_control(struct shim_client *client, struct shim_msg *msg,
 	case SHIM_ATTACH:
 		if (answer(client, msg, NULL, 0, NULL, 0))
 			return -EPIPE;
+		/* While nobody is attached nobody looks how far they are. */
+		if (!clients_attached(client->shim))
+			follow_look(client->shim->follow);
 		attach(client, msg->number);
 		return 0;
 	default:

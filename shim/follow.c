@@ -91,27 +91,32 @@ static uint64_t line_end(const struct log *log, uint64_t end)
 	return from > log->ready ? end : log->ready;
 }
 
-static bool look(struct shim_follow *f)
+bool follow_look(struct shim_follow *f)
 {
-	bool more = false;
+	bool changed = false;
 	unsigned int i;
 	struct stat st;
 
-	for (i = 0; i < f->nr; i++) {
+	for (i = 0; f && i < f->nr; i++) {
 		struct log *log = &f->log[i];
 		uint64_t ready, size;
 
 		if (log->fd < 0 || fstat(log->fd, &st))
 			continue;
 		size = (uint64_t)st.st_size;
+		/* After a restart its node has cut it; we may have looked before. */
+		if (size < log->ready) {
+			log->ready = log->seen = size;
+			changed = true;
+		}
 		if (size <= log->ready || (size == log->seen && !f->finished))
 			continue;
 		log->seen = size;
 		ready = f->lines && !f->finished ? line_end(log, size) : size;
-		more |= ready > log->ready;
+		changed |= ready > log->ready;
 		log->ready = ready;
 	}
-	return more;
+	return changed;
 }
 
 static void on_time(void *arg)
@@ -119,7 +124,7 @@ static void on_time(void *arg)
 	struct shim_follow *f = arg;
 
 	reactor_timer(f->reactor, LOOK_MS, on_time, f, &f->timer);
-	if (f->wanted(f->arg) && look(f))
+	if (f->wanted(f->arg) && follow_look(f))
 		f->changed(f->arg);
 }
 
@@ -140,7 +145,7 @@ void follow_finish(struct shim_follow *f)
 	if (!f)
 		return;
 	f->finished = true;
-	look(f);
+	follow_look(f);
 }
 
 unsigned int follow_count(const struct shim_follow *f)

@@ -23,6 +23,8 @@ void follow_close(struct shim_follow *follow);	/* NULL is fine, for all of these
 /* Look every now and then, while @wanted(), and call @changed if there is more. */
 int follow_start(struct shim_follow *follow, struct reactor *reactor,
 		 bool (*wanted)(void *arg), void (*changed)(void *arg), void *arg);
+/* Look now; true: what clients have to be shown has changed, or is not there any more. */
+bool follow_look(struct shim_follow *follow);
 /* Nothing more will be written: what is there is all, lines or not. */
 void follow_finish(struct shim_follow *follow);
 

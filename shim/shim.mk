@@ -15,6 +15,9 @@ $(call unit_test,tests/unit/test_ranks,tests/unit/test_ranks.c,\
 $(call unit_test,tests/unit/test_stdio,tests/unit/test_stdio.c shim/stdio.c shim/labels.c,\
 	$(LIB)/libdaemon.a $(LIB)/libimage.a)
 
+$(call unit_test,tests/unit/test_follow,tests/unit/test_follow.c shim/follow.c shim/spec.c,\
+	$(LIB)/libdaemon.a $(LIB)/libshim.a $(LIB)/libimage.a -ljansson)
+
 # status pages of MPI ranks, for the shim and for tests
 $(call library,pages,shim/pages.c shim/pages_doing.c shim/pages_open.c)
 $(call unit_test,tests/unit/test_pages,tests/unit/test_pages.c,$(LIB)/libpages.a -ljansson)
