@@ -22,7 +22,7 @@ struct rank {
 	bool waits;		/* in a barrier */
 	bool gone;
 	bool spawns;		/* inside a multi-line command */
-	size_t put;		/* bytes */
+	size_t put;		/* bytes, since its init */
 };
 
 struct pmi1 {
@@ -106,6 +106,7 @@ static int do_init(struct pmi1 *s, unsigned int index, const struct line *line)
 	if (s->rank[index].in)
 		return -EPROTO;
 	s->rank[index].in = known;
+	s->rank[index].put = 0;
 	say(s, index, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=%d\n",
 	    known ? 0 : -1);
 	return 0;
@@ -136,6 +137,19 @@ static int do_get_my_kvsname(struct pmi1 *s, unsigned int index, const struct li
 	return 0;
 }
 
+/* One program after the other puts the same keys; a rank that puts others each time is bounded, too. */
+static bool has_room(const struct pmi1 *s, struct word key, struct word value)
+{
+	size_t old, len, all = (size_t)PMI1_PUTS_MAX * s->config.size;
+
+	kvs_new(s->kvs, &len);
+	if (len + key.len + value.len > all)
+		return false;
+	if (kvs_get(s->kvs, key.at, key.len, &old))
+		return kvs_bytes(s->kvs) - old + value.len <= all;
+	return kvs_bytes(s->kvs) + key.len + value.len <= all;
+}
+
 static int do_put(struct pmi1 *s, unsigned int index, const struct line *line)
 {
 	struct word name = find_word(line, "kvsname"), key = find_word(line, "key");
@@ -145,9 +159,10 @@ static int do_put(struct pmi1 *s, unsigned int index, const struct line *line)
 
 	if (!rank->in || !word_is(name, s->config.kvsname) || !key.at || !value.at)
 		return -EPROTO;
-	if (key.len + value.len > PMI1_PUTS_MAX - rank->put)
+	if (key.len + value.len > PMI1_PUTS_MAX - rank->put || !has_room(s, key, value))
 		return -ENOSPC;
-	err = kvs_put_new(s->kvs, key.at, key.len, value.at, value.len);
+	err = (s->config.alone ? kvs_put : kvs_put_new)(s->kvs, key.at, key.len, value.at,
+							value.len);
 	if (err == -ENOMEM)
 		return err;
 	if (err) {
@@ -199,7 +214,6 @@ static int do_barrier_in(struct pmi1 *s, unsigned int index, const struct line *
 	if (++s->nr_waiting < s->config.nr)
 		return 0;
 	if (s->config.alone) {
-		kvs_new_clear(s->kvs);
 		let_go(s);
 		return 0;
 	}

@@ -35,7 +35,8 @@
 #define PMI1_KVSNAME_MAX 64
 #define PMI1_KEY_MAX	64	/* these two with a terminating zero */
 #define PMI1_VALUE_MAX	800	/* the library's line has 1024 bytes, with the names */
-#define PMI1_PUTS_MAX	(1u << 20)	/* bytes put by the ranks of one node, per rank */
+/* Bytes that a rank puts from init to finalize; and of all that is there, for each of the job's ranks. */
+#define PMI1_PUTS_MAX	(1u << 20)
 
 struct pmi1;
 

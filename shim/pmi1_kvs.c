@@ -25,6 +25,7 @@ struct kvs {
 	struct entry **slot;
 	size_t nr_slots;	/* a power of two */
 	size_t nr;
+	size_t bytes;
 	char *new;
 	size_t new_len, new_size;
 };
@@ -137,12 +138,14 @@ int kvs_put(struct kvs *kvs, const char *key, size_t klen, const char *value, si
 	if (!*slot) {
 		*slot = entry_new(key, klen);
 		kvs->nr += !!*slot;
+		kvs->bytes += *slot ? klen : 0;
 	}
 	if (!*slot) {
 		free(copy);
 		return -ENOMEM;
 	}
 	free((*slot)->value);
+	kvs->bytes += vlen - (*slot)->vlen;
 	(*slot)->value = copy;
 	(*slot)->vlen = (uint16_t)vlen;
 	return 0;
@@ -156,6 +159,11 @@ const char *kvs_get(const struct kvs *kvs, const char *key, size_t klen, size_t 
 		return NULL;
 	*ret_vlen = e->vlen;
 	return e->value;
+}
+
+size_t kvs_bytes(const struct kvs *kvs)
+{
+	return kvs->bytes;
 }
 
 /* ---------------------------------------------------------------- blocks */

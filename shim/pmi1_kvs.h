@@ -21,7 +21,10 @@ int kvs_put(struct kvs *kvs, const char *key, size_t klen, const char *value, si
 /* NULL: there is none.  Not NUL-terminated; valid until the next put. */
 const char *kvs_get(const struct kvs *kvs, const char *key, size_t klen, size_t *ret_vlen);
 
-/* The same, and remembered for the next fence. */
+/* Of all keys and values that are there. */
+size_t kvs_bytes(const struct kvs *kvs);
+
+/* As kvs_put(), and remembered for the next fence. */
 int kvs_put_new(struct kvs *kvs, const char *key, size_t klen, const char *value,
 		size_t vlen);
 const void *kvs_new(const struct kvs *kvs, size_t *ret_len);

@@ -316,6 +316,35 @@ static void test_bounds(void **state)
 	pmi1_destroy(w.server);
 }
 
+/* A rank that is a script: each program has its own budget, and what they leave is bounded. */
+static void test_programs(void **state)
+{
+	char text[PMI1_LINE_MAX], value[PMI1_VALUE_MAX];
+	struct world w;
+	int i, other, err = 0;
+
+	memset(value, 'v', sizeof(value));
+	value[PMI1_VALUE_MAX - 1] = '\0';
+	world_open(&w, 1, true);
+	for (other = 0; other < 2; other++) {
+		for (i = 0; i < 4000 && !err; i++) {
+			init_all(&w, 1);
+			snprintf(text, sizeof(text), "cmd=put kvsname=kvs_7 key=k%d value=%s",
+				 other ? i : 0, value);
+			err = line(&w, 0, text);
+			w.said[0][0] = '\0';
+			if (!err)
+				expect(&w, 0, "cmd=finalize", "cmd=finalize_ack\n");
+		}
+		assert_int_equal(err, other ? -ENOSPC : 0);
+	}
+	assert_in_range(i, 1000, 1400);
+	/* over what is there there is room */
+	snprintf(text, sizeof(text), "cmd=put kvsname=kvs_7 key=k7 value=%s", value);
+	expect(&w, 0, text, "cmd=put_result rc=0 msg=success\n");
+	pmi1_destroy(w.server);
+}
+
 static void test_initack(void **state)
 {
 	unsigned int token;
@@ -376,6 +405,7 @@ int main(void)
 		cmocka_unit_test(test_spawn_is_refused),
 		cmocka_unit_test(test_nonsense),
 		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_programs),
 		cmocka_unit_test(test_initack),
 		cmocka_unit_test(test_kvs_blocks),
 	};
