@@ -28,6 +28,7 @@
 #include "shim/pages_priv.h"
 
 #define STUCK_NS	200000000ull	/* between two words about who is waited for */
+#define LATE_NS		1000000000ull	/* after an order to run on */
 
 static uint64_t now_ns(void)
 {
@@ -58,7 +59,7 @@ void pages_order(struct pages *p, uint64_t number, uint32_t intent)
 	p->intent = intent;
 	p->targets = 0;
 	p->reached = p->failed = p->caught_up = false;
-	p->stuck_at = now_ns();
+	p->ordered_at = p->stuck_at = now_ns();
 	for (i = 0; i < p->ranks->nr; i++) {
 		p->page[i]->order.intent = intent;
 		pages_wake(p->page[i]);
@@ -568,6 +569,13 @@ bool pages_look(struct pages *p, pages_emit_fn emit, void *arg)
 		return false;
 	/* What failed to run on is not looked at for ever. */
 	return p->intent != STATUS_RUN || !(p->reached || p->failed);
+}
+
+long pages_pause(const struct pages *p)
+{
+	bool late = p->intent == STATUS_RUN && now_ns() >= p->ordered_at + LATE_NS;
+
+	return late ? PAGES_LOOK_LATE_NS : PAGES_LOOK_NS;
 }
 
 size_t pages_leave_out(const struct pages *p, unsigned int index, struct shim_leave_out *out,

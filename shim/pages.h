@@ -23,6 +23,7 @@
 #include "shim/ranks.h"
 
 #define PAGES_LOOK_NS	200000	/* between two looks while an order is under way */
+#define PAGES_LOOK_LATE_NS 20000000	/* ... to run on, for a rank that has not for long: stopped, maybe */
 
 struct pages;
 
@@ -58,6 +59,8 @@ typedef int (*pages_emit_fn)(const struct shim_msg *msg, const void *data, size_
 			     void *arg);
 /* Report what is new. True: something is under way, look again soon. */
 bool pages_look(struct pages *pages, pages_emit_fn emit, void *arg);
+/* Nanoseconds until then. */
+long pages_pause(const struct pages *pages);
 /* Is any order but STATUS_RUN in force? */
 bool pages_held(const struct pages *pages);
 /* What silent ranks have that is in no image; how many are written, from rank @index on. */

@@ -22,7 +22,7 @@ struct pages {
 	uint64_t number;	/* of the order */
 	uint64_t targets;	/* of the last targets; 0: nobody has asked */
 	bool reached, failed, caught_up;	/* and that was reported */
-	uint64_t stuck_at;
+	uint64_t ordered_at, stuck_at;
 	struct seqs seqs;
 	uint64_t *told_sent, *told_received;	/* [index][rank], in this drain */
 };

@@ -41,6 +41,7 @@ struct shim_watch {
 	json_t *envs;		/* of a restore: for the new lower halves, by index */
 	int timer;
 	struct reactor_source *source;	/* NULL: nothing is under way */
+	long pause;		/* between two looks, in nanoseconds */
 };
 
 struct shim {

@@ -40,6 +40,20 @@ static void rest(struct shim *shim)
 	shim->watch.timer = -1;
 }
 
+/* As often as the last order wants it by now. */
+static int set_pace(struct shim_watch *watch)
+{
+	const long pause = pages_pause(watch->pages);
+	const struct itimerspec each = {
+		.it_value.tv_nsec = pause, .it_interval.tv_nsec = pause,
+	};
+
+	if (pause == watch->pause)
+		return 0;
+	watch->pause = pause;
+	return timerfd_settime(watch->timer, 0, &each, NULL) ? -errno : 0;
+}
+
 static void on_time(uint32_t events, void *arg)
 {
 	struct shim *shim = arg;
@@ -49,23 +63,23 @@ static void on_time(uint32_t events, void *arg)
 		return;
 	if (!pages_look(shim->watch.pages, emit, shim))
 		rest(shim);
+	else
+		set_pace(&shim->watch);
 }
 
 /* Something was ordered: look until it is done. */
 static int look(struct shim *shim)
 {
-	const struct itimerspec each = {
-		.it_value.tv_nsec = PAGES_LOOK_NS, .it_interval.tv_nsec = PAGES_LOOK_NS,
-	};
 	struct shim_watch *watch = &shim->watch;
 	int err;
 
 	if (watch->source)
-		return 0;
+		return set_pace(watch);
 	watch->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	if (watch->timer < 0)
 		return -errno;
-	err = timerfd_settime(watch->timer, 0, &each, NULL) ? -errno :
+	watch->pause = 0;
+	err = set_pace(watch) ?:
 	      reactor_fd(shim->reactor, watch->timer, EPOLLIN, on_time, shim, &watch->source);
 	if (err)
 		rest(shim);

@@ -397,6 +397,21 @@ static void running_on_is_not_waited_for_in_vain(void **state)
 	assert_int_equal(next_heard(w, SHIM_RANK_FAILED)->failure.rank, 2);
 }
 
+static void who_is_late_is_looked_at_less_often(void **state)
+{
+	struct world *w = *state;
+
+	pages_order(w->pages, 7, STATUS_QUIESCE);
+	usleep(1100000);
+	assert_int_equal(pages_pause(w->pages), PAGES_LOOK_NS);
+	pages_order(w->pages, 8, STATUS_RUN);
+	assert_int_equal(pages_pause(w->pages), PAGES_LOOK_NS);
+	usleep(1100000);
+	assert_int_equal(pages_pause(w->pages), PAGES_LOOK_LATE_NS);
+	pages_order(w->pages, 9, STATUS_RUN);
+	assert_int_equal(pages_pause(w->pages), PAGES_LOOK_NS);
+}
+
 static void a_restart_is_told_its_environment(void **state)
 {
 	struct world *w = *state;
@@ -511,6 +526,7 @@ int main(void)
 		TEST(who_cannot_be_followed_is_no_rank_caught_up),
 		TEST(too_early_and_too_late),
 		TEST(running_on_is_not_waited_for_in_vain),
+		TEST(who_is_late_is_looked_at_less_often),
 		TEST(a_restart_is_told_its_environment),
 		TEST(who_is_missed_is_named_before_who_waits),
 		TEST(who_has_ended_is_not_waited_for),
