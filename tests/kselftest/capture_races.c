@@ -190,14 +190,19 @@ static int continue_at(int fd, pid_t pid, uint64_t delay)
 	kill(pid, SIGUSR1);
 	shared->go = 0;
 	helper = continuer(pid, delay);
-	err = cap_freeze(fd, slowly(5000), 20000, NULL);
+	err = cap_freeze(fd, slowly(5000), 60000, NULL);
 	shared->go = 1;			/* it looks every 200 us */
 	err = err ?: cap_snapshot(fd, 0, NULL);
 	if (!err)
 		err = cap_thaw(fd, 0, NULL);
 	waitpid(helper, NULL, 0);
+	if (err && !(err == -EBUSY && recs_refused(fd, CKPT_R_DELIVERY, pid))) {
+		tap_note("continued after %llu us: %s", (unsigned long long)(delay / 1000),
+			 strerror(-err));
+		return -1;
+	}
 	if (err)
-		return err == -EBUSY && recs_refused(fd, CKPT_R_DELIVERY, pid) ? 0 : -1;
+		return 0;
 	err = is_coherent(fd, pid) ? 1 : -1;
 	cap_drop(fd);
 	return err;
@@ -211,7 +216,7 @@ part(continued)
 
 	wait_ready(2);
 	target_two(fd, other, pid);
-	if (cap_freeze(fd, slowly(5000), 20000, NULL) ||
+	if (cap_freeze(fd, slowly(5000), 60000, NULL) ||
 	    cap_snapshot(fd, CKPT_SNAPSHOT_DRY, &snap) || cap_thaw(fd, 0, NULL))
 		tap_bail("freeze or snapshot");
 	for (int i = 0; i < 16; i++) {
