@@ -13,6 +13,7 @@
 #define FIRST_PACKED	4	/* a small image is simply compressed */
 #define FIRST_PLAIN	2
 #define PROBE_EVERY	64	/* chunks between two looks at the way not taken */
+#define PROBE_COST	16	/* times as many at most, if it is that much dearer */
 #define WORTH		1.25	/* smaller images may take this much longer */
 #define SMALLER		0.97	/* of the size: less is no gain, however slow the device */
 #define WEIGHT		0.25	/* of the newest sample */
@@ -32,8 +33,19 @@ static double price(const struct pace *p, const struct pace_way *way)
 	return encode > write ? encode : write;
 }
 
+/* A look at what costs twenty times as much is not worth one chunk in sixty. */
+static unsigned int probe_every(double taken, double other)
+{
+	double dearer = taken > 0 ? other / taken : PROBE_COST;
+
+	if (dearer > PROBE_COST)
+		dearer = PROBE_COST;
+	return dearer > 1 ? (unsigned int)(PROBE_EVERY * dearer) : PROBE_EVERY;
+}
+
 bool pace_pack(struct pace *p)
 {
+	double packed = price(p, &p->packed), plain = price(p, &p->plain);
 	bool pack;
 
 	if (p->packed.samples < FIRST_PACKED)
@@ -41,8 +53,8 @@ bool pace_pack(struct pace *p)
 	if (p->plain.samples < FIRST_PLAIN)
 		return false;
 	pack = p->packed.ratio < SMALLER * p->plain.ratio &&
-	       price(p, &p->packed) <= WORTH * price(p, &p->plain);
-	if (++p->since_probe < PROBE_EVERY)
+	       packed <= WORTH * plain;
+	if (++p->since_probe < (pack ? probe_every(packed, plain) : probe_every(plain, packed)))
 		return pack;
 	p->since_probe = 0;
 	return !pack;

@@ -28,7 +28,7 @@
 #define ENTRIES		16U		/* more than buffers, and one for fsync */
 #define SAMPLE_BYTES	(4ULL << 20)	/* less is chance */
 #define SAMPLE_WRITES	4U		/* sent together: SAMPLE_BYTES */
-#define SAMPLE_EVERY	32U		/* writes without a sample */
+#define SAMPLE_EVERY	128U		/* writes without a sample */
 #define SAMPLES		3U		/* at once in the beginning; and of so many the best */
 #define SYNC_DATA	((void *)1)
 #define NOTHING_DATA	((void *)2)

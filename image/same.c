@@ -240,7 +240,7 @@ bool same_find(struct same *s, const struct extent_table *t, const struct same_p
 			s->pause--;
 		if (!is_chosen(page))
 			continue;
-		e = known(s, XXH3_64bits(page, PAGE), pages->mm_id, pages->addr + i * PAGE);
+		e = known(s, XXH64(page, PAGE, 0), pages->mm_id, pages->addr + i * PAGE);
 		if (e && !s->pause &&
 		    try_match(s, t, pages, i, e->mm_id, e->addr, SAME_MIN, ret_match))
 			return true;

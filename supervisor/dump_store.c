@@ -156,7 +156,7 @@ static int store(struct page_store *s, uint64_t addr, uint64_t len, const char *
 /* Never 0, which is none. */
 static uint64_t hash_page(const char *page)
 {
-	return XXH3_64bits(page, PAGE) | 1;
+	return XXH64(page, PAGE, 0) | 1;
 }
 
 /* Where pages with these cookies were stored, into s->places; mm_id 0: they were not. */

@@ -53,6 +53,8 @@ static void test_choices(void **unused)
 	const struct machine slow_disk = { 2.5, 0.3, 0.4, 5, 1 };
 	/* an emulated CPU before a disk that is not emulated */
 	const struct machine emulated = { 27, 14, 0.33, 1.6, 2 };
+	/* the same with a faster tag: each chunk that is compressed costs as much as thirteen */
+	const struct machine dear = { 27, 2, 0.33, 1.6, 2 };
 	/* nothing to gain, and nothing to lose beside a slow disk but CPU time */
 	const struct machine random = { 1.5, 0.3, 1, 0.4, 2 };
 	const struct machine random_slow = { 1.5, 0.3, 1, 50, 2 };
@@ -60,6 +62,7 @@ static void test_choices(void **unused)
 	assert_true(run(&usual, 1000) > 950);
 	assert_true(run(&slow_disk, 1000) > 950);
 	assert_true(run(&emulated, 1000) < 50);
+	assert_true(run(&dear, 1000) < 10);
 	assert_true(run(&random, 1000) < 50);
 	assert_true(run(&random_slow, 1000) < 50);
 }
