@@ -261,8 +261,8 @@ static int unseal(const struct chunk_decoder *dec, enum image_file file, uint64_
 }
 
 int chunk_decode(struct chunk_decoder *dec, enum image_file file, uint64_t seq,
-		 uint8_t *chunk, size_t len, void *raw, uint32_t *ret_raw_len,
-		 const char **ret_why)
+		 uint8_t *chunk, size_t len, void *room, const uint8_t **ret_raw,
+		 uint32_t *ret_raw_len, const char **ret_why)
 {
 	uint8_t *payload = chunk + HDR_BYTES;
 	struct image_chunk_hdr hdr;
@@ -282,7 +282,8 @@ int chunk_decode(struct chunk_decoder *dec, enum image_file file, uint64_t seq,
 		return bad(ret_why,
 			   "authentication failed: changed after it was written, or from another image");
 	*ret_raw_len = raw_len;
-	if (!raw)
+	*ret_raw = room;
+	if (!room)
 		return 0;
 	if (dec->keys->encrypted) {
 		stored -= IMAGE_SEAL_BYTES;
@@ -290,10 +291,10 @@ int chunk_decode(struct chunk_decoder *dec, enum image_file file, uint64_t seq,
 			return bad(ret_why, "cannot be decrypted: forged by somebody who has the node's key");
 	}
 	if (hdr.codec == IMAGE_CODEC_RAW) {
-		memcpy(raw, payload, raw_len);
+		*ret_raw = payload;
 		return 0;
 	}
-	n = ZSTD_decompressDCtx(dec->zstd, raw, raw_len, payload, stored);
+	n = ZSTD_decompressDCtx(dec->zstd, room, raw_len, payload, stored);
 	if (ZSTD_isError(n) || n != raw_len)
 		return bad(ret_why, "cannot be decompressed");
 	return 0;

@@ -60,12 +60,13 @@ int chunk_parse(const struct chunk_decoder *dec, const struct image_chunk_hdr *h
 
 /*
  * @chunk: all of it, header to tag; may be changed (decrypted in place)
- * @raw: IMAGE_CHUNK_MAX bytes; NULL: authenticate, and decode nothing (all that can be
- *	done with blind keys)
+ * @room: IMAGE_CHUNK_MAX bytes for what was compressed; NULL: authenticate, and decode nothing
+ *	(all that can be done with blind keys)
+ * @ret_raw: the raw bytes, in @room or, if they are stored as they are, in @chunk; NULL without @room
  * @ret_why: what is wrong, if -EBADMSG
  */
 int chunk_decode(struct chunk_decoder *dec, enum image_file file, uint64_t seq,
-		 uint8_t *chunk, size_t len, void *raw, uint32_t *ret_raw_len,
-		 const char **ret_why);
+		 uint8_t *chunk, size_t len, void *room, const uint8_t **ret_raw,
+		 uint32_t *ret_raw_len, const char **ret_why);
 
 #endif /* STILLPOINT_IMAGE_CHUNK_H */

@@ -57,22 +57,23 @@ static int check_end(struct image_reader *r, struct cursor *c)
 int cursor_next_chunk(struct image_reader *r, struct cursor *c)
 {
 	const struct image_file_info *info = &r->m->files[c->file];
-	uint32_t raw_len;
-	size_t len;
+	struct chunk_read chunk;
 	int err;
 
 	c->pos = 0;
 	c->len = 0;
 	if (c->seq == info->nr_chunks)
 		return check_end(r, c);
-	err = reader_chunk(r, c->file, c->seq, c->offset, c->raw, &raw_len, &len);
+	err = reader_chunk(r, c->file, c->seq, c->offset, c->raw, &chunk);
 	if (err)
 		return err;
-	crypto_generichash_update(&c->digest, r->chunk + len - IMAGE_TAG_BYTES,
-				  IMAGE_TAG_BYTES);
+	/* the window is others', too */
+	if (chunk.raw && chunk.raw != c->raw)
+		memcpy(c->raw, chunk.raw, chunk.raw_len);
+	crypto_generichash_update(&c->digest, chunk.tag, IMAGE_TAG_BYTES);
 	c->seq++;
-	c->offset += len;
-	c->len = raw_len;
+	c->offset += chunk.len;
+	c->len = chunk.raw_len;
 	return 1;
 }
 

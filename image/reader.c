@@ -44,7 +44,7 @@ void image_close(struct image_reader *r)
 	if (!r)
 		return;
 	for (i = 0; i < CACHE_SLOTS + IMAGE_BASES_MAX; i++)
-		free(r->cache[i].raw);
+		free(r->cache[i].buf);
 	chunk_decoder_destroy(r->dec);
 	window_done(&r->window);
 	for (i = 0; i < IMAGE_BASES_MAX; i++) {
@@ -146,8 +146,7 @@ static int read_at(struct image_reader *r, int fd, const char *name,
 	return 0;
 }
 
-/* That of the image, or of the base; NULL without memory. */
-static struct window *window_of(struct image_reader *r, enum image_file file)
+struct window *reader_window(struct image_reader *r, enum image_file file)
 {
 	struct window *w;
 
@@ -162,7 +161,7 @@ static int read_chunk(struct image_reader *r, enum image_file file, uint64_t off
 		      size_t len)
 {
 	const char *name = r->m->files[file].name;
-	struct window *w = window_of(r, file);
+	struct window *w = reader_window(r, file);
 	int err = w ? window_get(w, r->fds[file], offset, len, &r->chunk) : -ENOMEM;
 
 	if (err == -ENODATA)
@@ -175,8 +174,7 @@ static int read_chunk(struct image_reader *r, enum image_file file, uint64_t off
 }
 
 int reader_chunk(struct image_reader *r, enum image_file file, uint64_t seq,
-		 uint64_t offset, void *raw, uint32_t *ret_raw_len,
-		 size_t *ret_len)
+		 uint64_t offset, void *room, struct chunk_read *ret_chunk)
 {
 	const struct image_file_info *info = &r->m->files[file];
 	const bool of_base = file >= IMAGE_FILE_BASE;
@@ -213,12 +211,13 @@ int reader_chunk(struct image_reader *r, enum image_file file, uint64_t seq,
 		err = -EBADMSG;
 		goto bad;
 	}
-	err = chunk_decode(dec, written_as, seq, r->chunk, len, r->m->locked ? NULL : raw,
-			   ret_raw_len, &why);
-	window_drop(window_of(r, file), offset + len);
+	err = chunk_decode(dec, written_as, seq, r->chunk, len, r->m->locked ? NULL : room,
+			   &ret_chunk->raw, &ret_chunk->raw_len, &why);
+	window_drop(reader_window(r, file), offset + len);
 	if (err)
 		goto bad;
-	*ret_len = len;
+	ret_chunk->tag = r->chunk + len - IMAGE_TAG_BYTES;
+	ret_chunk->len = len;
 	return 0;
 bad:
 	if (of_base)
@@ -229,58 +228,6 @@ bad:
 				 why);
 	return fault_set(&r->fault, err, info->name, offset, "chunk %llu: %s",
 			 (unsigned long long)seq, why);
-}
-
-static struct cached_chunk *pick_slot(struct image_reader *r)
-{
-	struct cached_chunk *oldest = &r->cache[0];
-	unsigned int i;
-
-	for (i = 1; i < CACHE_SLOTS + r->m->nr_bases; i++)
-		if (r->cache[i].used < oldest->used)
-			oldest = &r->cache[i];
-	if (!oldest->raw)	/* the kernel takes pages as wholes, if they are aligned */
-		oldest->raw = aligned_alloc(IMAGE_PAGE_SIZE, IMAGE_CHUNK_MAX);
-	return oldest->raw ? oldest : NULL;
-}
-
-int reader_cached(struct image_reader *r, enum image_file file, uint64_t seq,
-		  const struct cached_chunk **ret_chunk)
-{
-	const struct image_ix_chunk *entry = &r->index.chunks[file][seq];
-	struct cached_chunk *slot;
-	unsigned int i;
-	size_t len;
-	int err;
-
-	for (i = 0; i < CACHE_SLOTS + r->m->nr_bases; i++) {
-		slot = &r->cache[i];
-		if (slot->file == file && slot->seq == seq) {
-			slot->used = ++r->clock;
-			*ret_chunk = slot;
-			return 0;
-		}
-	}
-	slot = pick_slot(r);
-	if (!slot)
-		return fault_set(&r->fault, -ENOMEM, image_file_names[file], 0,
-				 "out of memory");
-	slot->file = 0;
-	err = reader_chunk(r, file, seq, le64toh(entry->offset), slot->raw,
-			   &slot->len, &len);
-	if (err)
-		return err;
-	/* extents were checked against the table, so it must be right */
-	if (slot->len != le32toh(entry->raw_len))
-		return fault_set(&r->fault, -EBADMSG, image_file_names[file],
-				 le64toh(entry->offset),
-				 "chunk %llu has another length than in the index",
-				 (unsigned long long)seq);
-	slot->file = file;
-	slot->seq = seq;
-	slot->used = ++r->clock;
-	*ret_chunk = slot;
-	return 0;
 }
 
 /* ------------------------------------------------------------------ open */

@@ -22,7 +22,16 @@ struct cached_chunk {
 	uint64_t seq;
 	uint64_t used;		/* clock of the last use */
 	uint32_t len;
-	uint8_t *raw;		/* IMAGE_CHUNK_MAX */
+	const uint8_t *raw;	/* in buf */
+	uint8_t *buf;		/* a window_buffer() */
+};
+
+/* One chunk that was read. */
+struct chunk_read {
+	const uint8_t *raw;	/* bytes: where they were unpacked, or in the window, until it is used again */
+	uint32_t raw_len;
+	const uint8_t *tag;	/* in the window */
+	size_t len;		/* stored, from header to tag */
 };
 
 /* A file read from its first chunk to its last. */
@@ -75,15 +84,15 @@ int reader_open(struct image_reader *r, const char *dir, const struct image_key 
 		const struct image_expect *expect, bool locked);
 
 /*
- * Read and decode the chunk at @offset; @ret_len: stored bytes in all.  After
- * it the tag is the last IMAGE_TAG_BYTES of r->chunk's @ret_len.  A locked reader
- * authenticates it and leaves @raw alone.
+ * Read the chunk at @offset, and unpack it into @room (IMAGE_CHUNK_MAX bytes) if it is
+ * packed.  A locked reader authenticates it, and there are no raw bytes.
  */
 int reader_chunk(struct image_reader *r, enum image_file file, uint64_t seq,
-		 uint64_t offset, void *raw, uint32_t *ret_raw_len,
-		 size_t *ret_len);
+		 uint64_t offset, void *room, struct chunk_read *ret_chunk);
+/* That of the image, or of the base; NULL without memory. */
+struct window *reader_window(struct image_reader *r, enum image_file file);
 
-/* Chunk @seq of pages or blobs, by the table, through the cache. */
+/* Chunk @seq of pages or blobs, by the table, through the cache (reader_cache.c). */
 int reader_cached(struct image_reader *r, enum image_file file, uint64_t seq,
 		  const struct cached_chunk **ret_chunk);
 

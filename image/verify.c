@@ -100,13 +100,11 @@ static void verify_chunks(struct verification *v, struct image_reader *r,
 	crypto_generichash_init(&digest, NULL, 0, sizeof(sum));
 	for (i = 0; i < info->nr_chunks; i++) {
 		const struct image_ix_chunk *entry = &r->index.chunks[file][i];
-		uint32_t raw_len;
-		size_t len;
+		struct chunk_read chunk;
 		int err;
 
-		err = reader_chunk(r, file, i, le64toh(entry->offset), raw,
-				   &raw_len, &len);
-		if (!err && raw_len != le32toh(entry->raw_len))
+		err = reader_chunk(r, file, i, le64toh(entry->offset), raw, &chunk);
+		if (!err && chunk.raw_len != le32toh(entry->raw_len))
 			err = fault_set(&r->fault, -EBADMSG, info->name,
 					le64toh(entry->offset),
 					"chunk %llu has another length than in the index",
@@ -116,8 +114,7 @@ static void verify_chunks(struct verification *v, struct image_reader *r,
 			whole = false;
 			continue;
 		}
-		crypto_generichash_update(&digest, r->chunk + len - IMAGE_TAG_BYTES,
-					  IMAGE_TAG_BYTES);
+		crypto_generichash_update(&digest, chunk.tag, IMAGE_TAG_BYTES);
 	}
 	crypto_generichash_final(&digest, sum, sizeof(sum));
 	if (whole && info->name && sodium_memcmp(sum, info->digest, sizeof(sum)))

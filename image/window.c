@@ -20,10 +20,15 @@
 #define WINDOW_ALIGN	4096U
 #define WINDOW_BYTES	((CHUNK_BOUND / WINDOW_ALIGN + 2) * WINDOW_ALIGN)
 
+uint8_t *window_buffer(void)
+{
+	return aligned_alloc(WINDOW_ALIGN, WINDOW_BYTES);
+}
+
 int window_init(struct window *w)
 {
 	*w = (struct window){ .fd = -1, .limit = UINT64_MAX };
-	w->buf = aligned_alloc(WINDOW_ALIGN, WINDOW_BYTES);
+	w->buf = window_buffer();
 	return w->buf ? 0 : -ENOMEM;
 }
 
@@ -114,6 +119,15 @@ int window_get(struct window *w, int fd, uint64_t offset, size_t len, uint8_t **
 		return -ENODATA;
 	*ret_data = w->buf + (offset - w->base);
 	return 0;
+}
+
+uint8_t *window_swap(struct window *w, uint8_t *other)
+{
+	uint8_t *buf = w->buf;
+
+	w->buf = other;
+	w->fd = -1;
+	return buf;
 }
 
 void window_limit(struct window *w, uint64_t offset)

@@ -18,6 +18,9 @@ struct window {
 	uint64_t limit;		/* nothing is wanted from there on */
 };
 
+/* WINDOW_BYTES, more than IMAGE_CHUNK_MAX; free() takes it back. */
+uint8_t *window_buffer(void);
+
 int window_init(struct window *w);
 void window_done(struct window *w);
 
@@ -32,6 +35,12 @@ int window_get(struct window *w, int fd, uint64_t offset, size_t len, uint8_t **
 
 /* What lies at @offset and behind it will not be asked for soon: do not read it. */
 void window_limit(struct window *w, uint64_t offset);
+
+/*
+ * What window_get() gave last is the caller's now, in the buffer that is returned; the
+ * window goes on with @other, a window_buffer().
+ */
+uint8_t *window_swap(struct window *w, uint8_t *other);
 
 /* The caller changed what lies before @offset: it is not given out again. */
 void window_drop(struct window *w, uint64_t offset);

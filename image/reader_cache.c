@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The chunks of pages and contents that were read last.
+ *
+ * A large chunk that is stored as it is stays where it was read and authenticated:
+ * its buffer is the slot's from then on, and the window goes on with the slot's.  So no
+ * byte of it is copied, and nobody can change it in between.  A small one is copied: the
+ * window has others behind it.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "image/reader_priv.h"
+#include "image/stream.h"
+
+#define LARGE	(256U << 10)
+
+static struct cached_chunk *pick_slot(struct image_reader *r)
+{
+	struct cached_chunk *oldest = &r->cache[0];
+
+	for (unsigned int i = 1; i < CACHE_SLOTS + r->m->nr_bases; i++)
+		if (r->cache[i].used < oldest->used)
+			oldest = &r->cache[i];
+	if (!oldest->buf)
+		oldest->buf = window_buffer();
+	return oldest->buf ? oldest : NULL;
+}
+
+static void keep(struct image_reader *r, enum image_file file, const struct chunk_read *chunk,
+		 struct cached_chunk *slot)
+{
+	slot->len = chunk->raw_len;
+	slot->raw = chunk->raw;
+	if (chunk->raw == slot->buf)
+		return;
+	if (chunk->raw_len >= LARGE)
+		slot->buf = window_swap(reader_window(r, file), slot->buf);
+	else
+		slot->raw = memcpy(slot->buf, chunk->raw, chunk->raw_len);
+}
+
+int reader_cached(struct image_reader *r, enum image_file file, uint64_t seq,
+		  const struct cached_chunk **ret_chunk)
+{
+	const struct image_ix_chunk *entry = &r->index.chunks[file][seq];
+	struct chunk_read chunk;
+	struct cached_chunk *slot;
+	int err;
+
+	for (unsigned int i = 0; i < CACHE_SLOTS + r->m->nr_bases; i++) {
+		slot = &r->cache[i];
+		if (slot->file == file && slot->seq == seq) {
+			slot->used = ++r->clock;
+			*ret_chunk = slot;
+			return 0;
+		}
+	}
+	slot = pick_slot(r);
+	if (!slot)
+		return fault_set(&r->fault, -ENOMEM, image_file_names[file], 0,
+				 "out of memory");
+	slot->file = 0;
+	err = reader_chunk(r, file, seq, le64toh(entry->offset), slot->buf, &chunk);
+	if (err)
+		return err;
+	/* extents were checked against the table, so it must be right */
+	if (chunk.raw_len != le32toh(entry->raw_len))
+		return fault_set(&r->fault, -EBADMSG, image_file_names[file],
+				 le64toh(entry->offset),
+				 "chunk %llu has another length than in the index",
+				 (unsigned long long)seq);
+	keep(r, file, &chunk, slot);
+	slot->file = file;
+	slot->seq = seq;
+	slot->used = ++r->clock;
+	*ret_chunk = slot;
+	return 0;
+}
