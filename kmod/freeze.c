@@ -322,6 +322,17 @@ static int ckpt_freeze_round(struct ckpt_freezing *run)
 	return ckpt_freeze_wait(run, 1);
 }
 
+/* Those that have gone are freed: members have only the others from then on. */
+static void ckpt_freeze_reap(struct ckpt_freezing *run)
+{
+	struct ckpt_tree *tree = &run->cap->tree;
+	struct ckpt_member *member, *end = tree->members + tree->nr_members;
+
+	ckpt_threads_reap(run->ctx);
+	for (member = tree->members; member < end; member++)
+		member->thread = ckpt_thread_find(run->ctx, member->task);
+}
+
 /* Let what was parked run, and wait until it does. */
 static int ckpt_freeze_retreat(struct ckpt_freezing *run)
 {
@@ -333,7 +344,7 @@ static int ckpt_freeze_retreat(struct ckpt_freezing *run)
 	ckpt_threads_thaw(ctx);
 	left = wait_event_killable_timeout(ctx->wq, !READ_ONCE(ctx->nr_threads),
 					   nsecs_to_jiffies(CKPT_ATTEMPT_NS) + 1);
-	ckpt_threads_reap(ctx);
+	ckpt_freeze_reap(run);
 	if (left < 0)
 		return -EINTR;
 	return left ? 0 : -EBUSY;
@@ -374,20 +385,25 @@ static void ckpt_freeze_blame(struct ckpt_freezing *run, struct task_struct *tas
 		ckpt_refuse(run->cap, reason, task, 0, "%srunning", exiting);
 }
 
-static void ckpt_freeze_blame_all(struct ckpt_freezing *run)
+/* Does it not park, or, of an attempt that is taken back, not go? */
+static bool ckpt_freeze_is_late(const struct ckpt_member *member, bool back)
+{
+	if (READ_ONCE(member->task->exit_state))
+		return false;
+	if (back)
+		return member->thread || ckpt_freeze_is_vfork_parent(member->task);
+	return !member->thread || (!ckpt_thread_is_parked(member->thread) &&
+				   !ckpt_freeze_is_stopped(member->task));
+}
+
+static void ckpt_freeze_blame_all(struct ckpt_freezing *run, bool back)
 {
 	struct ckpt_tree *tree = &run->cap->tree;
 	unsigned int i;
 
-	for (i = 0; i < tree->nr_members; i++) {
-		struct ckpt_member *member = &tree->members[i];
-
-		if (READ_ONCE(member->task->exit_state) ||
-		    (member->thread && (ckpt_thread_is_parked(member->thread) ||
-					ckpt_freeze_is_stopped(member->task))))
-			continue;
-		ckpt_freeze_blame(run, member->task);
-	}
+	for (i = 0; i < tree->nr_members; i++)
+		if (ckpt_freeze_is_late(&tree->members[i], back))
+			ckpt_freeze_blame(run, tree->members[i].task);
 	if (run->cap->nr_refusals)
 		return;
 	if (run->grew)
@@ -435,12 +451,12 @@ static int ckpt_freeze_all(struct ckpt_freezing *run, u64 max_pause_ns)
 		if (ret || run->cap->nr_refusals)
 			return ret;
 		if (ktime_get_ns() >= run->deadline) {
-			ckpt_freeze_blame_all(run);
+			ckpt_freeze_blame_all(run, false);
 			return 0;
 		}
 		ret = ckpt_freeze_clear(run);
 		if (ret == -EBUSY) {
-			ckpt_freeze_blame_all(run);
+			ckpt_freeze_blame_all(run, true);
 			return 0;
 		}
 		if (ret)
@@ -469,7 +485,7 @@ static int ckpt_freeze_begin(struct ckpt_freezing *run)
 		if (err)
 			return err;
 	}
-	ckpt_threads_reap(ctx);
+	ckpt_freeze_reap(run);
 	/* so that little is allocated in the pause */
 	return ckpt_records_reserve(ctx->records, CKPT_RESERVE);
 }
