@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#define FIRST_PACKED	4	/* a small image is simply compressed */
+#define FIRST_PACKED	2	/* a small image is simply compressed */
 #define FIRST_PLAIN	2
 #define PROBE_EVERY	64	/* chunks between two looks at the way not taken */
 #define PROBE_COST	16	/* times as many at most, if it is that much dearer */
@@ -48,9 +48,12 @@ bool pace_pack(struct pace *p)
 	double packed = price(p, &p->packed), plain = price(p, &p->plain);
 	bool pack;
 
-	if (p->packed.samples < FIRST_PACKED)
+	if (p->first_packed < FIRST_PACKED) {
+		p->first_packed++;
 		return true;
-	if (p->plain.samples < FIRST_PLAIN)
+	}
+	/* until the first ones are through */
+	if (p->packed.samples < FIRST_PACKED || p->plain.samples < FIRST_PLAIN)
 		return false;
 	pack = p->packed.ratio < SMALLER * p->plain.ratio &&
 	       packed <= WORTH * plain;

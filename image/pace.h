@@ -22,6 +22,7 @@ struct pace {
 	struct pace_way packed, plain;
 	double write_ns_per_byte;	/* 0: not known yet */
 	unsigned int workers;
+	unsigned int first_packed;	/* chunks that were chosen without knowing anything */
 	unsigned int since_probe;
 };
 

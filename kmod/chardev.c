@@ -54,7 +54,7 @@ struct ckpt_cmd {
 	unsigned int size;	/* of the structure in this kernel */
 	unsigned int flags;	/* that are known */
 	bool beside;		/* runs beside any other command */
-	bool shared;		/* runs beside others of its kind */
+	bool shared;		/* runs beside others that are shared */
 	int (*run)(struct ckpt_ctx *ctx, union ckpt_arg *arg);
 };
 
@@ -119,8 +119,8 @@ static const struct ckpt_cmd ckpt_cmds[] = {
 	CKPT_CMD(RESTORE_STATE, restore_state, ckpt_restore_state),
 	CKPT_CMD(PAGES_WRITE, restore_pages_write, ckpt_pages, .flags = CKPT_PAGES_DENSE,
 		 .shared = true),
-	CKPT_CMD(PAGES_SHARE, restore_pages_share, ckpt_pages_share),
-	CKPT_CMD(PAGES_DROP, restore_pages_drop, ckpt_pages_drop),
+	CKPT_CMD(PAGES_SHARE, restore_pages_share, ckpt_pages_share, .shared = true),
+	CKPT_CMD(PAGES_DROP, restore_pages_drop, ckpt_pages_drop, .shared = true),
 	CKPT_CMD(RESTORE_COMMIT, restore_commit, ckpt_restore_commit),
 };
 

@@ -7,7 +7,7 @@
  * reference; the last thread to leave frees it.
  *
  * Lock order:
- *   ctx->cmd_lock        a command, taken killable: for writing, but PAGES_WRITE for reading
+ *   ctx->cmd_lock        a command, taken killable: for writing, but for reading what fills memory
  *     restore->fault_locks one map's faults
  *       mmap_lock of a target
  *         tasklist_lock  read, while threads are attached
@@ -46,7 +46,7 @@ struct ckpt_ctx {
 	struct kref ref;
 	u64 id;				/* for events and tracepoints */
 	pid_t opener;			/* for events */
-	struct rw_semaphore cmd_lock;	/* serialises commands; PAGES_WRITE are readers */
+	struct rw_semaphore cmd_lock;	/* serialises commands; what fills memory are readers */
 	spinlock_t lock;		/* protects phase, threads, nr_* */
 	enum ckpt_phase phase;
 	struct list_head threads;	/* struct ckpt_thread.link, dead ones included */

@@ -4,7 +4,7 @@
  * filled with what records say, by themselves (actions) or, while they are off
  * their CPU, by the caller.
  *
- * Every command but ENTER runs with cmd_lock held, PAGES_WRITE for reading.  Only
+ * Every command but ENTER runs with cmd_lock held, PAGES_… for reading.  Only
  * threads that entered the context are touched.
  */
 #ifndef _CKPT_RESTORE_H

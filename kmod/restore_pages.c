@@ -38,7 +38,6 @@ struct ckpt_fill {
 	struct mm_struct *mm;
 	struct rw_semaphore *fault_lock;
 	struct page **pages;	/* CKPT_FILL_BATCH of the target */
-	struct page **sources;	/* as many of the caller */
 	const struct ckpt_iovec *iov;
 	unsigned int nr_iov;
 	const void __user *buf;
@@ -123,33 +122,13 @@ static long ckpt_fill_get_pages(struct ckpt_fill *fill, unsigned long addr,
 	return got;
 }
 
-/*
- * Copy page by page from the caller's own pages, as long as they can be had: by
- * words, and with no per-byte price where byte strings are slow.  The number of
- * pages copied; 0 if the buffer is not aligned.
- */
-static unsigned int ckpt_fill_copy_pages(struct ckpt_fill *fill, unsigned int nr)
-{
-	unsigned long from = (unsigned long)fill->buf + fill->done;
-	int i, got;
-
-	if (!PAGE_ALIGNED(from) || !access_ok((void __user *)from, nr * PAGE_SIZE))
-		return 0;
-	got = get_user_pages_fast(from, nr, 0, fill->sources);
-	for (i = 0; i < got; i++) {
-		/* this module is 64-bit only: every page has an address */
-		copy_page(page_address(fill->pages[i]), page_address(fill->sources[i]));
-		put_page(fill->sources[i]);
-	}
-	return max(got, 0);
-}
-
 /* Copy into @nr pages and give them back; the number of whole pages copied. */
 static unsigned int ckpt_fill_copy(struct ckpt_fill *fill, unsigned int nr)
 {
-	unsigned int good = ckpt_fill_copy_pages(fill, nr), i;
+	unsigned int good, i;
 
-	for (; good < nr; good++)
+	/* this module is 64-bit only: every page has an address */
+	for (good = 0; good < nr; good++)
 		if (copy_from_user(page_address(fill->pages[good]),
 				   fill->buf + fill->done + good * PAGE_SIZE, PAGE_SIZE))
 			break;
@@ -238,12 +217,11 @@ int ckpt_restore_pages_write(struct ckpt_ctx *ctx, struct ckpt_pages *arg)
 	fill.fault_lock = &ctx->restore->fault_locks[hash_ptr(fill.mm, CKPT_FAULT_LOCK_BITS)];
 	fill.iov = iov;
 	fill.dense = arg->flags & CKPT_PAGES_DENSE;
-	fill.pages = kmalloc_array(2 * CKPT_FILL_BATCH, sizeof(*fill.pages),
+	fill.pages = kmalloc_array(CKPT_FILL_BATCH, sizeof(*fill.pages),
 				   GFP_KERNEL_ACCOUNT);
 	err = -ENOMEM;
 	if (!fill.pages)
 		goto put_mm;
-	fill.sources = fill.pages + CKPT_FILL_BATCH;
 	err = ckpt_fill_run(&fill);
 	arg->done = fill.done;
 	kfree(fill.pages);

@@ -39,11 +39,12 @@ static int fill(const struct builder *b, struct restate *s, uint64_t *ret_bytes)
 	int ret;
 
 	ret = remem_create(state, b->reader, s->dev, s->error, &m, &total);
+	/* first all of them: beside it the kernel writes no pages */
+	for (unsigned int i = 0; !ret && i < state->nr_mms; i++)
+		ret = restate_mm(s, &state->mms[i]);
 	for (unsigned int i = 0; !ret && i < state->nr_mms; i++) {
 		relay_progress(b->relay, "memory", remem_bytes(m), total);
-		ret = restate_mm(s, &state->mms[i]);
-		if (!ret)
-			ret = remem_fill(m, &state->mms[i]);
+		ret = remem_fill(m, &state->mms[i]);
 	}
 	if (!ret)
 		ret = remem_finish(m);

@@ -43,7 +43,19 @@ static void test_small(void **unused)
 {
 	const struct machine slow_cpu = { 30, 1, 0.3, 0.5, 1 };
 
-	assert_int_equal(run(&slow_cpu, 4), 4);
+	assert_int_equal(run(&slow_cpu, 2), 2);
+}
+
+/* Chunks are chosen before it is known what the first ones took. */
+static void test_late(void **unused)
+{
+	unsigned int packed = 0;
+	struct pace p;
+
+	pace_init(&p, 2);
+	for (unsigned int i = 0; i < 8; i++)
+		packed += pace_pack(&p);
+	assert_int_equal(packed, 2);
 }
 
 static void test_choices(void **unused)
@@ -71,6 +83,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_small),
+		cmocka_unit_test(test_late),
 		cmocka_unit_test(test_choices),
 	};
 

@@ -26,8 +26,9 @@
  *   accepted if its tail is zero (-E2BIG otherwise).  An unknown flag is
  *   -EINVAL, an unknown command -ENOTTY, a command at the wrong time -EBADFD.
  *   One command at a time runs on a context (a second one waits, killable);
- *   CKPT_IOC_ENTER and poll(2) run beside it, and CKPT_IOC_PAGES_WRITE of several
- *   threads run beside each other, whichever maps they write to.
+ *   CKPT_IOC_ENTER and poll(2) run beside it, and CKPT_IOC_PAGES_WRITE, _SHARE and
+ *   _DROP of several threads run beside each other, whichever maps they change; what is
+ *   shared must have been written, and what two change at once is either's.
  *
  * Freezing
  *   A thread is parked in its own context on its way back to user mode, so it
@@ -311,7 +312,7 @@ struct ckpt_iovec {
  * @buf: pointer to the data, the ranges one after another
  * @done: out: bytes copied, also on error
  *
- * Write: fastest if @buf is page aligned.  An aligned block of 2 MiB may become a
+ * Write: @buf need not be aligned.  An aligned block of 2 MiB may become a
  * huge page if the call covers half of it.  Where a run of several MiB comes in
  * pieces that do not end at such blocks, CKPT_PAGES_DENSE says that all blocks
  * they touch may.
