@@ -19,6 +19,7 @@
 #include <linux/hash.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
+#include <linux/pagewalk.h>
 #include <linux/sched/coredump.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -38,6 +39,7 @@ struct ckpt_fill {
 	struct mm_struct *mm;
 	struct rw_semaphore *fault_lock;
 	struct page **pages;	/* CKPT_FILL_BATCH of the target */
+	unsigned int nr_refs;	/* of the first so many; the others are the same huge page's */
 	const struct ckpt_iovec *iov;
 	unsigned int nr_iov;
 	const void __user *buf;
@@ -76,15 +78,53 @@ static void ckpt_fill_enter_block(struct ckpt_fill *fill, unsigned int i,
 	fill->huge = fill->dense || ckpt_fill_cover(fill, i, block) >= CKPT_BLOCK / 2;
 }
 
+/* Is the first page part of a huge one that is mapped here?  Then all are. */
+static int ckpt_fill_look(pmd_t *pmdp, unsigned long addr, unsigned long next,
+			  struct mm_walk *walk)
+{
+	struct ckpt_fill *fill = walk->private;
+	unsigned int nr = (next - addr) >> PAGE_SHIFT, i;
+	spinlock_t *ptl = pmd_lock(walk->mm, pmdp);
+	bool same = pmd_present(*pmdp) && pmd_trans_huge(*pmdp) && pmd_write(*pmdp) &&
+		    pmd_page(*pmdp) + ((addr & ~HPAGE_PMD_MASK) >> PAGE_SHIFT) == fill->pages[0];
+
+	spin_unlock(ptl);
+	walk->action = ACTION_CONTINUE;
+	for (i = 1; same && i < nr; i++)
+		fill->pages[i] = fill->pages[0] + i;
+	return same;
+}
+
+static const struct mm_walk_ops ckpt_fill_walk_ops = {
+	.pmd_entry = ckpt_fill_look,
+	CKPT_WALK_RDLOCK
+};
+
+/*
+ * The reference of one page of a huge one keeps all of it together: the others need not be
+ * looked up one by one, as some kernels do.
+ */
 static long ckpt_fill_fault_in(struct ckpt_fill *fill, unsigned long addr, unsigned long nr)
 {
+	unsigned long end = addr + (nr << PAGE_SHIFT);
+	unsigned int flags = FOLL_WRITE | FOLL_FORCE;
 	int locked = 1;
-	long got;
+	long got, more;
 
 	if (mmap_read_lock_killable(fill->mm))
 		return -EINTR;
-	got = ckpt_gup_remote(fill->mm, addr, nr, FOLL_WRITE | FOLL_FORCE,
-			      fill->pages, &locked);
+	got = ckpt_gup_remote(fill->mm, addr, fill->huge ? 1 : nr, flags, fill->pages, &locked);
+	fill->nr_refs = max(got, 0L);
+	if (got == 1 && nr > 1 && locked) {
+		if (ckpt_k(walk_page_range)(fill->mm, addr, end, &ckpt_fill_walk_ops, fill) == 1) {
+			got = nr;
+		} else {
+			more = ckpt_gup_remote(fill->mm, addr + PAGE_SIZE, nr - 1, flags,
+					       fill->pages + 1, &locked);
+			fill->nr_refs += max(more, 0L);
+			got = fill->nr_refs;
+		}
+	}
 	if (locked)
 		mmap_read_unlock(fill->mm);
 	return got ? got : -EFAULT;
@@ -137,7 +177,7 @@ static unsigned int ckpt_fill_copy(struct ckpt_fill *fill, unsigned int nr)
 	for (i = 0; i < nr; i++)
 		if (!i || page_folio(fill->pages[i]) != page_folio(fill->pages[i - 1]))
 			set_page_dirty_lock(fill->pages[i]);
-	for (i = 0; i < nr; i++)
+	for (i = 0; i < fill->nr_refs; i++)
 		put_page(fill->pages[i]);
 	return good;
 }
