@@ -38,8 +38,10 @@ LOWER_TEXT int PMPI_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_int
 						   &ignored, &n, &combiner);
 	if (rc)
 		return fail_world(rc, CALL_MPI_Type_get_contents_c);
-	for (MPI_Count i = 0; i < n && i < max_datatypes; i++)
+	for (MPI_Count i = 0; i < n && i < max_datatypes; i++) {
 		datatypes[i] = wrap_dtype(datatypes[i]);
+		record_dtype(datatypes[i], CALL_MPI_Type_get_contents_c, 0, NULL);
+	}
 	return rc;
 }
 MPI_ALIAS(MPI_Type_get_contents_c);

@@ -14,6 +14,7 @@
 #ifndef MPI_GLUE_COMPLETION_H
 #define MPI_GLUE_COMPLETION_H
 
+#include "mpi-glue/drain.h"
 #include "mpi-glue/request.h"
 
 /* Without its status it cannot be told what this one received, or whether it was cancelled. */
@@ -51,6 +52,12 @@ request_settle(MPI_Request *request, MPI_Request real, bool complete, const MPI_
 	if (complete)
 		request_finished(req, status);
 	req->obj.real = (uintptr_t)real;
+}
+
+/* A collective among those with @flags is not told of yet: kept_come_and_go(). For a test: it tells of none. */
+static inline bool collective_waits(uint32_t flags)
+{
+	return unlikely(glue.kept & KEPT_MESSAGES) && (flags & REQ_COLLECTIVE) && kept_come_and_go();
 }
 
 /* What the library will complain of is nothing to us. */

@@ -13,11 +13,28 @@
 #include "mpi-glue/collective.h"
 #include "mpi/calls.h"
 
+/* Those of ROMIO, which both libraries use or imitate: a time of day has colons, too. */
+const char *file_path(const char *name)
+{
+	static const char *const kinds[] = {
+		"ufs", "nfs", "pfs", "piofs", "xfs", "hfs", "sfs", "testfs", "ftp", "gsiftp", "gridftp",
+		"lustre", "bgl", "bglockless", "zoidfs", "pvfs", "pvfs2", "panfs", "gpfs", "ime", "daos",
+		"quobyte",
+	};
+	const char *colon = strchr(name, ':');
+
+	for (size_t i = 0; colon && i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (strlen(kinds[i]) == (size_t)(colon - name) &&
+		    !strncmp(name, kinds[i], (size_t)(colon - name)))
+			return colon + 1;
+	return name;
+}
+
 static char *absolute(const char *name)
 {
 	char *cwd, *path = NULL;
 
-	if (*name == '/' || strchr(name, ':'))
+	if (*name == '/' || file_path(name) != name)
 		return strdup(name);
 	cwd = getcwd(NULL, 0);
 	if (cwd && asprintf(&path, "%s/%s", cwd, name) < 0)

@@ -278,6 +278,8 @@ MPI_ALIAS(MPI_Address);
 /* A status has the same layout in both languages and both halves. */
 int PMPI_Status_c2f(const MPI_Status *c_status, MPI_Fint *f_status)
 {
+	if (c_status == MPI_STATUS_IGNORE || c_status == MPI_STATUSES_IGNORE)
+		return MPI_ERR_ARG;
 	memcpy(f_status, c_status, sizeof(*c_status));
 	return MPI_SUCCESS;
 }

@@ -25,14 +25,23 @@ static struct vfile *file_at(uint32_t i)
 /* A restart opens it by its name, which may begin with the kind of its file system ("ufs:"). */
 static bool is_gone(const char *name)
 {
-	const char *path = name ? strchr(name, ':') : NULL;
+	return name && access(file_path(name), F_OK) && errno == ENOENT;
+}
 
-	return name && access(name, F_OK) && errno == ENOENT && (!path || access(path + 1, F_OK));
+/* A communicator of one process may be gone: any does.  0: there is none. */
+static uintptr_t comm_of(const struct vfile *file)
+{
+	const struct vcomm *comm = (const struct vcomm *)file->comm;
+	uintptr_t below = comm ? comm_below(comm) : 0;
+
+	if (!below && comm && comm->size == 1 && !comm->inter)
+		return (uintptr_t)real_comm(MPI_COMM_SELF);
+	return below;
 }
 
 static const char *refused(const struct vfile *file)
 {
-	if (!file->name || !file->comm || !comm_below((struct vcomm *)file->comm))
+	if (!file->name || !comm_of(file))
 		return "its communicator was freed";
 	if (file->shared)
 		return "shared file pointers are not restored yet";
@@ -70,7 +79,7 @@ LOWER_TEXT int rebuild_ask_files(char *ret_why, size_t size)
 LOWER_TEXT static int open_again(struct vfile *file)
 {
 	int amode = file->amode & ~(MPI_MODE_CREATE | MPI_MODE_EXCL);
-	MPI_Comm comm = (MPI_Comm)comm_below((struct vcomm *)file->comm);
+	MPI_Comm comm = (MPI_Comm)comm_of(file);
 	MPI_Info none = real_info(MPI_INFO_NULL);
 	MPI_File real;
 	int rc = lower_MPI_File_open(comm, file->name, amode, none, &real);

@@ -232,6 +232,8 @@ _Static_assert(offsetof(struct vrequest, fortran) == 0x68, "req_f_to_c_index of 
 void record_drop(struct vobj *obj);
 
 void file_forget_view(struct vfile *desc);
+/* A name without the kind of its file system ("ufs:"), if it begins with that. */
+const char *file_path(const char *name);
 /* What @call added of that number was deleted. */
 void errors_forget(unsigned int call, int code);
 

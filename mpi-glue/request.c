@@ -244,8 +244,7 @@ LOWER_TEXT int PMPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 	MPI_Request real;
 	int rc;
 
-	if (unlikely(glue.kept & KEPT_MESSAGES) && req && (req->flags & REQ_COLLECTIVE) &&
-	    kept_come_and_go()) {
+	if (req && collective_waits(req->flags)) {
 		*flag = 0;
 		return MPI_SUCCESS;
 	}
@@ -278,7 +277,7 @@ LOWER_TEXT int PMPI_Request_get_status(MPI_Request request, int *flag, MPI_Statu
 	struct vrequest *req = (struct vrequest *)vobj_req(request);
 	int rc;
 
-	if (unlikely(req && (req->flags & REQ_IO)) && !io_test(req)) {
+	if (req && (collective_waits(req->flags) || (unlikely(req->flags & REQ_IO) && !io_test(req)))) {
 		*flag = 0;
 		return MPI_SUCCESS;
 	}

@@ -216,7 +216,7 @@ LOWER_TEXT int PMPI_Testall(int count, MPI_Request requests[], int *flag, MPI_St
 	if (unlikely(own))
 		use = array_of(MPI_Status, own);
 	*flag = 0;
-	if (unlikely(flags & REQ_IO) && io_test_array(n, requests, real))
+	if (collective_waits(flags) || (unlikely(flags & REQ_IO) && io_test_array(n, requests, real)))
 		rc = MPI_SUCCESS;
 	else
 		rc = lower_MPI_Testall(count, real, flag, use);
@@ -294,9 +294,16 @@ LOWER_TEXT int PMPI_Testany(int count, MPI_Request requests[], int *indx, int *f
 	GLUE_CALL(MPI_Testany);
 	int n = COUNT(count), io = 0, done, rc;
 	MPI_Request *real = array_of(MPI_Request, n);
+	uint32_t flags = reals_of(real, n, requests);
 	MPI_Status own, *use = status == MPI_STATUS_IGNORE ? &own : status;
 
-	if (unlikely(reals_of(real, n, requests) & REQ_IO))
+	if (collective_waits(flags)) {
+		array_drop(real, n, false);
+		*flag = 0;
+		*indx = MPI_UNDEFINED;
+		return MPI_SUCCESS;
+	}
+	if (unlikely(flags & REQ_IO))
 		io = io_test_array(n, requests, real);
 	done = find_done(n, requests);
 	if (unlikely(done >= 0)) {
@@ -372,6 +379,10 @@ LOWER_TEXT static int some(int incount, MPI_Request requests[], int *outcount, i
 			break;
 		}
 		*outcount = 0;
+		if (!wait && collective_waits(flags)) {
+			rc = MPI_SUCCESS;
+			break;
+		}
 		if (wait)
 			rc = UNTIL_OUT(MPI_Testsome, *outcount, incount, real, outcount, indices, use);
 		else

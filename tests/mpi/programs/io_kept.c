@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* MPI-IO over many steps: a view of a subarray, positions, atomicity, a file opened for appending. */
+/*
+ * MPI-IO over many steps: a view of a subarray, positions, atomicity, a file opened for appending by
+ * each process alone, on a communicator that is freed then.
+ */
 #include "mt.h"
 
 #define ROWS 8
@@ -11,6 +14,7 @@ int main(int argc, char **argv)
 	MPI_File file, log;
 	MPI_Datatype view;
 	MPI_Status status;
+	MPI_Comm own;
 
 	mt_begin(&argc, &argv);
 	whole[0] = ROWS;
@@ -19,8 +23,10 @@ int main(int argc, char **argv)
 	MPI_Type_create_subarray(2, whole, part, start, MPI_ORDER_C, MPI_INT, &view);
 	MPI_Type_commit(&view);
 	MPI_File_open(MPI_COMM_WORLD, "mt_io_kept", MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
-	MPI_File_open(MPI_COMM_SELF, mt_rank ? "mt_log.1" : "mt_log.0", MPI_MODE_CREATE | MPI_MODE_WRONLY |
+	MPI_Comm_split(MPI_COMM_WORLD, mt_rank, 0, &own);
+	MPI_File_open(own, mt_rank ? "mt_log.1" : "mt_log.0", MPI_MODE_CREATE | MPI_MODE_WRONLY |
 		      MPI_MODE_APPEND | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &log);
+	MPI_Comm_free(&own);
 	MPI_File_set_atomicity(file, 1);
 	MPI_File_set_view(file, 0, MPI_INT, view, "native", MPI_INFO_NULL);
 	MPI_Type_free(&view);
