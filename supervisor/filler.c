@@ -376,14 +376,14 @@ uint64_t filler_bytes(struct filler *f)
 
 /* ---------------------------------------------------------------- life */
 
-/* A thread more than CPUs: one of them waits for the disk. */
+/* Two threads more than CPUs: some of them wait for the disk. */
 static unsigned int count_workers(void)
 {
 	cpu_set_t set;
 	unsigned int n = sched_getaffinity(0, sizeof(set), &set) ? 1U :
 			 (unsigned int)CPU_COUNT(&set);
 
-	return n + 1 > WORKERS_MAX ? WORKERS_MAX : n + 1;
+	return n + 2 > WORKERS_MAX ? WORKERS_MAX : n + 2;
 }
 
 static int prepare(struct worker *w, struct filler *f)
