@@ -265,11 +265,12 @@ static void set_creds(const struct tree *tree, const struct state_thread *thread
 	uint64_t now;
 	long ret;
 
-	drop_bounding(tree, c->cap_bounding);
 	ret = raw(SYS_prctl, PR_SET_KEEPCAPS, 1);
 	set_ids(tree, thread);
 	now = permitted_now(tree);
+	/* what is inheritable may have left the bounding set since, so that comes after it */
 	set_caps(tree, now, now, c->cap_inheritable);
+	drop_bounding(tree, c->cap_bounding);
 	set_fs_ids(tree, c);
 	for (long cap = 0; !ret && cap < 64; cap++)
 		if (c->cap_ambient & 1ULL << cap)
