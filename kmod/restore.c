@@ -81,6 +81,7 @@ static struct ckpt_thread *ckpt_restore_thread_alloc(void)
 		return NULL;
 	}
 	INIT_LIST_HEAD(&side->signals);
+	side->sigpending_limit = RLIM_INFINITY;
 	thread->side = side;
 	thread->side_free = ckpt_restore_side_free;
 	thread->on_park = ckpt_restore_on_park;

@@ -15,6 +15,7 @@
 #include <linux/delay.h>
 #include <linux/sched/jobctl.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 #include <linux/slab.h>
 
 #include "capture.h"
@@ -74,6 +75,27 @@ static bool ckpt_commit_is_stopped(const struct ckpt_restore_thread *side)
 	return side->proc && side->proc->state == CKPT_PROC_STOPPED;
 }
 
+/*
+ * A limit that was lowered since must not keep what was queued before out. Called a second
+ * time, it puts the limit back. The threads of a process queue at the same time, so this is
+ * not theirs to do.
+ */
+static void ckpt_commit_swap_limits(struct ckpt_commit *commit)
+{
+	unsigned int i;
+
+	for (i = 0; i < commit->nr; i++) {
+		struct task_struct *task = commit->threads[i]->task;
+		struct ckpt_restore_thread *side = commit->threads[i]->side;
+
+		if (!side->proc)
+			continue;
+		task_lock(task->group_leader);
+		swap(task->signal->rlim[RLIMIT_SIGPENDING].rlim_cur, side->sigpending_limit);
+		task_unlock(task->group_leader);
+	}
+}
+
 /* Run @fn in all threads that @which selects, in parallel; the first error. */
 static int ckpt_commit_all(struct ckpt_commit *commit, ckpt_action_fn fn,
 			   bool (*which)(const struct ckpt_restore_thread *side))
@@ -98,6 +120,16 @@ static int ckpt_commit_all(struct ckpt_commit *commit, ckpt_action_fn fn,
 	return err;
 }
 
+static int ckpt_commit_queue_signals(struct ckpt_commit *commit)
+{
+	int err;
+
+	ckpt_commit_swap_limits(commit);
+	err = ckpt_commit_all(commit, ckpt_restore_queue_signals, ckpt_commit_has_signals);
+	ckpt_commit_swap_limits(commit);
+	return err;
+}
+
 static int ckpt_commit_complete(struct ckpt_ctx *ctx, struct ckpt_commit *commit)
 {
 	int err;
@@ -106,8 +138,7 @@ static int ckpt_commit_complete(struct ckpt_ctx *ctx, struct ckpt_commit *commit
 	if (!err)
 		err = ckpt_commit_all(commit, ckpt_restore_flush_signals, ckpt_commit_any);
 	if (!err)
-		err = ckpt_commit_all(commit, ckpt_restore_queue_signals,
-				      ckpt_commit_has_signals);
+		err = ckpt_commit_queue_signals(commit);
 	if (!err)
 		err = ckpt_commit_all(commit, ckpt_restore_apply, ckpt_commit_any);
 	if (!err)
