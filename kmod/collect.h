@@ -106,5 +106,6 @@ void ckpt_file_check_mappers(struct ckpt_collect *c, struct ckpt_object *obj);
 int ckpt_collect_pipe_end(struct ckpt_collect *c, struct ckpt_object *file_obj);
 void ckpt_collect_pipe_ends_done(struct ckpt_collect *c);
 int ckpt_collect_pipes(struct ckpt_collect *c);
+bool ckpt_file_is_unseen_fifo(struct file *file);
 
 #endif /* _CKPT_COLLECT_H */

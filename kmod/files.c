@@ -360,6 +360,8 @@ static void ckpt_file_fill_open(struct ckpt_object *obj, struct ckpt_rec_file *r
 		rec->object = pipe->id;
 		if (pipe->pipe.external)
 			rec->flags |= CKPT_FILE_EXTERNAL;
+		if (ckpt_file_is_unseen_fifo(file))
+			rec->flags |= CKPT_FILE_FIFO_UNSEEN;
 	}
 }
 

@@ -10,6 +10,7 @@
 #include <linux/delay.h>
 #include <linux/fs.h>
 #include <linux/highmem.h>
+#include <linux/magic.h>
 #include <linux/pipe_fs_i.h>
 #include <linux/sched/signal.h>
 
@@ -64,6 +65,16 @@ void ckpt_collect_pipe_ends_done(struct ckpt_collect *c)
 		obj->pipe.external = obj->pipe.total_readers > obj->pipe.readers ||
 				     obj->pipe.total_writers > obj->pipe.writers;
 	}
+}
+
+/* Opened without waiting for a writer, and none has come: poll(2) tells of no hangup. */
+bool ckpt_file_is_unseen_fifo(struct file *file)
+{
+	struct pipe_inode_info *pipe = ckpt_pipe_of(file);
+
+	return pipe && !READ_ONCE(pipe->writers) &&
+	       file_inode(file)->i_sb->s_magic != PIPEFS_MAGIC &&
+	       ckpt_file_pipe_version(file) == READ_ONCE(pipe->w_counter);
 }
 
 static bool ckpt_pipe_trylock(struct pipe_inode_info *pipe)

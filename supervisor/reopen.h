@@ -118,7 +118,7 @@ int reopen_same_content(struct reopen *r, int fd, const struct engine_rec_blob *
 /* reopen_gone.c: directories, devices and FIFOs without a name */
 int reopen_gone(struct reopen *r, const struct state_file *file, int flags);
 int reopen_gone_directory(struct reopen *r, const struct state_file *file, int flags);
-int reopen_gone_fifo(struct reopen *r, const struct state_file *file);	/* both ends */
+int reopen_gone_fifo(struct reopen *r, const struct state_file *file, int flags);
 int reopen_gone_seal(struct reopen *r);
 
 /* reopen_put.c: contents of what is there, to be put back last */

@@ -4,7 +4,8 @@
  * tree that the caller gives again.
  *
  * Both ends of a pipe are held as bases while the descriptions are opened, so no
- * open waits for the other side and nothing that was written is lost.  A pty of
+ * open waits for the other side and nothing that was written is lost; of a FIFO that no
+ * writer has come to yet only the one for reading, as a writer that goes is a hangup.  A pty of
  * the tree is a new one, with its old index if that is free.  An end outside
  * that the caller does not give is /dev/null; into one that he gives goes what
  * the tree had not read yet, and a terminal gets its settings.
@@ -20,6 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "image/util.h"
 #include "supervisor/rights.h"
 
 #define PTY_TRIES	4096	/* default of kernel.pty.max */
@@ -49,24 +51,56 @@ static int fill_pipe(struct reopen *r, const struct state_file *file, const stru
 	return 0;
 }
 
+/* Has no reader of the FIFO seen a writer? Then none may be there when they are opened again. */
+static bool is_unseen(const struct reopen *r, const struct state_pipe *pipe)
+{
+	for (unsigned int i = 0; i < r->state->nr_files; i++) {
+		const struct state_file *file = &r->state->files[i];
+
+		if (file->pipe == pipe && !(file->rec->flags & CKPT_FILE_FIFO_UNSEEN))
+			return false;
+	}
+	return true;
+}
+
+static int fill_unseen(struct reopen *r, const struct state_file *file, int base)
+{
+	_cleanup_fd_ int fd = -1;
+
+	if (!file->pipe->rec->data_len)
+		return 0;
+	fd = reopen_again(base, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	return fd < 0 ? reopen_failed(r, file, fd, "open for writing") :
+			fill_pipe(r, file, file->pipe, fd);
+}
+
+static int make_fifo(struct reopen *r, const struct state_file *file, int *ends)
+{
+	bool unseen = is_unseen(r, file->pipe);
+	int flags = (unseen ? O_RDONLY : O_RDWR) | O_NONBLOCK | O_CLOEXEC, fd;
+
+	if (state_file_deleted(file)) {
+		fd = reopen_gone_fifo(r, file, flags);
+		if (fd < 0)
+			return fd;
+	} else {
+		fd = reopen_path(file, flags, 0);
+		if (fd < 0)
+			return reopen_failed(r, file, fd, "open");
+	}
+	ends[0] = fd;
+	ends[1] = fd;
+	return unseen ? fill_unseen(r, file, fd) : fill_pipe(r, file, file->pipe, fd);
+}
+
 static int make_pipe(struct reopen *r, const struct state_file *file)
 {
 	int *ends = r->pipes[file->pipe - r->state->pipes];
 
-	if (file->rec->kind == CKPT_FILE_PIPE) {
-		if (pipe2(ends, O_CLOEXEC | O_NONBLOCK))
-			return reopen_failed(r, file, -errno, "make");
-	} else if (state_file_deleted(file)) {
-		ends[1] = reopen_gone_fifo(r, file);
-		if (ends[1] < 0)
-			return ends[1];
-		ends[0] = ends[1];
-	} else {
-		ends[1] = reopen_path(file, O_RDWR | O_NONBLOCK | O_CLOEXEC, 0);
-		if (ends[1] < 0)
-			return reopen_failed(r, file, ends[1], "open");
-		ends[0] = ends[1];
-	}
+	if (file->rec->kind != CKPT_FILE_PIPE)
+		return make_fifo(r, file, ends);
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK))
+		return reopen_failed(r, file, -errno, "make");
 	return fill_pipe(r, file, file->pipe, ends[1]);
 }
 

@@ -19,22 +19,22 @@
 
 #define LAST_RESORT	"/tmp"
 
-static int make_at(int dir, const char *name, const struct ckpt_rec_file *rec)
+static int make_at(int dir, const char *name, const struct ckpt_rec_file *rec, int flags)
 {
-	int flags = O_NOFOLLOW | O_CLOEXEC, fd, ret = 0;
+	int fd, ret = 0;
 	bool is_dir = S_ISDIR(rec->mode);
 
 	if (is_dir ? mkdirat(dir, name, 0700) :
 		     mknodat(dir, name, (rec->mode & S_IFMT) | 0600, rec->rdev))
 		return -errno;
-	fd = openat(dir, name, flags | (is_dir ? O_RDONLY | O_DIRECTORY : O_RDWR | O_NONBLOCK));
+	fd = openat(dir, name, (is_dir ? O_RDONLY | O_DIRECTORY : flags) | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		ret = -errno;
 	unlinkat(dir, name, is_dir ? AT_REMOVEDIR : 0);
 	return ret ? ret : fd;
 }
 
-static int make_in(const char *path, const struct state_file *file, const char *name)
+static int make_in(const char *path, const struct state_file *file, const char *name, int flags)
 {
 	_cleanup_fd_ int dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	char other[48];
@@ -42,14 +42,15 @@ static int make_in(const char *path, const struct state_file *file, const char *
 
 	if (dir < 0)
 		return -errno;
-	fd = make_at(dir, name, file->rec);
+	fd = make_at(dir, name, file->rec, flags);
 	if (fd != -EEXIST)
 		return fd;
 	snprintf(other, sizeof(other), ".stillpoint-%u-%d", file->rec->id, getpid());
-	return make_at(dir, other, file->rec);
+	return make_at(dir, other, file->rec, flags);
 }
 
-static int make(const struct state_file *file)
+/* @flags: to open it with, but for a directory. */
+static int make(const struct state_file *file, int flags)
 {
 	char path[PATH_MAX], *slash;
 	const char *name = strrchr(file->path, '/');
@@ -62,9 +63,9 @@ static int make(const struct state_file *file)
 	/* its directory may be gone as well */
 	while (fd < 0 && (slash = strrchr(path, '/')) && path[1]) {
 		slash[slash == path] = 0;
-		fd = make_in(path, file, name);
+		fd = make_in(path, file, name, flags);
 	}
-	return fd < 0 ? make_in(LAST_RESORT, file, name) : fd;
+	return fd < 0 ? make_in(LAST_RESORT, file, name, flags) : fd;
 }
 
 int reopen_gone(struct reopen *r, const struct state_file *file, int flags)
@@ -72,7 +73,7 @@ int reopen_gone(struct reopen *r, const struct state_file *file, int flags)
 	unsigned int first = r->first[file - r->state->files];
 
 	if (r->bases[first] < 0) {
-		int fd = make(file);
+		int fd = make(file, O_RDWR | O_NONBLOCK);
 
 		if (fd < 0)
 			return fd;
@@ -88,9 +89,9 @@ int reopen_gone_directory(struct reopen *r, const struct state_file *file, int f
 	return fd < 0 ? reopen_failed(r, file, fd, "create again") : fd;
 }
 
-int reopen_gone_fifo(struct reopen *r, const struct state_file *file)
+int reopen_gone_fifo(struct reopen *r, const struct state_file *file, int flags)
 {
-	int fd = make(file);
+	int fd = make(file, flags);
 
 	return fd < 0 ? reopen_failed(r, file, fd, "create again") : fd;
 }

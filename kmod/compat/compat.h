@@ -116,6 +116,13 @@ static inline u32 ckpt_futex_flags_in(u32 flags)
 #define ckpt_file_has_owner(file) ((file)->f_flags & FASYNC || (file)->f_owner.pid)
 #endif
 
+/* What fifo_open() leaves for poll(2). Drop when minimum >= 6.12. */
+#ifdef CKPT_HAVE_F_PIPE
+#define ckpt_file_pipe_version(file) ((file)->f_pipe)
+#else
+#define ckpt_file_pipe_version(file) ((file)->f_version)
+#endif
+
 /* The array of VMAs went in 6.5. Drop when minimum >= 6.5. */
 #ifdef CKPT_HAVE_GUP_VMAS
 #define ckpt_get_user_pages_remote(mm, addr, nr, flags, pages) \
