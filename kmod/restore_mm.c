@@ -7,6 +7,7 @@
  * (which must not be mapped by the helper any more), fields.  The mappings
  * themselves are restore_vma.c's.
  */
+#include <linux/cred.h>
 #include <linux/elf.h>
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -65,8 +66,19 @@ static void ckpt_mm_release_files(struct ckpt_mm_job *job)
 
 /* ------------------------------------------------------ in the thread */
 
-/* As prctl(PR_SET_MM_EXE_FILE): a regular file that the thread may execute. */
-static int ckpt_mm_set_exe(struct file *exe)
+/*
+ * The program may have given up the right to execute its file, or nobody has it any more.
+ * Where the thread has not, who opened the context must be one who may read and write all.
+ */
+static int ckpt_mm_may_exec(const struct ckpt_ctx *ctx, struct file *exe)
+{
+	int err = file_permission(exe, MAY_EXEC);
+
+	return err == -EACCES && cap_raised(ctx->cred->cap_effective, CAP_DAC_OVERRIDE) ? 0 : err;
+}
+
+/* As prctl(PR_SET_MM_EXE_FILE): a regular file that may be executed. */
+static int ckpt_mm_set_exe(const struct ckpt_ctx *ctx, struct file *exe)
 {
 	int err;
 
@@ -74,7 +86,7 @@ static int ckpt_mm_set_exe(struct file *exe)
 	    exe->f_path.mnt->mnt_flags & MNT_NOEXEC ||
 	    exe->f_path.mnt->mnt_sb->s_iflags & SB_I_NOEXEC)
 		return -EACCES;
-	err = file_permission(exe, MAY_EXEC);
+	err = ckpt_mm_may_exec(ctx, exe);
 	if (err)
 		return err;
 	return ckpt_k(replace_mm_exe_file)(current->mm, exe);
@@ -146,7 +158,7 @@ static int ckpt_mm_membarrier(u32 cmds)
 	return err;
 }
 
-static int ckpt_mm_build(struct ckpt_mm_job *job)
+static int ckpt_mm_build(const struct ckpt_ctx *ctx, struct ckpt_mm_job *job)
 {
 	int err;
 
@@ -161,7 +173,7 @@ static int ckpt_mm_build(struct ckpt_mm_job *job)
 	if (job->rec->def_locked && !can_do_mlock())
 		return -EPERM;
 	if (job->exe)
-		err = ckpt_mm_set_exe(job->exe);
+		err = ckpt_mm_set_exe(ctx, job->exe);
 	if (err)
 		return err;
 	ckpt_mm_set_fields(job->rec);
@@ -177,7 +189,7 @@ static int ckpt_mm_act(struct ckpt_thread *thread, void *arg)
 
 	/* protections are the records', whatever PROT_READ implies for the job */
 	current->personality &= ~READ_IMPLIES_EXEC;
-	err = ckpt_mm_build(arg);
+	err = ckpt_mm_build(thread->ctx, arg);
 	current->personality = personality;
 	return err;
 }
