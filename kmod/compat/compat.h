@@ -110,11 +110,18 @@ static inline u32 ckpt_futex_flags_in(u32 flags)
 
 /* f_owner became a pointer in 6.12. Drop when minimum >= 6.12. */
 #ifdef CKPT_HAVE_FOWN_POINTER
-#define ckpt_file_has_owner(file)					\
-	((file)->f_flags & FASYNC || (READ_ONCE((file)->f_owner) && (file)->f_owner->pid))
+#define ckpt_file_fown(file) READ_ONCE((file)->f_owner)
 #else
-#define ckpt_file_has_owner(file) ((file)->f_flags & FASYNC || (file)->f_owner.pid)
+#define ckpt_file_fown(file) (&(file)->f_owner)
 #endif
+
+/* An owner to be told (F_SETOWN), or by what signal (F_SETSIG)? */
+static inline bool ckpt_file_has_owner(struct file *file)
+{
+	const struct fown_struct *own = ckpt_file_fown(file);
+
+	return file->f_flags & FASYNC || (own && (own->pid || own->signum));
+}
 
 /* What fifo_open() leaves for poll(2). Drop when minimum >= 6.12. */
 #ifdef CKPT_HAVE_F_PIPE
