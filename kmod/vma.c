@@ -14,6 +14,7 @@
 #include <linux/sched/signal.h>
 #include <linux/userfaultfd_k.h>
 
+#include "arch.h"
 #include "collect.h"
 #include "compat/mm.h"
 #include "compat/optional.h"
@@ -145,6 +146,17 @@ static void ckpt_vma_refuse(struct ckpt_collect *c, struct ckpt_object *obj,
 		    vma->vm_end, what);
 }
 
+/* Is it as the kernel made it? Only such a one comes back. */
+static bool ckpt_vma_is_the_kernels(const struct vm_area_struct *vma, u32 kind)
+{
+	vm_flags_t access = kind == CKPT_VMA_VDSO ? VM_READ | VM_EXEC : VM_READ;
+	u32 vdso = 0, vvar = 0;
+
+	ckpt_arch_vdso(vma->vm_mm, &vdso, &vvar);
+	return !vma->anon_vma && (vma->vm_flags & VM_ACCESS_FLAGS) == access &&
+	       vma->vm_end - vma->vm_start == (kind == CKPT_VMA_VDSO ? vdso : vvar);
+}
+
 static void ckpt_vma_check(struct ckpt_collect *c, struct ckpt_object *obj,
 			   struct vm_area_struct *vma, u32 kind)
 {
@@ -156,8 +168,12 @@ static void ckpt_vma_check(struct ckpt_collect *c, struct ckpt_object *obj,
 		ckpt_vma_refuse(c, obj, vma, reason, what);
 		return;
 	}
-	if (kind == CKPT_VMA_VDSO || kind == CKPT_VMA_VVAR)
+	if (kind == CKPT_VMA_VDSO || kind == CKPT_VMA_VVAR) {
+		if (!ckpt_vma_is_the_kernels(vma, kind))
+			ckpt_vma_refuse(c, obj, vma, CKPT_R_VMA_KIND,
+					"changed by the program: vDSO or its data");
 		return;
+	}
 	if (is_vm_hugetlb_page(vma) && vma->vm_file && ckpt_vma_is_sysv(vma))
 		ckpt_vma_refuse(c, obj, vma, CKPT_R_SYSV_SHM, "huge pages");
 	if (vma->vm_flags & (VM_IO | VM_PFNMAP))
@@ -254,10 +270,40 @@ static int ckpt_vma_collect(struct ckpt_collect *c, struct ckpt_object *obj,
 	return ckpt_vma_note_root(c, obj, vma);
 }
 
+/* The data, then the code, or neither: so the kernel maps them. */
+struct ckpt_vdso_seen {
+	unsigned int nr;
+	unsigned long vvar_end;
+	unsigned long vdso_start;
+};
+
+static void ckpt_vdso_note(struct ckpt_vdso_seen *seen, struct vm_area_struct *vma)
+{
+	switch (ckpt_vma_kind(vma)) {
+	case CKPT_VMA_VVAR:
+		seen->vvar_end = vma->vm_end;
+		seen->nr++;
+		break;
+	case CKPT_VMA_VDSO:
+		seen->vdso_start = vma->vm_start;
+		seen->nr++;
+		break;
+	}
+}
+
+static void ckpt_vdso_check(struct ckpt_collect *c, struct ckpt_object *obj,
+			    const struct ckpt_vdso_seen *seen)
+{
+	if (seen->nr && (seen->nr != 2 || seen->vvar_end != seen->vdso_start))
+		ckpt_refuse(c->cap, CKPT_R_VMA_KIND, obj->task, seen->vdso_start,
+			    "vDSO without its data, or apart from it");
+}
+
 int ckpt_collect_vmas(struct ckpt_collect *c, struct ckpt_object *obj,
 		      struct mm_struct *mm, u32 *ret_nr)
 {
 	VMA_ITERATOR(vmi, mm, 0);
+	struct ckpt_vdso_seen vdso = {};
 	struct vm_area_struct *vma;
 	u32 nr = 0, seen = 0;
 	int err;
@@ -267,6 +313,7 @@ int ckpt_collect_vmas(struct ckpt_collect *c, struct ckpt_object *obj,
 			err = ckpt_vma_collect(c, obj, vma);
 			if (err)
 				return err;
+			ckpt_vdso_note(&vdso, vma);
 			nr++;
 		}
 		if (!(++seen & 255)) {
@@ -277,6 +324,7 @@ int ckpt_collect_vmas(struct ckpt_collect *c, struct ckpt_object *obj,
 			cond_resched();
 		}
 	}
+	ckpt_vdso_check(c, obj, &vdso);
 	*ret_nr = nr;
 	return 0;
 }
