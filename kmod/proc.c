@@ -192,6 +192,7 @@ static void ckpt_proc_stop(struct task_struct *alive, struct ckpt_rec_proc *rec)
 	if (!ckpt_lock_sighand(alive, &flags))
 		return;
 	rec->exit_code = alive->signal->group_exit_code;
+	rec->oom_score_adj_min = signal->oom_score_adj_min;
 	if (!rec->exit_code) {
 		/* the parent has taken it */
 		rec->stop_reported = 1;

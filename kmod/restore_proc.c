@@ -14,7 +14,9 @@
  * read that, and ctx->lock does not disable them.  So pids are judged first, and
  * under tasklist_lock only checked to be alive still.
  */
+#include <linux/cred.h>
 #include <linux/ktime.h>
+#include <linux/oom.h>
 #include <linux/pid.h>
 #include <linux/sched/coredump.h>
 #include <linux/sched/jobctl.h>
@@ -179,6 +181,18 @@ static void ckpt_proc_set_foreground(struct ckpt_ctx *ctx, struct task_struct *l
 	put_pid(pid);
 }
 
+/* What the process may go back to: less than it has now only if the opener could give that. */
+static void ckpt_proc_set_oom(const struct ckpt_ctx *ctx, struct signal_struct *signal,
+			      const struct ckpt_rec_proc *rec)
+{
+	short least = clamp_t(short, rec->oom_score_adj_min, OOM_SCORE_ADJ_MIN,
+			      signal->oom_score_adj);
+
+	if (least >= signal->oom_score_adj_min ||
+	    cap_raised(ctx->cred->cap_effective, CAP_SYS_RESOURCE))
+		signal->oom_score_adj_min = least;
+}
+
 /*
  * Under tasklist_lock, of a thread group leader (which may be dead).  *ret_tty is
  * to be put; *ret_own is a session leader's terminal, to be put, too.
@@ -253,6 +267,8 @@ int ckpt_restore_proc(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
 	err = -ESRCH;
 	if (pid_alive(thread->task))
 		err = ckpt_proc_set(thread->task->group_leader, rec, &ids, &tty, &own);
+	if (!err)
+		ckpt_proc_set_oom(ctx, thread->task->signal, rec);
 	write_unlock_irq(ckpt_kdata.tasklist_lock);
 	tty_kref_put(tty);
 	if (own)

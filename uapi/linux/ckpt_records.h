@@ -121,6 +121,7 @@ struct ckpt_itimer {
  * @tty: controlling terminal, index of /dev/pts; -1: none; -2: not a pty
  * @tty_pgrp: foreground process group of that terminal
  * @cwd, @root: file_id
+ * @oom_score_adj_min: what it may set oom_score_adj to without rights; above that: the same
  * @limits: rlim_cur, rlim_max by RLIMIT_*
  */
 struct ckpt_rec_proc {
@@ -145,7 +146,8 @@ struct ckpt_rec_proc {
 	__u32 root;
 	__s32 tty;
 	__s32 tty_pgrp;
-	__s32 oom_score_adj;
+	__s16 oom_score_adj;
+	__s16 oom_score_adj_min;
 	__u32 stop_reported;
 	struct ckpt_itimer itimer[3];	/* ITIMER_REAL, _VIRTUAL, _PROF */
 	__u64 limits[16][2];
