@@ -163,6 +163,8 @@ u32 ckpt_file_kind(struct file *file, u64 *ret_object)
 		return file_inode(file)->i_sb->s_magic == PIPEFS_MAGIC ? CKPT_FILE_PIPE
 								       : CKPT_FILE_FIFO;
 	default:
+		if (file_inode(file)->i_sb->s_magic == HUGETLBFS_MAGIC)
+			*ret_object = file_inode(file)->i_blkbits;
 		return ckpt_kind_regular(file);
 	}
 }

@@ -112,6 +112,9 @@ static uint64_t size_of(const struct state_file *file)
 
 static unsigned int hugepage_shift(const struct reopen *r, const struct state_file *file)
 {
+	if (file->rec->object >= 12 && file->rec->object < 48)
+		return (unsigned int)file->rec->object;
+	/* it was not recorded always */
 	for (unsigned int i = 0; i < r->state->nr_vmas; i++) {
 		const struct state_vma *vma = &r->state->vmas[i];
 

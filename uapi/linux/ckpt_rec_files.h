@@ -47,7 +47,7 @@ struct ckpt_rec_lock {
 };
 
 enum ckpt_file_kind {
-	CKPT_FILE_REG = 1,
+	CKPT_FILE_REG = 1,	/* on hugetlbfs object is the binary logarithm of the page size */
 	CKPT_FILE_DIR = 2,
 	CKPT_FILE_PIPE = 3,	/* anonymous pipe; object: the pipe's number */
 	CKPT_FILE_FIFO = 4,	/* named; object: the pipe's number */
@@ -57,7 +57,7 @@ enum ckpt_file_kind {
 	CKPT_FILE_TTY = 8,	/* opened as /dev/tty */
 	CKPT_FILE_SHM = 9,	/* MAP_SHARED|MAP_ANONYMOUS object */
 	CKPT_FILE_MEMFD = 10,
-	CKPT_FILE_HUGETLB = 11,	/* hugetlb memfd or anonymous hugetlb object */
+	CKPT_FILE_HUGETLB = 11,	/* hugetlb memfd or anonymous hugetlb object; object as above */
 	CKPT_FILE_PATH = 12,	/* O_PATH */
 	CKPT_FILE_SYMLINK = 13,
 	CKPT_FILE_BLK = 14,
