@@ -11,6 +11,7 @@
 #include "supervisor/plan.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
@@ -170,6 +171,22 @@ static bool is_of_stranger(const struct dump *d, const struct state_file *file)
 	return true;
 }
 
+/* A trigger of pressure stall information may have been written to it, and nobody tells which. */
+static bool is_pressure(const struct state_file *file)
+{
+	static const char ending[] = ".pressure";
+	const struct ckpt_rec_file *rec = file->rec;
+	size_t len = strlen(file->path);
+
+	if (rec->kind != CKPT_FILE_REG || !(rec->flags & CKPT_FILE_OPEN) ||
+	    (rec->f_flags & O_ACCMODE) == O_RDONLY)
+		return false;
+	if (rec->fs_magic == PROC_SUPER_MAGIC)
+		return strstr(file->path, "/pressure/");
+	return rec->fs_magic == CGROUP2_SUPER_MAGIC && len >= sizeof(ending) &&
+	       strcmp(file->path + len - (sizeof(ending) - 1), ending) == 0;
+}
+
 /* What is opened again by name must have one. */
 static void check_path(struct dump *d, const struct state_file *file)
 {
@@ -182,6 +199,10 @@ static void check_path(struct dump *d, const struct state_file *file)
 	if (is_of_stranger(d, file)) {
 		dump_refuse(d, file, CKPT_R_FD_KIND,
 			    "of a process or thread that is gone or outside the tree:");
+		return;
+	}
+	if (is_pressure(file)) {
+		dump_refuse(d, file, CKPT_R_FD_KIND, "may hold a trigger of pressure:");
 		return;
 	}
 	if (rec->flags & CKPT_FILE_DELETED) {
