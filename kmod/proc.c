@@ -115,6 +115,16 @@ void ckpt_collect_check_ipc(struct ckpt_collect *c)
 
 /* ------------------------------------------------------------- parts of PROC */
 
+/* A parent that has called exec since is told by SIGCHLD, whatever was asked for: as do_notify_parent(). */
+static s32 ckpt_proc_exit_signal(struct task_struct *leader)
+{
+	struct task_struct *parent = rcu_dereference(leader->real_parent);
+
+	if (leader->exit_signal > 0 && leader->parent_exec_id != READ_ONCE(parent->self_exec_id))
+		return SIGCHLD;
+	return leader->exit_signal;
+}
+
 static void ckpt_proc_ids(struct ckpt_collect *c, struct ckpt_proc *proc,
 			  struct ckpt_rec_proc *rec)
 {
@@ -125,9 +135,9 @@ static void ckpt_proc_ids(struct ckpt_collect *c, struct ckpt_proc *proc,
 	rec->ppid = task_ppid_nr_ns(leader, c->ns);	/* a reaped one's parent may be gone */
 	rec->pgid = task_pgrp_nr_ns(leader, c->ns);
 	rec->sid = task_session_nr_ns(leader, c->ns);
+	rec->exit_signal = ckpt_proc_exit_signal(leader);
 	rcu_read_unlock();
 	rec->host_pid = ckpt_collect_host_pid(c, leader);
-	rec->exit_signal = leader->exit_signal;
 	get_task_comm(rec->comm, leader);
 	if (proc->parent < 0)
 		rec->flags |= CKPT_PROC_ROOT;
@@ -182,6 +192,7 @@ static void ckpt_proc_signal(struct ckpt_proc *proc, struct task_struct *alive,
 	if (proc->leader->exit_state)
 		rec->flags |= CKPT_PROC_LEADER_DEAD;
 	rec->oom_score_adj = signal->oom_score_adj;
+	rec->oom_score_adj_min = signal->oom_score_adj_min;
 	rec->personality = alive->personality;
 }
 
@@ -192,7 +203,6 @@ static void ckpt_proc_stop(struct task_struct *alive, struct ckpt_rec_proc *rec)
 	if (!ckpt_lock_sighand(alive, &flags))
 		return;
 	rec->exit_code = alive->signal->group_exit_code;
-	rec->oom_score_adj_min = signal->oom_score_adj_min;
 	if (!rec->exit_code) {
 		/* the parent has taken it */
 		rec->stop_reported = 1;
