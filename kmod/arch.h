@@ -10,6 +10,7 @@
 struct ckpt_cpu;
 struct ckpt_info;
 struct mm_struct;
+struct task_struct;
 
 /* Words of ckpt_rec_thread.regs, which has the order of struct user_regs_struct. */
 #define CKPT_REG_AX		10
@@ -25,5 +26,10 @@ void ckpt_arch_info(struct ckpt_info *info);
 void ckpt_arch_cpu(struct ckpt_cpu *cpu);
 /* Sizes of the vDSO of @mm and of the data before it; untouched if it has none. */
 void ckpt_arch_vdso(const struct mm_struct *mm, u32 *ret_vdso, u32 *ret_vvar);
+/*
+ * Will @task, whose AX is @ax, go on by the restart block of a 32-bit system call, as 64-bit
+ * programs can make?  That depends on how the call was entered, which no record keeps.
+ */
+bool ckpt_arch_restarts_32(const struct task_struct *task, u64 ax);
 
 #endif /* _CKPT_ARCH_H */

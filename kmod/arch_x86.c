@@ -7,6 +7,7 @@
  * that its extended state is still in the processor.
  */
 #include <linux/elf.h>
+#include <linux/errno.h>
 #include <linux/mm_types.h>
 #include <linux/regset.h>
 #include <linux/sched/signal.h>
@@ -101,6 +102,15 @@ void ckpt_arch_vdso(const struct mm_struct *mm, u32 *ret_vdso, u32 *ret_vvar)
 		return;
 	*ret_vdso = image->size;
 	*ret_vvar = -image->sym_vvar_start;
+}
+
+bool ckpt_arch_restarts_32(const struct task_struct *task, u64 ax)
+{
+	const struct restart_block *block = &task->restart_block;
+
+	/* before the kernel has looked at it, or after: there restart_syscall is 0 */
+	return ((s64)ax == -ERESTART_RESTARTBLOCK || !ax) && block->arch_data & TS_COMPAT &&
+	       (const void *)block->fn != ckpt_kdata.do_no_restart_syscall;
 }
 
 int ckpt_arch_collect_regs(struct ckpt_collect *c, struct task_struct *task,

@@ -284,6 +284,10 @@ static bool ckpt_task_restarts(const struct task_struct *task,
 static void ckpt_task_restart(struct ckpt_collect *c, struct task_struct *task,
 			      struct ckpt_rec_thread *rec)
 {
+	if (ckpt_arch_restarts_32(task, rec->regs[CKPT_REG_AX]))
+		ckpt_refuse(c->cap, CKPT_R_RESTART_KIND, task,
+			    rec->regs[CKPT_REG_ORIG_AX], "32-bit system call %lld",
+			    (s64)rec->regs[CKPT_REG_ORIG_AX]);
 	if (!ckpt_task_restarts(task, rec))
 		return;
 	if (ckpt_restart_to_record(task, &rec->restart))
