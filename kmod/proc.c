@@ -120,7 +120,7 @@ static s32 ckpt_proc_exit_signal(struct task_struct *leader)
 {
 	struct task_struct *parent = rcu_dereference(leader->real_parent);
 
-	if (leader->exit_signal > 0 && leader->parent_exec_id != READ_ONCE(parent->self_exec_id))
+	if (leader->exit_signal >= 0 && leader->parent_exec_id != READ_ONCE(parent->self_exec_id))
 		return SIGCHLD;
 	return leader->exit_signal;
 }

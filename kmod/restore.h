@@ -66,7 +66,7 @@ struct ckpt_restore_thread {
 	struct ckpt_rec_proc *proc;	/* of the thread that PROC was given for, or NULL */
 	struct list_head signals;	/* struct ckpt_restore_signal */
 	unsigned int nr_signals;
-	unsigned long sigpending_limit;	/* with @proc: to be swapped with the process's */
+	unsigned long sigpending_limit;	/* with @proc: the process's, while signals are queued */
 	struct ckpt_clock_deltas deltas;
 	bool has_rec;
 	bool committed;			/* set before it is let go */

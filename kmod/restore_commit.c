@@ -19,6 +19,7 @@
 #include <linux/slab.h>
 
 #include "capture.h"
+#include "compat/ksyms.h"
 #include "context.h"
 #include "events.h"
 #include "restore.h"
@@ -76,24 +77,38 @@ static bool ckpt_commit_is_stopped(const struct ckpt_restore_thread *side)
 }
 
 /*
- * A limit that was lowered since must not keep what was queued before out. Called a second
- * time, it puts the limit back. The threads of a process queue at the same time, so this is
- * not theirs to do.
+ * A limit that was lowered since must not keep what was queued before out. The threads of a
+ * process queue at the same time, so this is not theirs to do. Whoever is killed meanwhile
+ * may be without a leader.
  */
-static void ckpt_commit_swap_limits(struct ckpt_commit *commit)
+static void ckpt_commit_swap_limit(struct ckpt_thread *thread, bool back)
+{
+	struct ckpt_restore_thread *side = thread->side;
+	unsigned long *limit = &thread->task->signal->rlim[RLIMIT_SIGPENDING].rlim_cur;
+
+	task_lock(thread->task->group_leader);
+	if (!back) {
+		side->sigpending_limit = *limit;
+		*limit = RLIM_INFINITY;
+	} else if (*limit == RLIM_INFINITY) {	/* else somebody has set it in between */
+		*limit = side->sigpending_limit;
+	}
+	task_unlock(thread->task->group_leader);
+}
+
+static void ckpt_commit_swap_limits(struct ckpt_commit *commit, bool back)
 {
 	unsigned int i;
 
+	read_lock(ckpt_kdata.tasklist_lock);
 	for (i = 0; i < commit->nr; i++) {
-		struct task_struct *task = commit->threads[i]->task;
 		struct ckpt_restore_thread *side = commit->threads[i]->side;
 
-		if (!side->proc)
-			continue;
-		task_lock(task->group_leader);
-		swap(task->signal->rlim[RLIMIT_SIGPENDING].rlim_cur, side->sigpending_limit);
-		task_unlock(task->group_leader);
+		if (side->proc && pid_alive(commit->threads[i]->task) &&
+		    (!back || side->sigpending_limit != RLIM_INFINITY))
+			ckpt_commit_swap_limit(commit->threads[i], back);
 	}
+	read_unlock(ckpt_kdata.tasklist_lock);
 }
 
 /* Run @fn in all threads that @which selects, in parallel; the first error. */
@@ -124,9 +139,9 @@ static int ckpt_commit_queue_signals(struct ckpt_commit *commit)
 {
 	int err;
 
-	ckpt_commit_swap_limits(commit);
+	ckpt_commit_swap_limits(commit, false);
 	err = ckpt_commit_all(commit, ckpt_restore_queue_signals, ckpt_commit_has_signals);
-	ckpt_commit_swap_limits(commit);
+	ckpt_commit_swap_limits(commit, true);
 	return err;
 }
 

@@ -68,17 +68,23 @@ static void ckpt_mm_release_files(struct ckpt_mm_job *job)
 
 /*
  * The program may have given up the right to execute its file, or nobody has it any more.
- * Where the thread has not, who opened the context must be one who may read and write all.
+ * Where the thread has not, it must be the very file, by the word of one who may read and
+ * write all: of another one it would keep writers out.
  */
-static int ckpt_mm_may_exec(const struct ckpt_ctx *ctx, struct file *exe)
+static int ckpt_mm_may_exec(const struct ckpt_ctx *ctx, const struct ckpt_rec_mm *rec,
+			    struct file *exe)
 {
 	int err = file_permission(exe, MAY_EXEC);
 
-	return err == -EACCES && cap_raised(ctx->cred->cap_effective, CAP_DAC_OVERRIDE) ? 0 : err;
+	if (err == -EACCES && rec->exe_recorded &&
+	    cap_raised(ctx->cred->cap_effective, CAP_DAC_OVERRIDE))
+		return 0;
+	return err;
 }
 
 /* As prctl(PR_SET_MM_EXE_FILE): a regular file that may be executed. */
-static int ckpt_mm_set_exe(const struct ckpt_ctx *ctx, struct file *exe)
+static int ckpt_mm_set_exe(const struct ckpt_ctx *ctx, const struct ckpt_rec_mm *rec,
+			   struct file *exe)
 {
 	int err;
 
@@ -86,7 +92,7 @@ static int ckpt_mm_set_exe(const struct ckpt_ctx *ctx, struct file *exe)
 	    exe->f_path.mnt->mnt_flags & MNT_NOEXEC ||
 	    exe->f_path.mnt->mnt_sb->s_iflags & SB_I_NOEXEC)
 		return -EACCES;
-	err = ckpt_mm_may_exec(ctx, exe);
+	err = ckpt_mm_may_exec(ctx, rec, exe);
 	if (err)
 		return err;
 	return ckpt_k(replace_mm_exe_file)(current->mm, exe);
@@ -173,7 +179,7 @@ static int ckpt_mm_build(const struct ckpt_ctx *ctx, struct ckpt_mm_job *job)
 	if (job->rec->def_locked && !can_do_mlock())
 		return -EPERM;
 	if (job->exe)
-		err = ckpt_mm_set_exe(ctx, job->exe);
+		err = ckpt_mm_set_exe(ctx, job->rec, job->exe);
 	if (err)
 		return err;
 	ckpt_mm_set_fields(job->rec);

@@ -284,7 +284,8 @@ static bool ckpt_task_restarts(const struct task_struct *task,
 static void ckpt_task_restart(struct ckpt_collect *c, struct task_struct *task,
 			      struct ckpt_rec_thread *rec)
 {
-	if (ckpt_arch_restarts_32(task, rec->regs[CKPT_REG_AX]))
+	if ((s64)rec->regs[CKPT_REG_ORIG_AX] >= 0 &&
+	    ckpt_arch_restarts_32(task, rec->regs[CKPT_REG_AX]))
 		ckpt_refuse(c->cap, CKPT_R_RESTART_KIND, task,
 			    rec->regs[CKPT_REG_ORIG_AX], "32-bit system call %lld",
 			    (s64)rec->regs[CKPT_REG_ORIG_AX]);

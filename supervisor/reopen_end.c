@@ -68,7 +68,7 @@ static int fill_unseen(struct reopen *r, const struct state_file *file, int base
 	_cleanup_fd_ int fd = -1;
 
 	if (!file->pipe->rec->data_len)
-		return 0;
+		return fill_pipe(r, file, file->pipe, base);	/* its size alone */
 	fd = reopen_again(base, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
 	return fd < 0 ? reopen_failed(r, file, fd, "open for writing") :
 			fill_pipe(r, file, file->pipe, fd);

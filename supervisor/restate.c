@@ -108,6 +108,7 @@ int restate_mm(struct restate *s, const struct state_mm *mm)
 	*rec = *mm->rec;
 	rec->hdr.len = sizeof(*rec);
 	rec->exe = (__u32)reopen_fd(s->files, mm->exe);
+	rec->exe_recorded = mm->exe && reopen_is_recorded(mm->exe, (int)rec->exe);
 	for (unsigned int i = 0; i < mm->nr_vmas; i++) {
 		struct ckpt_rec_vma *vma = append(s, sizeof(*vma));
 

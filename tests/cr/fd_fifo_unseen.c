@@ -27,6 +27,7 @@ static int events(int fd)
 
 static void look(void)
 {
+	cr_eq(cr_sys(fcntl(fresh, F_GETPIPE_SZ)), 8192);
 	cr_eq(events(fresh), 0);
 	cr_eq(events(removed), 0);
 	cr_eq(events(gone), POLLHUP);
@@ -38,6 +39,7 @@ static void setup(void)
 	int wr;
 
 	fresh = make("fresh");
+	cr_eq(cr_sys(fcntl(fresh, F_SETPIPE_SZ, 8192)), 8192);
 	removed = make("removed");
 	cr_sys(unlink(cr_path("removed")));
 	gone = make("gone");

@@ -85,10 +85,10 @@ for kind in $KINDS; do
 	done
 done
 
-# One rank, which aborts in that state of its page. What it ends with is its own code, wherever it was; the
-# launcher's is not looked at, as MPICH's makes it 1 if it hears of a rank's end before that of its connection.
+# One rank, which aborts in that state of its page. What it ends with is its own code, wherever it was. MPICH's
+# launcher makes 1 of it if it hears of a rank's end before that of its connection; others may end the shell first.
 aborts() {
-	local kind=$1 mode=$2 state=$3 launch
+	local kind=$1 mode=$2 state=$3 launch rc=0
 	# shellcheck disable=SC2016
 	local note='sh -c "$1" - "$2" "$3" "$4"; rc=$?; echo $rc >"$2/ended"; exit $rc'
 	build "$kind" abort_cut || return
@@ -96,9 +96,10 @@ aborts() {
 	launcher "$kind" "$mode" 1
 	(cd "$work" && ABORT_AT=$state timeout -k 2 120 "$bin/quiesce" "$pages" 1 5 "$mode" 100000 \
 		"${launch[@]}" sh -c "$note" - "$rank" "$pages" "${glue[$kind]}" \
-		"$top/build/mpi/programs/$kind/abort_cut") >"$work/out" 2>"$work/err"
-	[ "$(cat "$pages/ended")" = 17 ] && ! grep -q 'before initializing' "$work/err" && return
-	echo "ended with $(cat "$pages/ended")"
+		"$top/build/mpi/programs/$kind/abort_cut") >"$work/out" 2>"$work/err" || rc=$?
+	[ "$rc" = 17 ] || rc=$(cat "$pages/ended")
+	[ "$rc" = 17 ] && ! grep -q 'before initializing' "$work/err" && return
+	echo "exit status $rc"
 	cat "$work/out" "$work/err"
 	return 1
 }

@@ -284,6 +284,8 @@ struct ckpt_rec_sigpending {
  * struct ckpt_rec_mm - one memory map
  * @pid: first process that has it; @host_pid: the same in the caller's namespace
  * @exe: file_id (restore: descriptor)
+ * @exe_recorded: restore: not 0: @exe is the file that was recorded, so that it may be one
+ *	which nobody may execute any more (-EACCES without CAP_DAC_OVERRIDE)
  * @nr_vmas: VMA records that follow
  * @nr_auxv: words of @auxv in use
  * @coredump_filter: bits of /proc/PID/coredump_filter
@@ -311,7 +313,7 @@ struct ckpt_rec_mm {
 	__u32 coredump_filter;
 	__u64 auxv[64];
 	__u32 membarrier;
-	__u32 pad;
+	__u32 exe_recorded;
 	__u64 mmap_base;
 };
 
