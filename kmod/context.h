@@ -42,6 +42,8 @@ enum ckpt_phase {
 	CKPT_PHASE_DEAD,	/* released */
 };
 
+#define CKPT_LANES	BITS_PER_LONG	/* CPU n has lane n % CKPT_LANES */
+
 struct ckpt_ctx {
 	struct kref ref;
 	u64 id;				/* for events and tracepoints */
@@ -54,7 +56,8 @@ struct ckpt_ctx {
 	unsigned int nr_threads;	/* attached and not gone */
 	unsigned int nr_parked;		/* of them parked now */
 	unsigned int nr_wanted;		/* wq is woken when so many have parked, or one left */
-	struct ckpt_thread *untold;	/* ckpt_threads_tell(): those left */
+	struct ckpt_thread *untold[CKPT_LANES];	/* ckpt_threads_tell(): those left, by their CPU */
+	unsigned long untold_lanes;	/* which lanes have any */
 	unsigned int nr_missed;		/* of it: those that were exiting */
 	u64 parked_last;		/* ktime_get_ns() of the last park */
 	u64 parked_since;		/* ktime_get_ns() of the first park since the last reap; 0: none */

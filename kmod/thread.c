@@ -12,6 +12,7 @@
 #include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/stat.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 
@@ -133,48 +134,131 @@ static int ckpt_thread_add_work(struct ckpt_thread *thread)
 	return task_work_add(thread->task, &thread->work, TWA_SIGNAL);
 }
 
-static struct ckpt_thread *ckpt_threads_next_untold(struct ckpt_ctx *ctx)
+/*
+ * Who has not been told waits in the lane of the CPU that it ran on, as it is woken there:
+ * a CPU that tells its own touches no other's run queue.
+ */
+static unsigned int ckpt_lane(int cpu)
 {
+	return cpu % CKPT_LANES;
+}
+
+static void ckpt_lane_push(struct ckpt_ctx *ctx, struct ckpt_thread *thread)
+{
+	unsigned int lane = ckpt_lane(task_cpu(thread->task));
+
+	lockdep_assert_held(&ctx->lock);
+	thread->next = ctx->untold[lane];
+	ctx->untold[lane] = thread;
+	WRITE_ONCE(ctx->untold_lanes, ctx->untold_lanes | BIT(lane));
+}
+
+static struct ckpt_thread *ckpt_lane_pop(struct ckpt_ctx *ctx, unsigned int lane)
+{
+	struct ckpt_thread *thread = ctx->untold[lane];
+
+	lockdep_assert_held(&ctx->lock);
+	if (!thread)
+		return NULL;
+	ctx->untold[lane] = thread->next;
+	if (!thread->next)
+		WRITE_ONCE(ctx->untold_lanes, ctx->untold_lanes & ~BIT(lane));
+	return thread;
+}
+
+/* One of this CPU's, or else, if others' are wanted, of the next that has any. */
+static struct ckpt_thread *ckpt_threads_next_untold(struct ckpt_ctx *ctx, bool others)
+{
+	unsigned long lane, own = ckpt_lane(raw_smp_processor_id());
 	struct ckpt_thread *thread;
 
-	if (!READ_ONCE(ctx->untold))
+	if (!READ_ONCE(ctx->untold_lanes))
 		return NULL;
 	spin_lock(&ctx->lock);
-	thread = ctx->untold;
-	if (thread)
-		WRITE_ONCE(ctx->untold, thread->next);
+	thread = ckpt_lane_pop(ctx, own);
+	if (!thread && others) {
+		lane = find_next_bit_wrap(&ctx->untold_lanes, CKPT_LANES, own);
+		if (lane < CKPT_LANES)
+			thread = ckpt_lane_pop(ctx, lane);
+	}
 	spin_unlock(&ctx->lock);
 	return thread;
 }
 
-/*
- * The freezer does this, and every thread that has parked while some are left: so the
- * CPUs that have woken share the work of waking the others, and those run where they
- * were woken.
- */
-static void ckpt_threads_help_tell(struct ckpt_ctx *ctx)
+static void ckpt_thread_tell(struct ckpt_thread *thread)
+{
+	struct ckpt_ctx *ctx = thread->ctx;
+
+	if (!ckpt_thread_add_work(thread))
+		return;		/* it may be through with us already */
+	spin_lock(&ctx->lock);
+	ctx->nr_missed++;
+	if (ctx->nr_wanted)
+		ctx->nr_wanted--;
+	spin_unlock(&ctx->lock);
+	ckpt_thread_leave(thread);
+}
+
+static void ckpt_threads_tell_own(struct ckpt_ctx *ctx)
 {
 	struct ckpt_thread *thread;
 
-	while ((thread = ckpt_threads_next_untold(ctx))) {
-		if (!ckpt_thread_add_work(thread))
-			continue;	/* it may be through with us already */
+	while ((thread = ckpt_threads_next_untold(ctx, false)))
+		ckpt_thread_tell(thread);
+}
+
+static void ckpt_threads_tell_all(struct ckpt_ctx *ctx)
+{
+	struct ckpt_thread *thread;
+
+	while ((thread = ckpt_threads_next_untold(ctx, true)))
+		ckpt_thread_tell(thread);
+}
+
+/*
+ * Every thread that has parked does this while some are left: so the CPUs that have woken
+ * share the work of waking the others.  Who is told here parks here, and comes first: those
+ * of other CPUs are told when this one has nothing else to do.
+ */
+static void ckpt_threads_help_tell(struct ckpt_ctx *ctx)
+{
+	ckpt_threads_tell_own(ctx);
+	if (single_task_running())
+		ckpt_threads_tell_all(ctx);
+}
+
+/* One of each other CPU's, so that all have begun before this one tells its own. */
+static void ckpt_threads_tell_others(struct ckpt_ctx *ctx)
+{
+	unsigned long lanes = READ_ONCE(ctx->untold_lanes);
+	struct ckpt_thread *thread;
+	unsigned long lane;
+
+	__clear_bit(ckpt_lane(raw_smp_processor_id()), &lanes);
+	for_each_set_bit(lane, &lanes, CKPT_LANES) {
 		spin_lock(&ctx->lock);
-		ctx->nr_missed++;
-		if (ctx->nr_wanted)
-			ctx->nr_wanted--;
+		thread = ckpt_lane_pop(ctx, lane);
 		spin_unlock(&ctx->lock);
-		ckpt_thread_leave(thread);
+		if (thread)
+			ckpt_thread_tell(thread);
 	}
 }
 
 unsigned int ckpt_threads_tell(struct ckpt_ctx *ctx, struct ckpt_thread *first)
 {
+	struct ckpt_thread *thread, *next;
+
 	spin_lock(&ctx->lock);
 	ctx->nr_missed = 0;
-	WRITE_ONCE(ctx->untold, first);
+	for (thread = first; thread; thread = next) {
+		next = thread->next;
+		ckpt_lane_push(ctx, thread);
+	}
 	spin_unlock(&ctx->lock);
-	ckpt_threads_help_tell(ctx);
+	ckpt_threads_tell_others(ctx);
+	ckpt_threads_tell_own(ctx);
+	cond_resched();		/* those of this CPU park */
+	ckpt_threads_tell_all(ctx);
 	return READ_ONCE(ctx->nr_missed);
 }
 

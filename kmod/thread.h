@@ -71,9 +71,10 @@ void ckpt_thread_put(struct ckpt_thread *thread);
 void ckpt_thread_enlist(struct ckpt_thread *thread, struct ckpt_ctx *ctx,
 			struct task_struct *task);
 /*
- * Queue the park of what is enlisted: @first and what follows it by next.  Threads that
- * park meanwhile on other CPUs help.  Returns when the last one has been told, or is just
- * being told.  What is exiting becomes GONE; how many did, as far as is known, is returned.
+ * Queue the park of what is enlisted: @first and what follows it by next; process context,
+ * may sleep.  Threads that park meanwhile help, first with those of their own CPU.  Returns
+ * when the last one has been told, or is just being told.  What is exiting becomes GONE; how
+ * many did, as far as is known, is returned.
  */
 unsigned int ckpt_threads_tell(struct ckpt_ctx *ctx, struct ckpt_thread *first);
 /* Off the list without having been told; the list's reference is the caller's, to put. */
