@@ -67,8 +67,8 @@ INCLUDES := -Iuapi -I. -I$(B)/gen
 
 # Kernels: every one of the matrix; those with "build" get a module.
 MATRIX  := tests/vm/matrix
-KERNELS := $(shell awk '!/^\#/ && NF && $$5 == "build" { print $$1 }' $(MATRIX))
-BOOTED  := $(shell awk '!/^\#/ && NF && $$6 == "boot" { print $$1 }' $(MATRIX))
+KERNELS := $(shell awk '/^[0-9a-z]/ && $$5 == "build" { print $$1 }' $(MATRIX))
+BOOTED  := $(shell awk '/^[0-9a-z]/ && $$6 == "boot" { print $$1 }' $(MATRIX))
 
 KERNEL  ?= $(lastword $(BOOTED))
 
