@@ -5,9 +5,10 @@
 # library through the glue take turns RUNS times; a figure is the least of a run, a ratio the
 # median of the runs' ratios. The goals are of docs/design/mpi.md.
 #
-# With INTERRUPTIBLE=1 a third takes part, in collectives: the glue with interruptible ones.
+# With INTERRUPTIBLE=1 a third takes part, in collectives: the glue with interruptible ones. With
+# TRANSPORT=tcp messages go through TCP on the loopback interface instead of shared memory.
 #
-# Environment: RUNS (5), KINDS ('mpich ompi'), METRICS (of mpi_rates.c; all), INTERRUPTIBLE.
+# Environment: RUNS (5), KINDS ('mpich ompi'), METRICS (of mpi_rates.c; all), INTERRUPTIBLE, TRANSPORT.
 
 set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -20,13 +21,20 @@ declare -A glue=([mpich]=$top/build/lib/mpi/mpich/libmpich.so.12
 	[ompi]=$top/build/lib/mpi/ompi/libmpi.so.40)
 declare -A cc=([mpich]=mpicc.mpich [ompi]=mpicc.openmpi)
 
+case ${TRANSPORT:=shared} in
+shared) over=() ;;
+tcp) over=(UCX_TLS=tcp,self UCX_NET_DEVICES=lo MPIR_CVAR_NOLOCAL=1
+	OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self OMPI_MCA_btl_tcp_if_include=lo) ;;
+*) echo "mpi: TRANSPORT is shared or tcp" >&2; exit 2 ;;
+esac
+
 pair() {
 	local kind=$1
 	shift
 	case $kind in
-	mpich) timeout 120 mpiexec.mpich -n 2 "$@" ;;
-	ompi) timeout 120 mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none \
-		--mca mpi_yield_when_idle 0 -n 2 "$@" ;;
+	mpich) env "${over[@]}" timeout 120 mpiexec.mpich -n 2 "$@" ;;
+	ompi) env "${over[@]}" timeout 120 mpirun.openmpi --allow-run-as-root --oversubscribe \
+		--bind-to none --mca mpi_yield_when_idle 0 -n 2 "$@" ;;
 	esac
 }
 
@@ -41,7 +49,7 @@ for kind in $KINDS; do
 			sed "s/^/$kind $run interruptible /"
 	done
 done >"$work/rows"
-echo "load $(cut -d' ' -f1-3 /proc/loadavg), $(nproc) CPUs"
+echo "$TRANSPORT, load $(cut -d' ' -f1-3 /proc/loadavg), $(nproc) CPUs"
 python3 - "$work/rows" <<'PYTHON'
 import statistics
 import sys
