@@ -17,6 +17,7 @@
 
 #include "image/base.h"
 #include "image/reader.h"
+#include "supervisor/nsinit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -451,6 +452,15 @@ static void raise_file_limit(struct rlimit *ret_old)
 	grow_file_table(more.rlim_cur);
 }
 
+/* A tree that was restored in a PID namespace of its own is known by its init. */
+static bool roots_are_inits(const struct dump_options *o)
+{
+	for (unsigned int i = 0; i < o->nr_roots; i++)
+		if (!nsinit_is(o->roots[i]))
+			return false;
+	return true;
+}
+
 static int dump_run(struct dump *d, kdev_open_fn open)
 {
 	const struct dump_options *o = d->options;
@@ -459,7 +469,7 @@ static int dump_run(struct dump *d, kdev_open_fn open)
 		.open = open,
 		.roots = o->roots,
 		.nr_roots = o->nr_roots,
-		.descendants = o->descendants,
+		.descendants = o->descendants || roots_are_inits(o),
 		.excludes = o->excludes,
 		.nr_excludes = o->nr_excludes,
 		.in_place = d->frozen_to_end,

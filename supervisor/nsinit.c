@@ -13,6 +13,7 @@
 #include "supervisor/nsinit.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
 #include <signal.h>
@@ -26,6 +27,8 @@
 
 #include "supervisor/rawsys.h"
 #include "supervisor/relay.h"
+
+#define NSINIT_NAME	"stillpoint-init"	/* in /proc/PID/comm: 15 bytes at most */
 
 static int mount_all(const struct restore_options *options)
 {
@@ -122,7 +125,7 @@ static _Noreturn void nsinit_main(const struct builder *b)
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	for (int i = 1; i <= SIGRTMAX; i++)
 		signal(i, SIG_DFL);
-	prctl(PR_SET_NAME, "stillpoint-init");
+	prctl(PR_SET_NAME, NSINIT_NAME);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getpid() != 1)
 		ret = engine_fail(&error, -EPROTO, "not the init of a new PID namespace");
 	if (!ret)
@@ -155,4 +158,23 @@ pid_t nsinit_create(const struct builder *b)
 	if (pid == 0)
 		nsinit_main(b);
 	return pid;
+}
+
+/* Last are the numbers that it has in the namespaces below ours. */
+bool nsinit_is(pid_t pid)
+{
+	static const char name[] = "Name:\t" NSINIT_NAME "\n";
+	_cleanup_fd_ int fd = -1;
+	char text[4096], *line, *end;
+	ssize_t n;
+
+	snprintf(text, sizeof(text), "/proc/%d/status", (int)pid);
+	fd = open(text, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return false;
+	text[n] = 0;
+	line = strstr(text, "\nNSpid:");
+	end = line ? strchr(line + 1, '\n') : NULL;
+	return end && !strncmp(text, name, sizeof(name) - 1) && !strncmp(end - 2, "\t1", 2);
 }

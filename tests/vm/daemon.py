@@ -1209,6 +1209,24 @@ def dump_and_restore_by_daemon(node):
 
 
 @test
+def restored_in_a_namespace_again(node):
+    """a tree in a PID namespace that a restore made is dumped and restored by the pid it said"""
+    with tempfile.TemporaryDirectory(dir=ARGS.work) as d:
+        p = spawn(COUNTER.format(n=80), d + '/out')
+        wait_for('lines', 20, lambda: os.path.getsize(d + '/out') > 10)
+        pid = p.pid
+        for n in range(2):
+            image = f'{d}/image{n}'
+            node.ctl('dump', '--pid', str(pid), '--dir', image, '--kill')
+            wait_for('its end', 5, lambda: p.poll() is not None and not alive(pid))
+            pid = node.json('restore', '--dir', image, '--detach', '--pidns',
+                            'new')['pids'][0]
+        wait_for('the end', 60, lambda: not alive(pid))
+        with open(d + '/out') as f:
+            equal(f.read(), counted(80), 'output')
+
+
+@test
 def restore_outlives_daemon(node):
     """a restored tree does not need ckptd, nor does who waits for it"""
     with tempfile.TemporaryDirectory(dir=ARGS.work) as d:
