@@ -21,6 +21,7 @@
 #define ATTEMPT_MIN_MS	200
 #define ATTEMPTS	5	/* share of the deadline one attempt may take */
 #define GAP_MS		20	/* the tree runs at least this long between attempts */
+#define SOCKET_RETRIES	3
 
 static uint64_t now_ms(void)
 {
@@ -39,7 +40,7 @@ static void sleep_ms(unsigned int ms)
 }
 
 /* Reasons that go away by themselves, often within milliseconds. */
-static bool worth_a_retry(const struct engine_error *error)
+static bool passes_by_itself(const struct engine_error *error)
 {
 	for (unsigned int i = 0; i < error->nr_refusals; i++) {
 		switch (error->refusals[i].reason) {
@@ -56,6 +57,27 @@ static bool worth_a_retry(const struct engine_error *error)
 		}
 	}
 	return true;
+}
+
+static bool only_sockets(const struct engine_error *error)
+{
+	for (unsigned int i = 0; i < error->nr_refusals; i++)
+		if (error->refusals[i].reason != CKPT_R_FD_SOCKET)
+			return false;
+	return error->nr_refusals;
+}
+
+/*
+ * A socket mostly stays, but who looks up a user or a host (getpwuid(3), getaddrinfo(3)) has
+ * one for an instant: @sockets more attempts are made for it.
+ */
+static bool worth_a_retry(int ret, const struct engine_error *error, unsigned int *sockets)
+{
+	if (ret == -EOPNOTSUPP && *sockets && only_sockets(error)) {
+		(*sockets)--;
+		return true;
+	}
+	return ret == -EBUSY && passes_by_itself(error);
 }
 
 static int name_target(struct capture *cap, const struct capture_options *o,
@@ -184,7 +206,7 @@ int capture_begin(struct capture *cap, const struct capture_options *o,
 {
 	unsigned int budget = o->freeze_timeout_ms;
 	uint64_t end = now_ms() + budget, now;
-	unsigned int share = budget / ATTEMPTS;
+	unsigned int share = budget / ATTEMPTS, sockets = SOCKET_RETRIES;
 	struct engine_error tried = { 0 };
 	int ret;
 
@@ -193,10 +215,8 @@ int capture_begin(struct capture *cap, const struct capture_options *o,
 	for (;;) {
 		engine_error_done(&tried);
 		ret = attempt(cap, o, share, &tried);
-		if (ret != -EBUSY)
-			break;
 		now = now_ms();
-		if (now + GAP_MS + share > end || !worth_a_retry(&tried))
+		if (!ret || now + GAP_MS + share > end || !worth_a_retry(ret, &tried, &sockets))
 			break;
 		capture_end(cap);
 		sleep_ms(GAP_MS);

@@ -72,11 +72,16 @@ static int fake_freeze(struct ckpt_freeze *arg)
 {
 	must(!fake.frozen && arg->timeout_ms && arg->max_pause_ms);
 	fake.freezes++;
+	fake.read_pos = 0;
 	if (fake.busy) {
 		fake.busy--;
-		fake.reading_refusals = true;
-		fake.read_pos = 0;
+		fake.refused = CKPT_R_D_STATE;
 		return -EBUSY;
+	}
+	if (fake.sockets) {
+		fake.sockets--;
+		fake.refused = CKPT_R_FD_SOCKET;
+		return -EOPNOTSUPP;
 	}
 	fake.frozen = true;
 	arg->freeze_ns = 1000;
@@ -238,13 +243,13 @@ static ssize_t fake_read(struct kdev *dev, void *buf, size_t len)
 {
 	struct ckpt_rec_refusal refusal = {
 		.hdr = { CKPT_REC_REFUSAL, 1, sizeof(refusal) },
-		.reason = CKPT_R_D_STATE,
+		.reason = fake.refused,
 		.pid = 100,
 		.comm = "made-up",
 		.detail = "wchan nfs_wait",
 	};
-	const char *from = fake.reading_refusals ? (char *)&refusal : (char *)fake.stream.buf;
-	size_t all = fake.reading_refusals ? sizeof(refusal) : fake.stream.len;
+	const char *from = fake.refused ? (char *)&refusal : (char *)fake.stream.buf;
+	size_t all = fake.refused ? sizeof(refusal) : fake.stream.len;
 
 	if (len > all - fake.read_pos)
 		len = all - fake.read_pos;
@@ -258,7 +263,7 @@ static void fake_close(struct kdev *dev)
 	fake.closed++;
 	fake.frozen = false;
 	fake.read_pos = 0;
-	fake.reading_refusals = false;
+	fake.refused = 0;
 	free(dev);
 }
 

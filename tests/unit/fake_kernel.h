@@ -34,13 +34,14 @@ struct fake_kernel {
 	/* faults */
 	int tty_ret;
 	unsigned int busy;		/* so many freezes are refused with D_STATE */
+	unsigned int sockets;		/* and then so many with FD_SOCKET */
 	int fail_pagemap_after;		/* PAGEMAP fails with -ETIMEDOUT after so many; 0: never */
 	int fail_read_after;		/* PAGES_READ fails with -ETIMEDOUT after so many; 0: never */
 	int thaw_ret;
 	/* what happened */
 	unsigned int opened, closed, freezes, pagemaps, reads, live_reads, pages_read, nr_excludes;
 	bool frozen, thawed, killed, dropped;
-	bool reading_refusals;
+	enum ckpt_reason refused;	/* what is read; 0: records */
 	size_t read_pos;
 };
 

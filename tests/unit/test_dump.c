@@ -373,6 +373,26 @@ static void test_retry(void **state)
 	fake_close_files();
 }
 
+/* One that a look-up of a user has is gone soon; one that stays is refused soon. */
+static void test_retry_sockets(void **state)
+{
+	struct scratch *s = *state;
+	struct dump_options options = dump_options_for(s);
+
+	make_tree(s);
+	fake.sockets = 2;
+	dump_ok(&options, NULL);
+	assert_int_equal(fake.freezes, 3);
+	fake_close_files();
+
+	image_remove(options.dir, NULL);
+	make_tree(s);
+	fake.sockets = 1000;
+	dump_fails(s, &options, -EOPNOTSUPP, CKPT_R_FD_SOCKET);
+	assert_int_equal(fake.freezes, 4);
+	fake_close_files();
+}
+
 static int no_commit(void *arg)
 {
 	return -EIO;
@@ -489,6 +509,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_refused, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_external, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_retry, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_retry_sockets, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_failures, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_shm_dir, scratch_setup, scratch_teardown),
 	};
