@@ -7,7 +7,8 @@
  * the application matched, and messages nobody has asked for yet, found by MPI_Improbe on every
  * communicator. A message is on the list from the moment it is matched, in that order, though
  * its bytes may come later. Who takes one out has it alone from then on: several threads may
- * receive what a checkpoint kept when only one called.
+ * receive what a checkpoint kept when only one called. On a communicator that was freed nobody
+ * asks any more: a message there is received for its count alone.
  *
  * Generalized requests are the application's to complete and are left alone.
  */
@@ -250,9 +251,41 @@ LOWER_TEXT static void drain_matched(void)
 	}
 }
 
-LOWER_TEXT static void drain_comm(struct vobj *comm)
+/*
+ * No receive of this rank's can be for a message on it that none has matched: it was freed here, and what is
+ * persistent may be started once more.
+ */
+static bool nobody_receives(const struct vobj *comm)
 {
-	MPI_Comm real = real_comm(virt_comm(comm));
+	const struct vtable *table = &glue.table[VK_REQ];
+
+	if (!comm->freed)
+		return false;
+	for (uint32_t i = 0; i < table->top; i++) {
+		const struct vrequest *req = (struct vrequest *)vobj_at(VK_REQ, i);
+
+		if (req && req->comm == comm && (req->flags & REQ_PERSISTENT))
+			return false;
+	}
+	return true;
+}
+
+/* What nobody will receive has counted now. */
+static void kept_discard(void)
+{
+	struct kept *kept = glue.drained ? glue.drained->first : NULL, *next;
+
+	for (; kept; kept = next) {
+		next = kept->next;
+		if (kept->pending || !nobody_receives(kept->comm))
+			continue;
+		kept_unlink(kept);
+		kept_free(kept);
+	}
+}
+
+LOWER_TEXT static void drain_comm(struct vobj *comm, MPI_Comm real)
+{
 	MPI_Message message;
 	MPI_Status status;
 	struct kept *kept;
@@ -269,6 +302,29 @@ LOWER_TEXT static void drain_comm(struct vobj *comm)
 	}
 }
 
+static bool may_drain(const struct vobj *comm)
+{
+	return comm_below((const struct vcomm *)comm) && (!comm->freed || nobody_receives(comm));
+}
+
+static void kept_test_all(void)
+{
+	for (struct kept *kept = glue.drained ? glue.drained->first : NULL; kept;
+	     kept = kept->next)
+		kept_test(kept);
+	kept_discard();
+}
+
+void drain_last(struct vcomm *comm)
+{
+	if (!glue.page)
+		return;
+	lock();
+	drain_comm(&comm->obj, (MPI_Comm)comm_below(comm));
+	kept_test_all();
+	unlock();
+}
+
 void drain_step(void)
 {
 	const struct vtable *table = &glue.table[VK_COMM];
@@ -280,12 +336,10 @@ void drain_step(void)
 	for (uint32_t i = 0; i < table->top; i++) {
 		struct vobj *comm = vobj_at(VK_COMM, i);
 
-		if (comm && !comm->freed && comm->real && !(coming && is_coming(comm)))
-			drain_comm(comm);
+		if (comm && may_drain(comm) && !(coming && is_coming(comm)))
+			drain_comm(comm, (MPI_Comm)comm_below((struct vcomm *)comm));
 	}
-	for (struct kept *kept = glue.drained ? glue.drained->first : NULL; kept;
-	     kept = kept->next)
-		kept_test(kept);
+	kept_test_all();
 }
 
 /*

@@ -70,6 +70,11 @@ static inline __attribute__((always_inline)) void count_received(struct vobj *co
 
 /* One look at everything: requests, matched messages, communicators. Library's lock held. */
 void drain_step(void);
+/*
+ * What the lower half is about to free with @comm, messages that nobody has received, counts as received: the
+ * senders have counted it, and a drain would wait for it for ever. Nobody sends on it any more.
+ */
+void drain_last(struct vcomm *comm);
 /* Requests, messages and transfers that a cut has to wait for. */
 unsigned int drain_pending(void);
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "mpi-glue/collective.h"
+#include "mpi-glue/drain.h"
 #include "mpi-glue/request.h"
 #include "mpi-glue/win.h"
 #include "mpi/calls.h"
@@ -303,10 +304,13 @@ LOWER_TEXT int PMPI_Comm_free(MPI_Comm *comm)
 
 	if (desc)
 		rc = attrs_delete(&desc->attrs, VK_COMM, (uintptr_t)*comm);
-	if (!rc && desc && desc->coll.id)
+	if (!rc && desc && desc->coll.id) {
 		rc = orphan_comm(desc);
-	else if (!rc)
+	} else if (!rc) {
+		if (desc)
+			drain_last(desc);
 		rc = lower_MPI_Comm_free(&real);
+	}
 	if (rc)
 		return fail_comm(*comm, rc, CALL_MPI_Comm_free);
 	if (desc)

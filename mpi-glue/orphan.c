@@ -19,6 +19,7 @@
  * first step waits until there are none here, so that it comes after their calls in all members.
  */
 #include "mpi-glue/collective.h"
+#include "mpi-glue/drain.h"
 #include "mpi-glue/request.h"
 #include "mpi/calls.h"
 
@@ -88,8 +89,10 @@ LOWER_TEXT void orphan_end(struct vrequest *req, MPI_Request real)
 	if (real != glue.real_request_null)
 		lower_MPI_Request_free(&real);
 	if (req->flags & REQ_LEFT) {
-		MPI_Comm left = (MPI_Comm)((struct vcomm *)req->comm)->left;
+		struct vcomm *comm = (struct vcomm *)req->comm;
+		MPI_Comm left = (MPI_Comm)comm->left;
 
+		drain_last(comm);
 		lower_MPI_Comm_free(&left);
 	} else if (req->flags & REQ_LEAVING) {
 		req->count--;

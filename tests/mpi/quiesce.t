@@ -5,9 +5,9 @@
 # milliseconds the job is quiesced, drained and let go, or given new lower halves in place. The
 # output is that of a run with the library alone. Restarts need tests/mpi/pmi1, so MPICH; they are
 # few, as each costs a tenth of a second. Then what waits for cuts: cuts/free_late.c, in which a rank frees a
-# communicator after two, cuts/progress.c and cuts/many_comms_kept.c; some of both with MPI_THREAD_MULTIPLE; and with
-# interruptible collectives cuts/apart.c, in which a rank does not come to what the others wait in before it has
-# seen two. What each of init_level, send_cancelled, request_handlers and file_meets is for it says itself. More of all:
+# communicator after two, cuts/free_unreceived.c, cuts/progress.c and cuts/many_comms_kept.c; some of both with
+# MPI_THREAD_MULTIPLE; and with interruptible collectives cuts/apart.c, in which a rank does not come to what the
+# others wait in before it has seen two. What each of init_level, send_cancelled, request_handlers and file_meets is for it says itself. More of all:
 #
 #   KINDS='mpich ompi' MODES='go restart' INTERVAL=2 CUTS=100 CUT_ROUNDS=150 RANKS='2 3 4 5' \
 #	PROGRAMS='waits types' tests/mpi/quiesce.t
@@ -111,6 +111,8 @@ free_late() {
 	for ranks in $APART; do
 		ok "$kind: go: free_late with $ranks ranks$more" cut "$kind" go "$ranks" free_late
 		[ -n "$more" ] || ok "$kind: go: progress with $ranks ranks" cut "$kind" go "$ranks" progress
+		[ -n "$more" ] || ok "$kind: go: free_unreceived with $ranks ranks" \
+			cut "$kind" go "$ranks" free_unreceived
 		[ -n "$more" ] || INTERVAL=50 ok "$kind: go: many_comms_kept with $ranks ranks" \
 			cut "$kind" go "$ranks" many_comms_kept
 	done
@@ -122,6 +124,8 @@ free_late() {
 		cut "$kind" restart 2 many_comms_kept
 	[ -n "$more" ] || ok "$kind: restart: errors_deleted with 2 ranks" \
 		cut "$kind" restart 2 errors_deleted
+	[ -n "$more" ] || CUT_ROUNDS=4 INTERVAL=100 ok "$kind: restart: free_unreceived with 2 ranks" \
+		cut "$kind" restart 2 free_unreceived
 	CUT_ROUNDS=4 INTERVAL=100 ok "$kind: restart: free_late with 3 ranks$more" \
 		cut "$kind" restart 3 free_late
 	cuts[restart]=${CUTS:-2}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Messages that nobody receives, on communicators that are freed: as OpenCoarrays sends them when an image stops. They
+ * were sent and are gone, and no checkpoint may wait for them: before all members have freed, and ever after.
+ */
+#include "cut.h"
+
+#define UNRECEIVED	5
+
+static void one(int round)
+{
+	int late = round % mt_size, token[2] = { round, mt_rank };
+	MPI_Comm comm, self;
+
+	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	MPI_Comm_dup(MPI_COMM_SELF, &self);
+	MPI_Send(token, 2, MPI_INT, 0, UNRECEIVED, self);
+	MPI_Comm_free(&self);
+	for (int to = 0; to < mt_size; to++)
+		MPI_Send(token, 2, MPI_INT, to, UNRECEIVED, comm);
+	if (mt_rank != late) {
+		MPI_Comm_free(&comm);
+		MPI_Recv(token, 1, MPI_INT, late, CUT_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	} else {
+		cut_await(round % 2 ? 1 : 0, round);
+		MPI_Comm_free(&comm);
+		for (int to = 0; to < mt_size; to++)
+			if (to != late)
+				MPI_Send(token, 1, MPI_INT, to, CUT_TAG, MPI_COMM_WORLD);
+	}
+	CHECK(token[0] == round);
+	mt_value(token[0]);
+	cut_await_all(1, round);
+}
+
+int main(int argc, char **argv)
+{
+	mt_begin(&argc, &argv);
+	for (int round = 0; round < ROUNDS; round++)
+		one(round);
+	return mt_end();
+}
