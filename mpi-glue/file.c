@@ -83,6 +83,21 @@ LOWER_TEXT int PMPI_File_close(MPI_File *fh)
 }
 MPI_ALIAS(MPI_File_close);
 
+/* As it was opened; a restart does so without creating it. */
+LOWER_TEXT int PMPI_File_get_amode(MPI_File fh, int *amode)
+{
+	GLUE_CALL(MPI_File_get_amode);
+	const struct vfile *desc = (struct vfile *)vobj_file(fh);
+	int rc = lower_MPI_File_get_amode(real_file(fh), amode);
+
+	if (rc)
+		return fail_file(fh, rc, CALL_MPI_File_get_amode);
+	if (desc)
+		*amode = desc->amode;
+	return rc;
+}
+MPI_ALIAS(MPI_File_get_amode);
+
 void file_forget_view(struct vfile *desc)
 {
 	if (!desc->datarep)

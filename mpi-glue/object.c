@@ -35,6 +35,7 @@ void record_drop(struct vobj *obj)
 		free(dtype->ints);
 		free(dtype->addresses);
 		free(dtype->dtypes);
+		free(dtype->name);
 		break;
 	case VK_FILE:
 		errh_unref(file->errh);

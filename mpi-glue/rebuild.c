@@ -152,6 +152,7 @@ void rebuild_forget(void)
 		info->saved = NULL;
 	}
 	rebuild_forget_comms();
+	rebuild_forget_dtypes();
 	rebuild_forget_wins();
 }
 

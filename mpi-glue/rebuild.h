@@ -39,6 +39,7 @@ int rebuild(bool unload, const char *environment, char *ret_why, size_t size);
 int rebuild_ask_comms(char *ret_why, size_t size);
 void rebuild_forget_comms(void);
 int rebuild_ask_dtypes(char *ret_why, size_t size);
+void rebuild_forget_dtypes(void);
 int rebuild_ask_files(char *ret_why, size_t size);
 int rebuild_files(char *ret_why, size_t size);
 int rebuild_ask_wins(void);

@@ -2,11 +2,12 @@
 /*
  * Datatypes of a restart: the constructor again, with the arguments that MPI_Type_get_contents
  * told when the type was made. Inner types come first; one that the application has freed is made
- * for its outer ones, and freed again at the end.
+ * for its outer ones, and freed again at the end. The others get their names again.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "mpi-glue/rebuild.h"
 #include "mpi/calls.h"
@@ -100,18 +101,49 @@ static bool can_construct(const struct vdtype *d)
 	return false;
 }
 
+LOWER_TEXT static int ask_name(struct vdtype *d)
+{
+	char name[MPI_MAX_OBJECT_NAME];
+	int length;
+
+	free(d->name);
+	d->name = NULL;
+	if (d->obj.freed || d->predefined)
+		return 0;
+	if (lower_MPI_Type_get_name(real_dtype(virt_dtype(&d->obj)), name, &length))
+		return -EIO;
+	d->name = strdup(name);
+	return d->name ? 0 : -ENOMEM;
+}
+
 int rebuild_ask_dtypes(char *ret_why, size_t size)
 {
-	for (uint32_t i = 0; i < glue.table[VK_DTYPE].top; i++) {
-		const struct vdtype *d = (struct vdtype *)vobj_at(VK_DTYPE, i);
+	int rc = 0;
+
+	for (uint32_t i = 0; i < glue.table[VK_DTYPE].top && !rc; i++) {
+		struct vdtype *d = (struct vdtype *)vobj_at(VK_DTYPE, i);
 
 		if (d && !d->predefined && !can_construct(d)) {
 			snprintf(ret_why, size, "%s: types of this kind are not restored yet",
 				 call_symbol[d->made_by] + 1);
 			return -ENOTSUP;
 		}
+		if (d)
+			rc = ask_name(d);
 	}
-	return 0;
+	return rc;
+}
+
+void rebuild_forget_dtypes(void)
+{
+	for (uint32_t i = 0; i < glue.table[VK_DTYPE].top; i++) {
+		struct vdtype *d = (struct vdtype *)vobj_at(VK_DTYPE, i);
+
+		if (!d)
+			continue;
+		free(d->name);
+		d->name = NULL;
+	}
 }
 
 LOWER_TEXT static int construct(const struct vdtype *d, MPI_Datatype *type)
@@ -181,6 +213,13 @@ LOWER_TEXT static int make_dtype(struct vdtype *d)
 	return 0;
 }
 
+LOWER_TEXT static int name_again(struct vdtype *d)
+{
+	if (!d->name)
+		return 0;
+	return lower_MPI_Type_set_name(real_dtype(virt_dtype(&d->obj)), d->name);
+}
+
 int rebuild_dtypes(char *ret_why, size_t size)
 {
 	const struct vtable *table = &glue.table[VK_DTYPE];
@@ -195,6 +234,8 @@ int rebuild_dtypes(char *ret_why, size_t size)
 		struct vdtype *d = (struct vdtype *)vobj_at(VK_DTYPE, i);
 		int rc = d && !d->predefined ? make_dtype(d) : 0;
 
+		if (!rc && d)
+			rc = name_again(d);
 		if (rc) {
 			snprintf(ret_why, size, "type of %s: code %d of the new library",
 				 call_symbol[d->made_by] + 1, rc);

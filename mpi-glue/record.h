@@ -84,6 +84,7 @@ struct vdtype {
 	int *ints;
 	MPI_Aint *addresses;
 	MPI_Datatype *dtypes;	/* virtual; ours among them are referenced */
+	char *name;		/* between cut and go; not of predefined ones */
 };
 
 struct vop {

@@ -145,6 +145,7 @@ for kind in $KINDS; do
 	cuts[restart]=100000
 	# the address of the server is in the environment; one rank needs none
 	INTERVAL=100 ok "$kind: restart: environ_gone" cut "$kind" restart 1 environ_gone
+	INTERVAL=100 ok "$kind: restart: names_kept with 2 ranks" cut "$kind" restart 2 names_kept
 	INTERVAL=100 CUT_ROUNDS=10 ok "$kind: restart: helpers with 2 ranks" cut "$kind" restart 2 helpers
 	ABORT_AFTER=20000 ok "$kind: restart: MPI_Abort while another library is loaded" aborts "$kind" restart 5
 	cuts[restart]=${CUTS:-2}
