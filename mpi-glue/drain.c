@@ -317,7 +317,7 @@ static void kept_test_all(void)
 
 void drain_last(struct vcomm *comm)
 {
-	if (!glue.page)
+	if (!glue.page || glue.state != GLUE_RUNNING)	/* of sessions alone nothing is counted */
 		return;
 	lock();
 	drain_comm(&comm->obj, (MPI_Comm)comm_below(comm));
