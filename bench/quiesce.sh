@@ -44,7 +44,7 @@ for kind in $KINDS; do
 	until [ "$(wc -l <"$log")" -gt "$at" ]; do sleep 0.05; done
 	echo "$kind $(((up - began) / 1000000)) $((($(date +%s%N) - up) / 1000000))" >>"$dir/restart"
 	grep ^barrier "$log" >"$dir/$kind-barriers"
-	on 1 ckptctl kill -s KILL "$job"
+	on 1 ckptctl kill "$job" KILL
 done
 echo "kernel $KERNEL, load $(cut -d' ' -f1-3 /proc/loadavg), $(nproc) CPUs for three nodes" |
 	tee "$dir/machine"

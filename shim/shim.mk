@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # What ckptd and ckptctl need of the shim (messages, identity), and the shim.
 
-$(call library,shim,shim/proto.c shim/identity.c shim/atomic_json.c shim/ranks.c)
+$(call library,shim,shim/proto.c shim/identity.c shim/atomic_json.c shim/ranks.c shim/priority.c)
 
 # process management, for the shim and for tests
 $(call library,pm,shim/pmi1.c shim/pmi1_kvs.c shim/fence.c shim/pm_pmi1.c shim/pm_port.c)

@@ -53,13 +53,13 @@ static int unpack(struct shim_spec *s, char *why, size_t size)
 {
 	json_t *argv = NULL, *env = NULL, *groups = NULL, *limits = NULL;
 	int uid, gid, host_ns = 0, window = 0, mask = 022, main_pid = 0;
-	int any_rights = 0;
+	int any_rights = 0, nice = 0;
 	json_t *ranks = NULL;
 	json_error_t error;
 	int err;
 
 	if (json_unpack_ex(s->json, &error, 0,
-			   "{s:I, s:s, s:s, s:s, s:i, s:i, s:o, s:b, s:[sss], s?i, s?o, s?o, s?s, s?i, s?o, s?o, s?i, s?b, s?[II], s?o, s?o, s?s !}",
+			   "{s:I, s:s, s:s, s:s, s:i, s:i, s:o, s:b, s:[sss], s?i, s?o, s?o, s?s, s?i, s?o, s?o, s?i, s?b, s?[II], s?o, s?o, s?s, s?i !}",
 			   "job", &s->job, "state_dir", &s->state_dir,
 			   "image_dir", &s->image_dir, "key", &s->key,
 			   "uid", &uid, "gid", &gid, "groups", &groups,
@@ -71,7 +71,7 @@ static int unpack(struct shim_spec *s, char *why, size_t size)
 			   "any_rights", &any_rights,
 			   "log_len", &s->log_len[0], &s->log_len[1],
 			   "old_logs", &s->old_logs, "ranks", &ranks,
-			   "encryption_key", &s->encryption_key)) {
+			   "encryption_key", &s->encryption_key, "nice", &nice)) {
 		snprintf(why, size, "bad specification: %s", error.text);
 		return -EINVAL;
 	}
@@ -80,6 +80,7 @@ static int unpack(struct shim_spec *s, char *why, size_t size)
 	s->host_ns = host_ns;
 	s->window = (unsigned int)window;
 	s->umask = (mode_t)mask;
+	s->nice = nice;
 	s->main_pid = main_pid;
 	s->any_rights = any_rights;
 	s->argv = string_list(argv);

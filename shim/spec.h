@@ -38,6 +38,7 @@ struct shim_spec {
 	char **env;
 	const char *cwd;
 	mode_t umask;
+	int nice;			/* of the job's processes */
 	bool has_limits;
 	struct rlimit limits[RLIM_NLIMITS];
 	/* restore */

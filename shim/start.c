@@ -23,6 +23,7 @@
 
 #include "image/util.h"
 #include "shim/pages.h"
+#include "shim/priority.h"
 #include "supervisor/outcome.h"
 
 extern char **environ;
@@ -151,6 +152,7 @@ _Noreturn static void become_job(const struct shim *shim, const struct start *st
 	prctl(PR_SET_PDEATHSIG, 0);
 	default_signals();
 	setsid();
+	priority_set(spec->nice);
 	oom_default();
 	err = stdio_enter(&shim->io, spec, flags, start->index);
 	if (err)

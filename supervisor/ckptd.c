@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "libckptctl/version.h"
+#include "shim/priority.h"
 #include "supervisor/daemon.h"
 
 static const char usage[] =
@@ -109,6 +110,16 @@ static void on_signal(int signo, void *arg)
 	reactor_stop(daemon->reactor);
 }
 
+/* Before any thread is made. */
+static void come_first(struct daemon *daemon)
+{
+	int nice = priority_get();
+
+	daemon->job_nice = nice > 0 ? nice : 0;
+	if (nice > PRIORITY_DAEMON)
+		priority_set(PRIORITY_DAEMON);
+}
+
 static int serve(struct daemon *daemon)
 {
 	struct reactor_source *source;
@@ -151,6 +162,7 @@ int main(int argc, char **argv)
 		config_done(&daemon.config);
 		return 1;
 	}
+	come_first(&daemon);
 	err = daemon_start(&daemon);
 	if (!err)
 		err = serve(&daemon);

@@ -22,6 +22,7 @@
 #include "supervisor/rank_record.h"
 
 #define QUIESCE_MS	30000	/* until ranks that are behind in a collective have got there */
+#define RETRY_MS	200	/* connections lose nothing; what is slow on a busy node is not lost */
 #define PAUSE_MS	60000	/* if the configuration has none */
 #define DUMP_MS		(4 * 3600 * 1000)
 #define RESTART_MS	300000
@@ -378,7 +379,7 @@ static int create(struct coord_driver *d)
 		.self = d->ranks.node, .nr_nodes = d->ranks.nr_nodes, .arity = 8,
 		.incarnation = driver_now(),
 		.run = { .attempt = 1 },
-		.limits = { .retry = 50, .retry_max = 1000, .quiesce = quiesce,
+		.limits = { .retry = RETRY_MS, .retry_max = 1000, .quiesce = quiesce,
 			    .pause = pause, .dump = DUMP_MS, .restart = RESTART_MS },
 		.max_comms = MAX_COMMS, .max_channels = max_channels(&d->ranks),
 		.nr_ranks = d->ranks.size, .node_of = d->ranks.node_of,

@@ -38,6 +38,7 @@ struct daemon {
 	struct schedule *schedule;
 	struct store *store;
 	char boot[40];
+	int job_nice;			/* of jobs and workers (shim/priority.h) */
 	int lock;			/* only one ckptd at a time: on the socket, */
 	int state_lock;			/* and on the state directory; */
 	int name_lock;			/* and of this name in the image directory (name_lock.h) */

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "image/util.h"
+#include "shim/priority.h"
 #include "shim/spec.h"
 #include "supervisor/parts.h"
 #include "supervisor/rank_record.h"
@@ -31,9 +32,10 @@ json_t *launch_spec(const struct job *job, json_t *restore)
 		"argv", "env", "cwd", "umask", "limits",
 	};
 	const struct daemon *daemon = jobs_daemon(job->jobs);
-	json_t *spec = json_pack("{s:s, s:s, s:s, s:s*}", "state_dir", job->state_dir,
+	json_t *spec = json_pack("{s:s, s:s, s:s, s:s*, s:i}", "state_dir", job->state_dir,
 				 "image_dir", job->image_dir, "key", daemon->config.key,
-				 "encryption_key", daemon->config.encryption_key);
+				 "encryption_key", daemon->config.encryption_key,
+				 "nice", daemon->job_nice);
 	const json_t *ranks = json_object_get(job->record, "ranks");
 	unsigned int node = job->parts ? parts_node(job->parts) : 0;
 	json_t *stdio;
@@ -105,6 +107,7 @@ _Noreturn static void exec_shim(const char *path, int spec, int report, int atta
 
 	default_signals();
 	setsid();
+	priority_set(priority_get());
 	snprintf(spec_arg, sizeof(spec_arg), "%d", spec);
 	snprintf(report_arg, sizeof(report_arg), "%d", report);
 	snprintf(attach_arg, sizeof(attach_arg), "%d", attach);

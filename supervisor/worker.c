@@ -16,13 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "shim/priority.h"
 #include "supervisor/outcome.h"
 
 #define ABORT_MS	1000
@@ -140,7 +140,7 @@ static void close_others(int report, const int *keep)
 }
 
 _Noreturn static void worker_main(const struct worker_spec *spec, int report,
-				  pid_t parent)
+				  pid_t parent, int nice)
 {
 	struct channel_reporter reporter = { .fd = report };
 	bool stays = spec->flags & WORKER_STAYS;
@@ -148,9 +148,9 @@ _Noreturn static void worker_main(const struct worker_spec *spec, int report,
 
 	prctl(PR_SET_NAME, spec->name);
 	default_signals();
-	if (stays)
-		setsid();
-	else
+	setsid();
+	priority_set(nice);
+	if (!stays)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1);
@@ -180,7 +180,7 @@ int worker_start(struct daemon *daemon, const struct worker_spec *spec,
 	}
 	w->pid = fork();
 	if (!w->pid)
-		worker_main(spec, sock[1], parent);
+		worker_main(spec, sock[1], parent, daemon->job_nice);
 	err = w->pid < 0 ? -errno : 0;
 	close(sock[1]);
 	if (err) {
@@ -252,7 +252,7 @@ void worker_kill(const struct worker *w, int signo)
 
 void worker_step_back(void)
 {
-	setpriority(PRIO_PROCESS, 0, 19);
+	priority_set(19);
 	syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_PRIO_VALUE(IOPRIO_CLASS_IDLE, 0));
 }
 

@@ -332,6 +332,36 @@ def orphans_end_with_the_job(node):
             ['pgrep', '-f', f'sleep {mark}'], capture_output=True).returncode == 1)
 
 
+def niceness(pid):
+    """Nice value of a process, and of its session's group where the kernel has those."""
+    with open(f'/proc/{pid}/autogroup') as f:
+        group = f.read()
+    return os.getpriority(os.PRIO_PROCESS, pid), int(group.rsplit(' ', 1)[1]) if group else None
+
+
+@test
+def nice_values(node):
+    """ckptd and shims run before a job's processes, also restored ones; a job's own nice value stays"""
+    def same(what, got, want):
+        check(got[0] == want and got[1] in (want, None), f'{what}: {got}, want {want}')
+
+    same('ckptd', niceness(node.daemon.pid), -10)
+    job = node.shell('nice -n 3 sleep 1000 & echo $!; sleep 1001')
+    node.lines(job, 1)
+    for _ in range(2):
+        with open(f'{node.base}/jobs/{job}/shim.json') as f:
+            shim = json.load(f)['shim']
+        same('shim', niceness(shim), -10)
+        found = {argv: [int(p) for p in subprocess.run(['pgrep', '-fx', argv], capture_output=True,
+                                                       check=True).stdout.split()]
+                 for argv in ('sleep 1000', 'sleep 1001')}
+        equal(os.getpriority(os.PRIO_PROCESS, found['sleep 1000'][0]), 3, 'its own')
+        same('the job', niceness(found['sleep 1001'][0]), 0)
+        node.ctl('checkpoint', str(job), '--kill')
+        equal(node.wait(job), 137, 'wait')
+        node.ctl('restart', str(job))
+
+
 @test
 def limits_of_the_caller(node):
     """a job has its caller's limits, groups, umask and directory, not ckptd's"""
