@@ -39,6 +39,8 @@ static int write_new(int dir, const char *name, const json_t *json)
 
 	if (!text)
 		return -ENOMEM;
+	if (strlen(text) > ATOMIC_JSON_MAX)
+		return -EFBIG;	/* nobody could read it */
 	fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
 		    0600);
 	if (fd < 0)

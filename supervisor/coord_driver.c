@@ -44,15 +44,25 @@ uint64_t driver_now(void)
 
 /* ----------------------------------------------------------------- events */
 
-void driver_step(struct coord_driver *d)
+/* What was to be said could not be remembered, so no cut may be made of what was. */
+static bool give_up_lost(struct coord_driver *d)
+{
+	struct coord_event event = driver_event(COORD_EV_FAILED);
+
+	d->lost = false;
+	event.reason = COORD_WHY_FAILED;
+	event.error = -ENOMEM;
+	event.wait.node = d->ranks.node;
+	driver_queue(d, &event);
+	return !d->lost;
+}
+
+static void step_queued(struct coord_driver *d)
 {
 	const struct coord_action *acts;
 	struct coord_event event;
 	size_t n;
 
-	if (d->feeding)
-		return;
-	d->feeding = true;
 	while (d->head < d->nr_queue) {
 		event = d->queue[d->head++];
 		event.now = driver_now();
@@ -62,6 +72,18 @@ void driver_step(struct coord_driver *d)
 		if (d->head == d->nr_queue)
 			driver_tell_targets(d);
 	}
+}
+
+void driver_step(struct coord_driver *d)
+{
+	if (d->feeding)
+		return;
+	d->feeding = true;
+	if (d->lost)
+		give_up_lost(d);
+	do {
+		step_queued(d);
+	} while (d->lost && give_up_lost(d));
 	d->feeding = false;
 }
 
@@ -73,10 +95,12 @@ void driver_queue(struct coord_driver *d, const struct coord_event *event)
 		size_t room = d->room_queue ? 2 * d->room_queue : 64;
 		struct coord_event *more = realloc(d->queue, room * sizeof(*more));
 
-		/* Lost, as a message may be: a deadline will find it. */
+		/* A message may be lost; what only this node knows may not. */
 		if (!more) {
 			log_error(&d->daemon->log, "job %lld: out of memory",
 				  (long long)d->job->id);
+			d->lost = d->lost || event->kind != COORD_EV_MSG;
+			free((void *)(uintptr_t)event->msg);
 			return;
 		}
 		d->queue = more;

@@ -27,6 +27,7 @@ struct coord_driver {
 	struct coord_event *queue;	/* in order; from head to nr_queue, of [room_queue] */
 	size_t head, nr_queue, room_queue;
 	bool feeding;
+	bool lost;		/* an event of ours, for want of memory */
 	struct reactor_source *timer;
 	struct rank_link *link;		/* NULL: nobody is held */
 	/* the local action under way */

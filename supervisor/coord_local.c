@@ -57,8 +57,10 @@ static void on_sent(struct coord_driver *d, const struct shim_count *counts, siz
 		size_t room = 2 * (d->nr_sent + nr);
 		struct shim_count *more = realloc(d->sent, room * sizeof(*more));
 
-		if (!more)
-			return;		/* never closed: the deadline decides */
+		if (!more) {
+			driver_give_up(d, COORD_WHY_FAILED, -ENOMEM, COORD_NONE);
+			return;
+		}
 		d->sent = more;
 		d->room_sent = room;
 	}

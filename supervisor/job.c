@@ -155,6 +155,7 @@ int job_set_state(struct job *job, enum job_state state, char *why, size_t size)
 
 static const char *const state_files[] = {
 	"shim.sock", "shim.json", ".shim.json.new", "exit", "coord", ".coord.new",
+	"saving", ".saving.new",
 };
 
 int job_prepare(const struct job *job)
@@ -212,6 +213,8 @@ static void let_go_init(struct job *job)
 	job->coord = NULL;
 	reactor_remove(job->init_source);
 	job->init_source = NULL;
+	reactor_remove(job->last_resort);
+	job->last_resort = NULL;
 	job->init = 0;
 }
 
@@ -224,22 +227,60 @@ static void let_go_shim(struct job *job)
 	job->shim = -1;
 }
 
-/* What init wrote, if it could. */
-static void read_exit(const struct job *job, struct job_end *ret_end)
+/* What init wrote, if it could; an error: that is not known now. */
+static int read_exit(const struct job *job, struct job_end *ret_end)
 {
 	struct job_end end = { .rank = -1 };
 	json_int_t failed_ns = 0;
 	json_t *json;
+	int err;
 
 	*ret_end = end;
-	if (atomic_json_read(job->state_dir, "exit", &json))
-		return;
+	err = atomic_json_read(job->state_dir, "exit", &json);
+	if (err)
+		return err == -ENOENT || err == -EBADMSG ? 0 : err;
 	end.found = !json_unpack(json, "{s:i, s?i, s?I}", "status", &end.status,
 				 "rank", &end.rank, "failed_ns", &failed_ns);
 	end.failed_ns = failed_ns;
 	if (end.found)
 		*ret_end = end;
 	json_decref(json);
+	return 0;
+}
+
+void job_note_saving(struct job *job, bool saving)
+{
+	json_t *note = NULL;
+	char path[4096];
+	int err = 0;
+
+	job->saving = saving;
+	if (saving) {
+		note = json_pack("{s:I}", "after", (json_int_t)
+				 catalog_last(&jobs_daemon(job->jobs)->catalog, job->id));
+		err = note ? atomic_json_write(job->state_dir, "saving", note) : -ENOMEM;
+		json_decref(note);
+	} else {
+		snprintf(path, sizeof(path), "%s/saving", job->state_dir);
+		err = unlink(path) && errno != ENOENT ? -errno : 0;
+	}
+	if (err)
+		log_warning(job_log(job), "job %lld: %s/saving: %s", (long long)job->id,
+			    job->state_dir, strerror(-err));
+}
+
+/* By a checkpoint of which this ckptd does not know, as the one that asked for it has died. */
+static bool was_saved(const struct job *job, const struct job_end *end)
+{
+	json_int_t after = -1;
+	json_t *note;
+
+	if (!WIFSIGNALED(end->status) || WTERMSIG(end->status) != SIGKILL ||
+	    atomic_json_read(job->state_dir, "saving", &note))
+		return false;
+	json_unpack(note, "{s:I}", "after", &after);
+	json_decref(note);
+	return after >= 0 && catalog_last(&jobs_daemon(job->jobs)->catalog, job->id) > after;
 }
 
 void job_let_go(struct job *job)
@@ -257,7 +298,7 @@ void job_end(struct job *job, const struct job_end *end)
 	job_let_go(job);
 	json_object_del(job->record, "failed_rank");
 	if (end->found) {
-		state = job->saving ? JOB_SAVED : JOB_ENDED;
+		state = job->saving || was_saved(job, end) ? JOB_SAVED : JOB_ENDED;
 		job->status = end->status;
 		if (end->rank >= 0)
 			json_object_set_new(job->record, "failed_rank", json_integer(end->rank));
@@ -271,13 +312,40 @@ void job_end(struct job *job, const struct job_end *end)
 	job_answer_waiters(job);
 }
 
+static void on_look_again(void *arg)
+{
+	struct job *job = arg;
+
+	job->init_source = NULL;
+	if (job->parts)
+		job_take(job);
+	else
+		job_recover(job);
+}
+
+/* Without memory or descriptors nothing is known about the job: then it is not taken for gone, nor for lost. */
+static bool look_again(struct job *job, int err)
+{
+	if (err == -ENOENT || err == -ESTALE || err == -EBADMSG || err == -ESRCH)
+		return false;
+	log_warning(job_log(job), "job %lld: it is not known whether it runs: %s; looking again",
+		    (long long)job->id, strerror(-err));
+	if (reactor_timer(jobs_daemon(job->jobs)->reactor, LOOK_AGAIN_MS, on_look_again, job,
+			  &job->init_source))
+		log_error(job_log(job), "job %lld: no timer; restart ckptd", (long long)job->id);
+	return true;
+}
+
 /* Its processes here are gone. May free @job. */
 static void job_gone(struct job *job)
 {
 	struct job_end end;
+	int err;
 
 	let_go_init(job);
-	read_exit(job, &end);
+	err = read_exit(job, &end);
+	if (err && look_again(job, err))
+		return;
 	if (job->parts)
 		parts_gone(job->parts, &end);
 	else
@@ -314,6 +382,27 @@ static void on_shim(uint32_t events, void *arg)
 		parts_shim_left(job->parts);
 }
 
+static int connect_shim(struct job *job, const struct identity *id);
+
+static void on_connect_again(void *arg)
+{
+	struct job *job = arg;
+	struct identity id;
+
+	job->shim_source = NULL;
+	if (!identity_read(job->state_dir, &id))
+		connect_shim(job, &id);
+}
+
+/* Its queue is full, or there is no memory or descriptor now: true, it is tried again. */
+static bool connect_later(struct job *job, int err)
+{
+	if (err != -EAGAIN && err != -EMFILE && err != -ENFILE && err != -ENOMEM)
+		return false;
+	return !reactor_timer(jobs_daemon(job->jobs)->reactor, LOOK_AGAIN_MS, on_connect_again, job,
+			      &job->shim_source);
+}
+
 static int connect_shim(struct job *job, const struct identity *id)
 {
 	char path[4096];
@@ -328,6 +417,7 @@ static int connect_shim(struct job *job, const struct identity *id)
 		if (job->shim >= 0)
 			close(job->shim);
 		job->shim = -1;
+		err = connect_later(job, err) ? 0 : err;
 	} else if (job->parts) {
 		parts_connected(job->parts);
 	}
@@ -358,30 +448,6 @@ int job_adopt(struct job *job)
 			    (long long)job->id, strerror(-err));
 	}
 	return 0;
-}
-
-static void on_look_again(void *arg)
-{
-	struct job *job = arg;
-
-	job->init_source = NULL;
-	if (job->parts)
-		job_take(job);
-	else
-		job_recover(job);
-}
-
-/* Without memory or descriptors nothing is known about the job: then it is not taken for gone. */
-static bool look_again(struct job *job, int err)
-{
-	if (err == -ENOENT || err == -ESTALE || err == -EBADMSG || err == -ESRCH)
-		return false;
-	log_warning(job_log(job), "job %lld: it is not known whether it runs: %s; looking again",
-		    (long long)job->id, strerror(-err));
-	if (reactor_timer(jobs_daemon(job->jobs)->reactor, LOOK_AGAIN_MS, on_look_again, job,
-			  &job->init_source))
-		log_error(job_log(job), "job %lld: no timer; restart ckptd", (long long)job->id);
-	return true;
 }
 
 void job_take(struct job *job)

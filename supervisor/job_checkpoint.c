@@ -67,14 +67,16 @@ static void settle_state(struct checkpoint *c, bool ok)
 	enum job_state state = job->state;
 	char why[512];
 
-	job->saving = false;
 	if (ok && c->kill && !c->dry_run) {
+		job->saving = false;
 		if (state == JOB_ENDED || state == JOB_LOST)
 			state = JOB_SAVED;
 		else if (job_is_alive(job))
 			job->saving = true;
-	} else if (state == JOB_SAVED) {
-		state = JOB_ENDED;
+	} else {
+		job_note_saving(job, false);
+		if (state == JOB_SAVED)
+			state = JOB_ENDED;
 	}
 	if (state != job->state && job_set_state(job, state, why, sizeof(why)))
 		log_error(&c->daemon->log, "%s", why);
@@ -310,12 +312,12 @@ json_t *job_checkpoint_start(struct job *job, const struct job_checkpoint_option
 	if (!c->dry_run)
 		merger_stop(daemon->merger, job->id, false);
 	job->busy = "checkpoint";
-	job->saving = c->kill && !c->dry_run;
+	job_note_saving(job, c->kill && !c->dry_run);
 	err = start(c);
 	if (!err)
 		return NULL;
 	job->busy = NULL;
-	job->saving = false;
+	job_note_saving(job, false);
 	checkpoint_free(c);
 	return outcome_error(err, "the checkpoint cannot be begun: %s", strerror(-err));
 }

@@ -64,6 +64,7 @@ static void job_free(struct job *job)
 	parts_close(job);
 	reactor_remove(job->shim_source);
 	reactor_remove(job->init_source);
+	reactor_remove(job->last_resort);
 	if (job->shim >= 0)
 		close(job->shim);
 	json_decref(job->record);

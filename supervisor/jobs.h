@@ -63,6 +63,7 @@ struct job {
 	int shim;		/* connection; -1: none */
 	struct reactor_source *shim_source;
 	struct reactor_source *init_source;	/* or the timer until it is looked for again */
+	struct reactor_source *last_resort;	/* timer of job_kill.c */
 	struct parts *parts;	/* its ranks are on several nodes (parts.h); NULL */
 	const char *busy;	/* "checkpoint", "restart": one thing at a time */
 	bool bad_base;		/* what it stands on was found damaged: the next one is a full one */
@@ -139,6 +140,13 @@ int job_save(struct job *job, char *why, size_t size);
 int job_raise_floor(struct job *job, int64_t top, char *why, size_t size);
 /* The same, but on the disk only with the next write, or when job_raise_floor() asks for it. */
 void job_note_floor(struct job *job, int64_t top);
+/*
+ * job_note_saving() - a checkpoint is about to end it, or not any more
+ *
+ * Noted in STATE_DIR, too: if ckptd dies in between, or the record cannot be written then, the job
+ * is saved all the same, and not one that ended by a signal.
+ */
+void job_note_saving(struct job *job, bool saving);
 /* It runs here: connect to its shim, watch its init. */
 int job_adopt(struct job *job);
 /* The same, or it has ended already and that is taken note of. */
@@ -149,6 +157,14 @@ void job_let_go(struct job *job);
 void job_end(struct job *job, const struct job_end *end);
 /* What the record says and what is the case: find out which. */
 void job_recover(struct job *job);
+
+/*
+ * job_kill() - a signal to its processes, by way of its shim (job_kill.c)
+ *
+ * SIGKILL also ends one whose shim does not read what it is sent, or that is still starting.
+ * NULL, or why not.
+ */
+json_t *job_kill(struct job *job, int signo);
 
 /* Answer @request when the job has ended. */
 int job_wait(struct job *job, struct request *request);

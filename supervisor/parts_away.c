@@ -94,6 +94,7 @@ static void tell(struct parts *p)
 	json_object_set_new(args, "run", json_integer((json_int_t)p->run));
 	json_object_set_new(args, "node", json_integer(p->node));
 	json_object_set_new(args, "state", json_string(part->ended ? "ended" : state));
+	json_object_set_new(args, "starting", json_boolean(p->job->busy));
 	peer_ask(nodes_asks(p->daemon->nodes), (unsigned int)home, "part", args, PARTS_ASK_MS,
 		 on_told, part, &part->cookie);
 }
@@ -192,7 +193,7 @@ void parts_away_tick(struct parts *p)
 	struct part *part = &p->part[p->node];
 
 	if (p->job->busy) {
-		if (p->restart && p->ticks % RUNS_TICKS == 0)
+		if (p->ticks % RUNS_TICKS == 0)
 			tell(p);
 		return;
 	}

@@ -73,7 +73,7 @@ void parts_fence_push(struct parts *p)
 		out->at += n;
 		out->active = msg.value;
 	}
-	if (job->shim_source)
+	if (job->shim >= 0 && job->shim_source)
 		reactor_events(job->shim_source, EPOLLIN | (err == -EAGAIN ? EPOLLOUT : 0));
 }
 

@@ -250,7 +250,7 @@ static void on_start(const json_t *outcome, void *arg)
 	part->start = 0;
 	part->restoring = false;
 	part->heard_ms = parts_clock();
-	if (outcome_errno(outcome) == -EAGAIN && !p->ending) {
+	if (json_is_true(json_object_get(outcome, "again")) && !p->ending) {
 		part->again = true;
 		return;
 	}
@@ -260,6 +260,11 @@ static void on_start(const json_t *outcome, void *arg)
 	else if (p->restore)
 		parts_add_figures(p->figures, json_object_get(outcome, "result"));
 	started(p);
+}
+
+static unsigned int start_ms(const struct parts *p)
+{
+	return p->restore ? PARTS_RESTORE_MS : PARTS_START_MS;
 }
 
 static int ask_to_start(struct parts *p, unsigned int node)
@@ -273,8 +278,7 @@ static int ask_to_start(struct parts *p, unsigned int node)
 			json_object_get(json_object_get(p->job->record, "ranks"), "nodes"));
 	/* json_object_set() of nothing is none. */
 	json_object_set(args, "restore", p->restore);
-	err = ask(p, node, "start", args, p->restore ? PARTS_RESTORE_MS : PARTS_START_MS,
-		  on_start, &p->part[node], &p->part[node].start);
+	err = ask(p, node, "start", args, start_ms(p), on_start, &p->part[node], &p->part[node].start);
 	p->part[node].restoring = !err && p->restore;
 	return err;
 }
@@ -402,6 +406,27 @@ static json_t *whether_over(struct daemon *daemon, int64_t id, uint64_t run)
 	return outcome_ok(json_pack("{s:b}", "over", (int)over));
 }
 
+/*
+ * However long it takes, while that node's ckptd is at it.  One that is not has answered, and that was
+ * lost, or has been started anew since: it is asked again, which is answered at once.
+ */
+static void hear_of_start(struct part *part, const json_t *args)
+{
+	struct parts *p = part->parts;
+	struct peer_asks *asks = nodes_asks(p->daemon->nodes);
+	const char *state = json_string_value(json_object_get(args, "state"));
+
+	if (json_is_true(json_object_get(args, "starting"))) {
+		part->restoring = !strcmp(state, "restoring");
+		peer_ask_extend(asks, part->start, start_ms(p));
+		return;
+	}
+	peer_ask_forget(asks, part->start);
+	part->start = 0;
+	part->restoring = false;
+	part->again = true;
+}
+
 static void on_part(struct peer_question *q, void *arg)
 {
 	struct daemon *daemon = arg;
@@ -433,11 +458,8 @@ static void on_part(struct peer_question *q, void *arg)
 	part->heard_ms = parts_clock();
 	if (!strcmp(state, "ended") && !part->ended)
 		part->ended = !parts_end_unpack(args, &part->end);
-	/* However long it takes: as long as it is heard there is somebody who would say that it failed. */
-	if (part->start && p->restore) {
-		part->restoring = !strcmp(state, "restoring");
-		peer_ask_extend(nodes_asks(p->daemon->nodes), part->start, PARTS_RESTORE_MS);
-	}
+	if (part->start)
+		hear_of_start(part, args);
 	/* While it is being started, what it says now may have failed already. */
 	peer_question_answer(q, outcome_ok(json_pack("{s:b, s:b}", "over", 0, "restoring",
 						     (int)parts_restoring(p))));

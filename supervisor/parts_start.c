@@ -7,7 +7,7 @@
  * home: node 0 of the record that it sends.
  *
  * A restart is answered when the ranks here run again, or cannot.  What is left here of an
- * earlier run is ended first; meanwhile the answer is -EAGAIN.
+ * earlier run is ended first; meanwhile the answer is an error with "again".
  */
 #include "supervisor/parts_priv.h"
 
@@ -165,9 +165,12 @@ static json_t *enter(struct daemon *daemon, json_int_t id, const json_t *record,
 	char why[512];
 	int err;
 
-	if (job && job->parts && put_down_older(job, record))
-		return outcome_error(-EAGAIN, "what is left of job %lld has to end first",
-				     (long long)id);
+	if (job && job->parts && put_down_older(job, record)) {
+		outcome = outcome_error(-EAGAIN, "what is left of job %lld has to end first",
+					(long long)id);
+		json_object_set_new(outcome, "again", json_true());
+		return outcome;
+	}
 	if (job && (job->busy || job->parts ||
 		    (job_is_alive(job) && job->state != JOB_ELSEWHERE)))
 		return outcome_error(-EBUSY, "job %lld is here already", (long long)id);

@@ -20,7 +20,7 @@
 
 #include "supervisor/coord_msg.h"
 
-#define PEER_VERSION	1	/* of the protocol between ckptds; of coord_msg.h, too */
+#define PEER_VERSION	2	/* of the protocol between ckptds; of coord_msg.h, too */
 #define PEER_DATA_MAX	(64u << 20)
 #define PEER_JOBS_MAX	4096
 
@@ -40,7 +40,7 @@ enum peer_type {
 
 struct peer_msg {
 	int64_t job;		/* 0: between daemons */
-	uint64_t run;		/* generation that it was restarted from; 0: none */
+	uint64_t run;		/* of the job: a restart has a greater one */
 	unsigned int node;	/* to or from, by the rank map; of job 0: by the hosts file */
 	enum peer_type type;
 	uint64_t number;

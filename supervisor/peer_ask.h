@@ -16,9 +16,9 @@
  * @node is the number of the node asked in the rank map, @record the job's record
  * (jobs.h) as the asking node has it:
  *
- *	start	{"job": J, "run": R, "node": k, "nodes": ["n1", ...], "record": {...}}
- *		Make the shim and start the ranks of node k (R 0), or get ready for a restart
- *		of generation R.  {"init": pid}
+ *	start	{"job": J, "run": R, "node": k, "nodes": ["n1", ...], "record": {...}, "restore": {...}}
+ *		Make the shim and start the ranks of node k, or restore them.  {"init": pid}, or
+ *		an error with "again": something of an earlier run has to end first
  *	end	{"job": J, "run": R, "signal": N, "grace_ms": T}
  *		Signal to the ranks here; after T SIGKILL; 0: at once.  Answered when none is
  *		left.  {"status": S}, or {} where there was none

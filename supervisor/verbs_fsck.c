@@ -142,8 +142,11 @@ void verb_fsck(struct request *request)
 	outcome = parse(request, f);
 	if (!outcome) {
 		err = worker_start(request->daemon, &spec, &ops, f, &f->worker);
-		if (!err)
+		if (!err) {
+			if (!f->repair)
+				request_on_abandon(request, worker_on_abandon, f->worker);
 			return;
+		}
 		outcome = outcome_error(err, "no worker: %s", strerror(-err));
 	}
 	request_answer(request, outcome);

@@ -70,8 +70,10 @@ static void start(struct request *request, json_t *args, image_fn op)
 		};
 		spec.arg = r;
 		err = worker_start(request->daemon, &spec, &ops, r, &r->worker);
-		if (!err)
+		if (!err) {
+			request_on_abandon(request, worker_on_abandon, r->worker);
 			return;
+		}
 		json_decref(r->args);
 		free(r);
 	}

@@ -156,6 +156,8 @@ static json_t *add_ranks(const struct request *request, const json_t *ranks, jso
 	kept = rank_record_make(ranks, &request->daemon->config, &outcome);
 	if (kept) {
 		json_object_set_new(record, "ranks", kept);
+		/* What is left anywhere of another job that had its number is of an earlier run. */
+		json_object_set_new(record, "run", json_integer(time(NULL)));
 		outcome = rank_record_library(kept, json_object_get(record, "env"));
 	}
 	return outcome;
@@ -383,7 +385,9 @@ void verb_ps(struct request *request)
 						      why.text));
 		return;
 	}
-	jobs_load_all(jobs);
+	/* What runs here is known. */
+	if (all)
+		jobs_load_all(jobs);
 	for (job = jobs_next(jobs, NULL); job; job = jobs_next(jobs, job)) {
 		if (request->uid && request->uid != job->uid)
 			continue;
@@ -397,35 +401,17 @@ void verb_ps(struct request *request)
 
 void verb_kill(struct request *request)
 {
-	struct shim_msg msg = { .type = SHIM_SIGNAL };
 	json_t *outcome = NULL;
 	struct job *job = jobs_find_for(request, &outcome);
 	json_error_t why;
 	json_int_t id;
-	int signo, err;
+	int signo;
 
-	if (!job)
-		goto answer;
-	if (json_unpack_ex(request->args, &why, 0, "{s:I, s:i !}", "job", &id,
-			   "signal", &signo) || signo < 0 || signo >= NSIG) {
+	if (job && (json_unpack_ex(request->args, &why, 0, "{s:I, s:i !}", "job", &id,
+				   "signal", &signo) || signo < 0 || signo >= NSIG))
 		outcome = outcome_usage("kill: bad arguments");
-		goto answer;
-	}
-	outcome = job_check_running(job);
-	if (outcome)
-		goto answer;
-	msg.number = (uint64_t)signo;
-	err = job->shim < 0 ? -ENOTCONN :
-	      shim_send(job->shim, &msg, NULL, 0, NULL, 0);
-	if (job->parts)
-		parts_signal(job->parts, signo);
-	/* Without a shim there is still a way to end it. */
-	if (err && signo == SIGKILL && job->init)
-		err = kill(job->init, SIGKILL) ? -errno : 0;
-	outcome = err ? outcome_error(err, "job %lld cannot be signalled: %s",
-				      (long long)job->id, strerror(-err)) :
-		  outcome_ok(NULL);
-answer:
+	else if (job)
+		outcome = job_kill(job, signo) ?: outcome_ok(NULL);
 	request_answer(request, outcome);
 }
 

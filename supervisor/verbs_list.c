@@ -134,8 +134,10 @@ void verb_list(struct request *request)
 	}
 	if (!outcome) {
 		err = worker_start(request->daemon, &spec, &list_ops, list, &list->worker);
-		if (!err)
+		if (!err) {
+			request_on_abandon(request, worker_on_abandon, list->worker);
 			return;
+		}
 		outcome = outcome_error(err, "no worker: %s", strerror(-err));
 	}
 	request_answer(request, outcome);

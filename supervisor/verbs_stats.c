@@ -195,8 +195,10 @@ static void start(struct stats *s)
 	const struct worker_spec spec = { .name = "ckptd-stats", .run = stats_run, .arg = s };
 	int err = worker_start(s->request->daemon, &spec, &ops, s, &s->worker);
 
-	if (!err)
+	if (!err) {
+		request_on_abandon(s->request, worker_on_abandon, s->worker);
 		return;
+	}
 	request_answer(s->request, outcome_error(err, "no worker: %s", strerror(-err)));
 	stats_free(s);
 }

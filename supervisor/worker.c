@@ -250,6 +250,12 @@ void worker_kill(const struct worker *w, int signo)
 		kill(w->pid, signo);
 }
 
+void worker_on_abandon(struct request *request, void *worker)
+{
+	(void)request;
+	worker_kill(worker, SIGKILL);
+}
+
 void worker_step_back(void)
 {
 	priority_set(19);

@@ -11,12 +11,13 @@
 #include "supervisor/channel.h"
 #include "supervisor/daemon.h"
 
+struct request;
 struct worker;
 
 /* Runs in the worker.  What it returns is the outcome. */
 typedef json_t *(*worker_fn)(struct channel_reporter *reporter, void *arg);
 
-#define WORKER_STAYS	(1U << 0)	/* a session of its own; outlives ckptd and its own outcome */
+#define WORKER_STAYS	(1U << 0)	/* outlives ckptd and its own outcome */
 
 struct worker_spec {
 	const char *name;	/* of the process, at most 15 bytes */
@@ -53,6 +54,9 @@ void worker_leave(struct worker *worker);
 
 /* A signal, if it has not ended; its outcome comes as ever. */
 void worker_kill(const struct worker *worker, int signo);
+
+/* For request_on_abandon(), of what only reads: nobody wants to know any more. Its outcome comes as ever. */
+void worker_on_abandon(struct request *request, void *worker);
 
 /* In the worker: the last priority for processor and disk, also of threads that it starts. */
 void worker_step_back(void);

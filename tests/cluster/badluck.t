@@ -151,7 +151,24 @@ for k in 1 3; do
 	out=$(on $k pgrep -x poisson)
 	is "nothing of it is left on n$k" "$out" ""
 done
-ok "restart, all being well, on n1 and n3" on 1 ckptctl restart 1 --nodes n1,n3
+
+# ---- a ckptd dies in a restart: it comes to an end all the same, and the job is here or as it was
+
+for after in 1 2.5 4; do
+	(ON_TIMEOUT=$((120 * VM_SLOW)) on 1 ckptctl restart 1 --nodes n1,n3) >"$dir/try" 2>&1 & try=$!
+	sleep $after
+	daemon_off 3
+	ok "ckptd of n3 is killed $after s into a restart, and started again" node_daemon 3
+	wait $try
+	case $? in
+	0) ok "the restart succeeds: the job gets on" gets_on
+		ok "and a checkpoint ends it again" again 1 ckptctl checkpoint 1 --kill ;;
+	1) pass "the restart says that it failed" ;;
+	*) fail "the restart comes to an end" "$(cat "$dir/try")" ;;
+	esac
+done
+
+ok "restart, all being well, on n1 and n3" again 1 ckptctl restart 1 --nodes n1,n3
 ok "it gets on" gets_on
 
 # ---- a node is cut off, its part restarted elsewhere, and it comes back

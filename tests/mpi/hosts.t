@@ -258,6 +258,37 @@ by_itself() {
 	ckptctl kill "$id" KILL && until_state "$id" 'ended 137'
 }
 
+# a shim that begins late, or says that the system has no room for another process
+slow_shim() {
+	printf '#!/bin/sh\nsleep %s\nexec %s "$@"\n' "$1" "$top/build/bin/ckpt-shim" >"$work/shim"
+	chmod +x "$work/shim"
+}
+full_shim() {
+	cat >"$work/shim" <<-'SHIM'
+		#!/usr/bin/python3
+		import json, os, struct, sys
+		said = json.dumps({"ok": False, "error": {"errno": -11, "name": "EAGAIN", "text": "no room"}}).encode()
+		os.write(int(sys.argv[4]), struct.pack("<IHHI", 0x54504b43, 1, 0, len(said)) + said)
+	SHIM
+	chmod +x "$work/shim"
+}
+
+# KILL ends what is still starting, on all nodes
+kills_start() {
+	local id
+	ckptrun -n 2 --hosts n1,n3 --mpi none sleep 600 </dev/null >"$work/out" 2>&1 &
+	for _ in {1..50}; do
+		id=$(ckptctl ps --json | python3 -c 'import json, sys
+print(*[j["job"] for j in json.load(sys.stdin)["result"]["jobs"] if j["state"] == "starting"])')
+		[ -z "$id" ] || break
+		sleep 0.1
+	done
+	ckptctl kill "$id" KILL || return
+	wait $! && return 1
+	cat "$work/out"
+	grep -q 'killed while it was being started' "$work/out" && ! pgrep -fx 'sleep 600'
+}
+
 nothing_left() {
 	for _ in {1..80}; do
 		! ls "$work"/n?/jobs/* >/dev/null 2>&1 && return
@@ -297,6 +328,13 @@ start 3 --set mpi_dir=/nonexistent
 meet 1 3
 ok 'a node without the library' ends 1 'node n3: .*/nonexistent.*installed' -n 2 --hosts n1,n3 \
 	--mpi mpich sleep 30
+stop 3
+full_shim
+start 3 --set shim="$work/shim"
+meet 1 3
+ok 'a node where no process can be made' ends 1 'node n3: no room' -n 2 --hosts n1,n3 --mpi none sleep 600
+slow_shim 3
+ok 'a start that takes long is killed' kills_start
 stop 3
 start 3
 meet 1 3

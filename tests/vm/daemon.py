@@ -363,6 +363,70 @@ def nice_values(node):
 
 
 @test
+def kill_past_a_stopped_shim(node):
+    """kill KILL: a shim that is stopped keeps no job alive; nor does a start that hangs"""
+    job = node.run('sleep', '1000')
+    with open(f'{node.base}/jobs/{job}/shim.json') as f:
+        ids = json.load(f)
+    os.kill(ids['shim'], signal.SIGSTOP)
+    node.ctl('kill', str(job), 'KILL')
+    wait_for('the end', 20, lambda: not alive(ids['init']))
+    os.kill(ids['shim'], signal.SIGCONT)
+    wait_for('the shim to leave', 10, lambda: not alive(ids['shim']))
+    fifo = f'{node.base}/fifo'
+    os.mkfifo(fifo)
+    run = subprocess.Popen(node.argv('run', '--detach', '-o', fifo, '--', 'sleep', '1000'),
+                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    starting = wait_for('the start', 10, lambda: [n for n, j in node.jobs().items()
+                                                  if j['state'] == 'starting'])
+    wait_for('its first process', 10, lambda: node.ctl('kill', str(starting[0]), 'KILL',
+                                                       check=False).returncode == 0)
+    message = run.communicate(timeout=20 * ARGS.slow)[1].decode()
+    check(run.returncode == 1 and 'died' in message, f'{run.returncode}: {message}')
+    equal(node.jobs(), {}, 'jobs')
+
+
+@test
+def saved_though_daemon_dies(node):
+    """checkpoint --kill: a ckptd that dies before it has noted the end knows it afterwards"""
+    job = node.shell('i=0; while :; do echo n$i; i=$((i+1)); sleep 0.1; done')
+    node.lines(job, 2)
+    with open(f'{node.base}/jobs/{job}/shim.json') as f:
+        init = json.load(f)['init']
+    done = subprocess.Popen(node.argv('checkpoint', str(job), '--kill'),
+                            stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    # the moment of the commit; the worker goes on without ckptd, which dies only when the tree has
+    wait_for('the commit', 30, lambda: os.path.exists(f'{node.images}/{job}/gen-1/manifest'))
+    node.daemon.send_signal(signal.SIGSTOP)
+    wait_for('the end', 20, lambda: not alive(init))
+    node.kill()
+    done.wait(20 * ARGS.slow)
+    node.start()
+    equal(node.job(job)['state'], 'saved', 'state')
+    node.fails(1, '--force', 'rm', str(job))
+    node.ctl('restart', str(job))
+    node.ctl('kill', str(job), 'KILL')
+    equal(node.wait(job), 137, 'wait')
+    equal(node.job(job)['state'], 'ended', 'state of what was killed later')
+
+
+@test
+def abandoned_requests(node):
+    """verify, list: who hangs up leaves no worker behind"""
+    job = node.run('python3', '-c', 'import os, time; m = os.urandom(256 << 20); time.sleep(1000)')
+    time.sleep(2 * ARGS.slow)
+    node.ctl('checkpoint', str(job))
+    for _ in range(5):
+        asking = subprocess.Popen(node.argv('verify', '--deep', str(job)), stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(0.1)
+        asking.kill()
+        asking.wait()
+    wait_for('the workers to leave', 3, lambda: subprocess.run(
+        ['pgrep', '-P', str(node.daemon.pid), '-x', 'ckptd-image'], capture_output=True).returncode)
+
+
+@test
 def limits_of_the_caller(node):
     """a job has its caller's limits, groups, umask and directory, not ckptd's"""
     script = 'ulimit -n; umask; pwd; id -G; echo $STILLPOINT_JOB'

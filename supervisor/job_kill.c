@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Signals for a job; see jobs.h.
+ *
+ * They go by way of the shim, so that init can write how the job ended.  A shim that is
+ * stopped, or waits for a disk that does not answer, leaves what it is sent in the socket: then
+ * the job's first process is killed instead, and the kernel ends all of its namespace.
+ */
+#include "supervisor/jobs.h"
+
+#include <errno.h>
+#include <linux/sockios.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "shim/identity.h"
+#include "shim/proto.h"
+#include "supervisor/outcome.h"
+#include "supervisor/parts.h"
+
+#define LAST_RESORT_MS	5000
+
+static void on_last_resort(void *arg)
+{
+	struct job *job = arg;
+	int unread = 0;
+
+	job->last_resort = NULL;
+	if (!job->init || (job->shim >= 0 && !ioctl(job->shim, SIOCOUTQ, &unread) && !unread))
+		return;		/* it has been told: its end takes as long as it takes */
+	log_warning(&jobs_daemon(job->jobs)->log,
+		    "job %lld: its shim does not read that it is to be killed; killing init",
+		    (long long)job->id);
+	kill(job->init, SIGKILL);
+}
+
+/* Its shim reads nothing before it runs; it finds its first process dead, and undoes the start. */
+static json_t *kill_starting(struct job *job)
+{
+	struct identity id;
+	json_t *why;
+	int err = identity_read(job->state_dir, &id);
+
+	if (!err && !id.init_alive)
+		err = -ESRCH;
+	if (!err && kill(id.init, SIGKILL))
+		err = -errno;
+	if (job->parts) {
+		why = outcome_error(-ECANCELED, "job %lld was killed while it was being started",
+				    (long long)job->id);
+		parts_cancel(job->parts, why);
+		json_decref(why);
+		return NULL;
+	}
+	return err ? outcome_error(err, "job %lld is just being started, and has no process yet: try again",
+				   (long long)job->id) : NULL;
+}
+
+json_t *job_kill(struct job *job, int signo)
+{
+	struct shim_msg msg = { .type = SHIM_SIGNAL, .number = (uint64_t)signo };
+	json_t *outcome;
+	int err;
+
+	if (job->state == JOB_STARTING && signo == SIGKILL && (!job->parts || !parts_node(job->parts)))
+		return kill_starting(job);
+	outcome = job_check_running(job);
+	if (outcome)
+		return outcome;
+	err = job->shim < 0 ? -ENOTCONN : shim_send(job->shim, &msg, NULL, 0, NULL, 0);
+	if (job->parts)
+		parts_signal(job->parts, signo);
+	if (signo != SIGKILL || !job->init)
+		;
+	else if (err)
+		err = kill(job->init, SIGKILL) ? -errno : 0;
+	else if (!job->last_resort)
+		reactor_timer(jobs_daemon(job->jobs)->reactor, LAST_RESORT_MS, on_last_resort, job,
+			      &job->last_resort);
+	return err ? outcome_error(err, "job %lld cannot be signalled: %s", (long long)job->id,
+				   strerror(-err)) : NULL;
+}
