@@ -27,7 +27,6 @@
 #include "thread.h"
 #include "trace.h"
 
-#define CKPT_STATE_MAX		(16U << 20)
 #define CKPT_WAIT_MAX_MS	600000
 
 int ckpt_restore_begin(struct ckpt_ctx *ctx, struct ckpt_restore_begin *arg)

@@ -28,8 +28,6 @@
 #include "restore.h"
 #include "thread.h"
 
-#define CKPT_SIGNALS_MAX	65536	/* queued per thread; RLIMIT_SIGPENDING is far below */
-
 /* In the thread that enters: nothing of its old memory is needed from now on. */
 void ckpt_restore_disown(struct ckpt_thread *thread)
 {

@@ -216,7 +216,7 @@ static int become(const struct plan_owner *owner)
 	    setresgid(owner->gid, owner->gid, owner->gid) ||
 	    setresuid(owner->uid, owner->uid, owner->uid))
 		return -errno;
-	ret = rights_set(owner->keep_caps | (RIGHTS_FILES & rights_permitted()),
+	ret = rights_set(owner->keep_caps | ((RIGHTS_FILES | RIGHTS_PIPES) & rights_permitted()),
 			 owner->keep_caps);
 	if (ret)
 		return ret;

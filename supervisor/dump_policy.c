@@ -297,6 +297,38 @@ static int check_plan(struct dump *d)
 	return ret;
 }
 
+static void refuse_many(struct dump *d, const struct state_proc *proc, unsigned int nr,
+			const char *what, size_t most)
+{
+	struct engine_refusal refusal = { .reason = CKPT_R_LIMIT, .pid = proc->rec->host_pid };
+
+	if (nr <= most)
+		return;
+	memcpy(refusal.comm, proc->rec->comm, sizeof(refusal.comm));
+	engine_refuse(d->error, &refusal, "%u %s: a restart takes at most %zu", nr, what, most);
+}
+
+/* What a restart would not take in one call (CKPT_STATE_MAX). */
+static void check_amounts(struct dump *d, const struct state_proc *proc)
+{
+	const struct state *state = d->cap.state;
+	const size_t room = CKPT_STATE_MAX - sizeof(struct ckpt_rec_mm);
+	unsigned int locks = 0;
+
+	if (proc->mm && proc->mm->owner == proc)
+		refuse_many(d, proc, proc->mm->nr_vmas, "mappings", room / sizeof(struct ckpt_rec_vma));
+	if (proc->fdtable && proc->fdtable->owner == proc) {
+		for (unsigned int i = 0; i < state->nr_locks; i++)
+			locks += state->locks[i].table == proc->fdtable;
+		refuse_many(d, proc, proc->fdtable->nr_fds, "descriptors",
+			    room / 2 / sizeof(struct ckpt_rec_fd));
+		refuse_many(d, proc, locks, "file locks", room / 2 / sizeof(struct ckpt_rec_lock));
+	}
+	for (unsigned int i = 0; i < proc->nr_threads; i++)
+		refuse_many(d, proc, proc->threads[i].nr_pending + (i ? 0 : proc->nr_pending),
+			    "pending signals", CKPT_SIGNALS_MAX);
+}
+
 int dump_policy_check(struct dump *d)
 {
 	const struct state *state = d->cap.state;
@@ -307,6 +339,7 @@ int dump_policy_check(struct dump *d)
 	for (unsigned int i = 0; i < state->nr_procs; i++) {
 		const struct state_proc *proc = &state->procs[i];
 
+		check_amounts(d, proc);
 		check_control(d, proc->rec);
 		check_directory(d, proc->rec, proc->cwd, "working");
 		check_directory(d, proc->rec, proc->root, "root");

@@ -54,6 +54,7 @@ int reopen_created(struct reopen *r, const char *path)
 
 void reopen_undo(struct reopen *r)
 {
+	reopen_ttys_undo(r);
 	reopen_put_undo(r);
 	while (r->nr_created) {
 		char *path = r->created[--r->nr_created];
@@ -365,6 +366,7 @@ void reopen_done(struct reopen *r)
 	while (r->nr_created)
 		free(r->created[--r->nr_created]);
 	free(r->created);
+	free(r->ttys);
 	free(r->fds);
 	free(r->bases);
 	free(r->masters);

@@ -17,6 +17,7 @@
 #include "supervisor/restore.h"
 
 struct reopen_put;		/* contents to put back */
+struct reopen_tty;		/* a caller's terminal, as it was */
 
 struct reopen {
 	const struct state *state;
@@ -32,6 +33,8 @@ struct reopen {
 	unsigned int nr_puts;
 	char **created;		/* paths to remove again */
 	unsigned int nr_created;
+	struct reopen_tty *ttys;
+	unsigned int nr_ttys;
 	uint64_t bytes;		/* contents read from the image */
 };
 
@@ -138,5 +141,6 @@ int reopen_ptys(struct reopen *r);
 int reopen_pty_data(const struct reopen *r, int master, const struct engine_rec_tty *tty);
 int reopen_pty(struct reopen *r, const struct state_file *file);
 int reopen_external(struct reopen *r, const struct state_file *file);
+void reopen_ttys_undo(struct reopen *r);	/* the caller's terminals are as they were */
 
 #endif /* STILLPOINT_REOPEN_H */

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -28,14 +29,27 @@
 
 /* ---------------------------------------------------------------- pipes */
 
+static int set_ring(int fd, unsigned int size)
+{
+	uint64_t before;
+	int ret = fcntl(fd, F_SETPIPE_SZ, size);
+
+	/* its owner has many pipes, of this tree or others */
+	if (ret < 0 && errno == EPERM && !rights_raise(RIGHTS_PIPES, &before)) {
+		ret = fcntl(fd, F_SETPIPE_SZ, size);
+		rights_lower(before);
+	}
+	return ret;
+}
+
 static int fill_pipe(struct reopen *r, const struct state_file *file, const struct state_pipe *pipe,
 		     int fd)
 {
 	const char *data = pipe->data;
 	size_t len = pipe->rec->data_len;
 
-	/* a smaller ring than asked for is enough for what is in it */
-	if (fcntl(fd, F_SETPIPE_SZ, pipe->rec->ring_size) < 0 &&
+	/* it may have that size already */
+	if (set_ring(fd, pipe->rec->ring_size) < 0 &&
 	    fcntl(fd, F_GETPIPE_SZ) < (int)pipe->rec->ring_size)
 		return reopen_failed(r, file, -errno, "set the size of");
 	while (len) {
@@ -201,6 +215,40 @@ static int set_terminal(int fd, const struct engine_rec_tty *rec)
 	return 0;
 }
 
+struct reopen_tty {
+	int fd;			/* the caller's */
+	struct termios2 modes;
+	struct winsize size;
+};
+
+/* The caller's, for reopen_undo(). */
+static int keep_terminal(struct reopen *r, int fd)
+{
+	struct reopen_tty *ttys, tty = { .fd = fd };
+
+	for (unsigned int i = 0; i < r->nr_ttys; i++)
+		if (r->ttys[i].fd == fd)
+			return 0;
+	if (ioctl(fd, TCGETS2, &tty.modes) || ioctl(fd, TIOCGWINSZ, &tty.size))
+		return -errno;
+	ttys = realloc(r->ttys, (r->nr_ttys + 1) * sizeof(*ttys));
+	if (!ttys)
+		return -ENOMEM;
+	r->ttys = ttys;
+	ttys[r->nr_ttys++] = tty;
+	return 0;
+}
+
+void reopen_ttys_undo(struct reopen *r)
+{
+	while (r->nr_ttys) {
+		const struct reopen_tty *tty = &r->ttys[--r->nr_ttys];
+
+		if (ioctl(tty->fd, TCSETS2, &tty->modes) || ioctl(tty->fd, TIOCSWINSZ, &tty->size))
+			return;		/* it is gone */
+	}
+}
+
 /* A master that was never opened from the other side waits; this one does not. */
 static int close_slave(int master)
 {
@@ -277,6 +325,23 @@ static const struct engine_rec_external *external_tty(const struct reopen *r, in
 	return NULL;
 }
 
+/* A description of its own, so that its flags are nobody else's; -EACCES: it is no pipe, or not ours. */
+static int open_pipe_end(int given, const struct state_file *file)
+{
+	struct stat st;
+	int fd;
+
+	if (fstat(given, &st) || !S_ISFIFO(st.st_mode))
+		return -EACCES;
+	/* one whose other end is gone would be waited for */
+	fd = reopen_again(given, (reopen_flags(file) & ~O_DIRECT) | O_NONBLOCK);
+	if (fd >= 0 && fcntl(fd, F_SETFL, file->rec->f_flags & (O_NONBLOCK | O_DIRECT | O_APPEND))) {
+		close(fd);
+		return -errno;
+	}
+	return fd;
+}
+
 static int open_given(struct reopen *r, const struct state_file *file, const char *name)
 {
 	int fd = given(r, name), again, mode;
@@ -288,8 +353,10 @@ static int open_given(struct reopen *r, const struct state_file *file, const cha
 	}
 	mode = fcntl(fd, F_GETFL) & O_ACCMODE;
 	/* a description of its own, so that its flags are nobody else's */
-	again = terminal || (mode != O_RDWR && mode != (int)(file->rec->f_flags & O_ACCMODE)) ?
-		reopen_again(fd, reopen_flags(file)) : -EACCES;
+	again = file->pipe ? open_pipe_end(fd, file) : -EACCES;
+	if (again < 0 && (terminal || (mode != O_RDWR &&
+				       mode != (int)(file->rec->f_flags & O_ACCMODE))))
+		again = reopen_again(fd, reopen_flags(file));
 	if (again < 0)
 		again = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	return again < 0 ? reopen_failed(r, file, -errno, "use the caller's end for") : again;
@@ -372,7 +439,7 @@ int reopen_external(struct reopen *r, const struct state_file *file)
 	if (file->pipe)
 		ret = refill(r, file, fd);
 	else if (tty)
-		ret = set_terminal(fd, tty);
+		ret = keep_terminal(r, given(r, file->external->name)) ?: set_terminal(fd, tty);
 	if (!ret)
 		return fd;
 	close(fd);

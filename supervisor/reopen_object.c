@@ -264,6 +264,15 @@ int reopen_memory(const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
+/* Opened with O_TMPFILE: it may be given a name, which one that had one and lost it may not. */
+static bool is_nameless(const struct state_file *file, const char *name)
+{
+	char own[32];
+
+	snprintf(own, sizeof(own), "#%llu", (unsigned long long)file->rec->ino);
+	return strcmp(name, own) == 0;
+}
+
 static int create_deleted(struct reopen *r, const struct state_file *file)
 {
 	const char *old = NULL;
@@ -273,6 +282,9 @@ static int create_deleted(struct reopen *r, const struct state_file *file)
 
 	if (dir >= 0) {
 		snprintf(name, sizeof(name), "%s", old);
+		fd = is_nameless(file, name) ? openat(dir, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600) : -1;
+		if (fd >= 0)
+			return fd;
 		fd = create_at(dir, file, name, sizeof(name));
 		if (fd >= 0) {
 			unlinkat(dir, name, 0);

@@ -14,6 +14,9 @@
 #define RIGHTS_FILES	(1ULL << CAP_DAC_OVERRIDE | 1ULL << CAP_DAC_READ_SEARCH | \
 			 1ULL << CAP_CHOWN)
 
+/* To give a pipe the size that it had, however many its owner has. */
+#define RIGHTS_PIPES	(1ULL << CAP_SYS_RESOURCE)
+
 /* What this process may put into effect; 0 if it cannot be told. */
 uint64_t rights_permitted(void);
 /* Permitted and in effect; what is inheritable goes away. */

@@ -222,6 +222,11 @@ static int find_file(struct state_parser *p, uint32_t id, bool needed,
 }
 
 /* Tables are known by the processes that have them: one may be empty. */
+static int no_owner(struct state_parser *p, unsigned int table)
+{
+	return state_fail(p, -EBADMSG, "descriptor table %u belongs to nobody", table);
+}
+
 static int link_fdtables(struct state_parser *p)
 {
 	struct state *state = p->state;
@@ -240,20 +245,15 @@ static int link_fdtables(struct state_parser *p)
 		struct state_fdtable *table = &state->fdtables[i];
 
 		table->fds = state->fds + fd;
-		while (fd < state->nr_fds &&
-		       state->fds[fd].rec->files_id == table->files_id) {
-			ret = find_file(p, state->fds[fd].rec->file, true,
-					&state->fds[fd].file);
+		while (fd < state->nr_fds && state->fds[fd].rec->files_id == table->files_id) {
+			ret = find_file(p, state->fds[fd].rec->file, true, &state->fds[fd].file);
 			if (ret)
 				return ret;
 			state->fds[fd++].file->nr_fds++;
 			table->nr_fds++;
 		}
 	}
-	if (fd < state->nr_fds)
-		return state_fail(p, -EBADMSG, "descriptor table %u belongs to nobody",
-				  state->fds[fd].rec->files_id);
-	return 0;
+	return fd < state->nr_fds ? no_owner(p, state->fds[fd].rec->files_id) : 0;
 }
 
 static bool has_file(const struct state_fdtable *table, const struct state_file *file)
@@ -352,6 +352,9 @@ static int link_procs(struct state_parser *p)
 		if (!state->mms[i].owner)
 			return state_fail(p, -EBADMSG, "memory map %u belongs to nobody",
 					  state->mms[i].rec->mm_id);
+	for (unsigned int i = 0; i < state->nr_fdtables; i++)
+		if (!state->fdtables[i].owner)	/* a zombie's */
+			return no_owner(p, state->fdtables[i].files_id);
 	return 0;
 }
 

@@ -33,6 +33,7 @@ struct start {
 	const struct tree *tree;
 	int index;		/* of the task */
 	unsigned int thread;	/* of its threads */
+	uint32_t leader;	/* of thread 0: the leader, which is to be dead, still lives */
 };
 
 _Noreturn void task_fail(const struct tree *tree, const char *what, long err)
@@ -109,16 +110,30 @@ static _Noreturn void enter(const struct tree *tree, bool closer)
 
 /* ---------------------------------------------------------------- threads */
 
+/* The kernel clears the word, and wakes us, when it is on its way out: then it counts no more. */
+static void await_leader(const struct start *start)
+{
+	const struct { long sec, nsec; } step = { 0, LOOK_NS };
+
+	while (__atomic_load_n(&start->leader, __ATOMIC_ACQUIRE)) {
+		raw(SYS_futex, &start->leader, FUTEX_WAIT, 1, &step);
+		if (__atomic_load_n(&start->tree->shared->phase, __ATOMIC_ACQUIRE) == TREE_FAILED)
+			raw(SYS_exit_group, 1);
+	}
+}
+
 static void thread_main(void *arg)
 {
 	const struct start *start = arg;
 	const struct plan_task *task = &start->tree->plan->tasks[start->index];
 
+	await_leader(start);
 	task_attr_thread(start->tree, &task->proc->threads[start->thread]);
 	enter(start->tree, task->closer && task->leader_dead && start->thread == 0);
 }
 
-static void create_threads(const struct tree *tree, int index)
+/* The word by which thread 0 knows that the leader is dead; NULL: it is the leader. */
+static uint32_t *create_threads(const struct tree *tree, int index)
 {
 	const struct plan_task *task = &tree->plan->tasks[index];
 	unsigned int first = task->leader_dead ? 0 : 1;
@@ -126,7 +141,7 @@ static void create_threads(const struct tree *tree, int index)
 	char *stacks;
 
 	if (first >= nr)
-		return;
+		return NULL;
 	stacks = new_stack(tree, nr - first);
 	for (unsigned int i = first; i < nr; i++) {
 		struct start *start = (void *)(stacks + (i - first) * STACK_SIZE);
@@ -141,11 +156,12 @@ static void create_threads(const struct tree *tree, int index)
 		};
 		long ret;
 
-		*start = (struct start){ .tree = tree, .index = index, .thread = i };
+		*start = (struct start){ .tree = tree, .index = index, .thread = i, .leader = !i };
 		ret = raw_clone_call(&args, thread_main, start);
 		if (ret < 0)
 			task_fail(tree, "cannot create a thread with its number", ret);
 	}
+	return first ? NULL : &((struct start *)stacks)->leader;
 }
 
 /* ---------------------------------------------------------------- endings */
@@ -176,8 +192,9 @@ static _Noreturn void become_zombie(const struct tree *tree, const struct ckpt_r
 }
 
 /* Its other threads go on, and the process has its name. */
-static _Noreturn void exit_leader(const struct ckpt_rec_proc *rec)
+static _Noreturn void exit_leader(const struct ckpt_rec_proc *rec, uint32_t *lives)
 {
+	raw(SYS_set_tid_address, lives);
 	raw(SYS_prctl, PR_SET_NAME, rec->comm);
 	for (;;)
 		raw(SYS_exit, 0);
@@ -249,6 +266,7 @@ static void die_with_parent(const struct tree *tree, const struct plan_task *tas
 static _Noreturn void process_main(const struct tree *tree, int index)
 {
 	const struct plan_task *task = &tree->plan->tasks[index];
+	uint32_t *leader;
 
 	die_with_parent(tree, task);
 	if (task->role == PLAN_HELPER)
@@ -263,10 +281,10 @@ static _Noreturn void process_main(const struct tree *tree, int index)
 	if (task->zombies)
 		settle_zombies(tree, task);
 	task_attr_late(tree, index);
-	create_threads(tree, index);
+	leader = create_threads(tree, index);
 	task_attr_sched(tree, index);
 	if (task->leader_dead)
-		exit_leader(task->proc->rec);
+		exit_leader(task->proc->rec, leader);
 	task_attr_thread(tree, &task->proc->threads[0]);
 	die_with_parent(tree, task);	/* a change of credentials has cleared it */
 	enter(tree, task->closer);

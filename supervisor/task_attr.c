@@ -109,6 +109,18 @@ static long enter_directory(int fd, bool root, bool had)
 	return raw(SYS_capset, &hdr, data) < 0 && !ret ? -EPERM : ret;
 }
 
+/* Several that share them would change root and working directory at the same time. */
+static bool is_first_of_fs(const struct tree *tree, int index)
+{
+	const struct plan_task *tasks = tree->plan->tasks;
+
+	for (int i = 0; i < index; i++)
+		if (tasks[i].role == PLAN_LIVE && tasks[i].proc->rec->fs_id &&
+		    tasks[i].proc->rec->fs_id == tasks[index].proc->rec->fs_id)
+			return false;
+	return true;
+}
+
 static void set_directories(const struct tree *tree, int index)
 {
 	const bool *had = tree->had, *root_had = had + tree->plan->nr_tasks;
@@ -135,9 +147,11 @@ void task_attr_late(const struct tree *tree, int index)
 		ret = raw(SYS_prctl, PR_SET_THP_DISABLE, 1);
 	if (ret < 0)
 		task_fail(tree, "prctl", ret);
-	raw(SYS_umask, rec->umask);
 	raw(SYS_personality, rec->personality);
-	set_directories(tree, index);
+	if (is_first_of_fs(tree, index)) {
+		raw(SYS_umask, rec->umask);
+		set_directories(tree, index);
+	}
 }
 
 /* ---------------------------------------------------------------- scheduling */

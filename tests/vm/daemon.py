@@ -772,6 +772,41 @@ def terminal_typed_ahead(node):
 
 
 @test
+def flags_of_pipes(node):
+    """restart: flags that a job has set on the pipes of its input and output are as they were"""
+    script = ('import fcntl, os, time\n'
+              'for fd in 0, 1:\n'
+              '    fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_NONBLOCK)\n'
+              'while True:\n'
+              '    try:\n'
+              '        os.read(0, 1)\n'
+              '        what = "read"\n'
+              '    except BlockingIOError:\n'
+              '        what = "again"\n'
+              '    os.write(1, b"%d %s\\n" % (fcntl.fcntl(1, fcntl.F_GETFL) & os.O_NONBLOCK, what.encode()))\n'
+              '    time.sleep(0.1)\n')
+    source, sink = os.pipe()
+    run = subprocess.Popen(node.argv('run', '--', 'python3', '-c', script), stdin=source,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    job = wait_for('the job', 20, lambda: [n for n, j in node.jobs().items()
+                                           if j['state'] == 'running'])[0]
+    node.lines(job, 2)
+    node.ctl('checkpoint', str(job), '--kill')
+    run.wait(20 * ARGS.slow)
+    os.close(source)
+    os.close(sink)
+    before = node.output(job).count('\n')
+    attached = subprocess.Popen(node.argv('restart', str(job), '--attach'), stdin=subprocess.PIPE,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    node.lines(job, before + 3)
+    said = set(node.output(job).splitlines())
+    node.ctl('kill', str(job), 'KILL')
+    attached.wait(20 * ARGS.slow)
+    attached.stdin.close()
+    equal(said, {f'{os.O_NONBLOCK} again'}, 'what it says of its flags')
+
+
+@test
 def input_survives(node):
     """input that the job has not read yet is there after the restart"""
     p = subprocess.Popen(node.argv('run', '--', 'sh', '-c', 'sleep 3; cat'),

@@ -401,7 +401,7 @@ struct ckpt_restore_wait {
 /**
  * struct ckpt_restore_state - CKPT_IOC_RESTORE_STATE: apply records
  * @pid: thread that has entered, or zombie, in the caller's PID namespace
- * @len: bytes at @buf, at most 16 MiB
+ * @len: bytes at @buf, at most CKPT_STATE_MAX
  * @buf: pointer to records
  * @bad_offset: out, on error: offset of the record that failed
  *

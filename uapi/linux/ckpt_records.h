@@ -10,6 +10,9 @@
 #define _UAPI_LINUX_CKPT_RECORDS_H
 
 #define CKPT_REC_OPTIONAL	0x8000	/* a reader that does not know it may skip it */
+/* of what one CKPT_IOC_RESTORE_STATE takes */
+#define CKPT_STATE_MAX		(16U << 20)	/* bytes: some 120,000 mappings */
+#define CKPT_SIGNALS_MAX	65536		/* queued for a process or thread */
 
 enum ckpt_rec_type {
 	CKPT_REC_REFUSAL = 1,
