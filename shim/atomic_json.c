@@ -67,12 +67,40 @@ int atomic_json_write(const char *dir_path, const char *name, const json_t *json
 	return err;
 }
 
+/*
+ * jansson reads a descriptor byte by byte, which on a file system of the network is a journey for
+ * each: seconds, in ckptd's loop.
+ */
+int atomic_json_load(int fd, size_t flags, json_t **ret_json, json_error_t *error)
+{
+	_cleanup_free_ char *text = malloc(ATOMIC_JSON_MAX + 1);
+	size_t len = 0;
+	ssize_t n = 1;
+
+	if (!text)
+		return -ENOMEM;
+	while (n > 0 && len <= ATOMIC_JSON_MAX) {
+		n = read(fd, text + len, ATOMIC_JSON_MAX + 1 - len);
+		if (n < 0 && errno == EINTR)
+			n = 1;
+		else if (n < 0)
+			return -errno;
+		else
+			len += (size_t)n;
+	}
+	if (len > ATOMIC_JSON_MAX)
+		return -E2BIG;
+	*ret_json = json_loadb(text, len, flags, error);
+	return *ret_json ? 0 : -EBADMSG;
+}
+
 int atomic_json_read(const char *dir_path, const char *name, json_t **ret_json)
 {
 	_cleanup_fd_ int dir = open(dir_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	_cleanup_fd_ int fd = -1;
 	struct stat st;
 	json_t *json;
+	int err;
 
 	if (dir < 0)
 		return -errno;
@@ -81,7 +109,9 @@ int atomic_json_read(const char *dir_path, const char *name, json_t **ret_json)
 		return -errno;
 	if (!S_ISREG(st.st_mode) || st.st_size > (off_t)ATOMIC_JSON_MAX)
 		return -EBADMSG;
-	json = json_loadfd(fd, JSON_REJECT_DUPLICATES, NULL);
+	err = atomic_json_load(fd, JSON_REJECT_DUPLICATES, &json, NULL);
+	if (err)
+		return err == -E2BIG ? -EBADMSG : err;
 	if (!json_is_object(json)) {
 		json_decref(json);
 		return -EBADMSG;

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/atomic_json.h"
+
 static char **string_list(json_t *array)
 {
 	size_t n = json_array_size(array);
@@ -112,9 +114,10 @@ int spec_load(int fd, struct shim_spec *ret_spec, char *why, size_t size)
 	json_error_t error;
 	int err;
 
-	spec.json = json_loadfd(fd, 0, &error);
-	if (!spec.json) {
-		snprintf(why, size, "bad specification: %s", error.text);
+	err = atomic_json_load(fd, 0, &spec.json, &error);
+	if (err) {
+		snprintf(why, size, "bad specification: %s",
+			 err == -EBADMSG ? error.text : strerror(-err));
 		return -EINVAL;
 	}
 	err = unpack(&spec, why, size);
