@@ -3,6 +3,9 @@
 
 $(call library,shim,shim/proto.c shim/identity.c shim/atomic_json.c shim/ranks.c shim/priority.c)
 
+$(call unit_test,tests/unit/test_atomic_json,tests/unit/test_atomic_json.c,\
+	$(LIB)/libshim.a $(LIB)/libimage.a -ljansson)
+
 # process management, for the shim and for tests
 $(call library,pm,shim/pmi1.c shim/pmi1_kvs.c shim/fence.c shim/pm_pmi1.c shim/pm_port.c)
 

@@ -126,41 +126,6 @@ static void test_job_record(void **state)
 }
 
 /* Two image directories were in use: the other job's record is not replaced. */
-static unsigned long long reads_of_ours(void)
-{
-	unsigned long long n = 0;
-	char line[80];
-	FILE *f = fopen("/proc/self/io", "r");
-
-	assert_non_null(f);
-	while (fgets(line, sizeof(line), f))
-		sscanf(line, "syscr: %llu", &n);
-	fclose(f);
-	return n;
-}
-
-/* A file system of the network takes milliseconds for each, and ckptd's loop waits. */
-static void test_few_reads(void **state)
-{
-	struct disk *d = *state;
-	json_t *long_one = json_object(), *read;
-	unsigned long long before;
-	char key[32];
-	int i;
-
-	for (i = 0; i < 1000; i++) {
-		snprintf(key, sizeof(key), "VARIABLE_%d", i);
-		json_object_set_new(long_one, key, json_string("some value or other"));
-	}
-	assert_int_equal(atomic_json_write(d->dir, "long.json", long_one), 0);
-	before = reads_of_ours();
-	assert_int_equal(atomic_json_read(d->dir, "long.json", &read), 0);
-	assert_true(reads_of_ours() - before < 20);
-	assert_true(json_equal(read, long_one));
-	json_decref(read);
-	json_decref(long_one);
-}
-
 static void test_other_jobs_record(void **state)
 {
 	struct disk *d = *state;
@@ -615,7 +580,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		test(test_job_numbers),
 		test(test_job_record),
-		test(test_few_reads),
 		test(test_other_jobs_record),
 		test(test_secret_record),
 		test(test_forged_record),

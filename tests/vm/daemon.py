@@ -412,22 +412,6 @@ def saved_though_daemon_dies(node):
 
 
 @test
-def abandoned_requests(node):
-    """verify, list: who hangs up leaves no worker behind"""
-    job = node.run('python3', '-c', 'import os, time; m = os.urandom(64 << 20); time.sleep(1000)')
-    time.sleep(2 * ARGS.slow)
-    node.ctl('checkpoint', str(job))
-    for _ in range(5):
-        asking = subprocess.Popen(node.argv('verify', '--deep', str(job)), stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(0.1)
-        asking.kill()
-        asking.wait()
-    wait_for('the workers to leave', 3, lambda: subprocess.run(
-        ['pgrep', '-P', str(node.daemon.pid), '-x', 'ckptd-image'], capture_output=True).returncode)
-
-
-@test
 def limits_of_the_caller(node):
     """a job has its caller's limits, groups, umask and directory, not ckptd's"""
     script = 'ulimit -n; umask; pwd; id -G; echo $STILLPOINT_JOB'
