@@ -28,6 +28,10 @@ static inline uint8_t *chunk_payload(uint8_t *buffer)
 {
 	return buffer + sizeof(struct image_chunk_hdr);
 }
+static inline uint8_t *chunk_of_payload(void *payload)
+{
+	return (uint8_t *)payload - sizeof(struct image_chunk_hdr);
+}
 
 struct chunk_encoder;
 struct chunk_decoder;

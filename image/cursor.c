@@ -64,7 +64,9 @@ int cursor_next_chunk(struct image_reader *r, struct cursor *c)
 	c->len = 0;
 	if (c->seq == info->nr_chunks)
 		return check_end(r, c);
-	err = reader_chunk(r, c->file, c->seq, c->offset, c->raw, &chunk);
+	err = reader_skip_gap(r, c->file, &c->offset);
+	if (!err)
+		err = reader_chunk(r, c->file, c->seq, c->offset, c->raw, &chunk);
 	if (err)
 		return err;
 	/* the window is others', too */

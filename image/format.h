@@ -17,7 +17,10 @@
  *		  Its records say who, when and where, the sizes, and for each
  *		  file: length, number of chunks, digest over the chunks' tags.
  *
- *   file      := file_hdr  chunk*		(state, index, pages, blobs)
+ *   file      := file_hdr  chunk*		(state, index)
+ *		| file_hdr  ([gap] chunk)*	(pages, blobs)
+ *   gap       := bytes up to the next multiple of ALIGN, zeros as written, not
+ *		  read: so chunks can be written from where they were made
  *   chunk     := chunk_hdr  payload  tag
  *		  payload is raw or one zstd frame, of at most CHUNK_MAX bytes
  *		  raw.  tag is SipHash-2-4 (128 bits) of header and payload under
@@ -78,17 +81,20 @@
 
 #include <linux/types.h>
 
-#define IMAGE_VERSION		3	/* written by this code */
+#define IMAGE_VERSION		4	/* written by this code */
 #define IMAGE_VERSION_OLDEST	1	/* oldest this code can read */
 #define IMAGE_VERSION_READER	1	/* oldest reader that can read what we write, */
 #define IMAGE_VERSION_BASES	2	/* if it has bases, */
-#define IMAGE_VERSION_SECRET	3	/* if it is encrypted */
+#define IMAGE_VERSION_SECRET	3	/* if it is encrypted, */
+#define IMAGE_VERSION_GAPS	4	/* if there may be gaps between chunks */
 
 #define IMAGE_MAGIC_MANIFEST	"STPTMAN\n"
 #define IMAGE_MAGIC_FILE	"STPTFIL\n"
 #define IMAGE_MAGIC_CHUNK	0x4b4e4843U	/* "CHNK" */
 
 #define IMAGE_PAGE_SIZE		4096U
+#define IMAGE_ALIGN		4096U		/* a gap ends at a multiple of it */
+#define IMAGE_ALIGN_UP(n)	(((n) + (IMAGE_ALIGN - 1)) & ~(IMAGE_ALIGN - 1ULL))
 #define IMAGE_CHUNK_MAX		(1U << 20)	/* raw bytes of a chunk */
 #define IMAGE_RECORD_MAX	(16U << 20)
 #define IMAGE_MANIFEST_MAX	(16U << 20)

@@ -156,13 +156,14 @@ int index_check_chunks(const struct index *ix, enum image_file file,
 		const struct image_ix_chunk *c = &ix->chunks[file][i];
 		uint32_t raw = le32toh(c->raw_len);
 		uint32_t stored = le32toh(c->stored_len);
+		uint64_t offset = le64toh(c->offset);
 
-		if (le64toh(c->offset) != pos || !raw || raw > IMAGE_CHUNK_MAX ||
+		if ((offset != pos && offset != IMAGE_ALIGN_UP(pos)) || !raw || raw > IMAGE_CHUNK_MAX ||
 		    stored <= sealing || stored > raw + sealing)
 			return image_error_set(error, -EINVAL,
 					       "%s: chunk %llu: impossible bounds",
 					       info->name, (unsigned long long)i);
-		pos += CHUNK_OVERHEAD + stored;
+		pos = offset + CHUNK_OVERHEAD + stored;
 		raw_len += raw;
 	}
 	if (pos != info->len || raw_len != info->raw_len)

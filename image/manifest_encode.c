@@ -204,9 +204,11 @@ static void put_private(struct buffer *b, const struct image_manifest *m,
 
 static uint16_t oldest_reader(const struct image_manifest *m)
 {
+	if (m->gaps || m->nr_bases)	/* theirs are as they are */
+		return IMAGE_VERSION_GAPS;
 	if (m->encrypted)
 		return IMAGE_VERSION_SECRET;
-	return m->nr_bases ? IMAGE_VERSION_BASES : IMAGE_VERSION_READER;
+	return IMAGE_VERSION_READER;
 }
 
 int manifest_encode(const struct image_manifest *m, const struct image_key *key,

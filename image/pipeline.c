@@ -11,8 +11,8 @@
  *
  * The workers do no I/O and touch no stream.  One more is started when a chunk waits
  * behind another; what no worker has taken when the owner wants it, the owner encodes:
- * a small image needs no thread, and so it goes where none can be started.  Buffers,
- * too, are had when they are needed first.
+ * a small image needs no thread, and so it goes where none can be started.  Buffers for
+ * what is compressed, too, are had when they are needed first.
  */
 #include "image/pipeline.h"
 
@@ -24,7 +24,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "image/chunk.h"
+#include "image/chunk_pool.h"
 #include "image/pace.h"
 #include "image/stream.h"
 
@@ -38,7 +38,7 @@ struct slot {
 	uint64_t seq;
 	bool pack;
 	uint32_t raw_len;
-	uint8_t *raw;
+	struct chunk_room raw;
 	uint8_t *out;
 	uint8_t *chunk;		/* encoded: in one of them */
 	size_t len;
@@ -67,6 +67,7 @@ struct pipeline {
 	unsigned int workers_max;
 	struct chunk_encoder *own;	/* the owner's; NULL: none yet */
 	const struct chunk_keys *keys;	/* for encoders */
+	struct chunk_pool *pool;
 	int level;
 };
 
@@ -82,7 +83,7 @@ static void encode(struct slot *slot, struct chunk_encoder *enc)
 {
 	uint64_t start = cpu_ns();
 
-	slot->err = chunk_encode(enc, slot->file, slot->seq, slot->pack, slot->raw,
+	slot->err = chunk_encode(enc, slot->file, slot->seq, slot->pack, slot->raw.p,
 				 slot->raw_len, slot->out, &slot->chunk, &slot->len);
 	slot->ns = cpu_ns() - start;
 }
@@ -147,7 +148,8 @@ static void start_worker(struct pipeline *p)
 	p->workers_max = p->nr_workers;
 }
 
-int pipeline_create(const struct chunk_keys *keys, int level, struct pipeline **ret_pipeline)
+int pipeline_create(const struct chunk_keys *keys, struct chunk_pool *pool, int level,
+		    struct pipeline **ret_pipeline)
 {
 	struct pipeline *p = calloc(1, sizeof(*p));
 
@@ -158,6 +160,7 @@ int pipeline_create(const struct chunk_keys *keys, int level, struct pipeline **
 	pthread_cond_init(&p->done, NULL);
 	p->adaptive = level == 0;
 	p->keys = keys;
+	p->pool = pool;
 	p->level = level ? level : 1;
 	p->workers_max = count_cpus();
 	p->nr_slots = 2 * p->workers_max + SPARE;
@@ -185,7 +188,7 @@ void pipeline_destroy(struct pipeline *p)
 		chunk_encoder_destroy(p->workers[i].enc);
 	chunk_encoder_destroy(p->own);
 	for (unsigned int i = 0; p->slots && i < p->nr_slots; i++) {
-		chunk_buffer_free(p->slots[i].raw);
+		chunk_pool_put(p->pool, &p->slots[i].raw);
 		chunk_buffer_free(p->slots[i].out);
 	}
 	free(p->slots);
@@ -211,6 +214,7 @@ static void encode_self(struct pipeline *p, struct slot *slot)
 static int hand_on(struct pipeline *p, bool wait, bool *ret_did)
 {
 	struct slot *slot = &p->slots[p->handed_on % p->nr_slots];
+	int err;
 	bool done;
 
 	pthread_mutex_lock(&p->lock);
@@ -225,11 +229,14 @@ static int hand_on(struct pipeline *p, bool wait, bool *ret_did)
 	if (!done)
 		return 0;
 	p->handed_on++;
-	if (slot->err)
-		return slot->err;
-	if (p->adaptive && (slot->file == IMAGE_FILE_PAGES || slot->file == IMAGE_FILE_BLOBS))
+	err = slot->err;
+	if (!err && p->adaptive &&
+	    (slot->file == IMAGE_FILE_PAGES || slot->file == IMAGE_FILE_BLOBS))
 		pace_encoded(&p->pace, slot->pack, slot->raw_len, slot->len, slot->ns);
-	return stream_take(slot->stream, slot->chunk, slot->len, slot->raw_len);
+	if (!err)
+		err = stream_take(slot->stream, slot->chunk, slot->len, slot->raw_len, &slot->raw);
+	chunk_pool_put(p->pool, &slot->raw);
+	return err;
 }
 
 /* Records are small and always worth it. */
@@ -253,10 +260,9 @@ static void submit(struct pipeline *p)
 		start_worker(p);
 }
 
-int pipeline_put(struct pipeline *p, struct stream *s, uint64_t seq, uint8_t **raw,
+int pipeline_put(struct pipeline *p, struct stream *s, uint64_t seq, struct chunk_room *raw,
 		 uint32_t raw_len)
 {
-	uint8_t *empty;
 	bool did = p->put > p->handed_on;
 	struct slot *slot;
 	int err = 0;
@@ -264,21 +270,22 @@ int pipeline_put(struct pipeline *p, struct stream *s, uint64_t seq, uint8_t **r
 	/* what is done is written while the workers go on */
 	while (!err && did && p->put > p->handed_on)
 		err = hand_on(p, p->put - p->handed_on == p->nr_slots, &did);
-	if (err)
-		return err;
 	slot = &p->slots[p->put % p->nr_slots];
-	if (!slot->out)
+	if (!err && !slot->out)
 		slot->out = chunk_buffer();
-	if (!slot->out)
-		return -ENOMEM;
+	if (!err && !slot->out)
+		err = -ENOMEM;
+	if (err) {
+		chunk_pool_put(p->pool, raw);
+		return err;
+	}
 	slot->stream = s;
 	slot->file = s->file;
 	slot->seq = seq;
 	slot->pack = choose(p, s->file);
 	slot->raw_len = raw_len;
-	empty = slot->raw;
 	slot->raw = *raw;
-	*raw = empty;
+	raw->p = NULL;
 	submit(p);
 	return 0;
 }

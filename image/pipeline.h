@@ -2,9 +2,9 @@
 /*
  * Chunks encoded on several CPUs, handed on in the order in which they came.
  *
- * One thread uses a pipeline; the workers are its own.  A chunk's buffer is exchanged
- * for an empty one, or none; it comes back through stream_take() of its stream, from a
- * later call on the pipeline.  Memory: at most 4 MiB for each worker, and 8 MiB.
+ * One thread uses a pipeline; the workers are its own.  A chunk comes back through
+ * stream_take() of its stream, from a later call on the pipeline, and its room goes back
+ * to the pool.  Memory: at most two rooms and 2 MiB for each worker, and four of both.
  */
 #ifndef STILLPOINT_IMAGE_PIPELINE_H
 #define STILLPOINT_IMAGE_PIPELINE_H
@@ -13,19 +13,22 @@
 #include <stdint.h>
 
 struct chunk_keys;
+struct chunk_pool;
+struct chunk_room;
 struct pipeline;
 struct stream;
 
 /*
- * @keys: must live as long as the pipeline
+ * @keys, @pool: must live as long as the pipeline
  * @level: of zstd; 0: chosen by measurement (pace.h)
  */
-int pipeline_create(const struct chunk_keys *keys, int level, struct pipeline **ret_pipeline);
+int pipeline_create(const struct chunk_keys *keys, struct chunk_pool *pool, int level,
+		    struct pipeline **ret_pipeline);
 /* Chunks that were not handed on are forgotten.  NULL is fine. */
 void pipeline_destroy(struct pipeline *p);
 
-/* @raw: a chunk_buffer() with @raw_len bytes of payload; afterwards another one, or NULL */
-int pipeline_put(struct pipeline *p, struct stream *s, uint64_t seq, uint8_t **raw,
+/* @raw: with @raw_len bytes of payload; the pipeline's in any case, and none afterwards */
+int pipeline_put(struct pipeline *p, struct stream *s, uint64_t seq, struct chunk_room *raw,
 		 uint32_t raw_len);
 /* Hand on everything; returns the first failure. */
 int pipeline_drain(struct pipeline *p);

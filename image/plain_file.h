@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #define PLAIN_FILE_ALIGN	4096U	/* of memory, offset and length, to go direct */
+#define PLAIN_FILE_ALIGN_UP(n)	(((n) + (PLAIN_FILE_ALIGN - 1)) & ~(PLAIN_FILE_ALIGN - 1ULL))
 
 struct plain_file {
 	int fd;

@@ -173,6 +173,20 @@ static int read_chunk(struct image_reader *r, enum image_file file, uint64_t off
 	return 0;
 }
 
+/* A gap is zeros, and a chunk's first byte is none. */
+int reader_skip_gap(struct image_reader *r, enum image_file file, uint64_t *offset)
+{
+	int err;
+
+	if (file == IMAGE_FILE_STATE || file == IMAGE_FILE_INDEX ||
+	    *offset % IMAGE_ALIGN == 0 || *offset >= r->m->files[file].len)
+		return 0;
+	err = read_chunk(r, file, *offset, 1);
+	if (!err && !r->chunk[0])
+		*offset = IMAGE_ALIGN_UP(*offset);
+	return err;
+}
+
 int reader_chunk(struct image_reader *r, enum image_file file, uint64_t seq,
 		 uint64_t offset, void *room, struct chunk_read *ret_chunk)
 {

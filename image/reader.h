@@ -98,6 +98,7 @@ struct image_base {
 struct image_manifest {
 	uint16_t version;
 	bool encrypted;
+	bool gaps;			/* there may be some between chunks; not read back */
 	bool locked;			/* its secret is not there: keys and values are not known */
 	uint8_t secret_id[16];		/* of the secret it is encrypted with, likewise all its bases */
 	uint8_t id[32];

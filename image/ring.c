@@ -2,18 +2,20 @@
 /*
  * An io_uring for writing.
  *
- * A buffer is the owner's from ring_get() to ring_write(), the kernel's until its
- * completion was taken, and free again after that; the queue is as deep as there
- * are buffers, so the submission queue never fills.
+ * A piece of memory is the owner's until it is written, the kernel's until the completion
+ * was taken, and free after that.  The next one is the one behind the last if that is
+ * free, so that they can be written together, up to the end of a block of them; else one
+ * where a whole block is free, else any.  The queue has room for a write of each piece, so
+ * it never fills.
  *
  * How fast the device is cannot be seen from when completions are noticed: they
- * are looked for when a buffer is needed.  Two moments tell it: while the owner has
- * to wait for a buffer again and again, the device is what all wait for, and what
+ * are looked for when memory is needed.  Two moments tell it: while the owner has
+ * to wait for memory again and again, the device is what all wait for, and what
  * ended between two waits is its speed; where that does not happen, now and then
- * some full buffers are kept back, sent together with nothing else on its way, and
- * waited for.  A busy machine wakes us late: the best of three samples is told.
+ * a whole buffer is sent with nothing else on its way, and waited for.  A busy machine
+ * wakes us late: the best of three samples is told.
  *
- * Must not know files, nor what is in the buffers.
+ * Must not know files, nor what is in the memory.
  */
 #include "image/ring.h"
 
@@ -25,16 +27,22 @@
 
 #include <liburing.h>
 
-#define ENTRIES		16U		/* more than buffers, and one for fsync */
-#define SAMPLE_BYTES	(4ULL << 20)	/* less is chance */
-#define SAMPLE_WRITES	4U		/* sent together: SAMPLE_BYTES */
-#define SAMPLE_EVERY	128U		/* writes without a sample */
+#define IN_BLOCK	(RING_BLOCK_BYTES / RING_PIECE_BYTES)	/* pieces */
+#define NR_BLOCKS	(RING_PIECES / IN_BLOCK)
+#define ENTRIES		32U		/* more than pieces, and one for fsync */
+#define MEMORY_BYTES	((size_t)RING_PIECES * RING_PIECE_BYTES)
+#define SAMPLE_EVERY	(256ULL << 20)	/* bytes without a sample */
 #define SAMPLES		3U		/* at once in the beginning; and of so many the best */
 #define SYNC_DATA	((void *)1)
 #define NOTHING_DATA	((void *)2)
 
-_Static_assert(ENTRIES > RING_BUFFERS, "submission never waits");
-_Static_assert(SAMPLE_WRITES * RING_BUFFER_BYTES == SAMPLE_BYTES, "a sample");
+_Static_assert(ENTRIES > RING_PIECES, "submission never waits");
+_Static_assert(RING_PIECES % IN_BLOCK == 0, "blocks");
+
+struct on_way {
+	struct ring_write w;
+	void *owner;			/* NULL: not in use */
+};
 
 struct ring {
 	struct io_uring uring;
@@ -45,19 +53,17 @@ struct ring {
 	bool fixed_files;
 	bool large;			/* pages of memory */
 	bool slots[RING_FILES];		/* taken */
-	struct ring_buffer buffers[RING_BUFFERS];
-	struct ring_buffer *free[RING_BUFFERS];
-	unsigned int nr_free;
-	unsigned int on_way;		/* writes, those kept back included */
-	struct ring_buffer *kept[SAMPLE_WRITES];	/* in the submission queue */
-	unsigned int nr_kept;
-	bool keeping;			/* for a sample */
+	bool fixed[NR_BLOCKS];		/* registered */
+	bool taken[RING_PIECES];
+	unsigned int next;		/* piece behind the one that was taken last */
+	struct on_way writes[RING_PIECES];
+	unsigned int nr_on_way;
 	bool sync_ended;
 	int sync_res;
 
 	uint64_t waited_ns;		/* since then all wait for the device; 0: not so */
 	uint64_t since;			/* bytes that ended since then */
-	unsigned int unsampled;		/* writes since the last sample */
+	uint64_t unsampled;		/* bytes since the last sample */
 	unsigned int nr_samples;
 	double samples[SAMPLES];	/* ns per MiB, the last ones */
 	bool news;			/* for ring_written() */
@@ -75,20 +81,15 @@ static uint64_t now_ns(void)
 
 static int allocate(struct ring *r)
 {
-	const size_t len = (size_t)RING_BUFFERS * RING_BUFFER_BYTES;
-	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *p = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		       -1, 0);
 
 	if (p == MAP_FAILED)
 		return -ENOMEM;
 	r->memory = p;
 	/* a child has no use for it, and must not copy what the device reads */
-	madvise(p, len, MADV_DONTFORK);
-	madvise(p, len, MADV_NOHUGEPAGE);	/* for a start: see enlarge() */
-	for (unsigned int i = 0; i < RING_BUFFERS; i++) {
-		r->buffers[i].p = r->memory + (size_t)i * RING_BUFFER_BYTES;
-		r->buffers[i].index = (uint16_t)i;
-		r->free[r->nr_free++] = &r->buffers[i];
-	}
+	madvise(p, MEMORY_BYTES, MADV_DONTFORK);
+	madvise(p, MEMORY_BYTES, MADV_NOHUGEPAGE);	/* for a start: see enlarge() */
 	return 0;
 }
 
@@ -114,35 +115,42 @@ static void make_tables(struct ring *r)
 
 	for (unsigned int i = 0; i < RING_FILES; i++)
 		none[i] = -1;
-	r->sparse = !io_uring_register_buffers_sparse(&r->uring, RING_BUFFERS);
+	r->sparse = !io_uring_register_buffers_sparse(&r->uring, NR_BLOCKS);
 	r->fixed_files = !io_uring_register_files(&r->uring, none, RING_FILES);
 }
 
-/* There is much to write: the buffers that are not in use yet get large pages. */
+/* There is much to write: what is not in use yet gets large pages. */
 static void enlarge(struct ring *r)
 {
 	if (r->large)
 		return;
 	r->large = true;
-	madvise(r->memory, (size_t)RING_BUFFERS * RING_BUFFER_BYTES, MADV_HUGEPAGE);
+	madvise(r->memory, MEMORY_BYTES, MADV_HUGEPAGE);
+}
+
+static unsigned int piece_of(const struct ring *r, const uint8_t *p)
+{
+	return (unsigned int)((size_t)(p - r->memory) / RING_PIECE_BYTES);
 }
 
 /*
- * Saves the kernel work for each write from then on, but pins all of the buffer now:
+ * Saves the kernel work for each write from then on, but pins all of the block now:
  * not worth it before one is full.  RLIMIT_MEMLOCK may forbid it.
  */
-static void fix_buffer(struct ring *r, struct ring_buffer *b)
+static bool is_fixed(struct ring *r, unsigned int block, uint32_t len)
 {
-	struct iovec iov = { b->p, RING_BUFFER_BYTES };
+	struct iovec iov = { r->memory + (size_t)block * RING_BLOCK_BYTES, RING_BLOCK_BYTES };
 	__u64 tag = 0;
 
-	if (b->len < RING_BUFFER_BYTES)
-		return;
+	if (len < RING_BLOCK_BYTES)
+		return r->fixed[block];
 	enlarge(r);
-	if (b->fixed || !r->sparse)
-		return;
-	b->fixed = io_uring_register_buffers_update_tag(&r->uring, b->index, &iov, &tag, 1) == 1;
-	r->sparse = b->fixed;
+	if (!r->fixed[block] && r->sparse) {
+		r->fixed[block] = io_uring_register_buffers_update_tag(&r->uring, block, &iov,
+								       &tag, 1) == 1;
+		r->sparse = r->fixed[block];
+	}
+	return r->fixed[block];
 }
 
 int ring_create(ring_done_fn done, struct ring **ret_ring)
@@ -172,7 +180,7 @@ void ring_destroy(struct ring *r)
 	if (r->ready)
 		io_uring_queue_exit(&r->uring);
 	if (r->memory)
-		munmap(r->memory, (size_t)RING_BUFFERS * RING_BUFFER_BYTES);
+		munmap(r->memory, MEMORY_BYTES);
 	free(r);
 }
 
@@ -214,7 +222,7 @@ static void sample(struct ring *r, uint64_t bytes, uint64_t ns)
 
 static bool sample_is_due(const struct ring *r)
 {
-	return r->nr_samples < SAMPLES || r->unsampled >= SAMPLE_EVERY;
+	return !r->waited_ns && (r->nr_samples < SAMPLES || r->unsampled >= SAMPLE_EVERY);
 }
 
 void ring_written(struct ring *r, uint64_t *ret_bytes, uint64_t *ret_ns)
@@ -233,26 +241,82 @@ void ring_written(struct ring *r, uint64_t *ret_bytes, uint64_t *ret_ns)
 	r->news = false;
 }
 
+/* ---------------------------------------------------------------- memory */
+
+void ring_put(struct ring *r, const uint8_t *p)
+{
+	r->taken[piece_of(r, p)] = false;
+}
+
+bool ring_is_last(const struct ring *r, const uint8_t *p)
+{
+	return (piece_of(r, p) + 1) % IN_BLOCK == 0;
+}
+
+static bool is_free(const struct ring *r, unsigned int block)
+{
+	for (unsigned int i = 0; i < IN_BLOCK; i++)
+		if (r->taken[block * IN_BLOCK + i])
+			return false;
+	return true;
+}
+
+/* RING_PIECES: none */
+static unsigned int find_piece(const struct ring *r)
+{
+	unsigned int i;
+
+	if (r->next % IN_BLOCK && !r->taken[r->next])
+		return r->next;
+	for (i = 0; i < NR_BLOCKS; i++)
+		if (is_free(r, i))
+			return i * IN_BLOCK;
+	for (i = 0; i < RING_PIECES && r->taken[i]; i++)
+		;
+	return i;
+}
+
+static uint8_t *take(struct ring *r)
+{
+	unsigned int i = find_piece(r);
+
+	if (i == RING_PIECES)
+		return NULL;
+	r->taken[i] = true;
+	r->next = i + 1;
+	return r->memory + (size_t)i * RING_PIECE_BYTES;
+}
+
 /* ----------------------------------------------------------- completions */
+
+/* The write is over, or was not begun after all. */
+static void finish(struct ring *r, struct on_way *o, int res)
+{
+	struct on_way was = *o;
+
+	o->owner = NULL;
+	r->nr_on_way--;
+	r->done(was.owner, &was.w, res);
+	for (uint32_t at = 0; at < was.w.len; at += RING_PIECE_BYTES)
+		ring_put(r, was.w.p + at);
+}
 
 static void ended(struct ring *r, struct io_uring_cqe *cqe)
 {
-	struct ring_buffer *b = io_uring_cqe_get_data(cqe);
+	struct on_way *o = io_uring_cqe_get_data(cqe);
 	int res = cqe->res;
 
 	io_uring_cqe_seen(&r->uring, cqe);
-	if ((void *)b == NOTHING_DATA)
+	if ((void *)o == NOTHING_DATA)
 		return;
-	if ((void *)b == SYNC_DATA) {
+	if ((void *)o == SYNC_DATA) {
 		r->sync_ended = true;
 		r->sync_res = res;
 		return;
 	}
-	r->on_way--;
 	if (res > 0)
 		r->since += (uint64_t)res;
-	r->done(b->owner, b, res);
-	ring_put(r, b);
+	finish(r, o, res);
 }
 
 /* What ended is taken. */
@@ -263,7 +327,7 @@ static void look(struct ring *r)
 	while (!io_uring_peek_cqe(&r->uring, &cqe))
 		ended(r, cqe);
 	/* it may have been idle for a while */
-	if (r->on_way < 2)
+	if (r->nr_on_way < 2)
 		r->waited_ns = 0;
 }
 
@@ -280,76 +344,22 @@ static int wait_one(struct ring *r)
 	return err;
 }
 
-/* ------------------------------------------------------------ submission */
-
-/* All that is in the queue; the kernel may want completions to be taken first. */
-static int submit_all(struct ring *r)
-{
-	while (io_uring_sq_ready(&r->uring)) {
-		int ret = io_uring_submit(&r->uring);
-
-		if (ret > 0 || ret == -EINTR)
-			continue;
-		if ((ret != -EBUSY && ret != -EAGAIN) || r->on_way <= r->nr_kept)
-			return ret ? ret : -EIO;
-		ret = wait_one(r);
-		if (ret)
-			return ret;
-	}
-	return 0;
-}
-
-/*
- * What was kept back is sent.  What the kernel does not take must not be done
- * later, when the buffer holds something else; to its owner it did not work out.
- */
-static void send_kept(struct ring *r)
-{
-	unsigned int nr = r->nr_kept, left;
-	struct ring_buffer *b;
-
-	r->keeping = false;
-	if (!nr || !submit_all(r)) {
-		r->nr_kept = 0;
-		return;
-	}
-	left = io_uring_sq_ready(&r->uring);
-	r->nr_kept = 0;
-	for (unsigned int i = left < nr ? nr - left : 0; i < nr; i++) {
-		b = r->kept[i];
-		io_uring_prep_nop(b->sqe);
-		io_uring_sqe_set_data(b->sqe, NOTHING_DATA);
-		r->on_way--;
-		r->done(b->owner, b, -EAGAIN);
-		ring_put(r, b);
-	}
-}
-
 int ring_wait(struct ring *r)
 {
-	int err = 0;
+	int err = r->nr_on_way ? wait_one(r) : 0;
 
-	send_kept(r);
-	if (r->on_way)
-		err = wait_one(r);
 	look(r);
 	return err;
 }
 
-/* Together, with nothing else on its way: their time is the device's. */
-static void send_sample(struct ring *r)
+static int wait_all(struct ring *r)
 {
-	uint64_t bytes = (uint64_t)r->nr_kept * RING_BUFFER_BYTES, start = now_ns();
 	int err = 0;
 
-	send_kept(r);
-	while (r->on_way && !err)
+	while (r->nr_on_way && !err)
 		err = wait_one(r);
-	if (!err)	/* if it fails, so does the next wait */
-		sample(r, bytes, now_ns() - start);
+	return err;
 }
-
-/* ---------------------------------------------------------------- writes */
 
 /* The device is what we wait for: what ended since the last such wait is its speed. */
 static int wait_for_device(struct ring *r)
@@ -363,7 +373,7 @@ static int wait_for_device(struct ring *r)
 	}
 	err = wait_one(r);
 	now = now_ns();
-	if (!err && r->since >= SAMPLE_BYTES) {
+	if (!err && r->since >= RING_BLOCK_BYTES) {
 		sample(r, r->since, now - r->waited_ns);
 		r->since = 0;
 		r->waited_ns = now;
@@ -371,28 +381,43 @@ static int wait_for_device(struct ring *r)
 	return err;
 }
 
-int ring_get(struct ring *r, struct ring_buffer **ret_buffer)
+int ring_get(struct ring *r, uint8_t **ret_piece)
 {
-	look(r);
-	while (!r->nr_free) {
-		int err;
+	int err = 0;
 
-		send_kept(r);
-		err = r->nr_free ? 0 : wait_for_device(r);
-		if (err)
-			return err;
+	look(r);
+	while (!(*ret_piece = take(r)) && !err)
+		err = r->nr_on_way ? wait_for_device(r) : -ENOBUFS;
+	return err;
+}
+
+/* ------------------------------------------------------------ submission */
+
+/* All that is in the queue; the kernel may want completions to be taken first. */
+static int submit_all(struct ring *r, unsigned int nr_new)
+{
+	while (io_uring_sq_ready(&r->uring)) {
+		int ret = io_uring_submit(&r->uring);
+
+		if (ret > 0 || ret == -EINTR)
+			continue;
+		if ((ret != -EBUSY && ret != -EAGAIN) || r->nr_on_way <= nr_new)
+			return ret ? ret : -EIO;
+		ret = wait_one(r);
+		if (ret)
+			return ret;
 	}
-	*ret_buffer = r->free[--r->nr_free];
-	(*ret_buffer)->len = 0;
 	return 0;
 }
 
-void ring_put(struct ring *r, struct ring_buffer *b)
+/* What the kernel does not take must not be done later, when the memory holds something else. */
+static void forget(struct io_uring_sqe *sqe)
 {
-	r->free[r->nr_free++] = b;
+	io_uring_prep_nop(sqe);
+	io_uring_sqe_set_data(sqe, NOTHING_DATA);
 }
 
-static void address(const struct ring *r, struct io_uring_sqe *sqe, const struct ring_target *to)
+static void address(struct io_uring_sqe *sqe, const struct ring_target *to)
 {
 	if (to->slot < 0)
 		return;
@@ -400,65 +425,79 @@ static void address(const struct ring *r, struct io_uring_sqe *sqe, const struct
 	sqe->flags |= IOSQE_FIXED_FILE;
 }
 
-static int prepare(struct ring *r, struct ring_buffer *b, const struct ring_target *to)
+static void prepare(struct ring *r, struct io_uring_sqe *sqe, struct on_way *o,
+		    const struct ring_target *to)
 {
-	b->sqe = io_uring_get_sqe(&r->uring);
-	if (!b->sqe)
-		return -EBUSY;
-	b->owner = to->owner;
-	fix_buffer(r, b);
-	if (b->fixed)
-		io_uring_prep_write_fixed(b->sqe, to->fd, b->p, b->len, b->offset, b->index);
+	const struct ring_write *w = &o->w;
+	unsigned int block = piece_of(r, w->p) / IN_BLOCK;
+
+	if (is_fixed(r, block, w->len))
+		io_uring_prep_write_fixed(sqe, to->fd, w->p, w->len, w->offset, (int)block);
 	else
-		io_uring_prep_write(b->sqe, to->fd, b->p, b->len, b->offset);
-	address(r, b->sqe, to);
-	io_uring_sqe_set_data(b->sqe, b);
-	return 0;
+		io_uring_prep_write(sqe, to->fd, w->p, w->len, w->offset);
+	address(sqe, to);
+	io_uring_sqe_set_data(sqe, o);
 }
 
-int ring_write(struct ring *r, struct ring_buffer *b, const struct ring_target *to)
+static struct on_way *note(struct ring *r, const struct ring_write *w, void *owner)
 {
-	bool full = b->len == RING_BUFFER_BYTES;
-	int err = 0;
+	struct on_way *o = r->writes;
 
-	if (full && !r->keeping && sample_is_due(r)) {
-		while (r->on_way && !err)
-			err = wait_one(r);
-		r->keeping = true;
-	}
-	if (!full || r->waited_ns)
-		r->keeping = false;
+	while (o->owner)
+		o++;
+	*o = (struct on_way){ *w, owner };
+	r->nr_on_way++;
+	return o;
+}
+
+/* Alone on its way: its time is the device's. */
+static int write_sample(struct ring *r, uint64_t bytes, uint64_t start)
+{
+	int err = wait_all(r);
+
 	if (!err)
-		err = prepare(r, b, to);
+		sample(r, bytes, now_ns() - start);
+	return 0;	/* if the wait fails, so does the next one */
+}
+
+int ring_write(struct ring *r, const struct ring_write *w, const struct ring_target *to)
+{
+	bool alone = w->len == RING_BLOCK_BYTES && sample_is_due(r);
+	int err = alone ? wait_all(r) : 0;
+	uint64_t start = now_ns();
+	struct io_uring_sqe *sqe;
+	struct on_way *o;
+
 	if (err)
 		return err;
-	r->on_way++;
-	r->unsampled++;
-	r->kept[r->nr_kept++] = b;
-	if (r->keeping && r->nr_kept == SAMPLE_WRITES)
-		send_sample(r);
-	else if (!r->keeping)
-		send_kept(r);
-	return 0;
+	sqe = io_uring_get_sqe(&r->uring);
+	if (!sqe)
+		return -EBUSY;
+	o = note(r, w, to->owner);
+	prepare(r, sqe, o, to);
+	r->unsampled += w->len;
+	if (submit_all(r, 1)) {
+		forget(sqe);
+		finish(r, o, -EAGAIN);
+		return 0;
+	}
+	return alone ? write_sample(r, w->len, start) : 0;
 }
 
 int ring_sync(struct ring *r, const struct ring_target *of)
 {
-	struct io_uring_sqe *sqe;
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&r->uring);
 	int err;
 
-	send_kept(r);
-	sqe = io_uring_get_sqe(&r->uring);
 	if (!sqe)
 		return -EBUSY;
 	io_uring_prep_fsync(sqe, of->fd, 0);
-	address(r, sqe, of);
+	address(sqe, of);
 	io_uring_sqe_set_data(sqe, SYNC_DATA);
 	r->sync_ended = false;
-	err = submit_all(r);
+	err = submit_all(r, 0);
 	if (err) {
-		io_uring_prep_nop(sqe);
-		io_uring_sqe_set_data(sqe, NOTHING_DATA);
+		forget(sqe);
 		return err;
 	}
 	while (!err && !r->sync_ended)

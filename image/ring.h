@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * An io_uring with buffers of its own, for writing: several writes on their way
- * while the next buffer is filled.  One thread at a time.  Memory: RING_BUFFERS *
- * RING_BUFFER_BYTES, 8 MiB, used as it is needed; a buffer is registered with the
- * kernel when it is written full for the first time, where that is permitted.
+ * An io_uring with memory of its own, for writing: several writes on their way
+ * while the next one is filled.  One thread at a time; the memory may be filled by
+ * others.  RING_PIECES * RING_PIECE_BYTES, 28 MiB, used as it is needed; a block of it
+ * is registered with the kernel when it is written whole for the first time, where that
+ * is permitted.
  */
 #ifndef STILLPOINT_IMAGE_RING_H
 #define STILLPOINT_IMAGE_RING_H
@@ -12,12 +13,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RING_BUFFERS		8U
-#define RING_BUFFER_BYTES	(1U << 20)
+#define RING_PIECES		28U
+#define RING_PIECE_BYTES	(1U << 20)
+#define RING_BLOCK_BYTES	(4U << 20)	/* what is written at once at most */
 #define RING_FILES		8U	/* registered at a time; others go without */
 
 struct ring;
-struct io_uring_sqe;
 
 /* Where a write goes and who is told of its end. */
 struct ring_target {
@@ -26,19 +27,14 @@ struct ring_target {
 	void *owner;
 };
 
-struct ring_buffer {
-	uint8_t *p;		/* RING_BUFFER_BYTES, page aligned */
-	uint32_t len;		/* in use */
+struct ring_write {
+	const uint8_t *p;
+	uint32_t len;
 	uint64_t offset;	/* in the file */
-	/* the ring's */
-	void *owner;
-	struct io_uring_sqe *sqe;
-	uint16_t index;
-	bool fixed;		/* registered */
 };
 
-/* A write ended: @res bytes or -errno.  Afterwards the buffer is free. */
-typedef void (*ring_done_fn)(void *owner, const struct ring_buffer *b, int res);
+/* A write ended: @res bytes or -errno.  Afterwards its pieces are free. */
+typedef void (*ring_done_fn)(void *owner, const struct ring_write *w, int res);
 
 /* -errno if this kernel, or who set it up, does not permit it. */
 int ring_create(ring_done_fn done, struct ring **ret_ring);
@@ -48,15 +44,22 @@ void ring_destroy(struct ring *r);
 int ring_add_file(struct ring *r, int fd);	/* slot, or -1 */
 void ring_remove_file(struct ring *r, int slot);
 
-/* An empty buffer; waits for the end of a write if there is none. */
-int ring_get(struct ring *r, struct ring_buffer **ret_buffer);
-void ring_put(struct ring *r, struct ring_buffer *b);	/* unused after all */
+/*
+ * A piece, page aligned; mostly the one behind the last.  Waits for the end of a write
+ * if there is none; -ENOBUFS if no write is on its way, either.
+ */
+int ring_get(struct ring *r, uint8_t **ret_piece);
+/* Unused after all. */
+void ring_put(struct ring *r, const uint8_t *p);
+/* The last one of a block: what lies behind it cannot be written with it. */
+bool ring_is_last(const struct ring *r, const uint8_t *p);
 
 /*
- * Starts the write of @b, at the next ring_wait() at the latest; on failure nothing is
- * begun and @b still the caller's.  What the kernel does not take ends with -EAGAIN.
+ * Starts a write from the beginning of a piece, of that and others of its block behind
+ * it; on failure nothing is begun and they are still the caller's.  What the kernel does
+ * not take ends with -EAGAIN.
  */
-int ring_write(struct ring *r, struct ring_buffer *b, const struct ring_target *to);
+int ring_write(struct ring *r, const struct ring_write *w, const struct ring_target *to);
 
 /* Until a write ends (done is called), if one is on its way. */
 int ring_wait(struct ring *r);

@@ -3,7 +3,8 @@
  * One file of an image while it is written.
  *
  * Bytes fill a raw buffer; a full one goes through the pipeline, which hands it
- * back encoded, in order.  A writer with buffers of its own takes it as it is.  For
+ * back encoded, in order.  A writer with buffers of its own takes it as it is; what lies
+ * in memory that it has lent is not even copied, but begins at a block of the file.  For
  * others it goes behind what waits in the output buffer; from 1 MiB on, whole pages
  * of that are appended and the rest (less than a page) moves to its front.  So
  * appends are large, sequential and aligned in memory and in the file, as O_DIRECT
@@ -21,6 +22,7 @@
 
 #define ALIGN		4096U
 #define APPEND_MIN	(1U << 20)
+#define NEARLY_FULL	(3 * IMAGE_CHUNK_MAX / 4)	/* of a chunk: better to begin another than to copy */
 #define OUT_BYTES	(APPEND_MIN + 2 * ALIGN + ((CHUNK_BOUND + ALIGN - 1) & ~(size_t)(ALIGN - 1)))
 
 const char *const image_file_names[IMAGE_FILES] = {
@@ -66,33 +68,39 @@ static bool has_buffers(const struct stream *s)
 	return s->writer->ops->written;
 }
 
+static void ask_speed(struct stream *s)
+{
+	uint64_t bytes, ns;
+
+	s->writer->ops->written(s->wfile, &bytes, &ns);
+	pipeline_written(s->pipeline, bytes, ns);
+}
+
 /* Bytes to the writer, through the output buffer if it has none of its own. */
 static int give(struct stream *s, const void *data, size_t len)
 {
-	uint64_t bytes, ns;
 	int err;
 
 	if (has_buffers(s)) {
 		err = s->writer->ops->append(s->wfile, data, len);
-		if (err)
-			return err;
-		s->writer->ops->written(s->wfile, &bytes, &ns);
-		pipeline_written(s->pipeline, bytes, ns);
-		return 0;
+		if (!err)
+			ask_speed(s);
+		return err;
 	}
 	memcpy(s->out + s->out_used, data, len);
 	s->out_used += len;
 	return s->out_used >= APPEND_MIN ? append(s, false) : 0;
 }
 
-int stream_open(struct stream *s, struct image_writer *writer,
-		struct pipeline *pipeline, enum image_file file,
-		const struct image_file_hdr *hdr)
+int stream_open(struct stream *s, struct chunk_pool *pool, struct pipeline *pipeline,
+		enum image_file file, const struct image_file_hdr *hdr)
 {
+	struct image_writer *writer = pool->writer;
 	int err;
 
 	memset(s, 0, sizeof(*s));
 	s->writer = writer;
+	s->pool = pool;
 	s->pipeline = pipeline;
 	s->file = file;
 	crypto_generichash_init(&s->digest, NULL, 0, IMAGE_DIGEST_BYTES);
@@ -125,19 +133,33 @@ static int note_chunk(struct stream *s, size_t len, uint32_t raw_len)
 	return 0;
 }
 
-int stream_take(struct stream *s, const void *chunk, size_t len, uint32_t raw_len)
+static int give_lent(struct stream *s, uint8_t *chunk, size_t len)
 {
-	int err = note_chunk(s, len, raw_len);
+	int err = s->writer->ops->append_lent(s->wfile, chunk, (uint32_t)len);
 
+	if (!err)
+		ask_speed(s);
+	return err;
+}
+
+int stream_take(struct stream *s, const uint8_t *chunk, size_t len, uint32_t raw_len,
+		struct chunk_room *raw)
+{
+	bool lent = raw->lent && chunk == raw->p;
+	int err;
+
+	if (lent || s->lent)
+		s->len = IMAGE_ALIGN_UP(s->len);
+	s->lent = lent;
+	s->padded |= lent;
+	err = note_chunk(s, len, raw_len);
 	if (err)
 		return err;
-	crypto_generichash_update(&s->digest,
-				  (const uint8_t *)chunk + len - IMAGE_TAG_BYTES,
-				  IMAGE_TAG_BYTES);
+	crypto_generichash_update(&s->digest, chunk + len - IMAGE_TAG_BYTES, IMAGE_TAG_BYTES);
 	s->nr_chunks++;
 	s->len += len;
 	s->raw_len += raw_len;
-	return give(s, chunk, len);
+	return lent ? give_lent(s, take_ptr(raw->p), len) : give(s, chunk, len);
 }
 
 static int encode(struct stream *s)
@@ -148,21 +170,40 @@ static int encode(struct stream *s)
 	return pipeline_put(s->pipeline, s, s->nr_put++, &s->raw, raw_len);
 }
 
+int stream_adopt(struct stream *s, struct chunk_room *room)
+{
+	int err = 0;
+
+	if (s->raw_used >= NEARLY_FULL)
+		err = encode(s);
+	if (err || s->raw_used)
+		return err;
+	chunk_pool_put(s->pool, &s->raw);
+	s->raw = *room;
+	room->p = NULL;
+	return 0;
+}
+
 int stream_put(struct stream *s, const void *data, size_t len,
 	       uint64_t *ret_where, size_t *ret_len)
 {
 	uint64_t where = s->nr_put * IMAGE_CHUNK_MAX + s->raw_used;
+	uint8_t *to;
+	size_t room;
 	int err = 0;
 
-	if (!s->raw)
-		s->raw = chunk_buffer();
-	if (!s->raw)
+	if (!s->raw.p)
+		s->raw = chunk_pool_get(s->pool, stream_is_long(s));
+	if (!s->raw.p)
 		return -ENOMEM;
-	if (len > IMAGE_CHUNK_MAX - s->raw_used)
-		len = IMAGE_CHUNK_MAX - s->raw_used;
-	memcpy(chunk_payload(s->raw) + s->raw_used, data, len);
+	room = chunk_room_bytes(&s->raw) - s->raw_used;
+	if (len > room)
+		len = room;
+	to = chunk_payload(s->raw.p) + s->raw_used;
+	if (to != data)		/* adopted, and nothing was left out so far */
+		memmove(to, data, len);
 	s->raw_used += (uint32_t)len;
-	if (s->raw_used == IMAGE_CHUNK_MAX)
+	if (len == room)
 		err = encode(s);
 	if (err)
 		return err;
@@ -207,7 +248,7 @@ int stream_finish(struct stream *s, uint8_t ret_digest[IMAGE_DIGEST_BYTES])
 	digest = s->digest;
 	crypto_generichash_final(&digest, ret_digest, IMAGE_DIGEST_BYTES);
 	/* the next stream to finish may need the memory */
-	chunk_buffer_free(take_ptr(s->raw));
+	chunk_pool_put(s->pool, &s->raw);
 	free(take_ptr(s->out));
 	return 0;
 }
@@ -221,7 +262,8 @@ int stream_close(struct stream *s)
 {
 	int err = s->wfile ? s->writer->ops->close(s->wfile) : 0;
 
-	chunk_buffer_free(s->raw);
+	if (s->pool)
+		chunk_pool_put(s->pool, &s->raw);
 	free(s->out);
 	free(s->chunks);
 	memset(s, 0, sizeof(*s));

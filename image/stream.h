@@ -7,7 +7,7 @@
 
 #include <sodium.h>
 
-#include "image/chunk.h"
+#include "image/chunk_pool.h"
 #include "image/format.h"
 #include "image/pipeline.h"
 #include "image/writer.h"
@@ -15,13 +15,16 @@
 struct stream {
 	struct image_writer *writer;	/* not owned */
 	struct pipeline *pipeline;	/* not owned */
+	struct chunk_pool *pool;	/* not owned */
 	enum image_file file;
 	struct image_wfile *wfile;	/* NULL until stream_open() */
-	uint8_t *raw;			/* buffer of the chunk being filled; NULL: none yet */
+	struct chunk_room raw;		/* the chunk being filled, if there is one */
 	uint32_t raw_used;
 	uint8_t *out;			/* encoded, not appended yet; aligned; may be NULL */
 	size_t out_used;
 	uint64_t len;			/* of the file, out included */
+	bool lent;			/* the last chunk was the writer's memory */
+	bool padded;			/* there is one, so there may be gaps before chunks */
 	uint64_t raw_len;		/* of all chunks, raw_used not included */
 	struct image_ix_chunk *chunks;
 	uint64_t nr_put;		/* chunks that went into the pipeline */
@@ -33,9 +36,22 @@ struct stream {
 extern const char *const image_file_names[IMAGE_FILES];	/* by enum image_file */
 
 /* Create the file; @hdr is its first bytes. */
-int stream_open(struct stream *s, struct image_writer *writer,
-		struct pipeline *pipeline, enum image_file file,
-		const struct image_file_hdr *hdr);
+int stream_open(struct stream *s, struct chunk_pool *pool, struct pipeline *pipeline,
+		enum image_file file, const struct image_file_hdr *hdr);
+
+/* Is it worth making chunks in the writer's memory, and are they found if they have gaps? */
+static inline bool stream_is_long(const struct stream *s)
+{
+	return s->nr_put > 0 && (s->file == IMAGE_FILE_PAGES || s->file == IMAGE_FILE_BLOBS);
+}
+
+/*
+ * stream_adopt() - bytes that are put next lie in @room's payload, in order
+ *
+ * If the current chunk is empty, or nearly full, @room becomes the next one and is none
+ * afterwards; what is put of it then is not copied, or moved within it.
+ */
+int stream_adopt(struct stream *s, struct chunk_room *room);
 
 /*
  * stream_put() - add bytes, at most up to the end of the current chunk
@@ -48,8 +64,9 @@ int stream_put(struct stream *s, const void *data, size_t len,
 /* The same for all of them, wherever they end up. */
 int stream_write(struct stream *s, const void *data, size_t len);
 
-/* For the pipeline: the next chunk, encoded. */
-int stream_take(struct stream *s, const void *chunk, size_t len, uint32_t raw_len);
+/* For the pipeline: the next chunk, encoded.  Takes @raw over if it lies there and was lent. */
+int stream_take(struct stream *s, const uint8_t *chunk, size_t len, uint32_t raw_len,
+		struct chunk_room *raw);
 
 /* Everything encoded and appended, nothing more accepted; @ret_digest over the tags. */
 int stream_finish(struct stream *s, uint8_t ret_digest[IMAGE_DIGEST_BYTES]);

@@ -69,7 +69,8 @@ static int image_init(struct image *img, const struct image_key *key,
 		image_key_secret_id(key, m->secret_id);
 	err = image_key_chunk(key, m->id, m->encrypted ? m->secret_id : NULL, &img->chunk_keys);
 	if (!err)
-		err = pipeline_create(img->chunk_keys, options->zstd_level, &img->pipeline);
+		err = pipeline_create(img->chunk_keys, &img->pool, options->zstd_level,
+				      &img->pipeline);
 	if (err)
 		return image_fail(img, err, "cannot set up the encoder");
 	if (options->reread)
@@ -113,6 +114,7 @@ int image_create(struct image_writer *writer, const struct image_key *key,
 		return image_error_set(error, -ENOMEM, "out of memory");
 	}
 	img->writer = writer;
+	chunk_pool_init(&img->pool, writer);
 	err = image_init(img, key, options);
 	if (!err)
 		err = image_begin(img);
@@ -137,7 +139,7 @@ struct stream *image_stream(struct image *img, enum image_file file)
 	if (s->writer)
 		return s;
 	manifest_file_hdr(&img->manifest, file, &hdr);
-	err = stream_open(s, img->writer, img->pipeline, file, &hdr);
+	err = stream_open(s, &img->pool, img->pipeline, file, &hdr);
 	if (err) {
 		image_fail(img, err, "%s/%s: %s", img->writer->name,
 			   image_file_names[file], strerror(-err));
@@ -175,8 +177,9 @@ void image_destroy(struct image *img)
 	image_abort(img);
 	for (i = 0; i < IMAGE_FILE__COUNT; i++)
 		stream_close(&img->streams[i]);
+	pipeline_destroy(img->pipeline);	/* first: chunks may lie in the writer's memory */
+	chunk_pool_done(&img->pool);
 	img->writer->ops->destroy(img->writer);
-	pipeline_destroy(img->pipeline);
 	chunk_keys_destroy(img->chunk_keys);
 	same_destroy(img->same);
 	image_close(img->base);
@@ -397,6 +400,7 @@ static int finish_stream(struct image *img, enum image_file file)
 	info->len = s->len;
 	info->nr_chunks = s->nr_chunks;
 	info->raw_len = s->raw_len;
+	img->manifest.gaps |= s->padded;
 	return 0;
 }
 

@@ -12,10 +12,10 @@
  * The first failure sticks: every later call on the image returns the same
  * errno, image_error_text() says what it was, and it can only be destroyed.
  * One thread at a time per image; chunks are encoded on up to four threads of its
- * own.  Memory: 1 MiB for each file that is being written and 8 MiB for writes on
- * their way (plain writer: 3 MiB for each file); 8 MiB and for each thread 4 MiB
- * and zstd's 1 MiB; 3.3 MiB to find pages that are the same; and 48 bytes per page
- * run (adjacent pages of one kind are one run per MiB).
+ * own.  Memory: 28 MiB for chunks and writes on their way, 4 MiB and for each thread
+ * 3 MiB (plain writer: 3 MiB for each file; 8 MiB and for each thread 5 MiB); 3.3 MiB to
+ * find pages that are the same; and 48 bytes per page run (adjacent pages of one kind
+ * are one run per MiB).
  */
 #ifndef STILLPOINT_IMAGE_WRITER_H
 #define STILLPOINT_IMAGE_WRITER_H
@@ -26,70 +26,7 @@
 
 #include "image/key.h"
 #include "image/util.h"
-
-/* ---------------------------------------------------------------- seam */
-
-/*
- * Where the bytes go.  Appends are sequential per file, 1 MiB or more and
- * multiples of 4096 except for a file's last one, from buffers aligned to 4096.
- * Every operation returns 0 or a negative errno.
- */
-struct image_writer;
-struct image_wfile;
-
-struct image_writer_ops {
-	/* create the temporary directory; -EEXIST if the final one is in use */
-	int (*begin)(struct image_writer *w);
-	int (*open)(struct image_writer *w, const char *name,
-		    struct image_wfile **ret_file);
-	int (*append)(struct image_wfile *f, const void *buf, size_t len);
-	/*
-	 * NULL: append() returns when the bytes are written.  Otherwise it takes any
-	 * length from any place and returns when they are copied; what fails is told by
-	 * the next append() or sync() of the file.  This says what was written since the
-	 * last call and how long the device needed for it; 0 bytes: not known.
-	 */
-	void (*written)(struct image_wfile *f, uint64_t *ret_bytes, uint64_t *ret_ns);
-	/* after it nothing is appended */
-	int (*sync)(struct image_wfile *f);		/* durable when it returns 0 */
-	int (*close)(struct image_wfile *f);		/* frees f in any case */
-	int (*rename)(struct image_writer *w, const char *from, const char *to);
-	int (*sync_dir)(struct image_writer *w);
-	/* temporary directory → final name, durable */
-	int (*publish)(struct image_writer *w);
-	/* remove the temporary directory; harmless after publish */
-	void (*discard)(struct image_writer *w);
-	/* another name for a durable file of an image; may be NULL; remove: of such a name */
-	int (*link)(struct image_writer *w, int dir, const char *from, const char *to);
-	int (*remove)(struct image_writer *w, const char *name);
-	/* after publish: this image and the one called @name beside it change names, durable; may be NULL */
-	int (*swap)(struct image_writer *w, const char *name);
-	/* how the bytes go, for people; may be NULL */
-	const char *(*way)(const struct image_writer *w);
-	void (*destroy)(struct image_writer *w);
-};
-
-struct image_writer {
-	const struct image_writer_ops *ops;
-	const char *name;	/* final path, for messages */
-};
-
-/**
- * image_writer_create() - the best writer that this machine permits
- * @dir: final path of the image; must not exist or be empty, its parent must
- *	exist.  The temporary directory is .tmp-NAME beside it; one left over by
- *	a writer that died is removed, one in use is -EBUSY.
- */
-int image_writer_create(const char *dir, struct image_writer **ret_writer,
-			struct image_error *error);
-
-/* io_uring, several writes on their way; -EOPNOTSUPP if it is not permitted */
-int image_writer_uring_create(const char *dir, struct image_writer **ret_writer,
-			      struct image_error *error);
-
-/* plain write(2) and fsync(2) */
-int image_writer_posix_create(const char *dir, struct image_writer **ret_writer,
-			      struct image_error *error);
+#include "image/writer_ops.h"
 
 /* --------------------------------------------------------------- image */
 
@@ -150,6 +87,27 @@ int image_state_add(struct image *img, uint16_t type, uint16_t version,
  */
 int image_pages_add(struct image *img, uint64_t mm_id, uint64_t addr,
 		    uint64_t nr_pages, const void *data);
+
+/*
+ * Memory for pages on their way: what is read into it is not copied, if it is most of
+ * what there is.
+ *
+ *	image_room_get(img, &room);
+ *	… read pages into room.p …			anybody, meanwhile other calls
+ *	image_room_use(img, &room);
+ *	image_pages_add(img, …)				data within it, ascending
+ *	image_room_put(img, &room);			or once more, if room.p is not NULL
+ */
+struct image_room {
+	void *p;		/* NULL: none; the image may have kept it */
+	size_t len;		/* whole pages */
+	bool lent;		/* the image's business */
+};
+
+/* Return: 0 or -ENOMEM */
+int image_room_get(struct image *img, struct image_room *ret_room);
+int image_room_use(struct image *img, struct image_room *room);
+void image_room_put(struct image *img, struct image_room *room);
 
 /* Pages that hold zeros, without handing them over. */
 int image_pages_zero(struct image *img, uint64_t mm_id, uint64_t addr,

@@ -181,6 +181,49 @@ int image_pages_add(struct image *img, uint64_t mm_id, uint64_t addr,
 	return err;
 }
 
+int image_room_get(struct image *img, struct image_room *ret_room)
+{
+	const struct stream *s = &img->streams[IMAGE_FILE_PAGES];
+	struct chunk_room room = chunk_pool_get(&img->pool, stream_is_long(s));
+
+	if (!room.p)
+		return -ENOMEM;
+	*ret_room = (struct image_room){
+		chunk_payload(room.p), chunk_room_bytes(&room), room.lent,
+	};
+	return 0;
+}
+
+static struct chunk_room chunk_of(const struct image_room *room)
+{
+	return (struct chunk_room){
+		room->p ? chunk_of_payload(room->p) : NULL, room->lent,
+	};
+}
+
+int image_room_use(struct image *img, struct image_room *room)
+{
+	struct stream *s = &img->streams[IMAGE_FILE_PAGES];
+	struct chunk_room chunk = chunk_of(room);
+	int err = img->err;
+
+	/* nothing was stored yet: perhaps nothing will be */
+	if (err || !s->wfile || !room->p)
+		return err;
+	err = stream_adopt(s, &chunk);
+	if (!chunk.p)
+		room->p = NULL;
+	return err ? image_stream_failed(img, IMAGE_FILE_PAGES, err) : 0;
+}
+
+void image_room_put(struct image *img, struct image_room *room)
+{
+	struct chunk_room chunk = chunk_of(room);
+
+	room->p = NULL;
+	chunk_pool_put(&img->pool, &chunk);
+}
+
 int image_pages_zero(struct image *img, uint64_t mm_id, uint64_t addr,
 		     uint64_t nr_pages)
 {

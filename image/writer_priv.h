@@ -5,7 +5,7 @@
 #ifndef STILLPOINT_IMAGE_WRITER_PRIV_H
 #define STILLPOINT_IMAGE_WRITER_PRIV_H
 
-#include "image/chunk.h"
+#include "image/chunk_pool.h"
 #include "image/index.h"
 #include "image/manifest.h"
 #include "image/pipeline.h"
@@ -17,6 +17,7 @@ struct image {
 	struct image_writer *writer;		/* owned */
 	const struct image_key *key;		/* the caller's */
 	struct chunk_keys *chunk_keys;
+	struct chunk_pool pool;
 	struct pipeline *pipeline;
 	struct stream streams[IMAGE_FILE__COUNT];	/* opened when needed */
 	struct same *same;			/* NULL: pages are not compared */

@@ -2,12 +2,13 @@
 /*
  * The writer that does not wait: io_uring, O_DIRECT, several writes on their way.
  *
- * Bytes are copied into the ring's buffers; a full one is written at once.  What
- * fails is kept with its file and told by the next append, sync at the latest; a
- * short write is finished on the spot.  The last block is filled up with zeros, and
- * cut off before the sync.  No space is taken ahead: ext4 then writes to extents that
- * are not initialized, and what it has to do at the end of each write costs more than
- * it saves (docs/design/storage.md).
+ * Bytes are copied into pieces of the ring's memory, or were made in pieces that were
+ * lent; full ones that lie side by side are one run, which is written when it cannot
+ * grow any more.  What fails is kept with its file and told by the next append, sync at
+ * the latest; a short write is finished on the spot.  The last block before and after a
+ * lent piece is filled up with zeros, and at the end of the file cut off before the sync.
+ * No space is taken ahead: ext4 then writes to extents that are not initialized, and what
+ * it has to do at the end of each write costs more than it saves (docs/design/storage.md).
  *
  * A file that is refused O_DIRECT is written like the plain writer does it.
  * Directory, lock and publishing are writer_dir.c's.
@@ -25,6 +26,8 @@
 struct uring_writer {
 	struct writer_dir wd;	/* first */
 	struct ring *ring;
+	struct ring_write run;	/* full pieces that are not written yet, in a row */
+	struct image_wfile *run_of;	/* NULL: none */
 	bool cached;		/* a file was refused O_DIRECT */
 	writer_uring_fault_fn fault;
 	void *fault_arg;
@@ -34,9 +37,11 @@ struct image_wfile {
 	struct uring_writer *uw;
 	struct plain_file plain;
 	struct ring_target to;
-	struct ring_buffer *open;	/* being filled */
-	uint64_t begun;			/* bytes whose write was begun: open's offset */
+	uint8_t *open;			/* piece being filled */
+	uint32_t open_len;
+	uint64_t begun;			/* bytes that are written or in the run: open's offset */
 	uint64_t len;			/* all that was appended */
+	bool lent;			/* the last was a lent piece */
 	unsigned int on_way;
 	int err;			/* of the first write that failed */
 };
@@ -56,7 +61,7 @@ static bool worth_another(const struct image_wfile *f, int res)
 }
 
 /* A write ended, as far as @res says; the rest is written now. */
-static void written(void *owner, const struct ring_buffer *b, int res)
+static void written(void *owner, const struct ring_write *w, int res)
 {
 	struct image_wfile *f = owner;
 	struct uring_writer *uw = f->uw;
@@ -64,45 +69,86 @@ static void written(void *owner, const struct ring_buffer *b, int res)
 
 	f->on_way--;
 	if (uw->fault)
-		res = uw->fault(uw->fault_arg, b->offset, b->len, res);
-	if (res == (int)b->len || f->err)
+		res = uw->fault(uw->fault_arg, w->offset, w->len, res);
+	if (res == (int)w->len || f->err)
 		return;
 	if (res < 0 && !worth_another(f, res)) {
 		f->err = res;
 		return;
 	}
 	done = res > 0 ? (uint32_t)res : 0;
-	f->err = plain_file_write(&f->plain, b->p + done, b->len - done, b->offset + done);
+	f->err = plain_file_write(&f->plain, w->p + done, w->len - done, w->offset + done);
 }
 
-/* The buffer goes; its last block is filled up with zeros. */
-static int begin_write(struct image_wfile *f)
+/* The run is written; its failure is its file's. */
+static void write_run(struct uring_writer *uw)
 {
-	struct ring_buffer *b = f->open;
-	uint32_t tail = b->len % PLAIN_FILE_ALIGN;
+	struct image_wfile *f = take_ptr(uw->run_of);
 	int err;
 
-	if (tail) {
-		memset(b->p + b->len, 0, PLAIN_FILE_ALIGN - tail);
-		b->len += PLAIN_FILE_ALIGN - tail;
-	}
-	b->offset = f->begun;
-	f->open = NULL;
-	f->begun += b->len;
+	if (!f)
+		return;
 	f->on_way++;
-	err = ring_write(f->uw->ring, b, &f->to);
-	if (err) {
-		f->on_way--;
-		ring_put(f->uw->ring, b);
+	err = ring_write(uw->ring, &uw->run, &f->to);
+	if (!err)
+		return;
+	f->on_way--;
+	if (!f->err)
 		f->err = err;
+	for (uint32_t at = 0; at < uw->run.len; at += RING_PIECE_BYTES)
+		ring_put(uw->ring, uw->run.p + at);
+}
+
+/* Does the piece lie right behind the run, where one write can take both? */
+static bool continues(const struct image_wfile *f, const uint8_t *piece)
+{
+	const struct uring_writer *uw = f->uw;
+
+	return uw->run_of == f && uw->run.p + uw->run.len == piece &&
+	       !ring_is_last(uw->ring, piece - 1);
+}
+
+/* A piece is full, or as full as it gets: @len bytes, the last block filled up with zeros. */
+static int add_to_run(struct image_wfile *f, uint8_t *piece, uint32_t len)
+{
+	struct uring_writer *uw = f->uw;
+	uint32_t whole = PLAIN_FILE_ALIGN_UP(len);
+
+	memset(piece + len, 0, whole - len);
+	if (continues(f, piece)) {
+		uw->run.len += whole;
+	} else {
+		write_run(uw);
+		uw->run = (struct ring_write){ piece, whole, f->begun };
+		uw->run_of = f;
 	}
-	return err;
+	f->begun += whole;
+	if (whole < RING_PIECE_BYTES || ring_is_last(uw->ring, piece))
+		write_run(uw);
+	return f->err;
+}
+
+static int close_open(struct image_wfile *f)
+{
+	return f->open ? add_to_run(f, take_ptr(f->open), f->open_len) : f->err;
+}
+
+static int get_piece(struct uring_writer *uw, uint8_t **ret_piece)
+{
+	int err = ring_get(uw->ring, ret_piece);
+
+	if (err != -ENOBUFS || !uw->run_of)
+		return err;
+	write_run(uw);
+	return ring_get(uw->ring, ret_piece);
 }
 
 static int drain(struct image_wfile *f)
 {
 	int err = 0;
 
+	if (f->uw->run_of == f)
+		write_run(f->uw);
 	while (f->on_way && !err)
 		err = ring_wait(f->uw->ring);
 	return err;
@@ -116,9 +162,9 @@ static int leave_ring(struct image_wfile *f)
 	if (!err)
 		err = f->err;
 	if (!err && f->open)
-		err = plain_file_write(&f->plain, f->open->p, f->open->len, f->begun);
+		err = plain_file_write(&f->plain, f->open, f->open_len, f->begun);
 	if (f->open) {
-		f->begun += f->open->len;
+		f->begun += f->open_len;
 		ring_put(f->uw->ring, take_ptr(f->open));
 	}
 	return err;
@@ -126,7 +172,7 @@ static int leave_ring(struct image_wfile *f)
 
 static int append_plain(struct image_wfile *f, const void *buf, size_t len)
 {
-	int err = f->open ? leave_ring(f) : 0;
+	int err = leave_ring(f);
 
 	if (!err)
 		err = plain_file_write(&f->plain, buf, len, f->len);
@@ -146,34 +192,87 @@ static int append_ring(struct image_wfile *f, const uint8_t *p, size_t len)
 		size_t n;
 
 		if (!f->open) {
-			err = ring_get(f->uw->ring, &f->open);
+			err = get_piece(f->uw, &f->open);
 			if (err)
 				break;
+			f->open_len = 0;
 		}
-		n = RING_BUFFER_BYTES - f->open->len;
+		n = RING_PIECE_BYTES - f->open_len;
 		if (n > len)
 			n = len;
-		memcpy(f->open->p + f->open->len, p, n);
-		f->open->len += (uint32_t)n;
+		memcpy(f->open + f->open_len, p, n);
+		f->open_len += (uint32_t)n;
 		f->len += n;
 		p += n;
 		len -= n;
-		if (f->open->len == RING_BUFFER_BYTES)
-			err = begin_write(f);
+		if (f->open_len == RING_PIECE_BYTES)
+			err = close_open(f);
 	}
 	return err ? err : f->err;
+}
+
+/* What comes before or after a lent piece begins at a block. */
+static void align(struct image_wfile *f)
+{
+	f->len = PLAIN_FILE_ALIGN_UP(f->len);
 }
 
 static int uring_append(struct image_wfile *f, const void *buf, size_t len)
 {
 	if (f->err)
 		return f->err;
+	if (f->lent)
+		align(f);
+	f->lent = false;
 	return f->plain.direct ? append_ring(f, buf, len) : append_plain(f, buf, len);
 }
 
 static void uring_written(struct image_wfile *f, uint64_t *ret_bytes, uint64_t *ret_ns)
 {
 	ring_written(f->uw->ring, ret_bytes, ret_ns);
+}
+
+/* --------------------------------------------------------- lent pieces */
+
+_Static_assert(RING_PIECE_BYTES == IMAGE_LENT_BYTES, "a piece");
+_Static_assert(PLAIN_FILE_ALIGN == IMAGE_LENT_ALIGN, "where it begins");
+
+static uint8_t *uring_lend(struct image_writer *w)
+{
+	uint8_t *piece;
+
+	return get_piece(to_uring(w), &piece) ? NULL : piece;
+}
+
+static void uring_reclaim(struct image_writer *w, uint8_t *piece)
+{
+	ring_put(to_uring(w)->ring, piece);
+}
+
+static int append_lent(struct image_wfile *f, uint8_t *piece, uint32_t len)
+{
+	int err = close_open(f);
+
+	if (err) {
+		ring_put(f->uw->ring, piece);
+		return err;
+	}
+	f->len += len;
+	return add_to_run(f, piece, len);
+}
+
+static int uring_append_lent(struct image_wfile *f, uint8_t *piece, uint32_t len)
+{
+	int err = f->err;
+
+	align(f);
+	f->lent = true;
+	if (!err && f->plain.direct)
+		return append_lent(f, piece, len);
+	if (!err)
+		err = append_plain(f, piece, len);
+	ring_put(f->uw->ring, piece);
+	return err;
 }
 
 /* ----------------------------------------------------------------- files */
@@ -207,7 +306,7 @@ static int uring_sync(struct image_wfile *f)
 	int err = f->err;
 
 	if (!err && f->open)
-		err = f->plain.direct ? begin_write(f) : leave_ring(f);
+		err = f->plain.direct ? close_open(f) : leave_ring(f);
 	if (!err)
 		err = drain(f);
 	if (!err)
@@ -258,6 +357,9 @@ static const struct image_writer_ops uring_ops = {
 	.open = uring_open,
 	.append = uring_append,
 	.written = uring_written,
+	.lend = uring_lend,
+	.reclaim = uring_reclaim,
+	.append_lent = uring_append_lent,
 	.sync = uring_sync,
 	.close = uring_close,
 	.rename = writer_dir_rename,

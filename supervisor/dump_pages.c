@@ -6,8 +6,8 @@
  * run belongs to the mapping it lies in, which says whether its pages are stored
  * at all.  Data is read in large batches: what must be held, straight into where it
  * is held, or through a buffer into the image when so much is held as may be; what goes
- * into the image after the pause, by a thread that reads one batch while the one before
- * goes there.
+ * into the image after the pause, straight into its memory, by a thread that reads one
+ * batch while the one before is stored.
  *
  * Pages that the kernel calls clean, and the base of this image has, are not read.  Where a page
  * is stored, in the image or as one that is there already, is dump_store.c's to say.
@@ -17,7 +17,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "image/base.h"
 #include "supervisor/dump_unwanted.h"
@@ -34,8 +33,7 @@ struct batch {
 	bool *clean;			/* each: as in the base */
 	unsigned int nr_iov;
 	uint64_t wanted;		/* bytes of iov */
-	char *buf;			/* room bytes, mapped when it is read; NULL: where it goes */
-	size_t room;
+	struct image_room room;		/* it is read into; not when it is held */
 };
 
 struct page_reader {
@@ -80,6 +78,14 @@ static int store_batch(struct page_reader *r, struct batch *b, const char *data)
 }
 
 /* The batch that is being read, if there is one. */
+static int store_fetched(struct page_reader *r, struct batch *b)
+{
+	const char *data = b->room.p;	/* also if the image keeps it */
+	int ret = image_room_use(r->d->img, &b->room);
+
+	return ret ? dump_image_failed(r->d, ret) : store_batch(r, b, data);
+}
+
 static int finish_fetch(struct page_reader *r)
 {
 	struct batch *other = &r->batches[r->b == r->batches];
@@ -89,53 +95,24 @@ static int finish_fetch(struct page_reader *r)
 		return 0;
 	r->fetching = false;
 	ret = page_fetch_wait(r->fetch);
-	return ret ? read_failed(r, ret) : store_batch(r, other, other->buf);
-}
-
-/* Both begin little; after a full one there is more. */
-static int batch_map(struct batch *b)
-{
-	if (!b->buf)
-		b->buf = content_map(b->room);
-	return b->buf ? 0 : -ENOMEM;
-}
-
-static void batch_unmap(struct batch *b)
-{
-	if (b->buf)
-		munmap(b->buf, b->room);
-	b->buf = NULL;
-}
-
-static void batch_grow(struct batch *b)
-{
-	if (b->room == CONTENT_ROOM)
-		return;
-	batch_unmap(b);
-	b->room = CONTENT_ROOM;
+	return ret ? read_failed(r, ret) : store_fetched(r, other);
 }
 
 /* Begin to read this batch as soon as the other one is there, and store that. */
 static int fetch(struct page_reader *r, struct ckpt_pages *pages)
 {
 	struct batch *other = &r->batches[r->b == r->batches];
-	bool full = r->b->wanted == r->b->room;
 	int ret = r->fetching ? page_fetch_wait(r->fetch) : 0;
 	bool stored = !r->fetching;
 
 	r->fetching = false;
 	if (ret)
 		return read_failed(r, ret);
-	ret = batch_map(r->b);
-	if (ret)
-		return engine_fail(r->d->error, ret, "out of memory");
-	pages->buf = (uintptr_t)r->b->buf;
+	pages->buf = (uintptr_t)r->b->room.p;
 	page_fetch_start(r->fetch, pages);
 	r->fetching = true;
 	if (!stored)
-		ret = store_batch(r, other, other->buf);
-	if (full)
-		batch_grow(other);
+		ret = store_fetched(r, other);
 	r->b = other;
 	return ret;
 }
@@ -181,13 +158,18 @@ static int flush(struct page_reader *r)
 /* Room is asked for when the batch is full: a batch never exceeds what is left. */
 static int room_left(struct page_reader *r, uint64_t *ret_left)
 {
-	size_t room = r->b->room;
+	struct image_room *to = &r->b->room;
+	size_t room;
 	void *buf;
-	int ret = r->fetch ? 0 : content_room(r->to, CONTENT_ROOM, &buf, &room);
+	int ret = 0;
 
+	if (!r->fetch)
+		ret = content_room(r->to, CONTENT_ROOM, &buf, &room);
+	else if (!to->p)
+		ret = image_room_get(r->d->img, to);
 	if (ret)
 		return page_store_failed(&r->store, ret);
-	*ret_left = (room & ~(PAGE - 1)) - r->b->wanted;
+	*ret_left = ((r->fetch ? to->len : room) & ~(PAGE - 1)) - r->b->wanted;
 	return 0;
 }
 
@@ -363,14 +345,6 @@ static int read_range(struct page_reader *r, uint64_t start, uint64_t end)
 	return ret ? ret : page_store_flush(&r->store);
 }
 
-/* A thread and buffers for what goes into the image. */
-static int fetch_init(struct page_reader *r)
-{
-	for (unsigned int i = 0; i < 2; i++)
-		r->batches[i].room = CONTENT_LITTLE;
-	return page_fetch_create(r->d->cap.dev, &r->fetch);
-}
-
 static int reader_init(struct page_reader *r, struct dump *d, bool in_pause)
 {
 	struct content *to = in_pause ? d->hold : d->image;
@@ -390,7 +364,7 @@ static int reader_init(struct page_reader *r, struct dump *d, bool in_pause)
 		r->batches[i].clean = calloc(NR_IOV, sizeof(*r->batches[i].clean));
 		ok = ok && r->batches[i].iov && r->batches[i].cookies && r->batches[i].clean;
 	}
-	ok = ok && (in_pause || !fetch_init(r));
+	ok = ok && (in_pause || !page_fetch_create(d->cap.dev, &r->fetch));
 	return ok ? 0 : engine_fail(d->error, -ENOMEM, "out of memory");
 }
 
@@ -404,7 +378,7 @@ static void reader_done(struct page_reader *r)
 		free(r->batches[i].iov);
 		free(r->batches[i].cookies);
 		free(r->batches[i].clean);
-		batch_unmap(&r->batches[i]);
+		image_room_put(r->d->img, &r->batches[i].room);
 	}
 }
 

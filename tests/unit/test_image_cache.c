@@ -39,7 +39,8 @@ static void store(const struct scratch *s)
 	assert_non_null(data);
 	for (unsigned int i = 0; i < nr; i++)
 		fill_page(data + (size_t)i * PAGE, seed_of(i));
-	assert_int_equal(image_writer_create(scratch_path(s, "image"), &w, &error), 0);
+	/* its chunks are all of CHUNK_MAX bytes */
+	assert_int_equal(image_writer_posix_create(scratch_path(s, "image"), &w, &error), 0);
 	assert_int_equal(image_create(w, s->key, &options, &img, &error), 0);
 	assert_int_equal(image_pages_add(img, 1, BASE, nr, data), 0);
 	if (image_commit(img, &error))

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Where the bytes of an image go: the seam between what makes an image and what
+ * writes it.
+ *
+ * Appends are sequential per file, 1 MiB or more and multiples of 4096 except for a
+ * file's last one, from buffers aligned to 4096.  Every operation returns 0 or a negative
+ * errno.
+ */
+#ifndef STILLPOINT_IMAGE_WRITER_OPS_H
+#define STILLPOINT_IMAGE_WRITER_OPS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "image/util.h"
+
+struct image_writer;
+struct image_wfile;
+
+#define IMAGE_LENT_BYTES	(1U << 20)
+#define IMAGE_LENT_ALIGN	4096U	/* IMAGE_ALIGN */
+
+struct image_writer_ops {
+	/* create the temporary directory; -EEXIST if the final one is in use */
+	int (*begin)(struct image_writer *w);
+	int (*open)(struct image_writer *w, const char *name,
+		    struct image_wfile **ret_file);
+	int (*append)(struct image_wfile *f, const void *buf, size_t len);
+	/*
+	 * NULL: append() returns when the bytes are written.  Otherwise it takes any
+	 * length from any place and returns when they are copied; what fails is told by
+	 * the next append() or sync() of the file.  This says what was written since the
+	 * last call and how long the device needed for it; 0 bytes: not known.
+	 */
+	void (*written)(struct image_wfile *f, uint64_t *ret_bytes, uint64_t *ret_ns);
+	/*
+	 * All three or none, with written() only: what is made in the writer's own memory need
+	 * not be copied.  lend() gives IMAGE_LENT_BYTES, page aligned, or NULL if it has none;
+	 * reclaim() takes them back unused.  append_lent() takes them over, also if it fails.
+	 * They begin at the next multiple of IMAGE_LENT_ALIGN in the file, and what comes
+	 * after them at another one.
+	 */
+	uint8_t *(*lend)(struct image_writer *w);
+	void (*reclaim)(struct image_writer *w, uint8_t *lent);
+	int (*append_lent)(struct image_wfile *f, uint8_t *lent, uint32_t len);
+	/* after it nothing is appended */
+	int (*sync)(struct image_wfile *f);		/* durable when it returns 0 */
+	int (*close)(struct image_wfile *f);		/* frees f in any case */
+	int (*rename)(struct image_writer *w, const char *from, const char *to);
+	int (*sync_dir)(struct image_writer *w);
+	/* temporary directory → final name, durable */
+	int (*publish)(struct image_writer *w);
+	/* remove the temporary directory; harmless after publish */
+	void (*discard)(struct image_writer *w);
+	/* another name for a durable file of an image; may be NULL; remove: of such a name */
+	int (*link)(struct image_writer *w, int dir, const char *from, const char *to);
+	int (*remove)(struct image_writer *w, const char *name);
+	/* after publish: this image and the one called @name beside it change names, durable; may be NULL */
+	int (*swap)(struct image_writer *w, const char *name);
+	/* how the bytes go, for people; may be NULL */
+	const char *(*way)(const struct image_writer *w);
+	void (*destroy)(struct image_writer *w);
+};
+
+struct image_writer {
+	const struct image_writer_ops *ops;
+	const char *name;	/* final path, for messages */
+};
+
+/**
+ * image_writer_create() - the best writer that this machine permits
+ * @dir: final path of the image; must not exist or be empty, its parent must
+ *	exist.  The temporary directory is .tmp-NAME beside it; one left over by
+ *	a writer that died is removed, one in use is -EBUSY.
+ */
+int image_writer_create(const char *dir, struct image_writer **ret_writer,
+			struct image_error *error);
+
+/* io_uring, several writes on their way; -EOPNOTSUPP if it is not permitted */
+int image_writer_uring_create(const char *dir, struct image_writer **ret_writer,
+			      struct image_error *error);
+
+/* plain write(2) and fsync(2) */
+int image_writer_posix_create(const char *dir, struct image_writer **ret_writer,
+			      struct image_error *error);
+
+#endif /* STILLPOINT_IMAGE_WRITER_OPS_H */
