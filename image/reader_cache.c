@@ -42,6 +42,25 @@ static void keep(struct image_reader *r, enum image_file file, const struct chun
 		slot->raw = memcpy(slot->buf, chunk->raw, chunk->raw_len);
 }
 
+/* A chunk that would not be whole in the window is not worth reading: it is read again. */
+static void read_whole_ones(struct image_reader *r, enum image_file file, uint64_t seq)
+{
+	const struct image_ix_chunk *c = &r->index.chunks[file][seq];
+	uint64_t nr = r->index.nr_chunks[file], reach = window_reach(le64toh(c->offset)), end = 0;
+	struct window *w = reader_window(r, file);
+
+	for (uint64_t i = seq; i < nr; i++, c++) {
+		uint64_t next = le64toh(c->offset) + sizeof(struct image_chunk_hdr) +
+				le32toh(c->stored_len) + IMAGE_TAG_BYTES;
+
+		if (next > reach)
+			break;
+		end = next;
+	}
+	if (w && end)
+		window_hint(w, end);
+}
+
 int reader_cached(struct image_reader *r, enum image_file file, uint64_t seq,
 		  const struct cached_chunk **ret_chunk)
 {
@@ -63,6 +82,7 @@ int reader_cached(struct image_reader *r, enum image_file file, uint64_t seq,
 		return fault_set(&r->fault, -ENOMEM, image_file_names[file], 0,
 				 "out of memory");
 	slot->file = 0;
+	read_whole_ones(r, file, seq);
 	err = reader_chunk(r, file, seq, le64toh(entry->offset), slot->buf, &chunk);
 	if (err)
 		return err;

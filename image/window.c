@@ -74,7 +74,8 @@ static ssize_t read_some(int fd, void *buf, size_t len, uint64_t offset)
 /* How much to read at @base, of which the first @len bytes are needed. */
 static size_t amount(const struct window *w, size_t len)
 {
-	uint64_t wanted = w->limit > w->base ? w->limit - w->base : 0;
+	uint64_t limit = w->hint && w->hint < w->limit ? w->hint : w->limit;
+	uint64_t wanted = limit > w->base ? limit - w->base : 0;
 
 	if (wanted < len || wanted > WINDOW_BYTES)
 		return WINDOW_BYTES;
@@ -88,6 +89,7 @@ static int fill(struct window *w, int fd, uint64_t offset, size_t len)
 	w->fd = -1;
 	w->base = offset - offset % WINDOW_ALIGN;
 	most = amount(w, offset - w->base + len);
+	w->hint = 0;
 	while (have < most) {
 		size_t from = have - have % WINDOW_ALIGN;
 		ssize_t n = read_some(fd, w->buf + from, most - from, w->base + from);
@@ -133,6 +135,16 @@ uint8_t *window_swap(struct window *w, uint8_t *other)
 void window_limit(struct window *w, uint64_t offset)
 {
 	w->limit = offset;
+}
+
+void window_hint(struct window *w, uint64_t offset)
+{
+	w->hint = offset;
+}
+
+uint64_t window_reach(uint64_t offset)
+{
+	return offset - offset % WINDOW_ALIGN + WINDOW_BYTES;
 }
 
 void window_drop(struct window *w, uint64_t offset)

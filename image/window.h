@@ -16,6 +16,7 @@ struct window {
 	uint64_t base;		/* offset of buf[0] in the file */
 	uint64_t start, end;	/* what may still be taken */
 	uint64_t limit;		/* nothing is wanted from there on */
+	uint64_t hint;		/* nor, for the next read, from there on; 0: not known */
 };
 
 /* WINDOW_BYTES, more than IMAGE_CHUNK_MAX; free() takes it back. */
@@ -35,6 +36,12 @@ int window_get(struct window *w, int fd, uint64_t offset, size_t len, uint8_t **
 
 /* What lies at @offset and behind it will not be asked for soon: do not read it. */
 void window_limit(struct window *w, uint64_t offset);
+
+/* The same for the next read alone. */
+void window_hint(struct window *w, uint64_t offset);
+
+/* How far a read reaches that begins at @offset. */
+uint64_t window_reach(uint64_t offset);
 
 /*
  * What window_get() gave last is the caller's now, in the buffer that is returned; the

@@ -99,13 +99,12 @@ static void write_run(struct uring_writer *uw)
 		ring_put(uw->ring, uw->run.p + at);
 }
 
-/* Does the piece lie right behind the run, where one write can take both? */
+/* Does the piece lie right behind the run?  That never goes beyond its block. */
 static bool continues(const struct image_wfile *f, const uint8_t *piece)
 {
 	const struct uring_writer *uw = f->uw;
 
-	return uw->run_of == f && uw->run.p + uw->run.len == piece &&
-	       !ring_is_last(uw->ring, piece - 1);
+	return uw->run_of == f && uw->run.p + uw->run.len == piece;
 }
 
 /* A piece is full, or as full as it gets: @len bytes, the last block filled up with zeros. */

@@ -25,6 +25,7 @@
 #define PAGE		4096ULL
 #define NR_RUNS		4096U		/* runs per look at the page map */
 #define NR_IOV		1024U		/* the module's limit */
+#define NR_BATCHES	(PAGE_FETCH_AHEAD + 1)
 #define PROGRESS	(64ULL << 20)	/* bytes between two reports */
 
 struct batch {
@@ -46,10 +47,10 @@ struct page_reader {
 	unsigned int flags;		/* CKPT_PAGES_LIVE */
 	uint64_t token;			/* of mm's snapshot; 0: not tracked */
 	struct ckpt_page_run *runs;
-	struct batch batches[2];
+	struct batch batches[NR_BATCHES];
 	struct batch *b;		/* wanted, not read yet */
-	struct page_fetch *fetch;	/* reads the other one; NULL: in the pause */
-	bool fetching;
+	struct page_fetch *fetch;	/* reads those before it; NULL: in the pause */
+	unsigned int nr_fetching;
 	uint64_t reported;
 };
 
@@ -77,44 +78,37 @@ static int store_batch(struct page_reader *r, struct batch *b, const char *data)
 	return ret;
 }
 
-/* The batch that is being read, if there is one. */
-static int store_fetched(struct page_reader *r, struct batch *b)
+/* The oldest batch that is being read. */
+static int store_fetched(struct page_reader *r)
 {
+	size_t at = (size_t)(r->b - r->batches) + NR_BATCHES - r->nr_fetching--;
+	struct batch *b = &r->batches[at % NR_BATCHES];
 	const char *data = b->room.p;	/* also if the image keeps it */
-	int ret = image_room_use(r->d->img, &b->room);
+	int ret = page_fetch_wait(r->fetch);
 
+	if (ret)
+		return read_failed(r, ret);
+	ret = image_room_use(r->d->img, &b->room);
 	return ret ? dump_image_failed(r->d, ret) : store_batch(r, b, data);
 }
 
 static int finish_fetch(struct page_reader *r)
 {
-	struct batch *other = &r->batches[r->b == r->batches];
-	int ret;
+	int ret = 0;
 
-	if (!r->fetching)
-		return 0;
-	r->fetching = false;
-	ret = page_fetch_wait(r->fetch);
-	return ret ? read_failed(r, ret) : store_fetched(r, other);
+	while (r->nr_fetching && !ret)
+		ret = store_fetched(r);
+	return ret;
 }
 
-/* Begin to read this batch as soon as the other one is there, and store that. */
+/* This batch is to be read after those before it, of which the oldest is stored if they are many. */
 static int fetch(struct page_reader *r, struct ckpt_pages *pages)
 {
-	struct batch *other = &r->batches[r->b == r->batches];
-	int ret = r->fetching ? page_fetch_wait(r->fetch) : 0;
-	bool stored = !r->fetching;
-
-	r->fetching = false;
-	if (ret)
-		return read_failed(r, ret);
 	pages->buf = (uintptr_t)r->b->room.p;
 	page_fetch_start(r->fetch, pages);
-	r->fetching = true;
-	if (!stored)
-		ret = store_fetched(r, other);
-	r->b = other;
-	return ret;
+	r->nr_fetching++;
+	r->b = r->b + 1 == r->batches + NR_BATCHES ? r->batches : r->b + 1;
+	return r->nr_fetching == PAGE_FETCH_AHEAD ? store_fetched(r) : 0;
 }
 
 /* What would be too much in memory goes into the image, from now on. */
@@ -358,7 +352,7 @@ static int reader_init(struct page_reader *r, struct dump *d, bool in_pause)
 	r->b = r->batches;
 	r->runs = calloc(NR_RUNS, sizeof(*r->runs));
 	ok = r->runs;
-	for (unsigned int i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < NR_BATCHES; i++) {
 		r->batches[i].iov = calloc(NR_IOV, sizeof(*r->batches[i].iov));
 		r->batches[i].cookies = calloc(NR_IOV, sizeof(*r->batches[i].cookies));
 		r->batches[i].clean = calloc(NR_IOV, sizeof(*r->batches[i].clean));
@@ -374,7 +368,7 @@ static void reader_done(struct page_reader *r)
 	page_store_done(&r->store);
 	dump_unwanted_done(&r->unwanted);
 	free(r->runs);
-	for (unsigned int i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < NR_BATCHES; i++) {
 		free(r->batches[i].iov);
 		free(r->batches[i].cookies);
 		free(r->batches[i].clean);

@@ -2,9 +2,9 @@
 /*
  * Pages read from the kernel by a thread of their own.
  *
- * One request, in one of three states: none, begun, ended.  The owner makes it begun
- * and takes it when it has ended; the thread does the rest.  State and result are
- * under the lock; the request belongs to the thread while it is begun.
+ * A ring of requests and three counters: those that were put, that ended and that
+ * were taken.  The owner puts and takes, the thread ends.  The counters are under the
+ * lock; a request belongs to the thread from when it is put until it has ended.
  *
  * The thread is started with the second request: the owner of one alone has nothing to
  * do while it is read.  Without a thread the owner reads when it waits.
@@ -20,36 +20,50 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-enum fetch_state { FETCH_NONE, FETCH_BEGUN, FETCH_ENDED };
+struct request {
+	struct ckpt_pages pages;
+	int err;
+};
 
 struct page_fetch {
 	struct kdev *dev;
-	pthread_mutex_t lock;	/* protects state, stop */
-	pthread_cond_t more;	/* begun, or stop */
-	pthread_cond_t done;	/* ended */
-	enum fetch_state state;
+	pthread_mutex_t lock;	/* protects put, ended, stop */
+	pthread_cond_t more;	/* one was put, or stop */
+	pthread_cond_t done;	/* one has ended */
+	struct request requests[PAGE_FETCH_AHEAD];
+	unsigned int put, ended;
+	unsigned int taken;	/* the owner's */
 	bool stop;
-	struct ckpt_pages pages;
-	int err;
 	pthread_t thread;
 	bool threaded;
-	bool used;		/* there was a request */
 };
+
+static struct request *request_of(struct page_fetch *f, unsigned int nr)
+{
+	return &f->requests[nr % PAGE_FETCH_AHEAD];
+}
+
+static void do_read(struct page_fetch *f, struct request *request)
+{
+	request->err = kdev_pages_read(f->dev, &request->pages);
+}
 
 static void *work(void *arg)
 {
 	struct page_fetch *f = arg;
+	struct request *request;
 
 	pthread_mutex_lock(&f->lock);
 	for (;;) {
-		while (f->state != FETCH_BEGUN && !f->stop)
+		while (f->ended == f->put && !f->stop)
 			pthread_cond_wait(&f->more, &f->lock);
 		if (f->stop)
 			break;
+		request = request_of(f, f->ended);
 		pthread_mutex_unlock(&f->lock);
-		f->err = kdev_pages_read(f->dev, &f->pages);
+		do_read(f, request);
 		pthread_mutex_lock(&f->lock);
-		f->state = FETCH_ENDED;
+		f->ended++;
 		pthread_cond_signal(&f->done);
 	}
 	pthread_mutex_unlock(&f->lock);
@@ -83,31 +97,26 @@ static void start_thread(struct page_fetch *f)
 
 void page_fetch_start(struct page_fetch *f, const struct ckpt_pages *pages)
 {
-	if (f->used && !f->threaded)
+	if (f->put && !f->threaded)
 		start_thread(f);
-	f->used = true;
-	f->pages = *pages;
+	request_of(f, f->put)->pages = *pages;
 	pthread_mutex_lock(&f->lock);
-	f->state = FETCH_BEGUN;
+	f->put++;
 	pthread_cond_signal(&f->more);
 	pthread_mutex_unlock(&f->lock);
 }
 
 int page_fetch_wait(struct page_fetch *f)
 {
-	int err;
-
-	if (!f->threaded && f->state == FETCH_BEGUN) {
-		f->err = kdev_pages_read(f->dev, &f->pages);
-		f->state = FETCH_ENDED;
-	}
+	if (f->taken == f->put)
+		return 0;
+	if (!f->threaded && f->ended == f->taken)
+		do_read(f, request_of(f, f->ended++));
 	pthread_mutex_lock(&f->lock);
-	while (f->state == FETCH_BEGUN)
+	while (f->ended == f->taken)
 		pthread_cond_wait(&f->done, &f->lock);
-	f->state = FETCH_NONE;
-	err = f->err;
 	pthread_mutex_unlock(&f->lock);
-	return err;
+	return request_of(f, f->taken++)->err;
 }
 
 void page_fetch_destroy(struct page_fetch *f)
@@ -115,7 +124,6 @@ void page_fetch_destroy(struct page_fetch *f)
 	if (!f)
 		return;
 	if (f->threaded) {
-		page_fetch_wait(f);
 		pthread_mutex_lock(&f->lock);
 		f->stop = true;
 		pthread_cond_signal(&f->more);

@@ -88,43 +88,56 @@ static void test_batches(void **state)
 	fake_reset();
 }
 
+/* Read number @i: two pages, of which the second one differs from read to read. */
+struct read_at {
+	struct ckpt_iovec iov;
+	uint8_t buf[2 * PAGE];
+};
+
+static void begin(struct page_fetch *f, struct read_at *at, unsigned int i)
+{
+	struct ckpt_pages arg = {
+		.mm_id = 1, .nr_iov = 1, .iov = (uintptr_t)&at->iov, .buf = (uintptr_t)at->buf,
+	};
+
+	at->iov = (struct ckpt_iovec){ .addr = pages[SINGLE + i].addr, .len = 2 * PAGE };
+	page_fetch_start(f, &arg);
+}
+
+/* One, two or three under way at any time; what is waited for first was asked for first. */
 static void test_fetch(void **state)
 {
+	static struct read_at reads[PAGE_FETCH_AHEAD];
 	struct engine_error error = { 0 };
-	static uint8_t buf[2][2 * PAGE];
+	unsigned int begun = 0, done = 0;
 	struct page_fetch *f;
 	uint8_t want[PAGE];
+	uint64_t rng = 3;
 	struct kdev *dev;
 
 	make_heap();
 	fake.frozen = true;
 	assert_int_equal(fake_open(&dev, &error), 0);
 	assert_int_equal(page_fetch_create(dev, &f), 0);
-	for (unsigned int i = 0; i < 100; i++) {
-		struct ckpt_iovec iov = { .addr = pages[SINGLE + i].addr, .len = 2 * PAGE };
-		struct ckpt_pages arg = {
-			.mm_id = 1, .nr_iov = 1, .iov = (uintptr_t)&iov,
-			.buf = (uintptr_t)buf[i % 2],
-		};
+	while (done < 300) {
+		unsigned int ahead = 1 + (unsigned int)(rng_next(&rng) % PAGE_FETCH_AHEAD);
 
-		page_fetch_start(f, &arg);
+		for (; begun < done + ahead; begun++)
+			begin(f, &reads[begun % PAGE_FETCH_AHEAD], begun);
 		assert_int_equal(page_fetch_wait(f), 0);
-		fake_fill(pages[SINGLE + i + 1].seed, want);
-		assert_memory_equal(buf[i % 2] + PAGE, want, PAGE);
+		fake_fill(pages[SINGLE + done + 1].seed, want);
+		assert_memory_equal(reads[done++ % PAGE_FETCH_AHEAD].buf + PAGE, want, PAGE);
 	}
+	while (done++ < begun)
+		assert_int_equal(page_fetch_wait(f), 0);
+	assert_int_equal(page_fetch_wait(f), 0);
 	page_fetch_destroy(f);
 
 	/* given up while it reads */
-	for (unsigned int i = 0; i < 100; i++) {
-		struct ckpt_iovec iov = { .addr = pages[SINGLE].addr, .len = 2 * PAGE };
-		struct ckpt_pages arg = {
-			.mm_id = 1, .nr_iov = 1, .iov = (uintptr_t)&iov,
-			.buf = (uintptr_t)buf[0],
-		};
-
+	for (unsigned int i = 0; i < 200; i++) {
 		assert_int_equal(page_fetch_create(dev, &f), 0);
-		if (i % 2)
-			page_fetch_start(f, &arg);
+		for (unsigned int n = 0; n < i % (PAGE_FETCH_AHEAD + 1); n++)
+			begin(f, &reads[n], n);
 		page_fetch_destroy(f);
 	}
 	page_fetch_destroy(NULL);
