@@ -27,6 +27,14 @@ dirty() {
 	until [ "$(wc -l <"$work/touch.out")" -gt "$before" ]; do sleep 0.05; done
 }
 
+# What was restored from an image is what it was.
+restored() { # CASE DIR
+	workload_stop
+	"$ckptctl" --standalone --key "$key" restore --dir "$2" --detach >/dev/null ||
+		die "ckptctl restore"
+	workload_check || die "$1, $2: the workload is not what it was"
+}
+
 bench_incremental() { # CASE touch-arguments
 	local case=$1 run
 	wanted "$case" || return 0
@@ -39,20 +47,16 @@ bench_incremental() { # CASE touch-arguments
 			dump "$case" $run ours "$work/ours" --base "$work/base" --track
 			dirty
 			dump "$case" $run full "$work/full"
+			# the later one first: a restart cuts what was printed since
+			restored "$case" "$work/full"
+			restored "$case" "$work/ours"
 		else
 			dump "$case" $run full "$work/full"
 			dirty
 			dump "$case" $run ours "$work/ours" --base "$work/base" --track
+			restored "$case" "$work/ours"
+			restored "$case" "$work/full"
 		fi
-		# what was restored from both images is what it was
-		workload_stop
-		"$ckptctl" --standalone --key "$key" restore --dir "$work/full" --detach >/dev/null ||
-			die "ckptctl restore"
-		workload_check || die "$case, full: the workload is not what it was"
-		workload_stop
-		"$ckptctl" --standalone --key "$key" restore --dir "$work/ours" --detach >/dev/null ||
-			die "ckptctl restore"
-		workload_check || die "$case: the workload is not what it was"
 		workload_stop
 		rm -rf "$work/base" "$work/ours" "$work/full"
 		say "$bench $case: run $run of $RUNS"
