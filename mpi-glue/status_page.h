@@ -45,6 +45,11 @@
 /* An identity that no communicator has, of what ranks @a and @b did together. */
 #define STATUS_PAIR(a, b) \
 	(1ull << 62 | (uint64_t)((a) < (b) ? (a) : (b)) << 31 | (uint64_t)((a) < (b) ? (b) : (a)))
+/*
+ * An identity that no communicator has: how often ranks that are held before a collective were let
+ * begin it, because somebody else was behind and waited for a message that may come after it.
+ */
+#define STATUS_STALLS	(1ull << 61)
 #define STATUS_PAIR_RANK_MASK ((1ull << 31) - 1)
 #define STATUS_NONE	UINT32_MAX	/* no peer, or any */
 

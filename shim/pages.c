@@ -30,7 +30,7 @@
 #define STUCK_NS	200000000ull	/* between two words about who is waited for */
 #define LATE_NS		1000000000ull	/* after an order to run on */
 
-static uint64_t now_ns(void)
+uint64_t pages_now(void)
 {
 	struct timespec ts;
 
@@ -50,8 +50,10 @@ void pages_order(struct pages *p, uint64_t number, uint32_t intent)
 {
 	unsigned int i;
 
-	if (p->intent == STATUS_RUN && intent != STATUS_RUN)
+	if (p->intent == STATUS_RUN && intent != STATUS_RUN) {
 		seqs_clear(&p->seqs);
+		p->stall.done = 0;
+	}
 	/* Who drains begins at nothing: in each all is said anew. */
 	if (intent == STATUS_DRAIN)
 		pages_forget_counts(p);
@@ -59,7 +61,8 @@ void pages_order(struct pages *p, uint64_t number, uint32_t intent)
 	p->intent = intent;
 	p->targets = 0;
 	p->reached = p->failed = p->caught_up = false;
-	p->ordered_at = p->stuck_at = now_ns();
+	p->ordered_at = p->stuck_at = pages_now();
+	pages_moved(p);
 	for (i = 0; i < p->ranks->nr; i++) {
 		p->page[i]->order.intent = intent;
 		pages_wake(p->page[i]);
@@ -214,16 +217,6 @@ static bool is_here(const struct pages *p, uint32_t rank)
 	return p->ranks->node_of[rank] == p->ranks->node;
 }
 
-static bool begin_to(struct seqs_entry *entry, uint64_t seq)
-{
-	if (seq > entry->begun)
-		entry->begun = seq;
-	if (entry->begun <= entry->target)
-		return false;
-	entry->target = entry->begun;
-	return true;
-}
-
 /* What rank @i has begun with others without a communicator. */
 static bool gather_met(struct pages *p, unsigned int i)
 {
@@ -240,7 +233,7 @@ static bool gather_met(struct pages *p, unsigned int i)
 			continue;
 		entry->members = 2;
 		entry->here = is_here(p, k) ? 2 : 1;
-		grew |= begin_to(entry, seq);
+		grew |= seqs_begin(entry, seq);
 	}
 	return grew;
 }
@@ -265,7 +258,7 @@ static bool gather(struct pages *p)
 				continue;
 			entry->here++;
 			entry->members = comm.members;
-			grew |= begin_to(entry, comm.seq);
+			grew |= seqs_begin(entry, comm.seq);
 		}
 		grew |= gather_met(p, i);
 	}
@@ -373,7 +366,7 @@ static int tell_begun(struct look *look)
 }
 
 /* It has not begun what others have. */
-static bool misses(const struct pages *p, unsigned int i)
+bool pages_misses(const struct pages *p, unsigned int i)
 {
 	struct status_page *page = p->page[i];
 	const struct status_comm *comms = status_comms(page);
@@ -399,7 +392,7 @@ static bool behind(const struct pages *p, unsigned int i)
 
 	return pages_load(&page->answer.state) != STATUS_QUIESCED || !pages_answers(p, i) ||
 	       pages_load(&page->answer.stragglers) || pages_load(&page->answer.in_collective) ||
-	       misses(p, i);
+	       pages_misses(p, i);
 }
 
 /* One that others wait for, before those that wait: it is the one to be named. */
@@ -408,7 +401,7 @@ static unsigned int first_behind(const struct pages *p)
 	unsigned int i, first = p->ranks->nr;
 
 	for (i = p->ranks->nr; i-- > 0;) {
-		if (behind(p, i) && (first == p->ranks->nr || misses(p, i) || !misses(p, first)))
+		if (behind(p, i) && (first == p->ranks->nr || pages_misses(p, i) || !pages_misses(p, first)))
 			first = i;
 	}
 	return first;
@@ -422,8 +415,10 @@ static int look_quiesced(struct look *look)
 	look->first = first_without(p, STATUS_QUIESCED);
 	if (!p->reached && look->first < p->ranks->nr)
 		return 0;
-	if (gather(p) | spread(p))
+	if (gather(p) | spread(p)) {
 		look->first = 0;
+		pages_moved(p);
+	}
 	/* Who is not followed would pass for caught up. */
 	if (p->seqs.full)
 		return p->failed ? 0 : tell_failure(look, 0, STATUS_REFUSED,
@@ -433,11 +428,16 @@ static int look_quiesced(struct look *look)
 		err = report(look, SHIM_REACHED, STATUS_QUIESCED, p->number, NULL, 0);
 		p->reached = !err;
 	}
-	if (err || !p->targets || p->caught_up)
+	if (err || !p->targets)
 		return err;
-	look->first = first_behind(p);
-	if (look->first < p->ranks->nr)
+	/* What it raises is spread and told at the next look. */
+	if (pages_let_on(p) || p->caught_up)
 		return 0;
+	look->first = first_behind(p);
+	if (look->first < p->ranks->nr) {
+		pages_stalled(p);
+		return 0;
+	}
 	/* Once more: what grew meanwhile is a new target. */
 	if (gather(p) | spread(p))
 		return tell_begun(look);
@@ -535,10 +535,12 @@ static int look_for_state(struct look *look, uint32_t state)
 static void tell_stuck(struct look *look)
 {
 	struct pages *p = look->pages;
-	uint64_t now = now_ns();
+	uint64_t now = pages_now();
 	struct shim_wait wait;
 
 	if (look->first >= p->ranks->nr || now < p->stuck_at + STUCK_NS)
+		return;
+	if (!pages_answers(p, look->first) && pages_were_just_asked(p))
 		return;
 	pages_wait(p, look->first, &wait);
 	if (!pages_answers(p, look->first))
@@ -573,7 +575,7 @@ bool pages_look(struct pages *p, pages_emit_fn emit, void *arg)
 
 long pages_pause(const struct pages *p)
 {
-	bool late = p->intent == STATUS_RUN && now_ns() >= p->ordered_at + LATE_NS;
+	bool late = p->intent == STATUS_RUN && pages_now() >= p->ordered_at + LATE_NS;
 
 	return late ? PAGES_LOOK_LATE_NS : PAGES_LOOK_NS;
 }

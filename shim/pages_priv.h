@@ -3,6 +3,7 @@
  * Of the status pages alone.
  *
  *	pages.c		orders, and what the ranks answer as reports
+ *	pages_stall.c	ranks that catch up, and do not get on
  *	pages_doing.c	what ranks are doing, for people
  *	pages_open.c	files and mappings
  */
@@ -23,6 +24,12 @@ struct pages {
 	uint64_t targets;	/* of the last targets; 0: nobody has asked */
 	bool reached, failed, caught_up;	/* and that was reported */
 	uint64_t ordered_at, stuck_at;
+	struct {
+		uint64_t moved_at;	/* when a target was raised last */
+		uint64_t poked_at;	/* 0: not since then */
+		uint64_t done;		/* of STATUS_STALLS */
+		bool letting;		/* what ranks wait for is asked for, to let them on */
+	} stall;
 	struct seqs seqs;
 	uint64_t *told_sent, *told_received;	/* [index][rank], in this drain */
 };
@@ -46,8 +53,18 @@ static inline bool pages_answers(const struct pages *p, unsigned int i)
 	return pages_load(&p->page[i]->answer.seen) == p->page[i]->order.serial;
 }
 
-/* pages.c: have the rank look at its order. */
+/* pages.c: have the rank look at its order; it has not begun what others have; CLOCK_MONOTONIC. */
 void pages_wake(struct status_page *page);
+bool pages_misses(const struct pages *p, unsigned int index);
+uint64_t pages_now(void);
+/* pages_stall.c: a target was raised, or there is a new order. */
+void pages_moved(struct pages *p);
+/* Somebody is behind: have it told if that lasts and it waits for a message. */
+void pages_stalled(struct pages *p);
+/* They were asked an instant ago: who has not answered is not mute. */
+bool pages_were_just_asked(const struct pages *p);
+/* If somebody was stalled anywhere, held ranks here get targets. True: that is not over. */
+bool pages_let_on(struct pages *p);
 /* pages_open.c: no count has been told. */
 void pages_forget_counts(struct pages *p);
 /* pages_doing.c: of a rank outside MPI, what it has not begun yet, and one that has. */

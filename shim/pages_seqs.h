@@ -58,6 +58,17 @@ static inline struct seqs_entry *seqs_at(struct seqs *seqs, uint64_t id)
 	return &seqs->entry[at];
 }
 
+/* Somebody here has begun so many. True: it is a new target. */
+static inline bool seqs_begin(struct seqs_entry *entry, uint64_t seq)
+{
+	if (seq > entry->begun)
+		entry->begun = seq;
+	if (entry->begun <= entry->target)
+		return false;
+	entry->target = entry->begun;
+	return true;
+}
+
 static inline void seqs_recount(struct seqs *seqs)
 {
 	size_t i;

@@ -30,6 +30,8 @@
 #define COMMS		512
 #define LIMIT_MS	10000
 #define STEP_US		100
+#define STALL_MS	50	/* shim/pages_stall.c */
+#define SETTLE_MS	20
 #define END_MS		60000
 
 struct job {
@@ -43,6 +45,8 @@ struct job {
 	uint64_t run;
 	unsigned long cuts, refused, late;
 	double deadline, longest, sum;
+	double moved, poked;		/* when targets were raised last; when ranks were asked after that */
+	unsigned long stalls;
 };
 
 static double now_ms(void)
@@ -201,6 +205,21 @@ static bool raise_targets(struct job *job)
 	return raised;
 }
 
+static void raise_to(struct job *job, uint64_t id, uint64_t seq)
+{
+	for (uint32_t i = 0; i < job->nr; i++) {
+		struct status_comm *comms = status_comms(job->page[i]);
+		struct status_target *targets = status_targets(job->page[i]);
+
+		for (uint32_t k = 0; k < COMMS; k++) {
+			if (comms[k].id != id || (targets[k].id == id && targets[k].seq >= seq))
+				continue;
+			targets[k].seq = seq;
+			__atomic_store_n(&targets[k].id, id, __ATOMIC_RELEASE);
+		}
+	}
+}
+
 static bool caught_up(const struct job *job)
 {
 	for (uint32_t i = 0; i < job->nr; i++) {
@@ -223,13 +242,48 @@ static bool caught_up(const struct job *job)
 	return true;
 }
 
+/* Ranks that we hold before a collective begin it, for somebody who waits for a message first. */
+static void let_on(struct job *job)
+{
+	for (uint32_t i = 0; i < job->nr; i++) {
+		const struct status_wait *wait = &job->page[i]->answer.wait;
+		struct status_comm *comms = status_comms(job->page[i]);
+
+		for (uint32_t k = 0; k < COMMS && wait->held == STATUS_HELD && wait->comm; k++)
+			if (comms[k].id == wait->comm)
+				raise_to(job, comms[k].id, comms[k].seq + 1);
+	}
+	job->stalls++;
+}
+
+/* Some rank is behind, and nothing moves. */
+static bool stalled(struct job *job, bool moved)
+{
+	double now = now_ms();
+
+	if (moved || !job->moved)
+		job->moved = now, job->poked = 0;
+	if (!job->poked && now > job->moved + STALL_MS) {
+		order(job, STATUS_QUIESCE);	/* so that what they wait for is fresh */
+		job->poked = now;
+	}
+	return job->poked && all_in(job, STATUS_QUIESCED) && now > job->poked + SETTLE_MS;
+}
+
 static bool catch_up(struct job *job)
 {
+	job->moved = 0;
 	for (;;) {
 		bool good = all_in(job, STATUS_QUIESCED) && caught_up(job);
-
 		/* what was begun since then is seen here, and told before the next look */
-		if (raise_targets(job))
+		bool raised = raise_targets(job);
+
+		if (!raised && !good && stalled(job, raised)) {
+			let_on(job);
+			job->moved = 0;
+			raised = true;
+		}
+		if (raised)
 			order(job, STATUS_QUIESCE);
 		else if (good)
 			return true;

@@ -7,7 +7,7 @@
 # few, as each costs a tenth of a second. Then what waits for cuts: cuts/free_late.c, in which a rank frees a
 # communicator after two, cuts/free_unreceived.c, cuts/progress.c and cuts/many_comms_kept.c; some of both with
 # MPI_THREAD_MULTIPLE; and with interruptible collectives cuts/apart.c, in which a rank does not come to what the
-# others wait in before it has seen two. What each of init_level, send_cancelled, request_handlers and file_meets is for it says itself. More of all:
+# others wait in before it has seen two. What each of init_level, send_cancelled, request_handlers, file_meets and message_later is for it says itself. More of all:
 #
 #   KINDS='mpich ompi' MODES='go restart' INTERVAL=2 CUTS=100 CUT_ROUNDS=150 RANKS='2 3 4 5' \
 #	PROGRAMS='waits types' tests/mpi/quiesce.t
@@ -138,6 +138,7 @@ for kind in $KINDS; do
 	done
 	CUT_ROUNDS=50 INTERVAL=3 ok "$kind: go: file_meets with 3 ranks" cut "$kind" go 3 file_meets
 	ok "$kind: go: helpers with 2 ranks" cut "$kind" go 2 helpers
+	ok "$kind: go: message_later with 4 ranks" cut "$kind" go 4 message_later
 	ok "$kind: go: MPI_Abort while the library is the glue thread's" aborts "$kind" go 3
 	ok "$kind: go: MPI_Abort at a cut" aborts "$kind" go 4
 	[ "$kind" = mpich ] || continue

@@ -432,6 +432,16 @@ static void a_restart_is_told_its_environment(void **state)
 	json_decref(long_envs);
 }
 
+/* Ranks answer whatever they are asked, for so long. */
+static void look_for_ms(struct world *w, unsigned int ms)
+{
+	while (ms--) {
+		look(w);
+		obey_all(w, STATUS_QUIESCED);
+		usleep(1000);
+	}
+}
+
 static void who_is_missed_is_named_before_who_waits(void **state)
 {
 	struct shim_doing doing[2];
@@ -445,8 +455,7 @@ static void who_is_missed_is_named_before_who_waits(void **state)
 	assert_int_equal(pages_targets(w->pages, 8, NULL, 0), 0);
 	look(w);
 	obey_all(w, STATUS_QUIESCED);		/* with the target in sight */
-	usleep(250000);
-	look(w);
+	look_for_ms(w, 250);
 	assert_int_equal(w->stuck.rank, 2);
 	assert_int_equal(w->stuck.peer, 1);
 	assert_int_equal(w->stuck.comm, 5);
@@ -458,9 +467,102 @@ static void who_is_missed_is_named_before_who_waits(void **state)
 	assert_int_equal(pages_doing(w->pages, 1, doing, 2), 1);
 	assert_false(doing[0].fresh);
 	/* and one that does not even see what is ordered is said to be so */
-	usleep(250000);
-	look(w);
+	for (unsigned int i = 0; i < 30; i++) {
+		usleep(10000);
+		look(w);
+	}
 	assert_int_equal(w->stuck.held, SHIM_WAIT_MUTE);
+}
+
+static void set_wait(struct world *w, unsigned int i, const char *name, uint64_t comm, uint64_t seq)
+{
+	struct status_wait *wait = &w->page[i]->answer.wait;
+
+	strcpy(wait->name, name);
+	wait->held = STATUS_HELD;
+	wait->comm = comm;
+	wait->seq = seq;
+	wait->peer = STATUS_NONE;
+}
+
+static void quiesced_with(struct world *w, uint64_t shared)
+{
+	pages_order(w->pages, 7, STATUS_QUIESCE);
+	obey_all(w, STATUS_QUIESCED);
+	look(w);
+	assert_int_equal(next_heard(w, SHIM_BEGUN)->seqs[0].id, shared);
+	next_heard(w, SHIM_REACHED);
+	assert_int_equal(pages_targets(w->pages, 8, NULL, 0), 0);
+}
+
+/* Rank 1 is behind and waits for a message that rank 2 sends after a collective with others. */
+static void who_is_behind_gets_its_message(void **state)
+{
+	const struct shim_seq stalls = { STATUS_STALLS, 1 };
+	struct world *w = *state;
+	const struct heard *h;
+
+	set_comm(w, 0, 0, 5, 1, 2);
+	set_comm(w, 1, 1, 5, 2, 2);
+	set_comm(w, 1, 2, 77, 8, 3);
+	quiesced_with(w, 77);
+	set_wait(w, 1, "MPI_Bcast", 77, 8);
+	look_for_ms(w, 200);		/* rank 1 computes: it needs nobody */
+	assert_int_equal(w->nr, 0);
+	set_wait(w, 0, "MPI_Recv", 0, 0);
+	look_for_ms(w, 200);
+	h = next_heard(w, SHIM_BEGUN);
+	assert_true(h->seqs[0].id == STATUS_STALLS && h->seqs[0].seq == 1);
+	h = next_heard(w, SHIM_BEGUN);	/* it shall begin the one it is held before, and no more */
+	assert_true(h->seqs[0].id == 77 && h->seqs[0].seq == 9);
+	assert_int_equal(status_targets(w->page[1])[2].seq, 9);
+	w->nr = 0;
+	/* heard once more from the others it changes nothing */
+	assert_int_equal(pages_targets(w->pages, 9, &stalls, 1), 0);
+	set_comm(w, 1, 2, 77, 9, 3);
+	set_wait(w, 1, "", 0, 0);
+	set_comm(w, 0, 0, 5, 2, 2);
+	set_wait(w, 0, "", 0, 0);
+	look_for_ms(w, 5);
+	assert_int_equal(next_heard(w, SHIM_CAUGHT_UP)->msg.number, 9);
+	assert_int_equal(w->nr, 0);
+}
+
+/* The same, but the message is for a rank elsewhere: nobody is behind here. */
+static void held_ranks_go_on_for_others(void **state)
+{
+	const struct shim_seq stalls = { STATUS_STALLS, 3 };
+	struct world *w = *state;
+	const struct heard *h;
+
+	set_comm(w, 1, 2, 77, 8, 3);
+	quiesced_with(w, 77);
+	set_wait(w, 1, "MPI_Bcast", 77, 8);
+	look_for_ms(w, 5);
+	assert_int_equal(next_heard(w, SHIM_CAUGHT_UP)->msg.number, 8);
+	look_for_ms(w, 200);
+	assert_int_equal(w->nr, 0);
+	assert_int_equal(pages_targets(w->pages, 9, &stalls, 1), 0);
+	look_for_ms(w, 5);
+	assert_int_equal(w->nr, 0);	/* not caught up: what it stands before is not known yet */
+	look_for_ms(w, 100);
+	h = next_heard(w, SHIM_BEGUN);
+	assert_true(h->seqs[0].id == 77 && h->seqs[0].seq == 9);
+	assert_int_equal(w->nr, 0);
+	set_comm(w, 1, 2, 77, 9, 3);
+	look_for_ms(w, 5);
+	assert_int_equal(next_heard(w, SHIM_CAUGHT_UP)->msg.number, 9);
+	/* in the next checkpoint nothing of it is left */
+	pages_order(w->pages, 10, STATUS_RUN);
+	obey_all(w, STATUS_RUNNING);
+	look(w);
+	w->nr = 0;
+	pages_order(w->pages, 11, STATUS_QUIESCE);
+	look_for_ms(w, 5);
+	w->nr = 0;
+	assert_int_equal(pages_targets(w->pages, 12, NULL, 0), 0);
+	look_for_ms(w, 5);
+	assert_int_equal(next_heard(w, SHIM_CAUGHT_UP)->msg.number, 12);
 }
 
 static void who_has_ended_is_not_waited_for(void **state)
@@ -529,6 +631,8 @@ int main(void)
 		TEST(who_is_late_is_looked_at_less_often),
 		TEST(a_restart_is_told_its_environment),
 		TEST(who_is_missed_is_named_before_who_waits),
+		TEST(who_is_behind_gets_its_message),
+		TEST(held_ranks_go_on_for_others),
 		TEST(who_has_ended_is_not_waited_for),
 		TEST(without_a_shim_ranks_run),
 		TEST(what_is_not_a_page_is_refused),
