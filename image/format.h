@@ -19,8 +19,9 @@
  *
  *   file      := file_hdr  chunk*		(state, index)
  *		| file_hdr  ([gap] chunk)*	(pages, blobs)
- *   gap       := bytes up to the next multiple of ALIGN, zeros as written, not
- *		  read: so chunks can be written from where they were made
+ *   gap       := zeros up to the next multiple of ALIGN: so chunks can be written
+ *		  from where they were made.  A restore does not read them, a
+ *		  verification does
  *   chunk     := chunk_hdr  payload  tag
  *		  payload is raw or one zstd frame, of at most CHUNK_MAX bytes
  *		  raw.  tag is SipHash-2-4 (128 bits) of header and payload under

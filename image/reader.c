@@ -176,15 +176,22 @@ static int read_chunk(struct image_reader *r, enum image_file file, uint64_t off
 /* A gap is zeros, and a chunk's first byte is none. */
 int reader_skip_gap(struct image_reader *r, enum image_file file, uint64_t *offset)
 {
+	const struct image_file_info *info = &r->m->files[file];
+	uint64_t end = IMAGE_ALIGN_UP(*offset);
 	int err;
 
-	if (file == IMAGE_FILE_STATE || file == IMAGE_FILE_INDEX ||
-	    *offset % IMAGE_ALIGN == 0 || *offset >= r->m->files[file].len)
+	if (file == IMAGE_FILE_STATE || file == IMAGE_FILE_INDEX || end == *offset ||
+	    end > info->len)
 		return 0;
-	err = read_chunk(r, file, *offset, 1);
-	if (!err && !r->chunk[0])
-		*offset = IMAGE_ALIGN_UP(*offset);
-	return err;
+	err = read_chunk(r, file, *offset, (size_t)(end - *offset));
+	if (err || r->chunk[0])
+		return err;
+	for (uint64_t i = 0; i < end - *offset; i++)
+		if (r->chunk[i])
+			return fault_set(&r->fault, -EBADMSG, info->name, *offset + i,
+					 "a gap that is not empty (damaged)");
+	*offset = end;
+	return 0;
 }
 
 int reader_chunk(struct image_reader *r, enum image_file file, uint64_t seq,

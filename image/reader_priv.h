@@ -89,7 +89,10 @@ int reader_open(struct image_reader *r, const char *dir, const struct image_key 
  */
 int reader_chunk(struct image_reader *r, enum image_file file, uint64_t seq,
 		 uint64_t offset, void *room, struct chunk_read *ret_chunk);
-/* Where the next chunk begins, if what was before it ends at *@offset; without the table. */
+/*
+ * Where the next chunk begins, if what was before it ends at *@offset; without the table.
+ * -EBADMSG: what lies between is no gap.
+ */
 int reader_skip_gap(struct image_reader *r, enum image_file file, uint64_t *offset);
 /* That of the image, or of the base; NULL without memory. */
 struct window *reader_window(struct image_reader *r, enum image_file file);

@@ -248,6 +248,20 @@ void ring_put(struct ring *r, const uint8_t *p)
 	r->taken[piece_of(r, p)] = false;
 }
 
+unsigned int ring_free(const struct ring *r)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < RING_PIECES; i++)
+		n += !r->taken[i];
+	return n;
+}
+
+bool ring_busy(const struct ring *r)
+{
+	return r->nr_on_way;
+}
+
 bool ring_is_last(const struct ring *r, const uint8_t *p)
 {
 	return (piece_of(r, p) + 1) % IN_BLOCK == 0;

@@ -49,6 +49,9 @@ void ring_remove_file(struct ring *r, int slot);
  * if there is none; -ENOBUFS if no write is on its way, either.
  */
 int ring_get(struct ring *r, uint8_t **ret_piece);
+/* How many are free, without waiting; is a write on its way? */
+unsigned int ring_free(const struct ring *r);
+bool ring_busy(const struct ring *r);
 /* Unused after all. */
 void ring_put(struct ring *r, const uint8_t *p);
 /* The last one of a block: what lies behind it cannot be written with it. */

@@ -92,17 +92,21 @@ static void verify_chunks(struct verification *v, struct image_reader *r,
 			  enum image_file file, uint8_t *raw)
 {
 	const struct image_file_info *info = &r->m->files[file];
+	uint64_t pos = sizeof(struct image_file_hdr), i;
 	crypto_generichash_state digest;
 	uint8_t sum[IMAGE_DIGEST_BYTES];
 	bool whole = true;
-	uint64_t i;
 
 	crypto_generichash_init(&digest, NULL, 0, sizeof(sum));
 	for (i = 0; i < info->nr_chunks; i++) {
 		const struct image_ix_chunk *entry = &r->index.chunks[file][i];
 		struct chunk_read chunk;
-		int err;
+		int err = pos == le64toh(entry->offset) ? 0 : reader_skip_gap(r, file, &pos);
 
+		if (err)
+			found(v, err, &r->fault);
+		pos = le64toh(entry->offset) + sizeof(struct image_chunk_hdr) +
+		      le32toh(entry->stored_len) + IMAGE_TAG_BYTES;
 		err = reader_chunk(r, file, i, le64toh(entry->offset), raw, &chunk);
 		if (!err && chunk.raw_len != le32toh(entry->raw_len))
 			err = fault_set(&r->fault, -EBADMSG, info->name,

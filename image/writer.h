@@ -13,7 +13,8 @@
  * errno, image_error_text() says what it was, and it can only be destroyed.
  * One thread at a time per image; chunks are encoded on up to four threads of its
  * own.  Memory: 28 MiB for chunks and writes on their way, 4 MiB and for each thread
- * 3 MiB (plain writer: 3 MiB for each file; 8 MiB and for each thread 5 MiB); 3.3 MiB to
+ * 3 MiB, and up to 16 MiB if there is so much else than pages and contents (plain writer:
+ * 3 MiB for each file, 8 MiB and for each thread 5 MiB, the rooms of pages); 3.3 MiB to
  * find pages that are the same; and 48 bytes per page run (adjacent pages of one kind
  * are one run per MiB).
  */

@@ -23,6 +23,8 @@
 #include "image/ring.h"
 #include "image/writer_dir.h"
 
+#define KEPT_BACK	6U	/* pieces that are not lent */
+
 struct uring_writer {
 	struct writer_dir wd;	/* first */
 	struct ring *ring;
@@ -54,10 +56,10 @@ static struct uring_writer *to_uring(struct image_writer *w)
 /* ---------------------------------------------------------------- writes */
 
 /* Did it fail in a way that writing it again may mend? */
-static bool worth_another(const struct image_wfile *f, int res)
+static bool worth_another(int res)
 {
-	return res == -EAGAIN || res == -EINTR || res == -EOPNOTSUPP ||
-	       (res == -EINVAL && f->plain.direct);
+	/* -EINVAL: it was direct when it was begun, whatever has become of the file since */
+	return res == -EAGAIN || res == -EINTR || res == -EOPNOTSUPP || res == -EINVAL;
 }
 
 /* A write ended, as far as @res says; the rest is written now. */
@@ -72,7 +74,7 @@ static void written(void *owner, const struct ring_write *w, int res)
 		res = uw->fault(uw->fault_arg, w->offset, w->len, res);
 	if (res == (int)w->len || f->err)
 		return;
-	if (res < 0 && !worth_another(f, res)) {
+	if (res < 0 && !worth_another(res)) {
 		f->err = res;
 		return;
 	}
@@ -236,11 +238,19 @@ static void uring_written(struct image_wfile *f, uint64_t *ret_bytes, uint64_t *
 _Static_assert(RING_PIECE_BYTES == IMAGE_LENT_BYTES, "a piece");
 _Static_assert(PLAIN_FILE_ALIGN == IMAGE_LENT_ALIGN, "where it begins");
 
+/* Some are kept back, one for each file and more: what is copied must get on. */
 static uint8_t *uring_lend(struct image_writer *w)
 {
+	struct uring_writer *uw = to_uring(w);
 	uint8_t *piece;
 
-	return get_piece(to_uring(w), &piece) ? NULL : piece;
+	while (ring_free(uw->ring) <= KEPT_BACK) {
+		if (!ring_busy(uw->ring))
+			write_run(uw);
+		if (!ring_busy(uw->ring) || ring_wait(uw->ring))
+			return NULL;
+	}
+	return ring_get(uw->ring, &piece) ? NULL : piece;
 }
 
 static void uring_reclaim(struct image_writer *w, uint8_t *piece)

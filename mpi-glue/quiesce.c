@@ -322,7 +322,8 @@ void quiesce_publish_wait(struct status_wait *wait)
 		wait->held = t->gathers ? STATUS_GATHERS : t->safe ? STATUS_HELD : 0;
 		wait->peer = t->peer < 0 ? STATUS_NONE : (uint32_t)t->peer;
 		wait->tag = t->tag;
-		wait->comm = counter ? counter->id : 0;
+		/* whoever meets without a communicator waits for none */
+		wait->comm = counter && counter->slot != COUNTER_MEETING ? counter->id : 0;
 		wait->seq = counter ? counter->seq + t->gathers : 0;
 		break;
 	}

@@ -46,13 +46,29 @@ void pages_wake(struct status_page *page)
 	syscall(SYS_futex, &page->order.serial, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
+/* Of a checkpoint before, which may have come to nothing: ranks may not have got so far. */
+static void forget_targets(struct pages *p)
+{
+	unsigned int i;
+	uint32_t k;
+
+	for (i = 0; i < p->ranks->nr; i++) {
+		struct status_target *targets = status_targets(p->page[i]);
+
+		for (k = 0; k < p->page[i]->max_comms; k++) {
+			__atomic_store_n(&targets[k].id, 0, __ATOMIC_RELEASE);
+			targets[k].seq = 0;
+		}
+	}
+}
+
 void pages_order(struct pages *p, uint64_t number, uint32_t intent)
 {
 	unsigned int i;
 
 	if (p->intent == STATUS_RUN && intent != STATUS_RUN) {
 		seqs_clear(&p->seqs);
-		p->stall.done = 0;
+		forget_targets(p);
 	}
 	/* Who drains begins at nothing: in each all is said anew. */
 	if (intent == STATUS_DRAIN)
@@ -62,7 +78,7 @@ void pages_order(struct pages *p, uint64_t number, uint32_t intent)
 	p->targets = 0;
 	p->reached = p->failed = p->caught_up = false;
 	p->ordered_at = p->stuck_at = pages_now();
-	pages_moved(p);
+	pages_stall_begin(p);
 	for (i = 0; i < p->ranks->nr; i++) {
 		p->page[i]->order.intent = intent;
 		pages_wake(p->page[i]);
@@ -78,8 +94,10 @@ int pages_targets(struct pages *p, uint64_t number, const struct shim_seq *targe
 
 		if (!entry)
 			return -ENOSPC;
-		if (entry->target < targets[i].seq)
+		if (entry->target < targets[i].seq) {
 			entry->target = targets[i].seq;
+			pages_moved(p);
+		}
 	}
 	p->targets = number;
 	p->caught_up = false;

@@ -28,6 +28,7 @@ struct pages {
 		uint64_t moved_at;	/* when a target was raised last */
 		uint64_t poked_at;	/* 0: not since then */
 		uint64_t done;		/* of STATUS_STALLS */
+		uint64_t patience;	/* ns; more after each step */
 		bool letting;		/* what ranks wait for is asked for, to let them on */
 	} stall;
 	struct seqs seqs;
@@ -57,7 +58,8 @@ static inline bool pages_answers(const struct pages *p, unsigned int i)
 void pages_wake(struct status_page *page);
 bool pages_misses(const struct pages *p, unsigned int index);
 uint64_t pages_now(void);
-/* pages_stall.c: a target was raised, or there is a new order. */
+/* pages_stall.c: a new order; and a target was raised. */
+void pages_stall_begin(struct pages *p);
 void pages_moved(struct pages *p);
 /* Somebody is behind: have it told if that lasts and it waits for a message. */
 void pages_stalled(struct pages *p);

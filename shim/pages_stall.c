@@ -10,20 +10,35 @@
  * collective that they stand before, and no more: that they will is certain, of those
  * after it nothing is. It may take several such steps.
  *
- * What ranks wait for they are asked for; what a held thread has not begun is one more
- * than its page lists. (While it looks whether it may, that can be one too many, for an instant: so
- * it is left to settle. A target that is too high can be missed until the deadline, at worst.)
+ * Who is let on has others behind, too. So nothing is done as long as the sender may just
+ * compute: a rank outside MPI here buys it a second, and each step takes half as long again as
+ * the one before, so that in the end it is longer than any phase of the program.
+ *
+ * What ranks wait for they are asked for. What is read then may be a moment old, or of a
+ * thread that looks whether it may begin; so it is left to settle, and the lower number counts.
  */
+#include <string.h>
+
 #include "shim/pages_priv.h"
 
-#define STALL_NS	50000000ull	/* without a new target */
+#define STALL_NS	50000000ull	/* without a new target, at first */
+#define COMPUTES_NS	1000000000ull	/* ... while a rank is outside MPI */
 #define SETTLE_NS	20000000ull	/* after ranks were asked */
+
+void pages_stall_begin(struct pages *p)
+{
+	p->stall.letting = false;
+	p->stall.done = 0;
+	p->stall.patience = STALL_NS;
+	pages_moved(p);
+}
 
 void pages_moved(struct pages *p)
 {
 	p->stall.moved_at = pages_now();
-	p->stall.poked_at = 0;
-	p->stall.letting = false;
+	/* what was told to others is done, whatever moves meanwhile */
+	if (!p->stall.letting)
+		p->stall.poked_at = 0;
 }
 
 static void poke(struct pages *p)
@@ -54,29 +69,31 @@ static bool is_settled(const struct pages *p)
 /* One that computes does not need the others, nor one in a collective, to which all come. */
 static bool awaits_message(const struct pages *p)
 {
+	bool awaits = false, computes = false;
 	struct shim_wait wait;
 	unsigned int i;
 
 	for (i = 0; i < p->ranks->nr; i++) {
 		pages_wait(p, i, &wait);
-		if (pages_misses(p, i) && wait.name[0] && !wait.comm)
-			return true;
+		awaits |= pages_misses(p, i) && wait.name[0] && !wait.comm;
+		computes |= !wait.name[0];
 	}
-	return false;
+	return awaits && (!computes || pages_now() >= p->stall.moved_at + COMPUTES_NS);
 }
 
 void pages_stalled(struct pages *p)
 {
 	struct seqs_entry *entry;
 
-	if (!p->stall.poked_at && pages_now() >= p->stall.moved_at + STALL_NS)
+	if (!p->stall.poked_at && pages_now() >= p->stall.moved_at + p->stall.patience)
 		poke(p);
 	if (!is_settled(p))
 		return;
-	pages_moved(p);
+	p->stall.poked_at = 0;	/* they are asked again */
 	entry = awaits_message(p) ? seqs_at(&p->seqs, STATUS_STALLS) : NULL;
 	if (!entry)
 		return;
+	pages_moved(p);
 	entry->members = UINT64_MAX;	/* it is told to the others */
 	seqs_begin(entry, entry->target + 1);
 }
@@ -86,16 +103,21 @@ static void let_on(struct pages *p, unsigned int i)
 	const struct status_comm *comms = status_comms(p->page[i]);
 	struct shim_wait wait;
 	struct seqs_entry *entry;
+	uint64_t begun;
 	uint32_t k;
 
 	pages_wait(p, i, &wait);
-	if (wait.held != STATUS_HELD || !wait.comm || p->over[i])
+	/* nobody's message comes after the end */
+	if (wait.held != STATUS_HELD || !wait.comm || p->over[i] ||
+	    !strcmp(wait.name, "MPI_Finalize"))
 		return;
 	for (k = 0; k < p->page[i]->max_comms && comms[k].id != wait.comm; k++)
 		;
 	entry = k < p->page[i]->max_comms ? seqs_at(&p->seqs, wait.comm) : NULL;
-	if (entry)
-		seqs_begin(entry, __atomic_load_n(&comms[k].seq, __ATOMIC_ACQUIRE) + 1);
+	if (!entry)
+		return;
+	begun = __atomic_load_n(&comms[k].seq, __ATOMIC_ACQUIRE);
+	seqs_begin(entry, (wait.seq < begun ? wait.seq : begun) + 1);
 }
 
 bool pages_let_on(struct pages *p)
@@ -105,6 +127,7 @@ bool pages_let_on(struct pages *p)
 
 	if (entry && entry->target > p->stall.done) {
 		p->stall.done = entry->target;
+		p->stall.patience += p->stall.patience / 2;
 		p->stall.letting = true;
 		poke(p);
 	}
@@ -114,6 +137,7 @@ bool pages_let_on(struct pages *p)
 		return true;
 	for (i = 0; i < p->ranks->nr; i++)
 		let_on(p, i);
+	p->stall.letting = false;
 	pages_moved(p);
 	return true;
 }

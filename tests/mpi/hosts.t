@@ -198,12 +198,15 @@ unknown() {
 	until_state "$id" "$other"
 }
 
-# each rank has written anew
+# each rank has written anew; on a machine with more to do than it can that may take a while
 all_live() {
-	local i before
+	local i before _
 	for i in 0 1 2; do
 		before=$(cat "$work/alive.$i")
-		sleep 1
+		for _ in {1..10}; do
+			sleep 1
+			[ "$(cat "$work/alive.$i")" = "$before" ] || break
+		done
 		[ "$(cat "$work/alive.$i")" != "$before" ] || {
 			echo "rank $i does not run"
 			tail "$work"/n?/log

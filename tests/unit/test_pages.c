@@ -553,11 +553,13 @@ static void held_ranks_go_on_for_others(void **state)
 	look_for_ms(w, 5);
 	assert_int_equal(next_heard(w, SHIM_CAUGHT_UP)->msg.number, 9);
 	/* in the next checkpoint nothing of it is left */
+	assert_int_equal(status_targets(w->page[1])[2].seq, 9);
 	pages_order(w->pages, 10, STATUS_RUN);
 	obey_all(w, STATUS_RUNNING);
 	look(w);
 	w->nr = 0;
 	pages_order(w->pages, 11, STATUS_QUIESCE);
+	assert_int_equal(status_targets(w->page[1])[2].id, 0);
 	look_for_ms(w, 5);
 	w->nr = 0;
 	assert_int_equal(pages_targets(w->pages, 12, NULL, 0), 0);
