@@ -191,6 +191,9 @@ static int read_state(struct capture *cap, struct engine_error *error)
 
 	ret = kdev_read_records(cap->dev, cap->snapshot.state_bytes, &cap->records,
 				&cap->records_len);
+	/* they are gone with the freeze */
+	if (!ret && cap->records_len < cap->snapshot.state_bytes)
+		ret = -ETIMEDOUT;
 	if (ret)
 		return capture_failed(cap, ret, "cannot read the records", error);
 	ret = state_parse(cap->records, cap->records_len, &cap->state, &why);

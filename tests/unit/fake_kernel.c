@@ -249,7 +249,7 @@ static ssize_t fake_read(struct kdev *dev, void *buf, size_t len)
 		.detail = "wchan nfs_wait",
 	};
 	const char *from = fake.refused ? (char *)&refusal : (char *)fake.stream.buf;
-	size_t all = fake.refused ? sizeof(refusal) : fake.stream.len;
+	size_t all = fake.refused ? sizeof(refusal) : fake.stream.len - fake.lost;
 
 	if (len > all - fake.read_pos)
 		len = all - fake.read_pos;

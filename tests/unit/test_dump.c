@@ -410,6 +410,14 @@ static void test_failures(void **state)
 	dump_fails(s, &options, -ETIMEDOUT, CKPT_R_PAUSE_LIMIT);
 	fake_close_files();
 
+	/* the records go with the freeze: none are left, or it ended between two reads */
+	for (unsigned int part = 1; part <= 2; part++) {
+		make_tree(s);
+		fake.lost = fake.stream.len / part;
+		dump_fails(s, &options, -ETIMEDOUT, CKPT_R_PAUSE_LIMIT);
+		fake_close_files();
+	}
+
 	/* the kernel thawed before we could kill: the image must not stay */
 	make_tree(s);
 	options.stop_and_copy = false;
