@@ -19,6 +19,7 @@
 #define PAGE		4096UL
 #define SLAB		(32UL << 20)
 #define SMALL_SLAB	(1UL << 20)
+#define CONTENT_LITTLE	(256UL << 10)	/* what may well be all */
 
 int content_room(struct content *c, size_t want, void **ret_buf, size_t *ret_len)
 {
@@ -46,6 +47,21 @@ int content_data(struct content *c, uint64_t offset, const void *data, size_t le
 int content_end(struct content *c, uint64_t size)
 {
 	return c->ops->end(c, size);
+}
+
+/*
+ * Memory for contents on their way, by munmap(2) given back; NULL without any.  From
+ * CONTENT_ROOM on of huge pages, below of small ones: what is not filled costs nothing.
+ */
+static void *content_map(size_t len)
+{
+	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	/* fewer faults; fails where there are none */
+	madvise(p, len, len < CONTENT_ROOM ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
+	return p;
 }
 
 /* ---------------------------------------------------------------- image */
@@ -110,17 +126,6 @@ static const struct content_ops image_ops = {
 	.data = image_data,
 	.end = image_end,
 };
-
-void *content_map(size_t len)
-{
-	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (p == MAP_FAILED)
-		return NULL;
-	/* fewer faults; fails where there are none */
-	madvise(p, len, len < CONTENT_ROOM ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
-	return p;
-}
 
 int content_image_create(struct image *img, struct content **ret_content)
 {

@@ -38,7 +38,6 @@ struct content {
 };
 
 #define CONTENT_ROOM	(4UL << 20)	/* a good thing to want */
-#define CONTENT_LITTLE	(256UL << 10)	/* what may well be all */
 
 /* At least a page and at most want bytes, page aligned. */
 int content_room(struct content *c, size_t want, void **ret_buf, size_t *ret_len);
@@ -47,12 +46,6 @@ int content_pages(struct content *c, uint64_t mm_id, uint64_t addr, uint64_t nr_
 int content_begin(struct content *c, uint64_t blob);	/* one blob at a time */
 int content_data(struct content *c, uint64_t offset, const void *data, size_t len);
 int content_end(struct content *c, uint64_t size);
-
-/*
- * Memory for contents on their way, by munmap(2) given back; NULL without any.  From
- * CONTENT_ROOM on of huge pages, below of small ones: what is not filled costs nothing.
- */
-void *content_map(size_t len);
 
 /* Straight into the image. */
 int content_image_create(struct image *img, struct content **ret_content);
