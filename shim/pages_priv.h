@@ -2,10 +2,12 @@
 /*
  * Of the status pages alone.
  *
- *	pages.c		orders, and what the ranks answer as reports
- *	pages_stall.c	ranks that catch up, and do not get on
- *	pages_doing.c	what ranks are doing, for people
- *	pages_open.c	files and mappings
+ *	pages.c			what the ranks answer, as reports
+ *	pages_order.c		orders
+ *	pages_collectives.c	how far ranks that quiesce go on
+ *	pages_stall.c		those that catch up, and do not get on
+ *	pages_doing.c		what ranks are doing, for people
+ *	pages_open.c		files and mappings
  */
 #ifndef STILLPOINT_SHIM_PAGES_PRIV_H
 #define STILLPOINT_SHIM_PAGES_PRIV_H
@@ -54,10 +56,24 @@ static inline bool pages_answers(const struct pages *p, unsigned int i)
 	return pages_load(&p->page[i]->answer.seen) == p->page[i]->order.serial;
 }
 
-/* pages.c: have the rank look at its order; it has not begun what others have; CLOCK_MONOTONIC. */
+static inline bool pages_is_here(const struct pages *p, uint32_t rank)
+{
+	return p->ranks->node_of[rank] == p->ranks->node;
+}
+
+/* pages.c: what the look's function answers to a message. */
+int pages_report(struct look *look, uint32_t type, int32_t value, uint64_t number,
+		 const void *data, size_t len);
+/* Once for each order: the rank at @index cannot do what it asks for. */
+int pages_tell_failure(struct look *look, unsigned int index, uint32_t state, const char *text);
+/* The first rank that does not have @state as its answer to the latest order; nr: all have. */
+unsigned int pages_first_without(const struct pages *p, uint32_t state);
+/* pages_order.c: have the rank look at its order; CLOCK_MONOTONIC. */
 void pages_wake(struct status_page *page);
-bool pages_misses(const struct pages *p, unsigned int index);
 uint64_t pages_now(void);
+/* pages_collectives.c: a look at ranks that quiesce; one has not begun what others have. */
+int pages_look_quiesced(struct look *look);
+bool pages_misses(const struct pages *p, unsigned int index);
 /* pages_stall.c: a new order; and a target was raised. */
 void pages_stall_begin(struct pages *p);
 void pages_moved(struct pages *p);

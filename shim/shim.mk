@@ -22,7 +22,8 @@ $(call unit_test,tests/unit/test_follow,tests/unit/test_follow.c shim/follow.c s
 	$(LIB)/libdaemon.a $(LIB)/libshim.a $(LIB)/libimage.a -ljansson)
 
 # status pages of MPI ranks, for the shim and for tests
-$(call library,pages,shim/pages.c shim/pages_doing.c shim/pages_open.c shim/pages_stall.c)
+$(call library,pages,shim/pages.c shim/pages_collectives.c shim/pages_doing.c shim/pages_open.c \
+	shim/pages_order.c shim/pages_stall.c)
 $(call unit_test,tests/unit/test_pages,tests/unit/test_pages.c,$(LIB)/libpages.a -ljansson)
 
 $(call program,ckpt-shim,shim/main.c shim/init.c shim/restore.c shim/start.c shim/spec.c shim/client.c \
