@@ -37,6 +37,14 @@ static inline __attribute__((always_inline)) struct counter *counter_of(MPI_Comm
 	return likely(desc) && likely(desc->coll.id) ? &desc->coll : NULL;
 }
 
+/* May this process be the root? True if that is not known: between groups, or of no communicator. */
+static inline bool collective_root(MPI_Comm comm, int root)
+{
+	const struct vcomm *desc = (const struct vcomm *)vobj_comm(comm);
+
+	return root < 0 || !desc || !desc->size || desc->remote_size || desc->rank == root;
+}
+
 struct counter *counter_of_file(MPI_File file);
 struct counter *counter_of_win(MPI_Win win);
 

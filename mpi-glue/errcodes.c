@@ -92,8 +92,10 @@ LOWER_TEXT int PMPI_Add_error_string(int errorcode, const char *string)
 	if (unlikely(!glue.lower))
 		glue_load();
 	rc = lower_MPI_Add_error_string(errorcode, string);
-	return rc ? fail_world(rc, CALL_MPI_Add_error_string) :
-	       note(CALL_MPI_Add_error_string, 0, errorcode, string);
+	if (rc)
+		return fail_world(rc, CALL_MPI_Add_error_string);
+	errors_forget(CALL_MPI_Add_error_string, errorcode);	/* the text before it */
+	return note(CALL_MPI_Add_error_string, 0, errorcode, string);
 }
 MPI_ALIAS(MPI_Add_error_string);
 

@@ -12,12 +12,12 @@ static bool is_of(const struct vgroup *group, const struct vcomm *comm)
 	return group && group->of == comm && group->obj.real && !group->obj.freed;
 }
 
-/* When several threads may call, one may just free it. */
+/* When several threads call, one may just free it. */
 static bool again(struct vcomm *comm, bool remote, MPI_Group *group)
 {
 	struct vgroup *known = comm && !comm->obj.freed ? comm->group[remote] : NULL;
 
-	if (glue.multiple || !group || !is_of(known, comm))
+	if (glue.several || !group || !is_of(known, comm))
 		return false;
 	*group = virt_group(vobj_get(&known->obj));
 	return true;

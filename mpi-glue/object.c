@@ -195,9 +195,11 @@ LOWER_TEXT static int intercomm_inside(MPI_Comm local_comm, int local_leader, MP
 				       int remote_leader, int tag, MPI_Comm *newintercomm)
 {
 	MPI_Comm real;
-	int rc = lower_MPI_Intercomm_create(real_comm(local_comm), local_leader,
-					    real_comm(peer_comm), remote_leader, tag,
-					    newintercomm ? &real : NULL);
+	/* of the others it may be anything */
+	MPI_Comm peer = collective_root(local_comm, local_leader) ? real_comm(peer_comm) :
+			real_comm(MPI_COMM_NULL);
+	int rc = lower_MPI_Intercomm_create(real_comm(local_comm), local_leader, peer,
+					    remote_leader, tag, newintercomm ? &real : NULL);
 
 	if (rc)
 		return fail_comm(local_comm, rc, CALL_MPI_Intercomm_create);

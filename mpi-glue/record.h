@@ -16,7 +16,7 @@
 
 #include "mpi-glue/vhandle.h"
 
-#define OP_STUBS	1024	/* user operations alive at once; callback_stubs.S */
+#define OP_STUBS	8192	/* user operations alive at once; callback_stubs.S */
 
 /* One attribute of an object, newest first; attr.c says who may touch it when. */
 struct vattr {

@@ -423,7 +423,7 @@ LOWER_TEXT static void cancelled_freed(struct vrequest *req)
 		request_finished(req, &status);
 }
 
-/* The library may read the arrays of a freed request until it completes: they are left. */
+/* The library may read the arrays of a freed request until it completes: they are left then. */
 LOWER_TEXT int PMPI_Request_free(MPI_Request *request)
 {
 	GLUE_CALL(MPI_Request_free);
@@ -444,7 +444,8 @@ LOWER_TEXT int PMPI_Request_free(MPI_Request *request)
 		return fail_world(rc, CALL_MPI_Request_free);
 	*request = MPI_REQUEST_NULL;
 	if (req) {
-		req->owned = NULL;
+		if (req->flags & REQ_ACTIVE)
+			req->owned = NULL;
 		request_put(req);
 	}
 	return rc;

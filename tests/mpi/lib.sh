@@ -71,19 +71,20 @@ newer() {
 	done
 }
 
-# in a directory of its own: Fortran's modules are written where the compiler stands
+# In a directory of its own: Fortran's modules are written where the compiler stands, and tests
+# beside this one may build or run the same program.
 build() {
 	local kind=$1 name=$2 out=$top/build/mpi/programs/$1/$2 tests=$top/tests/mpi src scratch rc
 	src=$(ls "$tests/programs/$name".* "$tests/cuts/$name".* 2>/dev/null)
 	newer "$out" "$src" "$tests"/programs/mt.h "$tests"/cuts/cut.h "$tests"/step* && return
 	mkdir -p "${out%/*}"
-	scratch=$(mktemp -d)
+	scratch=$(mktemp -d "${out%/*}/.build.XXXXXX")
 	(cd "$scratch" && case $src in
-	*.c) "${cc[$kind]}" -O1 -g -w -pthread -o "$out" "$src" ;;
-	*.cc) "${cxx[$kind]}" -O1 -g -w -o "$out" "$src" ;;
+	*.c) "${cc[$kind]}" -O1 -g -w -pthread -o program "$src" ;;
+	*.cc) "${cxx[$kind]}" -O1 -g -w -o program "$src" ;;
 	*) "${cc[$kind]}" -O1 -g -c "$tests/step_fortran.c" &&
-		"${fc[$kind]}" -O1 -g -w -fallow-argument-mismatch -o "$out" "$src" step_fortran.o ;;
-	esac)
+		"${fc[$kind]}" -O1 -g -w -fallow-argument-mismatch -o program "$src" step_fortran.o ;;
+	esac && mv program "$out")
 	rc=$?
 	rm -rf "$scratch"
 	return $rc

@@ -2,7 +2,7 @@
 /*
  * What programs do though it is wrong or fails: a file deleted that is not there, the tool interface asked for
  * what it does not have, a message to nobody under MPI_ERRORS_RETURN, and a communicator that only
- * one rank frees. Each returns, and the program goes on.
+ * one rank frees. Each returns, and the program goes on. And handles that only one rank has to have.
  */
 #include "mt.h"
 
@@ -42,6 +42,38 @@ static void wrong_send(void)
 	CHECK(in == LEFT);
 }
 
+/* What the others pass is not even a handle. */
+static void at_root_alone(void)
+{
+	MPI_Datatype pair;
+	MPI_Comm half, between, peer;
+	int out[2] = { mt_rank, -mt_rank }, in[2] = { -1, -1 }, all[2 * mt_size], i;
+
+	memset(&pair, 0x11, sizeof(pair));
+	memset(&peer, 0x11, sizeof(peer));
+	if (!mt_rank) {
+		MPI_Type_contiguous(2, MPI_INT, &pair);
+		MPI_Type_commit(&pair);
+		peer = MPI_COMM_WORLD;
+	}
+	CHECK(!MPI_Gather(out, 2, MPI_INT, all, 1, pair, 0, MPI_COMM_WORLD));
+	for (i = 0; !mt_rank && i < mt_size; i++)
+		CHECK(all[2 * i] == i && all[2 * i + 1] == -i);
+	CHECK(!MPI_Scatter(all, 1, pair, in, 2, MPI_INT, 0, MPI_COMM_WORLD));
+	CHECK(in[0] == mt_rank && in[1] == -mt_rank);
+	if (!mt_rank)
+		MPI_Type_free(&pair);
+	/* one rank with all the others, whose leader is their first */
+	MPI_Comm_split(MPI_COMM_WORLD, !mt_rank, mt_rank, &half);
+	if (mt_rank == 1)
+		peer = MPI_COMM_WORLD;
+	CHECK(!MPI_Intercomm_create(half, 0, peer, !mt_rank, 5, &between));
+	MPI_Comm_remote_size(between, &i);
+	CHECK(i == (mt_rank ? 1 : mt_size - 1));
+	MPI_Comm_free(&between);
+	MPI_Comm_free(&half);
+}
+
 int main(int argc, char **argv)
 {
 	MPI_Comm comm, other;
@@ -50,6 +82,8 @@ int main(int argc, char **argv)
 	missing_file();
 	tools();
 	wrong_send();
+	if (mt_size > 1)
+		at_root_alone();
 	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
 	MPI_Comm_split(MPI_COMM_WORLD, mt_rank % 2, 0, &other);
 	if (!mt_rank)
