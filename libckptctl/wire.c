@@ -72,7 +72,7 @@ static int make_room(struct wire_in *in)
 	return 0;
 }
 
-/* Keep what fits, close the rest: then the peer is not one of ours. */
+/* All of them: who closes too many is the caller's choice. */
 static int keep_fds(struct wire_in *in, struct msghdr *msg)
 {
 	struct cmsghdr *c;
@@ -87,21 +87,19 @@ static int keep_fds(struct wire_in *in, struct msghdr *msg)
 		n = (unsigned int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
 		for (i = 0; i < n; i++) {
 			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
-			if (in->nr_fds < WIRE_FDS_MAX) {
+			if (in->nr_fds < sizeof(in->fds) / sizeof(in->fds[0]))
 				in->fds[in->nr_fds++] = fd;
-				continue;
-			}
-			close(fd);
-			too_many = true;
+			else
+				close(fd);
 		}
 	}
-	return too_many ? -EPROTO : 0;
+	return too_many || in->nr_fds > WIRE_FDS_MAX ? -EPROTO : 0;
 }
 
 int wire_receive(struct wire_in *in, int sock)
 {
 	union {
-		char buf[CMSG_SPACE(sizeof(int) * WIRE_FDS_MAX)];
+		char buf[CMSG_SPACE(sizeof(int) * WIRE_SCM_MAX)];
 		struct cmsghdr align;
 	} control;
 	struct iovec iov;

@@ -25,6 +25,7 @@
 #define WIRE_VERSION		1
 #define WIRE_HEADER		12
 #define WIRE_FDS_MAX		16
+#define WIRE_SCM_MAX		253	/* what the kernel hands over at once: SCM_MAX_FD */
 #define WIRE_REQUEST_MAX	(1u << 20)	/* environment and command line of a job */
 #define WIRE_ANSWER_MAX		(256u << 20)	/* show of a big image */
 
@@ -34,7 +35,7 @@ struct wire_in {
 	uint8_t *buf;
 	size_t len;
 	size_t size;
-	int fds[WIRE_FDS_MAX];
+	int fds[WIRE_FDS_MAX + WIRE_SCM_MAX];	/* more than WIRE_FDS_MAX are there to be closed */
 	unsigned int nr_fds;
 };
 
@@ -44,7 +45,7 @@ void wire_in_done(struct wire_in *in);
  * wire_receive() - read once from a socket
  *
  * Return: bytes read; 0 at the end; -EAGAIN; -EPROTO for descriptors beyond
- * reason; other negative errno.
+ * reason, after which there is no more to read; other negative errno.
  */
 int wire_receive(struct wire_in *in, int sock);
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Orders into status pages; see pages.h. How far ranks may go on is in
- * pages_collectives.c.
+ * Orders into status pages; see pages.h.
+ *
+ * An order is whole before its serial number says that there is one: a rank that sees the
+ * number sees the rest.  pages_collectives.c raises how far ranks may go on in the same way.
  */
 #include "shim/pages.h"
 

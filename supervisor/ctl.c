@@ -6,8 +6,10 @@
  * request says.  A connection has one request at a time and is not read while
  * that is under way, except to notice that it ends.  Nothing a client sends or
  * does not take can hold up the loop: reads are bounded, writes are queued up to
- * a limit, and beyond it progress is dropped and then the client.  A connection without a
- * request under way is closed after a time, so that nobody keeps others out by being there.
+ * a limit, beyond which progress is dropped, and nobody is heard again before the answer was
+ * taken.  What a user sent is closed elsewhere.  A connection without a request under way is
+ * closed after a time, so that nobody keeps others out by being there; requests under way count
+ * even if who made them is gone.
  */
 #include "supervisor/ctl.h"
 
@@ -22,6 +24,7 @@
 #include <unistd.h>
 
 #include "image/util.h"
+#include "supervisor/close_apart.h"
 #include "supervisor/daemon.h"
 #include "supervisor/outcome.h"
 #include "supervisor/verbs.h"
@@ -31,6 +34,7 @@
 #define CONNECTIONS_PER_USER 64	/* of others than root */
 #define PROGRESS_QUEUE_MAX 65536
 #define IDLE_LOOKS	4	/* in the time after which an idle one is closed */
+#define REST_MS		1000	/* without descriptors or memory for another connection */
 
 struct ctl_connection {
 	struct ctl *ctl;
@@ -56,6 +60,8 @@ struct ctl {
 	struct reactor_source *source;
 	struct ctl_connection *connections;
 	unsigned int nr_connections;
+	struct request *requests;
+	struct reactor_source *rest;	/* until connections are taken again; NULL: they are */
 	struct reactor_source *timer;	/* looks for idle ones; NULL: there are none */
 };
 
@@ -67,9 +73,19 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+/* The last reference of what is a user's may be ours, and its end take as long as he likes. */
+static void close_received(const struct ctl_connection *c, int fd)
+{
+	if (c->peer.uid)
+		close_apart(fd);
+	else if (fd >= 0)
+		close(fd);
+}
+
 static void connection_close(struct ctl_connection *c)
 {
 	struct request *request = c->request;
+	unsigned int i;
 
 	if (request) {
 		request->connection = NULL;
@@ -78,7 +94,10 @@ static void connection_close(struct ctl_connection *c)
 			c->on_abandon(request, c->abandon_arg);
 	}
 	reactor_remove(c->source);
-	close(c->sock);
+	shutdown(c->sock, SHUT_RDWR);
+	close_received(c, c->sock);
+	for (i = 0; i < c->in.nr_fds; i++)
+		close_received(c, wire_take_fd(&c->in, i));
 	wire_in_done(&c->in);
 	if (c->out_fd >= 0)
 		close(c->out_fd);
@@ -173,6 +192,11 @@ static void request_free(struct request *request)
 	for (i = 0; i < request->nr_fds; i++) {
 		if (request->fds[i] >= 0)
 			close(request->fds[i]);
+	}
+	if (request->link) {
+		*request->link = request->next;
+		if (request->next)
+			request->next->link = request->link;
 	}
 	json_decref(request->args);
 	free((char *)request->verb);
@@ -270,6 +294,11 @@ static struct request *parse(struct ctl_connection *c, const char *body,
 	json_decref(json);
 	if (!request)
 		return NULL;
+	request->next = c->ctl->requests;
+	request->link = &c->ctl->requests;
+	if (request->next)
+		request->next->link = &request->next;
+	c->ctl->requests = request;
 	request->daemon = c->ctl->daemon;
 	request->connection = c;
 	request->pid = c->peer.pid;
@@ -282,6 +311,7 @@ static void dispatch(struct ctl_connection *c, const char *body, size_t len)
 {
 	json_t *outcome = NULL;
 	struct request *request = parse(c, body, len, &outcome);
+	unsigned int i;
 	verb_fn fn;
 
 	if (!request) {
@@ -291,9 +321,11 @@ static void dispatch(struct ctl_connection *c, const char *body, size_t len)
 		json_decref(outcome);
 		return;
 	}
-	while (request->nr_fds < c->in.nr_fds) {
-		request->fds[request->nr_fds] = wire_take_fd(&c->in, request->nr_fds);
-		request->nr_fds++;
+	for (i = 0; i < c->in.nr_fds; i++) {
+		if (request->uid)
+			close_apart(wire_take_fd(&c->in, i));
+		else
+			request->fds[request->nr_fds++] = wire_take_fd(&c->in, i);
 	}
 	c->request = request;
 	wire_consume(&c->in);
@@ -331,7 +363,7 @@ static void on_connection(uint32_t events, void *arg)
 	if (n == -EAGAIN)
 		return;
 	/* Nobody of ours sends on before the answer: then it is noise. */
-	if (n <= 0 || c->request) {
+	if (n <= 0 || c->request || c->out) {
 		connection_close(c);
 		return;
 	}
@@ -379,14 +411,23 @@ static void watch_idle(struct ctl *ctl)
 		reactor_timer(ctl->daemon->reactor, limit / IDLE_LOOKS + 1, on_timer, ctl, &ctl->timer);
 }
 
-static unsigned int count_of_user(const struct ctl *ctl, uid_t uid)
+/* Connections, and requests whose connection is gone; of everybody, and of @uid. */
+static unsigned int count(const struct ctl *ctl, uid_t uid, unsigned int *ret_own)
 {
 	const struct ctl_connection *c;
-	unsigned int n = 0;
+	const struct request *request;
+	unsigned int all = ctl->nr_connections, own = 0;
 
 	for (c = ctl->connections; c; c = c->next)
-		n += c->peer.uid == uid;
-	return n;
+		own += c->peer.uid == uid;
+	for (request = ctl->requests; request; request = request->next) {
+		if (request->connection)
+			continue;
+		all++;
+		own += request->uid == uid;
+	}
+	*ret_own = own;
+	return all;
 }
 
 /* There is nobody yet who would send it later; it is short. */
@@ -402,14 +443,14 @@ static void turn_away(int sock, json_t *outcome)
 /* -EBUSY: no more of them, which the peer was told. */
 static int is_full(const struct ctl *ctl, const struct ucred *peer, int sock)
 {
-	unsigned int own = count_of_user(ctl, peer->uid);
+	unsigned int own, all = count(ctl, peer->uid, &own);
 
 	if (peer->uid && own >= CONNECTIONS_PER_USER)
-		turn_away(sock, outcome_error(-EBUSY, "user %u has %u connections to ckptd, which is as many as there may be: end some of the commands that wait (wait, attach, attached run)",
+		turn_away(sock, outcome_error(-EBUSY, "user %u has %u connections to ckptd and requests under way, which is as many as there may be: end some of the commands that wait (wait, attach, attached run)",
 					      (unsigned int)peer->uid, own));
-	else if (ctl->nr_connections >= (peer->uid ? CONNECTIONS_OTHERS : CONNECTIONS_MAX))
+	else if (all >= (peer->uid ? CONNECTIONS_OTHERS : CONNECTIONS_MAX))
 		turn_away(sock, outcome_error(-EBUSY, "ckptd has %u connections, and takes no more: try again later",
-					      ctl->nr_connections));
+					      all));
 	else
 		return 0;
 	return -EBUSY;
@@ -448,20 +489,40 @@ static int connection_open(struct ctl *ctl, int sock)
 	return 0;
 }
 
+static void on_rested(void *arg)
+{
+	struct ctl *ctl = arg;
+
+	ctl->rest = NULL;
+	reactor_events(ctl->source, EPOLLIN);
+}
+
+/* Who waits would make the loop turn without end. */
+static void rest(struct ctl *ctl, int err)
+{
+	log_warning(&ctl->daemon->log, "no connection can be taken: %s", strerror(err));
+	if (!reactor_timer(ctl->daemon->reactor, REST_MS, on_rested, ctl, &ctl->rest))
+		reactor_events(ctl->source, 0);
+}
+
 static void on_listener(uint32_t events, void *arg)
 {
 	struct ctl *ctl = arg;
 	int sock = accept4(ctl->sock, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	int err;
 
-	if (sock < 0)
+	if (sock < 0) {
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+			rest(ctl, errno);
 		return;
+	}
 	err = connection_open(ctl, sock);
 	if (!err)
 		return;
 	log_warning(&ctl->daemon->log, "a connection was turned away: %s",
 		    strerror(-err));
-	close(sock);
+	shutdown(sock, SHUT_RDWR);
+	close_apart(sock);
 }
 
 static int listen_on(const char *path)
@@ -512,10 +573,16 @@ int ctl_open(struct daemon *daemon, struct ctl **ret_ctl)
 
 void ctl_close(struct ctl *ctl)
 {
+	struct request *request;
+
 	if (!ctl)
 		return;
 	reactor_remove(ctl->source);
 	reactor_remove(ctl->timer);
+	reactor_remove(ctl->rest);
+	/* they may be answered later than this */
+	for (request = ctl->requests; request; request = request->next)
+		request->link = NULL;
 	while (ctl->connections)
 		connection_close(ctl->connections);
 	unlink(ctl->daemon->config.socket);

@@ -26,8 +26,9 @@ struct request {
 	pid_t pid;		/* of the caller, as of connect(2) */
 	uid_t uid;
 	gid_t gid;
-	int fds[WIRE_FDS_MAX];	/* that came with it; -1 where taken */
+	int fds[WIRE_FDS_MAX];	/* that came with it, if it is root's; -1 where taken */
 	unsigned int nr_fds;
+	struct request *next, **link;	/* of those under way: ctl.c's */
 };
 
 int ctl_open(struct daemon *daemon, struct ctl **ret_ctl);

@@ -3,7 +3,8 @@
  * A fetch in a worker; see fetching.h.
  *
  * Owns nothing beyond the call.  The promoter is held, but for a dry run: its worker reads in L1 what may have to be
- * replaced, and a job that is waited for comes before copies that are not.
+ * replaced, and a job that is waited for comes before copies that are not.  Not for a user's job that is not known here:
+ * L1 has nothing of it, and asking for jobs that do not exist must not keep others from being copied.
  */
 #include "supervisor/fetching.h"
 
@@ -26,6 +27,7 @@ struct fetching {
 	json_t *unwanted;	/* of the job's record, as it was */
 	const struct fetching_ops *ops;
 	void *arg;
+	bool holds;		/* the promoter */
 };
 
 bool fetching_is_on(const struct daemon *daemon)
@@ -79,10 +81,10 @@ static void on_outcome(json_t *outcome, void *arg)
 	const json_t *step;
 	size_t i;
 
-	if (!g->options.dry_run) {
+	if (!g->options.dry_run)
 		promoter_changed(g->daemon->promoter, g->label);
+	if (g->holds)
 		promoter_release(g->daemon->promoter);
-	}
 	json_array_foreach(json_object_get(said, "steps"), i, step)
 		log_warning(log, "job %lld: %s", (long long)g->options.id, json_string_value(step));
 	json_decref(g->unwanted);
@@ -126,11 +128,12 @@ int fetching_start(struct daemon *daemon, const struct fetching_options *options
 	}
 	g->options.job = NULL;
 	/* Who only looks is in nobody's way. */
-	if (!options->dry_run && !promoter_hold(daemon->promoter, on_held, g))
+	g->holds = !options->dry_run && (options->job || options->uid == 0);
+	if (g->holds && !promoter_hold(daemon->promoter, on_held, g))
 		return 0;
 	err = begin(g);
 	if (err) {
-		if (!options->dry_run)
+		if (g->holds)
 			promoter_release(daemon->promoter);
 		json_decref(g->unwanted);
 		free(g);

@@ -161,6 +161,8 @@ static json_t *check_nodes(const json_t *nodes, const struct config *config)
 	size_t i, k, nr = json_array_size(nodes);
 	const char *name;
 
+	if (nr > HOSTS_MAX)
+		return outcome_usage("%zu nodes are more than there may be (%d)", nr, HOSTS_MAX);
 	for (i = 0; i < nr; i++) {
 		name = json_string_value(json_array_get(nodes, i));
 		if (!name || host_name_check(name))

@@ -308,6 +308,67 @@ def idle_connections(node):
         check(is_closed(waits, 3), 'who has waited is there')
 
 
+def lingering(stack):
+    """a socket whose close waits for who does not read; he is in the stack"""
+    server = stack.enter_context(socket.create_server(('127.0.0.1', 0)))
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    sock = socket.create_connection(server.getsockname())
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 600))
+    sock.setblocking(False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            sock.send(bytes(65536))
+    return sock
+
+
+@test
+def closed_at_leisure(node):
+    """what a user sends may take long to close: that is not waited for"""
+    frame = struct.pack('<IHHI', 0x54504b43, 1, 1, 13) + b'{"verb":"ps"}'
+    with contextlib.ExitStack() as stack:
+        for nr, times in ((1, 1), (40, 1), (1, 3)):
+            with socket.socket(socket.AF_UNIX) as s, lingering(stack) as slow:
+                os.seteuid(USER)
+                try:
+                    s.connect(node.socket)
+                finally:
+                    os.seteuid(0)
+                with contextlib.suppress(BrokenPipeError):
+                    for _ in range(times):
+                        socket.send_fds(s, [frame], [slow.fileno()] * nr)
+                # its last reference is ckptd's now
+                os.close(slow.detach())
+            node.ctl('ps', timeout=5 * daemon.ARGS.slow)
+
+
+@test
+def answers_nobody_takes(node):
+    """who does not take his answers is not asked for more"""
+    node.run('sh', '-c', 'sleep 100', 'x' * 100000)
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(node.socket)
+        try:
+            for _ in range(200):
+                request(s, 'ps', {})
+                time.sleep(0.01)
+        except (BrokenPipeError, ConnectionResetError):
+            return
+        raise AssertionError('200 answers are kept for who takes none')
+
+
+@test
+def more_nodes_than_there_are(node):
+    """a list of nodes that would take minutes to look at is refused before that"""
+    args = {'argv': ['true'], 'env': [], 'cwd': '/',
+            'ranks': {'n': 1, 'nodes': [f'n{i}' for i in range(100000)]}}
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(node.socket)
+        s.settimeout(10 * daemon.ARGS.slow)
+        request(s, 'run', args)
+        refused = answer(s)['error']
+        check('more than there may be' in json.dumps(refused), refused)
+
+
 # ----------------------------------------------------------------- doctor
 
 @test

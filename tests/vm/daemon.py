@@ -1159,7 +1159,7 @@ def users_and_their_jobs(node):
     node.fails(1, "root's", 'dump', '--pid', '1', '--dir', '/tmp/x', user=USER)
     node.fails(1, "root's", 'restore', '--dir', '/tmp/x', user=USER)
     node.fails(1, "root's", 'show', '/tmp', user=USER)
-    node.fails(1, 'not yours', 'doctor', '--pid', '1', user=USER)
+    node.fails(1, "root's", 'doctor', '--pid', '1', user=USER)
     node.ctl('checkpoint', '--kill', str(mine), user=USER)
     node.ctl('restart', str(mine), user=USER)
     pid = node.jobs()[mine]['init_pid']

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Threads that close one descriptor each; see close_apart.h.
+ *
+ * They own that descriptor and nothing else, take no lock and no memory, and nobody waits
+ * for them: the process may fork or end while they hang.
+ */
+#include "supervisor/close_apart.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#define HANGING_MAX	256	/* threads at once */
+#define STACK_BYTES	65536
+
+static unsigned int closing;	/* threads; atomic */
+
+static void *close_one(void *arg)
+{
+	close((int)(intptr_t)arg);
+	__atomic_sub_fetch(&closing, 1, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+void close_apart(int fd)
+{
+	pthread_attr_t attr;
+	sigset_t all, old;
+	pthread_t thread;
+
+	if (fd < 0 || __atomic_load_n(&closing, __ATOMIC_RELAXED) >= HANGING_MAX ||
+	    pthread_attr_init(&attr))
+		return;
+	__atomic_add_fetch(&closing, 1, __ATOMIC_RELAXED);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	/* signals are the caller's */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	if (pthread_create(&thread, &attr, close_one, (void *)(intptr_t)fd))
+		__atomic_sub_fetch(&closing, 1, __ATOMIC_RELAXED);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+}
