@@ -40,16 +40,49 @@ int reopen_failed(struct reopen *r, const struct state_file *file, int err, cons
 
 int reopen_created(struct reopen *r, const char *path)
 {
-	char **more = reallocarray(r->created, r->nr_created + 1, sizeof(*more));
+	struct reopen_new *more = reallocarray(r->created, r->nr_created + 1, sizeof(*more));
 
 	if (!more)
 		return -ENOMEM;
 	r->created = more;
-	more[r->nr_created] = strdup(path);
-	if (!more[r->nr_created])
+	more[r->nr_created] = (struct reopen_new){ .path = strdup(path) };
+	if (!more[r->nr_created].path)
 		return -ENOMEM;
 	r->nr_created++;
 	return 0;
+}
+
+void reopen_mode_later(struct reopen *r, mode_t mode)
+{
+	r->created[r->nr_created - 1].later = true;
+	r->created[r->nr_created - 1].mode = mode;
+}
+
+static int set_mode(const struct reopen_new *new)
+{
+	_cleanup_fd_ int fd = open(new->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	/* what is another's by now has what it needs */
+	return fd < 0 || (chmod(path, new->mode) && errno != EPERM) ? -errno : 0;
+}
+
+/* What lies in a directory before the directory. */
+static int set_modes(struct reopen *r)
+{
+	int ret = 0;
+
+	for (unsigned int i = r->nr_created; !ret && i-- > 0;) {
+		if (!r->created[i].later)
+			continue;
+		ret = set_mode(&r->created[i]);
+		if (ret)
+			engine_fail(r->error, ret, "cannot set the mode of %s: %s",
+				    r->created[i].path, strerror(-ret));
+		r->created[i].later = false;
+	}
+	return ret;
 }
 
 void reopen_undo(struct reopen *r)
@@ -57,7 +90,7 @@ void reopen_undo(struct reopen *r)
 	reopen_ttys_undo(r);
 	reopen_put_undo(r);
 	while (r->nr_created) {
-		char *path = r->created[--r->nr_created];
+		char *path = r->created[--r->nr_created].path;
 
 		if (unlink(path) && errno == EISDIR)
 			rmdir(path);
@@ -270,7 +303,9 @@ int reopen_seal(struct reopen *r)
 	for (unsigned int i = 0; !ret && i < r->state->nr_files; i++)
 		if (r->bases[i] >= 0)
 			ret = reopen_seal_object(r, &r->state->files[i]);
-	return ret ? ret : reopen_gone_seal(r);
+	if (!ret)
+		ret = reopen_gone_seal(r);
+	return ret ? ret : set_modes(r);
 }
 
 int reopen_fd(const struct reopen *r, const struct state_file *file)
@@ -364,7 +399,7 @@ void reopen_done(struct reopen *r)
 		reopen_close(r);
 	reopen_put_done(r);
 	while (r->nr_created)
-		free(r->created[--r->nr_created]);
+		free(r->created[--r->nr_created].path);
 	free(r->created);
 	free(r->ttys);
 	free(r->fds);

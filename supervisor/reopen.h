@@ -19,6 +19,12 @@
 struct reopen_put;		/* contents to put back */
 struct reopen_tty;		/* a caller's terminal, as it was */
 
+struct reopen_new {
+	char *path;
+	mode_t mode;		/* to be given in the end, if later */
+	bool later;
+};
+
 struct reopen {
 	const struct state *state;
 	struct image_reader *reader;
@@ -31,7 +37,7 @@ struct reopen {
 	int *masters;		/* by file: a pty of the tree; -1 */
 	struct reopen_put *puts;	/* found by reopen_check() and reopen_all() */
 	unsigned int nr_puts;
-	char **created;		/* paths to remove again */
+	struct reopen_new *created;	/* to be removed again */
 	unsigned int nr_created;
 	struct reopen_tty *ttys;
 	unsigned int nr_ttys;
@@ -81,6 +87,8 @@ int reopen_tty(const struct reopen *r, int index);
 /* reopen.c */
 int reopen_failed(struct reopen *r, const struct state_file *file, int err, const char *what);
 int reopen_created(struct reopen *r, const char *path);
+/* The last of those gets this mode when all has been opened and made: it may allow less than that needs. */
+void reopen_mode_later(struct reopen *r, mode_t mode);
 /* flags of @file that open(2) takes; close-on-exec, never the controlling terminal */
 int reopen_flags(const struct state_file *file);
 /* one more description of what @base is */
@@ -130,8 +138,8 @@ int reopen_put_content(struct reopen *r, const char *path, int fd, bool raised,
 		       const struct engine_rec_blob *blob);	/* takes over @fd */
 void reopen_put_undo(struct reopen *r);
 void reopen_put_done(struct reopen *r);
-/* and at once, of what is new */
-int reopen_write_content(struct reopen *r, int fd, const struct engine_rec_blob *blob);
+/* and at once, of what is new; @more: rights beyond those recorded, for now */
+int reopen_write_content(struct reopen *r, int fd, const struct engine_rec_blob *blob, mode_t more);
 
 /* reopen_end.c: pipes, terminals, ends outside the tree */
 int reopen_pipes(struct reopen *r);

@@ -51,6 +51,14 @@ static int shm_remember(struct reopen *r, const char *path)
 	return ret ? ret : reopen_created(r, full);
 }
 
+/* Of the last that was created. It is to be opened as it was, which its mode may not allow any more. */
+static int write_new(struct reopen *r, int fd, const struct engine_rec_blob *blob)
+{
+	if ((blob->mode & 0600) != 0600)
+		reopen_mode_later(r, blob->mode & 07777);
+	return reopen_write_content(r, fd, blob, 0600);
+}
+
 static int shm_file(struct reopen *r, int dir, const struct engine_rec_blob *blob)
 {
 	const char *path = state_blob_path(blob);
@@ -60,7 +68,7 @@ static int shm_file(struct reopen *r, int dir, const struct engine_rec_blob *blo
 
 	if (fd >= 0) {
 		ret = shm_remember(r, path);
-		return ret ? ret : reopen_write_content(r, fd, blob);
+		return ret ? ret : write_new(r, fd, blob);
 	}
 	/* It is another node's, and of ranks that run. */
 	if (fd == -EEXIST && !r->options->beside)
@@ -140,6 +148,8 @@ static int shm_node(struct reopen *r, int dir, const struct engine_rec_blob *blo
 {
 	const char *path = state_blob_path(blob), *name;
 	_cleanup_fd_ int parent = shm_parent(dir, path, &name);
+	/* what lies in a directory is made later */
+	mode_t more = S_ISDIR(blob->mode) ? 0700 : 0, mode = blob->mode & 07777;
 	int ret;
 
 	if (parent < 0)
@@ -147,7 +157,7 @@ static int shm_node(struct reopen *r, int dir, const struct engine_rec_blob *blo
 	if (!is_name(name))
 		return -EBADMSG;
 	if (S_ISDIR(blob->mode))
-		ret = mkdirat(parent, name, blob->mode & 07777);
+		ret = mkdirat(parent, name, mode | more);
 	else if (S_ISLNK(blob->mode))
 		ret = symlinkat(state_blob_target(blob) ? state_blob_target(blob) : "", parent,
 				name);
@@ -162,7 +172,9 @@ static int shm_node(struct reopen *r, int dir, const struct engine_rec_blob *blo
 		return ret;
 	if (fchownat(parent, name, blob->uid, blob->gid, AT_SYMLINK_NOFOLLOW) && errno != EPERM)
 		return -errno;
-	return fchmodat(parent, name, blob->mode & 07777, 0) ? -errno : 0;
+	if ((mode & more) != more)
+		reopen_mode_later(r, mode);
+	return fchmodat(parent, name, mode | more, 0) ? -errno : 0;
 }
 
 int reopen_shm_dir(struct reopen *r)
@@ -243,7 +255,7 @@ static int carry_file(struct reopen *r, const struct state_file *file)
 		if (!ret)
 			ret = reopen_check_huge(r, file, fd);
 		if (!ret)
-			ret = reopen_write_content(r, fd, blob);
+			ret = write_new(r, fd, blob);
 		return ret ? reopen_failed(r, file, ret, "write") : 0;
 	}
 	if (fd == -EEXIST)

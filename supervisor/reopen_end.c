@@ -369,7 +369,13 @@ static int give_slave(const struct ckpt_rec_file *rec, int fd)
 	struct stat st;
 	int ret = 0;
 
-	if (fstat(fd, &st) || fchmod(fd, rec->mode & 07777))
+	if (fstat(fd, &st))
+		return -errno;
+	/* of two descriptions the first has done it, and it may not be ours any more */
+	if (st.st_uid == rec->uid && st.st_gid == rec->gid &&
+	    (st.st_mode & 07777) == (rec->mode & 07777))
+		return 0;
+	if (fchmod(fd, rec->mode & 07777))
 		return -errno;
 	if (st.st_uid == rec->uid && st.st_gid == rec->gid)
 		return 0;

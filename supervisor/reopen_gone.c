@@ -96,6 +96,18 @@ int reopen_gone_fifo(struct reopen *r, const struct state_file *file, int flags)
 	return fd < 0 ? reopen_failed(r, file, fd, "create again") : fd;
 }
 
+/* A FIFO has two ends; who has been given away is not ours to change again. */
+static bool is_sealed(const struct reopen *r, unsigned int index)
+{
+	const struct state_file *files = r->state->files;
+
+	for (unsigned int i = 0; i < index; i++)
+		if (files[i].pipe == files[index].pipe && !files[i].external &&
+		    state_file_deleted(&files[i]))
+			return true;
+	return false;
+}
+
 int reopen_gone_seal(struct reopen *r)
 {
 	int ret = 0;
@@ -104,7 +116,7 @@ int reopen_gone_seal(struct reopen *r)
 		const struct state_file *file = &r->state->files[i];
 
 		if (file->rec->kind == CKPT_FILE_FIFO && state_file_deleted(file) &&
-		    !file->external)
+		    !file->external && !is_sealed(r, i))
 			ret = reopen_seal_fd(r, file, r->pipes[file->pipe - r->state->pipes][1]);
 	}
 	return ret;

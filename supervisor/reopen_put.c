@@ -101,7 +101,7 @@ static int put_program(struct reopen *r, struct reopen_put *put)
 	if (ret)
 		return put_failed(r, put, ret, "keep what is to be replaced of");
 	put->changed = true;
-	ret = reopen_write_content(r, put->fd, put->blob);
+	ret = reopen_write_content(r, put->fd, put->blob, 0);
 	fd = ret ? ret : reopen_again(put->fd, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return put_failed(r, put, fd, "put back");
@@ -317,7 +317,7 @@ static int keep(struct reopen *r, struct reopen_put *put)
 /* ---------------------------------------------------------------- putting */
 
 /* The owner's own files have owner and group already. */
-static int set_attributes(int fd, const struct engine_rec_blob *blob)
+static int set_attributes(int fd, const struct engine_rec_blob *blob, mode_t mode)
 {
 	struct timespec times[2] = {
 		{ .tv_nsec = UTIME_OMIT },
@@ -327,12 +327,12 @@ static int set_attributes(int fd, const struct engine_rec_blob *blob)
 
 	if (fchown(fd, blob->uid, blob->gid) && errno != EPERM)
 		return -errno;
-	if (fchmod(fd, blob->mode & 07777) || futimens(fd, times))
+	if (fchmod(fd, mode) || futimens(fd, times))
 		return errno == EPERM ? 0 : -errno;
 	return 0;
 }
 
-int reopen_write_content(struct reopen *r, int fd, const struct engine_rec_blob *blob)
+int reopen_write_content(struct reopen *r, int fd, const struct engine_rec_blob *blob, mode_t more)
 {
 	uint64_t cursor = 0, offset, len, at = 0;
 	int ret = ftruncate(fd, (off_t)blob->size) ? -errno : 0;
@@ -346,7 +346,7 @@ int reopen_write_content(struct reopen *r, int fd, const struct engine_rec_blob 
 		ret = clear(fd, at, blob->size);
 	if (!ret)
 		ret = reopen_blob(r, blob, fd, NULL);
-	return ret ? ret : set_attributes(fd, blob);
+	return ret ? ret : set_attributes(fd, blob, (blob->mode & 07777) | more);
 }
 
 static int open_cut(struct reopen *r, struct reopen_put *put)
@@ -389,7 +389,7 @@ int reopen_put_back(struct reopen *r)
 			continue;
 		put->changed = true;
 		if (put->blob)
-			ret = reopen_write_content(r, put->fd, put->blob);
+			ret = reopen_write_content(r, put->fd, put->blob, 0);
 		else if (ftruncate(put->fd, (off_t)put->start))
 			ret = -errno;
 		if (ret)

@@ -333,11 +333,12 @@ def closed_at_leisure(node):
                     s.connect(node.socket)
                 finally:
                     os.seteuid(0)
-                with contextlib.suppress(BrokenPipeError):
-                    for _ in range(times):
-                        socket.send_fds(s, [frame], [slow.fileno()] * nr)
-                # its last reference is ckptd's now
+                # so that the last reference is ckptd's, and not ours
+                node.daemon.send_signal(signal.SIGSTOP)
+                for _ in range(times):
+                    socket.send_fds(s, [frame], [slow.fileno()] * nr)
                 os.close(slow.detach())
+                node.daemon.send_signal(signal.SIGCONT)
             node.ctl('ps', timeout=5 * daemon.ARGS.slow)
 
 

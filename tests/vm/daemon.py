@@ -636,6 +636,52 @@ print(*sorted(n for n in os.listdir("/dev/shm") if n[0] != "."))
 
 
 @test
+def closed_in_shm(node):
+    """what a user has open in /dev/shm, and in a directory there, though its mode forbids that now"""
+    script = '''
+import mmap, os, stat, sys, time
+for n in range(5):
+    os.close(os.open(f"/dev/shm/before{n}", os.O_CREAT | os.O_RDWR))
+os.mkdir("/dev/shm/d")
+os.mkdir("/dev/shm/d/e", 0o700)
+had = {}
+for name, mode in ("a", 0o444), ("b", 0), ("d/c", 0o400), ("d/e/f", 0o640):
+    had[name] = os.open("/dev/shm/" + name, os.O_CREAT | os.O_RDWR, mode)
+    os.write(had[name], name.encode() * 2000)
+mapped = mmap.mmap(had["b"], 2000)
+os.chmod("/dev/shm/d/e", 0o500)
+os.chmod("/dev/shm/d", 0o555)
+for n in range(5):
+    os.unlink(f"/dev/shm/before{n}")
+def modes():
+    return [oct(stat.S_IMODE(os.lstat("/dev/shm/" + n).st_mode)) for n in (*had, "d", "d/e")]
+before = modes()
+print("ready", flush=True)
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.05)
+assert modes() == before, modes()
+mapped[0:1] = b"x"
+for name, fd in had.items():
+    want = (b"x" if name == "b" else name[:1].encode()) + (name.encode() * 2000)[1:]
+    assert os.pread(fd, 10000, 0) == want, name
+    os.write(fd, b"more")
+    assert os.fstat(fd).st_size == len(want) + 4, name
+print(*before)
+'''
+    with tempfile.TemporaryDirectory(dir=ARGS.work) as d:
+        os.chmod(d, 0o755)
+        job = node.run('/usr/bin/python3', '-c', script, d + '/go', user=USER, opts=('--chdir', '/'))
+        node.lines(job, 1)
+        for _ in range(2):
+            node.ctl('checkpoint', '--kill', str(job))
+            node.ctl('restart', str(job))
+        with open(d + '/go', 'w'):
+            pass
+        equal(node.wait(job), 0, f'status ({node.output(job, "stderr")})')
+        equal(node.output(job), 'ready\n0o444 0o0 0o400 0o640 0o555 0o500\n', 'output')
+
+
+@test
 def host_namespace_job(node):
     """a --host-ns job restarts, in a PID namespace of its own if pids are taken"""
     job = node.shell(COUNTER.format(n=25), opts=('--host-ns',))
