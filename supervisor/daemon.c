@@ -25,6 +25,7 @@
 #include "supervisor/jobs.h"
 #include "supervisor/keeper.h"
 #include "supervisor/kevents.h"
+#include "supervisor/leftover.h"
 #include "supervisor/merger.h"
 #include "supervisor/name_lock.h"
 #include "supervisor/nodes.h"
@@ -92,11 +93,14 @@ static void read_holder(int fd, char *holder, size_t size)
 static int take_lock(const struct daemon *daemon, const char *path, const char *what, int *ret_lock)
 {
 	_cleanup_fd_ int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	unsigned int waited_ms = 0;
 	char holder[128];
 	int err, n;
 
-	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB)) {
-		err = -errno;
+	do {
+		err = fd < 0 || flock(fd, LOCK_EX | LOCK_NB) ? -errno : 0;
+	} while (leftover_wait(err, &waited_ms));
+	if (err) {
 		if (err == -EWOULDBLOCK) {
 			read_holder(fd, holder, sizeof(holder));
 			log_error(&daemon->log, "another ckptd (%s) is running on %s", holder, what);
@@ -136,9 +140,13 @@ int daemon_has_images(struct daemon *daemon, char *why, size_t size)
 
 static int check_images(struct daemon *daemon)
 {
+	unsigned int waited_ms = 0;
 	char why[512];
-	int err = daemon_has_images(daemon, why, sizeof(why));
+	int err;
 
+	do {
+		err = daemon_has_images(daemon, why, sizeof(why));
+	} while (leftover_wait(err, &waited_ms));
 	if (err)
 		log_error(&daemon->log, "%s", why);
 	return err;

@@ -21,6 +21,7 @@
 
 #include "image/util.h"
 #include "libckptctl/version.h"
+#include "supervisor/leftover.h"
 #include "supervisor/peer.pb-c.h"
 #include "supervisor/peer_zmq.h"
 #include "supervisor/store.h"
@@ -352,8 +353,12 @@ static int start(struct nodes *nodes, const struct node_key *key, unsigned int s
 		.reactor = daemon->reactor, .log = &daemon->log, .hosts = &nodes->hosts,
 		.self = self, .key = key, .listen = daemon->config.listen,
 	};
-	int err = peer_zmq_open(&config, &nodes->peer);
+	unsigned int waited_ms = 0;
+	int err;
 
+	do {
+		err = peer_zmq_open(&config, &nodes->peer);
+	} while (leftover_wait(err, &waited_ms));
 	if (err == -EKEYREJECTED)
 		snprintf(nodes->problem, sizeof(nodes->problem), "%s has another public key for this node than the one of %s: put in the line that ckptctl keygen --show prints",
 			 daemon->config.hosts, daemon->config.node_key);

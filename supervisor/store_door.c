@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "levels/partner_connect.h"
+#include "supervisor/leftover.h"
 
 #define VISITORS_MAX	32	/* connected, and not known yet */
 #define VISIT_MS	5000
@@ -223,6 +224,7 @@ int store_door_open(struct daemon *daemon, store_door_fn fn, void *arg,
 		    struct store_door **ret_door)
 {
 	struct store_door *door = calloc(1, sizeof(*door));
+	unsigned int waited_ms = 0;
 	int err;
 
 	if (!door)
@@ -230,7 +232,9 @@ int store_door_open(struct daemon *daemon, store_door_fn fn, void *arg,
 	*door = (struct store_door) {
 		.daemon = daemon, .fn = fn, .arg = arg, .fd = -1, .spare = -1,
 	};
-	err = start_listening(door);
+	do {
+		err = start_listening(door);
+	} while (leftover_wait(err, &waited_ms));
 	if (!err)
 		err = find_port(door);
 	if (!err)

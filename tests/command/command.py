@@ -7,6 +7,7 @@
 Runs as root, on any machine; nodes and the way to run are those of tests/vm/daemon.py.
 """
 import contextlib
+import fcntl
 import functools
 import json
 import os
@@ -16,6 +17,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 
 TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), '../..'))
@@ -652,6 +654,33 @@ def options_completed(node):
 
 
 # ------------------------------------------------------------ configuration
+
+@test
+def started_again_at_once(node):
+    """locks and ports that go a second after who had them do not keep ckptd from being started"""
+    with socket.create_server(('127.0.0.1', 0)) as taken, contextlib.ExitStack() as locks:
+        port = taken.getsockname()[1]
+        made = ends(0, '', command(node, 'keygen', '--dir', node.base, '--node', node.name,
+                                   '--address', f'127.0.0.1:{port}'))
+        with open(f'{node.base}/hosts', 'wb') as f:
+            f.write(made.stdout)
+        node.kill()
+        for path in (f'{node.socket}.lock', f'{node.base}/jobs/.lock',
+                     f'{node.images}/.ckptd-{node.name}'):
+            held = locks.enter_context(open(path, 'r+b'))
+            fcntl.flock(held, fcntl.LOCK_EX)
+        late = [threading.Timer(0.5, locks.pop_all().close), threading.Timer(1.5, taken.close)]
+        for timer in late:
+            timer.start()
+        node.settings = {**node.settings, 'hosts': f'{node.base}/hosts', 'listen': '127.0.0.1',
+                         'node_key': f'{node.base}/node.key'}
+        node.start()
+        for timer in late:
+            timer.join()
+    nodes = json.loads(ends(0, '', command(node, 'nodes', '--json')).stdout)
+    equal([n['name'] for n in nodes['result']['nodes']], [node.name], nodes)
+
+
 
 @test
 def configuration(node):

@@ -52,6 +52,7 @@ start() {
 		[ -S "$n/sock" ] && return
 		sleep 0.05
 	done
+	echo "ckptd of n$i does not start: $(tail -n 1 "$n/log")"
 	return 1
 }
 
@@ -71,13 +72,22 @@ meet() {
 	done
 }
 
-# ports that nobody has, for as long as that is true
+# Ports that nobody has. Not of those that the kernel gives to who asks for any: between stop and
+# start of a ckptd, a connection of another test would take its port.
 ports() {
-	python3 -c 'import socket, sys
-s = [socket.socket() for _ in range(int(sys.argv[1]))]
-for x in s:
-    x.bind(("127.0.0.1", 0))
-print(*[x.getsockname()[1] for x in s])' "$1"
+	python3 -c 'import random, socket, sys
+first = int(open("/proc/sys/net/ipv4/ip_local_port_range").read().split()[0])
+held = []
+for port in random.sample(range(max(1024, first - 16384), max(first, 17408)), 1000):
+    if len(held) == int(sys.argv[1]):
+        break
+    s = socket.socket()
+    try:
+        s.bind(("127.0.0.1", port))
+        held.append(s)
+    except OSError:
+        pass
+print(*[s.getsockname()[1] for s in held])' "$1"
 }
 
 make_keys() {
