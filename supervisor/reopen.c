@@ -33,6 +33,8 @@ int reopen_failed(struct reopen *r, const struct state_file *file, int err, cons
 		advice = "; the owner of the image must be allowed to open it";
 	else if (err == -EMFILE || err == -ENFILE)
 		advice = "; raise the limit of open files";
+	else if (err == -ELOOP)
+		advice = "; for a tree of root's no link is followed that is not root's: put what it leads to there, or mount it";
 	return engine_fail(r->error, err, "cannot %s %s: %s%s", what,
 			   file->path[0] ? file->path : "an unnamed object", strerror(-err),
 			   advice);
@@ -58,14 +60,14 @@ void reopen_mode_later(struct reopen *r, mode_t mode)
 	r->created[r->nr_created - 1].mode = mode;
 }
 
-static int set_mode(const struct reopen_new *new)
+static int set_mode(const struct reopen_new *new, mode_t mode)
 {
-	_cleanup_fd_ int fd = open(new->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	_cleanup_fd_ int fd = reopen_open(new->path, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
 	char path[40];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	/* what is another's by now has what it needs */
-	return fd < 0 || (chmod(path, new->mode) && errno != EPERM) ? -errno : 0;
+	return fd < 0 ? fd : chmod(path, mode) && errno != EPERM ? -errno : 0;
 }
 
 /* What lies in a directory before the directory. */
@@ -76,11 +78,10 @@ static int set_modes(struct reopen *r)
 	for (unsigned int i = r->nr_created; !ret && i-- > 0;) {
 		if (!r->created[i].later)
 			continue;
-		ret = set_mode(&r->created[i]);
+		ret = set_mode(&r->created[i], r->created[i].mode);
 		if (ret)
 			engine_fail(r->error, ret, "cannot set the mode of %s: %s",
 				    r->created[i].path, strerror(-ret));
-		r->created[i].later = false;
 	}
 	return ret;
 }
@@ -89,11 +90,14 @@ void reopen_undo(struct reopen *r)
 {
 	reopen_ttys_undo(r);
 	reopen_put_undo(r);
+	/* directories may have their final modes, which keep what lies in them */
+	for (unsigned int i = 0; i < r->nr_created; i++)
+		if (r->created[i].later)
+			set_mode(&r->created[i], 0700);
 	while (r->nr_created) {
 		char *path = r->created[--r->nr_created].path;
 
-		if (unlink(path) && errno == EISDIR)
-			rmdir(path);
+		reopen_remove(path);
 		free(path);
 	}
 }

@@ -94,11 +94,19 @@ int reopen_flags(const struct state_file *file);
 /* one more description of what @base is */
 int reopen_again(int base, int flags);
 
-/* reopen_path.c: open @file by its path, or the directory that holds it */
+/*
+ * reopen_path.c: open(2) with the owner's rights; -errno.  Root follows no symbolic links but root's.
+ * Close-on-exec is the caller's to ask for.
+ */
+int reopen_open(const char *path, int flags, mode_t mode);
+int reopen_strictly(const char *path, int flags);	/* no symbolic link at all: for more rights */
+void reopen_remove(const char *path);	/* a file, or an empty directory */
+/* the directory that holds @path, O_PATH, and the last component */
+int reopen_parent(const char *path, const char **ret_name);
+/* @file by its path */
 int reopen_path(const struct state_file *file, int flags, mode_t mode);
 /* … or what the tree had open and its owner can open no more; nothing is created */
 int reopen_had(const struct state_file *file, int flags);
-int reopen_dir(const struct state_file *file, const char **ret_name);
 bool reopen_is_recorded(const struct state_file *file, int fd);	/* inode, type, owner, mode */
 
 /* reopen_object.c: what has no name */

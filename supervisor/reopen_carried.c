@@ -4,7 +4,7 @@
  * file systems, and files of a dump that was asked to carry them.
  *
  * A file that is there as it was recorded is left alone: this node still has it
- * (reopen_same.c).  What is not there is made.  What is there and differs gets the
+ * (reopen_same.c).  What is not there is made, with its directories.  What is there and differs gets the
  * recorded content when all else is done (reopen_put.c).  Paths of /dev/shm never
  * lead out of that directory.
  */
@@ -120,6 +120,14 @@ static bool same_inode(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
+static int link_at(int fd, int dir, const char *name)
+{
+	char from[40];
+
+	snprintf(from, sizeof(from), "/proc/self/fd/%d", fd);
+	return linkat(AT_FDCWD, from, dir, name, AT_SYMLINK_FOLLOW) ? -errno : 0;
+}
+
 /* One more name of what @first has made. */
 static int shm_link(struct reopen *r, int dir, const struct engine_rec_blob *first,
 		    const struct engine_rec_blob *blob)
@@ -128,17 +136,17 @@ static int shm_link(struct reopen *r, int dir, const struct engine_rec_blob *fir
 	_cleanup_fd_ int fd = open_beneath(dir, state_blob_path(first), O_PATH, 0);
 	_cleanup_fd_ int parent = shm_parent(dir, path, &name);
 	struct stat want, here;
-	char from[40];
+	int ret;
 
 	if (fd < 0 || parent < 0)
 		return fd < 0 ? fd : parent;
 	if (!is_name(name))
 		return -EBADMSG;
-	snprintf(from, sizeof(from), "/proc/self/fd/%d", fd);
-	if (!linkat(AT_FDCWD, from, parent, name, AT_SYMLINK_FOLLOW))
+	ret = link_at(fd, parent, name);
+	if (!ret)
 		return shm_remember(r, path);
-	if (errno != EEXIST)
-		return -errno;
+	if (ret != -EEXIST)
+		return ret;
 	if (fstat(fd, &want) || fstatat(parent, name, &here, AT_SYMLINK_NOFOLLOW))
 		return -errno;
 	return same_inode(&want, &here) ? 0 : -EEXIST;
@@ -189,10 +197,10 @@ int reopen_shm_dir(struct reopen *r)
 		if (blob->kind != ENGINE_BLOB_SHM_DIR)
 			continue;
 		if (dir < 0)
-			dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+			dir = reopen_open(path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
 		if (dir < 0)
-			return engine_fail(r->error, -errno, "cannot open %s: %s", path,
-					   strerror(errno));
+			return engine_fail(r->error, dir, "cannot open %s: %s", path,
+					   strerror(-dir));
 		if (!state_blob_path(blob))
 			continue;
 		first = S_ISREG(blob->mode) ? shm_first(r, blob) : NULL;
@@ -229,6 +237,51 @@ static bool tree_writes(const struct reopen *r, const struct state_file *file)
 	return false;
 }
 
+static int make_directory(struct reopen *r, const struct state_file *file, const char *path)
+{
+	const char *name;
+	_cleanup_fd_ int parent = reopen_parent(path, &name);
+	int ret;
+
+	if (parent < 0 || mkdirat(parent, name, 0700))
+		return parent < 0 ? parent : -errno;
+	ret = reopen_created(r, path);
+	if (!ret && fchownat(parent, name, file->rec->uid, file->rec->gid, AT_SYMLINK_NOFOLLOW) &&
+	    errno != EPERM)
+		ret = -errno;
+	return ret;
+}
+
+/* Those that are gone: of a tmpfs since the node was booted, or never there.  Nobody else has rights on them. */
+static int make_directories(struct reopen *r, const struct state_file *file)
+{
+	char path[PATH_MAX];
+	int ret = 0;
+
+	if (strlen(file->path) >= sizeof(path))
+		return -ENAMETOOLONG;
+	strcpy(path, file->path);
+	for (char *slash = strchr(path + 1, '/'); slash && !ret; slash = strchr(slash + 1, '/')) {
+		*slash = 0;
+		_cleanup_fd_ int fd = reopen_open(path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+
+		if (fd < 0)
+			ret = fd == -ENOENT ? make_directory(r, file, path) : fd;
+		*slash = '/';
+	}
+	return ret;
+}
+
+static int create(struct reopen *r, const struct state_file *file, int flags)
+{
+	int fd = reopen_path(file, flags, 0600), ret;
+
+	if (fd != -ENOENT)
+		return fd;
+	ret = make_directories(r, file);
+	return ret ? ret : reopen_path(file, flags, 0600);
+}
+
 static int carry_file(struct reopen *r, const struct state_file *file)
 {
 	const struct engine_rec_blob *blob = file->blob;
@@ -249,7 +302,7 @@ static int carry_file(struct reopen *r, const struct state_file *file)
 			return ret < 0 ? ret : 0;
 		close(take_fd(&fd));
 	}
-	fd = reopen_path(file, O_RDWR | O_CREAT | O_EXCL | flags, 0600);
+	fd = create(r, file, O_RDWR | O_CREAT | O_EXCL | flags);
 	if (fd >= 0) {
 		ret = reopen_created(r, file->path);
 		if (!ret)
@@ -274,12 +327,16 @@ static int link_file(struct reopen *r, const struct state_file *first,
 		     const struct state_file *file)
 {
 	_cleanup_fd_ int want = reopen_had(first, O_PATH | O_CLOEXEC | O_NOFOLLOW);
-	_cleanup_fd_ int here = reopen_had(file, O_PATH | O_CLOEXEC | O_NOFOLLOW);
+	_cleanup_fd_ int here = reopen_had(file, O_PATH | O_CLOEXEC | O_NOFOLLOW), dir = -1;
 	struct stat a, b;
+	const char *name;
 	int ret;
 
 	if (here == -ENOENT && want >= 0) {
-		ret = link(first->path, file->path) ? -errno : reopen_created(r, file->path);
+		dir = reopen_parent(file->path, &name);
+		ret = dir < 0 ? dir : link_at(want, dir, name);
+		if (!ret)
+			ret = reopen_created(r, file->path);
 		return ret ? reopen_failed(r, file, ret, "link") : 0;
 	}
 	if (here < 0 || want < 0)

@@ -36,12 +36,12 @@ static int make_at(int dir, const char *name, const struct ckpt_rec_file *rec, i
 
 static int make_in(const char *path, const struct state_file *file, const char *name, int flags)
 {
-	_cleanup_fd_ int dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_fd_ int dir = reopen_open(path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
 	char other[48];
 	int fd;
 
 	if (dir < 0)
-		return -errno;
+		return dir;
 	fd = make_at(dir, name, file->rec, flags);
 	if (fd != -EEXIST)
 		return fd;

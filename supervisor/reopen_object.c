@@ -276,7 +276,7 @@ static bool is_nameless(const struct state_file *file, const char *name)
 static int create_deleted(struct reopen *r, const struct state_file *file)
 {
 	const char *old = NULL;
-	_cleanup_fd_ int dir = reopen_dir(file, &old);
+	_cleanup_fd_ int dir = reopen_parent(file->path, &old);
 	char name[300];
 	int fd;
 

@@ -12,6 +12,10 @@
  * type, owner and mode, and no symbolic link leads to it.  So nobody gets a file
  * that he had not, whatever he does to the path meanwhile: what is checked is
  * what is opened.
+ *
+ * Where root is the owner, a tree may have processes of other users, and files of theirs are opened with root's
+ * rights.  What their paths have become is not for them to choose: symbolic links that are not root's are not
+ * followed, in any component, whatever is renamed meanwhile.
  */
 #include "supervisor/reopen.h"
 
@@ -27,25 +31,111 @@
 
 #include "supervisor/rights.h"
 
-static int open_plainly(const char *path, int flags, mode_t mode)
+#define LINKS_MAX	40	/* as of the kernel */
+
+/* Without any symbolic link. */
+static int open_once(const char *path, int flags, mode_t mode)
 {
-	int fd = open(path, flags, mode);
+	struct open_how how = {
+		.flags = (uint64_t)(unsigned int)flags, .mode = flags & O_CREAT ? mode : 0,
+		.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+	};
+	long fd;
+
+	if (flags & O_PATH)	/* openat2(2) refuses what open(2) ignores */
+		how.flags &= O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	fd = syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/*
+ * Put the target of the first symbolic link of @path, which is of PATH_MAX bytes, into its place.  What is in front of
+ * a first link has none, so that ".." of the target means there what it means here.
+ */
+static int follow_first(char *path, bool last_too)
+{
+	char target[PATH_MAX], all[2 * PATH_MAX];
+	size_t len = 0, start;
+	struct stat st;
+
+	for (;;) {
+		start = len + strspn(path + len, "/");
+		len = start + strcspn(path + start, "/");
+		if (len == start || (!last_too && !path[len + strspn(path + len, "/")]))
+			return -ELOOP;
+		snprintf(all, sizeof(all), "%.*s", (int)len, path);
+		_cleanup_fd_ int fd = open_once(all, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
+		ssize_t n;
+
+		if (fd < 0 || fstat(fd, &st))
+			return fd < 0 ? fd : -errno;
+		if (!S_ISLNK(st.st_mode))
+			continue;
+		if (st.st_uid)
+			return -ELOOP;
+		n = readlinkat(fd, "", target, sizeof(target) - 1);
+		if (n < 0)
+			return -errno;
+		target[n] = 0;
+		if (snprintf(all, sizeof(all), "%.*s%s%s", target[0] == '/' ? 0 : (int)start, path,
+			     target, path + len) >= PATH_MAX)
+			return -ENAMETOOLONG;
+		strcpy(path, all);
+		return 0;
+	}
+}
+
+static int open_for_root(const char *path, int flags, mode_t mode)
+{
+	char now[PATH_MAX];
+	int fd = -ELOOP, ret = 0;
+
+	if (strlen(path) >= sizeof(now))
+		return -ENAMETOOLONG;
+	strcpy(now, path);
+	for (int links = 0; fd == -ELOOP && !ret && links <= LINKS_MAX; links++) {
+		fd = open_once(now, flags, mode);
+		if (fd == -ELOOP)
+			ret = follow_first(now, !(flags & (O_NOFOLLOW | O_EXCL)));
+	}
+	return ret ? ret : fd;
+}
+
+static int open_as_owner(const char *path, int flags, mode_t mode)
+{
+	int fd;
+
+	if (!geteuid())
+		return open_for_root(path, flags, mode);
+	fd = open(path, flags, mode);
+	return fd < 0 ? -errno : fd;
+}
+
+int reopen_open(const char *path, int flags, mode_t mode)
+{
+	int fd = open_as_owner(path, flags, mode);
 
 	/*
 	 * Only a file's owner may ask for O_NOATIME; overlayfs has it on every
 	 * file that it maps, whoever opened it.
 	 */
-	if (fd < 0 && errno == EPERM && flags & O_NOATIME)
-		fd = open(path, flags & ~O_NOATIME, mode);
-	return fd < 0 ? -errno : fd;
+	if (fd == -EPERM && flags & O_NOATIME)
+		fd = open_as_owner(path, flags & ~O_NOATIME, mode);
+	return fd;
 }
 
-static int open_descriptor(int fd, int flags)
+int reopen_strictly(const char *path, int flags)
 {
-	char path[40];
+	return open_once(path, flags, 0);
+}
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return open_plainly(path, flags & ~(O_NOFOLLOW | O_CREAT | O_EXCL), 0);
+static int open_descriptor(int base, int flags)
+{
+	int fd;
+
+	flags &= ~(O_NOFOLLOW | O_CREAT | O_EXCL);
+	fd = reopen_again(base, flags);
+	return fd == -EPERM && flags & O_NOATIME ? reopen_again(base, flags & ~O_NOATIME) : fd;
 }
 
 /* ---------------------------------------------------------------- as recorded */
@@ -57,17 +147,6 @@ bool reopen_is_recorded(const struct state_file *file, int fd)
 
 	return fstat(fd, &st) == 0 && st.st_mode == rec->mode && st.st_uid == rec->uid &&
 	       st.st_gid == rec->gid && st.st_ino == rec->ino;
-}
-
-static int find_by_path(const char *path)
-{
-	struct open_how how = {
-		.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
-		.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
-	};
-	long fd = syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
-
-	return fd < 0 ? -errno : (int)fd;
 }
 
 /* Any directory of the file system will do, and the file's own may be gone. */
@@ -117,7 +196,7 @@ static int open_recorded(const struct state_file *file, int flags)
 
 	if (rights_raise(RIGHTS_FILES, &before))
 		return -EACCES;
-	found = by_handle ? find_by_handle(file) : find_by_path(file->path);
+	found = by_handle ? find_by_handle(file) : reopen_strictly(file->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (found < 0)
 		fd = found == -ESTALE ? -ENOENT : found;
 	else if (reopen_is_recorded(file, found))
@@ -146,7 +225,7 @@ bool reopen_had_closed(const struct state_file *file, int fd)
 	    faccessat(fd, ".", X_OK, AT_EACCESS) == 0 || errno != EACCES ||
 	    rights_raise(RIGHTS_FILES, &before))
 		return false;
-	found = find_by_path(file->path);
+	found = reopen_strictly(file->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	rights_lower(before);
 	return found >= 0 && is_same(fd, found);
 }
@@ -155,7 +234,7 @@ bool reopen_had_closed(const struct state_file *file, int fd)
 
 int reopen_path(const struct state_file *file, int flags, mode_t mode)
 {
-	return open_plainly(file->path, flags, mode);
+	return reopen_open(file->path, flags, mode);
 }
 
 int reopen_had(const struct state_file *file, int flags)
@@ -163,25 +242,32 @@ int reopen_had(const struct state_file *file, int flags)
 	int fd = -EACCES;
 
 	if (!state_file_handle(file))
-		fd = open_plainly(file->path, flags, 0);
+		fd = reopen_open(file->path, flags, 0);
 	return fd == -EACCES ? open_recorded(file, flags) : fd;
 }
 
-int reopen_dir(const struct state_file *file, const char **ret_name)
+int reopen_parent(const char *path, const char **ret_name)
 {
-	const char *slash = strrchr(file->path, '/');
+	const char *slash = strrchr(path, '/');
 	char dir[PATH_MAX];
 	size_t len;
-	int fd;
 
 	if (!slash || !slash[1])
 		return -ENOENT;
-	len = slash == file->path ? 1 : (size_t)(slash - file->path);
+	len = slash == path ? 1 : (size_t)(slash - path);
 	if (len >= sizeof(dir))
 		return -ENAMETOOLONG;
-	memcpy(dir, file->path, len);
+	memcpy(dir, path, len);
 	dir[len] = 0;
 	*ret_name = slash + 1;
-	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return reopen_open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+}
+
+void reopen_remove(const char *path)
+{
+	const char *name;
+	_cleanup_fd_ int dir = reopen_parent(path, &name);
+
+	if (dir >= 0 && unlinkat(dir, name, 0) && errno == EISDIR)
+		unlinkat(dir, name, AT_REMOVEDIR);
 }

@@ -20,11 +20,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "supervisor/rights.h"
@@ -201,17 +199,6 @@ static int copy(int from, uint64_t start, uint64_t end, int to, uint64_t shift)
 
 /* ---------------------------------------------------------------- keeping */
 
-static int open_dir(const struct reopen_put *put, const char *path)
-{
-	struct open_how how = {
-		.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-		.resolve = put->raised ? RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS : 0,
-	};
-	long fd = syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
-
-	return fd < 0 ? -errno : (int)fd;
-}
-
 /* The name is cut where what is put behind it would make it too long. */
 static void name_beside(const struct reopen *r, const struct reopen_put *put, const char *base,
 			int try, char *buf, size_t size)
@@ -247,7 +234,8 @@ static int create_beside(struct reopen *r, struct reopen_put *put)
 	if (!slash || slash - put->path + 2 > (int)sizeof(path))
 		return -ENAMETOOLONG;
 	snprintf(path, sizeof(path), "%.*s/", (int)(slash - put->path), put->path);
-	dir = open_dir(put, path);
+	dir = put->raised ? reopen_strictly(path, O_PATH | O_DIRECTORY | O_CLOEXEC) :
+			    reopen_open(path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
 	if (dir >= 0 && put->raised && !holds(dir, slash + 1, put))
 		return -EACCES;
 	for (int i = 0; dir >= 0 && i < NAMES && fd == -EEXIST; i++) {
@@ -443,7 +431,7 @@ static void drop_kept(const struct reopen_put *put)
 	bool raised = put->raised && !rights_raise(RIGHTS_FILES, &before);
 
 	if (put->kept_path)
-		unlink(put->kept_path);
+		reopen_remove(put->kept_path);
 	if (raised)
 		rights_lower(before);
 }

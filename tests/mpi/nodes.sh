@@ -50,6 +50,8 @@ start() {
 	echo $! >"$n/pid"
 	for _ in {1..400}; do
 		[ -S "$n/sock" ] && return
+		# its pid may be another's soon
+		kill -0 $! 2>/dev/null || { rm "$n/pid" && break; }
 		sleep 0.05
 	done
 	echo "ckptd of n$i does not start: $(tail -n 1 "$n/log")"

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "supervisor/rights.h"
 #include "tests/unit/reopen_fixture.h"
 
 #define MODE	(S_IFREG | 0600)
@@ -180,12 +181,132 @@ static void test_no_content(void **arg)
 	}
 }
 
+#define ANOTHER	1000
+
+/* Reopening @path, of which the image carries the content or not. */
+static int reopened(const struct scratch *s, const char *path, bool carried)
+{
+	static unsigned int nr;
+	struct opening f;
+	char name[32];
+	int ret;
+
+	snprintf(name, sizeof(name), "links-%u", nr++);
+	opening_begin(&f, s, name);
+	opening_file(&f, 2, CKPT_FILE_REG, path, O_RDWR);
+	if (carried)
+		opening_blob(&f, ENGINE_BLOB_FILE, 2, path, "carried", 5, MODE);
+	opening_start(&f, name);
+	ret = reopen_all(&f.r);
+	if (!ret && !carried)
+		fd_content_is(opening_fd(&f, 2), 0, "kept");
+	reopen_undo(&f.r);
+	opening_end(&f);
+	return ret;
+}
+
+/* Of a tree of root's: another user's symbolic links lead nowhere, root's do. */
+static void test_links_of_others(void **arg)
+{
+	const struct scratch *s = *arg;
+	char dir[256], file[300], place[256], target[300], new[300], back[400];
+
+	if (geteuid())
+		skip();
+	strcpy(dir, scratch_path(s, "home"));
+	strcpy(place, scratch_path(s, "place"));
+	snprintf(file, sizeof(file), "%s/file", dir);
+	snprintf(new, sizeof(new), "%s/new", dir);
+	snprintf(target, sizeof(target), "%s/file", place);
+	assert_int_equal(mkdir(place, 0700), 0);
+	store_file(target, "kept", 4);
+	assert_int_equal(symlink(place, dir), 0);
+	for (uid_t who = 0; who <= ANOTHER; who += ANOTHER) {
+		int want = who ? -ELOOP : 0;
+
+		assert_int_equal(lchown(dir, who, who), 0);
+		assert_int_equal(reopened(s, file, false), want);
+		assert_int_equal(reopened(s, new, true), want);
+	}
+	unlink(dir);
+
+	/* the last component, and a target that is relative */
+	assert_int_equal(mkdir(dir, 0755), 0);
+	snprintf(back, sizeof(back), "../%s/./file", strrchr(place, '/') + 1);
+	assert_int_equal(symlink(back, file), 0);
+	assert_int_equal(reopened(s, file, false), 0);
+	assert_int_equal(lchown(file, ANOTHER, ANOTHER), 0);
+	assert_int_equal(reopened(s, file, false), -ELOOP);
+	assert_int_equal(reopened(s, file, true), -ELOOP);
+	/* … and one that leads to itself */
+	unlink(file);
+	assert_int_equal(symlink(file, file), 0);
+	assert_int_equal(reopened(s, file, false), -ELOOP);
+	unlink(file);
+	unlink(target);
+	rmdir(dir);
+	rmdir(place);
+}
+
+/* A directory that has its final mode already is no place where files stay after a failure. */
+static void test_undo_closed(void **arg)
+{
+	const uint64_t more = RIGHTS_FILES;
+	const struct scratch *s = *arg;
+	struct opening f;
+	char dir[256];
+
+	if (geteuid())
+		skip();
+	strcpy(dir, scratch_path(s, "shm"));
+	assert_int_equal(mkdir(dir, 0700), 0);
+	opening_begin(&f, s, "closed");
+	opening_blob(&f, ENGINE_BLOB_SHM_DIR, 0, "d", "", 5, S_IFDIR | 0555);
+	opening_blob(&f, ENGINE_BLOB_SHM_DIR, 0, "d/file", "content", 5, S_IFREG | 0400);
+	f.options.shm_dir = dir;
+	opening_start(&f, "closed");
+	opening_all(&f);
+	assert_int_equal(reopen_seal(&f.r), 0);
+	assert_int_equal(count_entries(dir), 1);
+	assert_int_equal(rights_set(rights_permitted(), rights_permitted() & ~more), 0);
+	reopen_undo(&f.r);
+	assert_int_equal(rights_set(rights_permitted(), rights_permitted()), 0);
+	assert_int_equal(count_entries(dir), 0);
+	opening_end(&f);
+	rmdir(dir);
+}
+
+/* What lay in directories that are gone comes back with them, and goes with them if the restore fails. */
+static void test_directories_gone(void **arg)
+{
+	const struct scratch *s = *arg;
+	char dir[256], path[300];
+	struct opening f;
+	struct stat st;
+
+	strcpy(dir, scratch_path(s, "gone"));
+	snprintf(path, sizeof(path), "%s/a/b/file", dir);
+	opening_begin(&f, s, "directories");
+	opening_file(&f, 2, CKPT_FILE_REG, path, O_RDWR);
+	opening_blob(&f, ENGINE_BLOB_FILE, 2, path, "carried", 5, MODE);
+	opening_start(&f, "directories");
+	opening_all(&f);
+	fd_content_is(opening_fd(&f, 2), 0, "carried");
+	assert_int_equal(stat(dir, &st), 0);
+	assert_int_equal(st.st_mode, S_IFDIR | 0700);
+	reopen_undo(&f.r);
+	assert_false(path_exists(dir));
+	opening_end(&f);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_path_first), TEST(test_carried_links), TEST(test_shm_links),
 		TEST(test_deleted_second), TEST(test_no_content),
+		TEST(test_links_of_others), TEST(test_undo_closed),
+		TEST(test_directories_gone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
