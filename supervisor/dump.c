@@ -305,6 +305,21 @@ static void identify(struct dump *d, uint64_t started)
 	image_set_timing(d->img, &timing);
 }
 
+static int check_living(struct dump *d)
+{
+	const struct dump_options *o = d->options;
+
+	for (unsigned int i = 0; i < o->nr_living; i++) {
+		const struct state_proc *proc = state_proc_find(d->cap.state, o->living[i]);
+
+		if (o->living[i] && (!proc || proc->rec->state == CKPT_PROC_ZOMBIE))
+			return engine_fail(d->error, -ECHILD,
+					   "process %d of the job ended before the checkpoint was taken",
+					   (int)o->living[i]);
+	}
+	return 0;
+}
+
 /* Others are asked whether it goes on. */
 static int hold(struct dump *d, int (*fn)(void *arg), const char *what)
 {
@@ -386,7 +401,9 @@ static int dump_captured(struct dump *d, uint64_t started)
 	int ret;
 
 	expect(d);
-	ret = dump_probe(d);
+	ret = check_living(d);
+	if (!ret)
+		ret = dump_probe(d);
 	if (!ret)
 		ret = dump_policy_check(d);
 	if (!ret && d->options->dry_run) {

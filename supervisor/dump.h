@@ -47,6 +47,9 @@ struct dump_options {
 	 */
 	const struct ckpt_exclude *excludes;
 	unsigned int nr_excludes;
+	/* Processes without which the image is of no use, in the tree's own numbers; 0: none.  -ECHILD. */
+	const pid_t *living;
+	unsigned int nr_living;
 	engine_progress_fn progress;
 	void *progress_arg;
 	/*

@@ -54,6 +54,7 @@ struct job_dump {
 	/* in the worker */
 	struct ends ends;
 	struct leave_out out;
+	pid_t living[RANKS_NODE_MAX];	/* ranks that take part */
 	char *record;
 	char old_logs[OLD_LOGS_MAX * 48];
 	char note[320 + RANKS_NODE_MAX * 12 + OLD_LOGS_MAX * 48];
@@ -233,6 +234,11 @@ static json_t *dump_run(struct channel_reporter *reporter, void *arg)
 	if (d->hold[1] >= 0 && d->ends.shim < 0)
 		return outcome_error(-EPIPE, "the shim of job %lld has gone away; the job runs on, without checkpoints",
 				     (long long)d->job->id);
+	/* One that ends now was part of what they agreed on: without it they could never go on. */
+	if (d->hold[1] >= 0) {
+		env.nr_living = d->ends.nr_ranks;
+		env.living = memcpy(d->living, d->ends.pids, sizeof(d->living));
+	}
 	err = leave_out_find(&d->out, d->job->init, d->ends.shim);
 	if (err)
 		return outcome_error(err, "what belongs to the MPI libraries of job %lld cannot be told: %s",

@@ -29,6 +29,8 @@ struct op_env {
 	unsigned int nr_externals;
 	const struct ckpt_exclude *excludes;	/* dump: beside those of the arguments */
 	unsigned int nr_excludes;
+	const pid_t *living;	/* dump, as in struct dump_options */
+	unsigned int nr_living;
 	const char *shm_dir;	/* the job's /dev/shm; NULL: none */
 	bool descendants;	/* dump: what is below pid, not pid itself */
 	bool any_rights;	/* restore: root asks for it, not a job's owner */

@@ -285,6 +285,8 @@ json_t *op_dump(const struct op_env *env, json_t *json)
 	o->shm_dir = env->shm_dir;
 	o->externals = env->externals;
 	o->nr_externals = env->nr_externals;
+	o->living = env->living;
+	o->nr_living = env->nr_living;
 	o->progress = env->progress;
 	o->progress_arg = env->progress_arg;
 	o->frozen = env->frozen;

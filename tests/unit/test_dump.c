@@ -304,6 +304,31 @@ static void test_refused(void **state)
 	fake_close_files();
 }
 
+/* Who is needed and has ended: gone, or a zombie. */
+static void test_living(void **state)
+{
+	static const struct { pid_t pids[3]; int err; } cases[] = {
+		{ { 110, 0, 100 }, 0 }, { { 110, 120, 100 }, -ECHILD }, { { 130, 0, 0 }, -ECHILD },
+	};
+	struct scratch *s = *state;
+	struct dump_options options = dump_options_for(s);
+	struct image_error error = { 0 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		make_tree(s);
+		stream_zombie(&fake.stream, 130, 100, 9);
+		options.living = cases[i].pids;
+		options.nr_living = ARRAY_SIZE(cases[i].pids);
+		if (cases[i].err) {
+			dump_fails(s, &options, cases[i].err, 0);
+		} else {
+			dump_ok(&options, NULL);
+			assert_int_equal(image_remove(scratch_path(s, "image"), &error), 0);
+		}
+		fake_close_files();
+	}
+}
+
 /* A pipe whose other end is outside is fine when the caller names it. */
 static void test_external(void **state)
 {
@@ -515,6 +540,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_kill, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_linked, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_refused, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_living, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_external, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_retry, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_retry_sockets, scratch_setup, scratch_teardown),
