@@ -7,8 +7,8 @@
  *	  → held contents, pages, files → sync → commit
  *
  * Until the commit nothing is visible under the image's name, and whatever fails
- * leaves the tree running: every way out closes the device.  With kill or
- * stop-and-copy the thaw moves behind the commit and nothing needs to be held.
+ * leaves the tree running: every way out closes the device.  With stop-and-copy the thaw
+ * moves behind the last of what is read, with kill behind the commit, and nothing needs to be held.
  *
  * The tree stands still between dump_frozen()'s first and last line; nothing
  * slow belongs there that could be done before or after.
@@ -364,13 +364,28 @@ static int hold_stored(struct dump *d)
 }
 
 /*
- * The image is there: let go.  If the kernel did before us, it is of no use: what was copied last
- * may have changed meanwhile.  One that others know of is theirs, also if its job was to be ended.
+ * What was copied last is as the rest if the tree has stood still until now.  Asked before there is an image, which
+ * others could take for good.
  */
-static int thaw_at_end(struct dump *d)
+static int thaw_when_read(struct dump *d)
+{
+	int ret;
+
+	if (d->options->kill)
+		return capture_check(&d->cap, d->error);
+	ret = capture_thaw(&d->cap, 0, d->error);
+	d->stats.pause_ns = d->cap.pause_ns;
+	return ret;
+}
+
+/*
+ * The image is there, the tree can go.  If the kernel let it run before us, the image has what it had until then, but who
+ * wanted it ended is told that there is none.  One that others know of is theirs.
+ */
+static int kill_at_end(struct dump *d)
 {
 	struct image_error why = { 0 };
-	int ret = capture_thaw(&d->cap, d->options->kill ? CKPT_THAW_KILL : 0, d->error);
+	int ret = capture_thaw(&d->cap, CKPT_THAW_KILL, d->error);
 
 	d->stats.pause_ns = d->cap.pause_ns;
 	if (ret && !d->options->stored) {
@@ -430,14 +445,16 @@ static int dump_captured(struct dump *d, uint64_t started)
 		ret = dump_record_tree(d);
 	if (!ret)
 		ret = dump_records_externals(d);
+	if (!ret && d->frozen_to_end)
+		ret = thaw_when_read(d);
 	if (!ret)
 		ret = commit(d, started);
 	if (!ret)
 		count(d, started);
 	if (!ret)
 		ret = hold_stored(d);
-	if (!ret && d->frozen_to_end)
-		ret = thaw_at_end(d);
+	if (!ret && d->options->kill)
+		ret = kill_at_end(d);
 	return ret;
 }
 

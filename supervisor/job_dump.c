@@ -220,7 +220,7 @@ static json_t *dump_run(struct channel_reporter *reporter, void *arg)
 		.frozen = on_frozen,
 		.frozen_arg = d,
 		.captured = on_captured,
-		.stored = on_stored,
+		.stored = d->hold[1] >= 0 ? on_stored : NULL,
 		.commits = on_commit,
 		.hold_arg = d,
 		.note = d->note,

@@ -423,6 +423,40 @@ static int no_commit(void *arg)
 	return -EIO;
 }
 
+static void expire_in_sync(const struct engine_progress *progress, void *arg)
+{
+	if (!strcmp(progress->phase, "sync"))
+		fake.fail_pagemap_after = (int)fake.pagemaps;
+}
+
+static int never_stored(void *arg)
+{
+	fail_msg("there is no image to be told of");
+	return 0;
+}
+
+/* The pause expires when the pages have been read and not all contents: no image is ever there. */
+static void test_expires_late(void **state)
+{
+	struct scratch *s = *state;
+
+	for (int kill = 0; kill < 2; kill++) {
+		struct dump_options options = dump_options_for(s);
+
+		make_tree(s);
+		options.stored = never_stored;
+		options.kill = kill;
+		options.stop_and_copy = !kill;
+		if (kill)
+			options.progress = expire_in_sync;
+		else
+			fake.thaw_ret = -ETIMEDOUT;
+		dump_fails(s, &options, -ETIMEDOUT, CKPT_R_PAUSE_LIMIT);
+		assert_false(fake.killed);
+		fake_close_files();
+	}
+}
+
 static void test_failures(void **state)
 {
 	struct scratch *s = *state;
@@ -544,6 +578,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_external, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_retry, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_retry_sockets, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_expires_late, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_failures, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_shm_dir, scratch_setup, scratch_teardown),
 	};
