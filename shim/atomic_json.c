@@ -104,7 +104,8 @@ int atomic_json_read(const char *dir_path, const char *name, json_t **ret_json)
 
 	if (dir < 0)
 		return -errno;
-	fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	/* a FIFO that somebody put there would hold us up */
+	fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0 || fstat(fd, &st))
 		return -errno;
 	if (!S_ISREG(st.st_mode) || st.st_size > (off_t)ATOMIC_JSON_MAX)

@@ -217,6 +217,24 @@ static int64_t last_of(json_t *array)
 
 /* ------------------------------------------------------------------ jobs */
 
+int catalog_job_make(const struct catalog *catalog, int64_t job, bool *ret_made)
+{
+	_cleanup_free_ char *path = catalog_job_dir(catalog, job);
+	int err;
+
+	*ret_made = path && !mkdir(path, 0711);
+	if (!path)
+		return -ENOMEM;
+	if (!*ret_made)
+		return errno == EEXIST ? 0 : -errno;
+	err = sync_dir(catalog->dir);
+	if (err) {
+		rmdir(path);
+		*ret_made = false;
+	}
+	return err;
+}
+
 int catalog_job_create(const struct catalog *catalog, int64_t *ret_job)
 {
 	int64_t job = last_of(numbers(catalog->dir, "")) + 1, step = catalog->step ?: 1;
@@ -225,21 +243,13 @@ int catalog_job_create(const struct catalog *catalog, int64_t *ret_job)
 		job++;
 	/* mkdir decides, also between nodes that share the directory. */
 	for (; job < CATALOG_NUMBERS; job += step) {
-		_cleanup_free_ char *path = catalog_job_dir(catalog, job);
+		bool made;
+		int err = catalog_job_make(catalog, job, &made);
 
-		if (!path)
-			return -ENOMEM;
-		if (!mkdir(path, 0711)) {
-			int err = sync_dir(catalog->dir);
-
-			if (err)
-				rmdir(path);
-			else
-				*ret_job = job;
+		if (made)
+			*ret_job = job;
+		if (made || err)
 			return err;
-		}
-		if (errno != EEXIST)
-			return -errno;
 	}
 	return -ENOSPC;
 }
@@ -415,6 +425,19 @@ json_t *catalog_generations(const struct catalog *catalog, int64_t job)
 			json_array_remove(found, i);
 	}
 	return found;
+}
+
+int catalog_readable(const struct catalog *catalog, int64_t job)
+{
+	_cleanup_free_ char *path = catalog_job_dir(catalog, job);
+	_cleanup_dir_ DIR *dir = path ? opendir(path) : NULL;
+
+	if (!dir)
+		return !path ? -ENOMEM : errno == ENOENT ? 0 : -errno;
+	do {
+		errno = 0;
+	} while (readdir(dir));
+	return -errno;
 }
 
 json_t *catalog_traces(const struct catalog *catalog, int64_t job)

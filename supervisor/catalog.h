@@ -64,6 +64,8 @@ void catalog_part_drop(const struct catalog *catalog, int64_t job, int64_t gener
 
 /* Take the next free job number, of those that are ours to give, by making its directory. */
 int catalog_job_create(const struct catalog *catalog, int64_t *ret_job);
+/* One that has its number from elsewhere; durable as that.  0 also if it is there: then it was not made. */
+int catalog_job_make(const struct catalog *catalog, int64_t job, bool *ret_made);
 
 /* Ids of all jobs with a record, ascending; and of directories without one. */
 json_t *catalog_jobs(const struct catalog *catalog);
@@ -97,7 +99,8 @@ int catalog_job_remove(const struct catalog *catalog, int64_t job);
  */
 int catalog_claim(const struct catalog *catalog, int64_t job, const char *node,
 		  bool force, char *holder, size_t size);
-void catalog_unclaim(const struct catalog *catalog, int64_t job);
+/* Given back, if @node still has it. */
+void catalog_unclaim(const struct catalog *catalog, int64_t job, const char *node);
 /* Who has it, if somebody has. */
 bool catalog_claimed(const struct catalog *catalog, int64_t job, char *holder, size_t size);
 
@@ -109,7 +112,11 @@ bool catalog_claimed(const struct catalog *catalog, int64_t job, char *holder, s
  */
 int catalog_lock(const struct catalog *catalog, int64_t job, int *ret_lock);
 
-/* Numbers of committed generations, ascending. */
+/*
+ * Numbers of committed generations, ascending.  Of a directory that cannot be read to its end they are those that were found:
+ * who would remove something, or take an older one, on account of what is not there asks catalog_readable() first (-errno).
+ */
+int catalog_readable(const struct catalog *catalog, int64_t job);
 json_t *catalog_generations(const struct catalog *catalog, int64_t job);
 bool catalog_has(const struct catalog *catalog, int64_t job, int64_t generation);
 /* Numbers of all that there is a directory of, committed or not. */

@@ -45,7 +45,8 @@ static int claim(int dir, const char *node, bool force)
 
 static void read_holder(int dir, char *holder, size_t size)
 {
-	_cleanup_fd_ int fd = openat(dir, CATALOG_CLAIM, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	_cleanup_fd_ int fd = openat(dir, CATALOG_CLAIM,
+				     O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	ssize_t n = fd < 0 ? 0 : read(fd, holder, size - 1);
 
 	holder[n > 0 ? n : 0] = '\0';
@@ -80,13 +81,18 @@ bool catalog_claimed(const struct catalog *catalog, int64_t job, char *holder, s
 	return true;
 }
 
-void catalog_unclaim(const struct catalog *catalog, int64_t job)
+void catalog_unclaim(const struct catalog *catalog, int64_t job, const char *node)
 {
 	_cleanup_free_ char *path = catalog_job_dir(catalog, job);
-	char name[PATH_MAX];
+	_cleanup_fd_ int dir = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	char holder[80];
 
-	snprintf(name, sizeof(name), "%s/" CATALOG_CLAIM, path ? path : "");
-	unlink(name);
+	if (dir < 0)
+		return;
+	read_holder(dir, holder, sizeof(holder));
+	/* who took this node for lost has it now */
+	if (!strcmp(holder, node))
+		unlinkat(dir, CATALOG_CLAIM, 0);
 }
 
 int catalog_lock(const struct catalog *catalog, int64_t job, int *ret_lock)

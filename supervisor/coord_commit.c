@@ -2,8 +2,8 @@
 /*
  * Which generation counts: the machine's record on this node, and what the catalog has.
  *
- * A node's record says what it has prepared and what is committed. Of one node it decides. Over
- * several nodes the home's catalog decides, which all of them see if they share it: the home makes
+ * A node's record says what it has prepared and what is committed. What the home's catalog has decides,
+ * which all nodes see if they share it: of one node the image itself; over several nodes the home makes
  * their images a generation there before it records so, and takes it back if it then cannot. A ckptd
  * that begins brings the two together again.
  *
@@ -120,37 +120,15 @@ void driver_persist(struct coord_driver *d, const struct coord_action *act)
 	driver_queue(d, &event);
 }
 
-/* Of a ckptd before us that died when its image was there, and not yet committed anywhere. */
-static void remove_prepared(const struct coord_driver *d, const struct coord_record *record)
-{
-	const struct catalog *catalog = &d->daemon->catalog;
-	int64_t generation = (int64_t)record->prepared.generation;
-	char why[512];
-
-	if (d->ranks.nr_nodes > 1 || !record->prepared.attempt ||
-	    record->committed.generation == record->prepared.generation ||
-	    !catalog_has(catalog, d->job->id, generation))
-		return;
-	if (catalog_generation_remove(catalog, d->job->id, generation, why, sizeof(why)))
-		log_error(&d->daemon->log, "job %lld: generation %lld was given up and cannot be removed: %s",
-			  (long long)d->job->id, (long long)generation, why);
-}
-
 /*
- * Over several nodes what is in the catalog is a generation, even if the home was killed before it
- * recorded so.
+ * What is in the catalog is a generation, even if the ckptd that made it one was killed before it recorded so: it is listed,
+ * and may be pinned and counted on by now.
  */
-static void adopt_commit(const struct coord_driver *d, struct coord_record *record)
+void driver_settle(const struct coord_driver *d, struct coord_record *record)
 {
-	if (d->ranks.nr_nodes < 2 || d->ranks.node || !record->prepared.attempt ||
+	if (d->ranks.node || !record->prepared.attempt ||
 	    record->committed.generation == record->prepared.generation)
 		return;
 	if (catalog_has(&d->daemon->catalog, d->job->id, (int64_t)record->prepared.generation))
 		record->committed = record->prepared;
-}
-
-void driver_settle(const struct coord_driver *d, struct coord_record *record)
-{
-	remove_prepared(d, record);
-	adopt_commit(d, record);
 }

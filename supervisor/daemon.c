@@ -55,6 +55,17 @@ static int make_directory(const char *path, mode_t mode)
 	return 0;
 }
 
+/* Who can rename what is in it decides where we write. */
+static void check_owner(const struct daemon *daemon)
+{
+	const char *dir = daemon->config.image_dir;
+	struct stat st;
+
+	if (!stat(dir, &st) && ((st.st_uid && st.st_uid != geteuid()) || st.st_mode & 022))
+		log_warning(&daemon->log, "%s is user %u's, mode %04o: whoever may write there decides where images and records go; make it root's, mode 0711",
+			    dir, st.st_uid, st.st_mode & 07777);
+}
+
 static int make_directories(const struct daemon *daemon)
 {
 	const struct config *config = &daemon->config;
@@ -72,6 +83,7 @@ static int make_directories(const struct daemon *daemon)
 	if (!err && make_directory(config->image_dir, 0711))
 		log_warning(&daemon->log, "%s cannot be used: %s; no job can be run or restarted",
 			    config->image_dir, strerror(errno));
+	check_owner(daemon);
 	if (err)
 		log_error(&daemon->log, "cannot make the directories for %s and %s: %s",
 			  config->socket, config->state_dir, strerror(-err));

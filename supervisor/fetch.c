@@ -70,7 +70,7 @@ static json_t *nodes_by(struct fetch_attempt *r, int part)
 static bool find_nodes(struct fetch_attempt *r)
 {
 	json_t *outcome;
-	int part, last;
+	int part, last, err;
 
 	if (r->f->ranks) {
 		r->nodes = json_incref(json_object_get(r->f->ranks, "nodes"));
@@ -78,8 +78,13 @@ static bool find_nodes(struct fetch_attempt *r)
 		return true;
 	}
 	outcome = holdings_nodes(r->f->catalog, r->f->job, r->generation, &r->nodes);
-	if (outcome)
-		json_decref(outcome);
+	err = outcome ? outcome_errno(outcome) : 0;
+	json_decref(outcome);
+	/* what cannot be read is not gone */
+	if (err && !fetch_is_lost(err)) {
+		fetch_note_failure(r, err);
+		return false;
+	}
 	r->parted = r->nodes;
 	if (r->nodes)
 		return true;
@@ -427,9 +432,12 @@ static json_t *try_all(struct fetch_attempt *r)
 	size_t i, nr = candidates(r, &all);
 	int64_t newest = find_newest(r, all, nr);
 	json_t *no, *of_run;
+	int err = r->f->generation ? 0 : catalog_readable(r->f->catalog, r->f->job);
 	json_int_t run = 0;
 	char text[120];
 
+	if (err)
+		return failed(r, err, "which generations the job has cannot be read just now");
 	nr = choose(r, all, nr);
 	r->known = nr && catalog_has(r->f->catalog, r->f->job, all[0]);
 	for (i = 0; i < nr; i++) {

@@ -57,14 +57,11 @@ static json_t *locked(const char *dir, const struct image_key *key)
 
 json_t *fetch_record_begin(const struct fetch *f, bool *ret_made)
 {
-	_cleanup_free_ char *dir = catalog_job_dir(f->catalog, f->job);
+	/* not made: one who was cut off has left it */
+	int err = catalog_job_make(f->catalog, f->job, ret_made);
 
-	*ret_made = dir && !mkdir(dir, 0711);
-	/* One who was cut off has left it. */
-	if (*ret_made || (dir && errno == EEXIST))
-		return NULL;
-	return outcome_error(dir ? -errno : -ENOMEM, "%s: %s", dir ? dir : "",
-			     dir ? strerror(errno) : "out of memory");
+	return err ? outcome_error(err, "%s/%lld: %s", f->catalog->dir, (long long)f->job,
+				   strerror(-err)) : NULL;
 }
 
 /* -------------------------------------------------------------------- logs */

@@ -108,6 +108,10 @@ static const char *error_text(const json_t *outcome)
 
 /* --------------------------------------------- what writers and removers left */
 
+/*
+ * Of a job that is alive it may be another node's, which writes just now: locks of directories on NFS are its own
+ * alone.  The job's next checkpoint removes what is left over.
+ */
 static void check_leftovers(struct fsck *fsck, const char *parent, bool may_repair)
 {
 	_cleanup_dir_ DIR *dir = opendir(parent);
@@ -121,7 +125,7 @@ static void check_leftovers(struct fsck *fsck, const char *parent, bool may_repa
 		if (!removal && strncmp(entry->d_name, ".tmp-", 5))
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", parent, entry->d_name);
-		if (image_in_use(path)) {
+		if (fsck->alive || image_in_use(path)) {
 			left_alone(fsck, path);
 			continue;
 		}
@@ -372,7 +376,7 @@ int64_t fsck_decided(const struct catalog *catalog, int64_t job, bool alive)
 }
 
 /* All that may be repaired: with the lock, and none of it takes long. */
-static void check_job_directory(struct fsck *fsck, const char *dir, bool alive, int64_t decided_to)
+static void check_job_directory(struct fsck *fsck, const char *dir, int64_t decided_to)
 {
 	const struct catalog *catalog = fsck->listing.catalog;
 	int64_t job = fsck->listing.job;
@@ -384,11 +388,11 @@ static void check_job_directory(struct fsck *fsck, const char *dir, bool alive, 
 
 	/* Without the lock everything is said and nothing is done. */
 	may_repair = fsck->repair && !catalog_lock(catalog, job, &lock);
-	if (!alive && catalog_claimed(catalog, job, holder, sizeof(holder))) {
-		if (!strcmp(holder, fsck->node))
-			found(fsck, STALE_CLAIM, 0, dir, "a claim of this node, without a restart");
-		else	/* it may be fetching what looks like left over */
+	if (catalog_claimed(catalog, job, holder, sizeof(holder))) {
+		if (strcmp(holder, fsck->node))	/* it may be fetching what looks like left over */
 			may_repair = false;
+		else if (!fsck->alive)
+			found(fsck, STALE_CLAIM, 0, dir, "a claim of this node, without a restart");
 	}
 	check_leftovers(fsck, dir, may_repair);
 	check_pins(fsck, dir, may_repair);
@@ -407,9 +411,10 @@ void fsck_job(struct fsck *fsck, int64_t job, const char *label, bool alive, int
 
 	fsck->listing.job = job;
 	fsck->listing.label = label;
+	fsck->alive = alive;
 	if (!dir)
 		return;
-	check_job_directory(fsck, dir, alive, decided_to);
+	check_job_directory(fsck, dir, decided_to);
 	all = catalog_generations(catalog, job);
 	json_array_foreach(all, i, number)
 		check_committed(fsck, json_integer_value(number));

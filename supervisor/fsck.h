@@ -18,11 +18,12 @@
 #include "supervisor/listing.h"
 
 struct fsck {
-	struct listing listing;		/* its job and label are set for each */
+	struct listing listing;		/* its job and label are set for each, alive too */
 	const char *node;		/* ours: whose claims are known to be old */
 	bool deep;			/* read every chunk */
 	bool repair;
 	bool levels;			/* there are others, which may have what is gone here */
+	bool alive;			/* the job that is looked at */
 	json_t *findings;
 	json_t *left_alone;		/* paths of what may be in the making */
 	unsigned int generations;	/* looked at */

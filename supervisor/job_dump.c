@@ -140,8 +140,9 @@ static int decide_alone(const struct job_dump *d)
 	uint64_t generation = (uint64_t)json_integer_value(json_object_get(d->args, "generation"));
 	struct coord_record record;
 
+	/* not known is in doubt */
 	if (coord_record_read(d->job->state_dir, &record))
-		return -ECANCELED;
+		return -EINPROGRESS;
 	if (record.committed.generation == generation)
 		return 0;
 	return record.prepared.generation == generation ? -EINPROGRESS : -ECANCELED;

@@ -55,9 +55,10 @@ json_t *parts_make_place(const struct daemon *daemon, int64_t id, const json_t *
 	char *dir = catalog_job_dir(&daemon->catalog, id), why[512];
 	json_t *outcome = check_owner(&daemon->catalog, id, record);
 	int err = dir ? 0 : -ENOMEM;
+	bool made;
 
-	if (!outcome && !err && mkdir(dir, 0711) && errno != EEXIST)
-		err = -errno;
+	if (!outcome && !err)
+		err = catalog_job_make(&daemon->catalog, id, &made);
 	if (!outcome && err)
 		outcome = outcome_error(err, "%s: %s", dir ? dir : "", strerror(-err));
 	if (!outcome) {

@@ -92,6 +92,11 @@ json_t *restart_place(const struct daemon *daemon, const struct job *job, int64_
 
 json_t *restart_choose(const struct catalog *catalog, const struct job *job, json_int_t *generation)
 {
+	int err = *generation ? 0 : catalog_readable(catalog, job->id);
+
+	if (err)
+		return outcome_error(err, "which generations job %lld has cannot be read just now: %s; try again, or say which (%lld:GENERATION)",
+				     (long long)job->id, strerror(-err), (long long)job->id);
 	if (!*generation)
 		*generation = catalog_last(catalog, job->id);
 	if (*generation && catalog_has(catalog, job->id, *generation))

@@ -477,7 +477,7 @@ static struct rm *parse_rm(struct request *request, struct job *job, bool *ret_d
 	json_t *all = catalog_generations(&request->daemon->catalog, job->id);
 	json_int_t id, generation = 0;
 	const struct tiers *tiers = &request->daemon->config.tiers;
-	int force = 0, dry_run = 0;
+	int force = 0, dry_run = 0, err = catalog_readable(&request->daemon->catalog, job->id);
 	const char *level = NULL;
 	struct rm *rm = NULL;
 	json_error_t why;
@@ -489,6 +489,9 @@ static struct rm *parse_rm(struct request *request, struct job *job, bool *ret_d
 	else if (level && (!generation || (strcmp(level, TIER_L1) && tiers_find(tiers, level) < 0)))
 		*ret_outcome = outcome_error(-EINVAL, generation ? "there is no level %s" :
 					     "from level %s: which generation?", level);
+	else if (err && !force)
+		*ret_outcome = outcome_error(err, "which generations job %lld has cannot be read just now: %s",
+					     (long long)id, strerror(-err));
 	/* Only other levels may have it; who asks for them finds out. */
 	else if (generation && !contains(all, generation) && !tiers->nr)
 		*ret_outcome = outcome_error(-ENOENT, "job %lld has no generation %lld",

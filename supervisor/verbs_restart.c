@@ -68,7 +68,8 @@ static void attempt_answer(struct attempt *a, json_t *outcome, int fd)
 	json_t *to = json_object_get(outcome, outcome_is_ok(outcome) ? "result" : "error");
 
 	if (a->claimed)
-		catalog_unclaim(&a->request->daemon->catalog, attempt_job(a));
+		catalog_unclaim(&a->request->daemon->catalog, attempt_job(a),
+				a->request->daemon->config.node);
 	if (a->steps) {
 		json_array_extend(a->steps, json_object_get(to, "steps"));
 		json_object_set(to, "steps", a->steps);
@@ -104,7 +105,7 @@ static json_t *take_claim(struct request *request, struct job **job)
 	if (!outcome)
 		outcome = restart_check_not_running(*job, force);
 	if (outcome)
-		catalog_unclaim(&daemon->catalog, id);
+		catalog_unclaim(&daemon->catalog, id, daemon->config.node);
 	return outcome;
 }
 

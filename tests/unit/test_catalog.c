@@ -567,7 +567,10 @@ static void test_claim(void **state)
 	assert_int_equal(catalog_claim(&d->catalog, job, "b", true, holder, sizeof(holder)), 0);
 	assert_int_equal(catalog_claim(&d->catalog, job, "a", false, holder, sizeof(holder)), -EBUSY);
 	assert_string_equal(holder, "b");
-	catalog_unclaim(&d->catalog, job);
+	/* whose it was until then comes too late to give it back */
+	catalog_unclaim(&d->catalog, job, "a");
+	assert_int_equal(catalog_claim(&d->catalog, job, "a", false, holder, sizeof(holder)), -EBUSY);
+	catalog_unclaim(&d->catalog, job, "b");
 	assert_int_equal(catalog_claim(&d->catalog, job, "a", false, holder, sizeof(holder)), 0);
 	assert_int_equal(catalog_claim(&d->catalog, 99, "a", false, holder, sizeof(holder)), -ENOENT);
 	assert_int_equal(catalog_job_remove(&d->catalog, job), 0);

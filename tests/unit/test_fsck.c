@@ -129,6 +129,7 @@ static void test_left_alone(void **state)
 	struct image_writer *w;
 	struct image_key *key;
 	struct image *img;
+	char holder[80];
 
 	disk_store(d, 1);
 	assert_int_equal(image_key_load(d->key, &key, &error), 0);
@@ -155,6 +156,15 @@ static void test_left_alone(void **state)
 	assert_string_equal(kinds(d, &(struct how) { .repair = true, .decided = 4 }), "");
 	assert_string_equal(repair(d), "!uncommitted");
 	assert_string_equal(disk_generations(d), "1 2 4");
+
+	/* another node may write what looks left over, and does if it is restarting the job */
+	disk_run(d, "cd '%s/1' && mkdir .tmp-gen-6 && touch .tmp-gen-6/pages", d->images);
+	assert_int_equal(left_alone(d, &(struct how) { .repair = true, .alive = true }), 1);
+	assert_int_equal(catalog_claim(&d->catalog, 1, "there", false, holder, sizeof(holder)), 0);
+	assert_string_equal(repair(d), "unfinished");
+	assert_true(disk_has(d, "1/.tmp-gen-6/pages"));
+	catalog_unclaim(&d->catalog, 1, "there");
+	assert_string_equal(repair(d), "!unfinished");
 }
 
 static void test_uncommitted(void **state)

@@ -268,7 +268,7 @@ static void test_prune_in_use(void **state)
 	disk_store(d, 7);
 	assert_int_equal(catalog_claim(&d->catalog, d->job, "there", false, holder, sizeof(holder)), 0);
 	skipped(d, "there");
-	catalog_unclaim(&d->catalog, d->job);
+	catalog_unclaim(&d->catalog, d->job, "there");
 	assert_int_equal(catalog_lock(&d->catalog, d->job, &lock), 0);
 	skipped(d, "just now");
 	close(lock);
