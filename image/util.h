@@ -12,7 +12,9 @@
 
 #include <dirent.h>
 #include <stdint.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define _cleanup_(fn)	__attribute__((cleanup(fn)))
@@ -44,6 +46,12 @@ static inline int take_fd(int *fd)
 
 	*fd = -1;
 	return ret;
+}
+
+/* Somebody but root and this user decides what it is. */
+static inline bool is_of_others(const struct stat *st)
+{
+	return (st->st_uid && st->st_uid != geteuid()) || st->st_mode & 022;
 }
 
 #define take_ptr(p) ({ __typeof__(p) take_ptr_ = (p); (p) = NULL; take_ptr_; })

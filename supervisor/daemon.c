@@ -61,7 +61,7 @@ static void check_owner(const struct daemon *daemon)
 	const char *dir = daemon->config.image_dir;
 	struct stat st;
 
-	if (!stat(dir, &st) && ((st.st_uid && st.st_uid != geteuid()) || st.st_mode & 022))
+	if (!stat(dir, &st) && is_of_others(&st))
 		log_warning(&daemon->log, "%s is user %u's, mode %04o: whoever may write there decides where images and records go; make it root's, mode 0711",
 			    dir, st.st_uid, st.st_mode & 07777);
 }

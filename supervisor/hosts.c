@@ -221,7 +221,7 @@ static int check_file(int fd, const char *path, char *why, size_t size)
 		snprintf(why, size, "%s: not a regular file", path);
 		return -EINVAL;
 	}
-	if ((st.st_uid && st.st_uid != geteuid()) || (st.st_mode & 022)) {
+	if (is_of_others(&st)) {
 		snprintf(why, size, "%s: others than root may write it, and it says whom this node trusts: chown root, chmod 644",
 			 path);
 		return -EPERM;

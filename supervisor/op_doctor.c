@@ -127,8 +127,9 @@ static void check_encryption_key(struct doctor *d, const struct op_env *env)
 
 static void check_images(struct doctor *d, const char *dir)
 {
-	struct statvfs fs;
 	const char *advice = NULL;
+	struct statvfs fs;
+	struct stat st;
 
 	if (statvfs(dir, &fs)) {
 		found(d, "images", true, json_sprintf("%s: %s", dir, strerror(errno)),
@@ -143,6 +144,9 @@ static void check_images(struct doctor *d, const char *dir)
 	      json_sprintf("%s, %llu MiB free", dir,
 			   (unsigned long long)fs.f_bavail * fs.f_frsize >> 20),
 	      advice);
+	if (!stat(dir, &st) && is_of_others(&st))
+		found(d, "images", false, json_sprintf("user %u's, mode %04o", st.st_uid, st.st_mode & 07777),
+		      "whoever may write there decides where images and records go: make it root's, mode 0711");
 }
 
 /* A dry run is answered with refusals, or with figures. */

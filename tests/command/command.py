@@ -383,6 +383,9 @@ def doctor_json(node):
         equal(done.returncode, 0 if got['ready'] else 3, 'status')
         return got
     job = node.run('sleep', '100')
+    os.chmod(node.images, 0o777)
+    check('decides where images' in json.dumps(doctor()), 'image_dir of others')
+    os.chmod(node.images, 0o711)
     whole = doctor()
     checks = {c['check']: c for c in whole['checks']}
     equal([c for c in ('module', 'key', 'images') if not checks[c].get('required')], [], 'required')
