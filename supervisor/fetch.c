@@ -226,7 +226,7 @@ static size_t candidates(const struct fetch_attempt *r, int64_t **ret_all)
 	json_t *in_l1 = catalog_generations(r->f->catalog, r->f->job), *number;
 	json_t *of_job = json_object_get(json_object_get(r->scan, "jobs"), r->label);
 	size_t i, n = 0, nr = json_array_size(in_l1) + json_object_size(of_job);
-	int64_t *all = calloc(nr + 1, sizeof(*all));
+	int64_t *all = calloc(nr + 2, sizeof(*all));
 	const char *name;
 	json_t *held;
 
@@ -239,6 +239,9 @@ static size_t candidates(const struct fetch_attempt *r, int64_t **ret_all)
 		all[n++] = json_integer_value(number);
 	json_object_foreach(of_job, name, held)
 		all[n++] = atoll(name);
+	/* Other nodes may have it that no level lists. */
+	if (r->f->home && r->f->generation)
+		all[n++] = r->f->generation;
 	json_decref(in_l1);
 	qsort(all, n, sizeof(*all), descending);
 	for (i = nr = 0; i < n; i++) {

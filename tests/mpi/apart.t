@@ -171,6 +171,27 @@ on 1 rm "$job:3" >"$work/out" 2>&1
 ok 'what is not the job'"'"'s stays where it is' stays_on_3
 rm -r "$work/n3/images/$job/gen-3"
 
+# ---- without levels
+
+again() {
+	local i
+	for i in 1 2 3 4; do
+		stop $i
+	done
+	for i in 1 2 3 4; do
+		start $i "$@" || return
+	done
+	know 1 2 3 4
+}
+
+with_levels=("${node_options[@]}")
+node_options=(--set image_dir_shared=no --set store=%n/store)
+again
+ok 'no level has it: it comes from the node that made it' fetches 1 2 '' 'L1 of node n3'
+forget 2
+node_options=("${with_levels[@]}")
+again
+
 # ---- one node is lost
 
 stop 1 KILL
