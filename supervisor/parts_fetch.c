@@ -95,7 +95,8 @@ static void settle(struct gathering *g)
 	if (--g->open)
 		return;
 	if (outcome)
-		json_object_set(json_object_get(outcome, "error"), "steps", g->steps);
+		json_object_update_new(json_object_get(outcome, "error"),
+				       json_pack("{s:O, s:I}", "steps", g->steps, "run", g->run));
 	else
 		outcome = outcome_ok(json_pack("{s:b, s:I, s:O}", "in_l1", g->in_l1, "run", g->run, "steps",
 					       g->steps));
@@ -262,7 +263,7 @@ struct away_fetch {
 	struct away_fetch *next;
 	struct parts_fetches *fetches;
 	int64_t job, token;
-	json_int_t run;			/* that our record is of */
+	json_int_t run;			/* the highest that is known here */
 	json_t *wanted, *was, *of_run, *record;
 	json_t *outcome;		/* NULL: not yet */
 };
@@ -293,24 +294,30 @@ static void on_fetched_away(json_t *outcome, void *arg)
 	struct away_fetch *f = arg;
 
 	f->outcome = outcome;
-	if (outcome_is_ok(outcome))
-		json_object_set_new(json_object_get(outcome, "result"), "run", json_integer(f->run));
+	json_object_set_new(json_object_get(outcome, outcome_is_ok(outcome) ? "result" : "error"), "run",
+			    json_integer(f->run));
 }
 
 static const struct fetching_ops away_ops = { .ended = on_fetched_away };
 
-/* The run of which our record of the job is, if it is that job's. */
-static json_int_t run_here(const struct catalog *catalog, int64_t id, const json_t *record)
+static json_int_t run_of(const json_t *had, const json_t *record)
 {
+	return json_equal(json_object_get(had, "uuid"), json_object_get(record, "uuid")) ?
+	       json_integer_value(json_object_get(had, "run")) : 0;
+}
+
+/* The highest run that is known here, if it is that job's: of our record, and of what runs. */
+static json_int_t run_here(const struct daemon *daemon, int64_t id, const json_t *record)
+{
+	const struct job *job = jobs_known(daemon->jobs, id);
+	json_int_t run = job ? run_of(job->record, record) : 0, on_disk = 0;
 	json_t *had = NULL;
-	json_int_t run = 0;
 	char why[512];
 
-	if (!catalog_job_read(catalog, id, &had, why, sizeof(why)) &&
-	    json_equal(json_object_get(had, "uuid"), json_object_get(record, "uuid")))
-		run = json_integer_value(json_object_get(had, "run"));
+	if (!catalog_job_read(&daemon->catalog, id, &had, why, sizeof(why)))
+		on_disk = run_of(had, record);
 	json_decref(had);
-	return run;
+	return run > on_disk ? run : on_disk;
 }
 
 static int begin_fetch(struct away_fetch *f, const json_t *args)
@@ -352,7 +359,7 @@ static json_t *begin(struct parts_fetches *fetches, int64_t id, int64_t token, u
 		return outcome_error(-ENOMEM, "out of memory");
 	*f = (struct away_fetch) {
 		.next = fetches->first, .fetches = fetches, .job = id, .token = token,
-		.run = run_here(&fetches->daemon->catalog, id, record),
+		.run = run_here(fetches->daemon, id, record),
 		.was = json_incref(json_object_get(args, "was")), .record = json_incref(record),
 		.of_run = json_incref(json_object_get(args, "of_run")),
 	};
@@ -361,7 +368,7 @@ static json_t *begin(struct parts_fetches *fetches, int64_t id, int64_t token, u
 	if (!f->wanted)
 		outcome = not_of_one_job(id);
 	else if (!json_is_true(json_object_get(args, "dry_run")))
-		outcome = parts_make_place(fetches->daemon, id, record);
+		outcome = parts_make_place(fetches->daemon, id, record, f->run);
 	if (!outcome) {
 		err = begin_fetch(f, args);
 		if (!err)

@@ -50,9 +50,23 @@ static json_t *check_owner(const struct catalog *catalog, int64_t id, const json
 	return outcome;
 }
 
-json_t *parts_make_place(const struct daemon *daemon, int64_t id, const json_t *record)
+/* @record, of no earlier run than @run. */
+static int write_record(const struct catalog *catalog, int64_t id, const json_t *record, json_int_t run,
+			char *why, size_t size)
 {
-	char *dir = catalog_job_dir(&daemon->catalog, id), why[512];
+	json_t *copy = json_copy((json_t *)record);
+	int err;
+
+	if (json_integer_value(json_object_get(record, "run")) < run)
+		json_object_set_new(copy, "run", json_integer(run));
+	err = copy ? catalog_job_write(catalog, id, copy, why, size) : -ENOMEM;
+	json_decref(copy);
+	return err;
+}
+
+json_t *parts_make_place(const struct daemon *daemon, int64_t id, const json_t *record, json_int_t run)
+{
+	char *dir = catalog_job_dir(&daemon->catalog, id), why[512] = "out of memory";
 	json_t *outcome = check_owner(&daemon->catalog, id, record);
 	int err = dir ? 0 : -ENOMEM;
 	bool made;
@@ -62,7 +76,7 @@ json_t *parts_make_place(const struct daemon *daemon, int64_t id, const json_t *
 	if (!outcome && err)
 		outcome = outcome_error(err, "%s: %s", dir ? dir : "", strerror(-err));
 	if (!outcome) {
-		err = catalog_job_write(&daemon->catalog, id, record, why, sizeof(why));
+		err = write_record(&daemon->catalog, id, record, run, why, sizeof(why));
 		if (err)
 			outcome = outcome_error(err, "%s", why);
 	}
@@ -74,5 +88,5 @@ json_t *parts_take_place(const struct job *job)
 {
 	if (!is_apart(job->record))
 		return parts_check_place(job);
-	return parts_make_place(jobs_daemon(job->jobs), job->id, job->record);
+	return parts_make_place(jobs_daemon(job->jobs), job->id, job->record, 0);
 }

@@ -111,8 +111,11 @@ int parts_start_register(struct daemon *daemon);
 json_t *parts_check_place(const struct job *job);
 /* The same; where ours is not that of other nodes it is made, with the record. */
 json_t *parts_take_place(const struct job *job);
-/* The last of that. -EEXIST: another job has that number here. */
-json_t *parts_make_place(const struct daemon *daemon, int64_t id, const json_t *record);
+/*
+ * The last of that. @run: the highest that is known here; a record of an earlier one is written with it.
+ * -EEXIST: another job has that number here.
+ */
+json_t *parts_make_place(const struct daemon *daemon, int64_t id, const json_t *record, json_int_t run);
 
 /* parts_fetch.c */
 int parts_fetch_register(struct daemon *daemon);

@@ -152,6 +152,7 @@ static void on_restarted(json_t *outcome, int client, void *arg)
 		attempt_answer(a, outcome, client);
 		return;
 	}
+	note_run(a, json_object_get(outcome, "error"));
 	json_decref(outcome);
 	a->deep = true;
 	attempt_start(a);

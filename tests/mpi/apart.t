@@ -171,7 +171,7 @@ on 1 rm "$job:3" >"$work/out" 2>&1
 ok 'what is not the job'"'"'s stays where it is' stays_on_3
 rm -r "$work/n3/images/$job/gen-3"
 
-# ---- without levels
+# ---- without levels; and a run that only another node knows
 
 again() {
 	local i
@@ -188,6 +188,14 @@ with_levels=("${node_options[@]}")
 node_options=(--set image_dir_shared=no --set store=%n/store)
 again
 ok 'no level has it: it comes from the node that made it' fetches 1 2 '' 'L1 of node n3'
+
+"$top/build/bin/tests/tools/mkparts" "$work/n3/images" "$work/key" "$job" 2 "$ranks" \
+	"${record/\"run\": 3/\"run\": 7}"
+ok 'a restart that fails' says 1 '' on 1 restart "$job:2" --node-lost --nodes n1,n3
+ok 'makes no other node forget a later run' says 0 '"run": 7' cat "$work/n3/images/$job/job.json"
+
+# as it was
+"$top/build/bin/tests/tools/mkparts" "$work/n3/images" "$work/key" "$job" 2 "$ranks" "$record"
 forget 2
 node_options=("${with_levels[@]}")
 again
