@@ -64,6 +64,12 @@ bool driver_may_send(const struct coord_driver *d, const struct coord_msg *msg)
 	       d->ranks.node || is_same(msg->id, d->counts);
 }
 
+/* Our record did not have it. */
+static bool is_new(const struct coord_driver *d, const struct coord_record *record)
+{
+	return record->committed.generation && !is_same(record->committed, d->counts);
+}
+
 /*
  * That it counts is learned from another node's record, without the dump that made the image: by a
  * ckptd after that, or when its worker was killed. One that the record has had was made a
@@ -75,17 +81,14 @@ static bool is_late(const struct coord_driver *d, const struct coord_record *rec
 	_cleanup_free_ char *dir = catalog_part_dir(&d->daemon->catalog, d->job->id, generation,
 						    d->ranks.node);
 
-	return is_ours_to_commit(d) && generation && !is_same(record->committed, d->counts) &&
-	       dir && !access(dir, F_OK) &&
+	return is_ours_to_commit(d) && is_new(d, record) && dir && !access(dir, F_OK) &&
 	       !catalog_has(&d->daemon->catalog, d->job->id, generation);
 }
 
-/* Elsewhere nobody asked for it, so nobody is told that it has ended. */
+/* Where nobody asked for it, so nobody is told that it has ended. */
 static void after_commit(const struct coord_driver *d)
 {
-	if (!d->ranks.node)
-		return;
-	if (is_apart(d))
+	if (!d->ranks.node || is_apart(d))
 		keeper_after_commit(d->daemon->keeper, d->job);
 	promoter_after_commit(d->daemon->promoter, d->job);
 }
@@ -95,6 +98,7 @@ void driver_persist(struct coord_driver *d, const struct coord_action *act)
 	struct coord_event event = driver_event(COORD_EV_DONE);
 	bool commits = d->dump && d->stored && act->record.committed.attempt == d->id.attempt &&
 		       act->record.committed.generation == d->id.generation;
+	const bool late = !commits && is_new(d, &act->record);
 
 	event.cookie = act->cookie;
 	/* First what decides after a crash: driver_settle(). */
@@ -115,8 +119,9 @@ void driver_persist(struct coord_driver *d, const struct coord_action *act)
 		/* It counts: a tree that was to be killed is, now. */
 		d->decided = true;
 		job_dump_go(d->dump);
-		after_commit(d);
 	}
+	if (!event.error && (late || (commits && d->ranks.node)))
+		after_commit(d);
 	driver_queue(d, &event);
 }
 

@@ -86,6 +86,7 @@ void keeper_after_commit(struct keeper *keeper, const struct job *job)
 
 void promoter_after_commit(struct promoter *promoter, const struct job *job)
 {
+	box_node_of(job->jobs)->promotions++;
 }
 
 json_t *generation_describe(const struct op_env *env, const struct catalog *catalog,

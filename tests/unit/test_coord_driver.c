@@ -132,6 +132,32 @@ static void what_counts_elsewhere_becomes_a_generation(void **state)
 	assert_true(b->parts_json[2] && !b->parts_json[1]);
 }
 
+/* A ckptd that learns from another's record that a generation counts has it copied, home or not. */
+static void what_counts_late_is_copied(void **state)
+{
+	struct box *b = *state;
+	struct coord_record record;
+	unsigned int i;
+
+	commit_but_the_worker(b);
+	box_ended(b, 1, NULL);
+	assert_int_equal(b->node[1].promotions, 1);
+	for (i = 0; i < BOX_NODES; i++) {
+		box_kill(b, i);
+		assert_int_equal(coord_record_read(b->node[i].state_dir, &record), 0);
+		record.prepared = record.committed;
+		record.committed = (struct coord_id) { 0 };
+		assert_int_equal(coord_record_write(b->node[i].state_dir, &record), 0);
+		b->parts_json[1] = i;
+		b->node[i].promotions = 0;
+		box_start(b, i);
+		assert_int_equal(driver_open(&b->node[i].job), 0);
+		box_run(b);
+		assert_true(b->parts_json[1]);
+		assert_int_equal(b->node[i].promotions, 1);
+	}
+}
+
 /* While it waits for a slower node. */
 static void a_worker_that_is_killed_ends_it(void **state)
 {
@@ -228,6 +254,7 @@ int main(void)
 		TEST(the_next_checkpoint_waits_for_the_last_worker),
 		TEST(nobody_is_told_before_it_counts),
 		TEST(what_counts_elsewhere_becomes_a_generation),
+		TEST(what_counts_late_is_copied),
 		TEST(a_worker_that_is_killed_ends_it),
 		TEST(a_home_that_is_back_lets_others_go),
 		TEST(many_targets_are_few_messages),
