@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "image/key.h"
+#include "image/reader.h"
 #include "image/util.h"
 #include "levels/source.h"
 #include "supervisor/holdings.h"
@@ -228,7 +229,7 @@ static int on_item(const struct level_item *item, void *arg)
 		r->items[at].here |= 1u << f->tier;
 		r->items[at].taken_ns = item->created_ns;
 		r->items[at].bytes = item->bytes;
-	} else if (item->err == -EBADMSG) {
+	} else if (item->err == -EBADMSG || image_is_unreadable(item->err)) {
 		r->places[at].damaged |= 1u << f->tier;
 	} else {
 		r->items[at].failed |= 1u << f->tier;

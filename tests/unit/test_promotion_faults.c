@@ -127,6 +127,27 @@ static void test_bad_sector(void **state)
 	promote(b, "a", "3p");
 }
 
+/* A copy whose manifest its level does not give back is as good as none; one of L1's that is damaged replaces nothing. */
+static void test_bad_copy(void **state)
+{
+	struct box *b = *state;
+
+	add_level(b, "p");
+	disk_store(b->d, 1);
+	disk_store(b->d, 2);
+	promote(b, "a", "2p 1p");
+	/* its number is not to become that of the new one */
+	disk_run(b->d, "ln '%s/p/a/" LABEL ".gen-1/manifest' '%s/kept'", b->d->dir, b->d->dir);
+	disk_break(b->d, "../p/a/" LABEL ".gen-1/manifest");
+	promote(b, "a", "1p");
+	assert_string_equal(states(b, 1, 0), "here here");
+	disk_break(b->d, "../p/a/" LABEL ".gen-2/manifest");
+	disk_flip(b->d, "1/gen-2/pages", 100);
+	promote(b, "a", "!2p");
+	disk_break(b->d, NULL);
+	assert_string_equal(states(b, 2, 0), "here here");
+}
+
 /* What is no image that levels take: said once, and nobody's fault. */
 static void test_no_source(void **state)
 {
@@ -221,6 +242,7 @@ int main(void)
 		T(test_gone),
 		T(test_passing),
 		T(test_bad_sector),
+		T(test_bad_copy),
 		T(test_no_source),
 		T(test_absent_level),
 		T(test_full),
