@@ -72,6 +72,14 @@ static uint64_t now_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
+/* No honest one says that it is at work for that long where it has nothing to do, or faster than it is read. */
+static int without_end(struct partner_level *p, struct image_error *error)
+{
+	p->link.broken = true;
+	return image_error_set(error, -ETIMEDOUT, "%.63s: says without end that it is at work: see what its ckptd logs",
+			       p->node);
+}
+
 static int result_of(struct partner_level *p, size_t len, struct level_space *ret_space,
 		     struct image_error *error)
 {
@@ -188,6 +196,7 @@ static uint32_t piece_for(const struct level_options *o)
 /* What the partner says in the middle: that it is at work (0), or that it is over. */
 static int heard(struct partner_level *p, struct image_error *error)
 {
+	uint64_t until = now_ms() + p->link.idle_ms;
 	enum partner_type type = PARTNER_ALIVE;
 	struct image_error unread;
 	size_t len;
@@ -197,6 +206,8 @@ static int heard(struct partner_level *p, struct image_error *error)
 	while (type == PARTNER_ALIVE) {
 		if (!partner_link_ready(&p->link))
 			return 0;
+		if (now_ms() > until)
+			return without_end(p, error);
 		err = partner_link_receive(&p->link, 0, &type, &len, error);
 		if (err)
 			return err == -EPIPE ? -ECONNRESET : err;
@@ -450,12 +461,14 @@ static int partner_delete(struct level *l, const char *name, struct image_error 
 static int header_of(struct partner_level *p, struct level_item *item,
 		     struct image_error *error)
 {
+	uint64_t until = now_ms() + p->link.idle_ms;
 	enum partner_type type;
 	size_t len;
 	int err;
 
 	do {
-		err = partner_link_receive(&p->link, 0, &type, &len, error);
+		err = now_ms() > until ? without_end(p, error) :
+		      partner_link_receive(&p->link, 0, &type, &len, error);
 	} while (!err && type == PARTNER_ALIVE);
 	if (err)
 		return err == -EPIPE ? -ECONNRESET : err;

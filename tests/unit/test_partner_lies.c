@@ -153,12 +153,48 @@ static void list_without_end(void **state)
 	rig_done(&r);
 }
 
+/* An item with a header that does not come. */
+static int no_header(struct rig *r, int fd, const struct partner_hello *hello)
+{
+	struct partner_wire_image item = {
+		.name = "job.gen-3.parity-0", .job = "job", .generation = htole64(3),
+		.flags = htole32(PARTNER_PARITY),
+	};
+	struct partner_link link = { .fd = -1 };
+	int err = meet(r, &link, fd, hello);
+
+	if (!err)
+		err = partner_link_tell(&link, PARTNER_ITEM, &item, sizeof(item), &r->partner_error);
+	while (!err)
+		err = partner_link_tell(&link, PARTNER_ALIVE, NULL, 0, &r->partner_error);
+	partner_link_done(&link);
+	return err;
+}
+
+static void at_work_without_end(void **state)
+{
+	unsigned int seen = 0;
+	struct rig r;
+
+	rig_init(&r, *state);
+	r.serve.idle_ms = 300;
+	r.instead = no_header;
+	rig_up(&r);
+	assert_int_equal(level_list(r.l, count, &seen, &r.error), -ETIMEDOUT);
+	assert_int_equal(seen, 0);
+	assert_non_null(strstr(r.error.text, "n2: says without end"));
+	assert_int_equal(level_verify(r.l, "job.gen-3", false, NULL, &r.error), -ENOTCONN);
+	rig_close(&r);
+	rig_done(&r);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(wrong_image, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(store_not_mounted, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(list_without_end, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(at_work_without_end, scratch_setup, scratch_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
