@@ -22,6 +22,7 @@
 
 #include "image/util.h"
 #include "levels/marker.h"
+#include "levels/partner.h"
 #include "levels/posix.h"
 #include "supervisor/catalog.h"
 #include "supervisor/hosts.h"
@@ -196,11 +197,16 @@ static int explain_stale(const char *memo, struct image_error *error)
 	return image_error_set(error, -ESTALE, "%.120s (which it was is in %.100s)", why.text, memo);
 }
 
-/* Where it is kept how often that node has not answered; NULL: nowhere. */
-static unsigned char *silence_of(const struct tiers_site *site, const char *node)
+/* Where it is kept how often that node (NULL: the partner of @owner) has not answered; NULL: nowhere. */
+static unsigned char *silence_of(const struct tiers_site *site, const char *node, const char *owner)
 {
 	unsigned int i;
+	int index;
 
+	if (!node && site->silent) {
+		index = partner_choose(site->nodes, site->nr_nodes, owner, NULL);
+		return index < 0 ? NULL : &site->silent[index];
+	}
 	for (i = 0; node && site->silent && i < site->nr_nodes; i++) {
 		if (!strcmp(site->nodes[i].name, node))
 			return &site->silent[i];
@@ -228,10 +234,10 @@ int tier_open_store(const struct tiers_site *site, const char *node, const char 
 
 	if (!ask.socket)
 		return image_error_set(error, -EINVAL, "images on other nodes: only within ckptd");
-	silent = silence_of(site, node);
+	silent = silence_of(site, node, owner);
 	if (silent && *silent >= SILENT_MAX)
 		return image_error_set(error, -EHOSTUNREACH, "node %.63s does not answer: see ckptctl nodes",
-				       node);
+				       site->nodes[silent - site->silent].name);
 	err = ticket_get(&ask, &ticket, &dir, error);
 	if (silent && (err == -ETIMEDOUT || err == -EHOSTUNREACH))
 		(*silent)++;		/* each of many questions would wait as long again */
