@@ -6,7 +6,8 @@
  * A fetch may take hours and a question may not: the node that is asked answers at once that it is
  * not ready, and is asked again. An outcome stays there until it is asked for, or until
  * something else is to be fetched of the job. A home that dies leaves what was fetched, which is
- * whole and does no harm.
+ * whole and does no harm. So does an answer that is lost, or a ckptd that is started anew meanwhile: asked again, that
+ * node finds what it has.
  */
 #include "supervisor/parts_priv.h"
 
@@ -23,6 +24,7 @@
 
 #define ANSWER_MS	15000
 #define AGAIN_MS	500
+#define SILENT_MS	60000	/* of a node that has been fetching */
 
 /* Once each, in no order. */
 static void add_number(json_t *numbers, size_t number)
@@ -72,6 +74,7 @@ struct gathering_node {
 	const char *name;		/* of gathering->names */
 	json_t *args;			/* of the question */
 	json_t *wanted;			/* of this node; NULL */
+	int64_t heard_ms;		/* it was fetching then; 0: it has not said so */
 };
 
 struct gathering {
@@ -146,12 +149,26 @@ static void on_again(void *arg)
 	ask(arg);
 }
 
+/* It has not said how its fetch ended ("run"): it is at it, or could not be heard for a moment. */
+static bool is_open(struct gathering_node *node, const json_t *outcome)
+{
+	int err = outcome_errno(outcome);
+
+	if (err == -EAGAIN) {
+		node->heard_ms = parts_clock();
+		return true;
+	}
+	return (err == -ETIMEDOUT || err == -EHOSTUNREACH || err == -EBUSY) &&
+	       !json_object_get(json_object_get(outcome, "error"), "run") &&
+	       node->heard_ms && parts_clock() - node->heard_ms < SILENT_MS;
+}
+
 static void on_answer(const json_t *outcome, void *arg)
 {
 	struct gathering_node *node = arg;
 	struct reactor_source *timer;
 
-	if (outcome_errno(outcome) != -EAGAIN ||
+	if (!is_open(node, outcome) ||
 	    reactor_timer(node->gathering->daemon->reactor, AGAIN_MS, on_again, node, &timer))
 		take(node, outcome);
 }
@@ -161,13 +178,16 @@ static void ask(struct gathering_node *node)
 	struct daemon *daemon = node->gathering->daemon;
 	struct peer *peer = nodes_peer(daemon->nodes);
 	int host = peer ? peer_find(peer, node->name) : -ENOTCONN, err = host;
+	json_t *no;
 
 	if (host >= 0)
 		err = peer_ask(nodes_asks(daemon->nodes), (unsigned int)host, "fetch",
 			       json_incref(node->args), ANSWER_MS, on_answer, node, NULL);
-	if (err < 0)
-		fail(node, err, err == -EHOSTUNREACH ? "does not answer: see ckptctl nodes" :
-		     strerror(-err));
+	if (err >= 0)
+		return;
+	no = outcome_error(err, "%s", err == -EHOSTUNREACH ? "does not answer: see ckptctl nodes" : strerror(-err));
+	on_answer(no, node);
+	json_decref(no);
 }
 
 static void on_fetched_here(json_t *outcome, void *arg)

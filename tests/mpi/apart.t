@@ -200,6 +200,28 @@ forget 2
 node_options=("${with_levels[@]}")
 again
 
+# ---- an answer that does not come
+
+# Node 2 is fetching when its ckptd is killed, and is there again later.
+fetches_again() {
+	{
+		for _ in {1..2000}; do
+			pkill -STOP -P "$(cat "$work/n2/pid")" ckptd-fetch && break
+			sleep 0.01
+		done
+		sleep 1
+		stop 2 KILL
+		sleep 10
+		start 2
+	} &
+	fetches 1 2 '' 'L1 of node n3' && wait $!
+}
+
+ok 'a node that begins anew in the middle is asked again' fetches_again
+"$top/build/bin/tests/tools/mkparts" "$work/n3/images" "$work/key" "$job" 2 "$ranks" "$record"
+forget 2
+again
+
 # ---- one node is lost
 
 stop 1 KILL
