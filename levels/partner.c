@@ -72,16 +72,7 @@ static uint64_t now_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-/* No honest one says that it is at work for that long where it has nothing to do, or faster than it is read. */
-static int without_end(struct partner_level *p, struct image_error *error)
-{
-	p->link.broken = true;
-	return image_error_set(error, -ETIMEDOUT, "%.63s: says without end that it is at work: see what its ckptd logs",
-			       p->node);
-}
-
-static int result_of(struct partner_level *p, size_t len, struct level_space *ret_space,
-		     struct image_error *error)
+static int result_of(struct partner_level *p, size_t len, struct level_space *ret_space, struct image_error *error)
 {
 	struct partner_wire_result r;
 	int err;
@@ -123,39 +114,49 @@ static void give_up(struct partner_level *p)
 	p->link.idle_ms = idle_ms;
 }
 
-/*
- * The next frame that means something: 1 and @size bytes at p->link.in if it is @other,
- * else the RESULT.  @busy_ms: how long the partner may be at work
- */
-static int answer(struct partner_level *p, enum partner_type other, size_t size,
-		  uint64_t busy_ms, struct level_space *ret_space, struct image_error *error)
+static int busy_for_long(struct partner_level *p, uint64_t ms, struct image_error *error)
+{
+	p->link.broken = true;
+	return image_error_set(error, -ETIMEDOUT, "%.63s: its disk has been busy for %llu s: is it well?",
+			       p->node, (unsigned long long)ms / 1000);
+}
+
+/* The next frame that means something.  @busy_ms: how long the partner may be at work */
+static int next_frame(struct partner_level *p, uint64_t busy_ms, enum partner_type *ret_type,
+		      size_t *ret_len, struct image_error *error)
 {
 	uint64_t until = now_ms() + busy_ms;
-	enum partner_type type;
-	size_t len;
 	int err;
 
 	do {
-		err = partner_link_receive(&p->link, 0, &type, &len, error);
+		err = partner_link_receive(&p->link, 0, ret_type, ret_len, error);
 		if (err == -ECANCELED)
 			give_up(p);
 		if (err)
 			return err == -EPIPE ? -ECONNRESET : err;
-		if (type == PARTNER_ALIVE && now_ms() > until) {
-			p->link.broken = true;
-			return image_error_set(error, -ETIMEDOUT,
-					       "%.63s: its disk has been busy for %llu s: is it well?",
-					       p->node, (unsigned long long)busy_ms / 1000);
-		}
-	} while (type == PARTNER_ALIVE);
+		if (*ret_type == PARTNER_ALIVE && now_ms() > until)
+			return busy_for_long(p, busy_ms, error);
+	} while (*ret_type == PARTNER_ALIVE);
+	return 0;
+}
+
+/* That: 1 and @size bytes at p->link.in if it is @other, else the RESULT. */
+static int answer(struct partner_level *p, enum partner_type other, size_t size,
+		  uint64_t busy_ms, struct level_space *ret_space, struct image_error *error)
+{
+	enum partner_type type;
+	size_t len;
+	int err = next_frame(p, busy_ms, &type, &len, error);
+
+	if (err)
+		return err;
 	if (type == PARTNER_RESULT)
 		return result_of(p, len, ret_space, error);
 	return type == other && len == size ? 1 : protocol(p, error);
 }
 
 /* One that has no other frames. */
-static int simple(struct partner_level *p, uint64_t busy, struct level_space *ret_space,
-		  struct image_error *error)
+static int simple(struct partner_level *p, uint64_t busy, struct level_space *ret_space, struct image_error *error)
 {
 	return answer(p, PARTNER_RESULT, 0, busy, ret_space, error);
 }
@@ -207,7 +208,7 @@ static int heard(struct partner_level *p, struct image_error *error)
 		if (!partner_link_ready(&p->link))
 			return 0;
 		if (now_ms() > until)
-			return without_end(p, error);
+			return busy_for_long(p, p->link.idle_ms, error);
 		err = partner_link_receive(&p->link, 0, &type, &len, error);
 		if (err)
 			return err == -EPIPE ? -ECONNRESET : err;
@@ -311,8 +312,7 @@ static int read_info(struct partner_level *p, const struct level_options *o,
 	ret_in->generation = le64toh(info.generation);
 	memcpy(ret_in->id, info.id, sizeof(info.id));
 	if (o->image_only && ret_in->layout.parity)
-		return image_error_set(error, -ESTALE, "%.63s: has parity where an image is wanted",
-				       p->node);
+		return image_error_set(error, -ESTALE, "%.63s: has parity where an image is wanted", p->node);
 	if (expect && ((expect->generation && expect->generation != ret_in->generation) ||
 		       (expect->job && strcmp(expect->job, info.job)) ||
 		       (expect->id && memcmp(expect->id, info.id, sizeof(info.id)))))
@@ -341,8 +341,7 @@ static int check_room(const char *image, uint64_t total, struct image_error *err
 }
 
 /* @ret_over: it was the partner that ended it. */
-static int receive_data(struct partner_level *p, size_t want, bool *ret_over,
-			struct image_error *error)
+static int receive_data(struct partner_level *p, size_t want, bool *ret_over, struct image_error *error)
 {
 	int err = answer(p, PARTNER_DATA, want, BUSY_MS, NULL, error);
 
@@ -411,8 +410,7 @@ static int partner_get(struct level *l, const char *name, const char *image,
 	r.piece = htole32(piece_for(o));
 	err = partner_link_tell(&p->link, PARTNER_GET, &r, sizeof(r), error);
 	if (!err)
-		err = answer(p, PARTNER_INFO, sizeof(struct partner_wire_image), BUSY_MS, NULL,
-			     error);
+		err = answer(p, PARTNER_INFO, sizeof(struct partner_wire_image), BUSY_MS, NULL, error);
 	if (err <= 0)
 		return err ? err : protocol(p, error);
 	err = read_info(p, o, &in, error);
@@ -458,20 +456,14 @@ static int partner_delete(struct level *l, const char *name, struct image_error 
 }
 
 /* Of parity: what its file begins with, at p->link.in until the next frame. */
-static int header_of(struct partner_level *p, struct level_item *item,
-		     struct image_error *error)
+static int header_of(struct partner_level *p, struct level_item *item, struct image_error *error)
 {
-	uint64_t until = now_ms() + p->link.idle_ms;
 	enum partner_type type;
 	size_t len;
-	int err;
+	int err = next_frame(p, p->link.idle_ms, &type, &len, error);
 
-	do {
-		err = now_ms() > until ? without_end(p, error) :
-		      partner_link_receive(&p->link, 0, &type, &len, error);
-	} while (!err && type == PARTNER_ALIVE);
 	if (err)
-		return err == -EPIPE ? -ECONNRESET : err;
+		return err;
 	if (type != PARTNER_HEADER || !len)
 		return protocol(p, error);
 	item->header = p->link.in;
@@ -480,8 +472,7 @@ static int header_of(struct partner_level *p, struct level_item *item,
 }
 
 /* @fn: NULL: it wants no more. */
-static int item_of(struct partner_level *p, level_item_fn fn, void *arg, int *ret_said,
-		   struct image_error *error)
+static int item_of(struct partner_level *p, level_item_fn fn, void *arg, int *ret_said, struct image_error *error)
 {
 	struct partner_wire_image w;
 	struct level_item item = { .text = "" };
@@ -509,8 +500,7 @@ static int item_of(struct partner_level *p, level_item_fn fn, void *arg, int *re
 	return err;
 }
 
-static int partner_list(struct level *l, level_item_fn fn, void *arg,
-			struct image_error *error)
+static int partner_list(struct level *l, level_item_fn fn, void *arg, struct image_error *error)
 {
 	struct partner_level *p = to_partner(l);
 	uint64_t until = now_ms() + LIST_MS;
@@ -521,8 +511,7 @@ static int partner_list(struct level *l, level_item_fn fn, void *arg,
 	err = partner_link_tell(&p->link, PARTNER_LIST, NULL, 0, error);
 	if (err)
 		return err;
-	while ((err = answer(p, PARTNER_ITEM, sizeof(struct partner_wire_image), BUSY_MS,
-			     NULL, error)) > 0) {
+	while ((err = answer(p, PARTNER_ITEM, sizeof(struct partner_wire_image), BUSY_MS, NULL, error)) > 0) {
 		if (++items > LIST_MAX || now_ms() > until) {
 			p->link.broken = true;
 			return image_error_set(error, -E2BIG, "%.63s: its list does not end: see what its ckptd logs", p->node);
@@ -535,8 +524,7 @@ static int partner_list(struct level *l, level_item_fn fn, void *arg,
 	return said ? said : err;
 }
 
-static int partner_space(struct level *l, struct level_space *ret_space,
-			 struct image_error *error)
+static int partner_space(struct level *l, struct level_space *ret_space, struct image_error *error)
 {
 	struct partner_level *p = to_partner(l);
 	int err;
@@ -567,8 +555,7 @@ static const struct level_ops partner_ops = {
 	.close = partner_close,
 };
 
-static int introduce(struct partner_level *p, const struct partner_ticket *ticket,
-		     struct image_error *error)
+static int introduce(struct partner_level *p, const struct partner_ticket *ticket, struct image_error *error)
 {
 	struct partner_wire_open open;
 	int err;

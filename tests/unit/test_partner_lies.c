@@ -182,7 +182,7 @@ static void at_work_without_end(void **state)
 	rig_up(&r);
 	assert_int_equal(level_list(r.l, count, &seen, &r.error), -ETIMEDOUT);
 	assert_int_equal(seen, 0);
-	assert_non_null(strstr(r.error.text, "n2: says without end"));
+	assert_non_null(strstr(r.error.text, "n2: its disk has been busy for"));
 	assert_int_equal(level_verify(r.l, "job.gen-3", false, NULL, &r.error), -ENOTCONN);
 	rig_close(&r);
 	rig_done(&r);
