@@ -30,6 +30,15 @@ const char *promotion_tier_name(const struct promotion_run *r, unsigned int t)
 	return r->p->tiers->tier[t].name;
 }
 
+int promotion_name(const struct promotion_run *r, size_t at, unsigned int t,
+		   char ret_name[LEVEL_NAME_MAX + 1])
+{
+	const struct promotion_place *place = &r->places[at];
+
+	return tier_image_name(place->label, r->items[at].generation,
+			       tier_is_group(&r->p->tiers->tier[t]) ? place->last : place->part, ret_name);
+}
+
 void promotion_put_off(struct promotion_run *r, unsigned int t, int err,
 		       const struct image_error *error)
 {
@@ -105,7 +114,7 @@ bool promotion_is_whole(const struct promotion_run *r, size_t at, unsigned int t
 
 	if (!(r->items[at].here & 1u << t))
 		return false;
-	if (place->part < 0)
+	if (place->last < 0)
 		return true;
 	return place->nodes &&
 	       holdings_parts_on(&r->p->tiers->tier[t], r->key, place->label,
@@ -118,7 +127,7 @@ static unsigned int counts(const struct promotion_run *r, size_t at)
 {
 	const struct promotion_place *place = &r->places[at];
 
-	return place->part < 0 || place->nodes ? 0 : r->items[at].here & ~place->unwanted;
+	return place->last < 0 || place->nodes ? 0 : r->items[at].here & ~place->unwanted;
 }
 
 void promotion_mark_whole(struct promotion_run *r)

@@ -18,6 +18,7 @@
 #include "supervisor/holdings.h"
 #include "supervisor/pin.h"
 #include "supervisor/promote.h"
+#include "supervisor/tier_group.h"
 #include "supervisor/unwanted.h"
 
 /* Somebody has removed it from there. */
@@ -56,7 +57,7 @@ static size_t add_item(struct promotion_run *r, size_t turn, int64_t generation)
 	};
 	r->places[r->nr] = (struct promotion_place) {
 		.label = json_string_value(json_object_get(target, "label")), .turn = turn, .part = -1,
-		.unwanted = unwanted(r, target, generation),
+		.last = -1, .unwanted = unwanted(r, target, generation),
 	};
 	r->items[r->nr].failed = r->places[r->nr].unwanted;
 	return r->nr++;
@@ -82,7 +83,7 @@ static bool find_source(struct promotion_run *r, struct promote_item *item,
 
 		if (!node || strcmp(node, r->p->node))
 			continue;
-		place->part = (int)i;
+		place->part = place->last = (int)i;
 		place->dir = catalog_part_dir(r->p->catalog, item->job, item->generation,
 					      (unsigned int)i);
 		return true;
@@ -218,8 +219,10 @@ static int on_item(const struct level_item *item, void *arg)
 		return -ENOMEM;
 	if (r->places[at].dir && r->places[at].part != part)
 		return 0;
-	/* of what L1 has not, the last part that is anywhere */
-	if (part > r->places[at].part)
+	if (part > r->places[at].last)
+		r->places[at].last = part;
+	/* of what L1 has not, that which the level has of ours */
+	if (part > r->places[at].part && !tier_is_group(&r->p->tiers->tier[f->tier]))
 		r->places[at].part = part;
 	if (!item->err && r->items[at].source && memcmp(item->id, r->places[at].id, sizeof(item->id))) {
 		conflict(r, at, f->tier, item->name);

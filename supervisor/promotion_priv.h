@@ -21,6 +21,7 @@ struct promotion_place {
 	size_t turn;		/* and which of them it is */
 	json_t *nodes;		/* of its parts; NULL: one image */
 	int part;		/* ours; -1 */
+	int last;		/* the highest that is anywhere, as parity is of other nodes' as well; -1 */
 	uint8_t id[32];		/* of what is in L1, if that is a source */
 	bool unmerged;		/* it stands on earlier ones */
 	unsigned int damaged;	/* levels whose copy is, or is not all there */
@@ -42,6 +43,9 @@ struct promotion_run {
 };
 
 const char *promotion_tier_name(const struct promotion_run *r, unsigned int t);
+/* What an item is called on a level; as tier_image_name(). */
+int promotion_name(const struct promotion_run *r, size_t at, unsigned int t,
+		   char ret_name[LEVEL_NAME_MAX + 1]);
 /* "LEVEL/NAME": what is wrong there is nothing to other levels. */
 const char *promotion_bad_key(const struct promotion_run *r, unsigned int t, const char *name,
 			      char *buf, size_t size);

@@ -19,7 +19,7 @@ static void remove_one(struct promotion_run *r, size_t at, unsigned int t)
 	char name[LEVEL_NAME_MAX + 1];
 	int err;
 
-	if (tier_image_name(r->places[at].label, r->items[at].generation, r->places[at].part, name))
+	if (promotion_name(r, at, t, name))
 		return;
 	err = promotion_open(r, t, &error);
 	if (!err)
@@ -84,7 +84,7 @@ static void remove_unwanted(struct promotion_run *r, size_t from, size_t end)
  */
 static int ask_parity(struct promotion_run *r, size_t at, unsigned int t)
 {
-	const int last = r->places[at].part;
+	const int last = r->places[at].last;
 	struct image_error error = { "" };
 	char name[LEVEL_NAME_MAX + 1];
 	int part, err = -ENOENT;

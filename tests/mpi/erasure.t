@@ -144,6 +144,31 @@ falls_through() {
 		diff -r "$work/kept/gen-$1/node-$2/image" "$work/images/$job/gen-$1/node-$2/image"
 }
 
+# nodes 3 and 5 have both of theirs on the level that is a directory
+copied_by_others() {
+	local _
+	for _ in {1..200}; do
+		[ "$(cd "$work/disk" && echo n[35]/*.gen-*)" = "$(echo n3/"$label".gen-{1,2}.node-1 n5/"$label".gen-{1,2}.node-2)" ] &&
+			return
+		sleep 0.2
+	done
+	ls "$work"/disk/*
+	return 1
+}
+
+# node 1 has these there, and no others
+keeps_on_disk() {
+	local have _
+	for _ in {1..50}; do
+		have=$(cd "$work/disk/n1" && echo *.gen-*)
+		[ "$have" = "$*" ] && return
+		sleep 0.2
+	done
+	echo "$have"
+	cat "$work/n1/log"
+	return 1
+}
+
 # a generation of one image; node 1 is stopped
 make_single() {
 	record=$(python3 -c 'import json, sys
@@ -259,12 +284,20 @@ meet 1 2 3 4 5
 ok 'parity that was lost is made again' comes_to 1 2 here
 ok 'of the older one, too' comes_to 1 1 here
 ok 'nobody reads it any more' comes_to_rest
+"$top/build/bin/tests/tools/mkparts" "$work/images" "$work/key" "$job" 2 "$ranks" "$record"
+for i in 3 5; do
+	stop $i
+	start $i "${shared[@]}"
+done
+ok 'the other nodes copy theirs' copied_by_others
 ok 'L1 is pruned' on 1 prune "$job" --keep 1
 stop 1
-start 1 "${shared[@]}"
+start 1 "${shared[@]}" --set level.disk.keep=1
 meet 1 2 3 4 5
 ok 'parity of what has gone goes' comes_to_keep 2 "$label.gen-2.parity-0"
 ok 'everywhere' comes_to_keep 4 "$label.gen-2.parity-1"
+ok 'the other level keeps one of its node, by its rule' keeps_on_disk "$label.gen-2.node-0"
+ok 'and works' sh -c "! grep 'level disk does not work' '$work/n1/log'"
 ok 'rm removes it' on 1 rm --force "$job:2"
 ok 'all of it' comes_to_keep 2 ''
 
