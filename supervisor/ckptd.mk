@@ -65,6 +65,7 @@ $(call unit_test,tests/unit/test_history,tests/unit/test_history.c,$(CKPTD_LIBS)
 
 $(call unit_test,tests/unit/test_tiers,tests/unit/test_tiers.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_promote,tests/unit/test_promote.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_promoter,tests/unit/test_promoter.c,$(CKPTD_LIBS))
 PROMOTION_BOX := tests/unit/promotion_box.c tests/unit/keep_fixture.c
 $(call unit_test,tests/unit/test_promotion,tests/unit/test_promotion.c $(PROMOTION_BOX),$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_promotion_faults,tests/unit/test_promotion_faults.c $(PROMOTION_BOX),$(CKPTD_LIBS))

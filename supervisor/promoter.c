@@ -6,7 +6,8 @@
  * out here, when no checkpoint of the job is being decided, and handed to the worker; what is missing
  * on which level the worker asks the levels.  So nothing has to be remembered over a restart of ckptd:
  * what is kept here is only how long a level that failed is left alone.  Ending a worker is safe
- * at any instant (levels/level.h), and that is how it is ended.
+ * at any instant (levels/level.h), and that is how it is ended.  A commit ends it after the copy under way: what is
+ * new comes before what has been left so far, and its worker does not know of it.
  */
 #include "supervisor/promoter.h"
 
@@ -51,6 +52,7 @@ struct promoter {
 	struct worker *worker;
 	struct reactor_source *timer;
 	int64_t timer_ms;	/* when; 0: none */
+	bool cut_short;		/* the worker was asked to end after its copy */
 	json_t *targets;	/* the worker's, */
 	unsigned int usable;	/* and levels */
 	json_t *bad;
@@ -95,6 +97,23 @@ static unsigned int usable(const struct promoter *p)
 	return bits;
 }
 
+/* SIGTERM is blocked, and asked for between copies. */
+static bool is_to_stop(void *arg)
+{
+	sigset_t pending;
+
+	return !sigpending(&pending) && sigismember(&pending, SIGTERM);
+}
+
+static void hold_sigterm(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
 static json_t *promoter_run(struct channel_reporter *reporter, void *arg)
 {
 	const struct promoter *p = arg;
@@ -104,9 +123,10 @@ static json_t *promoter_run(struct channel_reporter *reporter, void *arg)
 		.node = p->daemon->config.node, .state_dir = p->daemon->config.state_dir, .targets = p->targets, .bad = p->bad,
 		.usable = p->usable, .merge_limit = p->daemon->config.merge_limit,
 		.secret = p->daemon->config.encryption_key, .event = report_event, .progress = report_progress,
-		.arg = reporter,
+		.stop = is_to_stop, .arg = reporter,
 	};
 
+	hold_sigterm();
 	worker_step_back();
 	return promotion_run(&promotion);
 }
@@ -235,15 +255,36 @@ static void look_at_put_off(struct promoter *p)
 static void worker_ended(struct promoter *p)
 {
 	p->worker = NULL;
+	p->cut_short = false;
 	json_decref(p->targets);
 	p->targets = NULL;
 	json_decref(p->now);
 	p->now = NULL;
 }
 
+static void add_pending(struct promoter *p, json_int_t id)
+{
+	char name[24];
+
+	snprintf(name, sizeof(name), "%lld", (long long)id);
+	if (p->pending)
+		json_object_set_new(p->pending, name, json_true());
+}
+
+/* Of these something may be left. */
+static void add_targets(struct promoter *p)
+{
+	const json_t *target;
+	size_t i;
+
+	json_array_foreach(p->targets, i, target)
+		add_pending(p, json_integer_value(json_object_get(target, "job")));
+}
+
 static void on_outcome(json_t *outcome, void *arg)
 {
 	struct promoter *p = arg;
+	const bool cut_short = p->cut_short;
 	const json_t *result = json_object_get(outcome, "result");
 	const json_t *text = json_object_get(json_object_get(outcome, "error"), "text");
 
@@ -252,6 +293,8 @@ static void on_outcome(json_t *outcome, void *arg)
 		stopped(p);
 		return;
 	}
+	if (cut_short)
+		add_targets(p);
 	worker_ended(p);
 	if (outcome_is_ok(outcome)) {
 		json_decref(p->bad);
@@ -261,6 +304,8 @@ static void on_outcome(json_t *outcome, void *arg)
 		if (json_object_size(p->pending))
 			look_at(p, SOON_MS);
 		look_at_put_off(p);
+	} else if (cut_short) {
+		look_at(p, SOON_MS);	/* it had not yet begun to ask, maybe */
 	} else {
 		log_warning(&p->daemon->log, "nothing is copied to other levels: %s",
 			    json_string_value(text));
@@ -302,15 +347,6 @@ static bool is_pending(const struct promoter *p, const struct job *job)
 
 	snprintf(id, sizeof(id), "%lld", (long long)job->id);
 	return !p->pending || json_object_get(p->pending, id);
-}
-
-static void add_pending(struct promoter *p, const struct job *job)
-{
-	char id[24];
-
-	snprintf(id, sizeof(id), "%lld", (long long)job->id);
-	if (p->pending)
-		json_object_set_new(p->pending, id, json_true());
 }
 
 /* Of a part that has ended here nothing is known any more but what is on disk. */
@@ -425,7 +461,11 @@ void promoter_after_commit(struct promoter *p, const struct job *job)
 {
 	if (!p || !tiers_of(p)->nr)
 		return;
-	add_pending(p, job);
+	add_pending(p, job->id);
+	if (p->worker && !p->cut_short) {
+		p->cut_short = true;
+		worker_kill(p->worker, SIGTERM);
+	}
 	look_at(p, SOON_MS);
 }
 

@@ -18,7 +18,10 @@ struct promoter;
 int promoter_open(struct daemon *daemon, struct promoter **ret_promoter);
 void promoter_close(struct promoter *promoter);		/* NULL is fine */
 
-/* @job may have a new generation, or one less that is wanted. NULL for the promoter is fine: ckptd leaves. */
+/*
+ * @job may have a new generation, or one less that is wanted: the worker ends after its copy, and the next one begins with
+ * what is newest. NULL for the promoter is fine: ckptd leaves.
+ */
 void promoter_after_commit(struct promoter *promoter, const struct job *job);
 /*
  * promoter_hold() - no worker until it is released as often as it was held

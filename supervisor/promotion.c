@@ -384,8 +384,9 @@ static void copy_all(struct promotion_run *r)
 		uint64_t bytes = 0;
 		int err;
 
-		if (next.item == PROMOTE_NONE)
+		if (next.item == PROMOTE_NONE || (r->tried && r->p->stop && r->p->stop(r->p->arg)))
 			return;
+		r->tried = true;
 		if (r->places[next.item].unmerged && !promotion_merge(r, next.item))
 			continue;
 		err = promotion_open(r, next.tier, &error);

@@ -30,11 +30,12 @@ struct promotion {
 	/* For each copy and removal, when it is done; takes the reference. Or NULL. */
 	void (*event)(json_t *event, void *arg);
 	void (*progress)(uint64_t done, uint64_t total, void *arg);	/* or NULL */
+	bool (*stop)(void *arg);	/* asked between copies: no more of them now; or NULL */
 	void *arg;
 };
 
 /*
- * promotion_run() - until nothing is missing on the levels that work
+ * promotion_run() - until nothing is missing on the levels that work, or promotion->stop
  *
  * What is unwanted on a level goes from it, if something else that is good stays of the job.
  *

@@ -39,6 +39,7 @@ struct promotion_run {
 	struct promotion_place *places;
 	size_t nr, room;
 	unsigned int freed;	/* levels from which something has gone */
+	bool tried;		/* something was copied, or tried to: so that each run gets on */
 	json_t *levels, *bad;
 };
 

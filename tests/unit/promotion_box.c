@@ -60,12 +60,19 @@ static void on_event(json_t *event, void *arg)
 	json_array_append_new(b->events, event);
 }
 
+static bool is_to_stop(void *arg)
+{
+	const struct box *b = arg;
+
+	return b->stop_at && json_array_size(b->events) >= b->stop_at;
+}
+
 json_t *run_as(struct box *b, const char *node)
 {
 	struct promotion p = {
 		.catalog = &b->d->catalog, .tiers = &b->tiers, .node = node, .bad = b->bad,
 		.state_dir = strcmp(node, "a") ? NULL : b->d->dir, .usable = ~0u,
-		.secret = b->d->env.secret, .event = on_event, .arg = b,
+		.secret = b->d->env.secret, .event = on_event, .stop = is_to_stop, .arg = b,
 	};
 	json_t *outcome, *targets;
 

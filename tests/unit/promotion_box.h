@@ -16,6 +16,7 @@ struct box {
 	json_t *events;
 	json_t *bad;
 	json_t *unwanted;
+	size_t stop_at;		/* after so many events no more copies; 0: never */
 };
 
 int box_setup(void **state);

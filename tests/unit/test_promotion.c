@@ -342,6 +342,29 @@ static void test_unwanted(void **state)
 	assert_string_equal(states(b, 5, 0), "here here here");
 }
 
+/* Between two copies it may be told to end: the rules hold all the same, and what is left is known. */
+static void test_stopped(void **state)
+{
+	struct box *b = *state;
+	json_t *outcome;
+	int64_t n;
+
+	add_level(b, "p");
+	for (n = 1; n <= 3; n++)
+		disk_store(b->d, n);
+	b->stop_at = 1;
+	outcome = run_as(b, "a");
+	assert_string_equal(story(b), "3p");
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(outcome, "result"), "left")), 2);
+	json_decref(outcome);
+	/* what is newer comes first, in the next run */
+	disk_store(b->d, 4);
+	set_level(b, "p.keep", "1");
+	promote(b, "a", "4p -3p");
+	b->stop_at = 0;
+	promote(b, "a", "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -354,6 +377,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_retention, box_setup, box_teardown),
 		cmocka_unit_test_setup_teardown(test_taken, box_setup, box_teardown),
 		cmocka_unit_test_setup_teardown(test_unwanted, box_setup, box_teardown),
+		cmocka_unit_test_setup_teardown(test_stopped, box_setup, box_teardown),
 		cmocka_unit_test_setup_teardown(test_limit, box_setup, box_teardown),
 		cmocka_unit_test_setup_teardown(test_killed, box_setup, box_teardown),
 	};

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * When a worker copies to other levels: a commit waits for one copy, and not for all that was left before.
+ * Jobs, workers and the loop are played.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "supervisor/catalog.h"
+#include "supervisor/coord_record.h"
+#include "supervisor/history.h"
+#include "supervisor/jobs.h"
+#include "supervisor/merger.h"
+#include "supervisor/outcome.h"
+#include "supervisor/parts.h"
+#include "supervisor/promoter.h"
+#include "supervisor/promotion.h"
+#include "supervisor/schedule.h"
+#include "supervisor/worker.h"
+
+#define JOBS	3
+
+struct worker {
+	const struct channel_ops *ops;
+	void *arg;
+	int terms;		/* SIGTERMs that it got */
+};
+
+static struct job job[JOBS];
+static struct worker worker;
+static unsigned int started, looked_at;
+static reactor_timer_fn timer_fn;
+static void *timer_arg;
+static struct daemon daemon_of_test;
+
+/* ------------------------------------------------------------ what is played */
+
+int worker_start(struct daemon *d, const struct worker_spec *spec, const struct channel_ops *ops,
+		 void *arg, struct worker **ret_worker)
+{
+	started++;
+	worker = (struct worker) { .ops = ops, .arg = arg };
+	*ret_worker = &worker;
+	return 0;
+}
+
+void worker_kill(const struct worker *w, int signo)
+{
+	worker.terms += signo == SIGTERM;
+}
+
+void worker_abort(struct worker *w)
+{
+}
+
+void worker_leave(struct worker *w)
+{
+}
+
+void worker_step_back(void)
+{
+}
+
+void channel_report_event(struct channel_reporter *reporter, json_t *event)
+{
+}
+
+void channel_report_progress(const struct engine_progress *progress, void *arg)
+{
+}
+
+int reactor_timer(struct reactor *reactor, uint64_t ms, reactor_timer_fn fn, void *arg,
+		  struct reactor_source **ret_source)
+{
+	assert_true(ms < 60000);
+	timer_fn = fn;
+	timer_arg = arg;
+	*ret_source = (struct reactor_source *)&timer_fn;
+	return 0;
+}
+
+void reactor_remove(struct reactor_source *source)
+{
+	if (source)
+		timer_fn = NULL;
+}
+
+int64_t schedule_clock(void)
+{
+	static int64_t now = 1000;
+
+	return now++;
+}
+
+struct job *jobs_next(struct jobs *jobs, struct job *after)
+{
+	return !after ? &job[0] : after == &job[JOBS - 1] ? NULL : after + 1;
+}
+
+struct job *jobs_known(struct jobs *jobs, int64_t id)
+{
+	return &job[id - 1];
+}
+
+struct job *jobs_find(struct jobs *jobs, int64_t id, json_t **ret_outcome)
+{
+	return &job[id - 1];
+}
+
+const char *job_label(const struct job *j, char *buf)
+{
+	sprintf(buf, "%d-x", (int)j->id);
+	return buf;
+}
+
+int parts_number(const json_t *record, const char *node)
+{
+	return 0;
+}
+
+json_t *catalog_generations(const struct catalog *catalog, int64_t id)
+{
+	looked_at++;
+	return json_array();
+}
+
+int coord_record_read(const char *dir, struct coord_record *record)
+{
+	return -1;
+}
+
+int history_append(const struct catalog *catalog, int64_t id, const json_t *row)
+{
+	return 0;
+}
+
+void merger_log(const struct log *log, int64_t id, int64_t generation, int64_t bytes, int64_t ns)
+{
+}
+
+json_t *promotion_run(const struct promotion *p)
+{
+	return NULL;
+}
+
+void promotion_forget(json_t *bad, const char *label)
+{
+}
+
+void log_line(const struct log *log, enum log_level level, const char *format, ...)
+{
+}
+
+/* ------------------------------------------------------------------- the tests */
+
+static void fire(void)
+{
+	reactor_timer_fn fn = timer_fn;
+
+	assert_non_null(fn);
+	timer_fn = NULL;
+	fn(timer_arg);
+}
+
+static void ends(json_t *outcome)
+{
+	worker.ops->outcome(outcome, worker.arg);
+}
+
+static json_t *done(void)
+{
+	return outcome_ok(json_pack("{s:{}, s:{}, s:i}", "levels", "bad", "left", 0));
+}
+
+static struct promoter *make(void)
+{
+	struct promoter *p;
+	unsigned int i;
+
+	daemon_of_test.config.node = (char *)(uintptr_t)"a";
+	daemon_of_test.config.tiers = (struct tiers) { .nr = 1, .tier = { { .name = "p" } } };
+	for (i = 0; i < JOBS; i++)
+		job[i] = (struct job) { .id = i + 1 };
+	started = 0;
+	assert_int_equal(promoter_open(&daemon_of_test, &p), 0);
+	/* at first all of them are looked at */
+	fire();
+	assert_int_equal(started, 1);
+	return p;
+}
+
+static void a_commit_ends_the_worker_in_order(void **state)
+{
+	struct promoter *p = make();
+
+	promoter_after_commit(p, &job[0]);
+	promoter_after_commit(p, &job[1]);
+	assert_int_equal(worker.terms, 1);
+	/* it is at its copy still */
+	fire();
+	assert_int_equal(started, 1);
+	looked_at = 0;
+	ends(done());
+	fire();
+	assert_int_equal(started, 2);
+	assert_int_equal(worker.terms, 0);
+	/* what was left by the first is not forgotten */
+	assert_int_equal(looked_at, JOBS);
+	ends(done());
+	/* nothing was left this time */
+	assert_null(timer_fn);
+	promoter_close(p);
+}
+
+/* It got the signal before it could hold it. */
+static void one_that_dies_of_it_is_no_failure(void **state)
+{
+	struct promoter *p = make();
+
+	promoter_after_commit(p, &job[0]);
+	fire();
+	ends(outcome_error(-ECHILD, "killed by signal 15"));
+	fire();
+	assert_int_equal(started, 2);
+	ends(done());
+	promoter_close(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_commit_ends_the_worker_in_order),
+		cmocka_unit_test(one_that_dies_of_it_is_no_failure),
+	};
+
+	return cmocka_run_group_tests_name("promoter", tests, NULL, NULL);
+}
