@@ -114,9 +114,9 @@ static bool begin_quiesce(void)
 }
 
 /* The library, if nobody else has it. */
-static bool library_take(void)
+static bool library_take(bool several)
 {
-	if (glue.several)
+	if (several)
 		return glue.state == GLUE_RUNNING;
 	if (!quiesce_library_trylock())
 		return false;
@@ -125,6 +125,14 @@ static bool library_take(void)
 		return true;
 	quiesce_library_unlock();
 	return false;
+}
+
+/* The same when all are to be held: a second thread that comes between is looked for like any other. */
+static bool library_take_alone(void)
+{
+	bool several = __atomic_load_n(&glue.several, __ATOMIC_ACQUIRE);
+
+	return several ? !quiesce_inside() : library_take(false);
 }
 
 /* If a second thread has come since, the lock is nobody's any more. */
@@ -155,7 +163,7 @@ LOWER_TEXT static void poll_below(void)
 /* While we are held, or compute. */
 static void progress(void)
 {
-	if (!library_take())
+	if (!library_take(glue.several))
 		return;
 	poll_below();
 	if (glue.leaving)
@@ -174,7 +182,7 @@ static void step_drain(uint32_t *state)
 	struct status_answer *answer = &glue.page->answer;
 	unsigned int pending;
 
-	if (glue.several ? quiesce_inside() : !library_take())
+	if (!library_take_alone())
 		return;
 	if (*state == STATUS_QUIESCED) {
 		publish_counts(glue.sent, status_sent(glue.page));
@@ -195,7 +203,7 @@ static void step_cut(uint32_t *state)
 {
 	char why[256] = "out of memory";
 
-	if (glue.several ? quiesce_inside() : !library_take())
+	if (!library_take_alone())
 		return;
 	drain_step();
 	if (drain_pending()) {

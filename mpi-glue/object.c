@@ -325,7 +325,8 @@ MPI_ALIAS(MPI_Comm_free);
 
 /*
  * The library's may be done before others are, who have messages of its collectives under way then.
- * After a barrier all have begun everything that was ever begun on it.
+ * After a barrier all have begun everything that was ever begun on it.  Below it ends as one that is freed: windows
+ * and files that were made of it live on, and a restart makes them of it again.
  */
 LOWER_TEXT int PMPI_Comm_disconnect(MPI_Comm *comm)
 {
@@ -337,8 +338,8 @@ LOWER_TEXT int PMPI_Comm_disconnect(MPI_Comm *comm)
 	if (desc)
 		rc = attrs_delete(&desc->attrs, VK_COMM, (uintptr_t)*comm);
 	if (!rc && desc && desc->coll.id)
-		rc = lower_MPI_Barrier(real);
-	if (!rc)
+		rc = lower_MPI_Barrier(real) ?: orphan_comm(desc);
+	else if (!rc)
 		rc = lower_MPI_Comm_disconnect(&real);
 	if (rc)
 		return fail_comm(*comm, rc, CALL_MPI_Comm_disconnect);

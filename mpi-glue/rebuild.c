@@ -131,7 +131,7 @@ int rebuild_ask(char *ret_why, size_t size)
 	if (!rc)
 		rc = rebuild_ask_files(ret_why, size);
 	if (!rc)
-		rc = rebuild_ask_wins();
+		rc = rebuild_ask_wins(ret_why, size);
 	FOR_EACH(VK_GROUP, struct vgroup, group)
 		rc = rc ? rc : ask_group(group);
 	FOR_EACH(VK_INFO, struct vinfo, info)

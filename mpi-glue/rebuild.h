@@ -42,7 +42,7 @@ int rebuild_ask_dtypes(char *ret_why, size_t size);
 void rebuild_forget_dtypes(void);
 int rebuild_ask_files(char *ret_why, size_t size);
 int rebuild_files(char *ret_why, size_t size);
-int rebuild_ask_wins(void);
+int rebuild_ask_wins(char *ret_why, size_t size);
 int rebuild_wins(char *ret_why, size_t size);
 void rebuild_forget_wins(void);
 /* Keys and values of an info below: free() it; also when not all could be asked. Negative errno. */

@@ -41,13 +41,28 @@ LOWER_TEXT static int ask(struct vwin *win)
 	return rc;
 }
 
-int rebuild_ask_wins(void)
+/* A communicator of one process may be gone: any does.  0: there is none. */
+static uintptr_t comm_of(const struct vwin *win)
+{
+	const struct vcomm *comm = (const struct vcomm *)win->comm;
+	uintptr_t below = comm ? comm_below(comm) : 0;
+
+	return below || win->nr > 1 ? below : (uintptr_t)real_comm(MPI_COMM_SELF);
+}
+
+int rebuild_ask_wins(char *ret_why, size_t size)
 {
 	int rc = 0;
 
-	for (uint32_t i = 0; i < glue.table[VK_WIN].top && !rc; i++)
-		if (win_at(i))
-			rc = ask(win_at(i));
+	for (uint32_t i = 0; i < glue.table[VK_WIN].top && !rc; i++) {
+		if (!win_at(i))
+			continue;
+		if (!comm_of(win_at(i))) {
+			snprintf(ret_why, size, "MPI_Win_create: the communicator of a window was freed");
+			return -ENOTSUP;
+		}
+		rc = ask(win_at(i));
+	}
 	return rc;
 }
 
@@ -63,17 +78,14 @@ void rebuild_forget_wins(void)
 	}
 }
 
-/* A communicator of one process may be gone: any does. */
 LOWER_TEXT static int make_again(struct vwin *win)
 {
-	struct vcomm *comm = (struct vcomm *)win->comm;
-	uintptr_t below = comm ? comm_below(comm) : 0;
 	MPI_Info info;
 	int rc = rebuild_info(win->saved, &info);
 
 	if (rc)
 		return rc;
-	rc = win_make_below(win, below ? (MPI_Comm)below : real_comm(MPI_COMM_SELF), info);
+	rc = win_make_below(win, (MPI_Comm)comm_of(win), info);
 	lower_MPI_Info_free(&info);
 	for (struct win_region *region = win->regions; region && !rc; region = region->next)
 		rc = lower_MPI_Win_attach((MPI_Win)win->obj.real, region->base, region->size);

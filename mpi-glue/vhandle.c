@@ -59,15 +59,21 @@ int vhandle_init(void)
 	return 0;
 }
 
+/* Our own thread ends what the application gave up, and some calls of handles alone are not marked. */
+static bool is_shared(void)
+{
+	return glue.multiple || glue.page;
+}
+
 static void table_lock(struct vtable *table)
 {
-	if (glue.multiple)
+	if (is_shared())
 		glue_lock(&table->lock);
 }
 
 static void table_unlock(struct vtable *table)
 {
-	if (glue.multiple)
+	if (is_shared())
 		glue_unlock(&table->lock);
 }
 

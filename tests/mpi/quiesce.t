@@ -113,6 +113,8 @@ free_late() {
 		[ -n "$more" ] || ok "$kind: go: progress with $ranks ranks" cut "$kind" go "$ranks" progress
 		[ -n "$more" ] || ok "$kind: go: free_unreceived with $ranks ranks" \
 			cut "$kind" go "$ranks" free_unreceived
+		[ -n "$more" ] || ok "$kind: go: disconnected with $ranks ranks" \
+			cut "$kind" go "$ranks" disconnected
 		[ -n "$more" ] || INTERVAL=50 ok "$kind: go: many_comms_kept with $ranks ranks" \
 			cut "$kind" go "$ranks" many_comms_kept
 	done
@@ -124,6 +126,8 @@ free_late() {
 		cut "$kind" restart 2 many_comms_kept
 	[ -n "$more" ] || ok "$kind: restart: errors_deleted with 2 ranks" \
 		cut "$kind" restart 2 errors_deleted
+	[ -n "$more" ] || INTERVAL=100 ok "$kind: restart: disconnected with 3 ranks" \
+		cut "$kind" restart 3 disconnected
 	[ -n "$more" ] || CUT_ROUNDS=4 INTERVAL=100 ok "$kind: restart: free_unreceived with 2 ranks" \
 		cut "$kind" restart 2 free_unreceived
 	CUT_ROUNDS=4 INTERVAL=100 ok "$kind: restart: free_late with 3 ranks$more" \
