@@ -137,14 +137,27 @@ static void ckpt_mm_fields(struct mm_struct *mm, struct ckpt_rec_mm *rec)
 	}
 }
 
-/* Only prctl of a thread of its own changes it, and the last mmput ends it. */
+/* Before 6.7 the kernel gives up on one that is just being replaced: its successor counts. */
+static struct file *ckpt_mm_get_exe(struct mm_struct *mm)
+{
+	struct file *exe;
+
+	do {
+		exe = ckpt_k(get_mm_exe_file)(mm);
+	} while (!exe && rcu_access_pointer(mm->exe_file));
+	return exe;
+}
+
+/* A thread left out, or whoever has the map outside, may change it by prctl at any time. */
 static void ckpt_mm_exe(struct ckpt_collect *c, struct ckpt_object *obj,
 			struct ckpt_rec_mm *rec)
 {
-	struct file *exe = rcu_dereference_protected(obj->mm.mm->exe_file, true);
+	struct file *exe = ckpt_mm_get_exe(obj->mm.mm);
 
-	if (exe)
-		rec->exe = ckpt_collect_mapped_file(c, obj->task, exe, 0);
+	if (!exe)
+		return;
+	rec->exe = ckpt_collect_mapped_file(c, obj->task, exe, 0);
+	fput(exe);
 }
 
 int ckpt_collect_mm(struct ckpt_collect *c, struct ckpt_object *obj)

@@ -7,14 +7,17 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -360,4 +363,117 @@ part(exclude_thread)
 	close(fd);
 	waitpid(pid, NULL, 0);
 	tap_ok(!advances(&shared->n[1], 50), "it is gone");
+}
+
+/* --------------------------------------------------------- the executable */
+
+struct span {
+	unsigned long start, end;
+	int prot;
+};
+
+/* Mappings of the program's file. */
+static unsigned int own_mappings(struct span *spans, unsigned int max)
+{
+	char exe[PATH_MAX] = "", line[PATH_MAX + 100], prot[5];
+	FILE *f = fopen("/proc/self/maps", "r");
+	unsigned int nr = 0;
+
+	if (!f || readlink("/proc/self/exe", exe, sizeof(exe) - 1) < 0)
+		tap_bail("/proc/self: %m");
+	while (nr < max && fgets(line, sizeof(line), f)) {
+		struct span *s = &spans[nr];
+
+		if (!strstr(line, exe) ||
+		    sscanf(line, "%lx-%lx %4s", &s->start, &s->end, prot) != 3)
+			continue;
+		s->prot = (prot[0] == 'r' ? PROT_READ : 0) | (prot[1] == 'w' ? PROT_WRITE : 0) |
+			  (prot[2] == 'x' ? PROT_EXEC : 0);
+		nr++;
+	}
+	fclose(f);
+	return nr;
+}
+
+/* A file that is mapped stays the executable: go on in copies of its mappings. */
+static void unmap_executable(void)
+{
+	struct span spans[16];
+	unsigned int nr = own_mappings(spans, 16);
+
+	for (unsigned int i = 0; i < nr; i++) {
+		void *old = (void *)spans[i].start;
+		size_t len = spans[i].end - spans[i].start;
+		void *p = mmap(NULL, len, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		memcpy(p, old, len);
+		mprotect(p, len, spans[i].prot);
+		if (mremap(p, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, old) != old)
+			_exit(2);
+	}
+}
+
+/* Opened before, and in nobody else's hands: each is gone when the next takes its place. */
+static void *changes_executable(void *unused)
+{
+	int fds[50];
+
+	if (unshare(CLONE_FILES))
+		tap_bail("unshare: %m");
+	shared->addr[1] = (uint64_t)syscall(SYS_gettid);
+	am_ready();
+	for (;;) {
+		for (unsigned int i = 0; i < 50; i++)
+			fds[i] = open("/bin/true", O_RDONLY);
+		for (unsigned int i = 0; i < 50; i++) {
+			if (prctl(PR_SET_MM, PR_SET_MM_EXE_FILE, fds[i], 0, 0))
+				shared->n[1] = errno;
+			close(fds[i]);
+			shared->n[0]++;
+		}
+	}
+	return unused;
+}
+
+static void has_executables(void *unused)
+{
+	pthread_t t;
+
+	(void)unused;
+	unmap_executable();
+	pthread_create(&t, NULL, changes_executable, NULL);
+	am_ready();
+	for (;;)
+		pause();
+}
+
+part(exclude_exe)
+{
+	struct ckpt_exclude e = { .kind = CKPT_EXCLUDE_THREAD };
+	pid_t pid = spawn(has_executables, NULL);
+	int bad = 0, without = 0;
+
+	wait_ready(2);
+	e.pid = pid;
+	e.start = shared->addr[1];
+	for (unsigned int i = 0; i < 1000; i++) {
+		int fd = cap_open();
+		struct ckpt_rec_mm *mm;
+		struct recs recs;
+
+		if (capture(fd, pid, 1, &e, CKPT_SNAPSHOT_DRY)) {
+			bad++;
+		} else {
+			recs = recs_read(fd);
+			mm = recs_get(&recs, CKPT_REC_MM, 0);
+			without += !mm || !recs_file(&recs, mm->exe);
+			recs_free(&recs);
+		}
+		close(fd);
+	}
+	tap_is(bad, 0, "a thousand captures beside a thread that changes the executable");
+	tap_is(without, 0, "each has one");
+	tap_ok(advances(&shared->n[0], 5000 * slow()) && !shared->n[1], "it runs on");
+	reap(pid);
 }

@@ -31,9 +31,9 @@ static const struct {
 	PART(stopped), PART(zombies), PART(vfork), PART(traced), PART(refusals),
 	PART(waits), PART(handlers), PART(kill), PART(close), PART(pause), PART(owner),
 	PART(rmmod), PART(storm), PART(limits), PART(track), PART(exclude), PART(exclude_range),
-	PART(exclude_fd), PART(exclude_thread), PART(again), PART(many), PART(forking),
-	PART(continued), PART(restarted), PART(reaped), PART(core), PART(track_moved),
-	PART(limit_of_child), PART(cpuset), PART(rights),
+	PART(exclude_fd), PART(exclude_thread), PART(exclude_exe), PART(again), PART(many),
+	PART(forking), PART(continued), PART(restarted), PART(reaped), PART(core),
+	PART(track_moved), PART(limit_of_child), PART(cpuset), PART(rights),
 #undef PART
 };
 
