@@ -178,8 +178,11 @@ static int ckpt_walk_pmd(pmd_t *pmdp, unsigned long addr, unsigned long end,
 	struct ckpt_page_walk *pw = walk->private;
 	spinlock_t *ptl;
 	pmd_t pmd;
-	int ret = 0;
+	int ret;
 
+	ret = ckpt_pages_interrupted(pw->cap->ctx);
+	if (ret)
+		return ret;
 	pmd = READ_ONCE(*pmdp);
 	if (!pmd_trans_huge(pmd) && !is_swap_pmd(pmd))
 		return 0;	/* a page table: on to its entries */
