@@ -59,14 +59,16 @@ static void ckpt_proc_check_namespaces(struct ckpt_collect *c, struct task_struc
 {
 	const struct nsproxy *first = &c->first_ns;
 	struct user_namespace *user_ns;
+	struct pid_namespace *pid_ns;
 	struct nsproxy mine;
 
 	rcu_read_lock();
 	user_ns = __task_cred(task)->user_ns;
+	pid_ns = task_active_pid_ns(task);
 	rcu_read_unlock();
 	if (user_ns != c->ctx->cred->user_ns)
 		ckpt_refuse(c->cap, CKPT_R_USER_NS, task, 0, "user namespace");
-	if (task_active_pid_ns(task) != c->ns)
+	if (pid_ns != c->ns)
 		ckpt_refuse(c->cap, CKPT_R_PID_NS, task, 0, "another PID namespace");
 
 	if (!ckpt_collect_namespaces(task, &mine))
