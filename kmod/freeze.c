@@ -572,6 +572,8 @@ void ckpt_freeze_verify(struct ckpt_capture *cap)
 
 		if (ckpt_freeze_is_dying(member))
 			ckpt_refuse(cap, CKPT_R_KILLED, member->task, 0, "no longer frozen");
+		else if (READ_ONCE(member->task->ptrace))
+			ckpt_refuse(cap, CKPT_R_TRACED, member->task, 0, "ptrace");
 		else if (member->stopped ? !ckpt_freeze_is_stopped(member->task) :
 			 !ckpt_thread_is_parked(member->thread))
 			ckpt_refuse(cap, CKPT_R_DELIVERY, member->task, 0,

@@ -19,7 +19,7 @@ bool ckpt_freeze_is_stopped(struct task_struct *task);
 void ckpt_freeze_note(struct ckpt_capture *cap);
 /*
  * Check that the tree is as it was noted: every member parked, or stopped.  Refuses
- * what was killed, and what was continued.
+ * what was killed, what was continued, and what is traced by now: of an attach comes a SIGSTOP.
  */
 void ckpt_freeze_verify(struct ckpt_capture *cap);
 /* Only that nobody was killed: who was may have written to memory on the way out. */

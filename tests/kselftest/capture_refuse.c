@@ -248,6 +248,11 @@ part(traced)
 	ptrace(PTRACE_DETACH, pid, 0, 0);
 	kill(pid, SIGCONT);
 	tap_is(cap_freeze(fd, slowly(5000), 10000, NULL), 0, "detached, it is frozen");
+	if (ptrace(PTRACE_ATTACH, pid, 0, 0))
+		tap_bail("ptrace: %m");
+	tap_is(cap_snapshot(fd, CKPT_SNAPSHOT_DRY, NULL), -EBUSY,
+	       "traced since it was frozen, it is refused");
+	tap_ok(recs_refused(fd, CKPT_R_TRACED, pid), "and it says so");
 	close(fd);
 	reap(pid);
 }
