@@ -419,12 +419,18 @@ static int ckpt_snapshot_clone(struct ckpt_thread *thread, void *arg)
 	return 0;
 }
 
-/* Page tables and descriptors of mappings are what a clone takes at once. */
+/*
+ * Page tables and descriptors of mappings are what a clone takes at once, and pages that
+ * are pinned, which fork copies.  Of these only those are known that count against a limit.
+ */
 static unsigned long ckpt_snapshot_need(struct ckpt_object *obj)
 {
 	struct mm_struct *mm = obj->mm.mm;
+	unsigned long pinned = 0;
 
-	return (mm_pgtables_bytes(mm) + mm->map_count * 512UL) / PAGE_SIZE + 64;
+	if (test_bit(MMF_HAS_PINNED, &mm->flags))
+		pinned = atomic64_read(&mm->pinned_vm);
+	return (mm_pgtables_bytes(mm) + mm->map_count * 512UL) / PAGE_SIZE + pinned + 64;
 }
 
 static bool ckpt_snapshot_wants(const struct ckpt_object *obj)
