@@ -123,18 +123,27 @@ static int ckpt_collect_cpu(struct ckpt_collect *c)
  * Registers may be read once a thread is off its CPU.  A stopped thread is off
  * its CPU and stays so while it is stopped; continued, it parks.
  */
-static void ckpt_collect_settle(struct ckpt_collect *c)
+static int ckpt_collect_settle(struct ckpt_collect *c)
 {
 	unsigned int i;
+	int err;
 
 	for (i = 0; i < c->tree->nr_members; i++) {
 		struct ckpt_member *member = &c->tree->members[i];
 
-		if (ckpt_thread_is_parked(member->thread))
-			ckpt_thread_settle(member->thread);
-		else
+		if (ckpt_capture_expired(c->ctx))
+			return -ETIMEDOUT;
+		if (!ckpt_thread_is_parked(member->thread)) {
 			ckpt_k(wait_task_inactive)(member->task, __TASK_STOPPED);
+			continue;
+		}
+		err = ckpt_thread_settle(member->thread);
+		if (err == -EBUSY)
+			ckpt_refuse(c->cap, CKPT_R_TIMEOUT, member->task, 0, "not off its CPU");
+		else if (err && err != -ESRCH)
+			return err;	/* of those that died the verdict will say so */
 	}
+	return 0;
 }
 
 /* What an exclusion names by pid, but the records show under another's. */
@@ -232,9 +241,10 @@ static int ckpt_collect_all(struct ckpt_collect *c)
 	err = ckpt_collect_system(c);
 	if (!err)
 		err = ckpt_collect_cpu(c);
-	if (err)
-		return err;
-	ckpt_collect_settle(c);
+	if (!err)
+		err = ckpt_collect_settle(c);
+	if (err || c->cap->nr_refusals)
+		return err;	/* registers of a thread that runs are not there to be read */
 	err = ckpt_collect_objects(c);
 	for (i = 0; i < c->tree->nr_procs && !err; i++)
 		err = ckpt_collect_proc(c, &c->tree->procs[i]);
