@@ -325,6 +325,7 @@ static int ckpt_snapshot_child(void *arg)
 {
 	struct ckpt_clone *clone = arg;
 
+	current->flags |= PF_NOFREEZE;	/* on its way to the end: its parent waits for that */
 	set_bit(MMF_DISABLE_THP, &current->mm->flags);	/* khugepaged: hands off */
 	mmget(current->mm);
 	clone->mm = current->mm;
@@ -369,16 +370,26 @@ static void ckpt_usage_restore(struct signal_struct *sig,
 	write_sequnlock_irq(&sig->stats_lock);
 }
 
-/* Wait for the child that killed itself; only a SIGKILL of ours ends it early. */
+/*
+ * Wait for the child that killed itself; only a SIGKILL of ours ends it early.  Not in
+ * wait4() itself: who sleeps there a freezer may freeze at once, and the child would
+ * wake nobody.
+ */
 static void ckpt_snapshot_reap(pid_t pid)
 {
-	while (ckpt_k(kernel_wait4)(pid, NULL, __WALL, NULL) == -ERESTARTSYS) {
+	wait_queue_head_t *wq = &current->signal->wait_chldexit;
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+
+	add_wait_queue(wq, &wait);
+	while (!ckpt_k(kernel_wait4)(pid, NULL, __WALL | WNOHANG, NULL)) {
 		if (fatal_signal_pending(current))
-			return;		/* init reaps it */
+			break;		/* init reaps it */
+		wait_woken(&wait, TASK_INTERRUPTIBLE, MAX_SCHEDULE_TIMEOUT);
 		clear_notify_signal();
 		recalc_sigpending();
 		cond_resched();
 	}
+	remove_wait_queue(wq, &wait);
 }
 
 /*

@@ -4,6 +4,7 @@
  * scanned, a stopped process that is continued, memory that the kernel takes away.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/reg.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -421,4 +423,95 @@ part(core)
 	unlink(SINK);
 	unlink(CORE_SIZE);
 	close(fd);
+}
+
+/* ----------------------------------------------- the freezer of cgroups v1 */
+
+#define FREEZER		"/tmp/capture-freezer"
+#define FREEZER_STATE	FREEZER "/job/freezer.state"
+#define COPIED		16384	/* pages; so that a clone takes a while */
+
+/* Freezes the cgroup so many ns after it is told to, and until told, but not for ever. */
+static pid_t freezer(uint64_t delay)
+{
+	pid_t helper = fork();
+
+	if (helper)
+		return helper;
+	while (!shared->go)
+		usleep(200);
+	usleep(delay / 1000);
+	write_text(FREEZER_STATE, "FROZEN");
+	for (unsigned int i = 0; shared->go == 1 && i < 500 * slow(); i++)
+		sleep_ms(10);
+	write_text(FREEZER_STATE, "THAWED");
+	_exit(shared->go == 1);
+}
+
+static void copied(void *unused)
+{
+	char *p = mmap(NULL, COPIED * PAGE, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	madvise(p, COPIED * PAGE, MADV_NOHUGEPAGE);
+	memset(p, 1, COPIED * PAGE);
+	am_ready();
+	for (;;)
+		shared->n[0]++;
+}
+
+/* 1: captured, 0: the freezer was first, -1: wrong, or not before the cgroup was thawed */
+static int freeze_at(int fd, uint64_t delay)
+{
+	int err = cap_freeze(fd, slowly(5000), 60000, NULL), status;
+	pid_t helper;
+
+	if (err)
+		return -1;
+	shared->go = 0;
+	helper = freezer(delay);
+	sleep_ms(20);
+	shared->go = 1;			/* it looks every 200 us */
+	err = cap_snapshot(fd, 0, NULL);
+	shared->go = 2;
+	waitpid(helper, &status, 0);
+	if (cap_thaw(fd, 0, NULL) || cap_drop(fd) || status)
+		return -1;
+	return err == -EAGAIN ? 0 : err ? -1 : 1;
+}
+
+part(freezer)
+{
+	pid_t pid = spawn(copied, NULL);
+	int fd = cap_open(), seen = 0, again = 0, bad = 0;
+	struct ckpt_snapshot snap;
+	char text[32];
+
+	wait_ready(1);
+	mkdir(FREEZER, 0700);
+	if (mount("none", FREEZER, "cgroup", 0, "freezer") || mkdir(FREEZER "/job", 0700))
+		tap_bail("freezer: %m");
+	snprintf(text, sizeof(text), "%d", pid);
+	write_text(FREEZER "/job/cgroup.procs", text);
+	cap_target(fd, pid, 0);
+	if (cap_freeze(fd, slowly(5000), 60000, NULL) || cap_snapshot(fd, 0, &snap) ||
+	    cap_thaw(fd, 0, NULL) || cap_drop(fd))
+		tap_bail("freeze or snapshot");
+	for (int i = 0; i < 24; i++) {
+		int ret = freeze_at(fd, (snap.collect_ns + snap.clone_ns) * i / 16);
+
+		seen += ret == 1;
+		again += ret == 0;
+		bad += ret < 0;
+		if (!advances(&shared->n[0], 5000 * slow()))
+			tap_bail("it does not run on");
+	}
+	tap_is(bad, 0, "its cgroup frozen at 24 moments: %d captured, %d to be tried again", seen,
+	       again);
+	tap_ok(seen, "one of them is captured");
+	close(fd);
+	reap(pid);
+	rmdir(FREEZER "/job");
+	umount(FREEZER);
+	rmdir(FREEZER);
 }
