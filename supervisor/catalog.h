@@ -114,10 +114,11 @@ int catalog_lock(const struct catalog *catalog, int64_t job, int *ret_lock);
 
 /*
  * Numbers of committed generations, ascending.  Of a directory that cannot be read to its end they are those that were found:
- * who would remove something, or take an older one, on account of what is not there asks catalog_readable() first (-errno).
+ * who would remove something, or take an older one, on account of what is not there asks catalog_readable() first.
  */
-int catalog_readable(const struct catalog *catalog, int64_t job);
 json_t *catalog_generations(const struct catalog *catalog, int64_t job);
+/* Can all of the job's directory be read, if there is one?  0, -errno. */
+int catalog_readable(const struct catalog *catalog, int64_t job);
 bool catalog_has(const struct catalog *catalog, int64_t job, int64_t generation);
 /* Numbers of all that there is a directory of, committed or not. */
 json_t *catalog_traces(const struct catalog *catalog, int64_t job);

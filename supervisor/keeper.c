@@ -244,13 +244,13 @@ json_t *keeper_yield(struct keeper *keeper, int64_t job)
 					     (long long)job) : NULL;
 }
 
-/* Published, as far as is known here, and not yet committed; 0: none. @last: of the job, in doubt. */
-static int64_t undecided(const struct job *job, int64_t last)
+/* Published, as far as is known here, and not yet committed; 0: none; in doubt the last. */
+static int64_t undecided(const struct job *job)
 {
 	struct coord_record record;
 
 	if (coord_record_read(job->state_dir, &record))
-		return last;
+		return catalog_last(&jobs_daemon(job->jobs)->catalog, job->id);
 	if (!record.prepared.attempt ||
 	    record.committed.generation == record.prepared.generation)
 		return 0;
@@ -276,7 +276,7 @@ void keeper_add(const struct job *job, json_t *targets)
 	target = json_pack("{s:I, s:s, s:s, s:o, s:I, s:O*}", "job", (json_int_t)job->id,
 			   "name", job->name, "label", job_label(job, label), "generations",
 			   catalog_generations(&daemon->catalog, job->id), "undecided",
-			   (json_int_t)undecided(job, catalog_last(&daemon->catalog, job->id)), "unwanted",
+			   (json_int_t)undecided(job), "unwanted",
 			   json_object_get(job->record, "unwanted"));
 	if (no)
 		json_object_set(target, "skipped",

@@ -97,23 +97,6 @@ static unsigned int usable(const struct promoter *p)
 	return bits;
 }
 
-/* SIGTERM is blocked, and asked for between copies. */
-static bool is_to_stop(void *arg)
-{
-	sigset_t pending;
-
-	return !sigpending(&pending) && sigismember(&pending, SIGTERM);
-}
-
-static void hold_sigterm(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-}
-
 static json_t *promoter_run(struct channel_reporter *reporter, void *arg)
 {
 	const struct promoter *p = arg;
@@ -123,10 +106,10 @@ static json_t *promoter_run(struct channel_reporter *reporter, void *arg)
 		.node = p->daemon->config.node, .state_dir = p->daemon->config.state_dir, .targets = p->targets, .bad = p->bad,
 		.usable = p->usable, .merge_limit = p->daemon->config.merge_limit,
 		.secret = p->daemon->config.encryption_key, .event = report_event, .progress = report_progress,
-		.stop = is_to_stop, .arg = reporter,
+		.stop = worker_is_to_stop, .arg = reporter,
 	};
 
-	hold_sigterm();
+	worker_hold_sigterm();
 	worker_step_back();
 	return promotion_run(&promotion);
 }

@@ -59,23 +59,6 @@ static void report(uint64_t done, uint64_t total, void *arg)
 	channel_report_progress(&p, arg);
 }
 
-/* SIGTERM is blocked, and asked for where an operation may end. */
-static bool is_cancelled(void *arg)
-{
-	sigset_t pending;
-
-	return !sigpending(&pending) && sigismember(&pending, SIGTERM);
-}
-
-static void hold_sigterm(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-}
-
 /* Where no name was given it is that of the generation. */
 static int put(struct store_request *r, char name[LEVEL_NAME_MAX + 1], json_t *result,
 	       struct image_error *error)
@@ -163,18 +146,18 @@ static json_t *store_run(struct channel_reporter *reporter, void *arg)
 {
 	struct store_request *r = arg;
 	struct level_partner_options o = {
-		.ticket = &r->ticket, .cancelled = is_cancelled,
+		.ticket = &r->ticket, .cancelled = worker_is_to_stop,
 	};
 	json_t *result = json_pack("{s:s, s:s}", "node", r->node, "owner", r->owner);
 	struct image_error error = { "" };
 	int err;
 
-	hold_sigterm();
+	worker_hold_sigterm();
 	if (r->name)
 		json_object_set_new(result, "name", json_string(r->name));
 	level_bucket_init(&r->bucket, r->limit, 0);
 	r->options = (struct level_options) {
-		.progress = report, .cancelled = is_cancelled, .arg = reporter,
+		.progress = report, .cancelled = worker_is_to_stop, .arg = reporter,
 		.bucket = &r->bucket,
 	};
 	err = image_key_load(r->request->daemon->config.key, &r->key, &error);

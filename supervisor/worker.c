@@ -250,6 +250,22 @@ void worker_kill(const struct worker *w, int signo)
 		kill(w->pid, signo);
 }
 
+void worker_hold_sigterm(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+bool worker_is_to_stop(void *arg)
+{
+	sigset_t pending;
+
+	return !sigpending(&pending) && sigismember(&pending, SIGTERM);
+}
+
 void worker_on_abandon(struct request *request, void *worker)
 {
 	(void)request;

@@ -55,6 +55,9 @@ void worker_leave(struct worker *worker);
 /* A signal, if it has not ended; its outcome comes as ever. */
 void worker_kill(const struct worker *worker, int signo);
 
+/* In one that ends where it likes: SIGTERM is blocked from then on, and asked for. */
+void worker_hold_sigterm(void);
+bool worker_is_to_stop(void *arg);	/* @arg: unused */
 /* For request_on_abandon(), of what only reads: nobody wants to know any more. Its outcome comes as ever. */
 void worker_on_abandon(struct request *request, void *worker);
 

@@ -684,7 +684,6 @@ def started_again_at_once(node):
     equal([n['name'] for n in nodes['result']['nodes']], [node.name], nodes)
 
 
-
 @test
 def configuration(node):
     """ckptd: the example has all settings; what is wrong with one is said"""

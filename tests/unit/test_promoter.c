@@ -70,6 +70,15 @@ void worker_step_back(void)
 {
 }
 
+void worker_hold_sigterm(void)
+{
+}
+
+bool worker_is_to_stop(void *arg)
+{
+	return false;
+}
+
 void channel_report_event(struct channel_reporter *reporter, json_t *event)
 {
 }
