@@ -195,6 +195,14 @@ static int recorded_status(struct cli *cli, int64_t id)
 	return status;
 }
 
+/* Takes over @why. */
+static void output_lost(json_t *job, json_t *why)
+{
+	cli_say("%s; its logs in %s have all of it", json_string_value(why), cli_str(job, "image_dir"));
+	json_object_set_new(job, "output_lost", json_true());
+	json_decref(why);
+}
+
 /* Takes over @outcome. */
 static int finish_without_shim(struct cli *cli, json_t *outcome, int err)
 {
@@ -203,9 +211,8 @@ static int finish_without_shim(struct cli *cli, json_t *outcome, int err)
 	int status = err == -EPIPE ? recorded_status(cli, id) : -1;
 
 	if (status >= 0) {
-		cli_say("job %lld has ended; the last of its output may be missing here, its logs in %s have all of it",
-			(long long)id, cli_str(job, "image_dir"));
-		json_object_set_new(job, "output_lost", json_true());
+		output_lost(job, json_sprintf("job %lld has ended; the last of its output may be missing here",
+					      (long long)id));
 		return cli_finish_attached(cli, outcome, status);
 	}
 	json_decref(outcome);
@@ -216,9 +223,10 @@ static int finish_without_shim(struct cli *cli, json_t *outcome, int err)
 
 int cli_job_follow(struct cli *cli, json_t *outcome, unsigned int how)
 {
-	const json_t *job = json_object_get(outcome, "result");
+	json_t *job = json_object_get(outcome, "result");
 	int64_t id = cli_int(job, "job");
-	int status = 0, ret;
+	struct terminal_end end;
+	int ret;
 	int sock = ckpt_answer_fd(cli->connection);
 
 	if (sock < 0) {
@@ -227,13 +235,16 @@ int cli_job_follow(struct cli *cli, json_t *outcome, unsigned int how)
 					cli->verb->name);
 		return cli_finish_attached(cli, outcome, CLI_FAILED);
 	}
-	ret = terminal_run(sock, terminal_flags(cli, job, how), &status);
+	ret = terminal_run(sock, terminal_flags(cli, job, how), &end);
+	if (end.lost)
+		output_lost(job, json_sprintf("not all of the output of job %lld is here: %s", (long long)id,
+					      strerror(-end.lost)));
 	if (ret == 1)
-		return cli_finish_attached(cli, outcome, WIFSIGNALED(status) ?
-					   128 + WTERMSIG(status) : WEXITSTATUS(status));
+		return cli_finish_attached(cli, outcome, WIFSIGNALED(end.status) ?
+					   128 + WTERMSIG(end.status) : WEXITSTATUS(end.status));
 	if (ret == 0) {
 		cli_say("detached from job %lld, which runs on", (long long)id);
-		json_object_set_new(json_object_get(outcome, "result"), "detached", json_true());
+		json_object_set_new(job, "detached", json_true());
 		return cli_finish_attached(cli, outcome, CLI_DONE);
 	}
 	return finish_without_shim(cli, outcome, ret);

@@ -81,7 +81,8 @@ static int wait_for_root(pid_t root)
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	for (i = 0; i < ARRAY_SIZE(forwarded); i++)
-		sigaddset(&set, forwarded[i]);
+		if (!terminal_ignores(forwarded[i]))
+			sigaddset(&set, forwarded[i]);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	for (;;) {
 		pid_t pid;
@@ -225,8 +226,9 @@ static int by_daemon(struct cli *cli, json_t *args, bool wait)
 {
 	int pair[2] = { -1, -1 };
 	int fds[4] = { 0, 1, 2 };
+	struct terminal_end end;
 	json_t *outcome;
-	int status, ret;
+	int ret;
 
 	if (cli->nr_externals)
 		return cli_usage(cli, "--external needs --standalone");
@@ -244,10 +246,10 @@ static int by_daemon(struct cli *cli, json_t *args, bool wait)
 		return cli_finish(cli, outcome, NULL);
 	}
 	cli_progress_end(cli);
-	ret = terminal_run(pair[0], TERMINAL_SIGNALS, &status);
+	ret = terminal_run(pair[0], TERMINAL_SIGNALS, &end);
 	if (ret == 1)
-		return finish(cli, outcome, WIFSIGNALED(status) ?
-			      128 + WTERMSIG(status) : WEXITSTATUS(status));
+		return finish(cli, outcome, WIFSIGNALED(end.status) ?
+			      128 + WTERMSIG(end.status) : WEXITSTATUS(end.status));
 	json_decref(outcome);
 	outcome = outcome_error(ret, "the tree runs on, but its reaper went away");
 	return finish(cli, outcome, CLI_FAILED);

@@ -4,21 +4,33 @@
  *
  * The terminal is put back to how it was on every way out, fatal signals
  * included: those are read from a descriptor, never delivered.  Our death, or
- * a stop, changes nothing for the job.
+ * a stop, changes nothing for the job.  Nor does a reader of our output that is
+ * slow: signals are handed on while it is waited for.
  */
 #include "ckptctl/terminal.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include "shim/proto.h"
+
+/* One of our streams. */
+struct output {
+	int fd;			/* -1: nobody reads it, or it failed */
+	bool own;		/* not the description that others have, too */
+	bool socket;
+};
 
 struct terminal {
 	int sock;
@@ -29,7 +41,9 @@ struct terminal {
 	bool input_open;
 	bool input_sent;		/* and not taken by the job yet */
 	char input[SHIM_DATA_MAX];
-	int status;
+	struct output out[2];		/* standard output, standard error */
+	bool alone;			/* the shim takes no signals any more */
+	struct terminal_end *end;
 	bool in_line;			/* what went to standard error last did not end one */
 };
 
@@ -71,6 +85,14 @@ static int set_raw(struct terminal *t)
 	return send_msg(t, SHIM_WINDOW, terminal_window());
 }
 
+bool terminal_ignores(int sig)
+{
+	struct sigaction action;
+
+	return !sigaction(sig, NULL, &action) && action.sa_handler == SIG_IGN;
+}
+
+/* What is ignored (nohup, trap '', a script's background) is not for the job either: a blocked signal would come. */
 static void caught_signals(sigset_t *set)
 {
 	static const int caught[] = {
@@ -81,7 +103,8 @@ static void caught_signals(sigset_t *set)
 
 	sigemptyset(set);
 	for (i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
-		sigaddset(set, caught[i]);
+		if (!terminal_ignores(caught[i]))
+			sigaddset(set, caught[i]);
 }
 
 void terminal_hold_signals(void)
@@ -113,28 +136,92 @@ static int open_signals(struct terminal *t)
 	return t->signals < 0 ? -errno : 0;
 }
 
-static int write_all(int fd, const char *data, size_t len)
+static int on_signal(struct terminal *t);
+
+/*
+ * So that a write never waits: by a description of our own, as whoever shares the one that we were
+ * given may not expect that.  Where there can be none, writes are short, after poll() said there is room.
+ */
+static void open_output(struct output *out, int fd)
 {
-	while (len) {
-		ssize_t n = write(fd, data, len);
+	char path[32];
+	struct stat st;
+	int own = -1;
 
-		if (n < 0 && errno == EAGAIN) {
-			struct pollfd p = { .fd = fd, .events = POLLOUT };
-
-			poll(&p, 1, -1);
-			continue;
-		}
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n > 0) {
-			data += n;
-			len -= (size_t)n;
-		}
+	*out = (struct output){ .fd = fd };
+	if (fstat(fd, &st))
+		return;
+	out->socket = S_ISSOCK(st.st_mode);
+	if (S_ISFIFO(st.st_mode) || isatty(fd)) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		own = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	}
-	return 0;
+	out->own = own >= 0;
+	if (out->own)
+		out->fd = own;
 }
 
-/* 1: the job has ended. */
+static void close_output(struct output *out)
+{
+	if (out->own && out->fd >= 0)
+		close(out->fd);
+	out->fd = -1;
+}
+
+static ssize_t write_some(const struct output *out, const char *data, size_t len)
+{
+	if (out->socket)
+		return send(out->fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	return write(out->fd, data, out->own || len < PIPE_BUF ? len : PIPE_BUF);
+}
+
+/* Until there is room, or a signal is for us; 0: go on, 2: leave. */
+static int await_room(struct terminal *t, const struct output *out)
+{
+	struct pollfd fds[2] = {
+		{ .fd = out->fd, .events = POLLOUT },
+		{ .fd = t->signals, .events = POLLIN },
+	};
+	int err;
+
+	if (poll(fds, 2, -1) < 0)
+		return errno == EINTR ? 0 : -errno;
+	if (!fds[1].revents)
+		return 0;
+	err = on_signal(t);
+	if (err)
+		return err == 1 ? 2 : err;
+	return t->alone ? -EPIPE : 0;
+}
+
+/*
+ * Who reads our output may be gone, and the disk of a file full; the job does not care. What comes after
+ * what was lost is not written: what is there has no hole.
+ */
+static int write_out(struct terminal *t, struct output *out, const char *data, size_t len)
+{
+	int err = 0;
+
+	while (!err && out->fd >= 0 && len) {
+		ssize_t n;
+
+		err = await_room(t, out);
+		if (err)
+			return err;
+		n = write_some(out, data, len);
+		if (n >= 0) {
+			data += n;
+			len -= (size_t)n;
+		} else if (errno != EINTR && errno != EAGAIN) {
+			if (errno != EPIPE && !t->end->lost)
+				t->end->lost = -errno;
+			close_output(out);
+		}
+	}
+	return err;
+}
+
+/* 1: the job has ended; 2: leave. */
 static int on_message(struct terminal *t)
 {
 	char data[SHIM_DATA_MAX];
@@ -144,7 +231,7 @@ static int on_message(struct terminal *t)
 	if (n < 0)
 		return n == -EAGAIN ? 0 : n;
 	if (msg.type == SHIM_EXITED) {
-		t->status = msg.value;
+		t->end->status = msg.value;
 		return 1;
 	}
 	if (msg.type == SHIM_ATTACH && msg.value)
@@ -155,9 +242,7 @@ static int on_message(struct terminal *t)
 		return 0;
 	if (msg.value == 2)
 		t->in_line = data[n - 1] != '\n';
-	/* Who reads our output may be gone; the job does not care. */
-	write_all(msg.value == 2 ? STDERR_FILENO : STDOUT_FILENO, data, (size_t)n);
-	return 0;
+	return write_out(t, &t->out[msg.value == 2], data, (size_t)n);
 }
 
 /* 2: the detach key was typed. */
@@ -167,9 +252,10 @@ static int on_input(struct terminal *t)
 	const char *key;
 	int err;
 
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-	if (n == 0) {
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	/* nohup gives what cannot be read, a terminal nothing to the background: the job's input has an end. */
+	if (n <= 0) {
 		t->input_open = false;
 		return send_msg(t, SHIM_INPUT_END, 0);
 	}
@@ -185,6 +271,15 @@ static int on_input(struct terminal *t)
 	return key ? 2 : 0;
 }
 
+static int send_signal(struct terminal *t, int sig)
+{
+	struct shim_msg msg = { .type = SHIM_SIGNAL, .number = (uint64_t)sig };
+	int err = shim_send(t->sock, &msg, NULL, 0, NULL, 0);
+
+	t->alone = err == -EPIPE;
+	return t->alone ? 0 : err;
+}
+
 /* 1: leave. */
 static int on_signal(struct terminal *t)
 {
@@ -196,7 +291,7 @@ static int on_signal(struct terminal *t)
 			if (t->raw)
 				err = send_msg(t, SHIM_WINDOW, terminal_window());
 		} else if (t->flags & TERMINAL_SIGNALS) {
-			err = send_msg(t, SHIM_SIGNAL, info.ssi_signo);
+			err = send_signal(t, (int)info.ssi_signo);
 		} else if (info.ssi_signo != SIGUSR1 && info.ssi_signo != SIGUSR2 &&
 			   info.ssi_signo != SIGALRM) {
 			return 1;
@@ -227,25 +322,28 @@ static int turn(struct terminal *t)
 	return ret;
 }
 
-int terminal_run(int sock, unsigned int flags, int *ret_status)
+int terminal_run(int sock, unsigned int flags, struct terminal_end *ret_end)
 {
-	struct terminal t = { .sock = sock, .flags = flags, .signals = -1 };
+	struct terminal t = { .sock = sock, .flags = flags, .signals = -1, .end = ret_end };
 	int ret;
 
+	*ret_end = (struct terminal_end){ 0 };
 	t.input_open = flags & TERMINAL_INPUT;
+	open_output(&t.out[0], STDOUT_FILENO);
+	open_output(&t.out[1], STDERR_FILENO);
 	ret = fcntl(sock, F_SETFL, O_NONBLOCK) ? -errno : open_signals(&t);
 	if (!ret && flags & TERMINAL_RAW)
 		ret = set_raw(&t);
 	while (!ret)
 		ret = turn(&t);
+	if (ret >= 0 && t.in_line && flags & TERMINAL_END_LINE)
+		write_out(&t, &t.out[1], "\n", 1);
 	if (t.raw)
 		tcsetattr(STDIN_FILENO, TCSADRAIN, &t.saved);
+	close_output(&t.out[0]);
+	close_output(&t.out[1]);
 	if (t.signals >= 0)
 		close(t.signals);
 	close(sock);
-	if (t.in_line && flags & TERMINAL_END_LINE)
-		write_all(STDERR_FILENO, "\n", 1);
-	if (ret == 1)
-		*ret_status = t.status;
 	return ret == 2 ? 0 : ret;
 }

@@ -22,15 +22,25 @@ void terminal_hold_signals(void);
 /* There is no job for them any more: they end us. */
 void terminal_free_signals(void);
 
+/* Do we ignore @sig? Then it is not handed on either. */
+bool terminal_ignores(int sig);
+
+struct terminal_end {
+	int status;	/* of the job, as of waitpid(2) */
+	int lost;	/* 0, or why not all of its output could be written here: negative errno */
+};
+
 /*
  * terminal_run() - until the job ends or the user detaches
  * @sock: from ckptd (shim/proto.h); taken over
- * @ret_status: as of waitpid(2)
+ * @ret_end: the status is there if the job has ended
+ *
+ * Input that cannot be read ends there for the job. Who reads our output may leave.
  *
  * Return: 1: the job has ended; 0: detached; -EPIPE: the job's shim went away;
  * other negative errno.
  */
-int terminal_run(int sock, unsigned int flags, int *ret_status);
+int terminal_run(int sock, unsigned int flags, struct terminal_end *ret_end);
 
 /* rows << 16 | columns of our terminal; 0: none. */
 unsigned int terminal_window(void);
