@@ -2,7 +2,8 @@
 /*
  * Who is behind in a collective waits for a message that comes after another collective, as in grids of
  * processes with rows and columns: rank 0 is in the broadcast of the even ranks, rank 2 comes to it when rank 1
- * has sent it something, and that does so after a broadcast of the odd ranks, which nobody has begun.
+ * has sent it something, and that does so after a broadcast of the odd ranks, which nobody has begun. With
+ * fewer than four ranks there is nothing of this.
  */
 #include "cut.h"
 
@@ -46,6 +47,7 @@ int main(int argc, char **argv)
 	MPI_Comm side;
 
 	mt_begin(&argc, &argv);
+	mt_value(mt_size);
 	MPI_Comm_split(MPI_COMM_WORLD, mt_rank % 2, mt_rank, &side);
 	for (int round = 0; mt_size > 3 && round < ROUNDS; round++) {
 		if (mt_rank % 2)

@@ -33,6 +33,7 @@ static int last_delete(MPI_Comm comm, int keyval, void *value, void *extra)
 	MPI_Initialized(&flag);
 	if (!mt_rank)
 		printf("deleted at the end: %ld, %d\n", (long)value, flag);
+	fflush(stdout);
 	return MPI_SUCCESS;
 }
 

@@ -51,6 +51,7 @@ C     A generalised request whose functions are Fortran's: all by address.
          call MPI_GREQUEST_COMPLETE(request, ierr)
          call MPI_WAIT(request, status, ierr)
          if (status(MPI_TAG) .ne. 10 + i) bad = bad + 1
+         call MT_STEP()
       end do
       if (freed .ne. 65) bad = bad + 1
       if (cancels .ne. 65) bad = bad + 1

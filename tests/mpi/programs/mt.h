@@ -64,6 +64,7 @@ static inline int mt_end(void)
 {
 	int rc = mt_report();
 
+	step_last();
 	MPI_Finalize();
 	return rc;
 }

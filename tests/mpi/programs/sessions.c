@@ -63,6 +63,7 @@ int main(int argc, char **argv)
 
 	begin();
 	mt_begin(&argc, &argv);
+	mt_value(1);
 	rc = mt_end();
 	end();
 	return rc;
