@@ -58,6 +58,7 @@ static const struct site sites_libc[] = {
 	MOV("mremap", SYS_mremap, true, 1, 1),
 	MOV("shmat", SYS_shmat, true, 1, 1),
 	MOV("rt_sigaction", SYS_rt_sigaction, true, 1, 1),
+	MOV("sigaltstack", SYS_sigaltstack, true, 1, 1),
 	/* syscall(): "mov 8(%rsp),%r9" */
 	{ "syscall", { 0x4c, 0x8b, 0x4c, 0x24, 0x08 }, 5, 0, true, 1, 1 },
 	/* what makes descriptors, and what ends them */

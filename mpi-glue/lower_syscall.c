@@ -6,7 +6,9 @@
  *  - memory is placed in the range (lower_range.c), new text is patched (lower_patch.c);
  *  - descriptors are recorded (lower_fd.c);
  *  - signal dispositions are remembered, not set: they are the application's. The
- *    lower half sees what it asked for.
+ *    lower half sees what it asked for;
+ *  - alternate signal stacks are not set either: no handler of the lower half runs, and
+ *    the thread is mostly the application's. UCX asks for one when it is loaded.
  *
  * A child that the lower half forks, with or without memory of its own, has other
  * descriptors and dispositions: there the calls are made as they are. (It places
@@ -124,6 +126,21 @@ static long sigaction_call(const long *a)
 		actions[a[0]] = *action;
 	if (old)
 		*old = was;
+	return 0;
+}
+
+/* whoever asks is told that there is none */
+static long altstack_call(const long *a)
+{
+	stack_t *old = (stack_t *)a[1];
+
+	if (in_child())
+		return lower_raw(SYS_sigaltstack, a[0], a[1], 0);
+	if (old) {
+		old->ss_sp = NULL;
+		old->ss_flags = SS_DISABLE;
+		old->ss_size = 0;
+	}
 	return 0;
 }
 
@@ -245,6 +262,8 @@ long lower_syscall(long nr, const long *a)
 		return lower_range_shmat(a[0], a[1], a[2]);
 	case SYS_rt_sigaction:
 		return sigaction_call(a);
+	case SYS_sigaltstack:
+		return altstack_call(a);
 	}
 	what = effect(nr);
 	if (what)

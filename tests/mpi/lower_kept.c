@@ -2,7 +2,8 @@
 /*
  * What the kernel keeps once per thread is the application's after a load: the
  * address it clears at the thread's end (or pthread_join() would wait for ever), the
- * list of robust mutexes, the area of restartable sequences, the mask of signals.
+ * list of robust mutexes, the area of restartable sequences, the mask of signals, the
+ * alternate stack for signals, which a child of fork() has as well.
  * A thread that is not the main one loads, and ends; another takes its place.
  */
 #include <errno.h>
@@ -13,10 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/rseq.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "mpi-glue/lower_raw.h"
 #include "tests/mpi/lower_job.h"
+
+#define STACK_SIZE	65536
 
 static struct job job;
 static const char *program, *library;
@@ -39,6 +43,41 @@ static void check_rseq(void)
 	job_fail("the kernel does not write this thread's cpu number any more");
 }
 
+static char stack[STACK_SIZE];
+static volatile bool on_stack;
+
+static void on_signal(int sig)
+{
+	char here;
+
+	on_stack = &here >= stack && &here < stack + STACK_SIZE;
+}
+
+static void set_stack(void)
+{
+	stack_t ours = { .ss_sp = stack, .ss_size = STACK_SIZE };
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_ONSTACK };
+
+	JOB_CHECK(!sigaltstack(&ours, NULL) && !sigaction(SIGUSR2, &action, NULL), "sigaltstack");
+}
+
+static void check_stack(const char *when)
+{
+	stack_t now;
+	pid_t child;
+	int status;
+
+	JOB_CHECK(!sigaltstack(NULL, &now) && now.ss_sp == stack && now.ss_size == STACK_SIZE,
+		  "%s the stack for signals is at %p", when, now.ss_sp);
+	child = fork();
+	if (!child) {
+		raise(SIGUSR2);
+		_exit(!on_stack);
+	}
+	JOB_CHECK(child > 0 && waitpid(child, &status, 0) == child && !status,
+		  "%s a signal in a child: %x", when, status);
+}
+
 static void *load_and_end(void *arg)
 {
 	sigset_t mask, now;
@@ -48,6 +87,7 @@ static void *load_and_end(void *arg)
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGUSR1);
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	set_stack();
 	lower_raw(SYS_get_robust_list, 0, &head_before, &len);
 	job_load(&job, program, library);
 	lower_raw(SYS_get_robust_list, 0, &head, &len);
@@ -55,8 +95,10 @@ static void *load_and_end(void *arg)
 	pthread_sigmask(SIG_SETMASK, NULL, &now);
 	JOB_CHECK(!memcmp(&mask, &now, 8), "the mask of signals changed");
 	check_rseq();
+	check_stack("after the load");
 	loaders_fs = lower_fs_base;
 	job_init(&job);
+	check_stack("after MPI_Init");
 	job_traffic(&job);
 	pthread_mutex_lock(&robust);
 	return NULL;
