@@ -43,6 +43,14 @@ static inline unsigned long lower_page_up(unsigned long n)
 void lower_range_reset(void);
 
 /**
+ * lower_range_is_mapped() - is there a lower half, whatever our records say
+ *
+ * A restart leaves the records of one that is gone until lower_forget(), while threads
+ * outside MPI run.
+ */
+bool lower_range_is_mapped(void);
+
+/**
  * lower_range_map() - mmap() that ends up in the range
  *
  * @addr is taken as mmap() takes it. Private mappings of files go where stubs can

@@ -207,7 +207,9 @@ static void forked(void)
 	/* under a callback, frames of the lower half are yet to be returned to */
 	if (lower_nesting)
 		return;
-	for (fd = lower_fd_next(0); fd >= 0; fd = lower_fd_next(fd + 1))
+	/* after a restart the numbers are the application's, before lower_forget() says so */
+	fd = lower_range_is_mapped() ? lower_fd_next(0) : -1;
+	for (; fd >= 0; fd = lower_fd_next(fd + 1))
 		lower_raw(SYS_close, fd, 0, 0);
 	lower_raw(SYS_munmap, LOWER_BASE, LOWER_END - LOWER_BASE, 0);
 	the_lower.loaded = false;
@@ -228,6 +230,8 @@ static int discard(struct lower *lower)
 		return err;
 	for (fd = lower_fd_next(0); fd >= 0; fd = lower_fd_next(fd + 1))
 		lower_raw(SYS_close, fd, 0, 0);
+	/* nothing is given back into what is unmapped */
+	lower_pool_end(&lower->boot);
 	lower_raw(SYS_munmap, LOWER_BASE, LOWER_END - LOWER_BASE, 0);
 	/* a libc that was not patched may have moved it */
 	lower_raw(SYS_brk, sbrk(0), 0, 0);
@@ -299,13 +303,13 @@ void lower_forget(struct lower *lower)
 {
 	if (!lower)
 		return;
+	lower->loaded = false;
 	lower_pool_end(&lower->boot);
 	lower_fd_reset();
 	lower_maps_free(lower->maps);
 	free(lower->functions);
 	lower->maps = NULL;
 	lower->functions = NULL;
-	lower->loaded = false;
 }
 
 /* ---- questions */

@@ -61,7 +61,10 @@ static void borrow(struct lower_companion *c)
 	lower_fs_base = c->fs;
 }
 
-/* a thread ends; it may have outlived the lower half it called, or called none */
+/*
+ * A thread ends; it may have outlived the lower half it called, or called none. After a
+ * restart it may do so before the pool is told that there is nothing to be given back to.
+ */
 static void give_back(void *unused)
 {
 	struct lower_companion *c;
@@ -72,7 +75,8 @@ static void give_back(void *unused)
 		c = &pool.boot->companions[i];
 		if (c->owner != &lower_fs_base)
 			continue;
-		set_upper(c, 0);
+		if (lower_range_is_mapped())
+			set_upper(c, 0);
 		c->owner = NULL;
 		break;
 	}

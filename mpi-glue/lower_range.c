@@ -38,6 +38,14 @@ void lower_range_reset(void)
 	brk_end = LOWER_BRK;
 }
 
+/* The first file is at the beginning for as long as there is a lower half. */
+bool lower_range_is_mapped(void)
+{
+	unsigned char resident;
+
+	return lower_raw(SYS_mincore, LOWER_BASE, LOWER_PAGE, &resident) != -ENOMEM;
+}
+
 static unsigned long align_up(unsigned long n, unsigned long align)
 {
 	return (n + align - 1) & ~(align - 1);
