@@ -30,7 +30,7 @@
 #define KERNEL_SIGSET	8
 
 struct lower {
-	bool loaded;
+	bool mapped;		/* from before the first mapping, so in a load as well */
 	size_t nr;
 	void **functions;
 	struct lower_maps *maps;
@@ -201,7 +201,7 @@ static void forked(void)
 {
 	int fd;
 
-	if (!the_lower.loaded)
+	if (!the_lower.mapped)
 		return;
 	lower_pool_forked();
 	/* under a callback, frames of the lower half are yet to be returned to */
@@ -212,7 +212,7 @@ static void forked(void)
 	for (; fd >= 0; fd = lower_fd_next(fd + 1))
 		lower_raw(SYS_close, fd, 0, 0);
 	lower_raw(SYS_munmap, LOWER_BASE, LOWER_END - LOWER_BASE, 0);
-	the_lower.loaded = false;
+	the_lower.mapped = false;
 }
 
 static void watch_forks(void)
@@ -243,7 +243,7 @@ static int prepare(struct lower *lower, const struct lower_config *config, char 
 {
 	int err;
 
-	if (lower->loaded) {
+	if (lower->mapped) {
 		snprintf(ret_why, LOWER_WHY_SIZE, "a lower half is loaded already");
 		return -EEXIST;
 	}
@@ -276,6 +276,7 @@ int lower_load(const struct lower_config *config, struct lower **ret_lower, char
 	if (err)
 		return err;
 	prepare_boot(lower, config);
+	lower->mapped = true;
 	err = map_files(lower, config, ret_why);
 	if (!err)
 		err = start(lower, ret_why);
@@ -287,7 +288,6 @@ int lower_load(const struct lower_config *config, struct lower **ret_lower, char
 		discard(lower);
 		return err;
 	}
-	lower->loaded = true;
 	*ret_lower = lower;
 	return 0;
 }
@@ -296,14 +296,14 @@ int lower_load(const struct lower_config *config, struct lower **ret_lower, char
 
 int lower_unload(struct lower *lower)
 {
-	return lower && lower->loaded ? discard(lower) : 0;
+	return lower && lower->mapped ? discard(lower) : 0;
 }
 
 void lower_forget(struct lower *lower)
 {
 	if (!lower)
 		return;
-	lower->loaded = false;
+	lower->mapped = false;
 	lower_pool_end(&lower->boot);
 	lower_fd_reset();
 	lower_maps_free(lower->maps);

@@ -5,12 +5,17 @@
  *
  * Without a launcher the process is a job of one rank. Under tests/mpi/pmi1, which
  * takes each generation for a new job, ranks exchange messages.
+ *
+ * First, children of a fork() in the middle of a load: they have no part of a lower half.
  */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "mpi-glue/lower_raw.h"
 #include "tests/mpi/lower_job.h"
 
 #define WARM_UP		4
@@ -46,6 +51,42 @@ static void *call_each_time(void *arg)
 	/* be counted to the last */
 	pthread_barrier_wait(h->go);
 	return NULL;
+}
+
+static bool range_begun(void)
+{
+	unsigned char resident;
+
+	return !lower_raw(SYS_mincore, LOWER_BASE, 4096, &resident);
+}
+
+/* forks as soon as the range has its first mapping */
+static void *fork_early(void *unused)
+{
+	int status = 0;
+	pid_t child;
+
+	while (!range_begun())
+		;
+	child = fork();
+	if (!child)
+		_exit(range_begun());
+	JOB_CHECK(child > 0 && waitpid(child, &status, 0) == child && !status,
+		  "a child of a fork in a load has a piece of it: %x", status);
+	return NULL;
+}
+
+static void fork_in_loads(struct job *job, const char *program, const char *library)
+{
+	pthread_t thread;
+	int i;
+
+	for (i = 0; i < AT_ONCE; i++) {
+		JOB_CHECK(!pthread_create(&thread, NULL, fork_early, NULL), "thread");
+		job_load(job, program, library);
+		pthread_join(thread, NULL);
+		JOB_CHECK(!lower_unload(job->lower), "lower_unload");
+	}
 }
 
 static struct load measure(void)
@@ -94,6 +135,7 @@ int main(int argc, char **argv)
 	pthread_barrier_init(&done, NULL, HELPERS + 1);
 	for (i = 0; i < HELPERS; i++)
 		JOB_CHECK(!pthread_create(&threads[i], NULL, call_each_time, &h), "thread");
+	fork_in_loads(&job, argv[1], argv[2]);
 	/* at once: the lower half's threads have hardly begun to run */
 	for (i = 0; i < AT_ONCE; i++) {
 		job_load(&job, argv[1], argv[2]);
