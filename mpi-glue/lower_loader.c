@@ -233,8 +233,9 @@ static int discard(struct lower *lower)
 	/* nothing is given back into what is unmapped */
 	lower_pool_end(&lower->boot);
 	lower_raw(SYS_munmap, LOWER_BASE, LOWER_END - LOWER_BASE, 0);
-	/* a libc that was not patched may have moved it */
-	lower_raw(SYS_brk, sbrk(0), 0, 0);
+	/* One that was not patched may have moved it. Else it is not touched: other threads allocate. */
+	if (!lower_patch_libc_done())
+		lower_raw(SYS_brk, sbrk(0), 0, 0);
 	lower_forget(lower);
 	return 0;
 }
