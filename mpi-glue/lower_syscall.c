@@ -6,7 +6,7 @@
  *  - memory is placed in the range (lower_range.c), new text is patched (lower_patch.c);
  *  - descriptors are recorded (lower_fd.c);
  *  - signal dispositions are remembered, not set: they are the application's. The
- *    lower half sees what it asked for;
+ *    lower half sees what it asked for. Only its abort() may end the process;
  *  - alternate signal stacks are not set either: no handler of the lower half runs, and
  *    the thread is mostly the application's. UCX asks for one when it is loaded.
  *
@@ -112,12 +112,19 @@ static long map(const long *a)
 	return at;
 }
 
+/* Of all that set it: libraries leave 32 and 33 out of a mask, as sigfillset() does. */
+static bool is_abort(int sig, const struct action *action)
+{
+	return sig == SIGABRT && action && action->handler == (unsigned long)SIG_DFL &&
+	       action->mask == -1UL;
+}
+
 static long sigaction_call(const long *a)
 {
 	const struct action *action = (const struct action *)a[1];
 	struct action *old = (struct action *)a[2], was;
 
-	if (in_child())
+	if (in_child() || is_abort(a[0], action))
 		return lower_raw4(SYS_rt_sigaction, a[0], a[1], a[2], a[3]);
 	if (a[0] <= 0 || a[0] >= _NSIG || ((a[0] == SIGKILL || a[0] == SIGSTOP) && action))
 		return -EINVAL;

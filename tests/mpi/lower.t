@@ -59,6 +59,10 @@ job() {
 ok "mpich: exit() flushes and runs handlers" ends mpich 1 exit 3 "buffered;at exit;"
 ok "mpich: MPI_Abort() flushes and runs handlers" ends mpich 1 abort 7 "buffered;at exit;"
 ok "mpich: so does an error that is fatal" ends mpich 1 fatal 6 "buffered;at exit;"
+for kind in mpich ompi; do
+	ok "$kind: abort() is SIGABRT, also when a handler returns" \
+		ends $kind 1 abort_handled 134 "handled;"
+done
 ok "mpich: over sockets alone" env UCX_TLS=tcp,self MPIR_CVAR_NOLOCAL=1 \
 	timeout 60 mpiexec.mpich -n 2 "$bin/lower_traffic" "$lower" "$(library mpich)"
 ok "ompi: over sockets alone" env OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Ways out of a process with a lower half, and what belongs to a half alone: exit(),
- * MPI_Abort(), fatal errors, children, environment, standard output.
+ * MPI_Abort(), abort(), fatal errors, children, environment, standard output.
  *
  *   lower_ends CKPT-LOWER LIBRARY CASE
  */
@@ -46,6 +46,20 @@ static void case_fatal(struct job *job)
 	printf("buffered;");
 	CALL(job, MPI_Sendrecv, P(&byte), 1, job->type_char, nobody, 0, P(&byte), 1,
 	     job->type_char, nobody, 0, job->world, P(status));
+	_exit(0);
+}
+
+static void on_abort(int sig)
+{
+	if (write(STDOUT_FILENO, "handled;", 8) != 8)
+		_exit(0);
+}
+
+/* the library fails an assertion, and the application's handler returns: "handled;" and SIGABRT */
+static void case_abort_handled(struct job *job)
+{
+	signal(SIGABRT, on_abort);
+	CALL(job, abort, 0);
 	_exit(0);
 }
 
@@ -162,6 +176,7 @@ static const struct {
 	{ "exit", case_exit },		{ "abort", case_abort },
 	{ "fatal", case_fatal },	{ "stdout", case_stdout },
 	{ "environment", case_environment },
+	{ "abort_handled", case_abort_handled },
 	{ "fork", case_fork },		{ "system", case_system },
 };
 
