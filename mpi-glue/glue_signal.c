@@ -57,9 +57,12 @@ LOWER_TEXT static void deliver(int sig, siginfo_t *info, void *context)
 		return;
 	}
 	upper = *(const unsigned long *)(fs + upper_word);
-	/* threads of the lower half itself have all signals blocked */
-	if (!upper)
+	/* threads of the lower half itself have all signals blocked but their libc's; no frame of ours is under its handler */
+	if (!upper) {
+		if (sig == LOWER_SIGNAL_CANCEL)
+			lower_syscall_handle(sig, info, context);
 		return;
+	}
 	lower_up(upper);
 	call(sig, info, context);
 	lower_down(fs, upper);
@@ -89,6 +92,22 @@ static void take_in(int sig)
 		return;
 	handlers[sig] = action.handler;
 	action.handler = deliver;
+	lower_raw4(SYS_rt_sigaction, sig, &action, 0, 8);
+}
+
+void lower_signal_share(int sig)
+{
+	struct kernel_action action;
+
+	take_in(sig);
+	if (lower_raw4(SYS_rt_sigaction, sig, 0, &action, 8) < 0 || action.handler == deliver)
+		return;
+	action = (struct kernel_action){
+		.handler = deliver,
+		.flags = SA_SIGINFO | SA_RESTART | 0x04000000 /* SA_RESTORER */,
+		.restorer = (unsigned long)lower_pool_restore,
+	};
+	handlers[sig] = NULL;
 	lower_raw4(SYS_rt_sigaction, sig, &action, 0, 8);
 }
 

@@ -11,6 +11,7 @@
 #ifndef MPI_GLUE_LOWER_INTERNAL_H
 #define MPI_GLUE_LOWER_INTERNAL_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -120,8 +121,21 @@ void lower_syscall_entry(void);
  * @refused: called, not to return, when a file mapped during the load is refused
  */
 void lower_syscall_begin(void (*refused)(int err));
+/* pthread_cancel()'s, in both halves */
+#define LOWER_SIGNAL_CANCEL	32
+/** lower_syscall_handle() - run the lower half's handler, with its FS base */
+void lower_syscall_handle(int sig, siginfo_t *info, void *context);
 /** lower_syscall_loaded() - from here on a file that cannot be patched is let through */
 void lower_syscall_loaded(void);
+
+/* ---- glue_signal.c */
+
+/**
+ * lower_signal_share() - threads of the lower half are sent this signal, and have a handler
+ *
+ * The upper half's, if it has one, goes on for its own threads. Called with any FS base.
+ */
+void lower_signal_share(int sig);
 
 /* ---- lower_elf.c */
 
@@ -179,6 +193,8 @@ void lower_pool_sweep(struct lower_boot *boot);
  * Return: how many there are with them, also when more than @max
  */
 size_t lower_pool_unrecorded(int *tids, size_t nr, size_t max);
+/* rt_sigreturn, for handlers in the kernel that no libc has set */
+void lower_pool_restore(void) __attribute__((visibility("hidden")));
 /** lower_pool_forked() - in the child: any further call down ends it with a message */
 void lower_pool_forked(void);
 

@@ -203,7 +203,6 @@ static bool send_end(int pid, int tid)
 	return lower_raw4(SYS_rt_tgsigqueueinfo, pid, tid, SIGNAL_END, &info) == 0;
 }
 
-void lower_pool_restore(void) __attribute__((visibility("hidden")));
 __asm__(".pushsection lower_text,\"ax\",@progbits\n"
 	".globl lower_pool_restore\n"
 	".hidden lower_pool_restore\n"

@@ -6,7 +6,8 @@
  *  - memory is placed in the range (lower_range.c), new text is patched (lower_patch.c);
  *  - descriptors are recorded (lower_fd.c);
  *  - signal dispositions are remembered, not set: they are the application's. The
- *    lower half sees what it asked for. Only its abort() may end the process;
+ *    lower half sees what it asked for. Only its abort() may end the process, and
+ *    its pthread_cancel() reach its threads;
  *  - alternate signal stacks are not set either: no handler of the lower half runs, and
  *    the thread is mostly the application's. UCX asks for one when it is loaded.
  *
@@ -131,9 +132,19 @@ static long sigaction_call(const long *a)
 	was = actions[a[0]];
 	if (action)
 		actions[a[0]] = *action;
+	if (action && a[0] == LOWER_SIGNAL_CANCEL)
+		lower_signal_share(LOWER_SIGNAL_CANCEL);
 	if (old)
 		*old = was;
 	return 0;
+}
+
+void lower_syscall_handle(int sig, siginfo_t *info, void *context)
+{
+	void (*handler)(int, siginfo_t *, void *) = (void *)actions[sig].handler;
+
+	if (handler)
+		handler(sig, info, context);
 }
 
 /* whoever asks is told that there is none */

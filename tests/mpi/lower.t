@@ -50,6 +50,8 @@ for kind in mpich ompi; do
 	ok "$kind: each half has an environment of its own" ends $kind 2 environment 0 ""
 	ok "$kind: a child of fork() has no lower half" ends $kind 2 fork 0 ""
 	ok "$kind: system() and popen()" ends $kind 2 system 0 ""
+	ok "$kind: the library cancels threads of its own" ends $kind 2 cancel 0 ""
+	ok "$kind: so does the application" ends $kind 2 cancel_both 0 ""
 done
 ok "ompi: exit() flushes and runs handlers" ends ompi 1 exit 3 "buffered;at exit;"
 # MPICH's launcher kills a process from outside while it ends, with or without us: none here

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Ways out of a process with a lower half, and what belongs to a half alone: exit(),
- * MPI_Abort(), abort(), fatal errors, children, environment, standard output.
+ * MPI_Abort(), abort(), fatal errors, children, cancelled threads, environment, standard output.
  *
  *   lower_ends CKPT-LOWER LIBRARY CASE
  */
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,6 +62,61 @@ static void case_abort_handled(struct job *job)
 	signal(SIGABRT, on_abort);
 	CALL(job, abort, 0);
 	_exit(0);
+}
+
+static void *sleep_above(void *unused)
+{
+	pause();
+	return NULL;
+}
+
+static void cancel_above(void)
+{
+	pthread_t thread;
+	void *ended = NULL;
+
+	JOB_CHECK(!pthread_create(&thread, NULL, sleep_above, NULL), "thread");
+	usleep(50000);
+	JOB_CHECK(!pthread_cancel(thread) && !pthread_join(thread, &ended) &&
+		  ended == PTHREAD_CANCELED, "the application's thread ended with %p", ended);
+}
+
+static void cancel_below(struct job *job)
+{
+	void *(*lower_dlsym)(void *, const char *) = lower_function(job->lower, S_dlsym);
+	int (*create)(unsigned long *, const void *, void *, void *);
+	unsigned long upper, thread = 0;
+	void *ended = NULL;
+
+	upper = lower_enter();
+	/* ckpt-lower's, as the library has it */
+	create = lower_dlsym(NULL, "pthread_create");
+	create(&thread, NULL, lower_function(job->lower, S_pause), NULL);
+	lower_leave(upper);
+	/* asleep by then: it is cancelled with a signal */
+	usleep(50000);
+	CALL(job, pthread_cancel, thread);
+	CALL(job, pthread_join, thread, P(&ended));
+	JOB_CHECK(ended == PTHREAD_CANCELED, "the library's thread ended with %p", ended);
+	job_traffic(job);
+}
+
+/* the library alone cancels threads of its own */
+static void case_cancel(struct job *job)
+{
+	cancel_below(job);
+	cancel_below(job);
+}
+
+/* each its own, the application first */
+static void case_cancel_both(struct job *job)
+{
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		cancel_above();
+		cancel_below(job);
+	}
 }
 
 /* nobody flushes: the process is killed */
@@ -177,6 +233,7 @@ static const struct {
 	{ "fatal", case_fatal },	{ "stdout", case_stdout },
 	{ "environment", case_environment },
 	{ "abort_handled", case_abort_handled },
+	{ "cancel", case_cancel },	{ "cancel_both", case_cancel_both },
 	{ "fork", case_fork },		{ "system", case_system },
 };
 

@@ -23,7 +23,7 @@ typedef uintptr_t handle;
 	x(MPI_Win_allocate) x(MPI_Win_fence) x(MPI_Put) x(MPI_Win_free) \
 	x(MPI_File_open) x(MPI_File_write_at_all) x(MPI_File_read_at) x(MPI_File_close) \
 	x(MPI_File_iwrite_at) x(MPI_Wait) \
-	x(malloc) x(free) x(abort) x(ompi_mpi_info_null) \
+	x(malloc) x(free) x(abort) x(dlsym) x(pause) x(pthread_cancel) x(pthread_join) x(ompi_mpi_info_null) \
 	x(ompi_mpi_comm_world) x(ompi_mpi_int) x(ompi_mpi_char) x(ompi_mpi_op_sum)
 
 enum job_symbol {
