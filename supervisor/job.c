@@ -248,68 +248,11 @@ static int read_exit(const struct job *job, struct job_end *ret_end)
 	return 0;
 }
 
-void job_note_saving(struct job *job, bool saving)
-{
-	json_t *note = NULL;
-	char path[4096];
-	int err = 0;
-
-	job->saving = saving;
-	if (saving) {
-		note = json_pack("{s:I}", "after", (json_int_t)
-				 catalog_last(&jobs_daemon(job->jobs)->catalog, job->id));
-		err = note ? atomic_json_write(job->state_dir, "saving", note) : -ENOMEM;
-		json_decref(note);
-	} else {
-		snprintf(path, sizeof(path), "%s/saving", job->state_dir);
-		err = unlink(path) && errno != ENOENT ? -errno : 0;
-	}
-	if (err)
-		log_warning(job_log(job), "job %lld: %s/saving: %s", (long long)job->id,
-			    job->state_dir, strerror(-err));
-}
-
-/* By a checkpoint of which this ckptd does not know, as the one that asked for it has died. */
-static bool was_saved(const struct job *job, const struct job_end *end)
-{
-	json_int_t after = -1;
-	json_t *note;
-
-	if (!WIFSIGNALED(end->status) || WTERMSIG(end->status) != SIGKILL ||
-	    atomic_json_read(job->state_dir, "saving", &note))
-		return false;
-	json_unpack(note, "{s:I}", "after", &after);
-	json_decref(note);
-	return after >= 0 && catalog_last(&jobs_daemon(job->jobs)->catalog, job->id) > after;
-}
-
 void job_let_go(struct job *job)
 {
 	let_go_init(job);
 	let_go_shim(job);
 	parts_close(job);
-}
-
-void job_end(struct job *job, const struct job_end *end)
-{
-	enum job_state state = JOB_LOST;
-	char why[512];
-
-	job_let_go(job);
-	json_object_del(job->record, "failed_rank");
-	if (end->found) {
-		state = job->saving || was_saved(job, end) ? JOB_SAVED : JOB_ENDED;
-		job->status = end->status;
-		if (end->rank >= 0)
-			json_object_set_new(job->record, "failed_rank", json_integer(end->rank));
-	}
-	log_info(job_log(job), "job %lld (%s) %s, status %d", (long long)job->id,
-		 job->name, job_state_name(state), job_exit_status(job));
-	if (job_set_state(job, state, why, sizeof(why)))
-		log_error(job_log(job), "%s", why);
-	else
-		job_unprepare(job);
-	job_answer_waiters(job);
 }
 
 static void on_look_again(void *arg)
@@ -496,8 +439,10 @@ void job_recover(struct job *job)
 	const char *node = json_string_value(json_object_get(job->record, "node"));
 	int err;
 
-	if (!job_is_alive(job) && job->state != JOB_ELSEWHERE)
+	if (!job_is_alive(job) && job->state != JOB_ELSEWHERE) {
+		parts_over(job);
 		return;
+	}
 	if (recover_part(job))
 		return;
 	if (!node || strcmp(node, daemon->config.node)) {

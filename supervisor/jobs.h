@@ -153,7 +153,9 @@ int job_adopt(struct job *job);
 void job_take(struct job *job);
 /* Nothing of it runs here any more, or is to be watched. */
 void job_let_go(struct job *job);
-/* It is over: record, waiters. */
+/* Only the record, on the disk as well; if that cannot be written all is as it was. */
+int job_note_end(struct job *job, const struct job_end *end, char *why, size_t size);
+/* It is over: record, waiters. @end: NULL if job_note_end() has written it. */
 void job_end(struct job *job, const struct job_end *end);
 /* What the record says and what is the case: find out which. */
 void job_recover(struct job *job);

@@ -66,6 +66,9 @@ int parts_number(const json_t *record, const char *node);
 int parts_open(struct job *job, bool fresh, char *why, size_t size);
 void parts_close(struct job *job);		/* none is fine */
 
+/* Of a job that has ended: its shim here knows it, even if ckptd died before it could say so. */
+void parts_over(const struct job *job);
+
 /* Its start was cut off by our end: all of it is to end. */
 void parts_cut_off(struct parts *parts);
 unsigned int parts_node(const struct parts *parts);	/* 0: home */

@@ -4,16 +4,21 @@
  * job is over and with which status; see parts.h.
  *
  * A part counts as ended only if its node said so, or said that it has none.  Until then
- * the job is not over, however long that takes.
+ * the job is not over, however long that takes.  Nor is it before its end is on the disk: who is
+ * told that it is over forgets how its part ended.
  */
 #include "supervisor/parts_priv.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "image/util.h"
+#include "shim/identity.h"
+#include "shim/proto.h"
 #include "supervisor/outcome.h"
 
 #define AGAIN_TICKS	(2000 / PARTS_TICK_MS)
@@ -54,11 +59,9 @@ static void on_end(const json_t *outcome, void *arg)
 	if (!outcome_is_ok(outcome))
 		return;
 	part->heard_ms = parts_clock();
-	if (!part->ended) {
-		part->end = (struct job_end) { .found = true, .rank = -1 };
-		if (!parts_end_unpack(json_object_get(outcome, "result"), &end))
-			part->end = end;
-	}
+	/* A node that has none does not know how it ended. */
+	if (!part->ended && !parts_end_unpack(json_object_get(outcome, "result"), &end))
+		part->end = end;
 	part->ended = true;
 	parts_check(p);
 }
@@ -122,6 +125,21 @@ static void tell_over(struct parts *p, int status)
 		shim_send(p->job->shim, &msg, NULL, 0, NULL, 0);
 }
 
+static bool note_end(struct parts *p, const struct job_end *end)
+{
+	char why[512];
+	int err;
+
+	if (p->ticks < p->note_again)
+		return false;
+	err = job_note_end(p->job, end, why, sizeof(why));
+	if (err && !p->note_again)
+		log_error(&p->daemon->log, "job %lld has ended, but: %s; trying again",
+			  (long long)p->job->id, why);
+	p->note_again = p->ticks + AGAIN_TICKS;
+	return !err;
+}
+
 static void finish(struct parts *p)
 {
 	const struct part *first = first_failed(p);
@@ -137,13 +155,36 @@ static void finish(struct parts *p)
 	/* Without a node that is off it came to nothing, whatever is known of the others. */
 	if (p->put_down)
 		end = (struct job_end) { .rank = -1 };
+	if (!p->starting && !note_end(p, &end))
+		return;
 	tell_over(p, end.found ? end.status : SIGKILL);
 	if (!p->starting) {
-		job_end(p->job, &end);
+		job_end(p->job, NULL);
 		return;
 	}
 	p->fn = NULL;
 	fn(json_incref(p->failure), arg);
+}
+
+void parts_over(const struct job *job)
+{
+	const struct shim_msg fences = { .type = SHIM_FENCES };
+	const struct shim_msg msg = { .type = SHIM_OVER, .value = job->status };
+	const char *node = jobs_daemon(job->jobs)->config.node;
+	char path[PATH_MAX];
+	struct identity id;
+	int sock;
+
+	if (parts_number(job->record, node) || identity_read(job->state_dir, &id) || !id.shim_alive ||
+	    id.init_alive)
+		return;
+	snprintf(path, sizeof(path), "%s/shim.sock", job->state_dir);
+	sock = shim_connect(path);
+	if (sock < 0)
+		return;
+	if (!shim_send(sock, &fences, NULL, 0, NULL, 0) && !shim_send(sock, &msg, NULL, 0, NULL, 0))
+		job_unprepare(job);
+	close(sock);
 }
 
 void parts_check(struct parts *p)

@@ -60,6 +60,7 @@ struct parts {
 	parts_started_fn fn;
 	void *arg;
 	unsigned int stuck;	/* ticks that a fence waits for a part that has ended */
+	unsigned int note_again;	/* tick from which on its end is written once more; 0: it was not yet */
 	/* of another node */
 	bool restart;		/* it is being started from its image */
 	bool others_restore;	/* as the home said last */

@@ -261,6 +261,45 @@ by_itself() {
 	ckptctl kill "$id" KILL && until_state "$id" 'ended 137'
 }
 
+# The image directory is full when the job ends, with the status $1 of a rank of n2, and until ckptd of
+# the home has been killed, if $2 says so.
+full_at_end() {
+	local status=$1 id rc=0 _
+	rm -f "$work/go"
+	# shellcheck disable=SC2016
+	id=$(ckptrun -d -n 2 --hosts n1,n2 --mpi none sh -c 'while ! [ -e "$1" ]; do sleep 0.1; done
+		exit $((STILLPOINT_RANK * $2))' sh "$work/go" "$status") || return
+	until_state "$id" 'running -' || return
+	dd if=/dev/zero of="$work/small/filler" bs=4k 2>/dev/null
+	touch "$work/go"
+	for _ in {1..100}; do
+		grep -q "job $id has ended, but.*No space" "$work/n1/log" && break
+		sleep 0.1
+	done
+	sleep 3
+	[ "$(state_of "$id")" = 'running -' ] || echo "its state, while that is not written: $(state_of "$id")"
+	[ "$2" != killed ] || stop 1 KILL
+	rm "$work/small/filler"
+	[ "$2" != killed ] || start 1 || return
+	ckptctl wait "$id" >"$work/out" 2>&1 || rc=$?
+	[ $rc = "$status" ] && until_state "$id" "ended $status" && return
+	echo "status $rc"
+	cat "$work/out"
+	tail -n 5 "$work/n1/log"
+	return 1
+}
+
+# nodes 1 and 2 have their images in directory $1
+with_images() {
+	local i
+	node_options=(--set image_dir="$1")
+	for i in 1 2; do
+		stop $i
+		start $i || return
+	done
+	meet 1 2 3 && meet 2 1
+}
+
 # a shim that begins late, or says that the system has no room for another process
 slow_shim() {
 	printf '#!/bin/sh\nsleep %s\nexec %s "$@"\n' "$1" "$top/build/bin/ckpt-shim" >"$work/shim"
@@ -325,6 +364,14 @@ ok 'a home without one of its nodes in the hosts file ends nothing' unknown 1 --
 ok 'a home without its image directory ends nothing' unknown 1 --set image_dir="$work/away"
 ok 'a node without its image directory does not say that nothing is there' unknown 2 --set image_dir="$work/away"
 ok 'a job without a checkpoint is not ended for a restart' stays
+mkdir "$work/small"
+mount -t tmpfs -o size=512k none "$work/small"
+with_images "$work/small"
+ok 'an end that cannot be written is, when there is room' full_at_end 7
+ok 'also if no rank failed' full_at_end 0
+ok 'and by the next ckptd' full_at_end 7 killed
+with_images "$work/images"
+umount "$work/small"
 stop 3
 ok 'nor is a job started there' ends 1 'node n3: .*not answer' -n 3 --hosts n1,n2,n3 --mpi none sleep 30
 start 3 --set mpi_dir=/nonexistent
