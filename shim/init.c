@@ -6,7 +6,7 @@
  * Makes the namespaces' /proc and /dev/shm, starts or restores the job, says
  * how that went, gives up its rights and then only reaps.  The end of its members
  * (the main process, or all ranks) is the job's end: the status is made durable
- * first, then everything that is left is killed.  Until the job runs, init dies with the shim (nothing half
+ * first, then everything that is left is killed, or in the host's namespace what can be.  Until the job runs, init dies with the shim (nothing half
  * started is left); from then on it does not depend on it.  The kernel sends the signal for that only as far as the
  * shim might: of one that has become the job's owner we find it out, by what we cannot say any more.
  */
@@ -36,6 +36,8 @@
 #include "supervisor/outcome.h"
 
 #define TELL_END_MS	5000	/* for a shim that is slow; it can read the status as well */
+#define REST_MS		5000	/* for what is left in the host's namespace */
+#define REST_LOOK_MS	50
 
 /* ------------------------------------------------------------ namespaces */
 
@@ -74,13 +76,13 @@ static int send_json(int sock, json_t *json)
 	return err;
 }
 
-static void kill_rest(void);
+static void kill_rest(const struct shim *shim);
 
 /* Before the job runs; the namespace goes with us. */
 _Noreturn static void give_up(const struct shim_init *init)
 {
 	if (init->shim->spec.host_ns)
-		kill_rest();
+		kill_rest(init->shim);
 	_exit(1);
 }
 
@@ -120,27 +122,49 @@ static void write_status(const struct shim *shim, const struct members *members)
 		fsync(shim->exit_file);
 }
 
-/* In the host's namespace nobody kills what is left but us. */
-static void kill_rest(void)
+/* SIGKILL to all children; @pids: which they are, as far as there is room. */
+static void kill_children(char *pids, size_t size)
 {
-	char path[64], pids[4096];
-	char *at;
+	char path[64], *at;
+	ssize_t n;
+	int fd;
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
-	do {
-		int fd = open(path, O_RDONLY | O_CLOEXEC);
-		ssize_t n = fd < 0 ? 0 : read(fd, pids, sizeof(pids) - 1);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? 0 : read(fd, pids, size - 1);
+	if (fd >= 0)
+		close(fd);
+	pids[n > 0 ? n : 0] = '\0';
+	for (at = pids; *at; at += strcspn(at, " "), at += strspn(at, " ")) {
+		long pid = strtol(at, NULL, 10);
 
-		if (fd >= 0)
-			close(fd);
-		pids[n > 0 ? n : 0] = '\0';
-		for (at = pids; *at; at += strcspn(at, " "), at += strspn(at, " ")) {
-			long pid = strtol(at, NULL, 10);
+		if (pid > 0)
+			kill((pid_t)pid, SIGKILL);
+	}
+}
 
-			if (pid > 0)
-				kill((pid_t)pid, SIGKILL);
-		}
-	} while (waitpid(-1, NULL, __WALL) > 0 || errno == EINTR);
+/*
+ * In the host's namespace nobody kills what is left but us. What has become another user's we may not
+ * kill, and what waits for a disk does not die: that does not hold up the job's end.
+ */
+static void kill_rest(const struct shim *shim)
+{
+	int64_t until = members_clock() + REST_MS;
+	int pause = 1;
+	char pids[4096];
+	pid_t pid;
+
+	while (members_clock() < until) {
+		kill_children(pids, sizeof(pids));
+		while ((pid = waitpid(-1, NULL, WNOHANG | __WALL)) > 0)
+			pause = 1;
+		if (pid < 0 && errno == ECHILD)
+			return;
+		poll(NULL, 0, pause);
+		pause = pause * 2 < REST_LOOK_MS ? pause * 2 : REST_LOOK_MS;
+	}
+	log_warning(&shim->log, "job %lld has ended, but processes of it do not, and are left: %s",
+		    (long long)shim->spec.job, pids);
 }
 
 _Noreturn static void end(const struct shim_init *init, const struct members *members)
@@ -150,7 +174,7 @@ _Noreturn static void end(const struct shim_init *init, const struct members *me
 
 	write_status(init->shim, members);
 	if (init->shim->spec.host_ns)
-		kill_rest();
+		kill_rest(init->shim);
 	if (shim_send(init->sock, &msg, NULL, 0, NULL, 0) == -EAGAIN &&
 	    poll(&room, 1, TELL_END_MS) > 0)
 		shim_send(init->sock, &msg, NULL, 0, NULL, 0);

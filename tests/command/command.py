@@ -7,6 +7,7 @@
 Runs as root, on any machine; nodes and the way to run are those of tests/vm/daemon.py.
 """
 import contextlib
+import ctypes
 import fcntl
 import functools
 import json
@@ -420,6 +421,35 @@ def limits_unknown(node):
     equal(got['ok'], False, f'{got}')
     check('limits' in got['error']['text'], got['error']['text'])
     equal(node.jobs('--all'), {}, 'jobs')
+
+
+# ------------------------------------------------------- what does not end
+
+def sleepers(mark):
+    return [int(pid) for pid in subprocess.run(['pgrep', '-fx', f'sleep {mark}'],
+                                               capture_output=True).stdout.split()]
+
+
+@contextlib.contextmanager
+def traced(pid):
+    """Its parent cannot have its end: that of who traces it comes first."""
+    equal(ctypes.CDLL(None, use_errno=True).ptrace(0x4206, pid, None, None), 0, 'PTRACE_SEIZE')
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0x40000000)
+
+
+@test
+def left_in_the_hosts_namespace(node):
+    """--host-ns: what a job leaves and does not end does not hold up the job's end"""
+    mark = f'{os.getpid()}.7'
+    job = node.shell(f'sleep {mark} & sleep 1; exit 3', opts=('--host-ns',))
+    with traced(wait_for('the job', 10, lambda: sleepers(mark))[0]):
+        equal(node.wait(job, timeout=20), 3, 'status')
+    with open(node.log.name) as f:
+        check(f'job {job} has ended, but processes of it do not' in f.read(), 'it is not said')
 
 
 # ------------------------------------------------------------------ usage
