@@ -4,7 +4,8 @@
  *
  * They go by way of the shim, so that init can write how the job ended.  A shim that is
  * stopped, or waits for a disk that does not answer, leaves what it is sent in the socket: then
- * the job's first process is killed instead, and the kernel ends all of its namespace.
+ * the job's first process is killed instead, and the kernel ends all of its namespace.  So it is if
+ * the job does not end although init was told: who has become another user may not be killed by it.
  */
 #include "supervisor/jobs.h"
 
@@ -20,6 +21,22 @@
 #include "supervisor/parts.h"
 
 #define LAST_RESORT_MS	5000
+#define TOLD_MS		25000	/* after that, for one that was told: much memory takes long to go */
+
+static void kill_init(const struct job *job, const char *why)
+{
+	log_warning(&jobs_daemon(job->jobs)->log, "job %lld: %s; killing init", (long long)job->id, why);
+	kill(job->init, SIGKILL);
+}
+
+static void on_told(void *arg)
+{
+	struct job *job = arg;
+
+	job->last_resort = NULL;
+	if (job->init)
+		kill_init(job, "it was to be killed, and does not end");
+}
 
 static void on_last_resort(void *arg)
 {
@@ -27,12 +44,12 @@ static void on_last_resort(void *arg)
 	int unread = 0;
 
 	job->last_resort = NULL;
-	if (!job->init || (job->shim >= 0 && !ioctl(job->shim, SIOCOUTQ, &unread) && !unread))
-		return;		/* it has been told: its end takes as long as it takes */
-	log_warning(&jobs_daemon(job->jobs)->log,
-		    "job %lld: its shim does not read that it is to be killed; killing init",
-		    (long long)job->id);
-	kill(job->init, SIGKILL);
+	if (!job->init)
+		return;
+	if (job->shim < 0 || ioctl(job->shim, SIOCOUTQ, &unread) || unread)
+		kill_init(job, "its shim does not read that it is to be killed");
+	else if (reactor_timer(jobs_daemon(job->jobs)->reactor, TOLD_MS, on_told, job, &job->last_resort))
+		kill_init(job, "no timer to see it end");
 }
 
 /* Its shim reads nothing before it runs; it finds its first process dead, and undoes the start. */

@@ -452,6 +452,21 @@ def left_in_the_hosts_namespace(node):
         check(f'job {job} has ended, but processes of it do not' in f.read(), 'it is not said')
 
 
+@test
+def stopped_first_process(node):
+    """kill KILL: a first process that is stopped, or may not kill the others, keeps no job alive"""
+    job = node.run('sleep', '1000')
+    with open(f'{node.base}/jobs/{job}/shim.json') as f:
+        init = json.load(f)['init']
+    os.kill(init, signal.SIGSTOP)
+    try:
+        node.ctl('kill', str(job), 'KILL')
+        wait_for('its end', 50, lambda: not node.jobs())
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(init, signal.SIGCONT)
+
+
 # ------------------------------------------------------------------ usage
 
 @test
