@@ -107,8 +107,10 @@ static void on_readable(uint32_t events, void *arg)
 {
 	struct source *s = arg;
 
+	if (s->stream->held_len && !s->stream->retry)
+		stdio_retry(s->stream);
 	read_once(s);
-	if (s->stream->held_len)
+	if (s->stream->held_len && s->stream->retry)
 		pause_reading(s, true);
 	stdio_changed(s->labels->io);
 }

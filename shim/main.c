@@ -92,7 +92,7 @@ static json_t *prepare(struct shim *shim)
 	int err;
 
 	shim_ranks_limits(shim);
-	err = stdio_open(&shim->io, &shim->spec, why, sizeof(why));
+	err = stdio_open(&shim->io, &shim->spec, &shim->log, why, sizeof(why));
 	if (err)
 		return outcome_error(err, "%s", why);
 	outcome = follow(shim);

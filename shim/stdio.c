@@ -9,6 +9,7 @@
 #include "shim/stdio.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -18,6 +19,7 @@
 #include "shim/labels.h"
 
 #define RETRY_MS	1000
+#define NAP_MS		20	/* without a timer */
 
 static void on_readable(uint32_t events, void *arg);
 static void on_retry(void *arg);
@@ -59,15 +61,34 @@ static int write_log(struct shim_stream *s, const char *data, size_t len)
 	return 0;
 }
 
-/* Keep what did not fit, and come back. */
+static void say_waits(struct shim_stdio *io, int err)
+{
+	if (io->waits || !io->spec)
+		return;
+	io->waits = true;
+	log_warning(io->says, "job %lld waits: its log in %s cannot be written: %s",
+		    (long long)io->spec->job, io->spec->image_dir, strerror(-err));
+}
+
+static void say_goes_on(struct shim_stdio *io)
+{
+	if (!io->waits || io->stream[0].held_len || io->stream[1].held_len)
+		return;
+	io->waits = false;
+	log_info(io->says, "job %lld goes on: its log is written again", (long long)io->spec->job);
+}
+
+/* Keep what did not fit, and come back: without a descriptor for a timer when there is more to read. */
 static int hold(struct shim_stream *s, const char *data, size_t len, int err)
 {
 	memmove(s->held, data, len);
 	s->held_len = len;
 	s->log_err = err;
-	stop_reading(s);
-	if (!s->retry)
-		reactor_timer(s->io->reactor, RETRY_MS, on_retry, s, &s->retry);
+	say_waits(s->io, err);
+	if (s->retry || !reactor_timer(s->io->reactor, RETRY_MS, on_retry, s, &s->retry))
+		stop_reading(s);
+	else
+		poll(NULL, 0, NAP_MS);
 	return err;
 }
 
@@ -108,8 +129,11 @@ static int read_once(struct shim_stream *s)
 static void on_readable(uint32_t events, void *arg)
 {
 	struct shim_stream *s = arg;
-	int ret = read_once(s);
+	int ret;
 
+	if (s->held_len)
+		stdio_retry(s);
+	ret = read_once(s);
 	if (ret == -EPIPE)
 		stream_end(s);
 	else if (ret == 1)
@@ -124,18 +148,25 @@ static int start_reading(struct shim_stream *s)
 			  &s->source);
 }
 
-static void on_retry(void *arg)
+void stdio_retry(struct shim_stream *s)
 {
-	struct shim_stream *s = arg;
 	size_t len = s->held_len;
 
-	s->retry = NULL;
 	s->held_len = 0;
 	if (stdio_log(s, s->held, len))
 		return;
 	start_reading(s);
 	labels_resume(s->io->labels);
+	say_goes_on(s->io);
 	stdio_changed(s->io);
+}
+
+static void on_retry(void *arg)
+{
+	struct shim_stream *s = arg;
+
+	s->retry = NULL;
+	stdio_retry(s);
 }
 
 /* Until nothing is there, or so many bytes and maybe some more. */

@@ -5,7 +5,7 @@
  * Everything the job writes goes to a log first; whoever is attached is served
  * from there.  So nobody slow or stopped holds the job up, and how far the
  * logs reach says exactly where the job stands.  A log that cannot be written
- * (disk full) does: the job then waits, and nothing is lost.
+ * (disk full) does: the job then waits, which is told once, and nothing is lost.
  */
 #ifndef STILLPOINT_SHIM_STDIO_H
 #define STILLPOINT_SHIM_STDIO_H
@@ -18,6 +18,7 @@
 #include "shim/proto.h"
 #include "shim/spec.h"
 #include "supervisor/engine.h"
+#include "supervisor/log.h"
 #include "supervisor/reactor.h"
 
 #define STDIO_INPUT_MAX	65536
@@ -46,6 +47,8 @@ struct shim_cut {
 };
 
 struct shim_stdio {
+	const struct shim_spec *spec;
+	const struct log *says;	/* where it is told what becomes of the logs */
 	struct reactor *reactor;
 	int master, slave;	/* terminal; -1: none */
 	bool tty_in;		/* in_write is a duplicate of master */
@@ -60,13 +63,17 @@ struct shim_stdio {
 	char input[STDIO_INPUT_MAX];
 	size_t input_len;
 	bool input_end;
+	bool waits;		/* a log cannot be written, and that was told */
 	struct reactor_source *input_source;
 	void (*changed)(void *arg);	/* more in a log, room for input, or an end */
 	void *arg;
 };
 
-/* Make what @spec asks for; logs are opened, given away, and what a restore will cut off is copied. */
-int stdio_open(struct shim_stdio *io, const struct shim_spec *spec, char *why,
+/*
+ * Make what @spec asks for; logs are opened, given away, and what a restore will cut off is copied.
+ * @spec and @says stay the caller's.
+ */
+int stdio_open(struct shim_stdio *io, const struct shim_spec *spec, const struct log *says, char *why,
 	       size_t size);
 /*
  * The job is there: cut its logs to their length; @undo: it is not, so remove the copies. As root, before
@@ -104,6 +111,8 @@ void stdio_finish(struct shim_stdio *io);
 
 /* Into the log; what cannot be written is held, and nothing may follow until then. */
 int stdio_log(struct shim_stream *stream, const char *data, size_t len);
+/* What is held is to be written now; nothing else comes back to it if @stream has no timer for that. */
+void stdio_retry(struct shim_stream *stream);
 /* Call io->changed. */
 void stdio_changed(struct shim_stdio *io);
 

@@ -204,7 +204,7 @@ static int open_streams(struct shim_stdio *io, const struct shim_spec *spec, int
 	return err;
 }
 
-int stdio_open(struct shim_stdio *io, const struct shim_spec *spec, char *why,
+int stdio_open(struct shim_stdio *io, const struct shim_spec *spec, const struct log *says, char *why,
 	       size_t size)
 {
 	_cleanup_fd_ int dir = -1;
@@ -212,6 +212,8 @@ int stdio_open(struct shim_stdio *io, const struct shim_spec *spec, char *why,
 	int i, err = 0;
 
 	memset(io, 0, sizeof(*io));
+	io->spec = spec;
+	io->says = says;
 	io->master = io->slave = io->in_write = io->cuts_dir = -1;
 	for (i = 0; i < 3; i++)
 		io->job_ends[i] = -1;

@@ -13,6 +13,7 @@ import functools
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import struct
@@ -439,6 +440,59 @@ def traced(pid):
     finally:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0x40000000)
+
+
+@test
+def log_that_waits(node):
+    """a job that waits for its log is named once, and once when it goes on"""
+    def said(text):
+        with open(node.log.name) as f:
+            return f.read().count(text)
+
+    os.makedirs(node.images, exist_ok=True)
+    subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=1m', 'none', node.images], check=True)
+    try:
+        job = node.shell('seq 1 300000; seq 1 300000 >&2')
+        waits = f'job {job} waits: its log in {node.images}/{job} cannot be written: No space left'
+        wait_for('a full disk', 20, lambda: said(waits))
+        time.sleep(2.5)
+        equal((said(waits), said('goes on')), (1, 0), 'said while it waits')
+        subprocess.run(['mount', '-o', 'remount,size=16m', node.images], check=True)
+        equal(node.wait(job), 0, 'status')
+        equal((said(waits), said(f'job {job} goes on')), (1, 1), 'said in the end')
+        for stream in ('stdout', 'stderr'):
+            equal(node.output(job, stream), ''.join(f'{i}\n' for i in range(1, 300001)), stream)
+    finally:
+        subprocess.run(['umount', '-l', node.images], check=True)
+
+
+@test
+def log_without_descriptors(node):
+    """a shim without descriptors for a timer still comes back to a log that cannot be written"""
+    os.makedirs(node.images, exist_ok=True)
+    for program, ranks, options in (('ckptctl', 1, ('run', '--detach')),
+                                    ('ckptrun', 2, ('-d', '-n', '2', '--mpi', 'none', '--label'))):
+        subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=1m', 'none', node.images], check=True)
+        try:
+            go = f'{node.base}/go-{program}'
+            done = command(node, *options, '--', 'sh', '-c',
+                           f'while ! [ -e {go} ]; do sleep 0.1; done; seq 1 200000', program=program)
+            job = int(ends(0, '', done).stdout)
+            with open(f'{node.base}/jobs/{job}/shim.json') as f:
+                shim = json.load(f)['shim']
+            before = resource.prlimit(shim, resource.RLIMIT_NOFILE)
+            resource.prlimit(shim, resource.RLIMIT_NOFILE, (1, before[1]))
+            with open(go, 'w'):
+                pass
+            wait_for('a full disk', 20, lambda: os.statvfs(node.images).f_bavail == 0)
+            time.sleep(1)
+            resource.prlimit(shim, resource.RLIMIT_NOFILE, before)
+            subprocess.run(['mount', '-o', 'remount,size=16m', node.images], check=True)
+            equal(node.wait(job, timeout=20), 0, 'status')
+            equal(node.output(job).count('\n'), ranks * 200000, 'lines')
+        finally:
+            node.ctl('kill', str(job), 'KILL', check=False)
+            subprocess.run(['umount', '-l', node.images], check=True)
 
 
 @test
