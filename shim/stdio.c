@@ -241,14 +241,26 @@ int stdio_start(struct shim_stdio *io, struct reactor *reactor,
 	return err ? err : start_reading(&io->stream[1]);
 }
 
+/* Which standard error goes to; NULL: a file, or nowhere. */
+static struct shim_stream *errors(struct shim_stdio *io)
+{
+	if (io->stream[1].log >= 0)
+		return &io->stream[1];
+	return io->tty_out && !strcmp(io->spec->stdio[2], SPEC_TTY) ? &io->stream[0] : NULL;
+}
+
 void stdio_note(struct shim_stdio *io, const char *text)
 {
-	struct shim_stream *s = &io->stream[io->stream[1].log >= 0];
+	struct shim_stream *s = errors(io);
 	char line[512];
 	int n = snprintf(line, sizeof(line), "stillpoint: %s\n", text);
 
+	if (!s) {
+		log_info(io->says, "job %lld: %s", (long long)io->spec->job, text);
+		return;
+	}
 	/* Behind what it wrote before, as far as that has come. */
-	if (s->log < 0 || drain_what_is_there(s) || s->held_len)
+	if (drain_what_is_there(s) || s->held_len)
 		return;
 	if (n >= (int)sizeof(line)) {
 		n = sizeof(line) - 1;

@@ -116,7 +116,7 @@ void stdio_retry(struct shim_stream *stream);
 /* Call io->changed. */
 void stdio_changed(struct shim_stdio *io);
 
-/* A line of ours among what the job wrote to standard error, if that is logged. */
+/* A line of ours among what the job wrote to standard error; if that is not logged, in our own log. */
 void stdio_note(struct shim_stdio *io, const char *text);
 
 /*

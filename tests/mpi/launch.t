@@ -84,6 +84,16 @@ passes_input() {
 			echo "[$i] rank $i has hello"; done | sort)" ]
 }
 
+# standard error is a file, and standard output has nothing but what the job wrote
+only_its_own() {
+	local rc=0
+	# shellcheck disable=SC2016
+	ckptrun -n 2 --mpi none -e "$work/file" sh -c 'echo data; [ $STILLPOINT_RANK = 0 ] || kill -SEGV $$
+		sleep 10' </dev/null >"$work/out" 2>"$work/err" || rc=$?
+	cat "$work/out" "$work/err"
+	[ $rc = 139 ] && [ "$(sort -u "$work/out")" = data ] && grep -q 'rank 1 was killed by signal 11' "$work/log"
+}
+
 many() {
 	# shellcheck disable=SC2016
 	ckptrun -n 200 --mpi none --label sh -c 'echo $STILLPOINT_RANK' </dev/null >"$work/out" &&
@@ -167,6 +177,7 @@ for kind in $KINDS; do
 		"$p" never 1
 	ok "$kind: input goes to rank 0, output has labels" passes_input "$kind"
 done
+ok 'what we say of ranks is not in their output' only_its_own
 ok '200 ranks with labels' many
 ok '330 ranks end while the shim is stopped' many_ends
 ok 'nothing is left of the jobs' nothing_left
