@@ -13,7 +13,8 @@ trap 'rm -rf "$work"' EXIT
 
 # QMPI_: tools that stack under the profiling interface, inside the library.
 # MPI_..._F90, ompi_..._f: Open MPI's Fortran library's own, reached through it.
-left_out='^(QMPI_|MPI_[A-Z0-9_]*_F90$)'
+# OMPI_TEST_...: Open MPI's own test of its Fortran constants.
+left_out='^(QMPI_|MPI_[A-Z0-9_]*_F90$|OMPI_TEST_)'
 
 functions() {
 	nm -D --defined-only "$1" | awk '$2 ~ /[TW]/ { print $3 }' | sort -u
@@ -25,7 +26,7 @@ data() {
 }
 
 exported() {
-	functions "$1" | grep -E '^(MPI_|PMPI_|MPIX_|PMPIX_|MPII_|MPIR_(Dup|Err)|OMPI_C_)' |
+	functions "$1" | grep -E '^(MPI_|PMPI_|MPIX_|PMPIX_|MPII_|MPIR_(Dup|Err)|OMPI_)' |
 		grep -vE "$left_out" >"$work/wanted"
 	functions "$2" >"$work/ours"
 	comm -23 "$work/wanted" "$work/ours" | sed 's/^/missing: /' | tee "$work/missing"
@@ -51,7 +52,7 @@ imported() {
 	for user in "$@"; do
 		[ -e "$user" ] || continue
 		nm -D --undefined-only "$user" | awk '$1 == "U" { print $2 }' |
-			grep -E '^(P?MPI|ompi_|mpi_fortran|MPII_|MPIR_)' | grep -v '^ompi_.*_f$' |
+			grep -E '^(P?MPI|OMPI_|ompi_|mpi_fortran|MPII_|MPIR_)' | grep -v '^ompi_.*_f$' |
 			sort -u | comm -23 - "$work/ours"
 	done | sed 's/^/missing: /' | tee "$work/missing"
 	[ ! -s "$work/missing" ]

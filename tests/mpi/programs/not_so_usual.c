@@ -5,6 +5,9 @@
  * one rank frees. Each returns, and the program goes on. And handles that only one rank has to have.
  */
 #include "mt.h"
+#ifdef OPEN_MPI
+#include <mpi-ext.h>
+#endif
 
 static void missing_file(void)
 {
@@ -26,6 +29,22 @@ static void tools(void)
 		CHECK(!MPI_T_cvar_get_info(0, NULL, &name_len, &verbosity, NULL, NULL, NULL,
 					   &desc_len, &bind, &scope));
 	CHECK(!MPI_T_finalize());
+}
+
+/* Open MPI's own: where this process is bound to, in words, if the machine tells. */
+static void affinity(void)
+{
+#ifdef OPEN_MPI
+	char bound[OMPI_AFFINITY_STRING_MAX], now[OMPI_AFFINITY_STRING_MAX],
+	     all[OMPI_AFFINITY_STRING_MAX];
+	int i;
+
+	*now = -1;
+	CHECK(!OMPI_Affinity_str(OMPI_AFFINITY_RSRC_STRING_FMT, bound, now, all));
+	for (i = 0; now[i]; i++)
+		mt_value(now[i]);
+	CHECK(*now != -1);
+#endif
 }
 
 static void wrong_send(void)
@@ -81,6 +100,7 @@ int main(int argc, char **argv)
 	mt_begin(&argc, &argv);
 	missing_file();
 	tools();
+	affinity();
 	wrong_send();
 	if (mt_size > 1)
 		at_root_alone();
