@@ -19,12 +19,23 @@ extern char mpi_fortran_bottom_[], mpi_fortran_in_place_[];
 /* On this machine a procedure does not care that its caller takes it for variadic. */
 typedef void (*fortran_fn)(void *first, ...);
 
-/* The procedure under the names that mpif.h, `use mpi` and `use mpi_f08` call it by. */
-#define FORTRAN(name, params) \
-	EXPORT void mpi_##name##_ params; \
-	EXPORT void pmpi_##name##_ params __attribute__((alias("mpi_" #name "_"))); \
-	EXPORT void ompi_##name##_f params __attribute__((alias("mpi_" #name "_"))); \
-	void mpi_##name##_ params
+/*
+ * The procedure under the names that mpif.h, `use mpi` and `use mpi_f08` call it by, whatever the compiler
+ * makes of a name: four manglings are exported, as the library does.
+ */
+#define ALSO(alias_name, name, params)	EXPORT void alias_name params __attribute__((alias(#name)))
+#define MANGLED(lower, UPPER, name, params) \
+	ALSO(lower, name, params); \
+	ALSO(lower##__, name, params); \
+	ALSO(UPPER, name, params)
+#define PROCEDURE(mpi, MPI, name, NAME, params) \
+	EXPORT void mpi##_##name##_ params; \
+	MANGLED(mpi##_##name, MPI##_##NAME, mpi##_##name##_, params); \
+	MANGLED(p##mpi##_##name, P##MPI##_##NAME, mpi##_##name##_, params); \
+	ALSO(p##mpi##_##name##_, mpi##_##name##_, params); \
+	ALSO(o##mpi##_##name##_f, mpi##_##name##_, params); \
+	void mpi##_##name##_ params
+#define FORTRAN(name, NAME, params)	PROCEDURE(mpi, MPI, name, NAME, params)
 
 /* ---- attributes */
 
@@ -110,49 +121,49 @@ static int create_win(int *keyval, void *copy, void *delete, void *extra)
 	return PMPI_Win_create_keyval(copy, delete, keyval, extra);
 }
 
-#define KEYVALS(kind) \
-FORTRAN(kind##_create_keyval, (void *copy, void *delete, MPI_Fint *keyval, MPI_Aint *extra, \
+#define KEYVALS(kind, KIND) \
+FORTRAN(kind##_create_keyval, KIND##_CREATE_KEYVAL, (void *copy, void *delete, MPI_Fint *keyval, MPI_Aint *extra, \
 			       MPI_Fint *ierr)) \
 { \
 	MPI_Fint rc = keyval_create(create_##kind, copy, delete, keyval, *extra, KEYVAL_AINT); \
 	if (ierr) \
 		*ierr = rc; \
 }
-KEYVALS(comm)
-KEYVALS(type)
-KEYVALS(win)
+KEYVALS(comm, COMM)
+KEYVALS(type, TYPE)
+KEYVALS(win, WIN)
 
-FORTRAN(keyval_create, (void *copy, void *delete, MPI_Fint *keyval, MPI_Fint *extra,
+FORTRAN(keyval_create, KEYVAL_CREATE, (void *copy, void *delete, MPI_Fint *keyval, MPI_Fint *extra,
 			MPI_Fint *ierr))
 {
 	*ierr = keyval_create(create_comm, copy, delete, keyval, *extra, KEYVAL_FINT);
 }
 
-#define ATTRIBUTES(kind, Kind, desc) \
-FORTRAN(kind##_set_attr, (MPI_Fint *obj, MPI_Fint *key, MPI_Aint *value, MPI_Fint *ierr)) \
+#define ATTRIBUTES(kind, KIND, Kind, desc) \
+FORTRAN(kind##_set_attr, KIND##_SET_ATTR, (MPI_Fint *obj, MPI_Fint *key, MPI_Aint *value, MPI_Fint *ierr)) \
 { \
 	MPI_Fint rc = attr_##desc##_set(PMPI_##Kind##_f2c(*obj), *key, (uint64_t)*value, \
 					ATTR_AINT); \
 	if (ierr) \
 		*ierr = rc; \
 } \
-FORTRAN(kind##_get_attr, (MPI_Fint *obj, MPI_Fint *key, MPI_Aint *value, int *flag, \
+FORTRAN(kind##_get_attr, KIND##_GET_ATTR, (MPI_Fint *obj, MPI_Fint *key, MPI_Aint *value, int *flag, \
 			  MPI_Fint *ierr)) \
 { \
 	MPI_Fint rc = attr_##desc##_get(PMPI_##Kind##_f2c(*obj), *key, value, flag, ATTR_AINT); \
 	if (ierr) \
 		*ierr = rc; \
 }
-ATTRIBUTES(comm, Comm, comm)
-ATTRIBUTES(type, Type, dtype)
-ATTRIBUTES(win, Win, win)
+ATTRIBUTES(comm, COMM, Comm, comm)
+ATTRIBUTES(type, TYPE, Type, dtype)
+ATTRIBUTES(win, WIN, Win, win)
 
-FORTRAN(attr_put, (MPI_Fint *comm, MPI_Fint *key, MPI_Fint *value, MPI_Fint *ierr))
+FORTRAN(attr_put, ATTR_PUT, (MPI_Fint *comm, MPI_Fint *key, MPI_Fint *value, MPI_Fint *ierr))
 {
 	*ierr = attr_comm_set(PMPI_Comm_f2c(*comm), *key, (uint64_t)*value, ATTR_FINT);
 }
 
-FORTRAN(attr_get, (MPI_Fint *comm, MPI_Fint *key, MPI_Fint *value, int *flag, MPI_Fint *ierr))
+FORTRAN(attr_get, ATTR_GET, (MPI_Fint *comm, MPI_Fint *key, MPI_Fint *value, int *flag, MPI_Fint *ierr))
 {
 	MPI_Aint wide = 0;
 
@@ -250,7 +261,7 @@ void abi_op_call(struct vop *op, void *in, void *io, void *len, MPI_Datatype dty
 	((fortran_fn)op->function)(in, io, len, &f);
 }
 
-FORTRAN(op_create, (void *function, int *commute, MPI_Fint *op, MPI_Fint *ierr))
+FORTRAN(op_create, OP_CREATE, (void *function, int *commute, MPI_Fint *op, MPI_Fint *ierr))
 {
 	MPI_Op made;
 	MPI_Fint rc = PMPI_Op_create(function, *commute, &made);
@@ -305,7 +316,7 @@ static int grequest_cancel(void *state, int complete)
 	return ierr;
 }
 
-FORTRAN(grequest_start, (fortran_fn query, fortran_fn release, fortran_fn cancel, MPI_Aint *extra,
+FORTRAN(grequest_start, GREQUEST_START, (fortran_fn query, fortran_fn release, fortran_fn cancel, MPI_Aint *extra,
 			 MPI_Fint *request, MPI_Fint *ierr))
 {
 	struct grequest *greq = malloc(sizeof(*greq));
@@ -364,7 +375,7 @@ static MPI_Fint alltoallw(void *sendbuf, MPI_Fint *counts, MPI_Fint *places, MPI
 	return rc;
 }
 
-FORTRAN(alltoallw, (void *sendbuf, MPI_Fint *counts, MPI_Fint *places, MPI_Fint *types,
+FORTRAN(alltoallw, ALLTOALLW, (void *sendbuf, MPI_Fint *counts, MPI_Fint *places, MPI_Fint *types,
 		    void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *recvplaces,
 		    MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *ierr))
 {
@@ -375,7 +386,7 @@ FORTRAN(alltoallw, (void *sendbuf, MPI_Fint *counts, MPI_Fint *places, MPI_Fint 
 		*ierr = rc;
 }
 
-FORTRAN(ialltoallw, (void *sendbuf, MPI_Fint *counts, MPI_Fint *places, MPI_Fint *types,
+FORTRAN(ialltoallw, IALLTOALLW, (void *sendbuf, MPI_Fint *counts, MPI_Fint *places, MPI_Fint *types,
 		     void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *recvplaces,
 		     MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr))
 {
@@ -386,7 +397,7 @@ FORTRAN(ialltoallw, (void *sendbuf, MPI_Fint *counts, MPI_Fint *places, MPI_Fint
 		*ierr = rc;
 }
 
-FORTRAN(type_match_size, (MPI_Fint *typeclass, MPI_Fint *size, MPI_Fint *type, MPI_Fint *ierr))
+FORTRAN(type_match_size, TYPE_MATCH_SIZE, (MPI_Fint *typeclass, MPI_Fint *size, MPI_Fint *type, MPI_Fint *ierr))
 {
 	MPI_Datatype found = MPI_DATATYPE_NULL;
 	MPI_Fint rc = PMPI_Type_match_size(*typeclass, *size, &found);

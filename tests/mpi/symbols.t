@@ -58,6 +58,16 @@ imported() {
 	[ ! -s "$work/missing" ]
 }
 
+# A procedure of Fortran's that is replaced is so under each name that the library has it by.
+spellings() {
+	nm -D --defined-only "$1" | awk '{ print $3 }' | sort -u >"$work/ours"
+	sed -n 's/^\(mpix*_[a-z0-9_]*[a-z0-9]\)_$/\1/p' "$work/ours" |
+		sed 's/.*/^p?&_{0,2}$/' >"$work/replaced"
+	functions "$2" | grep -iEf "$work/replaced" | comm -23 - "$work/ours" |
+		sed 's/^/missing: /' | tee "$work/missing"
+	[ -s "$work/replaced" ] && [ ! -s "$work/missing" ]
+}
+
 glue=$top/build/lib/mpi/mpich/libmpich.so.12
 ok "mpich: functions" exported $lib/libmpich.so.12 "$glue"
 ok "mpich: data" sizes $lib/libmpich.so.12 "$glue" mpich
@@ -69,5 +79,7 @@ if [ -e "$glue" ]; then
 	ok "ompi: data" sizes $lib/libmpi.so.40 "$glue" ompi
 	ok "ompi: imports of Fortran and C++" imported "$glue" $lib/libmpi_mpifh.so.40 \
 		$lib/libmpi_cxx.so.40
+	[ ! -e $lib/libmpi_mpifh.so.40 ] ||
+		ok "ompi: Fortran by any spelling" spellings "$glue" $lib/libmpi_mpifh.so.40
 fi
 finish
