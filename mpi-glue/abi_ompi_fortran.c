@@ -3,7 +3,7 @@
  * Open MPI's Fortran libraries (libmpi_mpifh and above) stay in the upper half, unchanged. They
  * call PMPI_ functions, which are ours, and a few internals of the library: those are here.
  * Where they look into an object, the Fortran procedure itself is replaced, as this library comes
- * first in the order of symbols: attributes, operations, generalised requests, MPI_Alltoallw.
+ * first in the order of symbols: attributes, operations, generalised requests, MPI_Alltoallw and its forms.
  *
  * Callbacks in Fortran get the integers of handles, and everything by address.
  */
@@ -353,9 +353,10 @@ static void *buffer_of(void *buf)
 	       buf == (void *)mpi_fortran_in_place_ ? MPI_IN_PLACE : buf;
 }
 
+/* With @info a persistent one, else with @request a non-blocking one. */
 static MPI_Fint alltoallw(void *sendbuf, MPI_Fint *counts, MPI_Fint *places, MPI_Fint *types,
 			  void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *recvplaces,
-			  MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *request)
+			  MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request)
 {
 	MPI_Comm c = PMPI_Comm_f2c(*comm);
 	void *from = buffer_of(sendbuf), *to = buffer_of(recvbuf);
@@ -363,7 +364,10 @@ static MPI_Fint alltoallw(void *sendbuf, MPI_Fint *counts, MPI_Fint *places, MPI
 	MPI_Request made = MPI_REQUEST_NULL;
 	int rc = MPI_ERR_NO_MEM;
 
-	if (out && in && request)
+	if (out && in && info)
+		rc = PMPIX_Alltoallw_init(from, counts, places, out, to, recvcounts, recvplaces, in, c,
+					  PMPI_Info_f2c(*info), &made);
+	else if (out && in && request)
 		rc = PMPI_Ialltoallw(from, counts, places, out, to, recvcounts, recvplaces, in, c,
 				     &made);
 	else if (out && in)
@@ -380,7 +384,7 @@ FORTRAN(alltoallw, ALLTOALLW, (void *sendbuf, MPI_Fint *counts, MPI_Fint *places
 		    MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *ierr))
 {
 	MPI_Fint rc = alltoallw(sendbuf, counts, places, types, recvbuf, recvcounts, recvplaces,
-				recvtypes, comm, NULL);
+				recvtypes, comm, NULL, NULL);
 
 	if (ierr)
 		*ierr = rc;
@@ -391,7 +395,19 @@ FORTRAN(ialltoallw, IALLTOALLW, (void *sendbuf, MPI_Fint *counts, MPI_Fint *plac
 		     MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr))
 {
 	MPI_Fint rc = alltoallw(sendbuf, counts, places, types, recvbuf, recvcounts, recvplaces,
-				recvtypes, comm, request);
+				recvtypes, comm, NULL, request);
+
+	if (ierr)
+		*ierr = rc;
+}
+
+PROCEDURE(mpix, MPIX, alltoallw_init, ALLTOALLW_INIT,
+	  (void *sendbuf, MPI_Fint *counts, MPI_Fint *places, MPI_Fint *types, void *recvbuf,
+	   MPI_Fint *recvcounts, MPI_Fint *recvplaces, MPI_Fint *recvtypes, MPI_Fint *comm,
+	   MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr))
+{
+	MPI_Fint rc = alltoallw(sendbuf, counts, places, types, recvbuf, recvcounts, recvplaces,
+				recvtypes, comm, info, request);
 
 	if (ierr)
 		*ierr = rc;
