@@ -48,6 +48,8 @@ void abi_loaded(void)
 	glue.real_unweighted = below ? *(int **)below : NULL;
 	below = lower_function(glue.lower, DATA_MPI_WEIGHTS_EMPTY);
 	glue.real_weights_empty = below ? *(int **)below : NULL;
+	below = lower_function(glue.lower, DATA_MPI_T_PVAR_ALL_HANDLES);
+	glue.real_pvar_all = below ? *(MPI_T_pvar_handle *)below : NULL;
 	glue.real_request_null = MPI_REQUEST_NULL;
 	if (glue.table[VK_COMM].top)
 		return;		/* a restart */
@@ -86,6 +88,11 @@ const int *abi_weights(const int *weights)
 	if (weights == MPI_WEIGHTS_EMPTY)
 		return glue.real_weights_empty;
 	return weights;
+}
+
+MPI_T_pvar_handle abi_pvar(MPI_T_pvar_handle handle)
+{
+	return handle == MPI_T_PVAR_ALL_HANDLES ? glue.real_pvar_all : handle;
 }
 
 /* MPICH's C++ library gave a function that calls the user's; kind: 0 comm, 1 file, 2 win. */

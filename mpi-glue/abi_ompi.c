@@ -176,6 +176,11 @@ const int *abi_weights(const int *weights)
 	return weights;
 }
 
+MPI_T_pvar_handle abi_pvar(MPI_T_pvar_handle handle)
+{
+	return handle;
+}
+
 int abi_comm_attr(int key, int *ret_c_key)
 {
 	*ret_c_key = key;

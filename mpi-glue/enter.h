@@ -40,6 +40,10 @@ wrap_request(MPI_Request real, struct vobj *comm, uint32_t flags)
 	return likely(req) ? virt_req(&req->obj) : MPI_REQUEST_NULL;
 }
 
+/* Given as MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY: data symbols under MPICH. */
+const int *abi_weights(const int *weights);
+/* The same of MPI_T_PVAR_ALL_HANDLES. */
+MPI_T_pvar_handle abi_pvar(MPI_T_pvar_handle handle);
 /* A split collective begins, ends: +1, -1. The shared file pointer is used. */
 void file_split(MPI_File fh, int change);
 void file_shared(MPI_File fh);

@@ -46,6 +46,7 @@ struct glue {
 	MPI_Errhandler file_errh;	/* of files to be opened */
 	struct error_added *errors;	/* errcodes.c */
 	int *real_unweighted, *real_weights_empty;
+	MPI_T_pvar_handle real_pvar_all;
 	int comm_attr[8];		/* predefined: value; set means known */
 	bool comm_attr_known[8], comm_attr_set[8];
 	int lock;
@@ -127,8 +128,6 @@ void abi_initialized(void);
 void abi_finalized(void);
 /* SONAME of the real library. */
 extern const char abi_soname[];
-/* Given as MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY: data symbols under MPICH. */
-const int *abi_weights(const int *weights);
 
 /* Callbacks whose calling convention depends on the language. */
 void abi_foreign_errh(struct verrh *desc, void *handle, int *code);

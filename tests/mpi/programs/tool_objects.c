@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The tool interface: variables that are of a communicator (Open MPI's queues of messages), with
- * handles on one that the library made and on one that the program made, read while a message waits in one of them.
+ * handles on one that the library made and on one that the program made, read while a message waits in one of them. And
+ * the name of all handles of a session at once.
  */
 #include "mt.h"
 
@@ -63,6 +64,9 @@ int main(int argc, char **argv)
 	CHECK(!MPI_T_pvar_session_create(&session));
 	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
 	queues(comm);
+	CHECK(!MPI_T_pvar_start(session, MPI_T_PVAR_ALL_HANDLES));
+	CHECK(!MPI_T_pvar_stop(session, MPI_T_PVAR_ALL_HANDLES));
+	CHECK(!MPI_T_pvar_reset(session, MPI_T_PVAR_ALL_HANDLES));
 	MPI_Comm_free(&comm);
 	CHECK(!MPI_T_pvar_session_free(&session));
 	CHECK(!MPI_T_finalize());
