@@ -32,7 +32,7 @@ OTHER_DATA(DEFINE_BYTES)
 /* those that mpi.h does not tell */
 extern char ompi_mpi_c_complex[], ompi_mpi_unavailable[], ompi_mpi_lb[], ompi_mpi_ub[],
 	ompi_mpi_errors_throw_exceptions[];
-extern char ompi_mpi_state[], ompi_mpi_param_check[];
+extern char ompi_mpi_state[], ompi_mpi_param_check[], ompi_status_empty[];
 extern char mpi_fortran_status_ignore_[], mpi_fortran_statuses_ignore_[];
 
 static const struct predefined {
@@ -139,7 +139,10 @@ static void copy_state(void)
 {
 	const void *state = lower_function(glue.lower, DATA_ompi_mpi_state);
 	const void *param_check = lower_function(glue.lower, DATA_ompi_mpi_param_check);
+	const void *empty = lower_function(glue.lower, DATA_ompi_status_empty);
 
+	if (empty)
+		memcpy(ompi_status_empty, empty, sizeof(MPI_Status));
 	if (state)
 		memcpy(ompi_mpi_state, state, sizeof(int));
 	if (param_check)

@@ -27,6 +27,15 @@
       call mt_step()
       if (requests(1) .ne. MPI_REQUEST_NULL) bad = bad + 1
       call mt_step()
+      status(MPI_SOURCE) = 7
+      call MPI_WAITANY(0, requests, i, status, ierr)
+      if (status(MPI_SOURCE) .ne. MPI_ANY_SOURCE) bad = bad + 1
+      if (status(MPI_TAG) .ne. MPI_ANY_TAG) bad = bad + 1
+      status(MPI_SOURCE) = 7
+      call MPI_TESTANY(0, requests, i, flag, status, ierr)
+      if (.not. flag) bad = bad + 1
+      if (status(MPI_SOURCE) .ne. MPI_ANY_SOURCE) bad = bad + 1
+      call mt_step()
       sum = rank
       call MPI_ALLREDUCE(MPI_IN_PLACE, sum, 1, MPI_INTEGER, MPI_SUM,
      &     MPI_COMM_WORLD, ierr)
