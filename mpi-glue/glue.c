@@ -84,12 +84,20 @@ static const char *lower_program(char *const *envp, char *buf, size_t size)
 	return buf;
 }
 
+const char *glue_library(char *const *envp, char *buf, size_t size)
+{
+	const char *path = value_of(envp, "CKPT_MPI_LIBRARY");
+
+	if (path)
+		return path;
+	snprintf(buf, size, "/usr/lib/x86_64-linux-gnu/%s", abi_soname);
+	return buf;
+}
+
 /* The library of now, and its functions. */
 static int load(char *const *envp, char *why)
 {
-	static const char system_dir[] = "/usr/lib/x86_64-linux-gnu/";
 	char program[4096], library[256];
-	const char *path = value_of(envp, "CKPT_MPI_LIBRARY");
 	struct lower_config config = {
 		.program = lower_program(envp, program, sizeof(program)),
 		.envp = envp,
@@ -98,11 +106,7 @@ static int load(char *const *envp, char *why)
 	};
 	int rc;
 
-	if (!path) {
-		snprintf(library, sizeof(library), "%s%s", system_dir, abi_soname);
-		path = library;
-	}
-	config.library = path;
+	config.library = glue_library(envp, library, sizeof(library));
 	rc = lower_load(&config, &glue.lower, why);
 	for (size_t i = 0; !rc && i < CALL_NR; i++)
 		glue.fn[i] = lower_function(glue.lower, i);

@@ -79,6 +79,7 @@ void glue_unlock(int *lock);
 
 /* Load the first lower half, if nobody has; exits with a message when it cannot. */
 void glue_load(void);
+const char *glue_library(char *const *envp, char *buf, size_t size);	/* the real one's file */
 /* A restart: another lower half, MPI not initialised. @environment: as in status_page.h */
 int glue_reload(bool unload, const char *environment, char *ret_why, size_t size);
 /* This thread's first call: borrow a lower thread. Not loaded: say so, as the library would. */

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dlopen() of the MPI library, which MPI.jl, Python's ctypes and plugins do, gives ours. The dynamic linker
+ * knows ours by its SONAME alone: asked by a path, or as libmpi.so, it would load the real library
+ * into the upper half, and calls would go past us.
+ *
+ * The real dlopen() looks at its return address for whose RUNPATH and namespace count. So it is jumped to, not
+ * called (tests/mpi/dlopen.t), and with anything but a name of the MPI library it sees what it would
+ * have seen. May be called before this library's context is there, and keeps nothing.
+ */
+#include <alloca.h>
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "mpi-glue/glue.h"
+
+typedef void *(*dlopen_fn)(const char *file, int mode);
+
+static const char *base_of(const char *file)
+{
+	const char *slash = strrchr(file, '/');
+
+	return slash ? slash + 1 : file;
+}
+
+static bool may_be_mpi(const char *file)
+{
+	const char *base = base_of(file);
+
+	return !strncmp(base, "libmpi.so", 9) || !strncmp(base, "libmpich.so", 11);
+}
+
+/* Of a name without a directory: where the linker looks on behalf of @caller. */
+static bool search(const char *file, void *caller, char *path)
+{
+	struct link_map *map;
+	Dl_serinfo size, *dirs;
+	const char *below;
+	char buf[256];
+	Dl_info info;
+
+	if (!dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) || !map ||
+	    dlinfo(map, RTLD_DI_SERINFOSIZE, &size))
+		return false;
+	dirs = alloca(size.dls_size);
+	memcpy(dirs, &size, sizeof(size));
+	if (dlinfo(map, RTLD_DI_SERINFO, dirs))
+		return false;
+	for (unsigned int i = 0; i < dirs->dls_cnt; i++) {
+		snprintf(path, PATH_MAX, "%s/%s", dirs->dls_serpath[i].dls_name, file);
+		if (!access(path, R_OK))
+			return true;
+	}
+	/* its cache cannot be asked: beside the library below */
+	below = glue_library(environ, buf, sizeof(buf));
+	snprintf(path, PATH_MAX, "%.*s%s", (int)(base_of(below) - below), below, file);
+	return !access(path, R_OK);
+}
+
+/* By the name that its SONAME gives a file, or because it is the one below. */
+static bool is_mpi(const char *path)
+{
+	char real[PATH_MAX], below[PATH_MAX], buf[256];
+	size_t len = strlen(abi_soname);
+	const char *base;
+
+	if (!realpath(path, real))
+		return false;
+	base = base_of(real);
+	if (!strncmp(base, abi_soname, len) && (!base[len] || base[len] == '.'))
+		return true;
+	return realpath(glue_library(environ, buf, sizeof(buf)), below) && !strcmp(real, below);
+}
+
+/* Not inlined: what jumps has no room of its own. */
+static __attribute__((noinline)) const char *name_for(const char *file, void *caller)
+{
+	char path[PATH_MAX];
+
+	if (!file || !may_be_mpi(file))
+		return file;
+	if (strchr(file, '/'))
+		return is_mpi(file) ? abi_soname : file;
+	return search(file, caller, path) && is_mpi(path) ? abi_soname : file;
+}
+
+static __attribute__((noinline)) dlopen_fn next_dlopen(void)
+{
+	return (dlopen_fn)dlsym(RTLD_NEXT, "dlopen");
+}
+
+__attribute__((visibility("default"), optimize("optimize-sibling-calls")))
+void *dlopen(const char *file, int mode)
+{
+	const char *name = name_for(file, __builtin_return_address(0));
+
+	return next_dlopen()(name, mode);
+}
