@@ -29,6 +29,7 @@
  * @real: of its receive, until its bytes are here
  * @comm: referenced
  * @prev: NULL: taken out, for a receive or a probe that matched it (struct vmsg)
+ * @order: in the list
  */
 struct kept {
 	struct kept *next, **prev;
@@ -36,7 +37,7 @@ struct kept {
 	MPI_Status status;
 	MPI_Request real;
 	bool pending;
-	uint64_t bytes;
+	uint64_t bytes, order;
 	char *data;
 };
 
@@ -45,6 +46,7 @@ struct drained {
 	MPI_Comm self;		/* below, to oneself */
 	bool has_self;
 	unsigned int deliveries;	/* ever: each has a tag of its own */
+	uint64_t appended;
 	unsigned int moved, seen;	/* messages that came and went; as kept_come_and_go() saw it last */
 };
 
@@ -162,6 +164,7 @@ static void kept_append(struct kept *kept)
 	struct drained *drained = list();
 
 	drained->moved++;
+	kept->order = ++drained->appended;
 	kept->next = NULL;
 	kept->prev = drained->last;
 	*drained->last = kept;
@@ -399,15 +402,18 @@ struct kept *kept_take(struct vobj *comm, int source, int tag)
 void kept_return(struct kept *kept)
 {
 	struct drained *drained = glue.drained;
+	struct kept **place = &drained->first;
 
 	lock();
-	kept->next = drained->first;
-	kept->prev = &drained->first;
+	while (*place && (*place)->order < kept->order)
+		place = &(*place)->next;
+	kept->next = *place;
+	kept->prev = place;
 	if (kept->next)
 		kept->next->prev = &kept->next;
 	else
 		drained->last = &kept->next;
-	drained->first = kept;
+	*place = kept;
 	__atomic_or_fetch(&glue.kept, (uint32_t)KEPT_MESSAGES, __ATOMIC_RELAXED);
 	unlock();
 }
@@ -467,15 +473,17 @@ LOWER_TEXT static bool throw_away(const struct kept *kept, MPI_Datatype type, in
 	return true;
 }
 
+/* @ret_received: there was a receive, whatever it came to; else nothing has happened. */
 LOWER_TEXT static int deliver(const struct kept *kept, void *buf, MPI_Count count,
-			      MPI_Datatype dtype, MPI_Status *status)
+			      MPI_Datatype dtype, MPI_Status *status, bool *ret_received)
 {
 	MPI_Datatype type = real_dtype(MPI_PACKED);
 	bool large = kept->bytes > INT_MAX;
 	MPI_Request request[2];
 	MPI_Comm self;
-	int rc = to_oneself(&self), received, tag;
+	int rc = to_oneself(&self), failed, tag;
 
+	*ret_received = false;
 	if (rc)
 		return rc;
 	tag = (int)(__atomic_fetch_add(&glue.drained->deliveries, 1, __ATOMIC_RELAXED) % TAGS);
@@ -488,11 +496,12 @@ LOWER_TEXT static int deliver(const struct kept *kept, void *buf, MPI_Count coun
 	rc = lower_MPI_Isend(kept->data, large ? 1 : (int)kept->bytes, type, 0, tag, self,
 			     &request[1]);
 	if (!rc) {
-		received = abi_irecv(buf, count, real_dtype(dtype), 0, tag, self, &request[0]);
-		rc = received ? received : lower_MPI_Wait(&request[0], status);
+		failed = abi_irecv(buf, count, real_dtype(dtype), 0, tag, self, &request[0]);
+		rc = failed ? failed : lower_MPI_Wait(&request[0], status);
 		/* what nobody takes would be waited for without end */
-		if (!received || throw_away(kept, type, tag, self))
+		if (!failed || throw_away(kept, type, tag, self))
 			lower_MPI_Wait(&request[1], MPI_STATUS_IGNORE);
+		*ret_received = !failed;
 	}
 	if (large)
 		lower_MPI_Type_free(&type);
@@ -500,7 +509,7 @@ LOWER_TEXT static int deliver(const struct kept *kept, void *buf, MPI_Count coun
 }
 
 LOWER_TEXT int kept_deliver(struct kept *kept, void *buf, MPI_Count count, MPI_Datatype dtype,
-			    MPI_Status *status)
+			    MPI_Status *status, bool *ret_received)
 {
 	MPI_Status own;
 	int rc;
@@ -508,7 +517,9 @@ LOWER_TEXT int kept_deliver(struct kept *kept, void *buf, MPI_Count count, MPI_D
 	while (kept->pending)	/* an abort came between: its bytes are under way */
 		kept_test(kept);
 	own = kept->status;
-	rc = deliver(kept, buf, count, dtype, &own);
+	rc = deliver(kept, buf, count, dtype, &own, ret_received);
+	if (!*ret_received)
+		return rc;
 	if (status != MPI_STATUS_IGNORE) {
 		own.MPI_SOURCE = kept->status.MPI_SOURCE;
 		own.MPI_TAG = kept->status.MPI_TAG;

@@ -88,7 +88,7 @@ bool kept_come_and_go(void);
 
 /* The first kept message of @comm that fits: it is the caller's, and nobody finds it any more. NULL: none does. */
 struct kept *kept_take(struct vobj *comm, int source, int tag);
-/* There is no slot for it: as if it had not been taken. */
+/* There is no slot for it, or its receive is wrong: as if it had not been taken. */
 void kept_return(struct kept *kept);
 /* What a probe tells of it. @status may be MPI_STATUS_IGNORE. */
 void kept_status(const struct kept *kept, MPI_Status *status);
@@ -104,9 +104,12 @@ static inline __attribute__((always_inline)) struct kept *kept_for(MPI_Comm comm
 	return kept_take(vobj_comm(comm), source, tag);
 }
 
-/* Deliver one that was taken, and forget it; returns the library's code, of truncation for one. */
+/*
+ * Deliver one that was taken, and forget it; returns the library's code, of truncation for one. Without
+ * @ret_received it is still the caller's: a receive with wrong arguments matches nothing.
+ */
 int kept_deliver(struct kept *kept, void *buf, MPI_Count count, MPI_Datatype dtype,
-		 MPI_Status *status);
+		 MPI_Status *status, bool *ret_received);
 
 /* A restart: communicator to oneself is the old half's. */
 void drain_forget(void);

@@ -11,7 +11,6 @@
  */
 #include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "mpi-glue/request.h"
 #include "mpi/calls.h"
@@ -47,24 +46,25 @@ static MPI_Request recv_request(MPI_Request real, const struct args *a, uint32_t
 	return request;
 }
 
-/* A receive that a kept message completed: a request without anything below. */
-static MPI_Request done_request(struct vobj *comm, struct kept *kept, const struct args *a)
+static int recv_kept(struct kept *kept, const struct args *a, MPI_Status *status, unsigned int call)
 {
-	MPI_Request request = wrap_request(glue.real_request_null, comm, REQ_RECV);
-	struct vrequest *req = (struct vrequest *)vobj_req(request);
-	MPI_Status status;
-	int rc;
+	bool received;
+	int rc = kept_deliver(kept, a->buf, a->count, a->dtype, status, &received);
 
-	if (!req) {
+	if (!received)
 		kept_return(kept);
-		return request;
-	}
-	memset(&status, 0, sizeof(status));
-	rc = kept_deliver(kept, a->buf, a->count, a->dtype, &status);
-	req->flags &= ~(uint32_t)REQ_ACTIVE;
-	req->made_by = 0;
-	request_keep(req, &status, rc);
-	return request;
+	return rc ? fail_comm(a->comm, rc, call) : rc;
+}
+
+static int irecv_kept(struct kept *kept, const struct args *a, MPI_Request *request,
+		      unsigned int call)
+{
+	int rc = request_of_kept(kept, vobj_comm(a->comm), a->buf, a->count, a->dtype, request);
+
+	if (!rc)
+		return rc;
+	kept_return(kept);
+	return fail_comm(a->comm, rc, call);
 }
 
 /* Sends. */
@@ -162,10 +162,8 @@ recv_inside(const struct args *a, MPI_Status *status, struct call_mark *mark, un
 	MPI_Status own, *use = status;
 	int flag = 0, rc;
 
-	if (unlikely(kept)) {
-		rc = kept_deliver(kept, a->buf, a->count, a->dtype, status);
-		return rc ? fail_comm(a->comm, rc, call) : rc;
-	}
+	if (unlikely(kept))
+		return recv_kept(kept, a, status, call);
 	if (unlikely(a->rank == MPI_PROC_NULL)) {	/* the one that says so in its status */
 		rc = lower_MPI_Recv(a->buf, 0, real_dtype(a->dtype), a->rank, a->tag,
 				    real_comm(a->comm), status);
@@ -191,10 +189,8 @@ irecv_inside(const struct args *a, MPI_Request *request, unsigned int call)
 	MPI_Request real;
 	int rc;
 
-	if (unlikely(kept)) {
-		*request = done_request(vobj_comm(a->comm), kept, a);
-		return MPI_SUCCESS;
-	}
+	if (unlikely(kept))
+		return irecv_kept(kept, a, request, call);
 	rc = a->large ? abi_irecv_large(a->buf, a->count, real_dtype(a->dtype), a->rank, a->tag,
 					real_comm(a->comm), &real) :
 			lower_MPI_Irecv(a->buf, (int)a->count, real_dtype(a->dtype), a->rank,

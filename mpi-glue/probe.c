@@ -5,7 +5,6 @@
  * A matched message is a slot: of the library's message, or of one that the drain has received
  * since (struct vmsg's @kept).
  */
-#include <string.h>
 
 #include "mpi-glue/request.h"
 #include "mpi/calls.h"
@@ -130,24 +129,6 @@ static void message_gone(MPI_Message *message, struct vmsg *msg)
 	*message = MPI_MESSAGE_NULL;
 }
 
-static MPI_Request done_request(const struct vmsg *msg, void *buf, MPI_Count count,
-				MPI_Datatype dtype)
-{
-	MPI_Request request = wrap_request(glue.real_request_null, msg->comm, REQ_RECV);
-	struct vrequest *req = (struct vrequest *)vobj_req(request);
-	MPI_Status status;
-	int rc;
-
-	if (!req)
-		return request;
-	memset(&status, 0, sizeof(status));
-	rc = kept_deliver(msg->kept, buf, count, dtype, &status);
-	req->flags &= ~(uint32_t)REQ_ACTIVE;
-	req->made_by = 0;
-	request_keep(req, &status, rc);
-	return request;
-}
-
 /* The request of a matched receive: the drain completes it, a restart has nothing to post. */
 LOWER_TEXT static int imrecv_inside(void *buf, MPI_Count count, MPI_Datatype dtype,
 				    MPI_Message *message, MPI_Request *request, bool large,
@@ -160,7 +141,9 @@ LOWER_TEXT static int imrecv_inside(void *buf, MPI_Count count, MPI_Datatype dty
 	int rc, source = msg ? msg->status.MPI_SOURCE : MPI_PROC_NULL;
 
 	if (msg && msg->kept) {
-		*request = done_request(msg, buf, count, dtype);
+		rc = request_of_kept(msg->kept, comm, buf, count, dtype, request);
+		if (rc)
+			return fail_vcomm(comm, rc, call);
 		message_gone(message, msg);
 		return MPI_SUCCESS;
 	}

@@ -104,6 +104,29 @@ void request_keep(struct vrequest *req, const MPI_Status *status, int rc)
 	__atomic_or_fetch(&glue.kept, (uint32_t)KEPT_REQUESTS, __ATOMIC_RELAXED);
 }
 
+int request_of_kept(struct kept *kept, struct vobj *comm, void *buf, MPI_Count count,
+		    MPI_Datatype dtype, MPI_Request *ret_request)
+{
+	MPI_Request request = wrap_request(glue.real_request_null, comm, REQ_RECV);
+	struct vrequest *req = (struct vrequest *)vobj_req(request);
+	MPI_Status status;
+	bool received;
+	int rc;
+
+	if (!req)
+		return MPI_ERR_INTERN;
+	memset(&status, 0, sizeof(status));
+	rc = kept_deliver(kept, buf, count, dtype, &status, &received);
+	if (!received) {
+		request_put(req);
+		return rc;
+	}
+	req->flags &= ~(uint32_t)REQ_ACTIVE;
+	request_keep(req, &status, rc);
+	*ret_request = request;
+	return MPI_SUCCESS;
+}
+
 void request_finished_slow(struct vrequest *req, const MPI_Status *status)
 {
 	int cancelled = 0, source = req->rank;
@@ -293,34 +316,46 @@ LOWER_TEXT int PMPI_Request_get_status(MPI_Request request, int *flag, MPI_Statu
 }
 MPI_ALIAS(MPI_Request_get_status);
 
-/* A persistent request begins; true: it was a receive, and a kept message was it. */
-static bool begin_one(struct vrequest *req)
+/* A persistent request begins. */
+static void begin_one(struct vrequest *req)
 {
-	struct kept *kept;
-	MPI_Status status;
-	int rc;
-
 	if (!req)
-		return false;
+		return;
 	req->flags |= REQ_ACTIVE;
 	if (req->flags & REQ_SEND)
 		channel_add(glue.sent, req->peer);
-	if (!(req->flags & REQ_RECV))
-		return false;
-	req->order = ++glue.posted;
-	if (likely(!(glue.kept & KEPT_MESSAGES)))
-		return false;
-	kept = kept_take(req->comm, req->rank, req->tag);
-	if (!kept)
-		return false;
+	if (req->flags & REQ_RECV)
+		req->order = ++glue.posted;
+}
+
+/* The kept message that this one receives, if it is a receive that has begun and there is one. */
+static struct kept *kept_of(const struct vrequest *req)
+{
+	if (likely(!(glue.kept & KEPT_MESSAGES)) || !req || !(req->flags & REQ_RECV))
+		return NULL;
+	return kept_take(req->comm, req->rank, req->tag);
+}
+
+/* It is complete, in whatever way; or it could not be received, and is as if it had not been taken. */
+static int start_kept(struct vrequest *req, struct kept *kept)
+{
+	struct vobj *dtype = vobj_dtype(req->dtype);
+	bool received = false;
+	MPI_Status status;
+	int rc;
+
 	memset(&status, 0, sizeof(status));
-	rc = dtype_revive(vobj_dtype(req->dtype));
+	rc = dtype_revive(dtype);
 	if (!rc)
-		rc = kept_deliver(kept, req->buf, req->count, req->dtype, &status);
-	dtype_bury(vobj_dtype(req->dtype));
+		rc = kept_deliver(kept, req->buf, req->count, req->dtype, &status, &received);
+	dtype_bury(dtype);
+	if (!received) {
+		kept_return(kept);
+		return rc;
+	}
 	request_keep(req, &status, rc);
 	req->flags &= ~(uint32_t)REQ_ACTIVE;
-	return true;
+	return MPI_SUCCESS;
 }
 
 /* The library would not start it. */
@@ -336,18 +371,19 @@ static void not_begun(struct vrequest *req)
 LOWER_TEXT static int start_inside(MPI_Request *request, unsigned int call)
 {
 	struct vrequest *req = (struct vrequest *)vobj_req(*request);
+	struct kept *kept;
 	MPI_Request real;
 	int rc;
 
-	if (begin_one(req))
-		return MPI_SUCCESS;
+	begin_one(req);
+	kept = kept_of(req);
 	real = real_req(*request);
-	rc = lower_MPI_Start(&real);
+	rc = unlikely(kept) ? start_kept(req, kept) : lower_MPI_Start(&real);
 	if (unlikely(rc)) {
 		not_begun(req);
 		return fail_world(rc, call);
 	}
-	if (req)
+	if (req && likely(!kept))
 		req->obj.real = (uintptr_t)real;
 	return rc;
 }

@@ -66,6 +66,13 @@ void request_look(struct vrequest *req);
 /* Complete, and kept for the application's next look at it. */
 void request_keep(struct vrequest *req, const MPI_Status *status, int rc);
 
+/*
+ * A receive that @kept completes: a request without anything below, which keeps what became of it. Failure:
+ * there is no request, and @kept is still the caller's.
+ */
+int request_of_kept(struct kept *kept, struct vobj *comm, void *buf, MPI_Count count,
+		    MPI_Datatype dtype, MPI_Request *ret_request);
+
 /* It is complete, or a persistent one is inactive again; @status tells what it received. */
 void request_finished_slow(struct vrequest *req, const MPI_Status *status);
 

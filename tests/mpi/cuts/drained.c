@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Messages that nobody has asked for yet when the checkpoint comes: into types with gaps, shorter
- * than their receive, longer, without a status, from anybody, and in the order they were sent.
+ * than their receive, longer, without a status, from anybody, and in the order they were sent. Receives with wrong
+ * arguments come before, and take nothing.
  */
 #include "cut.h"
 
@@ -19,9 +20,42 @@ static void send_all(int round, MPI_Datatype column, MPI_Request *request, int (
 	MPI_Isend(data[4], N, MPI_INT, RIGHT, 4, MPI_COMM_WORLD, &request[4]);
 }
 
+static int class_of(int rc)
+{
+	int class;
+
+	MPI_Error_class(rc, &class);
+	return class;
+}
+
+static void wrong(void)
+{
+	MPI_Request request = MPI_REQUEST_NULL;
+	int got;
+
+	CHECK(class_of(MPI_Recv(&got, -1, MPI_INT, LEFT, 2, MPI_COMM_WORLD,
+				MPI_STATUS_IGNORE)) == MPI_ERR_COUNT);
+	CHECK(class_of(MPI_Recv(&got, 1, MPI_DATATYPE_NULL, MPI_ANY_SOURCE, 4, MPI_COMM_WORLD,
+				MPI_STATUS_IGNORE)) == MPI_ERR_TYPE);
+	CHECK(class_of(MPI_Irecv(&got, -1, MPI_INT, LEFT, 3, MPI_COMM_WORLD, &request)) ==
+	      MPI_ERR_COUNT);
+	CHECK(request == MPI_REQUEST_NULL);
+}
+
+/* A message that was matched before a cut. */
+static void wrong_matched(MPI_Message *message, int *got)
+{
+	cut_compute(0);
+	CHECK(class_of(MPI_Mrecv(got, -1, MPI_INT, message, MPI_STATUS_IGNORE)) == MPI_ERR_COUNT);
+	CHECK(*message != MPI_MESSAGE_NULL);
+	CHECK(MPI_Mrecv(got, N, MPI_INT, message, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+	CHECK(*message == MPI_MESSAGE_NULL);
+}
+
 int main(int argc, char **argv)
 {
-	int data[5][N * 3], got[N * 3], count, class, rc, from;
+	int data[5][N * 3], got[N * 3], count, rc, from;
+	MPI_Message message;
 	MPI_Request request[5];
 	MPI_Datatype column;
 	MPI_Status status;
@@ -34,6 +68,7 @@ int main(int argc, char **argv)
 	for (int round = 0; round < ROUNDS; round++) {
 		send_all(round, column, request, data);
 		cut_compute(round);
+		wrong();
 		/* with gaps, which stay as they were */
 		memset(got, -1, sizeof(got));
 		MPI_Recv(got, 1, column, LEFT, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
@@ -51,10 +86,10 @@ int main(int argc, char **argv)
 		cut_compute(round + 1);
 		/* longer than there is room */
 		rc = MPI_Recv(got, 4, MPI_INT, LEFT, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-		MPI_Error_class(rc, &class);
-		CHECK(class == MPI_ERR_TRUNCATE);
-		/* two alike: in their order, one without a status */
-		MPI_Recv(got, N, MPI_INT, LEFT, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		CHECK(class_of(rc) == MPI_ERR_TRUNCATE);
+		/* two alike: in their order, one matched first */
+		MPI_Mprobe(LEFT, 4, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+		wrong_matched(&message, got);
 		CHECK(got[1] == from + round * 1000 + 301);
 		MPI_Recv(got, N, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
 		CHECK(got[1] == from + round * 1000 + 401 && status.MPI_TAG == 4);
