@@ -11,14 +11,28 @@
 
 #include "mpi-glue/collective.h"
 #include "mpi-glue/drain.h"
+#include "mpi-glue/rebuild.h"
 #include "mpi-glue/request.h"
 #include "mpi-glue/win.h"
 #include "mpi/calls.h"
 
+LOWER_TEXT static void dtype_drop(struct vdtype *dtype)
+{
+	MPI_Datatype left = (MPI_Datatype)dtype->left;
+
+	if (dtype->left)
+		lower_MPI_Type_free(&left);
+	for (int i = 0; i < dtype->nr_dtypes; i++)
+		vobj_put(vobj_dtype(dtype->dtypes[i]));
+	free(dtype->ints);
+	free(dtype->addresses);
+	free(dtype->dtypes);
+	free(dtype->name);
+}
+
 void record_drop(struct vobj *obj)
 {
 	struct vcomm *comm = (struct vcomm *)obj;
-	struct vdtype *dtype = (struct vdtype *)obj;
 	struct vfile *file = (struct vfile *)obj;
 	struct vwin *win = (struct vwin *)obj;
 
@@ -30,12 +44,7 @@ void record_drop(struct vobj *obj)
 		free(comm->local);
 		break;
 	case VK_DTYPE:
-		for (int i = 0; i < dtype->nr_dtypes; i++)
-			vobj_put(vobj_dtype(dtype->dtypes[i]));
-		free(dtype->ints);
-		free(dtype->addresses);
-		free(dtype->dtypes);
-		free(dtype->name);
+		dtype_drop((struct vdtype *)obj);
 		break;
 	case VK_FILE:
 		errh_unref(file->errh);
@@ -462,7 +471,9 @@ LOWER_TEXT int PMPI_Type_free(MPI_Datatype *datatype)
 
 	if (desc)
 		rc = attrs_delete(&desc->attrs, VK_DTYPE, (uintptr_t)*datatype);
-	if (!rc)
+	if (!rc && dtype_stays(&desc->obj))
+		desc->left = desc->obj.real;
+	else if (!rc)
 		rc = lower_MPI_Type_free(&real);
 	if (rc)
 		return fail_world(rc, CALL_MPI_Type_free);

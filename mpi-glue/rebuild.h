@@ -53,10 +53,12 @@ int rebuild_group(const int32_t *world_ranks, int n, MPI_Group *ret_group);
 void rebuild_dtypes_done(void);
 /*
  * A type that the application has freed, though a persistent request of ours still needs it: made again
- * for a moment. Of others nothing is done. Returns a code of MPI.
+ * for a moment, or what has stayed. Of others nothing is done. Returns a code of MPI.
  */
 int dtype_revive(struct vobj *dtype);
 void dtype_bury(struct vobj *dtype);
+/* It could not be made again, and something will name it: what is below stays until that is gone. */
+bool dtype_stays(const struct vobj *dtype);
 int rebuild_comms(char *ret_why, size_t size);
 int rebuild_dtypes(char *ret_why, size_t size);
 int rebuild_errors(char *ret_why, size_t size);	/* classes and codes of the program */

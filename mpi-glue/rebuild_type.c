@@ -155,6 +155,13 @@ LOWER_TEXT static int construct(const struct vdtype *d, MPI_Datatype *type)
 	return rc ? rc : lower_MPI_Type_commit(type);
 }
 
+bool dtype_stays(const struct vobj *dtype)
+{
+	const struct vdtype *d = (const struct vdtype *)dtype;
+
+	return d && !d->obj.freed && !d->predefined && d->obj.refs > 1 && !can_construct(d);
+}
+
 /* Depth is that of the type, as below. */
 LOWER_TEXT int dtype_revive(struct vobj *dtype)
 {
@@ -163,6 +170,9 @@ LOWER_TEXT int dtype_revive(struct vobj *dtype)
 	int rc = 0;
 
 	if (!d || !d->obj.freed || d->obj.real)
+		return 0;
+	d->obj.real = d->left;
+	if (d->left)
 		return 0;
 	if (!can_construct(d))
 		return MPI_ERR_TYPE;
@@ -183,7 +193,8 @@ LOWER_TEXT void dtype_bury(struct vobj *dtype)
 	if (!d || !d->obj.freed || !d->obj.real)
 		return;
 	real = real_dtype(virt_dtype(&d->obj));
-	lower_MPI_Type_free(&real);
+	if (!d->left)
+		lower_MPI_Type_free(&real);
 	d->obj.real = 0;
 	for (int i = 0; i < d->nr_dtypes; i++)
 		dtype_bury(vobj_dtype(d->dtypes[i]));

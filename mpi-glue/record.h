@@ -84,6 +84,7 @@ struct vdtype {
 	int *ints;
 	MPI_Aint *addresses;
 	MPI_Datatype *dtypes;	/* virtual; ours among them are referenced */
+	uintptr_t left;		/* below, after the application freed it: it cannot be made again, and something names it */
 	char *name;		/* between cut and go; not of predefined ones */
 };
 

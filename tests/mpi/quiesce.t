@@ -18,6 +18,7 @@
 : "${PROGRAMS:=drained probes persists colls consensus idup_late io_collective type_freed windows}" "${CUT_ROUNDS:=10}"
 export CUT_ROUNDS
 : "${APART:=2 3}" "${APART_PROGRAMS:=colls free_apart}" "${MULTIPLE:=drained io_collective kept_threads}"
+: "${SAID:=[1-9].* cuts}"
 declare -A cuts=([go]=${CUTS:-1000} [restart]=${CUTS:-2})
 declare -A glue=([mpich]=$top/build/lib/mpi/mpich/libmpich.so.12
 	[ompi]=$top/build/lib/mpi/ompi/libmpi.so.40)
@@ -41,7 +42,7 @@ launcher() {
 	esac
 }
 
-# 3: it was over before the first cut
+# 3: it was over before the first cut, or refusal
 try() {
 	local kind=$1 mode=$2 ranks=$3 name=$4 program=$top/build/mpi/programs/$1/$4 launch direct
 	rm -f "$pages"/*
@@ -53,7 +54,7 @@ try() {
 		"${cuts[$mode]}" "${launch[@]}" sh -c "$rank" - "$pages" "${glue[$kind]}" \
 		"$program" >"$work/out" 2>"$work/err") || { cat "$work/err"; return 1; }
 	sort "$work/out" | diff "$direct" - || { cat "$work/err"; return 1; }
-	grep -q '^# [1-9].* cuts' "$work/err" || { cat "$work/err"; return 3; }
+	grep -q "^# $SAID" "$work/err" || { cat "$work/err"; return 3; }
 }
 
 # a program that is too quick is made to last
@@ -140,6 +141,8 @@ for kind in $KINDS; do
 	for name in init_level send_cancelled request_handlers; do
 		ok "$kind: go: $name with 2 ranks" cut "$kind" go 2 "$name"
 	done
+	SAID='[0-9]* cuts, [1-9].* refused' FREED_TYPE=contents ok "$kind: go: type_freed with 2 ranks, refused" \
+		cut "$kind" go 2 type_freed
 	CUT_ROUNDS=50 INTERVAL=3 ok "$kind: go: file_meets with 3 ranks" cut "$kind" go 3 file_meets
 	ok "$kind: go: helpers with 2 ranks" cut "$kind" go 2 helpers
 	ok "$kind: go: message_later with 4 ranks" cut "$kind" go 4 message_later
