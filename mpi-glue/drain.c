@@ -216,6 +216,22 @@ static bool is_coming(const struct vobj *comm)
 	return false;
 }
 
+bool drain_cancelled(void)
+{
+	const struct vtable *table = &glue.table[VK_REQ];
+	bool some = false;
+
+	for (uint32_t i = 0; i < table->top; i++) {
+		struct vrequest *req = (struct vrequest *)vobj_at(VK_REQ, i);
+
+		if (!is_active(req) || (~req->flags & (REQ_SEND | REQ_CANCELLED)))
+			continue;
+		request_look(req);
+		some = some || is_active(req);
+	}
+	return some;
+}
+
 /* True: communicators are being made. */
 static bool drain_requests(void)
 {
@@ -346,14 +362,14 @@ void drain_step(void)
 }
 
 /*
- * Receives may stay posted, and communicators that not all have freed; what the application
- * completes itself is none of ours. All else must end.
+ * Receives may stay posted, unless they were cancelled, and communicators that not all have freed; what the
+ * application completes itself is none of ours. All else must end.
  */
 static bool holds_up(const struct vrequest *req)
 {
 	if (!is_active(req) || (req->flags & (REQ_LEAVING | REQ_LEFT)) == REQ_LEAVING)
 		return false;
-	return !(req->flags & REQ_RECV) || (req->flags & REQ_MATCHED);
+	return !(req->flags & REQ_RECV) || (req->flags & (REQ_MATCHED | REQ_CANCELLED));
 }
 
 unsigned int drain_pending(void)

@@ -75,6 +75,8 @@ void drain_step(void);
  * senders have counted it, and a drain would wait for it for ever. Nobody sends on it any more.
  */
 void drain_last(struct vcomm *comm);
+/* One look at each send that was cancelled. True: of some it is not known whether they were sent. */
+bool drain_cancelled(void);
 /* Requests, messages and transfers that a cut has to wait for. */
 unsigned int drain_pending(void);
 

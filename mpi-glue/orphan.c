@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the program has let go of and the lower half has not: receives that were freed while
+ * What the program has let go of and the lower half has not: requests that were freed while
  * active, and communicators that other members have not freed yet.
  *
  * An orphan is a request in its slot that no handle leads to. It is looked at when more of them come,
- * by the glue thread, and before MPI_Finalize. Receives are kept as their messages must be counted.
+ * by the glue thread, and before MPI_Finalize. Receives are kept as their messages must be counted, and sends that
+ * were cancelled as nobody knows yet whether theirs were sent.
  *
  * MPI_Comm_free is local in the libraries, and programs free in any order, so nobody waits here.
  * But at a cut a communicator must be gone in all members or in none, as a restart makes
@@ -23,7 +24,7 @@
 #include "mpi-glue/request.h"
 #include "mpi/calls.h"
 
-/* Freed receives are looked after when there are so many more. */
+/* Freed requests are looked after when there are so many more. */
 #define ORPHANS_AT_ONCE	64
 
 static void forget(struct vrequest *req)
@@ -138,7 +139,7 @@ void orphans_look(void)
 	unlock();
 }
 
-void orphan_receive(struct vrequest *req)
+void orphan_request(struct vrequest *req)
 {
 	lock();
 	req->flags |= REQ_ORPHAN;

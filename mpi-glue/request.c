@@ -446,9 +446,10 @@ LOWER_TEXT int PMPI_Cancel(MPI_Request *request)
 }
 MPI_ALIAS(MPI_Cancel);
 
+#define ACTIVE_RECEIVE	(REQ_RECV | REQ_ACTIVE)
 #define CANCELLED_SEND	(REQ_SEND | REQ_ACTIVE | REQ_CANCELLED)
 
-/* A cancelled send that will not be asked about again: if it is known by now that nothing was sent, it counts so. */
+/* A cancelled send that the program asks nothing more about: if it is known that nothing was sent, it counts so. */
 LOWER_TEXT static void cancelled_freed(struct vrequest *req)
 {
 	MPI_Status status;
@@ -459,6 +460,15 @@ LOWER_TEXT static void cancelled_freed(struct vrequest *req)
 		request_finished(req, &status);
 }
 
+/* How it ends has to be counted. */
+static bool is_awaited(struct vrequest *req)
+{
+	if ((req->flags & CANCELLED_SEND) == CANCELLED_SEND)
+		cancelled_freed(req);
+	return (req->flags & ACTIVE_RECEIVE) == ACTIVE_RECEIVE ||
+	       (req->flags & CANCELLED_SEND) == CANCELLED_SEND;
+}
+
 /* The library may read the arrays of a freed request until it completes: they are left then. */
 LOWER_TEXT int PMPI_Request_free(MPI_Request *request)
 {
@@ -467,13 +477,11 @@ LOWER_TEXT int PMPI_Request_free(MPI_Request *request)
 	MPI_Request real = real_req(*request);
 	int rc = 0;
 
-	if (req && (req->flags & (REQ_RECV | REQ_ACTIVE)) == (REQ_RECV | REQ_ACTIVE)) {
+	if (req && is_awaited(req)) {
 		*request = MPI_REQUEST_NULL;
-		orphan_receive(req);
+		orphan_request(req);
 		return rc;
 	}
-	if (req && (req->flags & CANCELLED_SEND) == CANCELLED_SEND)
-		cancelled_freed(req);
 	if (!request_is_done(req) || (req->flags & REQ_PERSISTENT))
 		rc = lower_MPI_Request_free(&real);
 	if (unlikely(rc))

@@ -86,8 +86,8 @@ request_finished(struct vrequest *req, const MPI_Status *status)
 	req->flags &= ~(uint32_t)(REQ_ACTIVE | REQ_CANCELLED);
 }
 
-/* The application freed this active receive. orphan.c, as the next five. */
-void orphan_receive(struct vrequest *req);
+/* The application freed this active request, whose end has to be counted. orphan.c, as the next five. */
+void orphan_request(struct vrequest *req);
 /*
  * The application frees @comm, which is named: its slot is released, and the lower half's goes
  * when all members have freed it. Waits for nobody. Returns a code of MPI.
