@@ -270,33 +270,34 @@ LOWER_TEXT static void drain_matched(void)
 	}
 }
 
-/*
- * No receive of this rank's can be for a message on it that none has matched: it was freed here, and what is
- * persistent may be started once more.
- */
-static bool nobody_receives(const struct vobj *comm)
+/* A receive on it may be started once more. */
+static bool is_started_on(const struct vobj *comm)
 {
 	const struct vtable *table = &glue.table[VK_REQ];
 
-	if (!comm->freed)
-		return false;
 	for (uint32_t i = 0; i < table->top; i++) {
 		const struct vrequest *req = (struct vrequest *)vobj_at(VK_REQ, i);
 
 		if (req && req->comm == comm && (req->flags & REQ_PERSISTENT))
-			return false;
+			return true;
 	}
-	return true;
+	return false;
+}
+
+/* No receive of this rank's can be for a message on it that none has matched. @going: it is being freed */
+static bool nobody_receives(const struct vobj *comm, const struct vobj *going)
+{
+	return (comm->freed || comm == going) && !is_started_on(comm);
 }
 
 /* What nobody will receive has counted now. */
-static void kept_discard(void)
+static void kept_discard(const struct vobj *going)
 {
 	struct kept *kept = glue.drained ? glue.drained->first : NULL, *next;
 
 	for (; kept; kept = next) {
 		next = kept->next;
-		if (kept->pending || !nobody_receives(kept->comm))
+		if (kept->pending || !nobody_receives(kept->comm, going))
 			continue;
 		kept_unlink(kept);
 		kept_free(kept);
@@ -323,15 +324,15 @@ LOWER_TEXT static void drain_comm(struct vobj *comm, MPI_Comm real)
 
 static bool may_drain(const struct vobj *comm)
 {
-	return comm_below((const struct vcomm *)comm) && (!comm->freed || nobody_receives(comm));
+	return comm_below((const struct vcomm *)comm) && !(comm->freed && is_started_on(comm));
 }
 
-static void kept_test_all(void)
+static void kept_test_all(const struct vobj *going)
 {
 	for (struct kept *kept = glue.drained ? glue.drained->first : NULL; kept;
 	     kept = kept->next)
 		kept_test(kept);
-	kept_discard();
+	kept_discard(going);
 }
 
 void drain_last(struct vcomm *comm)
@@ -340,7 +341,7 @@ void drain_last(struct vcomm *comm)
 		return;
 	lock();
 	drain_comm(&comm->obj, (MPI_Comm)comm_below(comm));
-	kept_test_all();
+	kept_test_all(&comm->obj);
 	unlock();
 }
 
@@ -358,7 +359,7 @@ void drain_step(void)
 		if (comm && may_drain(comm) && !(coming && is_coming(comm)))
 			drain_comm(comm, (MPI_Comm)comm_below((struct vcomm *)comm));
 	}
-	kept_test_all();
+	kept_test_all(NULL);
 }
 
 /*

@@ -346,10 +346,13 @@ LOWER_TEXT int PMPI_Comm_disconnect(MPI_Comm *comm)
 
 	if (desc)
 		rc = attrs_delete(&desc->attrs, VK_COMM, (uintptr_t)*comm);
-	if (!rc && desc && desc->coll.id)
+	if (!rc && desc && desc->coll.id) {
 		rc = lower_MPI_Barrier(real) ?: orphan_comm(desc);
-	else if (!rc)
+	} else if (!rc) {
+		if (desc)
+			drain_last(desc);
 		rc = lower_MPI_Comm_disconnect(&real);
+	}
 	if (rc)
 		return fail_comm(*comm, rc, CALL_MPI_Comm_disconnect);
 	if (desc)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Messages that nobody receives, on communicators that are freed: as OpenCoarrays sends them when an image stops. They
- * were sent and are gone, and no checkpoint may wait for them: before all members have freed, and ever after.
+ * were sent and are gone, and no checkpoint may wait for them: before all members have freed, and ever after. Those to
+ * oneself also when the communicator is disconnected.
  *
  * Without cuts none are sent, as libraries alone may wait: MPICH for a receive of what a rank sends to itself.
  */
@@ -21,13 +22,17 @@ static void send_all(int *token, MPI_Comm comm, MPI_Comm self)
 static void one(int round, bool sends)
 {
 	int late = round % mt_size, token[2] = { round, mt_rank };
-	MPI_Comm comm, self;
+	MPI_Comm comm, self, other;
 
 	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
 	MPI_Comm_dup(MPI_COMM_SELF, &self);
-	if (sends)
+	MPI_Comm_dup(MPI_COMM_SELF, &other);
+	if (sends) {
 		send_all(token, comm, self);
+		MPI_Send(token, 2, MPI_INT, 0, UNRECEIVED, other);
+	}
 	MPI_Comm_free(&self);
+	MPI_Comm_disconnect(&other);
 	if (mt_rank != late) {
 		MPI_Comm_free(&comm);
 		MPI_Recv(token, 1, MPI_INT, late, CUT_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
