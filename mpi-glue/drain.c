@@ -14,6 +14,7 @@
  */
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -531,8 +532,10 @@ LOWER_TEXT int kept_deliver(struct kept *kept, void *buf, MPI_Count count, MPI_D
 	MPI_Status own;
 	int rc;
 
-	while (kept->pending)	/* an abort came between: its bytes are under way */
+	while (kept->pending) {		/* an abort came between: its bytes are under way */
 		kept_test(kept);
+		sched_yield();		/* who sends them may have no other processor */
+	}
 	own = kept->status;
 	rc = deliver(kept, buf, count, dtype, &own, ret_received);
 	if (!*ret_received)

@@ -319,5 +319,7 @@ json_t *job_checkpoint_start(struct job *job, const struct job_checkpoint_option
 	job->busy = NULL;
 	job_note_saving(job, false);
 	checkpoint_free(c);
-	return outcome_error(err, "the checkpoint cannot be begun: %s", strerror(-err));
+	if (err == -ESRCH)
+		return outcome_error(err, "no checkpoint of job %lld: it has just ended", (long long)job->id);
+	return outcome_error(err, "the checkpoint of job %lld cannot be begun: %s", (long long)job->id, strerror(-err));
 }
