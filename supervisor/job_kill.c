@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <linux/sockios.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
@@ -21,7 +22,8 @@
 #include "supervisor/parts.h"
 
 #define LAST_RESORT_MS	5000
-#define TOLD_MS		25000	/* after that, for one that was told: much memory takes long to go */
+#define TOLD_MS		25000	/* after that, for one that was told, and again while its processes go */
+#define EXITING		0x4	/* PF_EXITING of the kernel's, as in /proc/PID/stat: killed, and giving back its memory */
 
 static void kill_init(const struct job *job, const char *why)
 {
@@ -29,13 +31,56 @@ static void kill_init(const struct job *job, const char *why)
 	kill(job->init, SIGKILL);
 }
 
+/* State and flags, proc(5). */
+static bool read_stat(pid_t pid, char *ret_state, unsigned int *ret_flags)
+{
+	char path[40], text[1024];
+	const char *at;
+	FILE *f;
+	size_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "re");
+	n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+	if (f)
+		fclose(f);
+	text[n] = '\0';
+	at = strrchr(text, ')');
+	return at && sscanf(at, ") %c %*d %*d %*d %*d %*d %u", ret_state, ret_flags) == 2;
+}
+
+/* All that init has were killed: much memory takes long to go, and who kills init loses how the job ended. */
+static bool is_going(pid_t init)
+{
+	bool some = false, all = true;
+	unsigned int flags;
+	char path[64], state;
+	int pid;
+	FILE *f;
+
+	if (!read_stat(init, &state, &flags) || state == 'T' || state == 't')
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)init, (int)init);
+	f = fopen(path, "re");
+	while (f && all && fscanf(f, "%d", &pid) == 1) {
+		some = true;
+		/* who has gone meanwhile is no child any more */
+		all = !read_stat(pid, &state, &flags) || flags & EXITING;
+	}
+	if (f)
+		fclose(f);
+	return some && all;
+}
+
 static void on_told(void *arg)
 {
 	struct job *job = arg;
 
 	job->last_resort = NULL;
-	if (job->init)
-		kill_init(job, "it was to be killed, and does not end");
+	if (!job->init || (is_going(job->init) && !reactor_timer(jobs_daemon(job->jobs)->reactor, TOLD_MS, on_told, job,
+								 &job->last_resort)))
+		return;
+	kill_init(job, "it was to be killed, and does not end");
 }
 
 static void on_last_resort(void *arg)
