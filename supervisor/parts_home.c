@@ -125,19 +125,22 @@ static void tell_over(struct parts *p, int status)
 		shim_send(p->job->shim, &msg, NULL, 0, NULL, 0);
 }
 
-static bool note_end(struct parts *p, const struct job_end *end)
+/* -EAGAIN: later; -ENOENT: the job's directory was removed, and with it the record that could say otherwise. */
+static int note_end(struct parts *p, const struct job_end *end)
 {
 	char why[512];
 	int err;
 
 	if (p->ticks < p->note_again)
-		return false;
+		return -EAGAIN;
 	err = job_note_end(p->job, end, why, sizeof(why));
-	if (err && !p->note_again)
+	if (!err || err == -ENOENT)
+		return err;
+	if (!p->note_again)
 		log_error(&p->daemon->log, "job %lld has ended, but: %s; trying again",
 			  (long long)p->job->id, why);
 	p->note_again = p->ticks + AGAIN_TICKS;
-	return !err;
+	return -EAGAIN;
 }
 
 static void finish(struct parts *p)
@@ -146,6 +149,7 @@ static void finish(struct parts *p)
 	struct job_end end = { .found = true, .rank = -1 };
 	parts_started_fn fn = p->fn;
 	void *arg = p->arg;
+	int err = 0;
 
 	/* Who started it knows, and is still busy with what is left here. */
 	if (p->starting && !fn)
@@ -155,11 +159,13 @@ static void finish(struct parts *p)
 	/* Without a node that is off it came to nothing, whatever is known of the others. */
 	if (p->put_down)
 		end = (struct job_end) { .rank = -1 };
-	if (!p->starting && !note_end(p, &end))
+	if (!p->starting)
+		err = note_end(p, &end);
+	if (err == -EAGAIN)
 		return;
 	tell_over(p, end.found ? end.status : SIGKILL);
 	if (!p->starting) {
-		job_end(p->job, NULL);
+		job_end(p->job, err ? &end : NULL);
 		return;
 	}
 	p->fn = NULL;

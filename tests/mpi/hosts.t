@@ -289,6 +289,27 @@ full_at_end() {
 	return 1
 }
 
+# What somebody has removed under the job has no place for its end, and is not waited for.
+removed_at_end() {
+	local id waiter rc=0
+	rm -f "$work/go"
+	# shellcheck disable=SC2016
+	id=$(ckptrun -d -n 2 --hosts n1,n2 --mpi none sh -c 'while ! [ -e "$1" ]; do sleep 0.1; done
+		exit $((STILLPOINT_RANK * 7))' sh "$work/go") || return
+	until_state "$id" 'running -' || return
+	ckptctl wait "$id" >"$work/out" 2>&1 &
+	waiter=$!
+	sleep 0.5
+	rm -r "$work/images/${id:?}"
+	touch "$work/go"
+	wait $waiter || rc=$?
+	[ $rc = 7 ] && ! ckptctl ps | grep -q "^ *$id " && return
+	echo "status $rc"
+	cat "$work/out"
+	ckptctl ps
+	return 1
+}
+
 # nodes 1 and 2 have their images in directory $1
 with_images() {
 	local i
@@ -364,6 +385,7 @@ ok 'a home without one of its nodes in the hosts file ends nothing' unknown 1 --
 ok 'a home without its image directory ends nothing' unknown 1 --set image_dir="$work/away"
 ok 'a node without its image directory does not say that nothing is there' unknown 2 --set image_dir="$work/away"
 ok 'a job without a checkpoint is not ended for a restart' stays
+ok 'a job whose directory was removed ends' removed_at_end
 mkdir "$work/small"
 mount -t tmpfs -o size=512k none "$work/small"
 with_images "$work/small"

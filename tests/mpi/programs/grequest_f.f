@@ -57,5 +57,6 @@ C     A generalised request whose functions are Fortran's: all by address.
       if (cancels .ne. 65) bad = bad + 1
       if (rank .eq. 0) print '(I0,A,I0,A,I0)', nranks, ' ranks, ',
      &   bad, ' bad, freed ', freed
+      call MT_LAST()
       call MPI_FINALIZE(ierr)
       end
