@@ -20,9 +20,9 @@ if [ "$(id -u)" != 0 ]; then
 	exit 0
 fi
 if [ "${MPI_SUBSET:-}" = all ]; then
-	# abort_code ends before there is anything to save
+	# abort_code ends before there is anything to save, and ckptrun spawns none
 	: "${PROGRAMS:=$(cd tests/mpi && ls programs/*.{c,cc,f,f90} cuts/*.c |
-		sed 's,.*/,,; s,\..*,,' | grep -vx -e abort_code -e abort_cut)}" "${FLAVOURS:=NEMS}"
+		sed 's,.*/,,; s,\..*,,' | grep -vx -e abort_code -e abort_cut -e spawn_roots)}" "${FLAVOURS:=NEMS}"
 fi
 : "${PROGRAMS:=mprobe nbc_across persistent_kept}" "${FLAVOURS:=EMS}"
 # of the programs of cuts/

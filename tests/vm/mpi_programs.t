@@ -12,9 +12,9 @@
 
 short='f08_halo helpers mprobe nbc_across persistent_kept scripted windows'
 if [ "${MPI_SUBSET:-}" = all ]; then
-	# abort_code and abort_cut end before there is anything to save
+	# abort_code and abort_cut end before there is anything to save, and ckptrun spawns none
 	: "${PROGRAMS:=$(cd tests/mpi && ls programs/*.{c,cc,f,f90} cuts/*.c |
-		sed 's,.*/,,; s,\..*,,' | grep -vx -e abort_code -e abort_cut)}" "${FLAVOURS:=CTE}"
+		sed 's,.*/,,; s,\..*,,' | grep -vx -e abort_code -e abort_cut -e spawn_roots)}" "${FLAVOURS:=CTE}"
 fi
 case ${MPI_SUBSET:-},$KERNEL in
 all,*) : "${KINDS:=mpich ompi}" ;;
