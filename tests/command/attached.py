@@ -58,21 +58,23 @@ def ignored_signals(node):
             equal(ended(p), status, f'{before} {sig.name}: status')
 
 
-def await_stuck(node):
-    """Long enough to fill what is between it and who does not read."""
-    time.sleep(3 * daemon.ARGS.slow)
-    check(node.jobs(), 'the job is over')
+@contextlib.contextmanager
+def ended_while_stuck(node, end):
+    """Nobody reads what it writes to @end any more; a signal ends the job all the same."""
+    with attached(node, 'run', '--', 'sh', '-c', FLOOD, stdout=end) as p:
+        os.close(end)
+        time.sleep(3 * daemon.ARGS.slow)    # to fill what is between
+        check(node.jobs(), 'the job is over')
+        p.send_signal(signal.SIGTERM)
+        wait_for('the job ends', 20, lambda: not node.jobs())
+        yield p
 
 
 @test
 def slow_reader(node):
     """while the reader of the output is slow, signals reach the job"""
     out, end = os.pipe()
-    with attached(node, 'run', '--', 'sh', '-c', FLOOD, stdout=end) as p:
-        os.close(end)
-        await_stuck(node)
-        p.send_signal(signal.SIGTERM)
-        wait_for('the job ends', 20, lambda: not node.jobs())
+    with ended_while_stuck(node, end) as p:
         # and who waits for the reader in vain can be ended
         for _ in range(40):
             if p.poll() is not None:
@@ -87,11 +89,8 @@ def slow_reader(node):
 def slow_terminal(node):
     """the same if it is a terminal"""
     leader, end = os.openpty()
-    with attached(node, 'run', '--', 'sh', '-c', FLOOD, stdout=end) as p:
-        os.close(end)
-        await_stuck(node)
-        p.send_signal(signal.SIGTERM)
-        wait_for('the job ends', 20, lambda: not node.jobs())
+    with ended_while_stuck(node, end):
+        pass
     os.close(leader)
 
 

@@ -4,6 +4,7 @@
 # ckptctl and ckptrun as commands: tests/command/command.py, with ckptds on this machine.
 #
 #   tests/command/command.t [--only WORD,...]
+#   COMMAND_TESTS=attached    those of tests/command/attached.py
 #
 # As root: a job has namespaces of its own. Needs no module: nothing is checkpointed.
 
@@ -16,4 +17,4 @@ fi
 work=$(mktemp -d) || exit 1
 chmod 755 "$work"
 trap 'rm -rf "$work"' EXIT
-python3 -B "$top/tests/command/command.py" --bin "$top/build/bin" --work "$work" "$@"
+python3 -B "$top/tests/command/${COMMAND_TESTS:-command}.py" --bin "$top/build/bin" --work "$work" "$@"
