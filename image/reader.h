@@ -192,9 +192,10 @@ int image_pages_chunk(struct image_reader *r, uint64_t mm_id, uint64_t addr,
 
 /*
  * No chunk of pages behind @last will be asked for soon, so that none is read in
- * advance.  IMAGE_NO_CHUNK: any may be.
+ * advance.  IMAGE_NO_CHUNK: any may be.  @in_order: all from the next one that is asked
+ * for to @last will be, one after the other, so that a few may be read at once.
  */
-void image_pages_until(struct image_reader *r, uint64_t last);
+void image_pages_until(struct image_reader *r, uint64_t last, bool in_order);
 
 /* Which memory map the kernel knows by @token since this image; 0: none. */
 uint64_t image_tracked(const struct image_reader *r, uint64_t token);

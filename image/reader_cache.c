@@ -5,7 +5,8 @@
  * A large chunk that is stored as it is stays where it was read and authenticated:
  * its buffer is the slot's from then on, and the window goes on with the slot's.  So no
  * byte of it is copied, and nobody can change it in between.  A small one is copied: the
- * window has others behind it.
+ * window has others behind it.  Where several were read at once they stay in the window
+ * until that is read into again.
  */
 #include <endian.h>
 #include <errno.h>
@@ -32,32 +33,47 @@ static struct cached_chunk *pick_slot(struct image_reader *r)
 static void keep(struct image_reader *r, enum image_file file, const struct chunk_read *chunk,
 		 struct cached_chunk *slot)
 {
+	struct window *w = reader_window(r, file);
+	uint8_t *buf;
+
 	slot->len = chunk->raw_len;
 	slot->raw = chunk->raw;
+	slot->lent = 0;
 	if (chunk->raw == slot->buf)
 		return;
-	if (chunk->raw_len >= LARGE)
-		slot->buf = window_swap(reader_window(r, file), slot->buf);
-	else
+	if (chunk->raw_len < LARGE) {
 		slot->raw = memcpy(slot->buf, chunk->raw, chunk->raw_len);
+		return;
+	}
+	buf = window_swap(w, slot->buf);
+	if (buf)
+		slot->buf = buf;
+	else
+		slot->lent = w->reads;
+}
+
+/* Has it been read over since? */
+static bool is_gone(struct image_reader *r, const struct cached_chunk *slot)
+{
+	return slot->lent && slot->lent != reader_window(r, slot->file)->reads;
 }
 
 /* A chunk that would not be whole in the window is not worth reading: it is read again. */
 static void read_whole_ones(struct image_reader *r, enum image_file file, uint64_t seq)
 {
 	const struct image_ix_chunk *c = &r->index.chunks[file][seq];
-	uint64_t nr = r->index.nr_chunks[file], reach = window_reach(le64toh(c->offset)), end = 0;
 	struct window *w = reader_window(r, file);
+	uint64_t nr = r->index.nr_chunks[file], end = 0;
+	uint64_t reach = w ? window_reach(w, le64toh(c->offset)) : 0;
 
 	for (uint64_t i = seq; i < nr; i++, c++) {
-		uint64_t next = le64toh(c->offset) + sizeof(struct image_chunk_hdr) +
-				le32toh(c->stored_len) + IMAGE_TAG_BYTES;
+		uint64_t next = reader_chunk_end(c);
 
 		if (next > reach)
 			break;
 		end = next;
 	}
-	if (w && end)
+	if (end)
 		window_hint(w, end);
 }
 
@@ -71,7 +87,7 @@ int reader_cached(struct image_reader *r, enum image_file file, uint64_t seq,
 
 	for (unsigned int i = 0; i < CACHE_SLOTS + r->m->nr_bases; i++) {
 		slot = &r->cache[i];
-		if (slot->file == file && slot->seq == seq) {
+		if (slot->file == file && slot->seq == seq && !is_gone(r, slot)) {
 			slot->used = ++r->clock;
 			*ret_chunk = slot;
 			return 0;

@@ -128,15 +128,15 @@ int image_pages_chunk(struct image_reader *r, uint64_t mm_id, uint64_t addr,
 	return 0;
 }
 
-void image_pages_until(struct image_reader *r, uint64_t last)
+void image_pages_until(struct image_reader *r, uint64_t last, bool in_order)
 {
 	const struct index *ix = &r->index;
 	/* with bases the greatest number says nothing about the other files */
 	bool any = r->m->nr_bases || last == IMAGE_NO_CHUNK ||
-		   last + 1 >= ix->nr_chunks[IMAGE_FILE_PAGES];
+		   last >= ix->nr_chunks[IMAGE_FILE_PAGES];
 
 	window_limit(&r->window, any ? UINT64_MAX :
-		     le64toh(ix->chunks[IMAGE_FILE_PAGES][last + 1].offset));
+		     reader_chunk_end(&ix->chunks[IMAGE_FILE_PAGES][last]), in_order);
 }
 
 int image_pages_peek(struct image_reader *r, uint64_t mm_id, uint64_t addr,

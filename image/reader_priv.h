@@ -5,6 +5,7 @@
 #ifndef STILLPOINT_IMAGE_READER_PRIV_H
 #define STILLPOINT_IMAGE_READER_PRIV_H
 
+#include <endian.h>
 #include <sodium.h>
 
 #include "image/chunk.h"
@@ -22,7 +23,8 @@ struct cached_chunk {
 	uint64_t seq;
 	uint64_t used;		/* clock of the last use */
 	uint32_t len;
-	const uint8_t *raw;	/* in buf */
+	const uint8_t *raw;	/* in buf, or in a window */
+	uint64_t lent;		/* in a window: while its reads are so many; or 0 */
 	uint8_t *buf;		/* a window_buffer() */
 };
 
@@ -94,6 +96,13 @@ int reader_chunk(struct image_reader *r, enum image_file file, uint64_t seq,
  * -EBADMSG: what lies between is no gap.
  */
 int reader_skip_gap(struct image_reader *r, enum image_file file, uint64_t *offset);
+/* Where it ends in its file. */
+static inline uint64_t reader_chunk_end(const struct image_ix_chunk *c)
+{
+	return le64toh(c->offset) + sizeof(struct image_chunk_hdr) +
+	       le32toh(c->stored_len) + IMAGE_TAG_BYTES;
+}
+
 /* That of the image, or of the base; NULL without memory. */
 struct window *reader_window(struct image_reader *r, enum image_file file);
 

@@ -3,7 +3,9 @@
  * Reading a file through one aligned buffer.
  *
  * The buffer holds a whole chunk wherever that begins, so a chunk costs one read,
- * and small ones behind it come for free.  Reads begin at aligned offsets and go
+ * and small ones behind it come for free.  Whoever is known to want several large ones in
+ * a row has a larger buffer, of huge pages: the kernel pins and tells the device of few
+ * pieces of memory then, and less often.  Reads begin at aligned offsets and go
  * to aligned places, as O_DIRECT wants it.  A short read is the end of the file only
  * if the next one brings no more.
  */
@@ -11,14 +13,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "image/chunk.h"
 
 #define WINDOW_ALIGN	4096U
 #define WINDOW_BYTES	((CHUNK_BOUND / WINDOW_ALIGN + 2) * WINDOW_ALIGN)
+#define WINDOW_AHEAD	(4U << 20)	/* of chunks that are stored as they are: four */
+#define HUGE_PAGE	(2U << 20)
 
 uint8_t *window_buffer(void)
 {
@@ -35,7 +39,9 @@ int window_init(struct window *w)
 void window_done(struct window *w)
 {
 	free(w->buf);
+	free(w->ahead);
 	w->buf = NULL;
+	w->ahead = NULL;
 }
 
 void window_direct(int fd)
@@ -71,14 +77,33 @@ static ssize_t read_some(int fd, void *buf, size_t len, uint64_t offset)
 	}
 }
 
-/* How much to read at @base, of which the first @len bytes are needed. */
-static size_t amount(const struct window *w, size_t len)
+/* Without memory for it the window goes on with the small one. */
+static bool has_ahead(struct window *w)
+{
+	if (!w->in_order)
+		return false;
+	if (!w->ahead) {
+		w->ahead = aligned_alloc(HUGE_PAGE, WINDOW_AHEAD);
+		if (w->ahead)
+			madvise(w->ahead, WINDOW_AHEAD, MADV_HUGEPAGE);
+	}
+	return w->ahead;
+}
+
+/* How much to read at @base, of which the first @len bytes are needed, and where to. */
+static size_t amount(struct window *w, size_t len)
 {
 	uint64_t limit = w->hint && w->hint < w->limit ? w->hint : w->limit;
 	uint64_t wanted = limit > w->base ? limit - w->base : 0;
+	size_t room = WINDOW_BYTES;
 
-	if (wanted < len || wanted > WINDOW_BYTES)
-		return WINDOW_BYTES;
+	w->data = w->buf;
+	if (wanted > room && has_ahead(w)) {
+		w->data = w->ahead;
+		room = WINDOW_AHEAD;
+	}
+	if (wanted < len || wanted > room)
+		return room;
 	return (size_t)(wanted + WINDOW_ALIGN - 1) & ~(size_t)(WINDOW_ALIGN - 1);
 }
 
@@ -87,12 +112,13 @@ static int fill(struct window *w, int fd, uint64_t offset, size_t len)
 	size_t have = 0, most;
 
 	w->fd = -1;
+	w->reads++;
 	w->base = offset - offset % WINDOW_ALIGN;
 	most = amount(w, offset - w->base + len);
 	w->hint = 0;
 	while (have < most) {
 		size_t from = have - have % WINDOW_ALIGN;
-		ssize_t n = read_some(fd, w->buf + from, most - from, w->base + from);
+		ssize_t n = read_some(fd, w->data + from, most - from, w->base + from);
 
 		if (n < 0)
 			return (int)n;
@@ -119,7 +145,7 @@ int window_get(struct window *w, int fd, uint64_t offset, size_t len, uint8_t **
 	}
 	if (offset > w->end || len > w->end - offset)
 		return -ENODATA;
-	*ret_data = w->buf + (offset - w->base);
+	*ret_data = w->data + (offset - w->base);
 	return 0;
 }
 
@@ -127,14 +153,17 @@ uint8_t *window_swap(struct window *w, uint8_t *other)
 {
 	uint8_t *buf = w->buf;
 
+	if (w->data != buf)
+		return NULL;
 	w->buf = other;
 	w->fd = -1;
 	return buf;
 }
 
-void window_limit(struct window *w, uint64_t offset)
+void window_limit(struct window *w, uint64_t offset, bool in_order)
 {
 	w->limit = offset;
+	w->in_order = in_order && offset != UINT64_MAX;
 }
 
 void window_hint(struct window *w, uint64_t offset)
@@ -142,9 +171,9 @@ void window_hint(struct window *w, uint64_t offset)
 	w->hint = offset;
 }
 
-uint64_t window_reach(uint64_t offset)
+uint64_t window_reach(const struct window *w, uint64_t offset)
 {
-	return offset - offset % WINDOW_ALIGN + WINDOW_BYTES;
+	return offset - offset % WINDOW_ALIGN + (w->in_order ? WINDOW_AHEAD : WINDOW_BYTES);
 }
 
 void window_drop(struct window *w, uint64_t offset)

@@ -44,6 +44,7 @@ struct job {
 	struct filler_map map;
 	uint64_t chunk;		/* of the last piece; IMAGE_NO_CHUNK: of none so far */
 	uint64_t last_chunk;	/* of all */
+	bool in_order;		/* each chunk is the one before or the next one */
 	uint64_t bytes;
 	unsigned int nr;
 	struct piece pieces[PIECES];
@@ -151,7 +152,7 @@ static int do_pieces(struct worker *w, const struct job *job)
 	w->job = job;
 	w->nr_iov = 0;
 	w->used = 0;
-	image_pages_until(w->reader, job->last_chunk);
+	image_pages_until(w->reader, job->last_chunk, job->in_order);
 	for (unsigned int i = 0; i < job->nr && !ret; i++)
 		ret = job->pieces[i].gather ? gather(w, &job->pieces[i]) :
 					      write_direct(w, &job->pieces[i]);
@@ -243,6 +244,7 @@ static int begin(struct filler *f, const struct filler_map *map)
 	job->map = *map;
 	job->chunk = IMAGE_NO_CHUNK;
 	job->last_chunk = 0;
+	job->in_order = true;
 	job->bytes = 0;
 	job->nr = 0;
 	f->collecting = true;
@@ -275,6 +277,8 @@ static int add(struct filler *f, const struct filler_map *map, const struct piec
 	job->pieces[job->nr++] = *piece;
 	job->bytes += bytes;
 	if (chunk != IMAGE_NO_CHUNK) {
+		if (job->chunk != IMAGE_NO_CHUNK && chunk != job->chunk && chunk != job->chunk + 1)
+			job->in_order = false;
 		job->chunk = chunk;
 		if (chunk > job->last_chunk)
 			job->last_chunk = chunk;

@@ -109,7 +109,7 @@ static void clones(void **state)
 		assert_int_equal(chunk == IMAGE_NO_CHUNK, p->seed == 0);
 		if (chunk != IMAGE_NO_CHUNK && chunk > most)
 			most = chunk;
-		image_pages_until(clone, chunk);
+		image_pages_until(clone, chunk, false);
 		assert_int_equal(image_pages_read(from, p->mm, p->addr, 1, page), 0);
 		fill_page(want, p->seed);
 		assert_memory_equal(page, want, PAGE);
