@@ -10,13 +10,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "shim/atomic_json.h"
+#include "supervisor/proc_stat.h"
 
 int identity_boot(char *buf)
 {
@@ -31,33 +29,14 @@ int identity_boot(char *buf)
 	return 0;
 }
 
-/* Field 22 of /proc/PID/stat, in ticks since boot; 0 in @ret_start: no such process, or a dead one. */
+/* In ticks since boot; 0: no such process, or a dead one. */
 static int start_time(pid_t pid, unsigned long long *ret_start)
 {
-	char path[40], text[1024];
-	const char *at;
-	int fd, field, err;
-	ssize_t n;
+	struct proc_stat stat;
+	int err = proc_stat_read(pid, &stat);
 
-	*ret_start = 0;
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	err = n < 0 ? -errno : 0;
-	if (fd >= 0)
-		close(fd);
-	if (err)
-		return err == -ENOENT || err == -ESRCH ? 0 : err;
-	text[n] = '\0';
-	/* The name may hold anything; its closing parenthesis is the last. */
-	at = strrchr(text, ')');
-	if (at && (!strncmp(at, ") Z", 3) || !strncmp(at, ") X", 3)))
-		return 0;
-	for (field = 2; at && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	if (at)
-		*ret_start = strtoull(at + 1, NULL, 10);
-	return 0;
+	*ret_start = err || proc_stat_is_dead(&stat) ? 0 : stat.start;
+	return err == -ESRCH ? 0 : err;
 }
 
 static int is_alive(pid_t pid, json_int_t recorded, bool *ret_alive)

@@ -20,10 +20,11 @@
 #include "shim/proto.h"
 #include "supervisor/outcome.h"
 #include "supervisor/parts.h"
+#include "supervisor/proc_stat.h"
 
 #define LAST_RESORT_MS	5000
 #define TOLD_MS		25000	/* after that, for one that was told, and again while its processes go */
-#define EXITING		0x4	/* PF_EXITING of the kernel's, as in /proc/PID/stat: killed, and giving back its memory */
+#define EXITING		0x4	/* PF_EXITING of the kernel's: killed, and giving back its memory */
 
 static void kill_init(const struct job *job, const char *why)
 {
@@ -31,41 +32,23 @@ static void kill_init(const struct job *job, const char *why)
 	kill(job->init, SIGKILL);
 }
 
-/* State and flags, proc(5). */
-static bool read_stat(pid_t pid, char *ret_state, unsigned int *ret_flags)
-{
-	char path[40], text[1024];
-	const char *at;
-	FILE *f;
-	size_t n;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	f = fopen(path, "re");
-	n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
-	if (f)
-		fclose(f);
-	text[n] = '\0';
-	at = strrchr(text, ')');
-	return at && sscanf(at, ") %c %*d %*d %*d %*d %*d %u", ret_state, ret_flags) == 2;
-}
-
 /* All that init has were killed: much memory takes long to go, and who kills init loses how the job ended. */
 static bool is_going(pid_t init)
 {
 	bool some = false, all = true;
-	unsigned int flags;
-	char path[64], state;
+	struct proc_stat stat;
+	char path[64];
 	int pid;
 	FILE *f;
 
-	if (!read_stat(init, &state, &flags) || state == 'T' || state == 't')
+	if (proc_stat_read(init, &stat) || stat.state == 'T' || stat.state == 't')
 		return false;
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)init, (int)init);
 	f = fopen(path, "re");
 	while (f && all && fscanf(f, "%d", &pid) == 1) {
 		some = true;
 		/* who has gone meanwhile is no child any more */
-		all = !read_stat(pid, &state, &flags) || flags & EXITING;
+		all = proc_stat_read(pid, &stat) || stat.flags & EXITING;
 	}
 	if (f)
 		fclose(f);

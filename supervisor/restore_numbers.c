@@ -18,9 +18,9 @@
 #include <unistd.h>
 
 #include "image/util.h"
+#include "supervisor/proc_stat.h"
 
 #define REFUSALS_MAX	16U
-#define START_FIELD	20	/* of /proc/PID/stat, after the state */
 
 static bool is_taken(pid_t pid)
 {
@@ -93,28 +93,6 @@ static bool same_boot(const struct state *state)
 	       strncmp(id, state->tree->boot_id, sizeof(state->tree->boot_id)) == 0;
 }
 
-/* When @pid started, ns since boot; 0 if it is gone or dead. */
-static uint64_t start_of(pid_t pid)
-{
-	unsigned long long ticks = 0;
-	char path[40], text[1024], *p;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	if (read_text(path, text, sizeof(text)))
-		return 0;
-	p = strrchr(text, ')');
-	if (!p || p[1] != ' ' || p[2] == 'Z' || p[2] == 'X')
-		return 0;
-	p += 2;
-	for (int field = 0; p && field < START_FIELD - 1; field++) {
-		p = strchr(p, ' ');
-		p = p ? p + 1 : NULL;
-	}
-	if (!p || sscanf(p, "%llu", &ticks) != 1)
-		return 0;
-	return ticks * (1000000000ULL / (unsigned long long)sysconf(_SC_CLK_TCK));
-}
-
 /* The number that @pid has in its own PID namespace. */
 static pid_t inner_pid(pid_t pid)
 {
@@ -132,27 +110,41 @@ static pid_t inner_pid(pid_t pid)
 	return last ? (pid_t)strtol(last, NULL, 10) : pid;
 }
 
-static bool is_running(const struct state *state, const struct ckpt_rec_proc *rec)
+/* 1 or 0; what cannot be looked at is not taken for gone. */
+static int is_running(const struct state *state, const struct ckpt_rec_proc *rec)
 {
-	uint64_t start = start_of(rec->host_pid);
+	struct proc_stat stat;
 	char comm[32];
+	int err = proc_stat_read(rec->host_pid, &stat);
 
-	if (!start || start > state->system->boottime_ns || inner_pid(rec->host_pid) != rec->pid)
-		return false;
+	if (err)
+		return err == -ESRCH ? 0 : err;
+	if (proc_stat_is_dead(&stat) || proc_stat_start_ns(&stat) > state->system->boottime_ns ||
+	    inner_pid(rec->host_pid) != rec->pid)
+		return 0;
 	read_comm(rec->host_pid, comm, sizeof(comm));
 	return strncmp(comm, rec->comm, sizeof(rec->comm)) == 0;
 }
 
-static void check_running(const struct state *state, struct engine_error *error)
+static int check_running(const struct state *state, struct engine_error *error)
 {
+	int ret = 0;
+
 	if (!same_boot(state))
-		return;
-	for (unsigned int i = 0; i < state->nr_procs; i++) {
+		return 0;
+	for (unsigned int i = 0; i < state->nr_procs && ret >= 0; i++) {
 		const struct state_proc *proc = &state->procs[i];
 
-		if (proc->rec->state != CKPT_PROC_ZOMBIE && is_running(state, proc->rec))
+		if (proc->rec->state == CKPT_PROC_ZOMBIE)
+			continue;
+		ret = is_running(state, proc->rec);
+		if (ret > 0)
 			plan_refuse(error, CKPT_R_RUNNING, proc, "since before the dump");
+		else if (ret < 0)
+			engine_fail(error, ret, "cannot tell whether process %d still runs: %s",
+				    (int)proc->rec->host_pid, strerror(-ret));
 	}
+	return ret < 0 ? ret : 0;
 }
 
 int numbers_check(const struct state *state, const struct plan *plan,
@@ -160,8 +152,10 @@ int numbers_check(const struct state *state, const struct plan *plan,
 {
 	pid_t last = plan->pids[plan->nr_pids - 1];
 	char text[32];
+	int ret = check_running(state, error);
 
-	check_running(state, error);
+	if (ret)
+		return ret;
 	if (engine_refused(error, "restore"))
 		return -EOPNOTSUPP;
 	if (read_text("/proc/sys/kernel/pid_max", text, sizeof(text)) == 0 &&

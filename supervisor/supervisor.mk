@@ -10,7 +10,7 @@ DUMP_SOURCES := supervisor/engine.c supervisor/kdev.c supervisor/state.c \
 RESTORE_SOURCES := $(wildcard supervisor/restore*.c supervisor/plan*.c \
 	supervisor/builder*.c supervisor/tree*.c supervisor/task*.c \
 	supervisor/reopen*.c) supervisor/nsinit.c supervisor/relay.c \
-	supervisor/restate.c supervisor/cpu.c supervisor/remem.c supervisor/filler.c supervisor/cow.c supervisor/rights.c
+	supervisor/restate.c supervisor/cpu.c supervisor/proc_stat.c supervisor/remem.c supervisor/filler.c supervisor/cow.c supervisor/rights.c
 
 # these run without a libc: the compiler must not call into one, either
 CFLAGS_supervisor/task.c := -fno-builtin -fno-tree-loop-distribute-patterns -fno-stack-protector
@@ -48,6 +48,7 @@ $(call unit_test,tests/unit/test_dump_base,tests/unit/test_dump_base.c tests/uni
 $(call unit_test,tests/unit/test_plan,tests/unit/test_plan.c tests/unit/stream.c,\
 	$(LIB)/libengine.a)
 $(call unit_test,tests/unit/test_cpu,tests/unit/test_cpu.c,$(LIB)/libengine.a)
+$(call unit_test,tests/unit/test_proc_stat,tests/unit/test_proc_stat.c,$(LIB)/libengine.a)
 $(call unit_test,tests/unit/test_cow,tests/unit/test_cow.c,$(LIB)/libengine.a)
 $(call unit_test,tests/unit/test_remem,tests/unit/test_remem.c tests/unit/stream.c \
 	tests/unit/image_fixture.c,$(ENGINE_LIBS))
