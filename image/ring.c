@@ -31,6 +31,7 @@
 #define NR_BLOCKS	(RING_PIECES / IN_BLOCK)
 #define ENTRIES		32U		/* more than pieces, and one for fsync */
 #define MEMORY_BYTES	((size_t)RING_PIECES * RING_PIECE_BYTES)
+#define HUGE_PAGE	((size_t)2 << 20)
 #define SAMPLE_EVERY	(256ULL << 20)	/* bytes without a sample */
 #define SAMPLES		3U		/* at once in the beginning; and of so many the best */
 #define SYNC_DATA	((void *)1)
@@ -79,13 +80,19 @@ static uint64_t now_ns(void)
 
 /* ---------------------------------------------------------------- set up */
 
+/* Huge pages are of no use but at their own addresses, and not every kernel gives such. */
 static int allocate(struct ring *r)
 {
-	void *p = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-		       -1, 0);
+	size_t len = MEMORY_BYTES + HUGE_PAGE, before;
+	uint8_t *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (p == MAP_FAILED)
 		return -ENOMEM;
+	before = -(uintptr_t)p % HUGE_PAGE;
+	if (before)
+		munmap(p, before);
+	p += before;
+	munmap(p + MEMORY_BYTES, HUGE_PAGE - before);
 	r->memory = p;
 	/* a child has no use for it, and must not copy what the device reads */
 	madvise(p, MEMORY_BYTES, MADV_DONTFORK);
@@ -126,6 +133,12 @@ static void enlarge(struct ring *r)
 		return;
 	r->large = true;
 	madvise(r->memory, MEMORY_BYTES, MADV_HUGEPAGE);
+}
+
+void ring_expect(struct ring *r, uint64_t bytes)
+{
+	if (bytes >= MEMORY_BYTES)
+		enlarge(r);
 }
 
 static unsigned int piece_of(const struct ring *r, const uint8_t *p)

@@ -41,6 +41,9 @@ int ring_create(ring_done_fn done, struct ring **ret_ring);
 /* Nothing may be on its way.  NULL is fine. */
 void ring_destroy(struct ring *r);
 
+/* About so much will be written: its memory need not begin small. */
+void ring_expect(struct ring *r, uint64_t bytes);
+
 int ring_add_file(struct ring *r, int fd);	/* slot, or -1 */
 void ring_remove_file(struct ring *r, int slot);
 

@@ -130,6 +130,12 @@ int image_create(struct image_writer *writer, const struct image_key *key,
 	return 0;
 }
 
+void image_expect(struct image *img, uint64_t bytes)
+{
+	if (img->writer->ops->expect)
+		img->writer->ops->expect(img->writer, bytes);
+}
+
 struct stream *image_stream(struct image *img, enum image_file file)
 {
 	struct stream *s = &img->streams[file];

@@ -55,6 +55,12 @@ int image_create(struct image_writer *writer, const struct image_key *key,
 		 const struct image_options *options, struct image **ret_img,
 		 struct image_error *error);
 
+/*
+ * About so many bytes will be added, of which it may turn out that fewer are stored: a large
+ * image has its memory in large pages from the beginning.
+ */
+void image_expect(struct image *img, uint64_t bytes);
+
 /* Commits nothing; before image_commit() it removes every trace. */
 void image_destroy(struct image *img);
 

@@ -22,6 +22,8 @@ struct image_wfile;
 #define IMAGE_LENT_ALIGN	4096U	/* IMAGE_ALIGN */
 
 struct image_writer_ops {
+	/* about so much will be appended; may be NULL */
+	void (*expect)(struct image_writer *w, uint64_t bytes);
 	/* create the temporary directory; -EEXIST if the final one is in use */
 	int (*begin)(struct image_writer *w);
 	int (*open)(struct image_writer *w, const char *name,

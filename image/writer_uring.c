@@ -239,6 +239,11 @@ _Static_assert(RING_PIECE_BYTES == IMAGE_LENT_BYTES, "a piece");
 _Static_assert(PLAIN_FILE_ALIGN == IMAGE_LENT_ALIGN, "where it begins");
 
 /* Some are kept back, one for each file and more: what is copied must get on. */
+static void uring_expect(struct image_writer *w, uint64_t bytes)
+{
+	ring_expect(to_uring(w)->ring, bytes);
+}
+
 static uint8_t *uring_lend(struct image_writer *w)
 {
 	struct uring_writer *uw = to_uring(w);
@@ -366,6 +371,7 @@ static const struct image_writer_ops uring_ops = {
 	.open = uring_open,
 	.append = uring_append,
 	.written = uring_written,
+	.expect = uring_expect,
 	.lend = uring_lend,
 	.reclaim = uring_reclaim,
 	.append_lent = uring_append_lent,
