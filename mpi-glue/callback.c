@@ -226,11 +226,37 @@ MPI_ALIAS(MPI_Grequest_start);
 LOWER_TEXT int PMPI_Grequest_complete(MPI_Request request)
 {
 	GLUE_CALL(MPI_Grequest_complete);
-	int rc = lower_MPI_Grequest_complete(real_req(request));
+	struct vrequest *req = (struct vrequest *)vobj_req(request);
+	bool freed = req && (req->flags & REQ_GENERAL_FREED);
+	int rc;
 
-	return rc ? fail_world(rc, CALL_MPI_Grequest_complete) : rc;
+	/* before it is: afterwards a thread that waits for it may have ended it, and the slot be another's */
+	if (req)
+		__atomic_or_fetch(&req->flags, (uint32_t)REQ_GENERAL_DONE, __ATOMIC_RELAXED);
+	rc = lower_MPI_Grequest_complete(real_req(request));
+	if (rc) {
+		if (req)
+			__atomic_and_fetch(&req->flags, ~(uint32_t)REQ_GENERAL_DONE, __ATOMIC_RELAXED);
+		return fail_world(rc, CALL_MPI_Grequest_complete);
+	}
+	if (freed)
+		request_put(req);
+	return rc;
 }
 MPI_ALIAS(MPI_Grequest_complete);
+
+/* All that such a request is lies in the program: its functions, and whether it is complete. */
+LOWER_TEXT int grequest_again(struct vrequest *req)
+{
+	MPI_Request real;
+	int rc = lower_MPI_Grequest_start(grequest_query, grequest_free, grequest_cancel, req->buf, &real);
+
+	if (!rc && (req->flags & REQ_GENERAL_DONE))
+		rc = lower_MPI_Grequest_complete(real);
+	if (!rc)
+		req->obj.real = ABI_BITS(real);
+	return rc;
+}
 
 /* A data representation lives as long as the process. */
 struct datarep {

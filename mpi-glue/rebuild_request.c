@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Requests of a restart: persistent ones are made again, receives are posted again, in the order in
- * which they were. Sends are complete, and so is all else (drain.c): nothing is sent here.
+ * which they were; generalized ones are started anew. Sends are complete, and so is all else (drain.c): nothing is sent here.
  * What is complete and not yet told has the new library's null handle; the application's own
  * handle never changes. Arguments are those of the call that made the request (request_record()).
  */
@@ -56,6 +56,15 @@ LOWER_TEXT static int make_request(struct vrequest *req)
 	return rc;
 }
 
+static int start_general(struct vrequest *req, char *ret_why, size_t size)
+{
+	int rc = grequest_again(req);
+
+	if (rc)
+		snprintf(ret_why, size, "a generalized request: code %d of the new library", rc);
+	return rc;
+}
+
 static int by_order(const void *a, const void *b)
 {
 	const struct vrequest *x = *(struct vrequest *const *)a, *y = *(struct vrequest *const *)b;
@@ -75,7 +84,9 @@ int rebuild_requests(char *ret_why, size_t size)
 
 		if (!req)
 			continue;
-		if (req->flags & (REQ_PERSISTENT | REQ_ACTIVE | REQ_LEAVING))
+		if (req->flags & REQ_GENERAL)
+			rc = start_general(req, ret_why, size);
+		else if (req->flags & (REQ_PERSISTENT | REQ_ACTIVE | REQ_LEAVING))
 			all[n++] = req;
 		else
 			req->obj.real = ABI_BITS(glue.real_request_null);

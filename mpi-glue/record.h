@@ -197,6 +197,8 @@ enum {
 	REQ_COMM = 65536,	/* the communicator @buf is there when it is complete (MPI_Comm_idup) */
 	REQ_LEFT = 32768,	/* with LEAVING: all have */
 	REQ_IO_ORDERED = 16384,	/* collectively: after those before it of the same @file */
+	REQ_GENERAL_DONE = 131072,	/* MPI_Grequest_complete was called */
+	REQ_GENERAL_FREED = 262144,	/* not yet, and the application freed it: the slot waits for that */
 };
 
 /* What the application will be told of a request that is complete. */

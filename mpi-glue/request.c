@@ -487,7 +487,9 @@ LOWER_TEXT int PMPI_Request_free(MPI_Request *request)
 	if (unlikely(rc))
 		return fail_world(rc, CALL_MPI_Request_free);
 	*request = MPI_REQUEST_NULL;
-	if (req) {
+	if (req && (req->flags & REQ_GENERAL) && !(req->flags & REQ_GENERAL_DONE)) {
+		req->flags |= REQ_GENERAL_FREED;	/* the program has the handle still, to complete it */
+	} else if (req) {
 		if (req->flags & REQ_ACTIVE)
 			req->owned = NULL;
 		request_put(req);

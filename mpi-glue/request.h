@@ -99,6 +99,8 @@ void orphan_end(struct vrequest *req, MPI_Request real);
 void orphans_look(void);
 /* callback.c: a generalised request's functions are Fortran's. */
 void grequest_fortran(struct vrequest *req);
+/* A restart: start it anew, and complete it if it was. Returns a code of MPI. */
+int grequest_again(struct vrequest *req);
 /* A restart: the communicator of this one is there again, not freed by all yet. */
 void orphan_again(struct vrequest *req);
 /* Wait until all members of what was freed have freed it. */

@@ -26,28 +26,88 @@ static int cancel(void *extra, int complete)
 	return MPI_SUCCESS;
 }
 
-int main(int argc, char **argv)
+/* Not complete, complete, and told: a restart may be after each. */
+static void ended(int *extra)
 {
-	int extra = 5, n, flag;
+	int n, flag, before = freed;
 	MPI_Request request;
 	MPI_Status status;
 
-	mt_begin(&argc, &argv);
-	MPI_Grequest_start(query, release, cancel, &extra, &request);
+	queried = 0;
+	MPI_Grequest_start(query, release, cancel, extra, &request);
+	step();
 	MPI_Test(&request, &flag, &status);
-	CHECK(!flag && request != MPI_REQUEST_NULL);
+	CHECK(!flag && request != MPI_REQUEST_NULL && !queried);
 	MPI_Grequest_complete(request);
+	step();
 	MPI_Wait(&request, &status);
 	MPI_Get_count(&status, MPI_INT, &n);
-	CHECK(n == 5 && status.MPI_TAG == 4 && request == MPI_REQUEST_NULL);
-	CHECK(queried == 1 && freed == 1);
-	MPI_Grequest_start(query, release, cancel, &extra, &request);
+	CHECK(n == *extra && status.MPI_TAG == 4 && request == MPI_REQUEST_NULL);
+	CHECK(queried == 1 && freed == before + 1);
+	step();
+}
+
+/* Among others in an array, of which one is a receive that is posted over the restart. */
+static void among_others(int *extra)
+{
+	int in = -1, out = mt_rank, next = (mt_rank + 1) % mt_size, before = freed;
+	MPI_Request requests[3];
+
+	MPI_Irecv(&in, 1, MPI_INT, (mt_rank + mt_size - 1) % mt_size, 6, MPI_COMM_WORLD, &requests[0]);
+	MPI_Grequest_start(query, release, cancel, extra, &requests[1]);
+	MPI_Grequest_start(query, release, cancel, extra, &requests[2]);
+	MPI_Grequest_complete(requests[2]);
+	step();
+	MPI_Send(&out, 1, MPI_INT, next, 6, MPI_COMM_WORLD);
+	MPI_Grequest_complete(requests[1]);
+	MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
+	CHECK(in == (mt_rank + mt_size - 1) % mt_size && freed == before + 2);
+}
+
+static void was_cancelled(int *extra)
+{
+	int flag, before = freed;
+	MPI_Request request;
+	MPI_Status status;
+
+	cancelled = 0;
+	MPI_Grequest_start(query, release, cancel, extra, &request);
 	MPI_Cancel(&request);
 	CHECK(cancelled == 1);
+	step();
 	MPI_Grequest_complete(request);
 	MPI_Wait(&request, &status);
 	MPI_Test_cancelled(&status, &flag);
-	CHECK(flag && freed == 2);
+	CHECK(flag && freed == before + 1);
+	cancelled = 0;
+}
+
+/* It is the program's until it is complete, and has no request any more. */
+static void freed_early(int *extra)
+{
+	MPI_Request request, same;
+	int before = freed;
+
+	MPI_Grequest_start(query, release, cancel, extra, &request);
+	same = request;
+	MPI_Request_free(&request);
+	CHECK(request == MPI_REQUEST_NULL);
+	MPI_Grequest_complete(same);
+	CHECK(freed == before + 1);
+	step();
+}
+
+int main(int argc, char **argv)
+{
+	int extra = 5;
+
+	mt_begin(&argc, &argv);
+	for (int i = 0; i < 300; i++) {
+		ended(&extra);
+		among_others(&extra);
+		was_cancelled(&extra);
+		freed_early(&extra);
+	}
 	mt_value(freed);
 	return mt_end();
 }
