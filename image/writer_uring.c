@@ -238,12 +238,12 @@ static void uring_written(struct image_wfile *f, uint64_t *ret_bytes, uint64_t *
 _Static_assert(RING_PIECE_BYTES == IMAGE_LENT_BYTES, "a piece");
 _Static_assert(PLAIN_FILE_ALIGN == IMAGE_LENT_ALIGN, "where it begins");
 
-/* Some are kept back, one for each file and more: what is copied must get on. */
 static void uring_expect(struct image_writer *w, uint64_t bytes)
 {
 	ring_expect(to_uring(w)->ring, bytes);
 }
 
+/* Some are kept back, one for each file and more: what is copied must get on. */
 static uint8_t *uring_lend(struct image_writer *w)
 {
 	struct uring_writer *uw = to_uring(w);

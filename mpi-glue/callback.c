@@ -223,25 +223,24 @@ LOWER_TEXT int PMPI_Grequest_start(MPI_Grequest_query_function *query_fn,
 }
 MPI_ALIAS(MPI_Grequest_start);
 
+/* Who comes second, this or MPI_Request_free(), frees the request below, and with that calls the program's function. */
 LOWER_TEXT int PMPI_Grequest_complete(MPI_Request request)
 {
 	GLUE_CALL(MPI_Grequest_complete);
 	struct vrequest *req = (struct vrequest *)vobj_req(request);
-	bool freed = req && (req->flags & REQ_GENERAL_FREED);
+	MPI_Request real = real_req(request);
+	uint32_t was = 0;
 	int rc;
 
 	/* before it is: afterwards a thread that waits for it may have ended it, and the slot be another's */
-	if (req)
-		__atomic_or_fetch(&req->flags, (uint32_t)REQ_GENERAL_DONE, __ATOMIC_RELAXED);
-	rc = lower_MPI_Grequest_complete(real_req(request));
-	if (rc) {
-		if (req)
-			__atomic_and_fetch(&req->flags, ~(uint32_t)REQ_GENERAL_DONE, __ATOMIC_RELAXED);
-		return fail_world(rc, CALL_MPI_Grequest_complete);
-	}
-	if (freed)
+	if (req && (req->flags & REQ_GENERAL))
+		was = __atomic_fetch_or(&req->flags, (uint32_t)REQ_GENERAL_DONE, __ATOMIC_RELAXED);
+	rc = lower_MPI_Grequest_complete(real);
+	if (was & REQ_GENERAL_FREED) {
+		rc = rc ?: lower_MPI_Request_free(&real);
 		request_put(req);
-	return rc;
+	}
+	return rc ? fail_world(rc, CALL_MPI_Grequest_complete) : rc;
 }
 MPI_ALIAS(MPI_Grequest_complete);
 

@@ -100,9 +100,6 @@ static int ask_requests(char *why, size_t size)
 
 		if (!req)
 			continue;
-		if (req->flags & REQ_GENERAL_FREED)
-			return refuse(why, size, CALL_MPI_Grequest_complete,
-				      "a generalized request was freed and is not complete yet");
 		/* what is complete is not made again */
 		if ((req->flags & REQ_PERSISTENT ||
 		     (req->flags & (REQ_RECV | REQ_ACTIVE | REQ_MATCHED)) == (REQ_RECV | REQ_ACTIVE)) &&

@@ -198,7 +198,7 @@ enum {
 	REQ_LEFT = 32768,	/* with LEAVING: all have */
 	REQ_IO_ORDERED = 16384,	/* collectively: after those before it of the same @file */
 	REQ_GENERAL_DONE = 131072,	/* MPI_Grequest_complete was called */
-	REQ_GENERAL_FREED = 262144,	/* not yet, and the application freed it: the slot waits for that */
+	REQ_GENERAL_FREED = 262144,	/* MPI_Request_free was; the slot is there until both were */
 };
 
 /* What the application will be told of a request that is complete. */

@@ -469,6 +469,23 @@ static bool is_awaited(struct vrequest *req)
 	       (req->flags & CANCELLED_SEND) == CANCELLED_SEND;
 }
 
+/*
+ * One that is not complete stays as it is until then: the program has its handle still, to complete it.  An error is that
+ * of the program's function: the request is gone all the same.
+ */
+LOWER_TEXT static int free_general(MPI_Request *request, struct vrequest *req, MPI_Request real)
+{
+	uint32_t was = __atomic_fetch_or(&req->flags, (uint32_t)REQ_GENERAL_FREED, __ATOMIC_RELAXED);
+	int rc = 0;
+
+	*request = MPI_REQUEST_NULL;
+	if (was & REQ_GENERAL_DONE) {
+		rc = lower_MPI_Request_free(&real);
+		request_put(req);
+	}
+	return rc ? fail_world(rc, CALL_MPI_Request_free) : rc;
+}
+
 /* The library may read the arrays of a freed request until it completes: they are left then. */
 LOWER_TEXT int PMPI_Request_free(MPI_Request *request)
 {
@@ -482,14 +499,14 @@ LOWER_TEXT int PMPI_Request_free(MPI_Request *request)
 		orphan_request(req);
 		return rc;
 	}
+	if (req && (req->flags & REQ_GENERAL))
+		return free_general(request, req, real);
 	if (!request_is_done(req) || (req->flags & REQ_PERSISTENT))
 		rc = lower_MPI_Request_free(&real);
 	if (unlikely(rc))
 		return fail_world(rc, CALL_MPI_Request_free);
 	*request = MPI_REQUEST_NULL;
-	if (req && (req->flags & REQ_GENERAL) && !(req->flags & REQ_GENERAL_DONE)) {
-		req->flags |= REQ_GENERAL_FREED;	/* the program has the handle still, to complete it */
-	} else if (req) {
+	if (req) {
 		if (req->flags & REQ_ACTIVE)
 			req->owned = NULL;
 		request_put(req);

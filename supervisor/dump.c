@@ -440,7 +440,8 @@ static int dump_captured(struct dump *d, uint64_t started)
 	if (ret)
 		return ret;
 	dump_progress(d, "dump");
-	image_expect(d->img, d->bytes_expected);
+	if (!d->stats.incremental)
+		image_expect(d->img, d->bytes_expected);
 	ret = dump_running(d);
 	if (!ret)
 		ret = dump_record_tree(d);

@@ -38,7 +38,7 @@ static bool is_going(pid_t init)
 	bool some = false, all = true;
 	struct proc_stat stat;
 	char path[64];
-	int pid;
+	int pid, err;
 	FILE *f;
 
 	if (proc_stat_read(init, &stat) || stat.state == 'T' || stat.state == 't')
@@ -47,8 +47,9 @@ static bool is_going(pid_t init)
 	f = fopen(path, "re");
 	while (f && all && fscanf(f, "%d", &pid) == 1) {
 		some = true;
+		err = proc_stat_read(pid, &stat);
 		/* who has gone meanwhile is no child any more */
-		all = proc_stat_read(pid, &stat) || stat.flags & EXITING;
+		all = err == -ESRCH || (!err && stat.flags & EXITING);
 	}
 	if (f)
 		fclose(f);

@@ -55,13 +55,13 @@ static int read_text(const char *path, char *buf, size_t size)
 	return 0;
 }
 
-static void read_comm(pid_t pid, char *buf, size_t size)
+static int read_comm(pid_t pid, char *buf, size_t size)
 {
 	char path[40];
 
 	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-	if (read_text(path, buf, size))
-		buf[0] = 0;
+	buf[0] = 0;
+	return read_text(path, buf, size);
 }
 
 int numbers_refuse(const struct plan *plan, struct engine_error *error)
@@ -93,14 +93,16 @@ static bool same_boot(const struct state *state)
 	       strncmp(id, state->tree->boot_id, sizeof(state->tree->boot_id)) == 0;
 }
 
-/* The number that @pid has in its own PID namespace. */
+/* The number that @pid has in its own PID namespace, or -errno. */
 static pid_t inner_pid(pid_t pid)
 {
 	char path[40], text[4096], *line, *last;
+	int err;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	if (read_text(path, text, sizeof(text)))
-		return 0;
+	err = read_text(path, text, sizeof(text));
+	if (err)
+		return err;
 	line = strstr(text, "\nNSpid:");
 	if (!line)
 		return pid;
@@ -110,20 +112,30 @@ static pid_t inner_pid(pid_t pid)
 	return last ? (pid_t)strtol(last, NULL, 10) : pid;
 }
 
-/* 1 or 0; what cannot be looked at is not taken for gone. */
-static int is_running(const struct state *state, const struct ckpt_rec_proc *rec)
+static int is_same(const struct state *state, const struct ckpt_rec_proc *rec)
 {
 	struct proc_stat stat;
 	char comm[32];
+	pid_t inner;
 	int err = proc_stat_read(rec->host_pid, &stat);
 
 	if (err)
-		return err == -ESRCH ? 0 : err;
-	if (proc_stat_is_dead(&stat) || proc_stat_start_ns(&stat) > state->system->boottime_ns ||
-	    inner_pid(rec->host_pid) != rec->pid)
+		return err;
+	if (proc_stat_is_dead(&stat) || proc_stat_start_ns(&stat) > state->system->boottime_ns)
 		return 0;
-	read_comm(rec->host_pid, comm, sizeof(comm));
-	return strncmp(comm, rec->comm, sizeof(rec->comm)) == 0;
+	inner = inner_pid(rec->host_pid);
+	if (inner < 0 || inner != rec->pid)
+		return inner < 0 ? inner : 0;
+	err = read_comm(rec->host_pid, comm, sizeof(comm));
+	return err ?: strncmp(comm, rec->comm, sizeof(rec->comm)) == 0;
+}
+
+/* 1 or 0; what cannot be looked at is not taken for gone. */
+static int is_running(const struct state *state, const struct ckpt_rec_proc *rec)
+{
+	int ret = is_same(state, rec);
+
+	return ret == -ESRCH || ret == -ENOENT ? 0 : ret;
 }
 
 static int check_running(const struct state *state, struct engine_error *error)

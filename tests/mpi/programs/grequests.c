@@ -82,19 +82,25 @@ static void was_cancelled(int *extra)
 	cancelled = 0;
 }
 
-/* It is the program's until it is complete, and has no request any more. */
-static void freed_early(int *extra)
+/* Freed when it is complete, and before: the program has the handle still, to complete it. */
+static void freed_itself(int *extra)
 {
 	MPI_Request request, same;
 	int before = freed;
 
 	MPI_Grequest_start(query, release, cancel, extra, &request);
+	MPI_Grequest_complete(request);
+	step();
+	MPI_Request_free(&request);
+	CHECK(request == MPI_REQUEST_NULL && freed == ++before);
+
+	MPI_Grequest_start(query, release, cancel, extra, &request);
 	same = request;
 	MPI_Request_free(&request);
 	CHECK(request == MPI_REQUEST_NULL);
+	step();
 	MPI_Grequest_complete(same);
 	CHECK(freed == before + 1);
-	step();
 }
 
 int main(int argc, char **argv)
@@ -106,7 +112,7 @@ int main(int argc, char **argv)
 		ended(&extra);
 		among_others(&extra);
 		was_cancelled(&extra);
-		freed_early(&extra);
+		freed_itself(&extra);
 	}
 	mt_value(freed);
 	return mt_end();
