@@ -226,6 +226,28 @@ LOWER_TEXT int PMPI_Irecv##s(void *buf, type count, MPI_Datatype datatype, int s
 MPI_ALIAS(MPI_Irecv##s);
 ABI_SIZES(RECV)
 
+/*
+ * Does the library complain of the send's arguments?  Asked if they look like it: the receive comes first, and
+ * would take a message that a failed call must leave.
+ */
+LOWER_TEXT static int check_send(const struct args *s)
+{
+	MPI_Request real;
+	int rc;
+
+	if (s->rank == MPI_PROC_NULL || s->count > INT_MAX)
+		return MPI_SUCCESS;
+	rc = lower_MPI_Send_init(s->buf, (int)s->count, real_dtype(s->dtype), s->rank, s->tag,
+				 real_comm(s->comm), &real);
+	return rc ?: lower_MPI_Request_free(&real);
+}
+
+static inline bool looks_wrong(const struct args *s)
+{
+	return s->count < 0 || s->tag < 0 ||
+	       world_rank_of((struct vcomm *)vobj_comm(s->comm), s->rank) < 0;
+}
+
 /* Both at once: the receive is posted first, as two ranks may do this to each other. */
 static inline __attribute__((always_inline)) int
 sendrecv_inside(const struct args *s, const struct args *r, MPI_Status *status,
@@ -239,6 +261,9 @@ sendrecv_inside(const struct args *s, const struct args *r, MPI_Status *status,
 		rc = recv_inside(r, status, mark, call);
 		return first ? first : rc;
 	}
+	rc = unlikely(looks_wrong(s)) ? check_send(s) : MPI_SUCCESS;
+	if (unlikely(rc))
+		return fail_comm(s->comm, rc, call);
 	rc = irecv_inside(r, &request, call);
 	if (unlikely(rc))
 		return rc;

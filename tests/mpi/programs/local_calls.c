@@ -41,6 +41,9 @@ int main(int argc, char **argv)
 	CHECK(flag == 8);
 	MPI_Type_size(MPI_DOUBLE_INT, &flag);
 	CHECK(flag == 12);
+	for (int i = 0; i < 4; i++)
+		step();
+	step_last();
 	flag = mt_report();
 	MPI_Finalize();
 	MPI_Finalized(&version);

@@ -61,6 +61,27 @@ static void wrong_send(void)
 	CHECK(in == LEFT);
 }
 
+/* It takes no message, also if there is one; each argument of the send that can be wrong. */
+static void wrong_send_takes_nothing(void)
+{
+	const int to[] = { mt_size + 5, -77, RIGHT, RIGHT }, tag[] = { 1, 1, -5, 1 }, count[] = { 1, 1, 1, -2 };
+	int in = -1;
+	MPI_Request request;
+
+	MPI_Isend(&mt_rank, 1, MPI_INT, RIGHT, 78, MPI_COMM_WORLD, &request);
+	MPI_Probe(LEFT, 78, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	for (int i = 0; i < 4; i++) {
+		CHECK(MPI_Sendrecv(&mt_rank, count[i], MPI_INT, to[i], tag[i], &in, 1, MPI_INT, LEFT, 78,
+				   MPI_COMM_WORLD, MPI_STATUS_IGNORE) != MPI_SUCCESS);
+		CHECK(in == -1);
+	}
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+	MPI_Recv(&in, 1, MPI_INT, LEFT, 78, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	CHECK(in == LEFT);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
 /* What the others pass is not even a handle. */
 static void at_root_alone(void)
 {
@@ -102,6 +123,7 @@ int main(int argc, char **argv)
 	tools();
 	affinity();
 	wrong_send();
+	wrong_send_takes_nothing();
 	if (mt_size > 1)
 		at_root_alone();
 	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
