@@ -41,7 +41,7 @@ int main(int argc, char **argv)
 	CHECK(flag == 8);
 	MPI_Type_size(MPI_DOUBLE_INT, &flag);
 	CHECK(flag == 12);
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < 40; i++)
 		step();
 	step_last();
 	flag = mt_report();
