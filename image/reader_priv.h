@@ -96,6 +96,7 @@ int reader_chunk(struct image_reader *r, enum image_file file, uint64_t seq,
  * -EBADMSG: what lies between is no gap.
  */
 int reader_skip_gap(struct image_reader *r, enum image_file file, uint64_t *offset);
+
 /* Where it ends in its file. */
 static inline uint64_t reader_chunk_end(const struct image_ix_chunk *c)
 {

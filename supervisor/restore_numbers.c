@@ -112,6 +112,7 @@ static pid_t inner_pid(pid_t pid)
 	return last ? (pid_t)strtol(last, NULL, 10) : pid;
 }
 
+/* The process that has the number is the tree's: 1 or 0, or -errno. */
 static int is_same(const struct state *state, const struct ckpt_rec_proc *rec)
 {
 	struct proc_stat stat;
@@ -124,7 +125,7 @@ static int is_same(const struct state *state, const struct ckpt_rec_proc *rec)
 	if (proc_stat_is_dead(&stat) || proc_stat_start_ns(&stat) > state->system->boottime_ns)
 		return 0;
 	inner = inner_pid(rec->host_pid);
-	if (inner < 0 || inner != rec->pid)
+	if (inner != rec->pid)
 		return inner < 0 ? inner : 0;
 	err = read_comm(rec->host_pid, comm, sizeof(comm));
 	return err ?: strncmp(comm, rec->comm, sizeof(rec->comm)) == 0;
