@@ -8,8 +8,9 @@
  * A receiving node is drained when every channel announced to it has
  * brought as many.  Whether all announcements have arrived nobody can know alone: the
  * reports carry how many channels were announced and how many are known, and the root
- * waits until the sums are equal.  A channel is counted once, however often it
- * is announced: the table is keyed by the pair.
+ * waits until the sums are equal.  An announcement may come when all that was known before had been
+ * received: the node is not drained any more then, and the report that knows of it says so.  A channel is
+ * counted once, however often it is announced: the table is keyed by the pair.
  */
 #include "supervisor/coord_priv.h"
 

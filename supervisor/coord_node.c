@@ -353,6 +353,9 @@ static unsigned int reported_level(const struct coord *c)
 	if (c->level == COORD_CAUGHT_UP && c->order == COORD_ORDER_CATCH_UP &&
 	    !coord_targets_settled(c))
 		return COORD_QUIESCED;
+	/* an announcement came after all that was known had been received */
+	if (c->level == COORD_DRAINED && c->order == COORD_ORDER_DRAIN && !coord_channels_drained(c))
+		return COORD_CAUGHT_UP;
 	return c->level;
 }
 

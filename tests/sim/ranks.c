@@ -128,6 +128,12 @@ static void take(struct world *w, uint32_t rank, const struct op *op)
 	}
 }
 
+/* A large message may come long after everybody is closed. */
+static uint64_t transit(struct world *w)
+{
+	return world_random(w, world_chance(w, 50) ? 400 * MS : 3 * MS);
+}
+
 static void call(struct world *w, uint32_t rank, const struct op *op)
 {
 	const struct node *node = &w->nodes[w->node_of[rank]];
@@ -143,7 +149,7 @@ static void call(struct world *w, uint32_t rank, const struct op *op)
 		if (node->closed)
 			return;
 		r->sent[op->dest]++;
-		in(w, world_random(w, 3 * MS), SIM_ARRIVE, op->dest, rank);
+		in(w, transit(w), SIM_ARRIVE, op->dest, rank);
 		compute(w, rank);
 		return;
 	}
