@@ -81,6 +81,11 @@ void parts_put_down(struct parts *p)
 		parts_drop(p->job);
 }
 
+bool parts_has_ended(const struct parts *p)
+{
+	return p && p->node && p->part[p->node].ended;
+}
+
 bool parts_restoring(const struct parts *p)
 {
 	bool any = p && p->node && p->others_restore &&

@@ -23,6 +23,8 @@
 #define END_LOOKS	1500
 /* And until a node that went off a moment ago is seen to be silent. */
 #define LOST_LOOKS	500
+/* And until the home has said to a part that all have ended. */
+#define OVER_LOOKS	250
 
 json_t *restart_check_not_running(const struct job *job, bool node_lost)
 {
@@ -150,6 +152,35 @@ static void on_put_down(void *arg)
 		p->then(request);
 	}
 	free(p);
+}
+
+static void on_over(void *arg)
+{
+	struct put_down *p = arg;
+	struct request *request = p->request;
+	const struct job *job = jobs_known(request->daemon->jobs, p->id);
+	struct reactor_source *timer;
+
+	if (job && job_is_alive(job) && parts_has_ended(job->parts) && p->looks++ < OVER_LOOKS &&
+	    !reactor_timer(request->daemon->reactor, END_LOOK_MS, on_over, p, &timer))
+		return;
+	p->then(request);
+	free(p);
+}
+
+bool restart_await_over(struct request *request, const struct job *job,
+			void (*then)(struct request *request))
+{
+	struct put_down *p;
+
+	if (!job_is_alive(job) || job->busy || !parts_has_ended(job->parts))
+		return false;
+	p = malloc(sizeof(*p));
+	if (!p)
+		return false;
+	*p = (struct put_down) { .request = request, .id = job->id, .then = then };
+	on_over(p);
+	return true;
 }
 
 /* What would be refused afterwards is refused before; what only levels have they tell later. */

@@ -37,4 +37,13 @@ json_t *restart_place(const struct daemon *daemon, const struct job *job, int64_
 bool restart_put_down(struct request *request, struct job *job,
 		      void (*then)(struct request *request));
 
+/*
+ * restart_await_over() - a job that has ended on its home, as who asks may know, and here as well, only that
+ * this node has not been told that it has everywhere: wait for that, some seconds at most
+ *
+ * True: @then is called afterwards; false: there is nothing to wait for.
+ */
+bool restart_await_over(struct request *request, const struct job *job,
+			void (*then)(struct request *request));
+
 #endif /* STILLPOINT_RESTART_BEFORE_H */

@@ -304,6 +304,7 @@ void verb_restart(struct request *request)
 	struct job *job = jobs_find_for(request, &outcome);
 
 	json_decref(outcome);
-	if (!job || !restart_put_down(request, job, begin))
+	if (!job || (!restart_put_down(request, job, begin) &&
+		     !restart_await_over(request, job, begin)))
 		begin(request);
 }

@@ -124,6 +124,21 @@ stays() {
 		ckptctl kill "$id" KILL && until_state "$id" 'ended 137'
 }
 
+# on a node that has not heard yet that the job has ended everywhere; it ends, and its home is slow to say so
+restarted_early() {
+	local id home
+	home=$(cat "$work/n1/pid")
+	id=$(ckptrun -d -n 2 --hosts n1,n2 --mpi none sleep 2) || return
+	until_state "$id" 'running -' || return
+	kill -STOP "$home"
+	sleep 3
+	(sleep 1; kill -CONT "$home") &
+	on 2 restart "$id" >"$work/out" 2>&1
+	wait $!
+	cat "$work/out"
+	grep -q 'no checkpoint to restart from' "$work/out" && until_state "$id" 'ended 0'
+}
+
 # one ckptd dies while the job runs and another comes; what the ranks then do arrives
 survives() {
 	local node=$1 id
@@ -385,6 +400,7 @@ ok 'a home without one of its nodes in the hosts file ends nothing' unknown 1 --
 ok 'a home without its image directory ends nothing' unknown 1 --set image_dir="$work/away"
 ok 'a node without its image directory does not say that nothing is there' unknown 2 --set image_dir="$work/away"
 ok 'a job without a checkpoint is not ended for a restart' stays
+ok 'a restart waits for word that the job has ended everywhere' restarted_early
 ok 'a job whose directory was removed ends' removed_at_end
 mkdir "$work/small"
 mount -t tmpfs -o size=512k none "$work/small"
