@@ -11,7 +11,8 @@
 #   cluster_end               cut the power of all
 #
 # Variables: KERNEL; CLUSTER, the name of the VMs' network and the beginning of their names;
-# CLUSTER_CONF, an array of lines for each ckptd.conf behind ours.
+# CLUSTER_CONF, an array of lines for each ckptd.conf behind ours; CLUSTER_NETEM, what netem (tc-netem(8)) does
+# to what a node sends, as 'delay 20ms 10ms loss 0.5%'.
 # All nodes see $cluster_mnt, which is DIR/shared here, and have their images there. Root only.
 
 cluster_top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -54,6 +55,8 @@ node_up() {
 	shift
 	"$cluster_top/scripts/vm" up "$CLUSTER-n$k" --kernel "$KERNEL" --mem 1024 --module --cached \
 		--owner $$ --net "$CLUSTER,ip=10.77.0.$k/24" "$@" || return
+	[ -z "${CLUSTER_NETEM:-}" ] ||
+		on "$k" sh -c "modprobe sch_netem && tc qdisc add dev eth0 root netem limit 10000 $CLUSTER_NETEM" || return
 	on "$k" sh -c "mkdir -p $cluster_mnt /etc/stillpoint && mkdir -p -m 700 /var/lib/stillpoint/store &&
 		mount --bind '/run/vm/top/${cluster_dir#"$cluster_top"/}/shared' $cluster_mnt &&
 		hostname n$k" || return

@@ -31,6 +31,7 @@
 #include "supervisor/nodes.h"
 #include "supervisor/coord_peer.h"
 #include "supervisor/parts.h"
+#include "supervisor/past.h"
 #include "supervisor/promoter.h"
 #include "supervisor/schedule.h"
 #include "supervisor/store.h"
@@ -245,6 +246,8 @@ int daemon_start(struct daemon *daemon)
 	if (!err)
 		err = jobs_open(daemon, &daemon->jobs);
 	if (!err)
+		err = past_open(daemon, &daemon->past);
+	if (!err)
 		err = parts_register(daemon);
 	if (!err)
 		err = coord_peer_register(daemon);
@@ -274,6 +277,7 @@ void daemon_stop(struct daemon *daemon)
 	daemon->merger = NULL;
 	keeper_close(daemon->keeper);
 	daemon->keeper = NULL;
+	past_close(daemon->past);
 	jobs_close(daemon->jobs);
 	parts_fetch_close(daemon);
 	store_close(daemon->store);

@@ -17,6 +17,7 @@ struct kevents;
 struct merger;
 struct nodes;
 struct parts_fetches;
+struct past;
 struct promoter;
 struct schedule;
 struct store;
@@ -33,6 +34,7 @@ struct daemon {
 	struct kevents *kevents;
 	struct merger *merger;
 	struct nodes *nodes;
+	struct past *past;
 	struct parts_fetches *fetches;	/* of parts whose home is elsewhere (parts.h) */
 	struct promoter *promoter;
 	struct schedule *schedule;

@@ -27,6 +27,7 @@
 #include "supervisor/coord_driver.h"
 #include "supervisor/outcome.h"
 #include "supervisor/parts.h"
+#include "supervisor/past.h"
 #include "supervisor/rank_record.h"
 #include "supervisor/schedule.h"
 
@@ -155,10 +156,10 @@ int job_set_state(struct job *job, enum job_state state, char *why, size_t size)
 
 static const char *const state_files[] = {
 	"shim.sock", "shim.json", ".shim.json.new", "exit", "coord", ".coord.new",
-	"saving", ".saving.new",
+	"saving", ".saving.new", "run", ".run.new",
 };
 
-int job_prepare(const struct job *job)
+static int clear_state(const struct job *job)
 {
 	size_t i;
 	int dir;
@@ -174,9 +175,16 @@ int job_prepare(const struct job *job)
 	return 0;
 }
 
+int job_prepare(const struct job *job)
+{
+	int err = clear_state(job);
+
+	return err ? err : past_note_run(job);
+}
+
 void job_unprepare(const struct job *job)
 {
-	if (!job_prepare(job))
+	if (!clear_state(job))
 		rmdir(job->state_dir);
 }
 
@@ -439,6 +447,7 @@ void job_recover(struct job *job)
 	const char *node = json_string_value(json_object_get(job->record, "node"));
 	int err;
 
+	past_end_older(job);
 	if (!job_is_alive(job) && job->state != JOB_ELSEWHERE) {
 		parts_over(job);
 		return;

@@ -101,7 +101,8 @@ void job_end(struct job *job, const struct job_end *end)
 		 job->name, job_state_name(job->state), job_exit_status(job));
 	if (err)
 		log_error(job_log(job), "%s", why);
-	else
+	/* of a record that is another run's there is nothing to wait for */
+	if (!err || err == -ESTALE)
 		job_unprepare(job);
 	job_answer_waiters(job);
 }

@@ -129,7 +129,7 @@ const char *job_label(const struct job *job, char *buf);
 json_t *job_check_free(const struct job *job, const char *what);
 json_t *job_check_running(const struct job *job);
 
-/* Make STATE_DIR/ID for a start on this node, without what the last one left. */
+/* Make STATE_DIR/ID for a start on this node, without what the last one left; of which run it is is noted. */
 int job_prepare(const struct job *job);
 void job_unprepare(const struct job *job);
 /* State and when and where, in the record and on disk. */

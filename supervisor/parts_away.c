@@ -18,11 +18,11 @@
 
 #include "image/util.h"
 #include "supervisor/outcome.h"
+#include "supervisor/past.h"
 #include "supervisor/rank_record.h"
 
 #define RUNS_TICKS	(2000 / PARTS_TICK_MS)
 #define ENDED_TICKS	(1000 / PARTS_TICK_MS)
-#define LOOK_TICKS	(4000 / PARTS_TICK_MS)	/* at the record, if the home is silent */
 #define OUTPUT_TICKS	(5000 / PARTS_TICK_MS)	/* for a shim that is slow to leave */
 
 json_t *parts_end_pack(const struct job_end *end)
@@ -119,13 +119,6 @@ void parts_away_gone(struct parts *p)
 	tell(p);
 }
 
-static void log_past(const struct job *job)
-{
-	log_info(&jobs_daemon(job->jobs)->log, "job %lld: restarted on other nodes; what is here ends",
-		 (long long)job->id);
-}
-
-/* Where our directory is not shared, the record in it is as old as what runs here. */
 struct asked_run {
 	struct daemon *daemon;
 	int64_t job;
@@ -138,18 +131,18 @@ static void on_run(const json_t *outcome, void *arg)
 	struct asked_run *asked = arg;
 	struct job *job = parts_job(asked->daemon, asked->job, asked->run);
 
-	if (job && !job->busy && (uint64_t)json_integer_value(run) > asked->run) {
-		log_past(job);
-		parts_put_down(job->parts);
-	}
+	if (job && !job->busy && !job->parts->put_down && (uint64_t)json_integer_value(run) > asked->run)
+		past_end(job);
 	free(asked);
 }
 
-static void ask_for_run(const struct parts *p)
+void parts_ask_for_run(const struct parts *p)
 {
 	struct peer *peer = nodes_peer(p->daemon->nodes);
 	unsigned int i;
 
+	if (!rank_record_is_apart(json_object_get(p->job->record, "ranks")))
+		return;
 	for (i = 0; i < peer_nr_nodes(peer); i++) {
 		struct asked_run *asked = malloc(sizeof(*asked));
 		json_t *args = json_pack("{s:I, s:s}", "job", (json_int_t)p->job->id, "uuid",
@@ -173,18 +166,16 @@ static bool is_past(const struct parts *p)
 	char why[512];
 	bool past;
 
-	if (p->ticks % LOOK_TICKS || parts_clock() - p->part[0].heard_ms < PARTS_SILENT_MS)
+	if (p->ticks % PARTS_LOOK_TICKS || parts_clock() - p->part[0].heard_ms < PARTS_SILENT_MS)
 		return false;
 	if (rank_record_is_apart(json_object_get(p->job->record, "ranks"))) {
-		ask_for_run(p);
+		parts_ask_for_run(p);
 		return false;
 	}
 	if (catalog_job_read(&p->daemon->catalog, p->job->id, &record, why, sizeof(why)))
 		return false;
 	past = (uint64_t)json_integer_value(json_object_get(record, "run")) > p->run;
 	json_decref(record);
-	if (past)
-		log_past(p->job);
 	return past;
 }
 
@@ -198,7 +189,7 @@ void parts_away_tick(struct parts *p)
 		return;
 	}
 	if (is_past(p)) {
-		parts_put_down(p);
+		past_end(p->job);
 		return;
 	}
 	if (p->gone && !part->ended && ++p->gone_ticks > OUTPUT_TICKS) {

@@ -125,7 +125,10 @@ static void tell_over(struct parts *p, int status)
 		shim_send(p->job->shim, &msg, NULL, 0, NULL, 0);
 }
 
-/* -EAGAIN: later; -ENOENT: the job's directory was removed, and with it the record that could say otherwise. */
+/*
+ * -EAGAIN: later; -ENOENT: the job's directory was removed, and with it the record that could say otherwise;
+ * -ESTALE: it is another's, or of a later run.
+ */
 static int note_end(struct parts *p, const struct job_end *end)
 {
 	char why[512];
@@ -134,7 +137,7 @@ static int note_end(struct parts *p, const struct job_end *end)
 	if (p->ticks < p->note_again)
 		return -EAGAIN;
 	err = job_note_end(p->job, end, why, sizeof(why));
-	if (!err || err == -ENOENT)
+	if (!err || err == -ENOENT || err == -ESTALE)
 		return err;
 	if (!p->note_again)
 		log_error(&p->daemon->log, "job %lld has ended, but: %s; trying again",
@@ -258,6 +261,8 @@ void parts_home_tick(struct parts *p)
 	}
 	if (!p->starting)
 		check_stuck(p);
+	if (p->ticks % PARTS_LOOK_TICKS == 0 && !p->job->busy && !p->put_down && parts_lost(p))
+		parts_ask_for_run(p);
 	parts_check(p);
 }
 

@@ -16,6 +16,7 @@
 #define PARTS_RESTORE_MS	(360 * 1000)	/* since it was heard; longer than ranks_up.h waits */
 #define PARTS_ASK_MS	4000
 #define PARTS_QUESTIONS	8
+#define PARTS_LOOK_TICKS	(4000 / PARTS_TICK_MS)	/* at the run, if somebody is silent */
 
 struct part {
 	struct parts *parts;
@@ -135,6 +136,8 @@ int parts_end_unpack(const json_t *json, struct job_end *ret_end);	/* -EPROTO */
 
 /* The job that a question or message is about, if it is this run; NULL. */
 struct job *parts_job(struct daemon *daemon, int64_t id, uint64_t run);
+/* Where image directories are not shared: if a node knows of a later run, what is here ends (past.h). */
+void parts_ask_for_run(const struct parts *parts);
 /* End the ranks here. */
 void parts_end_here(struct parts *parts, int code, const char *text);
 

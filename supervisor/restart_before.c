@@ -30,6 +30,9 @@ json_t *restart_check_not_running(const struct job *job, bool node_lost)
 {
 	const char *node = json_string_value(json_object_get(job->record, "node"));
 
+	if (job_is_alive(job) && parts_has_ended(job->parts))
+		return outcome_refused(CKPT_R_RUNNING, 0, "job %lld has ended on this node, and whether it has on all only node %.40s knows, which does not say so: if that is off, use --node-lost",
+				       (long long)job->id, node ? node : "?");
 	if (job_is_alive(job))
 		return outcome_refused(CKPT_R_RUNNING, job->init, "job %lld on this node",
 				       (long long)job->id);
@@ -154,6 +157,12 @@ static void on_put_down(void *arg)
 	free(p);
 }
 
+/* A checkpoint has ended it, or its home has: only, that was not seen here yet. */
+static bool is_ending(const struct job *job)
+{
+	return job_is_alive(job) && (job->saving || parts_has_ended(job->parts));
+}
+
 static void on_over(void *arg)
 {
 	struct put_down *p = arg;
@@ -161,7 +170,7 @@ static void on_over(void *arg)
 	const struct job *job = jobs_known(request->daemon->jobs, p->id);
 	struct reactor_source *timer;
 
-	if (job && job_is_alive(job) && parts_has_ended(job->parts) && p->looks++ < OVER_LOOKS &&
+	if (job && is_ending(job) && p->looks++ < OVER_LOOKS &&
 	    !reactor_timer(request->daemon->reactor, END_LOOK_MS, on_over, p, &timer))
 		return;
 	p->then(request);
@@ -173,7 +182,7 @@ bool restart_await_over(struct request *request, const struct job *job,
 {
 	struct put_down *p;
 
-	if (!job_is_alive(job) || job->busy || !parts_has_ended(job->parts))
+	if (job->busy || !is_ending(job))
 		return false;
 	p = malloc(sizeof(*p));
 	if (!p)

@@ -38,8 +38,8 @@ bool restart_put_down(struct request *request, struct job *job,
 		      void (*then)(struct request *request));
 
 /*
- * restart_await_over() - a job that has ended on its home, as who asks may know, and here as well, only that
- * this node has not been told that it has everywhere: wait for that, some seconds at most
+ * restart_await_over() - a job that was saved or has ended on its home, as who asks may know, only that this
+ * node has not seen or heard yet that it is over everywhere: wait for that, some seconds at most
  *
  * True: @then is called afterwards; false: there is nothing to wait for.
  */

@@ -277,12 +277,27 @@ static void on_restored(json_t *outcome, void *arg)
 
 /* ---------------------------------------------------------------- the start */
 
-/* Above that of every other: what is left of those is known by it. */
+/* Above that of every other, also of those nobody could be asked about: what is left of them is known by it. */
 static json_int_t next_run(const struct restart *r)
 {
 	json_int_t run = json_integer_value(json_object_get(r->job->record, "run"));
+	json_int_t now = time(NULL);
 
-	return (run > r->run ? run : r->run) + 1;
+	run = run > r->run ? run : r->run;
+	return run < now ? now : run + 1;
+}
+
+/* Reading and asking may have taken hours, in which somebody took this node for lost. */
+static json_t *check_claim(const struct job *job)
+{
+	const struct daemon *daemon = jobs_daemon(job->jobs);
+	char holder[80];
+
+	if (catalog_claimed(&daemon->catalog, job->id, holder, sizeof(holder)) &&
+	    !strcmp(holder, daemon->config.node))
+		return NULL;
+	return outcome_error(-ESTALE, "node %s has taken over the restart of job %lld meanwhile",
+			     holder[0] ? holder : "?", (long long)job->id);
 }
 
 /* Its image is good: from here on the job is what is restarted. */
@@ -291,8 +306,11 @@ static json_t *on_checked(void *arg)
 	struct restart *r = arg;
 	struct job *job = r->job;
 	char why[512];
+	json_t *outcome = check_claim(job);
 	int err = 0;
 
+	if (outcome)
+		return outcome;
 	json_object_set_new(job->record, "run", json_integer(next_run(r)));
 	job->saving = false;
 	if (is_of_nodes(job))

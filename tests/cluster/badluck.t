@@ -188,6 +188,30 @@ done
 is "n3 is back: what it had of the job ends" "$left" ""
 ok "and the job gets on" gets_on
 
+# ---- its home is cut off, all of it restarted elsewhere, and the home comes back
+
+ok "a checkpoint" again 1 ckptctl checkpoint 1
+on 1 ip link set eth0 down
+sleep 10
+ok "the home is cut off: restart on n2 and n3" on 2 ckptctl restart 1 --nodes n2,n3 --node-lost
+ok "it gets on" gets_on
+on 1 ip link set eth0 up
+left=x
+for _ in $(seq $((100 * VM_SLOW))); do
+	left=$(on 1 pgrep -x poisson)
+	[ -n "$left" ] || break
+	sleep 0.3
+done
+is "n1 is back: what it had of the job ends" "$left" ""
+sleep 2
+case $(on 2 ckptctl ps) in
+*running*) pass "the record is that of the job as it runs" ;;
+*) fail "the record is that of the job as it runs" "$(on 2 ckptctl ps --all)" ;;
+esac
+ok "the job gets on, and a checkpoint ends it" again 2 ckptctl checkpoint 1 --kill
+ok "n1 has it again" again 1 ckptctl restart 1 --nodes n1,n2
+ok "it gets on" gets_on
+
 # ---- the home loses power in the middle of a checkpoint
 
 before=$(generations 1)

@@ -9,6 +9,7 @@
 #   KERNEL=6.12 KINDS='mpich ompi' RANKS=4 FLAVOURS=NEMS PROGRAMS='mprobe io_kept' tests/cluster/programs.t
 #   MPI_SUBSET=all      every program
 #   MPI_PACED=60        S: how many seconds a program takes; default: 8
+#   CLUSTER_NETEM='delay 20ms 10ms loss 0.5%'   a network that is slow and loses packets
 
 : "${KERNEL:=6.1}" "${KINDS:=ompi mpich}" "${RANKS:=3}" "${CLUSTER:=cluster-$$}" "${VM_SLOW:=1}"
 export KERNEL CLUSTER VM_SLOW VM=$CLUSTER-n1

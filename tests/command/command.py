@@ -14,6 +14,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import socket
 import struct
@@ -521,6 +522,82 @@ def stopped_first_process(node):
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.kill(init, signal.SIGCONT)
+
+
+# ------------------------------------------------------------------ restarted elsewhere
+
+def record_of(node, job):
+    with open(f'{node.images}/{job}/job.json') as f:
+        return json.load(f)['sealed']
+
+
+def write_record(node, job, record):
+    subprocess.run([f'{TOP}/build/bin/tests/tools/mkparts', node.images, node.key, str(job), '0', '{}',
+                    json.dumps(record)], check=True)
+
+
+def restart_elsewhere(node, job, **change):
+    """The record as it is when another node, which could not hear this one, has restarted the job."""
+    record = {**record_of(node, job), 'node': 'n9', 'boot': 'another', 'run': 7, **change}
+    write_record(node, job, record)
+    return record
+
+
+def what_is_here_ends(node, mark, job, record):
+    wait_for('its processes end', 40, lambda: not sleepers(mark))
+    time.sleep(1)
+    equal(record_of(node, job), record, 'the record')
+    check(job not in node.jobs(), 'it is still said to run here')
+
+
+@test
+def restarted_elsewhere(node):
+    """a job that another node has restarted meanwhile ends here, and leaves the record alone"""
+    mark = str(60000 + os.getpid())
+    job, other = node.run('sleep', mark), node.run('sleep', '1000')
+    record = restart_elsewhere(node, job)
+    what_is_here_ends(node, mark, job, record)
+    equal(list(node.jobs()), [other], 'the other one')
+
+
+@test
+def restarted_elsewhere_and_over(node):
+    """it ends by itself before that is seen: the record is the other's all the same"""
+    job = node.run('sleep', '2')
+    record = restart_elsewhere(node, job)
+    time.sleep(4)
+    equal(record_of(node, job), record, 'the record')
+    check(not os.path.exists(f'{node.base}/jobs/{job}'), 'its directory is left')
+
+
+@test
+def restarted_without_us(node):
+    """a ckptd that begins ends what is here of a job that was restarted elsewhere, or is over"""
+    for change in ({}, {'run': 0, 'state': 'ended'}):
+        mark = str(70000 + os.getpid())
+        job = node.run('sleep', mark)
+        node.kill()
+        record = restart_elsewhere(node, job, **change)
+        node.start()
+        what_is_here_ends(node, mark, job, record)
+
+
+@test
+def another_of_that_number(node):
+    """what runs here is not ended for the record of another job"""
+    mark = str(80000 + os.getpid())
+    job = node.run('sleep', mark)
+    record = record_of(node, job)
+    node.kill()
+    shutil.rmtree(f'{node.images}/{job}')
+    os.makedirs(f'{node.images}/{job}')
+    write_record(node, job, {**record, 'uuid': '0123456789abcdef', 'run': 7, 'state': 'ended'})
+    node.start()
+    time.sleep(2)
+    pids = sleepers(mark)
+    check(pids, 'it was ended')
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
 
 
 # ------------------------------------------------------------------ usage

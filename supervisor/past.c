@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Jobs that run here though they were restarted elsewhere; see past.h.
+ *
+ * A worker reads the records, as a file system that hangs must not hold up the event loop; while it does,
+ * no other is started.
+ */
+#include "supervisor/past.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/atomic_json.h"
+#include "shim/identity.h"
+#include "supervisor/jobs.h"
+#include "supervisor/outcome.h"
+#include "supervisor/parts.h"
+#include "supervisor/worker.h"
+
+#define LOOK_MS		10000
+
+struct past {
+	struct daemon *daemon;
+	struct reactor_source *timer;
+	struct worker *worker;
+};
+
+static json_int_t run_of(const json_t *record)
+{
+	return json_integer_value(json_object_get(record, "run"));
+}
+
+static bool same_uuid(const struct job *job, const json_t *record)
+{
+	const char *uuid = json_string_value(json_object_get(record, "uuid"));
+
+	return uuid && job->uuid && !strcmp(uuid, job->uuid);
+}
+
+/* ------------------------------------------------------- in the state directory */
+
+int past_note_run(const struct job *job)
+{
+	json_t *note = json_pack("{s:s, s:I}", "uuid", job->uuid, "run", run_of(job->record));
+	int err = note ? atomic_json_write(job->state_dir, "run", note) : -ENOMEM;
+
+	json_decref(note);
+	return err;
+}
+
+static bool is_older(const struct job *job)
+{
+	json_t *note;
+	bool older;
+
+	if (atomic_json_read(job->state_dir, "run", &note))
+		return false;
+	older = same_uuid(job, note) &&
+		(run_of(note) < run_of(job->record) ||
+		 (run_of(note) == run_of(job->record) && !job_is_alive(job) &&
+		  job->state != JOB_ELSEWHERE));
+	json_decref(note);
+	return older;
+}
+
+void past_end_older(const struct job *job)
+{
+	struct identity id;
+
+	if (identity_read(job->state_dir, &id) || !id.init_alive || !is_older(job))
+		return;
+	log_error(&jobs_daemon(job->jobs)->log, "job %lld: it has ended or was restarted elsewhere since; what still runs of it here ends",
+		  (long long)job->id);
+	kill(id.init, SIGKILL);
+}
+
+/* ------------------------------------------------------------------ while it runs */
+
+void past_end(struct job *job)
+{
+	log_error(&jobs_daemon(job->jobs)->log, "job %lld: restarted on other nodes; what is here ends",
+		  (long long)job->id);
+	if (job->parts)
+		parts_put_down(job->parts);
+	else
+		json_decref(job_kill(job, SIGKILL));
+}
+
+/* Runs here, and its record is ours to write. */
+static bool is_ours(const struct job *job)
+{
+	return job_is_alive(job) && job->state != JOB_ELSEWHERE && !job->busy &&
+	       (!job->parts || !parts_node(job->parts));
+}
+
+/* [[job, run], ...] of those that have a newer one. */
+static json_t *look(struct channel_reporter *reporter, void *arg)
+{
+	const struct past *past = arg;
+	struct job *job = NULL;
+	json_t *found = json_array(), *record;
+	char why[512];
+
+	while ((job = jobs_next(past->daemon->jobs, job))) {
+		if (!is_ours(job) ||
+		    catalog_job_read(&past->daemon->catalog, job->id, &record, why, sizeof(why)))
+			continue;
+		if (same_uuid(job, record) && run_of(record) > run_of(job->record))
+			json_array_append_new(found, json_pack("[I, I]", (json_int_t)job->id,
+							       run_of(record)));
+		json_decref(record);
+	}
+	return outcome_ok(found);
+}
+
+static void on_progress(json_t *progress, void *arg)
+{
+}
+
+static void on_looked(json_t *outcome, void *arg)
+{
+	struct past *past = arg;
+	json_int_t id, run;
+	struct job *job;
+	json_t *one;
+	size_t i;
+
+	past->worker = NULL;
+	json_array_foreach(json_object_get(outcome, "result"), i, one) {
+		if (json_unpack(one, "[I, I]", &id, &run))
+			continue;
+		job = jobs_known(past->daemon->jobs, id);
+		if (job && is_ours(job) && run_of(job->record) < run)
+			past_end(job);
+	}
+	json_decref(outcome);
+}
+
+static void on_time(void *arg)
+{
+	static const struct channel_ops ops = { on_progress, on_looked };
+	struct past *past = arg;
+	const struct worker_spec spec = { .name = "ckptd-past", .run = look, .arg = past };
+	struct job *job = NULL;
+	bool some = false;
+
+	while ((job = jobs_next(past->daemon->jobs, job)))
+		some = some || is_ours(job);
+	if (some && !past->worker && worker_start(past->daemon, &spec, &ops, past, &past->worker))
+		past->worker = NULL;
+	if (reactor_timer(past->daemon->reactor, LOOK_MS, on_time, past, &past->timer))
+		past->timer = NULL;
+}
+
+int past_open(struct daemon *daemon, struct past **ret_past)
+{
+	struct past *past = calloc(1, sizeof(*past));
+	int err;
+
+	if (!past)
+		return -ENOMEM;
+	past->daemon = daemon;
+	err = reactor_timer(daemon->reactor, LOOK_MS, on_time, past, &past->timer);
+	if (err) {
+		free(past);
+		return err;
+	}
+	*ret_past = past;
+	return 0;
+}
+
+void past_close(struct past *past)
+{
+	if (!past)
+		return;
+	reactor_remove(past->timer);
+	if (past->worker)
+		worker_leave(past->worker);
+	free(past);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Jobs that run here though they were restarted elsewhere: --node-lost said that this node was off, and it
+ * was only not to be heard. What is here ends, as there must never be two.
+ *
+ * Every restart raises the "run" in the job's record (restarting.c). Who runs a job notes of which run it is in
+ * STATE_DIR/ID, and looks into the record again and again: the home of a job, as parts look when their
+ * home is silent (parts_away.c). Where image directories are not shared the record is as old as what runs
+ * here; then it is the other nodes that are asked, of jobs over nodes.
+ */
+#ifndef STILLPOINT_PAST_H
+#define STILLPOINT_PAST_H
+
+#include "supervisor/daemon.h"
+
+struct job;
+struct past;
+
+/* 0 or negative errno. NULL is fine for past_close(). */
+int past_open(struct daemon *daemon, struct past **ret_past);
+void past_close(struct past *past);
+
+/* The run of @job's record is what is about to be started here. 0 or negative errno. */
+int past_note_run(const struct job *job);
+/*
+ * past_end_older() - of a job that a ckptd finds when it begins: end what runs here if it is of a run before
+ * that of the record, or the record says that all of it has ended
+ *
+ * Whose end is then seen as ever. Without a note, or with one of another job, nothing is ended.
+ */
+void past_end_older(const struct job *job);
+/* What is here of @job ends, and the log says why; its record is another's now. */
+void past_end(struct job *job);
+
+#endif /* STILLPOINT_PAST_H */
