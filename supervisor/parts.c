@@ -18,6 +18,7 @@
 #include <time.h>
 
 #include "image/util.h"
+#include "shim/identity.h"
 #include "supervisor/outcome.h"
 
 int64_t parts_clock(void)
@@ -275,11 +276,27 @@ void parts_message(struct parts *p, const struct shim_msg *msg, const void *data
 		parts_signal(p, (int)msg->number);
 }
 
+bool parts_starts_here(const struct parts *p)
+{
+	return p && p->start;
+}
+
+/* Its shim restores, however long that takes: it finds its first process dead, and undoes the start. */
+static void end_start(const struct job *job)
+{
+	struct identity id;
+
+	if (!identity_read(job->state_dir, &id) && id.init_alive)
+		kill(id.init, SIGKILL);
+}
+
 void parts_end_here(struct parts *p, int code, const char *text)
 {
 	const struct shim_msg msg = { .type = SHIM_ABORT, .number = (uint64_t)code };
 	const struct job *job = p->job;
 
+	if (!job->init && p->start)
+		end_start(job);
 	if (!job->init || p->part[p->node].ended)
 		return;
 	if (!code || job->shim < 0 ||

@@ -74,6 +74,8 @@ void parts_cut_off(struct parts *parts);
 unsigned int parts_node(const struct parts *parts);	/* 0: home */
 /* Those of this node, which is not the home, have ended; whether the job has is the home's to say. False for NULL. */
 bool parts_has_ended(const struct parts *parts);
+/* This node, which is not the home, is starting or restoring its part; false for NULL. */
+bool parts_starts_here(const struct parts *parts);
 /* Any of its nodes still reads its image, as far as is known here; false for NULL. */
 bool parts_restoring(const struct parts *parts);
 /* Nodes of which nothing has been heard for some time; NULL: none. A new reference. */

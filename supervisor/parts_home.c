@@ -332,7 +332,21 @@ static int ask_to_start(struct parts *p, unsigned int node)
 	json_object_set(args, "restore", p->restore);
 	err = ask(p, node, "start", args, start_ms(p), on_start, &p->part[node], &p->part[node].start);
 	p->part[node].restoring = !err && p->restore;
+	p->part[node].heard_ms = parts_clock();
 	return err;
+}
+
+/* What it was asked may have gone with a ckptd that has been started anew since. */
+static void find_lost_start(struct part *part)
+{
+	struct parts *p = part->parts;
+
+	if (!part->start || parts_clock() - part->heard_ms < PARTS_SILENT_MS)
+		return;
+	peer_ask_forget(nodes_asks(p->daemon->nodes), part->start);
+	part->start = 0;
+	part->restoring = false;
+	part->again = true;
 }
 
 static void not_asked(struct parts *p, unsigned int node, int err)
@@ -344,7 +358,7 @@ static void not_asked(struct parts *p, unsigned int node, int err)
 	json_decref(outcome);
 }
 
-/* Those that had something else to end first. True: one could not be asked. */
+/* Those that had something else to end first, or may not have heard it. True: one could not be asked. */
 static bool ask_again(struct parts *p)
 {
 	bool failed = false;
@@ -352,12 +366,17 @@ static bool ask_again(struct parts *p)
 	int err;
 
 	for (i = 1; i < p->nr; i++) {
+		find_lost_start(&p->part[i]);
 		if (!p->part[i].again)
 			continue;
 		p->part[i].again = false;
 		err = p->ending ? -ECANCELED : ask_to_start(p, i);
 		if (!err)
 			continue;
+		if (err == -EHOSTUNREACH && parts_clock() < p->part[i].start_until) {
+			p->part[i].again = true;
+			continue;
+		}
 		p->starts--;
 		not_asked(p, i, err);
 		failed = true;
@@ -389,6 +408,7 @@ void parts_start(struct parts *p, const json_t *restore, parts_started_fn fn, vo
 	p->fn = fn;
 	p->arg = arg;
 	for (i = 1; i < p->nr; i++) {
+		p->part[i].start_until = parts_clock() + start_ms(p);
 		err = ask_to_start(p, i);
 		if (err)
 			not_asked(p, i, err);
@@ -471,6 +491,7 @@ static void hear_of_start(struct part *part, const json_t *args)
 	if (json_is_true(json_object_get(args, "starting"))) {
 		part->restoring = !strcmp(state, "restoring");
 		peer_ask_extend(asks, part->start, start_ms(p));
+		part->start_until = parts_clock() + start_ms(p);
 		return;
 	}
 	peer_ask_forget(asks, part->start);

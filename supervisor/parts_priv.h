@@ -27,6 +27,7 @@ struct part {
 	uint64_t cookie;	/* of the question that is open; 0: none */
 	uint64_t start;		/* of the home: of that which starts it */
 	bool again;		/* which is to be asked once more */
+	int64_t start_until;	/* if it is not heard by then it has failed */
 	bool restoring;		/* its image is being read there, as far as is known */
 };
 
@@ -63,6 +64,7 @@ struct parts {
 	unsigned int stuck;	/* ticks that a fence waits for a part that has ended */
 	unsigned int note_again;	/* tick from which on its end is written once more; 0: it was not yet */
 	/* of another node */
+	struct away_start *start;	/* under way; NULL */
 	bool restart;		/* it is being started from its image */
 	bool others_restore;	/* as the home said last */
 	bool gone;		/* no processes any more */

@@ -32,6 +32,7 @@ struct away_start {
 
 static void start_free(struct away_start *start)
 {
+	start->job->parts->start = NULL;
 	json_decref(start->how);
 	json_decref(start->figures);
 	free(start);
@@ -116,7 +117,17 @@ static void on_launched(json_t *outcome, void *arg)
 }
 
 static const struct channel_ops launch_ops = { on_progress, on_launched };
-static const struct job_restore_ops restore_ops = { .ended = on_launched };
+
+/* It may have been told to end while its images were looked at. */
+static json_t *on_checked(void *arg)
+{
+	const struct away_start *start = arg;
+	const struct parts *p = start->job->parts;
+
+	return p->put_down || p->nr_ends ? outcome_error(-ECANCELED, "its start was given up") : NULL;
+}
+
+static const struct job_restore_ops restore_ops = { .checked = on_checked, .ended = on_launched };
 
 static json_t *launch(struct job *job, struct peer_question *q, const json_t *how)
 {
@@ -128,6 +139,7 @@ static json_t *launch(struct job *job, struct peer_question *q, const json_t *ho
 		return outcome_error(-ENOMEM, "out of memory");
 	start->question = q;
 	start->job = job;
+	job->parts->start = start;
 	start->how = json_incref((json_t *)how);
 	job->parts->restart = job->parts->part[job->parts->node].restoring = how;
 	if (how) {
@@ -225,6 +237,12 @@ static void on_start(struct peer_question *q, void *arg)
 	job = parts_job(daemon, id, (uint64_t)run);
 	if (job && !job->busy) {
 		answer_started(q, job, NULL);
+		return;
+	}
+	/* the home has not heard of us for a while; the first question has no taker any more */
+	if (job && job->parts->start) {
+		peer_question_answer(job->parts->start->question, outcome_error(-ECANCELED, "asked again"));
+		job->parts->start->question = q;
 		return;
 	}
 	outcome = rank_record_check(json_object_get(record, "ranks"), &daemon->config);

@@ -139,6 +139,20 @@ restarted_early() {
 	grep -q 'no checkpoint to restart from' "$work/out" && until_state "$id" 'ended 0'
 }
 
+# the order to start is in the socket of a ckptd that is killed before it reads it, and started anew
+lost_order() {
+	local id away job
+	away=$(cat "$work/n2/pid")
+	kill -STOP "$away"
+	(ckptrun -d -n 2 --hosts n1,n2 --mpi none sleep 1 >"$work/id" 2>"$work/err") &
+	job=$!
+	sleep 1
+	stop 2 KILL
+	start 2 && wait $job || { cat "$work/err"; return 1; }
+	id=$(cat "$work/id")
+	until_state "$id" 'ended 0'
+}
+
 # one ckptd dies while the job runs and another comes; what the ranks then do arrives
 survives() {
 	local node=$1 id
@@ -401,6 +415,7 @@ ok 'a home without its image directory ends nothing' unknown 1 --set image_dir="
 ok 'a node without its image directory does not say that nothing is there' unknown 2 --set image_dir="$work/away"
 ok 'a job without a checkpoint is not ended for a restart' stays
 ok 'a restart waits for word that the job has ended everywhere' restarted_early
+ok 'an order to start that is lost is given again' lost_order
 ok 'a job whose directory was removed ends' removed_at_end
 mkdir "$work/small"
 mount -t tmpfs -o size=512k none "$work/small"
@@ -421,7 +436,7 @@ full_shim
 start 3 --set shim="$work/shim"
 meet 1 3
 ok 'a node where no process can be made' ends 1 'node n3: no room' -n 2 --hosts n1,n3 --mpi none sleep 600
-slow_shim 3
+slow_shim 6
 ok 'a start that takes long is killed' kills_start
 stop 3
 start 3
