@@ -198,7 +198,8 @@ static void act_local(struct coord_driver *d, const struct coord_action *act)
 	d->id = act->id;
 	switch (act->kind) {
 	case COORD_ACT_QUIESCE:
-		/* While the last dump is being ended its worker has the tree; then: on_dump_ended(). */
+		d->nr_targets = 0;	/* of an attempt before, that was given up */
+		/* While the last dump is being ended its worker has the tree; then: on_decided_ended(). */
 		if (!d->dump)
 			err = driver_order(d, STATUS_QUIESCE);
 		break;

@@ -227,6 +227,9 @@ void rank_link_close(struct rank_link *link)
 
 int rank_link_order(struct rank_link *link, uint32_t intent)
 {
+	/* As in pages_order(). */
+	if (link->intent == STATUS_RUN && intent != STATUS_RUN)
+		link->targets = 0;
 	link->intent = intent;
 	link->ordered = true;
 	link->asked = false;

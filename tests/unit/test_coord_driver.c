@@ -234,6 +234,41 @@ static void many_targets_are_few_messages(void **state)
 	assert_true(b->parts_json[1]);
 }
 
+/*
+ * Of more than nine nodes one has others below it that may have quiesced, and say how far they are,
+ * while it still has the worker of the last dump. Here that is the home, with the request made for it,
+ * and its shim as it ran on: without a link, or with one that has not said so yet.
+ */
+static void targets_that_come_before_the_order_are_told(void **state)
+{
+	struct coord_event event = driver_event(COORD_EV_REQUEST);
+	struct box *b = *state;
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		b->node[1].comms = 0;
+		box_checkpoint(b, false);
+		b->node[0].mute = i;
+		box_dump(b, BOX_NODES);
+		box_ended(b, 1, NULL);
+		b->node[1].comms = 3;
+		event.request = COORD_CHECKPOINT;
+		event.ticket = 100;
+		driver_feed(b->node[0].job.coord, &event);
+		box_run(b);
+		assert_int_equal(!!b->node[0].link, i);
+		assert_false(b->node[0].held);
+		assert_true(b->node[1].held);
+		b->node[0].mute = false;
+		box_ended(b, 0, NULL);
+		assert_int_equal(b->node[0].link->targets, 3);
+		box_dump(b, BOX_NODES);
+		box_ended(b, 0, NULL);
+		box_ended(b, 1, NULL);
+		assert_true(b->parts_json[2 * (i + 1)]);
+	}
+}
+
 static void who_cannot_be_told_is_not_waited_for(void **state)
 {
 	struct box *b = *state;
@@ -258,6 +293,7 @@ int main(void)
 		TEST(a_worker_that_is_killed_ends_it),
 		TEST(a_home_that_is_back_lets_others_go),
 		TEST(many_targets_are_few_messages),
+		TEST(targets_that_come_before_the_order_are_told),
 		TEST(who_cannot_be_told_is_not_waited_for),
 	};
 
