@@ -528,22 +528,41 @@ void coord_driver_close(struct coord_driver *d)
 	free(d);
 }
 
+/* True: it has been so for long enough to act on. */
+static bool is_unheard(struct coord_driver *d, const json_t *silent)
+{
+	if (!silent)
+		d->silent_looks = 0;
+	return silent && ++d->silent_looks >= SILENT_LOOKS;
+}
+
+static json_t *why_unheard(const struct coord_driver *d, const char *ended, const char *silent)
+{
+	long long id = (long long)d->job->id;
+
+	if (ended)
+		return outcome_error(-ESRCH, "no checkpoint of job %lld: the ranks of node %s have ended; the job runs on",
+				     id, ended);
+	return outcome_error(-EHOSTUNREACH, "no checkpoint of job %lld: node %s does not answer; the job runs on",
+			     id, silent);
+}
+
 /*
  * A node that is not heard keeps nobody waiting: what is not decided is given up, which that node
- * is told when it is back; what is decided counts, whether or not it has said so.
+ * is told when it is back; what is decided counts, whether or not it has said so. One whose ranks have
+ * ended has no coordinator any more, so it will not be heard.
  */
 static void on_watch(void *arg)
 {
 	struct coord_driver *d = arg;
 	struct coord_event event = driver_event(COORD_EV_REQUEST);
 	json_t *silent = d->job->parts ? parts_silent(d->job->parts) : NULL;
+	const char *ended = d->job->parts ? parts_first_ended(d->job->parts) : NULL;
 
 	d->watch = NULL;
 	if (!d->asked)
 		goto out;
-	if (!silent)
-		d->silent_looks = 0;
-	if (!silent || ++d->silent_looks < SILENT_LOOKS) {
+	if (!is_unheard(d, silent) && !ended) {
 		watch(d);
 		goto out;
 	}
@@ -554,9 +573,8 @@ static void on_watch(void *arg)
 		goto out;
 	}
 	if (!d->failure)
-		d->failure = outcome_error(-EHOSTUNREACH, "no checkpoint of job %lld: node %s does not answer; the job runs on",
-					   (long long)d->job->id,
-					   json_string_value(json_array_get(silent, 0)));
+		d->failure = why_unheard(d, ended,
+					 json_string_value(json_array_get(silent, 0)));
 	event.request = COORD_ABORT;
 	driver_feed(d, &event);
 	if (d->asked)

@@ -492,6 +492,15 @@ void box_start(struct box *b, unsigned int node)
 	b->node[node].off = false;
 }
 
+void box_exit(struct box *b, unsigned int node)
+{
+	struct job *job = &b->node[node].job;
+
+	coord_driver_close(job->coord);
+	job->coord = NULL;
+	job->init = 0;
+}
+
 struct box *box_make(void)
 {
 	struct box *b = calloc(1, sizeof(*b));

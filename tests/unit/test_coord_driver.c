@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "supervisor/coord_record.h"
@@ -280,6 +281,47 @@ static void who_cannot_be_told_is_not_waited_for(void **state)
 	assert_false(b->node[0].held || b->node[1].held);
 }
 
+/* The ranks of n2 end when all run on; those of the home have much to do still. */
+static void who_has_no_ranks_any_more_is_not_waited_for(void **state)
+{
+	struct box *b = *state;
+	const char *text;
+
+	box_checkpoint(b, false);
+	box_dump(b, 1);
+	assert_true(b->node[1].dump->went);
+	box_exit(b, 1);
+	assert_true(b->node[1].dump->aborted);
+	box_ended(b, 1, "given up");
+	usleep(1200000);	/* it looks each second */
+	box_run(b);
+	assert_true(b->node[0].dump->aborted);
+	box_ended(b, 0, "given up");
+	assert_int_equal(outcome_errno(b->outcome), -ESRCH);
+	text = json_string_value(json_object_get(json_object_get(b->outcome, "error"), "text"));
+	assert_non_null(strstr(text, "the ranks of node n2 have ended"));
+	assert_false(b->parts_json[1] || b->node[0].image[1] || b->node[0].held);
+}
+
+/* Theirs was saved, and they end before they can say so. */
+static void what_is_decided_counts_without_who_has_ended(void **state)
+{
+	struct box *b = *state;
+
+	box_checkpoint(b, false);
+	box_dump(b, 0);
+	box_exit(b, 1);
+	b->node[0].image[1] = true;
+	b->node[0].dump->ops->stored(b->node[0].dump->arg);
+	box_run(b);
+	assert_true(b->parts_json[1]);
+	box_ended(b, 1, NULL);
+	box_ended(b, 0, NULL);
+	usleep(1200000);
+	box_run(b);
+	assert_true(outcome_is_ok(b->outcome));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -295,6 +337,8 @@ int main(void)
 		TEST(many_targets_are_few_messages),
 		TEST(targets_that_come_before_the_order_are_told),
 		TEST(who_cannot_be_told_is_not_waited_for),
+		TEST(who_has_no_ranks_any_more_is_not_waited_for),
+		TEST(what_is_decided_counts_without_who_has_ended),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
