@@ -189,6 +189,23 @@ static void act_abort(struct coord_driver *d)
 	driver_done(d, COORD_ACT_ABORT, 0, COORD_WHY_NONE);
 }
 
+static void act_quiesce(struct coord_driver *d)
+{
+	int err = 0;
+
+	d->nr_targets = 0;	/* of an attempt before, that was given up */
+	/* This ckptd began after all were asked, and does not know how to dump. */
+	if (!d->args) {
+		driver_done(d, COORD_ACT_QUIESCE, -ESTALE, COORD_WHY_LOST);
+		return;
+	}
+	/* While the last dump is being ended its worker has the tree; then: on_decided_ended(). */
+	if (!d->dump)
+		err = driver_order(d, STATUS_QUIESCE);
+	if (err)
+		driver_done(d, COORD_ACT_QUIESCE, err, COORD_WHY_FAILED);
+}
+
 static void act_local(struct coord_driver *d, const struct coord_action *act)
 {
 	int err = 0;
@@ -198,11 +215,8 @@ static void act_local(struct coord_driver *d, const struct coord_action *act)
 	d->id = act->id;
 	switch (act->kind) {
 	case COORD_ACT_QUIESCE:
-		d->nr_targets = 0;	/* of an attempt before, that was given up */
-		/* While the last dump is being ended its worker has the tree; then: on_decided_ended(). */
-		if (!d->dump)
-			err = driver_order(d, STATUS_QUIESCE);
-		break;
+		act_quiesce(d);
+		return;
 	case COORD_ACT_FREEZE:
 		d->cut_at = driver_now();
 		err = driver_order(d, STATUS_CUT);

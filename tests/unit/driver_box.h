@@ -46,6 +46,7 @@ struct box_node {
 	bool image[BOX_GENERATIONS];
 	unsigned int sent_commits;	/* orders that it has sent */
 	unsigned int promotions;	/* that were called for */
+	unsigned int orders;	/* to its ranks */
 };
 
 struct box {

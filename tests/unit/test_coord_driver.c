@@ -281,6 +281,27 @@ static void who_cannot_be_told_is_not_waited_for(void **state)
 	assert_false(b->node[0].held || b->node[1].held);
 }
 
+/* Its ckptd died after it was asked, and before the order came; so nobody asks the new one. */
+static void who_does_not_know_how_to_dump_holds_nobody(void **state)
+{
+	struct coord_event event = driver_event(COORD_EV_REQUEST);
+	struct box *b = *state;
+
+	commit_but_the_worker(b);
+	box_ended(b, 1, NULL);
+	box_kill(b, 1);
+	box_start(b, 1);
+	b->node[1].orders = 0;
+	event.request = COORD_CHECKPOINT;
+	driver_feed(b->node[0].job.coord, &event);
+	box_run(b);
+	assert_int_equal(b->node[1].orders, 0);
+	assert_false(b->node[0].held);
+	box_checkpoint(b, false);
+	box_dump(b, BOX_NODES);
+	assert_true(b->parts_json[3]);
+}
+
 /* The ranks of n2 end when all run on; those of the home have much to do still. */
 static void who_has_no_ranks_any_more_is_not_waited_for(void **state)
 {
@@ -337,6 +358,7 @@ int main(void)
 		TEST(many_targets_are_few_messages),
 		TEST(targets_that_come_before_the_order_are_told),
 		TEST(who_cannot_be_told_is_not_waited_for),
+		TEST(who_does_not_know_how_to_dump_holds_nobody),
 		TEST(who_has_no_ranks_any_more_is_not_waited_for),
 		TEST(what_is_decided_counts_without_who_has_ended),
 	};
