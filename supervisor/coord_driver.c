@@ -24,6 +24,7 @@
 #define QUIESCE_MS	30000	/* until ranks that are behind in a collective have got there */
 #define RETRY_MS	200	/* connections lose nothing; what is slow on a busy node is not lost */
 #define PAUSE_MS	60000	/* if the configuration has none */
+#define STILL_MS	5000	/* beyond the pause: until ranks are silent, the worker has begun, all nodes know */
 #define DUMP_MS		(4 * 3600 * 1000)
 #define RESTART_MS	300000
 #define WATCH_MS	1000
@@ -419,7 +420,7 @@ static int create(struct coord_driver *d)
 		.incarnation = driver_now(),
 		.run = { .attempt = 1 },
 		.limits = { .retry = RETRY_MS, .retry_max = 1000, .quiesce = quiesce,
-			    .pause = pause, .dump = DUMP_MS, .restart = RESTART_MS },
+			    .pause = pause + STILL_MS, .dump = DUMP_MS, .restart = RESTART_MS },
 		.max_comms = MAX_COMMS, .max_channels = max_channels(&d->ranks),
 		.nr_ranks = d->ranks.size, .node_of = d->ranks.node_of,
 		.table = &coord_table,

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "supervisor/coord_priv.h"
 #include "supervisor/coord_record.h"
 #include "tests/unit/driver_box.h"
 
@@ -343,6 +344,21 @@ static void what_is_decided_counts_without_who_has_ended(void **state)
 	assert_true(outcome_is_ok(b->outcome));
 }
 
+/* It is the tree's: ranks that become silent, and a worker that begins, are not in it. */
+static void the_pause_of_the_configuration_is_not_all_there_is(void **state)
+{
+	static const unsigned int configured[] = { 50, 0 };
+	static const uint32_t limit[] = { 5050, 65000 };
+	struct box *b = *state;
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		b->node[i].daemon.config.max_pause_ms = configured[i];
+		assert_int_equal(driver_open(&b->node[i].job), 0);
+		assert_int_equal(b->node[i].job.coord->coord->config.limits.pause, limit[i]);
+	}
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -358,6 +374,7 @@ int main(void)
 		TEST(many_targets_are_few_messages),
 		TEST(targets_that_come_before_the_order_are_told),
 		TEST(who_cannot_be_told_is_not_waited_for),
+		TEST(the_pause_of_the_configuration_is_not_all_there_is),
 		TEST(who_does_not_know_how_to_dump_holds_nobody),
 		TEST(who_has_no_ranks_any_more_is_not_waited_for),
 		TEST(what_is_decided_counts_without_who_has_ended),
