@@ -157,6 +157,20 @@ static unsigned int first_undrained(const struct pages *p)
 	return i;
 }
 
+/*
+ * A message may have come while the library of the rank that sent it still waits for a word from that
+ * which has it, and for that both must go on; nobody does any more when all are to be silent. Nothing is
+ * sent now, so it ends, and needs nobody to know of these counts.
+ */
+static unsigned int first_pending(const struct pages *p)
+{
+	unsigned int i;
+
+	for (i = 0; i < p->ranks->nr && !pages_load(&p->page[i]->answer.pending); i++)
+		;
+	return i;
+}
+
 static int look_draining(struct look *look)
 {
 	struct pages *p = look->pages;
@@ -171,6 +185,8 @@ static int look_draining(struct look *look)
 	for (i = 0; i < p->ranks->nr && !err; i++)
 		err = tell_counts(look, i, true);
 	look->first = first_undrained(p);
+	if (look->first == p->ranks->nr && !p->reached)
+		look->first = first_pending(p);
 	if (err || p->reached || look->first < p->ranks->nr)
 		return err;
 	err = pages_report(look, SHIM_REACHED, STATUS_DRAINING, p->number, NULL, 0);

@@ -47,7 +47,7 @@ struct coord_limits {			/* milliseconds */
 	uint32_t retry;			/* first repetition */
 	uint32_t retry_max;
 	uint32_t quiesce;		/* QUIESCE to drained */
-	uint32_t pause;			/* of frozen ranks: the module's maximum */
+	uint32_t pause;			/* FREEZE to captured: the module's maximum, and what is around it */
 	uint32_t dump;
 	uint32_t restart;		/* each phase of one */
 };

@@ -24,6 +24,7 @@
 #define QUIESCE_MS	30000	/* until ranks that are behind in a collective have got there */
 #define RETRY_MS	200	/* connections lose nothing; what is slow on a busy node is not lost */
 #define PAUSE_MS	60000	/* if the configuration has none */
+#define STILL_MS	5000	/* beyond the pause: until ranks are silent, the worker has begun, all nodes know */
 #define DUMP_MS		(4 * 3600 * 1000)
 #define RESTART_MS	300000
 #define WATCH_MS	1000
@@ -189,6 +190,23 @@ static void act_abort(struct coord_driver *d)
 	driver_done(d, COORD_ACT_ABORT, 0, COORD_WHY_NONE);
 }
 
+static void act_quiesce(struct coord_driver *d)
+{
+	int err = 0;
+
+	d->nr_targets = 0;	/* of an attempt before, that was given up */
+	/* This ckptd began after all were asked, and does not know how to dump. */
+	if (!d->args) {
+		driver_done(d, COORD_ACT_QUIESCE, -ESTALE, COORD_WHY_LOST);
+		return;
+	}
+	/* While the last dump is being ended its worker has the tree; then: on_decided_ended(). */
+	if (!d->dump)
+		err = driver_order(d, STATUS_QUIESCE);
+	if (err)
+		driver_done(d, COORD_ACT_QUIESCE, err, COORD_WHY_FAILED);
+}
+
 static void act_local(struct coord_driver *d, const struct coord_action *act)
 {
 	int err = 0;
@@ -198,10 +216,8 @@ static void act_local(struct coord_driver *d, const struct coord_action *act)
 	d->id = act->id;
 	switch (act->kind) {
 	case COORD_ACT_QUIESCE:
-		/* While the last dump is being ended its worker has the tree; then: on_dump_ended(). */
-		if (!d->dump)
-			err = driver_order(d, STATUS_QUIESCE);
-		break;
+		act_quiesce(d);
+		return;
 	case COORD_ACT_FREEZE:
 		d->cut_at = driver_now();
 		err = driver_order(d, STATUS_CUT);
@@ -404,7 +420,7 @@ static int create(struct coord_driver *d)
 		.incarnation = driver_now(),
 		.run = { .attempt = 1 },
 		.limits = { .retry = RETRY_MS, .retry_max = 1000, .quiesce = quiesce,
-			    .pause = pause, .dump = DUMP_MS, .restart = RESTART_MS },
+			    .pause = pause + STILL_MS, .dump = DUMP_MS, .restart = RESTART_MS },
 		.max_comms = MAX_COMMS, .max_channels = max_channels(&d->ranks),
 		.nr_ranks = d->ranks.size, .node_of = d->ranks.node_of,
 		.table = &coord_table,
@@ -527,22 +543,41 @@ void coord_driver_close(struct coord_driver *d)
 	free(d);
 }
 
+/* True: it has been so for long enough to act on. */
+static bool is_unheard(struct coord_driver *d, const json_t *silent)
+{
+	if (!silent)
+		d->silent_looks = 0;
+	return silent && ++d->silent_looks >= SILENT_LOOKS;
+}
+
+static json_t *why_unheard(const struct coord_driver *d, const char *ended, const char *silent)
+{
+	long long id = (long long)d->job->id;
+
+	if (ended)
+		return outcome_error(-ESRCH, "no checkpoint of job %lld: the ranks of node %s have ended; the job runs on",
+				     id, ended);
+	return outcome_error(-EHOSTUNREACH, "no checkpoint of job %lld: node %s does not answer; the job runs on",
+			     id, silent);
+}
+
 /*
  * A node that is not heard keeps nobody waiting: what is not decided is given up, which that node
- * is told when it is back; what is decided counts, whether or not it has said so.
+ * is told when it is back; what is decided counts, whether or not it has said so. One whose ranks have
+ * ended has no coordinator any more, so it will not be heard.
  */
 static void on_watch(void *arg)
 {
 	struct coord_driver *d = arg;
 	struct coord_event event = driver_event(COORD_EV_REQUEST);
 	json_t *silent = d->job->parts ? parts_silent(d->job->parts) : NULL;
+	const char *ended = d->job->parts ? parts_first_ended(d->job->parts) : NULL;
 
 	d->watch = NULL;
 	if (!d->asked)
 		goto out;
-	if (!silent)
-		d->silent_looks = 0;
-	if (!silent || ++d->silent_looks < SILENT_LOOKS) {
+	if (!is_unheard(d, silent) && !ended) {
 		watch(d);
 		goto out;
 	}
@@ -553,9 +588,8 @@ static void on_watch(void *arg)
 		goto out;
 	}
 	if (!d->failure)
-		d->failure = outcome_error(-EHOSTUNREACH, "no checkpoint of job %lld: node %s does not answer; the job runs on",
-					   (long long)d->job->id,
-					   json_string_value(json_array_get(silent, 0)));
+		d->failure = why_unheard(d, ended,
+					 json_string_value(json_array_get(silent, 0)));
 	event.request = COORD_ABORT;
 	driver_feed(d, &event);
 	if (d->asked)

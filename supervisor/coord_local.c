@@ -293,6 +293,9 @@ void driver_tell_targets(struct coord_driver *d)
 	size_t at, n, nr = d->nr_targets;
 	int err = 0;
 
+	/* The order to quiesce may still be to come, and has the shim forget what it was told before. */
+	if (d->kind == COORD_ACT_QUIESCE)
+		return;
 	d->nr_targets = 0;
 	for (at = 0; at < nr && d->link && !err; at += n) {
 		n = nr - at < TARGETS_MAX ? nr - at : TARGETS_MAX;

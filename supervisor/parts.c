@@ -114,6 +114,17 @@ json_t *parts_silent(const struct parts *p)
 	return names;
 }
 
+const char *parts_first_ended(const struct parts *p)
+{
+	unsigned int i;
+
+	for (i = 1; !p->node && i < p->nr; i++) {
+		if (p->part[i].ended)
+			return parts_name(p, i);
+	}
+	return NULL;
+}
+
 bool parts_lost(const struct parts *p)
 {
 	json_t *silent = parts_silent(p);

@@ -80,6 +80,8 @@ bool parts_starts_here(const struct parts *parts);
 bool parts_restoring(const struct parts *parts);
 /* Nodes of which nothing has been heard for some time; NULL: none. A new reference. */
 json_t *parts_silent(const struct parts *parts);
+/* Of the home: name of the first other node whose part has ended, for good; NULL: none. */
+const char *parts_first_ended(const struct parts *parts);
 /* As far as this node can tell, one is: the home of any, any other of the home. */
 bool parts_lost(const struct parts *parts);
 

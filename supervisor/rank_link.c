@@ -85,7 +85,9 @@ static int handle(struct rank_link *link, const struct shim_msg *msg, const void
 	case SHIM_BEGUN:
 		if (len % sizeof(struct shim_seq))
 			return -EPROTO;
-		link->ops->begun(data, len / sizeof(struct shim_seq), link->arg);
+		/* At an order to quiesce all is said anew. */
+		if (latest)
+			link->ops->begun(data, len / sizeof(struct shim_seq), link->arg);
 		return 0;
 	case SHIM_COUNTS:
 		return latest ? on_counts(link, msg, data, len) : 0;

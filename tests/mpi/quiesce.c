@@ -294,11 +294,15 @@ static bool catch_up(struct job *job)
 
 static bool drained(const struct job *job)
 {
-	for (uint32_t i = 0; i < job->nr; i++)
+	for (uint32_t i = 0; i < job->nr; i++) {
+		/* as in shim/pages.c */
+		if (__atomic_load_n(&job->page[i]->answer.pending, __ATOMIC_ACQUIRE))
+			return false;
 		for (uint32_t k = 0; k < job->nr; k++)
 			if (status_sent(job->page[i])[k] !=
 			    __atomic_load_n(&status_received(job->page[k])[i], __ATOMIC_RELAXED))
 				return false;
+	}
 	return true;
 }
 

@@ -195,8 +195,6 @@ static void power_off(struct world *w, uint32_t n)
 	world_trace(w, "n%u power off", n);
 	node->power = false;
 	world_crash(w, n);
-	node->intent = false;
-	node->closed = false;
 	node->run = (struct coord_id){ 0 };
 }
 

@@ -4,7 +4,7 @@
  *
  * An action takes time, may fail, and its effect is there when it is done.  ABORT and KILL
  * void what is under way.  Frozen ranks and snapshots belong to the daemon's open
- * device and go with it; ranks, their intent, images and the record do not.
+ * device and go with it, and so does the intent; ranks, images and the record do not.
  */
 #include "tests/sim/sim.h"
 
@@ -87,10 +87,7 @@ void local_resume(struct world *w, uint32_t n)
 	if (outcome && (!outcome->first_resume || w->now < outcome->first_resume))
 		outcome->first_resume = w->now;
 	node->frozen = false;
-	node->intent = false;
-	node->closed = false;
-	node->catching = false;
-	ranks_wake(w, n);
+	ranks_run_on(w, n);
 }
 
 static void snapshot(struct world *w, uint32_t n, struct coord_id id)

@@ -244,6 +244,17 @@ void ranks_wake(struct world *w, uint32_t n)
 	}
 }
 
+void ranks_run_on(struct world *w, uint32_t n)
+{
+	struct node *node = &w->nodes[n];
+
+	node->intent = false;
+	node->closed = false;
+	node->catching = false;
+	node->drain++;
+	ranks_wake(w, n);
+}
+
 /* ------------------------------------------------------------------- glue */
 
 void ranks_quiesced(struct world *w, uint32_t n)
@@ -326,7 +337,21 @@ static void drain_light(struct world *w, uint32_t n)
 	}
 }
 
-static void drain(struct world *w, uint32_t n)
+static void plan_drain(struct world *w, uint32_t n, enum sim_event event, uint32_t rank)
+{
+	world_plan(w, world_random(w, 5 * MS), (struct item){
+			.event = event, .node = n, .life = w->nodes[n].life,
+			.a = rank, .b = w->nodes[n].drain });
+}
+
+static bool is_draining(const struct world *w, const struct item *item)
+{
+	const struct node *node = &w->nodes[item->node];
+
+	return node->up && node->life == item->life && node->drain == item->b;
+}
+
+static void tell_sent(struct world *w, uint32_t n)
 {
 	struct coord_event event = { .kind = COORD_EV_SENT };
 	uint32_t r, other;
@@ -341,11 +366,35 @@ static void drain(struct world *w, uint32_t n)
 			world_feed(w, n, &event);
 		}
 	}
+}
+
+/* All ranks of the node are held, which took its time. What they have received comes in pieces. */
+void ranks_close(struct world *w, const struct item *item)
+{
+	struct node *node = &w->nodes[item->node];
+	struct coord_event event = { .kind = COORD_EV_CLOSED };
+	uint32_t r;
+
+	if (!is_draining(w, item))
+		return;
+	node->closed = true;
+	tell_sent(w, item->node);
+	if (!is_draining(w, item))
+		return;
 	for (r = 0; r < w->nr_ranks; r++) {
-		for (other = 0; w->node_of[r] == n && other < w->nr_ranks; other++) {
-			if (w->ranks[r].arrived[other])
-				tell_received(w, r, other);
-		}
+		if (w->node_of[r] == item->node)
+			plan_drain(w, item->node, SIM_RECEIVED, r);
+	}
+	world_feed(w, item->node, &event);
+}
+
+void ranks_received(struct world *w, const struct item *item)
+{
+	uint32_t other;
+
+	for (other = 0; is_draining(w, item) && other < w->nr_ranks; other++) {
+		if (w->ranks[item->a].arrived[other])
+			tell_received(w, item->a, other);
 	}
 }
 
@@ -353,14 +402,15 @@ void ranks_drain(struct world *w, uint32_t n)
 {
 	struct node *node = &w->nodes[n];
 	struct coord_event event = { .kind = COORD_EV_CLOSED };
-	uint32_t life = node->life;
 
 	node->catching = false;
+	node->drain++;
+	if (w->programs) {
+		plan_drain(w, n, SIM_CLOSE, 0);
+		return;
+	}
 	node->closed = true;
-	if (w->programs)
-		drain(w, n);
-	else
-		drain_light(w, n);
-	if (node->life == life)
+	drain_light(w, n);
+	if (node->up)
 		world_feed(w, n, &event);
 }

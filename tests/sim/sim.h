@@ -70,6 +70,7 @@ struct node {
 	uint32_t wake;
 	uint32_t local;		/* cookie of the action under way */
 	bool catching;
+	uint32_t drain;		/* which one is under way; another: none */
 	/* machine */
 	bool power;
 	bool off_for_good;
@@ -117,6 +118,8 @@ enum sim_event {
 	SIM_LEAVE,
 	SIM_ARRIVE,
 	SIM_LIGHT,		/* big: ranks have caught up */
+	SIM_CLOSE,		/* of a drain: all ranks of the node are held */
+	SIM_RECEIVED,		/* of a drain: what one has received is told */
 	SIM_START,		/* of a daemon */
 	SIM_CRASH,
 	SIM_FAULT,
@@ -206,6 +209,10 @@ void ranks_check(struct world *w, uint32_t node);	/* has it caught up? */
 void ranks_drain(struct world *w, uint32_t node);
 void ranks_wake(struct world *w, uint32_t node);
 void ranks_light(struct world *w, const struct item *item);
+void ranks_close(struct world *w, const struct item *item);
+void ranks_received(struct world *w, const struct item *item);
+/* Nothing is asked of them any more. */
+void ranks_run_on(struct world *w, uint32_t node);
 
 /* faults.c */
 void faults_plan(struct world *w);

@@ -242,7 +242,7 @@ void world_start(struct world *w, uint32_t n)
 	faults_remind(w, n);
 }
 
-/* The daemon ends: the kernel lets go what it held; what ranks were told stays. */
+/* The daemon ends: the kernel lets go what it held, and the shim has ranks run on. */
 void world_crash(struct world *w, uint32_t n)
 {
 	struct node *node = &w->nodes[n];
@@ -261,6 +261,7 @@ void world_crash(struct world *w, uint32_t n)
 	free(node->memory);
 	node->memory = NULL;
 	node->coord = NULL;
+	ranks_run_on(w, n);
 	if (node->power)
 		world_in(w, 20 * MS + world_random(w, 3 * SEC), SIM_START, n);
 }
@@ -338,6 +339,12 @@ static void happen(struct world *w, struct item *item)
 		break;
 	case SIM_LIGHT:
 		ranks_light(w, item);
+		break;
+	case SIM_CLOSE:
+		ranks_close(w, item);
+		break;
+	case SIM_RECEIVED:
+		ranks_received(w, item);
 		break;
 	case SIM_START:
 		world_start(w, item->node);

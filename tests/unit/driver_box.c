@@ -17,7 +17,7 @@
 #include "supervisor/coord_record.h"
 #include "tests/unit/driver_box.h"
 
-#define QUIET_LOOKS	40	/* of 5 ms; beyond the machine's first repetitions */
+#define QUIET_MS	210	/* beyond the machine's first repetitions; on a busy machine looks are few */
 #define MESSAGES	4096
 
 struct peer_question {
@@ -227,10 +227,14 @@ void rank_link_close(struct rank_link *link)
 
 int rank_link_order(struct rank_link *link, uint32_t intent)
 {
+	/* As in pages_order(). */
+	if (link->intent == STATUS_RUN && intent != STATUS_RUN)
+		link->targets = 0;
 	link->intent = intent;
 	link->ordered = true;
 	link->asked = false;
 	link->node->held = intent != STATUS_RUN;
+	link->node->orders++;
 	return 0;
 }
 
@@ -407,15 +411,15 @@ int catalog_generation_remove(const struct catalog *catalog, int64_t job, int64_
 
 void box_run(struct box *b)
 {
-	unsigned int quiet = 0;
+	uint64_t last = driver_now();
 
-	while (quiet < QUIET_LOOKS) {
-		if (deliver() || obey(&b->node[0]) || obey(&b->node[1]) || fire()) {
-			quiet = 0;
-			continue;
-		}
-		quiet++;
-		usleep(5000);
+	for (;;) {
+		if (deliver() || obey(&b->node[0]) || obey(&b->node[1]) || fire())
+			last = driver_now();
+		else if (driver_now() >= last + QUIET_MS * COORD_MS)
+			break;
+		else
+			usleep(5000);
 	}
 }
 
@@ -487,6 +491,15 @@ void box_kill(struct box *b, unsigned int node)
 void box_start(struct box *b, unsigned int node)
 {
 	b->node[node].off = false;
+}
+
+void box_exit(struct box *b, unsigned int node)
+{
+	struct job *job = &b->node[node].job;
+
+	coord_driver_close(job->coord);
+	job->coord = NULL;
+	job->init = 0;
 }
 
 struct box *box_make(void)

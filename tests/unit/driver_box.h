@@ -46,6 +46,7 @@ struct box_node {
 	bool image[BOX_GENERATIONS];
 	unsigned int sent_commits;	/* orders that it has sent */
 	unsigned int promotions;	/* that were called for */
+	unsigned int orders;	/* to its ranks */
 };
 
 struct box {
@@ -64,6 +65,8 @@ void box_run(struct box *box);
 /* A ckptd ends, and its dump's worker goes on; another one begins. */
 void box_kill(struct box *box, unsigned int node);
 void box_start(struct box *box, unsigned int node);
+/* The ranks there end, as do their ckptd's dealings with them. */
+void box_exit(struct box *box, unsigned int node);
 void box_captured(struct box *box, unsigned int node);
 void box_stored(struct box *box, unsigned int node);
 /* @text: why it failed; NULL */

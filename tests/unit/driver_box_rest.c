@@ -42,6 +42,13 @@ json_t *parts_silent(const struct parts *parts)
 	return NULL;
 }
 
+const char *parts_first_ended(const struct parts *parts)
+{
+	const struct box_node *home = box_node_of(parts->daemon);
+
+	return !parts->node && !home[1].job.init ? "n2" : NULL;
+}
+
 struct job *parts_job(struct daemon *daemon, int64_t id, uint64_t run)
 {
 	return &box_node_of(daemon)->job;

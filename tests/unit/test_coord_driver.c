@@ -11,8 +11,10 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "supervisor/coord_priv.h"
 #include "supervisor/coord_record.h"
 #include "tests/unit/driver_box.h"
 
@@ -234,6 +236,41 @@ static void many_targets_are_few_messages(void **state)
 	assert_true(b->parts_json[1]);
 }
 
+/*
+ * Of more than nine nodes one has others below it that may have quiesced, and say how far they are,
+ * while it still has the worker of the last dump. Here that is the home, with the request made for it,
+ * and its shim as it ran on: without a link, or with one that has not said so yet.
+ */
+static void targets_that_come_before_the_order_are_told(void **state)
+{
+	struct coord_event event = driver_event(COORD_EV_REQUEST);
+	struct box *b = *state;
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		b->node[1].comms = 0;
+		box_checkpoint(b, false);
+		b->node[0].mute = i;
+		box_dump(b, BOX_NODES);
+		box_ended(b, 1, NULL);
+		b->node[1].comms = 3;
+		event.request = COORD_CHECKPOINT;
+		event.ticket = 100;
+		driver_feed(b->node[0].job.coord, &event);
+		box_run(b);
+		assert_int_equal(!!b->node[0].link, i);
+		assert_false(b->node[0].held);
+		assert_true(b->node[1].held);
+		b->node[0].mute = false;
+		box_ended(b, 0, NULL);
+		assert_int_equal(b->node[0].link->targets, 3);
+		box_dump(b, BOX_NODES);
+		box_ended(b, 0, NULL);
+		box_ended(b, 1, NULL);
+		assert_true(b->parts_json[2 * (i + 1)]);
+	}
+}
+
 static void who_cannot_be_told_is_not_waited_for(void **state)
 {
 	struct box *b = *state;
@@ -243,6 +280,83 @@ static void who_cannot_be_told_is_not_waited_for(void **state)
 	assert_non_null(b->outcome);
 	assert_false(outcome_is_ok(b->outcome));
 	assert_false(b->node[0].held || b->node[1].held);
+}
+
+/* Its ckptd died after it was asked, and before the order came; so nobody asks the new one. */
+static void who_does_not_know_how_to_dump_holds_nobody(void **state)
+{
+	struct coord_event event = driver_event(COORD_EV_REQUEST);
+	struct box *b = *state;
+
+	commit_but_the_worker(b);
+	box_ended(b, 1, NULL);
+	box_kill(b, 1);
+	box_start(b, 1);
+	b->node[1].orders = 0;
+	event.request = COORD_CHECKPOINT;
+	driver_feed(b->node[0].job.coord, &event);
+	box_run(b);
+	assert_int_equal(b->node[1].orders, 0);
+	assert_false(b->node[0].held);
+	box_checkpoint(b, false);
+	box_dump(b, BOX_NODES);
+	assert_true(b->parts_json[3]);
+}
+
+/* The ranks of n2 end when all run on; those of the home have much to do still. */
+static void who_has_no_ranks_any_more_is_not_waited_for(void **state)
+{
+	struct box *b = *state;
+	const char *text;
+
+	box_checkpoint(b, false);
+	box_dump(b, 1);
+	assert_true(b->node[1].dump->went);
+	box_exit(b, 1);
+	assert_true(b->node[1].dump->aborted);
+	box_ended(b, 1, "given up");
+	usleep(1200000);	/* it looks each second */
+	box_run(b);
+	assert_true(b->node[0].dump->aborted);
+	box_ended(b, 0, "given up");
+	assert_int_equal(outcome_errno(b->outcome), -ESRCH);
+	text = json_string_value(json_object_get(json_object_get(b->outcome, "error"), "text"));
+	assert_non_null(strstr(text, "the ranks of node n2 have ended"));
+	assert_false(b->parts_json[1] || b->node[0].image[1] || b->node[0].held);
+}
+
+/* Theirs was saved, and they end before they can say so. */
+static void what_is_decided_counts_without_who_has_ended(void **state)
+{
+	struct box *b = *state;
+
+	box_checkpoint(b, false);
+	box_dump(b, 0);
+	box_exit(b, 1);
+	b->node[0].image[1] = true;
+	b->node[0].dump->ops->stored(b->node[0].dump->arg);
+	box_run(b);
+	assert_true(b->parts_json[1]);
+	box_ended(b, 1, NULL);
+	box_ended(b, 0, NULL);
+	usleep(1200000);
+	box_run(b);
+	assert_true(outcome_is_ok(b->outcome));
+}
+
+/* It is the tree's: ranks that become silent, and a worker that begins, are not in it. */
+static void the_pause_of_the_configuration_is_not_all_there_is(void **state)
+{
+	static const unsigned int configured[] = { 50, 0 };
+	static const uint32_t limit[] = { 5050, 65000 };
+	struct box *b = *state;
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		b->node[i].daemon.config.max_pause_ms = configured[i];
+		assert_int_equal(driver_open(&b->node[i].job), 0);
+		assert_int_equal(b->node[i].job.coord->coord->config.limits.pause, limit[i]);
+	}
 }
 
 int main(void)
@@ -258,7 +372,12 @@ int main(void)
 		TEST(a_worker_that_is_killed_ends_it),
 		TEST(a_home_that_is_back_lets_others_go),
 		TEST(many_targets_are_few_messages),
+		TEST(targets_that_come_before_the_order_are_told),
 		TEST(who_cannot_be_told_is_not_waited_for),
+		TEST(the_pause_of_the_configuration_is_not_all_there_is),
+		TEST(who_does_not_know_how_to_dump_holds_nobody),
+		TEST(who_has_no_ranks_any_more_is_not_waited_for),
+		TEST(what_is_decided_counts_without_who_has_ended),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

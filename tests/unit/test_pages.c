@@ -277,6 +277,10 @@ static void messages_between_nodes_are_counted(void **state)
 	assert_true(h->counts[0].source == 0 && h->counts[0].dest == 2 && h->counts[0].count == 9);
 	assert_int_equal(w->nr, 0);	/* those between 1 and 2 have not come */
 	status_received(w->page[1])[1] = 6;
+	w->page[0]->answer.pending = 1;		/* it has come, says only who has it */
+	look(w);
+	assert_int_equal(w->nr, 0);
+	w->page[0]->answer.pending = 0;
 	look(w);
 	assert_int_equal(next_heard(w, SHIM_REACHED)->msg.value, STATUS_DRAINING);
 	status_received(w->page[1])[0] = 10;
