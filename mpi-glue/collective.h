@@ -65,11 +65,9 @@ struct meeting {
 	int32_t *ranks;
 };
 
-/* The call is counted; for GLUE_COLLECTIVE(). NULL: this process meets nobody. */
+/* Not counted yet; for GLUE_MEETING_OVER(). NULL: this process meets nobody. */
 struct counter *meeting_of_group(struct meeting *meeting, MPI_Comm comm, MPI_Group group);
-/* @counted: as above; else it is not counted yet */
-struct counter *meeting_of_leaders(struct meeting *meeting, MPI_Comm peer, int remote_leader,
-				   bool counted);
+struct counter *meeting_of_leaders(struct meeting *meeting, MPI_Comm peer, int remote_leader);
 /* For collective.c; @counter is in a meeting. */
 void meeting_add(struct counter *counter, int one);
 void meeting_publish(const struct counter *counter);

@@ -102,8 +102,9 @@ static bool begin_quiesce(void)
 	char why[256] = "membarrier() is missing";
 	int rc;
 
-	__atomic_add_fetch(&glue.epoch, 1, __ATOMIC_SEQ_CST);
 	rc = hold(HOLD_COLL);
+	/* after it: who has this number was let in under the hold, and is no straggler */
+	__atomic_add_fetch(&glue.epoch, 1, __ATOMIC_SEQ_CST);
 	if (!rc)
 		collective_publish();
 	if (is_refused(why, sizeof(why)) || rc) {

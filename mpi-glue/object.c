@@ -237,11 +237,9 @@ int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_c
 
 	if (local && local->size && local->rank == local_leader) {
 		struct meeting meeting = { 0 };
-		bool now = !glue.gathers || !group;
 
-		GLUE_COLLECTIVE_OVER(MPI_Intercomm_create,
-				     meeting_of_leaders(&meeting, peer_comm, remote_leader, now),
-				     group);
+		GLUE_MEETING_OVER(MPI_Intercomm_create,
+				  meeting_of_leaders(&meeting, peer_comm, remote_leader), group);
 		return leader_inside(local_comm, local_leader, peer_comm, remote_leader, tag,
 				     newintercomm);
 	}
@@ -254,7 +252,7 @@ MPI_ALIAS(MPI_Intercomm_create);
 LOWER_TEXT static int create_group_inside(MPI_Comm comm, MPI_Group group, int tag,
 					  MPI_Comm *newcomm, struct meeting *meeting)
 {
-	GLUE_COLLECTIVE_NOW(MPI_Comm_create_group, meeting_of_group(meeting, comm, group));
+	GLUE_MEETING_OVER(MPI_Comm_create_group, meeting_of_group(meeting, comm, group), NULL);
 	MPI_Comm real;
 	int rc = lower_MPI_Comm_create_group(real_comm(comm), real_group(group), tag,
 					     newcomm ? &real : NULL);

@@ -155,6 +155,8 @@ for kind in $KINDS; do
 	INTERVAL=100 ok "$kind: restart: environ_gone" cut "$kind" restart 1 environ_gone
 	INTERVAL=100 ok "$kind: restart: names_kept with 2 ranks" cut "$kind" restart 2 names_kept
 	INTERVAL=100 CUT_ROUNDS=10 ok "$kind: restart: helpers with 2 ranks" cut "$kind" restart 2 helpers
+	INTERVAL=20 CUT_ROUNDS=6 ok "$kind: restart: stopped_in_call with 2 ranks" \
+		cut "$kind" restart 2 stopped_in_call
 	ABORT_AFTER=20000 ok "$kind: restart: MPI_Abort while another library is loaded" aborts "$kind" restart 5
 	cuts[restart]=${CUTS:-2}
 done
