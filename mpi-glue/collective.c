@@ -294,21 +294,25 @@ static struct status_comm *page_slot(const struct counter *counter)
 	return slot < glue.page->max_comms ? &status_comms(glue.page)[slot] : NULL;
 }
 
-void collective_publish_one(const struct counter *counter)
+/* With glue.publishing, under which an identity goes: a slot is another's then. */
+static void publish_locked(const struct counter *counter)
 {
-	struct status_comm *comm = page_slot(counter);
+	struct status_comm *comm;
 
 	if (counter->slot == COUNTER_MEETING) {
-		glue_lock(&glue.publishing);
 		meeting_publish(counter);
-		glue_unlock(&glue.publishing);
 		return;
 	}
-	if (!comm)	/* collective_all_listed() */
-		return;
+	comm = page_slot(counter);
+	if (comm && counter->id)	/* no slot: collective_all_listed() */
+		status_comm_write(comm, counter->id, counter->members,
+				  __atomic_load_n(&counter->seq, __ATOMIC_RELAXED));
+}
+
+void collective_publish_one(const struct counter *counter)
+{
 	glue_lock(&glue.publishing);
-	status_comm_write(comm, counter->id, counter->members,
-			  __atomic_load_n(&counter->seq, __ATOMIC_RELAXED));
+	publish_locked(counter);
 	glue_unlock(&glue.publishing);
 }
 
@@ -341,11 +345,9 @@ void collective_publish(void)
 	for (uint32_t i = 0; i < table->top; i++) {
 		const struct vcomm *comm = (struct vcomm *)vobj_at(VK_COMM, i);
 
-		if (comm && comm->coll.id)
-			collective_publish_one(&comm->coll);
+		if (comm && __atomic_load_n(&comm->coll.id, __ATOMIC_ACQUIRE))
+			publish_locked(&comm->coll);
 	}
-	/* Looked at and cleared at once: one that is named meanwhile is marked, or listed afterwards. */
-	glue_lock(&glue.publishing);
 	slots_mark(used);
 	for (uint32_t i = 0; used && i < glue.page->max_comms; i++)
 		if (!used[i])
@@ -360,6 +362,8 @@ bool collective_all_listed(void)
 {
 	const struct vtable *table = &glue.table[VK_COMM];
 
+	/* Looked at and written at once: one that is named meanwhile is marked, or listed afterwards. */
+	glue_lock(&glue.publishing);
 	for (uint32_t i = 0; i < table->top; i++) {
 		const struct vcomm *comm = (struct vcomm *)vobj_at(VK_COMM, i);
 

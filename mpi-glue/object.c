@@ -30,18 +30,33 @@ LOWER_TEXT static void dtype_drop(struct vdtype *dtype)
 	free(dtype->name);
 }
 
+/*
+ * The glue thread may be about to tell how far it is. A program that goes on using a copy of its handle has the
+ * library say so, and finds no members to count messages of.
+ */
+static void comm_drop(struct vcomm *comm)
+{
+	int32_t *world = comm->world, *local = comm->local;
+
+	glue_lock(&glue.publishing);
+	comm->coll.id = 0;
+	glue_unlock(&glue.publishing);
+	comm->size = comm->remote_size = 0;
+	comm->world = comm->local = NULL;
+	errh_unref(comm->errh);
+	free(comm->saved);
+	free(world);
+	free(local);
+}
+
 void record_drop(struct vobj *obj)
 {
-	struct vcomm *comm = (struct vcomm *)obj;
 	struct vfile *file = (struct vfile *)obj;
 	struct vwin *win = (struct vwin *)obj;
 
 	switch (obj->kind) {
 	case VK_COMM:
-		errh_unref(comm->errh);
-		free(comm->saved);
-		free(comm->world);
-		free(comm->local);
+		comm_drop((struct vcomm *)obj);
 		break;
 	case VK_DTYPE:
 		dtype_drop((struct vdtype *)obj);
