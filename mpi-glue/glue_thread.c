@@ -226,6 +226,7 @@ static void step_cut(uint32_t *state)
 	}
 	/* calls that ranks made to catch up may have been of that kind */
 	if (is_refused(why, sizeof(why)) || rebuild_ask(why, sizeof(why))) {
+		rebuild_forget();	/* what was noted so far, while nobody can free it */
 		library_give();
 		*state = STATUS_REFUSED;
 		refuse(why);
@@ -235,6 +236,7 @@ static void step_cut(uint32_t *state)
 	__atomic_or_fetch(&glue.hold, HOLD_CUT, __ATOMIC_SEQ_CST);
 	library_give();
 	if (status_tell_lower()) {
+		rebuild_forget();
 		*state = STATUS_REFUSED;
 		refuse("the MPI library has more descriptors and threads than the status page has room for");
 		return;
@@ -260,7 +262,9 @@ static void resume(uint32_t *state)
 			return;
 		}
 	}
-	rebuild_forget();
+	/* who was refused has nothing, and may be in MPI */
+	if (*state == STATUS_SILENT)
+		rebuild_forget();
 	glue.run = order->run;
 	*state = STATUS_RUNNING;
 	let_go();
