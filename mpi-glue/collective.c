@@ -337,11 +337,49 @@ void collective_uncount(struct counter *counter)
 	glue_unlock(&glue.publishing);
 }
 
+void collective_not_begun(struct call_mark *mark, struct counter *counter)
+{
+	if (!counter || !glue.page)
+		return;
+	if (mark->collective) {
+		quiesce_retract(mark, counter);
+		return;
+	}
+	collective_uncount(counter);
+	quiesce_publish();
+}
+
+/* Looked at by the library before it sends anything. All members that fail alike stay equal in any case. */
+static bool is_of_arguments(int rc)
+{
+	static const int classes[] = {
+		MPI_ERR_ARG, MPI_ERR_BUFFER, MPI_ERR_COMM, MPI_ERR_COUNT, MPI_ERR_DIMS, MPI_ERR_DISP,
+		MPI_ERR_GROUP, MPI_ERR_INFO, MPI_ERR_OP, MPI_ERR_RANK, MPI_ERR_ROOT, MPI_ERR_SIZE,
+		MPI_ERR_TAG, MPI_ERR_TOPOLOGY, MPI_ERR_TYPE,
+	};
+	int class = MPI_SUCCESS;
+
+	PMPI_Error_class(rc, &class);
+	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
+		if (class == classes[i])
+			return true;
+	return false;
+}
+
+__attribute__((noinline, cold)) void collective_failed(struct call_mark *mark, struct counter *counter,
+						       int rc)
+{
+	if (is_of_arguments(rc))
+		collective_not_begun(mark, counter);
+}
+
 void collective_publish(void)
 {
 	const struct vtable *table = &glue.table[VK_COMM];
 	bool *used = slots_new();
 
+	/* Looked at and written at once: one that is named meanwhile is marked, or listed afterwards. */
+	glue_lock(&glue.publishing);
 	for (uint32_t i = 0; i < table->top; i++) {
 		const struct vcomm *comm = (struct vcomm *)vobj_at(VK_COMM, i);
 
@@ -362,8 +400,6 @@ bool collective_all_listed(void)
 {
 	const struct vtable *table = &glue.table[VK_COMM];
 
-	/* Looked at and written at once: one that is named meanwhile is marked, or listed afterwards. */
-	glue_lock(&glue.publishing);
 	for (uint32_t i = 0; i < table->top; i++) {
 		const struct vcomm *comm = (struct vcomm *)vobj_at(VK_COMM, i);
 
