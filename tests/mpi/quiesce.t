@@ -115,6 +115,8 @@ free_late() {
 		[ -n "$more" ] || ok "$kind: go: progress with $ranks ranks" cut "$kind" go "$ranks" progress
 		[ -n "$more" ] || ok "$kind: go: free_unreceived with $ranks ranks" \
 			cut "$kind" go "$ranks" free_unreceived
+		[ -n "$more" ] || ok "$kind: go: free_inited with $ranks ranks" \
+			cut "$kind" go "$ranks" free_inited
 		[ -n "$more" ] || ok "$kind: go: disconnected with $ranks ranks" \
 			cut "$kind" go "$ranks" disconnected
 		[ -n "$more" ] || INTERVAL=50 ok "$kind: go: many_comms_kept with $ranks ranks" \
@@ -132,6 +134,8 @@ free_late() {
 		cut "$kind" restart 3 disconnected
 	[ -n "$more" ] || CUT_ROUNDS=4 INTERVAL=100 ok "$kind: restart: free_unreceived with 2 ranks" \
 		cut "$kind" restart 2 free_unreceived
+	[ -n "$more" ] || CUT_ROUNDS=4 INTERVAL=100 ok "$kind: restart: free_inited with 2 ranks" \
+		cut "$kind" restart 2 free_inited
 	CUT_ROUNDS=4 INTERVAL=100 ok "$kind: restart: free_late with 3 ranks$more" \
 		cut "$kind" restart 3 free_late
 	cuts[restart]=${CUTS:-2}
