@@ -55,11 +55,15 @@ LOWER_TEXT int PMPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *
 	MPI_Comm *slot;
 	int rc = comm_dup_begin(comm, &desc, &slot);
 
-	if (!rc)
+	bool asked = !rc;
+
+	if (asked)
 		rc = lower_MPI_Comm_idup_with_info(real_comm(comm), real_info(info),
 						    newcomm ? slot : NULL, request ? &real : NULL);
-	if (rc)
+	if (rc) {
+		comm_dup_uncount(&mark, comm, rc, asked);
 		return comm_dup_failed(comm, desc, newcomm, rc, CALL_MPI_Comm_idup_with_info);
+	}
 	comm_dup_done(comm, desc, newcomm, CALL_MPI_Comm_idup_with_info);
 	*request = comm_request(real, comm, desc);
 	return MPI_SUCCESS;

@@ -294,21 +294,25 @@ static struct status_comm *page_slot(const struct counter *counter)
 	return slot < glue.page->max_comms ? &status_comms(glue.page)[slot] : NULL;
 }
 
-void collective_publish_one(const struct counter *counter)
+/* With glue.publishing, under which an identity goes: a slot is another's then. */
+static void publish_locked(const struct counter *counter)
 {
-	struct status_comm *comm = page_slot(counter);
+	struct status_comm *comm;
 
 	if (counter->slot == COUNTER_MEETING) {
-		glue_lock(&glue.publishing);
 		meeting_publish(counter);
-		glue_unlock(&glue.publishing);
 		return;
 	}
-	if (!comm)	/* collective_all_listed() */
-		return;
+	comm = page_slot(counter);
+	if (comm && counter->id)	/* no slot: collective_all_listed() */
+		status_comm_write(comm, counter->id, counter->members,
+				  __atomic_load_n(&counter->seq, __ATOMIC_RELAXED));
+}
+
+void collective_publish_one(const struct counter *counter)
+{
 	glue_lock(&glue.publishing);
-	status_comm_write(comm, counter->id, counter->members,
-			  __atomic_load_n(&counter->seq, __ATOMIC_RELAXED));
+	publish_locked(counter);
 	glue_unlock(&glue.publishing);
 }
 
@@ -333,19 +337,55 @@ void collective_uncount(struct counter *counter)
 	glue_unlock(&glue.publishing);
 }
 
+void collective_not_begun(struct call_mark *mark, struct counter *counter)
+{
+	if (!counter || !glue.page)
+		return;
+	if (mark->collective) {
+		quiesce_retract(mark, counter);
+		return;
+	}
+	collective_uncount(counter);
+	quiesce_publish();
+}
+
+/* Looked at by the library before it sends anything. All members that fail alike stay equal in any case. */
+static bool is_of_arguments(int rc)
+{
+	static const int classes[] = {
+		MPI_ERR_ARG, MPI_ERR_BUFFER, MPI_ERR_COMM, MPI_ERR_COUNT, MPI_ERR_DIMS, MPI_ERR_DISP,
+		MPI_ERR_GROUP, MPI_ERR_INFO, MPI_ERR_OP, MPI_ERR_RANK, MPI_ERR_ROOT, MPI_ERR_SIZE,
+		MPI_ERR_TAG, MPI_ERR_TOPOLOGY, MPI_ERR_TYPE,
+	};
+	int class = MPI_SUCCESS;
+
+	PMPI_Error_class(rc, &class);
+	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
+		if (class == classes[i])
+			return true;
+	return false;
+}
+
+__attribute__((noinline, cold)) void collective_failed(struct call_mark *mark, struct counter *counter,
+						       int rc)
+{
+	if (is_of_arguments(rc))
+		collective_not_begun(mark, counter);
+}
+
 void collective_publish(void)
 {
 	const struct vtable *table = &glue.table[VK_COMM];
 	bool *used = slots_new();
 
+	/* Looked at and written at once: one that is named meanwhile is marked, or listed afterwards. */
+	glue_lock(&glue.publishing);
 	for (uint32_t i = 0; i < table->top; i++) {
 		const struct vcomm *comm = (struct vcomm *)vobj_at(VK_COMM, i);
 
-		if (comm && comm->coll.id)
-			collective_publish_one(&comm->coll);
+		if (comm && __atomic_load_n(&comm->coll.id, __ATOMIC_ACQUIRE))
+			publish_locked(&comm->coll);
 	}
-	/* Looked at and cleared at once: one that is named meanwhile is marked, or listed afterwards. */
-	glue_lock(&glue.publishing);
 	slots_mark(used);
 	for (uint32_t i = 0; used && i < glue.page->max_comms; i++)
 		if (!used[i])

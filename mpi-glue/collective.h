@@ -65,11 +65,9 @@ struct meeting {
 	int32_t *ranks;
 };
 
-/* The call is counted; for GLUE_COLLECTIVE(). NULL: this process meets nobody. */
+/* Not counted yet; for GLUE_MEETING_OVER(). NULL: this process meets nobody. */
 struct counter *meeting_of_group(struct meeting *meeting, MPI_Comm comm, MPI_Group group);
-/* @counted: as above; else it is not counted yet */
-struct counter *meeting_of_leaders(struct meeting *meeting, MPI_Comm peer, int remote_leader,
-				   bool counted);
+struct counter *meeting_of_leaders(struct meeting *meeting, MPI_Comm peer, int remote_leader);
 /* For collective.c; @counter is in a meeting. */
 void meeting_add(struct counter *counter, int one);
 void meeting_publish(const struct counter *counter);
@@ -87,6 +85,15 @@ int collective_name_dup(struct vcomm *comm, const struct vcomm *from);
 void collective_count(struct counter *counter);
 /* Counted on the way in, but held: not begun. Also where the page says it already. */
 void collective_uncount(struct counter *counter);
+/*
+ * In a call that is counted and failed before anything of it was begun: it is not counted any more, as this rank will
+ * call again and others did not fail. @counter may be NULL.
+ */
+void collective_not_begun(struct call_mark *mark, struct counter *counter);
+/* The same if @rc, the library's, is about arguments. */
+void collective_failed(struct call_mark *mark, struct counter *counter, int rc);
+/* For duplicates: object.c. */
+void comm_dup_uncount(struct call_mark *mark, MPI_Comm comm, int rc, bool asked);
 /* May the holder of this counter begin one more? The page's targets decide. */
 bool collective_may_begin(const struct counter *counter);
 /* Others have begun what this rank's application has not. */

@@ -323,11 +323,6 @@ LOWER_TEXT static void drain_comm(struct vobj *comm, MPI_Comm real)
 	}
 }
 
-static bool may_drain(const struct vobj *comm)
-{
-	return comm_below((const struct vcomm *)comm) && !(comm->freed && is_started_on(comm));
-}
-
 static void kept_test_all(const struct vobj *going)
 {
 	for (struct kept *kept = glue.drained ? glue.drained->first : NULL; kept;
@@ -357,7 +352,8 @@ void drain_step(void)
 	for (uint32_t i = 0; i < table->top; i++) {
 		struct vobj *comm = vobj_at(VK_COMM, i);
 
-		if (comm && may_drain(comm) && !(coming && is_coming(comm)))
+		/* freed or not: others may have sent on it, and kept_discard() leaves what a request will receive */
+		if (comm && comm_below((struct vcomm *)comm) && !(coming && is_coming(comm)))
 			drain_comm(comm, (MPI_Comm)comm_below((struct vcomm *)comm));
 	}
 	kept_test_all(NULL);

@@ -54,8 +54,10 @@ LOWER_TEXT int PMPI_File_open(MPI_Comm comm, const char *filename, int amode, MP
 	/* also when it fails: MPICH's Fortran library makes an integer of it in any case */
 	*fh = MPI_FILE_NULL;
 	rc = lower_MPI_File_open(real_comm(comm), filename, amode, real_info(info), &real);
-	if (rc)
+	if (rc) {
+		collective_failed(&mark, counter_of(comm), rc);
 		return fail_file(MPI_FILE_NULL, rc, CALL_MPI_File_open);
+	}
 	*fh = wrap_file(real);
 	desc = (struct vfile *)vobj_file(*fh);
 	if (!desc)
@@ -75,8 +77,10 @@ LOWER_TEXT int PMPI_File_close(MPI_File *fh)
 	MPI_File real = real_file(*fh);
 	int rc = lower_MPI_File_close(&real);
 
-	if (rc)
+	if (rc) {
+		collective_failed(&mark, counter_of_file(*fh), rc);
 		return fail_file(*fh, rc, CALL_MPI_File_close);
+	}
 	vobj_release(vobj_file(*fh));
 	*fh = MPI_FILE_NULL;
 	return rc;
@@ -116,8 +120,12 @@ LOWER_TEXT int PMPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype ety
 	int rc = lower_MPI_File_set_view(real_file(fh), disp, real_dtype(etype),
 					 real_dtype(filetype), datarep, real_info(info));
 
-	if (rc || !desc)
-		return rc ? fail_file(fh, rc, CALL_MPI_File_set_view) : rc;
+	if (rc) {
+		collective_failed(&mark, counter_of_file(fh), rc);
+		return fail_file(fh, rc, CALL_MPI_File_set_view);
+	}
+	if (!desc)
+		return rc;
 	vobj_get(vobj_dtype(etype));
 	vobj_get(vobj_dtype(filetype));
 	file_forget_view(desc);

@@ -102,8 +102,9 @@ static bool begin_quiesce(void)
 	char why[256] = "membarrier() is missing";
 	int rc;
 
-	__atomic_add_fetch(&glue.epoch, 1, __ATOMIC_SEQ_CST);
 	rc = hold(HOLD_COLL);
+	/* after it: who has this number was let in under the hold, and is no straggler */
+	__atomic_add_fetch(&glue.epoch, 1, __ATOMIC_SEQ_CST);
 	if (!rc)
 		collective_publish();
 	if (is_refused(why, sizeof(why)) || rc) {
@@ -225,6 +226,7 @@ static void step_cut(uint32_t *state)
 	}
 	/* calls that ranks made to catch up may have been of that kind */
 	if (is_refused(why, sizeof(why)) || rebuild_ask(why, sizeof(why))) {
+		rebuild_forget();	/* what was noted so far, while nobody can free it */
 		library_give();
 		*state = STATUS_REFUSED;
 		refuse(why);
@@ -234,6 +236,7 @@ static void step_cut(uint32_t *state)
 	__atomic_or_fetch(&glue.hold, HOLD_CUT, __ATOMIC_SEQ_CST);
 	library_give();
 	if (status_tell_lower()) {
+		rebuild_forget();
 		*state = STATUS_REFUSED;
 		refuse("the MPI library has more descriptors and threads than the status page has room for");
 		return;
@@ -259,7 +262,9 @@ static void resume(uint32_t *state)
 			return;
 		}
 	}
-	rebuild_forget();
+	/* who was refused has nothing, and may be in MPI */
+	if (*state == STATUS_SILENT)
+		rebuild_forget();
 	glue.run = order->run;
 	*state = STATUS_RUNNING;
 	let_go();

@@ -25,15 +25,13 @@ static struct meeting *meeting_in(const struct counter *counter)
 	return (struct meeting *)(uintptr_t)counter;
 }
 
-static struct counter *counter_in(struct meeting *meeting, const struct vcomm *on, bool counted)
+static struct counter *counter_in(struct meeting *meeting, const struct vcomm *on)
 {
 	if (!meeting->n)
 		return NULL;
 	meeting->counter.slot = COUNTER_MEETING;
 	meeting->counter.id = on->coll.id;
 	meeting->counter.members = meeting->n + 1;
-	if (counted)
-		meeting_add(&meeting->counter, 1);
 	return &meeting->counter;
 }
 
@@ -95,11 +93,10 @@ struct counter *meeting_of_group(struct meeting *meeting, MPI_Comm comm, MPI_Gro
 	call_end(&mark);
 	if (meeting->ranks)
 		meeting->n = others(meeting->ranks, n);
-	return counter_in(meeting, parent, true);
+	return counter_in(meeting, parent);
 }
 
-struct counter *meeting_of_leaders(struct meeting *meeting, MPI_Comm peer, int remote_leader,
-				   bool counted)
+struct counter *meeting_of_leaders(struct meeting *meeting, MPI_Comm peer, int remote_leader)
 {
 	const struct vcomm *desc = (struct vcomm *)vobj_comm(peer);
 
@@ -107,7 +104,7 @@ struct counter *meeting_of_leaders(struct meeting *meeting, MPI_Comm peer, int r
 		return NULL;
 	meeting->one = world_rank_of(desc, remote_leader);
 	meeting->n = meeting->one >= 0 && meeting->one != glue.world_rank;
-	return counter_in(meeting, desc, counted);
+	return counter_in(meeting, desc);
 }
 
 static uint64_t target_of(size_t rank)

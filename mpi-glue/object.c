@@ -30,18 +30,33 @@ LOWER_TEXT static void dtype_drop(struct vdtype *dtype)
 	free(dtype->name);
 }
 
+/*
+ * The glue thread may be about to tell how far it is. A program that goes on using a copy of its handle has the
+ * library say so, and finds no members to count messages of.
+ */
+static void comm_drop(struct vcomm *comm)
+{
+	int32_t *world = comm->world, *local = comm->local;
+
+	glue_lock(&glue.publishing);
+	comm->coll.id = 0;
+	glue_unlock(&glue.publishing);
+	comm->size = comm->remote_size = 0;
+	comm->world = comm->local = NULL;
+	errh_unref(comm->errh);
+	free(comm->saved);
+	free(world);
+	free(local);
+}
+
 void record_drop(struct vobj *obj)
 {
-	struct vcomm *comm = (struct vcomm *)obj;
 	struct vfile *file = (struct vfile *)obj;
 	struct vwin *win = (struct vwin *)obj;
 
 	switch (obj->kind) {
 	case VK_COMM:
-		errh_unref(comm->errh);
-		free(comm->saved);
-		free(comm->world);
-		free(comm->local);
+		comm_drop((struct vcomm *)obj);
 		break;
 	case VK_DTYPE:
 		dtype_drop((struct vdtype *)obj);
@@ -121,6 +136,15 @@ void comm_dup_done(MPI_Comm comm, struct vcomm *desc, MPI_Comm *newcomm, unsigne
 		glue_refuse(call, "its members could not be told");
 }
 
+/* @asked: the library was; a function of the program's that copies attributes may have failed before. */
+void comm_dup_uncount(struct call_mark *mark, MPI_Comm comm, int rc, bool asked)
+{
+	if (asked)
+		collective_failed(mark, counter_of(comm), rc);
+	else
+		collective_not_begun(mark, counter_of(comm));
+}
+
 /* Of no use: the attributes that were copied are deleted like those of a freed one. */
 int comm_dup_failed(MPI_Comm comm, struct vcomm *desc, MPI_Comm *newcomm, int rc, unsigned int call)
 {
@@ -167,10 +191,13 @@ MPI_Request comm_request(MPI_Request real, MPI_Comm comm, struct vcomm *desc)
 	struct vcomm *desc; \
 	MPI_Comm *slot; \
 	int rc = comm_dup_begin(comm, &desc, &slot); \
-	if (!rc) \
+	bool asked = !rc; \
+	if (asked) \
 		rc = lower_##call(__VA_ARGS__); \
-	if (rc) \
+	if (rc) { \
+		comm_dup_uncount(&mark, comm, rc, asked); \
 		return comm_dup_failed(comm, desc, newcomm, rc, CALL_##call); \
+	} \
 	comm_dup_done(comm, desc, newcomm, CALL_##call)
 
 LOWER_TEXT int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
@@ -201,7 +228,8 @@ LOWER_TEXT int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *req
 MPI_ALIAS(MPI_Comm_idup);
 
 LOWER_TEXT static int intercomm_inside(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm,
-				       int remote_leader, int tag, MPI_Comm *newintercomm)
+				       int remote_leader, int tag, MPI_Comm *newintercomm,
+				       struct call_mark *mark)
 {
 	MPI_Comm real;
 	/* of the others it may be anything */
@@ -210,8 +238,10 @@ LOWER_TEXT static int intercomm_inside(MPI_Comm local_comm, int local_leader, MP
 	int rc = lower_MPI_Intercomm_create(real_comm(local_comm), local_leader, peer,
 					    remote_leader, tag, newintercomm ? &real : NULL);
 
-	if (rc)
+	if (rc) {
+		collective_failed(mark, counter_of(local_comm), rc);
 		return fail_comm(local_comm, rc, CALL_MPI_Intercomm_create);
+	}
 	*newintercomm = wrap_comm(real);
 	record_comm(*newintercomm, local_comm, CALL_MPI_Intercomm_create);
 	return rc;
@@ -222,7 +252,7 @@ static int leader_inside(MPI_Comm local_comm, int local_leader, MPI_Comm peer_co
 {
 	GLUE_COLLECTIVE_NOW(MPI_Intercomm_create, counter_of(local_comm));
 	return intercomm_inside(local_comm, local_leader, peer_comm, remote_leader, tag,
-				newintercomm);
+				newintercomm, &mark);
 }
 
 /*
@@ -237,30 +267,34 @@ int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_c
 
 	if (local && local->size && local->rank == local_leader) {
 		struct meeting meeting = { 0 };
-		bool now = !glue.gathers || !group;
+		int rc;
 
-		GLUE_COLLECTIVE_OVER(MPI_Intercomm_create,
-				     meeting_of_leaders(&meeting, peer_comm, remote_leader, now),
-				     group);
-		return leader_inside(local_comm, local_leader, peer_comm, remote_leader, tag,
-				     newintercomm);
+		GLUE_MEETING_OVER(MPI_Intercomm_create,
+				  meeting_of_leaders(&meeting, peer_comm, remote_leader), group);
+		rc = leader_inside(local_comm, local_leader, peer_comm, remote_leader, tag,
+				   newintercomm);
+		if (rc && meeting.n)
+			collective_failed(&mark, &meeting.counter, rc);
+		return rc;
 	}
 	GLUE_COLLECTIVE(MPI_Intercomm_create, group);
 	return intercomm_inside(local_comm, local_leader, peer_comm, remote_leader, tag,
-				newintercomm);
+				newintercomm, &mark);
 }
 MPI_ALIAS(MPI_Intercomm_create);
 
 LOWER_TEXT static int create_group_inside(MPI_Comm comm, MPI_Group group, int tag,
 					  MPI_Comm *newcomm, struct meeting *meeting)
 {
-	GLUE_COLLECTIVE_NOW(MPI_Comm_create_group, meeting_of_group(meeting, comm, group));
+	GLUE_MEETING_OVER(MPI_Comm_create_group, meeting_of_group(meeting, comm, group), NULL);
 	MPI_Comm real;
 	int rc = lower_MPI_Comm_create_group(real_comm(comm), real_group(group), tag,
 					     newcomm ? &real : NULL);
 
-	if (rc)
+	if (rc) {
+		collective_failed(&mark, meeting->n ? &meeting->counter : NULL, rc);
 		return fail_comm(comm, rc, CALL_MPI_Comm_create_group);
+	}
 	*newcomm = wrap_comm(real);
 	record_comm(*newcomm, comm, CALL_MPI_Comm_create_group);
 	return rc;
@@ -346,6 +380,8 @@ LOWER_TEXT int PMPI_Comm_disconnect(MPI_Comm *comm)
 
 	if (desc)
 		rc = attrs_delete(&desc->attrs, VK_COMM, (uintptr_t)*comm);
+	if (rc && desc->coll.id)
+		collective_not_begun(&mark, &desc->coll);
 	if (!rc && desc && desc->coll.id) {
 		rc = lower_MPI_Barrier(real) ?: orphan_comm(desc);
 	} else if (!rc) {

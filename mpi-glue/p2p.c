@@ -239,12 +239,23 @@ LOWER_TEXT static int check_send(const struct args *s)
 		return MPI_SUCCESS;
 	rc = lower_MPI_Send_init(s->buf, (int)s->count, real_dtype(s->dtype), s->rank, s->tag,
 				 real_comm(s->comm), &real);
+	if (!rc && vobj_dtype(s->dtype))
+		((struct vdtype *)vobj_dtype(s->dtype))->sendable = true;
 	return rc ?: lower_MPI_Request_free(&real);
 }
 
+/* None, one that was freed, or one of the program's of which it is not known that it was committed. */
+static inline bool dtype_looks_wrong(MPI_Datatype dtype)
+{
+	const struct vdtype *desc = (struct vdtype *)vobj_dtype(dtype);
+
+	return desc ? !desc->sendable || desc->obj.freed || !desc->obj.refs : dtype == MPI_DATATYPE_NULL;
+}
+
+/* No buffer is MPI_BOTTOM, too. */
 static inline bool looks_wrong(const struct args *s)
 {
-	return s->count < 0 || s->tag < 0 ||
+	return s->count < 0 || s->tag < 0 || (!s->buf && s->count) || dtype_looks_wrong(s->dtype) ||
 	       world_rank_of((struct vcomm *)vobj_comm(s->comm), s->rank) < 0;
 }
 

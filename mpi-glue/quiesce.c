@@ -55,7 +55,7 @@ void quiesce_several(unsigned int call)
 	glue_refuse(call, "more than one thread calls MPI (MPI_THREAD_MULTIPLE)");
 }
 
-static void thread_joins(unsigned int call)
+__attribute__((noinline, cold)) void quiesce_join(unsigned int call)
 {
 	pthread_once(&thread_once, make_key);
 	pthread_setspecific(thread_key, &glue_self);
@@ -190,7 +190,7 @@ __attribute__((noinline, cold)) void quiesce_begin(struct call_mark *mark, unsig
 						   struct counter *counter)
 {
 	if (glue_self.unknown)
-		thread_joins(call);
+		quiesce_join(call);
 	if (!hold_now())
 		return;
 	if (mark->outer) {	/* the call around it is inside already */
@@ -252,7 +252,7 @@ bool quiesce_abort(unsigned int call)
 	bool inside = glue_self.call && !glue_self.safe;
 
 	if (glue_self.unknown)
-		thread_joins(call);
+		quiesce_join(call);
 	if (inside)
 		return true;
 	__atomic_store_n(&glue_self.safe, 0, __ATOMIC_SEQ_CST);

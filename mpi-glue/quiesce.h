@@ -125,10 +125,17 @@ void quiesce_refused(void);
 /* The page was changed: tell the shim. */
 void quiesce_publish(void);
 
-#define CALL_BEGIN(mark, nr, counter_) do { \
+/* This thread's first call: in the list, so that its mark is looked at. */
+void quiesce_join(unsigned int call);
+
+#define CALL_MARK(mark, nr) do { \
 	(mark)->outer = glue_self.call; \
 	*(volatile uint32_t *)&glue_self.call = (nr) + 1; \
 	__asm__ volatile("" : : : "memory"); \
+} while (0)
+
+#define CALL_BEGIN(mark, nr, counter_) do { \
+	CALL_MARK(mark, nr); \
 	if (unlikely(*(volatile uint32_t *)&glue.hold | glue_self.unknown)) \
 		quiesce_begin(mark, nr, counter_); \
 } while (0)
@@ -146,25 +153,25 @@ static inline __attribute__((always_inline)) void call_end(struct call_mark *mar
 	struct call_mark mark __attribute__((cleanup(call_end), unused)) = { 0 }; \
 	CALL_BEGIN(&mark, CALL_##name, NULL)
 
-/* Of a collective: counted first, as the glue thread reads counters of those it finds inside. */
-#define COLLECTIVE_BEGIN(name, counted) do { \
-	if (likely(counted)) \
-		(counted)->seq++; \
+/*
+ * Of a collective, marked first: who has counted it and stops there, in a signal's handler or for want of a
+ * processor, is a straggler. Without the mark the page would say that it has begun what it may be
+ * held before. For the same reason a thread is in the list before.
+ */
+#define COLLECTIVE_BEGIN(name, counted, count) do { \
+	if (unlikely(glue_self.unknown)) \
+		quiesce_join(CALL_##name); \
 	glue_self.counter = (counted); \
 	glue_self.counter_call = CALL_##name + 1; \
-	CALL_BEGIN(&mark, CALL_##name, counted); \
+	CALL_MARK(&mark, CALL_##name); \
+	if (likely(counted)) \
+		count; \
+	__asm__ volatile("" : : : "memory"); \
+	if (unlikely(*(volatile uint32_t *)&glue.hold)) \
+		quiesce_begin(&mark, CALL_##name, counted); \
 } while (0)
 
-/* First line of a collective that waits for nobody, or that something around it has gathered for. */
-#define GLUE_COLLECTIVE_NOW(name, counter_) \
-	struct call_mark mark __attribute__((cleanup(call_end), unused)) = { 0 }; \
-	do { \
-		struct counter *counted = (counter_); \
-		COLLECTIVE_BEGIN(name, counted); \
-	} while (0)
-
-/* Of one that waits for others; those of the communicator of @over_ gather first, if wanted. */
-#define GLUE_COLLECTIVE_OVER(name, counter_, over_) \
+#define GLUE_COUNTED_OVER(name, counter_, over_, count) \
 	struct call_mark mark __attribute__((cleanup(call_end), unused)) = { 0 }; \
 	do { \
 		struct counter *counted = (counter_), *gathered = (over_); \
@@ -173,9 +180,18 @@ static inline __attribute__((always_inline)) void call_end(struct call_mark *mar
 			gather_begin(&mark, CALL_##name, counted, gathered); \
 			break; \
 		} \
-		COLLECTIVE_BEGIN(name, counted); \
+		COLLECTIVE_BEGIN(name, counted, count); \
 	} while (0)
 
-#define GLUE_COLLECTIVE(name, counter_)	GLUE_COLLECTIVE_OVER(name, counter_, counted)
+/* First line of a collective that waits for nobody, or that something around it has gathered for. */
+#define GLUE_COLLECTIVE_NOW(name, counter_)	GLUE_COUNTED_OVER(name, counter_, NULL, counted->seq++)
+
+/* Of one that waits for others; those of the communicator gather first, if wanted. */
+#define GLUE_COLLECTIVE(name, counter_) \
+	GLUE_COUNTED_OVER(name, counter_, counted, counted->seq++)
+
+/* Of a meeting; those of the communicator of @over_ gather first, if wanted and it is not NULL. */
+#define GLUE_MEETING_OVER(name, counter_, over_) \
+	GLUE_COUNTED_OVER(name, counter_, over_, collective_count(counted))
 
 #endif

@@ -80,6 +80,7 @@ struct vdtype {
 	uint16_t made_by;
 	bool made_again;	/* rebuild_type.c */
 	bool predefined;	/* it has attributes, or had: attr.c */
+	bool sendable;		/* the library has taken it for a send: it is committed */
 	int combiner;
 	int nr_ints, nr_addresses, nr_dtypes;
 	int *ints;

@@ -147,13 +147,18 @@ LOWER_TEXT int PMPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Inf
 {
 	GLUE_COLLECTIVE(MPI_Win_create, counter_of(comm));
 	struct vwin *desc = win_new(comm, info, MPI_WIN_FLAVOR_CREATE, disp_unit);
+	int rc;
 
-	if (!desc)
+	if (!desc) {
+		collective_not_begun(&mark, counter_of(comm));
 		return fail_comm(comm, MPI_ERR_NO_MEM, CALL_MPI_Win_create);
+	}
 	desc->base = base;
 	desc->size = size;
-	return win_made(desc, comm, win_make_below(desc, real_comm(comm), real_info(info)), win,
-			CALL_MPI_Win_create);
+	rc = win_make_below(desc, real_comm(comm), real_info(info));
+	if (rc)
+		collective_failed(&mark, counter_of(comm), rc);
+	return win_made(desc, comm, rc, win, CALL_MPI_Win_create);
 }
 MPI_ALIAS(MPI_Win_create);
 
@@ -181,11 +186,14 @@ LOWER_TEXT int PMPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MP
 	struct vwin *desc = win_new(comm, info, MPI_WIN_FLAVOR_ALLOCATE, disp_unit);
 	int rc;
 
-	if (!desc)
+	if (!desc) {
+		collective_not_begun(&mark, counter_of(comm));
 		return fail_comm(comm, MPI_ERR_NO_MEM, CALL_MPI_Win_allocate);
+	}
 	desc->size = size;
 	rc = PMPI_Alloc_mem(size, MPI_INFO_NULL, &desc->base);
 	if (rc) {
+		collective_not_begun(&mark, counter_of(comm));
 		vobj_put(&desc->obj);
 		return rc;
 	}
@@ -193,7 +201,9 @@ LOWER_TEXT int PMPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MP
 	rc = win_make_below(desc, real_comm(comm), real_info(info));
 	if (rc && !desc->obj.real)
 		rc = allocate_below(desc, real_comm(comm), real_info(info));
-	if (!rc)
+	if (rc)
+		collective_failed(&mark, counter_of(comm), rc);
+	else
 		*(void **)baseptr = desc->base;
 	return win_made(desc, comm, rc, win, CALL_MPI_Win_allocate);
 }
@@ -206,8 +216,10 @@ LOWER_TEXT int PMPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info i
 	struct vwin *desc = win_new(comm, info, MPI_WIN_FLAVOR_SHARED, disp_unit);
 	int rc;
 
-	if (!desc)
+	if (!desc) {
+		collective_not_begun(&mark, counter_of(comm));
 		return fail_comm(comm, MPI_ERR_NO_MEM, CALL_MPI_Win_allocate_shared);
+	}
 	desc->size = size;
 	rc = win_share(desc, real_comm(comm), real_info(info));
 	if (!rc)
@@ -224,11 +236,16 @@ LOWER_TEXT int PMPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *wi
 {
 	GLUE_COLLECTIVE(MPI_Win_create_dynamic, counter_of(comm));
 	struct vwin *desc = win_new(comm, info, MPI_WIN_FLAVOR_DYNAMIC, 1);
+	int rc;
 
-	if (!desc)
+	if (!desc) {
+		collective_not_begun(&mark, counter_of(comm));
 		return fail_comm(comm, MPI_ERR_NO_MEM, CALL_MPI_Win_create_dynamic);
-	return win_made(desc, comm, win_make_below(desc, real_comm(comm), real_info(info)), win,
-			CALL_MPI_Win_create_dynamic);
+	}
+	rc = win_make_below(desc, real_comm(comm), real_info(info));
+	if (rc)
+		collective_failed(&mark, counter_of(comm), rc);
+	return win_made(desc, comm, rc, win, CALL_MPI_Win_create_dynamic);
 }
 MPI_ALIAS(MPI_Win_create_dynamic);
 
@@ -295,8 +312,10 @@ LOWER_TEXT int PMPI_Win_set_info(MPI_Win win, MPI_Info info)
 	MPI_Info allowed;
 	int rc = allow_locks(real_info(info), &allowed);
 
-	if (rc)
+	if (rc) {
+		collective_not_begun(&mark, counter_of_win(win));
 		return fail_win(win, rc, CALL_MPI_Win_set_info);
+	}
 	rc = lower_MPI_Win_set_info(real_win(win), allowed);
 	if (desc && allowed != real_info(info)) {
 		desc->without_locks = win_info_says(real_info(info), "no_locks");
@@ -334,7 +353,9 @@ LOWER_TEXT int PMPI_Win_free(MPI_Win *win)
 
 	if (!rc)
 		rc = attrs_delete(&desc->attrs, VK_WIN, (uintptr_t)*win);
-	if (!rc)
+	if (rc)
+		collective_not_begun(&mark, counter_if_idle(*win));
+	else
 		rc = free_below(desc);
 	if (rc)
 		return fail_win(*win, rc, CALL_MPI_Win_free);

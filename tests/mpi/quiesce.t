@@ -7,7 +7,8 @@
 # few, as each costs a tenth of a second. Then what waits for cuts: cuts/free_late.c, in which a rank frees a
 # communicator after two, cuts/free_unreceived.c, cuts/progress.c and cuts/many_comms_kept.c; some of both with
 # MPI_THREAD_MULTIPLE; and with interruptible collectives cuts/apart.c, in which a rank does not come to what the
-# others wait in before it has seen two. What each of init_level, send_cancelled, request_handlers, file_meets and message_later is for it says itself. More of all:
+# others wait in before it has seen two.
+# cuts/stopped_in_call.c needs a restart to go wrong. What each of wrong_here, init_level, send_cancelled, request_handlers, file_meets and message_later is for it says itself. More of all:
 #
 #   KINDS='mpich ompi' MODES='go restart' INTERVAL=2 CUTS=100 CUT_ROUNDS=150 RANKS='2 3 4 5' \
 #	PROGRAMS='waits types' tests/mpi/quiesce.t
@@ -114,6 +115,8 @@ free_late() {
 		[ -n "$more" ] || ok "$kind: go: progress with $ranks ranks" cut "$kind" go "$ranks" progress
 		[ -n "$more" ] || ok "$kind: go: free_unreceived with $ranks ranks" \
 			cut "$kind" go "$ranks" free_unreceived
+		[ -n "$more" ] || ok "$kind: go: free_inited with $ranks ranks" \
+			cut "$kind" go "$ranks" free_inited
 		[ -n "$more" ] || ok "$kind: go: disconnected with $ranks ranks" \
 			cut "$kind" go "$ranks" disconnected
 		[ -n "$more" ] || INTERVAL=50 ok "$kind: go: many_comms_kept with $ranks ranks" \
@@ -131,6 +134,8 @@ free_late() {
 		cut "$kind" restart 3 disconnected
 	[ -n "$more" ] || CUT_ROUNDS=4 INTERVAL=100 ok "$kind: restart: free_unreceived with 2 ranks" \
 		cut "$kind" restart 2 free_unreceived
+	[ -n "$more" ] || CUT_ROUNDS=4 INTERVAL=100 ok "$kind: restart: free_inited with 2 ranks" \
+		cut "$kind" restart 2 free_inited
 	CUT_ROUNDS=4 INTERVAL=100 ok "$kind: restart: free_late with 3 ranks$more" \
 		cut "$kind" restart 3 free_late
 	cuts[restart]=${CUTS:-2}
@@ -138,7 +143,7 @@ free_late() {
 
 for kind in $KINDS; do
 	free_late "$kind" ''
-	for name in init_level send_cancelled request_handlers; do
+	for name in init_level send_cancelled request_handlers wrong_here; do
 		ok "$kind: go: $name with 2 ranks" cut "$kind" go 2 "$name"
 	done
 	SAID='[0-9]* cuts, [1-9].* refused' FREED_TYPE=contents ok "$kind: go: type_freed with 2 ranks, refused" \
@@ -155,6 +160,9 @@ for kind in $KINDS; do
 	INTERVAL=100 ok "$kind: restart: environ_gone" cut "$kind" restart 1 environ_gone
 	INTERVAL=100 ok "$kind: restart: names_kept with 2 ranks" cut "$kind" restart 2 names_kept
 	INTERVAL=100 CUT_ROUNDS=10 ok "$kind: restart: helpers with 2 ranks" cut "$kind" restart 2 helpers
+	INTERVAL=20 CUT_ROUNDS=6 ok "$kind: restart: stopped_in_call with 2 ranks" \
+		cut "$kind" restart 2 stopped_in_call
+	INTERVAL=20 ok "$kind: restart: wrong_here with 2 ranks" cut "$kind" restart 2 wrong_here
 	ABORT_AFTER=20000 ok "$kind: restart: MPI_Abort while another library is loaded" aborts "$kind" restart 5
 	cuts[restart]=${CUTS:-2}
 done

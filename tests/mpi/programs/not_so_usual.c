@@ -64,22 +64,29 @@ static void wrong_send(void)
 /* It takes no message, also if there is one; each argument of the send that can be wrong. */
 static void wrong_send_takes_nothing(void)
 {
-	const int to[] = { mt_size + 5, -77, RIGHT, RIGHT }, tag[] = { 1, 1, -5, 1 }, count[] = { 1, 1, 1, -2 };
+	const int to[] = { mt_size + 5, -77, RIGHT, RIGHT, RIGHT, RIGHT, RIGHT };
+	const int tag[] = { 1, 1, -5, 1, 1, 1, 1 }, count[] = { 1, 1, 1, -2, 1, 1, 1 };
+	MPI_Datatype type[7] = { [0 ... 4] = MPI_INT, [5] = MPI_DATATYPE_NULL };
 	int in = -1;
 	MPI_Request request;
 
+	MPI_Type_contiguous(1, MPI_INT, &type[6]);
 	MPI_Isend(&mt_rank, 1, MPI_INT, RIGHT, 78, MPI_COMM_WORLD, &request);
 	MPI_Probe(LEFT, 78, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-	for (int i = 0; i < 4; i++) {
-		CHECK(MPI_Sendrecv(&mt_rank, count[i], MPI_INT, to[i], tag[i], &in, 1, MPI_INT, LEFT, 78,
-				   MPI_COMM_WORLD, MPI_STATUS_IGNORE) != MPI_SUCCESS);
+	for (int i = 0; i < 7; i++) {
+		CHECK(MPI_Sendrecv(i == 4 ? NULL : &mt_rank, count[i], type[i], to[i], tag[i], &in, 1, MPI_INT,
+				   LEFT, 78, MPI_COMM_WORLD, MPI_STATUS_IGNORE) != MPI_SUCCESS);
 		CHECK(in == -1);
 	}
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 	MPI_Recv(&in, 1, MPI_INT, LEFT, 78, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	CHECK(in == LEFT);
 	MPI_Wait(&request, MPI_STATUS_IGNORE);
+	MPI_Type_commit(&type[6]);
+	MPI_Sendrecv(&mt_rank, 1, type[6], RIGHT, 78, &in, 1, type[6], LEFT, 78, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	CHECK(in == LEFT);
+	MPI_Type_free(&type[6]);
 }
 
 /* What the others pass is not even a handle. */
