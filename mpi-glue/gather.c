@@ -136,7 +136,7 @@ __attribute__((noinline)) void gather_begin(struct call_mark *mark, unsigned int
 {
 	struct gathering g = gathering_of(over);
 
-	CALL_BEGIN(mark, call, NULL);
+	CALL_BEGIN(mark, call);
 	glue_self.counter = over;
 	glue_self.peer = -1;
 	gather_until(mark, counter, step, &g);

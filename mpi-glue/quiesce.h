@@ -134,10 +134,10 @@ void quiesce_join(unsigned int call);
 	__asm__ volatile("" : : : "memory"); \
 } while (0)
 
-#define CALL_BEGIN(mark, nr, counter_) do { \
+#define CALL_BEGIN(mark, nr) do { \
 	CALL_MARK(mark, nr); \
 	if (unlikely(*(volatile uint32_t *)&glue.hold | glue_self.unknown)) \
-		quiesce_begin(mark, nr, counter_); \
+		quiesce_begin(mark, nr, NULL); \
 } while (0)
 
 static inline __attribute__((always_inline)) void call_end(struct call_mark *mark)
@@ -151,7 +151,7 @@ static inline __attribute__((always_inline)) void call_end(struct call_mark *mar
 /* First line of every wrapper: to its end the thread is inside. */
 #define GLUE_CALL(name) \
 	struct call_mark mark __attribute__((cleanup(call_end), unused)) = { 0 }; \
-	CALL_BEGIN(&mark, CALL_##name, NULL)
+	CALL_BEGIN(&mark, CALL_##name)
 
 /*
  * Of a collective, marked first: who has counted it and stops there, in a signal's handler or for want of a
