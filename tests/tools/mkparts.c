@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "supervisor/catalog.h"
 
@@ -23,6 +24,14 @@ static json_t *parse(const char *text)
 	if (!json)
 		fprintf(stderr, "mkparts: this is no JSON: %s\n", text);
 	return json;
+}
+
+static void remove_record(const struct catalog *catalog, const char *job)
+{
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/%s/job.json", catalog->dir, job);
+	unlink(path);
 }
 
 int main(int argc, char **argv)
@@ -42,6 +51,9 @@ int main(int argc, char **argv)
 		record = parse(argv[6]);
 	if (!ranks || (argc == 7 && !record))
 		return 2;
+	/* whatever was there, also of a later run */
+	if (record)
+		remove_record(&catalog, argv[3]);
 	if (record)
 		err = catalog_job_write(&catalog, atoll(argv[3]), record, why, sizeof(why));
 	if (!err && atoll(argv[4]))
