@@ -352,11 +352,11 @@ def nice_values(node):
         with open(f'{node.base}/jobs/{job}/shim.json') as f:
             shim = json.load(f)['shim']
         same('shim', niceness(shim), -10)
-        found = {argv: [int(p) for p in subprocess.run(['pgrep', '-fx', argv], capture_output=True,
-                                                       check=True).stdout.split()]
-                 for argv in ('sleep 1000', 'sleep 1001')}
-        equal(os.getpriority(os.PRIO_PROCESS, found['sleep 1000'][0]), 3, 'its own')
-        same('the job', niceness(found['sleep 1001'][0]), 0)
+        own, other = (wait_for(argv, 20, lambda argv=argv: subprocess.run(
+            ['pgrep', '-fx', argv], capture_output=True).stdout.split())
+                      for argv in ('sleep 1000', 'sleep 1001'))
+        equal(os.getpriority(os.PRIO_PROCESS, int(own[0])), 3, 'its own')
+        same('the job', niceness(int(other[0])), 0)
         node.ctl('checkpoint', str(job), '--kill')
         equal(node.wait(job), 137, 'wait')
         node.ctl('restart', str(job))
