@@ -72,14 +72,14 @@ json_t *catalog_jobs(const struct catalog *catalog);
 json_t *catalog_strangers(const struct catalog *catalog);
 
 /*
- * catalog_job_check() - is the directory of that number the job's of @record, by their "uuid"?
+ * catalog_job_check() - is the directory of that number the job's of @record, by their "uuid", and of no later "run"?
  *
- * -ESTALE: it is another's, as when IMAGE_DIR was not mounted when the job was started.  0: it is, or
- * has no record that could be read.
+ * -ESTALE: it is another's, as when IMAGE_DIR was not mounted when the job was started, or the job has been
+ * restarted since.  0: it is, or has no record that could be read.
  */
 int catalog_job_check(const struct catalog *catalog, int64_t job, const json_t *record,
 		      char *why, size_t size);
-/* As above -ESTALE: another job's record is not replaced. */
+/* As above -ESTALE: another job's record is not replaced, nor that of a later run. */
 int catalog_job_write(const struct catalog *catalog, int64_t job,
 		      const json_t *record, char *why, size_t size);
 int catalog_job_read(const struct catalog *catalog, int64_t job,

@@ -50,6 +50,12 @@ int past_note_run(const struct job *job)
 	return err;
 }
 
+/* That it is lost says only that nobody could tell. */
+static bool is_over(const struct job *job)
+{
+	return job->state == JOB_ENDED || job->state == JOB_SAVED;
+}
+
 static bool is_older(const struct job *job)
 {
 	json_t *note;
@@ -59,8 +65,7 @@ static bool is_older(const struct job *job)
 		return false;
 	older = same_uuid(job, note) &&
 		(run_of(note) < run_of(job->record) ||
-		 (run_of(note) == run_of(job->record) && !job_is_alive(job) &&
-		  job->state != JOB_ELSEWHERE));
+		 (run_of(note) == run_of(job->record) && is_over(job)));
 	json_decref(note);
 	return older;
 }

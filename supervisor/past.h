@@ -24,7 +24,7 @@ void past_close(struct past *past);
 int past_note_run(const struct job *job);
 /*
  * past_end_older() - of a job that a ckptd finds when it begins: end what runs here if it is of a run before
- * that of the record, or the record says that all of it has ended
+ * that of the record, or the record says how all of it ended
  *
  * Whose end is then seen as ever. Without a note, or with one of another job, nothing is ended.
  */

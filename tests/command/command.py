@@ -583,6 +583,21 @@ def restarted_without_us(node):
 
 
 @test
+def taken_for_lost(node):
+    """what runs is not ended because a record says that it is lost"""
+    mark = str(90000 + os.getpid())
+    job = node.run('sleep', mark)
+    node.kill()
+    write_record(node, job, {**record_of(node, job), 'state': 'lost'})
+    node.start()
+    time.sleep(2)
+    pids = sleepers(mark)
+    check(pids, 'it was ended')
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+
+
+@test
 def another_of_that_number(node):
     """what runs here is not ended for the record of another job"""
     mark = str(80000 + os.getpid())
