@@ -3,6 +3,7 @@
  * Inside of the coordinator's driver; not for its users.
  *
  *	coord_driver.c		events to the machine, its actions, life
+ *	coord_request.c		who asked: what is asked beforehand, watched and answered
  *	coord_local.c		what this node's ranks, and its dump, have to say
  *	coord_commit.c		what of it counts
  *	coord_figures.c		what a checkpoint over nodes has cost all of them
@@ -78,8 +79,14 @@ void driver_feed(struct coord_driver *d, const struct coord_event *event);
 /* The local action of @kind is over, if it is still the one under way. */
 void driver_done(struct coord_driver *d, enum coord_action_kind kind, int error,
 		 enum coord_reason reason);
+
+/* coord_request.c */
 /* The request is over: takes over @outcome. */
 void driver_answer(struct coord_driver *d, json_t *outcome);
+/* So it is when its outcome is what the machine says: committed, or not. */
+void driver_outcome(struct coord_driver *d, const struct coord_action *act);
+/* And if that did not even begin; another node's reason is fetched first. */
+void driver_refuse(struct coord_driver *d, const struct coord_action *act);
 
 /* coord_local.c */
 /* To the ranks here; STATUS_RUN without a link is nothing to do, and never fails. */

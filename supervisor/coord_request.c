@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The request for a checkpoint: asked of all nodes whether it can be, begun, watched, and answered
+ * once. Why it came to nothing is put into words here, as far as this node knows; what a step
+ * of another node failed for that node is asked. Nodes that say nothing are looked at only while
+ * somebody waits.
+ */
+#include "supervisor/coord_driver_priv.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "image/util.h"
+#include "supervisor/coord_peer.h"
+#include "supervisor/parts_priv.h"
+
+#define WATCH_MS	1000
+#define SILENT_LOOKS	5	/* after parts_silent() has begun to say so */
+
+static void watch(struct coord_driver *d);
+
+/* ----------------------------------------------------------------- answer */
+
+void driver_answer(struct coord_driver *d, json_t *outcome)
+{
+	struct coord_checkpoint c = d->checkpoint;
+
+	d->asked = false;
+	json_decref(d->failure);
+	json_decref(d->dumped);
+	d->failure = d->dumped = NULL;
+	c.done(outcome, c.arg);
+}
+
+static const char *node_name(const struct coord_driver *d, unsigned int node)
+{
+	if (!d->job->parts)
+		return d->daemon->config.node;
+	return node < d->ranks.nr_nodes ? parts_name(d->job->parts, node) : NULL;
+}
+
+static json_t *sorry(const struct coord_driver *d, const struct coord_action *act)
+{
+	char text[400], held[160] = "", who[32] = "others wait";
+	struct coord_wait wait = act->wait;
+	/* What our shim has said is of the ranks here. */
+	bool ours = wait.node == COORD_NONE || wait.node == d->ranks.node;
+	const char *call = ours && d->stuck.name[0] ? d->stuck.name : NULL;
+
+	if (d->failure)
+		return json_incref(d->failure);
+	if (act->reason == COORD_WHY_TIMEOUT && ours && d->stuck.held == SHIM_WAIT_MUTE) {
+		snprintf(held, sizeof(held), "; it does not answer: stopped, or without a processor");
+	} else if (act->reason == COORD_WHY_TIMEOUT && ours && !call && wait.rank != COORD_NONE) {
+		wait.peer = COORD_NONE;
+		if (act->wait.peer != COORD_NONE)
+			snprintf(who, sizeof(who), "rank %u waits", act->wait.peer);
+		snprintf(held, sizeof(held), "; it computes outside MPI while %s for it in a collective",
+			 who);
+	} else if (act->reason == COORD_WHY_TIMEOUT && wait.rank == COORD_NONE) {
+		snprintf(held, sizeof(held), "; the shim of the job says nothing");
+	}
+	coord_describe(text, sizeof(text), act->reason, &wait, node_name(d, wait.node), call);
+	return outcome_error(act->error ? act->error : -EIO,
+			     "no checkpoint of job %lld: %s%s; the job runs on",
+			     (long long)d->job->id, text, held);
+}
+
+static void on_why(struct coord_driver *d, json_t *failure)
+{
+	json_t *sorry = d->sorry;
+
+	d->sorry = NULL;
+	if (d->asked)
+		driver_answer(d, failure ? failure : json_incref(sorry));
+	else
+		json_decref(failure);
+	json_decref(sorry);
+}
+
+/* What a step of another node's failed for only that node can say. */
+void driver_refuse(struct coord_driver *d, const struct coord_action *act)
+{
+	uint32_t node = act->wait.node;
+	json_t *text = sorry(d, act);
+
+	if (d->failure || node == COORD_NONE || node == d->ranks.node ||
+	    node >= d->ranks.nr_nodes || act->reason == COORD_WHY_TIMEOUT) {
+		driver_answer(d, text);
+		return;
+	}
+	d->sorry = text;
+	coord_peer_why(d, node, on_why);
+}
+
+void driver_outcome(struct coord_driver *d, const struct coord_action *act)
+{
+	if (!d->asked || act->ticket != d->ticket)
+		return;
+	if (act->level == COORD_COMMITTED) {
+		d->committed = true;
+		driver_maybe_answer(d);
+	} else {
+		driver_refuse(d, act);
+	}
+}
+
+/* ------------------------------------------------------------------ watch */
+
+/* True: it has been so for long enough to act on. */
+static bool is_unheard(struct coord_driver *d, const json_t *silent)
+{
+	if (!silent)
+		d->silent_looks = 0;
+	return silent && ++d->silent_looks >= SILENT_LOOKS;
+}
+
+static json_t *why_unheard(const struct coord_driver *d, const char *ended, const char *silent)
+{
+	long long id = (long long)d->job->id;
+
+	if (ended)
+		return outcome_error(-ESRCH, "no checkpoint of job %lld: the ranks of node %s have ended; the job runs on",
+				     id, ended);
+	return outcome_error(-EHOSTUNREACH, "no checkpoint of job %lld: node %s does not answer; the job runs on",
+			     id, silent);
+}
+
+/*
+ * A node that is not heard keeps nobody waiting: what is not decided is given up, which that node
+ * is told when it is back; what is decided counts, whether or not it has said so. One whose ranks have
+ * ended has no coordinator any more, so it will not be heard.
+ */
+static void on_watch(void *arg)
+{
+	struct coord_driver *d = arg;
+	struct coord_event event = driver_event(COORD_EV_REQUEST);
+	json_t *silent = d->job->parts ? parts_silent(d->job->parts) : NULL;
+	const char *ended = d->job->parts ? parts_first_ended(d->job->parts) : NULL;
+
+	d->watch = NULL;
+	if (!d->asked)
+		goto out;
+	if (!is_unheard(d, silent) && !ended) {
+		watch(d);
+		goto out;
+	}
+	if (d->decided) {
+		d->committed = true;
+		driver_maybe_answer(d);
+		watch(d);
+		goto out;
+	}
+	if (!d->failure)
+		d->failure = why_unheard(d, ended,
+					 json_string_value(json_array_get(silent, 0)));
+	event.request = COORD_ABORT;
+	driver_feed(d, &event);
+	if (d->asked)
+		watch(d);
+out:
+	json_decref(silent);
+}
+
+static void watch(struct coord_driver *d)
+{
+	if (d->ranks.nr_nodes > 1 && !d->watch)
+		reactor_timer(d->daemon->reactor, WATCH_MS, on_watch, d, &d->watch);
+}
+
+static void on_prepared(struct coord_driver *d, json_t *failure)
+{
+	struct coord_event event = driver_event(COORD_EV_REQUEST);
+
+	if (!d->asked) {	/* the job has ended meanwhile */
+		json_decref(failure);
+		return;
+	}
+	if (failure) {
+		driver_answer(d, failure);
+		return;
+	}
+	event.request = COORD_CHECKPOINT;
+	event.ticket = ++d->ticket;
+	event.quiesce_ms = d->checkpoint.quiesce_ms;
+	driver_feed(d, &event);
+	watch(d);
+}
+
+int coord_driver_checkpoint(struct job *job, const struct coord_checkpoint *checkpoint)
+{
+	int err = driver_open(job);
+	struct coord_driver *d = job->coord;
+
+	if (err)
+		return err;
+	if (d->asked)
+		return -EBUSY;
+	d->asked = true;
+	d->committed = d->decided = false;
+	d->silent_looks = 0;
+	d->checkpoint = *checkpoint;
+	json_decref(d->args);
+	d->args = json_incref(checkpoint->args);
+	memset(&d->stuck, 0, sizeof(d->stuck));
+	json_decref(d->failure);
+	d->failure = NULL;
+	d->asked_at = driver_now();
+	coord_peer_prepare(d, on_prepared);
+	return 0;
+}
