@@ -37,6 +37,7 @@ const char *describe_type(uint16_t type)
 		[CKPT_REC_PIPE] = "PIPE",
 		[CKPT_REC_CPU] = "CPU",
 		[CKPT_REC_LOCK] = "LOCK",
+		[CKPT_REC_MEMPOLICY] = "MEMPOLICY",
 	};
 
 	type &= (uint16_t)~CKPT_REC_OPTIONAL;
@@ -64,6 +65,8 @@ static bool describe_pair(const struct image_record *rec, char *text)
 	const struct ckpt_rec_fd *fd = describe_as(rec, CKPT_REC_FD, struct ckpt_rec_fd);
 	const struct ckpt_rec_pipe *pipe = describe_as(rec, CKPT_REC_PIPE, struct ckpt_rec_pipe);
 	const struct ckpt_rec_lock *lock = describe_as(rec, CKPT_REC_LOCK, struct ckpt_rec_lock);
+	const struct ckpt_rec_mempolicy *policy = describe_as(rec, CKPT_REC_MEMPOLICY,
+							      struct ckpt_rec_mempolicy);
 
 	if (vma)
 		snprintf(text, DESCRIBE_MAX, "VMA %u 0x%012llx", vma->mm_id,
@@ -76,6 +79,11 @@ static bool describe_pair(const struct image_record *rec, char *text)
 	else if (lock)
 		snprintf(text, DESCRIBE_MAX, "LOCK %d %llu", lock->file,
 			 (unsigned long long)lock->start);
+	else if (policy && policy->tid)
+		snprintf(text, DESCRIBE_MAX, "MEMPOLICY %d", policy->tid);
+	else if (policy)
+		snprintf(text, DESCRIBE_MAX, "MEMPOLICY %u 0x%012llx", policy->mm_id,
+			 (unsigned long long)policy->start);
 	else
 		return false;
 	return true;

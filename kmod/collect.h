@@ -21,6 +21,7 @@ struct ckpt_rec_thread;
 struct file;
 struct path;
 struct pid_namespace;
+struct vm_area_struct;
 
 struct ckpt_collect {
 	struct ckpt_ctx *ctx;
@@ -47,9 +48,13 @@ int ckpt_collect_proc(struct ckpt_collect *c, struct ckpt_proc *proc);
 /* After all maps: System V objects that a restart would miss. */
 void ckpt_collect_check_ipc(struct ckpt_collect *c);
 
-/* task.c: THREAD with XSTATE, GROUPS and SIGPENDING; what makes a thread unfit. */
+/* task.c: THREAD with XSTATE, GROUPS, MEMPOLICY and SIGPENDING; what makes a thread unfit. */
 int ckpt_collect_thread(struct ckpt_collect *c, struct ckpt_proc *proc,
 			struct ckpt_member *member);
+
+/* mempolicy.c: MEMPOLICY of a thread, of a mapping, if it has one */
+int ckpt_collect_mempolicy(struct ckpt_collect *c, struct task_struct *task, s32 tid);
+int ckpt_collect_vma_mempolicy(struct ckpt_collect *c, const struct vm_area_struct *vma, u32 mm_id);
 
 /* arch_x86.c */
 int ckpt_arch_collect_regs(struct ckpt_collect *c, struct task_struct *task,

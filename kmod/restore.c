@@ -224,6 +224,7 @@ static u32 ckpt_rec_min_len(u16 type)
 	case CKPT_REC_VMA:		return sizeof(struct ckpt_rec_vma);
 	case CKPT_REC_FD:		return sizeof(struct ckpt_rec_fd);
 	case CKPT_REC_LOCK:		return sizeof(struct ckpt_rec_lock);
+	case CKPT_REC_MEMPOLICY:	return sizeof(struct ckpt_rec_mempolicy);
 	default:			return 0;
 	}
 }

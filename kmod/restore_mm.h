@@ -7,6 +7,7 @@
 
 #include <linux/types.h>
 
+struct ckpt_rec_mempolicy;
 struct ckpt_rec_mm;
 struct ckpt_rec_stream;
 struct ckpt_rec_vma;
@@ -16,6 +17,7 @@ struct ckpt_vma_item {
 	const struct ckpt_rec_vma *rec;
 	struct file *file;		/* reference, or NULL */
 	u32 pos;			/* of the record in the stream */
+	const struct ckpt_rec_mempolicy *policy;	/* NULL: none */
 };
 
 struct ckpt_mm_job {
@@ -23,6 +25,7 @@ struct ckpt_mm_job {
 	struct file *exe;
 	struct ckpt_vma_item *items;
 	unsigned int nr;
+	unsigned int nr_policies;
 	unsigned int bad;		/* item that failed; nr: the MM record */
 };
 
@@ -33,5 +36,9 @@ bool ckpt_vma_is_late(const struct ckpt_rec_vma *rec);
 unsigned long ckpt_vma_prot(const struct ckpt_rec_vma *rec);
 /* Make all mappings in current's empty address space. */
 int ckpt_vmas_map(struct ckpt_mm_job *job);
+
+/* restore_mempolicy.c: the records behind those of the mappings; what they say, in current. */
+int ckpt_mempolicies_collect(struct ckpt_mm_job *job, struct ckpt_rec_stream *stream);
+int ckpt_mempolicies_set(struct ckpt_mm_job *job);
 
 #endif /* _CKPT_RESTORE_MM_H */

@@ -200,7 +200,7 @@ int ckpt_vmas_collect(struct ckpt_mm_job *job, struct ckpt_rec_stream *stream)
 			return err;
 		floor = item->rec->end;
 	}
-	return ckpt_rec_next(stream) ? -EINVAL : 0;
+	return ckpt_mempolicies_collect(job, stream);
 }
 
 /* -------------------------------------------- in the thread: mappings */
@@ -420,5 +420,8 @@ int ckpt_vmas_map(struct ckpt_mm_job *job)
 		err = ckpt_vma_map(&job->items[i], marker);
 		cond_resched();
 	}
+	/* while marks keep what lies side by side apart */
+	if (!err)
+		err = ckpt_mempolicies_set(job);
 	return err ? err : ckpt_vmas_settle(job);
 }

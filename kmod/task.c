@@ -45,7 +45,6 @@ static void ckpt_task_check_process(struct ckpt_collect *c, struct task_struct *
 enum ckpt_task_flaw {
 	CKPT_FLAW_SECCOMP,
 	CKPT_FLAW_SEM_UNDO,
-	CKPT_FLAW_MEMPOLICY,
 	CKPT_FLAW_IO_URING,
 	CKPT_FLAW_DEADLINE,
 	CKPT_FLAW_UCLAMP,
@@ -60,7 +59,6 @@ static const struct {
 } ckpt_task_flaws[] = {
 	[CKPT_FLAW_SECCOMP] = { CKPT_R_SECCOMP, "seccomp" },
 	[CKPT_FLAW_SEM_UNDO] = { CKPT_R_SYSV_SEM, "SEM_UNDO" },
-	[CKPT_FLAW_MEMPOLICY] = { CKPT_R_NUMA_POLICY, "set_mempolicy" },
 	[CKPT_FLAW_IO_URING] = { CKPT_R_IO_URING, "io_uring context" },
 	[CKPT_FLAW_DEADLINE] = { CKPT_R_TASK_MODE, "SCHED_DEADLINE" },
 	[CKPT_FLAW_UCLAMP] = { CKPT_R_TASK_MODE, "utilization clamp" },
@@ -104,8 +102,6 @@ static unsigned long ckpt_task_find_flaws(struct task_struct *task)
 		flaws |= BIT(CKPT_FLAW_SECCOMP);
 	if (ckpt_task_has_sem_undo(task))
 		flaws |= BIT(CKPT_FLAW_SEM_UNDO);
-	if (ckpt_task_has_mempolicy(task))
-		flaws |= BIT(CKPT_FLAW_MEMPOLICY);
 	if (ckpt_task_has_io_uring(task))
 		flaws |= BIT(CKPT_FLAW_IO_URING);
 	flaws |= ckpt_task_find_modes(task);
@@ -367,6 +363,8 @@ int ckpt_collect_thread(struct ckpt_collect *c, struct ckpt_proc *proc,
 		err = ckpt_arch_collect_xstate(c, task, rec->tid);
 	if (!err)
 		err = ckpt_task_groups(c, task, rec->tid);
+	if (!err)
+		err = ckpt_collect_mempolicy(c, task, rec->tid);
 	if (!err)
 		err = ckpt_collect_sigpending(c, task, rec->tid, NULL);
 	return err;

@@ -184,8 +184,6 @@ static void ckpt_vma_check(struct ckpt_collect *c, struct ckpt_object *obj,
 		ckpt_vma_refuse(c, obj, vma, CKPT_R_USERFAULTFD, "userfaultfd");
 	if (vma_pkey(vma))
 		ckpt_vma_refuse(c, obj, vma, CKPT_R_PKEY, "protection key");
-	if (ckpt_vma_has_mempolicy(vma))
-		ckpt_vma_refuse(c, obj, vma, CKPT_R_NUMA_POLICY, "mbind");
 	if (ckpt_vma_is_shadow_stack(vma))
 		ckpt_vma_refuse(c, obj, vma, CKPT_R_SHADOW_STACK, "shadow stack");
 	if (ckpt_vma_is_sealed(vma))
@@ -245,6 +243,7 @@ static int ckpt_vma_collect(struct ckpt_collect *c, struct ckpt_object *obj,
 {
 	struct ckpt_rec_vma *rec;
 	u32 file_flags = CKPT_FILE_MAPPED;
+	int err;
 
 	rec = ckpt_records_add(c->recs, CKPT_REC_VMA, sizeof(*rec));
 	if (!rec)
@@ -267,7 +266,8 @@ static int ckpt_vma_collect(struct ckpt_collect *c, struct ckpt_object *obj,
 		rec->file = ckpt_collect_mapped_file(c, obj->task, vma->vm_file,
 						     file_flags);
 	}
-	return ckpt_vma_note_root(c, obj, vma);
+	err = ckpt_collect_vma_mempolicy(c, vma, obj->id);
+	return err ? err : ckpt_vma_note_root(c, obj, vma);
 }
 
 /* The data, then the code, or neither: so the kernel maps them. */

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/mempolicy.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -102,6 +103,7 @@ int builder_prepare(const struct plan *plan, struct engine_error *error)
 	sched_setscheduler(0, SCHED_OTHER, &normal);
 	setpriority(PRIO_PROCESS, 0, plan->owner.nice);
 	syscall(SYS_ioprio_set, 1, 0, 0);
+	syscall(SYS_set_mempolicy, MPOL_DEFAULT, NULL, 0);
 	snprintf(text, sizeof(text), "%d", plan->owner.oom_score_adj);
 	if (builder_oom_score_adj() != plan->owner.oom_score_adj)
 		write_text("/proc/self/oom_score_adj", text);

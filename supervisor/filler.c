@@ -59,6 +59,7 @@ struct worker {
 	size_t used;
 	struct ckpt_iovec *iov;	/* PIECES */
 	unsigned int nr_iov;
+	unsigned int placed;	/* index of the map whose placement it has, and 1; 0: none yet */
 	pthread_t thread;
 };
 
@@ -145,6 +146,15 @@ static int gather(struct worker *w, const struct piece *piece)
 	return 0;
 }
 
+/* The owner, who does jobs if there are no threads, does nothing else with memory meanwhile. */
+static void place(struct worker *w, const struct filler_map *map)
+{
+	if (w->placed == map->index + 1)
+		return;
+	placement_take(&map->placement);
+	w->placed = map->index + 1;
+}
+
 static int do_pieces(struct worker *w, const struct job *job)
 {
 	int ret = 0;
@@ -152,6 +162,7 @@ static int do_pieces(struct worker *w, const struct job *job)
 	w->job = job;
 	w->nr_iov = 0;
 	w->used = 0;
+	place(w, &job->map);
 	image_pages_until(w->reader, job->last_chunk, job->in_order);
 	for (unsigned int i = 0; i < job->nr && !ret; i++)
 		ret = job->pieces[i].gather ? gather(w, &job->pieces[i]) :

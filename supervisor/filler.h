@@ -11,6 +11,7 @@
 
 #include "image/reader.h"
 #include "supervisor/kdev.h"
+#include "supervisor/placement.h"
 
 struct filler;
 
@@ -19,6 +20,7 @@ struct filler_map {
 	unsigned int index;	/* below nr_maps */
 	uint64_t mm_id;
 	pid_t pid;		/* of a thread that has entered */
+	struct placement placement;	/* of its pages */
 };
 
 /*

@@ -314,6 +314,7 @@ int remem_fill(struct remem *m, const struct state_mm *mm)
 	m->mm = mm;
 	m->map = (struct filler_map){
 		.index = index, .mm_id = mm->rec->mm_id, .pid = pid_of(mm),
+		.placement = placement_of(mm),
 	};
 	for (unsigned int i = 0; !ret && i < mm->nr_vmas; i++)
 		if (has_pages(&mm->vmas[i]))

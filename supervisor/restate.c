@@ -99,6 +99,17 @@ static pid_t tid_of(const struct state_proc *proc)
 	return proc->threads[0].rec->tid;
 }
 
+/* Behind all mappings, as the kernel sets them when these are there. */
+static int add_mempolicies(struct restate *s, const struct state_mm *mm)
+{
+	int ret = 0;
+
+	for (unsigned int i = 0; !ret && i < mm->nr_vmas; i++)
+		if (mm->vmas[i].mempolicy)
+			ret = copy(s, &mm->vmas[i].mempolicy->hdr);
+	return ret;
+}
+
 int restate_mm(struct restate *s, const struct state_mm *mm)
 {
 	struct ckpt_rec_mm *rec = append(s, sizeof(*rec));
@@ -118,6 +129,8 @@ int restate_mm(struct restate *s, const struct state_mm *mm)
 		vma->hdr.len = sizeof(*vma);
 		vma->file = reopen_fd(s->files, mm->vmas[i].file);
 	}
+	if (add_mempolicies(s, mm))
+		return no_memory(s);
 	return call(s, tid_of(mm->owner), "the memory map");
 }
 

@@ -323,6 +323,7 @@ static bool record_stays(struct subset *s, const struct ckpt_rec_hdr *hdr)
 {
 	const struct state *state = s->state;
 	const void *rec = hdr;
+	const struct ckpt_rec_mempolicy *policy;
 	const struct state_pipe *pipe;
 
 	switch (hdr->type & ~CKPT_REC_OPTIONAL) {
@@ -339,6 +340,9 @@ static bool record_stays(struct subset *s, const struct ckpt_rec_hdr *hdr)
 		return state_mm_find(state, ((const struct ckpt_rec_mm *)rec)->mm_id)->user & STAYS;
 	case CKPT_REC_VMA:
 		return state_mm_find(state, ((const struct ckpt_rec_vma *)rec)->mm_id)->user & STAYS;
+	case CKPT_REC_MEMPOLICY:
+		policy = rec;
+		return policy->tid ? s->stays : state_mm_find(state, policy->mm_id)->user & STAYS;
 	case CKPT_REC_FD:
 		return state_fdtable_find(state, ((const struct ckpt_rec_fd *)rec)->files_id)->user & STAYS;
 	case CKPT_REC_LOCK:

@@ -27,6 +27,7 @@ struct state_thread {
 	struct state_proc *proc;
 	const struct ckpt_rec_xstate *xstate;	/* NULL: none; size bytes follow it */
 	const struct ckpt_rec_groups *groups;	/* NULL: none; nr words follow it */
+	const struct ckpt_rec_mempolicy *mempolicy;	/* NULL: none */
 	const struct ckpt_rec_sigpending **pending;	/* own queue, in order */
 	unsigned int nr_pending;
 	uint64_t user;
@@ -51,6 +52,7 @@ struct state_proc {
 
 struct state_vma {
 	const struct ckpt_rec_vma *rec;
+	const struct ckpt_rec_mempolicy *mempolicy;	/* NULL: none */
 	struct state_mm *mm;
 	struct state_file *file;	/* NULL: none */
 	uint64_t user;

@@ -209,6 +209,23 @@ static int add_vma(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 	return 0;
 }
 
+static int add_mempolicy(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
+{
+	const struct ckpt_rec_mempolicy *rec = (const void *)hdr;
+	struct state_vma *vma = p->mm && p->mm->nr_vmas ? &p->mm->vmas[p->mm->nr_vmas - 1] : NULL;
+	const struct ckpt_rec_mempolicy **slot = NULL;
+
+	if (rec->tid && p->thread && p->thread->rec->tid == rec->tid)
+		slot = &p->thread->mempolicy;
+	else if (!rec->tid && vma && vma->rec->mm_id == rec->mm_id && vma->rec->start == rec->start)
+		slot = &vma->mempolicy;
+	if (!slot || *slot)
+		return state_fail(p, -EBADMSG, "MEMPOLICY away from thread %d or mapping %#llx",
+				  rec->tid, (unsigned long long)rec->start);
+	*slot = rec;
+	return 0;
+}
+
 static int add_fd(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 {
 	const struct ckpt_rec_fd *rec = (const void *)hdr;
@@ -363,6 +380,7 @@ static const struct record_type record_types[] = {
 	{ CKPT_REC_SIGPENDING, sizeof(struct ckpt_rec_sigpending), add_sigpending },
 	{ CKPT_REC_MM, sizeof(struct ckpt_rec_mm), add_mm },
 	{ CKPT_REC_VMA, sizeof(struct ckpt_rec_vma), add_vma },
+	{ CKPT_REC_MEMPOLICY, sizeof(struct ckpt_rec_mempolicy), add_mempolicy },
 	{ CKPT_REC_FD, sizeof(struct ckpt_rec_fd), add_fd },
 	{ CKPT_REC_FILE, sizeof(struct ckpt_rec_file), add_file },
 	{ CKPT_REC_LOCK, sizeof(struct ckpt_rec_lock), add_lock },

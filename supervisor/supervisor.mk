@@ -10,7 +10,7 @@ DUMP_SOURCES := supervisor/engine.c supervisor/kdev.c supervisor/state.c \
 RESTORE_SOURCES := $(wildcard supervisor/restore*.c supervisor/plan*.c \
 	supervisor/builder*.c supervisor/tree*.c supervisor/task*.c \
 	supervisor/reopen*.c) supervisor/nsinit.c supervisor/relay.c \
-	supervisor/restate.c supervisor/cpu.c supervisor/proc_stat.c supervisor/remem.c supervisor/filler.c supervisor/cow.c supervisor/rights.c
+	supervisor/restate.c supervisor/cpu.c supervisor/proc_stat.c supervisor/remem.c supervisor/filler.c supervisor/placement.c supervisor/cow.c supervisor/rights.c
 
 # these run without a libc: the compiler must not call into one, either
 CFLAGS_supervisor/task.c := -fno-builtin -fno-tree-loop-distribute-patterns -fno-stack-protector

@@ -303,6 +303,17 @@ static void set_creds(const struct tree *tree, const struct state_thread *thread
 	set_caps(tree, c->cap_permitted, c->cap_effective, c->cap_inheritable);
 }
 
+/* Nodes that are not here the kernel leaves out; if there is no other, the thread has no policy. */
+static void set_mempolicy(const struct tree *tree, const struct ckpt_rec_mempolicy *rec)
+{
+	long ret = 0;
+
+	if (rec)
+		ret = raw(SYS_set_mempolicy, rec->mode | rec->flags, rec->nodes, CKPT_NODES_MAX + 1);
+	if (ret < 0 && ret != -EINVAL)
+		task_fail(tree, "cannot set the memory policy of a thread", ret);
+}
+
 void task_attr_thread(const struct tree *tree, const struct state_thread *thread)
 {
 	const struct ckpt_rec_thread *rec = thread->rec;
@@ -311,6 +322,7 @@ void task_attr_thread(const struct tree *tree, const struct state_thread *thread
 	raw(SYS_prctl, PR_SET_NAME, rec->comm);
 	if (rec->timer_slack_ns)
 		ret = raw(SYS_prctl, PR_SET_TIMERSLACK, rec->timer_slack_ns);
+	set_mempolicy(tree, thread->mempolicy);
 	set_creds(tree, thread);
 	if (!ret && rec->flags & CKPT_THREAD_NO_NEW_PRIVS)
 		ret = raw(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1);

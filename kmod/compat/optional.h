@@ -28,15 +28,6 @@ static inline int ckpt_task_seccomp_mode(const struct task_struct *task)
 #endif
 }
 
-static inline bool ckpt_task_has_mempolicy(const struct task_struct *task)
-{
-#ifdef CONFIG_NUMA
-	return task->mempolicy;
-#else
-	return false;
-#endif
-}
-
 static inline bool ckpt_task_has_io_uring(const struct task_struct *task)
 {
 #ifdef CONFIG_IO_URING
@@ -145,15 +136,6 @@ static inline bool ckpt_vma_has_userfaultfd(const struct vm_area_struct *vma)
 {
 #ifdef CONFIG_USERFAULTFD
 	return vma->vm_userfaultfd_ctx.ctx;
-#else
-	return false;
-#endif
-}
-
-static inline bool ckpt_vma_has_mempolicy(const struct vm_area_struct *vma)
-{
-#ifdef CONFIG_NUMA
-	return vma->vm_policy;
 #else
 	return false;
 #endif

@@ -13,6 +13,7 @@ struct rig;
 /* restore_test_mm.c */
 void test_layout(void);
 void test_many_vmas(void);
+void test_mempolicy(void);
 void test_large_vma(void);
 void test_hugetlb(void);
 /* More for rig_basic_mm(): one anonymous mapping at MORE; @arg: its length, unsigned long. */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/mempolicy.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -275,6 +276,89 @@ void test_large_vma(void)
 	tap_is(rig_state(&rig, rig.helpers[0].pid, &recs, NULL), 0, "1 TiB, accounted");
 	recs_done(&recs);
 	rig_close(&rig);
+}
+
+static void policy_add(struct recs *recs, void *arg)
+{
+	recs_vma(recs, CKPT_VMA_ANON, MORE, 4096, RW, -1);
+	recs_vma(recs, CKPT_VMA_ANON, MORE + 4096, 4096, RW, -1);
+}
+
+static int policy_try(struct rig *rig, struct ckpt_rec_mempolicy policy, int nr)
+{
+	struct recs recs = {};
+	int ret;
+
+	recs_basic(rig, &recs, policy_add, NULL);
+	while (nr--) {
+		struct ckpt_rec_mempolicy *rec = recs_add(&recs, CKPT_REC_MEMPOLICY, sizeof(*rec));
+
+		policy.hdr = rec->hdr;
+		*rec = policy;
+	}
+	ret = rig_state(rig, rig->helpers[0].pid, &recs, NULL);
+	recs_done(&recs);
+	return ret;
+}
+
+/* Of the second mapping; the first one has none. */
+static void policy_is(const struct ckpt_rec_mempolicy *policy, const char *want, const char *what)
+{
+	char line[256], start[32];
+	struct rig rig;
+
+	rig_open(&rig);
+	rig_add(&rig, -1, 1, NULL);
+	rig_start(&rig);
+	tap_is(policy_try(&rig, *policy, 1), 0, what);
+	snprintf(start, sizeof(start), "%08lx", MORE + 4096UL);
+	if (!proc_line(rig.helpers[0].pid, "numa_maps", start, line, sizeof(line)))
+		line[0] = 0;
+	line[strcspn(line, "\n")] = 0;
+	tap_ok(strstr(line, want), "%s: %s", what, line);
+	snprintf(start, sizeof(start), "%08lx", MORE);
+	tap_ok(proc_line(rig.helpers[0].pid, "numa_maps", start, line, sizeof(line)) &&
+	       strstr(line, "default"), "its neighbour has none");
+	rig_close(&rig);
+}
+
+void test_mempolicy(void)
+{
+	const struct ckpt_rec_mempolicy good = {
+		.mm_id = 1, .start = MORE + 4096, .mode = MPOL_BIND, .home = -1, .nodes = { 1 },
+	};
+	struct ckpt_rec_mempolicy bad = good;
+	struct rig rig;
+
+	tap_note("NUMA policies");
+	if (access("/proc/self/numa_maps", F_OK)) {
+		tap_skip("NUMA policies", "no NUMA");
+		return;
+	}
+	rig_open(&rig);
+	rig_add(&rig, -1, 1, NULL);
+	rig_start(&rig);
+	bad.mode = 64;
+	tap_is(policy_try(&rig, bad, 1), -EINVAL, "no mode");
+	bad = good;
+	bad.flags = 1;
+	tap_is(policy_try(&rig, bad, 1), -EINVAL, "no flag");
+	bad = good;
+	bad.start += 4096;
+	tap_is(policy_try(&rig, bad, 1), -EINVAL, "of no mapping");
+	bad = good;
+	bad.tid = 1;
+	tap_is(policy_try(&rig, bad, 1), -EINVAL, "of a thread");
+	tap_is(policy_try(&rig, good, 2), -EINVAL, "twice");
+	rig_close(&rig);
+
+	policy_is(&good, "bind:0", "bound to a node");
+	bad = good;
+	bad.nodes[0] = 1UL << 63;
+	policy_is(&bad, "default", "a node that is not here");
+	bad.nodes[0] = 1;
+	bad.mode = 63;
+	policy_is(&bad, "default", "a mode of another kernel");
 }
 
 static void huge_add(struct recs *recs, void *arg)

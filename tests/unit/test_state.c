@@ -20,6 +20,17 @@
 #define VMA_A	0x400000ULL
 #define VMA_B	0x7f0000000000ULL
 
+static void add_mempolicy(struct stream *s, int tid, uint32_t mm_id, uint64_t start)
+{
+	struct ckpt_rec_mempolicy *rec = stream_add(s, CKPT_REC_MEMPOLICY, sizeof(*rec), NULL, 0);
+
+	rec->tid = tid;
+	rec->mm_id = mm_id;
+	rec->start = start;
+	rec->mode = 2;
+	rec->nodes[0] = 1;
+}
+
 /* 100 ── 110 (2 threads, shares mm 1's table) ── 120 zombie;  100 ── 130 */
 static void good_tree(struct stream *s)
 {
@@ -34,9 +45,11 @@ static void good_tree(struct stream *s)
 	stream_proc(s, 110, 100, 2, 2, 2);
 	stream_zombie(s, 120, 110, 0x300);
 	stream_proc(s, 130, 100, 1, 1, 1);
+	add_mempolicy(s, 130, 0, 0);
 	stream_mm(s, 1, 100, 2);
 	stream_vma(s, 1, VMA_A, VMA_A + 0x2000, CKPT_VMA_FILE_PRIVATE, CKPT_VM_READ, 2);
 	stream_vma(s, 1, VMA_B, VMA_B + 0x1000, CKPT_VMA_ANON, CKPT_VM_READ, 0);
+	add_mempolicy(s, 0, 1, VMA_B);
 	stream_mm(s, 2, 110, 1);
 	stream_vma(s, 2, VMA_B, VMA_B + 0x1000, CKPT_VMA_ANON, CKPT_VM_READ, 0);
 	stream_fd(s, 1, 1, 4);
@@ -104,6 +117,10 @@ static void test_good(void **unused)
 	assert_int_equal(proc->fdtable->fds[0].rec->fd, 0);
 	assert_memory_equal(proc->fdtable->fds[0].file->pipe->data, "in the pipe", 11);
 	assert_ptr_equal(proc->mm->vmas[0].file, state_file_find(state, 2));
+	assert_null(proc->mm->vmas[0].mempolicy);
+	assert_int_equal(proc->mm->vmas[1].mempolicy->nodes[0], 1);
+	assert_int_equal(proc->threads[0].mempolicy->tid, 130);
+	assert_null(state_thread_find(state, 111)->mempolicy);
 	assert_int_equal(state->nr_locks, 2);
 	assert_ptr_equal(state->locks[0].file, state_file_find(state, 4));
 	assert_ptr_equal(state->locks[0].table, proc->fdtable);
@@ -204,6 +221,11 @@ static void test_rejected(void **unused)
 	SPOIL(CKPT_REC_VMA, ckpt_rec_vma, 0, rec->file = 0);
 	SPOIL(CKPT_REC_VMA, ckpt_rec_vma, 0, rec->kind = 99);
 	SPOIL(CKPT_REC_VMA, ckpt_rec_vma, 0, memset(rec->name, 'x', sizeof(rec->name)));
+	SPOIL(CKPT_REC_MEMPOLICY, ckpt_rec_mempolicy, 0, rec->tid = 110);
+	SPOIL(CKPT_REC_MEMPOLICY, ckpt_rec_mempolicy, 0, rec->tid = 0);
+	SPOIL(CKPT_REC_MEMPOLICY, ckpt_rec_mempolicy, 1, rec->mm_id = 2);
+	SPOIL(CKPT_REC_MEMPOLICY, ckpt_rec_mempolicy, 1, rec->start = VMA_A);
+	SPOIL(CKPT_REC_MEMPOLICY, ckpt_rec_mempolicy, 1, rec->tid = 130);
 	SPOIL(CKPT_REC_FD, ckpt_rec_fd, 0, rec->fd = 0);
 	SPOIL(CKPT_REC_FD, ckpt_rec_fd, 0, rec->file = 99);
 	SPOIL(CKPT_REC_FD, ckpt_rec_fd, 0, rec->files_id = 9);

@@ -49,9 +49,9 @@
  *   read(2) after CKPT_IOC_SNAPSHOT yields a stream of records, each a struct
  *   ckpt_rec_hdr followed by its payload, 8-byte aligned, in this order:
  *   SYSTEM, CPU, then per process PROC, its THREADs (leader first; each followed by
- *   its XSTATE, GROUPS and SIGPENDING), SIGACTIONS, SIGPENDING (shared); then
- *   per memory map MM and its VMAs in address order; then FDs; then FILEs, each
- *   followed by its LOCKs, and PIPEs.  A reader skips types and versions that it does not know only if
+ *   its XSTATE, GROUPS, MEMPOLICY if it has one, and SIGPENDING), SIGACTIONS, SIGPENDING (shared);
+ *   then per memory map MM and its VMAs in address order, each followed by its MEMPOLICY if it has
+ *   one; then FDs; then FILEs, each followed by its LOCKs, and PIPEs.  A reader skips types and versions that it does not know only if
  *   CKPT_REC_OPTIONAL is set in the type.  lseek(2) to 0 rewinds.
  *   Identifiers (mm_id, files_id, fs_id, file_id, …) are small numbers from 1,
  *   valid in this context only; equal numbers mean the same kernel object.
@@ -407,7 +407,8 @@ struct ckpt_restore_wait {
  *
  * One call holds one of:
  *   - MM and all its VMAs, in address order, once per memory map (any thread of
- *     it); the old mappings are gone afterwards;
+ *     it), then the VMAs' MEMPOLICYs in the same order: nodes that are not here are left out, a
+ *     policy without any other is none; the old mappings are gone afterwards;
  *   - FDs: the whole table, once per table; what was open is closed (a single
  *     FD with fd and file -1: an empty table). Then the POSIX LOCKs that the table owns:
  *     -EAGAIN if somebody else holds one of them;

@@ -30,6 +30,7 @@ enum ckpt_rec_type {
 	CKPT_REC_PIPE = 13,
 	CKPT_REC_CPU = 14,	/* CKPT_REC_OPTIONAL: what was captured before there was one has none */
 	CKPT_REC_LOCK = 15,
+	CKPT_REC_MEMPOLICY = 16,
 };
 
 /**
@@ -376,6 +377,30 @@ struct ckpt_rec_vma {
 	__u32 mm_id;
 	__u32 hugepage_shift;
 	char name[80];		/* PR_SET_VMA_ANON_NAME, NUL padded */
+};
+
+#define CKPT_NODES_MAX		1024	/* NUMA nodes that a record has room for */
+
+/**
+ * struct ckpt_rec_mempolicy - the NUMA memory policy of the thread or mapping whose record precedes
+ *	it, if that has one of its own
+ * @tid: thread; 0: of a mapping
+ * @mm_id, @start: the mapping; 0: of a thread
+ * @mode: MPOL_*
+ * @flags: MPOL_F_STATIC_NODES, _RELATIVE_NODES, _NUMA_BALANCING
+ * @home: node of set_mempolicy_home_node(2); -1: none
+ * @nodes: bit per node, as the program gave them, or without these flags those that it may use
+ */
+struct ckpt_rec_mempolicy {
+	struct ckpt_rec_hdr hdr;
+	__s32 tid;
+	__u32 mm_id;
+	__u64 start;
+	__u32 mode;
+	__u32 flags;
+	__s32 home;
+	__u32 pad;
+	__u64 nodes[CKPT_NODES_MAX / 64];
 };
 
 #include "ckpt_rec_files.h"
