@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * See placement.h. That CPU n is of node m says an entry cpun in the directory of the node.
+ * See placement.h. Which CPUs a node has, the kernel says by an entry for each in the node's directory; where
+ * there is no such directory, nothing is preferred. Preferred only: memory that does not fit goes
+ * elsewhere, and a restore never fails for a place. Called by threads with a libc, not by
+ * tasks of the tree.
  */
 #include "supervisor/placement.h"
 
