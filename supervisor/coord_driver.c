@@ -138,7 +138,7 @@ void driver_done(struct coord_driver *d, enum coord_action_kind kind, int error,
 
 /* ---------------------------------------------------------------- actions */
 
-static bool is_kill(const struct coord_driver *d)
+bool driver_is_kill(const struct coord_driver *d)
 {
 	return json_is_true(json_object_get(d->args, "kill"));
 }
@@ -155,7 +155,7 @@ static void act_thaw(struct coord_driver *d)
 		d->failure = json_incref(d->dumped);
 	if (d->dump)
 		job_dump_go(d->dump);
-	if (!is_kill(d))
+	if (!driver_is_kill(d))
 		driver_order(d, STATUS_RUN);
 	driver_done(d, COORD_ACT_THAW, 0, COORD_WHY_NONE);
 }

@@ -370,6 +370,9 @@ static void on_decided_ended(struct coord_driver *d)
 {
 	int err;
 
+	/* A worker that died did not kill the ranks, which nobody has told to go on. */
+	if (driver_is_kill(d) && !outcome_is_ok(d->dumped) && d->kind == COORD_ACT_NONE)
+		driver_order(d, STATUS_RUN);
 	driver_maybe_answer(d);
 	if (d->kind != COORD_ACT_QUIESCE)
 		return;

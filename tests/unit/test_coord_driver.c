@@ -177,6 +177,23 @@ static void a_worker_that_is_killed_ends_it(void **state)
 	assert_false(b->node[0].held || b->node[1].held);
 }
 
+/* It counts, and its ranks are alive. */
+static void who_was_to_be_killed_and_is_not_goes_on(void **state)
+{
+	struct box *b = *state;
+
+	box_checkpoint(b, true);
+	box_dump(b, BOX_NODES);
+	assert_true(b->parts_json[1]);
+	assert_true(b->node[0].held && b->node[1].held);
+	box_ended(b, 1, "killed");
+	assert_false(b->node[1].held);
+	assert_true(b->node[0].held);
+	box_ended(b, 0, NULL);
+	assert_true(b->node[0].held);	/* those are dead */
+	assert_true(b->parts_json[1] && b->node[1].image[1]);
+}
+
 static const char *coord_file(const struct box *b, unsigned int node)
 {
 	static char path[96];
@@ -370,6 +387,7 @@ int main(void)
 		TEST(what_counts_elsewhere_becomes_a_generation),
 		TEST(what_counts_late_is_copied),
 		TEST(a_worker_that_is_killed_ends_it),
+		TEST(who_was_to_be_killed_and_is_not_goes_on),
 		TEST(a_home_that_is_back_lets_others_go),
 		TEST(many_targets_are_few_messages),
 		TEST(targets_that_come_before_the_order_are_told),
