@@ -289,6 +289,8 @@ MPI_ALIAS(MPI_Win_get_errhandler);
 
 int PMPI_Win_call_errhandler(MPI_Win win, int errorcode)
 {
+	if (!win_slot(win))
+		return fail_win(win, MPI_ERR_WIN, CALL_MPI_Win_call_errhandler);
 	fail_win(win, errorcode, CALL_MPI_Win_call_errhandler);
 	return MPI_SUCCESS;
 }

@@ -288,9 +288,14 @@ LOWER_TEXT static int create_group_inside(MPI_Comm comm, MPI_Group group, int ta
 {
 	GLUE_MEETING_OVER(MPI_Comm_create_group, meeting_of_group(meeting, comm, group), NULL);
 	MPI_Comm real;
-	int rc = lower_MPI_Comm_create_group(real_comm(comm), real_group(group), tag,
-					     newcomm ? &real : NULL);
+	MPI_Group asked;
+	int rc;
 
+	/* MPICH reads the group that a communicator has when somebody has asked for it, once: it is made anew */
+	if (!lower_MPI_Comm_group(real_comm(comm), &asked))
+		lower_MPI_Group_free(&asked);
+	rc = lower_MPI_Comm_create_group(real_comm(comm), real_group(group), tag,
+					 newcomm ? &real : NULL);
 	if (rc) {
 		collective_failed(&mark, meeting->n ? &meeting->counter : NULL, rc);
 		return fail_comm(comm, rc, CALL_MPI_Comm_create_group);

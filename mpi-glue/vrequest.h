@@ -31,6 +31,7 @@ enum {
 	REQ_IO_ORDERED = 16384,	/* collectively: after those before it of the same @file */
 	REQ_GENERAL_DONE = 131072,	/* MPI_Grequest_complete was called */
 	REQ_GENERAL_FREED = 262144,	/* MPI_Request_free was; the slot is there until both were */
+	REQ_ALONE = 524288,	/* persistent collective, partitioned: MPICH's test of all fails with it */
 };
 
 /* What the application will be told of a request that is complete. */

@@ -112,6 +112,12 @@ int main(int argc, char **argv)
 	CHECK(called == 4 && code_seen == MPI_ERR_NO_SUCH_FILE);
 	MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN);
 	MPI_Errhandler_free(&errh);
+	/* which of them stands in for no window at all is the library's choice */
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+	rc = MPI_Win_call_errhandler(MPI_WIN_NULL, MPI_ERR_OTHER);
+	MPI_Error_class(rc, &class);
+	CHECK(class == MPI_ERR_WIN);
 	MPI_Add_error_class(&class);
 	MPI_Add_error_code(class, &rc);
 	MPI_Add_error_string(rc, "own error");

@@ -6,7 +6,7 @@ int main(int argc, char **argv)
 {
 	MPI_Group world, first, rest, both, none, ranged, reversed, of_split;
 	int zero = 0, range[1][3], n, ranks[3] = { 0, 1, 0 }, to[3], result;
-	MPI_Comm comm, half;
+	MPI_Comm comm, half, copy;
 
 	mt_begin(&argc, &argv);
 	MPI_Comm_group(MPI_COMM_WORLD, &world);
@@ -26,6 +26,10 @@ int main(int argc, char **argv)
 	MPI_Comm_group(half, &of_split);
 	MPI_Comm_free(&half);
 	MPI_Group_free(&world);
+	MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+	/* MPICH by itself needs that somebody has asked, once */
+	MPI_Comm_group(copy, &world);
+	MPI_Group_free(&world);
 	for (int round = 0; round < 5; round++) {
 		CHECK(none == MPI_GROUP_EMPTY || (MPI_Group_size(none, &n), n == 0));
 		MPI_Group_compare(both, reversed, &result);
@@ -44,6 +48,10 @@ int main(int argc, char **argv)
 		MPI_Bcast(&n, 1, MPI_INT, 0, comm);
 		mt_value(n + round);
 		MPI_Comm_free(&comm);
+		MPI_Comm_create_group(copy, reversed, round, &comm);
+		MPI_Bcast(&n, 1, MPI_INT, 0, comm);
+		mt_value(n);
+		MPI_Comm_free(&comm);
 	}
 	MPI_Group_free(&first);
 	MPI_Group_free(&rest);
@@ -51,5 +59,6 @@ int main(int argc, char **argv)
 	MPI_Group_free(&ranged);
 	MPI_Group_free(&reversed);
 	MPI_Group_free(&of_split);
+	MPI_Comm_free(&copy);
 	return mt_end();
 }
