@@ -103,6 +103,8 @@ int catalog_claim(const struct catalog *catalog, int64_t job, const char *node,
 void catalog_unclaim(const struct catalog *catalog, int64_t job, const char *node);
 /* Who has it, if somebody has. */
 bool catalog_claimed(const struct catalog *catalog, int64_t job, char *holder, size_t size);
+/* Another number after each claim; 0: nobody has it. */
+int64_t catalog_claim_stamp(const struct catalog *catalog, int64_t job);
 
 /*
  * catalog_lock() - alone among the nodes to remove generations of a job, or to pin them
