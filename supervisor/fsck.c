@@ -254,14 +254,17 @@ static bool verify_parts(struct fsck *fsck, int64_t generation, const char *path
 	return good;
 }
 
-/* Does the index, if it speaks of this generation as it is now, say @row? */
-static void check_row(struct fsck *fsck, int64_t generation, const char *path, const json_t *row)
+/* Does the index, if it speaks of this generation as it is now, say @row? That was read after @stamp. */
+static void check_row(struct fsck *fsck, int64_t generation, const char *path, const json_t *row,
+		      uint64_t stamp)
 {
 	const struct listing *l = &fsck->listing;
-	uint64_t stamp = catalog_index_stamp(l->catalog, l->job, generation);
-	json_t *indexed = catalog_index_get(l->index, l->job, generation, l->label, stamp);
-	json_t *finding = NULL;
+	json_t *indexed, *finding = NULL;
 
+	/* verified for minutes, and merged meanwhile: of what it is now nothing was read */
+	if (catalog_index_stamp(l->catalog, l->job, generation) != stamp)
+		return;
+	indexed = catalog_index_get(l->index, l->job, generation, l->label, stamp);
 	if (indexed && !json_equal(indexed, row))
 		finding = found(fsck, INDEX, generation, path, "the index says something else of it");
 	if (fsck->repair)
@@ -277,6 +280,7 @@ static void check_committed(struct fsck *fsck, int64_t generation)
 	_cleanup_free_ char *path = catalog_image_dir(l->catalog, l->job, generation);
 	json_t *parts = NULL, *outcome, *described;
 	bool good = false;
+	uint64_t stamp;
 
 	if (!path)
 		return;
@@ -285,11 +289,12 @@ static void check_committed(struct fsck *fsck, int64_t generation)
 	if (!outcome && parts)
 		good = verify_parts(fsck, generation, path, parts);
 	if (!outcome && (good || !parts)) {
+		stamp = catalog_index_stamp(l->catalog, l->job, generation);
 		described = generation_describe(l->env, l->catalog, l->job, generation, l->label);
 		if (!outcome_is_ok(described))
 			outcome = json_incref(described);
 		else if (parts || verify_one(fsck, generation, path))
-			check_row(fsck, generation, path, json_object_get(described, "result"));
+			check_row(fsck, generation, path, json_object_get(described, "result"), stamp);
 		json_decref(described);
 	}
 	if (outcome && catalog_has(l->catalog, l->job, generation))

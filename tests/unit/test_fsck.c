@@ -309,6 +309,30 @@ static void test_index(void **state)
 	assert_string_equal(look(d), "");
 }
 
+static void is_merged(const struct disk *d)
+{
+	disk_run(d, "touch '%s/1/gen-1/manifest'", d->images);
+}
+
+/* What was read before it changed is not said of what it is now. */
+static void test_index_meanwhile(void **state)
+{
+	struct disk *d = *state;
+	struct catalog_index *index;
+	char problem[512];
+
+	disk_store(d, 1);
+	disk_before_read(d, "1/gen-1/pages", is_merged);
+	assert_string_equal(kinds(d, &(struct how) { .deep = true, .repair = true }), "");
+	index = catalog_index_open(d->index, &d->catalog, problem, sizeof(problem));
+	assert_int_equal(catalog_index_count(index, 0), 0);
+	catalog_index_close(index, problem, sizeof(problem));
+	assert_string_equal(kinds(d, &(struct how) { .deep = true, .repair = true }), "");
+	index = catalog_index_open(d->index, &d->catalog, problem, sizeof(problem));
+	assert_int_equal(catalog_index_count(index, 0), 1);
+	catalog_index_close(index, problem, sizeof(problem));
+}
+
 /* Somebody removes generations just now: all is said, nothing is done. */
 static void test_locked(void **state)
 {
@@ -430,6 +454,7 @@ int main(void)
 		test(test_pins_and_claims),
 		test(test_records),
 		test(test_index),
+		test(test_index_meanwhile),
 		test(test_locked),
 		test(test_restarted_meanwhile),
 		test(test_any_mess),
