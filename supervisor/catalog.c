@@ -135,21 +135,27 @@ int catalog_generation_parts(const struct catalog *catalog, int64_t job, int64_t
 	return seal_read(dir, PARTS_FILE, purpose, catalog->key, ret_parts, why, size);
 }
 
-void catalog_part_drop(const struct catalog *catalog, int64_t job, int64_t generation,
-		       unsigned int part)
+int catalog_part_drop(const struct catalog *catalog, int64_t job, int64_t generation,
+		      unsigned int part)
 {
 	_cleanup_free_ char *image = catalog_part_dir(catalog, job, generation, part);
 	_cleanup_free_ char *dir = catalog_image_dir(catalog, job, generation);
 	struct image_error error = { "" };
 	char path[PATH_MAX];
+	int err;
 
 	if (!image || !dir)
-		return;
-	image_remove(image, &error);
+		return -ENOMEM;
+	err = image_remove(image, &error);
 	snprintf(path, sizeof(path), "%s/node-%u", dir, part);
 	/* The last one out: others may still be there. */
-	if (!rmdir(path))
+	if (!rmdir(path)) {
 		rmdir(dir);
+		return 0;
+	}
+	if (errno == ENOENT)
+		return 0;
+	return err && err != -ENOENT ? err : -errno;
 }
 
 /* The number that is all of @text after @prefix; 0: none. */
@@ -465,19 +471,36 @@ int64_t catalog_next(const struct catalog *catalog, int64_t job, int64_t floor)
 	return last < CATALOG_NUMBERS - 1 ? last + 1 : -ERANGE;
 }
 
-static void drop_parts(const struct catalog *catalog, int64_t job, int64_t generation)
+/* All that can go does; the first error, with what stays. */
+static int drop_parts(const struct catalog *catalog, int64_t job, int64_t generation, char *why,
+		      size_t size)
 {
 	_cleanup_free_ char *path = catalog_image_dir(catalog, job, generation);
 	_cleanup_dir_ DIR *nodes = path ? opendir(path) : NULL;
 	struct dirent *entry;
+	char node[PATH_MAX];
 	unsigned int part;
+	int err, first = 0;
 
-	while (nodes && (entry = readdir(nodes))) {
-		if (sscanf(entry->d_name, "node-%u", &part) == 1)
-			catalog_part_drop(catalog, job, generation, part);
+	if (!nodes) {
+		err = path ? -errno : -ENOMEM;
+		snprintf(why, size, "it is no generation any more, but its images stay: %s", strerror(-err));
+		return err;
 	}
-	if (nodes)
-		rmdir(path);
+	while ((entry = readdir(nodes))) {
+		if (sscanf(entry->d_name, "node-%u", &part) != 1)
+			continue;
+		snprintf(node, sizeof(node), "%s/%s", path, entry->d_name);
+		image_sweep(node, NULL);
+		err = catalog_part_drop(catalog, job, generation, part);
+		if (err && !first) {
+			first = err;
+			snprintf(why, size, "it is no generation any more, but its image stays: %s: %s",
+				 node, strerror(-err));
+		}
+	}
+	rmdir(path);
+	return first;
 }
 
 int catalog_generation_sweep(const struct catalog *catalog, int64_t job, int64_t generation)
@@ -534,16 +557,19 @@ bool catalog_generation_in_use(const struct catalog *catalog, int64_t job, int64
  * that may come back after a power cut, its images stay.
  */
 static int remove_parts(const struct catalog *catalog, int64_t job, int64_t generation,
-			const char *dir_path)
+			const char *dir_path, char *why, size_t size)
 {
 	_cleanup_fd_ int dir = open(dir_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int err = 0;
 
 	if (dir < 0 || unlinkat(dir, PARTS_FILE, 0))
-		return errno == ENOTDIR ? -ENOENT : -errno;
-	if (fsync(dir))
-		return -errno;
-	drop_parts(catalog, job, generation);
-	return 0;
+		err = errno == ENOTDIR ? -ENOENT : -errno;
+	else if (fsync(dir))
+		err = -errno;
+	if (!err)
+		return drop_parts(catalog, job, generation, why, size);
+	snprintf(why, size, "%s: %s", dir_path, strerror(-err));
+	return err;
 }
 
 int catalog_generation_remove(const struct catalog *catalog, int64_t job,
@@ -559,12 +585,9 @@ int catalog_generation_remove(const struct catalog *catalog, int64_t job,
 		snprintf(why, size, "%s: in use", image);
 		return -EBUSY;
 	}
-	err = remove_parts(catalog, job, generation, image);
-	if (err != -ENOENT) {
-		if (err)
-			snprintf(why, size, "%s: %s", image, strerror(-err));
+	err = remove_parts(catalog, job, generation, image, why, size);
+	if (err != -ENOENT)
 		return err;
-	}
 	err = image_remove(image, &error);
 	if (err && err != -ENOENT) {
 		snprintf(why, size, "%s", error.text);

@@ -58,9 +58,9 @@ void catalog_generation_uncommit(const struct catalog *catalog, int64_t job,
 /* -ENOENT: it is of one image. */
 int catalog_generation_parts(const struct catalog *catalog, int64_t job, int64_t generation,
 			     json_t **ret_parts, char *why, size_t size);
-/* The image of one node that came to nothing. */
-void catalog_part_drop(const struct catalog *catalog, int64_t job, int64_t generation,
-		       unsigned int part);
+/* The image of one node that came to nothing. -ENOTEMPTY: what is there is not all ours. */
+int catalog_part_drop(const struct catalog *catalog, int64_t job, int64_t generation,
+		      unsigned int part);
 
 /* Take the next free job number, of those that are ours to give, by making its directory. */
 int catalog_job_create(const struct catalog *catalog, int64_t *ret_job);
@@ -103,6 +103,8 @@ int catalog_claim(const struct catalog *catalog, int64_t job, const char *node,
 void catalog_unclaim(const struct catalog *catalog, int64_t job, const char *node);
 /* Who has it, if somebody has. */
 bool catalog_claimed(const struct catalog *catalog, int64_t job, char *holder, size_t size);
+/* Another number after each claim; 0: nobody has it. */
+int64_t catalog_claim_stamp(const struct catalog *catalog, int64_t job);
 
 /*
  * catalog_lock() - alone among the nodes to remove generations of a job, or to pin them
@@ -126,7 +128,10 @@ json_t *catalog_traces(const struct catalog *catalog, int64_t job);
 int64_t catalog_next(const struct catalog *catalog, int64_t job, int64_t floor);
 int64_t catalog_last(const struct catalog *catalog, int64_t job);	/* 0: none */
 
-/* -EBUSY: it is being restored from. Who asks for it has looked for a pin. */
+/*
+ * -EBUSY: it is being restored from. Who asks for it has looked for a pin.  Of several nodes it may be no
+ * generation any more after an error: an image of it stays, which @why says.
+ */
 int catalog_generation_remove(const struct catalog *catalog, int64_t job,
 			      int64_t generation, char *why, size_t size);
 /* Is it being restored from, or written, on this node? */

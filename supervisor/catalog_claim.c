@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "image/util.h"
@@ -66,7 +67,22 @@ int catalog_claim(const struct catalog *catalog, int64_t job, const char *node,
 	if (err != -EEXIST)
 		return err;
 	read_holder(dir, holder, size);
-	return strcmp(holder, node) ? -EBUSY : 0;
+	if (strcmp(holder, node))
+		return -EBUSY;
+	/* who saw it lie there is to see that it is in use now; if not, no restart fails for that */
+	utimensat(dir, CATALOG_CLAIM, NULL, AT_SYMLINK_NOFOLLOW);
+	return 0;
+}
+
+int64_t catalog_claim_stamp(const struct catalog *catalog, int64_t job)
+{
+	_cleanup_free_ char *path = catalog_job_dir(catalog, job);
+	_cleanup_fd_ int dir = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	struct stat st;
+
+	if (dir < 0 || fstatat(dir, CATALOG_CLAIM, &st, AT_SYMLINK_NOFOLLOW))
+		return 0;
+	return st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
 }
 
 bool catalog_claimed(const struct catalog *catalog, int64_t job, char *holder, size_t size)

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "image/place.h"
 #include "image/reader.h"
 #include "image/util.h"
 #include "supervisor/fetch_priv.h"
@@ -153,15 +154,15 @@ static int copy_here(struct fetch_attempt *r, struct level *level, const json_t 
 					       (unsigned int)part);
 	if (err)
 		return image_error_set(error, err, "%.200s: %s", dir, strerror(-err));
-	/* Of one who was cut off. */
-	image_remove(got, NULL);
+	/* Of one who was cut off, or of who swept that: it may be no image. */
+	place_drop(got);
 	err = level_get(level, json_string_value(json_object_get(image, "name")), got, &options, error);
 	if (!err)
 		err = check_run(r, got, error);
 	if (!err)
 		err = put_in_place(got, dir, error);
 	if (err)
-		image_remove(got, NULL);
+		place_drop(got);
 	else
 		r->bytes += (uint64_t)json_integer_value(json_object_get(image, "bytes"));
 	return err;

@@ -254,14 +254,17 @@ static bool verify_parts(struct fsck *fsck, int64_t generation, const char *path
 	return good;
 }
 
-/* Does the index, if it speaks of this generation as it is now, say @row? */
-static void check_row(struct fsck *fsck, int64_t generation, const char *path, const json_t *row)
+/* Does the index, if it speaks of this generation as it is now, say @row? That was read after @stamp. */
+static void check_row(struct fsck *fsck, int64_t generation, const char *path, const json_t *row,
+		      uint64_t stamp)
 {
 	const struct listing *l = &fsck->listing;
-	uint64_t stamp = catalog_index_stamp(l->catalog, l->job, generation);
-	json_t *indexed = catalog_index_get(l->index, l->job, generation, l->label, stamp);
-	json_t *finding = NULL;
+	json_t *indexed, *finding = NULL;
 
+	/* verified for minutes, and merged meanwhile: of what it is now nothing was read */
+	if (catalog_index_stamp(l->catalog, l->job, generation) != stamp)
+		return;
+	indexed = catalog_index_get(l->index, l->job, generation, l->label, stamp);
 	if (indexed && !json_equal(indexed, row))
 		finding = found(fsck, INDEX, generation, path, "the index says something else of it");
 	if (fsck->repair)
@@ -277,6 +280,7 @@ static void check_committed(struct fsck *fsck, int64_t generation)
 	_cleanup_free_ char *path = catalog_image_dir(l->catalog, l->job, generation);
 	json_t *parts = NULL, *outcome, *described;
 	bool good = false;
+	uint64_t stamp;
 
 	if (!path)
 		return;
@@ -285,11 +289,12 @@ static void check_committed(struct fsck *fsck, int64_t generation)
 	if (!outcome && parts)
 		good = verify_parts(fsck, generation, path, parts);
 	if (!outcome && (good || !parts)) {
+		stamp = catalog_index_stamp(l->catalog, l->job, generation);
 		described = generation_describe(l->env, l->catalog, l->job, generation, l->label);
 		if (!outcome_is_ok(described))
 			outcome = json_incref(described);
 		else if (parts || verify_one(fsck, generation, path))
-			check_row(fsck, generation, path, json_object_get(described, "result"));
+			check_row(fsck, generation, path, json_object_get(described, "result"), stamp);
 		json_decref(described);
 	}
 	if (outcome && catalog_has(l->catalog, l->job, generation))
@@ -368,32 +373,86 @@ static void check_pins(struct fsck *fsck, const char *dir, bool may_repair)
 	json_decref(pins);
 }
 
-int64_t fsck_decided(const struct catalog *catalog, int64_t job, bool alive)
+/* No checkpoint up to this number is in the making, at a moment when it is known whether it is alive. */
+static int64_t decided(const struct catalog *catalog, int64_t job, bool alive)
 {
 	int64_t next = alive ? catalog_last(catalog, job) + 1 : catalog_next(catalog, job, 0);
 
 	return next < 0 ? CATALOG_NUMBERS : next - 1;
 }
 
+/* Of its record, what changes with each restart. */
+static const char *const of_run[] = { "state", "node", "run" };
+
+json_t *fsck_asked(const struct catalog *catalog, int64_t job, const char *label, const json_t *record,
+		   bool alive)
+{
+	json_t *asked = json_pack("{s:I, s:s, s:b, s:I, s:I}", "job", (json_int_t)job, "label", label,
+				  "alive", alive, "claim", (json_int_t)catalog_claim_stamp(catalog, job),
+				  "decided_to", (json_int_t)decided(catalog, job, alive));
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(of_run); i++)
+		json_object_set(asked, of_run[i], json_object_get(record, of_run[i]));
+	return asked;
+}
+
+/* It may run by now, here or elsewhere, or is gone. */
+static bool has_changed(const struct fsck *fsck, const json_t *asked)
+{
+	bool changed = false;
+	char why[512];
+	json_t *record;
+	size_t i;
+
+	if (catalog_job_read(fsck->listing.catalog, fsck->listing.job, &record, why, sizeof(why)))
+		return true;
+	for (i = 0; i < ARRAY_SIZE(of_run); i++) {
+		json_t *is = json_object_get(record, of_run[i]);
+		json_t *was = json_object_get(asked, of_run[i]);
+
+		changed = changed || ((is || was) && !json_equal(is, was));
+	}
+	json_decref(record);
+	return changed;
+}
+
+/* Nothing is repaired while it may be being restarted: that fetches what looks like left over. */
+static bool is_claimed(struct fsck *fsck, const json_t *asked, const char *dir)
+{
+	int64_t was = json_integer_value(json_object_get(asked, "claim"));
+	char holder[80];
+
+	if (!catalog_claimed(fsck->listing.catalog, fsck->listing.job, holder, sizeof(holder)))
+		return false;
+	if (strcmp(holder, fsck->node) || fsck->alive ||
+	    catalog_claim_stamp(fsck->listing.catalog, fsck->listing.job) != was)
+		return true;
+	found(fsck, STALE_CLAIM, 0, dir, "a claim of this node, without a restart");
+	return false;
+}
+
 /* All that may be repaired: with the lock, and none of it takes long. */
-static void check_job_directory(struct fsck *fsck, const char *dir, int64_t decided_to)
+static void check_job_directory(struct fsck *fsck, const char *dir, const json_t *asked)
 {
 	const struct catalog *catalog = fsck->listing.catalog;
-	int64_t job = fsck->listing.job;
+	int64_t job = fsck->listing.job, decided_to;
 	_cleanup_fd_ int lock = -1;
 	json_t *all, *number;
-	char holder[80];
 	bool may_repair;
 	size_t i;
 
 	/* Without the lock everything is said and nothing is done. */
 	may_repair = fsck->repair && !catalog_lock(catalog, job, &lock);
-	if (catalog_claimed(catalog, job, holder, sizeof(holder))) {
-		if (strcmp(holder, fsck->node))	/* it may be fetching what looks like left over */
-			may_repair = false;
-		else if (!fsck->alive)
-			found(fsck, STALE_CLAIM, 0, dir, "a claim of this node, without a restart");
+	fsck->alive = json_is_true(json_object_get(asked, "alive"));
+	decided_to = json_integer_value(json_object_get(asked, "decided_to"));
+	if (!fsck->alive && has_changed(fsck, asked)) {
+		fsck->alive = true;
+		decided_to = 0;
+		may_repair = false;
 	}
+	if (is_claimed(fsck, asked, dir))
+		may_repair = false;
 	check_leftovers(fsck, dir, may_repair);
 	check_pins(fsck, dir, may_repair);
 	all = catalog_traces(catalog, job);
@@ -402,19 +461,19 @@ static void check_job_directory(struct fsck *fsck, const char *dir, int64_t deci
 	json_decref(all);
 }
 
-void fsck_job(struct fsck *fsck, int64_t job, const char *label, bool alive, int64_t decided_to)
+void fsck_job(struct fsck *fsck, const json_t *asked)
 {
+	int64_t job = json_integer_value(json_object_get(asked, "job"));
 	const struct catalog *catalog = fsck->listing.catalog;
 	_cleanup_free_ char *dir = catalog_job_dir(catalog, job);
 	json_t *all, *number;
 	size_t i;
 
 	fsck->listing.job = job;
-	fsck->listing.label = label;
-	fsck->alive = alive;
+	fsck->listing.label = json_string_value(json_object_get(asked, "label"));
 	if (!dir)
 		return;
-	check_job_directory(fsck, dir, decided_to);
+	check_job_directory(fsck, dir, asked);
 	all = catalog_generations(catalog, job);
 	json_array_foreach(all, i, number)
 		check_committed(fsck, json_integer_value(number));

@@ -8,7 +8,8 @@
  *	 anything), "repaired": bool, "failed": why it could not be}
  *
  * Repairing removes only what no restart could use, and never a committed generation; it is
- * tried with the catalog's lock of the job.  What may be in the making is left alone.
+ * tried with the catalog's lock of the job.  What may be in the making is left alone, and so is a job that
+ * somebody has restarted since it was asked for.
  */
 #ifndef STILLPOINT_FSCK_H
 #define STILLPOINT_FSCK_H
@@ -30,13 +31,17 @@ struct fsck {
 };
 
 /*
- * fsck_job() - of a job whose record can be read
+ * fsck_asked() - what is known of a job when somebody asks; fsck_job() may come to it hours later, and
+ * what has been done with the job since is not repaired
  * @alive: it runs, as far as is known, or something is done to it
- * @decided_to: no checkpoint up to this number is in the making; fsck_decided() of a moment
- *	when it was known whether it is alive
+ *
+ * {"job", "label", "alive", "state", "node", "run", "claim": catalog_claim_stamp(), "decided_to": no checkpoint up to
+ * this number is in the making}
  */
-void fsck_job(struct fsck *fsck, int64_t job, const char *label, bool alive, int64_t decided_to);
-int64_t fsck_decided(const struct catalog *catalog, int64_t job, bool alive);
+json_t *fsck_asked(const struct catalog *catalog, int64_t job, const char *label, const json_t *record,
+		   bool alive);
+/* Of a job whose record could be read. */
+void fsck_job(struct fsck *fsck, const json_t *asked);
 /* Jobs' directories without a record, or with one that cannot be read. */
 void fsck_strangers(struct fsck *fsck);
 /* The index at @path: is it usable, and does it say what the manifests say? */

@@ -187,8 +187,12 @@ static int on_commit(void *arg)
 		snprintf(path, sizeof(path), "%s/%s", d->job->image_dir,
 			 ranks_log_name(node, i, name, sizeof(name)));
 		fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-		if (fd < 0)
+		if (fd < 0) {
+			/* it is there, and nobody knows what of it is on the disk */
+			if (errno != ENOENT)
+				err = -errno;
 			continue;
+		}
 		if (fsync(fd))
 			err = -errno;
 		close(fd);

@@ -47,6 +47,7 @@ static json_t *prune_target(const struct keeper_run *run, const struct listing *
 	struct prune prune = {
 		.listing = *listing, .rule = run->rule, .dry_run = run->dry_run,
 		.node = run->keeper->daemon->config.node,
+		.state_dir = run->keeper->daemon->config.state_dir,
 		.generations = json_object_get(target, "generations"),
 		.undecided = json_integer_value(json_object_get(target, "undecided")),
 		.tiers = &run->keeper->daemon->config.tiers,

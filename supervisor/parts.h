@@ -24,8 +24,9 @@
  *		images that node k needs of the generation, which had the ranks "was" (none: it is of
  *		one image). -EAGAIN: not yet, ask again; then as fetch_run(), with "run", the run of
  *		which the node's own record is
- *	forget	{"job": J, "uuid": U, "generations": [N, ...], "whole": bool,
- *		"force": bool}: where image directories are not shared, remove what is there of these, or of the job
+ *	forget	{"job": J, "uuid": U, "generations": [N, ...], "level": NAME, "whole": bool,
+ *		"force": bool, "ended": bool}: where image directories are not shared, remove what is there of these,
+ *		or of the job; with "level" from that one only
  *	pin	{"job": J, "uuid": U, "generation": N, "pin": bool, "by": uid}: where image directories are not
  *		shared, pin what is there of it, or unpin it: {"here": was there anything}
  *	run	{"job": J, "uuid": U}	of which run that node's record of the job is: {"run": R (0)}
@@ -128,9 +129,16 @@ void parts_fetch(const struct job *job, const struct parts_fetch *how, parts_fet
 void parts_fetch_close(struct daemon *daemon);
 /*
  * parts_forget() - where image directories are not shared: @generations have been removed here, and the
- *	job if @whole: the other nodes do the same. @force: listing_check_own(). What goes wrong is in the log, later.
+ *	job if @whole: the other nodes do the same. What goes wrong is in the log, later.
  */
-void parts_forget(const struct job *job, const json_t *generations, bool whole, bool force);
+struct parts_forget {
+	const json_t *generations;	/* ascending */
+	const char *level;		/* from this one only; NULL: from all */
+	bool whole;
+	bool force;			/* listing_check_own(), levels_remove() of one level */
+};
+
+void parts_forget(const struct job *job, const struct parts_forget *how);
 /*
  * parts_pin() - where image directories are not shared: @names pin what they have of a generation, or
  *	unpin it

@@ -4,7 +4,8 @@
  * the others remove what they have of them, there and on the levels; see parts.h.
  *
  * Nobody waits for it: a node that is off keeps what it has, which is said in the log. What is pinned
- * or in use on a node stays there. A part that runs there is left alone.
+ * or in use on a node stays there. A part that runs there is left alone. What was unwanted the node notes in its
+ * own record, as its promoter goes by that.
  */
 #include "supervisor/parts_priv.h"
 
@@ -17,6 +18,7 @@
 #include "supervisor/outcome.h"
 #include "supervisor/pin.h"
 #include "supervisor/promoter.h"
+#include "supervisor/unwanted_note.h"
 #include "supervisor/worker.h"
 
 /* ----------------------------------------------------------------- asking */
@@ -62,7 +64,7 @@ static void ask(struct daemon *daemon, unsigned int host, int64_t job, json_t *a
 	json_decref(outcome);
 }
 
-void parts_forget(const struct job *job, const json_t *generations, bool whole, bool force)
+void parts_forget(const struct job *job, const struct parts_forget *how)
 {
 	struct daemon *daemon = jobs_daemon(job->jobs);
 	struct peer *peer = nodes_peer(daemon->nodes);
@@ -72,8 +74,10 @@ void parts_forget(const struct job *job, const json_t *generations, bool whole, 
 		if (i == (int)peer_self(peer))
 			continue;
 		ask(daemon, (unsigned int)i, job->id,
-		    json_pack("{s:I, s:s, s:O, s:b, s:b}", "job", (json_int_t)job->id, "uuid", job->uuid,
-			      "generations", generations, "whole", whole, "force", force));
+		    json_pack("{s:I, s:s, s:O, s:s*, s:b, s:b, s:b}", "job", (json_int_t)job->id, "uuid",
+			      job->uuid, "generations", how->generations, "level", how->level,
+			      "whole", how->whole, "force", how->force, "ended",
+			      job->state == JOB_ENDED));
 	}
 }
 
@@ -85,18 +89,16 @@ struct forgetting {
 	struct worker *worker;
 	struct job *job;
 	json_t *generations;
-	bool whole, force;
+	const char *level;	/* of the question's; NULL: all */
+	bool whole, force, ended;
+	struct unwanted_note note;
 	char label[64];
 };
 
-static json_t *forget_run(struct channel_reporter *reporter, void *arg)
+/* NULL, or an outcome. */
+static json_t *forget_in_l1(const struct forgetting *f)
 {
-	const struct forgetting *f = arg;
 	const struct catalog *catalog = &f->daemon->catalog;
-	const struct levels_removal removal = {
-		.daemon = f->daemon, .job = f->job->id, .label = f->label,
-		.generations = f->whole ? NULL : f->generations, .force = true,
-	};
 	const struct op_env env = { .key = f->daemon->config.key,
 				    .secret = f->daemon->config.encryption_key };
 	const struct listing listing = {
@@ -119,22 +121,74 @@ static json_t *forget_run(struct channel_reporter *reporter, void *arg)
 		if (err)
 			return outcome_error(err, "%s", why);
 	}
-	if (f->daemon->config.tiers.nr)
-		json_decref(levels_remove(&removal));
-	err = f->whole ? catalog_job_remove(catalog, f->job->id) : 0;
-	return err ? outcome_error(err, "%s: %s", f->job->image_dir, strerror(-err)) : outcome_ok(NULL);
+	return NULL;
+}
+
+/*
+ * NULL, or what could not go, as an error that has begun.  What went from L1 by the home's word goes
+ * here as well; of one level each node looks for itself whether its part is anywhere else.
+ */
+static json_t *forget_on_levels(const struct forgetting *f)
+{
+	const struct levels_removal removal = {
+		.daemon = f->daemon, .job = f->job->id, .label = f->label,
+		.generations = f->whole ? NULL : f->generations, .level = f->level,
+		.ended = f->ended, .force = f->force || !f->level,
+	};
+	json_t *outcome, *failed;
+	const char *name, *text;
+
+	if (!f->daemon->config.tiers.nr)
+		return NULL;
+	outcome = levels_remove(&removal);
+	if (!outcome_is_ok(outcome))
+		return outcome;
+	failed = json_object_get(json_object_get(outcome, "result"), "failed");
+	name = json_object_iter_key(json_object_iter(failed));
+	text = json_string_value(json_object_get(failed, name));
+	failed = name ? outcome_error(-EIO, "level %s: %s", name, text) : NULL;
+	if (failed)
+		json_object_set_new(json_object_get(failed, "error"), "begun", json_true());
+	json_decref(outcome);
+	return failed;
+}
+
+/* A job that has gone at home goes, whatever levels keep; then the error says that, too. */
+static json_t *forget_run(struct channel_reporter *reporter, void *arg)
+{
+	const struct forgetting *f = arg;
+	bool of_l1 = !f->level || !strcmp(f->level, TIER_L1);
+	json_t *outcome = of_l1 ? forget_in_l1(f) : NULL;
+	int err;
+
+	if (outcome)
+		return outcome;
+	if (!f->level || !of_l1)
+		outcome = forget_on_levels(f);
+	err = f->whole ? catalog_job_remove(&f->daemon->catalog, f->job->id) : 0;
+	if (!outcome)
+		return err ? outcome_error(err, "%s: %s", f->job->image_dir, strerror(-err)) :
+			     outcome_ok(NULL);
+	if (f->whole && !err)
+		json_object_set_new(json_object_get(outcome, "error"), "gone", json_true());
+	return outcome;
 }
 
 static void on_forget_ended(json_t *outcome, void *arg)
 {
 	struct forgetting *f = arg;
+	bool gone = f->whole && (outcome_is_ok(outcome) ||
+				 json_object_get(json_object_get(outcome, "error"), "gone"));
 
 	promoter_changed(f->daemon->promoter, f->label);
-	promoter_release(f->daemon->promoter);
 	f->job->busy = NULL;
-	if (outcome_is_ok(outcome) && f->whole)
+	if (gone)
 		jobs_forget(f->job);
+	else
+		unwanted_note_end(&f->note, f->job, outcome);
+	promoter_release(f->daemon->promoter);
 	peer_question_answer(f->question, outcome);
+	unwanted_note_done(&f->note);
 	json_decref(f->generations);
 	free(f);
 }
@@ -179,6 +233,7 @@ static void on_forget(struct peer_question *q, void *arg)
 	struct daemon *daemon = arg;
 	const json_t *args = peer_question_args(q);
 	json_t *outcome = NULL;
+	char why[512];
 	struct job *job = find(daemon, args, &outcome);
 	struct forgetting *f = job ? calloc(1, sizeof(*f)) : NULL;
 
@@ -190,9 +245,18 @@ static void on_forget(struct peer_question *q, void *arg)
 	*f = (struct forgetting) {
 		.question = q, .daemon = daemon, .job = job,
 		.generations = json_incref(json_object_get(args, "generations")),
+		.level = json_string_value(json_object_get(args, "level")),
 		.whole = json_is_true(json_object_get(args, "whole")),
 		.force = json_is_true(json_object_get(args, "force")),
+		.ended = json_is_true(json_object_get(args, "ended")),
 	};
+	f->note = (struct unwanted_note) {
+		.level = f->level, .generations = f->generations, .whole = f->whole,
+	};
+	/* Nobody asks again: it goes all the same. */
+	if (unwanted_note_make(&f->note, job, why, sizeof(why)))
+		log_warning(&daemon->log, "job %lld: levels may get again what is removed: %s",
+			    (long long)job->id, why);
 	job_label(job, f->label);
 	job->busy = "removal";
 	if (promoter_hold(daemon->promoter, on_held, f))

@@ -347,6 +347,26 @@ static void load_pending(const struct promoter *p)
 	}
 }
 
+/*
+ * What somebody removed is noted by the home.  Of another node what is in memory is as it was when the part
+ * was started; where all see one directory the record there is newer.
+ */
+static json_t *unwanted(const struct promoter *p, const struct job *job)
+{
+	const struct config *config = &p->daemon->config;
+	json_t *record = NULL, *found;
+	char why[512];
+	bool is_its;
+
+	if (config->image_dir_shared && parts_number(job->record, config->node) > 0)
+		catalog_job_read(&p->daemon->catalog, job->id, &record, why, sizeof(why));
+	/* a directory that is not mounted may have another job of that number */
+	is_its = json_equal(json_object_get(record, "uuid"), json_object_get(job->record, "uuid"));
+	found = json_incref(json_object_get(is_its ? record : job->record, "unwanted"));
+	json_decref(record);
+	return found;
+}
+
 /* What is pending; those that are busy stay so. */
 static json_t *make_targets(struct promoter *p)
 {
@@ -363,12 +383,12 @@ static json_t *make_targets(struct promoter *p)
 			json_object_set_new(busy, label, json_true());
 			continue;
 		}
-		json_array_append_new(targets, json_pack("{s:I, s:s, s:o, s:I, s:O*}", "job",
+		json_array_append_new(targets, json_pack("{s:I, s:s, s:o, s:I, s:o*}", "job",
 							 (json_int_t)job->id, "label",
 							 job_label(job, label), "generations",
 							 catalog_generations(&daemon->catalog, job->id),
 							 "undecided", undecided(job), "unwanted",
-							 json_object_get(job->record, "unwanted")));
+							 unwanted(p, job)));
 	}
 	json_decref(p->pending);
 	p->pending = busy;

@@ -258,8 +258,11 @@ static int decide(struct promotion_run *r)
 
 /* ---------------------------------------------------------------------- copy */
 
-/* Of one without a source it is the image's fault, and no level is tried again. */
-static void give_up_on(struct promotion_run *r, size_t at, unsigned int t, const char *text)
+/*
+ * Of one without a source it is the image's fault, and no level is tried again. @of_image: what a look at it
+ * has said, as far as it was looked at.
+ */
+static void give_up_on(struct promotion_run *r, size_t at, unsigned int t, const char *text, int of_image)
 {
 	char name[LEVEL_NAME_MAX + 1], key[BAD_KEY_MAX];
 
@@ -267,7 +270,8 @@ static void give_up_on(struct promotion_run *r, size_t at, unsigned int t, const
 	if (!tier_image_name(r->places[at].label, r->items[at].generation, r->places[at].part, name))
 		promotion_cannot_copy(r, &r->items[at], r->items[at].source ?
 				      promotion_bad_key(r, t, name, key, sizeof(key)) : name,
-				      promotion_tier_name(r, t), text, false);
+				      promotion_tier_name(r, t), text,
+				      of_image == -EBADMSG || image_is_unreadable(of_image));
 }
 
 /* Of several nodes' images one cannot be had, or a store: other jobs' may be elsewhere. */
@@ -296,16 +300,18 @@ static void failed(struct promotion_run *r, size_t at, unsigned int t, int err,
 	struct image_error why = { "" };
 	bool of_image = err == -EEXIST || err == -ENAMETOOLONG || err == -EINVAL;
 	bool of_group = tier_is_group(&r->p->tiers->tier[t]);
+	int verified = 0;
 
 	of_image = of_image || (of_group && (err == -EBADMSG || err == -ENOENT || err == -EOPNOTSUPP ||
 					     err == -ESTALE));
 	if (!of_group && (err == -EBADMSG || err == -ENOENT || err == -EKEYREJECTED ||
 			  image_is_unreadable(err))) {
-		of_image = image_verify(r->places[at].dir, r->key, NULL, true, NULL, NULL, &why) != 0;
+		verified = image_verify(r->places[at].dir, r->key, NULL, true, NULL, NULL, &why);
+		of_image = verified != 0;
 		r->items[at].source = !of_image;
 	}
 	if (of_image)
-		give_up_on(r, at, t, error->text);
+		give_up_on(r, at, t, error->text, verified);
 	else if (of_group)
 		failed_group(r, at, t, err, error);
 	else if (err == -ENOSPC || err == -EDQUOT)

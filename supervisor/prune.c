@@ -169,6 +169,12 @@ static json_t *remove_all(const struct prune *prune, struct retention_item *item
 			json_array_append_new(failed, json_pack("{s:I, s:s}", "generation",
 								(json_int_t)items[i].generation,
 								"text", why));
+		/* It is none any more, but something of it stays. */
+		if (err < 0 && !catalog_has(prune->listing.catalog, prune->listing.job,
+					    items[i].generation)) {
+			items[i].bytes = 0;
+			err = 0;
+		}
 		add(err ? kept : removed, &items[i], err ? NULL : missed);
 		freed += err ? 0 : items[i].bytes;
 	}

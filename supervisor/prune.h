@@ -16,6 +16,7 @@ struct prune {
 	struct retention_rule rule;
 	bool dry_run;
 	const char *node;		/* ours: whose claims are known to be old */
+	const char *state_dir;		/* as struct tier_user has it */
 	const json_t *generations;	/* ascending; what is newer is not looked at */
 	int64_t undecided;		/* may still be given up; 0: none */
 	const struct tiers *tiers;	/* what else there is; NULL: nothing */

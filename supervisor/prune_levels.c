@@ -57,7 +57,11 @@ static int ask_image(const struct ask *ask, const struct tier *tier, int64_t gen
 	const char *label = ask->prune->listing.label;
 	struct image_expect expect = { .generation = (uint64_t)generation, .job = label };
 	const struct level_options options = { .expect = &expect };
-	const struct tier_user user = { .node = node, .key = ask->key, .read_only = true };
+	/* a mount point without its file system is not the level, and does not lack anything */
+	const struct tier_user user = {
+		.node = node, .key = ask->key, .read_only = true,
+		.state_dir = strcmp(node, ask->prune->node) ? NULL : ask->prune->state_dir,
+	};
 	char name[LEVEL_NAME_MAX + 1];
 	struct image_error error;
 	struct level *level;

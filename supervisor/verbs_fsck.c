@@ -20,7 +20,7 @@
 struct fsck_request {
 	struct request *request;
 	struct worker *worker;
-	json_t *jobs;		/* [{"job", "label", "alive", "decided_to"}, ...] */
+	json_t *jobs;		/* fsck_asked() */
 	bool all;		/* of root, and no job was named */
 	bool deep, repair;
 };
@@ -48,10 +48,7 @@ static json_t *fsck_run(struct channel_reporter *reporter, void *arg)
 	if (f->all)
 		fsck_strangers(&fsck);
 	json_array_foreach(f->jobs, i, job)
-		fsck_job(&fsck, json_integer_value(json_object_get(job, "job")),
-			 json_string_value(json_object_get(job, "label")),
-			 json_is_true(json_object_get(job, "alive")),
-			 json_integer_value(json_object_get(job, "decided_to")));
+		fsck_job(&fsck, job);
 	listing_index_close(daemon, fsck.listing.index);
 	return outcome_ok(fsck_result(&fsck));
 }
@@ -86,11 +83,8 @@ static void add(struct fsck_request *f, const struct job *job)
 	bool alive = job_is_alive(job) || job->state == JOB_ELSEWHERE || job->busy;
 	char label[64];
 
-	json_array_append_new(f->jobs, json_pack("{s:I, s:s, s:b, s:I}", "job",
-						 (json_int_t)job->id, "label", job_label(job, label),
-						 "alive", alive, "decided_to", (json_int_t)
-						 fsck_decided(&jobs_daemon(job->jobs)->catalog,
-							      job->id, alive)));
+	json_array_append_new(f->jobs, fsck_asked(&jobs_daemon(job->jobs)->catalog, job->id,
+						  job_label(job, label), job->record, alive));
 }
 
 static json_t *parse(struct request *request, struct fsck_request *f)

@@ -25,7 +25,7 @@
 #include "supervisor/parts.h"
 #include "supervisor/pin.h"
 #include "supervisor/promoter.h"
-#include "supervisor/unwanted.h"
+#include "supervisor/unwanted_note.h"
 #include "supervisor/worker.h"
 
 /* ------------------------------------------------------------------ list */
@@ -157,8 +157,7 @@ struct rm {
 	bool in_l1;		/* the one generation is */
 	char label[64];
 	char level[TIER_NAME_MAX + 1];	/* from this one only; "" */
-	bool noted;		/* in the record, */
-	json_t *unwanted;	/* where this was before; NULL: nothing */
+	struct unwanted_note note;
 };
 
 static bool rm_is_of_l1(const struct rm *rm)
@@ -169,7 +168,7 @@ static bool rm_is_of_l1(const struct rm *rm)
 static void rm_free(struct rm *rm)
 {
 	json_decref(rm->generations);
-	json_decref(rm->unwanted);
+	unwanted_note_done(&rm->note);
 	free(rm);
 }
 
@@ -297,45 +296,21 @@ static void note_number(struct rm *rm, const json_t *outcome)
 		log_error(&rm->request->daemon->log, "%s", why);
 }
 
-/* Has it gone from the levels only in part, or is it not known? */
-static bool is_unfinished(const json_t *outcome)
-{
-	const json_t *error = json_object_get(outcome, "error");
-
-	if (error)
-		return json_object_get(error, "begun") || outcome_errno(outcome) == -ECHILD;
-	return json_object_size(json_object_get(json_object_get(outcome, "result"), "failed"));
-}
-
-/* A removal that was refused, or has left nothing, is not to be gone on with. */
-static void forget_unwanted(struct rm *rm)
-{
-	char why[512];
-
-	if (rm->unwanted)
-		json_object_set(rm->job->record, "unwanted", rm->unwanted);
-	else
-		json_object_del(rm->job->record, "unwanted");
-	if (job_save(rm->job, why, sizeof(why)))
-		log_error(&rm->request->daemon->log, "%s", why);
-}
-
 static void on_rm(json_t *outcome, void *arg)
 {
 	struct rm *rm = arg;
+	const struct parts_forget forget = {
+		.generations = rm->generations, .level = rm->level[0] ? rm->level : NULL,
+		.whole = rm->whole, .force = rm->force,
+	};
 
 	rm->job->busy = NULL;
 	note_number(rm, outcome);
-	if (rm->noted && !is_unfinished(outcome) &&
-	    !(outcome_is_ok(outcome) && (rm->whole || rm->level[0])))
-		forget_unwanted(rm);
-	else if (rm->noted && is_unfinished(outcome))
-		promoter_after_commit(rm->request->daemon->promoter, rm->job);	/* it goes on with that */
+	unwanted_note_end(&rm->note, rm->job, outcome);
 	promoter_changed(rm->request->daemon->promoter, rm->label);
 	promoter_release(rm->request->daemon->promoter);
-	if (outcome_is_ok(outcome) && rm_is_of_l1(rm) &&
-	    !rm->request->daemon->config.image_dir_shared)
-		parts_forget(rm->job, rm->generations, rm->whole, rm->force);
+	if (outcome_is_ok(outcome) && !rm->request->daemon->config.image_dir_shared)
+		parts_forget(rm->job, &forget);
 	if (outcome_is_ok(outcome) && rm->whole) {
 		job_unprepare(rm->job);
 		jobs_forget(rm->job);
@@ -445,28 +420,16 @@ static json_t *raise_floor(const struct rm *rm)
 	return err ? outcome_error(err, "%s", why) : NULL;
 }
 
-/*
- * Before it goes: by its rule a level would have it again at once, and one that cannot remove it now
- * would offer it to the next restart.
- */
+/* Before it goes. */
 static json_t *note_unwanted(struct rm *rm)
 {
-	const struct tiers *tiers = &rm->request->daemon->config.tiers;
-	json_t *record = rm->job->record;
-	size_t n = json_array_size(rm->generations);
-	int64_t top = json_integer_value(json_array_get(rm->generations, n ? n - 1 : 0));
-	int64_t floor = json_integer_value(json_object_get(record, "floor"));
 	char why[512];
 	int err;
 
-	if (!tiers->nr || !strcmp(rm->level, TIER_L1))
-		return NULL;
-	rm->noted = true;
-	rm->unwanted = json_incref(json_object_get(record, "unwanted"));
-	json_object_set_new(record, "unwanted",
-			    unwanted_add(rm->unwanted, tiers, rm->level[0] ? rm->level : NULL,
-					 rm->whole ? NULL : rm->generations, top > floor ? top : floor));
-	err = job_save(rm->job, why, sizeof(why));
+	rm->note = (struct unwanted_note) {
+		.level = rm->level, .generations = rm->generations, .whole = rm->whole,
+	};
+	err = unwanted_note_make(&rm->note, rm->job, why, sizeof(why));
 	return err ? outcome_error(err, "%s", why) : NULL;
 }
 
@@ -563,9 +526,9 @@ void verb_rm(struct request *request)
 			rm_start(rm);
 		return;
 	}
-	if (rm && rm->noted)
-		forget_unwanted(rm);
-	if (rm)
+	if (rm) {
+		unwanted_note_take_back(&rm->note, job);
 		rm_free(rm);
+	}
 	request_answer(request, outcome);
 }

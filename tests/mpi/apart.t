@@ -171,6 +171,56 @@ on 1 rm "$job:3" >"$work/out" 2>&1
 ok 'what is not the job'"'"'s stays where it is' stays_on_3
 rm -r "$work/n3/images/$job/gen-3"
 
+# ---- from one level only
+
+# node 1 has answered before node 3 is asked
+comes_true() {
+	local _
+	for _ in {1..300}; do
+		"$@" && return
+		sleep 0.2
+	done
+	echo "does not come: $*"
+	tail -n 5 "$work/n1/log" "$work/n3/log"
+	return 1
+}
+
+gone() {
+	[ ! -e "$1" ]
+}
+
+stop 1
+stop 3
+make_generation 4
+make_generation 5
+start 1
+start 3
+know 1 2 3 4
+ok 'each node copies two more' comes_to 3 5 "L1 here, partner here, group here, disk here"
+ok 'the older one, too' comes_to 3 4 "L1 here, partner here, group here, disk here"
+ok 'it is removed from a level' says 0 '' on 1 rm --level partner "$job:4"
+ok 'the other node removes its own from it' comes_true gone "$work/n4/store/n3/$label.gen-4.node-1"
+stop 3
+start 3
+know 1 2 3 4
+sleep 3
+ok 'and does not copy it there again' comes_to 3 4 "L1 here, partner missing, group here, disk here"
+ok 'it is removed from L1' says 0 '' on 1 rm --level L1 "$job:4"
+ok 'the other node removes its own there' comes_true gone "$work/n3/images/$job/gen-4"
+sleep 2
+ok 'copies stay where they are' ls -d "$work/disk/n1/$label.gen-4.node-0" "$work/disk/n3/$label.gen-4.node-1"
+on 1 rm "$job:4" >"$work/out" 2>&1
+ok 'until they are removed' comes_to 3 4 ''
+
+# node 4, which keeps what node 3 has copied, is off
+stop 4
+ok 'what is not there stays, by force' says 0 '' on 1 rm --force "$job:5"
+ok 'that of the other node as well, which is said' comes_true \
+	grep -q 'what node n3 has of what was removed stays there: .*level' "$work/n1/log"
+start 4
+know 1 2 3 4
+ok 'until it can go' comes_true gone "$work/n4/store/n3/$label.gen-5.node-1"
+
 # ---- without levels; and a run that only another node knows
 
 again() {

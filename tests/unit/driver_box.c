@@ -380,10 +380,11 @@ int catalog_part_make(const struct catalog *catalog, int64_t job, int64_t genera
 	return 0;
 }
 
-void catalog_part_drop(const struct catalog *catalog, int64_t job, int64_t generation,
-		       unsigned int part)
+int catalog_part_drop(const struct catalog *catalog, int64_t job, int64_t generation,
+		      unsigned int part)
 {
 	box->node[part].image[generation] = false;
+	return 0;
 }
 
 int catalog_generation_commit(const struct catalog *catalog, int64_t job, int64_t generation,

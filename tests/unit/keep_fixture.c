@@ -25,14 +25,27 @@
 
 static struct stat broken;
 
-static ssize_t read_at(int fd, void *buf, size_t len, off_t offset)
+/* Or something happens before one is read. */
+static struct stat awaited;
+static void (*on_read)(const struct disk *d);
+static const struct disk *on_read_disk;
+
+static bool is_file(const struct stat *file, int fd)
 {
 	struct stat st;
 
-	if (broken.st_ino && !fstat(fd, &st) && st.st_dev == broken.st_dev &&
-	    st.st_ino == broken.st_ino) {
+	return file->st_ino && !fstat(fd, &st) && st.st_dev == file->st_dev && st.st_ino == file->st_ino;
+}
+
+static ssize_t read_at(int fd, void *buf, size_t len, off_t offset)
+{
+	if (is_file(&broken, fd)) {
 		errno = EIO;
 		return -1;
+	}
+	if (is_file(&awaited, fd)) {
+		awaited.st_ino = 0;
+		on_read(on_read_disk);
 	}
 	return syscall(SYS_pread64, fd, buf, len, offset);
 }
@@ -53,6 +66,13 @@ void disk_break(const struct disk *d, const char *name)
 	broken.st_ino = 0;
 	if (name)
 		assert_int_equal(stat(disk_path(d, "%s", name), &broken), 0);
+}
+
+void disk_before_read(const struct disk *d, const char *name, void (*fn)(const struct disk *d))
+{
+	assert_int_equal(stat(disk_path(d, "%s", name), &awaited), 0);
+	on_read = fn;
+	on_read_disk = d;
 }
 
 /* ------------------------------------------------------------------ the disk */
@@ -90,6 +110,7 @@ int disk_teardown(void **state)
 	struct disk *d = *state;
 
 	disk_break(d, NULL);
+	awaited.st_ino = 0;
 	disk_run(d, "rm -rf '%s'", d->dir);
 	free(d);
 	return 0;

@@ -44,6 +44,8 @@ void disk_file(const struct disk *d, const char *name, const char *text);
 void disk_flip(const struct disk *d, const char *name, long offset);
 /* Reading this file fails with EIO from now on, whatever it is called; NULL: none does. */
 void disk_break(const struct disk *d, const char *name);
+/* Before this file is read next; once. */
+void disk_before_read(const struct disk *d, const char *name, void (*fn)(const struct disk *d));
 void disk_run(const struct disk *d, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -413,6 +413,14 @@ static bool exists(const struct disk *d, const char *path)
 	return !access(full, F_OK);
 }
 
+static void unlink_in(const struct disk *d, const char *path)
+{
+	char full[256];
+
+	snprintf(full, sizeof(full), "%s/%s", d->images, path);
+	assert_int_equal(unlink(full), 0);
+}
+
 static int64_t commit_two(const struct disk *d, int64_t generation)
 {
 	json_t *ranks = json_pack("{s:[ss], s:[ss]}", "map", "0-1", "2-3", "nodes", "a", "b");
@@ -490,6 +498,25 @@ static void test_drop_parts(void **state)
 	assert_int_equal(catalog_last(&d->catalog, job), 0);
 	/* one that came to nothing, when its node was off, goes with the job */
 	make_part(d, job, 4, 1);
+	assert_int_equal(catalog_job_remove(&d->catalog, job), 0);
+}
+
+/* It is no generation any more, and that something of it stays is said. */
+static void test_part_that_stays(void **state)
+{
+	struct disk *d = *state;
+	int64_t job = commit_two(d, 1);
+	char why[256] = "";
+
+	make(d, "1/gen-1/node-0/image/mine", false);
+	make(d, "1/gen-1/node-1/.tmp-image", true);	/* of a writer that died: in nobody's way */
+	assert_int_equal(catalog_generation_remove(&d->catalog, job, 1, why, sizeof(why)), -ENOTEMPTY);
+	assert_non_null(strstr(why, "gen-1/node-0"));
+	assert_false(catalog_has(&d->catalog, job, 1));
+	assert_true(exists(d, "1/gen-1/node-0/image/mine"));
+	assert_false(exists(d, "1/gen-1/node-1"));
+	/* as the last of it */
+	unlink_in(d, "1/gen-1/node-0/image/mine");
 	assert_int_equal(catalog_job_remove(&d->catalog, job), 0);
 }
 
@@ -594,6 +621,7 @@ int main(void)
 		test(test_claim),
 		test(test_parts),
 		test(test_drop_parts),
+		test(test_part_that_stays),
 		test(test_forged_parts),
 		test(test_part_in_place),
 	};

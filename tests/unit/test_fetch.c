@@ -106,6 +106,21 @@ static void test_damaged(void **state)
 	assert_true(disk_has(b->d, "1/gen-1/pages"));
 }
 
+/* Who swept what a fetch had left was cut off, too: what remains is no image, and in nobody's way. */
+static void test_half_swept(void **state)
+{
+	struct box *b = *state;
+
+	box_store(b, 1);
+	box_wipe(b, "images/1/gen-1");
+	disk_run(b->d, "mkdir '%s/1/.tmp-got-1--1' && touch '%s/1/.tmp-got-1--1/pages'", b->d->images,
+		 b->d->images);
+	assert_int_equal(box_fetch(b), 1);
+	box_expect_steps(b, 2, "fetched from level p");
+	box_is_good(b, "1/gen-1", 1);
+	disk_run(b->d, "! ls -A '%s/1' | grep tmp", b->d->images);
+}
+
 /* The disk does not give it back: a copy does, and the generation before is no substitute. */
 static void test_bad_sector(void **state)
 {
@@ -404,6 +419,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_in_l1, fetch_setup, fetch_teardown),
 		cmocka_unit_test_setup_teardown(test_order, fetch_setup, fetch_teardown),
 		cmocka_unit_test_setup_teardown(test_damaged, fetch_setup, fetch_teardown),
+		cmocka_unit_test_setup_teardown(test_half_swept, fetch_setup, fetch_teardown),
 		cmocka_unit_test_setup_teardown(test_bad_sector, fetch_setup, fetch_teardown),
 		cmocka_unit_test_setup_teardown(test_parts, fetch_setup, fetch_teardown),
 		cmocka_unit_test_setup_teardown(test_apart, fetch_setup, fetch_teardown),

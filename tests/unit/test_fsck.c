@@ -19,7 +19,21 @@
 struct how {
 	bool deep, repair, alive;
 	int64_t decided;	/* 0: as it is now */
+	void (*meanwhile)(const struct disk *d);	/* before the job's turn comes */
 };
+
+static json_t *asks(const struct disk *d, const struct how *how)
+{
+	json_t *record = NULL, *asked;
+	char why[512];
+
+	catalog_job_read(&d->catalog, d->job, &record, why, sizeof(why));
+	asked = fsck_asked(&d->catalog, d->job, LABEL, record, how->alive);
+	if (how->decided)
+		json_object_set_new(asked, "decided_to", json_integer(how->decided));
+	json_decref(record);
+	return asked;
+}
 
 /* The result; of the job and of all else. */
 static json_t *check(const struct disk *d, const struct how *how)
@@ -28,13 +42,15 @@ static json_t *check(const struct disk *d, const struct how *how)
 		.listing = disk_listing(d), .node = "here", .deep = how->deep,
 		.repair = how->repair, .findings = json_array(), .left_alone = json_array(),
 	};
+	json_t *result, *asked = asks(d, how);
 	char problem[512];
-	json_t *result;
 
 	fsck_index(&fsck, d->index);
 	fsck_strangers(&fsck);
-	fsck_job(&fsck, d->job, LABEL, how->alive, how->decided ? how->decided :
-		 fsck_decided(&d->catalog, d->job, how->alive));
+	if (how->meanwhile)
+		how->meanwhile(d);
+	fsck_job(&fsck, asked);
+	json_decref(asked);
 	catalog_index_close(fsck.listing.index, problem, sizeof(problem));
 	result = fsck_result(&fsck);
 	json_decref(fsck.findings);
@@ -293,6 +309,30 @@ static void test_index(void **state)
 	assert_string_equal(look(d), "");
 }
 
+static void is_merged(const struct disk *d)
+{
+	disk_run(d, "touch '%s/1/gen-1/manifest'", d->images);
+}
+
+/* What was read before it changed is not said of what it is now. */
+static void test_index_meanwhile(void **state)
+{
+	struct disk *d = *state;
+	struct catalog_index *index;
+	char problem[512];
+
+	disk_store(d, 1);
+	disk_before_read(d, "1/gen-1/pages", is_merged);
+	assert_string_equal(kinds(d, &(struct how) { .deep = true, .repair = true }), "");
+	index = catalog_index_open(d->index, &d->catalog, problem, sizeof(problem));
+	assert_int_equal(catalog_index_count(index, 0), 0);
+	catalog_index_close(index, problem, sizeof(problem));
+	assert_string_equal(kinds(d, &(struct how) { .deep = true, .repair = true }), "");
+	index = catalog_index_open(d->index, &d->catalog, problem, sizeof(problem));
+	assert_int_equal(catalog_index_count(index, 0), 1);
+	catalog_index_close(index, problem, sizeof(problem));
+}
+
 /* Somebody removes generations just now: all is said, nothing is done. */
 static void test_locked(void **state)
 {
@@ -305,6 +345,65 @@ static void test_locked(void **state)
 	assert_string_equal(repair(d), "half_removed");
 	close(lock);
 	assert_string_equal(repair(d), "!half_removed");
+}
+
+/* As who restarts it writes it; @run 0: as it is. */
+static void becomes(const struct disk *d, const char *state, const char *node, int run)
+{
+	json_t *record;
+	char why[512];
+
+	assert_int_equal(catalog_job_read(&d->catalog, d->job, &record, why, sizeof(why)), 0);
+	json_object_set_new(record, "state", json_string(state));
+	json_object_set_new(record, "node", json_string(node));
+	if (run)
+		json_object_set_new(record, "run", json_integer(run));
+	assert_int_equal(catalog_job_write(&d->catalog, d->job, record, why, sizeof(why)), 0);
+	json_decref(record);
+}
+
+static void runs_there(const struct disk *d)
+{
+	becomes(d, "running", "there", 0);
+}
+
+static void has_run_here(const struct disk *d)
+{
+	becomes(d, "lost", "here", 7);
+}
+
+static void is_claimed(const struct disk *d)
+{
+	char holder[80];
+
+	assert_int_equal(catalog_claim(&d->catalog, d->job, "here", false, holder, sizeof(holder)), 0);
+}
+
+/* It was asked for when nobody had it; until its turn came somebody restarted it. */
+static void test_restarted_meanwhile(void **state)
+{
+	void (*const others[])(const struct disk *d) = { runs_there, has_run_here, is_claimed };
+	struct disk *d = *state;
+	size_t i;
+
+	disk_store(d, 1);
+	disk_store_parts(d, 2, false);
+	disk_store(d, 4);
+	disk_run(d, "mkdir '%s/1/.tmp-gen-3'", d->images);
+	becomes(d, "lost", "here", 0);
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		assert_null(strchr(kinds(d, &(struct how) { .repair = true, .meanwhile = others[i] }), '!'));
+		assert_true(disk_has(d, "1/.tmp-gen-3"));
+		assert_true(disk_has(d, "1/gen-2/node-0"));
+		becomes(d, "lost", "here", 0);
+	}
+	/* that claim is left over by now; but a restart may take it once more */
+	assert_null(strchr(kinds(d, &(struct how) { .repair = true, .meanwhile = is_claimed }), '!'));
+	assert_true(disk_has(d, "1/.tmp-gen-3"));
+	/* and a restart that was under way when it was asked for may be so still */
+	assert_null(strchr(kinds(d, &(struct how) { .repair = true, .alive = true }), '!'));
+	assert_string_equal(repair(d), "stale_claim, !unfinished, !uncommitted");
+	assert_false(disk_has(d, "1/.tmp-gen-3"));
 }
 
 /* Any mess: generations stay what they were, and a second repair finds nothing to do. */
@@ -355,7 +454,9 @@ int main(void)
 		test(test_pins_and_claims),
 		test(test_records),
 		test(test_index),
+		test(test_index_meanwhile),
 		test(test_locked),
+		test(test_restarted_meanwhile),
 		test(test_any_mess),
 	};
 

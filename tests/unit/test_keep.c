@@ -19,6 +19,7 @@
 #include "supervisor/outcome.h"
 #include "supervisor/pin.h"
 #include "supervisor/prune.h"
+#include "supervisor/tiers.h"
 
 /* -------------------------------------------------------------------- pins */
 
@@ -323,6 +324,49 @@ static void test_prune_awaited(void **state)
 	tiers_done(&tiers);
 }
 
+/* Did a level never get the first one that goes? */
+static bool misses(const struct disk *d, struct prune *prune)
+{
+	json_t *entry = prune_with(d, prune);
+	const json_t *row = json_array_get(json_object_get(entry, "removed"), 0);
+	bool missed = json_object_get(row, "missed");
+
+	assert_non_null(row);
+	json_decref(entry);
+	return missed;
+}
+
+/* The mount point without its file system: nothing is known of what was there. */
+static void test_prune_unmounted(void **state)
+{
+	struct disk *d = *state;
+	struct tiers tiers = { .nr = 0 };
+	struct prune prune = { .rule = { .keep = 1 }, .tiers = &tiers, .dry_run = true };
+	struct tier_user user = { .node = "here", .state_dir = d->dir };
+	struct image_key *key;
+	struct image_error error;
+	struct level *level;
+	char place[128];
+	int64_t n;
+
+	disk_run(d, "mkdir -m 700 '%s/p'", d->dir);
+	snprintf(place, sizeof(place), "posix:%s/p", d->dir);
+	assert_int_equal(tiers_set(&tiers, "p", place), 0);
+	assert_int_equal(image_key_load(d->key, &key, &error), 0);
+	user.key = key;
+	assert_int_equal(tier_open(&tiers.tier[0], &user, &level, &error), 0);
+	level_close(level);
+	image_key_destroy(key);
+	disk_run(d, "rm -r '%s/p/here'", d->dir);
+	for (n = 1; n <= 3; n++)
+		disk_store(d, n);
+	/* to who does not remember that anything was there it looks as if nothing was copied */
+	assert_true(misses(d, &prune));
+	prune.state_dir = d->dir;
+	assert_false(misses(d, &prune));
+	tiers_done(&tiers);
+}
+
 /*
  * Another job's generations under our number: they lay there before the file system was mounted, or it is the
  * other way round.  No rule of ours is a reason to remove them, nor what another key or version wrote.
@@ -443,6 +487,7 @@ int main(void)
 		test(test_prune_damaged),
 		test(test_prune_in_use),
 		test(test_prune_awaited),
+		test(test_prune_unmounted),
 		test(test_prune_foreign),
 		test(test_prune_clock),
 		test(test_prune_refused),

@@ -41,6 +41,9 @@ static unsigned int started, looked_at;
 static reactor_timer_fn timer_fn;
 static void *timer_arg;
 static struct daemon daemon_of_test;
+static int part;		/* of this node, of each job */
+static json_t *in_memory, *on_disk;	/* their record */
+static json_t *targets;		/* what the last worker got */
 
 /* ------------------------------------------------------------ what is played */
 
@@ -50,6 +53,7 @@ int worker_start(struct daemon *d, const struct worker_spec *spec, const struct 
 	started++;
 	worker = (struct worker) { .ops = ops, .arg = arg };
 	*ret_worker = &worker;
+	spec->run(NULL, spec->arg);
 	return 0;
 }
 
@@ -133,6 +137,15 @@ const char *job_label(const struct job *j, char *buf)
 
 int parts_number(const json_t *record, const char *node)
 {
+	return part;
+}
+
+int catalog_job_read(const struct catalog *catalog, int64_t id, json_t **ret_record, char *why,
+		     size_t size)
+{
+	if (!on_disk)
+		return -EIO;
+	*ret_record = json_incref(on_disk);
 	return 0;
 }
 
@@ -158,6 +171,8 @@ void merger_log(const struct log *log, int64_t id, int64_t generation, int64_t b
 
 json_t *promotion_run(const struct promotion *p)
 {
+	json_decref(targets);
+	targets = json_deep_copy(p->targets);
 	return NULL;
 }
 
@@ -198,7 +213,7 @@ static struct promoter *make(void)
 	daemon_of_test.config.node = (char *)(uintptr_t)"a";
 	daemon_of_test.config.tiers = (struct tiers) { .nr = 1, .tier = { { .name = "p" } } };
 	for (i = 0; i < JOBS; i++)
-		job[i] = (struct job) { .id = i + 1 };
+		job[i] = (struct job) { .id = i + 1, .record = in_memory };
 	started = 0;
 	assert_int_equal(promoter_open(&daemon_of_test, &p), 0);
 	/* at first all of them are looked at */
@@ -244,11 +259,52 @@ static void one_that_dies_of_it_is_no_failure(void **state)
 	promoter_close(p);
 }
 
+static bool is_unwanted(void)
+{
+	return json_object_get(json_array_get(targets, 0), "unwanted");
+}
+
+/* Its home has noted that in the record that all see; what this node has in memory is as it began. */
+static void what_the_home_removed_is_not_copied(void **state)
+{
+	in_memory = json_pack("{s:s}", "uuid", "x");
+	on_disk = json_pack("{s:s, s:{s:[i]}}", "uuid", "x", "unwanted", "p", 2);
+	part = 1;
+	daemon_of_test.config.image_dir_shared = true;
+	promoter_close(make());
+	assert_true(is_unwanted());
+	/* each has its own: it was told */
+	daemon_of_test.config.image_dir_shared = false;
+	promoter_close(make());
+	assert_false(is_unwanted());
+	/* the home's own memory is the newest there is */
+	part = 0;
+	daemon_of_test.config.image_dir_shared = true;
+	promoter_close(make());
+	assert_false(is_unwanted());
+	/* another job of that number */
+	part = 1;
+	json_object_set_new(in_memory, "uuid", json_string("y"));
+	promoter_close(make());
+	assert_false(is_unwanted());
+	/* what cannot be read just now is as it was */
+	json_decref(on_disk);
+	on_disk = NULL;
+	promoter_close(make());
+	assert_int_equal(json_array_size(targets), JOBS);
+	json_decref(targets);
+	targets = NULL;
+	json_decref(in_memory);
+	in_memory = NULL;
+	part = 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_commit_ends_the_worker_in_order),
 		cmocka_unit_test(one_that_dies_of_it_is_no_failure),
+		cmocka_unit_test(what_the_home_removed_is_not_copied),
 	};
 
 	return cmocka_run_group_tests_name("promoter", tests, NULL, NULL);

@@ -35,6 +35,12 @@ int statvfs(const char *path, struct statvfs *fs)
 	return 0;
 }
 
+/* So that no other image stands on it. */
+static bool is_said_damaged(const struct box *b)
+{
+	return json_is_true(json_object_get(json_array_get(b->events, 0), "damaged"));
+}
+
 static void test_damage(void **state)
 {
 	struct box *b = *state;
@@ -46,6 +52,7 @@ static void test_damage(void **state)
 	disk_flip(b->d, "1/gen-2/pages", 100);
 	outcome = run_as(b, "a");
 	assert_string_equal(story(b), "!2p 1p");
+	assert_true(is_said_damaged(b));
 	assert_non_null(json_object_get(b->bad, LABEL ".gen-2"));
 	assert_int_equal(json_object_size(json_object_get(json_object_get(outcome, "result"),
 							  "levels")), 0);
@@ -62,6 +69,7 @@ static void test_damage(void **state)
 	disk_flip(b->d, "1/gen-1/pages", 100);
 	outcome = run_as(b, "a");
 	assert_string_equal(story(b), "!1p");
+	assert_true(is_said_damaged(b));
 	json_decref(outcome);
 	assert_true(disk_has(b->d, "../p/a/" LABEL ".gen-1/manifest"));
 }
@@ -120,6 +128,7 @@ static void test_bad_sector(void **state)
 	outcome = run_as(b, "a");
 	result = json_object_get(outcome, "result");
 	assert_string_equal(story(b), "!2p 1p");
+	assert_true(is_said_damaged(b));
 	assert_int_equal(json_object_size(json_object_get(result, "levels")), 0);
 	json_decref(outcome);
 	assert_string_equal(states(b, 1, 0), "here here");

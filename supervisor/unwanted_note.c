@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Notes of removals; see unwanted_note.h.
+ *
+ * The record is that of this node: the job's, or, where image directories are not shared, what this node
+ * has of it, which its promoter goes by.
+ */
+#include "supervisor/unwanted_note.h"
+
+#include <string.h>
+
+#include "supervisor/jobs.h"
+#include "supervisor/outcome.h"
+#include "supervisor/promoter.h"
+#include "supervisor/unwanted.h"
+
+static const struct daemon *daemon_of(const struct job *job)
+{
+	return jobs_daemon(job->jobs);
+}
+
+static int save(struct job *job, char *why, size_t size)
+{
+	/* also of a node that is not the home: nobody else writes there */
+	if (!daemon_of(job)->config.image_dir_shared)
+		return catalog_job_write(&daemon_of(job)->catalog, job->id, job->record, why, size);
+	return job_save(job, why, size);
+}
+
+int unwanted_note_make(struct unwanted_note *note, struct job *job, char *why, size_t size)
+{
+	const struct tiers *tiers = &daemon_of(job)->config.tiers;
+	const char *level = note->level && note->level[0] ? note->level : NULL;
+	size_t n = json_array_size(note->generations);
+	int64_t top = json_integer_value(json_array_get(note->generations, n ? n - 1 : 0));
+	int64_t floor = json_integer_value(json_object_get(job->record, "floor"));
+
+	if (!tiers->nr || (level && !strcmp(level, TIER_L1)))
+		return 0;
+	note->made = true;
+	note->before = json_incref(json_object_get(job->record, "unwanted"));
+	json_object_set_new(job->record, "unwanted",
+			    unwanted_add(note->before, tiers, level, note->whole ? NULL : note->generations,
+					 top > floor ? top : floor));
+	return save(job, why, size);
+}
+
+void unwanted_note_take_back(struct unwanted_note *note, struct job *job)
+{
+	char why[512];
+
+	if (!note->made)
+		return;
+	note->made = false;
+	if (note->before)
+		json_object_set(job->record, "unwanted", note->before);
+	else
+		json_object_del(job->record, "unwanted");
+	if (save(job, why, sizeof(why)))
+		log_error(&jobs_daemon(job->jobs)->log, "%s", why);
+}
+
+/* Has it gone from the levels only in part, or is it not known? */
+static bool is_unfinished(const json_t *outcome)
+{
+	const json_t *error = json_object_get(outcome, "error");
+
+	if (error)
+		return json_object_get(error, "begun") || outcome_errno(outcome) == -ECHILD;
+	return json_object_size(json_object_get(json_object_get(outcome, "result"), "failed"));
+}
+
+void unwanted_note_end(struct unwanted_note *note, struct job *job, const json_t *outcome)
+{
+	bool level = note->level && note->level[0];
+
+	if (note->made && is_unfinished(outcome))
+		promoter_after_commit(daemon_of(job)->promoter, job);
+	else if (!outcome_is_ok(outcome) || (!note->whole && !level))
+		unwanted_note_take_back(note, job);
+}
+
+void unwanted_note_done(struct unwanted_note *note)
+{
+	json_decref(note->before);
+	note->before = NULL;
+}
