@@ -213,7 +213,8 @@ static int ckpt_proc_set(struct task_struct *task, const struct ckpt_rec_proc *r
 	    task_session(task) == task_pid(task)) {
 		signal->leader = 1;
 		*ret_own = ckpt_proc_get_tty(task);
-	} else if (ids->session && ids->session != task) {
+	} else if (ids->session ? ids->session != task : ids->sid && rec->tty == -1) {
+		/* of a leader that is dead it can only be rid of what its creator has */
 		*ret_tty = ckpt_proc_swap_tty(task, ids->session, rec->tty != -1);
 	}
 	signal->is_child_subreaper = !!(rec->flags & CKPT_PROC_SUBREAPER);
