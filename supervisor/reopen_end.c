@@ -296,17 +296,6 @@ static int master_of(const struct reopen *r, uint64_t index)
 	return -1;
 }
 
-/* The terminal that /dev/tty meant to who opened it. */
-static int tty_of(const struct reopen *r, const struct state_file *file)
-{
-	if (file->rec->kind != CKPT_FILE_TTY)
-		return (int)file->rec->object;
-	for (unsigned int i = 0; i < r->state->nr_procs; i++)
-		if (r->state->procs[i].rec->host_pid == file->rec->pid)
-			return r->state->procs[i].rec->tty;
-	return -1;
-}
-
 static int given(const struct reopen *r, const char *name)
 {
 	for (unsigned int i = 0; i < r->options->nr_externals; i++)
@@ -315,12 +304,12 @@ static int given(const struct reopen *r, const char *name)
 	return -1;
 }
 
-static const struct engine_rec_external *external_tty(const struct reopen *r, int index)
+static const struct engine_rec_external *external_tty(const struct reopen *r, uint64_t index)
 {
 	for (unsigned int i = 0; i < r->state->nr_files; i++)
 		if (r->state->files[i].external &&
 		    r->state->files[i].rec->kind == CKPT_FILE_PTS &&
-		    r->state->files[i].rec->object == (uint64_t)index)
+		    r->state->files[i].rec->object == index)
 			return r->state->files[i].external;
 	return NULL;
 }
@@ -403,8 +392,9 @@ static int open_slave(struct reopen *r, const struct state_file *file, int maste
 
 int reopen_pty(struct reopen *r, const struct state_file *file)
 {
-	int index = tty_of(r, file);
-	int master = index < 0 ? -1 : master_of(r, (uint64_t)index);
+	/* of /dev/tty, too: the terminal that it meant to who opened it */
+	uint64_t index = file->rec->object;
+	int master = master_of(r, index);
 	const struct engine_rec_external *external;
 	int fd;
 
@@ -416,7 +406,7 @@ int reopen_pty(struct reopen *r, const struct state_file *file)
 	}
 	if (master >= 0)
 		return open_slave(r, file, master);
-	external = index < 0 ? NULL : external_tty(r, index);
+	external = external_tty(r, index);
 	return open_given(r, file, external ? external->name : "tty");
 }
 
@@ -468,7 +458,7 @@ int reopen_tty(const struct reopen *r, int index)
 		if (r->state->files[i].rec->kind == CKPT_FILE_PTS &&
 		    r->state->files[i].rec->object == (uint64_t)index)
 			fd = r->fds[i];
-	external = external_tty(r, index);
+	external = external_tty(r, (uint64_t)index);
 	if (fd < 0)
 		fd = given(r, external ? external->name : "tty");
 	return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
