@@ -483,6 +483,7 @@ void reopen_settle(struct reopen *r)
 	for (unsigned int i = 0; i < r->nr_puts; i++)
 		if (r->puts[i].blob)
 			drop_kept(&r->puts[i]);
+	reopen_ttys_settle(r);
 }
 
 void reopen_put_done(struct reopen *r)
