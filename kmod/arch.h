@@ -19,6 +19,7 @@ struct task_struct;
 #define CKPT_REG_CS		17
 #define CKPT_REG_SP		19
 #define CKPT_REG_FS_BASE	21
+#define CKPT_REG_GS_BASE	22
 
 /* Fill xstate_size, vdso_size, vvar_size, xfeatures and cpu, as the caller sees them. */
 void ckpt_arch_info(struct ckpt_info *info);

@@ -108,8 +108,8 @@ static u32 ckpt_kind_chr(struct file *file, u64 *ret_object)
 	else
 		return CKPT_FILE_CHR;
 	tty = ckpt_kind_tty(file);
-	if (tty)
-		*ret_object = tty->index;
+	if (tty)	/* only /dev/tty can be another than a pty */
+		*ret_object = tty->driver->type == TTY_DRIVER_TYPE_PTY ? tty->index : U64_MAX;
 	return kind;
 }
 

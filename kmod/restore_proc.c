@@ -181,16 +181,27 @@ static void ckpt_proc_set_foreground(struct ckpt_ctx *ctx, struct task_struct *l
 	put_pid(pid);
 }
 
-/* What the process may go back to: less than it has now only if the opener could give that. */
-static void ckpt_proc_set_oom(const struct ckpt_ctx *ctx, struct signal_struct *signal,
-			      const struct ckpt_rec_proc *rec)
+/*
+ * As a write to /proc does it, but that whose memory is shared and not to be looked into may
+ * not write there.  What it may go back to: less than it could so far only if the opener
+ * could give that.
+ */
+static int ckpt_proc_set_oom(const struct ckpt_ctx *ctx, struct signal_struct *signal,
+			     const struct ckpt_rec_proc *rec)
 {
-	short least = clamp_t(short, rec->oom_score_adj_min, OOM_SCORE_ADJ_MIN,
-			      signal->oom_score_adj);
+	bool may_lower = cap_raised(ctx->cred->cap_effective, CAP_SYS_RESOURCE);
+	short least;
 
-	if (least >= signal->oom_score_adj_min ||
-	    cap_raised(ctx->cred->cap_effective, CAP_SYS_RESOURCE))
+	if (rec->oom_score_adj != signal->oom_score_adj) {
+		if (rec->oom_score_adj < signal->oom_score_adj_min && !may_lower)
+			return -EACCES;
+		signal->oom_score_adj = rec->oom_score_adj;
+	}
+	least = clamp_t(short, rec->oom_score_adj_min, OOM_SCORE_ADJ_MIN,
+			signal->oom_score_adj);
+	if (least >= signal->oom_score_adj_min || may_lower)
 		signal->oom_score_adj_min = least;
+	return 0;
 }
 
 /*
@@ -213,7 +224,8 @@ static int ckpt_proc_set(struct task_struct *task, const struct ckpt_rec_proc *r
 	    task_session(task) == task_pid(task)) {
 		signal->leader = 1;
 		*ret_own = ckpt_proc_get_tty(task);
-	} else if (ids->session && ids->session != task) {
+	} else if (ids->session ? ids->session != task : ids->sid && rec->tty == -1) {
+		/* of a leader that is dead it can only be rid of what its creator has */
 		*ret_tty = ckpt_proc_swap_tty(task, ids->session, rec->tty != -1);
 	}
 	signal->is_child_subreaper = !!(rec->flags & CKPT_PROC_SUBREAPER);
@@ -238,6 +250,8 @@ static bool ckpt_proc_ok(const struct ckpt_rec_proc *rec)
 		    rec->itimer[i].interval_ns > KTIME_MAX)
 			return false;
 	return rec->pgid >= 0 && rec->sid >= 0 &&
+	       rec->oom_score_adj >= OOM_SCORE_ADJ_MIN &&
+	       rec->oom_score_adj <= OOM_SCORE_ADJ_MAX &&
 	       (rec->exit_signal == -1 || valid_signal(rec->exit_signal));
 }
 
@@ -268,7 +282,7 @@ int ckpt_restore_proc(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
 	if (pid_alive(thread->task))
 		err = ckpt_proc_set(thread->task->group_leader, rec, &ids, &tty, &own);
 	if (!err)
-		ckpt_proc_set_oom(ctx, thread->task->signal, rec);
+		err = ckpt_proc_set_oom(ctx, thread->task->signal, rec);
 	write_unlock_irq(ckpt_kdata.tasklist_lock);
 	tty_kref_put(tty);
 	if (own)

@@ -11,10 +11,12 @@
 #include <linux/sched/task_stack.h>
 #include <linux/slab.h>
 
+#include <asm/cpufeature.h>
 #include <asm/fpu/types.h>
 #include <asm/fpu/xstate.h>
 #include <asm/processor.h>
 
+#include "arch.h"
 #include "compat/ksyms.h"
 #include "restore.h"
 #include "thread.h"
@@ -31,6 +33,41 @@ static const struct user_regset *ckpt_regset_find(struct task_struct *task,
 	return NULL;
 }
 
+/* What WRFSBASE and WRGSBASE take of user mode, and no system call does. */
+static bool ckpt_base_is_high(u64 base)
+{
+	return base >= TASK_SIZE_MAX && boot_cpu_has(X86_FEATURE_FSGSBASE) &&
+	       __is_canonical_address(base, __VIRTUAL_MASK_SHIFT + 1);
+}
+
+/* Returns whether it is to be set in the thread, which is off its CPU, not by the regset. */
+static bool ckpt_base_take(u64 *base, u64 *ret_high)
+{
+	*ret_high = *base;
+	if (!ckpt_base_is_high(*base))
+		return false;
+	*base = 0;
+	return true;
+}
+
+static int ckpt_regs_set(struct task_struct *task, const struct user_regset *regset,
+			 const u64 *regs)
+{
+	u64 low[CKPT_NR_REGS], fs, gs;
+	bool high_fs, high_gs;
+	int err;
+
+	memcpy(low, regs, sizeof(low));
+	high_fs = ckpt_base_take(&low[CKPT_REG_FS_BASE], &fs);
+	high_gs = ckpt_base_take(&low[CKPT_REG_GS_BASE], &gs);
+	err = regset->set(task, regset, 0, sizeof(low), low, NULL);
+	if (!err && high_fs)
+		task->thread.fsbase = fs;
+	if (!err && high_gs)
+		task->thread.gsbase = gs;
+	return err;
+}
+
 int ckpt_restore_regs(struct ckpt_thread *thread, const u64 *regs)
 {
 	const struct user_regset *regset = ckpt_regset_find(thread->task, NT_PRSTATUS);
@@ -45,8 +82,7 @@ int ckpt_restore_regs(struct ckpt_thread *thread, const u64 *regs)
 	/* they lie on the stack, which a killed task frees */
 	if (!try_get_task_stack(thread->task))
 		return -ESRCH;
-	err = regset->set(thread->task, regset, 0, CKPT_NR_REGS * sizeof(u64),
-			  regs, NULL);
+	err = ckpt_regs_set(thread->task, regset, regs);
 	ckpt_k(put_task_stack)(thread->task);
 	return err;
 }

@@ -51,9 +51,17 @@ static bool ckpt_rseq_ok(const struct ckpt_rec_thread *rec)
 			      ckpt_rseq_layout_ok(rec->rseq, len));
 }
 
+/* sigaltstack(2) takes SS_ONSTACK, too, and keeps it: it means the same as none. */
+static bool ckpt_sas_flags_ok(u32 flags)
+{
+	u32 mode = flags & ~SS_AUTODISARM;
+
+	return !mode || mode == SS_ONSTACK || mode == SS_DISABLE;
+}
+
 static bool ckpt_thread_rec_ok(const struct ckpt_rec_thread *rec)
 {
-	return !(rec->sas_flags & ~(SS_DISABLE | SS_AUTODISARM)) &&
+	return ckpt_sas_flags_ok(rec->sas_flags) &&
 	       rec->sas_sp < TASK_SIZE_MAX && rec->sas_size < TASK_SIZE_MAX &&
 	       rec->pdeath_signal >= 0 && valid_signal(rec->pdeath_signal) &&
 	       rec->robust_list < TASK_SIZE_MAX &&

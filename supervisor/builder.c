@@ -171,10 +171,6 @@ static int make_tree(struct building *g)
 	g->tree.builder = getpid();
 	g->tree.reaper = getppid();
 	g->tree.bounding = builder_bounding();
-	g->tree.oom_score_adj = builder_oom_score_adj();
-	g->tree.proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (g->tree.proc_fd < 0)
-		return engine_fail(&g->error, -errno, "/proc: %s", strerror(errno));
 	ret = tree_shared_create(g->b->plan, &g->tree.shared);
 	if (ret)
 		return engine_fail(&g->error, ret, "out of memory");

@@ -40,6 +40,5 @@ int builder_drop(const struct plan_owner *owner, struct engine_error *error);
 /* builder_memory.c: make and fill every memory map, in a child; bytes written or shared. */
 int builder_fill(const struct builder *b, struct restate *s, uint64_t *ret_bytes);
 uint64_t builder_bounding(void);
-int builder_oom_score_adj(void);
 
 #endif /* STILLPOINT_BUILDER_H */

@@ -83,7 +83,7 @@ static void raise_limit(const struct state *state, int resource)
 	prlimit64(0, resource, &limit, NULL);
 }
 
-int builder_oom_score_adj(void)
+static int oom_score_adj(void)
 {
 	char text[32];
 	int adj = 0;
@@ -105,7 +105,7 @@ int builder_prepare(const struct plan *plan, struct engine_error *error)
 	syscall(SYS_ioprio_set, 1, 0, 0);
 	syscall(SYS_set_mempolicy, MPOL_DEFAULT, NULL, 0);
 	snprintf(text, sizeof(text), "%d", plan->owner.oom_score_adj);
-	if (builder_oom_score_adj() != plan->owner.oom_score_adj)
+	if (oom_score_adj() != plan->owner.oom_score_adj)
 		write_text("/proc/self/oom_score_adj", text);
 	umask(0);
 	if (prctl(PR_SET_CHILD_SUBREAPER, 0) || prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0))

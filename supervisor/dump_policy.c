@@ -78,7 +78,7 @@ bool dump_own_pty(const struct dump *d, uint64_t index)
 
 static void check_tty(struct dump *d, const struct state_file *file)
 {
-	struct state_proc *proc;
+	uint64_t index = file->rec->object;
 
 	switch (file->rec->kind) {
 	case CKPT_FILE_PTM:
@@ -87,17 +87,9 @@ static void check_tty(struct dump *d, const struct state_file *file)
 		if (!dump_own_pty(d, file->rec->object) && !dump_external_name(d, file))
 			dump_refuse(d, file, CKPT_R_FD_TTY, "terminal");
 		return;
-	default:	/* /dev/tty: the controlling terminal of who opened it */
-		for (unsigned int i = 0; i < d->cap.state->nr_procs; i++) {
-			proc = &d->cap.state->procs[i];
-			if (proc->rec->host_pid != file->rec->pid)
-				continue;
-			if (proc->rec->tty >= 0 &&
-			    (dump_own_pty(d, (uint64_t)proc->rec->tty) ||
-			     dump_external_tty(d, proc->rec->tty)))
-				return;
-		}
-		dump_refuse(d, file, CKPT_R_FD_TTY, "terminal /dev/tty");
+	default:	/* /dev/tty: what was the controlling terminal of who opened it */
+		if (index > INT_MAX || (!dump_own_pty(d, index) && !dump_external_tty(d, (int)index)))
+			dump_refuse(d, file, CKPT_R_FD_TTY, "terminal /dev/tty");
 	}
 }
 

@@ -89,7 +89,7 @@ static void reap(pid_t first, int *first_status)
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0)
 		if (pid == first)
 			*first_status = status;
 	if (pid < 0 && errno == ECHILD)

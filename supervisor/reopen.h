@@ -68,7 +68,7 @@ int reopen_locked(struct engine_error *error, int err, const struct state_lock *
 int reopen_seal(struct reopen *r);
 /* Last before the commit: output gets its length back, carried files their content. */
 int reopen_put_back(struct reopen *r);
-/* After the commit: what was kept for reopen_undo() goes. */
+/* After the commit: what was kept for reopen_undo() goes, and the tree is told of other windows. */
 void reopen_settle(struct reopen *r);
 /* After a failure: put back what was replaced, remove what was created. */
 void reopen_undo(struct reopen *r);
@@ -158,5 +158,7 @@ int reopen_pty_data(const struct reopen *r, int master, const struct engine_rec_
 int reopen_pty(struct reopen *r, const struct state_file *file);
 int reopen_external(struct reopen *r, const struct state_file *file);
 void reopen_ttys_undo(struct reopen *r);	/* the caller's terminals are as they were */
+/* After the commit: who is in the foreground of one of another size is told. */
+void reopen_ttys_settle(const struct reopen *r);
 
 #endif /* STILLPOINT_REOPEN_H */

@@ -152,6 +152,23 @@ static int shm_link(struct reopen *r, int dir, const struct engine_rec_blob *fir
 	return same_inode(&want, &here) ? 0 : -EEXIST;
 }
 
+/* By a descriptor: who owns the directory may have put a link in its place by now. */
+static int shm_set_node(int parent, const char *name, const struct engine_rec_blob *blob, mode_t mode)
+{
+	_cleanup_fd_ int fd = openat(parent, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	char path[40];
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st))
+		return -errno;
+	if ((st.st_mode ^ blob->mode) & S_IFMT)
+		return -EEXIST;
+	if (fchownat(fd, "", blob->uid, blob->gid, AT_EMPTY_PATH) && errno != EPERM)
+		return -errno;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return chmod(path, mode) ? -errno : 0;
+}
+
 static int shm_node(struct reopen *r, int dir, const struct engine_rec_blob *blob)
 {
 	const char *path = state_blob_path(blob), *name;
@@ -178,11 +195,9 @@ static int shm_node(struct reopen *r, int dir, const struct engine_rec_blob *blo
 	ret = shm_remember(r, path);
 	if (ret || S_ISLNK(blob->mode))
 		return ret;
-	if (fchownat(parent, name, blob->uid, blob->gid, AT_SYMLINK_NOFOLLOW) && errno != EPERM)
-		return -errno;
 	if ((mode & more) != more)
 		reopen_mode_later(r, mode);
-	return fchmodat(parent, name, mode | more, 0) ? -errno : 0;
+	return shm_set_node(parent, name, blob, mode | more);
 }
 
 int reopen_shm_dir(struct reopen *r)

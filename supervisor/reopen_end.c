@@ -8,13 +8,15 @@
  * writer has come to yet only the one for reading, as a writer that goes is a hangup.  A pty of
  * the tree is a new one, with its old index if that is free.  An end outside
  * that the caller does not give is /dev/null; into one that he gives goes what
- * the tree had not read yet, and a terminal gets its settings.
+ * the tree had not read yet, and a terminal gets its settings, but not its size, which is that of
+ * the caller's window: of that the tree is told.
  */
 #include "supervisor/reopen.h"
 
 #include <asm/termbits.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,7 +197,7 @@ static const struct engine_rec_tty *tty_record(const struct reopen *r, uint64_t 
 	return NULL;
 }
 
-static int set_terminal(int fd, const struct engine_rec_tty *rec)
+static int set_modes(int fd, const struct engine_rec_tty *rec)
 {
 	struct termios2 t = {
 		.c_iflag = rec->c_iflag, .c_oflag = rec->c_oflag,
@@ -203,28 +205,43 @@ static int set_terminal(int fd, const struct engine_rec_tty *rec)
 		.c_line = rec->c_line,
 		.c_ispeed = rec->c_ispeed, .c_ospeed = rec->c_ospeed,
 	};
+
+	memcpy(t.c_cc, rec->c_cc, sizeof(t.c_cc) < sizeof(rec->c_cc) ?
+	       sizeof(t.c_cc) : sizeof(rec->c_cc));
+	return ioctl(fd, TCSETS2, &t) ? -errno : 0;
+}
+
+static int set_size(int fd, const struct engine_rec_tty *rec)
+{
 	struct winsize size = {
 		.ws_row = rec->ws_row, .ws_col = rec->ws_col,
 		.ws_xpixel = rec->ws_xpixel, .ws_ypixel = rec->ws_ypixel,
 	};
 
-	memcpy(t.c_cc, rec->c_cc, sizeof(t.c_cc) < sizeof(rec->c_cc) ?
-	       sizeof(t.c_cc) : sizeof(rec->c_cc));
-	if (ioctl(fd, TCSETS2, &t) || ioctl(fd, TIOCSWINSZ, &size))
-		return -errno;
-	return 0;
+	return ioctl(fd, TIOCSWINSZ, &size) ? -errno : 0;
+}
+
+static int set_terminal(int fd, const struct engine_rec_tty *rec)
+{
+	return set_modes(fd, rec) ?: set_size(fd, rec);
 }
 
 struct reopen_tty {
+	const struct engine_rec_tty *rec;
 	int fd;			/* the caller's */
 	struct termios2 modes;
 	struct winsize size;
 };
 
-/* The caller's, for reopen_undo(). */
-static int keep_terminal(struct reopen *r, int fd)
+static bool has_size(const struct reopen_tty *tty)
 {
-	struct reopen_tty *ttys, tty = { .fd = fd };
+	return tty->size.ws_row || tty->size.ws_col;
+}
+
+/* The caller's, for reopen_undo(). */
+static int keep_terminal(struct reopen *r, int fd, const struct engine_rec_tty *rec)
+{
+	struct reopen_tty *ttys, tty = { .rec = rec, .fd = fd };
 
 	for (unsigned int i = 0; i < r->nr_ttys; i++)
 		if (r->ttys[i].fd == fd)
@@ -236,7 +253,8 @@ static int keep_terminal(struct reopen *r, int fd)
 		return -ENOMEM;
 	r->ttys = ttys;
 	ttys[r->nr_ttys++] = tty;
-	return 0;
+	/* a window is as large as it is; where nobody looks, the job's terminal is as it was */
+	return has_size(&tty) ? 0 : set_size(fd, rec);
 }
 
 void reopen_ttys_undo(struct reopen *r)
@@ -244,8 +262,32 @@ void reopen_ttys_undo(struct reopen *r)
 	while (r->nr_ttys) {
 		const struct reopen_tty *tty = &r->ttys[--r->nr_ttys];
 
-		if (ioctl(tty->fd, TCSETS2, &tty->modes) || ioctl(tty->fd, TIOCSWINSZ, &tty->size))
+		if (ioctl(tty->fd, TCSETS2, &tty->modes) ||
+		    (!has_size(tty) && ioctl(tty->fd, TIOCSWINSZ, &tty->size)))
 			return;		/* it is gone */
+	}
+}
+
+static void tell_foreground(const struct reopen *r, int index)
+{
+	for (unsigned int i = 0; i < r->state->nr_procs; i++) {
+		const struct ckpt_rec_proc *rec = r->state->procs[i].rec;
+
+		if (rec->state != CKPT_PROC_ZOMBIE && rec->tty == index &&
+		    rec->pgid == rec->tty_pgrp)
+			kill(rec->pid, SIGWINCH);
+	}
+}
+
+void reopen_ttys_settle(const struct reopen *r)
+{
+	for (unsigned int i = 0; i < r->nr_ttys; i++) {
+		const struct engine_rec_tty *rec = r->ttys[i].rec;
+		struct winsize now;
+
+		if (ioctl(r->ttys[i].fd, TIOCGWINSZ, &now) == 0 &&
+		    (now.ws_row != rec->ws_row || now.ws_col != rec->ws_col))
+			tell_foreground(r, (int)rec->index);
 	}
 }
 
@@ -296,17 +338,6 @@ static int master_of(const struct reopen *r, uint64_t index)
 	return -1;
 }
 
-/* The terminal that /dev/tty meant to who opened it. */
-static int tty_of(const struct reopen *r, const struct state_file *file)
-{
-	if (file->rec->kind != CKPT_FILE_TTY)
-		return (int)file->rec->object;
-	for (unsigned int i = 0; i < r->state->nr_procs; i++)
-		if (r->state->procs[i].rec->host_pid == file->rec->pid)
-			return r->state->procs[i].rec->tty;
-	return -1;
-}
-
 static int given(const struct reopen *r, const char *name)
 {
 	for (unsigned int i = 0; i < r->options->nr_externals; i++)
@@ -315,12 +346,12 @@ static int given(const struct reopen *r, const char *name)
 	return -1;
 }
 
-static const struct engine_rec_external *external_tty(const struct reopen *r, int index)
+static const struct engine_rec_external *external_tty(const struct reopen *r, uint64_t index)
 {
 	for (unsigned int i = 0; i < r->state->nr_files; i++)
 		if (r->state->files[i].external &&
 		    r->state->files[i].rec->kind == CKPT_FILE_PTS &&
-		    r->state->files[i].rec->object == (uint64_t)index)
+		    r->state->files[i].rec->object == index)
 			return r->state->files[i].external;
 	return NULL;
 }
@@ -403,8 +434,9 @@ static int open_slave(struct reopen *r, const struct state_file *file, int maste
 
 int reopen_pty(struct reopen *r, const struct state_file *file)
 {
-	int index = tty_of(r, file);
-	int master = index < 0 ? -1 : master_of(r, (uint64_t)index);
+	/* of /dev/tty, too: the terminal that it meant to who opened it */
+	uint64_t index = file->rec->object;
+	int master = master_of(r, index);
 	const struct engine_rec_external *external;
 	int fd;
 
@@ -416,7 +448,7 @@ int reopen_pty(struct reopen *r, const struct state_file *file)
 	}
 	if (master >= 0)
 		return open_slave(r, file, master);
-	external = index < 0 ? NULL : external_tty(r, index);
+	external = external_tty(r, index);
 	return open_given(r, file, external ? external->name : "tty");
 }
 
@@ -445,7 +477,7 @@ int reopen_external(struct reopen *r, const struct state_file *file)
 	if (file->pipe)
 		ret = refill(r, file, fd);
 	else if (tty)
-		ret = keep_terminal(r, given(r, file->external->name)) ?: set_terminal(fd, tty);
+		ret = keep_terminal(r, given(r, file->external->name), tty) ?: set_modes(fd, tty);
 	if (!ret)
 		return fd;
 	close(fd);
@@ -468,7 +500,7 @@ int reopen_tty(const struct reopen *r, int index)
 		if (r->state->files[i].rec->kind == CKPT_FILE_PTS &&
 		    r->state->files[i].rec->object == (uint64_t)index)
 			fd = r->fds[i];
-	external = external_tty(r, index);
+	external = external_tty(r, (uint64_t)index);
 	if (fd < 0)
 		fd = given(r, external ? external->name : "tty");
 	return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);

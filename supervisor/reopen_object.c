@@ -30,6 +30,10 @@
 #define KERNEL_FMODE_WRITER	0x10000U	/* include/linux/fs.h; of f_mode in the record */
 #ifndef MFD_EXEC
 #define MFD_EXEC	0x0010U
+#define MFD_NOEXEC_SEAL	0x0008U
+#endif
+#ifndef F_SEAL_EXEC
+#define F_SEAL_EXEC	0x0020
 #endif
 
 /* ---------------------------------------------------------------- content */
@@ -203,18 +207,30 @@ static const char *memfd_name(const struct state_file *file, char *buf, size_t s
 	return buf;
 }
 
+/* Some nodes give only such as nobody may ever execute; before 6.3 there was no difference. */
+static int create_memfd(const char *name, unsigned int flags, bool exec)
+{
+	int fd = exec ? memfd_create(name, flags | MFD_EXEC) : -1;
+
+	if (!exec || (fd < 0 && errno == EACCES))
+		fd = memfd_create(name, flags | MFD_NOEXEC_SEAL);
+	if (fd < 0 && errno == EINVAL)
+		fd = memfd_create(name, flags);
+	return fd < 0 ? -errno : fd;
+}
+
 static int make_memfd(struct reopen *r, const struct state_file *file, unsigned int flags)
 {
+	/* what is executable can be sealed, too, but only as it is then */
+	bool exec = !(file->rec->seals & F_SEAL_EXEC) || file->rec->mode & 0111;
 	char name[250];		/* the kernel's limit is 249 */
 	int fd, ret = 0;
 
 	flags |= MFD_CLOEXEC | MFD_ALLOW_SEALING;
 	memfd_name(file, name, sizeof(name));
-	fd = memfd_create(name, flags | MFD_EXEC);
-	if (fd < 0 && errno == EINVAL)	/* before 6.3 */
-		fd = memfd_create(name, flags);
+	fd = create_memfd(name, flags, exec);
 	if (fd < 0)
-		return reopen_failed(r, file, -errno, "make");
+		return reopen_failed(r, file, fd, "make");
 	if (ftruncate(fd, (off_t)size_of(file)))
 		ret = reopen_failed(r, file, -errno, "size");
 	if (!ret)
@@ -257,11 +273,7 @@ static int create_at(int dir, const struct state_file *file, char *name, size_t 
 
 int reopen_memory(const char *name)
 {
-	int fd = memfd_create(name, MFD_CLOEXEC | MFD_EXEC);
-
-	if (fd < 0 && errno == EINVAL)	/* before 6.3 */
-		fd = memfd_create(name, MFD_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return create_memfd(name, MFD_CLOEXEC, true);
 }
 
 /* Opened with O_TMPFILE: it may be given a name, which one that had one and lost it may not. */

@@ -425,15 +425,36 @@ static int take_back(struct reopen_put *put)
 	return 0;
 }
 
+/*
+ * Whoever owns a directory on the way may have put another in its place: with more rights
+ * than the owner's only the copy itself is removed.
+ */
+static void drop_raised(const struct reopen_put *put)
+{
+	const char *name = strrchr(put->kept_path, '/') + 1;
+	_cleanup_free_ char *path = strndup(put->kept_path, (size_t)(name - put->kept_path));
+	_cleanup_fd_ int dir = -1;
+	struct stat kept, here;
+
+	dir = path ? reopen_strictly(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -ENOMEM;
+	if (dir >= 0 && !fstat(put->kept, &kept) &&
+	    !fstatat(dir, name, &here, AT_SYMLINK_NOFOLLOW) &&
+	    kept.st_dev == here.st_dev && kept.st_ino == here.st_ino)
+		unlinkat(dir, name, 0);
+}
+
 static void drop_kept(const struct reopen_put *put)
 {
-	uint64_t before = 0;
-	bool raised = put->raised && !rights_raise(RIGHTS_FILES, &before);
+	uint64_t before;
 
-	if (put->kept_path)
-		reopen_remove(put->kept_path);
-	if (raised)
+	if (!put->kept_path)
+		return;
+	if (put->raised && !rights_raise(RIGHTS_FILES, &before)) {
+		drop_raised(put);
 		rights_lower(before);
+	} else {
+		reopen_remove(put->kept_path);
+	}
 }
 
 static void put_done(struct reopen_put *put)
@@ -462,6 +483,7 @@ void reopen_settle(struct reopen *r)
 	for (unsigned int i = 0; i < r->nr_puts; i++)
 		if (r->puts[i].blob)
 			drop_kept(&r->puts[i]);
+	reopen_ttys_settle(r);
 }
 
 void reopen_put_done(struct reopen *r)

@@ -9,6 +9,7 @@
 #include "supervisor/cpu.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -243,6 +244,9 @@ int restate_proc(struct restate *s, const struct state_proc *proc)
 	rec->hdr.len = sizeof(*rec);
 	rec->cwd = (__u32)-1;	/* set by system calls */
 	rec->root = (__u32)-1;
+	/* who has it now did not ask for another one, as with every process that gets a new parent */
+	if (rec->flags & CKPT_PROC_ROOT && rec->exit_signal >= 0)
+		rec->exit_signal = SIGCHLD;
 	ret = call(s, tid_of(proc), "the process state");
 	if (ret)
 		return ret;

@@ -12,7 +12,6 @@
 
 #include <asm/termbits.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/ioprio.h>
 #include <linux/sched/types.h>
@@ -58,27 +57,6 @@ void task_attr_early(const struct tree *tree, int index)
 }
 
 /* ---------------------------------------------------------------- late */
-
-static void set_oom_score_adj(const struct tree *tree, int adj)
-{
-	char text[8], *end = text + sizeof(text), *p = end;
-	unsigned int n = adj < 0 ? 0U - (unsigned int)adj : (unsigned int)adj;
-	long fd, ret;
-
-	if (adj == tree->oom_score_adj)
-		return;
-	do {
-		*--p = (char)('0' + n % 10);
-		n /= 10;
-	} while (n && p > text + 1);
-	if (adj < 0)
-		*--p = '-';
-	fd = raw(SYS_openat, tree->proc_fd, "self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-	ret = fd < 0 ? fd : raw(SYS_write, fd, p, end - p);
-	if (ret < 0)
-		task_fail(tree, "cannot set oom_score_adj", ret);
-	raw(SYS_close, fd);
-}
 
 #define CAP_SEARCH	(1U << CAP_DAC_READ_SEARCH)
 
@@ -140,7 +118,6 @@ void task_attr_late(const struct tree *tree, int index)
 	const struct ckpt_rec_proc *rec = tree->plan->tasks[index].proc->rec;
 	long ret = 0;
 
-	set_oom_score_adj(tree, rec->oom_score_adj);
 	if (rec->flags & CKPT_PROC_SUBREAPER)
 		ret = raw(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1);
 	if (!ret && rec->flags & CKPT_PROC_THP_DISABLE)

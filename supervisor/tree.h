@@ -34,11 +34,9 @@ struct tree {
 	const struct plan *plan;
 	struct tree_shared *shared;
 	int ctx_fd;
-	int proc_fd;		/* directory /proc of the tree's PID namespace */
 	pid_t builder;		/* parent of the helpers */
 	pid_t reaper;		/* parent of the roots */
 	uint64_t bounding;	/* capability bounding set of the builder */
-	int oom_score_adj;	/* of the builder */
 	const int *cwd;		/* descriptor by task */
 	const int *root;	/* descriptor by task; -1: the builder's own */
 	const bool *had;	/* cwd, root by task: the very directory that the tree had, whose owner

@@ -298,8 +298,8 @@ static void test_refused_regs(void)
 	tap_is(rig_state(&rig, pid, &recs, &bad), -EIO, "the kernel's code segment");
 	tap_is(bad, sizeof(struct ckpt_rec_proc), "the record is named");
 	thread->regs[17] = 0x33;
-	thread->regs[21] = 0xffff800000000000;
-	tap_is(rig_state(&rig, pid, &recs, &bad), -EIO, "FS base in the kernel");
+	thread->regs[21] = 0x8000000000000000;
+	tap_is(rig_state(&rig, pid, &recs, &bad), -EIO, "FS base that no CPU takes");
 	thread->regs[21] = 0;
 	thread->rseq = 0xffff800000000000;
 	tap_is(rig_state(&rig, pid, &recs, &bad), -EINVAL, "rseq in the kernel");

@@ -14,12 +14,12 @@
 
 #define HEAP	0x10000000ULL
 
-enum { F_TTY = 40, F_MASTER };
+enum { F_TTY = 40, F_MASTER, F_CONTROL };
 
 static const struct fake_page pages[] = { { 1, HEAP, 11, CKPT_RUN_ANON, 0, false } };
 
 /* A terminal with "out" on its way to the master and @input typed; its settings are the default. */
-static void make_terminal(const char *input)
+static int make_terminal(const char *input)
 {
 	int unlock = 0, index, master, slave;
 	struct termios t;
@@ -49,6 +49,28 @@ static void make_terminal(const char *input)
 		assert_int_equal(write(master, input, strlen(input)), strlen(input));
 	else
 		assert_int_equal(write(slave, "out", 3), 3);
+	return index;
+}
+
+/* The process has terminal @index, and its /dev/tty leads to terminal @object. */
+static void set_control(int index, uint64_t object)
+{
+	const struct ckpt_rec_proc *holder = NULL;
+
+	for (size_t at = 0; at < fake.stream.len;) {
+		struct ckpt_rec_file *rec = (void *)((char *)fake.stream.buf + at);
+		struct ckpt_rec_proc *proc = (void *)rec;
+
+		if (rec->hdr.type == CKPT_REC_PROC) {
+			proc->tty = index;
+			holder = proc;
+		}
+		if (rec->hdr.type == CKPT_REC_FILE && rec->kind == CKPT_FILE_TTY) {
+			rec->object = object;
+			rec->pid = holder->host_pid;
+		}
+		at += rec->hdr.len;
+	}
 }
 
 static void data_is_kept(struct scratch *s, uint32_t kind)
@@ -125,11 +147,34 @@ static void test_tty_refused(void **state)
 	}
 }
 
+/* What the descriptor leads to counts, whatever terminal its process has now. */
+static void test_tty_control(void **state)
+{
+	struct scratch *s = *state;
+	struct dump_options options = dump_options_for(s);
+
+	options.dry_run = true;
+	for (int other = 0; other < 3; other++) {
+		int index = make_terminal(NULL), fd = open("/dev/null", O_RDWR);
+
+		set_peek(F_MASTER, "out", 3, 0, 0);
+		stream_fd(&fake.stream, 1, 11, F_CONTROL);
+		fake_file_of(F_CONTROL, CKPT_FILE_TTY, "/dev/tty", fd, CKPT_FILE_OPEN, O_RDWR, 0);
+		set_control(index, !other ? (uint64_t)index : other == 1 ? 12345 : UINT64_MAX);
+		if (other)
+			dump_fails(s, &options, -EOPNOTSUPP, CKPT_R_FD_TTY);
+		else
+			dump_ok(&options, NULL);
+		fake_close_files();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_tty_data, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_tty_refused, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_tty_control, scratch_setup, scratch_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,12 +8,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pty.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -274,6 +277,81 @@ static void test_external(void **arg)
 	close(ends[1]);
 }
 
+static pid_t await_winch(void)
+{
+	sigset_t set;
+	pid_t pid;
+	int sig;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGWINCH);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	pid = fork();
+	if (pid)
+		return pid;
+	alarm(20);
+	_exit(sigwait(&set, &sig) || sig != SIGWINCH);
+}
+
+static void expect_size(int fd, int rows, int columns)
+{
+	struct winsize size;
+
+	assert_int_equal(ioctl(fd, TIOCGWINSZ, &size), 0);
+	assert_int_equal(size.ws_row, rows);
+	assert_int_equal(size.ws_col, columns);
+}
+
+/* The caller's terminal gets the modes; its size only if it has none, else the tree is told. */
+static void external_tty(struct scratch *s, const char *name, struct winsize size)
+{
+	struct engine_external given = { .name = "stdin" };
+	struct engine_rec_external *rec;
+	struct ckpt_rec_proc *proc;
+	struct engine_rec_tty *tty;
+	struct opening f;
+	struct termios t;
+	int master, status;
+
+	assert_int_equal(openpty(&master, &given.fd, NULL, NULL, &size), 0);
+	opening_begin(&f, s, name);
+	add_slave(&f, 2, O_RDWR);
+	rec = stream_add(&f.stream, ENGINE_REC_EXTERNAL, sizeof(*rec), NULL, 0);
+	rec->file_id = 2;
+	rec->kind = CKPT_FILE_PTS;
+	strcpy(rec->name, "stdin");
+	tty = add_tty(&f, 0);
+	tty->ws_row = 33;
+	tty->ws_col = 77;
+	f.options.externals = &given;
+	f.options.nr_externals = 1;
+	opening_start(&f, name);
+	opening_all(&f);
+	assert_int_equal(tcgetattr(opening_fd(&f, 2), &t), 0);
+	assert_int_equal(t.c_lflag & (ICANON | ECHO), 0);
+	expect_size(master, size.ws_row ?: 33, size.ws_col ?: 77);
+	proc = (struct ckpt_rec_proc *)f.state->procs[0].rec;
+	proc->pid = await_winch();
+	proc->tty = 9;
+	proc->tty_pgrp = proc->pgid;
+	reopen_settle(&f.r);
+	if (!size.ws_row)
+		kill(proc->pid, SIGKILL);
+	assert_int_equal(waitpid(proc->pid, &status, 0), proc->pid);
+	assert_int_equal(status, size.ws_row ? 0 : SIGKILL);
+	reopen_undo(&f.r);
+	expect_size(master, size.ws_row, size.ws_col);
+	opening_end(&f);
+	close(given.fd);
+	close(master);
+}
+
+static void test_external_tty(void **arg)
+{
+	external_tty(*arg, "window", (struct winsize){ .ws_row = 24, .ws_col = 80 });
+	external_tty(*arg, "nobody", (struct winsize){ .ws_row = 0 });
+}
+
 /* A file with an exclusive flock (2), and one with a range of its description (3). */
 static const char *begin_locked(struct opening *f, const struct scratch *s)
 {
@@ -345,7 +423,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_pipes), TEST(test_full_pipe), TEST(test_fifo), TEST(test_pty),
 		TEST(test_pty_lines), TEST(test_pty_full), TEST(test_pty_extproc),
-		TEST(test_external), TEST(test_locks), TEST(test_lock_taken),
+		TEST(test_external), TEST(test_external_tty), TEST(test_locks), TEST(test_lock_taken),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,6 +65,17 @@ static void test_cut_long(void **arg)
 	opening_end(&f);
 }
 
+static void record_as_it_is(struct ckpt_rec_file *rec, const char *path)
+{
+	struct stat st;
+
+	assert_int_equal(stat(path, &st), 0);
+	rec->ino = st.st_ino;
+	rec->mode = st.st_mode;
+	rec->uid = st.st_uid;
+	rec->gid = st.st_gid;
+}
+
 /* In a directory that is not the owner's, only beside what the tree had. */
 static void test_cut_closed(void **arg)
 {
@@ -72,7 +83,6 @@ static void test_cut_closed(void **arg)
 	char dir[256], path[300], cut[350];
 	struct ckpt_rec_file *rec;
 	struct opening f;
-	struct stat st;
 
 	if (getuid() || RIGHTS_FILES & ~all)
 		skip();
@@ -81,15 +91,12 @@ static void test_cut_closed(void **arg)
 	snprintf(cut, sizeof(cut), "%s.stillpoint-cut-7", path);
 	assert_int_equal(mkdir(dir, 0755), 0);
 	store_file(path, "output", 6);
-	assert_int_equal(stat(path, &st), 0);
 	for (int same = 1; same >= 0; same--) {
 		store_file(path, "output", 6);
 		opening_begin(&f, *arg, same ? "same" : "other");
 		rec = opening_file(&f, 2, CKPT_FILE_REG, path, O_RDWR);
-		rec->ino = st.st_ino;
-		rec->mode = same ? st.st_mode : st.st_mode ^ 1;
-		rec->uid = st.st_uid;
-		rec->gid = st.st_gid;
+		record_as_it_is(rec, path);
+		rec->mode ^= !same;
 		opening_track(&f, 2, path, ENGINE_TRACK_WRITES);
 		store_file(path, "output and more", 15);
 		assert_int_equal(chmod(dir, 0555), 0);
@@ -104,6 +111,41 @@ static void test_cut_closed(void **arg)
 		opening_end(&f);
 		assert_int_equal(chmod(dir, 0755), 0);
 	}
+}
+
+/* A file of root's that has the copy's name, where the owner's link leads to by now. */
+static void test_cut_elsewhere(void **arg)
+{
+	uint64_t all = rights_permitted();
+	char dir[256], moved[256], other[256], path[300], cut[350];
+	struct opening f;
+
+	if (getuid() || RIGHTS_FILES & ~all)
+		skip();
+	strcpy(dir, scratch_path(*arg, "owners"));
+	strcpy(moved, scratch_path(*arg, "moved"));
+	strcpy(other, scratch_path(*arg, "other"));
+	snprintf(path, sizeof(path), "%s/log", dir);
+	snprintf(cut, sizeof(cut), "%s.stillpoint-cut-7", path);
+	assert_int_equal(mkdir(dir, 0555) | mkdir(other, 0755), 0);
+	store_file(path, "output", 6);
+	opening_begin(&f, *arg, "elsewhere");
+	record_as_it_is(opening_file(&f, 2, CKPT_FILE_REG, path, O_RDWR), path);
+	opening_track(&f, 2, path, ENGINE_TRACK_WRITES);
+	store_file(path, "output and more", 15);
+	opening_start(&f, "elsewhere");
+	assert_int_equal(rights_set(all, 0), 0);
+	opening_all(&f);
+	assert_int_equal(reopen_put_back(&f.r), 0);
+	assert_true(path_exists(cut));
+	assert_int_equal(rights_set(all, all), 0);
+	assert_int_equal(rename(dir, moved) | symlink(other, dir), 0);
+	store_file(cut, "root's", 6);
+	assert_int_equal(seteuid(1001), 0);	/* root follows none but its own */
+	reopen_undo(&f.r);
+	assert_int_equal(seteuid(0), 0);
+	assert_true(path_exists(cut));
+	opening_end(&f);
 }
 
 static void test_carried_done(void **arg)
@@ -137,6 +179,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_cut_undone), TEST(test_cut_long), TEST(test_cut_closed),
+		TEST(test_cut_elsewhere),
 		TEST(test_carried_done),
 	};
 

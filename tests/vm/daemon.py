@@ -1386,6 +1386,43 @@ def restored_in_a_namespace_again(node):
             equal(f.read(), counted(80), 'output')
 
 
+# A process that clone() made without a signal for its end counts to {n}; exec would give it one.
+UNTOLD = """
+import ctypes, os, time
+pid = ctypes.CDLL(None).syscall(56, 0, 0, 0, 0, 0)
+if pid:
+    print(pid, flush=True)
+    os.waitpid(pid, 0x40000000)
+    os._exit(0)
+out = os.open({out!r}, os.O_WRONLY | os.O_CREAT)
+for i in range({n}):
+    os.write(out, b'n%d\\n' % i)
+    time.sleep(0.1)
+os._exit(9)
+"""
+
+
+@test
+def restored_without_exit_signal(node):
+    """a root that was to end without a signal is waited for by who restores it"""
+    with tempfile.TemporaryDirectory(dir=ARGS.work) as d:
+        with open(d + '/parent', 'wb') as f:
+            p = subprocess.Popen(['python3', '-c', UNTOLD.format(n=60, out=d + '/out')],
+                                 stdin=subprocess.DEVNULL, stdout=f, stderr=f,
+                                 start_new_session=True)
+        size = lambda: os.path.getsize(d + '/out') if os.path.exists(d + '/out') else 0
+        wait_for('lines', 60, lambda: size() > 10)
+        with open(d + '/parent') as f:
+            node.ctl('dump', '--pid', f.read().strip(), '--dir', d + '/image', '--kill')
+        p.wait()
+        for where in 'new', 'caller':
+            message = node.fails(9, '', 'restore', '--json', '--dir', d + '/image',
+                                 '--pidns', where)
+            equal(json.loads(message.rsplit('\n', 2)[-2])['result']['exit_status'], 9, message)
+            with open(d + '/out') as f:
+                equal(f.read(), counted(60), 'output')
+
+
 @test
 def restore_outlives_daemon(node):
     """a restored tree does not need ckptd, nor does who waits for it"""
