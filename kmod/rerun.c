@@ -262,6 +262,7 @@ static long ckpt_rerun_restart(struct restart_block *block)
 	const struct ckpt_rerun_call *call = ckpt_rerun_find(block->futex.val);
 	u64 expires = block->futex.time;
 	u64 now = ktime_get_ns();
+	bool interrupted;
 	long ret;
 
 	if (!try_module_get(THIS_MODULE))
@@ -270,10 +271,17 @@ static long ckpt_rerun_restart(struct restart_block *block)
 		ret = -EINTR;
 	else
 		ret = ckpt_rerun_with(call, expires > now ? expires - now : 0);
-	if (call && (ret == -EINTR || ret == -ERESTARTNOHAND))
+	interrupted = ret == -EINTR || ret == -ERESTARTNOHAND;
+	/*
+	 * The program would see the error that asks for a restart if nothing led the thread to where
+	 * that is understood: the signal was another thread's in the end, or there was none.
+	 */
+	if (call && interrupted && signal_pending(current)) {
 		ret = ckpt_rerun_arm(call, expires);
-	else
+	} else {
+		ret = interrupted ? -EINTR : ret;
 		ckpt_rerun_disarm(block);
+	}
 	module_put(THIS_MODULE);
 	return ret;
 }

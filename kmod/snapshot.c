@@ -433,8 +433,11 @@ static int ckpt_snapshot_clone(struct ckpt_thread *thread, void *arg)
 
 	revert_creds(cred);
 	sigprocmask(SIG_SETMASK, &old, NULL);
-	if (READ_ONCE(current->task_works))
-		set_thread_flag(TIF_NOTIFY_SIGNAL);
+	/*
+	 * It was put off, and may be what takes the thread through the code that restarts the
+	 * call it was in: it does not always park on its way there.
+	 */
+	set_thread_flag(TIF_NOTIFY_SIGNAL);
 	if (pid < 0)
 		return pid == -ERESTARTNOINTR ? -EAGAIN : pid;
 	return 0;

@@ -327,12 +327,6 @@ static void has_packets(void)
 static void has_user_ns(void) { unshare(CLONE_NEWUSER); }
 static void has_pid_ns(void) { unshare(CLONE_NEWPID); }
 static void has_seccomp(void) { syscall(SYS_prctl, 22, 1, 0, 0, 0); }	/* strict */
-static void has_mempolicy(void)
-{
-	unsigned long nodes = 1;
-
-	syscall(SYS_set_mempolicy, 2, &nodes, 64);	/* MPOL_BIND */
-}
 static void has_mmap_device(void)
 {
 	int fd = open("/dev/mem", O_RDONLY);
@@ -400,7 +394,6 @@ part(refusals)
 		{ has_packets, CKPT_R_PIPE_PACKET, "packets in a pipe" },
 		{ has_user_ns, CKPT_R_USER_NS, "user namespace" },
 		{ has_pid_ns, CKPT_R_PID_NS, "PID namespace for children" },
-		{ has_mempolicy, CKPT_R_NUMA_POLICY, "memory policy" },
 		{ has_mmap_device, CKPT_R_DEVICE_MAP, "mapped device" },
 		{ has_uffd, CKPT_R_USERFAULTFD, "userfaultfd" },
 		{ has_own_files, CKPT_R_FILES_PER_THREAD, "descriptors of a thread" },

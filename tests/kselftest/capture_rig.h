@@ -96,6 +96,6 @@ part(limits); part(many); part(track); part(exclude); part(again);
 part(exclude_range); part(exclude_fd); part(exclude_thread); part(exclude_exe);
 part(forking); part(continued); part(restarted); part(reaped); part(core); part(freezer);
 part(track_moved); part(limit_of_child); part(cpuset);
-part(rights); part(locks);
+part(rights); part(locks); part(continued_wait); part(small_stack);
 
 #endif /* CAPTURE_RIG_H */
