@@ -218,6 +218,7 @@ int ckpt_capture_thaw(struct ckpt_ctx *ctx, struct ckpt_thaw *arg)
 	/* of a tree that is stopped as a whole none parked */
 	arg->pause_ns = ctx->parked_since ? ktime_get_ns() - ctx->parked_since : 0;
 	ckpt_threads_reap(ctx);
+	ckpt_objects_thawed(&cap->objects);
 	ckpt_event(ctx, CKPT_EVENT_THAWED, arg->pause_ns);
 	return cap->nr_refusals ? ckpt_refuse_verdict(cap) : 0;
 }

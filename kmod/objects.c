@@ -6,6 +6,7 @@
  * steps, at the thaw (so that the job's files close when the job closes them)
  * and when the snapshot is dropped; numbers stay valid until the next snapshot.
  */
+#include <linux/fdtable.h>
 #include <linux/fs.h>
 #include <linux/hash.h>
 #include <linux/mm.h>
@@ -55,6 +56,20 @@ void ckpt_objects_thaw(struct ckpt_objects *objs)
 
 	ckpt_for_each_object(obj, id, objs, CKPT_OBJ_FILE)
 		ckpt_object_put_file(obj);
+	ckpt_for_each_object(obj, id, objs, CKPT_OBJ_FILES)
+		if (obj->files.files && atomic_add_unless(&obj->files.files->count, -1, 1))
+			obj->files.files = NULL;
+	ckpt_for_each_object(obj, id, objs, CKPT_OBJ_MM)
+		if (obj->mm.mm && !obj->mm.held &&
+		    atomic_add_unless(&obj->mm.mm->mm_users, -1, 1))
+			obj->mm.mm = NULL;
+}
+
+void ckpt_objects_thawed(struct ckpt_objects *objs)
+{
+	struct ckpt_object *obj;
+	unsigned long id;
+
 	ckpt_for_each_object(obj, id, objs, CKPT_OBJ_FILES) {
 		if (obj->files.files)
 			ckpt_k(put_files_struct)(obj->files.files);
@@ -83,6 +98,7 @@ void ckpt_objects_reset(struct ckpt_objects *objs)
 	int i;
 
 	ckpt_objects_thaw(objs);
+	ckpt_objects_thawed(objs);
 	ckpt_objects_drop(objs);
 	for (i = 0; i < CKPT_OBJ__COUNT; i++) {
 		ckpt_for_each_object(obj, id, objs, i) {

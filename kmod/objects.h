@@ -87,9 +87,12 @@ void ckpt_objects_free(struct ckpt_objects *objs);
 void ckpt_objects_reset(struct ckpt_objects *objs);
 /*
  * Give back what must not be held past the thaw: files, descriptor tables, and
- * the maps themselves, but for those of stopped processes that stay held.
+ * the maps themselves, but for those of stopped processes that stay held.  What nobody
+ * else has any more, as its process was killed, is for afterwards: to close the last of its
+ * files may take as long as a server does, and nobody of the tree waits for that.
  */
 void ckpt_objects_thaw(struct ckpt_objects *objs);
+void ckpt_objects_thawed(struct ckpt_objects *objs);
 /* Give back snapshots and maps held. */
 void ckpt_objects_drop(struct ckpt_objects *objs);
 
