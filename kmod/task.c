@@ -29,16 +29,22 @@
 
 /* ------------------------------------------------------- what makes it unfit */
 
+/* Who is killed loses one after the other; the verdict will say that it was. */
+static bool ckpt_task_differs(const void *mine, const void *theirs)
+{
+	return mine && theirs && mine != theirs;
+}
+
 static void ckpt_task_check_process(struct ckpt_collect *c, struct task_struct *task,
 				    struct task_struct *alive)
 {
-	if (task->files != alive->files)
+	if (ckpt_task_differs(READ_ONCE(task->files), READ_ONCE(alive->files)))
 		ckpt_refuse(c->cap, CKPT_R_FILES_PER_THREAD, task, 0, "descriptor table");
-	if (task->fs != alive->fs)
+	if (ckpt_task_differs(READ_ONCE(task->fs), READ_ONCE(alive->fs)))
 		ckpt_refuse(c->cap, CKPT_R_THREAD_STATE, task, 0, "file system context");
 	if (task->personality != alive->personality)
 		ckpt_refuse(c->cap, CKPT_R_THREAD_STATE, task, 0, "personality");
-	if (task->nsproxy != alive->nsproxy)
+	if (ckpt_task_differs(READ_ONCE(task->nsproxy), READ_ONCE(alive->nsproxy)))
 		ckpt_refuse(c->cap, CKPT_R_NAMESPACE, task, 0, "namespaces of a thread");
 }
 
