@@ -877,6 +877,30 @@ def started_again_at_once(node):
     equal([n['name'] for n in nodes['result']['nodes']], [node.name], nodes)
 
 
+def refuses_to_start(node, text, **settings):
+    """ckptd with these leaves and says why; what it said."""
+    args = [f'--set={name}={value}' for name, value in {
+        'socket': node.socket, 'state_dir': f'{node.base}/jobs', 'image_dir': node.images,
+        'key': node.key, 'node': node.name, **settings}.items()]
+    done = subprocess.run([f'{daemon.ARGS.bin}/ckptd', '--config', '/dev/null', *args],
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=30 * daemon.ARGS.slow)
+    return ends(1, text, done)
+
+
+@test
+def socket_is_a_file(node):
+    """a file that the setting of the socket names by mistake is not removed"""
+    precious, target = f'{node.base}/precious', f'{node.base}/link'
+    with open(precious, 'w') as f:
+        f.write('x')
+    os.symlink(precious, target)
+    node.leave()
+    for path in (precious, target):
+        refuses_to_start(node, f'{path}: it is there and is no socket', socket=path)
+        check(os.path.lexists(path), f'{path} is gone')
+    node.start()
+
+
 @test
 def configuration(node):
     """ckptd: the example has all settings; what is wrong with one is said"""
