@@ -233,6 +233,30 @@ def quiet_daemon(node):
 
 
 @test
+def waits_across_restart(node):
+    """who waits for a job asks the next ckptd, be the job over by then or not"""
+    go = f'{node.base}/go'
+    script = 'while ! [ -e $0 ]; do sleep 0.1; done; exit 7'
+    first, second = (node.run('sh', '-c', script, f'{go}{i}') for i in (1, 2))
+    waits = [started(node, 'wait', str(job)) for job in (first, second)]
+    node.kill()
+    time.sleep(1)
+    equal([p.poll() for p in waits], [None, None], 'who waits while there is none')
+    with open(f'{go}1', 'w'):
+        time.sleep(1)
+    node.start()
+    finished(waits[0], 7, 'went away')
+    node.leave()
+    node.start()
+    with open(f'{go}2', 'w'):
+        finished(waits[1], 7, 'went away')
+    ends(1, 'no job 99', command(node, 'wait', '99'))
+    node.leave()
+    ends(1, 'cannot connect', command(node, 'wait', str(first), timeout=5))
+    node.start()
+
+
+@test
 def connect_failures(node):
     """why there is no connection, and advice where it helps"""
     def connect(path):
