@@ -925,6 +925,30 @@ def socket_is_a_file(node):
     node.start()
 
 
+def restarted_with(node, **settings):
+    """What ckptd has logged since it was started again with these."""
+    node.leave()
+    before = os.path.getsize(node.log.name)
+    node.settings = settings
+    node.start()
+    with open(node.log.name) as f:
+        f.seek(before)
+        return f.read()
+
+
+@test
+def images_not_mounted(node):
+    """of a directory for images the last part is made, and no way to it"""
+    said = restarted_with(node, image_dir=f'{node.base}/mnt/images')
+    check('its parent is not made by itself' in said, said)
+    ends(1, 'No such file', command(node, 'run', '--', 'true'))
+    check(not os.path.exists(f'{node.base}/mnt'), 'it was made')
+    os.mkdir(f'{node.base}/mnt')
+    said = restarted_with(node, image_dir=f'{node.base}/mnt/images')
+    check('not made by itself' not in said, said)
+    ends(0, '', command(node, 'run', '--', 'true'))
+
+
 @test
 def configuration(node):
     """ckptd: the example has all settings; what is wrong with one is said"""
