@@ -75,6 +75,13 @@ static json_t *run_args(const struct ckpt_run *run, const char *cwd)
 	return NULL;
 }
 
+/* "pipe" and "tty" are words for the daemon: output of a file called so would be lost. */
+static bool are_absolute(const struct ckpt_run *run)
+{
+	return (!run->in || run->in[0] == '/') && (!run->out || run->out[0] == '/') &&
+	       (!run->err || run->err[0] == '/');
+}
+
 API int ckpt_job_run(struct ckpt *ckpt, const struct ckpt_run *run, int64_t *ret_job)
 {
 	char cwd[PATH_MAX] = "/";
@@ -85,6 +92,8 @@ API int ckpt_job_run(struct ckpt *ckpt, const struct ckpt_run *run, int64_t *ret
 		return handle_refuse(ckpt, -EINVAL, bad_structure);
 	if (!run->argv || !run->argv[0])
 		return handle_refuse(ckpt, -EINVAL, "there is no command");
+	if (!are_absolute(run))
+		return handle_refuse(ckpt, -EINVAL, "files for input and output are absolute paths");
 	if (run->flags & ~(uint32_t)(CKPT_RUN_HOST_NS | CKPT_RUN_TTY))
 		return handle_refuse(ckpt, -EINVAL, bad_flags);
 	if (!run->cwd && !getcwd(cwd, sizeof(cwd))) {

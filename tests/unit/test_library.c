@@ -311,6 +311,15 @@ static void test_bad_arguments(void **state)
 	run.size = 8;
 	assert_int_equal(ckpt_job_run(ckpt, &run, &job), -EINVAL);
 	run.size = sizeof(run);
+	run.in = "null";
+	assert_int_equal(ckpt_job_run(ckpt, &run, &job), -EINVAL);
+	run.in = "/dev/null";
+	run.out = "pipe";
+	assert_int_equal(ckpt_job_run(ckpt, &run, &job), -EINVAL);
+	run.out = NULL;
+	run.err = "log/err";
+	assert_int_equal(ckpt_job_run(ckpt, &run, &job), -EINVAL);
+	run.err = NULL;
 	run.argv = not_utf8;
 	assert_int_equal(ckpt_job_run(ckpt, &run, &job), -EILSEQ);
 	assert_int_equal(ckpt_job_checkpoint(ckpt, 1, 1u << 30, NULL), -EINVAL);
