@@ -45,6 +45,7 @@ struct cli {
 	const char *key;	/* NULL: the default */
 	const char *secret;	/* source of the encryption key; NULL: none */
 	struct ckpt *connection;	/* opened by the first call */
+	bool unanswered;	/* the outcome of the last call is not ckptd's: it could not be asked */
 	bool hold;		/* signals are for the job that the next call starts */
 	unsigned int signals_held;	/* so many have come */
 	int signal_held;	/* the last of them, and when */

@@ -80,12 +80,14 @@ static json_t *keys_unused(const struct cli *cli)
 json_t *cli_call_fds(struct cli *cli, const char *verb, json_t *args,
 		     const int *fds, unsigned int nr_fds)
 {
-	json_t *outcome = keys_unused(cli);
-	struct ckpt *ckpt = outcome ? NULL : cli_connect(cli, &outcome);
+	json_t *keys = keys_unused(cli), *outcome = keys;
+	struct ckpt *ckpt = keys ? NULL : cli_connect(cli, &outcome);
 	char *text;
 	int err;
 
+	cli->unanswered = false;
 	if (!ckpt) {
+		cli->unanswered = !keys;
 		json_decref(args);
 		return outcome;
 	}
@@ -99,6 +101,7 @@ json_t *cli_call_fds(struct cli *cli, const char *verb, json_t *args,
 	cli_wait_done(cli);
 	free(text);
 	outcome = json_loads(ckpt_answer(ckpt), JSON_ALLOW_NUL, NULL);
+	cli->unanswered = !outcome;
 	if (!outcome)
 		outcome = outcome_error(err ? err : -EPROTO, "%s",
 					ckpt_error_text(ckpt));

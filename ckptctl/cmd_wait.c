@@ -1,10 +1,48 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * ckptctl wait: until a job has ended; hands on its exit status.
+ *
+ * That may be weeks, and jobs run on while ckptd is updated: who waits asks the next one.
  */
 #include "ckptctl/cli_job.h"
 
+#include <errno.h>
+#include <time.h>
+
+#include "ckptctl/cli_call.h"
 #include "supervisor/outcome.h"
+
+#define RETURN_S	60	/* that a ckptd may take to come back */
+#define LOOKS_A_SECOND	4
+
+static bool went_away(const json_t *outcome)
+{
+	int64_t err = cli_int(json_object_get(outcome, "error"), "errno");
+
+	return err == -EPIPE || err == -ECONNRESET;
+}
+
+/* A ckptd that was there and went away is waited for; takes over @args. */
+static json_t *ask(struct cli *cli, json_t *args)
+{
+	const struct timespec pause = { .tv_nsec = 1000000000 / LOOKS_A_SECOND };
+	json_t *outcome = cli_call(cli, "wait", json_incref(args));
+	unsigned int looks = 0;
+
+	while (cli->unanswered && (cli->connection ? went_away(outcome) : looks)) {
+		if (cli->connection) {
+			cli_say("ckptd went away; its return is waited for, up to %d s", RETURN_S);
+			looks = RETURN_S * LOOKS_A_SECOND;
+		}
+		looks--;
+		cli_disconnect(cli);
+		json_decref(outcome);
+		nanosleep(&pause, NULL);
+		outcome = cli_call(cli, "wait", json_incref(args));
+	}
+	json_decref(args);
+	return outcome;
+}
 
 static int run(struct cli *cli, int argc, char **argv)
 {
@@ -19,7 +57,7 @@ static int run(struct cli *cli, int argc, char **argv)
 		json_decref(args);
 		return status;
 	}
-	outcome = cli_call(cli, "wait", args);
+	outcome = ask(cli, args);
 	job_status = (int)cli_int(json_object_get(outcome, "result"), "exit_status");
 	status = cli_finish(cli, outcome, NULL);
 	return status ? status : job_status;

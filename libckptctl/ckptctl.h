@@ -70,8 +70,8 @@ void ckpt_set_progress(struct ckpt *ckpt, ckpt_progress_fn fn, void *arg);
  * @envp: environment, NULL-terminated; NULL: the caller's
  * @cwd: NULL: the caller's
  * @name: NULL: the command's
- * @in, @out, @err: files for standard input, output and error, opened as the
- *	caller; NULL: /dev/null for input, the job's log for output; @err may be
+ * @in, @out, @err: files for standard input, output and error, absolute paths, opened as
+ *	the caller; NULL: /dev/null for input, the job's log for output; @err may be
  *	the same as @out
  */
 struct ckpt_run {

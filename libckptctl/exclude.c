@@ -174,12 +174,26 @@ API int ckpt_include(void *addr, size_t len)
 	return err;
 }
 
+/*
+ * MADV_DONTNEED goes on behind a hole, and ends at locked memory when what is before is lost: both are
+ * looked for first.  msync() with these flags looks at mappings, and does nothing to them.
+ */
+static int check_discard(uintptr_t start, uintptr_t end)
+{
+	if (!msync((void *)start, end - start, MS_ASYNC | MS_INVALIDATE))
+		return 0;
+	return errno == EBUSY ? -EINVAL : -errno;
+}
+
 API int ckpt_discard(void *addr, size_t len)
 {
 	uintptr_t start, end;
 	int err = pages_of(addr, len, true, &start, &end);
 
 	if (err || end <= start)
+		return err;
+	err = check_discard(start, end);
+	if (err)
 		return err;
 	return madvise((void *)start, end - start, MADV_DONTNEED) ? -errno : 0;
 }

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -41,6 +42,23 @@ static int set_string(json_t *args, const char *name, const char *value)
 	return value ? json_object_set_new(args, name, json_string(value)) : 0;
 }
 
+/* umask(2) tells it by a change, which other threads would notice.  -1: it cannot be read. */
+static int own_umask(void)
+{
+	unsigned int mask;
+	char line[256];
+	int ret = -1;
+	FILE *f = fopen("/proc/self/status", "re");
+
+	while (f && ret < 0 && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "Umask: %o", &mask) == 1)
+			ret = (int)mask;
+	}
+	if (f)
+		fclose(f);
+	return ret;
+}
+
 static json_t *run_args(const struct ckpt_run *run, const char *cwd)
 {
 	const char *const *envp = run->envp ? run->envp : (const char *const *)environ;
@@ -57,16 +75,25 @@ static json_t *run_args(const struct ckpt_run *run, const char *cwd)
 	return NULL;
 }
 
+/* "pipe" and "tty" are words for the daemon: output of a file called so would be lost. */
+static bool are_absolute(const struct ckpt_run *run)
+{
+	return (!run->in || run->in[0] == '/') && (!run->out || run->out[0] == '/') &&
+	       (!run->err || run->err[0] == '/');
+}
+
 API int ckpt_job_run(struct ckpt *ckpt, const struct ckpt_run *run, int64_t *ret_job)
 {
 	char cwd[PATH_MAX] = "/";
 	json_t *args;
-	int err;
+	int err, mask;
 
 	if (run->size < sizeof(*run) || run->reserved)
 		return handle_refuse(ckpt, -EINVAL, bad_structure);
 	if (!run->argv || !run->argv[0])
 		return handle_refuse(ckpt, -EINVAL, "there is no command");
+	if (!are_absolute(run))
+		return handle_refuse(ckpt, -EINVAL, "files for input and output are absolute paths");
 	if (run->flags & ~(uint32_t)(CKPT_RUN_HOST_NS | CKPT_RUN_TTY))
 		return handle_refuse(ckpt, -EINVAL, bad_flags);
 	if (!run->cwd && !getcwd(cwd, sizeof(cwd))) {
@@ -76,6 +103,9 @@ API int ckpt_job_run(struct ckpt *ckpt, const struct ckpt_run *run, int64_t *ret
 	args = run_args(run, cwd);
 	if (!args)
 		return handle_refuse(ckpt, -EILSEQ, not_utf8);
+	mask = own_umask();
+	if (mask >= 0)
+		json_object_set_new(args, "umask", json_integer(mask));
 	err = handle_call(ckpt, "run", args, NULL, 0);
 	return err ? err : ckpt_answer_int(ckpt, "job", ret_job);
 }

@@ -39,7 +39,7 @@ static const struct setting {
 } settings[] = {
 	{ "socket", PATH, offsetof(struct config, socket), "/run/stillpoint/ckptd.sock" },
 	{ "state_dir", PATH, offsetof(struct config, state_dir), "/var/lib/stillpoint/jobs" },
-	{ "image_dir", PATH, offsetof(struct config, image_dir), "/var/lib/stillpoint/images" },
+	{ "image_dir", PATH, offsetof(struct config, image_dir), CONFIG_IMAGES_DEFAULT },
 	{ "image_dir_shared", SWITCH, offsetof(struct config, image_dir_shared), "yes" },
 	{ "key", PATH, offsetof(struct config, key), "/etc/stillpoint/key" },
 	{ "encryption_key", KEY, offsetof(struct config, encryption_key), NULL },

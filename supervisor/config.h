@@ -44,6 +44,7 @@
 #include "supervisor/tiers.h"
 
 #define CONFIG_DEFAULT	"/etc/stillpoint/ckptd.conf"
+#define CONFIG_IMAGES_DEFAULT	"/var/lib/stillpoint/images"
 
 struct config {
 	char *socket;

@@ -525,6 +525,18 @@ static void on_listener(uint32_t events, void *arg)
 	close_apart(sock);
 }
 
+/* We hold the lock: a socket there is a dead ckptd's.  Anything else was named by mistake. */
+static int remove_dead(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st))
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISSOCK(st.st_mode))
+		return -ENOTSOCK;
+	return unlink(path) ? -errno : 0;
+}
+
 static int listen_on(const char *path)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -533,11 +545,12 @@ static int listen_on(const char *path)
 	if (strlen(path) >= sizeof(addr.sun_path))
 		return -ENAMETOOLONG;
 	strcpy(addr.sun_path, path);
+	err = remove_dead(path);
+	if (err)
+		return err;
 	sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (sock < 0)
 		return -errno;
-	/* We hold the lock: what is there is a dead ckptd's. */
-	unlink(path);
 	if (bind(sock, (struct sockaddr *)&addr, sizeof(addr)) ||
 	    chmod(path, 0666) || listen(sock, 64)) {
 		err = -errno;
@@ -560,8 +573,8 @@ int ctl_open(struct daemon *daemon, struct ctl **ret_ctl)
 	      reactor_fd(daemon->reactor, ctl->sock, EPOLLIN, on_listener, ctl,
 			 &ctl->source);
 	if (err) {
-		log_error(&daemon->log, "%s: %s", daemon->config.socket,
-			  strerror(-err));
+		log_error(&daemon->log, "%s: %s", daemon->config.socket, err == -ENOTSOCK ?
+			  "it is there and is no socket" : strerror(-err));
 		if (ctl->sock >= 0)
 			close(ctl->sock);
 		free(ctl);

@@ -67,6 +67,25 @@ static void check_owner(const struct daemon *daemon)
 			    dir, st.st_uid, st.st_mode & 07777);
 }
 
+/*
+ * Images may live on a disk that is not there: that is no reason to die.  Nor is it one to make the way to
+ * it, and to fill the disk below.
+ */
+static void make_image_directory(const struct daemon *daemon)
+{
+	const char *dir = daemon->config.image_dir;
+	int err = 0;
+
+	if (!strcmp(dir, CONFIG_IMAGES_DEFAULT))
+		err = make_directory(dir, 0711);
+	else if (mkdir(dir, 0711) && errno != EEXIST)
+		err = -errno;
+	if (err)
+		log_warning(&daemon->log, "%s cannot be used: %s%s; no job can be run or restarted",
+			    dir, strerror(-err), err == -ENOENT ?
+			    " (its parent is not made by itself; is that to be mounted?)" : "");
+}
+
 static int make_directories(const struct daemon *daemon)
 {
 	const struct config *config = &daemon->config;
@@ -80,10 +99,8 @@ static int make_directories(const struct daemon *daemon)
 	err = make_directory(run, 0755);
 	if (!err)
 		err = make_directory(config->state_dir, 0711);
-	/* Images may live on a disk that is not there: that is no reason to die. */
-	if (!err && make_directory(config->image_dir, 0711))
-		log_warning(&daemon->log, "%s cannot be used: %s; no job can be run or restarted",
-			    config->image_dir, strerror(errno));
+	if (!err)
+		make_image_directory(daemon);
 	check_owner(daemon);
 	if (err)
 		log_error(&daemon->log, "cannot make the directories for %s and %s: %s",

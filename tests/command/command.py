@@ -233,6 +233,30 @@ def quiet_daemon(node):
 
 
 @test
+def waits_across_restart(node):
+    """who waits for a job asks the next ckptd, be the job over by then or not"""
+    go = f'{node.base}/go'
+    script = 'while ! [ -e $0 ]; do sleep 0.1; done; exit 7'
+    first, second = (node.run('sh', '-c', script, f'{go}{i}') for i in (1, 2))
+    waits = [started(node, 'wait', str(job)) for job in (first, second)]
+    node.kill()
+    time.sleep(1)
+    equal([p.poll() for p in waits], [None, None], 'who waits while there is none')
+    with open(f'{go}1', 'w'):
+        time.sleep(1)
+    node.start()
+    finished(waits[0], 7, 'went away')
+    node.leave()
+    node.start()
+    with open(f'{go}2', 'w'):
+        finished(waits[1], 7, 'went away')
+    ends(1, 'no job 99', command(node, 'wait', '99'))
+    node.leave()
+    ends(1, 'cannot connect', command(node, 'wait', str(first), timeout=5))
+    node.start()
+
+
+@test
 def connect_failures(node):
     """why there is no connection, and advice where it helps"""
     def connect(path):
@@ -875,6 +899,54 @@ def started_again_at_once(node):
             timer.join()
     nodes = json.loads(ends(0, '', command(node, 'nodes', '--json')).stdout)
     equal([n['name'] for n in nodes['result']['nodes']], [node.name], nodes)
+
+
+def refuses_to_start(node, text, **settings):
+    """ckptd with these leaves and says why; what it said."""
+    args = [f'--set={name}={value}' for name, value in {
+        'socket': node.socket, 'state_dir': f'{node.base}/jobs', 'image_dir': node.images,
+        'key': node.key, 'node': node.name, **settings}.items()]
+    done = subprocess.run([f'{daemon.ARGS.bin}/ckptd', '--config', '/dev/null', *args],
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=30 * daemon.ARGS.slow)
+    return ends(1, text, done)
+
+
+@test
+def socket_is_a_file(node):
+    """a file that the setting of the socket names by mistake is not removed"""
+    precious, target = f'{node.base}/precious', f'{node.base}/link'
+    with open(precious, 'w') as f:
+        f.write('x')
+    os.symlink(precious, target)
+    node.leave()
+    for path in (precious, target):
+        refuses_to_start(node, f'{path}: it is there and is no socket', socket=path)
+        check(os.path.lexists(path), f'{path} is gone')
+    node.start()
+
+
+def restarted_with(node, **settings):
+    """What ckptd has logged since it was started again with these."""
+    node.leave()
+    before = os.path.getsize(node.log.name)
+    node.settings = settings
+    node.start()
+    with open(node.log.name) as f:
+        f.seek(before)
+        return f.read()
+
+
+@test
+def images_not_mounted(node):
+    """of a directory for images the last part is made, and no way to it"""
+    said = restarted_with(node, image_dir=f'{node.base}/mnt/images')
+    check('its parent is not made by itself' in said, said)
+    ends(1, 'No such file', command(node, 'run', '--', 'true'))
+    check(not os.path.exists(f'{node.base}/mnt'), 'it was made')
+    os.mkdir(f'{node.base}/mnt')
+    said = restarted_with(node, image_dir=f'{node.base}/mnt/images')
+    check('not made by itself' not in said, said)
+    ends(0, '', command(node, 'run', '--', 'true'))
 
 
 @test

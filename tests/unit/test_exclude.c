@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -167,6 +168,26 @@ static void test_discard(void **state)
 	munmap(mem, PAGES * PAGE);
 }
 
+/* What is refused is as it was, on both sides of what it is refused for. */
+static void test_discard_refused(void **state)
+{
+	uint8_t *mem = map();
+
+	memset(mem, 7, PAGES * PAGE);
+	/* the sanitizer's mlock() does nothing */
+	assert_int_equal(syscall(SYS_mlock, mem + 8 * PAGE, PAGE), 0);
+	assert_int_equal(ckpt_discard(mem, 16 * PAGE), -EINVAL);
+	assert_int_equal(mem[0], 7);
+	munmap(mem + 8 * PAGE, PAGE);
+	assert_int_equal(ckpt_discard(mem, 16 * PAGE), -ENOMEM);
+	assert_int_equal(ckpt_discard(mem + 8 * PAGE, 2 * PAGE), -ENOMEM);
+	assert_int_equal(ckpt_discard(mem + 7 * PAGE, 2 * PAGE), -ENOMEM);
+	assert_int_equal(mem[0], 7);
+	assert_int_equal(mem[7 * PAGE], 7);
+	assert_int_equal(mem[9 * PAGE], 7);
+	munmap(mem, PAGES * PAGE);
+}
+
 /* A child has a table of its own. */
 static void test_fork(void **state)
 {
@@ -192,6 +213,7 @@ int main(void)
 		cmocka_unit_test(test_bad),
 		cmocka_unit_test(test_full),
 		cmocka_unit_test(test_discard),
+		cmocka_unit_test(test_discard_refused),
 		cmocka_unit_test(test_fork),
 	};
 

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -265,6 +266,28 @@ static void test_broken(void **state)
 }
 
 /* Refused before anything is sent; the connection stays good. */
+/* A job gets its caller's umask. */
+static void test_umask(void **state)
+{
+	static const struct script script[] = {
+		{ .want = "\"umask\":63", .frames = { "{\"ok\":true,\"result\":{\"job\":7}}" } },
+		{ NULL }
+	};
+	const char *argv[] = { "true", NULL };
+	struct ckpt_run run = { .size = sizeof(run), .argv = argv };
+	struct fake fake = start(script);
+	struct ckpt *ckpt = NULL;
+	mode_t before = umask(077);
+	int64_t job = 0;
+
+	assert_int_equal(ckpt_connect(fake.path, &ckpt), 0);
+	assert_int_equal(ckpt_job_run(ckpt, &run, &job), 0);
+	assert_int_equal(job, 7);
+	assert_int_equal(umask(before), 077);
+	ckpt_disconnect(ckpt);
+	finish(fake);
+}
+
 static void test_bad_arguments(void **state)
 {
 	static const struct script script[] = {
@@ -288,6 +311,15 @@ static void test_bad_arguments(void **state)
 	run.size = 8;
 	assert_int_equal(ckpt_job_run(ckpt, &run, &job), -EINVAL);
 	run.size = sizeof(run);
+	run.in = "null";
+	assert_int_equal(ckpt_job_run(ckpt, &run, &job), -EINVAL);
+	run.in = "/dev/null";
+	run.out = "pipe";
+	assert_int_equal(ckpt_job_run(ckpt, &run, &job), -EINVAL);
+	run.out = NULL;
+	run.err = "log/err";
+	assert_int_equal(ckpt_job_run(ckpt, &run, &job), -EINVAL);
+	run.err = NULL;
 	run.argv = not_utf8;
 	assert_int_equal(ckpt_job_run(ckpt, &run, &job), -EILSEQ);
 	assert_int_equal(ckpt_job_checkpoint(ckpt, 1, 1u << 30, NULL), -EINVAL);
@@ -424,6 +456,7 @@ int main(void)
 		cmocka_unit_test(test_calls),
 		cmocka_unit_test(test_refusal),
 		cmocka_unit_test(test_broken),
+		cmocka_unit_test(test_umask),
 		cmocka_unit_test(test_bad_arguments),
 		cmocka_unit_test(test_not_utf8),
 		cmocka_unit_test(test_text_of_last_call),
