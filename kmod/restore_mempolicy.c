@@ -19,7 +19,7 @@
 #include "restore.h"
 #include "restore_mm.h"
 
-/* From 6.12's uapi on; what a kernel does not know, mbind(2) says. */
+/* More than any kernel has; which of them this one knows mbind(2) says. */
 #define CKPT_MPOL_MODES		64
 
 int ckpt_mempolicies_collect(struct ckpt_mm_job *job, struct ckpt_rec_stream *stream)

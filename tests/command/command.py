@@ -606,6 +606,14 @@ def restarted_without_us(node):
         what_is_here_ends(node, mark, job, record)
 
 
+def check_runs_on(mark):
+    time.sleep(2)
+    pids = sleepers(mark)
+    check(pids, 'it was ended')
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+
+
 @test
 def taken_for_lost(node):
     """what runs is not ended because a record says that it is lost"""
@@ -614,11 +622,7 @@ def taken_for_lost(node):
     node.kill()
     write_record(node, job, {**record_of(node, job), 'state': 'lost'})
     node.start()
-    time.sleep(2)
-    pids = sleepers(mark)
-    check(pids, 'it was ended')
-    for pid in pids:
-        os.kill(pid, signal.SIGKILL)
+    check_runs_on(mark)
 
 
 @test
@@ -632,11 +636,7 @@ def another_of_that_number(node):
     os.makedirs(f'{node.images}/{job}')
     write_record(node, job, {**record, 'uuid': '0123456789abcdef', 'run': 7, 'state': 'ended'})
     node.start()
-    time.sleep(2)
-    pids = sleepers(mark)
-    check(pids, 'it was ended')
-    for pid in pids:
-        os.kill(pid, signal.SIGKILL)
+    check_runs_on(mark)
 
 
 # ------------------------------------------------------------------ usage

@@ -32,7 +32,8 @@ static const struct {
 	PART(waits), PART(handlers), PART(kill), PART(close), PART(pause), PART(owner),
 	PART(rmmod), PART(storm), PART(limits), PART(track), PART(exclude), PART(exclude_range),
 	PART(exclude_fd), PART(exclude_thread), PART(exclude_exe), PART(again), PART(many),
-	PART(forking), PART(continued), PART(continued_wait), PART(small_stack), PART(restarted), PART(reaped), PART(core), PART(freezer),
+	PART(forking), PART(continued), PART(continued_wait), PART(small_stack),
+	PART(restarted), PART(reaped), PART(core), PART(freezer),
 	PART(track_moved), PART(limit_of_child), PART(cpuset), PART(rights),
 #undef PART
 };

@@ -51,8 +51,8 @@
  *   SYSTEM, CPU, then per process PROC, its THREADs (leader first; each followed by
  *   its XSTATE, GROUPS, MEMPOLICY if it has one, and SIGPENDING), SIGACTIONS, SIGPENDING (shared);
  *   then per memory map MM and its VMAs in address order, each followed by its MEMPOLICY if it has
- *   one; then FDs; then FILEs, each followed by its LOCKs, and PIPEs.  A reader skips types and versions that it does not know only if
- *   CKPT_REC_OPTIONAL is set in the type.  lseek(2) to 0 rewinds.
+ *   one; then FDs; then FILEs, each followed by its LOCKs, and PIPEs.  A reader skips what it does
+ *   not know only if CKPT_REC_OPTIONAL is set in the type.  lseek(2) to 0 rewinds.
  *   Identifiers (mm_id, files_id, fs_id, file_id, …) are small numbers from 1,
  *   valid in this context only; equal numbers mean the same kernel object.
  *   pid numbers in records are those of the tree's own PID namespace; pids
