@@ -156,6 +156,9 @@ static unsigned int terminal_flags(const struct cli *cli, const json_t *job, uns
 		flags = TERMINAL_INPUT;
 	if (how & CLI_FOLLOW_SIGNALS && !tty)
 		flags |= TERMINAL_SIGNALS;
+	/* Who only looks on looks no further than who reads what he sees. */
+	if (!(how & CLI_FOLLOW_SIGNALS))
+		flags |= TERMINAL_READER;
 	return flags | (cli->json ? TERMINAL_END_LINE : 0);
 }
 

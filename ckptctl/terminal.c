@@ -194,6 +194,19 @@ static int await_room(struct terminal *t, const struct output *out)
 	return t->alone ? -EPIPE : 0;
 }
 
+/* 2: leave. */
+static int lose_output(struct terminal *t, struct output *out, int err)
+{
+	bool unread = err == -EPIPE && out == &t->out[0];
+
+	close_output(out);
+	if (unread && t->flags & TERMINAL_READER)
+		return 2;
+	if (!t->end->lost)
+		t->end->lost = err;
+	return 0;
+}
+
 /*
  * Who reads our output may be gone, and the disk of a file full; the job does not care. What comes after
  * what was lost is not written: what is there has no hole.
@@ -213,9 +226,7 @@ static int write_out(struct terminal *t, struct output *out, const char *data, s
 			data += n;
 			len -= (size_t)n;
 		} else if (errno != EINTR && errno != EAGAIN) {
-			if (errno != EPIPE && !t->end->lost)
-				t->end->lost = -errno;
-			close_output(out);
+			err = lose_output(t, out, -errno);
 		}
 	}
 	return err;

@@ -13,6 +13,7 @@
 #define TERMINAL_INPUT	(1U << 1)	/* our standard input is the job's */
 #define TERMINAL_SIGNALS (1U << 2)	/* hand signals on to the job */
 #define TERMINAL_END_LINE (1U << 3)	/* what the job left of a line on standard error is ended */
+#define TERMINAL_READER	(1U << 4)	/* detach when nobody reads our standard output any more */
 
 /*
  * Hold signals back until terminal_run() hands them on: what is sent while a job
@@ -35,7 +36,7 @@ struct terminal_end {
  * @sock: from ckptd (shim/proto.h); taken over
  * @ret_end: the status is there if the job has ended
  *
- * Input that cannot be read ends there for the job. Who reads our output may leave.
+ * Input that cannot be read ends there for the job.
  *
  * Return: 1: the job has ended; 0: detached; -EPIPE: the job's shim went away;
  * other negative errno.

@@ -125,5 +125,18 @@ def output_fails(node):
     equal(command(node, 'ps').returncode, 0, 'ckptd')
 
 
+@test
+def reader_gone(node):
+    """when nobody reads the output any more, attach detaches; run waits for the job, and says what is not there"""
+    job = node.run('sh', '-c', 'while sleep 0.1; do echo tick; done')
+    done = ends(0, f'detached from job {job}', shell(node, f'$c attach {job} | head -1; exit ${{PIPESTATUS[0]}}'))
+    equal(done.stdout, b'tick\n', 'output')
+    equal(node.jobs()[job]['state'], 'running', 'the job')
+    done = shell(node, '$c run --json -- sh -c "echo a; sleep 1; seq 300000; exit 3" | head -1; exit ${PIPESTATUS[0]}')
+    ends(3, 'have all of it', done)
+    equal((done.stdout, last_json(done)['result'].get('output_lost')), (b'a\n', True), 'run')
+    equal(node.output(job + 1).count('\n'), 300001, 'its log')
+
+
 if __name__ == '__main__':
     sys.exit(daemon.main())
