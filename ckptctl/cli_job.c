@@ -156,10 +156,18 @@ static unsigned int terminal_flags(const struct cli *cli, const json_t *job, uns
 		flags = TERMINAL_INPUT;
 	if (how & CLI_FOLLOW_SIGNALS && !tty)
 		flags |= TERMINAL_SIGNALS;
+	/* Text that is typed while a job of run reads none is for the shell. */
+	if ((flags & TERMINAL_INPUT || !(how & CLI_FOLLOW_SIGNALS)) && terminal_has_key())
+		flags |= TERMINAL_KEY;
 	/* Who only looks on looks no further than who reads what he sees. */
 	if (!(how & CLI_FOLLOW_SIGNALS))
 		flags |= TERMINAL_READER;
 	return flags | (cli->json ? TERMINAL_END_LINE : 0);
+}
+
+bool cli_job_has_key(const struct cli *cli, const json_t *job, unsigned int how)
+{
+	return terminal_flags(cli, job, how) & (TERMINAL_RAW | TERMINAL_KEY);
 }
 
 /* ckptd may not have seen its end yet, or not be there. */

@@ -28,4 +28,7 @@ int cli_job_map(struct cli *cli, char *list, json_t *args, long long *ret_n);
  */
 int cli_job_follow(struct cli *cli, json_t *outcome, unsigned int how);
 
+/* Will Ctrl-] detach from it then? */
+bool cli_job_has_key(const struct cli *cli, const json_t *job, unsigned int how);
+
 #endif /* STILLPOINT_CLI_JOB_H */

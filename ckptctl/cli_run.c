@@ -81,15 +81,16 @@ static void print(struct cli *cli, json_t *result)
 
 static int follow(struct cli *cli, json_t *outcome)
 {
+	const unsigned int how = CLI_FOLLOW_SIGNALS | CLI_FOLLOW_INPUT;
 	json_t *job = json_object_get(outcome, "result");
 
 	if (!outcome_is_ok(outcome))
 		return cli_finish(cli, outcome, NULL);
 	cli_progress_end(cli);
 	if (cli->progress)
-		cli_say("job %lld; Ctrl-] detaches from a terminal",
-			(long long)cli_int(job, "job"));
-	return cli_job_follow(cli, outcome, CLI_FOLLOW_SIGNALS | CLI_FOLLOW_INPUT);
+		cli_say("job %lld%s", (long long)cli_int(job, "job"),
+			cli_job_has_key(cli, job, how) ? "; Ctrl-] detaches" : "");
+	return cli_job_follow(cli, outcome, how);
 }
 
 int cli_run_finish(struct cli *cli, const struct cli_run *flags, json_t *args, char **argv,

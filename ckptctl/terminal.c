@@ -36,6 +36,7 @@ struct terminal {
 	int sock;
 	unsigned int flags;
 	bool raw;
+	bool changed;			/* the terminal, which was as in saved */
 	struct termios saved;
 	int signals;
 	bool input_open;
@@ -71,6 +72,14 @@ static int send_msg(struct terminal *t, enum shim_msg_type type, uint64_t number
 	return send_data(t, type, number, NULL, 0);
 }
 
+bool terminal_has_key(void)
+{
+	pid_t group = isatty(STDIN_FILENO) ? tcgetpgrp(STDIN_FILENO) : 0;
+
+	/* -1: it is not the one that controls us, and has no background */
+	return group == -1 || group == getpgrp();
+}
+
 static int set_raw(struct terminal *t)
 {
 	struct termios raw;
@@ -82,7 +91,27 @@ static int set_raw(struct terminal *t)
 	if (tcsetattr(STDIN_FILENO, TCSADRAIN, &raw))
 		return -errno;
 	t->raw = true;
+	t->changed = true;
 	return send_msg(t, SHIM_WINDOW, terminal_window());
+}
+
+/* Lines are edited as ever, but the key ends one, too, and is read at once. */
+static void set_key(struct terminal *t)
+{
+	struct termios lines;
+
+	if (tcgetattr(STDIN_FILENO, &t->saved))
+		return;
+	lines = t->saved;
+	lines.c_cc[VEOL] = TERMINAL_DETACH_KEY;
+	t->changed = !tcsetattr(STDIN_FILENO, TCSADRAIN, &lines);
+}
+
+static void put_back(const struct terminal *t)
+{
+	/* in the background it is another's by now, and we would be stopped */
+	if (t->changed && (t->raw || terminal_has_key()))
+		tcsetattr(STDIN_FILENO, TCSADRAIN, &t->saved);
 }
 
 bool terminal_ignores(int sig)
@@ -268,12 +297,12 @@ static int on_input(struct terminal *t)
 	/* nohup gives what cannot be read, a terminal nothing to the background: the job's input has an end. */
 	if (n <= 0) {
 		t->input_open = false;
-		return send_msg(t, SHIM_INPUT_END, 0);
+		return t->flags & TERMINAL_INPUT ? send_msg(t, SHIM_INPUT_END, 0) : 0;
 	}
-	key = t->raw ? memchr(t->input, TERMINAL_DETACH_KEY, (size_t)n) : NULL;
+	key = t->changed ? memchr(t->input, TERMINAL_DETACH_KEY, (size_t)n) : NULL;
 	if (key)
 		n = key - t->input;
-	if (n) {
+	if (n && t->flags & TERMINAL_INPUT) {
 		err = send_data(t, SHIM_INPUT, 0, t->input, (size_t)n);
 		if (err)
 			return err;
@@ -339,18 +368,19 @@ int terminal_run(int sock, unsigned int flags, struct terminal_end *ret_end)
 	int ret;
 
 	*ret_end = (struct terminal_end){ 0 };
-	t.input_open = flags & TERMINAL_INPUT;
+	t.input_open = flags & (TERMINAL_INPUT | TERMINAL_KEY);
 	open_output(&t.out[0], STDOUT_FILENO);
 	open_output(&t.out[1], STDERR_FILENO);
 	ret = fcntl(sock, F_SETFL, O_NONBLOCK) ? -errno : open_signals(&t);
 	if (!ret && flags & TERMINAL_RAW)
 		ret = set_raw(&t);
+	else if (!ret && flags & TERMINAL_KEY)
+		set_key(&t);
 	while (!ret)
 		ret = turn(&t);
 	if (ret >= 0 && t.in_line && flags & TERMINAL_END_LINE)
 		write_out(&t, &t.out[1], "\n", 1);
-	if (t.raw)
-		tcsetattr(STDIN_FILENO, TCSADRAIN, &t.saved);
+	put_back(&t);
 	close_output(&t.out[0]);
 	close_output(&t.out[1]);
 	if (t.signals >= 0)

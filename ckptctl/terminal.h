@@ -14,6 +14,7 @@
 #define TERMINAL_SIGNALS (1U << 2)	/* hand signals on to the job */
 #define TERMINAL_END_LINE (1U << 3)	/* what the job left of a line on standard error is ended */
 #define TERMINAL_READER	(1U << 4)	/* detach when nobody reads our standard output any more */
+#define TERMINAL_KEY	(1U << 5)	/* our input is a terminal: look for the detach key */
 
 /*
  * Hold signals back until terminal_run() hands them on: what is sent while a job
@@ -42,6 +43,9 @@ struct terminal_end {
  * other negative errno.
  */
 int terminal_run(int sock, unsigned int flags, struct terminal_end *ret_end);
+
+/* Our input is a terminal whose settings we may change: we are not in the background. */
+bool terminal_has_key(void);
 
 /* rows << 16 | columns of our terminal; 0: none. */
 unsigned int terminal_window(void);

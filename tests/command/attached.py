@@ -8,9 +8,11 @@ Runs as root, on any machine; nodes and the way to run are those of tests/vm/dae
 """
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import sys
+import termios
 import time
 
 from command import command, daemon, ends, last_json, shell
@@ -136,6 +138,60 @@ def reader_gone(node):
     ends(3, 'have all of it', done)
     equal((done.stdout, last_json(done)['result'].get('output_lost')), (b'a\n', True), 'run')
     equal(node.output(job + 1).count('\n'), 300001, 'its log')
+
+
+def reads(fd, text):
+    """What comes until TEXT has."""
+    got = b''
+    while text not in got:
+        check(select.select([fd], [], [], 20 * daemon.ARGS.slow)[0], f'{text} is not in {got}')
+        part = os.read(fd, 4096)
+        check(part, f'{text} is not in {got}')
+        got += part
+    return got
+
+
+@test
+def detach_key(node):
+    """Ctrl-] on a terminal detaches also from a job that has pipes; the terminal is as before"""
+    leader, end = os.openpty()
+    before = termios.tcgetattr(end)
+
+    def detaches(job, by, *args, ready=b'go', typed=b'', back=b''):
+        with attached(node, *args, stdin=end, stdout=subprocess.PIPE) as p:
+            reads(p.stdout.fileno(), ready)
+            if typed:
+                os.write(leader, typed)
+                reads(p.stdout.fileno(), back)
+            by(p)
+            equal(ended(p), 0, f'status of {args}')
+            check(f'detached from job {job}'.encode() in p.stderr.read(), args)
+        equal(termios.tcgetattr(end), before, f'the terminal after {args}')
+        equal(node.jobs()[job]['state'], 'running', 'the job')
+
+    def key(p):
+        os.write(leader, b'\x1d')
+    detaches(1, key, 'run', '--', 'sh', '-c', 'echo go; read a; echo is $a; sleep 100',
+             typed=b'my\x7fn\n', back=b'is mn')
+    reads_none = node.run('sh', '-c', 'while echo go; do sleep 0.1; done')
+    detaches(reads_none, key, 'attach', str(reads_none))
+    detaches(reads_none, lambda p: p.send_signal(signal.SIGTERM), 'attach', str(reads_none))
+    for fd in (leader, end):
+        os.close(fd)
+
+
+@test
+def terminal_kept(node):
+    """who is in a terminal's background leaves its settings alone, and is not stopped for that"""
+    leader, end = os.openpty()
+    script = 'import fcntl, os, sys, termios; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0); ' \
+             'pid = os.fork(); pid or os.setpgid(0, 0); pid or os.execv(sys.argv[1], sys.argv[1:]); ' \
+             'sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, os.WUNTRACED)[1]))'
+    done = subprocess.run([sys.executable, '-c', script, *node.argv('run', '--', 'sh', '-c', 'exit 7')],
+                          stdin=end, capture_output=True, timeout=20 * daemon.ARGS.slow)
+    ends(7, '', done)
+    for fd in (leader, end):
+        os.close(fd)
 
 
 if __name__ == '__main__':
