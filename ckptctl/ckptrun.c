@@ -53,7 +53,7 @@ static int take_ranks(struct cli *cli, json_t *ranks)
 {
 	long long n;
 
-	if (!cli_number(optarg, "the number of ranks", 1, RANKS_MAX, &n))
+	if (!cli_number(cli, optarg, "the number of ranks", 1, RANKS_MAX, &n))
 		return CLI_USAGE;
 	json_object_set_new(ranks, "n", json_integer(n));
 	return 0;
@@ -151,14 +151,14 @@ static int complete(struct cli *cli, const struct options *o, const char *progra
 		return cli_usage(cli, "how many ranks? Say -n");
 	err = mpi_program_check(program, dir);
 	if (err) {
-		cli_say("%s: %s", program, strerror(-err));
+		cli_wrong(cli, err, "%s: %s", program, strerror(-err));
 		return err == -ENOENT || err == -ENOTDIR ? 127 : 126;
 	}
 	if (json_object_get(o->ranks, "mpi"))
 		return 0;
 	err = mpi_detect(program, dir, &mpi);
 	if (err == -EACCES) {
-		cli_say("%s cannot be read; say --mpi=mpich, --mpi=ompi or --mpi=none", program);
+		cli_wrong(cli, err, "%s cannot be read; say --mpi=mpich, --mpi=ompi or --mpi=none", program);
 		return 126;
 	}
 	if (err == -ENOTUNIQ)
@@ -242,10 +242,10 @@ static const struct cli_verb program = {
 int main(int argc, char **argv)
 {
 	struct cli cli = { .verb = &program, .progress = isatty(STDERR_FILENO) };
-	int status = cli_begin(argc, argv);
+	int status = cli_begin(&cli, argc, argv);
 
 	if (!status)
 		status = run(&cli, argc, argv);
 	cli_disconnect(&cli);
-	return cli_end(status);
+	return cli_end(&cli, status);
 }

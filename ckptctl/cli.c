@@ -60,20 +60,34 @@ static void usage_line(const struct cli *cli, FILE *out)
 		cli->verb->name, cli->verb->args);
 }
 
-int cli_usage(struct cli *cli, const char *format, ...)
+static void say_wrong(struct cli *cli, int err, const char *format, va_list ap)
 {
-	char text[512];
+	vsnprintf(cli->wrong, sizeof(cli->wrong), format, ap);
+	cli->wrong_err = err;
+	cli_say("%s", cli->wrong);
+}
+
+void cli_wrong(struct cli *cli, int err, const char *format, ...)
+{
 	va_list ap;
 
 	va_start(ap, format);
-	vsnprintf(text, sizeof(text), format, ap);
+	say_wrong(cli, err, format, ap);
 	va_end(ap);
-	cli_say("%s", text);
+}
+
+int cli_usage(struct cli *cli, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	say_wrong(cli, -EINVAL, format, ap);
+	va_end(ap);
 	usage_line(cli, stderr);
 	return CLI_USAGE;
 }
 
-static void verb_help(const struct cli *cli)
+static void verb_help(struct cli *cli)
 {
 	usage_line(cli, stdout);
 	printf("\n%s\n", cli->verb->help);
@@ -86,16 +100,16 @@ static void verb_help(const struct cli *cli)
 		     "  --key FILE          the node's key (with --standalone)\n"
 		     "  --encryption-key FILE|keyring:NAME\n"
 		     "                      encrypts, decrypts (with --standalone)");
-	exit(cli_end(CLI_DONE));
+	exit(cli_end(cli, CLI_DONE));
 }
 
 /* Those with a value are paths (or keyring:NAME): none is empty, see cli_path.c. */
-static bool empty_common(int c)
+static bool empty_common(struct cli *cli, int c)
 {
 	if ((c != OPT_SOCKET && c != OPT_KEY && c != OPT_ENCRYPTION_KEY) || *optarg)
 		return false;
-	cli_say("%s: the path is empty", c == OPT_SOCKET ? "--socket" :
-		c == OPT_KEY ? "--key" : "--encryption-key");
+	cli_wrong(cli, -EINVAL, "%s: the path is empty", c == OPT_SOCKET ? "--socket" :
+		  c == OPT_KEY ? "--key" : "--encryption-key");
 	return true;
 }
 
@@ -124,22 +138,33 @@ static bool take_common(struct cli *cli, int c)
 	}
 }
 
+static int next_option(const struct cli *cli)
+{
+	struct option all[OPTIONS_MAX + sizeof(common) / sizeof(common[0]) + 1] = { 0 };
+	const struct cli_parsing *parsing = &cli->parsing;
+	size_t n = 0;
+
+	for (; parsing->longs && parsing->longs[n].name && n < OPTIONS_MAX; n++)
+		all[n] = parsing->longs[n];
+	memcpy(all + n, common, cli->verb && cli->verb->alone ?
+	       COMMON_OF_ALL * sizeof(common[0]) : sizeof(common));
+	return getopt_long(parsing->argc, parsing->argv, parsing->shorts, all, NULL);
+}
+
 int cli_getopt(struct cli *cli, int argc, char **argv, const char *shorts,
 	       const struct option *longs)
 {
-	struct option all[OPTIONS_MAX + sizeof(common) / sizeof(common[0]) + 1] = { 0 };
-	size_t n = 0;
 	int c;
 
-	for (; longs && longs[n].name && n < OPTIONS_MAX; n++)
-		all[n] = longs[n];
-	memcpy(all + n, common, cli->verb && cli->verb->alone ?
-	       COMMON_OF_ALL * sizeof(common[0]) : sizeof(common));
+	cli->parsing = (struct cli_parsing) {
+		.argc = argc, .argv = argv, .shorts = shorts, .longs = longs,
+	};
 	do {
-		c = getopt_long(argc, argv, shorts, all, NULL);
-		if (empty_common(c))
+		c = next_option(cli);
+		if (empty_common(cli, c))
 			c = '?';
 	} while (take_common(cli, c));
+	cli->parsing.done = c == -1;
 	/* in a short form where it is no option of another meaning */
 	if (c == 'h' && strchr(shorts, 'h'))
 		c = OPT_HELP;
@@ -148,7 +173,42 @@ int cli_getopt(struct cli *cli, int argc, char **argv, const char *shorts,
 	return c == OPT_HELP ? 'h' : c;
 }
 
-bool cli_number(const char *text, const char *what, long long min,
+/* Where the options are not known: a word that is none may be one's value, or begin a job's command. */
+static bool scan_json(const struct cli *cli)
+{
+	const int first = cli->parsing.argv ? optind : 1;
+	bool verb = cli->verb, run = verb;
+	int i;
+
+	for (i = first; i < cli->argc && strcmp(cli->argv[i], "--"); i++) {
+		const char *word = cli->argv[i];
+
+		if (!strcmp(word, "--json"))
+			return true;
+		if (word[0] == '-' || (i > first && cli->argv[i - 1][0] == '-'))
+			continue;
+		if (run && verb)
+			return false;
+		run = !verb && !strcmp(word, cmd_run.name);
+		verb = true;
+	}
+	return false;
+}
+
+bool cli_wants_json(struct cli *cli)
+{
+	opterr = 0;
+	while (!cli->json && cli->parsing.argv && !cli->parsing.done) {
+		int c = next_option(cli);
+
+		cli->json = c == OPT_JSON;
+		cli->parsing.done = c == -1;
+	}
+	/* what follows a verb that was not looked for, or is none */
+	return cli->json || ((!cli->verb || !cli->parsing.argv) && scan_json(cli));
+}
+
+bool cli_number(struct cli *cli, const char *text, const char *what, long long min,
 		long long max, long long *ret_number)
 {
 	long long number;
@@ -157,8 +217,8 @@ bool cli_number(const char *text, const char *what, long long min,
 	errno = 0;
 	number = strtoll(text, &end, 10);
 	if (errno || end == text || *end || number < min || number > max) {
-		cli_say("%s is a number from %lld to %lld, not %s", what, min,
-			max, text);
+		cli_wrong(cli, -EINVAL, "%s is a number from %lld to %lld, not %s", what, min, max,
+			  text);
 		return false;
 	}
 	*ret_number = number;
@@ -174,11 +234,11 @@ bool cli_external(struct cli *cli, const char *text)
 	long fd;
 
 	if (!len || len >= sizeof(external->name) || !value[1]) {
-		cli_say("--external is NAME=FD or NAME=PATH, not %s", text);
+		cli_wrong(cli, -EINVAL, "--external is NAME=FD or NAME=PATH, not %s", text);
 		return false;
 	}
 	if (cli->nr_externals == sizeof(cli->externals) / sizeof(cli->externals[0])) {
-		cli_say("too many --external");
+		cli_wrong(cli, -EINVAL, "too many --external");
 		return false;
 	}
 	value++;
@@ -188,7 +248,7 @@ bool cli_external(struct cli *cli, const char *text)
 	if (fd < 0 && errno == EACCES)
 		fd = open(value, O_RDONLY | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0 || fcntl((int)fd, F_GETFD) < 0) {
-		cli_say("--external %s: %s", text, strerror(errno));
+		cli_wrong(cli, -EINVAL, "--external %s: %s", text, strerror(errno));
 		return false;
 	}
 	memcpy(external->name, text, len);

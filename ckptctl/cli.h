@@ -53,6 +53,17 @@ struct cli {
 	struct engine_external externals[16];
 	unsigned int nr_externals;
 	json_t *outcomes;	/* with json: of several requests, see cli_several(); NULL */
+	int argc;		/* all of the command line */
+	char **argv;
+	struct cli_parsing {	/* by cli_getopt() */
+		int argc;
+		char **argv;	/* NULL: not yet */
+		const char *shorts;
+		const struct option *longs;
+		bool done;
+	} parsing;
+	char wrong[512];	/* the mistake that was said last, see cli_wrong() */
+	int wrong_err;
 };
 
 /* Options of every verb have values from here on; a verb's are below. */
@@ -65,11 +76,19 @@ int cli_getopt(struct cli *cli, int argc, char **argv, const char *shorts,
 /* Say what is wrong, and how it is used; returns CLI_USAGE. */
 int cli_usage(struct cli *cli, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/*
+ * The same of what is no wrong usage (@err; -EINVAL: it is), and without how it is used.  Whoever asked for
+ * JSON gets it as an outcome in the end.
+ */
+void cli_wrong(struct cli *cli, int err, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Is --json anywhere on the command line, also behind a mistake? */
+bool cli_wants_json(struct cli *cli);
 /* Message on standard error. */
 void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* A number in [min, max], or false after a message. */
-bool cli_number(const char *text, const char *what, long long min,
+bool cli_number(struct cli *cli, const char *text, const char *what, long long min,
 		long long max, long long *ret_number);
 
 /* NAME=FD or NAME=PATH as in --external; false after a message. */
@@ -86,9 +105,9 @@ bool cli_is_utf8(const char *text);
 char *cli_printable(const char *text, char *buf, size_t size);
 
 /* First of all: an exit status if an argument cannot be in a request, or 0. */
-int cli_begin(int argc, char **argv);
+int cli_begin(struct cli *cli, int argc, char **argv);
 /* Last of all: the exit status instead of @status, if output was lost. */
-int cli_end(int status);
+int cli_end(struct cli *cli, int status);
 
 /* Takes over @args; the outcome is a new reference, see supervisor/outcome.h. */
 json_t *cli_call(struct cli *cli, const char *verb, json_t *args);
@@ -113,6 +132,7 @@ int cli_finish(struct cli *cli, json_t *outcome,
  * output was the job's, so --json prints on standard error, one line, the last one.
  */
 int cli_finish_attached(struct cli *cli, json_t *outcome, int status);
+void cli_print_json(const json_t *outcome);
 /* The exit status that goes with an outcome. */
 int cli_status(const json_t *outcome);
 /*

@@ -7,6 +7,7 @@
  */
 #include "ckptctl/cli_path.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,8 +35,8 @@ static int set(struct cli *cli, json_t *args, const char *name, const char *path
 
 	if (!path || !json_object_set_new(args, name, json_string(path)))
 		return 0;
-	cli_say("%s: %s is not UTF-8, which requests to ckptd are: go to another directory",
-		cli->verb->name, cli_printable(path, text, sizeof(text)));
+	cli_wrong(cli, -EILSEQ, "%s: %s is not UTF-8, which requests to ckptd are: go to another directory",
+		  cli->verb->name, cli_printable(path, text, sizeof(text)));
 	return CLI_FAILED;
 }
 

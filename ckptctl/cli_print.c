@@ -163,7 +163,7 @@ static void print_error(struct cli *cli, const json_t *outcome)
 		print_refusal(json_array_get(refusals, i));
 }
 
-static void print_json(const json_t *outcome)
+void cli_print_json(const json_t *outcome)
 {
 	json_dumpf(outcome, stdout, JSON_INDENT(2));
 	putchar('\n');
@@ -197,7 +197,7 @@ int cli_finish(struct cli *cli, json_t *outcome,
 	if (cli->outcomes)
 		json_array_append(cli->outcomes, outcome);
 	else if (cli->json)
-		print_json(outcome);
+		cli_print_json(outcome);
 	else if (print && json_object_get(outcome, "result"))
 		print(cli, json_object_get(outcome, "result"));
 	json_decref(outcome);
@@ -254,6 +254,6 @@ void cli_several_end(struct cli *cli)
 	all = json_pack("{s:b, s:O*, s:{s:o}}", "ok", !worst, "error",
 			json_object_get(worst, "error"), "result", "outcomes", cli->outcomes);
 	cli->outcomes = NULL;
-	print_json(all);
+	cli_print_json(all);
 	json_decref(all);
 }

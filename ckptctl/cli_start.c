@@ -9,6 +9,8 @@
  */
 #include "ckptctl/cli.h"
 
+#include "supervisor/outcome.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -48,26 +50,44 @@ static void fill_standard_streams(void)
 		close(fd);
 }
 
-int cli_begin(int argc, char **argv)
+int cli_begin(struct cli *cli, int argc, char **argv)
 {
 	char text[256];
 	int i;
 
+	cli->argc = argc;
+	cli->argv = argv;
 	fill_standard_streams();
 	for (i = 1; i < argc; i++) {
 		if (cli_is_utf8(argv[i]))
 			continue;
-		cli_say("argument %d, %s, is not UTF-8, which requests to ckptd are: nothing was done (a command that needs such bytes can be put into a script)",
-			i, cli_printable(argv[i], text, sizeof(text)));
+		cli_wrong(cli, -EINVAL, "argument %d, %s, is not UTF-8, which requests to ckptd are: nothing was done (a command that needs such bytes can be put into a script)",
+			  i, cli_printable(argv[i], text, sizeof(text)));
 		return CLI_USAGE;
 	}
 	return CLI_DONE;
 }
 
-int cli_end(int status)
+/* What was wrong before anything could be asked for is an outcome like any other. */
+static void print_wrong(struct cli *cli)
 {
-	bool bad = ferror(stdout);
+	json_t *outcome;
 
+	if (!cli->wrong[0] || !cli_wants_json(cli))
+		return;
+	outcome = cli->wrong_err == -EINVAL ? outcome_usage("%s", cli->wrong) :
+		  outcome_error(cli->wrong_err, "%s", cli->wrong);
+	cli_print_json(outcome);
+	json_decref(outcome);
+}
+
+int cli_end(struct cli *cli, int status)
+{
+	bool bad;
+
+	if (status != CLI_DONE)
+		print_wrong(cli);
+	bad = ferror(stdout);
 	errno = 0;
 	if (!fclose(stdout) && !bad)
 		return status;

@@ -27,7 +27,7 @@ static int run(struct cli *cli, int argc, char **argv)
 			how = CLI_FOLLOW_INPUT;
 		else if (c != 'H')
 			status = cli_usage(cli, "wrong option");
-		else if (!cli_number(optarg, "--history", 0, INT64_MAX, &history))
+		else if (!cli_number(cli, optarg, "--history", 0, INT64_MAX, &history))
 			status = CLI_USAGE;
 	}
 	if (!status)

@@ -79,12 +79,12 @@ static int take_option(struct cli *cli, json_t *args, int c)
 		json_object_set_new(args, "stop_and_copy", json_true());
 		return 0;
 	case OPT_MAX_PAUSE:
-		if (!cli_number(optarg, "--max-pause", 1, 3600000, &number))
+		if (!cli_number(cli, optarg, "--max-pause", 1, 3600000, &number))
 			return CLI_USAGE;
 		json_object_set_new(args, "max_pause_ms", json_integer(number));
 		return 0;
 	case OPT_TIMEOUT:
-		if (!cli_number(optarg, "--timeout", 1, 3600, &number))
+		if (!cli_number(cli, optarg, "--timeout", 1, 3600, &number))
 			return CLI_USAGE;
 		json_object_set_new(args, "quiesce_timeout_ms", json_integer(1000 * number));
 		return 0;

@@ -136,7 +136,7 @@ static int run(struct cli *cli, int argc, char **argv)
 	int c, nr;
 
 	while ((c = cli_getopt(cli, argc, argv, "l:t:f:o:", longs)) != -1) {
-		if (c == 'l' && !cli_number(optarg, "MiB a second", 1, 1 << 20, &way.limit))
+		if (c == 'l' && !cli_number(cli, optarg, "MiB a second", 1, 1 << 20, &way.limit))
 			return CLI_USAGE;
 		if (c == 'o')
 			way.owner = optarg;

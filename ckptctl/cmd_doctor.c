@@ -69,7 +69,7 @@ static int run(struct cli *cli, int argc, char **argv)
 			json_decref(args);
 			return cli_usage(cli, "wrong option");
 		}
-		if (!cli_number(optarg, "--pid", 1, INT32_MAX, &pid)) {
+		if (!cli_number(cli, optarg, "--pid", 1, INT32_MAX, &pid)) {
 			json_decref(args);
 			return CLI_USAGE;
 		}

@@ -93,7 +93,7 @@ static int take_exclude(struct cli *cli, json_t *args, int c)
 	if (c == OPT_EXCLUDE_RANGE)
 		good = parse_range(colon + 1, &start, &end);
 	else
-		good = cli_number(colon + 1, c == OPT_EXCLUDE_FD ? "a descriptor" : "a thread",
+		good = cli_number(cli, colon + 1, c == OPT_EXCLUDE_FD ? "a descriptor" : "a thread",
 				  c == OPT_EXCLUDE_THREAD, INT32_MAX, &start);
 	if (!good)
 		return c == OPT_EXCLUDE_RANGE ?
@@ -115,7 +115,7 @@ static int take_option(struct cli *cli, json_t *args, int c)
 
 	switch (c) {
 	case OPT_PID:
-		if (!cli_number(optarg, "--pid", 1, INT32_MAX, &number))
+		if (!cli_number(cli, optarg, "--pid", 1, INT32_MAX, &number))
 			return CLI_USAGE;
 		json_array_append_new(json_object_get(args, "pids"),
 				      json_integer(number));
@@ -142,7 +142,7 @@ static int take_option(struct cli *cli, json_t *args, int c)
 		return cli_files(cli, args, optarg);
 	case OPT_MAX_PAUSE:
 	case OPT_FREEZE_TIMEOUT:
-		if (!cli_number(optarg, "the time in milliseconds", 1, 3600000, &number))
+		if (!cli_number(cli, optarg, "the time in milliseconds", 1, 3600000, &number))
 			return CLI_USAGE;
 		json_object_set_new(args, c == OPT_MAX_PAUSE ? "max_pause_ms" :
 				    "freeze_timeout_ms", json_integer(number));

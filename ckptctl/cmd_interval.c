@@ -143,7 +143,7 @@ static int take_option(struct cli *cli, json_t *args, int c)
 		return status;
 	switch (c) {
 	case OPT_SLOWDOWN:
-		if (!cli_number(optarg, "--slowdown", 0, 100, &percent))
+		if (!cli_number(cli, optarg, "--slowdown", 0, 100, &percent))
 			return CLI_USAGE;
 		json_object_set_new(args, "slowdown", json_integer(percent));
 		return 0;

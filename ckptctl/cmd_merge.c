@@ -50,7 +50,7 @@ static int run(struct cli *cli, int argc, char **argv)
 			dry_run = true;
 		else if (c != 'g')
 			return cli_usage(cli, "wrong option");
-		else if (!cli_number(optarg, "a generation", 1, INT64_MAX, &given))
+		else if (!cli_number(cli, optarg, "a generation", 1, INT64_MAX, &given))
 			return CLI_USAGE;
 	}
 	if (optind + 1 != argc)

@@ -38,7 +38,7 @@ static int run(struct cli *cli, int argc, char **argv)
 	while ((c = cli_getopt(cli, argc, argv, "g:", longs)) != -1) {
 		if (c != 'g')
 			return cli_usage(cli, "wrong option");
-		if (!cli_number(optarg, "a generation", 1, INT64_MAX, &given))
+		if (!cli_number(cli, optarg, "a generation", 1, INT64_MAX, &given))
 			return CLI_USAGE;
 	}
 	if (optind + 1 != argc)

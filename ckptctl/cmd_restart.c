@@ -71,7 +71,7 @@ static int take_option(struct cli *cli, json_t *args, int c)
 
 	switch (c) {
 	case 'g':
-		if (!cli_number(optarg, "--generation", 1, 1000000000, &number))
+		if (!cli_number(cli, optarg, "--generation", 1, 1000000000, &number))
 			return CLI_USAGE;
 		json_object_set_new(args, "generation", json_integer(number));
 		return 0;

@@ -8,6 +8,7 @@
  */
 #include "ckptctl/cli.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -43,40 +44,43 @@ static const struct cli_verb *find(const char *name)
 	return NULL;
 }
 
-static int run(int argc, char **argv)
+static int run(struct cli *cli, int argc, char **argv)
 {
-	struct cli cli = { .progress = isatty(STDERR_FILENO) };
 	int c, status;
 
 	/* Options before the verb; the verb's own getopt starts over. */
-	while ((c = cli_getopt(&cli, argc, argv, "+hV", NULL)) != -1) {
+	while ((c = cli_getopt(cli, argc, argv, "+hV", NULL)) != -1) {
 		if (c == 'V') {
 			puts("ckptctl " CKPT_VERSION);
 			return CLI_DONE;
 		}
+		if (c != 'h')
+			cli_wrong(cli, -EINVAL, "wrong option");
 		help(c == 'h' ? stdout : stderr);
 		return c == 'h' ? CLI_DONE : CLI_USAGE;
 	}
 	if (optind >= argc) {
+		cli_wrong(cli, -EINVAL, "which verb?");
 		help(stderr);
 		return CLI_USAGE;
 	}
-	cli.verb = find(argv[optind]);
-	if (!cli.verb) {
-		cli_say("there is no verb %s; see ckptctl --help", argv[optind]);
+	cli->verb = find(argv[optind]);
+	if (!cli->verb) {
+		cli_wrong(cli, -EINVAL, "there is no verb %s; see ckptctl --help", argv[optind]);
 		return CLI_USAGE;
 	}
 	argc -= optind;
 	argv += optind;
 	optind = 0;
-	status = cli.verb->run(&cli, argc, argv);
-	cli_disconnect(&cli);
+	status = cli->verb->run(cli, argc, argv);
+	cli_disconnect(cli);
 	return status;
 }
 
 int main(int argc, char **argv)
 {
-	int status = cli_begin(argc, argv);
+	struct cli cli = { .progress = isatty(STDERR_FILENO) };
+	int status = cli_begin(&cli, argc, argv);
 
-	return cli_end(status ? status : run(argc, argv));
+	return cli_end(&cli, status ? status : run(&cli, argc, argv));
 }

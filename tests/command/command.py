@@ -663,6 +663,37 @@ def wrong_usage(node):
 
 
 @test
+def wrong_usage_json(node):
+    """what is wrong before anything was asked for is JSON as well, wherever --json stands, and once"""
+    def wrong(status, text, *args, program='ckptctl', name='EINVAL'):
+        done = ends(status, text, command(node, *args, program=program))
+        got = json.loads(done.stdout)
+        equal((got['ok'], got['error']['name'], got['error'].get('usage', False)),
+              (False, name, name == 'EINVAL'), args)
+        check(got['error']['text'] in done.stderr.decode(errors='replace'), got)
+        return got
+    for args in (('ps', '--json', '--bogus'), ('ps', '--bogus', '--json'), ('--json', 'ps', '--bogus'),
+                 ('--bogus', '--json', 'ps'), ('--bogus', 'ps', '--json'), ('run', '--bogus', '--json', '--', 'true')):
+        wrong(2, 'wrong option', *args)
+    wrong(2, 'is a number', 'checkpoint', '--timeout', 'x', '--json', '1')
+    wrong(2, 'is a number', 'merge', '-g', 'x', '1', '--json')
+    wrong(2, 'no verb', 'bogus', '--json')
+    wrong(2, 'which verb', '--json')
+    wrong(2, 'which command', 'run', '--json')
+    wrong(2, 'is empty', 'show', '--key', '', '--json', 'x')
+    wrong(2, 'UTF-8', 'show', '--json', BAD)
+    wrong(2, 'needs --standalone', 'verify', '--key', '/k', '/x', '--json')
+    wrong(2, 'UTF-8', '-n', '2', '--json', BAD, program='ckptrun')
+    wrong(2, 'is a number', '-n', 'x', '--json', 'true', program='ckptrun')
+    wrong(127, 'No such file', '-n', '2', '--json', '/nonexistent', program='ckptrun', name='ENOENT')
+    wrong(126, 'Permission denied', '-n', '2', '--json', '/tmp', program='ckptrun', name='EACCES')
+    for args in (('run', '--bogus', 'ls', '--json'), ('run', '--bogus', '--', 'ls', '--json'), ('run', '-N', BAD, 'ls', '--json'),
+                 ('run', BAD, '--json'), ('ps', '--bogus', '--', '--json'), ('--bogus', 'run', 'ls', '--json'), ('ps', '--bogus')):
+        equal(ends(2, '', command(node, *args)).stdout, b'', args)
+    equal(ends(2, '', command(node, '-n', 'x', 'ls', '--json', program='ckptrun')).stdout, b'', 'ckptrun')
+
+
+@test
 def several_removed(node):
     """rm reads all operands before it removes the first"""
     jobs = [node.run('true') for _ in range(2)]
