@@ -11,7 +11,7 @@
 #   cluster_end               cut the power of all
 #
 # Variables: KERNEL; CLUSTER, the name of the VMs' network and the beginning of their names;
-# CLUSTER_CONF, an array of lines for each ckptd.conf behind ours; CLUSTER_NETEM, what netem (tc-netem(8)) does
+# CLUSTER_CONF, an array of lines for each ckptd.conf behind ours; CLUSTER_IMAGES, their image_dir; CLUSTER_NETEM, what netem (tc-netem(8)) does
 # to what a node sends, as 'delay 20ms 10ms loss 0.5%'.
 # All nodes see $cluster_mnt, which is DIR/shared here, and have their images there. Root only.
 
@@ -65,7 +65,7 @@ node_up() {
 			base64 -d >/etc/stillpoint/${file##*/}" || return
 	done
 	on "$k" sh -c 'printf "%s\n" "$@" >/etc/stillpoint/ckptd.conf' sh \
-		"image_dir = $cluster_mnt/images" "node = n$k" "${CLUSTER_CONF[@]}" || return
+		"image_dir = ${CLUSTER_IMAGES:-$cluster_mnt/images}" "node = n$k" "${CLUSTER_CONF[@]}" || return
 	node_daemon "$k"
 }
 

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,7 +80,7 @@ static int parse_args(int argc, char **argv, struct ckptd_args *args)
 
 static int configure(struct config *config, const struct ckptd_args *args)
 {
-	char why[512];
+	char why[PATH_MAX + 512];
 	int i, err = config_init(config);
 
 	if (err)
@@ -94,9 +95,10 @@ static int configure(struct config *config, const struct ckptd_args *args)
 			return complain("--set %s: NAME=VALUE is needed", args->sets[i]);
 		*equals = '\0';
 		err = config_set(config, args->sets[i], equals + 1);
-		if (err)
-			return complain(err == -ENOENT ? "--set %s: no such setting" :
-					"--set %s: not such a value", args->sets[i]);
+		if (err) {
+			config_explain(config, args->sets[i], equals + 1, err, why, sizeof(why));
+			return complain("--set %s", why);
+		}
 	}
 	return 0;
 }

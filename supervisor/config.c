@@ -3,13 +3,15 @@
  * Configuration of ckptd; see config.h for the settings.
  *
  * A setting that is not known is an error, not a warning: a typing mistake
- * must not silently leave images on the wrong disk.
+ * must not silently leave images on the wrong disk.  Nor must a line that somebody else has added
+ * below: a file has each setting once.
  */
 #include "supervisor/config.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,6 +70,21 @@ static const struct setting {
 	{ "store_encrypt", SWITCH, offsetof(struct config, store_encrypt), "yes" },
 };
 
+static const char *const allowed[] = {
+	[PATH] = "an absolute path",
+	[NAME] = "letters, digits, '.', '_' and '-', at most 63",
+	[ADDRESS] = "* or an address without a port",
+	[KEY] = "an absolute path, or keyring:NAME",
+	[NUMBER] = "a number, at most 4294967295",
+	[MILLISECONDS] = "milliseconds, at most 3600000",
+	[BASES] = "a number, at most 15",
+	[LEVEL] = "error, warning, info or debug",
+	[SECONDS] = "a duration as 90d or 2y, from 1s to 100y",
+	[SIZE] = "bytes, as 500, 10M or 2T",
+	[PORT] = "a number, at most 65535",
+	[SWITCH] = "yes or no",
+};
+
 static int set_string(char **field, const char *value)
 {
 	char *copy = strdup(value);
@@ -120,17 +137,26 @@ static bool good_address(const char *value)
 				       !strcmp(address, value));
 }
 
-int config_set(struct config *config, const char *name, const char *value)
+static const struct setting *find(const char *name)
 {
 	const struct setting *s = settings;
+
+	while (strcmp(s->name, name)) {
+		if (++s == settings + ARRAY_SIZE(settings))
+			return NULL;
+	}
+	return s;
+}
+
+int config_set(struct config *config, const char *name, const char *value)
+{
+	const struct setting *s = find(name);
 	void *field;
 
 	if (!strncmp(name, OF_LEVELS, strlen(OF_LEVELS)))
 		return tiers_set(&config->tiers, name + strlen(OF_LEVELS), value);
-	while (strcmp(s->name, name)) {
-		if (++s == settings + ARRAY_SIZE(settings))
-			return -ENOENT;
-	}
+	if (!s)
+		return -ENOENT;
 	field = (char *)config + s->offset;
 	switch (s->kind) {
 	case PATH:
@@ -162,6 +188,57 @@ int config_set(struct config *config, const char *name, const char *value)
 		return set_switch(field, value);
 	}
 	return -EINVAL;
+}
+
+/* NULL: @name, without level. before it, is a level, or no setting of one. */
+static const char *allowed_of_level(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	if (!dot)
+		return NULL;
+	if (!strcmp(dot, ".every"))
+		return "a number from 1";
+	if (!strcmp(dot, ".keep") || !strcmp(dot, ".keep_every"))
+		return "a number";
+	return !strcmp(dot, ".limit") || !strcmp(dot, ".max_size") ? allowed[SIZE] : NULL;
+}
+
+static void explain_level(const struct tiers *tiers, const char *name, const char *value, int err,
+			  char *why, size_t size)
+{
+	int len = (int)strcspn(name, ".");
+	char of[TIER_NAME_MAX + 1];
+
+	snprintf(of, sizeof(of), "%.*s", len, name);
+	if (err == -EINVAL && !name[len])
+		snprintf(why, size, "level.%.40s: %.100s is no level (posix:DIRECTORY, partner, partner:NODE or erasure:K+M; its name of letters, digits, '_' and '-', not L1)",
+			 name, value);
+	else if (err == -EINVAL)
+		snprintf(why, size, "level.%.40s: %.100s is no value for it (%s)", name, value,
+			 allowed_of_level(name));
+	else if (allowed_of_level(name) && tiers_find(tiers, of) < 0)
+		snprintf(why, size, "level.%.40s: there is no level %.40s yet: level.%.40s = PLACE has to come first",
+			 name, of, of);
+	else
+		snprintf(why, size, "level.%.40s: no such setting", name);
+}
+
+void config_explain(const struct config *config, const char *name, const char *value, int err,
+		    char *why, size_t size)
+{
+	const struct setting *s = find(name);
+
+	if (err == -E2BIG)
+		snprintf(why, size, "%.40s: too many levels, there may be %d", name, TIERS_MAX);
+	else if (err != -ENOENT && err != -EINVAL)
+		snprintf(why, size, "%.40s: %s", name, strerror(-err));
+	else if (!strncmp(name, OF_LEVELS, strlen(OF_LEVELS)))
+		explain_level(&config->tiers, name + strlen(OF_LEVELS), value, err, why, size);
+	else if (!s)
+		snprintf(why, size, "%.40s: no such setting", name);
+	else
+		snprintf(why, size, "%.40s: %.100s is no value for it (%s)", name, value, allowed[s->kind]);
 }
 
 /* Of the same build tree as ckptd itself, or in its prefix. */
@@ -256,10 +333,22 @@ static char *trim(char *text)
 	return text;
 }
 
-static int parse_line(struct config *config, char *line)
+/* Which line had it before, or 0; @seen then says this one. */
+static unsigned int seen_before(json_t *seen, const char *name, unsigned int line)
+{
+	json_int_t before = json_integer_value(json_object_get(seen, name));
+
+	if (!before)
+		json_object_set_new(seen, name, json_integer(line));
+	return (unsigned int)before;
+}
+
+static int parse_line(struct config *config, char *line, json_t *seen, struct config_mistake *mistake)
 {
 	char *comment = strchr(line, '#');
-	char *equals, *value;
+	char *equals, *name, *value;
+	unsigned int before;
+	int err;
 
 	if (comment)
 		*comment = '\0';
@@ -267,47 +356,69 @@ static int parse_line(struct config *config, char *line)
 	if (!*line)
 		return 0;
 	equals = strchr(line, '=');
-	if (!equals)
+	if (equals)
+		*equals = '\0';
+	name = trim(line);
+	value = equals ? trim(equals + 1) : "";
+	if (!*value) {
+		snprintf(mistake->text, sizeof(mistake->text), "%.100s: NAME = VALUE is expected", name);
 		return -EINVAL;
-	*equals = '\0';
-	value = trim(equals + 1);
-	return *value ? config_set(config, trim(line), value) : -EINVAL;
+	}
+	err = config_set(config, name, value);
+	if (err) {
+		config_explain(config, name, value, err, mistake->text, sizeof(mistake->text));
+		return err;
+	}
+	before = seen_before(seen, name, mistake->line);
+	if (!before)
+		return 0;
+	snprintf(mistake->text, sizeof(mistake->text), "%s is there twice (line %u)", name, before);
+	return -EEXIST;
 }
 
-int config_parse(struct config *config, const char *text, size_t len,
-		 unsigned int *ret_line)
+static int parse_lines(struct config *config, const char *text, size_t len, json_t *seen,
+		       struct config_mistake *mistake)
 {
-	unsigned int number = 0;
 	char line[PATH_MAX];
-	int err;
+	int err = 0;
 
-	while (len) {
+	while (len && !err) {
 		const char *end = memchr(text, '\n', len);
 		size_t n = end ? (size_t)(end - text) : len;
 
-		number++;
-		err = n < sizeof(line) && !memchr(text, '\0', n) ? 0 : -EINVAL;
-		if (!err) {
+		mistake->line++;
+		if (n < sizeof(line) && !memchr(text, '\0', n)) {
 			memcpy(line, text, n);
 			line[n] = '\0';
-			err = parse_line(config, line);
-		}
-		if (err) {
-			*ret_line = number;
-			return err;
+			err = parse_line(config, line, seen, mistake);
+		} else {
+			strcpy(mistake->text, "the line is too long, or no text");
+			err = -EINVAL;
 		}
 		n += end ? 1 : 0;
 		text += n;
 		len -= n;
 	}
-	return 0;
+	return err;
+}
+
+int config_parse(struct config *config, const char *text, size_t len,
+		 struct config_mistake *ret_mistake)
+{
+	json_t *seen = json_object();
+	int err;
+
+	*ret_mistake = (struct config_mistake) { .line = 0 };
+	err = parse_lines(config, text, len, seen, ret_mistake);
+	json_decref(seen);
+	return err;
 }
 
 int config_load(struct config *config, const char *path, char *why, size_t size)
 {
 	_cleanup_free_ char *text = malloc(FILE_MAX);
 	_cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-	unsigned int line;
+	struct config_mistake mistake;
 	ssize_t n;
 	int err;
 
@@ -321,10 +432,8 @@ int config_load(struct config *config, const char *path, char *why, size_t size)
 		snprintf(why, size, "%s: cannot be read, or too long", path);
 		return -EINVAL;
 	}
-	err = config_parse(config, text, (size_t)n, &line);
+	err = config_parse(config, text, (size_t)n, &mistake);
 	if (err)
-		snprintf(why, size, "%s:%u: %s", path, line, err == -ENOENT ?
-			 "no such setting" : err == -E2BIG ? "too many levels" :
-			 "not understood");
+		snprintf(why, size, "%s:%u: %s", path, mistake.line, mistake.text);
 	return err == -ENOENT ? -EINVAL : err;
 }

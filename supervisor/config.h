@@ -81,15 +81,20 @@ struct config {
 int config_init(struct config *config);
 void config_done(struct config *config);
 
-/* One setting, as from a line or an option; -EINVAL (value), -ENOENT (name). */
+/* One setting, as from a line or an option; -EINVAL (value), -ENOENT (name), -E2BIG (levels). */
 int config_set(struct config *config, const char *name, const char *value);
+/* What is wrong with one that config_set() has refused, and what would be right. */
+void config_explain(const struct config *config, const char *name, const char *value, int err,
+		    char *why, size_t size);
 
-/*
- * config_parse() - the text of a file
- * @ret_line: on -EINVAL and -ENOENT the number of the bad line
- */
+struct config_mistake {
+	unsigned int line;
+	char text[400];
+};
+
+/* The text of a file, in which each setting is once; @ret_mistake: if it fails. */
 int config_parse(struct config *config, const char *text, size_t len,
-		 unsigned int *ret_line);
+		 struct config_mistake *ret_mistake);
 
 /* -ENOENT: no such file; otherwise a message is in @why. */
 int config_load(struct config *config, const char *path, char *why, size_t size);

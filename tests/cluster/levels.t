@@ -14,7 +14,8 @@
 CLUSTER=levels
 MPI=${MPI:-mpich}
 images=/var/lib/stillpoint/images
-CLUSTER_CONF=("image_dir = $images" 'image_dir_shared = no' 'store = /var/lib/stillpoint/store'
+CLUSTER_IMAGES=$images
+CLUSTER_CONF=('image_dir_shared = no' 'store = /var/lib/stillpoint/store'
 	'level.partner = partner' 'level.group = erasure:2+2' "level.disk = posix:$cluster_mnt/disk")
 trap cluster_end EXIT
 dir=$top/build/cluster-levels

@@ -994,9 +994,16 @@ def configuration(node):
         return subprocess.run([f'{daemon.ARGS.bin}/ckptd', '--check', *args],
                               capture_output=True, timeout=30)
     ends(2, 'no such setting', ckptd('--config', '/dev/null', '--set', 'foo=1'))
-    ends(2, 'not such a value', ckptd('--config', '/dev/null', '--set', 'log_level=x'))
-    ends(2, 'not such a value', ckptd('--config', '/dev/null', '--set', 'incremental=16'))
+    ends(2, 'log_level: x is no value for it (error, warning, info or debug)', ckptd('--config', '/dev/null', '--set', 'log_level=x'))
+    ends(2, 'incremental: 16 is no value for it (a number, at most 15)', ckptd('--config', '/dev/null', '--set', 'incremental=16'))
     ends(0, '', ckptd('--config', '/dev/null', '--set', 'incremental=15', '--set', 'retain_keep=5000000'))
+    twice = f'{node.base}/twice.conf'
+    with open(twice, 'w') as f:
+        f.write('image_dir = /a\n\nimage_dir = /b\n')
+    ends(2, f'{twice}:3: image_dir is there twice (line 1)', ckptd('--config', twice))
+    with open(twice, 'w') as f:
+        f.write('image_dir = /a\n')
+    ends(0, '', ckptd('--config', twice, '--set', 'image_dir=/b', '--set', 'image_dir=/c'))
     whole = f'{node.base}/whole.conf'
     with open(f'{TOP}/packaging/ckptd.conf') as f, open(whole, 'w') as out:
         out.write(re.sub(r'^#(\w[\w.]* = )', r'\1', f.read(), flags=re.M))

@@ -16,7 +16,11 @@
 
 static int parse(struct config *config, const char *text, unsigned int *line)
 {
-	return config_parse(config, text, strlen(text), line);
+	struct config_mistake mistake;
+	int err = config_parse(config, text, strlen(text), &mistake);
+
+	*line = mistake.line;
+	return err;
 }
 
 static void test_defaults(void **state)
@@ -54,7 +58,7 @@ static void test_good(void **state)
 			       "incremental = 6\nmerge_after = 0\nmerge_limit = 1G\n"
 			       "retain_keep = 3\nretain_keep_every=10\nretain_max_size = 2T\n"
 			       "store = /s\nstore_max = 1G\nstore_port = 7930\nstore_encrypt = no\n"
-			       "encryption_key = /e\nencryption_key = keyring:still:point\n"
+			       "encryption_key = keyring:still:point\n"
 			       "key = /k", &line), 0);
 	assert_string_equal(config.encryption_key, "keyring:still:point");
 	assert_string_equal(config.store, "/s");
@@ -114,6 +118,9 @@ static void test_bad(void **state)
 		{ "node_mtbf = soon\n", -EINVAL, 1 },
 		{ "node = a/b\n", -EINVAL, 1 },
 		{ "key = /a\nnode =\n", -EINVAL, 2 },
+		{ "key = /a\n#\nkey = /b\n", -EEXIST, 3 },
+		{ "level.a = partner\nlevel.a.every = 2\n\nlevel.a.every = 2\n", -EEXIST, 4 },
+		{ "level.a = partner\nlevel.a = posix:/x\n", -EEXIST, 2 },
 	};
 	size_t i;
 
@@ -128,28 +135,63 @@ static void test_bad(void **state)
 	}
 }
 
+/* Of every setting what it may be is said, and which it was. */
+static void test_said(void **state)
+{
+	static const struct {
+		const char *text, *said;
+	} rows[] = {
+		{ "log_level = loud", "log_level: loud is no value for it (error, warning, info or debug)" },
+		{ "key = k", "key: k is no value for it (an absolute path)" },
+		{ "store_port = 65536", "store_port: 65536 is no value for it (a number, at most 65535)" },
+		{ "image_dirs = /x", "image_dirs: no such setting" },
+		{ "image_dir /x", "image_dir /x: NAME = VALUE is expected" },
+		{ "key = /a\n\nkey = /a", "key is there twice (line 1)" },
+		{ "level.a.every = 2\nlevel.a = partner",
+		  "level.a.every: there is no level a yet: level.a = PLACE has to come first" },
+		{ "level.a.often = 2", "level.a.often: no such setting" },
+		{ "level.a = partner\nlevel.a.often = 2", "level.a.often: no such setting" },
+		{ "level.a = partner\nlevel.a.every = 0", "level.a.every: 0 is no value for it (a number from 1)" },
+		{ "level.a = partner\nlevel.a.limit = x", "level.a.limit: x is no value for it (bytes, as 500, 10M or 2T)" },
+		{ "level.1=partner\nlevel.2=partner\nlevel.3=partner\nlevel.4=partner\n"
+		  "level.5=partner\nlevel.6=partner\nlevel.7=partner\nlevel.8=partner",
+		  "level.8: too many levels, there may be 7" },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct config_mistake mistake;
+		struct config config;
+
+		assert_int_equal(config_init(&config), 0);
+		assert_true(config_parse(&config, rows[i].text, strlen(rows[i].text), &mistake) < 0);
+		assert_string_equal(mistake.text, rows[i].said);
+		config_done(&config);
+	}
+}
+
 /* NUL bytes, no line end, lines longer than any path. */
 static void test_hostile(void **state)
 {
 	struct config config;
-	unsigned int line = 0;
+	struct config_mistake mistake;
 	char *text = malloc(100000);
 	size_t i;
 
 	assert_non_null(text);
 	assert_int_equal(config_init(&config), 0);
 	memset(text, 'a', 100000);
-	assert_int_equal(config_parse(&config, text, 100000, &line), -EINVAL);
+	assert_int_equal(config_parse(&config, text, 100000, &mistake), -EINVAL);
 	memcpy(text, "key = /a\0b", 10);
-	assert_int_equal(config_parse(&config, text, 10, &line), -EINVAL);
-	assert_int_equal(config_parse(&config, "", 0, &line), 0);
+	assert_int_equal(config_parse(&config, text, 10, &mistake), -EINVAL);
+	assert_int_equal(config_parse(&config, "", 0, &mistake), 0);
 	srand(1);
 	for (i = 0; i < 2000; i++) {
 		size_t j, n = (size_t)rand() % 64;
 
 		for (j = 0; j < n; j++)
 			text[j] = "=# \n/akey\t\0"[rand() % 11];
-		config_parse(&config, text, n, &line);
+		config_parse(&config, text, n, &mistake);
 	}
 	config_done(&config);
 	free(text);
@@ -161,6 +203,7 @@ int main(void)
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_good),
 		cmocka_unit_test(test_bad),
+		cmocka_unit_test(test_said),
 		cmocka_unit_test(test_hostile),
 	};
 
