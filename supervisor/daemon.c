@@ -245,7 +245,7 @@ int daemon_start(struct daemon *daemon)
 		err = check_images(daemon);
 	/* Without one it can still be asked what is the case, and told to end jobs. */
 	if (!err)
-		first_key_make(&daemon->catalog, &daemon->log);
+		daemon->keyless = first_key_make(&daemon->catalog, &daemon->log);
 	if (!err)
 		err = reactor_create(&daemon->reactor);
 	if (!err)

@@ -40,6 +40,7 @@ struct daemon {
 	struct schedule *schedule;
 	struct store *store;
 	char boot[40];
+	bool keyless;			/* the key cannot be used, and that was logged */
 	int job_nice;			/* of jobs and workers (shim/priority.h) */
 	int lock;			/* only one ckptd at a time: on the socket, */
 	int state_lock;			/* and on the state directory; */

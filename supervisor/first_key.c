@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "image/key.h"
 #include "image/util.h"
 #include "supervisor/op_args.h"
 
@@ -33,6 +34,21 @@ static bool has_jobs(const struct catalog *catalog)
 	return has;
 }
 
+/* Else it would be said by the first checkpoint, which may be the one before the power goes. */
+static int check(const struct catalog *catalog, const struct log *log)
+{
+	struct image_error error = { "" };
+	struct image_key *key;
+	int err = image_key_load(catalog->key, &key, &error);
+
+	if (err)
+		log_error(log, "the node's key cannot be used: %s; nothing is started, checkpointed or restarted until it can be",
+			  error.text);
+	else
+		image_key_destroy(key);
+	return err;
+}
+
 int first_key_make(const struct catalog *catalog, const struct log *log)
 {
 	_cleanup_dir_ DIR *images = NULL;
@@ -40,7 +56,7 @@ int first_key_make(const struct catalog *catalog, const struct log *log)
 	int err;
 
 	if (!access(catalog->key, F_OK) || errno != ENOENT)
-		return 0;
+		return check(catalog, log);
 	images = opendir(catalog->dir);
 	if (!images) {
 		log_error(log, "there is no key %s, and none is made while it cannot be known whether %s has jobs: %s; put the key back, or restart ckptd when that directory is there",

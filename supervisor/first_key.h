@@ -12,7 +12,7 @@
  * first_key_make() - make the key of @catalog, if nothing there was written with another one
  *
  * What was done, or why nothing was, is logged where it matters.  0: there is a key; -ENOENT: it is gone,
- * and there are jobs, or that cannot be known; other negative errno: it could not be made.
+ * and there are jobs, or that cannot be known; other negative errno: it could not be made, or cannot be used.
  */
 int first_key_make(const struct catalog *catalog, const struct log *log);
 

@@ -18,6 +18,7 @@
 
 #include <sodium.h>
 
+#include "image/key.h"
 #include "image/util.h"
 #include "shim/identity.h"
 #include "supervisor/outcome.h"
@@ -180,6 +181,21 @@ static struct job *refresh(struct jobs *jobs, struct job *job)
 	return load(jobs, id, &job, why, sizeof(why)) ? NULL : job;
 }
 
+/* Without it there is one thing to say, and not one of each record. */
+static bool has_key(const struct jobs *jobs)
+{
+	struct daemon *daemon = jobs->daemon;
+	struct image_error error = { "" };
+	struct image_key *key = NULL;
+	int err = image_key_load(daemon->config.key, &key, &error);
+
+	if (err && !daemon->keyless)
+		log_error(&daemon->log, "no job's record can be read: %s", error.text);
+	daemon->keyless = err;
+	image_key_destroy(key);
+	return !err;
+}
+
 void jobs_load_all(struct jobs *jobs)
 {
 	json_t *ids = catalog_jobs(&jobs->daemon->catalog);
@@ -187,6 +203,10 @@ void jobs_load_all(struct jobs *jobs)
 	char why[512];
 	size_t i;
 
+	if (!has_key(jobs)) {
+		json_decref(ids);
+		return;
+	}
 	for (job = jobs->first; job; job = next) {
 		next = job->next;
 		refresh(jobs, job);
@@ -213,7 +233,8 @@ struct job *jobs_find(struct jobs *jobs, int64_t id, json_t **ret_outcome)
 	err = load(jobs, id, &job, why, sizeof(why));
 	if (!err)
 		return job;
-	if (err == -ENOENT)
+	/* it may be the key that is not there */
+	if (err == -ENOENT && has_key(jobs))
 		*ret_outcome = outcome_error(err, "there is no job %lld",
 					     (long long)id);
 	else

@@ -133,8 +133,8 @@ int op_key_load(const struct op_env *env, bool writes,
 		*ret_outcome = outcome_error(err, "there is no key %s: if it was lost, put it back, or copy it from another node; ckptd makes one when it starts, if no job is in image_dir yet",
 					     path);
 	else if (err == -ENOENT)
-		*ret_outcome = outcome_error(err, "there is no key %s: put it back, copy it from the node that wrote the images, or name it with --key",
-					     path);
+		*ret_outcome = outcome_error(err, "there is no key %s: put it back, or copy it from the node that wrote the images%s",
+					     path, env->first_use ? "; another one is named with --key" : "");
 	else
 		*ret_outcome = outcome_error(err, "%s%s%s", error.text,
 					     error.text[0] ? ": " : "",

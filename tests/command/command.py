@@ -968,6 +968,30 @@ def restarted_with(node, **settings):
 
 
 @test
+def key_that_is_no_use(node):
+    """a key that cannot be used is said when ckptd starts, once, however many jobs there are"""
+    jobs = [node.run('true') for _ in range(3)]
+    for job in jobs:
+        node.wait(job)
+    with open(node.key, 'rb') as f:
+        key = f.read()
+
+    def started_with(what, text):
+        what()
+        lines = [line for line in restarted_with(node).split('\n') if node.key in line]
+        check(len(lines) == 1 and text in lines[0] and '--key' not in lines[0], '\n'.join(lines))
+        ends(1, node.key, command(node, 'list', str(jobs[0])))
+    started_with(lambda: os.chmod(node.key, 0o644), 'mode')
+    started_with(lambda: os.chmod(node.key, 0o600) or os.truncate(node.key, 31), '31 bytes long')
+    started_with(lambda: os.remove(node.key), 'is gone')
+    with open(node.key, 'wb') as f:
+        os.fchmod(f.fileno(), 0o600)
+        f.write(key)
+    equal([line for line in restarted_with(node).split('\n') if node.key in line], [], 'a good one')
+    equal(len(node.jobs('--all')), 3, 'jobs')
+
+
+@test
 def images_not_mounted(node):
     """of a directory for images the last part is made, and no way to it"""
     said = restarted_with(node, image_dir=f'{node.base}/mnt/images')
