@@ -171,6 +171,14 @@ static int complete(struct cli *cli, const struct options *o, const char *progra
 	return 0;
 }
 
+static int check_direct(struct cli *cli, const struct options *o)
+{
+	if (!json_is_true(json_object_get(o->ranks, "direct")) || !json_object_get(o->args, "auto") ||
+	    !strcmp(cli_str(o->ranks, "mpi"), "none"))
+		return 0;
+	return cli_usage(cli, "a job with --direct cannot be checkpointed: leave that out, or --auto and --every");
+}
+
 static void plan(struct cli *cli, json_t *args)
 {
 	const json_t *ranks = json_object_get(args, "ranks");
@@ -204,6 +212,8 @@ static int run(struct cli *cli, int argc, char **argv)
 		status = cli_usage(cli, "which program?");
 	if (!status)
 		status = complete(cli, &o, argv[optind]);
+	if (!status)
+		status = check_direct(cli, &o);
 	json_object_set_new(o.args, "ranks", o.ranks);
 	return cli_run_finish(cli, &o.flags, o.args, argv + optind, status);
 }

@@ -92,6 +92,9 @@ static int take_option(struct cli *cli, json_t *args, int c)
 		return cli_files(cli, args, optarg);
 	case OPT_FULL:
 	case OPT_INCREMENTAL:
+		if (json_object_get(args, "incremental") &&
+		    json_is_true(json_object_get(args, "incremental")) != (c == OPT_INCREMENTAL))
+			return cli_usage(cli, "--incremental or --full: which?");
 		json_object_set_new(args, "incremental", json_boolean(c == OPT_INCREMENTAL));
 		return 0;
 	default:

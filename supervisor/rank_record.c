@@ -50,6 +50,17 @@ static bool has_glue(const json_t *record, enum ranks_mpi *ret_mpi)
 	       !json_is_true(json_object_get(record, "direct"));
 }
 
+json_t *rank_record_check_auto(const json_t *record)
+{
+	enum ranks_mpi mpi = RANKS_NONE;
+
+	if (has_glue(record, &mpi) || mpi == RANKS_NONE)
+		return NULL;
+	return outcome_because(outcome_error(-EOPNOTSUPP,
+			"a job that runs without our MPI library (--direct) cannot be checkpointed, and none are taken by themselves"),
+			CKPT_R_MPI);
+}
+
 /*
  * The last name of the library that @path leads to; NULL: it cannot be known. The path may be a
  * user's choice: what else has which name is not told.

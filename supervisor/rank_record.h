@@ -46,6 +46,8 @@ json_t *rank_record_spec(const json_t *record, unsigned int node,
 			 const struct config *config);
 /* Has each of its nodes an image directory of its own? */
 bool rank_record_is_apart(const json_t *record);
+/* NULL, or why ckptd need not try to take checkpoints by itself; @record may be NULL: a job without ranks. */
+json_t *rank_record_check_auto(const json_t *record);
 /* How many ranks; 0 for a job without. */
 unsigned int rank_record_size(const json_t *record);
 

@@ -14,6 +14,7 @@
 #include "supervisor/job_checkpoint.h"
 #include "supervisor/jobs.h"
 #include "supervisor/outcome.h"
+#include "supervisor/rank_record.h"
 #include "supervisor/parts.h"
 #include "supervisor/schedule.h"
 
@@ -122,6 +123,8 @@ void verb_auto(struct request *request)
 		outcome = outcome_usage("auto: bad arguments");
 	else if (settings)
 		outcome = schedule_check(settings);
+	if (!outcome && on == 1)
+		outcome = rank_record_check_auto(json_object_get(job->record, "ranks"));
 	if (!outcome && on >= 0)
 		outcome = check_place(job);
 	if (!outcome && on >= 0) {

@@ -215,6 +215,8 @@ static json_t *parse_run(struct request *request, bool *ret_attach, json_t **ret
 	*ret_outcome = record ? add_limits(request, record) : NULL;
 	if (record && !*ret_outcome)
 		*ret_outcome = add_ranks(request, ranks, record);
+	if (settings && !*ret_outcome)
+		*ret_outcome = rank_record_check_auto(json_object_get(record, "ranks"));
 	if (*ret_outcome) {
 		json_decref(record);
 		return NULL;

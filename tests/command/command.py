@@ -658,6 +658,8 @@ def wrong_usage(node):
         for args in (('verify', '/x'), ('show', '/x'), ('diff', '/x', '/y'), ('restore', '--dir', '/x'),
                      ('restore', '--detach', '--dir', '/x'), ('dump', '--pid', '1', '--dir', '/x')):
             usage(node, 'needs --standalone', option, '/nonexistent', *args)
+    usage(node, 'which?', 'checkpoint', '--incremental', '--full', job)
+    usage(node, 'which?', 'checkpoint', '--full', '--incremental', job)
     usage(node, 'map', 'restart', '--map', '0:n1', '--nodes', 'n1', job)
     usage(node, 'map', 'restart', '--nodes', 'n1', '--map', '0:n1', job)
 
@@ -771,6 +773,10 @@ def ranks_usage(node):
         ckptrun(2, 'says', '--dry-run', *args, 'true')
     for args in (('--standalone',), ('--key', '/x'), ('--encryption-key', '/x')):
         ckptrun(2, 'unrecognized', '-n', '2', *args, 'true')
+    for auto in (('--auto',), ('--every', '15m')):
+        ckptrun(2, 'cannot be checkpointed', '-n', '2', '--direct', *auto, '--mpi', 'mpich', 'true')
+        ckptrun(0, '', '-n', '2', '--direct', '--mpi', 'none', '--dry-run', *auto, 'true')
+    ckptrun(0, '', '-n', '2', '--direct', '--mpi', 'mpich', '--dry-run', 'true')
     plain = f'{node.base}/plain'
     with open(plain, 'w') as f:
         f.write('no program')
@@ -780,6 +786,30 @@ def ranks_usage(node):
         ckptrun(126, 'Permission denied', '-n', '2', *mpi, '--', plain)
         ckptrun(126, 'Permission denied', '-n', '2', *mpi, '--', '/tmp')
     equal(node.jobs('--all'), {}, 'jobs')
+
+
+@test
+def never_by_itself(node):
+    """ckptd takes no checkpoints by itself of a job whose ranks run without our MPI library"""
+    run = {'argv': ['sleep', '100'], 'env': [], 'cwd': '/',
+           'ranks': {'n': 2, 'mpi': 'mpich', 'direct': True}}
+    text = 'without our MPI library'
+
+    def ask(verb, args):
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(node.socket)
+            request(s, verb, args)
+            return answer(s)
+    got = ask('run', {**run, 'auto': {'every_ms': 60000}})
+    check(not got['ok'] and text in got['error']['text'], got)
+    equal(node.jobs('--all'), {}, 'jobs')
+    got = ask('run', run)
+    check(got['ok'], got)
+    job = str(got['result']['job'])
+    ends(3, text, command(node, 'auto', job, 'on'))
+    ends(3, text, command(node, 'auto', job, '--every', '15m'))
+    ends(0, '', command(node, 'auto', job, 'off'))
+    ends(0, '', command(node, 'auto', str(node.run('sleep', '100')), 'on'))
 
 
 @test
