@@ -424,7 +424,9 @@ void verb_wait(struct request *request)
 	json_t *outcome = NULL;
 	struct job *job = jobs_find_for(request, &outcome);
 
-	if (job && job->parts && parts_node(job->parts)) {
+	if (job && json_object_size(request->args) != 1) {
+		outcome = outcome_usage("wait: bad arguments");
+	} else if (job && job->parts && parts_node(job->parts)) {
 		outcome = job_check_running(job);
 	} else if (job && job_is_alive(job)) {
 		if (!job_wait(job, request))

@@ -88,13 +88,16 @@ static void add_listed(struct list *list, const struct job *job)
 	json_array_append_new(list->jobs, entry);
 }
 
-/* From the manifests alone: the index is made anew. NULL, or an outcome. */
+/* All of the arguments are looked at; with rebuild the index is made anew. NULL, or an outcome. */
 static json_t *drop_index(const struct request *request)
 {
 	_cleanup_free_ char *path = listing_index_path(&request->daemon->config);
-	int err;
+	int err, rebuild = 0;
+	json_int_t id;
 
-	if (!json_is_true(json_object_get(request->args, "rebuild")))
+	if (json_unpack(request->args, "{s?I, s?b !}", "job", &id, "rebuild", &rebuild))
+		return outcome_usage("list: bad arguments");
+	if (!rebuild)
 		return NULL;
 	if (request->uid)
 		return outcome_error(-EPERM, "the index is the node's: only root has it made anew");

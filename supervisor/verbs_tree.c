@@ -277,7 +277,9 @@ void verb_doctor(struct request *request)
 
 	json_object_set_new(args, "image_dir",
 			    json_string(request->daemon->config.image_dir));
-	if (json_object_get(request->args, "job")) {
+	if (json_object_size(request->args) > 1) {
+		outcome = outcome_usage("doctor: bad arguments: a job, or a pid, or neither");
+	} else if (json_object_get(request->args, "job")) {
 		job = jobs_find_for(request, &outcome);
 		if (job && !(outcome = job_check_running(job)))
 			json_object_set_new(args, "pid", json_integer(job->init));

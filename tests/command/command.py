@@ -73,6 +73,13 @@ def answer(sock):
     return json.loads(data[12:])
 
 
+def asked(node, verb, args):
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(node.socket)
+        request(s, verb, args)
+        return answer(s)
+
+
 # ----------------------------------------------------------------- UTF-8
 
 @test
@@ -665,6 +672,18 @@ def wrong_usage(node):
 
 
 @test
+def unknown_arguments(node):
+    """ckptd refuses arguments that it does not know, with every request"""
+    job = node.run('sleep', '100')
+    for verb, args in (('wait', {'job': job}), ('list', {}), ('list', {'job': job}), ('doctor', {}),
+                       ('doctor', {'job': job}), ('doctor', {'pid': 1}), ('kill', {'job': job, 'signal': 9}),
+                       ('attach', {'job': job}), ('ps', {}), ('nodes', {}), ('stats', {'job': job})):
+        got = asked(node, verb, {**args, 'bogus': True})
+        check(not got['ok'] and got['error'].get('usage'), f'{verb} {args}: {got}')
+    equal(node.jobs()[job]['state'], 'running', 'the job')
+
+
+@test
 def wrong_usage_json(node):
     """what is wrong before anything was asked for is JSON as well, wherever --json stands, and once"""
     def wrong(status, text, *args, program='ckptctl', name='EINVAL'):
@@ -795,15 +814,10 @@ def never_by_itself(node):
            'ranks': {'n': 2, 'mpi': 'mpich', 'direct': True}}
     text = 'without our MPI library'
 
-    def ask(verb, args):
-        with socket.socket(socket.AF_UNIX) as s:
-            s.connect(node.socket)
-            request(s, verb, args)
-            return answer(s)
-    got = ask('run', {**run, 'auto': {'every_ms': 60000}})
+    got = asked(node, 'run', {**run, 'auto': {'every_ms': 60000}})
     check(not got['ok'] and text in got['error']['text'], got)
     equal(node.jobs('--all'), {}, 'jobs')
-    got = ask('run', run)
+    got = asked(node, 'run', run)
     check(got['ok'], got)
     job = str(got['result']['job'])
     ends(3, text, command(node, 'auto', job, 'on'))
