@@ -116,8 +116,7 @@ static int take_option(struct cli *cli, struct options *o, int c)
 	case OPT_COLLECTIVES:
 		return take_collectives(cli, o->ranks);
 	case 'N':
-		json_object_set_new(o->args, "name", json_string(optarg));
-		return 0;
+		return cli_name(cli, o->args, optarg);
 	case 'd':
 		o->flags.detach = true;
 		return 0;

@@ -3,7 +3,8 @@
  * Paths of the command line in requests.
  *
  * They are made absolute, as ckptd has another working directory.  An empty one is wrong usage
- * everywhere: it comes from a variable that is not set, and would stand for where we are.
+ * everywhere: it comes from a variable that is not set, and would stand for where we are.  Of a name that is
+ * empty the same holds, which would stand for the default.
  */
 #include "ckptctl/cli_path.h"
 
@@ -17,6 +18,14 @@
 int cli_path_given(struct cli *cli, const char *option, const char *path)
 {
 	return *path ? 0 : cli_usage(cli, "%s: the path is empty", option);
+}
+
+int cli_name(struct cli *cli, json_t *args, const char *name)
+{
+	if (!*name)
+		return cli_usage(cli, "--name: the name is empty");
+	json_object_set_new(args, "name", json_string(name));
+	return 0;
 }
 
 static char *absolute(const char *path)

@@ -14,6 +14,9 @@ int cli_path_given(struct cli *cli, const char *option, const char *path);
 int cli_path(struct cli *cli, json_t *args, const char *name, const char *option,
 	     const char *path);
 
+/* The value of --name into @args; not empty either. */
+int cli_name(struct cli *cli, json_t *args, const char *name);
+
 /* The working directory as @name into @args. */
 int cli_path_here(struct cli *cli, json_t *args, const char *name);
 

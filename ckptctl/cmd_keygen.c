@@ -166,6 +166,8 @@ static int take_option(struct cli *cli, struct keygen *k, int c)
 		k->dir = optarg;
 		return cli_path_given(cli, "--dir", optarg);
 	case 'N':
+		if (!*optarg)
+			return cli_usage(cli, "--node: '' is no name of a node");
 		snprintf(k->node, sizeof(k->node), "%s", optarg);
 		return 0;
 	case 'a':

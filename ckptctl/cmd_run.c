@@ -31,8 +31,7 @@ static int take_option(struct cli *cli, json_t *args, struct cli_run *flags, int
 		return status;
 	switch (c) {
 	case 'N':
-		json_object_set_new(args, "name", json_string(optarg));
-		return 0;
+		return cli_name(cli, args, optarg);
 	case 'd':
 		flags->detach = true;
 		return 0;

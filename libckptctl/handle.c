@@ -50,6 +50,9 @@ API int ckpt_connect(const char *path, struct ckpt **ret_ckpt)
 	struct ckpt *ckpt;
 	int sock;
 
+	/* a variable of the caller's that is not set, and not our default */
+	if (path && !*path)
+		return -EINVAL;
 	if (!path)
 		path = secure_getenv("CKPTD_SOCKET");
 	path = path && *path ? path : CKPT_SOCKET_DEFAULT;

@@ -191,6 +191,8 @@ static json_t *parse_run(struct request *request, bool *ret_attach, json_t **ret
 	*ret_outcome = NULL;
 	if (!string_list(argv, false) || !string_list(env, true))
 		*ret_outcome = bad("command and environment are lists of strings");
+	else if (name && !name[0])
+		*ret_outcome = bad("the name is empty");
 	else if (cwd[0] != '/')
 		*ret_outcome = bad("the working directory is an absolute path");
 	else if (!stream_ok(in) || !stream_ok(out) || !stream_ok(err))

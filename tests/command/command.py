@@ -115,7 +115,7 @@ def not_utf8_around(node):
 
 @test
 def empty_paths(node):
-    """an empty path is wrong usage, not the working directory"""
+    """an empty path or name is wrong usage, not the working directory or a default"""
     for args in (('restore', '--dir', ''), ('dump', '--dir', '', '--pid', '1'), ('show', ''),
                  ('dump', '--dir', '/x', '--base', '', '--pid', '1'), ('verify', ''),
                  ('diff', '/x', ''), ('copy', '/x', ''), ('keygen', '--dir', ''),
@@ -123,6 +123,12 @@ def empty_paths(node):
                  ('--standalone', '--key', '', 'doctor'), ('--socket', '', 'ps')):
         usage(node, 'empty', *args)
     usage(node, 'empty', '-n', '2', '-C', '', 'true', program='ckptrun')
+    usage(node, 'empty', 'run', '-N', '', '--', 'true')
+    usage(node, 'empty', '-n', '2', '-N', '', 'true', program='ckptrun')
+    usage(node, 'no name of a node', 'keygen', '--show', '--dir', node.base, '-N', '')
+    usage(node, 'no ADDRESS', 'keygen', '--show', '--dir', node.base, '-N', 'n1', '-a', '')
+    got = asked(node, 'run', {'argv': ['true'], 'env': [], 'cwd': '/', 'name': ''})
+    check(got['error'].get('usage'), got)
     equal(node.jobs('--all'), {}, 'jobs')
 
 

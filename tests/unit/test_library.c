@@ -104,6 +104,7 @@ static void test_no_daemon(void **state)
 	memset(longest, 'x', sizeof(longest) - 1);
 	longest[sizeof(longest) - 1] = '\0';
 	assert_int_equal(ckpt_connect(longest, &ckpt), -ENAMETOOLONG);
+	assert_int_equal(ckpt_connect("", &ckpt), -EINVAL);
 	assert_null(ckpt);
 	assert_non_null(ckpt_error_text(NULL));
 	ckpt_disconnect(NULL);
