@@ -3,7 +3,7 @@
 #
 # Verbs and options come from --help, so that they cannot differ from what the
 # program takes; jobs and generations from the daemon, without waiting long for it.
-# Uses the bash-completion package where it is loaded, and works without.
+# Needs nothing of the bash-completion package.
 
 _ckptctl_options()
 {
@@ -26,9 +26,13 @@ _ckptctl_jobs()
 		sed -n 's/^ *"job": *\([0-9][0-9]*\),*$/\1/p'
 }
 
+# By the depth of the fields: names may be anything.
 _ckptctl_generations()
 {
-	timeout 2 "$1" list 2>/dev/null </dev/null | awk 'NR > 1 { print $1 ":" $4 }'
+	timeout 2 "$1" list --json 2>/dev/null </dev/null | awk '
+		/^        "job": [0-9]/ { job = $2 + 0 }
+		/^            "generation": [0-9]/ { generation[n++] = $2 + 0 }
+		/^      }/ { for (i = 0; i < n; i++) print job ":" generation[i]; n = 0 }'
 }
 
 # Nodes of the hosts file, behind those that the word has already.
@@ -39,6 +43,67 @@ _ckptctl_nodes()
 	[[ $cur == *,* ]] && before=${cur%,*},
 	timeout 2 "$1" nodes 2>/dev/null </dev/null |
 		awk -v before="$before" 'NR > 1 && index("," before, "," $1 ",") == 0 { print before $1 }'
+}
+
+# The words up to the cursor, as the program would get them: readline cuts at = and :, too.
+_ckptctl_words()
+{
+	local line=${COMP_LINE-} rest word before='' i
+
+	words=()
+	for ((i = 0; i <= COMP_CWORD; i++)); do
+		word=${COMP_WORDS[i]}
+		rest=${line#"${line%%[![:blank:]]*}"}
+		if [[ -n ${COMP_LINE-} && $rest == "$line" && ($word == [=:]* || $before == *[=:]) ]] && ((i)); then
+			words[-1]+=$word
+		else
+			words+=("$word")
+		fi
+		line=${rest#"$word"} before=$word
+	done
+	cword=$((${#words[@]} - 1)) cur=${words[-1]} prev=${words[-2]} option=''
+	if [[ $cur == --*=* ]]; then
+		option=${cur%%=*}= prev=${cur%%=*} cur=${cur#*=}
+	fi
+}
+
+# Of what is offered readline puts in only what is behind the last of its cuts.
+_ckptctl_cut()
+{
+	local before=''
+
+	[[ $COMP_WORDBREAKS == *:* && $cur == *:* ]] && before=${cur%"${cur##*:}"}
+	if [[ -n $before ]]; then
+		COMPREPLY=("${COMPREPLY[@]#"$before"}")
+	elif [[ -n $option && $COMP_WORDBREAKS != *=* ]]; then
+		COMPREPLY=("${COMPREPLY[@]/#/$option}")
+	fi
+}
+
+# The command of a job begins at the word $1 or behind its options, which $2 knows: completes what is of it; or false.
+_ckptctl_command()
+{
+	local i
+
+	for ((i = $1; i < cword; i++)); do
+		case ${words[i]} in
+		--)
+			if ((i + 1 == cword)); then
+				mapfile -t COMPREPLY < <(compgen -c -- "$cur")
+			else
+				_ckptctl_reply_files -f
+			fi
+			return 0 ;;
+		-*=*) ;;
+		-*)
+			"$2" "${words[i]}" false && ((i++)) ;;
+		*)
+			_ckptctl_reply_files -f
+			return 0 ;;
+		esac
+	done
+	COMPREPLY=()
+	return 1
 }
 
 # The verb among the words before the cursor, and where it stands.
@@ -62,15 +127,6 @@ _ckptctl_find_verb()
 _ckptctl_reply()
 {
 	mapfile -t COMPREPLY < <(compgen -W "$1" -- "$cur")
-}
-
-# Words with a colon, at which readline may have cut.
-_ckptctl_reply_colon()
-{
-	mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -W "$1" -- "$cur")
-	if declare -F __ltrim_colon_completions >/dev/null; then
-		__ltrim_colon_completions "$cur"
-	fi
 }
 
 _ckptctl_reply_files()
@@ -120,10 +176,10 @@ _ckptctl_value()
 			return 1 ;;
 		esac ;;
 	--to | --from)
-		_ckptctl_reply_colon "$(_ckptctl_nodes "$2" | sed 's/^/node:/')" ;;
+		_ckptctl_reply "$(_ckptctl_nodes "$2" | sed 's/^/node:/')" ;;
 	-t | -f)
 		[[ $verb == copy ]] || return 1
-		_ckptctl_reply_colon "$(_ckptctl_nodes "$2" | sed 's/^/node:/')" ;;
+		_ckptctl_reply "$(_ckptctl_nodes "$2" | sed 's/^/node:/')" ;;
 	--pid | -p)
 		_ckptctl_reply "$(ps -eo pid= 2>/dev/null)" ;;
 	--name | -N | --node | --map | --address | --generation | -g | --keep | --keep-every | --max-size | --max-pause | --timeout | --freeze-timeout | --history | -H | --limit | --external | \
@@ -155,7 +211,7 @@ _ckptctl_operand()
 	list | wait | prune | fsck | interval | stats)
 		_ckptctl_reply "$(_ckptctl_jobs "$1" all)" ;;
 	restart | rm | pin | unpin | merge)
-		_ckptctl_reply_colon "$(_ckptctl_jobs "$1" all; _ckptctl_generations "$1")" ;;
+		_ckptctl_reply "$(_ckptctl_jobs "$1" all; _ckptctl_generations "$1")" ;;
 	copy)
 		_ckptctl_reply_files -d ;;
 	store)
@@ -164,7 +220,7 @@ _ckptctl_operand()
 		fi ;;
 	show | verify | diff)
 		_ckptctl_reply_files -d
-		_ckptctl_reply_colon "$(_ckptctl_generations "$1")" ;;
+		mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -W "$(_ckptctl_generations "$1")" -- "$cur") ;;
 	run)
 		mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
 	esac
@@ -172,86 +228,68 @@ _ckptctl_operand()
 
 _ckptctl()
 {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-	local words=("${COMP_WORDS[@]}") cword=$COMP_CWORD
-	local verb at i
+	local words cword cur prev option verb at
 
 	COMPREPLY=()
-	if declare -F _init_completion >/dev/null; then
-		_init_completion -n : || return
-	fi
+	_ckptctl_words
 	_ckptctl_find_verb
-	# what follows -- is the job's command line
-	if [[ $verb == run ]]; then
-		for ((i = at + 1; i < cword; i++)); do
-			[[ ${words[i]} == -- ]] || continue
-			if ((i + 1 == cword)); then
-				mapfile -t COMPREPLY < <(compgen -c -- "$cur")
-			else
-				_ckptctl_reply_files -f
-			fi
-			return
-		done
+	if [[ $prev == *[\<\>]* ]]; then
+		_ckptctl_reply_files -f
+		return
 	fi
-	_ckptctl_value "$prev" "$1" && return
-	if [[ $cur == -* ]]; then
+	[[ $verb == run ]] && _ckptctl_command $((at + 1)) _ckptctl_value && return
+	if _ckptctl_value "$prev" "$1"; then
+		:
+	elif [[ $cur == -* ]]; then
 		_ckptctl_reply "$(_ckptctl_options "$1" "$verb")"
 	elif [[ -z $verb ]]; then
 		_ckptctl_reply "$(_ckptctl_verbs "$1")"
 	else
 		_ckptctl_operand "$1"
 	fi
+	_ckptctl_cut
+}
+
+# As _ckptctl_value, of ckptrun.
+_ckptrun_value()
+{
+	case $1 in
+	--collectives)
+		_ckptctl_reply 'plain interruptible' ;;
+	--mpi)
+		_ckptctl_reply 'mpich ompi none' ;;
+	--hosts)
+		_ckptctl_reply "$(_ckptctl_nodes "$2")" ;;
+	-n | --ranks | -N | --name | --map | --every | --mtbf | --node-mtbf)
+		COMPREPLY=() ;;
+	-C | --chdir)
+		_ckptctl_reply_files -d ;;
+	-i | --stdin | -o | --stdout | -e | --stderr | --socket)
+		_ckptctl_reply_files -f ;;
+	*)
+		return 1 ;;
+	esac
 }
 
 _ckptrun()
 {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-	local verb='' i
+	local words cword cur prev option
 
 	COMPREPLY=()
-	if declare -F _init_completion >/dev/null; then
-		_init_completion -n : || return
-	fi
-	# what follows the program is its own: the first word that is no option or its value
-	for ((i = 1; i < COMP_CWORD; i++)); do
-		case ${COMP_WORDS[i]} in
-		-n | --ranks | --mpi | --hosts | --map | -N | --name | -i | --stdin | -o | --stdout | -e | --stderr | -C | --chdir | --socket | \
-		--every | --mtbf | --node-mtbf | --collectives)
-			((i++)) ;;
-		--)
-			((i + 1 == COMP_CWORD)) && break
-			_ckptctl_reply_files -f
-			return ;;
-		-*) ;;
-		*)
-			_ckptctl_reply_files -f
-			return ;;
-		esac
-	done
-	case $prev in
-	--collectives)
-		_ckptctl_reply 'plain interruptible'
-		return ;;
-	--mpi)
-		_ckptctl_reply 'mpich ompi none'
-		return ;;
-	--hosts)
-		_ckptctl_reply "$(_ckptctl_nodes ckptctl)"
-		return ;;
-	-n | --ranks | -N | --name | --map | --every | --mtbf | --node-mtbf)
-		return ;;
-	-C | --chdir)
-		_ckptctl_reply_files -d
-		return ;;
-	-i | --stdin | -o | --stdout | -e | --stderr | --socket)
+	_ckptctl_words
+	if [[ $prev == *[\<\>]* ]]; then
 		_ckptctl_reply_files -f
-		return ;;
-	esac
-	if [[ $cur == -* ]]; then
+		return
+	fi
+	_ckptctl_command 1 _ckptrun_value && return
+	if _ckptrun_value "$prev" ckptctl; then
+		:
+	elif [[ $cur == -* ]]; then
 		_ckptctl_reply "$(_ckptctl_options "$1" '')"
 	else
 		mapfile -t COMPREPLY < <(compgen -c -- "$cur")
 	fi
+	_ckptctl_cut
 }
 
 complete -F _ckptctl ckptctl

@@ -14,6 +14,7 @@ import json
 import os
 import re
 import resource
+import shlex
 import shutil
 import signal
 import socket
@@ -952,6 +953,38 @@ def options_completed(node):
                for short, long, value in options if value for option in (short, long) if option]
     check(len(script) > 120, f'{len(script)} to look at')
     equal([line for line in bash(script) if line], [], 'not completed')
+
+
+def line(program, text, socket='/nonexistent'):
+    """Has what bash would offer behind TEXT, cut as readline cuts, printed in a line."""
+    words = ' '.join(shlex.quote(word) for word in re.findall(r'[=:]+|[^=:\s]+', text) + ([''] if text[-1] == ' ' else []))
+    return (f'COMP_LINE={shlex.quote(f"{program} {text}")} COMP_POINT=${{#COMP_LINE}}; COMP_WORDS=({program} {words}); '
+            f'COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); COMPREPLY=(); export CKPTD_SOCKET={socket}; '
+            f'_{program} {daemon.ARGS.bin}/{program}; echo "${{COMPREPLY[*]}}"')
+
+
+@test
+def completed_behind_cuts(node):
+    """bash completes behind = and :, nothing of ours behind a job's command, and generations whatever a job is called"""
+    job = node.run('true', opts=('--name', 'a b  9'))
+    node.wait(job)
+    with open(f'{node.images}/{job}/job.json') as f:
+        label = f"{job}-{json.load(f)['sealed']['uuid']}"
+    for generation in (3, 4):
+        subprocess.run([f'{TOP}/build/bin/tests/tools/mkimage', f'{node.images}/{job}/gen-{generation}', node.key, label,
+                        str(generation), '1'], check=True)
+    for program, text, offered in (
+            ('ckptrun', '--map 0:n1 -- ls --ke', ''), ('ckptrun', '--map 0:n1 --ke', '--keep-going'),
+            ('ckptrun', '--map=0-1:n1 --ke', '--keep-going'), ('ckptrun', '-n 2 ls --ke', ''),
+            ('ckptrun', '--mpi=mp', 'mpich'), ('ckptrun', '--mpi mp', 'mpich'), ('ckptrun', '--mpi=', 'mpich ompi none'),
+            ('ckptrun', '--name=a:b --mpi om', 'ompi'),
+            ('ckptctl', 'run ls --de', ''), ('ckptctl', 'run -N x ls --de', ''), ('ckptctl', 'run -N x --de', '--detach'),
+            ('ckptctl', 'run -d -N=x -- ls --de', ''), ('ckptctl', '--socket=/x run --name=a:b --de', '--detach'),
+            ('ckptctl', 'checkpoint --files=tr', 'track'),
+            ('ckptctl', f'restart {job}:', '3 4'), ('ckptctl', f'rm --force {job}', f'{job} {job}:3 {job}:4'),
+            ('ckptctl', f'restart --nodes=n1 {job}:4', '4')):
+        done = bash([line(program, text, node.socket)])
+        equal(done[0][:200], offered, f'{program} {text}')
 
 
 # ------------------------------------------------------------ configuration
