@@ -38,7 +38,7 @@ static json_t *copy(struct cli *cli, const char *from, const char *to,
 		    struct level_bucket *bucket)
 {
 	struct level_options options = { .progress = progress, .arg = cli, .bucket = bucket };
-	struct op_env env = { .key = cli->key };
+	struct op_env env = { .key = cli->key, .first_use = true };
 	struct image_error error = { "" };
 	struct image_key *key = NULL;
 	json_t *outcome = NULL;
@@ -165,7 +165,7 @@ static int run(struct cli *cli, int argc, char **argv)
 const struct cli_verb cmd_copy = {
 	.name = "copy",
 	.run = run,
-	.args = "[--limit MIB] IMAGE DIR | --to node:NODE IMAGE [NAME] | --from node:NODE [--owner NODE] NAME DIR",
+	.args = "[--limit MIB] DIR COPY | --to node:NODE DIR [NAME] | --from node:NODE [--owner NODE] NAME COPY",
 	.help = "copy an image to another directory or node, checked and durable",
 	.options =
 	"  -l, --limit MIB     at most so many MiB a second\n"

@@ -80,7 +80,11 @@ static int run(struct cli *cli, int argc, char **argv)
 		json_decref(args);
 		return cli_usage(cli, "a job needs ckptd: leave --standalone out, or name its tree with --pid");
 	}
-	if (optind + 1 == argc && !pid &&
+	if (optind < argc && pid) {
+		json_decref(args);
+		return cli_usage(cli, "a job or, with --pid, a tree: not both");
+	}
+	if (optind + 1 == argc &&
 	    cli_job_spec(argv[optind], &job, &generation) && !generation)
 		json_object_set_new(args, "job", json_integer(job));
 	else if (optind < argc) {

@@ -8,7 +8,6 @@
 #include "ckptctl/cli_image.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 static const struct option longs[] = {
 	{ "deep", no_argument, NULL, 'D' },
@@ -21,13 +20,12 @@ static void print(struct cli *cli, json_t *result)
 	size_t i;
 
 	for (i = 0; i < json_array_size(findings); i++) {
-		json_t *finding = json_array_get(findings, i);
-		char *text = NULL;
+		const json_t *finding = json_array_get(findings, i);
+		char text[1024];
 
-		if (!json_is_string(finding))
-			text = json_dumps(finding, JSON_COMPACT);
-		printf("%s\n", text ? text : json_string_value(finding));
-		free(text);
+		if (json_object_get(finding, "node"))
+			printf("node %s: ", cli_str(finding, "node"));
+		puts(cli_printable(cli_str(finding, "text"), text, sizeof(text)));
 	}
 	for (i = 0; i < json_array_size(json_object_get(result, "unchecked")); i++)
 		puts(json_string_value(json_array_get(json_object_get(result, "unchecked"), i)));

@@ -136,8 +136,6 @@ int op_key_load(const struct op_env *env, bool writes,
 		*ret_outcome = outcome_error(err, "there is no key %s: put it back, or copy it from the node that wrote the images%s",
 					     path, env->first_use ? "; another one is named with --key" : "");
 	else
-		*ret_outcome = outcome_error(err, "%s%s%s", error.text,
-					     error.text[0] ? ": " : "",
-					     strerror(-err));
+		*ret_outcome = outcome_error(err, "%s", error.text[0] ? error.text : strerror(-err));
 	return err;
 }

@@ -815,6 +815,24 @@ def ranks_usage(node):
 
 
 @test
+def image_verbs_say(node):
+    """verify prints what is wrong as text; copy says once that the key cannot be read, and what its operands are"""
+    image = f'{node.base}/image'
+    subprocess.run([f'{TOP}/build/bin/tests/tools/mkimage', image, node.key, '1-x', '1', '1'], check=True)
+    with open(f'{image}/pages', 'r+b') as f:
+        f.seek(100)
+        f.write(b'XX')
+    done = ends(1, 'is damaged', command(node, 'verify', '--deep', image))
+    equal(done.stdout.decode().split(': ')[0], 'pages at 64', 'of a directory')
+    os.chmod(node.base, 0o755)
+    done = ends(1, f'{node.key}: Permission denied', node.ctl('copy', '--key', node.key, image, f'{node.base}/copy',
+                                                              user=USER, check=False))
+    equal(done.stderr.count(b'Permission denied'), 1, done.stderr)
+    usage(node, 'DIR COPY', 'copy', image)
+    usage(node, 'not both', 'doctor', '1', '-p', '1')
+
+
+@test
 def never_by_itself(node):
     """ckptd takes no checkpoints by itself of a job whose ranks run without our MPI library"""
     run = {'argv': ['sleep', '100'], 'env': [], 'cwd': '/',
