@@ -288,6 +288,7 @@ install: user
 	install -m 755 $(LIB)/mpi/mpich/libmpich.so.12 $(DESTDIR)$(libdir)/stillpoint/mpi/mpich
 	install -m 755 $(LIB)/mpi/ompi/libmpi.so.40 $(DESTDIR)$(libdir)/stillpoint/mpi/ompi
 	$(if $(INSTALL_LIB),cp -a $(foreach l,$(INSTALL_LIB),$(wildcard $(l)*)) $(DESTDIR)$(libdir))
+	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig
 	$(foreach s,1 3 5 7 8,$(call install_to,$(PREFIX)/share/man/man$(s),$(filter %.$(s),$(INSTALL_MAN)),644)$(newline))
 define newline
 
