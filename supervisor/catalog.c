@@ -357,23 +357,61 @@ int catalog_job_read(const struct catalog *catalog, int64_t job,
 	return err;
 }
 
-/* Plain files of ours; anything else makes the last rmdir fail. */
-static void remove_files(const char *path)
+#define RECORD_FILE	"job.json"
+
+/* Plain files of ours in a job's directory. */
+static bool is_ours(const char *name)
 {
-	_cleanup_dir_ DIR *dir = opendir(path);
+	return !strcmp(name, RECORD_FILE) || !strncmp(name, "stdout", 6) ||
+	       !strncmp(name, "stderr", 6) || pin_number(name) ||
+	       !strcmp(name, ".job.json.new") || !strncmp(name, ".pin-", 5) ||
+	       !strncmp(name, CATALOG_CLAIM, strlen(CATALOG_CLAIM)) ||
+	       !strcmp(name, CATALOG_LOCK) ||
+	       !strcmp(name, HISTORY_FILE) || !strcmp(name, HISTORY_NEW);
+}
+
+static bool is_image(const char *name)
+{
+	return number_in(name, "gen-") || !strncmp(name, ".tmp-", 5) || !strncmp(name, ".rm-", 4);
+}
+
+bool catalog_job_foreign(const struct catalog *catalog, int64_t job, char *ret_name, size_t size)
+{
+	_cleanup_free_ char *path = catalog_job_dir(catalog, job);
+	_cleanup_dir_ DIR *dir = path ? opendir(path) : NULL;
 	struct dirent *entry;
 
 	while (dir && (entry = readdir(dir))) {
 		const char *name = entry->d_name;
 
-		if (!strcmp(name, "job.json") || !strncmp(name, "stdout", 6) ||
-		    !strncmp(name, "stderr", 6) || pin_number(name) ||
-		    !strcmp(name, ".job.json.new") || !strncmp(name, ".pin-", 5) ||
-		    !strncmp(name, CATALOG_CLAIM, strlen(CATALOG_CLAIM)) ||
-		    !strcmp(name, CATALOG_LOCK) ||
-		    !strcmp(name, HISTORY_FILE) || !strcmp(name, HISTORY_NEW))
-			unlinkat(dirfd(dir), name, 0);
+		if (!strcmp(name, ".") || !strcmp(name, "..") || is_ours(name) || is_image(name))
+			continue;
+		snprintf(ret_name, size, "%s", name);
+		return true;
 	}
+	return false;
+}
+
+/* What says that it is a job goes last: with anything left it can be removed again. */
+static int remove_files(const char *path)
+{
+	_cleanup_dir_ DIR *dir = opendir(path);
+	struct dirent *entry;
+	int err = 0;
+
+	while (dir && (entry = readdir(dir))) {
+		const char *name = entry->d_name;
+
+		if (!strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, RECORD_FILE))
+			continue;
+		if (!is_ours(name))
+			err = -ENOTEMPTY;
+		else if (unlinkat(dirfd(dir), name, 0) && errno != ENOENT)
+			err = -errno;
+	}
+	if (!err && dir && unlinkat(dirfd(dir), RECORD_FILE, 0) && errno != ENOENT)
+		err = -errno;
+	return err;
 }
 
 /* Images that no generation came of, and whose node was not there to remove them. */
@@ -391,14 +429,17 @@ static void remove_leftovers(const struct catalog *catalog, int64_t job, const c
 int catalog_job_remove(const struct catalog *catalog, int64_t job)
 {
 	_cleanup_free_ char *path = catalog_job_dir(catalog, job);
+	int err;
 
 	if (!path)
 		return -ENOMEM;
 	if (catalog_last(catalog, job))
 		return -ENOTEMPTY;
 	remove_leftovers(catalog, job, path);
-	remove_files(path);
-	return rmdir(path) ? -errno : 0;
+	err = remove_files(path);
+	if (!err && rmdir(path))
+		err = -errno;
+	return err;
 }
 
 /* ----------------------------------------------------------- generations */

@@ -84,7 +84,12 @@ int catalog_job_write(const struct catalog *catalog, int64_t job,
 		      const json_t *record, char *why, size_t size);
 int catalog_job_read(const struct catalog *catalog, int64_t job,
 		     json_t **ret_record, char *why, size_t size);
-/* The job with everything; only of one that has no generation left. */
+/* Has its directory what is not ours, for which it could not be removed? What comes first. */
+bool catalog_job_foreign(const struct catalog *catalog, int64_t job, char *ret_name, size_t size);
+/*
+ * The job with everything; only of one that has no generation left. -ENOTEMPTY: something is not ours,
+ * and the record is there yet.
+ */
 int catalog_job_remove(const struct catalog *catalog, int64_t job);
 
 /* In the job's directory, both. */

@@ -255,14 +255,25 @@ static json_int_t count_removed(const json_t *levels)
 	return sum;
 }
 
+/* Else it would be found out when all but that is gone. */
+static json_t *check_foreign(const struct rm *rm)
+{
+	char name[NAME_MAX + 1];
+
+	if (!rm->whole || !catalog_job_foreign(&rm->request->daemon->catalog, rm->job->id, name, sizeof(name)))
+		return NULL;
+	return outcome_error(-ENOTEMPTY, "%s/%s is none of our files: nothing was removed; move it away, or remove it, first",
+			     rm->job->image_dir, name);
+}
+
 static json_t *rm_run(struct channel_reporter *reporter, void *arg)
 {
 	const struct rm *rm = arg;
 	const struct catalog *catalog = &rm->request->daemon->catalog;
-	json_t *outcome = NULL, *levels = NULL, *result;
+	json_t *outcome = check_foreign(rm), *levels = NULL, *result;
 	int err;
 
-	if (rm_is_of_l1(rm))
+	if (!outcome && rm_is_of_l1(rm))
 		outcome = rm_from_l1(rm);
 	if (!outcome)
 		outcome = rm_from_levels(rm, &levels);

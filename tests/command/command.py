@@ -789,6 +789,32 @@ def foreign_not_removed(node):
 
 
 @test
+def others_files_not_removed(node):
+    """rm JOB where somebody put a file there: it is named before anything is removed"""
+    job = node.run('true')
+    node.wait(job)
+    where = f'{node.images}/{job}'
+    with open(f'{where}/job.json') as f:
+        label = f"{job}-{json.load(f)['sealed']['uuid']}"
+    subprocess.run([f'{TOP}/build/bin/tests/tools/mkimage', f'{where}/gen-1', node.key, label, '1', '1'], check=True)
+    with open(f'{where}/notes', 'w'):
+        pass
+    for options in ((), ('--force',)):
+        ends(1, f'{where}/notes is none of our files: nothing was removed', command(node, 'rm', *options, str(job)))
+    equal(len(node.generations(job)), 1, 'generations')
+    os.remove(f'{where}/notes')
+    # what lies deeper is found out late: the job is there yet
+    os.makedirs(f'{where}/gen-2')
+    with open(f'{where}/gen-2/notes', 'w'):
+        pass
+    ends(1, 'not empty', command(node, 'rm', str(job)))
+    equal(list(node.jobs('--all')), [job], 'jobs')
+    shutil.rmtree(f'{where}/gen-2')
+    ends(0, '', command(node, 'rm', str(job)))
+    equal((node.jobs('--all'), node.left()), ({}, []), 'jobs')
+
+
+@test
 def ranks_usage(node):
     """ckptrun: maps, options that it has not, programs that cannot be run"""
     def ckptrun(status, text, *args):
