@@ -562,6 +562,17 @@ void ckpt_freeze_verify_alive(struct ckpt_capture *cap)
 				    "killed while its state was read");
 }
 
+bool ckpt_freeze_lost_any(const struct ckpt_capture *cap)
+{
+	const struct ckpt_tree *tree = &cap->tree;
+	unsigned int i;
+
+	for (i = 0; i < tree->nr_members; i++)
+		if (ckpt_freeze_is_dying(&tree->members[i]))
+			return true;
+	return false;
+}
+
 void ckpt_freeze_verify(struct ckpt_capture *cap)
 {
 	struct ckpt_tree *tree = &cap->tree;

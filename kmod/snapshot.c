@@ -303,6 +303,9 @@ static int ckpt_snapshot_collect(struct ckpt_capture *cap)
 	err = ckpt_collect_all(&c);
 	if (!err)
 		err = ckpt_records_error(c.recs);
+	/* who dies loses one thing after the other: what that looks like is no finding */
+	if (!err && ckpt_freeze_lost_any(cap))
+		ckpt_refuse_reset(cap);
 	if (!err)
 		ckpt_freeze_verify(cap);
 out:
