@@ -256,6 +256,7 @@ static int ckpt_collect_all(struct ckpt_collect *c)
 			return err;
 	}
 	ckpt_collect_check_ipc(c);
+	ckpt_collect_check_fs(c);
 	ckpt_for_each_object(obj, id, c->objs, CKPT_OBJ_FILES) {
 		err = ckpt_collect_fds(c, obj);
 		if (err)
