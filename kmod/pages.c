@@ -6,9 +6,11 @@
  * looked up in batches with the map locked, and copied to the caller after the
  * lock is gone, since copying may fault and wait for the caller's own memory.
  *
- * The identity of a page is its frame number: it holds for as long as the
- * snapshot, or the pause, does.  It is only given where another map of the tree
- * can have the same page, which the common root of their anon_vmas tells.
+ * The identity of a page is its frame number, or its place in swap.  It is a hint: a
+ * page that moves in memory, or out of it, has another one from then on, and the frame it
+ * had may be another page's; so who takes two for one compares them.  It is only given
+ * where another map of the tree can have the same page, which the common root of their
+ * anon_vmas tells.
  */
 #include <linux/highmem.h>
 #include <linux/hugetlb.h>
