@@ -545,9 +545,10 @@ void ckpt_freeze_note(struct ckpt_capture *cap)
 		tree->members[i].stopped = ckpt_freeze_is_stopped(tree->members[i].task);
 }
 
+/* The exec of a thread left out kills the others, but not the process: these are gone. */
 static bool ckpt_freeze_is_dying(const struct ckpt_member *member)
 {
-	return !member->thread || __fatal_signal_pending(member->task) ||
+	return !member->thread || ckpt_thread_is_gone(member->thread) || __fatal_signal_pending(member->task) ||
 	       READ_ONCE(member->task->signal->flags) & SIGNAL_GROUP_EXIT;
 }
 
