@@ -45,6 +45,12 @@ struct task_struct *ckpt_proc_alive(const struct ckpt_collect *c,
 
 /* proc.c: PROC and all that follows it. */
 int ckpt_collect_proc(struct ckpt_collect *c, struct ckpt_proc *proc);
+/* Is there a process with @what, as @has tells of a thread, and no thread in the tree? */
+bool ckpt_collect_find_stranger(struct ckpt_collect *c,
+				bool (*has)(const struct task_struct *task, const void *what),
+				const void *what, pid_t *ret_pid);
+/* After all processes: directories and umasks that one outside has, too. */
+void ckpt_collect_check_fs(struct ckpt_collect *c);
 /* After all maps: System V objects that a restart would miss. */
 void ckpt_collect_check_ipc(struct ckpt_collect *c);
 

@@ -174,38 +174,18 @@ int ckpt_collect_files_object(struct ckpt_collect *c, struct task_struct *task)
 	return err;
 }
 
-/* A process that has the table and no thread in the tree, or NULL; with tasklist_lock. */
-static struct task_struct *ckpt_files_find_stranger(struct ckpt_collect *c,
-						    struct files_struct *files)
+static bool ckpt_files_are_of(const struct task_struct *task, const void *files)
 {
-	struct task_struct *leader, *task;
-
-	for_each_process(leader) {
-		bool has_it = false, ours = false;
-
-		for_each_thread(leader, task) {
-			has_it |= READ_ONCE(task->files) == files;
-			ours |= !!ckpt_thread_find(c->ctx, task);
-		}
-		if (has_it && !ours)
-			return leader;
-	}
-	return NULL;
+	return READ_ONCE(task->files) == files;
 }
 
 static void ckpt_files_check_sharing(struct ckpt_collect *c, struct ckpt_object *obj)
 {
-	struct task_struct *stranger;
-	pid_t pid = 0;
+	pid_t pid;
 
 	if (atomic_read(&obj->files.files->count) <= obj->users + obj->left_out + 1)
 		return;
-	read_lock(ckpt_kdata.tasklist_lock);
-	stranger = ckpt_files_find_stranger(c, obj->files.files);
-	if (stranger)
-		pid = task_tgid_nr_ns(stranger, c->ctx->pid_ns);
-	read_unlock(ckpt_kdata.tasklist_lock);
-	if (stranger)
+	if (ckpt_collect_find_stranger(c, ckpt_files_are_of, obj->files.files, &pid))
 		ckpt_refuse(c->cap, CKPT_R_SHARED_FILES, obj->task, pid,
 			    "shared with pid %d", pid);
 }

@@ -545,9 +545,10 @@ void ckpt_freeze_note(struct ckpt_capture *cap)
 		tree->members[i].stopped = ckpt_freeze_is_stopped(tree->members[i].task);
 }
 
+/* The exec of a thread left out kills the others, but not the process: these are gone. */
 static bool ckpt_freeze_is_dying(const struct ckpt_member *member)
 {
-	return !member->thread || __fatal_signal_pending(member->task) ||
+	return !member->thread || ckpt_thread_is_gone(member->thread) || __fatal_signal_pending(member->task) ||
 	       READ_ONCE(member->task->signal->flags) & SIGNAL_GROUP_EXIT;
 }
 
@@ -560,6 +561,17 @@ void ckpt_freeze_verify_alive(struct ckpt_capture *cap)
 		if (ckpt_freeze_is_dying(&tree->members[i]))
 			ckpt_refuse(cap, CKPT_R_KILLED, tree->members[i].task, 0,
 				    "killed while its state was read");
+}
+
+bool ckpt_freeze_lost_any(const struct ckpt_capture *cap)
+{
+	const struct ckpt_tree *tree = &cap->tree;
+	unsigned int i;
+
+	for (i = 0; i < tree->nr_members; i++)
+		if (ckpt_freeze_is_dying(&tree->members[i]))
+			return true;
+	return false;
 }
 
 void ckpt_freeze_verify(struct ckpt_capture *cap)

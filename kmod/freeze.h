@@ -22,6 +22,8 @@ void ckpt_freeze_note(struct ckpt_capture *cap);
  * what was killed, what was continued, and what is traced by now: of an attach comes a SIGSTOP.
  */
 void ckpt_freeze_verify(struct ckpt_capture *cap);
+/* Is one of the tree being killed? What is found of it then says nothing. */
+bool ckpt_freeze_lost_any(const struct ckpt_capture *cap);
 /* Only that nobody was killed: who was may have written to memory on the way out. */
 void ckpt_freeze_verify_alive(struct ckpt_capture *cap);
 

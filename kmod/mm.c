@@ -43,23 +43,9 @@ struct ckpt_object *ckpt_collect_mm_object(struct ckpt_collect *c, struct task_s
 	return obj;
 }
 
-/* A process that has the map and no thread in the tree, or NULL; with tasklist_lock. */
-static struct task_struct *ckpt_mm_find_stranger(struct ckpt_collect *c,
-						 struct mm_struct *mm)
+static bool ckpt_mm_is_of(const struct task_struct *task, const void *mm)
 {
-	struct task_struct *leader, *task;
-
-	for_each_process(leader) {
-		bool has_it = false, ours = false;
-
-		for_each_thread(leader, task) {
-			has_it |= READ_ONCE(task->mm) == mm;
-			ours |= !!ckpt_thread_find(c->ctx, task);
-		}
-		if (has_it && !ours)
-			return leader;
-	}
-	return NULL;
+	return READ_ONCE(task->mm) == mm;
 }
 
 /*
@@ -68,17 +54,11 @@ static struct task_struct *ckpt_mm_find_stranger(struct ckpt_collect *c,
  */
 static void ckpt_mm_check_sharing(struct ckpt_collect *c, struct ckpt_object *obj)
 {
-	struct task_struct *stranger;
-	pid_t pid = 0;
+	pid_t pid;
 
 	if (atomic_read(&obj->mm.mm->mm_users) <= obj->users + obj->left_out + 1)
 		return;
-	read_lock(ckpt_kdata.tasklist_lock);
-	stranger = ckpt_mm_find_stranger(c, obj->mm.mm);
-	if (stranger)
-		pid = task_tgid_nr_ns(stranger, c->ctx->pid_ns);
-	read_unlock(ckpt_kdata.tasklist_lock);
-	if (stranger)
+	if (ckpt_collect_find_stranger(c, ckpt_mm_is_of, obj->mm.mm, &pid))
 		ckpt_refuse(c->cap, CKPT_R_SHARED_MM, obj->task, pid, "shared with pid %d",
 			    pid);
 }

@@ -6,9 +6,11 @@
  * looked up in batches with the map locked, and copied to the caller after the
  * lock is gone, since copying may fault and wait for the caller's own memory.
  *
- * The identity of a page is its frame number: it holds for as long as the
- * snapshot, or the pause, does.  It is only given where another map of the tree
- * can have the same page, which the common root of their anon_vmas tells.
+ * The identity of a page is its frame number, or its place in swap.  It is a hint: a
+ * page that moves in memory, or out of it, has another one from then on, and the frame it
+ * had may be another page's; so who takes two for one compares them.  It is only given
+ * where another map of the tree can have the same page, which the common root of their
+ * anon_vmas tells.
  */
 #include <linux/highmem.h>
 #include <linux/hugetlb.h>
@@ -27,6 +29,7 @@
 #include "compat/mm.h"
 #include "context.h"
 #include "objects.h"
+#include "thread.h"
 #include "track.h"
 
 #define CKPT_PAGES_BATCH	512
@@ -77,13 +80,18 @@ static bool ckpt_pages_reaped(const struct mm_struct *mm)
 /*
  * Was the map, a process's own, read while that is killed?  Its end writes there (clear_child_tid,
  * robust futexes), but says first that it comes: who asks after having looked knows that
- * nothing of it was seen.
+ * nothing of it was seen.  So does the exec of a thread left out, until the others are gone.
  */
-static bool ckpt_pages_left(const struct ckpt_object *obj, u32 flags)
+static bool ckpt_pages_left(struct ckpt_ctx *ctx, const struct ckpt_object *obj, u32 flags)
 {
+	struct signal_struct *signal = obj->task->signal;
+
+	if (!(flags & CKPT_PAGES_LIVE))
+		return false;
 	smp_rmb();	/* what was read comes first */
-	return flags & CKPT_PAGES_LIVE &&
-	       READ_ONCE(obj->task->signal->flags) & SIGNAL_GROUP_EXIT;
+	if (READ_ONCE(signal->flags) & SIGNAL_GROUP_EXIT || READ_ONCE(signal->group_exec_task))
+		return true;
+	return !ckpt_thread_find(ctx, obj->task);
 }
 
 /* Must the reader give up? */
@@ -351,7 +359,7 @@ int ckpt_capture_pagemap(struct ckpt_ctx *ctx, struct ckpt_pagemap *arg)
 	err = ckpt_pagemap_walk(&pw, obj, mm, arg);
 	if (!err)
 		err = ckpt_pages_interrupted(ctx);
-	if (!err && ckpt_pages_left(obj, arg->flags))
+	if (!err && ckpt_pages_left(ctx, obj, arg->flags))
 		err = -ESRCH;
 	if (err)
 		goto out_runs;
@@ -494,7 +502,7 @@ int ckpt_capture_pages_read(struct ckpt_ctx *ctx, struct ckpt_pages *arg)
 		err = ckpt_pages_read_range(ctx, mm, pages, &iov[i], arg);
 	kfree(pages);
 	obj = ckpt_object_by_id(&ctx->capture->objects, CKPT_OBJ_MM, arg->mm_id);
-	if (!err && ckpt_pages_left(obj, arg->flags))
+	if (!err && ckpt_pages_left(ctx, obj, arg->flags))
 		err = -ESRCH;
 out_iov:
 	kvfree(iov);

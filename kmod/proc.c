@@ -23,6 +23,7 @@
 #include "compat/mdwe.h"
 #include "compat/optional.h"
 #include "records.h"
+#include "thread.h"
 
 pid_t ckpt_collect_host_pid(const struct ckpt_collect *c, struct task_struct *task)
 {
@@ -84,6 +85,75 @@ static void ckpt_proc_check_namespaces(struct ckpt_collect *c, struct task_struc
 	ckpt_proc_differs(c, task, mine.net_ns, first->net_ns, "network");
 	ckpt_proc_differs(c, task, mine.cgroup_ns, first->cgroup_ns, "cgroup");
 	ckpt_proc_differs(c, task, mine.time_ns, first->time_ns, "time");
+}
+
+bool ckpt_collect_find_stranger(struct ckpt_collect *c,
+				bool (*has)(const struct task_struct *task, const void *what),
+				const void *what, pid_t *ret_pid)
+{
+	struct task_struct *leader, *task;
+	bool found = false;
+
+	read_lock(ckpt_kdata.tasklist_lock);
+	for_each_process(leader) {
+		bool has_it = false, ours = false;
+
+		for_each_thread(leader, task) {
+			has_it |= has(task, what);
+			ours |= !!ckpt_thread_find(c->ctx, task);
+		}
+		found = has_it && !ours;
+		if (!found)
+			continue;
+		*ret_pid = task_tgid_nr_ns(leader, c->ctx->pid_ns);
+		break;
+	}
+	read_unlock(ckpt_kdata.tasklist_lock);
+	return found;
+}
+
+static bool ckpt_fs_is_of(const struct task_struct *task, const void *fs)
+{
+	return READ_ONCE(task->fs) == fs;
+}
+
+/* How many threads have it, those left out, too. */
+static unsigned int ckpt_fs_count(struct ckpt_proc *proc, const struct fs_struct *fs)
+{
+	struct task_struct *task;
+	unsigned int nr = 0;
+
+	rcu_read_lock();
+	for_each_thread(proc->leader, task)
+		nr += ckpt_fs_is_of(task, fs);
+	rcu_read_unlock();
+	return nr;
+}
+
+/* Nobody passing by counts among the users; but a thread left out may have made another. */
+static bool ckpt_fs_is_shared(struct ckpt_object *obj)
+{
+	struct fs_struct *fs;
+	bool shared;
+
+	task_lock(obj->task);
+	fs = obj->task->fs;
+	shared = fs == obj->key && READ_ONCE(fs->users) > obj->users;
+	task_unlock(obj->task);
+	return shared;
+}
+
+void ckpt_collect_check_fs(struct ckpt_collect *c)
+{
+	struct ckpt_object *obj;
+	unsigned long id;
+	pid_t pid;
+
+	ckpt_for_each_object(obj, id, c->objs, CKPT_OBJ_FS)
+		if (ckpt_fs_is_shared(obj) &&
+		    ckpt_collect_find_stranger(c, ckpt_fs_is_of, obj->key, &pid))
+			ckpt_refuse(c->cap, CKPT_R_SHARED_FILES, obj->task, pid,
+				    "directory and umask shared with pid %d", pid);
 }
 
 /*
@@ -213,9 +283,10 @@ static void ckpt_proc_stop(struct task_struct *alive, struct ckpt_rec_proc *rec)
 	unlock_task_sighand(alive, &flags);
 }
 
-static void ckpt_proc_fs(struct ckpt_collect *c, struct task_struct *alive,
+static void ckpt_proc_fs(struct ckpt_collect *c, struct ckpt_proc *proc,
 			 struct ckpt_rec_proc *rec)
 {
+	struct task_struct *alive = ckpt_proc_alive(c, proc);
 	struct ckpt_object *obj;
 	struct fs_struct *fs;
 	struct path pwd, root;
@@ -233,8 +304,11 @@ static void ckpt_proc_fs(struct ckpt_collect *c, struct task_struct *alive,
 	task_unlock(alive);
 
 	obj = ckpt_object_get(c->objs, CKPT_OBJ_FS, fs, NULL, &is_new);
-	if (obj)
+	if (obj) {
 		rec->fs_id = obj->id;
+		obj->task = alive;
+		obj->users += ckpt_fs_count(proc, fs);
+	}
 	rec->cwd = ckpt_collect_path(c, alive, &pwd);
 	rec->root = ckpt_collect_path(c, alive, &root);
 	path_put(&pwd);
@@ -321,7 +395,7 @@ int ckpt_collect_proc(struct ckpt_collect *c, struct ckpt_proc *proc)
 	}
 	ckpt_proc_tty(c, alive, rec);
 	ckpt_proc_limits(alive, rec);
-	ckpt_proc_fs(c, alive, rec);
+	ckpt_proc_fs(c, proc, rec);
 	ckpt_collect_itimers(alive, rec);
 	ckpt_check_timers(c, alive);
 	err = ckpt_proc_objects(c, alive, rec);

@@ -256,6 +256,7 @@ static int ckpt_collect_all(struct ckpt_collect *c)
 			return err;
 	}
 	ckpt_collect_check_ipc(c);
+	ckpt_collect_check_fs(c);
 	ckpt_for_each_object(obj, id, c->objs, CKPT_OBJ_FILES) {
 		err = ckpt_collect_fds(c, obj);
 		if (err)
@@ -303,6 +304,9 @@ static int ckpt_snapshot_collect(struct ckpt_capture *cap)
 	err = ckpt_collect_all(&c);
 	if (!err)
 		err = ckpt_records_error(c.recs);
+	/* who dies loses one thing after the other: what that looks like is no finding */
+	if (!err && ckpt_freeze_lost_any(cap))
+		ckpt_refuse_reset(cap);
 	if (!err)
 		ckpt_freeze_verify(cap);
 out:

@@ -447,6 +447,11 @@ bool ckpt_thread_is_parked(struct ckpt_thread *thread)
 	return READ_ONCE(thread->state) == CKPT_THREAD_PARKED;
 }
 
+bool ckpt_thread_is_gone(const struct ckpt_thread *thread)
+{
+	return READ_ONCE(thread->state) == CKPT_THREAD_GONE;
+}
+
 int ckpt_thread_settle(struct ckpt_thread *thread)
 {
 	unsigned int tries;

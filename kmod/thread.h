@@ -103,6 +103,8 @@ int ckpt_thread_run(struct ckpt_thread *thread, ckpt_action_fn fn, void *arg);
 /* Wait until the parked thread is off its CPU, so that regsets and registers may be touched. */
 int ckpt_thread_settle(struct ckpt_thread *thread);
 bool ckpt_thread_is_parked(struct ckpt_thread *thread);
+/* Killed, exited, or let go: it is no longer to be touched. */
+bool ckpt_thread_is_gone(const struct ckpt_thread *thread);
 
 /* Let every thread of the context go (sets let_go, cancels queued work, wakes); any process context. */
 void ckpt_threads_thaw(struct ckpt_ctx *ctx);

@@ -16,6 +16,10 @@
  * is back where it was.  If it is back, a snapshot between may have had another page
  * there, or none; so that one marks all that is not in its place.
  *
+ * What is written by force (/proc/PID/mem, ptrace) into a mapping that may not be written
+ * has no bit while the mapping is new; the page is exclusive, which no clean one is.
+ * So a new mapping is looked through for such pages before its flag is taken off.
+ *
  * Others may clear the bits (/proc/PID/clear_refs).  That clears VM_SOFTDIRTY of
  * all mappings, too; the vDSO's is never cleared by us, and tells.
  *
@@ -210,9 +214,40 @@ static void ckpt_track_mark_pmd(pmd_t *pmdp, pmd_t pmd, struct mm_walk *walk,
 		set_pmd_at(walk->mm, addr, pmdp, pmd_swp_mksoft_dirty(pmd));
 }
 
+/* Written, and no bit says so? */
+static bool ckpt_track_is_forced(struct page *page)
+{
+	return PageAnon(page) && PageAnonExclusive(page);
+}
+
+/* Entries that cannot be looked at are marked. */
+static void ckpt_track_prepare_pmd(pmd_t *pmdp, pmd_t pmd, struct mm_walk *walk,
+				   unsigned long addr)
+{
+	if (!pmd_trans_huge(pmd) || ckpt_track_is_forced(pmd_page(pmd)))
+		ckpt_track_mark_pmd(pmdp, pmd, walk, addr);
+}
+
+static void ckpt_track_renew_pmd(pmd_t *pmdp, pmd_t pmd, struct mm_walk *walk,
+				 unsigned long addr)
+{
+	if (ckpt_track_marks(walk->vma))
+		ckpt_track_mark_pmd(pmdp, pmd, walk, addr);
+	else if (pmd_trans_huge(pmd) && pmd_soft_dirty(pmd) && !pmd_write(pmd) &&
+		 ckpt_track_may_clear(pmd_page(pmd)))
+		clear_bit(_PAGE_BIT_SOFT_DIRTY, (unsigned long *)pmdp);
+}
+
+/* What is done with the entries of a walk; both with the page table's lock. */
+struct ckpt_track_pass {
+	void (*pmd)(pmd_t *pmdp, pmd_t pmd, struct mm_walk *walk, unsigned long addr);
+	void (*pte)(pte_t *ptep, pte_t pte, struct mm_walk *walk, unsigned long addr);
+};
+
 static int ckpt_track_pmd(pmd_t *pmdp, unsigned long addr, unsigned long end,
 			  struct mm_walk *walk)
 {
+	const struct ckpt_track_pass *pass = walk->private;
 	spinlock_t *ptl;
 	pmd_t pmd;
 
@@ -224,11 +259,7 @@ static int ckpt_track_pmd(pmd_t *pmdp, unsigned long addr, unsigned long end,
 	pmd = *pmdp;
 	if (pmd_trans_huge(pmd) || is_swap_pmd(pmd)) {
 		walk->action = ACTION_CONTINUE;
-		if (ckpt_track_marks(walk->vma))
-			ckpt_track_mark_pmd(pmdp, pmd, walk, addr);
-		else if (pmd_trans_huge(pmd) && pmd_soft_dirty(pmd) && !pmd_write(pmd) &&
-			 ckpt_track_may_clear(pmd_page(pmd)))
-			clear_bit(_PAGE_BIT_SOFT_DIRTY, (unsigned long *)pmdp);
+		pass->pmd(pmdp, pmd, walk, addr);
 	} else if (!pmd_none(pmd)) {
 		walk->action = ACTION_AGAIN;	/* split meanwhile */
 	}
@@ -245,18 +276,43 @@ static void ckpt_track_mark_pte(pte_t *ptep, pte_t pte, struct mm_walk *walk,
 		set_bit(_PAGE_BIT_SOFT_DIRTY, (unsigned long *)ptep);
 }
 
-/* The hardware may set the accessed bit meanwhile, but not the dirty one. */
-static int ckpt_track_pte(pte_t *ptep, unsigned long addr, unsigned long end,
-			  struct mm_walk *walk)
+static void ckpt_track_prepare_pte(pte_t *ptep, pte_t pte, struct mm_walk *walk,
+				   unsigned long addr)
 {
-	pte_t pte = READ_ONCE(*ptep);
+	if (!pte_present(pte) ||
+	    (!pte_special(pte) && ckpt_track_is_forced(pte_page(pte))))
+		ckpt_track_mark_pte(ptep, pte, walk, addr);
+}
 
+/* The hardware may set the accessed bit meanwhile, but not the dirty one. */
+static void ckpt_track_renew_pte(pte_t *ptep, pte_t pte, struct mm_walk *walk,
+				 unsigned long addr)
+{
 	if (ckpt_track_marks(walk->vma))
 		ckpt_track_mark_pte(ptep, pte, walk, addr);
 	else if (pte_present(pte) && pte_soft_dirty(pte) && !pte_write(pte) &&
 		 !pte_special(pte) && ckpt_track_may_clear(pte_page(pte)))
 		clear_bit(_PAGE_BIT_SOFT_DIRTY, (unsigned long *)ptep);
+}
+
+static int ckpt_track_pte(pte_t *ptep, unsigned long addr, unsigned long end,
+			  struct mm_walk *walk)
+{
+	const struct ckpt_track_pass *pass = walk->private;
+
+	pass->pte(ptep, READ_ONCE(*ptep), walk, addr);
 	return 0;
+}
+
+/* Mappings that are new since the flag was taken off last. */
+static bool ckpt_track_is_new(struct vm_area_struct *vma)
+{
+	return vma->vm_flags & VM_SOFTDIRTY && ckpt_track_takes(vma);
+}
+
+static int ckpt_track_test_new(unsigned long start, unsigned long end, struct mm_walk *walk)
+{
+	return !walk->vma->anon_vma || !ckpt_track_is_new(walk->vma);
 }
 
 static int ckpt_track_test(unsigned long start, unsigned long end, struct mm_walk *walk)
@@ -266,11 +322,31 @@ static int ckpt_track_test(unsigned long start, unsigned long end, struct mm_wal
 	return !vma->anon_vma || !(ckpt_track_takes(vma) || ckpt_track_marks(vma));
 }
 
+static const struct mm_walk_ops ckpt_track_new_ops = {
+	.test_walk = ckpt_track_test_new,
+	.pmd_entry = ckpt_track_pmd,
+	.pte_entry = ckpt_track_pte,
+};
+
 static const struct mm_walk_ops ckpt_track_ops = {
 	.test_walk = ckpt_track_test,
 	.pmd_entry = ckpt_track_pmd,
 	.pte_entry = ckpt_track_pte,
 };
+
+static int ckpt_track_walk(struct mm_struct *mm, const struct mm_walk_ops *ops,
+			   struct ckpt_track_pass pass)
+{
+	return ckpt_k(walk_page_range)(mm, 0, TASK_SIZE_MAX, ops, &pass);
+}
+
+/* Nothing is believed of a map that no token tells of. */
+static bool ckpt_track_find_forced(struct mm_struct *mm)
+{
+	struct ckpt_track_pass pass = { ckpt_track_prepare_pmd, ckpt_track_prepare_pte };
+
+	return !ckpt_tracked_token(mm) || !ckpt_track_walk(mm, &ckpt_track_new_ops, pass);
+}
 
 /*
  * With VM_SOFTDIRTY fork may copy entries by the batch, with the bit of the first.
@@ -283,15 +359,17 @@ void ckpt_track_prepare(struct mm_struct *mm)
 	VMA_ITERATOR(vmi, mm, 0);
 
 	mmap_write_lock(mm);
-	for_each_vma(vmi, vma)
-		if (vma->vm_flags & VM_SOFTDIRTY && ckpt_track_takes(vma))
-			ckpt_vm_flags_change(vma, 0, VM_SOFTDIRTY);
+	if (ckpt_track_find_forced(mm))		/* else they stay new, and are not believed */
+		for_each_vma(vmi, vma)
+			if (ckpt_track_is_new(vma))
+				ckpt_vm_flags_change(vma, 0, VM_SOFTDIRTY);
 	mmap_write_unlock(mm);
 }
 
 void ckpt_track_begin(struct mm_struct *mm, struct mm_struct *snapshot, u64 *ret_base,
 		      u64 *ret_token)
 {
+	struct ckpt_track_pass pass = { ckpt_track_renew_pmd, ckpt_track_renew_pte };
 	struct vm_area_struct *sentinel;
 	bool ours, quiet;
 	u64 token = 0;
@@ -305,7 +383,7 @@ void ckpt_track_begin(struct mm_struct *mm, struct mm_struct *snapshot, u64 *ret
 	quiet = IS_ENABLED(CONFIG_MEM_SOFT_DIRTY) && ckpt_track_is_quiet(mm);
 	*ret_base = ours && quiet ? ckpt_tracked_token(mm) : 0;
 	if (quiet && ckpt_track_is_ours(mm) &&
-	    !ckpt_k(walk_page_range)(mm, 0, TASK_SIZE_MAX, &ckpt_track_ops, NULL))
+	    !ckpt_track_walk(mm, &ckpt_track_ops, pass))
 		token = get_random_u64() ?: 1;
 	/* Cleared by somebody else: from the next time on it tells again. */
 	sentinel = ckpt_track_sentinel(mm);

@@ -365,6 +365,49 @@ part(exclude_thread)
 	tap_ok(!advances(&shared->n[1], 50), "it is gone");
 }
 
+/* Left out; its exec ends the other threads. */
+static void *execs(void *unused)
+{
+	shared->addr[1] = syscall(SYS_gettid);
+	am_ready();
+	while (!shared->go)
+		sleep_ms(1);
+	execl("/bin/sleep", "sleep", "1000", NULL);
+	return unused;
+}
+
+static void thread_execs(void *unused)
+{
+	pthread_t t;
+
+	(void)unused;
+	pthread_create(&t, NULL, execs, NULL);
+	am_ready();
+	for (;;)
+		pause();
+}
+
+part(exclude_exec)
+{
+	pid_t pid = spawn(thread_execs, NULL);
+	struct ckpt_exclude thread = { .kind = CKPT_EXCLUDE_THREAD };
+	int fd = cap_open();
+	char page[PAGE];
+
+	wait_ready(2);
+	thread.pid = pid;
+	thread.start = shared->addr[1];
+	tap_is(capture(fd, pid, 1, &thread, CKPT_SNAPSHOT_NO_COW), 0, "a thread is left out");
+	shared->go = 1;
+	sleep_ms(500 * slow());
+	tap_is(cap_read(fd, 1, CKPT_PAGES_LIVE, (uintptr_t)&shared & -PAGE, page, PAGE), -ESRCH,
+	       "what its exec has left is not read");
+	tap_is(cap_thaw(fd, 0, NULL), -EBUSY, "its exec has ended the others: the thaw says so");
+	tap_ok(recs_refused(fd, CKPT_R_KILLED, 0), "for that reason");
+	close(fd);
+	reap(pid);
+}
+
 /* --------------------------------------------------------- the executable */
 
 struct span {

@@ -142,16 +142,6 @@ static void large(void *unused)
 	wait_for_ever(unused);
 }
 
-static int target_two(int fd, pid_t a, pid_t b)
-{
-	pid_t roots[] = { a, b };
-	struct ckpt_target arg = {
-		.size = sizeof(arg), .nr_roots = 2, .roots = (uintptr_t)roots,
-	};
-
-	return cap_command(fd, CKPT_IOC_TARGET, &arg);
-}
-
 /* Continues @pid so many ns after it is told to. */
 static pid_t continuer(pid_t pid, uint64_t delay)
 {
@@ -217,7 +207,7 @@ part(continued)
 	int fd = cap_open(), seen = 0, again = 0, bad = 0;
 
 	wait_ready(2);
-	target_two(fd, other, pid);
+	cap_target_two(fd, other, pid);
 	if (cap_freeze(fd, slowly(5000), 60000, NULL) ||
 	    cap_snapshot(fd, CKPT_SNAPSHOT_DRY, &snap) || cap_thaw(fd, 0, NULL))
 		tap_bail("freeze or snapshot");

@@ -112,6 +112,16 @@ int cap_target(int fd, pid_t pid, unsigned int flags)
 	return cap_command(fd, CKPT_IOC_TARGET, &arg);
 }
 
+int cap_target_two(int fd, pid_t first, pid_t second)
+{
+	pid_t roots[] = { first, second };
+	struct ckpt_target arg = {
+		.size = sizeof(arg), .nr_roots = 2, .roots = (uintptr_t)roots,
+	};
+
+	return cap_command(fd, CKPT_IOC_TARGET, &arg);
+}
+
 int cap_freeze(int fd, unsigned int timeout_ms, unsigned int max_pause_ms,
 	       struct ckpt_freeze *ret)
 {

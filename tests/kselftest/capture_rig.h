@@ -41,6 +41,7 @@ int tap_done(void);
 int cap_open(void);
 int cap_command(int fd, unsigned long nr, void *arg);
 int cap_target(int fd, pid_t pid, unsigned int flags);
+int cap_target_two(int fd, pid_t first, pid_t second);
 int cap_freeze(int fd, unsigned int timeout_ms, unsigned int max_pause_ms,
 	       struct ckpt_freeze *ret);
 int cap_snapshot(int fd, unsigned int flags, struct ckpt_snapshot *ret);
@@ -97,5 +98,6 @@ part(exclude_range); part(exclude_fd); part(exclude_thread); part(exclude_exe);
 part(forking); part(continued); part(restarted); part(reaped); part(core); part(freezer);
 part(track_moved); part(limit_of_child); part(cpuset);
 part(rights); part(locks); part(continued_wait); part(small_stack);
+part(killed_early); part(killed_large); part(track_forced); part(exclude_exec);
 
 #endif /* CAPTURE_RIG_H */

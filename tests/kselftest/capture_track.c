@@ -17,7 +17,7 @@
 #define NR	64
 #define TABLE	(2UL << 20)
 
-enum step { STEP_WRITE = 1, STEP_NOTHING, STEP_CLEAR, STEP_REMAP, STEP_MOVE };
+enum step { STEP_WRITE = 1, STEP_NOTHING, STEP_CLEAR, STEP_REMAP, STEP_MOVE, STEP_FORCE };
 
 static void clear_marks(void)
 {
@@ -25,6 +25,18 @@ static void clear_marks(void)
 
 	if (fd < 0 || write(fd, "4", 1) != 1)
 		_exit(1);
+	close(fd);
+}
+
+/* Pages of a mapping that may not be written, as a debugger would write them. */
+static void force(char *p, unsigned int nr)
+{
+	int fd = open("/proc/self/mem", O_RDWR);
+
+	mmap(p, nr * PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	for (unsigned int i = 0; i < nr; i++)
+		if (pwrite(fd, "\xcc", 1, (uintptr_t)p + i * PAGE) != 1)
+			_exit(1);
 	close(fd);
 }
 
@@ -62,6 +74,9 @@ static void writer(void *unused)
 			/* pages of an old mapping where others were */
 			mremap(p + NR * PAGE, 8 * PAGE, 8 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
 			       p + 40 * PAGE);
+			break;
+		case STEP_FORCE:
+			force(p + 30 * PAGE, 4);
 			break;
 		}
 		am_ready();
@@ -199,6 +214,25 @@ part(track_moved)
 	take_step(STEP_MOVE);
 	now = look(fd, false);
 	tap_is(now.clean, 0, "pages that are back are not as in the snapshot between");
+	take_step(STEP_NOTHING);
+	now = look(fd, false);
+	tap_is(now.clean, -1, "from then on they are");
+	close(fd);
+	reap(pid);
+}
+
+part(track_forced)
+{
+	pid_t pid = spawn(writer, NULL);
+	struct seen now;
+	int fd;
+
+	wait_ready(1);
+	fd = cap_frozen(pid, NULL);
+	look(fd, true);
+	take_step(STEP_FORCE);
+	now = look(fd, false);
+	tap_is(now.clean, ~(0xfLL << 30), "pages forced into a new mapping are not clean");
 	take_step(STEP_NOTHING);
 	now = look(fd, false);
 	tap_is(now.clean, -1, "from then on they are");

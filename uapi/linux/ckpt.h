@@ -256,8 +256,8 @@ struct ckpt_thaw {
  * @start: address of the first page
  * @nr_pages: number of 4 KiB pages
  * @flags: CKPT_RUN_*
- * @cookie: identity of the first page; page i has cookie + i.  Equal cookies in
- *	one context are the same physical page.  0 without CKPT_RUN_SHARED.
+ * @cookie: identity of the first page; page i has cookie + i.  A hint: those with equal cookies
+ *	are one page unless it moved meanwhile, so compare.  0 without CKPT_RUN_SHARED.
  */
 struct ckpt_page_run {
 	__u64 start;

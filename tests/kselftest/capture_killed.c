@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * capture_test: processes that are killed while they are looked at, or after that.  It is to be
+ * tried again, and nobody else waits for what they leave behind.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/kselftest/capture_rig.h"
+
+/* ------------------------------------------------------------ killed early */
+
+#define CROWD		300	/* collecting takes a while */
+#define MOMENTS		24
+
+static void *wait_for_ever(void *unused)
+{
+	for (;;)
+		pause();
+	return unused;
+}
+
+static void crowd(void *nr)
+{
+	pthread_attr_t attr;
+	pthread_t t;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 65536);
+	for (long i = 1; i < (long)nr; i++)
+		pthread_create(&t, &attr, wait_for_ever, NULL);
+	am_ready();
+	wait_for_ever(NULL);
+}
+
+/* Kills @pid so many ns after it is told to. */
+static pid_t killer(pid_t pid, uint64_t delay)
+{
+	pid_t helper = fork();
+
+	if (helper)
+		return helper;
+	while (!shared->go)
+		usleep(200);
+	usleep(delay / 1000);
+	kill(pid, SIGKILL);
+	_exit(0);
+}
+
+/* What the snapshot says of two, the second of which is killed at that moment and reaped at once. */
+static int killed_at(pid_t first, long nr_threads, uint64_t delay)
+{
+	pid_t pid, helper;
+	int fd, err;
+
+	shared->ready = 0;
+	shared->go = 0;
+	pid = spawn(crowd, (void *)nr_threads);
+	wait_ready(1);
+	fd = cap_open();
+	cap_target_two(fd, first, pid);
+	if (cap_freeze(fd, slowly(5000), 60000, NULL))
+		tap_bail("freeze");
+	helper = killer(pid, delay);
+	sleep_ms(5);
+	shared->go = 1;			/* it looks every 200 us */
+	err = cap_snapshot(fd, CKPT_SNAPSHOT_DRY, NULL);
+	if (err == -EOPNOTSUPP)
+		recs_refused(fd, CKPT_R__COUNT, 0);
+	close(fd);
+	waitpid(helper, NULL, 0);
+	reap(pid);
+	return err;
+}
+
+part(killed_early)
+{
+	pid_t pid = spawn(crowd, (void *)CROWD);
+	int fd, bad = 0, again = 0;
+	struct ckpt_snapshot snap;
+
+	wait_ready(1);
+	fd = cap_frozen(pid, NULL);
+	if (cap_snapshot(fd, CKPT_SNAPSHOT_DRY, &snap))
+		tap_bail("snapshot");
+	close(fd);
+	signal(SIGCHLD, SIG_IGN);
+	for (int i = 0; i < MOMENTS; i++) {
+		int err = killed_at(pid, i & 1 ? 1 : 20, snap.collect_ns * i / (MOMENTS - 4));
+
+		again += err == -EBUSY;
+		bad += err && err != -EBUSY;
+	}
+	signal(SIGCHLD, SIG_DFL);
+	tap_is(bad, 0, "killed at %d moments: %d to be tried again", MOMENTS, again);
+	tap_ok(again, "one of them is seen");
+	reap(pid);
+}
+
+/* ------------------------------------------------------------ killed, large */
+
+#define LARGE		65536	/* pages; so that to free them takes a while */
+
+static void large(void *unused)
+{
+	char *p = mmap(NULL, LARGE * PAGE, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	madvise(p, LARGE * PAGE, MADV_NOHUGEPAGE);
+	memset(p, 1, LARGE * PAGE);
+	am_ready();
+	wait_for_ever(unused);
+}
+
+/* shared->addr[0]: when it came back from its first long pause */
+static void notices(void *unused)
+{
+	uint64_t last = now_ns(), now;
+
+	(void)unused;
+	am_ready();
+	for (;; last = now) {
+		now = now_ns();
+		if (now - last > 300 * MS && shared->go && !shared->addr[0])
+			shared->addr[0] = now;
+	}
+}
+
+part(killed_large)
+{
+	pid_t pid = spawn(large, NULL), other = spawn(notices, NULL);
+	uint64_t start, end;
+	int fd = cap_open();
+
+	wait_ready(2);
+	cap_target_two(fd, pid, other);
+	if (cap_freeze(fd, slowly(5000), 60000, NULL) || cap_snapshot(fd, CKPT_SNAPSHOT_DRY, NULL))
+		tap_bail("freeze or snapshot");
+	reap(pid);
+	shared->go = 1;
+	sleep_ms(500);
+	start = now_ns();
+	tap_is(cap_thaw(fd, 0, NULL), -EBUSY, "killed after the snapshot");
+	end = now_ns();
+	for (unsigned int i = 0; !shared->addr[0] && i < 5000 * slow(); i++)
+		sleep_ms(1);
+	tap_ok(shared->addr[0] && shared->addr[0] - start < (end - start) / 2,
+	       "the other does not wait until its memory is free: %llu of %llu us",
+	       (unsigned long long)(shared->addr[0] - start) / 1000,
+	       (unsigned long long)(end - start) / 1000);
+	close(fd);
+	reap(other);
+}
