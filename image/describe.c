@@ -38,6 +38,7 @@ const char *describe_type(uint16_t type)
 		[CKPT_REC_CPU] = "CPU",
 		[CKPT_REC_LOCK] = "LOCK",
 		[CKPT_REC_MEMPOLICY] = "MEMPOLICY",
+		[CKPT_REC_TIMER] = "TIMER",
 	};
 
 	type &= (uint16_t)~CKPT_REC_OPTIONAL;
@@ -67,6 +68,7 @@ static bool describe_pair(const struct image_record *rec, char *text)
 	const struct ckpt_rec_lock *lock = describe_as(rec, CKPT_REC_LOCK, struct ckpt_rec_lock);
 	const struct ckpt_rec_mempolicy *policy = describe_as(rec, CKPT_REC_MEMPOLICY,
 							      struct ckpt_rec_mempolicy);
+	const struct ckpt_rec_timer *timer = describe_as(rec, CKPT_REC_TIMER, struct ckpt_rec_timer);
 
 	if (vma)
 		snprintf(text, DESCRIBE_MAX, "VMA %u 0x%012llx", vma->mm_id,
@@ -79,6 +81,8 @@ static bool describe_pair(const struct image_record *rec, char *text)
 	else if (lock)
 		snprintf(text, DESCRIBE_MAX, "LOCK %d %llu", lock->file,
 			 (unsigned long long)lock->start);
+	else if (timer)
+		snprintf(text, DESCRIBE_MAX, "TIMER %d %d", timer->pid, timer->id);
 	else if (policy && policy->tid)
 		snprintf(text, DESCRIBE_MAX, "MEMPOLICY %d", policy->tid);
 	else if (policy)

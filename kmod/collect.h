@@ -76,7 +76,8 @@ int ckpt_collect_sigpending(struct ckpt_collect *c, struct task_struct *task, s3
 
 /* timers.c */
 void ckpt_collect_itimers(struct task_struct *task, struct ckpt_rec_proc *rec);
-void ckpt_check_timers(struct ckpt_collect *c, struct task_struct *task);
+/* posix_timers.c: TIMER of each */
+int ckpt_collect_timers(struct ckpt_collect *c, struct task_struct *task, s32 pid);
 
 /* mm.c, vma.c: MM and its VMAs */
 /* NULL: it has none any more. */

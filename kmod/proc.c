@@ -397,12 +397,13 @@ int ckpt_collect_proc(struct ckpt_collect *c, struct ckpt_proc *proc)
 	ckpt_proc_limits(alive, rec);
 	ckpt_proc_fs(c, proc, rec);
 	ckpt_collect_itimers(alive, rec);
-	ckpt_check_timers(c, alive);
 	err = ckpt_proc_objects(c, alive, rec);
 	if (!err)
 		err = ckpt_proc_members(c, proc);
 	if (!err)
 		err = ckpt_collect_sigactions(c, alive, rec->pid);
+	if (!err)
+		err = ckpt_collect_timers(c, alive, rec->pid);
 	if (!err)
 		err = ckpt_collect_sigpending(c, alive, rec->pid, rec);
 	return err;

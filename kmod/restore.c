@@ -57,6 +57,7 @@ static void ckpt_restore_side_free(void *data)
 
 	list_for_each_entry_safe(sig, next, &side->signals, link)
 		kfree(sig);
+	ckpt_restore_timers_free(side);
 	kfree(side->proc);
 	kfree(side);
 }
@@ -80,6 +81,7 @@ static struct ckpt_thread *ckpt_restore_thread_alloc(void)
 		return NULL;
 	}
 	INIT_LIST_HEAD(&side->signals);
+	INIT_LIST_HEAD(&side->timers);
 	side->sigpending_limit = RLIM_INFINITY;
 	thread->side = side;
 	thread->side_free = ckpt_restore_side_free;
@@ -224,6 +226,7 @@ static u32 ckpt_rec_min_len(u16 type)
 	case CKPT_REC_VMA:		return sizeof(struct ckpt_rec_vma);
 	case CKPT_REC_FD:		return sizeof(struct ckpt_rec_fd);
 	case CKPT_REC_LOCK:		return sizeof(struct ckpt_rec_lock);
+	case CKPT_REC_TIMER:		return sizeof(struct ckpt_rec_timer);
 	case CKPT_REC_MEMPOLICY:	return sizeof(struct ckpt_rec_mempolicy);
 	default:			return 0;
 	}
@@ -278,6 +281,8 @@ static int ckpt_rec_apply(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
 		return ckpt_restore_sigactions(thread, (const void *)hdr);
 	case CKPT_REC_SIGPENDING:
 		return ckpt_restore_signal(thread, (const void *)hdr);
+	case CKPT_REC_TIMER:
+		return ckpt_restore_timer(thread, (const void *)hdr);
 	case CKPT_REC_XSTATE:
 		xstate = (const void *)hdr;
 		if (xstate->size > hdr->len - sizeof(*xstate))

@@ -66,6 +66,8 @@ struct ckpt_restore_thread {
 	struct ckpt_rec_proc *proc;	/* of the thread that PROC was given for, or NULL */
 	struct list_head signals;	/* struct ckpt_restore_signal */
 	unsigned int nr_signals;
+	struct list_head timers;	/* struct ckpt_restore_timer, with @proc */
+	unsigned int nr_timers;
 	unsigned long sigpending_limit;	/* with @proc: the process's, while signals are queued */
 	struct ckpt_clock_deltas deltas;
 	bool has_rec;
@@ -125,6 +127,10 @@ int ckpt_restore_thread(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
 			const struct ckpt_rec_thread *rec);
 int ckpt_restore_signal(struct ckpt_thread *thread,
 			const struct ckpt_rec_sigpending *rec);
+/* restore_timers.c */
+int ckpt_restore_timer(struct ckpt_thread *thread, const struct ckpt_rec_timer *rec);
+void ckpt_restore_timers_free(struct ckpt_restore_thread *side);
+void ckpt_leave_posix_timers(const struct ckpt_restore_thread *side);
 int ckpt_restore_regs(struct ckpt_thread *thread, const u64 *regs);
 int ckpt_restore_xstate(struct ckpt_thread *thread, const void *xstate, u32 size);
 

@@ -10,7 +10,6 @@
  */
 #include <linux/mempolicy.h>
 #include <linux/mm.h>
-#include <linux/mman.h>
 #include <linux/nodemask.h>
 #include <linux/syscalls.h>
 #include <linux/uaccess.h>
@@ -73,7 +72,6 @@ static long ckpt_mempolicy_set(const struct ckpt_vma_item *item, unsigned long p
 	return err == -EINVAL ? 0 : err;
 }
 
-/* The flags keep the page from becoming one with a neighbour, and so with its history. */
 int ckpt_mempolicies_set(struct ckpt_mm_job *job)
 {
 	unsigned long page;
@@ -82,9 +80,7 @@ int ckpt_mempolicies_set(struct ckpt_mm_job *job)
 
 	if (!job->nr_policies)
 		return 0;
-	current->mm->def_flags = VM_DONTCOPY | VM_WIPEONFORK;
-	page = vm_mmap(NULL, 0, PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, 0);
-	current->mm->def_flags = 0;
+	page = ckpt_scratch_map();
 	if (IS_ERR_VALUE(page))
 		return page;
 	for (i = 0; i < job->nr && !err; i++) {
@@ -94,7 +90,7 @@ int ckpt_mempolicies_set(struct ckpt_mm_job *job)
 		err = ckpt_mempolicy_set(&job->items[i], page);
 		cond_resched();
 	}
-	return vm_munmap(page, PAGE_SIZE) ?: err;
+	return ckpt_scratch_unmap(page) ?: err;
 }
 #else
 int ckpt_mempolicies_set(struct ckpt_mm_job *job)

@@ -13,6 +13,7 @@
 #include <linux/fs.h>
 #include <linux/membarrier.h>
 #include <linux/mm.h>
+#include <linux/mman.h>
 #include <linux/mount.h>
 #include <linux/personality.h>
 #include <linux/sched/coredump.h>
@@ -96,6 +97,22 @@ static int ckpt_mm_set_exe(const struct ckpt_ctx *ctx, const struct ckpt_rec_mm 
 	if (err)
 		return err;
 	return ckpt_k(replace_mm_exe_file)(current->mm, exe);
+}
+
+/* The flags keep the page from becoming one with a neighbour, and so with its history. */
+unsigned long ckpt_scratch_map(void)
+{
+	unsigned long page, flags = current->mm->def_flags;
+
+	current->mm->def_flags = VM_DONTCOPY | VM_WIPEONFORK;
+	page = vm_mmap(NULL, 0, PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, 0);
+	current->mm->def_flags = flags;
+	return page;
+}
+
+int ckpt_scratch_unmap(unsigned long page)
+{
+	return vm_munmap(page, PAGE_SIZE);
 }
 
 static void ckpt_mm_set_fields(const struct ckpt_rec_mm *rec)

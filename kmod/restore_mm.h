@@ -37,6 +37,13 @@ unsigned long ckpt_vma_prot(const struct ckpt_rec_vma *rec);
 /* Make all mappings in current's empty address space. */
 int ckpt_vmas_map(struct ckpt_mm_job *job);
 
+/*
+ * A page of current's user memory, for what only a system call can do; of a process that has
+ * been built nothing is changed, when it is unmapped again.
+ */
+unsigned long ckpt_scratch_map(void);
+int ckpt_scratch_unmap(unsigned long page);
+
 /* restore_mempolicy.c: the records behind those of the mappings; what they say, in current. */
 int ckpt_mempolicies_collect(struct ckpt_mm_job *job, struct ckpt_rec_stream *stream);
 int ckpt_mempolicies_set(struct ckpt_mm_job *job);

@@ -14,6 +14,8 @@
 #include "compat/ksyms.h"
 #include "records.h"
 
+#define CKPT_SIGQUEUE_PREALLOC	1	/* kernel/signal.c has it */
+
 struct ckpt_pending_signal {
 	int signo;
 	bool has_info;
@@ -45,6 +47,12 @@ int ckpt_collect_sigactions(struct ckpt_collect *c, struct task_struct *task, s3
 	}
 	unlock_task_sighand(task, &flags);
 	return 0;
+}
+
+/* Of a POSIX timer, whose record says it: see posix_timers.c. What a program queues is not so allocated. */
+static bool ckpt_pending_is_timers(const struct sigqueue *q)
+{
+	return q->flags & CKPT_SIGQUEUE_PREALLOC && q->info.si_code == SI_TIMER;
 }
 
 static unsigned int ckpt_pending_count(struct task_struct *task,
@@ -82,6 +90,8 @@ static unsigned int ckpt_pending_copy(struct task_struct *task,
 		     !hrtimer_active(&task->signal->real_timer);
 	list_for_each_entry(q, &pending->list, list) {
 		sigaddset(&queued, q->info.si_signo);
+		if (ckpt_pending_is_timers(q))
+			continue;
 		if (n == max)
 			break;
 		out[n].signo = q->info.si_signo;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Timers of a process: interval timers, and the kinds that are refused.
+ * Interval timers of a process; see posix_timers.c for the others.
  *
  * Runs on a frozen process: its timers tick on and may fire meanwhile, but nobody
  * sets them.  What is recorded is what was left at this instant; a timer about to
  * fire is recorded as armed, never as unarmed.  Nothing is changed here.
  */
 #include <linux/hrtimer.h>
-#include <linux/posix-timers.h>
 #include <linux/sched/cputime.h>
 #include <linux/sched/signal.h>
 
@@ -50,10 +49,4 @@ void ckpt_collect_itimers(struct task_struct *task, struct ckpt_rec_proc *rec)
 	ckpt_itimer_cpu(&signal->it[CPUCLOCK_PROF], used.utime + used.stime,
 			&rec->itimer[2]);
 	unlock_task_sighand(task, &flags);
-}
-
-void ckpt_check_timers(struct ckpt_collect *c, struct task_struct *task)
-{
-	if (ckpt_has_posix_timers(task->signal))
-		ckpt_refuse(c->cap, CKPT_R_POSIX_TIMER, task, 0, "timer_create");
 }

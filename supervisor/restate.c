@@ -233,6 +233,39 @@ static int restate_thread(struct restate *s, const struct state_thread *thread)
 	return ret ? no_memory(s) : call(s, thread->rec->tid, "a thread");
 }
 
+/* One to a thread that is gone, or left out, signals nobody. */
+static int add_timer(struct restate *s, const struct state_proc *proc, const struct ckpt_rec_timer *rec)
+{
+	struct ckpt_rec_timer *to = append(s, rec->hdr.len);
+	const struct state_thread *thread;
+
+	if (!to)
+		return -ENOMEM;
+	memcpy(to, rec, rec->hdr.len);
+	if (!(to->notify & SIGEV_THREAD_ID))
+		return 0;
+	thread = state_thread_find(s->files->state, to->tid);
+	if (!thread || thread->proc != proc) {
+		to->notify = SIGEV_NONE;
+		to->tid = 0;
+	}
+	return 0;
+}
+
+static int restate_timers(struct restate *s, const struct state_proc *proc)
+{
+	const struct ckpt_rec_timer *rec = proc->timers;
+	int ret = 0;
+
+	for (unsigned int i = 0; !ret && i < proc->nr_timers; i++) {
+		ret = add_timer(s, proc, rec);
+		rec = (const void *)((const char *)rec + rec->hdr.len);
+	}
+	if (ret)
+		return no_memory(s);
+	return proc->nr_timers ? call(s, tid_of(proc), "the timers") : 0;
+}
+
 int restate_proc(struct restate *s, const struct state_proc *proc)
 {
 	struct ckpt_rec_proc *rec = append(s, sizeof(*rec));
@@ -253,6 +286,8 @@ int restate_proc(struct restate *s, const struct state_proc *proc)
 	if (copy(s, &proc->sigactions->hdr))
 		return no_memory(s);
 	ret = call(s, tid_of(proc), "the signal actions");
+	if (!ret)
+		ret = restate_timers(s, proc);
 	for (unsigned int i = 0; !ret && i < proc->nr_threads; i++)
 		ret = restate_thread(s, &proc->threads[i]);
 	return ret;

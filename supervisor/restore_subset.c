@@ -335,6 +335,7 @@ static bool record_stays(struct subset *s, const struct ckpt_rec_hdr *hdr)
 	case CKPT_REC_GROUPS:
 	case CKPT_REC_SIGACTIONS:
 	case CKPT_REC_SIGPENDING:
+	case CKPT_REC_TIMER:
 		return s->stays;
 	case CKPT_REC_MM:
 		return state_mm_find(state, ((const struct ckpt_rec_mm *)rec)->mm_id)->user & STAYS;

@@ -45,6 +45,8 @@ struct state_proc {
 	struct state_file *cwd;		/* NULL: zombie */
 	struct state_file *root;	/* NULL: zombie */
 	const struct ckpt_rec_sigactions *sigactions;	/* NULL: zombie */
+	const struct ckpt_rec_timer *timers;	/* one behind the other in the stream; NULL: none */
+	unsigned int nr_timers;
 	const struct ckpt_rec_sigpending **pending;	/* shared queue, in order */
 	unsigned int nr_pending;
 	uint64_t user;

@@ -171,6 +171,21 @@ static int add_sigpending(struct state_parser *p, const struct ckpt_rec_hdr *hdr
 	return 0;
 }
 
+static int add_timer(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
+{
+	const struct ckpt_rec_timer *rec = (const void *)hdr;
+
+	if (!p->proc || p->proc->rec->pid != rec->pid)
+		return state_fail(p, -EBADMSG, "timer %d away from process %d", rec->id, rec->pid);
+	if (!p->proc->timers)
+		p->proc->timers = rec;
+	else if (p->timers_end != hdr)
+		return state_fail(p, -EBADMSG, "timers of %d are not in one place", rec->pid);
+	p->timers_end = (const char *)hdr + hdr->len;
+	p->proc->nr_timers++;
+	return 0;
+}
+
 static int add_mm(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 {
 	const struct ckpt_rec_mm *rec = (const void *)hdr;
@@ -378,6 +393,7 @@ static const struct record_type record_types[] = {
 	{ CKPT_REC_GROUPS, sizeof(struct ckpt_rec_groups), add_groups },
 	{ CKPT_REC_SIGACTIONS, sizeof(struct ckpt_rec_sigactions), add_sigactions },
 	{ CKPT_REC_SIGPENDING, sizeof(struct ckpt_rec_sigpending), add_sigpending },
+	{ CKPT_REC_TIMER, sizeof(struct ckpt_rec_timer), add_timer },
 	{ CKPT_REC_MM, sizeof(struct ckpt_rec_mm), add_mm },
 	{ CKPT_REC_VMA, sizeof(struct ckpt_rec_vma), add_vma },
 	{ CKPT_REC_MEMPOLICY, sizeof(struct ckpt_rec_mempolicy), add_mempolicy },

@@ -26,6 +26,7 @@ struct state_parser {
 	struct state_proc *proc;	/* the record belongs to this process, */
 	struct state_thread *thread;	/* this thread, */
 	struct state_mm *mm;		/* this map: what came last */
+	const void *timers_end;		/* behind the last TIMER */
 	const void *buf;
 	size_t offset;
 	struct state_error *error;

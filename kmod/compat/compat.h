@@ -65,9 +65,11 @@ static inline u32 ckpt_futex_flags_in(u32 flags)
 
 /* A hash list since 6.10. Drop when minimum >= 6.10 */
 #ifdef CKPT_HAVE_POSIX_TIMERS_HLIST
-#define ckpt_has_posix_timers(sig)	(!hlist_empty(&(sig)->posix_timers))
+#define ckpt_for_each_posix_timer(timer, sig) \
+	hlist_for_each_entry(timer, &(sig)->posix_timers, list)
 #else
-#define ckpt_has_posix_timers(sig)	(!list_empty(&(sig)->posix_timers))
+#define ckpt_for_each_posix_timer(timer, sig) \
+	list_for_each_entry(timer, &(sig)->posix_timers, list)
 #endif
 
 /* Capabilities are one 64-bit word since 6.3. Drop when minimum >= 6.3. */

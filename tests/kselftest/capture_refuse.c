@@ -289,7 +289,7 @@ static void has_timer(void)
 {
 	timer_t t;
 
-	timer_create(CLOCK_MONOTONIC, NULL, &t);
+	timer_create(CLOCK_PROCESS_CPUTIME_ID, NULL, &t);
 }
 static void has_shm(void)
 {

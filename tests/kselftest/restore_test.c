@@ -460,7 +460,7 @@ int main(int argc, char **argv)
 		{ "thp", test_thp }, { "share", test_share },
 		{ "share_thp", test_share_thp }, { "beside", test_beside },
 		{ "killed", test_killed }, { "robust", test_robust },
-		{ "signals", test_signals },
+		{ "signals", test_signals }, { "timers", test_timers },
 		{ "fatal", test_fatal_signal }, { "alarm", test_alarm },
 		{ "stopped", test_stopped }, { "groups", test_groups },
 		{ "zombie", test_zombie },

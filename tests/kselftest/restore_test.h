@@ -32,6 +32,7 @@ void test_killed(void);
 void test_robust(void);
 /* restore_test_proc.c */
 void test_signals(void);
+void test_timers(void);
 void test_fatal_signal(void);
 void test_alarm(void);
 void test_stopped(void);

@@ -4,12 +4,14 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/kselftest/restore_rig.h"
@@ -56,6 +58,68 @@ static void noisy(struct helper *self)
 	sigprocmask(SIG_BLOCK, &all, NULL);
 	kill(getpid(), SIGUSR2);
 	usleep(20000);
+}
+
+static struct ckpt_rec_timer timer_of(int id)
+{
+	return (struct ckpt_rec_timer){
+		.id = id, .clock = CLOCK_MONOTONIC, .notify = SIGEV_SIGNAL, .signo = SIGUSR1,
+		.sigev_value = 7, .value_ns = 1000000000000ULL, .interval_ns = 50000000,
+	};
+}
+
+static int timer_try(struct rig *rig, struct ckpt_rec_timer timer)
+{
+	struct ckpt_rec_timer *rec;
+	struct recs recs = {};
+	int ret;
+
+	rec = recs_add(&recs, CKPT_REC_TIMER, sizeof(*rec));
+	timer.hdr = rec->hdr;
+	*rec = timer;
+	ret = rig_state(rig, rig->helpers[0].pid, &recs, &(__u64){ 0 });
+	recs_done(&recs);
+	return ret;
+}
+
+#define TIMER_BAD(rig, want, statement, what) do {		\
+	struct ckpt_rec_timer timer = timer_of(9);		\
+	statement;						\
+	tap_is(timer_try(rig, timer), want, what);		\
+} while (0)
+
+void test_timers(void)
+{
+	struct recs recs = {};
+	struct rig rig;
+	pid_t pid;
+
+	tap_note("POSIX timers");
+	rig_open(&rig);
+	rig_add(&rig, -1, 1, NULL);
+	rig_start(&rig);
+	pid = rig.helpers[0].pid;
+	rig_basic_mm(&rig, pid, NULL, NULL);
+	TIMER_BAD(&rig, -EINVAL, (void)timer, "before its process");
+	recs_proc(&recs);
+	tap_is(rig_state(&rig, pid, &recs, NULL), 0, "the process");
+	recs_done(&recs);
+	TIMER_BAD(&rig, -EINVAL, timer.id = -1, "no number");
+	TIMER_BAD(&rig, -EINVAL, timer.clock = CLOCK_PROCESS_CPUTIME_ID, "processor time");
+	TIMER_BAD(&rig, -EINVAL, timer.flags = 2, "unknown flag");
+	TIMER_BAD(&rig, -EINVAL, timer.flags = CKPT_TIMER_ABSOLUTE, "no such absolute time");
+	TIMER_BAD(&rig, -EINVAL, timer.value_ns = 1ULL << 63, "too far away");
+	TIMER_BAD(&rig, -EINVAL, timer.overrun = -1, "less than no overrun");
+	TIMER_BAD(&rig, -EINVAL, timer.signo = 65, "no signal");
+	TIMER_BAD(&rig, -EINVAL, timer.notify = 77, "no way to tell");
+	TIMER_BAD(&rig, -EINVAL, timer.notify = SIGEV_THREAD_ID; timer.tid = 1,
+		  "a thread that is not its own");
+	TIMER_BAD(&rig, 0, timer.id = 5, "with a gap before it");
+	TIMER_BAD(&rig, 0, timer.id = 3, "and one in the gap");
+	TIMER_BAD(&rig, -EEXIST, timer.id = 5, "a number twice");
+	tap_ok(proc_line(pid, "timers", "ID: 5", NULL, 0) && proc_line(pid, "timers", "ID: 3", NULL, 0),
+	       "they are there");
+	rig_close(&rig);
 }
 
 void test_signals(void)

@@ -32,6 +32,14 @@ static void add_mempolicy(struct stream *s, int tid, uint32_t mm_id, uint64_t st
 }
 
 /* 100 ── 110 (2 threads, shares mm 1's table) ── 120 zombie;  100 ── 130 */
+static void add_timer(struct stream *s, int pid, int id)
+{
+	struct ckpt_rec_timer *rec = stream_add(s, CKPT_REC_TIMER, sizeof(*rec), NULL, 0);
+
+	rec->pid = pid;
+	rec->id = id;
+}
+
 static void good_tree(struct stream *s)
 {
 	struct ckpt_rec_sigpending *pending;
@@ -46,6 +54,8 @@ static void good_tree(struct stream *s)
 	stream_zombie(s, 120, 110, 0x300);
 	stream_proc(s, 130, 100, 1, 1, 1);
 	add_mempolicy(s, 130, 0, 0);
+	add_timer(s, 130, 4);
+	add_timer(s, 130, 7);
 	stream_mm(s, 1, 100, 2);
 	stream_vma(s, 1, VMA_A, VMA_A + 0x2000, CKPT_VMA_FILE_PRIVATE, CKPT_VM_READ, 2);
 	stream_vma(s, 1, VMA_B, VMA_B + 0x1000, CKPT_VMA_ANON, CKPT_VM_READ, 0);
@@ -121,6 +131,9 @@ static void test_good(void **unused)
 	assert_int_equal(proc->mm->vmas[1].mempolicy->nodes[0], 1);
 	assert_int_equal(proc->threads[0].mempolicy->tid, 130);
 	assert_null(state_thread_find(state, 111)->mempolicy);
+	assert_int_equal(proc->nr_timers, 2);
+	assert_int_equal(proc->timers->id, 4);
+	assert_int_equal(proc->timers[1].id, 7);
 	assert_int_equal(state->nr_locks, 2);
 	assert_ptr_equal(state->locks[0].file, state_file_find(state, 4));
 	assert_ptr_equal(state->locks[0].table, proc->fdtable);
@@ -226,6 +239,7 @@ static void test_rejected(void **unused)
 	SPOIL(CKPT_REC_MEMPOLICY, ckpt_rec_mempolicy, 1, rec->mm_id = 2);
 	SPOIL(CKPT_REC_MEMPOLICY, ckpt_rec_mempolicy, 1, rec->start = VMA_A);
 	SPOIL(CKPT_REC_MEMPOLICY, ckpt_rec_mempolicy, 1, rec->tid = 130);
+	SPOIL(CKPT_REC_TIMER, ckpt_rec_timer, 0, rec->pid = 110);
 	SPOIL(CKPT_REC_FD, ckpt_rec_fd, 0, rec->fd = 0);
 	SPOIL(CKPT_REC_FD, ckpt_rec_fd, 0, rec->file = 99);
 	SPOIL(CKPT_REC_FD, ckpt_rec_fd, 0, rec->files_id = 9);

@@ -49,7 +49,7 @@
  *   read(2) after CKPT_IOC_SNAPSHOT yields a stream of records, each a struct
  *   ckpt_rec_hdr followed by its payload, 8-byte aligned, in this order:
  *   SYSTEM, CPU, then per process PROC, its THREADs (leader first; each followed by
- *   its XSTATE, GROUPS, MEMPOLICY if it has one, and SIGPENDING), SIGACTIONS, SIGPENDING (shared);
+ *   its XSTATE, GROUPS, MEMPOLICY if it has one, and SIGPENDING), SIGACTIONS, TIMERs, SIGPENDING (shared);
  *   then per memory map MM and its VMAs in address order, each followed by its MEMPOLICY if it has
  *   one; then FDs; then FILEs, each followed by its LOCKs, and PIPEs.  A reader skips what it does
  *   not know only if CKPT_REC_OPTIONAL is set in the type.  lseek(2) to 0 rewinds.
@@ -412,9 +412,9 @@ struct ckpt_restore_wait {
  *   - FDs: the whole table, once per table; what was open is closed (a single
  *     FD with fd and file -1: an empty table). Then the POSIX LOCKs that the table owns:
  *     -EAGAIN if somebody else holds one of them;
- *   - SIGACTIONS; PROC (pgid, sid, tty, ITIMER_REAL, flags); once per process;
- *   - THREAD, with XSTATE and its SIGPENDINGs; shared SIGPENDINGs go with the
- *     leader's;
+ *   - SIGACTIONS; PROC (pgid, sid, tty, ITIMER_REAL, flags); once per process; TIMERs of
+ *     the thread that PROC was given for, after its memory map and before its limits;
+ *   - THREAD, with XSTATE and its SIGPENDINGs; shared SIGPENDINGs go with the leader's;
  *   - PROC of a zombie, @pid, whose parent has entered: pgid, sid, and of
  *     exit_code the bit that it left a core; the rest must be right already.
  */

@@ -31,6 +31,7 @@ enum ckpt_rec_type {
 	CKPT_REC_CPU = 14,	/* CKPT_REC_OPTIONAL: what was captured before there was one has none */
 	CKPT_REC_LOCK = 15,
 	CKPT_REC_MEMPOLICY = 16,
+	CKPT_REC_TIMER = 17,
 };
 
 /**
@@ -270,6 +271,36 @@ struct ckpt_rec_sigactions {
 	__s32 pid;
 	__u32 pad;
 	struct ckpt_sigaction sa[64];
+};
+
+#define CKPT_TIMERS_MAX		65536	/* of a process */
+#define CKPT_TIMER_ABSOLUTE	(1U << 0)	/* @value_ns is a time of CLOCK_REALTIME */
+
+/**
+ * struct ckpt_rec_timer - one POSIX timer of a process
+ * @clock: CLOCK_REALTIME, _MONOTONIC, _BOOTTIME or _TAI
+ * @notify, @signo, @sigev_value: as timer_create(2) has them; @tid: with SIGEV_THREAD_ID,
+ *	0: that thread is gone
+ * @value_ns: until it expires; 0: it is not armed; 1: at once, too, as its signal was pending,
+ *	which is in no other record
+ * @overrun: expirations that the next signal will tell of beyond its own
+ * @overrun_last: what timer_getoverrun(2) answers
+ */
+struct ckpt_rec_timer {
+	struct ckpt_rec_hdr hdr;
+	__s32 pid;
+	__s32 id;
+	__u32 clock;
+	__u32 notify;
+	__s32 signo;
+	__s32 tid;
+	__u32 flags;
+	__u32 pad;
+	__u64 sigev_value;
+	__u64 value_ns;
+	__u64 interval_ns;
+	__s64 overrun;
+	__s64 overrun_last;
 };
 
 /* SIGPENDING: one queued signal, in queue order; siginfo as the kernel's

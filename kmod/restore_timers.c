@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * POSIX timers, from their records: made with the process state, armed when the process
+ * leaves the park, as the time in between is not the program's.
+ *
+ * timer_create(2) itself makes them, in the process, which has its memory by then: a page is mapped
+ * for what it reads and answers. The kernel gives numbers in a row, from one that is kept for
+ * each process, so the wanted one is put there.
+ */
+#include <linux/mm.h>
+#include <linux/mman.h>
+#include <linux/posix-timers.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/syscalls.h>
+#include <linux/uaccess.h>
+
+#include "compat/ksyms.h"
+#include "context.h"
+#include "restore.h"
+#include "restore_mm.h"
+#include "thread.h"
+
+struct ckpt_restore_timer {
+	struct list_head link;		/* ckpt_restore_thread.timers */
+	struct ckpt_rec_timer rec;
+};
+
+/* What timer_create() and its caller exchange. */
+struct ckpt_timer_words {
+	struct sigevent event;
+	timer_t id;
+};
+
+static bool ckpt_timer_ok(const struct ckpt_rec_timer *rec)
+{
+	return rec->id >= 0 && rec->value_ns <= KTIME_MAX && rec->interval_ns <= KTIME_MAX &&
+	       !(rec->flags & ~CKPT_TIMER_ABSOLUTE) &&
+	       (!(rec->flags & CKPT_TIMER_ABSOLUTE) || rec->clock == CLOCK_REALTIME) &&
+	       rec->overrun >= 0 && rec->overrun_last >= 0 &&
+	       (rec->clock == CLOCK_REALTIME || rec->clock == CLOCK_MONOTONIC ||
+		rec->clock == CLOCK_BOOTTIME || rec->clock == CLOCK_TAI);
+}
+
+static long ckpt_timer_call(const struct ckpt_rec_timer *rec, unsigned long page)
+{
+	struct ckpt_timer_words __user *user = (void __user *)page;
+	struct ckpt_timer_words words = {
+		.event = {
+			.sigev_value.sival_ptr = (void __user *)rec->sigev_value,
+			.sigev_signo = rec->signo,
+			.sigev_notify = rec->notify,
+			._sigev_un._tid = rec->tid,
+		},
+	};
+	const struct pt_regs regs = {
+		.di = rec->clock,
+		.si = (unsigned long)&user->event,
+		.dx = (unsigned long)&user->id,
+	};
+	long err;
+
+	if (copy_to_user(user, &words, sizeof(words)))
+		return -EFAULT;
+	spin_lock_irq(&ckpt_sighand_of(current)->siglock);
+	current->signal->next_posix_timer_id = rec->id;
+	spin_unlock_irq(&ckpt_sighand_of(current)->siglock);
+	err = ckpt_k(__x64_sys_timer_create)(&regs);
+	if (!err && copy_from_user(&words.id, &user->id, sizeof(words.id)))
+		err = -EFAULT;
+	return err ? err : words.id == rec->id ? 0 : -EEXIST;
+}
+
+/* An action. */
+static int ckpt_timer_make(struct ckpt_thread *thread, void *arg)
+{
+	unsigned long page = ckpt_scratch_map();
+	long err;
+
+	if (IS_ERR_VALUE(page))
+		return page;
+	err = ckpt_timer_call(arg, page);
+	return ckpt_scratch_unmap(page) ?: err;
+}
+
+int ckpt_restore_timer(struct ckpt_thread *thread, const struct ckpt_rec_timer *rec)
+{
+	struct ckpt_restore_thread *side = thread->side;
+	struct ckpt_restore_timer *timer;
+	int err;
+
+	if (!side->proc || !ckpt_timer_ok(rec))
+		return -EINVAL;
+	if (side->nr_timers >= CKPT_TIMERS_MAX)
+		return -ENOSPC;
+	timer = kmalloc(sizeof(*timer), GFP_KERNEL_ACCOUNT);
+	if (!timer)
+		return -ENOMEM;
+	timer->rec = *rec;
+	err = ckpt_thread_run(thread, ckpt_timer_make, &timer->rec);
+	if (err) {
+		kfree(timer);
+		return err;
+	}
+	list_add_tail(&timer->link, &side->timers);
+	side->nr_timers++;
+	return 0;
+}
+
+void ckpt_restore_timers_free(struct ckpt_restore_thread *side)
+{
+	struct ckpt_restore_timer *timer, *next;
+
+	list_for_each_entry_safe(timer, next, &side->timers, link)
+		kfree(timer);
+}
+
+/* With RCU, which holds it. */
+static struct k_itimer *ckpt_timer_find(s32 id)
+{
+	struct k_itimer *timer, *found = NULL;
+
+	spin_lock_irq(&ckpt_sighand_of(current)->siglock);
+	ckpt_for_each_posix_timer(timer, current->signal)
+		if (timer->it_id == id)
+			found = timer;
+	spin_unlock_irq(&ckpt_sighand_of(current)->siglock);
+	return found;
+}
+
+/* With it_lock. Another thread of the program may run already, and have set it or deleted it. */
+static void ckpt_timer_arm(struct k_itimer *timer, const struct ckpt_rec_timer *rec)
+{
+	struct itimerspec64 value = {
+		.it_value = ns_to_timespec64(rec->value_ns),
+		.it_interval = ns_to_timespec64(rec->interval_ns),
+	};
+
+	if (timer->it_signal != current->signal || timer->it_active)
+		return;
+	ckpt_k(common_timer_set)(timer, rec->flags & CKPT_TIMER_ABSOLUTE ? TIMER_ABSTIME : 0,
+				 &value, NULL);
+	timer->it_overrun = rec->overrun - 1;
+	timer->it_overrun_last = rec->overrun_last;
+}
+
+void ckpt_leave_posix_timers(const struct ckpt_restore_thread *side)
+{
+	const struct ckpt_restore_timer *item;
+	struct k_itimer *timer;
+	unsigned long flags;
+
+	list_for_each_entry(item, &side->timers, link) {
+		rcu_read_lock();
+		timer = ckpt_timer_find(item->rec.id);
+		if (timer) {
+			spin_lock_irqsave(&timer->it_lock, flags);
+			ckpt_timer_arm(timer, &item->rec);
+			spin_unlock_irqrestore(&timer->it_lock, flags);
+		}
+		rcu_read_unlock();
+	}
+}
