@@ -3,9 +3,12 @@
  * POSIX timers of a process, into records. restore_timers.c is the way back.
  *
  * Nobody makes or deletes timers of a frozen process, but it may be killed, and then its timers go.
- * So the list is read under siglock and what is in it is held by RCU, as a timer's own lock comes
- * before siglock. The signal of a timer is part of it and cannot be queued by anybody else: one that
- * is pending is no SIGPENDING record, but a timer that expires again at once.
+ * So the list is read under siglock, and what is in it is held by RCU, as a timer's own lock comes
+ * before siglock; what hangs on a timer is there until it is deleted.
+ *
+ * The signal of a timer is a part of it, and is in no SIGPENDING record. It is pending in one
+ * of two ways: taking it arms the timer again, which so is one that expires at once; or it is old,
+ * of one that expires once or has been set since, and the timer may be armed as well.
  */
 #include <linux/hrtimer.h>
 #include <linux/posix-timers.h>
@@ -35,7 +38,7 @@ static unsigned int ckpt_timers_count(struct task_struct *task)
 
 /* With RCU, which is what holds them. */
 static unsigned int ckpt_timers_look(struct task_struct *task, struct k_itimer **seen,
-				     unsigned int max)
+				     unsigned int max, s32 *next_id)
 {
 	struct k_itimer *timer;
 	unsigned int n = 0;
@@ -43,6 +46,7 @@ static unsigned int ckpt_timers_look(struct task_struct *task, struct k_itimer *
 
 	if (!ckpt_lock_sighand(task, &flags))
 		return 0;
+	*next_id = task->signal->next_posix_timer_id;
 	ckpt_for_each_posix_timer(timer, task->signal) {
 		if (n == max)
 			break;
@@ -58,45 +62,96 @@ static bool ckpt_timer_clock_ok(clockid_t clock)
 	       clock == CLOCK_TAI;
 }
 
-/* How often it would have expired by now, had its signal been taken. */
-static s64 ckpt_timer_missed(const struct k_itimer *timer, s64 left)
+static bool ckpt_timer_is_date(const struct hrtimer *expiry)
 {
-	return timer->it_interval && left < 0 ? div64_s64(-left, timer->it_interval) : 0;
+	return expiry->base->clockid == CLOCK_REALTIME;
+}
+
+/* How often it would have expired by now, had its signal been taken. */
+static s64 ckpt_timer_missed(s64 interval, s64 left)
+{
+	return interval && left < 0 ? div64_s64(-left, interval) : 0;
 }
 
 /*
  * A timer that signals nobody is not started: only its expiry says whether it is armed, and it is
  * passed without a trace, or by as many intervals as fit.
  */
-static s64 ckpt_timer_silent_left(const struct k_itimer *timer, s64 left)
+static void ckpt_timer_read_silent(const struct hrtimer *expiry, s64 left,
+				   struct ckpt_rec_timer *rec)
 {
-	s64 past = ckpt_timer_missed(timer, left);
+	s64 interval = rec->interval_ns;
 
-	if (left > 0)
-		return left;
-	return timer->it_interval ? left + (past + 1) * timer->it_interval : 0;
-}
-
-/* With it_lock, under which it expires: it is armed, or its signal is pending, or neither. */
-static void ckpt_timer_read(struct k_itimer *timer, struct ckpt_rec_timer *rec)
-{
-	struct hrtimer *expiry = &timer->it.real.timer;
-	s64 left = ktime_to_ns(hrtimer_get_remaining(expiry));
-
-	rec->interval_ns = ktime_to_ns(timer->it_interval);
-	rec->overrun_last = timer->it_overrun_last;
-	rec->overrun = timer->it_overrun + 1;
-	if (rec->notify == SIGEV_NONE) {
-		rec->value_ns = ckpt_timer_silent_left(timer, left);
-	} else if (!list_empty(&timer->sigq->list)) {
-		rec->overrun += ckpt_timer_missed(timer, left);
-		rec->value_ns = 1;
-	} else if (hrtimer_active(expiry) && expiry->base->clockid == CLOCK_REALTIME) {
+	if (ckpt_timer_is_date(expiry) && hrtimer_get_expires(expiry) > 0) {
 		rec->flags = CKPT_TIMER_ABSOLUTE;
 		rec->value_ns = ktime_to_ns(hrtimer_get_expires(expiry));
-	} else if (hrtimer_active(expiry)) {
+	} else if (left > 0) {
+		rec->value_ns = left;
+	} else if (interval) {
+		rec->value_ns = left + (ckpt_timer_missed(interval, left) + 1) * interval;
+	}
+}
+
+/*
+ * Taking its signal arms it. Time may be set back, and timer_gettime(2) moves the expiry on: then it
+ * has not passed.
+ */
+static void ckpt_timer_read_fired(const struct hrtimer *expiry, s64 left,
+				  struct ckpt_rec_timer *rec)
+{
+	s64 interval = rec->interval_ns;
+
+	/* what restarts it counts this expiration */
+	if (left > 0)
+		rec->overrun = max_t(s64, rec->overrun - 1, 0);
+	if (ckpt_timer_is_date(expiry)) {
+		s64 date = ktime_to_ns(hrtimer_get_expires(expiry));
+
+		if (left > 0)
+			date -= (div64_s64(left, interval) + 1) * interval;
+		rec->flags = CKPT_TIMER_ABSOLUTE;
+		rec->value_ns = max_t(s64, date, 1);
+	} else {
+		rec->overrun += ckpt_timer_missed(interval, left);
+		rec->value_ns = 1;
+	}
+}
+
+static void ckpt_timer_read_armed(const struct hrtimer *expiry, s64 left,
+				  struct ckpt_rec_timer *rec)
+{
+	if (ckpt_timer_is_date(expiry)) {
+		rec->flags |= CKPT_TIMER_ABSOLUTE;
+		rec->value_ns = ktime_to_ns(hrtimer_get_expires(expiry));
+	} else {
 		/* about to expire is not "not armed" */
 		rec->value_ns = max_t(s64, left, 1);
+	}
+}
+
+/* With it_lock, under which it expires. */
+static void ckpt_timer_read(struct k_itimer *timer, struct ckpt_rec_timer *rec)
+{
+	const struct hrtimer *expiry = &timer->it.real.timer;
+	s64 left = ktime_to_ns(hrtimer_get_remaining(expiry));
+	bool queued = !list_empty(&timer->sigq->list);
+
+	rec->interval_ns = ktime_to_ns(timer->it_interval);
+	/* -1 after a clock was set back */
+	rec->overrun_last = max_t(s64, timer->it_overrun_last, 0);
+	rec->overrun = timer->it_overrun + 1;
+	if (rec->notify == SIGEV_NONE) {
+		ckpt_timer_read_silent(expiry, left, rec);
+	} else if (queued && !timer->it_active && timer->it_interval) {
+		rec->overrun += timer->sigq->info.si_overrun;
+		ckpt_timer_read_fired(expiry, left, rec);
+	} else {
+		if (queued) {
+			rec->flags = CKPT_TIMER_PENDING;
+			rec->pending_overrun = timer->sigq->info.si_overrun;
+		}
+		if (timer->it_active)
+			ckpt_timer_read_armed(expiry, left, rec);
 	}
 }
 
@@ -108,7 +163,7 @@ static bool ckpt_timer_describe(struct ckpt_collect *c, struct signal_struct *si
 	bool there;
 
 	spin_lock_irqsave(&timer->it_lock, flags);
-	there = timer->it_signal == signal;
+	there = !ckpt_posix_timer_gone(timer, signal);
 	if (there) {
 		rec->id = timer->it_id;
 		rec->clock = timer->it_clock;
@@ -150,6 +205,7 @@ int ckpt_collect_timers(struct ckpt_collect *c, struct task_struct *task, s32 pi
 	unsigned int i, n = ckpt_timers_count(task), nr = 0;
 	struct k_itimer **seen;
 	struct ckpt_rec_timer *recs;
+	s32 next_id = 0;
 	int err = -ENOMEM;
 
 	if (!n)
@@ -163,13 +219,14 @@ int ckpt_collect_timers(struct ckpt_collect *c, struct task_struct *task, s32 pi
 	if (!seen || !recs)
 		goto free;
 	rcu_read_lock();
-	n = ckpt_timers_look(task, seen, n);
+	n = ckpt_timers_look(task, seen, n, &next_id);
 	for (i = 0; i < n; i++)
 		nr += ckpt_timer_describe(c, task->signal, seen[i], &recs[nr]);
 	rcu_read_unlock();
 	err = 0;
 	for (i = 0; i < nr && !err; i++) {
 		recs[i].pid = pid;
+		recs[i].next_id = next_id;
 		err = ckpt_timer_emit(c, task, &recs[i]);
 	}
 free:

@@ -130,7 +130,7 @@ int ckpt_restore_signal(struct ckpt_thread *thread,
 /* restore_timers.c */
 int ckpt_restore_timer(struct ckpt_thread *thread, const struct ckpt_rec_timer *rec);
 void ckpt_restore_timers_free(struct ckpt_restore_thread *side);
-void ckpt_leave_posix_timers(const struct ckpt_restore_thread *side);
+int ckpt_restore_arm_timers(struct ckpt_thread *thread, void *unused);	/* an action */
 int ckpt_restore_regs(struct ckpt_thread *thread, const u64 *regs);
 int ckpt_restore_xstate(struct ckpt_thread *thread, const void *xstate, u32 size);
 

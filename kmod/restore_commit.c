@@ -7,7 +7,8 @@
  *   queue     the recorded ones
  *   apply     what the kernel acts upon: rseq, restart block, …
  *   stop      group stops
- *   let go    all at once; timers, signal masks, robust lists in the threads themselves
+ *   arm       POSIX timers, whose signals wait in the park
+ *   let go    all at once; interval timers, signal masks, robust lists in the threads themselves
  *
  * Until "let go" a failure leaves a context whose release kills the tree; after
  * it nothing can fail.  Each step runs in all threads in parallel.
@@ -69,6 +70,11 @@ static bool ckpt_commit_any(const struct ckpt_restore_thread *side)
 static bool ckpt_commit_has_signals(const struct ckpt_restore_thread *side)
 {
 	return !list_empty(&side->signals);
+}
+
+static bool ckpt_commit_has_timers(const struct ckpt_restore_thread *side)
+{
+	return !list_empty(&side->timers);
 }
 
 static bool ckpt_commit_is_stopped(const struct ckpt_restore_thread *side)
@@ -158,6 +164,8 @@ static int ckpt_commit_complete(struct ckpt_ctx *ctx, struct ckpt_commit *commit
 		err = ckpt_commit_all(commit, ckpt_restore_apply, ckpt_commit_any);
 	if (!err)
 		err = ckpt_commit_all(commit, ckpt_restore_stop, ckpt_commit_is_stopped);
+	if (!err)
+		err = ckpt_commit_all(commit, ckpt_restore_arm_timers, ckpt_commit_has_timers);
 	return err;
 }
 

@@ -252,7 +252,6 @@ int ckpt_restore_leave(struct ckpt_thread *thread, void *unused)
 	current->clear_child_tid = (int __user *)side->rec.clear_child_tid;
 	if (side->proc)
 		ckpt_leave_timers(side->proc);
-	ckpt_leave_posix_timers(side);
 	mask.sig[0] = side->rec.sigmask;
 	sigdelsetmask(&mask, sigmask(SIGKILL) | sigmask(SIGSTOP));
 	sigprocmask(SIG_SETMASK, &mask, NULL);

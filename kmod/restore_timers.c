@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * POSIX timers, from their records: made with the process state, armed when the process
- * leaves the park, as the time in between is not the program's.
+ * POSIX timers, from their records: made with the process state, armed last, before any thread
+ * of the program runs, as the time in between is not the program's.
  *
  * timer_create(2) itself makes them, in the process, which has its memory by then: a page is mapped
  * for what it reads and answers. The kernel gives numbers in a row, from one that is kept for
@@ -10,7 +10,6 @@
 #include <linux/mm.h>
 #include <linux/mman.h>
 #include <linux/posix-timers.h>
-#include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/syscalls.h>
@@ -24,6 +23,7 @@
 
 struct ckpt_restore_timer {
 	struct list_head link;		/* ckpt_restore_thread.timers */
+	struct k_itimer *timer;		/* there while its process is in the park: it alone deletes it */
 	struct ckpt_rec_timer rec;
 };
 
@@ -35,12 +35,37 @@ struct ckpt_timer_words {
 
 static bool ckpt_timer_ok(const struct ckpt_rec_timer *rec)
 {
-	return rec->id >= 0 && rec->value_ns <= KTIME_MAX && rec->interval_ns <= KTIME_MAX &&
-	       !(rec->flags & ~CKPT_TIMER_ABSOLUTE) &&
+	return rec->id >= 0 && rec->next_id >= 0 && rec->value_ns <= KTIME_MAX &&
+	       rec->interval_ns <= KTIME_MAX &&
+	       !(rec->flags & ~(CKPT_TIMER_ABSOLUTE | CKPT_TIMER_PENDING)) &&
+	       (!(rec->flags & CKPT_TIMER_PENDING) || rec->notify != SIGEV_NONE) &&
 	       (!(rec->flags & CKPT_TIMER_ABSOLUTE) || rec->clock == CLOCK_REALTIME) &&
-	       rec->overrun >= 0 && rec->overrun_last >= 0 &&
+	       rec->overrun >= 0 && rec->overrun_last >= 0 && rec->pending_overrun >= 0 &&
 	       (rec->clock == CLOCK_REALTIME || rec->clock == CLOCK_MONOTONIC ||
 		rec->clock == CLOCK_BOOTTIME || rec->clock == CLOCK_TAI);
+}
+
+static void ckpt_timer_next_id(s32 id)
+{
+	spin_lock_irq(&ckpt_sighand_of(current)->siglock);
+	current->signal->next_posix_timer_id = id;
+	spin_unlock_irq(&ckpt_sighand_of(current)->siglock);
+}
+
+/* The newest is the first of the list. */
+static struct k_itimer *ckpt_timer_find(s32 id)
+{
+	struct k_itimer *timer, *found = NULL;
+
+	spin_lock_irq(&ckpt_sighand_of(current)->siglock);
+	ckpt_for_each_posix_timer(timer, current->signal) {
+		if (timer->it_id == id) {
+			found = timer;
+			break;
+		}
+	}
+	spin_unlock_irq(&ckpt_sighand_of(current)->siglock);
+	return found;
 }
 
 static long ckpt_timer_call(const struct ckpt_rec_timer *rec, unsigned long page)
@@ -63,10 +88,9 @@ static long ckpt_timer_call(const struct ckpt_rec_timer *rec, unsigned long page
 
 	if (copy_to_user(user, &words, sizeof(words)))
 		return -EFAULT;
-	spin_lock_irq(&ckpt_sighand_of(current)->siglock);
-	current->signal->next_posix_timer_id = rec->id;
-	spin_unlock_irq(&ckpt_sighand_of(current)->siglock);
+	ckpt_timer_next_id(rec->id);
 	err = ckpt_k(__x64_sys_timer_create)(&regs);
+	ckpt_timer_next_id(rec->next_id);
 	if (!err && copy_from_user(&words.id, &user->id, sizeof(words.id)))
 		err = -EFAULT;
 	return err ? err : words.id == rec->id ? 0 : -EEXIST;
@@ -76,12 +100,17 @@ static long ckpt_timer_call(const struct ckpt_rec_timer *rec, unsigned long page
 static int ckpt_timer_make(struct ckpt_thread *thread, void *arg)
 {
 	unsigned long page = ckpt_scratch_map();
+	struct ckpt_restore_timer *item = arg;
 	long err;
 
 	if (IS_ERR_VALUE(page))
 		return page;
-	err = ckpt_timer_call(arg, page);
-	return ckpt_scratch_unmap(page) ?: err;
+	err = ckpt_timer_call(&item->rec, page);
+	err = ckpt_scratch_unmap(page) ?: err;
+	if (err)
+		return err;
+	item->timer = ckpt_timer_find(item->rec.id);
+	return item->timer ? 0 : -ESRCH;
 }
 
 int ckpt_restore_timer(struct ckpt_thread *thread, const struct ckpt_rec_timer *rec)
@@ -98,7 +127,7 @@ int ckpt_restore_timer(struct ckpt_thread *thread, const struct ckpt_rec_timer *
 	if (!timer)
 		return -ENOMEM;
 	timer->rec = *rec;
-	err = ckpt_thread_run(thread, ckpt_timer_make, &timer->rec);
+	err = ckpt_thread_run(thread, ckpt_timer_make, timer);
 	if (err) {
 		kfree(timer);
 		return err;
@@ -116,20 +145,15 @@ void ckpt_restore_timers_free(struct ckpt_restore_thread *side)
 		kfree(timer);
 }
 
-/* With RCU, which holds it. */
-static struct k_itimer *ckpt_timer_find(s32 id)
+static void ckpt_timer_signal(struct k_itimer *timer, const struct ckpt_rec_timer *rec)
 {
-	struct k_itimer *timer, *found = NULL;
+	enum pid_type type = rec->notify & SIGEV_THREAD_ID ? PIDTYPE_PID : PIDTYPE_TGID;
 
-	spin_lock_irq(&ckpt_sighand_of(current)->siglock);
-	ckpt_for_each_posix_timer(timer, current->signal)
-		if (timer->it_id == id)
-			found = timer;
-	spin_unlock_irq(&ckpt_sighand_of(current)->siglock);
-	return found;
+	if (!ckpt_k(send_sigqueue)(timer->sigq, timer->it_pid, type))
+		timer->sigq->info.si_overrun = rec->pending_overrun;
 }
 
-/* With it_lock. Another thread of the program may run already, and have set it or deleted it. */
+/* With it_lock. */
 static void ckpt_timer_arm(struct k_itimer *timer, const struct ckpt_rec_timer *rec)
 {
 	struct itimerspec64 value = {
@@ -137,28 +161,25 @@ static void ckpt_timer_arm(struct k_itimer *timer, const struct ckpt_rec_timer *
 		.it_interval = ns_to_timespec64(rec->interval_ns),
 	};
 
-	if (timer->it_signal != current->signal || timer->it_active)
-		return;
+	if (rec->flags & CKPT_TIMER_PENDING)
+		ckpt_timer_signal(timer, rec);
 	ckpt_k(common_timer_set)(timer, rec->flags & CKPT_TIMER_ABSOLUTE ? TIMER_ABSTIME : 0,
 				 &value, NULL);
 	timer->it_overrun = rec->overrun - 1;
 	timer->it_overrun_last = rec->overrun_last;
 }
 
-void ckpt_leave_posix_timers(const struct ckpt_restore_thread *side)
+int ckpt_restore_arm_timers(struct ckpt_thread *thread, void *unused)
 {
+	const struct ckpt_restore_thread *side = thread->side;
 	const struct ckpt_restore_timer *item;
-	struct k_itimer *timer;
 	unsigned long flags;
 
 	list_for_each_entry(item, &side->timers, link) {
-		rcu_read_lock();
-		timer = ckpt_timer_find(item->rec.id);
-		if (timer) {
-			spin_lock_irqsave(&timer->it_lock, flags);
-			ckpt_timer_arm(timer, &item->rec);
-			spin_unlock_irqrestore(&timer->it_lock, flags);
-		}
-		rcu_read_unlock();
+		spin_lock_irqsave(&item->timer->it_lock, flags);
+		ckpt_timer_arm(item->timer, &item->rec);
+		spin_unlock_irqrestore(&item->timer->it_lock, flags);
+		cond_resched();
 	}
+	return 0;
 }

@@ -17,8 +17,9 @@
  * there, or none; so that one marks all that is not in its place.
  *
  * What is written by force (/proc/PID/mem, ptrace) into a mapping that may not be written
- * has no bit while the mapping is new; the page is exclusive, which no clean one is.
- * So a new mapping is looked through for such pages before its flag is taken off.
+ * has no bit while the mapping is new; the page is exclusive, which no clean one is, until the program
+ * forks. So a new mapping is looked through for such pages before its flag is taken off, and if
+ * nobody may write to it, each page is taken for one.
  *
  * Others may clear the bits (/proc/PID/clear_refs).  That clears VM_SOFTDIRTY of
  * all mappings, too; the vDSO's is never cleared by us, and tells.
@@ -215,16 +216,16 @@ static void ckpt_track_mark_pmd(pmd_t *pmdp, pmd_t pmd, struct mm_walk *walk,
 }
 
 /* Written, and no bit says so? */
-static bool ckpt_track_is_forced(struct page *page)
+static bool ckpt_track_is_forced(struct page *page, const struct vm_area_struct *vma)
 {
-	return PageAnon(page) && PageAnonExclusive(page);
+	return PageAnon(page) && (PageAnonExclusive(page) || !(vma->vm_flags & VM_WRITE));
 }
 
 /* Entries that cannot be looked at are marked. */
 static void ckpt_track_prepare_pmd(pmd_t *pmdp, pmd_t pmd, struct mm_walk *walk,
 				   unsigned long addr)
 {
-	if (!pmd_trans_huge(pmd) || ckpt_track_is_forced(pmd_page(pmd)))
+	if (!pmd_trans_huge(pmd) || ckpt_track_is_forced(pmd_page(pmd), walk->vma))
 		ckpt_track_mark_pmd(pmdp, pmd, walk, addr);
 }
 
@@ -280,7 +281,7 @@ static void ckpt_track_prepare_pte(pte_t *ptep, pte_t pte, struct mm_walk *walk,
 				   unsigned long addr)
 {
 	if (!pte_present(pte) ||
-	    (!pte_special(pte) && ckpt_track_is_forced(pte_page(pte))))
+	    (!pte_special(pte) && ckpt_track_is_forced(pte_page(pte), walk->vma)))
 		ckpt_track_mark_pte(ptep, pte, walk, addr);
 }
 

@@ -247,6 +247,7 @@ static int add_timer(struct restate *s, const struct state_proc *proc, const str
 	thread = state_thread_find(s->files->state, to->tid);
 	if (!thread || thread->proc != proc) {
 		to->notify = SIGEV_NONE;
+		to->flags &= ~CKPT_TIMER_PENDING;
 		to->tid = 0;
 	}
 	return 0;

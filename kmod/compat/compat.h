@@ -15,6 +15,8 @@
 #endif
 #include <linux/hugetlb.h>
 #include <linux/mm.h>
+#include <linux/poison.h>
+#include <linux/posix-timers.h>
 #include <linux/sched.h>
 #include <linux/version.h>
 
@@ -71,6 +73,13 @@ static inline u32 ckpt_futex_flags_in(u32 flags)
 #define ckpt_for_each_posix_timer(timer, sig) \
 	list_for_each_entry(timer, &(sig)->posix_timers, list)
 #endif
+
+/* Was deleted; with it_lock. Before 6.12 it_signal does not say it when the process is gone. */
+static inline bool ckpt_posix_timer_gone(const struct k_itimer *timer,
+					 const struct signal_struct *signal)
+{
+	return timer->it_signal != signal || timer->list.next == LIST_POISON1;
+}
 
 /* Capabilities are one 64-bit word since 6.3. Drop when minimum >= 6.3. */
 #define ckpt_cap_to_u64(cap)						\

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/kselftest/capture_rig.h"
@@ -38,6 +39,18 @@ static void crowd(void *nr)
 	wait_for_ever(NULL);
 }
 
+#define TIMERS		3000
+
+static void timed(void *nr)
+{
+	timer_t timer;
+
+	for (long i = 1; i < (long)nr; i++)
+		timer_create(CLOCK_MONOTONIC, NULL, &timer);
+	am_ready();
+	wait_for_ever(NULL);
+}
+
 /* Kills @pid so many ns after it is told to. */
 static pid_t killer(pid_t pid, uint64_t delay)
 {
@@ -53,14 +66,14 @@ static pid_t killer(pid_t pid, uint64_t delay)
 }
 
 /* What the snapshot says of two, the second of which is killed at that moment and reaped at once. */
-static int killed_at(pid_t first, long nr_threads, uint64_t delay)
+static int killed_at(pid_t first, void (*second)(void *), long nr, uint64_t delay)
 {
 	pid_t pid, helper;
 	int fd, err;
 
 	shared->ready = 0;
 	shared->go = 0;
-	pid = spawn(crowd, (void *)nr_threads);
+	pid = spawn(second, (void *)nr);
 	wait_ready(1);
 	fd = cap_open();
 	cap_target_two(fd, first, pid);
@@ -78,9 +91,9 @@ static int killed_at(pid_t first, long nr_threads, uint64_t delay)
 	return err;
 }
 
-part(killed_early)
+static void killed_at_moments(void (*first)(void *), long nr, void (*second)(void *), long nr_second)
 {
-	pid_t pid = spawn(crowd, (void *)CROWD);
+	pid_t pid = spawn(first, (void *)nr);
 	int fd, bad = 0, again = 0;
 	struct ckpt_snapshot snap;
 
@@ -91,7 +104,8 @@ part(killed_early)
 	close(fd);
 	signal(SIGCHLD, SIG_IGN);
 	for (int i = 0; i < MOMENTS; i++) {
-		int err = killed_at(pid, i & 1 ? 1 : 20, snap.collect_ns * i / (MOMENTS - 4));
+		int err = killed_at(pid, second, i & 1 ? 1 : nr_second,
+				    snap.collect_ns * i / (MOMENTS - 4));
 
 		again += err == -EBUSY;
 		bad += err && err != -EBUSY;
@@ -100,6 +114,17 @@ part(killed_early)
 	tap_is(bad, 0, "killed at %d moments: %d to be tried again", MOMENTS, again);
 	tap_ok(again, "one of them is seen");
 	reap(pid);
+}
+
+part(killed_early)
+{
+	killed_at_moments(crowd, CROWD, crowd, 20);
+}
+
+/* Its timers, which are being read, go with it. */
+part(killed_timed)
+{
+	killed_at_moments(timed, 2, timed, TIMERS);
 }
 
 /* ------------------------------------------------------------ killed, large */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/kselftest/capture_rig.h"
@@ -28,15 +29,19 @@ static void clear_marks(void)
 	close(fd);
 }
 
-/* Pages of a mapping that may not be written, as a debugger would write them. */
+/* Pages of a mapping that may not be written, as a debugger would write them; some before a fork. */
 static void force(char *p, unsigned int nr)
 {
 	int fd = open("/proc/self/mem", O_RDWR);
 
 	mmap(p, nr * PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-	for (unsigned int i = 0; i < nr; i++)
+	for (unsigned int i = 0; i < nr; i++) {
+		if (i == nr / 2 && !fork())
+			_exit(0);
 		if (pwrite(fd, "\xcc", 1, (uintptr_t)p + i * PAGE) != 1)
 			_exit(1);
+	}
+	wait(NULL);
 	close(fd);
 }
 

@@ -106,7 +106,10 @@ void test_timers(void)
 	recs_done(&recs);
 	TIMER_BAD(&rig, -EINVAL, timer.id = -1, "no number");
 	TIMER_BAD(&rig, -EINVAL, timer.clock = CLOCK_PROCESS_CPUTIME_ID, "processor time");
-	TIMER_BAD(&rig, -EINVAL, timer.flags = 2, "unknown flag");
+	TIMER_BAD(&rig, -EINVAL, timer.flags = 4, "unknown flag");
+	TIMER_BAD(&rig, -EINVAL, timer.next_id = -1, "no next number");
+	TIMER_BAD(&rig, -EINVAL, timer.notify = SIGEV_NONE; timer.flags = CKPT_TIMER_PENDING,
+		  "a signal of one that has none");
 	TIMER_BAD(&rig, -EINVAL, timer.flags = CKPT_TIMER_ABSOLUTE, "no such absolute time");
 	TIMER_BAD(&rig, -EINVAL, timer.value_ns = 1ULL << 63, "too far away");
 	TIMER_BAD(&rig, -EINVAL, timer.overrun = -1, "less than no overrun");

@@ -275,14 +275,17 @@ struct ckpt_rec_sigactions {
 
 #define CKPT_TIMERS_MAX		65536	/* of a process */
 #define CKPT_TIMER_ABSOLUTE	(1U << 0)	/* @value_ns is a time of CLOCK_REALTIME */
+#define CKPT_TIMER_PENDING	(1U << 1)	/* its signal is, and taking it does not arm the timer */
 
 /**
  * struct ckpt_rec_timer - one POSIX timer of a process
  * @clock: CLOCK_REALTIME, _MONOTONIC, _BOOTTIME or _TAI
  * @notify, @signo, @sigev_value: as timer_create(2) has them; @tid: with SIGEV_THREAD_ID,
  *	0: that thread is gone
- * @value_ns: until it expires; 0: it is not armed; 1: at once, too, as its signal was pending,
- *	which is in no other record
+ * @next_id: number of the process's next timer
+ * @pending_overrun: with CKPT_TIMER_PENDING: expirations since it was
+ * @value_ns: until it expires; 0: it is not armed; passed, or 1: its signal was pending, and taking
+ *	it arms the timer. No other record has a timer's signal.
  * @overrun: expirations that the next signal will tell of beyond its own
  * @overrun_last: what timer_getoverrun(2) answers
  */
@@ -295,6 +298,8 @@ struct ckpt_rec_timer {
 	__s32 signo;
 	__s32 tid;
 	__u32 flags;
+	__s32 next_id;
+	__s32 pending_overrun;
 	__u32 pad;
 	__u64 sigev_value;
 	__u64 value_ns;
