@@ -200,7 +200,7 @@ LOWER_TEXT int PMPI_Waitall(int count, MPI_Request requests[], MPI_Status status
 	MPI_Status *use = statuses;
 	struct vobj *comm = NULL;
 
-	if (flags & NEEDS_STATUS && statuses == MPI_STATUSES_IGNORE)
+	if (flags & ALL_NEED_STATUS && statuses == MPI_STATUSES_IGNORE)
 		own = n;
 	if (unlikely(own))
 		use = array_of(MPI_Status, own);
@@ -237,7 +237,7 @@ LOWER_TEXT int PMPI_Testall(int count, MPI_Request requests[], int *flag, MPI_St
 	MPI_Status *use = statuses;
 	struct vobj *comm = NULL;
 
-	if (flags & NEEDS_STATUS && statuses == MPI_STATUSES_IGNORE)
+	if (flags & ALL_NEED_STATUS && statuses == MPI_STATUSES_IGNORE)
 		own = n;
 	if (unlikely(own))
 		use = array_of(MPI_Status, own);

@@ -147,7 +147,7 @@ free_late() {
 
 for kind in $KINDS; do
 	free_late "$kind" ''
-	for name in init_level send_cancelled request_handlers wrong_here; do
+	for name in init_level send_cancelled request_handlers waits_mixed wrong_here; do
 		ok "$kind: go: $name with 2 ranks" cut "$kind" go 2 "$name"
 	done
 	SAID='[0-9]* cuts, [1-9].* refused' FREED_TYPE=contents ok "$kind: go: type_freed with 2 ranks, refused" \
