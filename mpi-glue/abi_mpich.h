@@ -116,6 +116,9 @@ static inline MPI_File wrap_file(MPI_File real)
 /* Of the calls that complete requests those of one request alone ask its communicator, the others MPI_COMM_WORLD. */
 #define ABI_ARRAY_FAILS_WORLD	1
 #define ABI_GET_STATUS_FAILS	1	/* with the request's code */
+/* Without statuses the test of all takes what the last 64 requests are for what all are, and ends the job if it was wrong. */
+#define ABI_TESTALL_STATUS	(REQ_PERSISTENT | REQ_OTHER)
+#define ABI_ERRORS_LOST		0
 #define ABI_ERRHANDLER_FN	MPI_Comm_errhandler_function
 
 /* The size of a basic type is in its handle; -1 when it must be asked. */

@@ -17,6 +17,9 @@
 #define ABI_ERRH_THROWS(errh)	0
 #define ABI_ARRAY_FAILS_WORLD	0	/* but asks the communicator of what failed */
 #define ABI_GET_STATUS_FAILS	0
+/* The tests of all and of any of an array return no errors of these; statuses of all have them. */
+#define ABI_ERRORS_LOST		REQ_PERSISTENT
+#define ABI_TESTALL_STATUS	ABI_ERRORS_LOST
 #define ABI_ERRHANDLER_FN	MPI_Handler_function
 
 /* Of a real handle, the predefined object it belongs to, or NULL. */

@@ -19,6 +19,8 @@
 
 /* Without its status it cannot be told what this one received, or whether it was cancelled. */
 #define NEEDS_STATUS	(REQ_ANY | REQ_CANCELLED)
+/* And where all of an array are asked about. */
+#define ALL_NEED_STATUS	(NEEDS_STATUS | ABI_TESTALL_STATUS)
 
 static inline bool request_is_done(const struct vrequest *req)
 {

@@ -522,6 +522,14 @@ LOWER_TEXT static int deliver(const struct kept *kept, void *buf, MPI_Count coun
 	return rc;
 }
 
+void drain_prepare(void)
+{
+	MPI_Comm self;
+
+	if (list())
+		to_oneself(&self);
+}
+
 LOWER_TEXT int kept_deliver(struct kept *kept, void *buf, MPI_Count count, MPI_Datatype dtype,
 			    MPI_Status *status, bool *ret_received)
 {

@@ -113,6 +113,11 @@ static inline __attribute__((always_inline)) struct kept *kept_for(MPI_Comm comm
 int kept_deliver(struct kept *kept, void *buf, MPI_Count count, MPI_Datatype dtype,
 		 MPI_Status *status, bool *ret_received);
 
+/*
+ * Make the communicator that delivers kept messages, before the program can have one under way: to make it then could wait for
+ * that one's other members (Open MPI makes one at a time, in an order of its own). If it fails, the first delivery tries again.
+ */
+void drain_prepare(void);
 /* A restart: communicator to oneself is the old half's. */
 void drain_forget(void);
 

@@ -35,7 +35,8 @@ static inline void array_drop(void *array, int n, bool kept)
 static inline __attribute__((always_inline)) MPI_Request
 wrap_request(MPI_Request real, struct vobj *comm, uint32_t flags)
 {
-	struct vrequest *req = request_new((uintptr_t)real, comm, flags);
+	uint32_t other = flags & (REQ_SEND | REQ_RECV) ? 0 : REQ_OTHER;
+	struct vrequest *req = request_new((uintptr_t)real, comm, flags | other);
 
 	return likely(req) ? virt_req(&req->obj) : MPI_REQUEST_NULL;
 }

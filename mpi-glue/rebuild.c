@@ -271,6 +271,8 @@ int rebuild(bool unload, const char *environment, char *ret_why, size_t size)
 	if (!rc)
 		rc = init_again(ret_why, size);
 	if (!rc)
+		drain_prepare();
+	if (!rc)
 		rc = rebuild_errors(ret_why, size);
 	if (!rc)
 		rc = make_infos(ret_why, size);

@@ -7,7 +7,8 @@
  * handles are taken anew. What is known to be complete goes first: any or some of an array are those.
  *
  * MPICH's test of all ends at once when one has failed, its wait does not: the others are then waited
- * for one by one.
+ * for one by one. Open MPI's tests do not return errors of persistent requests, its waits do: those come from statuses
+ * (ABI_ERRORS_LOST), or from tests of one request at a time.
  *
  * Requests of files never go below here: each is looked at before (request_io.c), and null in
  * the array of real handles. So "none is active", said of that array, may not be so.
@@ -83,6 +84,29 @@ LOWER_TEXT static bool is_pending(const struct vrequest *req, MPI_Request *real,
 }
 
 /*
+ * Some have failed, and Open MPI has freed every request of the array whose status has an error, also of those that it did
+ * not tell of. From whom such a receive from anybody was is not known then.
+ */
+static void settle_freed(int count, MPI_Request requests[], const MPI_Request real[])
+{
+	for (int i = 0; i < count; i++) {
+		const struct vrequest *req = (struct vrequest *)vobj_req(requests[i]);
+
+		if (req && !(req->flags & REQ_IO) && real[i] == glue.real_request_null &&
+		    real_req(requests[i]) != glue.real_request_null)
+			request_settle(&requests[i], real[i], true, MPI_STATUS_IGNORE);
+	}
+}
+
+/* All went well, says the library. Is there an error that its test of all does not return? */
+static inline int lost_error(const struct vrequest *req, const MPI_Status *status)
+{
+	if (likely(!req || !(req->flags & ABI_ERRORS_LOST)) || status == MPI_STATUS_IGNORE)
+		return MPI_SUCCESS;
+	return status->MPI_ERROR;
+}
+
+/*
  * What is complete, @all or some as others failed, is so above; @below as the library said. Returns that,
  * or the code of what failed before. *ret_comm: whose error handler.
  */
@@ -102,11 +126,16 @@ static int settle_all(int count, MPI_Request requests[], MPI_Request real[],
 
 		if (likely(!request_is_done(req))) {
 			bool complete = likely(all) || (some && !is_pending(req, &real[i], status));
+			int lost = likely(!below) ? lost_error(req, status) : MPI_SUCCESS;
 
+			if (unlikely(lost) && !rc) {
+				*ret_comm = array_comm(req);
+				rc = MPI_ERR_IN_STATUS;
+			}
 			request_settle(&requests[i], real[i], complete, status);
 			/* as MPICH's wait does, and not its test; another one may have failed before */
 			if (likely(!below) && status != MPI_STATUS_IGNORE)
-				status->MPI_ERROR = MPI_SUCCESS;
+				status->MPI_ERROR = lost;
 			continue;
 		}
 		if (request_tell(req, status) && !rc) {
@@ -117,6 +146,8 @@ static int settle_all(int count, MPI_Request requests[], MPI_Request real[],
 			status->MPI_ERROR = req->done->rc;
 		request_told(&requests[i], req);
 	}
+	if (unlikely(below))
+		settle_freed(count, requests, real);
 	return rc;
 }
 
@@ -200,7 +231,7 @@ LOWER_TEXT int PMPI_Waitall(int count, MPI_Request requests[], MPI_Status status
 	MPI_Status *use = statuses;
 	struct vobj *comm = NULL;
 
-	if (flags & NEEDS_STATUS && statuses == MPI_STATUSES_IGNORE)
+	if (flags & ALL_NEED_STATUS && statuses == MPI_STATUSES_IGNORE)
 		own = n;
 	if (unlikely(own))
 		use = array_of(MPI_Status, own);
@@ -237,7 +268,7 @@ LOWER_TEXT int PMPI_Testall(int count, MPI_Request requests[], int *flag, MPI_St
 	MPI_Status *use = statuses;
 	struct vobj *comm = NULL;
 
-	if (flags & NEEDS_STATUS && statuses == MPI_STATUSES_IGNORE)
+	if (flags & ALL_NEED_STATUS && statuses == MPI_STATUSES_IGNORE)
 		own = n;
 	if (unlikely(own))
 		use = array_of(MPI_Status, own);
@@ -265,7 +296,10 @@ static int settle_one(int count, MPI_Request requests[], const MPI_Request real[
 		comm = array_comm((struct vrequest *)vobj_req(requests[indx]));
 		request_settle(&requests[indx], real[indx], true, status);
 	}
-	return unlikely(rc) ? fail_vcomm(comm, rc, call) : rc;
+	if (likely(!rc))
+		return rc;
+	settle_freed(count, requests, real);
+	return fail_vcomm(comm, rc, call);
 }
 
 static int tell_one(MPI_Request requests[], int done, int *indx, MPI_Status *status,
@@ -287,6 +321,39 @@ static inline bool only_io(int found, int io)
 	return unlikely(io) && found == MPI_UNDEFINED;
 }
 
+/* As a test of any until then: the first that is active and complete. */
+LOWER_TEXT static int test_each(int count, const MPI_Request requests[], MPI_Request real[], int *indx,
+				int *flag, MPI_Status *status)
+{
+	bool active = false;
+	int rc;
+
+	*flag = 0;
+	for (int i = 0; i < count; i++) {
+		const struct vrequest *req = (struct vrequest *)vobj_req(requests[i]);
+
+		if (!req || !(req->flags & REQ_ACTIVE) || real[i] == glue.real_request_null)
+			continue;
+		active = true;
+		rc = lower_MPI_Test(&real[i], flag, status);
+		if (!*flag && !rc)
+			continue;
+		*indx = i;
+		return rc;
+	}
+	*flag = !active;
+	return MPI_SUCCESS;
+}
+
+/* MPICH's wait leaves an empty one where nothing is active, and its test of any nothing. */
+LOWER_TEXT static void empty_status(MPI_Status *status)
+{
+	MPI_Request none = glue.real_request_null;
+	int flag;
+
+	lower_MPI_Test(&none, &flag, status);
+}
+
 LOWER_TEXT int PMPI_Waitany(int count, MPI_Request requests[], int *indx, MPI_Status *status)
 {
 	GLUE_CALL(MPI_Waitany);
@@ -295,7 +362,9 @@ LOWER_TEXT int PMPI_Waitany(int count, MPI_Request requests[], int *indx, MPI_St
 	MPI_Status own, *use = status == MPI_STATUS_IGNORE ? &own : status;
 
 	for (;;) {
-		if (unlikely(reals_of(real, n, requests) & REQ_IO))
+		uint32_t flags = reals_of(real, n, requests);
+
+		if (unlikely(flags & REQ_IO))
 			io = io_test_array(n, requests, real);
 		done = find_done(n, requests);
 		if (unlikely(done >= 0)) {
@@ -303,11 +372,16 @@ LOWER_TEXT int PMPI_Waitany(int count, MPI_Request requests[], int *indx, MPI_St
 			return tell_one(requests, done, indx, status, CALL_MPI_Waitany);
 		}
 		*indx = MPI_UNDEFINED;
-		rc = UNTIL_OUT(MPI_Testany, flag, count, real, indx, &flag, use);
+		if (unlikely(flags & ABI_ERRORS_LOST))
+			rc = test_each(n, requests, real, indx, &flag, use);
+		else
+			rc = UNTIL_OUT(MPI_Testany, flag, count, real, indx, &flag, use);
 		if (likely(flag && !only_io(*indx, io)) || rc)
 			break;
 		between(&mark);
 	}
+	if (unlikely(*indx == MPI_UNDEFINED) && !rc)
+		empty_status(use);
 	rc = settle_one(n, requests, real, *indx, use, rc, CALL_MPI_Waitany);
 	array_drop(real, n, false);
 	return rc;
@@ -380,7 +454,10 @@ static int settle_some(int count, MPI_Request requests[], const MPI_Request real
 
 	for (int k = 0; k < outcount && outcount != MPI_UNDEFINED; k++)
 		request_settle(&requests[indices[k]], real[indices[k]], true, status_at(statuses, k));
-	return unlikely(rc) ? fail_vcomm(comm, rc, call) : rc;
+	if (likely(!rc))
+		return rc;
+	settle_freed(count, requests, real);
+	return fail_vcomm(comm, rc, call);
 }
 
 /* @wait: until some are complete. */

@@ -15,6 +15,7 @@
 enum {
 	REQ_PERSISTENT = 1,
 	REQ_GENERAL = 2,
+	REQ_OTHER = 4,		/* neither of the next two */
 	REQ_SEND = 8,
 	REQ_RECV = 16,
 	REQ_ANY = 32,		/* a receive from anybody: its status tells from whom */

@@ -119,6 +119,8 @@ free_late() {
 			cut "$kind" go "$ranks" free_inited
 		[ -n "$more" ] || ok "$kind: go: disconnected with $ranks ranks" \
 			cut "$kind" go "$ranks" disconnected
+		[ -n "$more" ] || ok "$kind: go: idup_pending with $ranks ranks" \
+			cut "$kind" go "$ranks" idup_pending
 		[ -n "$more" ] || INTERVAL=50 ok "$kind: go: many_comms_kept with $ranks ranks" \
 			cut "$kind" go "$ranks" many_comms_kept
 	done
@@ -130,6 +132,8 @@ free_late() {
 		cut "$kind" restart 2 many_comms_kept
 	[ -n "$more" ] || ok "$kind: restart: errors_deleted with 2 ranks" \
 		cut "$kind" restart 2 errors_deleted
+	[ -n "$more" ] || INTERVAL=100 ok "$kind: restart: idup_pending with 2 ranks" \
+		cut "$kind" restart 2 idup_pending
 	[ -n "$more" ] || INTERVAL=100 ok "$kind: restart: disconnected with 3 ranks" \
 		cut "$kind" restart 3 disconnected
 	[ -n "$more" ] || CUT_ROUNDS=4 INTERVAL=100 ok "$kind: restart: free_unreceived with 2 ranks" \
@@ -143,7 +147,7 @@ free_late() {
 
 for kind in $KINDS; do
 	free_late "$kind" ''
-	for name in init_level send_cancelled request_handlers wrong_here; do
+	for name in init_level send_cancelled request_handlers waits_mixed wrong_here; do
 		ok "$kind: go: $name with 2 ranks" cut "$kind" go 2 "$name"
 	done
 	SAID='[0-9]* cuts, [1-9].* refused' FREED_TYPE=contents ok "$kind: go: type_freed with 2 ranks, refused" \
