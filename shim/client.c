@@ -296,6 +296,17 @@ static void note(struct shim *shim, const char *data, size_t len)
 	stdio_note(&shim->io, text);
 }
 
+/* To one at a time: what one before has not read to its end, or said, would be taken for the new one's. */
+static void give_fences(struct shim_client *client)
+{
+	struct shim_client *other;
+
+	for (other = client->shim->clients; other; other = other->next)
+		other->fences = false;
+	client->fences = true;
+	fence_restart(&client->shim->fence, &client->fence);
+}
+
 static int handle_control(struct shim_client *client, struct shim_msg *msg,
 			  const char *data, size_t len)
 {
@@ -333,8 +344,7 @@ static int handle_control(struct shim_client *client, struct shim_msg *msg,
 			note(client->shim, data, len);
 		return answer(client, msg, NULL, 0, NULL, 0);
 	case SHIM_FENCES:
-		client->fences = true;
-		fence_restart(&client->shim->fence, &client->fence);
+		give_fences(client);
 		return answer(client, msg, NULL, 0, NULL, 0);
 	case SHIM_ATTACH:
 		if (answer(client, msg, NULL, 0, NULL, 0))

@@ -91,19 +91,28 @@ static uint64_t line_end(const struct log *log, uint64_t end)
 	return from > log->ready ? end : log->ready;
 }
 
+/* The last look asks the server: what NFS remembers may be seconds old. */
+static int log_size(const struct shim_follow *f, const struct log *log, uint64_t *ret_size)
+{
+	struct statx st;
+
+	if (statx(log->fd, "", AT_EMPTY_PATH | (f->finished ? AT_STATX_FORCE_SYNC : 0), STATX_SIZE, &st))
+		return -errno;
+	*ret_size = st.stx_size;
+	return 0;
+}
+
 bool follow_look(struct shim_follow *f)
 {
 	bool changed = false;
 	unsigned int i;
-	struct stat st;
 
 	for (i = 0; f && i < f->nr; i++) {
 		struct log *log = &f->log[i];
 		uint64_t ready, size;
 
-		if (log->fd < 0 || fstat(log->fd, &st))
+		if (log->fd < 0 || log_size(f, log, &size))
 			continue;
-		size = (uint64_t)st.st_size;
 		/* After a restart its node has cut it; we may have looked before. */
 		if (size < log->ready) {
 			log->ready = log->seen = size;

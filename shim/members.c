@@ -176,7 +176,7 @@ int members_ended(struct members *m, pid_t pid, int status)
 	m->pid[i] = 0;
 	/* For the shim, which may be stopped. */
 	if (!--m->left && m->asks && !m->deadline)
-		m->deadline = members_clock() + MEMBERS_GRACE_MS;
+		m->deadline = members_clock() + MEMBERS_ASK_MS;
 	/* What ends because we ended it is not the one that failed. */
 	if (status && !m->failed) {
 		fail(m, status);

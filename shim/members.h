@@ -14,6 +14,7 @@
 #include "shim/shim.h"
 
 #define MEMBERS_GRACE_MS	1000	/* between SIGTERM and SIGKILL */
+#define MEMBERS_ASK_MS		30000	/* for the shim's word on who left too early: its log may be on a server that is slow */
 
 struct members {
 	bool ranks;		/* else there is one */

@@ -297,7 +297,8 @@ int pmi1_line(struct pmi1 *s, unsigned int index, const char *text, size_t len)
 	struct word cmd = find_word(&line, "cmd");
 	size_t i;
 
-	if (s->rank[index].waits || memchr(text, '\0', len))
+	/* a signal handler or another thread may end the job then */
+	if ((s->rank[index].waits && !word_is(cmd, "abort")) || memchr(text, '\0', len))
 		return -EPROTO;
 	if (s->rank[index].spawns)
 		return in_spawn(s, index, &line);

@@ -243,6 +243,15 @@ static void test_abort(void **state)
 		assert_int_equal(w.code, cases[i].code);
 		pmi1_destroy(w.server);
 	}
+
+	/* by a signal handler, or another thread than the one that waits */
+	world_open(&w, 2, true);
+	init_all(&w, 2);
+	expect(&w, 1, "cmd=barrier_in", "");
+	assert_int_equal(line(&w, 1, "cmd=abort exitcode=3"), 0);
+	assert_int_equal(w.code, 3);
+	assert_int_equal(line(&w, 1, "cmd=get_appnum"), -EPROTO);
+	pmi1_destroy(w.server);
 }
 
 static void test_spawn_is_refused(void **state)
