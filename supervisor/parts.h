@@ -168,6 +168,7 @@ json_t *parts_check_names(const struct daemon *daemon, const json_t *names);
  * what is here ends, and the job is forgotten here; its home is believed to be off.
  */
 void parts_put_down(struct parts *parts);
+bool parts_is_put_down(const struct parts *parts);	/* false for NULL */
 
 /* A signal for all ranks: of the home, for the other nodes. */
 void parts_signal(struct parts *parts, int signo);

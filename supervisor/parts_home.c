@@ -20,6 +20,7 @@
 #include "shim/identity.h"
 #include "shim/proto.h"
 #include "supervisor/outcome.h"
+#include "supervisor/past.h"
 
 #define AGAIN_TICKS	(2000 / PARTS_TICK_MS)
 #define STUCK_TICKS	(3000 / PARTS_TICK_MS)
@@ -262,7 +263,7 @@ void parts_home_tick(struct parts *p)
 	if (!p->starting)
 		check_stuck(p);
 	if (p->ticks % PARTS_LOOK_TICKS == 0 && !p->job->busy && !p->put_down && parts_lost(p))
-		parts_ask_for_run(p);
+		past_ask(p->job, p->ticks / PARTS_LOOK_TICKS);
 	parts_check(p);
 }
 
