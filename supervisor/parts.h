@@ -98,6 +98,8 @@ void parts_start(struct parts *parts, const json_t *restore, parts_started_fn fn
 void parts_add_figures(json_t *sum, const json_t *figures);
 /* The start has failed here, for @why: it comes to nothing on all nodes. */
 void parts_cancel(struct parts *parts, json_t *why);
+/* Of the home: all have been asked, it has failed, and what began is being ended. False for NULL. */
+bool parts_gives_up(const struct parts *parts);
 
 /*
  * parts_try() - ask the other nodes of @job, which may be a draft (jobs.h), whether they could
