@@ -132,6 +132,9 @@ restarted_on_2 "$one"
 ok 'a job over nodes that are all well ends where it was restarted elsewhere' ends_here "$over"
 ok 'its other node ends it, too' no_part "$over"
 ok 'so does a job of one node' ends_here "$one"
+for id in "$over" "$one"; do
+	on 1 kill "$id" KILL >"$work/out" 2>&1
+done
 
 ranks='{"nodes": ["n1", "n3"], "map": ["0", "1"], "mpi": "none", "apart": true}'
 record=$(python3 -c 'import json, sys
