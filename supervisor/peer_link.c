@@ -275,6 +275,7 @@ static void take_event(struct peer_link *link, unsigned int event)
 	switch (event) {
 	case ZMQ_EVENT_CONNECTED:
 		link->connected = link->ticks;
+		link->renew = 0;	/* it ends with an event in any case */
 		break;
 	case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
 		log_info(&link->zmq->log, "node %s answers", link_host(link)->name);
