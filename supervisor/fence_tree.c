@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PAUSE_MAX	16	/* ticks between two repetitions */
+
 struct block {
 	bool there;
 	void *data;
@@ -29,6 +31,7 @@ struct fence_tree {
 	void *arg;
 	uint64_t open;		/* number of the fence that is not done; 0: not known */
 	struct block sum;	/* gone up */
+	unsigned int pause, ticks;	/* until it goes up again, and since it went */
 	struct block last;	/* answer to the one before */
 	struct block block[FENCE_TREE_ARITY + 1];	/* ours, then the children's */
 };
@@ -158,6 +161,8 @@ static int advance(struct fence_tree *t)
 	if (t->node) {
 		block_drop(&t->sum);
 		t->sum = sum;
+		t->pause = 1;
+		t->ticks = 0;
 		go_up(t);
 		return 0;
 	}
@@ -220,8 +225,12 @@ int fence_tree_down(struct fence_tree *t, uint64_t number, const void *data, siz
 	return len > t->max ? -EMSGSIZE : finish(t, data, len);
 }
 
+/* Less and less often: it may be long, and others may be what the fence waits for. */
 void fence_tree_tick(struct fence_tree *t)
 {
-	if (t->sum.there)
-		go_up(t);
+	if (!t->sum.there || ++t->ticks < t->pause)
+		return;
+	t->ticks = 0;
+	t->pause = t->pause < PAUSE_MAX / 2 ? t->pause * 2 : PAUSE_MAX;
+	go_up(t);
 }

@@ -5,7 +5,7 @@
  * all go down.
  *
  * Sans-IO: no clock, no socket.  Messages may be lost, doubled and late; who waits for
- * an answer repeats when fence_tree_tick() says that time has passed.
+ * an answer repeats when fence_tree_tick() says that time has passed, less and less often.
  */
 #ifndef STILLPOINT_FENCE_TREE_H
 #define STILLPOINT_FENCE_TREE_H
@@ -50,6 +50,7 @@ int fence_tree_local(struct fence_tree *tree, uint64_t number, const void *data,
 int fence_tree_up(struct fence_tree *tree, unsigned int from, uint64_t number,
 		  const void *data, size_t len);
 int fence_tree_down(struct fence_tree *tree, uint64_t number, const void *data, size_t len);
+/* What waits for an answer is said again: after one tick, after two more, and so on up to every 16th. */
 void fence_tree_tick(struct fence_tree *tree);
 
 #endif /* STILLPOINT_FENCE_TREE_H */

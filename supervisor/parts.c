@@ -82,6 +82,11 @@ void parts_put_down(struct parts *p)
 		parts_drop(p->job);
 }
 
+bool parts_is_put_down(const struct parts *p)
+{
+	return p && p->put_down;
+}
+
 bool parts_has_ended(const struct parts *p)
 {
 	return p && p->node && p->part[p->node].ended;

@@ -98,6 +98,8 @@ void parts_start(struct parts *parts, const json_t *restore, parts_started_fn fn
 void parts_add_figures(json_t *sum, const json_t *figures);
 /* The start has failed here, for @why: it comes to nothing on all nodes. */
 void parts_cancel(struct parts *parts, json_t *why);
+/* Of the home: all have been asked, it has failed, and what began is being ended. False for NULL. */
+bool parts_gives_up(const struct parts *parts);
 
 /*
  * parts_try() - ask the other nodes of @job, which may be a draft (jobs.h), whether they could
@@ -168,6 +170,7 @@ json_t *parts_check_names(const struct daemon *daemon, const json_t *names);
  * what is here ends, and the job is forgotten here; its home is believed to be off.
  */
 void parts_put_down(struct parts *parts);
+bool parts_is_put_down(const struct parts *parts);	/* false for NULL */
 
 /* A signal for all ranks: of the home, for the other nodes. */
 void parts_signal(struct parts *parts, int signo);

@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -119,46 +118,6 @@ void parts_away_gone(struct parts *p)
 	tell(p);
 }
 
-struct asked_run {
-	struct daemon *daemon;
-	int64_t job;
-	uint64_t run;
-};
-
-static void on_run(const json_t *outcome, void *arg)
-{
-	const json_t *run = json_object_get(json_object_get(outcome, "result"), "run");
-	struct asked_run *asked = arg;
-	struct job *job = parts_job(asked->daemon, asked->job, asked->run);
-
-	if (job && !job->busy && !job->parts->put_down && (uint64_t)json_integer_value(run) > asked->run)
-		past_end(job);
-	free(asked);
-}
-
-void parts_ask_for_run(const struct parts *p)
-{
-	struct peer *peer = nodes_peer(p->daemon->nodes);
-	unsigned int i;
-
-	if (!rank_record_is_apart(json_object_get(p->job->record, "ranks")))
-		return;
-	for (i = 0; i < peer_nr_nodes(peer); i++) {
-		struct asked_run *asked = malloc(sizeof(*asked));
-		json_t *args = json_pack("{s:I, s:s}", "job", (json_int_t)p->job->id, "uuid",
-					 p->job->uuid);
-
-		if (!asked) {
-			json_decref(args);
-			return;
-		}
-		*asked = (struct asked_run) { p->daemon, p->job->id, p->run };
-		if (peer_ask(nodes_asks(p->daemon->nodes), i, "run", args, PARTS_ASK_MS, on_run, asked,
-			     NULL))
-			free(asked);
-	}
-}
-
 /* Has the job been restarted elsewhere, while its home was not to be heard? */
 static bool is_past(const struct parts *p)
 {
@@ -169,7 +128,7 @@ static bool is_past(const struct parts *p)
 	if (p->ticks % PARTS_LOOK_TICKS || parts_clock() - p->part[0].heard_ms < PARTS_SILENT_MS)
 		return false;
 	if (rank_record_is_apart(json_object_get(p->job->record, "ranks"))) {
-		parts_ask_for_run(p);
+		past_ask(p->job, p->ticks / PARTS_LOOK_TICKS);
 		return false;
 	}
 	if (catalog_job_read(&p->daemon->catalog, p->job->id, &record, why, sizeof(why)))

@@ -20,6 +20,7 @@
 #include "shim/identity.h"
 #include "shim/proto.h"
 #include "supervisor/outcome.h"
+#include "supervisor/past.h"
 
 #define AGAIN_TICKS	(2000 / PARTS_TICK_MS)
 #define STUCK_TICKS	(3000 / PARTS_TICK_MS)
@@ -233,24 +234,33 @@ static void check_stuck(struct parts *p)
 	parts_end_all(p, 1, text);
 }
 
-/* What is silent is off, says who knows it. */
-static void bury(struct parts *p)
+/* What is silent is off: somebody says so, or the wait was long enough. */
+static void bury(struct parts *p, int64_t silent_ms)
 {
 	unsigned int i;
 
 	for (i = 1; i < p->nr; i++) {
-		if (!p->part[i].ended && parts_clock() - p->part[i].heard_ms >= PARTS_SILENT_MS)
+		if (!p->part[i].ended && parts_clock() - p->part[i].heard_ms >= silent_ms)
 			p->part[i].ended = true;
 	}
 }
 
+bool parts_gives_up(const struct parts *p)
+{
+	return p && !p->node && p->starting && p->failure && p->fn && !p->starts;
+}
+
 static bool ask_again(struct parts *p);
 static void started(struct parts *p);
+static unsigned int start_ms(const struct parts *p);
 
 void parts_home_tick(struct parts *p)
 {
 	if (p->put_down)
-		bury(p);
+		bury(p, PARTS_SILENT_MS);
+	/* What one of them may still have ends when it asks whether the job is over, as in fail(). */
+	else if (parts_gives_up(p))
+		bury(p, start_ms(p));
 	if (p->starting && ask_again(p)) {
 		started(p);
 		return;
@@ -262,7 +272,7 @@ void parts_home_tick(struct parts *p)
 	if (!p->starting)
 		check_stuck(p);
 	if (p->ticks % PARTS_LOOK_TICKS == 0 && !p->job->busy && !p->put_down && parts_lost(p))
-		parts_ask_for_run(p);
+		past_ask(p->job, p->ticks / PARTS_LOOK_TICKS);
 	parts_check(p);
 }
 

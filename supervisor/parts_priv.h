@@ -138,8 +138,6 @@ int parts_end_unpack(const json_t *json, struct job_end *ret_end);	/* -EPROTO */
 
 /* The job that a question or message is about, if it is this run; NULL. */
 struct job *parts_job(struct daemon *daemon, int64_t id, uint64_t run);
-/* Where image directories are not shared: if a node knows of a later run, what is here ends (past.h). */
-void parts_ask_for_run(const struct parts *parts);
 /* End the ranks here. */
 void parts_end_here(struct parts *parts, int code, const char *text);
 

@@ -3,7 +3,8 @@
  * Jobs that run here though they were restarted elsewhere; see past.h.
  *
  * A worker reads the records, as a file system that hangs must not hold up the event loop; while it does,
- * no other is started.
+ * no other is started. Other nodes are asked a few at a time, in turn, as there may be a thousand of them, all
+ * with jobs.
  */
 #include "supervisor/past.h"
 
@@ -11,20 +12,26 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "shim/atomic_json.h"
 #include "shim/identity.h"
 #include "supervisor/jobs.h"
+#include "supervisor/nodes.h"
 #include "supervisor/outcome.h"
 #include "supervisor/parts.h"
+#include "supervisor/rank_record.h"
 #include "supervisor/worker.h"
 
 #define LOOK_MS		10000
+#define ASK_MS		4000
+#define ASK_NODES	8	/* in a look, if somebody is silent */
 
 struct past {
 	struct daemon *daemon;
 	struct reactor_source *timer;
 	struct worker *worker;
+	unsigned int looks;
 };
 
 static json_int_t run_of(const json_t *record)
@@ -143,6 +150,99 @@ static void on_looked(json_t *outcome, void *arg)
 	json_decref(outcome);
 }
 
+/* ------------------------------------------------------------- of other nodes' records */
+
+struct asked {
+	struct daemon *daemon;
+	int64_t job;
+	json_int_t run;
+};
+
+static void on_run(const json_t *outcome, void *arg)
+{
+	json_int_t run = run_of(json_object_get(outcome, "result"));
+	struct asked *asked = arg;
+	struct job *job = jobs_known(asked->daemon->jobs, asked->job);
+
+	if (job && run_of(job->record) == asked->run && run > asked->run && job_is_alive(job) &&
+	    !job->busy && !parts_is_put_down(job->parts))
+		past_end(job);
+	free(asked);
+}
+
+static void ask(const struct job *job, unsigned int host)
+{
+	struct daemon *daemon = jobs_daemon(job->jobs);
+	struct asked *asked = malloc(sizeof(*asked));
+
+	if (!asked)
+		return;
+	*asked = (struct asked) { daemon, job->id, run_of(job->record) };
+	if (peer_ask(nodes_asks(daemon->nodes), host, "run",
+		     json_pack("{s:I, s:s}", "job", (json_int_t)job->id, "uuid", job->uuid), ASK_MS,
+		     on_run, asked, NULL))
+		free(asked);
+}
+
+/* No record here is a newer one's: directories are not shared, and there are other nodes. */
+static bool is_apart(const struct job *job)
+{
+	struct daemon *daemon = jobs_daemon(job->jobs);
+	struct peer *peer = nodes_peer(daemon->nodes);
+
+	return peer && peer_nr_nodes(peer) > 1 &&
+	       (!daemon->config.image_dir_shared ||
+		rank_record_is_apart(json_object_get(job->record, "ranks")));
+}
+
+/* The first is the one after us: not all nodes ask the same one. */
+static void ask_in_turn(const struct job *job, unsigned int look, unsigned int nr)
+{
+	struct peer *peer = nodes_peer(jobs_daemon(job->jobs)->nodes);
+	unsigned int all = peer_nr_nodes(peer), others = all - 1, i;
+
+	for (i = 0; i < nr && i < others; i++)
+		ask(job, (peer_self(peer) + 1 + (look * nr + i) % others) % all);
+}
+
+/* Who is back may have been cut off with us or from us. */
+static void ask_who_is_back(const struct job *job)
+{
+	struct peer *peer = nodes_peer(jobs_daemon(job->jobs)->nodes);
+	time_t now = time(NULL);
+	struct peer_node node;
+	unsigned int i;
+
+	for (i = 0; i < peer_nr_nodes(peer); i++) {
+		peer_node(peer, i, &node);
+		if (node.state == PEER_UP && now >= node.since && now - node.since <= LOOK_MS / 1000 + 1)
+			ask(job, i);
+	}
+}
+
+void past_ask(const struct job *job, unsigned int look)
+{
+	if (is_apart(job))
+		ask_in_turn(job, look, ASK_NODES);
+}
+
+/*
+ * Whether or not somebody is silent: all nodes of a job may have been cut off together, and hear each
+ * other all the time.
+ */
+static void ask_for_all(struct past *past)
+{
+	struct job *job = NULL;
+
+	while ((job = jobs_next(past->daemon->jobs, job))) {
+		if (!is_ours(job) || !is_apart(job))
+			continue;
+		ask_in_turn(job, past->looks, 1);
+		ask_who_is_back(job);
+	}
+	past->looks++;
+}
+
 static void on_time(void *arg)
 {
 	static const struct channel_ops ops = { on_progress, on_looked };
@@ -155,6 +255,7 @@ static void on_time(void *arg)
 		some = some || is_ours(job);
 	if (some && !past->worker && worker_start(past->daemon, &spec, &ops, past, &past->worker))
 		past->worker = NULL;
+	ask_for_all(past);
 	if (reactor_timer(past->daemon->reactor, LOOK_MS, on_time, past, &past->timer))
 		past->timer = NULL;
 }

@@ -6,7 +6,8 @@
  * Every restart raises the "run" in the job's record (restarting.c). Who runs a job notes of which run it is in
  * STATE_DIR/ID, and looks into the record again and again: the home of a job, as parts look when their
  * home is silent (parts_away.c). Where image directories are not shared the record is as old as what runs
- * here; then it is the other nodes that are asked, of jobs over nodes.
+ * here; then it is the other nodes that are asked, one in each look and those that have just come back, and
+ * several at a time while a node of the job is silent.
  */
 #ifndef STILLPOINT_PAST_H
 #define STILLPOINT_PAST_H
@@ -29,6 +30,12 @@ int past_note_run(const struct job *job);
  * Whose end is then seen as ever. Without a note, or with one of another job, nothing is ended.
  */
 void past_end_older(const struct job *job);
+/*
+ * past_ask() - where image directories are not shared: ask some other nodes, and if one of them knows of a later
+ * run, what is here ends
+ * @look: which of its looks this is; the next one asks others
+ */
+void past_ask(const struct job *job, unsigned int look);
 /* What is here of @job ends, and the log says why; its record is another's now. */
 void past_end(struct job *job);
 

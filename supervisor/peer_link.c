@@ -6,7 +6,8 @@
  * in @pending; after that a message is taken only while there is a connection, and
  * what libzmq had queued when one breaks is lost: late orders are worse than none.
  * State follows libzmq's events; libzmq connects again by itself, for ever, except after a
- * refusal, for which a new socket is made.
+ * refusal and after what is no ZMTP, which it takes for final: so a new socket is made after each connection
+ * that ends, unless there is another one before.
  *
  * Bytes that wait are counted, per node and in all; libzmq's thread counts them down when
  * it has sent them, so the counters outlive the sockets.
@@ -20,6 +21,7 @@
 #include <zmq.h>
 
 #define RENEW_TICKS	4
+#define SLOW_TICKS	8	/* less than ZMQ_HANDSHAKE_IVL, more than a refusal takes */
 
 struct packet {
 	struct packet *next;
@@ -123,7 +125,6 @@ static int sockets_open(struct peer_link *link)
 	char text[300];
 	int err;
 
-	link->ticks = 0;
 	link->sock = zmq_socket(z->ctx, ZMQ_PUSH);
 	if (!link->sock)
 		return -zmq_errno();
@@ -159,8 +160,10 @@ static bool link_open(struct peer_link *link)
 		set_state(link, PEER_DOWN);
 		return false;
 	}
-	if (link->state == PEER_IDLE)
+	if (link->state == PEER_IDLE) {
+		link->ticks = 0;
 		set_state(link, PEER_CONNECTING);
+	}
 	return true;
 }
 
@@ -258,9 +261,22 @@ static void went_down(struct peer_link *link)
 	pending_drop(link);
 }
 
+/* Keys are checked by the node's event loop: one that is busy says nothing, and nothing about keys. */
+static void no_handshake(struct peer_link *link, bool said)
+{
+	if (!said && link->ticks - link->connected >= SLOW_TICKS)
+		went_down(link);
+	else if (++link->failures > 1)	/* once it may just have died */
+		refused(link, false);
+}
+
 static void take_event(struct peer_link *link, unsigned int event)
 {
 	switch (event) {
+	case ZMQ_EVENT_CONNECTED:
+		link->connected = link->ticks;
+		link->renew = 0;	/* it ends with an event in any case */
+		break;
 	case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
 		log_info(&link->zmq->log, "node %s answers", link_host(link)->name);
 		set_state(link, PEER_UP);
@@ -272,14 +288,15 @@ static void take_event(struct peer_link *link, unsigned int event)
 		refused(link, true);
 		break;
 	case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
+		no_handshake(link, false);
+		break;
 	case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
-		/* Once it may just have died. */
-		if (++link->failures > 1)
-			refused(link, false);
+		no_handshake(link, true);
 		break;
 	case ZMQ_EVENT_DISCONNECTED:
 		if (link->state == PEER_UP)
 			went_down(link);
+		link->renew = RENEW_TICKS;
 		break;
 	case ZMQ_EVENT_CLOSED:		/* nobody listens there */
 		if (link->state == PEER_REFUSED)

@@ -138,7 +138,8 @@ static void on_watch(uint32_t events, void *arg)
 
 	while (!zmq_next_event(z->watch, &event, &value)) {
 		if (event != ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL ||
-		    (z->handshake_said && now - z->handshake_said < SAY_SECONDS))
+		    (z->handshake_said && now >= z->handshake_said &&
+		     now - z->handshake_said < SAY_SECONDS))
 			continue;
 		z->handshake_said = now;
 		log_warning(&z->log, "somebody who connected was refused: not a ckptd, or one whose hosts file has another key for this node (protocol error 0x%x)",

@@ -34,7 +34,8 @@ struct peer_link {
 	struct reactor_source *source;	/* the monitor's */
 	enum peer_state state;
 	time_t since, said;
-	unsigned int ticks;		/* since it was opened */
+	unsigned int ticks;		/* since it was first wanted */
+	unsigned int connected;		/* tick of the last connection, before keys are exchanged */
 	unsigned int failures;		/* of key exchanges in a row */
 	unsigned int renew;		/* ticks until a new socket is made; 0: never */
 	unsigned int serial;

@@ -217,7 +217,8 @@ bool restart_put_down(struct request *request, struct job *job,
 
 	if (!json_is_true(json_object_get(request->args, "node_lost")) ||
 	    json_is_true(json_object_get(request->args, "dry_run")) ||
-	    !job->parts || !job_is_alive(job) || (job->busy && !parts_starts_here(job->parts)))
+	    !job->parts || !job_is_alive(job) ||
+	    (job->busy && !parts_starts_here(job->parts) && !parts_gives_up(job->parts)))
 		return false;
 	outcome = check_wanted(request, job);
 	if (outcome) {

@@ -32,6 +32,7 @@
 /* How long a job whose ranks could not go on, or are to go, may take to be gone. */
 #define END_LOOK_MS	20
 #define END_LOOKS	1500
+#define LOST_SECONDS	86400
 
 struct restart {
 	struct request *request;
@@ -277,11 +278,21 @@ static void on_restored(json_t *outcome, void *arg)
 
 /* ---------------------------------------------------------------- the start */
 
-/* Above that of every other, also of those nobody could be asked about: what is left of them is known by it. */
+/*
+ * Above that of every other, also of those nobody could be asked about: what is left of them is known by it.
+ *
+ * The time is above that of all restarts before, but for clocks that differ. That counts where a node which
+ * was restarted on last is lost, and no record here is as new: so its clock may be ahead by as much
+ * as a day, unless it was itself one that began without others.
+ */
 static json_int_t next_run(const struct restart *r)
 {
 	json_int_t run = json_integer_value(json_object_get(r->job->record, "run"));
 	json_int_t now = time(NULL);
+
+	if (!r->request->daemon->config.image_dir_shared &&
+	    json_is_true(json_object_get(r->request->args, "node_lost")))
+		now += LOST_SECONDS;
 
 	run = run > r->run ? run : r->run;
 	return run < now ? now : run + 1;

@@ -99,6 +99,43 @@ job=$(on 1 run --detach -- /bin/true)
 ok 'nor does the first of them' test "$((job % 4))" = 1
 on 1 wait "$job" >/dev/null 2>&1
 
+# ---- restarted on a node that none of theirs heard then, and all of them hear each other
+
+# node 2 has the record of a later run of it
+restarted_on_2() {
+	mkdir -p "$work/n2/images/$1"
+	"$top/build/bin/tests/tools/mkparts" "$work/n2/images" "$work/key" "$1" 0 '{}' "$(python3 -c 'import json, sys
+record = json.load(open(sys.argv[1]))["sealed"]
+record["run"] = record.get("run", 0) + 100
+print(json.dumps(record))' "$work/n1/images/$1/job.json")"
+}
+
+ends_here() {
+	timeout -k 2 60 "$top/build/bin/ckptctl" --socket "$work/n1/sock" wait "$1" >"$work/out" 2>&1
+	cat "$work/out"
+	grep "job $1: restarted on other nodes" "$work/n1/log" && ! grep -q "^ *$1 .*running" <(on 1 ps)
+}
+
+no_part() {
+	local _
+	for _ in {1..100}; do
+		[ -e "$work/n3/jobs/$1" ] || return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+over=$("$top/build/bin/ckptrun" --socket "$work/n1/sock" -d -n 2 --hosts n1,n3 --mpi none sleep 600)
+one=$(on 1 run --detach -- sleep 600)
+restarted_on_2 "$over"
+restarted_on_2 "$one"
+ok 'a job over nodes that are all well ends where it was restarted elsewhere' ends_here "$over"
+ok 'its other node ends it, too' no_part "$over"
+ok 'so does a job of one node' ends_here "$one"
+for id in "$over" "$one"; do
+	on 1 kill "$id" KILL >"$work/out" 2>&1
+done
+
 ranks='{"nodes": ["n1", "n3"], "map": ["0", "1"], "mpi": "none", "apart": true}'
 record=$(python3 -c 'import json, sys
 record = json.load(open(sys.argv[1]))["sealed"]

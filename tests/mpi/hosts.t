@@ -381,6 +381,34 @@ print(*[j["job"] for j in json.load(sys.stdin)["result"]["jobs"] if j["state"] =
 	grep -q 'killed while it was being started' "$work/out" && ! pgrep -fx 'sleep 600'
 }
 
+# The same; and n2, which had started its part, is cut off: it is not waited for longer than for a start,
+# and its part ends when it is back.
+kills_start_without() {
+	local id client away rc=0 _
+	away=$(cat "$work/n2/pid")
+	timeout -k 2 80 "$top/build/bin/ckptrun" --socket "$work/n1/sock" -n 3 --hosts n1,n2,n3 --mpi none \
+		sleep 600 </dev/null >"$work/out" 2>&1 &
+	client=$!
+	for _ in {1..50}; do
+		id=$(ckptctl ps --json | python3 -c 'import json, sys
+print(*[j["job"] for j in json.load(sys.stdin)["result"]["jobs"] if j["state"] == "starting"])')
+		[ -n "$id" ] && grep -q "job $id .*part 1 started" "$work/n2/log" && break
+		sleep 0.1
+	done
+	kill -STOP "$away"
+	ckptctl kill "$id" KILL
+	wait $client || rc=$?
+	cat "$work/out"
+	kill -CONT "$away"
+	[ $rc != 124 ] && grep -q 'killed while it was being started' "$work/out" || return
+	for _ in {1..200}; do
+		[ -e "$work/n2/jobs/$id" ] || return 0
+		sleep 0.1
+	done
+	tail -n 5 "$work/n2/log"
+	return 1
+}
+
 nothing_left() {
 	for _ in {1..80}; do
 		! ls "$work"/n?/jobs/* >/dev/null 2>&1 && return
@@ -438,6 +466,8 @@ meet 1 3
 ok 'a node where no process can be made' ends 1 'node n3: no room' -n 2 --hosts n1,n3 --mpi none sleep 600
 slow_shim 6
 ok 'a start that takes long is killed' kills_start
+slow_shim 12
+ok 'also if a node goes off meanwhile' kills_start_without
 stop 3
 start 3
 meet 1 3

@@ -287,6 +287,37 @@ static void test_resume_behind(void **state)
 	free(w);
 }
 
+/* A fence that stays open is said again, but not with each tick; the next one is quick again. */
+static void test_patience(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	struct node *leaf = &w->node[1];
+	char blocks[2 * BLOCK];
+	unsigned int i;
+
+	w->nr = 2;
+	*leaf = (struct node) { .world = w, .number = 1 };
+	assert_int_equal(fence_tree_create(1, 2, 2 * BLOCK, &ops, leaf, &leaf->tree), 0);
+	say_local(leaf, 1);
+	assert_int_equal(w->on_wire, 1);
+	fence_tree_tick(leaf->tree);
+	assert_int_equal(w->on_wire, 2);
+	for (i = 1; i < 400; i++)
+		fence_tree_tick(leaf->tree);
+	assert_in_range(w->on_wire, 20, 40);
+	make_block(blocks, 0, 1);
+	make_block(blocks + BLOCK, 1, 1);
+	assert_int_equal(fence_tree_down(leaf->tree, 1, blocks, sizeof(blocks)), 0);
+	i = w->on_wire;
+	say_local(leaf, 2);
+	fence_tree_tick(leaf->tree);
+	assert_int_equal(w->on_wire, i + 2);
+	while (w->on_wire)
+		free(w->wire[--w->on_wire]);
+	fence_tree_destroy(leaf->tree);
+	free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -295,6 +326,7 @@ int main(void)
 		cmocka_unit_test(test_strangers),
 		cmocka_unit_test(test_resume),
 		cmocka_unit_test(test_resume_behind),
+		cmocka_unit_test(test_patience),
 	};
 
 	return cmocka_run_group_tests_name("fence_tree", tests, NULL, NULL);

@@ -342,6 +342,78 @@ static void test_silence(void **state)
 	close(w.listener);
 }
 
+/* --------------------------------------------- what listens there is no ckptd */
+
+/* Answers each connection with what is no ZMTP, until it is told to end. */
+static void *garbage_run(void *arg)
+{
+	static const char text[] = "HTTP/1.0 400 Bad Request\r\nServer: something else\r\n\r\n";
+	struct wire *w = arg;
+	struct pollfd poll_in = { .fd = w->listener, .events = POLLIN };
+	char buf[256];
+	int fd;
+
+	while (!w->end) {
+		if (poll(&poll_in, 1, 20) <= 0)
+			continue;
+		fd = accept(w->listener, NULL, NULL);
+		if (fd < 0)
+			continue;
+		if (write(fd, text, sizeof(text)) == sizeof(text))
+			w->cut = true;
+		shutdown(fd, SHUT_WR);
+		while (read(fd, buf, sizeof(buf)) > 0)
+			;
+		close(fd);
+	}
+	return NULL;
+}
+
+/* A moment later the node is there, and is found. */
+static void test_garbage(void **state)
+{
+	struct node *nodes = *state;
+	struct wire w = { .listener = -1 };
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(nodes[1].host[1].port) };
+	pthread_t thread;
+	int on = 1;
+
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	w.listener = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(setsockopt(w.listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), 0);
+	assert_int_equal(bind(w.listener, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(listen(w.listener, 8), 0);
+	assert_int_equal(pthread_create(&thread, NULL, garbage_run, &w), 0);
+	assert_int_equal(nodes_start(nodes, 0), 0);
+	assert_int_equal(nodes_probe(nodes, 0, 1, 1), 0);
+	until(nodes, w.cut);
+	until(nodes, state_of(&nodes[0], 1) != PEER_CONNECTING);
+	w.end = true;
+	pthread_join(thread, NULL);
+	close(w.listener);
+	assert_int_equal(nodes_start(nodes, 1), 0);
+	until(nodes, state_of(&nodes[0], 1) == PEER_UP);
+	assert_int_equal(nodes_probe(nodes, 0, 1, 2), 0);
+	until(nodes, nodes[1].received == 1);
+}
+
+/* Who does not come to look at keys for long has not the wrong one. */
+static void test_busy(void **state)
+{
+	struct node *nodes = *state;
+	time_t begin = time(NULL);
+
+	assert_int_equal(nodes_start(nodes, 0), 0);
+	assert_int_equal(nodes_start(nodes, 1), 0);
+	assert_int_equal(nodes_probe(nodes, 0, 1, 1), 0);
+	while (time(NULL) - begin < 13) {
+		node_turn(&nodes[0]);
+		assert_int_not_equal(state_of(&nodes[0], 1), PEER_REFUSED);
+	}
+	assert_int_equal(state_of(&nodes[0], 1), PEER_DOWN);
+	until(nodes, state_of(&nodes[0], 1) == PEER_UP);
+}
+
 /* ----------------------------------------------------------- coordinators */
 
 static void test_coord(void **state)
@@ -381,7 +453,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(delivery), T(addresses), T(claims), T(stranger), T(impostor), T(same_key),
 		T(port_taken), T(version), T(back_again), T(never_there), T(full), T(silence),
-		T(coord),
+		T(garbage), T(busy), T(coord),
 	};
 
 	if (sodium_init() < 0)
