@@ -116,6 +116,7 @@ static inline MPI_File wrap_file(MPI_File real)
 /* Of the calls that complete requests those of one request alone ask its communicator, the others MPI_COMM_WORLD. */
 #define ABI_ARRAY_FAILS_WORLD	1
 #define ABI_GET_STATUS_FAILS	1	/* with the request's code */
+#define ABI_FILE_NAME_MAX	4095	/* the kernel's */
 #define ABI_ATTR_SET_IS_NEW	0	/* set again, it keeps its place among those that are deleted */
 #define ABI_ERRHANDLER_FN	MPI_Comm_errhandler_function
 

@@ -17,6 +17,7 @@
 #define ABI_ERRH_THROWS(errh)	0
 #define ABI_ARRAY_FAILS_WORLD	0	/* but asks the communicator of what failed */
 #define ABI_GET_STATUS_FAILS	0
+#define ABI_FILE_NAME_MAX	240	/* ".locktest.RANK" and the name in 256 bytes; it aborts */
 #define ABI_ATTR_SET_IS_NEW	1	/* set again, it is deleted before those that were set meanwhile */
 #define ABI_ERRHANDLER_FN	MPI_Handler_function
 

@@ -151,6 +151,7 @@ ompi_alone() {
 		ok "ompi: restart: $name, alone" cut ompi restart 1 "$name"
 	done
 	cuts[restart]=100000
+	INTERVAL=50 CUT_ROUNDS=50 ok 'ompi: restart: long_name, alone' cut ompi restart 1 long_name
 	ASKED_CUTS=12 INTERVAL=50 ok 'ompi: restart: library_version, alone' \
 		cut ompi restart 1 library_version
 	cuts[restart]=${CUTS:-2}
@@ -163,6 +164,9 @@ for kind in $KINDS; do
 	done
 	SAID='[0-9]* cuts, [1-9].* refused' FREED_TYPE=contents ok "$kind: go: type_freed with 2 ranks, refused" \
 		cut "$kind" go 2 type_freed
+	ok "$kind: go: long_name with 2 ranks" cut "$kind" go 2 long_name
+	SAID='[0-9]* cuts, [1-9].* refused' LONG_AWAY=1 ok "$kind: go: long_name with 2 ranks, refused" \
+		cut "$kind" go 2 long_name
 	CUT_ROUNDS=50 INTERVAL=3 ok "$kind: go: file_meets with 3 ranks" cut "$kind" go 3 file_meets
 	ok "$kind: go: helpers with 2 ranks" cut "$kind" go 2 helpers
 	ok "$kind: go: message_later with 4 ranks" cut "$kind" go 4 message_later
@@ -174,6 +178,8 @@ for kind in $KINDS; do
 	cuts[restart]=100000
 	# the address of the server is in the environment; one rank needs none
 	INTERVAL=100 ok "$kind: restart: environ_gone" cut "$kind" restart 1 environ_gone
+	INTERVAL=50 CUT_ROUNDS=100 ok "$kind: restart: long_name with 2 ranks" \
+		cut "$kind" restart 2 long_name
 	INTERVAL=100 ok "$kind: restart: names_kept with 2 ranks" cut "$kind" restart 2 names_kept
 	INTERVAL=100 CUT_ROUNDS=10 ok "$kind: restart: helpers with 2 ranks" cut "$kind" restart 2 helpers
 	INTERVAL=20 CUT_ROUNDS=6 ok "$kind: restart: stopped_in_call with 2 ranks" \
