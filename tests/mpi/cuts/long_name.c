@@ -33,7 +33,8 @@ int main(int argc, char **argv)
 	MPI_File file;
 
 	mt_begin(&argc, &argv);
-	go_deeper(DEEP);
+	/* of a directory whose name is longer than the kernel tells there are no real checkpoints */
+	go_deeper(getenv("MT_DIR") ? 3 : DEEP);
 	CHECK(!MPI_File_open(MPI_COMM_WORLD, "cut_long", MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file));
 	for (int round = 0; round < ROUNDS; round++) {
 		value = round * 100 + mt_rank;
