@@ -23,13 +23,13 @@ static int last(MPI_Comm comm, int keyval, void *value, void *extra)
 
 static void set_and_again(MPI_Comm comm, const int key[4])
 {
-	MPI_Comm_set_attr(comm, key[0], "a");
-	MPI_Comm_set_attr(comm, key[1], "b");
-	MPI_Comm_set_attr(comm, key[2], "c");
-	MPI_Comm_set_attr(comm, key[1], "B");
-	MPI_Comm_set_attr(comm, key[3], "d");
-	MPI_Comm_set_attr(comm, key[0], "A");
-	MPI_Comm_set_attr(comm, key[0], "X");	/* the newest already */
+	CHECK(!MPI_Comm_set_attr(comm, key[0], "a"));
+	CHECK(!MPI_Comm_set_attr(comm, key[1], "b"));
+	CHECK(!MPI_Comm_set_attr(comm, key[2], "c"));
+	CHECK(!MPI_Comm_set_attr(comm, key[1], "B"));
+	CHECK(!MPI_Comm_set_attr(comm, key[3], "d"));
+	CHECK(!MPI_Comm_set_attr(comm, key[0], "A"));
+	CHECK(!MPI_Comm_set_attr(comm, key[0], "X"));	/* the newest already */
 	MPI_Comm_delete_attr(comm, key[3]);
 	strcat(order, " ");
 }
