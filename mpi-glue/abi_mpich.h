@@ -119,6 +119,8 @@ static inline MPI_File wrap_file(MPI_File real)
 /* Without statuses the test of all takes what the last 64 requests are for what all are, and ends the job if it was wrong. */
 #define ABI_TESTALL_STATUS	(REQ_PERSISTENT | REQ_OTHER)
 #define ABI_ERRORS_LOST		0
+#define ABI_FILE_NAME_MAX	4095	/* the kernel's */
+#define ABI_ATTR_SET_IS_NEW	0	/* set again, it keeps its place among those that are deleted */
 #define ABI_ERRHANDLER_FN	MPI_Comm_errhandler_function
 
 /* The size of a basic type is in its handle; -1 when it must be asked. */

@@ -75,21 +75,23 @@ void *ompi_predefined(enum vkind kind, uintptr_t real)
 	return NULL;
 }
 
+/* In a restart threads outside MPI run on, and count their next collective by these: @self stays what it is. */
 void abi_loaded(void)
 {
+	bool first = !glue.table[VK_COMM].top;
+
 	for (size_t i = 0; i < NR_PREDEFINED; i++) {
 		struct vobj *head = predefined[i].handle;
 
 		head->real = (uintptr_t)lower_function(glue.lower, predefined[i].data);
-		head->self = NULL;
+		if (first)
+			head->self = NULL;
 		head->kind = (uint16_t)kind_of(predefined[i].role);
 	}
-	if (!glue.table[VK_COMM].top) {	/* otherwise it is a restart */
-		vobj_new(VK_COMM, 0);
-		vobj_new(VK_COMM, 0);
+	if (first) {
+		((struct vobj *)MPI_COMM_WORLD)->self = vobj_new(VK_COMM, 0);
+		((struct vobj *)MPI_COMM_SELF)->self = vobj_new(VK_COMM, 0);
 	}
-	((struct vobj *)MPI_COMM_WORLD)->self = vobj_at(VK_COMM, 0);
-	((struct vobj *)MPI_COMM_SELF)->self = vobj_at(VK_COMM, 1);
 	vobj_comm(MPI_COMM_WORLD)->real = ABI_BITS(real_comm(MPI_COMM_WORLD));
 	vobj_comm(MPI_COMM_SELF)->real = ABI_BITS(real_comm(MPI_COMM_SELF));
 	glue.real_request_null = real_req(MPI_REQUEST_NULL);

@@ -244,7 +244,7 @@ static int attr_set(struct vattr **list, enum vkind kind, uintptr_t handle, int 
 		    uint64_t value, enum attr_language language)
 {
 	struct vkeyval *keyval = keyval_of(key, kind);
-	struct vattr *attr, *made, *now;
+	struct vattr *attr, *made, *now, **at;
 	int rc;
 
 	if (!keyval || !list)
@@ -260,10 +260,16 @@ static int attr_set(struct vattr **list, enum vkind kind, uintptr_t handle, int 
 		return MPI_SUCCESS;
 	}
 	rc = attr_ask_delete(attr, kind, handle);
-	now = *attr_find(list, &keyval->obj);	/* its own delete function may have deleted it */
+	at = attr_find(list, &keyval->obj);
+	now = *at;	/* its own delete function may have deleted it */
 	if (!rc && now) {
 		now->value = value;
 		now->language = language;
+		if (ABI_ATTR_SET_IS_NEW) {
+			*at = now->next;
+			now->next = *list;
+			*list = now;
+		}
 	} else if (!rc) {
 		made->next = *list;
 		*list = made;

@@ -30,15 +30,18 @@ const char *file_path(const char *name)
 	return name;
 }
 
-static char *absolute(const char *name)
+static char *absolute(const char *name, size_t *ret_given)
 {
 	char *cwd, *path = NULL;
 
+	*ret_given = 0;
 	if (*name == '/' || file_path(name) != name)
 		return strdup(name);
 	cwd = getcwd(NULL, 0);
 	if (cwd && asprintf(&path, "%s/%s", cwd, name) < 0)
 		path = NULL;
+	if (path)
+		*ret_given = strlen(cwd) + 1;
 	free(cwd);
 	return path ? path : strdup(name);
 }
@@ -64,7 +67,7 @@ LOWER_TEXT int PMPI_File_open(MPI_Comm comm, const char *filename, int amode, MP
 		return MPI_ERR_INTERN;
 	desc->errh = errh_of(&glue.file_errh);
 	desc->comm = vobj_get(vobj_comm(comm));
-	desc->name = absolute(filename);
+	desc->name = absolute(filename, &desc->given);
 	desc->amode = amode;
 	desc->order = desc->comm ? ((struct vcomm *)desc->comm)->files++ : 0;
 	return rc;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Files of a restart: opened again by name, without creating them, with view, position and
- * atomicity. All members of a file's communicator do so in the order of identities, and on one
+ * atomicity. The name is the absolute one, or, if that is too long for the library, what is left of it below
+ * the present directory. All members of a file's communicator do so in the order of identities, and on one
  * communicator in the order they were opened the first time.
  *
  * The files' contents are none of ours: they are kept with the checkpoint, or not.
@@ -22,10 +23,29 @@ static struct vfile *file_at(uint32_t i)
 	return obj && !obj->freed ? (struct vfile *)obj : NULL;
 }
 
+/* To open it by from here; NULL: there is none. What the program gave itself was not too long. */
+static const char *name_here(const struct vfile *file)
+{
+	const char *rest = NULL;
+	char *cwd;
+	size_t n;
+
+	if (!file->given || strlen(file->name) <= ABI_FILE_NAME_MAX)
+		return file->name;
+	cwd = getcwd(NULL, 0);
+	n = cwd ? strlen(cwd) : 0;
+	if (n && !strncmp(file->name, cwd, n) && file->name[n] == '/')
+		rest = file->name + n + 1;
+	free(cwd);
+	if (!rest || rest == file->name + file->given)
+		return rest;
+	return strlen(rest) <= ABI_FILE_NAME_MAX && file_path(rest) == rest ? rest : NULL;
+}
+
 /* A restart opens it by its name, which may begin with the kind of its file system ("ufs:"). */
 static bool is_gone(const char *name)
 {
-	return name && access(file_path(name), F_OK) && errno == ENOENT;
+	return access(file_path(name), F_OK) && errno == ENOENT;
 }
 
 /* A communicator of one process may be gone: any does.  0: there is none. */
@@ -39,15 +59,27 @@ static uintptr_t comm_of(const struct vfile *file)
 	return below;
 }
 
+/* Of a name, as much as leaves room for what is said of it. */
+static const char *end_of(const char *name)
+{
+	size_t len = name ? strlen(name) : 0, max = 100;
+
+	return !name ? "?" : len > max ? name + len - max : name;
+}
+
 static const char *refused(const struct vfile *file)
 {
+	const char *name = file->name ? name_here(file) : NULL;
+
 	if (!file->name || !comm_of(file))
 		return "its communicator was freed";
 	if (file->shared)
 		return "shared file pointers are not restored yet";
 	if (file->splits)
 		return "a split collective is under way";
-	if (is_gone(file->name))
+	if (!name)
+		return "its absolute name is too long for the library, and it is not below the present directory: go to where it was opened";
+	if (is_gone(name))
 		return "it was removed while it is open, or is not found from the present directory";
 	if (file->amode & MPI_MODE_SEQUENTIAL)
 		return "sequential files are not restored yet";
@@ -64,8 +96,7 @@ LOWER_TEXT int rebuild_ask_files(char *ret_why, size_t size)
 		if (!file)
 			continue;
 		if (why) {
-			snprintf(ret_why, size, "MPI_File_open: %s: %s",
-				 file->name ? file->name : "?", why);
+			snprintf(ret_why, size, "MPI_File_open: %s: %s", end_of(file->name), why);
 			return -ENOTSUP;
 		}
 		real = real_file(virt_file(&file->obj));
@@ -81,9 +112,13 @@ LOWER_TEXT static int open_again(struct vfile *file)
 	int amode = file->amode & ~(MPI_MODE_CREATE | MPI_MODE_EXCL);
 	MPI_Comm comm = (MPI_Comm)comm_of(file);
 	MPI_Info none = real_info(MPI_INFO_NULL);
+	const char *name = name_here(file);	/* it may have gone elsewhere since it was asked */
 	MPI_File real;
-	int rc = lower_MPI_File_open(comm, file->name, amode, none, &real);
+	int rc;
 
+	if (!name)
+		return MPI_ERR_BAD_FILE;
+	rc = lower_MPI_File_open(comm, name, amode, none, &real);
 	if (rc)
 		return rc;
 	file->obj.real = (uintptr_t)real;
@@ -122,8 +157,8 @@ int rebuild_files(char *ret_why, size_t size)
 	for (size_t i = 0; i < n && !rc; i++) {
 		rc = open_again(all[i]);
 		if (rc)
-			snprintf(ret_why, size, "file %s: code %d of the new library", all[i]->name,
-				 rc);
+			snprintf(ret_why, size, "file %s: code %d of the new library",
+				 end_of(all[i]->name), rc);
 	}
 	free(all);
 	return rc ? -EIO : 0;

@@ -116,7 +116,8 @@ struct vinfo {
 struct vfile {
 	struct vobj obj;
 	struct vobj *comm;
-	char *name;
+	char *name;		/* absolute, as opened from @given on */
+	size_t given;
 	int amode;
 	MPI_Errhandler errh;
 	uint64_t order;		/* among its communicator's */

@@ -3,8 +3,8 @@
 #
 # Programs of tests/mpi/cuts and tests/mpi/programs under checkpoints without a checkpoint: every few
 # milliseconds the job is quiesced, drained and let go, or given new lower halves in place. The
-# output is that of a run with the library alone. Restarts need tests/mpi/pmi1, so MPICH; they are
-# few, as each costs a tenth of a second. Then what waits for cuts: cuts/free_late.c, in which a rank frees a
+# output is that of a run with the library alone. Restarts need tests/mpi/pmi1, so MPICH, or a rank of Open MPI that
+# has no launcher and is alone; they are few, as each costs a tenth of a second. Then what waits for cuts: cuts/free_late.c, in which a rank frees a
 # communicator after two, cuts/free_unreceived.c, cuts/progress.c and cuts/many_comms_kept.c; some of both with
 # MPI_THREAD_MULTIPLE; and with interruptible collectives cuts/apart.c, in which a rank does not come to what the
 # others wait in before it has seen two.
@@ -37,6 +37,7 @@ exec "$3"'
 
 launcher() {
 	case $1,$2 in
+	ompi,restart) launch=(env OMPI_MCA_ess_singleton_isolated=1 PMI_RANK_OF_TEST=0) ;;
 	*,restart) launch=("$top/tests/mpi/pmi1" "$3") ;;
 	mpich,*) launch=(mpiexec.mpich -n "$3") ;;
 	ompi,*) launch=(mpirun.openmpi --allow-run-as-root --oversubscribe -n "$3") ;;
@@ -145,6 +146,21 @@ free_late() {
 	cuts[restart]=${CUTS:-2}
 }
 
+# all that a restart of Open MPI can be tried with here
+ompi_alone() {
+	local name
+	[ "$1" = ompi ] || return
+	[[ $MODES = *restart* ]] || return
+	for name in drained persists io_collective type_freed; do
+		ok "ompi: restart: $name, alone" cut ompi restart 1 "$name"
+	done
+	cuts[restart]=100000
+	INTERVAL=50 CUT_ROUNDS=50 ok 'ompi: restart: long_name, alone' cut ompi restart 1 long_name
+	ASKED_CUTS=12 INTERVAL=50 ok 'ompi: restart: library_version, alone' \
+		cut ompi restart 1 library_version
+	cuts[restart]=${CUTS:-2}
+}
+
 for kind in $KINDS; do
 	free_late "$kind" ''
 	for name in init_level send_cancelled request_handlers waits_mixed wrong_here; do
@@ -152,16 +168,22 @@ for kind in $KINDS; do
 	done
 	SAID='[0-9]* cuts, [1-9].* refused' FREED_TYPE=contents ok "$kind: go: type_freed with 2 ranks, refused" \
 		cut "$kind" go 2 type_freed
+	ok "$kind: go: long_name with 2 ranks" cut "$kind" go 2 long_name
+	SAID='[0-9]* cuts, [1-9].* refused' LONG_AWAY=1 ok "$kind: go: long_name with 2 ranks, refused" \
+		cut "$kind" go 2 long_name
 	CUT_ROUNDS=50 INTERVAL=3 ok "$kind: go: file_meets with 3 ranks" cut "$kind" go 3 file_meets
 	ok "$kind: go: helpers with 2 ranks" cut "$kind" go 2 helpers
 	ok "$kind: go: message_later with 4 ranks" cut "$kind" go 4 message_later
 	ok "$kind: go: MPI_Abort while the library is the glue thread's" aborts "$kind" go 3
 	ok "$kind: go: MPI_Abort at a cut" aborts "$kind" go 4
+	ompi_alone "$kind"
 	[ "$kind" = mpich ] || continue
 	[[ $MODES = *restart* ]] || continue
 	cuts[restart]=100000
 	# the address of the server is in the environment; one rank needs none
 	INTERVAL=100 ok "$kind: restart: environ_gone" cut "$kind" restart 1 environ_gone
+	INTERVAL=50 CUT_ROUNDS=100 ok "$kind: restart: long_name with 2 ranks" \
+		cut "$kind" restart 2 long_name
 	INTERVAL=100 ok "$kind: restart: names_kept with 2 ranks" cut "$kind" restart 2 names_kept
 	INTERVAL=100 CUT_ROUNDS=10 ok "$kind: restart: helpers with 2 ranks" cut "$kind" restart 2 helpers
 	INTERVAL=20 CUT_ROUNDS=6 ok "$kind: restart: stopped_in_call with 2 ranks" \
