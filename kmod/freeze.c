@@ -223,11 +223,14 @@ static int ckpt_freeze_attach(struct ckpt_freezing *run)
 
 /* --------------------------------------------------------------- waiting */
 
-/* Count what is not parked; a process half stopped must run on to its stop. */
+/*
+ * Count what is not parked; a process half stopped must run on to its stop. Who was told and is no member any
+ * more has left the tree: his parent ended, after it was scanned. The next attempt does not find him.
+ */
 static void ckpt_freeze_count(struct ckpt_freezing *run)
 {
+	unsigned int told = READ_ONCE(run->ctx->nr_threads), known = 0, i, j;
 	struct ckpt_tree *tree = &run->cap->tree;
-	unsigned int i, j;
 
 	run->waiting = 0;
 	run->stopped = 0;
@@ -238,6 +241,7 @@ static void ckpt_freeze_count(struct ckpt_freezing *run)
 		for (j = 0; j < proc->nr; j++) {
 			struct ckpt_member *member = &tree->members[proc->first + j];
 
+			known += !!member->thread;
 			if (member->thread && ckpt_thread_is_parked(member->thread))
 				parked++;
 			else if (member->thread && ckpt_freeze_is_stopped(member->task))
@@ -253,6 +257,8 @@ static void ckpt_freeze_count(struct ckpt_freezing *run)
 		if (READ_ONCE(proc->leader->exit_state) == EXIT_DEAD)
 			run->waiting++;		/* being reaped */
 	}
+	if (told > known)
+		run->unsettled = true;
 }
 
 static bool ckpt_freeze_enough(struct ckpt_freezing *run)

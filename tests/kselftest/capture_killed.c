@@ -127,6 +127,83 @@ part(killed_timed)
 	killed_at_moments(timed, 2, timed, TIMERS);
 }
 
+/* ------------------------------------------------------------ orphaned */
+
+#define ORPHANED_PAGES	32768	/* so that its parent takes a while to go */
+
+static void counts(void)
+{
+	for (;; usleep(100))
+		shared->n[0]++;
+}
+
+static void parent_of_one(void)
+{
+	char *p = mmap(NULL, ORPHANED_PAGES * PAGE, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	madvise(p, ORPHANED_PAGES * PAGE, MADV_NOHUGEPAGE);
+	shared->addr[1] = fork();
+	if (!shared->addr[1])
+		counts();
+	memset(p, 1, ORPHANED_PAGES * PAGE);
+	am_ready();
+	wait_for_ever(NULL);
+}
+
+static void grandparent(void *unused)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		parent_of_one();
+	shared->addr[0] = pid;
+	waitpid(pid, NULL, 0);
+	wait_for_ever(unused);
+}
+
+/* It is in the image and stands still, or neither; *ret_late: its parent was there when the freeze began. */
+static bool orphaned_at(unsigned int delay_us, bool *ret_late)
+{
+	struct recs recs;
+	bool there;
+	pid_t pid;
+	int fd;
+
+	shared->ready = 0;
+	pid = spawn(grandparent, NULL);
+	wait_ready(1);
+	kill((pid_t)shared->addr[0], SIGKILL);
+	usleep(delay_us);
+	fd = cap_open();
+	cap_target(fd, pid, 0);
+	*ret_late = shared->addr[1] && !kill((pid_t)shared->addr[0], 0);
+	if (cap_freeze(fd, slowly(5000), 60000, NULL) || cap_snapshot(fd, 0, NULL))
+		tap_bail("freeze or snapshot");
+	recs = recs_read(fd);
+	there = recs_proc(&recs, (pid_t)shared->addr[1]);
+	recs_free(&recs);
+	there = there != advances(&shared->n[0], slowly(100));
+	close(fd);
+	kill((pid_t)shared->addr[1], SIGKILL);
+	reap(pid);
+	return there;
+}
+
+/* Whose parent ends in the freeze, and who so leaves the tree. */
+part(orphaned)
+{
+	unsigned int good = 0, late = 0;
+	bool is_late;
+
+	for (unsigned int i = 0; i < MOMENTS; i++) {
+		good += orphaned_at(i * 500, &is_late);
+		late += is_late;
+	}
+	tap_is(good, MOMENTS, "frozen and in the image, or neither");
+	tap_ok(late, "its parent was still going %u times", late);
+}
+
 /* ------------------------------------------------------------ killed, large */
 
 #define LARGE		65536	/* pages; so that to free them takes a while */

@@ -98,6 +98,6 @@ part(exclude_range); part(exclude_fd); part(exclude_thread); part(exclude_exe);
 part(forking); part(continued); part(restarted); part(reaped); part(core); part(freezer);
 part(track_moved); part(limit_of_child); part(cpuset);
 part(rights); part(locks); part(continued_wait); part(small_stack);
-part(killed_early); part(killed_timed); part(killed_large); part(track_forced); part(exclude_exec);
+part(killed_early); part(killed_timed); part(orphaned); part(killed_large); part(track_forced); part(exclude_exec);
 
 #endif /* CAPTURE_RIG_H */

@@ -34,7 +34,7 @@ static const struct {
 	PART(exclude_fd), PART(exclude_thread), PART(exclude_exe), PART(again), PART(many),
 	PART(forking), PART(continued), PART(continued_wait), PART(small_stack),
 	PART(restarted), PART(reaped), PART(core), PART(freezer),
-	PART(track_moved), PART(limit_of_child), PART(cpuset), PART(rights), PART(killed_early), PART(killed_timed),
+	PART(track_moved), PART(limit_of_child), PART(cpuset), PART(rights), PART(killed_early), PART(killed_timed), PART(orphaned),
 	PART(killed_large), PART(track_forced), PART(exclude_exec),
 #undef PART
 };
