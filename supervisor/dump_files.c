@@ -25,6 +25,8 @@
 
 #include "supervisor/rights.h"
 
+#define FILES_AT_ONCE	65536U	/* CKPT_MAX_FILE_GET of the module */
+
 static bool has_content(const struct state_file *file)
 {
 	switch (file->rec->kind) {
@@ -199,18 +201,29 @@ static int own_description(struct dump *d, struct dump_inode *inode)
 	return 0;
 }
 
+static int get_files(struct dump *d, const __u32 *ids, __s32 *fds)
+{
+	int ret = 0;
+
+	for (unsigned int i = 0; !ret && i < d->nr_inodes; i += FILES_AT_ONCE) {
+		struct ckpt_file_get get = { .ids = (uintptr_t)(ids + i), .fds = (uintptr_t)(fds + i) };
+
+		get.nr = d->nr_inodes - i < FILES_AT_ONCE ? d->nr_inodes - i : FILES_AT_ONCE;
+		ret = kdev_file_get(d->cap.dev, &get);
+	}
+	return ret;
+}
+
 int dump_files_get(struct dump *d)
 {
 	__u32 *ids = calloc(d->nr_inodes + 1, sizeof(*ids));
 	__s32 *fds = calloc(d->nr_inodes + 1, sizeof(*fds));
-	struct ckpt_file_get get = { .ids = (uintptr_t)ids, .fds = (uintptr_t)fds };
 	int ret = -ENOMEM;
 
 	if (ids && fds) {
 		for (unsigned int i = 0; i < d->nr_inodes; i++)
 			ids[i] = d->inodes[i].file->rec->id;
-		get.nr = d->nr_inodes;
-		ret = get.nr ? kdev_file_get(d->cap.dev, &get) : 0;
+		ret = get_files(d, ids, fds);
 		for (unsigned int i = 0; !ret && i < d->nr_inodes; i++)
 			d->inodes[i].fd = fds[i];
 	}

@@ -300,15 +300,25 @@ static void refuse_many(struct dump *d, const struct state_proc *proc, unsigned 
 	engine_refuse(d->error, &refusal, "%u %s: a restart takes at most %zu", nr, what, most);
 }
 
-/* What a restart would not take in one call (CKPT_STATE_MAX). */
+/* In one call (CKPT_STATE_MAX), with the NUMA policies that some of them have. */
+static size_t most_mappings(const struct state_mm *mm)
+{
+	size_t room = CKPT_STATE_MAX - sizeof(struct ckpt_rec_mm), policies = 0;
+
+	for (unsigned int i = 0; i < mm->nr_vmas; i++)
+		policies += mm->vmas[i].mempolicy ? sizeof(struct ckpt_rec_mempolicy) : 0;
+	return policies < room ? (room - policies) / sizeof(struct ckpt_rec_vma) : 0;
+}
+
+/* What a restart would not take in one call. */
 static void check_amounts(struct dump *d, const struct state_proc *proc)
 {
 	const struct state *state = d->cap.state;
-	const size_t room = CKPT_STATE_MAX - sizeof(struct ckpt_rec_mm);
+	const size_t room = CKPT_STATE_MAX;
 	unsigned int locks = 0;
 
 	if (proc->mm && proc->mm->owner == proc)
-		refuse_many(d, proc, proc->mm->nr_vmas, "mappings", room / sizeof(struct ckpt_rec_vma));
+		refuse_many(d, proc, proc->mm->nr_vmas, "mappings", most_mappings(proc->mm));
 	if (proc->fdtable && proc->fdtable->owner == proc) {
 		for (unsigned int i = 0; i < state->nr_locks; i++)
 			locks += state->locks[i].table == proc->fdtable;

@@ -84,6 +84,8 @@ int page_table_put(struct page_table *t, uint64_t cookie, const struct page_plac
 {
 	struct entry *entry = find(t->entries, t->size, cookie);
 
+	if (place->addr >> (MM_SHIFT + PAGE_SHIFT))
+		return 0;	/* has no room here: stored each time */
 	if (entry->place) {
 		ret_known->mm_id = entry->place >> MM_SHIFT;
 		ret_known->addr = (entry->place & PAGE_BITS) << PAGE_SHIFT;

@@ -112,12 +112,13 @@ static int add_proc(struct plan *plan, const struct state_proc *proc, const int 
 		append(plan, &plan->first_root, index);
 		return index;
 	}
-	task->parent = index_of[proc->parent - state->procs];
-	parent = &plan->tasks[task->parent];
-	if (parent->role != PLAN_LIVE)
+	/* one that is a root is not even made */
+	if (is_zombie(proc->parent))
 		return engine_fail(error, -EBADMSG,
 				   "the image is not sound: process %d is a child of zombie %d",
-				   task->pid, parent->pid);
+				   task->pid, proc->parent->rec->pid);
+	task->parent = index_of[proc->parent - state->procs];
+	parent = &plan->tasks[task->parent];
 	append(plan, &parent->child, index);
 	if (task->role == PLAN_ZOMBIE)
 		parent->zombies = true;

@@ -120,6 +120,7 @@ int reopen_seal_object(struct reopen *r, const struct state_file *file);
 /* reopen_huge.c: files of huge pages, which pwrite(2) does not write to; fd is O_RDWR */
 bool reopen_is_huge(int fd);
 ssize_t reopen_pwrite(int fd, const void *buf, size_t len, uint64_t at);	/* as pwrite(2) */
+int reopen_pwrite_all(int fd, const void *buf, size_t len, uint64_t at);	/* 0 or -errno */
 /* fails if the file was one and @fd is none */
 int reopen_check_huge(struct reopen *r, const struct state_file *file, int fd);
 

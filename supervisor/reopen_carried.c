@@ -258,8 +258,10 @@ static int make_directory(struct reopen *r, const struct state_file *file, const
 	_cleanup_fd_ int parent = reopen_parent(path, &name);
 	int ret;
 
-	if (parent < 0 || mkdirat(parent, name, 0700))
-		return parent < 0 ? parent : -errno;
+	if (parent < 0)
+		return parent;
+	if (mkdirat(parent, name, 0700))
+		return errno == EEXIST ? 0 : -errno;	/* by another restart, just now */
 	ret = reopen_created(r, path);
 	if (!ret && fchownat(parent, name, file->rec->uid, file->rec->gid, AT_SYMLINK_NOFOLLOW) &&
 	    errno != EPERM)

@@ -75,3 +75,21 @@ ssize_t reopen_pwrite(int fd, const void *buf, size_t len, uint64_t at)
 
 	return n < 0 && errno == EINVAL ? store(fd, buf, len, at) : n;
 }
+
+int reopen_pwrite_all(int fd, const void *buf, size_t len, uint64_t at)
+{
+	const char *from = buf;
+
+	while (len) {
+		ssize_t n = reopen_pwrite(fd, from, len, at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : -EIO;
+		from += n;
+		at += (uint64_t)n;
+		len -= (size_t)n;
+	}
+	return 0;
+}

@@ -38,22 +38,6 @@
 
 /* ---------------------------------------------------------------- content */
 
-static int write_all(int fd, const char *buf, size_t len, uint64_t offset)
-{
-	while (len) {
-		ssize_t n = reopen_pwrite(fd, buf, len, offset);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		buf += n;
-		offset += (uint64_t)n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 /* To @map, if it is not NULL, else to @fd. */
 static int copy_extent(struct reopen *r, uint64_t blob, uint64_t offset, uint64_t len, int fd,
 		       char *map)
@@ -68,7 +52,7 @@ static int copy_extent(struct reopen *r, uint64_t blob, uint64_t offset, uint64_
 		if (ret)
 			return engine_fail(r->error, ret, "%s", image_reader_error(r->reader));
 		if (!map)
-			ret = write_all(fd, buf, n, offset);
+			ret = reopen_pwrite_all(fd, buf, n, offset);
 		offset += n;
 		len -= n;
 		r->bytes += n;

@@ -27,7 +27,7 @@
 
 #include "supervisor/rights.h"
 
-#define NAMES		100
+#define NAMES		10000	/* they stay for good */
 #define CHUNK		(1UL << 16)
 
 struct reopen_put {
@@ -144,6 +144,7 @@ static int clear(int fd, uint64_t start, uint64_t end)
 {
 	static const char zeros[4096];
 	size_t n;
+	int ret;
 
 	if (start >= end || has_nothing(fd))
 		return 0;
@@ -152,8 +153,9 @@ static int clear(int fd, uint64_t start, uint64_t end)
 		return 0;
 	for (; start < end; start += n) {
 		n = end - start < sizeof(zeros) ? (size_t)(end - start) : sizeof(zeros);
-		if (reopen_pwrite(fd, zeros, n, start) != (ssize_t)n)
-			return errno ? -errno : -EIO;
+		ret = reopen_pwrite_all(fd, zeros, n, start);
+		if (ret)
+			return ret;
 	}
 	return 0;
 }
@@ -163,11 +165,13 @@ static int copy_data(int from, uint64_t start, uint64_t end, int to, uint64_t sh
 	while (start < end) {
 		size_t want = end - start < CHUNK ? (size_t)(end - start) : CHUNK;
 		ssize_t n = pread(from, buf, want, (off_t)start);
+		int ret;
 
 		if (n <= 0)
 			return n ? -errno : -EIO;
-		if (reopen_pwrite(to, buf, (size_t)n, start + shift) != n)
-			return errno ? -errno : -EIO;
+		ret = reopen_pwrite_all(to, buf, (size_t)n, start + shift);
+		if (ret)
+			return ret;
 		start += (uint64_t)n;
 	}
 	return 0;

@@ -147,6 +147,13 @@ static int check_caller(struct restore *r)
 
 /* ---------------------------------------------------------------- building */
 
+/* In a job's init orphans are ours, and nobody else reaps yet. */
+static void reap_orphans(const struct plan *plan)
+{
+	for (int i = 0; i < plan->nr_tasks; i++)
+		waitpid(plan->tasks[i].pid, NULL, WNOHANG | __WALL);
+}
+
 /*
  * Roots of a failed restore: killed by now, ours to reap.  The rest of the tree
  * goes to whoever reaps orphans; wait for the numbers to be free again.
@@ -165,8 +172,10 @@ static void clean_up(struct restore *r)
 		while (waitpid(plan->tasks[i].pid, NULL, __WALL) < 0 && errno == EINTR)
 			;
 	}
-	for (int tries = 0; tries < 1000 && numbers_taken(plan, NULL); tries++)
+	for (int tries = 0; tries < 1000 && numbers_taken(plan, NULL); tries++) {
+		reap_orphans(plan);
 		nanosleep(&step, NULL);
+	}
 }
 
 static pid_t fork_builder(const struct builder *b)

@@ -30,7 +30,7 @@
 #include "supervisor/rank_record.h"
 #include "supervisor/schedule.h"
 
-#define GROUPS_MAX	1024
+#define GROUPS_MAX	65536	/* NGROUPS_MAX of the kernel */
 
 /* ------------------------------------------------------------------- run */
 
@@ -111,12 +111,13 @@ static json_t *add_limits(const struct request *request, json_t *record)
 
 static json_t *caller_groups(const struct request *request)
 {
-	gid_t groups[GROUPS_MAX];
-	int i, n = request_groups(request, groups, GROUPS_MAX);
+	gid_t *groups = calloc(GROUPS_MAX, sizeof(*groups));
+	int i, n = groups ? request_groups(request, groups, GROUPS_MAX) : 0;
 	json_t *array = json_array();
 
 	for (i = 0; i < n; i++)
 		json_array_append_new(array, json_integer(groups[i]));
+	free(groups);
 	return array;
 }
 
