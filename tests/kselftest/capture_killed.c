@@ -141,11 +141,13 @@ static void parent_of_one(void)
 {
 	char *p = mmap(NULL, ORPHANED_PAGES * PAGE, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pid_t pid;
 
 	madvise(p, ORPHANED_PAGES * PAGE, MADV_NOHUGEPAGE);
-	shared->addr[1] = fork();
-	if (!shared->addr[1])
+	pid = fork();
+	if (!pid)
 		counts();
+	shared->addr[1] = pid;
 	memset(p, 1, ORPHANED_PAGES * PAGE);
 	am_ready();
 	wait_for_ever(NULL);
