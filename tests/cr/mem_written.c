@@ -118,26 +118,6 @@ static void protect(void)
 	store(first + next() % 256);
 }
 
-/* Into a new mapping that may not be written, as a debugger does it. */
-static void force(void)
-{
-	uint64_t first = next() % (NR - 8), words[2];
-	int fd = (int)cr_sys(open("/proc/self/mem", O_RDWR | O_CLOEXEC));
-
-	cr_check(mmap(page(first), 8 * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
-		      -1, 0) != MAP_FAILED, "mmap");
-	for (uint64_t i = first; i < first + 8; i++) {
-		versions[i] = next() | 1;
-		words[0] = versions[i];
-		words[1] = ~versions[i];
-		cr_sys(pwrite(fd, &words[0], 8, (off_t)(uintptr_t)page(i)));
-		cr_sys(pwrite(fd, &words[1], 8, (off_t)(uintptr_t)(page(i) + PAGE / 8 - 1)));
-	}
-	close(fd);
-	check(first);
-	cr_sys(mprotect(page(first), 8 * PAGE, PROT_READ | PROT_WRITE));
-}
-
 static void with_child(void)
 {
 	uint64_t i = next() % NR, j = next() % NR;
@@ -193,13 +173,13 @@ static void setup(void)
 static void step(void)
 {
 	static void (*const how[])(void) = {
-		replace, give_back, protect, with_child, grow, change_places, force,
+		replace, give_back, protect, with_child, grow, change_places,
 	};
 
 	steps++;
 	for (int i = 0; i < 20; i++)
 		store(next() % NR);
-	how[steps % 7]();
+	how[steps % 6]();
 	if (next() % 64 == 0)
 		clear_marks();
 	check(next() % NR);
