@@ -24,7 +24,6 @@ struct task_struct;
 
 #define CKPT_MAX_THREADS	32768
 #define CKPT_MAX_PAUSE_MS	600000
-#define CKPT_MAX_FILE_GET	65536
 
 struct ckpt_capture {
 	struct ckpt_ctx *ctx;

@@ -492,7 +492,7 @@ int ckpt_capture_file_get(struct ckpt_ctx *ctx, struct ckpt_file_get *arg)
 	err = ckpt_capture_expect(ctx, CKPT_PHASE_COLLECTED, CKPT_PHASE_COLLECTED);
 	if (err)
 		return err;
-	if (!arg->nr || arg->nr > CKPT_MAX_FILE_GET || arg->pad)
+	if (!arg->nr || arg->nr > CKPT_FILE_GET_MAX || arg->pad)
 		return -EINVAL;
 	for (i = 0; i < arg->nr; i++) {
 		struct ckpt_object *obj;

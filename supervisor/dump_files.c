@@ -25,8 +25,6 @@
 
 #include "supervisor/rights.h"
 
-#define FILES_AT_ONCE	65536U	/* CKPT_MAX_FILE_GET of the module */
-
 static bool has_content(const struct state_file *file)
 {
 	switch (file->rec->kind) {
@@ -205,10 +203,10 @@ static int get_files(struct dump *d, const __u32 *ids, __s32 *fds)
 {
 	int ret = 0;
 
-	for (unsigned int i = 0; !ret && i < d->nr_inodes; i += FILES_AT_ONCE) {
+	for (unsigned int i = 0; !ret && i < d->nr_inodes; i += CKPT_FILE_GET_MAX) {
 		struct ckpt_file_get get = { .ids = (uintptr_t)(ids + i), .fds = (uintptr_t)(fds + i) };
 
-		get.nr = d->nr_inodes - i < FILES_AT_ONCE ? d->nr_inodes - i : FILES_AT_ONCE;
+		get.nr = d->nr_inodes - i < CKPT_FILE_GET_MAX ? d->nr_inodes - i : CKPT_FILE_GET_MAX;
 		ret = kdev_file_get(d->cap.dev, &get);
 	}
 	return ret;

@@ -51,20 +51,6 @@ static void timed(void *nr)
 	wait_for_ever(NULL);
 }
 
-/* Kills @pid so many ns after it is told to. */
-static pid_t killer(pid_t pid, uint64_t delay)
-{
-	pid_t helper = fork();
-
-	if (helper)
-		return helper;
-	while (!shared->go)
-		usleep(200);
-	usleep(delay / 1000);
-	kill(pid, SIGKILL);
-	_exit(0);
-}
-
 /* What the snapshot says of two, the second of which is killed at that moment and reaped at once. */
 static int killed_at(pid_t first, void (*second)(void *), long nr, uint64_t delay)
 {
@@ -79,7 +65,7 @@ static int killed_at(pid_t first, void (*second)(void *), long nr, uint64_t dela
 	cap_target_two(fd, first, pid);
 	if (cap_freeze(fd, slowly(5000), 60000, NULL))
 		tap_bail("freeze");
-	helper = killer(pid, delay);
+	helper = kill_later(pid, SIGKILL, delay);
 	sleep_ms(5);
 	shared->go = 1;			/* it looks every 200 us */
 	err = cap_snapshot(fd, CKPT_SNAPSHOT_DRY, NULL);

@@ -142,20 +142,6 @@ static void large(void *unused)
 	wait_for_ever(unused);
 }
 
-/* Continues @pid so many ns after it is told to. */
-static pid_t continuer(pid_t pid, uint64_t delay)
-{
-	pid_t helper = fork();
-
-	if (helper)
-		return helper;
-	while (!shared->go)
-		usleep(200);
-	usleep(delay / 1000);
-	kill(pid, SIGCONT);
-	_exit(0);
-}
-
 /* What the records say must hold of a process that was continued meanwhile. */
 static bool is_coherent(int fd, pid_t pid)
 {
@@ -181,7 +167,7 @@ static int continue_at(int fd, pid_t pid, uint64_t delay)
 	waitpid(pid, &status, WUNTRACED);
 	kill(pid, SIGUSR1);
 	shared->go = 0;
-	helper = continuer(pid, delay);
+	helper = kill_later(pid, SIGCONT, delay);
 	err = cap_freeze(fd, slowly(5000), 60000, NULL);
 	shared->go = 1;			/* it looks every 200 us */
 	err = err ?: cap_snapshot(fd, 0, NULL);

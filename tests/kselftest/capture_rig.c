@@ -380,6 +380,19 @@ uint64_t now_ns(void)
 	return t.tv_sec * 1000000000ULL + t.tv_nsec;
 }
 
+pid_t kill_later(pid_t pid, int sig, uint64_t delay)
+{
+	pid_t helper = fork();
+
+	if (helper)
+		return helper;
+	while (!shared->go)
+		usleep(200);
+	usleep(delay / 1000);
+	kill(pid, sig);
+	_exit(0);
+}
+
 void sleep_ms(unsigned int ms)
 {
 	struct timespec t = { ms / 1000, ms % 1000 * 1000000L };

@@ -327,10 +327,10 @@ struct ckpt_pages {
 	__u64 done;
 };
 
+#define CKPT_FILE_GET_MAX	65536U
 /**
  * struct ckpt_file_get - CKPT_IOC_FILE_GET: descriptors of captured files
- * @nr: entries
- * @ids: pointer to __u32 file_id (in)
+ * @nr: entries, at most CKPT_FILE_GET_MAX; @ids: pointer to __u32 file_id (in)
  * @fds: pointer to __s32 descriptors (out, close-on-exec); the same open file
  *	description as the target's: use positioned reads only
  */
