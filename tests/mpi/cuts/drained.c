@@ -20,14 +20,6 @@ static void send_all(int round, MPI_Datatype column, MPI_Request *request, int (
 	MPI_Isend(data[4], N, MPI_INT, RIGHT, 4, MPI_COMM_WORLD, &request[4]);
 }
 
-static int class_of(int rc)
-{
-	int class;
-
-	MPI_Error_class(rc, &class);
-	return class;
-}
-
 static void wrong(void)
 {
 	MPI_Request request = MPI_REQUEST_NULL;

@@ -35,6 +35,15 @@ static inline void mt_value(long value)
 	mt_sum += value;
 }
 
+/* The error class of what a call has returned. */
+static inline int class_of(int code)
+{
+	int class;
+
+	MPI_Error_class(code, &class);
+	return class;
+}
+
 static inline void mt_begin(int *argc, char ***argv)
 {
 	/* MT_THREADS=multiple: asked for, though one thread calls */

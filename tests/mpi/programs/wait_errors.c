@@ -14,14 +14,6 @@
 
 static MPI_Comm comm;
 
-static int class_of(int code)
-{
-	int class;
-
-	MPI_Error_class(code, &class);
-	return class;
-}
-
 static void unset(MPI_Status statuses[], int n)
 {
 	for (int i = 0; i < n; i++)

@@ -13,14 +13,6 @@
 
 static MPI_Comm comm;
 
-static int class_of(int code)
-{
-	int class;
-
-	MPI_Error_class(code, &class);
-	return class;
-}
-
 /* @n messages that are too long have come when this returns. */
 static void too_long(int tag, int n)
 {
