@@ -37,12 +37,16 @@ static inline __attribute__((always_inline)) struct counter *counter_of(MPI_Comm
 	return likely(desc) && likely(desc->coll.id) ? &desc->coll : NULL;
 }
 
-/* May this process be the root? True if that is not known: between groups, or of no communicator. */
+/* May this process be the root? True if that is not known. */
 static inline bool collective_root(MPI_Comm comm, int root)
 {
 	const struct vcomm *desc = (const struct vcomm *)vobj_comm(comm);
 
-	return root < 0 || !desc || !desc->size || desc->remote_size || desc->rank == root;
+	if (root < 0)	/* between groups: MPI_ROOT, or beside the root */
+		return root != MPI_PROC_NULL;
+	if (!desc || !desc->size)
+		return true;
+	return !desc->remote_size && desc->rank == root;
 }
 
 struct counter *counter_of_file(MPI_File file);

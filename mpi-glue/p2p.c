@@ -303,6 +303,28 @@ LOWER_TEXT int PMPI_Sendrecv##s(const void *sendbuf, type sendcount, MPI_Datatyp
 MPI_ALIAS(MPI_Sendrecv##s);
 ABI_SIZES(SENDRECV)
 
+/* MPI_BOTTOM: MPICH packs nothing that lies at address 0, so it gets another and a type that leads back. */
+LOWER_TEXT static int pack_bottom(int count, MPI_Datatype dtype, void *data, int size, int *place,
+				  MPI_Comm comm)
+{
+	MPI_Aint back = -(MPI_Aint)(uintptr_t)data, lb, extent;
+	MPI_Datatype type;
+	int rc = lower_MPI_Type_get_true_extent(dtype, &lb, &extent);
+
+	if (rc)
+		return rc;
+	if (!lb)	/* no addresses: a null pointer, which the library refuses */
+		return lower_MPI_Pack(NULL, count, dtype, data, size, place, comm);
+	rc = lower_MPI_Type_create_hindexed_block(1, count, &back, dtype, &type);
+	if (rc)
+		return rc;
+	rc = lower_MPI_Type_commit(&type);
+	if (!rc)
+		rc = lower_MPI_Pack(data, 1, type, data, size, place, comm);
+	lower_MPI_Type_free(&type);
+	return rc;
+}
+
 /* What is sent is packed first, as the receive is into the same buffer. */
 LOWER_TEXT static int pack_all(const struct args *a, void **ret_data, int *ret_size)
 {
@@ -319,7 +341,10 @@ LOWER_TEXT static int pack_all(const struct args *a, void **ret_data, int *ret_s
 	data = malloc((size_t)size + 1);
 	if (!data)
 		return MPI_ERR_NO_MEM;
-	rc = lower_MPI_Pack(a->buf, (int)a->count, dtype, data, size, &place, comm);
+	if (!a->buf)
+		rc = pack_bottom((int)a->count, dtype, data, size, &place, comm);
+	else
+		rc = lower_MPI_Pack(a->buf, (int)a->count, dtype, data, size, &place, comm);
 	if (rc) {
 		free(data);
 		return rc;
