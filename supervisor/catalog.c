@@ -41,7 +41,6 @@ char *catalog_image_dir(const struct catalog *catalog, int64_t job, int64_t gene
 			(long long)generation) < 0 ? NULL : path;
 }
 
-#define PARTS_FILE	"parts.json"
 #define MAKE_TRIES	100
 
 char *catalog_part_dir(const struct catalog *catalog, int64_t job, int64_t generation,
@@ -93,69 +92,6 @@ int catalog_part_make(const struct catalog *catalog, int64_t job, int64_t genera
 	if (!err)
 		err = sync_dir(dir);
 	return err ? err : sync_dir(above);
-}
-
-static void parts_purpose(int64_t job, int64_t generation, char *buf, size_t size)
-{
-	snprintf(buf, size, "job %lld generation %lld", (long long)job, (long long)generation);
-}
-
-int catalog_generation_commit(const struct catalog *catalog, int64_t job, int64_t generation,
-			      const json_t *parts, char *why, size_t size)
-{
-	_cleanup_free_ char *dir = catalog_image_dir(catalog, job, generation);
-	char purpose[80];
-
-	if (!dir)
-		return -ENOMEM;
-	parts_purpose(job, generation, purpose, sizeof(purpose));
-	return seal_write(dir, PARTS_FILE, purpose, catalog->key, parts, why, size);
-}
-
-void catalog_generation_uncommit(const struct catalog *catalog, int64_t job,
-				 int64_t generation)
-{
-	_cleanup_free_ char *path = catalog_image_dir(catalog, job, generation);
-	_cleanup_fd_ int dir = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-
-	/* Gone for good before its images are: after a power cut it would be a generation without. */
-	if (dir >= 0 && !unlinkat(dir, PARTS_FILE, 0))
-		fsync(dir);
-}
-
-int catalog_generation_parts(const struct catalog *catalog, int64_t job, int64_t generation,
-			     json_t **ret_parts, char *why, size_t size)
-{
-	_cleanup_free_ char *dir = catalog_image_dir(catalog, job, generation);
-	char purpose[80];
-
-	if (!dir)
-		return -ENOMEM;
-	parts_purpose(job, generation, purpose, sizeof(purpose));
-	return seal_read(dir, PARTS_FILE, purpose, catalog->key, ret_parts, why, size);
-}
-
-int catalog_part_drop(const struct catalog *catalog, int64_t job, int64_t generation,
-		      unsigned int part)
-{
-	_cleanup_free_ char *image = catalog_part_dir(catalog, job, generation, part);
-	_cleanup_free_ char *dir = catalog_image_dir(catalog, job, generation);
-	struct image_error error = { "" };
-	char path[PATH_MAX];
-	int err;
-
-	if (!image || !dir)
-		return -ENOMEM;
-	err = image_remove(image, &error);
-	snprintf(path, sizeof(path), "%s/node-%u", dir, part);
-	/* The last one out: others may still be there. */
-	if (!rmdir(path)) {
-		rmdir(dir);
-		return 0;
-	}
-	if (errno == ENOENT)
-		return 0;
-	return err && err != -ENOENT ? err : -errno;
 }
 
 /* The number that is all of @text after @prefix; 0: none. */
@@ -458,7 +394,7 @@ bool catalog_has(const struct catalog *catalog, int64_t job, int64_t generation)
 		 catalog->dir, (long long)job, (long long)generation);
 	if (!is_absent(path))
 		return true;
-	snprintf(path, sizeof(path), "%s/%lld/gen-%lld/" PARTS_FILE,
+	snprintf(path, sizeof(path), "%s/%lld/gen-%lld/" CATALOG_PARTS,
 		 catalog->dir, (long long)job, (long long)generation);
 	return !is_absent(path);
 }
@@ -510,129 +446,4 @@ int64_t catalog_next(const struct catalog *catalog, int64_t job, int64_t floor)
 
 	last = last > floor ? last : floor;
 	return last < CATALOG_NUMBERS - 1 ? last + 1 : -ERANGE;
-}
-
-/* All that can go does; the first error, with what stays. */
-static int drop_parts(const struct catalog *catalog, int64_t job, int64_t generation, char *why,
-		      size_t size)
-{
-	_cleanup_free_ char *path = catalog_image_dir(catalog, job, generation);
-	_cleanup_dir_ DIR *nodes = path ? opendir(path) : NULL;
-	struct dirent *entry;
-	char node[PATH_MAX];
-	unsigned int part;
-	int err, first = 0;
-
-	if (!nodes) {
-		err = path ? -errno : -ENOMEM;
-		snprintf(why, size, "it is no generation any more, but its images stay: %s", strerror(-err));
-		return err;
-	}
-	while ((entry = readdir(nodes))) {
-		if (sscanf(entry->d_name, "node-%u", &part) != 1)
-			continue;
-		snprintf(node, sizeof(node), "%s/%s", path, entry->d_name);
-		image_sweep(node, NULL);
-		err = catalog_part_drop(catalog, job, generation, part);
-		if (err && !first) {
-			first = err;
-			snprintf(why, size, "it is no generation any more, but its image stays: %s: %s",
-				 node, strerror(-err));
-		}
-	}
-	rmdir(path);
-	return first;
-}
-
-int catalog_generation_sweep(const struct catalog *catalog, int64_t job, int64_t generation)
-{
-	_cleanup_free_ char *path = catalog_image_dir(catalog, job, generation);
-	_cleanup_dir_ DIR *nodes = path ? opendir(path) : NULL;
-	struct dirent *entry;
-	unsigned int part;
-	char node[PATH_MAX];
-
-	if (!nodes)
-		return path ? -errno : -ENOMEM;
-	/* whoever thinks that it is not committed may not have been able to see that it is */
-	if (catalog_has(catalog, job, generation))
-		return -EEXIST;
-	unlinkat(dirfd(nodes), "." PARTS_FILE ".new", 0);
-	while ((entry = readdir(nodes))) {
-		if (sscanf(entry->d_name, "node-%u", &part) != 1)
-			continue;
-		snprintf(node, sizeof(node), "%s/%s", path, entry->d_name);
-		image_sweep(node, NULL);
-		if (!rmdir(node))
-			continue;
-		snprintf(node, sizeof(node), "%s/%s/.tmp-image", path, entry->d_name);
-		if (image_in_use(node))
-			return -EBUSY;
-		snprintf(node, sizeof(node), "%s/%s/image", path, entry->d_name);
-		rmdir(node);	/* if it is empty */
-		catalog_part_drop(catalog, job, generation, part);
-	}
-	return rmdir(path) && errno != ENOENT ? -errno : 0;
-}
-
-/* Of one image, or of any of its nodes. */
-bool catalog_generation_in_use(const struct catalog *catalog, int64_t job, int64_t generation)
-{
-	_cleanup_free_ char *path = catalog_image_dir(catalog, job, generation);
-	_cleanup_dir_ DIR *nodes = path ? opendir(path) : NULL;
-	struct dirent *entry;
-	char image[PATH_MAX];
-
-	if (path && image_in_use(path))
-		return true;
-	while (nodes && (entry = readdir(nodes))) {
-		snprintf(image, sizeof(image), "%s/%s/image", path, entry->d_name);
-		if (!strncmp(entry->d_name, "node-", 5) && image_in_use(image))
-			return true;
-	}
-	return false;
-}
-
-/*
- * -ENOENT: it is of one image. Without the file it is no generation, whatever is left; but while
- * that may come back after a power cut, its images stay.
- */
-static int remove_parts(const struct catalog *catalog, int64_t job, int64_t generation,
-			const char *dir_path, char *why, size_t size)
-{
-	_cleanup_fd_ int dir = open(dir_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int err = 0;
-
-	if (dir < 0 || unlinkat(dir, PARTS_FILE, 0))
-		err = errno == ENOTDIR ? -ENOENT : -errno;
-	else if (fsync(dir))
-		err = -errno;
-	if (!err)
-		return drop_parts(catalog, job, generation, why, size);
-	snprintf(why, size, "%s: %s", dir_path, strerror(-err));
-	return err;
-}
-
-int catalog_generation_remove(const struct catalog *catalog, int64_t job,
-			      int64_t generation, char *why, size_t size)
-{
-	_cleanup_free_ char *image = catalog_image_dir(catalog, job, generation);
-	struct image_error error = { "" };
-	int err;
-
-	if (!image)
-		return -ENOMEM;
-	if (catalog_generation_in_use(catalog, job, generation)) {
-		snprintf(why, size, "%s: in use", image);
-		return -EBUSY;
-	}
-	err = remove_parts(catalog, job, generation, image, why, size);
-	if (err != -ENOENT)
-		return err;
-	err = image_remove(image, &error);
-	if (err && err != -ENOENT) {
-		snprintf(why, size, "%s", error.text);
-		return err;
-	}
-	return 0;
 }

@@ -44,6 +44,7 @@ char *catalog_image_dir(const struct catalog *catalog, int64_t job, int64_t gene
  *	gen-N/node-K/image	the image of the K-th node of the rank map
  *	gen-N/parts.json	their names and ranks (sealed): they are a generation
  */
+#define CATALOG_PARTS	"parts.json"
 char *catalog_part_dir(const struct catalog *catalog, int64_t job, int64_t generation,
 		       unsigned int part);
 /* The directory that it will be in. */

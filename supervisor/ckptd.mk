@@ -15,7 +15,7 @@ CKPTD_SOURCES := $(addprefix supervisor/,daemon.c config.c ctl.c close_apart.c v
 	verbs_nodes.c nodes.c parts.c parts_fence.c parts_home.c parts_away.c parts_start.c parts_place.c parts_fetch.c parts_forget.c parts_pin.c parts_try.c \
 	fence_tree.c store.c store_door.c store_ask.c verbs_store.c \
 	jobs.c job.c job_end.c job_kill.c ends.c launch.c rank_record.c rank_sources.c rank_link.c leave_out.c job_dump.c job_checkpoint.c job_memory.c schedule.c history.c \
-	coord_driver.c coord_request.c coord_commit.c coord_local.c coord_figures.c coord_peer.c coord_record.c worker.c channel.c catalog.c catalog_claim.c first_key.c name_lock.c generation.c seal.c private.c kevents.c \
+	coord_driver.c coord_request.c coord_commit.c coord_local.c coord_figures.c coord_peer.c coord_record.c worker.c channel.c catalog.c catalog_claim.c catalog_parts.c first_key.c name_lock.c generation.c seal.c private.c kevents.c \
 	catalog_index.c listing.c pin.c retention.c prune.c prune_levels.c unwanted.c unwanted_note.c keeper.c past.c merge.c merger.c verbs_merge.c tiers.c place_memo.c tier_group.c group_level.c group_encode.c group_rebuild.c scratch.c ticket.c verbs_ticket.c holdings.c promote.c promotion.c promotion_collect.c promotion_merge.c promotion_remove.c promoter.c levels_report.c levels_remove.c fetch.c fetch_image.c fetch_record.c fetching.c fsck.c verbs_keep.c verbs_fsck.c)
 CFLAGS_supervisor/kevents.c += -I/usr/include/libnl3
 
