@@ -42,6 +42,8 @@ struct shim_watch {
 	int timer;
 	struct reactor_source *source;	/* NULL: nothing is under way */
 	long pause;		/* between two looks, in nanoseconds */
+	bool is_broken;		/* a rank got no new lower half: the job can never go on */
+	struct reactor_source *broken;	/* how long nobody may watch it then; NULL: not begun */
 };
 
 struct shim {

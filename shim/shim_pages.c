@@ -5,7 +5,9 @@
  *
  * The ranks are looked at while an order is under way and not otherwise. A watcher that
  * goes away, for whatever reason, leaves no rank held. Ranks that were restored get their
- * new lower halves from here, without anybody asking.
+ * new lower halves from here, without anybody asking. A rank that gets none can never go on: who
+ * restarted the job watches, and ends it; if nobody is there to do so, as ckptd has died, the job
+ * would stand still for good, and it is ended from here.
  */
 #include "shim/shim.h"
 
@@ -17,11 +19,40 @@
 
 #include "mpi-glue/status_page.h"
 
+#define BROKEN_MS	60000	/* nobody has watched a job that cannot go on for as long */
+
+static void on_broken(void *arg)
+{
+	struct shim *shim = arg;
+	static const char text[] =
+		"a rank cannot go on after the restart, and nobody has ended the job: it is ended";
+
+	shim->watch.broken = NULL;
+	if (shim_abort(shim, 1))
+		return;
+	shim->aborted = true;
+	stdio_note(&shim->io, text);
+	log_error(&shim->log, "job %lld: %s", (long long)shim->spec.job, text);
+}
+
+/* Who begins to watch is told of it when it has ordered, and may end the job until it leaves. */
+static void await_end(struct shim *shim)
+{
+	struct shim_watch *watch = &shim->watch;
+
+	if (watch->is_broken && !watch->client && !watch->broken)
+		reactor_timer(shim->reactor, BROKEN_MS, on_broken, shim, &watch->broken);
+}
+
 static int emit(const struct shim_msg *msg, const void *data, size_t len, void *arg)
 {
 	struct shim *shim = arg;
 	const struct shim_failure *failure = data;
 
+	if (msg->type == SHIM_RANK_FAILED && msg->value == STATUS_BROKEN) {
+		shim->watch.is_broken = true;
+		await_end(shim);
+	}
 	if (shim->watch.client)
 		return client_send(shim->watch.client, msg, data, len);
 	/* Nobody to be told: a restart's failure must not be silent. */
@@ -111,6 +142,8 @@ void shim_pages_open(struct shim *shim, int dir)
 void shim_pages_close(struct shim *shim)
 {
 	rest(shim);
+	reactor_remove(shim->watch.broken);
+	shim->watch.broken = NULL;
 	pages_close(shim->watch.pages);
 	shim->watch.pages = NULL;
 	json_decref(shim->watch.envs);
@@ -124,6 +157,7 @@ void shim_pages_unwatch(struct shim *shim, const struct shim_client *client)
 	if (watch->client != client)
 		return;
 	watch->client = NULL;
+	await_end(shim);
 	if (!watch->pages || !pages_held(watch->pages))
 		return;
 	log_warning(&shim->log, "job %lld: nobody follows its checkpoint any more; it runs on",
@@ -154,6 +188,8 @@ static int handle_watch(struct shim *shim, struct shim_client *client,
 	if (shim->watch.client)
 		return answer(client, msg, -EBUSY, NULL, 0);
 	shim->watch.client = client;
+	reactor_remove(shim->watch.broken);
+	shim->watch.broken = NULL;
 	return answer(client, msg, 0, NULL, 0);
 }
 

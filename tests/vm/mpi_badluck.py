@@ -542,6 +542,35 @@ def no_library(node, kind):
 
 
 @test
+def broken_unseen(node, kind):
+    """a restored rank that gets no library while ckptd is dead: the job ends, and can be restarted"""
+    real = os.path.realpath(f'/usr/lib/x86_64-linux-gnu/{LIBRARY[kind]}')
+    library = f'{node.base}/{LIBRARY[kind]}'
+    shutil.copy(real, library)
+    job = poisson(node, kind, env={'CKPT_MPI_LIBRARY': library})
+    node.ctl('checkpoint', '--kill', str(job))
+    os.rename(library, f'{library}.away')
+    os.mkfifo(library)  # its reader waits until somebody writes
+    restart = begin(node, 'restart', str(job))
+    wait_for('the ranks', 60, lambda: process('poisson'))
+    time.sleep(2)
+    check(restart.poll() is None, 'the restart waits')
+    node.kill()
+    outcome(restart)
+    with open(library, 'w') as f:
+        f.write('no library')
+    time.sleep(1)
+    check(process('poisson'), 'a ckptd may come back and end it')
+    wait_for('the end', 90, lambda: not process('poisson'))
+    os.unlink(library)
+    os.rename(f'{library}.away', library)
+    node.start()
+    check(node.job(job)['state'] != 'running', 'state')
+    node.ctl('restart', str(job))
+    runs_on(node, job)
+
+
+@test
 def lower_elsewhere(node, kind):
     """the lower half's program is where the configuration says now, or the restart says it is not"""
     node.kill()
