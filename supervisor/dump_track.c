@@ -5,7 +5,8 @@
  *
  * Durable means: after the commit no power cut takes back what the job had
  * written before the freeze, also to files it has closed since; so the file
- * systems it works on are synced as a whole, then each file it has open for
+ * systems of working directories and of files open for writing are synced as a whole (those
+ * of programs would bring in the node's own), then each file it has open for
  * writing, whose errors only fsync tells.  It is done through descriptions of
  * our own: an error reported to us must still reach the job.
  *

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "image/reader.h"
 #include "supervisor/jobs.h"
 #include "supervisor/merge.h"
 #include "supervisor/op_args.h"
@@ -136,6 +137,12 @@ static void run_free(struct merger_run *run)
 	free(run);
 }
 
+/* Nor is one of any use as a base that cannot be read: each later one would need it. */
+static bool is_damaged(int err)
+{
+	return err == -EBADMSG || image_is_unreadable(err);
+}
+
 static void log_failure(const struct merger_run *run, const json_t *outcome)
 {
 	const struct log *log = &run->merger->daemon->log;
@@ -146,7 +153,7 @@ static void log_failure(const struct merger_run *run, const json_t *outcome)
 	if (err == -ENOENT || err == -EBUSY)
 		log_debug(log, "job %lld: generation %lld is not merged: %s", (long long)run->job,
 			  (long long)run->generation, text);
-	else if (err == -EBADMSG)
+	else if (is_damaged(err))
 		log_error(log, "job %lld: generation %lld is damaged, and its next checkpoint is a full one: %s",
 			  (long long)run->job, (long long)run->generation, text);
 	else
@@ -171,14 +178,16 @@ static void take_outcome(const struct merger_run *run, const json_t *outcome)
 		return;
 	if (!outcome_is_ok(outcome)) {
 		log_failure(run, outcome);
-		if (job && outcome_errno(outcome) == -EBADMSG)
+		if (job && is_damaged(outcome_errno(outcome)))
 			job->bad_base = true;
 		return;
 	}
-	if (json_is_true(json_object_get(result, "merged")))
+	if (json_is_true(json_object_get(result, "merged"))) {
 		merger_log(&daemon->log, run->job, run->generation,
 			   json_integer_value(json_object_get(result, "bytes_stored")),
 			   json_integer_value(json_object_get(result, "total_ns")));
+		promoter_changed(daemon->promoter, run->label);
+	}
 	/* What it could not take as it was. */
 	if (job)
 		promoter_after_commit(daemon->promoter, job);

@@ -91,8 +91,7 @@ static bool find_source(struct promotion_run *r, struct promote_item *item,
 	return false;
 }
 
-/* It will be so the next time, too; anything else may have passed by then. */
-static bool is_lasting(int err)
+bool promotion_is_lasting(int err)
 {
 	return err == -EBADMSG || err == -ESTALE || err == -EKEYREJECTED ||
 	       err == -EPROTONOSUPPORT || err == -EOPNOTSUPP;
@@ -117,7 +116,8 @@ static void look_at_source(struct promotion_run *r, struct promote_item *item,
 		err = promotion_look_unmerged(r, item, place, &expect, &error);
 	/* Removed since it was listed?  Or just merged: who does that has it looked at again. */
 	if (err && err != -ENOENT && err != -EBUSY)
-		promotion_cannot_copy(r, item, is_lasting(err) ? name : NULL, NULL, error.text, false);
+		promotion_cannot_copy(r, item, promotion_is_lasting(err) ? name : NULL, NULL,
+				      error.text, false);
 	if (err || item->source)
 		return;
 	item->source = true;

@@ -45,7 +45,7 @@ static void merged(struct promotion_run *r, const struct promote_item *item,
 				    (json_int_t)took_ms * 1000000));
 }
 
-/* Not by this run.  Only what is wrong with the image itself is remembered. */
+/* Not by this run.  Only what is wrong with the image for good is remembered. */
 static void failed(struct promotion_run *r, size_t at, int err, const struct image_error *error)
 {
 	char name[LEVEL_NAME_MAX + 1];
@@ -53,11 +53,11 @@ static void failed(struct promotion_run *r, size_t at, int err, const struct ima
 	r->items[at].failed = ~0u;
 	if (err == -EBUSY || err == -ENOENT)
 		return;
-	if (err == -ENOSPC || err == -ENOMEM || err == -ENOKEY ||
+	if (!promotion_is_lasting(err) ||
 	    tier_image_name(r->places[at].label, r->items[at].generation, r->places[at].part, name))
 		name[0] = '\0';
 	promotion_cannot_copy(r, &r->items[at], name[0] ? name : NULL, NULL, error->text,
-			      err == -EBADMSG);
+			      err == -EBADMSG || image_is_unreadable(err));
 }
 
 bool promotion_merge(struct promotion_run *r, size_t at)

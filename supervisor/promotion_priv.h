@@ -74,6 +74,9 @@ void promotion_mark_whole(struct promotion_run *r);
 void promotion_cannot_copy(struct promotion_run *r, const struct promote_item *item, const char *key,
 			   const char *level, const char *text, bool damaged);
 
+/* Will it be so the next time, too? Anything else may have passed by then. */
+bool promotion_is_lasting(int err);
+
 /* The same of an image that levels do not take as it is, if it is what is expected. */
 int promotion_look_unmerged(struct promotion_run *r, struct promote_item *item,
 			    struct promotion_place *place, const struct image_expect *expect,

@@ -148,6 +148,24 @@ static void test_unmerged(void **state)
 	promote(b, "a", "");
 }
 
+/* What hinders a merge and passes keeps no image from the levels for good. */
+static void test_unmerged_for_now(void **state)
+{
+	struct box *b = *state;
+	json_t *outcome;
+
+	add_level(b, "p");
+	disk_store(b->d, 1);
+	disk_store_upon(b->d, 2);
+	disk_run(b->d, "echo in the way > '%s/1/.tmp-merged-gen-2'", b->d->images);
+	outcome = run_as(b, "a");
+	assert_string_equal(story(b), "!2 1p");
+	assert_int_equal(json_object_size(b->bad), 0);
+	json_decref(outcome);
+	disk_run(b->d, "rm '%s/1/.tmp-merged-gen-2'", b->d->images);
+	promote(b, "a", "+2 2p");
+}
+
 /* Who copies does not have the secret, who merges needs it; that it is away is no fault of the image. */
 static void test_encrypted(void **state)
 {
@@ -373,6 +391,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_parts_kept, box_setup, box_teardown),
 		cmocka_unit_test_setup_teardown(test_merged, box_setup, box_teardown),
 		cmocka_unit_test_setup_teardown(test_unmerged, box_setup, box_teardown),
+		cmocka_unit_test_setup_teardown(test_unmerged_for_now, box_setup, box_teardown),
 		cmocka_unit_test_setup_teardown(test_encrypted, box_setup, box_teardown),
 		cmocka_unit_test_setup_teardown(test_retention, box_setup, box_teardown),
 		cmocka_unit_test_setup_teardown(test_taken, box_setup, box_teardown),
