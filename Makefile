@@ -262,6 +262,9 @@ check-sim-long: user
 
 PREFIX ?= /usr/local
 libdir ?= $(PREFIX)/lib
+# a file that a running process has mapped is replaced, never written to
+install_libs = cp -d --remove-destination --no-preserve=ownership \
+	$(foreach l,$(1),$(wildcard $(l)*)) $(DESTDIR)$(2)
 install_to = $(if $(strip $(2)),install -d $(DESTDIR)$(1) && install -m $(3) $(2) $(DESTDIR)$(1))
 
 .PHONY: install clean distclean
@@ -270,6 +273,7 @@ install: user
 	$(call install_to,$(PREFIX)/bin,$(INSTALL_BIN),755)
 	$(call install_to,$(PREFIX)/libexec/stillpoint,$(INSTALL_LIBEXEC),755)
 	$(call install_to,$(PREFIX)/include,$(INSTALL_INCLUDE),644)
+	$(call install_to,$(PREFIX)/include/linux,$(wildcard uapi/linux/*),644)
 	$(call install_to,$(PREFIX)/share/bash-completion/completions,$(INSTALL_COMPLETION),644)
 	$(call install_to,$(libdir)/pkgconfig,$(INSTALL_PKGCONFIG),644)
 	$(call install_to,$(PREFIX)/lib/systemd/system,$(INSTALL_UNIT),644)
@@ -278,16 +282,18 @@ install: user
 	$(call install_to,$(PREFIX)/lib/modules-load.d,$(INSTALL_MODULES_LOAD),644)
 	@for k in $(KERNELS); do \
 		[ -f $(B)/kmod/$$k/ckpt.ko ] && . $(B)/kernels/$$k/env || continue; \
-		[ -n "$(DESTDIR)" ] || [ -d /lib/modules/$$KVER ] || continue; \
+		[ -n "$(DESTDIR)" ] || [ -d /lib/modules/$$KVER ] || \
+			{ echo "module for $$KVER: no such kernel here, not installed"; continue; }; \
 		install -D -m 644 -v $(B)/kmod/$$k/ckpt.ko $(DESTDIR)/lib/modules/$$KVER/updates/ckpt.ko || exit; \
 		[ -n "$(DESTDIR)" ] || depmod $$KVER || exit; \
 	done
 	install -d $(DESTDIR)$(libdir)
-	install -d $(DESTDIR)$(libdir)/stillpoint/mpi/mpich $(DESTDIR)$(libdir)/stillpoint/mpi/ompi
-	cp -a $(foreach l,$(INSTALL_PRIVATE_LIB),$(wildcard $(l)*)) $(DESTDIR)$(libdir)/stillpoint
-	install -m 755 $(LIB)/mpi/mpich/libmpich.so.12 $(DESTDIR)$(libdir)/stillpoint/mpi/mpich
-	install -m 755 $(LIB)/mpi/ompi/libmpi.so.40 $(DESTDIR)$(libdir)/stillpoint/mpi/ompi
-	$(if $(INSTALL_LIB),cp -a $(foreach l,$(INSTALL_LIB),$(wildcard $(l)*)) $(DESTDIR)$(libdir))
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/lib/stillpoint/mpi/,mpich ompi)
+	install -d -m 755 $(DESTDIR)/etc/stillpoint
+	$(call install_libs,$(INSTALL_PRIVATE_LIB),$(PREFIX)/lib/stillpoint)
+	install -m 755 $(LIB)/mpi/mpich/libmpich.so.12 $(DESTDIR)$(PREFIX)/lib/stillpoint/mpi/mpich
+	install -m 755 $(LIB)/mpi/ompi/libmpi.so.40 $(DESTDIR)$(PREFIX)/lib/stillpoint/mpi/ompi
+	$(call install_libs,$(INSTALL_LIB),$(libdir))
 	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig
 	$(foreach s,1 3 5 7 8,$(call install_to,$(PREFIX)/share/man/man$(s),$(filter %.$(s),$(INSTALL_MAN)),644)$(newline))
 define newline

@@ -101,6 +101,21 @@ static int table_add(struct exclude_table *table, uint64_t start, uint64_t len)
 	return -ENOSPC;
 }
 
+/* One entry says it already: of a mapping that is gone it stays, and counts again for the next one there. */
+static bool table_has(const struct exclude_table *table, uint64_t start, uint64_t end)
+{
+	uint64_t i, nr = __atomic_load_n(&table->nr, __ATOMIC_ACQUIRE);
+
+	for (i = 0; i < nr; i++) {
+		const struct exclude_range *range = &table->range[i];
+		uint64_t len = __atomic_load_n(&range->len, __ATOMIC_ACQUIRE);
+
+		if (len && len != EXCLUDE_TAKEN && range->start <= start && end <= range->start + len)
+			return true;
+	}
+	return false;
+}
+
 /* Whole pages; @ret_end not above @ret_start: there are none. -EINVAL: no memory of a process. */
 static int pages_of(const void *addr, size_t len, bool inside, uintptr_t *ret_start,
 		    uintptr_t *ret_end)
@@ -124,7 +139,7 @@ API int ckpt_exclude(void *addr, size_t len)
 	if (err || end <= start)
 		return err;
 	err = table_get(&table);
-	if (!err)
+	if (!err && !table_has(table, start, end))
 		err = table_add(table, start, end - start);
 	if (err)
 		return err;

@@ -22,7 +22,8 @@ static json_t *strings(const char *const *list)
 {
 	json_t *array = json_array();
 
-	for (; *list; list++) {
+	/* clearenv(3) leaves none at all */
+	for (; list && *list; list++) {
 		/* What is not UTF-8 cannot be handed over. */
 		if (json_array_append_new(array, json_string(*list))) {
 			json_decref(array);

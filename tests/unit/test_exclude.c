@@ -155,6 +155,23 @@ static void test_full(void **state)
 	munmap(mem, size);
 }
 
+/* A program's scratch of each step, which is unmapped without a word. */
+static void test_again(void **state)
+{
+	uint8_t *mem = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t i;
+
+	assert_ptr_not_equal(mem, MAP_FAILED);
+	for (i = 0; i < 2 * EXCLUDE_MAX; i++) {
+		assert_int_equal(ckpt_exclude(mem, PAGE), 0);
+		assert_int_equal(munmap(mem, PAGE), 0);
+		assert_ptr_equal(mmap(mem, PAGE, PROT_READ | PROT_WRITE,
+				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), mem);
+	}
+	assert_int_equal(ckpt_include(mem, PAGE), 0);
+	assert_int_equal(munmap(mem, PAGE), 0);
+}
+
 static void test_discard(void **state)
 {
 	uint8_t *mem = map();
@@ -212,6 +229,7 @@ int main(void)
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_bad),
 		cmocka_unit_test(test_full),
+		cmocka_unit_test(test_again),
 		cmocka_unit_test(test_discard),
 		cmocka_unit_test(test_discard_refused),
 		cmocka_unit_test(test_fork),
