@@ -10,6 +10,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -75,4 +76,20 @@ int first_key_make(const struct catalog *catalog, const struct log *log)
 	else if (err != -EEXIST)
 		log_error(log, "no key can be made: %s", error.text[0] ? error.text : strerror(-err));
 	return err == -EEXIST ? 0 : err;
+}
+
+void first_key_name(const struct catalog *catalog, char ret_name[FIRST_KEY_NAME])
+{
+	struct image_error error = { "" };
+	struct image_key *key;
+	uint8_t id[16];
+	size_t i;
+
+	ret_name[0] = '\0';
+	if (image_key_load(catalog->key, &key, &error))
+		return;
+	image_key_id(key, id);
+	image_key_destroy(key);
+	for (i = 0; i < sizeof(id); i++)
+		snprintf(ret_name + 2 * i, 3, "%02x", id[i]);
 }

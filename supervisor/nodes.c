@@ -21,6 +21,7 @@
 
 #include "image/util.h"
 #include "libckptctl/version.h"
+#include "supervisor/first_key.h"
 #include "supervisor/leftover.h"
 #include "supervisor/peer.pb-c.h"
 #include "supervisor/peer_zmq.h"
@@ -35,6 +36,7 @@ struct health {
 	uint64_t rtt_ns;
 	int64_t clock_ns;	/* its clock minus ours */
 	char version[32];
+	char key[FIRST_KEY_NAME];
 	uint32_t api, module;
 };
 
@@ -143,8 +145,11 @@ static void on_probe(const struct peer_msg *msg, void *arg)
 	struct peer_msg back = {
 		.node = msg->node, .type = PEER_PROBE_BACK, .number = msg->number,
 	};
+	char key[FIRST_KEY_NAME];
 	uint8_t bytes[256];
 
+	first_key_name(&nodes->daemon->catalog, key);
+	health.key = key;
 	health.realtime_ns = (int64_t)clock_ns(CLOCK_REALTIME);
 	health.version = CKPT_VERSION;
 	health.api = CKPT_API;
@@ -173,6 +178,7 @@ static void on_probe_back(const struct peer_msg *msg, void *arg)
 	h->rtt_ns = now - (*p)->sent_ns;
 	h->clock_ns = health->realtime_ns - (wall - (int64_t)h->rtt_ns / 2);
 	snprintf(h->version, sizeof(h->version), "%s", health->version);
+	snprintf(h->key, sizeof(h->key), "%s", health->key);
 	h->api = health->api;
 	h->module = health->module_api;
 	stillpoint__health__free_unpacked(health, NULL);
@@ -190,8 +196,11 @@ static bool clock_differs(const struct health *h)
 }
 
 /* What is to be said of a node, and what to do about it; NULL: nothing. */
-static json_t *advice(const struct peer_node *node, const struct health *h, bool fresh)
+static json_t *advice(const struct nodes *nodes, const struct peer_node *node, const struct health *h,
+		      bool fresh)
 {
+	char key[FIRST_KEY_NAME];
+
 	switch (node->state) {
 	case PEER_SELF:
 		return NULL;
@@ -210,6 +219,12 @@ static json_t *advice(const struct peer_node *node, const struct health *h, bool
 	if (h->api != CKPT_API)
 		return json_sprintf("its ckptd was built for API %u of the module, this one for %u: install the same version on both",
 				    h->api, CKPT_API);
+	first_key_name(&nodes->daemon->catalog, key);
+	if (!h->key[0])
+		return json_string("its key cannot be used: see the log of its ckptd");
+	if (key[0] && strcmp(key, h->key))
+		return json_sprintf("its key is not the one here: what one writes the other cannot read; copy %s of the node that has images to the others and restart ckptd there",
+				    nodes->daemon->catalog.key);
 	if (clock_differs(h))
 		return json_sprintf("its clock is %.1f s %s: set it (NTP); files' times will not agree after a restart",
 				    (double)llabs(h->clock_ns) / 1e9,
@@ -250,7 +265,7 @@ static json_t *describe(const struct nodes *nodes, unsigned int i)
 		json_object_set_new(json, "api", json_integer(h->api));
 		json_object_set_new(json, "module", json_integer(h->module));
 	}
-	remark = advice(&node, h, is_fresh(nodes, i));
+	remark = advice(nodes, &node, h, is_fresh(nodes, i));
 	if (remark)
 		json_object_set_new(json, "remark", remark);
 	return json;
@@ -296,7 +311,7 @@ bool nodes_check(const struct nodes *nodes, json_t *checks)
 		if (i == peer_self(nodes->peer))
 			continue;
 		peer_node(nodes->peer, i, &node);
-		what = advice(&node, h, is_fresh(nodes, i));
+		what = advice(nodes, &node, h, is_fresh(nodes, i));
 		found = is_fresh(nodes, i) ?
 			json_sprintf("%s answers in %.1f ms, ckptd %s, API %u, module %s",
 				     node.name, (double)h->rtt_ns / 1e6, h->version, h->api,

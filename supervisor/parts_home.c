@@ -19,6 +19,7 @@
 #include "image/util.h"
 #include "shim/identity.h"
 #include "shim/proto.h"
+#include "supervisor/first_key.h"
 #include "supervisor/outcome.h"
 #include "supervisor/past.h"
 
@@ -331,6 +332,7 @@ static unsigned int start_ms(const struct parts *p)
 
 static int ask_to_start(struct parts *p, unsigned int node)
 {
+	char key[FIRST_KEY_NAME];
 	json_t *args = of_job(p);
 	int err;
 
@@ -340,6 +342,8 @@ static int ask_to_start(struct parts *p, unsigned int node)
 			json_object_get(json_object_get(p->job->record, "ranks"), "nodes"));
 	/* json_object_set() of nothing is none. */
 	json_object_set(args, "restore", p->restore);
+	first_key_name(&jobs_daemon(p->job->jobs)->catalog, key);
+	json_object_set_new(args, "key", json_string(key));
 	err = ask(p, node, "start", args, start_ms(p), on_start, &p->part[node], &p->part[node].start);
 	p->part[node].restoring = !err && p->restore;
 	p->part[node].heard_ms = parts_clock();

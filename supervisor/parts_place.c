@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "supervisor/first_key.h"
 #include "supervisor/outcome.h"
 #include "supervisor/rank_record.h"
 
@@ -30,6 +31,20 @@ json_t *parts_check_place(const struct job *job)
 		return NULL;
 	return outcome_error(-errno, "%s: %s; is image_dir the same directory on all nodes? If each has its own, they need image_dir_shared = no",
 			     job->image_dir, strerror(errno));
+}
+
+json_t *parts_check_key(const struct daemon *daemon, const struct peer_question *q)
+{
+	const char *theirs = json_string_value(json_object_get(peer_question_args(q), "key"));
+	char ours[FIRST_KEY_NAME];
+
+	first_key_name(&daemon->catalog, ours);
+	if (!theirs || !*theirs || !strcmp(theirs, ours))
+		return NULL;
+	return outcome_error(-EKEYREJECTED, *ours ?
+			     "its key is another: what one node writes the other could not read; copy %s of the node that has images to all others and restart ckptd there" :
+			     "its key %s cannot be used: see the log of its ckptd",
+			     daemon->catalog.key);
 }
 
 /* Numbers are given out so that this does not happen, by one hosts file. */

@@ -113,6 +113,8 @@ int parts_start_register(struct daemon *daemon);
 /* parts_place.c */
 /* An outcome, if @job has no place in our image directory. */
 json_t *parts_check_place(const struct job *job);
+/* Is the key of the home that asks ours, too? NULL, or an outcome: nothing that is saved could be restarted. */
+json_t *parts_check_key(const struct daemon *daemon, const struct peer_question *q);
 /* The same; where ours is not that of other nodes it is made, with the record. */
 json_t *parts_take_place(const struct job *job);
 /*

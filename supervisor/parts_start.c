@@ -245,7 +245,8 @@ static void on_start(struct peer_question *q, void *arg)
 		job->parts->start->question = q;
 		return;
 	}
-	outcome = rank_record_check(json_object_get(record, "ranks"), &daemon->config);
+	outcome = parts_check_key(daemon, q) ?:
+		  rank_record_check(json_object_get(record, "ranks"), &daemon->config);
 	if (!outcome)
 		outcome = enter(daemon, id, record, &job);
 	if (!outcome) {

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "supervisor/first_key.h"
 #include "supervisor/job_restore.h"
 #include "supervisor/outcome.h"
 #include "supervisor/rank_record.h"
@@ -105,14 +106,16 @@ static json_t *ask(struct daemon *daemon, const struct job *job, const json_t *h
 {
 	struct peer *peer = nodes_peer(daemon->nodes);
 	int err = peer ? peer_find(peer, node->name) : -ENOTCONN;
+	char key[FIRST_KEY_NAME];
 	json_t *args;
 
 	if (err == -ENOTCONN)
 		return outcome_error(err, "%s is on its own: see ckptctl nodes", daemon->config.node);
 	if (err < 0)
 		return outcome_error(err, "it is not in %s", daemon->config.hosts);
-	args = json_pack("{s:I, s:i, s:O, s:O}", "job", (json_int_t)job->id, "node", (int)number,
-			 "record", job->record, "restore", how);
+	first_key_name(&daemon->catalog, key);
+	args = json_pack("{s:I, s:i, s:O, s:O, s:s}", "job", (json_int_t)job->id, "node", (int)number,
+			 "record", job->record, "restore", how, "key", key);
 	err = peer_ask(nodes_asks(daemon->nodes), (unsigned int)err, "try", args,
 		       TRY_MS, on_tried, node, NULL);
 	if (!err)
@@ -222,7 +225,8 @@ static void on_try(struct peer_question *q, void *arg)
 		peer_question_answer(q, outcome_error(-EPROTO, "this is no part of ours"));
 		return;
 	}
-	outcome = rank_record_check(json_object_get(record, "ranks"), &daemon->config);
+	outcome = parts_check_key(daemon, q) ?:
+		  rank_record_check(json_object_get(record, "ranks"), &daemon->config);
 	/* What is left of it ends when it is started; until then the engine would see it run. */
 	job = jobs_known(daemon->jobs, id);
 	if (!outcome && job && job->parts && job_is_alive(job))

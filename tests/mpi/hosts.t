@@ -460,6 +460,13 @@ meet 1 3
 ok 'a node without the library' ends 1 'node n3: .*/nonexistent.*installed' -n 2 --hosts n1,n3 \
 	--mpi mpich sleep 30
 stop 3
+head -c 32 /dev/urandom >"$work/key3"
+chmod 600 "$work/key3"
+start 3 --set key="$work/key3"
+meet 1 3
+ok 'a node whose key is another' ends 1 'node n3: its key is another.*copy' -n 2 --hosts n1,n3 --mpi none sleep 30
+ok 'which the list of nodes says' says 0 'its key is not the one here.*copy' on 1 nodes
+stop 3
 full_shim
 start 3 --set shim="$work/shim"
 meet 1 3
