@@ -156,6 +156,7 @@ ompi_alone() {
 	done
 	cuts[restart]=100000
 	INTERVAL=50 CUT_ROUNDS=50 ok 'ompi: restart: long_name, alone' cut ompi restart 1 long_name
+	MT_DIR=$work MT_PACE=10000 INTERVAL=100 ok 'ompi: restart: group_kept, alone' cut ompi restart 1 group_kept
 	ASKED_CUTS=12 INTERVAL=50 ok 'ompi: restart: library_version, alone' \
 		cut ompi restart 1 library_version
 	cuts[restart]=${CUTS:-2}
