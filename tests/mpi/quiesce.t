@@ -157,6 +157,8 @@ ompi_alone() {
 	cuts[restart]=100000
 	INTERVAL=50 CUT_ROUNDS=50 ok 'ompi: restart: long_name, alone' cut ompi restart 1 long_name
 	MT_DIR=$work MT_PACE=10000 INTERVAL=100 ok 'ompi: restart: group_kept, alone' cut ompi restart 1 group_kept
+	OMPI_ARGV='' MT_DIR=$work MT_PACE=10000 INTERVAL=100 ok 'ompi: restart: info_kept, alone' \
+		cut ompi restart 1 info_kept
 	ASKED_CUTS=12 INTERVAL=50 ok 'ompi: restart: library_version, alone' \
 		cut ompi restart 1 library_version
 	cuts[restart]=${CUTS:-2}
