@@ -127,7 +127,7 @@ struct vfile {
 	MPI_Datatype etype, filetype;
 	char *datarep;
 	/* asked at a cut */
-	MPI_Offset position;
+	MPI_Offset position, shared_at;	/* -1: not used here */
 	int atomic;
 	int splits;		/* split collectives under way */
 	bool shared;		/* its shared pointer was used */
