@@ -141,6 +141,11 @@ static inline uint64_t abi_status_bytes(const MPI_Status *status)
 /* Calls that have large counts, too. X(suffix, type) */
 #define ABI_SIZES(X)	X(, int) X(_c, MPI_Count)
 
+/* Types that were made with them. */
+#define abi_envelope_large	lower_MPI_Type_get_envelope_c
+#define abi_contents_large	lower_MPI_Type_get_contents_c
+int abi_construct_large(const struct vdtype *d, const MPI_Datatype in[], MPI_Datatype *type);
+
 /* In the lower half already. */
 #define abi_isend_c(call, ...) \
 	((__typeof__(MPI_Isend_c) *)glue.fn[call])(__VA_ARGS__)

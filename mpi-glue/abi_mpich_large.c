@@ -38,13 +38,58 @@ LOWER_TEXT int PMPI_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_int
 						   &ignored, &n, &combiner);
 	if (rc)
 		return fail_world(rc, CALL_MPI_Type_get_contents_c);
-	for (MPI_Count i = 0; i < n && i < max_datatypes; i++) {
-		datatypes[i] = wrap_dtype(datatypes[i]);
-		record_dtype(datatypes[i], CALL_MPI_Type_get_contents_c, 0, NULL);
-	}
+	record_contents(datatype, n < max_datatypes ? n : max_datatypes, datatypes,
+			CALL_MPI_Type_get_contents_c);
 	return rc;
 }
 MPI_ALIAS(MPI_Type_get_contents_c);
+
+/* Where MPI_Type_get_contents_c puts them. Displacements in bytes are counts as well. */
+LOWER_TEXT static int construct_indexed(const struct vdtype *d, const MPI_Datatype in[],
+					MPI_Datatype *type)
+{
+	const MPI_Count *c = d->counts;
+
+	switch (d->combiner) {
+	case MPI_COMBINER_INDEXED:
+		return lower_MPI_Type_indexed_c(c[0], c + 1, c + 1 + c[0], in[0], type);
+	case MPI_COMBINER_HINDEXED:
+		return lower_MPI_Type_create_hindexed_c(c[0], c + 1, c + 1 + c[0], in[0], type);
+	case MPI_COMBINER_INDEXED_BLOCK:
+		return lower_MPI_Type_create_indexed_block_c(c[0], c[1], c + 2, in[0], type);
+	case MPI_COMBINER_HINDEXED_BLOCK:
+		return lower_MPI_Type_create_hindexed_block_c(c[0], c[1], c + 2, in[0], type);
+	case MPI_COMBINER_STRUCT:
+		return lower_MPI_Type_create_struct_c(c[0], c + 1, c + 1 + c[0], in, type);
+	}
+	return MPI_ERR_TYPE;
+}
+
+LOWER_TEXT int abi_construct_large(const struct vdtype *d, const MPI_Datatype in[],
+				   MPI_Datatype *type)
+{
+	const MPI_Count *c = d->counts;
+	const int *n = d->ints;
+
+	switch (d->combiner) {
+	case MPI_COMBINER_CONTIGUOUS:
+		return lower_MPI_Type_contiguous_c(c[0], in[0], type);
+	case MPI_COMBINER_VECTOR:
+		return lower_MPI_Type_vector_c(c[0], c[1], c[2], in[0], type);
+	case MPI_COMBINER_HVECTOR:
+		return lower_MPI_Type_create_hvector_c(c[0], c[1], c[2], in[0], type);
+	case MPI_COMBINER_RESIZED:
+		return lower_MPI_Type_create_resized_c(in[0], c[0], c[1], type);
+	case MPI_COMBINER_SUBARRAY:
+		return lower_MPI_Type_create_subarray_c(n[0], c, c + n[0], c + 2 * n[0], n[1], in[0],
+							type);
+	case MPI_COMBINER_DARRAY:
+		return lower_MPI_Type_create_darray_c(n[0], n[1], n[2], c, n + 3, n + 3 + n[2],
+						      n + 3 + 2 * n[2], n[3 + 3 * n[2]], in[0],
+						      type);
+	}
+	return construct_indexed(d, in, type);
+}
 
 LOWER_TEXT int PMPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm,
 					MPI_Request *request)

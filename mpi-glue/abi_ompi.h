@@ -86,6 +86,9 @@ static inline uint64_t abi_status_bytes(const MPI_Status *status)
 #define abi_irecv_c(buf, ...)			((void)(buf), MPI_ERR_INTERN)
 #define abi_irecv_large(buf, ...)		((void)(buf), MPI_ERR_INTERN)
 #define abi_imrecv_large(buf, ...)		((void)(buf), MPI_ERR_INTERN)
+#define abi_envelope_large(...)			MPI_ERR_TYPE
+#define abi_contents_large(...)			MPI_ERR_TYPE
+#define abi_construct_large(d, in, ret)		((void)(in), (void)(ret), MPI_ERR_TYPE)
 #define abi_buffer_attach(buffer, size)		lower_MPI_Buffer_attach(buffer, (int)(size))
 #define abi_op_create_c(stub, commute, ret)	((void)(ret), MPI_ERR_INTERN)
 #define abi_irecv(buf, count, ...)		lower_MPI_Irecv(buf, (int)(count), __VA_ARGS__)

@@ -26,6 +26,7 @@ LOWER_TEXT static void dtype_drop(struct vdtype *dtype)
 		vobj_put(vobj_dtype(dtype->dtypes[i]));
 	free(dtype->ints);
 	free(dtype->addresses);
+	free(dtype->counts);
 	free(dtype->dtypes);
 	free(dtype->name);
 }
@@ -403,15 +404,51 @@ LOWER_TEXT int PMPI_Comm_disconnect(MPI_Comm *comm)
 }
 MPI_ALIAS(MPI_Comm_disconnect);
 
+/* How many of each its constructor was given; of large counts only the call with these tells. */
+struct envelope {
+	MPI_Count ints, addresses, counts, dtypes;
+	int combiner;
+};
+
+LOWER_TEXT static int envelope_of(MPI_Datatype real, struct envelope *e)
+{
+	int ints, addresses, dtypes;
+
+	if (lower_MPI_Type_get_envelope(real, &ints, &addresses, &dtypes, &e->combiner))
+		return abi_envelope_large(real, &e->ints, &e->addresses, &e->counts, &e->dtypes,
+					  &e->combiner);
+	e->ints = ints;
+	e->addresses = addresses;
+	e->counts = 0;
+	e->dtypes = dtypes;
+	return 0;
+}
+
+LOWER_TEXT static int contents_of(struct vdtype *desc, MPI_Datatype real, const struct envelope *e,
+				  MPI_Datatype inner[])
+{
+	desc->ints = malloc((size_t)(e->ints + 1) * sizeof(int));
+	desc->addresses = malloc((size_t)(e->addresses + 1) * sizeof(MPI_Aint));
+	if (e->counts)
+		desc->counts = malloc((size_t)e->counts * sizeof(MPI_Count));
+	if (!desc->ints || !desc->addresses || (e->counts && !desc->counts))
+		return MPI_ERR_NO_MEM;
+	if (e->counts)
+		return abi_contents_large(real, e->ints, e->addresses, e->counts, e->dtypes,
+					  desc->ints, desc->addresses, desc->counts, inner);
+	return lower_MPI_Type_get_contents(real, (int)e->ints, (int)e->addresses, (int)e->dtypes,
+					   desc->ints, desc->addresses, inner);
+}
+
 /* The constructor's arguments, while the library knows them. */
 LOWER_TEXT void record_dtype(MPI_Datatype dtype, unsigned int call, int nr,
 			     const MPI_Datatype from[])
 {
 	struct vdtype *desc = (struct vdtype *)vobj_dtype(dtype);
 	MPI_Datatype real = real_dtype(dtype), *inner;
-	int ints, addresses, dtypes, combiner;
+	struct envelope e, of_inner;
 
-	if (!desc)
+	if (!desc || desc->predefined)
 		return;
 	desc->made_by = (uint16_t)call;
 	desc->dtypes = malloc((size_t)(nr + 1) * sizeof(*desc->dtypes));
@@ -422,25 +459,17 @@ LOWER_TEXT void record_dtype(MPI_Datatype dtype, unsigned int call, int nr,
 		vobj_get(vobj_dtype(from[i]));
 	}
 	desc->nr_dtypes = nr;
-	if (lower_MPI_Type_get_envelope(real, &ints, &addresses, &dtypes, &combiner) ||
-	    combiner == MPI_COMBINER_NAMED)
+	if (envelope_of(real, &e) || e.combiner == MPI_COMBINER_NAMED)
 		return;
-	desc->ints = malloc((size_t)(ints + 1) * sizeof(int));
-	desc->addresses = malloc((size_t)(addresses + 1) * sizeof(MPI_Aint));
-	inner = malloc((size_t)(dtypes + 1) * sizeof(*inner));
-	if (!desc->ints || !desc->addresses || !inner ||
-	    lower_MPI_Type_get_contents(real, ints, addresses, dtypes, desc->ints,
-					desc->addresses, inner)) {
+	inner = malloc((size_t)(e.dtypes + 1) * sizeof(*inner));
+	if (!inner || contents_of(desc, real, &e, inner)) {
 		free(inner);
 		return;
 	}
-	desc->combiner = combiner;
-	desc->nr_ints = ints;
-	desc->nr_addresses = addresses;
+	desc->combiner = e.combiner;
 	/* what is handed out here is ours to free, unless it is predefined */
-	for (int i = 0; i < dtypes; i++)
-		if (!lower_MPI_Type_get_envelope(inner[i], &ints, &addresses, &nr, &combiner) &&
-		    combiner != MPI_COMBINER_NAMED)
+	for (MPI_Count i = 0; i < e.dtypes; i++)
+		if (!envelope_of(inner[i], &of_inner) && of_inner.combiner != MPI_COMBINER_NAMED)
 			lower_MPI_Type_free(&inner[i]);
 	free(inner);
 }
@@ -457,7 +486,21 @@ MPI_Datatype record_f90(MPI_Datatype real, unsigned int call)
 	return dtype;
 }
 
-/* Inner types come up as new handles, which the application frees. */
+/* New handles, which the application frees; of what they were made is known of those that the outer type names. */
+void record_contents(MPI_Datatype outer, MPI_Count n, MPI_Datatype inner[], unsigned int call)
+{
+	const struct vdtype *desc = (struct vdtype *)vobj_dtype(outer), *known;
+
+	for (MPI_Count i = 0; i < n; i++) {
+		known = NULL;
+		if (desc && i < desc->nr_dtypes)
+			known = (struct vdtype *)vobj_dtype(desc->dtypes[i]);
+		inner[i] = wrap_dtype(inner[i]);
+		record_dtype(inner[i], call, known ? known->nr_dtypes : 0,
+			     known ? known->dtypes : NULL);
+	}
+}
+
 LOWER_TEXT int PMPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int max_addresses,
 				      int max_datatypes, int integers[], MPI_Aint addresses[],
 				      MPI_Datatype datatypes[])
@@ -472,10 +515,8 @@ LOWER_TEXT int PMPI_Type_get_contents(MPI_Datatype datatype, int max_integers, i
 						 &combiner);
 	if (rc)
 		return fail_world(rc, CALL_MPI_Type_get_contents);
-	for (int i = 0; i < n && i < max_datatypes; i++) {
-		datatypes[i] = wrap_dtype(datatypes[i]);
-		record_dtype(datatypes[i], CALL_MPI_Type_get_contents, 0, NULL);
-	}
+	record_contents(datatype, n < max_datatypes ? n : max_datatypes, datatypes,
+			CALL_MPI_Type_get_contents);
 	return rc;
 }
 MPI_ALIAS(MPI_Type_get_contents);

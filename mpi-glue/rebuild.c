@@ -168,7 +168,10 @@ LOWER_TEXT int rebuild_info(const void *from, MPI_Info *ret_info)
 	for (int i = 0; i < saved->n && !rc; i++) {
 		const char *value = at + strlen(at) + 1;
 
+		/* Open MPI has empty values in its own infos, and takes none */
 		rc = lower_MPI_Info_set(*ret_info, at, value);
+		if (rc == MPI_ERR_INFO_VALUE && !*value)
+			rc = 0;
 		at = value + strlen(value) + 1;
 	}
 	return rc;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Files of a restart: opened again by name, without creating them, with view, position and
+ * Files of a restart: opened again by name, without creating them, with view, positions and
  * atomicity. The name is the absolute one, or, if that is too long for the library, what is left of it below
  * the present directory. All members of a file's communicator do so in the order of identities, and on one
  * communicator in the order they were opened the first time.
@@ -73,8 +73,6 @@ static const char *refused(const struct vfile *file)
 
 	if (!file->name || !comm_of(file))
 		return "its communicator was freed";
-	if (file->shared)
-		return "shared file pointers are not restored yet";
 	if (file->splits)
 		return "a split collective is under way";
 	if (!name)
@@ -84,6 +82,18 @@ static const char *refused(const struct vfile *file)
 	if (file->amode & MPI_MODE_SEQUENTIAL)
 		return "sequential files are not restored yet";
 	return NULL;
+}
+
+/* The library may have none. Unused it is at the beginning, or where the end was when the file was opened. */
+LOWER_TEXT static int ask_shared(struct vfile *file, MPI_File real)
+{
+	file->shared_at = -1;
+	if (!file->shared && !(file->amode & MPI_MODE_APPEND))
+		return 0;
+	if (!lower_MPI_File_get_position_shared(real, &file->shared_at))
+		return 0;
+	file->shared_at = -1;
+	return file->shared ? -EIO : 0;
 }
 
 LOWER_TEXT int rebuild_ask_files(char *ret_why, size_t size)
@@ -101,10 +111,23 @@ LOWER_TEXT int rebuild_ask_files(char *ret_why, size_t size)
 		}
 		real = real_file(virt_file(&file->obj));
 		if (lower_MPI_File_get_position(real, &file->position) ||
-		    lower_MPI_File_get_atomicity(real, &file->atomic))
+		    lower_MPI_File_get_atomicity(real, &file->atomic) || ask_shared(file, real))
 			return -EIO;
 	}
 	return 0;
+}
+
+/*
+ * Who has not used the shared pointer does not know where it was, and who was asked while others still used it knows
+ * of less: it goes back only by a collective, in which nobody is when he is asked.
+ */
+LOWER_TEXT static int seek_shared_again(const struct vfile *file, MPI_File real, MPI_Comm comm)
+{
+	MPI_Offset at;
+	int rc = lower_MPI_Allreduce(&file->shared_at, &at, 1, real_dtype(MPI_OFFSET),
+				     real_op(MPI_MAX), comm);
+
+	return rc || at < 0 ? rc : lower_MPI_File_seek_shared(real, at, MPI_SEEK_SET);
 }
 
 LOWER_TEXT static int open_again(struct vfile *file)
@@ -127,6 +150,8 @@ LOWER_TEXT static int open_again(struct vfile *file)
 					     real_dtype(file->filetype), file->datarep, none);
 	if (!rc)
 		rc = lower_MPI_File_seek(real, file->position, MPI_SEEK_SET);
+	if (!rc)
+		rc = seek_shared_again(file, real, comm);
 	if (!rc && file->atomic)
 		rc = lower_MPI_File_set_atomicity(real, 1);
 	return rc;

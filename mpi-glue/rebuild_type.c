@@ -48,14 +48,17 @@ LOWER_TEXT static int construct_plain(const struct vdtype *d, MPI_Datatype in,
 	return MPI_ERR_TYPE;
 }
 
-LOWER_TEXT static int construct_struct(const struct vdtype *d, MPI_Datatype *type)
+/* Of several inner types, or of large counts. */
+LOWER_TEXT static int construct_of(const struct vdtype *d, MPI_Datatype *type)
 {
 	MPI_Datatype *in = malloc(((size_t)d->nr_dtypes + 1) * sizeof(*in));
 	int rc = MPI_ERR_NO_MEM;
 
 	for (int i = 0; in && i < d->nr_dtypes; i++)
 		in[i] = real_dtype(d->dtypes[i]);
-	if (in)
+	if (in && d->counts)
+		rc = abi_construct_large(d, in, type);
+	else if (in)
 		rc = lower_MPI_Type_create_struct(d->ints[0], d->ints + 1, d->addresses, in, type);
 	free(in);
 	return rc;
@@ -92,7 +95,8 @@ static bool can_construct(const struct vdtype *d)
 	case MPI_COMBINER_DARRAY:
 		return d->ints && d->addresses && d->nr_dtypes == 1;
 	case MPI_COMBINER_STRUCT:
-		return d->ints && d->addresses && d->nr_dtypes == d->ints[0];
+		return d->ints && d->addresses &&
+		       d->nr_dtypes == (d->counts ? d->counts[0] : d->ints[0]);
 	case MPI_COMBINER_F90_REAL:
 	case MPI_COMBINER_F90_COMPLEX:
 	case MPI_COMBINER_F90_INTEGER:
@@ -148,7 +152,7 @@ void rebuild_forget_dtypes(void)
 
 LOWER_TEXT static int construct(const struct vdtype *d, MPI_Datatype *type)
 {
-	int rc = d->combiner == MPI_COMBINER_STRUCT ? construct_struct(d, type) :
+	int rc = d->counts || d->combiner == MPI_COMBINER_STRUCT ? construct_of(d, type) :
 		 !d->nr_dtypes ? construct_f90(d, type) :
 		 construct_plain(d, real_dtype(d->dtypes[0]), type);
 

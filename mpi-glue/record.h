@@ -73,7 +73,7 @@ struct vgroup {
 	const struct vcomm *of;	/* for comparison only: the communicator that hands it out */
 };
 
-/* Arguments as MPI_Type_get_contents would tell them. */
+/* Arguments as MPI_Type_get_contents would tell them, or, with large counts, MPI_Type_get_contents_c. */
 struct vdtype {
 	struct vobj obj;
 	struct vattr *attrs;
@@ -82,9 +82,10 @@ struct vdtype {
 	bool predefined;	/* it has attributes, or had: attr.c */
 	bool sendable;		/* the library has taken it for a send: it is committed */
 	int combiner;
-	int nr_ints, nr_addresses, nr_dtypes;
+	int nr_dtypes;
 	int *ints;
 	MPI_Aint *addresses;
+	MPI_Count *counts;	/* NULL: made by a constructor without large ones */
 	MPI_Datatype *dtypes;	/* virtual; ours among them are referenced */
 	uintptr_t left;		/* below, after the application freed it: it cannot be made again, and something names it */
 	char *name;		/* between cut and go; not of predefined ones */
@@ -126,7 +127,7 @@ struct vfile {
 	MPI_Datatype etype, filetype;
 	char *datarep;
 	/* asked at a cut */
-	MPI_Offset position;
+	MPI_Offset position, shared_at;	/* -1: not used here */
 	int atomic;
 	int splits;		/* split collectives under way */
 	bool shared;		/* its shared pointer was used */
@@ -197,6 +198,8 @@ void errors_forget(unsigned int call, int code);
 MPI_Request comm_request(MPI_Request real, MPI_Comm comm, struct vcomm *desc);
 void record_comm(MPI_Comm comm, MPI_Comm parent, unsigned int call);
 void record_dtype(MPI_Datatype dtype, unsigned int call, int nr, const MPI_Datatype from[]);
+/* Inner types that @outer told: of real handles they become the application's. */
+void record_contents(MPI_Datatype outer, MPI_Count n, MPI_Datatype inner[], unsigned int call);
 /* A parametrised type of Fortran: what the application knows it by. */
 MPI_Datatype record_f90(MPI_Datatype real, unsigned int call);
 

@@ -156,6 +156,11 @@ ompi_alone() {
 	done
 	cuts[restart]=100000
 	INTERVAL=50 CUT_ROUNDS=50 ok 'ompi: restart: long_name, alone' cut ompi restart 1 long_name
+	MT_DIR=$work MT_PACE=10000 INTERVAL=100 ok 'ompi: restart: group_kept, alone' cut ompi restart 1 group_kept
+	OMPI_ARGV='' MT_DIR=$work MT_PACE=10000 INTERVAL=100 ok 'ompi: restart: info_kept, alone' \
+		cut ompi restart 1 info_kept
+	INTERVAL=50 ok 'ompi: restart: type_contents, alone' cut ompi restart 1 type_contents
+	INTERVAL=50 ok 'ompi: restart: file_shared, alone' cut ompi restart 1 file_shared
 	ASKED_CUTS=12 INTERVAL=50 ok 'ompi: restart: library_version, alone' \
 		cut ompi restart 1 library_version
 	cuts[restart]=${CUTS:-2}
@@ -163,11 +168,10 @@ ompi_alone() {
 
 for kind in $KINDS; do
 	free_late "$kind" ''
-	for name in init_level send_cancelled request_handlers waits_mixed wrong_here; do
+	for name in file_shared init_level send_cancelled request_handlers waits_mixed wrong_here; do
 		ok "$kind: go: $name with 2 ranks" cut "$kind" go 2 "$name"
 	done
-	SAID='[0-9]* cuts, [1-9].* refused' FREED_TYPE=contents ok "$kind: go: type_freed with 2 ranks, refused" \
-		cut "$kind" go 2 type_freed
+	FREED_TYPE=contents ok "$kind: go: type_freed with 2 ranks, told by another" cut "$kind" go 2 type_freed
 	ok "$kind: go: long_name with 2 ranks" cut "$kind" go 2 long_name
 	SAID='[0-9]* cuts, [1-9].* refused' LONG_AWAY=1 ok "$kind: go: long_name with 2 ranks, refused" \
 		cut "$kind" go 2 long_name
@@ -185,6 +189,9 @@ for kind in $KINDS; do
 	INTERVAL=50 CUT_ROUNDS=100 ok "$kind: restart: long_name with 2 ranks" \
 		cut "$kind" restart 2 long_name
 	INTERVAL=100 ok "$kind: restart: names_kept with 2 ranks" cut "$kind" restart 2 names_kept
+	INTERVAL=50 ok "$kind: restart: file_shared with 2 ranks" cut "$kind" restart 2 file_shared
+	INTERVAL=50 ok "$kind: restart: type_contents with 2 ranks" cut "$kind" restart 2 type_contents
+	INTERVAL=50 ok "$kind: restart: type_large with 2 ranks" cut "$kind" restart 2 type_large
 	INTERVAL=100 CUT_ROUNDS=10 ok "$kind: restart: helpers with 2 ranks" cut "$kind" restart 2 helpers
 	INTERVAL=20 CUT_ROUNDS=6 ok "$kind: restart: stopped_in_call with 2 ranks" \
 		cut "$kind" restart 2 stopped_in_call

@@ -20,7 +20,6 @@ int main(int argc, char **argv)
 		cut_compute(round);
 		CHECK(!MPI_File_set_info(file, info));
 	}
-	/* from here on refused, when all have come */
 	for (int round = 0; round < ROUNDS; round++) {
 		cut_compute(round);
 		CHECK(!MPI_File_seek_shared(file, round, MPI_SEEK_SET));

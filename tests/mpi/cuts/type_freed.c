@@ -3,8 +3,7 @@
  * A persistent receive whose type was freed when it was made, with a neighbour that is some
  * messages ahead: a checkpoint keeps them, and they are received with a type nobody has a handle of.
  *
- * FREED_TYPE=contents: one from MPI_Type_get_contents, which a restart could not make again. The checkpoint is
- * refused, when it has kept them.
+ * FREED_TYPE=contents: one from MPI_Type_get_contents, whose maker is gone as well.
  */
 #include "cut.h"
 
