@@ -20,7 +20,7 @@ static void print(struct cli *cli, json_t *result)
 		puts("equal");
 		return;
 	}
-	text = json_dumps(result, JSON_INDENT(2));
+	text = json_dumps(result, JSON_INDENT(2) | JSON_ENSURE_ASCII);
 	if (text)
 		puts(text);
 	free(text);

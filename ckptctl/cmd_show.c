@@ -54,7 +54,7 @@ static void print_value(const char *name, const json_t *value, int depth)
 		print_items(name, value, depth);
 		return;
 	}
-	text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+	text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII);
 	printf("%*s%s: %s\n", depth * 2, "", name, text ? text : "?");
 	free(text);
 }

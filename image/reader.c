@@ -519,7 +519,7 @@ static int open_as(const char *dir, const struct image_key *key,
 		return image_error_set(error, -ENOMEM, "out of memory");
 	err = reader_open(r, dir, key, expect, locked);
 	if (err) {
-		image_error_set(error, err, "%.80s/%s", dir, r->fault.error.text);
+		image_error_set(error, err, "%s/%s", image_dir_tail(dir), r->fault.error.text);
 		image_close(r);
 		return err;
 	}

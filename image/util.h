@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -62,6 +63,14 @@ static inline bool is_of_others(const struct stat *st)
 struct image_error {
 	char text[256];
 };
+
+/* Of a path for which there is no room the end: job, generation and node are there. */
+static inline const char *image_dir_tail(const char *dir)
+{
+	size_t len = strlen(dir);
+
+	return len > 80 ? dir + len - 80 : dir;
+}
 
 /**
  * image_error_set() - describe a failure; ends a line: return image_error_set(…)

@@ -103,6 +103,9 @@ static void verify_chunks(struct verification *v, struct image_reader *r,
 		struct chunk_read chunk;
 		int err = pos == le64toh(entry->offset) ? 0 : reader_skip_gap(r, file, &pos);
 
+		if (!err && pos != le64toh(entry->offset))
+			err = fault_set(&r->fault, -EBADMSG, info->name, pos,
+					"a gap that is not empty (damaged)");
 		if (err)
 			found(v, err, &r->fault);
 		pos = le64toh(entry->offset) + sizeof(struct image_chunk_hdr) +
@@ -192,6 +195,6 @@ int image_verify(const char *dir, const struct image_key *key,
 	}
 	image_close(r);
 	if (v.first)
-		image_error_set(error, v.first, "%.80s/%.170s", dir, v.error.text);
+		image_error_set(error, v.first, "%s/%.170s", image_dir_tail(dir), v.error.text);
 	return v.first;
 }

@@ -129,7 +129,7 @@ static int load_manifest(struct source *s, const struct image_key *key,
 	lens[LAYOUT_MANIFEST] = s->layout.len[LAYOUT_MANIFEST];
 	err = manifest_decode(buf, lens[LAYOUT_MANIFEST], key, &man, &fault);
 	if (err)
-		return image_error_set(error, err, "%.80s/%.170s", s->dir,
+		return image_error_set(error, err, "%s/%.170s", image_dir_tail(s->dir),
 				       fault.error.text);
 	(void)take_ptr(buf);
 	m = manifest_info(man);

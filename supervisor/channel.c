@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "libckptctl/wire.h"
+#include "supervisor/outcome.h"
 
 #define PROGRESS_MS	100
 
@@ -109,14 +110,14 @@ int channel_open(struct reactor *reactor, int fd, const struct channel_ops *ops,
 
 /* ------------------------------------------------------------- reporting */
 
-static void report(struct channel_reporter *reporter, json_t *json)
+static int report(struct channel_reporter *reporter, json_t *json)
 {
 	char *text = json_dumps(json, JSON_COMPACT);
+	int err = text ? wire_send(reporter->fd, text, strlen(text), NULL, 0) : -ENOMEM;
 
 	json_decref(json);
-	if (text)
-		wire_send(reporter->fd, text, strlen(text), NULL, 0);
 	free(text);
+	return err;
 }
 
 void channel_report_progress(const struct engine_progress *progress, void *arg)
@@ -144,5 +145,6 @@ void channel_report_event(struct channel_reporter *reporter, json_t *event)
 
 void channel_report_outcome(struct channel_reporter *reporter, json_t *outcome)
 {
-	report(reporter, outcome);
+	if (report(reporter, outcome) == -EMSGSIZE)
+		report(reporter, outcome_error(-EMSGSIZE, "the answer is too long to be handed on: ask for less, or with --standalone and the image's directory"));
 }

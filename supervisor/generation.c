@@ -207,6 +207,12 @@ json_t *generation_describe(const struct op_env *env, const struct catalog *cata
 
 /* ------------------------------------------------------ show, verify, diff */
 
+/* Nothing was looked at there. */
+static json_t *text_away(const json_t *part)
+{
+	return json_sprintf("the image of node %s is in that node's own directory: ask there", part_node(part));
+}
+
 /* @args without what is ours, for the image of @part. */
 static json_t *args_of(const json_t *args, const json_t *part)
 {
@@ -223,7 +229,8 @@ static json_t *args_of(const json_t *args, const json_t *part)
 json_t *generation_show(const struct op_env *env, json_t *args)
 {
 	const json_t *parts = json_object_get(args, "parts");
-	json_t *shown = json_array(), *outcome = NULL;
+	json_t *outcome = all_away(parts, json_integer_value(json_object_get(args, "generation")));
+	json_t *shown = json_array();
 	size_t i;
 
 	for (i = 0; i < json_array_size(parts) && !outcome; i++) {
@@ -266,7 +273,8 @@ static int verify_part(const struct op_env *env, const json_t *part, json_t *arg
 	json_t *one, *list, *finding;
 	size_t i;
 
-	if (err) {
+	/* what is damaged is found below, with its place */
+	if (err == -ENOENT || err == -ESTALE) {
 		finding = json_pack("{s:s, s:i, s:i, s:O}", "file", "manifest", "offset", 0,
 				    "errno", -err, "text",
 				    json_object_get(json_object_get(said, "error"), "text"));
@@ -291,17 +299,24 @@ static int verify_part(const struct op_env *env, const json_t *part, json_t *arg
 json_t *generation_verify(const struct op_env *env, json_t *args)
 {
 	const json_t *parts = json_object_get(args, "parts");
-	json_t *findings = json_array(), *bad = json_array(), *unchecked = json_array();
-	json_t *outcome;
+	json_t *outcome = all_away(parts, json_integer_value(json_object_get(args, "generation")));
+	json_t *findings, *bad, *unchecked;
 	char names[256] = "";
 	size_t i, len = 0;
 	int err = 0, ret;
 
+	if (outcome)
+		return outcome;
+	findings = json_array();
+	bad = json_array();
+	unchecked = json_array();
 	for (i = 0; i < json_array_size(parts); i++) {
 		const json_t *part = json_array_get(parts, i);
 
-		if (is_away(part))
+		if (is_away(part)) {
+			json_array_append_new(unchecked, text_away(part));
 			continue;
+		}
 		ret = verify_part(env, part, args, findings, unchecked);
 		if (!ret)
 			continue;
@@ -326,19 +341,27 @@ json_t *generation_diff(const struct op_env *env, json_t *args)
 {
 	const json_t *parts = json_object_get(args, "parts");
 	const json_t *others = json_object_get(args, "other_parts");
-	json_t *differ = json_array(), *outcome = NULL;
+	json_t *outcome = all_away(parts, json_integer_value(json_object_get(args, "generation")));
+	json_t *differ = json_array(), *unchecked = json_array();
 	size_t i, nr = json_array_size(parts);
 	bool equal = true;
 
 	if (nr != json_array_size(others)) {
+		json_decref(outcome);
 		json_decref(differ);
+		json_decref(unchecked);
 		return outcome_error(-EINVAL, "one is of %zu nodes, the other of %zu: name a part of each as JOB:GENERATION/NODE",
 				     nr ? nr : 1, others ? json_array_size(others) : 1);
 	}
 	for (i = 0; i < nr && !outcome; i++) {
 		const json_t *part = json_array_get(parts, i), *other = json_array_get(others, i);
-		json_t *one = args_of(args, part), *said, *result;
+		json_t *one, *said, *result;
 
+		if (is_away(part) || is_away(other)) {
+			json_array_append_new(unchecked, text_away(is_away(part) ? part : other));
+			continue;
+		}
+		one = args_of(args, part);
 		json_object_set(one, "other", json_object_get(other, "dir"));
 		said = op_diff(env, one);
 		result = json_object_get(said, "result");
@@ -352,8 +375,13 @@ json_t *generation_diff(const struct op_env *env, json_t *args)
 		equal = equal && json_is_true(json_object_get(result, "equal"));
 		json_decref(said);
 	}
-	if (!outcome)
-		return outcome_ok(json_pack("{s:b, s:o}", "equal", equal, "parts", differ));
-	json_decref(differ);
+	if (outcome) {
+		json_decref(differ);
+	} else {
+		outcome = outcome_ok(json_pack("{s:b, s:o}", "equal", equal, "parts", differ));
+		if (json_array_size(unchecked))
+			json_object_set(json_object_get(outcome, "result"), "unchecked", unchecked);
+	}
+	json_decref(unchecked);
 	return outcome;
 }

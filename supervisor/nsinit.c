@@ -79,6 +79,8 @@ static void become_nobody(const struct plan_owner *owner)
 	if (owner->uid && (setgroups(0, NULL) || setresgid(owner->gid, owner->gid, owner->gid) ||
 			   setresuid(owner->uid, owner->uid, owner->uid)))
 		_exit(1);
+	/* its memory is a copy of that of who restores, with the keys, whatever fs.suid_dumpable says */
+	prctl(PR_SET_DUMPABLE, 0);
 	close_range(0, ~0U, 0);
 	if (chdir("/"))
 		_exit(1);

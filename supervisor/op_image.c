@@ -178,16 +178,19 @@ json_t *op_verify(const struct op_env *env, json_t *json)
 	struct image_key *key = NULL;
 	json_t *outcome = NULL, *found = NULL;
 	json_error_t why;
+	struct image_expect expect = {};
+	json_int_t generation = 0;
 	const char *dir;
 	int deep = 0;
 	int err;
 
-	if (json_unpack_ex(json, &why, 0, "{s:s, s?b !}", "dir", &dir,
-			   "deep", &deep))
+	if (json_unpack_ex(json, &why, 0, "{s:s, s?b, s?I, s?s !}", "dir", &dir, "deep", &deep,
+			   "generation", &generation, "job", &expect.job))
 		return outcome_error(-EINVAL, "verify: bad arguments: %s", why.text);
+	expect.generation = (uint64_t)generation;
 	if (op_key_load(env, false, &key, &outcome))
 		return outcome;
-	err = image_verify_json(dir, key, NULL, deep, &found);
+	err = image_verify_json(dir, key, &expect, deep, &found);
 	image_key_destroy(key);
 	if (!found)
 		return outcome_error(err ? err : -ENOMEM, "%s: %s", dir,
@@ -219,8 +222,13 @@ json_t *op_diff(const struct op_env *env, json_t *json)
 		where = other;
 		err = image_open(other, key, NULL, &b, &error);
 	}
-	if (!err)
+	if (!err) {
 		err = image_diff_json(a, b, &result, &error);
+		where = image_reader_error(a)[0] ? dir : other;
+		if (err && (image_reader_error(a)[0] || image_reader_error(b)[0]))
+			image_error_set(&error, err, "%s: %.170s", image_dir_tail(where),
+					image_reader_error(where == dir ? a : b));
+	}
 	outcome = err ? failed(where, err, &error) : outcome_ok(result);
 	image_close(b);
 	image_close(a);

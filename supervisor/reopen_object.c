@@ -257,7 +257,10 @@ static int create_at(int dir, const struct state_file *file, char *name, size_t 
 
 int reopen_memory(const char *name)
 {
-	return create_memfd(name, MFD_CLOEXEC, true);
+	char cut[250];		/* the kernel's limit is 249 */
+
+	snprintf(cut, sizeof(cut), "%s", name);
+	return create_memfd(cut, MFD_CLOEXEC, true);
 }
 
 /* Opened with O_TMPFILE: it may be given a name, which one that had one and lost it may not. */

@@ -107,9 +107,9 @@ static const json_t *find_part(const json_t *parts, const char *name)
 	return *name && !*end && number >= 0 ? json_array_get(parts, (size_t)number) : NULL;
 }
 
-/* @parts: NULL: it is of one image; taken over. @node: NULL: all. */
+/* @parts: NULL: it is of one image; taken over. @node: NULL: all. @expect: it must be the one that it is taken for. */
 static json_t *place(const struct job *job, int64_t generation, const char *node, json_t *parts,
-		     json_t *args, const struct image_name *name)
+		     bool expect, json_t *args, const struct image_name *name)
 {
 	const struct catalog *catalog = &jobs_daemon(job->jobs)->catalog;
 	const json_t *part = node ? find_part(parts, node) : NULL;
@@ -124,16 +124,20 @@ static json_t *place(const struct job *job, int64_t generation, const char *node
 	} else if (node && !part) {
 		outcome = outcome_error(-ENOENT, "generation %lld of job %lld has no image of a node %s; ckptctl list --json has its nodes",
 					(long long)generation, (long long)job->id, node);
+	} else if (part && expect) {
+		json_object_set_new(args, name->parts, json_pack("[O]", part));
 	} else if (part) {
 		json_object_set(args, name->dir, json_object_get(part, "dir"));
 	} else if (parts) {
 		json_object_set(args, name->parts, parts);
-		json_object_set_new(args, "generation", json_integer(generation));
-		json_object_set_new(args, "job", json_string(job_label(job, label)));
 	} else {
 		dir = catalog_image_dir(catalog, job->id, generation);
 		json_object_set_new(args, name->dir, json_string(dir));
 		free(dir);
+	}
+	if (expect || json_object_get(args, name->parts)) {
+		json_object_set_new(args, "generation", json_integer(generation));
+		json_object_set_new(args, "job", json_string(job_label(job, label)));
 	}
 	json_decref(parts);
 	return outcome;
@@ -166,7 +170,8 @@ static json_t *resolve(struct request *request, json_t *args, const struct image
 				     id, generation);
 	outcome = generation_parts(&request->daemon->catalog, id, generation, &parts);
 	if (!outcome)
-		outcome = place(job, generation, text[n] ? text + n + 1 : NULL, parts, args, name);
+		outcome = place(job, generation, text[n] ? text + n + 1 : NULL, parts,
+				!strcmp(request->verb, "verify"), args, name);
 	/* @text is its. */
 	json_object_del(args, name->from);
 	return outcome;
