@@ -173,6 +173,13 @@ json_t *op_show(const struct op_env *env, json_t *json)
 	return outcome;
 }
 
+static const char *first_finding(const json_t *found)
+{
+	const json_t *first = json_array_get(json_object_get(found, "findings"), 0);
+
+	return json_string_value(json_object_get(first, "text")) ?: "another image";
+}
+
 json_t *op_verify(const struct op_env *env, json_t *json)
 {
 	struct image_key *key = NULL;
@@ -195,8 +202,11 @@ json_t *op_verify(const struct op_env *env, json_t *json)
 	if (!found)
 		return outcome_error(err ? err : -ENOMEM, "%s: %s", dir,
 				     strerror(err ? -err : ENOMEM));
-	outcome = err ? outcome_error(err, "%s is damaged or not ours: %s", dir,
-				      strerror(-err)) : outcome_ok(NULL);
+	if (err == -ESTALE)
+		outcome = outcome_error(err, "%s: %s", dir, first_finding(found));
+	else
+		outcome = err ? outcome_error(err, "%s is damaged or not ours: %s", dir,
+					      strerror(-err)) : outcome_ok(NULL);
 	json_object_set_new(outcome, "result", found);
 	return outcome;
 }

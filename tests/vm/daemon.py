@@ -1086,9 +1086,11 @@ def damaged_and_swapped(node):
     one, two = f'{node.images}/{job}/gen-1', f'{node.images}/{job}/gen-2'
     os.rename(two, two + '.away')
     shutil.copytree(one, two)
+    print(f"# {node.fails(1, 'generation', 'verify', f'{job}:2').strip()}")
     node.fails(1, '', 'restart', str(job))
     shutil.rmtree(two)
     shutil.copytree(f'{node.images}/{other}/gen-1', two)
+    print(f"# {node.fails(1, '', 'verify', f'{job}:2').strip()}")
     node.fails(1, '', 'restart', str(job))
     shutil.rmtree(two)
     os.rename(two + '.away', two)
