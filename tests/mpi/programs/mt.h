@@ -38,10 +38,10 @@ static inline void mt_value(long value)
 /* The error class of what a call has returned. */
 static inline int class_of(int code)
 {
-	int class;
+	int error_class;
 
-	MPI_Error_class(code, &class);
-	return class;
+	MPI_Error_class(code, &error_class);
+	return error_class;
 }
 
 static inline void mt_begin(int *argc, char ***argv)
