@@ -263,7 +263,7 @@ check-sim-long: user
 PREFIX ?= /usr/local
 libdir ?= $(PREFIX)/lib
 # a file that a running process has mapped is replaced, never written to
-install_libs = cp -d --remove-destination --no-preserve=ownership \
+install_libs = cp -d --preserve=mode --remove-destination \
 	$(foreach l,$(1),$(wildcard $(l)*)) $(DESTDIR)$(2)
 install_to = $(if $(strip $(2)),install -d $(DESTDIR)$(1) && install -m $(3) $(2) $(DESTDIR)$(1))
 
@@ -289,7 +289,8 @@ install: user
 	done
 	install -d $(DESTDIR)$(libdir)
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/lib/stillpoint/mpi/,mpich ompi)
-	install -d -m 755 $(DESTDIR)/etc/stillpoint
+	@[ -d $(DESTDIR)/etc/stillpoint ] || install -d -m 755 $(DESTDIR)/etc/stillpoint || \
+		echo "the settings' directory was not made: the others are installed below $(PREFIX)"
 	$(call install_libs,$(INSTALL_PRIVATE_LIB),$(PREFIX)/lib/stillpoint)
 	install -m 755 $(LIB)/mpi/mpich/libmpich.so.12 $(DESTDIR)$(PREFIX)/lib/stillpoint/mpi/mpich
 	install -m 755 $(LIB)/mpi/ompi/libmpi.so.40 $(DESTDIR)$(PREFIX)/lib/stillpoint/mpi/ompi

@@ -28,7 +28,8 @@ static void on_broken(void *arg)
 		"a rank cannot go on after the restart, and nobody has ended the job: it is ended";
 
 	shim->watch.broken = NULL;
-	if (shim_abort(shim, 1))
+	/* Who tries a checkpoint: what is left to do is done when it leaves. */
+	if (shim->watch.client || shim_abort(shim, 1))
 		return;
 	shim->aborted = true;
 	stdio_note(&shim->io, text);
@@ -188,8 +189,6 @@ static int handle_watch(struct shim *shim, struct shim_client *client,
 	if (shim->watch.client)
 		return answer(client, msg, -EBUSY, NULL, 0);
 	shim->watch.client = client;
-	reactor_remove(shim->watch.broken);
-	shim->watch.broken = NULL;
 	return answer(client, msg, 0, NULL, 0);
 }
 

@@ -71,16 +71,27 @@ static bool is_away(const json_t *part)
 	return json_is_true(json_object_get(part, "away"));
 }
 
-static json_t *all_away(const json_t *parts, int64_t generation)
+#define AWAY_TEXT	"the image of node %s is in that node's own directory: ask there"
+
+/* Nothing was looked at there. */
+static json_t *text_away(const json_t *part)
+{
+	return json_sprintf(AWAY_TEXT, part_node(part));
+}
+
+static json_t *all_away(const json_t *parts, const json_t *generation)
 {
 	size_t i;
+
+	if (json_array_size(parts) == 1 && is_away(json_array_get(parts, 0)))
+		return outcome_error(-ENOENT, AWAY_TEXT, part_node(json_array_get(parts, 0)));
 
 	for (i = 0; i < json_array_size(parts); i++) {
 		if (!is_away(json_array_get(parts, i)))
 			return NULL;
 	}
 	return outcome_error(-ENOENT, "generation %lld: no image of it is on this node",
-			     (long long)generation);
+			     (long long)json_integer_value(generation));
 }
 
 /* What the manifest of @part says, if it is the one that it is taken for. */
@@ -156,7 +167,7 @@ static json_t *describe_parts(const struct op_env *env, const json_t *parts, int
 {
 	json_t *number = json_integer((json_int_t)generation), *job = json_string(label);
 	json_t *whole = json_pack("{s:O, s:[], s:[]}", "generation", number, "nodes", "parts");
-	json_t *outcome = all_away(parts, generation);
+	json_t *outcome = all_away(parts, number);
 	size_t i;
 
 	for (i = 0; i < json_array_size(parts) && !outcome; i++) {
@@ -207,12 +218,6 @@ json_t *generation_describe(const struct op_env *env, const struct catalog *cata
 
 /* ------------------------------------------------------ show, verify, diff */
 
-/* Nothing was looked at there. */
-static json_t *text_away(const json_t *part)
-{
-	return json_sprintf("the image of node %s is in that node's own directory: ask there", part_node(part));
-}
-
 /* @args without what is ours, for the image of @part. */
 static json_t *args_of(const json_t *args, const json_t *part)
 {
@@ -221,6 +226,7 @@ static json_t *args_of(const json_t *args, const json_t *part)
 	json_object_del(one, "parts");
 	json_object_del(one, "other_parts");
 	json_object_del(one, "generation");
+	json_object_del(one, "other_generation");
 	json_object_del(one, "job");
 	json_object_set(one, "dir", json_object_get(part, "dir"));
 	return one;
@@ -229,7 +235,7 @@ static json_t *args_of(const json_t *args, const json_t *part)
 json_t *generation_show(const struct op_env *env, json_t *args)
 {
 	const json_t *parts = json_object_get(args, "parts");
-	json_t *outcome = all_away(parts, json_integer_value(json_object_get(args, "generation")));
+	json_t *outcome = all_away(parts, json_object_get(args, "generation"));
 	json_t *shown = json_array();
 	size_t i;
 
@@ -299,7 +305,7 @@ static int verify_part(const struct op_env *env, const json_t *part, json_t *arg
 json_t *generation_verify(const struct op_env *env, json_t *args)
 {
 	const json_t *parts = json_object_get(args, "parts");
-	json_t *outcome = all_away(parts, json_integer_value(json_object_get(args, "generation")));
+	json_t *outcome = all_away(parts, json_object_get(args, "generation"));
 	json_t *findings, *bad, *unchecked;
 	char names[256] = "";
 	size_t i, len = 0;
@@ -341,7 +347,7 @@ json_t *generation_diff(const struct op_env *env, json_t *args)
 {
 	const json_t *parts = json_object_get(args, "parts");
 	const json_t *others = json_object_get(args, "other_parts");
-	json_t *outcome = all_away(parts, json_integer_value(json_object_get(args, "generation")));
+	json_t *outcome = all_away(parts, json_object_get(args, "generation"));
 	json_t *differ = json_array(), *unchecked = json_array();
 	size_t i, nr = json_array_size(parts);
 	bool equal = true;
@@ -353,12 +359,15 @@ json_t *generation_diff(const struct op_env *env, json_t *args)
 		return outcome_error(-EINVAL, "one is of %zu nodes, the other of %zu: name a part of each as JOB:GENERATION/NODE",
 				     nr ? nr : 1, others ? json_array_size(others) : 1);
 	}
+	if (!outcome)
+		outcome = all_away(others, json_object_get(args, "other_generation"));
 	for (i = 0; i < nr && !outcome; i++) {
 		const json_t *part = json_array_get(parts, i), *other = json_array_get(others, i);
 		json_t *one, *said, *result;
 
 		if (is_away(part) || is_away(other)) {
 			json_array_append_new(unchecked, text_away(is_away(part) ? part : other));
+			equal = false;	/* as far as is known */
 			continue;
 		}
 		one = args_of(args, part);

@@ -137,7 +137,8 @@ static void run_free(struct merger_run *run)
 	free(run);
 }
 
-/* Nor is one of any use as a base that cannot be read: each later one would need it. */
+/* Nor is one of any use as a base that cannot be read: each later one would need it. That it is the new one which
+ * cannot be written looks the same here, and costs a full checkpoint. */
 static bool is_damaged(int err)
 {
 	return err == -EBADMSG || image_is_unreadable(err);
@@ -154,7 +155,7 @@ static void log_failure(const struct merger_run *run, const json_t *outcome)
 		log_debug(log, "job %lld: generation %lld is not merged: %s", (long long)run->job,
 			  (long long)run->generation, text);
 	else if (is_damaged(err))
-		log_error(log, "job %lld: generation %lld is damaged, and its next checkpoint is a full one: %s",
+		log_error(log, "job %lld: generation %lld cannot be merged, which is damaged or on a disk that fails, so the next checkpoint is a full one: %s",
 			  (long long)run->job, (long long)run->generation, text);
 	else
 		log_warning(log, "job %lld: generation %lld is not merged and stays as it is: %s",

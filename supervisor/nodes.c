@@ -145,11 +145,11 @@ static void on_probe(const struct peer_msg *msg, void *arg)
 	struct peer_msg back = {
 		.node = msg->node, .type = PEER_PROBE_BACK, .number = msg->number,
 	};
-	char key[FIRST_KEY_NAME];
+	char key[FIRST_KEY_NAME], no_key[] = "-";
 	uint8_t bytes[256];
 
 	first_key_name(&nodes->daemon->catalog, key);
-	health.key = key;
+	health.key = key[0] ? key : no_key;
 	health.realtime_ns = (int64_t)clock_ns(CLOCK_REALTIME);
 	health.version = CKPT_VERSION;
 	health.api = CKPT_API;
@@ -220,9 +220,10 @@ static json_t *advice(const struct nodes *nodes, const struct peer_node *node, c
 		return json_sprintf("its ckptd was built for API %u of the module, this one for %u: install the same version on both",
 				    h->api, CKPT_API);
 	first_key_name(&nodes->daemon->catalog, key);
-	if (!h->key[0])
+	if (!strcmp(h->key, "-"))
 		return json_string("its key cannot be used: see the log of its ckptd");
-	if (key[0] && strcmp(key, h->key))
+	/* an older ckptd says nothing of it */
+	if (key[0] && h->key[0] && strcmp(key, h->key))
 		return json_sprintf("its key is not the one here: what one writes the other cannot read; copy %s of the node that has images to the others and restart ckptd there",
 				    nodes->daemon->catalog.key);
 	if (clock_differs(h))

@@ -84,11 +84,11 @@ static void start(struct request *request, json_t *args, image_fn op)
 
 /* Of the request's @from; where it goes among the arguments of an operation. */
 struct image_name {
-	const char *from, *dir, *parts;
+	const char *from, *dir, *parts, *generation;
 };
 
-static const struct image_name first = { "image", "dir", "parts" };
-static const struct image_name second = { "other_image", "other", "other_parts" };
+static const struct image_name first = { "image", "dir", "parts", "generation" };
+static const struct image_name second = { "other_image", "other", "other_parts", "other_generation" };
 
 /* The part of node @name, or of that number. */
 static const json_t *find_part(const json_t *parts, const char *name)
@@ -136,7 +136,7 @@ static json_t *place(const struct job *job, int64_t generation, const char *node
 		free(dir);
 	}
 	if (expect || json_object_get(args, name->parts)) {
-		json_object_set_new(args, "generation", json_integer(generation));
+		json_object_set_new(args, name->generation, json_integer(generation));
 		json_object_set_new(args, "job", json_string(job_label(job, label)));
 	}
 	json_decref(parts);
@@ -180,7 +180,9 @@ static json_t *resolve(struct request *request, json_t *args, const struct image
 /* What is put there by us alone. */
 static json_t *check_args(const struct request *request)
 {
-	static const char *const ours[] = { "parts", "other_parts", "generation", "job" };
+	static const char *const ours[] = {
+		"parts", "other_parts", "generation", "other_generation", "job",
+	};
 	size_t i;
 
 	for (i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
