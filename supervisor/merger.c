@@ -155,7 +155,7 @@ static void log_failure(const struct merger_run *run, const json_t *outcome)
 		log_debug(log, "job %lld: generation %lld is not merged: %s", (long long)run->job,
 			  (long long)run->generation, text);
 	else if (is_damaged(err))
-		log_error(log, "job %lld: generation %lld cannot be merged, which is damaged or on a disk that fails, so the next checkpoint is a full one: %s",
+		log_error(log, "job %lld: generation %lld is damaged or its disk fails, and its next checkpoint is a full one: %s",
 			  (long long)run->job, (long long)run->generation, text);
 	else
 		log_warning(log, "job %lld: generation %lld is not merged and stays as it is: %s",
