@@ -137,8 +137,10 @@ static void run_free(struct merger_run *run)
 	free(run);
 }
 
-/* Nor is one of any use as a base that cannot be read: each later one would need it. That it is the new one which
- * cannot be written looks the same here, and costs a full checkpoint. */
+/*
+ * Nor is one of any use as a base that cannot be read: each later one would need it. That it is the new one which
+ * cannot be written looks the same here, and costs a full checkpoint.
+ */
 static bool is_damaged(int err)
 {
 	return err == -EBADMSG || image_is_unreadable(err);
