@@ -22,6 +22,12 @@
 /* And where all of an array are asked about. */
 #define ALL_NEED_STATUS	(NEEDS_STATUS | ABI_TESTALL_STATUS)
 
+/* Of requests with @flags, where @of them need it; another thread may cancel one while it is waited for. */
+static inline bool needs_status(uint32_t flags, uint32_t of)
+{
+	return flags & of || unlikely(glue.multiple);
+}
+
 static inline bool request_is_done(const struct vrequest *req)
 {
 	return req && (req->flags & REQ_DONE);

@@ -12,7 +12,7 @@
  * asks and whatever for. They were begun in one order on all ranks.
  *
  * When several threads call, another one may have the older one in hand: each is on its own then,
- * and there are no checkpoints.
+ * and there are no checkpoints once a file of several processes was opened.
  */
 #include "mpi-glue/completion.h"
 #include "mpi/calls.h"
@@ -29,7 +29,7 @@ void request_of_file(MPI_Request request, MPI_File file)
 	if (!req)
 		return;
 	req->file = vobj_file(file);
-	req->order = ++glue.posted;
+	req->order = post_order();
 	req->flags |= REQ_IO_ORDERED;
 }
 

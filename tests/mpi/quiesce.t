@@ -19,7 +19,7 @@
 : "${PROGRAMS:=drained probes persists colls consensus idup_late io_collective type_freed windows}" "${CUT_ROUNDS:=10}"
 export CUT_ROUNDS
 : "${APART:=2 3}" "${APART_PROGRAMS:=colls free_apart}" "${MULTIPLE:=drained io_collective kept_threads}"
-: "${SAID:=[1-9].* cuts}"
+: "${SAID:=[1-9].* cuts}" "${CALLERS_RANKS:=2 3}"
 declare -A cuts=([go]=${CUTS:-1000} [restart]=${CUTS:-2})
 declare -A glue=([mpich]=$top/build/lib/mpi/mpich/libmpich.so.12
 	[ompi]=$top/build/lib/mpi/ompi/libmpi.so.40)
@@ -203,12 +203,24 @@ done
 # asked for by many programs in which one thread calls
 export MT_THREADS=multiple
 for kind in $KINDS; do
+	for ranks in $CALLERS_RANKS; do
+		CUT_ROUNDS=$((2 * CUT_ROUNDS)) ok "$kind: go: callers with $ranks ranks" \
+			cut "$kind" go "$ranks" callers
+	done
+	for what in file groups; do
+		SAID='[0-9]* cuts, [1-9].* refused' CALLERS=$what \
+			ok "$kind: go: callers with 2 ranks, $what, refused" cut "$kind" go 2 callers
+	done
 	for name in $MULTIPLE; do
 		ok "$kind: go: $name with 3 ranks, MPI_THREAD_MULTIPLE" cut "$kind" go 3 "$name"
 	done
 	free_late "$kind" ', MPI_THREAD_MULTIPLE'
 	[ "$kind" = mpich ] || continue
 	[[ $MODES = *restart* ]] || continue
+	cuts[restart]=${CUTS:-4}
+	INTERVAL=100 CUT_ROUNDS=$((4 * CUT_ROUNDS)) ok "$kind: restart: callers with 2 ranks" \
+		cut "$kind" restart 2 callers
+	cuts[restart]=${CUTS:-2}
 	for name in drained kept_threads library_version; do
 		ok "$kind: restart: $name with 3 ranks, MPI_THREAD_MULTIPLE" \
 			cut "$kind" restart 3 "$name"
