@@ -93,12 +93,12 @@ reals_of(MPI_Request *real, int count, const MPI_Request requests[])
  */
 bool io_test(struct vrequest *req);
 /* Nothing has to be complete before @req may be tested; else one look at what has. */
-bool io_turn(struct vrequest *req);
+bool io_turn(struct vrequest *req, bool alone);
 
 /* The same, of any request. @req may be NULL. */
 static inline bool io_has_to_wait(struct vrequest *req)
 {
-	return req && unlikely(req->flags & REQ_IO_ORDERED) && !io_turn(req);
+	return req && unlikely(req->flags & REQ_IO_ORDERED) && !io_turn(req, false);
 }
 
 /* One look at each request of a file in the array; how many are not complete. @real: none of them */

@@ -55,8 +55,8 @@ struct drained {
 #define TAGS	32768
 
 /*
- * Protects the list against other threads inside, and the making of the communicator to oneself. The
- * glue thread needs it not: nobody is inside when it looks.
+ * Protects the list against other threads inside, and the making of the communicator to oneself. A
+ * drain needs it not: nobody is inside then.
  */
 static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -246,7 +246,7 @@ static bool drain_requests(void)
 	for (uint32_t i = 0; i < table->top; i++) {
 		struct vrequest *req = (struct vrequest *)vobj_at(VK_REQ, i);
 
-		if (is_active(req) && io_turn(req))
+		if (is_active(req) && io_turn(req, true))
 			request_look(req);
 		coming = coming || (is_active(req) && (req->flags & REQ_COMM));
 	}

@@ -372,7 +372,7 @@ LOWER_TEXT static int finalize(void)
 
 	if (glue.state != GLUE_RUNNING)
 		return lower_MPI_Finalize();
-	if (glue.several)
+	if (glue.page)
 		quiesce_keep_library(&mark);
 	quiesce_stop();
 	rc = lower_MPI_Finalize();

@@ -126,8 +126,9 @@ static bool library_take(bool alone)
 
 	if (!quiesce_library_trylock())
 		return false;
-	/* MPI_Finalize ends before it is no straggler any more */
-	if (glue.state == GLUE_RUNNING && ((several && !alone) || !quiesce_inside()))
+	/* in this order: MPI_Finalize ends before it is no straggler any more */
+	if (((several && !alone) || !quiesce_inside()) &&
+	    __atomic_load_n(&glue.state, __ATOMIC_ACQUIRE) == GLUE_RUNNING)
 		return true;
 	quiesce_library_unlock();
 	return false;
@@ -193,14 +194,14 @@ static void step_drain(uint32_t *state)
 
 	if (!library_take(true))
 		return;
+	/* a call that this rank made to catch up may have been of that kind; requests of files of several threads must not be tested here */
+	if (is_refused(why, sizeof(why))) {
+		library_give();
+		*state = STATUS_REFUSED;
+		refuse(why);
+		return;
+	}
 	if (*state == STATUS_QUIESCED) {
-		/* a call that this rank made to catch up may have been of that kind, and its requests must not be tested here */
-		if (is_refused(why, sizeof(why))) {
-			library_give();
-			*state = STATUS_REFUSED;
-			refuse(why);
-			return;
-		}
 		publish_sent();
 		*state = STATUS_DRAINING;
 	}
@@ -285,6 +286,7 @@ static bool is_of_before(uint32_t state)
 static bool follow(uint32_t *state, uint32_t intent)
 {
 	struct status_answer *answer = &glue.page->answer;
+	char why[256];
 
 	if (intent == STATUS_RUN) {
 		if (*state != STATUS_RUNNING && *state != STATUS_BROKEN)
@@ -303,6 +305,12 @@ static bool follow(uint32_t *state, uint32_t intent)
 		*state = STATUS_QUIESCED;
 	}
 	if (intent == STATUS_QUIESCE) {
+		/* what threads do to catch up may make them wait for each other until the deadline */
+		if (is_refused(why, sizeof(why))) {
+			*state = STATUS_REFUSED;
+			refuse(why);
+			return false;
+		}
 		__atomic_store_n(&answer->stragglers, quiesce_stragglers(), __ATOMIC_RELEASE);
 		say_wait();
 		progress();

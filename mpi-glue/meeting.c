@@ -93,7 +93,8 @@ struct counter *meeting_of_group(struct meeting *meeting, MPI_Comm comm, MPI_Gro
 
 	if (!glue.met || !parent || !parent->coll.id)
 		return NULL;
-	/* the library is asked before the call itself is counted and may be held */
+	/* the library is asked before the call itself is counted and may be held; the meeting before this one is gone */
+	glue_self.counter = NULL;
 	CALL_BEGIN(&mark, CALL_MPI_Comm_create_group);
 	meeting->ranks = collective_world_ranks(real_group(group), &n);
 	call_end(&mark);

@@ -242,6 +242,7 @@ __attribute__((noinline, cold)) void quiesce_end(struct call_mark *mark)
 __attribute__((noinline, cold)) void quiesce_safe_point(struct call_mark *mark)
 {
 	static const struct timespec step = { .tv_nsec = 50000 };
+	uint32_t gate = quiesce_gate();
 
 	if (!mark->outer)
 		go_out(mark);
@@ -250,7 +251,7 @@ __attribute__((noinline, cold)) void quiesce_safe_point(struct call_mark *mark)
 	 * threads apart, some that ask again and again keep it from the glue thread and from who is behind.
 	 */
 	if (glue.several && hold_now())
-		nanosleep(&step, NULL);
+		quiesce_futex(&glue.gate, FUTEX_WAIT_PRIVATE, gate, &step);
 	else
 		sched_yield();
 	if (!mark->outer)
@@ -278,7 +279,7 @@ bool quiesce_abort(unsigned int call)
 		}
 		nanosleep(&step, NULL);
 	}
-	/* another thread is in a collective since it was alone: it has the lock, and the glue thread has not */
+	/* another thread may be in a collective since it was alone, and has the lock: then the glue thread has not */
 	return glue.several && !(hold_now() & HOLD_CUT);
 }
 
@@ -334,8 +335,8 @@ static uint32_t call_of(const struct glue_thread *t, const struct counter **ret_
 
 /*
  * How much it says of the rank what @t waits for; 0: it is in no call. A collective that it is held before may be what
- * others wait for. If this rank is behind, a message may be what keeps it so; else those are of no importance
- * that others have in flight.
+ * others wait for. If this rank is behind, a message may be what keeps it so; else messages of other threads
+ * say nothing.
  */
 static int says_much(const struct glue_thread *t, bool is_behind)
 {
@@ -369,10 +370,13 @@ static const struct glue_thread *who_waits(void)
 	}
 	n = n ? turn % n : 0;
 	for (const struct glue_thread *t = glue.threads; most && t; t = t->next) {
-		if (says_much(t, is_behind) < most)
+		int much = says_much(t, is_behind);
+
+		/* it may say less by now */
+		if (!much || (best && much < most))
 			continue;
 		best = t;
-		if (!n--)
+		if (much == most && !n--)
 			break;
 	}
 	return best;

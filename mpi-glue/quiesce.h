@@ -32,7 +32,7 @@ struct counter;
 
 /* glue.hold */
 enum {
-	HOLD_COLL = 1,		/* collectives ask quiesce_collective() */
+	HOLD_COLL = 1,		/* collectives ask collective_ask() */
 	HOLD_ALL = 2,		/* nothing begins, loops stop */
 	HOLD_CUT = 4,		/* with HOLD_ALL: there may be no lower half */
 };

@@ -134,7 +134,7 @@ void request_finished_slow(struct vrequest *req, const MPI_Status *status)
 
 	if (!(req->flags & REQ_ACTIVE))
 		return;
-	/* settle_freed() */
+	/* only settle_freed() knows no status */
 	if (status == MPI_STATUS_IGNORE)
 		return;
 	if (req->flags & REQ_CANCELLED)

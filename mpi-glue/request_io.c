@@ -34,12 +34,12 @@ void request_of_file(MPI_Request request, MPI_File file)
 }
 
 /* The one of its file that has to get on first; @req itself, if none has to before it. */
-static struct vrequest *first_of_file(struct vrequest *req)
+static struct vrequest *first_of_file(struct vrequest *req, bool alone)
 {
 	const struct vtable *table = &glue.table[VK_REQ];
 	struct vrequest *first = req;
 
-	if (!(req->flags & REQ_IO_ORDERED) || glue.several)
+	if (!(req->flags & REQ_IO_ORDERED) || (glue.several && !alone))
 		return req;
 	for (uint32_t i = 0; i < table->top; i++) {
 		struct vrequest *other = (struct vrequest *)vobj_at(VK_REQ, i);
@@ -51,10 +51,10 @@ static struct vrequest *first_of_file(struct vrequest *req)
 	return first;
 }
 
-bool io_turn(struct vrequest *req)
+bool io_turn(struct vrequest *req, bool alone)
 {
 	for (;;) {
-		struct vrequest *first = first_of_file(req);
+		struct vrequest *first = first_of_file(req, alone);
 
 		if (first == req)
 			return true;
@@ -68,7 +68,7 @@ bool io_test(struct vrequest *req)
 {
 	if (!is_under_way(req))
 		return true;
-	if (!io_turn(req))
+	if (!io_turn(req, false))
 		return false;
 	request_look(req);
 	return !is_under_way(req);

@@ -247,6 +247,9 @@ int main(int argc, char **argv)
 		cut_compute(round);
 		if (!(round % MEET_EVERY))
 			pthread_barrier_wait(&meet);
+		/* all have called */
+		if (round == 1 && !getenv("CALLERS"))
+			cut_await_all(1, round);
 	}
 	for (int i = 0; i < n; i++) {
 		pthread_join(callers[i].thread, NULL);
