@@ -5,7 +5,7 @@
  * Records are matched by name (describe.c) and compared by a hash of their bytes
  * without what only says where they ran.  Memory maps are matched by the pid of
  * the process they belong to, walked together in address order, and compared by
- * content, however it is stored.  Blobs are matched by id.
+ * content, however it is stored.  Contents of files: diff_blobs.c.
  *
  * Memory: a name and a hash per record; lists in the result are cut at LIST_MAX
  * entries, counts never are.
@@ -19,6 +19,7 @@
 #include <linux/ckpt_records.h>
 
 #include "image/describe.h"
+#include "image/diff_blobs.h"
 #include "image/show.h"
 
 #define LIST_MAX	1000U
@@ -414,89 +415,6 @@ static int diff_memory(struct diff *d, struct image_error *error)
 	return err;
 }
 
-/* ----------------------------------------------------------------- blobs */
-
-/* Next offset from @pos on at which one of them holds data: 1, 0: none, -errno. */
-static int next_data(struct diff *d, uint64_t id, uint64_t *pos)
-{
-	uint64_t a_cursor = *pos, b_cursor = *pos;
-	uint64_t a_start = UINT64_MAX, b_start = UINT64_MAX, len;
-	int err;
-
-	err = image_blob_extent(d->a.r, id, &a_cursor, &a_start, &len);
-	if (err >= 0)
-		err = image_blob_extent(d->b.r, id, &b_cursor, &b_start, &len);
-	if (err < 0)
-		return err;
-	*pos = min_u64(a_start, b_start);
-	return *pos != UINT64_MAX;
-}
-
-/* Holes in both are skipped, however large. */
-static int same_blob(struct diff *d, uint64_t id, uint64_t size, bool *ret_same)
-{
-	uint8_t x[16384], y[16384];
-	uint64_t offset = 0;
-	int err;
-
-	while ((err = next_data(d, id, &offset)) == 1) {
-		size_t n = min_u64(sizeof(x), size - offset);
-
-		err = image_blob_read(d->a.r, id, offset, x, n);
-		if (!err)
-			err = image_blob_read(d->b.r, id, offset, y, n);
-		if (err)
-			return err;
-		if (memcmp(x, y, n))
-			return 0;
-		offset += n;
-	}
-	*ret_same = !err;
-	return err;
-}
-
-static int diff_blobs(struct diff *d, struct image_error *error)
-{
-	json_t *changed = json_array(), *only_a = json_array(), *only_b = json_array();
-	uint64_t a = 0, b = 0, a_size, b_size;
-	int more_a = image_blob_next(d->a.r, &a, &a_size);
-	int more_b = image_blob_next(d->b.r, &b, &b_size);
-	json_int_t same = 0;
-	int err = 0;
-
-	while (more_a || more_b) {
-		bool equal = false;
-
-		if (!more_b || (more_a && a < b)) {
-			list(d, only_a, json_integer((json_int_t)a));
-			more_a = image_blob_next(d->a.r, &a, &a_size);
-			continue;
-		}
-		if (!more_a || b < a) {
-			list(d, only_b, json_integer((json_int_t)b));
-			more_b = image_blob_next(d->b.r, &b, &b_size);
-			continue;
-		}
-		if (a_size == b_size)
-			err = same_blob(d, a, a_size, &equal);
-		if (err)
-			break;
-		if (equal)
-			same++;
-		else
-			list(d, changed, json_integer((json_int_t)a));
-		more_a = image_blob_next(d->a.r, &a, &a_size);
-		more_b = image_blob_next(d->b.r, &b, &b_size);
-	}
-	if (json_array_size(changed) || json_array_size(only_a) ||
-	    json_array_size(only_b))
-		d->differs = true;
-	set(d, d->root, "blobs",
-	    json_pack("{s:I, s:o, s:o, s:o}", "same", same, "changed", changed,
-		      "only_a", only_a, "only_b", only_b));
-	return err ? image_error_set(error, err, "blobs: cannot be read") : 0;
-}
-
 /* ------------------------------------------------------------------ both */
 
 static json_t *who(const struct image_reader *r)
@@ -513,6 +431,7 @@ int image_diff_json(struct image_reader *a, struct image_reader *b,
 		    json_t **ret_json, struct image_error *error)
 {
 	struct diff d = { .a.r = a, .b.r = b, .root = json_object() };
+	json_t *blobs = NULL;
 	int err;
 
 	set(&d, d.root, "a", who(a));
@@ -524,8 +443,17 @@ int image_diff_json(struct image_reader *a, struct image_reader *b,
 		diff_records(&d);
 		err = diff_memory(&d, error);
 	}
-	if (!err)
-		err = diff_blobs(&d, error);
+	if (!err) {
+		err = diff_blobs(a, b, LIST_MAX, &blobs);
+		if (err)
+			image_error_set(error, err, "blobs: cannot be read");
+	}
+	if (!err) {
+		d.differs = d.differs || json_array_size(json_object_get(blobs, "changed")) ||
+			    json_array_size(json_object_get(blobs, "only_a")) ||
+			    json_array_size(json_object_get(blobs, "only_b"));
+		set(&d, d.root, "blobs", blobs);
+	}
 	set(&d, d.root, "equal", json_boolean(!d.differs));
 	side_done(&d.a);
 	side_done(&d.b);

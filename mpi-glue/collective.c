@@ -4,7 +4,8 @@
  *
  * A counter lives where its object does, in the descriptor of a communicator; ranks that
  * meet without one are meeting.c's. Only the thread that begins a collective writes
- * it, and the glue thread reads it; see quiesce.h for the order.
+ * it, as those of one communicator are begun one after the other, and the glue thread and others that ask
+ * read it; see quiesce.h for the order.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -113,7 +114,8 @@ LOWER_TEXT static int agree(struct vcomm *comm, uint64_t *id)
 	int first, rc;
 
 	if (comm->rank == 0)
-		*id = ((uint64_t)glue.world_rank + 1) << 32 | ++glue.named;
+		*id = ((uint64_t)glue.world_rank + 1) << 32 |
+		      __atomic_add_fetch(&glue.named, 1, __ATOMIC_RELAXED);
 	if (!comm->inter)
 		return lower_MPI_Bcast(id, sizeof(*id), bytes, 0, real);
 	first = comm->local[0] < comm->world[0];
@@ -166,9 +168,12 @@ static uint32_t free_slot(void)
 static void name(struct vcomm *comm, uint64_t id)
 {
 	comm->coll.seq = 0;
-	comm->coll.slot = free_slot();
 	comm->coll.members = (uint32_t)(comm->size + comm->remote_size);
+	/* another thread may just look for one */
+	glue_lock(&glue.publishing);
+	comm->coll.slot = free_slot();
 	__atomic_store_n(&comm->coll.id, id, __ATOMIC_RELEASE);
+	glue_unlock(&glue.publishing);
 	/*
 	 * Members that get on faster may have begun a collective on it; we shall hear of
 	 * that only when it is listed. (Either we see the hold, or the glue thread the name: membarrier.)
@@ -274,7 +279,8 @@ static bool behind_somewhere(const struct counter *asking)
 	return meeting_behind();
 }
 
-bool collective_may_begin(const struct counter *counter)
+/* May the holder of this counter begin one more? The page's targets decide. */
+static bool may_begin(const struct counter *counter)
 {
 	if (counter->slot == COUNTER_MEETING ? meeting_may_begin(counter) :
 					       counter->seq <= target_of(counter))
@@ -323,30 +329,50 @@ void collective_count(struct counter *counter)
 		meeting_add(counter, 1);
 }
 
-void collective_uncount(struct counter *counter)
+/* With glue.publishing. */
+static void uncount_locked(struct counter *counter)
 {
 	struct status_comm *comm = page_slot(counter);
 
-	glue_lock(&glue.publishing);
 	__atomic_sub_fetch(&counter->seq, 1, __ATOMIC_SEQ_CST);
 	if (counter->slot == COUNTER_MEETING) {
 		meeting_add(counter, -1);
 		meeting_publish(counter);
 	} else if (comm && comm->id == counter->id && comm->seq > counter->seq)
 		__atomic_store_n(&comm->seq, counter->seq, __ATOMIC_RELEASE);
+}
+
+void collective_uncount(struct counter *counter)
+{
+	glue_lock(&glue.publishing);
+	uncount_locked(counter);
 	glue_unlock(&glue.publishing);
+}
+
+enum asked collective_ask(struct counter *counter, uint32_t *in_collective)
+{
+	enum asked asked = ASKED_FREE;
+
+	glue_lock(&glue.publishing);
+	/* as on the fast way: counted before it is asked whether one may */
+	collective_count(counter);
+	if (__atomic_load_n(&glue.hold, __ATOMIC_SEQ_CST) & HOLD_COLL) {
+		asked = may_begin(counter) ? ASKED_TOLD : ASKED_HELD;
+		if (asked == ASKED_HELD)
+			uncount_locked(counter);
+		else if (in_collective)
+			__atomic_add_fetch(in_collective, 1, __ATOMIC_SEQ_CST);
+		/* listed though not begun: nobody can tell a target of what is not in the page */
+		publish_locked(counter);
+	}
+	glue_unlock(&glue.publishing);
+	return asked;
 }
 
 void collective_not_begun(struct call_mark *mark, struct counter *counter)
 {
-	if (!counter || !glue.page)
-		return;
-	if (mark->collective) {
-		quiesce_retract(mark, counter);
-		return;
-	}
-	collective_uncount(counter);
-	quiesce_publish();
+	if (counter && glue.page)
+		quiesce_not_begun(mark, counter);
 }
 
 /* Looked at by the library before it sends anything. All members that fail alike stay equal in any case. */

@@ -72,6 +72,7 @@ struct meeting {
 /* Not counted yet; for GLUE_MEETING_OVER(). NULL: this process meets nobody. */
 struct counter *meeting_of_group(struct meeting *meeting, MPI_Comm comm, MPI_Group group);
 struct counter *meeting_of_leaders(struct meeting *meeting, MPI_Comm peer, int remote_leader);
+void meeting_over(const struct meeting *meeting);
 /* For collective.c; @counter is in a meeting. */
 void meeting_add(struct counter *counter, int one);
 void meeting_publish(const struct counter *counter);
@@ -89,6 +90,18 @@ int collective_name_dup(struct vcomm *comm, const struct vcomm *from);
 void collective_count(struct counter *counter);
 /* Counted on the way in, but held: not begun. Also where the page says it already. */
 void collective_uncount(struct counter *counter);
+/* What collective_ask() found. */
+enum asked {
+	ASKED_HELD,	/* not begun, not counted */
+	ASKED_FREE,	/* begun: there is no hold */
+	ASKED_TOLD,	/* begun, and in the page */
+};
+/*
+ * Count one more, and begin it if it may be. In one step, as what lets this one begin, that the rank is behind elsewhere, may
+ * be over in the next moment by another thread: who sees that in the page sees this as well.
+ * @in_collective: of the page, raised by one of ASKED_TOLD; or NULL
+ */
+enum asked collective_ask(struct counter *counter, uint32_t *in_collective);
 /*
  * In a call that is counted and failed before anything of it was begun: it is not counted any more, as this rank will
  * call again and others did not fail. @counter may be NULL.
@@ -98,8 +111,6 @@ void collective_not_begun(struct call_mark *mark, struct counter *counter);
 void collective_failed(struct call_mark *mark, struct counter *counter, int rc);
 /* For duplicates: object.c. */
 void comm_dup_uncount(struct call_mark *mark, MPI_Comm comm, int rc, bool asked);
-/* May the holder of this counter begin one more? The page's targets decide. */
-bool collective_may_begin(const struct counter *counter);
 /* Others have begun what this rank's application has not. */
 bool collective_behind(void);
 /* There is room in the page for all that have to be told; if not, this checkpoint is refused. */

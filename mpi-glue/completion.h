@@ -22,6 +22,12 @@
 /* And where all of an array are asked about. */
 #define ALL_NEED_STATUS	(NEEDS_STATUS | ABI_TESTALL_STATUS)
 
+/* Of requests with @flags, where @of them need it; another thread may cancel one while it is waited for. */
+static inline bool needs_status(uint32_t flags, uint32_t of)
+{
+	return flags & of || unlikely(glue.multiple);
+}
+
 static inline bool request_is_done(const struct vrequest *req)
 {
 	return req && (req->flags & REQ_DONE);
@@ -87,12 +93,12 @@ reals_of(MPI_Request *real, int count, const MPI_Request requests[])
  */
 bool io_test(struct vrequest *req);
 /* Nothing has to be complete before @req may be tested; else one look at what has. */
-bool io_turn(struct vrequest *req);
+bool io_turn(struct vrequest *req, bool alone);
 
 /* The same, of any request. @req may be NULL. */
 static inline bool io_has_to_wait(struct vrequest *req)
 {
-	return req && unlikely(req->flags & REQ_IO_ORDERED) && !io_turn(req);
+	return req && unlikely(req->flags & REQ_IO_ORDERED) && !io_turn(req, false);
 }
 
 /* One look at each request of a file in the array; how many are not complete. @real: none of them */

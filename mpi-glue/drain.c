@@ -6,8 +6,8 @@
  * again and again and never by waiting: requests that are active, messages that a probe of
  * the application matched, and messages nobody has asked for yet, found by MPI_Improbe on every
  * communicator. A message is on the list from the moment it is matched, in that order, though
- * its bytes may come later. Who takes one out has it alone from then on: several threads may
- * receive what a checkpoint kept when only one called. On a communicator that was freed nobody
+ * its bytes may come later. Who takes one out has it alone from then on, as several threads may
+ * receive. On a communicator that was freed nobody
  * asks any more: a message there is received for its count alone.
  *
  * Generalized requests are the application's to complete and are left alone.
@@ -48,15 +48,15 @@ struct drained {
 	bool has_self;
 	unsigned int deliveries;	/* ever: each has a tag of its own */
 	uint64_t appended;
-	unsigned int moved, seen;	/* messages that came and went; as kept_come_and_go() saw it last */
+	unsigned int moved;		/* messages that came and went */
 };
 
 /* At least so many tags there are. */
 #define TAGS	32768
 
 /*
- * Protects the list against other threads inside, and the making of the communicator to oneself. The
- * glue thread needs it not: nobody is inside when it looks.
+ * Protects the list against other threads inside, and the making of the communicator to oneself. A
+ * drain needs it not: nobody is inside then.
  */
 static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -92,7 +92,7 @@ static void kept_unlink(struct kept *kept)
 {
 	struct drained *drained = glue.drained;
 
-	drained->moved++;
+	__atomic_add_fetch(&drained->moved, 1, __ATOMIC_RELAXED);
 	*kept->prev = kept->next;
 	if (kept->next)
 		kept->next->prev = kept->prev;
@@ -164,7 +164,7 @@ static void kept_append(struct kept *kept)
 {
 	struct drained *drained = list();
 
-	drained->moved++;
+	__atomic_add_fetch(&drained->moved, 1, __ATOMIC_RELAXED);
 	kept->order = ++drained->appended;
 	kept->next = NULL;
 	kept->prev = drained->last;
@@ -175,12 +175,16 @@ static void kept_append(struct kept *kept)
 
 bool kept_come_and_go(void)
 {
-	struct drained *drained = glue.drained;
-	bool moved = drained && drained->first && drained->moved != drained->seen;
+	const struct drained *drained = glue.drained;
+	unsigned int moved;
 
-	if (moved)
-		drained->seen = drained->moved;
-	return moved;
+	if (!drained || !drained->first)
+		return false;
+	moved = __atomic_load_n(&drained->moved, __ATOMIC_RELAXED);
+	if (moved == glue_self.kept_seen)
+		return false;
+	glue_self.kept_seen = moved;
+	return true;
 }
 
 /* Its bytes are here, or not yet. The message counts as received when they are. */
@@ -242,7 +246,7 @@ static bool drain_requests(void)
 	for (uint32_t i = 0; i < table->top; i++) {
 		struct vrequest *req = (struct vrequest *)vobj_at(VK_REQ, i);
 
-		if (is_active(req) && io_turn(req))
+		if (is_active(req) && io_turn(req, true))
 			request_look(req);
 		coming = coming || (is_active(req) && (req->flags & REQ_COMM));
 	}

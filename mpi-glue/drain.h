@@ -81,7 +81,7 @@ bool drain_cancelled(void);
 unsigned int drain_pending(void);
 
 /*
- * Have kept messages come or gone since this was asked last, and are there more? A collective that is tested
+ * Have kept messages come or gone since this thread asked last, and are there more? A collective that is tested
  * is not told of then: who sends synchronously and then begins a barrier means that all has been received when that
  * is over (consensus for sparse exchange: Hoefler, Siebert and Lumsdaine, PPoPP 2010), and a message that is kept
  * lets its sender go on.

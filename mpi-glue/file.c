@@ -70,6 +70,8 @@ LOWER_TEXT int PMPI_File_open(MPI_Comm comm, const char *filename, int amode, MP
 	desc->name = absolute(filename, &desc->given);
 	desc->amode = amode;
 	desc->order = desc->comm ? ((struct vcomm *)desc->comm)->files++ : 0;
+	if (counter_of(comm))
+		quiesce_shares_count(CALL_MPI_File_open);
 	return rc;
 }
 MPI_ALIAS(MPI_File_open);

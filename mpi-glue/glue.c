@@ -37,11 +37,18 @@ void glue_unlock(int *lock)
 
 void glue_refuse(unsigned int call, const char *why)
 {
-	if (glue.refused)
-		return;
-	glue.refused_why = why;
-	glue.refused = call_symbol[call] + 1;
-	quiesce_refused();
+	static int lock;
+	bool first;
+
+	glue_lock(&lock);
+	first = !glue.refused;
+	if (first) {
+		glue.refused_why = why;
+		__atomic_store_n(&glue.refused, call_symbol[call] + 1, __ATOMIC_RELEASE);
+	}
+	glue_unlock(&lock);
+	if (first)
+		quiesce_refused();
 }
 
 static void __attribute__((noreturn)) die(const char *text, const char *detail)
@@ -365,6 +372,8 @@ LOWER_TEXT static int finalize(void)
 
 	if (glue.state != GLUE_RUNNING)
 		return lower_MPI_Finalize();
+	if (glue.page)
+		quiesce_keep_library(&mark);
 	quiesce_stop();
 	rc = lower_MPI_Finalize();
 	glue.state = GLUE_ENDED;

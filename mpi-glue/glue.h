@@ -23,7 +23,7 @@ enum glue_state { GLUE_BEFORE, GLUE_RUNNING, GLUE_ENDED };
  * struct glue - the process
  * @fn:       real functions, by enum call
  * @multiple: MPI_THREAD_MULTIPLE was provided; tables are locked
- * @several:  @multiple, and @callers > 1 (threads, ever): no turns are taken, checkpoints refused
+ * @several:  @multiple, and @callers > 1 (threads, ever): no turns are taken; @counts_shared: quiesce.h
  * @refused:  first call that keeps a checkpoint from being taken, or NULL
  */
 struct status_page;
@@ -33,7 +33,7 @@ struct glue {
 	struct vtable table[VK_NR];
 	struct lower *lower;
 	enum glue_state state;
-	bool multiple, several, gathers;	/* before blocking collectives: gather.h */
+	bool multiple, several, counts_shared, gathers;	/* before blocking collectives: gather.h */
 	int provided, tools;		/* MPI_T_init_thread without MPI_T_finalize */
 	uint64_t loaded;		/* lower halves so far */
 	unsigned long main_fs;
@@ -55,7 +55,7 @@ struct glue {
 	uint32_t hold __attribute__((aligned(64)));
 	uint32_t kept;
 	uint64_t *sent, *received;	/* by world rank */
-	uint64_t posted;		/* receives, ever */
+	uint64_t posted;		/* receives, ever: post_order() */
 	void *bsend_buffer;		/* attached */
 	MPI_Count bsend_size;
 	/* checkpoints: quiesce.c, collective.c, drain.c */
@@ -66,8 +66,8 @@ struct glue {
 	int library;			/* lock: who may call the lower half, under a hold */
 	uint32_t gate;			/* futex: those that are held */
 	uint32_t epoch, flushed;	/* checkpoints tried, see struct glue_thread; wins_flush() of it */
-	uint32_t in_collective, nr_done, orphans, leaving;	/* orphan.c; communicators among them */
-	uint32_t named;			/* communicators this rank named */
+	uint32_t nr_done, orphans, leaving;	/* orphan.c; communicators among them */
+	uint32_t named, meetings;	/* communicators this rank named; meetings under way */
 	struct drained *drained;
 	uint64_t *met;			/* by world rank; meeting.c */
 };

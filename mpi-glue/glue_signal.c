@@ -57,7 +57,7 @@ LOWER_TEXT static void deliver(int sig, siginfo_t *info, void *context)
 		return;
 	}
 	upper = *(const unsigned long *)(fs + upper_word);
-	/* threads of the lower half itself have all signals blocked but their libc's; no frame of ours is under its handler */
+	/* threads that the library made have all signals blocked but their libc's; no frame of ours is under its handler */
 	if (!upper) {
 		if (sig == LOWER_SIGNAL_CANCEL)
 			lower_syscall_handle(sig, info, context);

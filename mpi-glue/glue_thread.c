@@ -3,9 +3,9 @@
  * The glue thread, which opens and closes the gate of MPI.
  *
  * It follows the orders of the status page. It calls the lower half only with glue.hold set,
- * glue.library locked and no thread inside that is neither at a safe point nor waiting for
- * that lock; so the library, initialised for serialized threads at least, never has two
- * callers that it was not promised.
+ * glue.library locked and, unless several threads call anyway (glue.several), no thread inside that is
+ * neither at a safe point nor waiting for that lock; so the library, initialised for serialized
+ * threads at least, never has two callers that it was not promised.
  *
  * Nothing here blocks in the lower half. What does not come to an end is the shim's deadline to judge.
  */
@@ -116,29 +116,24 @@ static bool begin_quiesce(void)
 	return true;
 }
 
-/* The library, if nobody else has it. */
-static bool library_take(bool several)
+/*
+ * The library, if nobody else has it. @alone: nor anybody inside, as all are to be held. When several threads call, they are
+ * inside without the lock; MPI_Abort and MPI_Finalize take it always.
+ */
+static bool library_take(bool alone)
 {
-	if (several)
-		return glue.state == GLUE_RUNNING;
+	bool several = __atomic_load_n(&glue.several, __ATOMIC_ACQUIRE);
+
 	if (!quiesce_library_trylock())
 		return false;
-	/* MPI_Finalize ends before it is no straggler any more */
-	if (!quiesce_inside() && glue.state == GLUE_RUNNING)
+	/* in this order: MPI_Finalize ends before it is no straggler any more */
+	if (((several && !alone) || !quiesce_inside()) &&
+	    __atomic_load_n(&glue.state, __ATOMIC_ACQUIRE) == GLUE_RUNNING)
 		return true;
 	quiesce_library_unlock();
 	return false;
 }
 
-/* The same when all are to be held: a second thread that comes between is looked for like any other. */
-static bool library_take_alone(void)
-{
-	bool several = __atomic_load_n(&glue.several, __ATOMIC_ACQUIRE);
-
-	return several ? !quiesce_inside() : library_take(false);
-}
-
-/* If a second thread has come since, the lock is nobody's any more. */
 static void library_give(void)
 {
 	quiesce_library_unlock();
@@ -166,7 +161,7 @@ LOWER_TEXT static void poll_below(void)
 /* While we are held, or compute. */
 static void progress(void)
 {
-	if (!library_take(glue.several))
+	if (!library_take(false))
 		return;
 	poll_below();
 	if (glue.leaving)
@@ -195,9 +190,17 @@ static void step_drain(uint32_t *state)
 {
 	struct status_answer *answer = &glue.page->answer;
 	unsigned int pending;
+	char why[256];
 
-	if (!library_take_alone())
+	if (!library_take(true))
 		return;
+	/* a call that this rank made to catch up may have been of that kind; requests of files of several threads must not be tested here */
+	if (is_refused(why, sizeof(why))) {
+		library_give();
+		*state = STATUS_REFUSED;
+		refuse(why);
+		return;
+	}
 	if (*state == STATUS_QUIESCED) {
 		publish_sent();
 		*state = STATUS_DRAINING;
@@ -217,7 +220,7 @@ static void step_cut(uint32_t *state)
 {
 	char why[256] = "out of memory";
 
-	if (!library_take_alone())
+	if (!library_take(true))
 		return;
 	drain_step();
 	if (drain_pending()) {
@@ -283,6 +286,7 @@ static bool is_of_before(uint32_t state)
 static bool follow(uint32_t *state, uint32_t intent)
 {
 	struct status_answer *answer = &glue.page->answer;
+	char why[256];
 
 	if (intent == STATUS_RUN) {
 		if (*state != STATUS_RUNNING && *state != STATUS_BROKEN)
@@ -301,6 +305,12 @@ static bool follow(uint32_t *state, uint32_t intent)
 		*state = STATUS_QUIESCED;
 	}
 	if (intent == STATUS_QUIESCE) {
+		/* what threads do to catch up may make them wait for each other until the deadline */
+		if (is_refused(why, sizeof(why))) {
+			*state = STATUS_REFUSED;
+			refuse(why);
+			return false;
+		}
 		__atomic_store_n(&answer->stragglers, quiesce_stragglers(), __ATOMIC_RELEASE);
 		say_wait();
 		progress();

@@ -144,7 +144,7 @@ extern __thread unsigned long lower_fs_base
  * lower_upper() - FS base of the upper thread that went down with the lower base @fs
  *
  * For callbacks from below, which still have the lower base: touches no thread-local
- * storage. Return: 0 on a thread of the lower half itself.
+ * storage. Return: 0 on a thread that the library made.
  */
 unsigned long lower_upper(unsigned long fs);
 

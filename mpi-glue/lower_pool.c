@@ -75,8 +75,7 @@ static void give_back(void *unused)
 		c = &pool.boot->companions[i];
 		if (c->owner != &lower_fs_base)
 			continue;
-		if (lower_range_is_mapped())
-			set_upper(c, 0);
+		/* its word stays: there may be no lower half any more in the next moment, after a restart */
 		c->owner = NULL;
 		break;
 	}

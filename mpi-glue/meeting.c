@@ -5,8 +5,8 @@
  *
  * There is nothing that all of them have and a target could be told for: who is late does not know yet
  * that it is awaited. So they are counted by pair of ranks. Two ranks begin what they do
- * together in one order, or would wait for each other for ever, so one count per pair
- * tells who is behind. Of a group each member counts its meeting with the first one, and
+ * together in one order, or would wait for each other for ever (but for threads, see below), so
+ * one count per pair tells who is behind. Of a group each member counts its meeting with the first one, and
  * that one its meetings with all: whoever begins, the first is behind, and then the others.
  */
 #include <stdlib.h>
@@ -25,10 +25,16 @@ static struct meeting *meeting_in(const struct counter *counter)
 	return (struct meeting *)(uintptr_t)counter;
 }
 
-static struct counter *counter_in(struct meeting *meeting, const struct vcomm *on)
+/*
+ * Two that are under way together, of threads, ranks may begin in different orders, as tags tell them apart: then equal
+ * counts say nothing.
+ */
+static struct counter *counter_in(struct meeting *meeting, const struct vcomm *on, unsigned int call)
 {
 	if (!meeting->n)
 		return NULL;
+	if (__atomic_fetch_add(&glue.meetings, 1, __ATOMIC_SEQ_CST) && glue.multiple)
+		glue_refuse(call, "threads make communicators of groups at the same time (MPI_THREAD_MULTIPLE)");
 	meeting->counter.slot = COUNTER_MEETING;
 	meeting->counter.id = on->coll.id;
 	meeting->counter.members = meeting->n + 1;
@@ -87,13 +93,14 @@ struct counter *meeting_of_group(struct meeting *meeting, MPI_Comm comm, MPI_Gro
 
 	if (!glue.met || !parent || !parent->coll.id)
 		return NULL;
-	/* the library is asked before the call itself is counted and may be held */
+	/* the library is asked before the call itself is counted and may be held; the meeting before this one is gone */
+	glue_self.counter = NULL;
 	CALL_BEGIN(&mark, CALL_MPI_Comm_create_group);
 	meeting->ranks = collective_world_ranks(real_group(group), &n);
 	call_end(&mark);
 	if (meeting->ranks)
 		meeting->n = others(meeting->ranks, n);
-	return counter_in(meeting, parent);
+	return counter_in(meeting, parent, CALL_MPI_Comm_create_group);
 }
 
 struct counter *meeting_of_leaders(struct meeting *meeting, MPI_Comm peer, int remote_leader)
@@ -104,7 +111,13 @@ struct counter *meeting_of_leaders(struct meeting *meeting, MPI_Comm peer, int r
 		return NULL;
 	meeting->one = world_rank_of(desc, remote_leader);
 	meeting->n = meeting->one >= 0 && meeting->one != glue.world_rank;
-	return counter_in(meeting, desc);
+	return counter_in(meeting, desc, CALL_MPI_Intercomm_create);
+}
+
+void meeting_over(const struct meeting *meeting)
+{
+	if (meeting->n)
+		__atomic_sub_fetch(&glue.meetings, 1, __ATOMIC_SEQ_CST);
 }
 
 static uint64_t target_of(size_t rank)

@@ -276,6 +276,7 @@ int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_c
 				   newintercomm);
 		if (rc && meeting.n)
 			collective_failed(&mark, &meeting.counter, rc);
+		meeting_over(&meeting);
 		return rc;
 	}
 	GLUE_COLLECTIVE(MPI_Intercomm_create, group);
@@ -311,6 +312,7 @@ int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *ne
 	struct meeting meeting = { 0 };
 	int rc = create_group_inside(comm, group, tag, newcomm, &meeting);
 
+	meeting_over(&meeting);
 	free(meeting.ranks);
 	return rc;
 }
@@ -352,11 +354,12 @@ LOWER_TEXT int PMPI_Comm_free(MPI_Comm *comm)
 	GLUE_CALL(MPI_Comm_free);
 	struct vcomm *desc = freeable(*comm);
 	MPI_Comm real = real_comm(*comm);
+	bool orphan = desc && desc->coll.id;	/* the slot may be another's as soon as it is one */
 	int rc = 0;
 
 	if (desc)
 		rc = attrs_delete(&desc->attrs, VK_COMM, (uintptr_t)*comm);
-	if (!rc && desc && desc->coll.id) {
+	if (!rc && orphan) {
 		rc = orphan_comm(desc);
 	} else if (!rc) {
 		if (desc)
@@ -365,7 +368,7 @@ LOWER_TEXT int PMPI_Comm_free(MPI_Comm *comm)
 	}
 	if (rc)
 		return fail_comm(*comm, rc, CALL_MPI_Comm_free);
-	if (desc)
+	if (desc && !orphan)
 		vobj_release(&desc->obj);
 	*comm = MPI_COMM_NULL;
 	return rc;
@@ -382,13 +385,14 @@ LOWER_TEXT int PMPI_Comm_disconnect(MPI_Comm *comm)
 	GLUE_COLLECTIVE(MPI_Comm_disconnect, freeable(*comm) ? counter_of(*comm) : NULL);
 	struct vcomm *desc = freeable(*comm);
 	MPI_Comm real = real_comm(*comm);
+	bool orphan = desc && desc->coll.id;	/* the slot may be another's as soon as it is one */
 	int rc = 0;
 
 	if (desc)
 		rc = attrs_delete(&desc->attrs, VK_COMM, (uintptr_t)*comm);
-	if (rc && desc->coll.id)
+	if (rc && orphan)
 		collective_not_begun(&mark, &desc->coll);
-	if (!rc && desc && desc->coll.id) {
+	if (!rc && orphan) {
 		rc = lower_MPI_Barrier(real) ?: orphan_comm(desc);
 	} else if (!rc) {
 		if (desc)
@@ -397,7 +401,7 @@ LOWER_TEXT int PMPI_Comm_disconnect(MPI_Comm *comm)
 	}
 	if (rc)
 		return fail_comm(*comm, rc, CALL_MPI_Comm_disconnect);
-	if (desc)
+	if (desc && !orphan)
 		vobj_release(&desc->obj);
 	*comm = MPI_COMM_NULL;
 	return rc;

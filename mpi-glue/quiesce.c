@@ -46,13 +46,26 @@ static void make_key(void)
 	pthread_key_create(&thread_key, thread_leaves);
 }
 
+static void refuse_several(unsigned int call)
+{
+	if (__atomic_load_n(&glue.several, __ATOMIC_SEQ_CST) &&
+	    __atomic_load_n(&glue.counts_shared, __ATOMIC_SEQ_CST))
+		glue_refuse(call, "more than one thread calls MPI (MPI_THREAD_MULTIPLE), and there was a file or a window");
+}
+
 /* Each of them, as two may come first at the same time. */
 void quiesce_several(unsigned int call)
 {
 	if (!glue.multiple || __atomic_load_n(&glue.callers, __ATOMIC_SEQ_CST) < 2)
 		return;
-	glue.several = true;
-	glue_refuse(call, "more than one thread calls MPI (MPI_THREAD_MULTIPLE)");
+	__atomic_store_n(&glue.several, true, __ATOMIC_SEQ_CST);
+	refuse_several(call);
+}
+
+void quiesce_shares_count(unsigned int call)
+{
+	__atomic_store_n(&glue.counts_shared, true, __ATOMIC_SEQ_CST);
+	refuse_several(call);
 }
 
 __attribute__((noinline, cold)) void quiesce_join(unsigned int call)
@@ -116,48 +129,28 @@ static void come_in(struct call_mark *mark)
 	}
 }
 
-static void publish_in_collective(uint32_t n)
-{
-	__atomic_store_n(&glue.page->answer.in_collective, n, __ATOMIC_RELEASE);
-}
-
 bool quiesce_try_begin(struct call_mark *mark, struct counter *counter)
 {
-	bool may;
+	uint32_t *in_collective = glue.page ? &glue.page->answer.in_collective : NULL;
+	enum asked asked = collective_ask(counter, in_collective);
 
-	/* as on the fast way: counted before it is asked whether one may */
-	collective_count(counter);
-	if (!(hold_now() & HOLD_COLL))
-		return true;
-	may = collective_may_begin(counter);
-	if (may) {
+	if (asked == ASKED_TOLD)
 		mark->collective = 1;
-		publish_in_collective(__atomic_add_fetch(&glue.in_collective, 1,
-							 __ATOMIC_SEQ_CST));
-	} else {
-		/* listed though not begun: nobody can tell a target of what is not in the page */
-		collective_uncount(counter);
-	}
-	collective_publish_one(counter);
-	quiesce_publish();
-	return may;
+	if (asked != ASKED_FREE)
+		quiesce_publish();
+	return asked != ASKED_HELD;
 }
 
 bool quiesce_may_count(struct counter *counter)
 {
+	enum asked asked;
+
 	if (hold_now() & HOLD_ALL)
 		return false;
-	/* first, so that the glue thread sees it, or we the hold */
-	collective_count(counter);
-	if (!(hold_now() & HOLD_COLL))
-		return true;
-	if (!collective_may_begin(counter)) {
-		collective_uncount(counter);
-		return false;
-	}
-	collective_publish_one(counter);
-	quiesce_publish();
-	return true;
+	asked = collective_ask(counter, NULL);
+	if (asked == ASKED_TOLD)
+		quiesce_publish();
+	return asked != ASKED_HELD;
 }
 
 uint32_t quiesce_gate(void)
@@ -213,7 +206,7 @@ __attribute__((noinline, cold)) void quiesce_begin(struct call_mark *mark, unsig
 
 static void leave_collective(struct call_mark *mark)
 {
-	publish_in_collective(__atomic_sub_fetch(&glue.in_collective, 1, __ATOMIC_SEQ_CST));
+	__atomic_sub_fetch(&glue.page->answer.in_collective, 1, __ATOMIC_SEQ_CST);
 	mark->collective = 0;
 	quiesce_publish();
 }
@@ -223,6 +216,18 @@ void quiesce_retract(struct call_mark *mark, struct counter *counter)
 {
 	collective_uncount(counter);
 	leave_collective(mark);
+}
+
+/* The rank may be behind again, so another thread may begin what it was held before. */
+void quiesce_not_begun(struct call_mark *mark, struct counter *counter)
+{
+	if (mark->collective) {
+		quiesce_retract(mark, counter);
+	} else {
+		collective_uncount(counter);
+		quiesce_publish();
+	}
+	quiesce_open_gate();
 }
 
 __attribute__((noinline, cold)) void quiesce_end(struct call_mark *mark)
@@ -236,10 +241,19 @@ __attribute__((noinline, cold)) void quiesce_end(struct call_mark *mark)
 
 __attribute__((noinline, cold)) void quiesce_safe_point(struct call_mark *mark)
 {
+	static const struct timespec step = { .tv_nsec = 50000 };
+	uint32_t gate = quiesce_gate();
+
 	if (!mark->outer)
 		go_out(mark);
-	/* loops come here instead of offering the processor themselves */
-	sched_yield();
+	/*
+	 * Loops come here instead of offering the processor themselves. Where the library's own lock is what keeps
+	 * threads apart, some that ask again and again keep it from the glue thread and from who is behind.
+	 */
+	if (glue.several && hold_now())
+		quiesce_futex(&glue.gate, FUTEX_WAIT_PRIVATE, gate, &step);
+	else
+		sched_yield();
 	if (!mark->outer)
 		come_in(mark);
 }
@@ -258,8 +272,6 @@ bool quiesce_abort(unsigned int call)
 	__atomic_store_n(&glue_self.safe, 0, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&glue_self.call, call + 1, __ATOMIC_SEQ_CST);
 	for (int ms = 0; ms < ABORT_PATIENCE_MS; ms++) {
-		if (glue.several)
-			return true;
 		if (quiesce_library_trylock()) {
 			if (!(hold_now() & HOLD_CUT))
 				return true;
@@ -267,7 +279,17 @@ bool quiesce_abort(unsigned int call)
 		}
 		nanosleep(&step, NULL);
 	}
-	return false;
+	/* another thread may be in a collective since it was alone, and has the lock: then the glue thread has not */
+	return glue.several && !(hold_now() & HOLD_CUT);
+}
+
+void quiesce_keep_library(struct call_mark *mark)
+{
+	while (!mark->locked) {
+		mark->locked = quiesce_library_trylock();
+		if (!mark->locked)
+			sched_yield();
+	}
 }
 
 static bool is_inside(const struct glue_thread *t)
@@ -302,8 +324,70 @@ unsigned int quiesce_stragglers(void)
 	return n;
 }
 
+/* What a thread is in: 1 + enum call, or 0; and whether it is a collective. */
+static uint32_t call_of(const struct glue_thread *t, const struct counter **ret_counter)
+{
+	uint32_t call = __atomic_load_n(&t->call, __ATOMIC_RELAXED);
+
+	*ret_counter = call && t->counter_call == call ? t->counter : NULL;
+	return call;
+}
+
+/*
+ * How much it says of the rank what @t waits for; 0: it is in no call. A collective that it is held before may be what
+ * others wait for. If this rank is behind, a message may be what keeps it so; else messages of other threads
+ * say nothing.
+ */
+static int says_much(const struct glue_thread *t, bool is_behind)
+{
+	const struct counter *counter;
+
+	if (!call_of(t, &counter))
+		return 0;
+	if (!counter)
+		return is_behind ? 2 : 1;
+	return t->safe ? 3 : is_behind ? 1 : 2;
+}
+
+/* With threads_lock. Of several that say as much, another one for each order. */
+static const struct glue_thread *who_waits(void)
+{
+	static uint32_t serial, turn;
+	bool is_behind = glue.several && collective_behind();
+	const struct glue_thread *best = NULL;
+	unsigned int n = 0;
+	int most = 0;
+
+	if (serial != glue.page->order.serial)
+		turn++;
+	serial = glue.page->order.serial;
+	for (const struct glue_thread *t = glue.threads; t; t = t->next) {
+		int much = says_much(t, is_behind);
+
+		n = much > most ? 0 : n;
+		most = much > most ? much : most;
+		n += much && much == most;
+	}
+	n = n ? turn % n : 0;
+	for (const struct glue_thread *t = glue.threads; most && t; t = t->next) {
+		int much = says_much(t, is_behind);
+
+		/* it may say less by now */
+		if (!much || (best && much < most))
+			continue;
+		best = t;
+		if (much == most && !n--)
+			break;
+	}
+	return best;
+}
+
 void quiesce_publish_wait(struct status_wait *wait)
 {
+	const struct counter *counter = NULL;
+	const struct glue_thread *t;
+	uint32_t call;
+
 	wait->writing++;
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	wait->call = wait->held = 0;
@@ -311,12 +395,9 @@ void quiesce_publish_wait(struct status_wait *wait)
 	wait->peer = STATUS_NONE;
 	wait->comm = wait->seq = 0;
 	glue_lock(&glue.threads_lock);
-	for (const struct glue_thread *t = glue.threads; t; t = t->next) {
-		uint32_t call = __atomic_load_n(&t->call, __ATOMIC_RELAXED);
-		const struct counter *counter = t->counter_call == call ? t->counter : NULL;
-
-		if (!call)
-			continue;
+	t = who_waits();
+	call = t ? call_of(t, &counter) : 0;
+	if (call) {
 		wait->call = (uint16_t)(call - 1);
 		snprintf(wait->name, sizeof(wait->name), "%s", call_symbol[call - 1] + 1);
 		wait->held = t->gathers ? STATUS_GATHERS : t->safe ? STATUS_HELD : 0;
@@ -325,7 +406,6 @@ void quiesce_publish_wait(struct status_wait *wait)
 		/* whoever meets without a communicator waits for none */
 		wait->comm = counter && counter->slot != COUNTER_MEETING ? counter->id : 0;
 		wait->seq = counter ? counter->seq + t->gathers : 0;
-		break;
 	}
 	glue_unlock(&glue.threads_lock);
 	__atomic_thread_fence(__ATOMIC_RELEASE);

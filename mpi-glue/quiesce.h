@@ -15,7 +15,7 @@
  * membarrier() is the pair of the store-load order that the thread does not pay for. Who sees no
  * hold is seen inside; who sees one waits, or goes on with the library's lock held, so
  * that the glue thread can make progress for those who compute (when several threads
- * call under MPI_THREAD_MULTIPLE, the library locks by itself).
+ * call under MPI_THREAD_MULTIPLE the library locks by itself: they do not wait for each other).
  *
  * A blocking call is a loop around MPI_Test in the lower half that ends when it is done or
  * glue.hold is set; it then lies at a safe point, its request in a slot.
@@ -32,7 +32,7 @@ struct counter;
 
 /* glue.hold */
 enum {
-	HOLD_COLL = 1,		/* collectives ask quiesce_collective() */
+	HOLD_COLL = 1,		/* collectives ask collective_ask() */
 	HOLD_ALL = 2,		/* nothing begins, loops stop */
 	HOLD_CUT = 4,		/* with HOLD_ALL: there may be no lower half */
 };
@@ -52,6 +52,7 @@ enum {
  * @counter, @peer, @tag: what it waits for, for people; peer by world rank
  * @counter_call: as @call, of the call that @counter is of; it may be over
  * @gathers: it has not begun that call, as not all members have come to it (gather.h)
+ * @kept_seen: kept messages that have come and gone, as it was told last: kept_come_and_go()
  */
 struct glue_thread {
 	uint32_t call;
@@ -61,7 +62,7 @@ struct glue_thread {
 	int32_t peer, tag;
 	const struct counter *counter;
 	uint32_t counter_call;
-	uint32_t gathers;
+	uint32_t gathers, kept_seen;
 	struct glue_thread *next, **prev;
 };
 
@@ -85,6 +86,8 @@ void quiesce_end(struct call_mark *mark);
  */
 bool quiesce_try_begin(struct call_mark *mark, struct counter *counter);
 void quiesce_retract(struct call_mark *mark, struct counter *counter);
+/* The same of what has failed, whether it was told or not. */
+void quiesce_not_begun(struct call_mark *mark, struct counter *counter);
 /* Count a collective that waits for nobody, and tell it, if it may be begun now; begin it then. */
 bool quiesce_may_count(struct counter *counter);
 /* Held until there is something new since @gate was asked for, before one looked. */
@@ -118,6 +121,13 @@ unsigned int quiesce_stragglers(void);
 
 /* Of MPI_THREAD_MULTIPLE: notices in @call whether more than one thread has called. */
 void quiesce_several(unsigned int call);
+/*
+ * @call makes what counts on a communicator beside it, a file or a window: several threads may call on the one and the
+ * other in any order, so that equal counts say nothing. Refused from when both is so.
+ */
+void quiesce_shares_count(unsigned int call);
+/* In MPI_Finalize: the glue thread calls nothing any more. */
+void quiesce_keep_library(struct call_mark *mark);
 
 /* glue.refused is set: tell the page, if there is one. */
 void quiesce_refused(void);

@@ -22,7 +22,7 @@ static inline long quiesce_futex(uint32_t *word, int op, uint32_t value, const s
 	return syscall(SYS_futex, word, op, value, timeout, NULL, 0);
 }
 
-/* Unless glue.several: who has it may call the lower half. */
+/* Who has it may call the lower half. Threads that call at the same time (glue.several) do not ask for it. */
 static inline bool quiesce_library_trylock(void)
 {
 	return !__atomic_exchange_n(&glue.library, 1, __ATOMIC_ACQUIRE);
@@ -35,7 +35,7 @@ static inline void quiesce_library_unlock(void)
 
 /* Whoever waits looks again. */
 void quiesce_open_gate(void);
-/* What the first thread that is inside does there. */
+/* What a thread that is inside does there; the one that says most of the rank. */
 void quiesce_publish_wait(struct status_wait *wait);
 
 #endif

@@ -13,6 +13,7 @@
  * An error in a request is its communicator's, as the standard says; in an array of them as the library has it: that of the
  * first that failed, or of MPI_COMM_WORLD (ABI_ARRAY_FAILS_WORLD). One in any other call on requests is MPI_COMM_WORLD's.
  */
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +83,7 @@ void request_record(MPI_Request request, unsigned int call, void *buf, MPI_Count
 	req->rank = rank;
 	req->tag = tag;
 	req->made_by = (uint16_t)call;
-	req->order = ++glue.posted;
+	req->order = post_order();
 	req->peer = world_rank_of((struct vcomm *)req->comm, rank);
 	if (rank == MPI_ANY_SOURCE)
 		req->flags |= REQ_ANY;
@@ -133,7 +134,7 @@ void request_finished_slow(struct vrequest *req, const MPI_Status *status)
 
 	if (!(req->flags & REQ_ACTIVE))
 		return;
-	/* another thread cancelled it since it was asked whether a status is needed: with several, nothing is drained */
+	/* only settle_freed() knows no status */
 	if (status == MPI_STATUS_IGNORE)
 		return;
 	if (req->flags & REQ_CANCELLED)
@@ -222,7 +223,7 @@ int wait_inside(MPI_Request *request, MPI_Status *status, struct call_mark *mark
 	MPI_Request real;
 	int rc, flag;
 
-	if (status == MPI_STATUS_IGNORE && req && (req->flags & NEEDS_STATUS))
+	if (status == MPI_STATUS_IGNORE && req && needs_status(req->flags, NEEDS_STATUS))
 		use = &own;
 	for (;;) {
 		if (unlikely(glue.kept & KEPT_REQUESTS) && request_is_done(req)) {
@@ -283,7 +284,7 @@ LOWER_TEXT int PMPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 		*flag = 0;
 		return MPI_SUCCESS;
 	}
-	if (status == MPI_STATUS_IGNORE && req && (req->flags & NEEDS_STATUS))
+	if (status == MPI_STATUS_IGNORE && req && needs_status(req->flags, NEEDS_STATUS))
 		use = &own;
 	real = real_req(*request);
 	rc = lower_MPI_Test(&real, flag, use);
@@ -325,7 +326,7 @@ static void begin_one(struct vrequest *req)
 	if (req->flags & REQ_SEND)
 		channel_add(glue.sent, req->peer);
 	if (req->flags & REQ_RECV)
-		req->order = ++glue.posted;
+		req->order = post_order();
 }
 
 /* The kept message that this one receives, if it is a receive that has begun and there is one. */
@@ -339,16 +340,22 @@ static struct kept *kept_of(const struct vrequest *req)
 /* It is complete, in whatever way; or it could not be received, and is as if it had not been taken. */
 static int start_kept(struct vrequest *req, struct kept *kept)
 {
+	/* another thread's receive may be of the same type, and revive it as well */
+	static pthread_mutex_t reviving = PTHREAD_MUTEX_INITIALIZER;
 	struct vobj *dtype = vobj_dtype(req->dtype);
-	bool received = false;
+	bool received = false, freed = dtype && dtype->freed;
 	MPI_Status status;
 	int rc;
 
 	memset(&status, 0, sizeof(status));
+	if (freed)
+		pthread_mutex_lock(&reviving);
 	rc = dtype_revive(dtype);
 	if (!rc)
 		rc = kept_deliver(kept, req->buf, req->count, req->dtype, &status, &received);
 	dtype_bury(dtype);
+	if (freed)
+		pthread_mutex_unlock(&reviving);
 	if (!received) {
 		kept_return(kept);
 		return rc;

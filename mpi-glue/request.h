@@ -83,7 +83,10 @@ request_finished(struct vrequest *req, const MPI_Status *status)
 		request_finished_slow(req, status);
 	else if ((req->flags & (REQ_RECV | REQ_ACTIVE)) == (REQ_RECV | REQ_ACTIVE))
 		channel_add(glue.received, req->peer);
-	req->flags &= ~(uint32_t)(REQ_ACTIVE | REQ_CANCELLED);
+	if (unlikely(glue.multiple))	/* another thread may just cancel it */
+		__atomic_and_fetch(&req->flags, ~(uint32_t)(REQ_ACTIVE | REQ_CANCELLED), __ATOMIC_RELAXED);
+	else
+		req->flags &= ~(uint32_t)(REQ_ACTIVE | REQ_CANCELLED);
 }
 
 /* The application freed this active request, whose end has to be counted. orphan.c, as the next five. */
@@ -105,6 +108,14 @@ int grequest_again(struct vrequest *req);
 void orphan_again(struct vrequest *req);
 /* Wait until all members of what was freed have freed it. */
 void orphans_settle(void);
+
+/* The next place among receives, and among requests of files. */
+static inline __attribute__((always_inline)) uint64_t post_order(void)
+{
+	if (unlikely(glue.multiple))
+		return __atomic_add_fetch(&glue.posted, 1, __ATOMIC_RELAXED);
+	return ++glue.posted;
+}
 
 /* A send's request was made by a wrapper. */
 static inline __attribute__((always_inline)) void request_sent(MPI_Request request, int32_t peer)

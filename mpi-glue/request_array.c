@@ -231,7 +231,7 @@ LOWER_TEXT int PMPI_Waitall(int count, MPI_Request requests[], MPI_Status status
 	MPI_Status *use = statuses;
 	struct vobj *comm = NULL;
 
-	if (flags & ALL_NEED_STATUS && statuses == MPI_STATUSES_IGNORE)
+	if (needs_status(flags, ALL_NEED_STATUS) && statuses == MPI_STATUSES_IGNORE)
 		own = n;
 	if (unlikely(own))
 		use = array_of(MPI_Status, own);
@@ -268,7 +268,7 @@ LOWER_TEXT int PMPI_Testall(int count, MPI_Request requests[], int *flag, MPI_St
 	MPI_Status *use = statuses;
 	struct vobj *comm = NULL;
 
-	if (flags & ALL_NEED_STATUS && statuses == MPI_STATUSES_IGNORE)
+	if (needs_status(flags, ALL_NEED_STATUS) && statuses == MPI_STATUSES_IGNORE)
 		own = n;
 	if (unlikely(own))
 		use = array_of(MPI_Status, own);
@@ -470,7 +470,7 @@ LOWER_TEXT static int some(int incount, MPI_Request requests[], int *outcount, i
 	uint32_t flags = reals_of(real, n, requests);
 	MPI_Status *use = statuses;
 
-	if (flags & NEEDS_STATUS && statuses == MPI_STATUSES_IGNORE)
+	if (needs_status(flags, NEEDS_STATUS) && statuses == MPI_STATUSES_IGNORE)
 		own = n;
 	if (unlikely(own))
 		use = array_of(MPI_Status, own);

@@ -12,7 +12,7 @@
  * asks and whatever for. They were begun in one order on all ranks.
  *
  * When several threads call, another one may have the older one in hand: each is on its own then,
- * and there are no checkpoints.
+ * and there are no checkpoints once a file of several processes was opened.
  */
 #include "mpi-glue/completion.h"
 #include "mpi/calls.h"
@@ -29,17 +29,17 @@ void request_of_file(MPI_Request request, MPI_File file)
 	if (!req)
 		return;
 	req->file = vobj_file(file);
-	req->order = ++glue.posted;
+	req->order = post_order();
 	req->flags |= REQ_IO_ORDERED;
 }
 
 /* The one of its file that has to get on first; @req itself, if none has to before it. */
-static struct vrequest *first_of_file(struct vrequest *req)
+static struct vrequest *first_of_file(struct vrequest *req, bool alone)
 {
 	const struct vtable *table = &glue.table[VK_REQ];
 	struct vrequest *first = req;
 
-	if (!(req->flags & REQ_IO_ORDERED) || glue.several)
+	if (!(req->flags & REQ_IO_ORDERED) || (glue.several && !alone))
 		return req;
 	for (uint32_t i = 0; i < table->top; i++) {
 		struct vrequest *other = (struct vrequest *)vobj_at(VK_REQ, i);
@@ -51,10 +51,10 @@ static struct vrequest *first_of_file(struct vrequest *req)
 	return first;
 }
 
-bool io_turn(struct vrequest *req)
+bool io_turn(struct vrequest *req, bool alone)
 {
 	for (;;) {
-		struct vrequest *first = first_of_file(req);
+		struct vrequest *first = first_of_file(req, alone);
 
 		if (first == req)
 			return true;
@@ -68,7 +68,7 @@ bool io_test(struct vrequest *req)
 {
 	if (!is_under_way(req))
 		return true;
-	if (!io_turn(req))
+	if (!io_turn(req, false))
 		return false;
 	request_look(req);
 	return !is_under_way(req);

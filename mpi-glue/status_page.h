@@ -98,7 +98,7 @@ enum status_held {
 	STATUS_GATHERS = 3,	/* members of the communicator that have not come to this call */
 };
 
-/* What a thread of the rank waits for: the one that waits longest in MPI. */
+/* What a thread of the rank waits for: of several, the one that says most of the rank (quiesce.c). */
 struct status_wait {
 	uint32_t writing;	/* odd while it is written */
 	uint16_t call;		/* row of mpi_calls.def; name in @name */

@@ -139,6 +139,8 @@ static int win_made(struct vwin *win, MPI_Comm comm, int rc, MPI_Win *ret_win, u
 	win->order = win->comm ? ((struct vcomm *)win->comm)->wins++ : 0;
 	win->model = abi_win_model((MPI_Win)win->obj.real);
 	*ret_win = virt_win(&win->obj);
+	if (counter_of(comm))
+		quiesce_shares_count(call);
 	return MPI_SUCCESS;
 }
 

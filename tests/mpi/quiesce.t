@@ -6,7 +6,7 @@
 # output is that of a run with the library alone. Restarts need tests/mpi/pmi1, so MPICH, or a rank of Open MPI that
 # has no launcher and is alone; they are few, as each costs a tenth of a second. Then what waits for cuts: cuts/free_late.c, in which a rank frees a
 # communicator after two, cuts/free_unreceived.c, cuts/progress.c and cuts/many_comms_kept.c; some of both with
-# MPI_THREAD_MULTIPLE; and with interruptible collectives cuts/apart.c, in which a rank does not come to what the
+# MPI_THREAD_MULTIPLE, and cuts/callers.c, whose threads call at the same time; and with interruptible collectives cuts/apart.c, in which a rank does not come to what the
 # others wait in before it has seen two.
 # cuts/stopped_in_call.c needs a restart to go wrong. What each of wrong_here, init_level, send_cancelled, request_handlers, file_meets and message_later is for it says itself. More of all:
 #
@@ -19,7 +19,7 @@
 : "${PROGRAMS:=drained probes persists colls consensus idup_late io_collective type_freed windows}" "${CUT_ROUNDS:=10}"
 export CUT_ROUNDS
 : "${APART:=2 3}" "${APART_PROGRAMS:=colls free_apart}" "${MULTIPLE:=drained io_collective kept_threads}"
-: "${SAID:=[1-9].* cuts}"
+: "${SAID:=[1-9].* cuts}" "${CALLERS_RANKS:=2 3}"
 declare -A cuts=([go]=${CUTS:-1000} [restart]=${CUTS:-2})
 declare -A glue=([mpich]=$top/build/lib/mpi/mpich/libmpich.so.12
 	[ompi]=$top/build/lib/mpi/ompi/libmpi.so.40)
@@ -203,12 +203,25 @@ done
 # asked for by many programs in which one thread calls
 export MT_THREADS=multiple
 for kind in $KINDS; do
+	for ranks in $CALLERS_RANKS; do
+		SAID='[1-9][0-9]* cuts, 0 refused' CUT_ROUNDS=$((2 * CUT_ROUNDS)) \
+			ok "$kind: go: callers with $ranks ranks" cut "$kind" go "$ranks" callers
+	done
+	# three threads that make communicators are too much for Open MPI
+	for what in file $([ "$kind" = mpich ] && echo groups); do
+		SAID='[0-9]* cuts, [1-9].* refused' CALLERS=$what \
+			ok "$kind: go: callers with 2 ranks, $what, refused" cut "$kind" go 2 callers
+	done
 	for name in $MULTIPLE; do
 		ok "$kind: go: $name with 3 ranks, MPI_THREAD_MULTIPLE" cut "$kind" go 3 "$name"
 	done
 	free_late "$kind" ', MPI_THREAD_MULTIPLE'
 	[ "$kind" = mpich ] || continue
 	[[ $MODES = *restart* ]] || continue
+	cuts[restart]=${CUTS:-4}
+	SAID='[1-9][0-9]* cuts, 0 refused' INTERVAL=100 CUT_ROUNDS=$((4 * CUT_ROUNDS)) \
+		ok "$kind: restart: callers with 2 ranks" cut "$kind" restart 2 callers
+	cuts[restart]=${CUTS:-2}
 	for name in drained kept_threads library_version; do
 		ok "$kind: restart: $name with 3 ranks, MPI_THREAD_MULTIPLE" \
 			cut "$kind" restart 3 "$name"

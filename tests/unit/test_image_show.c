@@ -22,6 +22,7 @@ struct variant {
 	int extra_fd;
 	int32_t host_pid;
 	uint64_t monotonic_ns;
+	int file_before, blob_zeros;
 };
 
 static void add_tree(struct image *img, const struct variant *v)
@@ -91,8 +92,16 @@ static struct image_reader *make(const struct scratch *s, const char *name,
 	image_pages_add(img, 1, 0x10000, v->without_last_page ? 3 : 4, pages);
 	image_pages_zero(img, 1, 0x40000, 7);
 	image_pages_ref(img, 1, 0x48000, 2, 1, 0x10000);
-	image_blob_begin(img, 5);
+	/* the first file of this image or the second */
+	if (v->file_before) {
+		image_blob_begin(img, 5);
+		image_blob_append(img, 3, "new", 3);
+		image_blob_end(img, 6);
+	}
+	image_blob_begin(img, v->file_before ? 6 : 5);
 	image_blob_append(img, 1ULL << 40, &v->blob_byte, 1);
+	if (v->blob_zeros)
+		image_blob_append(img, (1ULL << 40) + 1, "\0\0", 2);
 	image_blob_end(img, (1ULL << 40) + 10);
 	image_set(img, "command", "work \"hard\"");
 	if (image_commit(img, &error))
@@ -196,7 +205,7 @@ static void differences_are_found(void **state)
 {
 	const struct variant a = { 1, 5, 1, 0, 1, 0, 100, 1000 };
 	struct variant b = a;
-	json_t *json, *records, *map, *range;
+	json_t *json, *records, *map, *range, *blobs;
 
 	/* a page, and its copy-on-write twin is not among the shared ones */
 	b.page_byte = 2;
@@ -237,6 +246,18 @@ static void differences_are_found(void **state)
 	json = diff(*state, &a, &b);
 	assert_int_equal(json_array_size(json_object_get(
 		json_object_get(json, "blobs"), "changed")), 1);
+	assert_true(json_is_false(json_object_get(json, "equal")));
+	json_decref(json);
+	/* a file before it that was empty, so all are numbered anew; and zeros that were a hole */
+	b = a;
+	b.file_before = 1;
+	b.blob_zeros = 1;
+	json = diff(*state, &a, &b);
+	blobs = json_object_get(json, "blobs");
+	assert_int_equal(number(blobs, "same"), 1);
+	assert_int_equal(json_array_size(json_object_get(blobs, "changed")), 0);
+	assert_int_equal(json_array_size(json_object_get(blobs, "only_a")), 0);
+	assert_int_equal(json_integer_value(json_array_get(json_object_get(blobs, "only_b"), 0)), 5);
 	assert_true(json_is_false(json_object_get(json, "equal")));
 	json_decref(json);
 }

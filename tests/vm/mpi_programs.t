@@ -10,7 +10,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-short='f08_halo grequests helpers mprobe nbc_across persistent_kept scripted windows'
+short='callers f08_halo grequests helpers mprobe nbc_across persistent_kept scripted windows'
 if [ "${MPI_SUBSET:-}" = all ]; then
 	# abort_code and abort_cut end before there is anything to save, and ckptrun spawns none
 	: "${PROGRAMS:=$(cd tests/mpi && ls programs/*.{c,cc,f,f90} cuts/*.c |

@@ -77,8 +77,10 @@ int main(int argc, char **argv)
 	cuts = cut_counter();
 	trap();
 	for (long i = 0; i < n; i++) {
-		long all[2] = { i, i }, value = -1;
+		long all[64], value = -1;
 
+		for (int to = 0; to < mt_size; to++)
+			all[to] = i;
 		if (mt_rank == 0 && cuts && i % CALLS == CALLS - 1)
 			trap_after(NEAREST + (int)(i / CALLS) % (FURTHEST - NEAREST));
 		MPI_Scatter(all, 1, MPI_LONG, &value, 1, MPI_LONG, 1, MPI_COMM_WORLD);

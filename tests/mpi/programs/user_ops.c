@@ -3,6 +3,7 @@
 #include "mt.h"
 
 static __thread int calls;	/* the function must run with this thread's storage */
+static __thread int wrong;	/* in it; how often it runs is the library's choice, other nodes, other calls */
 
 struct matrix {
 	long a, b, c, d;
@@ -17,8 +18,7 @@ static void multiply(void *in, void *io, int *len, MPI_Datatype *type)
 
 	calls++;
 	MPI_Type_size(*type, &size);
-	CHECK(size == sizeof(struct matrix));
-	CHECK(*type == matrix_type);
+	wrong += size != sizeof(struct matrix) || *type != matrix_type;
 	for (int i = 0; i < *len; i++) {
 		struct matrix r = { x[i].a * y[i].a + x[i].b * y[i].c,
 				    x[i].a * y[i].b + x[i].b * y[i].d,
@@ -36,7 +36,7 @@ static void multiply(void *in, void *io, int *len, MPI_Datatype *type)
 static void largest(void *in, void *io, int *len, MPI_Datatype *type)
 {
 	calls++;
-	CHECK(*type == MPI_INT);
+	wrong += *type != MPI_INT;
 	for (int i = 0; i < *len; i++)
 		if (((int *)in)[i] > ((int *)io)[i])
 			((int *)io)[i] = ((int *)in)[i];
@@ -81,7 +81,7 @@ int main(int argc, char **argv)
 	out[0] = -5;
 	MPI_Reduce_local(in, out, 1, MPI_INT, max);
 	CHECK(out[0] == mt_rank);
-	CHECK(calls > 0);
+	CHECK(calls > 0 && !wrong);
 	MPI_Op_free(&op);
 	MPI_Op_free(&max);
 	CHECK(op == MPI_OP_NULL);
