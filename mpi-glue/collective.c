@@ -279,13 +279,16 @@ static bool behind_somewhere(const struct counter *asking)
 	return meeting_behind();
 }
 
-/* May the holder of this counter begin one more? The page's targets decide. */
+/*
+ * May the holder of this counter begin one more? The page's targets decide. One thread alone is what its rank waits
+ * for; of several another one may be, and whoever is let go makes others go on elsewhere: not at once.
+ */
 static bool may_begin(const struct counter *counter)
 {
 	if (counter->slot == COUNTER_MEETING ? meeting_may_begin(counter) :
 					       counter->seq <= target_of(counter))
 		return true;
-	return behind_somewhere(counter);
+	return (!glue.several || __atomic_load_n(&glue.stuck, __ATOMIC_SEQ_CST)) && behind_somewhere(counter);
 }
 
 bool collective_behind(void)
@@ -362,6 +365,7 @@ enum asked collective_ask(struct counter *counter, uint32_t *in_collective)
 			uncount_locked(counter);
 		else if (in_collective)
 			__atomic_add_fetch(in_collective, 1, __ATOMIC_SEQ_CST);
+		glue.told += asked == ASKED_TOLD;
 		/* listed though not begun: nobody can tell a target of what is not in the page */
 		publish_locked(counter);
 	}

@@ -64,7 +64,7 @@ struct glue {
 	struct glue_thread *threads;
 	int threads_lock, publishing, saying, orphans_lock, callers;
 	int library;			/* lock: who may call the lower half, under a hold */
-	uint32_t gate;			/* futex: those that are held */
+	uint32_t gate, told, stuck;	/* futex of those that are held; begun under holds; none for long */
 	uint32_t epoch, flushed;	/* checkpoints tried, see struct glue_thread; wins_flush() of it */
 	uint32_t nr_done, orphans, leaving;	/* orphan.c; communicators among them */
 	uint32_t named, meetings;	/* communicators this rank named; meetings under way */

@@ -31,6 +31,9 @@
 #define STEP_NS		50000
 /* In each of them. */
 #define POLLS_AT_ONCE	50
+/* A rank with several threads is behind, and begins nothing: at first, and at most. */
+#define STUCK_NS	5000000
+#define STUCK_MAX_NS	250000000
 /* At sends that were cancelled, before a drain. */
 #define CANCEL_LOOKS	100
 
@@ -96,12 +99,51 @@ static bool is_refused(char *why, size_t size)
 	return true;
 }
 
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+/*
+ * Of several threads those go on first that are behind a target. If none of them gets on, it may wait outside MPI for
+ * another one: then each that is held may begin one collective. What comes of it raises targets elsewhere, so every
+ * time it takes longer.
+ */
+static struct patience {
+	int64_t since, ns;
+	uint32_t told;
+} patience;
+
+static void look_stuck(void)
+{
+	struct patience *p = &patience;
+	int64_t now = now_ns();
+	uint32_t told = __atomic_load_n(&glue.told, __ATOMIC_RELAXED);
+
+	if (!glue.several)
+		return;
+	if (told != p->told || !collective_behind()) {
+		__atomic_store_n(&glue.stuck, 0, __ATOMIC_SEQ_CST);
+		p->told = told;
+		p->since = now;
+	} else if (!glue.stuck && now > p->since + p->ns) {
+		p->ns = p->ns < STUCK_MAX_NS ? p->ns + p->ns / 2 : p->ns;
+		__atomic_store_n(&glue.stuck, 1, __ATOMIC_SEQ_CST);
+		quiesce_open_gate();
+	}
+}
+
 /* Returns false when refused. */
 static bool begin_quiesce(void)
 {
 	char why[256] = "membarrier() is missing";
 	int rc;
 
+	glue.stuck = 0;
+	patience = (struct patience){ .since = now_ns(), .ns = STUCK_NS, .told = glue.told };
 	rc = hold(HOLD_COLL);
 	/* after it: who has this number was let in under the hold, and is no straggler */
 	__atomic_add_fetch(&glue.epoch, 1, __ATOMIC_SEQ_CST);
@@ -137,14 +179,6 @@ static bool library_take(bool alone)
 static void library_give(void)
 {
 	quiesce_library_unlock();
-}
-
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
 /* Others may need our progress, for thousands of messages perhaps; one look may be long if many wait here. */
@@ -313,6 +347,7 @@ static bool follow(uint32_t *state, uint32_t intent)
 		}
 		__atomic_store_n(&answer->stragglers, quiesce_stragglers(), __ATOMIC_RELEASE);
 		say_wait();
+		look_stuck();
 		progress();
 		return true;
 	}

@@ -41,6 +41,7 @@ int main(int argc, char **argv)
 
 	mt_begin(&argc, &argv);
 	for (int round = 0; round < ROUNDS; round++) {
+		step();
 		MPI_Comm_dup(MPI_COMM_WORLD, &comm);
 		if (mt_rank == 0) {
 			receive(round, &comm);

@@ -157,7 +157,7 @@ static void await_put(int round)
 
 static void other_flavors(int round)
 {
-	int value = round + mt_rank, length;
+	int value = round + mt_rank, length, old = -1, none = -2, other = 5;
 	/* MPICH 4.0.2 cannot put where a window begins at no multiple of eight */
 	_Alignas(8) int memory = -1;
 	char name[MPI_MAX_OBJECT_NAME];
@@ -171,12 +171,10 @@ static void other_flavors(int round)
 	CHECK(dynamic_mem[1] == round + LEFT);
 	MPI_Win_lock_all(MPI_MODE_NOCHECK, shared);
 	if (node_size > 1) {
-		int old, none = -2, other = 5;
-
 		MPI_Compare_and_swap(&other, &none, &old, MPI_INT, node_rank, 0, shared);
 		MPI_Win_flush(node_rank, shared);
-		CHECK(old != none);
 	}
+	CHECK(old != none);
 	*shared_right = round + node_rank;
 	MPI_Win_sync(shared);
 	cut_compute(round + 1);
