@@ -108,11 +108,18 @@ static int by_comm(const void *a, const void *b)
 	return (x->order > y->order) - (x->order < y->order);
 }
 
-/* Of communicators that still have windows to be made, anywhere; UINT64_MAX: none. */
+/*
+ * Of communicators that still have windows to be made, anywhere; UINT64_MAX: none. With a sign, in the same order:
+ * MPICH 4.0.2 compares MPI_UINT64_T as if it had one.
+ */
 LOWER_TEXT static int next_turn(uint64_t mine, uint64_t *ret_id)
 {
-	return lower_MPI_Allreduce(&mine, ret_id, 1, real_dtype(MPI_UINT64_T), real_op(MPI_MIN),
-				   real_comm(MPI_COMM_WORLD));
+	int64_t key = (int64_t)(mine ^ 1ull << 63), least = 0;
+	int rc = lower_MPI_Allreduce(&key, &least, 1, real_dtype(MPI_INT64_T), real_op(MPI_MIN),
+				     real_comm(MPI_COMM_WORLD));
+
+	*ret_id = (uint64_t)least ^ 1ull << 63;
+	return rc;
 }
 
 static int make_all(struct vwin **all, size_t n, size_t *ret_made)

@@ -189,8 +189,8 @@ static json_t *diff(const struct scratch *s, const struct variant *a,
 
 static void same_tree_is_equal(void **state)
 {
-	struct variant a = { 1, 5, 1, 0, 1, 0, 100, 1000 };
-	struct variant b = { 2, 5, 1, 0, 1, 0, 200, 2000 };
+	struct variant a = { 1, 5, 1, 0, 1, 0, 100, 1000, 0, 0 };
+	struct variant b = { 2, 5, 1, 0, 1, 0, 200, 2000, 0, 0 };
 	json_t *json = diff(*state, &a, &b);
 	json_t *map = json_array_get(json_object_get(json, "memory"), 0);
 
@@ -203,7 +203,7 @@ static void same_tree_is_equal(void **state)
 
 static void differences_are_found(void **state)
 {
-	const struct variant a = { 1, 5, 1, 0, 1, 0, 100, 1000 };
+	const struct variant a = { 1, 5, 1, 0, 1, 0, 100, 1000, 0, 0 };
 	struct variant b = a;
 	json_t *json, *records, *map, *range, *blobs;
 
@@ -265,7 +265,7 @@ static void differences_are_found(void **state)
 static void verify_as_json(void **state)
 {
 	struct scratch *s = *state;
-	const struct variant v = { 1, 5, 1, 0, 1, 0, 100, 1000 };
+	const struct variant v = { 1, 5, 1, 0, 1, 0, 100, 1000, 0, 0 };
 	_cleanup_free_ uint8_t *buf = NULL;
 	json_t *json, *finding;
 	size_t len;
