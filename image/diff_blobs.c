@@ -74,7 +74,7 @@ static int collect_blobs(struct image_reader *r, struct contents **blobs, size_t
 	struct contents c = { 0 };
 	int err = state ? 0 : -ENOMEM;
 
-	while (!err && image_blob_next(r, &c.id, &c.size) == 1)
+	while (!err && (err = image_blob_next(r, &c.id, &c.size)) == 1)
 		err = add_blob(r, blobs, nr, &c, state);
 	XXH3_freeState(state);
 	return err;
@@ -118,19 +118,23 @@ static json_int_t match_blobs(struct contents *a, size_t nr_a, struct contents *
 	return same;
 }
 
-static void list_id(json_t *array, size_t max, uint64_t id)
+/* Returns false without memory. */
+static bool list_id(json_t *array, size_t max, uint64_t id)
 {
-	if (json_array_size(array) < max)
-		json_array_append_new(array, json_integer((json_int_t)id));
+	return json_array_size(array) >= max ||
+	       !json_array_append_new(array, json_integer((json_int_t)id));
 }
 
 static json_t *list_blobs(json_int_t same, size_t max, const struct contents *a, size_t nr_a,
 			  const struct contents *b, size_t nr_b)
 {
 	json_t *changed = json_array(), *only_a = json_array(), *only_b = json_array();
+	json_t *json = json_pack("{s:I, s:o, s:o, s:o}", "same", same, "changed", changed, "only_a",
+				 only_a, "only_b", only_b);
+	bool good = json;
 	size_t i = 0, j = 0;
 
-	for (;;) {
+	while (good) {
 		while (i < nr_a && a[i].matched)
 			i++;
 		while (j < nr_b && b[j].matched)
@@ -138,16 +142,19 @@ static json_t *list_blobs(json_int_t same, size_t max, const struct contents *a,
 		if (i == nr_a && j == nr_b)
 			break;
 		if (i < nr_a && j < nr_b && a[i].id == b[j].id) {
-			list_id(changed, max, a[i++].id);
+			good = list_id(changed, max, a[i++].id);
 			j++;
 		} else if (j == nr_b || (i < nr_a && a[i].id < b[j].id)) {
-			list_id(only_a, max, a[i++].id);
+			good = list_id(only_a, max, a[i++].id);
 		} else {
-			list_id(only_b, max, b[j++].id);
+			good = list_id(only_b, max, b[j++].id);
 		}
 	}
-	return json_pack("{s:I, s:o, s:o, s:o}", "same", same, "changed", changed, "only_a", only_a,
-			 "only_b", only_b);
+	if (!good) {
+		json_decref(json);
+		return NULL;
+	}
+	return json;
 }
 
 int diff_blobs(struct image_reader *a, struct image_reader *b, size_t max, json_t **ret_json)
