@@ -109,7 +109,7 @@ enum asked collective_ask(struct counter *counter, uint32_t *in_collective);
 void collective_not_begun(struct call_mark *mark, struct counter *counter);
 /* The same if @rc, the library's, is about arguments. */
 void collective_failed(struct call_mark *mark, struct counter *counter, int rc);
-/* For duplicates: object.c. */
+/* For duplicates: comm.c. */
 void comm_dup_uncount(struct call_mark *mark, MPI_Comm comm, int rc, bool asked);
 /* Others have begun what this rank's application has not. */
 bool collective_behind(void);

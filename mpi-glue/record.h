@@ -186,6 +186,7 @@ struct vmsg {
 
 /* Free what hangs off a slot that is given back. */
 void record_drop(struct vobj *obj);
+void record_drop_dtype(struct vdtype *dtype);
 
 void file_forget_view(struct vfile *desc);
 /* A name without the kind of its file system ("ufs:"), if it begins with that. */

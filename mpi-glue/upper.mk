@@ -3,10 +3,12 @@
 # The upper half: one library per ABI, from the same sources, with the ABI's own mpi.h.
 #   build/lib/mpi/mpich/libmpich.so.12   build/lib/mpi/ompi/libmpi.so.40
 
-UPPER_SOURCES := $(addprefix mpi-glue/,attr.c callback.c collective.c drain.c dynamic.c epoch.c errcodes.c errhandler.c file.c gather.c glue.c glue_thread.c group.c \
-	local.c meeting.c object.c orphan.c p2p.c probe.c quiesce.c rebuild.c rebuild_comm.c \
-	rebuild_file.c rebuild_request.c rebuild_type.c rebuild_win.c request.c request_array.c \
-	request_io.c status_page.c tool.c vhandle.c win.c win_lock.c win_shared.c)
+UPPER_SOURCES := $(addprefix mpi-glue/,\
+	attr.c callback.c collective.c comm.c drain.c dynamic.c epoch.c errcodes.c errhandler.c \
+	file.c gather.c glue.c glue_thread.c group.c local.c meeting.c orphan.c p2p.c probe.c \
+	quiesce.c rebuild.c rebuild_comm.c rebuild_file.c rebuild_request.c rebuild_type.c \
+	rebuild_win.c request.c request_array.c request_io.c status_page.c tool.c type.c \
+	vhandle.c win.c win_lock.c win_shared.c)
 UPPER_mpich := abi_mpich.c abi_mpich_large.c
 UPPER_ompi := abi_ompi.c abi_ompi_fortran.c
 UPPER_INCLUDE_mpich := /usr/include/x86_64-linux-gnu/mpich
