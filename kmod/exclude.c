@@ -25,8 +25,6 @@
 #include "exclude.h"
 #include "tree.h"
 
-#define CKPT_MAX_EXCLUDE	4096
-
 /* ------------------------------------------------------------- taking over */
 
 static bool ckpt_exclude_is_sane(const struct ckpt_exclude *e)
@@ -91,7 +89,7 @@ int ckpt_excludes_init(struct ckpt_excludes *ex, const struct ckpt_target *arg,
 	struct ckpt_exclude *list;
 	unsigned int i;
 
-	if (arg->nr_exclude > CKPT_MAX_EXCLUDE)
+	if (arg->nr_exclude > CKPT_EXCLUDE_MAX)
 		return -EINVAL;
 	if (!arg->nr_exclude)
 		return 0;

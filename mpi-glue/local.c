@@ -170,12 +170,17 @@ void wtime_cut(void)
 	glue.clock.cut_wall = clock_ns(CLOCK_REALTIME);
 }
 
-/* As much later as the nodes' clocks of the day say, and never earlier: those may differ. */
+/*
+ * As much later as the nodes' clocks of the day say, and never earlier: those may differ.  A restored process's clock goes
+ * on where it was at the freeze, which is later than the cut, and the program may have read it since.
+ */
 void wtime_resume(void)
 {
 	int64_t away = clock_ns(CLOCK_REALTIME) - glue.clock.cut_wall;
+	int64_t add = glue.clock.cut + away - clock_ns(CLOCK_MONOTONIC);
 
-	glue.clock.add = glue.clock.cut + (away > 0 ? away : 0) - clock_ns(CLOCK_MONOTONIC);
+	if (add > glue.clock.add)
+		glue.clock.add = add;
 }
 MPI_ALIAS(MPI_Wtime);
 

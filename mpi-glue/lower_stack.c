@@ -38,6 +38,13 @@ static const char *const forced[] = {
 	 * thread-local storage of the upper half: it has none.
 	 */
 	"MPIR_CVAR_ASYNC_PROGRESS=0",
+	/*
+	 * What was registered with a network is kept for the next message from the same address, and forgotten when
+	 * that is unmapped: but of the application's munmap() nobody below hears.  UCX; libfabric; Open MPI's own.
+	 */
+	"UCX_MEM_EVENTS=no",
+	"FI_MR_CACHE_MAX_COUNT=0",
+	"OMPI_MCA_mpi_leave_pinned=0",
 };
 
 #define NR_FORCED	(sizeof(forced) / sizeof(forced[0]))

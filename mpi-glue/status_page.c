@@ -68,13 +68,13 @@ void status_attach(void)
 int status_tell_lower(void)
 {
 	struct status_lower *out = status_lower(glue.page);
-	size_t fds, threads;
+	size_t fds, threads, max = status_lower_max(glue.page->nr_ranks);
 
-	fds = lower_fds(glue.lower, out->item, STATUS_LOWER_MAX);
-	if (fds >= STATUS_LOWER_MAX)
+	fds = lower_fds(glue.lower, out->item, max);
+	if (fds >= max)
 		return -ENOSPC;
-	threads = lower_threads(glue.lower, out->item + fds, STATUS_LOWER_MAX - fds);
-	if (fds + threads > STATUS_LOWER_MAX)
+	threads = lower_threads(glue.lower, out->item + fds, max - fds);
+	if (fds + threads > max)
 		return -ENOSPC;
 	out->pid = getpid();
 	out->nr_fds = (uint32_t)fds;

@@ -41,7 +41,7 @@
 #include <stdint.h>
 
 #define STATUS_MAGIC	0x70536c6c69745373ull
-#define STATUS_VERSION	1u
+#define STATUS_VERSION	2u
 /* An identity that no communicator has, of what ranks @a and @b did together. */
 #define STATUS_PAIR(a, b) \
 	(1ull << 62 | (uint64_t)((a) < (b) ? (a) : (b)) << 31 | (uint64_t)((a) < (b) ? (b) : (a)))
@@ -144,14 +144,18 @@ struct status_target {
  * What of this process belongs to its lower half, for whoever takes an image without it:
  * descriptors, then threads as gettid() has them. Written before STATUS_SILENT.
  */
-#define STATUS_LOWER_MAX 1021
-
 struct status_lower {
 	int32_t pid;		/* of the rank's process that called MPI_Init */
 	uint32_t nr_fds;
 	uint32_t nr_threads;
-	int32_t item[STATUS_LOWER_MAX];
+	int32_t item[];		/* status_lower_max() */
 };
+
+/* With TCP a rank may have a connection to each other one, on each of several networks. */
+static inline uint32_t status_lower_max(uint32_t nr_ranks)
+{
+	return 1021 + 4 * nr_ranks;
+}
 
 /**
  * struct status_page - the mapping; offsets because its tables vary
@@ -238,7 +242,8 @@ static inline size_t status_size(uint32_t nr_ranks, uint32_t max_comms)
 {
 	return sizeof(struct status_page) +
 	       max_comms * (sizeof(struct status_comm) + sizeof(struct status_target)) +
-	       nr_ranks * 4 * sizeof(uint64_t) + sizeof(struct status_lower);
+	       nr_ranks * 4 * sizeof(uint64_t) + sizeof(struct status_lower) +
+	       status_lower_max(nr_ranks) * sizeof(int32_t);
 }
 
 #endif

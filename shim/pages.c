@@ -257,27 +257,31 @@ long pages_pause(const struct pages *p)
 	return late ? PAGES_LOOK_LATE_NS : PAGES_LOOK_NS;
 }
 
-size_t pages_leave_out(const struct pages *p, unsigned int index, struct shim_leave_out *out,
-		       size_t max)
+/* A rank writes its page as it likes: what it says of itself is bounded, and its own business. */
+static bool lower_entry(const struct pages *p, uint32_t index, size_t k,
+			struct shim_leave_out *ret_entry)
 {
-	size_t n = 0;
-	uint32_t k;
+	const struct status_lower *lower = status_lower(p->page[index]);
+	size_t fds = lower->nr_fds, all = fds + lower->nr_threads;
 
-	for (; index < p->ranks->nr; index++) {
-		const struct status_lower *lower = status_lower(p->page[index]);
-		uint32_t fds = lower->nr_fds, all = fds + lower->nr_threads;
+	if (all > status_lower_max(p->ranks->size) || k > all)
+		return false;
+	*ret_entry = (struct shim_leave_out) {
+		.index = index,
+		.kind = !k ? SHIM_LEAVE_PROCESS : k <= fds ? SHIM_LEAVE_FD : SHIM_LEAVE_THREAD,
+		.number = !k ? lower->pid : lower->item[k - 1],
+	};
+	return true;
+}
 
-		/* Whole ranks only; one that has more than there is room for is our bug. */
-		if (all > STATUS_LOWER_MAX || n + all + 1 > max)
-			break;
-		out[n++] = (struct shim_leave_out) {
-			index, SHIM_LEAVE_PROCESS, lower->pid };
-		for (k = 0; k < all; k++)
-			out[n++] = (struct shim_leave_out) {
-				.index = index,
-				.kind = k < fds ? SHIM_LEAVE_FD : SHIM_LEAVE_THREAD,
-				.number = lower->item[k],
-			};
-	}
+size_t pages_leave_out(const struct pages *p, size_t from, struct shim_leave_out *out, size_t max)
+{
+	struct shim_leave_out entry;
+	size_t at = 0, n = 0;
+
+	for (uint32_t i = 0; i < p->ranks->nr && n < max; i++)
+		for (size_t k = 0; n < max && lower_entry(p, i, k, &entry); k++)
+			if (at++ >= from)
+				out[n++] = entry;
 	return n;
 }

@@ -63,9 +63,9 @@ bool pages_look(struct pages *pages, pages_emit_fn emit, void *arg);
 long pages_pause(const struct pages *pages);
 /* Is any order but STATUS_RUN in force? */
 bool pages_held(const struct pages *pages);
-/* What silent ranks have that is in no image; how many are written, from rank @index on. */
-size_t pages_leave_out(const struct pages *pages, unsigned int index,
-		       struct shim_leave_out *out, size_t max);
+/* What silent ranks have that is in no image; how many are written, of those from number @from on. */
+size_t pages_leave_out(const struct pages *pages, size_t from, struct shim_leave_out *out,
+		       size_t max);
 /* Have the ranks say anew what they are doing. */
 void pages_poke(const struct pages *pages);
 /* What they said, from @index on; how many are written. */

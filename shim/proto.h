@@ -58,12 +58,12 @@ enum shim_msg_type {
 	SHIM_STUCK = 24,	/* data struct shim_wait: the lowest rank that is not there */
 	SHIM_RANK_FAILED = 25,	/* number: order; value: enum status_state; data struct shim_failure */
 	SHIM_PAGES = 26,	/* of init, with the directory of the pages */
-	SHIM_LEAVE_OUT = 27,	/* number: first index; answer: data struct shim_leave_out[] */
 	/*
 	 * What the MPI ranks are doing. number: first index; ~0: they shall say it anew.
 	 * answer: data struct shim_doing[]; -EOPNOTSUPP without pages
 	 */
 	SHIM_DOING = 28,
+	SHIM_LEAVE_OUT = 29,	/* number: how many of them are known; answer: data struct shim_leave_out[] */
 	/* To who said FENCES; number: a signal that a terminal has sent, for the other nodes. */
 	SHIM_SIGNALLED = 40,
 	/*

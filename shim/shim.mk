@@ -24,7 +24,10 @@ $(call unit_test,tests/unit/test_follow,tests/unit/test_follow.c shim/follow.c s
 # status pages of MPI ranks, for the shim and for tests
 $(call library,pages,shim/pages.c shim/pages_collectives.c shim/pages_doing.c shim/pages_open.c \
 	shim/pages_order.c shim/pages_stall.c)
-$(call unit_test,tests/unit/test_pages,tests/unit/test_pages.c,$(LIB)/libpages.a -ljansson)
+$(call unit_test,tests/unit/test_pages,tests/unit/test_pages.c tests/unit/pages_fixture.c,\
+	$(LIB)/libpages.a -ljansson)
+$(call unit_test,tests/unit/test_pages_lower,tests/unit/test_pages_lower.c tests/unit/pages_fixture.c,\
+	$(LIB)/libpages.a -ljansson)
 
 $(call program,ckpt-shim,shim/main.c shim/init.c shim/restore.c shim/start.c shim/spec.c shim/client.c \
 	shim/stdio.c shim/stdio_open.c shim/labels.c shim/follow.c shim/members.c \

@@ -200,7 +200,7 @@ static int handle_leave_out(struct shim *shim, struct shim_client *client,
 
 	if (!shim->watch.pages)
 		return answer(client, msg, 0, NULL, 0);
-	n = pages_leave_out(shim->watch.pages, (unsigned int)msg->number, out,
+	n = pages_leave_out(shim->watch.pages, (size_t)msg->number, out,
 			    sizeof(out) / sizeof(out[0]));
 	return answer(client, msg, 0, out, n * sizeof(out[0]));
 }

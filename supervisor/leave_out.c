@@ -77,9 +77,10 @@ static bool same_namespace(const char *pid, const struct stat *of)
 
 /* Processes or threads by their innermost number; read once, as the ranks are held meanwhile. */
 struct pids {
-	struct {
+	struct pair {
 		long inner;
 		pid_t outer, parent;
+		bool rank;
 	} *pair;
 	size_t nr, room;
 };
@@ -95,9 +96,7 @@ static int remember(struct pids *pids, long inner, pid_t outer, pid_t parent)
 		pids->pair = more;
 		pids->room = room;
 	}
-	pids->pair[pids->nr].inner = inner;
-	pids->pair[pids->nr].parent = parent;
-	pids->pair[pids->nr++].outer = outer;
+	pids->pair[pids->nr++] = (struct pair) { .inner = inner, .outer = outer, .parent = parent };
 	return 0;
 }
 
@@ -126,15 +125,15 @@ static int read_pids(struct pids *pids, const char *dir, const struct stat *name
 	return err;
 }
 
-static pid_t find(const struct pids *pids, int64_t inner)
+static struct pair *find(const struct pids *pids, int64_t inner)
 {
 	size_t i;
 
 	for (i = 0; i < pids->nr; i++) {
 		if (pids->pair[i].inner == inner)
-			return pids->pair[i].outer;
+			return &pids->pair[i];
 	}
-	return 0;
+	return NULL;
 }
 
 /* What the shim's entries are about, as they come. */
@@ -146,12 +145,14 @@ struct reading {
 
 static int take_process(struct reading *r, int64_t inner)
 {
+	struct pair *rank = find(&r->processes, inner);
 	char path[64];
 	int err;
 
-	r->pid = find(&r->processes, inner);
-	if (!r->pid)
+	if (!rank)
 		return -ESRCH;
+	rank->rank = true;
+	r->pid = rank->outer;
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)r->pid);
 	err = read_pids(&r->threads, path, NULL);
 	return err ? err : add(r->out, CKPT_EXCLUDE_RANGE, r->pid, LOWER_BASE, LOWER_END);
@@ -159,7 +160,7 @@ static int take_process(struct reading *r, int64_t inner)
 
 static int take(struct reading *r, const struct shim_leave_out *entry)
 {
-	pid_t tid;
+	const struct pair *thread;
 
 	if (entry->kind == SHIM_LEAVE_PROCESS)
 		return take_process(r, entry->number);
@@ -167,40 +168,41 @@ static int take(struct reading *r, const struct shim_leave_out *entry)
 		return -EPROTO;
 	if (entry->kind == SHIM_LEAVE_FD)
 		return add(r->out, CKPT_EXCLUDE_FD, r->pid, (uint64_t)entry->number, 0);
-	tid = find(&r->threads, entry->number);
+	thread = find(&r->threads, entry->number);
 	/* One that has ended has nothing to leave out. */
-	return tid ? add(r->out, CKPT_EXCLUDE_THREAD, r->pid, (uint64_t)tid, 0) : 0;
+	return thread ? add(r->out, CKPT_EXCLUDE_THREAD, r->pid, (uint64_t)thread->outer, 0) : 0;
 }
 
 static int read_all(struct reading *r, int shim)
 {
 	struct shim_leave_out entries[SHIM_DATA_MAX / sizeof(struct shim_leave_out)];
 	struct shim_msg msg;
-	uint64_t index = 0;
+	uint64_t from = 0;
 	int n, i, err = 0;
 
 	do {
-		n = shim_ask(shim, SHIM_LEAVE_OUT, index, &msg, entries, sizeof(entries),
+		n = shim_ask(shim, SHIM_LEAVE_OUT, from, &msg, entries, sizeof(entries),
 			     NULL, NULL);
 		if (n < 0)
 			return n;
 		n /= (int)sizeof(entries[0]);
-		for (i = 0; i < n && !err; i++) {
+		for (i = 0; i < n && !err; i++)
 			err = take(r, &entries[i]);
-			index = entries[i].index + 1ull;
-		}
+		from += (uint64_t)n;
 	} while (n && !err);
 	return err;
 }
 
 /* ---- other processes of the job */
 
-/* Sockets of the ranks' lower halves. */
+struct of_socket {
+	unsigned long long inode;
+	pid_t pid;
+};
+
+/* Sockets of the ranks' lower halves, by inode: there may be thousands. */
 struct sockets {
-	struct {
-		unsigned long long inode;
-		pid_t pid;
-	} *of;
+	struct of_socket *of;
 	size_t nr;
 };
 
@@ -233,13 +235,27 @@ static bool is_passing(pid_t pid, long fd)
 	return flags & O_CLOEXEC;
 }
 
-/* The rank that has it, by a table of its own: what has one with the rank is said already. */
+static int by_inode(const void *a, const void *b)
+{
+	const struct of_socket *x = a, *y = b;
+
+	return (x->inode > y->inode) - (x->inode < y->inode);
+}
+
+/* A rank has it, by a table of its own: what has one with a rank is said already. */
 static bool is_of_rank(const struct sockets *sockets, unsigned long long inode, pid_t pid)
 {
-	for (size_t i = 0; i < sockets->nr; i++)
-		if (sockets->of[i].inode == inode)
-			return syscall(SYS_kcmp, pid, sockets->of[i].pid, KCMP_FILES, 0, 0);
-	return false;
+	const struct of_socket key = { .inode = inode }, *end = sockets->of + sockets->nr, *at;
+
+	at = sockets->nr ? bsearch(&key, sockets->of, sockets->nr, sizeof(key), by_inode) : NULL;
+	if (!at)
+		return false;
+	while (at > sockets->of && at[-1].inode == inode)
+		at--;
+	for (; at < end && at->inode == inode; at++)
+		if (!syscall(SYS_kcmp, pid, at->pid, KCMP_FILES, 0, 0))
+			return false;
+	return true;
 }
 
 static int take_sockets(struct leave_out *out, const struct sockets *sockets, pid_t pid)
@@ -266,14 +282,6 @@ static int take_sockets(struct leave_out *out, const struct sockets *sockets, pi
 	return err;
 }
 
-static bool is_rank(const struct leave_out *out, pid_t pid)
-{
-	for (unsigned int i = 0; i < out->nr; i++)
-		if (out->exclude[i].kind == CKPT_EXCLUDE_RANGE && out->exclude[i].pid == pid)
-			return true;
-	return false;
-}
-
 static int find_sockets(const struct leave_out *out, struct sockets *sockets)
 {
 	sockets->of = calloc(out->nr + 1, sizeof(*sockets->of));
@@ -286,9 +294,9 @@ static int find_sockets(const struct leave_out *out, struct sockets *sockets)
 
 		if (!inode)
 			continue;
-		sockets->of[sockets->nr].inode = inode;
-		sockets->of[sockets->nr++].pid = e->pid;
+		sockets->of[sockets->nr++] = (struct of_socket) { inode, e->pid };
 	}
+	qsort(sockets->of, sockets->nr, sizeof(*sockets->of), by_inode);
 	return 0;
 }
 
@@ -314,9 +322,10 @@ static int take_others(struct reading *r, pid_t init)
 	int err = 0;
 
 	for (size_t i = 0; i < r->processes.nr && !err; i++) {
-		pid_t pid = r->processes.pair[i].outer;
+		const struct pair *of = &r->processes.pair[i];
+		pid_t pid = of->outer;
 
-		if (pid == init || is_rank(r->out, pid) || !is_below(&r->processes, pid, init))
+		if (pid == init || of->rank || !is_below(&r->processes, pid, init))
 			continue;
 		if (!sockets.of)
 			err = find_sockets(r->out, &sockets);

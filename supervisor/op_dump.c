@@ -25,7 +25,6 @@
 
 /* Below this no image of anything fits; real sizes are known only later. */
 #define DUMP_SPACE_MIN	(4ULL << 20)
-#define EXCLUDES_MAX	4096	/* of the module */
 
 struct dump_args {
 	struct dump_options options;
@@ -103,8 +102,9 @@ static json_t *parse_excludes(const struct op_env *env, json_t *list, struct dum
 
 	if (list && !json_is_array(list))
 		return outcome_error(-EINVAL, "exclude is a list");
-	if (all > EXCLUDES_MAX)
-		return outcome_error(-E2BIG, "at most %d things can be left out", EXCLUDES_MAX);
+	if (all > CKPT_EXCLUDE_MAX)
+		return outcome_error(-E2BIG, "at most %u things can be left out, not %zu",
+				     CKPT_EXCLUDE_MAX, all);
 	if (!all)
 		return NULL;
 	args->excludes = calloc(all, sizeof(*args->excludes));

@@ -257,6 +257,47 @@ part(exclude_fd)
 	reap(pid);
 }
 
+/* As of a node with a hundred MPI ranks and their connections. */
+part(exclude_many)
+{
+	const unsigned int max = CKPT_EXCLUDE_MAX;
+	struct ckpt_exclude *list = calloc(max + 1, sizeof(*list));
+	unsigned int open = 0;
+	struct recs recs;
+	int pair[2], fd;
+	pid_t pid;
+
+	socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
+	pid = spawn(has_fds, pair);
+	wait_ready(1);
+	/* backwards, those that it has in the middle of others */
+	for (unsigned int i = 0; i <= max; i++)
+		list[i] = (struct ckpt_exclude){
+			.kind = CKPT_EXCLUDE_FD, .pid = pid, .start = max - i,
+		};
+	for (unsigned int i = 0; i < 5; i++)
+		list[max / 2 + i].start = shared->addr[i];
+	fd = cap_open();
+	tap_is(capture(fd, pid, max + 1, list, 0), -EINVAL, "more than there may be");
+	close(fd);
+	/* standard streams and others of the test's are the last ones, and stay */
+	fd = cap_open();
+	tap_is(capture(fd, pid, max - 1000, list, 0), 0, "as many as there may be, nearly");
+	recs = recs_read(fd);
+	recs_for_each(rec, &recs) {
+		const struct ckpt_rec_fd *r = (void *)rec;
+
+		for (unsigned int i = 0; i < 5; i++)
+			open += rec->type == CKPT_REC_FD && (uint64_t)r->fd == shared->addr[i];
+	}
+	tap_is(open, 0, "none is recorded");
+	recs_free(&recs);
+	close(fd);
+	tap_ok(advances(&shared->n[0], 5000 * slow()), "it runs on");
+	reap(pid);
+	free(list);
+}
+
 /* ------------------------------------------------------------------ threads */
 
 /* Its stack lies in the range, as that of whoever runs there does. */

@@ -95,7 +95,7 @@ part(vmas); part(files); part(pages); part(special); part(cookies); part(stopped
 part(zombies); part(vfork); part(traced); part(refusals); part(waits); part(handlers);
 part(kill); part(close); part(pause); part(owner); part(rmmod); part(storm);
 part(limits); part(many); part(track); part(exclude); part(again);
-part(exclude_range); part(exclude_fd); part(exclude_thread); part(exclude_exe);
+part(exclude_range); part(exclude_fd); part(exclude_many); part(exclude_thread); part(exclude_exe);
 part(forking); part(continued); part(restarted); part(reaped); part(core); part(freezer);
 part(track_moved); part(limit_of_child); part(cpuset);
 part(rights); part(locks); part(continued_wait); part(small_stack);

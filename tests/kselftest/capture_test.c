@@ -31,7 +31,7 @@ static const struct {
 	PART(stopped), PART(zombies), PART(vfork), PART(traced), PART(refusals),
 	PART(waits), PART(handlers), PART(kill), PART(close), PART(pause), PART(owner),
 	PART(rmmod), PART(storm), PART(limits), PART(track), PART(exclude), PART(exclude_range),
-	PART(exclude_fd), PART(exclude_thread), PART(exclude_exe), PART(again), PART(many),
+	PART(exclude_fd), PART(exclude_many), PART(exclude_thread), PART(exclude_exe), PART(again), PART(many),
 	PART(forking), PART(continued), PART(continued_wait), PART(small_stack),
 	PART(restarted), PART(reaped), PART(core), PART(freezer),
 	PART(track_moved), PART(limit_of_child), PART(cpuset), PART(rights), PART(killed_early), PART(killed_timed), PART(orphaned),

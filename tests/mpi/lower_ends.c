@@ -130,14 +130,16 @@ static void case_environment(struct job *job)
 {
 	typedef char *(*getenv_fn)(const char *);
 	getenv_fn lower_getenv = (getenv_fn)lower_function(job->lower, S_getenv);
-	char name[32], *before, *after, *preload;
+	char name[32], *before, *after, *preload, *caches;
 	unsigned long upper;
 	int i;
 
 	upper = lower_enter();
 	before = lower_getenv("PATH");
+	caches = lower_getenv("UCX_MEM_EVENTS");
 	lower_leave(upper);
 	JOB_CHECK(before && !strcmp(before, getenv("PATH")), "the environment is not a copy");
+	JOB_CHECK(caches && !strcmp(caches, "no"), "a cache hears of no munmap(), and is there");
 	for (i = 0; i < 1000; i++) {
 		snprintf(name, sizeof(name), "STILLPOINT_%d", i);
 		setenv(name, "x", 1);
@@ -243,8 +245,10 @@ int main(int argc, char **argv)
 	unsigned int i;
 
 	JOB_CHECK(argc == 4, "usage: lower_ends CKPT-LOWER LIBRARY CASE");
-	if (!strcmp(argv[3], "environment"))
+	if (!strcmp(argv[3], "environment")) {
 		setenv("LD_PRELOAD", "/nowhere", 1);
+		setenv("UCX_MEM_EVENTS", "yes", 1);
+	}
 	job_load(&job, argv[1], argv[2]);
 	job_init(&job);
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)

@@ -18,34 +18,7 @@
 
 #include <cmocka.h>
 
-#include "mpi-glue/status_page.h"
-#include "shim/pages.h"
-
-#define COMMS	512
-#define SIZE	4	/* ranks of the job; 1 and 2 are here */
-
-struct heard {
-	struct shim_msg msg;
-	size_t len;
-	union {
-		struct shim_seq seqs[8];
-		struct shim_count counts[8];
-		struct shim_failure failure;
-		struct shim_wait wait;
-	};
-};
-
-struct world {
-	char dir[64];
-	unsigned int node_of[SIZE], here[2];
-	struct ranks ranks;
-	struct status_page *page[2];
-	struct pages *pages;
-	struct heard heard[16];
-	struct shim_wait stuck;		/* the last word about that */
-	unsigned int nr;
-	int answer;		/* of whoever is told */
-};
+#include "tests/unit/pages_fixture.h"
 
 static int hear(const struct shim_msg *msg, const void *data, size_t len, void *arg)
 {
@@ -62,69 +35,6 @@ static int hear(const struct shim_msg *msg, const void *data, size_t len, void *
 	if (len)
 		memcpy(h->seqs, data, len);
 	w->nr++;
-	return 0;
-}
-
-static struct status_page *make_page(struct world *w, int dir, unsigned int rank)
-{
-	size_t size = status_size(SIZE, COMMS);
-	struct status_page *page;
-	char name[16];
-	int fd;
-
-	snprintf(name, sizeof(name), "%u", rank);
-	fd = openat(dir, name, O_RDWR | O_CREAT, 0600);
-	assert_true(fd >= 0);
-	assert_int_equal(ftruncate(fd, (off_t)size), 0);
-	page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	assert_ptr_not_equal(page, MAP_FAILED);
-	close(fd);
-	page->magic = STATUS_MAGIC;
-	page->version = STATUS_VERSION;
-	page->nr_ranks = SIZE;
-	page->max_comms = COMMS;
-	page->order.run = 1;
-	page->answer.state = STATUS_RUNNING;
-	return page;
-}
-
-static int begin(void **state)
-{
-	struct world *w = calloc(1, sizeof(*w));
-	int dir;
-
-	strcpy(w->dir, "/tmp/pages.XXXXXX");
-	assert_non_null(mkdtemp(w->dir));
-	dir = open(w->dir, O_RDONLY | O_DIRECTORY);
-	for (unsigned int r = 0; r < SIZE; r++)
-		w->node_of[r] = r == 1 || r == 2;
-	w->here[0] = 1;
-	w->here[1] = 2;
-	w->ranks = (struct ranks) {
-		.size = SIZE, .nr_nodes = 2, .node = 1, .node_of = w->node_of,
-		.nr = 2, .rank = w->here,
-	};
-	for (unsigned int i = 0; i < 2; i++)
-		w->page[i] = make_page(w, dir, w->here[i]);
-	assert_int_equal(pages_open(&w->ranks, dir, &w->pages), 0);
-	close(dir);
-	*state = w;
-	return 0;
-}
-
-static int end(void **state)
-{
-	struct world *w = *state;
-	char path[96];
-
-	pages_close(w->pages);
-	for (unsigned int i = 0; i < 2; i++) {
-		munmap(w->page[i], status_size(SIZE, COMMS));
-		snprintf(path, sizeof(path), "%s/%u", w->dir, w->here[i]);
-		unlink(path);
-	}
-	rmdir(w->dir);
-	free(w);
 	return 0;
 }
 
@@ -622,7 +532,7 @@ static void what_is_not_a_page_is_refused(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, pages_begin, pages_end)
 	const struct CMUnitTest tests[] = {
 		TEST(reached_when_all_are),
 		TEST(targets_of_this_node_alone_are_settled_here),

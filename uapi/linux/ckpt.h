@@ -133,6 +133,7 @@ struct ckpt_info {
 /* --------------------------------------------------------------- capture */
 
 #define CKPT_TARGET_DESCENDANTS	(1U << 0)	/* the roots' descendants, not the roots */
+#define CKPT_EXCLUDE_MAX	(1U << 18)	/* of a node with a thousand MPI ranks */
 
 enum ckpt_exclude_kind {
 	CKPT_EXCLUDE_RANGE = 1,		/* memory [start, end) of pid: its mappings are not recorded */
@@ -144,8 +145,7 @@ enum ckpt_exclude_kind {
  * struct ckpt_exclude - one thing left out of a capture
  * @kind: enum ckpt_exclude_kind
  * @pid: process, in the caller's PID namespace; 0: every process of the tree
- * @start: address, descriptor or tid
- * @end: end address (exclusive) of a range, else 0
+ * @start: address, descriptor or tid; @end: end address (exclusive) of a range, else 0
  *
  * What is left out is not looked at; what cannot be left out is refused (EXCLUDE).
  */
@@ -160,9 +160,9 @@ struct ckpt_exclude {
  * struct ckpt_target - CKPT_IOC_TARGET: what to capture
  * @flags: CKPT_TARGET_*
  * @nr_roots: number of roots, 1 to 1024
- * @nr_exclude: number of exclusions, at most 4096
- * @roots: pointer to __s32 pids in the caller's PID namespace.  The target is
- *	the roots and all their descendants, found again at each freeze.
+ * @nr_exclude: number of exclusions, at most CKPT_EXCLUDE_MAX
+ * @roots: pointer to __s32 pids in the caller's PID namespace; with all their
+ *	descendants, found again at each freeze, the target
  * @exclude: pointer to struct ckpt_exclude
  *
  * Makes the context a capture.  Refuses kernel threads, init, the caller and

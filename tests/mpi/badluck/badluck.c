@@ -11,6 +11,7 @@
  *	aborts	as absent, and rank 1 calls MPI_Abort
  *	early	no rank has called MPI_Init
  *	late	all have called MPI_Finalize
+ *	clock	each rank looks at MPI_Wtime all the time
  *	apart	for two ranks with interruptible collectives: rank 1 computes while the other waits
  *		for it, in turn, in a barrier, a reduction in place, MPI_Alltoallv, MPI_Comm_dup, a
  *		reduction between groups, MPI_Finalize; each until DIRECTORY/go.N
@@ -35,12 +36,17 @@ static void mark(const char *name)
 		close(fd);
 }
 
-static void await(const char *name)
+static int is_missing(const char *name)
 {
 	char path[512];
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	while (access(path, F_OK))
+	return access(path, F_OK);
+}
+
+static void await(const char *name)
+{
+	while (is_missing(name))
 		usleep(10000);
 }
 
@@ -119,6 +125,22 @@ static void unsent(int rank)
 	}
 }
 
+/* From the first to the last look it never goes back, and is neither long ago nor far away. */
+static int clock_goes_on(int rank)
+{
+	double first = MPI_Wtime(), last = first, now;
+
+	if (!rank)
+		mark("there");
+	while (is_missing("go")) {
+		now = MPI_Wtime();
+		if (now < last || now > first + 3600)
+			return 0;
+		last = now;
+	}
+	return 1;
+}
+
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 2 ? argv[1] : "";
@@ -137,6 +159,8 @@ int main(int argc, char **argv)
 		unsent(rank);
 	else if (!strcmp(mode, "apart"))
 		one = apart(rank);
+	else if (!strcmp(mode, "clock"))
+		one = clock_goes_on(rank);
 	else if (strcmp(mode, "early") && strcmp(mode, "late"))
 		absent(rank, mode);
 	/* a checkpoint that waited for this is not met by the end */
