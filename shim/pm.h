@@ -51,6 +51,7 @@ struct pm_config {
 	void *arg;
 	long long job;
 	unsigned int flags;
+	char *const *env;	/* what the job was started with; lives as long as the server */
 	uid_t uid;
 	gid_t gid;
 };

@@ -375,6 +375,34 @@ static void add_env(json_t *env, const char *format, ...)
 	json_array_append_new(env, json_string(text));
 }
 
+#define OVERSUBSCRIBE	"OMPI_MCA_mpi_oversubscribe"
+
+static bool user_sets(const struct pmix_pm *pm, const char *name)
+{
+	char *const *variable;
+	size_t len = strlen(name);
+
+	for (variable = pm->config.env; *variable; variable++) {
+		if (!strncmp(*variable, name, len) && (*variable)[len] == '=')
+			return true;
+	}
+	return false;
+}
+
+/*
+ * More ranks than processors: who waits gives his up, as under mpirun.  What was said so on the
+ * node before does not hold for this one; what the user has set himself does.
+ */
+static void add_oversubscribe(const struct pmix_pm *pm, json_t *env)
+{
+	if (user_sets(pm, OVERSUBSCRIBE))
+		return;
+	if ((long)pm->config.ranks->nr > sysconf(_SC_NPROCESSORS_ONLN))
+		add_env(env, OVERSUBSCRIBE "=1");
+	else if (pm->config.flags & PM_LATE)
+		add_env(env, OVERSUBSCRIBE);
+}
+
 static void open_mpi_env(const struct pmix_pm *pm, unsigned int index, json_t *env)
 {
 	const struct ranks *ranks = pm->config.ranks;
@@ -387,9 +415,7 @@ static void open_mpi_env(const struct pmix_pm *pm, unsigned int index, json_t *e
 	add_env(env, "OMPI_MCA_ess_base_jobid=%s", pm->nspace);
 	add_env(env, "OMPI_MCA_ess_base_vpid=%u", ranks->rank[index]);
 	add_env(env, "OMPI_MCA_orte_ess_num_procs=%u", ranks->size);
-	/* More ranks than processors: who waits gives his up, as under mpirun. */
-	if ((long)ranks->nr > sysconf(_SC_NPROCESSORS_ONLN))
-		add_env(env, "OMPI_MCA_mpi_oversubscribe=1");
+	add_oversubscribe(pm, env);
 	/* What scripts around Open MPI programs look at. */
 	add_env(env, "OMPI_COMM_WORLD_RANK=%u", ranks->rank[index]);
 	add_env(env, "OMPI_COMM_WORLD_SIZE=%u", ranks->size);

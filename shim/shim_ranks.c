@@ -90,7 +90,7 @@ int shim_ranks_open(struct shim *shim)
 	struct pm_config config = {
 		.reactor = shim->reactor, .ranks = ranks, .events = &events, .arg = shim,
 		.job = shim->spec.job, .flags = shim->spec.restore ? PM_LATE : 0,
-		.uid = shim->spec.uid, .gid = shim->spec.gid,
+		.env = shim->spec.env, .uid = shim->spec.uid, .gid = shim->spec.gid,
 	};
 	unsigned int i;
 

@@ -147,6 +147,17 @@ late() {
 	(cd "$work" && one_job timeout -k 2 60 "$bin/pm_late" "$which" "$RANKS" "$work/$kind/collectives")
 }
 
+# oversubscribed RANKS EXPECTED [VARIABLE]: what ranks have that were told so on the node before; of the
+# user's own if a variable is given
+oversubscribed() {
+	local ranks=$1 expected=$2
+	# shellcheck disable=SC2016
+	OMPI_MCA_mpi_oversubscribe=1 PM_LATE_USERS=${3:-A=b} timeout -k 2 60 "$bin/pm_late" \
+		"$top/build/lib/libckpt-pmix.so" "$ranks" sh -c 'echo "${OMPI_MCA_mpi_oversubscribe-none}"' >"$work/out" || return
+	cat "$work/out"
+	[ "$(uniq "$work/out")" = "$expected" ]
+}
+
 nothing_left() {
 	local i
 	for i in {1..40}; do
@@ -165,6 +176,11 @@ for kind in $KINDS; do
 	ok "$kind: in the namespaces of the host" works "$kind" collectives --host-ns
 	ok "$kind: MPI_Abort" aborts "$kind"
 	ok "$kind: ranks that inherit nothing" late "$kind"
+	if [ "$kind" = ompi ]; then
+		ok "$kind: a processor for each rank after a restart" oversubscribed 1 none
+		ok "$kind: more ranks than processors after a restart" oversubscribed $(($(nproc) + 1)) 1
+		ok "$kind: what the user has set stays" oversubscribed 1 1 OMPI_MCA_mpi_oversubscribe=1
+	fi
 	own "$kind" launch_ends
 	p=$work/$kind/launch_ends
 	ok "$kind: a rank's status is the job's" ends "$kind" 7 'rank 1 ended with exit status 7' \

@@ -5,8 +5,9 @@
  *	pm_late mpich N PROGRAM [ARGUMENT...]
  *	pm_late LIBRARY N PROGRAM [ARGUMENT...]		libckpt-pmix.so, for Open MPI
  *
- * The ranks get by their environment what restored ones will be told.  Exit
- * status: 0 if all ranks ended with 0 and nobody complained.
+ * The ranks get by their environment what restored ones will be told.  In PM_LATE_USERS is
+ * a variable that stands for all that the job was started with.  Exit status: 0 if all ranks
+ * ended with 0 and nobody complained.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -92,9 +93,10 @@ static const struct pm_ops *find(const char *name)
 
 static int run(struct serve *serve, char **argv)
 {
+	char *users[] = { getenv("PM_LATE_USERS"), NULL };
 	struct pm_config config = {
 		.reactor = serve->reactor, .ranks = &serve->ranks, .events = &events,
-		.arg = serve, .job = 1, .flags = PM_LATE, .uid = getuid(), .gid = getgid(),
+		.arg = serve, .job = 1, .flags = PM_LATE, .env = users, .uid = getuid(), .gid = getgid(),
 	};
 	unsigned int i;
 
