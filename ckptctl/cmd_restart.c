@@ -10,9 +10,10 @@
 
 #include <stdio.h>
 
+#include "shim/ranks.h"
 #include "supervisor/outcome.h"
 
-enum { OPT_ACCEPT_CHANGED = 256, OPT_NODE_LOST, OPT_FILES, OPT_NODES, OPT_MAP };
+enum { OPT_ACCEPT_CHANGED = 256, OPT_NODE_LOST, OPT_FILES, OPT_NODES, OPT_MAP, OPT_ENV };
 
 static const struct option longs[] = {
 	{ "generation", required_argument, NULL, 'g' },
@@ -23,6 +24,7 @@ static const struct option longs[] = {
 	{ "files", required_argument, NULL, OPT_FILES },
 	{ "nodes", required_argument, NULL, OPT_NODES },
 	{ "map", required_argument, NULL, OPT_MAP },
+	{ "env", required_argument, NULL, OPT_ENV },
 	{ NULL }
 };
 
@@ -65,6 +67,19 @@ static void print(struct cli *cli, json_t *result)
 	       cli_bytes((uint64_t)cli_int(result, "bytes_read"), bytes));
 }
 
+static int take_env(struct cli *cli, json_t *args)
+{
+	json_t *env = json_object_get(args, "env");
+	char why[256];
+
+	if (!env) {
+		env = json_array();
+		json_object_set_new(args, "env", env);
+	}
+	json_array_append_new(env, json_string(optarg));
+	return ranks_env_check(env, why, sizeof(why)) ? cli_usage(cli, "--env: %s", why) : 0;
+}
+
 static int take_option(struct cli *cli, json_t *args, int c)
 {
 	long long number, n;
@@ -93,6 +108,8 @@ static int take_option(struct cli *cli, json_t *args, int c)
 		return cli_job_nodes(cli, "--nodes", optarg, args);
 	case OPT_MAP:
 		return cli_job_map(cli, optarg, args, &n);
+	case OPT_ENV:
+		return take_env(cli, args);
 	default:
 		return cli_usage(cli, "wrong option");
 	}
@@ -152,5 +169,7 @@ const struct cli_verb cmd_restart = {
 	"      --nodes NODES     n1,n2: where its ranks are to run, the first is this one; default: as before\n"
 	"      --map MAP         0-1:n1,2-3:n2: which ranks on which node; default: as before on as many\n"
 	"                        nodes, else in even blocks\n"
+	"      --env NAME=VALUE  of the MPI library that its ranks get anew, as of this node's interfaces;\n"
+	"                        NAME: without it. As often as needed\n"
 	"      --files HOW       track (default), carry, or ignore files it wrote\n",
 };

@@ -159,12 +159,12 @@ int ranks_parse(const json_t *json, struct ranks *ret_ranks, char *why, size_t s
 	json_error_t error;
 
 	if (json_unpack_ex((json_t *)json, &error, 0,
-			   "{s:o, s?i, s?s, s?s, s?s, s?s, s?b, s?b, s?b, s?o, s?[ii], s?o !}", "map", &map,
+			   "{s:o, s?i, s?s, s?s, s?s, s?s, s?b, s?b, s?b, s?o, s?[ii], s?o, s?o !}", "map", &map,
 			   "node", &node, "mpi", &mpi, "glue", &ranks.glue,
 			   "lower", &ranks.lower, "pmix", &ranks.pmix, "keep_going", &keep_going,
 			   "label", &label, "interruptible", &interruptible,
 			   "pids", &pids, "failed", &ranks.failed, &ranks.failed_status,
-			   "nodes", &ranks.nodes)) {
+			   "nodes", &ranks.nodes, "env", &ranks.env)) {
 		snprintf(why, size, "bad ranks: %s", error.text);
 		return -EINVAL;
 	}
@@ -180,6 +180,10 @@ int ranks_parse(const json_t *json, struct ranks *ret_ranks, char *why, size_t s
 		err = take_pids(&ranks, pids);
 		if (ranks.failed < -1 || ranks.failed >= (int)ranks.nr)
 			err = -EINVAL;
+	}
+	if (!err && ranks.env) {
+		what = "environment";
+		err = ranks_env_check(ranks.env, why, size);
 	}
 	if (!err && !ranks_mpi_parse(mpi, &ranks.mpi)) {
 		what = "MPI implementation";
@@ -222,6 +226,72 @@ json_t *ranks_map_even(unsigned int size, unsigned int nr_nodes)
 }
 
 /* ----------------------------------------------------------- environment */
+
+/* How long the name is that the string begins with; 0: it is none. */
+static size_t name_length(const char *string)
+{
+	size_t len = strspn(string, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789");
+
+	if ((*string >= '0' && *string <= '9') || (string[len] && string[len] != '='))
+		return 0;
+	return len;
+}
+
+/* Where the array has a string with this one's name; its size: nowhere. */
+static size_t find_name(const json_t *env, const char *string)
+{
+	size_t len = name_length(string), i;
+
+	for (i = 0; i < json_array_size(env); i++) {
+		const char *other = json_string_value(json_array_get(env, i));
+
+		if (!strncmp(other, string, len) && (!other[len] || other[len] == '='))
+			break;
+	}
+	return i;
+}
+
+int ranks_env_check(const json_t *env, char *why, size_t size)
+{
+	size_t i, bytes = 0;
+
+	if (!json_is_array(env)) {
+		snprintf(why, size, "that is no list of variables");
+		return -EINVAL;
+	}
+	for (i = 0; i < json_array_size(env); i++) {
+		const char *string = json_string_value(json_array_get(env, i));
+		size_t len = string ? name_length(string) : 0;
+
+		if (!len)
+			snprintf(why, size, "a variable is NAME=VALUE, or NAME alone, of letters, digits and _, and begins with no digit");
+		else if (!strncmp(string, "CKPT_", 5))
+			snprintf(why, size, "%.*s is Stillpoint's own", len > 64 ? 64 : (int)len, string);
+		else if (find_name(env, string) != i)
+			snprintf(why, size, "%.*s is there twice", len > 64 ? 64 : (int)len, string);
+		else if ((bytes += strlen(string) + 1) > RANKS_ENV_MAX)
+			snprintf(why, size, "variables may have %d bytes in all, each with one more than its length",
+				 RANKS_ENV_MAX);
+		else
+			continue;
+		return -EINVAL;
+	}
+	return 0;
+}
+
+void ranks_env_put(json_t *to, const json_t *env)
+{
+	json_t *string;
+	size_t i, at;
+
+	json_array_foreach(env, i, string) {
+		at = find_name(to, json_string_value(string));
+		if (at < json_array_size(to))
+			json_array_set(to, at, string);
+		else
+			json_array_append(to, string);
+	}
+}
 
 static int set_number(const char *name, unsigned int number)
 {

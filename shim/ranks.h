@@ -17,7 +17,9 @@
  *	    "keep_going": false,		a rank's failure ends that rank alone
  *	    "pids": [2, 3, ...]		of a restore: in the job's PID namespace, by
  *					index; 0: had ended
- *	    "failed": [2, 1280]		of a restore: the first that had failed and its status
+ *	    "failed": [2, 1280],	of a restore: the first that had failed and its status
+ *	    "env": ["NAME=VALUE", "NAME"]	of a restore: for the new MPI library, which else has what
+ *					the job was started with; NAME: it has none
  *	}
  *
  * A node's ranks are numbered twice: by rank, and by index among those of this
@@ -40,6 +42,7 @@
 
 #define RANKS_MAX	65536	/* of a job */
 #define RANKS_NODE_MAX	1024	/* of them on one node */
+#define RANKS_ENV_MAX	2048	/* bytes of "env", each with its 0; what is said beside it needs the rest of a page */
 
 enum ranks_mpi { RANKS_NONE, RANKS_MPICH, RANKS_OMPI };
 
@@ -61,6 +64,7 @@ struct ranks {
 	pid_t *pids;		/* NULL: not a restore */
 	int failed;		/* of a restore: index of the first that had failed; -1: none */
 	int failed_status;	/* as of waitpid(2) */
+	const json_t *env;	/* NULL: none */
 };
 
 /* Zero-initialise; -EINVAL with a text in @why. Strings are @json's. */
@@ -78,6 +82,11 @@ json_t *ranks_map_even(unsigned int size, unsigned int nr_nodes);
 
 /* In the job's image directory: @i 0 output, 1 errors; of the home, node 0, without a number. */
 const char *ranks_log_name(unsigned int node, int i, char *buf, size_t size);
+
+/* Each name once, and none of ours; -EINVAL with a text in @why. */
+int ranks_env_check(const json_t *env, char *why, size_t size);
+/* Into @to, the same kind of strings, in place of those with the same name. */
+void ranks_env_put(json_t *to, const json_t *env);
 
 /* setenv() what every rank gets: its number, the glue. In the rank, before exec. */
 int ranks_setenv(const struct ranks *ranks, unsigned int index);

@@ -122,6 +122,8 @@ json_t *shim_ranks_go(struct shim *shim, int *ret_err)
 		if (shim->spec.ranks.lower)
 			json_array_append_new(env, json_sprintf("CKPT_LOWER=%s",
 								shim->spec.ranks.lower));
+		/* Who restarts it knows this node. */
+		ranks_env_put(env, shim->spec.ranks.env);
 		json_array_append_new(envs, env);
 	}
 	if (shim->spec.restore)

@@ -27,6 +27,7 @@ struct job_restore {
 	void *arg;
 	json_t *args;		/* of op_restore(), without a directory */
 	json_t *images;		/* the same, for each image, with */
+	json_t *env;		/* for the ranks' MPI library; NULL: none */
 	bool any_rights, dry_run;
 	unsigned int node;	/* of the job's, this one; 0: home, or the only one */
 	int attach;
@@ -43,6 +44,7 @@ static void finish(struct job_restore *r, json_t *outcome)
 		close(r->attach);
 	json_decref(r->args);
 	json_decref(r->images);
+	json_decref(r->env);
 	free(r);
 	ops->ended(outcome, arg);
 }
@@ -74,6 +76,7 @@ static json_t *make_spec(const struct job_restore *r, const json_t *note)
 	/* json_object_set() of nothing is none: a job without ranks, an older image. */
 	json_object_set(json_object_get(spec, "ranks"), "pids", json_object_get(note, "pids"));
 	json_object_set(json_object_get(spec, "ranks"), "failed", json_object_get(note, "failed"));
+	json_object_set(json_object_get(spec, "ranks"), "env", r->env);
 	json_object_set_new(spec, "any_rights", json_boolean(r->any_rights));
 	json_object_set_new(spec, "log_len",
 			    json_pack("[O, O]", json_object_get(note, "out"),
@@ -201,8 +204,10 @@ static struct job_restore *parse(struct job *job, const json_t *how)
 			    "pidns", job->host_ns ? "auto" : "caller");
 	if (files)
 		json_object_set_new(r->args, "files", json_string(files));
+	r->env = json_incref(json_object_get(how, "env"));
 	if (r->args)
 		return r;
+	json_decref(r->env);
 	free(r);
 	return NULL;
 }
@@ -225,8 +230,10 @@ int job_restore_start(struct job *job, const json_t *how, int attach,
 		return 0;
 	if (attach >= 0)
 		close(attach);
-	if (r)
+	if (r) {
 		json_decref(r->args);
+		json_decref(r->env);
+	}
 	free(r);
 	return err;
 }

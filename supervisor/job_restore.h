@@ -7,7 +7,8 @@
  * How it is to be is JSON, because it travels between nodes:
  *
  *	{"generation": N, "accept_changed": bool, "any_rights": bool, "files": "track" |
- *	 "carry" | "ignore" (optional), "dry_run": bool}
+ *	 "carry" | "ignore" (optional), "dry_run": bool,
+ *	 "env": as of shim/ranks.h (optional)}
  */
 #ifndef STILLPOINT_JOB_RESTORE_H
 #define STILLPOINT_JOB_RESTORE_H

@@ -61,6 +61,20 @@ json_t *rank_record_check_auto(const json_t *record)
 			CKPT_R_MPI);
 }
 
+json_t *rank_record_check_env(const json_t *record, const json_t *env)
+{
+	enum ranks_mpi mpi;
+	char why[256];
+
+	if (!env)
+		return NULL;
+	if (ranks_env_check(env, why, sizeof(why)))
+		return outcome_usage("restart: env: %s", why);
+	if (has_glue(record, &mpi))
+		return NULL;
+	return outcome_usage("the environment of a restart is for the MPI library, and this job has none of which a restart makes a new one; that of its program is in the image");
+}
+
 /*
  * The last name of the library that @path leads to; NULL: it cannot be known. The path may be a
  * user's choice: what else has which name is not told.

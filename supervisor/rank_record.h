@@ -48,6 +48,11 @@ json_t *rank_record_spec(const json_t *record, unsigned int node,
 bool rank_record_is_apart(const json_t *record);
 /* NULL, or why ckptd need not try to take checkpoints by itself; @record may be NULL: a job without ranks. */
 json_t *rank_record_check_auto(const json_t *record);
+/*
+ * NULL, or why a restart can give the MPI library no such @env (shim/ranks.h; NULL: none). @record may be
+ * NULL, too.
+ */
+json_t *rank_record_check_env(const json_t *record, const json_t *env);
 /* How many ranks; 0 for a job without. */
 unsigned int rank_record_size(const json_t *record);
 

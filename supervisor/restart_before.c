@@ -197,9 +197,11 @@ static json_t *check_wanted(const struct request *request, const struct job *job
 {
 	const struct daemon *daemon = request->daemon;
 	json_int_t generation = json_integer_value(json_object_get(request->args, "generation"));
-	json_t *outcome = NULL, *ranks;
+	json_t *outcome, *ranks;
 
-	if (!fetching_is_on(daemon))
+	outcome = rank_record_check_env(json_object_get(job->record, "ranks"),
+					json_object_get(request->args, "env"));
+	if (!outcome && !fetching_is_on(daemon))
 		outcome = restart_choose(&daemon->catalog, job, &generation);
 	if (outcome || !generation || !catalog_has(&daemon->catalog, job->id, generation))
 		return outcome;

@@ -26,6 +26,7 @@
 #include "supervisor/jobs.h"
 #include "supervisor/outcome.h"
 #include "supervisor/parts.h"
+#include "supervisor/rank_record.h"
 #include "supervisor/ranks_up.h"
 #include "supervisor/restart_before.h"
 
@@ -416,23 +417,24 @@ static json_t *prepare(struct restart *r, json_t *ranks)
 static struct restart *parse(struct request *request, struct job *job, json_t **ret_outcome)
 {
 	int accept = 0, dry_run = 0, node_lost = 0, attach = 0;
-	json_t *nodes = NULL, *map = NULL, *ranks;
+	json_t *nodes = NULL, *map = NULL, *env = NULL, *ranks;
 	json_int_t id, generation = 0;
 	const char *files = NULL;
 	struct restart *r;
 	json_error_t why;
 
 	if (json_unpack_ex(request->args, &why, 0,
-			   "{s:I, s?I, s?b, s?b, s?b, s?b, s?s, s?o, s?o !}", "job", &id,
+			   "{s:I, s?I, s?b, s?b, s?b, s?b, s?s, s?o, s?o, s?o !}", "job", &id,
 			   "generation", &generation, "accept_changed", &accept,
 			   "dry_run", &dry_run, "node_lost", &node_lost,
 			   "attach", &attach, "files", &files, "nodes", &nodes,
-			   "map", &map)) {
+			   "map", &map, "env", &env)) {
 		*ret_outcome = outcome_usage("restart: bad arguments: %s",
 					     why.text);
 		return NULL;
 	}
-	*ret_outcome = restart_choose(&request->daemon->catalog, job, &generation);
+	*ret_outcome = rank_record_check_env(json_object_get(job->record, "ranks"), env) ?:
+		       restart_choose(&request->daemon->catalog, job, &generation);
 	if (*ret_outcome)
 		return NULL;
 	ranks = restart_place(request->daemon, job, generation, nodes, map, ret_outcome);
@@ -450,6 +452,7 @@ static struct restart *parse(struct request *request, struct job *job, json_t **
 			   "dry_run", dry_run);
 	if (files)
 		json_object_set_new(r->how, "files", json_string(files));
+	json_object_set(r->how, "env", env);
 	*ret_outcome = prepare(r, ranks);
 	if (!*ret_outcome)
 		return r;

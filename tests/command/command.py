@@ -674,6 +674,9 @@ def wrong_usage(node):
             usage(node, 'needs --standalone', option, '/nonexistent', *args)
     usage(node, 'which?', 'checkpoint', '--incremental', '--full', job)
     usage(node, 'which?', 'checkpoint', '--full', '--incremental', job)
+    for env, text in (('A-B=1', 'NAME=VALUE'), ('CKPT_LOWER=x', "Stillpoint's own"), ('A=' + 2046 * 'x', '2048 bytes')):
+        usage(node, text, 'restart', '--env', env, job)
+    usage(node, 'there twice', 'restart', '--env', 'A=1', '--env', 'A', job)
     usage(node, 'map', 'restart', '--map', '0:n1', '--nodes', 'n1', job)
     usage(node, 'map', 'restart', '--nodes', 'n1', '--map', '0:n1', job)
 

@@ -286,6 +286,39 @@ static void test_interruptible(void **state)
 	json_decref(outcome);
 }
 
+/* A restart makes no new library of a job that has none of ours. */
+static void test_restart_environment(void **state)
+{
+	struct node *n = *state;
+	static const char *const without[] = {
+		"{\"n\": 2, \"mpi\": \"mpich\", \"direct\": true}", "{\"n\": 2}",
+	};
+	json_t *env = json_pack("[s]", "UCX_NET_DEVICES=eth1"), *wrong = json_pack("[s]", "1=1");
+	json_t *outcome, *record;
+	size_t i;
+
+	record = json_pack("{s:[s], s:s}", "map", "0-1", "mpi", "mpich");
+	assert_null(rank_record_check_env(record, env));
+	assert_null(rank_record_check_env(NULL, NULL));
+	outcome = rank_record_check_env(record, wrong);
+	assert_int_equal(outcome_errno(outcome), -EINVAL);
+	json_decref(outcome);
+	json_decref(record);
+	for (i = 0; i < sizeof(without) / sizeof(without[0]); i++) {
+		record = asked(n, without[i], &outcome);
+		assert_non_null(record);
+		outcome = rank_record_check_env(record, env);
+		assert_int_equal(outcome_errno(outcome), -EINVAL);
+		json_decref(outcome);
+		json_decref(record);
+	}
+	outcome = rank_record_check_env(NULL, env);
+	assert_int_equal(outcome_errno(outcome), -EINVAL);
+	json_decref(outcome);
+	json_decref(env);
+	json_decref(wrong);
+}
+
 /* Where images are is the nodes' affair, and theirs alone: a record is never of both kinds. */
 static void test_apart(void **state)
 {
@@ -333,6 +366,7 @@ int main(void)
 		test(test_installed),
 		test(test_chosen_library),
 		test(test_interruptible),
+		test(test_restart_environment),
 		test(test_apart),
 	};
 

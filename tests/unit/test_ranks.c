@@ -68,6 +68,7 @@ static void test_bad_maps(void **state)
 		"{\"map\": [\"0\"], \"mpi\": \"lam\"}", "{\"map\": [\"0\"], \"other\": 1}",
 		"{\"map\": [\"0\"], \"failed\": [1, 256]}", "{\"map\": [\"0\"], \"failed\": [-2, 256]}",
 		"{\"map\": [\"0\"], \"failed\": [0]}",
+		"{\"map\": [\"0\"], \"env\": [1]}",
 		"{\"map\": [\"0-1\"], \"pids\": [1]}", "{\"map\": [\"0\"], \"pids\": [0]}",
 	};
 	struct ranks ranks;
@@ -124,6 +125,60 @@ static void test_collectives(void **state)
 	assert_string_equal(getenv("CKPT_COLLECTIVES"), "interruptible");
 	unsetenv("CKPT_COLLECTIVES");
 	ranks_done(&ranks);
+}
+
+static int check(const char *a, const char *b, const char *text)
+{
+	json_t *env = json_pack("[s, s]", a, b);
+	char why[256] = "";
+	int err = ranks_env_check(env, why, sizeof(why));
+
+	if (err && !strstr(why, text))
+		fail_msg("%s", why);
+	json_decref(env);
+	return err;
+}
+
+/* What a restart gives the new MPI library: variables, and no more than a page has room for. */
+static void test_restart_environment(void **state)
+{
+	static const char *const bad[] = { "", "=", "=x", "1A=x", "A-B=x", "A B", "\303\244=1" };
+	char *longest = malloc(RANKS_ENV_MAX);
+	json_t *number = json_pack("[s, i]", "A=1", 1), *none = json_string("A=1");
+	char why[256];
+	size_t i;
+
+	assert_int_equal(check("UCX_NET_DEVICES=eth1,eth2", "_a9", ""), 0);
+	assert_int_equal(check("A=", "AB==", ""), 0);
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(check("A=1", bad[i], "NAME=VALUE"), -EINVAL);
+	assert_int_equal(check("A=1", "A", "A is there twice"), -EINVAL);
+	assert_int_equal(check("A=1", "CKPT_LOWER=/x", "CKPT_LOWER is Stillpoint's own"), -EINVAL);
+	/* with the other's four and its own 0 it is just as long as it may be */
+	memset(longest, 'x', RANKS_ENV_MAX);
+	longest[RANKS_ENV_MAX - 5] = '\0';
+	assert_int_equal(check("A=1", longest, ""), 0);
+	assert_int_equal(check("AB=1", longest, "2048 bytes"), -EINVAL);
+	assert_int_equal(ranks_env_check(number, why, sizeof(why)), -EINVAL);
+	assert_int_equal(ranks_env_check(none, why, sizeof(why)), -EINVAL);
+	json_decref(number);
+	json_decref(none);
+	free(longest);
+}
+
+static void test_restart_environment_first(void **state)
+{
+	json_t *to = json_pack("[s, s, s]", "PMI_PORT=a:1", "A=1", "B"), *expected;
+	json_t *env = json_pack("[s, s, s, s]", "B=2", "A", "AB=3", "PMI_POR=x");
+
+	ranks_env_put(to, NULL);
+	assert_int_equal(json_array_size(to), 3);
+	ranks_env_put(to, env);
+	expected = json_pack("[s, s, s, s, s]", "PMI_PORT=a:1", "A", "B=2", "AB=3", "PMI_POR=x");
+	assert_true(json_equal(to, expected));
+	json_decref(to);
+	json_decref(env);
+	json_decref(expected);
 }
 
 static void test_fence(void **state)
@@ -236,6 +291,8 @@ int main(void)
 		cmocka_unit_test(test_even),
 		cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_collectives),
+		cmocka_unit_test(test_restart_environment),
+		cmocka_unit_test(test_restart_environment_first),
 		cmocka_unit_test(test_fence),
 		cmocka_unit_test(test_detect),
 	};

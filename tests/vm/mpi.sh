@@ -82,7 +82,22 @@ by_itself() {
 }
 try "$kind: a checkpoint that ckptd takes by itself" by_itself
 try "$kind: checkpoint that ends it" ctl checkpoint 1 --kill
-try "$kind: restart" ctl restart 1
+# What is said of this node reaches the library: one that cannot start so has the restart refused, and nothing is lost.
+case $kind in
+mpich)
+	wrong=(--env UCX_TLS=nosuch)
+	right=(--env UCX_TLS=tcp,self --env UCX_NET_DEVICES=lo) ;;
+*)
+	wrong=(--env OMPI_MCA_pml=ob1 --env OMPI_MCA_btl=self,tcp --env OMPI_MCA_btl_tcp_if_include=nosuch0)
+	right=("${wrong[@]::5}" OMPI_MCA_btl_tcp_if_include=lo) ;;
+esac
+refused() {
+	local rc=0
+	ctl restart 1 "${wrong[@]}" || rc=$?
+	[ $rc = 1 ]
+}
+try "$kind: no restart with an interface that this node has not" refused
+try "$kind: restart, with one that it has" ctl restart 1 "${right[@]}"
 at=$(lines)
 try "$kind: it computes again" reaches $((at + 10))
 try "$kind: a checkpoint of what was restarted" ctl checkpoint 1 --kill
