@@ -17,14 +17,16 @@
 #include "ckptctl/cli_path.h"
 #include "ckptctl/cli_run.h"
 #include "ckptctl/mpi_detect.h"
+#include "ckptctl/slurm.h"
 #include "libckptctl/version.h"
 
-enum option_value { OPT_MPI = 'M', OPT_HOSTS = 'h' + 256, OPT_MAP, OPT_KEEP = 'k', OPT_DIRECT = 'D', OPT_DRY = 'r', OPT_COLLECTIVES = 'c' };
+enum option_value { OPT_MPI = 'M', OPT_HOSTS = 'h' + 256, OPT_MAP, OPT_NO_SLURM, OPT_KEEP = 'k', OPT_DIRECT = 'D', OPT_DRY = 'r', OPT_COLLECTIVES = 'c' };
 
 static const struct option longs[] = {
 	{ "ranks", required_argument, NULL, 'n' },
 	{ "hosts", required_argument, NULL, OPT_HOSTS },
 	{ "map", required_argument, NULL, OPT_MAP },
+	{ "no-slurm", no_argument, NULL, OPT_NO_SLURM },
 	{ "mpi", required_argument, NULL, OPT_MPI },
 	{ "label", no_argument, NULL, 'l' },
 	{ "keep-going", no_argument, NULL, OPT_KEEP },
@@ -47,6 +49,7 @@ struct options {
 	struct cli_run flags;
 	json_t *args;
 	json_t *ranks;
+	bool no_slurm;
 };
 
 static int take_ranks(struct cli *cli, json_t *ranks)
@@ -102,6 +105,9 @@ static int take_option(struct cli *cli, struct options *o, int c)
 		return cli_job_nodes(cli, "--hosts", optarg, o->ranks);
 	case OPT_MAP:
 		return take_map(cli, o->ranks);
+	case OPT_NO_SLURM:
+		o->no_slurm = true;
+		return 0;
 	case OPT_MPI:
 		return take_mpi(cli, o->ranks);
 	case 'l':
@@ -137,6 +143,15 @@ static int take_option(struct cli *cli, struct options *o, int c)
 	default:
 		return cli_usage(cli, "wrong option");
 	}
+}
+
+/* In a Slurm allocation its nodes, if nobody said which. */
+static int place(struct cli *cli, struct options *o)
+{
+	if (o->no_slurm || json_object_get(o->ranks, "nodes") || !slurm_is_here())
+		return 0;
+	o->flags.failed = "the nodes are those of the Slurm allocation, by whose names ckptd must know them (see ckptctl nodes), the first of them is this one; say which with --hosts, or --no-slurm for this one alone";
+	return slurm_place(cli, o->ranks);
 }
 
 /* Which library, if nobody said. */
@@ -180,14 +195,18 @@ static int check_direct(struct cli *cli, const struct options *o)
 
 static void plan(struct cli *cli, json_t *args)
 {
-	const json_t *ranks = json_object_get(args, "ranks");
+	const json_t *ranks = json_object_get(args, "ranks"), *node;
+	size_t i;
 
-	printf("%lld ranks of %s, MPI library: %s%s%s\n", (long long)cli_int(ranks, "n"),
+	printf("%lld ranks of %s, MPI library: %s%s%s", (long long)cli_int(ranks, "n"),
 	       json_string_value(json_array_get(json_object_get(args, "argv"), 0)),
 	       cli_str(ranks, "mpi"),
 	       json_is_true(json_object_get(ranks, "direct")) ? ", direct" : "",
 	       json_is_true(json_object_get(ranks, "interruptible")) ?
 			", interruptible collectives" : "");
+	json_array_foreach(json_object_get(ranks, "nodes"), i, node)
+		printf("%s%s", i ? "," : ", on ", json_string_value(node));
+	puts("");
 }
 
 static int run(struct cli *cli, int argc, char **argv)
@@ -210,6 +229,8 @@ static int run(struct cli *cli, int argc, char **argv)
 	if (!status && optind >= argc)
 		status = cli_usage(cli, "which program?");
 	if (!status)
+		status = place(cli, &o);
+	if (!status)
 		status = complete(cli, &o, argv[optind]);
 	if (!status)
 		status = check_direct(cli, &o);
@@ -221,13 +242,15 @@ static const struct cli_verb program = {
 	.name = "ckptrun",
 	.alone = true,
 	.run = run,
-	.args = "-n RANKS [--hosts NODE,...] [OPTIONS] [--] PROGRAM [ARGUMENT...]",
+	.args = "[-n RANKS] [--hosts NODE,...] [OPTIONS] [--] PROGRAM [ARGUMENT...]",
 	.help = "start a job of several ranks, of an MPI program or of any",
 	.options =
-	"  -n, --ranks N       how many\n"
+	"  -n, --ranks N       how many; default: the tasks of the Slurm allocation, in one\n"
 	"      --hosts NODES   n1,n2: even blocks of ranks on these, by their names in the\n"
-	"                      hosts file; the first is this node. Default: all are here\n"
+	"                      hosts file; the first is this node. Default: the nodes of the\n"
+	"                      Slurm allocation; outside of one all are here\n"
 	"      --map MAP       0-1:n1,2-3:n2: which ranks on which node; -n follows from it\n"
+	"      --no-slurm      all are here, also in a Slurm allocation\n"
 	"      --mpi LIBRARY   mpich, ompi or none; default: the one that the program needs\n"
 	"  -l, --label         each line of output with its rank\n"
 	"      --keep-going    a rank that fails does not end the others\n"

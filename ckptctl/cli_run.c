@@ -97,6 +97,7 @@ int cli_run_finish(struct cli *cli, const struct cli_run *flags, json_t *args, c
 		   int status)
 {
 	json_t *outcome;
+	bool started;
 
 	if (!status)
 		status = complete(cli, args, flags, argv);
@@ -110,5 +111,9 @@ int cli_run_finish(struct cli *cli, const struct cli_run *flags, json_t *args, c
 	}
 	cli->hold = !flags->detach;
 	outcome = cli_call(cli, "run", args);
-	return flags->detach ? cli_finish(cli, outcome, print) : follow(cli, outcome);
+	started = outcome_is_ok(outcome);
+	status = flags->detach ? cli_finish(cli, outcome, print) : follow(cli, outcome);
+	if (!started && !cli->unanswered && flags->failed)
+		cli_say("%s", flags->failed);
+	return status;
 }

@@ -12,6 +12,7 @@ struct cli_run {
 	bool dry_run;
 	bool tty;
 	bool pipes;	/* never a terminal, whatever we are connected to */
+	const char *failed;	/* said of a job that could not be started; NULL: nothing more */
 	void (*plan)(struct cli *cli, json_t *args);	/* prints for dry_run; may be NULL */
 };
 

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * See slurm.h.
+ *
+ * What Slurm says is in the environment, and nothing else of it is asked. Its lists of nodes ("c[01-16],d2")
+ * are for its own scontrol to expand; the short form of numbers, "2(x3),1", is read here. Whether ckptd
+ * knows the nodes by these names is for ckptd to say.
+ */
+#include "ckptctl/slurm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "shim/ranks.h"
+
+#define INSTEAD	"; say which nodes with --hosts, or --no-slurm for this one"
+
+static const char *variable(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : NULL;
+}
+
+bool slurm_is_here(void)
+{
+	return variable("SLURM_JOB_NODELIST");
+}
+
+/* ----------------------------------------------------------------- nodes */
+
+/* Names, one a line; NULL: out of memory, or not UTF-8. */
+static json_t *read_names(int fd)
+{
+	FILE *f = fdopen(fd, "r");
+	json_t *names = json_array();
+	char *line = NULL;
+	size_t size = 0;
+	int err = f ? 0 : -errno;
+
+	while (!err && getline(&line, &size, f) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		err = json_array_append_new(names, json_string(line));
+	}
+	free(line);
+	if (f)
+		fclose(f);
+	else
+		close(fd);
+	if (!err)
+		return names;
+	json_decref(names);
+	return NULL;
+}
+
+/* What it complains of it says on our standard error. */
+static json_t *expand(struct cli *cli, const char *list)
+{
+	json_t *names = NULL;
+	int ends[2], status = -1;
+	pid_t pid = -1;
+
+	if (!pipe2(ends, O_CLOEXEC)) {
+		pid = fork();
+		if (!pid) {
+			dup2(ends[1], STDOUT_FILENO);
+			execlp("scontrol", "scontrol", "show", "hostnames", list, NULL);
+			_exit(errno == ENOENT ? 127 : 126);
+		}
+		close(ends[1]);
+		names = read_names(ends[0]);
+	}
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (!status && json_array_size(names))
+		return names;
+	json_decref(names);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+		cli_wrong(cli, -ENOENT, "this is a Slurm allocation, and scontrol, which says which nodes %s are, is not in PATH" INSTEAD,
+			  list);
+	else
+		cli_wrong(cli, -EIO, "scontrol show hostnames %s does not say which nodes these are" INSTEAD,
+			  list);
+	return NULL;
+}
+
+/* ------------------------------------------------------------------ ranks */
+
+/* "2(x3),1": ranks of each of @nr nodes, as a map; NULL: that is not what it is, or not for @n ranks. */
+static json_t *map_of_tasks(const char *tasks, size_t nr, long long n)
+{
+	json_t *map = json_array();
+	long long first = 0;
+	bool good = true;
+
+	while (good && *tasks) {
+		long count, times = 1;
+		int len = 0;
+
+		good = sscanf(tasks, "%ld%n(x%ld)%n", &count, &len, &times, &len) >= 1 &&
+		       count >= 1 && count <= RANKS_NODE_MAX && times >= 1;
+		for (; good && times--; first += count) {
+			good = json_array_size(map) < nr;
+			json_array_append_new(map, json_sprintf("%lld-%lld", first, first + count - 1));
+		}
+		tasks += len;
+		tasks += *tasks == ',';
+	}
+	if (good && json_array_size(map) == nr && first == n)
+		return map;
+	json_decref(map);
+	return NULL;
+}
+
+/* srun starts us once for each task, and each of us would start the whole job. */
+static bool is_many(void)
+{
+	const char *tasks = variable("SLURM_STEP_NUM_TASKS");
+
+	return tasks && strtol(tasks, NULL, 10) > 1;
+}
+
+int slurm_place(struct cli *cli, json_t *ranks)
+{
+	const char *tasks = variable("SLURM_NTASKS"), *each = variable("SLURM_TASKS_PER_NODE");
+	json_t *nodes, *map;
+	long long n;
+
+	if (is_many())
+		return cli_usage(cli, "srun starts ckptrun as several tasks, and each would start the whole job: start it once, from the batch script or with srun -n 1, or say --hosts or --no-slurm");
+	if (!json_object_get(ranks, "n") && tasks) {
+		if (!cli_number(cli, tasks, "SLURM_NTASKS", 1, RANKS_MAX, &n))
+			return CLI_USAGE;
+		json_object_set_new(ranks, "n", json_integer(n));
+	}
+	n = json_integer_value(json_object_get(ranks, "n"));
+	if (!n)
+		return cli_usage(cli, "how many ranks? The Slurm allocation does not say (SLURM_NTASKS): say -n");
+	nodes = expand(cli, variable("SLURM_JOB_NODELIST"));
+	if (!nodes)
+		return CLI_FAILED;
+	json_object_set_new(ranks, "nodes", nodes);
+	if ((size_t)n < json_array_size(nodes))
+		return cli_usage(cli, "%lld ranks are fewer than the %zu nodes of the Slurm allocation have to get, one each" INSTEAD,
+				 n, json_array_size(nodes));
+	map = each ? map_of_tasks(each, json_array_size(nodes), n) : NULL;
+	if (map)
+		json_object_set_new(ranks, "map", map);
+	return 0;
+}

@@ -1,0 +1,115 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# ckptrun in a Slurm allocation, as far as that is the environment and Slurm's own scontrol: three ckptds on
+# this machine stand for its nodes, and no slurmctld runs.
+#
+# As root: a job has namespaces of its own. Needs no module: nothing is checkpointed.
+
+. "$(dirname "$0")/lib.sh"
+if ! command -v scontrol >/dev/null; then
+	echo '1..0 # SKIP scontrol is not there (package slurm-client)'
+	exit 0
+fi
+. "$(dirname "$0")/nodes.sh"
+
+unset "${!SLURM_@}"
+# nodes that are one machine must not take each other's memory for their own
+export UCX_TLS=tcp,self OMPI_MCA_btl=self,tcp OMPI_MCA_pml=ob1
+node_options=(--set image_dir="$work/images")
+# scontrol wants one, though it asks nobody
+configure() {
+	printf 'ClusterName=test\nSlurmctldHost=localhost\n' >"$work/slurm.conf"
+}
+configure
+
+# allocated NODES TASKS TASKS-PER-NODE ARG...: ckptrun in an allocation, with what sbatch sets in a script
+allocated() {
+	local variables=(SLURM_CONF="$work/slurm.conf" SLURM_JOB_ID=7 SLURM_JOBID=7 SLURM_JOB_NODELIST="$1"
+		SLURM_NODELIST="$1" SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_NODEID=0)
+	[ -z "$2" ] || variables+=(SLURM_NTASKS="$2" SLURM_NPROCS="$2")
+	[ -z "${STEP:-}" ] || variables+=(SLURM_STEPID=0 SLURM_STEP_NUM_TASKS="$STEP")
+	[ -z "$3" ] || variables+=(SLURM_TASKS_PER_NODE="$3")
+	shift 3
+	env "${variables[@]}" timeout -k 2 60 "$top/build/bin/ckptrun" --socket "$work/n1/sock" "$@"
+}
+
+# placed MAP ARG...: which ranks each node has, by its part of the output
+placed() {
+	local map=$1 id
+	shift
+	# shellcheck disable=SC2016
+	id=$(allocated "$@" --detach --mpi none sh -c 'echo $STILLPOINT_RANK') || return
+	on 1 wait "$id" || return
+	got=$(cd "$work/images/$id" && for i in stdout stdout.1 stdout.2; do
+		[ -e $i ] && sort $i | paste -sd, ; done | paste -sd' ')
+	echo "placed: $got"
+	[ "$got" = "$map" ]
+}
+
+# ends STATUS TEXT ARG...: no job comes of it
+ends() {
+	says "$1" "$2" allocated "${@:3}" --mpi none true
+}
+
+without_scontrol() {
+	mkdir -p "$work/bin"
+	ln -sf "$(command -v timeout)" "$(command -v env)" "$(command -v cat)" "$(command -v grep)" "$work/bin"
+	PATH=$work/bin ends 1 'scontrol.*not in PATH.*--hosts' "$@"
+}
+
+bad_conf() {
+	local rc
+	: >"$work/slurm.conf"
+	ends 1 'scontrol show hostnames.*--no-slurm' "$@"
+	rc=$?
+	configure
+	return $rc
+}
+
+# Its own checks hold. MPICH's MPI_Finalize may hang (hosts.t), which is not looked at here.
+program() {
+	local id good _
+	build "$1" collectives || return
+	id=$(cd "$work" && allocated 'n[1-2]' 4 '2(x2)' --detach "$top/build/mpi/programs/$1/collectives") || return
+	for _ in {1..150}; do
+		good=$(grep '^4 ranks,.* 0 bad' "$work/images/$id/stdout") && break
+		sleep 0.1
+	done
+	on 1 kill "$id" KILL
+	cat "$work/images/$id"/std*
+	[ -n "$good" ]
+}
+
+head -c 32 /dev/urandom >"$work/key"
+chmod 600 "$work/key"
+mkdir "$work/images"
+make_keys 3 2>/dev/null
+for i in 1 2 3; do
+	start $i
+done
+meet 1 2 3
+
+ok 'as many ranks as tasks, where Slurm has these' placed '0 1,2 3' 'n[1-3]' 4 '1,2,1'
+ok 'its short form' placed '0,1 2,3 4' 'n[1-3]' 5 '2(x2),1'
+ok 'names in any order of the list' placed '0,1 2 3' 'n1,n3,n2' 4 '2,1(x2)'
+ok 'even blocks of another number of ranks' placed '0,1,2 3,4' 'n[1-2]' 4 '1,3' -n 5
+ok 'even blocks without a number for each node' placed '0,1 2,3' 'n[1-2]' 4 ''
+ok 'even blocks where the numbers cannot be read' placed '0,1 2,3' 'n[1-2]' 4 '1(x,3'
+ok 'one node' placed '0,1' n1 2 2
+ok '--hosts says otherwise' placed '0 1' 'n[1-3]' 4 '1,2,1' -n 2 --hosts n1,n2
+ok '--map, too' placed '0 1,2' 'n[1-3]' 4 '1,2,1' --map 0:n1,1-2:n3
+ok '--no-slurm: all are here' placed '0,1' 'n[1-3]' 4 '1,2,1' -n 2 --no-slurm
+ok '--dry-run says where' says 0 'on n1,n2,n3$' allocated 'n[1-3]' 4 '1,2,1' --dry-run --mpi none true
+ok 'nobody says how many' ends 2 'how many ranks.*SLURM_NTASKS' 'n[1-3]' '' ''
+ok 'fewer ranks than nodes' ends 2 '2 ranks are fewer than the 3 nodes.*--hosts' 'n[1-3]' 2 ''
+ok 'a node that ckptd does not know' ends 1 'no node n9' 'n[1,9]' 2 ''
+ok 'and what can be done' ends 1 'by whose names ckptd must know them.*--hosts' 'n[1,9]' 2 ''
+ok 'an allocation that begins with another node' ends 2 'this one is n1, not n2' 'n[2-3]' 2 ''
+STEP=2 ok 'several tasks of srun start nothing' ends 2 'each would start the whole job' 'n[1-3]' 3 1
+ok 'without scontrol' without_scontrol 'n[1-3]' 3 ''
+ok 'scontrol without its configuration' bad_conf 'n[1-3]' 3 ''
+for kind in mpich ompi; do
+	ok "$kind: a program" program $kind
+done
+finish
