@@ -20,6 +20,8 @@ declare -A compiler=([ompi]=mpicc.openmpi [mpich]=mpicc.mpich)
 rm -rf "$dir"
 cluster_make "$dir" 3 || exit 1
 "${compiler[$MPI]}" -O2 -o "$dir/shared/poisson" "$top/examples/poisson.c" -lm || exit 1
+"${compiler[$MPI]}" -O2 -o "$dir/shared/badluck" "$top/tests/mpi/badluck/badluck.c" || exit 1
+declare -A library=([ompi]=libmpi.so.40 [mpich]=libmpich.so.12)
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 case $MPI in
 ompi) mpiexec.openmpi --oversubscribe -n 4 "$dir/shared/poisson" 64 $iterations ;;
@@ -76,6 +78,30 @@ ok "a job of four ranks starts on n1 and n2" on 1 ckptrun -n 4 --hosts n1,n2 --d
 ok "it computes" gets_on
 ok "a checkpoint" again 1 ckptctl checkpoint 1
 first=$(last 1)
+
+# ---- where ranks are
+
+# By the library that a rank has now, written since.
+named() {
+	local want="$1 $2" have i
+	rm -f "$dir"/shared/work/name.*
+	for i in $(seq $((100 * VM_SLOW))); do
+		have=$(cat "$dir"/shared/work/name.0 "$dir"/shared/work/name.1 2>/dev/null | paste -sd' ')
+		[ "$have" != "$want" ] || return 0
+		sleep 0.2
+	done
+	echo "not $want: $have"
+	return 1
+}
+ok "another job, of two ranks, starts on n2 and n3" on 2 ckptrun -n 2 --hosts n2,n3 --detach \
+	$cluster_mnt/badluck name $cluster_mnt/work
+ok "their processors are n2 and n3" named n2 n3
+ok "a checkpoint ends it" again 2 ckptctl checkpoint 2 --kill
+ok "more nodes than ranks: refused" says 3 'of them on 3 nodes' ckptctl restart 2 --nodes n3,n1,n2
+ok "it is restarted on n3 and n1" again 3 ckptctl restart 2 --nodes n3,n1
+ok "their processors are n3 and n1" named n3 n1
+touch "$dir/shared/work/go"
+ok "it ends well" on 3 ckptctl wait 2
 
 # ---- who has to do with it dies
 
@@ -147,6 +173,10 @@ on 3 mv /etc/stillpoint/key.good /etc/stillpoint/key
 on 3 rmmod ckpt
 ok "n3 has no module" says 1 'node n3.*module' ckptctl restart 1 --nodes n1,n3
 on 3 insmod "$top/build/kmod/$KERNEL/ckpt.ko"
+real=$(realpath "/usr/lib/x86_64-linux-gnu/${library[$MPI]}")
+on 3 mount --bind /dev/null "$real"
+ok "n3 has no MPI library" says 1 'node n3' ckptctl restart 1 --nodes n1,n3
+on 3 umount "$real"
 for k in 1 3; do
 	out=$(on $k pgrep -x poisson)
 	is "nothing of it is left on n$k" "$out" ""

@@ -12,6 +12,7 @@
  *	early	no rank has called MPI_Init
  *	late	all have called MPI_Finalize
  *	clock	each rank looks at MPI_Wtime all the time
+ *	name	each rank writes the processor's name to DIRECTORY/name.RANK all the time
  *	apart	for two ranks with interruptible collectives: rank 1 computes while the other waits
  *		for it, in turn, in a barrier, a reduction in place, MPI_Alltoallv, MPI_Comm_dup, a
  *		reduction between groups, MPI_Finalize; each until DIRECTORY/go.N
@@ -141,6 +142,24 @@ static int clock_goes_on(int rank)
 	return 1;
 }
 
+static void name_there(int rank)
+{
+	char name[MPI_MAX_PROCESSOR_NAME], path[512];
+	int len;
+	FILE *f;
+
+	while (is_missing("go")) {
+		MPI_Get_processor_name(name, &len);
+		snprintf(path, sizeof(path), "%s/name.%d", dir, rank);
+		f = fopen(path, "w");
+		if (f) {
+			fprintf(f, "%s\n", name);
+			fclose(f);
+		}
+		usleep(100000);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 2 ? argv[1] : "";
@@ -161,6 +180,8 @@ int main(int argc, char **argv)
 		one = apart(rank);
 	else if (!strcmp(mode, "clock"))
 		one = clock_goes_on(rank);
+	else if (!strcmp(mode, "name"))
+		name_there(rank);
 	else if (strcmp(mode, "early") && strcmp(mode, "late"))
 		absent(rank, mode);
 	/* a checkpoint that waited for this is not met by the end */
