@@ -242,6 +242,9 @@ static json_t *session_run(struct channel_reporter *reporter, void *arg)
 	struct image_key *key = NULL;
 	int err;
 
+	/* Copies come in the background here, too; who reads may be a restart that waits. */
+	if (!s->t.read_only)
+		worker_step_back();
 	if (!strcmp(s->t.owner, config->node))
 		o.locate = locate;
 	err = image_key_load(config->key, &key, &error);
