@@ -99,11 +99,13 @@ int level_delete(struct level *l, const char *name, struct image_error *error)
 	return err ? err : l->ops->delete(l, name, error ? error : &unread);
 }
 
-int level_list(struct level *l, level_item_fn fn, void *arg, struct image_error *error)
+int level_list(struct level *l, const char *prefix, level_item_fn fn, void *arg,
+	       struct image_error *error)
 {
 	struct image_error unread;
+	int err = prefix && *prefix ? check_name(l, prefix, error) : 0;
 
-	return l->ops->list(l, fn, arg, error ? error : &unread);
+	return err ? err : l->ops->list(l, prefix ? prefix : "", fn, arg, error ? error : &unread);
 }
 
 int level_space(struct level *l, struct level_space *ret_space,

@@ -117,7 +117,7 @@ struct level_space {
 
 /*
  * What a level does; call level_put() and so on, which check what is the same for
- * all.  Names are valid, options and error are not NULL.
+ * all.  Names are valid, options, prefix and error are not NULL.
  */
 struct level_ops {
 	const char *kind;	/* "posix", … */
@@ -128,7 +128,7 @@ struct level_ops {
 	int (*verify)(struct level *l, const char *name, bool deep,
 		      const struct level_options *options, struct image_error *error);
 	int (*delete)(struct level *l, const char *name, struct image_error *error);
-	int (*list)(struct level *l, level_item_fn fn, void *arg,
+	int (*list)(struct level *l, const char *prefix, level_item_fn fn, void *arg,
 		    struct image_error *error);
 	int (*space)(struct level *l, struct level_space *ret_space,
 		     struct image_error *error);
@@ -168,12 +168,15 @@ int level_verify(struct level *l, const char *name, bool deep,
 int level_delete(struct level *l, const char *name, struct image_error *error);
 
 /*
- * level_list() - every name of the level in strcmp(3) order
+ * level_list() - the names of the level that begin with @prefix, in strcmp(3) order
+ * @prefix: the beginning of a name; NULL or "": of every name
  *
  * Names that hold no good image are reported with their error, not left out:
- * "newest" is then never decided by a name alone.
+ * "newest" is then never decided by a name alone.  Only what is reported is opened: a level
+ * of many jobs is not gone through for one.
  */
-int level_list(struct level *l, level_item_fn fn, void *arg, struct image_error *error);
+int level_list(struct level *l, const char *prefix, level_item_fn fn, void *arg,
+	       struct image_error *error);
 
 int level_space(struct level *l, struct level_space *ret_space,
 		struct image_error *error);

@@ -472,7 +472,8 @@ static int header_of(struct partner_level *p, struct level_item *item, struct im
 }
 
 /* @fn: NULL: it wants no more. */
-static int item_of(struct partner_level *p, level_item_fn fn, void *arg, int *ret_said, struct image_error *error)
+static int item_of(struct partner_level *p, const char *prefix, level_item_fn fn, void *arg, int *ret_said,
+		   struct image_error *error)
 {
 	struct partner_wire_image w;
 	struct level_item item = { .text = "" };
@@ -481,7 +482,7 @@ static int item_of(struct partner_level *p, level_item_fn fn, void *arg, int *re
 	memcpy(&w, p->link.in, sizeof(w));
 	if (!memchr(w.name, '\0', sizeof(w.name)) || !memchr(w.job, '\0', sizeof(w.job)) ||
 	    !memchr(w.text, '\0', sizeof(w.text)) || !level_name_valid(w.name) ||
-	    le32toh(w.err) > 4095)
+	    strncmp(w.name, prefix, strlen(prefix)) || le32toh(w.err) > 4095)
 		return protocol(p, error);
 	item.name = w.name;
 	item.err = -(int)le32toh(w.err);
@@ -500,24 +501,25 @@ static int item_of(struct partner_level *p, level_item_fn fn, void *arg, int *re
 	return err;
 }
 
-static int partner_list(struct level *l, level_item_fn fn, void *arg, struct image_error *error)
+static int partner_list(struct level *l, const char *prefix, level_item_fn fn, void *arg,
+			struct image_error *error)
 {
 	struct partner_level *p = to_partner(l);
+	struct partner_wire_request r;
 	uint64_t until = now_ms() + LIST_MS;
 	unsigned int items = 0;
 	int err, said = 0;
 
 	begin(p, NULL);
-	err = partner_link_tell(&p->link, PARTNER_LIST, NULL, 0, error);
-	if (err)
-		return err;
-	while ((err = answer(p, PARTNER_ITEM, sizeof(struct partner_wire_image), BUSY_MS, NULL, error)) > 0) {
+	request_init(&r, prefix, NULL, 0);
+	err = partner_link_tell(&p->link, PARTNER_LIST, &r, sizeof(r), error);
+	while (!err && (err = answer(p, PARTNER_ITEM, sizeof(struct partner_wire_image), BUSY_MS, NULL, error)) > 0) {
 		if (++items > LIST_MAX || now_ms() > until) {
 			p->link.broken = true;
 			return image_error_set(error, -E2BIG, "%.63s: its list does not end: see what its ckptd logs", p->node);
 		}
 		/* who wants no more is not called any more; the rest comes all the same */
-		err = item_of(p, said ? NULL : fn, arg, &said, error);
+		err = item_of(p, prefix, said ? NULL : fn, arg, &said, error);
 		if (err)
 			return err;
 	}

@@ -38,7 +38,7 @@
 #include "levels/groups.h"
 #include "levels/level.h"
 
-#define PARTNER_VERSION		2	/* of partner_wire.h; 1 knew no parity */
+#define PARTNER_VERSION		3	/* of partner_wire.h; 1 knew no parity, 2 no lists by name */
 #define PARTNER_ID_BYTES	16
 #define PARTNER_TOKEN_BYTES	32
 #define PARTNER_NAME_SIZE	64	/* of a node, with the NUL */

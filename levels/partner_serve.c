@@ -339,14 +339,14 @@ static int send_item(const struct level_item *item, void *arg)
 	return l->err;
 }
 
-static int list(struct serve *s, struct image_error *error)
+static int list(struct serve *s, const struct partner_wire_request *r, struct image_error *error)
 {
 	struct listing l = { .s = s, .error = error };
 	struct image_error why = { "" };
 	int err;
 
 	partner_alive_begin(&s->alive);
-	err = level_list(s->level, send_item, &l, &why);
+	err = level_list(s->level, r->name, send_item, &l, &why);
 	partner_alive_end(&s->alive);
 	return l.err ? l.err : result(s, err, &why, error);
 }
@@ -462,19 +462,19 @@ static int on_request(struct serve *s, enum partner_type type, size_t len,
 		return 0;
 	if (s->o->locate && s->open && type != PARTNER_GET && type != PARTNER_VERIFY)
 		return refuse(s, error);
-	if (!s->open || (type == PARTNER_LIST || type == PARTNER_SPACE) == !!len)
+	if (!s->open || (type == PARTNER_SPACE) == !!len)
 		return protocol(s, error);
-	if (type == PARTNER_LIST)
-		return list(s, error);
 	if (type == PARTNER_SPACE)
 		return space(s, error);
 	if (len != sizeof(r))
 		return protocol(s, error);
 	memcpy(&r, s->link.in, sizeof(r));
 	if (!terminated(r.name, sizeof(r.name)) || !terminated(r.job, sizeof(r.job)) ||
-	    !level_name_valid(r.name))
+	    (!level_name_valid(r.name) && (type != PARTNER_LIST || r.name[0])))
 		return protocol(s, error);
 	switch (type) {
+	case PARTNER_LIST:
+		return list(s, &r, error);
 	case PARTNER_PUT:
 		return put(s, &r, error);
 	case PARTNER_GET:

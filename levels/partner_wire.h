@@ -23,7 +23,7 @@
  *   GET	 → INFO DATA* RESULT.  CANCEL from the client: RESULT comes early; if it was
  *		   sent already, CANCEL is thrown away by who is asked next.
  *   LIST	 → (ITEM [HEADER])* RESULT, with HEADER behind an ITEM of parity that is whole: the
- *		   header of its file
+ *		   header of its file.  Of names that begin with the request's, which may be empty
  *   ALIVE	   from who serves, between any two frames: it is at work
  *
  * What is moved is an image or, with the flag, parity over images (levels/parity.h).
@@ -105,7 +105,7 @@ struct partner_wire_open {
 #define PARTNER_DEEP		(1U << 3)
 #define PARTNER_PARITY		(1U << 4)	/* PUT; and of INFO and ITEM */
 
-/* PUT, GET, VERIFY, DELETE; what does not apply is zero */
+/* PUT, GET, VERIFY, DELETE, LIST; what does not apply is zero */
 struct partner_wire_request {
 	char name[LEVEL_NAME_MAX + 8];		/* NUL padded, as all strings */
 	char job[64];

@@ -396,10 +396,11 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static int posix_list(struct level *l, level_item_fn fn, void *arg,
+static int posix_list(struct level *l, const char *prefix, level_item_fn fn, void *arg,
 		      struct image_error *error)
 {
 	struct posix_level *p = to_posix(l);
+	size_t len = strlen(prefix);
 	struct dirent **names;
 	int i, n, err;
 
@@ -410,7 +411,7 @@ static int posix_list(struct level *l, level_item_fn fn, void *arg,
 	if (n < 0)
 		return image_error_set(error, -errno, "%.200s: %m", p->path);
 	for (i = 0; i < n; i++) {
-		if (!err)
+		if (!err && !strncmp(names[i]->d_name, prefix, len))
 			err = list_one(p, names[i]->d_name, fn, arg);
 		free(names[i]);
 	}

@@ -71,12 +71,16 @@ static bool is_of_these(const struct encoding *e, const struct parity_set *set)
 /* A holder that does not answer lacks its piece, too: to store it there says why. */
 static void find_missing(struct encoding *e)
 {
+	char prefix[LEVEL_NAME_MAX + 1];
 	struct group_survey survey;
 	struct group_set *s;
 	unsigned int i;
 
 	e->missing = (1u << e->g->nr_holders) - 1;
-	group_survey(e->g, e->job, e->generation, &survey);
+	/* of what has no name there are none */
+	if (group_pieces_prefix(e->job, e->generation, prefix))
+		return;
+	group_survey(e->g, prefix, &survey);
 	for (s = survey.sets; s; s = s->next) {
 		for (i = 0; is_of_these(e, &s->set) && i < e->g->nr_holders; i++) {
 			if (s->have & 1u << i && s->at[i] == i)

@@ -24,17 +24,29 @@ static int no_memory(struct image_error *error)
 	return image_error_set(error, -ENOMEM, "out of memory");
 }
 
+static int append(char name[LEVEL_NAME_MAX + 1], const char *text)
+{
+	size_t len = strlen(name);
+
+	return (size_t)snprintf(name + len, LEVEL_NAME_MAX + 1 - len, "%s", text) >=
+	       LEVEL_NAME_MAX + 1 - len ? -ENAMETOOLONG : 0;
+}
+
+int group_pieces_prefix(const char *job, uint64_t generation, char ret_prefix[LEVEL_NAME_MAX + 1])
+{
+	int err = level_name(job, generation, ret_prefix);
+
+	return err ? err : append(ret_prefix, PIECE);
+}
+
 int group_piece_name(const char *job, uint64_t generation, unsigned int index,
 		     char ret_name[LEVEL_NAME_MAX + 1])
 {
-	int err = level_name(job, generation, ret_name);
-	size_t len;
+	int err = group_pieces_prefix(job, generation, ret_name);
+	char number[16];
 
-	if (err)
-		return err;
-	len = strlen(ret_name);
-	return (size_t)snprintf(ret_name + len, LEVEL_NAME_MAX + 1 - len, PIECE "%u", index) >=
-	       LEVEL_NAME_MAX + 1 - len ? -ENAMETOOLONG : 0;
+	snprintf(number, sizeof(number), "%u", index);
+	return err ? err : append(ret_name, number);
 }
 
 int group_open_store(struct group_level *g, unsigned int holder, bool read_only,
@@ -49,8 +61,6 @@ int group_open_store(struct group_level *g, unsigned int holder, bool read_only,
 struct asking {
 	struct group_level *g;
 	struct group_survey *survey;
-	const char *job;
-	uint64_t generation;
 	unsigned int holder;
 };
 
@@ -81,8 +91,7 @@ static int on_piece(const struct level_item *item, void *arg)
 	unsigned int index;
 
 	/* Damaged ones are as good as none: they are made again. */
-	if (item->err || !item->header || (a->generation && item->generation != a->generation) ||
-	    (a->job && strcmp(item->job, a->job)))
+	if (item->err || !item->header)
 		return 0;
 	set = malloc(sizeof(*set));
 	if (!set)
@@ -100,10 +109,9 @@ static int on_piece(const struct level_item *item, void *arg)
 	return 0;
 }
 
-void group_survey(struct group_level *g, const char *job, uint64_t generation,
-		  struct group_survey *survey)
+void group_survey(struct group_level *g, const char *prefix, struct group_survey *survey)
 {
-	struct asking a = { .g = g, .survey = survey, .job = job, .generation = generation };
+	struct asking a = { .g = g, .survey = survey };
 
 	*survey = (struct group_survey) {};
 	for (a.holder = 0; a.holder < g->nr_holders; a.holder++) {
@@ -112,7 +120,7 @@ void group_survey(struct group_level *g, const char *job, uint64_t generation,
 		int err = group_open_store(g, a.holder, true, &store, &error);
 
 		if (!err) {
-			err = level_list(store, on_piece, &a, &error);
+			err = level_list(store, prefix, on_piece, &a, &error);
 			level_close(store);
 		}
 		/* It has nothing of this node yet. */
@@ -137,7 +145,7 @@ void group_survey_done(struct group_survey *survey)
 
 /* -------------------------------------------------------------------- list */
 
-static int list_set(const struct group_set *s, level_item_fn fn, void *arg)
+static int list_set(const struct group_set *s, const char *prefix, level_item_fn fn, void *arg)
 {
 	char name[LEVEL_NAME_MAX + 1];
 	unsigned int i;
@@ -153,23 +161,32 @@ static int list_set(const struct group_set *s, level_item_fn fn, void *arg)
 		};
 
 		memcpy(item.id, m->id, sizeof(item.id));
-		if (!tier_image_name(s->set.job, (int64_t)s->set.generation, m->part, name))
+		if (!tier_image_name(s->set.job, (int64_t)s->set.generation, m->part, name) &&
+		    !strncmp(name, prefix, strlen(prefix)))
 			ret = fn(&item, arg);
 	}
 	return ret;
 }
 
-static int group_list(struct level *l, level_item_fn fn, void *arg, struct image_error *error)
+static int group_list(struct level *l, const char *prefix, level_item_fn fn, void *arg,
+		      struct image_error *error)
 {
+	char of_pieces[LEVEL_NAME_MAX + 1];
 	struct group_survey survey;
 	struct group_set *s;
+	char *node;
 	int ret = 0;
 
-	group_survey(group_of(l), NULL, 0, &survey);
+	/* Behind the generation, names of pieces are others than those of images. */
+	snprintf(of_pieces, sizeof(of_pieces), "%s", prefix);
+	node = strstr(of_pieces, ".gen-");
+	if (node && (node = strchr(node + 1, '.')))
+		*node = '\0';
+	group_survey(group_of(l), of_pieces, &survey);
 	if (!survey.answered)
 		ret = image_error_set(error, survey.err, "%s", survey.why.text);
 	for (s = survey.sets; s && !ret; s = s->next)
-		ret = list_set(s, fn, arg);
+		ret = list_set(s, prefix, fn, arg);
 	group_survey_done(&survey);
 	return ret;
 }
@@ -263,7 +280,7 @@ static int on_name(const struct level_item *item, void *arg)
 {
 	struct names *n = arg;
 
-	if (n->nr < RS_PARITY_MAX && !strncmp(item->name, n->prefix, strlen(n->prefix)))
+	if (n->nr < RS_PARITY_MAX)
 		strcpy(n->name[n->nr++], item->name);
 	return 0;
 }
@@ -278,7 +295,7 @@ static int delete_at(struct group_level *g, unsigned int holder, struct names *n
 
 	n->nr = 0;
 	if (!err) {
-		err = level_list(store, on_name, n, error);
+		err = level_list(store, n->prefix, on_name, n, error);
 		level_close(store);
 	}
 	if (err == -ENOENT)
@@ -311,10 +328,8 @@ static int group_delete(struct level *l, const char *name, struct image_error *e
 	if (g->read_only)
 		return image_error_set(error, -EROFS, "%.63s: opened for reading only", l->where);
 	if (!tier_image_parse(name, job, sizeof(job), &generation, &part) ||
-	    level_name(job, (uint64_t)generation, names.prefix) ||
-	    strlen(names.prefix) + strlen(PIECE) > LEVEL_NAME_MAX)
+	    group_pieces_prefix(job, (uint64_t)generation, names.prefix))
 		return image_error_set(error, -EINVAL, "%.200s: not the name of an image", name);
-	strcat(names.prefix, PIECE);
 	for (i = 0; i < g->nr_holders; i++) {
 		one = delete_at(g, i, &names, &removed, err ? &why : error);
 		err = err ? err : one;

@@ -43,18 +43,19 @@ struct group_survey {
 
 /*
  * group_survey() - what pieces there are
- * @job, @generation: of one; NULL and 0: all
+ * @prefix: what their names begin with; "": all
  *
  * A holder that cannot be asked is in ret_survey->err, the others are asked all the same.
  */
-void group_survey(struct group_level *g, const char *job, uint64_t generation,
-		  struct group_survey *ret_survey);
+void group_survey(struct group_level *g, const char *prefix, struct group_survey *ret_survey);
 void group_survey_done(struct group_survey *survey);
 
 /* The store of the holder of that number, for what this coder made. */
 int group_open_store(struct group_level *g, unsigned int holder, bool read_only,
 		     struct level **ret_level, struct image_error *error);
 
+/* "JOB.gen-N.parity-": what all pieces of a generation are called, but for their number; as level_name(). */
+int group_pieces_prefix(const char *job, uint64_t generation, char ret_prefix[LEVEL_NAME_MAX + 1]);
 /* "JOB.gen-N.parity-I", what a piece is called in its holder's store. */
 int group_piece_name(const char *job, uint64_t generation, unsigned int index,
 		     char ret_name[LEVEL_NAME_MAX + 1]);

@@ -179,15 +179,16 @@ static int find_set(struct group_level *g, const char *name, const struct image_
 		    struct group_survey *survey, struct rows *ret_rows, struct image_error *error)
 {
 	const struct group_set *best = NULL, *s;
+	char job[64], prefix[LEVEL_NAME_MAX + 1];
 	unsigned int member;
 	int64_t generation;
-	char job[64];
 	int part;
 
 	*survey = (struct group_survey) {};
-	if (!tier_image_parse(name, job, sizeof(job), &generation, &part))
+	if (!tier_image_parse(name, job, sizeof(job), &generation, &part) ||
+	    group_pieces_prefix(job, (uint64_t)generation, prefix))
 		return image_error_set(error, -EINVAL, "%.200s: not the name of an image", name);
-	group_survey(g, job, (uint64_t)generation, survey);
+	group_survey(g, prefix, survey);
 	for (s = survey->sets; s; s = s->next) {
 		if (!has_part(&s->set, part, expect, &member) ||
 		    (best && __builtin_popcount(best->have) >= __builtin_popcount(s->have)))

@@ -134,6 +134,17 @@ static void cannot_ask(struct scan *s, const char *node, const char *text)
 	json_object_set_new(object_at(s->silent, s->tier->name), node, json_string(text));
 }
 
+/* What the names of the images begin with that are wanted. */
+static const char *prefix_of(const struct holdings_scope *scope, char *buf, size_t size)
+{
+	buf[0] = '\0';
+	if (scope->label)
+		snprintf(buf, size, "%s.", scope->label);
+	else if (scope->job)
+		snprintf(buf, size, "%lld-", (long long)scope->job);
+	return buf;
+}
+
 static int scan_node(const char *node, void *arg)
 {
 	struct scan *s = arg;
@@ -143,13 +154,14 @@ static int scan_node(const char *node, void *arg)
 	};
 	bool ours = !strcmp(node, s->scope->node);
 	struct image_error error = { "" };
+	char prefix[LEVEL_NAME_MAX + 1];
 	struct level *level;
 	int err;
 
 	s->node = node;
 	err = tier_open(s->tier, &user, &level, &error);
 	if (!err) {
-		err = level_list(level, on_item, s, &error);
+		err = level_list(level, prefix_of(s->scope, prefix, sizeof(prefix)), on_item, s, &error);
 		level_close(level);
 	}
 	/* It is not the place it was: nobody's directory is. */

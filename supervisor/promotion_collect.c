@@ -21,6 +21,8 @@
 #include "supervisor/tier_group.h"
 #include "supervisor/unwanted.h"
 
+#define LISTS_MAX	8	/* each reads the level's directory, or asks its nodes */
+
 /* Somebody has removed it from there. */
 static unsigned int unwanted(const struct promotion_run *r, const json_t *target, int64_t generation)
 {
@@ -240,6 +242,27 @@ static int on_item(const struct level_item *item, void *arg)
 	return 0;
 }
 
+/* Of few jobs only theirs is opened; of many, everything is looked through once. */
+static int list_tier(struct promotion_run *r, unsigned int t, struct image_error *error)
+{
+	struct found found = { r, t };
+	size_t i, nr = json_array_size(r->p->targets);
+	char prefix[LEVEL_NAME_MAX + 1];
+	int err = 0;
+
+	if (nr > LISTS_MAX)
+		return level_list(r->level[t], NULL, on_item, &found, error);
+	for (i = 0; i < nr && !err; i++) {
+		const char *label = json_string_value(json_object_get(json_array_get(r->p->targets, i), "label"));
+
+		if (!label)
+			continue;
+		snprintf(prefix, sizeof(prefix), "%s.", label);
+		err = level_list(r->level[t], prefix, on_item, &found, error);
+	}
+	return err;
+}
+
 static void open_tiers(struct promotion_run *r)
 {
 	struct image_error error = { "" };
@@ -247,14 +270,12 @@ static void open_tiers(struct promotion_run *r)
 	int err;
 
 	for (t = 0; t < r->p->tiers->nr; t++) {
-		struct found found = { r, t };
-
 		if (!(r->usable & 1u << t))
 			continue;
 		level_bucket_init(&r->bucket[t], r->p->tiers->tier[t].limit, 0);
 		err = promotion_open(r, t, &error);
 		if (!err)
-			err = level_list(r->level[t], on_item, &found, &error);
+			err = list_tier(r, t, &error);
 		promotion_leave(r, t);
 		if (err)
 			promotion_put_off(r, t, err, &error);

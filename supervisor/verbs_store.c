@@ -106,7 +106,7 @@ static int list(struct store_request *r, json_t *result, struct image_error *err
 	json_t *images = json_array();
 
 	json_object_set_new(result, "images", images);
-	return level_list(r->level, add_item, images, error);
+	return level_list(r->level, NULL, add_item, images, error);
 }
 
 static int space(struct store_request *r, json_t *result, struct image_error *error)

@@ -96,10 +96,15 @@ static int note_item(const struct level_item *item, void *arg)
 	return 0;
 }
 
-struct listing list(struct box *b)
+struct listing list_of(struct box *b, const char *prefix)
 {
 	struct listing ls = {};
 
-	assert_int_equal(level_list(b->l, note_item, &ls, &b->error), 0);
+	assert_int_equal(level_list(b->l, prefix, note_item, &ls, &b->error), 0);
 	return ls;
+}
+
+struct listing list(struct box *b)
+{
+	return list_of(b, NULL);
 }

@@ -36,5 +36,6 @@ struct listing {
 };
 
 struct listing list(struct box *b);
+struct listing list_of(struct box *b, const char *prefix);
 
 #endif /* STILLPOINT_TESTS_LEVEL_BOX_H */

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
 
 #include "image/key.h"
 #include "supervisor/holdings.h"
@@ -75,11 +77,16 @@ json_t *run_as(struct box *b, const char *node)
 		.secret = b->d->env.secret, .event = on_event, .stop = is_to_stop, .arg = b,
 	};
 	json_t *outcome, *targets;
+	int i;
 
 	json_array_clear(b->events);
 	targets = json_pack("[{s:I, s:s, s:o, s:O*}]", "job", (json_int_t)b->d->job, "label", LABEL,
 			    "generations", catalog_generations(&b->d->catalog, b->d->job),
 			    "unwanted", b->unwanted);
+	for (i = 0; i < b->others; i++)
+		json_array_append_new(targets, json_pack("{s:i, s:o, s:[]}", "job", i + 100, "label",
+							 json_sprintf("%d-0123456789abcdef", i + 100),
+							 "generations"));
 	p.targets = targets;
 	outcome = promotion_run(&p);
 	json_decref(targets);
@@ -150,4 +157,24 @@ void damage(const struct box *b, const char *path, const char *file, long at)
 
 	snprintf(name, sizeof(name), "../%s/%s", path, file);
 	disk_flip(b->d, name, at);
+}
+
+int watch(const struct box *b, const char *path)
+{
+	int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	char name[256];
+
+	snprintf(name, sizeof(name), "%s/%s", b->d->dir, path);
+	assert_true(fd >= 0 && inotify_add_watch(fd, name, IN_OPEN) >= 0);
+	return fd;
+}
+
+bool opened(int watch)
+{
+	char events[4096];
+	bool any = false;
+
+	while (read(watch, events, sizeof(events)) > 0)
+		any = true;
+	return any;
 }

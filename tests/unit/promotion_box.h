@@ -17,6 +17,7 @@ struct box {
 	json_t *bad;
 	json_t *unwanted;
 	size_t stop_at;		/* after so many events no more copies; 0: never */
+	int others;		/* jobs beside it that a run is told of, without generations */
 };
 
 int box_setup(void **state);
@@ -36,5 +37,9 @@ void promote(struct box *b, const char *node, const char *what);
 /* States of a generation on all levels, as "here missing". */
 const char *states(const struct box *b, int64_t generation, int nodes);
 void damage(const struct box *b, const char *path, const char *file, long at);
+
+/* Whether anybody opens that directory, or a file in it; opened() asks, and from then on anew. */
+int watch(const struct box *b, const char *path);
+bool opened(int watch);
 
 #endif /* STILLPOINT_TESTS_PROMOTION_BOX_H */

@@ -261,7 +261,7 @@ static int listed(struct cluster *c)
 {
 	struct seen seen = {};
 
-	if (level_list(c->l, see, &seen, &c->error))
+	if (level_list(c->l, NULL, see, &seen, &c->error))
 		fail_msg("%s", c->error.text);
 	if (!seen.parts)
 		return -1;
@@ -284,6 +284,30 @@ static void flip(const char *dir, const char *file, long at)
 }
 
 /* -------------------------------------------------------------------- tests */
+
+static unsigned int parts_of(struct cluster *c, const char *prefix)
+{
+	struct seen seen = {};
+
+	if (level_list(c->l, prefix, see, &seen, &c->error))
+		fail_msg("%s", c->error.text);
+	return seen.parts;
+}
+
+/* By names of images, which pieces do not have. */
+static void listed_by_name(void **state)
+{
+	struct cluster c;
+
+	init(&c, *state);
+	encode(&c);
+	assert_int_equal(parts_of(&c, LABEL "."), (1 << K) - 1);
+	assert_int_equal(parts_of(&c, LABEL ".gen-3.no"), (1 << K) - 1);
+	assert_int_equal(parts_of(&c, LABEL ".gen-3.node-1"), 1 << 1);
+	assert_int_equal(parts_of(&c, LABEL ".gen-4"), 0);
+	assert_int_equal(parts_of(&c, "2-"), 0);
+	done(&c);
+}
 
 /* Every set of nodes that is off, seen from one that has nothing itself. */
 static void every_loss(void **state)
@@ -510,7 +534,7 @@ static void refused(void **state)
 	assert_int_equal(level_delete(c.l, image_name(0), &c.error), -EROFS);
 	assert_int_equal(listed(&c), M);
 	c.down = 3u << K;
-	assert_int_equal(level_list(c.l, see, NULL, &c.error), -EHOSTUNREACH);
+	assert_int_equal(level_list(c.l, NULL, see, NULL, &c.error), -EHOSTUNREACH);
 	assert_int_equal(level_space(c.l, &space, &c.error), -EHOSTUNREACH);
 	assert_int_equal(get(&c, 0), -EHOSTUNREACH);
 	done(&c);
@@ -538,6 +562,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(every_loss, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(listed_by_name, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(gone, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(gone_or_away, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(takes_what_is_here, scratch_setup, scratch_teardown),

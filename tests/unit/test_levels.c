@@ -359,6 +359,30 @@ static void listed_by_what_they_are(void **state)
 	box_done(&b);
 }
 
+static void listed_by_their_beginning(void **state)
+{
+	struct listing ls;
+	struct box b;
+
+	box_init(&b, *state);
+	put(&b, "1-a.gen-3");
+	put(&b, "12-b.gen-3");
+	put(&b, "1-a.gen-30");
+	assert_int_equal(list_of(&b, "").good, 3);
+	ls = list_of(&b, "1-");
+	assert_int_equal(ls.nr, 2);
+	assert_string_equal(ls.names[0], "1-a.gen-3");
+	assert_string_equal(ls.names[1], "1-a.gen-30");
+	assert_int_equal(list_of(&b, "12-b.gen-3").nr, 1);
+	assert_int_equal(list_of(&b, "2").nr, 0);
+	assert_int_equal(level_list(b.l, "1/", NULL, NULL, &b.error), -EINVAL);
+	/* what is not asked for may be damaged */
+	flip(in_level(&b, "12-b.gen-3"), "manifest");
+	assert_int_equal(list_of(&b, "1-").good, 2);
+	assert_int_equal(list_of(&b, "12-").good, 0);
+	box_done(&b);
+}
+
 static void only_images_are_deleted(void **state)
 {
 	struct box b;
@@ -426,6 +450,7 @@ int main(void)
 		T(damaged_copy),
 		T(damaged_original),
 		T(listed_by_what_they_are),
+		T(listed_by_their_beginning),
 		T(only_images_are_deleted),
 		T(in_use),
 	};

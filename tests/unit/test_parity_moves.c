@@ -100,7 +100,7 @@ static void there_and_back(struct rig *r, struct level *l, const char *kept)
 	assert_int_equal(level_put(l, "image", r->image, &options, &r->error), 0);
 	check(r, kept);
 	assert_int_equal(level_put(l, NAME, r->image, &options, &r->error), -EEXIST);
-	assert_int_equal(level_list(l, see, &seen, &r->error), 0);
+	assert_int_equal(level_list(l, NULL, see, &seen, &r->error), 0);
 	assert_int_equal(seen.parity, 1);
 	assert_int_equal(seen.images, 1);
 	assert_int_equal(level_verify(l, NAME, true, &options, &r->error), 0);
@@ -222,7 +222,7 @@ static void from_elsewhere(void **state)
 	/* and nothing else */
 	assert_int_equal(level_put(r.l, "new", r.image, NULL, &r.error), -EROFS);
 	assert_int_equal(level_delete(r.l, "mine", &r.error), -EROFS);
-	assert_int_equal(level_list(r.l, see, &seen, &r.error), -EROFS);
+	assert_int_equal(level_list(r.l, NULL, see, &seen, &r.error), -EROFS);
 	assert_int_equal(level_space(r.l, &space, &r.error), -EROFS);
 	assert_int_equal(level_verify(r.l, "yours", false, &options, &r.error), -ENOENT);
 	rig_close(&r);

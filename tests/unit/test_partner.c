@@ -69,7 +69,7 @@ static void there_and_back(struct rig *r)
 	assert_true(done > 1000000);
 	rig_check(r, rig_path(r, "j.gen-3"));
 	rig_put(r, "j.gen-3");			/* the very image */
-	assert_int_equal(level_list(r->l, note_item, &ls, &r->error), 0);
+	assert_int_equal(level_list(r->l, NULL, note_item, &ls, &r->error), 0);
 	assert_int_equal(ls.nr, 1);
 	assert_string_equal(ls.last, "j.gen-3");
 	assert_int_equal(level_verify(r->l, "j.gen-3", true, NULL, &r->error), 0);
@@ -120,12 +120,18 @@ static void names_in_order(void **state)
 	rig_put(&r, "a");
 	rig_put(&r, "c");
 	flip(rig_path(&r, "c"), "manifest");
-	assert_int_equal(level_list(r.l, note_item, &ls, &r.error), 7);
+	assert_int_equal(level_list(r.l, NULL, note_item, &ls, &r.error), 7);
 	assert_string_equal(ls.last, "b");
 	ls = (struct listing) {};		/* and the connection is in order */
-	assert_int_equal(level_list(r.l, note_item, &ls, &r.error), 0);
+	assert_int_equal(level_list(r.l, NULL, note_item, &ls, &r.error), 0);
 	assert_int_equal(ls.nr, 3);
 	assert_int_equal(ls.bad, 1);
+	ls = (struct listing) {};
+	assert_int_equal(level_list(r.l, "b", note_item, &ls, &r.error), 0);
+	assert_int_equal(ls.nr, 1);
+	assert_string_equal(ls.last, "b");
+	assert_int_equal(level_list(r.l, ".", note_item, &ls, &r.error), -EINVAL);
+	assert_int_equal(level_verify(r.l, "b", false, NULL, &r.error), 0);
 	rig_done(&r);
 }
 

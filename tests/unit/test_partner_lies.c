@@ -146,9 +146,24 @@ static void list_without_end(void **state)
 	rig_init(&r, *state);
 	r.instead = endless_list;
 	rig_up(&r);
-	assert_int_equal(level_list(r.l, count, &seen, &r.error), -E2BIG);
+	assert_int_equal(level_list(r.l, NULL, count, &seen, &r.error), -E2BIG);
 	assert_true(seen > 10000);
 	assert_non_null(strstr(r.error.text, "does not end"));
+	rig_close(&r);
+	rig_done(&r);
+}
+
+/* Names that were not asked for. */
+static void list_of_others(void **state)
+{
+	unsigned int seen = 0;
+	struct rig r;
+
+	rig_init(&r, *state);
+	r.instead = endless_list;
+	rig_up(&r);
+	assert_int_equal(level_list(r.l, "job.gen-4", count, &seen, &r.error), -EPROTO);
+	assert_int_equal(seen, 0);
 	rig_close(&r);
 	rig_done(&r);
 }
@@ -180,7 +195,7 @@ static void at_work_without_end(void **state)
 	r.serve.idle_ms = 300;
 	r.instead = no_header;
 	rig_up(&r);
-	assert_int_equal(level_list(r.l, count, &seen, &r.error), -ETIMEDOUT);
+	assert_int_equal(level_list(r.l, NULL, count, &seen, &r.error), -ETIMEDOUT);
 	assert_int_equal(seen, 0);
 	assert_non_null(strstr(r.error.text, "n2: its disk has been busy for"));
 	assert_int_equal(level_verify(r.l, "job.gen-3", false, NULL, &r.error), -ENOTCONN);
@@ -194,6 +209,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(wrong_image, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(store_not_mounted, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(list_without_end, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(list_of_others, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(at_work_without_end, scratch_setup, scratch_teardown),
 	};
 

@@ -259,7 +259,7 @@ static void say_anything(struct partner_link *l, const struct partner_wire_reque
 	struct image_error e;
 
 	scribble((uint8_t *)&r, sizeof(r), rng);
-	if (type == PARTNER_LIST || type == PARTNER_SPACE || type >= PARTNER_GO)
+	if (type == PARTNER_SPACE || type >= PARTNER_GO)
 		len = 0;
 	if (rng_next(rng) % 8 == 0)
 		len = rng_next(rng) % (sizeof(r) + 9);

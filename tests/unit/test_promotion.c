@@ -47,6 +47,32 @@ static void test_copies(void **state)
 	assert_string_equal(states(b, 1, 0), "missing here missing");
 }
 
+/* What a level has of other jobs costs nothing, unless so many are looked at that one list is cheaper. */
+static void test_of_many(void **state)
+{
+	struct box *b = *state;
+	int fd;
+
+	add_level(b, "p");
+	disk_store(b->d, 1);
+	promote(b, "a", "1p");
+	disk_run(b->d, "cp -r '%s/p/a/" LABEL ".gen-1' '%s/p/a/2-0123456789abcdef.gen-1'", b->d->dir,
+		 b->d->dir);
+	fd = watch(b, "p/a/2-0123456789abcdef.gen-1");
+	disk_store(b->d, 2);
+	promote(b, "a", "2p");
+	assert_string_equal(states(b, 2, 0), "here here");
+	b->others = 7;
+	disk_store(b->d, 3);
+	promote(b, "a", "3p");
+	assert_false(opened(fd));
+	b->others = 8;
+	disk_store(b->d, 4);
+	promote(b, "a", "4p");
+	assert_true(opened(fd));
+	close(fd);
+}
+
 /* Of a job over nodes each node copies its own part. */
 static void test_parts(void **state)
 {
@@ -387,6 +413,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_copies, box_setup, box_teardown),
+		cmocka_unit_test_setup_teardown(test_of_many, box_setup, box_teardown),
 		cmocka_unit_test_setup_teardown(test_parts, box_setup, box_teardown),
 		cmocka_unit_test_setup_teardown(test_parts_kept, box_setup, box_teardown),
 		cmocka_unit_test_setup_teardown(test_merged, box_setup, box_teardown),
