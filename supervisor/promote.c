@@ -21,6 +21,11 @@ static unsigned int flags_of(const struct promote_item *item, unsigned int bit, 
 	       (item->counts & bit ? RETENTION_COUNTS : 0);
 }
 
+static bool is_due(const struct tier *tier, const struct promote_item *item)
+{
+	return item->source && tier_takes(tier, item->generation);
+}
+
 /* What the level would have if all that is due were there, by its rule. */
 static int want_on(const struct tier *tier, unsigned int bit, struct promote_item *items, size_t nr)
 {
@@ -31,7 +36,7 @@ static int want_on(const struct tier *tier, unsigned int bit, struct promote_ite
 	if (!there || !index)
 		return -ENOMEM;
 	for (i = 0; i < nr; i++) {
-		bool due = items[i].source && tier_takes(tier, items[i].generation);
+		bool due = is_due(tier, &items[i]);
 
 		if (!due && !(items[i].here & bit))
 			continue;
@@ -46,7 +51,7 @@ static int want_on(const struct tier *tier, unsigned int bit, struct promote_ite
 	while (n--) {
 		struct promote_item *item = &items[index[n]];
 
-		if (!retention_goes(&there[n]) && item->source && tier_takes(tier, item->generation))
+		if (!retention_goes(&there[n]) && is_due(tier, item))
 			item->wanted |= bit;
 	}
 	return 0;
@@ -121,4 +126,57 @@ int promote_goes(const struct tiers *tiers, unsigned int tier, const struct prom
 	for (i = 0; i < n; i++)
 		ret_goes[index[i]] = retention_goes(&there[i]);
 	return 0;
+}
+
+/* --------------------------------------------------------------------- look */
+
+static bool could_go(const struct tiers *tiers, unsigned int tier, const struct promote_item *items, size_t nr)
+{
+	_cleanup_free_ bool *goes = calloc(nr + 1, sizeof(*goes));
+	size_t i;
+
+	if (!goes || promote_goes(tiers, tier, items, nr, goes))
+		return false;
+	for (i = 0; i < nr; i++) {
+		if (goes[i])
+			return true;
+	}
+	return false;
+}
+
+/* Fewer that are whole make fewer go, so what is not found here would not be found later. */
+static bool is_to_be_asked(const struct tiers *tiers, unsigned int tier, struct promote_item *items, size_t nr)
+{
+	unsigned int bit = 1u << tier;
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		items[i].whole |= items[i].here & bit;
+	return could_go(tiers, tier, items, nr);
+}
+
+void promote_look(const struct tiers *tiers, unsigned int tier, struct promote_item *items, size_t nr,
+		  bool due, promote_whole_fn is_whole, void *arg)
+{
+	const struct tier *of = &tiers->tier[tier];
+	bool ask = retention_is_rule(&of->retain) && (due || is_to_be_asked(tiers, tier, items, nr));
+	unsigned int bit = 1u << tier, counted = 0;
+	bool good = false;
+	size_t i = nr;
+
+	while (i--) {
+		struct promote_item *item = &items[i];
+		bool counts;
+
+		item->whole &= ~bit;
+		if (!ask || (good && counted >= retention_newest(&of->retain)))
+			continue;
+		counts = due && is_due(of, item);
+		if (!counts && item->here & bit && is_whole(i, tier, arg)) {
+			item->whole |= bit;
+			counts = true;
+		}
+		good = good || counts;
+		counted += counts || (item->here & item->counts & bit);
+	}
 }

@@ -21,7 +21,8 @@ struct promote_item {
 	bool source;		/* in L1, its manifest authentic */
 	bool pinned;
 	unsigned int here;	/* levels that have it */
-	unsigned int whole;	/* levels from which a job could be restarted by it: all nodes' are there */
+	unsigned int whole;	/* levels from which a job could be restarted by it, as far as promote_look() */
+				/* had to know: all nodes' are there */
 	unsigned int counts;	/* levels that have our part, and nobody here knows of how many nodes it is */
 	unsigned int failed;	/* levels it is not to be tried on again */
 	unsigned int wanted;	/* set by promote_want() */
@@ -33,6 +34,20 @@ struct promote_choice {
 	size_t item;		/* PROMOTE_NONE: there is nothing to do */
 	unsigned int tier;
 };
+
+/* Is it whole on that level?  Reads the images there, of all nodes. */
+typedef bool (*promote_whole_fn)(size_t item, unsigned int tier, void *arg);
+
+/*
+ * promote_look() - ask which of a level's are whole, of as few as its rule goes by
+ * @items: of one job, ascending by generation
+ * @due: for promote_want(), which takes what is due as if it were there; else for promote_goes(): then none
+ *	is asked of if nothing would go even if all were whole
+ *
+ * Sets @items[].whole for that level.  What is decided is what would be if all had been asked of.
+ */
+void promote_look(const struct tiers *tiers, unsigned int tier, struct promote_item *items, size_t nr,
+		  bool due, promote_whole_fn is_whole, void *arg);
 
 /*
  * promote_want() - which are to be on which level

@@ -130,18 +130,27 @@ static unsigned int counts(const struct promotion_run *r, size_t at)
 	return place->last < 0 || place->nodes ? 0 : r->items[at].here & ~place->unwanted;
 }
 
-void promotion_mark_whole(struct promotion_run *r)
+struct whole {
+	const struct promotion_run *run;
+	size_t from;
+};
+
+static bool is_whole(size_t item, unsigned int t, void *arg)
 {
-	unsigned int t;
+	const struct whole *w = arg;
+	size_t at = w->from + item;
+
+	return !(w->run->places[at].unwanted & 1u << t) && promotion_is_whole(w->run, at, t);
+}
+
+void promotion_mark_whole(struct promotion_run *r, unsigned int t, size_t from, size_t end, bool due)
+{
+	struct whole whole = { r, from };
 	size_t i;
 
-	for (i = 0; i < r->nr; i++) {
+	for (i = from; i < end; i++)
 		r->items[i].counts = counts(r, i);
-		for (t = 0; t < r->p->tiers->nr; t++)
-			if (retention_is_rule(&r->p->tiers->tier[t].retain) &&
-			    !(r->places[i].unwanted & 1u << t) && promotion_is_whole(r, i, t))
-				r->items[i].whole |= 1u << t;
-	}
+	promote_look(r->p->tiers, t, r->items + from, end - from, due, is_whole, &whole);
 }
 
 /* Parity over a group's images is made by one of its nodes. */
@@ -243,14 +252,16 @@ static void mark_bad(struct promotion_run *r)
 
 static int decide(struct promotion_run *r)
 {
+	unsigned int t;
 	size_t i, end;
 	int err = 0;
 
-	promotion_mark_whole(r);
 	mark_others(r);
 	mark_bad(r);
 	for (i = 0; i < r->nr && !err; i = end) {
 		end = promotion_job_end(r, i);
+		for (t = 0; t < r->p->tiers->nr; t++)
+			promotion_mark_whole(r, t, i, end, true);
 		err = promote_want(r->p->tiers, r->items + i, end - i);
 	}
 	return err;

@@ -65,7 +65,8 @@ int promotion_collect(struct promotion_run *r);
 /* End of the items of the job that @from begins. */
 size_t promotion_job_end(const struct promotion_run *r, size_t from);
 bool promotion_is_whole(const struct promotion_run *r, size_t at, unsigned int t);
-void promotion_mark_whole(struct promotion_run *r);
+/* Which are whole of those of one job, from @from on, as far as the level's rule goes by that (promote_look()). */
+void promotion_mark_whole(struct promotion_run *r, unsigned int t, size_t from, size_t end, bool due);
 
 /*
  * Said once, by that @key; NULL: each time. @level: NULL: to none. @damaged: the image is, so that

@@ -122,6 +122,8 @@ static void prune_job(struct promotion_run *r, unsigned int t, size_t from, size
 	_cleanup_free_ bool *goes = calloc(end - from + 1, sizeof(*goes));
 	size_t i;
 
+	/* Asked of anew, however long the copies took: what is removed depends on it. */
+	promotion_mark_whole(r, t, from, end, false);
 	if (!goes || promote_goes(r->p->tiers, t, r->items + from, end - from, goes))
 		return;
 	for (i = from; i < end && r->usable & 1u << t; i++) {
@@ -139,7 +141,6 @@ void promotion_prune_all(struct promotion_run *r)
 		end = promotion_job_end(r, i);
 		remove_unwanted(r, i, end);
 	}
-	promotion_mark_whole(r);
 	for (t = 0; t < r->p->tiers->nr; t++) {
 		for (i = 0; tier_is_group(&r->p->tiers->tier[t]) && i < r->nr; i = end) {
 			end = promotion_job_end(r, i);

@@ -28,11 +28,9 @@ static size_t find_last(const struct retention_item *items, size_t nr)
 static enum retention_verdict by_count(const struct retention_rule *rule,
 				       const struct retention_item *item, unsigned int newer)
 {
-	unsigned int keep = rule->keep ? rule->keep : 1;
-
 	if (!rule->keep && !rule->keep_every)
 		return RETENTION_UNTOUCHED;
-	if (newer < keep)
+	if (newer < retention_newest(rule))
 		return RETENTION_NEWEST;
 	if (rule->keep_every && item->generation % rule->keep_every == 0)
 		return RETENTION_EVERY;

@@ -54,6 +54,15 @@ enum retention_verdict {
 	RETENTION_GOES_SIZE,
 };
 
+/*
+ * How many of the newest that can be restarted from, or count as that, the rule goes by, one that can be
+ * restarted from among them: what is older is judged by its number and its size alone.
+ */
+static inline unsigned int retention_newest(const struct retention_rule *rule)
+{
+	return rule->keep ? rule->keep : 1;
+}
+
 struct retention_item {
 	int64_t generation;
 	uint64_t bytes;

@@ -293,6 +293,87 @@ static void test_random(void **state)
 	tiers_done(&tiers);
 }
 
+struct truth {
+	const struct promote_item *items;	/* their whole is so */
+	unsigned int asked;
+};
+
+static bool is_whole(size_t i, unsigned int t, void *arg)
+{
+	struct truth *truth = arg;
+
+	truth->asked++;
+	assert_true(truth->items[i].here & 1u << t);
+	return truth->items[i].whole & 1u << t;
+}
+
+/* What is asked of is enough: nothing is decided in another way than with all of it. */
+static void test_look(void **state)
+{
+	struct promote_item all[N], few[N];
+	struct tiers tiers = { .nr = 0 };
+	unsigned int turn, t, i, here = 0;
+	struct truth truth = { .items = all };
+	bool goes[N], same[N];
+	char text[24];
+
+	srand(5);
+	for (turn = 0; turn < 3000; turn++) {
+		make_history(all, &tiers);
+		snprintf(text, sizeof(text), "%d", rand() % 5);
+		set(&tiers, "a.keep_every", text);
+		snprintf(text, sizeof(text), "%d", rand() % 3);
+		set(&tiers, "b.keep", text);
+		memcpy(few, all, sizeof(few));
+		for (t = 0; t < 2; t++)
+			promote_look(&tiers, t, few, N, true, is_whole, &truth);
+		assert_int_equal(promote_want(&tiers, all, N), 0);
+		assert_int_equal(promote_want(&tiers, few, N), 0);
+		for (i = 0; i < N; i++)
+			assert_int_equal(few[i].wanted, all[i].wanted);
+		for (t = 0; t < 2; t++) {
+			promote_look(&tiers, t, few, N, false, is_whole, &truth);
+			assert_int_equal(promote_goes(&tiers, t, all, N, goes), 0);
+			assert_int_equal(promote_goes(&tiers, t, few, N, same), 0);
+			assert_memory_equal(goes, same, sizeof(goes));
+		}
+		for (i = 0; i < N; i++)
+			here += 2 * (unsigned int)__builtin_popcount(all[i].here);
+	}
+	assert_true(truth.asked < here / 2);
+	tiers_done(&tiers);
+}
+
+/* How few: none when nothing is to go, as many as are kept when something is, and no more of what is due. */
+static void test_look_few(void **state)
+{
+	struct promote_item items[N];
+	struct tiers tiers = { .nr = 0 };
+	struct truth truth = { .items = items };
+	unsigned int i;
+
+	set(&tiers, "a", "posix:/a");
+	for (i = 0; i < N; i++) {
+		items[i] = item(i + 1);
+		items[i].here = items[i].whole = 1;
+	}
+	promote_look(&tiers, 0, items, N, false, is_whole, &truth);
+	assert_int_equal(truth.asked, 0);
+	set(&tiers, "a.keep", "12");
+	promote_look(&tiers, 0, items, N, false, is_whole, &truth);
+	assert_int_equal(truth.asked, 0);
+	set(&tiers, "a.keep", "3");
+	truth.items = (struct promote_item [N]) { [9] = { .here = 1, .whole = 1 }, [11] = { .here = 1, .whole = 1 },
+						  [10] = { .here = 1 }, [8] = { .here = 1 },
+						  [7] = { .here = 1, .whole = 1 } };
+	promote_look(&tiers, 0, items, N, false, is_whole, &truth);
+	assert_int_equal(truth.asked, 5);
+	truth.asked = 0;
+	promote_look(&tiers, 0, items, N, true, is_whole, &truth);
+	assert_int_equal(truth.asked, 0);
+	tiers_done(&tiers);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -303,6 +384,8 @@ int main(void)
 		cmocka_unit_test(test_jobs),
 		cmocka_unit_test(test_not_in_vain),
 		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_look),
+		cmocka_unit_test(test_look_few),
 	};
 
 	return cmocka_run_group_tests_name("promote", tests, NULL, NULL);

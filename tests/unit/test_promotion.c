@@ -95,6 +95,45 @@ static void test_parts(void **state)
 	assert_string_equal(states(b, 3, 2), "here here");
 }
 
+/*
+ * Other nodes' images are read when something is to go, and then only those of the generations that stay:
+ * not at each commit, and not all of them.
+ */
+static void test_parts_read(void **state)
+{
+	struct box *b = *state;
+	int fd[4];
+	int64_t n;
+
+	add_level(b, "p");
+	set_level(b, "p.keep", "3");
+	for (n = 1; n <= 3; n++)
+		disk_store_parts(b->d, n, true);
+	promote(b, "a", "3p 2p 1p");
+	promote(b, "b", "3p 2p 1p");
+	for (n = 1; n <= 3; n++) {
+		char path[80];
+
+		snprintf(path, sizeof(path), "p/b/" LABEL ".gen-%d.node-1", (int)n);
+		fd[n] = watch(b, path);
+	}
+	promote(b, "a", "");
+	assert_false(opened(fd[1]) || opened(fd[2]) || opened(fd[3]));
+	/* as far as that is not there as a whole, one more stays */
+	disk_store_parts(b->d, 4, true);
+	promote(b, "a", "4p");
+	assert_true(opened(fd[1]) && opened(fd[2]) && opened(fd[3]));
+	promote(b, "b", "4p -1p");
+	opened(fd[1]);
+	opened(fd[2]);
+	opened(fd[3]);
+	promote(b, "a", "-1p");
+	assert_false(opened(fd[1]));
+	assert_true(opened(fd[2]) && opened(fd[3]));
+	for (n = 1; n <= 3; n++)
+		close(fd[n]);
+}
+
 /* What L1 has not any more counts on a level as well, or a level would keep all of it. */
 static void test_parts_kept(void **state)
 {
@@ -415,6 +454,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_copies, box_setup, box_teardown),
 		cmocka_unit_test_setup_teardown(test_of_many, box_setup, box_teardown),
 		cmocka_unit_test_setup_teardown(test_parts, box_setup, box_teardown),
+		cmocka_unit_test_setup_teardown(test_parts_read, box_setup, box_teardown),
 		cmocka_unit_test_setup_teardown(test_parts_kept, box_setup, box_teardown),
 		cmocka_unit_test_setup_teardown(test_merged, box_setup, box_teardown),
 		cmocka_unit_test_setup_teardown(test_unmerged, box_setup, box_teardown),
