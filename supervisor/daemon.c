@@ -191,7 +191,7 @@ static void prepare_levels(struct daemon *daemon)
 
 	daemon->site = (struct tiers_site) {
 		.node = daemon->config.node, .socket = daemon->config.socket,
-		.catalog = &daemon->catalog,
+		.catalog = &daemon->catalog, .log = &daemon->log,
 	};
 	daemon->site.nodes = nodes_list(daemon->nodes, &daemon->site.nr_nodes);
 	daemon->site.silent = calloc(daemon->site.nr_nodes + 1, 1);

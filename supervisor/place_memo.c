@@ -31,40 +31,66 @@ void place_memo_read(const char *path, const char *place, char ret_id[MARKER_ID_
 		fclose(f);
 }
 
-void place_memo_write(const char *path, const char *place, const char *id)
+static int write_file(const char *path, const char *place, const char *id)
 {
-	_cleanup_free_ char *tmp = NULL, *parent = strdup(path);
+	FILE *f = fopen(path, "we");
+	int err;
+
+	if (!f)
+		return -errno;
+	/* Lost in a power cut it would let the bare mount point pass for the place. */
+	err = fprintf(f, "%s %s\n", place, id) < 0 || fflush(f) || fsync(fileno(f)) ? -errno : 0;
+	if (fclose(f) && !err)
+		err = -errno;
+	return err;
+}
+
+static int sync_parent(const char *path)
+{
+	_cleanup_free_ char *parent = strdup(path);
 	_cleanup_fd_ int dir = -1;
-	FILE *f;
+
+	if (!parent)
+		return -ENOMEM;
+	if (!strrchr(parent, '/'))
+		return 0;
+	*strrchr(parent, '/') = '\0';
+	dir = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return dir < 0 || fsync(dir) ? -errno : 0;
+}
+
+static int replace(const char *path, const char *place, const char *id)
+{
+	_cleanup_free_ char *tmp = NULL;
 	int err;
 
 	/* Two workers may be at it. */
 	if (asprintf(&tmp, "%s.new-%d", path, (int)getpid()) < 0) {
 		tmp = NULL;
-		return;
+		return -ENOMEM;
 	}
-	f = fopen(tmp, "we");
-	if (!f)
-		return;
-	err = fprintf(f, "%s %s\n", place, id) < 0;
-	/* Lost in a power cut it would let the bare mount point pass for the place. */
-	err |= fflush(f) || fsync(fileno(f));
-	err |= fclose(f);
-	if (err || rename(tmp, path)) {
+	err = write_file(tmp, place, id);
+	if (!err && rename(tmp, path))
+		err = -errno;
+	if (err) {
 		unlink(tmp);
-		return;
+		return err;
 	}
-	if (!parent || !strrchr(parent, '/'))
-		return;
-	*strrchr(parent, '/') = '\0';
-	dir = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dir >= 0)
-		fsync(dir);
+	return sync_parent(path);
+}
+
+void place_memo_write(const char *path, const char *place, const char *id, const struct log *log)
+{
+	int err = replace(path, place, id);
+
+	if (err && log)
+		log_warning(log, "%s: cannot be written: %s; until it is, a mount point whose file system is not mounted would be taken for %s, and filled: make it writable, or make room there; the next copy tries again",
+			    path, strerror(-err), place);
 }
 
 /* A new one, or one of before there were marks. */
 static int mark(int dir, const char *store, const char *node, const char *memo,
-		struct image_error *error)
+		const struct log *log, struct image_error *error)
 {
 	struct marker marker;
 	int err = marker_make(dir, store, node, &marker, error);
@@ -73,12 +99,12 @@ static int mark(int dir, const char *store, const char *node, const char *memo,
 	if (err == -EROFS)
 		return 0;
 	if (!err)
-		place_memo_write(memo, store, marker.id);
+		place_memo_write(memo, store, marker.id, log);
 	return err;
 }
 
 int store_place_check(const char *store, const char *node, const char *state_dir,
-		      struct image_error *error)
+		      const struct log *log, struct image_error *error)
 {
 	_cleanup_fd_ int dir = open(store, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	char id[MARKER_ID_CHARS + 1] = "", memo[PATH_MAX];
@@ -90,7 +116,7 @@ int store_place_check(const char *store, const char *node, const char *state_dir
 	snprintf(memo, sizeof(memo), "%s/store", state_dir);
 	place_memo_read(memo, store, id);
 	if (!id[0])
-		return mark(dir, store, node, memo, error);
+		return mark(dir, store, node, memo, log, error);
 	err = marker_read(dir, store, &marker, error);
 	if (!err && !strcmp(marker.id, id))
 		return 0;

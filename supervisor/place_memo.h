@@ -7,11 +7,16 @@
 #define STILLPOINT_PLACE_MEMO_H
 
 #include "levels/marker.h"
+#include "supervisor/log.h"
 
 /* @ret_id stays as it is if nothing is remembered of @place. */
 void place_memo_read(const char *path, const char *place, char ret_id[MARKER_ID_CHARS + 1]);
-/* Lost, it is made anew by the next: it guards against mistakes, not against power cuts. */
-void place_memo_write(const char *path, const char *place, const char *id);
+/*
+ * Lost, it is made anew by the next: it guards against mistakes, not against power cuts.  If it cannot be
+ * written, as when the disk is full, the place is used all the same, and that is logged.
+ * @log: NULL: it is not
+ */
+void place_memo_write(const char *path, const char *place, const char *id, const struct log *log);
 
 /*
  * store_place_check() - is the directory of the store the one that it was?
@@ -19,6 +24,6 @@ void place_memo_write(const char *path, const char *place, const char *id);
  * The first time it is marked.  -ESTALE: it is not; -ENOENT: there is none.
  */
 int store_place_check(const char *store, const char *node, const char *state_dir,
-		      struct image_error *error);
+		      const struct log *log, struct image_error *error);
 
 #endif /* STILLPOINT_PLACE_MEMO_H */

@@ -219,7 +219,8 @@ static int is_ready(void *arg, struct image_error *error)
 	const struct store *store = arg;
 	const struct config *config = &store->daemon->config;
 
-	int err = store_place_check(config->store, config->node, config->state_dir, error);
+	int err = store_place_check(config->store, config->node, config->state_dir,
+				    &store->daemon->log, error);
 
 	/* "Not there" is what is said of images, and of a store that nobody has mounted nothing is known. */
 	return err == -ENOENT || err == -ENOTDIR || err == -ESTALE ? -ENODEV : err;

@@ -295,7 +295,8 @@ int tier_open(const struct tier *tier, const struct tier_user *user, struct leve
 	if (err == -ESTALE && memo)
 		return explain_stale(memo, error);
 	if (!err && memo && !id[0] && !user->read_only)
-		place_memo_write(memo, tier->place, level_posix_id(*ret_level));
+		place_memo_write(memo, tier->place, level_posix_id(*ret_level),
+				 tier->site ? tier->site->log : NULL);
 	return err;
 }
 

@@ -32,12 +32,14 @@
 
 struct catalog;
 struct levels_node;
+struct log;
 
 /* What levels that are other nodes have to know of ours; all of it lives as long as the levels. */
 struct tiers_site {
 	const char *node;			/* ours */
 	const char *socket;			/* the control socket of our ckptd */
 	const struct catalog *catalog;
+	const struct log *log;			/* NULL: nothing is logged */
 	const struct levels_node *nodes;	/* of the hosts file */
 	unsigned int nr_nodes;			/* 0: there is none */
 	unsigned char *silent;			/* [nr_nodes], NULL: not kept. How often each has not */

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "supervisor/place_memo.h"
@@ -122,23 +123,97 @@ static void test_store_place(void **state)
 
 	assert_non_null(mkdtemp(dir));
 	snprintf(store, sizeof(store), "%s/images", dir);
-	assert_int_equal(store_place_check(store, "n1", dir, &error), -ENOENT);
+	assert_int_equal(store_place_check(store, "n1", dir, NULL, &error), -ENOENT);
 	run(dir, "mkdir -p images/n2");
-	assert_int_equal(store_place_check(store, "n1", dir, &error), 0);
-	assert_int_equal(store_place_check(store, "n1", dir, &error), 0);
+	assert_int_equal(store_place_check(store, "n1", dir, NULL, &error), 0);
+	assert_int_equal(store_place_check(store, "n1", dir, NULL, &error), 0);
 	run(dir, "mv images away; mkdir images");
-	assert_int_equal(store_place_check(store, "n1", dir, &error), -ESTALE);
+	assert_int_equal(store_place_check(store, "n1", dir, NULL, &error), -ESTALE);
 	assert_non_null(strstr(error.text, "mounted"));
 	run(dir, "! ls -A images | grep .");
 	/* another one in its place is told by its id */
 	run(dir, "sed 's/^id .*/id 00112233445566778899aabbccddeeff/' away/.stillpoint-level >images/.stillpoint-level");
-	assert_int_equal(store_place_check(store, "n1", dir, &error), -ESTALE);
+	assert_int_equal(store_place_check(store, "n1", dir, NULL, &error), -ESTALE);
 	run(dir, "rm -r images; mv away images");
-	assert_int_equal(store_place_check(store, "n1", dir, &error), 0);
+	assert_int_equal(store_place_check(store, "n1", dir, NULL, &error), 0);
 	/* it was replaced, and that was meant */
 	run(dir, "rm -r images; mkdir images; rm store");
-	assert_int_equal(store_place_check(store, "n1", dir, &error), 0);
+	assert_int_equal(store_place_check(store, "n1", dir, NULL, &error), 0);
 	run(dir, "rm -r images store");
+	assert_int_equal(rmdir(dir), 0);
+}
+
+static const struct log a_log = { .name = "test", .level = LOG_LEVEL_WARNING };
+
+static int look_at_store(const char *dir, const char *state_dir)
+{
+	struct image_error error = { "" };
+	char store[64];
+
+	snprintf(store, sizeof(store), "%s/images", dir);
+	return store_place_check(store, "n1", state_dir, &a_log, &error);
+}
+
+static int open_level(const char *dir, const char *state_dir)
+{
+	const struct tiers_site site = { .node = "n1", .log = &a_log };
+	const struct tier_user user = { .node = "n1", .state_dir = state_dir };
+	struct tiers tiers = { .nr = 0 };
+	struct image_error error = { "" };
+	struct level *level;
+	char place[64];
+	int err;
+
+	snprintf(place, sizeof(place), "posix:%s/images", dir);
+	set(&tiers, "store", place);
+	tiers_set_site(&tiers, &site);
+	err = tier_open(&tiers.tier[0], &user, &level, &error);
+	if (!err)
+		level_close(level);
+	tiers_done(&tiers);
+	return err;
+}
+
+/* What that writes to standard error; it is not refused. */
+static const char *said(int (*fn)(const char *dir, const char *state_dir), const char *dir, const char *state_dir)
+{
+	int copy = dup(STDERR_FILENO), fd = memfd_create("stderr", 0);
+	static char text[1024];
+	ssize_t n;
+	int err;
+
+	assert_true(copy >= 0 && fd >= 0);
+	dup2(fd, STDERR_FILENO);
+	err = fn(dir, state_dir);
+	dup2(copy, STDERR_FILENO);
+	n = pread(fd, text, sizeof(text) - 1, 0);
+	text[n > 0 ? n : 0] = '\0';
+	close(copy);
+	close(fd);
+	assert_int_equal(err, 0);
+	return text;
+}
+
+/* It is used all the same, but not in silence: a bare mount point would now pass for it. */
+static void test_place_not_noted(void **state)
+{
+	char dir[] = "/tmp/test-store-XXXXXX";
+	const char *text;
+
+	assert_non_null(mkdtemp(dir));
+	run(dir, "mkdir images");
+	text = said(look_at_store, dir, "/nowhere");
+	assert_non_null(strstr(text, "/nowhere/store: cannot be written: No such file or directory"));
+	assert_non_null(strstr(text, "make room there"));
+	run(dir, "ln -s /dev/full store.new-$PPID");
+	text = said(look_at_store, dir, dir);
+	assert_non_null(strstr(text, "/store: cannot be written: No space left on device"));
+	assert_string_equal(said(look_at_store, dir, dir), "");
+	run(dir, "rm -r images; mkdir images; ln -s /dev/full level-store.new-$PPID");
+	text = said(open_level, dir, dir);
+	assert_non_null(strstr(text, "/level-store: cannot be written: No space left on device"));
+	assert_string_equal(said(open_level, dir, dir), "");
+	run(dir, "rm -r images store level-store");
 	assert_int_equal(rmdir(dir), 0);
 }
 
@@ -380,6 +455,7 @@ int main(void)
 		cmocka_unit_test(test_settings),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_store_place),
+		cmocka_unit_test(test_place_not_noted),
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_jobs),
 		cmocka_unit_test(test_not_in_vain),
