@@ -8,7 +8,8 @@
 #   make demo            the demonstration of the README
 #   make check           setup, build, lint, check-unit, check-mpi, check-kernel, check-vm
 #   make check-vm        VM suite, both kernels                   [KERNEL=6.1] [TESTS='tests/vm/a.t']
-#   make check-cluster   MPI jobs over three VMs                  [KERNEL=6.1] [MPI_SUBSET=all]
+#   make check-cluster   MPI jobs over three VMs, levels over four [KERNEL=6.1] [MPI_SUBSET=all]
+#                        [TESTS='tests/cluster/levels.t']
 #   make check-vm-debug  the same on a KASAN/lockdep/kmemleak kernel (built once)
 #   make check-long      10 times as long, nightly
 #   make bench           figures of the README
@@ -239,24 +240,28 @@ check-vm-all: all
 check-vm-%: modules-% user
 	@scripts/check-vm $* $(TESTS)
 
-# the first kernel of the matrix, if none is said
-CLUSTER_KERNEL := $(if $(filter command line environment,$(origin KERNEL)),$(KERNEL),$(firstword $(BOOTED)))
+# the first kernel of the matrix, and all scripts, if none is said
+_said = $(filter command line environment,$(origin $(1)))
+CLUSTER_KERNEL := $(if $(call _said,KERNEL),$(KERNEL),$(firstword $(BOOTED)))
+CLUSTER_TESTS := $(if $(call _said,TESTS),$(TESTS),$(sort $(wildcard tests/cluster/*.t)))
 check-cluster: export TAP_TIMEOUT := 86400
 check-cluster: modules-$(CLUSTER_KERNEL) user
-	@KERNEL=$(CLUSTER_KERNEL) scripts/tap check-cluster $(sort $(wildcard tests/cluster/*.t))
+	@KERNEL=$(CLUSTER_KERNEL) scripts/tap check-cluster $(CLUSTER_TESTS)
 
 # the debug kernel is built when it is missing: 7 to 15 CPU minutes, once
 check-vm-debug: modules-debug user
 	@scripts/check-vm debug $(TESTS)
 
-# the whole matrix of programs and flavours, on every kernel that boots
+# the whole matrix of programs and flavours, on every kernel that boots; levels over four VMs
 check-long: export CR_SUBSET := long
 check-long: export MPI_SUBSET := all
 check-long: export TAP_TIMEOUT := 28800
-check-long: check-vm-all check-sim-long
-.PHONY: check-sim-long
+check-long: check-vm-all check-sim-long check-levels-long
+.PHONY: check-sim-long check-levels-long
 check-sim-long: user
 	@SIM_SEEDS=10000 scripts/tap check-sim-long tests/sim/seeds.t
+check-levels-long: modules-$(CLUSTER_KERNEL) user
+	@KERNEL=$(CLUSTER_KERNEL) scripts/tap check-levels-long tests/cluster/levels.t
 
 # ---------------------------------------------------------------- install, clean
 
