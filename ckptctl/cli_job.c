@@ -10,6 +10,7 @@
 #include "ckptctl/cli_job.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -34,6 +35,27 @@ int cli_job_operand(struct cli *cli, int argc, char **argv, json_t *args)
 		return cli_usage(cli, "%s is no job's number", argv[optind]);
 	json_object_set_new(args, "job", json_integer(job));
 	return 0;
+}
+
+const char *cli_job_phases(const json_t *row, char text[CLI_PHASES])
+{
+	static const char *const names[][2] = {
+		{ "fetch_ns", "fetch" }, { "try_ns", "try" }, { "restore_ns", "restore" },
+		{ "ranks_ns", "ranks up" },
+	};
+	char took[32];
+	size_t i, n = 0;
+
+	text[0] = '\0';
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (json_object_get(row, names[i][0]))
+			n += (size_t)snprintf(text + n, CLI_PHASES - n, "%s%s %s", n ? ", " : " (",
+					      names[i][1],
+					      cli_ns((uint64_t)cli_int(row, names[i][0]), took));
+	}
+	if (n)
+		snprintf(text + n, CLI_PHASES - n, ")");
+	return text;
 }
 
 int cli_job_nodes(struct cli *cli, const char *option, char *list, json_t *args)

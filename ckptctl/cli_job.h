@@ -18,6 +18,10 @@ int cli_job_nodes(struct cli *cli, const char *option, char *list, json_t *args)
  */
 int cli_job_map(struct cli *cli, char *list, json_t *args, long long *ret_n);
 
+#define CLI_PHASES	192
+/* The phases of a restart, " (restore 80 ms, ranks up 2.1 s)"; "" where there are none. */
+const char *cli_job_phases(const json_t *row, char text[CLI_PHASES]);
+
 #define CLI_FOLLOW_SIGNALS	(1U << 0)	/* hand signals on, instead of detaching */
 #define CLI_FOLLOW_INPUT	(1U << 1)	/* our input is the job's, also if that is a pipe */
 

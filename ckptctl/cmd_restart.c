@@ -40,8 +40,7 @@ static void print_steps(const json_t *steps)
 
 static void print(struct cli *cli, json_t *result)
 {
-	char total[32], bytes[32];
-
+	char total[32], bytes[32], phases[CLI_PHASES];
 	const json_t *nodes = json_object_get(result, "nodes");
 	size_t i;
 
@@ -58,12 +57,13 @@ static void print(struct cli *cli, json_t *result)
 		puts("");
 		return;
 	}
-	printf("job %lld runs again from generation %lld: %lld processes, %lld threads in %s, %s read\n",
+	printf("job %lld runs again from generation %lld: %lld processes, %lld threads in %s%s, %s read\n",
 	       (long long)cli_int(result, "job"),
 	       (long long)cli_int(result, "generation"),
 	       (long long)cli_int(result, "processes"),
 	       (long long)cli_int(result, "threads"),
 	       cli_ns((uint64_t)cli_int(result, "total_ns"), total),
+	       cli_job_phases(result, phases),
 	       cli_bytes((uint64_t)cli_int(result, "bytes_read"), bytes));
 }
 

@@ -79,7 +79,7 @@ static void print(struct cli *cli, json_t *result)
 {
 	const json_t *rows = json_object_get(result, "checkpoints"), *row;
 	struct cli_table *table;
-	char took[32], bytes[32];
+	char took[32], bytes[32], phases[CLI_PHASES];
 	size_t i;
 
 	if (!json_array_size(rows)) {
@@ -103,8 +103,9 @@ static void print(struct cli *cli, json_t *result)
 		       cli_bytes((uint64_t)cli_int(row, "bytes_stored"), bytes));
 	rows = json_object_get(result, "restarts");
 	json_array_foreach(rows, i, row)
-		printf("restarted from generation %lld in %s\n", (long long)cli_int(row, "restart"),
-		       cli_ns((uint64_t)cli_int(row, "total_ns"), took));
+		printf("restarted from generation %lld in %s%s\n", (long long)cli_int(row, "restart"),
+		       cli_ns((uint64_t)cli_int(row, "total_ns"), took),
+		       cli_job_phases(row, phases));
 }
 
 static int run(struct cli *cli, int argc, char **argv)

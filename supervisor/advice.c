@@ -69,6 +69,12 @@ static bool is_checkpoint(const json_t *row)
 	       json_object_get(row, "pause_ns");
 }
 
+/* One of an earlier version has what the engine took alone (history.h): too little. */
+static bool is_restart(const json_t *row)
+{
+	return json_object_get(row, "restart") && json_object_get(row, "restore_ns");
+}
+
 static bool stood_still(const json_t *row)
 {
 	return json_is_true(json_object_get(row, "killed")) ||
@@ -84,7 +90,7 @@ bool advice_measure(const json_t *rows, struct advice_costs *ret_costs)
 	while (i-- > 0) {
 		const json_t *row = json_array_get(rows, i);
 
-		if (json_object_get(row, "restart") && costs.restarts < ADVICE_RECENT)
+		if (is_restart(row) && costs.restarts < ADVICE_RECENT)
 			restart[costs.restarts++] = number(row, "total_ns");
 		if (!is_checkpoint(row) || costs.checkpoints == ADVICE_RECENT)
 			continue;

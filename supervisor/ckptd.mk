@@ -11,7 +11,7 @@ $(call library,daemon,$(addprefix supervisor/,reactor.c log.c))
 
 # The daemon but for its main(), so that tests can link it.
 CKPTD_SOURCES := $(addprefix supervisor/,daemon.c config.c ctl.c close_apart.c verbs.c \
-	verbs_job.c verbs_checkpoint.c verbs_stats.c ranks_up.c job_images.c job_restore.c verbs_restart.c restarting.c restart_before.c verbs_list.c verbs_ranks.c verbs_tree.c verbs_image.c \
+	verbs_job.c verbs_checkpoint.c verbs_stats.c ranks_up.c job_images.c job_restore.c verbs_restart.c restarting.c restart_before.c restart_times.c verbs_list.c verbs_ranks.c verbs_tree.c verbs_image.c \
 	verbs_nodes.c nodes.c parts.c parts_fence.c parts_home.c parts_away.c parts_start.c parts_place.c parts_fetch.c parts_forget.c parts_pin.c parts_try.c \
 	fence_tree.c store.c store_door.c store_ask.c verbs_store.c \
 	jobs.c job.c job_end.c job_kill.c ends.c launch.c rank_record.c rank_sources.c rank_link.c leave_out.c job_dump.c job_checkpoint.c job_memory.c schedule.c history.c \

@@ -304,6 +304,7 @@ static struct request *parse(struct ctl_connection *c, const char *body,
 	request->pid = c->peer.pid;
 	request->uid = c->peer.uid;
 	request->gid = c->peer.gid;
+	request->came_ms = now_ms();
 	return request;
 }
 

@@ -10,6 +10,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "libckptctl/wire.h"
@@ -26,6 +27,7 @@ struct request {
 	pid_t pid;		/* of the caller, as of connect(2) */
 	uid_t uid;
 	gid_t gid;
+	int64_t came_ms;	/* CLOCK_MONOTONIC */
 	int fds[WIRE_FDS_MAX];	/* that came with it, if it is root's; -1 where taken */
 	unsigned int nr_fds;
 	struct request *next, **link;	/* of those under way: ctl.c's */

@@ -30,37 +30,55 @@ static const char *const figures[] = {
 	"pages_excluded", "processes", "threads",
 };
 
+/* Of a restart, integers as well (restart_times.h). */
+static const char *const restart_figures[] = {
+	"total_ns", "fetch_ns", "try_ns", "restore_ns", "ranks_ns",
+};
+
 static const char *const flags[] = { "killed", "in_place", "auto" };
 
-static bool good(const json_t *row)
+static bool good_figures(const json_t *row, const char *const *names, size_t nr)
 {
+	const json_t *value;
 	size_t i;
 
-	if (!json_is_object(row) || !json_is_integer(json_object_get(row, "taken")))
-		return false;
-	if (!json_is_integer(json_object_get(row, "generation")) &&
-	    !json_is_integer(json_object_get(row, "restart")))
-		return false;
-	for (i = 0; i < ARRAY_SIZE(figures); i++) {
-		const json_t *value = json_object_get(row, figures[i]);
-
+	for (i = 0; i < nr; i++) {
+		value = json_object_get(row, names[i]);
 		if (value && (!json_is_integer(value) || json_integer_value(value) < 0))
 			return false;
 	}
 	return true;
 }
 
+static bool good(const json_t *row)
+{
+	if (!json_is_object(row) || !json_is_integer(json_object_get(row, "taken")))
+		return false;
+	if (!json_is_integer(json_object_get(row, "generation")) &&
+	    !json_is_integer(json_object_get(row, "restart")))
+		return false;
+	return good_figures(row, figures, ARRAY_SIZE(figures)) &&
+	       good_figures(row, restart_figures, ARRAY_SIZE(restart_figures));
+}
+
+static void copy_figures(json_t *row, const json_t *from, const char *const *names, size_t nr)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		json_t *value = json_object_get(from, names[i]);
+
+		if (json_is_integer(value) && json_integer_value(value) >= 0 &&
+		    !json_object_get(row, names[i]))
+			json_object_set(row, names[i], value);
+	}
+}
+
 void history_complete(json_t *row, const json_t *from)
 {
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(figures); i++) {
-		json_t *value = json_object_get(from, figures[i]);
-
-		if (json_is_integer(value) && json_integer_value(value) >= 0 &&
-		    !json_object_get(row, figures[i]))
-			json_object_set(row, figures[i], value);
-	}
+	copy_figures(row, from, figures, ARRAY_SIZE(figures));
 	for (i = 0; i < ARRAY_SIZE(flags); i++) {
 		if (json_is_true(json_object_get(from, flags[i])))
 			json_object_set_new(row, flags[i], json_true());
@@ -76,6 +94,15 @@ json_t *history_row(const json_t *result, int64_t generation, int64_t taken)
 				"generation", (json_int_t)generation);
 
 	history_complete(row, result);
+	return row;
+}
+
+json_t *history_restart_row(const json_t *result, int64_t generation, int64_t taken)
+{
+	json_t *row = json_pack("{s:I, s:I}", "taken", (json_int_t)taken,
+				"restart", (json_int_t)generation);
+
+	copy_figures(row, result, restart_figures, ARRAY_SIZE(restart_figures));
 	return row;
 }
 

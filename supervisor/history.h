@@ -4,8 +4,12 @@
  * for each, oldest first.  It outlives generations that are removed, and goes with the job.
  *
  *	{"taken": T, "generation": N, "pause_ns": …}	a checkpoint, as history_fields() names
- *	{"taken": T, "restart": N, "total_ns": …}	a restart from generation N
+ *	{"taken": T, "restart": N, "total_ns": …, "restore_ns": …}	a restart from generation N,
+ *					from the request until the job runs (restart_times.h)
  *	{"taken": T, "generation": N, "level": L, "total_ns": …}	a copy on another level
+ *
+ * Lines of restarts without "restore_ns" are of an earlier version, whose total is that of the engine
+ * alone.
  *
  * It is for looking at and for advice: manifests are the truth, and nothing is restarted by
  * what is written here.  So it is not sealed, and not waited for on the disk: a power
@@ -42,6 +46,9 @@ json_t *history_read(const struct catalog *catalog, int64_t job);
  * Known figures only; what is not there stays away.
  */
 json_t *history_row(const json_t *result, int64_t generation, int64_t taken);
+
+/* history_restart_row() - the same of a restart from @generation, of what it answered */
+json_t *history_restart_row(const json_t *result, int64_t generation, int64_t taken);
 
 /* Copy all figures of @from that a checkpoint's line may have and @row lacks. */
 void history_complete(json_t *row, const json_t *from);

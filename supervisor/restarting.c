@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "image/util.h"
+#include "supervisor/coord_driver.h"
 #include "supervisor/history.h"
 #include "supervisor/job_restore.h"
 #include "supervisor/jobs.h"
@@ -29,6 +30,7 @@
 #include "supervisor/rank_record.h"
 #include "supervisor/ranks_up.h"
 #include "supervisor/restart_before.h"
+#include "supervisor/restart_times.h"
 
 /* How long a job whose ranks could not go on, or are to go, may take to be gone. */
 #define END_LOOK_MS	20
@@ -56,6 +58,7 @@ struct restart {
 	json_t *outcome;	/* of the restore, until the ranks run or the job is gone */
 	json_t *failure;	/* the first */
 	unsigned int waits;	/* for the other nodes, for the ranks here */
+	struct restart_times *times;
 	unsigned int looks;
 };
 
@@ -148,10 +151,9 @@ static void on_gone(void *arg)
 /* How long it took goes into the job's history; without that it runs all the same. */
 static void remember(const struct restart *r)
 {
-	const json_t *took = json_object_get(json_object_get(r->outcome, "result"), "total_ns");
-	json_t *row = json_pack("{s:I, s:I, s:I}", "taken", (json_int_t)time(NULL), "restart",
-				(json_int_t)r->generation, "total_ns", json_integer_value(took));
-	int err = took ? history_append(&r->request->daemon->catalog, r->job->id, row) : 0;
+	json_t *row = history_restart_row(json_object_get(r->outcome, "result"), r->generation,
+					  time(NULL));
+	int err = history_append(&r->request->daemon->catalog, r->job->id, row);
 
 	if (err)
 		log_warning(&r->request->daemon->log, "job %lld: what the restart took cannot be written down: %s",
@@ -175,6 +177,10 @@ static void settle(struct restart *r)
 		log_error(&r->request->daemon->log, "%s", why);
 	log_info(&r->request->daemon->log, "job %lld runs again from generation %lld",
 		 (long long)r->job->id, (long long)r->generation);
+	/* Without anybody to wait for it ran when it was restored. */
+	if (r->job->parts || coord_driver_wanted(r->job))
+		restart_times_end(r->times, RESTART_RANKS, restart_times_now());
+	restart_times_put(r->times, restart_times_now(), json_object_get(r->outcome, "result"));
 	remember(r);
 	json_object_update_missing(json_object_get(r->outcome, "result"), job_describe(r->job));
 	finish(r, r->outcome);
@@ -254,6 +260,8 @@ static void on_restored(json_t *outcome, void *arg)
 	struct job *job = r->job;
 	int err;
 
+	restart_times_end(r->times, RESTART_RESTORE, restart_times_now());
+	restart_times_begin(r->times, restart_times_now());
 	if (!outcome_is_ok(outcome)) {
 		give_up(r, of_node(r, outcome));
 		return;
@@ -345,6 +353,7 @@ static void start(struct restart *r)
 
 	if (r->attach && !socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		r->client = pair[0];
+	restart_times_begin(r->times, restart_times_now());
 	err = job_restore_start(r->job, r->how, pair[1], &ops, r);
 	if (err)
 		give_up(r, outcome_error(err, "the restart cannot be begun: %s", strerror(-err)));
@@ -355,6 +364,7 @@ static void on_tried(json_t *outcome, void *arg)
 {
 	struct restart *r = arg;
 
+	restart_times_end(r->times, RESTART_TRY, restart_times_now());
 	if (is_dry_run(r)) {
 		finish(r, outcome);
 	} else if (!outcome_is_ok(outcome)) {
@@ -377,8 +387,10 @@ static void try(struct restart *r)
 	static const struct job_restore_ops ops = {
 		.progress = on_progress, .ended = on_tried_here,
 	};
-	int err = job_restore_start(r->draft, r->how_tried, -1, &ops, r);
+	int err;
 
+	restart_times_begin(r->times, restart_times_now());
+	err = job_restore_start(r->draft, r->how_tried, -1, &ops, r);
 	if (err)
 		give_up(r, outcome_error(err, "the restart cannot be tried: %s", strerror(-err)));
 }
@@ -477,6 +489,7 @@ static void on_parts_fetched(json_t *outcome, void *arg)
 	const json_t *result = json_object_get(outcome, "result");
 	json_int_t run;
 
+	restart_times_end(r->times, RESTART_FETCH, restart_times_now());
 	if (!outcome_is_ok(outcome)) {
 		give_up(r, outcome);
 		return;
@@ -514,6 +527,7 @@ static bool fetch_parts(struct restart *r)
 		give_up(r, outcome_error(err, "%s", why));
 		return true;
 	}
+	restart_times_begin(r->times, restart_times_now());
 	parts_fetch(job, &how, on_parts_fetched, r);
 	json_decref(how.was);
 	return true;
@@ -532,6 +546,7 @@ json_t *restarting_start(struct request *request, struct job *job, const struct 
 	r->run = options->run;
 	r->of_run = json_incref(options->of_run);
 	r->deep = options->deep;
+	r->times = options->times;
 	r->job->busy = "restart";
 	if (!fetch_parts(r))
 		begin_restart(r);

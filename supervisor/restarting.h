@@ -12,11 +12,13 @@
 #include "supervisor/ctl.h"
 
 struct job;
+struct restart_times;
 
 struct restarting_options {
 	json_int_t run;	/* the highest run that is known of, beside the record's */
 	json_t *of_run;	/* of the generation's images; NULL: not known. A reference of ours while it lasts */
 	bool deep;	/* fetch.h; for nodes that have image directories of their own */
+	struct restart_times *times;	/* outlives it */
 };
 
 struct restarting_ops {

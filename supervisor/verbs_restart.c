@@ -29,6 +29,7 @@
 #include "supervisor/merger.h"
 #include "supervisor/outcome.h"
 #include "supervisor/restart_before.h"
+#include "supervisor/restart_times.h"
 #include "supervisor/restarting.h"
 
 /* What a request has come to before there is a restart, and between two. */
@@ -42,6 +43,7 @@ struct attempt {
 	json_t *steps;		/* of fetches; NULL */
 	json_t *of_run;		/* of the generation that was fetched last; NULL: not known */
 	json_t *first;		/* images that a fetch under way wants; NULL: all */
+	struct restart_times times;
 };
 
 static int64_t attempt_job(const struct attempt *a)
@@ -163,7 +165,7 @@ static void go_on(struct attempt *a, struct job *job)
 {
 	static const struct restarting_ops ops = { on_restart_fetched, on_restarted };
 	const struct restarting_options options = {
-		.run = a->run, .of_run = a->of_run, .deep = a->deep,
+		.run = a->run, .of_run = a->of_run, .deep = a->deep, .times = &a->times,
 	};
 	json_t *refused = restarting_start(a->request, job, &options, &ops, a);
 
@@ -203,6 +205,7 @@ static void on_fetched(json_t *outcome, void *arg)
 
 	json_decref(a->first);
 	a->first = NULL;
+	restart_times_end(&a->times, RESTART_FETCH, restart_times_now());
 	if (job)
 		job->busy = NULL;
 	if (!outcome_is_ok(outcome)) {
@@ -250,6 +253,7 @@ static bool fetch(struct attempt *a, struct job *job)
 	if (!config->image_dir_shared && !a->first)
 		a->first = json_pack("[i]", 0);
 	options.parts = a->first;
+	restart_times_begin(&a->times, restart_times_now());
 	if (fetching_start(request->daemon, &options, &ops, a))
 		return false;
 	a->known = job;
@@ -294,6 +298,7 @@ static void begin(struct request *request)
 		return;
 	}
 	a->request = request;
+	a->times.asked = (uint64_t)request->came_ms * 1000000;
 	a->asked = json_integer_value(json_object_get(request->args, "generation"));
 	attempt_start(a);
 }

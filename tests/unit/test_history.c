@@ -23,6 +23,7 @@
 #include "supervisor/history.h"
 #include "supervisor/interval.h"
 #include "supervisor/outcome.h"
+#include "supervisor/restart_times.h"
 
 struct disk {
 	char dir[64];
@@ -219,6 +220,61 @@ static void test_row(void **state)
 	json_decref(result);
 }
 
+/*
+ * A restart over nodes: asked at 1000, fetched, tried, its first restore failed and was made again, its
+ * ranks ran at 9000. What the engine took is in no total.
+ */
+static void test_restart(void **state)
+{
+	json_t *result = json_pack("{s:i, s:i, s:i}", "total_ns", 77, "memory_ns", 70, "processes", 4);
+	json_t *want = json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "taken", 99, "restart", 3,
+				 "total_ns", 8000, "fetch_ns", 100, "try_ns", 200,
+				 "restore_ns", 300 + 400, "ranks_ns", 4600);
+	struct restart_times times = { .asked = 1000 };
+	struct disk *d = *state;
+	json_t *row, *rows;
+
+	restart_times_begin(&times, 1500);
+	restart_times_end(&times, RESTART_FETCH, 1600);
+	restart_times_begin(&times, 1600);
+	restart_times_end(&times, RESTART_TRY, 1800);
+	restart_times_begin(&times, 1800);
+	restart_times_end(&times, RESTART_RESTORE, 2100);
+	restart_times_begin(&times, 4000);
+	restart_times_end(&times, RESTART_RESTORE, 4400);
+	restart_times_begin(&times, 4400);
+	restart_times_end(&times, RESTART_RANKS, 9000);
+	restart_times_put(&times, 9000, result);
+	row = history_restart_row(result, 3, 99);
+	assert_true(json_equal(row, want));
+	assert_int_equal(history_append(&d->catalog, d->job, row), 0);
+	/* One that is no number is not believed. */
+	json_object_set_new(row, "ranks_ns", json_string("7"));
+	assert_int_equal(history_append(&d->catalog, d->job, row), 0);
+	rows = history_read(&d->catalog, d->job);
+	assert_int_equal(json_array_size(rows), 1);
+	assert_true(json_equal(json_array_get(rows, 0), want));
+	json_decref(rows);
+	json_decref(row);
+	json_decref(want);
+	json_decref(result);
+}
+
+/* One that nobody fetched, tried or waited for has no such phase. */
+static void test_restart_of_one_process(void **state)
+{
+	json_t *result = json_object();
+	struct restart_times times = { .asked = 1000 };
+
+	restart_times_begin(&times, 1100);
+	restart_times_end(&times, RESTART_RESTORE, 1400);
+	restart_times_put(&times, 1500, result);
+	assert_int_equal(json_object_size(result), 2);
+	assert_int_equal(json_integer_value(json_object_get(result, "total_ns")), 500);
+	assert_int_equal(json_integer_value(json_object_get(result, "restore_ns")), 300);
+	json_decref(result);
+}
+
 /* --------------------------------------------------------------- durations */
 
 static void test_durations(void **state)
@@ -286,11 +342,16 @@ static void test_advice(void **state)
 	assert_int_equal(json_integer_value(json_object_get(basis, "left_out")), 1);
 	assert_true(json_is_true(json_object_get(basis, "restart_assumed")));
 	json_decref(outcome);
-	json_array_append_new(rows, json_pack("{s:i, s:i, s:I}", "taken", 1, "restart", 2,
-					      "total_ns", (json_int_t)60000000000));
+	json_array_append_new(rows, json_pack("{s:i, s:i, s:I, s:i}", "taken", 1, "restart", 2,
+					      "total_ns", (json_int_t)60000000000,
+					      "restore_ns", 5));
+	/* of an earlier version: what the engine took alone */
+	json_array_append_new(rows, json_pack("{s:i, s:i, s:i}", "taken", 1, "restart", 2,
+					      "total_ns", 7));
 	outcome = advice_make(7, rows, &rates);
 	basis = json_object_get(json_object_get(outcome, "result"), "based_on");
 	assert_int_equal(json_integer_value(json_object_get(basis, "restart_ns")), 60000000000);
+	assert_int_equal(json_integer_value(json_object_get(basis, "restarts")), 1);
 	json_decref(outcome);
 	json_decref(rows);
 }
@@ -411,6 +472,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bounded, setup, teardown),
 		cmocka_unit_test(test_row),
+		cmocka_unit_test_setup_teardown(test_restart, setup, teardown),
+		cmocka_unit_test(test_restart_of_one_process),
 		cmocka_unit_test(test_durations),
 		cmocka_unit_test(test_advice),
 		cmocka_unit_test(test_advice_of_nothing),
