@@ -2,8 +2,8 @@
 /*
  * ckptctl stats: what the checkpoints of a job have cost, phase by phase.
  *
- * Also of generations that were removed. FREEZE and SNAPSHOT are parts of PAUSE, for which the
- * job stands still; what is right of it happens behind its back.
+ * Also of generations that were removed. FREEZE, SNAPSHOT and most of THAW are parts of PAUSE, for
+ * which the job stands still; what is right of it happens behind its back.
  */
 #include "ckptctl/cli_job.h"
 
@@ -14,7 +14,8 @@
 static const struct cli_column columns[] = {
 	{ .name = "GENERATION", .right = true }, { .name = "TAKEN" },
 	{ .name = "QUIESCE", .right = true }, { .name = "FREEZE", .right = true },
-	{ .name = "SNAPSHOT", .right = true }, { .name = "PAUSE", .right = true },
+	{ .name = "SNAPSHOT", .right = true }, { .name = "THAW", .right = true },
+	{ .name = "PAUSE", .right = true },
 	{ .name = "MEMORY", .right = true }, { .name = "FILES", .right = true },
 	{ .name = "SYNC", .right = true }, { .name = "COMMIT", .right = true },
 	{ .name = "TOTAL", .right = true }, { .name = "SIZE", .right = true },
@@ -46,6 +47,7 @@ static void figure_cells(struct cli_table *table, const json_t *row)
 	cli_table_cell(table, "%s", json_object_get(row, "clone_ns") ?
 		       cli_ns((uint64_t)(cli_int(row, "collect_ns") + cli_int(row, "clone_ns")),
 			      text) : "-");
+	ns_cell(table, row, "thaw_ns");
 	ns_cell(table, row, "pause_ns");
 	ns_cell(table, row, "pages_ns");
 	ns_cell(table, row, "contents_ns");

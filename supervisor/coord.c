@@ -360,6 +360,14 @@ enum coord_order coord_order(const struct coord *c)
 	return (enum coord_order)c->order;
 }
 
+enum coord_level coord_all_level(const struct coord *c)
+{
+	struct coord_report all;
+
+	coord_tree_sum(c, &all);
+	return (enum coord_level)all.level;
+}
+
 struct coord_id coord_id(const struct coord *c)
 {
 	return c->id;

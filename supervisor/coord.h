@@ -174,6 +174,8 @@ uint32_t coord_root(const struct coord *coord);
 bool coord_is_idle(const struct coord *coord);	/* nothing to do, nothing in doubt */
 enum coord_level coord_level(const struct coord *coord);
 enum coord_order coord_order(const struct coord *coord);
+/* At the root: that all nodes have, as far as it has heard. */
+enum coord_level coord_all_level(const struct coord *coord);
 struct coord_id coord_id(const struct coord *coord);
 const struct coord_record *coord_record(const struct coord *coord);
 uint64_t coord_sum(const struct coord *coord);

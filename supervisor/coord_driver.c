@@ -55,6 +55,14 @@ static bool give_up_lost(struct coord_driver *d)
 	return !d->lost;
 }
 
+/* Of an attempt that is given up nobody asks. */
+static void note_thawed(struct coord_driver *d)
+{
+	if (d->asked && d->thaw_at && !d->thawed_at &&
+	    coord_all_level(d->coord) >= COORD_THAWED)
+		d->thawed_at = driver_now();
+}
+
 static void step_queued(struct coord_driver *d)
 {
 	const struct coord_action *acts;
@@ -67,6 +75,7 @@ static void step_queued(struct coord_driver *d)
 		n = coord_step(d->coord, &event, &acts);
 		free((void *)(uintptr_t)event.msg);	/* ours; coord_peer.c */
 		perform_all(d, acts, n);
+		note_thawed(d);
 		if (d->head == d->nr_queue)
 			driver_tell_targets(d);
 	}
@@ -150,6 +159,7 @@ bool driver_is_dry_run(const struct coord_driver *d)
 
 static void act_thaw(struct coord_driver *d)
 {
+	d->thaw_at = driver_now();
 	/* It could be done on all nodes. There is no dump to come: that ends it, with this. */
 	if (driver_is_dry_run(d) && d->asked && !d->failure && outcome_is_ok(d->dumped))
 		d->failure = json_incref(d->dumped);
@@ -206,6 +216,7 @@ static void act_local(struct coord_driver *d, const struct coord_action *act)
 		return;
 	case COORD_ACT_FREEZE:
 		d->cut_at = driver_now();
+		d->thaw_at = d->thawed_at = 0;
 		err = driver_order(d, STATUS_CUT);
 		break;
 	case COORD_ACT_SNAPSHOT:	/* FREEZE ended with everything captured */
@@ -223,7 +234,7 @@ static void act_local(struct coord_driver *d, const struct coord_action *act)
 	case COORD_ACT_ABORT:
 		act_abort(d);
 		return;
-	default:	/* restarts do not go through the machine: verbs_restart.c */
+	default:	/* restarts do not go through the machine: restarting.c */
 		err = -ENOSYS;
 	}
 	if (err)

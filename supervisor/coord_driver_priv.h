@@ -63,6 +63,8 @@ struct coord_driver {
 	json_t *failure;		/* better than what the machine says */
 	struct shim_wait stuck;
 	uint64_t asked_at, cut_at, silent_at;	/* request; order to be silent; all are */
+	/* Order to run on; all nodes have given it, as far as the home has heard. 0: not yet. */
+	uint64_t thaw_at, thawed_at;
 	struct worker *reading;		/* the other nodes' figures */
 };
 
@@ -113,6 +115,11 @@ bool driver_may_send(const struct coord_driver *d, const struct coord_msg *msg);
 void driver_settle(const struct coord_driver *d, struct coord_record *record);
 
 /* coord_figures.c */
+/*
+ * From the home's order to run on until all nodes have given it, and what the module took then, which
+ * @engine has: into @result.
+ */
+void driver_add_thaw(const struct coord_driver *d, json_t *result, const json_t *engine);
 /* Put them into the outcome of the dump, and answer. 0 or negative errno: nothing happens. */
 int driver_read_figures(struct coord_driver *d);
 

@@ -43,6 +43,15 @@ static int64_t longest_silence(const json_t *whole)
 	return longest;
 }
 
+void driver_add_thaw(const struct coord_driver *d, json_t *result, const json_t *engine)
+{
+	json_int_t took = json_integer_value(json_object_get(engine, "thaw_ns"));
+
+	if (!driver_is_kill(d) && d->thawed_at)
+		json_object_set_new(result, "thaw_ns",
+				    json_integer((json_int_t)(d->thawed_at - d->thaw_at) + took));
+}
+
 static void merge(struct coord_driver *d, json_t *result, json_t *whole)
 {
 	static const char *const names[] = {
@@ -60,6 +69,7 @@ static void merge(struct coord_driver *d, json_t *result, json_t *whole)
 	json_object_set_new(result, "quiesce_ns",
 			    json_integer((json_int_t)(d->cut_at - d->asked_at) +
 					 longest_silence(whole)));
+	driver_add_thaw(d, result, whole);
 	free(dir);
 }
 

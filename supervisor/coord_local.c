@@ -354,6 +354,7 @@ void driver_maybe_answer(struct coord_driver *d)
 				    json_integer((json_int_t)d->id.generation));
 		json_object_set_new(result, "quiesce_ns",
 				    json_integer((json_int_t)(d->silent_at - d->asked_at)));
+		driver_add_thaw(d, result, result);
 	}
 	/* All nodes have stored theirs, which may have taken longer than here. */
 	if (result && d->ranks.nr_nodes > 1)

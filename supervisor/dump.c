@@ -244,10 +244,13 @@ static int dump_running(struct dump *d)
 static void describe_phases(struct dump *d)
 {
 	const struct dump_options *o = d->options;
-	char text[192];
+	char thaw[48] = "", text[240];
 
+	if (!o->kill)
+		snprintf(thaw, sizeof(thaw), "\"thaw_ns\": %llu, ",
+			 (unsigned long long)d->stats.thaw_ns);
 	snprintf(text, sizeof(text),
-		 "{\"pages_ns\": %llu, \"contents_ns\": %llu, \"sync_ns\": %llu%s}",
+		 "{%s\"pages_ns\": %llu, \"contents_ns\": %llu, \"sync_ns\": %llu%s}", thaw,
 		 (unsigned long long)d->stats.pages_ns, (unsigned long long)d->stats.contents_ns,
 		 (unsigned long long)d->stats.sync_ns,
 		 o->stop_and_copy && !o->kill ? ", \"in_place\": true" : "");
@@ -363,19 +366,24 @@ static int hold_stored(struct dump *d)
 	return ret;
 }
 
+/* The tree runs on. */
+static int thaw(struct dump *d)
+{
+	uint64_t began = now_ns();
+	int ret = capture_thaw(&d->cap, 0, d->error);
+
+	d->stats.thaw_ns = lap(&began);
+	d->stats.pause_ns = d->cap.pause_ns;
+	return ret;
+}
+
 /*
  * What was copied last is as the rest if the tree has stood still until now.  Asked before there is an image, which
  * others could take for good.
  */
 static int thaw_when_read(struct dump *d)
 {
-	int ret;
-
-	if (d->options->kill)
-		return capture_check(&d->cap, d->error);
-	ret = capture_thaw(&d->cap, 0, d->error);
-	d->stats.pause_ns = d->cap.pause_ns;
-	return ret;
+	return d->options->kill ? capture_check(&d->cap, d->error) : thaw(d);
 }
 
 /*
@@ -422,8 +430,7 @@ static int dump_captured(struct dump *d, uint64_t started)
 	if (!ret)
 		ret = dump_policy_check(d);
 	if (!ret && d->options->dry_run) {
-		ret = capture_thaw(&d->cap, 0, d->error);
-		d->stats.pause_ns = d->cap.pause_ns;
+		ret = thaw(d);
 		d->stats.total_ns = now_ns() - started;
 		return ret;
 	}
@@ -433,10 +440,8 @@ static int dump_captured(struct dump *d, uint64_t started)
 		ret = dump_frozen(d);
 	if (!ret)
 		ret = hold(d, d->options->captured, "the checkpoint was given up");
-	if (!ret && !d->frozen_to_end) {
-		ret = capture_thaw(&d->cap, 0, d->error);
-		d->stats.pause_ns = d->cap.pause_ns;
-	}
+	if (!ret && !d->frozen_to_end)
+		ret = thaw(d);
 	if (ret)
 		return ret;
 	dump_progress(d, "dump");

@@ -85,6 +85,7 @@ struct dump_stats {
 	uint64_t freeze_ns;	/* first thread told until the last one parked */
 	uint64_t collect_ns;
 	uint64_t clone_ns;
+	uint64_t thaw_ns;	/* order to let it run until that was done; 0: it was to end */
 	uint64_t pause_ns;	/* first thread parked until thaw: what the job sees */
 	uint64_t pages_ns;	/* behind the tree's back: memory, contents of files, */
 	uint64_t contents_ns;

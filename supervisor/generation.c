@@ -141,7 +141,7 @@ static void add_part(json_t *whole, const json_t *part, json_t *row)
 		"pages_same", "pages_base", "pages_excluded", "processes", "threads",
 	};
 	static const char *const greatest[] = {
-		"created", "pause_ns", "freeze_ns", "collect_ns", "clone_ns", "pages_ns",
+		"created", "pause_ns", "freeze_ns", "collect_ns", "clone_ns", "thaw_ns", "pages_ns",
 		"contents_ns", "sync_ns",
 	};
 	size_t i;

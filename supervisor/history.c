@@ -24,7 +24,7 @@
 
 /* All integers, none negative. */
 static const char *const figures[] = {
-	"quiesce_ns", "freeze_ns", "collect_ns", "clone_ns", "pause_ns", "pages_ns",
+	"quiesce_ns", "freeze_ns", "collect_ns", "clone_ns", "thaw_ns", "pause_ns", "pages_ns",
 	"contents_ns", "sync_ns", "commit_ns", "total_ns", "bytes_mapped", "bytes_raw",
 	"bytes_stored", "pages_data", "pages_zero", "pages_shared", "pages_same", "pages_base",
 	"pages_excluded", "processes", "threads",

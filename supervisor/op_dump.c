@@ -225,7 +225,7 @@ static json_t *figures(const struct dump_options *o, const struct dump_stats *s)
 		uint64_t value;
 	} numbers[] = {
 		{ "freeze_ns", s->freeze_ns }, { "collect_ns", s->collect_ns },
-		{ "clone_ns", s->clone_ns }, { "pause_ns", s->pause_ns },
+		{ "clone_ns", s->clone_ns }, { "thaw_ns", s->thaw_ns }, { "pause_ns", s->pause_ns },
 		{ "pages_ns", s->pages_ns }, { "contents_ns", s->contents_ns },
 		{ "sync_ns", s->sync_ns }, { "commit_ns", s->commit_ns },
 		{ "total_ns", s->total_ns }, { "bytes_mapped", s->bytes_mapped },
@@ -240,6 +240,8 @@ static json_t *figures(const struct dump_options *o, const struct dump_stats *s)
 	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		json_object_set_new(result, numbers[i].name,
 				    json_integer((json_int_t)numbers[i].value));
+	if (o->kill && !o->dry_run)
+		json_object_del(result, "thaw_ns");
 	if (o->dir)
 		json_object_set_new(result, "dir", json_string(o->dir));
 	if (s->incremental)

@@ -53,6 +53,37 @@ static void a_checkpoint_of_two_nodes(void **state)
 							    "generation")), 1);
 }
 
+/* n2 does not hear the order at first. Of what it costs a job that is to end there is nothing to say. */
+static void the_thaw_lasts_until_all_have_given_it(void **state)
+{
+	struct box *b = *state;
+	struct coord_driver *d;
+
+	box_checkpoint(b, false);
+	d = b->node[0].job.coord;
+	box_captured(b, 0);
+	assert_int_equal(d->thaw_at, 0);
+	b->node[1].dump->ops->captured(b->node[1].dump->arg);
+	b->node[1].off = true;
+	box_run(b);
+	assert_true(d->thaw_at && !d->thawed_at);
+	b->node[1].off = false;
+	box_run(b);
+	assert_true(d->thawed_at > d->thaw_at + 100 * COORD_MS);
+	box_stored(b, 0);
+	box_stored(b, 1);
+	box_ended(b, 0, NULL);
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(b->outcome, "result"),
+							    "thaw_ns")),
+			 d->thawed_at - d->thaw_at);
+	box_ended(b, 1, NULL);
+	box_checkpoint(b, true);
+	box_dump(b, BOX_NODES);
+	box_ended(b, 0, NULL);
+	assert_true(outcome_is_ok(b->outcome));
+	assert_null(json_object_get(json_object_get(b->outcome, "result"), "thaw_ns"));
+}
+
 static void what_is_committed_is_not_aborted(void **state)
 {
 	struct coord_event event = driver_event(COORD_EV_REQUEST);
@@ -381,6 +412,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 	const struct CMUnitTest tests[] = {
 		TEST(a_checkpoint_of_two_nodes),
+		TEST(the_thaw_lasts_until_all_have_given_it),
 		TEST(what_is_committed_is_not_aborted),
 		TEST(the_next_checkpoint_waits_for_the_last_worker),
 		TEST(nobody_is_told_before_it_counts),

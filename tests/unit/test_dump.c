@@ -199,6 +199,7 @@ static void test_dump(void **state)
 	assert_true(fake.thawed && fake.dropped && !fake.killed);
 	assert_int_equal(fake.live_reads, 1);
 	assert_int_equal(stats.nr_procs, 2);
+	assert_true(stats.thaw_ns);
 	assert_int_equal(stats.nr_threads, 3);
 	assert_int_equal(stats.pages_shared, 3);
 	assert_int_equal(stats.bytes_mapped, sizeof(tree_pages) / sizeof(tree_pages[0]) * PAGE);
