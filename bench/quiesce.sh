@@ -3,7 +3,8 @@
 #
 # bench/quiesce.sh: from the request of a checkpoint to the resumed job, 8 ranks on 3 nodes, and
 # beside it what a barrier of all ranks takes on the same network at the same time; then a restart by
-# its phases. Nodes are emulated VMs on one machine: the ratio counts, not the times.
+# its phases, as ckptctl(1) has them (the images are shared, so nothing is fetched). Nodes are
+# emulated VMs on one machine: the ratio counts, not the times.
 #
 # Environment: KERNEL (6.1), RUNS (5 checkpoints), KINDS ('mpich ompi'). Rows stay in
 # build/bench/quiesce-KERNEL-DATE.
@@ -55,7 +56,7 @@ import statistics
 import sys
 where, kinds = sys.argv[1], sys.argv[2:]
 print('| library | runs | barrier, ms | quiesce, ms | quiesce / barrier | freeze, ms | snapshot, ms | '
-      'pause, ms | durable, ms |\n|---|---|---|---|---|---|---|---|---|')
+      'thaw, ms | pause, ms | durable, ms |\n' + 10 * '|---' + '|')
 for kind in kinds:
     runs = []
     for name in glob.glob(f'{where}/{kind}-checkpoint-*.json'):
@@ -68,13 +69,15 @@ for kind in kinds:
         return statistics.median(r[key] for r in runs) / 1e6
     print(f'| {kind} | {len(runs)} | {barrier:.1f} | {ms("quiesce_ns"):.0f} | '
           f'{ms("quiesce_ns") / barrier:.1f} | {ms("freeze_ns"):.2f} | {ms("clone_ns"):.2f} | '
-          f'{ms("pause_ns"):.1f} | {ms("total_ns"):.0f} |')
-print('\n| library | restored and running, ms | then to the first progress, ms | of it memory, ms |'
-      '\n|---|---|---|---|')
+          f'{ms("thaw_ns"):.1f} | {ms("pause_ns"):.1f} | {ms("total_ns"):.0f} |')
+print('\n| library | tried, ms | restored, ms | of it memory, ms | ranks up, ms | request to running, ms | '
+      'ckptctl, ms | then to the first progress, ms |\n' + 8 * '|---' + '|')
 with open(f'{where}/restart') as f:
     for line in f:
         kind, up, first = line.split()
         with open(f'{where}/{kind}-restart.json') as g:
-            memory = json.load(g)['result']['memory_ns'] / 1e6
-        print(f'| {kind} | {up} | {first} | {memory:.0f} |')
+            took = json.load(g)['result']
+        phases = ' | '.join(f'{took[key] / 1e6:.0f}' for key in (
+            'try_ns', 'restore_ns', 'memory_ns', 'ranks_ns', 'total_ns'))
+        print(f'| {kind} | {phases} | {up} | {first} |')
 PYTHON
