@@ -22,9 +22,7 @@
  *	end	{"job": J, "run": R, "signal": N, "grace_ms": T}
  *		Signal to the ranks here; after T SIGKILL; 0: at once.  Answered when none is
  *		left.  {"status": S}, or {} where there was none
- *	status	{"job": J, "run": R}
- *		{"state": as of ps, "init": pid, "ranks": [{"rank": r, "state": "running" |
- *		"ended", "status": S}...]}; -ENOENT: never heard of it
+ * The others are where they are registered (peer_verb()): parts.h has most of them.
  */
 #ifndef STILLPOINT_PEER_ASK_H
 #define STILLPOINT_PEER_ASK_H
