@@ -5,6 +5,9 @@ IMAGE_LIBS := $(LIB)/libimage.a -lpthread -luring -lzstd -lsodium -lxxhash -ljan
 
 $(call library,image,$(wildcard image/*.c))
 
+# with tests/unit/counted.c: what is mapped is counted
+COUNTED := -Wl,--wrap=mmap,--wrap=munmap
+
 define _image_test
 $(call unit_test,tests/unit/$(1),tests/unit/$(1).c tests/unit/image_fixture.c,$(IMAGE_LIBS))
 endef

@@ -65,4 +65,5 @@ $(call unit_test,tests/unit/test_reopen_end,tests/unit/test_reopen_end.c tests/u
 
 # for the VM tests: an image against the memory it was made of
 $(call program,tests/tools/dumpcheck,tests/tools/dumpcheck.c,$(ENGINE_LIBS))
-$(call unit_test,tests/unit/test_content,tests/unit/test_content.c,$(ENGINE_LIBS))
+$(call unit_test,tests/unit/test_content,tests/unit/test_content.c tests/unit/counted.c,\
+	$(ENGINE_LIBS) $(COUNTED))

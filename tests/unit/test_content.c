@@ -19,6 +19,7 @@
 #include "supervisor/content.h"
 #include "supervisor/file_identity.h"
 #include "supervisor/page_table.h"
+#include "tests/unit/counted.h"
 
 #define PAGE	4096UL
 
@@ -199,6 +200,26 @@ static void test_page_table(void **unused)
 	page_table_destroy(NULL);
 }
 
+/* While it grows it is not there twice. */
+static void test_page_table_memory(void **unused)
+{
+	struct page_place place = { .mm_id = 1 }, known;
+	struct page_table *t;
+
+	if (!counted_begin())
+		skip();
+	t = page_table_create();
+	assert_non_null(t);
+	for (uint64_t i = 0; i < 1000000; i++) {
+		place.addr = i << 12;
+		assert_int_equal(page_table_put(t, 0x100000 + i, &place, &known), 0);
+	}
+	assert_true(counted_now() >= 24 * 1000000 / 7 * 10);
+	assert_true(counted_most() - counted_now() < 1 << 20);
+	page_table_destroy(t);
+	assert_int_equal(counted_now(), 0);
+}
+
 static void test_identity(void **unused)
 {
 	uint8_t id[FILE_BUILD_ID_MAX], a[32], b[32];
@@ -230,6 +251,7 @@ int main(void)
 		cmocka_unit_test(test_hold),
 		cmocka_unit_test(test_hold_emptied),
 		cmocka_unit_test(test_page_table),
+		cmocka_unit_test(test_page_table_memory),
 		cmocka_unit_test(test_identity),
 	};
 
