@@ -3,9 +3,8 @@
  * An image as JSON.
  *
  * Reads the manifest, the index and the state stream, no page: showing a large
- * image is quick.  Numbers are bytes unless their name says pages.  The stored
- * bytes of a memory map are its share of the chunks that hold it; data that several
- * maps have in common counts for each.
+ * image is quick.  Numbers are bytes unless their name says pages.  Where they go to and
+ * what adds up to what is account.h's.
  *
  * JSON is built with jansson's habit in mind: the *_new functions take NULL for
  * "out of memory" and fail, and that is collected in one flag.
@@ -19,6 +18,7 @@
 #include <linux/ckpt.h>
 #include <linux/ckpt_records.h>
 
+#include "image/account.h"
 #include "image/describe.h"
 #include "image/reader_priv.h"
 #include "image/show.h"
@@ -29,6 +29,7 @@ struct show {
 	json_t *root;
 	json_t *processes;
 	json_t *maps;			/* of memory maps, by their number as text */
+	struct account_maps account;	/* what is in them */
 	json_t *types;			/* records of each type */
 	json_t *records;		/* with IMAGE_SHOW_RECORDS */
 	bool failed;			/* out of memory somewhere */
@@ -130,6 +131,27 @@ static void show_sizes(struct show *s, const struct image_manifest *m)
 	set(s, s->root, "sizes", sizes);
 }
 
+/* Where the bytes of all files went. */
+static void show_stored(struct show *s)
+{
+	json_t *stored = json_object();
+	struct account_files sums;
+
+	account_files(s->r, &sums);
+	set_u64(s, stored, "pages", sums.pages);
+	set_u64(s, stored, "contents", sums.contents);
+	set_u64(s, stored, "base", sums.base);
+	set_u64(s, stored, "state", sums.state);
+	set_u64(s, stored, "index", sums.index);
+	set_u64(s, stored, "manifest", sums.manifest);
+	set_u64(s, stored, "headers", sums.headers);
+	set_u64(s, stored, "tags", sums.tags);
+	set_u64(s, stored, "seals", sums.seals);
+	set_u64(s, stored, "gaps", sums.gaps);
+	set_u64(s, stored, "total", sums.total);
+	set(s, s->root, "stored", stored);
+}
+
 static void show_files(struct show *s, const struct image_manifest *m)
 {
 	json_t *files = json_array();
@@ -186,6 +208,7 @@ static void show_manifest(struct show *s)
 	show_node(s, &m->identity);
 	show_timing(s, &m->timing);
 	show_sizes(s, m);
+	show_stored(s);
 	show_files(s, m);
 	for (i = 0; i < m->nr_keyvals; i++) {
 		/* json keys must be UTF-8, and so must ours */
@@ -211,64 +234,62 @@ static json_t *map_of(struct show *s, uint64_t mm_id)
 		return map;
 	map = json_object();
 	set_u64(s, map, "mm_id", mm_id);
-	set_u64(s, map, "vmas", 0);
-	set_u64(s, map, "mapped", 0);
-	set_u64(s, map, "data", 0);
-	set_u64(s, map, "stored", 0);
-	set_u64(s, map, "zero", 0);
-	set_u64(s, map, "shared", 0);
-	set_u64(s, map, "base", 0);
 	set(s, s->maps, key, map);
 	return json_object_get(s->maps, key);
 }
 
-struct map_sums {
-	uint64_t data, stored, zero, shared, base;
-};
-
-static void add_extent(const struct index *ix, const struct extent *e,
-		       struct map_sums *sums)
+static void show_figures(struct show *s, json_t *json, const struct account_map *a)
 {
-	const struct image_ix_chunk *chunk;
-
-	switch (e->kind) {
-	case IMAGE_EXTENT_DATA:
-		chunk = &ix->chunks[reader_file_of(e)][e->where / IMAGE_CHUNK_MAX];
-		sums->data += e->len;
-		if (e->src) {
-			sums->base += e->len;
-			break;
-		}
-		sums->stored += e->len * le32toh(chunk->stored_len) /
-				le32toh(chunk->raw_len);
-		break;
-	case IMAGE_EXTENT_ZERO:
-		sums->zero += e->len;
-		break;
-	default:
-		sums->shared += e->len;
-		break;
-	}
+	set_u64(s, json, "vmas", a->nr_vmas);
+	set_u64(s, json, "mapped", a->mapped);
+	set_u64(s, json, "data", a->own + a->same + a->base);
+	set_u64(s, json, "own", a->own);
+	set_u64(s, json, "stored", a->stored);
+	set_u64(s, json, "same", a->same);
+	set_u64(s, json, "base", a->base);
+	set_u64(s, json, "zero", a->zero);
+	set_u64(s, json, "shared", a->shared);
+	set_u64(s, json, "untouched", a->untouched);
+	set_u64(s, json, "file", a->file);
+	set_u64(s, json, "elsewhere", a->elsewhere);
+	set_u64(s, json, "kernel", a->kernel);
 }
 
+/*
+ * Excluded pages are in no index: the dump has counted what there was besides.  Where it has not, or
+ * not so much, they are left with what they look like.
+ */
+static uint64_t take_out_excluded(struct show *s, struct account_map *sum)
+{
+	const char *text = image_get(s->r, IMAGE_KEY_SKIPPED);
+	json_t *skipped = text ? json_loads(text, 0, NULL) : NULL;
+	json_int_t untouched = 0, file = 0;
+	uint64_t excluded = 0;
+
+	if (!json_unpack(skipped, "{s:I, s:I}", "untouched", &untouched, "file", &file) &&
+	    untouched >= 0 && (uint64_t)untouched <= sum->untouched / IMAGE_PAGE_SIZE &&
+	    file >= 0 && (uint64_t)file <= sum->file / IMAGE_PAGE_SIZE) {
+		excluded = sum->untouched + sum->file -
+			   (uint64_t)(untouched + file) * IMAGE_PAGE_SIZE;
+		sum->untouched = (uint64_t)untouched * IMAGE_PAGE_SIZE;
+		sum->file = (uint64_t)file * IMAGE_PAGE_SIZE;
+	}
+	json_decref(skipped);
+	return excluded;
+}
+
+/* The figures of each map, and of all of them. */
 static void show_memory(struct show *s)
 {
-	const struct index *ix = &s->r->index;
-	size_t i = 0;
+	struct account_map sum = account_sum(&s->account);
+	uint64_t excluded = take_out_excluded(s, &sum);
+	json_t *all = json_object();
 
-	while (i < ix->memory.nr) {
-		uint64_t mm_id = ix->memory.v[i].owner;
-		struct map_sums sums = {};
-		json_t *map = map_of(s, mm_id);
-
-		for (; i < ix->memory.nr && ix->memory.v[i].owner == mm_id; i++)
-			add_extent(ix, &ix->memory.v[i], &sums);
-		set_u64(s, map, "data", sums.data);
-		set_u64(s, map, "stored", sums.stored);
-		set_u64(s, map, "zero", sums.zero);
-		set_u64(s, map, "shared", sums.shared);
-		set_u64(s, map, "base", sums.base);
-	}
+	for (size_t i = 0; i < s->account.nr; i++)
+		show_figures(s, map_of(s, s->account.v[i].mm_id), &s->account.v[i]);
+	show_figures(s, all, &sum);
+	set_u64(s, all, "excluded", excluded);
+	set(s, s->root, "address_space", all);
 }
 
 static json_t *show_run(struct show *s, const struct image_run *run)
@@ -387,10 +408,8 @@ static void take_record(struct show *s, const struct image_record *rec)
 		show_proc(s, proc);
 	if (mm)
 		set(s, map_of(s, mm->mm_id), "pid", json_integer(mm->pid));
-	if (vma) {
-		count(s, map_of(s, vma->mm_id), "vmas", 1);
-		count(s, map_of(s, vma->mm_id), "mapped", vma->end - vma->start);
-	}
+	if (vma && account_vma(s->r, &s->account, vma))
+		s->failed = true;
 }
 
 static int show_state(struct show *s)
@@ -419,10 +438,13 @@ static void show_maps(struct show *s)
 /* What is behind the manifest; nothing of it is known of an image that is locked. */
 static int show_contents(struct show *s)
 {
-	int err;
+	int err = account_pages(s->r, &s->account);
 
+	if (!err)
+		err = show_state(s);
+	if (err)
+		return err;
 	show_memory(s);
-	err = show_state(s);
 	if (s->flags & IMAGE_SHOW_RUNS)
 		show_runs(s);
 	set(s, s->root, "processes", json_incref(s->processes));
@@ -431,7 +453,7 @@ static int show_contents(struct show *s)
 	set(s, s->root, "record_types", json_incref(s->types));
 	if (s->records)
 		set(s, s->root, "records", json_incref(s->records));
-	return err;
+	return 0;
 }
 
 int image_show_json(struct image_reader *r, unsigned int flags, json_t **ret_json,
@@ -455,11 +477,12 @@ int image_show_json(struct image_reader *r, unsigned int flags, json_t **ret_jso
 	json_decref(s.maps);
 	json_decref(s.types);
 	json_decref(s.records);
-	if (err) {
+	account_maps_done(&s.account);
+	if (err && err != -ENOMEM) {
 		json_decref(s.root);
 		return image_error_set(error, err, "%s", image_reader_error(r));
 	}
-	if (s.failed || !s.root) {
+	if (err || s.failed || !s.root) {
 		json_decref(s.root);
 		return image_error_set(error, -ENOMEM, "out of memory");
 	}

@@ -168,6 +168,9 @@ int image_set_roots(struct image *img, const int32_t *pids, unsigned int nr);
 /* free-form text: "cpu.flags", "command", …; a second value replaces the first */
 int image_set(struct image *img, const char *key, const char *value);
 
+/* {"untouched": N, "file": N}, pages: what the caller found beside those it added and left out */
+#define IMAGE_KEY_SKIPPED	"pages.skipped"
+
 /* ---------------------------------------------------------------- counts */
 
 struct image_counts {

@@ -57,8 +57,8 @@ static void merge(struct coord_driver *d, json_t *result, json_t *whole)
 	static const char *const names[] = {
 		"pause_ns", "freeze_ns", "collect_ns", "clone_ns", "pages_ns", "contents_ns",
 		"sync_ns", "bytes_mapped", "bytes_raw", "bytes_stored", "pages_data", "pages_zero",
-		"pages_shared", "pages_same", "pages_excluded", "processes", "threads", "nodes",
-		"parts",
+		"pages_shared", "pages_same", "pages_excluded", "pages_untouched", "pages_file",
+		"processes", "threads", "nodes", "parts",
 	};
 	char *dir = catalog_image_dir(&d->daemon->catalog, d->job->id, (int64_t)d->id.generation);
 	size_t i;

@@ -277,7 +277,7 @@ static void identify(struct dump *d, uint64_t started)
 	};
 
 	struct image_counts counts;
-	char text[24];
+	char text[80];
 
 	while (root && !root->nr_threads)
 		root = root->sibling;
@@ -291,6 +291,10 @@ static void identify(struct dump *d, uint64_t started)
 			 (unsigned long long)d->stats.pages_excluded);
 		image_set(d->img, "pages.excluded", text);
 	}
+	snprintf(text, sizeof(text), "{\"untouched\": %llu, \"file\": %llu}",
+		 (unsigned long long)d->stats.pages_untouched,
+		 (unsigned long long)d->stats.pages_file);
+	image_set(d->img, IMAGE_KEY_SKIPPED, text);
 	if (d->options->note)
 		image_set(d->img, "note", d->options->note);
 	if (d->options->record)

@@ -102,6 +102,8 @@ struct dump_stats {
 	uint64_t pages_same;	/* with data stored for other pages */
 	uint64_t pages_base;	/* as in the image before */
 	uint64_t pages_excluded;	/* that the tree did not want saved (ckpt_exclude()) */
+	uint64_t pages_untouched;	/* of private mappings, those that there were not: of memory, */
+	uint64_t pages_file;		/* and of files, which have them */
 	unsigned int nr_procs;
 	unsigned int nr_threads;
 	uint64_t base;		/* generation that it stands on; full: see why */

@@ -277,6 +277,33 @@ static bool stored_in(const struct page_reader *r, const struct ckpt_rec_vma *vm
 	}
 }
 
+/* Of a mapping whose pages are stored: those that were found, wanted or not. */
+static void count_found(struct dump *d, const struct ckpt_rec_vma *vma, uint64_t len)
+{
+	if (vma->kind == CKPT_VMA_FILE_PRIVATE)
+		d->found_file += len / PAGE;
+	else
+		d->found_anon += len / PAGE;
+}
+
+/* All that there could be, without what was found: nothing was to be read there. */
+static void count_skipped(struct dump *d)
+{
+	const struct state *state = d->cap.state;
+	uint64_t anon = 0, file = 0;
+
+	for (unsigned int i = 0; i < state->nr_vmas; i++) {
+		const struct ckpt_rec_vma *vma = state->vmas[i].rec;
+
+		if (vma->kind == CKPT_VMA_FILE_PRIVATE)
+			file += (vma->end - vma->start) / PAGE;
+		else if (vma->kind == CKPT_VMA_ANON || vma->kind == CKPT_VMA_HUGETLB_PRIVATE)
+			anon += (vma->end - vma->start) / PAGE;
+	}
+	d->stats.pages_untouched = anon - d->found_anon;
+	d->stats.pages_file = file - d->found_file;
+}
+
 /* Cut a run at the mappings; *vma moves on with the address. */
 static int take_run(struct page_reader *r, const struct ckpt_page_run *run,
 		    unsigned int *vma)
@@ -295,9 +322,11 @@ static int take_run(struct page_reader *r, const struct ckpt_page_run *run,
 		if (rec->start > addr)
 			addr = rec->start;
 		stop = end < rec->end ? end : rec->end;
-		if (addr < stop && stored_in(r, rec))
+		if (addr < stop && stored_in(r, rec)) {
+			count_found(r->d, rec, stop - addr);
 			ret = rec->flags & CKPT_VM_DONTDUMP ? take_wanted(r, addr, stop, run) :
 			      take(r, addr, stop, run);
+		}
 		addr = stop > addr ? stop : end;
 	}
 	return ret;
@@ -441,6 +470,7 @@ int dump_pages(struct dump *d)
 		if (!ret && r.token && image_track(d->img, r.mm->rec->mm_id, r.token))
 			ret = dump_image_failed(d, -ENOMEM);
 	}
+	count_skipped(d);
 	reader_done(&r);
 	return ret;
 }

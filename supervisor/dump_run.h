@@ -104,6 +104,7 @@ struct dump {
 	uint64_t frozen_at;		/* s of CLOCK_REALTIME */
 	uint64_t bytes_expected;
 	uint64_t bytes_mapped;
+	uint64_t found_anon, found_file;	/* of private mappings, pages that there were */
 };
 
 static inline struct dump_place *dump_place(const struct dump *d, const struct state_file *file)

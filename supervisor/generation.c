@@ -118,8 +118,11 @@ static json_t *describe_part(const struct op_env *env, const json_t *part, const
 
 /* -------------------------------------------------------------- describe */
 
+/* What an older version has not counted stays away. */
 static void add(json_t *sum, const json_t *row, const char *name)
 {
+	if (!json_object_get(row, name))
+		return;
 	json_object_set_new(sum, name,
 			    json_integer(json_integer_value(json_object_get(sum, name)) +
 					 json_integer_value(json_object_get(row, name))));
@@ -138,7 +141,8 @@ static void add_part(json_t *whole, const json_t *part, json_t *row)
 {
 	static const char *const sums[] = {
 		"bytes_stored", "bytes_raw", "bytes_mapped", "pages_data", "pages_zero", "pages_shared",
-		"pages_same", "pages_base", "pages_excluded", "processes", "threads",
+		"pages_same", "pages_base", "pages_excluded", "pages_untouched", "pages_file",
+		"processes", "threads",
 	};
 	static const char *const greatest[] = {
 		"created", "pause_ns", "freeze_ns", "collect_ns", "clone_ns", "thaw_ns", "pages_ns",

@@ -27,7 +27,7 @@ static const char *const figures[] = {
 	"quiesce_ns", "freeze_ns", "collect_ns", "clone_ns", "thaw_ns", "pause_ns", "pages_ns",
 	"contents_ns", "sync_ns", "commit_ns", "total_ns", "bytes_mapped", "bytes_raw",
 	"bytes_stored", "pages_data", "pages_zero", "pages_shared", "pages_same", "pages_base",
-	"pages_excluded", "processes", "threads",
+	"pages_excluded", "pages_untouched", "pages_file", "processes", "threads",
 };
 
 /* Of a restart, integers as well (restart_times.h). */

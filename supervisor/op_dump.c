@@ -234,6 +234,7 @@ static json_t *figures(const struct dump_options *o, const struct dump_stats *s)
 		{ "pages_shared", s->pages_shared },
 		{ "pages_same", s->pages_same }, { "pages_base", s->pages_base },
 		{ "pages_excluded", s->pages_excluded },
+		{ "pages_untouched", s->pages_untouched }, { "pages_file", s->pages_file },
 	};
 	size_t i;
 

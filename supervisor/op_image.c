@@ -64,10 +64,12 @@ static json_t *describe(const struct image_reader *reader)
 	};
 	const char *note = image_get(reader, "note"), *phases = image_get(reader, "phases");
 	const char *excluded = image_get(reader, "pages.excluded");
+	const char *skipped = image_get(reader, IMAGE_KEY_SKIPPED);
 	json_t *json = json_pack("{s:s?, s:b}", "hostname", m->identity.hostname,
 				 "encrypted", m->encrypted);
 	json_t *parsed = note ? json_loads(note, 0, NULL) : NULL;
 	json_t *took = phases ? json_loads(phases, 0, NULL) : NULL;
+	json_t *left = skipped ? json_loads(skipped, 0, NULL) : NULL;
 	uint64_t held = 0;
 	size_t i;
 
@@ -85,6 +87,11 @@ static json_t *describe(const struct image_reader *reader)
 		json_object_set_new(json, "note", parsed);
 	json_object_update_missing(json, took);
 	json_decref(took);
+	if (left) {
+		json_object_set(json, "pages_untouched", json_object_get(left, "untouched"));
+		json_object_set(json, "pages_file", json_object_get(left, "file"));
+	}
+	json_decref(left);
 	return json;
 }
 

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "image/show.h"
 #include "supervisor/dump_run.h"
 #include "supervisor/file_identity.h"
 #include "tests/unit/dump_fixture.h"
@@ -188,6 +189,23 @@ static void check_image(const struct scratch *s, bool killed)
 	image_close(r);
 }
 
+/* What is shown of memory adds up with what the dump has counted. */
+static void check_account(const struct scratch *s)
+{
+	struct image_reader *r = NULL;
+	json_t *json = NULL, *all;
+
+	assert_int_equal(image_open(scratch_path(s, "image"), s->key, NULL, &r, NULL), 0);
+	assert_int_equal(image_show_json(r, 0, &json, NULL), 0);
+	all = json_object_get(json, "address_space");
+	assert_int_equal(json_integer_value(json_object_get(all, "excluded")), 0);
+	assert_int_equal(json_integer_value(json_object_get(all, "untouched")), 23 * PAGE);
+	assert_int_equal(json_integer_value(json_object_get(all, "file")), 3 * PAGE);
+	assert_int_equal(json_integer_value(json_object_get(all, "elsewhere")), MB(8));
+	json_decref(json);
+	image_close(r);
+}
+
 static void test_dump(void **state)
 {
 	struct scratch *s = *state;
@@ -203,7 +221,11 @@ static void test_dump(void **state)
 	assert_int_equal(stats.nr_threads, 3);
 	assert_int_equal(stats.pages_shared, 3);
 	assert_int_equal(stats.bytes_mapped, sizeof(tree_pages) / sizeof(tree_pages[0]) * PAGE);
+	/* two heaps, the page that a fork wipes; code */
+	assert_int_equal(stats.pages_untouched, 16 + 16 + 1 - (ARRAY_SIZE(tree_pages) - 1));
+	assert_int_equal(stats.pages_file, 4 - 1);
 	check_image(s, false);
+	check_account(s);
 	fake_close_files();
 }
 
