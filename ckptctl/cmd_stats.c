@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ckptctl stats: what the checkpoints of a job have cost, phase by phase.
+ * ckptctl stats: what the checkpoints of a job have cost, phase by phase, or where the bytes went.
  *
  * Also of generations that were removed. FREEZE, SNAPSHOT and most of THAW are parts of PAUSE, for
- * which the job stands still; what is right of it happens behind its back.
+ * which the job stands still; what is right of it happens behind its back.  Of bytes, what is left of SIZE was
+ * never read, and what is right of it is less and less. A figure that was not kept is a dash.
  */
 #include "ckptctl/cli_job.h"
 
 #include <stdio.h>
 
 #include "ckptctl/cli_table.h"
+
+#define PAGE	4096
 
 static const struct cli_column columns[] = {
 	{ .name = "GENERATION", .right = true }, { .name = "TAKEN" },
@@ -20,6 +23,17 @@ static const struct cli_column columns[] = {
 	{ .name = "SYNC", .right = true }, { .name = "COMMIT", .right = true },
 	{ .name = "TOTAL", .right = true }, { .name = "SIZE", .right = true },
 	{ .name = "STORED", .right = true }, { .name = "REMARK", .cut = true }, { .name = NULL }
+};
+
+static const struct cli_column byte_columns[] = {
+	{ .name = "GENERATION", .right = true }, { .name = "TAKEN" },
+	{ .name = "UNTOUCHED", .right = true }, { .name = "CLEAN", .right = true },
+	{ .name = "EXCLUDED", .right = true }, { .name = "SIZE", .right = true },
+	{ .name = "ZERO", .right = true }, { .name = "SHARED", .right = true },
+	{ .name = "BASE", .right = true }, { .name = "SAME", .right = true },
+	{ .name = "RAW", .right = true }, { .name = "STORED", .right = true },
+	{ .name = "PROCESSES", .right = true }, { .name = "THREADS", .right = true },
+	{ .name = "NODES", .right = true }, { .name = "REMARK", .cut = true }, { .name = NULL }
 };
 
 static void ns_cell(struct cli_table *table, const json_t *row, const char *name)
@@ -38,7 +52,40 @@ static void bytes_cell(struct cli_table *table, const json_t *row, const char *n
 		       cli_bytes((uint64_t)cli_int(row, name), text) : "-");
 }
 
-static void figure_cells(struct cli_table *table, const json_t *row)
+static void pages_cell(struct cli_table *table, const json_t *row, const char *name)
+{
+	char text[32];
+
+	cli_table_cell(table, "%s", json_object_get(row, name) ?
+		       cli_bytes((uint64_t)cli_int(row, name) * PAGE, text) : "-");
+}
+
+static void number_cell(struct cli_table *table, const json_t *row, const char *name)
+{
+	if (json_object_get(row, name))
+		cli_table_cell(table, "%lld", (long long)cli_int(row, name));
+	else
+		cli_table_cell(table, "-");
+}
+
+static void byte_cells(struct cli_table *table, const json_t *row)
+{
+	pages_cell(table, row, "pages_untouched");
+	pages_cell(table, row, "pages_file");
+	pages_cell(table, row, "pages_excluded");
+	bytes_cell(table, row, "bytes_mapped");
+	pages_cell(table, row, "pages_zero");
+	pages_cell(table, row, "pages_shared");
+	pages_cell(table, row, "pages_base");
+	pages_cell(table, row, "pages_same");
+	bytes_cell(table, row, "bytes_raw");
+	bytes_cell(table, row, "bytes_stored");
+	number_cell(table, row, "processes");
+	number_cell(table, row, "threads");
+	number_cell(table, row, "nodes");
+}
+
+static void phase_cells(struct cli_table *table, const json_t *row)
 {
 	char text[32];
 
@@ -63,24 +110,49 @@ static bool is(const json_t *row, const char *name)
 	return json_is_true(json_object_get(row, name));
 }
 
-static void print_row(struct cli_table *table, const json_t *row)
+typedef void (*cells_fn)(struct cli_table *table, const json_t *row);
+
+static void print_row(struct cli_table *table, const json_t *row, cells_fn cells)
 {
 	char when[32];
 
 	cli_table_row(table);
 	cli_table_cell(table, "%lld", (long long)cli_int(row, "generation"));
 	cli_table_cell(table, "%s", cli_time(cli_int(row, "taken"), when));
-	figure_cells(table, row);
+	cells(table, row);
 	cli_table_cell(table, "%s%s%s%s", is(row, "auto") ? "auto " : "",
 		       is(row, "killed") ? "job ended by it " : "",
 		       is(row, "in_place") ? "stop and copy " : "",
 		       is(row, "kept") ? "" : "removed");
 }
 
+static void print_table(const json_t *result, const struct cli_column *which, cells_fn cells)
+{
+	const json_t *rows = json_object_get(result, "checkpoints"), *row;
+	struct cli_table *table = cli_table_new(which);
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+		print_row(table, row, cells);
+	cli_table_row(table);
+	cli_table_cell(table, "median");
+	cli_table_cell(table, "of %zu", json_array_size(rows));
+	cells(table, json_object_get(result, "medians"));
+	cli_table_cell(table, " ");
+	cli_table_end(table);
+}
+
+static void print_bytes(struct cli *cli, json_t *result)
+{
+	if (json_array_size(json_object_get(result, "checkpoints")))
+		print_table(result, byte_columns, byte_cells);
+	else
+		printf("job %lld has no checkpoint yet\n", (long long)cli_int(result, "job"));
+}
+
 static void print(struct cli *cli, json_t *result)
 {
 	const json_t *rows = json_object_get(result, "checkpoints"), *row;
-	struct cli_table *table;
 	char took[32], bytes[32], phases[CLI_PHASES];
 	size_t i;
 
@@ -88,15 +160,7 @@ static void print(struct cli *cli, json_t *result)
 		printf("job %lld has no checkpoint yet\n", (long long)cli_int(result, "job"));
 		return;
 	}
-	table = cli_table_new(columns);
-	json_array_foreach(rows, i, row)
-		print_row(table, row);
-	cli_table_row(table);
-	cli_table_cell(table, "median");
-	cli_table_cell(table, "of %zu", json_array_size(rows));
-	figure_cells(table, json_object_get(result, "medians"));
-	cli_table_cell(table, " ");
-	cli_table_end(table);
+	print_table(result, columns, phase_cells);
 	rows = json_object_get(result, "levels");
 	json_array_foreach(rows, i, row)
 		printf("generation %lld copied to level %s in %s, %s\n",
@@ -112,23 +176,31 @@ static void print(struct cli *cli, json_t *result)
 
 static int run(struct cli *cli, int argc, char **argv)
 {
+	static const struct option longs[] = { { "bytes", no_argument, NULL, 'b' }, { NULL } };
 	json_t *args = json_object();
-	int status;
+	bool bytes = false;
+	int c, status = 0;
 
-	if (cli_getopt(cli, argc, argv, "", NULL) != -1)
-		status = cli_usage(cli, "wrong option");
-	else
+	while (!status && (c = cli_getopt(cli, argc, argv, "b", longs)) != -1) {
+		if (c == 'b')
+			bytes = true;
+		else
+			status = cli_usage(cli, "wrong option");
+	}
+	if (!status)
 		status = cli_job_operand(cli, argc, argv, args);
 	if (status) {
 		json_decref(args);
 		return status;
 	}
-	return cli_finish(cli, cli_call(cli, "stats", args), print);
+	return cli_finish(cli, cli_call(cli, "stats", args), bytes ? print_bytes : print);
 }
 
 const struct cli_verb cmd_stats = {
 	.name = "stats",
 	.run = run,
-	.args = "JOB",
+	.args = "[--bytes] JOB",
 	.help = "what the checkpoints of a job have cost",
+	.options =
+	"  -b, --bytes         where the bytes of memory went, instead of the time\n",
 };

@@ -694,6 +694,30 @@ def unknown_arguments(node):
 
 
 @test
+def stats_tables(node):
+    """stats: phases, and with --bytes where memory went; a figure that an older version has not kept is a dash"""
+    job = node.run('sleep', '100')
+    old = {'taken': 1700000000, 'generation': 1, 'pause_ns': 5000000, 'bytes_mapped': 40960, 'bytes_stored': 8192,
+           'bytes_raw': 20480, 'pages_zero': 2, 'processes': 3, 'threads': 4}
+    new = {**old, 'generation': 2, 'pages_untouched': 512, 'pages_file': 256, 'pages_excluded': 16, 'pages_same': 1,
+           'pages_shared': 4, 'pages_base': 5, 'nodes': 2}
+    with open(f'{node.images}/{job}/history', 'w') as f:
+        f.write(''.join(json.dumps(row) + '\n' for row in (old, new)))
+    phases = ends(0, '', command(node, 'stats', str(job))).stdout.decode().splitlines()
+    check(phases[0].split()[5:9] == ['PAUSE', 'MEMORY', 'FILES', 'SYNC'], phases)
+    rows = ends(0, '', command(node, 'stats', '--bytes', str(job))).stdout.decode().splitlines()
+    equal(rows[0].split()[2:15], ['UNTOUCHED', 'CLEAN', 'EXCLUDED', 'SIZE', 'ZERO', 'SHARED', 'BASE', 'SAME', 'RAW',
+                                  'STORED', 'PROCESSES', 'THREADS', 'NODES'], 'columns')
+    values = [re.sub(' (.iB)', r'\1', row).split()[3:16] for row in rows]
+    equal(values[1], ['-', '-', '-', '40.0KiB', '8.0KiB', '-', '-', '-', '20.0KiB', '8.0KiB', '3', '4', '-'],
+          'the older one')
+    equal(values[2], ['2.0MiB', '1.0MiB', '64.0KiB', '40.0KiB', '8.0KiB', '16.0KiB', '20.0KiB', '4.0KiB',
+                      '20.0KiB', '8.0KiB', '3', '4', '2'], 'the newer one')
+    equal(len(rows), 4, 'lines, medians at the end')
+    usage(node, 'wrong option', 'stats', '--nothing', str(job))
+
+
+@test
 def wrong_usage_json(node):
     """what is wrong before anything was asked for is JSON as well, wherever --json stands, and once"""
     def wrong(status, text, *args, program='ckptctl', name='EINVAL'):
