@@ -18,3 +18,5 @@ $(call unit_test,tests/unit/test_image_merge,tests/unit/test_image_merge.c tests
 	tests/unit/chain_fixture.c tests/unit/image_fixture.c,$(IMAGE_LIBS))
 $(call unit_test,tests/unit/test_image_faults,tests/unit/test_image_faults.c \
 	tests/unit/faulty_writer.c tests/unit/image_fixture.c,$(IMAGE_LIBS))
+$(call unit_test,tests/unit/test_image_budget,tests/unit/test_image_budget.c tests/unit/counted.c \
+	tests/unit/image_fixture.c,$(IMAGE_LIBS) $(COUNTED) -Wl$(comma)--wrap=sched_getaffinity)

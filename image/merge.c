@@ -276,7 +276,7 @@ static int begin(struct merge *m, const struct place *place, const char *dir,
 	const struct image_manifest *is = m->from->m;
 	const struct image_options options = {
 		.generation = is->generation, .job = is->job, .encrypt = is->encrypted,
-		.reread = reread, .reread_arg = m,
+		.memory = m->o->memory, .reread = reread, .reread_arg = m,
 	};
 	struct image_writer *writer;
 	int err;

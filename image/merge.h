@@ -18,6 +18,7 @@ struct image_merge_options {
 	 */
 	int (*ready)(void *arg);
 	void *arg;
+	uint64_t memory;	/* to write with: as in struct image_options */
 	/* NULL: image_writer_create() */
 	int (*create_writer)(const char *dir, struct image_writer **ret_writer,
 			     struct image_error *error);

@@ -28,7 +28,6 @@
 #include "image/pace.h"
 #include "image/stream.h"
 
-#define WORKERS_MAX	4
 #define SPARE		4U	/* what the owner reads at once must not starve the workers */
 
 struct slot {
@@ -62,7 +61,7 @@ struct pipeline {
 	bool stop;
 	bool adaptive;
 	struct pace pace;
-	struct worker workers[WORKERS_MAX];
+	struct worker workers[PIPELINE_WORKERS];
 	unsigned int nr_workers;	/* running */
 	unsigned int workers_max;
 	struct chunk_encoder *own;	/* the owner's; NULL: none yet */
@@ -124,12 +123,15 @@ static int start(struct worker *worker)
 	return -err;
 }
 
-static unsigned int count_cpus(void)
+/* As many as there are CPUs, but no more than @most. */
+static unsigned int count_workers(unsigned int most)
 {
 	cpu_set_t set;
 	int n = sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
 
-	return n < 1 ? 1 : n > WORKERS_MAX ? WORKERS_MAX : (unsigned int)n;
+	if (most > PIPELINE_WORKERS)
+		most = PIPELINE_WORKERS;
+	return n < 1 ? 1 : (unsigned int)n > most ? most : (unsigned int)n;
 }
 
 /* One more, if there may be; go on with those that run, or with none. */
@@ -149,7 +151,7 @@ static void start_worker(struct pipeline *p)
 }
 
 int pipeline_create(const struct chunk_keys *keys, struct chunk_pool *pool, int level,
-		    struct pipeline **ret_pipeline)
+		    unsigned int workers, struct pipeline **ret_pipeline)
 {
 	struct pipeline *p = calloc(1, sizeof(*p));
 
@@ -162,7 +164,7 @@ int pipeline_create(const struct chunk_keys *keys, struct chunk_pool *pool, int 
 	p->keys = keys;
 	p->pool = pool;
 	p->level = level ? level : 1;
-	p->workers_max = count_cpus();
+	p->workers_max = count_workers(workers);
 	p->nr_slots = 2 * p->workers_max + SPARE;
 	p->slots = calloc(p->nr_slots, sizeof(*p->slots));
 	if (!p->slots) {

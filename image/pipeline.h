@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define PIPELINE_WORKERS	4U
+
 struct chunk_keys;
 struct chunk_pool;
 struct chunk_room;
@@ -21,9 +23,10 @@ struct stream;
 /*
  * @keys, @pool: must live as long as the pipeline
  * @level: of zstd; 0: chosen by measurement (pace.h)
+ * @workers: at most, 1 to PIPELINE_WORKERS; fewer where there are fewer CPUs
  */
 int pipeline_create(const struct chunk_keys *keys, struct chunk_pool *pool, int level,
-		    struct pipeline **ret_pipeline);
+		    unsigned int workers, struct pipeline **ret_pipeline);
 /* Chunks that were not handed on are forgotten.  NULL is fine. */
 void pipeline_destroy(struct pipeline *p);
 

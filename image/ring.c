@@ -50,6 +50,7 @@ struct ring {
 	bool ready;			/* uring was set up */
 	ring_done_fn done;
 	uint8_t *memory;
+	unsigned int nr_pieces;		/* that there are */
 	bool sparse;			/* buffers may be registered */
 	bool fixed_files;
 	bool large;			/* pages of memory */
@@ -94,6 +95,7 @@ static int allocate(struct ring *r)
 	p += before;
 	munmap(p + MEMORY_BYTES, HUGE_PAGE - before);
 	r->memory = p;
+	r->nr_pieces = RING_PIECES;
 	/* a child has no use for it, and must not copy what the device reads */
 	madvise(p, MEMORY_BYTES, MADV_DONTFORK);
 	madvise(p, MEMORY_BYTES, MADV_NOHUGEPAGE);	/* for a start: see enlarge() */
@@ -126,19 +128,35 @@ static void make_tables(struct ring *r)
 	r->fixed_files = !io_uring_register_files(&r->uring, none, RING_FILES);
 }
 
+static size_t memory_bytes(const struct ring *r)
+{
+	return (size_t)r->nr_pieces * RING_PIECE_BYTES;
+}
+
 /* There is much to write: what is not in use yet gets large pages. */
 static void enlarge(struct ring *r)
 {
 	if (r->large)
 		return;
 	r->large = true;
-	madvise(r->memory, MEMORY_BYTES, MADV_HUGEPAGE);
+	madvise(r->memory, memory_bytes(r), MADV_HUGEPAGE);
 }
 
 void ring_expect(struct ring *r, uint64_t bytes)
 {
-	if (bytes >= MEMORY_BYTES)
+	if (bytes >= memory_bytes(r))
 		enlarge(r);
+}
+
+void ring_limit(struct ring *r, unsigned int pieces)
+{
+	size_t had = memory_bytes(r);
+
+	pieces -= pieces % IN_BLOCK;
+	if (!pieces || pieces >= r->nr_pieces)
+		return;
+	r->nr_pieces = pieces;
+	munmap(r->memory + memory_bytes(r), had - memory_bytes(r));
 }
 
 static unsigned int piece_of(const struct ring *r, const uint8_t *p)
@@ -193,7 +211,7 @@ void ring_destroy(struct ring *r)
 	if (r->ready)
 		io_uring_queue_exit(&r->uring);
 	if (r->memory)
-		munmap(r->memory, MEMORY_BYTES);
+		munmap(r->memory, memory_bytes(r));
 	free(r);
 }
 
@@ -265,7 +283,7 @@ unsigned int ring_free(const struct ring *r)
 {
 	unsigned int n = 0;
 
-	for (unsigned int i = 0; i < RING_PIECES; i++)
+	for (unsigned int i = 0; i < r->nr_pieces; i++)
 		n += !r->taken[i];
 	return n;
 }
@@ -288,17 +306,17 @@ static bool is_free(const struct ring *r, unsigned int block)
 	return true;
 }
 
-/* RING_PIECES: none */
+/* nr_pieces: none */
 static unsigned int find_piece(const struct ring *r)
 {
 	unsigned int i;
 
 	if (r->next % IN_BLOCK && !r->taken[r->next])
 		return r->next;
-	for (i = 0; i < NR_BLOCKS; i++)
+	for (i = 0; i < r->nr_pieces / IN_BLOCK; i++)
 		if (is_free(r, i))
 			return i * IN_BLOCK;
-	for (i = 0; i < RING_PIECES && r->taken[i]; i++)
+	for (i = 0; i < r->nr_pieces && r->taken[i]; i++)
 		;
 	return i;
 }
@@ -307,7 +325,7 @@ static uint8_t *take(struct ring *r)
 {
 	unsigned int i = find_piece(r);
 
-	if (i == RING_PIECES)
+	if (i == r->nr_pieces)
 		return NULL;
 	r->taken[i] = true;
 	r->next = i + 1;

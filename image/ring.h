@@ -2,7 +2,7 @@
 /*
  * An io_uring with memory of its own, for writing: several writes on their way
  * while the next one is filled.  One thread at a time; the memory may be filled by
- * others.  RING_PIECES * RING_PIECE_BYTES, 28 MiB, used as it is needed; a block of it
+ * others.  RING_PIECES * RING_PIECE_BYTES, 28 MiB, or less, used as it is needed; a block of it
  * is registered with the kernel when it is written whole for the first time, where that
  * is permitted.
  */
@@ -40,6 +40,9 @@ typedef void (*ring_done_fn)(void *owner, const struct ring_write *w, int res);
 int ring_create(ring_done_fn done, struct ring **ret_ring);
 /* Nothing may be on its way.  NULL is fine. */
 void ring_destroy(struct ring *r);
+
+/* Have no more than so many pieces, whole blocks of them; before one is asked for. */
+void ring_limit(struct ring *r, unsigned int pieces);
 
 /* About so much will be written: its memory need not begin small. */
 void ring_expect(struct ring *r, uint64_t bytes);

@@ -20,6 +20,7 @@
 #include <sys/utsname.h>
 #include <time.h>
 
+#include "image/budget.h"
 #include "image/writer_priv.h"
 
 #define TEXT_MAX	(1U << 20)	/* of one free-form value */
@@ -48,10 +49,12 @@ const char *image_error_text(const struct image *img)
 static int image_init(struct image *img, const struct image_key *key,
 		      const struct image_options *options)
 {
+	int err, workers = image_budget_share(options->memory, img->writer);
 	struct image_manifest *m = &img->manifest;
 	const char *job = options->job ? options->job : "";
-	int err;
 
+	if (workers < 0)
+		return image_fail(img, workers, "less memory than %u MiB", IMAGE_MEMORY_MIN >> 20);
 	if (options->encrypt && !image_key_has_secret(key))
 		return image_fail(img, -ENOKEY, "no key to encrypt it with");
 	if (strlen(job) >= sizeof(((struct image_man_identity *)0)->job))
@@ -70,14 +73,12 @@ static int image_init(struct image *img, const struct image_key *key,
 	err = image_key_chunk(key, m->id, m->encrypted ? m->secret_id : NULL, &img->chunk_keys);
 	if (!err)
 		err = pipeline_create(img->chunk_keys, &img->pool, options->zstd_level,
-				      &img->pipeline);
+				      (unsigned int)workers, &img->pipeline);
 	if (err)
 		return image_fail(img, err, "cannot set up the encoder");
 	if (options->reread)
 		img->same = same_create(options->reread, options->reread_arg);
-	if (options->reread && !img->same)
-		return image_fail(img, -ENOMEM, "out of memory");
-	return 0;
+	return options->reread && !img->same ? image_fail(img, -ENOMEM, "out of memory") : 0;
 }
 
 static int image_begin(struct image *img)

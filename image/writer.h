@@ -15,8 +15,8 @@
  * own.  Memory: 28 MiB for chunks and writes on their way, 4 MiB and for each thread
  * 3 MiB, and up to 16 MiB if there is so much else than pages and contents (plain writer:
  * 3 MiB for each file, 8 MiB and for each thread 5 MiB, the rooms of pages); 3.3 MiB to
- * find pages that are the same; and 48 bytes per page run (adjacent pages of one kind
- * are one run per MiB).
+ * find pages that are the same; all that in image_options.memory.  And 48 bytes per page run
+ * (adjacent pages of one kind are one run per MiB).
  */
 #ifndef STILLPOINT_IMAGE_WRITER_H
 #define STILLPOINT_IMAGE_WRITER_H
@@ -40,11 +40,15 @@ struct image;
 typedef int (*image_reread_fn)(void *arg, uint64_t mm_id, uint64_t addr, uint64_t nr_pages,
 			       void *buf);
 
+#define IMAGE_MEMORY_DEFAULT	(64U << 20)
+#define IMAGE_MEMORY_MIN	(32U << 20)
+
 struct image_options {
 	uint64_t generation;
 	const char *job;	/* name, at most 63 bytes; may be NULL */
 	bool encrypt;		/* with the key's secret; -ENOKEY without one */
 	int zstd_level;		/* 0: 1, and only where it pays (see pace.h) */
+	uint64_t memory;	/* bytes, at least IMAGE_MEMORY_MIN; 0: IMAGE_MEMORY_DEFAULT */
 	/* NULL: pages that are the same are stored as often as they are added */
 	image_reread_fn reread;
 	void *reread_arg;

@@ -24,6 +24,8 @@ struct image_wfile;
 struct image_writer_ops {
 	/* about so much will be appended; may be NULL */
 	void (*expect)(struct image_writer *w, uint64_t bytes);
+	/* before anything else: of its own memory, so many IMAGE_LENT_BYTES at most; may be NULL */
+	void (*limit)(struct image_writer *w, unsigned int pieces);
 	/* create the temporary directory; -EEXIST if the final one is in use */
 	int (*begin)(struct image_writer *w);
 	int (*open)(struct image_writer *w, const char *name,

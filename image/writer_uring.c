@@ -243,6 +243,11 @@ static void uring_expect(struct image_writer *w, uint64_t bytes)
 	ring_expect(to_uring(w)->ring, bytes);
 }
 
+static void uring_limit(struct image_writer *w, unsigned int pieces)
+{
+	ring_limit(to_uring(w)->ring, pieces);
+}
+
 /* Some are kept back, one for each file and more: what is copied must get on. */
 static uint8_t *uring_lend(struct image_writer *w)
 {
@@ -372,6 +377,7 @@ static const struct image_writer_ops uring_ops = {
 	.append = uring_append,
 	.written = uring_written,
 	.expect = uring_expect,
+	.limit = uring_limit,
 	.lend = uring_lend,
 	.reclaim = uring_reclaim,
 	.append_lent = uring_append_lent,

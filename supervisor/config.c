@@ -21,6 +21,7 @@
 #include "image/format.h"
 #include "image/key.h"
 #include "image/util.h"
+#include "image/writer.h"
 #include "supervisor/duration.h"
 #include "supervisor/hosts.h"
 #include "supervisor/op_args.h"
@@ -31,7 +32,7 @@
 #define MS_MAX		3600000
 
 /* strings first */
-enum kind { PATH, NAME, ADDRESS, KEY, NUMBER, MILLISECONDS, BASES, LEVEL, SECONDS, SIZE, PORT, SWITCH };
+enum kind { PATH, NAME, ADDRESS, KEY, NUMBER, MILLISECONDS, BASES, LEVEL, SECONDS, SIZE, MEMORY, PORT, SWITCH };
 
 static const struct setting {
 	const char *name;
@@ -58,6 +59,7 @@ static const struct setting {
 	{ "freeze_timeout_ms", MILLISECONDS, offsetof(struct config, freeze_timeout_ms), "0" },
 	{ "quiesce_timeout_ms", MILLISECONDS, offsetof(struct config, quiesce_timeout_ms), "0" },
 	{ "node_mtbf", SECONDS, offsetof(struct config, node_mtbf_s), "1y" },
+	{ "pipeline_memory", MEMORY, offsetof(struct config, pipeline_memory), "64M" },
 	{ "incremental", BASES, offsetof(struct config, incremental), "0" },
 	{ "merge_after", NUMBER, offsetof(struct config, merge_after), "4" },
 	{ "merge_limit", SIZE, offsetof(struct config, merge_limit), "128M" },
@@ -81,6 +83,7 @@ static const char *const allowed[] = {
 	[LEVEL] = "error, warning, info or debug",
 	[SECONDS] = "a duration as 90d or 2y, from 1s to 100y",
 	[SIZE] = "bytes, as 500, 10M or 2T",
+	[MEMORY] = "bytes, as 48M, at least 32M",
 	[PORT] = "a number, at most 65535",
 	[SWITCH] = "yes or no",
 };
@@ -124,6 +127,16 @@ static int set_seconds(unsigned int *field, const char *value)
 	if (duration_parse(value, &ms) || ms < 1000 || ms > SECONDS_MAX * 1000)
 		return -EINVAL;
 	*field = (unsigned int)(ms / 1000);
+	return 0;
+}
+
+static int set_memory(uint64_t *field, const char *value)
+{
+	uint64_t bytes;
+
+	if (op_size_parse(value, &bytes) || bytes < IMAGE_MEMORY_MIN)
+		return -EINVAL;
+	*field = bytes;
 	return 0;
 }
 
@@ -182,6 +195,8 @@ int config_set(struct config *config, const char *name, const char *value)
 		return set_seconds(field, value);
 	case SIZE:
 		return op_size_parse(value, field);
+	case MEMORY:
+		return set_memory(field, value);
 	case PORT:
 		return set_number(field, value, UINT16_MAX);
 	case SWITCH:

@@ -25,6 +25,7 @@
  *	freeze_timeout_ms = N
  *	quiesce_timeout_ms = N			0: 30000
  *	node_mtbf = DURATION			between failures of one node; 1y
+ *	pipeline_memory = SIZE			that a dump writes its image with; 64M
  *	incremental = N				most earlier generations whose pages one needs; 0: full
  *	merge_after = N				a generation that needs so many is merged; 0: none is
  *	merge_limit = SIZE			bytes a second; 0: no limit
@@ -66,6 +67,7 @@ struct config {
 	unsigned int freeze_timeout_ms;
 	unsigned int quiesce_timeout_ms;
 	unsigned int node_mtbf_s;
+	uint64_t pipeline_memory;
 	unsigned int incremental;
 	unsigned int merge_after;
 	uint64_t merge_limit;

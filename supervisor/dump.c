@@ -132,6 +132,7 @@ static int create_image(struct dump *d)
 		.generation = o->generation,
 		.job = o->job,
 		.encrypt = image_key_has_secret(o->key),
+		.memory = o->memory,
 		.reread = dump_pages_again,
 		.reread_arg = d,
 	};

@@ -36,6 +36,7 @@ struct dump_options {
 	unsigned int freeze_timeout_ms;	/* 0: 10000 */
 	unsigned int max_pause_ms;	/* 0: 60000 */
 	uint64_t hold_max;	/* bytes held in memory in the pause; 0: a share of what is free */
+	uint64_t memory;	/* to write the image with: as in struct image_options */
 	enum engine_files files;
 	const char *shm_dir;	/* the job's private /dev/shm as the caller sees it; carried whole; NULL: none */
 	const struct engine_external *externals;

@@ -228,6 +228,7 @@ static json_t *dump_run(struct channel_reporter *reporter, void *arg)
 		.stored = d->hold[1] >= 0 ? on_stored : NULL,
 		.commits = on_commit,
 		.hold_arg = d,
+		.memory = jobs_daemon(d->job->jobs)->config.pipeline_memory,
 		.note = d->note,
 	};
 	json_t *outcome = ends_open(d->job, &d->ends, &env);

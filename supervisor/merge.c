@@ -101,6 +101,7 @@ int merge_generation(const struct merge_request *r, struct image_merged *ret_mer
 	struct merge_run run = { .request = r, .lock = -1 };
 	const struct image_merge_options options = {
 		.pace = pace, .progress = progress, .ready = ready, .arg = &run,
+		.memory = r->memory,
 	};
 	const struct image_expect expect = expected(r);
 	int err;

@@ -16,6 +16,7 @@ struct merge_request {
 	int64_t job, generation;
 	const char *label;		/* of the job, in its images */
 	uint64_t limit;			/* bytes a second; 0: none */
+	uint64_t memory;		/* as struct image_merge_options has it */
 	void (*progress)(uint64_t done, uint64_t total, void *arg);	/* or NULL */
 	void *arg;
 };

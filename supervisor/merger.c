@@ -99,6 +99,7 @@ static json_t *merger_run(struct channel_reporter *reporter, void *arg)
 		.catalog = &daemon->catalog, .node = daemon->config.node, .job = run->job,
 		.generation = run->generation, .label = run->label,
 		.limit = daemon->config.merge_limit, .progress = report_progress, .arg = reporter,
+		.memory = daemon->config.pipeline_memory,
 	};
 	const struct op_env env = {
 		.key = daemon->config.key, .secret = daemon->config.encryption_key,

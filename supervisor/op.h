@@ -41,6 +41,7 @@ struct op_env {
 	int (*stored)(void *arg);
 	int (*commits)(void *arg);
 	void *hold_arg;
+	uint64_t memory;	/* dump: as in struct image_options */
 	const char *note;	/* dump; or NULL */
 	const char *record;	/* the same */
 };

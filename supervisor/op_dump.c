@@ -298,6 +298,7 @@ json_t *op_dump(const struct op_env *env, json_t *json)
 	o->stored = env->stored;
 	o->commits = env->commits;
 	o->hold_arg = env->hold_arg;
+	o->memory = env->memory;
 	o->note = env->note;
 	o->record = env->record;
 	outcome = dump(o);

@@ -105,6 +105,7 @@ static json_t *promoter_run(struct channel_reporter *reporter, void *arg)
 
 		.node = p->daemon->config.node, .state_dir = p->daemon->config.state_dir, .targets = p->targets, .bad = p->bad,
 		.usable = p->usable, .merge_limit = p->daemon->config.merge_limit,
+		.merge_memory = p->daemon->config.pipeline_memory,
 		.secret = p->daemon->config.encryption_key, .event = report_event, .progress = report_progress,
 		.stop = worker_is_to_stop, .arg = reporter,
 	};

@@ -27,6 +27,7 @@ struct promotion {
 	unsigned int usable;		/* levels, as bits */
 	const char *secret;		/* image_key_secret(), for what is merged; NULL: none */
 	uint64_t merge_limit;		/* bytes a second, of what is merged first; 0: none */
+	uint64_t merge_memory;		/* as struct image_merge_options has it */
 	/* For each copy and removal, when it is done; takes the reference. Or NULL. */
 	void (*event)(json_t *event, void *arg);
 	void (*progress)(uint64_t done, uint64_t total, void *arg);	/* or NULL */

@@ -67,6 +67,7 @@ bool promotion_merge(struct promotion_run *r, size_t at)
 		.catalog = r->p->catalog, .key = r->key, .node = r->p->node, .job = item->job,
 		.generation = item->generation, .label = r->places[at].label,
 		.limit = r->p->merge_limit, .progress = r->p->progress, .arg = r->p->arg,
+		.memory = r->p->merge_memory,
 	};
 	const struct image_expect expect = {
 		.generation = (uint64_t)item->generation, .job = r->places[at].label,

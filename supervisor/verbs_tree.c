@@ -51,6 +51,7 @@ static json_t *op_run(struct channel_reporter *reporter, void *arg)
 		.secret = t->request->daemon->config.encryption_key,
 		.progress = channel_report_progress,
 		.progress_arg = reporter,
+		.memory = t->request->daemon->config.pipeline_memory,
 	};
 	struct ends ends;
 	json_t *outcome = t->job ? ends_open(t->job, &ends, &env) : NULL;

@@ -37,6 +37,7 @@ static void test_defaults(void **state)
 	assert_int_equal(config.incremental, 0);
 	assert_int_equal(config.merge_after, 4);
 	assert_true(config.merge_limit == 128ULL << 20);
+	assert_true(config.pipeline_memory == 64ULL << 20);
 	assert_null(config.store);
 	assert_null(config.encryption_key);
 	assert_true(config.store_encrypt && !config.store_port && !config.store_max);
@@ -55,7 +56,7 @@ static void test_good(void **state)
 	assert_int_equal(parse(&config, "# comment\n\n  image_dir\t=  /mnt/a b  # why\n"
 			       "log_level=debug\nmax_pause_ms = 250\nnode = n-1.x\n"
 			       "node_mtbf = 1d12h\n"
-			       "incremental = 6\nmerge_after = 0\nmerge_limit = 1G\n"
+			       "pipeline_memory = 48M\nincremental = 6\nmerge_after = 0\nmerge_limit = 1G\n"
 			       "retain_keep = 3\nretain_keep_every=10\nretain_max_size = 2T\n"
 			       "store = /s\nstore_max = 1G\nstore_port = 7930\nstore_encrypt = no\n"
 			       "encryption_key = keyring:still:point\n"
@@ -65,6 +66,7 @@ static void test_good(void **state)
 	assert_true(config.store_max == 1ULL << 30 && config.store_port == 7930);
 	assert_false(config.store_encrypt);
 	assert_int_equal(config.incremental, 6);
+	assert_true(config.pipeline_memory == 48ULL << 20);
 	assert_int_equal(config.merge_after, 0);
 	assert_true(config.merge_limit == 1ULL << 30);
 	assert_int_equal(config.retain.keep, 3);
@@ -110,6 +112,8 @@ static void test_bad(void **state)
 		{ "retain_max_size = -1\n", -EINVAL, 1 },
 		{ "retain_max_size = G\n", -EINVAL, 1 },
 		{ "retain_max_size = 99999999999T\n", -EINVAL, 1 },
+		{ "pipeline_memory = 33554431\n", -EINVAL, 1 },
+		{ "pipeline_memory = 0\n", -EINVAL, 1 },
 		{ "log_level = loud\n", -EINVAL, 1 },
 		{ "node_mtbf = 0\n", -EINVAL, 1 },
 		{ "node_mtbf = -3d\n", -EINVAL, 1 },
@@ -144,6 +148,8 @@ static void test_said(void **state)
 		{ "log_level = loud", "log_level: loud is no value for it (error, warning, info or debug)" },
 		{ "key = k", "key: k is no value for it (an absolute path)" },
 		{ "store_port = 65536", "store_port: 65536 is no value for it (a number, at most 65535)" },
+		{ "pipeline_memory = 16M",
+		  "pipeline_memory: 16M is no value for it (bytes, as 48M, at least 32M)" },
 		{ "image_dirs = /x", "image_dirs: no such setting" },
 		{ "image_dir /x", "image_dir /x: NAME = VALUE is expected" },
 		{ "key = /a\n\nkey = /a", "key is there twice (line 1)" },
