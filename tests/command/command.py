@@ -704,7 +704,7 @@ def stats_tables(node):
     with open(f'{node.images}/{job}/history', 'w') as f:
         f.write(''.join(json.dumps(row) + '\n' for row in (old, new)))
     phases = ends(0, '', command(node, 'stats', str(job))).stdout.decode().splitlines()
-    check(phases[0].split()[5:9] == ['PAUSE', 'MEMORY', 'FILES', 'SYNC'], phases)
+    check(phases[0].split()[5:10] == ['THAW', 'PAUSE', 'MEMORY', 'FILES', 'SYNC'], phases)
     rows = ends(0, '', command(node, 'stats', '--bytes', str(job))).stdout.decode().splitlines()
     equal(rows[0].split()[2:15], ['UNTOUCHED', 'CLEAN', 'EXCLUDED', 'SIZE', 'ZERO', 'SHARED', 'BASE', 'SAME', 'RAW',
                                   'STORED', 'PROCESSES', 'THREADS', 'NODES'], 'columns')
