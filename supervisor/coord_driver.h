@@ -34,6 +34,12 @@ void coord_driver_resume(struct job *job);
 /* 0: done() will be called; negative errno: it will not. */
 int coord_driver_checkpoint(struct job *job, const struct coord_checkpoint *checkpoint);
 
+/*
+ * Nothing is heard of the job's home, which may be a while: what is not decided is given up here, and the ranks run
+ * on. What may have been decided there waits for it.
+ */
+void coord_driver_alone(struct job *job);
+
 /* The job has ended, or ckptd does; what is under way is answered. NULL is fine. */
 void coord_driver_close(struct coord_driver *driver);
 

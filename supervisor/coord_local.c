@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "supervisor/parts_priv.h"
+
 static struct coord_wait wait_of(const struct coord_driver *d, const struct shim_wait *wait)
 {
 	return (struct coord_wait) {
@@ -188,6 +190,19 @@ void driver_give_up(struct coord_driver *d, enum coord_reason reason, int error,
 	event.wait.node = d->ranks.node;
 	event.wait.rank = rank;
 	driver_feed(d, &event);
+}
+
+void coord_driver_alone(struct job *job)
+{
+	struct coord_driver *d = job->coord;
+	enum coord_level before = d ? coord_level(d->coord) : COORD_IDLE;
+
+	if (!d || coord_is_idle(d->coord))
+		return;
+	driver_give_up(d, COORD_WHY_ROOT_LOST, -EHOSTUNREACH, COORD_NONE);
+	if (before != COORD_IDLE && coord_level(d->coord) == COORD_IDLE)
+		log_warning(&d->daemon->log, "job %lld: nothing is heard of node %s, its home: the checkpoint is given up here, and the ranks run on",
+			 (long long)job->id, parts_name(job->parts, 0));
 }
 
 static void on_failed(uint32_t state, const struct shim_failure *failure, void *arg)

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "image/util.h"
+#include "supervisor/coord_driver.h"
 #include "supervisor/outcome.h"
 #include "supervisor/past.h"
 #include "supervisor/rank_record.h"
@@ -151,6 +152,8 @@ void parts_away_tick(struct parts *p)
 		past_end(p->job);
 		return;
 	}
+	if (parts_clock() - p->part[0].heard_ms >= PARTS_ALONE_MS)
+		coord_driver_alone(p->job);
 	if (p->gone && !part->ended && ++p->gone_ticks > OUTPUT_TICKS) {
 		part->ended = true;
 		parts_away_gone(p);

@@ -270,6 +270,44 @@ static void a_home_that_is_back_lets_others_go(void **state)
 	assert_null(b->node[1].job.coord);
 }
 
+/* Of what is not decided; the home is told when it is back. */
+static void who_is_alone_gives_up(void **state)
+{
+	struct box *b = *state;
+
+	coord_driver_alone(&b->node[1].job);
+	held_by(b, false);
+	box_kill(b, 0);
+	b->node[0].mute = false;
+	box_run(b);
+	coord_driver_alone(&b->node[1].job);
+	box_run(b);
+	assert_false(b->node[1].held);
+	coord_driver_alone(&b->node[1].job);
+	box_start(b, 0);
+	box_run(b);
+	assert_false(b->node[0].held || b->node[1].held);
+	box_checkpoint(b, false);
+	box_dump(b, BOX_NODES);
+	box_ended(b, 0, NULL);
+	assert_true(outcome_is_ok(b->outcome));
+	box_ended(b, 1, NULL);
+	coord_driver_alone(&b->node[1].job);
+	box_run(b);
+	assert_false(b->node[1].held);
+}
+
+static void who_is_alone_and_in_doubt_waits(void **state)
+{
+	struct box *b = *state;
+
+	held_by(b, true);
+	box_kill(b, 0);
+	coord_driver_alone(&b->node[1].job);
+	box_run(b);
+	assert_true(b->node[1].held && b->node[1].image[1]);
+}
+
 /* A shim's socket takes some 280 messages before it has a turn. */
 static void many_targets_are_few_messages(void **state)
 {
@@ -421,6 +459,8 @@ int main(void)
 		TEST(a_worker_that_is_killed_ends_it),
 		TEST(who_was_to_be_killed_and_is_not_goes_on),
 		TEST(a_home_that_is_back_lets_others_go),
+		TEST(who_is_alone_gives_up),
+		TEST(who_is_alone_and_in_doubt_waits),
 		TEST(many_targets_are_few_messages),
 		TEST(targets_that_come_before_the_order_are_told),
 		TEST(who_cannot_be_told_is_not_waited_for),
