@@ -23,9 +23,9 @@ fi
 if [ "${MPI_SUBSET:-}" = all ]; then
 	# abort_code ends before there is anything to save, and ckptrun spawns none
 	: "${PROGRAMS:=$(cd tests/mpi && ls programs/*.{c,cc,f,f90} cuts/*.c |
-		sed 's,.*/,,; s,\..*,,' | grep -vx -e abort_code -e abort_cut -e spawn_roots)}" "${FLAVOURS:=NEMS}"
+		sed 's,.*/,,; s,\..*,,' | grep -vx -e abort_code -e abort_cut -e spawn_roots)}"
 fi
-: "${PROGRAMS:=mprobe nbc_across persistent_kept}" "${FLAVOURS:=EMS}"
+: "${PROGRAMS:=mprobe nbc_across persistent_kept}" "${FLAVOURS:=NEMS}"
 # of the programs of cuts/
 export CUT_ROUNDS=${CUT_ROUNDS:-10}
 

@@ -77,6 +77,7 @@ program() {
 		sleep 0.1
 	done
 	on 1 kill "$id" KILL
+	on 1 wait "$id" >/dev/null	# its shim stays until all have ended
 	cat "$work/images/$id"/std*
 	[ -n "$good" ]
 }
