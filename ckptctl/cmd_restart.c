@@ -76,7 +76,8 @@ static int take_env(struct cli *cli, json_t *args)
 		env = json_array();
 		json_object_set_new(args, "env", env);
 	}
-	json_array_append_new(env, json_string(optarg));
+	if (json_array_append_new(env, json_string(optarg)))
+		return cli_usage(cli, "--env: it is not UTF-8");
 	return ranks_env_check(env, why, sizeof(why)) ? cli_usage(cli, "--env: %s", why) : 0;
 }
 

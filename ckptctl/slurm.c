@@ -132,7 +132,9 @@ int slurm_place(struct cli *cli, json_t *ranks)
 	long long n;
 
 	if (is_many())
-		return cli_usage(cli, "srun starts ckptrun as several tasks, and each would start the whole job: start it once, from the batch script or with srun -n 1, or say --hosts or --no-slurm");
+		return cli_usage(cli, "srun starts ckptrun as several tasks, and each would start the whole job: start it once, from the batch script or with srun -n 1 ckptrun -n RANKS, or say --hosts or --no-slurm");
+	if (!json_object_get(ranks, "n") && variable("SLURM_STEP_NUM_TASKS"))
+		return cli_usage(cli, "in a step of srun Slurm says how many tasks the step has, and not the allocation: say how many ranks with -n");
 	if (!json_object_get(ranks, "n") && tasks) {
 		if (!cli_number(cli, tasks, "SLURM_NTASKS", 1, RANKS_MAX, &n))
 			return CLI_USAGE;

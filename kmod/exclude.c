@@ -226,6 +226,7 @@ void ckpt_excludes_check(const struct ckpt_excludes *ex, const struct ckpt_tree 
 		if (pid == known)
 			continue;
 		known = pid;
+		cond_resched();
 		if (pid && !ckpt_excludes_in_tree(tree, ctx, pid))
 			ckpt_refuse_pid(ctx, CKPT_R_EXCLUDE, pid,
 					"pid %d is not in the tree", pid);

@@ -257,31 +257,34 @@ long pages_pause(const struct pages *p)
 	return late ? PAGES_LOOK_LATE_NS : PAGES_LOOK_NS;
 }
 
-/* A rank writes its page as it likes: what it says of itself is bounded, and its own business. */
-static bool lower_entry(const struct pages *p, uint32_t index, size_t k,
-			struct shim_leave_out *ret_entry)
+/* With the rank itself. It writes its page as it likes: what it says is bounded, and its own business. */
+static size_t lower_entries(const struct pages *p, const struct status_lower *lower)
 {
-	const struct status_lower *lower = status_lower(p->page[index]);
-	size_t fds = lower->nr_fds, all = fds + lower->nr_threads;
+	size_t n = (size_t)lower->nr_fds + lower->nr_threads;
 
-	if (all > status_lower_max(p->ranks->size) || k > all)
-		return false;
-	*ret_entry = (struct shim_leave_out) {
+	return n > status_lower_max(p->ranks->size) ? 0 : 1 + n;
+}
+
+static struct shim_leave_out lower_entry(const struct status_lower *lower, uint32_t index, size_t k)
+{
+	return (struct shim_leave_out) {
 		.index = index,
-		.kind = !k ? SHIM_LEAVE_PROCESS : k <= fds ? SHIM_LEAVE_FD : SHIM_LEAVE_THREAD,
+		.kind = !k ? SHIM_LEAVE_PROCESS : k <= lower->nr_fds ? SHIM_LEAVE_FD : SHIM_LEAVE_THREAD,
 		.number = !k ? lower->pid : lower->item[k - 1],
 	};
-	return true;
 }
 
 size_t pages_leave_out(const struct pages *p, size_t from, struct shim_leave_out *out, size_t max)
 {
-	struct shim_leave_out entry;
-	size_t at = 0, n = 0;
+	size_t n = 0;
 
-	for (uint32_t i = 0; i < p->ranks->nr && n < max; i++)
-		for (size_t k = 0; n < max && lower_entry(p, i, k, &entry); k++)
-			if (at++ >= from)
-				out[n++] = entry;
+	for (uint32_t i = 0; i < p->ranks->nr && n < max; i++) {
+		const struct status_lower *lower = status_lower(p->page[i]);
+		size_t all = lower_entries(p, lower), k = from < all ? from : all;
+
+		from -= k;
+		while (k < all && n < max)
+			out[n++] = lower_entry(lower, i, k++);
+	}
 	return n;
 }

@@ -230,8 +230,9 @@ static void on_local(struct coord *c, const struct coord_event *event)
 		c->wait.node = c->config.self;
 		break;
 	case COORD_EV_FAILED:
-		/* what was captured does not care for what the ranks do now */
-		if (busy && (c->level < COORD_THAWED || c->level >= COORD_PLACED))
+		/* what was captured does not care for what the ranks do now, only for who asks for it */
+		if (busy && (c->level < COORD_THAWED || c->level >= COORD_PLACED ||
+			     event->reason == COORD_WHY_ROOT_LOST))
 			coord_node_fail(c, event->reason ? event->reason : COORD_WHY_FAILED,
 					event->error, &event->wait);
 		break;

@@ -63,8 +63,11 @@ static void merge(struct coord_driver *d, json_t *result, json_t *whole)
 	char *dir = catalog_image_dir(&d->daemon->catalog, d->job->id, (int64_t)d->id.generation);
 	size_t i;
 
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	/* what is not known of all nodes is not the home's own either */
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		json_object_del(result, names[i]);
 		json_object_set(result, names[i], json_object_get(whole, names[i]));
+	}
 	json_object_set_new(result, "dir", json_string(dir));
 	json_object_set_new(result, "quiesce_ns",
 			    json_integer((json_int_t)(d->cut_at - d->asked_at) +

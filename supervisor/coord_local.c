@@ -192,17 +192,20 @@ void driver_give_up(struct coord_driver *d, enum coord_reason reason, int error,
 	driver_feed(d, &event);
 }
 
+/* Ranks that run on after the thaw lose nothing by waiting; those that are to be killed stand still. */
 void coord_driver_alone(struct job *job)
 {
 	struct coord_driver *d = job->coord;
-	enum coord_level before = d ? coord_level(d->coord) : COORD_IDLE;
+	bool held;
 
-	if (!d || coord_is_idle(d->coord))
+	if (!d || coord_is_idle(d->coord) ||
+	    (coord_level(d->coord) >= COORD_THAWED && !driver_is_kill(d)))
 		return;
+	held = coord_level(d->coord) != COORD_IDLE || d->kind == COORD_ACT_QUIESCE;
 	driver_give_up(d, COORD_WHY_ROOT_LOST, -EHOSTUNREACH, COORD_NONE);
-	if (before != COORD_IDLE && coord_level(d->coord) == COORD_IDLE)
+	if (held && coord_level(d->coord) == COORD_IDLE && d->kind != COORD_ACT_QUIESCE)
 		log_warning(&d->daemon->log, "job %lld: nothing is heard of node %s, its home: the checkpoint is given up here, and the ranks run on",
-			 (long long)job->id, parts_name(job->parts, 0));
+			    (long long)job->id, parts_name(job->parts, 0));
 }
 
 static void on_failed(uint32_t state, const struct shim_failure *failure, void *arg)

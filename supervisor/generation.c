@@ -121,8 +121,12 @@ static json_t *describe_part(const struct op_env *env, const json_t *part, const
 /* What an older version has not counted stays away. */
 static void add(json_t *sum, const json_t *row, const char *name)
 {
-	if (!json_object_get(row, name))
+	/* of some nodes only it is no sum */
+	if (!json_object_get(row, name) ||
+	    (json_array_size(json_object_get(sum, "parts")) && !json_object_get(sum, name))) {
+		json_object_del(sum, name);
 		return;
+	}
 	json_object_set_new(sum, name,
 			    json_integer(json_integer_value(json_object_get(sum, name)) +
 					 json_integer_value(json_object_get(row, name))));

@@ -189,6 +189,8 @@ static int read_all(struct reading *r, int shim)
 		for (i = 0; i < n && !err; i++)
 			err = take(r, &entries[i]);
 		from += (uint64_t)n;
+		if (!err && r->out->nr > CKPT_EXCLUDE_MAX)
+			err = -E2BIG;
 	} while (n && !err);
 	return err;
 }

@@ -152,7 +152,9 @@ void parts_away_tick(struct parts *p)
 		past_end(p->job);
 		return;
 	}
-	if (parts_clock() - p->part[0].heard_ms >= PARTS_ALONE_MS)
+	if (parts_clock() - p->part[0].heard_ms < PARTS_ALONE_MS)
+		p->alone_ticks = 0;
+	else if (++p->alone_ticks > PARTS_ALONE_TICKS)
 		coord_driver_alone(p->job);
 	if (p->gone && !part->ended && ++p->gone_ticks > OUTPUT_TICKS) {
 		part->ended = true;

@@ -13,6 +13,7 @@
 #define PARTS_TICK_MS	250
 #define PARTS_SILENT_MS	8000
 #define PARTS_ALONE_MS	16000	/* the home may have looked away, and be about to give up by itself */
+#define PARTS_ALONE_TICKS 8	/* and so may we, who did not read what it says */
 #define PARTS_START_MS	30000
 #define PARTS_RESTORE_MS	(360 * 1000)	/* since it was heard; longer than ranks_up.h waits */
 #define PARTS_ASK_MS	4000
@@ -70,6 +71,7 @@ struct parts {
 	bool others_restore;	/* as the home said last */
 	bool gone;		/* no processes any more */
 	unsigned int gone_ticks;
+	unsigned int alone_ticks;	/* without a word of the home for too long */
 	struct peer_question *ends[PARTS_QUESTIONS];
 	unsigned int nr_ends;
 };

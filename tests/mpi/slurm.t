@@ -107,6 +107,8 @@ ok 'fewer ranks than nodes' ends 2 '2 ranks are fewer than the 3 nodes.*--hosts'
 ok 'a node that ckptd does not know' ends 1 'no node n9' 'n[1,9]' 2 ''
 ok 'and what can be done' ends 1 'by whose names ckptd must know them.*--hosts' 'n[1,9]' 2 ''
 ok 'an allocation that begins with another node' ends 2 'this one is n1, not n2' 'n[2-3]' 2 ''
+STEP=1 ok 'one task of srun says no number of ranks' ends 2 'say how many ranks with -n' 'n[1-3]' 1 1
+STEP=1 ok 'and is told it' placed '0 1,2 3' 'n[1-3]' 1 '1,2,1' -n 4
 STEP=2 ok 'several tasks of srun start nothing' ends 2 'each would start the whole job' 'n[1-3]' 3 1
 ok 'without scontrol' without_scontrol 'n[1-3]' 3 ''
 ok 'scontrol without its configuration' bad_conf 'n[1-3]' 3 ''

@@ -308,6 +308,33 @@ static void who_is_alone_and_in_doubt_waits(void **state)
 	assert_true(b->node[1].held && b->node[1].image[1]);
 }
 
+/* After the thaw the ranks run on and the dump is worth having; what is to be killed stands still. */
+static void who_is_alone_after_the_thaw(void **state)
+{
+	struct box *b = *state;
+	int kill;
+
+	for (kill = 0; kill < 2; kill++) {
+		box_checkpoint(b, kill);
+		box_captured(b, 0);
+		box_captured(b, 1);
+		assert_int_equal(coord_level(b->node[1].job.coord->coord), COORD_THAWED);
+		assert_int_equal(b->node[1].held, kill);
+		coord_driver_alone(&b->node[1].job);
+		assert_int_equal(b->node[1].dump->aborted, kill);
+		box_run(b);
+		if (kill)
+			break;
+		box_stored(b, 0);
+		box_stored(b, 1);
+		box_ended(b, 0, NULL);
+		assert_true(outcome_is_ok(b->outcome));
+		box_ended(b, 1, NULL);
+	}
+	box_ended(b, 1, "given up");
+	assert_false(b->node[1].held || b->node[1].image[2]);
+}
+
 /* A shim's socket takes some 280 messages before it has a turn. */
 static void many_targets_are_few_messages(void **state)
 {
@@ -461,6 +488,7 @@ int main(void)
 		TEST(a_home_that_is_back_lets_others_go),
 		TEST(who_is_alone_gives_up),
 		TEST(who_is_alone_and_in_doubt_waits),
+		TEST(who_is_alone_after_the_thaw),
 		TEST(many_targets_are_few_messages),
 		TEST(targets_that_come_before_the_order_are_told),
 		TEST(who_cannot_be_told_is_not_waited_for),
