@@ -135,7 +135,7 @@ part(target)
 	tap_is(target_raw(fd, 0, &pid, 0, NULL), -EINVAL, "no root");
 	tap_is(target_raw(fd, 1025, &pid, 0, NULL), -EINVAL, "too many roots");
 	tap_is(target_raw(fd, 1, (void *)8, 0, NULL), -EFAULT, "roots at a bad address");
-	tap_is(target_raw(fd, 1, &pid, 4097, bad), -EINVAL, "too many exclusions");
+	tap_is(target_raw(fd, 1, &pid, CKPT_EXCLUDE_MAX + 1, bad), -EINVAL, "too many exclusions");
 	tap_is(target_raw(fd, 1, &pid, 1, (void *)8), -EFAULT, "exclusions at a bad address");
 	for (unsigned int i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		tap_is(target_raw(fd, 1, &pid, 1, &bad[i]), -EINVAL, "bad exclusion %u", i);
