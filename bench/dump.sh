@@ -8,6 +8,7 @@
 
 bench_dump '1 GiB' --mem 1024
 bench_dump '1 GiB that does not compress' --mem 1024 --fill random
+bench_dump '1 GiB of a solver' --mem 1024 --fill heap
 bench_dump '256 threads' --threads 256
 bench_dump '10,000 mappings' --vmas 10000
 bench_dump '16 x 64 MiB' --procs 16 --mem 64

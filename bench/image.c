@@ -14,6 +14,8 @@
  * again).  In some more the plain writer is not used; they tell what looking for
  * pages that are the same costs and saves (random-same, twice-same), and what
  * encryption costs (random+secret, heap+secret): with and without, both with io_uring.
+ * heap/zstd: an image, and beside it the same memory compressed by libzstd alone, at the same
+ * level with as many threads as there are processors, into memory.
  */
 #include <errno.h>
 #include <math.h>
@@ -24,6 +26,9 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
+
+#include <zstd.h>
 
 #include "image/reader.h"
 #include "image/writer.h"
@@ -53,6 +58,7 @@ struct way {
 		      struct image_error *error);
 	bool same;		/* look for pages that are the same */
 	bool secret;		/* encrypt */
+	bool zstd;		/* no image: libzstd alone */
 };
 
 static uint64_t rng(uint64_t *s)
@@ -142,6 +148,34 @@ static void write_image(struct bench *b, const struct way *way, struct result *r
 		die(b->dir, error.text);
 }
 
+/* What is fastest with it: all of the memory in one frame, which its own threads share out. */
+static void compress_alone(struct bench *b, struct result *ret)
+{
+	size_t room = ZSTD_compressBound(b->len), size;
+	ZSTD_CCtx *zstd = ZSTD_createCCtx();
+	void *to = mmap(NULL, room, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	double start, cpu;
+
+	if (!zstd || to == MAP_FAILED)
+		die("zstd", "out of memory");
+	ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, b->level);
+	if (ZSTD_isError(ZSTD_CCtx_setParameter(zstd, ZSTD_c_nbWorkers,
+						(int)sysconf(_SC_NPROCESSORS_ONLN))))
+		die("zstd", "it has no threads");
+	start = now(CLOCK_MONOTONIC);
+	cpu = now(CLOCK_PROCESS_CPUTIME_ID);
+	size = ZSTD_compress2(zstd, to, room, b->data, b->len);
+	ret->ms = now(CLOCK_MONOTONIC) - start;
+	ret->cpu_ms = now(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+	if (ZSTD_isError(size))
+		die("zstd", ZSTD_getErrorName(size));
+	ret->stored = size;
+	snprintf(ret->way, sizeof(ret->way), "zstd alone");
+	munmap(to, room);
+	ZSTD_freeCCtx(zstd);
+}
+
 static int compare(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -158,15 +192,19 @@ static double median(double *v, int n)
 static void run_case(struct bench *b, const char *what, int runs)
 {
 	static const struct way writers[2] = {
-		{ image_writer_posix_create, false, false }, { image_writer_create, false, false },
+		{ .create = image_writer_posix_create }, { .create = image_writer_create },
 	};
 	static const struct way same[2] = {
-		{ image_writer_create, false, false }, { image_writer_create, true, false },
+		{ .create = image_writer_create }, { .create = image_writer_create, .same = true },
 	};
 	static const struct way secret[2] = {
-		{ image_writer_create, false, false }, { image_writer_create, false, true },
+		{ .create = image_writer_create }, { .create = image_writer_create, .secret = true },
 	};
-	const struct way *ways = strchr(what, '-') ? same : strchr(what, '+') ? secret : writers;
+	static const struct way zstd[2] = {
+		{ .zstd = true }, { .create = image_writer_create },
+	};
+	const struct way *ways = strchr(what, '-') ? same : strchr(what, '+') ? secret :
+				 strchr(what, '/') ? zstd : writers;
 	double ms[2][RUNS], cpu[2][RUNS];
 
 	fill(b, what);
@@ -175,7 +213,10 @@ static void run_case(struct bench *b, const char *what, int runs)
 			int which = (i + run) % 2;
 			struct result res;
 
-			write_image(b, &ways[which], &res);
+			if (ways[which].zstd)
+				compress_alone(b, &res);
+			else
+				write_image(b, &ways[which], &res);
 			ms[which][run] = res.ms;
 			cpu[which][run] = res.cpu_ms;
 			printf("%s,%d,\"%s%s%s\",%.0f,%.0f,%llu\n", what, run + 1, res.way,
@@ -186,7 +227,8 @@ static void run_case(struct bench *b, const char *what, int runs)
 		}
 	}
 	printf("# %s: %s: time %.2f, CPU %.2f\n", what,
-	       ways == writers ? "io_uring / plain" : "with / without",
+	       ways == writers ? "io_uring / plain" :
+	       ways == zstd ? "image / zstd alone" : "with / without",
 	       median(ms[1], runs) / median(ms[0], runs),
 	       median(cpu[1], runs) / median(cpu[0], runs));
 }
