@@ -35,8 +35,8 @@ void coord_driver_resume(struct job *job);
 int coord_driver_checkpoint(struct job *job, const struct coord_checkpoint *checkpoint);
 
 /*
- * Nothing is heard of the job's home, which may be a while: what is not decided is given up here, and the ranks run
- * on. What may have been decided there waits for it.
+ * Nothing is heard of the job's home, which may be a while: what is not decided and holds ranks is given up here, and
+ * they run on. What may have been decided there waits for it, as does a dump whose ranks run.
  */
 void coord_driver_alone(struct job *job);
 
