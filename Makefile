@@ -166,11 +166,15 @@ $(eval $(call _compile,san/obj,$(SANITIZE)))
 # ---------------------------------------------------------------- rooms
 
 # in the order in which they use each other's variables
--include $(foreach r,image levels supervisor shim libckptctl ckptctl mpi-glue scheduler \
+-include $(foreach r,base coord image levels engine supervisor shim libckptctl ckptctl mpi-glue scheduler \
 	tests tests/unit tests/mpi tests/cr tests/kselftest tests/vm tests/fuzz tests/sim tests/crash bench docs,\
 	$(sort $(wildcard $(r)/*.mk)))
 
 -include $(sort $(OBJS:.o=.d))
+
+# flags of one file are keyed by its path: a file that moved must take them along
+$(foreach v,$(filter CFLAGS_%.c,$(.VARIABLES)),$(if $(wildcard $(v:CFLAGS_%=%)),,\
+	$(error $(v) names no file: the file moved, and its flags did not)))
 
 .PHONY: user
 user: $(PROGRAMS) $(LIBRARIES)

@@ -3,14 +3,45 @@
 # The upper half: one library per ABI, from the same sources, with the ABI's own mpi.h.
 #   build/lib/mpi/mpich/libmpich.so.12   build/lib/mpi/ompi/libmpi.so.40
 
-UPPER_SOURCES := $(addprefix mpi-glue/,\
-	attr.c callback.c collective.c comm.c drain.c dynamic.c epoch.c errcodes.c errhandler.c \
-	file.c gather.c glue.c glue_thread.c group.c local.c meeting.c orphan.c p2p.c probe.c \
-	quiesce.c rebuild.c rebuild_comm.c rebuild_file.c rebuild_request.c rebuild_type.c \
-	rebuild_win.c request.c request_array.c request_io.c status_page.c tool.c type.c \
-	vhandle.c win.c win_lock.c win_shared.c)
-UPPER_mpich := abi_mpich.c abi_mpich_large.c
-UPPER_ompi := abi_ompi.c abi_ompi_fortran.c
+UPPER_SOURCES := \
+	mpi-glue/attr.c \
+	mpi-glue/callback.c \
+	mpi-glue/collective.c \
+	mpi-glue/comm.c \
+	mpi-glue/drain.c \
+	mpi-glue/dynamic.c \
+	mpi-glue/epoch.c \
+	mpi-glue/errcodes.c \
+	mpi-glue/errhandler.c \
+	mpi-glue/file.c \
+	mpi-glue/gather.c \
+	mpi-glue/glue.c \
+	mpi-glue/glue_thread.c \
+	mpi-glue/group.c \
+	mpi-glue/local.c \
+	mpi-glue/meeting.c \
+	mpi-glue/orphan.c \
+	mpi-glue/p2p.c \
+	mpi-glue/probe.c \
+	mpi-glue/quiesce.c \
+	mpi-glue/rebuild.c \
+	mpi-glue/rebuild_comm.c \
+	mpi-glue/rebuild_file.c \
+	mpi-glue/rebuild_request.c \
+	mpi-glue/rebuild_type.c \
+	mpi-glue/rebuild_win.c \
+	mpi-glue/request.c \
+	mpi-glue/request_array.c \
+	mpi-glue/request_io.c \
+	mpi-glue/status_page.c \
+	mpi-glue/tool.c \
+	mpi-glue/type.c \
+	mpi-glue/vhandle.c \
+	mpi-glue/win.c \
+	mpi-glue/win_lock.c \
+	mpi-glue/win_shared.c
+UPPER_mpich := mpi-glue/abi_mpich.c mpi-glue/abi_mpich_large.c
+UPPER_ompi := mpi-glue/abi_ompi.c mpi-glue/abi_ompi_fortran.c
 UPPER_INCLUDE_mpich := /usr/include/x86_64-linux-gnu/mpich
 UPPER_INCLUDE_ompi := /usr/lib/x86_64-linux-gnu/openmpi/include
 
@@ -26,8 +57,8 @@ $(B)/gen/mpi-$(1)/mpi/calls.h: scripts/mpi-gen mpi-glue/mpi_calls.def
 	$$(Q)scripts/mpi-gen $(1) $$(@D)
 $(B)/gen/mpi-$(1)/mpi/calls.c: $(B)/gen/mpi-$(1)/mpi/calls.h ;
 
-UPPER_OBJS_$(1) := $(patsubst mpi-glue/%.c,$(B)/mpi/$(1)/%.o,$(UPPER_SOURCES)) \
-	$(patsubst %.c,$(B)/mpi/$(1)/%.o,$(UPPER_$(1))) $(B)/mpi/$(1)/calls.o
+UPPER_OBJS_$(1) := $(patsubst mpi-glue/%.c,$(B)/mpi/$(1)/%.o,\
+	$(UPPER_SOURCES) $(UPPER_$(1))) $(B)/mpi/$(1)/calls.o
 $(B)/mpi/$(1)/%.o: mpi-glue/%.c $(B)/gen/mpi-$(1)/mpi/calls.h
 	$$(call say,CC,"$$< ($(1))")
 	@mkdir -p $$(@D)

@@ -1,22 +1,131 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Operations (what ckptd's workers and ckptctl --standalone run) and ckptd.
 
-OP_SOURCES := $(addprefix supervisor/,outcome.c op_args.c op_dump.c op_restore.c \
-	op_doctor.c op_image.c duration.c)
+OP_SOURCES := \
+	supervisor/outcome.c \
+	supervisor/op_args.c \
+	supervisor/op_dump.c \
+	supervisor/op_restore.c \
+	supervisor/op_doctor.c \
+	supervisor/op_image.c \
+	supervisor/duration.c
 
 $(call library,op,$(OP_SOURCES))
 
 # Of the daemon, what the shim uses, too.
-$(call library,daemon,$(addprefix supervisor/,reactor.c log.c))
+$(call library,daemon,\
+	supervisor/reactor.c \
+	supervisor/log.c)
 
 # The daemon but for its main(), so that tests can link it.
-CKPTD_SOURCES := $(addprefix supervisor/,daemon.c config.c ctl.c close_apart.c verbs.c \
-	verbs_job.c verbs_checkpoint.c verbs_stats.c ranks_up.c job_images.c job_restore.c verbs_restart.c restarting.c restart_before.c restart_times.c verbs_list.c verbs_ranks.c verbs_tree.c verbs_image.c \
-	verbs_nodes.c nodes.c parts.c parts_fence.c parts_home.c parts_away.c parts_start.c parts_place.c parts_fetch.c parts_forget.c parts_pin.c parts_try.c \
-	fence_tree.c store.c store_door.c store_ask.c verbs_store.c \
-	jobs.c job.c job_end.c job_kill.c ends.c launch.c rank_record.c rank_sources.c rank_link.c leave_out.c job_dump.c job_checkpoint.c job_memory.c schedule.c history.c \
-	coord_driver.c coord_request.c coord_commit.c coord_local.c coord_figures.c coord_peer.c coord_record.c worker.c channel.c catalog.c catalog_claim.c catalog_parts.c first_key.c name_lock.c generation.c seal.c private.c kevents.c \
-	catalog_index.c listing.c pin.c retention.c prune.c prune_levels.c unwanted.c unwanted_note.c keeper.c past.c merge.c merger.c verbs_merge.c tiers.c place_memo.c tier_group.c group_level.c group_encode.c group_rebuild.c scratch.c ticket.c verbs_ticket.c holdings.c promote.c promotion.c promotion_collect.c promotion_merge.c promotion_remove.c promoter.c levels_report.c levels_remove.c fetch.c fetch_image.c fetch_record.c fetching.c fsck.c verbs_keep.c verbs_fsck.c)
+CKPTD_SOURCES := \
+	supervisor/daemon.c \
+	supervisor/config.c \
+	supervisor/ctl.c \
+	supervisor/close_apart.c \
+	supervisor/verbs.c \
+	supervisor/verbs_job.c \
+	supervisor/verbs_checkpoint.c \
+	supervisor/verbs_stats.c \
+	supervisor/ranks_up.c \
+	supervisor/job_images.c \
+	supervisor/job_restore.c \
+	supervisor/verbs_restart.c \
+	supervisor/restarting.c \
+	supervisor/restart_before.c \
+	supervisor/restart_times.c \
+	supervisor/verbs_list.c \
+	supervisor/verbs_ranks.c \
+	supervisor/verbs_tree.c \
+	supervisor/verbs_image.c \
+	supervisor/verbs_nodes.c \
+	supervisor/nodes.c \
+	supervisor/parts.c \
+	supervisor/parts_fence.c \
+	supervisor/parts_home.c \
+	supervisor/parts_away.c \
+	supervisor/parts_start.c \
+	supervisor/parts_place.c \
+	supervisor/parts_fetch.c \
+	supervisor/parts_forget.c \
+	supervisor/parts_pin.c \
+	supervisor/parts_try.c \
+	supervisor/fence_tree.c \
+	supervisor/store.c \
+	supervisor/store_door.c \
+	supervisor/store_ask.c \
+	supervisor/verbs_store.c \
+	supervisor/jobs.c \
+	supervisor/job.c \
+	supervisor/job_end.c \
+	supervisor/job_kill.c \
+	supervisor/ends.c \
+	supervisor/launch.c \
+	supervisor/rank_record.c \
+	supervisor/rank_sources.c \
+	supervisor/rank_link.c \
+	supervisor/leave_out.c \
+	supervisor/job_dump.c \
+	supervisor/job_checkpoint.c \
+	supervisor/job_memory.c \
+	supervisor/schedule.c \
+	supervisor/history.c \
+	supervisor/coord_driver.c \
+	supervisor/coord_request.c \
+	supervisor/coord_commit.c \
+	supervisor/coord_local.c \
+	supervisor/coord_figures.c \
+	supervisor/coord_peer.c \
+	supervisor/coord_record.c \
+	supervisor/worker.c \
+	supervisor/channel.c \
+	supervisor/catalog.c \
+	supervisor/catalog_claim.c \
+	supervisor/catalog_parts.c \
+	supervisor/first_key.c \
+	supervisor/name_lock.c \
+	supervisor/generation.c \
+	supervisor/seal.c \
+	supervisor/private.c \
+	supervisor/kevents.c \
+	supervisor/catalog_index.c \
+	supervisor/listing.c \
+	supervisor/pin.c \
+	supervisor/retention.c \
+	supervisor/prune.c \
+	supervisor/prune_levels.c \
+	supervisor/unwanted.c \
+	supervisor/unwanted_note.c \
+	supervisor/keeper.c \
+	supervisor/past.c \
+	supervisor/merge.c \
+	supervisor/merger.c \
+	supervisor/verbs_merge.c \
+	supervisor/tiers.c \
+	supervisor/place_memo.c \
+	supervisor/tier_group.c \
+	supervisor/group_level.c \
+	supervisor/group_encode.c \
+	supervisor/group_rebuild.c \
+	supervisor/scratch.c \
+	supervisor/ticket.c \
+	supervisor/verbs_ticket.c \
+	supervisor/holdings.c \
+	supervisor/promote.c \
+	supervisor/promotion.c \
+	supervisor/promotion_collect.c \
+	supervisor/promotion_merge.c \
+	supervisor/promotion_remove.c \
+	supervisor/promoter.c \
+	supervisor/levels_report.c \
+	supervisor/levels_remove.c \
+	supervisor/fetch.c \
+	supervisor/fetch_image.c \
+	supervisor/fetch_record.c \
+	supervisor/fetching.c \
+	supervisor/fsck.c \
+	supervisor/verbs_keep.c \
+	supervisor/verbs_fsck.c
 CFLAGS_supervisor/kevents.c += -I/usr/include/libnl3
 
 $(call library,ckptd,$(CKPTD_SOURCES))

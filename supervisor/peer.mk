@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Messages between the ckptds of several nodes.
 
-$(call library,nodekey,$(addprefix supervisor/,node_key.c hosts.c))
-$(call library,peer,$(addprefix supervisor/,peer.c peer_coord.c peer_ask.c peer_zmq.c \
-	peer_link.c peer_zap.c) $(B)/gen/supervisor/peer.pb-c.c)
+$(call library,nodekey,\
+	supervisor/node_key.c \
+	supervisor/hosts.c)
+$(call library,peer,\
+	supervisor/peer.c \
+	supervisor/peer_coord.c \
+	supervisor/peer_ask.c \
+	supervisor/peer_zmq.c \
+	supervisor/peer_link.c \
+	supervisor/peer_zap.c $(B)/gen/supervisor/peer.pb-c.c)
 
 PEER_PROTO := $(B)/gen/supervisor/peer.pb-c
 $(PEER_PROTO).h: supervisor/peer.proto

@@ -4,12 +4,49 @@
 
 DUMP_SOURCES := supervisor/engine.c supervisor/kdev.c supervisor/state.c \
 	supervisor/state_parse.c supervisor/file_identity.c supervisor/capture.c \
-	supervisor/content.c supervisor/page_table.c supervisor/page_fetch.c $(wildcard supervisor/dump*.c)
+	supervisor/content.c supervisor/page_table.c supervisor/page_fetch.c \
+	supervisor/dump.c \
+	supervisor/dump_content.c \
+	supervisor/dump_ends.c \
+	supervisor/dump_files.c \
+	supervisor/dump_left_out.c \
+	supervisor/dump_links.c \
+	supervisor/dump_mounts.c \
+	supervisor/dump_pages.c \
+	supervisor/dump_policy.c \
+	supervisor/dump_probe.c \
+	supervisor/dump_records.c \
+	supervisor/dump_store.c \
+	supervisor/dump_track.c \
+	supervisor/dump_tty.c \
+	supervisor/dump_unwanted.c
 
 # the restore side: restore*.c and its nouns
-RESTORE_SOURCES := $(wildcard supervisor/restore*.c supervisor/plan*.c \
-	supervisor/builder*.c supervisor/tree*.c supervisor/task*.c \
-	supervisor/reopen*.c) supervisor/nsinit.c supervisor/relay.c \
+RESTORE_SOURCES := \
+	supervisor/builder.c \
+	supervisor/builder_memory.c \
+	supervisor/builder_rights.c \
+	supervisor/plan.c \
+	supervisor/plan_owner.c \
+	supervisor/plan_sharing.c \
+	supervisor/reopen.c \
+	supervisor/reopen_carried.c \
+	supervisor/reopen_check.c \
+	supervisor/reopen_end.c \
+	supervisor/reopen_gone.c \
+	supervisor/reopen_huge.c \
+	supervisor/reopen_locks.c \
+	supervisor/reopen_object.c \
+	supervisor/reopen_path.c \
+	supervisor/reopen_pty.c \
+	supervisor/reopen_put.c \
+	supervisor/reopen_same.c \
+	supervisor/restore.c \
+	supervisor/restore_numbers.c \
+	supervisor/restore_subset.c \
+	supervisor/task.c \
+	supervisor/task_attr.c \
+	supervisor/tree.c supervisor/nsinit.c supervisor/relay.c \
 	supervisor/restate.c supervisor/cpu.c supervisor/proc_stat.c supervisor/remem.c supervisor/filler.c supervisor/placement.c supervisor/cow.c supervisor/rights.c
 
 # these run without a libc: the compiler must not call into one, either
