@@ -109,7 +109,7 @@ int cli_begin(struct cli *cli, int argc, char **argv);
 /* Last of all: the exit status instead of @status, if output was lost. */
 int cli_end(struct cli *cli, int status);
 
-/* Takes over @args; the outcome is a new reference, see supervisor/outcome.h. */
+/* Takes over @args; the outcome is a new reference, see base/outcome.h. */
 json_t *cli_call(struct cli *cli, const char *verb, json_t *args);
 /* The same with descriptors sent along, which stay the caller's. */
 json_t *cli_call_fds(struct cli *cli, const char *verb, json_t *args,

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "supervisor/duration.h"
+#include "base/duration.h"
 
 static int take(struct cli *cli, json_t *settings, const char *option, const char *name)
 {

@@ -14,7 +14,7 @@
 
 #include "ckptctl/terminal.h"
 #include "libckptctl/handle.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 
 static void progress(const char *phase, uint64_t done, uint64_t total, void *arg)
 {

@@ -21,7 +21,7 @@
 #include "ckptctl/terminal.h"
 #include "libckptctl/ckptctl.h"
 #include "shim/ranks.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 
 #define STATUS_TRIES	20	/* a tenth of a second apart */
 

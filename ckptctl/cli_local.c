@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 
 void cli_op_env(struct cli *cli, struct op_env *ret_env)
 {

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 
 int64_t cli_int(const json_t *object, const char *name)
 {

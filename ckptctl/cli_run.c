@@ -16,7 +16,7 @@
 #include "ckptctl/cli_job.h"
 #include "ckptctl/cli_path.h"
 #include "ckptctl/terminal.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 
 extern char **environ;
 

@@ -9,7 +9,7 @@
  */
 #include "ckptctl/cli.h"
 
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
  */
 #include "ckptctl/cli_job.h"
 
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 
 static const struct option longs[] = {
 	{ "history", required_argument, NULL, 'H' },

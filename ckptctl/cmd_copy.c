@@ -17,7 +17,7 @@
 #include "levels/copy.h"
 #include "levels/source.h"
 #include "supervisor/op_args.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 
 static const struct option longs[] = {
 	{ "limit", required_argument, NULL, 'l' },

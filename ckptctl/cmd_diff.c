@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 
 static void print(struct cli *cli, json_t *result)
 {

@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 
 static const struct option longs[] = {
 	{ "pid", required_argument, NULL, 'p' },

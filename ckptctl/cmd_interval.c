@@ -13,7 +13,7 @@
 
 #include "ckptctl/cli_job.h"
 #include "ckptctl/cli_table.h"
-#include "supervisor/duration.h"
+#include "base/duration.h"
 
 enum { OPT_SLOWDOWN = 256, OPT_LEVEL };
 

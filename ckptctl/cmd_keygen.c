@@ -21,7 +21,7 @@
 
 #include "image/key.h"
 #include "supervisor/hosts.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 
 #define DIR_DEFAULT "/etc/stillpoint"
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "ckptctl/cli_table.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 
 static const struct cli_column columns[] = {
 	{ .name = "NODE" }, { .name = "ADDRESS" }, { .name = "STATE" }, { .name = "SINCE" },

@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #include "shim/ranks.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 
 enum { OPT_ACCEPT_CHANGED = 256, OPT_NODE_LOST, OPT_FILES, OPT_NODES, OPT_MAP, OPT_ENV };
 

@@ -25,9 +25,9 @@
 #include <unistd.h>
 
 #include "ckptctl/terminal.h"
-#include "image/util.h"
+#include "base/util.h"
 #include "supervisor/op_args.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 
 enum {
 	OPT_DIR = 'd', OPT_DETACH = 'D', OPT_DRY_RUN = 'n',

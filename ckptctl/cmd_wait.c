@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "ckptctl/cli_call.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 
 #define RETURN_S	60	/* that a ckptd may take to come back */
 #define LOOKS_A_SECOND	4

@@ -12,7 +12,7 @@
 
 #include <errno.h>
 
-#include "image/util.h"
+#include "base/util.h"
 #include "image/writer.h"
 
 static const struct budget {

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "image/fault.h"
-#include "image/util.h"
+#include "base/util.h"
 
 int image_error_set(struct image_error *error, int err, const char *fmt, ...)
 {

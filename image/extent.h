@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "image/format.h"
-#include "image/util.h"
+#include "base/util.h"
 
 struct extent {
 	uint64_t owner;

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "image/util.h"
+#include "base/util.h"
 
 struct fault {
 	const char *file;	/* name of a file of the image, constant */

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "image/util.h"
+#include "base/util.h"
 
 #define IMAGE_KEY_BYTES	32
 

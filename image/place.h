@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "image/util.h"
+#include "base/util.h"
 
 struct place {
 	int parent;	/* directory descriptor */

@@ -29,7 +29,7 @@
 
 #include "image/format.h"
 #include "image/key.h"
-#include "image/util.h"
+#include "base/util.h"
 #include "image/writer.h"
 
 struct image_reader;

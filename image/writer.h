@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #include "image/key.h"
-#include "image/util.h"
+#include "base/util.h"
 #include "image/writer_ops.h"
 
 /* --------------------------------------------------------------- image */

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "image/util.h"
+#include "base/util.h"
 
 struct image_writer;
 struct image_wfile;

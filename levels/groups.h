@@ -6,7 +6,7 @@
 #ifndef STILLPOINT_LEVELS_GROUPS_H
 #define STILLPOINT_LEVELS_GROUPS_H
 
-#include "image/util.h"
+#include "base/util.h"
 
 /* A node and what fails as a whole with it: a rack, a power supply, a switch. */
 struct levels_node {

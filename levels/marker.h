@@ -16,7 +16,7 @@
 
 #include <stdbool.h>
 
-#include "image/util.h"
+#include "base/util.h"
 
 #define MARKER_NAME	".stillpoint-level"
 #define MARKER_ID_CHARS	32

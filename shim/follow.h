@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "shim/spec.h"
-#include "supervisor/reactor.h"
+#include "base/reactor.h"
 
 struct shim_follow;
 

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shim/atomic_json.h"
-#include "supervisor/proc_stat.h"
+#include "base/atomic_json.h"
+#include "base/proc_stat.h"
 
 int identity_boot(char *buf)
 {

@@ -33,7 +33,7 @@
 #include "shim/members.h"
 #include "shim/pages.h"
 #include "shim/restore.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 
 #define TELL_END_MS	5000	/* for a shim that is slow; it can read the status as well */
 #define REST_MS		5000	/* for what is left in the host's namespace */

@@ -22,10 +22,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "image/util.h"
+#include "base/util.h"
 #include "libckptctl/wire.h"
 #include "shim/identity.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 
 #define LINGER_MS	10000	/* for terminals that take nothing of the rest */
 #define EXIT_FILE_ROOM	4096	/* bytes */

@@ -21,7 +21,7 @@
 #include <time.h>
 
 #include "shim/start.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 
 int64_t members_clock(void)
 {

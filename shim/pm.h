@@ -29,7 +29,7 @@
 #include <stdint.h>
 
 #include "shim/ranks.h"
-#include "supervisor/reactor.h"
+#include "base/reactor.h"
 
 #define PM_FENCE_MAX	(64u << 20)	/* bytes of one fence, all nodes */
 

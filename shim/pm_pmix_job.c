@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "image/util.h"
+#include "base/util.h"
 
 /* Info records, as many as are needed. */
 struct infos {

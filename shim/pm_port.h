@@ -11,7 +11,7 @@
 
 #include <sys/types.h>
 
-#include "supervisor/reactor.h"
+#include "base/reactor.h"
 
 struct pm_port;
 

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "supervisor/op.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 
 #define LAST_PID	"/proc/sys/kernel/ns_last_pid"
 #define PIDS_LEAST	64	/* for a node that are worth it */

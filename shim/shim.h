@@ -26,8 +26,8 @@
 #include "shim/proto.h"
 #include "shim/spec.h"
 #include "shim/stdio.h"
-#include "supervisor/log.h"
-#include "supervisor/reactor.h"
+#include "base/log.h"
+#include "base/reactor.h"
 
 #define SHIM_GO_MAX	(16u << 20)	/* what init is told with "go" */
 

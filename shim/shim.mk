@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # What ckptd and ckptctl need of the shim (messages, identity), and the shim.
 
-$(call library,shim,shim/proto.c shim/identity.c shim/atomic_json.c shim/ranks.c shim/priority.c)
+$(call library,shim,shim/proto.c shim/identity.c base/atomic_json.c shim/ranks.c base/priority.c)
 
 $(call unit_test,tests/unit/test_atomic_json,tests/unit/test_atomic_json.c,\
 	$(LIB)/libshim.a $(LIB)/libimage.a -ljansson)
@@ -39,5 +39,5 @@ INSTALL_LIBEXEC += $(BIN)/ckpt-shim
 # loaded by the shim of a job that needs it; its own copy of the loop's functions
 CFLAGS_shim/pm_pmix.c := -isystem /usr/lib/x86_64-linux-gnu/pmix2/include
 CFLAGS_shim/pm_pmix_job.c := $(CFLAGS_shim/pm_pmix.c)
-$(call shlib,ckpt-pmix,shim/pm_pmix.c shim/pm_pmix_job.c supervisor/reactor.c,-lpmix -ljansson -lpthread,0.1,shim/pm_pmix.map)
+$(call shlib,ckpt-pmix,shim/pm_pmix.c shim/pm_pmix_job.c base/reactor.c,-lpmix -ljansson -lpthread,0.1,shim/pm_pmix.map)
 INSTALL_PRIVATE_LIB += $(LIB)/libckpt-pmix.so

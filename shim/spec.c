@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/atomic_json.h"
+#include "base/atomic_json.h"
 
 static char **string_list(json_t *array)
 {

@@ -21,10 +21,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "image/util.h"
+#include "base/util.h"
 #include "shim/pages.h"
-#include "shim/priority.h"
-#include "supervisor/outcome.h"
+#include "base/priority.h"
+#include "base/outcome.h"
 
 extern char **environ;
 

@@ -18,8 +18,8 @@
 #include "shim/proto.h"
 #include "shim/spec.h"
 #include "supervisor/engine.h"
-#include "supervisor/log.h"
-#include "supervisor/reactor.h"
+#include "base/log.h"
+#include "base/reactor.h"
 
 #define STDIO_INPUT_MAX	65536
 #define STDIO_READ_MAX	65536

@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "image/util.h"
+#include "base/util.h"
 #include "shim/ranks.h"
 #include "shim/labels.h"
 

@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image/util.h"
-#include "supervisor/duration.h"
+#include "base/util.h"
+#include "base/duration.h"
 #include "supervisor/interval.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 
 #define NS		1e9
 #define COST_MIN	0.001	/* seconds: clocks have nothing to say below */

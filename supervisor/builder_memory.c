@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "image/util.h"
+#include "base/util.h"
 #include "supervisor/builder.h"
 #include "supervisor/relay.h"
 #include "supervisor/remem.h"

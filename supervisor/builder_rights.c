@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "image/util.h"
+#include "base/util.h"
 #include "supervisor/rights.h"
 
 #define NSEC		1000000000LL

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "image/format.h"
-#include "image/util.h"
+#include "base/util.h"
 #include "image/writer.h"
 #include "supervisor/history.h"
 #include "supervisor/pin.h"

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "image/util.h"
+#include "base/util.h"
 #include "image/writer.h"
 #include "supervisor/seal.h"
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "libckptctl/wire.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 
 #define PROGRESS_MS	100
 

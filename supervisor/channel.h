@@ -9,7 +9,7 @@
 #include <jansson.h>
 
 #include "supervisor/engine.h"
-#include "supervisor/reactor.h"
+#include "base/reactor.h"
 
 struct channel;
 

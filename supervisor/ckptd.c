@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "libckptctl/version.h"
-#include "shim/priority.h"
+#include "base/priority.h"
 #include "supervisor/daemon.h"
 
 static const char usage[] =

@@ -2,27 +2,27 @@
 # Operations (what ckptd's workers and ckptctl --standalone run) and ckptd.
 
 OP_SOURCES := \
-	supervisor/outcome.c \
+	base/outcome.c \
 	supervisor/op_args.c \
 	supervisor/op_dump.c \
 	supervisor/op_restore.c \
 	supervisor/op_doctor.c \
 	supervisor/op_image.c \
-	supervisor/duration.c
+	base/duration.c
 
 $(call library,op,$(OP_SOURCES))
 
 # Of the daemon, what the shim uses, too.
 $(call library,daemon,\
-	supervisor/reactor.c \
-	supervisor/log.c)
+	base/reactor.c \
+	base/log.c)
 
 # The daemon but for its main(), so that tests can link it.
 CKPTD_SOURCES := \
 	supervisor/daemon.c \
 	supervisor/config.c \
 	supervisor/ctl.c \
-	supervisor/close_apart.c \
+	base/close_apart.c \
 	supervisor/verbs.c \
 	supervisor/verbs_job.c \
 	supervisor/verbs_checkpoint.c \

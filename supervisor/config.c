@@ -20,9 +20,9 @@
 
 #include "image/format.h"
 #include "image/key.h"
-#include "image/util.h"
+#include "base/util.h"
 #include "image/writer.h"
-#include "supervisor/duration.h"
+#include "base/duration.h"
 #include "supervisor/hosts.h"
 #include "supervisor/op_args.h"
 

@@ -40,7 +40,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "supervisor/log.h"
+#include "base/log.h"
 #include "supervisor/retention.h"
 #include "supervisor/tiers.h"
 

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "image/util.h"
+#include "base/util.h"
 #include "supervisor/coord_record.h"
 #include "supervisor/keeper.h"
 #include "supervisor/promoter.h"

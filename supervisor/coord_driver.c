@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "image/util.h"
+#include "base/util.h"
 #include "supervisor/coord_peer.h"
 #include "supervisor/coord_record.h"
 #include "supervisor/parts_priv.h"

@@ -16,7 +16,7 @@
 #include "supervisor/coord.h"
 #include "supervisor/coord_driver.h"
 #include "supervisor/job_dump.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/rank_link.h"
 
 struct coord_driver {

@@ -17,7 +17,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "image/util.h"
+#include "base/util.h"
 #include "supervisor/coord.h"
 
 #define COORD_UP (1u << 31)	/* the parent, where children are bits 0... */

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image/util.h"
-#include "shim/atomic_json.h"
+#include "base/util.h"
+#include "base/atomic_json.h"
 
 static json_t *number(uint64_t value)
 {

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "image/util.h"
+#include "base/util.h"
 #include "supervisor/coord_peer.h"
 #include "supervisor/parts_priv.h"
 

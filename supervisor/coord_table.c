@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-#include "image/util.h"
+#include "base/util.h"
 
 const struct coord_table coord_table = {
 	.steps = {

@@ -23,10 +23,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "image/util.h"
-#include "supervisor/close_apart.h"
+#include "base/util.h"
+#include "base/close_apart.h"
 #include "supervisor/daemon.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/verbs.h"
 
 #define CONNECTIONS_MAX	512

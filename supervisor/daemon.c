@@ -18,14 +18,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "image/util.h"
+#include "base/util.h"
 #include "shim/identity.h"
 #include "supervisor/ctl.h"
 #include "supervisor/first_key.h"
 #include "supervisor/jobs.h"
 #include "supervisor/keeper.h"
 #include "supervisor/kevents.h"
-#include "supervisor/leftover.h"
+#include "base/leftover.h"
 #include "supervisor/merger.h"
 #include "supervisor/name_lock.h"
 #include "supervisor/nodes.h"

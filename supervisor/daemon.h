@@ -7,8 +7,8 @@
 
 #include "supervisor/catalog.h"
 #include "supervisor/config.h"
-#include "supervisor/log.h"
-#include "supervisor/reactor.h"
+#include "base/log.h"
+#include "base/reactor.h"
 
 struct ctl;
 struct jobs;
@@ -41,7 +41,7 @@ struct daemon {
 	struct store *store;
 	char boot[40];
 	bool keyless;			/* the key cannot be used, and that was logged */
-	int job_nice;			/* of jobs and workers (shim/priority.h) */
+	int job_nice;			/* of jobs and workers (base/priority.h) */
 	int lock;			/* only one ckptd at a time: on the socket, */
 	int state_lock;			/* and on the state directory; */
 	int name_lock;			/* and of this name in the image directory (name_lock.h) */

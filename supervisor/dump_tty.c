@@ -15,7 +15,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "image/util.h"
+#include "base/util.h"
 
 /* ---------------------------------------------------------------- unread */
 

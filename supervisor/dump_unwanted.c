@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image/util.h"
+#include "base/util.h"
 
 #define PAGE	4096ULL
 

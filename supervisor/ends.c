@@ -15,8 +15,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "image/util.h"
-#include "supervisor/outcome.h"
+#include "base/util.h"
+#include "base/outcome.h"
 
 /* A descriptor for each; we are a worker, and nobody else's limit is changed. */
 static void raise_fds(void)

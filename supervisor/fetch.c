@@ -17,11 +17,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "image/util.h"
+#include "base/util.h"
 #include "supervisor/fetch_priv.h"
 #include "supervisor/fetch_record.h"
 #include "supervisor/holdings.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/tier_group.h"
 #include "supervisor/unwanted.h"
 

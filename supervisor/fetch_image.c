@@ -15,7 +15,7 @@
 
 #include "image/place.h"
 #include "image/reader.h"
-#include "image/util.h"
+#include "base/util.h"
 #include "supervisor/fetch_priv.h"
 #include "supervisor/fetch_record.h"
 #include "supervisor/holdings.h"

@@ -18,10 +18,10 @@
 #include <unistd.h>
 
 #include "image/reader.h"
-#include "image/util.h"
+#include "base/util.h"
 #include "shim/ranks.h"
 #include "supervisor/holdings.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 
 json_t *fetch_record_read(const char *dir, const struct image_key *key, json_t **ret_note)
 {

@@ -15,7 +15,7 @@
 #include "supervisor/fetch.h"
 #include "supervisor/jobs.h"
 #include "supervisor/nodes.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/promoter.h"
 #include "supervisor/worker.h"
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "image/key.h"
-#include "image/util.h"
+#include "base/util.h"
 #include "supervisor/op_args.h"
 
 /* A directory of a job that did not get as far as a record is nothing that a key was needed for. */

@@ -6,7 +6,7 @@
 #define STILLPOINT_FIRST_KEY_H
 
 #include "supervisor/catalog.h"
-#include "supervisor/log.h"
+#include "base/log.h"
 
 /*
  * first_key_make() - make the key of @catalog, if nothing there was written with another one

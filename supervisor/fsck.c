@@ -21,10 +21,10 @@
 #include <unistd.h>
 
 #include "image/format.h"
-#include "image/util.h"
+#include "base/util.h"
 #include "image/writer.h"
 #include "supervisor/generation.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/pin.h"
 
 enum kind {

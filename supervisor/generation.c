@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/rank_record.h"
 
 static const char *part_node(const json_t *part)

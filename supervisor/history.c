@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "image/util.h"
+#include "base/util.h"
 
 /* All integers, none negative. */
 static const char *const figures[] = {

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image/util.h"
+#include "base/util.h"
 #include "supervisor/generation.h"
 #include "supervisor/tier_group.h"
 

@@ -20,12 +20,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "image/util.h"
-#include "shim/atomic_json.h"
+#include "base/util.h"
+#include "base/atomic_json.h"
 #include "shim/identity.h"
 #include "shim/proto.h"
 #include "supervisor/coord_driver.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/parts.h"
 #include "supervisor/past.h"
 #include "supervisor/rank_record.h"

@@ -18,7 +18,7 @@
 #include "supervisor/job_dump.h"
 #include "supervisor/keeper.h"
 #include "supervisor/merger.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/promoter.h"
 #include "supervisor/schedule.h"
 

@@ -20,13 +20,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "image/util.h"
+#include "base/util.h"
 #include "shim/ranks.h"
 #include "supervisor/coord_record.h"
 #include "supervisor/ends.h"
 #include "supervisor/leave_out.h"
 #include "supervisor/op.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/parts.h"
 #include "supervisor/worker.h"
 

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "shim/atomic_json.h"
+#include "base/atomic_json.h"
 
 static const struct log *job_log(const struct job *job)
 {

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "supervisor/generation.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/rank_sources.h"
 
 struct gathering {

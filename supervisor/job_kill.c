@@ -18,9 +18,9 @@
 
 #include "shim/identity.h"
 #include "shim/proto.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/parts.h"
-#include "supervisor/proc_stat.h"
+#include "base/proc_stat.h"
 
 #define LAST_RESORT_MS	5000
 #define TOLD_MS		25000	/* after that, for one that was told, and again while its processes go */

@@ -16,7 +16,7 @@
 #include "supervisor/job_images.h"
 #include "supervisor/launch.h"
 #include "supervisor/op.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/parts.h"
 #include "supervisor/private.h"
 #include "supervisor/worker.h"

@@ -19,9 +19,9 @@
 #include <sodium.h>
 
 #include "image/key.h"
-#include "image/util.h"
+#include "base/util.h"
 #include "shim/identity.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/parts.h"
 #include "supervisor/schedule.h"
 

@@ -19,7 +19,7 @@
 #include "supervisor/coord_record.h"
 #include "supervisor/jobs.h"
 #include "supervisor/listing.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/prune.h"
 #include "supervisor/worker.h"
 

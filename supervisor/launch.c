@@ -19,8 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "image/util.h"
-#include "shim/priority.h"
+#include "base/util.h"
+#include "base/priority.h"
 #include "shim/spec.h"
 #include "supervisor/parts.h"
 #include "supervisor/rank_record.h"

@@ -19,7 +19,7 @@
 #include "supervisor/holdings.h"
 #include "supervisor/listing.h"
 #include "supervisor/nodes.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/tier_group.h"
 
 struct run {

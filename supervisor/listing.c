@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "supervisor/generation.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/pin.h"
 
 static void add_place(const struct listing *listing, int64_t generation, json_t *row)

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "image/util.h"
+#include "base/util.h"
 #include "levels/level.h"
 
 #define LOCK_TRIES	50

@@ -20,7 +20,7 @@
 #include "supervisor/jobs.h"
 #include "supervisor/merge.h"
 #include "supervisor/op_args.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/promoter.h"
 #include "supervisor/schedule.h"
 #include "supervisor/worker.h"

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "supervisor/ctl.h"
-#include "supervisor/log.h"
+#include "base/log.h"
 
 struct job;
 struct merger;

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "image/util.h"
+#include "base/util.h"
 
 #define NODE_KEY_DEFAULT	"/etc/stillpoint/node.key"
 #define NODE_KEY_BYTES	32

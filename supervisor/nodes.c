@@ -19,10 +19,10 @@
 
 #include <linux/ckpt.h>
 
-#include "image/util.h"
+#include "base/util.h"
 #include "libckptctl/version.h"
 #include "supervisor/first_key.h"
-#include "supervisor/leftover.h"
+#include "base/leftover.h"
 #include "supervisor/peer.pb-c.h"
 #include "supervisor/peer_zmq.h"
 #include "supervisor/store.h"

@@ -25,7 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "supervisor/rawsys.h"
+#include "base/rawsys.h"
 #include "supervisor/relay.h"
 
 #define NSINIT_NAME	"stillpoint-init"	/* in /proc/PID/comm: 15 bytes at most */

@@ -4,7 +4,7 @@
  * ckptd runs in a process of its own, and ckptctl --standalone in-process.
  *
  * Each takes its arguments as a JSON object, the same that goes over the
- * socket, and answers an outcome (supervisor/outcome.h).  An argument that is
+ * socket, and answers an outcome (base/outcome.h).  An argument that is
  * not known is refused: what a newer client asks for is never half done.
  */
 #ifndef STILLPOINT_OP_H

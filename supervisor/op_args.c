@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "image/key.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 
 int op_files_parse(const char *word, enum engine_files *ret_files)
 {

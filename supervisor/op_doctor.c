@@ -19,7 +19,7 @@
 
 #include "image/key.h"
 #include "supervisor/dump.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 
 struct doctor {
 	json_t *checks;

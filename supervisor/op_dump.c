@@ -21,7 +21,7 @@
 
 #include "image/key.h"
 #include "supervisor/dump.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 
 /* Below this no image of anything fits; real sizes are known only later. */
 #define DUMP_SPACE_MIN	(4ULL << 20)

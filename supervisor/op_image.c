@@ -15,7 +15,7 @@
 #include "image/key.h"
 #include "image/reader.h"
 #include "image/show.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 
 #define PAGE	4096
 

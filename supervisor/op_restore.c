@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "image/key.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/restore.h"
 #include "supervisor/restore_subset.h"
 

@@ -17,9 +17,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "image/util.h"
+#include "base/util.h"
 #include "shim/identity.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 
 int64_t parts_clock(void)
 {

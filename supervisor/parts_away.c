@@ -15,9 +15,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "image/util.h"
+#include "base/util.h"
 #include "supervisor/coord_driver.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/past.h"
 #include "supervisor/rank_record.h"
 

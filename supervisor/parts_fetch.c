@@ -18,7 +18,7 @@
 #include <time.h>
 
 #include "supervisor/fetching.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/rank_record.h"
 #include "supervisor/rank_sources.h"
 

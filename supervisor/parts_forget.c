@@ -15,7 +15,7 @@
 
 #include "supervisor/levels_remove.h"
 #include "supervisor/listing.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/pin.h"
 #include "supervisor/promoter.h"
 #include "supervisor/unwanted_note.h"

@@ -16,11 +16,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "image/util.h"
+#include "base/util.h"
 #include "shim/identity.h"
 #include "shim/proto.h"
 #include "supervisor/first_key.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/past.h"
 
 #define AGAIN_TICKS	(2000 / PARTS_TICK_MS)

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image/util.h"
-#include "supervisor/outcome.h"
+#include "base/util.h"
+#include "base/outcome.h"
 #include "supervisor/pin.h"
 
 #define ANSWER_MS	15000

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "supervisor/first_key.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/rank_record.h"
 
 static bool is_apart(const json_t *record)

@@ -18,7 +18,7 @@
 
 #include "supervisor/job_restore.h"
 #include "supervisor/launch.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/rank_record.h"
 #include "supervisor/ranks_up.h"
 

@@ -13,7 +13,7 @@
 
 #include "supervisor/first_key.h"
 #include "supervisor/job_restore.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/rank_record.h"
 
 /* Much less than a restore: no memory is read. */

@@ -14,11 +14,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "shim/atomic_json.h"
+#include "base/atomic_json.h"
 #include "shim/identity.h"
 #include "supervisor/jobs.h"
 #include "supervisor/nodes.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/parts.h"
 #include "supervisor/rank_record.h"
 #include "supervisor/worker.h"

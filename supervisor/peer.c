@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image/util.h"
+#include "base/util.h"
 #include "supervisor/peer.pb-c.h"
 
 #define SAY_EVERY	60	/* seconds */

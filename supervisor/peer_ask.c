@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image/util.h"
-#include "supervisor/outcome.h"
+#include "base/util.h"
+#include "base/outcome.h"
 
 #define VERBS_MAX 16
 #define BUCKETS 1024		/* cookies are consecutive */

@@ -30,7 +30,7 @@
 #include <jansson.h>
 
 #include "supervisor/peer.h"
-#include "supervisor/reactor.h"
+#include "base/reactor.h"
 
 #define PEER_ASK_MAX	256		/* open questions to one node; and of one node's */
 #define PEER_BODY_MAX	(16u << 20)	/* of JSON */

@@ -9,7 +9,7 @@
 #define STILLPOINT_PEER_CORE_H
 
 #include "supervisor/hosts.h"
-#include "supervisor/log.h"
+#include "base/log.h"
 #include "supervisor/peer.h"
 
 /* Room that an envelope takes besides its data. */

@@ -10,9 +10,9 @@
 #define STILLPOINT_PEER_ZMQ_H
 
 #include "supervisor/hosts.h"
-#include "supervisor/log.h"
+#include "base/log.h"
 #include "supervisor/peer.h"
-#include "supervisor/reactor.h"
+#include "base/reactor.h"
 
 struct peer_zmq_config {
 	struct reactor *reactor;

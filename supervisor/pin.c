@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "image/util.h"
+#include "base/util.h"
 #include "supervisor/seal.h"
 
 #define PREFIX	"pin-"

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "image/util.h"
+#include "base/util.h"
 
 void place_memo_read(const char *path, const char *place, char ret_id[MARKER_ID_CHARS + 1])
 {

@@ -7,7 +7,7 @@
 #define STILLPOINT_PLACE_MEMO_H
 
 #include "levels/marker.h"
-#include "supervisor/log.h"
+#include "base/log.h"
 
 /* @ret_id stays as it is if nothing is remembered of @place. */
 void place_memo_read(const char *path, const char *place, char ret_id[MARKER_ID_CHARS + 1]);

@@ -18,7 +18,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "image/util.h"
+#include "base/util.h"
 
 /* One kind of table. */
 struct sharing {

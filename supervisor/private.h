@@ -9,7 +9,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "image/util.h"
+#include "base/util.h"
 
 /*
  * private_hide() - a copy of @record that may be written

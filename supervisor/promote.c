@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "image/util.h"
+#include "base/util.h"
 
 /* ------------------------------------------------------------------- wanted */
 

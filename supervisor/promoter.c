@@ -22,7 +22,7 @@
 #include "supervisor/history.h"
 #include "supervisor/jobs.h"
 #include "supervisor/merger.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/parts.h"
 #include "supervisor/promotion.h"
 #include "supervisor/schedule.h"

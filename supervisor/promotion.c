@@ -18,9 +18,9 @@
 
 #include "image/key.h"
 #include "image/reader.h"
-#include "image/util.h"
+#include "base/util.h"
 #include "supervisor/holdings.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/promote.h"
 #include "supervisor/schedule.h"
 #include "supervisor/tier_group.h"

@@ -13,7 +13,7 @@
 
 #include "image/key.h"
 #include "image/reader.h"
-#include "image/util.h"
+#include "base/util.h"
 #include "levels/source.h"
 #include "supervisor/holdings.h"
 #include "supervisor/pin.h"

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "image/util.h"
+#include "base/util.h"
 #include "supervisor/tier_group.h"
 
 static void remove_one(struct promotion_run *r, size_t at, unsigned int t)

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 
 #include "shim/proto.h"
-#include "supervisor/reactor.h"
+#include "base/reactor.h"
 
 struct rank_link;
 

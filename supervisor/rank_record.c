@@ -16,7 +16,7 @@
 
 #include "shim/ranks.h"
 #include "supervisor/hosts.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 
 /* Where our library looks for the real one (mpi-glue/glue.c). */
 #define MPI_DIR	"/usr/lib/x86_64-linux-gnu"

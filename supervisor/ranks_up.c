@@ -17,7 +17,7 @@
 #include "mpi-glue/status_page.h"
 #include "shim/ranks.h"
 #include "supervisor/coord_driver.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/parts.h"
 #include "supervisor/rank_link.h"
 #include "supervisor/rank_record.h"

@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-#include "image/util.h"
+#include "base/util.h"
 
 enum relay_kind { RELAY_PROGRESS = 1, RELAY_REFUSAL, RELAY_RESULT, RELAY_READY };
 

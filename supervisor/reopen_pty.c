@@ -16,7 +16,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "image/util.h"
+#include "base/util.h"
 
 #define ECHO_MS	10000	/* more than the slowest machine takes */
 

@@ -14,7 +14,7 @@
 
 #include "supervisor/fetching.h"
 #include "supervisor/jobs.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/parts.h"
 #include "supervisor/rank_record.h"
 

@@ -20,12 +20,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "image/util.h"
+#include "base/util.h"
 #include "supervisor/coord_driver.h"
 #include "supervisor/history.h"
 #include "supervisor/job_restore.h"
 #include "supervisor/jobs.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/parts.h"
 #include "supervisor/rank_record.h"
 #include "supervisor/ranks_up.h"

@@ -17,8 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "image/util.h"
-#include "supervisor/proc_stat.h"
+#include "base/util.h"
+#include "base/proc_stat.h"
 
 #define REFUSALS_MAX	16U
 

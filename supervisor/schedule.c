@@ -17,12 +17,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "supervisor/duration.h"
+#include "base/duration.h"
 #include "supervisor/history.h"
 #include "supervisor/job_checkpoint.h"
 #include "supervisor/job_memory.h"
 #include "supervisor/jobs.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/parts.h"
 
 #define EVERY_MIN_MS	100

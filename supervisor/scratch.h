@@ -6,7 +6,7 @@
 #ifndef STILLPOINT_SCRATCH_H
 #define STILLPOINT_SCRATCH_H
 
-#include "image/util.h"
+#include "base/util.h"
 
 struct scratch_dir {
 	char *path;		/* NULL: not open */

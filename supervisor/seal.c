@@ -14,9 +14,9 @@
 #include <string.h>
 
 #include "image/key.h"
-#include "shim/atomic_json.h"
+#include "base/atomic_json.h"
 #include "supervisor/op_args.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 
 #define MAC_BYTES	32
 #define CONTEXT		"stillpoint sealed record v1    "	/* 31 and NUL */

@@ -25,7 +25,7 @@
 #include "levels/partner_link.h"
 #include "levels/partner_serve.h"
 #include "supervisor/nodes.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/place_memo.h"
 #include "supervisor/store_door.h"
 #include "supervisor/tier_group.h"

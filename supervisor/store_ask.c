@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "supervisor/nodes.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 
 #define ASK_MS	10000
 

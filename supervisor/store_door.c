@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "levels/partner_connect.h"
-#include "supervisor/leftover.h"
+#include "base/leftover.h"
 
 #define VISITORS_MAX	32	/* connected, and not known yet */
 #define VISIT_MS	5000

@@ -47,7 +47,7 @@ RESTORE_SOURCES := \
 	supervisor/task.c \
 	supervisor/task_attr.c \
 	supervisor/tree.c supervisor/nsinit.c supervisor/relay.c \
-	supervisor/restate.c supervisor/cpu.c supervisor/proc_stat.c supervisor/remem.c supervisor/filler.c supervisor/placement.c supervisor/cow.c supervisor/rights.c
+	supervisor/restate.c supervisor/cpu.c base/proc_stat.c supervisor/remem.c supervisor/filler.c supervisor/placement.c supervisor/cow.c supervisor/rights.c
 
 # these run without a libc: the compiler must not call into one, either
 CFLAGS_supervisor/task.c := -fno-builtin -fno-tree-loop-distribute-patterns -fno-stack-protector

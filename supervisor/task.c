@@ -22,7 +22,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
-#include "supervisor/rawsys.h"
+#include "base/rawsys.h"
 
 #define STACK_SIZE	(32UL << 10)
 #define ALL_SIGNALS	(~0ULL)

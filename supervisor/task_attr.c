@@ -22,7 +22,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
-#include "supervisor/rawsys.h"
+#include "base/rawsys.h"
 
 /* linux/sched.h and sched.h cannot both be included */
 #define POLICY_FIFO	1

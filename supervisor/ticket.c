@@ -18,9 +18,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "image/util.h"
+#include "base/util.h"
 #include "libckptctl/wire.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 
 #define WAIT_S	20
 

@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "image/util.h"
+#include "base/util.h"
 #include "levels/marker.h"
 #include "levels/partner.h"
 #include "levels/posix.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "supervisor/jobs.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/promoter.h"
 #include "supervisor/unwanted.h"
 

@@ -13,7 +13,7 @@
 
 #include "supervisor/job_checkpoint.h"
 #include "supervisor/jobs.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/rank_record.h"
 #include "supervisor/parts.h"
 #include "supervisor/schedule.h"

@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image/util.h"
+#include "base/util.h"
 #include "supervisor/fsck.h"
 #include "supervisor/jobs.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/worker.h"
 
 struct fsck_request {

@@ -15,7 +15,7 @@
 #include "supervisor/generation.h"
 #include "supervisor/jobs.h"
 #include "supervisor/op.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/worker.h"
 
 typedef json_t *(*image_fn)(const struct op_env *env, json_t *args);

@@ -20,12 +20,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "image/util.h"
+#include "base/util.h"
 #include "shim/proto.h"
 #include "shim/spec.h"
 #include "supervisor/jobs.h"
 #include "supervisor/launch.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/parts.h"
 #include "supervisor/rank_record.h"
 #include "supervisor/schedule.h"

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image/util.h"
+#include "base/util.h"
 #include "supervisor/jobs.h"
 #include "supervisor/keeper.h"
 #include "supervisor/merger.h"
@@ -21,7 +21,7 @@
 #include "supervisor/levels_report.h"
 #include "supervisor/listing.h"
 #include "supervisor/op.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/parts.h"
 #include "supervisor/pin.h"
 #include "supervisor/promoter.h"

@@ -11,7 +11,7 @@
 
 #include "supervisor/jobs.h"
 #include "supervisor/merger.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 
 static json_t *check(const struct job *job)
 {

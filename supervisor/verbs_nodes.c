@@ -12,7 +12,7 @@
 
 #include "supervisor/daemon.h"
 #include "supervisor/nodes.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 
 static void on_probed(void *arg)
 {

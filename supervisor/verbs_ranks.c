@@ -19,12 +19,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "image/util.h"
+#include "base/util.h"
 #include "mpi-glue/status_page.h"
 #include "shim/proto.h"
 #include "supervisor/coord_driver.h"
 #include "supervisor/jobs.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/parts_priv.h"
 #include "supervisor/worker.h"
 

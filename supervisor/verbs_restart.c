@@ -27,7 +27,7 @@
 #include "supervisor/jobs.h"
 #include "supervisor/keeper.h"
 #include "supervisor/merger.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/restart_before.h"
 #include "supervisor/restart_times.h"
 #include "supervisor/restarting.h"

@@ -13,11 +13,11 @@
 #include <string.h>
 
 #include "supervisor/advice.h"
-#include "supervisor/duration.h"
+#include "base/duration.h"
 #include "supervisor/generation.h"
 #include "supervisor/history.h"
 #include "supervisor/jobs.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/schedule.h"
 #include "supervisor/worker.h"
 

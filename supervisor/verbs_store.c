@@ -15,11 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image/util.h"
+#include "base/util.h"
 #include "levels/partner.h"
 #include "levels/source.h"
 #include "supervisor/daemon.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/store.h"
 #include "supervisor/worker.h"
 

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "supervisor/daemon.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/store.h"
 #include "supervisor/ticket.h"
 

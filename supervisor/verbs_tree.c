@@ -19,14 +19,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "image/util.h"
+#include "base/util.h"
 #include "shim/proto.h"
 #include "supervisor/ends.h"
 #include "supervisor/jobs.h"
 #include "supervisor/levels_report.h"
 #include "supervisor/nodes.h"
 #include "supervisor/op.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/worker.h"
 
 struct tree_request {

@@ -22,8 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "shim/priority.h"
-#include "supervisor/outcome.h"
+#include "base/priority.h"
+#include "base/outcome.h"
 
 #define ABORT_MS	1000
 

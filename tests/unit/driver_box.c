@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "image/util.h"
+#include "base/util.h"
 #include "supervisor/coord_peer.h"
 #include "supervisor/coord_record.h"
 #include "tests/unit/driver_box.h"

@@ -11,7 +11,7 @@
 
 #include "image/key.h"
 #include "image/reader.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/promotion.h"
 
 static void add_level(struct box *b, const char *name)

@@ -12,7 +12,7 @@
 
 #include "image/key.h"
 #include "supervisor/holdings.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/promotion.h"
 
 void add_level(struct box *b, const char *name)

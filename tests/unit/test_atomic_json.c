@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Small JSON files (shim/atomic_json.h): read at once, and never written longer than they can be read.
+ * Small JSON files (base/atomic_json.h): read at once, and never written longer than they can be read.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "shim/atomic_json.h"
+#include "base/atomic_json.h"
 
 static int setup(void **state)
 {

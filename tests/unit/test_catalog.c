@@ -17,14 +17,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "shim/atomic_json.h"
+#include "base/atomic_json.h"
 #include "image/key.h"
 #include "supervisor/catalog.h"
 #include "supervisor/first_key.h"
 #include "supervisor/private.h"
 #include "supervisor/generation.h"
 #include "supervisor/name_lock.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/seal.h"
 
 struct disk {

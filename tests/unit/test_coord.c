@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "image/util.h"
+#include "base/util.h"
 #include "supervisor/coord.h"
 
 struct bench {

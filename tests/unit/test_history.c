@@ -19,10 +19,10 @@
 #include <unistd.h>
 
 #include "supervisor/advice.h"
-#include "supervisor/duration.h"
+#include "base/duration.h"
 #include "supervisor/history.h"
 #include "supervisor/interval.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/restart_times.h"
 
 struct disk {

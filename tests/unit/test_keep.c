@@ -16,7 +16,7 @@
 #include "image/reader.h"
 #include "image/writer.h"
 #include "supervisor/keeper.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/pin.h"
 #include "supervisor/prune.h"
 #include "supervisor/tiers.h"

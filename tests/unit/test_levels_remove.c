@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "supervisor/levels_remove.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/promotion.h"
 
 struct box {

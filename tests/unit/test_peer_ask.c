@@ -6,7 +6,7 @@
 #include <sodium.h>
 #include <unistd.h>
 
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "tests/unit/peer_fixture.h"
 
 static void on_outcome(const json_t *outcome, void *arg)

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "supervisor/proc_stat.h"
+#include "base/proc_stat.h"
 
 #define NAME	") Z 1 (\n) 2 3"
 #define EXITING	0x4	/* PF_EXITING */

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "image/key.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/pin.h"
 #include "supervisor/promotion.h"
 #include "supervisor/unwanted.h"

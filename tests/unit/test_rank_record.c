@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "supervisor/config.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/rank_record.h"
 
 struct node {

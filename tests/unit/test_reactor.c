@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "supervisor/reactor.h"
+#include "base/reactor.h"
 
 struct loop {
 	struct reactor *reactor;

@@ -20,7 +20,7 @@
 #include "levels/partner_link.h"
 #include "levels/partner_serve.h"
 #include "supervisor/nodes.h"
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 #include "supervisor/store.h"
 #include "supervisor/store_door.h"
 #include "supervisor/tier_group.h"

@@ -15,8 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "supervisor/outcome.h"
-#include "supervisor/reactor.h"
+#include "base/outcome.h"
+#include "base/reactor.h"
 #include "supervisor/worker.h"
 
 struct box {

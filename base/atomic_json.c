@@ -5,7 +5,7 @@
  * Modes are 0600: they hold environments.  What is read is bounded, and no link
  * is followed to it.
  */
-#include "shim/atomic_json.h"
+#include "base/atomic_json.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "image/util.h"
+#include "base/util.h"
 
 static int write_all(int fd, const char *text, size_t len)
 {

@@ -5,7 +5,7 @@
  * A line is one write(2), so that lines of the daemon and of its workers do not
  * mix.  A log that cannot be written is no reason to fail.
  */
-#include "supervisor/log.h"
+#include "base/log.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "shim/priority.h"
+#include "base/priority.h"
 
 #include <errno.h>
 #include <fcntl.h>

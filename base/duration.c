@@ -5,7 +5,7 @@
  * What cannot be read is refused as a whole: an interval that is silently another than
  * was meant is found out when it is too late.
  */
-#include "supervisor/duration.h"
+#include "base/duration.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image/util.h"
+#include "base/util.h"
 
 static const struct unit {
 	const char *name;

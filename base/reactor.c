@@ -8,7 +8,7 @@
  * pointer in the batch that epoll_wait returned is never stale.
  * Handlers must not block.
  */
-#include "supervisor/reactor.h"
+#include "base/reactor.h"
 
 #include <errno.h>
 #include <stdbool.h>

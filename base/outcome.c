@@ -6,7 +6,7 @@
  * not, so what is not UTF-8 is replaced before it gets in.  This file does no
  * I/O and knows neither sockets nor the engine's calls.
  */
-#include "supervisor/outcome.h"
+#include "base/outcome.h"
 
 #include <errno.h>
 #include <stdarg.h>

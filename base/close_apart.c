@@ -5,7 +5,7 @@
  * They own that descriptor and nothing else, take no lock and no memory, and nobody waits
  * for them: the process may fork or end while they hang.
  */
-#include "supervisor/close_apart.h"
+#include "base/close_apart.h"
 
 #include <pthread.h>
 #include <signal.h>

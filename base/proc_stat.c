@@ -5,7 +5,7 @@
  * The name of the program is in parentheses and may hold anything, also these and
  * line ends: its end is the last one.
  */
-#include "supervisor/proc_stat.h"
+#include "base/proc_stat.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "image/util.h"
+#include "base/util.h"
 
 int proc_stat_read(pid_t pid, struct proc_stat *ret_stat)
 {
