@@ -50,7 +50,7 @@ CKPTD_SOURCES := \
 	supervisor/parts_forget.c \
 	supervisor/parts_pin.c \
 	supervisor/parts_try.c \
-	supervisor/fence_tree.c \
+	coord/fence_tree.c \
 	supervisor/store.c \
 	supervisor/store_door.c \
 	supervisor/store_ask.c \
@@ -164,7 +164,7 @@ $(call unit_test,tests/unit/test_worker,tests/unit/test_worker.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_reactor,tests/unit/test_reactor.c,$(LIB)/libdaemon.a)
 
 # fences of a job over its nodes, sans-IO
-$(call library,fence-tree,supervisor/fence_tree.c)
+$(call library,fence-tree,coord/fence_tree.c)
 $(call unit_test,tests/unit/test_fence_tree,tests/unit/test_fence_tree.c,$(LIB)/libfence-tree.a)
 
 # how often to take a checkpoint: formulas, and what goes into them; no I/O

@@ -13,7 +13,7 @@
 
 #include "mpi-glue/status_page.h"
 #include "shim/ranks.h"
-#include "supervisor/coord.h"
+#include "coord/coord.h"
 #include "supervisor/coord_driver.h"
 #include "supervisor/job_dump.h"
 #include "base/outcome.h"

@@ -11,7 +11,7 @@
 #ifndef STILLPOINT_COORD_PEER_H
 #define STILLPOINT_COORD_PEER_H
 
-#include "supervisor/coord_msg.h"
+#include "coord/coord_msg.h"
 #include "supervisor/daemon.h"
 
 struct coord_driver;

@@ -5,7 +5,7 @@
 #ifndef STILLPOINT_COORD_RECORD_H
 #define STILLPOINT_COORD_RECORD_H
 
-#include "supervisor/coord.h"
+#include "coord/coord.h"
 
 #define COORD_RECORD_FILE "coord"
 

@@ -5,7 +5,7 @@
 #ifndef STILLPOINT_PARTS_PRIV_H
 #define STILLPOINT_PARTS_PRIV_H
 
-#include "supervisor/fence_tree.h"
+#include "coord/fence_tree.h"
 #include "supervisor/jobs.h"
 #include "supervisor/nodes.h"
 #include "supervisor/parts.h"

@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "supervisor/coord_msg.h"
+#include "coord/coord_msg.h"
 
 #define PEER_VERSION	2	/* of the protocol between ckptds; of coord_msg.h, too */
 #define PEER_DATA_MAX	(64u << 20)

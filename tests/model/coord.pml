@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Model of the coordinator (supervisor/coord_table.c) for Spin: three nodes, one
+ * Model of the coordinator (coord/coord_table.c) for Spin: three nodes, one
  * generation, up to FAILURES deaths of daemons and of nodes, at any moment; with -DRESTART
  * one restart instead.
  *

@@ -37,7 +37,7 @@ rows() { grep -oE '^[[:space:]]*(STEP|BARRIER)\([A-Z_a-z, ]*\)' | tr -d '[:space
 rows <"$model" | grep -v '(from,\|(o,' >model.rows
 "$top/build/bin/tests/sim/sim" --table | rows >table.rows
 diff -u table.rows model.rows >diff.out && [ -s table.rows ]
-result $? "rows of the model are those of supervisor/coord_table.c"
+result $? "rows of the model are those of coord/coord_table.c"
 sed 's/^/# /' diff.out
 
 holds -DFAILURES=2

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "supervisor/coord.h"
+#include "coord/coord.h"
 
 #define MS COORD_MS
 #define SEC (1000 * MS)

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/util.h"
-#include "supervisor/coord.h"
+#include "coord/coord.h"
 
 struct bench {
 	struct coord *coord;

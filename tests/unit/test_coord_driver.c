@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "supervisor/coord_priv.h"
+#include "coord/coord_priv.h"
 #include "supervisor/coord_record.h"
 #include "tests/unit/driver_box.h"
 

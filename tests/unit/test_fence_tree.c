@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/fence_tree.h"
+#include "coord/fence_tree.h"
 
 #define NODES_MAX	80
 #define BLOCK		16	/* "node fence\n", padded */

@@ -10,7 +10,7 @@
  * job's ranks may still run there.  Any failure kills what was made, everywhere, and
  * no other attempt begins before every living node said so.  Images are only read.
  */
-#include "supervisor/coord_priv.h"
+#include "coord/coord_priv.h"
 
 /*
  * A restart stands if anybody has on disk that it does, and is undone else, even if ranks

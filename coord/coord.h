@@ -26,8 +26,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "supervisor/coord_msg.h"
-#include "supervisor/coord_table.h"
+#include "coord/coord_msg.h"
+#include "coord/coord_table.h"
 
 #define COORD_MS 1000000ull	/* times are nanoseconds of CLOCK_MONOTONIC */
 

@@ -12,7 +12,7 @@
  * received: the node is not drained any more then, and the report that knows of it says so.  A channel is
  * counted once, however often it is announced: the table is keyed by the pair.
  */
-#include "supervisor/coord_priv.h"
+#include "coord/coord_priv.h"
 
 void coord_channels_clear(struct coord *c)
 {

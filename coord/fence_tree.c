@@ -7,7 +7,7 @@
  * before could not have been done without its block.  So what is kept is the open
  * fence's blocks, and the last answer for those to whom it did not come.
  */
-#include "supervisor/fence_tree.h"
+#include "coord/fence_tree.h"
 
 #include <errno.h>
 #include <stdbool.h>

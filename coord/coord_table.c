@@ -6,7 +6,7 @@
  * and which order lets it: code that branches on a level's number is wrong.  A
  * change here is a change of tests/model/coord.pml, which a test compares.
  */
-#include "supervisor/coord.h"
+#include "coord/coord.h"
 
 #include <stddef.h>
 

@@ -8,7 +8,7 @@
  * something in it failed, and whenever the parent asks again.  A child's report
  * replaces the one before: it is what the subtree was at one time, not a difference.
  */
-#include "supervisor/coord_priv.h"
+#include "coord/coord_priv.h"
 
 /* The node at @position among the living. */
 static uint32_t nth(const struct coord *c, uint32_t position)

@@ -9,7 +9,7 @@
  * can't be reached is waited for.  Must not decide anything before every living node has
  * answered in this epoch.
  */
-#include "supervisor/coord_priv.h"
+#include "coord/coord_priv.h"
 
 static uint32_t limit_of(const struct coord *c, enum coord_order order)
 {

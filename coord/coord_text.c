@@ -6,7 +6,7 @@
  * done: who is waited for, in which call, for whom.  Names of MPI calls are the
  * caller's (mpi_calls.def belongs to the glue).  No state, no allocation.
  */
-#include "supervisor/coord.h"
+#include "coord/coord.h"
 
 #include <errno.h>
 #include <stdarg.h>

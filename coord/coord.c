@@ -7,7 +7,7 @@
  * order, others report, and the next time to be woken is told.  Must not call
  * anything that can fail, wait, allocate or tell the time.
  */
-#include "supervisor/coord_priv.h"
+#include "coord/coord_priv.h"
 
 static size_t align(size_t size)
 {

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "supervisor/coord.h"
+#include "coord/coord.h"
 
 #define COORD_UP (1u << 31)	/* the parent, where children are bits 0... */
 #define COORD_RESERVED 40	/* actions of a step that are no messages */

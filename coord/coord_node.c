@@ -8,7 +8,7 @@
  * An action's effect counts when its completion is an event; a record, when it
  * is on disk.  Must not send: what others need to know is in the report.
  */
-#include "supervisor/coord_priv.h"
+#include "coord/coord_priv.h"
 
 bool coord_node_has_ended(const struct coord *c)
 {

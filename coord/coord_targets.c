@@ -14,7 +14,7 @@
  * equal, so are the tables.  Nothing here may shrink, and a report with something pending
  * must not count as caught up.
  */
-#include "supervisor/coord_priv.h"
+#include "coord/coord_priv.h"
 
 void coord_targets_clear(struct coord *c)
 {

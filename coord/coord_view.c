@@ -11,7 +11,7 @@
  * Who was declared dead takes no part any more: it asks what became of the records that
  * it has, and only a root with nothing left to decide tells.
  */
-#include "supervisor/coord_priv.h"
+#include "coord/coord_priv.h"
 
 static uint32_t lowest_living(const struct coord *c)
 {
