@@ -17,7 +17,7 @@
 
 #include <jansson.h>
 
-#include "supervisor/engine.h"
+#include "engine/core/engine.h"
 
 /* Takes over the reference to @result; NULL means an empty object. */
 json_t *outcome_ok(json_t *result);

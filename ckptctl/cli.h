@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "supervisor/engine.h"
+#include "engine/core/engine.h"
 
 enum cli_status {
 	CLI_DONE = 0,

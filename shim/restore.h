@@ -11,7 +11,7 @@
 #define STILLPOINT_SHIM_RESTORE_H
 
 #include "shim/shim.h"
-#include "supervisor/engine.h"
+#include "engine/core/engine.h"
 
 /* Before the first process of a job that starts. */
 void restore_spread(const struct shim *shim);

@@ -17,7 +17,7 @@
 
 #include "shim/proto.h"
 #include "shim/spec.h"
-#include "supervisor/engine.h"
+#include "engine/core/engine.h"
 #include "base/log.h"
 #include "base/reactor.h"
 

@@ -19,8 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "supervisor/cpu.h"
-#include "supervisor/kdev.h"
+#include "engine/core/cpu.h"
+#include "engine/core/kdev.h"
 #include "supervisor/relay.h"
 #include "supervisor/reopen.h"
 #include "supervisor/restate.h"

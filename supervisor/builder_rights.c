@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "base/util.h"
-#include "supervisor/rights.h"
+#include "engine/core/rights.h"
 
 #define NSEC		1000000000LL
 

@@ -9,8 +9,8 @@
 #ifndef STILLPOINT_CAPTURE_H
 #define STILLPOINT_CAPTURE_H
 
-#include "supervisor/kdev.h"
-#include "supervisor/state.h"
+#include "engine/core/kdev.h"
+#include "engine/core/state.h"
 
 typedef int (*kdev_open_fn)(struct kdev **ret_dev, struct engine_error *error);
 

@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "supervisor/engine.h"
+#include "engine/core/engine.h"
 #include "base/reactor.h"
 
 struct channel;

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "supervisor/state.h"
+#include "engine/core/state.h"
 
 /* Pages that a map has, with what identifies the first of them. */
 struct cow_run {

@@ -9,7 +9,7 @@
 #ifndef STILLPOINT_DUMP_H
 #define STILLPOINT_DUMP_H
 
-#include "supervisor/engine.h"
+#include "engine/core/engine.h"
 
 struct image_key;
 

@@ -23,7 +23,7 @@
 #include <sys/fsuid.h>
 #include <sys/stat.h>
 
-#include "supervisor/rights.h"
+#include "engine/core/rights.h"
 
 static bool has_content(const struct state_file *file)
 {

@@ -23,7 +23,7 @@
 #include "supervisor/capture.h"
 #include "supervisor/content.h"
 #include "supervisor/dump.h"
-#include "supervisor/file_identity.h"
+#include "engine/core/file_identity.h"
 
 #include <limits.h>
 

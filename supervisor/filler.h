@@ -10,7 +10,7 @@
 #define STILLPOINT_FILLER_H
 
 #include "image/reader.h"
-#include "supervisor/kdev.h"
+#include "engine/core/kdev.h"
 #include "supervisor/placement.h"
 
 struct filler;

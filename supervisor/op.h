@@ -13,7 +13,7 @@
 #include <jansson.h>
 #include <sys/types.h>
 
-#include "supervisor/engine.h"
+#include "engine/core/engine.h"
 
 #define OP_KEY_DEFAULT	"/etc/stillpoint/key"
 #define OP_ROOTS_MAX	1024

@@ -8,7 +8,7 @@
 #ifndef STILLPOINT_PAGE_FETCH_H
 #define STILLPOINT_PAGE_FETCH_H
 
-#include "supervisor/kdev.h"
+#include "engine/core/kdev.h"
 
 #define PAGE_FETCH_AHEAD	3U
 

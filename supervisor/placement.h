@@ -10,7 +10,7 @@
 #ifndef STILLPOINT_PLACEMENT_H
 #define STILLPOINT_PLACEMENT_H
 
-#include "supervisor/state.h"
+#include "engine/core/state.h"
 
 struct placement {
 	uint32_t mode;		/* MPOL_* with MPOL_F_*; MPOL_DEFAULT: where it is written */

@@ -11,8 +11,8 @@
 #ifndef STILLPOINT_PLAN_H
 #define STILLPOINT_PLAN_H
 
-#include "supervisor/engine.h"
-#include "supervisor/state.h"
+#include "engine/core/engine.h"
+#include "engine/core/state.h"
 
 #define PLAN_NONE	(-1)
 

@@ -6,7 +6,7 @@
 #define STILLPOINT_REMEM_H
 
 #include "image/reader.h"
-#include "supervisor/kdev.h"
+#include "engine/core/kdev.h"
 #include "supervisor/plan.h"
 
 struct remem;

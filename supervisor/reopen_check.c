@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "supervisor/file_identity.h"
+#include "engine/core/file_identity.h"
 
 #define PATH_SHOWN	48	/* of a path, in a detail with two build-ids */
 

@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #include "base/util.h"
-#include "supervisor/rights.h"
+#include "engine/core/rights.h"
 
 #define PTY_TRIES	4096	/* default of kernel.pty.max */
 

@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "supervisor/rights.h"
+#include "engine/core/rights.h"
 
 #define CHUNK		(1UL << 20)
 #define PAGE		4096UL

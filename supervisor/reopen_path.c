@@ -29,7 +29,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "supervisor/rights.h"
+#include "engine/core/rights.h"
 
 #define LINKS_MAX	40	/* as of the kernel */
 

@@ -25,7 +25,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "supervisor/rights.h"
+#include "engine/core/rights.h"
 
 #define NAMES		10000	/* they stay for good */
 #define CHUNK		(1UL << 16)

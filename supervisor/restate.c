@@ -6,7 +6,7 @@
  * A record is copied, never changed in place: the model is the image's.
  */
 #include "supervisor/restate.h"
-#include "supervisor/cpu.h"
+#include "engine/core/cpu.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -6,7 +6,7 @@
 #ifndef STILLPOINT_RESTATE_H
 #define STILLPOINT_RESTATE_H
 
-#include "supervisor/kdev.h"
+#include "engine/core/kdev.h"
 #include "supervisor/reopen.h"
 
 struct restate {

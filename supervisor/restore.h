@@ -10,7 +10,7 @@
 #ifndef STILLPOINT_RESTORE_H
 #define STILLPOINT_RESTORE_H
 
-#include "supervisor/engine.h"
+#include "engine/core/engine.h"
 
 struct image_key;
 struct restore_subset;

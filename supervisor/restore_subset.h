@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "supervisor/engine.h"
-#include "supervisor/state.h"
+#include "engine/core/engine.h"
+#include "engine/core/state.h"
 
 /**
  * struct restore_subset - which roots

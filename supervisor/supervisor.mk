@@ -2,8 +2,8 @@
 #
 # libengine.a: dump and restore of one tree. Who links it adds ENGINE_LIBS.
 
-DUMP_SOURCES := supervisor/engine.c supervisor/kdev.c supervisor/state.c \
-	supervisor/state_parse.c supervisor/file_identity.c supervisor/capture.c \
+DUMP_SOURCES := engine/core/engine.c engine/core/kdev.c engine/core/state.c \
+	engine/core/state_parse.c engine/core/file_identity.c supervisor/capture.c \
 	supervisor/content.c supervisor/page_table.c supervisor/page_fetch.c \
 	supervisor/dump.c \
 	supervisor/dump_content.c \
@@ -47,7 +47,7 @@ RESTORE_SOURCES := \
 	supervisor/task.c \
 	supervisor/task_attr.c \
 	supervisor/tree.c supervisor/nsinit.c supervisor/relay.c \
-	supervisor/restate.c supervisor/cpu.c base/proc_stat.c supervisor/remem.c supervisor/filler.c supervisor/placement.c supervisor/cow.c supervisor/rights.c
+	supervisor/restate.c engine/core/cpu.c base/proc_stat.c supervisor/remem.c supervisor/filler.c supervisor/placement.c supervisor/cow.c engine/core/rights.c
 
 # these run without a libc: the compiler must not call into one, either
 CFLAGS_supervisor/task.c := -fno-builtin -fno-tree-loop-distribute-patterns -fno-stack-protector

@@ -11,7 +11,7 @@
 #ifndef STILLPOINT_TREE_H
 #define STILLPOINT_TREE_H
 
-#include "supervisor/kdev.h"
+#include "engine/core/kdev.h"
 #include "supervisor/plan.h"
 
 enum tree_phase {

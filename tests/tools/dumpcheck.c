@@ -20,7 +20,7 @@
 
 #include "image/reader.h"
 #include "supervisor/dump.h"
-#include "supervisor/state.h"
+#include "engine/core/state.h"
 
 #define PAGE		4096UL
 #define PM_PRESENT	(1ULL << 63)

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "supervisor/kdev.h"
+#include "engine/core/kdev.h"
 #include "tests/unit/stream.h"
 
 struct fake_page {

@@ -6,7 +6,7 @@
  */
 #include "tests/unit/reopen_fixture.h"
 
-#include "supervisor/file_identity.h"
+#include "engine/core/file_identity.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "supervisor/engine_records.h"
+#include "engine/core/engine_records.h"
 
 struct stream {
 	uint64_t *buf;		/* 8-byte aligned */

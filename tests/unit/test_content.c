@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "supervisor/content.h"
-#include "supervisor/file_identity.h"
+#include "engine/core/file_identity.h"
 #include "supervisor/page_table.h"
 #include "tests/unit/counted.h"
 

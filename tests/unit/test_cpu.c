@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "supervisor/cpu.h"
+#include "engine/core/cpu.h"
 
 #define XF_ZEN4		0x2e7ULL	/* x87 SSE AVX AVX-512 PKRU */
 #define SETS		0x2e6ULL	/* all of them that are not in their initial state */

@@ -16,7 +16,7 @@
 
 #include "image/show.h"
 #include "supervisor/dump_run.h"
-#include "supervisor/file_identity.h"
+#include "engine/core/file_identity.h"
 #include "tests/unit/dump_fixture.h"
 
 #define HEAP	0x10000000ULL

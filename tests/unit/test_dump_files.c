@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "supervisor/rights.h"
+#include "engine/core/rights.h"
 #include "tests/unit/dump_fixture.h"
 
 #define HEAP	0x10000000ULL

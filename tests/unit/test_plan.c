@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/engine.h"
+#include "engine/core/engine.h"
 #include "supervisor/plan.h"
 #include "tests/unit/stream.h"
 

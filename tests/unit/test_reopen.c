@@ -14,7 +14,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "supervisor/rights.h"
+#include "engine/core/rights.h"
 #include "tests/unit/reopen_fixture.h"
 
 /* ---------------------------------------------------------------- by kind */

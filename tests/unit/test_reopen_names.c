@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "supervisor/rights.h"
+#include "engine/core/rights.h"
 #include "tests/unit/reopen_fixture.h"
 
 #define MODE	(S_IFREG | 0600)

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "supervisor/rights.h"
+#include "engine/core/rights.h"
 #include "tests/unit/reopen_fixture.h"
 
 /* The commit failed: the tail is where it was. */

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/engine.h"
-#include "supervisor/state.h"
+#include "engine/core/engine.h"
+#include "engine/core/state.h"
 #include "tests/unit/stream.h"
 
 #define VMA_A	0x400000ULL

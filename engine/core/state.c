@@ -10,14 +10,14 @@
  *
  * Nothing here touches a process, a file or the device.
  */
-#include "supervisor/state.h"
+#include "engine/core/state.h"
 
 #include <errno.h>
 #include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/state_parse.h"
+#include "engine/core/state_parse.h"
 
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 

@@ -6,7 +6,7 @@
  * ELF file is untrusted input like any other: what does not fit is "no
  * build-id", not an error.
  */
-#include "supervisor/file_identity.h"
+#include "engine/core/file_identity.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -6,7 +6,7 @@
  * something else, where it is missing.  Hints that are no-ops elsewhere do not, nor does what
  * only kernels use, nor what every x86-64 has.  More features than the image's are fine.
  */
-#include "supervisor/cpu.h"
+#include "engine/core/cpu.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #ifndef STILLPOINT_STATE_PARSE_H
 #define STILLPOINT_STATE_PARSE_H
 
-#include "supervisor/state.h"
+#include "engine/core/state.h"
 
 struct state_index {
 	struct state_proc **by_pid;

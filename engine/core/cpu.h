@@ -15,7 +15,7 @@
 
 #include <linux/ckpt.h>
 
-#include "supervisor/engine.h"
+#include "engine/core/engine.h"
 
 /* Adds a CPU_FEATURES refusal for each kind of thing that this node's CPU lacks. */
 void cpu_check(const struct ckpt_rec_system *system, const struct ckpt_cpu *image,

@@ -6,7 +6,7 @@
  * list.  An error keeps the first thing said about it, because that is the cause
  * and what follows are consequences.  Nothing here prints.
  */
-#include "supervisor/engine.h"
+#include "engine/core/engine.h"
 
 #include <errno.h>
 #include <stdarg.h>

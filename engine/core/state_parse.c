@@ -11,8 +11,8 @@
  * string is used before it was checked here.  References between records are
  * not followed here; state.c links them.
  */
-#include "supervisor/state_parse.h"
-#include "supervisor/engine.h"
+#include "engine/core/state_parse.h"
+#include "engine/core/engine.h"
 
 #include <errno.h>
 #include <fcntl.h>

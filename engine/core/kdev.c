@@ -7,7 +7,7 @@
  * must never be inherited by a program that outlives us: always close-on-exec.
  * No policy here, no retry.
  */
-#include "supervisor/kdev.h"
+#include "engine/core/kdev.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
  * Raw system calls: libc has none for these.  Only the calling thread's change,
  * so this is for processes with one thread (the builder).
  */
-#include "supervisor/rights.h"
+#include "engine/core/rights.h"
 
 #include <errno.h>
 #include <sys/syscall.h>

@@ -20,7 +20,7 @@
 #include <sys/types.h>
 
 #include <linux/ckpt.h>
-#include "supervisor/engine_records.h"
+#include "engine/core/engine_records.h"
 
 struct state_thread {
 	const struct ckpt_rec_thread *rec;

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "supervisor/engine.h"
+#include "engine/core/engine.h"
 
 struct kdev;
 
