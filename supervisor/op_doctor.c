@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "image/key.h"
-#include "supervisor/dump.h"
+#include "engine/dump/dump.h"
 #include "base/outcome.h"
 
 struct doctor {

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "image/key.h"
-#include "supervisor/dump.h"
+#include "engine/dump/dump.h"
 #include "base/outcome.h"
 
 /* Below this no image of anything fits; real sizes are known only later. */

@@ -3,23 +3,23 @@
 # libengine.a: dump and restore of one tree. Who links it adds ENGINE_LIBS.
 
 DUMP_SOURCES := engine/core/engine.c engine/core/kdev.c engine/core/state.c \
-	engine/core/state_parse.c engine/core/file_identity.c supervisor/capture.c \
-	supervisor/content.c supervisor/page_table.c supervisor/page_fetch.c \
-	supervisor/dump.c \
-	supervisor/dump_content.c \
-	supervisor/dump_ends.c \
-	supervisor/dump_files.c \
-	supervisor/dump_left_out.c \
-	supervisor/dump_links.c \
-	supervisor/dump_mounts.c \
-	supervisor/dump_pages.c \
-	supervisor/dump_policy.c \
-	supervisor/dump_probe.c \
-	supervisor/dump_records.c \
-	supervisor/dump_store.c \
-	supervisor/dump_track.c \
-	supervisor/dump_tty.c \
-	supervisor/dump_unwanted.c
+	engine/core/state_parse.c engine/core/file_identity.c engine/dump/capture.c \
+	engine/dump/content.c engine/dump/page_table.c engine/dump/page_fetch.c \
+	engine/dump/dump.c \
+	engine/dump/dump_content.c \
+	engine/dump/dump_ends.c \
+	engine/dump/dump_files.c \
+	engine/dump/dump_left_out.c \
+	engine/dump/dump_links.c \
+	engine/dump/dump_mounts.c \
+	engine/dump/dump_pages.c \
+	engine/dump/dump_policy.c \
+	engine/dump/dump_probe.c \
+	engine/dump/dump_records.c \
+	engine/dump/dump_store.c \
+	engine/dump/dump_track.c \
+	engine/dump/dump_tty.c \
+	engine/dump/dump_unwanted.c
 
 # the restore side: restore*.c and its nouns
 RESTORE_SOURCES := \

@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "image/reader.h"
-#include "supervisor/dump.h"
+#include "engine/dump/dump.h"
 #include "engine/core/state.h"
 
 #define PAGE		4096UL

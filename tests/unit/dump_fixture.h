@@ -8,7 +8,7 @@
 
 #include "tests/unit/image_fixture.h"
 
-#include "supervisor/dump_run.h"
+#include "engine/dump/dump_run.h"
 #include "tests/unit/fake_kernel.h"
 
 /* fake_file(), and how it is open; @fd is closed by fake_close_files(). */

@@ -16,9 +16,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "supervisor/content.h"
+#include "engine/dump/content.h"
 #include "engine/core/file_identity.h"
-#include "supervisor/page_table.h"
+#include "engine/dump/page_table.h"
 #include "tests/unit/counted.h"
 
 #define PAGE	4096UL

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "image/show.h"
-#include "supervisor/dump_run.h"
+#include "engine/dump/dump_run.h"
 #include "engine/core/file_identity.h"
 #include "tests/unit/dump_fixture.h"
 

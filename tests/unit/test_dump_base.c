@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "supervisor/dump_run.h"
+#include "engine/dump/dump_run.h"
 #include "tests/unit/fake_kernel.h"
 
 #define HEAP	0x10000000ULL

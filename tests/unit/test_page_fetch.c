@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "supervisor/dump_run.h"
-#include "supervisor/page_fetch.h"
+#include "engine/dump/dump_run.h"
+#include "engine/dump/page_fetch.h"
 #include "tests/unit/fake_kernel.h"
 
 #define HEAP	0x10000000ULL

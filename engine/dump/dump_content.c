@@ -12,7 +12,7 @@
  * A file that somebody else changes while it is read behind the tree's back
  * fails the dump (-EAGAIN) rather than tear it; so does a log that the tree cuts.
  */
-#include "supervisor/dump_run.h"
+#include "engine/dump/dump_run.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -9,7 +9,7 @@
  *
  * Mount points are shown from a process's root: one with a changed root is not asked.
  */
-#include "supervisor/dump_run.h"
+#include "engine/dump/dump_run.h"
 
 #include <errno.h>
 #include <fcntl.h>

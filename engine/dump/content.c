@@ -7,7 +7,7 @@
  * is given: how much may be held is its user's decision (dump_content.c), which
  * knows what the alternative is.
  */
-#include "supervisor/content.h"
+#include "engine/dump/content.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -14,7 +14,7 @@
  *
  * Must not decide which pages are wanted, nor read any but for that comparison: dump_pages.c.
  */
-#include "supervisor/dump_store.h"
+#include "engine/dump/dump_store.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@
 
 #include "image/base.h"
 #include "image/reader.h"
-#include "supervisor/page_table.h"
+#include "engine/dump/page_table.h"
 
 #define PAGE		4096ULL
 #define NR_AGAIN	64U		/* pages compared at once */

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "libckptctl/exclude_table.h"
-#include "supervisor/dump_run.h"
+#include "engine/dump/dump_run.h"
 
 struct dump_unwanted {
 	struct exclude_range *range;	/* ascending, apart from each other; malloc */

@@ -20,9 +20,9 @@
 #define STILLPOINT_DUMP_RUN_H
 
 #include "image/writer.h"
-#include "supervisor/capture.h"
-#include "supervisor/content.h"
-#include "supervisor/dump.h"
+#include "engine/dump/capture.h"
+#include "engine/dump/content.h"
+#include "engine/dump/dump.h"
 #include "engine/core/file_identity.h"
 
 #include <limits.h>

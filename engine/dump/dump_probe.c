@@ -9,7 +9,7 @@
  * what cannot is in the way is said here as well.  What takes long and decides
  * nothing in the pause is looked up after the thaw.
  */
-#include "supervisor/dump_run.h"
+#include "engine/dump/dump_run.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -15,7 +15,7 @@
  * tree only reads is hashed later; if somebody else has changed it by then, what
  * it was is not known, and the record says so.
  */
-#include "supervisor/dump_run.h"
+#include "engine/dump/dump_run.h"
 
 #include <errno.h>
 #include <fcntl.h>

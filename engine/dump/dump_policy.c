@@ -7,7 +7,7 @@
  * a dump cannot differ; and a plan of the restore is made, and thrown away, for what
  * that refuses.  Every finding is reported, not only the first.
  */
-#include "supervisor/dump_run.h"
+#include "engine/dump/dump_run.h"
 #include "supervisor/plan.h"
 
 #include <errno.h>

@@ -10,7 +10,7 @@
  * Attempts are short compared with the whole deadline: a tree with one thread in
  * an uninterruptible wait must not stand still for all of it.
  */
-#include "supervisor/capture.h"
+#include "engine/dump/capture.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
  *
  * Looks, and changes nothing; how many entries it looks at is bounded.
  */
-#include "supervisor/dump_run.h"
+#include "engine/dump/dump_run.h"
 
 #include <dirent.h>
 #include <errno.h>

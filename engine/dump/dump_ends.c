@@ -8,7 +8,7 @@
  * of which are asked about while it stands still.  Descriptors are the caller's and
  * stay open.
  */
-#include "supervisor/dump_run.h"
+#include "engine/dump/dump_run.h"
 
 #include <errno.h>
 #include <stdlib.h>

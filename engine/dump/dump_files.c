@@ -12,7 +12,7 @@
  * descriptions: nothing may move their position; dump_reopen() makes one that
  * may be moved.
  */
-#include "supervisor/dump_run.h"
+#include "engine/dump/dump_run.h"
 
 #include <errno.h>
 #include <fcntl.h>

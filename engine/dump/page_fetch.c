@@ -12,7 +12,7 @@
  * The thread only reads: it has no other business with the device, changes no
  * rights and lives no longer than its owner wants pages.
  */
-#include "supervisor/page_fetch.h"
+#include "engine/dump/page_fetch.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -8,7 +8,7 @@
  * The place of a page is packed into one word: 36 bits of page number, 28 of memory map.
  * Nothing is deleted.
  */
-#include "supervisor/page_table.h"
+#include "engine/dump/page_table.h"
 
 #include <errno.h>
 #include <stdlib.h>

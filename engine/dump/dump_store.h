@@ -6,7 +6,7 @@
 #ifndef STILLPOINT_DUMP_STORE_H
 #define STILLPOINT_DUMP_STORE_H
 
-#include "supervisor/dump_run.h"
+#include "engine/dump/dump_run.h"
 
 struct page_place;
 struct page_table;

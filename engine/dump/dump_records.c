@@ -6,7 +6,7 @@
  * Owns the collection (dump->records).  A record's address is valid until the
  * next is added.
  */
-#include "supervisor/dump_run.h"
+#include "engine/dump/dump_run.h"
 
 #include <errno.h>
 #include <fcntl.h>

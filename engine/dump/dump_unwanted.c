@@ -10,7 +10,7 @@
  * Whether a page that a table names is left out is for its mapping to say as well
  * (MADV_DONTDUMP); who reads pages asks for those mappings only.
  */
-#include "supervisor/dump_unwanted.h"
+#include "engine/dump/dump_unwanted.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -13,7 +13,7 @@
  * The tree stands still between dump_frozen()'s first and last line; nothing
  * slow belongs there that could be done before or after.
  */
-#include "supervisor/dump_run.h"
+#include "engine/dump/dump_run.h"
 
 #include "image/base.h"
 #include "image/reader.h"

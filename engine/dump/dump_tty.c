@@ -5,7 +5,7 @@
  * Both ends are ours: the module looks at what is there, and it is put back at the restore by the
  * other end.  What that cannot make again is refused.
  */
-#include "supervisor/dump_run.h"
+#include "engine/dump/dump_run.h"
 
 #include <asm/termbits.h>
 #include <errno.h>

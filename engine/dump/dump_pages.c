@@ -12,15 +12,15 @@
  * Pages that the kernel calls clean, and the base of this image has, are not read.  Where a page
  * is stored, in the image or as one that is there already, is dump_store.c's to say.
  */
-#include "supervisor/dump_store.h"
+#include "engine/dump/dump_store.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "image/base.h"
-#include "supervisor/dump_unwanted.h"
-#include "supervisor/page_fetch.h"
+#include "engine/dump/dump_unwanted.h"
+#include "engine/dump/page_fetch.h"
 
 #define PAGE		4096ULL
 #define NR_RUNS		4096U		/* runs per look at the page map */

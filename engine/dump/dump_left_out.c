@@ -8,7 +8,7 @@
  * after that is carried, which does no harm.  Ranges of every process (pid 0) are
  * not followed here.
  */
-#include "supervisor/dump_run.h"
+#include "engine/dump/dump_run.h"
 
 #include <errno.h>
 #include <limits.h>
