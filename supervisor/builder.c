@@ -22,7 +22,7 @@
 #include "engine/core/cpu.h"
 #include "engine/core/kdev.h"
 #include "supervisor/relay.h"
-#include "supervisor/reopen.h"
+#include "engine/files/reopen.h"
 #include "supervisor/restate.h"
 #include "supervisor/tree.h"
 

@@ -7,7 +7,7 @@
 #define STILLPOINT_RESTATE_H
 
 #include "engine/core/kdev.h"
-#include "supervisor/reopen.h"
+#include "engine/files/reopen.h"
 
 struct restate {
 	struct kdev *dev;

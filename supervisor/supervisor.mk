@@ -29,18 +29,18 @@ RESTORE_SOURCES := \
 	supervisor/plan.c \
 	supervisor/plan_owner.c \
 	supervisor/plan_sharing.c \
-	supervisor/reopen.c \
-	supervisor/reopen_carried.c \
-	supervisor/reopen_check.c \
-	supervisor/reopen_end.c \
-	supervisor/reopen_gone.c \
-	supervisor/reopen_huge.c \
-	supervisor/reopen_locks.c \
-	supervisor/reopen_object.c \
-	supervisor/reopen_path.c \
-	supervisor/reopen_pty.c \
-	supervisor/reopen_put.c \
-	supervisor/reopen_same.c \
+	engine/files/reopen.c \
+	engine/files/reopen_carried.c \
+	engine/files/reopen_check.c \
+	engine/files/reopen_end.c \
+	engine/files/reopen_gone.c \
+	engine/files/reopen_huge.c \
+	engine/files/reopen_locks.c \
+	engine/files/reopen_object.c \
+	engine/files/reopen_path.c \
+	engine/files/reopen_pty.c \
+	engine/files/reopen_put.c \
+	engine/files/reopen_same.c \
 	supervisor/restore.c \
 	supervisor/restore_numbers.c \
 	supervisor/restore_subset.c \

@@ -6,7 +6,7 @@
 #ifndef STILLPOINT_TESTS_REOPEN_FIXTURE_H
 #define STILLPOINT_TESTS_REOPEN_FIXTURE_H
 
-#include "supervisor/reopen.h"
+#include "engine/files/reopen.h"
 #include "tests/unit/image_fixture.h"
 #include "tests/unit/stream.h"
 

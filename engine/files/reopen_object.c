@@ -9,7 +9,7 @@
  * system, or else one in memory.  Modes and seals that would forbid what is
  * still to be done come last.
  */
-#include "supervisor/reopen.h"
+#include "engine/files/reopen.h"
 
 #include <errno.h>
 #include <fcntl.h>

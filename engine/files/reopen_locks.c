@@ -7,7 +7,7 @@
  * has fails the restart, as the program believes that it alone has it.  POSIX locks are
  * the kernel's to set, as their owner is the table of a process (restate.c).
  */
-#include "supervisor/reopen.h"
+#include "engine/files/reopen.h"
 
 #include <errno.h>
 #include <fcntl.h>

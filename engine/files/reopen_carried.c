@@ -8,7 +8,7 @@
  * recorded content when all else is done (reopen_put.c).  Paths of /dev/shm never
  * lead out of that directory.
  */
-#include "supervisor/reopen.h"
+#include "engine/files/reopen.h"
 
 #include <errno.h>
 #include <fcntl.h>

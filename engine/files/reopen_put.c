@@ -15,7 +15,7 @@
  * a program that the tree executes is written before: nobody may have it open for
  * writing then.
  */
-#include "supervisor/reopen.h"
+#include "engine/files/reopen.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
  * left of its old path or else in /tmp, and removed again at once.  A removed
  * directory is empty and stays so.
  */
-#include "supervisor/reopen.h"
+#include "engine/files/reopen.h"
 
 #include <errno.h>
 #include <fcntl.h>

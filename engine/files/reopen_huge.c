@@ -7,7 +7,7 @@
  * fails, and no store does.  What a file has already is not stored again, and nothing is
  * taken out of it: that would take private pages of its mappings, too.
  */
-#include "supervisor/reopen.h"
+#include "engine/files/reopen.h"
 
 #include <errno.h>
 #include <linux/magic.h>

@@ -10,7 +10,7 @@
  * everything is, and are closed with the rest before the tree runs.  What /proc
  * says of the tree's own processes is opened when they are there.
  */
-#include "supervisor/reopen.h"
+#include "engine/files/reopen.h"
 
 #include <errno.h>
 #include <fcntl.h>

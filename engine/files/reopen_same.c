@@ -8,7 +8,7 @@
  * writing back.  So what the tree itself could write, and what lies in memory, is
  * compared byte by byte.  What cannot be read here is another.
  */
-#include "supervisor/reopen.h"
+#include "engine/files/reopen.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,7 +11,7 @@
  * the tree had not read yet, and a terminal gets its settings, but not its size, which is that of
  * the caller's window: of that the tree is told.
  */
-#include "supervisor/reopen.h"
+#include "engine/files/reopen.h"
 
 #include <asm/termbits.h>
 #include <errno.h>

@@ -9,7 +9,7 @@
  * is kept beside it.  Anything else that was written since is refused, unless
  * the caller accepts it.  Every finding is reported, not only the first.
  */
-#include "supervisor/reopen.h"
+#include "engine/files/reopen.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
  * a signal, and ends lines where they ended.  Echo is on: what comes back has been taken in,
  * so that the settings that follow do not change it any more.
  */
-#include "supervisor/reopen.h"
+#include "engine/files/reopen.h"
 
 #include <asm/termbits.h>
 #include <errno.h>

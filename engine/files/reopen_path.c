@@ -17,7 +17,7 @@
  * rights.  What their paths have become is not for them to choose: symbolic links that are not root's are not
  * followed, in any component, whatever is renamed meanwhile.
  */
-#include "supervisor/reopen.h"
+#include "engine/files/reopen.h"
 
 #include <errno.h>
 #include <fcntl.h>
