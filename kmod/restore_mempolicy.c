@@ -6,7 +6,7 @@
  * pages go where they belong. It reads the nodes from user memory, and there is none but
  * the mappings just made: a page is mapped meanwhile. Nodes that this machine or the cpuset has not the
  * kernel leaves out; a policy that names no other is none. Threads set their own by
- * themselves (supervisor/task_attr.c).
+ * themselves (engine/restore/task_attr.c).
  */
 #include <linux/mempolicy.h>
 #include <linux/mm.h>

@@ -6,7 +6,7 @@
 #define STILLPOINT_OP_ARGS_H
 
 #include "supervisor/op.h"
-#include "supervisor/restore.h"
+#include "engine/restore/restore.h"
 
 struct image_error;
 

@@ -14,8 +14,8 @@
 
 #include "image/key.h"
 #include "base/outcome.h"
-#include "supervisor/restore.h"
-#include "supervisor/restore_subset.h"
+#include "engine/restore/restore.h"
+#include "engine/restore/restore_subset.h"
 
 struct restore_args {
 	struct restore_options options;

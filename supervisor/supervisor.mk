@@ -23,12 +23,12 @@ DUMP_SOURCES := engine/core/engine.c engine/core/kdev.c engine/core/state.c \
 
 # the restore side: restore*.c and its nouns
 RESTORE_SOURCES := \
-	supervisor/builder.c \
-	supervisor/builder_memory.c \
-	supervisor/builder_rights.c \
-	supervisor/plan.c \
-	supervisor/plan_owner.c \
-	supervisor/plan_sharing.c \
+	engine/restore/builder.c \
+	engine/restore/builder_memory.c \
+	engine/restore/builder_rights.c \
+	engine/restore/plan.c \
+	engine/restore/plan_owner.c \
+	engine/restore/plan_sharing.c \
 	engine/files/reopen.c \
 	engine/files/reopen_carried.c \
 	engine/files/reopen_check.c \
@@ -41,17 +41,17 @@ RESTORE_SOURCES := \
 	engine/files/reopen_pty.c \
 	engine/files/reopen_put.c \
 	engine/files/reopen_same.c \
-	supervisor/restore.c \
-	supervisor/restore_numbers.c \
-	supervisor/restore_subset.c \
-	supervisor/task.c \
-	supervisor/task_attr.c \
-	supervisor/tree.c supervisor/nsinit.c supervisor/relay.c \
-	supervisor/restate.c engine/core/cpu.c base/proc_stat.c supervisor/remem.c supervisor/filler.c supervisor/placement.c supervisor/cow.c engine/core/rights.c
+	engine/restore/restore.c \
+	engine/restore/restore_numbers.c \
+	engine/restore/restore_subset.c \
+	engine/restore/task.c \
+	engine/restore/task_attr.c \
+	engine/restore/tree.c engine/restore/nsinit.c engine/restore/relay.c \
+	engine/restore/restate.c engine/core/cpu.c base/proc_stat.c engine/restore/remem.c engine/restore/filler.c engine/restore/placement.c engine/restore/cow.c engine/core/rights.c
 
 # these run without a libc: the compiler must not call into one, either
-CFLAGS_supervisor/task.c := -fno-builtin -fno-tree-loop-distribute-patterns -fno-stack-protector
-CFLAGS_supervisor/task_attr.c := $(CFLAGS_supervisor/task.c)
+CFLAGS_engine/restore/task.c := -fno-builtin -fno-tree-loop-distribute-patterns -fno-stack-protector
+CFLAGS_engine/restore/task_attr.c := $(CFLAGS_engine/restore/task.c)
 
 $(call library,engine,$(DUMP_SOURCES) $(RESTORE_SOURCES))
 

@@ -17,7 +17,7 @@
 
 #include "image/base.h"
 #include "image/reader.h"
-#include "supervisor/nsinit.h"
+#include "engine/restore/nsinit.h"
 
 #include <errno.h>
 #include <fcntl.h>

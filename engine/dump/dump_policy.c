@@ -8,7 +8,7 @@
  * that refuses.  Every finding is reported, not only the first.
  */
 #include "engine/dump/dump_run.h"
-#include "supervisor/plan.h"
+#include "engine/restore/plan.h"
 
 #include <errno.h>
 #include <fcntl.h>

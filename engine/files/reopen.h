@@ -13,8 +13,8 @@
 #define STILLPOINT_REOPEN_H
 
 #include "image/reader.h"
-#include "supervisor/plan.h"
-#include "supervisor/restore.h"
+#include "engine/restore/plan.h"
+#include "engine/restore/restore.h"
 
 struct reopen_put;		/* contents to put back */
 struct reopen_tty;		/* a caller's terminal, as it was */

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/cow.h"
+#include "engine/restore/cow.h"
 
 #define PAGES	64
 #define BASE	0x10000ULL

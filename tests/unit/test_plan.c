@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "engine/core/engine.h"
-#include "supervisor/plan.h"
+#include "engine/restore/plan.h"
 #include "tests/unit/stream.h"
 
 #define MAX_PROCS	64

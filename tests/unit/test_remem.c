@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/remem.h"
+#include "engine/restore/remem.h"
 #include "tests/unit/image_fixture.h"
 #include "tests/unit/stream.h"
 

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/restore_subset.h"
+#include "engine/restore/restore_subset.h"
 #include "tests/unit/stream.h"
 
 #define VMA	0x7f0000000000ULL

@@ -8,7 +8,7 @@
  * best of the tree, and only goes down, so none of this needs a capability that
  * plan_owner.c did not ask for.  Raw system calls only: see rawsys.h.
  */
-#include "supervisor/task.h"
+#include "engine/restore/task.h"
 
 #include <asm/termbits.h>
 #include <errno.h>

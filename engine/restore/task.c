@@ -11,7 +11,7 @@
  * Every signal is blocked from the builder on.  The death of the parent kills
  * (PR_SET_PDEATHSIG) until the kernel has set what the program had.
  */
-#include "supervisor/task.h"
+#include "engine/restore/task.h"
 
 #include <errno.h>
 #include <linux/futex.h>

@@ -6,7 +6,7 @@
 #ifndef STILLPOINT_RESTORE_NUMBERS_H
 #define STILLPOINT_RESTORE_NUMBERS_H
 
-#include "supervisor/plan.h"
+#include "engine/restore/plan.h"
 
 /* Is a number of the plan in use in our PID namespace? *ret_pid: the first, or NULL. */
 bool numbers_taken(const struct plan *plan, pid_t *ret_pid);

@@ -7,7 +7,7 @@
 
 #include "image/reader.h"
 #include "engine/core/kdev.h"
-#include "supervisor/plan.h"
+#include "engine/restore/plan.h"
 
 struct remem;
 

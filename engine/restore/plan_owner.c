@@ -13,7 +13,7 @@
  * enters.  Limits, nice values and oom scores need none: the builder starts at
  * the best value while it is still privileged, and tasks only go down.
  */
-#include "supervisor/plan.h"
+#include "engine/restore/plan.h"
 
 #include <linux/capability.h>
 #include <linux/ioprio.h>

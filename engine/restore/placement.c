@@ -5,7 +5,7 @@
  * elsewhere, and a restore never fails for a place. Called by threads with a libc, not by
  * tasks of the tree.
  */
-#include "supervisor/placement.h"
+#include "engine/restore/placement.h"
 
 #include <dirent.h>
 #include <fcntl.h>

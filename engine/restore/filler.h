@@ -11,7 +11,7 @@
 
 #include "image/reader.h"
 #include "engine/core/kdev.h"
-#include "supervisor/placement.h"
+#include "engine/restore/placement.h"
 
 struct filler;
 

@@ -6,7 +6,7 @@
 #ifndef STILLPOINT_TASK_H
 #define STILLPOINT_TASK_H
 
-#include "supervisor/tree.h"
+#include "engine/restore/tree.h"
 
 /* Failure of the calling task: says so to all and exits. */
 _Noreturn void task_fail(const struct tree *tree, const char *what, long err);

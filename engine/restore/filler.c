@@ -14,7 +14,7 @@
  * does the jobs by itself.  Threads neither fork nor change rights: they live while
  * memory is filled and no longer.
  */
-#include "supervisor/filler.h"
+#include "engine/restore/filler.h"
 
 #include <errno.h>
 #include <pthread.h>

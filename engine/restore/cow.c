@@ -8,7 +8,7 @@
  * What the destination does not have is then dropped, and what differs is
  * written over.
  */
-#include "supervisor/cow.h"
+#include "engine/restore/cow.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * One call carries what the kernel applies at once (see CKPT_IOC_RESTORE_STATE).
  * A record is copied, never changed in place: the model is the image's.
  */
-#include "supervisor/restate.h"
+#include "engine/restore/restate.h"
 #include "engine/core/cpu.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
  * that the tasks, which are the owner's, need only go down.  A value that we may
  * not raise is left: the task that needs it will say so.
  */
-#include "supervisor/builder.h"
+#include "engine/restore/builder.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
  * has the number, the name and the namespace's number of one of the tree's, and
  * is older than the dump: a number cannot have been given anew before that.
  */
-#include "supervisor/restore_numbers.h"
+#include "engine/restore/restore_numbers.h"
 
 #include <errno.h>
 #include <fcntl.h>

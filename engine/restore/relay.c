@@ -6,7 +6,7 @@
  * the sender has fewer rights than the receiver, so lengths and strings are
  * checked all the same.
  */
-#include "supervisor/relay.h"
+#include "engine/restore/relay.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -10,7 +10,7 @@
  * It must never wait for anything else: process 1 that does not reap fills its
  * namespace with zombies.
  */
-#include "supervisor/nsinit.h"
+#include "engine/restore/nsinit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "base/rawsys.h"
-#include "supervisor/relay.h"
+#include "engine/restore/relay.h"
 
 #define NSINIT_NAME	"stillpoint-init"	/* in /proc/PID/comm: 15 bytes at most */
 

@@ -11,7 +11,7 @@
  * children by then and are reaped here, so that nothing is left of a failed
  * restore when this returns.
  */
-#include "supervisor/restore.h"
+#include "engine/restore/restore.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,12 +25,12 @@
 #include <unistd.h>
 
 #include "image/reader.h"
-#include "supervisor/builder.h"
-#include "supervisor/nsinit.h"
-#include "supervisor/plan.h"
-#include "supervisor/relay.h"
-#include "supervisor/restore_numbers.h"
-#include "supervisor/restore_subset.h"
+#include "engine/restore/builder.h"
+#include "engine/restore/nsinit.h"
+#include "engine/restore/plan.h"
+#include "engine/restore/relay.h"
+#include "engine/restore/restore_numbers.h"
+#include "engine/restore/restore_subset.h"
 
 #define STREAM_MAX	(1UL << 30)
 

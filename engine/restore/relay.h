@@ -7,7 +7,7 @@
 #ifndef STILLPOINT_RELAY_H
 #define STILLPOINT_RELAY_H
 
-#include "supervisor/restore.h"
+#include "engine/restore/restore.h"
 
 /* Builder's end. */
 void relay_progress(int fd, const char *phase, uint64_t done, uint64_t total);

@@ -12,7 +12,7 @@
 #define STILLPOINT_TREE_H
 
 #include "engine/core/kdev.h"
-#include "supervisor/plan.h"
+#include "engine/restore/plan.h"
 
 enum tree_phase {
 	TREE_BUILD = 0,		/* closers wait */

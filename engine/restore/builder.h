@@ -10,8 +10,8 @@
 #define STILLPOINT_BUILDER_H
 
 #include "image/reader.h"
-#include "supervisor/plan.h"
-#include "supervisor/restore.h"
+#include "engine/restore/plan.h"
+#include "engine/restore/restore.h"
 
 struct restate;
 

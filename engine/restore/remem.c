@@ -13,14 +13,14 @@
  * Pages of zeros are not written where an untouched page reads as zeros, too;
  * they are in private mappings of files, of huge pages or not.
  */
-#include "supervisor/remem.h"
+#include "engine/restore/remem.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/cow.h"
-#include "supervisor/filler.h"
+#include "engine/restore/cow.h"
+#include "engine/restore/filler.h"
 
 #define PAGE		4096UL
 #define SOURCES		8U

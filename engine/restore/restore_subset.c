@@ -8,7 +8,7 @@
  *
  * The stream has been parsed, so lengths and references in it hold.
  */
-#include "supervisor/restore_subset.h"
+#include "engine/restore/restore_subset.h"
 
 #include <errno.h>
 #include <stdarg.h>

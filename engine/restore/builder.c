@@ -7,7 +7,7 @@
  * and the caller is told.  Contents of files that are there are put back last of
  * all, when nothing else can fail but the commit itself, and taken back if it does.
  */
-#include "supervisor/builder.h"
+#include "engine/restore/builder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,10 +21,10 @@
 
 #include "engine/core/cpu.h"
 #include "engine/core/kdev.h"
-#include "supervisor/relay.h"
+#include "engine/restore/relay.h"
 #include "engine/files/reopen.h"
-#include "supervisor/restate.h"
-#include "supervisor/tree.h"
+#include "engine/restore/restate.h"
+#include "engine/restore/tree.h"
 
 struct building {
 	const struct builder *b;

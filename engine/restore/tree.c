@@ -8,7 +8,7 @@
  * can be taken down without ever hitting a process of somebody else that has a
  * number we wanted.
  */
-#include "supervisor/tree.h"
+#include "engine/restore/tree.h"
 
 #include <errno.h>
 #include <limits.h>

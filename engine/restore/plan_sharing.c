@@ -12,7 +12,7 @@
  *
  * Memory cannot be dropped: who shares it must be parent and child.
  */
-#include "supervisor/plan.h"
+#include "engine/restore/plan.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -5,7 +5,7 @@
 #ifndef STILLPOINT_NSINIT_H
 #define STILLPOINT_NSINIT_H
 
-#include "supervisor/builder.h"
+#include "engine/restore/builder.h"
 
 /**
  * nsinit_create() - a process 1 that makes the builder and keeps the tree

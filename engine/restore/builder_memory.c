@@ -19,10 +19,10 @@
 #include <unistd.h>
 
 #include "base/util.h"
-#include "supervisor/builder.h"
-#include "supervisor/relay.h"
-#include "supervisor/remem.h"
-#include "supervisor/restate.h"
+#include "engine/restore/builder.h"
+#include "engine/restore/relay.h"
+#include "engine/restore/remem.h"
+#include "engine/restore/restate.h"
 
 /* From the child to the builder, in one write. */
 struct word {
