@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/op_args.h"
+#include "engine/op/op_args.h"
 
 #define OPTIONS_MAX	32
 

@@ -6,7 +6,7 @@
 #define STILLPOINT_CLI_CALL_H
 
 #include "ckptctl/cli.h"
-#include "supervisor/op.h"
+#include "engine/op/op.h"
 
 /* Opens the connection on first use; NULL with an outcome that says why. */
 struct ckpt *cli_connect(struct cli *cli, json_t **ret_outcome);

@@ -16,7 +16,7 @@
 
 #include "levels/copy.h"
 #include "levels/source.h"
-#include "supervisor/op_args.h"
+#include "engine/op/op_args.h"
 #include "base/outcome.h"
 
 static const struct option longs[] = {

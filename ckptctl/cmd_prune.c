@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "supervisor/op_args.h"
+#include "engine/op/op_args.h"
 
 static const struct option longs[] = {
 	{ "keep", required_argument, NULL, 'k' },

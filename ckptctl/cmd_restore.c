@@ -26,7 +26,7 @@
 
 #include "ckptctl/terminal.h"
 #include "base/util.h"
-#include "supervisor/op_args.h"
+#include "engine/op/op_args.h"
 #include "base/outcome.h"
 
 enum {

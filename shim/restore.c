@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "supervisor/op.h"
+#include "engine/op/op.h"
 #include "base/outcome.h"
 
 #define LAST_PID	"/proc/sys/kernel/ns_last_pid"

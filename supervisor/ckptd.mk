@@ -3,11 +3,11 @@
 
 OP_SOURCES := \
 	base/outcome.c \
-	supervisor/op_args.c \
-	supervisor/op_dump.c \
-	supervisor/op_restore.c \
-	supervisor/op_doctor.c \
-	supervisor/op_image.c \
+	engine/op/op_args.c \
+	engine/op/op_dump.c \
+	engine/op/op_restore.c \
+	engine/op/op_doctor.c \
+	engine/op/op_image.c \
 	base/duration.c
 
 $(call library,op,$(OP_SOURCES))

@@ -24,7 +24,7 @@
 #include "image/writer.h"
 #include "base/duration.h"
 #include "supervisor/hosts.h"
-#include "supervisor/op_args.h"
+#include "engine/op/op_args.h"
 
 #define FILE_MAX	65536
 #define OF_LEVELS	"level."

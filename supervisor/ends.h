@@ -9,7 +9,7 @@
 #include "shim/proto.h"
 #include "shim/ranks.h"
 #include "supervisor/jobs.h"
-#include "supervisor/op.h"
+#include "engine/op/op.h"
 
 /* Terminal, standard streams, and two pipes of each rank with labels. */
 #define ENDS_MAX	(4 + 2 * RANKS_NODE_MAX)

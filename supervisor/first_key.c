@@ -16,7 +16,7 @@
 
 #include "image/key.h"
 #include "base/util.h"
-#include "supervisor/op_args.h"
+#include "engine/op/op_args.h"
 
 /* A directory of a job that did not get as far as a record is nothing that a key was needed for. */
 static bool has_jobs(const struct catalog *catalog)

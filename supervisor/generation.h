@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "supervisor/catalog.h"
-#include "supervisor/op.h"
+#include "engine/op/op.h"
 
 /*
  * generation_parts() - where the images are

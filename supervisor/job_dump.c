@@ -25,7 +25,7 @@
 #include "supervisor/coord_record.h"
 #include "supervisor/ends.h"
 #include "supervisor/leave_out.h"
-#include "supervisor/op.h"
+#include "engine/op/op.h"
 #include "base/outcome.h"
 #include "supervisor/parts.h"
 #include "supervisor/worker.h"

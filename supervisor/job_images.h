@@ -11,7 +11,7 @@
 #include <jansson.h>
 
 #include "supervisor/jobs.h"
-#include "supervisor/op.h"
+#include "engine/op/op.h"
 
 /*
  * job_images() - find them and read their manifests; for a worker

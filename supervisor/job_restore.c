@@ -15,7 +15,7 @@
 
 #include "supervisor/job_images.h"
 #include "supervisor/launch.h"
-#include "supervisor/op.h"
+#include "engine/op/op.h"
 #include "base/outcome.h"
 #include "supervisor/parts.h"
 #include "supervisor/private.h"

@@ -12,7 +12,7 @@
 #include "supervisor/catalog.h"
 #include "supervisor/catalog_index.h"
 #include "supervisor/daemon.h"
-#include "supervisor/op.h"
+#include "engine/op/op.h"
 
 /* A job whose generations are looked at. */
 struct listing {

@@ -19,7 +19,7 @@
 #include "image/reader.h"
 #include "supervisor/jobs.h"
 #include "supervisor/merge.h"
-#include "supervisor/op_args.h"
+#include "engine/op/op_args.h"
 #include "base/outcome.h"
 #include "supervisor/promoter.h"
 #include "supervisor/schedule.h"

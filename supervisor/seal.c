@@ -15,7 +15,7 @@
 
 #include "image/key.h"
 #include "base/atomic_json.h"
-#include "supervisor/op_args.h"
+#include "engine/op/op_args.h"
 #include "base/outcome.h"
 
 #define MAC_BYTES	32

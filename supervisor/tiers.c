@@ -26,7 +26,7 @@
 #include "levels/posix.h"
 #include "supervisor/catalog.h"
 #include "supervisor/hosts.h"
-#include "supervisor/op_args.h"
+#include "engine/op/op_args.h"
 #include "supervisor/place_memo.h"
 #include "supervisor/ticket.h"
 #include "supervisor/tier_group.h"

@@ -14,7 +14,7 @@
 
 #include "supervisor/generation.h"
 #include "supervisor/jobs.h"
-#include "supervisor/op.h"
+#include "engine/op/op.h"
 #include "base/outcome.h"
 #include "supervisor/worker.h"
 

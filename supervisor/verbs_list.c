@@ -20,7 +20,7 @@
 #include "supervisor/levels_remove.h"
 #include "supervisor/levels_report.h"
 #include "supervisor/listing.h"
-#include "supervisor/op.h"
+#include "engine/op/op.h"
 #include "base/outcome.h"
 #include "supervisor/parts.h"
 #include "supervisor/pin.h"

@@ -25,7 +25,7 @@
 #include "supervisor/jobs.h"
 #include "supervisor/levels_report.h"
 #include "supervisor/nodes.h"
-#include "supervisor/op.h"
+#include "engine/op/op.h"
 #include "base/outcome.h"
 #include "supervisor/worker.h"
 

@@ -6,7 +6,7 @@
  * new key in the place of one that was lost would make all that there is look forged, and
  * worth nothing to whoever removes what cannot be restarted from.
  */
-#include "supervisor/op_args.h"
+#include "engine/op/op_args.h"
 
 #include <ctype.h>
 #include <errno.h>

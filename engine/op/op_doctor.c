@@ -7,7 +7,7 @@
  * one.  Changes nothing; a dry run freezes the tree for as long as a real
  * checkpoint would.
  */
-#include "supervisor/op_args.h"
+#include "engine/op/op_args.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #ifndef STILLPOINT_OP_ARGS_H
 #define STILLPOINT_OP_ARGS_H
 
-#include "supervisor/op.h"
+#include "engine/op/op.h"
 #include "engine/restore/restore.h"
 
 struct image_error;

@@ -5,7 +5,7 @@
  * All the work is image/'s; here are the arguments, the key and the outcome.
  * Nothing of an image is believed or printed before it is authenticated.
  */
-#include "supervisor/op_args.h"
+#include "engine/op/op_args.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  * empty, read-only, key unreadable) is answered before the tree notices.
  * What is refused by the tree itself is the engine's business.
  */
-#include "supervisor/op_args.h"
+#include "engine/op/op_args.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -6,7 +6,7 @@
  * them; who that is (a worker that stays as reaper, the init of a job's PID
  * namespace, ckptctl itself) is the caller's choice.
  */
-#include "supervisor/op_args.h"
+#include "engine/op/op_args.h"
 
 #include <errno.h>
 #include <stdlib.h>
