@@ -21,7 +21,7 @@ $(call library,daemon,\
 CKPTD_SOURCES := \
 	supervisor/daemon.c \
 	supervisor/config.c \
-	supervisor/ctl.c \
+	supervisor/control/ctl.c \
 	base/close_apart.c \
 	supervisor/verbs.c \
 	supervisor/verbs_job.c \
@@ -77,8 +77,8 @@ CKPTD_SOURCES := \
 	supervisor/coord_figures.c \
 	supervisor/coord_peer.c \
 	supervisor/coord_record.c \
-	supervisor/worker.c \
-	supervisor/channel.c \
+	supervisor/control/worker.c \
+	supervisor/control/channel.c \
 	supervisor/catalog.c \
 	supervisor/catalog_claim.c \
 	supervisor/catalog_parts.c \

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "supervisor/generation.h"
-#include "supervisor/worker.h"
+#include "supervisor/control/worker.h"
 
 static json_t *figures_run(struct channel_reporter *reporter, void *arg)
 {

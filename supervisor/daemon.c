@@ -20,7 +20,7 @@
 
 #include "base/util.h"
 #include "shim/identity.h"
-#include "supervisor/ctl.h"
+#include "supervisor/control/ctl.h"
 #include "supervisor/first_key.h"
 #include "supervisor/jobs.h"
 #include "supervisor/keeper.h"

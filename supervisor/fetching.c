@@ -17,7 +17,7 @@
 #include "supervisor/nodes.h"
 #include "base/outcome.h"
 #include "supervisor/promoter.h"
-#include "supervisor/worker.h"
+#include "supervisor/control/worker.h"
 
 struct fetching {
 	struct daemon *daemon;

@@ -28,7 +28,7 @@
 #include "engine/op/op.h"
 #include "base/outcome.h"
 #include "supervisor/parts.h"
-#include "supervisor/worker.h"
+#include "supervisor/control/worker.h"
 
 #define OLD_LOGS_MAX	256	/* nodes */
 #define RECORD_MAX	(512u << 10)	/* below what a manifest takes */

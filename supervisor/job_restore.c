@@ -19,7 +19,7 @@
 #include "base/outcome.h"
 #include "supervisor/parts.h"
 #include "supervisor/private.h"
-#include "supervisor/worker.h"
+#include "supervisor/control/worker.h"
 
 struct job_restore {
 	struct job *job;

@@ -21,7 +21,7 @@
 #include "supervisor/listing.h"
 #include "base/outcome.h"
 #include "supervisor/prune.h"
-#include "supervisor/worker.h"
+#include "supervisor/control/worker.h"
 
 struct keeper_run {
 	struct keeper_run *next;

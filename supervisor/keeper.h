@@ -10,7 +10,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
-#include "supervisor/ctl.h"
+#include "supervisor/control/ctl.h"
 #include "supervisor/retention.h"
 
 struct job;

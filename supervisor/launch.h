@@ -5,7 +5,7 @@
 #ifndef STILLPOINT_LAUNCH_H
 #define STILLPOINT_LAUNCH_H
 
-#include "supervisor/channel.h"
+#include "supervisor/control/channel.h"
 #include "supervisor/jobs.h"
 
 /*

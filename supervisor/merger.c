@@ -23,7 +23,7 @@
 #include "base/outcome.h"
 #include "supervisor/promoter.h"
 #include "supervisor/schedule.h"
-#include "supervisor/worker.h"
+#include "supervisor/control/worker.h"
 
 struct merger_run {
 	struct merger_run *next;

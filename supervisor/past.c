@@ -21,7 +21,7 @@
 #include "base/outcome.h"
 #include "supervisor/parts.h"
 #include "supervisor/rank_record.h"
-#include "supervisor/worker.h"
+#include "supervisor/control/worker.h"
 
 #define LOOK_MS		10000
 #define ASK_MS		4000

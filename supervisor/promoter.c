@@ -26,7 +26,7 @@
 #include "supervisor/parts.h"
 #include "supervisor/promotion.h"
 #include "supervisor/schedule.h"
-#include "supervisor/worker.h"
+#include "supervisor/control/worker.h"
 
 #define SOON_MS		200	/* commits of a job's nodes come one after the other */
 #define BUSY_MS		5000	/* a job that could not be looked at */

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "supervisor/catalog.h"
-#include "supervisor/ctl.h"
+#include "supervisor/control/ctl.h"
 
 struct job;
 

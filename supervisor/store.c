@@ -29,7 +29,7 @@
 #include "supervisor/place_memo.h"
 #include "supervisor/store_door.h"
 #include "supervisor/tier_group.h"
-#include "supervisor/worker.h"
+#include "supervisor/control/worker.h"
 
 struct ticket {
 	struct ticket *next;

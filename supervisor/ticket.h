@@ -13,7 +13,7 @@
 #include <stdbool.h>
 
 #include "levels/partner.h"
-#include "supervisor/ctl.h"
+#include "supervisor/control/ctl.h"
 
 struct ticket_ask {
 	const char *socket;

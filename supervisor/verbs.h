@@ -6,7 +6,7 @@
 #ifndef STILLPOINT_VERBS_H
 #define STILLPOINT_VERBS_H
 
-#include "supervisor/ctl.h"
+#include "supervisor/control/ctl.h"
 
 typedef void (*verb_fn)(struct request *request);
 

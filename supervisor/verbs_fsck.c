@@ -15,7 +15,7 @@
 #include "supervisor/fsck.h"
 #include "supervisor/jobs.h"
 #include "base/outcome.h"
-#include "supervisor/worker.h"
+#include "supervisor/control/worker.h"
 
 struct fsck_request {
 	struct request *request;

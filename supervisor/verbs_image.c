@@ -16,7 +16,7 @@
 #include "supervisor/jobs.h"
 #include "engine/op/op.h"
 #include "base/outcome.h"
-#include "supervisor/worker.h"
+#include "supervisor/control/worker.h"
 
 typedef json_t *(*image_fn)(const struct op_env *env, json_t *args);
 

@@ -26,7 +26,7 @@
 #include "supervisor/pin.h"
 #include "supervisor/promoter.h"
 #include "supervisor/unwanted_note.h"
-#include "supervisor/worker.h"
+#include "supervisor/control/worker.h"
 
 /* ------------------------------------------------------------------ list */
 

@@ -26,7 +26,7 @@
 #include "supervisor/jobs.h"
 #include "base/outcome.h"
 #include "supervisor/parts_priv.h"
-#include "supervisor/worker.h"
+#include "supervisor/control/worker.h"
 
 #define LOOK_MS		20
 #define LOOKS		50	/* until a rank counts as one that does not answer */

@@ -19,7 +19,7 @@
 #include "supervisor/jobs.h"
 #include "base/outcome.h"
 #include "supervisor/schedule.h"
-#include "supervisor/worker.h"
+#include "supervisor/control/worker.h"
 
 struct stats {
 	struct request *request;

@@ -21,7 +21,7 @@
 #include "supervisor/daemon.h"
 #include "base/outcome.h"
 #include "supervisor/store.h"
-#include "supervisor/worker.h"
+#include "supervisor/control/worker.h"
 
 #define LIMIT_MAX	(1 << 20)	/* MiB a second */
 #define ABANDON_MS	5000		/* to leave the partner in order */

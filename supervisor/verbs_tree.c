@@ -27,7 +27,7 @@
 #include "supervisor/nodes.h"
 #include "engine/op/op.h"
 #include "base/outcome.h"
-#include "supervisor/worker.h"
+#include "supervisor/control/worker.h"
 
 struct tree_request {
 	struct request *request;

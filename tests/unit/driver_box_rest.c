@@ -10,7 +10,7 @@
 #include "supervisor/keeper.h"
 #include "supervisor/promoter.h"
 #include "supervisor/rank_record.h"
-#include "supervisor/worker.h"
+#include "supervisor/control/worker.h"
 #include "tests/unit/driver_box.h"
 
 void log_line(const struct log *log, enum log_level level, const char *format, ...)

@@ -25,7 +25,7 @@
 #include "supervisor/promoter.h"
 #include "supervisor/promotion.h"
 #include "supervisor/schedule.h"
-#include "supervisor/worker.h"
+#include "supervisor/control/worker.h"
 
 #define JOBS	3
 

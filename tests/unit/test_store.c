@@ -24,7 +24,7 @@
 #include "supervisor/store.h"
 #include "supervisor/store_door.h"
 #include "supervisor/tier_group.h"
-#include "supervisor/worker.h"
+#include "supervisor/control/worker.h"
 
 static struct daemon daemon_of_test = { .config = { .node = "n1", .store = "/nowhere", .store_encrypt = true } };
 static struct store *store;

@@ -17,7 +17,7 @@
 
 #include "base/outcome.h"
 #include "base/reactor.h"
-#include "supervisor/worker.h"
+#include "supervisor/control/worker.h"
 
 struct box {
 	struct daemon daemon;

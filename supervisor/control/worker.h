@@ -8,7 +8,7 @@
 #ifndef STILLPOINT_WORKER_H
 #define STILLPOINT_WORKER_H
 
-#include "supervisor/channel.h"
+#include "supervisor/control/channel.h"
 #include "supervisor/daemon.h"
 
 struct request;

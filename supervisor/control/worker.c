@@ -7,7 +7,7 @@
  * The outcome is handed on when the process has ended as well (unless it
  * stays), so that nothing of it is left when somebody acts on it.
  */
-#include "supervisor/worker.h"
+#include "supervisor/control/worker.h"
 
 #include <errno.h>
 #include <fcntl.h>

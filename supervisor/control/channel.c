@@ -5,7 +5,7 @@
  * The channel is over with its outcome: what follows is not read.  It frees
  * itself before it hands the outcome on, so the handler may do what it likes.
  */
-#include "supervisor/channel.h"
+#include "supervisor/control/channel.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,7 +11,7 @@
  * closed after a time, so that nobody keeps others out by being there; requests under way count
  * even if who made them is gone.
  */
-#include "supervisor/ctl.h"
+#include "supervisor/control/ctl.h"
 
 #include <errno.h>
 #include <fcntl.h>
