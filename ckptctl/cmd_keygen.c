@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "image/key.h"
-#include "supervisor/hosts.h"
+#include "supervisor/net/hosts.h"
 #include "base/outcome.h"
 
 #define DIR_DEFAULT "/etc/stillpoint"

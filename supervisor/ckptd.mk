@@ -39,7 +39,7 @@ CKPTD_SOURCES := \
 	supervisor/verbs_tree.c \
 	supervisor/verbs_image.c \
 	supervisor/verbs_nodes.c \
-	supervisor/nodes.c \
+	supervisor/net/nodes.c \
 	supervisor/parts.c \
 	supervisor/parts_fence.c \
 	supervisor/parts_home.c \

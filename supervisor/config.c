@@ -23,7 +23,7 @@
 #include "base/util.h"
 #include "image/writer.h"
 #include "base/duration.h"
-#include "supervisor/hosts.h"
+#include "supervisor/net/hosts.h"
 #include "engine/op/op_args.h"
 
 #define FILE_MAX	65536

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "supervisor/coord_driver_priv.h"
-#include "supervisor/nodes.h"
+#include "supervisor/net/nodes.h"
 #include "supervisor/parts_priv.h"
 
 #define PREPARE_MS	20000	/* its ranks may have all processors */

@@ -28,7 +28,7 @@
 #include "base/leftover.h"
 #include "supervisor/merger.h"
 #include "supervisor/name_lock.h"
-#include "supervisor/nodes.h"
+#include "supervisor/net/nodes.h"
 #include "supervisor/coord_peer.h"
 #include "supervisor/parts.h"
 #include "supervisor/past.h"

@@ -14,7 +14,7 @@
 
 #include "supervisor/fetch.h"
 #include "supervisor/jobs.h"
-#include "supervisor/nodes.h"
+#include "supervisor/net/nodes.h"
 #include "base/outcome.h"
 #include "supervisor/promoter.h"
 #include "supervisor/control/worker.h"

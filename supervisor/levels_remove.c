@@ -18,7 +18,7 @@
 #include "image/key.h"
 #include "supervisor/holdings.h"
 #include "supervisor/listing.h"
-#include "supervisor/nodes.h"
+#include "supervisor/net/nodes.h"
 #include "base/outcome.h"
 #include "supervisor/tier_group.h"
 

@@ -15,7 +15,7 @@
 
 #include "image/key.h"
 #include "supervisor/holdings.h"
-#include "supervisor/nodes.h"
+#include "supervisor/net/nodes.h"
 #include "supervisor/tier_group.h"
 
 /* -------------------------------------------------------------------- list */

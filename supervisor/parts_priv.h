@@ -7,7 +7,7 @@
 
 #include "coord/fence_tree.h"
 #include "supervisor/jobs.h"
-#include "supervisor/nodes.h"
+#include "supervisor/net/nodes.h"
 #include "supervisor/parts.h"
 
 #define PARTS_TICK_MS	250

@@ -17,7 +17,7 @@
 #include "base/atomic_json.h"
 #include "shim/identity.h"
 #include "supervisor/jobs.h"
-#include "supervisor/nodes.h"
+#include "supervisor/net/nodes.h"
 #include "base/outcome.h"
 #include "supervisor/parts.h"
 #include "supervisor/rank_record.h"

@@ -2,23 +2,23 @@
 # Messages between the ckptds of several nodes.
 
 $(call library,nodekey,\
-	supervisor/node_key.c \
-	supervisor/hosts.c)
+	supervisor/net/node_key.c \
+	supervisor/net/hosts.c)
 $(call library,peer,\
-	supervisor/peer.c \
-	supervisor/peer_coord.c \
-	supervisor/peer_ask.c \
-	supervisor/peer_zmq.c \
-	supervisor/peer_link.c \
-	supervisor/peer_zap.c $(B)/gen/supervisor/peer.pb-c.c)
+	supervisor/net/peer.c \
+	supervisor/net/peer_coord.c \
+	supervisor/net/peer_ask.c \
+	supervisor/net/peer_zmq.c \
+	supervisor/net/peer_link.c \
+	supervisor/net/peer_zap.c $(B)/gen/supervisor/net/peer.pb-c.c)
 
-PEER_PROTO := $(B)/gen/supervisor/peer.pb-c
-$(PEER_PROTO).h: supervisor/peer.proto
+PEER_PROTO := $(B)/gen/supervisor/net/peer.pb-c
+$(PEER_PROTO).h: supervisor/net/peer.proto
 	$(call say,PROTO,$<)
 	@mkdir -p $(B)/gen
 	$(Q)protoc-c --c_out=$(B)/gen $<
 $(PEER_PROTO).c: $(PEER_PROTO).h ;
-$(foreach o,obj san/obj,$(foreach f,peer nodes,$(B)/$(o)/supervisor/$(f).o)): $(PEER_PROTO).h
+$(foreach o,obj san/obj,$(foreach f,peer nodes,$(B)/$(o)/supervisor/net/$(f).o)): $(PEER_PROTO).h
 
 NODEKEY_LIBS := $(LIB)/libnodekey.a $(LIB)/libimage.a -lsodium -luring -lzstd -lxxhash -ljansson
 PEER_LIBS := $(LIB)/libpeer.a $(LIB)/libcoord.a $(LIB)/libdaemon.a $(LIB)/libop.a $(LIB)/libengine.a $(NODEKEY_LIBS) \

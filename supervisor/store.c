@@ -24,7 +24,7 @@
 
 #include "levels/partner_link.h"
 #include "levels/partner_serve.h"
-#include "supervisor/nodes.h"
+#include "supervisor/net/nodes.h"
 #include "base/outcome.h"
 #include "supervisor/place_memo.h"
 #include "supervisor/store_door.h"

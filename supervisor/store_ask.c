@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/nodes.h"
+#include "supervisor/net/nodes.h"
 #include "base/outcome.h"
 
 #define ASK_MS	10000

@@ -25,7 +25,7 @@
 #include "levels/partner.h"
 #include "levels/posix.h"
 #include "supervisor/catalog.h"
-#include "supervisor/hosts.h"
+#include "supervisor/net/hosts.h"
 #include "engine/op/op_args.h"
 #include "supervisor/place_memo.h"
 #include "supervisor/ticket.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "supervisor/daemon.h"
-#include "supervisor/nodes.h"
+#include "supervisor/net/nodes.h"
 #include "base/outcome.h"
 
 static void on_probed(void *arg)

@@ -24,7 +24,7 @@
 #include "supervisor/ends.h"
 #include "supervisor/jobs.h"
 #include "supervisor/levels_report.h"
-#include "supervisor/nodes.h"
+#include "supervisor/net/nodes.h"
 #include "engine/op/op.h"
 #include "base/outcome.h"
 #include "supervisor/control/worker.h"

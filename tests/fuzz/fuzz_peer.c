@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/peer_core.h"
+#include "supervisor/net/peer_core.h"
 #include "tests/fuzz/fuzz.h"
 
 const char *const fuzz_corpus = "tests/fuzz/corpus/peer";

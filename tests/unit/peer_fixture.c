@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "supervisor/peer_zmq.h"
+#include "supervisor/net/peer_zmq.h"
 
 static const struct log quiet = { .name = "test", .level = LOG_LEVEL_ERROR };
 

@@ -13,9 +13,9 @@
 #include <cmocka.h>
 #include <time.h>
 
-#include "supervisor/hosts.h"
-#include "supervisor/peer_ask.h"
-#include "supervisor/peer_core.h"
+#include "supervisor/net/hosts.h"
+#include "supervisor/net/peer_ask.h"
+#include "supervisor/net/peer_core.h"
 
 #define NODES	3
 

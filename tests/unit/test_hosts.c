@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "supervisor/hosts.h"
+#include "supervisor/net/hosts.h"
 
 #define K1 "zw1rvVjbnfaykc8yrya3a6LqyMkOH3kMOeE5AXL6EiQ="
 #define K2 "YkAExrtdyQBi3deFxbiMWjSRITpBUgCVDdfJeySVFH0="

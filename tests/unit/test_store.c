@@ -19,7 +19,7 @@
 #include "image/key.h"
 #include "levels/partner_link.h"
 #include "levels/partner_serve.h"
-#include "supervisor/nodes.h"
+#include "supervisor/net/nodes.h"
 #include "base/outcome.h"
 #include "supervisor/store.h"
 #include "supervisor/store_door.h"

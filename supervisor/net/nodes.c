@@ -7,7 +7,7 @@
  * clock that cannot be set, and the other node's clock is compared with ours at the
  * middle of it.
  */
-#include "supervisor/nodes.h"
+#include "supervisor/net/nodes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,8 +23,8 @@
 #include "libckptctl/version.h"
 #include "supervisor/first_key.h"
 #include "base/leftover.h"
-#include "supervisor/peer.pb-c.h"
-#include "supervisor/peer_zmq.h"
+#include "supervisor/net/peer.pb-c.h"
+#include "supervisor/net/peer_zmq.h"
 #include "supervisor/store.h"
 
 #define PROBE_MS	3000

@@ -29,7 +29,7 @@
 
 #include <jansson.h>
 
-#include "supervisor/peer.h"
+#include "supervisor/net/peer.h"
 #include "base/reactor.h"
 
 #define PEER_ASK_MAX	256		/* open questions to one node; and of one node's */

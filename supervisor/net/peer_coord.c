@@ -6,7 +6,7 @@
  * and checked before anybody takes them for one.  What the fields mean is the coordinator's
  * to judge.
  */
-#include "supervisor/peer.h"
+#include "supervisor/net/peer.h"
 
 #include <errno.h>
 #include <string.h>

@@ -12,7 +12,7 @@
  * Bytes that wait are counted, per node and in all; libzmq's thread counts them down when
  * it has sent them, so the counters outlive the sockets.
  */
-#include "supervisor/peer_zmq_priv.h"
+#include "supervisor/net/peer_zmq_priv.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
  * nodes may have several.  Whoever is refused is named in the log once a minute, of so many
  * different ones that a flood of strangers cannot fill it.
  */
-#include "supervisor/peer_zmq_priv.h"
+#include "supervisor/net/peer_zmq_priv.h"
 
 #include <errno.h>
 #include <stdio.h>

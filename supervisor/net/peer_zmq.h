@@ -9,9 +9,9 @@
 #ifndef STILLPOINT_PEER_ZMQ_H
 #define STILLPOINT_PEER_ZMQ_H
 
-#include "supervisor/hosts.h"
+#include "supervisor/net/hosts.h"
 #include "base/log.h"
-#include "supervisor/peer.h"
+#include "supervisor/net/peer.h"
 #include "base/reactor.h"
 
 struct peer_zmq_config {

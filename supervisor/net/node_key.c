@@ -8,7 +8,7 @@
  * follows from the secret.
  * Nothing here prints the secret or puts it in an error.
  */
-#include "supervisor/node_key.h"
+#include "supervisor/net/node_key.h"
 
 #include <errno.h>
 #include <fcntl.h>

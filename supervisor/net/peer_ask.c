@@ -7,7 +7,7 @@
  * was asked.  Everything is bounded: what others ask beyond it is answered
  * with -EBUSY, not kept.
  */
-#include "supervisor/peer_ask.h"
+#include "supervisor/net/peer_ask.h"
 
 #include <errno.h>
 #include <stdlib.h>

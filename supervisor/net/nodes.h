@@ -12,8 +12,8 @@
 
 #include "levels/groups.h"
 #include "supervisor/daemon.h"
-#include "supervisor/peer.h"
-#include "supervisor/peer_ask.h"
+#include "supervisor/net/peer.h"
+#include "supervisor/net/peer_ask.h"
 
 struct nodes;
 

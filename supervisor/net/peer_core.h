@@ -8,9 +8,9 @@
 #ifndef STILLPOINT_PEER_CORE_H
 #define STILLPOINT_PEER_CORE_H
 
-#include "supervisor/hosts.h"
+#include "supervisor/net/hosts.h"
 #include "base/log.h"
-#include "supervisor/peer.h"
+#include "supervisor/net/peer.h"
 
 /* Room that an envelope takes besides its data. */
 #define PEER_ENVELOPE_MAX 256

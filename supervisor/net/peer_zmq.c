@@ -10,7 +10,7 @@
  * Everything here belongs to the event loop; libzmq's own thread only frees packets.
  * No worker (fork) may use any of it.
  */
-#include "supervisor/peer_zmq_priv.h"
+#include "supervisor/net/peer_zmq_priv.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -9,8 +9,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "supervisor/peer_core.h"
-#include "supervisor/peer_zmq.h"
+#include "supervisor/net/peer_core.h"
+#include "supervisor/net/peer_zmq.h"
 
 #define LINK_QUEUE_MAX	((size_t)2 * PEER_DATA_MAX)	/* bytes for one node */
 #define ALL_QUEUE_MAX	((size_t)8 * PEER_DATA_MAX)	/* and for all */

@@ -7,14 +7,14 @@
  * that it claims.  What arrives for a job that is not known is dropped; its sender
  * will repeat.  Knows no socket.
  */
-#include "supervisor/peer_core.h"
+#include "supervisor/net/peer_core.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/util.h"
-#include "supervisor/peer.pb-c.h"
+#include "supervisor/net/peer.pb-c.h"
 
 #define SAY_EVERY	60	/* seconds */
 
