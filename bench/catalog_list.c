@@ -14,7 +14,7 @@
 
 #include "image/key.h"
 #include "image/writer.h"
-#include "supervisor/listing.h"
+#include "supervisor/catalog/listing.h"
 
 #define RUNS	7
 #define LABEL	"1-0123456789abcdef"

@@ -69,7 +69,7 @@ CKPTD_SOURCES := \
 	supervisor/job_checkpoint.c \
 	supervisor/job_memory.c \
 	supervisor/schedule.c \
-	supervisor/history.c \
+	supervisor/catalog/history.c \
 	supervisor/coord_driver.c \
 	supervisor/coord_request.c \
 	supervisor/coord_commit.c \
@@ -79,26 +79,26 @@ CKPTD_SOURCES := \
 	supervisor/coord_record.c \
 	supervisor/control/worker.c \
 	supervisor/control/channel.c \
-	supervisor/catalog.c \
-	supervisor/catalog_claim.c \
-	supervisor/catalog_parts.c \
-	supervisor/first_key.c \
-	supervisor/name_lock.c \
-	supervisor/generation.c \
-	supervisor/seal.c \
-	supervisor/private.c \
+	supervisor/catalog/catalog.c \
+	supervisor/catalog/catalog_claim.c \
+	supervisor/catalog/catalog_parts.c \
+	supervisor/catalog/first_key.c \
+	supervisor/catalog/name_lock.c \
+	supervisor/catalog/generation.c \
+	supervisor/catalog/seal.c \
+	supervisor/catalog/private.c \
 	supervisor/kevents.c \
-	supervisor/catalog_index.c \
-	supervisor/listing.c \
-	supervisor/pin.c \
-	supervisor/retention.c \
+	supervisor/catalog/catalog_index.c \
+	supervisor/catalog/listing.c \
+	supervisor/catalog/pin.c \
+	supervisor/catalog/retention.c \
 	supervisor/prune.c \
 	supervisor/prune_levels.c \
-	supervisor/unwanted.c \
+	supervisor/catalog/unwanted.c \
 	supervisor/unwanted_note.c \
 	supervisor/keeper.c \
 	supervisor/past.c \
-	supervisor/merge.c \
+	supervisor/catalog/merge.c \
 	supervisor/merger.c \
 	supervisor/verbs_merge.c \
 	supervisor/tiers.c \
@@ -123,7 +123,7 @@ CKPTD_SOURCES := \
 	supervisor/fetch_image.c \
 	supervisor/fetch_record.c \
 	supervisor/fetching.c \
-	supervisor/fsck.c \
+	supervisor/catalog/fsck.c \
 	supervisor/verbs_keep.c \
 	supervisor/verbs_fsck.c
 CFLAGS_supervisor/kevents.c += -I/usr/include/libnl3

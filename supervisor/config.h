@@ -41,7 +41,7 @@
 #include <stddef.h>
 
 #include "base/log.h"
-#include "supervisor/retention.h"
+#include "supervisor/catalog/retention.h"
 #include "supervisor/tiers.h"
 
 #define CONFIG_DEFAULT	"/etc/stillpoint/ckptd.conf"

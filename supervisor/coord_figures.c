@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "supervisor/generation.h"
+#include "supervisor/catalog/generation.h"
 #include "supervisor/control/worker.h"
 
 static json_t *figures_run(struct channel_reporter *reporter, void *arg)

@@ -5,7 +5,7 @@
 #ifndef STILLPOINT_DAEMON_H
 #define STILLPOINT_DAEMON_H
 
-#include "supervisor/catalog.h"
+#include "supervisor/catalog/catalog.h"
 #include "supervisor/config.h"
 #include "base/log.h"
 #include "base/reactor.h"

@@ -23,7 +23,7 @@
 #include "supervisor/holdings.h"
 #include "base/outcome.h"
 #include "supervisor/tier_group.h"
-#include "supervisor/unwanted.h"
+#include "supervisor/catalog/unwanted.h"
 
 /* --------------------------------------------------------------- one generation */
 

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "supervisor/generation.h"
+#include "supervisor/catalog/generation.h"
 #include "supervisor/tier_group.h"
 
 json_t *holdings_nodes(const struct catalog *catalog, int64_t job, int64_t generation,

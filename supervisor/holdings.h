@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "supervisor/catalog.h"
+#include "supervisor/catalog/catalog.h"
 #include "supervisor/tiers.h"
 
 /*

@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "supervisor/coord_driver.h"
-#include "supervisor/history.h"
+#include "supervisor/catalog/history.h"
 #include "supervisor/job_dump.h"
 #include "supervisor/keeper.h"
 #include "supervisor/merger.h"

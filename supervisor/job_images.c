@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "supervisor/generation.h"
+#include "supervisor/catalog/generation.h"
 #include "base/outcome.h"
 #include "supervisor/rank_sources.h"
 

@@ -18,7 +18,7 @@
 #include "engine/op/op.h"
 #include "base/outcome.h"
 #include "supervisor/parts.h"
-#include "supervisor/private.h"
+#include "supervisor/catalog/private.h"
 #include "supervisor/control/worker.h"
 
 struct job_restore {

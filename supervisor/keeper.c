@@ -18,7 +18,7 @@
 
 #include "supervisor/coord_record.h"
 #include "supervisor/jobs.h"
-#include "supervisor/listing.h"
+#include "supervisor/catalog/listing.h"
 #include "base/outcome.h"
 #include "supervisor/prune.h"
 #include "supervisor/control/worker.h"

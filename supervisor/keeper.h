@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "supervisor/control/ctl.h"
-#include "supervisor/retention.h"
+#include "supervisor/catalog/retention.h"
 
 struct job;
 struct keeper;

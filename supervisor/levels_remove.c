@@ -17,7 +17,7 @@
 
 #include "image/key.h"
 #include "supervisor/holdings.h"
-#include "supervisor/listing.h"
+#include "supervisor/catalog/listing.h"
 #include "supervisor/net/nodes.h"
 #include "base/outcome.h"
 #include "supervisor/tier_group.h"

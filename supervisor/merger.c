@@ -18,7 +18,7 @@
 
 #include "image/reader.h"
 #include "supervisor/jobs.h"
-#include "supervisor/merge.h"
+#include "supervisor/catalog/merge.h"
 #include "engine/op/op_args.h"
 #include "base/outcome.h"
 #include "supervisor/promoter.h"

@@ -14,9 +14,9 @@
 #include <string.h>
 
 #include "supervisor/levels_remove.h"
-#include "supervisor/listing.h"
+#include "supervisor/catalog/listing.h"
 #include "base/outcome.h"
-#include "supervisor/pin.h"
+#include "supervisor/catalog/pin.h"
 #include "supervisor/promoter.h"
 #include "supervisor/unwanted_note.h"
 #include "supervisor/control/worker.h"

@@ -19,7 +19,7 @@
 #include "base/util.h"
 #include "shim/identity.h"
 #include "shim/proto.h"
-#include "supervisor/first_key.h"
+#include "supervisor/catalog/first_key.h"
 #include "base/outcome.h"
 #include "supervisor/past.h"
 

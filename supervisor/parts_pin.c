@@ -14,7 +14,7 @@
 
 #include "base/util.h"
 #include "base/outcome.h"
-#include "supervisor/pin.h"
+#include "supervisor/catalog/pin.h"
 
 #define ANSWER_MS	15000
 

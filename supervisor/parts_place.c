@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "supervisor/first_key.h"
+#include "supervisor/catalog/first_key.h"
 #include "base/outcome.h"
 #include "supervisor/rank_record.h"
 

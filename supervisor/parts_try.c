@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/first_key.h"
+#include "supervisor/catalog/first_key.h"
 #include "supervisor/job_restore.h"
 #include "base/outcome.h"
 #include "supervisor/rank_record.h"

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "supervisor/coord_record.h"
-#include "supervisor/history.h"
+#include "supervisor/catalog/history.h"
 #include "supervisor/jobs.h"
 #include "supervisor/merger.h"
 #include "base/outcome.h"

@@ -10,7 +10,7 @@
 
 #include <jansson.h>
 
-#include "supervisor/catalog.h"
+#include "supervisor/catalog/catalog.h"
 #include "supervisor/tiers.h"
 
 struct promotion {

@@ -16,10 +16,10 @@
 #include "base/util.h"
 #include "levels/source.h"
 #include "supervisor/holdings.h"
-#include "supervisor/pin.h"
+#include "supervisor/catalog/pin.h"
 #include "supervisor/promote.h"
 #include "supervisor/tier_group.h"
-#include "supervisor/unwanted.h"
+#include "supervisor/catalog/unwanted.h"
 
 #define LISTS_MAX	8	/* each reads the level's directory, or asks its nodes */
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "image/reader.h"
-#include "supervisor/merge.h"
+#include "supervisor/catalog/merge.h"
 #include "supervisor/schedule.h"
 
 int promotion_look_unmerged(struct promotion_run *r, struct promote_item *item,

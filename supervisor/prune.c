@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/util.h"
-#include "supervisor/pin.h"
+#include "supervisor/catalog/pin.h"
 #include "supervisor/prune_levels.h"
 
 #define DEPTH	3	/* gen-N/node-K/image */

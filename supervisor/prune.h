@@ -7,8 +7,8 @@
 
 #include <jansson.h>
 
-#include "supervisor/listing.h"
-#include "supervisor/retention.h"
+#include "supervisor/catalog/listing.h"
+#include "supervisor/catalog/retention.h"
 #include "supervisor/tiers.h"
 
 struct prune {

@@ -16,7 +16,7 @@
 #include "image/key.h"
 #include "supervisor/holdings.h"
 #include "supervisor/tier_group.h"
-#include "supervisor/unwanted.h"
+#include "supervisor/catalog/unwanted.h"
 
 struct ask {
 	const struct prune *prune;

@@ -8,7 +8,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "supervisor/catalog.h"
+#include "supervisor/catalog/catalog.h"
 #include "supervisor/control/ctl.h"
 
 struct job;

@@ -22,7 +22,7 @@
 
 #include "base/util.h"
 #include "supervisor/coord_driver.h"
-#include "supervisor/history.h"
+#include "supervisor/catalog/history.h"
 #include "supervisor/job_restore.h"
 #include "supervisor/jobs.h"
 #include "base/outcome.h"

@@ -18,7 +18,7 @@
 #include <time.h>
 
 #include "base/duration.h"
-#include "supervisor/history.h"
+#include "supervisor/catalog/history.h"
 #include "supervisor/job_checkpoint.h"
 #include "supervisor/job_memory.h"
 #include "supervisor/jobs.h"

@@ -17,7 +17,7 @@
 
 #include "levels/groups.h"
 #include "levels/rs.h"
-#include "supervisor/catalog.h"
+#include "supervisor/catalog/catalog.h"
 #include "supervisor/group_level.h"
 
 #define KIND		"erasure:"

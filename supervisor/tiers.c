@@ -24,7 +24,7 @@
 #include "levels/marker.h"
 #include "levels/partner.h"
 #include "levels/posix.h"
-#include "supervisor/catalog.h"
+#include "supervisor/catalog/catalog.h"
 #include "supervisor/net/hosts.h"
 #include "engine/op/op_args.h"
 #include "supervisor/place_memo.h"

@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 #include "levels/level.h"
-#include "supervisor/retention.h"
+#include "supervisor/catalog/retention.h"
 
 #define TIERS_MAX	7	/* with L1 as many as interval.h goes into */
 #define TIER_NAME_MAX	31

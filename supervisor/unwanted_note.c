@@ -12,7 +12,7 @@
 #include "supervisor/jobs.h"
 #include "base/outcome.h"
 #include "supervisor/promoter.h"
-#include "supervisor/unwanted.h"
+#include "supervisor/catalog/unwanted.h"
 
 static const struct daemon *daemon_of(const struct job *job)
 {

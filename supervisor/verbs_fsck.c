@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "supervisor/fsck.h"
+#include "supervisor/catalog/fsck.h"
 #include "supervisor/jobs.h"
 #include "base/outcome.h"
 #include "supervisor/control/worker.h"

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/generation.h"
+#include "supervisor/catalog/generation.h"
 #include "supervisor/jobs.h"
 #include "engine/op/op.h"
 #include "base/outcome.h"

@@ -18,7 +18,7 @@
 #include "supervisor/keeper.h"
 #include "base/outcome.h"
 #include "supervisor/parts.h"
-#include "supervisor/pin.h"
+#include "supervisor/catalog/pin.h"
 
 /* ------------------------------------------------------------- pin, unpin */
 

@@ -14,8 +14,8 @@
 
 #include "supervisor/advice.h"
 #include "base/duration.h"
-#include "supervisor/generation.h"
-#include "supervisor/history.h"
+#include "supervisor/catalog/generation.h"
+#include "supervisor/catalog/history.h"
 #include "supervisor/jobs.h"
 #include "base/outcome.h"
 #include "supervisor/schedule.h"

@@ -21,7 +21,7 @@
 
 #include "base/util.h"
 #include "libckptctl/version.h"
-#include "supervisor/first_key.h"
+#include "supervisor/catalog/first_key.h"
 #include "base/leftover.h"
 #include "supervisor/net/peer.pb-c.h"
 #include "supervisor/net/peer_zmq.h"

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "supervisor/catalog.h"
+#include "supervisor/catalog/catalog.h"
 
 #define USAGE	"mkparts IMAGE_DIR KEYFILE JOB GENERATION RANKS [RECORD]\n"
 

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "supervisor/generation.h"
+#include "supervisor/catalog/generation.h"
 #include "supervisor/keeper.h"
 #include "supervisor/promoter.h"
 #include "supervisor/rank_record.h"

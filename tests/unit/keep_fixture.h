@@ -15,8 +15,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "supervisor/catalog.h"
-#include "supervisor/listing.h"
+#include "supervisor/catalog/catalog.h"
+#include "supervisor/catalog/listing.h"
 
 #define LABEL	"1-0123456789abcdef"
 

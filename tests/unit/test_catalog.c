@@ -19,13 +19,13 @@
 
 #include "base/atomic_json.h"
 #include "image/key.h"
-#include "supervisor/catalog.h"
-#include "supervisor/first_key.h"
-#include "supervisor/private.h"
-#include "supervisor/generation.h"
-#include "supervisor/name_lock.h"
+#include "supervisor/catalog/catalog.h"
+#include "supervisor/catalog/first_key.h"
+#include "supervisor/catalog/private.h"
+#include "supervisor/catalog/generation.h"
+#include "supervisor/catalog/name_lock.h"
 #include "base/outcome.h"
-#include "supervisor/seal.h"
+#include "supervisor/catalog/seal.h"
 
 struct disk {
 	char dir[64];

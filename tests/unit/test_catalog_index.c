@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "supervisor/catalog_index.h"
+#include "supervisor/catalog/catalog_index.h"
 
 #define FLIPS	300
 

@@ -13,7 +13,7 @@
 
 #include "image/key.h"
 #include "supervisor/fetch_record.h"
-#include "supervisor/generation.h"
+#include "supervisor/catalog/generation.h"
 #include "base/outcome.h"
 
 static void test_in_l1(void **state)

@@ -13,8 +13,8 @@
 
 #include "image/key.h"
 #include "image/writer.h"
-#include "supervisor/fsck.h"
-#include "supervisor/pin.h"
+#include "supervisor/catalog/fsck.h"
+#include "supervisor/catalog/pin.h"
 
 struct how {
 	bool deep, repair, alive;

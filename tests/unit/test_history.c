@@ -20,7 +20,7 @@
 
 #include "supervisor/advice.h"
 #include "base/duration.h"
-#include "supervisor/history.h"
+#include "supervisor/catalog/history.h"
 #include "supervisor/interval.h"
 #include "base/outcome.h"
 #include "supervisor/restart_times.h"

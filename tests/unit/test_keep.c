@@ -17,7 +17,7 @@
 #include "image/writer.h"
 #include "supervisor/keeper.h"
 #include "base/outcome.h"
-#include "supervisor/pin.h"
+#include "supervisor/catalog/pin.h"
 #include "supervisor/prune.h"
 #include "supervisor/tiers.h"
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "image/key.h"
-#include "supervisor/merge.h"
+#include "supervisor/catalog/merge.h"
 
 static int merge(const struct disk *d, int64_t generation, struct image_merged *merged)
 {

@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/catalog.h"
+#include "supervisor/catalog/catalog.h"
 #include "supervisor/coord_record.h"
-#include "supervisor/history.h"
+#include "supervisor/catalog/history.h"
 #include "supervisor/jobs.h"
 #include "supervisor/merger.h"
 #include "base/outcome.h"

@@ -19,9 +19,9 @@
 
 #include "image/key.h"
 #include "base/outcome.h"
-#include "supervisor/pin.h"
+#include "supervisor/catalog/pin.h"
 #include "supervisor/promotion.h"
-#include "supervisor/unwanted.h"
+#include "supervisor/catalog/unwanted.h"
 
 /* ------------------------------------------------------------------- tests */
 

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "supervisor/retention.h"
+#include "supervisor/catalog/retention.h"
 
 #define ITEMS_MAX	40
 #define CASES		20000

@@ -5,7 +5,7 @@
  * Both are files in the job's directory.  A claim says who has it and outlives its owner, as a restart
  * that was cut off has to be seen; a lock goes with its descriptor.
  */
-#include "supervisor/catalog.h"
+#include "supervisor/catalog/catalog.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
  * The file of the parts makes such a generation, so it is written when all images are durable,
  * and is gone for good before the first of them goes. Several nodes may be at it at once.
  */
-#include "supervisor/catalog.h"
+#include "supervisor/catalog/catalog.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 #include "base/util.h"
 #include "image/writer.h"
-#include "supervisor/seal.h"
+#include "supervisor/catalog/seal.h"
 
 static void parts_purpose(int64_t job, int64_t generation, char *buf, size_t size)
 {

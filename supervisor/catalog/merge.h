@@ -7,7 +7,7 @@
 #define STILLPOINT_MERGE_H
 
 #include "image/merge.h"
-#include "supervisor/catalog.h"
+#include "supervisor/catalog/catalog.h"
 
 struct merge_request {
 	const struct catalog *catalog;

@@ -6,7 +6,7 @@
  * random histories: what is protected is never told to go; of what can be restarted from the
  * newest stays; deciding again on what is left changes nothing.
  */
-#include "supervisor/retention.h"
+#include "supervisor/catalog/retention.h"
 
 static bool is_good(const struct retention_item *item)
 {

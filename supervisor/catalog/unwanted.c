@@ -6,7 +6,7 @@
  * is added to makes a new one.  A worker or somebody who may have to take a note back still has the
  * one before.
  */
-#include "supervisor/unwanted.h"
+#include "supervisor/catalog/unwanted.h"
 
 #include <string.h>
 

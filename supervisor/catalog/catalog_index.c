@@ -9,7 +9,7 @@
  * Everything that is put between open and close is one transaction, begun by the first put:
  * a list that changes nothing writes nothing.
  */
-#include "supervisor/catalog_index.h"
+#include "supervisor/catalog/catalog_index.h"
 
 #include <dirent.h>
 #include <errno.h>

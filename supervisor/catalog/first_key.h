@@ -5,7 +5,7 @@
 #ifndef STILLPOINT_FIRST_KEY_H
 #define STILLPOINT_FIRST_KEY_H
 
-#include "supervisor/catalog.h"
+#include "supervisor/catalog/catalog.h"
 #include "base/log.h"
 
 /*

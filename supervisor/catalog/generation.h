@@ -11,7 +11,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
-#include "supervisor/catalog.h"
+#include "supervisor/catalog/catalog.h"
 #include "engine/op/op.h"
 
 /*

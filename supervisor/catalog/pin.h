@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "supervisor/catalog.h"
+#include "supervisor/catalog/catalog.h"
 
 /* Name of the file; the number in such a name, 0: it is none. */
 #define PIN_NAME_MAX	40

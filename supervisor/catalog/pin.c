@@ -6,7 +6,7 @@
  * the file is there, never what is in it: a flipped bit must not free what somebody wanted kept.
  * What is in it is for people.
  */
-#include "supervisor/pin.h"
+#include "supervisor/catalog/pin.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/util.h"
-#include "supervisor/seal.h"
+#include "supervisor/catalog/seal.h"
 
 #define PREFIX	"pin-"
 #define SUFFIX	".json"

@@ -5,7 +5,7 @@
  * The MAC's key is derived from the node's as a manifest's is, with an
  * identifier no image has, so that no image can stand for a record.
  */
-#include "supervisor/seal.h"
+#include "supervisor/catalog/seal.h"
 
 #include <errno.h>
 #include <sodium.h>

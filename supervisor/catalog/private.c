@@ -6,7 +6,7 @@
  * is written back as it was while the secret is away: a running job's record can be written, and
  * nothing is lost by a ckptd that was started before its key was there.
  */
-#include "supervisor/private.h"
+#include "supervisor/catalog/private.h"
 
 #include <errno.h>
 #include <stdlib.h>

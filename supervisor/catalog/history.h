@@ -21,7 +21,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
-#include "supervisor/catalog.h"
+#include "supervisor/catalog/catalog.h"
 
 #define HISTORY_FILE	"history"
 #define HISTORY_NEW	".history.new"

@@ -5,7 +5,7 @@
  * Numbers are taken by mkdir(2), and an image appears and disappears by
  * rename(2), so several nodes may share the directory.
  */
-#include "supervisor/catalog.h"
+#include "supervisor/catalog/catalog.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,10 +20,10 @@
 #include "image/format.h"
 #include "base/util.h"
 #include "image/writer.h"
-#include "supervisor/history.h"
-#include "supervisor/pin.h"
-#include "supervisor/private.h"
-#include "supervisor/seal.h"
+#include "supervisor/catalog/history.h"
+#include "supervisor/catalog/pin.h"
+#include "supervisor/catalog/private.h"
+#include "supervisor/catalog/seal.h"
 
 char *catalog_job_dir(const struct catalog *catalog, int64_t job)
 {

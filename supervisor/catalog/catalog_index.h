@@ -16,7 +16,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
-#include "supervisor/catalog.h"
+#include "supervisor/catalog/catalog.h"
 
 #define CATALOG_INDEX_FILE	"index.db"
 

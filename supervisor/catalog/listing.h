@@ -9,8 +9,8 @@
 #include <jansson.h>
 #include <stdint.h>
 
-#include "supervisor/catalog.h"
-#include "supervisor/catalog_index.h"
+#include "supervisor/catalog/catalog.h"
+#include "supervisor/catalog/catalog_index.h"
 #include "supervisor/daemon.h"
 #include "engine/op/op.h"
 

@@ -5,7 +5,7 @@
  * The lock goes with its descriptor, so nothing is left of who died.  It is opened for writing, for NFS has
  * exclusive locks on no other descriptors.  Its file is never removed: who waits for it has it open.
  */
-#include "supervisor/name_lock.h"
+#include "supervisor/catalog/name_lock.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
  * in its place would have every image and record refused as forged, and retention would then remove
  * the images, as none that the job can be restarted from.
  */
-#include "supervisor/first_key.h"
+#include "supervisor/catalog/first_key.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -16,7 +16,7 @@
 
 #include <jansson.h>
 
-#include "supervisor/listing.h"
+#include "supervisor/catalog/listing.h"
 
 struct fsck {
 	struct listing listing;		/* its job and label are set for each, alive too */

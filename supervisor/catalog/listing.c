@@ -7,16 +7,16 @@
  * whatever changes the stamp is a removal, a replacement or damage, and the row is read anew.
  * Pins are not indexed: they are looked up in the job's directory.
  */
-#include "supervisor/listing.h"
+#include "supervisor/catalog/listing.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/generation.h"
+#include "supervisor/catalog/generation.h"
 #include "base/outcome.h"
-#include "supervisor/pin.h"
+#include "supervisor/catalog/pin.h"
 
 static void add_place(const struct listing *listing, int64_t generation, json_t *row)
 {

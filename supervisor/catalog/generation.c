@@ -7,7 +7,7 @@
  * key vouches for; that each is the one it is taken for, its manifest: job, generation, and in
  * the note the node. An image without a node in its note is of an older version.
  */
-#include "supervisor/generation.h"
+#include "supervisor/catalog/generation.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
  * What is read may be anything: it is bounded, and figures that are no numbers, or are
  * negative, do not get past history_read().
  */
-#include "supervisor/history.h"
+#include "supervisor/catalog/history.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -10,7 +10,7 @@
  * file system may not show: so of a job that runs nothing newer than its last generation is
  * touched, either.
  */
-#include "supervisor/fsck.h"
+#include "supervisor/catalog/fsck.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,9 +23,9 @@
 #include "image/format.h"
 #include "base/util.h"
 #include "image/writer.h"
-#include "supervisor/generation.h"
+#include "supervisor/catalog/generation.h"
 #include "base/outcome.h"
-#include "supervisor/pin.h"
+#include "supervisor/catalog/pin.h"
 
 enum kind {
 	LEFTOVER_WRITE, LEFTOVER_REMOVAL, UNCOMMITTED, NO_MANIFEST, DAMAGED, MISSING_PART,

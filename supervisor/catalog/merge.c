@@ -6,7 +6,7 @@
  * has claimed the job: who restarts there claims first and looks for the lock then.  Images are
  * written without the lock: that takes long.
  */
-#include "supervisor/merge.h"
+#include "supervisor/catalog/merge.h"
 
 #include <errno.h>
 #include <stdlib.h>
