@@ -51,9 +51,9 @@ CKPTD_SOURCES := \
 	supervisor/parts_pin.c \
 	supervisor/parts_try.c \
 	coord/fence_tree.c \
-	supervisor/store.c \
-	supervisor/store_door.c \
-	supervisor/store_ask.c \
+	supervisor/storage/store.c \
+	supervisor/storage/store_door.c \
+	supervisor/storage/store_ask.c \
 	supervisor/verbs_store.c \
 	supervisor/jobs.c \
 	supervisor/job.c \
@@ -92,8 +92,8 @@ CKPTD_SOURCES := \
 	supervisor/catalog/listing.c \
 	supervisor/catalog/pin.c \
 	supervisor/catalog/retention.c \
-	supervisor/prune.c \
-	supervisor/prune_levels.c \
+	supervisor/storage/prune.c \
+	supervisor/storage/prune_levels.c \
 	supervisor/catalog/unwanted.c \
 	supervisor/unwanted_note.c \
 	supervisor/keeper.c \
@@ -101,27 +101,27 @@ CKPTD_SOURCES := \
 	supervisor/catalog/merge.c \
 	supervisor/merger.c \
 	supervisor/verbs_merge.c \
-	supervisor/tiers.c \
-	supervisor/place_memo.c \
-	supervisor/tier_group.c \
-	supervisor/group_level.c \
-	supervisor/group_encode.c \
-	supervisor/group_rebuild.c \
-	supervisor/scratch.c \
-	supervisor/ticket.c \
+	supervisor/storage/tiers.c \
+	supervisor/storage/place_memo.c \
+	supervisor/storage/tier_group.c \
+	supervisor/storage/group_level.c \
+	supervisor/storage/group_encode.c \
+	supervisor/storage/group_rebuild.c \
+	supervisor/storage/scratch.c \
+	supervisor/storage/ticket.c \
 	supervisor/verbs_ticket.c \
-	supervisor/holdings.c \
-	supervisor/promote.c \
-	supervisor/promotion.c \
-	supervisor/promotion_collect.c \
-	supervisor/promotion_merge.c \
-	supervisor/promotion_remove.c \
+	supervisor/storage/holdings.c \
+	supervisor/storage/promote.c \
+	supervisor/storage/promotion.c \
+	supervisor/storage/promotion_collect.c \
+	supervisor/storage/promotion_merge.c \
+	supervisor/storage/promotion_remove.c \
 	supervisor/promoter.c \
-	supervisor/levels_report.c \
-	supervisor/levels_remove.c \
-	supervisor/fetch.c \
-	supervisor/fetch_image.c \
-	supervisor/fetch_record.c \
+	supervisor/storage/levels_report.c \
+	supervisor/storage/levels_remove.c \
+	supervisor/storage/fetch.c \
+	supervisor/storage/fetch_image.c \
+	supervisor/storage/fetch_record.c \
 	supervisor/fetching.c \
 	supervisor/catalog/fsck.c \
 	supervisor/verbs_keep.c \

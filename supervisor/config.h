@@ -42,7 +42,7 @@
 
 #include "base/log.h"
 #include "supervisor/catalog/retention.h"
-#include "supervisor/tiers.h"
+#include "supervisor/storage/tiers.h"
 
 #define CONFIG_DEFAULT	"/etc/stillpoint/ckptd.conf"
 #define CONFIG_IMAGES_DEFAULT	"/var/lib/stillpoint/images"

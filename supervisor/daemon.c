@@ -34,8 +34,8 @@
 #include "supervisor/past.h"
 #include "supervisor/promoter.h"
 #include "supervisor/schedule.h"
-#include "supervisor/store.h"
-#include "supervisor/tier_group.h"
+#include "supervisor/storage/store.h"
+#include "supervisor/storage/tier_group.h"
 #include "supervisor/verbs.h"
 
 /* mkdir -p; the last part gets @mode. */

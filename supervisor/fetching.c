@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/fetch.h"
+#include "supervisor/storage/fetch.h"
 #include "supervisor/jobs.h"
 #include "supervisor/net/nodes.h"
 #include "base/outcome.h"

@@ -20,7 +20,7 @@
 #include "supervisor/jobs.h"
 #include "supervisor/catalog/listing.h"
 #include "base/outcome.h"
-#include "supervisor/prune.h"
+#include "supervisor/storage/prune.h"
 #include "supervisor/control/worker.h"
 
 struct keeper_run {

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/levels_remove.h"
+#include "supervisor/storage/levels_remove.h"
 #include "supervisor/catalog/listing.h"
 #include "base/outcome.h"
 #include "supervisor/catalog/pin.h"

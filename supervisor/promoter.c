@@ -24,7 +24,7 @@
 #include "supervisor/merger.h"
 #include "base/outcome.h"
 #include "supervisor/parts.h"
-#include "supervisor/promotion.h"
+#include "supervisor/storage/promotion.h"
 #include "supervisor/schedule.h"
 #include "supervisor/control/worker.h"
 

@@ -20,7 +20,7 @@
 #include "levels/source.h"
 #include "supervisor/daemon.h"
 #include "base/outcome.h"
-#include "supervisor/store.h"
+#include "supervisor/storage/store.h"
 #include "supervisor/control/worker.h"
 
 #define LIMIT_MAX	(1 << 20)	/* MiB a second */

@@ -15,8 +15,8 @@
 
 #include "supervisor/daemon.h"
 #include "base/outcome.h"
-#include "supervisor/store.h"
-#include "supervisor/ticket.h"
+#include "supervisor/storage/store.h"
+#include "supervisor/storage/ticket.h"
 
 static void on_ticket(const struct partner_ticket *t, json_t *outcome, void *arg)
 {

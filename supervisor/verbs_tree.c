@@ -23,7 +23,7 @@
 #include "shim/proto.h"
 #include "supervisor/ends.h"
 #include "supervisor/jobs.h"
-#include "supervisor/levels_report.h"
+#include "supervisor/storage/levels_report.h"
 #include "supervisor/net/nodes.h"
 #include "engine/op/op.h"
 #include "base/outcome.h"

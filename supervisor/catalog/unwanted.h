@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "supervisor/tiers.h"
+#include "supervisor/storage/tiers.h"
 
 /* @unwanted NULL: nothing is. */
 bool unwanted_has(const json_t *unwanted, const char *level, int64_t generation);

@@ -25,7 +25,7 @@
 #include "base/leftover.h"
 #include "supervisor/net/peer.pb-c.h"
 #include "supervisor/net/peer_zmq.h"
-#include "supervisor/store.h"
+#include "supervisor/storage/store.h"
 
 #define PROBE_MS	3000
 #define CLOCK_SLACK_NS	1000000000ll

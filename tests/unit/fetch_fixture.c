@@ -12,7 +12,7 @@
 #include "image/key.h"
 #include "image/reader.h"
 #include "base/outcome.h"
-#include "supervisor/promotion.h"
+#include "supervisor/storage/promotion.h"
 
 static void add_level(struct box *b, const char *name)
 {

@@ -10,7 +10,7 @@
 
 #include <sys/resource.h>
 
-#include "supervisor/fetch.h"
+#include "supervisor/storage/fetch.h"
 
 struct box {
 	struct disk *d;

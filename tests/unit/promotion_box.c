@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "image/key.h"
-#include "supervisor/holdings.h"
+#include "supervisor/storage/holdings.h"
 #include "base/outcome.h"
-#include "supervisor/promotion.h"
+#include "supervisor/storage/promotion.h"
 
 void add_level(struct box *b, const char *name)
 {

@@ -6,7 +6,7 @@
 #ifndef STILLPOINT_TESTS_PROMOTION_BOX_H
 #define STILLPOINT_TESTS_PROMOTION_BOX_H
 
-#include "supervisor/tiers.h"
+#include "supervisor/storage/tiers.h"
 #include "tests/unit/keep_fixture.h"
 
 /* A disk with levels: A in images/../a, and so on. */

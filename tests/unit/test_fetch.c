@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "image/key.h"
-#include "supervisor/fetch_record.h"
+#include "supervisor/storage/fetch_record.h"
 #include "supervisor/catalog/generation.h"
 #include "base/outcome.h"
 

@@ -11,8 +11,8 @@
 
 #include "image/reader.h"
 #include "levels/posix.h"
-#include "supervisor/group_level.h"
-#include "supervisor/tiers.h"
+#include "supervisor/storage/group_level.h"
+#include "supervisor/storage/tiers.h"
 #include "tests/unit/image_fixture.h"
 
 #define LABEL	"1-0123456789abcdef"

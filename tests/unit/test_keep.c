@@ -18,8 +18,8 @@
 #include "supervisor/keeper.h"
 #include "base/outcome.h"
 #include "supervisor/catalog/pin.h"
-#include "supervisor/prune.h"
-#include "supervisor/tiers.h"
+#include "supervisor/storage/prune.h"
+#include "supervisor/storage/tiers.h"
 
 /* -------------------------------------------------------------------- pins */
 

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/levels_remove.h"
+#include "supervisor/storage/levels_remove.h"
 #include "base/outcome.h"
-#include "supervisor/promotion.h"
+#include "supervisor/storage/promotion.h"
 
 struct box {
 	struct disk *d;

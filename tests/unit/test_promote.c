@@ -15,8 +15,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "supervisor/place_memo.h"
-#include "supervisor/promote.h"
+#include "supervisor/storage/place_memo.h"
+#include "supervisor/storage/promote.h"
 
 static void set(struct tiers *tiers, const char *name, const char *value)
 {

@@ -23,7 +23,7 @@
 #include "base/outcome.h"
 #include "supervisor/parts.h"
 #include "supervisor/promoter.h"
-#include "supervisor/promotion.h"
+#include "supervisor/storage/promotion.h"
 #include "supervisor/schedule.h"
 #include "supervisor/control/worker.h"
 

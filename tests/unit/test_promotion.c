@@ -20,7 +20,7 @@
 #include "image/key.h"
 #include "base/outcome.h"
 #include "supervisor/catalog/pin.h"
-#include "supervisor/promotion.h"
+#include "supervisor/storage/promotion.h"
 #include "supervisor/catalog/unwanted.h"
 
 /* ------------------------------------------------------------------- tests */

@@ -21,9 +21,9 @@
 #include "levels/partner_serve.h"
 #include "supervisor/net/nodes.h"
 #include "base/outcome.h"
-#include "supervisor/store.h"
-#include "supervisor/store_door.h"
-#include "supervisor/tier_group.h"
+#include "supervisor/storage/store.h"
+#include "supervisor/storage/store_door.h"
+#include "supervisor/storage/tier_group.h"
 #include "supervisor/control/worker.h"
 
 static struct daemon daemon_of_test = { .config = { .node = "n1", .store = "/nowhere", .store_encrypt = true } };

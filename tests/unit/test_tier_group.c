@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "levels/groups.h"
-#include "supervisor/tier_group.h"
-#include "supervisor/tiers.h"
+#include "supervisor/storage/tier_group.h"
+#include "supervisor/storage/tiers.h"
 
 static void places(void **state)
 {

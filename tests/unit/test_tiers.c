@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "levels/groups.h"
-#include "supervisor/ticket.h"
-#include "supervisor/tiers.h"
+#include "supervisor/storage/ticket.h"
+#include "supervisor/storage/tiers.h"
 
 static unsigned int asked;
 

@@ -1,0 +1,585 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Having a generation in L1 to restart from; see fetch.h.
+ *
+ * Order: the newest generation (or that which is asked for); of it each image from L1, then from the
+ * levels in their order; if one image is nowhere, the generation before, unless one was asked
+ * for.  Each step that went wrong, and each fetch, is said.
+ *
+ * Invariants: nothing in L1 is removed before what replaces it is there, whole and checked, under
+ * another name; a generation of several nodes becomes one (parts.json) after its last image, and a
+ * job gets its record after its generation.  Cut off at any instant, L1 has what it had, or more,
+ * and names that the next dump of the job sweeps away.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/util.h"
+#include "supervisor/storage/fetch_priv.h"
+#include "supervisor/storage/fetch_record.h"
+#include "supervisor/storage/holdings.h"
+#include "base/outcome.h"
+#include "supervisor/storage/tier_group.h"
+#include "supervisor/catalog/unwanted.h"
+
+/* --------------------------------------------------------------- one generation */
+
+/* The highest number of a part that a level has; -1: it has none, or is of one image. */
+static int last_part(const struct fetch_attempt *r)
+{
+	const json_t *held = holdings_of(r->scan, r->label, r->generation), *images, *image;
+	json_int_t last = -1;
+	const char *level;
+	size_t i;
+
+	json_object_foreach((json_t *)held, level, images) {
+		json_array_foreach(images, i, image) {
+			json_int_t part = json_integer_value(json_object_get(image, "part"));
+
+			if (!json_object_get(image, "error") && part > last)
+				last = part;
+		}
+	}
+	return (int)last;
+}
+
+/* The names in the record of an image, which is had here for that; NULL. */
+static json_t *nodes_by(struct fetch_attempt *r, int part)
+{
+	_cleanup_free_ char *dir = fetch_place(r, part);
+	json_t *record, *nodes;
+	bool have;
+
+	r->all = true;
+	have = fetch_have_image(r, part);
+	r->all = false;
+	if (!have)
+		return NULL;
+	record = fetch_record_read(dir, r->key, NULL);
+	nodes = json_incref(json_object_get(json_object_get(record, "ranks"), "nodes"));
+	json_decref(record);
+	if (!nodes)
+		fetch_step(r, ": its images do not say of how many nodes it is");
+	return nodes;
+}
+
+/* Which nodes' images it is of: as L1 says, or any one of the images. */
+static bool find_nodes(struct fetch_attempt *r)
+{
+	json_t *outcome;
+	int part, last, err;
+
+	if (r->f->ranks) {
+		r->nodes = json_incref(json_object_get(r->f->ranks, "nodes"));
+		r->parted = r->nodes;
+		return true;
+	}
+	outcome = holdings_nodes(r->f->catalog, r->f->job, r->generation, &r->nodes);
+	err = outcome ? outcome_errno(outcome) : 0;
+	json_decref(outcome);
+	/* what cannot be read is not gone */
+	if (err && !fetch_is_lost(err)) {
+		fetch_note_failure(r, err);
+		return false;
+	}
+	r->parted = r->nodes;
+	if (r->nodes)
+		return true;
+	last = last_part(r);
+	if (last < 0)
+		return true;
+	r->parted = true;
+	/* A dry run looks no further than this: it would have to copy one. */
+	for (part = 0; part <= last && !r->nodes && !r->f->dry_run; part++)
+		r->nodes = nodes_by(r, part);
+	return r->nodes || r->f->dry_run;
+}
+
+static bool is_in_l1(const struct fetch_attempt *r, int part)
+{
+	_cleanup_free_ char *dir = fetch_place(r, part);
+
+	return dir && !access(dir, F_OK);
+}
+
+/*
+ * Parity is worth something with most of the images that it is of. Where these are lost as well, and on
+ * another level, they are to be here first. True: there is something more here.
+ */
+static bool gather(struct fetch_attempt *r, int missing)
+{
+	size_t i, nr = json_array_size(r->nodes);
+	bool more = false;
+	unsigned int t;
+
+	for (t = 0; t < r->f->tiers->nr && !tier_is_group(&r->f->tiers->tier[t]);)
+		t++;
+	if (t == r->f->tiers->nr || r->f->dry_run)
+		return false;
+	r->all = true;
+	for (i = 0; i < nr; i++) {
+		if ((int)i != missing && !is_in_l1(r, (int)i))
+			more = fetch_have_image(r, (int)i) || more;
+	}
+	return more;
+}
+
+static bool have_part(struct fetch_attempt *r, int part)
+{
+	bool have = fetch_have_image(r, part) || (gather(r, part) && fetch_have_image(r, part));
+
+	r->all = false;
+	return have;
+}
+
+/* With f->ranks the job's first node has looked that all are somewhere: asked by all at once they are busy. */
+static bool have_parts(struct fetch_attempt *r)
+{
+	size_t i, nr = json_array_size(r->nodes);
+
+	for (i = 0; i < nr; i++) {
+		if (r->f->ranks && !fetch_is_wanted(r, (int)i))
+			continue;
+		if (!have_part(r, (int)i)) {
+			char of[128];
+
+			fetch_step(r, "%s: no good one is left anywhere", fetch_of_part(r, (int)i, of, sizeof(of)));
+			return false;
+		}
+	}
+	return true;
+}
+
+/* All of its images are in L1: it is a generation. */
+static bool commit_parts(struct fetch_attempt *r)
+{
+	json_t *ranks = json_incref((json_t *)r->f->ranks), *record, *parts = NULL;
+	_cleanup_free_ char *dir = fetch_place(r, 0);
+	char why[512] = "";
+	bool same;
+	int err;
+
+	err = catalog_generation_parts(r->f->catalog, r->f->job, r->generation, &parts, why, sizeof(why));
+	same = !err && (!ranks || json_equal(ranks, parts));
+	json_decref(parts);
+	if (same) {
+		json_decref(ranks);
+		return true;
+	}
+	if (!ranks) {
+		record = fetch_record_read(dir, r->key, NULL);
+		ranks = json_incref(json_object_get(record, "ranks"));
+		json_decref(record);
+	}
+	err = ranks ? catalog_generation_commit(r->f->catalog, r->f->job, r->generation, ranks, why,
+						sizeof(why)) : -EBADMSG;
+	json_decref(ranks);
+	if (err) {
+		fetch_note_failure(r, err);
+		fetch_step(r, ": %s", why[0] ? why : strerror(-err));
+	}
+	return !err;
+}
+
+static bool have_generation(struct fetch_attempt *r, int64_t generation)
+{
+	_cleanup_free_ char *dir = catalog_image_dir(r->f->catalog, r->f->job, generation);
+
+	r->fresh = dir && access(dir, F_OK) && errno == ENOENT;
+	json_decref(r->nodes);
+	r->nodes = NULL;
+	r->generation = generation;
+	r->remote = false;
+	r->err = 0;
+	r->has_run = r->f->of_run;
+	r->run = json_integer_value(r->f->of_run);
+	if (!find_nodes(r))
+		return false;
+	if (r->parted && !r->nodes) {
+		r->remote = true;
+		fetch_step(r, ": would be fetched, as far as its images are on the levels");
+		return true;
+	}
+	if (r->parted)
+		return have_parts(r) && (r->f->dry_run || commit_parts(r));
+	if (fetch_have_image(r, -1))
+		return true;
+	fetch_step(r, ": no good one is left anywhere");
+	return false;
+}
+
+/* --------------------------------------------------------------------- which */
+
+static int descending(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x > y ? -1 : x < y;
+}
+
+/* Newest first, each once. */
+static size_t candidates(const struct fetch_attempt *r, int64_t **ret_all)
+{
+	json_t *in_l1 = catalog_generations(r->f->catalog, r->f->job), *number;
+	json_t *of_job = json_object_get(json_object_get(r->scan, "jobs"), r->label);
+	size_t i, n = 0, nr = json_array_size(in_l1) + json_object_size(of_job);
+	int64_t *all = calloc(nr + 2, sizeof(*all));
+	const char *name;
+	json_t *held;
+
+	*ret_all = all;
+	if (!all) {
+		json_decref(in_l1);
+		return 0;
+	}
+	json_array_foreach(in_l1, i, number)
+		all[n++] = json_integer_value(number);
+	json_object_foreach(of_job, name, held)
+		all[n++] = atoll(name);
+	/* Other nodes may have it that no level lists. */
+	if (r->f->home && r->f->generation)
+		all[n++] = r->f->generation;
+	json_decref(in_l1);
+	qsort(all, n, sizeof(*all), descending);
+	for (i = nr = 0; i < n; i++) {
+		if (!i || all[i] != all[i - 1])
+			all[nr++] = all[i];
+	}
+	return nr;
+}
+
+/* Only levels have it from which somebody has removed it, or tried to. */
+static bool is_unwanted(const struct fetch_attempt *r, int64_t generation)
+{
+	const json_t *held = holdings_of(r->scan, r->label, generation), *images;
+	const char *level;
+
+	if (!held || catalog_has(r->f->catalog, r->f->job, generation))
+		return false;
+	json_object_foreach((json_t *)held, level, images) {
+		if (!unwanted_has(r->f->unwanted, level, generation))
+			return false;
+	}
+	return true;
+}
+
+/* What is not asked for goes; how many are left. */
+static size_t choose(const struct fetch_attempt *r, int64_t *all, size_t nr)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < nr; i++) {
+		if (r->f->generation ? all[i] == r->f->generation : !is_unwanted(r, all[i]))
+			all[n++] = all[i];
+	}
+	return n;
+}
+
+static json_t *failed(const struct fetch_attempt *r, int err, const char *text)
+{
+	json_t *outcome = outcome_error(err, "%s", text);
+
+	json_object_set(json_object_get(outcome, "error"), "steps", r->steps);
+	return outcome;
+}
+
+/* A node of which levels have something of the job, or that knows it: ours. */
+static bool is_of_job(const struct fetch_attempt *r, const char *node)
+{
+	const json_t *held, *images, *image;
+	const char *number, *level;
+	size_t i;
+
+	if (!*node || (r->f->label && !strcmp(node, r->f->node)))
+		return true;
+	json_object_foreach(json_object_get(json_object_get(r->scan, "jobs"), r->label), number, held) {
+		json_object_foreach((json_t *)held, level, images) {
+			json_array_foreach(images, i, image) {
+				if (!strcmp(json_string_value(json_object_get(image, "node")), node))
+					return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* A level that could not be asked, and may have something newer; NULL: none. */
+static const char *silent_level(const struct fetch_attempt *r)
+{
+	const json_t *text, *nodes;
+	const char *level, *node;
+
+	json_object_foreach(json_object_get(r->scan, "silent"), level, nodes) {
+		json_object_foreach((json_t *)nodes, node, text) {
+			if (is_of_job(r, node))
+				return level;
+		}
+	}
+	return NULL;
+}
+
+/* Of which generation it is gone on with is not decided by what happens to be away. */
+static json_t *not_silently(struct fetch_attempt *r, int64_t next, bool newest)
+{
+	const char *level = silent_level(r);
+	char text[256];
+
+	if (r->f->generation)
+		return NULL;
+	if (r->err && !fetch_is_lost(r->err)) {
+		snprintf(text, sizeof(text), "generation %lld of job %lld is there and cannot be had now: see to that, or name an older one (%lld:%lld)",
+			 (long long)r->generation, (long long)r->f->job, (long long)r->f->job,
+			 (long long)next);
+		return failed(r, r->err, text);
+	}
+	if (!level || (newest && r->known))
+		return NULL;
+	snprintf(text, sizeof(text), "level %s could not be asked and may have a newer generation of job %lld: make it reachable, or name the one that is meant (%lld:%lld)",
+		 level, (long long)r->f->job, (long long)r->f->job, (long long)next);
+	return failed(r, -EHOSTUNREACH, text);
+}
+
+static void say_errors(struct fetch_attempt *r)
+{
+	const json_t *text;
+	const char *name;
+
+	json_object_foreach(json_object_get(r->scan, "errors"), name, text)
+		json_array_append_new(r->steps, json_sprintf("level %s could not be asked: %s", name,
+							     json_string_value(text)));
+}
+
+/* @newest: what there is all the same; 0: nothing. */
+static json_t *unreachable(const struct fetch_attempt *r, int64_t asked, int64_t newest)
+{
+	char what[200];
+
+	if (!asked && newest) {
+		snprintf(what, sizeof(what), "job %lld: all that is left was removed, and is on levels that could not do that: name the one that is meant (%lld:%lld)",
+			 (long long)r->f->job, (long long)r->f->job, (long long)newest);
+		return failed(r, -ENOENT, what);
+	}
+	snprintf(what, sizeof(what), asked ? "job %lld has no generation %lld" :
+		 "job %lld has no checkpoint to restart from", (long long)r->f->job, (long long)asked);
+	return failed(r, -ENOENT, what);
+}
+
+/* Is there an image of it, and not only a name? */
+static bool is_known(const struct fetch_attempt *r, int64_t generation)
+{
+	const json_t *held = holdings_of(r->scan, r->label, generation), *images, *image;
+	const char *level;
+	size_t i;
+
+	if (catalog_has(r->f->catalog, r->f->job, generation))
+		return true;
+	json_object_foreach((json_t *)held, level, images) {
+		json_array_foreach(images, i, image) {
+			if (!json_object_get(image, "error"))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* New generations get numbers above this: a name alone, which anybody may have made, uses up none. */
+static int64_t find_newest(const struct fetch_attempt *r, const int64_t *all, size_t nr)
+{
+	size_t i = 0;
+
+	while (i < nr && !is_known(r, all[i]))
+		i++;
+	return i < nr ? all[i] : 0;
+}
+
+/* What was copied of it goes; what L1 had stays. */
+static void drop(const struct fetch_attempt *r)
+{
+	char why[512];
+
+	if (r->fresh)
+		catalog_generation_remove(r->f->catalog, r->f->job, r->generation, why, sizeof(why));
+}
+
+/*
+ * A node that was lost may have gone on, and be back with generations that the job, restarted elsewhere from an
+ * older one, never had: their numbers are high, and their run is older than that of what L1 has below.
+ */
+static bool is_given_up(struct fetch_attempt *r)
+{
+	json_int_t run = r->f->generation || r->f->dry_run ? -1 :
+			 fetch_record_run(r->f, r->key, r->generation), other = -1;
+	json_t *all = catalog_generations(r->f->catalog, r->f->job);
+	size_t i = json_array_size(all);
+	int64_t below = 0;
+
+	while (run >= 0 && other < 0 && i--) {
+		below = json_integer_value(json_array_get(all, i));
+		if (below < r->generation)
+			other = fetch_record_run(r->f, r->key, below);
+	}
+	json_decref(all);
+	if (other <= run)
+		return false;
+	fetch_step(r, ": is of a run that was given up before generation %lld was taken; name it if that one is meant",
+		   (long long)below);
+	return true;
+}
+
+static json_t *try_all(struct fetch_attempt *r)
+{
+	_cleanup_free_ int64_t *all = NULL;
+	size_t i, nr = candidates(r, &all);
+	int64_t newest = find_newest(r, all, nr);
+	json_t *no, *of_run;
+	int err = r->f->generation ? 0 : catalog_readable(r->f->catalog, r->f->job);
+	json_int_t run = 0;
+	char text[120];
+
+	if (err)
+		return failed(r, err, "which generations the job has cannot be read just now");
+	nr = choose(r, all, nr);
+	r->known = nr && catalog_has(r->f->catalog, r->f->job, all[0]);
+	for (i = 0; i < nr; i++) {
+		no = not_silently(r, all[i], !i);
+		if (no)
+			return no;
+		if (!have_generation(r, all[i]))
+			continue;
+		if (is_given_up(r)) {
+			drop(r);
+			continue;
+		}
+		no = r->f->dry_run ? NULL :
+		     fetch_record_complete(r->f, r->key, r->label, r->generation, r->nodes, newest,
+					   r->steps, &run);
+		of_run = no || !r->has_run ? NULL : json_integer(r->run);
+		return no ? no : outcome_ok(json_pack("{s:I, s:b, s:I, s:I, s:I, s:O, s:o*}", "generation",
+						      (json_int_t)all[i], "in_l1",
+						      !r->f->dry_run || !r->remote, "bytes",
+						      (json_int_t)r->bytes, "newest",
+						      (json_int_t)newest, "run", run, "steps",
+						      r->steps, "of_run", of_run));
+	}
+	if (!nr)
+		return unreachable(r, r->f->generation, newest);
+	if (r->err && !fetch_is_lost(r->err)) {
+		snprintf(text, sizeof(text), "generation %lld of job %lld is there and cannot be had now",
+			 (long long)r->generation, (long long)r->f->job);
+		return failed(r, r->err, text);
+	}
+	if (r->f->generation)
+		snprintf(text, sizeof(text), "generation %lld of job %lld: no good one is left anywhere",
+			 (long long)r->f->generation, (long long)r->f->job);
+	else
+		snprintf(text, sizeof(text), "job %lld: of no generation a good one is left anywhere",
+			 (long long)r->f->job);
+	return failed(r, -EBADMSG, text);
+}
+
+/* ---------------------------------------------------------------------- job */
+
+/* By number; NULL, or an outcome. */
+static json_t *find_label(struct fetch_attempt *r)
+{
+	json_t *jobs = json_object_get(r->scan, "jobs"), *held;
+	const char *label;
+
+	if (r->f->label) {
+		snprintf(r->label, sizeof(r->label), "%s", r->f->label);
+		return NULL;
+	}
+	if (json_object_size(jobs) > 1)
+		return outcome_error(-ENOTUNIQ, "%zu jobs on the levels have the number %lld: more than one image directory was in use",
+				     json_object_size(jobs), (long long)r->f->job);
+	json_object_foreach(jobs, label, held)
+		snprintf(r->label, sizeof(r->label), "%s", label);
+	return json_object_size(jobs) ? NULL :
+	       outcome_error(-ENOENT, "there is no job %lld", (long long)r->f->job);
+}
+
+/*
+ * Whose it is, where a level's manifest can be read as it lies there; of a partner's it is known
+ * only when one is here.  NULL, or an outcome.
+ */
+static json_t *check_owner(const struct fetch_attempt *r)
+{
+	const json_t *held, *image;
+	json_t *outcome = NULL;
+	const char *number;
+	unsigned int t;
+	size_t i;
+
+	if (r->f->label || !r->f->uid)
+		return NULL;
+	json_object_foreach(json_object_get(json_object_get(r->scan, "jobs"), r->label), number, held) {
+		for (t = 0; t < r->f->tiers->nr && !outcome; t++) {
+			const struct tier *tier = &r->f->tiers->tier[t];
+
+			json_array_foreach(json_object_get(held, tier->name), i, image) {
+				if (!outcome && tier_is_dir(tier) && !json_object_get(image, "error"))
+					outcome = fetch_record_owner(r->f, r->key, tier_dir(tier), image);
+			}
+		}
+	}
+	return outcome;
+}
+
+/* A job that L1 does not know, nobody has claimed: one fetch at a time. NULL, or an outcome. */
+static json_t *begin_unknown(const struct fetch *f, int *ret_lock, bool *ret_made)
+{
+	json_t *outcome = fetch_record_begin(f, ret_made);
+	int err = outcome ? 0 : catalog_lock(f->catalog, f->job, ret_lock);
+
+	if (err)
+		outcome = outcome_error(err, "job %lld: %s", (long long)f->job, err == -EBUSY ?
+					"it is being fetched just now; try again" : strerror(-err));
+	return outcome;
+}
+
+json_t *fetch_run(const struct fetch *f)
+{
+	struct holdings_scope scope = {
+		.tiers = f->tiers, .node = f->node, .label = f->label, .job = f->job, .hosts = f->hosts,
+		.patient = true, .state_dir = f->state_dir,
+	};
+	struct fetch_attempt r = { .f = f, .steps = json_array() };
+	struct image_error error = { "" };
+	_cleanup_fd_ int lock = -1;
+	json_t *outcome;
+	bool made = false;
+	int err;
+
+	err = image_key_load(f->catalog->key, &r.key, &error);
+	if (err) {
+		json_decref(r.steps);
+		return outcome_error(err, "%s", error.text);
+	}
+	/* What cannot be read without it says so. */
+	if (f->catalog->secret)
+		image_key_secret(r.key, f->catalog->secret, NULL);
+	scope.key = r.key;
+	r.scan = holdings_scan(&scope);
+	say_errors(&r);
+	outcome = find_label(&r);
+	if (!outcome)
+		outcome = check_owner(&r);
+	if (!outcome && !f->label && !f->dry_run)
+		outcome = begin_unknown(f, &lock, &made);
+	if (!outcome)
+		outcome = try_all(&r);
+	/* Of another's job nothing stays here but what was. */
+	if (lock >= 0 && outcome_errno(outcome) == -EPERM) {
+		drop(&r);
+		if (made)
+			catalog_job_remove(f->catalog, f->job);
+	}
+	json_decref(r.scan);
+	json_decref(r.steps);
+	json_decref(r.nodes);
+	image_key_destroy(r.key);
+	return outcome;
+}

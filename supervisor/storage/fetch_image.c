@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * One image of the generation that is tried: from L1, from the image directory of another node, or
+ * from the levels in their order; see fetch_priv.h, fetch.h.
+ *
+ * Nothing in L1 is removed before what replaces it is there, whole and checked, under another name.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "image/place.h"
+#include "image/reader.h"
+#include "base/util.h"
+#include "supervisor/storage/fetch_priv.h"
+#include "supervisor/storage/fetch_record.h"
+#include "supervisor/storage/holdings.h"
+
+bool fetch_is_wanted(const struct fetch_attempt *r, int part)
+{
+	const json_t *number;
+	size_t i;
+
+	if (!r->f->parts || r->all || part < 0)
+		return true;
+	json_array_foreach(r->f->parts, i, number) {
+		if (json_integer_value(number) == part)
+			return true;
+	}
+	return false;
+}
+
+void fetch_note_failure(struct fetch_attempt *r, int err)
+{
+	if (!r->err || fetch_is_lost(r->err))
+		r->err = err;
+}
+
+void fetch_step(struct fetch_attempt *r, const char *format, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	json_array_append_new(r->steps, json_sprintf("generation %lld%s",
+						     (long long)r->generation, text));
+}
+
+char *fetch_place(const struct fetch_attempt *r, int part)
+{
+	return part < 0 ? catalog_image_dir(r->f->catalog, r->f->job, r->generation) :
+	       catalog_part_dir(r->f->catalog, r->f->job, r->generation, (unsigned int)part);
+}
+
+const char *fetch_of_part(const struct fetch_attempt *r, int part, char *buf, size_t size)
+{
+	const char *node = json_string_value(json_array_get(r->nodes, (size_t)(part < 0 ? 0 : part)));
+
+	buf[0] = '\0';
+	if (part >= 0 && node)
+		snprintf(buf, size, ", image of node %s", node);
+	else if (part >= 0)
+		snprintf(buf, size, ", image %d", part);
+	return buf;
+}
+
+/*
+ * Is it of the same run as the others?  The first one says which that is.  Of what cannot be told all
+ * the rest has been checked.
+ */
+static int check_run(struct fetch_attempt *r, const char *dir, struct image_error *error)
+{
+	json_t *record = fetch_record_read(dir, r->key, NULL);
+	json_int_t run = json_integer_value(json_object_get(record, "run"));
+	bool known = record;
+
+	json_decref(record);
+	if (!known)
+		return 0;
+	if (!r->has_run) {
+		r->has_run = true;
+		r->run = run;
+	}
+	return run == r->run ? 0 :
+	       image_error_set(error, -EBADMSG, "it is of run %lld of the job, which was given up: the others are of run %lld",
+			       (long long)run, (long long)r->run);
+}
+
+/* -------------------------------------------------------------------- copy */
+
+/* What is left of one without a manifest: to image_remove() it is no image. */
+static int put_aside(const char *parent, const char *dir, struct image_error *error)
+{
+	_cleanup_free_ char *aside = NULL;
+
+	/* Swept away later: what was fetched has a name of that kind, too. */
+	if (asprintf(&aside, "%s/.rm-%s-%d", parent, strrchr(dir, '/') + 1, (int)getpid()) < 0) {
+		aside = NULL;
+		return -ENOMEM;
+	}
+	if (rename(dir, aside))
+		return image_error_set(error, -errno, "%.200s: %m", dir);
+	return 0;
+}
+
+/* Durable; what was there is damaged. */
+static int put_in_place(const char *got, const char *dir, struct image_error *error)
+{
+	_cleanup_free_ char *parent = strdup(dir);
+	_cleanup_fd_ int fd = -1;
+	int err = 0;
+
+	if (!parent)
+		return -ENOMEM;
+	*strrchr(parent, '/') = '\0';
+	/* An empty one, or none. */
+	if (rmdir(dir) && errno != ENOENT)
+		err = image_remove(dir, error);
+	if (err == -ENOENT)
+		err = put_aside(parent, dir, error);
+	if (err)
+		return err;
+	if (rename(got, dir))
+		return image_error_set(error, -errno, "%.200s: %m", dir);
+	image_sweep(parent, NULL);
+	fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fsync(fd))
+		return image_error_set(error, -errno, "%.200s: %m", parent);
+	return 0;
+}
+
+static int copy_here(struct fetch_attempt *r, struct level *level, const json_t *image, int part,
+		     struct image_error *error)
+{
+	struct image_expect expect = { .generation = (uint64_t)r->generation, .job = r->label };
+	const struct level_options options = {
+		.expect = &expect, .image_only = true, .progress = r->f->progress, .arg = r->f->arg,
+	};
+	_cleanup_free_ char *dir = fetch_place(r, part), *got = NULL;
+	int err;
+
+	if (!dir || asprintf(&got, "%s/%lld/.tmp-got-%lld-%d", r->f->catalog->dir,
+			     (long long)r->f->job, (long long)r->generation, part) < 0) {
+		got = NULL;
+		return image_error_set(error, -ENOMEM, "out of memory");
+	}
+	err = part < 0 ? 0 : catalog_part_make(r->f->catalog, r->f->job, r->generation,
+					       (unsigned int)part);
+	if (err)
+		return image_error_set(error, err, "%.200s: %s", dir, strerror(-err));
+	/* Of one who was cut off, or of who swept that: it may be no image. */
+	place_drop(got);
+	err = level_get(level, json_string_value(json_object_get(image, "name")), got, &options, error);
+	if (!err)
+		err = check_run(r, got, error);
+	if (!err)
+		err = put_in_place(got, dir, error);
+	if (err)
+		place_drop(got);
+	else
+		r->bytes += (uint64_t)json_integer_value(json_object_get(image, "bytes"));
+	return err;
+}
+
+/* Copied, or only looked at. */
+static int take(struct fetch_attempt *r, struct level *level, const json_t *image, int part,
+		struct image_error *error)
+{
+	struct image_expect expect = { .generation = (uint64_t)r->generation, .job = r->label };
+	const struct level_options options = { .expect = &expect };
+
+	if (!r->f->dry_run && fetch_is_wanted(r, part))
+		return copy_here(r, level, image, part, error);
+	return level_verify(level, json_string_value(json_object_get(image, "name")), false, &options,
+			    error);
+}
+
+static int take_from(struct fetch_attempt *r, const struct tier *tier, const json_t *image, int part,
+		     struct image_error *error)
+{
+	const struct tier_user user = {
+		.node = json_string_value(json_object_get(image, "node")), .key = r->key,
+		.read_only = true, .patient = true,
+	};
+	struct level *level;
+	int err;
+
+	err = tier_open(tier, &user, &level, error);
+	if (err)
+		return err;
+	err = take(r, level, image, part, error);
+	level_close(level);
+	return err;
+}
+
+/* ---------------------------------------------------------------- one image */
+
+/* 0: it is good. */
+static int check_l1(struct fetch_attempt *r, int part)
+{
+	struct image_expect expect = { .generation = (uint64_t)r->generation, .job = r->label };
+	_cleanup_free_ char *dir = fetch_place(r, part);
+	struct image_error error = { "" };
+	char of[128];
+	int err;
+
+	if (!dir)
+		return -ENOMEM;
+	if (access(dir, F_OK) && errno == ENOENT) {
+		if (fetch_is_wanted(r, part))
+			fetch_step(r, "%s: not in %s", fetch_of_part(r, part, of, sizeof(of)), TIER_L1);
+		return -ENOENT;
+	}
+	err = image_verify(dir, r->key, &expect, r->f->deep, NULL, NULL, &error);
+	if (!err && part >= 0)
+		err = check_run(r, dir, &error);
+	if (err)
+		fetch_step(r, "%s: %s: %s", fetch_of_part(r, part, of, sizeof(of)), TIER_L1,
+			   error.text[0] ? error.text : strerror(-err));
+	return err;
+}
+
+/* What it was had from, if somebody wanted it. */
+static void say_fetched(struct fetch_attempt *r, int part, const char *from, const char *name)
+{
+	char of[128];
+
+	if (fetch_is_wanted(r, part))
+		fetch_step(r, "%s: %s from %s %s", fetch_of_part(r, part, of, sizeof(of)),
+			   r->f->dry_run ? "would be fetched" : "fetched", from, name);
+}
+
+/*
+ * From the image directory of another node. That it has none, or does not answer, says nothing of the
+ * generation: somebody has said that a node is lost.  One that answers, and cannot give it now, has it maybe.
+ */
+static bool fetch_from(struct fetch_attempt *r, int part, const char *node)
+{
+	const struct tiers_site *site = r->f->site;
+	struct image_error error = { "" };
+	char name[LEVEL_NAME_MAX + 1], of[128];
+	struct level *level;
+	json_t *image;
+	int err;
+
+	if (!site || !node || !strcmp(node, r->f->node) ||
+	    tier_image_name(r->label, r->generation, part, name))
+		return false;
+	err = tier_open_store_patiently(site, node, node, r->key, &level, &error);
+	if (!err) {
+		image = json_pack("{s:s}", "name", name);
+		err = take(r, level, image, part, &error);
+		json_decref(image);
+		level_close(level);
+	}
+	if (!err)
+		say_fetched(r, part, TIER_L1 " of node", node);
+	if (err == -EBUSY || image_is_unreadable(err))
+		fetch_note_failure(r, err);
+	if (err && err != -ENOENT && fetch_is_wanted(r, part))
+		fetch_step(r, "%s: " TIER_L1 " of node %s: %s", fetch_of_part(r, part, of, sizeof(of)), node,
+			   error.text);
+	return !err;
+}
+
+/* Of an image directory that is not shared: the node's that made it, the job's first one's. */
+static bool fetch_from_nodes(struct fetch_attempt *r, int part)
+{
+	const char *node = part < 0 ? NULL :
+			   json_string_value(json_array_get(r->nodes, (size_t)part));
+
+	if (!r->f->parts)
+		return false;
+	return fetch_from(r, part, node) ||
+	       (r->f->home && (!node || strcmp(node, r->f->home)) && fetch_from(r, part, r->f->home));
+}
+
+/* One after the other that a level has. */
+static bool fetch_image(struct fetch_attempt *r, int part)
+{
+	const json_t *held = holdings_of(r->scan, r->label, r->generation), *image;
+	struct image_error error = { "" };
+	int err, before = r->err;
+	char of[128];
+	unsigned int t;
+	size_t i;
+
+	r->remote = r->remote || fetch_is_wanted(r, part);
+	if (fetch_from_nodes(r, part)) {
+		r->err = before;
+		return true;
+	}
+	fetch_of_part(r, part, of, sizeof(of));
+	for (t = 0; t < r->f->tiers->nr; t++) {
+		const struct tier *tier = &r->f->tiers->tier[t];
+
+		json_array_foreach(json_object_get(held, tier->name), i, image) {
+			const char *wrong = json_string_value(json_object_get(image, "error"));
+
+			if (json_integer_value(json_object_get(image, "part")) != part)
+				continue;
+			err = wrong ? -(int)json_integer_value(json_object_get(image, "errno")) :
+			      take_from(r, tier, image, part, &error);
+			if (!err) {
+				r->err = before;
+				say_fetched(r, part, "level", tier->name);
+				return true;
+			}
+			fetch_note_failure(r, err);
+			if (fetch_is_wanted(r, part))
+				fetch_step(r, "%s: level %s: %s", of, tier->name, wrong ? wrong : error.text);
+		}
+	}
+	return false;
+}
+
+/*
+ * Only what is damaged or gone is replaced, or what the disk does not give back: another job's image, say, is
+ * nobody's to remove here.  Of what the disk does not give back it is not said that it is lost: it may be
+ * another time, and then it is newer than what would be taken in its place.
+ */
+bool fetch_have_image(struct fetch_attempt *r, int part)
+{
+	int err = check_l1(r, part);
+
+	if (!err || ((fetch_is_lost(err) || image_is_unreadable(err)) && fetch_image(r, part)))
+		return true;
+	if (!fetch_is_lost(err))
+		fetch_note_failure(r, err);
+	return false;
+}

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What is on the levels; see holdings.h.
+ *
+ * Keeps nothing: every answer is a reading of the levels' directories, in which each manifest was
+ * authenticated.  Levels are opened for reading only, so whoever writes to them is not in the way,
+ * and nothing is made or swept.  What a level says of an image is its manifest; the name says whose
+ * it was, and both have to agree.
+ */
+#include "supervisor/storage/holdings.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "supervisor/catalog/generation.h"
+#include "supervisor/storage/tier_group.h"
+
+json_t *holdings_nodes(const struct catalog *catalog, int64_t job, int64_t generation,
+		       json_t **ret_nodes)
+{
+	json_t *parts, *part, *outcome = generation_parts(catalog, job, generation, &parts);
+	size_t i;
+
+	*ret_nodes = NULL;
+	if (outcome || !parts)
+		return outcome;
+	*ret_nodes = json_array();
+	json_array_foreach(parts, i, part)
+		json_array_append(*ret_nodes, json_object_get(part, "node"));
+	json_decref(parts);
+	return NULL;
+}
+
+int holdings_parts_on(const struct tier *tier, const struct image_key *key, const char *label,
+		      int64_t generation, const json_t *nodes)
+{
+	struct level_options options = { NULL };
+	char name[LEVEL_NAME_MAX + 1];
+	struct image_error error;
+	struct level *level;
+	int found = 0;
+	size_t i;
+
+	for (i = 0; i < json_array_size(nodes); i++) {
+		struct image_expect expect = {
+			.generation = (uint64_t)generation, .job = label,
+		};
+		struct tier_user user = {
+			.node = tier_owner(tier, nodes, i), .key = key,
+			.read_only = true,
+		};
+
+		options.expect = &expect;
+		if (!user.node || tier_image_name(label, generation, (int)i, name) ||
+		    tier_open(tier, &user, &level, &error))
+			continue;
+		if (!level_verify(level, name, false, &options, &error))
+			found++;
+		level_close(level);
+	}
+	return found;
+}
+
+/* -------------------------------------------------------------------- scan */
+
+struct scan {
+	const struct holdings_scope *scope;
+	const struct tier *tier;
+	const char *node;	/* whose directory */
+	json_t *jobs, *errors, *silent;
+};
+
+/* The object @key of @parent, made if it is not there; borrowed. */
+static json_t *object_at(json_t *parent, const char *key)
+{
+	if (!json_object_get(parent, key))
+		json_object_set_new(parent, key, json_object());
+	return json_object_get(parent, key);
+}
+
+static bool is_wanted(const struct holdings_scope *scope, const char *label)
+{
+	char prefix[32];
+
+	if (scope->label && strcmp(scope->label, label))
+		return false;
+	snprintf(prefix, sizeof(prefix), "%lld-", (long long)scope->job);
+	return !scope->job || !strncmp(label, prefix, strlen(prefix));
+}
+
+static int on_item(const struct level_item *item, void *arg)
+{
+	const struct scan *s = arg;
+	json_t *of_generation, *image;
+	char label[64], number[24];
+	int64_t generation;
+	int part;
+
+	if (!tier_image_parse(item->name, label, sizeof(label), &generation, &part) ||
+	    !is_wanted(s->scope, label))
+		return 0;
+	image = json_pack("{s:s, s:i, s:s}", "node", s->node, "part", part, "name", item->name);
+	if (!item->err && (strcmp(item->job, label) || item->generation != (uint64_t)generation)) {
+		json_object_set_new(image, "errno", json_integer(ESTALE));
+		json_object_set_new(image, "error",
+				    json_sprintf("it is generation %" PRIu64 " of %s",
+						 item->generation, item->job));
+	} else if (item->err) {
+		json_object_set_new(image, "errno", json_integer(-item->err));
+		json_object_set_new(image, "error", json_string(item->text));
+	} else {
+		json_object_set_new(image, "bytes", json_integer((json_int_t)item->bytes));
+		json_object_set_new(image, "created",
+				    json_integer((json_int_t)(item->created_ns / 1000000000)));
+		if (item->have < item->of)
+			json_object_set_new(image, "short", json_true());
+	}
+	snprintf(number, sizeof(number), "%" PRId64, generation);
+	of_generation = object_at(object_at(s->jobs, label), number);
+	if (!json_object_get(of_generation, s->tier->name))
+		json_object_set_new(of_generation, s->tier->name, json_array());
+	json_array_append_new(json_object_get(of_generation, s->tier->name), image);
+	return 0;
+}
+
+/* @node: "": the level, whatever node's. */
+static void cannot_ask(struct scan *s, const char *node, const char *text)
+{
+	json_object_set_new(s->errors, s->tier->name, json_string(text));
+	json_object_set_new(object_at(s->silent, s->tier->name), node, json_string(text));
+}
+
+/* What the names of the images begin with that are wanted. */
+static const char *prefix_of(const struct holdings_scope *scope, char *buf, size_t size)
+{
+	buf[0] = '\0';
+	if (scope->label)
+		snprintf(buf, size, "%s.", scope->label);
+	else if (scope->job)
+		snprintf(buf, size, "%lld-", (long long)scope->job);
+	return buf;
+}
+
+static int scan_node(const char *node, void *arg)
+{
+	struct scan *s = arg;
+	const struct tier_user user = {
+		.node = node, .key = s->scope->key, .read_only = true, .patient = s->scope->patient,
+		.state_dir = strcmp(node, s->scope->node) ? NULL : s->scope->state_dir,
+	};
+	bool ours = !strcmp(node, s->scope->node);
+	struct image_error error = { "" };
+	char prefix[LEVEL_NAME_MAX + 1];
+	struct level *level;
+	int err;
+
+	s->node = node;
+	err = tier_open(s->tier, &user, &level, &error);
+	if (!err) {
+		err = level_list(level, prefix_of(s->scope, prefix, sizeof(prefix)), on_item, s, &error);
+		level_close(level);
+	}
+	/* It is not the place it was: nobody's directory is. */
+	if (ours && err == -ESTALE && tier_is_dir(s->tier)) {
+		cannot_ask(s, "", error.text);
+		return err;
+	}
+	/* Ours is made by the first copy; what is no node's directory is no level. */
+	if (err && (ours || !tier_is_dir(s->tier) ? err != -ENOENT : err == -EIO))
+		cannot_ask(s, node, error.text);
+	return 0;
+}
+
+static int scan_other(const char *node, void *arg)
+{
+	const struct scan *s = arg;
+
+	if (!strcmp(node, s->scope->node) ||
+	    (s->scope->nodes && !json_object_get(s->scope->nodes, node)))
+		return 0;
+	return scan_node(node, arg);
+}
+
+json_t *holdings_scan(const struct holdings_scope *scope)
+{
+	struct scan s = { .scope = scope, .jobs = json_object(), .errors = json_object(),
+			  .silent = json_object() };
+	struct image_error error = { "" };
+	unsigned int t;
+
+	for (t = 0; t < scope->tiers->nr; t++) {
+		s.tier = &scope->tiers->tier[t];
+		if (tier_check(s.tier, &error)) {
+			cannot_ask(&s, "", error.text);
+			continue;
+		}
+		if (scan_node(scope->node, &s))
+			continue;
+		tier_nodes(s.tier, scope->nodes ? scope->nodes : scope->hosts, scan_other, &s);
+	}
+	return json_pack("{s:o, s:o, s:o}", "jobs", s.jobs, "errors", s.errors, "silent", s.silent);
+}
+
+json_t *holdings_of(const json_t *scan, const char *label, int64_t generation)
+{
+	char number[24];
+
+	snprintf(number, sizeof(number), "%" PRId64, generation);
+	return json_object_get(json_object_get(json_object_get(scan, "jobs"), label), number);
+}
+
+/* ------------------------------------------------------------------- state */
+
+json_t *holdings_find(const json_t *images, int part)
+{
+	json_t *image;
+	size_t i;
+
+	json_array_foreach(images, i, image) {
+		if (!json_object_get(image, "error") &&
+		    json_integer_value(json_object_get(image, "part")) == part)
+			return image;
+	}
+	return NULL;
+}
+
+/* How many parts; the same one may be in two nodes' directories. */
+static int count_parts(const json_t *images)
+{
+	const json_t *image;
+	int n = 0;
+	size_t i;
+
+	json_array_foreach(images, i, image) {
+		int part = (int)json_integer_value(json_object_get(image, "part"));
+
+		n += holdings_find(images, part) == image && !json_object_get(image, "short");
+	}
+	return n;
+}
+
+static json_t *state_on(const json_t *images, int nodes)
+{
+	int have = count_parts(images);
+	const json_t *first = json_array_get(images, 0);
+	int of = nodes > 0 ? nodes : 1;
+
+	if (!json_array_size(images))
+		return json_pack("{s:s}", "state", "missing");
+	if (!have && !json_object_get(first, "short"))
+		return json_pack("{s:s, s:O*}", "state", "damaged", "text",
+				 json_object_get(first, "error"));
+	if (nodes < 0 && json_integer_value(json_object_get(first, "part")) >= 0)
+		return json_pack("{s:s, s:i}", "state", "partial", "have", have);
+	if (have < of)
+		return json_pack("{s:s, s:i, s:i}", "state", "partial", "have", have, "of", of);
+	return json_pack("{s:s}", "state", "here");
+}
+
+json_t *holdings_levels(const struct tiers *tiers, const json_t *scan, const json_t *held,
+			int nodes, bool in_l1)
+{
+	json_t *levels = json_array(), *level;
+	unsigned int t;
+
+	json_array_append_new(levels, json_pack("{s:s, s:s}", "level", TIER_L1, "state",
+						in_l1 ? "here" : "missing"));
+	for (t = 0; t < tiers->nr; t++) {
+		const char *name = tiers->tier[t].name;
+		const json_t *images = json_object_get(held, name);
+
+		if (!images && json_object_get(json_object_get(scan, "errors"), name))
+			level = json_pack("{s:s, s:O}", "state", "unknown", "text",
+					  json_object_get(json_object_get(scan, "errors"), name));
+		else
+			level = state_on(images, nodes);
+		json_object_set_new(level, "level", json_string(name));
+		json_array_append_new(levels, level);
+	}
+	return levels;
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Removing a job's generations from the levels; see levels_remove.h.
+ *
+ * Which images there are the levels are asked, so what an earlier attempt left is found as well.
+ * Also another node's directory is opened for writing here, if the level is one that nodes share: a
+ * generation that its owner has removed is nobody's any more.  An image of another key is left
+ * alone.
+ */
+#include "supervisor/storage/levels_remove.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "image/key.h"
+#include "supervisor/storage/holdings.h"
+#include "supervisor/catalog/listing.h"
+#include "supervisor/net/nodes.h"
+#include "base/outcome.h"
+#include "supervisor/storage/tier_group.h"
+
+struct run {
+	const struct levels_removal *o;
+	const struct tiers *tiers;
+	struct image_key *key;
+	json_t *scan;
+	json_t *removed, *failed, *left;
+};
+
+static bool is_asked(const struct run *r, int64_t generation)
+{
+	const json_t *number;
+	size_t i;
+
+	if (!r->o->generations)
+		return true;
+	json_array_foreach(r->o->generations, i, number) {
+		if (json_integer_value(number) == generation)
+			return true;
+	}
+	return false;
+}
+
+static bool may_go(const json_t *image)
+{
+	json_int_t err = json_integer_value(json_object_get(image, "errno"));
+
+	return err != EKEYREJECTED && err != EPROTONOSUPPORT;
+}
+
+static bool is_others(const struct run *r, const struct tier *tier, const json_t *image)
+{
+	return !tier_is_dir(tier) && strcmp(json_string_value(json_object_get(image, "node")),
+					    r->o->daemon->config.node);
+}
+
+static int remove_image(const struct run *r, const struct tier *tier, const json_t *image,
+			struct image_error *error)
+{
+	struct tier_user user = {
+		.node = json_string_value(json_object_get(image, "node")), .key = r->key,
+	};
+	struct level *level;
+	int err;
+
+	if (!strcmp(user.node, r->o->daemon->config.node))
+		user.state_dir = r->o->daemon->config.state_dir;
+	else
+		user.others = true;
+	err = tier_open_patiently(tier, &user, &level, error);
+	if (err)
+		return err;
+	err = level_delete(level, json_string_value(json_object_get(image, "name")), error);
+	level_close(level);
+	return err == -ENOENT ? 0 : err;
+}
+
+static void remove_images(struct run *r, const struct tier *tier, const json_t *images)
+{
+	struct image_error error = { "" };
+	json_int_t n = json_integer_value(json_object_get(r->removed, tier->name));
+	const json_t *image;
+	size_t i;
+	int err;
+
+	json_array_foreach(images, i, image) {
+		if (!may_go(image))
+			continue;
+		/* Of a partner only its owner can: that is no reason to keep the rest. */
+		if (is_others(r, tier, image)) {
+			/* It is told to (parts_forget()). */
+			if (!r->o->daemon->config.image_dir_shared)
+				continue;
+			json_object_set_new(r->left, tier->name,
+					    json_sprintf("node %s has its image there, and only it can remove that",
+							 json_string_value(json_object_get(image, "node"))));
+			continue;
+		}
+		err = remove_image(r, tier, image, &error);
+		if (err)
+			json_object_set_new(r->failed, tier->name,
+					    json_string(error.text[0] ? error.text : strerror(-err)));
+		else
+			n++;
+	}
+	json_object_set_new(r->removed, tier->name, json_integer(n));
+}
+
+static void remove_all(struct run *r)
+{
+	const json_t *of_job = json_object_get(json_object_get(r->scan, "jobs"), r->o->label);
+	const json_t *held;
+	const char *number;
+	unsigned int t;
+
+	for (t = 0; t < r->tiers->nr; t++) {
+		const struct tier *tier = &r->tiers->tier[t];
+		const json_t *why = json_object_get(json_object_get(r->scan, "errors"), tier->name);
+
+		if (r->o->level && strcmp(r->o->level, tier->name))
+			continue;
+		if (why)
+			json_object_set(r->failed, tier->name, (json_t *)why);
+		json_object_foreach((json_t *)of_job, number, held) {
+			if (is_asked(r, atoll(number)))
+				remove_images(r, tier, json_object_get(held, tier->name));
+		}
+	}
+}
+
+/* By parity alone nothing can be restarted. */
+static bool is_copy(const struct run *r, const char *level)
+{
+	int t = tiers_find(r->tiers, level);
+
+	return t >= 0 && !tier_is_group(&r->tiers->tier[t]);
+}
+
+/* A generation that would be nowhere any more; 0: none. */
+static int64_t only_here(const struct run *r)
+{
+	const json_t *of_job = json_object_get(json_object_get(r->scan, "jobs"), r->o->label);
+	const json_t *held, *images;
+	const char *number, *level;
+
+	json_object_foreach((json_t *)of_job, number, held) {
+		bool elsewhere = catalog_has(&r->o->daemon->catalog, r->o->job, atoll(number));
+
+		if (!is_asked(r, atoll(number)) || !json_object_get(held, r->o->level))
+			continue;
+		json_object_foreach((json_t *)held, level, images) {
+			if (strcmp(level, r->o->level) && is_copy(r, level) && !json_object_get(json_array_get(images, 0), "error"))
+				elsewhere = true;
+		}
+		if (!elsewhere)
+			return atoll(number);
+	}
+	return 0;
+}
+
+/* Of a generation on the levels, in good order, of what is to go or of what is not. */
+static bool has_part(const struct run *r, const char *number, const json_t *held, int part, bool to_go)
+{
+	const json_t *images;
+	const char *level;
+
+	json_object_foreach((json_t *)held, level, images) {
+		bool goes = is_asked(r, atoll(number)) &&
+			    (!r->o->level || !strcmp(r->o->level, level));
+
+		/* what goes may be all there is; of what stays only a copy is worth something by itself */
+		if ((to_go || is_copy(r, level)) && goes == to_go && holdings_find(images, part))
+			return true;
+	}
+	return false;
+}
+
+/* Nodes' images from the first on, of the generation that has most; INT_MAX: it is one image. */
+static int most_parts(const struct run *r, bool to_go)
+{
+	const json_t *of_job = json_object_get(json_object_get(r->scan, "jobs"), r->o->label);
+	const char *number;
+	const json_t *held;
+	int most = 0;
+
+	json_object_foreach((json_t *)of_job, number, held) {
+		int n = 0;
+
+		if (has_part(r, number, held, -1, to_go))
+			return INT_MAX;
+		while (has_part(r, number, held, n, to_go))
+			n++;
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
+static bool is_good_in_l1(const struct run *r)
+{
+	const struct daemon *daemon = r->o->daemon;
+	const struct op_env env = { .key = daemon->config.key,
+				    .secret = daemon->config.encryption_key };
+	const struct listing listing = {
+		.env = &env, .catalog = &daemon->catalog, .job = r->o->job, .label = r->o->label,
+	};
+	json_t *all = catalog_generations(&daemon->catalog, r->o->job), *row;
+	size_t i = json_array_size(all);
+	bool good = false;
+
+	while (i-- && !good) {
+		row = listing_row_read(&listing, json_integer_value(json_array_get(all, i)));
+		good = !json_object_get(row, "error");
+		json_decref(row);
+	}
+	json_decref(all);
+	return good;
+}
+
+/*
+ * Of how many nodes a generation is, is not known here: one with fewer images than what goes does not
+ * stand for it.
+ */
+static bool takes_the_last(const struct run *r)
+{
+	int go = most_parts(r, true), stay = most_parts(r, false);
+
+	if (r->o->ended || !go || stay == INT_MAX)
+		return false;
+	return (!stay || (go != INT_MAX && stay < go)) && !is_good_in_l1(r);
+}
+
+static json_t *check(const struct run *r)
+{
+	int64_t only = r->o->level ? only_here(r) : 0;
+
+	if (r->o->force)
+		return NULL;
+	if (only)
+		return outcome_error(-EBUSY, "generation %lld of job %lld is on level %s only; use --force if that is meant",
+				     (long long)only, (long long)r->o->job, r->o->level);
+	return takes_the_last(r) ?
+	       outcome_error(-EBUSY, "job %lld could not be restarted any more, so nothing was removed from the levels: no other good generation is left anywhere that can be asked; use --force if that is meant",
+			     (long long)r->o->job) : NULL;
+}
+
+static json_t *answer(struct run *r)
+{
+	const char *name;
+	json_t *text, *outcome = NULL;
+
+	json_object_foreach(r->failed, name, text) {
+		if (!r->o->force && !outcome)
+			outcome = outcome_error(-EIO, "job %lld: what is on level %s was not removed: %s; try again, or leave it there with --force",
+						(long long)r->o->job, name, json_string_value(text));
+	}
+	json_object_update_missing(r->failed, r->left);
+	if (outcome)
+		json_object_set_new(json_object_get(outcome, "error"), "begun", json_true());
+	return outcome ? outcome : outcome_ok(json_pack("{s:O, s:O}", "levels", r->removed, "failed",
+							r->failed));
+}
+
+json_t *levels_remove(const struct levels_removal *o)
+{
+	struct run r = {
+		.o = o, .tiers = &o->daemon->config.tiers, .removed = json_object(),
+		.failed = json_object(), .left = json_object(),
+	};
+	struct holdings_scope scope = {
+		.tiers = r.tiers, .node = o->daemon->config.node, .label = o->label,
+		.state_dir = o->daemon->config.state_dir,
+	};
+	struct image_error error = { "" };
+	json_t *hosts = nodes_names(o->daemon->nodes), *outcome;
+	int err;
+
+	scope.hosts = hosts;
+	err = image_key_load(o->daemon->config.key, &r.key, &error);
+	if (err) {
+		outcome = outcome_error(err, "%s", error.text);
+	} else {
+		scope.key = r.key;
+		r.scan = holdings_scan(&scope);
+		outcome = check(&r);
+		if (!outcome) {
+			remove_all(&r);
+			outcome = answer(&r);
+		}
+	}
+	json_decref(hosts);
+	json_decref(r.scan);
+	json_decref(r.removed);
+	json_decref(r.failed);
+	json_decref(r.left);
+	image_key_destroy(r.key);
+	return outcome;
+}

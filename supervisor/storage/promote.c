@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What is copied to which level, and what goes from it; see promote.h.
+ *
+ * Deciding only: acting is promotion.c's.  Invariants, which tests/unit/test_promote.c tries on
+ * random histories: only what is missing is copied; and of what a level has, what can be restarted
+ * from does not become nothing.
+ */
+#include "supervisor/storage/promote.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/util.h"
+
+/* ------------------------------------------------------------------- wanted */
+
+static unsigned int flags_of(const struct promote_item *item, unsigned int bit, bool good)
+{
+	return (good ? RETENTION_GOOD : 0) | (item->pinned ? RETENTION_PINNED : 0) |
+	       (item->counts & bit ? RETENTION_COUNTS : 0);
+}
+
+static bool is_due(const struct tier *tier, const struct promote_item *item)
+{
+	return item->source && tier_takes(tier, item->generation);
+}
+
+/* What the level would have if all that is due were there, by its rule. */
+static int want_on(const struct tier *tier, unsigned int bit, struct promote_item *items, size_t nr)
+{
+	_cleanup_free_ struct retention_item *there = calloc(nr + 1, sizeof(*there));
+	_cleanup_free_ size_t *index = calloc(nr + 1, sizeof(*index));
+	size_t i, n = 0;
+
+	if (!there || !index)
+		return -ENOMEM;
+	for (i = 0; i < nr; i++) {
+		bool due = is_due(tier, &items[i]);
+
+		if (!due && !(items[i].here & bit))
+			continue;
+		there[n] = (struct retention_item) {
+			.generation = items[i].generation, .bytes = items[i].bytes,
+			.flags = flags_of(&items[i], bit, due || (items[i].whole & bit)),
+		};
+		index[n++] = i;
+	}
+	if (retention_is_rule(&tier->retain))
+		retention_decide(&tier->retain, there, n);
+	while (n--) {
+		struct promote_item *item = &items[index[n]];
+
+		if (!retention_goes(&there[n]) && is_due(tier, item))
+			item->wanted |= bit;
+	}
+	return 0;
+}
+
+int promote_want(const struct tiers *tiers, struct promote_item *items, size_t nr)
+{
+	unsigned int t;
+	int err = 0;
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		items[i].wanted = 0;
+	for (t = 0; t < tiers->nr && !err; t++)
+		err = want_on(&tiers->tier[t], 1u << t, items, nr);
+	return err;
+}
+
+/* --------------------------------------------------------------------- next */
+
+static bool is_newer(const struct promote_item *a, const struct promote_item *b)
+{
+	if (a->job == b->job)
+		return a->generation > b->generation;
+	return a->taken_ns > b->taken_ns;
+}
+
+struct promote_choice promote_next(const struct promote_item *items, size_t nr, unsigned int usable)
+{
+	struct promote_choice choice = { .item = PROMOTE_NONE };
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		unsigned int missing = items[i].wanted & ~items[i].here & ~items[i].failed & usable;
+
+		if (missing && items[i].source &&
+		    (choice.item == PROMOTE_NONE || is_newer(&items[i], &items[choice.item])))
+			choice = (struct promote_choice) {
+				.item = i, .tier = (unsigned int)__builtin_ctz(missing),
+			};
+	}
+	return choice;
+}
+
+/* --------------------------------------------------------------------- goes */
+
+int promote_goes(const struct tiers *tiers, unsigned int tier, const struct promote_item *items,
+		 size_t nr, bool *ret_goes)
+{
+	_cleanup_free_ struct retention_item *there = calloc(nr + 1, sizeof(*there));
+	_cleanup_free_ size_t *index = calloc(nr + 1, sizeof(*index));
+	const struct retention_rule *rule = &tiers->tier[tier].retain;
+	unsigned int bit = 1u << tier;
+	size_t i, n = 0;
+
+	for (i = 0; i < nr; i++)
+		ret_goes[i] = false;
+	if (!there || !index)
+		return -ENOMEM;
+	if (!retention_is_rule(rule))
+		return 0;
+	for (i = 0; i < nr; i++) {
+		if (!(items[i].here & bit))
+			continue;
+		there[n] = (struct retention_item) {
+			.generation = items[i].generation, .bytes = items[i].bytes,
+			.flags = flags_of(&items[i], bit, items[i].whole & bit),
+		};
+		index[n++] = i;
+	}
+	retention_decide(rule, there, n);
+	for (i = 0; i < n; i++)
+		ret_goes[index[i]] = retention_goes(&there[i]);
+	return 0;
+}
+
+/* --------------------------------------------------------------------- look */
+
+static bool could_go(const struct tiers *tiers, unsigned int tier, const struct promote_item *items, size_t nr)
+{
+	_cleanup_free_ bool *goes = calloc(nr + 1, sizeof(*goes));
+	size_t i;
+
+	if (!goes || promote_goes(tiers, tier, items, nr, goes))
+		return false;
+	for (i = 0; i < nr; i++) {
+		if (goes[i])
+			return true;
+	}
+	return false;
+}
+
+/* Fewer that are whole make fewer go, so what is not found here would not be found later. */
+static bool is_to_be_asked(const struct tiers *tiers, unsigned int tier, struct promote_item *items, size_t nr)
+{
+	unsigned int bit = 1u << tier;
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		items[i].whole |= items[i].here & bit;
+	return could_go(tiers, tier, items, nr);
+}
+
+void promote_look(const struct tiers *tiers, unsigned int tier, struct promote_item *items, size_t nr,
+		  bool due, promote_whole_fn is_whole, void *arg)
+{
+	const struct tier *of = &tiers->tier[tier];
+	bool ask = retention_is_rule(&of->retain) && (due || is_to_be_asked(tiers, tier, items, nr));
+	unsigned int bit = 1u << tier, counted = 0;
+	bool good = false;
+	size_t i = nr;
+
+	while (i--) {
+		struct promote_item *item = &items[i];
+		bool counts;
+
+		item->whole &= ~bit;
+		if (!ask || (good && counted >= retention_newest(&of->retain)))
+			continue;
+		counts = due && is_due(of, item);
+		if (!counts && item->here & bit && is_whole(i, tier, arg)) {
+			item->whole |= bit;
+			counts = true;
+		}
+		good = good || counts;
+		counted += counts || (item->here & item->counts & bit);
+	}
+}

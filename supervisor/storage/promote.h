@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What of a job's images is to be copied to which level, what next, and what may go from a
+ * level.  Decisions and nothing else: no disk, no clock.
+ */
+#ifndef STILLPOINT_PROMOTE_H
+#define STILLPOINT_PROMOTE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "supervisor/storage/tiers.h"
+
+/* This node's image of one generation of a job.  Of levels: bit i is that of tiers->tier[i]. */
+struct promote_item {
+	int64_t job;
+	int64_t generation;
+	uint64_t taken_ns;	/* CLOCK_REALTIME; 0: not known */
+	uint64_t bytes;
+	bool source;		/* in L1, its manifest authentic */
+	bool pinned;
+	unsigned int here;	/* levels that have it */
+	unsigned int whole;	/* levels from which a job could be restarted by it, as far as promote_look() */
+				/* had to know: all nodes' are there */
+	unsigned int counts;	/* levels that have our part, and nobody here knows of how many nodes it is */
+	unsigned int failed;	/* levels it is not to be tried on again */
+	unsigned int wanted;	/* set by promote_want() */
+};
+
+#define PROMOTE_NONE	SIZE_MAX
+
+struct promote_choice {
+	size_t item;		/* PROMOTE_NONE: there is nothing to do */
+	unsigned int tier;
+};
+
+/* Is it whole on that level?  Reads the images there, of all nodes. */
+typedef bool (*promote_whole_fn)(size_t item, unsigned int tier, void *arg);
+
+/*
+ * promote_look() - ask which of a level's are whole, of as few as its rule goes by
+ * @items: of one job, ascending by generation
+ * @due: for promote_want(), which takes what is due as if it were there; else for promote_goes(): then none
+ *	is asked of if nothing would go even if all were whole
+ *
+ * Sets @items[].whole for that level.  What is decided is what would be if all had been asked of.
+ */
+void promote_look(const struct tiers *tiers, unsigned int tier, struct promote_item *items, size_t nr,
+		  bool due, promote_whole_fn is_whole, void *arg);
+
+/*
+ * promote_want() - which are to be on which level
+ * @items: of one job, ascending by generation
+ *
+ * Nothing is wanted that retention would have removed at once.  0 or -ENOMEM.
+ */
+int promote_want(const struct tiers *tiers, struct promote_item *items, size_t nr);
+
+/*
+ * promote_next() - the next copy: of the newest image that is missing somewhere, on the
+ *	cheapest level
+ * @items: of any number of jobs, each as promote_want() left it
+ * @usable: levels
+ */
+struct promote_choice promote_next(const struct promote_item *items, size_t nr, unsigned int usable);
+
+/*
+ * promote_goes() - what may be removed from a level by its rule
+ * @items: of one job, ascending by generation
+ * @ret_goes: [nr]
+ *
+ * 0 or -ENOMEM, and then nothing goes.
+ */
+int promote_goes(const struct tiers *tiers, unsigned int tier, const struct promote_item *items,
+		 size_t nr, bool *ret_goes);
+
+#endif /* STILLPOINT_PROMOTE_H */

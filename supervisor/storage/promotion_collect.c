@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What there is to copy: this node's images of the targets, and which of them each level has.
+ *
+ * Fills the list of items and places (promotion_priv.h), which belongs to the run.  An image of L1 is a
+ * source only after its manifest was authenticated.
+ */
+#include "supervisor/storage/promotion_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "image/key.h"
+#include "image/reader.h"
+#include "base/util.h"
+#include "levels/source.h"
+#include "supervisor/storage/holdings.h"
+#include "supervisor/catalog/pin.h"
+#include "supervisor/storage/promote.h"
+#include "supervisor/storage/tier_group.h"
+#include "supervisor/catalog/unwanted.h"
+
+#define LISTS_MAX	8	/* each reads the level's directory, or asks its nodes */
+
+/* Somebody has removed it from there. */
+static unsigned int unwanted(const struct promotion_run *r, const json_t *target, int64_t generation)
+{
+	const json_t *by_level = json_object_get(target, "unwanted");
+	unsigned int t, bits = 0;
+
+	for (t = 0; by_level && t < r->p->tiers->nr; t++)
+		bits |= unwanted_has(by_level, promotion_tier_name(r, t), generation) ? 1u << t : 0;
+	return bits;
+}
+
+static size_t add_item(struct promotion_run *r, size_t turn, int64_t generation)
+{
+	const json_t *target = json_array_get(r->p->targets, turn);
+	int64_t job = json_integer_value(json_object_get(target, "job"));
+
+	if (r->nr == r->room) {
+		size_t room = 2 * r->room + 16;
+		struct promote_item *items = reallocarray(r->items, room, sizeof(*items));
+		struct promotion_place *places;
+
+		if (!items)
+			return PROMOTE_NONE;
+		r->items = items;
+		places = reallocarray(r->places, room, sizeof(*places));
+		if (!places)
+			return PROMOTE_NONE;
+		r->places = places;
+		r->room = room;
+	}
+	r->items[r->nr] = (struct promote_item) {
+		.job = job, .generation = generation,
+		.pinned = pin_has(r->p->catalog, job, generation),
+	};
+	r->places[r->nr] = (struct promotion_place) {
+		.label = json_string_value(json_object_get(target, "label")), .turn = turn, .part = -1,
+		.last = -1, .unwanted = unwanted(r, target, generation),
+	};
+	r->items[r->nr].failed = r->places[r->nr].unwanted;
+	return r->nr++;
+}
+
+/* Where our image of a generation is, if we have one. */
+static bool find_source(struct promotion_run *r, struct promote_item *item,
+			struct promotion_place *place)
+{
+	json_t *outcome = holdings_nodes(r->p->catalog, item->job, item->generation, &place->nodes);
+	size_t i;
+
+	if (outcome) {
+		json_decref(outcome);
+		return false;
+	}
+	if (!place->nodes) {
+		place->dir = catalog_image_dir(r->p->catalog, item->job, item->generation);
+		return true;
+	}
+	for (i = 0; i < json_array_size(place->nodes); i++) {
+		const char *node = json_string_value(json_array_get(place->nodes, i));
+
+		if (!node || strcmp(node, r->p->node))
+			continue;
+		place->part = place->last = (int)i;
+		place->dir = catalog_part_dir(r->p->catalog, item->job, item->generation,
+					      (unsigned int)i);
+		return true;
+	}
+	return false;
+}
+
+bool promotion_is_lasting(int err)
+{
+	return err == -EBADMSG || err == -ESTALE || err == -EKEYREJECTED ||
+	       err == -EPROTONOSUPPORT || err == -EOPNOTSUPP;
+}
+
+static void look_at_source(struct promotion_run *r, struct promote_item *item,
+			   struct promotion_place *place)
+{
+	struct image_expect expect = {
+		.generation = (uint64_t)item->generation, .job = place->label,
+	};
+	char name[LEVEL_NAME_MAX + 1];
+	struct image_error error;
+	struct source source;
+	int err;
+
+	if (!place->dir || tier_image_name(place->label, item->generation, place->part, name) ||
+	    json_object_get(r->bad, name))
+		return;
+	err = source_open(&source, place->dir, r->key, &expect, &error);
+	if (err == -EOPNOTSUPP)
+		err = promotion_look_unmerged(r, item, place, &expect, &error);
+	/* Removed since it was listed?  Or just merged: who does that has it looked at again. */
+	if (err && err != -ENOENT && err != -EBUSY)
+		promotion_cannot_copy(r, item, promotion_is_lasting(err) ? name : NULL, NULL,
+				      error.text, false);
+	if (err || item->source)
+		return;
+	item->source = true;
+	item->taken_ns = source.created_ns;
+	item->bytes = source.layout.bytes;
+	memcpy(place->id, source.id, sizeof(place->id));
+	source_close(&source);
+}
+
+static int collect_target(struct promotion_run *r, size_t turn)
+{
+	const json_t *target = json_array_get(r->p->targets, turn);
+	const char *label = json_string_value(json_object_get(target, "label"));
+	int64_t undecided = json_integer_value(json_object_get(target, "undecided"));
+	const json_t *number;
+	size_t i, at;
+
+	json_array_foreach(json_object_get(target, "generations"), i, number) {
+		int64_t generation = json_integer_value(number);
+
+		if (!label || generation == undecided)
+			continue;
+		at = add_item(r, turn, generation);
+		if (at == PROMOTE_NONE)
+			return -ENOMEM;
+		/* Of other nodes: their affair. */
+		if (find_source(r, &r->items[at], &r->places[at])) {
+			look_at_source(r, &r->items[at], &r->places[at]);
+		} else {
+			json_decref(r->places[at].nodes);
+			r->nr--;
+		}
+	}
+	return 0;
+}
+
+struct found {
+	struct promotion_run *run;
+	unsigned int tier;
+};
+
+static size_t find_item(const struct promotion_run *r, const char *label, int64_t generation)
+{
+	size_t i;
+
+	for (i = 0; i < r->nr; i++) {
+		if (r->items[i].generation == generation && !strcmp(r->places[i].label, label))
+			return i;
+	}
+	return PROMOTE_NONE;
+}
+
+/* The job that a label is of, if it is one of ours. */
+static size_t find_target(const struct promotion_run *r, const char *label)
+{
+	const json_t *target;
+	size_t i;
+
+	json_array_foreach(r->p->targets, i, target) {
+		const char *its = json_string_value(json_object_get(target, "label"));
+
+		if (its && !strcmp(its, label))
+			return i;
+	}
+	return PROMOTE_NONE;
+}
+
+/* A number that was given twice: neither image is a copy of the other. */
+static void conflict(struct promotion_run *r, size_t at, unsigned int t, const char *name)
+{
+	char key[BAD_KEY_MAX];
+
+	r->items[at].failed |= 1u << t;
+	promotion_bad_key(r, t, name, key, sizeof(key));
+	if (!json_object_get(r->bad, key))
+		promotion_cannot_copy(r, &r->items[at], key, promotion_tier_name(r, t),
+				      "another image of that number is there: remove the one that is not wanted, with ckptctl rm --level",
+				      false);
+}
+
+static int on_item(const struct level_item *item, void *arg)
+{
+	struct found *f = arg;
+	struct promotion_run *r = f->run;
+	int64_t generation;
+	size_t turn, at;
+	char label[64];
+	int part;
+
+	if (!tier_image_parse(item->name, label, sizeof(label), &generation, &part))
+		return 0;
+	turn = find_target(r, label);
+	if (turn == PROMOTE_NONE)
+		return 0;
+	at = find_item(r, label, generation);
+	if (at == PROMOTE_NONE)
+		at = add_item(r, turn, generation);
+	if (at == PROMOTE_NONE)
+		return -ENOMEM;
+	if (r->places[at].dir && r->places[at].part != part)
+		return 0;
+	if (part > r->places[at].last)
+		r->places[at].last = part;
+	/* of what L1 has not, that which the level has of ours */
+	if (part > r->places[at].part && !tier_is_group(&r->p->tiers->tier[f->tier]))
+		r->places[at].part = part;
+	if (!item->err && r->items[at].source && memcmp(item->id, r->places[at].id, sizeof(item->id))) {
+		conflict(r, at, f->tier, item->name);
+	} else if (!item->err && item->have < item->of) {
+		r->places[at].damaged |= 1u << f->tier;
+	} else if (!item->err) {
+		r->items[at].here |= 1u << f->tier;
+		r->items[at].taken_ns = item->created_ns;
+		r->items[at].bytes = item->bytes;
+	} else if (item->err == -EBADMSG || image_is_unreadable(item->err)) {
+		r->places[at].damaged |= 1u << f->tier;
+	} else {
+		r->items[at].failed |= 1u << f->tier;
+	}
+	return 0;
+}
+
+/* Of few jobs only theirs is opened; of many, everything is looked through once. */
+static int list_tier(struct promotion_run *r, unsigned int t, struct image_error *error)
+{
+	struct found found = { r, t };
+	size_t i, nr = json_array_size(r->p->targets);
+	char prefix[LEVEL_NAME_MAX + 1];
+	int err = 0;
+
+	if (nr > LISTS_MAX)
+		return level_list(r->level[t], NULL, on_item, &found, error);
+	for (i = 0; i < nr && !err; i++) {
+		const char *label = json_string_value(json_object_get(json_array_get(r->p->targets, i), "label"));
+
+		if (!label)
+			continue;
+		snprintf(prefix, sizeof(prefix), "%s.", label);
+		err = level_list(r->level[t], prefix, on_item, &found, error);
+	}
+	return err;
+}
+
+static void open_tiers(struct promotion_run *r)
+{
+	struct image_error error = { "" };
+	unsigned int t;
+	int err;
+
+	for (t = 0; t < r->p->tiers->nr; t++) {
+		if (!(r->usable & 1u << t))
+			continue;
+		level_bucket_init(&r->bucket[t], r->p->tiers->tier[t].limit, 0);
+		err = promotion_open(r, t, &error);
+		if (!err)
+			err = list_tier(r, t, &error);
+		promotion_leave(r, t);
+		if (err)
+			promotion_put_off(r, t, err, &error);
+	}
+}
+
+struct sorted {
+	struct promote_item item;
+	struct promotion_place place;
+};
+
+static int by_generation(const void *a, const void *b)
+{
+	const struct sorted *x = a, *y = b;
+
+	if (x->place.turn != y->place.turn)
+		return x->place.turn < y->place.turn ? -1 : 1;
+	return x->item.generation < y->item.generation ? -1 :
+	       x->item.generation > y->item.generation;
+}
+
+static int sort(struct promotion_run *r)
+{
+	_cleanup_free_ struct sorted *all = calloc(r->nr + 1, sizeof(*all));
+	size_t i;
+
+	if (!all)
+		return -ENOMEM;
+	for (i = 0; i < r->nr; i++)
+		all[i] = (struct sorted) { r->items[i], r->places[i] };
+	qsort(all, r->nr, sizeof(*all), by_generation);
+	for (i = 0; i < r->nr; i++) {
+		r->items[i] = all[i].item;
+		r->places[i] = all[i].place;
+	}
+	return 0;
+}
+
+int promotion_collect(struct promotion_run *r)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < json_array_size(r->p->targets) && !err; i++)
+		err = collect_target(r, i);
+	if (err)
+		return err;
+	open_tiers(r);
+	return sort(r);
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Removing generations; see prune.h.
+ *
+ * What the rule is told of a generation comes from the index where that is fresh; but that
+ * those can be restarted from on whose account others go is read from their manifests now.
+ * What goes is retention.c's to decide.  It is looked at once more before it goes: for a pin
+ * under the catalog's lock, for a restart on another node, for a restore.  What a level waits for the levels
+ * are asked before the lock is taken.
+ */
+#include "supervisor/storage/prune.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/util.h"
+#include "supervisor/catalog/pin.h"
+#include "supervisor/storage/prune_levels.h"
+
+#define DEPTH	3	/* gen-N/node-K/image */
+
+/* ---------------------------------------------------------------- collect */
+
+/* Of what no manifest tells the size. */
+static uint64_t bytes_below(int parent, const char *name, unsigned int depth)
+{
+	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	_cleanup_dir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	uint64_t sum = 0;
+	struct stat st;
+
+	if (fd >= 0 && !dir)
+		close(fd);
+	while (dir && (entry = readdir(dir))) {
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
+		    fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW))
+			continue;
+		if (S_ISDIR(st.st_mode) && depth)
+			sum += bytes_below(fd, entry->d_name, depth - 1);
+		else if (S_ISREG(st.st_mode))
+			sum += (uint64_t)st.st_size;
+	}
+	return sum;
+}
+
+static void fill(const struct prune *prune, struct retention_item *item, const json_t *row)
+{
+	if (!json_object_get(row, "error")) {
+		item->flags |= RETENTION_GOOD;
+		item->bytes = (uint64_t)json_integer_value(json_object_get(row, "bytes_stored"));
+	} else if (listing_is_foreign(row)) {
+		/* What it takes is not this job's: none of its own goes for that. */
+		item->flags |= RETENTION_FOREIGN;
+	} else {
+		item->bytes = bytes_below(AT_FDCWD, json_string_value(json_object_get(row, "dir")),
+					  DEPTH);
+	}
+	if (json_object_get(row, "pinned"))
+		item->flags |= RETENTION_PINNED;
+	if (item->generation == prune->undecided)
+		item->flags |= RETENTION_UNDECIDED;
+}
+
+/* Ascending; NULL without memory. */
+static struct retention_item *collect(const struct prune *prune, size_t nr)
+{
+	struct retention_item *items = calloc(nr + 1, sizeof(*items));
+	unsigned int want = prune->rule.keep ? prune->rule.keep : 1, good = 0;
+	size_t i = nr;
+
+	while (items && i--) {
+		const json_t *number = json_array_get(prune->generations, i);
+		json_t *row;
+
+		items[i].generation = json_integer_value(number);
+		row = good < want ? listing_row_read(&prune->listing, items[i].generation) :
+		      listing_row(&prune->listing, items[i].generation);
+		fill(prune, &items[i], row);
+		good += (items[i].flags & (RETENTION_GOOD | RETENTION_UNDECIDED)) == RETENTION_GOOD;
+		json_decref(row);
+	}
+	return items;
+}
+
+/* What goes is not in use. */
+static void decide(const struct prune *prune, struct retention_item *items, size_t nr)
+{
+	bool again = true;
+	size_t i;
+
+	while (again) {
+		again = false;
+		retention_decide(&prune->rule, items, nr);
+		for (i = 0; i < nr; i++) {
+			if (!retention_goes(&items[i]) ||
+			    !catalog_generation_in_use(prune->listing.catalog, prune->listing.job,
+						       items[i].generation))
+				continue;
+			items[i].flags |= RETENTION_IN_USE;
+			again = true;
+		}
+	}
+}
+
+/* ----------------------------------------------------------------- remove */
+
+static bool restarted_elsewhere(const struct prune *prune, char *holder, size_t size)
+{
+	return catalog_claimed(prune->listing.catalog, prune->listing.job, holder, size) &&
+	       strcmp(holder, prune->node);
+}
+
+/* 1: it is kept after all; 0: it is gone; negative errno with @why. */
+static int remove_one(const struct prune *prune, struct retention_item *item, char *why, size_t size)
+{
+	const struct listing *l = &prune->listing;
+	char holder[80];
+	int err;
+
+	if (prune->dry_run)
+		return 0;
+	if (pin_has(l->catalog, l->job, item->generation)) {
+		item->verdict = RETENTION_KEPT_PINNED;
+		return 1;
+	}
+	if (restarted_elsewhere(prune, holder, sizeof(holder))) {
+		item->verdict = RETENTION_KEPT_IN_USE;
+		return 1;
+	}
+	err = catalog_generation_remove(l->catalog, l->job, item->generation, why, size);
+	if (err != -EBUSY)
+		return err;
+	item->verdict = RETENTION_KEPT_IN_USE;
+	return 1;
+}
+
+static void add(json_t *list, const struct retention_item *item, const json_t *missed)
+{
+	char number[24];
+
+	snprintf(number, sizeof(number), "%lld", (long long)item->generation);
+	json_array_append_new(list, json_pack("{s:I, s:I, s:s, s:O*}", "generation",
+					      (json_int_t)item->generation, "bytes",
+					      (json_int_t)item->bytes, "why",
+					      retention_text(item->verdict), "missed",
+					      json_object_get(missed, number)));
+}
+
+static json_t *remove_all(const struct prune *prune, struct retention_item *items, size_t nr,
+			  const json_t *missed)
+{
+	json_t *removed = json_array(), *kept = json_array(), *failed = json_array();
+	uint64_t freed = 0;
+	char why[512];
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		int err = 1;
+
+		if (retention_goes(&items[i]))
+			err = remove_one(prune, &items[i], why, sizeof(why));
+		if (err < 0)
+			json_array_append_new(failed, json_pack("{s:I, s:s}", "generation",
+								(json_int_t)items[i].generation,
+								"text", why));
+		/* It is none any more, but something of it stays. */
+		if (err < 0 && !catalog_has(prune->listing.catalog, prune->listing.job,
+					    items[i].generation)) {
+			items[i].bytes = 0;
+			err = 0;
+		}
+		add(err ? kept : removed, &items[i], err ? NULL : missed);
+		freed += err ? 0 : items[i].bytes;
+	}
+	return json_pack("{s:I, s:o, s:o, s:o, s:I}", "job", (json_int_t)prune->listing.job,
+			 "removed", removed, "kept", kept, "failed", failed, "freed",
+			 (json_int_t)freed);
+}
+
+static json_t *skipped(const struct prune *prune, int err, const char *text)
+{
+	return json_pack("{s:I, s:s, s:i}", "job", (json_int_t)prune->listing.job, "skipped", text,
+			 "errno", -err);
+}
+
+json_t *prune_job(const struct prune *prune)
+{
+	size_t nr = json_array_size(prune->generations);
+	_cleanup_free_ struct retention_item *items = NULL;
+	_cleanup_fd_ int lock = -1;
+	char holder[80], why[160];
+	json_t *missed, *entry;
+	int err = 0;
+
+	if (restarted_elsewhere(prune, holder, sizeof(holder))) {
+		snprintf(why, sizeof(why), "it is being restarted on node %s", holder);
+		return skipped(prune, -EBUSY, why);
+	}
+	items = collect(prune, nr);
+	if (!items)
+		return skipped(prune, -ENOMEM, "out of memory");
+	missed = prune_ask_levels(prune, items, nr, decide);
+	/* Manifests may be slow, and levels: nobody waits for the lock meanwhile. */
+	if (!prune->dry_run)
+		err = catalog_lock(prune->listing.catalog, prune->listing.job, &lock);
+	if (err) {
+		entry = skipped(prune, err, err == -EBUSY ?
+				"its generations are being removed or pinned just now" : strerror(-err));
+	} else {
+		decide(prune, items, nr);
+		entry = remove_all(prune, items, nr, missed);
+	}
+	json_decref(missed);
+	return entry;
+}

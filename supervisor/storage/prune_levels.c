@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the levels have to say when generations of L1 are to go; see prune_levels.h.
+ *
+ * A level is asked only about what would go and what it takes: once for each generation that goes,
+ * as a rule.  One that does not answer is not asked again, and what it waits for stays: a level that is
+ * away costs L1 one generation, and not all of them.
+ */
+#include "supervisor/storage/prune_levels.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "image/key.h"
+#include "supervisor/storage/holdings.h"
+#include "supervisor/storage/tier_group.h"
+#include "supervisor/catalog/unwanted.h"
+
+struct ask {
+	const struct prune *prune;
+	struct image_key *key;
+	unsigned int silent;		/* levels */
+	size_t newest[TIERS_MAX];	/* of those that it takes; nr: none, or it is settled */
+};
+
+static bool is_good(const struct retention_item *item)
+{
+	return (item->flags & (RETENTION_GOOD | RETENTION_UNDECIDED)) == RETENTION_GOOD;
+}
+
+static bool is_taken(const struct ask *ask, unsigned int t, const struct retention_item *item)
+{
+	const struct tier *tier = &ask->prune->tiers->tier[t];
+
+	/* parity protects what is here, and is no place of its own */
+	return !tier_is_group(tier) && is_good(item) && tier_takes(tier, item->generation) &&
+	       !unwanted_has(ask->prune->unwanted, tier->name, item->generation);
+}
+
+static int is_other_node(const char *node, void *arg)
+{
+	return strcmp(node, arg) ? 1 : 0;
+}
+
+/* Of all nodes, or has each one of its own? While only ours has a directory there, the latter. */
+static bool is_shared(const struct tier *tier, const char *node)
+{
+	return tier_nodes(tier, NULL, is_other_node, (void *)node);
+}
+
+/* 0: it is there; -ENOENT: it is not; otherwise it cannot be asked. */
+static int ask_image(const struct ask *ask, const struct tier *tier, int64_t generation,
+		     const char *node, int part)
+{
+	const char *label = ask->prune->listing.label;
+	struct image_expect expect = { .generation = (uint64_t)generation, .job = label };
+	const struct level_options options = { .expect = &expect };
+	/* a mount point without its file system is not the level, and does not lack anything */
+	const struct tier_user user = {
+		.node = node, .key = ask->key, .read_only = true,
+		.state_dir = strcmp(node, ask->prune->node) ? NULL : ask->prune->state_dir,
+	};
+	char name[LEVEL_NAME_MAX + 1];
+	struct image_error error;
+	struct level *level;
+	int err = tier_image_name(label, generation, part, name);
+
+	if (!err)
+		err = tier_open(tier, &user, &level, &error);
+	/* Another node's directory is on its own level, or not yet on this one. */
+	if (err == -ENOENT && tier_is_dir(tier) && strcmp(node, ask->prune->node))
+		return is_shared(tier, ask->prune->node) ? err : 0;
+	if (err)
+		return err;
+	err = level_verify(level, name, false, &options, &error);
+	level_close(level);
+	/* it is there and bad, or another: as good as not there */
+	return err == -EBADMSG || err == -ESTALE ? -ENOENT : err;
+}
+
+static int ask_level(struct ask *ask, unsigned int t, int64_t generation)
+{
+	const struct listing *l = &ask->prune->listing;
+	const struct tier *tier = &ask->prune->tiers->tier[t];
+	json_t *outcome, *nodes;
+	struct image_error error;
+	size_t i;
+	int err;
+
+	if (ask->silent & 1u << t)
+		return -EHOSTUNREACH;
+	outcome = holdings_nodes(l->catalog, l->job, generation, &nodes);
+	if (outcome) {
+		json_decref(outcome);
+		return -EBADMSG;
+	}
+	err = tier_check(tier, &error) ? -EHOSTUNREACH : 0;
+	if (!err && !nodes)
+		err = ask_image(ask, tier, generation, ask->prune->node, -1);
+	for (i = 0; !err && i < json_array_size(nodes); i++) {
+		const char *node = json_string_value(json_array_get(nodes, i));
+
+		err = node ? ask_image(ask, tier, generation, node, (int)i) : 0;
+	}
+	json_decref(nodes);
+	if (err && err != -ENOENT)
+		ask->silent |= 1u << t;
+	return err;
+}
+
+/* At most one for each level. */
+static void await(struct ask *ask, struct retention_item *items, size_t nr,
+		  void (*decide)(const struct prune *prune, struct retention_item *items, size_t nr))
+{
+	bool again = true;
+	unsigned int t;
+
+	while (again) {
+		again = false;
+		decide(ask->prune, items, nr);
+		for (t = 0; t < ask->prune->tiers->nr; t++) {
+			size_t i = ask->newest[t];
+
+			if (i == nr || !retention_goes(&items[i]))
+				continue;
+			ask->newest[t] = nr;
+			if (!ask_level(ask, t, items[i].generation))
+				continue;
+			items[i].flags |= RETENTION_AWAITED;
+			again = true;
+		}
+	}
+}
+
+static json_t *find_missed(struct ask *ask, const struct retention_item *items, size_t nr)
+{
+	json_t *missed = json_object(), *levels;
+	const struct tiers *tiers = ask->prune->tiers;
+	char number[24];
+	unsigned int t;
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		if (!retention_goes(&items[i]))
+			continue;
+		levels = json_array();
+		for (t = 0; t < tiers->nr; t++) {
+			if (!retention_is_rule(&tiers->tier[t].retain) && is_taken(ask, t, &items[i]) &&
+			    ask_level(ask, t, items[i].generation) == -ENOENT)
+				json_array_append_new(levels, json_string(tiers->tier[t].name));
+		}
+		snprintf(number, sizeof(number), "%" PRId64, items[i].generation);
+		if (json_array_size(levels))
+			json_object_set(missed, number, levels);
+		json_decref(levels);
+	}
+	return missed;
+}
+
+json_t *prune_ask_levels(const struct prune *prune, struct retention_item *items, size_t nr,
+			 void (*decide)(const struct prune *prune, struct retention_item *items,
+					size_t nr))
+{
+	struct ask ask = { .prune = prune };
+	struct image_error error;
+	json_t *missed;
+	unsigned int t;
+
+	if (!prune->tiers || !prune->tiers->nr ||
+	    image_key_load(prune->listing.env->key, &ask.key, &error))
+		return NULL;
+	for (t = 0; t < prune->tiers->nr; t++) {
+		size_t i = nr;
+
+		ask.newest[t] = nr;
+		while (i-- && ask.newest[t] == nr) {
+			if (is_taken(&ask, t, &items[i]))
+				ask.newest[t] = i;
+		}
+	}
+	await(&ask, items, nr, decide);
+	missed = find_missed(&ask, items, nr);
+	image_key_destroy(ask.key);
+	return missed;
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Room for a moment; see scratch.h.
+ *
+ * Each process has a directory of its own in the base, named by its pid and locked for as long as it
+ * lives.  Who makes one holds the base's lock, so nobody takes one that is being made for one that
+ * was left.  What is removed is images and parity only: anything else stays, and with it the
+ * directory.
+ */
+#include "supervisor/storage/scratch.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "image/writer.h"
+
+#define OPEN_DIR	(O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
+
+static bool is_dot(const char *name)
+{
+	return !strcmp(name, ".") || !strcmp(name, "..");
+}
+
+static void empty(const char *path)
+{
+	_cleanup_dir_ DIR *dir = opendir(path);
+	struct image_error unread;
+	struct dirent *entry;
+	char *image;
+
+	image_sweep(path, &unread);
+	while (dir && (entry = readdir(dir))) {
+		if (is_dot(entry->d_name) || asprintf(&image, "%s/%s", path, entry->d_name) < 0)
+			continue;
+		image_remove(image, &unread);
+		free(image);
+	}
+	rmdir(path);
+}
+
+/*
+ * 0, or why not.  On a file system without locks directories are not shared out wrongly either: they have
+ * the pid in their names; what was left there is not swept.
+ */
+static int lock(int fd, int how)
+{
+	while (flock(fd, how)) {
+		if (errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP)
+			return 0;
+		if (errno != EINTR)
+			return -errno;
+	}
+	return 0;
+}
+
+/* With the base's lock. */
+static void sweep(const char *base)
+{
+	_cleanup_dir_ DIR *dir = opendir(base);
+	struct dirent *entry;
+	char *path;
+	int fd;
+
+	while (dir && (entry = readdir(dir))) {
+		if (is_dot(entry->d_name) || asprintf(&path, "%s/%s", base, entry->d_name) < 0)
+			continue;
+		fd = open(path, OPEN_DIR);
+		if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB))
+			empty(path);
+		if (fd >= 0)
+			close(fd);
+		free(path);
+	}
+}
+
+static int make(const char *base, struct scratch_dir *dir)
+{
+	unsigned int n = 0;
+	int err;
+
+	/* One process may have several. */
+	do {
+		free(dir->path);
+		if (asprintf(&dir->path, "%s/%d-%u", base, (int)getpid(), n++) < 0) {
+			dir->path = NULL;
+			return -ENOMEM;
+		}
+		err = mkdir(dir->path, 0700) ? -errno : 0;
+	} while (err == -EEXIST);
+	if (err)
+		return err;
+	dir->lock = open(dir->path, OPEN_DIR);
+	return dir->lock < 0 ? -errno : lock(dir->lock, LOCK_EX | LOCK_NB);
+}
+
+int scratch_dir_open(const char *base, struct scratch_dir *ret_dir, struct image_error *error)
+{
+	struct scratch_dir dir = { .lock = -1 };
+	_cleanup_fd_ int fd = -1;
+	int err;
+
+	if (mkdir(base, 0700) && errno != EEXIST)
+		return image_error_set(error, -errno, "%.200s: %m", base);
+	fd = open(base, OPEN_DIR);
+	err = fd < 0 ? -errno : lock(fd, LOCK_EX);
+	if (!err) {
+		sweep(base);
+		err = make(base, &dir);
+	}
+	if (err) {
+		scratch_dir_close(&dir);
+		return image_error_set(error, err, "%.200s: %s", base, strerror(-err));
+	}
+	*ret_dir = dir;
+	return 0;
+}
+
+void scratch_dir_close(struct scratch_dir *dir)
+{
+	if (!dir->path)
+		return;
+	empty(dir->path);
+	if (dir->lock >= 0)
+		close(dir->lock);
+	free(dir->path);
+	*dir = (struct scratch_dir) { .lock = -1 };
+}

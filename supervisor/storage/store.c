@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Images of other nodes that this one keeps; see store.h.
+ *
+ * Owns the tickets that were given out and the workers that serve; who comes with one comes by
+ * the door (store_door.h).  Nothing here waits or touches a disk: a ticket costs an entry in a list,
+ * and a process is made only for who has proved to have the token.  A ticket is used up by
+ * that; by a stranger who has heard its id it is not.
+ *
+ * What is on its way into the store is counted in memory that all workers share; the
+ * entry of one that has ended is set to 0 here, however it ended.
+ */
+#include "supervisor/storage/store.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "levels/partner_link.h"
+#include "levels/partner_serve.h"
+#include "supervisor/net/nodes.h"
+#include "base/outcome.h"
+#include "supervisor/storage/place_memo.h"
+#include "supervisor/storage/store_door.h"
+#include "supervisor/storage/tier_group.h"
+#include "supervisor/control/worker.h"
+
+struct ticket {
+	struct ticket *next;
+	struct partner_ticket t;
+	unsigned int node;		/* who asked for it, by the hosts file */
+	uint64_t until_ms;
+};
+
+#define UNUSED_MS	5000
+
+struct session {
+	struct store *store;
+	struct worker *worker;		/* NULL: none is served here */
+	unsigned int slot;
+	struct partner_ticket t;
+	unsigned int node;
+	char client[PARTNER_NAME_SIZE];
+	struct partner_hello hello;
+	int fd;				/* the worker's */
+};
+
+struct store {
+	struct daemon *daemon;
+	struct store_door *door;	/* NULL: no images are kept here */
+	struct ticket *tickets;
+	struct session sessions[STORE_SESSIONS_MAX];
+	_Atomic uint64_t *coming;	/* shared with the workers */
+	struct worker *sweeper;
+};
+
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* --------------------------------------------------------------- tickets */
+
+static void ticket_drop(struct ticket **at)
+{
+	struct ticket *t = *at;
+
+	*at = t->next;
+	sodium_memzero(t, sizeof(*t));
+	free(t);
+}
+
+/* What is too old goes; how many are left, of all and of @node. */
+static unsigned int tickets_left(struct store *store, unsigned int node, unsigned int *ret_node)
+{
+	struct ticket **at = &store->tickets;
+	unsigned int nr = 0;
+	uint64_t now = now_ms();
+
+	*ret_node = 0;
+	while (*at) {
+		if ((*at)->until_ms < now) {
+			ticket_drop(at);
+			continue;
+		}
+		nr++;
+		*ret_node += (*at)->node == node;
+		at = &(*at)->next;
+	}
+	return nr;
+}
+
+/* One of @node that it has not used for seconds: its connection has not come through. */
+static bool ticket_drop_unused(struct store *store, unsigned int node)
+{
+	uint64_t past = now_ms() + PARTNER_TICKET_MS - UNUSED_MS;
+	struct ticket **at;
+
+	for (at = &store->tickets; *at; at = &(*at)->next) {
+		if ((*at)->node == node && (*at)->until_ms < past) {
+			ticket_drop(at);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A ticket is a place: whoever has one finds it free. */
+static bool is_full(struct store *store, unsigned int node)
+{
+	unsigned int i, own, all = tickets_left(store, node, &own);
+
+	for (i = 0; i < STORE_SESSIONS_MAX; i++) {
+		all += store->sessions[i].worker != NULL;
+		own += store->sessions[i].worker && store->sessions[i].node == node;
+	}
+	return (all >= STORE_SESSIONS_MAX || own >= STORE_NODE_MAX) && !ticket_drop_unused(store, node);
+}
+
+static json_t *describe(const struct ticket *t)
+{
+	char id[2 * PARTNER_ID_BYTES + 1], token[2 * PARTNER_TOKEN_BYTES + 1];
+	json_t *json;
+
+	sodium_bin2hex(id, sizeof(id), t->t.id, sizeof(t->t.id));
+	sodium_bin2hex(token, sizeof(token), t->t.token, sizeof(t->t.token));
+	json = json_pack("{s:i, s:s, s:s, s:b, s:b}", "port", (int)t->t.port, "id", id,
+			 "token", token, "read_only", (int)t->t.read_only,
+			 "plain", (int)t->t.plain);
+	sodium_memzero(token, sizeof(token));
+	return json;
+}
+
+static json_t *give_ticket(struct store *store, unsigned int node, const char *owner,
+			   bool read_only, bool plain)
+{
+	struct ticket *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return outcome_error(-ENOMEM, "out of memory");
+	snprintf(t->t.owner, sizeof(t->t.owner), "%s", owner);
+	t->t.port = store_door_port(store->door);
+	t->t.read_only = read_only;
+	/* encrypted, unless both sides said no */
+	t->t.plain = plain && !store->daemon->config.store_encrypt;
+	randombytes_buf(t->t.id, sizeof(t->t.id));
+	randombytes_buf(t->t.token, sizeof(t->t.token));
+	t->node = node;
+	t->until_ms = now_ms() + PARTNER_TICKET_MS;
+	t->next = store->tickets;
+	store->tickets = t;
+	return outcome_ok(describe(t));
+}
+
+static json_t *answer(struct store *store, unsigned int node, json_t *args)
+{
+	struct peer *peer = nodes_peer(store->daemon->nodes);
+	int read_only, plain;
+	struct peer_node who;
+	json_int_t version;
+	const char *owner;
+
+	if (json_unpack(args, "{s:I}", "version", &version))
+		return outcome_error(-EINVAL, "store: bad arguments");
+	if (version != PARTNER_VERSION)
+		return outcome_error(-EPROTONOSUPPORT, "keeps images by version %d of the protocol, and was asked by version %lld: install the same version on both nodes",
+				     PARTNER_VERSION, (long long)version);
+	if (json_unpack(args, "{s:I, s:s, s:b, s:b !}", "version", &version, "owner", &owner,
+			"read_only", &read_only, "plain", &plain))
+		return outcome_error(-EINVAL, "store: bad arguments");
+	if (!store->door)
+		return outcome_error(-EOPNOTSUPP, "keeps no images of other nodes: set store = DIRECTORY in its ckptd.conf, and see its log");
+	if (peer_find(peer, owner) < 0)
+		return outcome_error(-ENXIO, "knows no node %.63s: the hosts files differ", owner);
+	peer_node(peer, node, &who);
+	if (!read_only && strcmp(who.name, owner))
+		return outcome_error(-EPERM, "images of %s can be read by other nodes, and written by it alone",
+				     owner);
+	if (is_full(store, node))
+		return outcome_error(-EBUSY, "is serving as many as it may; try again later");
+	return give_ticket(store, node, owner, read_only, plain);
+}
+
+static void on_question(struct peer_question *question, void *arg)
+{
+	peer_question_answer(question, answer(arg, peer_question_from(question),
+					      peer_question_args(question)));
+}
+
+/* -------------------------------------------------------------- sessions */
+
+/* What is in our image directory: of that name, whoever made it. */
+static int locate(const char *name, void *arg, char **ret_dir)
+{
+	const struct store *store = arg;
+	int64_t generation;
+	char label[64];
+	int part;
+
+	if (!tier_image_parse(name, label, sizeof(label), &generation, &part))
+		return -ENOENT;
+	*ret_dir = tier_image_dir(&store->daemon->catalog, label, generation, part);
+	if (!*ret_dir)
+		return -ENOMEM;
+	return access(*ret_dir, F_OK) ? -errno : 0;
+}
+
+static int is_ready(void *arg, struct image_error *error)
+{
+	const struct store *store = arg;
+	const struct config *config = &store->daemon->config;
+
+	int err = store_place_check(config->store, config->node, config->state_dir,
+				    &store->daemon->log, error);
+
+	/* "Not there" is what is said of images, and of a store that nobody has mounted nothing is known. */
+	return err == -ENOENT || err == -ENOTDIR || err == -ESTALE ? -ENODEV : err;
+}
+
+static json_t *session_run(struct channel_reporter *reporter, void *arg)
+{
+	struct session *s = arg;
+	const struct config *config = &s->store->daemon->config;
+	const struct partner_coming coming = {
+		.bytes = s->store->coming, .nr = STORE_SESSIONS_MAX, .self = s->slot,
+	};
+	struct partner_serve_options o = {
+		.dir = config->store, .owner = s->t.owner, .client = s->client,
+		.read_only = s->t.read_only, .plain = s->t.plain,
+		.max_bytes = config->store_max, .coming = &coming, .ready = is_ready,
+		.arg = s->store,
+	};
+	struct image_error error = { "" };
+	struct image_key *key = NULL;
+	int err;
+
+	/* Copies come in the background here, too; who reads may be a restart that waits. */
+	if (!s->t.read_only)
+		worker_step_back();
+	if (!strcmp(s->t.owner, config->node))
+		o.locate = locate;
+	err = image_key_load(config->key, &key, &error);
+	if (!err) {
+		o.key = key;
+		err = partner_serve(s->fd, &s->hello, s->t.token, &o, &error);
+	}
+	image_key_destroy(key);
+	return err ? outcome_error(err, "%s", error.text) : outcome_ok(NULL);
+}
+
+static void on_progress(json_t *progress, void *arg)
+{
+}
+
+static void on_outcome(json_t *outcome, void *arg)
+{
+	struct session *s = arg;
+	const json_t *error = json_object_get(outcome, "error");
+
+	s->worker = NULL;
+	atomic_store(&s->store->coming[s->slot], 0);
+	if (error)
+		log_warning(&s->store->daemon->log, "store: node %s, images of %s: %s", s->client,
+			    s->t.owner, json_string_value(json_object_get(error, "text")));
+	json_decref(outcome);
+}
+
+static const struct channel_ops ops = { on_progress, on_outcome };
+
+/* @ticket and what came with it are the session's from now on; @fd too. */
+static void session_start(struct store *store, const struct ticket *ticket, int fd,
+			  const struct partner_hello *hello)
+{
+	struct worker_spec spec = {
+		.name = "ckptd-store", .run = session_run,
+		.killed = "what it had stored or removed by then stays so",
+	};
+	struct peer_node who;
+	struct session *s = store->sessions;
+	const int keep[] = { fd, -1 };
+	int err = -EBUSY;
+
+	while (s < store->sessions + STORE_SESSIONS_MAX && s->worker)
+		s++;
+	peer_node(nodes_peer(store->daemon->nodes), ticket->node, &who);
+	if (s < store->sessions + STORE_SESSIONS_MAX) {
+		*s = (struct session) {
+			.store = store, .slot = (unsigned int)(s - store->sessions),
+			.t = ticket->t, .node = ticket->node, .hello = *hello, .fd = fd,
+		};
+		snprintf(s->client, sizeof(s->client), "%s", who.name);
+		spec.arg = s;
+		spec.keep = keep;
+		err = worker_start(store->daemon, &spec, &ops, s, &s->worker);
+		sodium_memzero(s->t.token, sizeof(s->t.token));	/* the worker has it */
+	}
+	if (err)
+		log_warning(&store->daemon->log, "store: node %s cannot be served: %s", who.name,
+			    strerror(-err));
+	close(fd);
+}
+
+/* Whoever has a ticket is served; it is used up by that. */
+static void on_hello(const struct partner_hello *hello, int fd, void *arg)
+{
+	struct store *store = arg;
+	struct ticket **at = &store->tickets;
+	unsigned int unused;
+	int err;
+
+	tickets_left(store, 0, &unused);
+	while (*at && memcmp((*at)->t.id, hello->id, sizeof(hello->id)))
+		at = &(*at)->next;
+	err = *at ? partner_hello_check(hello, (*at)->t.token, (*at)->t.plain) : -ENOENT;
+	if (err) {
+		log_debug(&store->daemon->log, "store: a connection without a good ticket: %s",
+			  strerror(-err));
+		close(fd);
+		return;
+	}
+	session_start(store, *at, fd, hello);
+	ticket_drop(at);
+}
+
+/* ----------------------------------------------------------------- sweep */
+
+static json_t *sweep_run(struct channel_reporter *reporter, void *arg)
+{
+	const struct store *store = arg;
+	struct image_error error = { "" };
+	int n = is_ready((void *)store, &error);
+
+	if (!n)
+		n = partner_room_sweep(store->daemon->config.store, &error);
+	return n < 0 ? outcome_error(n, "%s", error.text) : outcome_ok(json_pack("{s:i}", "removed", n));
+}
+
+static void on_swept(json_t *outcome, void *arg)
+{
+	struct store *store = arg;
+	const struct log *log = &store->daemon->log;
+	json_int_t n = json_integer_value(json_object_get(json_object_get(outcome, "result"), "removed"));
+	const json_t *error = json_object_get(outcome, "error");
+
+	store->sweeper = NULL;
+	if (error)
+		log_warning(log, "store: not swept of what is left of images that were on their way: %s",
+			    json_string_value(json_object_get(error, "text")));
+	else if (n)
+		log_info(log, "store: removed what was left of %lld images that were on their way", (long long)n);
+	json_decref(outcome);
+}
+
+/* Of sessions that were killed with the last ckptd: their owners may never come again. */
+static void sweep(struct store *store)
+{
+	static const struct channel_ops sweep_ops = { on_progress, on_swept };
+	const struct worker_spec spec = { .name = "ckptd-sweep", .run = sweep_run, .arg = store };
+	int err = worker_start(store->daemon, &spec, &sweep_ops, store, &store->sweeper);
+
+	if (err)
+		log_warning(&store->daemon->log, "store: not swept: no worker: %s", strerror(-err));
+}
+
+/* ----------------------------------------------------------------- whole */
+
+static int serve(struct store *store)
+{
+	struct daemon *daemon = store->daemon;
+	int err;
+
+	store->coming = mmap(NULL, STORE_SESSIONS_MAX * sizeof(*store->coming),
+			     PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (store->coming == MAP_FAILED) {
+		store->coming = NULL;
+		return -ENOMEM;
+	}
+	err = store_door_open(daemon, on_hello, store, &store->door);
+	if (!err) {
+		log_info(&daemon->log, "images of other nodes are kept in %s; listening on %s, port %u",
+			 daemon->config.store, daemon->config.listen, store_door_port(store->door));
+		sweep(store);
+		return 0;
+	}
+	log_error(&daemon->log, "no images of other nodes can be kept: cannot listen on %s, port %u: %s",
+		  daemon->config.listen, daemon->config.store_port, strerror(-err));
+	return err == -ENOMEM ? err : 0;
+}
+
+int store_open(struct daemon *daemon, struct store **ret_store)
+{
+	struct store *store = calloc(1, sizeof(*store));
+	int err;
+
+	if (!store)
+		return -ENOMEM;
+	store->daemon = daemon;
+	*ret_store = store;
+	if (sodium_init() < 0)
+		return -EIO;
+	if (!nodes_asks(daemon->nodes))
+		return 0;
+	err = peer_verb(nodes_asks(daemon->nodes), "store", on_question, store);
+	return err || !daemon->config.store ? err : serve(store);
+}
+
+void store_close(struct store *store)
+{
+	unsigned int i;
+
+	if (!store)
+		return;
+	/* all at once, so that they are not waited for one after the other */
+	if (store->sweeper)
+		worker_kill(store->sweeper, SIGKILL);
+	for (i = 0; i < STORE_SESSIONS_MAX; i++) {
+		if (store->sessions[i].worker)
+			worker_kill(store->sessions[i].worker, SIGKILL);
+	}
+	for (i = 0; i < STORE_SESSIONS_MAX; i++)
+		worker_abort(store->sessions[i].worker);
+	worker_abort(store->sweeper);
+	store_door_close(store->door);
+	while (store->tickets)
+		ticket_drop(&store->tickets);
+	if (store->coming)
+		munmap(store->coming, STORE_SESSIONS_MAX * sizeof(*store->coming));
+	free(store);
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The way to this node's images that another one keeps: asking it for a ticket.
+ *
+ * The question goes over the control connection, so the answer is from the node of that key
+ * and nobody else has read it.  The token is passed on and forgotten: it is in nobody's
+ * log, and in an answer's JSON only while that is being read.
+ */
+#include "supervisor/storage/store.h"
+
+#include <errno.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "supervisor/net/nodes.h"
+#include "base/outcome.h"
+
+#define ASK_MS	10000
+
+struct asking {
+	struct partner_ticket t;	/* what is known before */
+	bool may_be_plain;
+	store_ticket_fn fn;
+	void *arg;
+};
+
+static bool read_hex(const char *hex, uint8_t *bytes, size_t size)
+{
+	size_t len;
+
+	return strlen(hex) == 2 * size &&
+	       !sodium_hex2bin(bytes, size, hex, 2 * size, NULL, &len, NULL) && len == size;
+}
+
+static json_t *read_ticket(struct asking *a, const json_t *outcome)
+{
+	json_t *result = json_object_get(outcome, "result");
+	struct partner_ticket *t = &a->t;
+	int read_only, plain;
+	const char *id, *token;
+	json_int_t port;
+
+	if (!outcome_is_ok(outcome))
+		return outcome_of_node(outcome, t->node);
+	if (json_unpack(result, "{s:I, s:s, s:s, s:b, s:b !}", "port", &port, "id", &id,
+			"token", &token, "read_only", &read_only, "plain", &plain) ||
+	    port < 1 || port > UINT16_MAX || !read_hex(id, t->id, sizeof(t->id)) ||
+	    !read_hex(token, t->token, sizeof(t->token)) ||
+	    (plain && !a->may_be_plain) || (t->read_only && !read_only))
+		return outcome_error(-EPROTO, "node %s: what it answered is no ticket: install the same version on both nodes",
+				     t->node);
+	t->port = (uint16_t)port;
+	t->read_only = read_only;
+	t->plain = plain;
+	return NULL;
+}
+
+static void on_answer(const json_t *outcome, void *arg)
+{
+	struct asking *a = arg;
+	json_t *no = read_ticket(a, outcome);
+
+	a->fn(no ? NULL : &a->t, no, a->arg);
+	sodium_memzero(a, sizeof(*a));
+	free(a);
+}
+
+int store_ask(struct daemon *daemon, const char *node, const char *owner, bool read_only,
+	      store_ticket_fn fn, void *arg)
+{
+	struct peer *peer = nodes_peer(daemon->nodes);
+	bool plain = !daemon->config.store_encrypt;
+	struct peer_node who;
+	struct asking *a;
+	int index, err;
+
+	index = peer ? peer_find(peer, node) : -ENOENT;
+	if (index < 0)
+		return -ENOENT;
+	if ((unsigned int)index == peer_self(peer))
+		return -EINVAL;
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return -ENOMEM;
+	*a = (struct asking) { .may_be_plain = plain, .fn = fn, .arg = arg };
+	peer_node(peer, (unsigned int)index, &who);
+	owner = owner ? owner : daemon->config.node;
+	snprintf(a->t.node, sizeof(a->t.node), "%s", who.name);
+	snprintf(a->t.address, sizeof(a->t.address), "%s", who.address);
+	snprintf(a->t.owner, sizeof(a->t.owner), "%s", owner);
+	a->t.read_only = read_only || strcmp(owner, daemon->config.node);
+	err = peer_ask(nodes_asks(daemon->nodes), (unsigned int)index, "store",
+		       json_pack("{s:i, s:s, s:b, s:b}", "version", PARTNER_VERSION, "owner",
+				 owner, "read_only", (int)a->t.read_only, "plain", (int)plain),
+		       ASK_MS, on_answer, a, NULL);
+	if (err)
+		free(a);
+	return err;
+}
+
+int store_partner(struct daemon *daemon, const char *owner, const char **ret_name)
+{
+	unsigned int nr;
+	const struct levels_node *nodes = nodes_list(daemon->nodes, &nr);
+	int index;
+
+	if (nr < 2)
+		return -ERANGE;
+	index = partner_choose(nodes, nr, owner, NULL);
+	if (index < 0)
+		return index;
+	*ret_name = nodes[index].name;
+	return 0;
+}
