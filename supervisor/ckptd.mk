@@ -28,8 +28,8 @@ CKPTD_SOURCES := \
 	supervisor/verbs_checkpoint.c \
 	supervisor/verbs_stats.c \
 	supervisor/ranks_up.c \
-	supervisor/job_images.c \
-	supervisor/job_restore.c \
+	supervisor/job/job_images.c \
+	supervisor/job/job_restore.c \
 	supervisor/verbs_restart.c \
 	supervisor/restarting.c \
 	supervisor/restart_before.c \
@@ -55,19 +55,19 @@ CKPTD_SOURCES := \
 	supervisor/storage/store_door.c \
 	supervisor/storage/store_ask.c \
 	supervisor/verbs_store.c \
-	supervisor/jobs.c \
-	supervisor/job.c \
-	supervisor/job_end.c \
-	supervisor/job_kill.c \
-	supervisor/ends.c \
-	supervisor/launch.c \
-	supervisor/rank_record.c \
-	supervisor/rank_sources.c \
-	supervisor/rank_link.c \
-	supervisor/leave_out.c \
-	supervisor/job_dump.c \
+	supervisor/job/jobs.c \
+	supervisor/job/job.c \
+	supervisor/job/job_end.c \
+	supervisor/job/job_kill.c \
+	supervisor/job/ends.c \
+	supervisor/job/launch.c \
+	supervisor/job/rank_record.c \
+	supervisor/job/rank_sources.c \
+	supervisor/job/rank_link.c \
+	supervisor/job/leave_out.c \
+	supervisor/job/job_dump.c \
 	supervisor/job_checkpoint.c \
-	supervisor/job_memory.c \
+	supervisor/job/job_memory.c \
 	supervisor/schedule.c \
 	supervisor/catalog/history.c \
 	supervisor/coord_driver.c \
@@ -76,7 +76,7 @@ CKPTD_SOURCES := \
 	supervisor/coord_local.c \
 	supervisor/coord_figures.c \
 	supervisor/coord_peer.c \
-	supervisor/coord_record.c \
+	supervisor/job/coord_record.c \
 	supervisor/control/worker.c \
 	supervisor/control/channel.c \
 	supervisor/catalog/catalog.c \
@@ -95,7 +95,7 @@ CKPTD_SOURCES := \
 	supervisor/storage/prune.c \
 	supervisor/storage/prune_levels.c \
 	supervisor/catalog/unwanted.c \
-	supervisor/unwanted_note.c \
+	supervisor/job/unwanted_note.c \
 	supervisor/keeper.c \
 	supervisor/past.c \
 	supervisor/catalog/merge.c \
@@ -159,7 +159,7 @@ $(call unit_test,tests/unit/test_coord_driver,tests/unit/test_coord_driver.c tes
 	$(LIB)/libcoord.a $(LIB)/libshim.a $(LIB)/libop.a $(LIB)/libengine.a $(LIB)/libimage.a \
 	-ljansson -lsodium -luring -lzstd -lxxhash)
 $(call unit_test,tests/unit/test_job_floor,tests/unit/test_job_floor.c tests/unit/keep_fixture.c,$(CKPTD_LIBS))
-$(call unit_test,tests/unit/test_leave_out,tests/unit/test_leave_out.c supervisor/leave_out.c,$(LIB)/libshim.a -ljansson)
+$(call unit_test,tests/unit/test_leave_out,tests/unit/test_leave_out.c supervisor/job/leave_out.c,$(LIB)/libshim.a -ljansson)
 $(call unit_test,tests/unit/test_worker,tests/unit/test_worker.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_reactor,tests/unit/test_reactor.c,$(LIB)/libdaemon.a)
 

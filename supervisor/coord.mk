@@ -10,7 +10,7 @@ COORD_SOURCES := \
 	supervisor/coord_local.c \
 	coord/coord_node.c \
 	supervisor/coord_peer.c \
-	supervisor/coord_record.c \
+	supervisor/job/coord_record.c \
 	supervisor/coord_request.c \
 	coord/coord_restart.c \
 	coord/coord_root.c \

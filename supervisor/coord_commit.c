@@ -16,10 +16,10 @@
 #include <unistd.h>
 
 #include "base/util.h"
-#include "supervisor/coord_record.h"
+#include "supervisor/job/coord_record.h"
 #include "supervisor/keeper.h"
 #include "supervisor/promoter.h"
-#include "supervisor/rank_record.h"
+#include "supervisor/job/rank_record.h"
 
 static bool is_apart(const struct coord_driver *d)
 {

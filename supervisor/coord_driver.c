@@ -17,9 +17,9 @@
 
 #include "base/util.h"
 #include "supervisor/coord_peer.h"
-#include "supervisor/coord_record.h"
+#include "supervisor/job/coord_record.h"
 #include "supervisor/parts_priv.h"
-#include "supervisor/rank_record.h"
+#include "supervisor/job/rank_record.h"
 
 #define QUIESCE_MS	30000	/* until ranks that are behind in a collective have got there */
 #define RETRY_MS	200	/* connections lose nothing; what is slow on a busy node is not lost */

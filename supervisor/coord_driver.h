@@ -11,7 +11,7 @@
 #ifndef STILLPOINT_COORD_DRIVER_H
 #define STILLPOINT_COORD_DRIVER_H
 
-#include "supervisor/jobs.h"
+#include "supervisor/job/jobs.h"
 
 struct coord_driver;
 

@@ -15,9 +15,9 @@
 #include "shim/ranks.h"
 #include "coord/coord.h"
 #include "supervisor/coord_driver.h"
-#include "supervisor/job_dump.h"
+#include "supervisor/job/job_dump.h"
 #include "base/outcome.h"
-#include "supervisor/rank_link.h"
+#include "supervisor/job/rank_link.h"
 
 struct coord_driver {
 	struct job *job;

@@ -22,7 +22,7 @@
 #include "shim/identity.h"
 #include "supervisor/control/ctl.h"
 #include "supervisor/catalog/first_key.h"
-#include "supervisor/jobs.h"
+#include "supervisor/job/jobs.h"
 #include "supervisor/keeper.h"
 #include "supervisor/kevents.h"
 #include "base/leftover.h"

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "supervisor/storage/fetch.h"
-#include "supervisor/jobs.h"
+#include "supervisor/job/jobs.h"
 #include "supervisor/net/nodes.h"
 #include "base/outcome.h"
 #include "supervisor/promoter.h"

@@ -15,7 +15,7 @@
 
 #include "supervisor/coord_driver.h"
 #include "supervisor/catalog/history.h"
-#include "supervisor/job_dump.h"
+#include "supervisor/job/job_dump.h"
 #include "supervisor/keeper.h"
 #include "supervisor/merger.h"
 #include "base/outcome.h"

@@ -7,7 +7,7 @@
 #ifndef STILLPOINT_JOB_CHECKPOINT_H
 #define STILLPOINT_JOB_CHECKPOINT_H
 
-#include "supervisor/jobs.h"
+#include "supervisor/job/jobs.h"
 
 struct job_checkpoint_options {
 	bool kill;

@@ -16,8 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "supervisor/coord_record.h"
-#include "supervisor/jobs.h"
+#include "supervisor/job/coord_record.h"
+#include "supervisor/job/jobs.h"
 #include "supervisor/catalog/listing.h"
 #include "base/outcome.h"
 #include "supervisor/storage/prune.h"

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "image/reader.h"
-#include "supervisor/jobs.h"
+#include "supervisor/job/jobs.h"
 #include "supervisor/catalog/merge.h"
 #include "engine/op/op_args.h"
 #include "base/outcome.h"

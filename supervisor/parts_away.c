@@ -19,7 +19,7 @@
 #include "supervisor/coord_driver.h"
 #include "base/outcome.h"
 #include "supervisor/past.h"
-#include "supervisor/rank_record.h"
+#include "supervisor/job/rank_record.h"
 
 #define RUNS_TICKS	(2000 / PARTS_TICK_MS)
 #define ENDED_TICKS	(1000 / PARTS_TICK_MS)

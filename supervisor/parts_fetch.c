@@ -19,8 +19,8 @@
 
 #include "supervisor/fetching.h"
 #include "base/outcome.h"
-#include "supervisor/rank_record.h"
-#include "supervisor/rank_sources.h"
+#include "supervisor/job/rank_record.h"
+#include "supervisor/job/rank_sources.h"
 
 #define ANSWER_MS	15000
 #define AGAIN_MS	500

@@ -18,7 +18,7 @@
 #include "base/outcome.h"
 #include "supervisor/catalog/pin.h"
 #include "supervisor/promoter.h"
-#include "supervisor/unwanted_note.h"
+#include "supervisor/job/unwanted_note.h"
 #include "supervisor/control/worker.h"
 
 /* ----------------------------------------------------------------- asking */

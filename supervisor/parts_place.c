@@ -18,7 +18,7 @@
 
 #include "supervisor/catalog/first_key.h"
 #include "base/outcome.h"
-#include "supervisor/rank_record.h"
+#include "supervisor/job/rank_record.h"
 
 static bool is_apart(const json_t *record)
 {

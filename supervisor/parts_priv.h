@@ -6,7 +6,7 @@
 #define STILLPOINT_PARTS_PRIV_H
 
 #include "coord/fence_tree.h"
-#include "supervisor/jobs.h"
+#include "supervisor/job/jobs.h"
 #include "supervisor/net/nodes.h"
 #include "supervisor/parts.h"
 

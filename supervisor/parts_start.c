@@ -16,10 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/job_restore.h"
-#include "supervisor/launch.h"
+#include "supervisor/job/job_restore.h"
+#include "supervisor/job/launch.h"
 #include "base/outcome.h"
-#include "supervisor/rank_record.h"
+#include "supervisor/job/rank_record.h"
 #include "supervisor/ranks_up.h"
 
 struct away_start {

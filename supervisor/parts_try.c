@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "supervisor/catalog/first_key.h"
-#include "supervisor/job_restore.h"
+#include "supervisor/job/job_restore.h"
 #include "base/outcome.h"
-#include "supervisor/rank_record.h"
+#include "supervisor/job/rank_record.h"
 
 /* Much less than a restore: no memory is read. */
 #define TRY_MS	30000

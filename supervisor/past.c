@@ -16,11 +16,11 @@
 
 #include "base/atomic_json.h"
 #include "shim/identity.h"
-#include "supervisor/jobs.h"
+#include "supervisor/job/jobs.h"
 #include "supervisor/net/nodes.h"
 #include "base/outcome.h"
 #include "supervisor/parts.h"
-#include "supervisor/rank_record.h"
+#include "supervisor/job/rank_record.h"
 #include "supervisor/control/worker.h"
 
 #define LOOK_MS		10000

@@ -18,9 +18,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "supervisor/coord_record.h"
+#include "supervisor/job/coord_record.h"
 #include "supervisor/catalog/history.h"
-#include "supervisor/jobs.h"
+#include "supervisor/job/jobs.h"
 #include "supervisor/merger.h"
 #include "base/outcome.h"
 #include "supervisor/parts.h"

@@ -19,8 +19,8 @@
 #include "supervisor/coord_driver.h"
 #include "base/outcome.h"
 #include "supervisor/parts.h"
-#include "supervisor/rank_link.h"
-#include "supervisor/rank_record.h"
+#include "supervisor/job/rank_link.h"
+#include "supervisor/job/rank_record.h"
 
 #define UP_MS	300000		/* since the last image was read, wherever */
 #define LOOK_MS	5000

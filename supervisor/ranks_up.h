@@ -7,7 +7,7 @@
 #ifndef STILLPOINT_RANKS_UP_H
 #define STILLPOINT_RANKS_UP_H
 
-#include "supervisor/jobs.h"
+#include "supervisor/job/jobs.h"
 
 /* Once. @failure: a new reference that says which rank, and why; NULL: all run. */
 typedef void (*ranks_up_fn)(json_t *failure, void *arg);

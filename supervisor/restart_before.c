@@ -13,10 +13,10 @@
 #include <string.h>
 
 #include "supervisor/fetching.h"
-#include "supervisor/jobs.h"
+#include "supervisor/job/jobs.h"
 #include "base/outcome.h"
 #include "supervisor/parts.h"
-#include "supervisor/rank_record.h"
+#include "supervisor/job/rank_record.h"
 
 /* How long what is left of a job may take to be gone. */
 #define END_LOOK_MS	20

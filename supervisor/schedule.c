@@ -20,8 +20,8 @@
 #include "base/duration.h"
 #include "supervisor/catalog/history.h"
 #include "supervisor/job_checkpoint.h"
-#include "supervisor/job_memory.h"
-#include "supervisor/jobs.h"
+#include "supervisor/job/job_memory.h"
+#include "supervisor/job/jobs.h"
 #include "base/outcome.h"
 #include "supervisor/parts.h"
 

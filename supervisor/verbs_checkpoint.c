@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "supervisor/job_checkpoint.h"
-#include "supervisor/jobs.h"
+#include "supervisor/job/jobs.h"
 #include "base/outcome.h"
-#include "supervisor/rank_record.h"
+#include "supervisor/job/rank_record.h"
 #include "supervisor/parts.h"
 #include "supervisor/schedule.h"
 

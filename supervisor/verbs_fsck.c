@@ -13,7 +13,7 @@
 
 #include "base/util.h"
 #include "supervisor/catalog/fsck.h"
-#include "supervisor/jobs.h"
+#include "supervisor/job/jobs.h"
 #include "base/outcome.h"
 #include "supervisor/control/worker.h"
 

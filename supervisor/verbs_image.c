@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "supervisor/catalog/generation.h"
-#include "supervisor/jobs.h"
+#include "supervisor/job/jobs.h"
 #include "engine/op/op.h"
 #include "base/outcome.h"
 #include "supervisor/control/worker.h"

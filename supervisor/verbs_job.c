@@ -23,11 +23,11 @@
 #include "base/util.h"
 #include "shim/proto.h"
 #include "shim/spec.h"
-#include "supervisor/jobs.h"
-#include "supervisor/launch.h"
+#include "supervisor/job/jobs.h"
+#include "supervisor/job/launch.h"
 #include "base/outcome.h"
 #include "supervisor/parts.h"
-#include "supervisor/rank_record.h"
+#include "supervisor/job/rank_record.h"
 #include "supervisor/schedule.h"
 
 #define GROUPS_MAX	65536	/* NGROUPS_MAX of the kernel */

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "supervisor/jobs.h"
+#include "supervisor/job/jobs.h"
 #include "supervisor/keeper.h"
 #include "base/outcome.h"
 #include "supervisor/parts.h"

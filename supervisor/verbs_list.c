@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "supervisor/jobs.h"
+#include "supervisor/job/jobs.h"
 #include "supervisor/keeper.h"
 #include "supervisor/merger.h"
 #include "supervisor/storage/levels_remove.h"
@@ -25,7 +25,7 @@
 #include "supervisor/parts.h"
 #include "supervisor/catalog/pin.h"
 #include "supervisor/promoter.h"
-#include "supervisor/unwanted_note.h"
+#include "supervisor/job/unwanted_note.h"
 #include "supervisor/control/worker.h"
 
 /* ------------------------------------------------------------------ list */

@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-#include "supervisor/jobs.h"
+#include "supervisor/job/jobs.h"
 #include "supervisor/merger.h"
 #include "base/outcome.h"
 

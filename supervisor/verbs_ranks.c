@@ -23,7 +23,7 @@
 #include "mpi-glue/status_page.h"
 #include "shim/proto.h"
 #include "supervisor/coord_driver.h"
-#include "supervisor/jobs.h"
+#include "supervisor/job/jobs.h"
 #include "base/outcome.h"
 #include "supervisor/parts_priv.h"
 #include "supervisor/control/worker.h"

@@ -24,7 +24,7 @@
 
 #include "image/reader.h"
 #include "supervisor/fetching.h"
-#include "supervisor/jobs.h"
+#include "supervisor/job/jobs.h"
 #include "supervisor/keeper.h"
 #include "supervisor/merger.h"
 #include "base/outcome.h"

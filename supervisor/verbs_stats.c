@@ -16,7 +16,7 @@
 #include "base/duration.h"
 #include "supervisor/catalog/generation.h"
 #include "supervisor/catalog/history.h"
-#include "supervisor/jobs.h"
+#include "supervisor/job/jobs.h"
 #include "base/outcome.h"
 #include "supervisor/schedule.h"
 #include "supervisor/control/worker.h"

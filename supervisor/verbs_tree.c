@@ -21,8 +21,8 @@
 
 #include "base/util.h"
 #include "shim/proto.h"
-#include "supervisor/ends.h"
-#include "supervisor/jobs.h"
+#include "supervisor/job/ends.h"
+#include "supervisor/job/jobs.h"
 #include "supervisor/storage/levels_report.h"
 #include "supervisor/net/nodes.h"
 #include "engine/op/op.h"

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/outcome.h"
-#include "supervisor/rank_record.h"
+#include "supervisor/job/rank_record.h"
 
 static const char *part_node(const json_t *part)
 {

@@ -14,7 +14,7 @@
 
 #include "base/util.h"
 #include "supervisor/coord_peer.h"
-#include "supervisor/coord_record.h"
+#include "supervisor/job/coord_record.h"
 #include "tests/unit/driver_box.h"
 
 #define QUIET_MS	210	/* beyond the machine's first repetitions; on a busy machine looks are few */

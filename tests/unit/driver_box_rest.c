@@ -9,7 +9,7 @@
 #include "supervisor/catalog/generation.h"
 #include "supervisor/keeper.h"
 #include "supervisor/promoter.h"
-#include "supervisor/rank_record.h"
+#include "supervisor/job/rank_record.h"
 #include "supervisor/control/worker.h"
 #include "tests/unit/driver_box.h"
 

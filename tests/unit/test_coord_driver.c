@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "coord/coord_priv.h"
-#include "supervisor/coord_record.h"
+#include "supervisor/job/coord_record.h"
 #include "tests/unit/driver_box.h"
 
 static int begin(void **state)

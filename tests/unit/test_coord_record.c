@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "supervisor/coord_record.h"
+#include "supervisor/job/coord_record.h"
 
 static int make_dir(void **state)
 {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "supervisor/jobs.h"
+#include "supervisor/job/jobs.h"
 
 struct box {
 	struct disk *disk;

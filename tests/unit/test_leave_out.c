@@ -20,7 +20,7 @@
 
 #include "mpi-glue/lower.h"
 #include "shim/proto.h"
-#include "supervisor/leave_out.h"
+#include "supervisor/job/leave_out.h"
 
 #define HIS	20	/* of the rank, and under another number of the script that started it */
 #define ITS	21

@@ -16,9 +16,9 @@
 #include <string.h>
 
 #include "supervisor/catalog/catalog.h"
-#include "supervisor/coord_record.h"
+#include "supervisor/job/coord_record.h"
 #include "supervisor/catalog/history.h"
-#include "supervisor/jobs.h"
+#include "supervisor/job/jobs.h"
 #include "supervisor/merger.h"
 #include "base/outcome.h"
 #include "supervisor/parts.h"

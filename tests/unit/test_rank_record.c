@@ -19,7 +19,7 @@
 
 #include "supervisor/config.h"
 #include "base/outcome.h"
-#include "supervisor/rank_record.h"
+#include "supervisor/job/rank_record.h"
 
 struct node {
 	char dir[64];

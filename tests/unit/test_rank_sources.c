@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/rank_sources.h"
+#include "supervisor/job/rank_sources.h"
 
 static json_t *text(const char *json)
 {

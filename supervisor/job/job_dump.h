@@ -10,7 +10,7 @@
 #ifndef STILLPOINT_JOB_DUMP_H
 #define STILLPOINT_JOB_DUMP_H
 
-#include "supervisor/jobs.h"
+#include "supervisor/job/jobs.h"
 
 struct job_dump;
 

@@ -8,7 +8,7 @@
  * A held one says where it is by a byte on a socket pair and waits for one: our end, or a
  * ckptd that is gone, means no, and the kernel lets the tree run.
  */
-#include "supervisor/job_dump.h"
+#include "supervisor/job/job_dump.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,9 +22,9 @@
 
 #include "base/util.h"
 #include "shim/ranks.h"
-#include "supervisor/coord_record.h"
-#include "supervisor/ends.h"
-#include "supervisor/leave_out.h"
+#include "supervisor/job/coord_record.h"
+#include "supervisor/job/ends.h"
+#include "supervisor/job/leave_out.h"
 #include "engine/op/op.h"
 #include "base/outcome.h"
 #include "supervisor/parts.h"

@@ -8,7 +8,7 @@
  * (disk full) the directory in STATE_DIR stays, and the next start of ckptd
  * finds out again.
  */
-#include "supervisor/jobs.h"
+#include "supervisor/job/jobs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@
 #include "base/outcome.h"
 #include "supervisor/parts.h"
 #include "supervisor/past.h"
-#include "supervisor/rank_record.h"
+#include "supervisor/job/rank_record.h"
 #include "supervisor/schedule.h"
 
 #define LOOK_AGAIN_MS	2000	/* for a job of which nothing can be known now */

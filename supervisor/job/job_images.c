@@ -6,7 +6,7 @@
  * read, each once, checked to be the job's, the generation's and the node's that they should be,
  * and what their notes say is put together.
  */
-#include "supervisor/job_images.h"
+#include "supervisor/job/job_images.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 #include "supervisor/catalog/generation.h"
 #include "base/outcome.h"
-#include "supervisor/rank_sources.h"
+#include "supervisor/job/rank_sources.h"
 
 struct gathering {
 	const struct job *job;

@@ -7,7 +7,7 @@
  * answer is another thing: without it nobody knows how much of the output is
  * logged.
  */
-#include "supervisor/ends.h"
+#include "supervisor/job/ends.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -7,7 +7,7 @@
  * strings of decimal digits, as JSON's are signed. A file that cannot be read is not
  * taken for an empty one: that would forget a commit.
  */
-#include "supervisor/coord_record.h"
+#include "supervisor/job/coord_record.h"
 
 #include <errno.h>
 #include <inttypes.h>

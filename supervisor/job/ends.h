@@ -8,7 +8,7 @@
 
 #include "shim/proto.h"
 #include "shim/ranks.h"
-#include "supervisor/jobs.h"
+#include "supervisor/job/jobs.h"
 #include "engine/op/op.h"
 
 /* Terminal, standard streams, and two pipes of each rank with labels. */

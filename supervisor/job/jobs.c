@@ -6,7 +6,7 @@
  * An entry is never thrown away while something works on the job, and pointers
  * to it stay valid until jobs_forget().
  */
-#include "supervisor/jobs.h"
+#include "supervisor/job/jobs.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -7,7 +7,7 @@
  * parts ended only until they are told that it is over, so that its home notes the end first, and
  * as often as it takes.
  */
-#include "supervisor/jobs.h"
+#include "supervisor/job/jobs.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #define STILLPOINT_LAUNCH_H
 
 #include "supervisor/control/channel.h"
-#include "supervisor/jobs.h"
+#include "supervisor/job/jobs.h"
 
 /*
  * launch_spec() - what a shim is told, from the job's record

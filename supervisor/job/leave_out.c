@@ -9,7 +9,7 @@
  * job the same sockets are left out. Pids of a job's namespace become ours by the last number of "NSpid" in
  * /proc/PID/status, among processes of that namespace only.
  */
-#include "supervisor/leave_out.h"
+#include "supervisor/job/leave_out.h"
 
 #include <ctype.h>
 #include <dirent.h>

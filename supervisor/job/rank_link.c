@@ -7,7 +7,7 @@
  * share one ascending number; a report says which it is about, and one that is not about the
  * latest is dropped here.
  */
-#include "supervisor/rank_link.h"
+#include "supervisor/job/rank_link.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  * child and no signal for ckptd reaches it.  What it is told is in a memory
  * file: command lines and environments are nobody else's business.
  */
-#include "supervisor/launch.h"
+#include "supervisor/job/launch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 #include "base/priority.h"
 #include "shim/spec.h"
 #include "supervisor/parts.h"
-#include "supervisor/rank_record.h"
+#include "supervisor/job/rank_record.h"
 
 json_t *launch_spec(const struct job *job, json_t *restore)
 {

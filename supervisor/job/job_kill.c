@@ -7,7 +7,7 @@
  * the job's first process is killed instead, and the kernel ends all of its namespace.  So it is if
  * the job does not end although init was told: who has become another user may not be killed by it.
  */
-#include "supervisor/jobs.h"
+#include "supervisor/job/jobs.h"
 
 #include <errno.h>
 #include <linux/sockios.h>

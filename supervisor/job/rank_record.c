@@ -5,7 +5,7 @@
  * What a user asks for is checked here, and the glue is looked for, before there
  * is a job: a library that is not installed is said at once, not by a rank.
  */
-#include "supervisor/rank_record.h"
+#include "supervisor/job/rank_record.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -6,15 +6,15 @@
  * slow.  What the checkpoint left in them (lengths of the logs, which process was which) goes to a
  * new shim, which restores.
  */
-#include "supervisor/job_restore.h"
+#include "supervisor/job/job_restore.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "supervisor/job_images.h"
-#include "supervisor/launch.h"
+#include "supervisor/job/job_images.h"
+#include "supervisor/job/launch.h"
 #include "engine/op/op.h"
 #include "base/outcome.h"
 #include "supervisor/parts.h"

@@ -5,7 +5,7 @@
  * Processes come and go while this looks: who is gone counts nothing, and a pid that is used
  * again spoils a guess, no more.  Bounded, as it runs in ckptd's loop.
  */
-#include "supervisor/job_memory.h"
+#include "supervisor/job/job_memory.h"
 
 #include <dirent.h>
 #include <stdio.h>

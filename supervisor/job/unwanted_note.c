@@ -5,11 +5,11 @@
  * The record is that of this node: the job's, or, where image directories are not shared, what this node
  * has of it, which its promoter goes by.
  */
-#include "supervisor/unwanted_note.h"
+#include "supervisor/job/unwanted_note.h"
 
 #include <string.h>
 
-#include "supervisor/jobs.h"
+#include "supervisor/job/jobs.h"
 #include "base/outcome.h"
 #include "supervisor/promoter.h"
 #include "supervisor/catalog/unwanted.h"

@@ -10,7 +10,7 @@
 
 #include <jansson.h>
 
-#include "supervisor/jobs.h"
+#include "supervisor/job/jobs.h"
 #include "engine/op/op.h"
 
 /*

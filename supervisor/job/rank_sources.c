@@ -6,7 +6,7 @@
  * processes. A rank has a place by its number among those of its node, there and here, which is how
  * notes and shims list them.
  */
-#include "supervisor/rank_sources.h"
+#include "supervisor/job/rank_sources.h"
 
 #include <errno.h>
 #include <stdlib.h>

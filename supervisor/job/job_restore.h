@@ -15,7 +15,7 @@
 
 #include <jansson.h>
 
-#include "supervisor/jobs.h"
+#include "supervisor/job/jobs.h"
 
 struct job_restore_ops {
 	void (*progress)(json_t *progress, void *arg);	/* or NULL */
