@@ -40,16 +40,16 @@ CKPTD_SOURCES := \
 	supervisor/verbs_image.c \
 	supervisor/verbs_nodes.c \
 	supervisor/net/nodes.c \
-	supervisor/parts.c \
-	supervisor/parts_fence.c \
-	supervisor/parts_home.c \
-	supervisor/parts_away.c \
-	supervisor/parts_start.c \
-	supervisor/parts_place.c \
-	supervisor/parts_fetch.c \
-	supervisor/parts_forget.c \
-	supervisor/parts_pin.c \
-	supervisor/parts_try.c \
+	supervisor/parts/parts.c \
+	supervisor/parts/parts_fence.c \
+	supervisor/parts/parts_home.c \
+	supervisor/parts/parts_away.c \
+	supervisor/parts/parts_start.c \
+	supervisor/parts/parts_place.c \
+	supervisor/parts/parts_fetch.c \
+	supervisor/parts/parts_forget.c \
+	supervisor/parts/parts_pin.c \
+	supervisor/parts/parts_try.c \
 	coord/fence_tree.c \
 	supervisor/storage/store.c \
 	supervisor/storage/store_door.c \
@@ -97,7 +97,7 @@ CKPTD_SOURCES := \
 	supervisor/catalog/unwanted.c \
 	supervisor/job/unwanted_note.c \
 	supervisor/keeper.c \
-	supervisor/past.c \
+	supervisor/parts/past.c \
 	supervisor/catalog/merge.c \
 	supervisor/merger.c \
 	supervisor/verbs_merge.c \

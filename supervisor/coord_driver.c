@@ -18,7 +18,7 @@
 #include "base/util.h"
 #include "supervisor/coord_peer.h"
 #include "supervisor/job/coord_record.h"
-#include "supervisor/parts_priv.h"
+#include "supervisor/parts/parts_priv.h"
 #include "supervisor/job/rank_record.h"
 
 #define QUIESCE_MS	30000	/* until ranks that are behind in a collective have got there */

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/parts_priv.h"
+#include "supervisor/parts/parts_priv.h"
 
 static struct coord_wait wait_of(const struct coord_driver *d, const struct shim_wait *wait)
 {

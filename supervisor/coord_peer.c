@@ -13,7 +13,7 @@
 
 #include "supervisor/coord_driver_priv.h"
 #include "supervisor/net/nodes.h"
-#include "supervisor/parts_priv.h"
+#include "supervisor/parts/parts_priv.h"
 
 #define PREPARE_MS	20000	/* its ranks may have all processors */
 #define WHY_MS		5000

@@ -13,7 +13,7 @@
 
 #include "base/util.h"
 #include "supervisor/coord_peer.h"
-#include "supervisor/parts_priv.h"
+#include "supervisor/parts/parts_priv.h"
 
 #define WATCH_MS	1000
 #define SILENT_LOOKS	5	/* after parts_silent() has begun to say so */

@@ -23,7 +23,7 @@
 #include "supervisor/job/jobs.h"
 #include "supervisor/merger.h"
 #include "base/outcome.h"
-#include "supervisor/parts.h"
+#include "supervisor/parts/parts.h"
 #include "supervisor/storage/promotion.h"
 #include "supervisor/schedule.h"
 #include "supervisor/control/worker.h"

@@ -18,7 +18,7 @@
 #include "shim/ranks.h"
 #include "supervisor/coord_driver.h"
 #include "base/outcome.h"
-#include "supervisor/parts.h"
+#include "supervisor/parts/parts.h"
 #include "supervisor/job/rank_link.h"
 #include "supervisor/job/rank_record.h"
 

@@ -15,7 +15,7 @@
 #include "supervisor/fetching.h"
 #include "supervisor/job/jobs.h"
 #include "base/outcome.h"
-#include "supervisor/parts.h"
+#include "supervisor/parts/parts.h"
 #include "supervisor/job/rank_record.h"
 
 /* How long what is left of a job may take to be gone. */

@@ -26,7 +26,7 @@
 #include "supervisor/job/job_restore.h"
 #include "supervisor/job/jobs.h"
 #include "base/outcome.h"
-#include "supervisor/parts.h"
+#include "supervisor/parts/parts.h"
 #include "supervisor/job/rank_record.h"
 #include "supervisor/ranks_up.h"
 #include "supervisor/restart_before.h"

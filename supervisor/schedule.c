@@ -23,7 +23,7 @@
 #include "supervisor/job/job_memory.h"
 #include "supervisor/job/jobs.h"
 #include "base/outcome.h"
-#include "supervisor/parts.h"
+#include "supervisor/parts/parts.h"
 
 #define EVERY_MIN_MS	100
 #define BUSY_MS		500	/* until a job is looked at again that somebody is busy with */

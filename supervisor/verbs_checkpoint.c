@@ -15,7 +15,7 @@
 #include "supervisor/job/jobs.h"
 #include "base/outcome.h"
 #include "supervisor/job/rank_record.h"
-#include "supervisor/parts.h"
+#include "supervisor/parts/parts.h"
 #include "supervisor/schedule.h"
 
 /* ------------------------------------------------------------ checkpoint */

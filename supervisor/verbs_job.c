@@ -26,7 +26,7 @@
 #include "supervisor/job/jobs.h"
 #include "supervisor/job/launch.h"
 #include "base/outcome.h"
-#include "supervisor/parts.h"
+#include "supervisor/parts/parts.h"
 #include "supervisor/job/rank_record.h"
 #include "supervisor/schedule.h"
 

@@ -17,7 +17,7 @@
 #include "supervisor/job/jobs.h"
 #include "supervisor/keeper.h"
 #include "base/outcome.h"
-#include "supervisor/parts.h"
+#include "supervisor/parts/parts.h"
 #include "supervisor/catalog/pin.h"
 
 /* ------------------------------------------------------------- pin, unpin */

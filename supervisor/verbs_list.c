@@ -22,7 +22,7 @@
 #include "supervisor/catalog/listing.h"
 #include "engine/op/op.h"
 #include "base/outcome.h"
-#include "supervisor/parts.h"
+#include "supervisor/parts/parts.h"
 #include "supervisor/catalog/pin.h"
 #include "supervisor/promoter.h"
 #include "supervisor/job/unwanted_note.h"

@@ -25,7 +25,7 @@
 #include "supervisor/coord_driver.h"
 #include "supervisor/job/jobs.h"
 #include "base/outcome.h"
-#include "supervisor/parts_priv.h"
+#include "supervisor/parts/parts_priv.h"
 #include "supervisor/control/worker.h"
 
 #define LOOK_MS		20

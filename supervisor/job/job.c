@@ -26,8 +26,8 @@
 #include "shim/proto.h"
 #include "supervisor/coord_driver.h"
 #include "base/outcome.h"
-#include "supervisor/parts.h"
-#include "supervisor/past.h"
+#include "supervisor/parts/parts.h"
+#include "supervisor/parts/past.h"
 #include "supervisor/job/rank_record.h"
 #include "supervisor/schedule.h"
 

@@ -27,7 +27,7 @@
 #include "supervisor/job/leave_out.h"
 #include "engine/op/op.h"
 #include "base/outcome.h"
-#include "supervisor/parts.h"
+#include "supervisor/parts/parts.h"
 #include "supervisor/control/worker.h"
 
 #define OLD_LOGS_MAX	256	/* nodes */

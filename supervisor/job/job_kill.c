@@ -19,7 +19,7 @@
 #include "shim/identity.h"
 #include "shim/proto.h"
 #include "base/outcome.h"
-#include "supervisor/parts.h"
+#include "supervisor/parts/parts.h"
 #include "base/proc_stat.h"
 
 #define LAST_RESORT_MS	5000

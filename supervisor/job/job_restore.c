@@ -17,7 +17,7 @@
 #include "supervisor/job/launch.h"
 #include "engine/op/op.h"
 #include "base/outcome.h"
-#include "supervisor/parts.h"
+#include "supervisor/parts/parts.h"
 #include "supervisor/catalog/private.h"
 #include "supervisor/control/worker.h"
 

@@ -22,7 +22,7 @@
 #include "base/util.h"
 #include "shim/identity.h"
 #include "base/outcome.h"
-#include "supervisor/parts.h"
+#include "supervisor/parts/parts.h"
 #include "supervisor/schedule.h"
 
 #define LOOK_MS	5000	/* for jobs that run here and have no record that can be read */

@@ -22,7 +22,7 @@
 #include "base/util.h"
 #include "base/priority.h"
 #include "shim/spec.h"
-#include "supervisor/parts.h"
+#include "supervisor/parts/parts.h"
 #include "supervisor/job/rank_record.h"
 
 json_t *launch_spec(const struct job *job, json_t *restore)

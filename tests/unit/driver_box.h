@@ -8,7 +8,7 @@
 #define STILLPOINT_TEST_DRIVER_BOX_H
 
 #include "supervisor/coord_driver_priv.h"
-#include "supervisor/parts_priv.h"
+#include "supervisor/parts/parts_priv.h"
 
 #define BOX_NODES	2
 #define BOX_GENERATIONS	16

@@ -6,7 +6,7 @@
  * Nothing here is kept on disk.  A ckptd that starts anew learns from its shim which fence is
  * open and what came of the last one, and the neighbours repeat what they wait for.
  */
-#include "supervisor/parts_priv.h"
+#include "supervisor/parts/parts_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  * that; only the job's record in the catalog, if it has a newer run, says it as well. Where
  * image directories are not shared, that is the record in any other node's.
  */
-#include "supervisor/parts_priv.h"
+#include "supervisor/parts/parts_priv.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -18,7 +18,7 @@
 #include "base/util.h"
 #include "supervisor/coord_driver.h"
 #include "base/outcome.h"
-#include "supervisor/past.h"
+#include "supervisor/parts/past.h"
 #include "supervisor/job/rank_record.h"
 
 #define RUNS_TICKS	(2000 / PARTS_TICK_MS)

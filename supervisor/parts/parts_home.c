@@ -7,7 +7,7 @@
  * the job is not over, however long that takes.  Nor is it before its end is on the disk: who is
  * told that it is over forgets how its part ended.
  */
-#include "supervisor/parts_priv.h"
+#include "supervisor/parts/parts_priv.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -21,7 +21,7 @@
 #include "shim/proto.h"
 #include "supervisor/catalog/first_key.h"
 #include "base/outcome.h"
-#include "supervisor/past.h"
+#include "supervisor/parts/past.h"
 
 #define AGAIN_TICKS	(2000 / PARTS_TICK_MS)
 #define STUCK_TICKS	(3000 / PARTS_TICK_MS)

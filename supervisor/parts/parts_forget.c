@@ -7,7 +7,7 @@
  * or in use on a node stays there. A part that runs there is left alone. What was unwanted the node notes in its
  * own record, as its promoter goes by that.
  */
-#include "supervisor/parts_priv.h"
+#include "supervisor/parts/parts_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>

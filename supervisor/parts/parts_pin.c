@@ -6,7 +6,7 @@
  * own, and prunes by that.  A node that has nothing of it says so, which is no error.  Asking
  * again is harmless, so who is told that a node did not answer asks again when it does.
  */
-#include "supervisor/parts_priv.h"
+#include "supervisor/parts/parts_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
  * A restart is answered when the ranks here run again, or cannot.  What is left here of an
  * earlier run is ended first; meanwhile the answer is an error with "again".
  */
-#include "supervisor/parts_priv.h"
+#include "supervisor/parts/parts_priv.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
  * no other is started. Other nodes are asked a few at a time, in turn, as there may be a thousand of them, all
  * with jobs.
  */
-#include "supervisor/past.h"
+#include "supervisor/parts/past.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -19,7 +19,7 @@
 #include "supervisor/job/jobs.h"
 #include "supervisor/net/nodes.h"
 #include "base/outcome.h"
-#include "supervisor/parts.h"
+#include "supervisor/parts/parts.h"
 #include "supervisor/job/rank_record.h"
 #include "supervisor/control/worker.h"
 

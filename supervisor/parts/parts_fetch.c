@@ -9,7 +9,7 @@
  * whole and does no harm. So does an answer that is lost, or a ckptd that is started anew meanwhile: asked again, that
  * node finds what it has.
  */
-#include "supervisor/parts_priv.h"
+#include "supervisor/parts/parts_priv.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
  *
  * A tick is all the time there is: everything that may be lost is said again from it.
  */
-#include "supervisor/parts_priv.h"
+#include "supervisor/parts/parts_priv.h"
 
 #include <errno.h>
 #include <signal.h>

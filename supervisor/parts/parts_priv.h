@@ -8,7 +8,7 @@
 #include "coord/fence_tree.h"
 #include "supervisor/job/jobs.h"
 #include "supervisor/net/nodes.h"
-#include "supervisor/parts.h"
+#include "supervisor/parts/parts.h"
 
 #define PARTS_TICK_MS	250
 #define PARTS_SILENT_MS	8000

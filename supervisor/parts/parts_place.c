@@ -7,7 +7,7 @@
  * there is this node's part alone: its images, its output, and the record as the home had it when
  * the part was started. Such a record may be old; its run and the home decide.
  */
-#include "supervisor/parts_priv.h"
+#include "supervisor/parts/parts_priv.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  *
  * All nodes are asked, so that all that is wrong is said at once.
  */
-#include "supervisor/parts_priv.h"
+#include "supervisor/parts/parts_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>
