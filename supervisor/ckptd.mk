@@ -68,7 +68,7 @@ CKPTD_SOURCES := \
 	supervisor/job/job_dump.c \
 	supervisor/job_checkpoint.c \
 	supervisor/job/job_memory.c \
-	supervisor/schedule.c \
+	supervisor/auto/schedule.c \
 	supervisor/catalog/history.c \
 	supervisor/coord_driver.c \
 	supervisor/coord_request.c \
@@ -96,10 +96,10 @@ CKPTD_SOURCES := \
 	supervisor/storage/prune_levels.c \
 	supervisor/catalog/unwanted.c \
 	supervisor/job/unwanted_note.c \
-	supervisor/keeper.c \
+	supervisor/auto/keeper.c \
 	supervisor/parts/past.c \
 	supervisor/catalog/merge.c \
-	supervisor/merger.c \
+	supervisor/auto/merger.c \
 	supervisor/verbs_merge.c \
 	supervisor/storage/tiers.c \
 	supervisor/storage/place_memo.c \
@@ -116,13 +116,13 @@ CKPTD_SOURCES := \
 	supervisor/storage/promotion_collect.c \
 	supervisor/storage/promotion_merge.c \
 	supervisor/storage/promotion_remove.c \
-	supervisor/promoter.c \
+	supervisor/auto/promoter.c \
 	supervisor/storage/levels_report.c \
 	supervisor/storage/levels_remove.c \
 	supervisor/storage/fetch.c \
 	supervisor/storage/fetch_image.c \
 	supervisor/storage/fetch_record.c \
-	supervisor/fetching.c \
+	supervisor/auto/fetching.c \
 	supervisor/catalog/fsck.c \
 	supervisor/verbs_keep.c \
 	supervisor/verbs_fsck.c
@@ -168,7 +168,7 @@ $(call library,fence-tree,coord/fence_tree.c)
 $(call unit_test,tests/unit/test_fence_tree,tests/unit/test_fence_tree.c,$(LIB)/libfence-tree.a)
 
 # how often to take a checkpoint: formulas, and what goes into them; no I/O
-$(call library,interval,supervisor/interval.c supervisor/advice.c)
+$(call library,interval,supervisor/auto/interval.c supervisor/auto/advice.c)
 $(call unit_test,tests/unit/test_interval,tests/unit/test_interval.c,$(LIB)/libinterval.a -lm)
 $(call unit_test,tests/unit/test_history,tests/unit/test_history.c,$(CKPTD_LIBS))
 

@@ -17,8 +17,8 @@
 
 #include "base/util.h"
 #include "supervisor/job/coord_record.h"
-#include "supervisor/keeper.h"
-#include "supervisor/promoter.h"
+#include "supervisor/auto/keeper.h"
+#include "supervisor/auto/promoter.h"
 #include "supervisor/job/rank_record.h"
 
 static bool is_apart(const struct coord_driver *d)

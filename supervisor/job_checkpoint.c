@@ -16,11 +16,11 @@
 #include "supervisor/coord_driver.h"
 #include "supervisor/catalog/history.h"
 #include "supervisor/job/job_dump.h"
-#include "supervisor/keeper.h"
-#include "supervisor/merger.h"
+#include "supervisor/auto/keeper.h"
+#include "supervisor/auto/merger.h"
 #include "base/outcome.h"
-#include "supervisor/promoter.h"
-#include "supervisor/schedule.h"
+#include "supervisor/auto/promoter.h"
+#include "supervisor/auto/schedule.h"
 
 /* How long a job that was killed may take to be gone before the caller is answered all the same. */
 #define END_LOOK_MS	20

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/fetching.h"
+#include "supervisor/auto/fetching.h"
 #include "supervisor/job/jobs.h"
 #include "base/outcome.h"
 #include "supervisor/parts/parts.h"

@@ -16,7 +16,7 @@
 #include "base/outcome.h"
 #include "supervisor/job/rank_record.h"
 #include "supervisor/parts/parts.h"
-#include "supervisor/schedule.h"
+#include "supervisor/auto/schedule.h"
 
 /* ------------------------------------------------------------ checkpoint */
 

@@ -28,7 +28,7 @@
 #include "base/outcome.h"
 #include "supervisor/parts/parts.h"
 #include "supervisor/job/rank_record.h"
-#include "supervisor/schedule.h"
+#include "supervisor/auto/schedule.h"
 
 #define GROUPS_MAX	65536	/* NGROUPS_MAX of the kernel */
 

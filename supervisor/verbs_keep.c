@@ -15,7 +15,7 @@
 
 #include "base/util.h"
 #include "supervisor/job/jobs.h"
-#include "supervisor/keeper.h"
+#include "supervisor/auto/keeper.h"
 #include "base/outcome.h"
 #include "supervisor/parts/parts.h"
 #include "supervisor/catalog/pin.h"

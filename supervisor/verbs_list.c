@@ -15,8 +15,8 @@
 
 #include "base/util.h"
 #include "supervisor/job/jobs.h"
-#include "supervisor/keeper.h"
-#include "supervisor/merger.h"
+#include "supervisor/auto/keeper.h"
+#include "supervisor/auto/merger.h"
 #include "supervisor/storage/levels_remove.h"
 #include "supervisor/storage/levels_report.h"
 #include "supervisor/catalog/listing.h"
@@ -24,7 +24,7 @@
 #include "base/outcome.h"
 #include "supervisor/parts/parts.h"
 #include "supervisor/catalog/pin.h"
-#include "supervisor/promoter.h"
+#include "supervisor/auto/promoter.h"
 #include "supervisor/job/unwanted_note.h"
 #include "supervisor/control/worker.h"
 

@@ -10,7 +10,7 @@
 #include <errno.h>
 
 #include "supervisor/job/jobs.h"
-#include "supervisor/merger.h"
+#include "supervisor/auto/merger.h"
 #include "base/outcome.h"
 
 static json_t *check(const struct job *job)

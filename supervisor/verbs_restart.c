@@ -23,10 +23,10 @@
 #include <string.h>
 
 #include "image/reader.h"
-#include "supervisor/fetching.h"
+#include "supervisor/auto/fetching.h"
 #include "supervisor/job/jobs.h"
-#include "supervisor/keeper.h"
-#include "supervisor/merger.h"
+#include "supervisor/auto/keeper.h"
+#include "supervisor/auto/merger.h"
 #include "base/outcome.h"
 #include "supervisor/restart_before.h"
 #include "supervisor/restart_times.h"

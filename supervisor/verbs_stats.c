@@ -12,13 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/advice.h"
+#include "supervisor/auto/advice.h"
 #include "base/duration.h"
 #include "supervisor/catalog/generation.h"
 #include "supervisor/catalog/history.h"
 #include "supervisor/job/jobs.h"
 #include "base/outcome.h"
-#include "supervisor/schedule.h"
+#include "supervisor/auto/schedule.h"
 #include "supervisor/control/worker.h"
 
 struct stats {

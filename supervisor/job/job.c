@@ -29,7 +29,7 @@
 #include "supervisor/parts/parts.h"
 #include "supervisor/parts/past.h"
 #include "supervisor/job/rank_record.h"
-#include "supervisor/schedule.h"
+#include "supervisor/auto/schedule.h"
 
 #define LOOK_AGAIN_MS	2000	/* for a job of which nothing can be known now */
 

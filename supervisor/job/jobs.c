@@ -23,7 +23,7 @@
 #include "shim/identity.h"
 #include "base/outcome.h"
 #include "supervisor/parts/parts.h"
-#include "supervisor/schedule.h"
+#include "supervisor/auto/schedule.h"
 
 #define LOOK_MS	5000	/* for jobs that run here and have no record that can be read */
 

@@ -11,7 +11,7 @@
 
 #include "supervisor/job/jobs.h"
 #include "base/outcome.h"
-#include "supervisor/promoter.h"
+#include "supervisor/auto/promoter.h"
 #include "supervisor/catalog/unwanted.h"
 
 static const struct daemon *daemon_of(const struct job *job)

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "supervisor/fetching.h"
+#include "supervisor/auto/fetching.h"
 #include "base/outcome.h"
 #include "supervisor/job/rank_record.h"
 #include "supervisor/job/rank_sources.h"

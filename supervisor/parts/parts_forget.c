@@ -17,7 +17,7 @@
 #include "supervisor/catalog/listing.h"
 #include "base/outcome.h"
 #include "supervisor/catalog/pin.h"
-#include "supervisor/promoter.h"
+#include "supervisor/auto/promoter.h"
 #include "supervisor/job/unwanted_note.h"
 #include "supervisor/control/worker.h"
 

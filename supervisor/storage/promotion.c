@@ -22,7 +22,7 @@
 #include "supervisor/storage/holdings.h"
 #include "base/outcome.h"
 #include "supervisor/storage/promote.h"
-#include "supervisor/schedule.h"
+#include "supervisor/auto/schedule.h"
 #include "supervisor/storage/tier_group.h"
 
 const char *promotion_tier_name(const struct promotion_run *r, unsigned int t)

@@ -13,7 +13,7 @@
 
 #include "image/reader.h"
 #include "supervisor/catalog/merge.h"
-#include "supervisor/schedule.h"
+#include "supervisor/auto/schedule.h"
 
 int promotion_look_unmerged(struct promotion_run *r, struct promote_item *item,
 			    struct promotion_place *place, const struct image_expect *expect,

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "supervisor/catalog/generation.h"
-#include "supervisor/keeper.h"
-#include "supervisor/promoter.h"
+#include "supervisor/auto/keeper.h"
+#include "supervisor/auto/promoter.h"
 #include "supervisor/job/rank_record.h"
 #include "supervisor/control/worker.h"
 #include "tests/unit/driver_box.h"

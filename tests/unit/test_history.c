@@ -18,10 +18,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "supervisor/advice.h"
+#include "supervisor/auto/advice.h"
 #include "base/duration.h"
 #include "supervisor/catalog/history.h"
-#include "supervisor/interval.h"
+#include "supervisor/auto/interval.h"
 #include "base/outcome.h"
 #include "supervisor/restart_times.h"
 

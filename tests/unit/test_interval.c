@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/interval.h"
+#include "supervisor/auto/interval.h"
 
 #define MINUTE	60.0
 #define HOUR	3600.0

@@ -15,7 +15,7 @@
 #include "image/key.h"
 #include "image/reader.h"
 #include "image/writer.h"
-#include "supervisor/keeper.h"
+#include "supervisor/auto/keeper.h"
 #include "base/outcome.h"
 #include "supervisor/catalog/pin.h"
 #include "supervisor/storage/prune.h"

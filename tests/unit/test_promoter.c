@@ -19,12 +19,12 @@
 #include "supervisor/job/coord_record.h"
 #include "supervisor/catalog/history.h"
 #include "supervisor/job/jobs.h"
-#include "supervisor/merger.h"
+#include "supervisor/auto/merger.h"
 #include "base/outcome.h"
 #include "supervisor/parts/parts.h"
-#include "supervisor/promoter.h"
+#include "supervisor/auto/promoter.h"
 #include "supervisor/storage/promotion.h"
-#include "supervisor/schedule.h"
+#include "supervisor/auto/schedule.h"
 #include "supervisor/control/worker.h"
 
 #define JOBS	3

@@ -9,7 +9,7 @@
  * What is refused or fails is tried again, later each time, and costs the job no more than that.
  * A job that somebody else is busy with is left alone for the moment.
  */
-#include "supervisor/schedule.h"
+#include "supervisor/auto/schedule.h"
 
 #include <errno.h>
 #include <stdio.h>

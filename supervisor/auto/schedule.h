@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "supervisor/advice.h"
+#include "supervisor/auto/advice.h"
 #include "supervisor/daemon.h"
 
 struct appointment;

@@ -8,7 +8,7 @@
  * Sums of several levels are of first order in cost and rate, as the paper's: good while the
  * MTBF is well above what checkpoints cost.
  */
-#include "supervisor/interval.h"
+#include "supervisor/auto/interval.h"
 
 #include <errno.h>
 #include <math.h>

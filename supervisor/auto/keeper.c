@@ -8,7 +8,7 @@
  * given up never stands for one that was removed.  Ending a worker is safe at any instant
  * (prune.h), and that is how it is ended.
  */
-#include "supervisor/keeper.h"
+#include "supervisor/auto/keeper.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
  * A base that turns out to be damaged is damaged in all that stand on it: so the job's next
  * checkpoint is a full one (job->bad_base).
  */
-#include "supervisor/merger.h"
+#include "supervisor/auto/merger.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,8 +21,8 @@
 #include "supervisor/catalog/merge.h"
 #include "engine/op/op_args.h"
 #include "base/outcome.h"
-#include "supervisor/promoter.h"
-#include "supervisor/schedule.h"
+#include "supervisor/auto/promoter.h"
+#include "supervisor/auto/schedule.h"
 #include "supervisor/control/worker.h"
 
 struct merger_run {

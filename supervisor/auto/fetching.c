@@ -6,7 +6,7 @@
  * replaced, and a job that is waited for comes before copies that are not.  Not for a user's job that is not known here:
  * L1 has nothing of it, and asking for jobs that do not exist must not keep others from being copied.
  */
-#include "supervisor/fetching.h"
+#include "supervisor/auto/fetching.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "supervisor/job/jobs.h"
 #include "supervisor/net/nodes.h"
 #include "base/outcome.h"
-#include "supervisor/promoter.h"
+#include "supervisor/auto/promoter.h"
 #include "supervisor/control/worker.h"
 
 struct fetching {

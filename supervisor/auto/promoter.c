@@ -9,7 +9,7 @@
  * at any instant (levels/level.h), and that is how it is ended.  A commit ends it after the copy under way: what is
  * new comes before what has been left so far, and its worker does not know of it.
  */
-#include "supervisor/promoter.h"
+#include "supervisor/auto/promoter.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -21,11 +21,11 @@
 #include "supervisor/job/coord_record.h"
 #include "supervisor/catalog/history.h"
 #include "supervisor/job/jobs.h"
-#include "supervisor/merger.h"
+#include "supervisor/auto/merger.h"
 #include "base/outcome.h"
 #include "supervisor/parts/parts.h"
 #include "supervisor/storage/promotion.h"
-#include "supervisor/schedule.h"
+#include "supervisor/auto/schedule.h"
 #include "supervisor/control/worker.h"
 
 #define SOON_MS		200	/* commits of a job's nodes come one after the other */

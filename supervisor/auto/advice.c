@@ -6,7 +6,7 @@
  * Those that kept the job stopped until all was written (--kill, --stop-and-copy) say nothing
  * about what one costs that does not.
  */
-#include "supervisor/advice.h"
+#include "supervisor/auto/advice.h"
 
 #include <errno.h>
 #include <math.h>
@@ -15,7 +15,7 @@
 
 #include "base/util.h"
 #include "base/duration.h"
-#include "supervisor/interval.h"
+#include "supervisor/auto/interval.h"
 #include "base/outcome.h"
 
 #define NS		1e9
