@@ -27,7 +27,7 @@ CKPTD_SOURCES := \
 	supervisor/verbs_job.c \
 	supervisor/verbs_checkpoint.c \
 	supervisor/verbs_stats.c \
-	supervisor/ranks_up.c \
+	supervisor/checkpoint/ranks_up.c \
 	supervisor/job/job_images.c \
 	supervisor/job/job_restore.c \
 	supervisor/verbs_restart.c \
@@ -66,16 +66,16 @@ CKPTD_SOURCES := \
 	supervisor/job/rank_link.c \
 	supervisor/job/leave_out.c \
 	supervisor/job/job_dump.c \
-	supervisor/job_checkpoint.c \
+	supervisor/checkpoint/job_checkpoint.c \
 	supervisor/job/job_memory.c \
 	supervisor/auto/schedule.c \
 	supervisor/catalog/history.c \
-	supervisor/coord_driver.c \
-	supervisor/coord_request.c \
-	supervisor/coord_commit.c \
-	supervisor/coord_local.c \
-	supervisor/coord_figures.c \
-	supervisor/coord_peer.c \
+	supervisor/checkpoint/coord_driver.c \
+	supervisor/checkpoint/coord_request.c \
+	supervisor/checkpoint/coord_commit.c \
+	supervisor/checkpoint/coord_local.c \
+	supervisor/checkpoint/coord_figures.c \
+	supervisor/checkpoint/coord_peer.c \
 	supervisor/job/coord_record.c \
 	supervisor/control/worker.c \
 	supervisor/control/channel.c \

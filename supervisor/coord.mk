@@ -4,14 +4,14 @@
 COORD_SOURCES := \
 	coord/coord.c \
 	coord/coord_channels.c \
-	supervisor/coord_commit.c \
-	supervisor/coord_driver.c \
-	supervisor/coord_figures.c \
-	supervisor/coord_local.c \
+	supervisor/checkpoint/coord_commit.c \
+	supervisor/checkpoint/coord_driver.c \
+	supervisor/checkpoint/coord_figures.c \
+	supervisor/checkpoint/coord_local.c \
 	coord/coord_node.c \
-	supervisor/coord_peer.c \
+	supervisor/checkpoint/coord_peer.c \
 	supervisor/job/coord_record.c \
-	supervisor/coord_request.c \
+	supervisor/checkpoint/coord_request.c \
 	coord/coord_restart.c \
 	coord/coord_root.c \
 	coord/coord_table.c \

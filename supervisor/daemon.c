@@ -29,7 +29,7 @@
 #include "supervisor/auto/merger.h"
 #include "supervisor/catalog/name_lock.h"
 #include "supervisor/net/nodes.h"
-#include "supervisor/coord_peer.h"
+#include "supervisor/checkpoint/coord_peer.h"
 #include "supervisor/parts/parts.h"
 #include "supervisor/parts/past.h"
 #include "supervisor/auto/promoter.h"

@@ -21,14 +21,14 @@
 #include <unistd.h>
 
 #include "base/util.h"
-#include "supervisor/coord_driver.h"
+#include "supervisor/checkpoint/coord_driver.h"
 #include "supervisor/catalog/history.h"
 #include "supervisor/job/job_restore.h"
 #include "supervisor/job/jobs.h"
 #include "base/outcome.h"
 #include "supervisor/parts/parts.h"
 #include "supervisor/job/rank_record.h"
-#include "supervisor/ranks_up.h"
+#include "supervisor/checkpoint/ranks_up.h"
 #include "supervisor/restart_before.h"
 #include "supervisor/restart_times.h"
 

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "supervisor/job_checkpoint.h"
+#include "supervisor/checkpoint/job_checkpoint.h"
 #include "supervisor/job/jobs.h"
 #include "base/outcome.h"
 #include "supervisor/job/rank_record.h"

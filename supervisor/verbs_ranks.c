@@ -22,7 +22,7 @@
 #include "base/util.h"
 #include "mpi-glue/status_page.h"
 #include "shim/proto.h"
-#include "supervisor/coord_driver.h"
+#include "supervisor/checkpoint/coord_driver.h"
 #include "supervisor/job/jobs.h"
 #include "base/outcome.h"
 #include "supervisor/parts/parts_priv.h"

@@ -19,7 +19,7 @@
 
 #include "base/duration.h"
 #include "supervisor/catalog/history.h"
-#include "supervisor/job_checkpoint.h"
+#include "supervisor/checkpoint/job_checkpoint.h"
 #include "supervisor/job/job_memory.h"
 #include "supervisor/job/jobs.h"
 #include "base/outcome.h"

@@ -24,7 +24,7 @@
 #include "base/atomic_json.h"
 #include "shim/identity.h"
 #include "shim/proto.h"
-#include "supervisor/coord_driver.h"
+#include "supervisor/checkpoint/coord_driver.h"
 #include "base/outcome.h"
 #include "supervisor/parts/parts.h"
 #include "supervisor/parts/past.h"

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/util.h"
-#include "supervisor/coord_driver.h"
+#include "supervisor/checkpoint/coord_driver.h"
 #include "base/outcome.h"
 #include "supervisor/parts/past.h"
 #include "supervisor/job/rank_record.h"

@@ -20,7 +20,7 @@
 #include "supervisor/job/launch.h"
 #include "base/outcome.h"
 #include "supervisor/job/rank_record.h"
-#include "supervisor/ranks_up.h"
+#include "supervisor/checkpoint/ranks_up.h"
 
 struct away_start {
 	struct peer_question *question;

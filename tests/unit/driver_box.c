@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/util.h"
-#include "supervisor/coord_peer.h"
+#include "supervisor/checkpoint/coord_peer.h"
 #include "supervisor/job/coord_record.h"
 #include "tests/unit/driver_box.h"
 

@@ -7,7 +7,7 @@
 #ifndef STILLPOINT_TEST_DRIVER_BOX_H
 #define STILLPOINT_TEST_DRIVER_BOX_H
 
-#include "supervisor/coord_driver_priv.h"
+#include "supervisor/checkpoint/coord_driver_priv.h"
 #include "supervisor/parts/parts_priv.h"
 
 #define BOX_NODES	2

@@ -5,13 +5,13 @@
  * here. A daemon that has started anew has no coordinator until the first message for
  * one comes.
  */
-#include "supervisor/coord_peer.h"
+#include "supervisor/checkpoint/coord_peer.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/coord_driver_priv.h"
+#include "supervisor/checkpoint/coord_driver_priv.h"
 #include "supervisor/net/nodes.h"
 #include "supervisor/parts/parts_priv.h"
 

@@ -5,14 +5,14 @@
  * of another node failed for that node is asked. Nodes that say nothing are looked at only while
  * somebody waits.
  */
-#include "supervisor/coord_driver_priv.h"
+#include "supervisor/checkpoint/coord_driver_priv.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/util.h"
-#include "supervisor/coord_peer.h"
+#include "supervisor/checkpoint/coord_peer.h"
 #include "supervisor/parts/parts_priv.h"
 
 #define WATCH_MS	1000

@@ -6,14 +6,14 @@
  * What it has cost goes into the job's history (history.h). If that cannot be written, the
  * checkpoint is one all the same.
  */
-#include "supervisor/job_checkpoint.h"
+#include "supervisor/checkpoint/job_checkpoint.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "supervisor/coord_driver.h"
+#include "supervisor/checkpoint/coord_driver.h"
 #include "supervisor/catalog/history.h"
 #include "supervisor/job/job_dump.h"
 #include "supervisor/auto/keeper.h"

@@ -10,7 +10,7 @@
  * Where each node has an image directory of its own, each makes its image a part of the
  * generation there when the home has told it that it counts.
  */
-#include "supervisor/coord_driver_priv.h"
+#include "supervisor/checkpoint/coord_driver_priv.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -14,7 +14,7 @@
 #include "mpi-glue/status_page.h"
 #include "shim/ranks.h"
 #include "coord/coord.h"
-#include "supervisor/coord_driver.h"
+#include "supervisor/checkpoint/coord_driver.h"
 #include "supervisor/job/job_dump.h"
 #include "base/outcome.h"
 #include "supervisor/job/rank_link.h"

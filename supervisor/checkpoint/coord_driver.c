@@ -6,7 +6,7 @@
  * from. A local action is remembered by kind and cookie until what it waits for has come;
  * ABORT takes its place, and what the old one waited for comes to nothing.
  */
-#include "supervisor/coord_driver_priv.h"
+#include "supervisor/checkpoint/coord_driver_priv.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/util.h"
-#include "supervisor/coord_peer.h"
+#include "supervisor/checkpoint/coord_peer.h"
 #include "supervisor/job/coord_record.h"
 #include "supervisor/parts/parts_priv.h"
 #include "supervisor/job/rank_record.h"

@@ -7,7 +7,7 @@
  * a rank is broken, the shim or the job is gone, or the time is over. What becomes of the job
  * then is the caller's to say.
  */
-#include "supervisor/ranks_up.h"
+#include "supervisor/checkpoint/ranks_up.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 #include "mpi-glue/status_page.h"
 #include "shim/ranks.h"
-#include "supervisor/coord_driver.h"
+#include "supervisor/checkpoint/coord_driver.h"
 #include "base/outcome.h"
 #include "supervisor/parts/parts.h"
 #include "supervisor/job/rank_link.h"

@@ -7,7 +7,7 @@
  * first ends FREEZE, the second DUMP. It goes on when the machine says THAW, and when the
  * commit record is on disk.
  */
-#include "supervisor/coord_driver_priv.h"
+#include "supervisor/checkpoint/coord_driver_priv.h"
 
 #include <errno.h>
 #include <stdio.h>

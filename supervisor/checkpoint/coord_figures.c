@@ -7,7 +7,7 @@
  * generation is committed; a worker reads them. If it cannot, the generation is one all the same:
  * the answer then has a remark.
  */
-#include "supervisor/coord_driver_priv.h"
+#include "supervisor/checkpoint/coord_driver_priv.h"
 
 #include <string.h>
 
