@@ -31,9 +31,9 @@ CKPTD_SOURCES := \
 	supervisor/job/job_images.c \
 	supervisor/job/job_restore.c \
 	supervisor/verbs_restart.c \
-	supervisor/restarting.c \
-	supervisor/restart_before.c \
-	supervisor/restart_times.c \
+	supervisor/restart/restarting.c \
+	supervisor/restart/restart_before.c \
+	supervisor/restart/restart_times.c \
 	supervisor/verbs_list.c \
 	supervisor/verbs_ranks.c \
 	supervisor/verbs_tree.c \

@@ -28,9 +28,9 @@
 #include "supervisor/auto/keeper.h"
 #include "supervisor/auto/merger.h"
 #include "base/outcome.h"
-#include "supervisor/restart_before.h"
-#include "supervisor/restart_times.h"
-#include "supervisor/restarting.h"
+#include "supervisor/restart/restart_before.h"
+#include "supervisor/restart/restart_times.h"
+#include "supervisor/restart/restarting.h"
 
 /* What a request has come to before there is a restart, and between two. */
 struct attempt {

@@ -23,7 +23,7 @@
 #include "supervisor/catalog/history.h"
 #include "supervisor/auto/interval.h"
 #include "base/outcome.h"
-#include "supervisor/restart_times.h"
+#include "supervisor/restart/restart_times.h"
 
 struct disk {
 	char dir[64];

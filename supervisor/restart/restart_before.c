@@ -6,7 +6,7 @@
  * node say.  Only what is left of a job that has lost a node is ended, because two of it must
  * never run.
  */
-#include "supervisor/restart_before.h"
+#include "supervisor/restart/restart_before.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * The total is what a job is without work for, so the interval advice goes by it (advice.h). What the
  * engine says of a restore is a part of one phase.
  */
-#include "supervisor/restart_times.h"
+#include "supervisor/restart/restart_times.h"
 
 #include <time.h>
 

@@ -9,7 +9,7 @@
  * Over nodes it is first tried on all of them (parts_try()): what is missing anywhere is said
  * before anything is begun. A dry run is no more than that, of a draft of the job.
  */
-#include "supervisor/restarting.h"
+#include "supervisor/restart/restarting.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -29,8 +29,8 @@
 #include "supervisor/parts/parts.h"
 #include "supervisor/job/rank_record.h"
 #include "supervisor/checkpoint/ranks_up.h"
-#include "supervisor/restart_before.h"
-#include "supervisor/restart_times.h"
+#include "supervisor/restart/restart_before.h"
+#include "supervisor/restart/restart_times.h"
 
 /* How long a job whose ranks could not go on, or are to go, may take to be gone. */
 #define END_LOOK_MS	20
