@@ -23,22 +23,22 @@ CKPTD_SOURCES := \
 	supervisor/config.c \
 	supervisor/control/ctl.c \
 	base/close_apart.c \
-	supervisor/verbs.c \
-	supervisor/verbs_job.c \
-	supervisor/verbs_checkpoint.c \
-	supervisor/verbs_stats.c \
+	supervisor/verbs/verbs.c \
+	supervisor/verbs/verbs_job.c \
+	supervisor/verbs/verbs_checkpoint.c \
+	supervisor/verbs/verbs_stats.c \
 	supervisor/checkpoint/ranks_up.c \
 	supervisor/job/job_images.c \
 	supervisor/job/job_restore.c \
-	supervisor/verbs_restart.c \
+	supervisor/verbs/verbs_restart.c \
 	supervisor/restart/restarting.c \
 	supervisor/restart/restart_before.c \
 	supervisor/restart/restart_times.c \
-	supervisor/verbs_list.c \
-	supervisor/verbs_ranks.c \
-	supervisor/verbs_tree.c \
-	supervisor/verbs_image.c \
-	supervisor/verbs_nodes.c \
+	supervisor/verbs/verbs_list.c \
+	supervisor/verbs/verbs_ranks.c \
+	supervisor/verbs/verbs_tree.c \
+	supervisor/verbs/verbs_image.c \
+	supervisor/verbs/verbs_nodes.c \
 	supervisor/net/nodes.c \
 	supervisor/parts/parts.c \
 	supervisor/parts/parts_fence.c \
@@ -54,7 +54,7 @@ CKPTD_SOURCES := \
 	supervisor/storage/store.c \
 	supervisor/storage/store_door.c \
 	supervisor/storage/store_ask.c \
-	supervisor/verbs_store.c \
+	supervisor/verbs/verbs_store.c \
 	supervisor/job/jobs.c \
 	supervisor/job/job.c \
 	supervisor/job/job_end.c \
@@ -100,7 +100,7 @@ CKPTD_SOURCES := \
 	supervisor/parts/past.c \
 	supervisor/catalog/merge.c \
 	supervisor/auto/merger.c \
-	supervisor/verbs_merge.c \
+	supervisor/verbs/verbs_merge.c \
 	supervisor/storage/tiers.c \
 	supervisor/storage/place_memo.c \
 	supervisor/storage/tier_group.c \
@@ -109,7 +109,7 @@ CKPTD_SOURCES := \
 	supervisor/storage/group_rebuild.c \
 	supervisor/storage/scratch.c \
 	supervisor/storage/ticket.c \
-	supervisor/verbs_ticket.c \
+	supervisor/verbs/verbs_ticket.c \
 	supervisor/storage/holdings.c \
 	supervisor/storage/promote.c \
 	supervisor/storage/promotion.c \
@@ -124,8 +124,8 @@ CKPTD_SOURCES := \
 	supervisor/storage/fetch_record.c \
 	supervisor/auto/fetching.c \
 	supervisor/catalog/fsck.c \
-	supervisor/verbs_keep.c \
-	supervisor/verbs_fsck.c
+	supervisor/verbs/verbs_keep.c \
+	supervisor/verbs/verbs_fsck.c
 CFLAGS_supervisor/kevents.c += -I/usr/include/libnl3
 
 $(call library,ckptd,$(CKPTD_SOURCES))

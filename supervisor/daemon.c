@@ -36,7 +36,7 @@
 #include "supervisor/auto/schedule.h"
 #include "supervisor/storage/store.h"
 #include "supervisor/storage/tier_group.h"
-#include "supervisor/verbs.h"
+#include "supervisor/verbs/verbs.h"
 
 /* mkdir -p; the last part gets @mode. */
 static int make_directory(const char *path, mode_t mode)

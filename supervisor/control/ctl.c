@@ -27,7 +27,7 @@
 #include "base/close_apart.h"
 #include "supervisor/daemon.h"
 #include "base/outcome.h"
-#include "supervisor/verbs.h"
+#include "supervisor/verbs/verbs.h"
 
 #define CONNECTIONS_MAX	512
 #define CONNECTIONS_OTHERS 448	/* the rest is left to root */

@@ -6,7 +6,7 @@
  * kernel knows them.  What a user may ask for is checked here, before root
  * does anything for him.
  */
-#include "supervisor/verbs.h"
+#include "supervisor/verbs/verbs.h"
 
 #include <errno.h>
 #include <pwd.h>

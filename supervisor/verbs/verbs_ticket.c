@@ -6,7 +6,7 @@
  * alone: who has a ticket has the images.  Nothing is kept of a ticket here, and nothing of it may
  * come into a log.
  */
-#include "supervisor/verbs.h"
+#include "supervisor/verbs/verbs.h"
 
 #include <errno.h>
 #include <sodium.h>

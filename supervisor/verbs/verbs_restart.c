@@ -16,7 +16,7 @@
  *
  * With --node-lost a job that runs on, without the node that is gone, is ended first.
  */
-#include "supervisor/verbs.h"
+#include "supervisor/verbs/verbs.h"
 
 #include <errno.h>
 #include <stdlib.h>

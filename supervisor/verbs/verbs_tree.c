@@ -6,7 +6,7 @@
  * business: a directory of the caller's choice, written by root, could be made
  * to lead anywhere.  Users have jobs for that.
  */
-#include "supervisor/verbs.h"
+#include "supervisor/verbs/verbs.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
  * job that has not come to its own end is removed only by force: it may be all
  * that is left of the job.
  */
-#include "supervisor/verbs.h"
+#include "supervisor/verbs/verbs.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
  * The history (history.h) knows also what is removed; of a generation that it lacks the manifest
  * says most. A worker reads both.
  */
-#include "supervisor/verbs.h"
+#include "supervisor/verbs/verbs.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * What a checkpoint is, is job_checkpoint.c's business; when ckptd takes one, schedule.c's.
  * Here is who may ask, and what for; a setting counts when it is in the job's record on disk.
  */
-#include "supervisor/verbs.h"
+#include "supervisor/verbs/verbs.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * Directories by name are root's business; users name what is theirs as JOB:GENERATION, or one
  * image of a generation over nodes as JOB:GENERATION/NODE. A worker reads.
  */
-#include "supervisor/verbs.h"
+#include "supervisor/verbs/verbs.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * Who may checkpoint the job may ask for it, on the node that has the job.  What is done, and when it
  * is given up, is the merger's; here nothing is written.
  */
-#include "supervisor/verbs.h"
+#include "supervisor/verbs/verbs.h"
 
 #include <errno.h>
 

@@ -6,7 +6,7 @@
  * may rely on it.  Where image directories are not shared it is set on the other nodes as well,
  * which have to answer for that.  Pruning is the keeper's.
  */
-#include "supervisor/verbs.h"
+#include "supervisor/verbs/verbs.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * Root's business: images are named as the level names them, and read or made in any
  * directory.  A ticket is asked for here, a worker does the rest; it ends with who asked.
  */
-#include "supervisor/verbs.h"
+#include "supervisor/verbs/verbs.h"
 
 #include <errno.h>
 #include <inttypes.h>

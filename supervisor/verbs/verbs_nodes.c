@@ -5,7 +5,7 @@
  * Anybody may ask: names, addresses and whether they answer are no secrets.  The
  * answer comes when all nodes have been heard, or after a few seconds.
  */
-#include "supervisor/verbs.h"
+#include "supervisor/verbs/verbs.h"
 
 #include <errno.h>
 #include <string.h>

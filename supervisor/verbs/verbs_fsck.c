@@ -5,7 +5,7 @@
  * Which jobs there are and which of them may be writing is found out here, before the worker
  * begins.  The index and what belongs to no job are root's business.
  */
-#include "supervisor/verbs.h"
+#include "supervisor/verbs/verbs.h"
 
 #include <errno.h>
 #include <stdlib.h>

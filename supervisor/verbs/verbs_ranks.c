@@ -10,7 +10,7 @@
  *
  * A node that does not answer is named among "silent_nodes", and its ranks are missing.
  */
-#include "supervisor/verbs.h"
+#include "supervisor/verbs/verbs.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * Owns the names, which are the control socket's protocol: none is ever given another
  * meaning.  Who may ask what is each verb's own business.
  */
-#include "supervisor/verbs.h"
+#include "supervisor/verbs/verbs.h"
 
 #include <stddef.h>
 #include <string.h>
