@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "mpi-glue/collective.h"
-#include "mpi-glue/lower_raw.h"
+#include "mpi-glue/lower/lower_raw.h"
 #include "mpi-glue/request.h"
 #include "mpi/calls.h"
 

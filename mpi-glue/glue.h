@@ -10,7 +10,7 @@
 
 #include <mpi.h>
 
-#include "mpi-glue/lower.h"
+#include "mpi-glue/lower/lower.h"
 #include "mpi-glue/quiesce.h"
 #include "mpi-glue/record.h"
 #include "mpi-glue/vhandle.h"

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "mpi-glue/lower.h"
+#include "mpi-glue/lower/lower.h"
 #include "mpi-glue/status_page.h"
 #include "mpi/calls.h"
 

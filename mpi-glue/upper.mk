@@ -9,7 +9,7 @@ UPPER_SOURCES := \
 	mpi-glue/collective.c \
 	mpi-glue/comm.c \
 	mpi-glue/drain.c \
-	mpi-glue/dynamic.c \
+	mpi-glue/lower/dynamic.c \
 	mpi-glue/epoch.c \
 	mpi-glue/errcodes.c \
 	mpi-glue/errhandler.c \

@@ -148,7 +148,7 @@ struct shim_failure {
 #define SHIM_LEAVE_FD		1u
 #define SHIM_LEAVE_THREAD	2u
 
-/* What no image has of a rank: its lower half (mpi-glue/lower.h). */
+/* What no image has of a rank: its lower half (mpi-glue/lower/lower.h). */
 struct shim_leave_out {
 	uint32_t index;
 	uint32_t kind;		/* SHIM_LEAVE_* */

@@ -24,7 +24,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "mpi-glue/lower.h"
+#include "mpi-glue/lower/lower.h"
 #include "shim/proto.h"
 
 static int add(struct leave_out *out, uint32_t kind, pid_t pid, uint64_t start, uint64_t end)

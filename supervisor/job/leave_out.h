@@ -2,7 +2,7 @@
 /*
  * What no image of an MPI rank has, as a capture is told: the range of addresses of
  * its lower half, and the descriptors and threads that the rank says belong there
- * (mpi-glue/lower.h, mpi-glue/status_page.h).
+ * (mpi-glue/lower/lower.h, mpi-glue/status_page.h).
  */
 #ifndef STILLPOINT_LEAVE_OUT_H
 #define STILLPOINT_LEAVE_OUT_H

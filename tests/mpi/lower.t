@@ -9,10 +9,10 @@
 hooks_are_alone() {
 	local o imports
 	for o in fd patch range syscall; do
-		imports=$(nm -u "$top/build/pic/mpi-glue/lower_$o.o" |
+		imports=$(nm -u "$top/build/pic/mpi-glue/lower/lower_$o.o" |
 			grep -vw -e _GLOBAL_OFFSET_TABLE_ -e 'U lower_[a-z_]*')
 		[ -z "$imports" ] || { echo "lower_$o.o: $imports"; return 1; }
-		! objdump -d "$top/build/pic/mpi-glue/lower_$o.o" |
+		! objdump -d "$top/build/pic/mpi-glue/lower/lower_$o.o" |
 			grep -E '%(xmm|ymm|zmm|mm|st|fs)' || return 1
 	done
 }

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "mpi-glue/lower_raw.h"
+#include "mpi-glue/lower/lower_raw.h"
 #include "tests/mpi/lower_job.h"
 
 #define GENERATIONS	3

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "mpi-glue/lower.h"
+#include "mpi-glue/lower/lower.h"
 
 typedef uintptr_t handle;
 

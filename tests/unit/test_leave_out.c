@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "mpi-glue/lower.h"
+#include "mpi-glue/lower/lower.h"
 #include "shim/proto.h"
 #include "supervisor/job/leave_out.h"
 

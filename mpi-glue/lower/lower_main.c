@@ -24,8 +24,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "mpi-glue/lower_boot.h"
-#include "mpi-glue/lower_raw.h"
+#include "mpi-glue/lower/lower_boot.h"
+#include "mpi-glue/lower/lower_raw.h"
 
 /* upper FS base of the upper thread that has borrowed this thread's storage */
 static __thread unsigned long upper_fs;

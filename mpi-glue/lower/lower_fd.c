@@ -14,8 +14,8 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 
-#include "mpi-glue/lower_internal.h"
-#include "mpi-glue/lower_raw.h"
+#include "mpi-glue/lower/lower_internal.h"
+#include "mpi-glue/lower/lower_raw.h"
 
 #define FDS_MAX		(1U << 20)
 #define WORD_BITS	64

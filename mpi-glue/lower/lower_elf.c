@@ -14,8 +14,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "mpi-glue/lower_internal.h"
-#include "mpi-glue/lower_raw.h"
+#include "mpi-glue/lower/lower_internal.h"
+#include "mpi-glue/lower/lower_raw.h"
 
 #define PHDRS_MAX	32
 

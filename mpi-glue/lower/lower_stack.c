@@ -19,7 +19,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
-#include "mpi-glue/lower_internal.h"
+#include "mpi-glue/lower/lower_internal.h"
 
 #define STACK_SIZE	(8UL << 20)
 #define TUNABLES	"GLIBC_TUNABLES="

@@ -22,8 +22,8 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
-#include "mpi-glue/lower_internal.h"
-#include "mpi-glue/lower_raw.h"
+#include "mpi-glue/lower/lower_internal.h"
+#include "mpi-glue/lower/lower_raw.h"
 
 /* as the kernel has it */
 struct action {

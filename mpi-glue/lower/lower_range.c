@@ -17,8 +17,8 @@
 #include <sys/mman.h>
 #include <sys/shm.h>
 
-#include "mpi-glue/lower_internal.h"
-#include "mpi-glue/lower_raw.h"
+#include "mpi-glue/lower/lower_internal.h"
+#include "mpi-glue/lower/lower_raw.h"
 
 struct zone {
 	unsigned long start;

@@ -16,8 +16,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "mpi-glue/lower.h"
-#include "mpi-glue/lower_boot.h"
+#include "mpi-glue/lower/lower.h"
+#include "mpi-glue/lower/lower_boot.h"
 
 #define LOWER_PAGE	4096UL
 

@@ -22,8 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "mpi-glue/lower_internal.h"
-#include "mpi-glue/lower_raw.h"
+#include "mpi-glue/lower/lower_internal.h"
+#include "mpi-glue/lower/lower_raw.h"
 
 /* glibc blocks this one in no thread: its own, for setuid() */
 #define SIGNAL_END	33

@@ -11,7 +11,7 @@
  */
 #include <stdlib.h>
 
-#include "mpi-glue/lower_internal.h"
+#include "mpi-glue/lower/lower_internal.h"
 
 _Static_assert(offsetof(struct lower_boot, upper_sp) == 0, "assembly");
 _Static_assert(offsetof(struct lower_boot, upper_fs) == 8, "assembly");

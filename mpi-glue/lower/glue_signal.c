@@ -19,9 +19,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "mpi-glue/glue_signal.h"
-#include "mpi-glue/lower_internal.h"
-#include "mpi-glue/lower_raw.h"
+#include "mpi-glue/lower/glue_signal.h"
+#include "mpi-glue/lower/lower_internal.h"
+#include "mpi-glue/lower/lower_raw.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "mpi-glue/lower_internal.h"
-#include "mpi-glue/lower_raw.h"
+#include "mpi-glue/lower/lower_internal.h"
+#include "mpi-glue/lower/lower_raw.h"
 
 struct part {
 	unsigned long start;

@@ -18,8 +18,8 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-#include "mpi-glue/lower_internal.h"
-#include "mpi-glue/lower_raw.h"
+#include "mpi-glue/lower/lower_internal.h"
+#include "mpi-glue/lower/lower_raw.h"
 
 #define SITES_MAX	96
 #define MANY		48
