@@ -40,15 +40,15 @@ UPPER_SOURCES := \
 	mpi-glue/win.c \
 	mpi-glue/win_lock.c \
 	mpi-glue/win_shared.c
-UPPER_mpich := mpi-glue/abi_mpich.c mpi-glue/abi_mpich_large.c
-UPPER_ompi := mpi-glue/abi_ompi.c mpi-glue/abi_ompi_fortran.c
+UPPER_mpich := mpi-glue/abi/abi_mpich.c mpi-glue/abi/abi_mpich_large.c
+UPPER_ompi := mpi-glue/abi/abi_ompi.c mpi-glue/abi/abi_ompi_fortran.c
 UPPER_INCLUDE_mpich := /usr/include/x86_64-linux-gnu/mpich
 UPPER_INCLUDE_ompi := /usr/lib/x86_64-linux-gnu/openmpi/include
 
 # no stack protector: its canary is in thread-local storage, which is the other half's below
 UPPER_FLAGS = -fPIC -fvisibility=hidden -fno-stack-protector -mfsgsbase \
 	-Wno-deprecated-declarations -DOMPI_OMIT_MPI1_COMPAT_DECLS=0 -I. -I$(B)/gen/mpi-$(1) -isystem $(UPPER_INCLUDE_$(1)) \
-	-DABI_HEADER='"mpi-glue/abi_$(1).h"' -include mpi-glue/mpi_visible.h
+	-DABI_HEADER='"mpi-glue/abi/abi_$(1).h"' -include mpi-glue/mpi_visible.h
 
 # $(1) abi, $(2) library
 define _upper
