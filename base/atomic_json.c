@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 
 static int write_all(int fd, const char *text, size_t len)
 {

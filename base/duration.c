@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 
 static const struct unit {
 	const char *name;

@@ -6,6 +6,7 @@
  * not, so what is not UTF-8 is replaced before it gets in.  This file does no
  * I/O and knows neither sockets nor the engine's calls.
  */
+#include "base/reason.h"
 #include "base/outcome.h"
 
 #include <errno.h>
@@ -79,13 +80,13 @@ json_t *outcome_of_node(const json_t *outcome, const char *node)
 	return copy;
 }
 
-static json_t *refusal_object(const struct engine_refusal *refusal)
+static json_t *refusal_object(const struct error_refusal *refusal)
 {
 	return json_pack("{s:i, s:s, s:s, s:s, s:i, s:i, s:o, s:I, s:o}",
 			 "reason", (int)refusal->reason,
-			 "name", engine_reason_name(refusal->reason),
-			 "text", engine_reason_text(refusal->reason),
-			 "advice", engine_reason_advice(refusal->reason),
+			 "name", reason_name(refusal->reason),
+			 "text", reason_text(refusal->reason),
+			 "advice", reason_advice(refusal->reason),
 			 "pid", (int)refusal->pid, "tid", (int)refusal->tid,
 			 "comm", text_from(refusal->comm),
 			 "object", (json_int_t)refusal->object,
@@ -94,7 +95,7 @@ static json_t *refusal_object(const struct engine_refusal *refusal)
 
 json_t *outcome_refused(uint32_t reason, pid_t pid, const char *format, ...)
 {
-	struct engine_refusal refusal = { .reason = reason, .pid = pid };
+	struct error_refusal refusal = { .reason = reason, .pid = pid };
 	json_t *refusals = json_array();
 	va_list ap;
 
@@ -102,19 +103,19 @@ json_t *outcome_refused(uint32_t reason, pid_t pid, const char *format, ...)
 	vsnprintf(refusal.detail, sizeof(refusal.detail), format, ap);
 	va_end(ap);
 	json_array_append_new(refusals, refusal_object(&refusal));
-	return error_object(-EOPNOTSUPP, engine_reason_text(reason), refusals);
+	return error_object(-EOPNOTSUPP, reason_text(reason), refusals);
 }
 
 json_t *outcome_because(json_t *outcome, uint32_t reason)
 {
-	const struct engine_refusal refusal = { .reason = reason };
+	const struct error_refusal refusal = { .reason = reason };
 
 	json_array_append_new(json_object_get(json_object_get(outcome, "error"), "refusals"),
 			      refusal_object(&refusal));
 	return outcome;
 }
 
-json_t *outcome_engine(int err, const struct engine_error *error)
+json_t *outcome_engine(int err, const struct ckpt_error *error)
 {
 	json_t *refusals = json_array();
 	unsigned int i;

@@ -17,6 +17,7 @@
 
 #include <jansson.h>
 
+#include "base/error.h"
 #include "engine/core/engine.h"
 
 /* Takes over the reference to @result; NULL means an empty object. */
@@ -32,7 +33,7 @@ json_t *outcome_refused(uint32_t reason, pid_t pid, const char *format, ...)
 /* An outcome of outcome_error() (taken over) that is a refusal, for @reason. */
 json_t *outcome_because(json_t *outcome, uint32_t reason);
 /* From a failed dump_tree() or restore_tree(); @err is what it returned. */
-json_t *outcome_engine(int err, const struct engine_error *error);
+json_t *outcome_engine(int err, const struct ckpt_error *error);
 
 bool outcome_is_ok(const json_t *outcome);
 int outcome_errno(const json_t *outcome);

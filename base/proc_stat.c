@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 
 int proc_stat_read(pid_t pid, struct proc_stat *ret_stat)
 {

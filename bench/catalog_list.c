@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/error.h"
 #include "image/key.h"
 #include "image/writer.h"
 #include "supervisor/catalog/listing.h"
@@ -38,7 +39,7 @@ static int store(const struct bench *b, const struct image_key *key, int64_t gen
 {
 	struct image_options options = { .generation = (uint64_t)generation, .job = LABEL };
 	char *dir = catalog_image_dir(&b->catalog, 1, generation);
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	uint8_t page[4096];
 	struct image_writer *w;
 	struct image *img;
@@ -104,7 +105,7 @@ static double median(const struct bench *b, bool index, bool rebuild)
 int main(int argc, char **argv)
 {
 	int n = argc > 2 ? atoi(argv[2]) : 2000, i, err;
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	struct image_key *key = NULL;
 	struct bench b;
 	char command[256];

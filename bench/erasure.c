@@ -54,7 +54,7 @@ static void die(const char *what, const char *why)
 static void make_image(const struct bench *b, unsigned int i)
 {
 	struct image_options options = { .generation = 1, .job = "bench" };
-	struct image_error error;
+	struct ckpt_error error;
 	struct image_writer *w;
 	struct image *img;
 	uint64_t rng = i + 1, addr = 1 << 20, *page;
@@ -116,7 +116,7 @@ static struct result run(const struct bench *b)
 	struct erasure_output outputs[RS_PARITY_MAX];
 	struct erasure_figures f;
 	struct erasure_options options = { .figures = &f };
-	struct image_error error;
+	struct ckpt_error error;
 	struct result r;
 	unsigned int i;
 	double start;
@@ -185,7 +185,7 @@ int main(int argc, char **argv)
 	static const uint8_t key[IMAGE_KEY_BYTES] = "a key for figures, thirty-two by";
 	struct bench b = { .k = 4, .m = 2, .mib = 64, .runs = 7 };
 	struct result results[RUNS_MAX];
-	struct image_error error;
+	struct ckpt_error error;
 	unsigned int i;
 
 	if (argc != 2 && argc != 6)

@@ -30,6 +30,7 @@
 
 #include <zstd.h>
 
+#include "base/error.h"
 #include "image/reader.h"
 #include "image/writer.h"
 
@@ -55,7 +56,7 @@ struct result {
 /* One way to write an image. */
 struct way {
 	int (*create)(const char *dir, struct image_writer **ret_writer,
-		      struct image_error *error);
+		      struct ckpt_error *error);
 	bool same;		/* look for pages that are the same */
 	bool secret;		/* encrypt */
 	bool zstd;		/* no image: libzstd alone */
@@ -126,7 +127,7 @@ static void write_image(struct bench *b, const struct way *way, struct result *r
 		.reread_arg = b,
 	};
 	double start = now(CLOCK_MONOTONIC), cpu = now(CLOCK_PROCESS_CPUTIME_ID);
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	struct image_counts counts;
 	struct image_writer *w;
 	struct image *img;

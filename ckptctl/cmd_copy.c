@@ -7,6 +7,7 @@
  * authenticated, or it is not there; nobody takes half of one for an image.  From
  * directory to directory it needs no ckptd, and can do what the caller may.
  */
+#include "base/error.h"
 #include "ckptctl/cli_path.h"
 
 #include <errno.h>
@@ -39,7 +40,7 @@ static json_t *copy(struct cli *cli, const char *from, const char *to,
 {
 	struct level_options options = { .progress = progress, .arg = cli, .bucket = bucket };
 	struct op_env env = { .key = cli->key, .first_use = true };
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	struct image_key *key = NULL;
 	json_t *outcome = NULL;
 	struct source source;

@@ -9,6 +9,7 @@
  * The key for images is 32 random bytes in a file of that name, never replaced: images that were
  * written with it could be read by nobody any more.
  */
+#include "base/error.h"
 #include "ckptctl/cli_path.h"
 
 #include <errno.h>
@@ -61,7 +62,7 @@ static int check(struct cli *cli, struct keygen *k)
 }
 
 static json_t *failure(const struct keygen *k, const char *path, int err,
-		       const struct image_error *error)
+		       const struct ckpt_error *error)
 {
 	if (err == -EEXIST)
 		return outcome_error(err, "%s exists: ckptctl keygen --show prints its line for the hosts file; --force makes a new key, and then the line has to be replaced on all nodes",
@@ -76,7 +77,7 @@ static json_t *failure(const struct keygen *k, const char *path, int err,
 
 static json_t *keygen(const struct keygen *k)
 {
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	char path[PATH_MAX], text[NODE_KEY_TEXT];
 	struct node_key key;
 	int err;
@@ -121,7 +122,7 @@ static void print_encryption(struct cli *cli, json_t *result)
 
 static json_t *encryption(const char *path)
 {
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	struct image_key *key = NULL;
 	uint8_t id[16];
 	char hex[2 * sizeof(id) + 1];

@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #include "ckptctl/terminal.h"
-#include "base/util.h"
+#include "base/cleanup.h"
 #include "engine/op/op_args.h"
 #include "base/outcome.h"
 

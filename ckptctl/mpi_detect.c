@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 
 #define LIST_MAX	(256u << 10)
 

@@ -17,7 +17,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 #include "coord/coord.h"
 
 #define COORD_UP (1u << 31)	/* the parent, where children are bits 0... */

@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 
 const struct coord_table coord_table = {
 	.steps = {

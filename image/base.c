@@ -18,22 +18,23 @@
 #include <string.h>
 
 #include "image/base.h"
+#include "base/error.h"
 #include "image/reader_priv.h"
 #include "image/writer_priv.h"
 
-int image_base_fits(const struct image_manifest *m, unsigned int max, struct image_error *error)
+int image_base_fits(const struct image_manifest *m, unsigned int max, struct ckpt_error *error)
 {
 	uint64_t held = m->files[IMAGE_FILE_PAGES].raw_len;
 	uint64_t needed = m->counts.pages_data * IMAGE_PAGE_SIZE;
 	unsigned int i;
 
 	if (m->nr_bases >= max || m->nr_bases >= IMAGE_BASES_MAX)
-		return image_error_set(error, -EMLINK, "it stands on %u others already",
+		return error_set(error, -EMLINK, "it stands on %u others already",
 				       m->nr_bases);
 	for (i = 0; i < m->nr_bases; i++)
 		held += m->files[IMAGE_FILE_BASE + i].raw_len;
 	if (held / 2 > needed)
-		return image_error_set(error, -EFBIG,
+		return error_set(error, -EFBIG,
 				       "more than half of what it stands on is not needed any more");
 	return 0;
 }
@@ -109,31 +110,31 @@ static int take_files(struct image *img, const struct image_reader *r)
 	return err;
 }
 
-int image_base(struct image *img, const char *dir, unsigned int max, struct image_error *error)
+int image_base(struct image *img, const char *dir, unsigned int max, struct ckpt_error *error)
 {
 	struct image_reader *r;
 	int err;
 
 	if (img->err)
-		return image_error_set(error, img->err, "%s", img->error.text);
+		return error_set(error, img->err, "%s", img->error.text);
 	if (img->base || img->index.memory.nr)
-		return image_error_set(error, -EINVAL, "too late for a base");
+		return error_set(error, -EINVAL, "too late for a base");
 	err = image_open(dir, img->key, NULL, &r, error);
 	if (err)
 		return err;
 	image_hold(r);
 	if (!r->m->files[IMAGE_FILE_PAGES].name && !r->m->nr_bases)
-		err = image_error_set(error, -ENODATA, "%.200s: holds no pages", dir);
+		err = error_set(error, -ENODATA, "%.200s: holds no pages", dir);
 	else if (strcmp(r->m->job, img->manifest.job) || r->m->encrypted != img->manifest.encrypted ||
 		 memcmp(r->m->secret_id, img->manifest.secret_id, sizeof(r->m->secret_id)))
-		err = image_error_set(error, -EINVAL, "%.200s: of another job, or kept otherwise",
+		err = error_set(error, -EINVAL, "%.200s: of another job, or kept otherwise",
 				      dir);
 	else
 		err = image_base_fits(r->m, max, error);
 	if (!err) {
 		err = take_files(img, r);
 		if (err)
-			image_error_set(error, err, "%.150s: no other name for its pages: %s", dir,
+			error_set(error, err, "%.150s: no other name for its pages: %s", dir,
 					strerror(-err));
 	}
 	if (err) {

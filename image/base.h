@@ -5,6 +5,7 @@
 #ifndef STILLPOINT_IMAGE_BASE_H
 #define STILLPOINT_IMAGE_BASE_H
 
+#include "base/error.h"
 #include "image/writer.h"
 
 struct image_reader;
@@ -20,7 +21,7 @@ struct image_reader;
  *   -EXDEV, -EOPNOTSUPP, …  their files cannot get another name here
  * and what image_open() says of @dir, which may go once this one is committed.
  */
-int image_base(struct image *img, const char *dir, unsigned int max, struct image_error *error);
+int image_base(struct image *img, const char *dir, unsigned int max, struct ckpt_error *error);
 
 /* What image_base() opened, or NULL; the image's. */
 struct image_reader *image_base_reader(const struct image *img);

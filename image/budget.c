@@ -12,7 +12,7 @@
 
 #include <errno.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 #include "image/writer.h"
 
 static const struct budget {

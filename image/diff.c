@@ -18,6 +18,7 @@
 #include <linux/ckpt.h>
 #include <linux/ckpt_records.h>
 
+#include "base/error.h"
 #include "image/describe.h"
 #include "image/diff_blobs.h"
 #include "image/show.h"
@@ -140,7 +141,7 @@ static int compare_maps(const void *a, const void *b)
 	return x->mm_id < y->mm_id ? -1 : x->mm_id > y->mm_id;
 }
 
-static int collect(struct side *s, struct image_error *error)
+static int collect(struct side *s, struct ckpt_error *error)
 {
 	struct image_record rec;
 	size_t room = 0;
@@ -148,19 +149,19 @@ static int collect(struct side *s, struct image_error *error)
 
 	s->ordinals = calloc(NR_TYPES, sizeof(*s->ordinals));
 	if (!s->ordinals)
-		return image_error_set(error, -ENOMEM, "out of memory");
+		return error_set(error, -ENOMEM, "out of memory");
 	image_state_rewind(s->r);
 	while ((err = image_state_next(s->r, &rec)) == 1) {
 		const struct ckpt_rec_mm *mm =
 			describe_as(&rec, CKPT_REC_MM, struct ckpt_rec_mm);
 
 		if (mm && add_map(s, mm))
-			return image_error_set(error, -ENOMEM, "out of memory");
+			return error_set(error, -ENOMEM, "out of memory");
 		if (add_record(s, &rec, &room))
-			return image_error_set(error, -ENOMEM, "out of memory");
+			return error_set(error, -ENOMEM, "out of memory");
 	}
 	if (err)
-		return image_error_set(error, err, "%s", image_reader_error(s->r));
+		return error_set(error, err, "%s", image_reader_error(s->r));
 	if (s->nr_records)
 		qsort(s->records, s->nr_records, sizeof(*s->records), compare_names);
 	if (s->nr_maps)
@@ -362,7 +363,7 @@ static int walk_both(struct diff *d, struct page_diff *pd, struct walk *a,
 }
 
 static int diff_map(struct diff *d, json_t *maps, const struct map *a,
-		    const struct map *b, struct image_error *error)
+		    const struct map *b, struct ckpt_error *error)
 {
 	struct page_diff pd = { .ranges = json_array() };
 	struct walk wa = { .r = d->a.r, .mm_id = a ? a->mm_id : 0 };
@@ -374,7 +375,7 @@ static int diff_map(struct diff *d, json_t *maps, const struct map *a,
 		const char *text = image_reader_error(d->a.r);
 
 		json_decref(pd.ranges);
-		return image_error_set(error, err, "%s",
+		return error_set(error, err, "%s",
 				       *text ? text : image_reader_error(d->b.r));
 	}
 	if (pd.changed || pd.only_a || pd.only_b)
@@ -391,7 +392,7 @@ static int diff_map(struct diff *d, json_t *maps, const struct map *a,
 	return 0;
 }
 
-static int diff_memory(struct diff *d, struct image_error *error)
+static int diff_memory(struct diff *d, struct ckpt_error *error)
 {
 	json_t *maps = json_array();
 	size_t i = 0, j = 0;
@@ -428,7 +429,7 @@ static json_t *who(const struct image_reader *r)
 }
 
 int image_diff_json(struct image_reader *a, struct image_reader *b,
-		    json_t **ret_json, struct image_error *error)
+		    json_t **ret_json, struct ckpt_error *error)
 {
 	struct diff d = { .a.r = a, .b.r = b, .root = json_object() };
 	json_t *blobs = NULL;
@@ -446,7 +447,7 @@ int image_diff_json(struct image_reader *a, struct image_reader *b,
 	if (!err) {
 		err = diff_blobs(a, b, LIST_MAX, &blobs);
 		if (err)
-			image_error_set(error, err, "blobs: cannot be read");
+			error_set(error, err, "blobs: cannot be read");
 	}
 	if (!err) {
 		d.differs = d.differs || json_array_size(json_object_get(blobs, "changed")) ||
@@ -458,7 +459,7 @@ int image_diff_json(struct image_reader *a, struct image_reader *b,
 	side_done(&d.a);
 	side_done(&d.b);
 	if (!err && d.failed)
-		err = image_error_set(error, -ENOMEM, "out of memory");
+		err = error_set(error, -ENOMEM, "out of memory");
 	if (err) {
 		json_decref(d.root);
 		return err;

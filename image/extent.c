@@ -82,10 +82,10 @@ static int compare(const void *a, const void *b)
 	return before(b, a);
 }
 
-static int describe(struct image_error *error, int err, const struct extent *e,
+static int describe(struct ckpt_error *error, int err, const struct extent *e,
 		    const char *what)
 {
-	return image_error_set(error, err, "extent %llu:0x%llx+0x%llx: %s",
+	return error_set(error, err, "extent %llu:0x%llx+0x%llx: %s",
 			       (unsigned long long)e->owner,
 			       (unsigned long long)e->start,
 			       (unsigned long long)e->len, what);
@@ -93,7 +93,7 @@ static int describe(struct image_error *error, int err, const struct extent *e,
 
 static int check_bounds(const struct extent *e, uint32_t granule,
 			const struct extent_chunks *chunks,
-			struct image_error *error)
+			struct ckpt_error *error)
 {
 	uint64_t chunk = e->where / IMAGE_CHUNK_MAX;
 	uint64_t offset = e->where % IMAGE_CHUNK_MAX;
@@ -124,7 +124,7 @@ static int check_bounds(const struct extent *e, uint32_t granule,
 
 /* All of a reference's source must be data or zeros. */
 static int check_ref(const struct extent_table *t, const struct extent *ref,
-		     struct image_error *error)
+		     struct ckpt_error *error)
 {
 	uint64_t pos = ref->where;
 	uint64_t end = ref->where + ref->len;
@@ -145,7 +145,7 @@ static int check_ref(const struct extent_table *t, const struct extent *ref,
 
 int extent_table_check(struct extent_table *t, uint32_t granule,
 		       const struct extent_chunks *chunks,
-		       struct image_error *error)
+		       struct ckpt_error *error)
 {
 	size_t i;
 	int err;

@@ -12,7 +12,8 @@
 #include <stdint.h>
 
 #include "image/format.h"
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 
 struct extent {
 	uint64_t owner;
@@ -54,7 +55,7 @@ void extent_table_done(struct extent_table *t);
  */
 int extent_table_check(struct extent_table *t, uint32_t granule,
 		       const struct extent_chunks *chunks,
-		       struct image_error *error);
+		       struct ckpt_error *error);
 
 /* First extent of @owner that ends behind @pos; NULL if there is none. */
 const struct extent *extent_table_find(const struct extent_table *t,

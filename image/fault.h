@@ -7,12 +7,13 @@
 
 #include <stdint.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 
 struct fault {
 	const char *file;	/* name of a file of the image, constant */
 	uint64_t offset;
-	struct image_error error;
+	struct ckpt_error error;
 };
 
 /* Returns @err; the text gets "FILE at OFFSET: " in front. */

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The image library and its tests.
 
-IMAGE_LIBS := $(LIB)/libimage.a -lpthread -luring -lzstd -lsodium -lxxhash -ljansson
+IMAGE_LIBS := $(LIB)/libimage.a $(LIB)/libbase.a -lpthread -luring -lzstd -lsodium -lxxhash -ljansson
 
 $(call library,image,$(wildcard image/*.c))
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "image/buffer.h"
 #include "image/index.h"
 
@@ -91,7 +92,7 @@ const struct blob *index_find_blob(const struct index *ix, uint64_t id)
 	return bsearch(&key, ix->blobs, ix->nr_blobs, sizeof(key), compare_blobs);
 }
 
-static int check_blobs(struct index *ix, struct image_error *error)
+static int check_blobs(struct index *ix, struct ckpt_error *error)
 {
 	size_t i;
 
@@ -99,11 +100,11 @@ static int check_blobs(struct index *ix, struct image_error *error)
 		qsort(ix->blobs, ix->nr_blobs, sizeof(*ix->blobs), compare_blobs);
 	for (i = 0; i < ix->nr_blobs; i++) {
 		if (!ix->blobs[i].id || ix->blobs[i].size > INT64_MAX)
-			return image_error_set(error, -EINVAL,
+			return error_set(error, -EINVAL,
 					       "blob %llu: impossible id or size",
 					       (unsigned long long)ix->blobs[i].id);
 		if (i && ix->blobs[i].id == ix->blobs[i - 1].id)
-			return image_error_set(error, -EEXIST,
+			return error_set(error, -EEXIST,
 					       "blob %llu is there twice",
 					       (unsigned long long)ix->blobs[i].id);
 	}
@@ -112,7 +113,7 @@ static int check_blobs(struct index *ix, struct image_error *error)
 		const struct blob *b = index_find_blob(ix, e->owner);
 
 		if (!b || e->start + e->len > b->size)
-			return image_error_set(error, -EINVAL,
+			return error_set(error, -EINVAL,
 					       "blob %llu: data at %llu is beyond its end",
 					       (unsigned long long)e->owner,
 					       (unsigned long long)e->start);
@@ -121,7 +122,7 @@ static int check_blobs(struct index *ix, struct image_error *error)
 }
 
 int index_check(struct index *ix, const struct extent_chunks *pages,
-		const struct extent_chunks *blobs, struct image_error *error)
+		const struct extent_chunks *blobs, struct ckpt_error *error)
 {
 	int err;
 
@@ -136,7 +137,7 @@ int index_check(struct index *ix, const struct extent_chunks *pages,
 
 int index_check_chunks(const struct index *ix, enum image_file file,
 		       const struct image_file_info *info, bool sealed,
-		       struct image_error *error)
+		       struct ckpt_error *error)
 {
 	const uint32_t sealing = sealed ? IMAGE_SEAL_BYTES : 0;
 	uint64_t pos = sizeof(struct image_file_hdr);
@@ -145,9 +146,9 @@ int index_check_chunks(const struct index *ix, enum image_file file,
 
 	if (!info->name)
 		return ix->nr_chunks[file] ?
-			image_error_set(error, -EINVAL, "chunks of a missing file") : 0;
+			error_set(error, -EINVAL, "chunks of a missing file") : 0;
 	if (ix->nr_chunks[file] != info->nr_chunks)
-		return image_error_set(error, -EINVAL,
+		return error_set(error, -EINVAL,
 				       "%s: %llu chunks, the manifest says %llu",
 				       info->name,
 				       (unsigned long long)ix->nr_chunks[file],
@@ -160,14 +161,14 @@ int index_check_chunks(const struct index *ix, enum image_file file,
 
 		if ((offset != pos && offset != IMAGE_ALIGN_UP(pos)) || !raw || raw > IMAGE_CHUNK_MAX ||
 		    stored <= sealing || stored > raw + sealing)
-			return image_error_set(error, -EINVAL,
+			return error_set(error, -EINVAL,
 					       "%s: chunk %llu: impossible bounds",
 					       info->name, (unsigned long long)i);
 		pos = offset + CHUNK_OVERHEAD + stored;
 		raw_len += raw;
 	}
 	if (pos != info->len || raw_len != info->raw_len)
-		return image_error_set(error, -EINVAL,
+		return error_set(error, -EINVAL,
 				       "%s: the chunks do not fill it", info->name);
 	return 0;
 }
@@ -306,13 +307,13 @@ int index_write(const struct index *ix, const struct stream *pages,
 
 /* ----------------------------------------------------------------- parse */
 
-static int bad(struct image_error *error, const char *what)
+static int bad(struct ckpt_error *error, const char *what)
 {
-	return image_error_set(error, -EINVAL, "%s", what);
+	return error_set(error, -EINVAL, "%s", what);
 }
 
 static int parse_chunks(struct index *ix, const struct image_record *rec,
-			struct image_error *error)
+			struct ckpt_error *error)
 {
 	const struct image_ix_chunks *r = rec->data;
 	struct image_ix_chunk *v;
@@ -332,7 +333,7 @@ static int parse_chunks(struct index *ix, const struct image_record *rec,
 		return bad(error, "CHUNKS records out of order");
 	v = reallocarray(ix->chunks[file], have + nr + 1, sizeof(*v));
 	if (!v)
-		return image_error_set(error, -ENOMEM, "out of memory");
+		return error_set(error, -ENOMEM, "out of memory");
 	memcpy(v + have, r + 1, nr * sizeof(*v));
 	ix->chunks[file] = v;
 	ix->nr_chunks[file] = have + nr;
@@ -340,7 +341,7 @@ static int parse_chunks(struct index *ix, const struct image_record *rec,
 }
 
 static int parse_extents(struct index *ix, const struct image_record *rec,
-			 struct image_error *error)
+			 struct ckpt_error *error)
 {
 	const struct image_ix_extents *r = rec->data;
 	const struct image_ix_extent *v;
@@ -369,25 +370,25 @@ static int parse_extents(struct index *ix, const struct image_record *rec,
 		if (v[i].pad)
 			return bad(error, "padding is not zero");
 		if (extent_table_add(t, &e))
-			return image_error_set(error, -ENOMEM, "out of memory");
+			return error_set(error, -ENOMEM, "out of memory");
 	}
 	return 0;
 }
 
 static int parse_blob(struct index *ix, const struct image_record *rec,
-		      struct image_error *error)
+		      struct ckpt_error *error)
 {
 	const struct image_ix_blob *r = rec->data;
 
 	if (rec->len < sizeof(*r))
 		return bad(error, "short BLOB record");
 	if (index_add_blob(ix, le64toh(r->id), le64toh(r->size)))
-		return image_error_set(error, -ENOMEM, "out of memory");
+		return error_set(error, -ENOMEM, "out of memory");
 	return 0;
 }
 
 static int parse_tracks(struct index *ix, const struct image_record *rec,
-			struct image_error *error)
+			struct ckpt_error *error)
 {
 	const struct image_ix_tracks *r = rec->data;
 	const struct image_ix_track *v;
@@ -401,12 +402,12 @@ static int parse_tracks(struct index *ix, const struct image_record *rec,
 	v = (const struct image_ix_track *)(r + 1);
 	for (i = 0; i < nr; i++)
 		if (index_add_track(ix, le64toh(v[i].owner), le64toh(v[i].token)))
-			return image_error_set(error, -ENOMEM, "out of memory");
+			return error_set(error, -ENOMEM, "out of memory");
 	return 0;
 }
 
 int index_parse(struct index *ix, const struct image_record *rec,
-		struct image_error *error)
+		struct ckpt_error *error)
 {
 	switch (rec->type) {
 	case IMAGE_IX_CHUNKS:
@@ -420,7 +421,7 @@ int index_parse(struct index *ix, const struct image_record *rec,
 	default:
 		if (rec->type & IMAGE_REC_OPTIONAL)
 			return 0;
-		return image_error_set(error, -EPROTONOSUPPORT,
+		return error_set(error, -EPROTONOSUPPORT,
 				       "unknown record type %u: written by a newer version",
 				       rec->type);
 	}

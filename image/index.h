@@ -6,6 +6,7 @@
 #ifndef STILLPOINT_IMAGE_INDEX_H
 #define STILLPOINT_IMAGE_INDEX_H
 
+#include "base/error.h"
 #include "image/extent.h"
 #include "image/fault.h"
 #include "image/reader.h"
@@ -44,7 +45,7 @@ void index_page_chunks(const struct index *ix, const struct image_ix_chunk *own,
 
 /* Check tables against each other; sorts them. The chunk tables must be there. */
 int index_check(struct index *ix, const struct extent_chunks *pages,
-		const struct extent_chunks *blobs, struct image_error *error);
+		const struct extent_chunks *blobs, struct ckpt_error *error);
 
 /* Records of the chunk tables (of @pages, @blobs and bases), extents, blobs and tracks. */
 int index_write(const struct index *ix, const struct stream *pages,
@@ -52,12 +53,12 @@ int index_write(const struct index *ix, const struct stream *pages,
 
 /* Take in one record of the index stream. */
 int index_parse(struct index *ix, const struct image_record *rec,
-		struct image_error *error);
+		struct ckpt_error *error);
 
 /* Do the chunks of @file fill it exactly?  @sealed: they are encrypted. */
 int index_check_chunks(const struct index *ix, enum image_file file,
 		       const struct image_file_info *info, bool sealed,
-		       struct image_error *error);
+		       struct ckpt_error *error);
 
 const struct blob *index_find_blob(const struct index *ix, uint64_t id);
 

@@ -71,32 +71,32 @@ const char *image_key_where(const struct image_key *key)
 	return key->where;
 }
 
-static int check_key_file(int fd, const char *path, struct image_error *error)
+static int check_key_file(int fd, const char *path, struct ckpt_error *error)
 {
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
-		return image_error_set(error, -errno, "%s: %m", path);
+		return error_set(error, -errno, "%s: %m", path);
 	if (!S_ISREG(st.st_mode))
-		return image_error_set(error, -EPERM,
+		return error_set(error, -EPERM,
 				       "%s: not a regular file", path);
 	if (st.st_uid != 0 && st.st_uid != geteuid())
-		return image_error_set(error, -EPERM,
+		return error_set(error, -EPERM,
 				       "%s: belongs to uid %u, must be root's",
 				       path, (unsigned int)st.st_uid);
 	if (st.st_mode & 077)
-		return image_error_set(error, -EPERM,
+		return error_set(error, -EPERM,
 				       "%s: mode %04o lets others in, must be 0600",
 				       path, (unsigned int)st.st_mode & 07777);
 	if (st.st_size != IMAGE_KEY_BYTES)
-		return image_error_set(error, -EINVAL,
+		return error_set(error, -EINVAL,
 				       "%s: %lld bytes long, a key has %d", path,
 				       (long long)st.st_size, IMAGE_KEY_BYTES);
 	return 0;
 }
 
 int image_key_read(const char *path, uint8_t ret_bytes[IMAGE_KEY_BYTES],
-		   struct image_error *error)
+		   struct ckpt_error *error)
 {
 	_cleanup_fd_ int fd = -1;
 	ssize_t n;
@@ -104,7 +104,7 @@ int image_key_read(const char *path, uint8_t ret_bytes[IMAGE_KEY_BYTES],
 
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd < 0)
-		return image_error_set(error, -errno, "%s: %m", path);
+		return error_set(error, -errno, "%s: %m", path);
 	err = check_key_file(fd, path, error);
 	if (err)
 		return err;
@@ -112,11 +112,11 @@ int image_key_read(const char *path, uint8_t ret_bytes[IMAGE_KEY_BYTES],
 	if (n == IMAGE_KEY_BYTES)
 		return 0;
 	err = n < 0 ? -errno : -EIO;
-	return image_error_set(error, err, "%s: cannot read it: %s", path, strerror(-err));
+	return error_set(error, err, "%s: cannot read it: %s", path, strerror(-err));
 }
 
 int image_key_load(const char *path, struct image_key **ret_key,
-		   struct image_error *error)
+		   struct ckpt_error *error)
 {
 	uint8_t bytes[IMAGE_KEY_BYTES];
 	int err = image_key_read(path, bytes, error);
@@ -126,7 +126,7 @@ int image_key_load(const char *path, struct image_key **ret_key,
 	err = image_key_from_bytes(bytes, ret_key);
 	explicit_bzero(bytes, sizeof(bytes));
 	if (err)
-		return image_error_set(error, err, "%s: %s", path, strerror(-err));
+		return error_set(error, err, "%s: %s", path, strerror(-err));
 	return 0;
 }
 
@@ -170,7 +170,7 @@ static int write_key(int fd)
  * Written under another name and linked into place, so that a crash leaves
  * either no key or a whole one, and two creators do not overwrite each other.
  */
-int image_key_create(const char *path, struct image_error *error)
+int image_key_create(const char *path, struct ckpt_error *error)
 {
 	_cleanup_fd_ int fd = -1;
 	_cleanup_fd_ int parent = -1;
@@ -178,19 +178,19 @@ int image_key_create(const char *path, struct image_error *error)
 	int err = 0;
 
 	if (sodium_init() < 0)
-		return image_error_set(error, -ENOSYS,
+		return error_set(error, -ENOSYS,
 				       "libsodium does not work here");
 	parent = open_parent(path);
 	if (parent < 0)
-		return image_error_set(error, parent, "%s: %s", path,
+		return error_set(error, parent, "%s: %s", path,
 				       strerror(-parent));
 	if (asprintf(&tmp, "%s.XXXXXX", path) < 0) {
 		tmp = NULL;
-		return image_error_set(error, -ENOMEM, "out of memory");
+		return error_set(error, -ENOMEM, "out of memory");
 	}
 	fd = mkostemp(tmp, O_CLOEXEC);		/* mode 0600 */
 	if (fd < 0)
-		return image_error_set(error, -errno, "%s: %m", tmp);
+		return error_set(error, -errno, "%s: %m", tmp);
 	err = write_key(fd);
 	if (!err && link(tmp, path) < 0)
 		err = -errno;
@@ -198,7 +198,7 @@ int image_key_create(const char *path, struct image_error *error)
 	if (!err && fsync(parent) < 0)
 		err = -errno;
 	if (err)
-		return image_error_set(error, err, "%s: %s", path, strerror(-err));
+		return error_set(error, err, "%s: %s", path, strerror(-err));
 	return 0;
 }
 

@@ -14,7 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 
 #define IMAGE_KEY_BYTES	32
 
@@ -27,10 +28,10 @@ struct image_key;	/* opaque; in memory that is locked, in no core dump, and wipe
  * neither root nor the caller (-EPERM), or that others may access (-EPERM).
  */
 int image_key_load(const char *path, struct image_key **ret_key,
-		   struct image_error *error);
+		   struct ckpt_error *error);
 
 /* Make a new random key file, mode 0600, durable; -EEXIST if there is one. */
-int image_key_create(const char *path, struct image_error *error);
+int image_key_create(const char *path, struct ckpt_error *error);
 
 /* Key from memory (a test). */
 int image_key_from_bytes(const uint8_t bytes[IMAGE_KEY_BYTES],
@@ -44,11 +45,11 @@ int image_key_from_bytes(const uint8_t bytes[IMAGE_KEY_BYTES],
  * -ENOENT, -ENOKEY: not there.  On failure the key is what it was, and @source and the cause are
  * part of what is said when an encrypted image cannot be opened with it.
  */
-int image_key_secret(struct image_key *key, const char *source, struct image_error *error);
+int image_key_secret(struct image_key *key, const char *source, struct ckpt_error *error);
 
 /* A key that has the secret and is nothing else: for image_key_seal() and to look whether it is there. */
 int image_key_secret_only(const char *source, struct image_key **ret_key,
-			  struct image_error *error);
+			  struct ckpt_error *error);
 
 /* Is @text something that image_key_secret() may find? */
 bool image_key_source_ok(const char *text);
@@ -71,7 +72,7 @@ int image_key_unseal(const struct image_key *key, const char *purpose, const cha
 
 /* Parts of image_key_load() and image_key_secret(): for secret.c. */
 int image_key_read(const char *path, uint8_t ret_bytes[IMAGE_KEY_BYTES],
-		   struct image_error *error);
+		   struct ckpt_error *error);
 void image_key_set_where(struct image_key *key, const char *where);
 
 /* For image/ and levels/ only: what is derived from the key; see format.h. */

@@ -20,6 +20,7 @@
 #include <sys/file.h>
 #include <sys/statvfs.h>
 
+#include "base/error.h"
 #include "image/base.h"
 #include "image/merge.h"
 #include "image/place.h"
@@ -42,27 +43,27 @@ struct merge {
 
 /* ------------------------------------------------------------------- copy */
 
-static int pace(struct merge *m, uint64_t bytes, struct image_error *error)
+static int pace(struct merge *m, uint64_t bytes, struct ckpt_error *error)
 {
 	int err = m->o->pace ? m->o->pace(bytes, m->o->arg) : 0;
 
 	m->done += bytes;
 	if (!err && m->o->progress)
 		m->o->progress(m->done, m->total, m->o->arg);
-	return err ? image_error_set(error, err, "the merge was stopped") : 0;
+	return err ? error_set(error, err, "the merge was stopped") : 0;
 }
 
-static int read_failed(const struct merge *m, int err, struct image_error *error)
+static int read_failed(const struct merge *m, int err, struct ckpt_error *error)
 {
-	return image_error_set(error, err, "%s", image_reader_error(m->from));
+	return error_set(error, err, "%s", image_reader_error(m->from));
 }
 
-static int write_failed(const struct merge *m, int err, struct image_error *error)
+static int write_failed(const struct merge *m, int err, struct ckpt_error *error)
 {
-	return image_error_set(error, err, "%s", image_error_text(m->img));
+	return error_set(error, err, "%s", image_error_text(m->img));
 }
 
-static int copy_state(struct merge *m, struct image_error *error)
+static int copy_state(struct merge *m, struct ckpt_error *error)
 {
 	struct image_record rec;
 	int ret;
@@ -77,7 +78,7 @@ static int copy_state(struct merge *m, struct image_error *error)
 }
 
 static int copy_data(struct merge *m, uint64_t mm_id, uint64_t addr, uint64_t nr_pages,
-		     struct image_error *error)
+		     struct ckpt_error *error)
 {
 	int err = 0;
 
@@ -99,7 +100,7 @@ static int copy_data(struct merge *m, uint64_t mm_id, uint64_t addr, uint64_t nr
 }
 
 static int copy_run(struct merge *m, uint64_t mm_id, const struct image_run *run,
-		    struct image_error *error)
+		    struct ckpt_error *error)
 {
 	int err;
 
@@ -113,7 +114,7 @@ static int copy_run(struct merge *m, uint64_t mm_id, const struct image_run *run
 	return err ? write_failed(m, err, error) : 0;
 }
 
-static int copy_memory(struct merge *m, struct image_error *error)
+static int copy_memory(struct merge *m, struct ckpt_error *error)
 {
 	struct image_run run;
 	uint64_t mm_id = 0;
@@ -131,7 +132,7 @@ static int copy_memory(struct merge *m, struct image_error *error)
 }
 
 static int copy_extent(struct merge *m, uint64_t blob_id, uint64_t offset, uint64_t len,
-		       struct image_error *error)
+		       struct ckpt_error *error)
 {
 	int err = 0;
 
@@ -151,7 +152,7 @@ static int copy_extent(struct merge *m, uint64_t blob_id, uint64_t offset, uint6
 	return err ? write_failed(m, err, error) : 0;
 }
 
-static int copy_blob(struct merge *m, uint64_t blob_id, uint64_t size, struct image_error *error)
+static int copy_blob(struct merge *m, uint64_t blob_id, uint64_t size, struct ckpt_error *error)
 {
 	uint64_t cursor = 0, offset, len;
 	int ret, err;
@@ -169,7 +170,7 @@ static int copy_blob(struct merge *m, uint64_t blob_id, uint64_t size, struct im
 	return err ? write_failed(m, err, error) : 0;
 }
 
-static int copy_blobs(struct merge *m, struct image_error *error)
+static int copy_blobs(struct merge *m, struct ckpt_error *error)
 {
 	uint64_t blob_id = 0, size;
 	int ret, err;
@@ -183,7 +184,7 @@ static int copy_blobs(struct merge *m, struct image_error *error)
 }
 
 /* All that the manifest and the index say besides. */
-static int copy_facts(struct merge *m, struct image_error *error)
+static int copy_facts(struct merge *m, struct ckpt_error *error)
 {
 	const struct image_manifest *is = m->from->m;
 	const struct index *ix = &m->from->index;
@@ -202,7 +203,7 @@ static int copy_facts(struct merge *m, struct image_error *error)
 	return m->img->err ? write_failed(m, m->img->err, error) : 0;
 }
 
-static int copy_all(struct merge *m, struct image_error *error)
+static int copy_all(struct merge *m, struct ckpt_error *error)
 {
 	int err = copy_state(m, error);
 
@@ -237,17 +238,17 @@ static void describe(const struct image_manifest *m, struct image_merged *ret_me
 
 /* A disk that is nearly full is the job's: the next checkpoint wants room, too. */
 static int check_space(const struct place *place, const struct image_merged *merged,
-		       const char *dir, struct image_error *error)
+		       const char *dir, struct ckpt_error *error)
 {
 	struct statvfs fs;
 	uint64_t free;
 
 	if (fstatvfs(place->parent, &fs))
-		return image_error_set(error, -errno, "%.200s: %m", dir);
+		return error_set(error, -errno, "%.200s: %m", dir);
 	free = (uint64_t)fs.f_bavail * fs.f_frsize;
 	if (free >= merged->bytes_is)
 		return 0;
-	return image_error_set(error, -ENOSPC,
+	return error_set(error, -ENOSPC,
 			       "%.100s: up to %llu MiB are needed beside it to merge it, and %llu MiB are free",
 			       dir, (unsigned long long)(merged->bytes_is >> 20),
 			       (unsigned long long)(free >> 20));
@@ -261,17 +262,17 @@ static int reread(void *arg, uint64_t mm_id, uint64_t addr, uint64_t nr_pages, v
 }
 
 /* Nobody removes it, and nobody merges it at the same time. */
-static int hold(struct merge *m, const char *dir, struct image_error *error)
+static int hold(struct merge *m, const char *dir, struct ckpt_error *error)
 {
 	if (!flock(m->from->dir, LOCK_SH | LOCK_NB))
 		return 0;
 	if (errno == EWOULDBLOCK)
-		return image_error_set(error, -EBUSY, "%.200s: in use", dir);
-	return image_error_set(error, -errno, "%.200s: cannot be held: %m", dir);
+		return error_set(error, -EBUSY, "%.200s: in use", dir);
+	return error_set(error, -errno, "%.200s: cannot be held: %m", dir);
 }
 
 static int begin(struct merge *m, const struct place *place, const char *dir,
-		 struct image_error *error)
+		 struct ckpt_error *error)
 {
 	const struct image_manifest *is = m->from->m;
 	const struct image_options options = {
@@ -285,11 +286,11 @@ static int begin(struct merge *m, const struct place *place, const char *dir,
 	m->path = place_beside(dir, PLACE_MERGED);
 	m->buf = malloc(PIECE);
 	if (!m->name || !m->path || !m->buf || image_clone(m->from, &m->again))
-		return image_error_set(error, -ENOMEM, "out of memory");
+		return error_set(error, -ENOMEM, "out of memory");
 	m->total = is->counts.pages_data * IMAGE_PAGE_SIZE + is->counts.blob_data;
 	err = place_drop(m->path);
 	if (err && err != -ENOENT)
-		return image_error_set(error, err, "%.200s: %s", m->path, err == -EBUSY ?
+		return error_set(error, err, "%.200s: %s", m->path, err == -EBUSY ?
 				       "in use: it is being merged already" : strerror(-err));
 	err = (m->o->create_writer ? m->o->create_writer : image_writer_create)(m->path, &writer,
 										error);
@@ -299,7 +300,7 @@ static int begin(struct merge *m, const struct place *place, const char *dir,
 /* ---------------------------------------------------------------- replace */
 
 /* What was never read is a hope: the old one goes. */
-static int read_back(const struct merge *m, struct image_error *error)
+static int read_back(const struct merge *m, struct ckpt_error *error)
 {
 	struct image_expect expect = { .generation = m->from->m->generation, .job = m->from->m->job };
 	uint8_t id[IMAGE_ID_BYTES];
@@ -309,14 +310,14 @@ static int read_back(const struct merge *m, struct image_error *error)
 	return image_verify(m->path, m->key, &expect, true, NULL, NULL, error);
 }
 
-static int not_replaced(const char *dir, int err, struct image_error *error)
+static int not_replaced(const char *dir, int err, struct ckpt_error *error)
 {
-	return image_error_set(error, err, "%.150s: cannot be replaced by what it was merged into: %s",
+	return error_set(error, err, "%.150s: cannot be replaced by what it was merged into: %s",
 			       dir, err == -EOPNOTSUPP ?
 			       "the file system cannot exchange directories" : strerror(-err));
 }
 
-static int swap(struct merge *m, const char *dir, struct image_error *error)
+static int swap(struct merge *m, const char *dir, struct ckpt_error *error)
 {
 	const struct image_writer *w = m->img->writer;
 	int err = w->ops->swap ? w->ops->swap(m->img->writer, m->name) : -EOPNOTSUPP;
@@ -326,7 +327,7 @@ static int swap(struct merge *m, const char *dir, struct image_error *error)
 	return err ? not_replaced(dir, err, error) : 0;
 }
 
-static int replace(struct merge *m, const char *dir, struct image_error *error)
+static int replace(struct merge *m, const char *dir, struct ckpt_error *error)
 {
 	int err = image_commit(m->img, error);
 
@@ -336,7 +337,7 @@ static int replace(struct merge *m, const char *dir, struct image_error *error)
 	if (!err && m->o->ready) {
 		err = m->o->ready(m->o->arg);
 		if (err)
-			image_error_set(error, err, "%.150s: is to stay as it is: %s", dir,
+			error_set(error, err, "%.150s: is to stay as it is: %s", dir,
 					strerror(-err));
 	}
 	return err ? err : swap(m, dir, error);
@@ -361,7 +362,7 @@ static void merge_done(struct merge *m, int err)
 }
 
 static int merge(struct merge *m, const char *dir, struct image_merged *merged,
-		 struct image_error *error)
+		 struct ckpt_error *error)
 {
 	struct place place;
 	int err = hold(m, dir, error);
@@ -386,7 +387,7 @@ static int merge(struct merge *m, const char *dir, struct image_merged *merged,
 
 int image_merge(const char *dir, const struct image_key *key, const struct image_expect *expect,
 		const struct image_merge_options *options, struct image_merged *ret_merged,
-		struct image_error *error)
+		struct ckpt_error *error)
 {
 	static const struct image_merge_options none;
 	struct merge m = { .o = options ? options : &none, .key = key };
@@ -411,7 +412,7 @@ int image_merge(const char *dir, const struct image_key *key, const struct image
 
 int image_merge_look(const char *dir, const struct image_key *key,
 		     const struct image_expect *expect, unsigned int max,
-		     struct image_merged *ret_merged, struct image_error *error)
+		     struct image_merged *ret_merged, struct ckpt_error *error)
 {
 	struct image_reader *r;
 	int err = image_open(dir, key, expect, &r, error);

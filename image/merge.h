@@ -5,6 +5,7 @@
 #ifndef STILLPOINT_IMAGE_MERGE_H
 #define STILLPOINT_IMAGE_MERGE_H
 
+#include "base/error.h"
 #include "image/reader.h"
 #include "image/writer.h"
 
@@ -21,7 +22,7 @@ struct image_merge_options {
 	uint64_t memory;	/* to write with: as in struct image_options */
 	/* NULL: image_writer_create() */
 	int (*create_writer)(const char *dir, struct image_writer **ret_writer,
-			     struct image_error *error);
+			     struct ckpt_error *error);
 };
 
 /* What a merge had before it and has made. */
@@ -48,7 +49,7 @@ struct image_merged {
  */
 int image_merge(const char *dir, const struct image_key *key, const struct image_expect *expect,
 		const struct image_merge_options *options, struct image_merged *ret_merged,
-		struct image_error *error);
+		struct ckpt_error *error);
 
 /*
  * image_merge_look() - what there is to merge, and whether another image could stand on this one
@@ -59,6 +60,6 @@ int image_merge(const char *dir, const struct image_key *key, const struct image
  */
 int image_merge_look(const char *dir, const struct image_key *key,
 		     const struct image_expect *expect, unsigned int max,
-		     struct image_merged *ret_merged, struct image_error *error);
+		     struct image_merged *ret_merged, struct ckpt_error *error);
 
 #endif /* STILLPOINT_IMAGE_MERGE_H */

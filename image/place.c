@@ -17,6 +17,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include "base/error.h"
 #include "image/format.h"
 #include "image/place.h"
 #include "image/stream.h"
@@ -68,7 +69,7 @@ static int make_names(struct place *p, const char *name)
 	return p->name && p->tmp && p->rm ? 0 : -ENOMEM;
 }
 
-int place_open(struct place *p, const char *dir, struct image_error *error)
+int place_open(struct place *p, const char *dir, struct ckpt_error *error)
 {
 	_cleanup_free_ char *copy = strdup(dir);
 	const char *parent = ".";
@@ -78,7 +79,7 @@ int place_open(struct place *p, const char *dir, struct image_error *error)
 
 	*p = (struct place){ .parent = -1 };
 	if (!copy)
-		return image_error_set(error, -ENOMEM, "out of memory");
+		return error_set(error, -ENOMEM, "out of memory");
 	len = strlen(copy);
 	while (len > 1 && copy[len - 1] == '/')
 		copy[--len] = '\0';
@@ -90,18 +91,18 @@ int place_open(struct place *p, const char *dir, struct image_error *error)
 		parent = slash == copy ? "/" : copy;
 	}
 	if (!*name || is_dot(name))
-		return image_error_set(error, -EINVAL,
+		return error_set(error, -EINVAL,
 				       "%s: does not name an image directory", dir);
 	err = make_names(p, name);
 	if (err) {
 		place_done(p);
-		return image_error_set(error, err, "out of memory");
+		return error_set(error, err, "out of memory");
 	}
 	p->parent = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (p->parent < 0) {
 		err = -errno;
 		place_done(p);
-		return image_error_set(error, err, "%s: %s", parent,
+		return error_set(error, err, "%s: %s", parent,
 				       strerror(-err));
 	}
 	return 0;
@@ -276,14 +277,14 @@ static bool is_leftover(const char *name)
 	       !strncmp(name, RM_PREFIX, strlen(RM_PREFIX));
 }
 
-int image_sweep(const char *parent, struct image_error *error)
+int image_sweep(const char *parent, struct ckpt_error *error)
 {
 	_cleanup_dir_ DIR *d = opendir(parent);
 	struct dirent *e;
 	int removed = 0;
 
 	if (!d)
-		return image_error_set(error, -errno, "%s: %m", parent);
+		return error_set(error, -errno, "%s: %m", parent);
 	while ((e = readdir(d))) {
 		int err;
 
@@ -294,7 +295,7 @@ int image_sweep(const char *parent, struct image_error *error)
 			removed++;
 		else if (err == -EIO || err == -EROFS || err == -EACCES ||
 			 err == -EPERM)
-			return image_error_set(error, err, "%s/%s: %s", parent,
+			return error_set(error, err, "%s/%s: %s", parent,
 					       e->d_name, strerror(-err));
 		/* in use, gone meanwhile, or not ours after all */
 	}
@@ -366,7 +367,7 @@ int place_drop(const char *dir)
 	return err;
 }
 
-int image_remove(const char *dir, struct image_error *error)
+int image_remove(const char *dir, struct ckpt_error *error)
 {
 	struct place p;
 	int err;
@@ -380,14 +381,14 @@ int image_remove(const char *dir, struct image_error *error)
 	case 0:
 		return 0;
 	case -ENOENT:
-		return image_error_set(error, err, "%s: there is no image", dir);
+		return error_set(error, err, "%s: there is no image", dir);
 	case -ENOTEMPTY:
-		return image_error_set(error, err,
+		return error_set(error, err,
 				       "%s: holds files that are not an image's; remove it by hand",
 				       dir);
 	case -EBUSY:
-		return image_error_set(error, err, "%s: in use", dir);
+		return error_set(error, err, "%s: in use", dir);
 	default:
-		return image_error_set(error, err, "%s: %s", dir, strerror(-err));
+		return error_set(error, err, "%s: %s", dir, strerror(-err));
 	}
 }

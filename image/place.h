@@ -8,7 +8,8 @@
 
 #include <stdbool.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 
 struct place {
 	int parent;	/* directory descriptor */
@@ -17,7 +18,7 @@ struct place {
 	char *rm;
 };
 
-int place_open(struct place *p, const char *dir, struct image_error *error);
+int place_open(struct place *p, const char *dir, struct ckpt_error *error);
 void place_done(struct place *p);
 
 /* 0 if the final name is free or an empty directory, else -EEXIST. */

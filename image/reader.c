@@ -21,6 +21,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include "base/error.h"
 #include "image/reader_priv.h"
 #include "image/stream.h"
 
@@ -384,7 +385,7 @@ static int open_data(struct image_reader *r, enum image_file file)
 static int load_index(struct image_reader *r)
 {
 	struct record_source src = {};
-	struct image_error why = {};
+	struct ckpt_error why = {};
 	struct image_record rec;
 	int err;
 
@@ -412,7 +413,7 @@ static int check_index(struct image_reader *r)
 	struct extent_chunks blobs = {
 		ix->chunks[IMAGE_FILE_BLOBS], ix->nr_chunks[IMAGE_FILE_BLOBS], 1,
 	};
-	struct image_error why = {};
+	struct ckpt_error why = {};
 	int i, err = 0;
 
 	for (i = IMAGE_FILE_PAGES; !err && i < IMAGE_FILES; i++)
@@ -510,16 +511,16 @@ int reader_open(struct image_reader *r, const char *dir, const struct image_key 
 
 static int open_as(const char *dir, const struct image_key *key,
 		   const struct image_expect *expect, bool locked,
-		   struct image_reader **ret_reader, struct image_error *error)
+		   struct image_reader **ret_reader, struct ckpt_error *error)
 {
 	struct image_reader *r = reader_new();
 	int err;
 
 	if (!r)
-		return image_error_set(error, -ENOMEM, "out of memory");
+		return error_set(error, -ENOMEM, "out of memory");
 	err = reader_open(r, dir, key, expect, locked);
 	if (err) {
-		image_error_set(error, err, "%s/%s", image_dir_tail(dir), r->fault.error.text);
+		error_set(error, err, "%s/%s", error_path_tail(dir), r->fault.error.text);
 		image_close(r);
 		return err;
 	}
@@ -529,14 +530,14 @@ static int open_as(const char *dir, const struct image_key *key,
 
 int image_open(const char *dir, const struct image_key *key,
 	       const struct image_expect *expect, struct image_reader **ret_reader,
-	       struct image_error *error)
+	       struct ckpt_error *error)
 {
 	return open_as(dir, key, expect, false, ret_reader, error);
 }
 
 int image_open_locked(const char *dir, const struct image_key *key,
 		      const struct image_expect *expect, struct image_reader **ret_reader,
-		      struct image_error *error)
+		      struct ckpt_error *error)
 {
 	return open_as(dir, key, expect, true, ret_reader, error);
 }

@@ -29,7 +29,8 @@
 
 #include "image/format.h"
 #include "image/key.h"
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 #include "image/writer.h"
 
 struct image_reader;
@@ -50,7 +51,7 @@ struct image_expect {
 /* Open and check manifest, file lengths and index.  @expect may be NULL. */
 int image_open(const char *dir, const struct image_key *key,
 	       const struct image_expect *expect, struct image_reader **ret_reader,
-	       struct image_error *error);
+	       struct ckpt_error *error);
 
 /*
  * image_open_locked() - likewise, but also without the secret
@@ -60,7 +61,7 @@ int image_open(const char *dir, const struct image_key *key,
  */
 int image_open_locked(const char *dir, const struct image_key *key,
 		      const struct image_expect *expect, struct image_reader **ret_reader,
-		      struct image_error *error);
+		      struct ckpt_error *error);
 void image_close(struct image_reader *r);	/* NULL is fine */
 
 /*
@@ -238,6 +239,6 @@ typedef void (*image_finding_fn)(const struct image_finding *finding, void *arg)
  */
 int image_verify(const char *dir, const struct image_key *key,
 		 const struct image_expect *expect, bool deep,
-		 image_finding_fn report, void *arg, struct image_error *error);
+		 image_finding_fn report, void *arg, struct ckpt_error *error);
 
 #endif /* STILLPOINT_IMAGE_READER_H */

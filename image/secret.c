@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "image/key.h"
 
 #define OF_KEYRING	"keyring:"
@@ -47,21 +48,21 @@ static long find(const char *type, const char *name)
 	return id < 0 ? -errno : id;
 }
 
-static int not_found(const char *name, int err, struct image_error *error)
+static int not_found(const char *name, int err, struct ckpt_error *error)
 {
 	if (err == -ENOKEY && find("logon", name) >= 0)
-		return image_error_set(error, -ENOKEY,
+		return error_set(error, -ENOKEY,
 				       "the key %.60s in the keyring is of type logon, which no program can read: add it as one of type user",
 				       name);
 	if (err == -ENOKEY)
-		return image_error_set(error, err,
+		return error_set(error, err,
 				       "no key %.60s in the keyring: keyctl padd user %.60s @u <FILE",
 				       name, name);
-	return image_error_set(error, err, "key %.60s in the keyring: %s", name, strerror(-err));
+	return error_set(error, err, "key %.60s in the keyring: %s", name, strerror(-err));
 }
 
 static int read_keyring(const char *name, uint8_t ret_bytes[IMAGE_KEY_BYTES],
-			struct image_error *error)
+			struct ckpt_error *error)
 {
 	long id = find("user", name), n;
 
@@ -75,22 +76,22 @@ static int read_keyring(const char *name, uint8_t ret_bytes[IMAGE_KEY_BYTES],
 	if (n < 0)
 		return not_found(name, -errno, error);
 	if (n != IMAGE_KEY_BYTES)
-		return image_error_set(error, -EINVAL,
+		return error_set(error, -EINVAL,
 				       "key %.60s in the keyring: %ld bytes long, a key has %d", name,
 				       n, IMAGE_KEY_BYTES);
 	return 0;
 }
 
-int image_key_secret(struct image_key *key, const char *source, struct image_error *error)
+int image_key_secret(struct image_key *key, const char *source, struct ckpt_error *error)
 {
 	const char *name = keyring_name(source);
 	uint8_t bytes[IMAGE_KEY_BYTES];
-	struct image_error why = { "" };
+	struct ckpt_error why = {};
 	int err = name ? read_keyring(name, bytes, &why) : image_key_read(source, bytes, &why);
 
 	if (err) {
 		image_key_set_where(key, why.text);
-		image_error_set(error, err, "%s", why.text);
+		error_set(error, err, "%s", why.text);
 	} else {
 		image_key_secret_from_bytes(key, bytes, source);
 	}
@@ -99,14 +100,14 @@ int image_key_secret(struct image_key *key, const char *source, struct image_err
 }
 
 int image_key_secret_only(const char *source, struct image_key **ret_key,
-			  struct image_error *error)
+			  struct ckpt_error *error)
 {
 	static const uint8_t none[IMAGE_KEY_BYTES];
 	struct image_key *key;
 	int err = image_key_from_bytes(none, &key);
 
 	if (err)
-		return image_error_set(error, err, "%s", strerror(-err));
+		return error_set(error, err, "%s", strerror(-err));
 	err = image_key_secret(key, source, error);
 	if (err)
 		image_key_destroy(key);

@@ -18,6 +18,7 @@
 #include <linux/ckpt.h>
 #include <linux/ckpt_records.h>
 
+#include "base/error.h"
 #include "image/account.h"
 #include "image/describe.h"
 #include "image/reader_priv.h"
@@ -457,7 +458,7 @@ static int show_contents(struct show *s)
 }
 
 int image_show_json(struct image_reader *r, unsigned int flags, json_t **ret_json,
-		    struct image_error *error)
+		    struct ckpt_error *error)
 {
 	struct show s = {
 		.r = r,
@@ -480,11 +481,11 @@ int image_show_json(struct image_reader *r, unsigned int flags, json_t **ret_jso
 	account_maps_done(&s.account);
 	if (err && err != -ENOMEM) {
 		json_decref(s.root);
-		return image_error_set(error, err, "%s", image_reader_error(r));
+		return error_set(error, err, "%s", image_reader_error(r));
 	}
 	if (err || s.failed || !s.root) {
 		json_decref(s.root);
-		return image_error_set(error, -ENOMEM, "out of memory");
+		return error_set(error, -ENOMEM, "out of memory");
 	}
 	*ret_json = s.root;
 	return 0;

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <jansson.h>
 
+#include "base/error.h"
 #include "image/reader.h"
 
 #define IMAGE_SHOW_RECORDS	(1U << 0)	/* every record: type, version, len, key */
@@ -19,7 +20,7 @@
  * @ret_json: a new reference
  */
 int image_show_json(struct image_reader *r, unsigned int flags, json_t **ret_json,
-		    struct image_error *error);
+		    struct ckpt_error *error);
 
 /*
  * image_diff_json() - what differs between two images
@@ -29,7 +30,7 @@ int image_show_json(struct image_reader *r, unsigned int flags, json_t **ret_jso
  * the images and timing differs.
  */
 int image_diff_json(struct image_reader *a, struct image_reader *b,
-		    json_t **ret_json, struct image_error *error);
+		    json_t **ret_json, struct ckpt_error *error);
 
 /*
  * Findings of image_verify() as {"ok": bool, "findings": […]}, with "unchecked": ["text"] of an image

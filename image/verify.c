@@ -12,6 +12,7 @@
 #include <endian.h>
 #include <errno.h>
 
+#include "base/error.h"
 #include "image/reader_priv.h"
 #include "image/stream.h"
 
@@ -19,7 +20,7 @@ struct verification {
 	image_finding_fn report;
 	void *arg;
 	int first;		/* errno of the first finding */
-	struct image_error error;
+	struct ckpt_error error;
 };
 
 static void found(struct verification *v, int err, const struct fault *fault)
@@ -173,14 +174,14 @@ static void verify_locked(struct verification *v, struct image_reader *r)
 
 int image_verify(const char *dir, const struct image_key *key,
 		 const struct image_expect *expect, bool deep,
-		 image_finding_fn report, void *arg, struct image_error *error)
+		 image_finding_fn report, void *arg, struct ckpt_error *error)
 {
 	struct verification v = { .report = report, .arg = arg };
 	struct image_reader *r = reader_new();
 	int err;
 
 	if (!r)
-		return image_error_set(error, -ENOMEM, "out of memory");
+		return error_set(error, -ENOMEM, "out of memory");
 	err = reader_open(r, dir, key, expect, true);
 	if (err) {
 		found(&v, err, &r->fault);
@@ -195,6 +196,6 @@ int image_verify(const char *dir, const struct image_key *key,
 	}
 	image_close(r);
 	if (v.first)
-		image_error_set(error, v.first, "%s/%.170s", image_dir_tail(dir), v.error.text);
+		error_set(error, v.first, "%s/%.170s", error_path_tail(dir), v.error.text);
 	return v.first;
 }

@@ -20,6 +20,7 @@
 #include <sys/utsname.h>
 #include <time.h>
 
+#include "base/error.h"
 #include "image/budget.h"
 #include "image/writer_priv.h"
 
@@ -105,14 +106,14 @@ static int image_begin(struct image *img)
 
 int image_create(struct image_writer *writer, const struct image_key *key,
 		 const struct image_options *options, struct image **ret_img,
-		 struct image_error *error)
+		 struct ckpt_error *error)
 {
 	struct image *img = calloc(1, sizeof(*img));
 	int err;
 
 	if (!img) {
 		writer->ops->destroy(writer);
-		return image_error_set(error, -ENOMEM, "out of memory");
+		return error_set(error, -ENOMEM, "out of memory");
 	}
 	img->writer = writer;
 	chunk_pool_init(&img->pool, writer);
@@ -417,7 +418,7 @@ static int finish_index(struct image *img)
 	const struct stream *blobs = &img->streams[IMAGE_FILE_BLOBS];
 	struct extent_chunks page_chunks[1 + IMAGE_BASES_MAX];
 	struct extent_chunks blob_chunks = { blobs->chunks, blobs->nr_chunks, 1 };
-	struct image_error error;
+	struct ckpt_error error;
 	struct stream *ix;
 	int err = image_bases_settle(img);
 
@@ -579,12 +580,12 @@ static int commit(struct image *img)
 	return err;
 }
 
-int image_commit(struct image *img, struct image_error *error)
+int image_commit(struct image *img, struct ckpt_error *error)
 {
 	int err;
 
 	if (img->committed)
-		return image_error_set(error, -EALREADY, "committed already");
+		return error_set(error, -EALREADY, "committed already");
 	err = commit(img);
 	if (err) {
 		if (error)

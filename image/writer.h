@@ -26,7 +26,8 @@
 #include <stdint.h>
 
 #include "image/key.h"
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 #include "image/writer_ops.h"
 
 /* --------------------------------------------------------------- image */
@@ -57,7 +58,7 @@ struct image_options {
 /* Takes over @writer, also on failure.  @key must live as long as the image. */
 int image_create(struct image_writer *writer, const struct image_key *key,
 		 const struct image_options *options, struct image **ret_img,
-		 struct image_error *error);
+		 struct ckpt_error *error);
 
 /*
  * About so many bytes will be added, of which it may turn out that fewer are stored: a large
@@ -69,7 +70,7 @@ void image_expect(struct image *img, uint64_t bytes);
 void image_destroy(struct image *img);
 
 /* Sync, write the manifest, rename into place.  Afterwards only destroy. */
-int image_commit(struct image *img, struct image_error *error);
+int image_commit(struct image *img, struct ckpt_error *error);
 
 /* Remove what was written now and keep the handle (destroy does it as well). */
 void image_abort(struct image *img);
@@ -202,7 +203,7 @@ void image_get_id(const struct image *img, uint8_t ret_id[32]);
  *
  * What is being written now is left alone.  Return: number removed or -errno.
  */
-int image_sweep(const char *parent, struct image_error *error);
+int image_sweep(const char *parent, struct ckpt_error *error);
 
 /*
  * image_remove() - delete a committed image
@@ -210,7 +211,7 @@ int image_sweep(const char *parent, struct image_error *error);
  * Renamed out of the way first, so that a crash leaves no half image.  Refuses
  * (-ENOTEMPTY) a directory that holds anything which is not ours.
  */
-int image_remove(const char *dir, struct image_error *error);
+int image_remove(const char *dir, struct ckpt_error *error);
 
 /*
  * image_in_use() - is @dir an image, or a temporary or dying one, that somebody holds?

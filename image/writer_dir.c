@@ -21,7 +21,7 @@
 #include <string.h>
 
 int writer_dir_init(struct writer_dir *wd, const struct image_writer_ops *ops, const char *dir,
-		    struct image_error *error)
+		    struct ckpt_error *error)
 {
 	int err;
 
@@ -34,7 +34,7 @@ int writer_dir_init(struct writer_dir *wd, const struct image_writer_ops *ops, c
 	wd->path = strdup(dir);
 	if (!wd->path) {
 		place_done(&wd->place);
-		return image_error_set(error, -ENOMEM, "out of memory");
+		return error_set(error, -ENOMEM, "out of memory");
 	}
 	wd->base.name = wd->path;
 	return 0;

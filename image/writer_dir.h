@@ -6,6 +6,7 @@
 #ifndef STILLPOINT_IMAGE_WRITER_DIR_H
 #define STILLPOINT_IMAGE_WRITER_DIR_H
 
+#include "base/error.h"
 #include "image/place.h"
 #include "image/writer.h"
 
@@ -24,7 +25,7 @@ static inline struct writer_dir *to_writer_dir(struct image_writer *w)
 
 /* Opens the parent of @dir; nothing is made before begin. */
 int writer_dir_init(struct writer_dir *wd, const struct image_writer_ops *ops, const char *dir,
-		    struct image_error *error);
+		    struct ckpt_error *error);
 /* Discards what was not published.  Does not free @wd. */
 void writer_dir_done(struct writer_dir *wd);
 

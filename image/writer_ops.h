@@ -13,7 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 
 struct image_writer;
 struct image_wfile;
@@ -79,14 +80,14 @@ struct image_writer {
  *	a writer that died is removed, one in use is -EBUSY.
  */
 int image_writer_create(const char *dir, struct image_writer **ret_writer,
-			struct image_error *error);
+			struct ckpt_error *error);
 
 /* io_uring, several writes on their way; -EOPNOTSUPP if it is not permitted */
 int image_writer_uring_create(const char *dir, struct image_writer **ret_writer,
-			      struct image_error *error);
+			      struct ckpt_error *error);
 
 /* plain write(2) and fsync(2) */
 int image_writer_posix_create(const char *dir, struct image_writer **ret_writer,
-			      struct image_error *error);
+			      struct ckpt_error *error);
 
 #endif /* STILLPOINT_IMAGE_WRITER_OPS_H */

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 
+#include "base/error.h"
 #include "image/plain_file.h"
 #include "image/writer_dir.h"
 
@@ -101,13 +102,13 @@ static const struct image_writer_ops posix_ops = {
 };
 
 int image_writer_posix_create(const char *dir, struct image_writer **ret_writer,
-			      struct image_error *error)
+			      struct ckpt_error *error)
 {
 	struct posix_writer *pw = calloc(1, sizeof(*pw));
 	int err;
 
 	if (!pw)
-		return image_error_set(error, -ENOMEM, "out of memory");
+		return error_set(error, -ENOMEM, "out of memory");
 	err = writer_dir_init(&pw->wd, &posix_ops, dir, error);
 	if (err) {
 		free(pw);

@@ -5,6 +5,7 @@
 #ifndef STILLPOINT_IMAGE_WRITER_PRIV_H
 #define STILLPOINT_IMAGE_WRITER_PRIV_H
 
+#include "base/error.h"
 #include "image/chunk_pool.h"
 #include "image/index.h"
 #include "image/manifest.h"
@@ -36,7 +37,7 @@ struct image {
 	uint64_t blob_end;			/* of its data so far */
 
 	int err;				/* first failure */
-	struct image_error error;
+	struct ckpt_error error;
 	bool committed;
 	bool aborted;
 };
@@ -55,7 +56,7 @@ int image_add_extent(struct image *img, const struct extent *e);
 int image_bases_settle(struct image *img);
 
 /* Can another image stand on this one?  -EMLINK, -EFBIG as of image_base(). */
-int image_base_fits(const struct image_manifest *m, unsigned int max, struct image_error *error);
+int image_base_fits(const struct image_manifest *m, unsigned int max, struct ckpt_error *error);
 
 /* The stream, opened if it is not; NULL: img->err. */
 struct stream *image_stream(struct image *img, enum image_file file);

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "image/plain_file.h"
 #include "image/ring.h"
 #include "image/writer_dir.h"
@@ -395,17 +396,17 @@ static const struct image_writer_ops uring_ops = {
 };
 
 int image_writer_uring_create(const char *dir, struct image_writer **ret_writer,
-			      struct image_error *error)
+			      struct ckpt_error *error)
 {
 	struct uring_writer *uw = calloc(1, sizeof(*uw));
 	int err;
 
 	if (!uw)
-		return image_error_set(error, -ENOMEM, "out of memory");
+		return error_set(error, -ENOMEM, "out of memory");
 	err = ring_create(written, &uw->ring);
 	if (err) {
 		free(uw);
-		return image_error_set(error, -EOPNOTSUPP, "io_uring: %s", strerror(-err));
+		return error_set(error, -EOPNOTSUPP, "io_uring: %s", strerror(-err));
 	}
 	err = writer_dir_init(&uw->wd, &uring_ops, dir, error);
 	if (err) {
@@ -418,7 +419,7 @@ int image_writer_uring_create(const char *dir, struct image_writer **ret_writer,
 }
 
 int image_writer_create(const char *dir, struct image_writer **ret_writer,
-			struct image_error *error)
+			struct ckpt_error *error)
 {
 	int err = image_writer_uring_create(dir, ret_writer, error);
 

@@ -14,18 +14,19 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "image/place.h"
 #include "levels/arrival.h"
 #include "levels/source.h"
 
 static int failed(const struct arrival *a, int err, const char *what,
-		  struct image_error *error)
+		  struct ckpt_error *error)
 {
-	return image_error_set(error, err, "%.180s: %s: %s", a->dir, what, strerror(-err));
+	return error_set(error, err, "%.180s: %s: %s", a->dir, what, strerror(-err));
 }
 
 int arrival_begin(struct arrival *a, const char *dir, const struct layout *layout,
-		  const struct level_writers *writers, struct image_error *error)
+		  const struct level_writers *writers, struct ckpt_error *error)
 {
 	int err;
 
@@ -40,9 +41,9 @@ int arrival_begin(struct arrival *a, const char *dir, const struct layout *layou
 	}
 	err = a->writer->ops->begin(a->writer);
 	if (err == -EEXIST)
-		return image_error_set(error, err, "%.200s: there already", dir);
+		return error_set(error, err, "%.200s: there already", dir);
 	if (err == -EBUSY)
-		return image_error_set(error, err, "%.200s: somebody is writing it", dir);
+		return error_set(error, err, "%.200s: somebody is writing it", dir);
 	return err ? failed(a, err, "cannot begin", error) : 0;
 }
 
@@ -52,7 +53,7 @@ static const char *written_name(const struct layout *l, unsigned int file)
 }
 
 /* The file is complete: durable, and closed in any case. */
-static int end_file(struct arrival *a, struct image_error *error)
+static int end_file(struct arrival *a, struct ckpt_error *error)
 {
 	int err, other;
 
@@ -66,7 +67,7 @@ static int end_file(struct arrival *a, struct image_error *error)
 
 /* Bytes of file @at; the last of them end it. */
 static int append_file(struct arrival *a, const void *buf, size_t len,
-		       struct image_error *error)
+		       struct ckpt_error *error)
 {
 	const struct image_writer_ops *ops = a->writer->ops;
 	int err = 0;
@@ -86,7 +87,7 @@ static int append_file(struct arrival *a, const void *buf, size_t len,
 }
 
 int arrival_append(struct arrival *a, const void *buf, size_t len,
-		   struct image_error *error)
+		   struct ckpt_error *error)
 {
 	const struct layout *l = a->layout;
 	const uint8_t *p = buf;
@@ -120,23 +121,23 @@ int arrival_append(struct arrival *a, const void *buf, size_t len,
 }
 
 static int check(const struct arrival *a, const struct image_key *key,
-		 const struct image_expect *expect, struct image_error *error)
+		 const struct image_expect *expect, struct ckpt_error *error)
 {
 	_cleanup_free_ char *tmp = place_beside(a->dir, PLACE_TMP);
 
 	if (!tmp)
-		return image_error_set(error, -ENOMEM, "out of memory");
+		return error_set(error, -ENOMEM, "out of memory");
 	return source_verify_any(tmp, key, expect, true, error);
 }
 
 int arrival_commit(struct arrival *a, const struct image_key *key,
-		   const struct image_expect *expect, struct image_error *error)
+		   const struct image_expect *expect, struct ckpt_error *error)
 {
 	const struct image_writer_ops *ops = a->writer->ops;
 	int err = 0;
 
 	if (a->at < LAYOUT_FILES || a->file)
-		return image_error_set(error, -EBADMSG, "%.200s: did not arrive as a whole",
+		return error_set(error, -EBADMSG, "%.200s: did not arrive as a whole",
 				       a->dir);
 	if (!a->layout->parity)
 		err = ops->rename(a->writer, IMAGE_NAME_MANIFEST_TMP, IMAGE_NAME_MANIFEST);

@@ -6,6 +6,7 @@
 #ifndef STILLPOINT_LEVELS_ARRIVAL_H
 #define STILLPOINT_LEVELS_ARRIVAL_H
 
+#include "base/error.h"
 #include "levels/layout.h"
 #include "levels/level.h"
 
@@ -20,14 +21,14 @@ struct arrival {
 
 /* -EEXIST: there is something under that name; -EBUSY: somebody is writing it */
 int arrival_begin(struct arrival *a, const char *dir, const struct layout *layout,
-		  const struct level_writers *writers, struct image_error *error);
+		  const struct level_writers *writers, struct ckpt_error *error);
 
 /*
  * The next bytes of the stream: 4 MiB in a copy, a unit (parity.h) in a rebuild; @buf and,
  * but for the last, @len are multiples of 4096.
  */
 int arrival_append(struct arrival *a, const void *buf, size_t len,
-		   struct image_error *error);
+		   struct ckpt_error *error);
 
 /*
  * arrival_commit() - what arrived becomes an image
@@ -36,7 +37,7 @@ int arrival_append(struct arrival *a, const void *buf, size_t len,
  * name; durable when this returns 0.
  */
 int arrival_commit(struct arrival *a, const struct image_key *key,
-		   const struct image_expect *expect, struct image_error *error);
+		   const struct image_expect *expect, struct ckpt_error *error);
 
 /* Removes every trace of what was not committed.  A zeroed one is fine. */
 void arrival_done(struct arrival *a);

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "levels/arrival.h"
 #include "levels/copy.h"
 #include "levels/source.h"
@@ -17,7 +18,7 @@
 #define BUFFER_BYTES	(4U << 20)	/* of one write */
 
 static int copy_bytes(const struct source *s, struct arrival *a, void *buf,
-		      const struct level_options *o, struct image_error *error)
+		      const struct level_options *o, struct ckpt_error *error)
 {
 	uint64_t pos, total = s->layout.total;
 	int err = 0;
@@ -38,7 +39,7 @@ static int copy_bytes(const struct source *s, struct arrival *a, void *buf,
 }
 
 int level_copy(const struct source *s, const char *to, const struct image_key *key,
-	       const struct level_options *o, struct image_error *error)
+	       const struct level_options *o, struct ckpt_error *error)
 {
 	struct image_expect expect = { .generation = s->generation, .id = s->id };
 	_cleanup_free_ void *buf = aligned_alloc(LAYOUT_ALIGN, BUFFER_BYTES);
@@ -46,16 +47,16 @@ int level_copy(const struct source *s, const char *to, const struct image_key *k
 	int err;
 
 	if (!buf)
-		return image_error_set(error, -ENOMEM, "out of memory");
+		return error_set(error, -ENOMEM, "out of memory");
 	err = arrival_begin(&a, to, &s->layout, o->writers, error);
 	if (!err)
 		err = copy_bytes(s, &a, buf, o, error);
 	if (!err) {
 		err = arrival_commit(&a, key, &expect, error);
 		if (err == -EBADMSG) {
-			struct image_error why = *error;
+			struct ckpt_error why = *error;
 
-			image_error_set(error, err, "copy of %.90s: %.150s", s->dir, why.text);
+			error_set(error, err, "copy of %.90s: %.150s", s->dir, why.text);
 		}
 	}
 	arrival_done(&a);

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "levels/stripe.h"
 
 struct encoder {
@@ -33,7 +34,7 @@ struct encoder {
 
 /* ------------------------------------------------------------------ check */
 
-static int check_arguments(const struct encoder *e, struct image_error *error)
+static int check_arguments(const struct encoder *e, struct ckpt_error *error)
 {
 	unsigned int i, j;
 
@@ -41,49 +42,49 @@ static int check_arguments(const struct encoder *e, struct image_error *error)
 		const char *node = e->members[i].node;
 
 		if (!*node || strlen(node) > PARITY_NODE_MAX)
-			return image_error_set(error, -EINVAL, "'%.80s' is no name of a node",
+			return error_set(error, -EINVAL, "'%.80s' is no name of a node",
 					       node);
 		for (j = 0; j < i; j++)
 			if (!strcmp(node, e->members[j].node))
-				return image_error_set(error, -EINVAL,
+				return error_set(error, -EINVAL,
 						       "node '%s' is in the group twice", node);
 	}
 	if (!e->nr_outputs || e->nr_outputs > e->set.m)
-		return image_error_set(error, -EINVAL, "%u pieces of %u of parity",
+		return error_set(error, -EINVAL, "%u pieces of %u of parity",
 				       e->nr_outputs, e->set.m);
 	for (i = 0; i < e->nr_outputs; i++) {
 		if (e->outputs[i].index >= e->set.m)
-			return image_error_set(error, -EINVAL, "parity %u of %u",
+			return error_set(error, -EINVAL, "parity %u of %u",
 					       e->outputs[i].index, e->set.m);
 		for (j = 0; j < i; j++)
 			if (e->outputs[i].index == e->outputs[j].index)
-				return image_error_set(error, -EINVAL, "parity %u is asked for twice",
+				return error_set(error, -EINVAL, "parity %u is asked for twice",
 						       e->outputs[i].index);
 	}
 	return 0;
 }
 
 /* Member @i belongs to what the first one is of. */
-static int check_member(struct encoder *e, unsigned int i, struct image_error *error)
+static int check_member(struct encoder *e, unsigned int i, struct ckpt_error *error)
 {
 	const struct source *s = &e->sources[i], *first = &e->sources[0];
 	unsigned int j;
 
 	if (s->generation != first->generation || strcmp(s->job, first->job))
-		return image_error_set(error, -ESTALE,
+		return error_set(error, -ESTALE,
 				       "mixed: node '%s' has generation %llu of job '%s', node '%s' %llu of '%s'",
 				       e->members[0].node, (unsigned long long)first->generation,
 				       first->job, e->members[i].node,
 				       (unsigned long long)s->generation, s->job);
 	for (j = 0; j < i; j++)
 		if (!memcmp(s->id, e->sources[j].id, sizeof(s->id)))
-			return image_error_set(error, -EINVAL,
+			return error_set(error, -EINVAL,
 					       "nodes '%s' and '%s' have the same image",
 					       e->members[j].node, e->members[i].node);
 	return 0;
 }
 
-static int open_members(struct encoder *e, struct image_error *error)
+static int open_members(struct encoder *e, struct ckpt_error *error)
 {
 	struct image_expect expect = {};
 	struct parity_set *set = &e->set;
@@ -95,11 +96,11 @@ static int open_members(struct encoder *e, struct image_error *error)
 	expect.id = NULL;
 	for (i = 0; !err && i < set->k; i++) {
 		struct source *s = &e->sources[i];
-		struct image_error why;
+		struct ckpt_error why;
 
 		err = source_open(s, e->members[i].image, e->key, &expect, &why);
 		if (err)
-			return image_error_set(error, err, "node '%s': %.180s",
+			return error_set(error, err, "node '%s': %.180s",
 					       e->members[i].node, why.text);
 		err = check_member(e, i, error);
 		strcpy(set->members[i].node, e->members[i].node);
@@ -112,12 +113,12 @@ static int open_members(struct encoder *e, struct image_error *error)
 	set->generation = e->sources[0].generation;
 	memcpy(set->job, e->sources[0].job, sizeof(set->job));
 	if (parity_set_check(set))
-		return image_error_set(error, -EINVAL, "groups of %u+%u are not possible",
+		return error_set(error, -EINVAL, "groups of %u+%u are not possible",
 				       set->k, set->m);
 	return 0;
 }
 
-static int prepare(struct encoder *e, struct image_error *error)
+static int prepare(struct encoder *e, struct ckpt_error *error)
 {
 	bool have[RS_ROWS_MAX] = {};
 	uint8_t want[RS_PARITY_MAX];
@@ -125,7 +126,7 @@ static int prepare(struct encoder *e, struct image_error *error)
 	int err;
 
 	if (rs_init(&e->rs, e->set.k, e->set.m))
-		return image_error_set(error, -EINVAL,
+		return error_set(error, -EINVAL,
 				       "groups of %u+%u: 1+1 to %u+%u is possible",
 				       e->set.k, e->set.m, RS_DATA_MAX, RS_PARITY_MAX);
 	err = check_arguments(e, error);
@@ -140,7 +141,7 @@ static int prepare(struct encoder *e, struct image_error *error)
 	if (!err)
 		err = stripe_init(&e->stripe, e->set.unit, e->set.k, e->nr_outputs);
 	if (err)
-		return image_error_set(error, err, "%s", strerror(-err));
+		return error_set(error, err, "%s", strerror(-err));
 	for (i = 0; !err && i < e->nr_outputs; i++)
 		err = parity_begin(&e->outs[i], e->outputs[i].dir, &e->set,
 				   e->outputs[i].index, e->key, e->transfer->writers, error);
@@ -164,7 +165,7 @@ static uint64_t stripe_bytes(const struct parity_set *set, uint64_t pos, size_t 
 	return bytes;
 }
 
-static int encode_stripe(struct encoder *e, uint64_t pos, struct image_error *error)
+static int encode_stripe(struct encoder *e, uint64_t pos, struct ckpt_error *error)
 {
 	size_t len = parity_len(&e->set, pos);
 	uint64_t bytes = stripe_bytes(&e->set, pos, len);
@@ -193,7 +194,7 @@ static int encode_stripe(struct encoder *e, uint64_t pos, struct image_error *er
 	return err;
 }
 
-static int encode(struct encoder *e, struct image_error *error)
+static int encode(struct encoder *e, struct ckpt_error *error)
 {
 	uint64_t pos, start;
 	unsigned int i;
@@ -216,12 +217,12 @@ static int encode(struct encoder *e, struct image_error *error)
 int erasure_encode(const struct erasure_member *members, unsigned int k, unsigned int m,
 		   const struct erasure_output *outputs, unsigned int nr_outputs,
 		   const struct image_key *key, const struct erasure_options *options,
-		   struct image_error *error)
+		   struct ckpt_error *error)
 {
 	static const struct erasure_options no_options;
 	static const struct level_options no_transfer;
 	const struct erasure_options *o = options ? options : &no_options;
-	struct image_error unread;
+	struct ckpt_error unread;
 	struct encoder *e;
 	unsigned int i;
 	int err;
@@ -230,7 +231,7 @@ int erasure_encode(const struct erasure_member *members, unsigned int k, unsigne
 		error = &unread;
 	e = calloc(1, sizeof(*e));
 	if (!e)
-		return image_error_set(error, -ENOMEM, "out of memory");
+		return error_set(error, -ENOMEM, "out of memory");
 	e->members = members;
 	e->outputs = outputs;
 	e->nr_outputs = nr_outputs;
@@ -253,21 +254,21 @@ int erasure_encode(const struct erasure_member *members, unsigned int k, unsigne
 /* ----------------------------------------------------------------- verify */
 
 int erasure_verify(const char *dir, const struct image_key *key, bool deep,
-		   struct erasure_info *ret_info, struct image_error *error)
+		   struct erasure_info *ret_info, struct ckpt_error *error)
 {
 	_cleanup_free_ struct parity *p = malloc(sizeof(*p));
 	struct stripe stripe;
 	int err;
 
 	if (!p)
-		return image_error_set(error, -ENOMEM, "out of memory");
+		return error_set(error, -ENOMEM, "out of memory");
 	err = parity_open(p, dir, true, key, error);
 	if (err)
 		return err;
 	if (deep) {
 		err = stripe_init(&stripe, p->set.unit, 1, 0);
 		if (err)
-			image_error_set(error, err, "out of memory");
+			error_set(error, err, "out of memory");
 		else
 			err = parity_verify(p, stripe_frame(stripe.in[0]), error);
 		stripe_done(&stripe);

@@ -23,6 +23,7 @@
 #ifndef STILLPOINT_LEVELS_ERASURE_H
 #define STILLPOINT_LEVELS_ERASURE_H
 
+#include "base/error.h"
 #include "levels/level.h"
 #include "levels/parity.h"
 
@@ -74,7 +75,7 @@ struct erasure_output {
 int erasure_encode(const struct erasure_member *members, unsigned int k, unsigned int m,
 		   const struct erasure_output *outputs, unsigned int nr_outputs,
 		   const struct image_key *key, const struct erasure_options *options,
-		   struct image_error *error);
+		   struct ckpt_error *error);
 
 /* What is left of a group, in any order; what is lost is just not named. */
 struct erasure_inputs {
@@ -105,7 +106,7 @@ struct erasure_wanted {
 int erasure_rebuild(const struct erasure_inputs *inputs,
 		    const struct erasure_wanted *wanted, unsigned int nr_wanted,
 		    const struct image_key *key, const struct erasure_options *options,
-		    struct image_error *error);
+		    struct ckpt_error *error);
 
 struct erasure_info {
 	unsigned int index;
@@ -118,6 +119,6 @@ struct erasure_info {
  * @ret_info: whose parity it is; may be NULL
  */
 int erasure_verify(const char *dir, const struct image_key *key, bool deep,
-		   struct erasure_info *ret_info, struct image_error *error);
+		   struct erasure_info *ret_info, struct ckpt_error *error);
 
 #endif /* STILLPOINT_LEVELS_ERASURE_H */

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "levels/arrival.h"
 #include "levels/stripe.h"
 
@@ -87,31 +88,31 @@ static bool is_loss(int err)
 /* ----------------------------------------------------------------- inputs */
 
 static int check_set(const struct rebuild *r, const struct parity *p,
-		     struct image_error *error)
+		     struct ckpt_error *error)
 {
 	const struct image_expect *expect = r->transfer->expect;
 
 	if (r->have_set && memcmp(&r->set, &p->set, sizeof(p->set)))
-		return image_error_set(error, -ESTALE,
+		return error_set(error, -ESTALE,
 				       "mixed: %.120s is parity of another set (generation %llu of job '%s')",
 				       p->dir, (unsigned long long)p->set.generation, p->set.job);
 	if (!expect)
 		return 0;
 	if (expect->generation && expect->generation != p->set.generation)
-		return image_error_set(error, -ESTALE,
+		return error_set(error, -ESTALE,
 				       "%.120s: parity of generation %llu, not of %llu", p->dir,
 				       (unsigned long long)p->set.generation,
 				       (unsigned long long)expect->generation);
 	if (expect->job && strcmp(expect->job, p->set.job))
-		return image_error_set(error, -ESTALE,
+		return error_set(error, -ESTALE,
 				       "%.100s: parity of job '%s', not of '%.63s'", p->dir,
 				       p->set.job, expect->job);
 	return 0;
 }
 
-static int open_parities(struct rebuild *r, struct image_error *error)
+static int open_parities(struct rebuild *r, struct ckpt_error *error)
 {
-	struct image_error why = {};
+	struct ckpt_error why = {};
 	unsigned int i;
 	int err, last = -ENODATA;
 
@@ -120,7 +121,7 @@ static int open_parities(struct rebuild *r, struct image_error *error)
 
 		err = parity_open(p, r->inputs->parities[i], true, r->key, &why);
 		if (err && !is_loss(err))
-			return image_error_set(error, err, "%s", why.text);
+			return error_set(error, err, "%s", why.text);
 		if (err) {
 			note(r, "parity", why.text);
 			last = err == -ENOENT ? -ENODATA : err;
@@ -141,7 +142,7 @@ static int open_parities(struct rebuild *r, struct image_error *error)
 	}
 	if (r->have_set)
 		return 0;
-	return image_error_set(error, last, "no parity that can be used: %.200s",
+	return error_set(error, last, "no parity that can be used: %.200s",
 			       why.text[0] ? why.text : "if all images are there, encode again");
 }
 
@@ -156,23 +157,23 @@ static unsigned int member_of(const struct rebuild *r, const uint8_t id[32])
 	return i;
 }
 
-static int open_image(struct rebuild *r, const char *dir, struct image_error *error)
+static int open_image(struct rebuild *r, const char *dir, struct ckpt_error *error)
 {
-	struct image_error why = {};
+	struct ckpt_error why = {};
 	struct source s;
 	unsigned int i;
 	int err;
 
 	err = source_open(&s, dir, r->key, NULL, &why);
 	if (err && !is_loss(err))
-		return image_error_set(error, err, "%s", why.text);
+		return error_set(error, err, "%s", why.text);
 	if (err) {
 		note(r, "an image", why.text);
 		return 0;
 	}
 	i = member_of(r, s.id);
 	if (i == r->set.k) {
-		err = image_error_set(error, -ESTALE,
+		err = error_set(error, -ESTALE,
 				      "mixed: %.90s (generation %llu of '%s') is not of the set, which is generation %llu of '%s'",
 				      dir, (unsigned long long)s.generation, s.job,
 				      (unsigned long long)r->set.generation, r->set.job);
@@ -185,12 +186,12 @@ static int open_image(struct rebuild *r, const char *dir, struct image_error *er
 	return err;
 }
 
-static int find_wanted(struct rebuild *r, struct image_error *error)
+static int find_wanted(struct rebuild *r, struct ckpt_error *error)
 {
 	unsigned int i, j;
 
 	if (!r->nr_wanted || r->nr_wanted > r->set.m)
-		return image_error_set(error, -EINVAL, "%u pieces wanted, 1 to %u are possible",
+		return error_set(error, -EINVAL, "%u pieces wanted, 1 to %u are possible",
 				       r->nr_wanted, r->set.m);
 	for (i = 0; i < r->nr_wanted; i++) {
 		const struct erasure_wanted *w = &r->wanted[i];
@@ -199,17 +200,17 @@ static int find_wanted(struct rebuild *r, struct image_error *error)
 			if (!strcmp(w->node, r->set.members[j].node))
 				break;
 		if (w->node && j == r->set.k)
-			return image_error_set(error, -ENOENT,
+			return error_set(error, -ENOENT,
 					       "node '%.80s' is not in the group", w->node);
 		if (!w->node && w->index >= r->set.m)
-			return image_error_set(error, -EINVAL, "parity %u of %u", w->index,
+			return error_set(error, -EINVAL, "parity %u of %u", w->index,
 					       r->set.m);
 		r->rows[i] = (uint8_t)(w->node ? j : r->set.k + w->index);
 	}
 	return 0;
 }
 
-static int open_inputs(struct rebuild *r, struct image_error *error)
+static int open_inputs(struct rebuild *r, struct ckpt_error *error)
 {
 	unsigned int i;
 	int err;
@@ -222,14 +223,14 @@ static int open_inputs(struct rebuild *r, struct image_error *error)
 	if (!err)
 		err = find_wanted(r, error);
 	if (!err && rs_init(&r->rs, r->set.k, r->set.m))
-		err = image_error_set(error, -EINVAL, "impossible group");
+		err = error_set(error, -EINVAL, "impossible group");
 	return err;
 }
 
 /* ----------------------------------------------------------------- stripes */
 
 /* More is lost than there is parity: say what. */
-static int too_much(const struct rebuild *r, struct image_error *error)
+static int too_much(const struct rebuild *r, struct ckpt_error *error)
 {
 	char list[160] = "", name[96];
 	unsigned int row, nr = 0;
@@ -244,11 +245,11 @@ static int too_much(const struct rebuild *r, struct image_error *error)
 			len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s",
 						len ? ", " : "", name);
 	}
-	return image_error_set(error, -ENODATA, "%u of %u+%u lost, at most %u can be rebuilt: %s",
+	return error_set(error, -ENODATA, "%u of %u+%u lost, at most %u can be rebuilt: %s",
 			       nr, r->set.k, r->set.m, r->set.m, list);
 }
 
-static int begin_outputs(struct rebuild *r, struct image_error *error)
+static int begin_outputs(struct rebuild *r, struct ckpt_error *error)
 {
 	unsigned int i;
 	int err = 0;
@@ -270,7 +271,7 @@ static int begin_outputs(struct rebuild *r, struct image_error *error)
 }
 
 static int read_inputs(struct rebuild *r, uint64_t pos, size_t len,
-		       struct image_error *error)
+		       struct ckpt_error *error)
 {
 	unsigned int i;
 	int err = 0;
@@ -294,7 +295,7 @@ static int read_inputs(struct rebuild *r, uint64_t pos, size_t len,
 }
 
 static int write_outputs(struct rebuild *r, uint64_t pos, size_t len,
-			 struct image_error *error)
+			 struct ckpt_error *error)
 {
 	unsigned int i;
 	int err = 0;
@@ -321,7 +322,7 @@ static int write_outputs(struct rebuild *r, uint64_t pos, size_t len,
 	return err;
 }
 
-static int rebuild_stripes(struct rebuild *r, struct image_error *error)
+static int rebuild_stripes(struct rebuild *r, struct ckpt_error *error)
 {
 	uint64_t pos, start, read, coded;
 	int err = 0;
@@ -348,7 +349,7 @@ static int rebuild_stripes(struct rebuild *r, struct image_error *error)
 	return err;
 }
 
-static int commit_outputs(struct rebuild *r, struct image_error *error)
+static int commit_outputs(struct rebuild *r, struct ckpt_error *error)
 {
 	unsigned int i;
 	int err = 0;
@@ -372,7 +373,7 @@ static int commit_outputs(struct rebuild *r, struct image_error *error)
 }
 
 /* One try with the rows that there are. */
-static int try_once(struct rebuild *r, struct image_error *error)
+static int try_once(struct rebuild *r, struct ckpt_error *error)
 {
 	unsigned int i;
 	uint64_t start;
@@ -385,7 +386,7 @@ static int try_once(struct rebuild *r, struct image_error *error)
 	if (!err)
 		err = stripe_init(&r->stripe, r->set.unit, r->set.k, r->nr_wanted);
 	if (err)
-		return image_error_set(error, err, "%s", strerror(-err));
+		return error_set(error, err, "%s", strerror(-err));
 	err = begin_outputs(r, error);
 	if (!err)
 		err = rebuild_stripes(r, error);
@@ -404,7 +405,7 @@ static int try_once(struct rebuild *r, struct image_error *error)
 /* Check the images that there are in full; how many of them are bad. */
 static unsigned int drop_bad_images(struct rebuild *r)
 {
-	struct image_error why;
+	struct ckpt_error why;
 	unsigned int row, nr = 0;
 
 	for (row = 0; row < r->set.k; row++) {
@@ -417,7 +418,7 @@ static unsigned int drop_bad_images(struct rebuild *r)
 	return nr;
 }
 
-static int rebuild(struct rebuild *r, struct image_error *error)
+static int rebuild(struct rebuild *r, struct ckpt_error *error)
 {
 	unsigned int i;
 	int err;
@@ -444,11 +445,11 @@ static int rebuild(struct rebuild *r, struct image_error *error)
 int erasure_rebuild(const struct erasure_inputs *inputs,
 		    const struct erasure_wanted *wanted, unsigned int nr_wanted,
 		    const struct image_key *key, const struct erasure_options *options,
-		    struct image_error *error)
+		    struct ckpt_error *error)
 {
 	static const struct erasure_options no_options;
 	static const struct level_options no_transfer;
-	struct image_error unread;
+	struct ckpt_error unread;
 	struct rebuild *r;
 	unsigned int i;
 	int err;
@@ -457,7 +458,7 @@ int erasure_rebuild(const struct erasure_inputs *inputs,
 		error = &unread;
 	r = calloc(1, sizeof(*r));
 	if (!r)
-		return image_error_set(error, -ENOMEM, "out of memory");
+		return error_set(error, -ENOMEM, "out of memory");
 	r->inputs = inputs;
 	r->wanted = wanted;
 	r->nr_wanted = nr_wanted;

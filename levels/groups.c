@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "levels/groups.h"
+#include "base/error.h"
 #include "levels/rs.h"
 
 struct card {
@@ -59,21 +60,21 @@ static int by_size(const void *a, const void *b)
 }
 
 static int check_nodes(const struct levels_node *nodes, struct deal *d, unsigned int k,
-		       unsigned int m, struct image_error *error)
+		       unsigned int m, struct ckpt_error *error)
 {
 	unsigned int i;
 
 	if (!k || k > RS_DATA_MAX || !m || m > RS_PARITY_MAX)
-		return image_error_set(error, -EINVAL,
+		return error_set(error, -EINVAL,
 				       "groups of %u+%u: 1+1 to %u+%u is possible", k, m,
 				       RS_DATA_MAX, RS_PARITY_MAX);
 	if (d->nr < k + m)
-		return image_error_set(error, -ERANGE,
+		return error_set(error, -ERANGE,
 				       "groups of %u+%u need %u nodes, there are %u", k, m,
 				       k + m, d->nr);
 	for (i = 0; i < d->nr; i++) {
 		if (!nodes[i].name || !*nodes[i].name)
-			return image_error_set(error, -EINVAL, "a node without a name");
+			return error_set(error, -EINVAL, "a node without a name");
 		d->cards[i].node = i;
 		d->cards[i].name = nodes[i].name;
 		d->cards[i].domain = nodes[i].domain ? nodes[i].domain : nodes[i].name;
@@ -81,7 +82,7 @@ static int check_nodes(const struct levels_node *nodes, struct deal *d, unsigned
 	qsort(d->cards, d->nr, sizeof(*d->cards), by_name);
 	for (i = 1; i < d->nr; i++)
 		if (!strcmp(d->cards[i].name, d->cards[i - 1].name))
-			return image_error_set(error, -EINVAL, "node '%.100s' is there twice",
+			return error_set(error, -EINVAL, "node '%.100s' is there twice",
 					       d->cards[i].name);
 	return 0;
 }
@@ -167,7 +168,7 @@ static int deal_all(struct deal *d, unsigned int k, unsigned int m,
 
 int levels_groups(const struct levels_node *nodes, unsigned int nr_nodes,
 		  unsigned int k, unsigned int m, struct levels_grouping *ret_grouping,
-		  struct image_error *error)
+		  struct ckpt_error *error)
 {
 	_cleanup_free_ struct card *cards = calloc(nr_nodes + 1, sizeof(*cards));
 	_cleanup_free_ unsigned int *pieces = calloc(nr_nodes + 1, sizeof(*pieces));
@@ -177,7 +178,7 @@ int levels_groups(const struct levels_node *nodes, unsigned int nr_nodes,
 	int err;
 
 	if (!cards || !pieces || !in_group)
-		return image_error_set(error, -ENOMEM, "out of memory");
+		return error_set(error, -ENOMEM, "out of memory");
 	err = check_nodes(nodes, &d, k, m, error);
 	if (err)
 		return err;
@@ -185,7 +186,7 @@ int levels_groups(const struct levels_node *nodes, unsigned int nr_nodes,
 	err = deal_all(&d, k, m, &g);
 	if (err) {
 		levels_groups_done(&g);
-		return image_error_set(error, err, "out of memory");
+		return error_set(error, err, "out of memory");
 	}
 	*ret_grouping = g;
 	return 0;

@@ -6,7 +6,8 @@
 #ifndef STILLPOINT_LEVELS_GROUPS_H
 #define STILLPOINT_LEVELS_GROUPS_H
 
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 
 /* A node and what fails as a whole with it: a rack, a power supply, a switch. */
 struct levels_node {
@@ -44,7 +45,7 @@ struct levels_grouping {
  */
 int levels_groups(const struct levels_node *nodes, unsigned int nr_nodes,
 		  unsigned int k, unsigned int m, struct levels_grouping *ret_grouping,
-		  struct image_error *error);
+		  struct ckpt_error *error);
 void levels_groups_done(struct levels_grouping *g);
 
 #endif /* STILLPOINT_LEVELS_GROUPS_H */

@@ -42,21 +42,21 @@ int level_name(const char *job, uint64_t generation, char ret_name[LEVEL_NAME_MA
 }
 
 static int check_name(const struct level *l, const char *name,
-		      struct image_error *error)
+		      struct ckpt_error *error)
 {
 	if (level_name_valid(name))
 		return 0;
-	return image_error_set(error, -EINVAL, "%.80s: '%.80s' is no name for an image",
+	return error_set(error, -EINVAL, "%.80s: '%.80s' is no name for an image",
 			       l->where, name);
 }
 
 /* ------------------------------------------------------------ operations */
 
 int level_put(struct level *l, const char *name, const char *image,
-	      const struct level_options *options, struct image_error *error)
+	      const struct level_options *options, struct ckpt_error *error)
 {
 	static const struct level_options none;
-	struct image_error unread;
+	struct ckpt_error unread;
 	int err = check_name(l, name, error);
 
 	if (err)
@@ -66,10 +66,10 @@ int level_put(struct level *l, const char *name, const char *image,
 }
 
 int level_get(struct level *l, const char *name, const char *image,
-	      const struct level_options *options, struct image_error *error)
+	      const struct level_options *options, struct ckpt_error *error)
 {
 	static const struct level_options none;
-	struct image_error unread;
+	struct ckpt_error unread;
 	int err = check_name(l, name, error);
 
 	if (err)
@@ -79,10 +79,10 @@ int level_get(struct level *l, const char *name, const char *image,
 }
 
 int level_verify(struct level *l, const char *name, bool deep,
-		 const struct level_options *options, struct image_error *error)
+		 const struct level_options *options, struct ckpt_error *error)
 {
 	static const struct level_options none;
-	struct image_error unread;
+	struct ckpt_error unread;
 	int err = check_name(l, name, error);
 
 	if (err)
@@ -91,27 +91,27 @@ int level_verify(struct level *l, const char *name, bool deep,
 			      error ? error : &unread);
 }
 
-int level_delete(struct level *l, const char *name, struct image_error *error)
+int level_delete(struct level *l, const char *name, struct ckpt_error *error)
 {
-	struct image_error unread;
+	struct ckpt_error unread;
 	int err = check_name(l, name, error);
 
 	return err ? err : l->ops->delete(l, name, error ? error : &unread);
 }
 
 int level_list(struct level *l, const char *prefix, level_item_fn fn, void *arg,
-	       struct image_error *error)
+	       struct ckpt_error *error)
 {
-	struct image_error unread;
+	struct ckpt_error unread;
 	int err = prefix && *prefix ? check_name(l, prefix, error) : 0;
 
 	return err ? err : l->ops->list(l, prefix ? prefix : "", fn, arg, error ? error : &unread);
 }
 
 int level_space(struct level *l, struct level_space *ret_space,
-		struct image_error *error)
+		struct ckpt_error *error)
 {
-	struct image_error unread;
+	struct ckpt_error unread;
 
 	return l->ops->space(l, ret_space, error ? error : &unread);
 }
@@ -148,7 +148,7 @@ static bool is_cancelled(const struct level_options *o)
 	return o->cancelled && o->cancelled(o->arg);
 }
 
-int level_pace(const struct level_options *o, uint64_t bytes, struct image_error *error)
+int level_pace(const struct level_options *o, uint64_t bytes, struct ckpt_error *error)
 {
 	static const struct level_clock system_clock = { system_now, system_sleep, NULL };
 	const struct level_clock *clock = o->clock ? o->clock : &system_clock;
@@ -163,6 +163,6 @@ int level_pace(const struct level_options *o, uint64_t bytes, struct image_error
 		wait -= slice;
 	}
 	if (is_cancelled(o))
-		return image_error_set(error, -ECANCELED, "cancelled");
+		return error_set(error, -ECANCELED, "cancelled");
 	return 0;
 }

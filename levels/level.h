@@ -46,6 +46,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "image/reader.h"
 #include "levels/bucket.h"
 
@@ -63,7 +64,7 @@ struct level_clock {
 /* Where bytes go.  NULL: image_writer_posix_create(). */
 struct level_writers {
 	int (*create)(const char *dir, struct image_writer **ret_writer,
-		      struct image_error *error, void *arg);
+		      struct ckpt_error *error, void *arg);
 	void *arg;
 };
 
@@ -122,16 +123,16 @@ struct level_space {
 struct level_ops {
 	const char *kind;	/* "posix", … */
 	int (*put)(struct level *l, const char *name, const char *image,
-		   const struct level_options *options, struct image_error *error);
+		   const struct level_options *options, struct ckpt_error *error);
 	int (*get)(struct level *l, const char *name, const char *image,
-		   const struct level_options *options, struct image_error *error);
+		   const struct level_options *options, struct ckpt_error *error);
 	int (*verify)(struct level *l, const char *name, bool deep,
-		      const struct level_options *options, struct image_error *error);
-	int (*delete)(struct level *l, const char *name, struct image_error *error);
+		      const struct level_options *options, struct ckpt_error *error);
+	int (*delete)(struct level *l, const char *name, struct ckpt_error *error);
 	int (*list)(struct level *l, const char *prefix, level_item_fn fn, void *arg,
-		    struct image_error *error);
+		    struct ckpt_error *error);
 	int (*space)(struct level *l, struct level_space *ret_space,
-		     struct image_error *error);
+		     struct ckpt_error *error);
 	void (*close)(struct level *l);
 };
 
@@ -149,7 +150,7 @@ struct level {
  * when it is read), the answer is 0.
  */
 int level_put(struct level *l, const char *name, const char *image,
-	      const struct level_options *options, struct image_error *error);
+	      const struct level_options *options, struct ckpt_error *error);
 
 /**
  * level_get() - copy an image from the level
@@ -158,14 +159,14 @@ int level_put(struct level *l, const char *name, const char *image,
  * A copy in the level that is damaged is never handed out: -EBADMSG.
  */
 int level_get(struct level *l, const char *name, const char *image,
-	      const struct level_options *options, struct image_error *error);
+	      const struct level_options *options, struct ckpt_error *error);
 
 /* Check one image where it is; @deep: every chunk, not only manifest and index. */
 int level_verify(struct level *l, const char *name, bool deep,
-		 const struct level_options *options, struct image_error *error);
+		 const struct level_options *options, struct ckpt_error *error);
 
 /* Remove an image for ever. */
-int level_delete(struct level *l, const char *name, struct image_error *error);
+int level_delete(struct level *l, const char *name, struct ckpt_error *error);
 
 /*
  * level_list() - the names of the level that begin with @prefix, in strcmp(3) order
@@ -176,10 +177,10 @@ int level_delete(struct level *l, const char *name, struct image_error *error);
  * of many jobs is not gone through for one.
  */
 int level_list(struct level *l, const char *prefix, level_item_fn fn, void *arg,
-	       struct image_error *error);
+	       struct ckpt_error *error);
 
 int level_space(struct level *l, struct level_space *ret_space,
-		struct image_error *error);
+		struct ckpt_error *error);
 
 void level_close(struct level *l);	/* NULL is fine */
 
@@ -193,6 +194,6 @@ int level_name(const char *job, uint64_t generation, char ret_name[LEVEL_NAME_MA
  * For levels.  Return: 0 or -ECANCELED
  */
 int level_pace(const struct level_options *options, uint64_t bytes,
-	       struct image_error *error);
+	       struct ckpt_error *error);
 
 #endif /* STILLPOINT_LEVELS_LEVEL_H */

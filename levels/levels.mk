@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Levels of storage: copies of images, parity over those of a group of nodes.
 
-LEVELS_LIBS := $(LIB)/liblevels.a $(IMAGE_LIBS) -lisal
+LEVELS_LIBS := $(LIB)/liblevels.a $(LIB)/libbase.a $(IMAGE_LIBS) -lisal
 
 $(call library,levels,$(wildcard levels/*.c))
 $(call unit_test,tests/unit/test_levels,tests/unit/test_levels.c tests/unit/level_box.c \

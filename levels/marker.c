@@ -40,7 +40,7 @@ static int open_marker(int dir, int access)
 }
 
 int marker_read(int dir, const char *path, struct marker *ret_marker,
-		struct image_error *error)
+		struct ckpt_error *error)
 {
 	_cleanup_fd_ int fd = open_marker(dir, O_RDONLY);
 	char text[ROOM], again[ROOM];
@@ -48,18 +48,18 @@ int marker_read(int dir, const char *path, struct marker *ret_marker,
 	ssize_t n;
 
 	if (fd < 0)
-		return image_error_set(error, fd, "%.150s/%s: %s", path, MARKER_NAME,
+		return error_set(error, fd, "%.150s/%s: %s", path, MARKER_NAME,
 				       strerror(-fd));
 	n = pread(fd, text, sizeof(text) - 1, 0);
 	if (n < 0)
-		return image_error_set(error, -errno, "%.150s/%s: %m", path, MARKER_NAME);
+		return error_set(error, -errno, "%.150s/%s: %m", path, MARKER_NAME);
 	text[n] = '\0';
 	/* what it would be written as must be what is there */
 	if (sscanf(text, "stillpoint level 1\nnode %63s\nid %32s\n", m.node, m.id) != 2 ||
 	    snprintf(again, sizeof(again), TEXT, m.node, m.id) != (int)n ||
 	    memcmp(text, again, (size_t)n) || strlen(m.id) != MARKER_ID_CHARS ||
 	    !marker_node_valid(m.node))
-		return image_error_set(error, -EBADMSG,
+		return error_set(error, -EBADMSG,
 				       "%.100s/%s: not a level's marker; find out what the directory is, then remove it",
 				       path, MARKER_NAME);
 	*ret_marker = m;
@@ -84,7 +84,7 @@ static int write_text(int dir, const char *tmp, const char *text)
 }
 
 int marker_make(int dir, const char *path, const char *node, struct marker *ret_marker,
-		struct image_error *error)
+		struct ckpt_error *error)
 {
 	uint8_t random[MARKER_ID_CHARS / 2];
 	char id[MARKER_ID_CHARS + 1];
@@ -96,7 +96,7 @@ int marker_make(int dir, const char *path, const char *node, struct marker *ret_
 	if (err != -ENOENT)
 		return err;
 	if (sodium_init() < 0)
-		return image_error_set(error, -ENOSYS, "libsodium does not work here");
+		return error_set(error, -ENOSYS, "libsodium does not work here");
 	randombytes_buf(random, sizeof(random));
 	sodium_bin2hex(id, sizeof(id), random, sizeof(random));
 	snprintf(text, sizeof(text), TEXT, node, id);
@@ -110,7 +110,7 @@ int marker_make(int dir, const char *path, const char *node, struct marker *ret_
 	if (!err && fsync(dir) < 0)
 		err = -errno;
 	if (err)
-		return image_error_set(error, err, "%.150s: cannot mark it as this node's: %s",
+		return error_set(error, err, "%.150s: cannot mark it as this node's: %s",
 				       path, strerror(-err));
 	return marker_read(dir, path, ret_marker, error);
 }
@@ -133,36 +133,36 @@ void marker_sweep(int dir)
 			unlinkat(dir, e->d_name, 0);
 }
 
-int marker_lock(int dir, const char *path, int *ret_fd, struct image_error *error)
+int marker_lock(int dir, const char *path, int *ret_fd, struct ckpt_error *error)
 {
 	/* For writing, though nothing is written: NFS gives an exclusive lock to nobody else. */
 	_cleanup_fd_ int fd = open_marker(dir, O_RDWR);
 
 	if (fd < 0)
-		return image_error_set(error, fd, "%.150s/%s: %s", path, MARKER_NAME,
+		return error_set(error, fd, "%.150s/%s: %s", path, MARKER_NAME,
 				       strerror(-fd));
 	if (!flock(fd, LOCK_EX | LOCK_NB)) {
 		*ret_fd = take_fd(&fd);
 		return 0;
 	}
 	if (errno == EWOULDBLOCK)
-		return image_error_set(error, -EBUSY, "%.180s: another ckptd writes there", path);
+		return error_set(error, -EBUSY, "%.180s: another ckptd writes there", path);
 	if (errno != ENOLCK && errno != ENOSYS && errno != EOPNOTSUPP)
-		return image_error_set(error, -errno, "%.150s/%s: cannot be locked: %m", path,
+		return error_set(error, -errno, "%.150s/%s: cannot be locked: %m", path,
 				       MARKER_NAME);
 	*ret_fd = -1;
 	return 0;
 }
 
 int marker_check(const struct marker *m, const char *path, const char *node,
-		 const char *id, struct image_error *error)
+		 const char *id, struct ckpt_error *error)
 {
 	if (strcmp(m->node, node))
-		return image_error_set(error, -ENOTUNIQ,
+		return error_set(error, -ENOTUNIQ,
 				       "%.100s: belongs to node '%s', this is '%.63s': give each node its own directory",
 				       path, m->node, node);
 	if (id && strcmp(m->id, id))
-		return image_error_set(error, -ESTALE,
+		return error_set(error, -ESTALE,
 				       "%.120s: not the directory it was (id %.8s, now %.8s)",
 				       path, id, m->id);
 	return 0;

@@ -16,7 +16,8 @@
 
 #include <stdbool.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 
 #define MARKER_NAME	".stillpoint-level"
 #define MARKER_ID_CHARS	32
@@ -31,11 +32,11 @@ bool marker_node_valid(const char *node);
 
 /* -ENOENT: none; -EBADMSG: not one.  @path is for messages. */
 int marker_read(int dir, const char *path, struct marker *ret_marker,
-		struct image_error *error);
+		struct ckpt_error *error);
 
 /* Make one if there is none; whoever's it is then, @ret_marker says so. */
 int marker_make(int dir, const char *path, const char *node, struct marker *ret_marker,
-		struct image_error *error);
+		struct ckpt_error *error);
 
 /* Remove what died while it made a marker; only when there is one. */
 void marker_sweep(int dir);
@@ -44,7 +45,7 @@ void marker_sweep(int dir);
  * Take the exclusive lock, for as long as @ret_fd is open.  -EBUSY: somebody has it.
  * A file system without locks gives -1 and 0.
  */
-int marker_lock(int dir, const char *path, int *ret_fd, struct image_error *error);
+int marker_lock(int dir, const char *path, int *ret_fd, struct ckpt_error *error);
 
 /*
  * marker_check() - is it the directory that it is thought to be?
@@ -53,6 +54,6 @@ int marker_lock(int dir, const char *path, int *ret_fd, struct image_error *erro
  * -ENOTUNIQ: another node's; -ESTALE: not the directory of that id.
  */
 int marker_check(const struct marker *m, const char *path, const char *node,
-		 const char *id, struct image_error *error);
+		 const char *id, struct ckpt_error *error);
 
 #endif /* STILLPOINT_LEVELS_MARKER_H */

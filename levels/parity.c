@@ -17,6 +17,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include "base/error.h"
 #include "image/window.h"
 #include "levels/parity.h"
 
@@ -65,14 +66,14 @@ int parity_set_check(struct parity_set *set)
 
 /* ---------------------------------------------------------------- header */
 
-static int bad(const struct parity *p, const char *what, struct image_error *error)
+static int bad(const struct parity *p, const char *what, struct ckpt_error *error)
 {
-	return image_error_set(error, -EBADMSG, "%.170s/" IMAGE_NAME_PARITY ": %s", p->dir,
+	return error_set(error, -EBADMSG, "%.170s/" IMAGE_NAME_PARITY ": %s", p->dir,
 			       what);
 }
 
 static int read_exactly(const struct parity *p, uint64_t offset, void *buf, size_t len,
-			struct image_error *error)
+			struct ckpt_error *error)
 {
 	uint8_t *to = buf;
 
@@ -90,7 +91,7 @@ static int read_exactly(const struct parity *p, uint64_t offset, void *buf, size
 			errno = EINVAL;
 		}
 		if (n < 0)
-			return image_error_set(error, -errno,
+			return error_set(error, -errno,
 					       "%.200s/" IMAGE_NAME_PARITY ": %m", p->dir);
 		if (!n)
 			return bad(p, "truncated", error);
@@ -102,7 +103,7 @@ static int read_exactly(const struct parity *p, uint64_t offset, void *buf, size
 }
 
 static int check_envelope(const struct parity *p, const struct parity_file_hdr *hdr,
-			  const struct image_key *key, struct image_error *error)
+			  const struct image_key *key, struct ckpt_error *error)
 {
 	uint8_t key_id[IMAGE_KEY_ID_BYTES];
 	uint32_t len = le32toh(hdr->hdr_len);
@@ -110,12 +111,12 @@ static int check_envelope(const struct parity *p, const struct parity_file_hdr *
 	if (memcmp(hdr->magic, PARITY_MAGIC, sizeof(hdr->magic)))
 		return bad(p, "not a file of parity (foreign, or its header is damaged)", error);
 	if (le16toh(hdr->version_reader) > PARITY_VERSION || le16toh(hdr->version) < PARITY_VERSION)
-		return image_error_set(error, -EPROTONOSUPPORT,
+		return error_set(error, -EPROTONOSUPPORT,
 				       "%.120s/" IMAGE_NAME_PARITY ": version %u is not known, this is %u",
 				       p->dir, le16toh(hdr->version), PARITY_VERSION);
 	image_key_id(key, key_id);
 	if (memcmp(hdr->key_id, key_id, sizeof(key_id)))
-		return image_error_set(error, -EKEYREJECTED,
+		return error_set(error, -EKEYREJECTED,
 				       "%.180s/" IMAGE_NAME_PARITY ": written with another key",
 				       p->dir);
 	if (len % PARITY_FRAME_HDR || len < sizeof(*hdr) + MAC_BYTES || len > HDR_MAX)
@@ -161,7 +162,7 @@ static int get_set(struct parity *p, const uint8_t *buf)
 
 /* @buf: hdr_len bytes, whose envelope was checked. */
 static int authenticate(struct parity *p, const uint8_t *buf, const struct image_key *key,
-			struct image_error *error)
+			struct ckpt_error *error)
 {
 	uint8_t mac[MAC_BYTES], subkey[IMAGE_SUBKEY_BYTES];
 	struct parity_file_hdr hdr;
@@ -182,14 +183,14 @@ static int authenticate(struct parity *p, const uint8_t *buf, const struct image
 }
 
 static int load_header(struct parity *p, const struct image_key *key,
-		       struct image_error *error)
+		       struct ckpt_error *error)
 {
 	_cleanup_free_ uint8_t *buf = aligned_alloc(PARITY_FRAME_HDR, HDR_MAX);
 	struct parity_file_hdr hdr;
 	int err;
 
 	if (!buf)
-		return image_error_set(error, -ENOMEM, "out of memory");
+		return error_set(error, -ENOMEM, "out of memory");
 	err = read_exactly(p, 0, buf, PARITY_FRAME_HDR, error);
 	if (err)
 		return err;
@@ -201,13 +202,13 @@ static int load_header(struct parity *p, const struct image_key *key,
 	return err ? err : authenticate(p, buf, key, error);
 }
 
-int parity_header(const struct parity *p, uint8_t **ret_header, struct image_error *error)
+int parity_header(const struct parity *p, uint8_t **ret_header, struct ckpt_error *error)
 {
 	_cleanup_free_ uint8_t *buf = aligned_alloc(PARITY_FRAME_HDR, p->hdr_len);
 	int err;
 
 	if (!buf)
-		return image_error_set(error, -ENOMEM, "out of memory");
+		return error_set(error, -ENOMEM, "out of memory");
 	err = read_exactly(p, 0, buf, p->hdr_len, error);
 	if (!err)
 		*ret_header = take_ptr(buf);
@@ -216,14 +217,14 @@ int parity_header(const struct parity *p, uint8_t **ret_header, struct image_err
 
 int parity_parse(const uint8_t *header, size_t len, const char *where,
 		 const struct image_key *key, unsigned int *ret_index,
-		 struct parity_set *ret_set, struct image_error *error)
+		 struct parity_set *ret_set, struct ckpt_error *error)
 {
 	_cleanup_free_ struct parity *p = calloc(1, sizeof(*p));
 	struct parity_file_hdr hdr;
 	int err;
 
 	if (!p)
-		return image_error_set(error, -ENOMEM, "out of memory");
+		return error_set(error, -ENOMEM, "out of memory");
 	p->dir = where;
 	if (len < sizeof(hdr))
 		return bad(p, "truncated", error);
@@ -248,16 +249,16 @@ static uint64_t frame_offset(const struct parity *p, uint64_t pos)
 	return p->hdr_len + pos + pos / p->set.unit * PARITY_FRAME_HDR;
 }
 
-static int check_length(struct parity *p, struct image_error *error)
+static int check_length(struct parity *p, struct ckpt_error *error)
 {
 	uint64_t last = (p->set.len - 1) / p->set.unit * p->set.unit;
 	uint64_t want = frame_offset(p, last) + PARITY_FRAME_HDR + parity_len(&p->set, last);
 	struct stat st;
 
 	if (fstat(p->fd, &st) < 0)
-		return image_error_set(error, -errno, "%.200s: %m", p->dir);
+		return error_set(error, -errno, "%.200s: %m", p->dir);
 	if ((uint64_t)st.st_size != want)
-		return image_error_set(error, -EBADMSG,
+		return error_set(error, -EBADMSG,
 				       "%.120s/" IMAGE_NAME_PARITY ": %llu bytes long, %llu were written",
 				       p->dir, (unsigned long long)st.st_size,
 				       (unsigned long long)want);
@@ -268,7 +269,7 @@ static int check_length(struct parity *p, struct image_error *error)
 }
 
 int parity_read(const struct parity *p, uint64_t pos, uint8_t *frame,
-		struct image_error *error)
+		struct ckpt_error *error)
 {
 	size_t len = parity_len(&p->set, pos);
 	struct parity_frame_hdr hdr;
@@ -284,13 +285,13 @@ int parity_read(const struct parity *p, uint64_t pos, uint8_t *frame,
 	if (sodium_memcmp(tag, hdr.tag, sizeof(tag)) ||
 	    le32toh(hdr.magic) != PARITY_MAGIC_FRAME || le32toh(hdr.len) != len ||
 	    le64toh(hdr.seq) != pos / p->set.unit)
-		return image_error_set(error, -EBADMSG,
+		return error_set(error, -EBADMSG,
 				       "%.120s/" IMAGE_NAME_PARITY ": authentication of frame %llu failed",
 				       p->dir, (unsigned long long)(pos / p->set.unit));
 	return 0;
 }
 
-int parity_verify(const struct parity *p, uint8_t *frame, struct image_error *error)
+int parity_verify(const struct parity *p, uint8_t *frame, struct ckpt_error *error)
 {
 	uint64_t pos;
 	int err = 0;
@@ -302,20 +303,20 @@ int parity_verify(const struct parity *p, uint8_t *frame, struct image_error *er
 
 /* --------------------------------------------------------- open and close */
 
-static int open_file(struct parity *p, bool lock, struct image_error *error)
+static int open_file(struct parity *p, bool lock, struct ckpt_error *error)
 {
 	struct stat st;
 
 	p->dirfd = open(p->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (p->dirfd < 0)
-		return image_error_set(error, -errno, "%.200s: %m", p->dir);
+		return error_set(error, -errno, "%.200s: %m", p->dir);
 	if (lock && flock(p->dirfd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK)
-		return image_error_set(error, -EBUSY, "%.200s: being written or deleted",
+		return error_set(error, -EBUSY, "%.200s: being written or deleted",
 				       p->dir);
 	p->fd = openat(p->dirfd, IMAGE_NAME_PARITY, O_RDONLY | O_CLOEXEC | O_NOFOLLOW |
 		       O_NOCTTY | O_NONBLOCK);
 	if (p->fd < 0)
-		return image_error_set(error, -errno, "%.200s/" IMAGE_NAME_PARITY ": %m",
+		return error_set(error, -errno, "%.200s/" IMAGE_NAME_PARITY ": %m",
 				       p->dir);
 	if (fstat(p->fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return bad(p, "not a regular file", error);
@@ -323,7 +324,7 @@ static int open_file(struct parity *p, bool lock, struct image_error *error)
 }
 
 int parity_open(struct parity *p, const char *dir, bool lock, const struct image_key *key,
-		struct image_error *error)
+		struct ckpt_error *error)
 {
 	int err;
 

@@ -28,6 +28,7 @@
 
 #include <linux/types.h>
 
+#include "base/error.h"
 #include "image/format.h"
 #include "levels/layout.h"
 #include "levels/level.h"
@@ -127,18 +128,18 @@ struct parity {
  * failure there is nothing to close.
  */
 int parity_open(struct parity *p, const char *dir, bool lock, const struct image_key *key,
-		struct image_error *error);
+		struct ckpt_error *error);
 /* The header as it is in the file: hdr_len bytes, to be freed; it was authenticated. */
-int parity_header(const struct parity *p, uint8_t **ret_header, struct image_error *error);
+int parity_header(const struct parity *p, uint8_t **ret_header, struct ckpt_error *error);
 /* What a header from elsewhere says; @where is for messages.  Errors as parity_open(). */
 int parity_parse(const uint8_t *header, size_t len, const char *where,
 		 const struct image_key *key, unsigned int *ret_index,
-		 struct parity_set *ret_set, struct image_error *error);
+		 struct parity_set *ret_set, struct ckpt_error *error);
 /* Read and authenticate the frame at @pos: PARITY_FRAME_HDR bytes, then the payload. */
 int parity_read(const struct parity *p, uint64_t pos, uint8_t *frame,
-		struct image_error *error);
+		struct ckpt_error *error);
 /* All frames; @frame has room for the largest. */
-int parity_verify(const struct parity *p, uint8_t *frame, struct image_error *error);
+int parity_verify(const struct parity *p, uint8_t *frame, struct ckpt_error *error);
 void parity_close(struct parity *p);	/* a zeroed one is fine */
 
 /* One that is being written. */
@@ -152,13 +153,13 @@ struct parity_out {
 
 int parity_begin(struct parity_out *o, const char *dir, const struct parity_set *set,
 		 unsigned int index, const struct image_key *key,
-		 const struct level_writers *writers, struct image_error *error);
+		 const struct level_writers *writers, struct ckpt_error *error);
 /* @frame: room for a header, then @len bytes of payload; aligned to 4096 */
 int parity_append(struct parity_out *o, uint8_t *frame, size_t len,
-		  struct image_error *error);
+		  struct ckpt_error *error);
 /* Durable, read back and authenticated, then visible.  @frame: room for one. */
 int parity_commit(struct parity_out *o, const struct image_key *key, uint8_t *frame,
-		  struct image_error *error);
+		  struct ckpt_error *error);
 void parity_done(struct parity_out *o);	/* no trace of what was not committed */
 
 #endif /* STILLPOINT_LEVELS_PARITY_H */

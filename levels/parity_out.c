@@ -12,12 +12,13 @@
 #include <sodium.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "image/place.h"
 #include "levels/parity.h"
 
-static int failed(const struct parity_out *o, int err, struct image_error *error)
+static int failed(const struct parity_out *o, int err, struct ckpt_error *error)
 {
-	return image_error_set(error, err, "%.180s/" IMAGE_NAME_PARITY ": %s", o->dir,
+	return error_set(error, err, "%.180s/" IMAGE_NAME_PARITY ": %s", o->dir,
 			       strerror(-err));
 }
 
@@ -81,7 +82,7 @@ static int write_header(struct parity_out *o, const struct parity_set *set,
 
 int parity_begin(struct parity_out *o, const char *dir, const struct parity_set *set,
 		 unsigned int index, const struct image_key *key,
-		 const struct level_writers *writers, struct image_error *error)
+		 const struct level_writers *writers, struct ckpt_error *error)
 {
 	int err;
 
@@ -105,7 +106,7 @@ int parity_begin(struct parity_out *o, const char *dir, const struct parity_set 
 }
 
 int parity_append(struct parity_out *o, uint8_t *frame, size_t len,
-		  struct image_error *error)
+		  struct ckpt_error *error)
 {
 	struct parity_frame_hdr hdr = {
 		.magic = htole32(PARITY_MAGIC_FRAME),
@@ -127,14 +128,14 @@ int parity_append(struct parity_out *o, uint8_t *frame, size_t len,
 }
 
 static int check(const struct parity_out *o, const struct image_key *key, uint8_t *frame,
-		 struct image_error *error)
+		 struct ckpt_error *error)
 {
 	_cleanup_free_ char *tmp = place_beside(o->dir, PLACE_TMP);
 	_cleanup_free_ struct parity *p = malloc(sizeof(*p));
 	int err;
 
 	if (!tmp || !p)
-		return image_error_set(error, -ENOMEM, "out of memory");
+		return error_set(error, -ENOMEM, "out of memory");
 	err = parity_open(p, tmp, false, key, error);	/* locked by the writer */
 	if (err)
 		return err;
@@ -144,7 +145,7 @@ static int check(const struct parity_out *o, const struct image_key *key, uint8_
 }
 
 int parity_commit(struct parity_out *o, const struct image_key *key, uint8_t *frame,
-		  struct image_error *error)
+		  struct ckpt_error *error)
 {
 	const struct image_writer_ops *ops = o->writer->ops;
 	int err, other;

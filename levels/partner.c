@@ -18,6 +18,7 @@
 #include <sys/statvfs.h>
 #include <time.h>
 
+#include "base/error.h"
 #include "levels/arrival.h"
 #include "levels/partner_connect.h"
 #include "levels/partner_link.h"
@@ -43,10 +44,10 @@ static struct partner_level *to_partner(struct level *l)
 	return (struct partner_level *)l;	/* base is the first member */
 }
 
-static int protocol(struct partner_level *p, struct image_error *error)
+static int protocol(struct partner_level *p, struct ckpt_error *error)
 {
 	p->link.broken = true;
-	return image_error_set(error, -EPROTO, "%.63s: what it says does not belong here: install the same version on both nodes",
+	return error_set(error, -EPROTO, "%.63s: what it says does not belong here: install the same version on both nodes",
 			       p->node);
 }
 
@@ -72,7 +73,7 @@ static uint64_t now_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-static int result_of(struct partner_level *p, size_t len, struct level_space *ret_space, struct image_error *error)
+static int result_of(struct partner_level *p, size_t len, struct level_space *ret_space, struct ckpt_error *error)
 {
 	struct partner_wire_result r;
 	int err;
@@ -84,7 +85,7 @@ static int result_of(struct partner_level *p, size_t len, struct level_space *re
 		return protocol(p, error);
 	err = -(int)le32toh(r.err);
 	if (err)
-		return image_error_set(error, err, "%.63s: %.190s", p->node, r.text);
+		return error_set(error, err, "%.63s: %.190s", p->node, r.text);
 	if (ret_space)
 		*ret_space = (struct level_space) { le64toh(r.total), le64toh(r.free) };
 	return 0;
@@ -99,7 +100,7 @@ static void give_up(struct partner_level *p)
 	unsigned int idle_ms = p->link.idle_ms;
 	uint64_t until = now_ms() + GIVE_UP_MS;
 	enum partner_type type = PARTNER_DATA;
-	struct image_error unread;
+	struct ckpt_error unread;
 	size_t len;
 	int err;
 
@@ -114,16 +115,16 @@ static void give_up(struct partner_level *p)
 	p->link.idle_ms = idle_ms;
 }
 
-static int busy_for_long(struct partner_level *p, uint64_t ms, struct image_error *error)
+static int busy_for_long(struct partner_level *p, uint64_t ms, struct ckpt_error *error)
 {
 	p->link.broken = true;
-	return image_error_set(error, -ETIMEDOUT, "%.63s: its disk has been busy for %llu s: is it well?",
+	return error_set(error, -ETIMEDOUT, "%.63s: its disk has been busy for %llu s: is it well?",
 			       p->node, (unsigned long long)ms / 1000);
 }
 
 /* The next frame that means something.  @busy_ms: how long the partner may be at work */
 static int next_frame(struct partner_level *p, uint64_t busy_ms, enum partner_type *ret_type,
-		      size_t *ret_len, struct image_error *error)
+		      size_t *ret_len, struct ckpt_error *error)
 {
 	uint64_t until = now_ms() + busy_ms;
 	int err;
@@ -142,7 +143,7 @@ static int next_frame(struct partner_level *p, uint64_t busy_ms, enum partner_ty
 
 /* That: 1 and @size bytes at p->link.in if it is @other, else the RESULT. */
 static int answer(struct partner_level *p, enum partner_type other, size_t size,
-		  uint64_t busy_ms, struct level_space *ret_space, struct image_error *error)
+		  uint64_t busy_ms, struct level_space *ret_space, struct ckpt_error *error)
 {
 	enum partner_type type;
 	size_t len;
@@ -156,7 +157,7 @@ static int answer(struct partner_level *p, enum partner_type other, size_t size,
 }
 
 /* One that has no other frames. */
-static int simple(struct partner_level *p, uint64_t busy, struct level_space *ret_space, struct image_error *error)
+static int simple(struct partner_level *p, uint64_t busy, struct level_space *ret_space, struct ckpt_error *error)
 {
 	return answer(p, PARTNER_RESULT, 0, busy, ret_space, error);
 }
@@ -195,11 +196,11 @@ static uint32_t piece_for(const struct level_options *o)
 /* ------------------------------------------------------------------- put */
 
 /* What the partner says in the middle: that it is at work (0), or that it is over. */
-static int heard(struct partner_level *p, struct image_error *error)
+static int heard(struct partner_level *p, struct ckpt_error *error)
 {
 	uint64_t until = now_ms() + p->link.idle_ms;
 	enum partner_type type = PARTNER_ALIVE;
-	struct image_error unread;
+	struct ckpt_error unread;
 	size_t len;
 	int err;
 
@@ -222,7 +223,7 @@ static int heard(struct partner_level *p, struct image_error *error)
 }
 
 static int send_image(struct partner_level *p, const struct source *s, size_t piece,
-		      const struct level_options *o, struct image_error *error)
+		      const struct level_options *o, struct ckpt_error *error)
 {
 	uint64_t pos, total = s->layout.total;
 	int err = 0;
@@ -257,7 +258,7 @@ static int send_image(struct partner_level *p, const struct source *s, size_t pi
 }
 
 static int partner_put(struct level *l, const char *name, const char *image,
-		       const struct level_options *o, struct image_error *error)
+		       const struct level_options *o, struct ckpt_error *error)
 {
 	struct partner_level *p = to_partner(l);
 	struct partner_wire_request r;
@@ -296,7 +297,7 @@ struct incoming {
 
 /* Not believed: the manifest decides in the end.  But nothing else is even begun. */
 static int read_info(struct partner_level *p, const struct level_options *o,
-		     struct incoming *ret_in, struct image_error *error)
+		     struct incoming *ret_in, struct ckpt_error *error)
 {
 	const struct image_expect *expect = o->expect;
 	struct partner_wire_image info;
@@ -312,17 +313,17 @@ static int read_info(struct partner_level *p, const struct level_options *o,
 	ret_in->generation = le64toh(info.generation);
 	memcpy(ret_in->id, info.id, sizeof(info.id));
 	if (o->image_only && ret_in->layout.parity)
-		return image_error_set(error, -ESTALE, "%.63s: has parity where an image is wanted", p->node);
+		return error_set(error, -ESTALE, "%.63s: has parity where an image is wanted", p->node);
 	if (expect && ((expect->generation && expect->generation != ret_in->generation) ||
 		       (expect->job && strcmp(expect->job, info.job)) ||
 		       (expect->id && memcmp(expect->id, info.id, sizeof(info.id)))))
-		return image_error_set(error, -ESTALE,
+		return error_set(error, -ESTALE,
 				       "%.63s: has another image than the one that is wanted under that name",
 				       p->node);
 	return 0;
 }
 
-static int check_room(const char *image, uint64_t total, struct image_error *error)
+static int check_room(const char *image, uint64_t total, struct ckpt_error *error)
 {
 	_cleanup_free_ char *parent = strdup(image);
 	char *slash = parent ? strrchr(parent, '/') : NULL;
@@ -333,7 +334,7 @@ static int check_room(const char *image, uint64_t total, struct image_error *err
 	if (!parent || statvfs(slash ? parent : ".", &fs) < 0)
 		return 0;		/* what is wrong there is found out by writing */
 	if ((uint64_t)fs.f_bavail * fs.f_frsize < total + SLACK_BYTES)
-		return image_error_set(error, -ENOSPC,
+		return error_set(error, -ENOSPC,
 				       "%.120s: %llu MiB free, the image has %llu MiB: nothing was written",
 				       image, (unsigned long long)fs.f_bavail * fs.f_frsize >> 20,
 				       (unsigned long long)total >> 20);
@@ -341,7 +342,7 @@ static int check_room(const char *image, uint64_t total, struct image_error *err
 }
 
 /* @ret_over: it was the partner that ended it. */
-static int receive_data(struct partner_level *p, size_t want, bool *ret_over, struct image_error *error)
+static int receive_data(struct partner_level *p, size_t want, bool *ret_over, struct ckpt_error *error)
 {
 	int err = answer(p, PARTNER_DATA, want, BUSY_MS, NULL, error);
 
@@ -352,7 +353,7 @@ static int receive_data(struct partner_level *p, size_t want, bool *ret_over, st
 }
 
 static int receive_image(struct partner_level *p, struct arrival *a, size_t piece,
-			 const struct level_options *o, struct image_error *error)
+			 const struct level_options *o, struct ckpt_error *error)
 {
 	uint64_t pos, total = a->layout->total;
 	bool over = false;
@@ -379,7 +380,7 @@ static int receive_image(struct partner_level *p, struct arrival *a, size_t piec
 
 /* What it said of it beforehand is what it was asked for; whether that is true is found out here. */
 static int commit(struct partner_level *p, struct arrival *a, const struct incoming *in,
-		  const struct image_expect *wanted, struct image_error *error)
+		  const struct image_expect *wanted, struct ckpt_error *error)
 {
 	struct image_expect expect = { .generation = in->generation, .id = in->id };
 	int err;
@@ -389,15 +390,15 @@ static int commit(struct partner_level *p, struct arrival *a, const struct incom
 	err = arrival_commit(a, p->key, &expect, error);
 
 	if (err == -EBADMSG) {
-		struct image_error why = *error;
+		struct ckpt_error why = *error;
 
-		image_error_set(error, err, "copy from %.63s: %.180s", p->node, why.text);
+		error_set(error, err, "copy from %.63s: %.180s", p->node, why.text);
 	}
 	return err;
 }
 
 static int partner_get(struct level *l, const char *name, const char *image,
-		       const struct level_options *o, struct image_error *error)
+		       const struct level_options *o, struct ckpt_error *error)
 {
 	struct partner_level *p = to_partner(l);
 	struct partner_wire_request r;
@@ -431,7 +432,7 @@ static int partner_get(struct level *l, const char *name, const char *image,
 /* ------------------------------------------------------------ the others */
 
 static int partner_verify(struct level *l, const char *name, bool deep,
-			  const struct level_options *o, struct image_error *error)
+			  const struct level_options *o, struct ckpt_error *error)
 {
 	struct partner_level *p = to_partner(l);
 	struct partner_wire_request r;
@@ -443,7 +444,7 @@ static int partner_verify(struct level *l, const char *name, bool deep,
 	return err ? err : simple(p, VERIFY_MS, NULL, error);
 }
 
-static int partner_delete(struct level *l, const char *name, struct image_error *error)
+static int partner_delete(struct level *l, const char *name, struct ckpt_error *error)
 {
 	struct partner_level *p = to_partner(l);
 	struct partner_wire_request r;
@@ -456,7 +457,7 @@ static int partner_delete(struct level *l, const char *name, struct image_error 
 }
 
 /* Of parity: what its file begins with, at p->link.in until the next frame. */
-static int header_of(struct partner_level *p, struct level_item *item, struct image_error *error)
+static int header_of(struct partner_level *p, struct level_item *item, struct ckpt_error *error)
 {
 	enum partner_type type;
 	size_t len;
@@ -473,7 +474,7 @@ static int header_of(struct partner_level *p, struct level_item *item, struct im
 
 /* @fn: NULL: it wants no more. */
 static int item_of(struct partner_level *p, const char *prefix, level_item_fn fn, void *arg, int *ret_said,
-		   struct image_error *error)
+		   struct ckpt_error *error)
 {
 	struct partner_wire_image w;
 	struct level_item item = { .text = "" };
@@ -502,7 +503,7 @@ static int item_of(struct partner_level *p, const char *prefix, level_item_fn fn
 }
 
 static int partner_list(struct level *l, const char *prefix, level_item_fn fn, void *arg,
-			struct image_error *error)
+			struct ckpt_error *error)
 {
 	struct partner_level *p = to_partner(l);
 	struct partner_wire_request r;
@@ -516,7 +517,7 @@ static int partner_list(struct level *l, const char *prefix, level_item_fn fn, v
 	while (!err && (err = answer(p, PARTNER_ITEM, sizeof(struct partner_wire_image), BUSY_MS, NULL, error)) > 0) {
 		if (++items > LIST_MAX || now_ms() > until) {
 			p->link.broken = true;
-			return image_error_set(error, -E2BIG, "%.63s: its list does not end: see what its ckptd logs", p->node);
+			return error_set(error, -E2BIG, "%.63s: its list does not end: see what its ckptd logs", p->node);
 		}
 		/* who wants no more is not called any more; the rest comes all the same */
 		err = item_of(p, prefix, said ? NULL : fn, arg, &said, error);
@@ -526,7 +527,7 @@ static int partner_list(struct level *l, const char *prefix, level_item_fn fn, v
 	return said ? said : err;
 }
 
-static int partner_space(struct level *l, struct level_space *ret_space, struct image_error *error)
+static int partner_space(struct level *l, struct level_space *ret_space, struct ckpt_error *error)
 {
 	struct partner_level *p = to_partner(l);
 	int err;
@@ -557,7 +558,7 @@ static const struct level_ops partner_ops = {
 	.close = partner_close,
 };
 
-static int introduce(struct partner_level *p, const struct partner_ticket *ticket, struct image_error *error)
+static int introduce(struct partner_level *p, const struct partner_ticket *ticket, struct ckpt_error *error)
 {
 	struct partner_wire_open open;
 	int err;
@@ -570,10 +571,10 @@ static int introduce(struct partner_level *p, const struct partner_ticket *ticke
 }
 
 int level_partner_open(const struct level_partner_options *o, struct level **ret_level,
-		       struct image_error *error)
+		       struct ckpt_error *error)
 {
 	struct partner_level *p = calloc(1, sizeof(*p));
-	struct image_error unread;
+	struct ckpt_error unread;
 	int fd = o->fd, err;
 
 	error = error ? error : &unread;
@@ -583,7 +584,7 @@ int level_partner_open(const struct level_partner_options *o, struct level **ret
 		free(p);
 		if (fd > 0)
 			close(fd);
-		return fd < 0 ? fd : image_error_set(error, -ENOMEM, "out of memory");
+		return fd < 0 ? fd : error_set(error, -ENOMEM, "out of memory");
 	}
 	p->base = (struct level) { .ops = &partner_ops, .where = p->node };
 	p->key = o->key;

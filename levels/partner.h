@@ -35,6 +35,7 @@
 #ifndef STILLPOINT_LEVELS_PARTNER_H
 #define STILLPOINT_LEVELS_PARTNER_H
 
+#include "base/error.h"
 #include "levels/groups.h"
 #include "levels/level.h"
 
@@ -79,7 +80,7 @@ struct level_partner_options {
 };
 
 int level_partner_open(const struct level_partner_options *options,
-		       struct level **ret_level, struct image_error *error);
+		       struct level **ret_level, struct ckpt_error *error);
 
 /**
  * partner_choose() - on which node the copies of a node's images are kept

@@ -24,7 +24,7 @@ static uint64_t now_ms(void)
 static void *tick(void *arg)
 {
 	struct partner_alive *a = arg;
-	struct image_error unread;
+	struct ckpt_error unread;
 	unsigned int ms = a->link->idle_ms / 4 < TICK_MS ? a->link->idle_ms / 4 : TICK_MS;
 
 	pthread_mutex_lock(&a->lock);

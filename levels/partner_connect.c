@@ -76,7 +76,7 @@ static int try_address(const struct addrinfo *info, const struct attempt *a)
 }
 
 int partner_connect(const struct partner_ticket *t, unsigned int idle_ms,
-		    bool (*cancelled)(void *arg), void *arg, struct image_error *error)
+		    bool (*cancelled)(void *arg), void *arg, struct ckpt_error *error)
 {
 	const struct addrinfo hints = {
 		.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV,
@@ -98,16 +98,16 @@ int partner_connect(const struct partner_ticket *t, unsigned int idle_ms,
 	snprintf(port, sizeof(port), "%u", t->port);
 	ret = getaddrinfo(address, port, &hints, &all);
 	if (ret)
-		return image_error_set(error, -EHOSTUNREACH, "%.63s: %.100s: %s", t->node,
+		return error_set(error, -EHOSTUNREACH, "%.63s: %.100s: %s", t->node,
 				       address, gai_strerror(ret));
 	ret = -EHOSTUNREACH;
 	for (i = all; i && ret < 0 && ret != -ECANCELED; i = i->ai_next)
 		ret = try_address(i, &a);
 	freeaddrinfo(all);
 	if (ret == -ECANCELED)
-		return image_error_set(error, ret, "cancelled");
+		return error_set(error, ret, "cancelled");
 	if (ret < 0)
-		image_error_set(error, ret,
+		error_set(error, ret,
 				"%.63s: %.90s port %s: %s: does a firewall let it through (store_port of its ckptd.conf)?",
 				t->node, t->address, port, strerror(-ret));
 	return ret;

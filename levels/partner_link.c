@@ -44,20 +44,20 @@ static uint64_t now_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-static int end(struct partner_link *l, int err, struct image_error *error, const char *what)
+static int end(struct partner_link *l, int err, struct ckpt_error *error, const char *what)
 {
 	l->broken = true;
-	return image_error_set(error, err, "%.63s: %s", l->who, what);
+	return error_set(error, err, "%.63s: %s", l->who, what);
 }
 
-static int failed(struct partner_link *l, int err, struct image_error *error)
+static int failed(struct partner_link *l, int err, struct ckpt_error *error)
 {
 	l->broken = true;
 	if (err == -ECONNRESET || err == -EPIPE || !err)
-		return image_error_set(error, -ECONNRESET,
+		return error_set(error, -ECONNRESET,
 				       "%.63s: the connection was lost: did ckptd or the node go down? Then try again when it is back",
 				       l->who);
-	return image_error_set(error, err, "%.63s: the connection failed: %s", l->who,
+	return error_set(error, err, "%.63s: the connection failed: %s", l->who,
 			       strerror(-err));
 }
 
@@ -111,16 +111,16 @@ static unsigned int send_ms(const struct partner_link *l)
 	return l->send_ms ? l->send_ms : l->idle_ms;
 }
 
-static int timed_out(struct partner_link *l, unsigned int ms, struct image_error *error)
+static int timed_out(struct partner_link *l, unsigned int ms, struct ckpt_error *error)
 {
 	l->broken = true;
-	return image_error_set(error, -ETIMEDOUT,
+	return error_set(error, -ETIMEDOUT,
 			       "%.63s: nothing has moved for %u.%u s: is the node up, its disk well, and the network between?",
 			       l->who, ms / 1000, ms % 1000 / 100);
 }
 
 static int send_bytes(struct partner_link *l, const uint8_t *p, size_t len, bool may_cancel,
-		      struct image_error *error)
+		      struct ckpt_error *error)
 {
 	int err;
 
@@ -139,7 +139,7 @@ static int send_bytes(struct partner_link *l, const uint8_t *p, size_t len, bool
 			return failed(l, -errno, error);
 		err = wait_for(l, POLLOUT, send_ms(l), may_cancel);
 		if (err == -ECANCELED)
-			return image_error_set(error, err, "cancelled");
+			return error_set(error, err, "cancelled");
 		if (err)
 			return err == -ETIMEDOUT ? timed_out(l, send_ms(l), error) :
 						   failed(l, err, error);
@@ -149,7 +149,7 @@ static int send_bytes(struct partner_link *l, const uint8_t *p, size_t len, bool
 
 /* @first_ms: for the first byte */
 static int receive_bytes(struct partner_link *l, uint8_t *p, size_t len, unsigned int first_ms,
-			 bool is_start, struct image_error *error)
+			 bool is_start, struct ckpt_error *error)
 {
 	size_t done = 0;
 	unsigned int ms;
@@ -175,7 +175,7 @@ static int receive_bytes(struct partner_link *l, uint8_t *p, size_t len, unsigne
 		ms = done ? l->idle_ms : first_ms;
 		err = wait_for(l, POLLIN, ms, is_start && !done);
 		if (err == -ECANCELED)
-			return image_error_set(error, err, "cancelled");
+			return error_set(error, err, "cancelled");
 		if (err)
 			return err == -ETIMEDOUT ? timed_out(l, ms, error) : failed(l, err, error);
 	}
@@ -250,7 +250,7 @@ static void take_keys(struct partner_link *l, bool client, const uint8_t *token,
 }
 
 int partner_link_meet(struct partner_link *l, const struct partner_ticket *ticket,
-		      struct image_error *error)
+		      struct ckpt_error *error)
 {
 	struct partner_hello hello = {
 		.version = htole16(PARTNER_VERSION),
@@ -285,7 +285,7 @@ int partner_link_meet(struct partner_link *l, const struct partner_ticket *ticke
 
 int partner_link_welcome(struct partner_link *l, const struct partner_hello *hello,
 			 const uint8_t token[PARTNER_TOKEN_BYTES], bool plain,
-			 struct image_error *error)
+			 struct ckpt_error *error)
 {
 	struct partner_back back = {
 		.version = htole16(PARTNER_VERSION),
@@ -343,14 +343,14 @@ static int unseal(struct partner_link *l, uint8_t *frame, size_t len)
 		l->receive_key);
 }
 
-static int not_connected(const struct partner_link *l, struct image_error *error)
+static int not_connected(const struct partner_link *l, struct ckpt_error *error)
 {
-	return image_error_set(error, -ENOTCONN, "%.63s: the connection was lost before",
+	return error_set(error, -ENOTCONN, "%.63s: the connection was lost before",
 			       l->who);
 }
 
 static int send_frame(struct partner_link *l, uint8_t *frame, enum partner_type type,
-		      size_t len, struct image_error *error)
+		      size_t len, struct ckpt_error *error)
 {
 	struct partner_frame header = {
 		.len = htole32((uint32_t)len), .type = htole16((uint16_t)type),
@@ -362,7 +362,7 @@ static int send_frame(struct partner_link *l, uint8_t *frame, enum partner_type 
 	/* once it is sealed it has a number and must go out */
 	err = wait_for(l, POLLOUT, send_ms(l), true);
 	if (err == -ECANCELED)
-		return image_error_set(error, err, "cancelled");
+		return error_set(error, err, "cancelled");
 	if (err)
 		return err == -ETIMEDOUT ? timed_out(l, send_ms(l), error) : failed(l, err, error);
 	memcpy(frame, &header, sizeof(header));
@@ -371,13 +371,13 @@ static int send_frame(struct partner_link *l, uint8_t *frame, enum partner_type 
 }
 
 int partner_link_send(struct partner_link *l, enum partner_type type, size_t len,
-		      struct image_error *error)
+		      struct ckpt_error *error)
 {
 	return send_frame(l, l->out - HEADER, type, len, error);
 }
 
 int partner_link_tell(struct partner_link *l, enum partner_type type, const void *payload,
-		      size_t len, struct image_error *error)
+		      size_t len, struct ckpt_error *error)
 {
 	uint8_t frame[HEADER + 1024 + PARTNER_TAG_BYTES];
 
@@ -390,7 +390,7 @@ int partner_link_tell(struct partner_link *l, enum partner_type type, const void
 
 int partner_link_receive(struct partner_link *l, unsigned int wait_ms,
 			 enum partner_type *ret_type, size_t *ret_len,
-			 struct image_error *error)
+			 struct ckpt_error *error)
 {
 	uint8_t *frame = l->in - HEADER;
 	struct partner_frame header;
@@ -426,7 +426,7 @@ bool partner_link_ready(const struct partner_link *l)
 /* ----------------------------------------------------------------- whole */
 
 int partner_link_init(struct partner_link *l, int fd, const char *who, unsigned int idle_ms,
-		      struct image_error *error)
+		      struct ckpt_error *error)
 {
 	int flags = fcntl(fd, F_GETFL);
 

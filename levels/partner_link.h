@@ -9,6 +9,7 @@
 #ifndef STILLPOINT_LEVELS_PARTNER_LINK_H
 #define STILLPOINT_LEVELS_PARTNER_LINK_H
 
+#include "base/error.h"
 #include "levels/partner_wire.h"
 
 struct partner_link {
@@ -33,7 +34,7 @@ struct partner_link {
 
 /* @fd is taken over, also on failure; made to be non-blocking. */
 int partner_link_init(struct partner_link *l, int fd, const char *who, unsigned int idle_ms,
-		      struct image_error *error);
+		      struct ckpt_error *error);
 void partner_link_done(struct partner_link *l);	/* a zeroed one is fine */
 
 /*
@@ -43,7 +44,7 @@ void partner_link_done(struct partner_link *l);	/* a zeroed one is fine */
  * have the token.
  */
 int partner_link_meet(struct partner_link *l, const struct partner_ticket *ticket,
-		      struct image_error *error);
+		      struct ckpt_error *error);
 
 /*
  * partner_hello_check() - has who says this the token?
@@ -56,7 +57,7 @@ int partner_hello_check(const struct partner_hello *hello,
 /* The server's half, after that. */
 int partner_link_welcome(struct partner_link *l, const struct partner_hello *hello,
 			 const uint8_t token[PARTNER_TOKEN_BYTES], bool plain,
-			 struct image_error *error);
+			 struct ckpt_error *error);
 
 /*
  * partner_link_send() - a frame; its payload is in l->out
@@ -64,10 +65,10 @@ int partner_link_welcome(struct partner_link *l, const struct partner_hello *hel
  * -ECANCELED only before anything of it went out: then the connection goes on.
  */
 int partner_link_send(struct partner_link *l, enum partner_type type, size_t len,
-		      struct image_error *error);
+		      struct ckpt_error *error);
 /* The same with a payload from elsewhere. */
 int partner_link_tell(struct partner_link *l, enum partner_type type, const void *payload,
-		      size_t len, struct image_error *error);
+		      size_t len, struct ckpt_error *error);
 
 /*
  * partner_link_receive() - the next frame; its payload is in l->in until the next one
@@ -78,7 +79,7 @@ int partner_link_tell(struct partner_link *l, enum partner_type type, const void
  */
 int partner_link_receive(struct partner_link *l, unsigned int wait_ms,
 			 enum partner_type *ret_type, size_t *ret_len,
-			 struct image_error *error);
+			 struct ckpt_error *error);
 /* Is there something to be received, or has the connection ended? */
 bool partner_link_ready(const struct partner_link *l);
 

@@ -22,6 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "image/writer.h"
 #include "levels/marker.h"
 
@@ -62,14 +63,14 @@ static uint64_t owner_bytes(int store, const char *name)
 	return sum;
 }
 
-static int store_bytes(const char *store, uint64_t *ret_bytes, struct image_error *error)
+static int store_bytes(const char *store, uint64_t *ret_bytes, struct ckpt_error *error)
 {
 	_cleanup_dir_ DIR *dir = opendir(store);
 	struct dirent *e;
 	uint64_t sum = 0;
 
 	if (!dir)
-		return image_error_set(error, -errno, "%.200s: %m", store);
+		return error_set(error, -errno, "%.200s: %m", store);
 	while ((e = readdir(dir))) {
 		if (e->d_name[0] != '.')
 			sum += owner_bytes(dirfd(dir), e->d_name);
@@ -89,7 +90,7 @@ static uint64_t others_coming(const struct partner_coming *c)
 }
 
 int partner_room_take(const char *store, uint64_t max, const struct partner_coming *coming,
-		      uint64_t bytes, struct image_error *error)
+		      uint64_t bytes, struct ckpt_error *error)
 {
 	uint64_t have, others;
 	int err;
@@ -104,7 +105,7 @@ int partner_room_take(const char *store, uint64_t max, const struct partner_comi
 	others = others_coming(coming);
 	if (bytes <= max && have + others <= max - bytes)
 		return 0;
-	return image_error_set(error, -EDQUOT,
+	return error_set(error, -EDQUOT,
 			       "its store has %llu of %llu MiB (store_max), the image has %llu MiB: nothing was written",
 			       (unsigned long long)(have + others) >> 20,
 			       (unsigned long long)max >> 20, (unsigned long long)bytes >> 20);
@@ -117,7 +118,7 @@ void partner_room_give(const struct partner_coming *coming)
 }
 
 int partner_room_space(const char *store, uint64_t max, const struct partner_coming *coming,
-		       struct level_space *space, struct image_error *error)
+		       struct level_space *space, struct ckpt_error *error)
 {
 	uint64_t used;
 	int err;
@@ -135,7 +136,7 @@ int partner_room_space(const char *store, uint64_t max, const struct partner_com
 }
 
 /* -ENOENT: it is no owner's. */
-static int sweep_owner(const char *store, int dir, const char *name, struct image_error *error)
+static int sweep_owner(const char *store, int dir, const char *name, struct ckpt_error *error)
 {
 	_cleanup_fd_ int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	_cleanup_free_ char *path = NULL;
@@ -154,15 +155,15 @@ static int sweep_owner(const char *store, int dir, const char *name, struct imag
 	return image_sweep(path, error);
 }
 
-int partner_room_sweep(const char *store, struct image_error *error)
+int partner_room_sweep(const char *store, struct ckpt_error *error)
 {
 	_cleanup_dir_ DIR *dir = opendir(store);
-	struct image_error why = { "" };
+	struct ckpt_error why = {};
 	int removed = 0, failed = 0, n;
 	struct dirent *e;
 
 	if (!dir)
-		return image_error_set(error, -errno, "%.200s: %m", store);
+		return error_set(error, -errno, "%.200s: %m", store);
 	while ((e = readdir(dir))) {
 		if (!marker_node_valid(e->d_name))
 			continue;
@@ -170,7 +171,7 @@ int partner_room_sweep(const char *store, struct image_error *error)
 		if (n >= 0)
 			removed += n;
 		else if (n != -ENOENT && !failed)
-			failed = image_error_set(error, n, "%s", why.text);
+			failed = error_set(error, n, "%s", why.text);
 	}
 	return failed ? failed : removed;
 }

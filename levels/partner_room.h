@@ -7,6 +7,7 @@
 
 #include <stdatomic.h>
 
+#include "base/error.h"
 #include "levels/level.h"
 
 /*
@@ -21,7 +22,7 @@ struct partner_coming {
 
 /* An image of @bytes is about to come: -EDQUOT; @max 0: no limit. */
 int partner_room_take(const char *store, uint64_t max, const struct partner_coming *coming,
-		      uint64_t bytes, struct image_error *error);
+		      uint64_t bytes, struct ckpt_error *error);
 /* It has come, or does not any more. */
 void partner_room_give(const struct partner_coming *coming);
 
@@ -31,10 +32,10 @@ void partner_room_give(const struct partner_coming *coming);
  * In directories that are owners' by their markers, and nothing that somebody writes just now.  How many, or
  * the first error; the others are swept all the same.
  */
-int partner_room_sweep(const char *store, struct image_error *error);
+int partner_room_sweep(const char *store, struct ckpt_error *error);
 
 /* What the limit leaves of @space. */
 int partner_room_space(const char *store, uint64_t max, const struct partner_coming *coming,
-		       struct level_space *space, struct image_error *error);
+		       struct level_space *space, struct ckpt_error *error);
 
 #endif /* STILLPOINT_LEVELS_PARTNER_ROOM_H */

@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "levels/partner_alive.h"
 #include "levels/partner_link.h"
 #include "levels/posix.h"
@@ -39,7 +40,7 @@ struct serve {
 /* --------------------------------------------------------------- answers */
 
 static int result_full(struct serve *s, int err, const struct level_space *space,
-		       const struct image_error *why, struct image_error *error)
+		       const struct ckpt_error *why, struct ckpt_error *error)
 {
 	struct partner_wire_result r = { .err = htole32((uint32_t)-err) };
 
@@ -48,12 +49,13 @@ static int result_full(struct serve *s, int err, const struct level_space *space
 		r.free = htole64(space->free);
 	}
 	if (err)
-		snprintf(r.text, sizeof(r.text), "%s", why->text[0] ? why->text : strerror(-err));
+		snprintf(r.text, sizeof(r.text), "%.*s", (int)sizeof(r.text) - 1,
+			 why->text[0] ? why->text : strerror(-err));
 	return partner_link_tell(&s->link, PARTNER_RESULT, &r, sizeof(r), error);
 }
 
-static int result(struct serve *s, int err, const struct image_error *why,
-		  struct image_error *error)
+static int result(struct serve *s, int err, const struct ckpt_error *why,
+		  struct ckpt_error *error)
 {
 	return result_full(s, err, NULL, why, error);
 }
@@ -63,10 +65,10 @@ static unsigned int session_ms(const struct serve *s)
 	return s->o->session_ms ? s->o->session_ms : PARTNER_SESSION_MS;
 }
 
-static int protocol(struct serve *s, struct image_error *error)
+static int protocol(struct serve *s, struct ckpt_error *error)
 {
 	s->link.broken = true;
-	return image_error_set(error, -EPROTO, "%.63s: what it says does not belong here",
+	return error_set(error, -EPROTO, "%.63s: what it says does not belong here",
 			       s->o->client);
 }
 
@@ -74,7 +76,7 @@ static int protocol(struct serve *s, struct image_error *error)
 
 /* A frame of the image that is on its way: DATA, or the end of it. */
 static int next_piece(struct serve *s, uint64_t left, const void **ret_buf, size_t *ret_len,
-		      struct image_error *error)
+		      struct ckpt_error *error)
 {
 	size_t want = left < s->piece ? left : s->piece, len;
 	enum partner_type type;
@@ -84,7 +86,7 @@ static int next_piece(struct serve *s, uint64_t left, const void **ret_buf, size
 		return err;
 	s->ended = type == PARTNER_END || type == PARTNER_CANCEL;
 	if (type == PARTNER_CANCEL)
-		return image_error_set(error, -ECANCELED, "cancelled");
+		return error_set(error, -ECANCELED, "cancelled");
 	if (type != (left ? PARTNER_DATA : PARTNER_END) || len != want)
 		return protocol(s, error);
 	*ret_buf = s->link.in;
@@ -99,7 +101,7 @@ struct incoming {
 };
 
 static int incoming_next(void *arg, uint64_t pos, const void **ret_buf, size_t *ret_len,
-			 struct image_error *error)
+			 struct ckpt_error *error)
 {
 	struct incoming *in = arg;
 	struct serve *s = in->s;
@@ -122,7 +124,7 @@ static int incoming_next(void *arg, uint64_t pos, const void **ret_buf, size_t *
 }
 
 /* The client has been told; what it was sending meanwhile is thrown away. */
-static int drain(struct serve *s, struct image_error *error)
+static int drain(struct serve *s, struct ckpt_error *error)
 {
 	enum partner_type type;
 	size_t len;
@@ -146,7 +148,7 @@ static size_t piece_of(const struct partner_wire_request *r)
 }
 
 static int put(struct serve *s, const struct partner_wire_request *r,
-	       struct image_error *error)
+	       struct ckpt_error *error)
 {
 	struct incoming in = { .s = s };
 	struct level_stream stream = {
@@ -154,7 +156,7 @@ static int put(struct serve *s, const struct partner_wire_request *r,
 		.next = incoming_next, .arg = &in, .writers = s->o->writers,
 	};
 	uint64_t lens[LAYOUT_FILES];
-	struct image_error why = { "" };
+	struct ckpt_error why = {};
 	unsigned int i;
 	int err, other;
 
@@ -167,7 +169,7 @@ static int put(struct serve *s, const struct partner_wire_request *r,
 	s->announced = stream.layout.bytes;
 	s->ended = false;
 	partner_alive_begin(&s->alive);
-	err = s->o->read_only ? image_error_set(&why, -EROFS, "the ticket is for reading only") :
+	err = s->o->read_only ? error_set(&why, -EROFS, "the ticket is for reading only") :
 				level_posix_take(s->level, r->name, &stream, &why);
 	partner_alive_end(&s->alive);
 	partner_room_give(s->o->coming);
@@ -192,7 +194,7 @@ static void expected(const struct partner_wire_request *r, struct image_expect *
 	};
 }
 
-static int send_info(struct serve *s, const struct source *from, struct image_error *error)
+static int send_info(struct serve *s, const struct source *from, struct ckpt_error *error)
 {
 	struct partner_wire_image info = {
 		.generation = htole64(from->generation),
@@ -210,7 +212,7 @@ static int send_info(struct serve *s, const struct source *from, struct image_er
 }
 
 /* Does the client want no more? */
-static int given_up(struct serve *s, bool *ret_given_up, struct image_error *error)
+static int given_up(struct serve *s, bool *ret_given_up, struct ckpt_error *error)
 {
 	enum partner_type type;
 	size_t len;
@@ -228,7 +230,7 @@ static int given_up(struct serve *s, bool *ret_given_up, struct image_error *err
 
 /* What partner_alive says is not in link.out. */
 static int read_piece(struct serve *s, const struct source *from, uint64_t pos, size_t len,
-		      struct image_error *why)
+		      struct ckpt_error *why)
 {
 	int err;
 
@@ -240,7 +242,7 @@ static int read_piece(struct serve *s, const struct source *from, uint64_t pos, 
 
 /* @ret_err: what is wrong with the image here; returned: with the connection. */
 static int send_data(struct serve *s, const struct source *from, size_t piece, int *ret_err,
-		     struct image_error *why, struct image_error *error)
+		     struct ckpt_error *why, struct ckpt_error *error)
 {
 	uint64_t pos, total = from->layout.total;
 	bool over;
@@ -251,7 +253,7 @@ static int send_data(struct serve *s, const struct source *from, size_t piece, i
 
 		err = given_up(s, &over, error);
 		if (!err && over) {
-			*ret_err = image_error_set(why, -ECANCELED, "cancelled");
+			*ret_err = error_set(why, -ECANCELED, "cancelled");
 			return 0;
 		}
 		if (!err)
@@ -266,18 +268,18 @@ static int send_data(struct serve *s, const struct source *from, size_t piece, i
 
 /* Not of the store: this node's own. */
 static int open_located(struct serve *s, const char *name, const struct image_expect *expect,
-			struct source *ret_source, char **ret_path, struct image_error *why)
+			struct source *ret_source, char **ret_path, struct ckpt_error *why)
 {
 	int err = s->o->locate(name, s->o->arg, ret_path);
 
-	return err ? image_error_set(why, err, "there is no image %.150s here", name) :
+	return err ? error_set(why, err, "there is no image %.150s here", name) :
 		     source_open(ret_source, *ret_path, s->o->key, expect, why);
 }
 
 static int get(struct serve *s, const struct partner_wire_request *r,
-	       struct image_error *error)
+	       struct ckpt_error *error)
 {
-	struct image_error why = { "" };
+	struct ckpt_error why = {};
 	_cleanup_free_ char *path = NULL;
 	struct image_expect expect;
 	struct source from = {};
@@ -304,7 +306,7 @@ static int get(struct serve *s, const struct partner_wire_request *r,
 
 struct listing {
 	struct serve *s;
-	struct image_error *error;
+	struct ckpt_error *error;
 	int err;			/* of the connection */
 };
 
@@ -339,10 +341,10 @@ static int send_item(const struct level_item *item, void *arg)
 	return l->err;
 }
 
-static int list(struct serve *s, const struct partner_wire_request *r, struct image_error *error)
+static int list(struct serve *s, const struct partner_wire_request *r, struct ckpt_error *error)
 {
 	struct listing l = { .s = s, .error = error };
-	struct image_error why = { "" };
+	struct ckpt_error why = {};
 	int err;
 
 	partner_alive_begin(&s->alive);
@@ -352,21 +354,21 @@ static int list(struct serve *s, const struct partner_wire_request *r, struct im
 }
 
 static int verify_located(struct serve *s, const char *name, bool deep,
-			  const struct image_expect *expect, struct image_error *why)
+			  const struct image_expect *expect, struct ckpt_error *why)
 {
 	_cleanup_free_ char *path = NULL;
 	int err = s->o->locate(name, s->o->arg, &path);
 
-	return err ? image_error_set(why, err, "there is no image %.150s here", name) :
+	return err ? error_set(why, err, "there is no image %.150s here", name) :
 		     image_verify(path, s->o->key, expect, deep, NULL, NULL, why);
 }
 
 static int verify(struct serve *s, const struct partner_wire_request *r,
-		  struct image_error *error)
+		  struct ckpt_error *error)
 {
 	bool deep = le32toh(r->flags) & PARTNER_DEEP;
 	struct level_options o = {};
-	struct image_error why = { "" };
+	struct ckpt_error why = {};
 	struct image_expect expect;
 	int err;
 
@@ -380,22 +382,22 @@ static int verify(struct serve *s, const struct partner_wire_request *r,
 }
 
 static int delete(struct serve *s, const struct partner_wire_request *r,
-		  struct image_error *error)
+		  struct ckpt_error *error)
 {
-	struct image_error why = { "" };
+	struct ckpt_error why = {};
 	int err;
 
 	partner_alive_begin(&s->alive);
-	err = s->o->read_only ? image_error_set(&why, -EROFS, "the ticket is for reading only") :
+	err = s->o->read_only ? error_set(&why, -EROFS, "the ticket is for reading only") :
 				level_delete(s->level, r->name, &why);
 	partner_alive_end(&s->alive);
 	return result(s, err, &why, error);
 }
 
-static int space(struct serve *s, struct image_error *error)
+static int space(struct serve *s, struct ckpt_error *error)
 {
 	struct level_space space = {};
-	struct image_error why = { "" };
+	struct ckpt_error why = {};
 	int err;
 
 	partner_alive_begin(&s->alive);
@@ -409,19 +411,19 @@ static int space(struct serve *s, struct image_error *error)
 /* ----------------------------------------------------------------- whole */
 
 static int open_store(struct serve *s, const struct partner_wire_open *open,
-		      struct image_error *error)
+		      struct ckpt_error *error)
 {
 	const struct level_posix_options o = {
 		.dir = s->o->dir, .node = s->o->owner, .key = s->o->key, .shared = true,
 		.read_only = s->o->read_only,
 	};
-	struct image_error why = { "" };
+	struct ckpt_error why = {};
 	uint8_t id[sizeof(open->key_id)];
 	int err;
 
 	image_key_id(s->o->key, id);
 	if (memcmp(id, open->key_id, sizeof(id))) {
-		err = image_error_set(&why, -EKEYREJECTED,
+		err = error_set(&why, -EKEYREJECTED,
 				      "its key of images is another one than that of %.63s: all nodes must have the same file (key of ckptd.conf)",
 				      s->o->client);
 	} else if (s->o->locate) {
@@ -433,17 +435,17 @@ static int open_store(struct serve *s, const struct partner_wire_open *open,
 			err = level_posix_open(&o, &s->level, &why);
 		partner_alive_end(&s->alive);
 		if (err == -ENOENT && o.read_only)
-			image_error_set(&why, err, "it has no images of %.63s", o.node);
+			error_set(&why, err, "it has no images of %.63s", o.node);
 	}
 	s->open = !err;
 	return result(s, err, &why, error);
 }
 
 /* Of what is not in the store. */
-static int refuse(struct serve *s, struct image_error *error)
+static int refuse(struct serve *s, struct ckpt_error *error)
 {
-	struct image_error why = { "" };
-	int err = image_error_set(&why, -EROFS, "the ticket is for getting images only");
+	struct ckpt_error why = {};
+	int err = error_set(&why, -EROFS, "the ticket is for getting images only");
 
 	return result(s, err, &why, error);
 }
@@ -454,7 +456,7 @@ static bool terminated(const char *text, size_t size)
 }
 
 static int on_request(struct serve *s, enum partner_type type, size_t len,
-		      struct image_error *error)
+		      struct ckpt_error *error)
 {
 	struct partner_wire_request r;
 
@@ -489,7 +491,7 @@ static int on_request(struct serve *s, enum partner_type type, size_t len,
 }
 
 /* The first frame must be OPEN. */
-static int converse(struct serve *s, struct image_error *error)
+static int converse(struct serve *s, struct ckpt_error *error)
 {
 	struct partner_wire_open open;
 	enum partner_type type;
@@ -513,7 +515,7 @@ static int converse(struct serve *s, struct image_error *error)
 
 int partner_serve(int fd, const struct partner_hello *hello,
 		  const uint8_t token[PARTNER_TOKEN_BYTES],
-		  const struct partner_serve_options *options, struct image_error *error)
+		  const struct partner_serve_options *options, struct ckpt_error *error)
 {
 	struct serve s = { .o = options };
 	int err;

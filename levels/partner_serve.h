@@ -10,6 +10,7 @@
 #ifndef STILLPOINT_LEVELS_PARTNER_SERVE_H
 #define STILLPOINT_LEVELS_PARTNER_SERVE_H
 
+#include "base/error.h"
 #include "levels/partner_room.h"
 #include "levels/partner_wire.h"
 
@@ -35,7 +36,7 @@ struct partner_serve_options {
 	const struct image_key *key;
 	uint64_t max_bytes;
 	const struct partner_coming *coming;
-	int (*ready)(void *arg, struct image_error *error);
+	int (*ready)(void *arg, struct ckpt_error *error);
 	int (*locate)(const char *name, void *arg, char **ret_dir);
 	void *arg;
 	unsigned int idle_ms;
@@ -50,6 +51,6 @@ struct partner_serve_options {
  */
 int partner_serve(int fd, const struct partner_hello *hello,
 		  const uint8_t token[PARTNER_TOKEN_BYTES],
-		  const struct partner_serve_options *options, struct image_error *error);
+		  const struct partner_serve_options *options, struct ckpt_error *error);
 
 #endif /* STILLPOINT_LEVELS_PARTNER_SERVE_H */

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
+#include "base/error.h"
 #include "levels/arrival.h"
 #include "levels/copy.h"
 #include "levels/marker.h"
@@ -47,57 +48,57 @@ static char *path_of(const struct posix_level *p, const char *name)
 	return asprintf(&path, "%s/%s", p->path, name) < 0 ? NULL : path;
 }
 
-static int no_memory(struct image_error *error)
+static int no_memory(struct ckpt_error *error)
 {
-	return image_error_set(error, -ENOMEM, "out of memory");
+	return error_set(error, -ENOMEM, "out of memory");
 }
 
 /* --------------------------------------------------- the right directory */
 
 static int check_rights(int dir, const char *path, bool read_only,
-			struct image_error *error)
+			struct ckpt_error *error)
 {
 	struct statvfs fs;
 	struct stat st;
 
 	if (fstat(dir, &st) < 0 || fstatvfs(dir, &fs) < 0)
-		return image_error_set(error, -errno, "%.200s: %m", path);
+		return error_set(error, -errno, "%.200s: %m", path);
 	if (st.st_uid != 0 && st.st_uid != geteuid())
-		return image_error_set(error, -EPERM,
+		return error_set(error, -EPERM,
 				       "%.150s: belongs to uid %u, must be root's or this user's",
 				       path, (unsigned int)st.st_uid);
 	if (st.st_mode & 022)
-		return image_error_set(error, -EPERM,
+		return error_set(error, -EPERM,
 				       "%.150s: mode %04o lets others write, must be 0700 or 0755",
 				       path, (unsigned int)st.st_mode & 07777);
 	if (read_only)
 		return 0;
 	if (fs.f_flag & ST_RDONLY)
-		return image_error_set(error, -EROFS, "%.180s: its file system is read-only",
+		return error_set(error, -EROFS, "%.180s: its file system is read-only",
 				       path);
 	if (faccessat(dir, ".", W_OK | X_OK, AT_EACCESS) < 0)
-		return image_error_set(error, -errno,
+		return error_set(error, -errno,
 				       "%.150s: may not be written to by this user (uid %u): %m",
 				       path, (unsigned int)geteuid());
 	return 0;
 }
 
-static int open_dir(const char *path, struct image_error *error)
+static int open_dir(const char *path, struct ckpt_error *error)
 {
 	int fd = open(path, OPEN_DIR);
 
 	if (fd < 0 && errno == ENOENT)
-		return image_error_set(error, -ENOENT,
+		return error_set(error, -ENOENT,
 				       "%.150s: there is no such directory; is it mounted? (it is not made by itself)",
 				       path);
 	if (fd < 0)
-		return image_error_set(error, -errno, "%.200s: %m", path);
+		return error_set(error, -errno, "%.200s: %m", path);
 	return fd;
 }
 
 /* The node's own directory in one that several nodes have. */
 static int open_node_dir(const struct level_posix_options *o, const char *path,
-			 struct image_error *error)
+			 struct ckpt_error *error)
 {
 	_cleanup_fd_ int top = open_dir(o->dir, error);
 	int fd;
@@ -106,22 +107,22 @@ static int open_node_dir(const struct level_posix_options *o, const char *path,
 		return top;
 	/* made on first use only: with an id it was there before */
 	if (!o->read_only && !o->id && mkdirat(top, o->node, 0700) < 0 && errno != EEXIST)
-		return image_error_set(error, -errno, "%.200s: cannot be made: %m", path);
+		return error_set(error, -errno, "%.200s: cannot be made: %m", path);
 	fd = openat(top, o->node, OPEN_DIR | O_NOFOLLOW);
 	if (fd < 0)
-		return image_error_set(error, errno == ENOENT && o->id ? -ESTALE : -errno,
+		return error_set(error, errno == ENOENT && o->id ? -ESTALE : -errno,
 				       "%.200s: %m", path);
 	if (!o->read_only && fsync(top) < 0) {
 		int err = -errno;
 
 		close(fd);
-		return image_error_set(error, err, "%.200s: %s", o->dir, strerror(-err));
+		return error_set(error, err, "%.200s: %s", o->dir, strerror(-err));
 	}
 	return fd;
 }
 
 static int claim(struct posix_level *p, int dir, const struct level_posix_options *o,
-		 struct image_error *error)
+		 struct ckpt_error *error)
 {
 	int err;
 
@@ -130,7 +131,7 @@ static int claim(struct posix_level *p, int dir, const struct level_posix_option
 	else
 		err = marker_make(dir, p->path, o->node, &p->marker, error);
 	if (err == -ENOENT)
-		return image_error_set(error, -ESTALE,
+		return error_set(error, -ESTALE,
 				       "%.120s: has no level's marker: not the directory it was; is its file system mounted?",
 				       p->path);
 	if (!err)
@@ -141,21 +142,21 @@ static int claim(struct posix_level *p, int dir, const struct level_posix_option
 }
 
 /* Before every operation: @write: that will change something. */
-static int still_ours(const struct posix_level *p, bool write, struct image_error *error)
+static int still_ours(const struct posix_level *p, bool write, struct ckpt_error *error)
 {
 	_cleanup_fd_ int dir = -1;
 	struct marker m;
 	int err;
 
 	if (write && p->read_only)
-		return image_error_set(error, -EROFS, "%.200s: opened for reading only",
+		return error_set(error, -EROFS, "%.200s: opened for reading only",
 				       p->path);
 	dir = open_dir(p->path, error);
 	if (dir < 0)
 		return dir;
 	err = marker_read(dir, p->path, &m, error);
 	if (err == -ENOENT)
-		return image_error_set(error, -ESTALE,
+		return error_set(error, -ESTALE,
 				       "%.150s: its marker is gone; was its file system unmounted?",
 				       p->path);
 	return err ? err : marker_check(&m, p->path, p->marker.node, p->marker.id, error);
@@ -164,31 +165,31 @@ static int still_ours(const struct posix_level *p, bool write, struct image_erro
 /* ------------------------------------------------------------ operations */
 
 /* Whoever gave the image its name may have died before that was durable. */
-static int make_durable(const struct posix_level *p, struct image_error *error)
+static int make_durable(const struct posix_level *p, struct ckpt_error *error)
 {
 	_cleanup_fd_ int dir = open_dir(p->path, error);
 
 	if (dir < 0)
 		return dir;
-	return fsync(dir) ? image_error_set(error, -errno, "%.200s: %m", p->path) : 0;
+	return fsync(dir) ? error_set(error, -errno, "%.200s: %m", p->path) : 0;
 }
 
 /* The name is taken: by the very image, or by what must not be touched? */
 static int already_there(const struct posix_level *p, const char *path,
-			 const struct image_expect *expect, struct image_error *error)
+			 const struct image_expect *expect, struct ckpt_error *error)
 {
-	struct image_error why;
+	struct ckpt_error why;
 	int err = source_verify_any(path, p->key, expect, true, &why);
 
 	if (!err)
 		return make_durable(p, error);
-	return image_error_set(error, -EEXIST, "name taken, %s: %.180s",
+	return error_set(error, -EEXIST, "name taken, %s: %.180s",
 			       err == -ESTALE ? "by another image" :
 			       "and what has it is no good (delete it first)", why.text);
 }
 
 static int posix_space(struct level *l, struct level_space *ret_space,
-		       struct image_error *error)
+		       struct ckpt_error *error)
 {
 	struct statvfs fs;
 	int err = still_ours(to_posix(l), false, error);
@@ -196,13 +197,13 @@ static int posix_space(struct level *l, struct level_space *ret_space,
 	if (err)
 		return err;
 	if (statvfs(l->where, &fs) < 0)
-		return image_error_set(error, -errno, "%.200s: %m", l->where);
+		return error_set(error, -errno, "%.200s: %m", l->where);
 	ret_space->total = (uint64_t)fs.f_blocks * fs.f_frsize;
 	ret_space->free = (uint64_t)fs.f_bavail * fs.f_frsize;
 	return 0;
 }
 
-static int check_room(struct level *l, uint64_t total, struct image_error *error)
+static int check_room(struct level *l, uint64_t total, struct ckpt_error *error)
 {
 	struct level_space space;
 	int err = posix_space(l, &space, error);
@@ -210,7 +211,7 @@ static int check_room(struct level *l, uint64_t total, struct image_error *error
 	if (err)
 		return err;
 	if (space.free < total + SLACK_BYTES)
-		return image_error_set(error, -ENOSPC,
+		return error_set(error, -ENOSPC,
 				       "%.120s: %llu MiB free, the image has %llu MiB: nothing was written",
 				       l->where, (unsigned long long)space.free >> 20,
 				       (unsigned long long)total >> 20);
@@ -218,7 +219,7 @@ static int check_room(struct level *l, uint64_t total, struct image_error *error
 }
 
 static int posix_put(struct level *l, const char *name, const char *image,
-		     const struct level_options *o, struct image_error *error)
+		     const struct level_options *o, struct ckpt_error *error)
 {
 	struct posix_level *p = to_posix(l);
 	_cleanup_free_ char *path = path_of(p, name);
@@ -248,7 +249,7 @@ static int posix_put(struct level *l, const char *name, const char *image,
 }
 
 static int arrive(const struct posix_level *p, const char *path,
-		  const struct level_stream *stream, struct image_error *error)
+		  const struct level_stream *stream, struct ckpt_error *error)
 {
 	struct image_expect expect = { .generation = stream->generation, .id = stream->id };
 	struct arrival a;
@@ -273,7 +274,7 @@ static int arrive(const struct posix_level *p, const char *path,
 }
 
 int level_posix_take(struct level *l, const char *name, const struct level_stream *stream,
-		     struct image_error *error)
+		     struct ckpt_error *error)
 {
 	struct image_expect expect = { .generation = stream->generation, .id = stream->id };
 	struct posix_level *p = to_posix(l);
@@ -293,7 +294,7 @@ int level_posix_take(struct level *l, const char *name, const struct level_strea
 }
 
 int level_posix_source(struct level *l, const char *name, const struct image_expect *expect,
-		       struct source *ret_source, char **ret_path, struct image_error *error)
+		       struct source *ret_source, char **ret_path, struct ckpt_error *error)
 {
 	struct posix_level *p = to_posix(l);
 	_cleanup_free_ char *path = path_of(p, name);
@@ -310,7 +311,7 @@ int level_posix_source(struct level *l, const char *name, const struct image_exp
 }
 
 static int posix_get(struct level *l, const char *name, const char *image,
-		     const struct level_options *o, struct image_error *error)
+		     const struct level_options *o, struct ckpt_error *error)
 {
 	_cleanup_free_ char *path = NULL;
 	struct source s;
@@ -320,7 +321,7 @@ static int posix_get(struct level *l, const char *name, const char *image,
 	if (err)
 		return err;
 	if (o->image_only && s.layout.parity)
-		err = image_error_set(error, -ESTALE, "%.200s: parity, where an image is wanted", path);
+		err = error_set(error, -ESTALE, "%.200s: parity, where an image is wanted", path);
 	else
 		err = level_copy(&s, image, to_posix(l)->key, o, error);
 	source_close(&s);
@@ -328,7 +329,7 @@ static int posix_get(struct level *l, const char *name, const char *image,
 }
 
 static int posix_verify(struct level *l, const char *name, bool deep,
-			const struct level_options *o, struct image_error *error)
+			const struct level_options *o, struct ckpt_error *error)
 {
 	struct posix_level *p = to_posix(l);
 	_cleanup_free_ char *path = path_of(p, name);
@@ -340,7 +341,7 @@ static int posix_verify(struct level *l, const char *name, bool deep,
 	return err ? err : source_verify_any(path, p->key, o->expect, deep, error);
 }
 
-static int posix_delete(struct level *l, const char *name, struct image_error *error)
+static int posix_delete(struct level *l, const char *name, struct ckpt_error *error)
 {
 	struct posix_level *p = to_posix(l);
 	_cleanup_free_ char *path = path_of(p, name);
@@ -359,7 +360,7 @@ static int list_one(const struct posix_level *p, const char *name, level_item_fn
 {
 	_cleanup_free_ char *path = path_of(p, name);
 	struct level_item item = { .name = name, .text = "" };
-	struct image_error why;
+	struct ckpt_error why;
 	struct source s;
 	struct stat st;
 	int ret;
@@ -397,7 +398,7 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 }
 
 static int posix_list(struct level *l, const char *prefix, level_item_fn fn, void *arg,
-		      struct image_error *error)
+		      struct ckpt_error *error)
 {
 	struct posix_level *p = to_posix(l);
 	size_t len = strlen(prefix);
@@ -409,7 +410,7 @@ static int posix_list(struct level *l, const char *prefix, level_item_fn fn, voi
 		return err;
 	n = scandir(p->path, &names, wanted, by_name);
 	if (n < 0)
-		return image_error_set(error, -errno, "%.200s: %m", p->path);
+		return error_set(error, -errno, "%.200s: %m", p->path);
 	for (i = 0; i < n; i++) {
 		if (!err && !strncmp(names[i]->d_name, prefix, len))
 			err = list_one(p, names[i]->d_name, fn, arg);
@@ -445,7 +446,7 @@ static const struct level_ops posix_ops = {
 };
 
 static int open_level(struct posix_level *p, const struct level_posix_options *o,
-		      struct image_error *error)
+		      struct ckpt_error *error)
 {
 	_cleanup_fd_ int dir = -1;
 	int err;
@@ -466,13 +467,13 @@ static int open_level(struct posix_level *p, const struct level_posix_options *o
 }
 
 int level_posix_open(const struct level_posix_options *o, struct level **ret_level,
-		     struct image_error *error)
+		     struct ckpt_error *error)
 {
 	struct posix_level *p;
 	int err;
 
 	if (!marker_node_valid(o->node))
-		return image_error_set(error, -EINVAL, "'%.80s' is no name of a node", o->node);
+		return error_set(error, -EINVAL, "'%.80s' is no name of a node", o->node);
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return no_memory(error);

@@ -14,6 +14,7 @@
 #ifndef STILLPOINT_LEVELS_POSIX_H
 #define STILLPOINT_LEVELS_POSIX_H
 
+#include "base/error.h"
 #include "levels/layout.h"
 #include "levels/level.h"
 
@@ -55,7 +56,7 @@ struct level_posix_options {
  *   -EBADMSG	its marker is no marker
  */
 int level_posix_open(const struct level_posix_options *options, struct level **ret_level,
-		     struct image_error *error);
+		     struct ckpt_error *error);
 
 /* What names the directory for ever; as long as the level. */
 const char *level_posix_id(const struct level *l);
@@ -74,14 +75,14 @@ struct level_stream {
 	 * the end once more (@pos is layout.total; @ret_len is to be 0), before all is read back.
 	 */
 	int (*next)(void *arg, uint64_t pos, const void **ret_buf, size_t *ret_len,
-		    struct image_error *error);
+		    struct ckpt_error *error);
 	void *arg;
 	const struct level_writers *writers;	/* for tests; may be NULL */
 };
 
 /* As level_put(); an image that is there already is no error, and next is not called. */
 int level_posix_take(struct level *l, const char *name, const struct level_stream *stream,
-		     struct image_error *error);
+		     struct ckpt_error *error);
 
 /*
  * The image as a source, as level_get() reads it; @ret_path is to be freed after
@@ -89,6 +90,6 @@ int level_posix_take(struct level *l, const char *name, const struct level_strea
  */
 int level_posix_source(struct level *l, const char *name, const struct image_expect *expect,
 		       struct source *ret_source, char **ret_path,
-		       struct image_error *error);
+		       struct ckpt_error *error);
 
 #endif /* STILLPOINT_LEVELS_POSIX_H */

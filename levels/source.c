@@ -18,6 +18,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include "base/error.h"
 #include "image/manifest.h"
 #include "image/window.h"
 #include "levels/parity.h"
@@ -25,18 +26,18 @@
 
 #define DIRECT_BYTES	(1U << 20)	/* a file from this size on is read directly */
 
-static int open_dir(struct source *s, struct image_error *error)
+static int open_dir(struct source *s, struct ckpt_error *error)
 {
 	s->dirfd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->dirfd < 0)
-		return image_error_set(error, -errno, "%.200s: %m", s->dir);
+		return error_set(error, -errno, "%.200s: %m", s->dir);
 	if (flock(s->dirfd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK)
-		return image_error_set(error, -EBUSY, "%.200s: being written or deleted",
+		return error_set(error, -EBUSY, "%.200s: being written or deleted",
 				       s->dir);
 	return 0;
 }
 
-static int open_file(struct source *s, unsigned int i, struct image_error *error)
+static int open_file(struct source *s, unsigned int i, struct ckpt_error *error)
 {
 	struct stat st;
 	int fd;
@@ -45,34 +46,34 @@ static int open_file(struct source *s, unsigned int i, struct image_error *error
 		    O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
 	s->fds[i] = fd;
 	if (fd < 0 && errno == ENOENT && i == LAYOUT_MANIFEST)
-		return image_error_set(error, -ENOENT,
+		return error_set(error, -ENOENT,
 				       "%.200s: no manifest: not an image, or never committed",
 				       s->dir);
 	if (fd < 0)
-		return image_error_set(error, errno == ENOENT ? -EBADMSG : -errno,
+		return error_set(error, errno == ENOENT ? -EBADMSG : -errno,
 				       "%.200s/%s: %m", s->dir, layout_name(&s->layout, i));
 	if (fstat(fd, &st) < 0)
-		return image_error_set(error, -errno, "%.200s/%s: %m", s->dir,
+		return error_set(error, -errno, "%.200s/%s: %m", s->dir,
 				       layout_name(&s->layout, i));
 	if (!S_ISREG(st.st_mode))
-		return image_error_set(error, -EBADMSG, "%.200s/%s: not a regular file",
+		return error_set(error, -EBADMSG, "%.200s/%s: not a regular file",
 				       s->dir, layout_name(&s->layout, i));
 	s->layout.len[i] = (uint64_t)st.st_size;
 	return 0;
 }
 
 /* All of the manifest, to be freed. */
-static int read_manifest(struct source *s, uint8_t **ret_buf, struct image_error *error)
+static int read_manifest(struct source *s, uint8_t **ret_buf, struct ckpt_error *error)
 {
 	size_t len = s->layout.len[LAYOUT_MANIFEST], done = 0;
 	_cleanup_free_ uint8_t *buf = NULL;
 
 	if (len > IMAGE_MANIFEST_MAX)
-		return image_error_set(error, -EBADMSG, "%.200s/manifest: too long to be one",
+		return error_set(error, -EBADMSG, "%.200s/manifest: too long to be one",
 				       s->dir);
 	buf = malloc(len + 1);
 	if (!buf)
-		return image_error_set(error, -ENOMEM, "out of memory");
+		return error_set(error, -ENOMEM, "out of memory");
 	while (done < len) {
 		ssize_t n = pread(s->fds[LAYOUT_MANIFEST], buf + done, len - done,
 				  (off_t)done);
@@ -80,7 +81,7 @@ static int read_manifest(struct source *s, uint8_t **ret_buf, struct image_error
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return image_error_set(error, n ? -errno : -EBADMSG,
+			return error_set(error, n ? -errno : -EBADMSG,
 					       "%.200s/manifest: cannot read it", s->dir);
 		done += (size_t)n;
 	}
@@ -89,21 +90,21 @@ static int read_manifest(struct source *s, uint8_t **ret_buf, struct image_error
 }
 
 static int check_expected(const struct source *s, const struct image_manifest *m,
-			  const struct image_expect *expect, struct image_error *error)
+			  const struct image_expect *expect, struct ckpt_error *error)
 {
 	if (!expect)
 		return 0;
 	if (expect->generation && expect->generation != m->generation)
-		return image_error_set(error, -ESTALE,
+		return error_set(error, -ESTALE,
 				       "%.150s: generation %llu in the place of %llu", s->dir,
 				       (unsigned long long)m->generation,
 				       (unsigned long long)expect->generation);
 	if (expect->job && strcmp(expect->job, m->job))
-		return image_error_set(error, -ESTALE,
+		return error_set(error, -ESTALE,
 				       "%.100s: image of job '%s', not of '%.63s'", s->dir,
 				       m->job, expect->job);
 	if (expect->id && memcmp(expect->id, m->id, sizeof(m->id)))
-		return image_error_set(error, -ESTALE,
+		return error_set(error, -ESTALE,
 				       "%.150s: another image of generation %llu than the one recorded",
 				       s->dir, (unsigned long long)m->generation);
 	return 0;
@@ -112,7 +113,7 @@ static int check_expected(const struct source *s, const struct image_manifest *m
 /* What is needed of the manifest; lengths are those of the data files. */
 static int load_manifest(struct source *s, const struct image_key *key,
 			 const struct image_expect *expect,
-			 uint64_t lens[LAYOUT_FILES], struct image_error *error)
+			 uint64_t lens[LAYOUT_FILES], struct ckpt_error *error)
 {
 	_cleanup_free_ uint8_t *buf = NULL;
 	const struct image_manifest *m;
@@ -129,13 +130,13 @@ static int load_manifest(struct source *s, const struct image_key *key,
 	lens[LAYOUT_MANIFEST] = s->layout.len[LAYOUT_MANIFEST];
 	err = manifest_decode(buf, lens[LAYOUT_MANIFEST], key, &man, &fault);
 	if (err)
-		return image_error_set(error, err, "%s/%.170s", image_dir_tail(s->dir),
+		return error_set(error, err, "%s/%.170s", error_path_tail(s->dir),
 				       fault.error.text);
 	(void)take_ptr(buf);
 	m = manifest_info(man);
 	err = check_expected(s, m, expect, error);
 	if (!err && m->nr_bases)
-		err = image_error_set(error, -EOPNOTSUPP,
+		err = error_set(error, -EOPNOTSUPP,
 				      "%.150s: stands on the pages of %u earlier images; only full ones can be copied: ckptctl merge makes it one",
 				      s->dir, m->nr_bases);
 	for (i = 0; i < LAYOUT_MANIFEST; i++)
@@ -149,7 +150,7 @@ static int load_manifest(struct source *s, const struct image_key *key,
 }
 
 static int open_files(struct source *s, const struct image_key *key,
-		      const struct image_expect *expect, struct image_error *error)
+		      const struct image_expect *expect, struct ckpt_error *error)
 {
 	uint64_t lens[LAYOUT_FILES];
 	unsigned int i;
@@ -163,7 +164,7 @@ static int open_files(struct source *s, const struct image_key *key,
 		if (err)
 			break;
 		if (s->layout.len[i] != lens[i])
-			err = image_error_set(error, -EBADMSG,
+			err = error_set(error, -EBADMSG,
 					      "%.150s/%s: %llu bytes long, %llu were written",
 					      s->dir, layout_name(&s->layout, i),
 					      (unsigned long long)s->layout.len[i],
@@ -172,12 +173,12 @@ static int open_files(struct source *s, const struct image_key *key,
 			window_direct(s->fds[i]);
 	}
 	if (!err && layout_init(&s->layout, lens))
-		err = image_error_set(error, -EBADMSG, "%.200s: impossible lengths", s->dir);
+		err = error_set(error, -EBADMSG, "%.200s: impossible lengths", s->dir);
 	return err;
 }
 
 int source_open(struct source *s, const char *dir, const struct image_key *key,
-		const struct image_expect *expect, struct image_error *error)
+		const struct image_expect *expect, struct ckpt_error *error)
 {
 	unsigned int i;
 	int err;
@@ -212,30 +213,30 @@ void source_close(struct source *s)
 /* ---------------------------------------------------------------- parity */
 
 static int check_piece(const struct parity *p, const struct image_expect *expect,
-		       struct image_error *error)
+		       struct ckpt_error *error)
 {
 	if (!expect || ((!expect->generation || expect->generation == p->set.generation) &&
 			(!expect->job || !strcmp(expect->job, p->set.job)) &&
 			(!expect->id || !memcmp(expect->id, p->id, sizeof(p->id)))))
 		return 0;
-	return image_error_set(error, -ESTALE,
+	return error_set(error, -ESTALE,
 			       "%.100s: parity %u of generation %llu of '%s', not the one expected",
 			       p->dir, p->index, (unsigned long long)p->set.generation,
 			       p->set.job);
 }
 
 /* Its descriptors become the source's. */
-static int take_piece(struct source *s, struct parity *p, struct image_error *error)
+static int take_piece(struct source *s, struct parity *p, struct ckpt_error *error)
 {
 	uint64_t lens[LAYOUT_FILES] = {};
 	struct stat st;
 	int err;
 
 	if (fstat(p->fd, &st) < 0)
-		return image_error_set(error, -errno, "%.200s: %m", p->dir);
+		return error_set(error, -errno, "%.200s: %m", p->dir);
 	lens[0] = (uint64_t)st.st_size;
 	if (layout_init_kind(&s->layout, lens, true))
-		return image_error_set(error, -EBADMSG, "%.200s: impossible length", p->dir);
+		return error_set(error, -EBADMSG, "%.200s: impossible length", p->dir);
 	err = parity_header(p, &s->header, error);
 	if (err)
 		return err;
@@ -252,7 +253,7 @@ static int take_piece(struct source *s, struct parity *p, struct image_error *er
 }
 
 static int open_piece(struct source *s, const char *dir, const struct image_key *key,
-		      const struct image_expect *expect, struct image_error *error)
+		      const struct image_expect *expect, struct ckpt_error *error)
 {
 	_cleanup_free_ struct parity *p = malloc(sizeof(*p));
 	unsigned int i;
@@ -262,7 +263,7 @@ static int open_piece(struct source *s, const char *dir, const struct image_key 
 	for (i = 0; i < LAYOUT_FILES; i++)
 		s->fds[i] = -1;
 	if (!p)
-		return image_error_set(error, -ENOMEM, "out of memory");
+		return error_set(error, -ENOMEM, "out of memory");
 	err = parity_open(p, dir, true, key, error);
 	if (err)
 		return err;
@@ -281,14 +282,14 @@ static bool is_parity(const char *dir)
 }
 
 int source_open_any(struct source *s, const char *dir, const struct image_key *key,
-		    const struct image_expect *expect, struct image_error *error)
+		    const struct image_expect *expect, struct ckpt_error *error)
 {
 	return is_parity(dir) ? open_piece(s, dir, key, expect, error) :
 				source_open(s, dir, key, expect, error);
 }
 
 int source_verify_any(const char *dir, const struct image_key *key,
-		      const struct image_expect *expect, bool deep, struct image_error *error)
+		      const struct image_expect *expect, bool deep, struct ckpt_error *error)
 {
 	_cleanup_free_ struct parity *p = NULL;
 	_cleanup_free_ uint8_t *frame = NULL;
@@ -299,7 +300,7 @@ int source_verify_any(const char *dir, const struct image_key *key,
 	p = malloc(sizeof(*p));
 	frame = aligned_alloc(PARITY_FRAME_HDR, PARITY_FRAME_HDR + PARITY_UNIT_MAX);
 	if (!p || !frame)
-		return image_error_set(error, -ENOMEM, "out of memory");
+		return error_set(error, -ENOMEM, "out of memory");
 	/* who has just written it has the lock */
 	err = parity_open(p, dir, false, key, error);
 	if (err)
@@ -318,7 +319,7 @@ int source_verify_any(const char *dir, const struct image_key *key,
  * whole blocks, also at the end of the file.
  */
 static int read_file(const struct source *s, unsigned int i, uint64_t offset,
-		     uint8_t *buf, size_t want, size_t room, struct image_error *error)
+		     uint8_t *buf, size_t want, size_t room, struct ckpt_error *error)
 {
 	size_t done = 0;
 
@@ -336,10 +337,10 @@ static int read_file(const struct source *s, unsigned int i, uint64_t offset,
 			errno = EINVAL;
 		}
 		if (n < 0)
-			return image_error_set(error, -errno, "%.200s/%s: cannot read: %m",
+			return error_set(error, -errno, "%.200s/%s: cannot read: %m",
 					       s->dir, layout_name(&s->layout, i));
 		if (n == 0)
-			return image_error_set(error, -EBADMSG, "%.200s/%s: truncated at %llu",
+			return error_set(error, -EBADMSG, "%.200s/%s: truncated at %llu",
 					       s->dir, layout_name(&s->layout, i),
 					       (unsigned long long)(offset + done));
 		done += (size_t)n;
@@ -348,7 +349,7 @@ static int read_file(const struct source *s, unsigned int i, uint64_t offset,
 }
 
 int source_read(const struct source *s, uint64_t offset, void *buf, size_t len,
-		struct image_error *error)
+		struct ckpt_error *error)
 {
 	uint64_t end = offset + len;
 	uint64_t filled = offset;	/* of the stream: what buf has already */

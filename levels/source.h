@@ -9,6 +9,7 @@
 #ifndef STILLPOINT_LEVELS_SOURCE_H
 #define STILLPOINT_LEVELS_SOURCE_H
 
+#include "base/error.h"
 #include "image/reader.h"
 #include "levels/layout.h"
 
@@ -27,13 +28,13 @@ struct source {
 
 /* Errors as image_open(); @dir must stay.  On failure there is nothing to close. */
 int source_open(struct source *s, const char *dir, const struct image_key *key,
-		const struct image_expect *expect, struct image_error *error);
+		const struct image_expect *expect, struct ckpt_error *error);
 /* The same of either kind; of parity the id is that of the piece. */
 int source_open_any(struct source *s, const char *dir, const struct image_key *key,
-		    const struct image_expect *expect, struct image_error *error);
+		    const struct image_expect *expect, struct ckpt_error *error);
 /* Check either kind where it lies; @deep: every chunk or frame. */
 int source_verify_any(const char *dir, const struct image_key *key,
-		      const struct image_expect *expect, bool deep, struct image_error *error);
+		      const struct image_expect *expect, bool deep, struct ckpt_error *error);
 void source_close(struct source *s);	/* a zeroed or closed one is fine */
 
 /*
@@ -43,6 +44,6 @@ void source_close(struct source *s);	/* a zeroed or closed one is fine */
  * What lies between the files and behind the last are zeros that are never read.
  */
 int source_read(const struct source *s, uint64_t offset, void *buf, size_t len,
-		struct image_error *error);
+		struct ckpt_error *error);
 
 #endif /* STILLPOINT_LEVELS_SOURCE_H */

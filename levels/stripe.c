@@ -37,7 +37,7 @@ void stripe_done(struct stripe *s)
 }
 
 int stripe_read(struct stripe *s, unsigned int i, const struct source *src, uint64_t pos,
-		size_t len, struct image_error *error)
+		size_t len, struct ckpt_error *error)
 {
 	if (pos < src->layout.total)
 		return source_read(src, pos, s->in[i], len, error);

@@ -6,6 +6,7 @@
 #ifndef STILLPOINT_LEVELS_STRIPE_H
 #define STILLPOINT_LEVELS_STRIPE_H
 
+#include "base/error.h"
 #include "levels/erasure.h"
 #include "levels/source.h"
 
@@ -27,7 +28,7 @@ static inline uint8_t *stripe_frame(uint8_t *unit)
 
 /* Bytes at @pos of a member into in[@i]; behind its end nothing is read. */
 int stripe_read(struct stripe *s, unsigned int i, const struct source *src, uint64_t pos,
-		size_t len, struct image_error *error);
+		size_t len, struct ckpt_error *error);
 
 /* rs_apply() on the stripe, and count what it took. */
 void stripe_code(struct stripe *s, const struct rs_plan *plan, size_t len,

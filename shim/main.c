@@ -22,7 +22,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 #include "libckptctl/wire.h"
 #include "shim/identity.h"
 #include "base/outcome.h"

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 #include "shim/pages_priv.h"
 
 #define PAGES_COMMS	512	/* communicators of one rank at a time */

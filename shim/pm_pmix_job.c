@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 
 /* Info records, as many as are needed. */
 struct infos {

@@ -1,25 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # What ckptd and ckptctl need of the shim (messages, identity), and the shim.
 
-$(call library,shim,shim/proto.c shim/identity.c base/atomic_json.c shim/ranks.c base/priority.c)
-
-$(call unit_test,tests/unit/test_atomic_json,tests/unit/test_atomic_json.c,\
-	$(LIB)/libshim.a $(LIB)/libimage.a -ljansson)
+$(call library,shim,shim/proto.c shim/identity.c shim/ranks.c)
 
 # process management, for the shim and for tests
 $(call library,pm,shim/pmi1.c shim/pmi1_kvs.c shim/fence.c shim/pm_pmi1.c shim/pm_port.c)
 
-$(call unit_test,tests/unit/test_pmi1,tests/unit/test_pmi1.c,$(LIB)/libpm.a)
+$(call unit_test,tests/unit/test_pmi1,tests/unit/test_pmi1.c,$(LIB)/libpm.a $(LIB)/libbase.a)
 $(call unit_test,tests/unit/test_pm_pmi1,tests/unit/test_pm_pmi1.c,\
-	$(LIB)/libpm.a $(LIB)/libdaemon.a $(LIB)/libshim.a -ljansson)
+	$(LIB)/libpm.a $(LIB)/libshim.a $(LIB)/libbase.a -ljansson)
 $(call unit_test,tests/unit/test_ranks,tests/unit/test_ranks.c,\
-	$(LIB)/libcli.a $(LIB)/libpm.a $(LIB)/libshim.a -ljansson)
+	$(LIB)/libcli.a $(LIB)/libpm.a $(LIB)/libshim.a $(LIB)/libbase.a -ljansson)
 
 $(call unit_test,tests/unit/test_stdio,tests/unit/test_stdio.c shim/stdio.c shim/labels.c,\
-	$(LIB)/libdaemon.a $(LIB)/libimage.a)
+	$(LIB)/libimage.a $(LIB)/libbase.a)
 
 $(call unit_test,tests/unit/test_follow,tests/unit/test_follow.c shim/follow.c shim/spec.c,\
-	$(LIB)/libdaemon.a $(LIB)/libshim.a $(LIB)/libimage.a -ljansson)
+	$(LIB)/libshim.a $(LIB)/libimage.a $(LIB)/libbase.a -ljansson)
 
 # status pages of MPI ranks, for the shim and for tests
 $(call library,pages,shim/pages.c shim/pages_collectives.c shim/pages_doing.c shim/pages_open.c \
@@ -32,8 +29,8 @@ $(call unit_test,tests/unit/test_pages_lower,tests/unit/test_pages_lower.c tests
 $(call program,ckpt-shim,shim/main.c shim/init.c shim/restore.c shim/start.c shim/spec.c shim/client.c \
 	shim/stdio.c shim/stdio_open.c shim/labels.c shim/follow.c shim/members.c \
 	shim/shim_ranks.c shim/shim_pages.c,\
-	$(LIB)/libpages.a $(LIB)/libshim.a $(LIB)/libpm.a $(LIB)/libdaemon.a $(LIB)/libwire.a $(LIB)/libop.a \
-	$(LIB)/libengine.a $(LIB)/libimage.a -ljansson -lsodium -luring -lzstd -lxxhash)
+	$(LIB)/libpages.a $(LIB)/libshim.a $(LIB)/libpm.a $(LIB)/libwire.a $(LIB)/libop.a \
+	$(LIB)/libengine.a $(LIB)/libimage.a $(LIB)/libbase.a -ljansson -lsodium -luring -lzstd -lxxhash)
 INSTALL_LIBEXEC += $(BIN)/ckpt-shim
 
 # loaded by the shim of a job that needs it; its own copy of the loop's functions

@@ -20,7 +20,7 @@
 
 #include "image/format.h"
 #include "image/key.h"
-#include "base/util.h"
+#include "base/cleanup.h"
 #include "image/writer.h"
 #include "base/duration.h"
 #include "supervisor/net/hosts.h"

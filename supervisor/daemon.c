@@ -18,7 +18,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 #include "shim/identity.h"
 #include "supervisor/control/ctl.h"
 #include "supervisor/catalog/first_key.h"
@@ -186,7 +187,7 @@ static int check_images(struct daemon *daemon)
 static void prepare_levels(struct daemon *daemon)
 {
 	struct tiers *tiers = &daemon->config.tiers;
-	struct image_error error;
+	struct ckpt_error error;
 	unsigned int t;
 
 	daemon->site = (struct tiers_site) {

@@ -1,106 +1,64 @@
 # SPDX-License-Identifier: GPL-2.0-only
-#
-# libengine.a: dump and restore of one tree. Who links it adds ENGINE_LIBS.
+# ckptd, from its rooms.
 
-DUMP_SOURCES := engine/core/engine.c engine/core/kdev.c engine/core/state.c \
-	engine/core/state_parse.c engine/core/file_identity.c engine/dump/capture.c \
-	engine/dump/content.c engine/dump/page_table.c engine/dump/page_fetch.c \
-	engine/dump/dump.c \
-	engine/dump/dump_content.c \
-	engine/dump/dump_ends.c \
-	engine/dump/dump_files.c \
-	engine/dump/dump_left_out.c \
-	engine/dump/dump_links.c \
-	engine/dump/dump_mounts.c \
-	engine/dump/dump_pages.c \
-	engine/dump/dump_policy.c \
-	engine/dump/dump_probe.c \
-	engine/dump/dump_records.c \
-	engine/dump/dump_store.c \
-	engine/dump/dump_track.c \
-	engine/dump/dump_tty.c \
-	engine/dump/dump_unwanted.c
+# The daemon but for its main(), so that tests can link it.
+SUPERVISOR_ROOMS := control net catalog storage job parts auto checkpoint restart verbs
+CKPTD_SOURCES := $(filter-out supervisor/ckptd.c supervisor/net/peer%,\
+	$(wildcard supervisor/*.c $(SUPERVISOR_ROOMS:%=supervisor/%/*.c)))
+CFLAGS_supervisor/kevents.c += -I/usr/include/libnl3
 
-# the restore side: restore*.c and its nouns
-RESTORE_SOURCES := \
-	engine/restore/builder.c \
-	engine/restore/builder_memory.c \
-	engine/restore/builder_rights.c \
-	engine/restore/plan.c \
-	engine/restore/plan_owner.c \
-	engine/restore/plan_sharing.c \
-	engine/files/reopen.c \
-	engine/files/reopen_carried.c \
-	engine/files/reopen_check.c \
-	engine/files/reopen_end.c \
-	engine/files/reopen_gone.c \
-	engine/files/reopen_huge.c \
-	engine/files/reopen_locks.c \
-	engine/files/reopen_object.c \
-	engine/files/reopen_path.c \
-	engine/files/reopen_pty.c \
-	engine/files/reopen_put.c \
-	engine/files/reopen_same.c \
-	engine/restore/restore.c \
-	engine/restore/restore_numbers.c \
-	engine/restore/restore_subset.c \
-	engine/restore/task.c \
-	engine/restore/task_attr.c \
-	engine/restore/tree.c engine/restore/nsinit.c engine/restore/relay.c \
-	engine/restore/restate.c engine/core/cpu.c base/proc_stat.c engine/restore/remem.c engine/restore/filler.c engine/restore/placement.c engine/restore/cow.c engine/core/rights.c
+$(call library,ckptd,$(CKPTD_SOURCES))
 
-# these run without a libc: the compiler must not call into one, either
-CFLAGS_engine/restore/task.c := -fno-builtin -fno-tree-loop-distribute-patterns -fno-stack-protector
-CFLAGS_engine/restore/task_attr.c := $(CFLAGS_engine/restore/task.c)
+CKPTD_LIBS := $(LIB)/libckptd.a $(LIB)/libshim.a $(LIB)/libwire.a \
+	$(LIB)/libop.a $(LIB)/libpeer.a $(LIB)/libcoord.a \
+	$(LIB)/libnodekey.a $(LIB)/libengine.a $(LIB)/liblevels.a $(LIB)/libimage.a $(LIB)/libbase.a \
+	-lzmq -lprotobuf-c -ljansson -lsodium -luring -lzstd -lxxhash -lsystemd -lnl-genl-3 -lnl-3 -lsqlite3 -lisal -lm
 
-$(call library,engine,$(DUMP_SOURCES) $(RESTORE_SOURCES))
+$(call program,ckptd,supervisor/ckptd.c,$(CKPTD_LIBS))
+INSTALL_SBIN += $(BIN)/ckptd
+INSTALL_UNIT += $(B)/gen/ckptd.service
+# an example: what is in /etc is the administrator's
+INSTALL_SHARE += packaging/ckptd.conf
 
-# archives first, then what they need
-ENGINE_LIBS := $(LIB)/libengine.a $(LIB)/libimage.a -lpthread -lsodium -luring -lzstd -lxxhash -ljansson
+user: $(B)/gen/ckptd.service
+$(B)/gen/ckptd.service: packaging/ckptd.service FORCE
+	@mkdir -p $(@D)
+	@sed 's|@SBINDIR@|$(PREFIX)/sbin|' $< >$@
 
-$(call unit_test,tests/unit/test_state,tests/unit/test_state.c tests/unit/stream.c,\
-	$(LIB)/libengine.a)
+$(call unit_test,tests/unit/test_config,tests/unit/test_config.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_coord_record,tests/unit/test_coord_record.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_catalog,tests/unit/test_catalog.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_retention,tests/unit/test_retention.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_catalog_index,tests/unit/test_catalog_index.c tests/unit/keep_fixture.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_keep,tests/unit/test_keep.c tests/unit/keep_fixture.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_fsck,tests/unit/test_fsck.c tests/unit/keep_fixture.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_rank_record,tests/unit/test_rank_record.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_rank_sources,tests/unit/test_rank_sources.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_coord_driver,tests/unit/test_coord_driver.c tests/unit/driver_box.c tests/unit/driver_box_rest.c \
+	$(wildcard supervisor/checkpoint/coord_*.c) supervisor/job/coord_record.c,\
+	$(LIB)/libcoord.a $(LIB)/libshim.a $(LIB)/libop.a $(LIB)/libengine.a $(LIB)/libimage.a $(LIB)/libbase.a \
+	-ljansson -lsodium -luring -lzstd -lxxhash)
+$(call unit_test,tests/unit/test_job_floor,tests/unit/test_job_floor.c tests/unit/keep_fixture.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_leave_out,tests/unit/test_leave_out.c supervisor/job/leave_out.c,$(LIB)/libshim.a $(LIB)/libbase.a -ljansson)
+$(call unit_test,tests/unit/test_worker,tests/unit/test_worker.c,$(CKPTD_LIBS))
 
-$(call unit_test,tests/unit/test_restore_subset,tests/unit/test_restore_subset.c tests/unit/stream.c,\
-	$(LIB)/libengine.a)
+# how often to take a checkpoint: formulas, and what goes into them; no I/O
+$(call unit_test,tests/unit/test_interval,tests/unit/test_interval.c supervisor/auto/interval.c,-lm)
+$(call unit_test,tests/unit/test_history,tests/unit/test_history.c,$(CKPTD_LIBS))
 
-$(call unit_test,tests/unit/test_dump,tests/unit/test_dump.c tests/unit/dump_fixture.c tests/unit/fake_kernel.c \
-	tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
-
-$(call unit_test,tests/unit/test_dump_files,tests/unit/test_dump_files.c tests/unit/dump_fixture.c \
-	tests/unit/fake_kernel.c tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
-
-$(call unit_test,tests/unit/test_dump_names,tests/unit/test_dump_names.c tests/unit/dump_fixture.c \
-	tests/unit/fake_kernel.c tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
-
-$(call unit_test,tests/unit/test_dump_tty,tests/unit/test_dump_tty.c tests/unit/dump_fixture.c tests/unit/fake_kernel.c \
-	tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
-
-$(call unit_test,tests/unit/test_page_fetch,tests/unit/test_page_fetch.c tests/unit/fake_kernel.c \
-	tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
-
-$(call unit_test,tests/unit/test_dump_base,tests/unit/test_dump_base.c tests/unit/fake_kernel.c \
-	tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
-
-$(call unit_test,tests/unit/test_plan,tests/unit/test_plan.c tests/unit/stream.c,\
-	$(LIB)/libengine.a)
-$(call unit_test,tests/unit/test_cpu,tests/unit/test_cpu.c,$(LIB)/libengine.a)
-$(call unit_test,tests/unit/test_proc_stat,tests/unit/test_proc_stat.c,$(LIB)/libengine.a)
-$(call unit_test,tests/unit/test_cow,tests/unit/test_cow.c,$(LIB)/libengine.a)
-$(call unit_test,tests/unit/test_remem,tests/unit/test_remem.c tests/unit/stream.c \
-	tests/unit/image_fixture.c,$(ENGINE_LIBS))
-$(call unit_test,tests/unit/test_reopen,tests/unit/test_reopen.c tests/unit/reopen_fixture.c \
-	tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
-$(call unit_test,tests/unit/test_reopen_put,tests/unit/test_reopen_put.c tests/unit/reopen_fixture.c \
-	tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
-$(call unit_test,tests/unit/test_reopen_names,tests/unit/test_reopen_names.c \
-	tests/unit/reopen_fixture.c tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
-$(call unit_test,tests/unit/test_reopen_same,tests/unit/test_reopen_same.c \
-	tests/unit/reopen_fixture.c tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
-$(call unit_test,tests/unit/test_reopen_end,tests/unit/test_reopen_end.c tests/unit/reopen_fixture.c \
-	tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
-
-# for the VM tests: an image against the memory it was made of
-$(call program,tests/tools/dumpcheck,tests/tools/dumpcheck.c,$(ENGINE_LIBS))
-$(call unit_test,tests/unit/test_content,tests/unit/test_content.c tests/unit/counted.c,\
-	$(ENGINE_LIBS) $(COUNTED))
+$(call unit_test,tests/unit/test_store,tests/unit/test_store.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_tiers,tests/unit/test_tiers.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_promote,tests/unit/test_promote.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_promoter,tests/unit/test_promoter.c,$(CKPTD_LIBS))
+PROMOTION_BOX := tests/unit/promotion_box.c tests/unit/keep_fixture.c
+$(call unit_test,tests/unit/test_promotion,tests/unit/test_promotion.c $(PROMOTION_BOX),$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_promotion_faults,tests/unit/test_promotion_faults.c $(PROMOTION_BOX),$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_merge,tests/unit/test_merge.c tests/unit/keep_fixture.c,$(CKPTD_LIBS))
+FETCH_BOX := tests/unit/fetch_fixture.c tests/unit/keep_fixture.c
+$(call unit_test,tests/unit/test_fetch,tests/unit/test_fetch.c $(FETCH_BOX),$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_fetch_job,tests/unit/test_fetch_job.c $(FETCH_BOX),$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_levels_remove,tests/unit/test_levels_remove.c tests/unit/keep_fixture.c,$(CKPTD_LIBS))
+# for tests that move images about
+$(call program,tests/tools/mkparts,tests/tools/mkparts.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_group_level,tests/unit/test_group_level.c tests/unit/image_fixture.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_tier_group,tests/unit/test_tier_group.c,$(CKPTD_LIBS))

@@ -64,7 +64,7 @@ static const struct feature features[] = {
 	{ CKPT_CPU_80000001_ECX, 29, "mwaitx" },
 };
 
-static const struct engine_refusal refusal = { .reason = CKPT_R_CPU_FEATURES };
+static const struct error_refusal refusal = { .reason = CKPT_R_CPU_FEATURES };
 
 static bool is_known(const struct ckpt_cpu *cpu)
 {
@@ -72,7 +72,7 @@ static bool is_known(const struct ckpt_cpu *cpu)
 }
 
 static void check_features(const struct ckpt_cpu *image, const struct ckpt_cpu *node,
-			   struct engine_error *error)
+			   struct ckpt_error *error)
 {
 	char names[80] = "";	/* room for "and N more" in a refusal's text */
 	unsigned int more = 0;
@@ -90,41 +90,41 @@ static void check_features(const struct ckpt_cpu *image, const struct ckpt_cpu *
 			len += (size_t)snprintf(names + len, sizeof(names) - len, " %s", f->name);
 	}
 	if (more)
-		engine_refuse(error, &refusal, "it lacks%s, %u more", names, more);
+		error_refuse(error, &refusal, "it lacks%s, %u more", names, more);
 	else if (len)
-		engine_refuse(error, &refusal, "it lacks%s", names);
+		error_refuse(error, &refusal, "it lacks%s", names);
 }
 
 /* Those of a set that is not used need not be the same. */
 static void check_sizes(const struct ckpt_rec_system *system, const struct ckpt_cpu *image,
-			const struct ckpt_info *node, struct engine_error *error)
+			const struct ckpt_info *node, struct ckpt_error *error)
 {
 	for (unsigned int i = 2; i < CKPT_XSTATE_COMPONENTS; i++) {
 		if (!(system->xfeatures & node->xfeatures & 1ULL << i) ||
 		    image->xstate_size[i] == node->cpu.xstate_size[i])
 			continue;
-		engine_refuse(error, &refusal,
+		error_refuse(error, &refusal,
 			      "register set %u has %u bytes in the image, %u on this node", i,
 			      image->xstate_size[i], node->cpu.xstate_size[i]);
 	}
 }
 
 void cpu_check(const struct ckpt_rec_system *system, const struct ckpt_cpu *image,
-	       const struct ckpt_info *node, struct engine_error *error)
+	       const struct ckpt_info *node, struct ckpt_error *error)
 {
 	bool known = is_known(image) && is_known(&node->cpu);
 
 	if (known)
 		check_features(image, &node->cpu, error);
 	if (system->xfeatures & ~node->xfeatures)
-		engine_refuse(error, &refusal, "register sets: image %#llx, this node %#llx",
+		error_refuse(error, &refusal, "register sets: image %#llx, this node %#llx",
 			      (unsigned long long)system->xfeatures,
 			      (unsigned long long)node->xfeatures);
 	else if (known)
 		check_sizes(system, image, node, error);
 	else if (system->xstate_size > node->xstate_size ||
 		 (system->xstate_size != node->xstate_size && system->xfeatures & ~XF_UP_TO_AVX))
-		engine_refuse(error, &refusal,
+		error_refuse(error, &refusal,
 			      "the image does not say where its registers lie: %u bytes, this node has %u",
 			      system->xstate_size, node->xstate_size);
 }

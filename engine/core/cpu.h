@@ -15,11 +15,12 @@
 
 #include <linux/ckpt.h>
 
+#include "base/error.h"
 #include "engine/core/engine.h"
 
 /* Adds a CPU_FEATURES refusal for each kind of thing that this node's CPU lacks. */
 void cpu_check(const struct ckpt_rec_system *system, const struct ckpt_cpu *image,
-	       const struct ckpt_info *node, struct engine_error *error);
+	       const struct ckpt_info *node, struct ckpt_error *error);
 
 /* Must a register area of @size bytes go through cpu_move_xstate()? */
 bool cpu_moves_xstate(const struct ckpt_cpu *image, const struct ckpt_info *node, size_t size);

@@ -16,41 +16,7 @@
 
 #include <linux/ckpt.h>
 
-/* One finding; the kernel's and our own refusals look the same. */
-struct engine_refusal {
-	uint32_t reason;	/* enum ckpt_reason */
-	pid_t pid;		/* 0: none */
-	pid_t tid;
-	uint64_t object;
-	char comm[16];
-	char detail[104];
-};
-
-/* Filled on failure; text says what happened and what to do next. */
-struct engine_error {
-	int err;		/* negative errno, what the call returned */
-	char text[512];
-	struct engine_refusal *refusals;	/* owned; engine_error_done() */
-	unsigned int nr_refusals;
-};
-
-void engine_error_done(struct engine_error *error);	/* frees, zeroes; NULL is fine */
-
-/* For the engine itself. Both keep what was said first, take a NULL error, and
- * return err: return engine_fail(error, -EIO, "…: %s", strerror(EIO)).
- */
-__attribute__((format(printf, 3, 4)))
-int engine_fail(struct engine_error *error, int err, const char *format, ...);
-/* Adds a finding; the detail is formatted into it. */
-__attribute__((format(printf, 3, 4)))
-void engine_refuse(struct engine_error *error, const struct engine_refusal *refusal,
-		   const char *format, ...);
-/* -EOPNOTSUPP and a text made of the first finding, if there are any; else 0. */
-int engine_refused(struct engine_error *error, const char *what);
-
-const char *engine_reason_name(uint32_t reason);	/* "FD_SOCKET" */
-const char *engine_reason_text(uint32_t reason);
-const char *engine_reason_advice(uint32_t reason);
+#include "base/error.h"
 
 /* Called now and then, from the calling thread. */
 struct engine_progress {

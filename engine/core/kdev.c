@@ -43,33 +43,33 @@ static const struct kdev_ops real_ops = {
 	.close = real_close,
 };
 
-static int open_failed(int err, struct engine_error *error)
+static int open_failed(int err, struct ckpt_error *error)
 {
 	switch (err) {
 	case -ENOENT:
 	case -ENXIO:
 	case -ENODEV:
-		return engine_fail(error, err,
+		return error_fail(error, err,
 				   "%s is not there: the kernel module is not loaded; run 'modprobe ckpt' (or 'insmod ckpt.ko') as root",
 				   CKPT_DEVICE);
 	case -EPERM:
 	case -EACCES:
-		return engine_fail(error, err,
+		return error_fail(error, err,
 				   "not permitted to open %s: run as root, or let ckptd do it (leave out --standalone)",
 				   CKPT_DEVICE);
 	default:
-		return engine_fail(error, err, "cannot open %s: %s", CKPT_DEVICE,
+		return error_fail(error, err, "cannot open %s: %s", CKPT_DEVICE,
 				   strerror(-err));
 	}
 }
 
-int kdev_open(struct kdev **ret_dev, struct engine_error *error)
+int kdev_open(struct kdev **ret_dev, struct ckpt_error *error)
 {
 	struct kdev *dev = calloc(1, sizeof(*dev));
 	int ret;
 
 	if (!dev)
-		return engine_fail(error, -ENOMEM, "out of memory");
+		return error_fail(error, -ENOMEM, "out of memory");
 	dev->ops = &real_ops;
 	dev->fd = open(CKPT_DEVICE, O_RDWR | O_CLOEXEC);
 	if (dev->fd < 0) {
@@ -78,12 +78,12 @@ int kdev_open(struct kdev **ret_dev, struct engine_error *error)
 	}
 	ret = kdev_command(dev, CKPT_IOC_INFO, &dev->info);
 	if (ret) {
-		engine_fail(error, ret, "%s does not answer as the ckpt module does: %s",
+		error_fail(error, ret, "%s does not answer as the ckpt module does: %s",
 			    CKPT_DEVICE, strerror(-ret));
 		goto undo;
 	}
 	if (dev->info.api != CKPT_API) {
-		ret = engine_fail(error, -EPROTONOSUPPORT,
+		ret = error_fail(error, -EPROTONOSUPPORT,
 				  "the loaded ckpt module speaks API %u, this program API %u: load the module of this release (rmmod ckpt, then modprobe ckpt)",
 				  dev->info.api, CKPT_API);
 		goto undo;
@@ -139,7 +139,7 @@ int kdev_read_records(struct kdev *dev, size_t size_hint, void **ret_buf, size_t
 	return 0;
 }
 
-int kdev_refusals(struct kdev *dev, int err, const char *what, struct engine_error *error)
+int kdev_refusals(struct kdev *dev, int err, const char *what, struct ckpt_error *error)
 {
 	const struct ckpt_rec_refusal *rec;
 	void *buf = NULL;
@@ -154,16 +154,16 @@ int kdev_refusals(struct kdev *dev, int err, const char *what, struct engine_err
 			break;
 		if (rec->hdr.type != CKPT_REC_REFUSAL || rec->hdr.len < sizeof(*rec))
 			continue;
-		struct engine_refusal found = {
+		struct error_refusal found = {
 			.reason = rec->reason,
 			.pid = rec->pid,
 			.tid = rec->tid,
 			.object = rec->object,
 		};
 		memcpy(found.comm, rec->comm, sizeof(found.comm) - 1);
-		engine_refuse(error, &found, "%.*s", (int)sizeof(rec->detail) - 1, rec->detail);
+		error_refuse(error, &found, "%.*s", (int)sizeof(rec->detail) - 1, rec->detail);
 	}
 	free(buf);
-	engine_refused(error, what);
-	return engine_fail(error, err, "%s failed: %s", what, strerror(-err));
+	error_refused(error, what);
+	return error_fail(error, err, "%s failed: %s", what, strerror(-err));
 }

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "base/error.h"
 #include "engine/core/engine.h"
 
 struct kdev;
@@ -33,7 +34,7 @@ struct kdev {
  * Says in @error what to do: -ENOENT, -ENXIO no module; -EPERM, -EACCES not
  * permitted; -EPROTONOSUPPORT the module speaks another API.
  */
-int kdev_open(struct kdev **ret_dev, struct engine_error *error);
+int kdev_open(struct kdev **ret_dev, struct ckpt_error *error);
 void kdev_close(struct kdev *dev);	/* NULL is fine */
 
 /* Fills in the size of @arg.  0 or a negative errno. */
@@ -47,7 +48,7 @@ int kdev_command(struct kdev *dev, unsigned long command, void *arg);
 int kdev_read_records(struct kdev *dev, size_t size_hint, void **ret_buf, size_t *ret_len);
 
 /* After -EOPNOTSUPP or -EBUSY: the refusals, and a text made of them. Returns err. */
-int kdev_refusals(struct kdev *dev, int err, const char *what, struct engine_error *error);
+int kdev_refusals(struct kdev *dev, int err, const char *what, struct ckpt_error *error);
 
 #define KDEV_COMMAND(name, type, number)					\
 static inline int kdev_##name(struct kdev *dev, struct type *arg)		\

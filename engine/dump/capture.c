@@ -40,7 +40,7 @@ static void sleep_ms(unsigned int ms)
 }
 
 /* Reasons that go away by themselves, often within milliseconds. */
-static bool passes_by_itself(const struct engine_error *error)
+static bool passes_by_itself(const struct ckpt_error *error)
 {
 	for (unsigned int i = 0; i < error->nr_refusals; i++) {
 		switch (error->refusals[i].reason) {
@@ -59,7 +59,7 @@ static bool passes_by_itself(const struct engine_error *error)
 	return true;
 }
 
-static bool only_sockets(const struct engine_error *error)
+static bool only_sockets(const struct ckpt_error *error)
 {
 	for (unsigned int i = 0; i < error->nr_refusals; i++)
 		if (error->refusals[i].reason != CKPT_R_FD_SOCKET)
@@ -71,7 +71,7 @@ static bool only_sockets(const struct engine_error *error)
  * A socket mostly stays, but who looks up a user or a host (getpwuid(3), getaddrinfo(3)) has
  * one for an instant: @sockets more attempts are made for it.
  */
-static bool worth_a_retry(int ret, const struct engine_error *error, unsigned int *sockets)
+static bool worth_a_retry(int ret, const struct ckpt_error *error, unsigned int *sockets)
 {
 	if (ret == -EOPNOTSUPP && *sockets && only_sockets(error)) {
 		(*sockets)--;
@@ -81,7 +81,7 @@ static bool worth_a_retry(int ret, const struct engine_error *error, unsigned in
 }
 
 static int name_target(struct capture *cap, const struct capture_options *o,
-		       struct engine_error *error)
+		       struct ckpt_error *error)
 {
 	struct ckpt_target target = {
 		.flags = o->descendants ? CKPT_TARGET_DESCENDANTS : 0,
@@ -96,15 +96,15 @@ static int name_target(struct capture *cap, const struct capture_options *o,
 		return 0;
 	ret = kdev_refusals(cap->dev, ret, "dump", error);
 	if (ret == -ESRCH && error && !error->nr_refusals) {
-		struct engine_refusal gone = { .reason = CKPT_R_NO_PROCESS, .pid = o->roots[0] };
+		struct error_refusal gone = { .reason = CKPT_R_NO_PROCESS, .pid = o->roots[0] };
 
-		engine_refuse(error, &gone, "%s", "");
+		error_refuse(error, &gone, "%s", "");
 	}
 	return ret;
 }
 
 int capture_open(struct capture *cap, const struct capture_options *o,
-		 struct engine_error *error)
+		 struct ckpt_error *error)
 {
 	int ret;
 
@@ -119,20 +119,20 @@ int capture_open(struct capture *cap, const struct capture_options *o,
 }
 
 int capture_failed(const struct capture *cap, int err, const char *what,
-		   struct engine_error *error)
+		   struct ckpt_error *error)
 {
 	if (err == -ETIMEDOUT) {
-		struct engine_refusal limit = { .reason = CKPT_R_PAUSE_LIMIT };
+		struct error_refusal limit = { .reason = CKPT_R_PAUSE_LIMIT };
 
-		engine_refuse(error, &limit, "%s", what);
-		return engine_fail(error, err,
+		error_refuse(error, &limit, "%s", what);
+		return error_fail(error, err,
 				   "%s: the maximum pause passed, the kernel thawed the tree and it runs on; raise the maximum pause or free the node of other load",
 				   what);
 	}
-	return engine_fail(error, err, "%s: %s", what, strerror(-err));
+	return error_fail(error, err, "%s: %s", what, strerror(-err));
 }
 
-int capture_check(struct capture *cap, struct engine_error *error)
+int capture_check(struct capture *cap, struct ckpt_error *error)
 {
 	const struct state *state = cap->state;
 	const struct ckpt_rec_vma *vma = state->nr_vmas ? state->vmas[0].rec : NULL;
@@ -152,7 +152,7 @@ int capture_check(struct capture *cap, struct engine_error *error)
 
 /* One attempt: freeze and collect.  The device is at phase "target". */
 static int attempt(struct capture *cap, const struct capture_options *o,
-		   unsigned int timeout_ms, struct engine_error *error)
+		   unsigned int timeout_ms, struct ckpt_error *error)
 {
 	unsigned int max_pause = cap->dev->info.max_pause_ms;
 	int ret;
@@ -170,7 +170,7 @@ static int attempt(struct capture *cap, const struct capture_options *o,
 
 	ret = o->frozen ? o->frozen(o->frozen_arg) : 0;
 	if (ret)
-		return engine_fail(error, ret, "taking out what the tree wrote before: %s",
+		return error_fail(error, ret, "taking out what the tree wrote before: %s",
 				   strerror(-ret));
 	cap->snapshot = (struct ckpt_snapshot){
 		.flags = (o->in_place ? CKPT_SNAPSHOT_NO_COW : 0) |
@@ -184,7 +184,7 @@ static int attempt(struct capture *cap, const struct capture_options *o,
 	return 0;
 }
 
-static int read_state(struct capture *cap, struct engine_error *error)
+static int read_state(struct capture *cap, struct ckpt_error *error)
 {
 	struct state_error why = { 0 };
 	int ret;
@@ -198,25 +198,25 @@ static int read_state(struct capture *cap, struct engine_error *error)
 		return capture_failed(cap, ret, "cannot read the records", error);
 	ret = state_parse(cap->records, cap->records_len, &cap->state, &why);
 	if (ret)
-		return engine_fail(error, ret,
+		return error_fail(error, ret,
 				   "the module's records are not understood: at %zu: %s; this is a bug, please report it",
 				   why.offset, why.text);
 	return 0;
 }
 
 int capture_begin(struct capture *cap, const struct capture_options *o,
-		  struct engine_error *error)
+		  struct ckpt_error *error)
 {
 	unsigned int budget = o->freeze_timeout_ms;
 	uint64_t end = now_ms() + budget, now;
 	unsigned int share = budget / ATTEMPTS, sockets = SOCKET_RETRIES;
-	struct engine_error tried = { 0 };
+	struct ckpt_error tried = { 0 };
 	int ret;
 
 	if (share < ATTEMPT_MIN_MS)
 		share = budget < ATTEMPT_MIN_MS ? budget : ATTEMPT_MIN_MS;
 	for (;;) {
-		engine_error_done(&tried);
+		error_done(&tried);
 		ret = attempt(cap, o, share, &tried);
 		now = now_ms();
 		if (!ret || now + GAP_MS + share > end || !worth_a_retry(ret, &tried, &sockets))
@@ -236,11 +236,11 @@ int capture_begin(struct capture *cap, const struct capture_options *o,
 			memset(&tried, 0, sizeof(tried));
 		}
 	}
-	engine_error_done(&tried);
+	error_done(&tried);
 	return ret;
 }
 
-int capture_thaw(struct capture *cap, unsigned int flags, struct engine_error *error)
+int capture_thaw(struct capture *cap, unsigned int flags, struct ckpt_error *error)
 {
 	struct ckpt_thaw thaw = { .flags = flags };
 	int ret = kdev_thaw(cap->dev, &thaw);

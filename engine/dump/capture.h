@@ -9,10 +9,11 @@
 #ifndef STILLPOINT_CAPTURE_H
 #define STILLPOINT_CAPTURE_H
 
+#include "base/error.h"
 #include "engine/core/kdev.h"
 #include "engine/core/state.h"
 
-typedef int (*kdev_open_fn)(struct kdev **ret_dev, struct engine_error *error);
+typedef int (*kdev_open_fn)(struct kdev **ret_dev, struct ckpt_error *error);
 
 struct capture_options {
 	kdev_open_fn open;
@@ -43,21 +44,21 @@ struct capture {
 
 /* Open the device and name the target: finds what is wrong before any freeze. */
 int capture_open(struct capture *cap, const struct capture_options *options,
-		 struct engine_error *error);
+		 struct ckpt_error *error);
 /* Freeze, snapshot, records.  On failure the tree runs. */
 int capture_begin(struct capture *cap, const struct capture_options *options,
-		  struct engine_error *error);
+		  struct ckpt_error *error);
 /* @flags: CKPT_THAW_*; -ETIMEDOUT if the kernel thawed it before. */
-int capture_thaw(struct capture *cap, unsigned int flags, struct engine_error *error);
+int capture_thaw(struct capture *cap, unsigned int flags, struct ckpt_error *error);
 void capture_end(struct capture *cap);
 
 /*
  * Does the tree still stand still, with its snapshot? -ETIMEDOUT, -ENOMEM: it does not.  For
  * who works long in the pause and has nothing else to ask the kernel for.
  */
-int capture_check(struct capture *cap, struct engine_error *error);
+int capture_check(struct capture *cap, struct ckpt_error *error);
 /* What a failed command of the pause means, for people; returns err. */
 int capture_failed(const struct capture *cap, int err, const char *what,
-		   struct engine_error *error);
+		   struct ckpt_error *error);
 
 #endif /* STILLPOINT_CAPTURE_H */

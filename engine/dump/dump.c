@@ -13,6 +13,7 @@
  * The tree stands still between dump_frozen()'s first and last line; nothing
  * slow belongs there that could be done before or after.
  */
+#include "base/error.h"
 #include "engine/dump/dump_run.h"
 
 #include "image/base.h"
@@ -61,7 +62,7 @@ int dump_image_failed(struct dump *d, int err)
 {
 	const char *text = d->img ? image_error_text(d->img) : "";
 
-	return engine_fail(d->error, err, "%s", text[0] ? text : strerror(-err));
+	return error_fail(d->error, err, "%s", text[0] ? text : strerror(-err));
 }
 
 /* The value of "name:   123 kB" in a file of /proc, in bytes; 0: not found. */
@@ -88,7 +89,7 @@ static int check_space(struct dump *d, const char *parent)
 	char path[40];
 
 	if (statvfs(parent, &fs))
-		return engine_fail(d->error, -errno,
+		return error_fail(d->error, -errno,
 				   "the directory for the image, %s, cannot be used: %s",
 				   parent, strerror(errno));
 	for (unsigned int i = 0; i < o->nr_roots; i++) {
@@ -98,7 +99,7 @@ static int check_space(struct dump *d, const char *parent)
 	need = memory / SPACE_RATIO + SPACE_MIN;
 	have = (uint64_t)fs.f_bavail * fs.f_frsize;
 	if (have < need)
-		return engine_fail(d->error, -ENOSPC,
+		return error_fail(d->error, -ENOSPC,
 				   "%llu MiB free for an image of a tree with %llu MiB of memory: free some space or choose another directory",
 				   (unsigned long long)(have >> 20),
 				   (unsigned long long)(memory >> 20));
@@ -110,7 +111,7 @@ static void find_base(struct dump *d)
 {
 	const struct dump_options *o = d->options;
 	struct dump_stats *stats = &d->stats;
-	struct image_error why = { 0 };
+	struct ckpt_error why = { 0 };
 
 	if (!o->base)
 		return;
@@ -136,13 +137,13 @@ static int create_image(struct dump *d)
 		.reread = dump_pages_again,
 		.reread_arg = d,
 	};
-	struct image_error why = { 0 };
+	struct ckpt_error why = { 0 };
 	char copy[PATH_MAX], *parent;
 	struct image_writer *writer;
 	int ret;
 
 	if (strlen(o->dir) >= sizeof(copy))
-		return engine_fail(d->error, -ENAMETOOLONG, "%s: path too long", o->dir);
+		return error_fail(d->error, -ENAMETOOLONG, "%s: path too long", o->dir);
 	parent = dirname(strcpy(copy, o->dir));
 	image_sweep(parent, NULL);	/* what dumps left that were killed */
 	ret = check_space(d, parent);
@@ -152,14 +153,14 @@ static int create_image(struct dump *d)
 	if (!ret)
 		ret = image_create(writer, o->key, &options, &d->img, &why);
 	if (ret)
-		return engine_fail(d->error, ret, "%s", why.text[0] ? why.text : strerror(-ret));
+		return error_fail(d->error, ret, "%s", why.text[0] ? why.text : strerror(-ret));
 	find_base(d);
 	ret = content_image_create(d->img, &d->image);
 	if (!ret && !d->frozen_to_end)
 		ret = content_hold_create(&d->hold);
 	d->hold_limit = o->hold_max ? o->hold_max :
 			proc_kb("/proc/meminfo", "MemAvailable") / HOLD_SHARE;
-	return ret ? engine_fail(d->error, ret, "out of memory") : 0;
+	return ret ? error_fail(d->error, ret, "out of memory") : 0;
 }
 
 /* What must be read while the tree stands still. */
@@ -321,7 +322,7 @@ static int check_living(struct dump *d)
 		const struct state_proc *proc = state_proc_find(d->cap.state, o->living[i]);
 
 		if (o->living[i] && (!proc || proc->rec->state == CKPT_PROC_ZOMBIE))
-			return engine_fail(d->error, -ECHILD,
+			return error_fail(d->error, -ECHILD,
 					   "process %d of the job ended before the checkpoint was taken",
 					   (int)o->living[i]);
 	}
@@ -333,12 +334,12 @@ static int hold(struct dump *d, int (*fn)(void *arg), const char *what)
 {
 	int ret = fn ? fn(d->options->hold_arg) : 0;
 
-	return ret ? engine_fail(d->error, ret, "%s: %s", what, strerror(-ret)) : 0;
+	return ret ? error_fail(d->error, ret, "%s: %s", what, strerror(-ret)) : 0;
 }
 
 static int commit(struct dump *d, uint64_t started)
 {
-	struct image_error why = { 0 };
+	struct ckpt_error why = { 0 };
 	uint64_t began = now_ns();
 	int ret;
 
@@ -354,14 +355,14 @@ static int commit(struct dump *d, uint64_t started)
 		return dump_image_failed(d, ret);
 	ret = image_commit(d->img, &why);
 	d->stats.commit_ns = lap(&began);
-	return ret ? engine_fail(d->error, ret, "%s", why.text) : 0;
+	return ret ? error_fail(d->error, ret, "%s", why.text) : 0;
 }
 
 /* The image is of no use if others have none; in doubt (-EINPROGRESS) it stays. */
 static int hold_stored(struct dump *d)
 {
 	int ret = hold(d, d->options->stored, "the checkpoint was given up after the dump");
-	struct image_error why = { 0 };
+	struct ckpt_error why = { 0 };
 
 	if (!ret || ret == -EINPROGRESS)
 		return ret;
@@ -397,7 +398,7 @@ static int thaw_when_read(struct dump *d)
  */
 static int kill_at_end(struct dump *d)
 {
-	struct image_error why = { 0 };
+	struct ckpt_error why = { 0 };
 	int ret = capture_thaw(&d->cap, CKPT_THAW_KILL, d->error);
 
 	d->stats.pause_ns = d->cap.pause_ns;
@@ -545,9 +546,9 @@ static int dump_run(struct dump *d, kdev_open_fn open)
 }
 
 int dump_tree_on(kdev_open_fn open, const struct dump_options *options,
-		 struct dump_stats *ret_stats, struct engine_error *error)
+		 struct dump_stats *ret_stats, struct ckpt_error *error)
 {
-	struct engine_error mine = { 0 };
+	struct ckpt_error mine = { 0 };
 	struct dump d = {
 		.options = options,
 		.error = error ? error : &mine,
@@ -558,7 +559,7 @@ int dump_tree_on(kdev_open_fn open, const struct dump_options *options,
 
 	memset(d.error, 0, sizeof(*d.error));
 	if (!options->nr_roots || (!options->dry_run && (!options->dir || !options->key)))
-		return engine_fail(error, -EINVAL, "dump: roots, directory or key missing");
+		return error_fail(error, -EINVAL, "dump: roots, directory or key missing");
 	raise_file_limit(&limit);
 	ret = dump_run(&d, open);
 	capture_end(&d.cap);		/* first of all: the tree runs */
@@ -575,14 +576,14 @@ int dump_tree_on(kdev_open_fn open, const struct dump_options *options,
 		setrlimit(RLIMIT_NOFILE, &limit);
 	if (!ret && ret_stats)
 		*ret_stats = d.stats;
-	engine_error_done(&mine);
+	error_done(&mine);
 	if (ret)
 		d.error->err = ret;
 	return ret;
 }
 
 int dump_tree(const struct dump_options *options, struct dump_stats *ret_stats,
-	      struct engine_error *error)
+	      struct ckpt_error *error)
 {
 	return dump_tree_on(kdev_open, options, ret_stats, error);
 }

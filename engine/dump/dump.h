@@ -9,6 +9,7 @@
 #ifndef STILLPOINT_DUMP_H
 #define STILLPOINT_DUMP_H
 
+#include "base/error.h"
 #include "engine/core/engine.h"
 
 struct image_key;
@@ -114,6 +115,6 @@ struct dump_stats {
 
 /* 0; -EOPNOTSUPP or -EBUSY with refusals; other negative errno. */
 int dump_tree(const struct dump_options *options, struct dump_stats *ret_stats,
-	      struct engine_error *error);
+	      struct ckpt_error *error);
 
 #endif /* STILLPOINT_DUMP_H */

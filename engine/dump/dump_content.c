@@ -12,6 +12,7 @@
  * A file that somebody else changes while it is read behind the tree's back
  * fails the dump (-EAGAIN) rather than tear it; so does a log that the tree cuts.
  */
+#include "base/error.h"
 #include "engine/dump/dump_run.h"
 
 #include <dirent.h>
@@ -57,7 +58,7 @@ static struct content *place_for(struct dump *d, enum dump_when when, int fd)
 
 static int source_failed(struct dump *d, const struct blob_source *source, int err)
 {
-	return engine_fail(d->error, err, "cannot read the content of %s: %s", source->name,
+	return error_fail(d->error, err, "cannot read the content of %s: %s", source->name,
 			   strerror(-err));
 }
 
@@ -66,7 +67,7 @@ static int sink_failed(struct dump *d, const struct content *to, int err)
 {
 	if (to == d->image)
 		return dump_image_failed(d, err);
-	return engine_fail(d->error, err, "no memory to hold contents during the pause");
+	return error_fail(d->error, err, "no memory to hold contents during the pause");
 }
 
 /* Into the image with what is held, and give the memory back. */
@@ -254,12 +255,12 @@ static int still_the_same(struct dump *d, const struct dump_inode *inode, int fd
 
 	if (only_appended(d, inode) && (hash_ends(fd, rec->size, now) ||
 					memcmp(now, inode->ends_hash, sizeof(now))))
-		return engine_fail(d->error, -EAGAIN,
+		return error_fail(d->error, -EAGAIN,
 				   "%s was cut and written anew while it was read: try again",
 				   inode->file->path);
 	if (inode->content == DUMP_AFTER && !d->frozen_to_end && !inode->writes &&
 	    dump_changed_since(fd, rec))
-		return engine_fail(d->error, -EAGAIN,
+		return error_fail(d->error, -EAGAIN,
 				   "%s changed while it was read although the tree does not write it: try again",
 				   inode->file->path);
 	return 0;
@@ -287,7 +288,7 @@ static int dump_inode_content(struct dump *d, struct dump_inode *inode, enum dum
 	blob = dump_record_add(d, ENGINE_REC_BLOB, sizeof(*blob), inode->file->path,
 			       strlen(inode->file->path) + 1);
 	if (!blob)
-		return engine_fail(d->error, -ENOMEM, "out of memory");
+		return error_fail(d->error, -ENOMEM, "out of memory");
 	blob->kind = inode->blob_kind;
 	blob->file_id = rec->id;
 	blob->blob = number;
@@ -329,7 +330,7 @@ static int shm_record(struct dump *d, const char *path, const char *target,
 		memcpy(tail + path_len, target, target_len);
 	blob = dump_record_add(d, ENGINE_REC_BLOB, sizeof(*blob), tail, path_len + target_len);
 	if (!blob)
-		return engine_fail(d->error, -ENOMEM, "out of memory");
+		return error_fail(d->error, -ENOMEM, "out of memory");
 	blob->kind = ENGINE_BLOB_SHM_DIR;
 	blob->blob = number;
 	blob->size = S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0;
@@ -372,7 +373,7 @@ static int shm_entry(struct dump *d, int dir, const char *name, const char *path
 
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
 		return errno == ENOENT ? 0 :
-		       engine_fail(d->error, -errno, "/dev/shm/%s: %s", path, strerror(errno));
+		       error_fail(d->error, -errno, "/dev/shm/%s: %s", path, strerror(errno));
 	switch (st.st_mode & S_IFMT) {
 	case S_IFREG:
 		return dump_is_left_out(d, &st) ? 0 : shm_file(d, dir, name, path);
@@ -382,13 +383,13 @@ static int shm_entry(struct dump *d, int dir, const char *name, const char *path
 		if (ret)
 			return ret;
 		if (fd < 0)
-			return engine_fail(d->error, -errno, "/dev/shm/%s: %s", path,
+			return error_fail(d->error, -errno, "/dev/shm/%s: %s", path,
 					   strerror(errno));
 		return shm_walk(d, fd, path, depth + 1);
 	case S_IFLNK:
 		len = readlinkat(dir, name, target, sizeof(target) - 1);
 		if (len < 0)
-			return engine_fail(d->error, -errno, "/dev/shm/%s: %s", path,
+			return error_fail(d->error, -errno, "/dev/shm/%s: %s", path,
 					   strerror(errno));
 		target[len] = 0;
 		return shm_record(d, path, target, &st, 0);
@@ -407,16 +408,16 @@ static int shm_walk(struct dump *d, int fd, const char *path, unsigned int depth
 
 	if (!dir) {
 		close(fd);
-		return engine_fail(d->error, -ENOMEM, "out of memory");
+		return error_fail(d->error, -ENOMEM, "out of memory");
 	}
 	if (depth > SHM_DEPTH)
-		return engine_fail(d->error, -ELOOP, "/dev/shm/%s: directories too deep", path);
+		return error_fail(d->error, -ELOOP, "/dev/shm/%s: directories too deep", path);
 	while (!ret && (entry = readdir(dir))) {
 		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
 			continue;
 		if (snprintf(child, sizeof(child), "%s%s%s", path, path[0] ? "/" : "",
 			     entry->d_name) >= (int)sizeof(child))
-			return engine_fail(d->error, -ENAMETOOLONG, "/dev/shm/%s: path too long",
+			return error_fail(d->error, -ENAMETOOLONG, "/dev/shm/%s: path too long",
 					   path);
 		ret = shm_entry(d, dirfd(dir), entry->d_name, child, depth);
 	}
@@ -431,7 +432,7 @@ int dump_shm_dir(struct dump *d)
 		return 0;
 	fd = open(d->options->shm_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
-		return engine_fail(d->error, -errno, "%s: %s", d->options->shm_dir,
+		return error_fail(d->error, -errno, "%s: %s", d->options->shm_dir,
 				   strerror(errno));
 	return shm_walk(d, fd, "", 0);
 }

@@ -8,6 +8,7 @@
  * of which are asked about while it stands still.  Descriptors are the caller's and
  * stay open.
  */
+#include "base/error.h"
 #include "engine/dump/dump_run.h"
 
 #include <errno.h>
@@ -57,7 +58,7 @@ int dump_ends_open(struct dump *d)
 
 	d->ends = calloc(o->nr_externals + 1, sizeof(*d->ends));
 	if (!d->ends)
-		return engine_fail(d->error, -ENOMEM, "out of memory");
+		return error_fail(d->error, -ENOMEM, "out of memory");
 	for (i = 0; i < o->nr_externals; i++) {
 		int fd = o->externals[i].fd;
 		struct stat st;

@@ -12,6 +12,7 @@
  * descriptions: nothing may move their position; dump_reopen() makes one that
  * may be moved.
  */
+#include "base/error.h"
 #include "engine/dump/dump_run.h"
 
 #include <errno.h>
@@ -91,7 +92,7 @@ static int find_inodes(struct dump *d)
 	d->inodes = calloc(state->nr_files + 1, sizeof(*d->inodes));
 	if (!files || !d->inodes) {
 		free(files);
-		return engine_fail(d->error, -ENOMEM, "out of memory");
+		return error_fail(d->error, -ENOMEM, "out of memory");
 	}
 	for (unsigned int i = 0; i < state->nr_files; i++) {
 		state->files[i].user = 0;
@@ -167,7 +168,7 @@ int dump_files_plan(struct dump *d)
 	int ret;
 
 	if (d->options->shm_dir && stat(d->options->shm_dir, &st))
-		return engine_fail(d->error, -errno, "%s: %s", d->options->shm_dir,
+		return error_fail(d->error, -errno, "%s: %s", d->options->shm_dir,
 				   strerror(errno));
 	ret = find_inodes(d);
 	if (ret)
@@ -192,7 +193,7 @@ static int own_description(struct dump *d, struct dump_inode *inode)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", inode->fd);
 	fd = open(path, O_PATH | O_CLOEXEC);
 	if (fd < 0)
-		return engine_fail(d->error, -errno, "cannot get at a file of the tree: %s",
+		return error_fail(d->error, -errno, "cannot get at a file of the tree: %s",
 				   strerror(errno));
 	close(inode->fd);
 	inode->fd = fd;
@@ -228,7 +229,7 @@ int dump_files_get(struct dump *d)
 	free(ids);
 	free(fds);
 	if (ret == -EMFILE)
-		return engine_fail(d->error, ret,
+		return error_fail(d->error, ret,
 				   "the tree has %u files, more than this process may open: raise its limit of open files",
 				   d->nr_inodes);
 	if (ret)

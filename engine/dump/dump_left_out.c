@@ -8,6 +8,7 @@
  * after that is carried, which does no harm.  Ranges of every process (pid 0) are
  * not followed here.
  */
+#include "base/error.h"
 #include "engine/dump/dump_run.h"
 
 #include <errno.h>
@@ -32,7 +33,7 @@ static int add(struct dump *d, uint64_t ino)
 	if (!(d->nr_left_out & (d->nr_left_out + 1))) {
 		inos = realloc(inos, (2 * (size_t)d->nr_left_out + 2) * sizeof(*inos));
 		if (!inos)
-			return engine_fail(d->error, -ENOMEM, "out of memory");
+			return error_fail(d->error, -ENOMEM, "out of memory");
 		d->left_out = inos;
 	}
 	inos[d->nr_left_out++] = ino;

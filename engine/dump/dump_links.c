@@ -10,6 +10,7 @@
  *
  * Looks, and changes nothing; how many entries it looks at is bounded.
  */
+#include "base/error.h"
 #include "engine/dump/dump_run.h"
 
 #include <dirent.h>
@@ -211,7 +212,7 @@ int dump_probe_link(struct dump_probe *p, const struct state_file *file)
 		place->link = true;
 		place->handle = true;
 		place->gone = strdup(gone);
-		return place->gone ? 0 : engine_fail(d->error, -ENOMEM, "out of memory");
+		return place->gone ? 0 : error_fail(d->error, -ENOMEM, "out of memory");
 	}
 	if (find_name(p, file, gone, path))
 		return dump_place_add(d, file, ENGINE_PLACE_LINK, path, NULL);
@@ -236,7 +237,7 @@ static int find_link(struct dump_probe *p, const struct state_file *file)
 		return dump_place_add(d, file, ENGINE_PLACE_LINK, path, NULL);
 	ret = inode ? get_handle(inode->fd, &h) : -EBADF;
 	if (ret)
-		return engine_fail(d->error, ret, "%s: %s", gone, strerror(-ret));
+		return error_fail(d->error, ret, "%s: %s", gone, strerror(-ret));
 	return dump_place_add(d, file, ENGINE_PLACE_LINK, gone, &h.handle);
 }
 

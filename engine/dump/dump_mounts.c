@@ -9,6 +9,7 @@
  *
  * Mount points are shown from a process's root: one with a changed root is not asked.
  */
+#include "base/error.h"
 #include "engine/dump/dump_run.h"
 
 #include <errno.h>
@@ -97,7 +98,7 @@ static bool same_link(const char *a, const char *b)
 
 void dump_probe_mounts(struct dump *d, const struct ckpt_rec_proc *rec)
 {
-	struct engine_refusal refusal = { .reason = CKPT_R_NAMESPACE, .pid = rec->host_pid };
+	struct error_refusal refusal = { .reason = CKPT_R_NAMESPACE, .pid = rec->host_pid };
 	_cleanup_free_ char *theirs = NULL, *ours = NULL;
 	const char *foreign;
 	char path[48];
@@ -115,6 +116,6 @@ void dump_probe_mounts(struct dump *d, const struct ckpt_rec_proc *rec)
 	if (!foreign)
 		return;
 	memcpy(refusal.comm, rec->comm, sizeof(refusal.comm));
-	engine_refuse(d->error, &refusal, "its mount namespace has a mount that ours has not: %s",
+	error_refuse(d->error, &refusal, "its mount namespace has a mount that ours has not: %s",
 		      foreign);
 }

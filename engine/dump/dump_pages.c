@@ -12,6 +12,7 @@
  * Pages that the kernel calls clean, and the base of this image has, are not read.  Where a page
  * is stored, in the image or as one that is there already, is dump_store.c's to say.
  */
+#include "base/error.h"
 #include "engine/dump/dump_store.h"
 
 #include <errno.h>
@@ -143,7 +144,7 @@ static int flush(struct page_reader *r)
 	if (ret)
 		return page_store_failed(&r->store, ret);
 	if (room < b->wanted)
-		return engine_fail(r->d->error, -ENOBUFS, "batch of pages larger than its room");
+		return error_fail(r->d->error, -ENOBUFS, "batch of pages larger than its room");
 	pages.buf = (uintptr_t)buf;
 	ret = kdev_pages_read(r->d->cap.dev, &pages);
 	return ret ? read_failed(r, ret) : store_batch(r, b, buf);
@@ -359,7 +360,7 @@ static int read_range(struct page_reader *r, uint64_t start, uint64_t end)
 		for (unsigned int i = 0; i < map.nr_runs && !ret; i++)
 			ret = take_run(r, &r->runs[i], &vma);
 		if (!ret && map.start <= from)
-			return engine_fail(r->d->error, -EIO, "the page map does not advance");
+			return error_fail(r->d->error, -EIO, "the page map does not advance");
 	}
 	if (!ret)
 		ret = flush(r);
@@ -388,7 +389,7 @@ static int reader_init(struct page_reader *r, struct dump *d, bool in_pause)
 		ok = ok && r->batches[i].iov && r->batches[i].cookies && r->batches[i].clean;
 	}
 	ok = ok && (in_pause || !page_fetch_create(d->cap.dev, &r->fetch));
-	return ok ? 0 : engine_fail(d->error, -ENOMEM, "out of memory");
+	return ok ? 0 : error_fail(d->error, -ENOMEM, "out of memory");
 }
 
 static void reader_done(struct page_reader *r)
@@ -455,7 +456,7 @@ int dump_pages(struct dump *d)
 	int ret = reader_init(&r, d, false);
 
 	if (!ret && state->nr_mms > 1 && page_store_share(&r.store))
-		ret = engine_fail(d->error, -ENOMEM, "out of memory");
+		ret = error_fail(d->error, -ENOMEM, "out of memory");
 	for (unsigned int i = 0; i < state->nr_mms && !ret; i++) {
 		r.mm = &state->mms[i];
 		r.flags = r.mm->rec->live ? CKPT_PAGES_LIVE : 0;
@@ -463,7 +464,7 @@ int dump_pages(struct dump *d)
 		r.token = 0;
 		dump_unwanted_done(&r.unwanted);
 		if (dump_unwanted_find(d, r.mm, r.flags, &r.unwanted))
-			ret = engine_fail(d->error, -ENOMEM, "out of memory");
+			ret = error_fail(d->error, -ENOMEM, "out of memory");
 		if (!ret && r.mm->nr_vmas)
 			ret = read_range(&r, r.mm->vmas[0].rec->start,
 					 r.mm->vmas[r.mm->nr_vmas - 1].rec->end);

@@ -7,6 +7,7 @@
  * a dump cannot differ; and a plan of the restore is made, and thrown away, for what
  * that refuses.  Every finding is reported, not only the first.
  */
+#include "base/error.h"
 #include "engine/dump/dump_run.h"
 #include "engine/restore/plan.h"
 
@@ -25,7 +26,7 @@
 
 /* A process and a descriptor by which it has the file, for the message. */
 static void find_holder(const struct dump *d, const struct state_file *file,
-			struct engine_refusal *refusal)
+			struct error_refusal *refusal)
 {
 	const struct state *state = d->cap.state;
 	const struct state_proc *owner;
@@ -52,15 +53,15 @@ static void find_holder(const struct dump *d, const struct state_file *file,
 void dump_refuse(struct dump *d, const struct state_file *file, uint32_t reason,
 		 const char *what)
 {
-	struct engine_refusal refusal = { .reason = reason };
+	struct error_refusal refusal = { .reason = reason };
 
 	find_holder(d, file, &refusal);
 	if (file->nr_fds)
-		engine_refuse(d->error, &refusal, "fd %llu: %s%s%s",
+		error_refuse(d->error, &refusal, "fd %llu: %s%s%s",
 			      (unsigned long long)refusal.object, what,
 			      file->path[0] ? " " : "", file->path);
 	else
-		engine_refuse(d->error, &refusal, "%s%s%s", what,
+		error_refuse(d->error, &refusal, "%s%s%s", what,
 			      file->path[0] ? " " : "", file->path);
 }
 
@@ -99,16 +100,16 @@ static void check_tty(struct dump *d, const struct state_file *file)
  */
 static void check_control(struct dump *d, const struct ckpt_rec_proc *rec)
 {
-	struct engine_refusal refusal = { .reason = CKPT_R_FD_TTY, .pid = rec->host_pid };
+	struct error_refusal refusal = { .reason = CKPT_R_FD_TTY, .pid = rec->host_pid };
 
 	if (rec->state == CKPT_PROC_ZOMBIE || rec->sid != rec->pid || rec->tty == -1)
 		return;
 	memcpy(refusal.comm, rec->comm, sizeof(refusal.comm));
 	if (rec->tty < 0) {
-		engine_refuse(d->error, &refusal, "its controlling terminal is no pty");
+		error_refuse(d->error, &refusal, "its controlling terminal is no pty");
 	} else if (!dump_own_pty(d, (uint64_t)rec->tty) && !dump_external_tty(d, rec->tty)) {
 		refusal.object = (uint64_t)rec->tty;
-		engine_refuse(d->error, &refusal, "its controlling terminal /dev/pts/%d",
+		error_refuse(d->error, &refusal, "its controlling terminal /dev/pts/%d",
 			      rec->tty);
 	}
 }
@@ -249,14 +250,14 @@ static void check_file(struct dump *d, const struct state_file *file)
 static void check_directory(struct dump *d, const struct ckpt_rec_proc *rec,
 			    const struct state_file *dir, const char *what)
 {
-	struct engine_refusal refusal = { .reason = CKPT_R_FD_KIND, .pid = rec->host_pid };
+	struct error_refusal refusal = { .reason = CKPT_R_FD_KIND, .pid = rec->host_pid };
 	int pid;
 
 	if (!dir || dir->rec->fs_magic != PROC_SUPER_MAGIC ||
 	    sscanf(dir->path, "/proc/%d", &pid) != 1 || !state_proc_find(d->cap.state, pid))
 		return;
 	memcpy(refusal.comm, rec->comm, sizeof(refusal.comm));
-	engine_refuse(d->error, &refusal, "its %s directory is in /proc of the tree: %s", what,
+	error_refuse(d->error, &refusal, "its %s directory is in /proc of the tree: %s", what,
 		      dir->path);
 }
 
@@ -270,34 +271,34 @@ static pid_t host_pid_of(const struct dump *d, pid_t pid)
 /* What no restore could make again: tables and memory shared in a shape that it has no plan for. */
 static int check_plan(struct dump *d)
 {
-	struct engine_error found = { 0 };
+	struct ckpt_error found = { 0 };
 	struct plan *plan = NULL;
 	int ret = plan_make(d->cap.state, true, &plan, &found);
 
 	for (unsigned int i = 0; i < found.nr_refusals; i++) {
-		struct engine_refusal refusal = found.refusals[i];
+		struct error_refusal refusal = found.refusals[i];
 
 		refusal.pid = host_pid_of(d, refusal.pid);
-		engine_refuse(d->error, &refusal, "%s", found.refusals[i].detail);
+		error_refuse(d->error, &refusal, "%s", found.refusals[i].detail);
 	}
 	if (found.nr_refusals || d->error->nr_refusals)
 		ret = 0;	/* those say it */
 	else if (ret)
-		engine_fail(d->error, ret, "no restart could make this tree again: %s", found.text);
+		error_fail(d->error, ret, "no restart could make this tree again: %s", found.text);
 	plan_free(plan);
-	engine_error_done(&found);
+	error_done(&found);
 	return ret;
 }
 
 static void refuse_many(struct dump *d, const struct state_proc *proc, unsigned int nr,
 			const char *what, size_t most)
 {
-	struct engine_refusal refusal = { .reason = CKPT_R_LIMIT, .pid = proc->rec->host_pid };
+	struct error_refusal refusal = { .reason = CKPT_R_LIMIT, .pid = proc->rec->host_pid };
 
 	if (nr <= most)
 		return;
 	memcpy(refusal.comm, proc->rec->comm, sizeof(refusal.comm));
-	engine_refuse(d->error, &refusal, "%u %s: a restart takes at most %zu", nr, what, most);
+	error_refuse(d->error, &refusal, "%u %s: a restart takes at most %zu", nr, what, most);
 }
 
 /* In one call (CKPT_STATE_MAX), with the NUMA policies that some of them have. */
@@ -347,5 +348,5 @@ int dump_policy_check(struct dump *d)
 		check_directory(d, proc->rec, proc->root, "root");
 	}
 	ret = check_plan(d);
-	return ret ? ret : engine_refused(d->error, "dump");
+	return ret ? ret : error_refused(d->error, "dump");
 }

@@ -9,6 +9,7 @@
  * what cannot is in the way is said here as well.  What takes long and decides
  * nothing in the pause is looked up after the thaw.
  */
+#include "base/error.h"
 #include "engine/dump/dump_run.h"
 
 #include <errno.h>
@@ -54,7 +55,7 @@ int dump_place_add(struct dump *d, const struct state_file *file, uint32_t flags
 	place = dump_record_add(d, ENGINE_REC_FILE_PLACE, sizeof(*place), tail,
 				path_len + handle_len);
 	if (!place)
-		return engine_fail(d->error, -ENOMEM, "out of memory");
+		return error_fail(d->error, -ENOMEM, "out of memory");
 	place->file_id = file->rec->id;
 	place->flags = flags;
 	place->path_len = (uint32_t)path_len;
@@ -86,7 +87,7 @@ static int find_root(struct dump_probe *p, const struct state_file *file)
 	snprintf(path, sizeof(path), "/proc/%d/root", file->rec->pid);
 	len = readlink(path, p->root, sizeof(p->root) - 1);
 	if (len < 0 && errno != ENOENT)		/* it was killed */
-		return engine_fail(p->d->error, -errno, "%s: %s", path, strerror(errno));
+		return error_fail(p->d->error, -errno, "%s: %s", path, strerror(errno));
 	p->root[len <= 1 ? 0 : len] = 0;
 	p->pid = file->rec->pid;
 	return 0;
@@ -105,7 +106,7 @@ int dump_probe_path(struct dump_probe *p, const struct state_file *file, char *b
 	if (root[0] && !strcmp(path, "/"))
 		path = "";
 	len = snprintf(buf, size, "%s%s", root, path);
-	return len < (int)size ? 0 : engine_fail(p->d->error, -ENAMETOOLONG, "%s: path too long",
+	return len < (int)size ? 0 : error_fail(p->d->error, -ENAMETOOLONG, "%s: path too long",
 						 file->path);
 }
 
@@ -181,7 +182,7 @@ void dump_probe_done(struct dump *d)
 static void probe_namespaces(struct dump *d, const struct ckpt_rec_proc *rec)
 {
 	static const char *const kinds[] = { "net", "uts", "cgroup" };
-	struct engine_refusal refusal = {
+	struct error_refusal refusal = {
 		.reason = CKPT_R_NAMESPACE, .pid = rec->host_pid,
 	};
 	struct stat theirs, ours;
@@ -196,7 +197,7 @@ static void probe_namespaces(struct dump *d, const struct ckpt_rec_proc *rec)
 		if (stat(path, &theirs))
 			continue;	/* it was killed */
 		if (ours.st_dev != theirs.st_dev || ours.st_ino != theirs.st_ino)
-			engine_refuse(d->error, &refusal, "its %s namespace is not ours", kinds[i]);
+			error_refuse(d->error, &refusal, "its %s namespace is not ours", kinds[i]);
 	}
 }
 
@@ -224,7 +225,7 @@ int dump_probe(struct dump *d)
 
 	d->places = calloc(d->cap.state->nr_files + 1, sizeof(*d->places));
 	if (!d->places)
-		return engine_fail(d->error, -ENOMEM, "out of memory");
+		return error_fail(d->error, -ENOMEM, "out of memory");
 	d->nr_places = d->cap.state->nr_files;
 	for (unsigned int i = 0; !ret && i < d->cap.state->nr_files; i++)
 		ret = probe(&p, &d->cap.state->files[i]);

@@ -6,6 +6,7 @@
  * Owns the collection (dump->records).  A record's address is valid until the
  * next is added.
  */
+#include "base/error.h"
 #include "engine/dump/dump_run.h"
 
 #include <errno.h>
@@ -64,7 +65,7 @@ int dump_record_tree(struct dump *d)
 		nr++;
 	roots = calloc(nr + 1, sizeof(*roots));
 	if (!roots)
-		return engine_fail(d->error, -ENOMEM, "out of memory");
+		return error_fail(d->error, -ENOMEM, "out of memory");
 	nr = 0;
 	for (proc = d->cap.state->roots; proc; proc = proc->sibling)
 		roots[nr++] = proc->rec->pid;
@@ -86,7 +87,7 @@ int dump_record_tree(struct dump *d)
 		image_set_roots(d->img, roots, nr);
 	}
 	free(roots);
-	return tree ? 0 : engine_fail(d->error, -ENOMEM, "out of memory");
+	return tree ? 0 : error_fail(d->error, -ENOMEM, "out of memory");
 }
 
 int dump_records_externals(struct dump *d)
@@ -101,7 +102,7 @@ int dump_records_externals(struct dump *d)
 			continue;
 		rec = dump_record_add(d, ENGINE_REC_EXTERNAL, sizeof(*rec), NULL, 0);
 		if (!rec)
-			return engine_fail(d->error, -ENOMEM, "out of memory");
+			return error_fail(d->error, -ENOMEM, "out of memory");
 		rec->file_id = state->files[i].rec->id;
 		rec->kind = state->files[i].rec->kind;
 		rec->object = state->files[i].rec->object;

@@ -19,6 +19,7 @@
 #ifndef STILLPOINT_DUMP_RUN_H
 #define STILLPOINT_DUMP_RUN_H
 
+#include "base/error.h"
 #include "image/writer.h"
 #include "engine/dump/capture.h"
 #include "engine/dump/content.h"
@@ -77,7 +78,7 @@ struct dump_probe {
 
 struct dump {
 	const struct dump_options *options;
-	struct engine_error *error;
+	struct ckpt_error *error;
 	struct dump_stats stats;
 	struct capture cap;
 	struct image *img;
@@ -119,7 +120,7 @@ static inline struct dump_inode *dump_inode(struct dump *d, const struct state_f
 
 /* dump_tree() on another kernel: what tests call. */
 int dump_tree_on(kdev_open_fn open, const struct dump_options *options,
-		 struct dump_stats *ret_stats, struct engine_error *error);
+		 struct dump_stats *ret_stats, struct ckpt_error *error);
 
 void dump_progress(struct dump *d, const char *phase);
 int dump_image_failed(struct dump *d, int err);	/* text from the image; returns err */

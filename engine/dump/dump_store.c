@@ -22,6 +22,7 @@
 
 #include <xxhash.h>
 
+#include "base/error.h"
 #include "image/base.h"
 #include "image/reader.h"
 #include "engine/dump/page_table.h"
@@ -67,7 +68,7 @@ int page_store_failed(struct page_store *s, int err)
 {
 	if (s->to == s->d->image)
 		return dump_image_failed(s->d, err);
-	return engine_fail(s->d->error, err, "no memory to hold pages during the pause");
+	return error_fail(s->d->error, err, "no memory to hold pages during the pause");
 }
 
 int page_store_flush(struct page_store *s)
@@ -121,10 +122,10 @@ static int verify_base(struct page_store *s, uint64_t addr, uint64_t len, const 
 		if (ret == -ENOENT)
 			continue;
 		if (ret)
-			return engine_fail(s->d->error, ret, "the image before cannot be read: %s",
+			return error_fail(s->d->error, ret, "the image before cannot be read: %s",
 					   image_reader_error(base));
 		if (memcmp(was, data + at, PAGE))
-			return engine_fail(s->d->error, -EUCLEAN,
+			return error_fail(s->d->error, -EUCLEAN,
 					   "page 0x%llx of memory map %u is not what it was in the image before, although the kernel says that it was not written",
 					   (unsigned long long)(addr + at), s->mm_id);
 	}
@@ -173,7 +174,7 @@ static int find_stored(struct page_store *s, const struct ckpt_iovec *iov, uint6
 		int ret = page_table_put(s->stored, cookie + i, &here, known);
 
 		if (ret < 0)
-			return engine_fail(s->d->error, ret, "out of memory");
+			return error_fail(s->d->error, ret, "out of memory");
 		if (!ret || (known->hash && known->hash != hash_page(data)))
 			known->mm_id = 0;
 	}

@@ -15,6 +15,7 @@
  * tree only reads is hashed later; if somebody else has changed it by then, what
  * it was is not known, and the record says so.
  */
+#include "base/error.h"
 #include "engine/dump/dump_run.h"
 
 #include <errno.h>
@@ -129,7 +130,7 @@ void dump_sync_prepare(struct dump *d)
 
 static int sync_failed(struct dump *d, const char *path, int err)
 {
-	return engine_fail(d->error, err,
+	return error_fail(d->error, err,
 			   "what the job wrote to %s could not be made durable: %s",
 			   path, strerror(-err));
 }
@@ -238,7 +239,7 @@ static int track_record(struct dump *d, const struct dump_inode *inode,
 
 	track = dump_record_add(d, ENGINE_REC_FILE_TRACK, sizeof(*track), NULL, 0);
 	if (!track)
-		return engine_fail(d->error, -ENOMEM, "out of memory");
+		return error_fail(d->error, -ENOMEM, "out of memory");
 	track->file_id = file->rec->id;
 	track->size = rec->size;
 	track->mtime_ns = rec->mtime_ns;

@@ -15,7 +15,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 
 /* ---------------------------------------------------------------- unread */
 
@@ -94,7 +95,7 @@ static int add_unread(struct dump *d, const struct state_file *file, uint32_t ki
 							  sizeof(*data));
 
 	if (!rec)
-		return engine_fail(d->error, -ENOMEM, "out of memory");
+		return error_fail(d->error, -ENOMEM, "out of memory");
 	rec->index = (uint32_t)file->rec->object;
 	rec->kind = kind;
 	rec->len = peek->len;
@@ -196,7 +197,7 @@ static int tty_record(struct dump *d, const struct ckpt_rec_file *file, int fd)
 		return 0;	/* hung up: nothing to put back */
 	rec = dump_record_add(d, ENGINE_REC_TTY, sizeof(*rec), NULL, 0);
 	if (!rec)
-		return engine_fail(d->error, -ENOMEM, "out of memory");
+		return error_fail(d->error, -ENOMEM, "out of memory");
 	_Static_assert(sizeof(termios.c_cc) == sizeof(rec->c_cc), "c_cc");
 	rec->index = (uint32_t)file->object;
 	rec->c_iflag = termios.c_iflag;

@@ -35,7 +35,7 @@ int reopen_failed(struct reopen *r, const struct state_file *file, int err, cons
 		advice = "; raise the limit of open files";
 	else if (err == -ELOOP)
 		advice = "; for a tree of root's no link is followed that is not root's: put what it leads to there, or mount it";
-	return engine_fail(r->error, err, "cannot %s %s: %s%s", what,
+	return error_fail(r->error, err, "cannot %s %s: %s%s", what,
 			   file->path[0] ? file->path : "an unnamed object", strerror(-err),
 			   advice);
 }
@@ -80,7 +80,7 @@ static int set_modes(struct reopen *r)
 			continue;
 		ret = set_mode(&r->created[i], r->created[i].mode);
 		if (ret)
-			engine_fail(r->error, ret, "cannot set the mode of %s: %s",
+			error_fail(r->error, ret, "cannot set the mode of %s: %s",
 				    r->created[i].path, strerror(-ret));
 	}
 	return ret;
@@ -354,7 +354,7 @@ static int find_inodes(struct reopen *r)
 }
 
 int reopen_init(struct reopen *r, const struct state *state, struct image_reader *reader,
-		const struct restore_options *options, struct engine_error *error)
+		const struct restore_options *options, struct ckpt_error *error)
 {
 	size_t nr = state->nr_files + 1, nr_pipes = state->nr_pipes + 1;
 
@@ -371,7 +371,7 @@ int reopen_init(struct reopen *r, const struct state *state, struct image_reader
 	if (!r->fds || !r->bases || !r->masters || !r->first || !r->pipes || find_inodes(r)) {
 		r->state = NULL;
 		reopen_done(r);
-		return engine_fail(error, -ENOMEM, "out of memory");
+		return error_fail(error, -ENOMEM, "out of memory");
 	}
 	memset(r->fds, -1, nr * sizeof(*r->fds));
 	memset(r->bases, -1, nr * sizeof(*r->bases));

@@ -12,6 +12,7 @@
 #ifndef STILLPOINT_REOPEN_H
 #define STILLPOINT_REOPEN_H
 
+#include "base/error.h"
 #include "image/reader.h"
 #include "engine/restore/plan.h"
 #include "engine/restore/restore.h"
@@ -29,7 +30,7 @@ struct reopen {
 	const struct state *state;
 	struct image_reader *reader;
 	const struct restore_options *options;
-	struct engine_error *error;
+	struct ckpt_error *error;
 	int *fds;		/* by file; -1 */
 	int *bases;		/* by file: of the first file of an unnamed inode; -1 */
 	unsigned int *first;	/* by file: first file of the same inode */
@@ -45,7 +46,7 @@ struct reopen {
 };
 
 int reopen_init(struct reopen *r, const struct state *state, struct image_reader *reader,
-		const struct restore_options *options, struct engine_error *error);
+		const struct restore_options *options, struct ckpt_error *error);
 void reopen_close(struct reopen *r);		/* all descriptors that the tree has now, */
 void reopen_done(struct reopen *r);		/* and everything */
 
@@ -63,7 +64,7 @@ bool reopen_is_late(const struct reopen *r, const struct state_file *file);
  */
 int reopen_locks(struct reopen *r, bool late);
 /* That @lock could not be had, as the error's text. */
-int reopen_locked(struct engine_error *error, int err, const struct state_lock *lock);
+int reopen_locked(struct ckpt_error *error, int err, const struct state_lock *lock);
 /* When the memory maps are there: seals, modes. */
 int reopen_seal(struct reopen *r);
 /* Last before the commit: output gets its length back, carried files their content. */

@@ -8,6 +8,7 @@
  * recorded content when all else is done (reopen_put.c).  Paths of /dev/shm never
  * lead out of that directory.
  */
+#include "base/error.h"
 #include "engine/files/reopen.h"
 
 #include <errno.h>
@@ -214,7 +215,7 @@ int reopen_shm_dir(struct reopen *r)
 		if (dir < 0)
 			dir = reopen_open(path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
 		if (dir < 0)
-			return engine_fail(r->error, dir, "cannot open %s: %s", path,
+			return error_fail(r->error, dir, "cannot open %s: %s", path,
 					   strerror(-dir));
 		if (!state_blob_path(blob))
 			continue;
@@ -226,7 +227,7 @@ int reopen_shm_dir(struct reopen *r)
 		else
 			ret = shm_node(r, dir, blob);
 		if (ret)
-			engine_fail(r->error, ret, "cannot restore %s/%s: %s%s", path,
+			error_fail(r->error, ret, "cannot restore %s/%s: %s%s", path,
 				    state_blob_path(blob), strerror(-ret),
 				    ret == -EEXIST && r->options->beside ?
 				    "; the ranks of two nodes have it, and these are to be one" : "");
@@ -364,7 +365,7 @@ static int link_file(struct reopen *r, const struct state_file *first,
 		return reopen_failed(r, file, -errno, "use");
 	if (same_inode(&a, &b))
 		return 0;
-	return engine_fail(r->error, -EEXIST, "%s was another name of %s, and is another file here",
+	return error_fail(r->error, -EEXIST, "%s was another name of %s, and is another file here",
 			   file->path, first->path);
 }
 

@@ -9,6 +9,7 @@
  * is kept beside it.  Anything else that was written since is refused, unless
  * the caller accepts it.  Every finding is reported, not only the first.
  */
+#include "base/error.h"
 #include "engine/files/reopen.h"
 
 #include <errno.h>
@@ -36,10 +37,10 @@ static const char *shown(const char *path, char *buf, size_t size)
 static void refuse(struct reopen *r, const struct state_file *file, uint32_t reason,
 		   const char *what)
 {
-	struct engine_refusal refusal = { .reason = reason, .object = file->rec->id };
+	struct error_refusal refusal = { .reason = reason, .object = file->rec->id };
 	char buf[sizeof(refusal.detail) - 32];
 
-	engine_refuse(r->error, &refusal, "%s%s%s", shown(file->path, buf, sizeof(buf)),
+	error_refuse(r->error, &refusal, "%s%s%s", shown(file->path, buf, sizeof(buf)),
 		      what[0] ? ": " : "", what);
 }
 
@@ -47,14 +48,14 @@ static void refuse_build(struct reopen *r, const struct state_file *file, uint32
 			 const uint8_t *here, unsigned int here_len)
 {
 	const struct engine_rec_file_track *track = file->track;
-	struct engine_refusal refusal = { .reason = reason, .object = file->rec->id };
+	struct error_refusal refusal = { .reason = reason, .object = file->rec->id };
 	char want[2 * FILE_BUILD_ID_MAX + 1], got[2 * FILE_BUILD_ID_MAX + 1] = "none";
 	char buf[PATH_SHOWN];
 
 	file_identity_hex(track->build_id, track->build_id_len, want);
 	if (here_len)
 		file_identity_hex(here, here_len, got);
-	engine_refuse(r->error, &refusal, "%s: build-id %.16s, here %.16s",
+	error_refuse(r->error, &refusal, "%s: build-id %.16s, here %.16s",
 		      shown(file->path, buf, sizeof(buf)), want, got);
 }
 
@@ -234,5 +235,5 @@ int reopen_check(struct reopen *r)
 			break;
 		}
 	}
-	return ret ? ret : engine_refused(r->error, "restore");
+	return ret ? ret : error_refused(r->error, "restore");
 }

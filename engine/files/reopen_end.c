@@ -24,7 +24,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 #include "engine/core/rights.h"
 
 #define PTY_TRIES	4096	/* default of kernel.pty.max */

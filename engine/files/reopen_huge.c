@@ -7,6 +7,7 @@
  * fails, and no store does.  What a file has already is not stored again, and nothing is
  * taken out of it: that would take private pages of its mappings, too.
  */
+#include "base/error.h"
 #include "engine/files/reopen.h"
 
 #include <errno.h>
@@ -27,7 +28,7 @@ int reopen_check_huge(struct reopen *r, const struct state_file *file, int fd)
 {
 	if (file->rec->fs_magic != HUGETLBFS_MAGIC || reopen_is_huge(fd))
 		return 0;
-	return engine_fail(r->error, -ENODEV,
+	return error_fail(r->error, -ENODEV,
 			   "cannot restore %s: it was of huge pages; mount a hugetlbfs there",
 			   file->path);
 }

@@ -7,6 +7,7 @@
  * has fails the restart, as the program believes that it alone has it.  POSIX locks are
  * the kernel's to set, as their owner is the table of a process (restate.c).
  */
+#include "base/error.h"
 #include "engine/files/reopen.h"
 
 #include <errno.h>
@@ -45,15 +46,15 @@ static int look(int fd, const struct ckpt_rec_lock *rec)
 	return range.l_type == F_UNLCK ? 0 : -EAGAIN;
 }
 
-int reopen_locked(struct engine_error *error, int err, const struct state_lock *lock)
+int reopen_locked(struct ckpt_error *error, int err, const struct state_lock *lock)
 {
 	if (err == -EAGAIN || err == -EACCES)
-		return engine_fail(error, -EBUSY,
+		return error_fail(error, -EBUSY,
 				   "another process has a lock on %s, which the tree had: end it, or close its descriptor in "
 				   "the shell that locks for its commands (lslocks names who took it; on NFS it may be the node "
 				   "that was lost, for a minute or two, with version 3 until that is up again), and restart again",
 				   lock->file->path);
-	return engine_fail(error, err, "cannot lock %s as it was: %s", lock->file->path,
+	return error_fail(error, err, "cannot lock %s as it was: %s", lock->file->path,
 			   strerror(-err));
 }
 

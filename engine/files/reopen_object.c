@@ -9,6 +9,7 @@
  * system, or else one in memory.  Modes and seals that would forbid what is
  * still to be done come last.
  */
+#include "base/error.h"
 #include "engine/files/reopen.h"
 
 #include <errno.h>
@@ -50,7 +51,7 @@ static int copy_extent(struct reopen *r, uint64_t blob, uint64_t offset, uint64_
 
 		ret = image_blob_read(r->reader, blob, offset, map ? map + offset : buf, n);
 		if (ret)
-			return engine_fail(r->error, ret, "%s", image_reader_error(r->reader));
+			return error_fail(r->error, ret, "%s", image_reader_error(r->reader));
 		if (!map)
 			ret = reopen_pwrite_all(fd, buf, n, offset);
 		offset += n;
@@ -70,11 +71,11 @@ int reopen_blob(struct reopen *r, const struct engine_rec_blob *blob, int fd, vo
 	do {
 		ret = image_blob_extent(r->reader, blob->blob, &cursor, &offset, &len);
 		if (ret < 0)
-			return engine_fail(r->error, ret, "%s", image_reader_error(r->reader));
+			return error_fail(r->error, ret, "%s", image_reader_error(r->reader));
 		if (ret == 0)
 			return 0;
 		if (offset > blob->size || len > blob->size - offset)
-			return engine_fail(r->error, -EBADMSG,
+			return error_fail(r->error, -EBADMSG,
 					   "blob %llu is longer than its record says",
 					   (unsigned long long)blob->blob);
 		ret = copy_extent(r, blob->blob, offset, len, fd, map);
@@ -87,7 +88,7 @@ static int fill(struct reopen *r, const struct state_file *file, int fd, void *m
 	int ret = file->blob ? reopen_blob(r, file->blob, fd, map) : 0;
 
 	if (!file->blob && file->rec->kind == CKPT_FILE_REG && file->rec->size)
-		return engine_fail(r->error, -EBADMSG, "the image has no content of %s", file->path);
+		return error_fail(r->error, -EBADMSG, "the image has no content of %s", file->path);
 	return ret ? reopen_failed(r, file, ret, "fill") : 0;
 }
 

@@ -15,6 +15,7 @@
  * a program that the tree executes is written before: nobody may have it open for
  * writing then.
  */
+#include "base/error.h"
 #include "engine/files/reopen.h"
 
 #include <errno.h>
@@ -47,7 +48,7 @@ struct reopen_put {
 
 static int put_failed(struct reopen *r, const struct reopen_put *put, int err, const char *what)
 {
-	return engine_fail(r->error, err, "cannot %s %s: %s", what, put->path, strerror(-err));
+	return error_fail(r->error, err, "cannot %s %s: %s", what, put->path, strerror(-err));
 }
 
 /* ---------------------------------------------------------------- adding */
@@ -72,7 +73,7 @@ int reopen_put_cut(struct reopen *r, const struct state_file *file, uint64_t len
 	struct reopen_put *put = add(r, file->path);
 
 	if (!put)
-		return engine_fail(r->error, -ENOMEM, "out of memory");
+		return error_fail(r->error, -ENOMEM, "out of memory");
 	put->start = len;
 	put->file = file;
 	return 0;
@@ -116,7 +117,7 @@ int reopen_put_content(struct reopen *r, const char *path, int fd, bool raised,
 
 	if (!put) {
 		close(fd);
-		return engine_fail(r->error, -ENOMEM, "out of memory");
+		return error_fail(r->error, -ENOMEM, "out of memory");
 	}
 	put->blob = blob;
 	put->fd = fd;

@@ -8,6 +8,7 @@
  * writing back.  So what the tree itself could write, and what lies in memory, is
  * compared byte by byte.  What cannot be read here is another.
  */
+#include "base/error.h"
 #include "engine/files/reopen.h"
 
 #include <errno.h>
@@ -49,7 +50,7 @@ static int same_data(const struct comparison *c, uint64_t offset, uint64_t end)
 		int ret = image_blob_read(c->r->reader, c->blob->blob, offset, c->there, n);
 
 		if (ret)
-			return engine_fail(c->r->error, ret, "%s", image_reader_error(c->r->reader));
+			return error_fail(c->r->error, ret, "%s", image_reader_error(c->r->reader));
 		if (!read_here(c, offset, n) || memcmp(c->here, c->there, n))
 			return 0;
 		offset += n;
@@ -99,7 +100,7 @@ static int compare(const struct comparison *c)
 	while (c->blob->blob && ret > 0) {
 		more = image_blob_extent(c->r->reader, c->blob->blob, &cursor, &offset, &len);
 		if (more < 0)
-			return engine_fail(c->r->error, more, "%s",
+			return error_fail(c->r->error, more, "%s",
 					   image_reader_error(c->r->reader));
 		if (!more)
 			break;
@@ -131,6 +132,6 @@ int reopen_same_content(struct reopen *r, int fd, const struct engine_rec_blob *
 	here = malloc(CHUNK);
 	there = malloc(CHUNK);
 	if (!here || !there)
-		return engine_fail(r->error, -ENOMEM, "out of memory");
+		return error_fail(r->error, -ENOMEM, "out of memory");
 	return compare(&(struct comparison){ r, blob, fd, here, there });
 }

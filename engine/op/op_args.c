@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "image/key.h"
 #include "base/outcome.h"
 
@@ -84,20 +85,20 @@ int op_size_parse(const char *word, uint64_t *ret_bytes)
 	return 0;
 }
 
-int op_key_make(const char *path, struct image_error *error)
+int op_key_make(const char *path, struct ckpt_error *error)
 {
 	char copy[PATH_MAX];
 	const char *dir;
 
 	if (geteuid() != 0)
-		return image_error_set(error, -EPERM, "%s does not exist, and only root can make it",
+		return error_set(error, -EPERM, "%s does not exist, and only root can make it",
 				       path);
 	if (strlen(path) >= sizeof(copy))
-		return image_error_set(error, -ENAMETOOLONG, "the name of the key file is too long");
+		return error_set(error, -ENAMETOOLONG, "the name of the key file is too long");
 	strcpy(copy, path);
 	dir = dirname(copy);
 	if (mkdir(dir, 0755) && errno != EEXIST)
-		return image_error_set(error, -errno, "%s: cannot be created", dir);
+		return error_set(error, -errno, "%s: cannot be created", dir);
 	return image_key_create(path, error);
 }
 
@@ -105,7 +106,7 @@ int op_key_make(const char *path, struct image_error *error)
 static int add_secret(const struct op_env *env, bool must, struct image_key **key,
 		      json_t **ret_outcome)
 {
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	int err = env->secret ? image_key_secret(*key, env->secret, &error) : 0;
 
 	if (!err || !must)
@@ -120,7 +121,7 @@ int op_key_load(const struct op_env *env, bool writes,
 		struct image_key **ret_key, json_t **ret_outcome)
 {
 	const char *path = env->key ? env->key : OP_KEY_DEFAULT;
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	int err = 0;
 
 	if (writes && env->first_use && access(path, F_OK) && errno == ENOENT)

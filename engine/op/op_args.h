@@ -5,10 +5,11 @@
 #ifndef STILLPOINT_OP_ARGS_H
 #define STILLPOINT_OP_ARGS_H
 
+#include "base/error.h"
 #include "engine/op/op.h"
 #include "engine/restore/restore.h"
 
-struct image_error;
+struct ckpt_error;
 
 #define OP_CHAIN_MAX	8	/* earlier images that one may need, if the caller does not say how many */
 
@@ -31,7 +32,7 @@ int op_key_load(const struct op_env *env, bool writes,
  *
  * -EEXIST: there is one; -EPERM: only root can.
  */
-int op_key_make(const char *path, struct image_error *error);
+int op_key_make(const char *path, struct ckpt_error *error);
 
 /* op_image.c: NULL if @dir is the image of that job and generation (NULL, 0: any). */
 json_t *op_image_expect(const char *dir, const struct image_key *key,

@@ -7,6 +7,7 @@
  * one.  Changes nothing; a dry run freezes the tree for as long as a real
  * checkpoint would.
  */
+#include "base/error.h"
 #include "engine/op/op_args.h"
 
 #include <errno.h>
@@ -90,7 +91,7 @@ static void check_module(struct doctor *d)
 static void check_key(struct doctor *d, const struct op_env *env)
 {
 	const char *path = env->key ? env->key : OP_KEY_DEFAULT;
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	struct image_key *key = NULL;
 	int err = image_key_load(path, &key, &error);
 
@@ -110,7 +111,7 @@ static void check_key(struct doctor *d, const struct op_env *env)
 
 static void check_encryption_key(struct doctor *d, const struct op_env *env)
 {
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	struct image_key *key = NULL;
 	int err;
 

@@ -7,6 +7,7 @@
  * empty, read-only, key unreadable) is answered before the tree notices.
  * What is refused by the tree itself is the engine's business.
  */
+#include "base/error.h"
 #include "engine/op/op_args.h"
 
 #include <dirent.h>
@@ -256,7 +257,7 @@ static json_t *figures(const struct dump_options *o, const struct dump_stats *s)
 
 static json_t *dump(const struct dump_options *options)
 {
-	struct engine_error error = { 0 };
+	struct ckpt_error error = { 0 };
 	struct dump_stats stats = { 0 };
 	json_t *outcome;
 	int err;
@@ -266,7 +267,7 @@ static json_t *dump(const struct dump_options *options)
 		outcome = outcome_engine(err, &error);
 	else
 		outcome = outcome_ok(figures(options, &stats));
-	engine_error_done(&error);
+	error_done(&error);
 	return outcome;
 }
 

@@ -5,6 +5,7 @@
  * All the work is image/'s; here are the arguments, the key and the outcome.
  * Nothing of an image is believed or printed before it is authenticated.
  */
+#include "base/error.h"
 #include "engine/op/op_args.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@
 
 #define PAGE	4096
 
-static json_t *failed(const char *dir, int err, const struct image_error *error)
+static json_t *failed(const char *dir, int err, const struct ckpt_error *error)
 {
 	if (err == -ENOENT && (!error->text[0] || access(dir, F_OK)))
 		return outcome_error(err, "%s: there is no image", dir);
@@ -30,7 +31,7 @@ json_t *op_image_expect(const char *dir, const struct image_key *key,
 			const char *job, uint64_t generation)
 {
 	struct image_expect expect = { .generation = generation, .job = job };
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	struct image_reader *reader;
 	int err;
 
@@ -99,7 +100,7 @@ static json_t *describe(const struct image_reader *reader)
 static json_t *describe_locked(const char *dir, const struct image_key *key,
 			       const struct image_expect *expect, const char *why)
 {
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	struct image_reader *reader;
 	json_t *json;
 	int err = image_open_locked(dir, key, expect, &reader, &error);
@@ -115,7 +116,7 @@ static json_t *describe_locked(const char *dir, const struct image_key *key,
 json_t *op_describe(const struct op_env *env, json_t *json)
 {
 	struct image_expect expect = { 0 };
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	struct image_key *key = NULL;
 	struct image_reader *reader;
 	json_int_t generation = 0;
@@ -146,7 +147,7 @@ json_t *op_describe(const struct op_env *env, json_t *json)
 static json_t *show(const char *dir, const struct image_key *key,
 		    unsigned int flags)
 {
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	struct image_reader *reader;
 	json_t *result = NULL;
 	int err;
@@ -221,7 +222,7 @@ json_t *op_verify(const struct op_env *env, json_t *json)
 json_t *op_diff(const struct op_env *env, json_t *json)
 {
 	struct image_reader *a = NULL, *b = NULL;
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	struct image_key *key = NULL;
 	const char *dir, *other, *where;
 	json_t *outcome = NULL, *result = NULL;
@@ -243,7 +244,7 @@ json_t *op_diff(const struct op_env *env, json_t *json)
 		err = image_diff_json(a, b, &result, &error);
 		where = image_reader_error(a)[0] ? dir : other;
 		if (err && (image_reader_error(a)[0] || image_reader_error(b)[0]))
-			image_error_set(&error, err, "%s: %.170s", image_dir_tail(where),
+			error_set(&error, err, "%s: %.170s", error_path_tail(where),
 					image_reader_error(where == dir ? a : b));
 	}
 	outcome = err ? failed(where, err, &error) : outcome_ok(result);

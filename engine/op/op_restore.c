@@ -6,6 +6,7 @@
  * them; who that is (a worker that stays as reaper, the init of a job's PID
  * namespace, ckptctl itself) is the caller's choice.
  */
+#include "base/error.h"
 #include "engine/op/op_args.h"
 
 #include <errno.h>
@@ -95,7 +96,7 @@ static json_t *figures(const struct restore_options *o,
 static json_t *restore(const struct restore_options *options, pid_t *ret_roots,
 		       unsigned int *ret_nr_roots)
 {
-	struct engine_error error = { 0 };
+	struct ckpt_error error = { 0 };
 	struct restore_stats stats = { 0 };
 	json_t *outcome;
 	int n;
@@ -108,7 +109,7 @@ static json_t *restore(const struct restore_options *options, pid_t *ret_roots,
 		outcome = outcome_ok(figures(options, &stats, ret_roots,
 					     (unsigned int)n));
 	}
-	engine_error_done(&error);
+	error_done(&error);
 	return outcome;
 }
 
@@ -144,7 +145,7 @@ json_t *op_restore(const struct op_env *env, json_t *json, pid_t *ret_roots,
 json_t *op_restore_clock(const struct op_env *env, const json_t *args, int64_t *ret_ns)
 {
 	const char *dir = json_string_value(json_object_get(args, "dir"));
-	struct engine_error error = { 0 };
+	struct ckpt_error error = { 0 };
 	struct image_key *key = NULL;
 	json_t *outcome = NULL;
 	int err;
@@ -154,7 +155,7 @@ json_t *op_restore_clock(const struct op_env *env, const json_t *args, int64_t *
 	err = restore_clock(dir ? dir : "", key, ret_ns, &error);
 	if (err)
 		outcome = outcome_engine(err, &error);
-	engine_error_done(&error);
+	error_done(&error);
 	image_key_destroy(key);
 	return outcome;
 }

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "engine/core/cpu.h"
 #include "engine/core/kdev.h"
 #include "engine/restore/relay.h"
@@ -28,7 +29,7 @@
 
 struct building {
 	const struct builder *b;
-	struct engine_error error;
+	struct ckpt_error error;
 	struct restore_stats stats;
 	struct kdev *dev;
 	struct reopen files;
@@ -51,16 +52,16 @@ static uint64_t now_ns(void)
 static int check_node(struct building *g)
 {
 	const struct ckpt_rec_system *image = g->b->state->system;
-	const struct engine_refusal vdso = { .reason = CKPT_R_VDSO };
+	const struct error_refusal vdso = { .reason = CKPT_R_VDSO };
 	const struct ckpt_info *node = &g->dev->info;
 
 	cpu_check(image, g->b->state->cpu, node, &g->error);
 	if (image->vdso_size != node->vdso_size || image->vvar_size != node->vvar_size)
-		engine_refuse(&g->error, &vdso,
+		error_refuse(&g->error, &vdso,
 			      "bytes of vDSO and vvar: image %#x, this node %#x",
 			      image->vdso_size + image->vvar_size,
 			      node->vdso_size + node->vvar_size);
-	return engine_refused(&g->error, "restore");
+	return error_refused(&g->error, "restore");
 }
 
 /* ---------------------------------------------------------------- steps */
@@ -75,7 +76,7 @@ static int begin_restore(struct building *g)
 	if (ret)
 		return ret;
 	ret = kdev_restore_begin(g->dev, &arg);
-	return ret ? engine_fail(&g->error, ret, "cannot begin a restore: %s", strerror(-ret)) : 0;
+	return ret ? error_fail(&g->error, ret, "cannot begin a restore: %s", strerror(-ret)) : 0;
 }
 
 /*
@@ -98,7 +99,7 @@ static int begin(struct building *g)
 	if (!ret)
 		ret = builder_drop(&g->b->plan->owner, &g->error);
 	if (!ret && prctl(PR_SET_PDEATHSIG, SIGKILL))	/* cleared by that */
-		ret = engine_fail(&g->error, -errno, "prctl: %s", strerror(errno));
+		ret = error_fail(&g->error, -errno, "prctl: %s", strerror(errno));
 	return ret;
 }
 
@@ -126,7 +127,7 @@ static int find_dirs(struct building *g)
 	g->dirs = cwd;
 	g->had = had;
 	if (!cwd || !had)
-		return engine_fail(&g->error, -ENOMEM, "out of memory");
+		return error_fail(&g->error, -ENOMEM, "out of memory");
 	for (int i = 0; i < nr; i++) {
 		const struct plan_task *task = &g->b->plan->tasks[i];
 		bool live = task->role == PLAN_LIVE;
@@ -173,7 +174,7 @@ static int make_tree(struct building *g)
 	g->tree.bounding = builder_bounding();
 	ret = tree_shared_create(g->b->plan, &g->tree.shared);
 	if (ret)
-		return engine_fail(&g->error, ret, "out of memory");
+		return error_fail(&g->error, ret, "out of memory");
 	ret = tree_build(&g->tree, &g->error);
 	if (!ret)
 		ret = tree_enter(&g->tree, g->dev, &g->error);
@@ -228,7 +229,7 @@ static int let_go(struct building *g)
 	reopen_close(&g->files);
 	ret = kdev_restore_commit(g->dev, &arg);
 	if (ret)
-		return engine_fail(&g->error, ret, "cannot let the tree go: %s", strerror(-ret));
+		return error_fail(&g->error, ret, "cannot let the tree go: %s", strerror(-ret));
 	reopen_settle(&g->files);
 	return 0;
 }

@@ -9,6 +9,7 @@
 #ifndef STILLPOINT_BUILDER_H
 #define STILLPOINT_BUILDER_H
 
+#include "base/error.h"
 #include "image/reader.h"
 #include "engine/restore/plan.h"
 #include "engine/restore/restore.h"
@@ -28,15 +29,15 @@ struct builder {
 _Noreturn void builder_main(const struct builder *b, pid_t parent);
 
 /* builder_rights.c: while still privileged: what the tree inherits and needs. */
-int builder_prepare(const struct plan *plan, struct engine_error *error);
+int builder_prepare(const struct plan *plan, struct ckpt_error *error);
 /* builder_rights.c: a time namespace for the children, in which the clocks go on;
  * this host's clocks minus those at the freeze go into *begin.  Or the one that @beside is in,
  * which may be ahead
  */
 int builder_clocks(const struct ckpt_rec_system *system, pid_t beside,
-		   struct ckpt_restore_begin *begin, struct engine_error *error);
+		   struct ckpt_restore_begin *begin, struct ckpt_error *error);
 /* builder_rights.c: become the owner. */
-int builder_drop(const struct plan_owner *owner, struct engine_error *error);
+int builder_drop(const struct plan_owner *owner, struct ckpt_error *error);
 /* builder_memory.c: make and fill every memory map, in a child; bytes written or shared. */
 int builder_fill(const struct builder *b, struct restate *s, uint64_t *ret_bytes);
 uint64_t builder_bounding(void);

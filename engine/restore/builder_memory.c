@@ -18,7 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 #include "engine/restore/builder.h"
 #include "engine/restore/relay.h"
 #include "engine/restore/remem.h"
@@ -28,7 +29,7 @@
 struct word {
 	int err;
 	uint64_t bytes;
-	char text[sizeof(((struct engine_error *)NULL)->text)];
+	char text[sizeof(((struct ckpt_error *)NULL)->text)];
 };
 
 static int fill(const struct builder *b, struct restate *s, uint64_t *ret_bytes)
@@ -65,7 +66,7 @@ static _Noreturn void child_main(const struct builder *b, struct restate *s, int
 	_exit(write(fd, &word, sizeof(word)) != sizeof(word));
 }
 
-static int listen_to(int fd, pid_t pid, struct engine_error *error, uint64_t *ret_bytes)
+static int listen_to(int fd, pid_t pid, struct ckpt_error *error, uint64_t *ret_bytes)
 {
 	struct word word;
 	ssize_t len;
@@ -76,11 +77,11 @@ static int listen_to(int fd, pid_t pid, struct engine_error *error, uint64_t *re
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	if (len != sizeof(word))
-		return engine_fail(error, -EPIPE,
+		return error_fail(error, -EPIPE,
 				   "the process that fills memory ended unexpectedly; see the kernel log for why (out of memory?)");
 	word.text[sizeof(word.text) - 1] = 0;
 	*ret_bytes = word.bytes;
-	return word.err ? engine_fail(error, word.err, "%s", word.text) : 0;
+	return word.err ? error_fail(error, word.err, "%s", word.text) : 0;
 }
 
 int builder_fill(const struct builder *b, struct restate *s, uint64_t *ret_bytes)
@@ -90,7 +91,7 @@ int builder_fill(const struct builder *b, struct restate *s, uint64_t *ret_bytes
 	pid_t parent = getpid(), pid;
 
 	if (pipe2(pair, O_CLOEXEC))
-		return engine_fail(s->error, -errno, "pipe: %s", strerror(errno));
+		return error_fail(s->error, -errno, "pipe: %s", strerror(errno));
 	in = pair[0];
 	pid = fork();
 	if (pid == 0)

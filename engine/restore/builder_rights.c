@@ -23,7 +23,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 #include "engine/core/rights.h"
 
 #define NSEC		1000000000LL
@@ -93,7 +94,7 @@ static int oom_score_adj(void)
 	return adj;
 }
 
-int builder_prepare(const struct plan *plan, struct engine_error *error)
+int builder_prepare(const struct plan *plan, struct ckpt_error *error)
 {
 	struct sched_param normal = { 0 };
 	char text[16];
@@ -109,7 +110,7 @@ int builder_prepare(const struct plan *plan, struct engine_error *error)
 		write_text("/proc/self/oom_score_adj", text);
 	umask(0);
 	if (prctl(PR_SET_CHILD_SUBREAPER, 0) || prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0))
-		return engine_fail(error, -errno, "prctl: %s", strerror(errno));
+		return error_fail(error, -errno, "prctl: %s", strerror(errno));
 	return 0;
 }
 
@@ -153,18 +154,18 @@ static void split(int64_t ns, long long *ret_sec, long long *ret_nsec)
 }
 
 /* The one that the processes beside which the tree will run have. */
-static int join_clocks(pid_t beside, struct engine_error *error)
+static int join_clocks(pid_t beside, struct ckpt_error *error)
 {
 	_cleanup_fd_ int fd = (int)syscall(SYS_pidfd_open, beside, 0);
 
 	if (fd >= 0 && !setns(fd, CLONE_NEWTIME))
 		return 0;
-	return engine_fail(error, -errno, "cannot enter the time namespace of process %d: %s",
+	return error_fail(error, -errno, "cannot enter the time namespace of process %d: %s",
 			   beside, strerror(errno));
 }
 
 int builder_clocks(const struct ckpt_rec_system *system, pid_t beside,
-		   struct ckpt_restore_begin *begin, struct engine_error *error)
+		   struct ckpt_restore_begin *begin, struct ckpt_error *error)
 {
 	int64_t own_monotonic, own_boottime, monotonic, boottime;
 	long long msec, mnsec, bsec, bnsec;
@@ -173,7 +174,7 @@ int builder_clocks(const struct ckpt_rec_system *system, pid_t beside,
 
 	own_offsets(&own_monotonic, &own_boottime);
 	if (!beside && unshare(CLONE_NEWTIME))
-		return engine_fail(error, -errno,
+		return error_fail(error, -errno,
 				   "cannot make a time namespace: %s; it needs root and a kernel with CONFIG_TIME_NS",
 				   strerror(errno));
 	monotonic = clock_ns(CLOCK_MONOTONIC) - own_monotonic;
@@ -189,7 +190,7 @@ int builder_clocks(const struct ckpt_rec_system *system, pid_t beside,
 	snprintf(text, sizeof(text), "monotonic %lld %lld\nboottime %lld %lld\n", msec, mnsec,
 		 bsec, bnsec);
 	ret = write_text("/proc/self/timens_offsets", text);
-	return ret ? engine_fail(error, ret, "cannot set the clocks of the time namespace: %s",
+	return ret ? error_fail(error, ret, "cannot set the clocks of the time namespace: %s",
 				 strerror(-ret)) : 0;
 }
 
@@ -228,7 +229,7 @@ static int become(const struct plan_owner *owner)
 	return 0;
 }
 
-int builder_drop(const struct plan_owner *owner, struct engine_error *error)
+int builder_drop(const struct plan_owner *owner, struct ckpt_error *error)
 {
 	int ret = 0;
 
@@ -237,6 +238,6 @@ int builder_drop(const struct plan_owner *owner, struct engine_error *error)
 	else if (setgroups(owner->nr_groups, owner->groups) ||
 		 setresgid(owner->gid, owner->gid, owner->gid))
 		ret = -errno;
-	return ret ? engine_fail(error, ret, "cannot become the image's owner, user %u: %s",
+	return ret ? error_fail(error, ret, "cannot become the image's owner, user %u: %s",
 				 owner->uid, strerror(-ret)) : 0;
 }

@@ -53,7 +53,7 @@ struct job {
 struct worker {
 	struct filler *filler;
 	struct image_reader *reader;
-	struct engine_error error;
+	struct ckpt_error error;
 	const struct job *job;
 	char *buf;		/* BATCH bytes */
 	size_t used;
@@ -66,7 +66,7 @@ struct worker {
 struct filler {
 	struct image_reader *reader;	/* the owner's */
 	struct kdev *dev;
-	struct engine_error *error;	/* the owner's */
+	struct ckpt_error *error;	/* the owner's */
 	pthread_mutex_t lock;	/* protects job.busy, put, taken, stop, pending, bytes, err, failed */
 	pthread_cond_t more;	/* a job was put, or stop */
 	pthread_cond_t done;	/* a job is done */
@@ -77,7 +77,7 @@ struct filler {
 	unsigned int *pending;	/* by map: jobs put and not done */
 	uint64_t bytes;
 	int err;		/* of the first failure */
-	struct engine_error failed;
+	struct ckpt_error failed;
 	bool collecting;	/* jobs[put] has pieces; the owner's */
 	struct worker workers[WORKERS_MAX];
 	unsigned int nr_workers;	/* running; 0: worker 0 is the owner */
@@ -87,7 +87,7 @@ struct filler {
 
 static int image_failed(struct worker *w, int err)
 {
-	return engine_fail(&w->error, err, "cannot read the image: %s",
+	return error_fail(&w->error, err, "cannot read the image: %s",
 			   image_reader_error(w->reader));
 }
 
@@ -102,7 +102,7 @@ static int write_pages(struct worker *w, const struct ckpt_iovec *iov, unsigned 
 	int ret = kdev_pages_write(w->filler->dev, &arg);
 
 	if (ret)
-		return engine_fail(&w->error, ret,
+		return error_fail(&w->error, ret,
 				   "cannot fill the memory of process %d (%llu bytes into the batch at %#llx): %s",
 				   pid, (unsigned long long)arg.done,
 				   (unsigned long long)iov[0].addr, strerror(-ret));
@@ -215,7 +215,7 @@ static void *work(void *arg)
 
 static int failed(struct filler *f)
 {
-	return f->err ? engine_fail(f->error, f->err, "%s", f->failed.text) : 0;
+	return f->err ? error_fail(f->error, f->err, "%s", f->failed.text) : 0;
 }
 
 /* The job being collected is the threads' now. */
@@ -310,7 +310,7 @@ static int put_run(struct filler *f, const struct filler_map *map, uint64_t star
 
 		ret = image_pages_chunk(f->reader, map->mm_id, start, &nr, &chunk);
 		if (ret)
-			return engine_fail(f->error, ret, "cannot read the image: %s",
+			return error_fail(f->error, ret, "cannot read the image: %s",
 					   image_reader_error(f->reader));
 		piece.end = start + nr * PAGE;
 		ret = add(f, map, &piece, chunk);
@@ -430,14 +430,14 @@ static int start(struct filler *f, unsigned int nr)
 }
 
 int filler_create(struct image_reader *reader, struct kdev *dev, unsigned int nr_maps,
-		  struct engine_error *error, struct filler **ret_filler)
+		  struct ckpt_error *error, struct filler **ret_filler)
 {
 	unsigned int nr = count_workers();
 	struct filler *f = calloc(1, sizeof(*f));
 	int ret = -ENOMEM;
 
 	if (!f)
-		return engine_fail(error, -ENOMEM, "out of memory");
+		return error_fail(error, -ENOMEM, "out of memory");
 	f->reader = reader;
 	f->dev = dev;
 	f->error = error;
@@ -451,7 +451,7 @@ int filler_create(struct image_reader *reader, struct kdev *dev, unsigned int nr
 		ret = start(f, nr);
 	if (ret) {
 		filler_destroy(f);
-		return engine_fail(error, ret, "out of memory");
+		return error_fail(error, ret, "out of memory");
 	}
 	*ret_filler = f;
 	return 0;

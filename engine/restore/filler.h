@@ -9,6 +9,7 @@
 #ifndef STILLPOINT_FILLER_H
 #define STILLPOINT_FILLER_H
 
+#include "base/error.h"
 #include "image/reader.h"
 #include "engine/core/kdev.h"
 #include "engine/restore/placement.h"
@@ -28,7 +29,7 @@ struct filler_map {
  * reads them, but the owner may.
  */
 int filler_create(struct image_reader *reader, struct kdev *dev, unsigned int nr_maps,
-		  struct engine_error *error, struct filler **ret_filler);
+		  struct ckpt_error *error, struct filler **ret_filler);
 /* Ends the threads; what was not begun stays undone.  NULL is fine. */
 void filler_destroy(struct filler *f);
 

@@ -25,6 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/rawsys.h"
 #include "engine/restore/relay.h"
 
@@ -117,7 +118,7 @@ static _Noreturn void keep(pid_t first)
 
 static _Noreturn void nsinit_main(const struct builder *b)
 {
-	struct engine_error error = { 0 };
+	struct ckpt_error error = { 0 };
 	struct restore_stats stats = { 0 };
 	const struct plan *plan = b->plan;
 	sigset_t all;
@@ -129,11 +130,11 @@ static _Noreturn void nsinit_main(const struct builder *b)
 		signal(i, SIG_DFL);
 	prctl(PR_SET_NAME, NSINIT_NAME);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getpid() != 1)
-		ret = engine_fail(&error, -EPROTO, "not the init of a new PID namespace");
+		ret = error_fail(&error, -EPROTO, "not the init of a new PID namespace");
 	if (!ret)
 		ret = mount_all(b->options);
 	if (ret) {
-		engine_fail(&error, ret, "cannot set up a new PID namespace: %s",
+		error_fail(&error, ret, "cannot set up a new PID namespace: %s",
 			    strerror(-ret));
 		relay_result(b->relay, ret, &error, &stats);
 		_exit(1);

@@ -16,14 +16,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 
 #define PID_MAX		(1 << 22)
 
-void plan_refuse(struct engine_error *error, uint32_t reason, const struct state_proc *proc,
+void plan_refuse(struct ckpt_error *error, uint32_t reason, const struct state_proc *proc,
 		 const char *format, ...)
 {
-	struct engine_refusal refusal = { .reason = reason, .pid = proc->rec->pid };
+	struct error_refusal refusal = { .reason = reason, .pid = proc->rec->pid };
 	char detail[sizeof(refusal.detail)];
 	va_list args;
 
@@ -31,7 +32,7 @@ void plan_refuse(struct engine_error *error, uint32_t reason, const struct state
 	vsnprintf(detail, sizeof(detail), format, args);
 	va_end(args);
 	memcpy(refusal.comm, proc->rec->comm, sizeof(refusal.comm) - 1);
-	engine_refuse(error, &refusal, "%s", detail);
+	error_refuse(error, &refusal, "%s", detail);
 }
 
 static bool is_zombie(const struct state_proc *proc)
@@ -93,7 +94,7 @@ static void append(struct plan *plan, int *link, int index)
 }
 
 static int add_proc(struct plan *plan, const struct state_proc *proc, const int *index_of,
-		    struct engine_error *error)
+		    struct ckpt_error *error)
 {
 	const struct state *state = plan->state;
 	int index = plan->nr_tasks++;
@@ -114,7 +115,7 @@ static int add_proc(struct plan *plan, const struct state_proc *proc, const int 
 	}
 	/* one that is a root is not even made */
 	if (is_zombie(proc->parent))
-		return engine_fail(error, -EBADMSG,
+		return error_fail(error, -EBADMSG,
 				   "the image is not sound: process %d is a child of zombie %d",
 				   task->pid, proc->parent->rec->pid);
 	task->parent = index_of[proc->parent - state->procs];
@@ -125,14 +126,14 @@ static int add_proc(struct plan *plan, const struct state_proc *proc, const int 
 	return index;
 }
 
-static int add_procs(struct plan *plan, struct engine_error *error)
+static int add_procs(struct plan *plan, struct ckpt_error *error)
 {
 	const struct state *state = plan->state;
 	_cleanup_free_ int *index_of = calloc(state->nr_procs, sizeof(*index_of));
 	int index;
 
 	if (!index_of)
-		return engine_fail(error, -ENOMEM, "out of memory");
+		return error_fail(error, -ENOMEM, "out of memory");
 	for (const struct state_proc *proc = NULL; (proc = state_proc_next(state, proc));) {
 		if (!is_created(proc))
 			continue;
@@ -142,7 +143,7 @@ static int add_procs(struct plan *plan, struct engine_error *error)
 		index_of[proc - state->procs] = index;
 	}
 	if (!plan->nr_threads)
-		return engine_fail(error, -EBADMSG,
+		return error_fail(error, -EBADMSG,
 				   "the image holds no process that could go on");
 	return 0;
 }
@@ -178,13 +179,13 @@ static int by_number(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-static int collect_pids(struct plan *plan, struct engine_error *error)
+static int collect_pids(struct plan *plan, struct ckpt_error *error)
 {
 	unsigned int nr = 0;
 
 	plan->pids = calloc((size_t)plan->nr_tasks + plan->nr_threads, sizeof(*plan->pids));
 	if (!plan->pids)
-		return engine_fail(error, -ENOMEM, "out of memory");
+		return error_fail(error, -ENOMEM, "out of memory");
 	for (int i = 0; i < plan->nr_tasks; i++) {
 		const struct plan_task *task = &plan->tasks[i];
 
@@ -197,21 +198,21 @@ static int collect_pids(struct plan *plan, struct engine_error *error)
 	for (unsigned int i = 0; i < nr; i++)
 		if (plan->pids[i] < 2 || plan->pids[i] > PID_MAX ||
 		    (i && plan->pids[i] == plan->pids[i - 1]))
-			return engine_fail(error, -EBADMSG,
+			return error_fail(error, -EBADMSG,
 					   "the image is not sound: number %d of a process or thread",
 					   plan->pids[i]);
 	plan->nr_pids = nr;
 	return 0;
 }
 
-static int plan_tasks(struct plan *plan, struct engine_error *error)
+static int plan_tasks(struct plan *plan, struct ckpt_error *error)
 {
 	int ret;
 
 	/* each process is one task and may name a session and a group */
 	plan->tasks = calloc((size_t)plan->state->nr_procs * 3, sizeof(*plan->tasks));
 	if (!plan->tasks)
-		return engine_fail(error, -ENOMEM, "out of memory");
+		return error_fail(error, -ENOMEM, "out of memory");
 	add_helpers(plan);
 	ret = add_procs(plan, error);
 	if (ret)
@@ -222,22 +223,22 @@ static int plan_tasks(struct plan *plan, struct engine_error *error)
 }
 
 int plan_make(const struct state *state, bool any_rights, struct plan **ret_plan,
-	      struct engine_error *error)
+	      struct ckpt_error *error)
 {
 	struct plan *plan;
 	int ret;
 
 	if (!state->nr_procs || !state->system)
-		return engine_fail(error, -EBADMSG, "the image holds no process");
+		return error_fail(error, -EBADMSG, "the image holds no process");
 	plan = calloc(1, sizeof(*plan));
 	if (!plan)
-		return engine_fail(error, -ENOMEM, "out of memory");
+		return error_fail(error, -ENOMEM, "out of memory");
 	plan->state = state;
 	plan->first_root = PLAN_NONE;
 	ret = plan_tasks(plan, error);
 	if (!ret) {
 		plan_owner(plan, any_rights, error);
-		ret = engine_refused(error, "restore");
+		ret = error_refused(error, "restore");
 	}
 	if (ret) {
 		plan_free(plan);

@@ -11,6 +11,7 @@
 #ifndef STILLPOINT_PLAN_H
 #define STILLPOINT_PLAN_H
 
+#include "base/error.h"
 #include "engine/core/engine.h"
 #include "engine/core/state.h"
 
@@ -74,17 +75,17 @@ struct plan {
  * process that could go on.
  */
 int plan_make(const struct state *state, bool any_rights, struct plan **ret_plan,
-	      struct engine_error *error);
+	      struct ckpt_error *error);
 struct plan *plan_free(struct plan *plan);	/* returns NULL */
 
 /* For plan.c: who shares which table with whom while the tree is built. */
-int plan_sharing(struct plan *plan, struct engine_error *error);
+int plan_sharing(struct plan *plan, struct ckpt_error *error);
 /* For plan.c: whose rights the tree has; refuses what exceeds its owner's. */
-void plan_owner(struct plan *plan, bool any_rights, struct engine_error *error);
+void plan_owner(struct plan *plan, bool any_rights, struct ckpt_error *error);
 
 /* A refusal about a process of the tree. */
 __attribute__((format(printf, 4, 5)))
-void plan_refuse(struct engine_error *error, uint32_t reason, const struct state_proc *proc,
+void plan_refuse(struct ckpt_error *error, uint32_t reason, const struct state_proc *proc,
 		 const char *format, ...);
 
 #endif /* STILLPOINT_PLAN_H */

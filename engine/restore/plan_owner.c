@@ -13,6 +13,7 @@
  * enters.  Limits, nice values and oom scores need none: the builder starts at
  * the best value while it is still privileged, and tasks only go down.
  */
+#include "base/error.h"
 #include "engine/restore/plan.h"
 
 #include <linux/capability.h>
@@ -39,7 +40,7 @@ static const uint32_t *groups_of(const struct state_thread *thread, unsigned int
 }
 
 static void check_thread(const struct plan_owner *owner, const struct state_thread *thread,
-			 struct engine_error *error)
+			 struct ckpt_error *error)
 {
 	const struct ckpt_creds *c = &thread->rec->creds;
 	const uint32_t *groups;
@@ -113,20 +114,20 @@ static void become_root(struct plan_owner *owner)
 	owner->nr_groups = 0;
 }
 
-static void check_all(struct plan *plan, bool any_rights, struct engine_error *error)
+static void check_all(struct plan *plan, bool any_rights, struct ckpt_error *error)
 {
 	struct plan_owner *owner = &plan->owner;
-	struct engine_error found = { 0 };
+	struct ckpt_error found = { 0 };
 	const struct state *state = plan->state;
 
 	for (unsigned int i = 0; i < state->nr_threads && owner->uid; i++)
 		check_thread(owner, &state->threads[i], any_rights ? &found : error);
 	if (found.nr_refusals)
 		become_root(owner);
-	engine_error_done(&found);
+	error_done(&found);
 }
 
-void plan_owner(struct plan *plan, bool any_rights, struct engine_error *error)
+void plan_owner(struct plan *plan, bool any_rights, struct ckpt_error *error)
 {
 	const struct state *state = plan->state;
 	const struct state_thread *first = first_thread(plan);

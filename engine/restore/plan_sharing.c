@@ -18,7 +18,8 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 
 /* One kind of table. */
 struct sharing {
@@ -30,7 +31,7 @@ struct sharing {
 	int *depth;
 };
 
-static void refuse(struct engine_error *error, const struct plan_task *task,
+static void refuse(struct ckpt_error *error, const struct plan_task *task,
 		   const struct plan_task *with, const char *what)
 {
 	plan_refuse(error, CKPT_R_SHARED_FILES, task->proc,
@@ -61,7 +62,7 @@ static bool mark_way(struct sharing *s, int task, int top, uint32_t id)
 
 /* @members: tasks with one table, parents before children */
 static void mark_group(struct sharing *s, const int *members, int nr,
-		       struct engine_error *error)
+		       struct ckpt_error *error)
 {
 	const struct plan_task *tasks = s->plan->tasks;
 	int top = members[0];
@@ -86,7 +87,7 @@ static int by_table(const void *a, const void *b, void *arg)
 	return *x - *y;
 }
 
-static int mark_groups(struct sharing *s, struct engine_error *error)
+static int mark_groups(struct sharing *s, struct ckpt_error *error)
 {
 	int nr = s->plan->nr_tasks, first, i;
 	_cleanup_free_ int *order = calloc((size_t)nr, sizeof(*order));
@@ -119,7 +120,7 @@ static uint32_t first_table(const struct sharing *s, int index)
 
 /* Says when each child of @index is created: *@early, *@late by task. */
 static void place_children(struct sharing *s, int index, bool *early, bool *late,
-			   struct engine_error *error)
+			   struct ckpt_error *error)
 {
 	struct plan_task *tasks = s->plan->tasks;
 	uint32_t first = first_table(s, index);
@@ -140,7 +141,7 @@ static void place_children(struct sharing *s, int index, bool *early, bool *late
 }
 
 /* Memory and signal actions: parent and child, or refused. */
-static void place_memory(struct plan *plan, int index, struct engine_error *error)
+static void place_memory(struct plan *plan, int index, struct ckpt_error *error)
 {
 	struct plan_task *task = &plan->tasks[index];
 	const struct state_proc *proc = task->proc, *parent = proc->parent;
@@ -189,7 +190,7 @@ static void sort_children(struct plan *plan, int *head, const bool *early)
 }
 
 static void place_all(struct sharing *files, struct sharing *fs, bool *early, bool *late,
-		      struct engine_error *error)
+		      struct ckpt_error *error)
 {
 	struct plan *plan = files->plan;
 
@@ -228,7 +229,7 @@ static int sharing_init(struct sharing *s, struct plan *plan, uint64_t flag, con
 	return 0;
 }
 
-int plan_sharing(struct plan *plan, struct engine_error *error)
+int plan_sharing(struct plan *plan, struct ckpt_error *error)
 {
 	struct sharing files = { 0 }, fs = { 0 };
 	size_t nr = (size_t)plan->nr_tasks;
@@ -260,5 +261,5 @@ out:
 	free(files.birth);
 	free(fs.own);
 	free(fs.birth);
-	return ret ? engine_fail(error, ret, "out of memory") : 0;
+	return ret ? error_fail(error, ret, "out of memory") : 0;
 }

@@ -15,7 +15,8 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 
 enum relay_kind { RELAY_PROGRESS = 1, RELAY_REFUSAL, RELAY_RESULT, RELAY_READY };
 
@@ -25,7 +26,7 @@ struct relay_message {
 	uint64_t done;
 	uint64_t total;
 	struct restore_stats stats;
-	struct engine_refusal refusal;
+	struct error_refusal refusal;
 	char text[512];		/* of the error, or the phase */
 };
 
@@ -43,7 +44,7 @@ void relay_progress(int fd, const char *phase, uint64_t done, uint64_t total)
 	deliver(fd, &message);
 }
 
-void relay_result(int fd, int err, const struct engine_error *error,
+void relay_result(int fd, int err, const struct ckpt_error *error,
 		  const struct restore_stats *stats)
 {
 	struct relay_message message = { .kind = RELAY_REFUSAL };
@@ -67,7 +68,7 @@ void relay_ready(int fd)
 }
 
 static void pass_on(const struct relay_message *m, const struct restore_options *options,
-		    struct engine_error *error)
+		    struct ckpt_error *error)
 {
 	if (m->kind == RELAY_PROGRESS && options->progress) {
 		const struct engine_progress progress = {
@@ -77,7 +78,7 @@ static void pass_on(const struct relay_message *m, const struct restore_options 
 		options->progress(&progress, options->progress_arg);
 	}
 	if (m->kind == RELAY_REFUSAL)
-		engine_refuse(error, &m->refusal, "%.*s",
+		error_refuse(error, &m->refusal, "%.*s",
 			      (int)sizeof(m->refusal.detail) - 1, m->refusal.detail);
 }
 
@@ -104,20 +105,20 @@ static int next_message(int fd, int pidfd, struct relay_message *ret_message)
 }
 
 int relay_receive(int fd, pid_t pid, bool ready, const struct restore_options *options,
-		  struct restore_stats *ret_stats, struct engine_error *error)
+		  struct restore_stats *ret_stats, struct ckpt_error *error)
 {
 	_cleanup_fd_ int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	struct relay_message message;
 	int ret;
 
 	if (pidfd < 0)
-		return engine_fail(error, -errno, "pidfd_open: %s", strerror(errno));
+		return error_fail(error, -errno, "pidfd_open: %s", strerror(errno));
 	for (;;) {
 		ret = next_message(fd, pidfd, &message);
 		if (ret == -EAGAIN)
 			continue;
 		if (ret)
-			return engine_fail(error, -EPIPE,
+			return error_fail(error, -EPIPE,
 					   "the process that restores ended unexpectedly; see the kernel log for why (out of memory?)");
 		message.text[sizeof(message.text) - 1] = 0;
 		message.refusal.comm[sizeof(message.refusal.comm) - 1] = 0;
@@ -127,7 +128,7 @@ int relay_receive(int fd, pid_t pid, bool ready, const struct restore_options *o
 		if (message.kind != RELAY_RESULT)
 			continue;
 		if (message.err)
-			return engine_fail(error, message.err, "%s", message.text);
+			return error_fail(error, message.err, "%s", message.text);
 		ret_stats->tree_ns = message.stats.tree_ns;
 		ret_stats->memory_ns = message.stats.memory_ns;
 		ret_stats->bytes_read = message.stats.bytes_read;

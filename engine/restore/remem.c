@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "engine/restore/cow.h"
 #include "engine/restore/filler.h"
 
@@ -29,7 +30,7 @@ struct remem {
 	const struct state *state;
 	struct image_reader *reader;
 	struct kdev *dev;
-	struct engine_error *error;
+	struct ckpt_error *error;
 	struct filler *filler;
 	bool *filled;			/* by map: by us, if not yet by the filler */
 	const struct state_mm *mm;	/* being filled */
@@ -45,7 +46,7 @@ static pid_t pid_of(const struct state_mm *mm)
 
 static int image_failed(struct remem *m, int err)
 {
-	return engine_fail(m->error, err, "cannot read the image: %s",
+	return error_fail(m->error, err, "cannot read the image: %s",
 			   image_reader_error(m->reader));
 }
 
@@ -95,7 +96,7 @@ static int load_runs(struct remem *m, const struct state_mm *mm, const struct st
 		add.addr = run.kind == IMAGE_RUN_REF ? run.src_addr : run.addr;
 		ret = cow_runs_add(runs, &add);
 		if (ret)
-			return engine_fail(m->error, ret, "out of memory");
+			return error_fail(m->error, ret, "out of memory");
 	}
 	return ret ? image_failed(m, ret) : 0;
 }
@@ -217,7 +218,7 @@ static int drop_range(struct remem *m, uint64_t start, uint64_t end)
 	struct ckpt_pages_drop arg = { .pid = m->map.pid, .start = start, .end = end };
 	int ret = kdev_pages_drop(m->dev, &arg);
 
-	return ret ? engine_fail(m->error, ret, "cannot take pages from process %d: %s", m->map.pid,
+	return ret ? error_fail(m->error, ret, "cannot take pages from process %d: %s", m->map.pid,
 				 strerror(-ret)) : 0;
 }
 
@@ -250,7 +251,7 @@ static int apply(enum cow_what what, uint64_t start, uint64_t end, void *arg)
 		if (ret == -EINVAL)	/* tied to another: a copy does as well */
 			return write_range(s->m, start, end);
 		if (ret)
-			return engine_fail(s->m->error, ret, "cannot share memory: %s",
+			return error_fail(s->m->error, ret, "cannot share memory: %s",
 					   strerror(-ret));
 	}
 	s->m->shared += end - start;
@@ -274,7 +275,7 @@ static int share(struct sharing *s, const struct state_vma *vma)
 	if (ret == -EINVAL)	/* a kind that fork does not share, either: locked */
 		return write_runs(s->m, s->runs);
 	if (ret)
-		return engine_fail(s->m->error, ret,
+		return error_fail(s->m->error, ret,
 				   "cannot share memory %#llx-%#llx of process %d with %d: %s",
 				   (unsigned long long)first->start,
 				   (unsigned long long)first->end,
@@ -334,21 +335,21 @@ uint64_t remem_bytes(const struct remem *m)
 }
 
 int remem_create(const struct state *state, struct image_reader *reader, struct kdev *dev,
-		 struct engine_error *error, struct remem **ret_m, uint64_t *ret_total)
+		 struct ckpt_error *error, struct remem **ret_m, uint64_t *ret_total)
 {
 	const struct image_counts *counts = &image_manifest(reader)->counts;
 	struct remem *m = calloc(1, sizeof(*m));
 	int ret;
 
 	if (!m)
-		return engine_fail(error, -ENOMEM, "out of memory");
+		return error_fail(error, -ENOMEM, "out of memory");
 	m->state = state;
 	m->reader = reader;
 	m->dev = dev;
 	m->error = error;
 	m->filled = calloc(state->nr_mms + 1, sizeof(*m->filled));
 	ret = m->filled ? filler_create(reader, dev, state->nr_mms, error, &m->filler) :
-			  engine_fail(error, -ENOMEM, "out of memory");
+			  error_fail(error, -ENOMEM, "out of memory");
 	if (ret) {
 		remem_destroy(m);
 		return ret;

@@ -5,6 +5,7 @@
 #ifndef STILLPOINT_REMEM_H
 #define STILLPOINT_REMEM_H
 
+#include "base/error.h"
 #include "image/reader.h"
 #include "engine/core/kdev.h"
 #include "engine/restore/plan.h"
@@ -13,7 +14,7 @@ struct remem;
 
 /* *ret_total: for progress; at most so many bytes are filled */
 int remem_create(const struct state *state, struct image_reader *reader, struct kdev *dev,
-		 struct engine_error *error, struct remem **ret_m, uint64_t *ret_total);
+		 struct ckpt_error *error, struct remem **ret_m, uint64_t *ret_total);
 void remem_destroy(struct remem *m);	/* NULL is fine */
 
 /*

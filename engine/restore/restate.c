@@ -6,6 +6,7 @@
  * A record is copied, never changed in place: the model is the image's.
  */
 #include "engine/restore/restate.h"
+#include "base/error.h"
 #include "engine/core/cpu.h"
 
 #include <errno.h>
@@ -69,7 +70,7 @@ static int call_failed(const struct restate *s, int err, pid_t pid, const char *
 
 	if (lock)
 		return reopen_locked(s->error, err, lock);
-	return engine_fail(s->error, err,
+	return error_fail(s->error, err,
 			   "cannot restore %s of process %d (record %u at %llu): %s", what, pid,
 			   bad ? bad->type : 0, (unsigned long long)offset, strerror(-err));
 }
@@ -91,7 +92,7 @@ static int call(struct restate *s, pid_t pid, const char *what)
 static int no_memory(struct restate *s)
 {
 	s->len = 0;
-	return engine_fail(s->error, -ENOMEM, "out of memory");
+	return error_fail(s->error, -ENOMEM, "out of memory");
 }
 
 /* A thread of the process that lives: the leader may be dead. */
@@ -211,7 +212,7 @@ static int restate_xstate(struct restate *s, const struct ckpt_rec_xstate *rec)
 	to->tid = rec->tid;
 	to->size = node->xstate_size;
 	ret = cpu_move_xstate(s->cpu, node, rec + 1, rec->size, to + 1);
-	return ret ? engine_fail(s->error, ret,
+	return ret ? error_fail(s->error, ret,
 				 "thread %d: its register area contradicts its CPU's layout",
 				 rec->tid) : 0;
 }

@@ -6,6 +6,7 @@
 #ifndef STILLPOINT_RESTATE_H
 #define STILLPOINT_RESTATE_H
 
+#include "base/error.h"
 #include "engine/core/kdev.h"
 #include "engine/files/reopen.h"
 
@@ -13,7 +14,7 @@ struct restate {
 	struct kdev *dev;
 	const struct ckpt_cpu *cpu;	/* that the image comes from; NULL: unknown */
 	const struct reopen *files;
-	struct engine_error *error;
+	struct ckpt_error *error;
 	char *buf;		/* of the call being made */
 	size_t len;
 	size_t room;

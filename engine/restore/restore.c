@@ -24,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "image/reader.h"
 #include "engine/restore/builder.h"
 #include "engine/restore/nsinit.h"
@@ -36,7 +37,7 @@
 
 struct restore {
 	const struct restore_options *options;
-	struct engine_error *error;
+	struct ckpt_error *error;
 	struct restore_stats *stats;
 	struct image_reader *reader;
 	uint64_t *stream;
@@ -64,20 +65,20 @@ static int read_stream(struct restore *r)
 	image_state_rewind(r->reader);
 	while ((ret = image_state_next(r->reader, &record)) > 0) {
 		if (record.len > STREAM_MAX - r->len)
-			return engine_fail(r->error, -EFBIG, "the image's state is too large");
+			return error_fail(r->error, -EFBIG, "the image's state is too large");
 		if (room - r->len < record.len) {
 			uint64_t *more;
 
 			room = (r->len + record.len) * 2;
 			more = realloc(r->stream, room);
 			if (!more)
-				return engine_fail(r->error, -ENOMEM, "out of memory");
+				return error_fail(r->error, -ENOMEM, "out of memory");
 			r->stream = more;
 		}
 		memcpy((char *)r->stream + r->len, record.data, record.len);
 		r->len += record.len;
 	}
-	return ret ? engine_fail(r->error, ret, "%s: %s", r->options->dir,
+	return ret ? error_fail(r->error, ret, "%s: %s", r->options->dir,
 				 image_reader_error(r->reader)) : 0;
 }
 
@@ -86,7 +87,7 @@ static int parse(struct restore *r)
 	struct state_error why = { 0 };
 	int ret = state_parse(r->stream, r->len, &r->state, &why);
 
-	return ret ? engine_fail(r->error, ret, "%s: state stream, offset %zu: %s",
+	return ret ? error_fail(r->error, ret, "%s: state stream, offset %zu: %s",
 				 r->options->dir, why.offset, why.text) : 0;
 }
 
@@ -110,11 +111,11 @@ static int take_subset(struct restore *r)
 
 static int open_image(struct restore *r)
 {
-	struct image_error text = { 0 };
+	struct ckpt_error text = { 0 };
 	int ret = image_open(r->options->dir, r->options->key, NULL, &r->reader, &text);
 
 	if (ret)
-		return engine_fail(r->error, ret, "%s", text.text);
+		return error_fail(r->error, ret, "%s", text.text);
 	image_hold(r->reader);
 	return 0;
 }
@@ -142,7 +143,7 @@ static int check_caller(struct restore *r)
 		plan_refuse(r->error, CKPT_R_PERMISSION, root,
 			    "the image belongs to user %u, the caller is user %u", owner,
 			    geteuid());
-	return engine_refused(r->error, "restore");
+	return error_refused(r->error, "restore");
 }
 
 /* ---------------------------------------------------------------- building */
@@ -202,13 +203,13 @@ static int build(struct restore *r, bool new_pidns, pid_t *ret_pid)
 	pid_t pid;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return engine_fail(r->error, -errno, "socketpair: %s", strerror(errno));
+		return error_fail(r->error, -errno, "socketpair: %s", strerror(errno));
 	b.relay = pair[1];
 	pid = fork_builder(&b);
 	close(pair[1]);
 	if (pid < 0) {
 		close(pair[0]);
-		return engine_fail(r->error, pid, "cannot create a process: %s", strerror(-pid));
+		return error_fail(r->error, pid, "cannot create a process: %s", strerror(-pid));
 	}
 	ret = relay_receive(pair[0], pid, ready, r->options, r->stats, r->error);
 	close(pair[0]);
@@ -239,7 +240,7 @@ static int build_somewhere(struct restore *r, bool *ret_new_pidns, pid_t *ret_pi
 	if (ret != -EEXIST || where != RESTORE_PIDNS_AUTO)
 		return ret == -EEXIST ? -EOPNOTSUPP : ret;
 	/* a number was taken meanwhile, or is one that nobody can see */
-	engine_error_done(r->error);
+	error_done(r->error);
 	*ret_new_pidns = true;
 	return build(r, true, ret_pid);
 }
@@ -285,7 +286,7 @@ static int restore(struct restore *r, pid_t *ret_roots, unsigned int max_roots)
 }
 
 int restore_clock(const char *dir, const struct image_key *key, int64_t *ret_ns,
-		  struct engine_error *error)
+		  struct ckpt_error *error)
 {
 	const struct restore_options options = { .dir = dir, .key = key };
 	struct restore r = { .options = &options, .error = error };
@@ -303,7 +304,7 @@ int restore_clock(const char *dir, const struct image_key *key, int64_t *ret_ns,
 	if (ret > 0)
 		*ret_ns = (int64_t)system->monotonic_ns + system->timens_monotonic_ns;
 	else
-		ret = engine_fail(error, ret ? ret : -EBADMSG, "%s: %s", dir,
+		ret = error_fail(error, ret ? ret : -EBADMSG, "%s: %s", dir,
 				  ret ? image_reader_error(r.reader) : "no SYSTEM record");
 	image_close(r.reader);
 	return ret < 0 ? ret : 0;
@@ -311,9 +312,9 @@ int restore_clock(const char *dir, const struct image_key *key, int64_t *ret_ns,
 
 int restore_tree(const struct restore_options *options, pid_t *ret_roots,
 		 unsigned int max_roots, struct restore_stats *ret_stats,
-		 struct engine_error *error)
+		 struct ckpt_error *error)
 {
-	struct engine_error own_error = { 0 };
+	struct ckpt_error own_error = { 0 };
 	struct restore_stats own_stats;
 	struct restore r = {
 		.options = options,
@@ -328,6 +329,6 @@ int restore_tree(const struct restore_options *options, pid_t *ret_roots,
 	state_free(r.state);
 	free(r.stream);
 	image_close(r.reader);
-	engine_error_done(&own_error);
+	error_done(&own_error);
 	return ret;
 }

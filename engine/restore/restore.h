@@ -10,6 +10,7 @@
 #ifndef STILLPOINT_RESTORE_H
 #define STILLPOINT_RESTORE_H
 
+#include "base/error.h"
 #include "engine/core/engine.h"
 
 struct image_key;
@@ -63,10 +64,10 @@ struct restore_stats {
  */
 int restore_tree(const struct restore_options *options, pid_t *ret_roots,
 		 unsigned int max_roots, struct restore_stats *ret_stats,
-		 struct engine_error *error);
+		 struct ckpt_error *error);
 
 /* CLOCK_MONOTONIC as the tree saw it when it was frozen, in nanoseconds. */
 int restore_clock(const char *dir, const struct image_key *key, int64_t *ret_ns,
-		  struct engine_error *error);
+		  struct ckpt_error *error);
 
 #endif /* STILLPOINT_RESTORE_H */

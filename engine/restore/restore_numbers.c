@@ -17,7 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 #include "base/proc_stat.h"
 
 #define REFUSALS_MAX	16U
@@ -64,22 +65,22 @@ static int read_comm(pid_t pid, char *buf, size_t size)
 	return read_text(path, buf, size);
 }
 
-int numbers_refuse(const struct plan *plan, struct engine_error *error)
+int numbers_refuse(const struct plan *plan, struct ckpt_error *error)
 {
 	unsigned int found = 0;
 
 	for (unsigned int i = 0; i < plan->nr_pids && found < REFUSALS_MAX; i++) {
-		struct engine_refusal refusal = {
+		struct error_refusal refusal = {
 			.reason = CKPT_R_PID_TAKEN, .pid = plan->pids[i],
 		};
 
 		if (!is_taken(plan->pids[i]))
 			continue;
 		read_comm(plan->pids[i], refusal.comm, sizeof(refusal.comm));
-		engine_refuse(error, &refusal, "in use on this node");
+		error_refuse(error, &refusal, "in use on this node");
 		found++;
 	}
-	return engine_refused(error, "restore");
+	return error_refused(error, "restore");
 }
 
 /* ---------------------------------------------------------------- running */
@@ -139,7 +140,7 @@ static int is_running(const struct state *state, const struct ckpt_rec_proc *rec
 	return ret == -ESRCH || ret == -ENOENT ? 0 : ret;
 }
 
-static int check_running(const struct state *state, struct engine_error *error)
+static int check_running(const struct state *state, struct ckpt_error *error)
 {
 	int ret = 0;
 
@@ -154,14 +155,14 @@ static int check_running(const struct state *state, struct engine_error *error)
 		if (ret > 0)
 			plan_refuse(error, CKPT_R_RUNNING, proc, "since before the dump");
 		else if (ret < 0)
-			engine_fail(error, ret, "cannot tell whether process %d still runs: %s",
+			error_fail(error, ret, "cannot tell whether process %d still runs: %s",
 				    (int)proc->rec->host_pid, strerror(-ret));
 	}
 	return ret < 0 ? ret : 0;
 }
 
 int numbers_check(const struct state *state, const struct plan *plan,
-		  struct engine_error *error)
+		  struct ckpt_error *error)
 {
 	pid_t last = plan->pids[plan->nr_pids - 1];
 	char text[32];
@@ -169,11 +170,11 @@ int numbers_check(const struct state *state, const struct plan *plan,
 
 	if (ret)
 		return ret;
-	if (engine_refused(error, "restore"))
+	if (error_refused(error, "restore"))
 		return -EOPNOTSUPP;
 	if (read_text("/proc/sys/kernel/pid_max", text, sizeof(text)) == 0 &&
 	    last >= strtol(text, NULL, 10))
-		return engine_fail(error, -ERANGE,
+		return error_fail(error, -ERANGE,
 				   "the image needs pid %d, this node allows less than %s: raise kernel.pid_max",
 				   last, text);
 	return 0;

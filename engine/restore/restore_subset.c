@@ -23,7 +23,7 @@
 struct subset {
 	const struct state *state;
 	const struct restore_subset *which;
-	struct engine_error *error;
+	struct ckpt_error *error;
 	char *out;
 	size_t len;
 	bool stays;	/* the process whose records are being read */
@@ -43,7 +43,7 @@ static void refuse(const struct subset *s, const struct state_proc *proc, const 
 
 static void refuse(const struct subset *s, const struct state_proc *proc, const char *what, ...)
 {
-	struct engine_refusal refusal = { .reason = CKPT_R_RANKS_SHARE };
+	struct error_refusal refusal = { .reason = CKPT_R_RANKS_SHARE };
 	char text[104];
 	va_list args;
 
@@ -54,7 +54,7 @@ static void refuse(const struct subset *s, const struct state_proc *proc, const 
 	va_start(args, what);
 	vsnprintf(text, sizeof(text), what, args);
 	va_end(args);
-	engine_refuse(s->error, &refusal, "%s", text);
+	error_refuse(s->error, &refusal, "%s", text);
 }
 
 /* ----------------------------------------------------------------- marks */
@@ -74,7 +74,7 @@ static int mark_procs(const struct subset *s)
 		const struct state_proc *root = state_proc_find(state, s->which->roots[i]);
 
 		if (!root || root->parent)
-			return engine_fail(s->error, -ESRCH, "process %d is no root of the image",
+			return error_fail(s->error, -ESRCH, "process %d is no root of the image",
 					   s->which->roots[i]);
 	}
 	for (struct state_proc *p = NULL; (p = state_proc_next(state, p));) {
@@ -217,7 +217,7 @@ static int check_files(const struct subset *s)
 	unsigned int first, i;
 
 	if (!files)
-		return engine_fail(s->error, -ENOMEM, "out of memory");
+		return error_fail(s->error, -ENOMEM, "out of memory");
 	for (i = 0; i < state->nr_files; i++) {
 		struct state_file *file = &state->files[i];
 
@@ -384,7 +384,7 @@ static void copy_records(struct subset *s, const char *buf, size_t len)
 
 int restore_subset_make(const struct state *state, const void *buf, size_t len,
 			const struct restore_subset *subset, void **ret_buf, size_t *ret_len,
-			struct engine_error *error)
+			struct ckpt_error *error)
 {
 	struct subset s = { .state = state, .which = subset, .error = error };
 	int ret = mark_procs(&s);
@@ -396,13 +396,13 @@ int restore_subset_make(const struct state *state, const void *buf, size_t len,
 		ret = check_files(&s);
 	}
 	if (!ret)
-		ret = engine_refused(error, "restore");
+		ret = error_refused(error, "restore");
 	if (ret)
 		return ret;
 	/* malloc() aligns to 16 */
 	s.out = malloc(len + 8);
 	if (!s.out)
-		return engine_fail(error, -ENOMEM, "out of memory");
+		return error_fail(error, -ENOMEM, "out of memory");
 	copy_records(&s, buf, len);
 	*ret_buf = s.out;
 	*ret_len = s.len;

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "base/error.h"
 #include "engine/core/engine.h"
 #include "engine/core/state.h"
 
@@ -41,6 +42,6 @@ struct restore_subset {
  */
 int restore_subset_make(const struct state *state, const void *buf, size_t len,
 			const struct restore_subset *subset, void **ret_buf, size_t *ret_len,
-			struct engine_error *error);
+			struct ckpt_error *error);
 
 #endif /* STILLPOINT_RESTORE_SUBSET_H */

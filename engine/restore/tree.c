@@ -49,32 +49,32 @@ static void set_phase(struct tree *tree, uint32_t phase)
 	syscall(SYS_futex, now, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-static int failure(const struct tree *tree, struct engine_error *error)
+static int failure(const struct tree *tree, struct ckpt_error *error)
 {
 	const struct tree_shared *s = tree->shared;
-	struct engine_refusal refusal = { .reason = CKPT_R_PID_TAKEN };
+	struct error_refusal refusal = { .reason = CKPT_R_PID_TAKEN };
 
 	if (__atomic_load_n(&s->failed, __ATOMIC_ACQUIRE) != 2)
 		return 0;
 	if (s->err == -EEXIST) {
-		engine_refuse(error, &refusal, "found out while creating it");
-		return engine_fail(error, -EEXIST, "a pid of the image is in use");
+		error_refuse(error, &refusal, "found out while creating it");
+		return error_fail(error, -EEXIST, "a pid of the image is in use");
 	}
-	return engine_fail(error, s->err, "cannot rebuild the process tree: %s (in process %d): %s",
+	return error_fail(error, s->err, "cannot rebuild the process tree: %s (in process %d): %s",
 			   s->what, s->pid, strerror(-s->err));
 }
 
-static int create_failed(const struct plan_task *task, long err, struct engine_error *error)
+static int create_failed(const struct plan_task *task, long err, struct ckpt_error *error)
 {
-	struct engine_refusal refusal = { .reason = CKPT_R_PID_TAKEN, .pid = task->pid };
+	struct error_refusal refusal = { .reason = CKPT_R_PID_TAKEN, .pid = task->pid };
 
 	if (err == -EEXIST)
-		engine_refuse(error, &refusal, "found out while creating it");
-	return engine_fail(error, (int)err, "cannot create process %d: %s", task->pid,
+		error_refuse(error, &refusal, "found out while creating it");
+	return error_fail(error, (int)err, "cannot create process %d: %s", task->pid,
 			   strerror((int)-err));
 }
 
-int tree_build(struct tree *tree, struct engine_error *error)
+int tree_build(struct tree *tree, struct ckpt_error *error)
 {
 	const struct plan *plan = tree->plan;
 	long ret;
@@ -101,7 +101,7 @@ static uint64_t now_ms(void)
 }
 
 static int wait_entered(struct tree *tree, struct kdev *dev, unsigned int nr,
-			struct engine_error *error)
+			struct ckpt_error *error)
 {
 	uint64_t end = now_ms() + WAIT_BASE_MS + 100ULL * nr;
 	struct ckpt_restore_wait arg;
@@ -117,12 +117,12 @@ static int wait_entered(struct tree *tree, struct kdev *dev, unsigned int nr,
 			return failed;
 	} while (ret == -ETIMEDOUT && now_ms() < end);
 	if (ret)
-		return engine_fail(error, ret, "%u of %u threads of the tree came up: %s",
+		return error_fail(error, ret, "%u of %u threads of the tree came up: %s",
 				   arg.nr_parked, tree->plan->nr_threads, strerror(-ret));
 	return 0;
 }
 
-int tree_enter(struct tree *tree, struct kdev *dev, struct engine_error *error)
+int tree_enter(struct tree *tree, struct kdev *dev, struct ckpt_error *error)
 {
 	const struct plan *plan = tree->plan;
 	unsigned int nr = plan->nr_threads + (unsigned int)plan->nr_helpers;
@@ -144,7 +144,7 @@ static void reap_helpers(const struct tree *tree)
 				;
 }
 
-static int set_limits(const struct ckpt_rec_proc *rec, struct engine_error *error)
+static int set_limits(const struct ckpt_rec_proc *rec, struct ckpt_error *error)
 {
 	for (int i = 0; i < 16; i++) {
 		struct rlimit64 limit = {
@@ -152,14 +152,14 @@ static int set_limits(const struct ckpt_rec_proc *rec, struct engine_error *erro
 		};
 
 		if (prlimit64(rec->pid, i, &limit, NULL))
-			return engine_fail(error, -errno,
+			return error_fail(error, -errno,
 					   "cannot set resource limit %d of process %d: %s", i,
 					   rec->pid, strerror(errno));
 	}
 	return 0;
 }
 
-int tree_limits(const struct tree *tree, struct engine_error *error)
+int tree_limits(const struct tree *tree, struct ckpt_error *error)
 {
 	int ret = 0;
 

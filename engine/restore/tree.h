@@ -11,6 +11,7 @@
 #ifndef STILLPOINT_TREE_H
 #define STILLPOINT_TREE_H
 
+#include "base/error.h"
 #include "engine/core/kdev.h"
 #include "engine/restore/plan.h"
 
@@ -48,11 +49,11 @@ struct tree {
 int tree_shared_create(const struct plan *plan, struct tree_shared **ret_shared);
 
 /* Creates all; -EEXIST: a number is in use (-EINVAL: too large for this node). */
-int tree_build(struct tree *tree, struct engine_error *error);
+int tree_build(struct tree *tree, struct ckpt_error *error);
 /* Waits until every thread has entered, the closers last. */
-int tree_enter(struct tree *tree, struct kdev *dev, struct engine_error *error);
+int tree_enter(struct tree *tree, struct kdev *dev, struct ckpt_error *error);
 /* When the memory is filled: limits of resources, which may be below what is in use. */
-int tree_limits(const struct tree *tree, struct engine_error *error);
+int tree_limits(const struct tree *tree, struct ckpt_error *error);
 /* Ends the helpers: the kernel has put everyone where they belong. */
 void tree_done(struct tree *tree);
 /* Ends whatever was created and has not entered; the context ends the rest. */

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "image/reader.h"
 #include "supervisor/job/jobs.h"
 #include "supervisor/catalog/merge.h"
@@ -79,7 +80,7 @@ static json_t *describe(const struct merger_run *run, const struct image_merged 
 
 /* Of its own accord: is there a reason? */
 static int look(const struct merger_run *run, const struct merge_request *r,
-		struct image_merged *merged, struct image_error *error)
+		struct image_merged *merged, struct ckpt_error *error)
 {
 	const struct config *config = &run->merger->daemon->config;
 	int err = merge_look(r, run->request ? UINT32_MAX : threshold(config), merged, error);
@@ -104,7 +105,7 @@ static json_t *merger_run(struct channel_reporter *reporter, void *arg)
 	const struct op_env env = {
 		.key = daemon->config.key, .secret = daemon->config.encryption_key,
 	};
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	struct image_key *key = NULL;
 	json_t *failure = NULL;
 	struct image_merged merged;

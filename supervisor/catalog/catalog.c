@@ -18,7 +18,8 @@
 #include <unistd.h>
 
 #include "image/format.h"
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 #include "image/writer.h"
 #include "supervisor/catalog/history.h"
 #include "supervisor/catalog/pin.h"
@@ -253,7 +254,7 @@ int catalog_job_write(const struct catalog *catalog, int64_t job,
 		      const json_t *record, char *why, size_t size)
 {
 	_cleanup_free_ char *dir = catalog_job_dir(catalog, job);
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	json_t *hidden = NULL;
 	char purpose[48];
 	int err;

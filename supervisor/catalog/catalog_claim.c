@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 
 /* Made whole under another name: who finds it can read who has it. */
 static int claim(int dir, const char *node, bool force)

@@ -25,7 +25,7 @@
 #include <xxhash.h>
 
 #include "image/format.h"
-#include "base/util.h"
+#include "base/cleanup.h"
 
 #define APPLICATION	0x53545054	/* "STPT" */
 #define VERSION		1

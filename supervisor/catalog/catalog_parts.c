@@ -17,7 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 #include "image/writer.h"
 #include "supervisor/catalog/seal.h"
 
@@ -66,7 +67,7 @@ int catalog_part_drop(const struct catalog *catalog, int64_t job, int64_t genera
 {
 	_cleanup_free_ char *image = catalog_part_dir(catalog, job, generation, part);
 	_cleanup_free_ char *dir = catalog_image_dir(catalog, job, generation);
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	char path[PATH_MAX];
 	int err;
 
@@ -191,7 +192,7 @@ int catalog_generation_remove(const struct catalog *catalog, int64_t job,
 			      int64_t generation, char *why, size_t size)
 {
 	_cleanup_free_ char *image = catalog_image_dir(catalog, job, generation);
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	int err;
 
 	if (!image)

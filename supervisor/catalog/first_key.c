@@ -15,7 +15,8 @@
 #include <unistd.h>
 
 #include "image/key.h"
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 #include "engine/op/op_args.h"
 
 /* A directory of a job that did not get as far as a record is nothing that a key was needed for. */
@@ -38,7 +39,7 @@ static bool has_jobs(const struct catalog *catalog)
 /* Else it would be said by the first checkpoint, which may be the one before the power goes. */
 static int check(const struct catalog *catalog, const struct log *log)
 {
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	struct image_key *key;
 	int err = image_key_load(catalog->key, &key, &error);
 
@@ -53,7 +54,7 @@ static int check(const struct catalog *catalog, const struct log *log)
 int first_key_make(const struct catalog *catalog, const struct log *log)
 {
 	_cleanup_dir_ DIR *images = NULL;
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	int err;
 
 	if (!access(catalog->key, F_OK) || errno != ENOENT)
@@ -80,7 +81,7 @@ int first_key_make(const struct catalog *catalog, const struct log *log)
 
 void first_key_name(const struct catalog *catalog, char ret_name[FIRST_KEY_NAME])
 {
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	struct image_key *key;
 	uint8_t id[16];
 	size_t i;

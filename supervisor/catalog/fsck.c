@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "image/format.h"
-#include "base/util.h"
+#include "base/cleanup.h"
 #include "image/writer.h"
 #include "supervisor/catalog/generation.h"
 #include "base/outcome.h"

@@ -14,7 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 #include "levels/level.h"
 
 #define LOCK_TRIES	50
@@ -71,14 +72,14 @@ static int ready(void *arg)
 }
 
 /* Of one image; of several nodes each is stored in full: NULL. */
-static char *image_of(const struct merge_request *r, struct image_error *error, int *ret_err)
+static char *image_of(const struct merge_request *r, struct ckpt_error *error, int *ret_err)
 {
 	char *dir = catalog_image_dir(r->catalog, r->job, r->generation);
 	json_t *parts = NULL;
 	char why[256];
 	int err;
 
-	*ret_err = dir ? 0 : image_error_set(error, -ENOMEM, "out of memory");
+	*ret_err = dir ? 0 : error_set(error, -ENOMEM, "out of memory");
 	if (!dir)
 		return NULL;
 	err = catalog_generation_parts(r->catalog, r->job, r->generation, &parts, why, sizeof(why));
@@ -86,7 +87,7 @@ static char *image_of(const struct merge_request *r, struct image_error *error, 
 	if (err == -ENOENT)
 		return dir;
 	free(dir);
-	*ret_err = err ? image_error_set(error, err, "%s", why) : 0;
+	*ret_err = err ? error_set(error, err, "%s", why) : 0;
 	return NULL;
 }
 
@@ -96,7 +97,7 @@ static struct image_expect expected(const struct merge_request *r)
 }
 
 int merge_generation(const struct merge_request *r, struct image_merged *ret_merged,
-		     struct image_error *error)
+		     struct ckpt_error *error)
 {
 	struct merge_run run = { .request = r, .lock = -1 };
 	const struct image_merge_options options = {
@@ -118,7 +119,7 @@ int merge_generation(const struct merge_request *r, struct image_merged *ret_mer
 }
 
 int merge_look(const struct merge_request *r, unsigned int max, struct image_merged *ret_merged,
-	       struct image_error *error)
+	       struct ckpt_error *error)
 {
 	const struct image_expect expect = expected(r);
 	int err;

@@ -6,6 +6,7 @@
 #ifndef STILLPOINT_MERGE_H
 #define STILLPOINT_MERGE_H
 
+#include "base/error.h"
 #include "image/merge.h"
 #include "supervisor/catalog/catalog.h"
 
@@ -29,10 +30,10 @@ struct merge_request {
  * being removed or pinned.
  */
 int merge_generation(const struct merge_request *request, struct image_merged *ret_merged,
-		     struct image_error *error);
+		     struct ckpt_error *error);
 
 /* What there is to merge: as image_merge_look(). */
 int merge_look(const struct merge_request *request, unsigned int max,
-	       struct image_merged *ret_merged, struct image_error *error);
+	       struct image_merged *ret_merged, struct ckpt_error *error);
 
 #endif /* STILLPOINT_MERGE_H */

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 #include "supervisor/catalog/seal.h"
 
 #define PREFIX	"pin-"

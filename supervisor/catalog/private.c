@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "image/key.h"
 
 #define FIELD	"private"
@@ -19,7 +20,7 @@
 static const char *const secret_fields[] = { "argv", "env", "cwd" };
 
 int private_hide(const json_t *record, const char *purpose, const char *source,
-		 json_t **ret_record, struct image_error *error)
+		 json_t **ret_record, struct ckpt_error *error)
 {
 	json_t *hidden = json_object(), *copy = json_copy((json_t *)record);
 	_cleanup_free_ char *text = NULL, *sealed = NULL;
@@ -59,7 +60,7 @@ void private_show(json_t *record, const char *purpose, const char *source)
 {
 	const char *sealed = json_string_value(json_object_get(record, FIELD));
 	_cleanup_free_ char *text = NULL;
-	struct image_error error;
+	struct ckpt_error error;
 	struct image_key *key;
 	json_t *hidden;
 	int err;

@@ -9,7 +9,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 
 /*
  * private_hide() - a copy of @record that may be written
@@ -17,7 +18,7 @@
  * @source: of the secret, as for image_key_secret()
  */
 int private_hide(const json_t *record, const char *purpose, const char *source,
-		 json_t **ret_record, struct image_error *error);
+		 json_t **ret_record, struct ckpt_error *error);
 
 /* The opposite, in place; without the secret (@source may be NULL) it stays hidden. */
 void private_show(json_t *record, const char *purpose, const char *source);

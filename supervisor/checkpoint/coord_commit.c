@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 #include "supervisor/job/coord_record.h"
 #include "supervisor/auto/keeper.h"
 #include "supervisor/auto/promoter.h"

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 #include "supervisor/checkpoint/coord_peer.h"
 #include "supervisor/job/coord_record.h"
 #include "supervisor/parts/parts_priv.h"

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 #include "supervisor/checkpoint/coord_peer.h"
 #include "supervisor/parts/parts_priv.h"
 

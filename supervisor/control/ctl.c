@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 #include "base/close_apart.h"
 #include "supervisor/daemon.h"
 #include "base/outcome.h"

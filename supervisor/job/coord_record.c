@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 #include "base/atomic_json.h"
 
 static json_t *number(uint64_t value)

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 #include "base/outcome.h"
 
 /* A descriptor for each; we are a worker, and nobody else's limit is changed. */

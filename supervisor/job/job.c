@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 #include "base/atomic_json.h"
 #include "shim/identity.h"
 #include "shim/proto.h"

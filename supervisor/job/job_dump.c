@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 #include "shim/ranks.h"
 #include "supervisor/job/coord_record.h"
 #include "supervisor/job/ends.h"

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 
 #define PROCESSES_MAX	4096
 #define TASKS_MAX	1024	/* of one process, each of which may have children */

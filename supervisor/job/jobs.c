@@ -19,7 +19,8 @@
 #include <sodium.h>
 
 #include "image/key.h"
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 #include "shim/identity.h"
 #include "base/outcome.h"
 #include "supervisor/parts/parts.h"
@@ -185,7 +186,7 @@ static struct job *refresh(struct jobs *jobs, struct job *job)
 static bool has_key(const struct jobs *jobs)
 {
 	struct daemon *daemon = jobs->daemon;
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	struct image_key *key = NULL;
 	int err = image_key_load(daemon->config.key, &key, &error);
 

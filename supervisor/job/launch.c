@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 #include "base/priority.h"
 #include "shim/spec.h"
 #include "supervisor/parts/parts.h"

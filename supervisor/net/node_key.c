@@ -46,24 +46,24 @@ void node_key_wipe(struct node_key *key)
 	sodium_memzero(key, sizeof(*key));
 }
 
-static int check_file(int fd, const char *path, struct image_error *error)
+static int check_file(int fd, const char *path, struct ckpt_error *error)
 {
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
-		return image_error_set(error, -errno, "%s: %m", path);
+		return error_set(error, -errno, "%s: %m", path);
 	if (!S_ISREG(st.st_mode) || st.st_size > 4096)
-		return image_error_set(error, -EINVAL, "%s: this is no key file", path);
+		return error_set(error, -EINVAL, "%s: this is no key file", path);
 	if (st.st_uid != 0 && st.st_uid != geteuid())
-		return image_error_set(error, -EPERM, "%s: belongs to uid %u, must be root's: make a new one (ckptctl keygen --force)",
+		return error_set(error, -EPERM, "%s: belongs to uid %u, must be root's: make a new one (ckptctl keygen --force)",
 				       path, (unsigned int)st.st_uid);
 	if (st.st_mode & 077)
-		return image_error_set(error, -EPERM, "%s: mode %04o lets others in, must be 0600: make a new one (ckptctl keygen --force)",
+		return error_set(error, -EPERM, "%s: mode %04o lets others in, must be 0600: make a new one (ckptctl keygen --force)",
 				       path, (unsigned int)st.st_mode & 07777);
 	return 0;
 }
 
-int node_key_load(const char *path, struct node_key *ret_key, struct image_error *error)
+int node_key_load(const char *path, struct node_key *ret_key, struct ckpt_error *error)
 {
 	_cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	struct node_key key;
@@ -72,7 +72,7 @@ int node_key_load(const char *path, struct node_key *ret_key, struct image_error
 	int err;
 
 	if (fd < 0)
-		return image_error_set(error, -errno, errno == ENOENT ?
+		return error_set(error, -errno, errno == ENOENT ?
 				       "%s does not exist: make it with ckptctl keygen" :
 				       "%s: %m", path);
 	err = check_file(fd, path, error);
@@ -84,7 +84,7 @@ int node_key_load(const char *path, struct node_key *ret_key, struct image_error
 	err = node_key_parse(text, key.secret);
 	sodium_memzero(text, sizeof(text));
 	if (err)
-		return image_error_set(error, err, "%s: this is no key of a node: make a new one (ckptctl keygen --force)",
+		return error_set(error, err, "%s: this is no key of a node: make a new one (ckptctl keygen --force)",
 				       path);
 	crypto_scalarmult_base(key.public, key.secret);
 	*ret_key = key;
@@ -115,7 +115,7 @@ static int sync_parent(const char *path)
 }
 
 int node_key_create(const char *path, bool replace, struct node_key *ret_key,
-		    struct image_error *error)
+		    struct ckpt_error *error)
 {
 	_cleanup_free_ char *tmp = NULL;
 	_cleanup_fd_ int fd = -1;
@@ -123,14 +123,14 @@ int node_key_create(const char *path, bool replace, struct node_key *ret_key,
 	int err;
 
 	if (sodium_init() < 0)
-		return image_error_set(error, -ENOSYS, "libsodium does not work here");
+		return error_set(error, -ENOSYS, "libsodium does not work here");
 	if (asprintf(&tmp, "%s.XXXXXX", path) < 0) {
 		tmp = NULL;
-		return image_error_set(error, -ENOMEM, "out of memory");
+		return error_set(error, -ENOMEM, "out of memory");
 	}
 	fd = mkostemp(tmp, O_CLOEXEC);		/* mode 0600 */
 	if (fd < 0)
-		return image_error_set(error, -errno, "%s: %m", path);
+		return error_set(error, -errno, "%s: %m", path);
 	crypto_box_keypair(key.public, key.secret);
 	err = write_key(fd, &key);
 	if (!err && (replace ? rename(tmp, path) : link(tmp, path)))
@@ -142,5 +142,5 @@ int node_key_create(const char *path, bool replace, struct node_key *ret_key,
 	if (!err)
 		*ret_key = key;
 	node_key_wipe(&key);
-	return err ? image_error_set(error, err, "%s: %s", path, strerror(-err)) : 0;
+	return err ? error_set(error, err, "%s: %s", path, strerror(-err)) : 0;
 }

@@ -12,7 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 
 #define NODE_KEY_DEFAULT	"/etc/stillpoint/node.key"
 #define NODE_KEY_BYTES	32
@@ -28,13 +29,13 @@ void node_key_text(const uint8_t bytes[NODE_KEY_BYTES], char ret_text[NODE_KEY_T
 int node_key_parse(const char *text, uint8_t ret_bytes[NODE_KEY_BYTES]);
 
 /* Refuses a file that others may read (-EPERM). Wipe the key when it was used. */
-int node_key_load(const char *path, struct node_key *ret_key, struct image_error *error);
+int node_key_load(const char *path, struct node_key *ret_key, struct ckpt_error *error);
 /*
  * A new one, mode 0600, durable.  -EEXIST if there is one, unless @replace.  A crash leaves the
  * old one, none or the new one, whole.
  */
 int node_key_create(const char *path, bool replace, struct node_key *ret_key,
-		    struct image_error *error);
+		    struct ckpt_error *error);
 void node_key_wipe(struct node_key *key);
 
 #endif /* STILLPOINT_NODE_KEY_H */

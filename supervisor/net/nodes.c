@@ -19,7 +19,8 @@
 
 #include <linux/ckpt.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 #include "libckptctl/version.h"
 #include "supervisor/catalog/first_key.h"
 #include "base/leftover.h"
@@ -329,7 +330,7 @@ bool nodes_check(const struct nodes *nodes, json_t *checks)
 static int load(struct nodes *nodes, struct node_key *key)
 {
 	const struct config *config = &nodes->daemon->config;
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	int err, self;
 
 	err = hosts_load(config->hosts, &nodes->hosts, nodes->problem, sizeof(nodes->problem));

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 #include "supervisor/net/peer.pb-c.h"
 
 #define SAY_EVERY	60	/* seconds */

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <zmq.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 
 #define ROUND	64		/* messages until the other handlers have their turn */
 

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 #include "shim/identity.h"
 #include "base/outcome.h"
 

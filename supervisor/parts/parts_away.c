@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 #include "supervisor/checkpoint/coord_driver.h"
 #include "base/outcome.h"
 #include "supervisor/parts/past.h"

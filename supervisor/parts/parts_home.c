@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 #include "shim/identity.h"
 #include "shim/proto.h"
 #include "supervisor/catalog/first_key.h"

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 #include "base/outcome.h"
 #include "supervisor/catalog/pin.h"
 

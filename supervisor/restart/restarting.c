@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 #include "supervisor/checkpoint/coord_driver.h"
 #include "supervisor/catalog/history.h"
 #include "supervisor/job/job_restore.h"

@@ -17,7 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 #include "supervisor/storage/fetch_priv.h"
 #include "supervisor/storage/fetch_record.h"
 #include "supervisor/storage/holdings.h"
@@ -547,7 +548,7 @@ json_t *fetch_run(const struct fetch *f)
 		.patient = true, .state_dir = f->state_dir,
 	};
 	struct fetch_attempt r = { .f = f, .steps = json_array() };
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	_cleanup_fd_ int lock = -1;
 	json_t *outcome;
 	bool made = false;

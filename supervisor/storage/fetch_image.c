@@ -15,7 +15,8 @@
 
 #include "image/place.h"
 #include "image/reader.h"
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 #include "supervisor/storage/fetch_priv.h"
 #include "supervisor/storage/fetch_record.h"
 #include "supervisor/storage/holdings.h"
@@ -74,7 +75,7 @@ const char *fetch_of_part(const struct fetch_attempt *r, int part, char *buf, si
  * Is it of the same run as the others?  The first one says which that is.  Of what cannot be told all
  * the rest has been checked.
  */
-static int check_run(struct fetch_attempt *r, const char *dir, struct image_error *error)
+static int check_run(struct fetch_attempt *r, const char *dir, struct ckpt_error *error)
 {
 	json_t *record = fetch_record_read(dir, r->key, NULL);
 	json_int_t run = json_integer_value(json_object_get(record, "run"));
@@ -88,14 +89,14 @@ static int check_run(struct fetch_attempt *r, const char *dir, struct image_erro
 		r->run = run;
 	}
 	return run == r->run ? 0 :
-	       image_error_set(error, -EBADMSG, "it is of run %lld of the job, which was given up: the others are of run %lld",
+	       error_set(error, -EBADMSG, "it is of run %lld of the job, which was given up: the others are of run %lld",
 			       (long long)run, (long long)r->run);
 }
 
 /* -------------------------------------------------------------------- copy */
 
 /* What is left of one without a manifest: to image_remove() it is no image. */
-static int put_aside(const char *parent, const char *dir, struct image_error *error)
+static int put_aside(const char *parent, const char *dir, struct ckpt_error *error)
 {
 	_cleanup_free_ char *aside = NULL;
 
@@ -105,12 +106,12 @@ static int put_aside(const char *parent, const char *dir, struct image_error *er
 		return -ENOMEM;
 	}
 	if (rename(dir, aside))
-		return image_error_set(error, -errno, "%.200s: %m", dir);
+		return error_set(error, -errno, "%.200s: %m", dir);
 	return 0;
 }
 
 /* Durable; what was there is damaged. */
-static int put_in_place(const char *got, const char *dir, struct image_error *error)
+static int put_in_place(const char *got, const char *dir, struct ckpt_error *error)
 {
 	_cleanup_free_ char *parent = strdup(dir);
 	_cleanup_fd_ int fd = -1;
@@ -127,16 +128,16 @@ static int put_in_place(const char *got, const char *dir, struct image_error *er
 	if (err)
 		return err;
 	if (rename(got, dir))
-		return image_error_set(error, -errno, "%.200s: %m", dir);
+		return error_set(error, -errno, "%.200s: %m", dir);
 	image_sweep(parent, NULL);
 	fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 || fsync(fd))
-		return image_error_set(error, -errno, "%.200s: %m", parent);
+		return error_set(error, -errno, "%.200s: %m", parent);
 	return 0;
 }
 
 static int copy_here(struct fetch_attempt *r, struct level *level, const json_t *image, int part,
-		     struct image_error *error)
+		     struct ckpt_error *error)
 {
 	struct image_expect expect = { .generation = (uint64_t)r->generation, .job = r->label };
 	const struct level_options options = {
@@ -148,12 +149,12 @@ static int copy_here(struct fetch_attempt *r, struct level *level, const json_t 
 	if (!dir || asprintf(&got, "%s/%lld/.tmp-got-%lld-%d", r->f->catalog->dir,
 			     (long long)r->f->job, (long long)r->generation, part) < 0) {
 		got = NULL;
-		return image_error_set(error, -ENOMEM, "out of memory");
+		return error_set(error, -ENOMEM, "out of memory");
 	}
 	err = part < 0 ? 0 : catalog_part_make(r->f->catalog, r->f->job, r->generation,
 					       (unsigned int)part);
 	if (err)
-		return image_error_set(error, err, "%.200s: %s", dir, strerror(-err));
+		return error_set(error, err, "%.200s: %s", dir, strerror(-err));
 	/* Of one who was cut off, or of who swept that: it may be no image. */
 	place_drop(got);
 	err = level_get(level, json_string_value(json_object_get(image, "name")), got, &options, error);
@@ -170,7 +171,7 @@ static int copy_here(struct fetch_attempt *r, struct level *level, const json_t 
 
 /* Copied, or only looked at. */
 static int take(struct fetch_attempt *r, struct level *level, const json_t *image, int part,
-		struct image_error *error)
+		struct ckpt_error *error)
 {
 	struct image_expect expect = { .generation = (uint64_t)r->generation, .job = r->label };
 	const struct level_options options = { .expect = &expect };
@@ -182,7 +183,7 @@ static int take(struct fetch_attempt *r, struct level *level, const json_t *imag
 }
 
 static int take_from(struct fetch_attempt *r, const struct tier *tier, const json_t *image, int part,
-		     struct image_error *error)
+		     struct ckpt_error *error)
 {
 	const struct tier_user user = {
 		.node = json_string_value(json_object_get(image, "node")), .key = r->key,
@@ -206,7 +207,7 @@ static int check_l1(struct fetch_attempt *r, int part)
 {
 	struct image_expect expect = { .generation = (uint64_t)r->generation, .job = r->label };
 	_cleanup_free_ char *dir = fetch_place(r, part);
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	char of[128];
 	int err;
 
@@ -243,7 +244,7 @@ static void say_fetched(struct fetch_attempt *r, int part, const char *from, con
 static bool fetch_from(struct fetch_attempt *r, int part, const char *node)
 {
 	const struct tiers_site *site = r->f->site;
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	char name[LEVEL_NAME_MAX + 1], of[128];
 	struct level *level;
 	json_t *image;
@@ -285,7 +286,7 @@ static bool fetch_from_nodes(struct fetch_attempt *r, int part)
 static bool fetch_image(struct fetch_attempt *r, int part)
 {
 	const json_t *held = holdings_of(r->scan, r->label, r->generation), *image;
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	int err, before = r->err;
 	char of[128];
 	unsigned int t;

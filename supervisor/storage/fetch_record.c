@@ -18,7 +18,8 @@
 #include <unistd.h>
 
 #include "image/reader.h"
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 #include "shim/ranks.h"
 #include "supervisor/storage/holdings.h"
 #include "base/outcome.h"
@@ -26,7 +27,7 @@
 json_t *fetch_record_read(const char *dir, const struct image_key *key, json_t **ret_note)
 {
 	struct image_reader *reader;
-	struct image_error error;
+	struct ckpt_error error;
 	const char *text;
 	json_t *record;
 
@@ -47,7 +48,7 @@ json_t *fetch_record_read(const char *dir, const struct image_key *key, json_t *
 static json_t *locked(const char *dir, const struct image_key *key)
 {
 	struct image_reader *reader;
-	struct image_error error;
+	struct ckpt_error error;
 	int err = dir ? image_open(dir, key, NULL, &reader, &error) : -ENOENT;
 
 	if (!err)

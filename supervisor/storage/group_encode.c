@@ -8,6 +8,7 @@
  * in the same order (erasure.h), so a set is completed piece by piece, by any number of
  * attempts; a piece is replaced only when what takes its place has been coded.
  */
+#include "base/error.h"
 #include "supervisor/storage/group_priv.h"
 
 #include <errno.h>
@@ -30,9 +31,9 @@ struct encoding {
 	uint64_t bytes;
 };
 
-static int take_members(struct encoding *e, struct image_error *error)
+static int take_members(struct encoding *e, struct ckpt_error *error)
 {
-	struct image_error why = { "" };
+	struct ckpt_error why = {};
 	struct source source;
 	unsigned int i;
 	int err = 0;
@@ -45,7 +46,7 @@ static int take_members(struct encoding *e, struct image_error *error)
 		if (!err)
 			err = source_open(&source, e->images[i], e->g->key, NULL, &why);
 		if (err)
-			return image_error_set(error, err, "image of node %.63s: %.170s", m->node,
+			return error_set(error, err, "image of node %.63s: %.170s", m->node,
 					       why.text);
 		memcpy(e->ids[i], source.id, sizeof(e->ids[i]));
 		source_close(&source);
@@ -90,7 +91,7 @@ static void find_missing(struct encoding *e)
 	group_survey_done(&survey);
 }
 
-static int code_missing(struct encoding *e, struct image_error *error)
+static int code_missing(struct encoding *e, struct ckpt_error *error)
 {
 	struct erasure_options options = { .transfer = e->options };
 	struct erasure_output outputs[RS_PARITY_MAX];
@@ -114,7 +115,7 @@ static int code_missing(struct encoding *e, struct image_error *error)
 
 static uint64_t bytes_of(const char *piece, const struct image_key *key)
 {
-	struct image_error unread;
+	struct ckpt_error unread;
 	struct source source;
 	uint64_t bytes;
 
@@ -132,7 +133,7 @@ static int of_holder(int err)
 }
 
 /* What has its name there and is not it was found to be of no use. */
-static int store_piece(struct encoding *e, unsigned int i, struct image_error *error)
+static int store_piece(struct encoding *e, unsigned int i, struct ckpt_error *error)
 {
 	struct level_options options = *e->options;
 	char name[LEVEL_NAME_MAX + 1];
@@ -143,7 +144,7 @@ static int store_piece(struct encoding *e, unsigned int i, struct image_error *e
 	options.progress = NULL;
 	err = group_piece_name(e->job, e->generation, i, name);
 	if (err)
-		return image_error_set(error, err, "%.64s: no name for parity", e->job);
+		return error_set(error, err, "%.64s: no name for parity", e->job);
 	err = group_open_store(e->g, i, false, &store, error);
 	if (err)
 		return of_holder(err);
@@ -160,9 +161,9 @@ static int store_piece(struct encoding *e, unsigned int i, struct image_error *e
 }
 
 /* All that can be stored are; the first failure is what is said. */
-static int store_missing(struct encoding *e, struct image_error *error)
+static int store_missing(struct encoding *e, struct ckpt_error *error)
 {
-	struct image_error why = { "" };
+	struct ckpt_error why = {};
 	unsigned int i;
 	int err = 0, one;
 
@@ -189,7 +190,7 @@ static void encoding_done(struct encoding *e)
 int group_level_encode(struct level *l, const char *job, uint64_t generation,
 		       const struct group_member *members, unsigned int nr_members,
 		       const struct level_options *options, uint64_t *ret_bytes,
-		       struct image_error *error)
+		       struct ckpt_error *error)
 {
 	static const struct level_options none;
 	struct encoding e = {
@@ -199,9 +200,9 @@ int group_level_encode(struct level *l, const char *job, uint64_t generation,
 	int err;
 
 	if (!nr_members || nr_members > RS_DATA_MAX)
-		return image_error_set(error, -EINVAL, "a group of %u nodes", nr_members);
+		return error_set(error, -EINVAL, "a group of %u nodes", nr_members);
 	if (e.g->read_only)
-		return image_error_set(error, -EROFS, "%.63s: opened for reading only", l->where);
+		return error_set(error, -EROFS, "%.63s: opened for reading only", l->where);
 	err = take_members(&e, error);
 	if (!err) {
 		find_missing(&e);

@@ -7,6 +7,7 @@
  * and their answers are the pieces' own headers, which this node's key vouches for.  A
  * connection is held for one question only.
  */
+#include "base/error.h"
 #include "supervisor/storage/group_priv.h"
 
 #include <errno.h>
@@ -19,9 +20,9 @@
 
 #define PIECE	".parity-"
 
-static int no_memory(struct image_error *error)
+static int no_memory(struct ckpt_error *error)
 {
-	return image_error_set(error, -ENOMEM, "out of memory");
+	return error_set(error, -ENOMEM, "out of memory");
 }
 
 static int append(char name[LEVEL_NAME_MAX + 1], const char *text)
@@ -50,7 +51,7 @@ int group_piece_name(const char *job, uint64_t generation, unsigned int index,
 }
 
 int group_open_store(struct group_level *g, unsigned int holder, bool read_only,
-		     struct level **ret_level, struct image_error *error)
+		     struct level **ret_level, struct ckpt_error *error)
 {
 	return g->ways.open_store(g->holders[holder], g->coder, read_only, g->key, g->ways.arg,
 				  ret_level, error);
@@ -86,7 +87,7 @@ static int on_piece(const struct level_item *item, void *arg)
 	const struct asking *a = arg;
 	_cleanup_free_ struct parity_set *set = NULL;
 	char name[LEVEL_NAME_MAX + 1];
-	struct image_error unread;
+	struct ckpt_error unread;
 	struct group_set *s;
 	unsigned int index;
 
@@ -115,7 +116,7 @@ void group_survey(struct group_level *g, const char *prefix, struct group_survey
 
 	*survey = (struct group_survey) {};
 	for (a.holder = 0; a.holder < g->nr_holders; a.holder++) {
-		struct image_error error = { "" };
+		struct ckpt_error error = {};
 		struct level *store;
 		int err = group_open_store(g, a.holder, true, &store, &error);
 
@@ -169,7 +170,7 @@ static int list_set(const struct group_set *s, const char *prefix, level_item_fn
 }
 
 static int group_list(struct level *l, const char *prefix, level_item_fn fn, void *arg,
-		      struct image_error *error)
+		      struct ckpt_error *error)
 {
 	char of_pieces[LEVEL_NAME_MAX + 1];
 	struct group_survey survey;
@@ -184,7 +185,7 @@ static int group_list(struct level *l, const char *prefix, level_item_fn fn, voi
 		*node = '\0';
 	group_survey(group_of(l), of_pieces, &survey);
 	if (!survey.answered)
-		ret = image_error_set(error, survey.err, "%s", survey.why.text);
+		ret = error_set(error, survey.err, "%s", survey.why.text);
 	for (s = survey.sets; s && !ret; s = s->next)
 		ret = list_set(s, prefix, fn, arg);
 	group_survey_done(&survey);
@@ -194,7 +195,7 @@ static int group_list(struct level *l, const char *prefix, level_item_fn fn, voi
 /* ----------------------------------------------------------------- scratch */
 
 int group_scratch_path(struct group_level *g, const char *kind, unsigned int number,
-		       char **ret_path, struct image_error *error)
+		       char **ret_path, struct ckpt_error *error)
 {
 	int err = g->scratch.path ? 0 : scratch_dir_open(g->scratch_base, &g->scratch, error);
 
@@ -207,7 +208,7 @@ int group_scratch_path(struct group_level *g, const char *kind, unsigned int num
 
 static int fetch_image(struct group_level *g, const char *node, const char *name,
 		       const char *dir, const struct level_options *options,
-		       struct image_error *error)
+		       struct ckpt_error *error)
 {
 	struct level *there;
 	int err = g->ways.open_images(node, g->key, g->ways.arg, &there, error);
@@ -222,7 +223,7 @@ static int fetch_image(struct group_level *g, const char *node, const char *name
 int group_take_image(struct group_level *g, const char *job, uint64_t generation,
 		     const char *node, int part, const uint8_t *id, unsigned int number,
 		     const struct level_options *options, char **ret_dir,
-		     struct image_error *error)
+		     struct ckpt_error *error)
 {
 	struct image_expect expect = { .generation = generation, .job = job, .id = id };
 	_cleanup_free_ char *here = g->ways.find_image(job, generation, part, g->ways.arg);
@@ -230,7 +231,7 @@ int group_take_image(struct group_level *g, const char *job, uint64_t generation
 	_cleanup_free_ char *path = NULL;
 	char name[LEVEL_NAME_MAX + 1];
 	int err, unread = here ? 0 : -ENOENT;
-	struct image_error why = { "" };
+	struct ckpt_error why = {};
 	struct source source;
 
 	if (here)
@@ -242,7 +243,7 @@ int group_take_image(struct group_level *g, const char *job, uint64_t generation
 	}
 	err = tier_image_name(job, (int64_t)generation, part, name);
 	if (err)
-		return image_error_set(error, err, "%.64s: no name for an image", job);
+		return error_set(error, err, "%.64s: no name for an image", job);
 	err = group_scratch_path(g, "image", number, &path, error);
 	if (err)
 		return err;
@@ -263,9 +264,9 @@ int group_take_image(struct group_level *g, const char *job, uint64_t generation
 /* ------------------------------------------------------------ put and remove */
 
 static int group_put(struct level *l, const char *name, const char *image,
-		     const struct level_options *options, struct image_error *error)
+		     const struct level_options *options, struct ckpt_error *error)
 {
-	return image_error_set(error, -EOPNOTSUPP, "%.100s: parity is of all images of a group, and not of one",
+	return error_set(error, -EOPNOTSUPP, "%.100s: parity is of all images of a group, and not of one",
 			       name);
 }
 
@@ -287,7 +288,7 @@ static int on_name(const struct level_item *item, void *arg)
 
 /* @ret_removed: one was there */
 static int delete_at(struct group_level *g, unsigned int holder, struct names *n,
-		     bool *ret_removed, struct image_error *error)
+		     bool *ret_removed, struct ckpt_error *error)
 {
 	struct level *store;
 	unsigned int i;
@@ -314,10 +315,10 @@ static int delete_at(struct group_level *g, unsigned int holder, struct names *n
 	return err;
 }
 
-static int group_delete(struct level *l, const char *name, struct image_error *error)
+static int group_delete(struct level *l, const char *name, struct ckpt_error *error)
 {
 	struct group_level *g = group_of(l);
-	struct image_error why = { "" };
+	struct ckpt_error why = {};
 	bool removed = false;
 	int64_t generation;
 	struct names names;
@@ -326,21 +327,21 @@ static int group_delete(struct level *l, const char *name, struct image_error *e
 	int part, err = 0, one;
 
 	if (g->read_only)
-		return image_error_set(error, -EROFS, "%.63s: opened for reading only", l->where);
+		return error_set(error, -EROFS, "%.63s: opened for reading only", l->where);
 	if (!tier_image_parse(name, job, sizeof(job), &generation, &part) ||
 	    group_pieces_prefix(job, (uint64_t)generation, names.prefix))
-		return image_error_set(error, -EINVAL, "%.200s: not the name of an image", name);
+		return error_set(error, -EINVAL, "%.200s: not the name of an image", name);
 	for (i = 0; i < g->nr_holders; i++) {
 		one = delete_at(g, i, &names, &removed, err ? &why : error);
 		err = err ? err : one;
 	}
-	return err || removed ? err : image_error_set(error, -ENOENT, "%.200s: there is no parity of it",
+	return err || removed ? err : error_set(error, -ENOENT, "%.200s: there is no parity of it",
 						      name);
 }
 
 /* ---------------------------------------------------------- space and close */
 
-static int group_space(struct level *l, struct level_space *ret_space, struct image_error *error)
+static int group_space(struct level *l, struct level_space *ret_space, struct ckpt_error *error)
 {
 	struct group_level *g = group_of(l);
 	struct level_space least = {}, space;
@@ -385,13 +386,13 @@ static const struct level_ops group_ops = {
 };
 
 int group_level_open(const struct group_level_options *o, struct level **ret_level,
-		     struct image_error *error)
+		     struct ckpt_error *error)
 {
 	struct group_level *g;
 	unsigned int i;
 
 	if (!o->nr_holders || o->nr_holders > RS_PARITY_MAX)
-		return image_error_set(error, -EINVAL, "%u holders of parity", o->nr_holders);
+		return error_set(error, -EINVAL, "%u holders of parity", o->nr_holders);
 	g = calloc(1, sizeof(*g));
 	if (!g)
 		return no_memory(error);

@@ -21,6 +21,7 @@
 #ifndef STILLPOINT_GROUP_LEVEL_H
 #define STILLPOINT_GROUP_LEVEL_H
 
+#include "base/error.h"
 #include "levels/erasure.h"
 
 /* How the nodes are reached; for tests directories. */
@@ -28,10 +29,10 @@ struct group_ways {
 	/* What @holder has in its store of @owner. */
 	int (*open_store)(const char *holder, const char *owner, bool read_only,
 			  const struct image_key *key, const void *arg, struct level **ret_level,
-			  struct image_error *error);
+			  struct ckpt_error *error);
 	/* The images that @node has in its image directory: get and verify are enough. */
 	int (*open_images)(const char *node, const struct image_key *key, const void *arg,
-			   struct level **ret_level, struct image_error *error);
+			   struct level **ret_level, struct ckpt_error *error);
 	/* The directory in which we would have it, to be freed. */
 	char *(*find_image)(const char *job, uint64_t generation, int part, const void *arg);
 	const void *arg;
@@ -56,7 +57,7 @@ struct group_level_options {
 };
 
 int group_level_open(const struct group_level_options *options, struct level **ret_level,
-		     struct image_error *error);
+		     struct ckpt_error *error);
 
 struct group_member {
 	const char *node;
@@ -75,6 +76,6 @@ struct group_member {
 int group_level_encode(struct level *l, const char *job, uint64_t generation,
 		       const struct group_member *members, unsigned int nr_members,
 		       const struct level_options *options, uint64_t *ret_bytes,
-		       struct image_error *error);
+		       struct ckpt_error *error);
 
 #endif /* STILLPOINT_GROUP_LEVEL_H */

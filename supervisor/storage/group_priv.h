@@ -5,6 +5,7 @@
 #ifndef STILLPOINT_GROUP_PRIV_H
 #define STILLPOINT_GROUP_PRIV_H
 
+#include "base/error.h"
 #include "supervisor/storage/group_level.h"
 #include "supervisor/storage/scratch.h"
 
@@ -38,7 +39,7 @@ struct group_survey {
 	struct group_set *sets;
 	unsigned int answered;		/* holders */
 	int err;			/* of one that did not, */
-	struct image_error why;		/* and what it said */
+	struct ckpt_error why;		/* and what it said */
 };
 
 /*
@@ -52,7 +53,7 @@ void group_survey_done(struct group_survey *survey);
 
 /* The store of the holder of that number, for what this coder made. */
 int group_open_store(struct group_level *g, unsigned int holder, bool read_only,
-		     struct level **ret_level, struct image_error *error);
+		     struct level **ret_level, struct ckpt_error *error);
 
 /* "JOB.gen-N.parity-": what all pieces of a generation are called, but for their number; as level_name(). */
 int group_pieces_prefix(const char *job, uint64_t generation, char ret_prefix[LEVEL_NAME_MAX + 1]);
@@ -62,7 +63,7 @@ int group_piece_name(const char *job, uint64_t generation, unsigned int index,
 
 /* A path in the scratch directory, to be freed. */
 int group_scratch_path(struct group_level *g, const char *kind, unsigned int number,
-		       char **ret_path, struct image_error *error);
+		       char **ret_path, struct ckpt_error *error);
 
 /*
  * group_take_image() - a member's image: here, or fetched into the scratch directory
@@ -73,11 +74,11 @@ int group_scratch_path(struct group_level *g, const char *kind, unsigned int num
 int group_take_image(struct group_level *g, const char *job, uint64_t generation,
 		     const char *node, int part, const uint8_t *id, unsigned int number,
 		     const struct level_options *options, char **ret_dir,
-		     struct image_error *error);
+		     struct ckpt_error *error);
 
 int group_get(struct level *l, const char *name, const char *image,
-	      const struct level_options *options, struct image_error *error);
+	      const struct level_options *options, struct ckpt_error *error);
 int group_verify(struct level *l, const char *name, bool deep,
-		 const struct level_options *options, struct image_error *error);
+		 const struct level_options *options, struct ckpt_error *error);
 
 #endif /* STILLPOINT_GROUP_PRIV_H */

@@ -8,6 +8,7 @@
  * fetched and it is tried again.  The image that comes out is judged by its own manifest (erasure.h), so
  * nothing here has to be believed.
  */
+#include "base/error.h"
 #include "supervisor/storage/group_priv.h"
 
 #include <errno.h>
@@ -45,7 +46,7 @@ static void miss(struct rows *r, const char *what, const char *name, int err, co
 		 name, len ? "" : ": ", len ? "" : text);
 }
 
-static int take_piece(struct rows *r, unsigned int index, struct image_error *error)
+static int take_piece(struct rows *r, unsigned int index, struct ckpt_error *error)
 {
 	struct image_expect expect = { .generation = r->s->set.generation, .job = r->s->set.job };
 	struct level_options options = r->options ? *r->options : (struct level_options) {};
@@ -72,7 +73,7 @@ static int take_piece(struct rows *r, unsigned int index, struct image_error *er
 	return err;
 }
 
-static int take_member(struct rows *r, unsigned int i, struct image_error *error)
+static int take_member(struct rows *r, unsigned int i, struct ckpt_error *error)
 {
 	const struct parity_member *m = &r->s->set.members[i];
 	int err = group_take_image(r->g, r->s->set.job, r->s->set.generation, m->node, m->part, m->id,
@@ -86,7 +87,7 @@ static int take_member(struct rows *r, unsigned int i, struct image_error *error
 static bool take_next(struct rows *r)
 {
 	const struct parity_set *set = &r->s->set;
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	char number[12];
 	int err = -ENOENT;
 
@@ -106,7 +107,7 @@ static bool take_next(struct rows *r)
 		if (r->s->have & 1u << (row - set->k))
 			err = take_piece(r, row - set->k, &error);
 		else
-			err = image_error_set(&error, r->unasked ? r->unasked : -ENOENT,
+			err = error_set(&error, r->unasked ? r->unasked : -ENOENT,
 					      "no holder that answers has it");
 		if (err)
 			miss(r, "parity ", number, err, error.text);
@@ -114,16 +115,16 @@ static bool take_next(struct rows *r)
 	return !err;
 }
 
-static int too_little(const struct rows *r, unsigned int lost, struct image_error *error)
+static int too_little(const struct rows *r, unsigned int lost, struct ckpt_error *error)
 {
 	const struct parity_set *set = &r->s->set;
 
-	return image_error_set(error, r->away ? -EHOSTUNREACH : -ENOENT,
+	return error_set(error, r->away ? -EHOSTUNREACH : -ENOENT,
 			       "%u of %u+%u lost or away, at most %u can be made up for: beside it %s",
 			       lost, set->k, set->m, set->m, r->missing);
 }
 
-static int rebuild(struct rows *r, const char *image, struct image_error *error)
+static int rebuild(struct rows *r, const char *image, struct ckpt_error *error)
 {
 	const struct parity_set *set = &r->s->set;
 	struct erasure_inputs inputs = {
@@ -176,7 +177,7 @@ static bool has_part(const struct parity_set *set, int part, const struct image_
 
 /* The set with most pieces; @survey is to be done with in any case. */
 static int find_set(struct group_level *g, const char *name, const struct image_expect *expect,
-		    struct group_survey *survey, struct rows *ret_rows, struct image_error *error)
+		    struct group_survey *survey, struct rows *ret_rows, struct ckpt_error *error)
 {
 	const struct group_set *best = NULL, *s;
 	char job[64], prefix[LEVEL_NAME_MAX + 1];
@@ -187,7 +188,7 @@ static int find_set(struct group_level *g, const char *name, const struct image_
 	*survey = (struct group_survey) {};
 	if (!tier_image_parse(name, job, sizeof(job), &generation, &part) ||
 	    group_pieces_prefix(job, (uint64_t)generation, prefix))
-		return image_error_set(error, -EINVAL, "%.200s: not the name of an image", name);
+		return error_set(error, -EINVAL, "%.200s: not the name of an image", name);
 	group_survey(g, prefix, survey);
 	for (s = survey->sets; s; s = s->next) {
 		if (!has_part(&s->set, part, expect, &member) ||
@@ -202,12 +203,12 @@ static int find_set(struct group_level *g, const char *name, const struct image_
 	if (best)
 		return 0;
 	if (survey->err)
-		return image_error_set(error, survey->err, "%s", survey->why.text);
-	return image_error_set(error, -ENOENT, "%.150s: there is no parity of it", name);
+		return error_set(error, survey->err, "%s", survey->why.text);
+	return error_set(error, -ENOENT, "%.150s: there is no parity of it", name);
 }
 
 int group_get(struct level *l, const char *name, const char *image,
-	      const struct level_options *options, struct image_error *error)
+	      const struct level_options *options, struct ckpt_error *error)
 {
 	struct group_level *g = group_of(l);
 	struct rows rows = { .options = options };
@@ -225,7 +226,7 @@ int group_get(struct level *l, const char *name, const char *image,
 /* ------------------------------------------------------------------- verify */
 
 /* 0: the image can be had from where it is. */
-static int ask_member(struct rows *r, const struct parity_member *m, struct image_error *error)
+static int ask_member(struct rows *r, const struct parity_member *m, struct ckpt_error *error)
 {
 	const struct group_ways *ways = &r->g->ways;
 	struct image_expect expect = {
@@ -254,7 +255,7 @@ static int ask_member(struct rows *r, const struct parity_member *m, struct imag
 
 /* Pieces are not read again: what says that they are there was their header. */
 int group_verify(struct level *l, const char *name, bool deep, const struct level_options *options,
-		 struct image_error *error)
+		 struct ckpt_error *error)
 {
 	struct rows r = { .options = options };
 	struct group_survey survey;
@@ -268,7 +269,7 @@ int group_verify(struct level *l, const char *name, bool deep, const struct leve
 		miss(&r, "parity", "", survey.err ? survey.err : -ENOENT,
 		     survey.err ? survey.why.text : "some pieces are not there");
 	for (i = 0; i < r.s->set.k && have < r.s->set.k; i++) {
-		struct image_error why = { "" };
+		struct ckpt_error why = {};
 
 		if (i == r.wanted)
 			continue;

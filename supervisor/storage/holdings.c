@@ -15,7 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 #include "supervisor/catalog/generation.h"
 #include "supervisor/storage/tier_group.h"
 
@@ -40,7 +41,7 @@ int holdings_parts_on(const struct tier *tier, const struct image_key *key, cons
 {
 	struct level_options options = { NULL };
 	char name[LEVEL_NAME_MAX + 1];
-	struct image_error error;
+	struct ckpt_error error;
 	struct level *level;
 	int found = 0;
 	size_t i;
@@ -153,7 +154,7 @@ static int scan_node(const char *node, void *arg)
 		.state_dir = strcmp(node, s->scope->node) ? NULL : s->scope->state_dir,
 	};
 	bool ours = !strcmp(node, s->scope->node);
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	char prefix[LEVEL_NAME_MAX + 1];
 	struct level *level;
 	int err;
@@ -189,7 +190,7 @@ json_t *holdings_scan(const struct holdings_scope *scope)
 {
 	struct scan s = { .scope = scope, .jobs = json_object(), .errors = json_object(),
 			  .silent = json_object() };
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	unsigned int t;
 
 	for (t = 0; t < scope->tiers->nr; t++) {

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/error.h"
 #include "image/key.h"
 #include "supervisor/storage/holdings.h"
 #include "supervisor/catalog/listing.h"
@@ -58,7 +59,7 @@ static bool is_others(const struct run *r, const struct tier *tier, const json_t
 }
 
 static int remove_image(const struct run *r, const struct tier *tier, const json_t *image,
-			struct image_error *error)
+			struct ckpt_error *error)
 {
 	struct tier_user user = {
 		.node = json_string_value(json_object_get(image, "node")), .key = r->key,
@@ -80,7 +81,7 @@ static int remove_image(const struct run *r, const struct tier *tier, const json
 
 static void remove_images(struct run *r, const struct tier *tier, const json_t *images)
 {
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	json_int_t n = json_integer_value(json_object_get(r->removed, tier->name));
 	const json_t *image;
 	size_t i;
@@ -273,7 +274,7 @@ json_t *levels_remove(const struct levels_removal *o)
 		.tiers = r.tiers, .node = o->daemon->config.node, .label = o->label,
 		.state_dir = o->daemon->config.state_dir,
 	};
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	json_t *hosts = nodes_names(o->daemon->nodes), *outcome;
 	int err;
 

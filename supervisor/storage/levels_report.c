@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/error.h"
 #include "image/key.h"
 #include "supervisor/storage/holdings.h"
 #include "supervisor/net/nodes.h"
@@ -143,7 +144,7 @@ void levels_report_list(const struct daemon *daemon, json_t *jobs, bool one)
 	};
 	struct image_key *key = NULL;
 	json_t *nodes, *hosts, *scan, *job;
-	struct image_error error;
+	struct ckpt_error error;
 	size_t i;
 
 	if (!scope.tiers->nr || image_key_load(daemon->config.key, &key, &error))
@@ -207,7 +208,7 @@ static json_t *check(const struct daemon *daemon, const struct tier *tier, const
 	const struct tier_user user = {
 		.node = daemon->config.node, .key = key, .state_dir = daemon->config.state_dir,
 	};
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	struct level_space space;
 	struct level *level;
 	int err;
@@ -238,7 +239,7 @@ void levels_report_check(const struct daemon *daemon, json_t *checks)
 {
 	const struct tiers *tiers = &daemon->config.tiers;
 	struct image_key *key = NULL;
-	struct image_error error;
+	struct ckpt_error error;
 	unsigned int t;
 
 	/* Without one there is nothing to copy, and the check of the key says so. */

@@ -16,7 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 
 void place_memo_read(const char *path, const char *place, char ret_id[MARKER_ID_CHARS + 1])
 {
@@ -90,7 +91,7 @@ void place_memo_write(const char *path, const char *place, const char *id, const
 
 /* A new one, or one of before there were marks. */
 static int mark(int dir, const char *store, const char *node, const char *memo,
-		const struct log *log, struct image_error *error)
+		const struct log *log, struct ckpt_error *error)
 {
 	struct marker marker;
 	int err = marker_make(dir, store, node, &marker, error);
@@ -104,7 +105,7 @@ static int mark(int dir, const char *store, const char *node, const char *memo,
 }
 
 int store_place_check(const char *store, const char *node, const char *state_dir,
-		      const struct log *log, struct image_error *error)
+		      const struct log *log, struct ckpt_error *error)
 {
 	_cleanup_fd_ int dir = open(store, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	char id[MARKER_ID_CHARS + 1] = "", memo[PATH_MAX];
@@ -112,7 +113,7 @@ int store_place_check(const char *store, const char *node, const char *state_dir
 	int err;
 
 	if (dir < 0)
-		return image_error_set(error, -errno, "its store %.150s: %m; is it mounted?", store);
+		return error_set(error, -errno, "its store %.150s: %m; is it mounted?", store);
 	snprintf(memo, sizeof(memo), "%s/store", state_dir);
 	place_memo_read(memo, store, id);
 	if (!id[0])
@@ -122,7 +123,7 @@ int store_place_check(const char *store, const char *node, const char *state_dir
 		return 0;
 	if (err && err != -ENOENT)
 		return err;
-	return image_error_set(error, -ESTALE,
+	return error_set(error, -ESTALE,
 			       "its store %.100s is not the directory it was: is its file system mounted? If it was replaced, remove %.80s there",
 			       store, memo);
 }

@@ -6,6 +6,7 @@
 #ifndef STILLPOINT_PLACE_MEMO_H
 #define STILLPOINT_PLACE_MEMO_H
 
+#include "base/error.h"
 #include "levels/marker.h"
 #include "base/log.h"
 
@@ -24,6 +25,6 @@ void place_memo_write(const char *path, const char *place, const char *id, const
  * The first time it is marked.  -ESTALE: it is not; -ENOENT: there is none.
  */
 int store_place_check(const char *store, const char *node, const char *state_dir,
-		      const struct log *log, struct image_error *error);
+		      const struct log *log, struct ckpt_error *error);
 
 #endif /* STILLPOINT_PLACE_MEMO_H */

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 
 /* ------------------------------------------------------------------- wanted */
 

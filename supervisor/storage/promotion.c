@@ -18,7 +18,8 @@
 
 #include "image/key.h"
 #include "image/reader.h"
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 #include "supervisor/storage/holdings.h"
 #include "base/outcome.h"
 #include "supervisor/storage/promote.h"
@@ -40,7 +41,7 @@ int promotion_name(const struct promotion_run *r, size_t at, unsigned int t,
 }
 
 void promotion_put_off(struct promotion_run *r, unsigned int t, int err,
-		       const struct image_error *error)
+		       const struct ckpt_error *error)
 {
 	r->usable &= ~(1u << t);
 	json_object_set_new(r->levels, promotion_tier_name(r, t),
@@ -77,7 +78,7 @@ void promotion_cannot_copy(struct promotion_run *r, const struct promote_item *i
 	promotion_tell(r, event);
 }
 
-int promotion_open(struct promotion_run *r, unsigned int t, struct image_error *error)
+int promotion_open(struct promotion_run *r, unsigned int t, struct ckpt_error *error)
 {
 	const struct tier_user user = {
 		.node = r->p->node, .key = r->key, .state_dir = r->p->state_dir,
@@ -287,7 +288,7 @@ static void give_up_on(struct promotion_run *r, size_t at, unsigned int t, const
 
 /* Of several nodes' images one cannot be had, or a store: other jobs' may be elsewhere. */
 static void failed_group(struct promotion_run *r, size_t at, unsigned int t, int err,
-			 const struct image_error *error)
+			 const struct ckpt_error *error)
 {
 	r->items[at].failed |= 1u << t;
 	promotion_put_off(r, t, err, error);
@@ -296,7 +297,7 @@ static void failed_group(struct promotion_run *r, size_t at, unsigned int t, int
 
 /* What the level's own rule removes may make room; and what is smaller may fit as it is. */
 static void failed_room(struct promotion_run *r, size_t at, unsigned int t, int err,
-			const struct image_error *error)
+			const struct ckpt_error *error)
 {
 	r->items[at].failed |= 1u << t;
 	r->places[at].no_room |= 1u << t;
@@ -306,9 +307,9 @@ static void failed_room(struct promotion_run *r, size_t at, unsigned int t, int 
 
 /* Whose fault is it? A level that cannot be written must not make an image a bad one. */
 static void failed(struct promotion_run *r, size_t at, unsigned int t, int err,
-		   struct image_error *error)
+		   struct ckpt_error *error)
 {
-	struct image_error why = { "" };
+	struct ckpt_error why = {};
 	bool of_image = err == -EEXIST || err == -ENAMETOOLONG || err == -EINVAL;
 	bool of_group = tier_is_group(&r->p->tiers->tier[t]);
 	int verified = 0;
@@ -333,7 +334,7 @@ static void failed(struct promotion_run *r, size_t at, unsigned int t, int err,
 
 /* Of which images, is the group's affair: what of it is here is expected, and opened, there. */
 static int encode(struct promotion_run *r, size_t at, unsigned int t, uint64_t *ret_bytes,
-		  struct image_error *error)
+		  struct ckpt_error *error)
 {
 	const struct promotion_place *place = &r->places[at];
 	struct image_expect expect = {
@@ -349,7 +350,7 @@ static int encode(struct promotion_run *r, size_t at, unsigned int t, uint64_t *
 }
 
 static int copy(struct promotion_run *r, size_t at, unsigned int t, uint64_t *ret_bytes,
-		struct image_error *error)
+		struct ckpt_error *error)
 {
 	struct image_expect expect = {
 		.generation = (uint64_t)r->items[at].generation, .job = r->places[at].label,
@@ -365,7 +366,7 @@ static int copy(struct promotion_run *r, size_t at, unsigned int t, uint64_t *re
 		return encode(r, at, t, ret_bytes, error);
 	err = tier_image_name(r->places[at].label, expect.generation, r->places[at].part, name);
 	if (err)
-		return image_error_set(error, err, "%.64s: no name for an image", r->places[at].label);
+		return error_set(error, err, "%.64s: no name for an image", r->places[at].label);
 	if (r->places[at].damaged & 1u << t) {
 		err = image_verify(r->places[at].dir, r->key, &expect, true, NULL, NULL, error);
 		if (!err)
@@ -396,7 +397,7 @@ static void copy_all(struct promotion_run *r)
 {
 	for (;;) {
 		struct promote_choice next = promote_next(r->items, r->nr, r->usable);
-		struct image_error error = { "" };
+		struct ckpt_error error = {};
 		int64_t began = schedule_clock();
 		uint64_t bytes = 0;
 		int err;
@@ -481,7 +482,7 @@ json_t *promotion_run(const struct promotion *p)
 		.p = p, .usable = p->usable, .levels = json_object(),
 		.bad = p->bad ? json_copy((json_t *)p->bad) : json_object(),
 	};
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	json_int_t left;
 	int err;
 

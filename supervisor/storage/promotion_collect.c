@@ -13,7 +13,8 @@
 
 #include "image/key.h"
 #include "image/reader.h"
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 #include "levels/source.h"
 #include "supervisor/storage/holdings.h"
 #include "supervisor/catalog/pin.h"
@@ -106,7 +107,7 @@ static void look_at_source(struct promotion_run *r, struct promote_item *item,
 		.generation = (uint64_t)item->generation, .job = place->label,
 	};
 	char name[LEVEL_NAME_MAX + 1];
-	struct image_error error;
+	struct ckpt_error error;
 	struct source source;
 	int err;
 
@@ -243,7 +244,7 @@ static int on_item(const struct level_item *item, void *arg)
 }
 
 /* Of few jobs only theirs is opened; of many, everything is looked through once. */
-static int list_tier(struct promotion_run *r, unsigned int t, struct image_error *error)
+static int list_tier(struct promotion_run *r, unsigned int t, struct ckpt_error *error)
 {
 	struct found found = { r, t };
 	size_t i, nr = json_array_size(r->p->targets);
@@ -265,7 +266,7 @@ static int list_tier(struct promotion_run *r, unsigned int t, struct image_error
 
 static void open_tiers(struct promotion_run *r)
 {
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	unsigned int t;
 	int err;
 

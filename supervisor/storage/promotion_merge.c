@@ -6,6 +6,7 @@
  * A merge that fails says nothing of any level.  One that another process is at is copied when that
  * is done: who merges has the promoter look again.
  */
+#include "base/error.h"
 #include "supervisor/storage/promotion_priv.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@
 
 int promotion_look_unmerged(struct promotion_run *r, struct promote_item *item,
 			    struct promotion_place *place, const struct image_expect *expect,
-			    struct image_error *error)
+			    struct ckpt_error *error)
 {
 	struct image_reader *reader;
 	const struct image_manifest *m;
@@ -46,7 +47,7 @@ static void merged(struct promotion_run *r, const struct promote_item *item,
 }
 
 /* Not by this run.  Only what is wrong with the image for good is remembered. */
-static void failed(struct promotion_run *r, size_t at, int err, const struct image_error *error)
+static void failed(struct promotion_run *r, size_t at, int err, const struct ckpt_error *error)
 {
 	char name[LEVEL_NAME_MAX + 1];
 
@@ -72,7 +73,7 @@ bool promotion_merge(struct promotion_run *r, size_t at)
 	const struct image_expect expect = {
 		.generation = (uint64_t)item->generation, .job = r->places[at].label,
 	};
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	int64_t began = schedule_clock();
 	struct image_merged result;
 	int err;
@@ -85,7 +86,7 @@ bool promotion_merge(struct promotion_run *r, size_t at)
 	if (!err)
 		err = promotion_look_unmerged(r, item, &r->places[at], &expect, &error);
 	if (!err && r->places[at].unmerged)
-		err = image_error_set(&error, -EOPNOTSUPP, "%.150s: stands on earlier ones, and cannot be merged",
+		err = error_set(&error, -EOPNOTSUPP, "%.150s: stands on earlier ones, and cannot be merged",
 				      r->places[at].dir);
 	if (err)
 		failed(r, at, err, &error);

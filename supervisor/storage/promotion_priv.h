@@ -5,6 +5,7 @@
 #ifndef STILLPOINT_PROMOTION_PRIV_H
 #define STILLPOINT_PROMOTION_PRIV_H
 
+#include "base/error.h"
 #include "levels/bucket.h"
 #include "supervisor/storage/promote.h"
 #include "supervisor/storage/promotion.h"
@@ -52,11 +53,11 @@ const char *promotion_bad_key(const struct promotion_run *r, unsigned int t, con
 			      char *buf, size_t size);
 /* It does not work: not in this run any more. */
 void promotion_put_off(struct promotion_run *r, unsigned int t, int err,
-		       const struct image_error *error);
+		       const struct ckpt_error *error);
 void promotion_tell(const struct promotion_run *r, json_t *event);	/* takes it over */
 
 /* For writing; a connection is left after each use, a directory stays open. */
-int promotion_open(struct promotion_run *r, unsigned int t, struct image_error *error);
+int promotion_open(struct promotion_run *r, unsigned int t, struct ckpt_error *error);
 void promotion_leave(struct promotion_run *r, unsigned int t);
 
 /* Items and places, sorted. A level that cannot be read is put off; negative errno: no memory. */
@@ -81,7 +82,7 @@ bool promotion_is_lasting(int err);
 /* The same of an image that levels do not take as it is, if it is what is expected. */
 int promotion_look_unmerged(struct promotion_run *r, struct promote_item *item,
 			    struct promotion_place *place, const struct image_expect *expect,
-			    struct image_error *error);
+			    struct ckpt_error *error);
 /* Now they take it; false: they do not, which has been said. */
 bool promotion_merge(struct promotion_run *r, size_t at);
 

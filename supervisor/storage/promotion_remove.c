@@ -10,12 +10,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 #include "supervisor/storage/tier_group.h"
 
 static void remove_one(struct promotion_run *r, size_t at, unsigned int t)
 {
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	char name[LEVEL_NAME_MAX + 1];
 	int err;
 
@@ -85,7 +86,7 @@ static void remove_unwanted(struct promotion_run *r, size_t from, size_t end)
 static int ask_parity(struct promotion_run *r, size_t at, unsigned int t)
 {
 	const int last = r->places[at].last;
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	char name[LEVEL_NAME_MAX + 1];
 	int part, err = -ENOENT;
 

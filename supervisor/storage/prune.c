@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 #include "supervisor/catalog/pin.h"
 #include "supervisor/storage/prune_levels.h"
 

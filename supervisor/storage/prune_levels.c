@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "image/key.h"
 #include "supervisor/storage/holdings.h"
 #include "supervisor/storage/tier_group.h"
@@ -63,7 +64,7 @@ static int ask_image(const struct ask *ask, const struct tier *tier, int64_t gen
 		.state_dir = strcmp(node, ask->prune->node) ? NULL : ask->prune->state_dir,
 	};
 	char name[LEVEL_NAME_MAX + 1];
-	struct image_error error;
+	struct ckpt_error error;
 	struct level *level;
 	int err = tier_image_name(label, generation, part, name);
 
@@ -85,7 +86,7 @@ static int ask_level(struct ask *ask, unsigned int t, int64_t generation)
 	const struct listing *l = &ask->prune->listing;
 	const struct tier *tier = &ask->prune->tiers->tier[t];
 	json_t *outcome, *nodes;
-	struct image_error error;
+	struct ckpt_error error;
 	size_t i;
 	int err;
 
@@ -164,7 +165,7 @@ json_t *prune_ask_levels(const struct prune *prune, struct retention_item *items
 					size_t nr))
 {
 	struct ask ask = { .prune = prune };
-	struct image_error error;
+	struct ckpt_error error;
 	json_t *missed;
 	unsigned int t;
 

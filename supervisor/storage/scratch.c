@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "image/writer.h"
 
 #define OPEN_DIR	(O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
@@ -31,7 +32,7 @@ static bool is_dot(const char *name)
 static void empty(const char *path)
 {
 	_cleanup_dir_ DIR *dir = opendir(path);
-	struct image_error unread;
+	struct ckpt_error unread;
 	struct dirent *entry;
 	char *image;
 
@@ -100,14 +101,14 @@ static int make(const char *base, struct scratch_dir *dir)
 	return dir->lock < 0 ? -errno : lock(dir->lock, LOCK_EX | LOCK_NB);
 }
 
-int scratch_dir_open(const char *base, struct scratch_dir *ret_dir, struct image_error *error)
+int scratch_dir_open(const char *base, struct scratch_dir *ret_dir, struct ckpt_error *error)
 {
 	struct scratch_dir dir = { .lock = -1 };
 	_cleanup_fd_ int fd = -1;
 	int err;
 
 	if (mkdir(base, 0700) && errno != EEXIST)
-		return image_error_set(error, -errno, "%.200s: %m", base);
+		return error_set(error, -errno, "%.200s: %m", base);
 	fd = open(base, OPEN_DIR);
 	err = fd < 0 ? -errno : lock(fd, LOCK_EX);
 	if (!err) {
@@ -116,7 +117,7 @@ int scratch_dir_open(const char *base, struct scratch_dir *ret_dir, struct image
 	}
 	if (err) {
 		scratch_dir_close(&dir);
-		return image_error_set(error, err, "%.200s: %s", base, strerror(-err));
+		return error_set(error, err, "%.200s: %s", base, strerror(-err));
 	}
 	*ret_dir = dir;
 	return 0;

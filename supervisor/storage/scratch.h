@@ -6,7 +6,8 @@
 #ifndef STILLPOINT_SCRATCH_H
 #define STILLPOINT_SCRATCH_H
 
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 
 struct scratch_dir {
 	char *path;		/* NULL: not open */
@@ -14,7 +15,7 @@ struct scratch_dir {
 };
 
 /* @base is made if it is not there (its parent is not), for root alone. */
-int scratch_dir_open(const char *base, struct scratch_dir *ret_dir, struct image_error *error);
+int scratch_dir_open(const char *base, struct scratch_dir *ret_dir, struct ckpt_error *error);
 /* With everything that is in it; a zeroed one is fine. */
 void scratch_dir_close(struct scratch_dir *dir);
 

@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "levels/partner_link.h"
 #include "levels/partner_serve.h"
 #include "supervisor/net/nodes.h"
@@ -214,7 +215,7 @@ static int locate(const char *name, void *arg, char **ret_dir)
 	return access(*ret_dir, F_OK) ? -errno : 0;
 }
 
-static int is_ready(void *arg, struct image_error *error)
+static int is_ready(void *arg, struct ckpt_error *error)
 {
 	const struct store *store = arg;
 	const struct config *config = &store->daemon->config;
@@ -239,7 +240,7 @@ static json_t *session_run(struct channel_reporter *reporter, void *arg)
 		.max_bytes = config->store_max, .coming = &coming, .ready = is_ready,
 		.arg = s->store,
 	};
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	struct image_key *key = NULL;
 	int err;
 
@@ -336,7 +337,7 @@ static void on_hello(const struct partner_hello *hello, int fd, void *arg)
 static json_t *sweep_run(struct channel_reporter *reporter, void *arg)
 {
 	const struct store *store = arg;
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	int n = is_ready((void *)store, &error);
 
 	if (!n)

@@ -18,13 +18,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 #include "libckptctl/wire.h"
 #include "base/outcome.h"
 
 #define WAIT_S	20
 
-static int connect_to(const char *path, struct image_error *error)
+static int connect_to(const char *path, struct ckpt_error *error)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	const struct timeval wait = { .tv_sec = WAIT_S };
@@ -34,7 +35,7 @@ static int connect_to(const char *path, struct image_error *error)
 	if (sock >= 0 && !setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) &&
 	    !connect(sock, (struct sockaddr *)&addr, sizeof(addr)))
 		return sock;
-	image_error_set(error, -errno, "%.100s: %m", path);
+	error_set(error, -errno, "%.100s: %m", path);
 	if (sock >= 0)
 		close(sock);
 	return -ECONNREFUSED;
@@ -59,7 +60,7 @@ static json_t *receive(int sock)
 	return outcome;
 }
 
-static json_t *ask_ckptd(const struct ticket_ask *ask, struct image_error *error)
+static json_t *ask_ckptd(const struct ticket_ask *ask, struct ckpt_error *error)
 {
 	json_t *request = json_pack("{s:s, s:{s:s, s:b, s:s*}}", "verb", "ticket", "args", "owner",
 				    ask->owner, "read_only", (int)ask->read_only, "node", ask->node);
@@ -74,7 +75,7 @@ static json_t *ask_ckptd(const struct ticket_ask *ask, struct image_error *error
 	if (sock >= 0 && !wire_send(sock, text, strlen(text), NULL, 0)) {
 		outcome = receive(sock);
 		if (!outcome)
-			image_error_set(error, -EPIPE, "ckptd did not answer");
+			error_set(error, -EPIPE, "ckptd did not answer");
 	}
 	return outcome;
 }
@@ -108,7 +109,7 @@ static int read_ticket(json_t *result, struct partner_ticket *t)
 }
 
 int ticket_get(const struct ticket_ask *ask, struct partner_ticket *ret_ticket, char **ret_dir,
-	       struct image_error *error)
+	       struct ckpt_error *error)
 {
 	json_t *outcome, *result;
 	const char *dir;
@@ -118,13 +119,13 @@ int ticket_get(const struct ticket_ask *ask, struct partner_ticket *ret_ticket, 
 	error->text[0] = '\0';
 	outcome = ask_ckptd(ask, error);
 	if (!outcome)
-		return image_error_set(error, -EPIPE, "no ticket: %s",
+		return error_set(error, -EPIPE, "no ticket: %s",
 				       error->text[0] ? error->text : "out of memory");
 	result = json_object_get(outcome, "result");
 	dir = json_string_value(json_object_get(result, "dir"));
 	err = outcome_errno(outcome);
 	if (err) {
-		image_error_set(error, err, "%s",
+		error_set(error, err, "%s",
 				json_string_value(json_object_get(json_object_get(outcome, "error"),
 								  "text")));
 	} else if (dir) {
@@ -133,7 +134,7 @@ int ticket_get(const struct ticket_ask *ask, struct partner_ticket *ret_ticket, 
 	} else {
 		err = read_ticket(result, ret_ticket);
 		if (err)
-			image_error_set(error, err, "what ckptd answered is no ticket");
+			error_set(error, err, "what ckptd answered is no ticket");
 	}
 	json_decref(outcome);
 	return err;

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 
+#include "base/error.h"
 #include "levels/partner.h"
 #include "supervisor/control/ctl.h"
 
@@ -24,6 +25,6 @@ struct ticket_ask {
 
 /* @ret_dir: to be freed; NULL if there is a ticket. */
 int ticket_get(const struct ticket_ask *ask, struct partner_ticket *ret_ticket, char **ret_dir,
-	       struct image_error *error);
+	       struct ckpt_error *error);
 
 #endif /* STILLPOINT_TICKET_H */

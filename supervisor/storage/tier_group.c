@@ -15,6 +15,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/error.h"
 #include "levels/groups.h"
 #include "levels/rs.h"
 #include "supervisor/catalog/catalog.h"
@@ -60,23 +61,23 @@ static const struct levels_group *group_of(const struct tier *tier, const struct
 
 /* levels_groups_done() in any case. */
 static int find_group(const struct tier *tier, const char *node, struct levels_grouping *ret_all,
-		      const struct levels_group **ret_group, struct image_error *error)
+		      const struct levels_group **ret_group, struct ckpt_error *error)
 {
 	const struct tiers_site *site = tier->site;
 	int err;
 
 	*ret_all = (struct levels_grouping) {};
 	if (!site || !site->nr_nodes)
-		return image_error_set(error, -ENOENT, "there is no hosts file, so there are no groups of nodes: see stillpoint-hosts(5)");
+		return error_set(error, -ENOENT, "there is no hosts file, so there are no groups of nodes: see stillpoint-hosts(5)");
 	err = levels_groups(site->nodes, site->nr_nodes, tier->k, tier->m, ret_all, error);
 	if (err)
 		return err;
 	*ret_group = group_of(tier, ret_all, node);
 	return *ret_group ? 0 :
-	       image_error_set(error, -ENOENT, "node %.63s is not in the hosts file", node);
+	       error_set(error, -ENOENT, "node %.63s is not in the hosts file", node);
 }
 
-int tier_group_check(const struct tier *tier, struct image_error *error)
+int tier_group_check(const struct tier *tier, struct ckpt_error *error)
 {
 	const struct levels_group *group;
 	struct levels_grouping all;
@@ -101,7 +102,7 @@ const char *tier_owner(const struct tier *tier, const json_t *nodes, size_t part
 {
 	const char *node = json_string_value(json_array_get(nodes, part)), *owner = NULL;
 	const struct levels_group *group;
-	struct image_error unread;
+	struct ckpt_error unread;
 	struct levels_grouping all;
 	const json_t *name;
 	size_t i;
@@ -123,7 +124,7 @@ const char *tier_owner(const struct tier *tier, const json_t *nodes, size_t part
 /* Waits for who looks at it for a moment, as tier_open_patiently(). */
 static int open_store(const char *holder, const char *owner, bool read_only,
 		      const struct image_key *key, const void *arg, struct level **ret_level,
-		      struct image_error *error)
+		      struct ckpt_error *error)
 {
 	const struct timespec wait = { .tv_nsec = BUSY_NS };
 	unsigned int looks = BUSY_LOOKS;
@@ -137,13 +138,13 @@ static int open_store(const char *holder, const char *owner, bool read_only,
 
 /* Of ourselves what is not in our image directory is nowhere. */
 static int open_images(const char *node, const struct image_key *key, const void *arg,
-		       struct level **ret_level, struct image_error *error)
+		       struct level **ret_level, struct ckpt_error *error)
 {
 	const struct tiers_site *site = arg;
 	int err;
 
 	if (!strcmp(node, site->node))
-		return image_error_set(error, -ENOENT, "not in " TIER_L1);
+		return error_set(error, -ENOENT, "not in " TIER_L1);
 	err = open_store(node, node, true, key, site, ret_level, error);
 	/* This has asked for no image yet: a node that does not serve says nothing of what it has. */
 	return err == -ENOENT || err == -EOPNOTSUPP ? -EHOSTUNREACH : err;
@@ -167,7 +168,7 @@ char *tier_image_dir(const struct catalog *catalog, const char *label, int64_t g
 /* -------------------------------------------------------------- open, encode */
 
 int tier_group_open(const struct tier *tier, const struct tier_user *user,
-		    struct level **ret_level, struct image_error *error)
+		    struct level **ret_level, struct ckpt_error *error)
 {
 	const struct tiers_site *site = tier->site;
 	struct group_level_options options = {
@@ -184,7 +185,7 @@ int tier_group_open(const struct tier *tier, const struct tier_user *user,
 
 	if (!err && asprintf(&scratch, "%s/.erasure-%s", site->catalog->dir, site->node) < 0) {
 		scratch = NULL;
-		err = image_error_set(error, -ENOMEM, "out of memory");
+		err = error_set(error, -ENOMEM, "out of memory");
 	}
 	if (!err) {
 		for (i = 0; i < tier->m; i++)
@@ -200,7 +201,7 @@ int tier_group_open(const struct tier *tier, const struct tier_user *user,
 int tier_group_encode(const struct tier *tier, struct level *level, const char *coder,
 		      const char *label, int64_t generation, const json_t *nodes,
 		      const struct level_options *options, uint64_t *ret_bytes,
-		      struct image_error *error)
+		      struct ckpt_error *error)
 {
 	struct group_member members[RS_DATA_MAX] = { { coder, -1 } };
 	unsigned int nr = nodes ? 0 : 1;

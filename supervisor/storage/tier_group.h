@@ -12,6 +12,7 @@
 #ifndef STILLPOINT_TIER_GROUP_H
 #define STILLPOINT_TIER_GROUP_H
 
+#include "base/error.h"
 #include "supervisor/storage/tiers.h"
 
 /* "erasure:K+M": true, and the numbers, if they are possible. */
@@ -27,14 +28,14 @@ static inline bool tier_is_group(const struct tier *tier)
  *
  * -ERANGE: too few nodes; -ENOENT: our node is not in the hosts file, or there is none.
  */
-int tier_group_check(const struct tier *tier, struct image_error *error);
+int tier_group_check(const struct tier *tier, struct ckpt_error *error);
 
 /* Where an image of that label is in an image directory, to be freed. */
 char *tier_image_dir(const struct catalog *catalog, const char *label, int64_t generation, int part);
 
 /* For tier_open(). */
 int tier_group_open(const struct tier *tier, const struct tier_user *user,
-		    struct level **ret_level, struct image_error *error);
+		    struct level **ret_level, struct ckpt_error *error);
 
 /*
  * tier_owner() - as whose the image of a generation is on the level
@@ -51,6 +52,6 @@ const char *tier_owner(const struct tier *tier, const json_t *nodes, size_t part
 int tier_group_encode(const struct tier *tier, struct level *level, const char *coder,
 		      const char *label, int64_t generation, const json_t *nodes,
 		      const struct level_options *options, uint64_t *ret_bytes,
-		      struct image_error *error);
+		      struct ckpt_error *error);
 
 #endif /* STILLPOINT_TIER_GROUP_H */

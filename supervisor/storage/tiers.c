@@ -20,7 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 #include "levels/marker.h"
 #include "levels/partner.h"
 #include "levels/posix.h"
@@ -190,11 +191,11 @@ static char *memo_path(const struct tier *tier, const char *state_dir)
 	return asprintf(&path, "%s/level-%s", state_dir, tier->name) < 0 ? NULL : path;
 }
 
-static int explain_stale(const char *memo, struct image_error *error)
+static int explain_stale(const char *memo, struct ckpt_error *error)
 {
-	struct image_error why = *error;
+	struct ckpt_error why = *error;
 
-	return image_error_set(error, -ESTALE, "%.120s (which it was is in %.100s)", why.text, memo);
+	return error_set(error, -ESTALE, "%.120s (which it was is in %.100s)", why.text, memo);
 }
 
 /* Where it is kept how often that node (NULL: the partner of @owner) has not answered; NULL: nowhere. */
@@ -217,7 +218,7 @@ static unsigned char *silence_of(const struct tiers_site *site, const char *node
 /* What a partner keeps of whatever node is read here if we are that partner. */
 int tier_open_store(const struct tiers_site *site, const char *node, const char *owner, bool read_only,
 		    const struct image_key *key, struct level **ret_level,
-		    struct image_error *error)
+		    struct ckpt_error *error)
 {
 	const struct ticket_ask ask = {
 		.socket = site ? site->socket : NULL, .node = node, .owner = owner,
@@ -233,10 +234,10 @@ int tier_open_store(const struct tiers_site *site, const char *node, const char 
 	int err;
 
 	if (!ask.socket)
-		return image_error_set(error, -EINVAL, "images on other nodes: only within ckptd");
+		return error_set(error, -EINVAL, "images on other nodes: only within ckptd");
 	silent = silence_of(site, node, owner);
 	if (silent && *silent >= SILENT_MAX)
-		return image_error_set(error, -EHOSTUNREACH, "node %.63s does not answer: see ckptctl nodes",
+		return error_set(error, -EHOSTUNREACH, "node %.63s does not answer: see ckptctl nodes",
 				       site->nodes[silent - site->silent].name);
 	err = ticket_get(&ask, &ticket, &dir, error);
 	if (silent && (err == -ETIMEDOUT || err == -EHOSTUNREACH))
@@ -250,7 +251,7 @@ int tier_open_store(const struct tiers_site *site, const char *node, const char 
 
 int tier_open_store_patiently(const struct tiers_site *site, const char *node, const char *owner,
 			      const struct image_key *key, struct level **ret_level,
-			      struct image_error *error)
+			      struct ckpt_error *error)
 {
 	unsigned int looks = SERVED_LOOKS;
 	int err;
@@ -266,7 +267,7 @@ int tier_open_store_patiently(const struct tiers_site *site, const char *node, c
 }
 
 int tier_open(const struct tier *tier, const struct tier_user *user, struct level **ret_level,
-	      struct image_error *error)
+	      struct ckpt_error *error)
 {
 	struct level_posix_options options = {
 		.dir = tier_dir(tier), .node = user->node, .key = user->key, .shared = true,
@@ -287,7 +288,7 @@ int tier_open(const struct tier *tier, const struct tier_user *user, struct leve
 	if (user->state_dir) {
 		memo = memo_path(tier, user->state_dir);
 		if (!memo)
-			return image_error_set(error, -ENOMEM, "out of memory");
+			return error_set(error, -ENOMEM, "out of memory");
 		place_memo_read(memo, tier->place, id);
 	}
 	options.id = id[0] ? id : NULL;
@@ -301,7 +302,7 @@ int tier_open(const struct tier *tier, const struct tier_user *user, struct leve
 }
 
 int tier_open_patiently(const struct tier *tier, const struct tier_user *user,
-			struct level **ret_level, struct image_error *error)
+			struct level **ret_level, struct ckpt_error *error)
 {
 	const struct timespec wait = { .tv_nsec = BUSY_NS };
 	unsigned int looks = BUSY_LOOKS;
@@ -312,16 +313,16 @@ int tier_open_patiently(const struct tier *tier, const struct tier_user *user,
 	return err;
 }
 
-int tier_check(const struct tier *tier, struct image_error *error)
+int tier_check(const struct tier *tier, struct ckpt_error *error)
 {
 	struct stat st;
 
 	if (!tier_is_dir(tier))
 		return 0;
 	if (stat(tier_dir(tier), &st))
-		return image_error_set(error, -errno, "%.150s: %m; is it mounted? (it is not made by itself)",
+		return error_set(error, -errno, "%.150s: %m; is it mounted? (it is not made by itself)",
 				       tier_dir(tier));
-	return S_ISDIR(st.st_mode) ? 0 : image_error_set(error, -ENOTDIR, "%.150s: %s",
+	return S_ISDIR(st.st_mode) ? 0 : error_set(error, -ENOTDIR, "%.150s: %s",
 							  tier_dir(tier), strerror(ENOTDIR));
 }
 

@@ -23,6 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "levels/level.h"
 #include "supervisor/catalog/retention.h"
 
@@ -107,7 +108,7 @@ struct tier_user {
  * point where nothing is mounted.
  */
 int tier_open(const struct tier *tier, const struct tier_user *user, struct level **ret_level,
-	      struct image_error *error);
+	      struct ckpt_error *error);
 
 /*
  * tier_open_store() - what a node keeps of @owner's images, in its store or, if it is @owner itself, in
@@ -116,21 +117,21 @@ int tier_open(const struct tier *tier, const struct tier_user *user, struct leve
  */
 int tier_open_store(const struct tiers_site *site, const char *node, const char *owner, bool read_only,
 		    const struct image_key *key, struct level **ret_level,
-		    struct image_error *error);
+		    struct ckpt_error *error);
 
 /* The same, for reading; waits for a node that serves as many as it may. For workers. */
 int tier_open_store_patiently(const struct tiers_site *site, const char *node, const char *owner,
 			      const struct image_key *key, struct level **ret_level,
-			      struct image_error *error);
+			      struct ckpt_error *error);
 
 /* The same as tier_open(); waits up to two seconds for who looks at it, or removes from it. For workers. */
 int tier_open_patiently(const struct tier *tier, const struct tier_user *user,
-			struct level **ret_level, struct image_error *error);
+			struct level **ret_level, struct ckpt_error *error);
 
 /* The directory that the configuration names; "": it is none. */
 const char *tier_dir(const struct tier *tier);
 /* Is the directory there at all?  0, or -ENOENT and the like; of others that is seen when they are opened. */
-int tier_check(const struct tier *tier, struct image_error *error);
+int tier_check(const struct tier *tier, struct ckpt_error *error);
 
 /*
  * tier_nodes() - the nodes whose directories there are, in no order

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 #include "supervisor/catalog/fsck.h"
 #include "supervisor/job/jobs.h"
 #include "base/outcome.h"

@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 #include "shim/proto.h"
 #include "shim/spec.h"
 #include "supervisor/job/jobs.h"

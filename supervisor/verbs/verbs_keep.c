@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 #include "supervisor/job/jobs.h"
 #include "supervisor/auto/keeper.h"
 #include "base/outcome.h"

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 #include "mpi-glue/status_page.h"
 #include "shim/proto.h"
 #include "supervisor/checkpoint/coord_driver.h"

@@ -15,7 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 #include "levels/partner.h"
 #include "levels/source.h"
 #include "supervisor/daemon.h"
@@ -61,7 +62,7 @@ static void report(uint64_t done, uint64_t total, void *arg)
 
 /* Where no name was given it is that of the generation. */
 static int put(struct store_request *r, char name[LEVEL_NAME_MAX + 1], json_t *result,
-	       struct image_error *error)
+	       struct ckpt_error *error)
 {
 	struct source s;
 	int err = source_open(&s, r->path, r->key, NULL, error);
@@ -77,7 +78,7 @@ static int put(struct store_request *r, char name[LEVEL_NAME_MAX + 1], json_t *r
 						 "bytes_stored", (json_int_t)s.layout.bytes));
 	source_close(&s);
 	if (err)
-		return image_error_set(error, err, "%.200s: its job's name is no name for an image there: give one",
+		return error_set(error, err, "%.200s: its job's name is no name for an image there: give one",
 				       r->path);
 	return level_put(r->level, name, r->path, &r->options, error);
 }
@@ -101,7 +102,7 @@ static int add_item(const struct level_item *item, void *arg)
 	return json_array_append_new(arg, row) ? -ENOMEM : 0;
 }
 
-static int list(struct store_request *r, json_t *result, struct image_error *error)
+static int list(struct store_request *r, json_t *result, struct ckpt_error *error)
 {
 	json_t *images = json_array();
 
@@ -109,7 +110,7 @@ static int list(struct store_request *r, json_t *result, struct image_error *err
 	return level_list(r->level, NULL, add_item, images, error);
 }
 
-static int space(struct store_request *r, json_t *result, struct image_error *error)
+static int space(struct store_request *r, json_t *result, struct ckpt_error *error)
 {
 	struct level_space space;
 	int err = level_space(r->level, &space, error);
@@ -121,7 +122,7 @@ static int space(struct store_request *r, json_t *result, struct image_error *er
 	return err;
 }
 
-static int act(struct store_request *r, json_t *result, struct image_error *error)
+static int act(struct store_request *r, json_t *result, struct ckpt_error *error)
 {
 	char name[LEVEL_NAME_MAX + 1] = "";
 
@@ -149,7 +150,7 @@ static json_t *store_run(struct channel_reporter *reporter, void *arg)
 		.ticket = &r->ticket, .cancelled = worker_is_to_stop,
 	};
 	json_t *result = json_pack("{s:s, s:s}", "node", r->node, "owner", r->owner);
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	int err;
 
 	worker_hold_sigterm();

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 #include "shim/proto.h"
 #include "supervisor/job/ends.h"
 #include "supervisor/job/jobs.h"

@@ -23,7 +23,7 @@ $(B)/fuzz/fuzz_pmi1: tests/fuzz/fuzz_pmi1.c shim/pmi1.c shim/pmi1_kvs.c
 
 $(B)/fuzz/fuzz_peer: tests/fuzz/fuzz_peer.c supervisor/net/peer.c supervisor/net/peer_coord.c \
 		coord/coord_table.c supervisor/net/hosts.c supervisor/net/node_key.c base/log.c \
-		image/error.c | $(PEER_PROTO).h
+		image/fault.c | $(PEER_PROTO).h
 	$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
 	$(Q)clang $(CFLAGS_COMMON) $(INCLUDES) -fsanitize=fuzzer,address,undefined -o $@ $^ \

@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "image/chunk.h"
 #include "image/manifest.h"
 #include "image/reader.h"
@@ -255,7 +256,7 @@ static void read_all(const struct target *t)
 {
 	struct image_reader *r;
 	struct image_record rec;
-	struct image_error error;
+	struct ckpt_error error;
 	json_t *json = NULL;
 
 	image_verify(t->dir, t->key, NULL, true, NULL, NULL, &error);

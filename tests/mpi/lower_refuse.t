@@ -28,7 +28,7 @@ EOF
 
 # ckpt-lower, linked otherwise
 relink() {
-	"${CC:-gcc}" -o "$dir/$1" "$top/build/obj/mpi-glue/lower_main.o" -rdynamic "${@:2}"
+	"${CC:-gcc}" -o "$dir/$1" "$top/build/obj/mpi-glue/lower/lower_main.o" -rdynamic "${@:2}"
 }
 
 libc=/lib/x86_64-linux-gnu/libc.so.6

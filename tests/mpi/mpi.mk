@@ -11,7 +11,7 @@ $(foreach t,$(LOWER_TESTS),$(call program,tests/mpi/lower_$(t),\
 CFLAGS_tests/mpi/lower_signals.c += -Wno-deprecated-declarations
 
 # the servers of shim/pm.h alone, as a restart has them
-$(call program,tests/mpi/pm_late,tests/mpi/pm_late.c,$(LIB)/libpm.a $(LIB)/libdaemon.a \
-	$(LIB)/libshim.a -ljansson -ldl)
+$(call program,tests/mpi/pm_late,tests/mpi/pm_late.c,$(LIB)/libpm.a \
+	$(LIB)/libshim.a $(LIB)/libbase.a -ljansson -ldl)
 
 $(call program,tests/mpi/quiesce,tests/mpi/quiesce.c)

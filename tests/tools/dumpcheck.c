@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/reason.h"
+#include "base/error.h"
 #include "image/reader.h"
 #include "engine/dump/dump.h"
 #include "engine/core/state.h"
@@ -291,7 +293,7 @@ static struct state *load_state(struct image_reader *r, char **ret_buf)
 static int compare(struct check *c, const char *dir, const struct image_key *key)
 {
 	struct image_reader *r = NULL;
-	struct image_error why = { 0 };
+	struct ckpt_error why = { 0 };
 	size_t zero = 0, missing_shared = 0;
 	struct state *state;
 	char *buf = NULL;
@@ -354,7 +356,7 @@ int main(int argc, char **argv)
 	};
 	struct dump_options options = { .max_pause_ms = 600000 };
 	struct check check = { 0 };
-	struct engine_error error = { 0 };
+	struct ckpt_error error = { 0 };
 	struct dump_stats stats = { 0 };
 	struct image_key *key = NULL;
 	pid_t roots[64];
@@ -385,9 +387,9 @@ int main(int argc, char **argv)
 		printf("%s (%d)\n", error.text, ret);
 	for (unsigned int i = 0; i < error.nr_refusals; i++)
 		printf("refusal %s pid %d %s: %s\n",
-		       engine_reason_name(error.refusals[i].reason), error.refusals[i].pid,
+		       reason_name(error.refusals[i].reason), error.refusals[i].pid,
 		       error.refusals[i].comm, error.refusals[i].detail);
-	engine_error_done(&error);
+	error_done(&error);
 	if (!ret)
 		print_stats(&stats);
 	if (!ret && options.frozen && !options.dry_run)

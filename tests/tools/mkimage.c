@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/error.h"
 #include "image/writer.h"
 
 #define PAGES	256UL		/* a MiB */
@@ -33,7 +34,7 @@ static int fill(struct image *img, unsigned long mib)
 	return err;
 }
 
-static int make(char **argv, struct image_key *key, struct image_error *error)
+static int make(char **argv, struct image_key *key, struct ckpt_error *error)
 {
 	struct image_options options = {
 		.generation = strtoull(argv[4], NULL, 10), .job = argv[3],
@@ -58,7 +59,7 @@ static int make(char **argv, struct image_key *key, struct image_error *error)
 
 int main(int argc, char **argv)
 {
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	struct image_key *key = NULL;
 	int err;
 

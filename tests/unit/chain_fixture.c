@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "image/base.h"
 
 struct memory *memory_new(void)
@@ -38,7 +39,7 @@ struct image *chain_begin(const struct scratch *s, unsigned int generation)
 {
 	struct image_options options = { .generation = generation, .job = "j",
 					 .encrypt = image_key_has_secret(s->key) };
-	struct image_error error = {};
+	struct ckpt_error error = {};
 	struct image_writer *w;
 	struct image *img;
 
@@ -70,7 +71,7 @@ void chain_put(const struct scratch *s, struct image *img, const struct memory *
 
 void chain_finish(struct image *img)
 {
-	struct image_error error = {};
+	struct ckpt_error error = {};
 
 	if (image_commit(img, &error))
 		fail_msg("%s", error.text);
@@ -81,7 +82,7 @@ void chain_store(const struct scratch *s, const struct memory *m, unsigned int g
 		  bool base)
 {
 	struct image *img = chain_begin(s, generation);
-	struct image_error error = {};
+	struct ckpt_error error = {};
 
 	if (base && image_base(img, scratch_generation(s, generation - 1), IMAGE_BASES_MAX, &error))
 		fail_msg("%s", error.text);
@@ -111,7 +112,7 @@ static void chain_compare_with(struct image_reader *r, const struct memory *m, u
 void chain_compare(const struct scratch *s, const struct memory *m, unsigned int generation)
 {
 	struct image_reader *r, *clone;
-	struct image_error error = {};
+	struct ckpt_error error = {};
 
 	if (image_verify(scratch_generation(s, generation), s->key, NULL, true, NULL, NULL, &error) ||
 	    image_open(scratch_generation(s, generation), s->key, NULL, &r, &error))

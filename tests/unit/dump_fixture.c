@@ -46,20 +46,20 @@ struct dump_options dump_options_for(const struct scratch *s)
 
 void dump_ok(const struct dump_options *options, struct dump_stats *stats)
 {
-	struct engine_error error = { 0 };
+	struct ckpt_error error = { 0 };
 	int ret = dump_tree_on(fake_open, options, stats, &error);
 
 	if (ret)
 		print_message("%d: %s\n", ret, error.text);
 	assert_int_equal(ret, 0);
 	assert_int_equal(fake.opened, fake.closed);
-	engine_error_done(&error);
+	error_done(&error);
 }
 
 void dump_fails(const struct scratch *s, const struct dump_options *options, int err,
 		uint32_t reason)
 {
-	struct engine_error error = { 0 };
+	struct ckpt_error error = { 0 };
 
 	assert_int_equal(dump_tree_on(fake_open, options, NULL, &error), err);
 	assert_int_equal(error.err, err);
@@ -71,7 +71,7 @@ void dump_fails(const struct scratch *s, const struct dump_options *options, int
 	assert_int_equal(fake.opened, fake.closed);
 	assert_false(path_exists(scratch_path(s, "image")));
 	assert_false(path_exists(scratch_path(s, ".tmp-image")));
-	engine_error_done(&error);
+	error_done(&error);
 }
 
 struct state *dump_load_state(struct image_reader *r, struct stream *s)

@@ -5,6 +5,7 @@
 #ifndef STILLPOINT_TESTS_ERASURE_FIXTURE_H
 #define STILLPOINT_TESTS_ERASURE_FIXTURE_H
 
+#include "base/error.h"
 #include "levels/erasure.h"
 #include "tests/unit/image_fixture.h"
 
@@ -19,7 +20,7 @@ struct group {
 	struct erasure_output outputs[GROUP_MAX];
 	struct erasure_figures figures;
 	struct erasure_options options;
-	struct image_error error;
+	struct ckpt_error error;
 	char notes[2000];
 };
 

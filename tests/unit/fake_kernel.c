@@ -269,7 +269,7 @@ static void fake_close(struct kdev *dev)
 
 static const struct kdev_ops fake_ops = { fake_command, fake_read, fake_close };
 
-int fake_open(struct kdev **ret_dev, struct engine_error *error)
+int fake_open(struct kdev **ret_dev, struct ckpt_error *error)
 {
 	struct kdev *dev = calloc(1, sizeof(*dev));
 

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "base/error.h"
 #include "engine/core/kdev.h"
 #include "tests/unit/stream.h"
 
@@ -49,7 +50,7 @@ struct fake_kernel {
 /* The one that fake_open() opens. */
 extern struct fake_kernel fake;
 
-int fake_open(struct kdev **ret_dev, struct engine_error *error);
+int fake_open(struct kdev **ret_dev, struct ckpt_error *error);
 void fake_reset(void);
 void fake_fill(uint32_t seed, void *page);	/* what a page of this seed holds */
 

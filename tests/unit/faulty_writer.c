@@ -187,7 +187,7 @@ struct image_writer *faulty_writer(struct image_writer *real, enum fault_kind ki
 	return &fw->base;
 }
 
-int faulty_create(const char *dir, struct image_writer **ret_writer, struct image_error *error,
+int faulty_create(const char *dir, struct image_writer **ret_writer, struct ckpt_error *error,
 		  void *arg)
 {
 	struct image_writer *real;

@@ -6,6 +6,7 @@
 #ifndef STILLPOINT_TESTS_FAULTY_WRITER_H
 #define STILLPOINT_TESTS_FAULTY_WRITER_H
 
+#include "base/error.h"
 #include "image/writer.h"
 
 enum fault_kind { FAULT_ENOSPC, FAULT_EIO, FAULT_TORN, FAULT_DIE, FAULT_SLOW };
@@ -28,7 +29,7 @@ struct faulty_plan {
 	int left, ops;
 };
 
-int faulty_create(const char *dir, struct image_writer **ret_writer, struct image_error *error,
+int faulty_create(const char *dir, struct image_writer **ret_writer, struct ckpt_error *error,
 		  void *arg);
 
 #endif /* STILLPOINT_TESTS_FAULTY_WRITER_H */

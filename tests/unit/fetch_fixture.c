@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "image/key.h"
 #include "image/reader.h"
 #include "base/outcome.h"
@@ -118,7 +119,7 @@ void box_damage(const struct box *b, const char *name)
 void box_is_good(const struct box *b, const char *name, int64_t generation)
 {
 	struct image_expect expect = { .generation = (uint64_t)generation, .job = LABEL };
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	struct image_key *key = NULL;
 
 	assert_int_equal(image_key_load(b->d->key, &key, &error), 0);

@@ -420,7 +420,7 @@ void model_store(const struct model *m, const struct scratch *s, const char *dir
 		.generation = generation, .job = job, .encrypt = encrypt,
 	};
 	struct image_writer *w;
-	struct image_error error;
+	struct ckpt_error error;
 	struct image *img;
 
 	/* one like the other: what is made of a seed is always made alike */

@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "image/base.h"
 #include "image/key.h"
 #include "image/writer.h"
@@ -81,7 +82,7 @@ int disk_setup(void **state)
 {
 	struct disk *d = calloc(1, sizeof(*d));
 	const char *tmp = getenv("TMPDIR");
-	struct image_error error;
+	struct ckpt_error error;
 	json_t *record;
 	char why[256];
 
@@ -175,7 +176,7 @@ static void store(const struct disk *d, const char *dir, int64_t generation, con
 					 .job = d->label ? d->label : LABEL,
 					 .encrypt = d->env.secret != NULL };
 	struct image_identity identity = { .nr_procs = 1, .nr_threads = 2 };
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	struct image_key *key = NULL;
 	uint8_t page[PAGE];
 	struct image_writer *w;

@@ -69,7 +69,7 @@ void put(struct box *b, const char *name)
 
 void check_image(const struct box *b, const char *dir)
 {
-	struct image_error error;
+	struct ckpt_error error;
 	struct image_reader *r;
 
 	if (image_open(dir, b->s->key, NULL, &r, &error))

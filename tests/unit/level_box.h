@@ -6,6 +6,7 @@
 #ifndef STILLPOINT_TESTS_LEVEL_BOX_H
 #define STILLPOINT_TESTS_LEVEL_BOX_H
 
+#include "base/error.h"
 #include "levels/posix.h"
 #include "tests/unit/image_fixture.h"
 
@@ -14,7 +15,7 @@ struct box {
 	struct model m;
 	const char *image, *top, *back;
 	struct level *l;
-	struct image_error error;
+	struct ckpt_error error;
 };
 
 void box_init(struct box *b, struct scratch *s);

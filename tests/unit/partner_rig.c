@@ -259,7 +259,7 @@ const char *rig_path(const struct rig *r, const char *name)
 
 void rig_check(const struct rig *r, const char *dir)
 {
-	struct image_error error;
+	struct ckpt_error error;
 	struct image_reader *reader;
 
 	if (image_open(dir, r->s->key, NULL, &reader, &error))

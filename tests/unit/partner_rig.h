@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 
+#include "base/error.h"
 #include "levels/partner_serve.h"
 #include "tests/unit/image_fixture.h"
 
@@ -45,7 +46,7 @@ struct rig {
 	pthread_t wire_thread, partner_thread;
 	pid_t partner_pid;
 	int served;			/* what partner_serve() returned */
-	struct image_error error, partner_error;
+	struct ckpt_error error, partner_error;
 };
 
 void rig_init(struct rig *r, struct scratch *s);

@@ -10,6 +10,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "image/key.h"
 #include "supervisor/storage/holdings.h"
 #include "base/outcome.h"
@@ -132,7 +133,7 @@ const char *states(const struct box *b, int64_t generation, int nodes)
 	struct holdings_scope scope = { .tiers = &b->tiers, .node = "a", .label = LABEL };
 	json_t *scan, *levels, *level;
 	struct image_key *key = NULL;
-	struct image_error error;
+	struct ckpt_error error;
 	static char text[256];
 	size_t i, len = 0;
 

@@ -6,6 +6,7 @@
  */
 #include "tests/unit/reopen_fixture.h"
 
+#include "base/error.h"
 #include "engine/core/file_identity.h"
 
 #include <fcntl.h>
@@ -18,7 +19,7 @@ void opening_begin(struct opening *f, const struct scratch *s, const char *name)
 {
 	const struct image_options options = { 0 };
 	struct image_writer *writer;
-	struct image_error error;
+	struct ckpt_error error;
 	struct engine_rec_tree *tree;
 
 	memset(f, 0, sizeof(*f));
@@ -89,7 +90,7 @@ void opening_track(struct opening *f, uint32_t id, const char *path, uint32_t fl
 
 void opening_start(struct opening *f, const char *name)
 {
-	struct image_error error;
+	struct ckpt_error error;
 	struct state_error why;
 
 	assert_int_equal(image_commit(f->img, &error), 0);
@@ -111,7 +112,7 @@ void opening_end(struct opening *f)
 	reopen_done(&f->r);
 	state_free(f->state);
 	image_close(f->reader);
-	engine_error_done(&f->error);
+	error_done(&f->error);
 	stream_done(&f->stream);
 }
 

@@ -6,6 +6,7 @@
 #ifndef STILLPOINT_TESTS_REOPEN_FIXTURE_H
 #define STILLPOINT_TESTS_REOPEN_FIXTURE_H
 
+#include "base/error.h"
 #include "engine/files/reopen.h"
 #include "tests/unit/image_fixture.h"
 #include "tests/unit/stream.h"
@@ -19,7 +20,7 @@ struct opening {
 	struct state *state;
 	struct restore_options options;
 	struct reopen r;
-	struct engine_error error;
+	struct ckpt_error error;
 };
 
 /* An image of that name with process 100, whose working directory is the root; then its files. */

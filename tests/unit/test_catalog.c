@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/atomic_json.h"
 #include "image/key.h"
 #include "supervisor/catalog/catalog.h"
@@ -159,7 +160,7 @@ static void test_secret_record(void **state)
 	json_t *record = json_pack("{s:i, s:[s], s:[s], s:s}", "uid", 1000, "argv", "program",
 				   "env", "PASSWORD=x", "cwd", "/home/secret"), *read, *sealed;
 	char why[256], dir[128], secret[128], away[160];
-	struct image_error error;
+	struct ckpt_error error;
 	char *text;
 	int64_t job;
 

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "base/util.h"
+#include "base/cleanup.h"
 #include "coord/coord.h"
 
 struct bench {

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "engine/core/cpu.h"
 
 #define XF_ZEN4		0x2e7ULL	/* x87 SSE AVX AVX-512 PKRU */
@@ -49,8 +50,8 @@ static struct node node_of(const struct layout *layout)
 static const char *check(const struct node *from, const struct ckpt_cpu *cpu,
 			 const struct node *to)
 {
-	static char detail[sizeof(((struct engine_refusal *)0)->detail)];
-	struct engine_error error = { 0 };
+	static char detail[sizeof(((struct error_refusal *)0)->detail)];
+	struct ckpt_error error = { 0 };
 
 	cpu_check(&from->system, cpu, &to->info, &error);
 	assert_true(error.nr_refusals <= 1);
@@ -58,7 +59,7 @@ static const char *check(const struct node *from, const struct ckpt_cpu *cpu,
 		return NULL;
 	assert_int_equal(error.refusals[0].reason, CKPT_R_CPU_FEATURES);
 	memcpy(detail, error.refusals[0].detail, sizeof(detail));
-	engine_error_done(&error);
+	error_done(&error);
 	return detail;
 }
 

@@ -3,6 +3,7 @@
  * The dump engine on a kernel that is made up: what comes to lie in the image,
  * what is refused, what is left behind when something fails.
  */
+#include "base/error.h"
 #include "tests/unit/image_fixture.h"
 
 #include <errno.h>
@@ -167,7 +168,7 @@ static void check_files(struct image_reader *r, const struct state *state)
 static void check_image(const struct scratch *s, bool killed)
 {
 	struct image_reader *r = NULL;
-	struct image_error error = { 0 };
+	struct ckpt_error error = { 0 };
 	struct stream stream = { 0 };
 	struct state *state;
 
@@ -259,7 +260,7 @@ static void test_linked(void **state)
 	struct dump_options options = dump_options_for(s);
 	const struct state_file *file;
 	struct image_reader *r = NULL;
-	struct image_error error = { 0 };
+	struct ckpt_error error = { 0 };
 	struct stream stream = { 0 };
 	struct state *model;
 	char path[256];
@@ -335,7 +336,7 @@ static void test_living(void **state)
 	};
 	struct scratch *s = *state;
 	struct dump_options options = dump_options_for(s);
-	struct image_error error = { 0 };
+	struct ckpt_error error = { 0 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		make_tree(s);

@@ -3,6 +3,7 @@
  * Dumps on top of dumps, on a kernel that is made up: what is read, what is believed
  * and when, and that a kernel which is wrong about a page is found out.
  */
+#include "base/error.h"
 #include "tests/unit/image_fixture.h"
 
 #include <errno.h>
@@ -36,7 +37,7 @@ static void kernel(struct fake_page pages[NR], const uint32_t seeds[NR], const u
 static int dump(const struct scratch *s, unsigned int generation, unsigned int base, bool verify,
 		struct dump_stats *stats)
 {
-	struct engine_error error = { 0 };
+	struct ckpt_error error = { 0 };
 	char dir[256], base_dir[256];
 	struct dump_options options = {
 		.roots = roots, .nr_roots = 1, .dir = dir, .key = s->key,
@@ -51,14 +52,14 @@ static int dump(const struct scratch *s, unsigned int generation, unsigned int b
 	ret = dump_tree_on(fake_open, &options, stats, &error);
 	if (ret)
 		print_message("%s\n", error.text);
-	engine_error_done(&error);
+	error_done(&error);
 	return ret;
 }
 
 static void check(const struct scratch *s, unsigned int generation, const uint32_t seeds[NR])
 {
 	uint8_t want[PAGE], got[PAGE];
-	struct image_error error = {};
+	struct ckpt_error error = {};
 	struct image_reader *r;
 
 	if (image_verify(scratch_generation(s, generation), s->key, NULL, true, NULL, NULL, &error) ||

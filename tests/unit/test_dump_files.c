@@ -4,6 +4,7 @@
  * that is made up: what is held in the pause is bounded, and what the tree changes
  * after it is not taken for what was.
  */
+#include "base/error.h"
 #include "tests/unit/image_fixture.h"
 
 #include <errno.h>
@@ -85,7 +86,7 @@ struct taken {
 
 static void taken_open(const struct scratch *s, struct taken *t)
 {
-	struct image_error error = { 0 };
+	struct ckpt_error error = { 0 };
 
 	*t = (struct taken){ 0 };
 	if (image_open(scratch_path(s, "image"), s->key, NULL, &t->r, &error))

@@ -4,6 +4,7 @@
  * name is found in the job's /dev/shm, in the file system, or among what the job has open;
  * if it is not, the content is carried, or the dump is refused.
  */
+#include "base/error.h"
 #include "tests/unit/image_fixture.h"
 
 #include <errno.h>
@@ -42,7 +43,7 @@ struct taken {
 
 static const struct state_file *taken_file(const struct scratch *s, struct taken *t, uint32_t id)
 {
-	struct image_error error = { 0 };
+	struct ckpt_error error = { 0 };
 
 	if (!t->state) {
 		if (image_open(scratch_path(s, "image"), s->key, NULL, &t->r, &error))

@@ -3,6 +3,7 @@
  * What terminals of the tree have not read, on a kernel that is made up: what is
  * kept, and what is refused as a restore could not type it again.
  */
+#include "base/error.h"
 #include "tests/unit/dump_fixture.h"
 
 #include <errno.h>
@@ -77,7 +78,7 @@ static void data_is_kept(struct scratch *s, uint32_t kind)
 {
 	struct dump_options options = dump_options_for(s);
 	struct image_reader *r = NULL;
-	struct image_error error = { 0 };
+	struct ckpt_error error = { 0 };
 	struct stream stream = { 0 };
 	const struct engine_tty_bytes *data;
 	struct state *model;

@@ -2,6 +2,7 @@
 /*
  * fsck: what it finds, what it repairs, and what it never touches.
  */
+#include "base/error.h"
 #include "tests/unit/keep_fixture.h"
 
 #include <errno.h>
@@ -141,7 +142,7 @@ static void test_left_alone(void **state)
 {
 	struct image_options options = { .generation = 2, .job = LABEL };
 	struct disk *d = *state;
-	struct image_error error;
+	struct ckpt_error error;
 	struct image_writer *w;
 	struct image_key *key;
 	struct image *img;

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "image/reader.h"
 #include "levels/posix.h"
 #include "supervisor/storage/group_level.h"
@@ -29,7 +30,7 @@ struct cluster {
 	const char *here;		/* whose image directory is ours */
 	unsigned int down;		/* nodes, as bits */
 	unsigned int asked;		/* nodes whose images were */
-	struct image_error error;
+	struct ckpt_error error;
 };
 
 static const char *dir_of(const struct cluster *c, const char *kind, const char *node)
@@ -76,19 +77,19 @@ static const char *piece_path(const struct cluster *c, unsigned int index)
 
 /* -------------------------------------------------------------------- ways */
 
-static int is_down(const struct cluster *c, const char *node, struct image_error *error)
+static int is_down(const struct cluster *c, const char *node, struct ckpt_error *error)
 {
 	unsigned int i;
 
 	for (i = 0; i < K + M; i++) {
 		if (!strcmp(nodes[i], node) && c->down & 1u << i)
-			return image_error_set(error, -EHOSTUNREACH, "%s is off", node);
+			return error_set(error, -EHOSTUNREACH, "%s is off", node);
 	}
 	return 0;
 }
 
 static int open_dir(const struct cluster *c, const char *dir, const char *owner, bool shared,
-		    bool read_only, struct level **ret_level, struct image_error *error)
+		    bool read_only, struct level **ret_level, struct ckpt_error *error)
 {
 	const struct level_posix_options o = {
 		.dir = dir, .node = owner, .key = c->s->key, .shared = shared,
@@ -100,7 +101,7 @@ static int open_dir(const struct cluster *c, const char *dir, const char *owner,
 
 static int open_store(const char *holder, const char *owner, bool read_only,
 		      const struct image_key *key, const void *arg, struct level **ret_level,
-		      struct image_error *error)
+		      struct ckpt_error *error)
 {
 	const struct cluster *c = arg;
 	int err = is_down(c, holder, error);
@@ -110,7 +111,7 @@ static int open_store(const char *holder, const char *owner, bool read_only,
 }
 
 static int open_images(const char *node, const struct image_key *key, const void *arg,
-		       struct level **ret_level, struct image_error *error)
+		       struct level **ret_level, struct ckpt_error *error)
 {
 	struct cluster *c = (struct cluster *)arg;
 	int err = is_down(c, node, error);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/error.h"
 #include "levels/groups.h"
 
 #define NODES	400
@@ -89,7 +90,7 @@ static void check(const struct cluster *c, unsigned int k, unsigned int m)
 {
 	unsigned int i, j, member[NODES] = {}, load[NODES] = {}, most = 0;
 	struct levels_grouping g;
-	struct image_error error;
+	struct ckpt_error error;
 
 	if (levels_groups(c->nodes, c->nr, k, m, &g, &error))
 		fail_msg("%s", error.text);
@@ -188,7 +189,7 @@ static void refused(void **state)
 {
 	struct cluster *c = malloc(sizeof(*c));
 	struct levels_grouping g;
-	struct image_error error;
+	struct ckpt_error error;
 
 	assert_non_null(c);
 	cluster_init(c, 5, 5, 0);

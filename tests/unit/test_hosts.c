@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/error.h"
 #include "supervisor/net/hosts.h"
 
 #define K1 "zw1rvVjbnfaykc8yrya3a6LqyMkOH3kMOeE5AXL6EiQ="
@@ -159,7 +160,7 @@ static void test_key_files(void **state)
 {
 	char dir[] = "/tmp/test_hosts.XXXXXX", path[64];
 	struct node_key key, again, third;
-	struct image_error error;
+	struct ckpt_error error;
 	struct stat st;
 
 	assert_non_null(mkdtemp(dir));

@@ -11,6 +11,7 @@
 #include <linux/ckpt.h>
 #include <linux/ckpt_records.h>
 
+#include "base/error.h"
 #include "image/base.h"
 #include "image/format.h"
 #include "image/show.h"
@@ -96,7 +97,7 @@ static const char *make(const struct scratch *s, unsigned int generation, const 
 		.generation = generation, .job = "job", .encrypt = encrypt, .reread = read_again,
 	};
 	const char *dir = scratch_generation(s, generation);
-	struct image_error error;
+	struct ckpt_error error;
 	struct image_writer *w;
 	struct image *img;
 
@@ -190,7 +191,7 @@ static void check_maps(const json_t *json)
 
 static json_t *show(const struct scratch *s, const char *dir)
 {
-	struct image_error error;
+	struct ckpt_error error;
 	struct image_reader *r;
 	json_t *json;
 

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "image/base.h"
 #include "tests/unit/chain_fixture.h"
 
@@ -83,7 +84,7 @@ static void bounds(void **state)
 {
 	const struct scratch *s = *state;
 	struct memory *m = memory_new();
-	struct image_error error = {};
+	struct ckpt_error error = {};
 	struct image *img;
 	unsigned int g;
 
@@ -153,7 +154,7 @@ static void references(void **state)
 
 static void expect_bad(const struct scratch *s, unsigned int generation, const char *what)
 {
-	struct image_error error = {};
+	struct ckpt_error error = {};
 
 	assert_int_equal(image_verify(scratch_generation(s, generation), s->key, NULL, true, NULL, NULL, &error),
 			 -EBADMSG);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "tests/unit/counted.h"
 #include "tests/unit/image_fixture.h"
 
@@ -90,7 +91,7 @@ static void add_contents(struct image *img, void *data, uint64_t id)
 }
 
 typedef int (*create_fn)(const char *dir, struct image_writer **ret_writer,
-			 struct image_error *error);
+			 struct ckpt_error *error);
 
 /* The most that it took. */
 static size_t most_of(const struct scratch *s, create_fn create, uint64_t memory)
@@ -98,7 +99,7 @@ static size_t most_of(const struct scratch *s, create_fn create, uint64_t memory
 	struct image_options options = { .generation = 1, .memory = memory, .reread = no_reread };
 	const char *dir = scratch_path(s, "image");
 	_cleanup_free_ void *data = malloc(MIB);
-	struct image_error error;
+	struct ckpt_error error;
 	struct image_writer *w;
 	struct image *img;
 	size_t most;
@@ -143,7 +144,7 @@ static void too_little(void **state)
 {
 	const struct scratch *s = *state;
 	struct image_options options = { .generation = 1, .memory = 32 * MIB - 1 };
-	struct image_error error;
+	struct ckpt_error error;
 	struct image_writer *w;
 	struct image *img;
 

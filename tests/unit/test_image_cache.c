@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "image/format.h"
 #include "tests/unit/image_fixture.h"
 
@@ -32,7 +33,7 @@ static void store(const struct scratch *s)
 					 .encrypt = image_key_has_secret(s->key) };
 	const unsigned int nr = CHUNKS * PAGES + SMALL;
 	uint8_t *data = malloc((size_t)nr * PAGE);
-	struct image_error error = {};
+	struct ckpt_error error = {};
 	struct image_writer *w;
 	struct image *img;
 
@@ -69,7 +70,7 @@ static int look(struct image_reader *r, unsigned int chunk, uint64_t *rng)
 static void test_any_order(void **state)
 {
 	const struct scratch *s = *state;
-	struct image_error error = {};
+	struct ckpt_error error = {};
 	struct image_reader *r;
 	uint64_t rng = 7;
 
@@ -86,7 +87,7 @@ static void test_any_order(void **state)
 static void test_ahead(void **state)
 {
 	const struct scratch *s = *state;
-	struct image_error error = {};
+	struct ckpt_error error = {};
 	struct image_reader *r;
 	uint64_t rng = 9;
 
@@ -109,7 +110,7 @@ static void test_ahead(void **state)
 static void test_damaged(void **state)
 {
 	const struct scratch *s = *state;
-	struct image_error error = {};
+	struct ckpt_error error = {};
 	struct image_reader *r;
 	uint64_t rng = 8;
 	uint8_t want[PAGE], *pages, *hit;

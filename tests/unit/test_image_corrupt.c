@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/error.h"
 #include "image/buffer.h"
 #include "image/manifest.h"
 #include "tests/unit/image_fixture.h"
@@ -50,7 +51,7 @@ static void make_image(const struct scratch *s, const char *dir, uint64_t seed,
 /* Verification fails with one of these, and reading everything is harmless. */
 static int judge(const struct scratch *s, const char *dir)
 {
-	struct image_error error = {};
+	struct ckpt_error error = {};
 	struct image_reader *r;
 	int err, walked = 0;
 
@@ -156,7 +157,7 @@ static void no_image_there(void **state)
 {
 	struct scratch *s = *state;
 	const char *dir = scratch_path(s, "dir");
-	struct image_error error;
+	struct ckpt_error error;
 	struct image_reader *r;
 
 	assert_int_equal(image_open(dir, s->key, NULL, &r, &error), -ENOENT);
@@ -179,7 +180,7 @@ static void another_key(void **state)
 	struct scratch *s = *state;
 	const char *dir = scratch_path(s, "image");
 	uint8_t bytes[32] = { 9 };
-	struct image_error error;
+	struct ckpt_error error;
 	struct image_reader *r;
 	struct image_key *key;
 
@@ -196,7 +197,7 @@ static void mixed_generations(void **state)
 	struct scratch *s = *state;
 	const char *a = scratch_path(s, "a"), *b = scratch_path(s, "b");
 	char from[512], to[512];
-	struct image_error error;
+	struct ckpt_error error;
 	size_t i, len, keep_len;
 
 	make_image(s, a, 4, &small, 1);
@@ -229,7 +230,7 @@ static void replayed(void **state)
 	struct scratch *s = *state;
 	const char *dir = scratch_path(s, "image");
 	struct image_expect expect = { .generation = 5, .job = "job" };
-	struct image_error error;
+	struct ckpt_error error;
 	struct image_reader *r;
 	uint8_t id[32] = { 1 };
 
@@ -315,7 +316,7 @@ static void all_findings(void **state)
 	const char *path = scratch_path(s, "a/pages");
 	_cleanup_free_ uint8_t *a = NULL;
 	size_t a_len, len, at[3];
-	struct image_error error;
+	struct ckpt_error error;
 	int count = 0;
 
 	make_image(s, scratch_path(s, "a"), 9, &chunky, 1);
@@ -355,7 +356,7 @@ static void versions(void **state)
 	const char *path = scratch_path(s, "image/manifest");
 	struct image_manifest_hdr *hdr;
 	_cleanup_free_ uint8_t *buf = NULL;
-	struct image_error error;
+	struct ckpt_error error;
 	size_t len;
 
 	make_image(s, dir, 4, &small, 1);
@@ -393,7 +394,7 @@ static void unknown_records(void **state)
 	const char *path = scratch_path(s, "image/manifest");
 	static const uint16_t types[] = { 0x8777, 0x8001, 0x8002, 777, 0 };
 	_cleanup_free_ uint8_t *keep = NULL, *buf = NULL;
-	struct image_error error;
+	struct ckpt_error error;
 	size_t len, i;
 
 	make_image(s, dir, 4, &small, 1);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "image/base.h"
 #include "image/manifest.h"
 #include "tests/unit/image_fixture.h"
@@ -37,7 +38,7 @@ static struct image_key *other_key(const struct scratch *s, int byte)
 static void make(const struct scratch *s, const char *dir, uint64_t generation, bool encrypt)
 {
 	struct image_options options = { .generation = generation, .job = "job", .encrypt = encrypt };
-	struct image_error error;
+	struct ckpt_error error;
 	struct image_writer *w;
 	struct image *img;
 	uint8_t page[PAGE];
@@ -86,7 +87,7 @@ static int count_marked(const struct scratch *s, const char *image)
 static void nothing_can_be_read(void **state)
 {
 	struct scratch *s = *state;
-	struct image_error error;
+	struct ckpt_error error;
 	struct image_reader *r;
 	uint8_t page[PAGE];
 
@@ -126,7 +127,7 @@ static void without_the_secret(void **state)
 	const char *dir = scratch_path(s, "image");
 	struct image_key *none = other_key(s, 0), *wrong = other_key(s, 9);
 	char id[33], hex[2 * IMAGE_KEY_BYTES + 1];
-	struct image_error error;
+	struct ckpt_error error;
 	struct image_reader *r;
 	uint8_t bytes[16];
 
@@ -162,7 +163,7 @@ static void no_secret_no_image(void **state)
 	struct scratch *s = *state;
 	struct image_options options = { .generation = 1, .encrypt = true };
 	struct image_key *none = other_key(s, 0);
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	struct image_writer *w;
 	struct image *img;
 
@@ -180,7 +181,7 @@ static void locked_image(void **state)
 	const char *dir = scratch_path(s, "image");
 	struct image_key *none = other_key(s, 0);
 	const struct image_manifest *m;
-	struct image_error error;
+	struct ckpt_error error;
 	struct image_reader *r;
 
 	make(s, dir, 3, true);
@@ -300,7 +301,7 @@ static void expect_forged(const struct scratch *s)
 {
 	struct image_key *none = other_key(s, 0);
 	const char *dir = scratch_path(s, "a");
-	struct image_error error;
+	struct ckpt_error error;
 
 	/* that the forgery is good enough for who has only the node's key is no accident */
 	assert_int_equal(image_verify(dir, none, NULL, true, NULL, NULL, &error), 0);
@@ -317,7 +318,7 @@ static void forged(void **state)
 	size_t len, b_len, first = sizeof(struct image_file_hdr) + sizeof(struct image_chunk_hdr);
 	size_t next = IMAGE_CHUNK_MAX + IMAGE_SEAL_BYTES + IMAGE_TAG_BYTES +
 		      sizeof(struct image_chunk_hdr);
-	struct image_error error;
+	struct ckpt_error error;
 
 	make(s, scratch_path(s, "a"), 1, true);
 	make(s, scratch_path(s, "b"), 2, true);
@@ -357,7 +358,7 @@ static void forged_manifest(void **state)
 	const char *path = scratch_path(s, "a/manifest");
 	_cleanup_free_ uint8_t *a = NULL, *b = NULL;
 	struct image_man_private *rec, *other;
-	struct image_error error;
+	struct ckpt_error error;
 	size_t len, b_len, pos;
 	struct image_reader *r;
 
@@ -391,7 +392,7 @@ static void older_in_its_place(void **state)
 	struct scratch *s = *state;
 	struct image_expect expect = { .generation = 2, .job = "job" };
 	struct image_key *none = other_key(s, 0);
-	struct image_error error;
+	struct ckpt_error error;
 	struct image_reader *r;
 
 	make(s, scratch_path(s, "old"), 1, true);
@@ -411,7 +412,7 @@ static int base_of(const struct scratch *s, const struct image_key *key, bool en
 		   const char *base)
 {
 	struct image_options options = { .generation = 2, .job = "job", .encrypt = encrypt };
-	struct image_error error;
+	struct ckpt_error error;
 	struct image_writer *w;
 	struct image *img;
 	int err;

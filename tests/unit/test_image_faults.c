@@ -16,13 +16,14 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "base/error.h"
 #include "image/writer_uring.h"
 #include "tests/unit/faulty_writer.h"
 #include "tests/unit/image_fixture.h"
 
 /* what the tests of this group write with */
 static int (*create_writer)(const char *dir, struct image_writer **ret_writer,
-			    struct image_error *error);
+			    struct ckpt_error *error);
 
 /* One attempt; the errno it ended with, and how many operations it took. */
 static int attempt(const struct scratch *s, const char *dir, const struct model *m,
@@ -30,7 +31,7 @@ static int attempt(const struct scratch *s, const char *dir, const struct model 
 {
 	struct image_options options = { .generation = 3, .job = "job",
 					 .encrypt = image_key_has_secret(s->key) };
-	struct image_error error = {};
+	struct ckpt_error error = {};
 	struct image_writer *real;
 	struct image *img;
 	int err, ops = 0;
@@ -61,7 +62,7 @@ static const struct model_size medium = {
 
 static void check_whole(const struct scratch *s, const char *dir, const struct model *m)
 {
-	struct image_error error;
+	struct ckpt_error error;
 	struct image_reader *r;
 
 	if (image_open(dir, s->key, NULL, &r, &error))
@@ -113,7 +114,7 @@ static void dying_writer(void **state)
 {
 	struct scratch *s = *state;
 	const char *dir = scratch_path(s, "image");
-	struct image_error error;
+	struct ckpt_error error;
 	struct model m;
 	int n, status;
 
@@ -181,7 +182,7 @@ static int ring_attempt(const struct scratch *s, const char *dir, const struct m
 {
 	struct image_options options = { .generation = 3, .job = "job",
 					 .encrypt = image_key_has_secret(s->key) };
-	struct image_error error = {};
+	struct ckpt_error error = {};
 	struct image_writer *w;
 	struct image *img;
 	int err;
@@ -268,7 +269,7 @@ static void write_and_look(const struct scratch *s, const char *way)
 	struct image_options options = { .generation = 3, .job = "job",
 					 .encrypt = image_key_has_secret(s->key) };
 	const char *dir = scratch_path(s, "image");
-	struct image_error error = {};
+	struct ckpt_error error = {};
 	struct image_reader *r;
 	struct image_writer *w;
 	struct image *img;

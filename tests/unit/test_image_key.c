@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/error.h"
 #include "tests/unit/image_fixture.h"
 
 static void created_key_loads(void **state)
@@ -14,7 +15,7 @@ static void created_key_loads(void **state)
 	struct scratch *s = *state;
 	const char *path = scratch_path(s, "key");
 	uint8_t id[2][16];
-	struct image_error error;
+	struct ckpt_error error;
 	struct image_key *key;
 	struct stat st;
 
@@ -40,7 +41,7 @@ static void open_doors_are_refused(void **state)
 {
 	struct scratch *s = *state;
 	const char *path = scratch_path(s, "key");
-	struct image_error error;
+	struct ckpt_error error;
 	struct image_key *key = NULL;
 
 	assert_int_equal(image_key_load(path, &key, &error), -ENOENT);

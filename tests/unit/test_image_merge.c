@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "image/base.h"
 #include "image/merge.h"
 #include "tests/unit/chain_fixture.h"
@@ -30,7 +31,7 @@ static void store_two(const struct scratch *s, const struct model *m)
 {
 	const bool encrypt = image_key_has_secret(s->key);
 	struct image_options options = { .generation = 2, .job = "job", .encrypt = encrypt };
-	struct image_error error = {};
+	struct ckpt_error error = {};
 	struct model rest = *m;
 	struct image_writer *w;
 	struct image *img;
@@ -68,7 +69,7 @@ static void store_two(const struct scratch *s, const struct model *m)
 static unsigned int check_two(const struct scratch *s, const struct model *m)
 {
 	const struct image_expect expect = { .generation = 2, .job = "job" };
-	struct image_error error = {};
+	struct ckpt_error error = {};
 	struct image_reader *r;
 	unsigned int bases;
 
@@ -83,7 +84,7 @@ static unsigned int check_two(const struct scratch *s, const struct model *m)
 }
 
 static int merge(const struct scratch *s, unsigned int generation,
-		 const struct image_merge_options *options, struct image_error *error)
+		 const struct image_merge_options *options, struct ckpt_error *error)
 {
 	struct image_merged merged;
 
@@ -122,7 +123,7 @@ static void whole(void **state)
 {
 	const struct scratch *s = *state;
 	struct image_merged merged, looked;
-	struct image_error error = {};
+	struct ckpt_error error = {};
 	struct image_manifest was, is;
 	const bool encrypted = image_key_has_secret(s->key);
 	struct image_reader *a, *b;
@@ -185,7 +186,7 @@ static void goes_on(void **state)
 {
 	const struct scratch *s = *state;
 	struct memory *m = memory_new();
-	struct image_error error;
+	struct ckpt_error error;
 	struct image_reader *r;
 
 	chain_store(s, m, 1, false);
@@ -225,7 +226,7 @@ static struct image_key *other_key(int byte)
 static void refused(const struct scratch *s, struct image_key *key, const char *text)
 {
 	struct image_merged merged;
-	struct image_error error;
+	struct ckpt_error error;
 
 	assert_int_equal(image_merge(scratch_generation(s, 2), key, NULL, NULL, &merged, &error),
 			 -ENOKEY);
@@ -241,7 +242,7 @@ static void locked(void **state)
 {
 	struct image_key *none = other_key(0), *wrong = other_key(9);
 	const struct scratch *s = *state;
-	struct image_error error;
+	struct ckpt_error error;
 	struct image_reader *r;
 	uint8_t id[32];
 	struct model m;
@@ -283,7 +284,7 @@ static struct {
 } accident;
 
 static int create_faulty(const char *dir, struct image_writer **ret_writer,
-			 struct image_error *error)
+			 struct ckpt_error *error)
 {
 	struct image_writer *real;
 	int err = image_writer_posix_create(dir, &real, error);
@@ -297,7 +298,7 @@ static const struct image_merge_options faulty = { .create_writer = create_fault
 
 static void every_fault(const struct scratch *s, enum fault_kind kind)
 {
-	struct image_error error;
+	struct ckpt_error error;
 	struct model m;
 	int n, err;
 
@@ -339,7 +340,7 @@ static void torn_writes(void **state)
 static void dying(void **state)
 {
 	const struct scratch *s = *state;
-	struct image_error error;
+	struct ckpt_error error;
 	int n, status;
 	struct model m;
 
@@ -373,7 +374,7 @@ static void killed(void **state)
 	const struct scratch *s = *state;
 	unsigned int before = 0, after = 0;
 	uint64_t rng = 5, most = 20000;
-	struct image_error error;
+	struct ckpt_error error;
 	struct model m;
 
 	model_init(&m, 12, &size);
@@ -424,7 +425,7 @@ static void stopped(void **state)
 	static const struct image_merge_options half = { .pace = stop_or_go };
 	static const struct image_merge_options end = { .ready = refuse };
 	const struct scratch *s = *state;
-	struct image_error error;
+	struct ckpt_error error;
 	struct model m;
 
 	model_init(&m, 11, &size);
@@ -440,7 +441,7 @@ static void stopped(void **state)
 
 static int merge_again(void *arg)
 {
-	struct image_error error;
+	struct ckpt_error error;
 
 	accident.ret = merge(accident.s, 2, NULL, &error);
 	return 0;
@@ -451,7 +452,7 @@ static void alone(void **state)
 {
 	static const struct image_merge_options twice = { .ready = merge_again };
 	const struct scratch *s = *state;
-	struct image_error error;
+	struct ckpt_error error;
 	struct model m;
 	int dir;
 
@@ -481,7 +482,7 @@ static void removed(void **state)
 {
 	static const struct image_merge_options options = { .ready = remove_it };
 	const struct scratch *s = *state;
-	struct image_error error;
+	struct ckpt_error error;
 	struct model m;
 
 	model_init(&m, 11, &size);
@@ -506,7 +507,7 @@ static void built_upon(void **state)
 	static const struct image_merge_options options = { .ready = build_upon };
 	const struct scratch *s = *state;
 	struct memory *m = memory_new();
-	struct image_error error;
+	struct ckpt_error error;
 
 	chain_store(s, m, 1, false);
 	memory_work(m, 100);
@@ -531,7 +532,7 @@ static void built_upon(void **state)
 static void damaged(void **state)
 {
 	const struct scratch *s = *state;
-	struct image_error error;
+	struct ckpt_error error;
 	char path[256];
 	struct model m;
 	uint8_t *buf;

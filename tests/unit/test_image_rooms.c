@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "image/format.h"
 #include "tests/unit/image_fixture.h"
 
@@ -165,7 +166,7 @@ static unsigned int oldest_reader(const struct scratch *s)
 }
 
 typedef int (*create_fn)(const char *dir, struct image_writer **ret_writer,
-			 struct image_error *error);
+			 struct ckpt_error *error);
 
 /* Written, read again, looked through; does it have gaps? */
 static bool roundtrip(const struct scratch *s, create_fn create, int level, uint64_t seed)
@@ -174,7 +175,7 @@ static bool roundtrip(const struct scratch *s, create_fn create, int level, uint
 		.generation = 1, .zstd_level = level, .encrypt = image_key_has_secret(s->key),
 	};
 	const char *dir = scratch_path(s, "image");
-	struct image_error error;
+	struct ckpt_error error;
 	struct image_writer *w;
 	struct image_reader *r;
 	unsigned int blobs;
@@ -247,7 +248,7 @@ static void given_up(void **state)
 	choose_kinds(31, false);
 	for (unsigned int n = 0; n < 40; n++) {
 		struct image_room rooms[40] = {};
-		struct image_error error;
+		struct ckpt_error error;
 		struct image_writer *w;
 		struct image *img;
 
@@ -276,7 +277,7 @@ static void only_zeros(void **state)
 	struct image_options options = { .generation = 1 };
 	const char *dir = scratch_path(s, "image");
 	struct image_room room = {};
-	struct image_error error;
+	struct ckpt_error error;
 	struct image_writer *w;
 	struct image *img;
 	uint64_t rng = 1;
@@ -332,7 +333,7 @@ static void filled_gap(void **state)
 	const struct scratch *s = *state;
 	struct image_options options = { .generation = 1, .encrypt = image_key_has_secret(s->key) };
 	const char *dir = scratch_path(s, "image");
-	struct image_error error;
+	struct ckpt_error error;
 	struct image_reader *r;
 	struct image_writer *w;
 	unsigned int blobs;

@@ -8,16 +8,17 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/error.h"
 #include "tests/unit/image_fixture.h"
 
 /* what the tests of this group write with */
 static int (*create_writer)(const char *dir, struct image_writer **ret_writer,
-			    struct image_error *error);
+			    struct ckpt_error *error);
 
 static struct image *create(const struct scratch *s, const char *dir)
 {
 	struct image_options options = { .generation = 7, .job = "job" };
-	struct image_error error;
+	struct ckpt_error error;
 	struct image_writer *w;
 	struct image *img;
 
@@ -28,7 +29,7 @@ static struct image *create(const struct scratch *s, const char *dir)
 
 static struct image_reader *open_ok(const struct scratch *s, const char *dir)
 {
-	struct image_error error;
+	struct ckpt_error error;
 	struct image_reader *r;
 
 	if (image_open(dir, s->key, NULL, &r, &error))
@@ -38,7 +39,7 @@ static struct image_reader *open_ok(const struct scratch *s, const char *dir)
 
 static void finish(struct image *img)
 {
-	struct image_error error;
+	struct ckpt_error error;
 
 	if (image_commit(img, &error))
 		fail_msg("commit: %s", error.text);
@@ -49,7 +50,7 @@ static void roundtrip(const struct scratch *s, uint64_t seed,
 		      const struct model_size *size, int encrypt)
 {
 	const char *dir = scratch_path(s, "image");
-	struct image_error error;
+	struct ckpt_error error;
 	struct image_reader *r;
 	struct model m;
 
@@ -340,7 +341,7 @@ static void misuse(void **state)
 {
 	struct scratch *s = *state;
 	const char *dir = scratch_path(s, "misuse");
-	struct image_error error;
+	struct ckpt_error error;
 	uint8_t page[2 * PAGE];
 	struct image *img;
 	int i;
@@ -408,7 +409,7 @@ static void places(void **state)
 	struct scratch *s = *state;
 	const char *dir = scratch_path(s, "place");
 	struct image_options options = { .generation = 1 };
-	struct image_error error;
+	struct ckpt_error error;
 	struct image_writer *w;
 	struct image *img, *other;
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "image/manifest.h"
 #include "image/writer_priv.h"
 #include "tests/unit/image_fixture.h"
@@ -61,7 +62,7 @@ static struct image *begin(const struct scratch *s, struct memory *m)
 {
 	struct image_options options = { .generation = 1, .reread = reread, .reread_arg = m,
 					 .encrypt = image_key_has_secret(s->key) };
-	struct image_error error = {};
+	struct ckpt_error error = {};
 	struct image_writer *w;
 	struct image *img;
 
@@ -95,7 +96,7 @@ static void check(const struct scratch *s, const struct memory *m, struct image 
 		  struct image_counts *ret_counts)
 {
 	const char *dir = scratch_path(s, "image");
-	struct image_error error = {};
+	struct ckpt_error error = {};
 	uint8_t is[PAGE], want[PAGE];
 	struct image_reader *r;
 
@@ -239,7 +240,7 @@ static void wrong_count(void **state)
 	struct scratch *s = *state;
 	struct memory *m = memory_new();
 	struct image *img = begin(s, m);
-	struct image_error error = {};
+	struct ckpt_error error = {};
 
 	add_all(img, m, 512);
 	img->manifest.counts.pages_same++;
@@ -269,7 +270,7 @@ static void shorter_stats(void **state)
 	struct memory *m = memory_new();
 	struct image *img = begin(s, m);
 	struct image_manifest_hdr *hdr;
-	struct image_error error = {};
+	struct ckpt_error error = {};
 	struct image_rec_hdr *rec;
 	size_t len, pos;
 	uint8_t *buf;

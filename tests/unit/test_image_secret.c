@@ -14,13 +14,14 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "base/error.h"
 #include "tests/unit/image_fixture.h"
 
 static void from_a_file(void **state)
 {
 	struct scratch *s = *state;
 	const char *path = scratch_path(s, "secret");
-	struct image_error error;
+	struct ckpt_error error;
 	uint8_t none[16], id[16];
 
 	image_key_secret_id(s->key, none);
@@ -69,7 +70,7 @@ static void from_the_keyring(void **state)
 {
 	struct scratch *s = *state;
 	uint8_t bytes[33] = { 1, 2, 3 }, id[16], again[16];
-	struct image_error error;
+	struct ckpt_error error;
 	char name[64], source[80];
 	long key;
 
@@ -173,7 +174,7 @@ static void not_in_a_core(void **state)
 	uint8_t *secret = sodium_malloc(32), id[32], page[PAGE];
 	struct image_reader *r, *clone;
 	unsigned int scanned = 0;
-	struct image_error error;
+	struct ckpt_error error;
 	struct chunk_keys *keys;
 	struct image_writer *w;
 	uint8_t control[32];

@@ -9,6 +9,7 @@
 #include <linux/ckpt.h>
 #include <linux/ckpt_records.h>
 
+#include "base/error.h"
 #include "image/show.h"
 #include "tests/unit/image_fixture.h"
 
@@ -76,7 +77,7 @@ static struct image_reader *make(const struct scratch *s, const char *name,
 {
 	struct image_options options = { .generation = v->generation, .job = "job" };
 	const char *dir = scratch_path(s, name);
-	struct image_error error;
+	struct ckpt_error error;
 	struct image_reader *r;
 	struct image_writer *w;
 	uint8_t pages[4 * PAGE];
@@ -134,7 +135,7 @@ static void shows_what_is_there(void **state)
 	struct variant v = { .generation = 9, .page_byte = 1, .blob_byte = 1 };
 	struct image_reader *r = make(*state, "image", &v);
 	json_t *json, *proc, *map, *blob;
-	struct image_error error;
+	struct ckpt_error error;
 	char *dump;
 
 	assert_int_equal(image_show_json(r, IMAGE_SHOW_RECORDS | IMAGE_SHOW_RUNS,
@@ -176,7 +177,7 @@ static json_t *diff(const struct scratch *s, const struct variant *a,
 		    const struct variant *b)
 {
 	struct image_reader *ra = make(s, "a", a), *rb = make(s, "b", b);
-	struct image_error error;
+	struct ckpt_error error;
 	json_t *json;
 
 	assert_int_equal(image_diff_json(ra, rb, &json, &error), 0);

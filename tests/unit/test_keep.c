@@ -2,6 +2,7 @@
 /*
  * Pins, and removing what a rule does not keep, on real images.
  */
+#include "base/error.h"
 #include "tests/unit/keep_fixture.h"
 
 #include <errno.h>
@@ -237,7 +238,7 @@ static void test_prune_in_use(void **state)
 	struct disk *d = *state;
 	struct prune prune = { .rule = { .keep = 1 }, .undecided = 4 };
 	struct image_reader *reader;
-	struct image_error error;
+	struct ckpt_error error;
 	struct image_key *key;
 	char why[512], holder[80];
 	int64_t n;
@@ -344,7 +345,7 @@ static void test_prune_unmounted(void **state)
 	struct prune prune = { .rule = { .keep = 1 }, .tiers = &tiers, .dry_run = true };
 	struct tier_user user = { .node = "here", .state_dir = d->dir };
 	struct image_key *key;
-	struct image_error error;
+	struct ckpt_error error;
 	struct level *level;
 	char place[128];
 	int64_t n;

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "base/error.h"
 #include "tests/unit/faulty_writer.h"
 #include "tests/unit/level_box.h"
 
@@ -403,7 +404,7 @@ struct meddler {
 static void meddle(uint64_t done, uint64_t total, void *arg)
 {
 	struct meddler *m = arg;
-	struct image_error error;
+	struct ckpt_error error;
 
 	m->calls++;
 	m->delete = level_delete(m->b->l, "a", &error);

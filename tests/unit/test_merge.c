@@ -2,6 +2,7 @@
 /*
  * Generations of the catalog that are made whole: which, and when it is not the time.
  */
+#include "base/error.h"
 #include "tests/unit/keep_fixture.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@ static int merge(const struct disk *d, int64_t generation, struct image_merged *
 		.catalog = &d->catalog, .node = "a", .job = d->job, .generation = generation,
 		.label = LABEL,
 	};
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	struct image_key *key = NULL;
 	int err;
 

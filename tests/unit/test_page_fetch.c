@@ -3,6 +3,7 @@
  * Pages that are read ahead: the thread by itself, and a dump of more memory than a
  * batch has room for, in bytes and in runs; and a failure at each of its reads.
  */
+#include "base/error.h"
 #include "tests/unit/image_fixture.h"
 
 #include <errno.h>
@@ -44,13 +45,13 @@ static int dump(const struct scratch *s, struct dump_stats *ret_stats)
 		.generation = 1,
 		.freeze_timeout_ms = 2000,
 	};
-	struct engine_error error = { 0 };
+	struct ckpt_error error = { 0 };
 	int ret = dump_tree_on(fake_open, &options, ret_stats, &error);
 
 	if (ret && ret != -ETIMEDOUT)
 		print_message("%d: %s\n", ret, error.text);
 	assert_int_equal(fake.opened, fake.closed);
-	engine_error_done(&error);
+	error_done(&error);
 	return ret;
 }
 
@@ -59,7 +60,7 @@ static void test_batches(void **state)
 	const struct scratch *s = *state;
 	uint8_t want[PAGE], got[PAGE];
 	struct dump_stats stats = { 0 };
-	struct image_error error;
+	struct ckpt_error error;
 	struct image_reader *r;
 	unsigned int reads;
 
@@ -108,7 +109,7 @@ static void begin(struct page_fetch *f, struct read_at *at, unsigned int i)
 static void test_fetch(void **state)
 {
 	static struct read_at reads[PAGE_FETCH_AHEAD];
-	struct engine_error error = { 0 };
+	struct ckpt_error error = { 0 };
 	unsigned int begun = 0, done = 0;
 	struct page_fetch *f;
 	uint8_t want[PAGE];

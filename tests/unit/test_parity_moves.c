@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "levels/erasure.h"
 #include "levels/posix.h"
 #include "levels/source.h"
@@ -31,7 +32,7 @@ static const char *encode(struct rig *r)
 static void check(const struct rig *r, const char *dir)
 {
 	struct erasure_info info;
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 
 	if (erasure_verify(dir, r->s->key, true, &info, &error))
 		fail_msg("%s", error.text);
@@ -48,7 +49,7 @@ static int see(const struct level_item *item, void *arg)
 {
 	struct seen *seen = arg;
 	struct parity_set set;
-	struct image_error error;
+	struct ckpt_error error;
 	unsigned int index;
 
 	assert_int_equal(item->err, 0);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "levels/partner_link.h"
 #include "tests/unit/partner_rig.h"
 
@@ -243,7 +244,7 @@ static void names_stay_inside(void **state)
 	struct partner_wire_open hello;
 	struct partner_link link;
 	enum partner_type type;
-	struct image_error e;
+	struct ckpt_error e;
 	struct rig r;
 	size_t i, len;
 

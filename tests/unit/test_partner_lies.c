@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "levels/partner_link.h"
 #include "levels/source.h"
 #include "tests/unit/partner_rig.h"
@@ -114,9 +115,9 @@ static int endless_list(struct rig *r, int fd, const struct partner_hello *hello
 }
 
 /* Its store is not mounted. */
-static int not_there(void *arg, struct image_error *error)
+static int not_there(void *arg, struct ckpt_error *error)
 {
-	return image_error_set(error, -ESTALE, "not the directory it was");
+	return error_set(error, -ESTALE, "not the directory it was");
 }
 
 static void store_not_mounted(void **state)

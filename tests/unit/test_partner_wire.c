@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "base/error.h"
 #include "levels/partner_link.h"
 #include "tests/unit/partner_rig.h"
 
@@ -202,7 +203,7 @@ static void replayed(void **state)
 	int one[2], two[2];
 	enum partner_type type;
 	uint8_t frame[64];
-	struct image_error e;
+	struct ckpt_error e;
 	size_t len;
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, one), 0);
@@ -256,7 +257,7 @@ static void say_anything(struct partner_link *l, const struct partner_wire_reque
 	struct partner_wire_request r = *like;
 	uint8_t type = types[rng_next(rng) % sizeof(types)];
 	size_t len = sizeof(r);
-	struct image_error e;
+	struct ckpt_error e;
 
 	scribble((uint8_t *)&r, sizeof(r), rng);
 	if (type == PARTNER_SPACE || type >= PARTNER_GO)
@@ -274,7 +275,7 @@ static void anything_said(void **state)
 	struct partner_wire_request like = { .piece = 4096, .generation = 3 };
 	struct partner_link link;
 	enum partner_type type;
-	struct image_error e;
+	struct ckpt_error e;
 	uint64_t rng;
 	struct rig r;
 	size_t len;
@@ -315,7 +316,7 @@ static void unreadable(void **state)
 	struct partner_ticket ticket = { .node = "n2" };
 	uint8_t frame[8 + 64 + PARTNER_TAG_BYTES];
 	struct partner_link a = {};
-	struct image_error e;
+	struct ckpt_error e;
 	int fds[2], plain;
 
 	for (plain = 0; plain < 2; plain++) {

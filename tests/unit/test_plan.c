@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "engine/core/engine.h"
 #include "engine/restore/plan.h"
 #include "tests/unit/stream.h"
@@ -34,7 +35,7 @@ struct fixture {
 	struct stream stream;
 	struct state *state;
 	struct plan *plan;
-	struct engine_error error;
+	struct ckpt_error error;
 	bool any_rights;
 	int ret;
 };
@@ -103,7 +104,7 @@ static void done(struct fixture *f)
 {
 	plan_free(f->plan);
 	state_free(f->state);
-	engine_error_done(&f->error);
+	error_done(&f->error);
 	stream_done(&f->stream);
 }
 
@@ -497,7 +498,7 @@ static void exceed(void (*spoil)(struct ckpt_creds *c), bool root, bool expected
 	spoil(&thread_rec(&f, 110)->creds);
 	make(&f);
 	assert_int_equal(refused(&f, CKPT_R_PERMISSION, 110), expected);
-	engine_error_done(&f.error);
+	error_done(&f.error);
 	plan_free(f.plan);
 	state_free(f.state);
 	f.plan = NULL;

@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "supervisor/storage/place_memo.h"
 #include "supervisor/storage/promote.h"
 
@@ -119,7 +120,7 @@ static void run(const char *dir, const char *what)
 static void test_store_place(void **state)
 {
 	char dir[] = "/tmp/test-store-XXXXXX", store[64];
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 
 	assert_non_null(mkdtemp(dir));
 	snprintf(store, sizeof(store), "%s/images", dir);
@@ -147,7 +148,7 @@ static const struct log a_log = { .name = "test", .level = LOG_LEVEL_WARNING };
 
 static int look_at_store(const char *dir, const char *state_dir)
 {
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	char store[64];
 
 	snprintf(store, sizeof(store), "%s/images", dir);
@@ -159,7 +160,7 @@ static int open_level(const char *dir, const char *state_dir)
 	const struct tiers_site site = { .node = "n1", .log = &a_log };
 	const struct tier_user user = { .node = "n1", .state_dir = state_dir };
 	struct tiers tiers = { .nr = 0 };
-	struct image_error error = { "" };
+	struct ckpt_error error = {};
 	struct level *level;
 	char place[64];
 	int err;

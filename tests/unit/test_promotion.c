@@ -3,6 +3,7 @@
  * Copying generations to other levels, on real images and directories; and what the levels say of
  * themselves then.  What goes wrong with either: test_promotion_faults.c.
  */
+#include "base/error.h"
 #include "tests/unit/promotion_box.h"
 
 #include <errno.h>
@@ -235,7 +236,7 @@ static void test_unmerged_for_now(void **state)
 static void test_encrypted(void **state)
 {
 	struct box *b = *state;
-	struct image_error error;
+	struct ckpt_error error;
 	json_t *outcome;
 	char secret[80];
 

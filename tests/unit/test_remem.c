@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "engine/restore/remem.h"
 #include "tests/unit/image_fixture.h"
 #include "tests/unit/stream.h"
@@ -209,7 +210,7 @@ static void store(const struct scratch *s, const char *dir)
 {
 	const struct image_options options = { 0 };
 	struct image_writer *writer;
-	struct image_error error;
+	struct ckpt_error error;
 	struct image *img;
 
 	clip();
@@ -256,10 +257,10 @@ static struct state *make_state(struct stream *stream)
 
 /* ---------------------------------------------------------------- the test */
 
-static int try_fill_all(const struct scratch *s, const char *dir, struct engine_error *why)
+static int try_fill_all(const struct scratch *s, const char *dir, struct ckpt_error *why)
 {
 	struct image_reader *reader;
-	struct image_error error;
+	struct ckpt_error error;
 	struct stream stream;
 	struct state *state = make_state(&stream);
 	struct remem *m = NULL;
@@ -283,7 +284,7 @@ static int try_fill_all(const struct scratch *s, const char *dir, struct engine_
 
 static void fill_all(const struct scratch *s, const char *dir)
 {
-	struct engine_error why = { 0 };
+	struct ckpt_error why = { 0 };
 
 	if (try_fill_all(s, dir, &why))
 		fail_msg("%s", why.text);
@@ -426,7 +427,7 @@ static void test_failure(void **arg)
 	const char *dir = scratch_path(s, "failure");
 
 	for (int pid = 100; pid < 100 + MAPS; pid++) {
-		struct engine_error why = { 0 };
+		struct ckpt_error why = { 0 };
 		char who[32];
 
 		make_alone(s, dir);
@@ -458,7 +459,7 @@ static void test_damage(void **arg)
 {
 	const struct scratch *s = *arg;
 	const char *dir = scratch_path(s, "damage");
-	struct engine_error why = { 0 };
+	struct ckpt_error why = { 0 };
 
 	make_alone(s, dir);
 	damage(dir);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "engine/restore/restore_subset.h"
 #include "tests/unit/stream.h"
 
@@ -96,7 +97,7 @@ static void good(struct stream *s, int32_t shm_a, int32_t shm_b)
 
 /* What is left; NULL with an error. */
 static struct state *subset(struct stream *s, const pid_t *roots, const pid_t *others, int want,
-			    void **ret_buf, struct engine_error *error)
+			    void **ret_buf, struct ckpt_error *error)
 {
 	const struct restore_subset which = {
 		.roots = roots, .nr_roots = 1, .others = others, .nr_others = 1,
@@ -118,7 +119,7 @@ static struct state *subset(struct stream *s, const pid_t *roots, const pid_t *o
 
 static void test_good(void **unused)
 {
-	struct engine_error error = { 0 };
+	struct ckpt_error error = { 0 };
 	struct stream s = { 0 };
 	struct state *left;
 	void *buf;
@@ -145,7 +146,7 @@ static void test_good(void **unused)
 
 static void refused(struct stream *s, const char *text)
 {
-	struct engine_error error = { 0 };
+	struct ckpt_error error = { 0 };
 	bool found = false;
 	void *buf;
 
@@ -156,7 +157,7 @@ static void refused(struct stream *s, const char *text)
 	}
 	if (!found)
 		fail_msg("nothing about %s: %s", text, error.text);
-	engine_error_done(&error);
+	error_done(&error);
 	stream_done(s);
 }
 
@@ -178,7 +179,7 @@ static void test_shared_memory(void **unused)
 	stream_file(&s, 7, CKPT_FILE_SHM, "/dev/zero")->ino = 98;
 	stream_file(&s, 8, CKPT_FILE_SHM, "/dev/zero")->ino = 99;
 	{
-		struct engine_error error = { 0 };
+		struct ckpt_error error = { 0 };
 		void *buf;
 		struct state *left = subset(&s, &a.pid, &b.pid, 0, &buf, &error);
 
@@ -222,7 +223,7 @@ static void test_shared_descriptions(void **unused)
 
 static void test_nobodys(void **unused)
 {
-	struct engine_error error = { 0 };
+	struct ckpt_error error = { 0 };
 	struct stream s = { 0 };
 	pid_t strange = 4711;
 	void *buf;
@@ -241,13 +242,13 @@ static void test_nobodys(void **unused)
 	refused(&s, "no rank");
 	good(&s, 0, 0);
 	assert_null(subset(&s, &strange, &a.pid, -ESRCH, &buf, &error));
-	engine_error_done(&error);
+	error_done(&error);
 	stream_done(&s);
 }
 
 static void test_content(void **unused)
 {
-	struct engine_error error = { 0 };
+	struct ckpt_error error = { 0 };
 	struct engine_rec_blob *blob;
 	struct stream s = { 0 };
 	struct state *left;

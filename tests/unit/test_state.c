@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/reason.h"
+#include "base/error.h"
 #include "engine/core/engine.h"
 #include "engine/core/state.h"
 #include "tests/unit/stream.h"
@@ -319,21 +321,21 @@ static void test_flips(void **unused)
 
 static void test_error_texts(void **unused)
 {
-	struct engine_refusal refusal = { .reason = CKPT_R_FD_SOCKET, .pid = 12, .comm = "xz" };
-	struct engine_error error = { 0 };
+	struct error_refusal refusal = { .reason = CKPT_R_FD_SOCKET, .pid = 12, .comm = "xz" };
+	struct ckpt_error error = { 0 };
 
-	assert_string_equal(engine_reason_name(CKPT_R_FD_SOCKET), "FD_SOCKET");
-	assert_string_equal(engine_reason_name(9999), "UNKNOWN");
-	assert_int_equal(engine_refused(&error, "dump"), 0);
-	engine_refuse(&error, &refusal, "fd %d", 3);
-	engine_refuse(&error, &refusal, "fd %d", 4);
-	assert_int_equal(engine_refused(&error, "dump"), -EOPNOTSUPP);
+	assert_string_equal(reason_name(CKPT_R_FD_SOCKET), "FD_SOCKET");
+	assert_string_equal(reason_name(9999), "UNKNOWN");
+	assert_int_equal(error_refused(&error, "dump"), 0);
+	error_refuse(&error, &refusal, "fd %d", 3);
+	error_refuse(&error, &refusal, "fd %d", 4);
+	assert_int_equal(error_refused(&error, "dump"), -EOPNOTSUPP);
 	assert_string_equal(error.text,
 			    "pid 12 (xz): a socket is open: fd 3 (and 1 more against the dump)");
-	assert_int_equal(engine_fail(&error, -EIO, "later"), -EIO);
+	assert_int_equal(error_fail(&error, -EIO, "later"), -EIO);
 	assert_null(strstr(error.text, "later"));
-	engine_error_done(&error);
-	engine_error_done(NULL);
+	error_done(&error);
+	error_done(NULL);
 }
 
 int main(void)

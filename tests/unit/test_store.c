@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "image/key.h"
 #include "levels/partner_link.h"
 #include "levels/partner_serve.h"
@@ -126,14 +127,14 @@ int partner_hello_check(const struct partner_hello *hello, const uint8_t token[P
 }
 
 int partner_serve(int fd, const struct partner_hello *hello, const uint8_t token[PARTNER_TOKEN_BYTES],
-		  const struct partner_serve_options *options, struct image_error *error)
+		  const struct partner_serve_options *options, struct ckpt_error *error)
 {
 	served++;
 	read_only = options->read_only;
 	return 0;
 }
 
-int partner_room_sweep(const char *dir, struct image_error *error)
+int partner_room_sweep(const char *dir, struct ckpt_error *error)
 {
 	return 0;
 }
@@ -153,7 +154,7 @@ char *tier_image_dir(const struct catalog *catalog, const char *label, int64_t g
 static int setup(void **state)
 {
 	static char key[] = "/tmp/test_store.XXXXXX";
-	struct image_error error;
+	struct ckpt_error error;
 
 	if (!mkdtemp(key) || asprintf(&daemon_of_test.config.key, "%s/key", key) < 0)
 		return -1;

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "levels/groups.h"
 #include "supervisor/storage/tier_group.h"
 #include "supervisor/storage/tiers.h"
@@ -45,7 +46,7 @@ static void owners(void **state)
 	};
 	struct tiers_site site = { .node = "a", .nodes = five, .nr_nodes = 5 };
 	json_t *names = json_pack("[s, s, s, s]", "d", "e", "b", "c");
-	struct image_error error;
+	struct ckpt_error error;
 	struct tiers tiers = {};
 
 	assert_int_equal(tiers_set(&tiers, "g", "erasure:3+2"), 0);

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "levels/groups.h"
 #include "supervisor/storage/ticket.h"
 #include "supervisor/storage/tiers.h"
@@ -19,11 +20,11 @@ static unsigned int asked;
 
 /* In the place of ckptd's: nobody answers. */
 int ticket_get(const struct ticket_ask *ask, struct partner_ticket *ret_ticket, char **ret_dir,
-	       struct image_error *error)
+	       struct ckpt_error *error)
 {
 	asked++;
 	*ret_dir = NULL;
-	return image_error_set(error, -ETIMEDOUT, "has not answered: see ckptctl nodes");
+	return error_set(error, -ETIMEDOUT, "has not answered: see ckptctl nodes");
 }
 
 struct box {
@@ -44,7 +45,7 @@ static void box_init(struct box *b, const char *place)
 	asked = 0;
 }
 
-static int look(const struct box *b, const char *owner, struct image_error *error)
+static int look(const struct box *b, const char *owner, struct ckpt_error *error)
 {
 	const struct tier_user user = { .node = owner, .read_only = true };
 	struct level *level;
@@ -54,7 +55,7 @@ static int look(const struct box *b, const char *owner, struct image_error *erro
 
 static void who_is_silent_is_asked_twice(void **state)
 {
-	struct image_error error;
+	struct ckpt_error error;
 	struct box b;
 
 	box_init(&b, "partner:c");
@@ -69,7 +70,7 @@ static void who_is_silent_is_asked_twice(void **state)
 /* The same where the node is chosen, by whose images they are. */
 static void so_is_a_partner_that_is_chosen(void **state)
 {
-	struct image_error error;
+	struct ckpt_error error;
 	struct box b;
 
 	box_init(&b, "partner");

@@ -7,8 +7,8 @@
  *	_cleanup_free_ char *name = strdup(…);
  *	return take_fd(&fd);		ownership goes to the caller
  */
-#ifndef STILLPOINT_IMAGE_UTIL_H
-#define STILLPOINT_IMAGE_UTIL_H
+#ifndef STILLPOINT_CLEANUP_H
+#define STILLPOINT_CLEANUP_H
 
 #include <dirent.h>
 #include <stdint.h>
@@ -59,27 +59,4 @@ static inline bool is_of_others(const struct stat *st)
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
-/* What went wrong, for people: names the file, the place and the cause. */
-struct image_error {
-	char text[256];
-};
-
-/* Of a path for which there is no room the end: job, generation and node are there. */
-static inline const char *image_dir_tail(const char *dir)
-{
-	size_t len = strlen(dir);
-
-	return len > 80 ? dir + len - 80 : dir;
-}
-
-/**
- * image_error_set() - describe a failure; ends a line: return image_error_set(…)
- * @error: may be NULL
- * @err: negative errno; its strerror is not appended
- *
- * Return: @err
- */
-__attribute__((format(printf, 3, 4)))
-int image_error_set(struct image_error *error, int err, const char *fmt, ...);
-
-#endif /* STILLPOINT_IMAGE_UTIL_H */
+#endif /* STILLPOINT_CLEANUP_H */

@@ -1,56 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Errors and reasons of the engine.
+ * Filling in a struct ckpt_error.
  *
- * Owns the texts: the names of reasons come from linux/ckpt_reasons.def, the one
- * list.  An error keeps the first thing said about it, because that is the cause
- * and what follows are consequences.  Nothing here prints.
+ * Owns the rule which of several texts stays, and how a finding reads as one line.
+ * Nothing here prints, and nothing fails for want of memory: a finding that cannot be
+ * kept leaves the text and the errno, which still say that the operation failed.
  */
-#include "engine/core/engine.h"
+#include "base/error.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-struct reason {
-	const char *name;
-	const char *text;
-	const char *advice;
-};
+#include "base/reason.h"
 
-static const struct reason reasons[] = {
-#define CKPT_REASON(name, text, advice) { #name, text, advice },
-#include <linux/ckpt_reasons.def>
-#undef CKPT_REASON
-};
-
-static const struct reason *reason_find(uint32_t reason)
-{
-	static const struct reason unknown = {
-		"UNKNOWN", "a reason this program does not know", "update Stillpoint",
-	};
-
-	return reason < CKPT_R__COUNT ? &reasons[reason] : &unknown;
-}
-
-const char *engine_reason_name(uint32_t reason)
-{
-	return reason_find(reason)->name;
-}
-
-const char *engine_reason_text(uint32_t reason)
-{
-	return reason_find(reason)->text;
-}
-
-const char *engine_reason_advice(uint32_t reason)
-{
-	return reason_find(reason)->advice;
-}
-
-void engine_error_done(struct engine_error *error)
+void error_done(struct ckpt_error *error)
 {
 	if (!error)
 		return;
@@ -58,7 +23,20 @@ void engine_error_done(struct engine_error *error)
 	memset(error, 0, sizeof(*error));
 }
 
-int engine_fail(struct engine_error *error, int err, const char *format, ...)
+int error_set(struct ckpt_error *error, int err, const char *format, ...)
+{
+	va_list args;
+
+	if (error) {
+		va_start(args, format);
+		vsnprintf(error->text, sizeof(error->text), format, args);
+		va_end(args);
+		error->err = err;
+	}
+	return err;
+}
+
+int error_fail(struct ckpt_error *error, int err, const char *format, ...)
 {
 	va_list args;
 
@@ -73,10 +51,10 @@ int engine_fail(struct engine_error *error, int err, const char *format, ...)
 	return err;
 }
 
-void engine_refuse(struct engine_error *error, const struct engine_refusal *refusal,
+void error_refuse(struct ckpt_error *error, const struct error_refusal *refusal,
 		   const char *format, ...)
 {
-	struct engine_refusal *more;
+	struct error_refusal *more;
 	va_list args;
 
 	if (!error)
@@ -93,23 +71,23 @@ void engine_refuse(struct engine_error *error, const struct engine_refusal *refu
 }
 
 /* "pid 12 (xz): a socket is open: fd 3 socket:[123]; advice" */
-static size_t describe(char *buf, size_t size, const struct engine_refusal *refusal)
+static size_t describe(char *buf, size_t size, const struct error_refusal *refusal)
 {
-	const struct reason *reason = reason_find(refusal->reason);
+	const char *text = reason_text(refusal->reason);
 	int len;
 
 	if (refusal->pid)
 		len = snprintf(buf, size, "pid %d%s%s%s: %s%s%s", refusal->pid,
 			       refusal->comm[0] ? " (" : "", refusal->comm,
-			       refusal->comm[0] ? ")" : "", reason->text,
+			       refusal->comm[0] ? ")" : "", text,
 			       refusal->detail[0] ? ": " : "", refusal->detail);
 	else
-		len = snprintf(buf, size, "%s%s%s", reason->text,
+		len = snprintf(buf, size, "%s%s%s", text,
 			       refusal->detail[0] ? ": " : "", refusal->detail);
 	return len < 0 ? 0 : (size_t)len < size ? (size_t)len : size - 1;
 }
 
-int engine_refused(struct engine_error *error, const char *what)
+int error_refused(struct ckpt_error *error, const char *what)
 {
 	size_t len;
 

@@ -1,16 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Messages between the ckptds of several nodes.
 
-$(call library,nodekey,\
-	supervisor/net/node_key.c \
-	supervisor/net/hosts.c)
-$(call library,peer,\
-	supervisor/net/peer.c \
-	supervisor/net/peer_coord.c \
-	supervisor/net/peer_ask.c \
-	supervisor/net/peer_zmq.c \
-	supervisor/net/peer_link.c \
-	supervisor/net/peer_zap.c $(B)/gen/supervisor/net/peer.pb-c.c)
+$(call library,nodekey,supervisor/net/node_key.c supervisor/net/hosts.c)
+$(call library,peer,$(wildcard supervisor/net/peer*.c) $(B)/gen/supervisor/net/peer.pb-c.c)
 
 PEER_PROTO := $(B)/gen/supervisor/net/peer.pb-c
 $(PEER_PROTO).h: supervisor/net/peer.proto
@@ -20,8 +12,8 @@ $(PEER_PROTO).h: supervisor/net/peer.proto
 $(PEER_PROTO).c: $(PEER_PROTO).h ;
 $(foreach o,obj san/obj,$(foreach f,peer nodes,$(B)/$(o)/supervisor/net/$(f).o)): $(PEER_PROTO).h
 
-NODEKEY_LIBS := $(LIB)/libnodekey.a $(LIB)/libimage.a -lsodium -luring -lzstd -lxxhash -ljansson
-PEER_LIBS := $(LIB)/libpeer.a $(LIB)/libcoord.a $(LIB)/libdaemon.a $(LIB)/libop.a $(LIB)/libengine.a $(NODEKEY_LIBS) \
+NODEKEY_LIBS := $(LIB)/libnodekey.a $(LIB)/libimage.a $(LIB)/libbase.a -lsodium -luring -lzstd -lxxhash -ljansson
+PEER_LIBS := $(LIB)/libpeer.a $(LIB)/libcoord.a $(NODEKEY_LIBS) \
 	-lzmq -lprotobuf-c -lpthread
 
 $(call unit_test,tests/unit/test_hosts,tests/unit/test_hosts.c,$(NODEKEY_LIBS))
