@@ -12,7 +12,7 @@
 #                        [TESTS='tests/cluster/levels.t']
 #   make check-vm-debug  the same on a KASAN/lockdep/kmemleak kernel (built once)
 #   make check-long      10 times as long, nightly
-#   make bench           figures of the README
+#   make bench           figures of docs/performance.md
 #   make install         [PREFIX=/usr/local] [DESTDIR=]
 #   make clean           what was built; distclean also what was fetched
 #

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # make bench [KERNEL=6.1] [BENCH='pause dump'] [BENCH_RUNS=5]
-# The figures of the README, beside CRIU's, in one VM; BENCH=incremental beside full checkpoints.
+# The figures of docs/performance.md, beside CRIU's, in one VM; BENCH=incremental beside full checkpoints.
 
 $(call program,bench/touch,bench/touch.c,-lpthread)
 $(call program,bench/measure,bench/measure.c,)
