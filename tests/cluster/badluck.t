@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What may happen to an MPI job over nodes, its checkpoints and its restarts: daemons that die,
-# nodes that are cut off or lose power, images that are not whole, nodes that lack something.
+# Bad luck of an MPI job over nodes, of its checkpoints and of its restarts: daemons that die, nodes
+# that are cut off or lose power, incomplete images, nodes that lack a module, a key or a library.
 # Every time the job runs on or the last generation stays whole, and the message says which node.
 # In the end the residuals are those of an uninterrupted run.
 #

@@ -1,10 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# MPI test programs (tests/mpi/programs, tests/mpi/cuts) over the nodes of a cluster of three VMs, by
-# tests/mpi/run-cr: checkpointed and restarted on other nodes, also more and fewer of them, checkpointed every
-# second, and neither.
-# What each shall print comes from a run with the library alone, on the host.
+# MPI test programs (tests/mpi/programs, tests/mpi/cuts) over three VMs, by tests/mpi/run-cr: restarted
+# on other nodes, on more and on fewer nodes, checkpointed every second, and without a checkpoint.
+# Their output must be that of a run with the library alone, on the host.
 #
 #   KERNEL=6.12 KINDS='mpich ompi' RANKS=4 FLAVOURS=NEMS PROGRAMS='mprobe io_kept' tests/cluster/programs.t
 #   MPI_SUBSET=all      every program

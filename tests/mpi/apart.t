@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Nodes whose image directories are not shared: four ckptds on this machine with directories, stores and
-# all levels, and images made of nothing of a job over two of them. Each node copies its own part; where
+# all levels, and made-up images of a job over two of them. Each node copies its own part; where
 # nodes are lost, others get what they need from the cheapest place that is left.
 #
 # As root, because ckptd is. Needs no module: what is fetched is not restored here.

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Who opens the MPI library by dlopen() gets ours, whatever name it is asked by; all else is found as ever: what lies
-# beside the program by the program's RUNPATH, and a library that is only called like an MPI library.
+# dlopen() of the MPI library gives the glue, under any of the library's names. Every other library is
+# found as before, by the program's RUNPATH too, also one that only has an MPI library's name.
 
 . "$(dirname "$0")/lib.sh"
 

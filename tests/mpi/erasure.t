@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # An erasure group as a level of ckptd: five ckptds on this machine, each with an image directory and a
-# store of its own, 3+2, and images made of nothing of a job over three nodes. Coded, and rebuilt
+# store of its own, 3+2, and made-up images of a job over three nodes. Coded, and rebuilt
 # where nodes are lost with their images: one, two, and one too many.
 #
 # As root, because ckptd is. Needs no module: what is rebuilt is not restored here.

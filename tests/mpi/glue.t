@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Programs of tests/mpi/programs, each with the library alone and through the glue:
-# exit code and output must be the same, and the program's own checks hold.
+# Programs of tests/mpi/programs, each with the library alone and through the glue: exit code and output
+# must be the same, and the program's own checks must hold.
 #
 #   KINDS='mpich ompi' RANKS='2 3' PROGRAMS='waits types' tests/mpi/glue.t
 #   MPI_SUBSET=long     all programs, with 2 to 4 ranks; otherwise those of $short, with 2

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # A partner as a level of ckptd: three ckptds on this machine, each with an image directory and a
-# store of its own, and images made of nothing. Copied, found again where the node has lost them, on
+# store of its own, and made-up images. Copied, found again where the node has lost them, on
 # another node, and on the partner itself.
 #
 # As root, because ckptd is. Needs no module: what is fetched is not restored here.

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What is no lower half is refused, with the reason, and nothing stays behind.
+# A file that cannot be a lower half is refused with the reason, and nothing stays behind.
 
 . "$(dirname "$0")/lib.sh"
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# ckptrun in a Slurm allocation, as far as that is the environment and Slurm's own scontrol: three ckptds on
-# this machine stand for its nodes, and no slurmctld runs.
+# ckptrun in the environment of a Slurm allocation, with Slurm's own scontrol and without slurmctld: three
+# ckptds on this machine stand for its nodes.
 #
 # As root: a job has namespaces of its own. Needs no module: nothing is checkpointed.
 

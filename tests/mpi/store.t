@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Images that another node keeps: three ckptds on this machine that know each other by keys, and
-# images made of nothing. There and back, other readers, limits, strangers, and a partner that
+# made-up images. There and back, other readers, limits, strangers, and a partner that
 # is killed in the middle.
 #
 # As root, because ckptd is. Needs no module: nothing is checkpointed.

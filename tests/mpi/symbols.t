@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What the real libraries export as their interface, the glue exports: MPI_ and PMPI_
-# functions, what Fortran and C++ libraries import, data symbols with their sizes. Left out
-# on purpose, here with the reason.
+# The glue exports the interface of the real libraries: MPI_ and PMPI_ functions, the symbols that the
+# Fortran and C++ libraries import, data symbols with their sizes. Exceptions stand here with their reason.
 
 . "$(dirname "$0")/lib.sh"
 

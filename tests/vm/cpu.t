@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# An image goes to a node whose CPU has what the old node's had, and to no other: a
-# second machine of this suite has another model.
+# An image is restored only on a node whose CPU has the features of the old one: a second VM of this
+# suite has another CPU model.
 
 . "$(dirname "$0")/lib.sh"
 vm_ready

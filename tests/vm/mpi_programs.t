@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # MPI test programs (tests/mpi/programs, tests/mpi/cuts), checkpointed and restarted as jobs in the VM by
-# tests/mpi/run-cr; what each shall print comes from a run with the library alone, on the host.
+# tests/mpi/run-cr. Their output must be that of a run with the library alone, on the host.
 #
 #   KINDS='mpich ompi' RANKS=2 FLAVOURS=CTE PROGRAMS='mprobe io_kept' tests/vm/mpi_programs.t
 #   MPI_SUBSET=all      every program, with all flavours and both libraries; otherwise those of $short with C,

@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Two NUMA nodes, in a machine of its own: the programs of tests/cr about policies and about where
-# memory lies, checkpointed and restored; and an image that goes to the suite's machine, which has not the
-# node that its policies name.
+# A VM with two NUMA nodes: the programs of tests/cr about policies and placement, checkpointed and
+# restored, and an image restored in a VM that lacks the NUMA node of its policies.
 
 . "$(dirname "$0")/lib.sh"
 vm_ready
