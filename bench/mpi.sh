@@ -3,7 +3,7 @@
 #
 # bench/mpi.sh: what the glue adds to MPI calls, on this machine, no VM. The library alone and the
 # library through the glue take turns RUNS times; a figure is the least of a run, a ratio the
-# median of the runs' ratios. The goals are of docs/design/mpi.md.
+# median of the runs' ratios. The goals are of docs/decisions/0058-cost-goals-of-the-glue.md.
 #
 # With INTERRUPTIBLE=1 a third takes part, in collectives: the glue with interruptible ones. With
 # TRANSPORT=tcp messages go through TCP on the loopback interface instead of shared memory; then

@@ -6,7 +6,7 @@
  * one image: a chunk that was moved, copied from elsewhere or changed does not
  * authenticate.  Header and payload, contiguous in memory, are one message for
  * SipHash, which needs nothing but 64-bit arithmetic and is fast on every machine
- * (docs/design/one-node.md has the figures).
+ * (docs/decisions/0016-chunks-tagged-with-siphash.md has the figures).
  *
  * Encrypted, the payload is sealed first: the place is the nonce, which is written
  * once and so never used twice with the image's key.  The tag around it is that of a plain

@@ -8,7 +8,8 @@
  * the latest; a short write is finished on the spot.  The last block before and after a
  * lent piece is filled up with zeros, and at the end of the file cut off before the sync.
  * No space is taken ahead: ext4 then writes to extents that are not initialized, and what
- * it has to do at the end of each write costs more than it saves (docs/design/storage.md).
+ * it has to do at the end of each write costs more than it saves
+ * (docs/decisions/0037-no-space-is-taken-ahead.md).
  *
  * A file that is refused O_DIRECT is written like the plain writer does it.
  * Directory, lock and publishing are writer_dir.c's.

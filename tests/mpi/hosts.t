@@ -37,7 +37,7 @@ good() {
 
 # The program's own checks hold, and it is one job of as many ranks as were asked for.  MPICH
 # 4.0 with UCX hangs in MPI_Finalize over nodes every now and then, under any launcher
-# (docs/design/mpi.md): that is ended, and counted.
+# (docs/design/network-jobs.md): that is ended, and counted.
 works() {
 	local kind=$1 rc=0 id
 	shift
