@@ -32,7 +32,7 @@
 #include "supervisor/net/nodes.h"
 #include "supervisor/checkpoint/coord_peer.h"
 #include "supervisor/parts/parts.h"
-#include "supervisor/parts/past.h"
+#include "supervisor/parts/stale_run.h"
 #include "supervisor/auto/promoter.h"
 #include "supervisor/auto/schedule.h"
 #include "supervisor/storage/store.h"
@@ -264,7 +264,7 @@ int daemon_start(struct daemon *daemon)
 	if (!err)
 		err = jobs_open(daemon, &daemon->jobs);
 	if (!err)
-		err = past_open(daemon, &daemon->past);
+		err = stale_run_open(daemon, &daemon->stale_run);
 	if (!err)
 		err = parts_register(daemon);
 	if (!err)
@@ -295,7 +295,7 @@ void daemon_stop(struct daemon *daemon)
 	daemon->merger = NULL;
 	keeper_close(daemon->keeper);
 	daemon->keeper = NULL;
-	past_close(daemon->past);
+	stale_run_close(daemon->stale_run);
 	jobs_close(daemon->jobs);
 	parts_fetch_close(daemon);
 	store_close(daemon->store);

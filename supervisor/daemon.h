@@ -17,7 +17,7 @@ struct kevents;
 struct merger;
 struct nodes;
 struct parts_fetches;
-struct past;
+struct stale_run;
 struct promoter;
 struct schedule;
 struct store;
@@ -34,7 +34,7 @@ struct daemon {
 	struct kevents *kevents;
 	struct merger *merger;
 	struct nodes *nodes;
-	struct past *past;
+	struct stale_run *stale_run;
 	struct parts_fetches *fetches;	/* of parts whose home is elsewhere (parts.h) */
 	struct promoter *promoter;
 	struct schedule *schedule;

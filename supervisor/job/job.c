@@ -27,7 +27,7 @@
 #include "supervisor/checkpoint/coord_driver.h"
 #include "base/outcome.h"
 #include "supervisor/parts/parts.h"
-#include "supervisor/parts/past.h"
+#include "supervisor/parts/stale_run.h"
 #include "supervisor/job/rank_record.h"
 #include "supervisor/auto/schedule.h"
 
@@ -179,7 +179,7 @@ int job_prepare(const struct job *job)
 {
 	int err = clear_state(job);
 
-	return err ? err : past_note_run(job);
+	return err ? err : stale_run_note_run(job);
 }
 
 void job_unprepare(const struct job *job)
@@ -447,7 +447,7 @@ void job_recover(struct job *job)
 	const char *node = json_string_value(json_object_get(job->record, "node"));
 	int err;
 
-	past_end_older(job);
+	stale_run_end_older(job);
 	if (!job_is_alive(job) && job->state != JOB_ELSEWHERE) {
 		parts_over(job);
 		return;

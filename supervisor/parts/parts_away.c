@@ -18,7 +18,7 @@
 #include "base/cleanup.h"
 #include "supervisor/checkpoint/coord_driver.h"
 #include "base/outcome.h"
-#include "supervisor/parts/past.h"
+#include "supervisor/parts/stale_run.h"
 #include "supervisor/job/rank_record.h"
 
 #define RUNS_TICKS	(2000 / PARTS_TICK_MS)
@@ -124,19 +124,19 @@ static bool is_past(const struct parts *p)
 {
 	json_t *record;
 	char why[512];
-	bool past;
+	bool stale_run;
 
 	if (p->ticks % PARTS_LOOK_TICKS || parts_clock() - p->part[0].heard_ms < PARTS_SILENT_MS)
 		return false;
 	if (rank_record_is_apart(json_object_get(p->job->record, "ranks"))) {
-		past_ask(p->job, p->ticks / PARTS_LOOK_TICKS);
+		stale_run_ask(p->job, p->ticks / PARTS_LOOK_TICKS);
 		return false;
 	}
 	if (catalog_job_read(&p->daemon->catalog, p->job->id, &record, why, sizeof(why)))
 		return false;
-	past = (uint64_t)json_integer_value(json_object_get(record, "run")) > p->run;
+	stale_run = (uint64_t)json_integer_value(json_object_get(record, "run")) > p->run;
 	json_decref(record);
-	return past;
+	return stale_run;
 }
 
 void parts_away_tick(struct parts *p)
@@ -149,7 +149,7 @@ void parts_away_tick(struct parts *p)
 		return;
 	}
 	if (is_past(p)) {
-		past_end(p->job);
+		stale_run_end(p->job);
 		return;
 	}
 	if (parts_clock() - p->part[0].heard_ms < PARTS_ALONE_MS)

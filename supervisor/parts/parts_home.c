@@ -21,7 +21,7 @@
 #include "shim/proto.h"
 #include "supervisor/catalog/first_key.h"
 #include "base/outcome.h"
-#include "supervisor/parts/past.h"
+#include "supervisor/parts/stale_run.h"
 
 #define AGAIN_TICKS	(2000 / PARTS_TICK_MS)
 #define STUCK_TICKS	(3000 / PARTS_TICK_MS)
@@ -273,7 +273,7 @@ void parts_home_tick(struct parts *p)
 	if (!p->starting)
 		check_stuck(p);
 	if (p->ticks % PARTS_LOOK_TICKS == 0 && !p->job->busy && !p->put_down && parts_lost(p))
-		past_ask(p->job, p->ticks / PARTS_LOOK_TICKS);
+		stale_run_ask(p->job, p->ticks / PARTS_LOOK_TICKS);
 	parts_check(p);
 }
 

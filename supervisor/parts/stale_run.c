@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Jobs that run here though they were restarted elsewhere; see past.h.
+ * Jobs that run here though they were restarted elsewhere; see stale_run.h.
  *
  * A worker reads the records, as a file system that hangs must not hold up the event loop; while it does,
  * no other is started. Other nodes are asked a few at a time, in turn, as there may be a thousand of them, all
  * with jobs.
  */
-#include "supervisor/parts/past.h"
+#include "supervisor/parts/stale_run.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -27,7 +27,7 @@
 #define ASK_MS		4000
 #define ASK_NODES	8	/* in a look, if somebody is silent */
 
-struct past {
+struct stale_run {
 	struct daemon *daemon;
 	struct reactor_source *timer;
 	struct worker *worker;
@@ -48,7 +48,7 @@ static bool same_uuid(const struct job *job, const json_t *record)
 
 /* ------------------------------------------------------- in the state directory */
 
-int past_note_run(const struct job *job)
+int stale_run_note_run(const struct job *job)
 {
 	json_t *note = json_pack("{s:s, s:I}", "uuid", job->uuid, "run", run_of(job->record));
 	int err = note ? atomic_json_write(job->state_dir, "run", note) : -ENOMEM;
@@ -77,7 +77,7 @@ static bool is_older(const struct job *job)
 	return older;
 }
 
-void past_end_older(const struct job *job)
+void stale_run_end_older(const struct job *job)
 {
 	struct identity id;
 
@@ -90,7 +90,7 @@ void past_end_older(const struct job *job)
 
 /* ------------------------------------------------------------------ while it runs */
 
-void past_end(struct job *job)
+void stale_run_end(struct job *job)
 {
 	log_error(&jobs_daemon(job->jobs)->log, "job %lld: restarted on other nodes; what is here ends",
 		  (long long)job->id);
@@ -110,14 +110,14 @@ static bool is_ours(const struct job *job)
 /* [[job, run], ...] of those that have a newer one. */
 static json_t *look(struct channel_reporter *reporter, void *arg)
 {
-	const struct past *past = arg;
+	const struct stale_run *stale_run = arg;
 	struct job *job = NULL;
 	json_t *found = json_array(), *record;
 	char why[512];
 
-	while ((job = jobs_next(past->daemon->jobs, job))) {
+	while ((job = jobs_next(stale_run->daemon->jobs, job))) {
 		if (!is_ours(job) ||
-		    catalog_job_read(&past->daemon->catalog, job->id, &record, why, sizeof(why)))
+		    catalog_job_read(&stale_run->daemon->catalog, job->id, &record, why, sizeof(why)))
 			continue;
 		if (same_uuid(job, record) && run_of(record) > run_of(job->record))
 			json_array_append_new(found, json_pack("[I, I]", (json_int_t)job->id,
@@ -133,19 +133,19 @@ static void on_progress(json_t *progress, void *arg)
 
 static void on_looked(json_t *outcome, void *arg)
 {
-	struct past *past = arg;
+	struct stale_run *stale_run = arg;
 	json_int_t id, run;
 	struct job *job;
 	json_t *one;
 	size_t i;
 
-	past->worker = NULL;
+	stale_run->worker = NULL;
 	json_array_foreach(json_object_get(outcome, "result"), i, one) {
 		if (json_unpack(one, "[I, I]", &id, &run))
 			continue;
-		job = jobs_known(past->daemon->jobs, id);
+		job = jobs_known(stale_run->daemon->jobs, id);
 		if (job && is_ours(job) && run_of(job->record) < run)
-			past_end(job);
+			stale_run_end(job);
 	}
 	json_decref(outcome);
 }
@@ -166,7 +166,7 @@ static void on_run(const json_t *outcome, void *arg)
 
 	if (job && run_of(job->record) == asked->run && run > asked->run && job_is_alive(job) &&
 	    !job->busy && !parts_is_put_down(job->parts))
-		past_end(job);
+		stale_run_end(job);
 	free(asked);
 }
 
@@ -220,7 +220,7 @@ static void ask_who_is_back(const struct job *job)
 	}
 }
 
-void past_ask(const struct job *job, unsigned int look)
+void stale_run_ask(const struct job *job, unsigned int look)
 {
 	if (is_apart(job))
 		ask_in_turn(job, look, ASK_NODES);
@@ -230,59 +230,59 @@ void past_ask(const struct job *job, unsigned int look)
  * Whether or not somebody is silent: all nodes of a job may have been cut off together, and hear each
  * other all the time.
  */
-static void ask_for_all(struct past *past)
+static void ask_for_all(struct stale_run *stale_run)
 {
 	struct job *job = NULL;
 
-	while ((job = jobs_next(past->daemon->jobs, job))) {
+	while ((job = jobs_next(stale_run->daemon->jobs, job))) {
 		if (!is_ours(job) || !is_apart(job))
 			continue;
-		ask_in_turn(job, past->looks, 1);
+		ask_in_turn(job, stale_run->looks, 1);
 		ask_who_is_back(job);
 	}
-	past->looks++;
+	stale_run->looks++;
 }
 
 static void on_time(void *arg)
 {
 	static const struct channel_ops ops = { on_progress, on_looked };
-	struct past *past = arg;
-	const struct worker_spec spec = { .name = "ckptd-past", .run = look, .arg = past };
+	struct stale_run *stale_run = arg;
+	const struct worker_spec spec = { .name = "ckptd-past", .run = look, .arg = stale_run };
 	struct job *job = NULL;
 	bool some = false;
 
-	while ((job = jobs_next(past->daemon->jobs, job)))
+	while ((job = jobs_next(stale_run->daemon->jobs, job)))
 		some = some || is_ours(job);
-	if (some && !past->worker && worker_start(past->daemon, &spec, &ops, past, &past->worker))
-		past->worker = NULL;
-	ask_for_all(past);
-	if (reactor_timer(past->daemon->reactor, LOOK_MS, on_time, past, &past->timer))
-		past->timer = NULL;
+	if (some && !stale_run->worker && worker_start(stale_run->daemon, &spec, &ops, stale_run, &stale_run->worker))
+		stale_run->worker = NULL;
+	ask_for_all(stale_run);
+	if (reactor_timer(stale_run->daemon->reactor, LOOK_MS, on_time, stale_run, &stale_run->timer))
+		stale_run->timer = NULL;
 }
 
-int past_open(struct daemon *daemon, struct past **ret_past)
+int stale_run_open(struct daemon *daemon, struct stale_run **ret_stale_run)
 {
-	struct past *past = calloc(1, sizeof(*past));
+	struct stale_run *stale_run = calloc(1, sizeof(*stale_run));
 	int err;
 
-	if (!past)
+	if (!stale_run)
 		return -ENOMEM;
-	past->daemon = daemon;
-	err = reactor_timer(daemon->reactor, LOOK_MS, on_time, past, &past->timer);
+	stale_run->daemon = daemon;
+	err = reactor_timer(daemon->reactor, LOOK_MS, on_time, stale_run, &stale_run->timer);
 	if (err) {
-		free(past);
+		free(stale_run);
 		return err;
 	}
-	*ret_past = past;
+	*ret_stale_run = stale_run;
 	return 0;
 }
 
-void past_close(struct past *past)
+void stale_run_close(struct stale_run *stale_run)
 {
-	if (!past)
+	if (!stale_run)
 		return;
-	reactor_remove(past->timer);
-	if (past->worker)
-		worker_leave(past->worker);
-	free(past);
+	reactor_remove(stale_run->timer);
+	if (stale_run->worker)
+		worker_leave(stale_run->worker);
+	free(stale_run);
 }
