@@ -24,7 +24,7 @@
 #include "supervisor/control/ctl.h"
 #include "supervisor/catalog/first_key.h"
 #include "supervisor/job/jobs.h"
-#include "supervisor/auto/keeper.h"
+#include "supervisor/auto/pruner.h"
 #include "supervisor/kevents.h"
 #include "base/leftover.h"
 #include "supervisor/auto/merger.h"
@@ -258,7 +258,7 @@ int daemon_start(struct daemon *daemon)
 	if (!err)
 		err = store_open(daemon, &daemon->store);
 	if (!err)
-		err = keeper_open(daemon, &daemon->keeper);
+		err = pruner_open(daemon, &daemon->pruner);
 	if (!err)
 		err = merger_open(daemon, &daemon->merger);
 	if (!err)
@@ -293,8 +293,8 @@ void daemon_stop(struct daemon *daemon)
 	daemon->promoter = NULL;
 	merger_close(daemon->merger);
 	daemon->merger = NULL;
-	keeper_close(daemon->keeper);
-	daemon->keeper = NULL;
+	pruner_close(daemon->pruner);
+	daemon->pruner = NULL;
 	stale_run_close(daemon->stale_run);
 	jobs_close(daemon->jobs);
 	parts_fetch_close(daemon);

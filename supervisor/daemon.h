@@ -12,7 +12,7 @@
 
 struct ctl;
 struct jobs;
-struct keeper;
+struct pruner;
 struct kevents;
 struct merger;
 struct nodes;
@@ -30,7 +30,7 @@ struct daemon {
 	struct reactor *reactor;
 	struct ctl *ctl;
 	struct jobs *jobs;
-	struct keeper *keeper;
+	struct pruner *pruner;
 	struct kevents *kevents;
 	struct merger *merger;
 	struct nodes *nodes;

@@ -8,7 +8,7 @@
  *		{"mtbf_ms": N}		the time between failures of the job, or
  *		{"node_mtbf_ms": N}	of one of its nodes; default: node_mtbf of ckptd.conf
  *
- * The home of a job over several nodes decides.  What goes to make room is the keeper's (keeper.h).
+ * The home of a job over several nodes decides.  What goes to make room is the keeper's (pruner.h).
  */
 #ifndef STILLPOINT_SCHEDULE_H
 #define STILLPOINT_SCHEDULE_H

@@ -17,7 +17,7 @@
 
 #include "base/cleanup.h"
 #include "supervisor/job/coord_record.h"
-#include "supervisor/auto/keeper.h"
+#include "supervisor/auto/pruner.h"
 #include "supervisor/auto/promoter.h"
 #include "supervisor/job/rank_record.h"
 
@@ -89,7 +89,7 @@ static bool is_late(const struct coord_driver *d, const struct coord_record *rec
 static void after_commit(const struct coord_driver *d)
 {
 	if (!d->ranks.node || is_apart(d))
-		keeper_after_commit(d->daemon->keeper, d->job);
+		pruner_after_commit(d->daemon->pruner, d->job);
 	promoter_after_commit(d->daemon->promoter, d->job);
 }
 

@@ -16,7 +16,7 @@
 #include "supervisor/checkpoint/coord_driver.h"
 #include "supervisor/catalog/history.h"
 #include "supervisor/job/job_dump.h"
-#include "supervisor/auto/keeper.h"
+#include "supervisor/auto/pruner.h"
 #include "supervisor/auto/merger.h"
 #include "base/outcome.h"
 #include "supervisor/auto/promoter.h"
@@ -150,7 +150,7 @@ static void finish(struct checkpoint *c, json_t *outcome)
 							      "text")));
 	if (ok && !c->dry_run) {
 		schedule_taken(c->job, c->began_ms);
-		keeper_after_commit(c->daemon->keeper, c->job);
+		pruner_after_commit(c->daemon->pruner, c->job);
 		promoter_after_commit(c->daemon->promoter, c->job);
 		if (json_object_get(c->args, "base"))
 			merger_after_commit(c->daemon->merger, c->job);

@@ -28,7 +28,7 @@ void verb_rm(struct request *request);
 /* verbs_stats.c */
 void verb_stats(struct request *request);
 void verb_interval(struct request *request);
-/* verbs_keep.c */
+/* verbs_prune.c */
 void verb_pin(struct request *request);
 void verb_unpin(struct request *request);
 void verb_prune(struct request *request);

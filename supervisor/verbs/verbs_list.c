@@ -15,7 +15,7 @@
 
 #include "base/cleanup.h"
 #include "supervisor/job/jobs.h"
-#include "supervisor/auto/keeper.h"
+#include "supervisor/auto/pruner.h"
 #include "supervisor/auto/merger.h"
 #include "supervisor/storage/levels_remove.h"
 #include "supervisor/storage/levels_report.h"
@@ -213,7 +213,7 @@ static json_t *rm_from_l1(const struct rm *rm)
 
 		/* From now on nobody pins. */
 		if (pin_has(catalog, rm->job->id, n))
-			return keeper_pinned(rm->job->id, n);
+			return pruner_pinned(rm->job->id, n);
 		err = catalog_generation_remove(catalog, rm->job->id, n, why, sizeof(why));
 		if (err)
 			return outcome_error(err, "%s", why);
@@ -396,13 +396,13 @@ static json_t *check_pins(const struct job *job, const json_t *all, int64_t gene
 
 	if (generation)
 		return pin_has(&daemon->catalog, job->id, generation) ?
-		       keeper_pinned(job->id, generation) : NULL;
+		       pruner_pinned(job->id, generation) : NULL;
 	pins = pin_list(&daemon->catalog, job->id);
 	json_array_foreach(pins, i, number) {
 		int64_t n = json_integer_value(number);
 
 		if (!outcome && (daemon->config.tiers.nr || contains(all, n)))
-			outcome = keeper_pinned(job->id, n);
+			outcome = pruner_pinned(job->id, n);
 	}
 	json_decref(pins);
 	return outcome;
@@ -533,7 +533,7 @@ void verb_rm(struct request *request)
 	if (rm && !dry_run && !outcome)
 		outcome = note_unwanted(rm);
 	if (rm && !outcome) {
-		keeper_stop(request->daemon->keeper, job->id);
+		pruner_stop(request->daemon->pruner, job->id);
 		merger_stop(request->daemon->merger, job->id, true);
 		job->busy = "removal";
 		if (promoter_hold(request->daemon->promoter, rm_start, rm))

@@ -25,7 +25,7 @@
 #include "image/reader.h"
 #include "supervisor/auto/fetching.h"
 #include "supervisor/job/jobs.h"
-#include "supervisor/auto/keeper.h"
+#include "supervisor/auto/pruner.h"
 #include "supervisor/auto/merger.h"
 #include "base/outcome.h"
 #include "supervisor/restart/restart_before.h"
@@ -100,7 +100,7 @@ static json_t *take_claim(struct request *request, struct job **job)
 	if (err)
 		return outcome_error(err, "%s: %s", (*job)->image_dir, strerror(-err));
 	merger_stop(daemon->merger, id, true);
-	outcome = keeper_yield(daemon->keeper, id);
+	outcome = pruner_yield(daemon->pruner, id);
 	if (!outcome)
 		*job = jobs_find(daemon->jobs, id, &outcome);
 	/* whoever had the claim before may have restarted it meanwhile */

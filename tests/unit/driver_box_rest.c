@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "supervisor/catalog/generation.h"
-#include "supervisor/auto/keeper.h"
+#include "supervisor/auto/pruner.h"
 #include "supervisor/auto/promoter.h"
 #include "supervisor/job/rank_record.h"
 #include "supervisor/control/worker.h"
@@ -87,7 +87,7 @@ void ranks_done(struct ranks *ranks)
 	free(ranks->node_of);
 }
 
-void keeper_after_commit(struct keeper *keeper, const struct job *job)
+void pruner_after_commit(struct pruner *pruner, const struct job *job)
 {
 }
 

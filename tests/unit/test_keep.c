@@ -16,7 +16,7 @@
 #include "image/key.h"
 #include "image/reader.h"
 #include "image/writer.h"
-#include "supervisor/auto/keeper.h"
+#include "supervisor/auto/pruner.h"
 #include "base/outcome.h"
 #include "supervisor/catalog/pin.h"
 #include "supervisor/storage/prune.h"
@@ -85,7 +85,7 @@ static void test_pin(void **state)
 static void test_pin_and_removal(void **state)
 {
 	struct disk *d = *state;
-	json_t *outcome = keeper_pinned(7, 3);
+	json_t *outcome = pruner_pinned(7, 3);
 	const char *text = json_string_value(json_object_get(json_object_get(outcome, "error"), "text"));
 	int lock, again;
 	char why[512];

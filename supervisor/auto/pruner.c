@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Keeping the number of generations in bounds; see keeper.h.
+ * Keeping the number of generations in bounds; see pruner.h.
  *
  * Owns the workers that prune.  A worker knows jobs by number and label: a job may be forgotten
  * while its generations are removed.  Which generations there are is found out here, when no
@@ -8,7 +8,7 @@
  * given up never stands for one that was removed.  Ending a worker is safe at any instant
  * (prune.h), and that is how it is ended.
  */
-#include "supervisor/auto/keeper.h"
+#include "supervisor/auto/pruner.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -23,9 +23,9 @@
 #include "supervisor/storage/prune.h"
 #include "supervisor/control/worker.h"
 
-struct keeper_run {
-	struct keeper_run *next;
-	struct keeper *keeper;
+struct pruner_run {
+	struct pruner_run *next;
+	struct pruner *pruner;
 	struct request *request;	/* NULL: after a commit */
 	struct worker *worker;
 	json_t *targets;
@@ -34,23 +34,23 @@ struct keeper_run {
 	bool again;			/* there was another commit meanwhile */
 };
 
-struct keeper {
+struct pruner {
 	struct daemon *daemon;
-	struct keeper_run *runs;
+	struct pruner_run *runs;
 };
 
 /* ---------------------------------------------------------- in the worker */
 
-static json_t *prune_target(const struct keeper_run *run, const struct listing *listing,
+static json_t *prune_target(const struct pruner_run *run, const struct listing *listing,
 			    const json_t *target)
 {
 	struct prune prune = {
 		.listing = *listing, .rule = run->rule, .dry_run = run->dry_run,
-		.node = run->keeper->daemon->config.node,
-		.state_dir = run->keeper->daemon->config.state_dir,
+		.node = run->pruner->daemon->config.node,
+		.state_dir = run->pruner->daemon->config.state_dir,
 		.generations = json_object_get(target, "generations"),
 		.undecided = json_integer_value(json_object_get(target, "undecided")),
-		.tiers = &run->keeper->daemon->config.tiers,
+		.tiers = &run->pruner->daemon->config.tiers,
 		.unwanted = json_object_get(target, "unwanted"),
 	};
 	json_t *entry;
@@ -68,8 +68,8 @@ static json_t *prune_target(const struct keeper_run *run, const struct listing *
 
 static json_t *prune_run(struct channel_reporter *reporter, void *arg)
 {
-	const struct keeper_run *run = arg;
-	const struct daemon *daemon = run->keeper->daemon;
+	const struct pruner_run *run = arg;
+	const struct daemon *daemon = run->pruner->daemon;
 	struct op_env env = { .key = daemon->config.key,
 				    .secret = daemon->config.encryption_key };
 	struct listing listing = {
@@ -92,9 +92,9 @@ static json_t *prune_run(struct channel_reporter *reporter, void *arg)
 
 /* ---------------------------------------------------------- in the daemon */
 
-static void run_free(struct keeper_run *run)
+static void run_free(struct pruner_run *run)
 {
-	struct keeper_run **at = &run->keeper->runs;
+	struct pruner_run **at = &run->pruner->runs;
 
 	while (*at && *at != run)
 		at = &(*at)->next;
@@ -136,7 +136,7 @@ static void log_entry(const struct log *log, const json_t *entry)
 			    json_string_value(json_object_get(row, "text")));
 }
 
-static void log_outcome(const struct log *log, const struct keeper_run *run, const json_t *outcome)
+static void log_outcome(const struct log *log, const struct pruner_run *run, const json_t *outcome)
 {
 	json_t *entry;
 	size_t i;
@@ -157,53 +157,53 @@ static void on_progress(json_t *progress, void *arg)
 
 static void on_outcome(json_t *outcome, void *arg)
 {
-	struct keeper_run *run = arg;
-	struct keeper *keeper = run->keeper;
+	struct pruner_run *run = arg;
+	struct pruner *pruner = run->pruner;
 	struct request *request = run->request;
 	const json_t *first = json_array_get(run->targets, 0);
-	struct job *job = run->again ? jobs_known(keeper->daemon->jobs,
+	struct job *job = run->again ? jobs_known(pruner->daemon->jobs,
 						  json_integer_value(json_object_get(first, "job"))) : NULL;
 
-	log_outcome(&keeper->daemon->log, run, outcome);
+	log_outcome(&pruner->daemon->log, run, outcome);
 	run_free(run);
 	if (request)
 		request_answer(request, outcome);
 	else
 		json_decref(outcome);
 	if (job)
-		keeper_after_commit(keeper, job);
+		pruner_after_commit(pruner, job);
 }
 
 static const struct channel_ops ops = { on_progress, on_outcome };
 
 /* @targets is taken over. */
-static int start(struct keeper *keeper, struct request *request, json_t *targets,
+static int start(struct pruner *pruner, struct request *request, json_t *targets,
 		 const struct retention_rule *rule, bool dry_run)
 {
 	struct worker_spec spec = {
 		.name = "ckptd-prune", .run = prune_run,
 		.killed = "what it had removed by then is gone: ckptctl list shows what is left",
 	};
-	struct keeper_run *run = calloc(1, sizeof(*run));
+	struct pruner_run *run = calloc(1, sizeof(*run));
 	int err;
 
 	if (!run) {
 		json_decref(targets);
 		return -ENOMEM;
 	}
-	*run = (struct keeper_run) {
-		.next = keeper->runs, .keeper = keeper, .request = request,
+	*run = (struct pruner_run) {
+		.next = pruner->runs, .pruner = pruner, .request = request,
 		.targets = targets, .rule = *rule, .dry_run = dry_run,
 	};
-	keeper->runs = run;
+	pruner->runs = run;
 	spec.arg = run;
-	err = worker_start(keeper->daemon, &spec, &ops, run, &run->worker);
+	err = worker_start(pruner->daemon, &spec, &ops, run, &run->worker);
 	if (err)
 		run_free(run);
 	return err;
 }
 
-static bool is_about(const struct keeper_run *run, int64_t job)
+static bool is_about(const struct pruner_run *run, int64_t job)
 {
 	json_t *target;
 	size_t i;
@@ -215,9 +215,9 @@ static bool is_about(const struct keeper_run *run, int64_t job)
 	return false;
 }
 
-void keeper_stop(struct keeper *keeper, int64_t job)
+void pruner_stop(struct pruner *pruner, int64_t job)
 {
-	struct keeper_run *run = keeper->runs, *next;
+	struct pruner_run *run = pruner->runs, *next;
 
 	for (; run; run = next) {
 		struct request *request = run->request;
@@ -233,12 +233,12 @@ void keeper_stop(struct keeper *keeper, int64_t job)
 	}
 }
 
-json_t *keeper_yield(struct keeper *keeper, int64_t job)
+json_t *pruner_yield(struct pruner *pruner, int64_t job)
 {
 	int lock = -1, err;
 
-	keeper_stop(keeper, job);
-	err = catalog_lock(&keeper->daemon->catalog, job, &lock);
+	pruner_stop(pruner, job);
+	err = catalog_lock(&pruner->daemon->catalog, job, &lock);
 	if (!err)
 		close(lock);
 	return err == -EBUSY ? outcome_error(err, "generations of job %lld are being removed just now; try again",
@@ -258,7 +258,7 @@ static int64_t undecided(const struct job *job)
 	return (int64_t)record.prepared.generation;
 }
 
-json_t *keeper_check(const struct job *job)
+json_t *pruner_check(const struct job *job)
 {
 	const char *node = json_string_value(json_object_get(job->record, "node"));
 
@@ -268,10 +268,10 @@ json_t *keeper_check(const struct job *job)
 	return job_check_free(job, "removal");
 }
 
-void keeper_add(const struct job *job, json_t *targets)
+void pruner_add(const struct job *job, json_t *targets)
 {
 	const struct daemon *daemon = jobs_daemon(job->jobs);
-	json_t *target, *no = keeper_check(job);
+	json_t *target, *no = pruner_check(job);
 	char label[64];
 
 	target = json_pack("{s:I, s:s, s:s, s:o, s:I, s:O*}", "job", (json_int_t)job->id,
@@ -286,28 +286,28 @@ void keeper_add(const struct job *job, json_t *targets)
 	json_array_append_new(targets, target);
 }
 
-void keeper_prune(struct keeper *keeper, struct request *request, json_t *targets,
+void pruner_prune(struct pruner *pruner, struct request *request, json_t *targets,
 		  const struct retention_rule *rule, bool dry_run)
 {
-	int err = start(keeper, request, targets, rule, dry_run);
+	int err = start(pruner, request, targets, rule, dry_run);
 
 	if (err)
 		request_answer(request, outcome_error(err, "no worker: %s", strerror(-err)));
 }
 
-void keeper_after_commit(struct keeper *keeper, const struct job *job)
+void pruner_after_commit(struct pruner *pruner, const struct job *job)
 {
 	const struct retention_rule *rule;
-	struct keeper_run *run;
+	struct pruner_run *run;
 	json_t *targets;
 	int err;
 
-	if (!keeper)
+	if (!pruner)
 		return;
-	rule = &keeper->daemon->config.retain;
+	rule = &pruner->daemon->config.retain;
 	if (!retention_is_rule(rule))
 		return;
-	for (run = keeper->runs; run; run = run->next) {
+	for (run = pruner->runs; run; run = run->next) {
 		if (!run->request && is_about(run, job->id)) {
 			run->again = true;
 			return;
@@ -317,36 +317,36 @@ void keeper_after_commit(struct keeper *keeper, const struct job *job)
 	if (job->busy)
 		return;
 	targets = json_array();
-	keeper_add(job, targets);
-	err = start(keeper, NULL, targets, rule, false);
+	pruner_add(job, targets);
+	err = start(pruner, NULL, targets, rule, false);
 	if (err)
-		log_warning(&keeper->daemon->log, "job %lld: not pruned: %s", (long long)job->id,
+		log_warning(&pruner->daemon->log, "job %lld: not pruned: %s", (long long)job->id,
 			    strerror(-err));
 }
 
-int keeper_open(struct daemon *daemon, struct keeper **ret_keeper)
+int pruner_open(struct daemon *daemon, struct pruner **ret_pruner)
 {
-	struct keeper *keeper = calloc(1, sizeof(*keeper));
+	struct pruner *pruner = calloc(1, sizeof(*pruner));
 
-	if (!keeper)
+	if (!pruner)
 		return -ENOMEM;
-	keeper->daemon = daemon;
-	*ret_keeper = keeper;
+	pruner->daemon = daemon;
+	*ret_pruner = pruner;
 	return 0;
 }
 
-void keeper_close(struct keeper *keeper)
+void pruner_close(struct pruner *pruner)
 {
-	if (!keeper)
+	if (!pruner)
 		return;
-	while (keeper->runs) {
-		worker_abort(keeper->runs->worker);
-		run_free(keeper->runs);
+	while (pruner->runs) {
+		worker_abort(pruner->runs->worker);
+		run_free(pruner->runs);
 	}
-	free(keeper);
+	free(pruner);
 }
 
-json_t *keeper_pinned(int64_t job, int64_t generation)
+json_t *pruner_pinned(int64_t job, int64_t generation)
 {
 	return outcome_error(-EPERM, "generation %lld of job %lld is pinned: ckptctl unpin %lld:%lld first",
 			     (long long)generation, (long long)job, (long long)job,

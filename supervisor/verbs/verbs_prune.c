@@ -15,7 +15,7 @@
 
 #include "base/cleanup.h"
 #include "supervisor/job/jobs.h"
-#include "supervisor/auto/keeper.h"
+#include "supervisor/auto/pruner.h"
 #include "base/outcome.h"
 #include "supervisor/parts/parts.h"
 #include "supervisor/catalog/pin.h"
@@ -233,15 +233,15 @@ static json_t *find_targets(struct request *request, json_t *targets)
 	if (json_object_get(request->args, "job")) {
 		job = jobs_find_for(request, &outcome);
 		if (job)
-			outcome = keeper_check(job);
+			outcome = pruner_check(job);
 		if (job && !outcome)
-			keeper_add(job, targets);
+			pruner_add(job, targets);
 		return outcome;
 	}
 	jobs_load_all(jobs);
 	for (job = jobs_next(jobs, NULL); job; job = jobs_next(jobs, job)) {
 		if (request->uid == 0 || request->uid == job->uid)
-			keeper_add(job, targets);
+			pruner_add(job, targets);
 	}
 	return NULL;
 }
@@ -259,7 +259,7 @@ void verb_prune(struct request *request)
 	if (!outcome)
 		outcome = check_rule(&rule);
 	if (!outcome) {
-		keeper_prune(request->daemon->keeper, request, targets, &rule, dry_run);
+		pruner_prune(request->daemon->pruner, request, targets, &rule, dry_run);
 		return;
 	}
 	json_decref(targets);

@@ -4,8 +4,8 @@
  * and when it is asked for.  One worker at a time for a job; nothing else waits for it, and
  * what needs the job's images to stay as they are (restart, rm) ends it.
  */
-#ifndef STILLPOINT_KEEPER_H
-#define STILLPOINT_KEEPER_H
+#ifndef STILLPOINT_PRUNER_H
+#define STILLPOINT_PRUNER_H
 
 #include <jansson.h>
 #include <stdint.h>
@@ -14,36 +14,36 @@
 #include "supervisor/catalog/retention.h"
 
 struct job;
-struct keeper;
+struct pruner;
 
-int keeper_open(struct daemon *daemon, struct keeper **ret_keeper);
-void keeper_close(struct keeper *keeper);	/* NULL is fine */
+int pruner_open(struct daemon *daemon, struct pruner **ret_pruner);
+void pruner_close(struct pruner *pruner);	/* NULL is fine */
 
 /* @job has a new generation. NULL is fine: ckptd leaves. */
-void keeper_after_commit(struct keeper *keeper, const struct job *job);
+void pruner_after_commit(struct pruner *pruner, const struct job *job);
 /* Whatever is being removed of the job: no more of it. */
-void keeper_stop(struct keeper *keeper, int64_t job);
+void pruner_stop(struct pruner *pruner, int64_t job);
 /*
- * keeper_yield() - the same, for one who has just claimed the job for a restart
+ * pruner_yield() - the same, for one who has just claimed the job for a restart
  *
  * NULL, or an outcome: on another node they are being removed. Who removes looks for a claim
  * when he has the catalog's lock, so one of the two sees the other.
  */
-json_t *keeper_yield(struct keeper *keeper, int64_t job);
+json_t *pruner_yield(struct pruner *pruner, int64_t job);
 
 /*
- * keeper_add() - put @job on the list of those to be pruned
+ * pruner_add() - put @job on the list of those to be pruned
  *
  * As it is now: generations that appear later are not looked at.
  */
-void keeper_add(const struct job *job, json_t *targets);
+void pruner_add(const struct job *job, json_t *targets);
 /* Prune @targets (taken over), and answer @request. */
-void keeper_prune(struct keeper *keeper, struct request *request, json_t *targets,
+void pruner_prune(struct pruner *pruner, struct request *request, json_t *targets,
 		  const struct retention_rule *rule, bool dry_run);
 
 /* NULL if the generations of @job may be changed from this node now. */
-json_t *keeper_check(const struct job *job);
+json_t *pruner_check(const struct job *job);
 /* An outcome: that generation is not removed. */
-json_t *keeper_pinned(int64_t job, int64_t generation);
+json_t *pruner_pinned(int64_t job, int64_t generation);
 
-#endif /* STILLPOINT_KEEPER_H */
+#endif /* STILLPOINT_PRUNER_H */
