@@ -33,7 +33,7 @@
 #include "supervisor/checkpoint/coord_peer.h"
 #include "supervisor/parts/parts.h"
 #include "supervisor/parts/stale_run.h"
-#include "supervisor/auto/promoter.h"
+#include "supervisor/auto/flusher.h"
 #include "supervisor/auto/schedule.h"
 #include "supervisor/storage/store.h"
 #include "supervisor/storage/tier_group.h"
@@ -274,7 +274,7 @@ int daemon_start(struct daemon *daemon)
 	if (!err)
 		err = schedule_open(daemon, &daemon->schedule);
 	if (!err)
-		err = promoter_open(daemon, &daemon->promoter);
+		err = flusher_open(daemon, &daemon->flusher);
 	if (!err)
 		err = ctl_open(daemon, &daemon->ctl);
 	/* Hints only: without them everything works. */
@@ -289,8 +289,8 @@ void daemon_stop(struct daemon *daemon)
 	ctl_close(daemon->ctl);
 	schedule_close(daemon->schedule);
 	daemon->schedule = NULL;
-	promoter_close(daemon->promoter);
-	daemon->promoter = NULL;
+	flusher_close(daemon->flusher);
+	daemon->flusher = NULL;
 	merger_close(daemon->merger);
 	daemon->merger = NULL;
 	pruner_close(daemon->pruner);

@@ -18,7 +18,7 @@ struct merger;
 struct nodes;
 struct parts_fetches;
 struct stale_run;
-struct promoter;
+struct flusher;
 struct schedule;
 struct store;
 
@@ -36,7 +36,7 @@ struct daemon {
 	struct nodes *nodes;
 	struct stale_run *stale_run;
 	struct parts_fetches *fetches;	/* of parts whose home is elsewhere (parts.h) */
-	struct promoter *promoter;
+	struct flusher *flusher;
 	struct schedule *schedule;
 	struct store *store;
 	char boot[40];

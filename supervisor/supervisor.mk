@@ -48,11 +48,11 @@ $(call unit_test,tests/unit/test_history,tests/unit/test_history.c,$(CKPTD_LIBS)
 
 $(call unit_test,tests/unit/test_store,tests/unit/test_store.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_tiers,tests/unit/test_tiers.c,$(CKPTD_LIBS))
-$(call unit_test,tests/unit/test_promote,tests/unit/test_promote.c,$(CKPTD_LIBS))
-$(call unit_test,tests/unit/test_promoter,tests/unit/test_promoter.c,$(CKPTD_LIBS))
-PROMOTION_BOX := tests/unit/promotion_box.c tests/unit/keep_fixture.c
-$(call unit_test,tests/unit/test_promotion,tests/unit/test_promotion.c $(PROMOTION_BOX),$(CKPTD_LIBS))
-$(call unit_test,tests/unit/test_promotion_faults,tests/unit/test_promotion_faults.c $(PROMOTION_BOX),$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_flush_plan,tests/unit/test_flush_plan.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_flusher,tests/unit/test_flusher.c,$(CKPTD_LIBS))
+FLUSH_BOX := tests/unit/flush_box.c tests/unit/keep_fixture.c
+$(call unit_test,tests/unit/test_flush,tests/unit/test_flush.c $(FLUSH_BOX),$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_flush_faults,tests/unit/test_flush_faults.c $(FLUSH_BOX),$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_merge,tests/unit/test_merge.c tests/unit/keep_fixture.c,$(CKPTD_LIBS))
 FETCH_BOX := tests/unit/fetch_fixture.c tests/unit/keep_fixture.c
 $(call unit_test,tests/unit/test_fetch,tests/unit/test_fetch.c $(FETCH_BOX),$(CKPTD_LIBS))

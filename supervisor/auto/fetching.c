@@ -16,7 +16,7 @@
 #include "supervisor/job/jobs.h"
 #include "supervisor/net/nodes.h"
 #include "base/outcome.h"
-#include "supervisor/auto/promoter.h"
+#include "supervisor/auto/flusher.h"
 #include "supervisor/control/worker.h"
 
 struct fetching {
@@ -82,9 +82,9 @@ static void on_outcome(json_t *outcome, void *arg)
 	size_t i;
 
 	if (!g->options.dry_run)
-		promoter_changed(g->daemon->promoter, g->label);
+		flusher_changed(g->daemon->flusher, g->label);
 	if (g->holds)
-		promoter_release(g->daemon->promoter);
+		flusher_release(g->daemon->flusher);
 	json_array_foreach(json_object_get(said, "steps"), i, step)
 		log_warning(log, "job %lld: %s", (long long)g->options.id, json_string_value(step));
 	json_decref(g->unwanted);
@@ -129,12 +129,12 @@ int fetching_start(struct daemon *daemon, const struct fetching_options *options
 	g->options.job = NULL;
 	/* Who only looks is in nobody's way. */
 	g->holds = !options->dry_run && (options->job || options->uid == 0);
-	if (g->holds && !promoter_hold(daemon->promoter, on_held, g))
+	if (g->holds && !flusher_hold(daemon->flusher, on_held, g))
 		return 0;
 	err = begin(g);
 	if (err) {
 		if (g->holds)
-			promoter_release(daemon->promoter);
+			flusher_release(daemon->flusher);
 		json_decref(g->unwanted);
 		free(g);
 	}

@@ -22,7 +22,7 @@
 #include "supervisor/catalog/merge.h"
 #include "engine/op/op_args.h"
 #include "base/outcome.h"
-#include "supervisor/auto/promoter.h"
+#include "supervisor/auto/flusher.h"
 #include "supervisor/auto/schedule.h"
 #include "supervisor/control/worker.h"
 
@@ -191,11 +191,11 @@ static void take_outcome(const struct merger_run *run, const json_t *outcome)
 		merger_log(&daemon->log, run->job, run->generation,
 			   json_integer_value(json_object_get(result, "bytes_stored")),
 			   json_integer_value(json_object_get(result, "total_ns")));
-		promoter_changed(daemon->promoter, run->label);
+		flusher_changed(daemon->flusher, run->label);
 	}
 	/* What it could not take as it was. */
 	if (job)
-		promoter_after_commit(daemon->promoter, job);
+		flusher_after_commit(daemon->flusher, job);
 }
 
 static void on_progress(json_t *progress, void *arg)

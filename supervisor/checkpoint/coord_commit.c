@@ -18,7 +18,7 @@
 #include "base/cleanup.h"
 #include "supervisor/job/coord_record.h"
 #include "supervisor/auto/pruner.h"
-#include "supervisor/auto/promoter.h"
+#include "supervisor/auto/flusher.h"
 #include "supervisor/job/rank_record.h"
 
 static bool is_apart(const struct coord_driver *d)
@@ -90,7 +90,7 @@ static void after_commit(const struct coord_driver *d)
 {
 	if (!d->ranks.node || is_apart(d))
 		pruner_after_commit(d->daemon->pruner, d->job);
-	promoter_after_commit(d->daemon->promoter, d->job);
+	flusher_after_commit(d->daemon->flusher, d->job);
 }
 
 void driver_persist(struct coord_driver *d, const struct coord_action *act)

@@ -19,7 +19,7 @@
 #include "supervisor/auto/pruner.h"
 #include "supervisor/auto/merger.h"
 #include "base/outcome.h"
-#include "supervisor/auto/promoter.h"
+#include "supervisor/auto/flusher.h"
 #include "supervisor/auto/schedule.h"
 
 /* How long a job that was killed may take to be gone before the caller is answered all the same. */
@@ -151,7 +151,7 @@ static void finish(struct checkpoint *c, json_t *outcome)
 	if (ok && !c->dry_run) {
 		schedule_taken(c->job, c->began_ms);
 		pruner_after_commit(c->daemon->pruner, c->job);
-		promoter_after_commit(c->daemon->promoter, c->job);
+		flusher_after_commit(c->daemon->flusher, c->job);
 		if (json_object_get(c->args, "base"))
 			merger_after_commit(c->daemon->merger, c->job);
 		else

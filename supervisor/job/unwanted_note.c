@@ -11,7 +11,7 @@
 
 #include "supervisor/job/jobs.h"
 #include "base/outcome.h"
-#include "supervisor/auto/promoter.h"
+#include "supervisor/auto/flusher.h"
 #include "supervisor/catalog/unwanted.h"
 
 static const struct daemon *daemon_of(const struct job *job)
@@ -75,7 +75,7 @@ void unwanted_note_end(struct unwanted_note *note, struct job *job, const json_t
 	bool level = note->level && note->level[0];
 
 	if (note->made && is_unfinished(outcome))
-		promoter_after_commit(daemon_of(job)->promoter, job);
+		flusher_after_commit(daemon_of(job)->flusher, job);
 	else if (!outcome_is_ok(outcome) || (!note->whole && !level))
 		unwanted_note_take_back(note, job);
 }

@@ -17,7 +17,7 @@
 #include "supervisor/catalog/listing.h"
 #include "base/outcome.h"
 #include "supervisor/catalog/pin.h"
-#include "supervisor/auto/promoter.h"
+#include "supervisor/auto/flusher.h"
 #include "supervisor/job/unwanted_note.h"
 #include "supervisor/control/worker.h"
 
@@ -180,13 +180,13 @@ static void on_forget_ended(json_t *outcome, void *arg)
 	bool gone = f->whole && (outcome_is_ok(outcome) ||
 				 json_object_get(json_object_get(outcome, "error"), "gone"));
 
-	promoter_changed(f->daemon->promoter, f->label);
+	flusher_changed(f->daemon->flusher, f->label);
 	f->job->busy = NULL;
 	if (gone)
 		jobs_forget(f->job);
 	else
 		unwanted_note_end(&f->note, f->job, outcome);
-	promoter_release(f->daemon->promoter);
+	flusher_release(f->daemon->flusher);
 	peer_question_answer(f->question, outcome);
 	unwanted_note_done(&f->note);
 	json_decref(f->generations);
@@ -259,7 +259,7 @@ static void on_forget(struct peer_question *q, void *arg)
 			    (long long)job->id, why);
 	job_label(job, f->label);
 	job->busy = "removal";
-	if (promoter_hold(daemon->promoter, on_held, f))
+	if (flusher_hold(daemon->flusher, on_held, f))
 		on_held(f);
 }
 

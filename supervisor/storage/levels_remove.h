@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Removing a job's generations from the levels.  For workers; the promoter is held meanwhile
- * (promoter.h), for a level is open for writing once.
+ * (flusher.h), for a level is open for writing once.
  */
 #ifndef STILLPOINT_LEVELS_REMOVE_H
 #define STILLPOINT_LEVELS_REMOVE_H

@@ -24,7 +24,7 @@
 #include "base/outcome.h"
 #include "supervisor/parts/parts.h"
 #include "supervisor/catalog/pin.h"
-#include "supervisor/auto/promoter.h"
+#include "supervisor/auto/flusher.h"
 #include "supervisor/job/unwanted_note.h"
 #include "supervisor/control/worker.h"
 
@@ -321,8 +321,8 @@ static void on_rm(json_t *outcome, void *arg)
 	rm->job->busy = NULL;
 	note_number(rm, outcome);
 	unwanted_note_end(&rm->note, rm->job, outcome);
-	promoter_changed(rm->request->daemon->promoter, rm->label);
-	promoter_release(rm->request->daemon->promoter);
+	flusher_changed(rm->request->daemon->flusher, rm->label);
+	flusher_release(rm->request->daemon->flusher);
 	if (outcome_is_ok(outcome) && !rm->request->daemon->config.image_dir_shared)
 		parts_forget(rm->job, &forget);
 	if (outcome_is_ok(outcome) && rm->whole) {
@@ -536,7 +536,7 @@ void verb_rm(struct request *request)
 		pruner_stop(request->daemon->pruner, job->id);
 		merger_stop(request->daemon->merger, job->id, true);
 		job->busy = "removal";
-		if (promoter_hold(request->daemon->promoter, rm_start, rm))
+		if (flusher_hold(request->daemon->flusher, rm_start, rm))
 			rm_start(rm);
 		return;
 	}

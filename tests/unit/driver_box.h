@@ -45,7 +45,7 @@ struct box_node {
 	unsigned int comms;	/* that its ranks have begun something on */
 	bool image[BOX_GENERATIONS];
 	unsigned int sent_commits;	/* orders that it has sent */
-	unsigned int promotions;	/* that were called for */
+	unsigned int flushes;	/* that were called for */
 	unsigned int orders;	/* to its ranks */
 };
 

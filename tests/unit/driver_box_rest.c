@@ -8,7 +8,7 @@
 
 #include "supervisor/catalog/generation.h"
 #include "supervisor/auto/pruner.h"
-#include "supervisor/auto/promoter.h"
+#include "supervisor/auto/flusher.h"
 #include "supervisor/job/rank_record.h"
 #include "supervisor/control/worker.h"
 #include "tests/unit/driver_box.h"
@@ -91,9 +91,9 @@ void pruner_after_commit(struct pruner *pruner, const struct job *job)
 {
 }
 
-void promoter_after_commit(struct promoter *promoter, const struct job *job)
+void flusher_after_commit(struct flusher *flusher, const struct job *job)
 {
-	box_node_of(job->jobs)->promotions++;
+	box_node_of(job->jobs)->flushes++;
 }
 
 json_t *generation_describe(const struct op_env *env, const struct catalog *catalog,

@@ -13,7 +13,7 @@
 #include "image/key.h"
 #include "image/reader.h"
 #include "base/outcome.h"
-#include "supervisor/storage/promotion.h"
+#include "supervisor/storage/flush.h"
 
 static void add_level(struct box *b, const char *name)
 {
@@ -53,17 +53,17 @@ int fetch_teardown(void **state)
 	return disk_teardown(&disk);
 }
 
-void box_promote_as(struct box *b, const char *node)
+void box_flush_as(struct box *b, const char *node)
 {
 	json_t *outcome, *targets = json_pack("[{s:I, s:s, s:o}]", "job", (json_int_t)b->d->job, "label",
 					      LABEL, "generations",
 					      catalog_generations(&b->d->catalog, b->d->job));
-	const struct promotion p = {
+	const struct flush p = {
 		.catalog = &b->d->catalog, .tiers = &b->tiers, .node = node, .usable = ~0u,
 		.targets = targets,
 	};
 
-	outcome = promotion_run(&p);
+	outcome = flush_run(&p);
 	assert_true(outcome_is_ok(outcome));
 	json_decref(outcome);
 	json_decref(targets);
@@ -75,7 +75,7 @@ void box_store(struct box *b, int64_t generations)
 
 	for (n = 1; n <= generations; n++)
 		disk_store(b->d, n);
-	box_promote_as(b, "a");
+	box_flush_as(b, "a");
 }
 
 int64_t box_fetch(struct box *b)

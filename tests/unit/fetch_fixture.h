@@ -26,7 +26,7 @@ int fetch_teardown(void **state);
 /* Generations 1 to @generations, in L1 and on both levels. */
 void box_store(struct box *b, int64_t generations);
 /* What L1 has goes to both levels; @node does that, with what is its own. */
-void box_promote_as(struct box *b, const char *node);
+void box_flush_as(struct box *b, const char *node);
 
 /* The generation, or a negative errno; steps are kept. */
 int64_t box_fetch(struct box *b);

@@ -174,7 +174,7 @@ static void what_counts_late_is_copied(void **state)
 
 	commit_but_the_worker(b);
 	box_ended(b, 1, NULL);
-	assert_int_equal(b->node[1].promotions, 1);
+	assert_int_equal(b->node[1].flushes, 1);
 	for (i = 0; i < BOX_NODES; i++) {
 		box_kill(b, i);
 		assert_int_equal(coord_record_read(b->node[i].state_dir, &record), 0);
@@ -182,12 +182,12 @@ static void what_counts_late_is_copied(void **state)
 		record.committed = (struct coord_id) { 0 };
 		assert_int_equal(coord_record_write(b->node[i].state_dir, &record), 0);
 		b->parts_json[1] = i;
-		b->node[i].promotions = 0;
+		b->node[i].flushes = 0;
 		box_start(b, i);
 		assert_int_equal(driver_open(&b->node[i].job), 0);
 		box_run(b);
 		assert_true(b->parts_json[1]);
-		assert_int_equal(b->node[i].promotions, 1);
+		assert_int_equal(b->node[i].flushes, 1);
 	}
 }
 

@@ -152,7 +152,7 @@ static void test_parts(void **state)
 
 	disk_store_parts(b->d, 1, true);
 	disk_store_parts(b->d, 2, true);
-	box_promote_as(b, "a");
+	box_flush_as(b, "a");
 	assert_int_equal(box_fetch(b), 2);
 	box_expect_steps(b, 0, "");
 	/* the list of its nodes cannot be read just now: that does not make an older one the newest */
@@ -164,7 +164,7 @@ static void test_parts(void **state)
 	/* node b's is nowhere but in L1, and that is damaged */
 	disk_flip(b->d, "1/gen-2/node-1/image/manifest", 60);
 	assert_int_equal(box_fetch(b), 1);
-	box_promote_as(b, "b");
+	box_flush_as(b, "b");
 	box_wipe(b, "images/1/gen-1/node-1");
 	b->fetch.generation = 1;
 	assert_int_equal(box_fetch(b), 1);
@@ -185,8 +185,8 @@ static void test_apart(void **state)
 	b->fetch.parts = json_pack("[i]", 1);
 	disk_store_parts(b->d, 1, true);
 	disk_store_parts(b->d, 2, true);
-	box_promote_as(b, "a");
-	box_promote_as(b, "b");
+	box_flush_as(b, "a");
+	box_flush_as(b, "b");
 	/* another's image has to be somewhere, and it is not said where */
 	box_wipe(b, "images/1/gen-2/node-0");
 	assert_int_equal(box_fetch(b), 2);
@@ -239,7 +239,7 @@ static void test_two_runs(void **state)
 
 	b->d->record = "{\"job\": 1, \"uuid\": \"0123456789abcdef\", \"uid\": 17, \"run\": 2}";
 	disk_store_parts(b->d, 1, true);
-	box_promote_as(b, "b");
+	box_flush_as(b, "b");
 	box_wipe(b, "images/1/gen-1");
 	b->d->record = "{\"job\": 1, \"uuid\": \"0123456789abcdef\", \"uid\": 17, \"run\": 1}";
 	disk_store_parts(b->d, 1, true);

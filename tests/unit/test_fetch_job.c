@@ -118,7 +118,7 @@ static void test_given_up(void **state)
 	struct box *b = *state;
 
 	store_of_run(b, 5, runs[0]);
-	box_promote_as(b, "a");
+	box_flush_as(b, "a");
 	box_wipe(b, "images/1/gen-5");
 	store_of_run(b, 2, runs[1]);
 	b->fetch.node = "b";

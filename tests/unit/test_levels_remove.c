@@ -11,7 +11,7 @@
 
 #include "supervisor/storage/levels_remove.h"
 #include "base/outcome.h"
-#include "supervisor/storage/promotion.h"
+#include "supervisor/storage/flush.h"
 
 struct box {
 	struct disk *d;
@@ -61,17 +61,17 @@ static int teardown(void **state)
 	return disk_teardown(&disk);
 }
 
-static void promote_as(struct box *b, const char *node)
+static void flush_as(struct box *b, const char *node)
 {
 	json_t *outcome, *targets = json_pack("[{s:I, s:s, s:o}]", "job", (json_int_t)b->d->job, "label",
 					      LABEL, "generations",
 					      catalog_generations(&b->d->catalog, b->d->job));
-	const struct promotion p = {
+	const struct flush p = {
 		.catalog = &b->d->catalog, .tiers = &b->daemon.config.tiers, .node = node, .usable = ~0u,
 		.targets = targets,
 	};
 
-	outcome = promotion_run(&p);
+	outcome = flush_run(&p);
 	assert_true(outcome_is_ok(outcome));
 	json_decref(outcome);
 	json_decref(targets);
@@ -121,7 +121,7 @@ static void test_last(void **state)
 
 	for (n = 1; n <= 3; n++)
 		disk_store(b->d, n);
-	promote_as(b, "a");
+	flush_as(b, "a");
 	disk_run(b->d, "rm -r '%s'/1/gen-*", b->d->images);
 	assert_int_equal(rm(b, 0, NULL), -EBUSY);
 	assert_non_null(strstr(b->text, "--force"));
@@ -153,7 +153,7 @@ static void test_l1(void **state)
 
 	for (n = 1; n <= 2; n++)
 		disk_store(b->d, n);
-	promote_as(b, "a");
+	flush_as(b, "a");
 	disk_run(b->d, "rm -r '%s/1/gen-2'", b->d->images);
 	disk_run(b->d, "rm -r '%s'/?/a/*.gen-1", b->d->dir);
 	assert_int_equal(rm(b, 2, "p"), 0);
@@ -161,7 +161,7 @@ static void test_l1(void **state)
 	assert_int_equal(rm(b, 2, NULL), -EBUSY);
 	disk_flip(b->d, "1/gen-1/manifest", 60);
 	assert_int_equal(rm(b, 2, NULL), 0);
-	promote_as(b, "a");
+	flush_as(b, "a");
 	disk_run(b->d, "rm -r '%s/1/gen-1'", b->d->images);
 	assert_int_equal(rm(b, 0, NULL), -EBUSY);
 	b->rm.ended = true;
@@ -176,8 +176,8 @@ static void test_parts(void **state)
 
 	disk_store_parts(b->d, 1, true);
 	disk_store_parts(b->d, 2, true);
-	promote_as(b, "a");
-	promote_as(b, "b");
+	flush_as(b, "a");
+	flush_as(b, "b");
 	disk_run(b->d, "rm -r '%s'/1/gen-*", b->d->images);
 	disk_run(b->d, "rm -r '%s'/?/b/*.gen-1.node-1", b->d->dir);
 	assert_int_equal(rm(b, 2, NULL), -EBUSY);

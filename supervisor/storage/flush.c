@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Copying what is missing on the levels; see promotion.h.
+ * Copying what is missing on the levels; see flush.h.
  *
  * Owns the levels that are open for writing, of which a node has each once at a time, and the list of
- * this node's images with what is where.  What is done next is promote.c's to say.
+ * this node's images with what is where.  What is done next is flush_plan.c's to say.
  *
  * Invariants: an image of L1 is copied only after its manifest was authenticated, and expected to be
  * that very image; a copy on a level that is damaged is replaced only when the one in L1 was
  * read as a whole and is good; a level that fails is left alone until the next run, but one that is full
  * is pruned by its rule all the same.
  */
-#include "supervisor/storage/promotion_priv.h"
+#include "supervisor/storage/flush_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -22,34 +22,34 @@
 #include "base/error.h"
 #include "supervisor/storage/holdings.h"
 #include "base/outcome.h"
-#include "supervisor/storage/promote.h"
+#include "supervisor/storage/flush_plan.h"
 #include "supervisor/auto/schedule.h"
 #include "supervisor/storage/tier_group.h"
 
-const char *promotion_tier_name(const struct promotion_run *r, unsigned int t)
+const char *flush_level_name(const struct flush_run *r, unsigned int t)
 {
 	return r->p->tiers->tier[t].name;
 }
 
-int promotion_name(const struct promotion_run *r, size_t at, unsigned int t,
+int flush_name(const struct flush_run *r, size_t at, unsigned int t,
 		   char ret_name[LEVEL_NAME_MAX + 1])
 {
-	const struct promotion_place *place = &r->places[at];
+	const struct flush_place *place = &r->places[at];
 
 	return tier_image_name(place->label, r->items[at].generation,
 			       tier_is_group(&r->p->tiers->tier[t]) ? place->last : place->part, ret_name);
 }
 
-void promotion_put_off(struct promotion_run *r, unsigned int t, int err,
+void flush_put_off(struct flush_run *r, unsigned int t, int err,
 		       const struct ckpt_error *error)
 {
 	r->usable &= ~(1u << t);
-	json_object_set_new(r->levels, promotion_tier_name(r, t),
+	json_object_set_new(r->levels, flush_level_name(r, t),
 			    json_pack("{s:i, s:s}", "errno", -err, "text",
 				      error->text[0] ? error->text : strerror(-err)));
 }
 
-void promotion_tell(const struct promotion_run *r, json_t *event)
+void flush_tell(const struct flush_run *r, json_t *event)
 {
 	if (r->p->event)
 		r->p->event(event, r->p->arg);
@@ -57,14 +57,14 @@ void promotion_tell(const struct promotion_run *r, json_t *event)
 		json_decref(event);
 }
 
-const char *promotion_bad_key(const struct promotion_run *r, unsigned int t, const char *name,
+const char *flush_bad_key(const struct flush_run *r, unsigned int t, const char *name,
 			      char *buf, size_t size)
 {
-	snprintf(buf, size, "%s/%s", promotion_tier_name(r, t), name);
+	snprintf(buf, size, "%s/%s", flush_level_name(r, t), name);
 	return buf;
 }
 
-void promotion_cannot_copy(struct promotion_run *r, const struct promote_item *item, const char *key,
+void flush_cannot_copy(struct flush_run *r, const struct flush_item *item, const char *key,
 			   const char *level, const char *text, bool damaged)
 {
 	json_t *event = json_pack("{s:b, s:I, s:I, s:s*, s:s}", "failed", true, "job",
@@ -75,10 +75,10 @@ void promotion_cannot_copy(struct promotion_run *r, const struct promote_item *i
 		json_object_set_new(r->bad, key, json_string(text));
 	if (damaged)
 		json_object_set_new(event, "damaged", json_true());
-	promotion_tell(r, event);
+	flush_tell(r, event);
 }
 
-int promotion_open(struct promotion_run *r, unsigned int t, struct ckpt_error *error)
+int flush_open(struct flush_run *r, unsigned int t, struct ckpt_error *error)
 {
 	const struct tier_user user = {
 		.node = r->p->node, .key = r->key, .state_dir = r->p->state_dir,
@@ -88,7 +88,7 @@ int promotion_open(struct promotion_run *r, unsigned int t, struct ckpt_error *e
 }
 
 /* The other end of a connection does not wait for ever. */
-void promotion_leave(struct promotion_run *r, unsigned int t)
+void flush_leave(struct flush_run *r, unsigned int t)
 {
 	if (tier_is_dir(&r->p->tiers->tier[t]))
 		return;
@@ -99,7 +99,7 @@ void promotion_leave(struct promotion_run *r, unsigned int t)
 /* ------------------------------------------------------------- what is to be done */
 
 /* End of the items of the job that @from begins. */
-size_t promotion_job_end(const struct promotion_run *r, size_t from)
+size_t flush_job_end(const struct flush_run *r, size_t from)
 {
 	size_t i = from;
 
@@ -109,9 +109,9 @@ size_t promotion_job_end(const struct promotion_run *r, size_t from)
 }
 
 /* Of several nodes one counts when all have theirs there. */
-bool promotion_is_whole(const struct promotion_run *r, size_t at, unsigned int t)
+bool flush_is_whole(const struct flush_run *r, size_t at, unsigned int t)
 {
-	const struct promotion_place *place = &r->places[at];
+	const struct flush_place *place = &r->places[at];
 
 	if (!(r->items[at].here & 1u << t))
 		return false;
@@ -124,15 +124,15 @@ bool promotion_is_whole(const struct promotion_run *r, size_t at, unsigned int t
 }
 
 /* Of several nodes how many there were is known where L1 has it. */
-static unsigned int counts(const struct promotion_run *r, size_t at)
+static unsigned int counts(const struct flush_run *r, size_t at)
 {
-	const struct promotion_place *place = &r->places[at];
+	const struct flush_place *place = &r->places[at];
 
 	return place->last < 0 || place->nodes ? 0 : r->items[at].here & ~place->unwanted;
 }
 
 struct whole {
-	const struct promotion_run *run;
+	const struct flush_run *run;
 	size_t from;
 };
 
@@ -141,21 +141,21 @@ static bool is_whole(size_t item, unsigned int t, void *arg)
 	const struct whole *w = arg;
 	size_t at = w->from + item;
 
-	return !(w->run->places[at].unwanted & 1u << t) && promotion_is_whole(w->run, at, t);
+	return !(w->run->places[at].unwanted & 1u << t) && flush_is_whole(w->run, at, t);
 }
 
-void promotion_mark_whole(struct promotion_run *r, unsigned int t, size_t from, size_t end, bool due)
+void flush_mark_whole(struct flush_run *r, unsigned int t, size_t from, size_t end, bool due)
 {
 	struct whole whole = { r, from };
 	size_t i;
 
 	for (i = from; i < end; i++)
 		r->items[i].counts = counts(r, i);
-	promote_look(r->p->tiers, t, r->items + from, end - from, due, is_whole, &whole);
+	flush_plan_look(r->p->tiers, t, r->items + from, end - from, due, is_whole, &whole);
 }
 
 /* Parity over a group's images is made by one of its nodes. */
-static void mark_others(struct promotion_run *r)
+static void mark_others(struct flush_run *r)
 {
 	const char *node = r->p->node, *owner;
 	unsigned int t;
@@ -182,7 +182,7 @@ static bool parse_bad(const char *key, char *label, size_t size, int64_t *ret_ge
 	return tier_image_parse(slash ? slash + 1 : key, label, size, ret_generation, &part);
 }
 
-void promotion_forget(json_t *bad, const char *label)
+void flush_forget(json_t *bad, const char *label)
 {
 	const char *key;
 	json_t *text;
@@ -210,7 +210,7 @@ static bool is_listed(const json_t *target, int64_t generation)
 }
 
 /* What has gone from L1; of jobs that are not looked at nothing is known. */
-static void forget_gone(struct promotion_run *r)
+static void forget_gone(struct flush_run *r)
 {
 	const json_t *target;
 	const char *key;
@@ -236,7 +236,7 @@ static void forget_gone(struct promotion_run *r)
 }
 
 /* What did not work before is not tried each time. */
-static void mark_bad(struct promotion_run *r)
+static void mark_bad(struct flush_run *r)
 {
 	char name[LEVEL_NAME_MAX + 1], key[BAD_KEY_MAX];
 	unsigned int t;
@@ -246,12 +246,12 @@ static void mark_bad(struct promotion_run *r)
 		if (tier_image_name(r->places[i].label, r->items[i].generation, r->places[i].part, name))
 			continue;
 		for (t = 0; t < r->p->tiers->nr; t++)
-			if (json_object_get(r->bad, promotion_bad_key(r, t, name, key, sizeof(key))))
+			if (json_object_get(r->bad, flush_bad_key(r, t, name, key, sizeof(key))))
 				r->items[i].failed |= 1u << t;
 	}
 }
 
-static int decide(struct promotion_run *r)
+static int decide(struct flush_run *r)
 {
 	unsigned int t;
 	size_t i, end;
@@ -260,10 +260,10 @@ static int decide(struct promotion_run *r)
 	mark_others(r);
 	mark_bad(r);
 	for (i = 0; i < r->nr && !err; i = end) {
-		end = promotion_job_end(r, i);
+		end = flush_job_end(r, i);
 		for (t = 0; t < r->p->tiers->nr; t++)
-			promotion_mark_whole(r, t, i, end, true);
-		err = promote_want(r->p->tiers, r->items + i, end - i);
+			flush_mark_whole(r, t, i, end, true);
+		err = flush_plan_want(r->p->tiers, r->items + i, end - i);
 	}
 	return err;
 }
@@ -274,39 +274,39 @@ static int decide(struct promotion_run *r)
  * Of one without a source it is the image's fault, and no level is tried again. @of_image: what a look at it
  * has said, as far as it was looked at.
  */
-static void give_up_on(struct promotion_run *r, size_t at, unsigned int t, const char *text, int of_image)
+static void give_up_on(struct flush_run *r, size_t at, unsigned int t, const char *text, int of_image)
 {
 	char name[LEVEL_NAME_MAX + 1], key[BAD_KEY_MAX];
 
 	r->items[at].failed |= 1u << t;
 	if (!tier_image_name(r->places[at].label, r->items[at].generation, r->places[at].part, name))
-		promotion_cannot_copy(r, &r->items[at], r->items[at].source ?
-				      promotion_bad_key(r, t, name, key, sizeof(key)) : name,
-				      promotion_tier_name(r, t), text,
+		flush_cannot_copy(r, &r->items[at], r->items[at].source ?
+				      flush_bad_key(r, t, name, key, sizeof(key)) : name,
+				      flush_level_name(r, t), text,
 				      of_image == -EBADMSG || image_is_unreadable(of_image));
 }
 
 /* Of several nodes' images one cannot be had, or a store: other jobs' may be elsewhere. */
-static void failed_group(struct promotion_run *r, size_t at, unsigned int t, int err,
+static void failed_group(struct flush_run *r, size_t at, unsigned int t, int err,
 			 const struct ckpt_error *error)
 {
 	r->items[at].failed |= 1u << t;
-	promotion_put_off(r, t, err, error);
+	flush_put_off(r, t, err, error);
 	r->usable |= 1u << t;
 }
 
 /* What the level's own rule removes may make room; and what is smaller may fit as it is. */
-static void failed_room(struct promotion_run *r, size_t at, unsigned int t, int err,
+static void failed_room(struct flush_run *r, size_t at, unsigned int t, int err,
 			const struct ckpt_error *error)
 {
 	r->items[at].failed |= 1u << t;
 	r->places[at].no_room |= 1u << t;
-	promotion_put_off(r, t, err, error);
+	flush_put_off(r, t, err, error);
 	r->usable |= 1u << t;
 }
 
 /* Whose fault is it? A level that cannot be written must not make an image a bad one. */
-static void failed(struct promotion_run *r, size_t at, unsigned int t, int err,
+static void failed(struct flush_run *r, size_t at, unsigned int t, int err,
 		   struct ckpt_error *error)
 {
 	struct ckpt_error why = {};
@@ -329,14 +329,14 @@ static void failed(struct promotion_run *r, size_t at, unsigned int t, int err,
 	else if (err == -ENOSPC || err == -EDQUOT)
 		failed_room(r, at, t, err, error);
 	else
-		promotion_put_off(r, t, err, error);
+		flush_put_off(r, t, err, error);
 }
 
 /* Of which images, is the group's affair: what of it is here is expected, and opened, there. */
-static int encode(struct promotion_run *r, size_t at, unsigned int t, uint64_t *ret_bytes,
+static int encode(struct flush_run *r, size_t at, unsigned int t, uint64_t *ret_bytes,
 		  struct ckpt_error *error)
 {
-	const struct promotion_place *place = &r->places[at];
+	const struct flush_place *place = &r->places[at];
 	struct image_expect expect = {
 		.generation = (uint64_t)r->items[at].generation, .job = place->label,
 	};
@@ -349,7 +349,7 @@ static int encode(struct promotion_run *r, size_t at, unsigned int t, uint64_t *
 				 r->items[at].generation, place->nodes, &options, ret_bytes, error);
 }
 
-static int copy(struct promotion_run *r, size_t at, unsigned int t, uint64_t *ret_bytes,
+static int copy(struct flush_run *r, size_t at, unsigned int t, uint64_t *ret_bytes,
 		struct ckpt_error *error)
 {
 	struct image_expect expect = {
@@ -379,38 +379,38 @@ static int copy(struct promotion_run *r, size_t at, unsigned int t, uint64_t *re
 	return level_put(r->level[t], name, r->places[at].dir, &options, error);
 }
 
-static void copied(struct promotion_run *r, size_t at, unsigned int t, uint64_t bytes,
+static void copied(struct flush_run *r, size_t at, unsigned int t, uint64_t bytes,
 		   int64_t took_ms)
 {
 	json_t *event = json_pack("{s:b, s:I, s:I, s:s, s:I, s:I}", "copied", true, "job",
 				  (json_int_t)r->items[at].job, "generation",
-				  (json_int_t)r->items[at].generation, "level", promotion_tier_name(r, t),
+				  (json_int_t)r->items[at].generation, "level", flush_level_name(r, t),
 				  "bytes", (json_int_t)bytes, "total_ns", (json_int_t)took_ms * 1000000);
 
 	if (r->places[at].part >= 0)
 		json_object_set_new(event, "part", json_integer(r->places[at].part));
 	r->items[at].here |= 1u << t;
-	promotion_tell(r, event);
+	flush_tell(r, event);
 }
 
-static void copy_all(struct promotion_run *r)
+static void copy_all(struct flush_run *r)
 {
 	for (;;) {
-		struct promote_choice next = promote_next(r->items, r->nr, r->usable);
+		struct flush_choice next = flush_plan_next(r->items, r->nr, r->usable);
 		struct ckpt_error error = {};
 		int64_t began = schedule_clock();
 		uint64_t bytes = 0;
 		int err;
 
-		if (next.item == PROMOTE_NONE || (r->tried && r->p->stop && r->p->stop(r->p->arg)))
+		if (next.item == FLUSH_NONE || (r->tried && r->p->stop && r->p->stop(r->p->arg)))
 			return;
 		r->tried = true;
-		if (r->places[next.item].unmerged && !promotion_merge(r, next.item))
+		if (r->places[next.item].unmerged && !flush_merge(r, next.item))
 			continue;
-		err = promotion_open(r, next.tier, &error);
+		err = flush_open(r, next.tier, &error);
 		if (!err)
 			err = copy(r, next.item, next.tier, &bytes, &error);
-		promotion_leave(r, next.tier);
+		flush_leave(r, next.tier);
 		if (err)
 			failed(r, next.item, next.tier, err, &error);
 		else
@@ -419,7 +419,7 @@ static void copy_all(struct promotion_run *r)
 }
 
 /* What had no room on levels from which something has gone since; false: there is nothing of that. */
-static bool try_again(struct promotion_run *r)
+static bool try_again(struct flush_run *r)
 {
 	bool any = false;
 	unsigned int t;
@@ -432,24 +432,24 @@ static bool try_again(struct promotion_run *r)
 	}
 	for (t = 0; any && t < r->p->tiers->nr; t++)
 		if (r->freed & r->usable & 1u << t)
-			json_object_del(r->levels, promotion_tier_name(r, t));
+			json_object_del(r->levels, flush_level_name(r, t));
 	return any;
 }
 
 /* What goes by the rules goes after the copies; where a level was full, copies come after that as well. */
-static void copy_and_prune(struct promotion_run *r)
+static void copy_and_prune(struct flush_run *r)
 {
 	copy_all(r);
-	promotion_prune_all(r);
+	flush_prune_all(r);
 	if (!try_again(r))
 		return;
 	copy_all(r);
-	promotion_prune_all(r);
+	flush_prune_all(r);
 }
 
 /* ----------------------------------------------------------------------- all */
 
-static json_int_t count_left(const struct promotion_run *r)
+static json_int_t count_left(const struct flush_run *r)
 {
 	json_int_t left = 0;
 	size_t i;
@@ -460,7 +460,7 @@ static json_int_t count_left(const struct promotion_run *r)
 	return left;
 }
 
-static void run_done(struct promotion_run *r)
+static void run_done(struct flush_run *r)
 {
 	unsigned int t;
 	size_t i;
@@ -476,9 +476,9 @@ static void run_done(struct promotion_run *r)
 	image_key_destroy(r->key);
 }
 
-json_t *promotion_run(const struct promotion *p)
+json_t *flush_run(const struct flush *p)
 {
-	struct promotion_run r = {
+	struct flush_run r = {
 		.p = p, .usable = p->usable, .levels = json_object(),
 		.bad = p->bad ? json_copy((json_t *)p->bad) : json_object(),
 	};
@@ -489,7 +489,7 @@ json_t *promotion_run(const struct promotion *p)
 	forget_gone(&r);
 	err = image_key_load(p->catalog->key, &r.key, &error);
 	if (!err)
-		err = promotion_collect(&r);
+		err = flush_collect(&r);
 	if (!err)
 		err = decide(&r);
 	if (!err)

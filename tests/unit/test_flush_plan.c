@@ -17,16 +17,16 @@
 
 #include "base/error.h"
 #include "supervisor/storage/place_memo.h"
-#include "supervisor/storage/promote.h"
+#include "supervisor/storage/flush_plan.h"
 
 static void set(struct tiers *tiers, const char *name, const char *value)
 {
 	assert_int_equal(tiers_set(tiers, name, value), 0);
 }
 
-static struct promote_item item(int64_t generation)
+static struct flush_item item(int64_t generation)
 {
-	return (struct promote_item) {
+	return (struct flush_item) {
 		.job = 1, .generation = generation, .source = true, .bytes = 10,
 		.taken_ns = (uint64_t)generation,
 	};
@@ -223,35 +223,35 @@ static void test_place_not_noted(void **state)
 /* Newest first, the cheapest level first; levels that do not work are left out. */
 static void test_order(void **state)
 {
-	struct promote_item items[] = { item(1), item(2), item(3), item(4) };
+	struct flush_item items[] = { item(1), item(2), item(3), item(4) };
 	struct tiers tiers = { .nr = 0 };
-	struct promote_choice c;
+	struct flush_choice c;
 
 	set(&tiers, "a", "posix:/a");
 	set(&tiers, "b", "posix:/b");
 	set(&tiers, "b.every", "2");
-	assert_int_equal(promote_want(&tiers, items, 4), 0);
-	c = promote_next(items, 4, 3);
+	assert_int_equal(flush_plan_want(&tiers, items, 4), 0);
+	c = flush_plan_next(items, 4, 3);
 	assert_true(c.item == 3 && c.tier == 0);
 	items[3].here |= 1;
-	c = promote_next(items, 4, 3);
+	c = flush_plan_next(items, 4, 3);
 	assert_true(c.item == 3 && c.tier == 1);
-	c = promote_next(items, 4, 1);
+	c = flush_plan_next(items, 4, 1);
 	assert_true(c.item == 2 && c.tier == 0);
 	items[3].failed |= 2;
-	c = promote_next(items, 4, 2);
+	c = flush_plan_next(items, 4, 2);
 	assert_true(c.item == 1 && c.tier == 1);
 	items[1].source = false;
-	assert_true(promote_next(items, 4, 2).item == PROMOTE_NONE);
-	assert_true(promote_next(items, 4, 0).item == PROMOTE_NONE);
-	assert_true(promote_next(items, 0, 3).item == PROMOTE_NONE);
+	assert_true(flush_plan_next(items, 4, 2).item == FLUSH_NONE);
+	assert_true(flush_plan_next(items, 4, 0).item == FLUSH_NONE);
+	assert_true(flush_plan_next(items, 0, 3).item == FLUSH_NONE);
 	tiers_done(&tiers);
 }
 
 /* Of several jobs the one that was checkpointed last. */
 static void test_jobs(void **state)
 {
-	struct promote_item items[] = { item(1), item(7), item(2) };
+	struct flush_item items[] = { item(1), item(7), item(2) };
 	struct tiers tiers = { .nr = 0 };
 
 	set(&tiers, "a", "posix:/a");
@@ -259,18 +259,18 @@ static void test_jobs(void **state)
 	items[1].taken_ns = 60;
 	items[2].job = 2;
 	items[2].taken_ns = 70;
-	assert_int_equal(promote_want(&tiers, items, 2), 0);
-	assert_int_equal(promote_want(&tiers, items + 2, 1), 0);
-	assert_true(promote_next(items, 3, 1).item == 2);
+	assert_int_equal(flush_plan_want(&tiers, items, 2), 0);
+	assert_int_equal(flush_plan_want(&tiers, items + 2, 1), 0);
+	assert_true(flush_plan_next(items, 3, 1).item == 2);
 	items[2].here = 1;
-	assert_true(promote_next(items, 3, 1).item == 1);
+	assert_true(flush_plan_next(items, 3, 1).item == 1);
 	tiers_done(&tiers);
 }
 
 /* What the rule would remove at once is not copied. */
 static void test_not_in_vain(void **state)
 {
-	struct promote_item items[] = { item(1), item(2), item(3), item(4), item(5), item(6) };
+	struct flush_item items[] = { item(1), item(2), item(3), item(4), item(5), item(6) };
 	struct tiers tiers = { .nr = 0 };
 	unsigned int i, wanted = 0;
 
@@ -278,14 +278,14 @@ static void test_not_in_vain(void **state)
 	set(&tiers, "a.keep", "2");
 	set(&tiers, "a.keep_every", "3");
 	items[0].pinned = true;
-	assert_int_equal(promote_want(&tiers, items, 6), 0);
+	assert_int_equal(flush_plan_want(&tiers, items, 6), 0);
 	for (i = 0; i < 6; i++)
 		wanted |= items[i].wanted ? 1u << i : 0;
 	assert_int_equal(wanted, 1u << 0 | 1u << 2 | 1u << 4 | 1u << 5);
 	/* the level has a newer one, of which L1 knows nothing any more */
 	items[5].source = false;
 	items[5].here = items[5].whole = 1;
-	assert_int_equal(promote_want(&tiers, items, 6), 0);
+	assert_int_equal(flush_plan_want(&tiers, items, 6), 0);
 	assert_int_equal(items[3].wanted, 0);
 	assert_int_equal(items[4].wanted, 1);
 	tiers_done(&tiers);
@@ -295,7 +295,7 @@ static void test_not_in_vain(void **state)
 
 #define N	12
 
-static void make_history(struct promote_item *items, struct tiers *tiers)
+static void make_history(struct flush_item *items, struct tiers *tiers)
 {
 	char text[24];
 	int i;
@@ -319,13 +319,13 @@ static void make_history(struct promote_item *items, struct tiers *tiers)
 	}
 }
 
-static void check_goes(const struct tiers *tiers, struct promote_item *items, unsigned int t)
+static void check_goes(const struct tiers *tiers, struct flush_item *items, unsigned int t)
 {
 	bool goes[N], had = false, has = false;
 	unsigned int bit = 1u << t;
 	int i;
 
-	assert_int_equal(promote_goes(tiers, t, items, N, goes), 0);
+	assert_int_equal(flush_plan_goes(tiers, t, items, N, goes), 0);
 	for (i = 0; i < N; i++) {
 		assert_false(goes[i] && (!(items[i].here & bit) || items[i].pinned));
 		had = had || items[i].whole & bit;
@@ -340,18 +340,18 @@ static void check_goes(const struct tiers *tiers, struct promote_item *items, un
 
 static void test_random(void **state)
 {
-	struct promote_item items[N];
+	struct flush_item items[N];
 	struct tiers tiers = { .nr = 0 };
 	unsigned int turn, copies, t;
 
 	srand(4);
 	for (turn = 0; turn < 3000; turn++) {
 		make_history(items, &tiers);
-		assert_int_equal(promote_want(&tiers, items, N), 0);
+		assert_int_equal(flush_plan_want(&tiers, items, N), 0);
 		for (copies = 0; ; copies++) {
-			struct promote_choice c = promote_next(items, N, 3);
+			struct flush_choice c = flush_plan_next(items, N, 3);
 
-			if (c.item == PROMOTE_NONE)
+			if (c.item == FLUSH_NONE)
 				break;
 			assert_true(copies < 2 * N && c.tier < 2);
 			assert_true(items[c.item].source);
@@ -370,7 +370,7 @@ static void test_random(void **state)
 }
 
 struct truth {
-	const struct promote_item *items;	/* their whole is so */
+	const struct flush_item *items;	/* their whole is so */
 	unsigned int asked;
 };
 
@@ -386,7 +386,7 @@ static bool is_whole(size_t i, unsigned int t, void *arg)
 /* What is asked of is enough: nothing is decided in another way than with all of it. */
 static void test_look(void **state)
 {
-	struct promote_item all[N], few[N];
+	struct flush_item all[N], few[N];
 	struct tiers tiers = { .nr = 0 };
 	unsigned int turn, t, i, here = 0;
 	struct truth truth = { .items = all };
@@ -402,15 +402,15 @@ static void test_look(void **state)
 		set(&tiers, "b.keep", text);
 		memcpy(few, all, sizeof(few));
 		for (t = 0; t < 2; t++)
-			promote_look(&tiers, t, few, N, true, is_whole, &truth);
-		assert_int_equal(promote_want(&tiers, all, N), 0);
-		assert_int_equal(promote_want(&tiers, few, N), 0);
+			flush_plan_look(&tiers, t, few, N, true, is_whole, &truth);
+		assert_int_equal(flush_plan_want(&tiers, all, N), 0);
+		assert_int_equal(flush_plan_want(&tiers, few, N), 0);
 		for (i = 0; i < N; i++)
 			assert_int_equal(few[i].wanted, all[i].wanted);
 		for (t = 0; t < 2; t++) {
-			promote_look(&tiers, t, few, N, false, is_whole, &truth);
-			assert_int_equal(promote_goes(&tiers, t, all, N, goes), 0);
-			assert_int_equal(promote_goes(&tiers, t, few, N, same), 0);
+			flush_plan_look(&tiers, t, few, N, false, is_whole, &truth);
+			assert_int_equal(flush_plan_goes(&tiers, t, all, N, goes), 0);
+			assert_int_equal(flush_plan_goes(&tiers, t, few, N, same), 0);
 			assert_memory_equal(goes, same, sizeof(goes));
 		}
 		for (i = 0; i < N; i++)
@@ -423,7 +423,7 @@ static void test_look(void **state)
 /* How few: none when nothing is to go, as many as are kept when something is, and no more of what is due. */
 static void test_look_few(void **state)
 {
-	struct promote_item items[N];
+	struct flush_item items[N];
 	struct tiers tiers = { .nr = 0 };
 	struct truth truth = { .items = items };
 	unsigned int i;
@@ -433,19 +433,19 @@ static void test_look_few(void **state)
 		items[i] = item(i + 1);
 		items[i].here = items[i].whole = 1;
 	}
-	promote_look(&tiers, 0, items, N, false, is_whole, &truth);
+	flush_plan_look(&tiers, 0, items, N, false, is_whole, &truth);
 	assert_int_equal(truth.asked, 0);
 	set(&tiers, "a.keep", "12");
-	promote_look(&tiers, 0, items, N, false, is_whole, &truth);
+	flush_plan_look(&tiers, 0, items, N, false, is_whole, &truth);
 	assert_int_equal(truth.asked, 0);
 	set(&tiers, "a.keep", "3");
-	truth.items = (struct promote_item [N]) { [9] = { .here = 1, .whole = 1 }, [11] = { .here = 1, .whole = 1 },
+	truth.items = (struct flush_item [N]) { [9] = { .here = 1, .whole = 1 }, [11] = { .here = 1, .whole = 1 },
 						  [10] = { .here = 1 }, [8] = { .here = 1 },
 						  [7] = { .here = 1, .whole = 1 } };
-	promote_look(&tiers, 0, items, N, false, is_whole, &truth);
+	flush_plan_look(&tiers, 0, items, N, false, is_whole, &truth);
 	assert_int_equal(truth.asked, 5);
 	truth.asked = 0;
-	promote_look(&tiers, 0, items, N, true, is_whole, &truth);
+	flush_plan_look(&tiers, 0, items, N, true, is_whole, &truth);
 	assert_int_equal(truth.asked, 0);
 	tiers_done(&tiers);
 }

@@ -3,8 +3,8 @@
  * What of a job's images is to be copied to which level, what next, and what may go from a
  * level.  Decisions and nothing else: no disk, no clock.
  */
-#ifndef STILLPOINT_PROMOTE_H
-#define STILLPOINT_PROMOTE_H
+#ifndef STILLPOINT_FLUSH_PLAN_H
+#define STILLPOINT_FLUSH_PLAN_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #include "supervisor/storage/tiers.h"
 
 /* This node's image of one generation of a job.  Of levels: bit i is that of tiers->tier[i]. */
-struct promote_item {
+struct flush_item {
 	int64_t job;
 	int64_t generation;
 	uint64_t taken_ns;	/* CLOCK_REALTIME; 0: not known */
@@ -21,58 +21,58 @@ struct promote_item {
 	bool source;		/* in L1, its manifest authentic */
 	bool pinned;
 	unsigned int here;	/* levels that have it */
-	unsigned int whole;	/* levels from which a job could be restarted by it, as far as promote_look() */
+	unsigned int whole;	/* levels from which a job could be restarted by it, as far as flush_plan_look() */
 				/* had to know: all nodes' are there */
 	unsigned int counts;	/* levels that have our part, and nobody here knows of how many nodes it is */
 	unsigned int failed;	/* levels it is not to be tried on again */
-	unsigned int wanted;	/* set by promote_want() */
+	unsigned int wanted;	/* set by flush_plan_want() */
 };
 
-#define PROMOTE_NONE	SIZE_MAX
+#define FLUSH_NONE	SIZE_MAX
 
-struct promote_choice {
-	size_t item;		/* PROMOTE_NONE: there is nothing to do */
+struct flush_choice {
+	size_t item;		/* FLUSH_NONE: there is nothing to do */
 	unsigned int tier;
 };
 
 /* Is it whole on that level?  Reads the images there, of all nodes. */
-typedef bool (*promote_whole_fn)(size_t item, unsigned int tier, void *arg);
+typedef bool (*flush_whole_fn)(size_t item, unsigned int tier, void *arg);
 
 /*
- * promote_look() - ask which of a level's are whole, of as few as its rule goes by
+ * flush_plan_look() - ask which of a level's are whole, of as few as its rule goes by
  * @items: of one job, ascending by generation
- * @due: for promote_want(), which takes what is due as if it were there; else for promote_goes(): then none
+ * @due: for flush_plan_want(), which takes what is due as if it were there; else for flush_plan_goes(): then none
  *	is asked of if nothing would go even if all were whole
  *
  * Sets @items[].whole for that level.  What is decided is what would be if all had been asked of.
  */
-void promote_look(const struct tiers *tiers, unsigned int tier, struct promote_item *items, size_t nr,
-		  bool due, promote_whole_fn is_whole, void *arg);
+void flush_plan_look(const struct tiers *tiers, unsigned int tier, struct flush_item *items, size_t nr,
+		  bool due, flush_whole_fn is_whole, void *arg);
 
 /*
- * promote_want() - which are to be on which level
+ * flush_plan_want() - which are to be on which level
  * @items: of one job, ascending by generation
  *
  * Nothing is wanted that retention would have removed at once.  0 or -ENOMEM.
  */
-int promote_want(const struct tiers *tiers, struct promote_item *items, size_t nr);
+int flush_plan_want(const struct tiers *tiers, struct flush_item *items, size_t nr);
 
 /*
- * promote_next() - the next copy: of the newest image that is missing somewhere, on the
+ * flush_plan_next() - the next copy: of the newest image that is missing somewhere, on the
  *	cheapest level
- * @items: of any number of jobs, each as promote_want() left it
+ * @items: of any number of jobs, each as flush_plan_want() left it
  * @usable: levels
  */
-struct promote_choice promote_next(const struct promote_item *items, size_t nr, unsigned int usable);
+struct flush_choice flush_plan_next(const struct flush_item *items, size_t nr, unsigned int usable);
 
 /*
- * promote_goes() - what may be removed from a level by its rule
+ * flush_plan_goes() - what may be removed from a level by its rule
  * @items: of one job, ascending by generation
  * @ret_goes: [nr]
  *
  * 0 or -ENOMEM, and then nothing goes.
  */
-int promote_goes(const struct tiers *tiers, unsigned int tier, const struct promote_item *items,
+int flush_plan_goes(const struct tiers *tiers, unsigned int tier, const struct flush_item *items,
 		 size_t nr, bool *ret_goes);
 
-#endif /* STILLPOINT_PROMOTE_H */
+#endif /* STILLPOINT_FLUSH_PLAN_H */

@@ -2,10 +2,10 @@
 /*
  * What there is to copy: this node's images of the targets, and which of them each level has.
  *
- * Fills the list of items and places (promotion_priv.h), which belongs to the run.  An image of L1 is a
+ * Fills the list of items and places (flush_priv.h), which belongs to the run.  An image of L1 is a
  * source only after its manifest was authenticated.
  */
-#include "supervisor/storage/promotion_priv.h"
+#include "supervisor/storage/flush_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,47 +18,47 @@
 #include "levels/source.h"
 #include "supervisor/storage/holdings.h"
 #include "supervisor/catalog/pin.h"
-#include "supervisor/storage/promote.h"
+#include "supervisor/storage/flush_plan.h"
 #include "supervisor/storage/tier_group.h"
 #include "supervisor/catalog/unwanted.h"
 
 #define LISTS_MAX	8	/* each reads the level's directory, or asks its nodes */
 
 /* Somebody has removed it from there. */
-static unsigned int unwanted(const struct promotion_run *r, const json_t *target, int64_t generation)
+static unsigned int unwanted(const struct flush_run *r, const json_t *target, int64_t generation)
 {
 	const json_t *by_level = json_object_get(target, "unwanted");
 	unsigned int t, bits = 0;
 
 	for (t = 0; by_level && t < r->p->tiers->nr; t++)
-		bits |= unwanted_has(by_level, promotion_tier_name(r, t), generation) ? 1u << t : 0;
+		bits |= unwanted_has(by_level, flush_level_name(r, t), generation) ? 1u << t : 0;
 	return bits;
 }
 
-static size_t add_item(struct promotion_run *r, size_t turn, int64_t generation)
+static size_t add_item(struct flush_run *r, size_t turn, int64_t generation)
 {
 	const json_t *target = json_array_get(r->p->targets, turn);
 	int64_t job = json_integer_value(json_object_get(target, "job"));
 
 	if (r->nr == r->room) {
 		size_t room = 2 * r->room + 16;
-		struct promote_item *items = reallocarray(r->items, room, sizeof(*items));
-		struct promotion_place *places;
+		struct flush_item *items = reallocarray(r->items, room, sizeof(*items));
+		struct flush_place *places;
 
 		if (!items)
-			return PROMOTE_NONE;
+			return FLUSH_NONE;
 		r->items = items;
 		places = reallocarray(r->places, room, sizeof(*places));
 		if (!places)
-			return PROMOTE_NONE;
+			return FLUSH_NONE;
 		r->places = places;
 		r->room = room;
 	}
-	r->items[r->nr] = (struct promote_item) {
+	r->items[r->nr] = (struct flush_item) {
 		.job = job, .generation = generation,
 		.pinned = pin_has(r->p->catalog, job, generation),
 	};
-	r->places[r->nr] = (struct promotion_place) {
+	r->places[r->nr] = (struct flush_place) {
 		.label = json_string_value(json_object_get(target, "label")), .turn = turn, .part = -1,
 		.last = -1, .unwanted = unwanted(r, target, generation),
 	};
@@ -67,8 +67,8 @@ static size_t add_item(struct promotion_run *r, size_t turn, int64_t generation)
 }
 
 /* Where our image of a generation is, if we have one. */
-static bool find_source(struct promotion_run *r, struct promote_item *item,
-			struct promotion_place *place)
+static bool find_source(struct flush_run *r, struct flush_item *item,
+			struct flush_place *place)
 {
 	json_t *outcome = holdings_nodes(r->p->catalog, item->job, item->generation, &place->nodes);
 	size_t i;
@@ -94,14 +94,14 @@ static bool find_source(struct promotion_run *r, struct promote_item *item,
 	return false;
 }
 
-bool promotion_is_lasting(int err)
+bool flush_is_lasting(int err)
 {
 	return err == -EBADMSG || err == -ESTALE || err == -EKEYREJECTED ||
 	       err == -EPROTONOSUPPORT || err == -EOPNOTSUPP;
 }
 
-static void look_at_source(struct promotion_run *r, struct promote_item *item,
-			   struct promotion_place *place)
+static void look_at_source(struct flush_run *r, struct flush_item *item,
+			   struct flush_place *place)
 {
 	struct image_expect expect = {
 		.generation = (uint64_t)item->generation, .job = place->label,
@@ -116,10 +116,10 @@ static void look_at_source(struct promotion_run *r, struct promote_item *item,
 		return;
 	err = source_open(&source, place->dir, r->key, &expect, &error);
 	if (err == -EOPNOTSUPP)
-		err = promotion_look_unmerged(r, item, place, &expect, &error);
+		err = flush_look_unmerged(r, item, place, &expect, &error);
 	/* Removed since it was listed?  Or just merged: who does that has it looked at again. */
 	if (err && err != -ENOENT && err != -EBUSY)
-		promotion_cannot_copy(r, item, promotion_is_lasting(err) ? name : NULL, NULL,
+		flush_cannot_copy(r, item, flush_is_lasting(err) ? name : NULL, NULL,
 				      error.text, false);
 	if (err || item->source)
 		return;
@@ -130,7 +130,7 @@ static void look_at_source(struct promotion_run *r, struct promote_item *item,
 	source_close(&source);
 }
 
-static int collect_target(struct promotion_run *r, size_t turn)
+static int collect_target(struct flush_run *r, size_t turn)
 {
 	const json_t *target = json_array_get(r->p->targets, turn);
 	const char *label = json_string_value(json_object_get(target, "label"));
@@ -144,7 +144,7 @@ static int collect_target(struct promotion_run *r, size_t turn)
 		if (!label || generation == undecided)
 			continue;
 		at = add_item(r, turn, generation);
-		if (at == PROMOTE_NONE)
+		if (at == FLUSH_NONE)
 			return -ENOMEM;
 		/* Of other nodes: their affair. */
 		if (find_source(r, &r->items[at], &r->places[at])) {
@@ -158,11 +158,11 @@ static int collect_target(struct promotion_run *r, size_t turn)
 }
 
 struct found {
-	struct promotion_run *run;
+	struct flush_run *run;
 	unsigned int tier;
 };
 
-static size_t find_item(const struct promotion_run *r, const char *label, int64_t generation)
+static size_t find_item(const struct flush_run *r, const char *label, int64_t generation)
 {
 	size_t i;
 
@@ -170,11 +170,11 @@ static size_t find_item(const struct promotion_run *r, const char *label, int64_
 		if (r->items[i].generation == generation && !strcmp(r->places[i].label, label))
 			return i;
 	}
-	return PROMOTE_NONE;
+	return FLUSH_NONE;
 }
 
 /* The job that a label is of, if it is one of ours. */
-static size_t find_target(const struct promotion_run *r, const char *label)
+static size_t find_target(const struct flush_run *r, const char *label)
 {
 	const json_t *target;
 	size_t i;
@@ -185,18 +185,18 @@ static size_t find_target(const struct promotion_run *r, const char *label)
 		if (its && !strcmp(its, label))
 			return i;
 	}
-	return PROMOTE_NONE;
+	return FLUSH_NONE;
 }
 
 /* A number that was given twice: neither image is a copy of the other. */
-static void conflict(struct promotion_run *r, size_t at, unsigned int t, const char *name)
+static void conflict(struct flush_run *r, size_t at, unsigned int t, const char *name)
 {
 	char key[BAD_KEY_MAX];
 
 	r->items[at].failed |= 1u << t;
-	promotion_bad_key(r, t, name, key, sizeof(key));
+	flush_bad_key(r, t, name, key, sizeof(key));
 	if (!json_object_get(r->bad, key))
-		promotion_cannot_copy(r, &r->items[at], key, promotion_tier_name(r, t),
+		flush_cannot_copy(r, &r->items[at], key, flush_level_name(r, t),
 				      "another image of that number is there: remove the one that is not wanted, with ckptctl rm --level",
 				      false);
 }
@@ -204,7 +204,7 @@ static void conflict(struct promotion_run *r, size_t at, unsigned int t, const c
 static int on_item(const struct level_item *item, void *arg)
 {
 	struct found *f = arg;
-	struct promotion_run *r = f->run;
+	struct flush_run *r = f->run;
 	int64_t generation;
 	size_t turn, at;
 	char label[64];
@@ -213,12 +213,12 @@ static int on_item(const struct level_item *item, void *arg)
 	if (!tier_image_parse(item->name, label, sizeof(label), &generation, &part))
 		return 0;
 	turn = find_target(r, label);
-	if (turn == PROMOTE_NONE)
+	if (turn == FLUSH_NONE)
 		return 0;
 	at = find_item(r, label, generation);
-	if (at == PROMOTE_NONE)
+	if (at == FLUSH_NONE)
 		at = add_item(r, turn, generation);
-	if (at == PROMOTE_NONE)
+	if (at == FLUSH_NONE)
 		return -ENOMEM;
 	if (r->places[at].dir && r->places[at].part != part)
 		return 0;
@@ -244,7 +244,7 @@ static int on_item(const struct level_item *item, void *arg)
 }
 
 /* Of few jobs only theirs is opened; of many, everything is looked through once. */
-static int list_tier(struct promotion_run *r, unsigned int t, struct ckpt_error *error)
+static int list_tier(struct flush_run *r, unsigned int t, struct ckpt_error *error)
 {
 	struct found found = { r, t };
 	size_t i, nr = json_array_size(r->p->targets);
@@ -264,7 +264,7 @@ static int list_tier(struct promotion_run *r, unsigned int t, struct ckpt_error 
 	return err;
 }
 
-static void open_tiers(struct promotion_run *r)
+static void open_tiers(struct flush_run *r)
 {
 	struct ckpt_error error = {};
 	unsigned int t;
@@ -274,18 +274,18 @@ static void open_tiers(struct promotion_run *r)
 		if (!(r->usable & 1u << t))
 			continue;
 		level_bucket_init(&r->bucket[t], r->p->tiers->tier[t].limit, 0);
-		err = promotion_open(r, t, &error);
+		err = flush_open(r, t, &error);
 		if (!err)
 			err = list_tier(r, t, &error);
-		promotion_leave(r, t);
+		flush_leave(r, t);
 		if (err)
-			promotion_put_off(r, t, err, &error);
+			flush_put_off(r, t, err, &error);
 	}
 }
 
 struct sorted {
-	struct promote_item item;
-	struct promotion_place place;
+	struct flush_item item;
+	struct flush_place place;
 };
 
 static int by_generation(const void *a, const void *b)
@@ -298,7 +298,7 @@ static int by_generation(const void *a, const void *b)
 	       x->item.generation > y->item.generation;
 }
 
-static int sort(struct promotion_run *r)
+static int sort(struct flush_run *r)
 {
 	_cleanup_free_ struct sorted *all = calloc(r->nr + 1, sizeof(*all));
 	size_t i;
@@ -315,7 +315,7 @@ static int sort(struct promotion_run *r)
 	return 0;
 }
 
-int promotion_collect(struct promotion_run *r)
+int flush_collect(struct flush_run *r)
 {
 	size_t i;
 	int err = 0;

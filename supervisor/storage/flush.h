@@ -5,15 +5,15 @@
  * What is missing where is asked of the levels themselves, each time: a promotion that was cut off
  * at any instant is gone on with by the next.
  */
-#ifndef STILLPOINT_PROMOTION_H
-#define STILLPOINT_PROMOTION_H
+#ifndef STILLPOINT_FLUSH_H
+#define STILLPOINT_FLUSH_H
 
 #include <jansson.h>
 
 #include "supervisor/catalog/catalog.h"
 #include "supervisor/storage/tiers.h"
 
-struct promotion {
+struct flush {
 	const struct catalog *catalog;
 	const struct tiers *tiers;
 	const char *node;		/* ours */
@@ -36,7 +36,7 @@ struct promotion {
 };
 
 /*
- * promotion_run() - until nothing is missing on the levels that work, or promotion->stop
+ * flush_run() - until nothing is missing on the levels that work, or promotion->stop
  *
  * What is unwanted on a level goes from it, if something else that is good stays of the job.
  *
@@ -50,9 +50,9 @@ struct promotion {
  * work, images that cannot be copied ("bad" of before, without those that L1 has not any more), and how many
  * copies are still to be made.
  */
-json_t *promotion_run(const struct promotion *promotion);
+json_t *flush_run(const struct flush *flush);
 
 /* Of the job of that label nothing is left out of @bad any more: its images have changed. */
-void promotion_forget(json_t *bad, const char *label);
+void flush_forget(json_t *bad, const char *label);
 
-#endif /* STILLPOINT_PROMOTION_H */
+#endif /* STILLPOINT_FLUSH_H */

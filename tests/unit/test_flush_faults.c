@@ -3,7 +3,7 @@
  * Copying to other levels when an image is damaged, busy, gone, or cannot be read, and a level away or full:
  * whose fault it is, what is done all the same, and what of it is remembered.
  */
-#include "tests/unit/promotion_box.h"
+#include "tests/unit/flush_box.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -58,12 +58,12 @@ static void test_damage(void **state)
 							  "levels")), 0);
 	json_decref(outcome);
 	/* it is not tried each time */
-	promote(b, "a", "");
+	flush_all(b, "a", "");
 	assert_string_equal(states(b, 2, 0), "here missing");
 	/* damage of the copy's manifest: it is made anew, as long as the original is good */
 	damage(b, "p/a/" LABEL ".gen-1", "manifest", 60);
 	assert_string_equal(states(b, 1, 0), "here damaged");
-	promote(b, "a", "1p");
+	flush_all(b, "a", "1p");
 	assert_string_equal(states(b, 1, 0), "here here");
 	damage(b, "p/a/" LABEL ".gen-1", "manifest", 60);
 	disk_flip(b->d, "1/gen-1/pages", 100);
@@ -84,13 +84,13 @@ static void test_gone(void **state)
 	disk_store(b->d, 2);
 	disk_flip(b->d, "1/gen-1/manifest", 60);
 	disk_flip(b->d, "1/gen-2/pages", 100);
-	promote(b, "a", "!1 !2p");
+	flush_all(b, "a", "!1 !2p");
 	assert_int_equal(json_object_size(b->bad), 2);
 	disk_run(b->d, "rm -r '%s/1/gen-2'", b->d->images);
-	promote(b, "a", "");
+	flush_all(b, "a", "");
 	assert_int_equal(json_object_size(b->bad), 1);
 	disk_store(b->d, 2);
-	promote(b, "a", "2p");
+	flush_all(b, "a", "2p");
 }
 
 /* Somebody has just given it its name, or the disk fails for a while: the next run copies it. */
@@ -104,14 +104,14 @@ static void test_passing(void **state)
 	disk_store(b->d, 2);
 	dir = open(disk_path(b->d, "1/gen-2"), O_RDONLY | O_DIRECTORY);
 	assert_int_equal(flock(dir, LOCK_EX), 0);
-	promote(b, "a", "1p");
+	flush_all(b, "a", "1p");
 	assert_int_equal(json_object_size(b->bad), 0);
 	close(dir);
 	disk_break(b->d, "1/gen-2/manifest");
-	promote(b, "a", "!2");
+	flush_all(b, "a", "!2");
 	assert_int_equal(json_object_size(b->bad), 0);
 	disk_break(b->d, NULL);
-	promote(b, "a", "2p");
+	flush_all(b, "a", "2p");
 }
 
 /* A sector of L1 that cannot be read is not the levels' fault: they get what else there is. */
@@ -133,7 +133,7 @@ static void test_bad_sector(void **state)
 	json_decref(outcome);
 	assert_string_equal(states(b, 1, 0), "here here");
 	disk_store(b->d, 3);
-	promote(b, "a", "3p");
+	flush_all(b, "a", "3p");
 }
 
 /* A copy whose manifest its level does not give back is as good as none; one of L1's that is damaged replaces nothing. */
@@ -144,15 +144,15 @@ static void test_bad_copy(void **state)
 	add_level(b, "p");
 	disk_store(b->d, 1);
 	disk_store(b->d, 2);
-	promote(b, "a", "2p 1p");
+	flush_all(b, "a", "2p 1p");
 	/* its number is not to become that of the new one */
 	disk_run(b->d, "ln '%s/p/a/" LABEL ".gen-1/manifest' '%s/kept'", b->d->dir, b->d->dir);
 	disk_break(b->d, "../p/a/" LABEL ".gen-1/manifest");
-	promote(b, "a", "1p");
+	flush_all(b, "a", "1p");
 	assert_string_equal(states(b, 1, 0), "here here");
 	disk_break(b->d, "../p/a/" LABEL ".gen-2/manifest");
 	disk_flip(b->d, "1/gen-2/pages", 100);
-	promote(b, "a", "!2p");
+	flush_all(b, "a", "!2p");
 	disk_break(b->d, NULL);
 	assert_string_equal(states(b, 2, 0), "here here");
 }
@@ -166,8 +166,8 @@ static void test_no_source(void **state)
 	disk_store(b->d, 1);
 	disk_store(b->d, 2);
 	disk_flip(b->d, "1/gen-2/manifest", 60);
-	promote(b, "a", "!2 1p");
-	promote(b, "a", "");
+	flush_all(b, "a", "!2 1p");
+	flush_all(b, "a", "");
 }
 
 /* A level that is not there is left out, and the others are not. */
@@ -180,7 +180,7 @@ static void test_absent_level(void **state)
 	add_level(b, "p");
 	add_level(b, "q");
 	disk_store(b->d, 1);
-	promote(b, "a", "1p 1q");
+	flush_all(b, "a", "1p 1q");
 	/* as of a file system that is not mounted: the bare directory is not filled */
 	disk_run(b->d, "mv '%s/p' '%s/away' && mkdir -m 700 '%s/p'", b->d->dir, b->d->dir, b->d->dir);
 	disk_store(b->d, 2);
@@ -199,7 +199,7 @@ static void test_absent_level(void **state)
 	json_decref(outcome);
 	assert_string_equal(states(b, 1, 0), "here unknown here");
 	disk_run(b->d, "mv '%s/away' '%s/p'", b->d->dir, b->d->dir);
-	promote(b, "a", "2p");
+	flush_all(b, "a", "2p");
 }
 
 /* A level that is full is pruned by its rule, and gets what there is room for then. */
@@ -213,11 +213,11 @@ static void test_full(void **state)
 	add_level(b, "p");
 	for (n = 1; n <= 4; n++)
 		disk_store(b->d, n);
-	promote(b, "a", "4p 3p 2p 1p");
+	flush_all(b, "a", "4p 3p 2p 1p");
 	room_for = 4;
 	set_level(b, "p.keep", "2");
 	disk_store(b->d, 5);
-	promote(b, "a", "-1p -2p 5p -3p");
+	flush_all(b, "a", "-1p -2p 5p -3p");
 	/* one that does not fit is no reason to leave out what does */
 	room_for = 0;
 	set_level(b, "p.keep", "0");
@@ -231,7 +231,7 @@ static void test_full(void **state)
 	assert_int_equal(json_integer_value(json_object_get(why, "errno")), ENOSPC);
 	assert_int_equal(json_integer_value(json_object_get(result, "left")), 1);
 	json_decref(outcome);
-	promote(b, "a", "7p");
+	flush_all(b, "a", "7p");
 	/* without a rule nothing goes, and it is said that it is full */
 	room_for = 1;
 	disk_store(b->d, 8);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What is copied to which level, and what goes from it; see promote.h.
+ * What is copied to which level, and what goes from it; see flush_plan.h.
  *
- * Deciding only: acting is promotion.c's.  Invariants, which tests/unit/test_promote.c tries on
+ * Deciding only: acting is flush.c's.  Invariants, which tests/unit/test_flush_plan.c tries on
  * random histories: only what is missing is copied; and of what a level has, what can be restarted
  * from does not become nothing.
  */
-#include "supervisor/storage/promote.h"
+#include "supervisor/storage/flush_plan.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,19 +15,19 @@
 
 /* ------------------------------------------------------------------- wanted */
 
-static unsigned int flags_of(const struct promote_item *item, unsigned int bit, bool good)
+static unsigned int flags_of(const struct flush_item *item, unsigned int bit, bool good)
 {
 	return (good ? RETENTION_GOOD : 0) | (item->pinned ? RETENTION_PINNED : 0) |
 	       (item->counts & bit ? RETENTION_COUNTS : 0);
 }
 
-static bool is_due(const struct tier *tier, const struct promote_item *item)
+static bool is_due(const struct tier *tier, const struct flush_item *item)
 {
 	return item->source && tier_takes(tier, item->generation);
 }
 
 /* What the level would have if all that is due were there, by its rule. */
-static int want_on(const struct tier *tier, unsigned int bit, struct promote_item *items, size_t nr)
+static int want_on(const struct tier *tier, unsigned int bit, struct flush_item *items, size_t nr)
 {
 	_cleanup_free_ struct retention_item *there = calloc(nr + 1, sizeof(*there));
 	_cleanup_free_ size_t *index = calloc(nr + 1, sizeof(*index));
@@ -49,7 +49,7 @@ static int want_on(const struct tier *tier, unsigned int bit, struct promote_ite
 	if (retention_is_rule(&tier->retain))
 		retention_decide(&tier->retain, there, n);
 	while (n--) {
-		struct promote_item *item = &items[index[n]];
+		struct flush_item *item = &items[index[n]];
 
 		if (!retention_goes(&there[n]) && is_due(tier, item))
 			item->wanted |= bit;
@@ -57,7 +57,7 @@ static int want_on(const struct tier *tier, unsigned int bit, struct promote_ite
 	return 0;
 }
 
-int promote_want(const struct tiers *tiers, struct promote_item *items, size_t nr)
+int flush_plan_want(const struct tiers *tiers, struct flush_item *items, size_t nr)
 {
 	unsigned int t;
 	int err = 0;
@@ -72,24 +72,24 @@ int promote_want(const struct tiers *tiers, struct promote_item *items, size_t n
 
 /* --------------------------------------------------------------------- next */
 
-static bool is_newer(const struct promote_item *a, const struct promote_item *b)
+static bool is_newer(const struct flush_item *a, const struct flush_item *b)
 {
 	if (a->job == b->job)
 		return a->generation > b->generation;
 	return a->taken_ns > b->taken_ns;
 }
 
-struct promote_choice promote_next(const struct promote_item *items, size_t nr, unsigned int usable)
+struct flush_choice flush_plan_next(const struct flush_item *items, size_t nr, unsigned int usable)
 {
-	struct promote_choice choice = { .item = PROMOTE_NONE };
+	struct flush_choice choice = { .item = FLUSH_NONE };
 	size_t i;
 
 	for (i = 0; i < nr; i++) {
 		unsigned int missing = items[i].wanted & ~items[i].here & ~items[i].failed & usable;
 
 		if (missing && items[i].source &&
-		    (choice.item == PROMOTE_NONE || is_newer(&items[i], &items[choice.item])))
-			choice = (struct promote_choice) {
+		    (choice.item == FLUSH_NONE || is_newer(&items[i], &items[choice.item])))
+			choice = (struct flush_choice) {
 				.item = i, .tier = (unsigned int)__builtin_ctz(missing),
 			};
 	}
@@ -98,7 +98,7 @@ struct promote_choice promote_next(const struct promote_item *items, size_t nr, 
 
 /* --------------------------------------------------------------------- goes */
 
-int promote_goes(const struct tiers *tiers, unsigned int tier, const struct promote_item *items,
+int flush_plan_goes(const struct tiers *tiers, unsigned int tier, const struct flush_item *items,
 		 size_t nr, bool *ret_goes)
 {
 	_cleanup_free_ struct retention_item *there = calloc(nr + 1, sizeof(*there));
@@ -130,12 +130,12 @@ int promote_goes(const struct tiers *tiers, unsigned int tier, const struct prom
 
 /* --------------------------------------------------------------------- look */
 
-static bool could_go(const struct tiers *tiers, unsigned int tier, const struct promote_item *items, size_t nr)
+static bool could_go(const struct tiers *tiers, unsigned int tier, const struct flush_item *items, size_t nr)
 {
 	_cleanup_free_ bool *goes = calloc(nr + 1, sizeof(*goes));
 	size_t i;
 
-	if (!goes || promote_goes(tiers, tier, items, nr, goes))
+	if (!goes || flush_plan_goes(tiers, tier, items, nr, goes))
 		return false;
 	for (i = 0; i < nr; i++) {
 		if (goes[i])
@@ -145,7 +145,7 @@ static bool could_go(const struct tiers *tiers, unsigned int tier, const struct 
 }
 
 /* Fewer that are whole make fewer go, so what is not found here would not be found later. */
-static bool is_to_be_asked(const struct tiers *tiers, unsigned int tier, struct promote_item *items, size_t nr)
+static bool is_to_be_asked(const struct tiers *tiers, unsigned int tier, struct flush_item *items, size_t nr)
 {
 	unsigned int bit = 1u << tier;
 	size_t i;
@@ -155,8 +155,8 @@ static bool is_to_be_asked(const struct tiers *tiers, unsigned int tier, struct 
 	return could_go(tiers, tier, items, nr);
 }
 
-void promote_look(const struct tiers *tiers, unsigned int tier, struct promote_item *items, size_t nr,
-		  bool due, promote_whole_fn is_whole, void *arg)
+void flush_plan_look(const struct tiers *tiers, unsigned int tier, struct flush_item *items, size_t nr,
+		  bool due, flush_whole_fn is_whole, void *arg)
 {
 	const struct tier *of = &tiers->tier[tier];
 	bool ask = retention_is_rule(&of->retain) && (due || is_to_be_asked(tiers, tier, items, nr));
@@ -165,7 +165,7 @@ void promote_look(const struct tiers *tiers, unsigned int tier, struct promote_i
 	size_t i = nr;
 
 	while (i--) {
-		struct promote_item *item = &items[i];
+		struct flush_item *item = &items[i];
 		bool counts;
 
 		item->whole &= ~bit;

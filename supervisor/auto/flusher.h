@@ -4,8 +4,8 @@
  * time, when a level did not work.  One worker at a time for the node; nothing waits for it.  What
  * needs the levels for itself (rm, a restart that fetches) has it stopped for that long.
  */
-#ifndef STILLPOINT_PROMOTER_H
-#define STILLPOINT_PROMOTER_H
+#ifndef STILLPOINT_FLUSHER_H
+#define STILLPOINT_FLUSHER_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -13,33 +13,33 @@
 #include "supervisor/daemon.h"
 
 struct job;
-struct promoter;
+struct flusher;
 
-int promoter_open(struct daemon *daemon, struct promoter **ret_promoter);
-void promoter_close(struct promoter *promoter);		/* NULL is fine */
+int flusher_open(struct daemon *daemon, struct flusher **ret_flusher);
+void flusher_close(struct flusher *flusher);		/* NULL is fine */
 
 /*
  * @job may have a new generation, or one less that is wanted: the worker ends after its copy, and the next one begins with
  * what is newest. NULL for the promoter is fine: ckptd leaves.
  */
-void promoter_after_commit(struct promoter *promoter, const struct job *job);
+void flusher_after_commit(struct flusher *flusher, const struct job *job);
 /*
- * promoter_hold() - no worker until it is released as often as it was held
+ * flusher_hold() - no worker until it is released as often as it was held
  *
  * True: there is none. False: there was one; @fn is called, once and later, when it has ended, or does not end
  * for as long as a disk that hangs may take.
  */
-bool promoter_hold(struct promoter *promoter, void (*fn)(void *arg), void *arg);
-void promoter_release(struct promoter *promoter);
+bool flusher_hold(struct flusher *flusher, void (*fn)(void *arg), void *arg);
+void flusher_release(struct flusher *flusher);
 /* Images of the job of that label were replaced or removed: what could not be copied is tried again. */
-void promoter_changed(struct promoter *promoter, const char *label);
+void flusher_changed(struct flusher *flusher, const char *label);
 
 /*
- * promoter_describe() - what it does
+ * flusher_describe() - what it does
  *
  *	{"running": bool, "left": N, "now": {"done", "total"} or null, "levels":
  *	 {NAME: {"failures", "text", "again_ms"}}, "bad": {NAME: text}}
  */
-json_t *promoter_describe(const struct promoter *promoter);
+json_t *flusher_describe(const struct flusher *flusher);
 
-#endif /* STILLPOINT_PROMOTER_H */
+#endif /* STILLPOINT_FLUSHER_H */

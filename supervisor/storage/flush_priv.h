@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What promotion.c (copying), promotion_collect.c, promotion_merge.c and promotion_remove.c share, and nobody else.
+ * What flush.c (copying), flush_collect.c, flush_merge.c and flush_remove.c share, and nobody else.
  */
-#ifndef STILLPOINT_PROMOTION_PRIV_H
-#define STILLPOINT_PROMOTION_PRIV_H
+#ifndef STILLPOINT_FLUSH_PRIV_H
+#define STILLPOINT_FLUSH_PRIV_H
 
 #include "base/error.h"
 #include "levels/bucket.h"
-#include "supervisor/storage/promote.h"
-#include "supervisor/storage/promotion.h"
+#include "supervisor/storage/flush_plan.h"
+#include "supervisor/storage/flush.h"
 
 #define BAD_KEY_MAX	(TIER_NAME_MAX + 1 + LEVEL_NAME_MAX + 1)
 
@@ -16,7 +16,7 @@ struct image_expect;
 struct image_key;
 
 /* Beside each item. */
-struct promotion_place {
+struct flush_place {
 	char *dir;		/* in L1; NULL: it is not there */
 	const char *label;	/* the target's, */
 	size_t turn;		/* and which of them it is */
@@ -30,63 +30,63 @@ struct promotion_place {
 	unsigned int no_room;	/* levels that had none for it: failed there, until something goes */
 };
 
-struct promotion_run {
-	const struct promotion *p;
+struct flush_run {
+	const struct flush *p;
 	struct image_key *key;
 	struct level *level[TIERS_MAX];
 	struct level_bucket bucket[TIERS_MAX];
 	unsigned int usable;
-	struct promote_item *items;	/* by job in the order of the targets, ascending */
-	struct promotion_place *places;
+	struct flush_item *items;	/* by job in the order of the targets, ascending */
+	struct flush_place *places;
 	size_t nr, room;
 	unsigned int freed;	/* levels from which something has gone */
 	bool tried;		/* something was copied, or tried to: so that each run gets on */
 	json_t *levels, *bad;
 };
 
-const char *promotion_tier_name(const struct promotion_run *r, unsigned int t);
+const char *flush_level_name(const struct flush_run *r, unsigned int t);
 /* What an item is called on a level; as tier_image_name(). */
-int promotion_name(const struct promotion_run *r, size_t at, unsigned int t,
+int flush_name(const struct flush_run *r, size_t at, unsigned int t,
 		   char ret_name[LEVEL_NAME_MAX + 1]);
 /* "LEVEL/NAME": what is wrong there is nothing to other levels. */
-const char *promotion_bad_key(const struct promotion_run *r, unsigned int t, const char *name,
+const char *flush_bad_key(const struct flush_run *r, unsigned int t, const char *name,
 			      char *buf, size_t size);
 /* It does not work: not in this run any more. */
-void promotion_put_off(struct promotion_run *r, unsigned int t, int err,
+void flush_put_off(struct flush_run *r, unsigned int t, int err,
 		       const struct ckpt_error *error);
-void promotion_tell(const struct promotion_run *r, json_t *event);	/* takes it over */
+void flush_tell(const struct flush_run *r, json_t *event);	/* takes it over */
 
 /* For writing; a connection is left after each use, a directory stays open. */
-int promotion_open(struct promotion_run *r, unsigned int t, struct ckpt_error *error);
-void promotion_leave(struct promotion_run *r, unsigned int t);
+int flush_open(struct flush_run *r, unsigned int t, struct ckpt_error *error);
+void flush_leave(struct flush_run *r, unsigned int t);
 
 /* Items and places, sorted. A level that cannot be read is put off; negative errno: no memory. */
-int promotion_collect(struct promotion_run *r);
+int flush_collect(struct flush_run *r);
 
 /* End of the items of the job that @from begins. */
-size_t promotion_job_end(const struct promotion_run *r, size_t from);
-bool promotion_is_whole(const struct promotion_run *r, size_t at, unsigned int t);
-/* Which are whole of those of one job, from @from on, as far as the level's rule goes by that (promote_look()). */
-void promotion_mark_whole(struct promotion_run *r, unsigned int t, size_t from, size_t end, bool due);
+size_t flush_job_end(const struct flush_run *r, size_t from);
+bool flush_is_whole(const struct flush_run *r, size_t at, unsigned int t);
+/* Which are whole of those of one job, from @from on, as far as the level's rule goes by that (flush_plan_look()). */
+void flush_mark_whole(struct flush_run *r, unsigned int t, size_t from, size_t end, bool due);
 
 /*
  * Said once, by that @key; NULL: each time. @level: NULL: to none. @damaged: the image is, so that
  * no other may stand on it.
  */
-void promotion_cannot_copy(struct promotion_run *r, const struct promote_item *item, const char *key,
+void flush_cannot_copy(struct flush_run *r, const struct flush_item *item, const char *key,
 			   const char *level, const char *text, bool damaged);
 
 /* Will it be so the next time, too? Anything else may have passed by then. */
-bool promotion_is_lasting(int err);
+bool flush_is_lasting(int err);
 
 /* The same of an image that levels do not take as it is, if it is what is expected. */
-int promotion_look_unmerged(struct promotion_run *r, struct promote_item *item,
-			    struct promotion_place *place, const struct image_expect *expect,
+int flush_look_unmerged(struct flush_run *r, struct flush_item *item,
+			    struct flush_place *place, const struct image_expect *expect,
 			    struct ckpt_error *error);
 /* Now they take it; false: they do not, which has been said. */
-bool promotion_merge(struct promotion_run *r, size_t at);
+bool flush_merge(struct flush_run *r, size_t at);
 
 /* What is not wanted there, is of no use, or is not kept by the rules. */
-void promotion_prune_all(struct promotion_run *r);
+void flush_prune_all(struct flush_run *r);
 
-#endif /* STILLPOINT_PROMOTION_PRIV_H */
+#endif /* STILLPOINT_FLUSH_PRIV_H */

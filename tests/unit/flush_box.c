@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the tests of promotion share; see promotion_box.h.
+ * What the tests of promotion share; see flush_box.h.
  */
-#include "tests/unit/promotion_box.h"
+#include "tests/unit/flush_box.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "image/key.h"
 #include "supervisor/storage/holdings.h"
 #include "base/outcome.h"
-#include "supervisor/storage/promotion.h"
+#include "supervisor/storage/flush.h"
 
 void add_level(struct box *b, const char *name)
 {
@@ -72,7 +72,7 @@ static bool is_to_stop(void *arg)
 
 json_t *run_as(struct box *b, const char *node)
 {
-	struct promotion p = {
+	struct flush p = {
 		.catalog = &b->d->catalog, .tiers = &b->tiers, .node = node, .bad = b->bad,
 		.state_dir = strcmp(node, "a") ? NULL : b->d->dir, .usable = ~0u,
 		.secret = b->d->env.secret, .event = on_event, .stop = is_to_stop, .arg = b,
@@ -89,7 +89,7 @@ json_t *run_as(struct box *b, const char *node)
 							 json_sprintf("%d-0123456789abcdef", i + 100),
 							 "generations"));
 	p.targets = targets;
-	outcome = promotion_run(&p);
+	outcome = flush_run(&p);
 	json_decref(targets);
 	if (!outcome_is_ok(outcome))
 		fail_msg("%s", json_dumps(outcome, 0));
@@ -117,7 +117,7 @@ const char *story(const struct box *b)
 	return text;
 }
 
-void promote(struct box *b, const char *node, const char *what)
+void flush_all(struct box *b, const char *node, const char *what)
 {
 	json_t *outcome = run_as(b, node);
 	const json_t *result = json_object_get(outcome, "result");

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Copying generations to other levels, on real images and directories; and what the levels say of
- * themselves then.  What goes wrong with either: test_promotion_faults.c.
+ * themselves then.  What goes wrong with either: test_flush_faults.c.
  */
 #include "base/error.h"
-#include "tests/unit/promotion_box.h"
+#include "tests/unit/flush_box.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 #include "image/key.h"
 #include "base/outcome.h"
 #include "supervisor/catalog/pin.h"
-#include "supervisor/storage/promotion.h"
+#include "supervisor/storage/flush.h"
 #include "supervisor/catalog/unwanted.h"
 
 /* ------------------------------------------------------------------- tests */
@@ -36,15 +36,15 @@ static void test_copies(void **state)
 	disk_store(b->d, 1);
 	disk_store(b->d, 2);
 	disk_store(b->d, 3);
-	promote(b, "a", "3p 2p 2q 1p");
-	promote(b, "a", "");
+	flush_all(b, "a", "3p 2p 2q 1p");
+	flush_all(b, "a", "");
 	assert_string_equal(states(b, 2, 0), "here here here");
 	assert_string_equal(states(b, 3, 0), "here here missing");
 	/* one that was lost there comes again; L1 may have gone */
 	disk_run(b->d, "rm -r '%s/p/a/" LABEL ".gen-3'", b->d->dir);
 	disk_run(b->d, "rm -r '%s/1/gen-1'", b->d->images);
 	disk_store(b->d, 4);
-	promote(b, "a", "4p 4q 3p");
+	flush_all(b, "a", "4p 4q 3p");
 	assert_string_equal(states(b, 1, 0), "missing here missing");
 }
 
@@ -56,20 +56,20 @@ static void test_of_many(void **state)
 
 	add_level(b, "p");
 	disk_store(b->d, 1);
-	promote(b, "a", "1p");
+	flush_all(b, "a", "1p");
 	disk_run(b->d, "cp -r '%s/p/a/" LABEL ".gen-1' '%s/p/a/2-0123456789abcdef.gen-1'", b->d->dir,
 		 b->d->dir);
 	fd = watch(b, "p/a/2-0123456789abcdef.gen-1");
 	disk_store(b->d, 2);
-	promote(b, "a", "2p");
+	flush_all(b, "a", "2p");
 	assert_string_equal(states(b, 2, 0), "here here");
 	b->others = 7;
 	disk_store(b->d, 3);
-	promote(b, "a", "3p");
+	flush_all(b, "a", "3p");
 	assert_false(opened(fd));
 	b->others = 8;
 	disk_store(b->d, 4);
-	promote(b, "a", "4p");
+	flush_all(b, "a", "4p");
 	assert_true(opened(fd));
 	close(fd);
 }
@@ -82,17 +82,17 @@ static void test_parts(void **state)
 	add_level(b, "p");
 	disk_store_parts(b->d, 1, true);
 	disk_store_parts(b->d, 2, false);
-	promote(b, "a", "1p");
+	flush_all(b, "a", "1p");
 	assert_string_equal(states(b, 1, 2), "here partial");
-	promote(b, "c", "");
-	promote(b, "b", "1p");
+	flush_all(b, "c", "");
+	flush_all(b, "b", "1p");
 	assert_string_equal(states(b, 1, 2), "here here");
 	/* it counts, for the rule, when all have theirs there */
 	set_level(b, "p.keep", "1");
 	disk_store_parts(b->d, 3, true);
-	promote(b, "a", "3p");
-	promote(b, "b", "3p -1p");
-	promote(b, "a", "-1p");
+	flush_all(b, "a", "3p");
+	flush_all(b, "b", "3p -1p");
+	flush_all(b, "a", "-1p");
 	assert_string_equal(states(b, 3, 2), "here here");
 }
 
@@ -110,25 +110,25 @@ static void test_parts_read(void **state)
 	set_level(b, "p.keep", "3");
 	for (n = 1; n <= 3; n++)
 		disk_store_parts(b->d, n, true);
-	promote(b, "a", "3p 2p 1p");
-	promote(b, "b", "3p 2p 1p");
+	flush_all(b, "a", "3p 2p 1p");
+	flush_all(b, "b", "3p 2p 1p");
 	for (n = 1; n <= 3; n++) {
 		char path[80];
 
 		snprintf(path, sizeof(path), "p/b/" LABEL ".gen-%d.node-1", (int)n);
 		fd[n] = watch(b, path);
 	}
-	promote(b, "a", "");
+	flush_all(b, "a", "");
 	assert_false(opened(fd[1]) || opened(fd[2]) || opened(fd[3]));
 	/* as far as that is not there as a whole, one more stays */
 	disk_store_parts(b->d, 4, true);
-	promote(b, "a", "4p");
+	flush_all(b, "a", "4p");
 	assert_true(opened(fd[1]) && opened(fd[2]) && opened(fd[3]));
-	promote(b, "b", "4p -1p");
+	flush_all(b, "b", "4p -1p");
 	opened(fd[1]);
 	opened(fd[2]);
 	opened(fd[3]);
-	promote(b, "a", "-1p");
+	flush_all(b, "a", "-1p");
 	assert_false(opened(fd[1]));
 	assert_true(opened(fd[2]) && opened(fd[3]));
 	for (n = 1; n <= 3; n++)
@@ -144,19 +144,19 @@ static void test_parts_kept(void **state)
 	add_level(b, "p");
 	for (n = 1; n <= 4; n++)
 		disk_store_parts(b->d, n, true);
-	promote(b, "a", "4p 3p 2p 1p");
-	promote(b, "b", "4p 3p 2p 1p");
+	flush_all(b, "a", "4p 3p 2p 1p");
+	flush_all(b, "b", "4p 3p 2p 1p");
 	disk_run(b->d, "rm -r '%s/1/gen-1' '%s/1/gen-2'", b->d->images, b->d->images);
 	set_level(b, "p.keep", "4");
 	disk_store_parts(b->d, 5, true);
-	promote(b, "a", "5p");
-	promote(b, "b", "5p -1p");
-	promote(b, "a", "-1p");
+	flush_all(b, "a", "5p");
+	flush_all(b, "b", "5p -1p");
+	flush_all(b, "a", "-1p");
 	assert_string_equal(states(b, 2, 2), "missing here");
 	/* of L1 nothing is left: then it is not known what could be restarted from, and nothing goes */
 	disk_run(b->d, "rm -r '%s'/1/gen-*", b->d->images);
 	set_level(b, "p.keep", "1");
-	promote(b, "a", "");
+	flush_all(b, "a", "");
 }
 
 /* One that stands on others is merged when a level wants it, and only then. */
@@ -172,17 +172,17 @@ static void test_merged(void **state)
 	disk_store(b->d, 1);
 	for (n = 2; n <= 4; n++)
 		disk_store_upon(b->d, n);
-	promote(b, "a", "+4 4p 4q +2 2p");
+	flush_all(b, "a", "+4 4p 4q +2 2p");
 	assert_string_equal(states(b, 4, 0), "here here here");
 	assert_true(disk_has(b->d, "1/gen-3/base1"));
 	assert_false(disk_has(b->d, "1/gen-4/base1"));
 	assert_false(disk_has(b->d, "1/gen-2/base1"));
-	promote(b, "a", "");
+	flush_all(b, "a", "");
 	/* each is whole by itself */
 	disk_run(b->d, "rm -r '%s/1/gen-1' '%s/1/gen-2'", b->d->images, b->d->images);
 	disk_store_upon(b->d, 5);
 	disk_store_upon(b->d, 6);
-	promote(b, "a", "+6 6p");
+	flush_all(b, "a", "+6 6p");
 }
 
 /* One that cannot be merged is not copied, and levels are not blamed; a damaged one is said to be. */
@@ -199,7 +199,7 @@ static void test_unmerged(void **state)
 	disk_run(b->d, "mkdir '%s/1/.tmp-merged-gen-2'", b->d->images);
 	dir = open(disk_path(b->d, "1/.tmp-merged-gen-2"), O_RDONLY | O_DIRECTORY);
 	assert_int_equal(flock(dir, LOCK_EX), 0);
-	promote(b, "a", "1p");
+	flush_all(b, "a", "1p");
 	close(dir);
 	/* a page of generation 1, in the file of that name: its other name is gen-1/pages */
 	disk_flip(b->d, "1/gen-2/base1", 100);
@@ -211,7 +211,7 @@ static void test_unmerged(void **state)
 							  "levels")), 0);
 	json_decref(outcome);
 	assert_true(disk_has(b->d, "1/gen-2/base1"));
-	promote(b, "a", "");
+	flush_all(b, "a", "");
 }
 
 /* What hinders a merge and passes keeps no image from the levels for good. */
@@ -229,7 +229,7 @@ static void test_unmerged_for_now(void **state)
 	assert_int_equal(json_object_size(b->bad), 0);
 	json_decref(outcome);
 	disk_run(b->d, "rm '%s/1/.tmp-merged-gen-2'", b->d->images);
-	promote(b, "a", "+2 2p");
+	flush_all(b, "a", "+2 2p");
 }
 
 /* Who copies does not have the secret, who merges needs it; that it is away is no fault of the image. */
@@ -255,7 +255,7 @@ static void test_encrypted(void **state)
 	json_decref(outcome);
 	assert_true(disk_has(b->d, "1/gen-2/base1"));
 	disk_run(b->d, "mv '%s.away' '%s'", secret, secret);
-	promote(b, "a", "+2 2p");
+	flush_all(b, "a", "+2 2p");
 	assert_string_equal(states(b, 2, 0), "here here");
 	assert_false(disk_has(b->d, "1/gen-2/base1"));
 }
@@ -270,15 +270,15 @@ static void test_retention(void **state)
 	set_level(b, "p.keep", "2");
 	for (n = 1; n <= 4; n++)
 		disk_store(b->d, n);
-	promote(b, "a", "4p 3p");
+	flush_all(b, "a", "4p 3p");
 	assert_int_equal(pin_set(&b->d->catalog, b->d->job, 3, 0, "a", why, sizeof(why)), 0);
 	disk_store(b->d, 5);
 	disk_store(b->d, 6);
-	promote(b, "a", "6p 5p -4p");
+	flush_all(b, "a", "6p 5p -4p");
 	/* the newest copies are damaged: those before stay */
 	damage(b, "p/a/" LABEL ".gen-6", "manifest", 60);
 	disk_run(b->d, "rm -r '%s/1/gen-6' '%s/1/gen-5'", b->d->images, b->d->images);
-	promote(b, "a", "4p");
+	flush_all(b, "a", "4p");
 	assert_string_equal(states(b, 5, 0), "missing here");
 	assert_string_equal(states(b, 6, 0), "missing damaged");
 }
@@ -291,12 +291,12 @@ static void test_taken(void **state)
 
 	add_level(b, "p");
 	disk_store(b->d, 1);
-	promote(b, "a", "1p");
+	flush_all(b, "a", "1p");
 	disk_run(b->d, "rm -r '%s/1/gen-1'", b->d->images);
 	disk_store(b->d, 1);
 	/* it is not taken for a copy, and said once */
-	promote(b, "a", "!1p");
-	promote(b, "a", "");
+	flush_all(b, "a", "!1p");
+	flush_all(b, "a", "");
 	assert_non_null(json_object_get(b->bad, "p/" LABEL ".gen-1"));
 	assert_true(disk_has(b->d, "../p/a/" LABEL ".gen-1/manifest"));
 	/* once it is removed there, ours comes; other jobs' stay as they are */
@@ -304,9 +304,9 @@ static void test_taken(void **state)
 	json_object_set_new(b->bad, "1-0123456789abcde.gen-1", json_string("x"));
 	disk_run(b->d, "cp -r '%s/p/a/" LABEL ".gen-1' '%s/old'; rm -r '%s/p/a/" LABEL ".gen-1'", b->d->dir,
 		 b->d->dir, b->d->dir);
-	promotion_forget(b->bad, LABEL);
+	flush_forget(b->bad, LABEL);
 	assert_int_equal(json_object_size(b->bad), 2);
-	promote(b, "a", "1p");
+	flush_all(b, "a", "1p");
 	assert_int_equal(json_object_size(b->bad), 2);
 	disk_run(b->d, "rm -r '%s/p/a/" LABEL ".gen-1'; mv '%s/old' '%s/p/a/" LABEL ".gen-1'", b->d->dir,
 		 b->d->dir, b->d->dir);
@@ -346,7 +346,7 @@ static void test_limit(void **state)
 	disk_store(b->d, 1);
 	disk_store(b->d, 2);
 	began = seconds();
-	promote(b, "a", "2p 1p");
+	flush_all(b, "a", "2p 1p");
 	took = seconds() - began;
 	/* without what may go at once, and what is owed at the end */
 	least = (double)bytes_copied(b) / 2 / 20480 - 0.11;
@@ -380,7 +380,7 @@ static void test_killed(void **state)
 			disk_run(b->d, "rm -rf '%s/p/a/" LABEL ".gen-3'", b->d->dir);
 	}
 	json_decref(run_as(b, "a"));
-	promote(b, "a", "");
+	flush_all(b, "a", "");
 	for (n = 1; n <= 6; n++)
 		assert_string_equal(states(b, n, 0), "here here");
 	disk_run(b->d, "! ls -A '%s/p/a' | grep -v '^" LABEL "' | grep -v stillpoint-level", b->d->dir);
@@ -406,23 +406,23 @@ static void test_unwanted(void **state)
 	add_level(b, "q");
 	for (n = 1; n <= 4; n++)
 		disk_store(b->d, n);
-	promote(b, "a", "4p 4q 3p 3q 2p 2q 1p 1q");
+	flush_all(b, "a", "4p 4q 3p 3q 2p 2q 1p 1q");
 	want_less(b, "q", 4, 0);
 	want_less(b, "q", 4, 0);
 	assert_int_equal(json_array_size(json_object_get(b->unwanted, "q")), 1);
-	promote(b, "a", "-4q");
-	promote(b, "a", "");
+	flush_all(b, "a", "-4q");
+	flush_all(b, "a", "");
 	assert_string_equal(states(b, 4, 0), "here here missing");
 	/* L1 is lost: what is left on the other level is enough for that */
 	disk_run(b->d, "rm -r '%s'/1/gen-*", b->d->images);
 	want_less(b, NULL, 3, 0);
-	promote(b, "a", "-3p -3q");
+	flush_all(b, "a", "-3p -3q");
 	/* all are to go, but nothing else would be left */
 	want_less(b, NULL, 0, 4);
-	promote(b, "a", "");
+	flush_all(b, "a", "");
 	assert_string_equal(states(b, 4, 0), "missing here missing");
 	disk_store(b->d, 5);
-	promote(b, "a", "5p 5q -1p -1q -2p -2q -4p");
+	flush_all(b, "a", "5p 5q -1p -1q -2p -2q -4p");
 	assert_string_equal(states(b, 5, 0), "here here here");
 }
 
@@ -444,9 +444,9 @@ static void test_stopped(void **state)
 	/* what is newer comes first, in the next run */
 	disk_store(b->d, 4);
 	set_level(b, "p.keep", "1");
-	promote(b, "a", "4p -3p");
+	flush_all(b, "a", "4p -3p");
 	b->stop_at = 0;
-	promote(b, "a", "");
+	flush_all(b, "a", "");
 }
 
 int main(void)

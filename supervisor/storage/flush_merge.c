@@ -7,7 +7,7 @@
  * is done: who merges has the promoter look again.
  */
 #include "base/error.h"
-#include "supervisor/storage/promotion_priv.h"
+#include "supervisor/storage/flush_priv.h"
 
 #include <errno.h>
 #include <string.h>
@@ -16,8 +16,8 @@
 #include "supervisor/catalog/merge.h"
 #include "supervisor/auto/schedule.h"
 
-int promotion_look_unmerged(struct promotion_run *r, struct promote_item *item,
-			    struct promotion_place *place, const struct image_expect *expect,
+int flush_look_unmerged(struct flush_run *r, struct flush_item *item,
+			    struct flush_place *place, const struct image_expect *expect,
 			    struct ckpt_error *error)
 {
 	struct image_reader *reader;
@@ -36,10 +36,10 @@ int promotion_look_unmerged(struct promotion_run *r, struct promote_item *item,
 	return 0;
 }
 
-static void merged(struct promotion_run *r, const struct promote_item *item,
+static void merged(struct flush_run *r, const struct flush_item *item,
 		   const struct image_merged *merged, int64_t took_ms)
 {
-	promotion_tell(r, json_pack("{s:b, s:I, s:I, s:I, s:I}", "merged", true, "job",
+	flush_tell(r, json_pack("{s:b, s:I, s:I, s:I, s:I}", "merged", true, "job",
 				    (json_int_t)item->job, "generation",
 				    (json_int_t)item->generation, "bytes",
 				    (json_int_t)merged->bytes_is, "total_ns",
@@ -47,23 +47,23 @@ static void merged(struct promotion_run *r, const struct promote_item *item,
 }
 
 /* Not by this run.  Only what is wrong with the image for good is remembered. */
-static void failed(struct promotion_run *r, size_t at, int err, const struct ckpt_error *error)
+static void failed(struct flush_run *r, size_t at, int err, const struct ckpt_error *error)
 {
 	char name[LEVEL_NAME_MAX + 1];
 
 	r->items[at].failed = ~0u;
 	if (err == -EBUSY || err == -ENOENT)
 		return;
-	if (!promotion_is_lasting(err) ||
+	if (!flush_is_lasting(err) ||
 	    tier_image_name(r->places[at].label, r->items[at].generation, r->places[at].part, name))
 		name[0] = '\0';
-	promotion_cannot_copy(r, &r->items[at], name[0] ? name : NULL, NULL, error->text,
+	flush_cannot_copy(r, &r->items[at], name[0] ? name : NULL, NULL, error->text,
 			      err == -EBADMSG || image_is_unreadable(err));
 }
 
-bool promotion_merge(struct promotion_run *r, size_t at)
+bool flush_merge(struct flush_run *r, size_t at)
 {
-	struct promote_item *item = &r->items[at];
+	struct flush_item *item = &r->items[at];
 	const struct merge_request request = {
 		.catalog = r->p->catalog, .key = r->key, .node = r->p->node, .job = item->job,
 		.generation = item->generation, .label = r->places[at].label,
@@ -84,7 +84,7 @@ bool promotion_merge(struct promotion_run *r, size_t at)
 	err = merge_generation(&request, &result, &error);
 
 	if (!err)
-		err = promotion_look_unmerged(r, item, &r->places[at], &expect, &error);
+		err = flush_look_unmerged(r, item, &r->places[at], &expect, &error);
 	if (!err && r->places[at].unmerged)
 		err = error_set(&error, -EOPNOTSUPP, "%.150s: stands on earlier ones, and cannot be merged",
 				      r->places[at].dir);

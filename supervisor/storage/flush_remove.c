@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Removing from the levels what is not to be there; see promotion.h.
+ * Removing from the levels what is not to be there; see flush.h.
  *
  * After everything was copied that could be, so that what stays is known.  What may go is said by
- * promote.c, by those who asked for a removal, and by parity itself: what nothing can be rebuilt from.
+ * flush_plan.c, by those who asked for a removal, and by parity itself: what nothing can be rebuilt from.
  */
-#include "supervisor/storage/promotion_priv.h"
+#include "supervisor/storage/flush_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,53 +14,53 @@
 #include "base/error.h"
 #include "supervisor/storage/tier_group.h"
 
-static void remove_one(struct promotion_run *r, size_t at, unsigned int t)
+static void remove_one(struct flush_run *r, size_t at, unsigned int t)
 {
 	struct ckpt_error error = {};
 	char name[LEVEL_NAME_MAX + 1];
 	int err;
 
-	if (promotion_name(r, at, t, name))
+	if (flush_name(r, at, t, name))
 		return;
-	err = promotion_open(r, t, &error);
+	err = flush_open(r, t, &error);
 	if (!err)
 		err = level_delete(r->level[t], name, &error);
-	promotion_leave(r, t);
+	flush_leave(r, t);
 	if (err == -EBUSY)
 		return;
 	if (err) {
-		promotion_put_off(r, t, err, &error);
+		flush_put_off(r, t, err, &error);
 		return;
 	}
 	r->items[at].here &= ~(1u << t);
 	r->freed |= 1u << t;
-	promotion_tell(r, json_pack("{s:b, s:I, s:I, s:s}", "removed", true, "job",
+	flush_tell(r, json_pack("{s:b, s:I, s:I, s:s}", "removed", true, "job",
 				    (json_int_t)r->items[at].job, "generation",
-				    (json_int_t)r->items[at].generation, "level", promotion_tier_name(r, t)));
+				    (json_int_t)r->items[at].generation, "level", flush_level_name(r, t)));
 }
 
 /* The job could be restarted by it, also when all that is unwanted has gone. */
-static bool stays_good(const struct promotion_run *r, size_t at)
+static bool stays_good(const struct flush_run *r, size_t at)
 {
 	unsigned int t;
 
 	if (r->items[at].source)
 		return true;
 	for (t = 0; t < r->p->tiers->nr; t++) {
-		if (!(r->places[at].unwanted & 1u << t) && promotion_is_whole(r, at, t))
+		if (!(r->places[at].unwanted & 1u << t) && flush_is_whole(r, at, t))
 			return true;
 	}
 	return false;
 }
 
 /* Levels that have it, in whatever order. */
-static unsigned int there(const struct promotion_run *r, size_t at)
+static unsigned int there(const struct flush_run *r, size_t at)
 {
 	return r->items[at].here | r->places[at].damaged;
 }
 
 /* What could not be removed when that was asked for. */
-static void remove_unwanted(struct promotion_run *r, size_t from, size_t end)
+static void remove_unwanted(struct flush_run *r, size_t from, size_t end)
 {
 	bool good = false, any = false;
 	unsigned int t;
@@ -83,7 +83,7 @@ static void remove_unwanted(struct promotion_run *r, size_t from, size_t end)
  * Of the very generation, whether anybody could have one of its images by the parity; 0, or why not.
  * Which one was lost is not known, so all up to the last are asked for: -ENOENT is that of none.
  */
-static int ask_parity(struct promotion_run *r, size_t at, unsigned int t)
+static int ask_parity(struct flush_run *r, size_t at, unsigned int t)
 {
 	const int last = r->places[at].last;
 	struct ckpt_error error = {};
@@ -93,10 +93,10 @@ static int ask_parity(struct promotion_run *r, size_t at, unsigned int t)
 	for (part = last < 0 ? -1 : 0; part <= last && err == -ENOENT; part++) {
 		err = tier_image_name(r->places[at].label, r->items[at].generation, part, name);
 		if (!err)
-			err = promotion_open(r, t, &error);
+			err = flush_open(r, t, &error);
 		if (!err)
 			err = level_verify(r->level[t], name, false, NULL, &error);
-		promotion_leave(r, t);
+		flush_leave(r, t);
 	}
 	return err;
 }
@@ -105,7 +105,7 @@ static int ask_parity(struct promotion_run *r, size_t at, unsigned int t)
  * Parity whose images have gone from L1, all over, is of no use any more. What is older than
  * something good here and could be rebuilt stays: then it was lost, and not removed.
  */
-static void remove_useless(struct promotion_run *r, unsigned int t, size_t from, size_t end)
+static void remove_useless(struct flush_run *r, unsigned int t, size_t from, size_t end)
 {
 	bool newer = false;
 	size_t i;
@@ -118,14 +118,14 @@ static void remove_useless(struct promotion_run *r, unsigned int t, size_t from,
 	}
 }
 
-static void prune_job(struct promotion_run *r, unsigned int t, size_t from, size_t end)
+static void prune_job(struct flush_run *r, unsigned int t, size_t from, size_t end)
 {
 	_cleanup_free_ bool *goes = calloc(end - from + 1, sizeof(*goes));
 	size_t i;
 
 	/* Asked of anew, however long the copies took: what is removed depends on it. */
-	promotion_mark_whole(r, t, from, end, false);
-	if (!goes || promote_goes(r->p->tiers, t, r->items + from, end - from, goes))
+	flush_mark_whole(r, t, from, end, false);
+	if (!goes || flush_plan_goes(r->p->tiers, t, r->items + from, end - from, goes))
 		return;
 	for (i = from; i < end && r->usable & 1u << t; i++) {
 		if (goes[i - from])
@@ -133,24 +133,24 @@ static void prune_job(struct promotion_run *r, unsigned int t, size_t from, size
 	}
 }
 
-void promotion_prune_all(struct promotion_run *r)
+void flush_prune_all(struct flush_run *r)
 {
 	unsigned int t;
 	size_t i, end;
 
 	for (i = 0; i < r->nr; i = end) {
-		end = promotion_job_end(r, i);
+		end = flush_job_end(r, i);
 		remove_unwanted(r, i, end);
 	}
 	for (t = 0; t < r->p->tiers->nr; t++) {
 		for (i = 0; tier_is_group(&r->p->tiers->tier[t]) && i < r->nr; i = end) {
-			end = promotion_job_end(r, i);
+			end = flush_job_end(r, i);
 			remove_useless(r, t, i, end);
 		}
 		if (!retention_is_rule(&r->p->tiers->tier[t].retain))
 			continue;
 		for (i = 0; i < r->nr && r->usable & 1u << t; i = end) {
-			end = promotion_job_end(r, i);
+			end = flush_job_end(r, i);
 			prune_job(r, t, i, end);
 		}
 	}

@@ -22,8 +22,8 @@
 #include "supervisor/auto/merger.h"
 #include "base/outcome.h"
 #include "supervisor/parts/parts.h"
-#include "supervisor/auto/promoter.h"
-#include "supervisor/storage/promotion.h"
+#include "supervisor/auto/flusher.h"
+#include "supervisor/storage/flush.h"
 #include "supervisor/auto/schedule.h"
 #include "supervisor/control/worker.h"
 
@@ -169,14 +169,14 @@ void merger_log(const struct log *log, int64_t id, int64_t generation, int64_t b
 {
 }
 
-json_t *promotion_run(const struct promotion *p)
+json_t *flush_run(const struct flush *p)
 {
 	json_decref(targets);
 	targets = json_deep_copy(p->targets);
 	return NULL;
 }
 
-void promotion_forget(json_t *bad, const char *label)
+void flush_forget(json_t *bad, const char *label)
 {
 }
 
@@ -205,9 +205,9 @@ static json_t *done(void)
 	return outcome_ok(json_pack("{s:{}, s:{}, s:i}", "levels", "bad", "left", 0));
 }
 
-static struct promoter *make(void)
+static struct flusher *make(void)
 {
-	struct promoter *p;
+	struct flusher *p;
 	unsigned int i;
 
 	daemon_of_test.config.node = (char *)(uintptr_t)"a";
@@ -215,7 +215,7 @@ static struct promoter *make(void)
 	for (i = 0; i < JOBS; i++)
 		job[i] = (struct job) { .id = i + 1, .record = in_memory };
 	started = 0;
-	assert_int_equal(promoter_open(&daemon_of_test, &p), 0);
+	assert_int_equal(flusher_open(&daemon_of_test, &p), 0);
 	/* at first all of them are looked at */
 	fire();
 	assert_int_equal(started, 1);
@@ -224,10 +224,10 @@ static struct promoter *make(void)
 
 static void a_commit_ends_the_worker_in_order(void **state)
 {
-	struct promoter *p = make();
+	struct flusher *p = make();
 
-	promoter_after_commit(p, &job[0]);
-	promoter_after_commit(p, &job[1]);
+	flusher_after_commit(p, &job[0]);
+	flusher_after_commit(p, &job[1]);
 	assert_int_equal(worker.terms, 1);
 	/* it is at its copy still */
 	fire();
@@ -242,21 +242,21 @@ static void a_commit_ends_the_worker_in_order(void **state)
 	ends(done());
 	/* nothing was left this time */
 	assert_null(timer_fn);
-	promoter_close(p);
+	flusher_close(p);
 }
 
 /* It got the signal before it could hold it. */
 static void one_that_dies_of_it_is_no_failure(void **state)
 {
-	struct promoter *p = make();
+	struct flusher *p = make();
 
-	promoter_after_commit(p, &job[0]);
+	flusher_after_commit(p, &job[0]);
 	fire();
 	ends(outcome_error(-ECHILD, "killed by signal 15"));
 	fire();
 	assert_int_equal(started, 2);
 	ends(done());
-	promoter_close(p);
+	flusher_close(p);
 }
 
 static bool is_unwanted(void)
@@ -271,26 +271,26 @@ static void what_the_home_removed_is_not_copied(void **state)
 	on_disk = json_pack("{s:s, s:{s:[i]}}", "uuid", "x", "unwanted", "p", 2);
 	part = 1;
 	daemon_of_test.config.image_dir_shared = true;
-	promoter_close(make());
+	flusher_close(make());
 	assert_true(is_unwanted());
 	/* each has its own: it was told */
 	daemon_of_test.config.image_dir_shared = false;
-	promoter_close(make());
+	flusher_close(make());
 	assert_false(is_unwanted());
 	/* the home's own memory is the newest there is */
 	part = 0;
 	daemon_of_test.config.image_dir_shared = true;
-	promoter_close(make());
+	flusher_close(make());
 	assert_false(is_unwanted());
 	/* another job of that number */
 	part = 1;
 	json_object_set_new(in_memory, "uuid", json_string("y"));
-	promoter_close(make());
+	flusher_close(make());
 	assert_false(is_unwanted());
 	/* what cannot be read just now is as it was */
 	json_decref(on_disk);
 	on_disk = NULL;
-	promoter_close(make());
+	flusher_close(make());
 	assert_int_equal(json_array_size(targets), JOBS);
 	json_decref(targets);
 	targets = NULL;

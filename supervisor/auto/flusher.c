@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Promotion in the background; see promoter.h.
+ * Promotion in the background; see flusher.h.
  *
  * Owns the worker that copies, and when the next one is started.  Which generations there are is found
  * out here, when no checkpoint of the job is being decided, and handed to the worker; what is missing
@@ -9,7 +9,7 @@
  * at any instant (levels/level.h), and that is how it is ended.  A commit ends it after the copy under way: what is
  * new comes before what has been left so far, and its worker does not know of it.
  */
-#include "supervisor/auto/promoter.h"
+#include "supervisor/auto/flusher.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -24,7 +24,7 @@
 #include "supervisor/auto/merger.h"
 #include "base/outcome.h"
 #include "supervisor/parts/parts.h"
-#include "supervisor/storage/promotion.h"
+#include "supervisor/storage/flush.h"
 #include "supervisor/auto/schedule.h"
 #include "supervisor/control/worker.h"
 
@@ -47,7 +47,7 @@ struct waiter {
 	void *arg;
 };
 
-struct promoter {
+struct flusher {
 	struct daemon *daemon;
 	struct worker *worker;
 	struct reactor_source *timer;
@@ -65,10 +65,10 @@ struct promoter {
 	struct put_off put_off[TIERS_MAX];
 };
 
-static void look_at(struct promoter *p, int64_t ms);
-static void stopped(struct promoter *p);
+static void look_at(struct flusher *p, int64_t ms);
+static void stopped(struct flusher *p);
 
-static const struct tiers *tiers_of(const struct promoter *p)
+static const struct tiers *tiers_of(const struct flusher *p)
 {
 	return &p->daemon->config.tiers;
 }
@@ -87,7 +87,7 @@ static void report_progress(uint64_t done, uint64_t total, void *arg)
 	channel_report_progress(&progress, arg);
 }
 
-static unsigned int usable(const struct promoter *p)
+static unsigned int usable(const struct flusher *p)
 {
 	int64_t now = schedule_clock();
 	unsigned int t, bits = 0;
@@ -97,10 +97,10 @@ static unsigned int usable(const struct promoter *p)
 	return bits;
 }
 
-static json_t *promoter_run(struct channel_reporter *reporter, void *arg)
+static json_t *flusher_run(struct channel_reporter *reporter, void *arg)
 {
-	const struct promoter *p = arg;
-	const struct promotion promotion = {
+	const struct flusher *p = arg;
+	const struct flush flush = {
 		.catalog = &p->daemon->catalog, .tiers = tiers_of(p),
 
 		.node = p->daemon->config.node, .state_dir = p->daemon->config.state_dir, .targets = p->targets, .bad = p->bad,
@@ -112,7 +112,7 @@ static json_t *promoter_run(struct channel_reporter *reporter, void *arg)
 
 	worker_hold_sigterm();
 	worker_step_back();
-	return promotion_run(&promotion);
+	return flush_run(&flush);
 }
 
 /* ---------------------------------------------------------- in the daemon */
@@ -138,7 +138,7 @@ static void log_event(const struct log *log, const json_t *event)
 }
 
 /* Of several nodes the first one's stands for all. */
-static void remember(const struct promoter *p, const json_t *event)
+static void remember(const struct flusher *p, const json_t *event)
 {
 	int64_t job = json_integer_value(json_object_get(event, "job"));
 	json_t *row;
@@ -160,7 +160,7 @@ static void remember(const struct promoter *p, const json_t *event)
 }
 
 /* What is damaged is so in all that stand on it: none is to. */
-static void take_damage(const struct promoter *p, const json_t *event)
+static void take_damage(const struct flusher *p, const json_t *event)
 {
 	struct job *job = jobs_known(p->daemon->jobs,
 				     json_integer_value(json_object_get(event, "job")));
@@ -171,7 +171,7 @@ static void take_damage(const struct promoter *p, const json_t *event)
 
 static void on_progress(json_t *progress, void *arg)
 {
-	struct promoter *p = arg;
+	struct flusher *p = arg;
 
 	json_decref(p->now);
 	p->now = NULL;
@@ -184,7 +184,7 @@ static void on_progress(json_t *progress, void *arg)
 	take_damage(p, progress);
 }
 
-static void put_off(struct promoter *p, unsigned int t, const json_t *why)
+static void put_off(struct flusher *p, unsigned int t, const json_t *why)
 {
 	struct put_off *off = &p->put_off[t];
 	const char *text = json_string_value(json_object_get(why, "text"));
@@ -204,7 +204,7 @@ static void put_off(struct promoter *p, unsigned int t, const json_t *why)
 	off->text = strdup(text ? text : "");
 }
 
-static void take_levels(struct promoter *p, const json_t *levels)
+static void take_levels(struct flusher *p, const json_t *levels)
 {
 	unsigned int t;
 
@@ -223,7 +223,7 @@ static void take_levels(struct promoter *p, const json_t *levels)
 }
 
 /* Whatever timer there was may have come while a worker ran. */
-static void look_at_put_off(struct promoter *p)
+static void look_at_put_off(struct flusher *p)
 {
 	int64_t now = schedule_clock();
 	unsigned int t;
@@ -236,7 +236,7 @@ static void look_at_put_off(struct promoter *p)
 	}
 }
 
-static void worker_ended(struct promoter *p)
+static void worker_ended(struct flusher *p)
 {
 	p->worker = NULL;
 	p->cut_short = false;
@@ -246,7 +246,7 @@ static void worker_ended(struct promoter *p)
 	p->now = NULL;
 }
 
-static void add_pending(struct promoter *p, json_int_t id)
+static void add_pending(struct flusher *p, json_int_t id)
 {
 	char name[24];
 
@@ -256,7 +256,7 @@ static void add_pending(struct promoter *p, json_int_t id)
 }
 
 /* Of these something may be left. */
-static void add_targets(struct promoter *p)
+static void add_targets(struct flusher *p)
 {
 	const json_t *target;
 	size_t i;
@@ -267,7 +267,7 @@ static void add_targets(struct promoter *p)
 
 static void on_outcome(json_t *outcome, void *arg)
 {
-	struct promoter *p = arg;
+	struct flusher *p = arg;
 	const bool cut_short = p->cut_short;
 	const json_t *result = json_object_get(outcome, "result");
 	const json_t *text = json_object_get(json_object_get(outcome, "error"), "text");
@@ -317,7 +317,7 @@ static json_int_t undecided(const struct job *job)
 }
 
 /* It has been here, or a part of it. */
-static bool is_ours(const struct promoter *p, const struct job *job)
+static bool is_ours(const struct flusher *p, const struct job *job)
 {
 	const char *node = json_string_value(json_object_get(job->record, "node"));
 
@@ -325,7 +325,7 @@ static bool is_ours(const struct promoter *p, const struct job *job)
 	       (node && !strcmp(node, p->daemon->config.node));
 }
 
-static bool is_pending(const struct promoter *p, const struct job *job)
+static bool is_pending(const struct flusher *p, const struct job *job)
 {
 	char id[24];
 
@@ -334,7 +334,7 @@ static bool is_pending(const struct promoter *p, const struct job *job)
 }
 
 /* Of a part that has ended here nothing is known any more but what is on disk. */
-static void load_pending(const struct promoter *p)
+static void load_pending(const struct flusher *p)
 {
 	const json_t *value;
 	json_t *outcome;
@@ -352,7 +352,7 @@ static void load_pending(const struct promoter *p)
  * What somebody removed is noted by the home.  Of another node what is in memory is as it was when the part
  * was started; where all see one directory the record there is newer.
  */
-static json_t *unwanted(const struct promoter *p, const struct job *job)
+static json_t *unwanted(const struct flusher *p, const struct job *job)
 {
 	const struct config *config = &p->daemon->config;
 	json_t *record = NULL, *found;
@@ -369,7 +369,7 @@ static json_t *unwanted(const struct promoter *p, const struct job *job)
 }
 
 /* What is pending; those that are busy stay so. */
-static json_t *make_targets(struct promoter *p)
+static json_t *make_targets(struct flusher *p)
 {
 	json_t *targets = json_array(), *busy = json_object();
 	const struct daemon *daemon = p->daemon;
@@ -396,10 +396,10 @@ static json_t *make_targets(struct promoter *p)
 	return targets;
 }
 
-static void start(struct promoter *p)
+static void start(struct flusher *p)
 {
 	struct worker_spec spec = {
-		.name = "ckptd-promote", .run = promoter_run, .arg = p,
+		.name = "ckptd-promote", .run = flusher_run, .arg = p,
 		.killed = "what it had copied by then stays",
 	};
 	int err;
@@ -425,7 +425,7 @@ static void start(struct promoter *p)
 
 static void on_timer(void *arg)
 {
-	struct promoter *p = arg;
+	struct flusher *p = arg;
 	unsigned int t;
 
 	p->timer = NULL;
@@ -446,7 +446,7 @@ static void on_timer(void *arg)
 }
 
 /* The sooner one counts. */
-static void look_at(struct promoter *p, int64_t ms)
+static void look_at(struct flusher *p, int64_t ms)
 {
 	int64_t when = schedule_clock() + ms;
 
@@ -461,7 +461,7 @@ static void look_at(struct promoter *p, int64_t ms)
 		p->timer_ms = when;
 }
 
-void promoter_after_commit(struct promoter *p, const struct job *job)
+void flusher_after_commit(struct flusher *p, const struct job *job)
 {
 	if (!p || !tiers_of(p)->nr)
 		return;
@@ -474,7 +474,7 @@ void promoter_after_commit(struct promoter *p, const struct job *job)
 }
 
 /* Its worker has ended, or hangs; who has waited for that goes on. */
-static void stopped(struct promoter *p)
+static void stopped(struct flusher *p)
 {
 	struct waiter *w = p->waiters, *next;
 
@@ -493,7 +493,7 @@ static void stopped(struct promoter *p)
 
 static void on_patience_over(void *arg)
 {
-	struct promoter *p = arg;
+	struct flusher *p = arg;
 
 	p->patience = NULL;
 	log_warning(&p->daemon->log, "copying to other levels was to stop and hangs: gone on without waiting for that");
@@ -501,7 +501,7 @@ static void on_patience_over(void *arg)
 	stopped(p);
 }
 
-bool promoter_hold(struct promoter *p, void (*fn)(void *arg), void *arg)
+bool flusher_hold(struct flusher *p, void (*fn)(void *arg), void *arg)
 {
 	struct waiter *w;
 
@@ -522,18 +522,18 @@ bool promoter_hold(struct promoter *p, void (*fn)(void *arg), void *arg)
 	return false;
 }
 
-void promoter_release(struct promoter *p)
+void flusher_release(struct flusher *p)
 {
 	if (!--p->held && tiers_of(p)->nr)
 		look_at(p, SOON_MS);
 }
 
-void promoter_changed(struct promoter *p, const char *label)
+void flusher_changed(struct flusher *p, const char *label)
 {
-	promotion_forget(p->bad, label);
+	flush_forget(p->bad, label);
 }
 
-json_t *promoter_describe(const struct promoter *p)
+json_t *flusher_describe(const struct flusher *p)
 {
 	json_t *levels = json_object();
 	int64_t now = schedule_clock();
@@ -552,21 +552,21 @@ json_t *promoter_describe(const struct promoter *p)
 			 "now", p->now, "levels", levels, "bad", p->bad);
 }
 
-int promoter_open(struct daemon *daemon, struct promoter **ret_promoter)
+int flusher_open(struct daemon *daemon, struct flusher **ret_flusher)
 {
-	struct promoter *p = calloc(1, sizeof(*p));
+	struct flusher *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return -ENOMEM;
 	p->daemon = daemon;
 	p->bad = json_object();
-	*ret_promoter = p;
+	*ret_flusher = p;
 	if (tiers_of(p)->nr)
 		look_at(p, SOON_MS);
 	return 0;
 }
 
-void promoter_close(struct promoter *p)
+void flusher_close(struct flusher *p)
 {
 	unsigned int t;
 

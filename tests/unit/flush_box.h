@@ -3,8 +3,8 @@
  * What the tests of promotion share: a disk with a job (keep_fixture.h), levels in directories, and
  * what a run has said.
  */
-#ifndef STILLPOINT_TESTS_PROMOTION_BOX_H
-#define STILLPOINT_TESTS_PROMOTION_BOX_H
+#ifndef STILLPOINT_TESTS_FLUSH_BOX_H
+#define STILLPOINT_TESTS_FLUSH_BOX_H
 
 #include "supervisor/storage/tiers.h"
 #include "tests/unit/keep_fixture.h"
@@ -32,7 +32,7 @@ json_t *run_as(struct box *b, const char *node);
 /* "3a 3b 2a": what was copied, in that order; "-1a" removed, "!1a" failed, "+1" merged. */
 const char *story(const struct box *b);
 /* A run, and that is what it did, with nothing wrong and nothing left. */
-void promote(struct box *b, const char *node, const char *what);
+void flush_all(struct box *b, const char *node, const char *what);
 
 /* States of a generation on all levels, as "here missing". */
 const char *states(const struct box *b, int64_t generation, int nodes);
@@ -42,4 +42,4 @@ void damage(const struct box *b, const char *path, const char *file, long at);
 int watch(const struct box *b, const char *path);
 bool opened(int watch);
 
-#endif /* STILLPOINT_TESTS_PROMOTION_BOX_H */
+#endif /* STILLPOINT_TESTS_FLUSH_BOX_H */
