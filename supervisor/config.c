@@ -167,7 +167,7 @@ int config_set(struct config *config, const char *name, const char *value)
 	void *field;
 
 	if (!strncmp(name, OF_LEVELS, strlen(OF_LEVELS)))
-		return tiers_set(&config->tiers, name + strlen(OF_LEVELS), value);
+		return level_configs_set(&config->levels, name + strlen(OF_LEVELS), value);
 	if (!s)
 		return -ENOENT;
 	field = (char *)config + s->offset;
@@ -219,11 +219,11 @@ static const char *allowed_of_level(const char *name)
 	return !strcmp(dot, ".limit") || !strcmp(dot, ".max_size") ? allowed[SIZE] : NULL;
 }
 
-static void explain_level(const struct tiers *tiers, const char *name, const char *value, int err,
+static void explain_level(const struct level_configs *levels, const char *name, const char *value, int err,
 			  char *why, size_t size)
 {
 	int len = (int)strcspn(name, ".");
-	char of[TIER_NAME_MAX + 1];
+	char of[LEVEL_CONFIG_NAME_MAX + 1];
 
 	snprintf(of, sizeof(of), "%.*s", len, name);
 	if (err == -EINVAL && !name[len])
@@ -232,7 +232,7 @@ static void explain_level(const struct tiers *tiers, const char *name, const cha
 	else if (err == -EINVAL)
 		snprintf(why, size, "level.%.40s: %.100s is no value for it (%s)", name, value,
 			 allowed_of_level(name));
-	else if (allowed_of_level(name) && tiers_find(tiers, of) < 0)
+	else if (allowed_of_level(name) && level_configs_find(levels, of) < 0)
 		snprintf(why, size, "level.%.40s: there is no level %.40s yet: level.%.40s = PLACE has to come first",
 			 name, of, of);
 	else
@@ -245,11 +245,11 @@ void config_explain(const struct config *config, const char *name, const char *v
 	const struct setting *s = find(name);
 
 	if (err == -E2BIG)
-		snprintf(why, size, "%.40s: too many levels, there may be %d", name, TIERS_MAX);
+		snprintf(why, size, "%.40s: too many levels, there may be %d", name, LEVEL_CONFIGS_MAX);
 	else if (err != -ENOENT && err != -EINVAL)
 		snprintf(why, size, "%.40s: %s", name, strerror(-err));
 	else if (!strncmp(name, OF_LEVELS, strlen(OF_LEVELS)))
-		explain_level(&config->tiers, name + strlen(OF_LEVELS), value, err, why, size);
+		explain_level(&config->levels, name + strlen(OF_LEVELS), value, err, why, size);
 	else if (!s)
 		snprintf(why, size, "%.40s: no such setting", name);
 	else
@@ -324,7 +324,7 @@ void config_done(struct config *config)
 {
 	size_t i;
 
-	tiers_done(&config->tiers);
+	level_configs_done(&config->levels);
 	for (i = 0; i < ARRAY_SIZE(settings); i++) {
 		char **field = (char **)((char *)config + settings[i].offset);
 

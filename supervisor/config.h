@@ -32,7 +32,7 @@
  *	retain_keep = N				after each checkpoint, of that job: retention.h
  *	retain_keep_every = N
  *	retain_max_size = SIZE
- *	level.NAME = KIND:PLACE			levels beyond image_dir, and their settings: tiers.h
+ *	level.NAME = KIND:PLACE			levels beyond image_dir, and their settings: level_config.h
  */
 #ifndef STILLPOINT_CONFIG_H
 #define STILLPOINT_CONFIG_H
@@ -42,7 +42,7 @@
 
 #include "base/log.h"
 #include "supervisor/catalog/retention.h"
-#include "supervisor/storage/tiers.h"
+#include "supervisor/storage/level_config.h"
 
 #define CONFIG_DEFAULT	"/etc/stillpoint/ckptd.conf"
 #define CONFIG_IMAGES_DEFAULT	"/var/lib/stillpoint/images"
@@ -76,7 +76,7 @@ struct config {
 	uint64_t store_max;
 	unsigned int store_port;
 	bool store_encrypt;
-	struct tiers tiers;
+	struct level_configs levels;
 };
 
 /* The defaults; -ENOMEM. */

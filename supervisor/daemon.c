@@ -36,7 +36,7 @@
 #include "supervisor/auto/flusher.h"
 #include "supervisor/auto/schedule.h"
 #include "supervisor/storage/store.h"
-#include "supervisor/storage/tier_group.h"
+#include "supervisor/storage/level_config_group.h"
 #include "supervisor/verbs/verbs.h"
 
 /* mkdir -p; the last part gets @mode. */
@@ -186,26 +186,26 @@ static int check_images(struct daemon *daemon)
 /* What is wrong with groups of nodes is said at once, and not only when something is to be copied. */
 static void prepare_levels(struct daemon *daemon)
 {
-	struct tiers *tiers = &daemon->config.tiers;
+	struct level_configs *levels = &daemon->config.levels;
 	struct ckpt_error error;
 	unsigned int t;
 
-	daemon->site = (struct tiers_site) {
+	daemon->site = (struct level_site) {
 		.node = daemon->config.node, .socket = daemon->config.socket,
 		.catalog = &daemon->catalog, .log = &daemon->log,
 	};
 	daemon->site.nodes = nodes_list(daemon->nodes, &daemon->site.nr_nodes);
 	daemon->site.silent = calloc(daemon->site.nr_nodes + 1, 1);
-	tiers_set_site(tiers, &daemon->site);
-	for (t = 0; t < tiers->nr; t++) {
-		if (!tier_is_group(&tiers->tier[t]))
+	level_configs_set_site(levels, &daemon->site);
+	for (t = 0; t < levels->nr; t++) {
+		if (!level_config_is_group(&levels->conf[t]))
 			continue;
-		if (tier_group_check(&tiers->tier[t], &error))
-			log_error(&daemon->log, "level %s cannot be used: %s", tiers->tier[t].name,
+		if (level_config_group_check(&levels->conf[t], &error))
+			log_error(&daemon->log, "level %s cannot be used: %s", levels->conf[t].name,
 				  error.text);
 		else if (!daemon->config.store)
 			log_warning(&daemon->log, "level %s: without store = DIRECTORY this node keeps no parity, and no other can get its images for that",
-				    tiers->tier[t].name);
+				    levels->conf[t].name);
 	}
 }
 

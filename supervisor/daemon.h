@@ -26,7 +26,7 @@ struct daemon {
 	struct log log;
 	struct config config;
 	struct catalog catalog;		/* strings are config's */
-	struct tiers_site site;		/* so are these */
+	struct level_site site;		/* so are these */
 	struct reactor *reactor;
 	struct ctl *ctl;
 	struct jobs *jobs;

@@ -47,7 +47,7 @@ $(call unit_test,tests/unit/test_interval,tests/unit/test_interval.c supervisor/
 $(call unit_test,tests/unit/test_history,tests/unit/test_history.c,$(CKPTD_LIBS))
 
 $(call unit_test,tests/unit/test_store,tests/unit/test_store.c,$(CKPTD_LIBS))
-$(call unit_test,tests/unit/test_tiers,tests/unit/test_tiers.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_level_config,tests/unit/test_level_config.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_flush_plan,tests/unit/test_flush_plan.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_flusher,tests/unit/test_flusher.c,$(CKPTD_LIBS))
 FLUSH_BOX := tests/unit/flush_box.c tests/unit/keep_fixture.c
@@ -61,4 +61,4 @@ $(call unit_test,tests/unit/test_levels_remove,tests/unit/test_levels_remove.c t
 # for tests that move images about
 $(call program,tests/tools/mkparts,tests/tools/mkparts.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_group_level,tests/unit/test_group_level.c tests/unit/image_fixture.c,$(CKPTD_LIBS))
-$(call unit_test,tests/unit/test_tier_group,tests/unit/test_tier_group.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_level_config_group,tests/unit/test_level_config_group.c,$(CKPTD_LIBS))

@@ -32,7 +32,7 @@ struct fetching {
 
 bool fetching_is_on(const struct daemon *daemon)
 {
-	return daemon->config.tiers.nr > 0 || !daemon->config.image_dir_shared;
+	return daemon->config.levels.nr > 0 || !daemon->config.image_dir_shared;
 }
 
 static void report(uint64_t done, uint64_t total, void *arg)
@@ -48,7 +48,7 @@ static json_t *fetching_run(struct channel_reporter *reporter, void *arg)
 	const struct daemon *daemon = g->daemon;
 	json_t *hosts = nodes_names(daemon->nodes), *outcome;
 	const struct fetch fetch = {
-		.catalog = &daemon->catalog, .tiers = &daemon->config.tiers,
+		.catalog = &daemon->catalog, .levels = &daemon->config.levels,
 		.node = daemon->config.node, .job = g->options.id,
 		.label = g->label[0] ? g->label : NULL, .generation = g->options.generation,
 		.deep = g->options.deep, .dry_run = g->options.dry_run, .uid = g->options.uid,

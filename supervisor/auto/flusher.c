@@ -62,15 +62,15 @@ struct flusher {
 	struct reactor_source *patience;
 	json_int_t left;
 	json_t *now;		/* of the copy under way */
-	struct put_off put_off[TIERS_MAX];
+	struct put_off put_off[LEVEL_CONFIGS_MAX];
 };
 
 static void look_at(struct flusher *p, int64_t ms);
 static void stopped(struct flusher *p);
 
-static const struct tiers *tiers_of(const struct flusher *p)
+static const struct level_configs *levels_of(const struct flusher *p)
 {
-	return &p->daemon->config.tiers;
+	return &p->daemon->config.levels;
 }
 
 /* ---------------------------------------------------------- in the worker */
@@ -92,7 +92,7 @@ static unsigned int usable(const struct flusher *p)
 	int64_t now = schedule_clock();
 	unsigned int t, bits = 0;
 
-	for (t = 0; t < tiers_of(p)->nr; t++)
+	for (t = 0; t < levels_of(p)->nr; t++)
 		bits |= p->put_off[t].until_ms <= now ? 1u << t : 0;
 	return bits;
 }
@@ -101,7 +101,7 @@ static json_t *flusher_run(struct channel_reporter *reporter, void *arg)
 {
 	const struct flusher *p = arg;
 	const struct flush flush = {
-		.catalog = &p->daemon->catalog, .tiers = tiers_of(p),
+		.catalog = &p->daemon->catalog, .levels = levels_of(p),
 
 		.node = p->daemon->config.node, .state_dir = p->daemon->config.state_dir, .targets = p->targets, .bad = p->bad,
 		.usable = p->usable, .merge_limit = p->daemon->config.merge_limit,
@@ -199,7 +199,7 @@ static void put_off(struct flusher *p, unsigned int t, const json_t *why)
 	/* Once, not each time it is tried. */
 	if (!off->text || strcmp(off->text, text ? text : ""))
 		log_warning(&p->daemon->log, "level %s does not work: %s; it is tried again in %lld s, then more rarely",
-			    tiers_of(p)->tier[t].name, text, (long long)wait / 1000);
+			    levels_of(p)->conf[t].name, text, (long long)wait / 1000);
 	free(off->text);
 	off->text = strdup(text ? text : "");
 }
@@ -208,14 +208,14 @@ static void take_levels(struct flusher *p, const json_t *levels)
 {
 	unsigned int t;
 
-	for (t = 0; t < tiers_of(p)->nr; t++) {
-		const json_t *why = json_object_get(levels, tiers_of(p)->tier[t].name);
+	for (t = 0; t < levels_of(p)->nr; t++) {
+		const json_t *why = json_object_get(levels, levels_of(p)->conf[t].name);
 		struct put_off *off = &p->put_off[t];
 
 		if (why) {
 			put_off(p, t, why);
 		} else if (p->usable & 1u << t && off->failures) {
-			log_info(&p->daemon->log, "level %s works again", tiers_of(p)->tier[t].name);
+			log_info(&p->daemon->log, "level %s works again", levels_of(p)->conf[t].name);
 			free(off->text);
 			*off = (struct put_off) { 0 };
 		}
@@ -228,7 +228,7 @@ static void look_at_put_off(struct flusher *p)
 	int64_t now = schedule_clock();
 	unsigned int t;
 
-	for (t = 0; t < tiers_of(p)->nr; t++) {
+	for (t = 0; t < levels_of(p)->nr; t++) {
 		int64_t until = p->put_off[t].until_ms;
 
 		if (until)
@@ -433,7 +433,7 @@ static void on_timer(void *arg)
 	if (p->worker || p->held)
 		return;
 	/* What a level missed meanwhile nobody knows. */
-	for (t = 0; t < TIERS_MAX; t++) {
+	for (t = 0; t < LEVEL_CONFIGS_MAX; t++) {
 		if (p->put_off[t].until_ms && p->put_off[t].until_ms <= schedule_clock()) {
 			json_decref(p->pending);
 			p->pending = NULL;
@@ -463,7 +463,7 @@ static void look_at(struct flusher *p, int64_t ms)
 
 void flusher_after_commit(struct flusher *p, const struct job *job)
 {
-	if (!p || !tiers_of(p)->nr)
+	if (!p || !levels_of(p)->nr)
 		return;
 	add_pending(p, job->id);
 	if (p->worker && !p->cut_short) {
@@ -524,7 +524,7 @@ bool flusher_hold(struct flusher *p, void (*fn)(void *arg), void *arg)
 
 void flusher_release(struct flusher *p)
 {
-	if (!--p->held && tiers_of(p)->nr)
+	if (!--p->held && levels_of(p)->nr)
 		look_at(p, SOON_MS);
 }
 
@@ -539,11 +539,11 @@ json_t *flusher_describe(const struct flusher *p)
 	int64_t now = schedule_clock();
 	unsigned int t;
 
-	for (t = 0; t < tiers_of(p)->nr; t++) {
+	for (t = 0; t < levels_of(p)->nr; t++) {
 		const struct put_off *off = &p->put_off[t];
 
 		if (off->failures)
-			json_object_set_new(levels, tiers_of(p)->tier[t].name,
+			json_object_set_new(levels, levels_of(p)->conf[t].name,
 					    json_pack("{s:i, s:s, s:I}", "failures", (int)off->failures,
 						      "text", off->text ? off->text : "", "again_ms",
 						      (json_int_t)(off->until_ms > now ? off->until_ms - now : 0)));
@@ -561,7 +561,7 @@ int flusher_open(struct daemon *daemon, struct flusher **ret_flusher)
 	p->daemon = daemon;
 	p->bad = json_object();
 	*ret_flusher = p;
-	if (tiers_of(p)->nr)
+	if (levels_of(p)->nr)
 		look_at(p, SOON_MS);
 	return 0;
 }
@@ -585,7 +585,7 @@ void flusher_close(struct flusher *p)
 	reactor_remove(p->timer);
 	json_decref(p->bad);
 	json_decref(p->pending);
-	for (t = 0; t < TIERS_MAX; t++)
+	for (t = 0; t < LEVEL_CONFIGS_MAX; t++)
 		free(p->put_off[t].text);
 	free(p);
 }

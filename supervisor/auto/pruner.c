@@ -50,7 +50,7 @@ static json_t *prune_target(const struct pruner_run *run, const struct listing *
 		.state_dir = run->pruner->daemon->config.state_dir,
 		.generations = json_object_get(target, "generations"),
 		.undecided = json_integer_value(json_object_get(target, "undecided")),
-		.tiers = &run->pruner->daemon->config.tiers,
+		.levels = &run->pruner->daemon->config.levels,
 		.unwanted = json_object_get(target, "unwanted"),
 	};
 	json_t *entry;

@@ -35,7 +35,7 @@ static void add_one(json_t *list, json_t *entry)
 	json_array_append(list, entry);
 }
 
-json_t *unwanted_add(const json_t *unwanted, const struct tiers *tiers, const char *level,
+json_t *unwanted_add(const json_t *unwanted, const struct level_configs *levels, const char *level,
 		     const json_t *generations, int64_t to)
 {
 	json_t *all = unwanted ? json_deep_copy(unwanted) : json_object();
@@ -44,8 +44,8 @@ json_t *unwanted_add(const json_t *unwanted, const struct tiers *tiers, const ch
 	unsigned int t;
 	size_t i;
 
-	for (t = 0; t < tiers->nr; t++) {
-		const char *name = tiers->tier[t].name;
+	for (t = 0; t < levels->nr; t++) {
+		const char *name = levels->conf[t].name;
 
 		if (level && strcmp(level, name))
 			continue;

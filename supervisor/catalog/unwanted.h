@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "supervisor/storage/tiers.h"
+#include "supervisor/storage/level_config.h"
 
 /* @unwanted NULL: nothing is. */
 bool unwanted_has(const json_t *unwanted, const char *level, int64_t generation);
@@ -23,7 +23,7 @@ bool unwanted_has(const json_t *unwanted, const char *level, int64_t generation)
  * @level: NULL: on all of @tiers
  * @generations: these; NULL: all up to @to
  */
-json_t *unwanted_add(const json_t *unwanted, const struct tiers *tiers, const char *level,
+json_t *unwanted_add(const json_t *unwanted, const struct level_configs *levels, const char *level,
 		     const json_t *generations, int64_t to);
 
 #endif /* STILLPOINT_UNWANTED_H */

@@ -29,18 +29,18 @@ static int save(struct job *job, char *why, size_t size)
 
 int unwanted_note_make(struct unwanted_note *note, struct job *job, char *why, size_t size)
 {
-	const struct tiers *tiers = &daemon_of(job)->config.tiers;
+	const struct level_configs *levels = &daemon_of(job)->config.levels;
 	const char *level = note->level && note->level[0] ? note->level : NULL;
 	size_t n = json_array_size(note->generations);
 	int64_t top = json_integer_value(json_array_get(note->generations, n ? n - 1 : 0));
 	int64_t floor = json_integer_value(json_object_get(job->record, "floor"));
 
-	if (!tiers->nr || (level && !strcmp(level, TIER_L1)))
+	if (!levels->nr || (level && !strcmp(level, LEVEL_CONFIG_L1)))
 		return 0;
 	note->made = true;
 	note->before = json_incref(json_object_get(job->record, "unwanted"));
 	json_object_set_new(job->record, "unwanted",
-			    unwanted_add(note->before, tiers, level, note->whole ? NULL : note->generations,
+			    unwanted_add(note->before, levels, level, note->whole ? NULL : note->generations,
 					 top > floor ? top : floor));
 	return save(job, why, size);
 }

@@ -138,7 +138,7 @@ static json_t *forget_on_levels(const struct forgetting *f)
 	json_t *outcome, *failed;
 	const char *name, *text;
 
-	if (!f->daemon->config.tiers.nr)
+	if (!f->daemon->config.levels.nr)
 		return NULL;
 	outcome = levels_remove(&removal);
 	if (!outcome_is_ok(outcome))
@@ -157,7 +157,7 @@ static json_t *forget_on_levels(const struct forgetting *f)
 static json_t *forget_run(struct channel_reporter *reporter, void *arg)
 {
 	const struct forgetting *f = arg;
-	bool of_l1 = !f->level || !strcmp(f->level, TIER_L1);
+	bool of_l1 = !f->level || !strcmp(f->level, LEVEL_CONFIG_L1);
 	json_t *outcome = of_l1 ? forget_in_l1(f) : NULL;
 	int err;
 

@@ -23,7 +23,7 @@
 #include "supervisor/storage/fetch_record.h"
 #include "supervisor/storage/holdings.h"
 #include "base/outcome.h"
-#include "supervisor/storage/tier_group.h"
+#include "supervisor/storage/level_config_group.h"
 #include "supervisor/catalog/unwanted.h"
 
 /* --------------------------------------------------------------- one generation */
@@ -116,9 +116,9 @@ static bool gather(struct fetch_attempt *r, int missing)
 	bool more = false;
 	unsigned int t;
 
-	for (t = 0; t < r->f->tiers->nr && !tier_is_group(&r->f->tiers->tier[t]);)
+	for (t = 0; t < r->f->levels->nr && !level_config_is_group(&r->f->levels->conf[t]);)
 		t++;
-	if (t == r->f->tiers->nr || r->f->dry_run)
+	if (t == r->f->levels->nr || r->f->dry_run)
 		return false;
 	r->all = true;
 	for (i = 0; i < nr; i++) {
@@ -517,12 +517,12 @@ static json_t *check_owner(const struct fetch_attempt *r)
 	if (r->f->label || !r->f->uid)
 		return NULL;
 	json_object_foreach(json_object_get(json_object_get(r->scan, "jobs"), r->label), number, held) {
-		for (t = 0; t < r->f->tiers->nr && !outcome; t++) {
-			const struct tier *tier = &r->f->tiers->tier[t];
+		for (t = 0; t < r->f->levels->nr && !outcome; t++) {
+			const struct level_config *conf = &r->f->levels->conf[t];
 
-			json_array_foreach(json_object_get(held, tier->name), i, image) {
-				if (!outcome && tier_is_dir(tier) && !json_object_get(image, "error"))
-					outcome = fetch_record_owner(r->f, r->key, tier_dir(tier), image);
+			json_array_foreach(json_object_get(held, conf->name), i, image) {
+				if (!outcome && level_config_is_dir(conf) && !json_object_get(image, "error"))
+					outcome = fetch_record_owner(r->f, r->key, level_config_dir(conf), image);
 			}
 		}
 	}
@@ -544,7 +544,7 @@ static json_t *begin_unknown(const struct fetch *f, int *ret_lock, bool *ret_mad
 json_t *fetch_run(const struct fetch *f)
 {
 	struct holdings_scope scope = {
-		.tiers = f->tiers, .node = f->node, .label = f->label, .job = f->job, .hosts = f->hosts,
+		.levels = f->levels, .node = f->node, .label = f->label, .job = f->job, .hosts = f->hosts,
 		.patient = true, .state_dir = f->state_dir,
 	};
 	struct fetch_attempt r = { .f = f, .steps = json_array() };

@@ -18,11 +18,11 @@
 #include <sys/types.h>
 
 #include "supervisor/catalog/catalog.h"
-#include "supervisor/storage/tiers.h"
+#include "supervisor/storage/level_config.h"
 
 struct fetch {
 	const struct catalog *catalog;
-	const struct tiers *tiers;
+	const struct level_configs *levels;
 	const char *node;		/* ours */
 	int64_t job;
 	const char *label;		/* NULL: there is no record in L1 */
@@ -37,8 +37,8 @@ struct fetch {
 	 */
 	const json_t *parts;
 	const json_t *ranks;		/* of the generation, if L1 need not know them (parts.json); NULL */
-	const char *state_dir;		/* tiers.h; NULL */
-	const struct tiers_site *site;	/* how other nodes are reached; NULL: they are not */
+	const char *state_dir;		/* level_config.h; NULL */
+	const struct level_site *site;	/* how other nodes are reached; NULL: they are not */
 	const char *home;		/* another node whose image directory may have what is wanted; NULL */
 	const json_t *of_run;		/* the run of the generation's images; NULL: whichever the first is of */
 	uid_t uid;			/* who asks; 0: may have any job */

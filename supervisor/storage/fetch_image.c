@@ -182,17 +182,17 @@ static int take(struct fetch_attempt *r, struct level *level, const json_t *imag
 			    error);
 }
 
-static int take_from(struct fetch_attempt *r, const struct tier *tier, const json_t *image, int part,
+static int take_from(struct fetch_attempt *r, const struct level_config *conf, const json_t *image, int part,
 		     struct ckpt_error *error)
 {
-	const struct tier_user user = {
+	const struct level_user user = {
 		.node = json_string_value(json_object_get(image, "node")), .key = r->key,
 		.read_only = true, .patient = true,
 	};
 	struct level *level;
 	int err;
 
-	err = tier_open(tier, &user, &level, error);
+	err = level_config_open(conf, &user, &level, error);
 	if (err)
 		return err;
 	err = take(r, level, image, part, error);
@@ -215,14 +215,14 @@ static int check_l1(struct fetch_attempt *r, int part)
 		return -ENOMEM;
 	if (access(dir, F_OK) && errno == ENOENT) {
 		if (fetch_is_wanted(r, part))
-			fetch_step(r, "%s: not in %s", fetch_of_part(r, part, of, sizeof(of)), TIER_L1);
+			fetch_step(r, "%s: not in %s", fetch_of_part(r, part, of, sizeof(of)), LEVEL_CONFIG_L1);
 		return -ENOENT;
 	}
 	err = image_verify(dir, r->key, &expect, r->f->deep, NULL, NULL, &error);
 	if (!err && part >= 0)
 		err = check_run(r, dir, &error);
 	if (err)
-		fetch_step(r, "%s: %s: %s", fetch_of_part(r, part, of, sizeof(of)), TIER_L1,
+		fetch_step(r, "%s: %s: %s", fetch_of_part(r, part, of, sizeof(of)), LEVEL_CONFIG_L1,
 			   error.text[0] ? error.text : strerror(-err));
 	return err;
 }
@@ -243,7 +243,7 @@ static void say_fetched(struct fetch_attempt *r, int part, const char *from, con
  */
 static bool fetch_from(struct fetch_attempt *r, int part, const char *node)
 {
-	const struct tiers_site *site = r->f->site;
+	const struct level_site *site = r->f->site;
 	struct ckpt_error error = {};
 	char name[LEVEL_NAME_MAX + 1], of[128];
 	struct level *level;
@@ -251,9 +251,9 @@ static bool fetch_from(struct fetch_attempt *r, int part, const char *node)
 	int err;
 
 	if (!site || !node || !strcmp(node, r->f->node) ||
-	    tier_image_name(r->label, r->generation, part, name))
+	    level_image_name(r->label, r->generation, part, name))
 		return false;
-	err = tier_open_store_patiently(site, node, node, r->key, &level, &error);
+	err = level_config_open_store_patiently(site, node, node, r->key, &level, &error);
 	if (!err) {
 		image = json_pack("{s:s}", "name", name);
 		err = take(r, level, image, part, &error);
@@ -261,11 +261,11 @@ static bool fetch_from(struct fetch_attempt *r, int part, const char *node)
 		level_close(level);
 	}
 	if (!err)
-		say_fetched(r, part, TIER_L1 " of node", node);
+		say_fetched(r, part, LEVEL_CONFIG_L1 " of node", node);
 	if (err == -EBUSY || image_is_unreadable(err))
 		fetch_note_failure(r, err);
 	if (err && err != -ENOENT && fetch_is_wanted(r, part))
-		fetch_step(r, "%s: " TIER_L1 " of node %s: %s", fetch_of_part(r, part, of, sizeof(of)), node,
+		fetch_step(r, "%s: " LEVEL_CONFIG_L1 " of node %s: %s", fetch_of_part(r, part, of, sizeof(of)), node,
 			   error.text);
 	return !err;
 }
@@ -298,24 +298,24 @@ static bool fetch_image(struct fetch_attempt *r, int part)
 		return true;
 	}
 	fetch_of_part(r, part, of, sizeof(of));
-	for (t = 0; t < r->f->tiers->nr; t++) {
-		const struct tier *tier = &r->f->tiers->tier[t];
+	for (t = 0; t < r->f->levels->nr; t++) {
+		const struct level_config *conf = &r->f->levels->conf[t];
 
-		json_array_foreach(json_object_get(held, tier->name), i, image) {
+		json_array_foreach(json_object_get(held, conf->name), i, image) {
 			const char *wrong = json_string_value(json_object_get(image, "error"));
 
 			if (json_integer_value(json_object_get(image, "part")) != part)
 				continue;
 			err = wrong ? -(int)json_integer_value(json_object_get(image, "errno")) :
-			      take_from(r, tier, image, part, &error);
+			      take_from(r, conf, image, part, &error);
 			if (!err) {
 				r->err = before;
-				say_fetched(r, part, "level", tier->name);
+				say_fetched(r, part, "level", conf->name);
 				return true;
 			}
 			fetch_note_failure(r, err);
 			if (fetch_is_wanted(r, part))
-				fetch_step(r, "%s: level %s: %s", of, tier->name, wrong ? wrong : error.text);
+				fetch_step(r, "%s: level %s: %s", of, conf->name, wrong ? wrong : error.text);
 		}
 	}
 	return false;

@@ -24,11 +24,11 @@
 #include "base/outcome.h"
 #include "supervisor/storage/flush_plan.h"
 #include "supervisor/auto/schedule.h"
-#include "supervisor/storage/tier_group.h"
+#include "supervisor/storage/level_config_group.h"
 
 const char *flush_level_name(const struct flush_run *r, unsigned int t)
 {
-	return r->p->tiers->tier[t].name;
+	return r->p->levels->conf[t].name;
 }
 
 int flush_name(const struct flush_run *r, size_t at, unsigned int t,
@@ -36,8 +36,8 @@ int flush_name(const struct flush_run *r, size_t at, unsigned int t,
 {
 	const struct flush_place *place = &r->places[at];
 
-	return tier_image_name(place->label, r->items[at].generation,
-			       tier_is_group(&r->p->tiers->tier[t]) ? place->last : place->part, ret_name);
+	return level_image_name(place->label, r->items[at].generation,
+			       level_config_is_group(&r->p->levels->conf[t]) ? place->last : place->part, ret_name);
 }
 
 void flush_put_off(struct flush_run *r, unsigned int t, int err,
@@ -80,17 +80,17 @@ void flush_cannot_copy(struct flush_run *r, const struct flush_item *item, const
 
 int flush_open(struct flush_run *r, unsigned int t, struct ckpt_error *error)
 {
-	const struct tier_user user = {
+	const struct level_user user = {
 		.node = r->p->node, .key = r->key, .state_dir = r->p->state_dir,
 	};
 
-	return r->level[t] ? 0 : tier_open_patiently(&r->p->tiers->tier[t], &user, &r->level[t], error);
+	return r->level[t] ? 0 : level_config_open_patiently(&r->p->levels->conf[t], &user, &r->level[t], error);
 }
 
 /* The other end of a connection does not wait for ever. */
 void flush_leave(struct flush_run *r, unsigned int t)
 {
-	if (tier_is_dir(&r->p->tiers->tier[t]))
+	if (level_config_is_dir(&r->p->levels->conf[t]))
 		return;
 	level_close(r->level[t]);
 	r->level[t] = NULL;
@@ -118,7 +118,7 @@ bool flush_is_whole(const struct flush_run *r, size_t at, unsigned int t)
 	if (place->last < 0)
 		return true;
 	return place->nodes &&
-	       holdings_parts_on(&r->p->tiers->tier[t], r->key, place->label,
+	       holdings_parts_on(&r->p->levels->conf[t], r->key, place->label,
 				 r->items[at].generation, place->nodes) ==
 	       (int)json_array_size(place->nodes);
 }
@@ -151,7 +151,7 @@ void flush_mark_whole(struct flush_run *r, unsigned int t, size_t from, size_t e
 
 	for (i = from; i < end; i++)
 		r->items[i].counts = counts(r, i);
-	flush_plan_look(r->p->tiers, t, r->items + from, end - from, due, is_whole, &whole);
+	flush_plan_look(r->p->levels, t, r->items + from, end - from, due, is_whole, &whole);
 }
 
 /* Parity over a group's images is made by one of its nodes. */
@@ -162,10 +162,10 @@ static void mark_others(struct flush_run *r)
 	size_t i;
 
 	for (i = 0; i < r->nr; i++) {
-		for (t = 0; t < r->p->tiers->nr; t++) {
-			if (!tier_is_group(&r->p->tiers->tier[t]) || !r->places[i].nodes)
+		for (t = 0; t < r->p->levels->nr; t++) {
+			if (!level_config_is_group(&r->p->levels->conf[t]) || !r->places[i].nodes)
 				continue;
-			owner = tier_owner(&r->p->tiers->tier[t], r->places[i].nodes,
+			owner = level_config_owner(&r->p->levels->conf[t], r->places[i].nodes,
 					   (size_t)r->places[i].part);
 			if (owner && strcmp(owner, node))
 				r->items[i].failed |= 1u << t;
@@ -179,7 +179,7 @@ static bool parse_bad(const char *key, char *label, size_t size, int64_t *ret_ge
 	const char *slash = strrchr(key, '/');
 	int part;
 
-	return tier_image_parse(slash ? slash + 1 : key, label, size, ret_generation, &part);
+	return level_image_parse(slash ? slash + 1 : key, label, size, ret_generation, &part);
 }
 
 void flush_forget(json_t *bad, const char *label)
@@ -243,9 +243,9 @@ static void mark_bad(struct flush_run *r)
 	size_t i;
 
 	for (i = 0; i < r->nr && json_object_size(r->bad); i++) {
-		if (tier_image_name(r->places[i].label, r->items[i].generation, r->places[i].part, name))
+		if (level_image_name(r->places[i].label, r->items[i].generation, r->places[i].part, name))
 			continue;
-		for (t = 0; t < r->p->tiers->nr; t++)
+		for (t = 0; t < r->p->levels->nr; t++)
 			if (json_object_get(r->bad, flush_bad_key(r, t, name, key, sizeof(key))))
 				r->items[i].failed |= 1u << t;
 	}
@@ -261,9 +261,9 @@ static int decide(struct flush_run *r)
 	mark_bad(r);
 	for (i = 0; i < r->nr && !err; i = end) {
 		end = flush_job_end(r, i);
-		for (t = 0; t < r->p->tiers->nr; t++)
+		for (t = 0; t < r->p->levels->nr; t++)
 			flush_mark_whole(r, t, i, end, true);
-		err = flush_plan_want(r->p->tiers, r->items + i, end - i);
+		err = flush_plan_want(r->p->levels, r->items + i, end - i);
 	}
 	return err;
 }
@@ -279,7 +279,7 @@ static void give_up_on(struct flush_run *r, size_t at, unsigned int t, const cha
 	char name[LEVEL_NAME_MAX + 1], key[BAD_KEY_MAX];
 
 	r->items[at].failed |= 1u << t;
-	if (!tier_image_name(r->places[at].label, r->items[at].generation, r->places[at].part, name))
+	if (!level_image_name(r->places[at].label, r->items[at].generation, r->places[at].part, name))
 		flush_cannot_copy(r, &r->items[at], r->items[at].source ?
 				      flush_bad_key(r, t, name, key, sizeof(key)) : name,
 				      flush_level_name(r, t), text,
@@ -311,7 +311,7 @@ static void failed(struct flush_run *r, size_t at, unsigned int t, int err,
 {
 	struct ckpt_error why = {};
 	bool of_image = err == -EEXIST || err == -ENAMETOOLONG || err == -EINVAL;
-	bool of_group = tier_is_group(&r->p->tiers->tier[t]);
+	bool of_group = level_config_is_group(&r->p->levels->conf[t]);
 	int verified = 0;
 
 	of_image = of_image || (of_group && (err == -EBADMSG || err == -ENOENT || err == -EOPNOTSUPP ||
@@ -345,7 +345,7 @@ static int encode(struct flush_run *r, size_t at, unsigned int t, uint64_t *ret_
 		.arg = r->p->arg,
 	};
 
-	return tier_group_encode(&r->p->tiers->tier[t], r->level[t], r->p->node, place->label,
+	return level_config_group_encode(&r->p->levels->conf[t], r->level[t], r->p->node, place->label,
 				 r->items[at].generation, place->nodes, &options, ret_bytes, error);
 }
 
@@ -362,9 +362,9 @@ static int copy(struct flush_run *r, size_t at, unsigned int t, uint64_t *ret_by
 	char name[LEVEL_NAME_MAX + 1];
 	int err;
 
-	if (tier_is_group(&r->p->tiers->tier[t]))
+	if (level_config_is_group(&r->p->levels->conf[t]))
 		return encode(r, at, t, ret_bytes, error);
-	err = tier_image_name(r->places[at].label, expect.generation, r->places[at].part, name);
+	err = level_image_name(r->places[at].label, expect.generation, r->places[at].part, name);
 	if (err)
 		return error_set(error, err, "%.64s: no name for an image", r->places[at].label);
 	if (r->places[at].damaged & 1u << t) {
@@ -407,14 +407,14 @@ static void copy_all(struct flush_run *r)
 		r->tried = true;
 		if (r->places[next.item].unmerged && !flush_merge(r, next.item))
 			continue;
-		err = flush_open(r, next.tier, &error);
+		err = flush_open(r, next.level_nr, &error);
 		if (!err)
-			err = copy(r, next.item, next.tier, &bytes, &error);
-		flush_leave(r, next.tier);
+			err = copy(r, next.item, next.level_nr, &bytes, &error);
+		flush_leave(r, next.level_nr);
 		if (err)
-			failed(r, next.item, next.tier, err, &error);
+			failed(r, next.item, next.level_nr, err, &error);
 		else
-			copied(r, next.item, next.tier, bytes, schedule_clock() - began);
+			copied(r, next.item, next.level_nr, bytes, schedule_clock() - began);
 	}
 }
 
@@ -430,7 +430,7 @@ static bool try_again(struct flush_run *r)
 		r->items[i].failed &= ~(r->places[i].no_room & r->freed);
 		r->places[i].no_room &= ~r->freed;
 	}
-	for (t = 0; any && t < r->p->tiers->nr; t++)
+	for (t = 0; any && t < r->p->levels->nr; t++)
 		if (r->freed & r->usable & 1u << t)
 			json_object_del(r->levels, flush_level_name(r, t));
 	return any;
@@ -465,7 +465,7 @@ static void run_done(struct flush_run *r)
 	unsigned int t;
 	size_t i;
 
-	for (t = 0; t < TIERS_MAX; t++)
+	for (t = 0; t < LEVEL_CONFIGS_MAX; t++)
 		level_close(r->level[t]);
 	for (i = 0; i < r->nr; i++) {
 		free(r->places[i].dir);

@@ -11,13 +11,13 @@
 #include <jansson.h>
 
 #include "supervisor/catalog/catalog.h"
-#include "supervisor/storage/tiers.h"
+#include "supervisor/storage/level_config.h"
 
 struct flush {
 	const struct catalog *catalog;
-	const struct tiers *tiers;
+	const struct level_configs *levels;
 	const char *node;		/* ours */
-	const char *state_dir;		/* as struct tier_user has it */
+	const char *state_dir;		/* as struct level_user has it */
 	/*
 	 * [{"job": J, "label": L, "generations": [n, ...], "undecided": N, "unwanted": (unwanted.h)},
 	 * ...]; what is newer is not looked at

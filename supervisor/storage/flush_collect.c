@@ -19,7 +19,7 @@
 #include "supervisor/storage/holdings.h"
 #include "supervisor/catalog/pin.h"
 #include "supervisor/storage/flush_plan.h"
-#include "supervisor/storage/tier_group.h"
+#include "supervisor/storage/level_config_group.h"
 #include "supervisor/catalog/unwanted.h"
 
 #define LISTS_MAX	8	/* each reads the level's directory, or asks its nodes */
@@ -30,7 +30,7 @@ static unsigned int unwanted(const struct flush_run *r, const json_t *target, in
 	const json_t *by_level = json_object_get(target, "unwanted");
 	unsigned int t, bits = 0;
 
-	for (t = 0; by_level && t < r->p->tiers->nr; t++)
+	for (t = 0; by_level && t < r->p->levels->nr; t++)
 		bits |= unwanted_has(by_level, flush_level_name(r, t), generation) ? 1u << t : 0;
 	return bits;
 }
@@ -111,7 +111,7 @@ static void look_at_source(struct flush_run *r, struct flush_item *item,
 	struct source source;
 	int err;
 
-	if (!place->dir || tier_image_name(place->label, item->generation, place->part, name) ||
+	if (!place->dir || level_image_name(place->label, item->generation, place->part, name) ||
 	    json_object_get(r->bad, name))
 		return;
 	err = source_open(&source, place->dir, r->key, &expect, &error);
@@ -159,7 +159,7 @@ static int collect_target(struct flush_run *r, size_t turn)
 
 struct found {
 	struct flush_run *run;
-	unsigned int tier;
+	unsigned int level_nr;
 };
 
 static size_t find_item(const struct flush_run *r, const char *label, int64_t generation)
@@ -210,7 +210,7 @@ static int on_item(const struct level_item *item, void *arg)
 	char label[64];
 	int part;
 
-	if (!tier_image_parse(item->name, label, sizeof(label), &generation, &part))
+	if (!level_image_parse(item->name, label, sizeof(label), &generation, &part))
 		return 0;
 	turn = find_target(r, label);
 	if (turn == FLUSH_NONE)
@@ -225,26 +225,26 @@ static int on_item(const struct level_item *item, void *arg)
 	if (part > r->places[at].last)
 		r->places[at].last = part;
 	/* of what L1 has not, that which the level has of ours */
-	if (part > r->places[at].part && !tier_is_group(&r->p->tiers->tier[f->tier]))
+	if (part > r->places[at].part && !level_config_is_group(&r->p->levels->conf[f->level_nr]))
 		r->places[at].part = part;
 	if (!item->err && r->items[at].source && memcmp(item->id, r->places[at].id, sizeof(item->id))) {
-		conflict(r, at, f->tier, item->name);
+		conflict(r, at, f->level_nr, item->name);
 	} else if (!item->err && item->have < item->of) {
-		r->places[at].damaged |= 1u << f->tier;
+		r->places[at].damaged |= 1u << f->level_nr;
 	} else if (!item->err) {
-		r->items[at].here |= 1u << f->tier;
+		r->items[at].here |= 1u << f->level_nr;
 		r->items[at].taken_ns = item->created_ns;
 		r->items[at].bytes = item->bytes;
 	} else if (item->err == -EBADMSG || image_is_unreadable(item->err)) {
-		r->places[at].damaged |= 1u << f->tier;
+		r->places[at].damaged |= 1u << f->level_nr;
 	} else {
-		r->items[at].failed |= 1u << f->tier;
+		r->items[at].failed |= 1u << f->level_nr;
 	}
 	return 0;
 }
 
 /* Of few jobs only theirs is opened; of many, everything is looked through once. */
-static int list_tier(struct flush_run *r, unsigned int t, struct ckpt_error *error)
+static int list_level(struct flush_run *r, unsigned int t, struct ckpt_error *error)
 {
 	struct found found = { r, t };
 	size_t i, nr = json_array_size(r->p->targets);
@@ -264,19 +264,19 @@ static int list_tier(struct flush_run *r, unsigned int t, struct ckpt_error *err
 	return err;
 }
 
-static void open_tiers(struct flush_run *r)
+static void open_levels(struct flush_run *r)
 {
 	struct ckpt_error error = {};
 	unsigned int t;
 	int err;
 
-	for (t = 0; t < r->p->tiers->nr; t++) {
+	for (t = 0; t < r->p->levels->nr; t++) {
 		if (!(r->usable & 1u << t))
 			continue;
-		level_bucket_init(&r->bucket[t], r->p->tiers->tier[t].limit, 0);
+		level_bucket_init(&r->bucket[t], r->p->levels->conf[t].limit, 0);
 		err = flush_open(r, t, &error);
 		if (!err)
-			err = list_tier(r, t, &error);
+			err = list_level(r, t, &error);
 		flush_leave(r, t);
 		if (err)
 			flush_put_off(r, t, err, &error);
@@ -324,6 +324,6 @@ int flush_collect(struct flush_run *r)
 		err = collect_target(r, i);
 	if (err)
 		return err;
-	open_tiers(r);
+	open_levels(r);
 	return sort(r);
 }

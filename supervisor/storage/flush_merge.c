@@ -55,7 +55,7 @@ static void failed(struct flush_run *r, size_t at, int err, const struct ckpt_er
 	if (err == -EBUSY || err == -ENOENT)
 		return;
 	if (!flush_is_lasting(err) ||
-	    tier_image_name(r->places[at].label, r->items[at].generation, r->places[at].part, name))
+	    level_image_name(r->places[at].label, r->items[at].generation, r->places[at].part, name))
 		name[0] = '\0';
 	flush_cannot_copy(r, &r->items[at], name[0] ? name : NULL, NULL, error->text,
 			      err == -EBADMSG || image_is_unreadable(err));

@@ -21,13 +21,13 @@ static unsigned int flags_of(const struct flush_item *item, unsigned int bit, bo
 	       (item->counts & bit ? RETENTION_COUNTS : 0);
 }
 
-static bool is_due(const struct tier *tier, const struct flush_item *item)
+static bool is_due(const struct level_config *conf, const struct flush_item *item)
 {
-	return item->source && tier_takes(tier, item->generation);
+	return item->source && level_config_takes(conf, item->generation);
 }
 
 /* What the level would have if all that is due were there, by its rule. */
-static int want_on(const struct tier *tier, unsigned int bit, struct flush_item *items, size_t nr)
+static int want_on(const struct level_config *conf, unsigned int bit, struct flush_item *items, size_t nr)
 {
 	_cleanup_free_ struct retention_item *there = calloc(nr + 1, sizeof(*there));
 	_cleanup_free_ size_t *index = calloc(nr + 1, sizeof(*index));
@@ -36,7 +36,7 @@ static int want_on(const struct tier *tier, unsigned int bit, struct flush_item 
 	if (!there || !index)
 		return -ENOMEM;
 	for (i = 0; i < nr; i++) {
-		bool due = is_due(tier, &items[i]);
+		bool due = is_due(conf, &items[i]);
 
 		if (!due && !(items[i].here & bit))
 			continue;
@@ -46,18 +46,18 @@ static int want_on(const struct tier *tier, unsigned int bit, struct flush_item 
 		};
 		index[n++] = i;
 	}
-	if (retention_is_rule(&tier->retain))
-		retention_decide(&tier->retain, there, n);
+	if (retention_is_rule(&conf->retain))
+		retention_decide(&conf->retain, there, n);
 	while (n--) {
 		struct flush_item *item = &items[index[n]];
 
-		if (!retention_goes(&there[n]) && is_due(tier, item))
+		if (!retention_goes(&there[n]) && is_due(conf, item))
 			item->wanted |= bit;
 	}
 	return 0;
 }
 
-int flush_plan_want(const struct tiers *tiers, struct flush_item *items, size_t nr)
+int flush_plan_want(const struct level_configs *levels, struct flush_item *items, size_t nr)
 {
 	unsigned int t;
 	int err = 0;
@@ -65,8 +65,8 @@ int flush_plan_want(const struct tiers *tiers, struct flush_item *items, size_t 
 
 	for (i = 0; i < nr; i++)
 		items[i].wanted = 0;
-	for (t = 0; t < tiers->nr && !err; t++)
-		err = want_on(&tiers->tier[t], 1u << t, items, nr);
+	for (t = 0; t < levels->nr && !err; t++)
+		err = want_on(&levels->conf[t], 1u << t, items, nr);
 	return err;
 }
 
@@ -90,7 +90,7 @@ struct flush_choice flush_plan_next(const struct flush_item *items, size_t nr, u
 		if (missing && items[i].source &&
 		    (choice.item == FLUSH_NONE || is_newer(&items[i], &items[choice.item])))
 			choice = (struct flush_choice) {
-				.item = i, .tier = (unsigned int)__builtin_ctz(missing),
+				.item = i, .level_nr = (unsigned int)__builtin_ctz(missing),
 			};
 	}
 	return choice;
@@ -98,13 +98,13 @@ struct flush_choice flush_plan_next(const struct flush_item *items, size_t nr, u
 
 /* --------------------------------------------------------------------- goes */
 
-int flush_plan_goes(const struct tiers *tiers, unsigned int tier, const struct flush_item *items,
+int flush_plan_goes(const struct level_configs *levels, unsigned int level_nr, const struct flush_item *items,
 		 size_t nr, bool *ret_goes)
 {
 	_cleanup_free_ struct retention_item *there = calloc(nr + 1, sizeof(*there));
 	_cleanup_free_ size_t *index = calloc(nr + 1, sizeof(*index));
-	const struct retention_rule *rule = &tiers->tier[tier].retain;
-	unsigned int bit = 1u << tier;
+	const struct retention_rule *rule = &levels->conf[level_nr].retain;
+	unsigned int bit = 1u << level_nr;
 	size_t i, n = 0;
 
 	for (i = 0; i < nr; i++)
@@ -130,12 +130,12 @@ int flush_plan_goes(const struct tiers *tiers, unsigned int tier, const struct f
 
 /* --------------------------------------------------------------------- look */
 
-static bool could_go(const struct tiers *tiers, unsigned int tier, const struct flush_item *items, size_t nr)
+static bool could_go(const struct level_configs *levels, unsigned int level_nr, const struct flush_item *items, size_t nr)
 {
 	_cleanup_free_ bool *goes = calloc(nr + 1, sizeof(*goes));
 	size_t i;
 
-	if (!goes || flush_plan_goes(tiers, tier, items, nr, goes))
+	if (!goes || flush_plan_goes(levels, level_nr, items, nr, goes))
 		return false;
 	for (i = 0; i < nr; i++) {
 		if (goes[i])
@@ -145,22 +145,22 @@ static bool could_go(const struct tiers *tiers, unsigned int tier, const struct 
 }
 
 /* Fewer that are whole make fewer go, so what is not found here would not be found later. */
-static bool is_to_be_asked(const struct tiers *tiers, unsigned int tier, struct flush_item *items, size_t nr)
+static bool is_to_be_asked(const struct level_configs *levels, unsigned int level_nr, struct flush_item *items, size_t nr)
 {
-	unsigned int bit = 1u << tier;
+	unsigned int bit = 1u << level_nr;
 	size_t i;
 
 	for (i = 0; i < nr; i++)
 		items[i].whole |= items[i].here & bit;
-	return could_go(tiers, tier, items, nr);
+	return could_go(levels, level_nr, items, nr);
 }
 
-void flush_plan_look(const struct tiers *tiers, unsigned int tier, struct flush_item *items, size_t nr,
+void flush_plan_look(const struct level_configs *levels, unsigned int level_nr, struct flush_item *items, size_t nr,
 		  bool due, flush_whole_fn is_whole, void *arg)
 {
-	const struct tier *of = &tiers->tier[tier];
-	bool ask = retention_is_rule(&of->retain) && (due || is_to_be_asked(tiers, tier, items, nr));
-	unsigned int bit = 1u << tier, counted = 0;
+	const struct level_config *of = &levels->conf[level_nr];
+	bool ask = retention_is_rule(&of->retain) && (due || is_to_be_asked(levels, level_nr, items, nr));
+	unsigned int bit = 1u << level_nr, counted = 0;
 	bool good = false;
 	size_t i = nr;
 
@@ -172,7 +172,7 @@ void flush_plan_look(const struct tiers *tiers, unsigned int tier, struct flush_
 		if (!ask || (good && counted >= retention_newest(&of->retain)))
 			continue;
 		counts = due && is_due(of, item);
-		if (!counts && item->here & bit && is_whole(i, tier, arg)) {
+		if (!counts && item->here & bit && is_whole(i, level_nr, arg)) {
 			item->whole |= bit;
 			counts = true;
 		}

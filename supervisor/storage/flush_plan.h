@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "supervisor/storage/tiers.h"
+#include "supervisor/storage/level_config.h"
 
-/* This node's image of one generation of a job.  Of levels: bit i is that of tiers->tier[i]. */
+/* This node's image of one generation of a job.  Of levels: bit i is that of tiers->conf[i]. */
 struct flush_item {
 	int64_t job;
 	int64_t generation;
@@ -32,11 +32,11 @@ struct flush_item {
 
 struct flush_choice {
 	size_t item;		/* FLUSH_NONE: there is nothing to do */
-	unsigned int tier;
+	unsigned int level_nr;
 };
 
 /* Is it whole on that level?  Reads the images there, of all nodes. */
-typedef bool (*flush_whole_fn)(size_t item, unsigned int tier, void *arg);
+typedef bool (*flush_whole_fn)(size_t item, unsigned int level_nr, void *arg);
 
 /*
  * flush_plan_look() - ask which of a level's are whole, of as few as its rule goes by
@@ -46,7 +46,7 @@ typedef bool (*flush_whole_fn)(size_t item, unsigned int tier, void *arg);
  *
  * Sets @items[].whole for that level.  What is decided is what would be if all had been asked of.
  */
-void flush_plan_look(const struct tiers *tiers, unsigned int tier, struct flush_item *items, size_t nr,
+void flush_plan_look(const struct level_configs *levels, unsigned int level_nr, struct flush_item *items, size_t nr,
 		  bool due, flush_whole_fn is_whole, void *arg);
 
 /*
@@ -55,7 +55,7 @@ void flush_plan_look(const struct tiers *tiers, unsigned int tier, struct flush_
  *
  * Nothing is wanted that retention would have removed at once.  0 or -ENOMEM.
  */
-int flush_plan_want(const struct tiers *tiers, struct flush_item *items, size_t nr);
+int flush_plan_want(const struct level_configs *levels, struct flush_item *items, size_t nr);
 
 /*
  * flush_plan_next() - the next copy: of the newest image that is missing somewhere, on the
@@ -72,7 +72,7 @@ struct flush_choice flush_plan_next(const struct flush_item *items, size_t nr, u
  *
  * 0 or -ENOMEM, and then nothing goes.
  */
-int flush_plan_goes(const struct tiers *tiers, unsigned int tier, const struct flush_item *items,
+int flush_plan_goes(const struct level_configs *levels, unsigned int level_nr, const struct flush_item *items,
 		 size_t nr, bool *ret_goes);
 
 #endif /* STILLPOINT_FLUSH_PLAN_H */

@@ -10,7 +10,7 @@
 #include "supervisor/storage/flush_plan.h"
 #include "supervisor/storage/flush.h"
 
-#define BAD_KEY_MAX	(TIER_NAME_MAX + 1 + LEVEL_NAME_MAX + 1)
+#define BAD_KEY_MAX	(LEVEL_CONFIG_NAME_MAX + 1 + LEVEL_NAME_MAX + 1)
 
 struct image_expect;
 struct image_key;
@@ -33,8 +33,8 @@ struct flush_place {
 struct flush_run {
 	const struct flush *p;
 	struct image_key *key;
-	struct level *level[TIERS_MAX];
-	struct level_bucket bucket[TIERS_MAX];
+	struct level *level[LEVEL_CONFIGS_MAX];
+	struct level_bucket bucket[LEVEL_CONFIGS_MAX];
 	unsigned int usable;
 	struct flush_item *items;	/* by job in the order of the targets, ascending */
 	struct flush_place *places;
@@ -45,7 +45,7 @@ struct flush_run {
 };
 
 const char *flush_level_name(const struct flush_run *r, unsigned int t);
-/* What an item is called on a level; as tier_image_name(). */
+/* What an item is called on a level; as level_image_name(). */
 int flush_name(const struct flush_run *r, size_t at, unsigned int t,
 		   char ret_name[LEVEL_NAME_MAX + 1]);
 /* "LEVEL/NAME": what is wrong there is nothing to other levels. */

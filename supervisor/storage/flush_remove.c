@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "supervisor/storage/tier_group.h"
+#include "supervisor/storage/level_config_group.h"
 
 static void remove_one(struct flush_run *r, size_t at, unsigned int t)
 {
@@ -46,7 +46,7 @@ static bool stays_good(const struct flush_run *r, size_t at)
 
 	if (r->items[at].source)
 		return true;
-	for (t = 0; t < r->p->tiers->nr; t++) {
+	for (t = 0; t < r->p->levels->nr; t++) {
 		if (!(r->places[at].unwanted & 1u << t) && flush_is_whole(r, at, t))
 			return true;
 	}
@@ -71,7 +71,7 @@ static void remove_unwanted(struct flush_run *r, size_t from, size_t end)
 	for (i = end; any && !good && i-- > from; )
 		good = stays_good(r, i);
 	for (i = from; good && i < end; i++) {
-		for (t = 0; t < r->p->tiers->nr; t++) {
+		for (t = 0; t < r->p->levels->nr; t++) {
 			if (!r->items[i].pinned &&
 			    r->places[i].unwanted & there(r, i) & r->usable & 1u << t)
 				remove_one(r, i, t);
@@ -91,7 +91,7 @@ static int ask_parity(struct flush_run *r, size_t at, unsigned int t)
 	int part, err = -ENOENT;
 
 	for (part = last < 0 ? -1 : 0; part <= last && err == -ENOENT; part++) {
-		err = tier_image_name(r->places[at].label, r->items[at].generation, part, name);
+		err = level_image_name(r->places[at].label, r->items[at].generation, part, name);
 		if (!err)
 			err = flush_open(r, t, &error);
 		if (!err)
@@ -125,7 +125,7 @@ static void prune_job(struct flush_run *r, unsigned int t, size_t from, size_t e
 
 	/* Asked of anew, however long the copies took: what is removed depends on it. */
 	flush_mark_whole(r, t, from, end, false);
-	if (!goes || flush_plan_goes(r->p->tiers, t, r->items + from, end - from, goes))
+	if (!goes || flush_plan_goes(r->p->levels, t, r->items + from, end - from, goes))
 		return;
 	for (i = from; i < end && r->usable & 1u << t; i++) {
 		if (goes[i - from])
@@ -142,12 +142,12 @@ void flush_prune_all(struct flush_run *r)
 		end = flush_job_end(r, i);
 		remove_unwanted(r, i, end);
 	}
-	for (t = 0; t < r->p->tiers->nr; t++) {
-		for (i = 0; tier_is_group(&r->p->tiers->tier[t]) && i < r->nr; i = end) {
+	for (t = 0; t < r->p->levels->nr; t++) {
+		for (i = 0; level_config_is_group(&r->p->levels->conf[t]) && i < r->nr; i = end) {
 			end = flush_job_end(r, i);
 			remove_useless(r, t, i, end);
 		}
-		if (!retention_is_rule(&r->p->tiers->tier[t].retain))
+		if (!retention_is_rule(&r->p->levels->conf[t].retain))
 			continue;
 		for (i = 0; i < r->nr && r->usable & 1u << t; i = end) {
 			end = flush_job_end(r, i);

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "levels/source.h"
-#include "supervisor/storage/tiers.h"
+#include "supervisor/storage/level_config.h"
 
 #define PIECE	".parity-"
 
@@ -162,7 +162,7 @@ static int list_set(const struct group_set *s, const char *prefix, level_item_fn
 		};
 
 		memcpy(item.id, m->id, sizeof(item.id));
-		if (!tier_image_name(s->set.job, (int64_t)s->set.generation, m->part, name) &&
+		if (!level_image_name(s->set.job, (int64_t)s->set.generation, m->part, name) &&
 		    !strncmp(name, prefix, strlen(prefix)))
 			ret = fn(&item, arg);
 	}
@@ -241,7 +241,7 @@ int group_take_image(struct group_level *g, const char *job, uint64_t generation
 		*ret_dir = take_ptr(here);
 		return 0;
 	}
-	err = tier_image_name(job, (int64_t)generation, part, name);
+	err = level_image_name(job, (int64_t)generation, part, name);
 	if (err)
 		return error_set(error, err, "%.64s: no name for an image", job);
 	err = group_scratch_path(g, "image", number, &path, error);
@@ -328,7 +328,7 @@ static int group_delete(struct level *l, const char *name, struct ckpt_error *er
 
 	if (g->read_only)
 		return error_set(error, -EROFS, "%.63s: opened for reading only", l->where);
-	if (!tier_image_parse(name, job, sizeof(job), &generation, &part) ||
+	if (!level_image_parse(name, job, sizeof(job), &generation, &part) ||
 	    group_pieces_prefix(job, (uint64_t)generation, names.prefix))
 		return error_set(error, -EINVAL, "%.200s: not the name of an image", name);
 	for (i = 0; i < g->nr_holders; i++) {

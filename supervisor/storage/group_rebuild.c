@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "levels/source.h"
-#include "supervisor/storage/tiers.h"
+#include "supervisor/storage/level_config.h"
 
 #define TEXT_MAX	160	/* of what is missing */
 
@@ -186,7 +186,7 @@ static int find_set(struct group_level *g, const char *name, const struct image_
 	int part;
 
 	*survey = (struct group_survey) {};
-	if (!tier_image_parse(name, job, sizeof(job), &generation, &part) ||
+	if (!level_image_parse(name, job, sizeof(job), &generation, &part) ||
 	    group_pieces_prefix(job, (uint64_t)generation, prefix))
 		return error_set(error, -EINVAL, "%.200s: not the name of an image", name);
 	group_survey(g, prefix, survey);
@@ -243,7 +243,7 @@ static int ask_member(struct rows *r, const struct parity_member *m, struct ckpt
 		source_close(&source);
 		return 0;
 	}
-	err = tier_image_name(expect.job, (int64_t)expect.generation, m->part, name);
+	err = level_image_name(expect.job, (int64_t)expect.generation, m->part, name);
 	if (!err)
 		err = ways->open_images(m->node, r->g->key, ways->arg, &there, error);
 	if (err)

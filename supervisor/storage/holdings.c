@@ -18,7 +18,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "supervisor/catalog/generation.h"
-#include "supervisor/storage/tier_group.h"
+#include "supervisor/storage/level_config_group.h"
 
 json_t *holdings_nodes(const struct catalog *catalog, int64_t job, int64_t generation,
 		       json_t **ret_nodes)
@@ -36,7 +36,7 @@ json_t *holdings_nodes(const struct catalog *catalog, int64_t job, int64_t gener
 	return NULL;
 }
 
-int holdings_parts_on(const struct tier *tier, const struct image_key *key, const char *label,
+int holdings_parts_on(const struct level_config *conf, const struct image_key *key, const char *label,
 		      int64_t generation, const json_t *nodes)
 {
 	struct level_options options = { NULL };
@@ -50,14 +50,14 @@ int holdings_parts_on(const struct tier *tier, const struct image_key *key, cons
 		struct image_expect expect = {
 			.generation = (uint64_t)generation, .job = label,
 		};
-		struct tier_user user = {
-			.node = tier_owner(tier, nodes, i), .key = key,
+		struct level_user user = {
+			.node = level_config_owner(conf, nodes, i), .key = key,
 			.read_only = true,
 		};
 
 		options.expect = &expect;
-		if (!user.node || tier_image_name(label, generation, (int)i, name) ||
-		    tier_open(tier, &user, &level, &error))
+		if (!user.node || level_image_name(label, generation, (int)i, name) ||
+		    level_config_open(conf, &user, &level, &error))
 			continue;
 		if (!level_verify(level, name, false, &options, &error))
 			found++;
@@ -70,7 +70,7 @@ int holdings_parts_on(const struct tier *tier, const struct image_key *key, cons
 
 struct scan {
 	const struct holdings_scope *scope;
-	const struct tier *tier;
+	const struct level_config *conf;
 	const char *node;	/* whose directory */
 	json_t *jobs, *errors, *silent;
 };
@@ -101,7 +101,7 @@ static int on_item(const struct level_item *item, void *arg)
 	int64_t generation;
 	int part;
 
-	if (!tier_image_parse(item->name, label, sizeof(label), &generation, &part) ||
+	if (!level_image_parse(item->name, label, sizeof(label), &generation, &part) ||
 	    !is_wanted(s->scope, label))
 		return 0;
 	image = json_pack("{s:s, s:i, s:s}", "node", s->node, "part", part, "name", item->name);
@@ -122,17 +122,17 @@ static int on_item(const struct level_item *item, void *arg)
 	}
 	snprintf(number, sizeof(number), "%" PRId64, generation);
 	of_generation = object_at(object_at(s->jobs, label), number);
-	if (!json_object_get(of_generation, s->tier->name))
-		json_object_set_new(of_generation, s->tier->name, json_array());
-	json_array_append_new(json_object_get(of_generation, s->tier->name), image);
+	if (!json_object_get(of_generation, s->conf->name))
+		json_object_set_new(of_generation, s->conf->name, json_array());
+	json_array_append_new(json_object_get(of_generation, s->conf->name), image);
 	return 0;
 }
 
 /* @node: "": the level, whatever node's. */
 static void cannot_ask(struct scan *s, const char *node, const char *text)
 {
-	json_object_set_new(s->errors, s->tier->name, json_string(text));
-	json_object_set_new(object_at(s->silent, s->tier->name), node, json_string(text));
+	json_object_set_new(s->errors, s->conf->name, json_string(text));
+	json_object_set_new(object_at(s->silent, s->conf->name), node, json_string(text));
 }
 
 /* What the names of the images begin with that are wanted. */
@@ -149,7 +149,7 @@ static const char *prefix_of(const struct holdings_scope *scope, char *buf, size
 static int scan_node(const char *node, void *arg)
 {
 	struct scan *s = arg;
-	const struct tier_user user = {
+	const struct level_user user = {
 		.node = node, .key = s->scope->key, .read_only = true, .patient = s->scope->patient,
 		.state_dir = strcmp(node, s->scope->node) ? NULL : s->scope->state_dir,
 	};
@@ -160,18 +160,18 @@ static int scan_node(const char *node, void *arg)
 	int err;
 
 	s->node = node;
-	err = tier_open(s->tier, &user, &level, &error);
+	err = level_config_open(s->conf, &user, &level, &error);
 	if (!err) {
 		err = level_list(level, prefix_of(s->scope, prefix, sizeof(prefix)), on_item, s, &error);
 		level_close(level);
 	}
 	/* It is not the place it was: nobody's directory is. */
-	if (ours && err == -ESTALE && tier_is_dir(s->tier)) {
+	if (ours && err == -ESTALE && level_config_is_dir(s->conf)) {
 		cannot_ask(s, "", error.text);
 		return err;
 	}
 	/* Ours is made by the first copy; what is no node's directory is no level. */
-	if (err && (ours || !tier_is_dir(s->tier) ? err != -ENOENT : err == -EIO))
+	if (err && (ours || !level_config_is_dir(s->conf) ? err != -ENOENT : err == -EIO))
 		cannot_ask(s, node, error.text);
 	return 0;
 }
@@ -193,15 +193,15 @@ json_t *holdings_scan(const struct holdings_scope *scope)
 	struct ckpt_error error = {};
 	unsigned int t;
 
-	for (t = 0; t < scope->tiers->nr; t++) {
-		s.tier = &scope->tiers->tier[t];
-		if (tier_check(s.tier, &error)) {
+	for (t = 0; t < scope->levels->nr; t++) {
+		s.conf = &scope->levels->conf[t];
+		if (level_config_check(s.conf, &error)) {
 			cannot_ask(&s, "", error.text);
 			continue;
 		}
 		if (scan_node(scope->node, &s))
 			continue;
-		tier_nodes(s.tier, scope->nodes ? scope->nodes : scope->hosts, scan_other, &s);
+		level_config_nodes(s.conf, scope->nodes ? scope->nodes : scope->hosts, scan_other, &s);
 	}
 	return json_pack("{s:o, s:o, s:o}", "jobs", s.jobs, "errors", s.errors, "silent", s.silent);
 }
@@ -262,16 +262,16 @@ static json_t *state_on(const json_t *images, int nodes)
 	return json_pack("{s:s}", "state", "here");
 }
 
-json_t *holdings_levels(const struct tiers *tiers, const json_t *scan, const json_t *held,
+json_t *holdings_levels(const struct level_configs *levels, const json_t *scan, const json_t *held,
 			int nodes, bool in_l1)
 {
-	json_t *levels = json_array(), *level;
+	json_t *states = json_array(), *level;
 	unsigned int t;
 
-	json_array_append_new(levels, json_pack("{s:s, s:s}", "level", TIER_L1, "state",
+	json_array_append_new(states, json_pack("{s:s, s:s}", "level", LEVEL_CONFIG_L1, "state",
 						in_l1 ? "here" : "missing"));
-	for (t = 0; t < tiers->nr; t++) {
-		const char *name = tiers->tier[t].name;
+	for (t = 0; t < levels->nr; t++) {
+		const char *name = levels->conf[t].name;
 		const json_t *images = json_object_get(held, name);
 
 		if (!images && json_object_get(json_object_get(scan, "errors"), name))
@@ -280,7 +280,7 @@ json_t *holdings_levels(const struct tiers *tiers, const json_t *scan, const jso
 		else
 			level = state_on(images, nodes);
 		json_object_set_new(level, "level", json_string(name));
-		json_array_append_new(levels, level);
+		json_array_append_new(states, level);
 	}
-	return levels;
+	return states;
 }

@@ -8,7 +8,7 @@
 #include <jansson.h>
 
 #include "supervisor/catalog/catalog.h"
-#include "supervisor/storage/tiers.h"
+#include "supervisor/storage/level_config.h"
 
 /*
  * holdings_nodes() - of which nodes a generation of L1 is
@@ -20,20 +20,20 @@ json_t *holdings_nodes(const struct catalog *catalog, int64_t job, int64_t gener
 		       json_t **ret_nodes);
 
 /* How many images of @nodes are on the level, each below its node; of one that is not shared ours. */
-int holdings_parts_on(const struct tier *tier, const struct image_key *key, const char *label,
+int holdings_parts_on(const struct level_config *conf, const struct image_key *key, const char *label,
 		      int64_t generation, const json_t *nodes);
 
 /* Where to look. */
 struct holdings_scope {
-	const struct tiers *tiers;
+	const struct level_configs *levels;
 	const struct image_key *key;
 	const char *node;	/* ours */
 	const char *label;	/* of one job; NULL: of all */
 	int64_t job;		/* of that number, whatever its label; 0: of all */
 	const json_t *nodes;	/* {NAME: anything}: beside our own these; NULL: all there are, */
-	const json_t *hosts;	/* or, of a level that cannot tell, these (tier_nodes()) */
-	bool patient;		/* tiers.h */
-	const char *state_dir;	/* tiers.h; of our own directories */
+	const json_t *hosts;	/* or, of a level that cannot tell, these (level_config_nodes()) */
+	bool patient;		/* level_config.h */
+	const char *state_dir;	/* level_config.h; of our own directories */
 };
 
 /*
@@ -60,7 +60,7 @@ json_t *holdings_of(const json_t *scan, const char *label, int64_t generation);
  * [{"level", "state": "here" | "partial" | "damaged" | "missing" | "unknown", "have", "of"}], the
  * counts with "partial" only.
  */
-json_t *holdings_levels(const struct tiers *tiers, const json_t *scan, const json_t *held,
+json_t *holdings_levels(const struct level_configs *levels, const json_t *scan, const json_t *held,
 			int nodes, bool in_l1);
 
 /* Of @images one of that part (-1: one image) in good order; NULL. */

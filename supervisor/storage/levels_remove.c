@@ -21,11 +21,11 @@
 #include "supervisor/catalog/listing.h"
 #include "supervisor/net/nodes.h"
 #include "base/outcome.h"
-#include "supervisor/storage/tier_group.h"
+#include "supervisor/storage/level_config_group.h"
 
 struct run {
 	const struct levels_removal *o;
-	const struct tiers *tiers;
+	const struct level_configs *levels;
 	struct image_key *key;
 	json_t *scan;
 	json_t *removed, *failed, *left;
@@ -52,16 +52,16 @@ static bool may_go(const json_t *image)
 	return err != EKEYREJECTED && err != EPROTONOSUPPORT;
 }
 
-static bool is_others(const struct run *r, const struct tier *tier, const json_t *image)
+static bool is_others(const struct run *r, const struct level_config *conf, const json_t *image)
 {
-	return !tier_is_dir(tier) && strcmp(json_string_value(json_object_get(image, "node")),
+	return !level_config_is_dir(conf) && strcmp(json_string_value(json_object_get(image, "node")),
 					    r->o->daemon->config.node);
 }
 
-static int remove_image(const struct run *r, const struct tier *tier, const json_t *image,
+static int remove_image(const struct run *r, const struct level_config *conf, const json_t *image,
 			struct ckpt_error *error)
 {
-	struct tier_user user = {
+	struct level_user user = {
 		.node = json_string_value(json_object_get(image, "node")), .key = r->key,
 	};
 	struct level *level;
@@ -71,7 +71,7 @@ static int remove_image(const struct run *r, const struct tier *tier, const json
 		user.state_dir = r->o->daemon->config.state_dir;
 	else
 		user.others = true;
-	err = tier_open_patiently(tier, &user, &level, error);
+	err = level_config_open_patiently(conf, &user, &level, error);
 	if (err)
 		return err;
 	err = level_delete(level, json_string_value(json_object_get(image, "name")), error);
@@ -79,10 +79,10 @@ static int remove_image(const struct run *r, const struct tier *tier, const json
 	return err == -ENOENT ? 0 : err;
 }
 
-static void remove_images(struct run *r, const struct tier *tier, const json_t *images)
+static void remove_images(struct run *r, const struct level_config *conf, const json_t *images)
 {
 	struct ckpt_error error = {};
-	json_int_t n = json_integer_value(json_object_get(r->removed, tier->name));
+	json_int_t n = json_integer_value(json_object_get(r->removed, conf->name));
 	const json_t *image;
 	size_t i;
 	int err;
@@ -91,23 +91,23 @@ static void remove_images(struct run *r, const struct tier *tier, const json_t *
 		if (!may_go(image))
 			continue;
 		/* Of a partner only its owner can: that is no reason to keep the rest. */
-		if (is_others(r, tier, image)) {
+		if (is_others(r, conf, image)) {
 			/* It is told to (parts_forget()). */
 			if (!r->o->daemon->config.image_dir_shared)
 				continue;
-			json_object_set_new(r->left, tier->name,
+			json_object_set_new(r->left, conf->name,
 					    json_sprintf("node %s has its image there, and only it can remove that",
 							 json_string_value(json_object_get(image, "node"))));
 			continue;
 		}
-		err = remove_image(r, tier, image, &error);
+		err = remove_image(r, conf, image, &error);
 		if (err)
-			json_object_set_new(r->failed, tier->name,
+			json_object_set_new(r->failed, conf->name,
 					    json_string(error.text[0] ? error.text : strerror(-err)));
 		else
 			n++;
 	}
-	json_object_set_new(r->removed, tier->name, json_integer(n));
+	json_object_set_new(r->removed, conf->name, json_integer(n));
 }
 
 static void remove_all(struct run *r)
@@ -117,17 +117,17 @@ static void remove_all(struct run *r)
 	const char *number;
 	unsigned int t;
 
-	for (t = 0; t < r->tiers->nr; t++) {
-		const struct tier *tier = &r->tiers->tier[t];
-		const json_t *why = json_object_get(json_object_get(r->scan, "errors"), tier->name);
+	for (t = 0; t < r->levels->nr; t++) {
+		const struct level_config *conf = &r->levels->conf[t];
+		const json_t *why = json_object_get(json_object_get(r->scan, "errors"), conf->name);
 
-		if (r->o->level && strcmp(r->o->level, tier->name))
+		if (r->o->level && strcmp(r->o->level, conf->name))
 			continue;
 		if (why)
-			json_object_set(r->failed, tier->name, (json_t *)why);
+			json_object_set(r->failed, conf->name, (json_t *)why);
 		json_object_foreach((json_t *)of_job, number, held) {
 			if (is_asked(r, atoll(number)))
-				remove_images(r, tier, json_object_get(held, tier->name));
+				remove_images(r, conf, json_object_get(held, conf->name));
 		}
 	}
 }
@@ -135,9 +135,9 @@ static void remove_all(struct run *r)
 /* By parity alone nothing can be restarted. */
 static bool is_copy(const struct run *r, const char *level)
 {
-	int t = tiers_find(r->tiers, level);
+	int t = level_configs_find(r->levels, level);
 
-	return t >= 0 && !tier_is_group(&r->tiers->tier[t]);
+	return t >= 0 && !level_config_is_group(&r->levels->conf[t]);
 }
 
 /* A generation that would be nowhere any more; 0: none. */
@@ -267,11 +267,11 @@ static json_t *answer(struct run *r)
 json_t *levels_remove(const struct levels_removal *o)
 {
 	struct run r = {
-		.o = o, .tiers = &o->daemon->config.tiers, .removed = json_object(),
+		.o = o, .levels = &o->daemon->config.levels, .removed = json_object(),
 		.failed = json_object(), .left = json_object(),
 	};
 	struct holdings_scope scope = {
-		.tiers = r.tiers, .node = o->daemon->config.node, .label = o->label,
+		.levels = r.levels, .node = o->daemon->config.node, .label = o->label,
 		.state_dir = o->daemon->config.state_dir,
 	};
 	struct ckpt_error error = {};

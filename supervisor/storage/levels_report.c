@@ -17,7 +17,7 @@
 #include "image/key.h"
 #include "supervisor/storage/holdings.h"
 #include "supervisor/net/nodes.h"
-#include "supervisor/storage/tier_group.h"
+#include "supervisor/storage/level_config_group.h"
 
 /* -------------------------------------------------------------------- list */
 
@@ -107,7 +107,7 @@ static void insert(json_t *rows, json_t *row)
 	json_array_insert_new(rows, i, row);
 }
 
-static void add_to_job(const struct tiers *tiers, const json_t *scan, const json_t *job)
+static void add_to_job(const struct level_configs *levels, const json_t *scan, const json_t *job)
 {
 	json_t *rows = json_object_get(job, "generations"), *row, *seen = json_object();
 	const char *label = json_string_value(json_object_get(job, "label"));
@@ -119,7 +119,7 @@ static void add_to_job(const struct tiers *tiers, const json_t *scan, const json
 	json_array_foreach(rows, i, row) {
 		int64_t n = json_integer_value(json_object_get(row, "generation"));
 
-		json_object_set_new(row, "levels", holdings_levels(tiers, scan,
+		json_object_set_new(row, "levels", holdings_levels(levels, scan,
 								   holdings_of(scan, label, n),
 								   count_of(row), true));
 		snprintf(text, sizeof(text), "%lld", (long long)n);
@@ -129,7 +129,7 @@ static void add_to_job(const struct tiers *tiers, const json_t *scan, const json
 		if (json_object_get(seen, number))
 			continue;
 		row = row_elsewhere(atoll(number), held);
-		json_object_set_new(row, "levels", holdings_levels(tiers, scan, held,
+		json_object_set_new(row, "levels", holdings_levels(levels, scan, held,
 								   is_one_image(held) ? 0 : -1, false));
 		insert(rows, row);
 	}
@@ -139,7 +139,7 @@ static void add_to_job(const struct tiers *tiers, const json_t *scan, const json
 void levels_report_list(const struct daemon *daemon, json_t *jobs, bool one)
 {
 	struct holdings_scope scope = {
-		.tiers = &daemon->config.tiers, .node = daemon->config.node,
+		.levels = &daemon->config.levels, .node = daemon->config.node,
 		.state_dir = daemon->config.state_dir,
 	};
 	struct image_key *key = NULL;
@@ -147,7 +147,7 @@ void levels_report_list(const struct daemon *daemon, json_t *jobs, bool one)
 	struct ckpt_error error;
 	size_t i;
 
-	if (!scope.tiers->nr || image_key_load(daemon->config.key, &key, &error))
+	if (!scope.levels->nr || image_key_load(daemon->config.key, &key, &error))
 		return;
 	nodes = one ? NULL : nodes_of(jobs);
 	scope.key = key;
@@ -158,7 +158,7 @@ void levels_report_list(const struct daemon *daemon, json_t *jobs, bool one)
 		scope.label = json_string_value(json_object_get(json_array_get(jobs, 0), "label"));
 	scan = holdings_scan(&scope);
 	json_array_foreach(jobs, i, job)
-		add_to_job(scope.tiers, scan, job);
+		add_to_job(scope.levels, scan, job);
 	json_decref(scan);
 	json_decref(nodes);
 	json_decref(hosts);
@@ -192,20 +192,20 @@ static const char *advice_for(int err)
 	}
 }
 
-static const char *remark(const struct daemon *daemon, const struct tier *tier)
+static const char *remark(const struct daemon *daemon, const struct level_config *conf)
 {
 	struct stat l1, there;
 
 	/* What breaks, breaks both. */
-	if (stat(daemon->config.image_dir, &l1) || stat(tier_dir(tier), &there) ||
+	if (stat(daemon->config.image_dir, &l1) || stat(level_config_dir(conf), &there) ||
 	    l1.st_dev != there.st_dev)
 		return "";
 	return ", on the file system of image_dir";
 }
 
-static json_t *check(const struct daemon *daemon, const struct tier *tier, const struct image_key *key)
+static json_t *check(const struct daemon *daemon, const struct level_config *conf, const struct image_key *key)
 {
-	const struct tier_user user = {
+	const struct level_user user = {
 		.node = daemon->config.node, .key = key, .state_dir = daemon->config.state_dir,
 	};
 	struct ckpt_error error = {};
@@ -213,40 +213,40 @@ static json_t *check(const struct daemon *daemon, const struct tier *tier, const
 	struct level *level;
 	int err;
 
-	if (tier_is_group(tier) && !daemon->config.store)
+	if (level_config_is_group(conf) && !daemon->config.store)
 		return json_pack("{s:b, s:o, s:s}", "ok", 0, "found",
 				 json_sprintf("%s: this node has no store, so it keeps no parity and no other node can get its images",
-					      tier->name),
+					      conf->name),
 				 "advice", "set store = DIRECTORY in ckptd.conf, on all nodes");
-	err = tier_open(tier, &user, &level, &error);
+	err = level_config_open(conf, &user, &level, &error);
 	if (!err) {
 		err = level_space(level, &space, &error);
 		level_close(level);
 	}
 	if (err == -EBUSY)
 		return json_pack("{s:b, s:o}", "ok", 1, "found",
-				 json_sprintf("%s: %s, in use", tier->name, tier->place));
+				 json_sprintf("%s: %s, in use", conf->name, conf->place));
 	if (err)
 		return json_pack("{s:b, s:o, s:s}", "ok", 0, "found",
-				 json_sprintf("%s: %s", tier->name, error.text), "advice",
+				 json_sprintf("%s: %s", conf->name, error.text), "advice",
 				 advice_for(err));
 	return json_pack("{s:b, s:o}", "ok", 1, "found",
-			 json_sprintf("%s: %s, %llu MiB free%s", tier->name, tier->place,
-				      (unsigned long long)space.free >> 20, remark(daemon, tier)));
+			 json_sprintf("%s: %s, %llu MiB free%s", conf->name, conf->place,
+				      (unsigned long long)space.free >> 20, remark(daemon, conf)));
 }
 
 void levels_report_check(const struct daemon *daemon, json_t *checks)
 {
-	const struct tiers *tiers = &daemon->config.tiers;
+	const struct level_configs *levels = &daemon->config.levels;
 	struct image_key *key = NULL;
 	struct ckpt_error error;
 	unsigned int t;
 
 	/* Without one there is nothing to copy, and the check of the key says so. */
-	if (!tiers->nr || image_key_load(daemon->config.key, &key, &error))
+	if (!levels->nr || image_key_load(daemon->config.key, &key, &error))
 		return;
-	for (t = 0; t < tiers->nr; t++) {
-		json_t *row = check(daemon, &tiers->tier[t], key);
+	for (t = 0; t < levels->nr; t++) {
+		json_t *row = check(daemon, &levels->conf[t], key);
 
 		json_object_set_new(row, "check", json_string("level"));
 		json_array_append_new(checks, row);

@@ -9,17 +9,17 @@
 
 #include "supervisor/catalog/listing.h"
 #include "supervisor/catalog/retention.h"
-#include "supervisor/storage/tiers.h"
+#include "supervisor/storage/level_config.h"
 
 struct prune {
 	struct listing listing;
 	struct retention_rule rule;
 	bool dry_run;
 	const char *node;		/* ours: whose claims are known to be old */
-	const char *state_dir;		/* as struct tier_user has it */
+	const char *state_dir;		/* as struct level_user has it */
 	const json_t *generations;	/* ascending; what is newer is not looked at */
 	int64_t undecided;		/* may still be given up; 0: none */
-	const struct tiers *tiers;	/* what else there is; NULL: nothing */
+	const struct level_configs *levels;	/* what else there is; NULL: nothing */
 	const json_t *unwanted;		/* unwanted.h: what levels are not to have */
 };
 

@@ -16,14 +16,14 @@
 #include "base/error.h"
 #include "image/key.h"
 #include "supervisor/storage/holdings.h"
-#include "supervisor/storage/tier_group.h"
+#include "supervisor/storage/level_config_group.h"
 #include "supervisor/catalog/unwanted.h"
 
 struct ask {
 	const struct prune *prune;
 	struct image_key *key;
 	unsigned int silent;		/* levels */
-	size_t newest[TIERS_MAX];	/* of those that it takes; nr: none, or it is settled */
+	size_t newest[LEVEL_CONFIGS_MAX];	/* of those that it takes; nr: none, or it is settled */
 };
 
 static bool is_good(const struct retention_item *item)
@@ -33,11 +33,11 @@ static bool is_good(const struct retention_item *item)
 
 static bool is_taken(const struct ask *ask, unsigned int t, const struct retention_item *item)
 {
-	const struct tier *tier = &ask->prune->tiers->tier[t];
+	const struct level_config *conf = &ask->prune->levels->conf[t];
 
 	/* parity protects what is here, and is no place of its own */
-	return !tier_is_group(tier) && is_good(item) && tier_takes(tier, item->generation) &&
-	       !unwanted_has(ask->prune->unwanted, tier->name, item->generation);
+	return !level_config_is_group(conf) && is_good(item) && level_config_takes(conf, item->generation) &&
+	       !unwanted_has(ask->prune->unwanted, conf->name, item->generation);
 }
 
 static int is_other_node(const char *node, void *arg)
@@ -46,33 +46,33 @@ static int is_other_node(const char *node, void *arg)
 }
 
 /* Of all nodes, or has each one of its own? While only ours has a directory there, the latter. */
-static bool is_shared(const struct tier *tier, const char *node)
+static bool is_shared(const struct level_config *conf, const char *node)
 {
-	return tier_nodes(tier, NULL, is_other_node, (void *)node);
+	return level_config_nodes(conf, NULL, is_other_node, (void *)node);
 }
 
 /* 0: it is there; -ENOENT: it is not; otherwise it cannot be asked. */
-static int ask_image(const struct ask *ask, const struct tier *tier, int64_t generation,
+static int ask_image(const struct ask *ask, const struct level_config *conf, int64_t generation,
 		     const char *node, int part)
 {
 	const char *label = ask->prune->listing.label;
 	struct image_expect expect = { .generation = (uint64_t)generation, .job = label };
 	const struct level_options options = { .expect = &expect };
 	/* a mount point without its file system is not the level, and does not lack anything */
-	const struct tier_user user = {
+	const struct level_user user = {
 		.node = node, .key = ask->key, .read_only = true,
 		.state_dir = strcmp(node, ask->prune->node) ? NULL : ask->prune->state_dir,
 	};
 	char name[LEVEL_NAME_MAX + 1];
 	struct ckpt_error error;
 	struct level *level;
-	int err = tier_image_name(label, generation, part, name);
+	int err = level_image_name(label, generation, part, name);
 
 	if (!err)
-		err = tier_open(tier, &user, &level, &error);
+		err = level_config_open(conf, &user, &level, &error);
 	/* Another node's directory is on its own level, or not yet on this one. */
-	if (err == -ENOENT && tier_is_dir(tier) && strcmp(node, ask->prune->node))
-		return is_shared(tier, ask->prune->node) ? err : 0;
+	if (err == -ENOENT && level_config_is_dir(conf) && strcmp(node, ask->prune->node))
+		return is_shared(conf, ask->prune->node) ? err : 0;
 	if (err)
 		return err;
 	err = level_verify(level, name, false, &options, &error);
@@ -84,7 +84,7 @@ static int ask_image(const struct ask *ask, const struct tier *tier, int64_t gen
 static int ask_level(struct ask *ask, unsigned int t, int64_t generation)
 {
 	const struct listing *l = &ask->prune->listing;
-	const struct tier *tier = &ask->prune->tiers->tier[t];
+	const struct level_config *conf = &ask->prune->levels->conf[t];
 	json_t *outcome, *nodes;
 	struct ckpt_error error;
 	size_t i;
@@ -97,13 +97,13 @@ static int ask_level(struct ask *ask, unsigned int t, int64_t generation)
 		json_decref(outcome);
 		return -EBADMSG;
 	}
-	err = tier_check(tier, &error) ? -EHOSTUNREACH : 0;
+	err = level_config_check(conf, &error) ? -EHOSTUNREACH : 0;
 	if (!err && !nodes)
-		err = ask_image(ask, tier, generation, ask->prune->node, -1);
+		err = ask_image(ask, conf, generation, ask->prune->node, -1);
 	for (i = 0; !err && i < json_array_size(nodes); i++) {
 		const char *node = json_string_value(json_array_get(nodes, i));
 
-		err = node ? ask_image(ask, tier, generation, node, (int)i) : 0;
+		err = node ? ask_image(ask, conf, generation, node, (int)i) : 0;
 	}
 	json_decref(nodes);
 	if (err && err != -ENOENT)
@@ -121,7 +121,7 @@ static void await(struct ask *ask, struct retention_item *items, size_t nr,
 	while (again) {
 		again = false;
 		decide(ask->prune, items, nr);
-		for (t = 0; t < ask->prune->tiers->nr; t++) {
+		for (t = 0; t < ask->prune->levels->nr; t++) {
 			size_t i = ask->newest[t];
 
 			if (i == nr || !retention_goes(&items[i]))
@@ -137,8 +137,8 @@ static void await(struct ask *ask, struct retention_item *items, size_t nr,
 
 static json_t *find_missed(struct ask *ask, const struct retention_item *items, size_t nr)
 {
-	json_t *missed = json_object(), *levels;
-	const struct tiers *tiers = ask->prune->tiers;
+	json_t *missed = json_object(), *names;
+	const struct level_configs *levels = ask->prune->levels;
 	char number[24];
 	unsigned int t;
 	size_t i;
@@ -146,16 +146,16 @@ static json_t *find_missed(struct ask *ask, const struct retention_item *items, 
 	for (i = 0; i < nr; i++) {
 		if (!retention_goes(&items[i]))
 			continue;
-		levels = json_array();
-		for (t = 0; t < tiers->nr; t++) {
-			if (!retention_is_rule(&tiers->tier[t].retain) && is_taken(ask, t, &items[i]) &&
+		names = json_array();
+		for (t = 0; t < levels->nr; t++) {
+			if (!retention_is_rule(&levels->conf[t].retain) && is_taken(ask, t, &items[i]) &&
 			    ask_level(ask, t, items[i].generation) == -ENOENT)
-				json_array_append_new(levels, json_string(tiers->tier[t].name));
+				json_array_append_new(names, json_string(levels->conf[t].name));
 		}
 		snprintf(number, sizeof(number), "%" PRId64, items[i].generation);
-		if (json_array_size(levels))
-			json_object_set(missed, number, levels);
-		json_decref(levels);
+		if (json_array_size(names))
+			json_object_set(missed, number, names);
+		json_decref(names);
 	}
 	return missed;
 }
@@ -169,10 +169,10 @@ json_t *prune_ask_levels(const struct prune *prune, struct retention_item *items
 	json_t *missed;
 	unsigned int t;
 
-	if (!prune->tiers || !prune->tiers->nr ||
+	if (!prune->levels || !prune->levels->nr ||
 	    image_key_load(prune->listing.env->key, &ask.key, &error))
 		return NULL;
-	for (t = 0; t < prune->tiers->nr; t++) {
+	for (t = 0; t < prune->levels->nr; t++) {
 		size_t i = nr;
 
 		ask.newest[t] = nr;

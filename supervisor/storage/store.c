@@ -29,7 +29,7 @@
 #include "base/outcome.h"
 #include "supervisor/storage/place_memo.h"
 #include "supervisor/storage/store_door.h"
-#include "supervisor/storage/tier_group.h"
+#include "supervisor/storage/level_config_group.h"
 #include "supervisor/control/worker.h"
 
 struct ticket {
@@ -207,9 +207,9 @@ static int locate(const char *name, void *arg, char **ret_dir)
 	char label[64];
 	int part;
 
-	if (!tier_image_parse(name, label, sizeof(label), &generation, &part))
+	if (!level_image_parse(name, label, sizeof(label), &generation, &part))
 		return -ENOENT;
-	*ret_dir = tier_image_dir(&store->daemon->catalog, label, generation, part);
+	*ret_dir = level_image_dir(&store->daemon->catalog, label, generation, part);
 	if (!*ret_dir)
 		return -ENOMEM;
 	return access(*ret_dir, F_OK) ? -errno : 0;

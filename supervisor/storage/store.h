@@ -17,7 +17,7 @@
  *
  * Serving: `store = DIR` of ckptd.conf; each owner has DIR/NODE/, a level of levels/posix.h.
  * With this node itself as the owner it is the images in its image directory that can be got, for those
- * who rebuild one of their group's (tier_group.h).
+ * who rebuild one of their group's (level_config_group.h).
  * What came in is known to be from a node of the hosts file: who asks for a ticket by
  * the keys of the control connection, who connects by having what was said there.  The
  * verb between nodes (peer_ask.h):

@@ -37,7 +37,7 @@ static json_t *fsck_run(struct channel_reporter *reporter, void *arg)
 	struct fsck fsck = {
 		.listing = { .env = &env, .catalog = &daemon->catalog },
 		.node = daemon->config.node, .deep = f->deep, .repair = f->repair,
-		.levels = daemon->config.tiers.nr,
+		.levels = daemon->config.levels.nr,
 		.findings = json_array(), .left_alone = json_array(),
 	};
 	json_t *job;

@@ -159,13 +159,13 @@ struct rm {
 	bool force;
 	bool in_l1;		/* the one generation is */
 	char label[64];
-	char level[TIER_NAME_MAX + 1];	/* from this one only; "" */
+	char level[LEVEL_CONFIG_NAME_MAX + 1];	/* from this one only; "" */
 	struct unwanted_note note;
 };
 
 static bool rm_is_of_l1(const struct rm *rm)
 {
-	return !rm->level[0] || !strcmp(rm->level, TIER_L1);
+	return !rm->level[0] || !strcmp(rm->level, LEVEL_CONFIG_L1);
 }
 
 static void rm_free(struct rm *rm)
@@ -233,7 +233,7 @@ static json_t *rm_from_levels(const struct rm *rm, json_t **ret_levels)
 	json_t *outcome;
 
 	*ret_levels = NULL;
-	if (!rm->request->daemon->config.tiers.nr || !strcmp(rm->level, TIER_L1))
+	if (!rm->request->daemon->config.levels.nr || !strcmp(rm->level, LEVEL_CONFIG_L1))
 		return NULL;
 	outcome = levels_remove(&removal);
 	if (!outcome_is_ok(outcome))
@@ -401,7 +401,7 @@ static json_t *check_pins(const struct job *job, const json_t *all, int64_t gene
 	json_array_foreach(pins, i, number) {
 		int64_t n = json_integer_value(number);
 
-		if (!outcome && (daemon->config.tiers.nr || contains(all, n)))
+		if (!outcome && (daemon->config.levels.nr || contains(all, n)))
 			outcome = pruner_pinned(job->id, n);
 	}
 	json_decref(pins);
@@ -453,7 +453,7 @@ static struct rm *parse_rm(struct request *request, struct job *job, bool *ret_d
 {
 	json_t *all = catalog_generations(&request->daemon->catalog, job->id);
 	json_int_t id, generation = 0;
-	const struct tiers *tiers = &request->daemon->config.tiers;
+	const struct level_configs *levels = &request->daemon->config.levels;
 	int force = 0, dry_run = 0, err = catalog_readable(&request->daemon->catalog, job->id);
 	const char *level = NULL;
 	struct rm *rm = NULL;
@@ -463,18 +463,18 @@ static struct rm *parse_rm(struct request *request, struct job *job, bool *ret_d
 			   "generation", &generation, "force", &force,
 			   "dry_run", &dry_run, "level", &level))
 		*ret_outcome = outcome_usage("rm: bad arguments: %s", why.text);
-	else if (level && (!generation || (strcmp(level, TIER_L1) && tiers_find(tiers, level) < 0)))
+	else if (level && (!generation || (strcmp(level, LEVEL_CONFIG_L1) && level_configs_find(levels, level) < 0)))
 		*ret_outcome = outcome_error(-EINVAL, generation ? "there is no level %s" :
 					     "from level %s: which generation?", level);
 	else if (err && !force)
 		*ret_outcome = outcome_error(err, "which generations job %lld has cannot be read just now: %s",
 					     (long long)id, strerror(-err));
 	/* Only other levels may have it; who asks for them finds out. */
-	else if (generation && !contains(all, generation) && !tiers->nr)
+	else if (generation && !contains(all, generation) && !levels->nr)
 		*ret_outcome = outcome_error(-ENOENT, "job %lld has no generation %lld",
 					     (long long)id, (long long)generation);
 	else
-		*ret_outcome = level && strcmp(level, TIER_L1) ? NULL :
+		*ret_outcome = level && strcmp(level, LEVEL_CONFIG_L1) ? NULL :
 			       may_remove(job, all, generation, force);
 	if (!*ret_outcome)
 		*ret_outcome = check_here(job, force);

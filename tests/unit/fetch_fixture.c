@@ -21,7 +21,7 @@ static void add_level(struct box *b, const char *name)
 
 	disk_run(b->d, "mkdir -p -m 700 '%s/%s'", b->d->dir, name);
 	snprintf(place, sizeof(place), "posix:%s/%s", b->d->dir, name);
-	assert_int_equal(tiers_set(&b->tiers, name, place), 0);
+	assert_int_equal(level_configs_set(&b->levels, name, place), 0);
 }
 
 int fetch_setup(void **state)
@@ -35,7 +35,7 @@ int fetch_setup(void **state)
 	add_level(b, "p");
 	add_level(b, "q");
 	b->fetch = (struct fetch) {
-		.catalog = &b->d->catalog, .tiers = &b->tiers, .node = "a", .job = b->d->job,
+		.catalog = &b->d->catalog, .levels = &b->levels, .node = "a", .job = b->d->job,
 		.label = LABEL,
 	};
 	*state = b;
@@ -47,7 +47,7 @@ int fetch_teardown(void **state)
 	struct box *b = *state;
 	void *disk = b->d;
 
-	tiers_done(&b->tiers);
+	level_configs_done(&b->levels);
 	json_decref(b->steps);
 	free(b);
 	return disk_teardown(&disk);
@@ -59,7 +59,7 @@ void box_flush_as(struct box *b, const char *node)
 					      LABEL, "generations",
 					      catalog_generations(&b->d->catalog, b->d->job));
 	const struct flush p = {
-		.catalog = &b->d->catalog, .tiers = &b->tiers, .node = node, .usable = ~0u,
+		.catalog = &b->d->catalog, .levels = &b->levels, .node = node, .usable = ~0u,
 		.targets = targets,
 	};
 

@@ -14,7 +14,7 @@
 
 struct box {
 	struct disk *d;
-	struct tiers tiers;
+	struct level_configs levels;
 	json_t *steps;
 	struct fetch fetch;
 };

@@ -22,12 +22,12 @@ void add_level(struct box *b, const char *name)
 
 	disk_run(b->d, "mkdir -p -m 700 '%s/%s'", b->d->dir, name);
 	snprintf(place, sizeof(place), "posix:%s/%s", b->d->dir, name);
-	assert_int_equal(tiers_set(&b->tiers, name, place), 0);
+	assert_int_equal(level_configs_set(&b->levels, name, place), 0);
 }
 
 void set_level(struct box *b, const char *name, const char *value)
 {
-	assert_int_equal(tiers_set(&b->tiers, name, value), 0);
+	assert_int_equal(level_configs_set(&b->levels, name, value), 0);
 }
 
 int box_setup(void **state)
@@ -48,7 +48,7 @@ int box_teardown(void **state)
 	struct box *b = *state;
 	void *disk = b->d;
 
-	tiers_done(&b->tiers);
+	level_configs_done(&b->levels);
 	json_decref(b->events);
 	json_decref(b->bad);
 	json_decref(b->unwanted);
@@ -73,7 +73,7 @@ static bool is_to_stop(void *arg)
 json_t *run_as(struct box *b, const char *node)
 {
 	struct flush p = {
-		.catalog = &b->d->catalog, .tiers = &b->tiers, .node = node, .bad = b->bad,
+		.catalog = &b->d->catalog, .levels = &b->levels, .node = node, .bad = b->bad,
 		.state_dir = strcmp(node, "a") ? NULL : b->d->dir, .usable = ~0u,
 		.secret = b->d->env.secret, .event = on_event, .stop = is_to_stop, .arg = b,
 	};
@@ -130,7 +130,7 @@ void flush_all(struct box *b, const char *node, const char *what)
 
 const char *states(const struct box *b, int64_t generation, int nodes)
 {
-	struct holdings_scope scope = { .tiers = &b->tiers, .node = "a", .label = LABEL };
+	struct holdings_scope scope = { .levels = &b->levels, .node = "a", .label = LABEL };
 	json_t *scan, *levels, *level;
 	struct image_key *key = NULL;
 	struct ckpt_error error;
@@ -140,7 +140,7 @@ const char *states(const struct box *b, int64_t generation, int nodes)
 	assert_int_equal(image_key_load(b->d->key, &key, &error), 0);
 	scope.key = key;
 	scan = holdings_scan(&scope);
-	levels = holdings_levels(&b->tiers, scan, holdings_of(scan, LABEL, generation), nodes,
+	levels = holdings_levels(&b->levels, scan, holdings_of(scan, LABEL, generation), nodes,
 				 catalog_has(&b->d->catalog, b->d->job, generation));
 	text[0] = '\0';
 	json_array_foreach(levels, i, level)

@@ -6,13 +6,13 @@
 #ifndef STILLPOINT_TESTS_FLUSH_BOX_H
 #define STILLPOINT_TESTS_FLUSH_BOX_H
 
-#include "supervisor/storage/tiers.h"
+#include "supervisor/storage/level_config.h"
 #include "tests/unit/keep_fixture.h"
 
 /* A disk with levels: A in images/../a, and so on. */
 struct box {
 	struct disk *d;
-	struct tiers tiers;
+	struct level_configs levels;
 	json_t *events;
 	json_t *bad;
 	json_t *unwanted;

@@ -389,7 +389,7 @@ static void test_killed(void **state)
 static void want_less(struct box *b, const char *level, int64_t generation, int64_t to)
 {
 	json_t *numbers = generation ? json_pack("[I]", (json_int_t)generation) : NULL;
-	json_t *all = unwanted_add(b->unwanted, &b->tiers, level, numbers, to);
+	json_t *all = unwanted_add(b->unwanted, &b->levels, level, numbers, to);
 
 	json_decref(numbers);
 	json_decref(b->unwanted);

@@ -19,9 +19,9 @@
 #include "supervisor/storage/place_memo.h"
 #include "supervisor/storage/flush_plan.h"
 
-static void set(struct tiers *tiers, const char *name, const char *value)
+static void set(struct level_configs *levels, const char *name, const char *value)
 {
-	assert_int_equal(tiers_set(tiers, name, value), 0);
+	assert_int_equal(level_configs_set(levels, name, value), 0);
 }
 
 static struct flush_item item(int64_t generation)
@@ -49,36 +49,36 @@ static void test_settings(void **state)
 		{ "pfs.every.every", "1", -ENOENT },
 		{ "averyveryveryveryverylongnameforalevel", "posix:/x", -EINVAL },
 	};
-	struct tiers tiers = { .nr = 0 };
+	struct level_configs levels = { .nr = 0 };
 	char name[] = "a";
 	size_t i;
 
-	set(&tiers, "pfs", "posix:/pfs/ckpt");
-	set(&tiers, "pfs.every", "4");
-	set(&tiers, "pfs.limit", "10M");
-	set(&tiers, "pfs.keep", "3");
-	set(&tiers, "pfs.keep_every", "10");
-	set(&tiers, "pfs.max_size", "1T");
+	set(&levels, "pfs", "posix:/pfs/ckpt");
+	set(&levels, "pfs.every", "4");
+	set(&levels, "pfs.limit", "10M");
+	set(&levels, "pfs.keep", "3");
+	set(&levels, "pfs.keep_every", "10");
+	set(&levels, "pfs.max_size", "1T");
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_int_equal(tiers_set(&tiers, bad[i].name, bad[i].value), bad[i].err);
-	assert_int_equal(tiers.nr, 1);
-	assert_string_equal(tiers.tier[0].name, "pfs");
-	assert_int_equal(tiers.tier[0].every, 4);
-	assert_int_equal(tiers.tier[0].limit, 10 << 20);
-	assert_int_equal(tiers.tier[0].retain.keep, 3);
-	assert_int_equal(tiers_find(&tiers, "pfs"), 0);
-	assert_int_equal(tiers_find(&tiers, "tape"), -1);
+		assert_int_equal(level_configs_set(&levels, bad[i].name, bad[i].value), bad[i].err);
+	assert_int_equal(levels.nr, 1);
+	assert_string_equal(levels.conf[0].name, "pfs");
+	assert_int_equal(levels.conf[0].every, 4);
+	assert_int_equal(levels.conf[0].limit, 10 << 20);
+	assert_int_equal(levels.conf[0].retain.keep, 3);
+	assert_int_equal(level_configs_find(&levels, "pfs"), 0);
+	assert_int_equal(level_configs_find(&levels, "tape"), -1);
 	/* the place of one that is there already: its other settings stay */
-	set(&tiers, "pfs", "posix:/other");
-	assert_string_equal(tier_dir(&tiers.tier[0]), "/other");
-	assert_int_equal(tiers.tier[0].every, 4);
-	for (i = 1; i < TIERS_MAX; i++) {
-		set(&tiers, name, "posix:/x");
+	set(&levels, "pfs", "posix:/other");
+	assert_string_equal(level_config_dir(&levels.conf[0]), "/other");
+	assert_int_equal(levels.conf[0].every, 4);
+	for (i = 1; i < LEVEL_CONFIGS_MAX; i++) {
+		set(&levels, name, "posix:/x");
 		name[0]++;
 	}
-	assert_int_equal(tiers_set(&tiers, name, "posix:/x"), -E2BIG);
-	tiers_done(&tiers);
-	assert_int_equal(tiers.nr, 0);
+	assert_int_equal(level_configs_set(&levels, name, "posix:/x"), -E2BIG);
+	level_configs_done(&levels);
+	assert_int_equal(levels.nr, 0);
 }
 
 static void test_names(void **state)
@@ -94,17 +94,17 @@ static void test_names(void **state)
 	size_t i;
 	int part;
 
-	assert_int_equal(tier_image_name("12-ab", 3, -1, name), 0);
+	assert_int_equal(level_image_name("12-ab", 3, -1, name), 0);
 	assert_string_equal(name, "12-ab.gen-3");
-	assert_true(tier_image_parse(name, label, sizeof(label), &generation, &part));
+	assert_true(level_image_parse(name, label, sizeof(label), &generation, &part));
 	assert_string_equal(label, "12-ab");
 	assert_true(generation == 3 && part == -1);
-	assert_int_equal(tier_image_name("12-ab", 3, 17, name), 0);
+	assert_int_equal(level_image_name("12-ab", 3, 17, name), 0);
 	assert_string_equal(name, "12-ab.gen-3.node-17");
-	assert_true(tier_image_parse(name, label, sizeof(label), &generation, &part));
+	assert_true(level_image_parse(name, label, sizeof(label), &generation, &part));
 	assert_true(generation == 3 && part == 17);
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_false(tier_image_parse(bad[i], label, sizeof(label), &generation, &part));
+		assert_false(level_image_parse(bad[i], label, sizeof(label), &generation, &part));
 }
 
 /* A shell command in @dir. */
@@ -157,21 +157,21 @@ static int look_at_store(const char *dir, const char *state_dir)
 
 static int open_level(const char *dir, const char *state_dir)
 {
-	const struct tiers_site site = { .node = "n1", .log = &a_log };
-	const struct tier_user user = { .node = "n1", .state_dir = state_dir };
-	struct tiers tiers = { .nr = 0 };
+	const struct level_site site = { .node = "n1", .log = &a_log };
+	const struct level_user user = { .node = "n1", .state_dir = state_dir };
+	struct level_configs levels = { .nr = 0 };
 	struct ckpt_error error = {};
 	struct level *level;
 	char place[64];
 	int err;
 
 	snprintf(place, sizeof(place), "posix:%s/images", dir);
-	set(&tiers, "store", place);
-	tiers_set_site(&tiers, &site);
-	err = tier_open(&tiers.tier[0], &user, &level, &error);
+	set(&levels, "store", place);
+	level_configs_set_site(&levels, &site);
+	err = level_config_open(&levels.conf[0], &user, &level, &error);
 	if (!err)
 		level_close(level);
-	tiers_done(&tiers);
+	level_configs_done(&levels);
 	return err;
 }
 
@@ -224,91 +224,91 @@ static void test_place_not_noted(void **state)
 static void test_order(void **state)
 {
 	struct flush_item items[] = { item(1), item(2), item(3), item(4) };
-	struct tiers tiers = { .nr = 0 };
+	struct level_configs levels = { .nr = 0 };
 	struct flush_choice c;
 
-	set(&tiers, "a", "posix:/a");
-	set(&tiers, "b", "posix:/b");
-	set(&tiers, "b.every", "2");
-	assert_int_equal(flush_plan_want(&tiers, items, 4), 0);
+	set(&levels, "a", "posix:/a");
+	set(&levels, "b", "posix:/b");
+	set(&levels, "b.every", "2");
+	assert_int_equal(flush_plan_want(&levels, items, 4), 0);
 	c = flush_plan_next(items, 4, 3);
-	assert_true(c.item == 3 && c.tier == 0);
+	assert_true(c.item == 3 && c.level_nr == 0);
 	items[3].here |= 1;
 	c = flush_plan_next(items, 4, 3);
-	assert_true(c.item == 3 && c.tier == 1);
+	assert_true(c.item == 3 && c.level_nr == 1);
 	c = flush_plan_next(items, 4, 1);
-	assert_true(c.item == 2 && c.tier == 0);
+	assert_true(c.item == 2 && c.level_nr == 0);
 	items[3].failed |= 2;
 	c = flush_plan_next(items, 4, 2);
-	assert_true(c.item == 1 && c.tier == 1);
+	assert_true(c.item == 1 && c.level_nr == 1);
 	items[1].source = false;
 	assert_true(flush_plan_next(items, 4, 2).item == FLUSH_NONE);
 	assert_true(flush_plan_next(items, 4, 0).item == FLUSH_NONE);
 	assert_true(flush_plan_next(items, 0, 3).item == FLUSH_NONE);
-	tiers_done(&tiers);
+	level_configs_done(&levels);
 }
 
 /* Of several jobs the one that was checkpointed last. */
 static void test_jobs(void **state)
 {
 	struct flush_item items[] = { item(1), item(7), item(2) };
-	struct tiers tiers = { .nr = 0 };
+	struct level_configs levels = { .nr = 0 };
 
-	set(&tiers, "a", "posix:/a");
+	set(&levels, "a", "posix:/a");
 	items[0].taken_ns = 50;
 	items[1].taken_ns = 60;
 	items[2].job = 2;
 	items[2].taken_ns = 70;
-	assert_int_equal(flush_plan_want(&tiers, items, 2), 0);
-	assert_int_equal(flush_plan_want(&tiers, items + 2, 1), 0);
+	assert_int_equal(flush_plan_want(&levels, items, 2), 0);
+	assert_int_equal(flush_plan_want(&levels, items + 2, 1), 0);
 	assert_true(flush_plan_next(items, 3, 1).item == 2);
 	items[2].here = 1;
 	assert_true(flush_plan_next(items, 3, 1).item == 1);
-	tiers_done(&tiers);
+	level_configs_done(&levels);
 }
 
 /* What the rule would remove at once is not copied. */
 static void test_not_in_vain(void **state)
 {
 	struct flush_item items[] = { item(1), item(2), item(3), item(4), item(5), item(6) };
-	struct tiers tiers = { .nr = 0 };
+	struct level_configs levels = { .nr = 0 };
 	unsigned int i, wanted = 0;
 
-	set(&tiers, "a", "posix:/a");
-	set(&tiers, "a.keep", "2");
-	set(&tiers, "a.keep_every", "3");
+	set(&levels, "a", "posix:/a");
+	set(&levels, "a.keep", "2");
+	set(&levels, "a.keep_every", "3");
 	items[0].pinned = true;
-	assert_int_equal(flush_plan_want(&tiers, items, 6), 0);
+	assert_int_equal(flush_plan_want(&levels, items, 6), 0);
 	for (i = 0; i < 6; i++)
 		wanted |= items[i].wanted ? 1u << i : 0;
 	assert_int_equal(wanted, 1u << 0 | 1u << 2 | 1u << 4 | 1u << 5);
 	/* the level has a newer one, of which L1 knows nothing any more */
 	items[5].source = false;
 	items[5].here = items[5].whole = 1;
-	assert_int_equal(flush_plan_want(&tiers, items, 6), 0);
+	assert_int_equal(flush_plan_want(&levels, items, 6), 0);
 	assert_int_equal(items[3].wanted, 0);
 	assert_int_equal(items[4].wanted, 1);
-	tiers_done(&tiers);
+	level_configs_done(&levels);
 }
 
 /* -------------------------------------------------------- random histories */
 
 #define N	12
 
-static void make_history(struct flush_item *items, struct tiers *tiers)
+static void make_history(struct flush_item *items, struct level_configs *levels)
 {
 	char text[24];
 	int i;
 
-	tiers_done(tiers);
-	set(tiers, "a", "posix:/a");
-	set(tiers, "b", "posix:/b");
+	level_configs_done(levels);
+	set(levels, "a", "posix:/a");
+	set(levels, "b", "posix:/b");
 	snprintf(text, sizeof(text), "%d", 1 + rand() % 3);
-	set(tiers, "b.every", text);
+	set(levels, "b.every", text);
 	snprintf(text, sizeof(text), "%d", rand() % 4);
-	set(tiers, "a.keep", text);
+	set(levels, "a.keep", text);
 	snprintf(text, sizeof(text), "%d", rand() % 100);
-	set(tiers, "b.max_size", text);
+	set(levels, "b.max_size", text);
 	for (i = 0; i < N; i++) {
 		items[i] = item(i + 1);
 		items[i].source = rand() % 5;
@@ -319,13 +319,13 @@ static void make_history(struct flush_item *items, struct tiers *tiers)
 	}
 }
 
-static void check_goes(const struct tiers *tiers, struct flush_item *items, unsigned int t)
+static void check_goes(const struct level_configs *levels, struct flush_item *items, unsigned int t)
 {
 	bool goes[N], had = false, has = false;
 	unsigned int bit = 1u << t;
 	int i;
 
-	assert_int_equal(flush_plan_goes(tiers, t, items, N, goes), 0);
+	assert_int_equal(flush_plan_goes(levels, t, items, N, goes), 0);
 	for (i = 0; i < N; i++) {
 		assert_false(goes[i] && (!(items[i].here & bit) || items[i].pinned));
 		had = had || items[i].whole & bit;
@@ -341,32 +341,32 @@ static void check_goes(const struct tiers *tiers, struct flush_item *items, unsi
 static void test_random(void **state)
 {
 	struct flush_item items[N];
-	struct tiers tiers = { .nr = 0 };
+	struct level_configs levels = { .nr = 0 };
 	unsigned int turn, copies, t;
 
 	srand(4);
 	for (turn = 0; turn < 3000; turn++) {
-		make_history(items, &tiers);
-		assert_int_equal(flush_plan_want(&tiers, items, N), 0);
+		make_history(items, &levels);
+		assert_int_equal(flush_plan_want(&levels, items, N), 0);
 		for (copies = 0; ; copies++) {
 			struct flush_choice c = flush_plan_next(items, N, 3);
 
 			if (c.item == FLUSH_NONE)
 				break;
-			assert_true(copies < 2 * N && c.tier < 2);
+			assert_true(copies < 2 * N && c.level_nr < 2);
 			assert_true(items[c.item].source);
-			assert_false(items[c.item].here & 1u << c.tier);
+			assert_false(items[c.item].here & 1u << c.level_nr);
 			if (rand() % 10 == 0)
-				items[c.item].failed |= 1u << c.tier;
+				items[c.item].failed |= 1u << c.level_nr;
 			else
-				items[c.item].here |= 1u << c.tier;
+				items[c.item].here |= 1u << c.level_nr;
 		}
 		for (t = 0; t < N; t++)
 			items[t].whole = items[t].here;
 		for (t = 0; t < 2; t++)
-			check_goes(&tiers, items, t);
+			check_goes(&levels, items, t);
 	}
-	tiers_done(&tiers);
+	level_configs_done(&levels);
 }
 
 struct truth {
@@ -387,7 +387,7 @@ static bool is_whole(size_t i, unsigned int t, void *arg)
 static void test_look(void **state)
 {
 	struct flush_item all[N], few[N];
-	struct tiers tiers = { .nr = 0 };
+	struct level_configs levels = { .nr = 0 };
 	unsigned int turn, t, i, here = 0;
 	struct truth truth = { .items = all };
 	bool goes[N], same[N];
@@ -395,59 +395,59 @@ static void test_look(void **state)
 
 	srand(5);
 	for (turn = 0; turn < 3000; turn++) {
-		make_history(all, &tiers);
+		make_history(all, &levels);
 		snprintf(text, sizeof(text), "%d", rand() % 5);
-		set(&tiers, "a.keep_every", text);
+		set(&levels, "a.keep_every", text);
 		snprintf(text, sizeof(text), "%d", rand() % 3);
-		set(&tiers, "b.keep", text);
+		set(&levels, "b.keep", text);
 		memcpy(few, all, sizeof(few));
 		for (t = 0; t < 2; t++)
-			flush_plan_look(&tiers, t, few, N, true, is_whole, &truth);
-		assert_int_equal(flush_plan_want(&tiers, all, N), 0);
-		assert_int_equal(flush_plan_want(&tiers, few, N), 0);
+			flush_plan_look(&levels, t, few, N, true, is_whole, &truth);
+		assert_int_equal(flush_plan_want(&levels, all, N), 0);
+		assert_int_equal(flush_plan_want(&levels, few, N), 0);
 		for (i = 0; i < N; i++)
 			assert_int_equal(few[i].wanted, all[i].wanted);
 		for (t = 0; t < 2; t++) {
-			flush_plan_look(&tiers, t, few, N, false, is_whole, &truth);
-			assert_int_equal(flush_plan_goes(&tiers, t, all, N, goes), 0);
-			assert_int_equal(flush_plan_goes(&tiers, t, few, N, same), 0);
+			flush_plan_look(&levels, t, few, N, false, is_whole, &truth);
+			assert_int_equal(flush_plan_goes(&levels, t, all, N, goes), 0);
+			assert_int_equal(flush_plan_goes(&levels, t, few, N, same), 0);
 			assert_memory_equal(goes, same, sizeof(goes));
 		}
 		for (i = 0; i < N; i++)
 			here += 2 * (unsigned int)__builtin_popcount(all[i].here);
 	}
 	assert_true(truth.asked < here / 2);
-	tiers_done(&tiers);
+	level_configs_done(&levels);
 }
 
 /* How few: none when nothing is to go, as many as are kept when something is, and no more of what is due. */
 static void test_look_few(void **state)
 {
 	struct flush_item items[N];
-	struct tiers tiers = { .nr = 0 };
+	struct level_configs levels = { .nr = 0 };
 	struct truth truth = { .items = items };
 	unsigned int i;
 
-	set(&tiers, "a", "posix:/a");
+	set(&levels, "a", "posix:/a");
 	for (i = 0; i < N; i++) {
 		items[i] = item(i + 1);
 		items[i].here = items[i].whole = 1;
 	}
-	flush_plan_look(&tiers, 0, items, N, false, is_whole, &truth);
+	flush_plan_look(&levels, 0, items, N, false, is_whole, &truth);
 	assert_int_equal(truth.asked, 0);
-	set(&tiers, "a.keep", "12");
-	flush_plan_look(&tiers, 0, items, N, false, is_whole, &truth);
+	set(&levels, "a.keep", "12");
+	flush_plan_look(&levels, 0, items, N, false, is_whole, &truth);
 	assert_int_equal(truth.asked, 0);
-	set(&tiers, "a.keep", "3");
+	set(&levels, "a.keep", "3");
 	truth.items = (struct flush_item [N]) { [9] = { .here = 1, .whole = 1 }, [11] = { .here = 1, .whole = 1 },
 						  [10] = { .here = 1 }, [8] = { .here = 1 },
 						  [7] = { .here = 1, .whole = 1 } };
-	flush_plan_look(&tiers, 0, items, N, false, is_whole, &truth);
+	flush_plan_look(&levels, 0, items, N, false, is_whole, &truth);
 	assert_int_equal(truth.asked, 5);
 	truth.asked = 0;
-	flush_plan_look(&tiers, 0, items, N, true, is_whole, &truth);
+	flush_plan_look(&levels, 0, items, N, true, is_whole, &truth);
 	assert_int_equal(truth.asked, 0);
-	tiers_done(&tiers);
+	level_configs_done(&levels);
 }
 
 int main(void)

@@ -13,7 +13,7 @@
 #include "image/reader.h"
 #include "levels/posix.h"
 #include "supervisor/storage/group_level.h"
-#include "supervisor/storage/tiers.h"
+#include "supervisor/storage/level_config.h"
 #include "tests/unit/image_fixture.h"
 
 #define LABEL	"1-0123456789abcdef"
@@ -50,7 +50,7 @@ static const char *image_name(int part)
 	static unsigned int turn;
 	char *name = names[turn++ % 4];
 
-	assert_int_equal(tier_image_name(LABEL, 3, part, name), 0);
+	assert_int_equal(level_image_name(LABEL, 3, part, name), 0);
 	return name;
 }
 
@@ -251,7 +251,7 @@ static int see(const struct level_item *item, void *arg)
 	assert_int_equal(item->generation, 3);
 	assert_int_equal(item->of, M);
 	assert_true(item->bytes > 100000 && item->created_ns);
-	assert_true(tier_image_parse(item->name, label, sizeof(label), &generation, &part));
+	assert_true(level_image_parse(item->name, label, sizeof(label), &generation, &part));
 	seen->parts |= 1u << part;
 	seen->have = item->have;
 	return 0;

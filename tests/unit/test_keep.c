@@ -20,7 +20,7 @@
 #include "base/outcome.h"
 #include "supervisor/catalog/pin.h"
 #include "supervisor/storage/prune.h"
-#include "supervisor/storage/tiers.h"
+#include "supervisor/storage/level_config.h"
 
 /* -------------------------------------------------------------------- pins */
 
@@ -282,8 +282,8 @@ static void test_prune_in_use(void **state)
 static void test_prune_awaited(void **state)
 {
 	struct disk *d = *state;
-	struct tiers tiers = { .nr = 0 };
-	struct prune prune = { .rule = { .keep = 1 }, .tiers = &tiers, .dry_run = true };
+	struct level_configs levels = { .nr = 0 };
+	struct prune prune = { .rule = { .keep = 1 }, .levels = &levels, .dry_run = true };
 	const json_t *row;
 	json_t *entry;
 	char place[128];
@@ -291,11 +291,11 @@ static void test_prune_awaited(void **state)
 
 	disk_run(d, "mkdir -p -m 700 '%s/p/here' '%s/q'", d->dir, d->dir);
 	snprintf(place, sizeof(place), "posix:%s/p", d->dir);
-	assert_int_equal(tiers_set(&tiers, "p", place), 0);
-	assert_int_equal(tiers_set(&tiers, "p.every", "4"), 0);
+	assert_int_equal(level_configs_set(&levels, "p", place), 0);
+	assert_int_equal(level_configs_set(&levels, "p.every", "4"), 0);
 	snprintf(place, sizeof(place), "posix:%s/q", d->dir);
-	assert_int_equal(tiers_set(&tiers, "q", place), 0);
-	assert_int_equal(tiers_set(&tiers, "q.every", "3"), 0);
+	assert_int_equal(level_configs_set(&levels, "q", place), 0);
+	assert_int_equal(level_configs_set(&levels, "q.every", "3"), 0);
 	for (n = 1; n <= 7; n++)
 		disk_store_either(d, n, n != 5);
 	entry = prune_with(d, &prune);
@@ -322,7 +322,7 @@ static void test_prune_awaited(void **state)
 	disk_run(d, "printf 'stillpoint level 1\\nnode here\\nid 00112233445566778899aabbccddeeff\\n' >'%s/p/here/.stillpoint-level'", d->dir);
 	json_decref(prune_with(d, &prune));
 	assert_string_equal(disk_generations(d), "7");
-	tiers_done(&tiers);
+	level_configs_done(&levels);
 }
 
 /* Did a level never get the first one that goes? */
@@ -341,9 +341,9 @@ static bool misses(const struct disk *d, struct prune *prune)
 static void test_prune_unmounted(void **state)
 {
 	struct disk *d = *state;
-	struct tiers tiers = { .nr = 0 };
-	struct prune prune = { .rule = { .keep = 1 }, .tiers = &tiers, .dry_run = true };
-	struct tier_user user = { .node = "here", .state_dir = d->dir };
+	struct level_configs levels = { .nr = 0 };
+	struct prune prune = { .rule = { .keep = 1 }, .levels = &levels, .dry_run = true };
+	struct level_user user = { .node = "here", .state_dir = d->dir };
 	struct image_key *key;
 	struct ckpt_error error;
 	struct level *level;
@@ -352,10 +352,10 @@ static void test_prune_unmounted(void **state)
 
 	disk_run(d, "mkdir -m 700 '%s/p'", d->dir);
 	snprintf(place, sizeof(place), "posix:%s/p", d->dir);
-	assert_int_equal(tiers_set(&tiers, "p", place), 0);
+	assert_int_equal(level_configs_set(&levels, "p", place), 0);
 	assert_int_equal(image_key_load(d->key, &key, &error), 0);
 	user.key = key;
-	assert_int_equal(tier_open(&tiers.tier[0], &user, &level, &error), 0);
+	assert_int_equal(level_config_open(&levels.conf[0], &user, &level, &error), 0);
 	level_close(level);
 	image_key_destroy(key);
 	disk_run(d, "rm -r '%s/p/here'", d->dir);
@@ -365,7 +365,7 @@ static void test_prune_unmounted(void **state)
 	assert_true(misses(d, &prune));
 	prune.state_dir = d->dir;
 	assert_false(misses(d, &prune));
-	tiers_done(&tiers);
+	level_configs_done(&levels);
 }
 
 /*

@@ -27,7 +27,7 @@ static void add_level(struct box *b, const char *name)
 
 	disk_run(b->d, "mkdir -p -m 700 '%s/%s'", b->d->dir, name);
 	snprintf(place, sizeof(place), "posix:%s/%s", b->d->dir, name);
-	assert_int_equal(tiers_set(&b->daemon.config.tiers, name, place), 0);
+	assert_int_equal(level_configs_set(&b->daemon.config.levels, name, place), 0);
 }
 
 static int setup(void **state)
@@ -55,7 +55,7 @@ static int teardown(void **state)
 	struct box *b = *state;
 	void *disk = b->d;
 
-	tiers_done(&b->daemon.config.tiers);
+	level_configs_done(&b->daemon.config.levels);
 	json_decref(b->asked);
 	free(b);
 	return disk_teardown(&disk);
@@ -67,7 +67,7 @@ static void flush_as(struct box *b, const char *node)
 					      LABEL, "generations",
 					      catalog_generations(&b->d->catalog, b->d->job));
 	const struct flush p = {
-		.catalog = &b->d->catalog, .tiers = &b->daemon.config.tiers, .node = node, .usable = ~0u,
+		.catalog = &b->d->catalog, .levels = &b->daemon.config.levels, .node = node, .usable = ~0u,
 		.targets = targets,
 	};
 

@@ -24,7 +24,7 @@
 #include "base/outcome.h"
 #include "supervisor/storage/store.h"
 #include "supervisor/storage/store_door.h"
-#include "supervisor/storage/tier_group.h"
+#include "supervisor/storage/level_config_group.h"
 #include "supervisor/control/worker.h"
 
 static struct daemon daemon_of_test = { .config = { .node = "n1", .store = "/nowhere", .store_encrypt = true } };
@@ -139,12 +139,12 @@ int partner_room_sweep(const char *dir, struct ckpt_error *error)
 	return 0;
 }
 
-bool tier_image_parse(const char *name, char *label, size_t size, int64_t *ret_generation, int *ret_part)
+bool level_image_parse(const char *name, char *label, size_t size, int64_t *ret_generation, int *ret_part)
 {
 	return false;
 }
 
-char *tier_image_dir(const struct catalog *catalog, const char *label, int64_t generation, int part)
+char *level_image_dir(const struct catalog *catalog, const char *label, int64_t generation, int part)
 {
 	return NULL;
 }

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "levels/groups.h"
 #include "supervisor/storage/ticket.h"
-#include "supervisor/storage/tiers.h"
+#include "supervisor/storage/level_config.h"
 
 static unsigned int asked;
 
@@ -30,27 +30,27 @@ int ticket_get(const struct ticket_ask *ask, struct partner_ticket *ret_ticket, 
 struct box {
 	struct levels_node nodes[3];
 	unsigned char silent[3];
-	struct tiers_site site;
-	struct tiers tiers;
+	struct level_site site;
+	struct level_configs levels;
 };
 
 static void box_init(struct box *b, const char *place)
 {
 	*b = (struct box) { .nodes = { { .name = "a" }, { .name = "b" }, { .name = "c" } } };
-	b->site = (struct tiers_site) {
+	b->site = (struct level_site) {
 		.node = "a", .socket = "/nowhere", .nodes = b->nodes, .nr_nodes = 3, .silent = b->silent,
 	};
-	assert_int_equal(tiers_set(&b->tiers, "p", place), 0);
-	tiers_set_site(&b->tiers, &b->site);
+	assert_int_equal(level_configs_set(&b->levels, "p", place), 0);
+	level_configs_set_site(&b->levels, &b->site);
 	asked = 0;
 }
 
 static int look(const struct box *b, const char *owner, struct ckpt_error *error)
 {
-	const struct tier_user user = { .node = owner, .read_only = true };
+	const struct level_user user = { .node = owner, .read_only = true };
 	struct level *level;
 
-	return tier_open(&b->tiers.tier[0], &user, &level, error);
+	return level_config_open(&b->levels.conf[0], &user, &level, error);
 }
 
 static void who_is_silent_is_asked_twice(void **state)
@@ -64,7 +64,7 @@ static void who_is_silent_is_asked_twice(void **state)
 	assert_int_equal(look(&b, "a", &error), -EHOSTUNREACH);
 	assert_non_null(strstr(error.text, "node c does not answer"));
 	assert_int_equal(asked, 2);
-	tiers_done(&b.tiers);
+	level_configs_done(&b.levels);
 }
 
 /* The same where the node is chosen, by whose images they are. */
@@ -85,7 +85,7 @@ static void so_is_a_partner_that_is_chosen(void **state)
 	/* who has none is told so by ckptd */
 	assert_int_equal(look(&b, "z", &error), -ETIMEDOUT);
 	assert_int_equal(asked, 4);
-	tiers_done(&b.tiers);
+	level_configs_done(&b.levels);
 }
 
 int main(void)

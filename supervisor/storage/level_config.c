@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Levels as the configuration names them; see tiers.h.
+ * Levels as the configuration names them; see level_config.h.
  *
  * Owns what is written in the configuration and the names that images have on a level; knows
  * which kind of place is opened by which function, and nothing else of them.  A name says job
  * (with the random part of its label), generation and node, and proves nothing: who takes an
  * image expects job and generation of its manifest.
  */
-#include "supervisor/storage/tiers.h"
+#include "supervisor/storage/level_config.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -30,7 +30,7 @@
 #include "engine/op/op_args.h"
 #include "supervisor/storage/place_memo.h"
 #include "supervisor/storage/ticket.h"
-#include "supervisor/storage/tier_group.h"
+#include "supervisor/storage/level_config_group.h"
 
 #define LIMIT_DEFAULT	(128ULL << 20)
 #define KIND_POSIX	"posix:"
@@ -42,29 +42,29 @@
 
 /* ---------------------------------------------------------- configuration */
 
-void tiers_done(struct tiers *tiers)
+void level_configs_done(struct level_configs *levels)
 {
 	unsigned int i;
 
-	for (i = 0; i < tiers->nr; i++)
-		free(tiers->tier[i].place);
-	memset(tiers, 0, sizeof(*tiers));
+	for (i = 0; i < levels->nr; i++)
+		free(levels->conf[i].place);
+	memset(levels, 0, sizeof(*levels));
 }
 
-void tiers_set_site(struct tiers *tiers, const struct tiers_site *site)
+void level_configs_set_site(struct level_configs *levels, const struct level_site *site)
 {
 	unsigned int i;
 
-	for (i = 0; i < tiers->nr; i++)
-		tiers->tier[i].site = site;
+	for (i = 0; i < levels->nr; i++)
+		levels->conf[i].site = site;
 }
 
-int tiers_find(const struct tiers *tiers, const char *name)
+int level_configs_find(const struct level_configs *levels, const char *name)
 {
 	unsigned int i;
 
-	for (i = 0; i < tiers->nr; i++) {
-		if (!strcmp(tiers->tier[i].name, name))
+	for (i = 0; i < levels->nr; i++) {
+		if (!strcmp(levels->conf[i].name, name))
 			return (int)i;
 	}
 	return -1;
@@ -74,7 +74,7 @@ static bool good_name(const char *name)
 {
 	size_t len = strlen(name);
 
-	return len && len <= TIER_NAME_MAX && strcasecmp(name, TIER_L1) &&
+	return len && len <= LEVEL_CONFIG_NAME_MAX && strcasecmp(name, LEVEL_CONFIG_L1) &&
 	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == len;
 }
 
@@ -100,35 +100,35 @@ static bool good_place(const char *place)
 
 	if (is_partner(place))
 		return !partner_node(place) || !host_name_check(partner_node(place));
-	if (tier_group_parse(place, &k, &m))
+	if (level_config_group_parse(place, &k, &m))
 		return true;
 	return !strncmp(place, KIND_POSIX, skip) && place[skip] == '/' && strlen(place) < PATH_MAX / 2;
 }
 
-static int add(struct tiers *tiers, const char *name, const char *place)
+static int add(struct level_configs *levels, const char *name, const char *place)
 {
-	struct tier *tier = &tiers->tier[tiers->nr];
-	int at = tiers_find(tiers, name);
+	struct level_config *conf = &levels->conf[levels->nr];
+	int at = level_configs_find(levels, name);
 	char *copy;
 
 	if (!good_name(name) || !good_place(place))
 		return -EINVAL;
-	if (at < 0 && tiers->nr == TIERS_MAX)
+	if (at < 0 && levels->nr == LEVEL_CONFIGS_MAX)
 		return -E2BIG;
 	copy = strdup(place);
 	if (!copy)
 		return -ENOMEM;
 	if (at >= 0) {
-		tier = &tiers->tier[at];
-		free(tier->place);
-		tier->place = copy;
+		conf = &levels->conf[at];
+		free(conf->place);
+		conf->place = copy;
 	} else {
-		*tier = (struct tier) { .place = copy, .every = 1, .limit = LIMIT_DEFAULT };
-		strcpy(tier->name, name);
-		tiers->nr++;
+		*conf = (struct level_config) { .place = copy, .every = 1, .limit = LIMIT_DEFAULT };
+		strcpy(conf->name, name);
+		levels->nr++;
 	}
-	tier->k = tier->m = 0;
-	tier_group_parse(place, &tier->k, &tier->m);
+	conf->k = conf->m = 0;
+	level_config_group_parse(place, &conf->k, &conf->m);
 	return 0;
 }
 
@@ -143,52 +143,52 @@ static int set_count(unsigned int *field, const char *value, unsigned int least)
 	return 0;
 }
 
-int tiers_set(struct tiers *tiers, const char *name, const char *value)
+int level_configs_set(struct level_configs *levels, const char *name, const char *value)
 {
 	const char *dot = strrchr(name, '.');
-	char of[TIER_NAME_MAX + 1];
-	struct tier *tier;
+	char of[LEVEL_CONFIG_NAME_MAX + 1];
+	struct level_config *conf;
 	int at;
 
 	if (!dot)
-		return add(tiers, name, value);
-	if (dot - name > TIER_NAME_MAX)
+		return add(levels, name, value);
+	if (dot - name > LEVEL_CONFIG_NAME_MAX)
 		return -ENOENT;
 	snprintf(of, sizeof(of), "%.*s", (int)(dot - name), name);
-	at = tiers_find(tiers, of);
+	at = level_configs_find(levels, of);
 	if (at < 0)
 		return -ENOENT;
-	tier = &tiers->tier[at];
+	conf = &levels->conf[at];
 	if (!strcmp(dot, ".every"))
-		return set_count(&tier->every, value, 1);
+		return set_count(&conf->every, value, 1);
 	if (!strcmp(dot, ".limit"))
-		return op_size_parse(value, &tier->limit);
+		return op_size_parse(value, &conf->limit);
 	if (!strcmp(dot, ".keep"))
-		return set_count(&tier->retain.keep, value, 0);
+		return set_count(&conf->retain.keep, value, 0);
 	if (!strcmp(dot, ".keep_every"))
-		return set_count(&tier->retain.keep_every, value, 0);
+		return set_count(&conf->retain.keep_every, value, 0);
 	if (!strcmp(dot, ".max_size"))
-		return op_size_parse(value, &tier->retain.max_size);
+		return op_size_parse(value, &conf->retain.max_size);
 	return -ENOENT;
 }
 
 /* ------------------------------------------------------------------- kinds */
 
-const char *tier_dir(const struct tier *tier)
+const char *level_config_dir(const struct level_config *conf)
 {
-	return tier_is_dir(tier) ? tier->place + strlen(KIND_POSIX) : "";
+	return level_config_is_dir(conf) ? conf->place + strlen(KIND_POSIX) : "";
 }
 
-bool tier_is_dir(const struct tier *tier)
+bool level_config_is_dir(const struct level_config *conf)
 {
-	return !is_partner(tier->place) && !tier_is_group(tier);
+	return !is_partner(conf->place) && !level_config_is_group(conf);
 }
 
-static char *memo_path(const struct tier *tier, const char *state_dir)
+static char *memo_path(const struct level_config *conf, const char *state_dir)
 {
 	char *path;
 
-	return asprintf(&path, "%s/level-%s", state_dir, tier->name) < 0 ? NULL : path;
+	return asprintf(&path, "%s/level-%s", state_dir, conf->name) < 0 ? NULL : path;
 }
 
 static int explain_stale(const char *memo, struct ckpt_error *error)
@@ -199,7 +199,7 @@ static int explain_stale(const char *memo, struct ckpt_error *error)
 }
 
 /* Where it is kept how often that node (NULL: the partner of @owner) has not answered; NULL: nowhere. */
-static unsigned char *silence_of(const struct tiers_site *site, const char *node, const char *owner)
+static unsigned char *silence_of(const struct level_site *site, const char *node, const char *owner)
 {
 	unsigned int i;
 	int index;
@@ -216,7 +216,7 @@ static unsigned char *silence_of(const struct tiers_site *site, const char *node
 }
 
 /* What a partner keeps of whatever node is read here if we are that partner. */
-int tier_open_store(const struct tiers_site *site, const char *node, const char *owner, bool read_only,
+int level_config_open_store(const struct level_site *site, const char *node, const char *owner, bool read_only,
 		    const struct image_key *key, struct level **ret_level,
 		    struct ckpt_error *error)
 {
@@ -249,14 +249,14 @@ int tier_open_store(const struct tiers_site *site, const char *node, const char 
 	       level_partner_open(&there, ret_level, error);
 }
 
-int tier_open_store_patiently(const struct tiers_site *site, const char *node, const char *owner,
+int level_config_open_store_patiently(const struct level_site *site, const char *node, const char *owner,
 			      const struct image_key *key, struct level **ret_level,
 			      struct ckpt_error *error)
 {
 	unsigned int looks = SERVED_LOOKS;
 	int err;
 
-	while ((err = tier_open_store(site, node, owner, true, key, ret_level, error)) == -EBUSY &&
+	while ((err = level_config_open_store(site, node, owner, true, key, ret_level, error)) == -EBUSY &&
 	       looks--) {
 		/* not all of those that wait at the same time */
 		const struct timespec wait = { .tv_nsec = BUSY_NS + (long)randombytes_uniform(2 * BUSY_NS) };
@@ -266,76 +266,76 @@ int tier_open_store_patiently(const struct tiers_site *site, const char *node, c
 	return err;
 }
 
-int tier_open(const struct tier *tier, const struct tier_user *user, struct level **ret_level,
+int level_config_open(const struct level_config *conf, const struct level_user *user, struct level **ret_level,
 	      struct ckpt_error *error)
 {
 	struct level_posix_options options = {
-		.dir = tier_dir(tier), .node = user->node, .key = user->key, .shared = true,
+		.dir = level_config_dir(conf), .node = user->node, .key = user->key, .shared = true,
 		.read_only = user->read_only, .no_sweep = user->others,
 	};
 	_cleanup_free_ char *memo = NULL;
 	char id[MARKER_ID_CHARS + 1] = "";
 	int err;
 
-	if (tier_is_group(tier))
-		return tier_group_open(tier, user, ret_level, error);
-	if (!tier_is_dir(tier) && user->patient)
-		return tier_open_store_patiently(tier->site, partner_node(tier->place), user->node,
+	if (level_config_is_group(conf))
+		return level_config_group_open(conf, user, ret_level, error);
+	if (!level_config_is_dir(conf) && user->patient)
+		return level_config_open_store_patiently(conf->site, partner_node(conf->place), user->node,
 						 user->key, ret_level, error);
-	if (!tier_is_dir(tier))
-		return tier_open_store(tier->site, partner_node(tier->place), user->node,
+	if (!level_config_is_dir(conf))
+		return level_config_open_store(conf->site, partner_node(conf->place), user->node,
 				       user->read_only, user->key, ret_level, error);
 	if (user->state_dir) {
-		memo = memo_path(tier, user->state_dir);
+		memo = memo_path(conf, user->state_dir);
 		if (!memo)
 			return error_set(error, -ENOMEM, "out of memory");
-		place_memo_read(memo, tier->place, id);
+		place_memo_read(memo, conf->place, id);
 	}
 	options.id = id[0] ? id : NULL;
 	err = level_posix_open(&options, ret_level, error);
 	if (err == -ESTALE && memo)
 		return explain_stale(memo, error);
 	if (!err && memo && !id[0] && !user->read_only)
-		place_memo_write(memo, tier->place, level_posix_id(*ret_level),
-				 tier->site ? tier->site->log : NULL);
+		place_memo_write(memo, conf->place, level_posix_id(*ret_level),
+				 conf->site ? conf->site->log : NULL);
 	return err;
 }
 
-int tier_open_patiently(const struct tier *tier, const struct tier_user *user,
+int level_config_open_patiently(const struct level_config *conf, const struct level_user *user,
 			struct level **ret_level, struct ckpt_error *error)
 {
 	const struct timespec wait = { .tv_nsec = BUSY_NS };
 	unsigned int looks = BUSY_LOOKS;
 	int err;
 
-	while ((err = tier_open(tier, user, ret_level, error)) == -EBUSY && looks--)
+	while ((err = level_config_open(conf, user, ret_level, error)) == -EBUSY && looks--)
 		nanosleep(&wait, NULL);
 	return err;
 }
 
-int tier_check(const struct tier *tier, struct ckpt_error *error)
+int level_config_check(const struct level_config *conf, struct ckpt_error *error)
 {
 	struct stat st;
 
-	if (!tier_is_dir(tier))
+	if (!level_config_is_dir(conf))
 		return 0;
-	if (stat(tier_dir(tier), &st))
+	if (stat(level_config_dir(conf), &st))
 		return error_set(error, -errno, "%.150s: %m; is it mounted? (it is not made by itself)",
-				       tier_dir(tier));
+				       level_config_dir(conf));
 	return S_ISDIR(st.st_mode) ? 0 : error_set(error, -ENOTDIR, "%.150s: %s",
-							  tier_dir(tier), strerror(ENOTDIR));
+							  level_config_dir(conf), strerror(ENOTDIR));
 }
 
-int tier_nodes(const struct tier *tier, const json_t *hosts,
+int level_config_nodes(const struct level_config *conf, const json_t *hosts,
 	       int (*fn)(const char *node, void *arg), void *arg)
 {
-	_cleanup_dir_ DIR *dir = tier_is_dir(tier) ? opendir(tier_dir(tier)) : NULL;
+	_cleanup_dir_ DIR *dir = level_config_is_dir(conf) ? opendir(level_config_dir(conf)) : NULL;
 	struct dirent *entry;
 	const char *name;
 	json_t *value;
 	int ret = 0;
 
-	if (!tier_is_dir(tier)) {
+	if (!level_config_is_dir(conf)) {
 		json_object_foreach((json_t *)hosts, name, value)
 			ret = ret ? ret : fn(name, arg);
 	}
@@ -350,7 +350,7 @@ int tier_nodes(const struct tier *tier, const json_t *hosts,
 
 /* ------------------------------------------------------------------- names */
 
-int tier_image_name(const char *label, int64_t generation, int part,
+int level_image_name(const char *label, int64_t generation, int part,
 		    char ret_name[LEVEL_NAME_MAX + 1])
 {
 	int err = level_name(label, (uint64_t)generation, ret_name);
@@ -363,7 +363,7 @@ int tier_image_name(const char *label, int64_t generation, int part,
 	       LEVEL_NAME_MAX + 1 - len ? -ENAMETOOLONG : 0;
 }
 
-bool tier_image_parse(const char *name, char *label, size_t size, int64_t *ret_generation,
+bool level_image_parse(const char *name, char *label, size_t size, int64_t *ret_generation,
 		      int *ret_part)
 {
 	const char *at = strstr(name, ".gen-");
@@ -377,7 +377,7 @@ bool tier_image_parse(const char *name, char *label, size_t size, int64_t *ret_g
 	    generation >= CATALOG_NUMBERS)
 		return false;
 	snprintf(label, size, "%.*s", (int)(at - name), name);
-	if (tier_image_name(label, generation, part, again) || strcmp(again, name))
+	if (level_image_name(label, generation, part, again) || strcmp(again, name))
 		return false;
 	*ret_generation = generation;
 	*ret_part = part;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Erasure levels as ckptd has them; see tier_group.h.
+ * Erasure levels as ckptd has them; see level_config_group.h.
  *
  * Owns nothing: groups are computed from the hosts file each time they are asked for, so every node
  * comes to the same ones, and what pieces are of is said by their own headers, whatever the
  * groups are now.  Other nodes are reached by tickets (ticket.h), for what they keep of others and for what is
  * in their own image directory.
  */
-#include "supervisor/storage/tier_group.h"
+#include "supervisor/storage/level_config_group.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@
 #define BUSY_NS		100000000L
 #define BUSY_LOOKS	20
 
-bool tier_group_parse(const char *place, unsigned int *ret_k, unsigned int *ret_m)
+bool level_config_group_parse(const char *place, unsigned int *ret_k, unsigned int *ret_m)
 {
 	char again[sizeof(KIND) + 24];
 	unsigned int k, m;
@@ -43,7 +43,7 @@ bool tier_group_parse(const char *place, unsigned int *ret_k, unsigned int *ret_
 
 /* ------------------------------------------------------------------- groups */
 
-static const struct levels_group *group_of(const struct tier *tier, const struct levels_grouping *all,
+static const struct levels_group *group_of(const struct level_config *conf, const struct levels_grouping *all,
 					   const char *node)
 {
 	unsigned int i, j;
@@ -52,7 +52,7 @@ static const struct levels_group *group_of(const struct tier *tier, const struct
 		const struct levels_group *g = &all->groups[i];
 
 		for (j = 0; j < g->nr_members; j++) {
-			if (!strcmp(tier->site->nodes[g->members[j]].name, node))
+			if (!strcmp(conf->site->nodes[g->members[j]].name, node))
 				return g;
 		}
 	}
@@ -60,45 +60,45 @@ static const struct levels_group *group_of(const struct tier *tier, const struct
 }
 
 /* levels_groups_done() in any case. */
-static int find_group(const struct tier *tier, const char *node, struct levels_grouping *ret_all,
+static int find_group(const struct level_config *conf, const char *node, struct levels_grouping *ret_all,
 		      const struct levels_group **ret_group, struct ckpt_error *error)
 {
-	const struct tiers_site *site = tier->site;
+	const struct level_site *site = conf->site;
 	int err;
 
 	*ret_all = (struct levels_grouping) {};
 	if (!site || !site->nr_nodes)
 		return error_set(error, -ENOENT, "there is no hosts file, so there are no groups of nodes: see stillpoint-hosts(5)");
-	err = levels_groups(site->nodes, site->nr_nodes, tier->k, tier->m, ret_all, error);
+	err = levels_groups(site->nodes, site->nr_nodes, conf->k, conf->m, ret_all, error);
 	if (err)
 		return err;
-	*ret_group = group_of(tier, ret_all, node);
+	*ret_group = group_of(conf, ret_all, node);
 	return *ret_group ? 0 :
 	       error_set(error, -ENOENT, "node %.63s is not in the hosts file", node);
 }
 
-int tier_group_check(const struct tier *tier, struct ckpt_error *error)
+int level_config_group_check(const struct level_config *conf, struct ckpt_error *error)
 {
 	const struct levels_group *group;
 	struct levels_grouping all;
-	int err = find_group(tier, tier->site ? tier->site->node : "", &all, &group, error);
+	int err = find_group(conf, conf->site ? conf->site->node : "", &all, &group, error);
 
 	levels_groups_done(&all);
 	return err;
 }
 
-static bool is_in(const struct tier *tier, const struct levels_group *group, const char *node)
+static bool is_in(const struct level_config *conf, const struct levels_group *group, const char *node)
 {
 	unsigned int j;
 
 	for (j = 0; j < group->nr_members; j++) {
-		if (!strcmp(tier->site->nodes[group->members[j]].name, node))
+		if (!strcmp(conf->site->nodes[group->members[j]].name, node))
 			return true;
 	}
 	return false;
 }
 
-const char *tier_owner(const struct tier *tier, const json_t *nodes, size_t part)
+const char *level_config_owner(const struct level_config *conf, const json_t *nodes, size_t part)
 {
 	const char *node = json_string_value(json_array_get(nodes, part)), *owner = NULL;
 	const struct levels_group *group;
@@ -107,11 +107,11 @@ const char *tier_owner(const struct tier *tier, const json_t *nodes, size_t part
 	const json_t *name;
 	size_t i;
 
-	if (!node || !tier_is_group(tier))
+	if (!node || !level_config_is_group(conf))
 		return node;
-	if (!find_group(tier, node, &all, &group, &unread)) {
+	if (!find_group(conf, node, &all, &group, &unread)) {
 		json_array_foreach(nodes, i, name) {
-			if (!owner && is_in(tier, group, json_string_value(name) ?: ""))
+			if (!owner && is_in(conf, group, json_string_value(name) ?: ""))
 				owner = json_string_value(name);
 		}
 	}
@@ -121,7 +121,7 @@ const char *tier_owner(const struct tier *tier, const json_t *nodes, size_t part
 
 /* --------------------------------------------------------------------- ways */
 
-/* Waits for who looks at it for a moment, as tier_open_patiently(). */
+/* Waits for who looks at it for a moment, as level_config_open_patiently(). */
 static int open_store(const char *holder, const char *owner, bool read_only,
 		      const struct image_key *key, const void *arg, struct level **ret_level,
 		      struct ckpt_error *error)
@@ -130,7 +130,7 @@ static int open_store(const char *holder, const char *owner, bool read_only,
 	unsigned int looks = BUSY_LOOKS;
 	int err;
 
-	while ((err = tier_open_store(arg, holder, owner, read_only, key, ret_level,
+	while ((err = level_config_open_store(arg, holder, owner, read_only, key, ret_level,
 				      error)) == -EBUSY && looks--)
 		nanosleep(&wait, NULL);
 	return err;
@@ -140,11 +140,11 @@ static int open_store(const char *holder, const char *owner, bool read_only,
 static int open_images(const char *node, const struct image_key *key, const void *arg,
 		       struct level **ret_level, struct ckpt_error *error)
 {
-	const struct tiers_site *site = arg;
+	const struct level_site *site = arg;
 	int err;
 
 	if (!strcmp(node, site->node))
-		return error_set(error, -ENOENT, "not in " TIER_L1);
+		return error_set(error, -ENOENT, "not in " LEVEL_CONFIG_L1);
 	err = open_store(node, node, true, key, site, ret_level, error);
 	/* This has asked for no image yet: a node that does not serve says nothing of what it has. */
 	return err == -ENOENT || err == -EOPNOTSUPP ? -EHOSTUNREACH : err;
@@ -152,12 +152,12 @@ static int open_images(const char *node, const struct image_key *key, const void
 
 static char *find_image(const char *job, uint64_t generation, int part, const void *arg)
 {
-	const struct tiers_site *site = arg;
+	const struct level_site *site = arg;
 
-	return tier_image_dir(site->catalog, job, (int64_t)generation, part);
+	return level_image_dir(site->catalog, job, (int64_t)generation, part);
 }
 
-char *tier_image_dir(const struct catalog *catalog, const char *label, int64_t generation, int part)
+char *level_image_dir(const struct catalog *catalog, const char *label, int64_t generation, int part)
 {
 	int64_t job = strtoll(label, NULL, 10);
 
@@ -167,12 +167,12 @@ char *tier_image_dir(const struct catalog *catalog, const char *label, int64_t g
 
 /* -------------------------------------------------------------- open, encode */
 
-int tier_group_open(const struct tier *tier, const struct tier_user *user,
+int level_config_group_open(const struct level_config *conf, const struct level_user *user,
 		    struct level **ret_level, struct ckpt_error *error)
 {
-	const struct tiers_site *site = tier->site;
+	const struct level_site *site = conf->site;
 	struct group_level_options options = {
-		.coder = user->node, .nr_holders = tier->m, .key = user->key,
+		.coder = user->node, .nr_holders = conf->m, .key = user->key,
 		.read_only = user->read_only,
 		.ways = { open_store, open_images, find_image, site },
 	};
@@ -181,14 +181,14 @@ int tier_group_open(const struct tier *tier, const struct tier_user *user,
 	const struct levels_group *group;
 	struct levels_grouping all;
 	unsigned int i;
-	int err = find_group(tier, user->node, &all, &group, error);
+	int err = find_group(conf, user->node, &all, &group, error);
 
 	if (!err && asprintf(&scratch, "%s/.erasure-%s", site->catalog->dir, site->node) < 0) {
 		scratch = NULL;
 		err = error_set(error, -ENOMEM, "out of memory");
 	}
 	if (!err) {
-		for (i = 0; i < tier->m; i++)
+		for (i = 0; i < conf->m; i++)
 			holders[i] = site->nodes[group->holders[i]].name;
 		options.holders = holders;
 		options.scratch = scratch;
@@ -198,7 +198,7 @@ int tier_group_open(const struct tier *tier, const struct tier_user *user,
 	return err;
 }
 
-int tier_group_encode(const struct tier *tier, struct level *level, const char *coder,
+int level_config_group_encode(const struct level_config *conf, struct level *level, const char *coder,
 		      const char *label, int64_t generation, const json_t *nodes,
 		      const struct level_options *options, uint64_t *ret_bytes,
 		      struct ckpt_error *error)
@@ -209,12 +209,12 @@ int tier_group_encode(const struct tier *tier, struct level *level, const char *
 	struct levels_grouping all;
 	const json_t *name;
 	size_t i;
-	int err = find_group(tier, coder, &all, &group, error);
+	int err = find_group(conf, coder, &all, &group, error);
 
 	json_array_foreach(nodes, i, name) {
 		const char *node = json_string_value(name);
 
-		if (!err && node && nr < RS_DATA_MAX && is_in(tier, group, node))
+		if (!err && node && nr < RS_DATA_MAX && is_in(conf, group, node))
 			members[nr++] = (struct group_member) { node, (int)i };
 	}
 	levels_groups_done(&all);
