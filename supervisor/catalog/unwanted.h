@@ -20,7 +20,7 @@ bool unwanted_has(const json_t *unwanted, const char *level, int64_t generation)
 
 /*
  * unwanted_add() - a copy with more in it
- * @level: NULL: on all of @tiers
+ * @level: NULL: on all of @levels
  * @generations: these; NULL: all up to @to
  */
 json_t *unwanted_add(const json_t *unwanted, const struct level_configs *levels, const char *level,

@@ -12,7 +12,7 @@
 
 #include "supervisor/storage/level_config.h"
 
-/* This node's image of one generation of a job.  Of levels: bit i is that of tiers->conf[i]. */
+/* This node's image of one generation of a job.  Of levels: bit i is that of levels->conf[i]. */
 struct flush_item {
 	int64_t job;
 	int64_t generation;
