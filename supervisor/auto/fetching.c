@@ -24,7 +24,7 @@ struct fetching {
 	struct worker *worker;
 	struct fetching_options options;
 	char label[64];		/* "": not known */
-	json_t *unwanted;	/* of the job's record, as it was */
+	json_t *tombstones;	/* of the job's record, as it was */
 	const struct fetching_ops *ops;
 	void *arg;
 	bool holds;		/* the promoter */
@@ -52,7 +52,7 @@ static json_t *fetching_run(struct channel_reporter *reporter, void *arg)
 		.node = daemon->config.node, .job = g->options.id,
 		.label = g->label[0] ? g->label : NULL, .generation = g->options.generation,
 		.deep = g->options.deep, .dry_run = g->options.dry_run, .uid = g->options.uid,
-		.hosts = hosts, .unwanted = g->unwanted, .parts = g->options.parts,
+		.hosts = hosts, .tombstones = g->tombstones, .parts = g->options.parts,
 		.ranks = g->options.ranks, .home = g->options.home, .of_run = g->options.of_run,
 		.state_dir = daemon->config.state_dir, .site = &daemon->site,
 		.progress = report, .arg = reporter,
@@ -87,7 +87,7 @@ static void on_outcome(json_t *outcome, void *arg)
 		flusher_release(g->daemon->flusher);
 	json_array_foreach(json_object_get(said, "steps"), i, step)
 		log_warning(log, "job %lld: %s", (long long)g->options.id, json_string_value(step));
-	json_decref(g->unwanted);
+	json_decref(g->tombstones);
 	free(g);
 	fetching_ops->ended(outcome, fn_arg);
 }
@@ -124,7 +124,7 @@ int fetching_start(struct daemon *daemon, const struct fetching_options *options
 	*g = (struct fetching) { .daemon = daemon, .options = *options, .ops = fetching_ops, .arg = arg };
 	if (options->job) {
 		job_label(options->job, g->label);
-		g->unwanted = json_incref(json_object_get(options->job->record, "unwanted"));
+		g->tombstones = json_incref(json_object_get(options->job->record, "unwanted"));
 	}
 	g->options.job = NULL;
 	/* Who only looks is in nobody's way. */
@@ -135,7 +135,7 @@ int fetching_start(struct daemon *daemon, const struct fetching_options *options
 	if (err) {
 		if (g->holds)
 			flusher_release(daemon->flusher);
-		json_decref(g->unwanted);
+		json_decref(g->tombstones);
 		free(g);
 	}
 	return err;

@@ -352,7 +352,7 @@ static void load_pending(const struct flusher *p)
  * What somebody removed is noted by the home.  Of another node what is in memory is as it was when the part
  * was started; where all see one directory the record there is newer.
  */
-static json_t *unwanted(const struct flusher *p, const struct job *job)
+static json_t *tombstones(const struct flusher *p, const struct job *job)
 {
 	const struct config *config = &p->daemon->config;
 	json_t *record = NULL, *found;
@@ -389,7 +389,7 @@ static json_t *make_targets(struct flusher *p)
 							 job_label(job, label), "generations",
 							 catalog_generations(&daemon->catalog, job->id),
 							 "undecided", undecided(job), "unwanted",
-							 unwanted(p, job)));
+							 tombstones(p, job)));
 	}
 	json_decref(p->pending);
 	p->pending = busy;

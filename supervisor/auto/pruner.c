@@ -51,7 +51,7 @@ static json_t *prune_target(const struct pruner_run *run, const struct listing *
 		.generations = json_object_get(target, "generations"),
 		.undecided = json_integer_value(json_object_get(target, "undecided")),
 		.levels = &run->pruner->daemon->config.levels,
-		.unwanted = json_object_get(target, "unwanted"),
+		.tombstones = json_object_get(target, "unwanted"),
 	};
 	json_t *entry;
 

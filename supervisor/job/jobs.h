@@ -10,7 +10,7 @@
  * Record: job, uuid, name, user, uid, gid, groups, argv, env, cwd, umask,
  * limits, host_ns, stdio, window, created, state, status, since, node, boot,
  * ranks (rank_record.h), floor (no generation up to it is used again), generation (restarted
- * from), run (how often it was), auto (schedule.h), unwanted (unwanted.h: what was
+ * from), run (how often it was), auto (schedule.h), unwanted (tombstone.h: what was
  * removed from a level and is not copied there again).
  */
 #ifndef STILLPOINT_JOBS_H

@@ -18,7 +18,7 @@
 #include "base/outcome.h"
 #include "supervisor/catalog/pin.h"
 #include "supervisor/auto/flusher.h"
-#include "supervisor/job/unwanted_note.h"
+#include "supervisor/job/tombstone_note.h"
 #include "supervisor/control/worker.h"
 
 /* ----------------------------------------------------------------- asking */
@@ -91,7 +91,7 @@ struct forgetting {
 	json_t *generations;
 	const char *level;	/* of the question's; NULL: all */
 	bool whole, force, ended;
-	struct unwanted_note note;
+	struct tombstone_note note;
 	char label[64];
 };
 
@@ -185,10 +185,10 @@ static void on_forget_ended(json_t *outcome, void *arg)
 	if (gone)
 		jobs_forget(f->job);
 	else
-		unwanted_note_end(&f->note, f->job, outcome);
+		tombstone_note_end(&f->note, f->job, outcome);
 	flusher_release(f->daemon->flusher);
 	peer_question_answer(f->question, outcome);
-	unwanted_note_done(&f->note);
+	tombstone_note_done(&f->note);
 	json_decref(f->generations);
 	free(f);
 }
@@ -250,11 +250,11 @@ static void on_forget(struct peer_question *q, void *arg)
 		.force = json_is_true(json_object_get(args, "force")),
 		.ended = json_is_true(json_object_get(args, "ended")),
 	};
-	f->note = (struct unwanted_note) {
+	f->note = (struct tombstone_note) {
 		.level = f->level, .generations = f->generations, .whole = f->whole,
 	};
 	/* Nobody asks again: it goes all the same. */
-	if (unwanted_note_make(&f->note, job, why, sizeof(why)))
+	if (tombstone_note_make(&f->note, job, why, sizeof(why)))
 		log_warning(&daemon->log, "job %lld: levels may get again what is removed: %s",
 			    (long long)job->id, why);
 	job_label(job, f->label);

@@ -24,7 +24,7 @@
 #include "supervisor/storage/holdings.h"
 #include "base/outcome.h"
 #include "supervisor/storage/level_config_group.h"
-#include "supervisor/catalog/unwanted.h"
+#include "supervisor/catalog/tombstone.h"
 
 /* --------------------------------------------------------------- one generation */
 
@@ -253,7 +253,7 @@ static size_t candidates(const struct fetch_attempt *r, int64_t **ret_all)
 }
 
 /* Only levels have it from which somebody has removed it, or tried to. */
-static bool is_unwanted(const struct fetch_attempt *r, int64_t generation)
+static bool is_buried(const struct fetch_attempt *r, int64_t generation)
 {
 	const json_t *held = holdings_of(r->scan, r->label, generation), *images;
 	const char *level;
@@ -261,7 +261,7 @@ static bool is_unwanted(const struct fetch_attempt *r, int64_t generation)
 	if (!held || catalog_has(r->f->catalog, r->f->job, generation))
 		return false;
 	json_object_foreach((json_t *)held, level, images) {
-		if (!unwanted_has(r->f->unwanted, level, generation))
+		if (!tombstone_has(r->f->tombstones, level, generation))
 			return false;
 	}
 	return true;
@@ -273,7 +273,7 @@ static size_t choose(const struct fetch_attempt *r, int64_t *all, size_t nr)
 	size_t i, n = 0;
 
 	for (i = 0; i < nr; i++) {
-		if (r->f->generation ? all[i] == r->f->generation : !is_unwanted(r, all[i]))
+		if (r->f->generation ? all[i] == r->f->generation : !is_buried(r, all[i]))
 			all[n++] = all[i];
 	}
 	return n;

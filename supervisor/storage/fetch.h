@@ -29,7 +29,7 @@ struct fetch {
 	int64_t generation;		/* 0: the newest that can be had */
 	bool deep;			/* what is in L1 is read as a whole before it is believed */
 	bool dry_run;			/* only look, nothing is copied */
-	const json_t *unwanted;		/* unwanted.h: not offered, unless asked for by number; NULL */
+	const json_t *tombstones;		/* tombstone.h: not offered, unless asked for by number; NULL */
 	const json_t *hosts;		/* {NAME: anything}: nodes there are; NULL */
 	/*
 	 * Of a job over nodes whose image directories are not shared: numbers of the images that are

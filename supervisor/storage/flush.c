@@ -128,7 +128,7 @@ static unsigned int counts(const struct flush_run *r, size_t at)
 {
 	const struct flush_place *place = &r->places[at];
 
-	return place->last < 0 || place->nodes ? 0 : r->items[at].here & ~place->unwanted;
+	return place->last < 0 || place->nodes ? 0 : r->items[at].here & ~place->tombstones;
 }
 
 struct whole {
@@ -141,7 +141,7 @@ static bool is_whole(size_t item, unsigned int t, void *arg)
 	const struct whole *w = arg;
 	size_t at = w->from + item;
 
-	return !(w->run->places[at].unwanted & 1u << t) && flush_is_whole(w->run, at, t);
+	return !(w->run->places[at].tombstones & 1u << t) && flush_is_whole(w->run, at, t);
 }
 
 void flush_mark_whole(struct flush_run *r, unsigned int t, size_t from, size_t end, bool due)

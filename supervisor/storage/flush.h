@@ -19,7 +19,7 @@ struct flush {
 	const char *node;		/* ours */
 	const char *state_dir;		/* as struct level_user has it */
 	/*
-	 * [{"job": J, "label": L, "generations": [n, ...], "undecided": N, "unwanted": (unwanted.h)},
+	 * [{"job": J, "label": L, "generations": [n, ...], "undecided": N, "unwanted": (tombstone.h)},
 	 * ...]; what is newer is not looked at
 	 */
 	const json_t *targets;

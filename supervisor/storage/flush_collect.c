@@ -20,18 +20,18 @@
 #include "supervisor/catalog/pin.h"
 #include "supervisor/storage/flush_plan.h"
 #include "supervisor/storage/level_config_group.h"
-#include "supervisor/catalog/unwanted.h"
+#include "supervisor/catalog/tombstone.h"
 
 #define LISTS_MAX	8	/* each reads the level's directory, or asks its nodes */
 
 /* Somebody has removed it from there. */
-static unsigned int unwanted(const struct flush_run *r, const json_t *target, int64_t generation)
+static unsigned int tombstones(const struct flush_run *r, const json_t *target, int64_t generation)
 {
 	const json_t *by_level = json_object_get(target, "unwanted");
 	unsigned int t, bits = 0;
 
 	for (t = 0; by_level && t < r->p->levels->nr; t++)
-		bits |= unwanted_has(by_level, flush_level_name(r, t), generation) ? 1u << t : 0;
+		bits |= tombstone_has(by_level, flush_level_name(r, t), generation) ? 1u << t : 0;
 	return bits;
 }
 
@@ -60,9 +60,9 @@ static size_t add_item(struct flush_run *r, size_t turn, int64_t generation)
 	};
 	r->places[r->nr] = (struct flush_place) {
 		.label = json_string_value(json_object_get(target, "label")), .turn = turn, .part = -1,
-		.last = -1, .unwanted = unwanted(r, target, generation),
+		.last = -1, .tombstones = tombstones(r, target, generation),
 	};
-	r->items[r->nr].failed = r->places[r->nr].unwanted;
+	r->items[r->nr].failed = r->places[r->nr].tombstones;
 	return r->nr++;
 }
 

@@ -26,7 +26,7 @@ struct flush_place {
 	uint8_t id[32];		/* of what is in L1, if that is a source */
 	bool unmerged;		/* it stands on earlier ones */
 	unsigned int damaged;	/* levels whose copy is, or is not all there */
-	unsigned int unwanted;	/* levels it is not to be on */
+	unsigned int tombstones;	/* levels it is not to be on */
 	unsigned int no_room;	/* levels that had none for it: failed there, until something goes */
 };
 

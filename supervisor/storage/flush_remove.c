@@ -47,7 +47,7 @@ static bool stays_good(const struct flush_run *r, size_t at)
 	if (r->items[at].source)
 		return true;
 	for (t = 0; t < r->p->levels->nr; t++) {
-		if (!(r->places[at].unwanted & 1u << t) && flush_is_whole(r, at, t))
+		if (!(r->places[at].tombstones & 1u << t) && flush_is_whole(r, at, t))
 			return true;
 	}
 	return false;
@@ -60,20 +60,20 @@ static unsigned int there(const struct flush_run *r, size_t at)
 }
 
 /* What could not be removed when that was asked for. */
-static void remove_unwanted(struct flush_run *r, size_t from, size_t end)
+static void remove_buried(struct flush_run *r, size_t from, size_t end)
 {
 	bool good = false, any = false;
 	unsigned int t;
 	size_t i;
 
 	for (i = from; i < end; i++)
-		any = any || r->places[i].unwanted & there(r, i) & r->usable;
+		any = any || r->places[i].tombstones & there(r, i) & r->usable;
 	for (i = end; any && !good && i-- > from; )
 		good = stays_good(r, i);
 	for (i = from; good && i < end; i++) {
 		for (t = 0; t < r->p->levels->nr; t++) {
 			if (!r->items[i].pinned &&
-			    r->places[i].unwanted & there(r, i) & r->usable & 1u << t)
+			    r->places[i].tombstones & there(r, i) & r->usable & 1u << t)
 				remove_one(r, i, t);
 		}
 	}
@@ -140,7 +140,7 @@ void flush_prune_all(struct flush_run *r)
 
 	for (i = 0; i < r->nr; i = end) {
 		end = flush_job_end(r, i);
-		remove_unwanted(r, i, end);
+		remove_buried(r, i, end);
 	}
 	for (t = 0; t < r->p->levels->nr; t++) {
 		for (i = 0; level_config_is_group(&r->p->levels->conf[t]) && i < r->nr; i = end) {

@@ -20,7 +20,7 @@ struct prune {
 	const json_t *generations;	/* ascending; what is newer is not looked at */
 	int64_t undecided;		/* may still be given up; 0: none */
 	const struct level_configs *levels;	/* what else there is; NULL: nothing */
-	const json_t *unwanted;		/* unwanted.h: what levels are not to have */
+	const json_t *tombstones;		/* tombstone.h: what levels are not to have */
 };
 
 /*

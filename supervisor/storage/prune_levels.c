@@ -17,7 +17,7 @@
 #include "image/key.h"
 #include "supervisor/storage/holdings.h"
 #include "supervisor/storage/level_config_group.h"
-#include "supervisor/catalog/unwanted.h"
+#include "supervisor/catalog/tombstone.h"
 
 struct ask {
 	const struct prune *prune;
@@ -37,7 +37,7 @@ static bool is_taken(const struct ask *ask, unsigned int t, const struct retenti
 
 	/* parity protects what is here, and is no place of its own */
 	return !level_config_is_group(conf) && is_good(item) && level_config_takes(conf, item->generation) &&
-	       !unwanted_has(ask->prune->unwanted, conf->name, item->generation);
+	       !tombstone_has(ask->prune->tombstones, conf->name, item->generation);
 }
 
 static int is_other_node(const char *node, void *arg)

@@ -25,7 +25,7 @@
 #include "supervisor/parts/parts.h"
 #include "supervisor/catalog/pin.h"
 #include "supervisor/auto/flusher.h"
-#include "supervisor/job/unwanted_note.h"
+#include "supervisor/job/tombstone_note.h"
 #include "supervisor/control/worker.h"
 
 /* ------------------------------------------------------------------ list */
@@ -160,7 +160,7 @@ struct rm {
 	bool in_l1;		/* the one generation is */
 	char label[64];
 	char level[LEVEL_CONFIG_NAME_MAX + 1];	/* from this one only; "" */
-	struct unwanted_note note;
+	struct tombstone_note note;
 };
 
 static bool rm_is_of_l1(const struct rm *rm)
@@ -171,7 +171,7 @@ static bool rm_is_of_l1(const struct rm *rm)
 static void rm_free(struct rm *rm)
 {
 	json_decref(rm->generations);
-	unwanted_note_done(&rm->note);
+	tombstone_note_done(&rm->note);
 	free(rm);
 }
 
@@ -320,7 +320,7 @@ static void on_rm(json_t *outcome, void *arg)
 
 	rm->job->busy = NULL;
 	note_number(rm, outcome);
-	unwanted_note_end(&rm->note, rm->job, outcome);
+	tombstone_note_end(&rm->note, rm->job, outcome);
 	flusher_changed(rm->request->daemon->flusher, rm->label);
 	flusher_release(rm->request->daemon->flusher);
 	if (outcome_is_ok(outcome) && !rm->request->daemon->config.image_dir_shared)
@@ -435,15 +435,15 @@ static json_t *raise_floor(const struct rm *rm)
 }
 
 /* Before it goes. */
-static json_t *note_unwanted(struct rm *rm)
+static json_t *tombstone_write(struct rm *rm)
 {
 	char why[512];
 	int err;
 
-	rm->note = (struct unwanted_note) {
+	rm->note = (struct tombstone_note) {
 		.level = rm->level, .generations = rm->generations, .whole = rm->whole,
 	};
-	err = unwanted_note_make(&rm->note, rm->job, why, sizeof(why));
+	err = tombstone_note_make(&rm->note, rm->job, why, sizeof(why));
 	return err ? outcome_error(err, "%s", why) : NULL;
 }
 
@@ -531,7 +531,7 @@ void verb_rm(struct request *request)
 	else if (rm)
 		outcome = rm_is_of_l1(rm) ? raise_floor(rm) : NULL;
 	if (rm && !dry_run && !outcome)
-		outcome = note_unwanted(rm);
+		outcome = tombstone_write(rm);
 	if (rm && !outcome) {
 		pruner_stop(request->daemon->pruner, job->id);
 		merger_stop(request->daemon->merger, job->id, true);
@@ -541,7 +541,7 @@ void verb_rm(struct request *request)
 		return;
 	}
 	if (rm) {
-		unwanted_note_take_back(&rm->note, job);
+		tombstone_note_take_back(&rm->note, job);
 		rm_free(rm);
 	}
 	request_answer(request, outcome);

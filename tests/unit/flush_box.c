@@ -51,7 +51,7 @@ int box_teardown(void **state)
 	level_configs_done(&b->levels);
 	json_decref(b->events);
 	json_decref(b->bad);
-	json_decref(b->unwanted);
+	json_decref(b->tombstones);
 	free(b);
 	return disk_teardown(&disk);
 }
@@ -83,7 +83,7 @@ json_t *run_as(struct box *b, const char *node)
 	json_array_clear(b->events);
 	targets = json_pack("[{s:I, s:s, s:o, s:O*}]", "job", (json_int_t)b->d->job, "label", LABEL,
 			    "generations", catalog_generations(&b->d->catalog, b->d->job),
-			    "unwanted", b->unwanted);
+			    "unwanted", b->tombstones);
 	for (i = 0; i < b->others; i++)
 		json_array_append_new(targets, json_pack("{s:i, s:o, s:[]}", "job", i + 100, "label",
 							 json_sprintf("%d-0123456789abcdef", i + 100),

@@ -15,7 +15,7 @@ struct box {
 	struct level_configs levels;
 	json_t *events;
 	json_t *bad;
-	json_t *unwanted;
+	json_t *tombstones;
 	size_t stop_at;		/* after so many events no more copies; 0: never */
 	int others;		/* jobs beside it that a run is told of, without generations */
 };

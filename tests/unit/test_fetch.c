@@ -336,24 +336,24 @@ static void test_silent(void **state)
 }
 
 /* Removed, and a level could not do that: only by number. */
-static void test_unwanted(void **state)
+static void test_tombstone(void **state)
 {
 	struct box *b = *state;
-	json_t *unwanted;
+	json_t *tombstones;
 
 	box_store(b, 3);
 	box_wipe(b, "images/1/gen-3");
 	box_wipe(b, "images/1/gen-2");
-	unwanted = json_pack("{s:[i], s:[i]}", "p", 3, "q", 3);
-	b->fetch.unwanted = unwanted;
+	tombstones = json_pack("{s:[i], s:[i]}", "p", 3, "q", 3);
+	b->fetch.tombstones = tombstones;
 	assert_int_equal(box_fetch(b), 2);
 	/* another level that has it was not meant */
 	box_wipe(b, "images/1/gen-2");
-	json_object_del(unwanted, "q");
+	json_object_del(tombstones, "q");
 	assert_int_equal(box_fetch(b), 3);
 	box_wipe(b, "images/1/gen-3");
-	json_object_set_new(unwanted, "q", json_pack("[{s:i}]", "to", 3));
-	json_object_set_new(unwanted, "p", json_pack("[i, {s:i}]", 2, "to", 3));
+	json_object_set_new(tombstones, "q", json_pack("[{s:i}]", "to", 3));
+	json_object_set_new(tombstones, "p", json_pack("[i, {s:i}]", 2, "to", 3));
 	assert_int_equal(box_fetch(b), 1);
 	box_wipe(b, "images/1/gen-1");
 	assert_int_equal(box_fetch(b), -ENOENT);
@@ -362,7 +362,7 @@ static void test_unwanted(void **state)
 	assert_int_equal(box_fetch(b), 2);
 	b->fetch.generation = 0;
 	assert_int_equal(box_fetch(b), 2);
-	json_decref(unwanted);
+	json_decref(tombstones);
 }
 
 /* The newest is good and there is no room for it: that is no reason to go back to an older one. */
@@ -426,7 +426,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_two_runs, fetch_setup, fetch_teardown),
 		cmocka_unit_test_setup_teardown(test_describe_apart, fetch_setup, fetch_teardown),
 		cmocka_unit_test_setup_teardown(test_silent, fetch_setup, fetch_teardown),
-		cmocka_unit_test_setup_teardown(test_unwanted, fetch_setup, fetch_teardown),
+		cmocka_unit_test_setup_teardown(test_tombstone, fetch_setup, fetch_teardown),
 		cmocka_unit_test_setup_teardown(test_no_room, fetch_setup, fetch_teardown),
 		cmocka_unit_test_setup_teardown(test_killed, fetch_setup, fetch_teardown),
 	};

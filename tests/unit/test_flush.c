@@ -22,7 +22,7 @@
 #include "base/outcome.h"
 #include "supervisor/catalog/pin.h"
 #include "supervisor/storage/flush.h"
-#include "supervisor/catalog/unwanted.h"
+#include "supervisor/catalog/tombstone.h"
 
 /* ------------------------------------------------------------------- tests */
 
@@ -389,15 +389,15 @@ static void test_killed(void **state)
 static void want_less(struct box *b, const char *level, int64_t generation, int64_t to)
 {
 	json_t *numbers = generation ? json_pack("[I]", (json_int_t)generation) : NULL;
-	json_t *all = unwanted_add(b->unwanted, &b->levels, level, numbers, to);
+	json_t *all = tombstone_add(b->tombstones, &b->levels, level, numbers, to);
 
 	json_decref(numbers);
-	json_decref(b->unwanted);
-	b->unwanted = all;
+	json_decref(b->tombstones);
+	b->tombstones = all;
 }
 
 /* What could not be removed then goes now, unless it is the last. */
-static void test_unwanted(void **state)
+static void test_tombstone(void **state)
 {
 	struct box *b = *state;
 	int64_t n;
@@ -409,7 +409,7 @@ static void test_unwanted(void **state)
 	flush_all(b, "a", "4p 4q 3p 3q 2p 2q 1p 1q");
 	want_less(b, "q", 4, 0);
 	want_less(b, "q", 4, 0);
-	assert_int_equal(json_array_size(json_object_get(b->unwanted, "q")), 1);
+	assert_int_equal(json_array_size(json_object_get(b->tombstones, "q")), 1);
 	flush_all(b, "a", "-4q");
 	flush_all(b, "a", "");
 	assert_string_equal(states(b, 4, 0), "here here missing");
@@ -463,7 +463,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_encrypted, box_setup, box_teardown),
 		cmocka_unit_test_setup_teardown(test_retention, box_setup, box_teardown),
 		cmocka_unit_test_setup_teardown(test_taken, box_setup, box_teardown),
-		cmocka_unit_test_setup_teardown(test_unwanted, box_setup, box_teardown),
+		cmocka_unit_test_setup_teardown(test_tombstone, box_setup, box_teardown),
 		cmocka_unit_test_setup_teardown(test_stopped, box_setup, box_teardown),
 		cmocka_unit_test_setup_teardown(test_limit, box_setup, box_teardown),
 		cmocka_unit_test_setup_teardown(test_killed, box_setup, box_teardown),

@@ -259,7 +259,7 @@ static void one_that_dies_of_it_is_no_failure(void **state)
 	flusher_close(p);
 }
 
-static bool is_unwanted(void)
+static bool is_buried(void)
 {
 	return json_object_get(json_array_get(targets, 0), "unwanted");
 }
@@ -272,21 +272,21 @@ static void what_the_home_removed_is_not_copied(void **state)
 	part = 1;
 	daemon_of_test.config.image_dir_shared = true;
 	flusher_close(make());
-	assert_true(is_unwanted());
+	assert_true(is_buried());
 	/* each has its own: it was told */
 	daemon_of_test.config.image_dir_shared = false;
 	flusher_close(make());
-	assert_false(is_unwanted());
+	assert_false(is_buried());
 	/* the home's own memory is the newest there is */
 	part = 0;
 	daemon_of_test.config.image_dir_shared = true;
 	flusher_close(make());
-	assert_false(is_unwanted());
+	assert_false(is_buried());
 	/* another job of that number */
 	part = 1;
 	json_object_set_new(in_memory, "uuid", json_string("y"));
 	flusher_close(make());
-	assert_false(is_unwanted());
+	assert_false(is_buried());
 	/* what cannot be read just now is as it was */
 	json_decref(on_disk);
 	on_disk = NULL;

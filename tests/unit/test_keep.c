@@ -308,11 +308,11 @@ static void test_prune_awaited(void **state)
 	json_decref(entry);
 	prune.dry_run = false;
 	/* what is not to be there nobody waits for */
-	prune.unwanted = json_pack("{s:[i, i]}", "q", 3, 6);
+	prune.tombstones = json_pack("{s:[i, i]}", "q", 3, 6);
 	json_decref(prune_with(d, &prune));
 	assert_string_equal(disk_generations(d), "4 7");
-	json_decref((json_t *)prune.unwanted);
-	prune.unwanted = NULL;
+	json_decref((json_t *)prune.tombstones);
+	prune.tombstones = NULL;
 	/* a level that cannot be asked; then it has got it */
 	disk_run(d, "mv '%s/p' '%s/away'", d->dir, d->dir);
 	json_decref(prune_with(d, &prune));

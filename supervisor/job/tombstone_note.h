@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The note of a removal in its job's record ("unwanted", unwanted.h): made before something goes, and
+ * The note of a removal in its job's record ("unwanted", tombstone.h): made before something goes, and
  * taken back when it turns out that nobody has to know.
  */
-#ifndef STILLPOINT_UNWANTED_NOTE_H
-#define STILLPOINT_UNWANTED_NOTE_H
+#ifndef STILLPOINT_TOMBSTONE_NOTE_H
+#define STILLPOINT_TOMBSTONE_NOTE_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 
 struct job;
 
-struct unwanted_note {
+struct tombstone_note {
 	const char *level;		/* from this one only; NULL, "": from all */
 	const json_t *generations;	/* ascending */
 	bool whole;			/* all up to the last, and the job with them */
@@ -21,20 +21,20 @@ struct unwanted_note {
 };
 
 /*
- * unwanted_note_make() - by its rule a level would have it again at once, and one that cannot remove it
+ * tombstone_note_make() - by its rule a level would have it again at once, and one that cannot remove it
  * now would offer it to the next restart
  *
  * Of what goes from L1 alone, and without levels, there is none. 0 or negative errno, with @why.
  */
-int unwanted_note_make(struct unwanted_note *note, struct job *job, char *why, size_t size);
+int tombstone_note_make(struct tombstone_note *note, struct job *job, char *why, size_t size);
 /*
- * unwanted_note_end() - the removal has ended like that
+ * tombstone_note_end() - the removal has ended like that
  *
  * The note stays where something may be left, which the promoter then goes on with, and where L1 still
  * has what was removed.
  */
-void unwanted_note_end(struct unwanted_note *note, struct job *job, const json_t *outcome);
-void unwanted_note_take_back(struct unwanted_note *note, struct job *job);
-void unwanted_note_done(struct unwanted_note *note);
+void tombstone_note_end(struct tombstone_note *note, struct job *job, const json_t *outcome);
+void tombstone_note_take_back(struct tombstone_note *note, struct job *job);
+void tombstone_note_done(struct tombstone_note *note);
 
-#endif /* STILLPOINT_UNWANTED_NOTE_H */
+#endif /* STILLPOINT_TOMBSTONE_NOTE_H */

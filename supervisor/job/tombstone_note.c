@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Notes of removals; see unwanted_note.h.
+ * Notes of removals; see tombstone_note.h.
  *
  * The record is that of this node: the job's, or, where image directories are not shared, what this node
  * has of it, which its promoter goes by.
  */
-#include "supervisor/job/unwanted_note.h"
+#include "supervisor/job/tombstone_note.h"
 
 #include <string.h>
 
 #include "supervisor/job/jobs.h"
 #include "base/outcome.h"
 #include "supervisor/auto/flusher.h"
-#include "supervisor/catalog/unwanted.h"
+#include "supervisor/catalog/tombstone.h"
 
 static const struct daemon *daemon_of(const struct job *job)
 {
@@ -27,7 +27,7 @@ static int save(struct job *job, char *why, size_t size)
 	return job_save(job, why, size);
 }
 
-int unwanted_note_make(struct unwanted_note *note, struct job *job, char *why, size_t size)
+int tombstone_note_make(struct tombstone_note *note, struct job *job, char *why, size_t size)
 {
 	const struct level_configs *levels = &daemon_of(job)->config.levels;
 	const char *level = note->level && note->level[0] ? note->level : NULL;
@@ -40,12 +40,12 @@ int unwanted_note_make(struct unwanted_note *note, struct job *job, char *why, s
 	note->made = true;
 	note->before = json_incref(json_object_get(job->record, "unwanted"));
 	json_object_set_new(job->record, "unwanted",
-			    unwanted_add(note->before, levels, level, note->whole ? NULL : note->generations,
+			    tombstone_add(note->before, levels, level, note->whole ? NULL : note->generations,
 					 top > floor ? top : floor));
 	return save(job, why, size);
 }
 
-void unwanted_note_take_back(struct unwanted_note *note, struct job *job)
+void tombstone_note_take_back(struct tombstone_note *note, struct job *job)
 {
 	char why[512];
 
@@ -70,17 +70,17 @@ static bool is_unfinished(const json_t *outcome)
 	return json_object_size(json_object_get(json_object_get(outcome, "result"), "failed"));
 }
 
-void unwanted_note_end(struct unwanted_note *note, struct job *job, const json_t *outcome)
+void tombstone_note_end(struct tombstone_note *note, struct job *job, const json_t *outcome)
 {
 	bool level = note->level && note->level[0];
 
 	if (note->made && is_unfinished(outcome))
 		flusher_after_commit(daemon_of(job)->flusher, job);
 	else if (!outcome_is_ok(outcome) || (!note->whole && !level))
-		unwanted_note_take_back(note, job);
+		tombstone_note_take_back(note, job);
 }
 
-void unwanted_note_done(struct unwanted_note *note)
+void tombstone_note_done(struct tombstone_note *note)
 {
 	json_decref(note->before);
 	note->before = NULL;

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What was removed from levels; see unwanted.h.
+ * What was removed from levels; see tombstone.h.
  *
  * The list is the job's record's, which jobs.h owns and saves: nothing is kept or changed here, what
  * is added to makes a new one.  A worker or somebody who may have to take a note back still has the
  * one before.
  */
-#include "supervisor/catalog/unwanted.h"
+#include "supervisor/catalog/tombstone.h"
 
 #include <string.h>
 
-bool unwanted_has(const json_t *unwanted, const char *level, int64_t generation)
+bool tombstone_has(const json_t *tombstones, const char *level, int64_t generation)
 {
 	const json_t *entry, *to;
 	size_t i;
 
-	json_array_foreach(json_object_get(unwanted, level), i, entry) {
+	json_array_foreach(json_object_get(tombstones, level), i, entry) {
 		to = json_object_get(entry, "to");
 		if (to ? generation <= json_integer_value(to) :
 			 generation == json_integer_value(entry))
@@ -35,10 +35,10 @@ static void add_one(json_t *list, json_t *entry)
 	json_array_append(list, entry);
 }
 
-json_t *unwanted_add(const json_t *unwanted, const struct level_configs *levels, const char *level,
+json_t *tombstone_add(const json_t *tombstones, const struct level_configs *levels, const char *level,
 		     const json_t *generations, int64_t to)
 {
-	json_t *all = unwanted ? json_deep_copy(unwanted) : json_object();
+	json_t *all = tombstones ? json_deep_copy(tombstones) : json_object();
 	json_t *more = generations ? json_incref((json_t *)generations) :
 				     json_pack("[{s:I}]", "to", (json_int_t)to);
 	unsigned int t;

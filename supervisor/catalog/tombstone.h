@@ -6,8 +6,8 @@
  * It is noted before the removal.  A level that could not remove it then still has it; so a restart takes none
  * of them unless it is asked for by number, and the promoter removes them when the level works again.
  */
-#ifndef STILLPOINT_UNWANTED_H
-#define STILLPOINT_UNWANTED_H
+#ifndef STILLPOINT_TOMBSTONE_H
+#define STILLPOINT_TOMBSTONE_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -16,14 +16,14 @@
 #include "supervisor/storage/level_config.h"
 
 /* @unwanted NULL: nothing is. */
-bool unwanted_has(const json_t *unwanted, const char *level, int64_t generation);
+bool tombstone_has(const json_t *tombstones, const char *level, int64_t generation);
 
 /*
- * unwanted_add() - a copy with more in it
+ * tombstone_add() - a copy with more in it
  * @level: NULL: on all of @levels
  * @generations: these; NULL: all up to @to
  */
-json_t *unwanted_add(const json_t *unwanted, const struct level_configs *levels, const char *level,
+json_t *tombstone_add(const json_t *tombstones, const struct level_configs *levels, const char *level,
 		     const json_t *generations, int64_t to);
 
-#endif /* STILLPOINT_UNWANTED_H */
+#endif /* STILLPOINT_TOMBSTONE_H */
