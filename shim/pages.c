@@ -265,16 +265,16 @@ static size_t lower_entries(const struct pages *p, const struct status_lower *lo
 	return n > status_lower_max(p->ranks->size) ? 0 : 1 + n;
 }
 
-static struct shim_leave_out lower_entry(const struct status_lower *lower, uint32_t index, size_t k)
+static struct shim_exclude lower_entry(const struct status_lower *lower, uint32_t index, size_t k)
 {
-	return (struct shim_leave_out) {
+	return (struct shim_exclude) {
 		.index = index,
 		.kind = !k ? SHIM_LEAVE_PROCESS : k <= lower->nr_fds ? SHIM_LEAVE_FD : SHIM_LEAVE_THREAD,
 		.number = !k ? lower->pid : lower->item[k - 1],
 	};
 }
 
-size_t pages_leave_out(const struct pages *p, size_t from, struct shim_leave_out *out, size_t max)
+size_t pages_exclude(const struct pages *p, size_t from, struct shim_exclude *out, size_t max)
 {
 	size_t n = 0;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Status pages of the ranks of this node, from the shim's side: orders into them, and
- * what has become of those as messages for ckptd (proto.h, SHIM_ORDER to SHIM_LEAVE_OUT).
+ * what has become of those as messages for ckptd (proto.h, SHIM_ORDER to SHIM_EXCLUDE).
  *
  * The layout, and the order in which a page may be believed, is the glue's
  * (mpi-glue/status_page.h). Init makes the files in the job's own /dev/shm, so they are
@@ -64,7 +64,7 @@ long pages_pause(const struct pages *pages);
 /* Is any order but STATUS_RUN in force? */
 bool pages_held(const struct pages *pages);
 /* What silent ranks have that is in no image; how many are written, of those from number @from on. */
-size_t pages_leave_out(const struct pages *pages, size_t from, struct shim_leave_out *out,
+size_t pages_exclude(const struct pages *pages, size_t from, struct shim_exclude *out,
 		       size_t max);
 /* Have the ranks say anew what they are doing. */
 void pages_poke(const struct pages *pages);

@@ -63,7 +63,7 @@ enum shim_msg_type {
 	 * answer: data struct shim_doing[]; -EOPNOTSUPP without pages
 	 */
 	SHIM_DOING = 28,
-	SHIM_LEAVE_OUT = 29,	/* number: how many of them are known; answer: data struct shim_leave_out[] */
+	SHIM_EXCLUDE = 29,	/* number: how many of them are known; answer: data struct shim_exclude[] */
 	/* To who said FENCES; number: a signal that a terminal has sent, for the other nodes. */
 	SHIM_SIGNALLED = 40,
 	/*
@@ -149,7 +149,7 @@ struct shim_failure {
 #define SHIM_LEAVE_THREAD	2u
 
 /* What no image has of a rank: its lower half (mpi-glue/lower/lower.h). */
-struct shim_leave_out {
+struct shim_exclude {
 	uint32_t index;
 	uint32_t kind;		/* SHIM_LEAVE_* */
 	int64_t number;		/* descriptor; process or thread in the job's PID namespace */

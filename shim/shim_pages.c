@@ -192,15 +192,15 @@ static int handle_watch(struct shim *shim, struct shim_client *client,
 	return answer(client, msg, 0, NULL, 0);
 }
 
-static int handle_leave_out(struct shim *shim, struct shim_client *client,
+static int handle_exclude(struct shim *shim, struct shim_client *client,
 			    const struct shim_msg *msg)
 {
-	struct shim_leave_out out[SHIM_DATA_MAX / sizeof(struct shim_leave_out)];
+	struct shim_exclude out[SHIM_DATA_MAX / sizeof(struct shim_exclude)];
 	size_t n;
 
 	if (!shim->watch.pages)
 		return answer(client, msg, 0, NULL, 0);
-	n = pages_leave_out(shim->watch.pages, (size_t)msg->number, out,
+	n = pages_exclude(shim->watch.pages, (size_t)msg->number, out,
 			    sizeof(out) / sizeof(out[0]));
 	return answer(client, msg, 0, out, n * sizeof(out[0]));
 }
@@ -235,8 +235,8 @@ int shim_pages_handle(struct shim *shim, struct shim_client *client,
 
 	if (msg->type == SHIM_WATCH)
 		return handle_watch(shim, client, msg);
-	if (msg->type == SHIM_LEAVE_OUT)
-		return handle_leave_out(shim, client, msg);
+	if (msg->type == SHIM_EXCLUDE)
+		return handle_exclude(shim, client, msg);
 	if (msg->type == SHIM_DOING)
 		return handle_doing(shim, client, msg);
 	if (shim->watch.client != client)

@@ -39,7 +39,7 @@ $(call unit_test,tests/unit/test_coord_driver,tests/unit/test_coord_driver.c tes
 	$(LIB)/libcoord.a $(LIB)/libshim.a $(LIB)/libop.a $(LIB)/libengine.a $(LIB)/libimage.a $(LIB)/libbase.a \
 	-ljansson -lsodium -luring -lzstd -lxxhash)
 $(call unit_test,tests/unit/test_job_floor,tests/unit/test_job_floor.c tests/unit/keep_fixture.c,$(CKPTD_LIBS))
-$(call unit_test,tests/unit/test_leave_out,tests/unit/test_leave_out.c supervisor/job/leave_out.c,$(LIB)/libshim.a $(LIB)/libbase.a -ljansson)
+$(call unit_test,tests/unit/test_job_exclude,tests/unit/test_job_exclude.c supervisor/job/job_exclude.c,$(LIB)/libshim.a $(LIB)/libbase.a -ljansson)
 $(call unit_test,tests/unit/test_worker,tests/unit/test_worker.c,$(CKPTD_LIBS))
 
 # how often to take a checkpoint: formulas, and what goes into them; no I/O

@@ -537,7 +537,7 @@ static int dump_run(struct dump *d, kdev_open_fn open)
 	if (!ret && !o->dry_run)
 		ret = create_image(d);
 	if (!ret)
-		ret = dump_left_out_find(d);
+		ret = dump_exclude_shm_find(d);
 	if (ret)
 		return ret;
 	dump_progress(d, "freeze");
@@ -567,7 +567,7 @@ int dump_tree_on(kdev_open_fn open, const struct dump_options *options,
 	dump_sync_done(&d);
 	dump_probe_done(&d);
 	dump_ends_done(&d);
-	dump_left_out_done(&d);
+	dump_exclude_shm_done(&d);
 	content_destroy(d.hold);
 	content_destroy(d.image);
 	image_destroy(d.img);

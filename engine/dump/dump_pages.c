@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "image/base.h"
-#include "engine/dump/dump_unwanted.h"
+#include "engine/dump/dump_exclude.h"
 #include "engine/dump/page_fetch.h"
 
 #define PAGE		4096ULL
@@ -44,7 +44,7 @@ struct page_reader {
 	bool in_pause;			/* only what the snapshot lacks */
 	struct page_store store;
 	struct state_mm *mm;
-	struct dump_unwanted unwanted;	/* of mm */
+	struct dump_exclude excluded;	/* of mm */
 	unsigned int flags;		/* CKPT_PAGES_LIVE */
 	uint64_t token;			/* of mm's snapshot; 0: not tracked */
 	struct ckpt_page_run *runs;
@@ -249,7 +249,7 @@ static int take_wanted(struct page_reader *r, uint64_t addr, uint64_t end,
 	while (addr < end && !ret) {
 		uint64_t stop = end;
 
-		if (dump_unwanted_cut(&r->unwanted, addr, &stop))
+		if (dump_exclude_cut(&r->excluded, addr, &stop))
 			r->d->stats.pages_excluded += (stop - addr) / PAGE;
 		else
 			ret = take(r, addr, stop, run);
@@ -396,7 +396,7 @@ static void reader_done(struct page_reader *r)
 {
 	page_fetch_destroy(r->fetch);	/* first: it may still read into a batch */
 	page_store_done(&r->store);
-	dump_unwanted_done(&r->unwanted);
+	dump_exclude_done(&r->excluded);
 	free(r->runs);
 	for (unsigned int i = 0; i < NR_BATCHES; i++) {
 		free(r->batches[i].iov);
@@ -462,8 +462,8 @@ int dump_pages(struct dump *d)
 		r.flags = r.mm->rec->live ? CKPT_PAGES_LIVE : 0;
 		page_store_map(&r.store, r.mm->rec->mm_id, r.mm->rec->live && !d->frozen_to_end);
 		r.token = 0;
-		dump_unwanted_done(&r.unwanted);
-		if (dump_unwanted_find(d, r.mm, r.flags, &r.unwanted))
+		dump_exclude_done(&r.excluded);
+		if (dump_exclude_find(d, r.mm, r.flags, &r.excluded))
 			ret = error_fail(d->error, -ENOMEM, "out of memory");
 		if (!ret && r.mm->nr_vmas)
 			ret = read_range(&r, r.mm->vmas[0].rec->start,

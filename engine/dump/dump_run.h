@@ -10,7 +10,7 @@
  *	dump_mounts.c	mounts that only the tree has
  *	dump_files.c	inodes: what to do with each, descriptors
  *	dump_content.c	contents of inodes and of /dev/shm
- *	dump_left_out.c	what of /dev/shm goes with memory left out
+ *	dump_exclude_shm.c	what of /dev/shm goes with memory left out
  *	dump_track.c	identity and durability of files that stay where they are
  *	dump_pages.c	memory: which pages, and how they are read
  *	dump_store.c	memory: where a page is stored
@@ -177,9 +177,9 @@ int dump_hold_empty(struct dump *d);		/* into the image with it */
 int dump_contents(struct dump *d, enum dump_when when);
 int dump_contents_mark(struct dump *d);		/* in the pause: what is only appended to */
 int dump_shm_dir(struct dump *d);		/* in the pause */
-int dump_left_out_find(struct dump *d);		/* before it */
+int dump_exclude_shm_find(struct dump *d);		/* before it */
 bool dump_is_left_out(const struct dump *d, const struct stat *st);
-void dump_left_out_done(struct dump *d);
+void dump_exclude_shm_done(struct dump *d);
 
 int dump_track_tails(struct dump *d);		/* in the pause: files that the tree writes */
 int dump_track_records(struct dump *d);

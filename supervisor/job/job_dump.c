@@ -24,7 +24,7 @@
 #include "shim/ranks.h"
 #include "supervisor/job/coord_record.h"
 #include "supervisor/job/ends.h"
-#include "supervisor/job/leave_out.h"
+#include "supervisor/job/job_exclude.h"
 #include "engine/op/op.h"
 #include "base/outcome.h"
 #include "supervisor/parts/parts.h"
@@ -53,7 +53,7 @@ struct job_dump {
 	uint64_t silent_ns, quiesce_ns;
 	/* in the worker */
 	struct ends ends;
-	struct leave_out out;
+	struct job_exclude out;
 	pid_t living[RANKS_NODE_MAX];	/* ranks that take part */
 	char *record;
 	char old_logs[OLD_LOGS_MAX * 48];
@@ -245,7 +245,7 @@ static json_t *dump_run(struct channel_reporter *reporter, void *arg)
 		env.nr_living = d->ends.nr_ranks;
 		env.living = memcpy(d->living, d->ends.pids, sizeof(d->living));
 	}
-	err = leave_out_find(&d->out, d->job->init, d->ends.shim);
+	err = job_exclude_find(&d->out, d->job->init, d->ends.shim);
 	if (err)
 		return outcome_error(err, "what belongs to the MPI libraries of job %lld cannot be told: %s",
 				     (long long)d->job->id, strerror(-err));

@@ -26,19 +26,19 @@ static void say(struct status_page *page, int pid, int first, uint32_t fds)
 }
 
 /* By answers with room for @room; the number of all. */
-static size_t ask(const struct world *w, size_t room, struct shim_leave_out *ret_all)
+static size_t ask(const struct world *w, size_t room, struct shim_exclude *ret_all)
 {
 	size_t n, from = 0;
 
 	do {
-		n = pages_leave_out(w->pages, from, ret_all + from, room);
+		n = pages_exclude(w->pages, from, ret_all + from, room);
 		assert_true(n <= room);
 		from += n;
 	} while (n);
 	return from;
 }
 
-static void check_rank(const struct shim_leave_out *of, uint32_t index, int pid, int first, uint32_t fds)
+static void check_rank(const struct shim_exclude *of, uint32_t index, int pid, int first, uint32_t fds)
 {
 	assert_int_equal(of[0].kind, SHIM_LEAVE_PROCESS);
 	assert_int_equal(of[0].number, pid);
@@ -52,7 +52,7 @@ static void check_rank(const struct shim_leave_out *of, uint32_t index, int pid,
 static void test_told_whole(void **state)
 {
 	static const size_t rooms[] = { 1, 2, 7, 63, 64, 65, 1000, 1u << 12 };
-	static struct shim_leave_out all[1u << 12];
+	static struct shim_exclude all[1u << 12];
 	const uint32_t many = status_lower_max(SIZE) - 2;
 	struct world *w = *state;
 
@@ -69,7 +69,7 @@ static void test_told_whole(void **state)
 /* Nothing is believed of more than there is room for; what another rank says is told. */
 static void test_made_up(void **state)
 {
-	static struct shim_leave_out all[64];
+	static struct shim_exclude all[64];
 	struct world *w = *state;
 
 	say(w->page[1], 200, 5000, 3);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * See dump_unwanted.h.
+ * See dump_exclude.h.
  *
  * A table is found by what its mapping looks like and the bytes it begins with; a process may have
  * several (libraries of its own).  It is read from the snapshot like any memory, so it is of the
@@ -10,7 +10,7 @@
  * Whether a page that a table names is left out is for its mapping to say as well
  * (MADV_DONTDUMP); who reads pages asks for those mappings only.
  */
-#include "engine/dump/dump_unwanted.h"
+#include "engine/dump/dump_exclude.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static bool read_at(struct dump *d, const struct state_mm *mm, unsigned int flag
 	return !kdev_pages_read(d->cap.dev, &pages);
 }
 
-static int add(struct dump_unwanted *u, const struct exclude_table *table, uint64_t nr)
+static int add(struct dump_exclude *u, const struct exclude_table *table, uint64_t nr)
 {
 	struct exclude_range *more = reallocarray(u->range, u->nr + nr + 1, sizeof(*more));
 
@@ -61,7 +61,7 @@ static int add(struct dump_unwanted *u, const struct exclude_table *table, uint6
 }
 
 static int read_table(struct dump *d, const struct state_mm *mm, unsigned int flags,
-		      const struct ckpt_rec_vma *vma, struct dump_unwanted *u)
+		      const struct ckpt_rec_vma *vma, struct dump_exclude *u)
 {
 	_cleanup_free_ char *buf = aligned_alloc(PAGE, EXCLUDE_TABLE_SIZE);
 	const struct exclude_table *table = (const void *)buf;
@@ -87,7 +87,7 @@ static int by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-static void merge(struct dump_unwanted *u)
+static void merge(struct dump_exclude *u)
 {
 	unsigned int nr = 0;
 
@@ -104,10 +104,10 @@ static void merge(struct dump_unwanted *u)
 	u->nr = nr;
 }
 
-int dump_unwanted_find(struct dump *d, const struct state_mm *mm, unsigned int flags,
-		       struct dump_unwanted *ret_unwanted)
+int dump_exclude_find(struct dump *d, const struct state_mm *mm, unsigned int flags,
+		       struct dump_exclude *ret_excluded)
 {
-	struct dump_unwanted u = { 0 };
+	struct dump_exclude u = { 0 };
 	int ret = 0;
 
 	for (unsigned int i = 0; i < mm->nr_vmas && !ret; i++) {
@@ -115,22 +115,22 @@ int dump_unwanted_find(struct dump *d, const struct state_mm *mm, unsigned int f
 			ret = read_table(d, mm, flags, mm->vmas[i].rec, &u);
 	}
 	if (ret) {
-		dump_unwanted_done(&u);
+		dump_exclude_done(&u);
 		return ret;
 	}
 	if (u.nr)
 		merge(&u);
-	*ret_unwanted = u;
+	*ret_excluded = u;
 	return 0;
 }
 
-void dump_unwanted_done(struct dump_unwanted *u)
+void dump_exclude_done(struct dump_exclude *u)
 {
 	free(u->range);
-	*u = (struct dump_unwanted){ 0 };
+	*u = (struct dump_exclude){ 0 };
 }
 
-bool dump_unwanted_cut(struct dump_unwanted *u, uint64_t addr, uint64_t *stop)
+bool dump_exclude_cut(struct dump_exclude *u, uint64_t addr, uint64_t *stop)
 {
 	const struct exclude_range *range;
 

@@ -4,26 +4,26 @@
  * its lower half, and the descriptors and threads that the rank says belong there
  * (mpi-glue/lower/lower.h, mpi-glue/status_page.h).
  */
-#ifndef STILLPOINT_LEAVE_OUT_H
-#define STILLPOINT_LEAVE_OUT_H
+#ifndef STILLPOINT_JOB_EXCLUDE_H
+#define STILLPOINT_JOB_EXCLUDE_H
 
 #include <sys/types.h>
 
 #include <linux/ckpt.h>
 
-struct leave_out {
+struct job_exclude {
 	struct ckpt_exclude *exclude;	/* pids and tids as we see them */
 	unsigned int nr, room;
 };
 
 /*
- * leave_out_find() - ask the job's shim, and find out who its pids are here
+ * job_exclude_find() - ask the job's shim, and find out who its pids are here
  * @init: parent of the job's processes; its PID namespace is theirs
  * @shim: connection; negative: none, and nothing is left out
  *
  * A rank that says what is not true only spoils its own image.  Return: 0, -ESRCH: a process
  * has gone meanwhile; other negative errno.
  */
-int leave_out_find(struct leave_out *out, pid_t init, int shim);
+int job_exclude_find(struct job_exclude *out, pid_t init, int shim);
 
-#endif /* STILLPOINT_LEAVE_OUT_H */
+#endif /* STILLPOINT_JOB_EXCLUDE_H */

@@ -20,7 +20,7 @@
 
 #include "mpi-glue/lower/lower.h"
 #include "shim/proto.h"
-#include "supervisor/job/leave_out.h"
+#include "supervisor/job/job_exclude.h"
 
 #define HIS	20	/* of the rank, and under another number of the script that started it */
 #define ITS	21
@@ -58,7 +58,7 @@ static void end(pid_t pid)
 /* The descriptor @fd of @rank, then no more. */
 static pid_t fake_shim(int sock, pid_t rank, int fd)
 {
-	const struct shim_leave_out entries[] = {
+	const struct shim_exclude entries[] = {
 		{ 0, SHIM_LEAVE_PROCESS, rank }, { 0, SHIM_LEAVE_FD, fd },
 	};
 	struct shim_msg msg;
@@ -74,7 +74,7 @@ static pid_t fake_shim(int sock, pid_t rank, int fd)
 	return pid;
 }
 
-static unsigned int count(const struct leave_out *out, uint32_t kind, pid_t pid, uint64_t start)
+static unsigned int count(const struct job_exclude *out, uint32_t kind, pid_t pid, uint64_t start)
 {
 	unsigned int n = 0;
 
@@ -88,7 +88,7 @@ static void test_script(void **state)
 {
 	int ends[2], other[2], shim[2];
 	pid_t rank, script, passing, stranger, answering;
-	struct leave_out out;
+	struct job_exclude out;
 
 	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
@@ -101,7 +101,7 @@ static void test_script(void **state)
 	stranger = process(other[0], HIS, 0);
 	answering = fake_shim(shim[1], rank, HIS);
 	close(shim[1]);
-	assert_int_equal(leave_out_find(&out, getpid(), shim[0]), 0);
+	assert_int_equal(job_exclude_find(&out, getpid(), shim[0]), 0);
 	assert_int_equal(count(&out, CKPT_EXCLUDE_RANGE, rank, LOWER_BASE), 1);
 	assert_int_equal(count(&out, CKPT_EXCLUDE_FD, rank, HIS), 1);
 	assert_int_equal(count(&out, CKPT_EXCLUDE_FD, script, ITS), 1);

@@ -62,7 +62,7 @@ static int find(struct dump *d, const struct ckpt_exclude *e, dev_t dev)
 	return ret;
 }
 
-int dump_left_out_find(struct dump *d)
+int dump_exclude_shm_find(struct dump *d)
 {
 	const struct dump_options *o = d->options;
 	struct stat st;
@@ -92,7 +92,7 @@ bool dump_is_left_out(const struct dump *d, const struct stat *st)
 	return true;
 }
 
-void dump_left_out_done(struct dump *d)
+void dump_exclude_shm_done(struct dump *d)
 {
 	free(d->left_out);
 	d->left_out = NULL;

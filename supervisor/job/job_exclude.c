@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a dump of MPI ranks leaves out; see leave_out.h.
+ * What a dump of MPI ranks leaves out; see job_exclude.h.
  *
  * The shim knows it from the ranks' status pages, in numbers of the job's PID namespace; a
  * capture wants ours. Runs in the worker of a dump, just before the freeze, when the ranks
@@ -9,7 +9,7 @@
  * job the same sockets are left out. Pids of a job's namespace become ours by the last number of "NSpid" in
  * /proc/PID/status, among processes of that namespace only.
  */
-#include "supervisor/job/leave_out.h"
+#include "supervisor/job/job_exclude.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -27,7 +27,7 @@
 #include "mpi-glue/lower/lower.h"
 #include "shim/proto.h"
 
-static int add(struct leave_out *out, uint32_t kind, pid_t pid, uint64_t start, uint64_t end)
+static int add(struct job_exclude *out, uint32_t kind, pid_t pid, uint64_t start, uint64_t end)
 {
 	if (out->nr == out->room) {
 		unsigned int room = out->room ? 2 * out->room : 64;
@@ -138,7 +138,7 @@ static struct pair *find(const struct pids *pids, int64_t inner)
 
 /* What the shim's entries are about, as they come. */
 struct reading {
-	struct leave_out *out;
+	struct job_exclude *out;
 	struct pids processes, threads;
 	pid_t pid;		/* that the last SHIM_LEAVE_PROCESS named; its are @threads */
 };
@@ -158,7 +158,7 @@ static int take_process(struct reading *r, int64_t inner)
 	return err ? err : add(r->out, CKPT_EXCLUDE_RANGE, r->pid, LOWER_BASE, LOWER_END);
 }
 
-static int take(struct reading *r, const struct shim_leave_out *entry)
+static int take(struct reading *r, const struct shim_exclude *entry)
 {
 	const struct pair *thread;
 
@@ -175,13 +175,13 @@ static int take(struct reading *r, const struct shim_leave_out *entry)
 
 static int read_all(struct reading *r, int shim)
 {
-	struct shim_leave_out entries[SHIM_DATA_MAX / sizeof(struct shim_leave_out)];
+	struct shim_exclude entries[SHIM_DATA_MAX / sizeof(struct shim_exclude)];
 	struct shim_msg msg;
 	uint64_t from = 0;
 	int n, i, err = 0;
 
 	do {
-		n = shim_ask(shim, SHIM_LEAVE_OUT, from, &msg, entries, sizeof(entries),
+		n = shim_ask(shim, SHIM_EXCLUDE, from, &msg, entries, sizeof(entries),
 			     NULL, NULL);
 		if (n < 0)
 			return n;
@@ -260,7 +260,7 @@ static bool is_of_rank(const struct sockets *sockets, unsigned long long inode, 
 	return true;
 }
 
-static int take_sockets(struct leave_out *out, const struct sockets *sockets, pid_t pid)
+static int take_sockets(struct job_exclude *out, const struct sockets *sockets, pid_t pid)
 {
 	struct dirent *entry;
 	unsigned long long inode;
@@ -284,7 +284,7 @@ static int take_sockets(struct leave_out *out, const struct sockets *sockets, pi
 	return err;
 }
 
-static int find_sockets(const struct leave_out *out, struct sockets *sockets)
+static int find_sockets(const struct job_exclude *out, struct sockets *sockets)
 {
 	sockets->of = calloc(out->nr + 1, sizeof(*sockets->of));
 	if (!sockets->of)
@@ -338,7 +338,7 @@ static int take_others(struct reading *r, pid_t init)
 	return err;
 }
 
-int leave_out_find(struct leave_out *out, pid_t init, int shim)
+int job_exclude_find(struct job_exclude *out, pid_t init, int shim)
 {
 	struct reading r = { .out = out };
 	struct stat namespace;

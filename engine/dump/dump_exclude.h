@@ -3,8 +3,8 @@
  * Memory whose contents a process does not want saved: what it wrote into its table
  * (libckptctl/exclude_table.h).
  */
-#ifndef STILLPOINT_DUMP_UNWANTED_H
-#define STILLPOINT_DUMP_UNWANTED_H
+#ifndef STILLPOINT_DUMP_EXCLUDE_H
+#define STILLPOINT_DUMP_EXCLUDE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,28 +12,28 @@
 #include "libckptctl/exclude_table.h"
 #include "engine/dump/dump_run.h"
 
-struct dump_unwanted {
+struct dump_exclude {
 	struct exclude_range *range;	/* ascending, apart from each other; malloc */
 	unsigned int nr;
 	unsigned int at;		/* where the last question was answered */
 };
 
 /*
- * dump_unwanted_find() - of one memory map; most have no table, and nr is 0
+ * dump_exclude_find() - of one memory map; most have no table, and nr is 0
  * @flags: CKPT_PAGES_LIVE or 0, as its pages are read
  *
  * 0, or -ENOMEM.  What is no good table is none: then all is saved.
  */
-int dump_unwanted_find(struct dump *d, const struct state_mm *mm, unsigned int flags,
-		       struct dump_unwanted *ret_unwanted);
-void dump_unwanted_done(struct dump_unwanted *unwanted);
+int dump_exclude_find(struct dump *d, const struct state_mm *mm, unsigned int flags,
+		       struct dump_exclude *ret_excluded);
+void dump_exclude_done(struct dump_exclude *excluded);
 
 /*
- * dump_unwanted_cut() - is the page at @addr unwanted?
+ * dump_exclude_cut() - is the page at @addr unwanted?
  * @stop: end of what is asked for; becomes the end of the pages that the answer holds for
  *
  * Addresses ascend from question to question.
  */
-bool dump_unwanted_cut(struct dump_unwanted *unwanted, uint64_t addr, uint64_t *stop);
+bool dump_exclude_cut(struct dump_exclude *excluded, uint64_t addr, uint64_t *stop);
 
-#endif /* STILLPOINT_DUMP_UNWANTED_H */
+#endif /* STILLPOINT_DUMP_EXCLUDE_H */
