@@ -51,7 +51,7 @@ $(call unit_test,tests/unit/test_reopen_names,tests/unit/test_reopen_names.c \
 	tests/unit/reopen_fixture.c tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
 $(call unit_test,tests/unit/test_reopen_same,tests/unit/test_reopen_same.c \
 	tests/unit/reopen_fixture.c tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
-$(call unit_test,tests/unit/test_reopen_end,tests/unit/test_reopen_end.c tests/unit/reopen_fixture.c \
+$(call unit_test,tests/unit/test_reopen_pipe,tests/unit/test_reopen_pipe.c tests/unit/reopen_fixture.c \
 	tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
 
 # for the VM tests: an image against the memory it was made of

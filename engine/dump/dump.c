@@ -530,7 +530,7 @@ static int dump_run(struct dump *d, kdev_open_fn open)
 		.frozen = o->dry_run ? NULL : o->frozen,
 		.frozen_arg = o->frozen_arg,
 	};
-	int ret = dump_ends_open(d);
+	int ret = dump_externals_open(d);
 
 	if (!ret)
 		ret = capture_open(&d->cap, &capture, d->error);
@@ -566,7 +566,7 @@ int dump_tree_on(kdev_open_fn open, const struct dump_options *options,
 	dump_files_put(&d);
 	dump_sync_done(&d);
 	dump_probe_done(&d);
-	dump_ends_done(&d);
+	dump_externals_done(&d);
 	dump_exclude_shm_done(&d);
 	content_destroy(d.hold);
 	content_destroy(d.image);

@@ -3,7 +3,7 @@
  * One dump under way; between dump*.c only.
  *
  *	dump.c		the order of things
- *	dump_ends.c	ends outside the tree that the caller named
+ *	dump_externals.c	ends outside the tree that the caller named
  *	dump_policy.c	what of ours stands in the way (terminals, pipes, kinds)
  *	dump_probe.c	what only the node can tell (where paths lead, bytes in terminals)
  *	dump_links.c	files whose opened name is gone, and that have another one
@@ -63,7 +63,7 @@ struct dump_inode {
 	bool tail_hashed;
 	uint32_t tail_len;
 	uint8_t tail_hash[32];
-	uint8_t ends_hash[2][32];	/* of a carried file that is only appended to, in the pause */
+	uint8_t externals_hash[2][32];	/* of a carried file that is only appended to, in the pause */
 	uint8_t build_id[FILE_BUILD_ID_MAX];
 	unsigned int build_id_len;
 	int fd;			/* the job's description; -1: none needed, or not to be had */
@@ -131,8 +131,8 @@ void *dump_record_add(struct dump *d, uint16_t type, size_t size, const void *ta
 int dump_record_tree(struct dump *d);
 int dump_records_externals(struct dump *d);
 
-int dump_ends_open(struct dump *d);
-void dump_ends_done(struct dump *d);
+int dump_externals_open(struct dump *d);
+void dump_externals_done(struct dump *d);
 /* Is this file one of the ends that the caller named?  Its name, or NULL. */
 const char *dump_external_name(const struct dump *d, const struct state_file *file);
 bool dump_external_tty(const struct dump *d, int index);	/* is one the pty of this index? */

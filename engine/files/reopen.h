@@ -151,7 +151,7 @@ void reopen_put_done(struct reopen *r);
 /* and at once, of what is new; @more: rights beyond those recorded, for now */
 int reopen_write_content(struct reopen *r, int fd, const struct engine_rec_blob *blob, mode_t more);
 
-/* reopen_end.c: pipes, terminals, ends outside the tree */
+/* reopen_pipe.c: pipes, terminals, ends outside the tree */
 int reopen_pipes(struct reopen *r);
 int reopen_pipe(struct reopen *r, const struct state_file *file);
 int reopen_ptys(struct reopen *r);

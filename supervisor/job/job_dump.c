@@ -23,7 +23,7 @@
 #include "base/cleanup.h"
 #include "shim/ranks.h"
 #include "supervisor/job/coord_record.h"
-#include "supervisor/job/ends.h"
+#include "supervisor/job/job_externals.h"
 #include "supervisor/job/job_exclude.h"
 #include "engine/op/op.h"
 #include "base/outcome.h"
@@ -52,7 +52,7 @@ struct job_dump {
 	bool aborted;
 	uint64_t silent_ns, quiesce_ns;
 	/* in the worker */
-	struct ends ends;
+	struct externals externals;
 	struct job_exclude out;
 	pid_t living[RANKS_NODE_MAX];	/* ranks that take part */
 	char *record;
@@ -67,7 +67,7 @@ static int on_frozen(void *arg)
 {
 	struct job_dump *d = arg;
 	struct shim_logs logs;
-	int n, err = ends_drain(&d->ends, &logs);
+	int n, err = job_externals_drain(&d->externals, &logs);
 	bool kill = json_is_true(json_object_get(d->args, "kill"));
 	unsigned int i;
 
@@ -76,10 +76,10 @@ static int on_frozen(void *arg)
 	n = snprintf(d->note, sizeof(d->note),
 		     "{\"out\": %llu, \"err\": %llu, \"main_pid\": %d, \"killed\": %s, \"pids\": [",
 		     (unsigned long long)logs.out, (unsigned long long)logs.err,
-		     (int)d->ends.status.main_pid, kill ? "true" : "false");
-	for (i = 0; i < d->ends.nr_ranks; i++)
+		     (int)d->externals.status.main_pid, kill ? "true" : "false");
+	for (i = 0; i < d->externals.nr_ranks; i++)
 		n += snprintf(d->note + n, sizeof(d->note) - (size_t)n, "%s%d", i ? "," : "",
-			      (int)d->ends.pids[i]);
+			      (int)d->externals.pids[i]);
 	n += snprintf(d->note + n, sizeof(d->note) - (size_t)n, "]");
 	if (d->job->parts)
 		n += snprintf(d->note + n, sizeof(d->note) - (size_t)n,
@@ -88,9 +88,9 @@ static int on_frozen(void *arg)
 	if (d->quiesce_ns)
 		n += snprintf(d->note + n, sizeof(d->note) - (size_t)n, ", \"quiesce_ns\": %llu",
 			      (unsigned long long)d->quiesce_ns);
-	if (d->ends.nr_ranks && d->ends.status.failed >= 0)
+	if (d->externals.nr_ranks && d->externals.status.failed >= 0)
 		n += snprintf(d->note + n, sizeof(d->note) - (size_t)n, ", \"failed\": [%d, %d]",
-			      (int)d->ends.status.failed, d->ends.failed_status);
+			      (int)d->externals.status.failed, d->externals.failed_status);
 	snprintf(d->note + n, sizeof(d->note) - (size_t)n, "%s}", d->old_logs);
 	return 0;
 }
@@ -231,21 +231,21 @@ static json_t *dump_run(struct channel_reporter *reporter, void *arg)
 		.memory = jobs_daemon(d->job->jobs)->config.pipeline_memory,
 		.note = d->note,
 	};
-	json_t *outcome = ends_open(d->job, &d->ends, &env);
+	json_t *outcome = job_externals_open(d->job, &d->externals, &env);
 	int err;
 
 	if (outcome)
 		return outcome;
 	/* Held ones have MPI ranks; what is to be left out of them only the shim knows. */
-	if (d->hold[1] >= 0 && d->ends.shim < 0)
+	if (d->hold[1] >= 0 && d->externals.shim < 0)
 		return outcome_error(-EPIPE, "the shim of job %lld has gone away; the job runs on, without checkpoints",
 				     (long long)d->job->id);
 	/* One that ends now was part of what they agreed on: without it they could never go on. */
 	if (d->hold[1] >= 0) {
-		env.nr_living = d->ends.nr_ranks;
-		env.living = memcpy(d->living, d->ends.pids, sizeof(d->living));
+		env.nr_living = d->externals.nr_ranks;
+		env.living = memcpy(d->living, d->externals.pids, sizeof(d->living));
 	}
-	err = job_exclude_find(&d->out, d->job->init, d->ends.shim);
+	err = job_exclude_find(&d->out, d->job->init, d->externals.shim);
 	if (err)
 		return outcome_error(err, "what belongs to the MPI libraries of job %lld cannot be told: %s",
 				     (long long)d->job->id, strerror(-err));

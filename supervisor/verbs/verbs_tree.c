@@ -21,7 +21,7 @@
 
 #include "base/cleanup.h"
 #include "shim/proto.h"
-#include "supervisor/job/ends.h"
+#include "supervisor/job/job_externals.h"
 #include "supervisor/job/jobs.h"
 #include "supervisor/storage/levels_report.h"
 #include "supervisor/net/nodes.h"
@@ -53,8 +53,8 @@ static json_t *op_run(struct channel_reporter *reporter, void *arg)
 		.progress_arg = reporter,
 		.memory = t->request->daemon->config.pipeline_memory,
 	};
-	struct ends ends;
-	json_t *outcome = t->job ? ends_open(t->job, &ends, &env) : NULL;
+	struct externals externals;
+	json_t *outcome = t->job ? job_externals_open(t->job, &externals, &env) : NULL;
 
 	if (outcome)
 		return outcome;

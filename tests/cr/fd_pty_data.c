@@ -12,7 +12,7 @@
 
 #include "tests/cr/phase.h"
 
-static int master, slave, ends_master, ends_slave, raw_master, raw_slave, closed, unopened;
+static int master, slave, externals_master, externals_slave, raw_master, raw_slave, closed, unopened;
 static unsigned char all[1024];
 
 static void make(int *ret_master, int *ret_slave, tcflag_t lflag)
@@ -56,8 +56,8 @@ static void setup(void)
 	make(&master, &slave, ICANON | ISIG | IEXTEN);
 	put(master, "one\rtw", 6);	/* a carriage return is a newline there */
 	put(slave, "output", 6);
-	make(&ends_master, &ends_slave, ICANON | IEXTEN | ECHO);
-	put(ends_master, "a;b\ncEd;\3", 9);
+	make(&externals_master, &externals_slave, ICANON | IEXTEN | ECHO);
+	put(externals_master, "a;b\ncEd;\3", 9);
 	make(&raw_master, &raw_slave, 0);
 	put(raw_master, all, sizeof(all));
 	put(raw_slave, all, sizeof(all));
@@ -83,13 +83,13 @@ static void verify(void)
 	put(master, "o\n", 2);
 	get(slave, "two\n", 4);
 
-	get(ends_slave, "a;", 2);
-	get(ends_slave, "b\n", 2);
-	get(ends_slave, "cE", 2);
-	get(ends_slave, "d;", 2);
-	put(ends_master, "\n", 1);
-	get(ends_slave, "\3\n", 2);
-	get(ends_master, "a;b\ncEd;\3\n", 10);
+	get(externals_slave, "a;", 2);
+	get(externals_slave, "b\n", 2);
+	get(externals_slave, "cE", 2);
+	get(externals_slave, "d;", 2);
+	put(externals_master, "\n", 1);
+	get(externals_slave, "\3\n", 2);
+	get(externals_master, "a;b\ncEd;\3\n", 10);
 
 	get(raw_slave, all, sizeof(all));
 	get(raw_master, all, sizeof(all));

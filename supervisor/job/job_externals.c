@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a worker has to know of a job before it touches it; see ends.h.
+ * What a worker has to know of a job before it touches it; see job_externals.h.
  *
  * A job whose shim has died can be saved all the same if it needs nothing that
  * went with it; if it does, the dump is refused by name.  A shim that does not
  * answer is another thing: without it nobody knows how much of the output is
  * logged.
  */
-#include "supervisor/job/ends.h"
+#include "supervisor/job/job_externals.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -29,20 +29,20 @@ static void raise_fds(void)
 	}
 }
 
-static void take_externals(struct ends *ends, const struct shim_end *names, const int *fds,
+static void take_externals(struct externals *externals, const struct shim_end *names, const int *fds,
 			   unsigned int nr)
 {
 	unsigned int i;
 
 	for (i = 0; i < nr; i++) {
-		struct engine_external *to = &ends->externals[ends->nr_externals++];
+		struct engine_external *to = &externals->externals[externals->nr_externals++];
 
 		snprintf(to->name, sizeof(to->name), "%.31s", names[i].name);
 		to->fd = fds[i];
 	}
 }
 
-static int ask_externals(struct ends *ends)
+static int ask_externals(struct externals *externals)
 {
 	struct shim_end names[SHIM_FDS_MAX];
 	int n, fds[SHIM_FDS_MAX];
@@ -52,57 +52,57 @@ static int ask_externals(struct ends *ends)
 	raise_fds();
 	do {
 		nr = 0;
-		n = shim_ask(ends->shim, SHIM_EXTERNALS, (uint64_t)msg.value, &msg, names,
+		n = shim_ask(externals->shim, SHIM_EXTERNALS, (uint64_t)msg.value, &msg, names,
 			     sizeof(names), fds, &nr);
 		if (n < 0)
 			return n;
-		if ((size_t)n != nr * sizeof(names[0]) || nr > ENDS_MAX - ends->nr_externals ||
+		if ((size_t)n != nr * sizeof(names[0]) || nr > JOB_EXTERNALS_MAX - externals->nr_externals ||
 		    (msg.value && !nr))
 			return -EPROTO;
-		take_externals(ends, names, fds, nr);
+		take_externals(externals, names, fds, nr);
 	} while (msg.value);
 	return 0;
 }
 
-static int ask_ranks(struct ends *ends)
+static int ask_ranks(struct externals *externals)
 {
 	struct shim_rank ranks[SHIM_DATA_MAX / sizeof(struct shim_rank)];
 	struct shim_msg msg;
 	unsigned int i;
-	int n = shim_ask(ends->shim, SHIM_RANKS, 0, &msg, ranks, sizeof(ranks), NULL, NULL);
+	int n = shim_ask(externals->shim, SHIM_RANKS, 0, &msg, ranks, sizeof(ranks), NULL, NULL);
 
 	if (n < 0)
 		return n;
-	ends->nr_ranks = (unsigned int)n / sizeof(ranks[0]);
-	if (ends->nr_ranks > RANKS_NODE_MAX)
+	externals->nr_ranks = (unsigned int)n / sizeof(ranks[0]);
+	if (externals->nr_ranks > RANKS_NODE_MAX)
 		return -EPROTO;
-	for (i = 0; i < ends->nr_ranks; i++)
-		ends->pids[i] = ranks[i].state == SHIM_RANK_OVER ? 0 : ranks[i].pid;
-	i = (unsigned int)ends->status.failed;
-	if (ends->status.failed >= 0)
-		ends->failed_status = i < ends->nr_ranks ? ranks[i].status : 0;
+	for (i = 0; i < externals->nr_ranks; i++)
+		externals->pids[i] = ranks[i].state == SHIM_RANK_OVER ? 0 : ranks[i].pid;
+	i = (unsigned int)externals->status.failed;
+	if (externals->status.failed >= 0)
+		externals->failed_status = i < externals->nr_ranks ? ranks[i].status : 0;
 	return 0;
 }
 
-static int ask_status(struct ends *ends)
+static int ask_status(struct externals *externals)
 {
 	struct shim_msg msg;
-	int n = shim_ask(ends->shim, SHIM_STATUS, 0, &msg, &ends->status,
-			 sizeof(ends->status), NULL, NULL);
+	int n = shim_ask(externals->shim, SHIM_STATUS, 0, &msg, &externals->status,
+			 sizeof(externals->status), NULL, NULL);
 
-	return n < 0 ? n : ask_ranks(ends);
+	return n < 0 ? n : ask_ranks(externals);
 }
 
-static int ask(struct ends *ends)
+static int ask(struct externals *externals)
 {
-	int err = ask_status(ends);
+	int err = ask_status(externals);
 
 	if (err)
 		return err;
-	return ends->status.ended ? -ESRCH : ask_externals(ends);
+	return externals->status.ended ? -ESRCH : ask_externals(externals);
 }
 
-json_t *ends_open(const struct job *job, struct ends *ret_ends, struct op_env *ret_env)
+json_t *job_externals_open(const struct job *job, struct externals *ret_ends, struct op_env *ret_env)
 {
 	char path[PATH_MAX];
 	int err;
@@ -132,16 +132,16 @@ json_t *ends_open(const struct job *job, struct ends *ret_ends, struct op_env *r
 	return NULL;
 }
 
-int ends_drain(struct ends *ends, struct shim_logs *ret_logs)
+int job_externals_drain(struct externals *externals, struct shim_logs *ret_logs)
 {
 	struct shim_logs logs = { 0 };
 	struct shim_msg msg;
 	int n = 0;
 
-	if (ends->shim >= 0 && ends->nr_ranks)
-		n = ask_status(ends);
-	if (n >= 0 && ends->shim >= 0)
-		n = shim_ask(ends->shim, SHIM_DRAIN, 0, &msg, &logs, sizeof(logs),
+	if (externals->shim >= 0 && externals->nr_ranks)
+		n = ask_status(externals);
+	if (n >= 0 && externals->shim >= 0)
+		n = shim_ask(externals->shim, SHIM_DRAIN, 0, &msg, &logs, sizeof(logs),
 			     NULL, NULL);
 	if (n < 0)
 		return n;

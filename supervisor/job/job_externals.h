@@ -3,8 +3,8 @@
  * What a worker has to know of a job before it touches it: the ends of its
  * standard streams, which its shim holds, its main process, its /dev/shm.
  */
-#ifndef STILLPOINT_ENDS_H
-#define STILLPOINT_ENDS_H
+#ifndef STILLPOINT_JOB_EXTERNALS_H
+#define STILLPOINT_JOB_EXTERNALS_H
 
 #include "shim/proto.h"
 #include "shim/ranks.h"
@@ -12,12 +12,12 @@
 #include "engine/op/op.h"
 
 /* Terminal, standard streams, and two pipes of each rank with labels. */
-#define ENDS_MAX	(4 + 2 * RANKS_NODE_MAX)
+#define JOB_EXTERNALS_MAX	(4 + 2 * RANKS_NODE_MAX)
 
-struct ends {
+struct externals {
 	int shim;		/* connection; negative: it has no shim any more */
 	struct shim_status status;
-	struct engine_external externals[ENDS_MAX];
+	struct engine_external externals[JOB_EXTERNALS_MAX];
 	unsigned int nr_externals;
 	char shm[64];
 	unsigned int nr_ranks;	/* 0: a job without */
@@ -26,18 +26,18 @@ struct ends {
 };
 
 /*
- * ends_open() - ask the job's shim; in a worker, waits for it
+ * job_externals_open() - ask the job's shim; in a worker, waits for it
  * @ret_env: gets what a dump of the job needs, pointing into @ret_ends
  *
  * NULL, or the outcome that says why not.
  */
-json_t *ends_open(const struct job *job, struct ends *ret_ends, struct op_env *ret_env);
+json_t *job_externals_open(const struct job *job, struct externals *ret_ends, struct op_env *ret_env);
 
 /*
- * ends_drain() - the job stands still: have the shim log what it has written
- * @ends: gets what has ended since ends_open()
+ * job_externals_drain() - the job stands still: have the shim log what it has written
+ * @ends: gets what has ended since job_externals_open()
  * @ret_logs: how long the logs are then; zero without a shim
  */
-int ends_drain(struct ends *ends, struct shim_logs *ret_logs);
+int job_externals_drain(struct externals *externals, struct shim_logs *ret_logs);
 
-#endif /* STILLPOINT_ENDS_H */
+#endif /* STILLPOINT_JOB_EXTERNALS_H */

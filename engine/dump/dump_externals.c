@@ -51,7 +51,7 @@ static int compare(const void *one, const void *other)
 	return (a->external > b->external) - (a->external < b->external);
 }
 
-int dump_ends_open(struct dump *d)
+int dump_externals_open(struct dump *d)
 {
 	const struct dump_options *o = d->options;
 	unsigned int i;
@@ -133,7 +133,7 @@ bool dump_external_tty(const struct dump *d, int index)
 	return find_tty(d, index);
 }
 
-void dump_ends_done(struct dump *d)
+void dump_externals_done(struct dump *d)
 {
 	free(d->ends);
 	d->ends = NULL;
