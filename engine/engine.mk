@@ -41,7 +41,7 @@ $(call unit_test,tests/unit/test_plan,tests/unit/test_plan.c tests/unit/stream.c
 	$(LIB)/libengine.a $(LIB)/libbase.a)
 $(call unit_test,tests/unit/test_cpu,tests/unit/test_cpu.c,$(LIB)/libengine.a $(LIB)/libbase.a)
 $(call unit_test,tests/unit/test_cow,tests/unit/test_cow.c,$(LIB)/libengine.a $(LIB)/libbase.a)
-$(call unit_test,tests/unit/test_remem,tests/unit/test_remem.c tests/unit/stream.c \
+$(call unit_test,tests/unit/test_restore_memory,tests/unit/test_restore_memory.c tests/unit/stream.c \
 	tests/unit/image_fixture.c,$(ENGINE_LIBS))
 $(call unit_test,tests/unit/test_reopen,tests/unit/test_reopen.c tests/unit/reopen_fixture.c \
 	tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))

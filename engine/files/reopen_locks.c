@@ -5,7 +5,7 @@
  * They are taken through the builder's descriptors and stay with the descriptions, which the
  * tree has when the builder is gone.  Nobody is waited for: a lock that somebody else
  * has fails the restart, as the program believes that it alone has it.  POSIX locks are
- * the kernel's to set, as their owner is the table of a process (restate.c).
+ * the kernel's to set, as their owner is the table of a process (restore_records.c).
  */
 #include "base/error.h"
 #include "engine/files/reopen.h"

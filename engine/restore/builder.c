@@ -24,7 +24,7 @@
 #include "engine/core/kdev.h"
 #include "engine/restore/relay.h"
 #include "engine/files/reopen.h"
-#include "engine/restore/restate.h"
+#include "engine/restore/restore_records.h"
 #include "engine/restore/tree.h"
 
 struct building {
@@ -34,7 +34,7 @@ struct building {
 	struct kdev *dev;
 	struct reopen files;
 	struct tree tree;
-	struct restate state;
+	struct restore_records state;
 	int *dirs;		/* cwd, root, tty by task: three arrays */
 	bool *had;		/* cwd, root by task: two arrays */
 };
@@ -204,11 +204,11 @@ static int fill_state(struct building *g)
 	if (!ret)
 		ret = reopen_locks(&g->files, true);
 	for (unsigned int i = 0; !ret && i < state->nr_fdtables; i++)
-		ret = restate_fds(&g->state, &state->fdtables[i]);
+		ret = restore_records_fds(&g->state, &state->fdtables[i]);
 	for (int i = plan->nr_helpers; !ret && i < plan->nr_tasks; i++)
 		ret = plan->tasks[i].role == PLAN_LIVE ?
-			restate_proc(&g->state, plan->tasks[i].proc) :
-			restate_zombie(&g->state, plan->tasks[i].proc);
+			restore_records_proc(&g->state, plan->tasks[i].proc) :
+			restore_records_zombie(&g->state, plan->tasks[i].proc);
 	if (!ret)
 		ret = tree_limits(&g->tree, &g->error);
 	if (!ret)

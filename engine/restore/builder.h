@@ -14,7 +14,7 @@
 #include "engine/restore/plan.h"
 #include "engine/restore/restore.h"
 
-struct restate;
+struct restore_records;
 
 struct builder {
 	const struct restore_options *options;
@@ -39,7 +39,7 @@ int builder_clocks(const struct ckpt_rec_system *system, pid_t beside,
 /* builder_rights.c: become the owner. */
 int builder_drop(const struct plan_owner *owner, struct ckpt_error *error);
 /* builder_memory.c: make and fill every memory map, in a child; bytes written or shared. */
-int builder_fill(const struct builder *b, struct restate *s, uint64_t *ret_bytes);
+int builder_fill(const struct builder *b, struct restore_records *s, uint64_t *ret_bytes);
 uint64_t builder_bounding(void);
 
 #endif /* STILLPOINT_BUILDER_H */

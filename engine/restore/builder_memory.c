@@ -22,8 +22,8 @@
 #include "base/error.h"
 #include "engine/restore/builder.h"
 #include "engine/restore/relay.h"
-#include "engine/restore/remem.h"
-#include "engine/restore/restate.h"
+#include "engine/restore/restore_memory.h"
+#include "engine/restore/restore_records.h"
 
 /* From the child to the builder, in one write. */
 struct word {
@@ -32,29 +32,29 @@ struct word {
 	char text[sizeof(((struct ckpt_error *)NULL)->text)];
 };
 
-static int fill(const struct builder *b, struct restate *s, uint64_t *ret_bytes)
+static int fill(const struct builder *b, struct restore_records *s, uint64_t *ret_bytes)
 {
 	const struct state *state = b->state;
-	struct remem *m = NULL;
+	struct restore_memory *m = NULL;
 	uint64_t total;
 	int ret;
 
-	ret = remem_create(state, b->reader, s->dev, s->error, &m, &total);
+	ret = restore_memory_create(state, b->reader, s->dev, s->error, &m, &total);
 	/* first all of them: beside it the kernel writes no pages */
 	for (unsigned int i = 0; !ret && i < state->nr_mms; i++)
-		ret = restate_mm(s, &state->mms[i]);
+		ret = restore_records_mm(s, &state->mms[i]);
 	for (unsigned int i = 0; !ret && i < state->nr_mms; i++) {
-		relay_progress(b->relay, "memory", remem_bytes(m), total);
-		ret = remem_fill(m, &state->mms[i]);
+		relay_progress(b->relay, "memory", restore_memory_bytes(m), total);
+		ret = restore_memory_fill(m, &state->mms[i]);
 	}
 	if (!ret)
-		ret = remem_finish(m);
-	*ret_bytes = m ? remem_bytes(m) : 0;
-	remem_destroy(m);
+		ret = restore_memory_finish(m);
+	*ret_bytes = m ? restore_memory_bytes(m) : 0;
+	restore_memory_destroy(m);
 	return ret;
 }
 
-static _Noreturn void child_main(const struct builder *b, struct restate *s, int fd,
+static _Noreturn void child_main(const struct builder *b, struct restore_records *s, int fd,
 				 pid_t parent)
 {
 	struct word word = { 0 };
@@ -84,7 +84,7 @@ static int listen_to(int fd, pid_t pid, struct ckpt_error *error, uint64_t *ret_
 	return word.err ? error_fail(error, word.err, "%s", word.text) : 0;
 }
 
-int builder_fill(const struct builder *b, struct restate *s, uint64_t *ret_bytes)
+int builder_fill(const struct builder *b, struct restore_records *s, uint64_t *ret_bytes)
 {
 	_cleanup_fd_ int in = -1;
 	int pair[2], ret;

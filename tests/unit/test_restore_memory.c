@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "engine/restore/remem.h"
+#include "engine/restore/restore_memory.h"
 #include "tests/unit/image_fixture.h"
 #include "tests/unit/stream.h"
 
@@ -263,19 +263,19 @@ static int try_fill_all(const struct scratch *s, const char *dir, struct ckpt_er
 	struct ckpt_error error;
 	struct stream stream;
 	struct state *state = make_state(&stream);
-	struct remem *m = NULL;
+	struct restore_memory *m = NULL;
 	uint64_t total;
 	int ret;
 
 	assert_int_equal(image_open(dir, s->key, NULL, &reader, &error), 0);
-	ret = remem_create(state, reader, &kernel->dev, why, &m, &total);
+	ret = restore_memory_create(state, reader, &kernel->dev, why, &m, &total);
 	assert_int_equal(ret, 0);
 	for (unsigned int i = 0; !ret && i < state->nr_mms; i++)
-		ret = remem_fill(m, &state->mms[i]);
+		ret = restore_memory_fill(m, &state->mms[i]);
 	if (!ret)
-		ret = remem_finish(m);
-	assert_true(remem_bytes(m) <= total);
-	remem_destroy(m);
+		ret = restore_memory_finish(m);
+	assert_true(restore_memory_bytes(m) <= total);
+	restore_memory_destroy(m);
 	image_close(reader);
 	state_free(state);
 	stream_done(&stream);

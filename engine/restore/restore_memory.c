@@ -13,7 +13,7 @@
  * Pages of zeros are not written where an untouched page reads as zeros, too;
  * they are in private mappings of files, of huge pages or not.
  */
-#include "engine/restore/remem.h"
+#include "engine/restore/restore_memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@
 #define PAGE		4096UL
 #define SOURCES		8U
 
-struct remem {
+struct restore_memory {
 	const struct state *state;
 	struct image_reader *reader;
 	struct kdev *dev;
@@ -44,13 +44,13 @@ static pid_t pid_of(const struct state_mm *mm)
 	return mm->owner->threads[0].rec->tid;
 }
 
-static int image_failed(struct remem *m, int err)
+static int image_failed(struct restore_memory *m, int err)
 {
 	return error_fail(m->error, err, "cannot read the image: %s",
 			   image_reader_error(m->reader));
 }
 
-static int write_range(struct remem *m, uint64_t start, uint64_t end)
+static int write_range(struct restore_memory *m, uint64_t start, uint64_t end)
 {
 	return filler_put(m->filler, &m->map, start, end);
 }
@@ -58,7 +58,7 @@ static int write_range(struct remem *m, uint64_t start, uint64_t end)
 /* ---------------------------------------------------------------- runs */
 
 /* May the file behind the mapping have other data than zeros? Anonymous huge pages have one, too. */
-static bool file_has_data(const struct remem *m, const struct state_vma *vma)
+static bool file_has_data(const struct restore_memory *m, const struct state_vma *vma)
 {
 	const struct engine_rec_blob *blob = vma->file ? vma->file->blob : NULL;
 	uint64_t cursor = 0, offset, len;
@@ -68,14 +68,14 @@ static bool file_has_data(const struct remem *m, const struct state_vma *vma)
 	return blob->blob && image_blob_extent(m->reader, blob->blob, &cursor, &offset, &len);
 }
 
-static bool zero_counts(const struct remem *m, const struct state_vma *vma)
+static bool zero_counts(const struct restore_memory *m, const struct state_vma *vma)
 {
 	return vma->rec->kind == CKPT_VMA_FILE_PRIVATE ||
 	       (vma->rec->kind == CKPT_VMA_HUGETLB_PRIVATE && file_has_data(m, vma));
 }
 
 /* What @mm has in that range, which is one of a mapping like @vma, with identities. */
-static int load_runs(struct remem *m, const struct state_mm *mm, const struct state_vma *vma,
+static int load_runs(struct restore_memory *m, const struct state_mm *mm, const struct state_vma *vma,
 		     uint64_t start, uint64_t end, struct cow_runs *runs)
 {
 	bool zeros = zero_counts(m, vma);
@@ -104,7 +104,7 @@ static int load_runs(struct remem *m, const struct state_mm *mm, const struct st
 /* ---------------------------------------------------------------- sharing */
 
 /* Maps filled before that may have the same pages: those the image refers to. */
-static unsigned int find_sources(const struct remem *m, const struct cow_runs *runs,
+static unsigned int find_sources(const struct restore_memory *m, const struct cow_runs *runs,
 				 const struct state_mm **sources)
 {
 	const struct state_proc *parent = m->mm->owner->parent;
@@ -129,7 +129,7 @@ static unsigned int find_sources(const struct remem *m, const struct cow_runs *r
 	return nr;
 }
 
-static bool has_reference(const struct remem *m, const struct cow_runs *runs)
+static bool has_reference(const struct restore_memory *m, const struct cow_runs *runs)
 {
 	for (unsigned int i = 0; i < runs->nr; i++)
 		if (runs->runs[i].owner != m->mm->rec->mm_id)
@@ -139,7 +139,7 @@ static bool has_reference(const struct remem *m, const struct cow_runs *runs)
 
 /* One mapping and the like mappings of other maps that it has pages with. */
 struct sharing {
-	struct remem *m;
+	struct restore_memory *m;
 	const struct cow_runs *runs;
 	struct source {
 		const struct state_mm *mm;
@@ -176,7 +176,7 @@ static void order_sources(struct sharing *s)
 		}
 }
 
-static int load_sources(struct remem *m, const struct state_vma *vma, struct sharing *s)
+static int load_sources(struct restore_memory *m, const struct state_vma *vma, struct sharing *s)
 {
 	const struct state_mm *mms[SOURCES];
 	unsigned int nr = find_sources(m, s->runs, mms);
@@ -202,7 +202,7 @@ static int load_sources(struct remem *m, const struct state_vma *vma, struct sha
 	return ret;
 }
 
-static int share_range(struct remem *m, const struct state_mm *from, uint64_t start,
+static int share_range(struct restore_memory *m, const struct state_mm *from, uint64_t start,
 		       uint64_t end)
 {
 	struct ckpt_pages_share arg = {
@@ -213,7 +213,7 @@ static int share_range(struct remem *m, const struct state_mm *from, uint64_t st
 	return ret ? ret : kdev_pages_share(m->dev, &arg);
 }
 
-static int drop_range(struct remem *m, uint64_t start, uint64_t end)
+static int drop_range(struct restore_memory *m, uint64_t start, uint64_t end)
 {
 	struct ckpt_pages_drop arg = { .pid = m->map.pid, .start = start, .end = end };
 	int ret = kdev_pages_drop(m->dev, &arg);
@@ -258,7 +258,7 @@ static int apply(enum cow_what what, uint64_t start, uint64_t end, void *arg)
 	return 0;
 }
 
-static int write_runs(struct remem *m, const struct cow_runs *runs)
+static int write_runs(struct restore_memory *m, const struct cow_runs *runs)
 {
 	int ret = 0;
 
@@ -291,7 +291,7 @@ static bool has_pages(const struct state_vma *vma)
 	       vma->rec->kind == CKPT_VMA_HUGETLB_PRIVATE;
 }
 
-static int fill_vma(struct remem *m, const struct state_vma *vma)
+static int fill_vma(struct restore_memory *m, const struct state_vma *vma)
 {
 	struct cow_runs runs = { 0 };
 	struct sharing s = { .m = m, .runs = &runs };
@@ -307,7 +307,7 @@ static int fill_vma(struct remem *m, const struct state_vma *vma)
 	return ret;
 }
 
-int remem_fill(struct remem *m, const struct state_mm *mm)
+int restore_memory_fill(struct restore_memory *m, const struct state_mm *mm)
 {
 	unsigned int index = (unsigned int)(mm - m->state->mms);
 	int ret = 0;
@@ -324,21 +324,21 @@ int remem_fill(struct remem *m, const struct state_mm *mm)
 	return ret;
 }
 
-int remem_finish(struct remem *m)
+int restore_memory_finish(struct restore_memory *m)
 {
 	return filler_wait_all(m->filler);
 }
 
-uint64_t remem_bytes(const struct remem *m)
+uint64_t restore_memory_bytes(const struct restore_memory *m)
 {
 	return m->shared + filler_bytes(m->filler);
 }
 
-int remem_create(const struct state *state, struct image_reader *reader, struct kdev *dev,
-		 struct ckpt_error *error, struct remem **ret_m, uint64_t *ret_total)
+int restore_memory_create(const struct state *state, struct image_reader *reader, struct kdev *dev,
+		 struct ckpt_error *error, struct restore_memory **ret_m, uint64_t *ret_total)
 {
 	const struct image_counts *counts = &image_manifest(reader)->counts;
-	struct remem *m = calloc(1, sizeof(*m));
+	struct restore_memory *m = calloc(1, sizeof(*m));
 	int ret;
 
 	if (!m)
@@ -351,7 +351,7 @@ int remem_create(const struct state *state, struct image_reader *reader, struct 
 	ret = m->filled ? filler_create(reader, dev, state->nr_mms, error, &m->filler) :
 			  error_fail(error, -ENOMEM, "out of memory");
 	if (ret) {
-		remem_destroy(m);
+		restore_memory_destroy(m);
 		return ret;
 	}
 	*ret_total = (counts->pages_data + counts->pages_zero + counts->pages_ref) * PAGE;
@@ -359,7 +359,7 @@ int remem_create(const struct state *state, struct image_reader *reader, struct 
 	return 0;
 }
 
-void remem_destroy(struct remem *m)
+void restore_memory_destroy(struct restore_memory *m)
 {
 	if (!m)
 		return;

@@ -5,7 +5,7 @@
  * One call carries what the kernel applies at once (see CKPT_IOC_RESTORE_STATE).
  * A record is copied, never changed in place: the model is the image's.
  */
-#include "engine/restore/restate.h"
+#include "engine/restore/restore_records.h"
 #include "base/error.h"
 #include "engine/core/cpu.h"
 
@@ -15,7 +15,7 @@
 #include <string.h>
 
 /* Room for a record of @len bytes at the end, zeroed; NULL without memory. */
-static void *append(struct restate *s, size_t len)
+static void *append(struct restore_records *s, size_t len)
 {
 	size_t padded = (len + 7) & ~(size_t)7;
 	char *more;
@@ -36,7 +36,7 @@ static void *append(struct restate *s, size_t len)
 	return more;
 }
 
-static int copy(struct restate *s, const struct ckpt_rec_hdr *rec)
+static int copy(struct restore_records *s, const struct ckpt_rec_hdr *rec)
 {
 	void *to = append(s, rec->len);
 
@@ -47,7 +47,7 @@ static int copy(struct restate *s, const struct ckpt_rec_hdr *rec)
 }
 
 /* The lock that a record of a call is of. */
-static const struct state_lock *lock_of(const struct restate *s, const struct ckpt_rec_lock *rec)
+static const struct state_lock *lock_of(const struct restore_records *s, const struct ckpt_rec_lock *rec)
 {
 	const struct state *state = s->files->state;
 
@@ -60,7 +60,7 @@ static const struct state_lock *lock_of(const struct restate *s, const struct ck
 	return NULL;
 }
 
-static int call_failed(const struct restate *s, int err, pid_t pid, const char *what,
+static int call_failed(const struct restore_records *s, int err, pid_t pid, const char *what,
 		       uint64_t offset)
 {
 	const struct ckpt_rec_hdr *bad = offset + sizeof(*bad) <= s->len ?
@@ -76,7 +76,7 @@ static int call_failed(const struct restate *s, int err, pid_t pid, const char *
 }
 
 /* Make the call, and begin anew. */
-static int call(struct restate *s, pid_t pid, const char *what)
+static int call(struct restore_records *s, pid_t pid, const char *what)
 {
 	struct ckpt_restore_state arg = {
 		.pid = pid, .len = (__u32)s->len, .buf = (uintptr_t)s->buf,
@@ -89,7 +89,7 @@ static int call(struct restate *s, pid_t pid, const char *what)
 	return ret;
 }
 
-static int no_memory(struct restate *s)
+static int no_memory(struct restore_records *s)
 {
 	s->len = 0;
 	return error_fail(s->error, -ENOMEM, "out of memory");
@@ -102,7 +102,7 @@ static pid_t tid_of(const struct state_proc *proc)
 }
 
 /* Behind all mappings, as the kernel sets them when these are there. */
-static int add_mempolicies(struct restate *s, const struct state_mm *mm)
+static int add_mempolicies(struct restore_records *s, const struct state_mm *mm)
 {
 	int ret = 0;
 
@@ -112,7 +112,7 @@ static int add_mempolicies(struct restate *s, const struct state_mm *mm)
 	return ret;
 }
 
-int restate_mm(struct restate *s, const struct state_mm *mm)
+int restore_records_mm(struct restore_records *s, const struct state_mm *mm)
 {
 	struct ckpt_rec_mm *rec = append(s, sizeof(*rec));
 
@@ -137,7 +137,7 @@ int restate_mm(struct restate *s, const struct state_mm *mm)
 }
 
 /* The locks that the table owns, behind its descriptors. */
-static int add_locks(struct restate *s, const struct state_fdtable *table)
+static int add_locks(struct restore_records *s, const struct state_fdtable *table)
 {
 	const struct state *state = s->files->state;
 
@@ -157,7 +157,7 @@ static int add_locks(struct restate *s, const struct state_fdtable *table)
 	return 0;
 }
 
-int restate_fds(struct restate *s, const struct state_fdtable *table)
+int restore_records_fds(struct restore_records *s, const struct state_fdtable *table)
 {
 	struct ckpt_rec_fd *none;
 
@@ -185,7 +185,7 @@ int restate_fds(struct restate *s, const struct state_fdtable *table)
 	return call(s, tid_of(table->owner), "the descriptors");
 }
 
-static int add_pending(struct restate *s, const struct ckpt_rec_sigpending **pending,
+static int add_pending(struct restore_records *s, const struct ckpt_rec_sigpending **pending,
 		       unsigned int nr)
 {
 	int ret = 0;
@@ -196,7 +196,7 @@ static int add_pending(struct restate *s, const struct ckpt_rec_sigpending **pen
 }
 
 /* The register area, as this node's CPU lays it out. */
-static int restate_xstate(struct restate *s, const struct ckpt_rec_xstate *rec)
+static int restore_records_xstate(struct restore_records *s, const struct ckpt_rec_xstate *rec)
 {
 	const struct ckpt_info *node = &s->dev->info;
 	struct ckpt_rec_xstate *to;
@@ -217,13 +217,13 @@ static int restate_xstate(struct restate *s, const struct ckpt_rec_xstate *rec)
 				 rec->tid) : 0;
 }
 
-static int restate_thread(struct restate *s, const struct state_thread *thread)
+static int restore_records_thread(struct restore_records *s, const struct state_thread *thread)
 {
 	const struct state_proc *proc = thread->proc;
 	int ret = copy(s, &thread->rec->hdr);
 
 	if (!ret && thread->xstate) {
-		ret = restate_xstate(s, thread->xstate);
+		ret = restore_records_xstate(s, thread->xstate);
 		if (ret)
 			return ret;
 	}
@@ -235,7 +235,7 @@ static int restate_thread(struct restate *s, const struct state_thread *thread)
 }
 
 /* One to a thread that is gone, or left out, signals nobody. */
-static int add_timer(struct restate *s, const struct state_proc *proc, const struct ckpt_rec_timer *rec)
+static int add_timer(struct restore_records *s, const struct state_proc *proc, const struct ckpt_rec_timer *rec)
 {
 	struct ckpt_rec_timer *to = append(s, rec->hdr.len);
 	const struct state_thread *thread;
@@ -254,7 +254,7 @@ static int add_timer(struct restate *s, const struct state_proc *proc, const str
 	return 0;
 }
 
-static int restate_timers(struct restate *s, const struct state_proc *proc)
+static int restore_records_timers(struct restore_records *s, const struct state_proc *proc)
 {
 	const struct ckpt_rec_timer *rec = proc->timers;
 	int ret = 0;
@@ -268,7 +268,7 @@ static int restate_timers(struct restate *s, const struct state_proc *proc)
 	return proc->nr_timers ? call(s, tid_of(proc), "the timers") : 0;
 }
 
-int restate_proc(struct restate *s, const struct state_proc *proc)
+int restore_records_proc(struct restore_records *s, const struct state_proc *proc)
 {
 	struct ckpt_rec_proc *rec = append(s, sizeof(*rec));
 	int ret;
@@ -289,13 +289,13 @@ int restate_proc(struct restate *s, const struct state_proc *proc)
 		return no_memory(s);
 	ret = call(s, tid_of(proc), "the signal actions");
 	if (!ret)
-		ret = restate_timers(s, proc);
+		ret = restore_records_timers(s, proc);
 	for (unsigned int i = 0; !ret && i < proc->nr_threads; i++)
-		ret = restate_thread(s, &proc->threads[i]);
+		ret = restore_records_thread(s, &proc->threads[i]);
 	return ret;
 }
 
-int restate_zombie(struct restate *s, const struct state_proc *proc)
+int restore_records_zombie(struct restore_records *s, const struct state_proc *proc)
 {
 	struct ckpt_rec_proc *rec = append(s, sizeof(*rec));
 
@@ -306,7 +306,7 @@ int restate_zombie(struct restate *s, const struct state_proc *proc)
 	return call(s, rec->pid, "the state");
 }
 
-void restate_done(struct restate *s)
+void restore_records_done(struct restore_records *s)
 {
 	free(s->buf);
 	s->buf = NULL;

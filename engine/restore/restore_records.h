@@ -3,14 +3,14 @@
  * State records on their way back to the kernel: the same structures as captured,
  * files replaced by the builder's descriptors.
  */
-#ifndef STILLPOINT_RESTATE_H
-#define STILLPOINT_RESTATE_H
+#ifndef STILLPOINT_RESTORE_RECORDS_H
+#define STILLPOINT_RESTORE_RECORDS_H
 
 #include "base/error.h"
 #include "engine/core/kdev.h"
 #include "engine/files/reopen.h"
 
-struct restate {
+struct restore_records {
 	struct kdev *dev;
 	const struct ckpt_cpu *cpu;	/* that the image comes from; NULL: unknown */
 	const struct reopen *files;
@@ -20,12 +20,12 @@ struct restate {
 	size_t room;
 };
 
-int restate_mm(struct restate *s, const struct state_mm *mm);
-int restate_fds(struct restate *s, const struct state_fdtable *table);
+int restore_records_mm(struct restore_records *s, const struct state_mm *mm);
+int restore_records_fds(struct restore_records *s, const struct state_fdtable *table);
 /* PROC, SIGACTIONS, each thread */
-int restate_proc(struct restate *s, const struct state_proc *proc);
+int restore_records_proc(struct restore_records *s, const struct state_proc *proc);
 /* Its group, session and status, when its parent has entered. */
-int restate_zombie(struct restate *s, const struct state_proc *proc);
-void restate_done(struct restate *s);
+int restore_records_zombie(struct restore_records *s, const struct state_proc *proc);
+void restore_records_done(struct restore_records *s);
 
-#endif /* STILLPOINT_RESTATE_H */
+#endif /* STILLPOINT_RESTORE_RECORDS_H */
