@@ -234,7 +234,7 @@ static void act_local(struct coord_driver *d, const struct coord_action *act)
 	case COORD_ACT_ABORT:
 		act_abort(d);
 		return;
-	default:	/* restarts do not go through the machine: restarting.c */
+	default:	/* restarts do not go through the machine: restart.c */
 		err = -ENOSYS;
 	}
 	if (err)

@@ -3,7 +3,7 @@
  * Jobs that run here though they were restarted elsewhere: --node-lost said that this node was off, and it
  * was only not to be heard. What is here ends, as there must never be two.
  *
- * Every restart raises the "run" in the job's record (restarting.c). Who runs a job notes of which run it is in
+ * Every restart raises the "run" in the job's record (restart.c). Who runs a job notes of which run it is in
  * STATE_DIR/ID, and looks into the record again and again: the home of a job, as parts look when their
  * home is silent (parts_away.c). Where image directories are not shared the record is as old as what runs
  * here; then it is the other nodes that are asked, one in each look and those that have just come back, and

@@ -40,7 +40,7 @@ json_t *fetch_record_complete(const struct fetch *fetch, const struct image_key 
 			      int64_t newest, json_t *steps, json_int_t *ret_run);
 
 /*
- * By the record in an image of @generation in L1: which run of the job (restarting.c counts them) it was taken
+ * By the record in an image of @generation in L1: which run of the job (restart.c counts them) it was taken
  * of; -1: that is not known.
  */
 json_int_t fetch_record_run(const struct fetch *fetch, const struct image_key *key, int64_t generation);

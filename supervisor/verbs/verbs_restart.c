@@ -4,7 +4,7 @@
  * the home, over several, as many as its images are of or others.
  *
  * Refused while the job's processes may still run: here, because init lives; elsewhere, because
- * the record says so and nobody has said that node is off. What is begun is in restarting.h.
+ * the record says so and nobody has said that node is off. What is begun is in restart.h.
  *
  * Where there are levels, a generation is first made sure of (fetching.h): L1 may not have it any
  * more. If a restore finds it damaged all the same, what L1 has is read as a whole, and it is tried once
@@ -28,9 +28,9 @@
 #include "supervisor/auto/pruner.h"
 #include "supervisor/auto/merger.h"
 #include "base/outcome.h"
-#include "supervisor/restart/restart_before.h"
+#include "supervisor/restart/precheck.h"
 #include "supervisor/restart/restart_times.h"
-#include "supervisor/restart/restarting.h"
+#include "supervisor/restart/restart.h"
 
 /* What a request has come to before there is a restart, and between two. */
 struct attempt {
@@ -105,7 +105,7 @@ static json_t *take_claim(struct request *request, struct job **job)
 		*job = jobs_find(daemon->jobs, id, &outcome);
 	/* whoever had the claim before may have restarted it meanwhile */
 	if (!outcome)
-		outcome = restart_check_not_running(*job, force);
+		outcome = precheck_not_running(*job, force);
 	if (outcome)
 		catalog_unclaim(&daemon->catalog, id, daemon->config.node);
 	return outcome;
@@ -163,11 +163,11 @@ static void on_restarted(json_t *outcome, int client, void *arg)
 /* L1 has it now, as far as that can be told. */
 static void go_on(struct attempt *a, struct job *job)
 {
-	static const struct restarting_ops ops = { on_restart_fetched, on_restarted };
-	const struct restarting_options options = {
+	static const struct restart_ops ops = { on_restart_fetched, on_restarted };
+	const struct restart_options options = {
 		.run = a->run, .of_run = a->of_run, .deep = a->deep, .times = &a->times,
 	};
-	json_t *refused = restarting_start(a->request, job, &options, &ops, a);
+	json_t *refused = restart_start(a->request, job, &options, &ops, a);
 
 	if (refused)
 		attempt_answer(a, refused, -1);
@@ -278,7 +278,7 @@ static void attempt_start(struct attempt *a)
 		outcome = job_check_free(job, "restart");
 	/* What is refused anyway is not worth a fetch. */
 	if (job && !outcome)
-		outcome = restart_check_not_running(job, json_is_true(json_object_get(request->args, "node_lost")));
+		outcome = precheck_not_running(job, json_is_true(json_object_get(request->args, "node_lost")));
 	if (job && !outcome && !is_dry_run(a) && !a->claimed) {
 		outcome = take_claim(request, &job);
 		a->claimed = job && !outcome;
@@ -309,7 +309,7 @@ void verb_restart(struct request *request)
 	struct job *job = jobs_find_for(request, &outcome);
 
 	json_decref(outcome);
-	if (!job || (!restart_put_down(request, job, begin) &&
-		     !restart_await_over(request, job, begin)))
+	if (!job || (!precheck_abandon(request, job, begin) &&
+		     !precheck_await_over(request, job, begin)))
 		begin(request);
 }

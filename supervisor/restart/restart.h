@@ -3,8 +3,8 @@
  * A restart of a job whose generation is in L1, as far as that can be told: what follows the claim and
  * the fetch of the verb (verbs_restart.c).
  */
-#ifndef STILLPOINT_RESTARTING_H
-#define STILLPOINT_RESTARTING_H
+#ifndef STILLPOINT_RESTART_H
+#define STILLPOINT_RESTART_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -14,14 +14,14 @@
 struct job;
 struct restart_times;
 
-struct restarting_options {
+struct restart_options {
 	json_int_t run;	/* the highest run that is known of, beside the record's */
 	json_t *of_run;	/* of the generation's images; NULL: not known. A reference of ours while it lasts */
 	bool deep;	/* fetch.h; for nodes that have image directories of their own */
 	struct restart_times *times;	/* outlives it */
 };
 
-struct restarting_ops {
+struct restart_ops {
 	/* Other nodes have got what they needed; @result as of parts_fetch(). At most once. */
 	void (*fetched)(const json_t *result, void *arg);
 	/*
@@ -32,12 +32,12 @@ struct restarting_ops {
 };
 
 /*
- * restarting_start() - begin what @request's arguments ask for
+ * restart_start() - begin what @request's arguments ask for
  *
  * NULL: ops->ended() is called, maybe before this returns; else an outcome, and it is not.
  * @request outlives it, and gets the progress.
  */
-json_t *restarting_start(struct request *request, struct job *job, const struct restarting_options *options,
-			 const struct restarting_ops *ops, void *arg);
+json_t *restart_start(struct request *request, struct job *job, const struct restart_options *options,
+			 const struct restart_ops *ops, void *arg);
 
-#endif /* STILLPOINT_RESTARTING_H */
+#endif /* STILLPOINT_RESTART_H */

@@ -9,7 +9,7 @@
  * Over nodes it is first tried on all of them (parts_try()): what is missing anywhere is said
  * before anything is begun. A dry run is no more than that, of a draft of the job.
  */
-#include "supervisor/restart/restarting.h"
+#include "supervisor/restart/restart.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -29,7 +29,7 @@
 #include "supervisor/parts/parts.h"
 #include "supervisor/job/rank_record.h"
 #include "supervisor/checkpoint/ranks_up.h"
-#include "supervisor/restart/restart_before.h"
+#include "supervisor/restart/precheck.h"
 #include "supervisor/restart/restart_times.h"
 
 /* How long a job whose ranks could not go on, or are to go, may take to be gone. */
@@ -39,11 +39,11 @@
 
 struct restart {
 	struct request *request;
-	const struct restarting_ops *ops;
+	const struct restart_ops *ops;
 	void *arg;
 	json_int_t run;		/* the highest that is known of, beside our record's */
 	json_t *of_run;		/* the run of the images; NULL: not known */
-	bool deep;		/* restarting_options */
+	bool deep;		/* restart_options */
 	struct job *job;	/* of a dry run the draft */
 	struct job *draft;	/* what is tried; NULL: it is done at once */
 	enum job_state before;
@@ -87,7 +87,7 @@ static void restart_free(struct restart *r)
 static void finish(struct restart *r, json_t *outcome)
 {
 	int client = outcome_is_ok(outcome) ? take_fd(&r->client) : -1;
-	const struct restarting_ops *ops = r->ops;
+	const struct restart_ops *ops = r->ops;
 	void *arg = r->arg;
 
 	r->job->busy = NULL;
@@ -397,7 +397,7 @@ static void try(struct restart *r)
 
 /* ----------------------------------------------------------------- check */
 
-/* What is tried, and what the job will be; @ranks (taken over) as of restart_place(). */
+/* What is tried, and what the job will be; @ranks (taken over) as of precheck_place(). */
 static json_t *prepare(struct restart *r, json_t *ranks)
 {
 	json_t *record = NULL;
@@ -446,10 +446,10 @@ static struct restart *parse(struct request *request, struct job *job, json_t **
 		return NULL;
 	}
 	*ret_outcome = rank_record_check_env(json_object_get(job->record, "ranks"), env) ?:
-		       restart_choose(&request->daemon->catalog, job, &generation);
+		       precheck_choose(&request->daemon->catalog, job, &generation);
 	if (*ret_outcome)
 		return NULL;
-	ranks = restart_place(request->daemon, job, generation, nodes, map, ret_outcome);
+	ranks = precheck_place(request->daemon, job, generation, nodes, map, ret_outcome);
 	r = *ret_outcome ? NULL : calloc(1, sizeof(*r));
 	if (!r) {
 		json_decref(ranks);
@@ -533,8 +533,8 @@ static bool fetch_parts(struct restart *r)
 	return true;
 }
 
-json_t *restarting_start(struct request *request, struct job *job, const struct restarting_options *options,
-			 const struct restarting_ops *ops, void *arg)
+json_t *restart_start(struct request *request, struct job *job, const struct restart_options *options,
+			 const struct restart_ops *ops, void *arg)
 {
 	json_t *outcome = NULL;
 	struct restart *r = parse(request, job, &outcome);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What comes before a restart; see restart_before.h.
+ * What comes before a restart; see precheck.h.
  *
  * Nothing is begun here: what is asked for is held against what the record, the generation and this
  * node say.  Only what is left of a job that has lost a node is ended, because two of it must
  * never run.
  */
-#include "supervisor/restart/restart_before.h"
+#include "supervisor/restart/precheck.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@
 /* And until the home has said to a part that all have ended. */
 #define OVER_LOOKS	250
 
-json_t *restart_check_not_running(const struct job *job, bool node_lost)
+json_t *precheck_not_running(const struct job *job, bool node_lost)
 {
 	const char *node = json_string_value(json_object_get(job->record, "node"));
 
@@ -78,7 +78,7 @@ static json_t *ranks_of(const struct daemon *daemon, const struct job *job, int6
 	return NULL;
 }
 
-json_t *restart_place(const struct daemon *daemon, const struct job *job, int64_t generation,
+json_t *precheck_place(const struct daemon *daemon, const struct job *job, int64_t generation,
 		     json_t *nodes, json_t *map, json_t **ret_outcome)
 {
 	json_t *ranks = ranks_of(daemon, job, generation, nodes, ret_outcome);
@@ -95,7 +95,7 @@ json_t *restart_place(const struct daemon *daemon, const struct job *job, int64_
 	return NULL;
 }
 
-json_t *restart_choose(const struct catalog *catalog, const struct job *job, json_int_t *generation)
+json_t *precheck_choose(const struct catalog *catalog, const struct job *job, json_int_t *generation)
 {
 	int err = *generation ? 0 : catalog_readable(catalog, job->id);
 
@@ -177,7 +177,7 @@ static void on_over(void *arg)
 	free(p);
 }
 
-bool restart_await_over(struct request *request, const struct job *job,
+bool precheck_await_over(struct request *request, const struct job *job,
 			void (*then)(struct request *request))
 {
 	struct put_down *p;
@@ -202,16 +202,16 @@ static json_t *check_wanted(const struct request *request, const struct job *job
 	outcome = rank_record_check_env(json_object_get(job->record, "ranks"),
 					json_object_get(request->args, "env"));
 	if (!outcome && !fetching_is_on(daemon))
-		outcome = restart_choose(&daemon->catalog, job, &generation);
+		outcome = precheck_choose(&daemon->catalog, job, &generation);
 	if (outcome || !generation || !catalog_has(&daemon->catalog, job->id, generation))
 		return outcome;
-	ranks = restart_place(daemon, job, generation, json_object_get(request->args, "nodes"),
+	ranks = precheck_place(daemon, job, generation, json_object_get(request->args, "nodes"),
 			      json_object_get(request->args, "map"), &outcome);
 	json_decref(ranks);
 	return outcome;
 }
 
-bool restart_put_down(struct request *request, struct job *job,
+bool precheck_abandon(struct request *request, struct job *job,
 		      void (*then)(struct request *request))
 {
 	struct put_down *p;
