@@ -3,7 +3,7 @@
  * A level whose images another node's ckptd keeps: its partner.
  *
  * One level is one connection, and one connection is one ticket.  Who has a control
- * connection to the partner (supervisor/storage/store.h: store_ask()) gets a ticket from it, hands
+ * connection to the partner (supervisor/storage/partner_server.h: partner_ticket_ask()) gets a ticket from it, hands
  * that to whoever moves the data, a worker, and forgets it:
  *
  *	options.ticket = &ticket; options.key = key;

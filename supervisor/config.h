@@ -15,7 +15,7 @@
  *	hosts = /etc/stillpoint/hosts		other nodes; none if it does not exist
  *	node_key = /etc/stillpoint/node.key
  *	listen = ADDRESS			for other nodes; default *: all addresses
- *	store = DIR				keep other nodes' images there (store.h); default: none
+ *	store = DIR				keep other nodes' images there (partner_server.h); default: none
  *	store_max = SIZE			of them; 0: as many as fit
  *	store_port = N				for them; 0: any that is free
  *	store_encrypt = yes|no			no: images go unencrypted to nodes that say no, too

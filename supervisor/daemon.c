@@ -35,7 +35,7 @@
 #include "supervisor/parts/stale_run.h"
 #include "supervisor/auto/flusher.h"
 #include "supervisor/auto/schedule.h"
-#include "supervisor/storage/store.h"
+#include "supervisor/storage/partner_server.h"
 #include "supervisor/storage/level_config_group.h"
 #include "supervisor/verbs/verbs.h"
 
@@ -256,7 +256,7 @@ int daemon_start(struct daemon *daemon)
 	if (!err)
 		prepare_levels(daemon);
 	if (!err)
-		err = store_open(daemon, &daemon->store);
+		err = partner_server_open(daemon, &daemon->store);
 	if (!err)
 		err = pruner_open(daemon, &daemon->pruner);
 	if (!err)
@@ -298,7 +298,7 @@ void daemon_stop(struct daemon *daemon)
 	stale_run_close(daemon->stale_run);
 	jobs_close(daemon->jobs);
 	parts_fetch_close(daemon);
-	store_close(daemon->store);
+	partner_server_close(daemon->store);
 	nodes_close(daemon->nodes);
 	free(daemon->site.silent);
 	reactor_destroy(daemon->reactor);

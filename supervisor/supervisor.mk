@@ -46,7 +46,7 @@ $(call unit_test,tests/unit/test_worker,tests/unit/test_worker.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_interval,tests/unit/test_interval.c supervisor/auto/interval.c,-lm)
 $(call unit_test,tests/unit/test_history,tests/unit/test_history.c,$(CKPTD_LIBS))
 
-$(call unit_test,tests/unit/test_store,tests/unit/test_store.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_partner_server,tests/unit/test_partner_server.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_level_config,tests/unit/test_level_config.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_flush_plan,tests/unit/test_flush_plan.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_flusher,tests/unit/test_flusher.c,$(CKPTD_LIBS))

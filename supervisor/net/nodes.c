@@ -26,7 +26,7 @@
 #include "base/leftover.h"
 #include "supervisor/net/peer.pb-c.h"
 #include "supervisor/net/peer_zmq.h"
-#include "supervisor/storage/store.h"
+#include "supervisor/storage/partner_server.h"
 
 #define PROBE_MS	3000
 #define CLOCK_SLACK_NS	1000000000ll
@@ -282,7 +282,7 @@ json_t *nodes_describe(const struct nodes *nodes)
 	for (i = 0; nodes->peer && i < nodes->hosts.nr; i++)
 		json_array_append_new(all, describe(nodes, i));
 	json = json_pack("{s:s, s:o}", "node", nodes->daemon->config.node, "nodes", all);
-	if (!store_partner(nodes->daemon, nodes->daemon->config.node, &partner))
+	if (!partner_of_owner(nodes->daemon, nodes->daemon->config.node, &partner))
 		json_object_set_new(json, "partner", json_string(partner));
 	return json;
 }

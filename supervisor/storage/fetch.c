@@ -21,7 +21,7 @@
 #include "base/error.h"
 #include "supervisor/storage/fetch_priv.h"
 #include "supervisor/storage/fetch_record.h"
-#include "supervisor/storage/holdings.h"
+#include "supervisor/storage/inventory.h"
 #include "base/outcome.h"
 #include "supervisor/storage/level_config_group.h"
 #include "supervisor/catalog/tombstone.h"
@@ -31,7 +31,7 @@
 /* The highest number of a part that a level has; -1: it has none, or is of one image. */
 static int last_part(const struct fetch_attempt *r)
 {
-	const json_t *held = holdings_of(r->scan, r->label, r->generation), *images, *image;
+	const json_t *held = inventory_of(r->scan, r->label, r->generation), *images, *image;
 	json_int_t last = -1;
 	const char *level;
 	size_t i;
@@ -78,7 +78,7 @@ static bool find_nodes(struct fetch_attempt *r)
 		r->parted = r->nodes;
 		return true;
 	}
-	outcome = holdings_nodes(r->f->catalog, r->f->job, r->generation, &r->nodes);
+	outcome = inventory_nodes(r->f->catalog, r->f->job, r->generation, &r->nodes);
 	err = outcome ? outcome_errno(outcome) : 0;
 	json_decref(outcome);
 	/* what cannot be read is not gone */
@@ -255,7 +255,7 @@ static size_t candidates(const struct fetch_attempt *r, int64_t **ret_all)
 /* Only levels have it from which somebody has removed it, or tried to. */
 static bool is_buried(const struct fetch_attempt *r, int64_t generation)
 {
-	const json_t *held = holdings_of(r->scan, r->label, generation), *images;
+	const json_t *held = inventory_of(r->scan, r->label, generation), *images;
 	const char *level;
 
 	if (!held || catalog_has(r->f->catalog, r->f->job, generation))
@@ -371,7 +371,7 @@ static json_t *unreachable(const struct fetch_attempt *r, int64_t asked, int64_t
 /* Is there an image of it, and not only a name? */
 static bool is_known(const struct fetch_attempt *r, int64_t generation)
 {
-	const json_t *held = holdings_of(r->scan, r->label, generation), *images, *image;
+	const json_t *held = inventory_of(r->scan, r->label, generation), *images, *image;
 	const char *level;
 	size_t i;
 
@@ -543,7 +543,7 @@ static json_t *begin_unknown(const struct fetch *f, int *ret_lock, bool *ret_mad
 
 json_t *fetch_run(const struct fetch *f)
 {
-	struct holdings_scope scope = {
+	struct inventory_scope scope = {
 		.levels = f->levels, .node = f->node, .label = f->label, .job = f->job, .hosts = f->hosts,
 		.patient = true, .state_dir = f->state_dir,
 	};
@@ -563,7 +563,7 @@ json_t *fetch_run(const struct fetch *f)
 	if (f->catalog->secret)
 		image_key_secret(r.key, f->catalog->secret, NULL);
 	scope.key = r.key;
-	r.scan = holdings_scan(&scope);
+	r.scan = inventory_scan(&scope);
 	say_errors(&r);
 	outcome = find_label(&r);
 	if (!outcome)

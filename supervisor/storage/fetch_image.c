@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "supervisor/storage/fetch_priv.h"
 #include "supervisor/storage/fetch_record.h"
-#include "supervisor/storage/holdings.h"
+#include "supervisor/storage/inventory.h"
 
 bool fetch_is_wanted(const struct fetch_attempt *r, int part)
 {
@@ -285,7 +285,7 @@ static bool fetch_from_nodes(struct fetch_attempt *r, int part)
 /* One after the other that a level has. */
 static bool fetch_image(struct fetch_attempt *r, int part)
 {
-	const json_t *held = holdings_of(r->scan, r->label, r->generation), *image;
+	const json_t *held = inventory_of(r->scan, r->label, r->generation), *image;
 	struct ckpt_error error = {};
 	int err, before = r->err;
 	char of[128];

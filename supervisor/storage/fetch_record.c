@@ -21,7 +21,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "shim/ranks.h"
-#include "supervisor/storage/holdings.h"
+#include "supervisor/storage/inventory.h"
 #include "base/outcome.h"
 
 json_t *fetch_record_read(const char *dir, const struct image_key *key, json_t **ret_note)
@@ -209,7 +209,7 @@ json_int_t fetch_record_run(const struct fetch *f, const struct image_key *key, 
 
 	free(image);
 	if (!record) {
-		outcome = holdings_nodes(f->catalog, f->job, generation, &nodes);
+		outcome = inventory_nodes(f->catalog, f->job, generation, &nodes);
 		json_decref(outcome);
 	}
 	for (k = 0; !record && k < json_array_size(nodes); k++) {

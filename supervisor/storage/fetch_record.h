@@ -19,7 +19,7 @@ struct image_key;
  */
 json_t *fetch_record_read(const char *dir, const struct image_key *key, json_t **ret_note);
 
-/* May who asks have it, by the manifest of @image (holdings.h) of the level in @dir? NULL, or an outcome. */
+/* May who asks have it, by the manifest of @image (inventory.h) of the level in @dir? NULL, or an outcome. */
 json_t *fetch_record_owner(const struct fetch *fetch, const struct image_key *key, const char *dir,
 			   const json_t *image);
 

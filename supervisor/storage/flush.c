@@ -20,7 +20,7 @@
 #include "image/reader.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "supervisor/storage/holdings.h"
+#include "supervisor/storage/inventory.h"
 #include "base/outcome.h"
 #include "supervisor/storage/flush_plan.h"
 #include "supervisor/auto/schedule.h"
@@ -118,7 +118,7 @@ bool flush_is_whole(const struct flush_run *r, size_t at, unsigned int t)
 	if (place->last < 0)
 		return true;
 	return place->nodes &&
-	       holdings_parts_on(&r->p->levels->conf[t], r->key, place->label,
+	       inventory_parts_on(&r->p->levels->conf[t], r->key, place->label,
 				 r->items[at].generation, place->nodes) ==
 	       (int)json_array_size(place->nodes);
 }

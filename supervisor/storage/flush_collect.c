@@ -16,7 +16,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "levels/source.h"
-#include "supervisor/storage/holdings.h"
+#include "supervisor/storage/inventory.h"
 #include "supervisor/catalog/pin.h"
 #include "supervisor/storage/flush_plan.h"
 #include "supervisor/storage/level_config_group.h"
@@ -70,7 +70,7 @@ static size_t add_item(struct flush_run *r, size_t turn, int64_t generation)
 static bool find_source(struct flush_run *r, struct flush_item *item,
 			struct flush_place *place)
 {
-	json_t *outcome = holdings_nodes(r->p->catalog, item->job, item->generation, &place->nodes);
+	json_t *outcome = inventory_nodes(r->p->catalog, item->job, item->generation, &place->nodes);
 	size_t i;
 
 	if (outcome) {

@@ -28,7 +28,7 @@
 #include "supervisor/catalog/catalog.h"
 #include "supervisor/net/hosts.h"
 #include "engine/op/op_args.h"
-#include "supervisor/storage/place_memo.h"
+#include "supervisor/storage/mount_id.h"
 #include "supervisor/storage/ticket.h"
 #include "supervisor/storage/level_config_group.h"
 
@@ -289,14 +289,14 @@ int level_config_open(const struct level_config *conf, const struct level_user *
 		memo = memo_path(conf, user->state_dir);
 		if (!memo)
 			return error_set(error, -ENOMEM, "out of memory");
-		place_memo_read(memo, conf->place, id);
+		mount_id_read(memo, conf->place, id);
 	}
 	options.id = id[0] ? id : NULL;
 	err = level_posix_open(&options, ret_level, error);
 	if (err == -ESTALE && memo)
 		return explain_stale(memo, error);
 	if (!err && memo && !id[0] && !user->read_only)
-		place_memo_write(memo, conf->place, level_posix_id(*ret_level),
+		mount_id_write(memo, conf->place, level_posix_id(*ret_level),
 				 conf->site ? conf->site->log : NULL);
 	return err;
 }

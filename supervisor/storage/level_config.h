@@ -4,7 +4,7 @@
  * levels/level.h and the rules by which generations get there and go.
  *
  *	level.NAME = posix:/DIR			a directory of all nodes, or of one
- *	level.NAME = partner[:NODE]		another node's store (store.h); default: a chosen one
+ *	level.NAME = partner[:NODE]		another node's store (partner_server.h); default: a chosen one
  *	level.NAME = erasure:K+M		parity over the images of up to K nodes in M stores
  *						(level_config_group.h)
  *	level.NAME.every = N			generations whose number is a multiple; 1

@@ -17,7 +17,7 @@
 
 #include "base/error.h"
 #include "image/key.h"
-#include "supervisor/storage/holdings.h"
+#include "supervisor/storage/inventory.h"
 #include "supervisor/catalog/listing.h"
 #include "supervisor/net/nodes.h"
 #include "base/outcome.h"
@@ -173,7 +173,7 @@ static bool has_part(const struct run *r, const char *number, const json_t *held
 			    (!r->o->level || !strcmp(r->o->level, level));
 
 		/* what goes may be all there is; of what stays only a copy is worth something by itself */
-		if ((to_go || is_copy(r, level)) && goes == to_go && holdings_find(images, part))
+		if ((to_go || is_copy(r, level)) && goes == to_go && inventory_find(images, part))
 			return true;
 	}
 	return false;
@@ -270,7 +270,7 @@ json_t *levels_remove(const struct levels_removal *o)
 		.o = o, .levels = &o->daemon->config.levels, .removed = json_object(),
 		.failed = json_object(), .left = json_object(),
 	};
-	struct holdings_scope scope = {
+	struct inventory_scope scope = {
 		.levels = r.levels, .node = o->daemon->config.node, .label = o->label,
 		.state_dir = o->daemon->config.state_dir,
 	};
@@ -284,7 +284,7 @@ json_t *levels_remove(const struct levels_removal *o)
 		outcome = outcome_error(err, "%s", error.text);
 	} else {
 		scope.key = r.key;
-		r.scan = holdings_scan(&scope);
+		r.scan = inventory_scan(&scope);
 		outcome = check(&r);
 		if (!outcome) {
 			remove_all(&r);

@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 #include "image/key.h"
-#include "supervisor/storage/holdings.h"
+#include "supervisor/storage/inventory.h"
 #include "supervisor/net/nodes.h"
 #include "supervisor/storage/level_config_group.h"
 
@@ -86,7 +86,7 @@ static bool is_one_image(const json_t *held)
 	const char *level;
 
 	json_object_foreach((json_t *)held, level, images) {
-		if (holdings_find(images, -1))
+		if (inventory_find(images, -1))
 			return true;
 	}
 	return false;
@@ -119,8 +119,8 @@ static void add_to_job(const struct level_configs *levels, const json_t *scan, c
 	json_array_foreach(rows, i, row) {
 		int64_t n = json_integer_value(json_object_get(row, "generation"));
 
-		json_object_set_new(row, "levels", holdings_levels(levels, scan,
-								   holdings_of(scan, label, n),
+		json_object_set_new(row, "levels", inventory_levels(levels, scan,
+								   inventory_of(scan, label, n),
 								   count_of(row), true));
 		snprintf(text, sizeof(text), "%lld", (long long)n);
 		json_object_set_new(seen, text, json_true());
@@ -129,7 +129,7 @@ static void add_to_job(const struct level_configs *levels, const json_t *scan, c
 		if (json_object_get(seen, number))
 			continue;
 		row = row_elsewhere(atoll(number), held);
-		json_object_set_new(row, "levels", holdings_levels(levels, scan, held,
+		json_object_set_new(row, "levels", inventory_levels(levels, scan, held,
 								   is_one_image(held) ? 0 : -1, false));
 		insert(rows, row);
 	}
@@ -138,7 +138,7 @@ static void add_to_job(const struct level_configs *levels, const json_t *scan, c
 
 void levels_report_list(const struct daemon *daemon, json_t *jobs, bool one)
 {
-	struct holdings_scope scope = {
+	struct inventory_scope scope = {
 		.levels = &daemon->config.levels, .node = daemon->config.node,
 		.state_dir = daemon->config.state_dir,
 	};
@@ -156,7 +156,7 @@ void levels_report_list(const struct daemon *daemon, json_t *jobs, bool one)
 	scope.hosts = hosts;
 	if (one)
 		scope.label = json_string_value(json_object_get(json_array_get(jobs, 0), "label"));
-	scan = holdings_scan(&scope);
+	scan = inventory_scan(&scope);
 	json_array_foreach(jobs, i, job)
 		add_to_job(scope.levels, scan, job);
 	json_decref(scan);

@@ -11,7 +11,7 @@
 
 /*
  * levels_report_list() - put into each row of @jobs (as verb_list() answers) the state of its
- *	generation on every level, as holdings_levels() has it
+ *	generation on every level, as inventory_levels() has it
  * @one: of one job: all nodes' directories are looked into, not only those of its nodes
  *
  * Generations that only another level has get a row, {"generation", "created", "bytes_stored",

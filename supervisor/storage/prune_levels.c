@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 #include "image/key.h"
-#include "supervisor/storage/holdings.h"
+#include "supervisor/storage/inventory.h"
 #include "supervisor/storage/level_config_group.h"
 #include "supervisor/catalog/tombstone.h"
 
@@ -92,7 +92,7 @@ static int ask_level(struct ask *ask, unsigned int t, int64_t generation)
 
 	if (ask->silent & 1u << t)
 		return -EHOSTUNREACH;
-	outcome = holdings_nodes(l->catalog, l->job, generation, &nodes);
+	outcome = inventory_nodes(l->catalog, l->job, generation, &nodes);
 	if (outcome) {
 		json_decref(outcome);
 		return -EBADMSG;

@@ -47,7 +47,7 @@ void verb_doctor(struct request *request);
 void verb_show(struct request *request);
 void verb_verify(struct request *request);
 void verb_diff(struct request *request);
-/* verbs_store.c */
+/* verbs_partner.c */
 void verb_store(struct request *request);
 /* verbs_ticket.c */
 void verb_ticket(struct request *request);

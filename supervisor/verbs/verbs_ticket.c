@@ -15,7 +15,7 @@
 
 #include "supervisor/daemon.h"
 #include "base/outcome.h"
-#include "supervisor/storage/store.h"
+#include "supervisor/storage/partner_server.h"
 #include "supervisor/storage/ticket.h"
 
 static void on_ticket(const struct partner_ticket *t, json_t *outcome, void *arg)
@@ -59,14 +59,14 @@ static json_t *ask(struct request *request)
 			   &owner, "read_only", &read_only))
 		return outcome_usage("ticket: bad arguments: %s", why.text);
 	if (!node)
-		err = store_partner(daemon, owner, &node);
+		err = partner_of_owner(daemon, owner, &node);
 	if (err)
 		return outcome_error(err, err == -ERANGE ? "there is no other node to keep images of node %s: see ckptctl nodes" :
 				     "which node keeps images of node %s cannot be told: see ckptctl nodes", owner);
 	if (!strcmp(node, daemon->config.node))
 		return read_only && strcmp(owner, node) ? our_own(&daemon->config, owner) :
 		       outcome_error(-EINVAL, "node %s cannot be its own partner", node);
-	err = store_ask(daemon, node, owner, read_only, on_ticket, request);
+	err = partner_ticket_ask(daemon, node, owner, read_only, on_ticket, request);
 	return err ? outcome_error(err, "node %s cannot be asked: %s", node, strerror(-err)) : NULL;
 }
 

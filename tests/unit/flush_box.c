@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "image/key.h"
-#include "supervisor/storage/holdings.h"
+#include "supervisor/storage/inventory.h"
 #include "base/outcome.h"
 #include "supervisor/storage/flush.h"
 
@@ -130,7 +130,7 @@ void flush_all(struct box *b, const char *node, const char *what)
 
 const char *states(const struct box *b, int64_t generation, int nodes)
 {
-	struct holdings_scope scope = { .levels = &b->levels, .node = "a", .label = LABEL };
+	struct inventory_scope scope = { .levels = &b->levels, .node = "a", .label = LABEL };
 	json_t *scan, *levels, *level;
 	struct image_key *key = NULL;
 	struct ckpt_error error;
@@ -139,8 +139,8 @@ const char *states(const struct box *b, int64_t generation, int nodes)
 
 	assert_int_equal(image_key_load(b->d->key, &key, &error), 0);
 	scope.key = key;
-	scan = holdings_scan(&scope);
-	levels = holdings_levels(&b->levels, scan, holdings_of(scan, LABEL, generation), nodes,
+	scan = inventory_scan(&scope);
+	levels = inventory_levels(&b->levels, scan, inventory_of(scan, LABEL, generation), nodes,
 				 catalog_has(&b->d->catalog, b->d->job, generation));
 	text[0] = '\0';
 	json_array_foreach(levels, i, level)

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "supervisor/storage/place_memo.h"
+#include "supervisor/storage/mount_id.h"
 #include "supervisor/storage/flush_plan.h"
 
 static void set(struct level_configs *levels, const char *name, const char *value)
@@ -124,22 +124,22 @@ static void test_store_place(void **state)
 
 	assert_non_null(mkdtemp(dir));
 	snprintf(store, sizeof(store), "%s/images", dir);
-	assert_int_equal(store_place_check(store, "n1", dir, NULL, &error), -ENOENT);
+	assert_int_equal(mount_id_check(store, "n1", dir, NULL, &error), -ENOENT);
 	run(dir, "mkdir -p images/n2");
-	assert_int_equal(store_place_check(store, "n1", dir, NULL, &error), 0);
-	assert_int_equal(store_place_check(store, "n1", dir, NULL, &error), 0);
+	assert_int_equal(mount_id_check(store, "n1", dir, NULL, &error), 0);
+	assert_int_equal(mount_id_check(store, "n1", dir, NULL, &error), 0);
 	run(dir, "mv images away; mkdir images");
-	assert_int_equal(store_place_check(store, "n1", dir, NULL, &error), -ESTALE);
+	assert_int_equal(mount_id_check(store, "n1", dir, NULL, &error), -ESTALE);
 	assert_non_null(strstr(error.text, "mounted"));
 	run(dir, "! ls -A images | grep .");
 	/* another one in its place is told by its id */
 	run(dir, "sed 's/^id .*/id 00112233445566778899aabbccddeeff/' away/.stillpoint-level >images/.stillpoint-level");
-	assert_int_equal(store_place_check(store, "n1", dir, NULL, &error), -ESTALE);
+	assert_int_equal(mount_id_check(store, "n1", dir, NULL, &error), -ESTALE);
 	run(dir, "rm -r images; mv away images");
-	assert_int_equal(store_place_check(store, "n1", dir, NULL, &error), 0);
+	assert_int_equal(mount_id_check(store, "n1", dir, NULL, &error), 0);
 	/* it was replaced, and that was meant */
 	run(dir, "rm -r images; mkdir images; rm store");
-	assert_int_equal(store_place_check(store, "n1", dir, NULL, &error), 0);
+	assert_int_equal(mount_id_check(store, "n1", dir, NULL, &error), 0);
 	run(dir, "rm -r images store");
 	assert_int_equal(rmdir(dir), 0);
 }
@@ -152,7 +152,7 @@ static int look_at_store(const char *dir, const char *state_dir)
 	char store[64];
 
 	snprintf(store, sizeof(store), "%s/images", dir);
-	return store_place_check(store, "n1", state_dir, &a_log, &error);
+	return mount_id_check(store, "n1", state_dir, &a_log, &error);
 }
 
 static int open_level(const char *dir, const char *state_dir)

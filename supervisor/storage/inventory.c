@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What is on the levels; see holdings.h.
+ * What is on the levels; see inventory.h.
  *
  * Keeps nothing: every answer is a reading of the levels' directories, in which each manifest was
  * authenticated.  Levels are opened for reading only, so whoever writes to them is not in the way,
  * and nothing is made or swept.  What a level says of an image is its manifest; the name says whose
  * it was, and both have to agree.
  */
-#include "supervisor/storage/holdings.h"
+#include "supervisor/storage/inventory.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -20,7 +20,7 @@
 #include "supervisor/catalog/generation.h"
 #include "supervisor/storage/level_config_group.h"
 
-json_t *holdings_nodes(const struct catalog *catalog, int64_t job, int64_t generation,
+json_t *inventory_nodes(const struct catalog *catalog, int64_t job, int64_t generation,
 		       json_t **ret_nodes)
 {
 	json_t *parts, *part, *outcome = generation_parts(catalog, job, generation, &parts);
@@ -36,7 +36,7 @@ json_t *holdings_nodes(const struct catalog *catalog, int64_t job, int64_t gener
 	return NULL;
 }
 
-int holdings_parts_on(const struct level_config *conf, const struct image_key *key, const char *label,
+int inventory_parts_on(const struct level_config *conf, const struct image_key *key, const char *label,
 		      int64_t generation, const json_t *nodes)
 {
 	struct level_options options = { NULL };
@@ -69,7 +69,7 @@ int holdings_parts_on(const struct level_config *conf, const struct image_key *k
 /* -------------------------------------------------------------------- scan */
 
 struct scan {
-	const struct holdings_scope *scope;
+	const struct inventory_scope *scope;
 	const struct level_config *conf;
 	const char *node;	/* whose directory */
 	json_t *jobs, *errors, *silent;
@@ -83,7 +83,7 @@ static json_t *object_at(json_t *parent, const char *key)
 	return json_object_get(parent, key);
 }
 
-static bool is_wanted(const struct holdings_scope *scope, const char *label)
+static bool is_wanted(const struct inventory_scope *scope, const char *label)
 {
 	char prefix[32];
 
@@ -136,7 +136,7 @@ static void cannot_ask(struct scan *s, const char *node, const char *text)
 }
 
 /* What the names of the images begin with that are wanted. */
-static const char *prefix_of(const struct holdings_scope *scope, char *buf, size_t size)
+static const char *prefix_of(const struct inventory_scope *scope, char *buf, size_t size)
 {
 	buf[0] = '\0';
 	if (scope->label)
@@ -186,7 +186,7 @@ static int scan_other(const char *node, void *arg)
 	return scan_node(node, arg);
 }
 
-json_t *holdings_scan(const struct holdings_scope *scope)
+json_t *inventory_scan(const struct inventory_scope *scope)
 {
 	struct scan s = { .scope = scope, .jobs = json_object(), .errors = json_object(),
 			  .silent = json_object() };
@@ -206,7 +206,7 @@ json_t *holdings_scan(const struct holdings_scope *scope)
 	return json_pack("{s:o, s:o, s:o}", "jobs", s.jobs, "errors", s.errors, "silent", s.silent);
 }
 
-json_t *holdings_of(const json_t *scan, const char *label, int64_t generation)
+json_t *inventory_of(const json_t *scan, const char *label, int64_t generation)
 {
 	char number[24];
 
@@ -216,7 +216,7 @@ json_t *holdings_of(const json_t *scan, const char *label, int64_t generation)
 
 /* ------------------------------------------------------------------- state */
 
-json_t *holdings_find(const json_t *images, int part)
+json_t *inventory_find(const json_t *images, int part)
 {
 	json_t *image;
 	size_t i;
@@ -239,7 +239,7 @@ static int count_parts(const json_t *images)
 	json_array_foreach(images, i, image) {
 		int part = (int)json_integer_value(json_object_get(image, "part"));
 
-		n += holdings_find(images, part) == image && !json_object_get(image, "short");
+		n += inventory_find(images, part) == image && !json_object_get(image, "short");
 	}
 	return n;
 }
@@ -262,7 +262,7 @@ static json_t *state_on(const json_t *images, int nodes)
 	return json_pack("{s:s}", "state", "here");
 }
 
-json_t *holdings_levels(const struct level_configs *levels, const json_t *scan, const json_t *held,
+json_t *inventory_levels(const struct level_configs *levels, const json_t *scan, const json_t *held,
 			int nodes, bool in_l1)
 {
 	json_t *states = json_array(), *level;

@@ -2,8 +2,8 @@
 /*
  * What is on the levels, as the levels say it.  For workers: a level may be slow.
  */
-#ifndef STILLPOINT_HOLDINGS_H
-#define STILLPOINT_HOLDINGS_H
+#ifndef STILLPOINT_INVENTORY_H
+#define STILLPOINT_INVENTORY_H
 
 #include <jansson.h>
 
@@ -11,20 +11,20 @@
 #include "supervisor/storage/level_config.h"
 
 /*
- * holdings_nodes() - of which nodes a generation of L1 is
+ * inventory_nodes() - of which nodes a generation of L1 is
  * @ret_nodes: names, a new reference; NULL: it is of one image
  *
  * NULL, or an outcome: it cannot be known.
  */
-json_t *holdings_nodes(const struct catalog *catalog, int64_t job, int64_t generation,
+json_t *inventory_nodes(const struct catalog *catalog, int64_t job, int64_t generation,
 		       json_t **ret_nodes);
 
 /* How many images of @nodes are on the level, each below its node; of one that is not shared ours. */
-int holdings_parts_on(const struct level_config *conf, const struct image_key *key, const char *label,
+int inventory_parts_on(const struct level_config *conf, const struct image_key *key, const char *label,
 		      int64_t generation, const json_t *nodes);
 
 /* Where to look. */
-struct holdings_scope {
+struct inventory_scope {
 	const struct level_configs *levels;
 	const struct image_key *key;
 	const char *node;	/* ours */
@@ -37,7 +37,7 @@ struct holdings_scope {
 };
 
 /*
- * holdings_scan() - ask all levels
+ * inventory_scan() - ask all levels
  *
  *	{"jobs": {LABEL: {"GENERATION": {LEVEL: [image, ...]}}}, "errors": {LEVEL: text},
  *	 "silent": {LEVEL: {NODE or "" (all): text}}}
@@ -46,24 +46,24 @@ struct holdings_scope {
  *
  * A level that cannot be asked is among the errors.  A new reference.
  */
-json_t *holdings_scan(const struct holdings_scope *scope);
+json_t *inventory_scan(const struct inventory_scope *scope);
 
 /* The images of one generation: {LEVEL: [...]}; NULL: there are none. */
-json_t *holdings_of(const json_t *scan, const char *label, int64_t generation);
+json_t *inventory_of(const json_t *scan, const char *label, int64_t generation);
 
 /*
- * holdings_levels() - the state of a generation on every level, L1 first
- * @held: holdings_of()
+ * inventory_levels() - the state of a generation on every level, L1 first
+ * @held: inventory_of()
  * @nodes: how many images it is of; 0: one image; -1: not known
  * @in_l1: it is there
  *
  * [{"level", "state": "here" | "partial" | "damaged" | "missing" | "unknown", "have", "of"}], the
  * counts with "partial" only.
  */
-json_t *holdings_levels(const struct level_configs *levels, const json_t *scan, const json_t *held,
+json_t *inventory_levels(const struct level_configs *levels, const json_t *scan, const json_t *held,
 			int nodes, bool in_l1);
 
 /* Of @images one of that part (-1: one image) in good order; NULL. */
-json_t *holdings_find(const json_t *images, int part);
+json_t *inventory_find(const json_t *images, int part);
 
-#endif /* STILLPOINT_HOLDINGS_H */
+#endif /* STILLPOINT_INVENTORY_H */

@@ -6,7 +6,7 @@
  * Asking: a ticket is asked for over the control connection and handed to a worker, which
  * opens a level with it (levels/partner.h):
  *
- *	err = store_ask(daemon, "n2", NULL, false, on_ticket, arg);
+ *	err = partner_ticket_ask(daemon, "n2", NULL, false, on_ticket, arg);
  *	on_ticket:  worker_start(…) with a copy of the ticket in its argument
  *	in the worker:  level_partner_open(&(struct level_partner_options){
  *				.ticket = &ticket, .key = key }, &level, &error)
@@ -25,25 +25,25 @@
  *	store	{"version": PARTNER_VERSION, "owner": NAME, "read_only": B, "plain": B}
  *		{"port": P, "id": HEX, "token": HEX, "read_only": B, "plain": B}
  */
-#ifndef STILLPOINT_STORE_H
-#define STILLPOINT_STORE_H
+#ifndef STILLPOINT_PARTNER_SERVER_H
+#define STILLPOINT_PARTNER_SERVER_H
 
 #include <jansson.h>
 
 #include "levels/partner.h"
 #include "supervisor/daemon.h"
 
-#define STORE_SESSIONS_MAX	8	/* connections served at a time, and tickets for more */
-#define STORE_NODE_MAX		4	/* of them, of one node */
+#define PARTNER_SESSIONS_MAX	8	/* connections served at a time, and tickets for more */
+#define PARTNER_NODE_MAX		4	/* of them, of one node */
 
 struct store;
 
 /* Without `store` nothing listens and who asks is told so.  -ENOMEM. */
-int store_open(struct daemon *daemon, struct store **ret_store);
-void store_close(struct store *store);	/* NULL is fine; ends what is being served */
+int partner_server_open(struct daemon *daemon, struct store **ret_store);
+void partner_server_close(struct store *store);	/* NULL is fine; ends what is being served */
 
 /*
- * store_ask() - ask @node for a ticket
+ * partner_ticket_ask() - ask @node for a ticket
  * @node: of the hosts file; not this one (-EINVAL)
  * @owner: whose images; NULL: this node's.  Those of others can only be read
  * @read_only: with it nobody else's writing is in the way
@@ -52,17 +52,17 @@ void store_close(struct store *store);	/* NULL is fine; ends what is being serve
  *
  * -ENOENT: no such node in the hosts file, or no hosts file; or as peer_ask().
  */
-typedef void (*store_ticket_fn)(const struct partner_ticket *ticket, json_t *outcome,
+typedef void (*partner_ticket_fn)(const struct partner_ticket *ticket, json_t *outcome,
 				void *arg);
-int store_ask(struct daemon *daemon, const char *node, const char *owner, bool read_only,
-	      store_ticket_fn fn, void *arg);
+int partner_ticket_ask(struct daemon *daemon, const char *node, const char *owner, bool read_only,
+	      partner_ticket_fn fn, void *arg);
 
 /*
- * store_partner() - on which node those of @owner are to be kept (partner_choose())
+ * partner_of_owner() - on which node those of @owner are to be kept (partner_choose())
  * @ret_name: lives as long as the daemon
  *
  * -ERANGE: there is no other node; -ENOMEM.
  */
-int store_partner(struct daemon *daemon, const char *owner, const char **ret_name);
+int partner_of_owner(struct daemon *daemon, const char *owner, const char **ret_name);
 
-#endif /* STILLPOINT_STORE_H */
+#endif /* STILLPOINT_PARTNER_SERVER_H */

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Images of other nodes that this one keeps; see store.h.
+ * Images of other nodes that this one keeps; see partner_server.h.
  *
  * Owns the tickets that were given out and the workers that serve; who comes with one comes by
- * the door (store_door.h).  Nothing here waits or touches a disk: a ticket costs an entry in a list,
+ * the door (partner_listener.h).  Nothing here waits or touches a disk: a ticket costs an entry in a list,
  * and a process is made only for who has proved to have the token.  A ticket is used up by
  * that; by a stranger who has heard its id it is not.
  *
  * What is on its way into the store is counted in memory that all workers share; the
  * entry of one that has ended is set to 0 here, however it ended.
  */
-#include "supervisor/storage/store.h"
+#include "supervisor/storage/partner_server.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -27,8 +27,8 @@
 #include "levels/partner_serve.h"
 #include "supervisor/net/nodes.h"
 #include "base/outcome.h"
-#include "supervisor/storage/place_memo.h"
-#include "supervisor/storage/store_door.h"
+#include "supervisor/storage/mount_id.h"
+#include "supervisor/storage/partner_listener.h"
 #include "supervisor/storage/level_config_group.h"
 #include "supervisor/control/worker.h"
 
@@ -54,9 +54,9 @@ struct session {
 
 struct store {
 	struct daemon *daemon;
-	struct store_door *door;	/* NULL: no images are kept here */
+	struct partner_listener *door;	/* NULL: no images are kept here */
 	struct ticket *tickets;
-	struct session sessions[STORE_SESSIONS_MAX];
+	struct session sessions[PARTNER_SESSIONS_MAX];
 	_Atomic uint64_t *coming;	/* shared with the workers */
 	struct worker *sweeper;
 };
@@ -120,11 +120,11 @@ static bool is_full(struct store *store, unsigned int node)
 {
 	unsigned int i, own, all = tickets_left(store, node, &own);
 
-	for (i = 0; i < STORE_SESSIONS_MAX; i++) {
+	for (i = 0; i < PARTNER_SESSIONS_MAX; i++) {
 		all += store->sessions[i].worker != NULL;
 		own += store->sessions[i].worker && store->sessions[i].node == node;
 	}
-	return (all >= STORE_SESSIONS_MAX || own >= STORE_NODE_MAX) && !ticket_drop_unused(store, node);
+	return (all >= PARTNER_SESSIONS_MAX || own >= PARTNER_NODE_MAX) && !ticket_drop_unused(store, node);
 }
 
 static json_t *describe(const struct ticket *t)
@@ -149,7 +149,7 @@ static json_t *give_ticket(struct store *store, unsigned int node, const char *o
 	if (!t)
 		return outcome_error(-ENOMEM, "out of memory");
 	snprintf(t->t.owner, sizeof(t->t.owner), "%s", owner);
-	t->t.port = store_door_port(store->door);
+	t->t.port = partner_listener_port(store->door);
 	t->t.read_only = read_only;
 	/* encrypted, unless both sides said no */
 	t->t.plain = plain && !store->daemon->config.store_encrypt;
@@ -220,7 +220,7 @@ static int is_ready(void *arg, struct ckpt_error *error)
 	const struct store *store = arg;
 	const struct config *config = &store->daemon->config;
 
-	int err = store_place_check(config->store, config->node, config->state_dir,
+	int err = mount_id_check(config->store, config->node, config->state_dir,
 				    &store->daemon->log, error);
 
 	/* "Not there" is what is said of images, and of a store that nobody has mounted nothing is known. */
@@ -232,7 +232,7 @@ static json_t *session_run(struct channel_reporter *reporter, void *arg)
 	struct session *s = arg;
 	const struct config *config = &s->store->daemon->config;
 	const struct partner_coming coming = {
-		.bytes = s->store->coming, .nr = STORE_SESSIONS_MAX, .self = s->slot,
+		.bytes = s->store->coming, .nr = PARTNER_SESSIONS_MAX, .self = s->slot,
 	};
 	struct partner_serve_options o = {
 		.dir = config->store, .owner = s->t.owner, .client = s->client,
@@ -290,10 +290,10 @@ static void session_start(struct store *store, const struct ticket *ticket, int 
 	const int keep[] = { fd, -1 };
 	int err = -EBUSY;
 
-	while (s < store->sessions + STORE_SESSIONS_MAX && s->worker)
+	while (s < store->sessions + PARTNER_SESSIONS_MAX && s->worker)
 		s++;
 	peer_node(nodes_peer(store->daemon->nodes), ticket->node, &who);
-	if (s < store->sessions + STORE_SESSIONS_MAX) {
+	if (s < store->sessions + PARTNER_SESSIONS_MAX) {
 		*s = (struct session) {
 			.store = store, .slot = (unsigned int)(s - store->sessions),
 			.t = ticket->t, .node = ticket->node, .hello = *hello, .fd = fd,
@@ -379,16 +379,16 @@ static int serve(struct store *store)
 	struct daemon *daemon = store->daemon;
 	int err;
 
-	store->coming = mmap(NULL, STORE_SESSIONS_MAX * sizeof(*store->coming),
+	store->coming = mmap(NULL, PARTNER_SESSIONS_MAX * sizeof(*store->coming),
 			     PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (store->coming == MAP_FAILED) {
 		store->coming = NULL;
 		return -ENOMEM;
 	}
-	err = store_door_open(daemon, on_hello, store, &store->door);
+	err = partner_listener_open(daemon, on_hello, store, &store->door);
 	if (!err) {
 		log_info(&daemon->log, "images of other nodes are kept in %s; listening on %s, port %u",
-			 daemon->config.store, daemon->config.listen, store_door_port(store->door));
+			 daemon->config.store, daemon->config.listen, partner_listener_port(store->door));
 		sweep(store);
 		return 0;
 	}
@@ -397,7 +397,7 @@ static int serve(struct store *store)
 	return err == -ENOMEM ? err : 0;
 }
 
-int store_open(struct daemon *daemon, struct store **ret_store)
+int partner_server_open(struct daemon *daemon, struct store **ret_store)
 {
 	struct store *store = calloc(1, sizeof(*store));
 	int err;
@@ -414,7 +414,7 @@ int store_open(struct daemon *daemon, struct store **ret_store)
 	return err || !daemon->config.store ? err : serve(store);
 }
 
-void store_close(struct store *store)
+void partner_server_close(struct store *store)
 {
 	unsigned int i;
 
@@ -423,17 +423,17 @@ void store_close(struct store *store)
 	/* all at once, so that they are not waited for one after the other */
 	if (store->sweeper)
 		worker_kill(store->sweeper, SIGKILL);
-	for (i = 0; i < STORE_SESSIONS_MAX; i++) {
+	for (i = 0; i < PARTNER_SESSIONS_MAX; i++) {
 		if (store->sessions[i].worker)
 			worker_kill(store->sessions[i].worker, SIGKILL);
 	}
-	for (i = 0; i < STORE_SESSIONS_MAX; i++)
+	for (i = 0; i < PARTNER_SESSIONS_MAX; i++)
 		worker_abort(store->sessions[i].worker);
 	worker_abort(store->sweeper);
-	store_door_close(store->door);
+	partner_listener_close(store->door);
 	while (store->tickets)
 		ticket_drop(&store->tickets);
 	if (store->coming)
-		munmap(store->coming, STORE_SESSIONS_MAX * sizeof(*store->coming));
+		munmap(store->coming, PARTNER_SESSIONS_MAX * sizeof(*store->coming));
 	free(store);
 }

@@ -22,15 +22,15 @@
 #include "levels/partner_serve.h"
 #include "supervisor/net/nodes.h"
 #include "base/outcome.h"
-#include "supervisor/storage/store.h"
-#include "supervisor/storage/store_door.h"
+#include "supervisor/storage/partner_server.h"
+#include "supervisor/storage/partner_listener.h"
 #include "supervisor/storage/level_config_group.h"
 #include "supervisor/control/worker.h"
 
 static struct daemon daemon_of_test = { .config = { .node = "n1", .store = "/nowhere", .store_encrypt = true } };
 static struct store *store;
 static peer_verb_fn on_store;
-static store_door_fn on_hello;
+static partner_listener_fn on_hello;
 static void *hello_arg;
 static json_t *question, *answer;
 static unsigned int served, stepped_back;
@@ -80,19 +80,19 @@ void peer_node(const struct peer *peer, unsigned int node, struct peer_node *ret
 	*ret_node = (struct peer_node) { .name = node ? "n2" : "n1" };
 }
 
-int store_door_open(struct daemon *d, store_door_fn fn, void *arg, struct store_door **ret_door)
+int partner_listener_open(struct daemon *d, partner_listener_fn fn, void *arg, struct partner_listener **ret_door)
 {
 	on_hello = fn;
 	hello_arg = arg;
-	*ret_door = (struct store_door *)&on_hello;
+	*ret_door = (struct partner_listener *)&on_hello;
 	return 0;
 }
 
-void store_door_close(struct store_door *door)
+void partner_listener_close(struct partner_listener *door)
 {
 }
 
-uint16_t store_door_port(const struct store_door *door)
+uint16_t partner_listener_port(const struct partner_listener *door)
 {
 	return 4711;
 }
@@ -159,12 +159,12 @@ static int setup(void **state)
 	if (!mkdtemp(key) || asprintf(&daemon_of_test.config.key, "%s/key", key) < 0)
 		return -1;
 	*state = key;
-	return image_key_create(daemon_of_test.config.key, &error) || store_open(&daemon_of_test, &store);
+	return image_key_create(daemon_of_test.config.key, &error) || partner_server_open(&daemon_of_test, &store);
 }
 
 static int teardown(void **state)
 {
-	store_close(store);
+	partner_server_close(store);
 	unlink(daemon_of_test.config.key);
 	free(daemon_of_test.config.key);
 	return rmdir(*state);

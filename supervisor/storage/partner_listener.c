@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The way into a store; see store_door.h.
+ * The way into a store; see partner_listener.h.
  *
  * Owns the listening socket, and who has connected and said nothing yet.  Nothing here waits, and
  * nobody can make it hold much: a stranger costs a hello's worth of memory for a few seconds, when
  * there are too many the one that was first goes, and when there are no more descriptors nothing is
  * accepted for a while.
  */
-#include "supervisor/storage/store_door.h"
+#include "supervisor/storage/partner_listener.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,16 +29,16 @@
 
 struct visitor {
 	struct visitor *next;
-	struct store_door *door;
+	struct partner_listener *door;
 	int fd;
 	size_t have;
 	struct partner_hello hello;
 	struct reactor_source *source, *timer;
 };
 
-struct store_door {
+struct partner_listener {
 	struct daemon *daemon;
-	store_door_fn fn;
+	partner_listener_fn fn;
 	void *arg;
 	int fd;
 	uint16_t port;
@@ -95,7 +95,7 @@ static void on_visitor(uint32_t events, void *arg)
 }
 
 /* The list begins with the newest. */
-static struct visitor *oldest_visitor(const struct store_door *door)
+static struct visitor *oldest_visitor(const struct partner_listener *door)
 {
 	struct visitor *v = door->visitors;
 
@@ -111,7 +111,7 @@ static int open_spare(void)
 
 static void on_pause_over(void *arg)
 {
-	struct store_door *door = arg;
+	struct partner_listener *door = arg;
 
 	door->pause = NULL;
 	door->spare = open_spare();
@@ -119,7 +119,7 @@ static void on_pause_over(void *arg)
 }
 
 /* Who waits to be accepted would wake the loop for ever. */
-static void pause_listening(struct store_door *door, int error)
+static void pause_listening(struct partner_listener *door, int error)
 {
 	/* for the timer, which needs a descriptor */
 	if (door->spare >= 0)
@@ -136,7 +136,7 @@ static void pause_listening(struct store_door *door, int error)
 
 static void on_connection(uint32_t events, void *arg)
 {
-	struct store_door *door = arg;
+	struct partner_listener *door = arg;
 	int fd = accept4(door->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	struct reactor *reactor = door->daemon->reactor;
 	struct visitor *v;
@@ -182,7 +182,7 @@ static int try_listen(const struct addrinfo *info, int *ret_fd)
 }
 
 /* "*" or an address, as of `listen`; IPv6 first, as that can be both. */
-static int start_listening(struct store_door *door)
+static int start_listening(struct partner_listener *door)
 {
 	struct addrinfo hints = {
 		.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV,
@@ -207,7 +207,7 @@ static int start_listening(struct store_door *door)
 	return err;
 }
 
-static int find_port(struct store_door *door)
+static int find_port(struct partner_listener *door)
 {
 	struct sockaddr_storage address;
 	socklen_t len = sizeof(address);
@@ -220,16 +220,16 @@ static int find_port(struct store_door *door)
 	return 0;
 }
 
-int store_door_open(struct daemon *daemon, store_door_fn fn, void *arg,
-		    struct store_door **ret_door)
+int partner_listener_open(struct daemon *daemon, partner_listener_fn fn, void *arg,
+		    struct partner_listener **ret_door)
 {
-	struct store_door *door = calloc(1, sizeof(*door));
+	struct partner_listener *door = calloc(1, sizeof(*door));
 	unsigned int waited_ms = 0;
 	int err;
 
 	if (!door)
 		return -ENOMEM;
-	*door = (struct store_door) {
+	*door = (struct partner_listener) {
 		.daemon = daemon, .fn = fn, .arg = arg, .fd = -1, .spare = -1,
 	};
 	do {
@@ -241,7 +241,7 @@ int store_door_open(struct daemon *daemon, store_door_fn fn, void *arg,
 		err = reactor_fd(daemon->reactor, door->fd, EPOLLIN, on_connection, door,
 				 &door->source);
 	if (err) {
-		store_door_close(door);
+		partner_listener_close(door);
 		return err;
 	}
 	door->spare = open_spare();
@@ -249,12 +249,12 @@ int store_door_open(struct daemon *daemon, store_door_fn fn, void *arg,
 	return 0;
 }
 
-uint16_t store_door_port(const struct store_door *door)
+uint16_t partner_listener_port(const struct partner_listener *door)
 {
 	return door->port;
 }
 
-void store_door_close(struct store_door *door)
+void partner_listener_close(struct partner_listener *door)
 {
 	if (!door)
 		return;

@@ -6,7 +6,7 @@
  * and nobody else has read it.  The token is passed on and forgotten: it is in nobody's
  * log, and in an answer's JSON only while that is being read.
  */
-#include "supervisor/storage/store.h"
+#include "supervisor/storage/partner_server.h"
 
 #include <errno.h>
 #include <sodium.h>
@@ -22,7 +22,7 @@
 struct asking {
 	struct partner_ticket t;	/* what is known before */
 	bool may_be_plain;
-	store_ticket_fn fn;
+	partner_ticket_fn fn;
 	void *arg;
 };
 
@@ -67,8 +67,8 @@ static void on_answer(const json_t *outcome, void *arg)
 	free(a);
 }
 
-int store_ask(struct daemon *daemon, const char *node, const char *owner, bool read_only,
-	      store_ticket_fn fn, void *arg)
+int partner_ticket_ask(struct daemon *daemon, const char *node, const char *owner, bool read_only,
+	      partner_ticket_fn fn, void *arg)
 {
 	struct peer *peer = nodes_peer(daemon->nodes);
 	bool plain = !daemon->config.store_encrypt;
@@ -100,7 +100,7 @@ int store_ask(struct daemon *daemon, const char *node, const char *owner, bool r
 	return err;
 }
 
-int store_partner(struct daemon *daemon, const char *owner, const char **ret_name)
+int partner_of_owner(struct daemon *daemon, const char *owner, const char **ret_name)
 {
 	unsigned int nr;
 	const struct levels_node *nodes = nodes_list(daemon->nodes, &nr);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which directory it was the first time; see place_memo.h.
+ * Which directory it was the first time; see mount_id.h.
  *
  * A file has one line, "PLACE ID": of another place, as after a change of the configuration, it is of no use.
  * It appears by one rename, and nothing but a mistake of an admin is lost with it: the next who opens the
  * place writes it anew.
  */
-#include "supervisor/storage/place_memo.h"
+#include "supervisor/storage/mount_id.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 
-void place_memo_read(const char *path, const char *place, char ret_id[MARKER_ID_CHARS + 1])
+void mount_id_read(const char *path, const char *place, char ret_id[MARKER_ID_CHARS + 1])
 {
 	FILE *f = fopen(path, "re");
 	size_t len = strlen(place);
@@ -80,7 +80,7 @@ static int replace(const char *path, const char *place, const char *id)
 	return sync_parent(path);
 }
 
-void place_memo_write(const char *path, const char *place, const char *id, const struct log *log)
+void mount_id_write(const char *path, const char *place, const char *id, const struct log *log)
 {
 	int err = replace(path, place, id);
 
@@ -100,11 +100,11 @@ static int mark(int dir, const char *store, const char *node, const char *memo,
 	if (err == -EROFS)
 		return 0;
 	if (!err)
-		place_memo_write(memo, store, marker.id, log);
+		mount_id_write(memo, store, marker.id, log);
 	return err;
 }
 
-int store_place_check(const char *store, const char *node, const char *state_dir,
+int mount_id_check(const char *store, const char *node, const char *state_dir,
 		      const struct log *log, struct ckpt_error *error)
 {
 	_cleanup_fd_ int dir = open(store, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -115,7 +115,7 @@ int store_place_check(const char *store, const char *node, const char *state_dir
 	if (dir < 0)
 		return error_set(error, -errno, "its store %.150s: %m; is it mounted?", store);
 	snprintf(memo, sizeof(memo), "%s/store", state_dir);
-	place_memo_read(memo, store, id);
+	mount_id_read(memo, store, id);
 	if (!id[0])
 		return mark(dir, store, node, memo, log, error);
 	err = marker_read(dir, store, &marker, error);

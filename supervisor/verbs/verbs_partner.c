@@ -21,7 +21,7 @@
 #include "levels/source.h"
 #include "supervisor/daemon.h"
 #include "base/outcome.h"
-#include "supervisor/storage/store.h"
+#include "supervisor/storage/partner_server.h"
 #include "supervisor/control/worker.h"
 
 #define LIMIT_MAX	(1 << 20)	/* MiB a second */
@@ -309,7 +309,7 @@ void verb_store(struct request *request)
 	if (!outcome) {
 		reads = r->op != PUT && r->op != DELETE;
 		r->owner = r->owner ? r->owner : config->node;
-		err = store_ask(request->daemon, r->node, r->owner, reads, on_ticket, r);
+		err = partner_ticket_ask(request->daemon, r->node, r->owner, reads, on_ticket, r);
 		if (!err)
 			return;
 		outcome = why_not(request, r->node, err);
