@@ -154,7 +154,7 @@ static void on_report(struct coord *c, const struct coord_msg *msg)
 		if (msg->epoch > c->epoch_seen)
 			c->epoch_seen = msg->epoch;
 		if (coord_is_root(c) && coord_root(c) == c->config.self)
-			coord_view_take_office(c);
+			coord_view_begin_term(c);
 	} else if (msg->epoch == c->want.epoch && !c->expelled) {
 		coord_tree_on_report(c, msg);
 	}
@@ -291,7 +291,7 @@ static void wake(struct coord *c)
 		coord_retry_soon(c);
 	earliest(&at, c->retry_at);
 	earliest(&at, c->guard_at);
-	earliest(&at, c->office.deadline);
+	earliest(&at, c->term.deadline);
 	if (!c->persisting && !coord_is_persisted(c))
 		earliest(&at, c->persist_at);
 	if (at && at != c->wake_at) {

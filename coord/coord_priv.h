@@ -48,7 +48,7 @@ struct channel_in {
 	bool known;		/* announced is valid */
 };
 
-struct coord_office {		/* of the root */
+struct coord_term {		/* of the root */
 	bool active;		/* a checkpoint or restart, until its outcome is told */
 	bool restart;
 	bool told;
@@ -108,7 +108,7 @@ struct coord {
 	uint64_t serial;
 	struct coord_report sent;	/* the last report to the parent */
 
-	struct coord_office office;
+	struct coord_term term;
 	uint32_t operations;		/* begun in this epoch */
 
 	struct target_entry *targets;
@@ -201,7 +201,7 @@ void coord_root_outcome(struct coord *c, struct coord_id id, enum coord_level le
 
 /* coord_view.c */
 void coord_view_start(struct coord *c);
-void coord_view_take_office(struct coord *c);
+void coord_view_begin_term(struct coord *c);
 void coord_view_on_dead(struct coord *c, uint32_t node);
 void coord_view_on_view(struct coord *c, const struct coord_msg *msg);
 void coord_view_on_hello(struct coord *c, const struct coord_msg *msg);

@@ -19,7 +19,7 @@ static uint32_t limit_of(const struct coord *c, enum coord_order order)
 	case COORD_ORDER_QUIESCE:
 	case COORD_ORDER_CATCH_UP:
 	case COORD_ORDER_DRAIN:
-		return c->office.quiesce_ms ? c->office.quiesce_ms : limits->quiesce;
+		return c->term.quiesce_ms ? c->term.quiesce_ms : limits->quiesce;
 	case COORD_ORDER_FREEZE:
 		return limits->pause;
 	case COORD_ORDER_THAW:
@@ -39,28 +39,28 @@ void coord_root_order(struct coord *c, enum coord_order order, struct coord_id i
 
 	/* the quiesce has one deadline for its three orders */
 	if (order != COORD_ORDER_CATCH_UP && order != COORD_ORDER_DRAIN)
-		c->office.deadline = limit ? c->now + limit * COORD_MS : 0;
-	coord_node_take(c, order, id, limit, c->office.reason);
+		c->term.deadline = limit ? c->now + limit * COORD_MS : 0;
+	coord_node_take(c, order, id, limit, c->term.reason);
 }
 
 void coord_root_outcome(struct coord *c, struct coord_id id, enum coord_level level)
 {
-	struct coord_office *office = &c->office;
+	struct coord_term *term = &c->term;
 	struct coord_action *act;
-	bool ours = office->active && id_equal(office->id, id);
+	bool ours = term->active && id_equal(term->id, id);
 
-	if (ours && office->told)
+	if (ours && term->told)
 		return;
 	act = coord_act(c, COORD_ACT_OUTCOME);
 	act->id = id;
 	act->level = level;
 	act->reason = level == COORD_ABORTED ? COORD_WHY_ROOT_LOST : COORD_WHY_NONE;
 	if (ours) {
-		act->ticket = office->ticket;
-		act->reason = level == COORD_ABORTED ? office->reason : COORD_WHY_NONE;
-		act->error = level == COORD_ABORTED ? office->error : 0;
-		act->wait = office->wait;
-		office->told = true;
+		act->ticket = term->ticket;
+		act->reason = level == COORD_ABORTED ? term->reason : COORD_WHY_NONE;
+		act->error = level == COORD_ABORTED ? term->error : 0;
+		act->wait = term->wait;
+		term->told = true;
 	}
 }
 
@@ -69,23 +69,23 @@ void coord_root_abort(struct coord *c, enum coord_reason reason, int32_t error,
 {
 	const struct coord_barrier *barrier = coord_barrier(c->config.table, c->order);
 
-	if (!c->office.active || !barrier || !barrier->may_abort)
+	if (!c->term.active || !barrier || !barrier->may_abort)
 		return;
-	c->office.reason = reason;
-	c->office.error = error;
+	c->term.reason = reason;
+	c->term.error = error;
 	if (wait)
-		c->office.wait = *wait;
-	coord_root_outcome(c, c->office.id, COORD_ABORTED);
-	coord_root_order(c, COORD_ORDER_ABORT, c->office.id);
+		c->term.wait = *wait;
+	coord_root_outcome(c, c->term.id, COORD_ABORTED);
+	coord_root_order(c, COORD_ORDER_ABORT, c->term.id);
 }
 
 void coord_root_deadline(struct coord *c)
 {
 	struct coord_report all;
 
-	if (!c->office.deadline || c->now < c->office.deadline || !coord_is_root(c))
+	if (!c->term.deadline || c->now < c->term.deadline || !coord_is_root(c))
 		return;
-	c->office.deadline = 0;
+	c->term.deadline = 0;
 	coord_tree_sum(c, &all);
 	coord_root_abort(c, COORD_WHY_TIMEOUT, -ETIMEDOUT, &all.wait);
 }
@@ -95,7 +95,7 @@ void coord_root_deadline(struct coord *c)
 /* The restart was ours, and an office later: it stands if anybody wrote so, or ends. */
 static void resume_restart(struct coord *c, const struct coord_report *all)
 {
-	struct coord_id id = c->office.id;
+	struct coord_id id = c->term.id;
 
 	if (id_equal(all->live, id)) {
 		coord_root_order(c, COORD_ORDER_LIVE, id);
@@ -111,8 +111,8 @@ static void resume_restart(struct coord *c, const struct coord_report *all)
  */
 static void decide(struct coord *c, const struct coord_report *all)
 {
-	struct coord_office *office = &c->office;
-	struct coord_id doubt = office->active ? office->id : all->prepared;
+	struct coord_term *term = &c->term;
+	struct coord_id doubt = term->active ? term->id : all->prepared;
 	struct coord_id done = all->committed, torn;
 	bool partly = !id_equal(done, all->committed_min) || id_equal(done, all->prepared);
 
@@ -120,7 +120,7 @@ static void decide(struct coord *c, const struct coord_report *all)
 		c->generation = all->generation;
 	if (!c->config.table->any_commits && partly)
 		done = (struct coord_id){ 0 };
-	if (office->active && office->restart) {
+	if (term->active && term->restart) {
 		resume_restart(c, all);
 		return;
 	}
@@ -146,7 +146,7 @@ static void decide(struct coord *c, const struct coord_report *all)
 		return;
 	}
 	c->order = COORD_ORDER_NONE;
-	office->active = false;
+	term->active = false;
 }
 
 /* --------------------------------------------------------------- progress */
@@ -158,9 +158,9 @@ static void finish(struct coord *c)
 	else if (c->order == COORD_ORDER_LIVE)
 		coord_root_outcome(c, c->id, COORD_LIVE);
 	c->order = COORD_ORDER_NONE;
-	c->office.deadline = 0;
-	if (id_equal(c->office.id, c->id) && c->office.active)
-		c->office.active = false;
+	c->term.deadline = 0;
+	if (id_equal(c->term.id, c->id) && c->term.active)
+		c->term.active = false;
 }
 
 static bool settled(const struct coord *c, const struct coord_report *all)
@@ -214,7 +214,7 @@ static enum coord_reason busy(const struct coord *c)
 		return COORD_WHY_BUSY_ABORT;
 	if (c->order == COORD_ORDER_NONE)
 		return COORD_WHY_NONE;
-	return c->office.active && c->office.restart ? COORD_WHY_BUSY_RESTART :
+	return c->term.active && c->term.restart ? COORD_WHY_BUSY_RESTART :
 	       COORD_WHY_BUSY_CHECKPOINT;
 }
 
@@ -259,18 +259,18 @@ static void reply(struct coord *c, const struct coord_event *event, int32_t erro
 
 static void start(struct coord *c, const struct coord_event *event)
 {
-	struct coord_office *office = &c->office;
+	struct coord_term *term = &c->term;
 	bool restart = event->request == COORD_RESTART;
 
-	memset(office, 0, sizeof(*office));
-	office->active = true;
-	office->restart = restart;
-	office->ticket = event->ticket;
-	office->quiesce_ms = event->quiesce_ms;
-	office->wait.node = COORD_NONE;
-	office->id.generation = restart ? event->generation : c->generation + 1;
-	office->id.attempt = c->want.epoch << 16 | ++c->operations;
-	coord_root_order(c, restart ? COORD_ORDER_PLACE : COORD_ORDER_QUIESCE, office->id);
+	memset(term, 0, sizeof(*term));
+	term->active = true;
+	term->restart = restart;
+	term->ticket = event->ticket;
+	term->quiesce_ms = event->quiesce_ms;
+	term->wait.node = COORD_NONE;
+	term->id.generation = restart ? event->generation : c->generation + 1;
+	term->id.attempt = c->want.epoch << 16 | ++c->operations;
+	coord_root_order(c, restart ? COORD_ORDER_PLACE : COORD_ORDER_QUIESCE, term->id);
 }
 
 static void abort_request(struct coord *c, const struct coord_event *event)
@@ -279,7 +279,7 @@ static void abort_request(struct coord *c, const struct coord_event *event)
 
 	if (c->order == COORD_ORDER_ABORT)
 		reply(c, event, -EALREADY, COORD_WHY_BUSY_ABORT);
-	else if (!c->office.active)
+	else if (!c->term.active)
 		reply(c, event, -ESRCH, COORD_WHY_NOTHING);
 	else if (!barrier || !barrier->may_abort)
 		reply(c, event, -EBUSY, COORD_WHY_DECIDED);

@@ -70,7 +70,7 @@ static void begin_epoch(struct coord *c, uint64_t epoch, enum coord_order order)
 	coord_retry_soon(c);
 }
 
-void coord_view_take_office(struct coord *c)
+void coord_view_begin_term(struct coord *c)
 {
 	unsigned int i;
 	uint64_t last = c->epoch_seen > c->want.epoch ? c->epoch_seen : c->want.epoch;
@@ -78,10 +78,10 @@ void coord_view_take_office(struct coord *c)
 	for (i = 0; i < ARRAY_SIZE(c->reported.bits); i++)
 		c->want.dead.bits[i] |= c->reported.bits[i];
 	c->operations = 0;
-	c->office.deadline = 0;
-	if (c->office.active && !c->office.reason) {
-		c->office.reason = COORD_WHY_NODE_DEAD;
-		c->office.error = -EHOSTDOWN;
+	c->term.deadline = 0;
+	if (c->term.active && !c->term.reason) {
+		c->term.reason = COORD_WHY_NODE_DEAD;
+		c->term.error = -EHOSTDOWN;
 	}
 	c->greeted = true;
 	begin_epoch(c, ((last >> 12) + 1) << 12 | c->config.self, COORD_ORDER_ANSWER);
@@ -95,7 +95,7 @@ void coord_view_start(struct coord *c)
 	coord_act_local(c, COORD_ACT_ABORT);
 	coord_retry_soon(c);
 	if (!c->expelled && lowest_living(c) == c->config.self)
-		coord_view_take_office(c);
+		coord_view_begin_term(c);
 	else
 		coord_view_retry(c);
 }
@@ -107,7 +107,7 @@ void coord_view_on_dead(struct coord *c, uint32_t node)
 		return;
 	nodes_add(&c->reported, node);
 	if (lowest_living(c) == c->config.self)
-		coord_view_take_office(c);
+		coord_view_begin_term(c);
 	else
 		coord_view_retry(c);
 }

@@ -35,7 +35,7 @@
 #define GUESS_MAX_MS	3600000
 #define LOOK_MAX_MS	3600000	/* a timer that is longer is set again */
 
-struct appointment {
+struct schedule_entry {
 	struct job *job;
 	int64_t due_ms;		/* schedule_clock() */
 	int64_t interval_ms;
@@ -127,7 +127,7 @@ void schedule_rates(const struct job *job, const json_t *own, struct advice_rate
 
 json_t *schedule_describe(const struct job *job)
 {
-	const struct appointment *a = job->appointment;
+	const struct schedule_entry *a = job->schedule_entry;
 	json_t *json;
 
 	if (!schedule_is_on(job))
@@ -169,7 +169,7 @@ static int64_t last_taken(const json_t *rows)
 }
 
 /* The interval by what is known; *ret_last: last_taken(). */
-static void find_interval(struct appointment *a, int64_t *ret_last)
+static void find_interval(struct schedule_entry *a, int64_t *ret_last)
 {
 	const struct job *job = a->job;
 	json_t *rows = history_read(&jobs_daemon(job->jobs)->catalog, job->id);
@@ -200,7 +200,7 @@ static void find_interval(struct appointment *a, int64_t *ret_last)
 }
 
 /* When, of a job that was not looked after, or of which only a guess was known. */
-static void find_due(struct appointment *a)
+static void find_due(struct schedule_entry *a)
 {
 	int64_t last, since = setting(a->job->record, "since"), now = time(NULL), waited;
 
@@ -220,13 +220,13 @@ static bool wanted(const struct job *job)
 
 static void appoint(struct job *job)
 {
-	struct appointment *a = calloc(1, sizeof(*a));
+	struct schedule_entry *a = calloc(1, sizeof(*a));
 	char text[32];
 
 	if (!a)
 		return;		/* the next look tries again */
 	a->job = job;
-	job->appointment = a;
+	job->schedule_entry = a;
 	find_due(a);
 	if (a->due_ms < schedule_clock() + SOON_MS)
 		a->due_ms = schedule_clock() + clamp(a->interval_ms, 0, SOON_MS);
@@ -237,9 +237,9 @@ static void appoint(struct job *job)
 
 void schedule_forget(struct job *job)
 {
-	struct appointment *a = job->appointment;
+	struct schedule_entry *a = job->schedule_entry;
 
-	job->appointment = NULL;
+	job->schedule_entry = NULL;
 	if (!a)
 		return;
 	a->job = NULL;
@@ -251,7 +251,7 @@ void schedule_forget(struct job *job)
 
 void schedule_taken(struct job *job, int64_t began_ms)
 {
-	struct appointment *a = job->appointment;
+	struct schedule_entry *a = job->schedule_entry;
 	int64_t last, now = schedule_clock();
 
 	if (!a)
@@ -265,7 +265,7 @@ void schedule_taken(struct job *job, int64_t began_ms)
 	schedule_poke(jobs_daemon(job->jobs));
 }
 
-static void failed(struct appointment *a, const json_t *outcome)
+static void failed(struct schedule_entry *a, const json_t *outcome)
 {
 	const char *text = json_string_value(json_object_get(json_object_get(outcome, "error"),
 							     "text"));
@@ -286,7 +286,7 @@ static void failed(struct appointment *a, const json_t *outcome)
 
 static void on_ended(json_t *outcome, void *arg)
 {
-	struct appointment *a = arg;
+	struct schedule_entry *a = arg;
 
 	a->own = false;
 	if (a->gone) {
@@ -299,7 +299,7 @@ static void on_ended(json_t *outcome, void *arg)
 	json_decref(outcome);
 }
 
-static void begin(struct appointment *a)
+static void begin(struct schedule_entry *a)
 {
 	static const struct job_checkpoint_ops ops = { .ended = on_ended };
 	const struct job_checkpoint_options options = { .automatic = true, .max_pause_ms = -1 };
@@ -311,7 +311,7 @@ static void begin(struct appointment *a)
 		on_ended(outcome, a);
 }
 
-static void keep(struct appointment *a)
+static void keep(struct schedule_entry *a)
 {
 	if (a->own || a->due_ms > schedule_clock())
 		return;
@@ -348,7 +348,7 @@ static void arm(struct schedule *s, int64_t at_ms)
 static void look(struct schedule *s)
 {
 	struct jobs *jobs = s->daemon->jobs;
-	struct appointment *a;
+	struct schedule_entry *a;
 	struct job *job;
 
 	for (job = jobs_next(jobs, NULL); job; job = jobs_next(jobs, job)) {
@@ -356,11 +356,11 @@ static void look(struct schedule *s)
 			schedule_forget(job);
 			continue;
 		}
-		if (!job->appointment)
+		if (!job->schedule_entry)
 			appoint(job);
 		else
-			keep(job->appointment);
-		a = job->appointment;
+			keep(job->schedule_entry);
+		a = job->schedule_entry;
 		if (a && !a->own)
 			arm(s, a->due_ms);
 	}

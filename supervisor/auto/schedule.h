@@ -20,7 +20,7 @@
 #include "supervisor/auto/advice.h"
 #include "supervisor/daemon.h"
 
-struct appointment;
+struct schedule_entry;
 struct job;
 struct schedule;
 

@@ -456,7 +456,7 @@ void coord_driver_close(struct coord_driver *d)
 	json_decref(d->prepare_failure);
 	json_decref(d->failure);
 	json_decref(d->dumped);
-	json_decref(d->sorry);
+	json_decref(d->refusal);
 	free(d->sent);
 	free(d->targets);
 	for (size_t i = d->head; i < d->nr_queue; i++)

@@ -57,7 +57,7 @@ struct coord_driver {
 	unsigned int preparing;		/* nodes that are asked */
 	void (*prepared)(struct coord_driver *d, json_t *failure);
 	json_t *prepare_failure;
-	json_t *sorry;			/* without what another node is asked for */
+	json_t *refusal;			/* without what another node is asked for */
 	void (*why)(struct coord_driver *d, json_t *failure);
 	uint32_t why_node;
 	json_t *failure;		/* better than what the machine says */

@@ -40,7 +40,7 @@ static const char *node_name(const struct coord_driver *d, unsigned int node)
 	return node < d->ranks.nr_nodes ? parts_name(d->job->parts, node) : NULL;
 }
 
-static json_t *sorry(const struct coord_driver *d, const struct coord_action *act)
+static json_t *refusal(const struct coord_driver *d, const struct coord_action *act)
 {
 	char text[400], held[160] = "", who[32] = "others wait";
 	struct coord_wait wait = act->wait;
@@ -69,28 +69,28 @@ static json_t *sorry(const struct coord_driver *d, const struct coord_action *ac
 
 static void on_why(struct coord_driver *d, json_t *failure)
 {
-	json_t *sorry = d->sorry;
+	json_t *refusal = d->refusal;
 
-	d->sorry = NULL;
+	d->refusal = NULL;
 	if (d->asked)
-		driver_answer(d, failure ? failure : json_incref(sorry));
+		driver_answer(d, failure ? failure : json_incref(refusal));
 	else
 		json_decref(failure);
-	json_decref(sorry);
+	json_decref(refusal);
 }
 
 /* What a step of another node's failed for only that node can say. */
 void driver_refuse(struct coord_driver *d, const struct coord_action *act)
 {
 	uint32_t node = act->wait.node;
-	json_t *text = sorry(d, act);
+	json_t *text = refusal(d, act);
 
 	if (d->failure || node == COORD_NONE || node == d->ranks.node ||
 	    node >= d->ranks.nr_nodes || act->reason == COORD_WHY_TIMEOUT) {
 		driver_answer(d, text);
 		return;
 	}
-	d->sorry = text;
+	d->refusal = text;
 	coord_peer_why(d, node, on_why);
 }
 

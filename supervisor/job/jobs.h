@@ -33,7 +33,7 @@ enum job_state {
 	JOB_ELSEWHERE,		/* another node has it, as far as is known */
 };
 
-struct appointment;
+struct schedule_entry;
 struct coord_driver;
 struct job_waiter;
 struct parts;
@@ -70,7 +70,7 @@ struct job {
 	bool floor_noted;	/* the record's floor was raised, which is not on the disk yet */
 	bool saving;		/* a checkpoint has ended it, or is about to */
 	struct coord_driver *coord;	/* of MPI ranks, once they were to be checkpointed */
-	struct appointment *appointment;	/* of the next checkpoint by itself (schedule.h) */
+	struct schedule_entry *schedule_entry;	/* of the next checkpoint by itself (schedule.h) */
 	struct job_waiter *waiters;
 };
 

@@ -71,9 +71,9 @@ void parts_cut_off(struct parts *p)
 	p->ending = true;
 }
 
-void parts_put_down(struct parts *p)
+void parts_abandon(struct parts *p)
 {
-	p->put_down = true;
+	p->abandoned = true;
 	if (!p->node)
 		parts_end_all(p, 0, NULL);
 	else if (!p->part[p->node].ended)
@@ -82,9 +82,9 @@ void parts_put_down(struct parts *p)
 		parts_drop(p->job);
 }
 
-bool parts_is_put_down(const struct parts *p)
+bool parts_is_abandoned(const struct parts *p)
 {
-	return p && p->put_down;
+	return p && p->abandoned;
 }
 
 bool parts_has_ended(const struct parts *p)

@@ -164,13 +164,13 @@ void parts_pin(const struct job *job, json_t *names, const struct parts_pin *how
 json_t *parts_check_names(const struct daemon *daemon, const json_t *names);
 
 /*
- * parts_put_down() - end what is left of a job, some nodes of which are known to be off
+ * parts_abandon() - end what is left of a job, some nodes of which are known to be off
  *
  * Of the home: those that are not heard have lost theirs, and the job ends. Of another node:
  * what is here ends, and the job is forgotten here; its home is believed to be off.
  */
-void parts_put_down(struct parts *parts);
-bool parts_is_put_down(const struct parts *parts);	/* false for NULL */
+void parts_abandon(struct parts *parts);
+bool parts_is_abandoned(const struct parts *parts);	/* false for NULL */
 
 /* A signal for all ranks: of the home, for the other nodes. */
 void parts_signal(struct parts *parts, int signo);

@@ -58,7 +58,7 @@ void parts_drop(struct job *job)
 static void over(struct parts *p)
 {
 	if (p->job->busy)
-		parts_put_down(p);
+		parts_abandon(p);
 	else if (p->part[p->node].ended)
 		parts_drop(p->job);
 	else
@@ -108,7 +108,7 @@ void parts_away_gone(struct parts *p)
 	/* Who is busy with it comes back here. */
 	if (p->job->busy)
 		return;
-	if (p->put_down) {
+	if (p->abandoned) {
 		parts_drop(p->job);
 		return;
 	}

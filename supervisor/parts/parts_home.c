@@ -162,7 +162,7 @@ static void finish(struct parts *p)
 	if (first)
 		end = first->end;
 	/* Without a node that is off it came to nothing, whatever is known of the others. */
-	if (p->put_down)
+	if (p->abandoned)
 		end = (struct job_end) { .rank = -1 };
 	if (!p->starting)
 		err = note_end(p, &end);
@@ -236,7 +236,7 @@ static void check_stuck(struct parts *p)
 }
 
 /* What is silent is off: somebody says so, or the wait was long enough. */
-static void bury(struct parts *p, int64_t silent_ms)
+static void mark_dead(struct parts *p, int64_t silent_ms)
 {
 	unsigned int i;
 
@@ -257,11 +257,11 @@ static unsigned int start_ms(const struct parts *p);
 
 void parts_home_tick(struct parts *p)
 {
-	if (p->put_down)
-		bury(p, PARTS_SILENT_MS);
+	if (p->abandoned)
+		mark_dead(p, PARTS_SILENT_MS);
 	/* What one of them may still have ends when it asks whether the job is over, as in fail(). */
 	else if (parts_gives_up(p))
-		bury(p, start_ms(p));
+		mark_dead(p, start_ms(p));
 	if (p->starting && ask_again(p)) {
 		started(p);
 		return;
@@ -272,7 +272,7 @@ void parts_home_tick(struct parts *p)
 	}
 	if (!p->starting)
 		check_stuck(p);
-	if (p->ticks % PARTS_LOOK_TICKS == 0 && !p->job->busy && !p->put_down && parts_lost(p))
+	if (p->ticks % PARTS_LOOK_TICKS == 0 && !p->job->busy && !p->abandoned && parts_lost(p))
 		stale_run_ask(p->job, p->ticks / PARTS_LOOK_TICKS);
 	parts_check(p);
 }

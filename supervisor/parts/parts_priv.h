@@ -51,7 +51,7 @@ struct parts {
 	struct fence_tree *tree;
 	struct reactor_source *tick;
 	unsigned int ticks;
-	bool put_down;		/* nothing is to be left of it, or of what is heard of it */
+	bool abandoned;		/* nothing is to be left of it, or of what is heard of it */
 	struct parts_block in, out;	/* from and to our shim */
 	struct parts_block last;	/* the answer that it has kept */
 	/* of the home */

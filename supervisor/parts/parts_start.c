@@ -106,7 +106,7 @@ static void on_launched(json_t *outcome, void *arg)
 	json_decref(outcome);
 	job_take(job);
 	/* It was to end before it ran. */
-	if (job->parts->put_down || job->parts->nr_ends)
+	if (job->parts->abandoned || job->parts->nr_ends)
 		parts_end_here(job->parts, 0, NULL);
 	if (start->how)
 		err = ranks_up_wait(job, on_ranks, start);
@@ -124,7 +124,7 @@ static json_t *on_checked(void *arg)
 	const struct away_start *start = arg;
 	const struct parts *p = start->job->parts;
 
-	return p->put_down || p->nr_ends ? outcome_error(-ECANCELED, "its start was given up") : NULL;
+	return p->abandoned || p->nr_ends ? outcome_error(-ECANCELED, "its start was given up") : NULL;
 }
 
 static const struct job_restore_ops restore_ops = { .checked = on_checked, .ended = on_launched };
@@ -160,11 +160,11 @@ static json_t *launch(struct job *job, struct peer_question *q, const json_t *ho
 }
 
 /* Is what is here of a run before the one of @record? Then it ends. */
-static bool put_down_older(struct job *job, const json_t *record)
+static bool abandon_older(struct job *job, const json_t *record)
 {
 	if (job->parts->run >= (uint64_t)json_integer_value(json_object_get(record, "run")))
 		return false;
-	parts_put_down(job->parts);
+	parts_abandon(job->parts);
 	return true;
 }
 
@@ -177,7 +177,7 @@ static json_t *enter(struct daemon *daemon, json_int_t id, const json_t *record,
 	char why[512];
 	int err;
 
-	if (job && job->parts && put_down_older(job, record)) {
+	if (job && job->parts && abandon_older(job, record)) {
 		outcome = outcome_error(-EAGAIN, "what is left of job %lld has to end first",
 					(long long)id);
 		json_object_set_new(outcome, "again", json_true());

@@ -95,7 +95,7 @@ void stale_run_end(struct job *job)
 	log_error(&jobs_daemon(job->jobs)->log, "job %lld: restarted on other nodes; what is here ends",
 		  (long long)job->id);
 	if (job->parts)
-		parts_put_down(job->parts);
+		parts_abandon(job->parts);
 	else
 		json_decref(job_kill(job, SIGKILL));
 }
@@ -165,7 +165,7 @@ static void on_run(const json_t *outcome, void *arg)
 	struct job *job = jobs_known(asked->daemon->jobs, asked->job);
 
 	if (job && run_of(job->record) == asked->run && run > asked->run && job_is_alive(job) &&
-	    !job->busy && !parts_is_put_down(job->parts))
+	    !job->busy && !parts_is_abandoned(job->parts))
 		stale_run_end(job);
 	free(asked);
 }

@@ -114,7 +114,7 @@ json_t *precheck_choose(const struct catalog *catalog, const struct job *job, js
 
 /* ------------------------------------------------------ a job without a node */
 
-struct put_down {
+struct abandoned {
 	struct request *request;
 	int64_t id;
 	unsigned int looks;
@@ -122,7 +122,7 @@ struct put_down {
 	void (*then)(struct request *request);
 };
 
-static json_t *not_put_down(const struct put_down *p, int err)
+static json_t *not_abandoned(const struct abandoned *p, int err)
 {
 	if (p->ending)
 		return outcome_error(err, "what is left of job %lld does not end; it is not restarted",
@@ -131,9 +131,9 @@ static json_t *not_put_down(const struct put_down *p, int err)
 			       (long long)p->id);
 }
 
-static void on_put_down(void *arg)
+static void on_abandoned(void *arg)
 {
-	struct put_down *p = arg;
+	struct abandoned *p = arg;
 	struct jobs *jobs = p->request->daemon->jobs;
 	struct job *job = jobs_known(jobs, p->id);
 	struct request *request = p->request;
@@ -144,13 +144,13 @@ static void on_put_down(void *arg)
 		if (!p->ending && parts_lost(job->parts)) {
 			p->ending = true;
 			p->looks = 0;
-			parts_put_down(job->parts);
+			parts_abandon(job->parts);
 		}
 		err = p->looks++ >= (p->ending ? END_LOOKS : LOST_LOOKS) ? -ETIMEDOUT :
-		      reactor_timer(request->daemon->reactor, END_LOOK_MS, on_put_down, p, &timer);
+		      reactor_timer(request->daemon->reactor, END_LOOK_MS, on_abandoned, p, &timer);
 		if (!err)
 			return;
-		request_answer(request, not_put_down(p, err));
+		request_answer(request, not_abandoned(p, err));
 	} else {
 		p->then(request);
 	}
@@ -165,7 +165,7 @@ static bool is_ending(const struct job *job)
 
 static void on_over(void *arg)
 {
-	struct put_down *p = arg;
+	struct abandoned *p = arg;
 	struct request *request = p->request;
 	const struct job *job = jobs_known(request->daemon->jobs, p->id);
 	struct reactor_source *timer;
@@ -180,14 +180,14 @@ static void on_over(void *arg)
 bool precheck_await_over(struct request *request, const struct job *job,
 			void (*then)(struct request *request))
 {
-	struct put_down *p;
+	struct abandoned *p;
 
 	if (job->busy || !is_ending(job))
 		return false;
 	p = malloc(sizeof(*p));
 	if (!p)
 		return false;
-	*p = (struct put_down) { .request = request, .id = job->id, .then = then };
+	*p = (struct abandoned) { .request = request, .id = job->id, .then = then };
 	on_over(p);
 	return true;
 }
@@ -214,7 +214,7 @@ static json_t *check_wanted(const struct request *request, const struct job *job
 bool precheck_abandon(struct request *request, struct job *job,
 		      void (*then)(struct request *request))
 {
-	struct put_down *p;
+	struct abandoned *p;
 	json_t *outcome;
 
 	if (!json_is_true(json_object_get(request->args, "node_lost")) ||
@@ -230,7 +230,7 @@ bool precheck_abandon(struct request *request, struct job *job,
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return false;
-	*p = (struct put_down) { .request = request, .id = job->id, .then = then };
-	on_put_down(p);
+	*p = (struct abandoned) { .request = request, .id = job->id, .then = then };
+	on_abandoned(p);
 	return true;
 }
