@@ -116,13 +116,13 @@ static int ckpt_freeze_prepare(struct ckpt_freezing *run, struct ckpt_member *me
 
 	if (!thread)
 		return -ENOMEM;
-	if (ckpt_rerun_prepare(thread)) {
+	if (ckpt_restart_block_prepare(thread)) {
 		ckpt_thread_put(thread);
 		return -ENOMEM;
 	}
 	ckpt_thread_enlist(thread, run->ctx, member->task);
 	member->thread = thread;
-	*timed |= ckpt_rerun_wants_deadline(member->task);
+	*timed |= ckpt_restart_block_wants_deadline(member->task);
 	return 0;
 }
 

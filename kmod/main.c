@@ -40,7 +40,7 @@ static void __exit ckpt_exit(void)
 	ckpt_chardev_exit();
 	ckpt_track_exit();
 	ckpt_events_exit();
-	ckpt_rerun_exit();	/* also waits for the tails of callbacks */
+	ckpt_restart_block_exit();	/* also waits for the tails of callbacks */
 }
 
 module_init(ckpt_init);

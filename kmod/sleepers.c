@@ -26,7 +26,7 @@ struct ckpt_sleepers {
 	unsigned int bits;
 	struct {
 		const struct task_struct *task;
-		struct ckpt_rerun *rerun;
+		struct ckpt_restart_block *rerun;
 	} slots[];
 };
 
@@ -43,7 +43,7 @@ static unsigned int ckpt_sleepers_slot(const struct ckpt_sleepers *table,
 static bool ckpt_sleepers_wanted(const struct ckpt_member *member)
 {
 	return member->thread && !member->thread->told &&
-	       ckpt_rerun_wants_deadline(member->task);
+	       ckpt_restart_block_wants_deadline(member->task);
 }
 
 static struct ckpt_sleepers *ckpt_sleepers_create(struct ckpt_tree *tree)
@@ -58,7 +58,7 @@ static struct ckpt_sleepers *ckpt_sleepers_create(struct ckpt_tree *tree)
 	table->bits = bits;
 	for (i = 0; i < tree->nr_members; i++) {
 		struct ckpt_member *member = &tree->members[i];
-		struct ckpt_rerun *rerun;
+		struct ckpt_restart_block *rerun;
 
 		if (!ckpt_sleepers_wanted(member))
 			continue;

@@ -8,7 +8,7 @@
 struct ckpt_tree;
 
 /*
- * Fill in ckpt_rerun.expires of the members that have a thread which is not
+ * Fill in ckpt_restart_block.expires of the members that have a thread which is not
  * attached yet and sleep in a call with a timeout.  Without memory it does
  * nothing: those calls then wait their full timeout again.
  */

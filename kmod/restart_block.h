@@ -3,8 +3,8 @@
  * Interrupted system calls: what the park does so that the program sees neither
  * an EINTR nor a longer wait, and how such a call is written to a record.
  */
-#ifndef _CKPT_RERUN_H
-#define _CKPT_RERUN_H
+#ifndef _CKPT_RESTART_BLOCK_H
+#define _CKPT_RESTART_BLOCK_H
 
 #include <linux/types.h>
 
@@ -19,7 +19,7 @@ struct ckpt_clock_deltas {
 };
 
 /* Per thread of a capture; ckpt_thread.side. */
-struct ckpt_rerun {
+struct ckpt_restart_block {
 	u64 expires;		/* CLOCK_MONOTONIC deadline of the sleep it was found in; 0: none */
 	unsigned long nvcsw;	/* its voluntary switches then: the same sleep if unchanged */
 	u64 parked_ns;
@@ -27,9 +27,9 @@ struct ckpt_rerun {
 };
 
 /* Make @thread, not attached yet, handle its interrupted call. */
-int ckpt_rerun_prepare(struct ckpt_thread *thread);
+int ckpt_restart_block_prepare(struct ckpt_thread *thread);
 /* Does @task seem to sleep in a call whose deadline must be learnt before it is woken? */
-bool ckpt_rerun_wants_deadline(struct task_struct *task);
+bool ckpt_restart_block_wants_deadline(struct task_struct *task);
 
 /*
  * Describe the restart block of @task, which is parked or stopped.  -EOPNOTSUPP if its
@@ -43,6 +43,6 @@ void ckpt_restart_from_record(const struct ckpt_restart *rec,
 			      const struct ckpt_clock_deltas *deltas);
 
 /* Before the module goes: no task may keep a restart block that points here. */
-void ckpt_rerun_exit(void);
+void ckpt_restart_block_exit(void);
 
-#endif /* _CKPT_RERUN_H */
+#endif /* _CKPT_RESTART_BLOCK_H */

@@ -15,7 +15,7 @@
  * If a signal handler runs first, the program gets the EINTR it would have got.
  *
  * A restart block outlives the park, so its function may not outlive the module:
- * it takes a module reference while it runs, and ckpt_rerun_exit() defuses the
+ * it takes a module reference while it runs, and ckpt_restart_block_exit() defuses the
  * blocks that have not run.
  */
 #include <linux/falloc.h>
@@ -302,7 +302,7 @@ static void ckpt_rerun_defuse(void)
  * copy made before; the grace period waits for both, the second pass is for the
  * copies.
  */
-void ckpt_rerun_exit(void)
+void ckpt_restart_block_exit(void)
 {
 	ckpt_rerun_defuse();
 	synchronize_rcu_tasks();
@@ -332,7 +332,7 @@ static bool ckpt_rerun_applies(const struct ckpt_rerun_call *call, struct pt_reg
 }
 
 /* The call was cut short with -EINTR: arrange that it runs on. */
-static void ckpt_rerun_fix(struct ckpt_rerun *rerun, const struct ckpt_rerun_call *call,
+static void ckpt_rerun_fix(struct ckpt_restart_block *rerun, const struct ckpt_rerun_call *call,
 			   struct pt_regs *regs)
 {
 	u64 timeout, expires;
@@ -354,7 +354,7 @@ static void ckpt_rerun_fix(struct ckpt_rerun *rerun, const struct ckpt_rerun_cal
 
 static int ckpt_rerun_park(struct ckpt_thread *thread, void *unused)
 {
-	struct ckpt_rerun *rerun = thread->side;
+	struct ckpt_restart_block *rerun = thread->side;
 	struct pt_regs *regs = current_pt_regs();
 	const struct ckpt_rerun_call *call;
 
@@ -374,7 +374,7 @@ static int ckpt_rerun_park(struct ckpt_thread *thread, void *unused)
 
 static int ckpt_rerun_leave(struct ckpt_thread *thread, void *unused)
 {
-	struct ckpt_rerun *rerun = thread->side;
+	struct ckpt_restart_block *rerun = thread->side;
 	struct pt_regs *regs = current_pt_regs();
 	const struct ckpt_rerun_call *call;
 	u64 left, parked;
@@ -391,9 +391,9 @@ static int ckpt_rerun_leave(struct ckpt_thread *thread, void *unused)
 	return 0;
 }
 
-int ckpt_rerun_prepare(struct ckpt_thread *thread)
+int ckpt_restart_block_prepare(struct ckpt_thread *thread)
 {
-	struct ckpt_rerun *rerun = kzalloc(sizeof(*rerun), GFP_KERNEL_ACCOUNT);
+	struct ckpt_restart_block *rerun = kzalloc(sizeof(*rerun), GFP_KERNEL_ACCOUNT);
 
 	if (!rerun)
 		return -ENOMEM;
@@ -406,7 +406,7 @@ int ckpt_rerun_prepare(struct ckpt_thread *thread)
 	return 0;
 }
 
-bool ckpt_rerun_wants_deadline(struct task_struct *task)
+bool ckpt_restart_block_wants_deadline(struct task_struct *task)
 {
 	const struct ckpt_rerun_call *call = NULL;
 
