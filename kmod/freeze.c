@@ -25,7 +25,7 @@
 #include "events.h"
 #include "freeze.h"
 #include "records.h"
-#include "rerun.h"
+#include "restart_block.h"
 #include "sleepers.h"
 #include "thread.h"
 #include "trace.h"

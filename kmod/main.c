@@ -12,7 +12,7 @@
 #include "chardev.h"
 #include "compat/ksyms.h"
 #include "events.h"
-#include "rerun.h"
+#include "restart_block.h"
 #include "track.h"
 
 static int __init ckpt_init(void)

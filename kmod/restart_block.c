@@ -35,7 +35,7 @@
 #include <linux/ckpt.h>
 
 #include "compat/ksyms.h"
-#include "rerun.h"
+#include "restart_block.h"
 #include "thread.h"
 
 enum ckpt_rerun_kind {

@@ -19,7 +19,7 @@
 
 #include <linux/ckpt.h>
 
-#include "rerun.h"
+#include "restart_block.h"
 
 struct ckpt_ctx;
 struct ckpt_thread;

@@ -16,7 +16,7 @@
 #include <linux/slab.h>
 
 #include "compat/ksyms.h"
-#include "rerun.h"
+#include "restart_block.h"
 #include "sleepers.h"
 #include "thread.h"
 #include "tree.h"

@@ -25,7 +25,7 @@
 #include "compat/optional.h"
 #include "compat/sem.h"
 #include "records.h"
-#include "rerun.h"
+#include "restart_block.h"
 
 /* ------------------------------------------------------- what makes it unfit */
 

@@ -20,7 +20,7 @@ struct parts_fetches;
 struct stale_run;
 struct flusher;
 struct schedule;
-struct store;
+struct partner_server;
 
 struct daemon {
 	struct log log;
@@ -38,7 +38,7 @@ struct daemon {
 	struct parts_fetches *fetches;	/* of parts whose home is elsewhere (parts.h) */
 	struct flusher *flusher;
 	struct schedule *schedule;
-	struct store *store;
+	struct partner_server *store;
 	char boot[40];
 	bool keyless;			/* the key cannot be used, and that was logged */
 	int job_nice;			/* of jobs and workers (base/priority.h) */

@@ -42,7 +42,7 @@ struct ticket {
 #define UNUSED_MS	5000
 
 struct session {
-	struct store *store;
+	struct partner_server *store;
 	struct worker *worker;		/* NULL: none is served here */
 	unsigned int slot;
 	struct partner_ticket t;
@@ -52,7 +52,7 @@ struct session {
 	int fd;				/* the worker's */
 };
 
-struct store {
+struct partner_server {
 	struct daemon *daemon;
 	struct partner_listener *door;	/* NULL: no images are kept here */
 	struct ticket *tickets;
@@ -81,7 +81,7 @@ static void ticket_drop(struct ticket **at)
 }
 
 /* What is too old goes; how many are left, of all and of @node. */
-static unsigned int tickets_left(struct store *store, unsigned int node, unsigned int *ret_node)
+static unsigned int tickets_left(struct partner_server *store, unsigned int node, unsigned int *ret_node)
 {
 	struct ticket **at = &store->tickets;
 	unsigned int nr = 0;
@@ -101,7 +101,7 @@ static unsigned int tickets_left(struct store *store, unsigned int node, unsigne
 }
 
 /* One of @node that it has not used for seconds: its connection has not come through. */
-static bool ticket_drop_unused(struct store *store, unsigned int node)
+static bool ticket_drop_unused(struct partner_server *store, unsigned int node)
 {
 	uint64_t past = now_ms() + PARTNER_TICKET_MS - UNUSED_MS;
 	struct ticket **at;
@@ -116,7 +116,7 @@ static bool ticket_drop_unused(struct store *store, unsigned int node)
 }
 
 /* A ticket is a place: whoever has one finds it free. */
-static bool is_full(struct store *store, unsigned int node)
+static bool is_full(struct partner_server *store, unsigned int node)
 {
 	unsigned int i, own, all = tickets_left(store, node, &own);
 
@@ -141,7 +141,7 @@ static json_t *describe(const struct ticket *t)
 	return json;
 }
 
-static json_t *give_ticket(struct store *store, unsigned int node, const char *owner,
+static json_t *give_ticket(struct partner_server *store, unsigned int node, const char *owner,
 			   bool read_only, bool plain)
 {
 	struct ticket *t = calloc(1, sizeof(*t));
@@ -162,7 +162,7 @@ static json_t *give_ticket(struct store *store, unsigned int node, const char *o
 	return outcome_ok(describe(t));
 }
 
-static json_t *answer(struct store *store, unsigned int node, json_t *args)
+static json_t *answer(struct partner_server *store, unsigned int node, json_t *args)
 {
 	struct peer *peer = nodes_peer(store->daemon->nodes);
 	int read_only, plain;
@@ -202,7 +202,7 @@ static void on_question(struct peer_question *question, void *arg)
 /* What is in our image directory: of that name, whoever made it. */
 static int locate(const char *name, void *arg, char **ret_dir)
 {
-	const struct store *store = arg;
+	const struct partner_server *store = arg;
 	int64_t generation;
 	char label[64];
 	int part;
@@ -217,7 +217,7 @@ static int locate(const char *name, void *arg, char **ret_dir)
 
 static int is_ready(void *arg, struct ckpt_error *error)
 {
-	const struct store *store = arg;
+	const struct partner_server *store = arg;
 	const struct config *config = &store->daemon->config;
 
 	int err = mount_id_check(config->store, config->node, config->state_dir,
@@ -278,7 +278,7 @@ static void on_outcome(json_t *outcome, void *arg)
 static const struct channel_ops ops = { on_progress, on_outcome };
 
 /* @ticket and what came with it are the session's from now on; @fd too. */
-static void session_start(struct store *store, const struct ticket *ticket, int fd,
+static void session_start(struct partner_server *store, const struct ticket *ticket, int fd,
 			  const struct partner_hello *hello)
 {
 	struct worker_spec spec = {
@@ -313,7 +313,7 @@ static void session_start(struct store *store, const struct ticket *ticket, int 
 /* Whoever has a ticket is served; it is used up by that. */
 static void on_hello(const struct partner_hello *hello, int fd, void *arg)
 {
-	struct store *store = arg;
+	struct partner_server *store = arg;
 	struct ticket **at = &store->tickets;
 	unsigned int unused;
 	int err;
@@ -336,7 +336,7 @@ static void on_hello(const struct partner_hello *hello, int fd, void *arg)
 
 static json_t *sweep_run(struct channel_reporter *reporter, void *arg)
 {
-	const struct store *store = arg;
+	const struct partner_server *store = arg;
 	struct ckpt_error error = {};
 	int n = is_ready((void *)store, &error);
 
@@ -347,7 +347,7 @@ static json_t *sweep_run(struct channel_reporter *reporter, void *arg)
 
 static void on_swept(json_t *outcome, void *arg)
 {
-	struct store *store = arg;
+	struct partner_server *store = arg;
 	const struct log *log = &store->daemon->log;
 	json_int_t n = json_integer_value(json_object_get(json_object_get(outcome, "result"), "removed"));
 	const json_t *error = json_object_get(outcome, "error");
@@ -362,7 +362,7 @@ static void on_swept(json_t *outcome, void *arg)
 }
 
 /* Of sessions that were killed with the last ckptd: their owners may never come again. */
-static void sweep(struct store *store)
+static void sweep(struct partner_server *store)
 {
 	static const struct channel_ops sweep_ops = { on_progress, on_swept };
 	const struct worker_spec spec = { .name = "ckptd-sweep", .run = sweep_run, .arg = store };
@@ -374,7 +374,7 @@ static void sweep(struct store *store)
 
 /* ----------------------------------------------------------------- whole */
 
-static int serve(struct store *store)
+static int serve(struct partner_server *store)
 {
 	struct daemon *daemon = store->daemon;
 	int err;
@@ -397,9 +397,9 @@ static int serve(struct store *store)
 	return err == -ENOMEM ? err : 0;
 }
 
-int partner_server_open(struct daemon *daemon, struct store **ret_store)
+int partner_server_open(struct daemon *daemon, struct partner_server **ret_store)
 {
-	struct store *store = calloc(1, sizeof(*store));
+	struct partner_server *store = calloc(1, sizeof(*store));
 	int err;
 
 	if (!store)
@@ -414,7 +414,7 @@ int partner_server_open(struct daemon *daemon, struct store **ret_store)
 	return err || !daemon->config.store ? err : serve(store);
 }
 
-void partner_server_close(struct store *store)
+void partner_server_close(struct partner_server *store)
 {
 	unsigned int i;
 

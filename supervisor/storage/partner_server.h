@@ -36,11 +36,11 @@
 #define PARTNER_SESSIONS_MAX	8	/* connections served at a time, and tickets for more */
 #define PARTNER_NODE_MAX		4	/* of them, of one node */
 
-struct store;
+struct partner_server;
 
 /* Without `store` nothing listens and who asks is told so.  -ENOMEM. */
-int partner_server_open(struct daemon *daemon, struct store **ret_store);
-void partner_server_close(struct store *store);	/* NULL is fine; ends what is being served */
+int partner_server_open(struct daemon *daemon, struct partner_server **ret_store);
+void partner_server_close(struct partner_server *store);	/* NULL is fine; ends what is being served */
 
 /*
  * partner_ticket_ask() - ask @node for a ticket

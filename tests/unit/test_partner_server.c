@@ -28,7 +28,7 @@
 #include "supervisor/control/worker.h"
 
 static struct daemon daemon_of_test = { .config = { .node = "n1", .store = "/nowhere", .store_encrypt = true } };
-static struct store *store;
+static struct partner_server *store;
 static peer_verb_fn on_store;
 static partner_listener_fn on_hello;
 static void *hello_arg;
