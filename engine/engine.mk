@@ -11,15 +11,18 @@ $(call library,engine,$(foreach f,core dump files restore,$(wildcard engine/$(f)
 $(call library,op,$(wildcard engine/op/*.c))
 
 # archives first, then what they need
-ENGINE_LIBS := $(LIB)/libengine.a $(LIB)/libimage.a $(LIB)/libbase.a -lpthread -lsodium -luring -lzstd -lxxhash -ljansson
+ENGINE_LIBS := $(LIB)/libengine.a $(LIB)/libimage.a $(LIB)/libbase.a -lpthread -lsodium -luring \
+	-lzstd -lxxhash -ljansson
 
 $(call unit_test,tests/unit/test_state,tests/unit/test_state.c tests/unit/stream.c,\
 	$(LIB)/libengine.a $(LIB)/libbase.a)
 
-$(call unit_test,tests/unit/test_restore_subset,tests/unit/test_restore_subset.c tests/unit/stream.c,\
+$(call unit_test,tests/unit/test_restore_subset,tests/unit/test_restore_subset.c \
+	tests/unit/stream.c,\
 	$(LIB)/libengine.a $(LIB)/libbase.a)
 
-$(call unit_test,tests/unit/test_dump,tests/unit/test_dump.c tests/unit/dump_fixture.c tests/unit/fake_kernel.c \
+$(call unit_test,tests/unit/test_dump,tests/unit/test_dump.c tests/unit/dump_fixture.c \
+	tests/unit/fake_kernel.c \
 	tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
 
 $(call unit_test,tests/unit/test_dump_files,tests/unit/test_dump_files.c tests/unit/dump_fixture.c \
@@ -28,7 +31,8 @@ $(call unit_test,tests/unit/test_dump_files,tests/unit/test_dump_files.c tests/u
 $(call unit_test,tests/unit/test_dump_names,tests/unit/test_dump_names.c tests/unit/dump_fixture.c \
 	tests/unit/fake_kernel.c tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
 
-$(call unit_test,tests/unit/test_dump_tty,tests/unit/test_dump_tty.c tests/unit/dump_fixture.c tests/unit/fake_kernel.c \
+$(call unit_test,tests/unit/test_dump_tty,tests/unit/test_dump_tty.c tests/unit/dump_fixture.c \
+	tests/unit/fake_kernel.c \
 	tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
 
 $(call unit_test,tests/unit/test_page_fetch,tests/unit/test_page_fetch.c tests/unit/fake_kernel.c \
@@ -41,17 +45,20 @@ $(call unit_test,tests/unit/test_plan,tests/unit/test_plan.c tests/unit/stream.c
 	$(LIB)/libengine.a $(LIB)/libbase.a)
 $(call unit_test,tests/unit/test_cpu,tests/unit/test_cpu.c,$(LIB)/libengine.a $(LIB)/libbase.a)
 $(call unit_test,tests/unit/test_cow,tests/unit/test_cow.c,$(LIB)/libengine.a $(LIB)/libbase.a)
-$(call unit_test,tests/unit/test_restore_memory,tests/unit/test_restore_memory.c tests/unit/stream.c \
+$(call unit_test,tests/unit/test_restore_memory,tests/unit/test_restore_memory.c \
+	tests/unit/stream.c \
 	tests/unit/image_fixture.c,$(ENGINE_LIBS))
 $(call unit_test,tests/unit/test_reopen,tests/unit/test_reopen.c tests/unit/reopen_fixture.c \
 	tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
-$(call unit_test,tests/unit/test_reopen_put,tests/unit/test_reopen_put.c tests/unit/reopen_fixture.c \
+$(call unit_test,tests/unit/test_reopen_put,tests/unit/test_reopen_put.c \
+	tests/unit/reopen_fixture.c \
 	tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
 $(call unit_test,tests/unit/test_reopen_names,tests/unit/test_reopen_names.c \
 	tests/unit/reopen_fixture.c tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
 $(call unit_test,tests/unit/test_reopen_same,tests/unit/test_reopen_same.c \
 	tests/unit/reopen_fixture.c tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
-$(call unit_test,tests/unit/test_reopen_pipe,tests/unit/test_reopen_pipe.c tests/unit/reopen_fixture.c \
+$(call unit_test,tests/unit/test_reopen_pipe,tests/unit/test_reopen_pipe.c \
+	tests/unit/reopen_fixture.c \
 	tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
 
 # for the VM tests: an image against the memory it was made of

@@ -13,12 +13,14 @@ $(call unit_test,tests/unit/test_groups,tests/unit/test_groups.c,$(LEVELS_LIBS))
 $(call unit_test,tests/unit/test_erasure,tests/unit/test_erasure.c \
 	tests/unit/erasure_fixture.c tests/unit/image_fixture.c,$(LEVELS_LIBS))
 $(call unit_test,tests/unit/test_erasure_faults,tests/unit/test_erasure_faults.c \
-	tests/unit/erasure_fixture.c tests/unit/faulty_writer.c tests/unit/image_fixture.c,$(LEVELS_LIBS))
+	tests/unit/erasure_fixture.c tests/unit/faulty_writer.c \
+		tests/unit/image_fixture.c,$(LEVELS_LIBS))
 $(call unit_test,tests/unit/test_partner_choose,tests/unit/test_partner_choose.c,$(LEVELS_LIBS))
 $(call unit_test,tests/unit/test_partner,tests/unit/test_partner.c \
 	tests/unit/partner_rig.c tests/unit/image_fixture.c,$(LEVELS_LIBS))
 $(call unit_test,tests/unit/test_partner_disks,tests/unit/test_partner_disks.c \
-	tests/unit/partner_rig.c tests/unit/faulty_writer.c tests/unit/image_fixture.c,$(LEVELS_LIBS))
+	tests/unit/partner_rig.c tests/unit/faulty_writer.c \
+		tests/unit/image_fixture.c,$(LEVELS_LIBS))
 $(call unit_test,tests/unit/test_partner_wire,tests/unit/test_partner_wire.c \
 	tests/unit/partner_rig.c tests/unit/image_fixture.c,$(LEVELS_LIBS))
 $(call unit_test,tests/unit/test_partner_lies,tests/unit/test_partner_lies.c \

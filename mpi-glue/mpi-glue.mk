@@ -9,7 +9,8 @@ LOWER_HOOK_FLAGS := -mgeneral-regs-only -fno-stack-protector -fcf-protection=non
 	-fno-tree-loop-distribute-patterns -fno-builtin -fno-sanitize=all
 $(foreach s,$(LOWER_HOOKS),$(eval CFLAGS_$(s) := $(LOWER_HOOK_FLAGS)))
 
-$(call pic_library,glue-lower,$(LOWER_HOOKS) mpi-glue/lower/lower_elf.c mpi-glue/lower/lower_loader.c \
+$(call pic_library,glue-lower,$(LOWER_HOOKS) mpi-glue/lower/lower_elf.c \
+	mpi-glue/lower/lower_loader.c \
 	mpi-glue/lower/lower_maps.c mpi-glue/lower/lower_pool.c mpi-glue/lower/lower_stack.c \
 	mpi-glue/lower/lower_switch.c mpi-glue/lower/glue_signal.c)
 $(call libexec,ckpt-lower,mpi-glue/lower/lower_main.c,-rdynamic)

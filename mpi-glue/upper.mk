@@ -47,7 +47,8 @@ UPPER_INCLUDE_ompi := /usr/lib/x86_64-linux-gnu/openmpi/include
 
 # no stack protector: its canary is in thread-local storage, which is the other half's below
 UPPER_FLAGS = -fPIC -fvisibility=hidden -fno-stack-protector -mfsgsbase \
-	-Wno-deprecated-declarations -DOMPI_OMIT_MPI1_COMPAT_DECLS=0 -I. -I$(B)/gen/mpi-$(1) -isystem $(UPPER_INCLUDE_$(1)) \
+	-Wno-deprecated-declarations -DOMPI_OMIT_MPI1_COMPAT_DECLS=0 -I. -I$(B)/gen/mpi-$(1) \
+		-isystem $(UPPER_INCLUDE_$(1)) \
 	-DABI_HEADER='"mpi-glue/abi/abi_$(1).h"' -include mpi-glue/mpi_visible.h
 
 # $(1) abi, $(2) library

@@ -12,10 +12,12 @@ $(PEER_PROTO).h: supervisor/net/peer.proto
 $(PEER_PROTO).c: $(PEER_PROTO).h ;
 $(foreach o,obj san/obj,$(foreach f,peer nodes,$(B)/$(o)/supervisor/net/$(f).o)): $(PEER_PROTO).h
 
-NODEKEY_LIBS := $(LIB)/libnodekey.a $(LIB)/libimage.a $(LIB)/libbase.a -lsodium -luring -lzstd -lxxhash -ljansson
+NODEKEY_LIBS := $(LIB)/libnodekey.a $(LIB)/libimage.a $(LIB)/libbase.a -lsodium -luring -lzstd \
+	-lxxhash -ljansson
 PEER_LIBS := $(LIB)/libpeer.a $(LIB)/libcoord.a $(NODEKEY_LIBS) \
 	-lzmq -lprotobuf-c -lpthread
 
 $(call unit_test,tests/unit/test_hosts,tests/unit/test_hosts.c,$(NODEKEY_LIBS))
 $(call unit_test,tests/unit/test_peer,tests/unit/test_peer.c tests/unit/peer_fixture.c,$(PEER_LIBS))
-$(call unit_test,tests/unit/test_peer_ask,tests/unit/test_peer_ask.c tests/unit/peer_fixture.c,$(PEER_LIBS))
+$(call unit_test,tests/unit/test_peer_ask,tests/unit/test_peer_ask.c \
+	tests/unit/peer_fixture.c,$(PEER_LIBS))
