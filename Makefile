@@ -323,6 +323,8 @@ endef
 # what was built; kernels and packages stay (distclean)
 clean:
 	$(call remove,$(addprefix $(B)/,obj pic san bin lib libexec gen kmod check check.failed vm))
+	$(call remove,$(addprefix kmod/,*.o *.ko *.mod *.mod.c .*.cmd modules.order compat/*.o \
+		compat/.*.cmd) modules.order Module.symvers .*.cmd)
 distclean:
 	$(call remove,$(B))
 # VMs run as root and leave files of root

@@ -6,6 +6,8 @@
 # dumped by both, in turn: odd runs CRIU first, even runs ours. Every figure is a
 # row of a CSV file: bench,case,run,tool,metric,value (times in µs, sizes in KiB).
 #
+# With /root/ckptctl-before (bench/run, BEFORE) the peer is an older Stillpoint, not CRIU.
+#
 # Environment (set by bench/run): OUT (the CSV file), RUNS, DISK (a directory on
 # the NVMe disk), CASES (a regular expression; only such cases). The programs are
 # in /root.
@@ -18,6 +20,8 @@ ckptctl=/root/ckptctl
 bench=$(basename "$0" .sh)
 work=$DISK/bench
 key=/root/bench.key
+peer=criu
+[ ! -x /root/ckptctl-before ] || peer=before
 mkdir -p "$work"
 
 say() { printf 'bench: %s\n' "$*" >&2; }
@@ -85,20 +89,23 @@ dump_criu() { # CASE RUN; leaves $work/criu
 	row "$1" "$2" criu size "$(du -sk "$work/criu" | cut -f1)"
 }
 
-dump_ours() { # CASE RUN; leaves $work/ours
-	local out
-	rm -rf "$work/ours"
+dump_stillpoint() { # TOOL COMMAND CASE RUN; leaves $work/TOOL
+	local out tool=$1 command=$2
+	shift 2
+	rm -rf "${work:?}/$tool"
 	sync
-	out=$("$measure" "$work/measure" "$ckptctl" --json --standalone --key "$key" \
-		dump --pid "$pid" --dir "$work/ours" --leave-running) ||
-		die "ckptctl dump: $out"
-	rows_of_measure "$1" "$2" ours
-	row "$1" "$2" ours freeze $(($(json_number freeze_ns "$out") / 1000))
-	row "$1" "$2" ours pause $(($(json_number pause_ns "$out") / 1000))
-	row "$1" "$2" ours collect $(($(json_number collect_ns "$out") / 1000))
-	row "$1" "$2" ours clone $(($(json_number clone_ns "$out") / 1000))
-	row "$1" "$2" ours size "$(du -sk "$work/ours" | cut -f1)"
+	out=$("$measure" "$work/measure" "$command" --json --standalone --key "$key" \
+		dump --pid "$pid" --dir "$work/$tool" --leave-running) ||
+		die "$command dump: $out"
+	rows_of_measure "$1" "$2" "$tool"
+	row "$1" "$2" "$tool" freeze $(($(json_number freeze_ns "$out") / 1000))
+	row "$1" "$2" "$tool" pause $(($(json_number pause_ns "$out") / 1000))
+	row "$1" "$2" "$tool" collect $(($(json_number collect_ns "$out") / 1000))
+	row "$1" "$2" "$tool" clone $(($(json_number clone_ns "$out") / 1000))
+	row "$1" "$2" "$tool" size "$(du -sk "$work/$tool" | cut -f1)"
 }
+dump_ours() { dump_stillpoint ours "$ckptctl" "$@"; } # CASE RUN
+dump_before() { dump_stillpoint before "$ckptctl-before" "$@"; } # CASE RUN
 
 # The same without CRIU.
 bench_ours() {
@@ -123,15 +130,15 @@ bench_dump() {
 	for ((run = 1; run <= RUNS; run++)); do
 		workload_start "$@"
 		if ((run % 2)); then
-			dump_criu "$case" $run
+			"dump_$peer" "$case" $run
 			dump_ours "$case" $run
 		else
 			dump_ours "$case" $run
-			dump_criu "$case" $run
+			"dump_$peer" "$case" $run
 		fi
 		workload_check || die "$case: the workload is not what it was"
 		workload_stop
-		rm -rf "$work/criu" "$work/ours" "$work"/file-*
+		rm -rf "$work/$peer" "$work/ours" "$work"/file-*
 		say "$bench $case: run $run of $RUNS"
 	done
 }

@@ -12,11 +12,13 @@ restore_criu() { # CASE RUN
 	rows_of_measure "$1" "$2" criu
 }
 
-restore_ours() { # CASE RUN
-	"$measure" "$work/measure" "$ckptctl" --standalone --key "$key" restore \
-		--dir "$work/ours" --detach >/dev/null || die "ckptctl restore"
-	rows_of_measure "$1" "$2" ours
+restore_stillpoint() { # TOOL COMMAND CASE RUN
+	"$measure" "$work/measure" "$2" --standalone --key "$key" restore \
+		--dir "$work/$1" --detach >/dev/null || die "$2 restore"
+	rows_of_measure "$3" "$4" "$1"
 }
+restore_ours() { restore_stillpoint ours "$ckptctl" "$@"; } # CASE RUN
+restore_before() { restore_stillpoint before "$ckptctl-before" "$@"; } # CASE RUN
 
 restored() { # TOOL CASE RUN
 	workload_stop
@@ -31,15 +33,15 @@ bench_restore() { # CASE touch-arguments
 	wanted "$case" || return 0
 	shift
 	for ((run = 1; run <= RUNS; run++)); do
-		first=criu second=ours
-		((run % 2)) || { first=ours second=criu; }
+		first=$peer second=ours
+		((run % 2)) || { first=ours second=$peer; }
 		workload_start "$@"
 		"dump_$first" "$case, dump" $run
 		restored $first "$case" $run
 		"dump_$second" "$case, dump" $run
 		restored $second "$case" $run
 		workload_stop
-		rm -rf "$work/criu" "$work/ours" "$work"/file-*
+		rm -rf "$work/$peer" "$work/ours" "$work"/file-*
 		say "$bench $case: run $run of $RUNS"
 	done
 }
