@@ -20,9 +20,9 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "libckptctl/wire.h"
 
 #define QUIET_MS	3000	/* then ckptd is asked whether it is there */
@@ -41,14 +41,6 @@ struct wait {
 	bool told;
 };
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static void ending_signals(sigset_t *set)
 {
 	sigemptyset(set);
@@ -63,7 +55,7 @@ static void tell(struct wait *w)
 {
 	cli_progress_end(w->cli);
 	cli_say("ckptd has not answered for %lld s; is it stopped (systemctl status ckptd)? Ctrl-C ends this command; jobs that run are not affected",
-		(long long)(now_ms() - w->begun) / 1000);
+		(long long)(clock_monotonic_ms() - w->begun) / 1000);
 	w->told = true;
 }
 
@@ -87,7 +79,7 @@ static void ask(struct wait *w)
 
 	if (!err)
 		err = wire_send(probe, request, strlen(request), NULL, 0);
-	w->probe_at = now_ms();
+	w->probe_at = clock_monotonic_ms();
 	if (!err) {
 		w->probe = probe;
 		return;
@@ -104,7 +96,7 @@ static void has_answered(struct wait *w)
 {
 	close(w->probe);
 	w->probe = -1;
-	w->probe_at = now_ms() + QUIET_AGAIN_MS;
+	w->probe_at = clock_monotonic_ms() + QUIET_AGAIN_MS;
 	w->told = false;
 }
 
@@ -117,7 +109,7 @@ static void take_signals(struct wait *w)
 	while (read(w->signals, &info, sizeof(info)) == sizeof(info)) {
 		w->cli->signals_held++;
 		w->cli->signal_held = (int)info.ssi_signo;
-		w->cli->signal_ms = now_ms();
+		w->cli->signal_ms = clock_monotonic_ms();
 	}
 }
 
@@ -126,7 +118,7 @@ static bool is_enough(const struct wait *w)
 	const struct cli *cli = w->cli;
 
 	return cli->signals_held && (cli->signals_held > 1 || w->told ||
-				     now_ms() >= cli->signal_ms + SIGNAL_KEPT_MS);
+				     clock_monotonic_ms() >= cli->signal_ms + SIGNAL_KEPT_MS);
 }
 
 /* As the signal would have ended us. */
@@ -159,7 +151,7 @@ static int64_t next_deadline(const struct wait *w)
 
 static int timeout_of(const struct wait *w)
 {
-	int64_t at = next_deadline(w), now = now_ms();
+	int64_t at = next_deadline(w), now = clock_monotonic_ms();
 
 	return at == INT64_MAX ? -1 : at > now ? (int)(at - now) : 0;
 }
@@ -183,9 +175,9 @@ static int turn(struct wait *w)
 		has_answered(w);
 	if (is_enough(w))
 		leave(w);
-	if (w->probe < 0 && now_ms() >= w->probe_at)
+	if (w->probe < 0 && clock_monotonic_ms() >= w->probe_at)
 		ask(w);
-	else if (w->probe >= 0 && !w->told && now_ms() >= w->probe_at + SIGN_OF_LIFE_MS)
+	else if (w->probe >= 0 && !w->told && clock_monotonic_ms() >= w->probe_at + SIGN_OF_LIFE_MS)
 		tell(w);
 	return 0;
 }
@@ -195,7 +187,7 @@ int cli_wait(int sock, short events, void *arg)
 	struct cli *cli = arg;
 	struct wait w = {
 		.cli = cli, .sock = sock, .events = events, .signals = -1, .probe = -1,
-		.begun = now_ms(),
+		.begun = clock_monotonic_ms(),
 	};
 	sigset_t set;
 	int ret = 0;

@@ -22,8 +22,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "image/chunk_pool.h"
 #include "image/pace.h"
 #include "image/stream.h"
@@ -70,21 +70,13 @@ struct pipeline {
 	int level;
 };
 
-static uint64_t cpu_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
-
 static void encode(struct slot *slot, struct chunk_encoder *enc)
 {
-	uint64_t start = cpu_ns();
+	uint64_t start = clock_thread_cpu_ns();
 
 	slot->err = chunk_encode(enc, slot->file, slot->seq, slot->pack, slot->raw.p,
 				 slot->raw_len, slot->out, &slot->chunk, &slot->len);
-	slot->ns = cpu_ns() - start;
+	slot->ns = clock_thread_cpu_ns() - start;
 }
 
 static void *work(void *arg)

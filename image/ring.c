@@ -23,9 +23,10 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include <liburing.h>
+
+#include "base/clock.h"
 
 #define IN_BLOCK	(RING_BLOCK_BYTES / RING_PIECE_BYTES)	/* pieces */
 #define NR_BLOCKS	(RING_PIECES / IN_BLOCK)
@@ -70,14 +71,6 @@ struct ring {
 	double samples[SAMPLES];	/* ns per MiB, the last ones */
 	bool news;			/* for ring_written() */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
 
 /* ---------------------------------------------------------------- set up */
 
@@ -413,11 +406,11 @@ static int wait_for_device(struct ring *r)
 	int err;
 
 	if (!r->waited_ns) {
-		r->waited_ns = now_ns();
+		r->waited_ns = clock_monotonic_ns();
 		r->since = 0;
 	}
 	err = wait_one(r);
-	now = now_ns();
+	now = clock_monotonic_ns();
 	if (!err && r->since >= RING_BLOCK_BYTES) {
 		sample(r, r->since, now - r->waited_ns);
 		r->since = 0;
@@ -501,7 +494,7 @@ static int write_sample(struct ring *r, uint64_t bytes, uint64_t start)
 	int err = wait_all(r);
 
 	if (!err)
-		sample(r, bytes, now_ns() - start);
+		sample(r, bytes, clock_monotonic_ns() - start);
 	return 0;	/* if the wait fails, so does the next one */
 }
 
@@ -509,7 +502,7 @@ int ring_write(struct ring *r, const struct ring_write *w, const struct ring_tar
 {
 	bool alone = w->len == RING_BLOCK_BYTES && sample_is_due(r);
 	int err = alone ? wait_all(r) : 0;
-	uint64_t start = now_ns();
+	uint64_t start = clock_monotonic_ns();
 	struct io_uring_sqe *sqe;
 	struct on_way *o;
 

@@ -16,9 +16,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "image/stream.h"
+
+#include "base/clock.h"
 
 #define ALIGN		4096U
 #define APPEND_MIN	(1U << 20)
@@ -36,19 +37,11 @@ const char *const image_file_names[IMAGE_FILES] = {
 
 _Static_assert(sizeof(struct image_file_hdr) == 64, "format");
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
-
 /* Append what is there: whole pages, or everything at the end. */
 static int append(struct stream *s, bool all)
 {
 	size_t n = all ? s->out_used : s->out_used & ~(size_t)(ALIGN - 1);
-	uint64_t start = now_ns();
+	uint64_t start = clock_monotonic_ns();
 	int err;
 
 	if (!n)
@@ -57,7 +50,7 @@ static int append(struct stream *s, bool all)
 	if (err)
 		return err;
 	if (n >= APPEND_MIN)
-		pipeline_written(s->pipeline, n, now_ns() - start);
+		pipeline_written(s->pipeline, n, clock_monotonic_ns() - start);
 	s->out_used -= n;
 	memmove(s->out, s->out + n, s->out_used);
 	return 0;

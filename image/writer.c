@@ -18,8 +18,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "image/budget.h"
 #include "image/writer_priv.h"
@@ -463,7 +463,6 @@ static int fill_identity(struct image *img)
 {
 	struct image_identity *id = &img->manifest.identity;
 	struct utsname uts;
-	struct timespec now;
 	int err = 0;
 
 	if (uname(&uts) < 0)
@@ -479,11 +478,8 @@ static int fill_identity(struct image *img)
 	id->hostname = img->hostname;
 	id->release = img->release;
 	id->machine = img->machine;
-	if (!id->created_ns) {
-		clock_gettime(CLOCK_REALTIME, &now);
-		id->created_ns = (uint64_t)now.tv_sec * 1000000000 +
-				 (uint64_t)now.tv_nsec;
-	}
+	if (!id->created_ns)
+		id->created_ns = clock_realtime_ns();
 	return 0;
 }
 

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "levels/stripe.h"
 
@@ -177,18 +178,18 @@ static int encode_stripe(struct encoder *e, uint64_t pos, struct ckpt_error *err
 	err = level_pace(e->transfer, bytes + len * e->nr_outputs, error);
 	if (err)
 		return err;
-	start = stripe_now();
+	start = clock_monotonic_ns();
 	for (i = 0; !err && i < e->set.k; i++)
 		err = stripe_read(&e->stripe, i, &e->sources[i], pos, len, error);
 	if (err)
 		return err;
-	read = stripe_now();
+	read = clock_monotonic_ns();
 	stripe_code(&e->stripe, &e->plan, len, f);
-	coded = stripe_now();
+	coded = clock_monotonic_ns();
 	for (i = 0; !err && i < e->nr_outputs; i++)
 		err = parity_append(&e->outs[i], stripe_frame(e->stripe.out[i]), len, error);
 	f->read_ns += read - start;
-	f->write_ns += stripe_now() - coded;
+	f->write_ns += clock_monotonic_ns() - coded;
 	f->bytes_in += bytes;
 	f->bytes_out += len * e->nr_outputs;
 	return err;
@@ -207,10 +208,10 @@ static int encode(struct encoder *e, struct ckpt_error *error)
 			e->transfer->progress(pos + parity_len(&e->set, pos), e->set.len,
 					      e->transfer->arg);
 	}
-	start = stripe_now();
+	start = clock_monotonic_ns();
 	for (i = 0; !err && i < e->nr_outputs; i++)
 		err = parity_commit(&e->outs[i], e->key, stripe_frame(e->stripe.out[i]), error);
-	e->figures.commit_ns = stripe_now() - start;
+	e->figures.commit_ns = clock_monotonic_ns() - start;
 	return err;
 }
 

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "levels/arrival.h"
 #include "levels/stripe.h"
@@ -333,16 +334,16 @@ static int rebuild_stripes(struct rebuild *r, struct ckpt_error *error)
 		err = level_pace(r->transfer, len * (r->plan.k + r->nr_wanted), error);
 		if (err)
 			break;
-		start = stripe_now();
+		start = clock_monotonic_ns();
 		err = read_inputs(r, pos, len, error);
 		if (err)
 			break;
-		read = stripe_now();
+		read = clock_monotonic_ns();
 		stripe_code(&r->stripe, &r->plan, len, &r->figures);
-		coded = stripe_now();
+		coded = clock_monotonic_ns();
 		err = write_outputs(r, pos, len, error);
 		r->figures.read_ns += read - start;
-		r->figures.write_ns += stripe_now() - coded;
+		r->figures.write_ns += clock_monotonic_ns() - coded;
 		if (!err && r->transfer->progress)
 			r->transfer->progress(pos + len, r->set.len, r->transfer->arg);
 	}
@@ -390,10 +391,10 @@ static int try_once(struct rebuild *r, struct ckpt_error *error)
 	err = begin_outputs(r, error);
 	if (!err)
 		err = rebuild_stripes(r, error);
-	start = stripe_now();
+	start = clock_monotonic_ns();
 	if (!err)
 		err = commit_outputs(r, error);
-	r->figures.commit_ns += stripe_now() - start;
+	r->figures.commit_ns += clock_monotonic_ns() - start;
 	for (i = 0; i < r->nr_wanted; i++) {
 		arrival_done(&r->arrivals[i]);
 		parity_done(&r->outs[i]);

@@ -16,6 +16,8 @@
 
 #include "levels/level.h"
 
+#include "base/clock.h"
+
 #define NSEC_PER_SEC	1000000000ULL
 #define SLICE_NS	(NSEC_PER_SEC / 10)
 
@@ -126,10 +128,7 @@ void level_close(struct level *l)
 
 static uint64_t system_now(void *arg)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+	return clock_monotonic_ns();
 }
 
 static void system_sleep(void *arg, uint64_t ns)

@@ -16,8 +16,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/statvfs.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "levels/arrival.h"
 #include "levels/partner_connect.h"
@@ -65,14 +65,6 @@ static uint64_t busy_ms(uint64_t bytes)
 	return BUSY_MS + bytes / MIB * 1000;
 }
 
-static uint64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
 static int result_of(struct partner_level *p, size_t len, struct level_space *ret_space, struct ckpt_error *error)
 {
 	struct partner_wire_result r;
@@ -98,7 +90,7 @@ static int result_of(struct partner_level *p, size_t len, struct level_space *re
 static void give_up(struct partner_level *p)
 {
 	unsigned int idle_ms = p->link.idle_ms;
-	uint64_t until = now_ms() + GIVE_UP_MS;
+	int64_t until = clock_monotonic_ms() + GIVE_UP_MS;
 	enum partner_type type = PARTNER_DATA;
 	struct ckpt_error unread;
 	size_t len;
@@ -108,7 +100,7 @@ static void give_up(struct partner_level *p)
 	if (idle_ms > GIVE_UP_MS)
 		p->link.idle_ms = GIVE_UP_MS;
 	err = partner_link_tell(&p->link, PARTNER_CANCEL, NULL, 0, &unread);
-	while (!err && type != PARTNER_RESULT && now_ms() < until)
+	while (!err && type != PARTNER_RESULT && clock_monotonic_ms() < until)
 		err = partner_link_receive(&p->link, 0, &type, &len, &unread);
 	if (type != PARTNER_RESULT)
 		p->link.broken = true;
@@ -126,7 +118,7 @@ static int busy_for_long(struct partner_level *p, uint64_t ms, struct ckpt_error
 static int next_frame(struct partner_level *p, uint64_t busy_ms, enum partner_type *ret_type,
 		      size_t *ret_len, struct ckpt_error *error)
 {
-	uint64_t until = now_ms() + busy_ms;
+	int64_t until = clock_monotonic_ms() + busy_ms;
 	int err;
 
 	do {
@@ -135,7 +127,7 @@ static int next_frame(struct partner_level *p, uint64_t busy_ms, enum partner_ty
 			give_up(p);
 		if (err)
 			return err == -EPIPE ? -ECONNRESET : err;
-		if (*ret_type == PARTNER_ALIVE && now_ms() > until)
+		if (*ret_type == PARTNER_ALIVE && clock_monotonic_ms() > until)
 			return busy_for_long(p, busy_ms, error);
 	} while (*ret_type == PARTNER_ALIVE);
 	return 0;
@@ -198,7 +190,7 @@ static uint32_t piece_for(const struct level_options *o)
 /* What the partner says in the middle: that it is at work (0), or that it is over. */
 static int heard(struct partner_level *p, struct ckpt_error *error)
 {
-	uint64_t until = now_ms() + p->link.idle_ms;
+	int64_t until = clock_monotonic_ms() + p->link.idle_ms;
 	enum partner_type type = PARTNER_ALIVE;
 	struct ckpt_error unread;
 	size_t len;
@@ -208,7 +200,7 @@ static int heard(struct partner_level *p, struct ckpt_error *error)
 	while (type == PARTNER_ALIVE) {
 		if (!partner_link_ready(&p->link))
 			return 0;
-		if (now_ms() > until)
+		if (clock_monotonic_ms() > until)
 			return busy_for_long(p, p->link.idle_ms, error);
 		err = partner_link_receive(&p->link, 0, &type, &len, error);
 		if (err)
@@ -507,7 +499,7 @@ static int partner_list(struct level *l, const char *prefix, level_item_fn fn, v
 {
 	struct partner_level *p = to_partner(l);
 	struct partner_wire_request r;
-	uint64_t until = now_ms() + LIST_MS;
+	int64_t until = clock_monotonic_ms() + LIST_MS;
 	unsigned int items = 0;
 	int err, said = 0;
 
@@ -515,7 +507,7 @@ static int partner_list(struct level *l, const char *prefix, level_item_fn fn, v
 	request_init(&r, prefix, NULL, 0);
 	err = partner_link_tell(&p->link, PARTNER_LIST, &r, sizeof(r), error);
 	while (!err && (err = answer(p, PARTNER_ITEM, sizeof(struct partner_wire_image), BUSY_MS, NULL, error)) > 0) {
-		if (++items > LIST_MAX || now_ms() > until) {
+		if (++items > LIST_MAX || clock_monotonic_ms() > until) {
 			p->link.broken = true;
 			return error_set(error, -E2BIG, "%.63s: its list does not end: see what its ckptd logs", p->node);
 		}

@@ -10,15 +10,9 @@
 #include <errno.h>
 #include <time.h>
 
+#include "base/clock.h"
+
 #define TICK_MS		500	/* or a quarter of what the client waits */
-
-static uint64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
 
 /* Looks by itself twice a second, so that being busy for a piece's time costs nothing. */
 static void *tick(void *arg)
@@ -29,13 +23,13 @@ static void *tick(void *arg)
 
 	pthread_mutex_lock(&a->lock);
 	while (!a->stop) {
-		uint64_t next = now_ms() + ms;
+		int64_t next = clock_monotonic_ms() + ms;
 		struct timespec at = {
 			.tv_sec = (time_t)(next / 1000), .tv_nsec = (long)(next % 1000) * 1000000,
 		};
 
 		if (pthread_cond_timedwait(&a->wake, &a->lock, &at) == ETIMEDOUT && a->busy &&
-		    now_ms() >= a->since_ms + ms)
+		    clock_monotonic_ms() >= a->since_ms + ms)
 			partner_link_tell(a->link, PARTNER_ALIVE, NULL, 0, &unread);
 	}
 	pthread_mutex_unlock(&a->lock);
@@ -72,7 +66,7 @@ void partner_alive_begin(struct partner_alive *alive)
 {
 	pthread_mutex_lock(&alive->lock);
 	alive->busy = true;
-	alive->since_ms = now_ms();
+	alive->since_ms = clock_monotonic_ms();
 	pthread_mutex_unlock(&alive->lock);
 }
 

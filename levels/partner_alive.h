@@ -20,7 +20,7 @@ struct partner_alive {
 	pthread_mutex_t lock;		/* of what follows */
 	pthread_cond_t wake;
 	bool stop, busy;
-	uint64_t since_ms;		/* busy */
+	int64_t since_ms;		/* busy */
 };
 
 /* @link: its idle_ms is that of the client.  Without a thread the client hears nothing. */

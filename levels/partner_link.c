@@ -25,7 +25,8 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 #define PAGE		4096U
 #define SLICE_MS	100
@@ -35,14 +36,6 @@
 _Static_assert(PARTNER_TAG_BYTES == crypto_aead_chacha20poly1305_ietf_ABYTES, "tag");
 
 /* ----------------------------------------------------------------- waits */
-
-static uint64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
 
 static int end(struct partner_link *l, int err, struct ckpt_error *error, const char *what)
 {
@@ -79,12 +72,13 @@ static int unread(const struct partner_link *l)
 static int wait_for(struct partner_link *l, short events, unsigned int wait_ms,
 		    bool may_cancel)
 {
-	uint64_t until = now_ms() + wait_ms, busy_until = now_ms() + l->busy_ms;
+	int64_t until = clock_monotonic_ms() + wait_ms;
+	int64_t busy_until = clock_monotonic_ms() + l->busy_ms;
 	int queue = events & POLLOUT ? unsent(l) : 0, heard = unread(l);
 
 	for (;;) {
 		struct pollfd p = { .fd = l->fd, .events = events };
-		uint64_t now = now_ms();
+		int64_t now = clock_monotonic_ms();
 		int left = now < until ? (int)(until - now) : 0, n;
 
 		if (may_cancel && l->cancelled && l->cancelled(l->arg))
@@ -96,12 +90,13 @@ static int wait_for(struct partner_link *l, short events, unsigned int wait_ms,
 			return -errno;
 		if (events & POLLOUT && unsent(l) != queue) {
 			queue = unsent(l);
-			until = now_ms() + wait_ms;
-		} else if (events & POLLOUT && unread(l) != heard && now_ms() < busy_until) {
+			until = clock_monotonic_ms() + wait_ms;
+		} else if (events & POLLOUT && unread(l) != heard &&
+			   clock_monotonic_ms() < busy_until) {
 			heard = unread(l);
-			until = now_ms() + wait_ms;
+			until = clock_monotonic_ms() + wait_ms;
 		}
-		if (now_ms() >= until)
+		if (clock_monotonic_ms() >= until)
 			return -ETIMEDOUT;
 	}
 }

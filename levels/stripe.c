@@ -8,9 +8,10 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "levels/stripe.h"
+
+#include "base/clock.h"
 
 int stripe_init(struct stripe *s, uint32_t unit, unsigned int nr_in, unsigned int nr_out)
 {
@@ -47,25 +48,12 @@ int stripe_read(struct stripe *s, unsigned int i, const struct source *src, uint
 	return 0;
 }
 
-static uint64_t read_clock(clockid_t id)
-{
-	struct timespec ts;
-
-	clock_gettime(id, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
-
-uint64_t stripe_now(void)
-{
-	return read_clock(CLOCK_MONOTONIC);
-}
-
 void stripe_code(struct stripe *s, const struct rs_plan *plan, size_t len,
 		 struct erasure_figures *figures)
 {
-	uint64_t start = stripe_now(), cpu = read_clock(CLOCK_THREAD_CPUTIME_ID);
+	uint64_t start = clock_monotonic_ns(), cpu = clock_thread_cpu_ns();
 
 	rs_apply(plan, len, s->in, s->out);
-	figures->code_cpu_ns += read_clock(CLOCK_THREAD_CPUTIME_ID) - cpu;
-	figures->code_ns += stripe_now() - start;
+	figures->code_cpu_ns += clock_thread_cpu_ns() - cpu;
+	figures->code_ns += clock_monotonic_ns() - start;
 }

@@ -34,6 +34,4 @@ int stripe_read(struct stripe *s, unsigned int i, const struct source *src, uint
 void stripe_code(struct stripe *s, const struct rs_plan *plan, size_t len,
 		 struct erasure_figures *figures);
 
-uint64_t stripe_now(void);	/* CLOCK_MONOTONIC, ns */
-
 #endif /* STILLPOINT_LEVELS_STRIPE_H */

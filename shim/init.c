@@ -33,6 +33,7 @@
 #include "shim/members.h"
 #include "shim/pages.h"
 #include "shim/restore.h"
+#include "base/clock.h"
 #include "base/outcome.h"
 
 #define TELL_END_MS	5000	/* for a shim that is slow; it can read the status as well */
@@ -149,12 +150,12 @@ static void kill_children(char *pids, size_t size)
  */
 static void kill_rest(const struct shim *shim)
 {
-	int64_t until = members_clock() + REST_MS;
+	int64_t until = clock_monotonic_ms() + REST_MS;
 	int pause = 1;
 	char pids[4096];
 	pid_t pid;
 
-	while (members_clock() < until) {
+	while (clock_monotonic_ms() < until) {
 		kill_children(pids, sizeof(pids));
 		while ((pid = waitpid(-1, NULL, WNOHANG | __WALL)) > 0)
 			pause = 1;
@@ -195,7 +196,7 @@ static void reap(const struct shim_init *init, struct members *members)
 		msg.value = status;
 		shim_send(init->sock, &msg, NULL, 0, NULL, 0);
 	}
-	if (members_over(members, members_clock()))
+	if (members_over(members, clock_monotonic_ms()))
 		end(init, members);
 }
 
@@ -244,7 +245,7 @@ _Noreturn static void loop(const struct shim_init *init, struct members *members
 	fcntl(init->sock, F_SETFL, O_NONBLOCK);
 	for (;;) {
 		reap(init, members);
-		if (poll(fds, 2, members_timeout(members, members_clock())) < 0)
+		if (poll(fds, 2, members_timeout(members, clock_monotonic_ms())) < 0)
 			continue;
 		while (read(fds[1].fd, &info, sizeof(info)) > 0)
 			;

@@ -18,18 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "shim/start.h"
+#include "base/clock.h"
 #include "base/outcome.h"
-
-int64_t members_clock(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 void members_signal(const struct members *m, int signo)
 {
@@ -43,19 +35,16 @@ void members_signal(const struct members *m, int signo)
 
 static void fail(struct members *m, int status)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
 	m->failed = true;
 	m->status = status;
-	m->failed_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	m->failed_ns = (int64_t)clock_realtime_ns();
 }
 
 static void end_all(struct members *m)
 {
 	if (m->deadline)
 		return;
-	m->deadline = members_clock() + MEMBERS_GRACE_MS;
+	m->deadline = clock_monotonic_ms() + MEMBERS_GRACE_MS;
 	members_signal(m, SIGTERM);
 	members_signal(m, SIGCONT);
 }
@@ -176,7 +165,7 @@ int members_ended(struct members *m, pid_t pid, int status)
 	m->pid[i] = 0;
 	/* For the shim, which may be stopped. */
 	if (!--m->left && m->asks && !m->deadline)
-		m->deadline = members_clock() + MEMBERS_ASK_MS;
+		m->deadline = clock_monotonic_ms() + MEMBERS_ASK_MS;
 	/* What ends because we ended it is not the one that failed. */
 	if (status && !m->failed) {
 		fail(m, status);

@@ -52,6 +52,4 @@ void members_signal(const struct members *members, int signo);
 /* End them all; the job's status is @code unless one has failed before. */
 void members_abort(struct members *members, int code);
 
-int64_t members_clock(void);
-
 #endif /* STILLPOINT_SHIM_MEMBERS_H */

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "shim/pages_priv.h"
 
 #define STUCK_NS	200000000ull	/* between two words about who is waited for */
@@ -212,7 +213,7 @@ static int look_for_state(struct look *look, uint32_t state)
 static void tell_stuck(struct look *look)
 {
 	struct pages *p = look->pages;
-	uint64_t now = pages_now();
+	uint64_t now = clock_monotonic_ns();
 	struct shim_wait wait;
 
 	if (look->first >= p->ranks->nr || now < p->stuck_at + STUCK_NS)
@@ -252,7 +253,7 @@ bool pages_look(struct pages *p, pages_emit_fn emit, void *arg)
 
 long pages_pause(const struct pages *p)
 {
-	bool late = p->intent == STATUS_RUN && pages_now() >= p->ordered_at + LATE_NS;
+	bool late = p->intent == STATUS_RUN && clock_monotonic_ns() >= p->ordered_at + LATE_NS;
 
 	return late ? PAGES_LOOK_LATE_NS : PAGES_LOOK_NS;
 }

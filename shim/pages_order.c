@@ -11,18 +11,10 @@
 #include <linux/futex.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "shim/pages_priv.h"
-
-uint64_t pages_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 void pages_wake(struct status_page *page)
 {
@@ -61,7 +53,7 @@ void pages_order(struct pages *p, uint64_t number, uint32_t intent)
 	p->intent = intent;
 	p->targets = 0;
 	p->reached = p->failed = p->caught_up = false;
-	p->ordered_at = p->stuck_at = pages_now();
+	p->ordered_at = p->stuck_at = clock_monotonic_ns();
 	pages_stall_begin(p);
 	for (i = 0; i < p->ranks->nr; i++) {
 		p->page[i]->order.intent = intent;

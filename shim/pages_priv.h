@@ -68,9 +68,8 @@ int pages_report(struct look *look, uint32_t type, int32_t value, uint64_t numbe
 int pages_tell_failure(struct look *look, unsigned int index, uint32_t state, const char *text);
 /* The first rank that does not have @state as its answer to the latest order; nr: all have. */
 unsigned int pages_first_without(const struct pages *p, uint32_t state);
-/* pages_order.c: have the rank look at its order; CLOCK_MONOTONIC. */
+/* pages_order.c: have the rank look at its order. */
 void pages_wake(struct status_page *page);
-uint64_t pages_now(void);
 /* pages_collectives.c: a look at ranks that quiesce; one has not begun what others have. */
 int pages_look_quiesced(struct look *look);
 bool pages_misses(const struct pages *p, unsigned int index);

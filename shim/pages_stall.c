@@ -19,6 +19,7 @@
  */
 #include <string.h>
 
+#include "base/clock.h"
 #include "shim/pages_priv.h"
 
 #define STALL_NS	50000000ull	/* without a new target, at first */
@@ -35,7 +36,7 @@ void pages_stall_begin(struct pages *p)
 
 void pages_moved(struct pages *p)
 {
-	p->stall.moved_at = pages_now();
+	p->stall.moved_at = clock_monotonic_ns();
 	/* what was told to others is done, whatever moves meanwhile */
 	if (!p->stall.letting)
 		p->stall.poked_at = 0;
@@ -44,12 +45,12 @@ void pages_moved(struct pages *p)
 static void poke(struct pages *p)
 {
 	pages_poke(p);
-	p->stall.poked_at = pages_now();
+	p->stall.poked_at = clock_monotonic_ns();
 }
 
 bool pages_were_just_asked(const struct pages *p)
 {
-	return p->stall.poked_at && pages_now() < p->stall.poked_at + SETTLE_NS;
+	return p->stall.poked_at && clock_monotonic_ns() < p->stall.poked_at + SETTLE_NS;
 }
 
 /* They were asked, and have answered. */
@@ -78,14 +79,14 @@ static bool awaits_message(const struct pages *p)
 		awaits |= pages_misses(p, i) && wait.name[0] && !wait.comm;
 		computes |= !wait.name[0];
 	}
-	return awaits && (!computes || pages_now() >= p->stall.moved_at + COMPUTES_NS);
+	return awaits && (!computes || clock_monotonic_ns() >= p->stall.moved_at + COMPUTES_NS);
 }
 
 void pages_stalled(struct pages *p)
 {
 	struct seqs_entry *entry;
 
-	if (!p->stall.poked_at && pages_now() >= p->stall.moved_at + p->stall.patience)
+	if (!p->stall.poked_at && clock_monotonic_ns() >= p->stall.moved_at + p->stall.patience)
 		poke(p);
 	if (!is_settled(p))
 		return;

@@ -58,7 +58,8 @@ $(call unit_test,tests/unit/test_history,tests/unit/test_history.c,$(CKPTD_LIBS)
 $(call unit_test,tests/unit/test_partner_server,tests/unit/test_partner_server.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_level_config,tests/unit/test_level_config.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_flush_plan,tests/unit/test_flush_plan.c,$(CKPTD_LIBS))
-$(call unit_test,tests/unit/test_flusher,tests/unit/test_flusher.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_flusher,tests/unit/test_flusher.c,\
+	$(CKPTD_LIBS) -Wl$(comma)--wrap=clock_monotonic_ms)
 FLUSH_BOX := tests/unit/flush_box.c tests/unit/keep_fixture.c
 $(call unit_test,tests/unit/test_flush,tests/unit/test_flush.c $(FLUSH_BOX),$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_flush_faults,tests/unit/test_flush_faults.c \

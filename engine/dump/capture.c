@@ -17,19 +17,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
+
 #define PAGE		4096U
 #define ATTEMPT_MIN_MS	200
 #define ATTEMPTS	5	/* share of the deadline one attempt may take */
 #define GAP_MS		20	/* the tree runs at least this long between attempts */
 #define SOCKET_RETRIES	3
-
-static uint64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
 
 static void sleep_ms(unsigned int ms)
 {
@@ -208,7 +202,7 @@ int capture_begin(struct capture *cap, const struct capture_options *o,
 		  struct ckpt_error *error)
 {
 	unsigned int budget = o->freeze_timeout_ms;
-	uint64_t end = now_ms() + budget, now;
+	int64_t end = clock_monotonic_ms() + budget, now;
 	unsigned int share = budget / ATTEMPTS, sockets = SOCKET_RETRIES;
 	struct ckpt_error tried = { 0 };
 	int ret;
@@ -218,7 +212,7 @@ int capture_begin(struct capture *cap, const struct capture_options *o,
 	for (;;) {
 		error_done(&tried);
 		ret = attempt(cap, o, share, &tried);
-		now = now_ms();
+		now = clock_monotonic_ms();
 		if (!ret || now + GAP_MS + share > end || !worth_a_retry(ret, &tried, &sockets))
 			break;
 		capture_end(cap);

@@ -13,6 +13,7 @@
  * The tree stands still between dump_frozen()'s first and last line; nothing
  * slow belongs there that could be done before or after.
  */
+#include "base/clock.h"
 #include "base/error.h"
 #include "engine/dump/dump_run.h"
 
@@ -37,14 +38,6 @@
 #define SPACE_RATIO		64	/* nothing compresses better than this */
 #define HOLD_SHARE		4	/* of the free memory may be held in the pause */
 #define FILES_EXPECTED	16384	/* descriptors: 128 KiB of the kernel's memory */
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
 
 void dump_progress(struct dump *d, const char *phase)
 {
@@ -202,7 +195,7 @@ static void expect(struct dump *d)
 
 static uint64_t lap(uint64_t *began)
 {
-	uint64_t now = now_ns(), took = now - *began;
+	uint64_t now = clock_monotonic_ns(), took = now - *began;
 
 	*began = now;
 	return took;
@@ -212,7 +205,7 @@ static uint64_t lap(uint64_t *began)
 static int dump_running(struct dump *d)
 {
 	struct dump_stats *stats = &d->stats;
-	uint64_t began = now_ns();
+	uint64_t began = clock_monotonic_ns();
 	int ret = 0;
 
 	if (d->hold)
@@ -275,7 +268,7 @@ static void identify(struct dump *d, uint64_t started)
 		.freeze_ns = d->stats.freeze_ns,
 		.collect_ns = d->stats.collect_ns,
 		.clone_ns = d->stats.clone_ns,
-		.dump_ns = now_ns() - started,
+		.dump_ns = clock_monotonic_ns() - started,
 	};
 
 	struct image_counts counts;
@@ -340,7 +333,7 @@ static int hold(struct dump *d, int (*fn)(void *arg), const char *what)
 static int commit(struct dump *d, uint64_t started)
 {
 	struct ckpt_error why = { 0 };
-	uint64_t began = now_ns();
+	uint64_t began = clock_monotonic_ns();
 	int ret;
 
 	dump_progress(d, "commit");
@@ -375,7 +368,7 @@ static int hold_stored(struct dump *d)
 /* The tree runs on. */
 static int thaw(struct dump *d)
 {
-	uint64_t began = now_ns();
+	uint64_t began = clock_monotonic_ns();
 	int ret = capture_thaw(&d->cap, 0, d->error);
 
 	d->stats.thaw_ns = lap(&began);
@@ -422,7 +415,7 @@ static void count(struct dump *d, uint64_t started)
 	d->stats.pages_zero = counts.pages_zero;
 	d->stats.pages_same = counts.pages_same;
 	d->stats.pages_base = counts.pages_base;
-	d->stats.total_ns = now_ns() - started;
+	d->stats.total_ns = clock_monotonic_ns() - started;
 }
 
 static int dump_captured(struct dump *d, uint64_t started)
@@ -437,7 +430,7 @@ static int dump_captured(struct dump *d, uint64_t started)
 		ret = dump_policy_check(d);
 	if (!ret && d->options->dry_run) {
 		ret = thaw(d);
-		d->stats.total_ns = now_ns() - started;
+		d->stats.total_ns = clock_monotonic_ns() - started;
 		return ret;
 	}
 	if (!ret)
@@ -511,7 +504,7 @@ static bool roots_are_inits(const struct dump_options *o)
 static int dump_run(struct dump *d, kdev_open_fn open)
 {
 	const struct dump_options *o = d->options;
-	uint64_t started = now_ns();
+	uint64_t started = clock_monotonic_ns();
 	struct capture_options capture = {
 		.open = open,
 		.roots = o->roots,

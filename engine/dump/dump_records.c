@@ -6,6 +6,7 @@
  * Owns the collection (dump->records).  A record's address is valid until the
  * next is added.
  */
+#include "base/clock.h"
 #include "base/error.h"
 #include "engine/dump/dump_run.h"
 
@@ -14,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 void *dump_record_add(struct dump *d, uint16_t type, size_t size, const void *tail,
@@ -58,7 +58,6 @@ int dump_record_tree(struct dump *d)
 	unsigned int nr = 0;
 	struct engine_rec_tree *tree;
 	struct state_proc *proc;
-	struct timespec now;
 	int32_t *roots;
 
 	for (proc = d->cap.state->roots; proc; proc = proc->sibling)
@@ -71,13 +70,12 @@ int dump_record_tree(struct dump *d)
 		roots[nr++] = proc->rec->pid;
 	tree = dump_record_add(d, ENGINE_REC_TREE, sizeof(*tree), roots, nr * sizeof(*roots));
 	if (tree) {
-		clock_gettime(CLOCK_REALTIME, &now);
 		tree->flags = (o->kill ? ENGINE_TREE_KILLED : 0) |
 			      (o->stop_and_copy ? ENGINE_TREE_STOP_AND_COPY : 0) |
 			      (o->shm_dir ? ENGINE_TREE_SHM_DIR : 0);
 		tree->files = o->files;
 		tree->generation = o->generation;
-		tree->realtime_ns = (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+		tree->realtime_ns = clock_realtime_ns();
 		read_line("/proc/sys/kernel/random/boot_id", tree->boot_id,
 			  sizeof(tree->boot_id));
 		gethostname(tree->hostname, sizeof(tree->hostname) - 1);

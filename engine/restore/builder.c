@@ -16,9 +16,9 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "engine/core/cpu.h"
 #include "engine/core/kdev.h"
@@ -38,14 +38,6 @@ struct building {
 	int *dirs;		/* cwd, root, tty by task: three arrays */
 	bool *had;		/* cwd, root by task: two arrays */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
 
 /* ---------------------------------------------------------------- node */
 
@@ -160,7 +152,7 @@ static void close_ttys(struct building *g)
 
 static int make_tree(struct building *g)
 {
-	uint64_t start = now_ns();
+	uint64_t start = clock_monotonic_ns();
 	int ret;
 
 	relay_progress(g->b->relay, "tree", 0, 0);
@@ -179,17 +171,17 @@ static int make_tree(struct building *g)
 	if (!ret)
 		ret = tree_enter(&g->tree, g->dev, &g->error);
 	close_ttys(g);
-	g->stats.tree_ns = now_ns() - start;
+	g->stats.tree_ns = clock_monotonic_ns() - start;
 	return ret;
 }
 
 static int fill_memory(struct building *g)
 {
-	uint64_t start = now_ns(), bytes = 0;
+	uint64_t start = clock_monotonic_ns(), bytes = 0;
 	int ret = builder_fill(g->b, &g->state, &bytes);
 
 	g->stats.bytes_read += bytes;
-	g->stats.memory_ns = now_ns() - start;
+	g->stats.memory_ns = clock_monotonic_ns() - start;
 	return ret ? ret : reopen_seal(&g->files);
 }
 

@@ -24,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "image/reader.h"
 #include "engine/restore/builder.h"
@@ -45,14 +46,6 @@ struct restore {
 	struct state *state;
 	struct plan *plan;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
 
 /* ---------------------------------------------------------------- reading */
 
@@ -265,7 +258,7 @@ static int return_roots(const struct restore *r, bool new_pidns, pid_t pid, pid_
 
 static int restore(struct restore *r, pid_t *ret_roots, unsigned int max_roots)
 {
-	uint64_t start = now_ns();
+	uint64_t start = clock_monotonic_ns();
 	bool new_pidns = false;
 	pid_t pid = 0;
 	int ret;
@@ -277,11 +270,11 @@ static int restore(struct restore *r, pid_t *ret_roots, unsigned int max_roots)
 		ret = numbers_check(r->state, r->plan, r->error);
 	if (ret)
 		return ret;
-	r->stats->plan_ns = now_ns() - start;
+	r->stats->plan_ns = clock_monotonic_ns() - start;
 	r->stats->nr_procs = r->state->nr_procs;
 	r->stats->nr_threads = r->state->nr_threads;
 	ret = build_somewhere(r, &new_pidns, &pid);
-	r->stats->total_ns = now_ns() - start;
+	r->stats->total_ns = clock_monotonic_ns() - start;
 	return ret ? ret : return_roots(r, new_pidns, pid, ret_roots, max_roots);
 }
 

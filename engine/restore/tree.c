@@ -19,8 +19,9 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 #define WAIT_STEP_MS	100
 #define WAIT_BASE_MS	60000	/* and 100 ms a thread: far beyond any load */
@@ -92,18 +93,10 @@ int tree_build(struct tree *tree, struct ckpt_error *error)
 	return 0;
 }
 
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 static int wait_entered(struct tree *tree, struct kdev *dev, unsigned int nr,
 			struct ckpt_error *error)
 {
-	uint64_t end = now_ms() + WAIT_BASE_MS + 100ULL * nr;
+	int64_t end = clock_monotonic_ms() + WAIT_BASE_MS + 100ULL * nr;
 	struct ckpt_restore_wait arg;
 	int ret, failed;
 
@@ -115,7 +108,7 @@ static int wait_entered(struct tree *tree, struct kdev *dev, unsigned int nr,
 		failed = ret ? failure(tree, error) : 0;
 		if (failed)
 			return failed;
-	} while (ret == -ETIMEDOUT && now_ms() < end);
+	} while (ret == -ETIMEDOUT && clock_monotonic_ms() < end);
 	if (ret)
 		return error_fail(error, ret, "%u of %u threads of the tree came up: %s",
 				   arg.nr_parked, tree->plan->nr_threads, strerror(-ret));

@@ -22,6 +22,7 @@
 #include "supervisor/catalog/history.h"
 #include "supervisor/job/jobs.h"
 #include "supervisor/auto/merger.h"
+#include "base/clock.h"
 #include "base/outcome.h"
 #include "supervisor/parts/parts.h"
 #include "supervisor/storage/flush.h"
@@ -36,7 +37,7 @@
 
 struct put_off {
 	unsigned int failures;
-	int64_t until_ms;	/* schedule_clock(); 0: it works */
+	int64_t until_ms;	/* clock_monotonic_ms(); 0: it works */
 	char *text;
 };
 
@@ -89,7 +90,7 @@ static void report_progress(uint64_t done, uint64_t total, void *arg)
 
 static unsigned int usable(const struct flusher *p)
 {
-	int64_t now = schedule_clock();
+	int64_t now = clock_monotonic_ms();
 	unsigned int t, bits = 0;
 
 	for (t = 0; t < levels_of(p)->nr; t++)
@@ -195,7 +196,7 @@ static void put_off(struct flusher *p, unsigned int t, const json_t *why)
 		wait *= 2;
 	wait = wait > FAILED_MAX_MS ? FAILED_MAX_MS : wait;
 	off->failures++;
-	off->until_ms = schedule_clock() + wait;
+	off->until_ms = clock_monotonic_ms() + wait;
 	/* Once, not each time it is tried. */
 	if (!off->text || strcmp(off->text, text ? text : ""))
 		log_warning(&p->daemon->log, "level %s does not work: %s; it is tried again in %lld s, then more rarely",
@@ -225,7 +226,7 @@ static void take_levels(struct flusher *p, const json_t *levels)
 /* Whatever timer there was may have come while a worker ran. */
 static void look_at_put_off(struct flusher *p)
 {
-	int64_t now = schedule_clock();
+	int64_t now = clock_monotonic_ms();
 	unsigned int t;
 
 	for (t = 0; t < levels_of(p)->nr; t++) {
@@ -434,7 +435,7 @@ static void on_timer(void *arg)
 		return;
 	/* What a level missed meanwhile nobody knows. */
 	for (t = 0; t < LEVEL_CONFIGS_MAX; t++) {
-		if (p->put_off[t].until_ms && p->put_off[t].until_ms <= schedule_clock()) {
+		if (p->put_off[t].until_ms && p->put_off[t].until_ms <= clock_monotonic_ms()) {
 			json_decref(p->pending);
 			p->pending = NULL;
 		}
@@ -448,7 +449,7 @@ static void on_timer(void *arg)
 /* The sooner one counts. */
 static void look_at(struct flusher *p, int64_t ms)
 {
-	int64_t when = schedule_clock() + ms;
+	int64_t when = clock_monotonic_ms() + ms;
 
 	if (p->timer_ms && p->timer_ms <= when)
 		return;
@@ -536,7 +537,7 @@ void flusher_changed(struct flusher *p, const char *label)
 json_t *flusher_describe(const struct flusher *p)
 {
 	json_t *levels = json_object();
-	int64_t now = schedule_clock();
+	int64_t now = clock_monotonic_ms();
 	unsigned int t;
 
 	for (t = 0; t < levels_of(p)->nr; t++) {

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "image/reader.h"
 #include "supervisor/job/jobs.h"
@@ -109,7 +110,7 @@ static json_t *merger_run(struct channel_reporter *reporter, void *arg)
 	struct image_key *key = NULL;
 	json_t *failure = NULL;
 	struct image_merged merged;
-	int64_t began = schedule_clock();
+	int64_t began = clock_monotonic_ms();
 	int err;
 
 	worker_step_back();
@@ -123,7 +124,7 @@ static json_t *merger_run(struct channel_reporter *reporter, void *arg)
 		err = merge_generation(&r, &merged, &error);
 	image_key_destroy(key);
 	return err ? outcome_error(err, "%s", error.text) :
-	       outcome_ok(describe(run, &merged, schedule_clock() - began));
+	       outcome_ok(describe(run, &merged, clock_monotonic_ms() - began));
 }
 
 /* ---------------------------------------------------------- in the daemon */

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/duration.h"
 #include "supervisor/catalog/history.h"
 #include "supervisor/checkpoint/job_checkpoint.h"
@@ -37,7 +38,7 @@
 
 struct schedule_entry {
 	struct job *job;
-	int64_t due_ms;		/* schedule_clock() */
+	int64_t due_ms;		/* clock_monotonic_ms() */
 	int64_t interval_ms;
 	bool guessed;		/* due is to be found again then */
 	bool own;		/* ours is under way */
@@ -51,14 +52,6 @@ struct schedule {
 	struct reactor_source *timer;
 	int64_t timer_ms;
 };
-
-int64_t schedule_clock(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static int64_t clamp(int64_t value, int64_t low, int64_t high)
 {
@@ -139,7 +132,8 @@ json_t *schedule_describe(const struct job *job)
 	json_object_set_new(json, "guessed", json_boolean(a->guessed));
 	if (!a->own)
 		json_object_set_new(json, "next_ms",
-				    json_integer(clamp(a->due_ms - schedule_clock(), 0, INT64_MAX)));
+				    json_integer(clamp(a->due_ms - clock_monotonic_ms(), 0,
+						       INT64_MAX)));
 	if (a->failures) {
 		json_object_set_new(json, "failures", json_integer(a->failures));
 		json_object_set_new(json, "error", json_string(a->why));
@@ -209,7 +203,7 @@ static void find_due(struct schedule_entry *a)
 	if (since > last)
 		last = since;
 	waited = clamp((now - last) * 1000, 0, a->interval_ms);
-	a->due_ms = schedule_clock() + clamp(a->interval_ms - waited, 0, INT64_MAX);
+	a->due_ms = clock_monotonic_ms() + clamp(a->interval_ms - waited, 0, INT64_MAX);
 }
 
 static bool wanted(const struct job *job)
@@ -228,8 +222,8 @@ static void appoint(struct job *job)
 	a->job = job;
 	job->schedule_entry = a;
 	find_due(a);
-	if (a->due_ms < schedule_clock() + SOON_MS)
-		a->due_ms = schedule_clock() + clamp(a->interval_ms, 0, SOON_MS);
+	if (a->due_ms < clock_monotonic_ms() + SOON_MS)
+		a->due_ms = clock_monotonic_ms() + clamp(a->interval_ms, 0, SOON_MS);
 	log_info(log_of(job), "job %lld: checkpoints by itself, every %s%s", (long long)job->id,
 		 duration_text(a->interval_ms, text), a->guessed ?
 		 ", a guess until one is taken" : "");
@@ -252,7 +246,7 @@ void schedule_forget(struct job *job)
 void schedule_taken(struct job *job, int64_t began_ms)
 {
 	struct schedule_entry *a = job->schedule_entry;
-	int64_t last, now = schedule_clock();
+	int64_t last, now = clock_monotonic_ms();
 
 	if (!a)
 		return;
@@ -278,7 +272,7 @@ static void failed(struct schedule_entry *a, const json_t *outcome)
 		wait *= 2;
 	wait = clamp(wait, 0, most);
 	a->failures++;
-	a->due_ms = schedule_clock() + wait;
+	a->due_ms = clock_monotonic_ms() + wait;
 	snprintf(a->why, sizeof(a->why), "%s", text ? text : "out of memory");
 	log_warning(log_of(a->job), "job %lld: automatic checkpoint failed (%u in a row), next try in %s: %s",
 		    (long long)a->job->id, a->failures, duration_text(wait, buf), a->why);
@@ -313,16 +307,16 @@ static void begin(struct schedule_entry *a)
 
 static void keep(struct schedule_entry *a)
 {
-	if (a->own || a->due_ms > schedule_clock())
+	if (a->own || a->due_ms > clock_monotonic_ms())
 		return;
 	/* It may have more memory by now. */
 	if (a->guessed) {
 		find_due(a);
-		if (a->due_ms > schedule_clock())
+		if (a->due_ms > clock_monotonic_ms())
 			return;
 	}
 	if (a->job->busy)
-		a->due_ms = schedule_clock() + BUSY_MS;
+		a->due_ms = clock_monotonic_ms() + BUSY_MS;
 	else
 		begin(a);
 }
@@ -333,7 +327,7 @@ static void on_timer(void *arg);
 
 static void arm(struct schedule *s, int64_t at_ms)
 {
-	int64_t now = schedule_clock();
+	int64_t now = clock_monotonic_ms();
 
 	if (s->timer && s->timer_ms <= at_ms)
 		return;
@@ -378,7 +372,7 @@ static void on_timer(void *arg)
 void schedule_poke(struct daemon *daemon)
 {
 	if (daemon->schedule)
-		arm(daemon->schedule, schedule_clock());
+		arm(daemon->schedule, clock_monotonic_ms());
 }
 
 void schedule_changed(struct job *job)
@@ -395,7 +389,7 @@ int schedule_open(struct daemon *daemon, struct schedule **ret_schedule)
 		return -ENOMEM;
 	s->daemon = daemon;
 	*ret_schedule = s;
-	arm(s, schedule_clock());
+	arm(s, clock_monotonic_ms());
 	return 0;
 }
 

@@ -44,7 +44,4 @@ void schedule_taken(struct job *job, int64_t began_ms);
 /* It is about to be no more. */
 void schedule_forget(struct job *job);
 
-/* Milliseconds that only go forwards. */
-int64_t schedule_clock(void);
-
 #endif /* STILLPOINT_SCHEDULE_H */

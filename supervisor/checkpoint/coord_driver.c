@@ -12,10 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "supervisor/checkpoint/coord_peer.h"
 #include "supervisor/job/coord_record.h"
 #include "supervisor/parts/parts_priv.h"
@@ -31,14 +31,6 @@
 #define MAX_CHANNELS	(1u << 20)
 
 static void perform_all(struct coord_driver *d, const struct coord_action *acts, size_t n);
-
-uint64_t driver_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 /* ----------------------------------------------------------------- events */
 
@@ -60,7 +52,7 @@ static void note_thawed(struct coord_driver *d)
 {
 	if (d->asked && d->thaw_at && !d->thawed_at &&
 	    coord_all_level(d->coord) >= COORD_THAWED)
-		d->thawed_at = driver_now();
+		d->thawed_at = clock_monotonic_ns();
 }
 
 static void step_queued(struct coord_driver *d)
@@ -71,7 +63,7 @@ static void step_queued(struct coord_driver *d)
 
 	while (d->head < d->nr_queue) {
 		event = d->queue[d->head++];
-		event.now = driver_now();
+		event.now = clock_monotonic_ns();
 		n = coord_step(d->coord, &event, &acts);
 		free((void *)(uintptr_t)event.msg);	/* ours; coord_peer.c */
 		perform_all(d, acts, n);
@@ -159,7 +151,7 @@ bool driver_is_dry_run(const struct coord_driver *d)
 
 static void act_thaw(struct coord_driver *d)
 {
-	d->thaw_at = driver_now();
+	d->thaw_at = clock_monotonic_ns();
 	/* It could be done on all nodes. There is no dump to come: that ends it, with this. */
 	if (driver_is_dry_run(d) && d->asked && !d->failure && outcome_is_ok(d->dumped))
 		d->failure = json_incref(d->dumped);
@@ -215,7 +207,7 @@ static void act_local(struct coord_driver *d, const struct coord_action *act)
 		act_quiesce(d);
 		return;
 	case COORD_ACT_FREEZE:
-		d->cut_at = driver_now();
+		d->cut_at = clock_monotonic_ns();
 		d->thaw_at = d->thawed_at = 0;
 		err = driver_order(d, STATUS_CUT);
 		break;
@@ -252,7 +244,8 @@ static void on_time(void *arg)
 
 static void act_wake(struct coord_driver *d, uint64_t at)
 {
-	uint64_t now = driver_now(), ms = at > now ? (at - now + COORD_MS - 1) / COORD_MS : 0;
+	uint64_t now = clock_monotonic_ns();
+	uint64_t ms = at > now ? (at - now + COORD_MS - 1) / COORD_MS : 0;
 
 	reactor_remove(d->timer);
 	d->timer = NULL;
@@ -341,7 +334,7 @@ static int create(struct coord_driver *d)
 	uint32_t quiesce = config->quiesce_timeout_ms ? config->quiesce_timeout_ms : QUIESCE_MS;
 	struct coord_config cc = {
 		.self = d->ranks.node, .nr_nodes = d->ranks.nr_nodes, .arity = 8,
-		.incarnation = driver_now(),
+		.incarnation = clock_monotonic_ns(),
 		.run = { .attempt = 1 },
 		.limits = { .retry = RETRY_MS, .retry_max = 1000, .quiesce = quiesce,
 			    .pause = pause + STILL_MS, .dump = DUMP_MS, .restart = RESTART_MS },

@@ -70,7 +70,6 @@ struct coord_driver {
 
 /* coord_driver.c */
 int driver_open(struct job *job);	/* job->coord, if it has none */
-uint64_t driver_now(void);
 bool driver_is_kill(const struct coord_driver *d);
 bool driver_is_dry_run(const struct coord_driver *d);
 /* An event without anybody to wait for. */

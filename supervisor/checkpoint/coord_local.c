@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "supervisor/parts/parts_priv.h"
 
 static struct coord_wait wait_of(const struct coord_driver *d, const struct shim_wait *wait)
@@ -149,7 +150,7 @@ static void on_reached(uint32_t state, void *arg)
 	} else if (state == STATUS_DRAINING) {
 		tell_sent(d);
 	} else if (state == STATUS_SILENT && d->kind == COORD_ACT_FREEZE && !d->dump) {
-		d->silent_at = driver_now();
+		d->silent_at = clock_monotonic_ns();
 		err = start_dump(d);
 		if (err && !d->failure && driver_explains(d))
 			d->failure = outcome_error(err, "the dump of job %lld cannot be begun: %s; the job runs on",
@@ -377,7 +378,8 @@ void driver_maybe_answer(struct coord_driver *d)
 	/* All nodes have stored theirs, which may have taken longer than here. */
 	if (result && d->ranks.nr_nodes > 1)
 		json_object_set_new(result, "total_ns",
-				    json_integer((json_int_t)(driver_now() - d->silent_at)));
+				    json_integer((json_int_t)(clock_monotonic_ns() -
+							      d->silent_at)));
 	if (result && d->ranks.nr_nodes > 1 && !driver_read_figures(d))
 		json_decref(outcome);
 	else

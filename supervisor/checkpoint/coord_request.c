@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "supervisor/checkpoint/coord_peer.h"
 #include "supervisor/parts/parts_priv.h"
 
@@ -206,7 +207,7 @@ int coord_driver_checkpoint(struct job *job, const struct coord_checkpoint *chec
 	memset(&d->stuck, 0, sizeof(d->stuck));
 	json_decref(d->failure);
 	d->failure = NULL;
-	d->asked_at = driver_now();
+	d->asked_at = clock_monotonic_ns();
 	coord_peer_prepare(d, on_prepared);
 	return 0;
 }

@@ -18,6 +18,7 @@
 #include "supervisor/job/job_dump.h"
 #include "supervisor/auto/pruner.h"
 #include "supervisor/auto/merger.h"
+#include "base/clock.h"
 #include "base/outcome.h"
 #include "supervisor/auto/flusher.h"
 #include "supervisor/auto/schedule.h"
@@ -39,7 +40,7 @@ struct checkpoint {
 	bool kill;
 	bool dry_run;
 	bool automatic;
-	int64_t began_ms;	/* schedule_clock() */
+	int64_t began_ms;	/* clock_monotonic_ms() */
 	int64_t taken;		/* seconds since 1970 */
 	json_t *outcome;	/* of one that ended the job, until that is seen */
 	unsigned int looks;
@@ -239,7 +240,7 @@ static struct checkpoint *checkpoint_new(struct job *job, const struct job_check
 	c->quiesce_ms = o->quiesce_ms;
 	c->dry_run = o->dry_run;
 	c->automatic = o->automatic;
-	c->began_ms = schedule_clock();
+	c->began_ms = clock_monotonic_ms();
 	c->taken = time(NULL);
 	c->generation = catalog_next(&daemon->catalog, job->id, job_floor(job));
 	c->dir = catalog_image_dir(&daemon->catalog, job->id, c->generation);

@@ -11,10 +11,10 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "libckptctl/wire.h"
+#include "base/clock.h"
 #include "base/outcome.h"
 
 #define PROGRESS_MS	100
@@ -123,11 +123,8 @@ static int report(struct channel_reporter *reporter, json_t *json)
 void channel_report_progress(const struct engine_progress *progress, void *arg)
 {
 	struct channel_reporter *reporter = arg;
-	struct timespec now;
-	uint64_t ms;
+	int64_t ms = clock_monotonic_ms();
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 	if (reporter->phase == progress->phase && ms < reporter->last_ms + PROGRESS_MS)
 		return;
 	reporter->phase = progress->phase;

@@ -28,7 +28,7 @@ void channel_close(struct channel *channel);	/* NULL is fine; no more calls */
 /* The other end, in the process that reports; blocking. */
 struct channel_reporter {
 	int fd;
-	uint64_t last_ms;
+	int64_t last_ms;
 	const char *phase;
 };
 

@@ -20,10 +20,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/close_apart.h"
 #include "supervisor/daemon.h"
 #include "base/outcome.h"
@@ -51,7 +51,7 @@ struct ctl_connection {
 	int out_fd;			/* goes with the byte at fd_at */
 	size_t fd_at;
 	bool closing;			/* when the queue is empty */
-	int64_t idle_ms;		/* with no request: since then, by the clock of now_ms() */
+	int64_t idle_ms;		/* with no request: since then, by clock_monotonic_ms() */
 };
 
 struct ctl {
@@ -64,14 +64,6 @@ struct ctl {
 	struct reactor_source *rest;	/* until connections are taken again; NULL: they are */
 	struct reactor_source *timer;	/* looks for idle ones; NULL: there are none */
 };
-
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* The last reference of what is a user's may be ours, and its end take as long as he likes. */
 static void close_received(const struct ctl_connection *c, int fd)
@@ -129,7 +121,7 @@ static int flush(struct ctl_connection *c)
 		if (n < 0)
 			return n;
 		c->out_at += (size_t)n;
-		c->idle_ms = now_ms();	/* it listens */
+		c->idle_ms = clock_monotonic_ms();	/* it listens */
 		if (with_fd) {
 			close(c->out_fd);
 			c->out_fd = -1;
@@ -211,7 +203,7 @@ void request_answer_fd(struct request *request, json_t *outcome, int fd)
 	if (c) {
 		c->request = NULL;
 		c->on_abandon = NULL;
-		c->idle_ms = now_ms();
+		c->idle_ms = clock_monotonic_ms();
 		if (!outcome)
 			outcome = outcome_error(-ENOMEM, "out of memory");
 		err = send_json(c, outcome, fd);
@@ -304,7 +296,7 @@ static struct request *parse(struct ctl_connection *c, const char *body,
 	request->pid = c->peer.pid;
 	request->uid = c->peer.uid;
 	request->gid = c->peer.gid;
-	request->came_ms = now_ms();
+	request->came_ms = clock_monotonic_ms();
 	return request;
 }
 
@@ -389,7 +381,7 @@ static bool has_said_more(const struct ctl_connection *c)
 static void on_timer(void *arg)
 {
 	struct ctl *ctl = arg;
-	int64_t limit = ctl->daemon->config.idle_timeout_ms, now = now_ms();
+	int64_t limit = ctl->daemon->config.idle_timeout_ms, now = clock_monotonic_ms();
 	struct ctl_connection *c, *next;
 
 	ctl->timer = NULL;
@@ -485,7 +477,7 @@ static int connection_open(struct ctl *ctl, int sock)
 		c->next->link = &c->next;
 	ctl->connections = c;
 	ctl->nr_connections++;
-	c->idle_ms = now_ms();
+	c->idle_ms = clock_monotonic_ms();
 	watch_idle(ctl);
 	return 0;
 }

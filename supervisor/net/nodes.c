@@ -20,6 +20,7 @@
 #include <linux/ckpt.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "libckptctl/version.h"
 #include "supervisor/catalog/first_key.h"
@@ -63,14 +64,6 @@ struct nodes {
 	uint64_t last_probe;
 	char problem[512];
 };
-
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec now;
-
-	clock_gettime(id, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* API number of the loaded module; 0: none. */
 static uint32_t module_api(void)
@@ -120,7 +113,7 @@ int nodes_probe(struct nodes *nodes, nodes_fn fn, void *arg)
 		return -ENOMEM;
 	*p = (struct probe) {
 		.nodes = nodes, .number = ++nodes->last_probe, .fn = fn, .arg = arg,
-		.sent_ns = clock_ns(CLOCK_MONOTONIC),
+		.sent_ns = clock_monotonic_ns(),
 	};
 	msg.number = p->number;
 	for (msg.node = 0; nodes->peer && msg.node < nodes->hosts.nr; msg.node++) {
@@ -151,7 +144,7 @@ static void on_probe(const struct peer_msg *msg, void *arg)
 
 	first_key_name(&nodes->daemon->catalog, key);
 	health.key = key[0] ? key : no_key;
-	health.realtime_ns = (int64_t)clock_ns(CLOCK_REALTIME);
+	health.realtime_ns = (int64_t)clock_realtime_ns();
 	health.version = CKPT_VERSION;
 	health.api = CKPT_API;
 	health.module_api = module_api();
@@ -163,8 +156,8 @@ static void on_probe(const struct peer_msg *msg, void *arg)
 static void on_probe_back(const struct peer_msg *msg, void *arg)
 {
 	struct nodes *nodes = arg;
-	uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	int64_t wall = (int64_t)clock_ns(CLOCK_REALTIME);
+	uint64_t now = clock_monotonic_ns();
+	int64_t wall = (int64_t)clock_realtime_ns();
 	struct probe **p = probe_find(nodes, msg->number);
 	struct health *h = &nodes->health[msg->node];
 	Stillpoint__Health *health;
@@ -241,7 +234,7 @@ static bool is_fresh(const struct nodes *nodes, unsigned int i)
 {
 	const struct health *h = &nodes->health[i];
 
-	return h->probe && clock_ns(CLOCK_MONOTONIC) - h->at_ns < (PROBE_MS + 500) * 1000000ull;
+	return h->probe && clock_monotonic_ns() - h->at_ns < (PROBE_MS + 500) * 1000000ull;
 }
 
 static json_t *describe(const struct nodes *nodes, unsigned int i)

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/outcome.h"
 
 #define VERBS_MAX 16
@@ -292,7 +293,6 @@ static void asks_free(struct peer_asks *asks)
 int peer_asks_open(struct peer *peer, struct reactor *reactor, struct peer_asks **ret_asks)
 {
 	struct peer_asks *asks = calloc(1, sizeof(*asks));
-	struct timespec now;
 
 	if (!asks)
 		return -ENOMEM;
@@ -303,10 +303,9 @@ int peer_asks_open(struct peer *peer, struct reactor *reactor, struct peer_asks 
 		asks_free(asks);
 		return -ENOMEM;
 	}
-	clock_gettime(CLOCK_REALTIME, &now);
 	asks->peer = peer;
 	asks->reactor = reactor;
-	asks->cookie = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	asks->cookie = clock_realtime_ns();
 	peer_receive(peer, PEER_ASK, on_ask, asks);
 	peer_receive(peer, PEER_ANSWER, on_answer, asks);
 	*ret_asks = asks;

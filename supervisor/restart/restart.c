@@ -25,6 +25,7 @@
 #include "supervisor/catalog/history.h"
 #include "supervisor/job/job_restore.h"
 #include "supervisor/job/jobs.h"
+#include "base/clock.h"
 #include "base/outcome.h"
 #include "supervisor/parts/parts.h"
 #include "supervisor/job/rank_record.h"
@@ -179,8 +180,8 @@ static void settle(struct restart *r)
 		 (long long)r->job->id, (long long)r->generation);
 	/* Without anybody to wait for it ran when it was restored. */
 	if (r->job->parts || coord_driver_wanted(r->job))
-		restart_times_end(r->times, RESTART_RANKS, restart_times_now());
-	restart_times_put(r->times, restart_times_now(), json_object_get(r->outcome, "result"));
+		restart_times_end(r->times, RESTART_RANKS, clock_monotonic_ns());
+	restart_times_put(r->times, clock_monotonic_ns(), json_object_get(r->outcome, "result"));
 	remember(r);
 	json_object_update_missing(json_object_get(r->outcome, "result"), job_describe(r->job));
 	finish(r, r->outcome);
@@ -260,8 +261,8 @@ static void on_restored(json_t *outcome, void *arg)
 	struct job *job = r->job;
 	int err;
 
-	restart_times_end(r->times, RESTART_RESTORE, restart_times_now());
-	restart_times_begin(r->times, restart_times_now());
+	restart_times_end(r->times, RESTART_RESTORE, clock_monotonic_ns());
+	restart_times_begin(r->times, clock_monotonic_ns());
 	if (!outcome_is_ok(outcome)) {
 		give_up(r, of_node(r, outcome));
 		return;
@@ -353,7 +354,7 @@ static void start(struct restart *r)
 
 	if (r->attach && !socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		r->client = pair[0];
-	restart_times_begin(r->times, restart_times_now());
+	restart_times_begin(r->times, clock_monotonic_ns());
 	err = job_restore_start(r->job, r->how, pair[1], &ops, r);
 	if (err)
 		give_up(r, outcome_error(err, "the restart cannot be begun: %s", strerror(-err)));
@@ -364,7 +365,7 @@ static void on_tried(json_t *outcome, void *arg)
 {
 	struct restart *r = arg;
 
-	restart_times_end(r->times, RESTART_TRY, restart_times_now());
+	restart_times_end(r->times, RESTART_TRY, clock_monotonic_ns());
 	if (is_dry_run(r)) {
 		finish(r, outcome);
 	} else if (!outcome_is_ok(outcome)) {
@@ -389,7 +390,7 @@ static void try(struct restart *r)
 	};
 	int err;
 
-	restart_times_begin(r->times, restart_times_now());
+	restart_times_begin(r->times, clock_monotonic_ns());
 	err = job_restore_start(r->draft, r->how_tried, -1, &ops, r);
 	if (err)
 		give_up(r, outcome_error(err, "the restart cannot be tried: %s", strerror(-err)));
@@ -489,7 +490,7 @@ static void on_parts_fetched(json_t *outcome, void *arg)
 	const json_t *result = json_object_get(outcome, "result");
 	json_int_t run;
 
-	restart_times_end(r->times, RESTART_FETCH, restart_times_now());
+	restart_times_end(r->times, RESTART_FETCH, clock_monotonic_ns());
 	if (!outcome_is_ok(outcome)) {
 		give_up(r, outcome);
 		return;
@@ -527,7 +528,7 @@ static bool fetch_parts(struct restart *r)
 		give_up(r, outcome_error(err, "%s", why));
 		return true;
 	}
-	restart_times_begin(r->times, restart_times_now());
+	restart_times_begin(r->times, clock_monotonic_ns());
 	parts_fetch(job, &how, on_parts_fetched, r);
 	json_decref(how.was);
 	return true;

@@ -7,20 +7,13 @@
  */
 #include "supervisor/restart/restart_times.h"
 
-#include <time.h>
+
+#include "base/clock.h"
 
 static const char *const names[RESTART_PHASES] = {
 	[RESTART_FETCH] = "fetch_ns", [RESTART_TRY] = "try_ns",
 	[RESTART_RESTORE] = "restore_ns", [RESTART_RANKS] = "ranks_ns",
 };
-
-uint64_t restart_times_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 void restart_times_begin(struct restart_times *times, uint64_t now)
 {

@@ -25,7 +25,6 @@ struct restart_times {
 	bool had[RESTART_PHASES];
 };
 
-uint64_t restart_times_now(void);
 void restart_times_begin(struct restart_times *times, uint64_t now);
 void restart_times_end(struct restart_times *times, enum restart_phase phase, uint64_t now);
 

@@ -19,6 +19,7 @@
 #include "image/key.h"
 #include "image/reader.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "supervisor/storage/inventory.h"
 #include "base/outcome.h"
@@ -398,7 +399,7 @@ static void copy_all(struct flush_run *r)
 	for (;;) {
 		struct flush_choice next = flush_plan_next(r->items, r->nr, r->usable);
 		struct ckpt_error error = {};
-		int64_t began = schedule_clock();
+		int64_t began = clock_monotonic_ms();
 		uint64_t bytes = 0;
 		int err;
 
@@ -414,7 +415,7 @@ static void copy_all(struct flush_run *r)
 		if (err)
 			failed(r, next.item, next.level_nr, err, &error);
 		else
-			copied(r, next.item, next.level_nr, bytes, schedule_clock() - began);
+			copied(r, next.item, next.level_nr, bytes, clock_monotonic_ms() - began);
 	}
 }
 

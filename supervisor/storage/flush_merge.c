@@ -6,6 +6,7 @@
  * A merge that fails says nothing of any level.  One that another process is at is copied when that
  * is done: who merges has the promoter look again.
  */
+#include "base/clock.h"
 #include "base/error.h"
 #include "supervisor/storage/flush_priv.h"
 
@@ -74,7 +75,7 @@ bool flush_merge(struct flush_run *r, size_t at)
 		.generation = (uint64_t)item->generation, .job = r->places[at].label,
 	};
 	struct ckpt_error error = {};
-	int64_t began = schedule_clock();
+	int64_t began = clock_monotonic_ms();
 	struct image_merged result;
 	int err;
 
@@ -91,6 +92,6 @@ bool flush_merge(struct flush_run *r, size_t at)
 	if (err)
 		failed(r, at, err, &error);
 	else
-		merged(r, item, &result, schedule_clock() - began);
+		merged(r, item, &result, clock_monotonic_ms() - began);
 	return !err;
 }

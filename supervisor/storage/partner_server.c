@@ -19,9 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "levels/partner_link.h"
 #include "levels/partner_serve.h"
@@ -36,7 +36,7 @@ struct ticket {
 	struct ticket *next;
 	struct partner_ticket t;
 	unsigned int node;		/* who asked for it, by the hosts file */
-	uint64_t until_ms;
+	int64_t until_ms;
 };
 
 #define UNUSED_MS	5000
@@ -61,14 +61,6 @@ struct partner_server {
 	struct worker *sweeper;
 };
 
-static uint64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
 /* --------------------------------------------------------------- tickets */
 
 static void ticket_drop(struct ticket **at)
@@ -85,7 +77,7 @@ static unsigned int tickets_left(struct partner_server *store, unsigned int node
 {
 	struct ticket **at = &store->tickets;
 	unsigned int nr = 0;
-	uint64_t now = now_ms();
+	int64_t now = clock_monotonic_ms();
 
 	*ret_node = 0;
 	while (*at) {
@@ -103,7 +95,7 @@ static unsigned int tickets_left(struct partner_server *store, unsigned int node
 /* One of @node that it has not used for seconds: its connection has not come through. */
 static bool ticket_drop_unused(struct partner_server *store, unsigned int node)
 {
-	uint64_t past = now_ms() + PARTNER_TICKET_MS - UNUSED_MS;
+	int64_t past = clock_monotonic_ms() + PARTNER_TICKET_MS - UNUSED_MS;
 	struct ticket **at;
 
 	for (at = &store->tickets; *at; at = &(*at)->next) {
@@ -156,7 +148,7 @@ static json_t *give_ticket(struct partner_server *store, unsigned int node, cons
 	randombytes_buf(t->t.id, sizeof(t->t.id));
 	randombytes_buf(t->t.token, sizeof(t->t.token));
 	t->node = node;
-	t->until_ms = now_ms() + PARTNER_TICKET_MS;
+	t->until_ms = clock_monotonic_ms() + PARTNER_TICKET_MS;
 	t->next = store->tickets;
 	store->tickets = t;
 	return outcome_ok(describe(t));

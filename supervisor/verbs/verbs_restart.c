@@ -27,6 +27,7 @@
 #include "supervisor/job/jobs.h"
 #include "supervisor/auto/pruner.h"
 #include "supervisor/auto/merger.h"
+#include "base/clock.h"
 #include "base/outcome.h"
 #include "supervisor/restart/precheck.h"
 #include "supervisor/restart/restart_times.h"
@@ -205,7 +206,7 @@ static void on_fetched(json_t *outcome, void *arg)
 
 	json_decref(a->first);
 	a->first = NULL;
-	restart_times_end(&a->times, RESTART_FETCH, restart_times_now());
+	restart_times_end(&a->times, RESTART_FETCH, clock_monotonic_ns());
 	if (job)
 		job->busy = NULL;
 	if (!outcome_is_ok(outcome)) {
@@ -253,7 +254,7 @@ static bool fetch(struct attempt *a, struct job *job)
 	if (!config->image_dir_shared && !a->first)
 		a->first = json_pack("[i]", 0);
 	options.parts = a->first;
-	restart_times_begin(&a->times, restart_times_now());
+	restart_times_begin(&a->times, clock_monotonic_ns());
 	if (fetching_start(request->daemon, &options, &ops, a))
 		return false;
 	a->known = job;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "supervisor/checkpoint/coord_peer.h"
 #include "supervisor/job/coord_record.h"
 #include "tests/unit/driver_box.h"
@@ -67,7 +68,7 @@ int reactor_timer(struct reactor *reactor, uint64_t ms, reactor_timer_fn fn, voi
 {
 	struct reactor_source *t = malloc(sizeof(*t));
 
-	*t = (struct reactor_source) { timers, driver_now() + ms * COORD_MS, fn, arg };
+	*t = (struct reactor_source) { timers, clock_monotonic_ns() + ms * COORD_MS, fn, arg };
 	timers = *ret_source = t;
 	return 0;
 }
@@ -89,7 +90,7 @@ static bool fire(void)
 	struct reactor_source *t;
 
 	for (t = timers; t; t = t->next) {
-		if (t->due <= driver_now()) {
+		if (t->due <= clock_monotonic_ns()) {
 			reactor_timer_fn fn = t->fn;
 			void *arg = t->arg;
 
@@ -412,12 +413,12 @@ int catalog_generation_remove(const struct catalog *catalog, int64_t job, int64_
 
 void box_run(struct box *b)
 {
-	uint64_t last = driver_now();
+	uint64_t last = clock_monotonic_ns();
 
 	for (;;) {
 		if (deliver() || obey(&b->node[0]) || obey(&b->node[1]) || fire())
-			last = driver_now();
-		else if (driver_now() >= last + QUIET_MS * COORD_MS)
+			last = clock_monotonic_ns();
+		else if (clock_monotonic_ns() >= last + QUIET_MS * COORD_MS)
 			break;
 		else
 			usleep(5000);

@@ -107,7 +107,9 @@ void reactor_remove(struct reactor_source *source)
 		timer_fn = NULL;
 }
 
-int64_t schedule_clock(void)
+/* base/clock.h, with the linker's --wrap */
+int64_t __wrap_clock_monotonic_ms(void);
+int64_t __wrap_clock_monotonic_ms(void)
 {
 	static int64_t now = 1000;
 
