@@ -15,19 +15,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/cleanup.h"
 #include "shim/identity.h"
 #include "base/outcome.h"
-
-int64_t parts_clock(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static const json_t *node_names(const json_t *record)
 {
@@ -95,7 +86,7 @@ bool parts_has_ended(const struct parts *p)
 bool parts_restoring(const struct parts *p)
 {
 	bool any = p && p->node && p->others_restore &&
-		   parts_clock() - p->part[0].heard_ms < PARTS_SILENT_MS;
+		   clock_monotonic_ms() - p->part[0].heard_ms < PARTS_SILENT_MS;
 	unsigned int i;
 
 	for (i = 1; p && !p->node && i < p->nr; i++)
@@ -105,7 +96,7 @@ bool parts_restoring(const struct parts *p)
 
 json_t *parts_silent(const struct parts *p)
 {
-	int64_t now = parts_clock();
+	int64_t now = clock_monotonic_ms();
 	json_t *names = NULL;
 	unsigned int i;
 
@@ -133,7 +124,8 @@ const char *parts_first_ended(const struct parts *p)
 bool parts_lost(const struct parts *p)
 {
 	json_t *silent = parts_silent(p);
-	bool lost = silent || (p->node && parts_clock() - p->part[0].heard_ms >= PARTS_SILENT_MS);
+	bool lost = silent || (p->node && clock_monotonic_ms() - p->part[0].heard_ms >=
+					  PARTS_SILENT_MS);
 
 	json_decref(silent);
 	return lost;
@@ -219,7 +211,7 @@ int parts_open(struct job *job, bool fresh, char *why, size_t size)
 	p->part = calloc(p->nr, sizeof(*p->part));
 	for (i = 0; p->part && i < p->nr; i++)
 		p->part[i] = (struct part) {
-			.parts = p, .number = i, .heard_ms = parts_clock(),
+			.parts = p, .number = i, .heard_ms = clock_monotonic_ms(),
 			.end = { .rank = -1 },
 		};
 	p->starting = fresh && !p->node;

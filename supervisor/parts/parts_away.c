@@ -71,7 +71,7 @@ static void on_told(const json_t *outcome, void *arg)
 
 	part->cookie = 0;
 	if (outcome_is_ok(outcome)) {
-		part->parts->part[0].heard_ms = parts_clock();
+		part->parts->part[0].heard_ms = clock_monotonic_ms();
 		part->parts->others_restore =
 			json_is_true(json_object_get(json_object_get(outcome, "result"), "restoring"));
 	}
@@ -126,7 +126,8 @@ static bool is_past(const struct parts *p)
 	char why[512];
 	bool stale_run;
 
-	if (p->ticks % PARTS_LOOK_TICKS || parts_clock() - p->part[0].heard_ms < PARTS_SILENT_MS)
+	if (p->ticks % PARTS_LOOK_TICKS ||
+	    clock_monotonic_ms() - p->part[0].heard_ms < PARTS_SILENT_MS)
 		return false;
 	if (rank_record_is_apart(json_object_get(p->job->record, "ranks"))) {
 		stale_run_ask(p->job, p->ticks / PARTS_LOOK_TICKS);
@@ -152,7 +153,7 @@ void parts_away_tick(struct parts *p)
 		stale_run_end(p->job);
 		return;
 	}
-	if (parts_clock() - p->part[0].heard_ms < PARTS_ALONE_MS)
+	if (clock_monotonic_ms() - p->part[0].heard_ms < PARTS_ALONE_MS)
 		p->alone_ticks = 0;
 	else if (++p->alone_ticks > PARTS_ALONE_TICKS)
 		coord_driver_alone(p->job);

@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "supervisor/auto/fetching.h"
 #include "base/outcome.h"
@@ -155,12 +154,12 @@ static bool is_open(struct gathering_node *node, const json_t *outcome)
 	int err = outcome_errno(outcome);
 
 	if (err == -EAGAIN) {
-		node->heard_ms = parts_clock();
+		node->heard_ms = clock_monotonic_ms();
 		return true;
 	}
 	return (err == -ETIMEDOUT || err == -EHOSTUNREACH || err == -EBUSY) &&
 	       !json_object_get(json_object_get(outcome, "error"), "run") &&
-	       node->heard_ms && parts_clock() - node->heard_ms < SILENT_MS;
+	       node->heard_ms && clock_monotonic_ms() - node->heard_ms < SILENT_MS;
 }
 
 static void on_answer(const json_t *outcome, void *arg)
@@ -245,8 +244,8 @@ void parts_fetch(const struct job *job, const struct parts_fetch *how, parts_fet
 	const json_t *ranks = json_object_get(job->record, "ranks");
 	json_t *names = json_object_get(ranks, "nodes"), *own = NULL;
 	struct gathering *g;
-	struct timespec now;
 	unsigned int i;
+	int64_t token;
 
 	if (!names)
 		names = own = json_pack("[s]", jobs_daemon(job->jobs)->config.node);
@@ -261,9 +260,9 @@ void parts_fetch(const struct job *job, const struct parts_fetch *how, parts_fet
 	g->fn = fn;
 	g->arg = arg;
 	g->open = g->nr + 1;
-	clock_gettime(CLOCK_REALTIME, &now);
+	token = (int64_t)(clock_realtime_ns() / 1000);
 	for (i = 1; i < g->nr; i++) {
-		g->node[i].args = question(job, how, i, now.tv_sec * 1000000 + now.tv_nsec / 1000);
+		g->node[i].args = question(job, how, i, token);
 		ask(&g->node[i]);
 	}
 	g->node[0].wanted = wanted(how->was, ranks, 0);

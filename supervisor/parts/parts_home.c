@@ -60,7 +60,7 @@ static void on_end(const json_t *outcome, void *arg)
 	part->cookie = 0;
 	if (!outcome_is_ok(outcome))
 		return;
-	part->heard_ms = parts_clock();
+	part->heard_ms = clock_monotonic_ms();
 	/* A node that has none does not know how it ended. */
 	if (!part->ended && !parts_end_unpack(json_object_get(outcome, "result"), &end))
 		part->end = end;
@@ -241,7 +241,7 @@ static void mark_dead(struct parts *p, int64_t silent_ms)
 	unsigned int i;
 
 	for (i = 1; i < p->nr; i++) {
-		if (!p->part[i].ended && parts_clock() - p->part[i].heard_ms >= silent_ms)
+		if (!p->part[i].ended && clock_monotonic_ms() - p->part[i].heard_ms >= silent_ms)
 			p->part[i].ended = true;
 	}
 }
@@ -312,7 +312,7 @@ static void on_start(const json_t *outcome, void *arg)
 
 	part->start = 0;
 	part->restoring = false;
-	part->heard_ms = parts_clock();
+	part->heard_ms = clock_monotonic_ms();
 	if (json_is_true(json_object_get(outcome, "again")) && !p->ending) {
 		part->again = true;
 		return;
@@ -346,7 +346,7 @@ static int ask_to_start(struct parts *p, unsigned int node)
 	json_object_set_new(args, "key", json_string(key));
 	err = ask(p, node, "start", args, start_ms(p), on_start, &p->part[node], &p->part[node].start);
 	p->part[node].restoring = !err && p->restore;
-	p->part[node].heard_ms = parts_clock();
+	p->part[node].heard_ms = clock_monotonic_ms();
 	return err;
 }
 
@@ -355,7 +355,7 @@ static void find_lost_start(struct part *part)
 {
 	struct parts *p = part->parts;
 
-	if (!part->start || parts_clock() - part->heard_ms < PARTS_SILENT_MS)
+	if (!part->start || clock_monotonic_ms() - part->heard_ms < PARTS_SILENT_MS)
 		return;
 	peer_ask_forget(nodes_asks(p->daemon->nodes), part->start);
 	part->start = 0;
@@ -387,7 +387,7 @@ static bool ask_again(struct parts *p)
 		err = p->ending ? -ECANCELED : ask_to_start(p, i);
 		if (!err)
 			continue;
-		if (err == -EHOSTUNREACH && parts_clock() < p->part[i].start_until) {
+		if (err == -EHOSTUNREACH && clock_monotonic_ms() < p->part[i].start_until) {
 			p->part[i].again = true;
 			continue;
 		}
@@ -422,7 +422,7 @@ void parts_start(struct parts *p, const json_t *restore, parts_started_fn fn, vo
 	p->fn = fn;
 	p->arg = arg;
 	for (i = 1; i < p->nr; i++) {
-		p->part[i].start_until = parts_clock() + start_ms(p);
+		p->part[i].start_until = clock_monotonic_ms() + start_ms(p);
 		err = ask_to_start(p, i);
 		if (err)
 			not_asked(p, i, err);
@@ -505,7 +505,7 @@ static void hear_of_start(struct part *part, const json_t *args)
 	if (json_is_true(json_object_get(args, "starting"))) {
 		part->restoring = !strcmp(state, "restoring");
 		peer_ask_extend(asks, part->start, start_ms(p));
-		part->start_until = parts_clock() + start_ms(p);
+		part->start_until = clock_monotonic_ms() + start_ms(p);
 		return;
 	}
 	peer_ask_forget(asks, part->start);
@@ -542,7 +542,7 @@ static void on_part(struct peer_question *q, void *arg)
 		return;
 	}
 	part = &p->part[node];
-	part->heard_ms = parts_clock();
+	part->heard_ms = clock_monotonic_ms();
 	if (!strcmp(state, "ended") && !part->ended)
 		part->ended = !parts_end_unpack(args, &part->end);
 	if (part->start)

@@ -5,6 +5,7 @@
 #ifndef STILLPOINT_PARTS_PRIV_H
 #define STILLPOINT_PARTS_PRIV_H
 
+#include "base/clock.h"
 #include "coord/fence_tree.h"
 #include "supervisor/job/jobs.h"
 #include "supervisor/net/nodes.h"
@@ -76,7 +77,6 @@ struct parts {
 	unsigned int nr_ends;
 };
 
-int64_t parts_clock(void);
 /* Index of the @node-th node in the hosts file. */
 int parts_host(const struct parts *parts, unsigned int node);
 const char *parts_name(const struct parts *parts, unsigned int node);
