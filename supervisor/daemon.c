@@ -226,6 +226,17 @@ static void number_jobs(struct daemon *daemon)
 	}
 }
 
+static int open_socket(struct daemon *daemon)
+{
+	const struct ctl_options options = {
+		.reactor = daemon->reactor, .log = &daemon->log, .socket = daemon->config.socket,
+		.idle_timeout_ms = daemon->config.idle_timeout_ms, .daemon = daemon,
+		.find = verb_find,
+	};
+
+	return ctl_open(&options, &daemon->ctl);
+}
+
 int daemon_start(struct daemon *daemon)
 {
 	int err;
@@ -276,7 +287,7 @@ int daemon_start(struct daemon *daemon)
 	if (!err)
 		err = flusher_open(daemon, &daemon->flusher);
 	if (!err)
-		err = ctl_open(daemon, &daemon->ctl);
+		err = open_socket(daemon);
 	/* Hints only: without them everything works. */
 	if (!err && kevents_open(daemon, &daemon->kevents))
 		log_debug(&daemon->log, "no events of the module");

@@ -8,7 +8,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "supervisor/control/ctl.h"
+#include "supervisor/control/request.h"
 
 struct job;
 

@@ -14,7 +14,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
-#include "supervisor/control/ctl.h"
+#include "supervisor/control/request.h"
 #include "base/log.h"
 
 struct job;

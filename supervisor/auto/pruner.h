@@ -10,7 +10,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
-#include "supervisor/control/ctl.h"
+#include "supervisor/control/request.h"
 #include "supervisor/catalog/retention.h"
 
 struct job;

@@ -25,9 +25,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/close_apart.h"
-#include "supervisor/daemon.h"
 #include "base/outcome.h"
-#include "supervisor/verbs/verbs.h"
 
 #define CONNECTIONS_MAX	512
 #define CONNECTIONS_OTHERS 448	/* the rest is left to root */
@@ -55,7 +53,7 @@ struct ctl_connection {
 };
 
 struct ctl {
-	struct daemon *daemon;
+	struct ctl_options options;
 	int sock;
 	struct reactor_source *source;
 	struct ctl_connection *connections;
@@ -291,7 +289,7 @@ static struct request *parse(struct ctl_connection *c, const char *body,
 	if (request->next)
 		request->next->link = &request->next;
 	c->ctl->requests = request;
-	request->daemon = c->ctl->daemon;
+	request->daemon = c->ctl->options.daemon;
 	request->connection = c;
 	request->pid = c->peer.pid;
 	request->uid = c->peer.uid;
@@ -305,7 +303,7 @@ static void dispatch(struct ctl_connection *c, const char *body, size_t len)
 	json_t *outcome = NULL;
 	struct request *request = parse(c, body, len, &outcome);
 	unsigned int i;
-	verb_fn fn;
+	request_fn fn;
 
 	if (!request) {
 		c->closing = true;
@@ -322,8 +320,8 @@ static void dispatch(struct ctl_connection *c, const char *body, size_t len)
 	}
 	c->request = request;
 	wire_consume(&c->in);
-	fn = verb_find(request->verb);
-	log_debug(&c->ctl->daemon->log, "request %s of uid %u, pid %d",
+	fn = c->ctl->options.find(request->verb);
+	log_debug(c->ctl->options.log, "request %s of uid %u, pid %d",
 		  request->verb, (unsigned int)request->uid, (int)request->pid);
 	if (fn)
 		fn(request);
@@ -381,7 +379,7 @@ static bool has_said_more(const struct ctl_connection *c)
 static void on_timer(void *arg)
 {
 	struct ctl *ctl = arg;
-	int64_t limit = ctl->daemon->config.idle_timeout_ms, now = clock_monotonic_ms();
+	int64_t limit = ctl->options.idle_timeout_ms, now = clock_monotonic_ms();
 	struct ctl_connection *c, *next;
 
 	ctl->timer = NULL;
@@ -389,7 +387,7 @@ static void on_timer(void *arg)
 		next = c->next;
 		if (c->request || now - c->idle_ms < limit || has_said_more(c))
 			continue;
-		log_debug(&ctl->daemon->log, "a connection of uid %u, pid %d was idle and is closed",
+		log_debug(ctl->options.log, "a connection of uid %u, pid %d was idle and is closed",
 			  (unsigned int)c->peer.uid, (int)c->peer.pid);
 		connection_close(c);
 	}
@@ -398,10 +396,11 @@ static void on_timer(void *arg)
 
 static void watch_idle(struct ctl *ctl)
 {
-	unsigned int limit = ctl->daemon->config.idle_timeout_ms;
+	unsigned int limit = ctl->options.idle_timeout_ms;
 
 	if (limit && ctl->connections && !ctl->timer)
-		reactor_timer(ctl->daemon->reactor, limit / IDLE_LOOKS + 1, on_timer, ctl, &ctl->timer);
+		reactor_timer(ctl->options.reactor, limit / IDLE_LOOKS + 1, on_timer, ctl,
+			      &ctl->timer);
 }
 
 /* Connections, and requests whose connection is gone; of everybody, and of @uid. */
@@ -461,7 +460,7 @@ static int connection_open(struct ctl *ctl, int sock)
 	if (!err)
 		err = is_full(ctl, &c->peer, sock);
 	if (!err)
-		err = reactor_fd(ctl->daemon->reactor, sock, EPOLLIN,
+		err = reactor_fd(ctl->options.reactor, sock, EPOLLIN,
 				 on_connection, c, &c->source);
 	if (err) {
 		free(c);
@@ -493,8 +492,8 @@ static void on_rested(void *arg)
 /* Who waits would make the loop turn without end. */
 static void rest(struct ctl *ctl, int err)
 {
-	log_warning(&ctl->daemon->log, "no connection can be taken: %s", strerror(err));
-	if (!reactor_timer(ctl->daemon->reactor, REST_MS, on_rested, ctl, &ctl->rest))
+	log_warning(ctl->options.log, "no connection can be taken: %s", strerror(err));
+	if (!reactor_timer(ctl->options.reactor, REST_MS, on_rested, ctl, &ctl->rest))
 		reactor_events(ctl->source, 0);
 }
 
@@ -512,7 +511,7 @@ static void on_listener(uint32_t events, void *arg)
 	err = connection_open(ctl, sock);
 	if (!err)
 		return;
-	log_warning(&ctl->daemon->log, "a connection was turned away: %s",
+	log_warning(ctl->options.log, "a connection was turned away: %s",
 		    strerror(-err));
 	shutdown(sock, SHUT_RDWR);
 	close_apart(sock);
@@ -553,20 +552,20 @@ static int listen_on(const char *path)
 	return sock;
 }
 
-int ctl_open(struct daemon *daemon, struct ctl **ret_ctl)
+int ctl_open(const struct ctl_options *options, struct ctl **ret_ctl)
 {
 	struct ctl *ctl = calloc(1, sizeof(*ctl));
 	int err;
 
 	if (!ctl)
 		return -ENOMEM;
-	ctl->daemon = daemon;
-	ctl->sock = listen_on(daemon->config.socket);
+	ctl->options = *options;
+	ctl->sock = listen_on(options->socket);
 	err = ctl->sock < 0 ? ctl->sock :
-	      reactor_fd(daemon->reactor, ctl->sock, EPOLLIN, on_listener, ctl,
+	      reactor_fd(options->reactor, ctl->sock, EPOLLIN, on_listener, ctl,
 			 &ctl->source);
 	if (err) {
-		log_error(&daemon->log, "%s: %s", daemon->config.socket, err == -ENOTSOCK ?
+		log_error(options->log, "%s: %s", options->socket, err == -ENOTSOCK ?
 			  "it is there and is no socket" : strerror(-err));
 		if (ctl->sock >= 0)
 			close(ctl->sock);
@@ -591,7 +590,7 @@ void ctl_close(struct ctl *ctl)
 		request->link = NULL;
 	while (ctl->connections)
 		connection_close(ctl->connections);
-	unlink(ctl->daemon->config.socket);
+	unlink(ctl->options.socket);
 	close(ctl->sock);
 	free(ctl);
 }

@@ -21,7 +21,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "supervisor/control/ctl.h"
+#include "supervisor/control/request.h"
 #include "supervisor/daemon.h"
 
 enum job_state {

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "supervisor/catalog/catalog.h"
-#include "supervisor/control/ctl.h"
+#include "supervisor/control/request.h"
 
 struct job;
 

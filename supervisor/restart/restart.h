@@ -9,7 +9,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "supervisor/control/ctl.h"
+#include "supervisor/control/request.h"
 
 struct job;
 struct restart_times;

@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "levels/partner.h"
-#include "supervisor/control/ctl.h"
+#include "supervisor/control/request.h"
 
 struct ticket_ask {
 	const char *socket;

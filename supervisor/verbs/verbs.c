@@ -12,7 +12,7 @@
 
 static const struct {
 	const char *name;
-	verb_fn fn;
+	request_fn fn;
 } verbs[] = {
 	{ "run", verb_run },
 	{ "ps", verb_ps },
@@ -43,7 +43,7 @@ static const struct {
 	{ "ticket", verb_ticket },
 };
 
-verb_fn verb_find(const char *name)
+request_fn verb_find(const char *name)
 {
 	size_t i;
 

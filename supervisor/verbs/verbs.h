@@ -6,12 +6,10 @@
 #ifndef STILLPOINT_VERBS_H
 #define STILLPOINT_VERBS_H
 
-#include "supervisor/control/ctl.h"
-
-typedef void (*verb_fn)(struct request *request);
+#include "supervisor/control/request.h"
 
 /* NULL: there is no such verb. */
-verb_fn verb_find(const char *name);
+request_fn verb_find(const char *name);
 
 /* verbs_job.c */
 void verb_run(struct request *request);
