@@ -183,6 +183,34 @@ static int check_images(struct daemon *daemon)
 	return err;
 }
 
+static void key_name(void *arg, char ret_name[NODES_KEY_NAME])
+{
+	struct daemon *daemon = arg;
+
+	_Static_assert(NODES_KEY_NAME == FIRST_KEY_NAME, "the same name");
+	first_key_name(&daemon->catalog, ret_name);
+}
+
+static const char *own_partner(void *arg)
+{
+	struct daemon *daemon = arg;
+	const char *name;
+
+	return partner_of_owner(daemon, daemon->config.node, &name) ? NULL : name;
+}
+
+static int open_nodes(struct daemon *daemon)
+{
+	const struct nodes_options options = {
+		.reactor = daemon->reactor, .log = &daemon->log, .node = daemon->config.node,
+		.hosts = daemon->config.hosts, .node_key = daemon->config.node_key,
+		.image_key = daemon->catalog.key, .listen = daemon->config.listen,
+		.arg = daemon, .key_name = key_name, .partner = own_partner,
+	};
+
+	return nodes_open(&options, &daemon->nodes);
+}
+
 /* What is wrong with groups of nodes is said at once, and not only when something is to be copied. */
 static void prepare_levels(struct daemon *daemon)
 {
@@ -261,7 +289,7 @@ int daemon_start(struct daemon *daemon)
 	if (!err)
 		err = reactor_create(&daemon->reactor);
 	if (!err)
-		err = nodes_open(daemon, &daemon->nodes);
+		err = open_nodes(daemon);
 	if (!err)
 		number_jobs(daemon);
 	if (!err)

@@ -23,11 +23,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "libckptctl/version.h"
-#include "supervisor/catalog/first_key.h"
 #include "base/leftover.h"
 #include "supervisor/net/peer.pb-c.h"
 #include "supervisor/net/peer_zmq.h"
-#include "supervisor/storage/partner_server.h"
 
 #define PROBE_MS	3000
 #define CLOCK_SLACK_NS	1000000000ll
@@ -38,7 +36,7 @@ struct health {
 	uint64_t rtt_ns;
 	int64_t clock_ns;	/* its clock minus ours */
 	char version[32];
-	char key[FIRST_KEY_NAME];
+	char key[NODES_KEY_NAME];
 	uint32_t api, module;
 };
 
@@ -54,7 +52,7 @@ struct probe {
 };
 
 struct nodes {
-	struct daemon *daemon;
+	struct nodes_options options;
 	struct hosts hosts;
 	struct peer *peer;
 	struct peer_asks *asks;
@@ -121,7 +119,7 @@ int nodes_probe(struct nodes *nodes, nodes_fn fn, void *arg)
 			p->missing++;
 	}
 	/* who does not answer is not waited for; @fn is never called from here */
-	err = reactor_timer(nodes->daemon->reactor, p->missing ? PROBE_MS : 0, on_probe_time,
+	err = reactor_timer(nodes->options.reactor, p->missing ? PROBE_MS : 0, on_probe_time,
 			    p, &p->timer);
 	if (err) {
 		free(p);
@@ -139,10 +137,10 @@ static void on_probe(const struct peer_msg *msg, void *arg)
 	struct peer_msg back = {
 		.node = msg->node, .type = PEER_PROBE_BACK, .number = msg->number,
 	};
-	char key[FIRST_KEY_NAME], no_key[] = "-";
+	char key[NODES_KEY_NAME], no_key[] = "-";
 	uint8_t bytes[256];
 
-	first_key_name(&nodes->daemon->catalog, key);
+	nodes->options.key_name(nodes->options.arg, key);
 	health.key = key[0] ? key : no_key;
 	health.realtime_ns = (int64_t)clock_realtime_ns();
 	health.version = CKPT_VERSION;
@@ -193,7 +191,7 @@ static bool clock_differs(const struct health *h)
 static json_t *advice(const struct nodes *nodes, const struct peer_node *node, const struct health *h,
 		      bool fresh)
 {
-	char key[FIRST_KEY_NAME];
+	char key[NODES_KEY_NAME];
 
 	switch (node->state) {
 	case PEER_SELF:
@@ -213,13 +211,13 @@ static json_t *advice(const struct nodes *nodes, const struct peer_node *node, c
 	if (h->api != CKPT_API)
 		return json_sprintf("its ckptd was built for API %u of the module, this one for %u: install the same version on both",
 				    h->api, CKPT_API);
-	first_key_name(&nodes->daemon->catalog, key);
+	nodes->options.key_name(nodes->options.arg, key);
 	if (!strcmp(h->key, "-"))
 		return json_string("its key cannot be used: see the log of its ckptd");
 	/* an older ckptd says nothing of it */
 	if (key[0] && h->key[0] && strcmp(key, h->key))
 		return json_sprintf("its key is not the one here: what one writes the other cannot read; copy %s of the node that has images to the others and restart ckptd there",
-				    nodes->daemon->catalog.key);
+				    nodes->options.image_key);
 	if (clock_differs(h))
 		return json_sprintf("its clock is %.1f s %s: set it (NTP); files' times will not agree after a restart",
 				    (double)llabs(h->clock_ns) / 1e9,
@@ -268,14 +266,14 @@ static json_t *describe(const struct nodes *nodes, unsigned int i)
 
 json_t *nodes_describe(const struct nodes *nodes)
 {
+	const char *partner = nodes->options.partner(nodes->options.arg);
 	json_t *all = json_array(), *json;
-	const char *partner;
 	unsigned int i;
 
 	for (i = 0; nodes->peer && i < nodes->hosts.nr; i++)
 		json_array_append_new(all, describe(nodes, i));
-	json = json_pack("{s:s, s:o}", "node", nodes->daemon->config.node, "nodes", all);
-	if (!partner_of_owner(nodes->daemon, nodes->daemon->config.node, &partner))
+	json = json_pack("{s:s, s:o}", "node", nodes->options.node, "nodes", all);
+	if (partner)
 		json_object_set_new(json, "partner", json_string(partner));
 	return json;
 }
@@ -322,20 +320,20 @@ bool nodes_check(const struct nodes *nodes, json_t *checks)
 
 static int load(struct nodes *nodes, struct node_key *key)
 {
-	const struct config *config = &nodes->daemon->config;
+	const struct nodes_options *options = &nodes->options;
 	struct ckpt_error error = {};
 	int err, self;
 
-	err = hosts_load(config->hosts, &nodes->hosts, nodes->problem, sizeof(nodes->problem));
+	err = hosts_load(options->hosts, &nodes->hosts, nodes->problem, sizeof(nodes->problem));
 	if (err)
 		return err;
-	self = hosts_find(&nodes->hosts, config->node);
+	self = hosts_find(&nodes->hosts, options->node);
 	if (self < 0) {
 		snprintf(nodes->problem, sizeof(nodes->problem), "%s has no node %s, the name of this one: add the line that ckptctl keygen --show prints, or set node in ckptd.conf",
-			 config->hosts, config->node);
+			 options->hosts, options->node);
 		return self;
 	}
-	err = node_key_load(config->node_key, key, &error);
+	err = node_key_load(options->node_key, key, &error);
 	if (err) {
 		snprintf(nodes->problem, sizeof(nodes->problem), "%s", error.text);
 		return err;
@@ -358,10 +356,10 @@ static int make_list(struct nodes *nodes)
 
 static int start(struct nodes *nodes, const struct node_key *key, unsigned int self)
 {
-	struct daemon *daemon = nodes->daemon;
+	const struct nodes_options *options = &nodes->options;
 	const struct peer_zmq_config config = {
-		.reactor = daemon->reactor, .log = &daemon->log, .hosts = &nodes->hosts,
-		.self = self, .key = key, .listen = daemon->config.listen,
+		.reactor = options->reactor, .log = options->log, .hosts = &nodes->hosts,
+		.self = self, .key = key, .listen = options->listen,
 	};
 	unsigned int waited_ms = 0;
 	int err;
@@ -371,26 +369,26 @@ static int start(struct nodes *nodes, const struct node_key *key, unsigned int s
 	} while (leftover_wait(err, &waited_ms));
 	if (err == -EKEYREJECTED)
 		snprintf(nodes->problem, sizeof(nodes->problem), "%s has another public key for this node than the one of %s: put in the line that ckptctl keygen --show prints",
-			 daemon->config.hosts, daemon->config.node_key);
+			 options->hosts, options->node_key);
 	else if (err)
 		snprintf(nodes->problem, sizeof(nodes->problem), "cannot listen for other nodes on %s, port %u: %s",
-			 daemon->config.listen, nodes->hosts.host[self].port, strerror(-err));
+			 options->listen, nodes->hosts.host[self].port, strerror(-err));
 	if (err)
 		return err;
 	nodes->health = calloc(nodes->hosts.nr, sizeof(*nodes->health));
 	err = nodes->health ? make_list(nodes) : -ENOMEM;
 	if (!err)
-		err = peer_asks_open(nodes->peer, daemon->reactor, &nodes->asks);
+		err = peer_asks_open(nodes->peer, options->reactor, &nodes->asks);
 	if (err)
 		return err;
 	peer_receive(nodes->peer, PEER_PROBE, on_probe, nodes);
 	peer_receive(nodes->peer, PEER_PROBE_BACK, on_probe_back, nodes);
-	log_info(&daemon->log, "%u nodes in %s; listening on %s, port %u", nodes->hosts.nr,
-		 daemon->config.hosts, daemon->config.listen, nodes->hosts.host[self].port);
+	log_info(options->log, "%u nodes in %s; listening on %s, port %u", nodes->hosts.nr,
+		 options->hosts, options->listen, nodes->hosts.host[self].port);
 	return 0;
 }
 
-int nodes_open(struct daemon *daemon, struct nodes **ret_nodes)
+int nodes_open(const struct nodes_options *options, struct nodes **ret_nodes)
 {
 	struct nodes *nodes = calloc(1, sizeof(*nodes));
 	struct node_key key;
@@ -398,9 +396,9 @@ int nodes_open(struct daemon *daemon, struct nodes **ret_nodes)
 
 	if (!nodes)
 		return -ENOMEM;
-	nodes->daemon = daemon;
+	nodes->options = *options;
 	*ret_nodes = nodes;
-	if (access(daemon->config.hosts, F_OK) && errno == ENOENT)
+	if (access(options->hosts, F_OK) && errno == ENOENT)
 		return 0;
 	self = load(nodes, &key);
 	if (self >= 0) {
@@ -409,7 +407,7 @@ int nodes_open(struct daemon *daemon, struct nodes **ret_nodes)
 		node_key_wipe(&key);
 	}
 	if (nodes->problem[0])
-		log_error(&daemon->log, "%s; this node is on its own", nodes->problem);
+		log_error(options->log, "%s; this node is on its own", nodes->problem);
 	return 0;
 }
 

@@ -3,25 +3,44 @@
  * The other nodes, as ckptd has them: started from the configuration, asked how they
  * are, described to people.
  *
- * Without a hosts file a node is on its own: nothing listens, daemon->nodes has no peer.
+ * Without a hosts file a node is on its own: nothing listens, nodes_peer() is NULL.
  */
 #ifndef STILLPOINT_NODES_H
 #define STILLPOINT_NODES_H
 
 #include <jansson.h>
 
+#include "base/log.h"
+#include "base/reactor.h"
 #include "levels/groups.h"
-#include "supervisor/daemon.h"
 #include "supervisor/net/peer.h"
 #include "supervisor/net/peer_ask.h"
 
 struct nodes;
 
+#define NODES_KEY_NAME	33	/* hexadecimal, terminated */
+
+struct nodes_options {
+	struct reactor *reactor;
+	const struct log *log;
+	const char *node;	/* name of this one */
+	const char *hosts;	/* files */
+	const char *node_key;
+	const char *image_key;	/* named in advice */
+	const char *listen;	/* address */
+	void *arg;		/* of the functions below */
+	/* What tells the key of images from others; "": it cannot be used. */
+	void (*key_name)(void *arg, char ret_name[NODES_KEY_NAME]);
+	/* The node on which this one's images are to be kept; NULL: there is none. */
+	const char *(*partner)(void *arg);
+};
+
 /*
+ * @options is copied; what it points to outlives @ret_nodes.
  * What is wrong with hosts file, key or port is logged and told to who asks
  * (nodes_problem()); jobs of this node alone need none of it.  -ENOMEM.
  */
-int nodes_open(struct daemon *daemon, struct nodes **ret_nodes);
+int nodes_open(const struct nodes_options *options, struct nodes **ret_nodes);
 void nodes_close(struct nodes *nodes);		/* NULL is fine */
 
 struct peer *nodes_peer(struct nodes *nodes);	/* NULL: on its own */
