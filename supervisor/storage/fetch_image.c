@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "supervisor/storage/fetch_priv.h"
 #include "supervisor/storage/fetch_record.h"
+#include "supervisor/storage/image_name.h"
 #include "supervisor/storage/inventory.h"
 
 bool fetch_is_wanted(const struct fetch_attempt *r, int part)

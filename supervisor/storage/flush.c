@@ -21,10 +21,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "supervisor/storage/image_name.h"
 #include "supervisor/storage/inventory.h"
 #include "base/outcome.h"
 #include "supervisor/storage/flush_plan.h"
-#include "supervisor/auto/schedule.h"
 #include "supervisor/storage/level_config_group.h"
 
 const char *flush_level_name(const struct flush_run *r, unsigned int t)

@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "levels/source.h"
+#include "supervisor/storage/image_name.h"
 #include "supervisor/storage/inventory.h"
 #include "supervisor/catalog/pin.h"
 #include "supervisor/storage/flush_plan.h"

@@ -15,7 +15,7 @@
 
 #include "image/reader.h"
 #include "supervisor/catalog/merge.h"
-#include "supervisor/auto/schedule.h"
+#include "supervisor/storage/image_name.h"
 
 int flush_look_unmerged(struct flush_run *r, struct flush_item *item,
 			    struct flush_place *place, const struct image_expect *expect,

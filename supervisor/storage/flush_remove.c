@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "supervisor/storage/image_name.h"
 #include "supervisor/storage/level_config_group.h"
 
 static void remove_one(struct flush_run *r, size_t at, unsigned int t)

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "levels/source.h"
+#include "supervisor/storage/image_name.h"
 #include "supervisor/storage/level_config.h"
 
 #define PIECE	".parity-"

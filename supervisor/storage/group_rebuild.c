@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "levels/source.h"
+#include "supervisor/storage/image_name.h"
 #include "supervisor/storage/level_config.h"
 
 #define TEXT_MAX	160	/* of what is missing */

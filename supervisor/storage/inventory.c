@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "supervisor/catalog/generation.h"
+#include "supervisor/storage/image_name.h"
 #include "supervisor/storage/level_config_group.h"
 
 json_t *inventory_nodes(const struct catalog *catalog, int64_t job, int64_t generation,

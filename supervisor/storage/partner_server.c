@@ -27,6 +27,7 @@
 #include "levels/partner_serve.h"
 #include "supervisor/net/nodes.h"
 #include "base/outcome.h"
+#include "supervisor/storage/image_name.h"
 #include "supervisor/storage/mount_id.h"
 #include "supervisor/storage/partner_listener.h"
 #include "supervisor/storage/level_config_group.h"

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "image/key.h"
+#include "supervisor/storage/image_name.h"
 #include "supervisor/storage/inventory.h"
 #include "supervisor/storage/level_config_group.h"
 #include "supervisor/catalog/tombstone.h"

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "supervisor/storage/image_name.h"
 #include "supervisor/storage/mount_id.h"
 #include "supervisor/storage/flush_plan.h"
 

@@ -13,6 +13,7 @@
 #include "image/reader.h"
 #include "levels/posix.h"
 #include "supervisor/storage/group_level.h"
+#include "supervisor/storage/image_name.h"
 #include "supervisor/storage/level_config.h"
 #include "tests/unit/image_fixture.h"
 
