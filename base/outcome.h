@@ -16,9 +16,13 @@
 #define STILLPOINT_OUTCOME_H
 
 #include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <linux/ckpt.h>	/* enum ckpt_reason */
 
 #include "base/error.h"
-#include "engine/core/engine.h"
 
 /* Takes over the reference to @result; NULL means an empty object. */
 json_t *outcome_ok(json_t *result);
