@@ -12,7 +12,7 @@
 #include "supervisor/job/jobs.h"
 #include "base/outcome.h"
 #include "supervisor/auto/flusher.h"
-#include "supervisor/catalog/tombstone.h"
+#include "supervisor/storage/tombstone.h"
 
 static const struct daemon *daemon_of(const struct job *job)
 {

@@ -24,7 +24,7 @@
 #include "supervisor/storage/inventory.h"
 #include "base/outcome.h"
 #include "supervisor/storage/level_config_group.h"
-#include "supervisor/catalog/tombstone.h"
+#include "supervisor/storage/tombstone.h"
 
 /* --------------------------------------------------------------- one generation */
 

@@ -21,7 +21,7 @@
 #include "supervisor/catalog/pin.h"
 #include "supervisor/storage/flush_plan.h"
 #include "supervisor/storage/level_config_group.h"
-#include "supervisor/catalog/tombstone.h"
+#include "supervisor/storage/tombstone.h"
 
 #define LISTS_MAX	8	/* each reads the level's directory, or asks its nodes */
 

@@ -18,7 +18,7 @@
 #include "supervisor/storage/image_name.h"
 #include "supervisor/storage/inventory.h"
 #include "supervisor/storage/level_config_group.h"
-#include "supervisor/catalog/tombstone.h"
+#include "supervisor/storage/tombstone.h"
 
 struct ask {
 	const struct prune *prune;

@@ -22,7 +22,7 @@
 #include "base/outcome.h"
 #include "supervisor/catalog/pin.h"
 #include "supervisor/storage/flush.h"
-#include "supervisor/catalog/tombstone.h"
+#include "supervisor/storage/tombstone.h"
 
 /* ------------------------------------------------------------------- tests */
 

@@ -6,7 +6,7 @@
  * is added to makes a new one.  A worker or somebody who may have to take a note back still has the
  * one before.
  */
-#include "supervisor/catalog/tombstone.h"
+#include "supervisor/storage/tombstone.h"
 
 #include <string.h>
 
