@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "image/key.h"
-#include "supervisor/net/hosts.h"
+#include "hosts/hosts.h"
 #include "base/outcome.h"
 
 #define DIR_DEFAULT "/etc/stillpoint"

@@ -23,7 +23,7 @@
 #include "base/cleanup.h"
 #include "image/writer.h"
 #include "base/duration.h"
-#include "supervisor/net/hosts.h"
+#include "hosts/hosts.h"
 #include "engine/op/op_args.h"
 
 #define FILE_MAX	65536

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "shim/ranks.h"
-#include "supervisor/net/hosts.h"
+#include "hosts/hosts.h"
 #include "base/outcome.h"
 
 /* Where our library looks for the real one (mpi-glue/glue.c). */

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Messages between the ckptds of several nodes.
 
-$(call library,nodekey,supervisor/net/node_key.c supervisor/net/hosts.c)
 $(call library,peer,$(wildcard supervisor/net/peer*.c) $(B)/gen/supervisor/net/peer.pb-c.c)
 
 PEER_PROTO := $(B)/gen/supervisor/net/peer.pb-c
@@ -12,12 +11,8 @@ $(PEER_PROTO).h: supervisor/net/peer.proto
 $(PEER_PROTO).c: $(PEER_PROTO).h ;
 $(foreach o,obj san/obj,$(foreach f,peer nodes,$(B)/$(o)/supervisor/net/$(f).o)): $(PEER_PROTO).h
 
-NODEKEY_LIBS := $(LIB)/libnodekey.a $(LIB)/libimage.a $(LIB)/libbase.a -lsodium -luring -lzstd \
-	-lxxhash -ljansson
-PEER_LIBS := $(LIB)/libpeer.a $(LIB)/libcoord.a $(NODEKEY_LIBS) \
-	-lzmq -lprotobuf-c -lpthread
+PEER_LIBS := $(LIB)/libpeer.a $(LIB)/libcoord.a $(HOSTS_LIBS) \
+	-ljansson -lzmq -lprotobuf-c -lpthread
 
-$(call unit_test,tests/unit/test_hosts,tests/unit/test_hosts.c,$(NODEKEY_LIBS))
 $(call unit_test,tests/unit/test_peer,tests/unit/test_peer.c tests/unit/peer_fixture.c,$(PEER_LIBS))
-$(call unit_test,tests/unit/test_peer_ask,tests/unit/test_peer_ask.c \
-	tests/unit/peer_fixture.c,$(PEER_LIBS))
+$(call unit_test,tests/unit/test_peer_ask,tests/unit/test_peer_ask.c tests/unit/peer_fixture.c,$(PEER_LIBS))

@@ -8,7 +8,7 @@
 #ifndef STILLPOINT_PEER_CORE_H
 #define STILLPOINT_PEER_CORE_H
 
-#include "supervisor/net/hosts.h"
+#include "hosts/hosts.h"
 #include "base/log.h"
 #include "supervisor/net/peer.h"
 

@@ -9,7 +9,7 @@
 #ifndef STILLPOINT_PEER_ZMQ_H
 #define STILLPOINT_PEER_ZMQ_H
 
-#include "supervisor/net/hosts.h"
+#include "hosts/hosts.h"
 #include "base/log.h"
 #include "supervisor/net/peer.h"
 #include "base/reactor.h"

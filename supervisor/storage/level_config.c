@@ -26,7 +26,7 @@
 #include "levels/partner.h"
 #include "levels/posix.h"
 #include "supervisor/catalog/catalog.h"
-#include "supervisor/net/hosts.h"
+#include "hosts/hosts.h"
 #include "engine/op/op_args.h"
 #include "supervisor/storage/mount_id.h"
 #include "supervisor/storage/ticket.h"

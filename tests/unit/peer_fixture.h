@@ -13,7 +13,7 @@
 #include <cmocka.h>
 #include <time.h>
 
-#include "supervisor/net/hosts.h"
+#include "hosts/hosts.h"
 #include "supervisor/net/peer_ask.h"
 #include "supervisor/net/peer_core.h"
 

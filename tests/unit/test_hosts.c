@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
-#include "supervisor/net/hosts.h"
+#include "hosts/hosts.h"
 
 #define K1 "zw1rvVjbnfaykc8yrya3a6LqyMkOH3kMOeE5AXL6EiQ="
 #define K2 "YkAExrtdyQBi3deFxbiMWjSRITpBUgCVDdfJeySVFH0="

@@ -8,7 +8,7 @@
  * follows from the secret.
  * Nothing here prints the secret or puts it in an error.
  */
-#include "supervisor/net/node_key.h"
+#include "hosts/node_key.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
  * write is refused with the line's number, and none of it is used.
  * Resolves no names: that may take long, and is done when a connection is made.
  */
-#include "supervisor/net/hosts.h"
+#include "hosts/hosts.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "supervisor/net/node_key.h"
+#include "hosts/node_key.h"
 
 #define HOSTS_DEFAULT	"/etc/stillpoint/hosts"
 #define HOSTS_PORT	7929
