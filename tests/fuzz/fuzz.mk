@@ -6,7 +6,8 @@ $(call unit_test,tests/fuzz/replay_image,tests/fuzz/replay.c tests/fuzz/fuzz_ima
 $(call unit_test,tests/fuzz/replay_pmi1,tests/fuzz/replay.c tests/fuzz/fuzz_pmi1.c,$(LIB)/libpm.a)
 $(call unit_test,tests/fuzz/replay_peer,tests/fuzz/replay.c tests/fuzz/fuzz_peer.c,$(PEER_LIBS))
 
-$(B)/fuzz/fuzz_image: tests/fuzz/fuzz_image.c $(wildcard image/*.c image/*.h)
+$(B)/fuzz/fuzz_image: tests/fuzz/fuzz_image.c $(wildcard image/*.c image/*.h) \
+		base/clock.c base/error.c base/reason.c
 	$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
 	$(Q)clang $(CFLAGS_COMMON) $(INCLUDES) -fsanitize=fuzzer,address,undefined \
@@ -22,7 +23,7 @@ $(B)/fuzz/fuzz_pmi1: tests/fuzz/fuzz_pmi1.c shim/pmi1.c shim/pmi1_kvs.c
 	$(Q)clang $(CFLAGS_COMMON) $(INCLUDES) -fsanitize=fuzzer,address,undefined -o $@ $^
 
 $(B)/fuzz/fuzz_peer: tests/fuzz/fuzz_peer.c supervisor/net/peer.c supervisor/net/peer_coord.c \
-		coord/coord_table.c hosts/hosts.c hosts/node_key.c base/log.c \
+		coord/coord_table.c hosts/hosts.c hosts/node_key.c base/error.c base/log.c base/reason.c \
 		image/fault.c | $(PEER_PROTO).h
 	$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
