@@ -73,7 +73,9 @@ static json_t *prune_run(struct channel_reporter *reporter, void *arg)
 	struct op_env env = { .key = daemon->config.key,
 				    .secret = daemon->config.encryption_key };
 	struct listing listing = {
-		.env = &env, .catalog = &daemon->catalog, .index = listing_index_open(daemon),
+		.env = &env, .catalog = &daemon->catalog,
+		.index = listing_index_open(daemon->config.state_dir, &daemon->catalog,
+					    &daemon->log),
 	};
 	json_t *jobs = json_array(), *target;
 	json_int_t freed = 0;
@@ -85,7 +87,7 @@ static json_t *prune_run(struct channel_reporter *reporter, void *arg)
 		freed += json_integer_value(json_object_get(entry, "freed"));
 		json_array_append_new(jobs, entry);
 	}
-	listing_index_close(daemon, listing.index);
+	listing_index_close(&daemon->log, listing.index);
 	return outcome_ok(json_pack("{s:b, s:o, s:I}", "dry_run", run->dry_run, "jobs", jobs,
 				    "freed", freed));
 }

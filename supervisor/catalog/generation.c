@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "base/outcome.h"
-#include "supervisor/job/rank_record.h"
 
 static const char *part_node(const json_t *part)
 {
@@ -45,7 +44,9 @@ json_t *generation_parts(const struct catalog *catalog, int64_t job, int64_t gen
 		json_t *part = json_pack("{s:O, s:i, s:s}", "node", json_array_get(names, i), "number",
 					 (int)i, "dir", dir ? dir : "");
 
-		if (rank_record_is_apart(record) && dir && access(dir, F_OK) && errno == ENOENT)
+		/* "apart" as in job/rank_record.h: image directories are not shared */
+		if (json_is_true(json_object_get(record, "apart")) && dir &&
+		    access(dir, F_OK) && errno == ENOENT)
 			json_object_set_new(part, "away", json_true());
 		json_array_append_new(parts, part);
 		free(dir);

@@ -110,32 +110,33 @@ json_t *listing_rows(const struct listing *listing, const json_t *generations)
 	return rows;
 }
 
-char *listing_index_path(const struct config *config)
+char *listing_index_path(const char *state_dir)
 {
 	char *path;
 
-	return asprintf(&path, "%s/" CATALOG_INDEX_FILE, config->state_dir) < 0 ? NULL : path;
+	return asprintf(&path, "%s/" CATALOG_INDEX_FILE, state_dir) < 0 ? NULL : path;
 }
 
-struct catalog_index *listing_index_open(const struct daemon *daemon)
+struct catalog_index *listing_index_open(const char *state_dir, const struct catalog *catalog,
+					 const struct log *log)
 {
-	char *path = listing_index_path(&daemon->config);
+	char *path = listing_index_path(state_dir);
 	struct catalog_index *index = NULL;
 	char problem[512] = "";
 
 	if (path)
-		index = catalog_index_open(path, &daemon->catalog, problem, sizeof(problem));
+		index = catalog_index_open(path, catalog, problem, sizeof(problem));
 	if (problem[0])
-		log_warning(&daemon->log, "%s", problem);
+		log_warning(log, "%s", problem);
 	free(path);
 	return index;
 }
 
-void listing_index_close(const struct daemon *daemon, struct catalog_index *index)
+void listing_index_close(const struct log *log, struct catalog_index *index)
 {
 	char problem[512];
 
 	catalog_index_close(index, problem, sizeof(problem));
 	if (problem[0])
-		log_warning(&daemon->log, "%s", problem);
+		log_warning(log, "%s", problem);
 }

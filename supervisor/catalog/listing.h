@@ -9,10 +9,10 @@
 #include <jansson.h>
 #include <stdint.h>
 
+#include "base/log.h"
+#include "engine/op/op.h"
 #include "supervisor/catalog/catalog.h"
 #include "supervisor/catalog/catalog_index.h"
-#include "supervisor/daemon.h"
-#include "engine/op/op.h"
 
 /* A job whose generations are looked at. */
 struct listing {
@@ -46,10 +46,11 @@ json_t *listing_check_own(const struct listing *listing, const json_t *generatio
 /* Rows of @generations, ascending; the index forgets the others. */
 json_t *listing_rows(const struct listing *listing, const json_t *generations);
 
-/* This node's index, if it can be used; says in the log why not. In the worker. */
-struct catalog_index *listing_index_open(const struct daemon *daemon);
-void listing_index_close(const struct daemon *daemon, struct catalog_index *index);
+/* This node's index of @catalog, if it can be used; says in the log why not. In the worker. */
+struct catalog_index *listing_index_open(const char *state_dir, const struct catalog *catalog,
+					 const struct log *log);
+void listing_index_close(const struct log *log, struct catalog_index *index);
 /* Path of the index; to be freed. */
-char *listing_index_path(const struct config *config);
+char *listing_index_path(const char *state_dir);
 
 #endif /* STILLPOINT_LISTING_H */

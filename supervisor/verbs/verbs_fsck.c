@@ -31,7 +31,7 @@ static json_t *fsck_run(struct channel_reporter *reporter, void *arg)
 {
 	const struct fsck_request *f = arg;
 	const struct daemon *daemon = f->request->daemon;
-	_cleanup_free_ char *path = listing_index_path(&daemon->config);
+	_cleanup_free_ char *path = listing_index_path(daemon->config.state_dir);
 	struct op_env env = { .key = daemon->config.key,
 				    .secret = daemon->config.encryption_key };
 	struct fsck fsck = {
@@ -49,7 +49,7 @@ static json_t *fsck_run(struct channel_reporter *reporter, void *arg)
 		fsck_strangers(&fsck);
 	json_array_foreach(f->jobs, i, job)
 		fsck_job(&fsck, job);
-	listing_index_close(daemon, fsck.listing.index);
+	listing_index_close(&daemon->log, fsck.listing.index);
 	return outcome_ok(fsck_result(&fsck));
 }
 

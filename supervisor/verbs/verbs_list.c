@@ -44,7 +44,9 @@ static json_t *list_run(struct channel_reporter *reporter, void *arg)
 	struct op_env env = { .key = daemon->config.key,
 				    .secret = daemon->config.encryption_key };
 	struct listing listing = {
-		.env = &env, .catalog = &daemon->catalog, .index = listing_index_open(daemon),
+		.env = &env, .catalog = &daemon->catalog,
+		.index = listing_index_open(daemon->config.state_dir, &daemon->catalog,
+					    &daemon->log),
 	};
 	json_t *entry;
 	size_t i;
@@ -55,7 +57,7 @@ static json_t *list_run(struct channel_reporter *reporter, void *arg)
 		json_object_set_new(entry, "generations",
 				    listing_rows(&listing, json_object_get(entry, "generations")));
 	}
-	listing_index_close(daemon, listing.index);
+	listing_index_close(&daemon->log, listing.index);
 	levels_report_list(daemon, list->jobs, json_object_get(list->request->args, "job"));
 	json_array_foreach(list->jobs, i, entry)
 		json_object_del(entry, "label");
@@ -91,7 +93,7 @@ static void add_listed(struct list *list, const struct job *job)
 /* All of the arguments are looked at; with rebuild the index is made anew. NULL, or an outcome. */
 static json_t *drop_index(const struct request *request)
 {
-	_cleanup_free_ char *path = listing_index_path(&request->daemon->config);
+	_cleanup_free_ char *path = listing_index_path(request->daemon->config.state_dir);
 	int err, rebuild = 0;
 	json_int_t id;
 

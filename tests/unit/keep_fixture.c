@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "image/base.h"
+#include "image/format.h"
 #include "image/key.h"
 #include "image/writer.h"
 
