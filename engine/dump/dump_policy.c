@@ -9,7 +9,7 @@
  */
 #include "base/error.h"
 #include "engine/dump/dump_run.h"
-#include "engine/restore/plan.h"
+#include "engine/core/plan.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "image/reader.h"
-#include "engine/restore/plan.h"
+#include "engine/core/state.h"
 #include "engine/restore/restore.h"
 
 struct reopen_put;		/* contents to put back */

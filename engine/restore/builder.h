@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "image/reader.h"
-#include "engine/restore/plan.h"
+#include "engine/core/plan.h"
 #include "engine/restore/restore.h"
 
 struct restore_records;

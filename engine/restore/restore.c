@@ -29,7 +29,7 @@
 #include "image/reader.h"
 #include "engine/restore/builder.h"
 #include "engine/restore/nsinit.h"
-#include "engine/restore/plan.h"
+#include "engine/core/plan.h"
 #include "engine/restore/relay.h"
 #include "engine/restore/restore_numbers.h"
 #include "engine/restore/restore_subset.h"

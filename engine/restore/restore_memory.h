@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "image/reader.h"
 #include "engine/core/kdev.h"
-#include "engine/restore/plan.h"
+#include "engine/core/plan.h"
 
 struct restore_memory;
 

@@ -7,7 +7,7 @@
 #define STILLPOINT_RESTORE_NUMBERS_H
 
 #include "base/error.h"
-#include "engine/restore/plan.h"
+#include "engine/core/plan.h"
 
 /* Is a number of the plan in use in our PID namespace? *ret_pid: the first, or NULL. */
 bool numbers_taken(const struct plan *plan, pid_t *ret_pid);

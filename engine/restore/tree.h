@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "engine/core/kdev.h"
-#include "engine/restore/plan.h"
+#include "engine/core/plan.h"
 
 enum tree_phase {
 	TREE_BUILD = 0,		/* closers wait */

@@ -20,7 +20,7 @@
 
 #include "base/error.h"
 #include "engine/core/engine.h"
-#include "engine/restore/plan.h"
+#include "engine/core/plan.h"
 #include "tests/unit/stream.h"
 
 #define MAX_PROCS	64

@@ -8,7 +8,7 @@
  * into it.  A zombie root is left out: its parent, which alone could ask for
  * its status, is not in the tree; if it leads something it is a helper.
  */
-#include "engine/restore/plan.h"
+#include "engine/core/plan.h"
 
 #include <errno.h>
 #include <stdarg.h>

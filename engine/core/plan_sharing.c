@@ -12,7 +12,7 @@
  *
  * Memory cannot be dropped: who shares it must be parent and child.
  */
-#include "engine/restore/plan.h"
+#include "engine/core/plan.h"
 
 #include <errno.h>
 #include <sched.h>

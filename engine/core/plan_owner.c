@@ -14,7 +14,7 @@
  * the best value while it is still privileged, and tasks only go down.
  */
 #include "base/error.h"
-#include "engine/restore/plan.h"
+#include "engine/core/plan.h"
 
 #include <linux/capability.h>
 #include <linux/ioprio.h>
