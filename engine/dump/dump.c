@@ -17,9 +17,9 @@
 #include "base/error.h"
 #include "engine/dump/dump_run.h"
 
+#include "engine/core/nsinit_name.h"
 #include "image/base.h"
 #include "image/reader.h"
-#include "engine/restore/nsinit.h"
 
 #include <errno.h>
 #include <fcntl.h>

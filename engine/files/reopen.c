@@ -354,7 +354,7 @@ static int find_inodes(struct reopen *r)
 }
 
 int reopen_init(struct reopen *r, const struct state *state, struct image_reader *reader,
-		const struct restore_options *options, struct ckpt_error *error)
+		const struct reopen_options *options, struct ckpt_error *error)
 {
 	size_t nr = state->nr_files + 1, nr_pipes = state->nr_pipes + 1;
 

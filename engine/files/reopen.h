@@ -14,8 +14,18 @@
 
 #include "base/error.h"
 #include "image/reader.h"
+#include "engine/core/engine.h"
 #include "engine/core/state.h"
-#include "engine/restore/restore.h"
+
+/* As of struct restore_options (restore.h). */
+struct reopen_options {
+	enum engine_files files;
+	bool accept_changed;
+	bool beside;		/* beside a tree that has entries of /dev/shm already */
+	const char *shm_dir;	/* NULL: /dev/shm */
+	const struct engine_external *externals;
+	unsigned int nr_externals;
+};
 
 struct reopen_put;		/* contents to put back */
 struct reopen_tty;		/* a caller's terminal, as it was */
@@ -29,7 +39,7 @@ struct reopen_new {
 struct reopen {
 	const struct state *state;
 	struct image_reader *reader;
-	const struct restore_options *options;
+	const struct reopen_options *options;
 	struct ckpt_error *error;
 	int *fds;		/* by file; -1 */
 	int *bases;		/* by file: of the first file of an unnamed inode; -1 */
@@ -46,7 +56,7 @@ struct reopen {
 };
 
 int reopen_init(struct reopen *r, const struct state *state, struct image_reader *reader,
-		const struct restore_options *options, struct ckpt_error *error);
+		const struct reopen_options *options, struct ckpt_error *error);
 void reopen_close(struct reopen *r);		/* all descriptors that the tree has now, */
 void reopen_done(struct reopen *r);		/* and everything */
 

@@ -32,6 +32,7 @@ struct building {
 	struct ckpt_error error;
 	struct restore_stats stats;
 	struct kdev *dev;
+	struct reopen_options files_options;	/* of files */
 	struct reopen files;
 	struct tree tree;
 	struct restore_records state;
@@ -228,13 +229,20 @@ static int let_go(struct building *g)
 
 static int build(struct building *g)
 {
+	const struct restore_options *o = g->b->options;
 	int ret = begin(g);
 
+	g->files_options = (struct reopen_options) {
+		.files = o->files, .accept_changed = o->accept_changed, .beside = o->beside,
+		.shm_dir = o->shm_dir, .externals = o->externals,
+		.nr_externals = o->nr_externals,
+	};
 	if (!ret)
-		ret = reopen_init(&g->files, g->b->state, g->b->reader, g->b->options, &g->error);
+		ret = reopen_init(&g->files, g->b->state, g->b->reader, &g->files_options,
+				  &g->error);
 	if (!ret)
 		ret = open_files(g);
-	if (ret || g->b->options->dry_run)
+	if (ret || o->dry_run)
 		return ret;
 	g->state.dev = g->dev;
 	g->state.cpu = g->b->state->cpu;

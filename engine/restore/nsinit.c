@@ -13,11 +13,9 @@
 #include "engine/restore/nsinit.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -27,9 +25,8 @@
 
 #include "base/error.h"
 #include "base/rawsys.h"
+#include "engine/core/nsinit_name.h"
 #include "engine/restore/relay.h"
-
-#define NSINIT_NAME	"stillpoint-init"	/* in /proc/PID/comm: 15 bytes at most */
 
 static int mount_all(const struct restore_options *options)
 {
@@ -161,23 +158,4 @@ pid_t nsinit_create(const struct builder *b)
 	if (pid == 0)
 		nsinit_main(b);
 	return pid;
-}
-
-/* Last are the numbers that it has in the namespaces below ours. */
-bool nsinit_is(pid_t pid)
-{
-	static const char name[] = "Name:\t" NSINIT_NAME "\n";
-	_cleanup_fd_ int fd = -1;
-	char text[4096], *line, *end;
-	ssize_t n;
-
-	snprintf(text, sizeof(text), "/proc/%d/status", (int)pid);
-	fd = open(text, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (n <= 0)
-		return false;
-	text[n] = 0;
-	line = strstr(text, "\nNSpid:");
-	end = line ? strchr(line + 1, '\n') : NULL;
-	return end && !strncmp(text, name, sizeof(name) - 1) && !strncmp(end - 2, "\t1", 2);
 }

@@ -19,13 +19,4 @@
  */
 pid_t nsinit_create(const struct builder *b);
 
-/**
- * nsinit_is() - whether a process is one that nsinit_create() made
- * @pid: as the caller sees it
- *
- * It is what a restore in a new PID namespace returns as the root, and no part of
- * the tree: that are its descendants.
- */
-bool nsinit_is(pid_t pid);
-
 #endif /* STILLPOINT_NSINIT_H */

@@ -18,7 +18,7 @@ struct opening {
 	uint64_t last_blob;
 	struct image_reader *reader;
 	struct state *state;
-	struct restore_options options;
+	struct reopen_options options;
 	struct reopen r;
 	struct ckpt_error error;
 };
