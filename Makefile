@@ -63,7 +63,8 @@ ifeq ($(CI),true)
 CFLAGS_COMMON += -Werror
 endif
 # optimized less: half the time to compile, and the compiler knows less of how long texts get
-SANITIZE := -O1 -Wno-format-truncation -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
+SANITIZE := -O1 -Wno-format-truncation -fsanitize=address,undefined -fno-omit-frame-pointer \
+	-fno-sanitize-recover=undefined
 INCLUDES := -Iuapi -I. -I$(B)/gen
 
 # Kernels: every one of the matrix; those with "build" get a module.
@@ -148,7 +149,8 @@ $(B)/san/bin/$(1): $(call _objs,san/obj,$(2)) $(patsubst $(LIB)/%,$(B)/san/lib/%
 		$(call _objs,san/obj,$(2)) $(patsubst $(LIB)/%.a,$(B)/san/lib/%.a,$(3))
 endef
 san_program = $(eval $(call _san_program,$(strip $(1)),$(strip $(2)),$(strip $(3))))
-unit_test = $(eval UNIT_TESTS += $(B)/san/bin/$(strip $(1)))$(call san_program,$(1),$(2),$(3) -lcmocka)
+unit_test = $(eval UNIT_TESTS += $(B)/san/bin/$(strip $(1)))\
+	$(call san_program,$(1),$(2),$(3) -lcmocka)
 
 # flags of the file being compiled: its room's, its own
 _flags = $(CFLAGS_COMMON) $(INCLUDES) $(CFLAGS_$(firstword $(subst /, ,$<))) $(CFLAGS_$<) $(CFLAGS)
@@ -166,8 +168,11 @@ $(eval $(call _compile,san/obj,$(SANITIZE)))
 # ---------------------------------------------------------------- rooms
 
 # in the order in which they use each other's variables
--include $(foreach r,base hosts coord image levels engine supervisor/net supervisor shim libckptctl ckptctl mpi-glue scheduler \
-	tests tests/unit tests/mpi tests/cr tests/kselftest tests/vm tests/fuzz tests/sim tests/crash bench docs,\
+-include $(foreach r,base hosts coord image levels engine supervisor/net supervisor shim \
+	libckptctl \
+	ckptctl mpi-glue scheduler \
+	tests tests/unit tests/mpi tests/cr tests/kselftest tests/vm tests/fuzz tests/sim \
+	tests/crash bench docs,\
 	$(sort $(wildcard $(r)/*.mk)))
 
 -include $(sort $(OBJS:.o=.d))
@@ -217,7 +222,8 @@ demo: setup all
 
 CHECK_STAGES := setup all lint+check-kernel check-unit check-mpi check-vm
 
-.PHONY: check lint check-unit check-mpi check-kernel check-vm check-vm-debug check-cluster check-long
+.PHONY: check lint check-unit check-mpi check-kernel check-vm check-vm-debug check-cluster \
+	check-long
 check:
 	@MAKEFLAGS='$(MAKEOVERRIDES)' scripts/check $(CHECK_STAGES)
 
@@ -228,11 +234,13 @@ lint:
 MPI_LONG := $(addprefix tests/mpi/,quiesce.t hosts.t erasure.t)
 check-unit check-mpi: export TAP_JOBS := $(shell expr 2 "*" $$(nproc))
 check-unit: $(UNIT_TESTS) $(B)/san/bin/tests/sim/sim user
-	@CMOCKA_MESSAGE_OUTPUT=TAP scripts/tap check-unit $(sort $(wildcard tests/model/*.t)) $(UNIT_TESTS) \
+	@CMOCKA_MESSAGE_OUTPUT=TAP scripts/tap check-unit $(sort $(wildcard tests/model/*.t)) \
+		$(UNIT_TESTS) \
 		$(sort $(wildcard tests/sim/*.t tests/library/*.t tests/command/*.t))
 
 check-mpi: user
-	@scripts/tap check-mpi $(MPI_LONG) $(filter-out $(MPI_LONG),$(sort $(wildcard tests/mpi/*.t)))
+	@scripts/tap check-mpi $(MPI_LONG) \
+		$(filter-out $(MPI_LONG),$(sort $(wildcard tests/mpi/*.t)))
 
 check-kernel: $(KERNELS:%=$(B)/kernels/%/env)
 	@KERNELS='$(KERNELS)' scripts/tap check-kernel scripts/check-kernel
@@ -292,8 +300,9 @@ install: user
 	@for k in $(KERNELS); do \
 		[ -f $(B)/kmod/$$k/ckpt.ko ] && . $(B)/kernels/$$k/env || continue; \
 		[ -n "$(DESTDIR)" ] || [ -d /lib/modules/$$KVER ] || \
-			{ echo "module for $$KVER: no such kernel here, not installed"; continue; }; \
-		install -D -m 644 -v $(B)/kmod/$$k/ckpt.ko $(DESTDIR)/lib/modules/$$KVER/updates/ckpt.ko || exit; \
+			{ echo "module for $$KVER: no such kernel here"; continue; }; \
+		install -D -m 644 -v $(B)/kmod/$$k/ckpt.ko \
+			$(DESTDIR)/lib/modules/$$KVER/updates/ckpt.ko || exit; \
 		[ -n "$(DESTDIR)" ] || depmod $$KVER || exit; \
 	done
 	install -d $(DESTDIR)$(libdir)
@@ -305,7 +314,8 @@ install: user
 	install -m 755 $(LIB)/mpi/ompi/libmpi.so.40 $(DESTDIR)$(PREFIX)/lib/stillpoint/mpi/ompi
 	$(call install_libs,$(INSTALL_LIB),$(libdir))
 	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig
-	$(foreach s,1 3 5 7 8,$(call install_to,$(PREFIX)/share/man/man$(s),$(filter %.$(s),$(INSTALL_MAN)),644)$(newline))
+	$(foreach s,1 3 5 7 8,$(call install_to,$(PREFIX)/share/man/man$(s),\
+		$(filter %.$(s),$(INSTALL_MAN)),644)$(newline))
 define newline
 
 
@@ -314,6 +324,8 @@ endef
 # what was built; kernels and packages stay (distclean)
 clean:
 	$(call remove,$(addprefix $(B)/,obj pic san bin lib libexec gen kmod check check.failed vm))
+	$(call remove,$(addprefix kmod/,*.o *.ko *.mod *.mod.c .*.cmd modules.order compat/*.o \
+		compat/.*.cmd) modules.order Module.symvers .*.cmd)
 distclean:
 	$(call remove,$(B))
 # VMs run as root and leave files of root

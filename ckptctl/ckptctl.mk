@@ -5,10 +5,12 @@
 $(call library,cli,$(filter-out %/main.c %/ckptrun.c,$(wildcard ckptctl/*.c)))
 
 $(call program,ckptctl,ckptctl/main.c,\
-	$(LIB)/libcli.a $(LIB)/libckptctl.a $(LIB)/libshim.a $(LIB)/libop.a $(LIB)/libhosts.a $(LIB)/libengine.a $(LIB)/liblevels.a $(LIB)/libimage.a $(LIB)/libbase.a \
+	$(LIB)/libcli.a $(LIB)/libckptctl.a $(LIB)/libshim.a $(LIB)/libop.a $(LIB)/libhosts.a \
+		$(LIB)/libengine.a $(LIB)/liblevels.a $(LIB)/libimage.a $(LIB)/libbase.a \
 	-lsmartcols -ljansson -lsodium -luring -lzstd -lxxhash)
 $(call program,ckptrun,ckptctl/ckptrun.c,\
-	$(LIB)/libcli.a $(LIB)/libckptctl.a $(LIB)/libshim.a $(LIB)/libop.a $(LIB)/libhosts.a $(LIB)/libengine.a $(LIB)/liblevels.a $(LIB)/libimage.a $(LIB)/libbase.a \
+	$(LIB)/libcli.a $(LIB)/libckptctl.a $(LIB)/libshim.a $(LIB)/libop.a $(LIB)/libhosts.a \
+		$(LIB)/libengine.a $(LIB)/liblevels.a $(LIB)/libimage.a $(LIB)/libbase.a \
 	-lsmartcols -ljansson -lsodium -luring -lzstd -lxxhash)
 INSTALL_BIN += $(BIN)/ckptctl $(BIN)/ckptrun
 INSTALL_COMPLETION += $(B)/gen/completion/ckptctl $(B)/gen/completion/ckptrun
@@ -20,4 +22,5 @@ $(B)/gen/completion/%: ckptctl/completion.bash
 	@cp $< $@
 
 # runs the command
-$(call unit_test,tests/unit/test_copy,tests/unit/test_copy.c tests/unit/image_fixture.c,$(IMAGE_LIBS))
+$(call unit_test,tests/unit/test_copy,tests/unit/test_copy.c \
+	tests/unit/image_fixture.c,$(IMAGE_LIBS))

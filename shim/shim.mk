@@ -23,18 +23,22 @@ $(call library,pages,shim/pages.c shim/pages_collectives.c shim/pages_doing.c sh
 	shim/pages_order.c shim/pages_stall.c)
 $(call unit_test,tests/unit/test_pages,tests/unit/test_pages.c tests/unit/pages_fixture.c,\
 	$(LIB)/libpages.a $(LIB)/libbase.a -ljansson)
-$(call unit_test,tests/unit/test_pages_lower,tests/unit/test_pages_lower.c tests/unit/pages_fixture.c,\
+$(call unit_test,tests/unit/test_pages_lower,tests/unit/test_pages_lower.c \
+	tests/unit/pages_fixture.c,\
 	$(LIB)/libpages.a $(LIB)/libbase.a -ljansson)
 
-$(call program,ckpt-shim,shim/main.c shim/init.c shim/restore.c shim/start.c shim/spec.c shim/client.c \
+$(call program,ckpt-shim,shim/main.c shim/init.c shim/restore.c shim/start.c shim/spec.c \
+	shim/client.c \
 	shim/stdio.c shim/stdio_open.c shim/labels.c shim/follow.c shim/members.c \
 	shim/shim_ranks.c shim/shim_pages.c,\
 	$(LIB)/libpages.a $(LIB)/libshim.a $(LIB)/libpm.a $(LIB)/libwire.a $(LIB)/libop.a \
-	$(LIB)/libengine.a $(LIB)/libimage.a $(LIB)/libbase.a -ljansson -lsodium -luring -lzstd -lxxhash)
+	$(LIB)/libengine.a $(LIB)/libimage.a $(LIB)/libbase.a -ljansson -lsodium -luring -lzstd \
+		-lxxhash)
 INSTALL_LIBEXEC += $(BIN)/ckpt-shim
 
 # loaded by the shim of a job that needs it; its own copy of the loop's functions
 CFLAGS_shim/pm_pmix.c := -isystem /usr/lib/x86_64-linux-gnu/pmix2/include
 CFLAGS_shim/pm_pmix_job.c := $(CFLAGS_shim/pm_pmix.c)
-$(call shlib,ckpt-pmix,shim/pm_pmix.c shim/pm_pmix_job.c base/reactor.c,-lpmix -ljansson -lpthread,0.1,shim/pm_pmix.map)
+$(call shlib,ckpt-pmix,shim/pm_pmix.c shim/pm_pmix_job.c base/reactor.c,-lpmix -ljansson \
+	-lpthread,0.1,shim/pm_pmix.map)
 INSTALL_PRIVATE_LIB += $(LIB)/libckpt-pmix.so

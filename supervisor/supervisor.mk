@@ -12,7 +12,8 @@ $(call library,ckptd,$(CKPTD_SOURCES))
 CKPTD_LIBS := $(LIB)/libckptd.a $(LIB)/libshim.a $(LIB)/libwire.a \
 	$(LIB)/libop.a $(LIB)/libpeer.a $(LIB)/libcoord.a \
 	$(LIB)/libhosts.a $(LIB)/libengine.a $(LIB)/liblevels.a $(LIB)/libimage.a $(LIB)/libbase.a \
-	-lzmq -lprotobuf-c -ljansson -lsodium -luring -lzstd -lxxhash -lsystemd -lnl-genl-3 -lnl-3 -lsqlite3 -lisal -lm
+	-lzmq -lprotobuf-c -ljansson -lsodium -luring -lzstd -lxxhash -lsystemd -lnl-genl-3 \
+		-lnl-3 -lsqlite3 -lisal -lm
 
 $(call program,ckptd,supervisor/ckptd.c,$(CKPTD_LIBS))
 INSTALL_SBIN += $(BIN)/ckptd
@@ -29,17 +30,24 @@ $(call unit_test,tests/unit/test_config,tests/unit/test_config.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_coord_record,tests/unit/test_coord_record.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_catalog,tests/unit/test_catalog.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_retention,tests/unit/test_retention.c,$(CKPTD_LIBS))
-$(call unit_test,tests/unit/test_catalog_index,tests/unit/test_catalog_index.c tests/unit/keep_fixture.c,$(CKPTD_LIBS))
-$(call unit_test,tests/unit/test_keep,tests/unit/test_keep.c tests/unit/keep_fixture.c,$(CKPTD_LIBS))
-$(call unit_test,tests/unit/test_fsck,tests/unit/test_fsck.c tests/unit/keep_fixture.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_catalog_index,tests/unit/test_catalog_index.c \
+	tests/unit/keep_fixture.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_keep,tests/unit/test_keep.c \
+	tests/unit/keep_fixture.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_fsck,tests/unit/test_fsck.c \
+	tests/unit/keep_fixture.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_rank_record,tests/unit/test_rank_record.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_rank_sources,tests/unit/test_rank_sources.c,$(CKPTD_LIBS))
-$(call unit_test,tests/unit/test_coord_driver,tests/unit/test_coord_driver.c tests/unit/driver_box.c tests/unit/driver_box_rest.c \
+$(call unit_test,tests/unit/test_coord_driver,tests/unit/test_coord_driver.c \
+	tests/unit/driver_box.c tests/unit/driver_box_rest.c \
 	$(wildcard supervisor/checkpoint/coord_*.c) supervisor/job/coord_record.c,\
-	$(LIB)/libcoord.a $(LIB)/libshim.a $(LIB)/libop.a $(LIB)/libengine.a $(LIB)/libimage.a $(LIB)/libbase.a \
+	$(LIB)/libcoord.a $(LIB)/libshim.a $(LIB)/libop.a $(LIB)/libengine.a $(LIB)/libimage.a \
+		$(LIB)/libbase.a \
 	-ljansson -lsodium -luring -lzstd -lxxhash)
-$(call unit_test,tests/unit/test_job_floor,tests/unit/test_job_floor.c tests/unit/keep_fixture.c,$(CKPTD_LIBS))
-$(call unit_test,tests/unit/test_job_exclude,tests/unit/test_job_exclude.c supervisor/job/job_exclude.c,$(LIB)/libshim.a $(LIB)/libbase.a -ljansson)
+$(call unit_test,tests/unit/test_job_floor,tests/unit/test_job_floor.c \
+	tests/unit/keep_fixture.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_job_exclude,tests/unit/test_job_exclude.c \
+	supervisor/job/job_exclude.c,$(LIB)/libshim.a $(LIB)/libbase.a -ljansson)
 $(call unit_test,tests/unit/test_worker,tests/unit/test_worker.c,$(CKPTD_LIBS))
 
 # how often to take a checkpoint: formulas, and what goes into them; no I/O
@@ -53,13 +61,17 @@ $(call unit_test,tests/unit/test_flusher,tests/unit/test_flusher.c,\
 	$(CKPTD_LIBS) -Wl$(comma)--wrap=clock_monotonic_ms)
 FLUSH_BOX := tests/unit/flush_box.c tests/unit/keep_fixture.c
 $(call unit_test,tests/unit/test_flush,tests/unit/test_flush.c $(FLUSH_BOX),$(CKPTD_LIBS))
-$(call unit_test,tests/unit/test_flush_faults,tests/unit/test_flush_faults.c $(FLUSH_BOX),$(CKPTD_LIBS))
-$(call unit_test,tests/unit/test_merge,tests/unit/test_merge.c tests/unit/keep_fixture.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_flush_faults,tests/unit/test_flush_faults.c \
+	$(FLUSH_BOX),$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_merge,tests/unit/test_merge.c \
+	tests/unit/keep_fixture.c,$(CKPTD_LIBS))
 FETCH_BOX := tests/unit/fetch_fixture.c tests/unit/keep_fixture.c
 $(call unit_test,tests/unit/test_fetch,tests/unit/test_fetch.c $(FETCH_BOX),$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_fetch_job,tests/unit/test_fetch_job.c $(FETCH_BOX),$(CKPTD_LIBS))
-$(call unit_test,tests/unit/test_levels_remove,tests/unit/test_levels_remove.c tests/unit/keep_fixture.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_levels_remove,tests/unit/test_levels_remove.c \
+	tests/unit/keep_fixture.c,$(CKPTD_LIBS))
 # for tests that move images about
 $(call program,tests/tools/mkparts,tests/tools/mkparts.c,$(CKPTD_LIBS))
-$(call unit_test,tests/unit/test_group_level,tests/unit/test_group_level.c tests/unit/image_fixture.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_group_level,tests/unit/test_group_level.c \
+	tests/unit/image_fixture.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_level_config_group,tests/unit/test_level_config_group.c,$(CKPTD_LIBS))

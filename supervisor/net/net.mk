@@ -15,4 +15,5 @@ PEER_LIBS := $(LIB)/libpeer.a $(LIB)/libcoord.a $(HOSTS_LIBS) \
 	-ljansson -lzmq -lprotobuf-c -lpthread
 
 $(call unit_test,tests/unit/test_peer,tests/unit/test_peer.c tests/unit/peer_fixture.c,$(PEER_LIBS))
-$(call unit_test,tests/unit/test_peer_ask,tests/unit/test_peer_ask.c tests/unit/peer_fixture.c,$(PEER_LIBS))
+$(call unit_test,tests/unit/test_peer_ask,tests/unit/test_peer_ask.c \
+	tests/unit/peer_fixture.c,$(PEER_LIBS))

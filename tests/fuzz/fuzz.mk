@@ -23,7 +23,8 @@ $(B)/fuzz/fuzz_pmi1: tests/fuzz/fuzz_pmi1.c shim/pmi1.c shim/pmi1_kvs.c
 	$(Q)clang $(CFLAGS_COMMON) $(INCLUDES) -fsanitize=fuzzer,address,undefined -o $@ $^
 
 $(B)/fuzz/fuzz_peer: tests/fuzz/fuzz_peer.c supervisor/net/peer.c supervisor/net/peer_coord.c \
-		coord/coord_table.c hosts/hosts.c hosts/node_key.c base/error.c base/log.c base/reason.c \
+		coord/coord_table.c hosts/hosts.c hosts/node_key.c base/error.c base/log.c \
+			base/reason.c \
 		image/fault.c | $(PEER_PROTO).h
 	$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
