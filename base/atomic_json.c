@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Small JSON files that are either the old or the new one; see atomic_json.h.
+ * Small JSON files that are replaced atomically; see atomic_json.h.
  *
- * Modes are 0600: they hold environments.  What is read is bounded, and no link
- * is followed to it.
+ * Files are created with mode 0600, because they hold environments of jobs.  A read is
+ * bounded in size and follows no symbolic link.
  */
 #include "base/atomic_json.h"
 
@@ -68,8 +68,8 @@ int atomic_json_write(const char *dir_path, const char *name, const json_t *json
 }
 
 /*
- * jansson reads a descriptor byte by byte, which on a file system of the network is a journey for
- * each: seconds, in ckptd's loop.
+ * jansson reads a descriptor byte by byte.  On a network file system that can cost a round trip
+ * per byte, which adds up to seconds in ckptd's loop, so the file is read in one go first.
  */
 int atomic_json_load(int fd, size_t flags, json_t **ret_json, json_error_t *error)
 {
@@ -104,7 +104,7 @@ int atomic_json_read(const char *dir_path, const char *name, json_t **ret_json)
 
 	if (dir < 0)
 		return -errno;
-	/* a FIFO that somebody put there would hold us up */
+	/* O_NONBLOCK: opening a FIFO that somebody put there must not block */
 	fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0 || fstat(fd, &st))
 		return -errno;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Small things that everything in user space shares: scoped cleanup and the
- * text that goes with a negative errno.
+ * Small things that everything in user space shares: scoped cleanup, handing over
+ * ownership, and the length of an array.
  *
  *	_cleanup_fd_ int fd = open(…);
  *	_cleanup_free_ char *name = strdup(…);
@@ -49,7 +49,7 @@ static inline int take_fd(int *fd)
 	return ret;
 }
 
-/* Somebody but root and this user decides what it is. */
+/* True if a user other than root and this one owns the file or may write to it. */
 static inline bool is_of_others(const struct stat *st)
 {
 	return (st->st_uid && st->st_uid != geteuid()) || st->st_mode & 022;

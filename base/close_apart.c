@@ -2,8 +2,8 @@
 /*
  * Threads that close one descriptor each; see close_apart.h.
  *
- * They own that descriptor and nothing else, take no lock and no memory, and nobody waits
- * for them: the process may fork or end while they hang.
+ * Such a thread owns its descriptor and nothing else, takes no lock and allocates no memory,
+ * and nobody waits for it: the process may fork or exit while it hangs.
  */
 #include "base/close_apart.h"
 
@@ -15,7 +15,7 @@
 #define HANGING_MAX	256	/* threads at once */
 #define STACK_BYTES	65536
 
-static unsigned int closing;	/* threads; atomic */
+static unsigned int closing;	/* number of running threads; atomic */
 
 static void *close_one(void *arg)
 {
@@ -36,7 +36,7 @@ void close_apart(int fd)
 	__atomic_add_fetch(&closing, 1, __ATOMIC_RELAXED);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	/* signals are the caller's */
+	/* the new thread inherits this mask: it must take no signal meant for the caller */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	if (pthread_create(&thread, &attr, close_one, (void *)(intptr_t)fd))

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Closing what others gave us: a close may wait for as long as they like (a TCP socket with
- * SO_LINGER, a file of a FUSE mount), and that of a socket closes what lies unread in it.
+ * Closing descriptors that came from another process.
+ *
+ * close(2) of such a descriptor may block for as long as that process likes (a TCP socket with
+ * SO_LINGER, a file of a FUSE mount).  Closing a socket also closes the descriptors that lie
+ * unread in it.
  */
 #ifndef STILLPOINT_CLOSE_APART_H
 #define STILLPOINT_CLOSE_APART_H
@@ -10,8 +13,9 @@
  * close_apart() - close a descriptor without waiting for it
  * @fd: taken over; negative: nothing to do
  *
- * In a thread of its own. Where none can be had, or too many hang already, the descriptor
- * stays open: better one that is lost than a daemon that stands still.
+ * A thread of its own closes @fd.  If no thread can be started, or too many closing threads
+ * hang already, the descriptor stays open: a leaked descriptor is better than a daemon that
+ * hangs.
  */
 void close_apart(int fd);
 

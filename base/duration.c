@@ -2,8 +2,8 @@
 /*
  * Durations as people write them; see duration.h.
  *
- * What cannot be read is refused as a whole: an interval that is silently another than
- * was meant is found out when it is too late.
+ * A text that is not understood as a whole is refused: if part of an interval were ignored,
+ * the user would notice only when it is too late.
  */
 #include "base/duration.h"
 
@@ -23,7 +23,10 @@ static const struct unit {
 	{ "d", 86400000 }, { "w", 7 * 86400000LL }, { "y", 365 * 86400000LL }, { "", 1000 },
 };
 
-/* Length of the unit that @text begins with; the empty one only at the end. */
+/*
+ * Length of the unit that @text begins with; *ret_ms is 0 if there is no such unit.
+ * The empty unit (seconds) counts only where no letter follows the number.
+ */
 static size_t find_unit(const char *text, int64_t *ret_ms)
 {
 	size_t i, len = 0;
@@ -52,7 +55,7 @@ int duration_parse(const char *text, int64_t *ret_ms)
 		double number;
 		char *end;
 
-		/* Neither signs nor hexadecimal, nan, inf. */
+		/* strtod() would also take signs, hexadecimal numbers, nan and inf. */
 		if (!isdigit((unsigned char)*text) || strspn(text, "0123456789.") > 20)
 			return -EINVAL;
 		if (text[0] == '0' && isalpha((unsigned char)text[1]) && tolower(text[1]) == 'x')
@@ -60,7 +63,7 @@ int duration_parse(const char *text, int64_t *ret_ms)
 		number = strtod(text, &end);
 		if (end != text + strspn(text, "0123456789."))
 			return -EINVAL;
-		/* "1h30" could be anything. */
+		/* "1h30" is ambiguous: after a unit, every number needs one. */
 		if (!*end && text != start)
 			return -EINVAL;
 		text = end + find_unit(end, &unit);

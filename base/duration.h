@@ -11,10 +11,13 @@
 
 #define DURATION_MAX_MS	(1000LL * 365 * 24 * 3600 * 1000)	/* 1000 years */
 
-/* In milliseconds, above 0; -EINVAL: not understood; -ERANGE: too short or too long. */
+/*
+ * Parse @text into milliseconds, above 0.
+ * 0; -EINVAL: not understood; -ERANGE: shorter than 1 ms or longer than DURATION_MAX_MS.
+ */
 int duration_parse(const char *text, int64_t *ret_ms);
 
-/* As one would say it, "2 h 13 min"; @buf of 32 bytes. */
+/* Format @ms for people in its two largest units, "2 h 13 min"; @buf has 32 bytes. */
 const char *duration_text(int64_t ms, char *buf);
 
 #endif /* STILLPOINT_DURATION_H */

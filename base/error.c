@@ -2,7 +2,7 @@
 /*
  * Filling in a struct ckpt_error.
  *
- * Owns the rule which of several texts stays, and how a finding reads as one line.
+ * Owns the rule which of several texts stays, and the format of a finding as one line.
  * Nothing here prints, and nothing fails for want of memory: a finding that cannot be
  * kept leaves the text and the errno, which still say that the operation failed.
  */

@@ -87,7 +87,7 @@ void error_refuse(struct ckpt_error *error, const struct error_refusal *refusal,
  */
 int error_refused(struct ckpt_error *error, const char *what);
 
-/* The end of a path that is too long for a text: job, generation and node are there. */
+/* The last 80 bytes of a long @path, for an error text: they name job, generation and node. */
 static inline const char *error_path_tail(const char *path)
 {
 	size_t len = strlen(path);

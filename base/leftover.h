@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a ckptd that was killed had, its locks and ports, is free when the last of its threads and workers
- * has ended: a moment after its death can be seen.  Whoever starts it again at once is not to be refused.
+ * Waiting for the locks and ports of a ckptd that was killed.
+ *
+ * They become free when the last of its threads and workers has ended, which is a moment after
+ * its death can be seen.  A ckptd that is started again in that moment must not fail.
  */
 #ifndef STILLPOINT_LEFTOVER_H
 #define STILLPOINT_LEFTOVER_H
@@ -10,15 +12,17 @@
 #include <stdbool.h>
 #include <time.h>
 
-#define LEFTOVER_MS		3000	/* of one start in all */
+#define LEFTOVER_MS		3000	/* limit for all waits of one start together */
 #define LEFTOVER_STEP_MS	50
 
 /*
- * leftover_wait() - after an attempt: try it again?
- * @err: of the attempt, -errno
- * @waited_ms: 0 before the first attempt
+ * leftover_wait() - decide whether to repeat a failed attempt; sleep before the repetition
+ * @err: negative errno of the attempt
+ * @waited_ms: waited so far; 0 before the first attempt
  *
- * Sleeps before it says so, thus is for a start only and not for a loop that serves others.
+ * It sleeps, so call it at startup only, never from an event loop.
+ *
+ * Return: true after a sleep: try again; false: the failure is final
  */
 static inline bool leftover_wait(int err, unsigned int *waited_ms)
 {

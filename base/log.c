@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Is standard error what the environment says the journal is? */
+/* Is standard error the stream that JOURNAL_STREAM names? See systemd.exec(5). */
 static bool stderr_is_journal(void)
 {
 	const char *stream = getenv("JOURNAL_STREAM");

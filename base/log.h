@@ -20,7 +20,7 @@ enum log_level {
 
 struct log {
 	const char *name;	/* "ckptd" */
-	enum log_level level;	/* what is more detailed is dropped */
+	enum log_level level;	/* more detailed lines are dropped */
 	bool journal;		/* standard error is the journal */
 };
 

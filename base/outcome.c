@@ -2,9 +2,9 @@
 /*
  * Outcomes of operations as JSON; see outcome.h.
  *
- * Text that came from a process (comm, paths) may hold any bytes; JSON may
- * not, so what is not UTF-8 is replaced before it gets in.  This file does no
- * I/O and knows neither sockets nor the engine's calls.
+ * Text that came from a process (comm, paths) may hold any bytes, but JSON must be
+ * UTF-8: other bytes are replaced first.  This file does no I/O and knows neither
+ * sockets nor the engine's calls.
  */
 #include "base/reason.h"
 #include "base/outcome.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Outcomes: what an operation answers, as the JSON that goes over the socket
- * and that --json prints.
+ * Outcomes: the result or the error of an operation, as the JSON that goes over the
+ * socket and that --json prints.
  *
  *   {"ok": true, "result": {...}}
  *   {"ok": false, "error": {"errno": -95, "name": "EOPNOTSUPP", "text": "...",
@@ -28,13 +28,13 @@
 json_t *outcome_ok(json_t *result);
 json_t *outcome_error(int err, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* As -EINVAL for what somebody asked for in the wrong way: error has "usage": true. */
+/* Like outcome_error(-EINVAL, …), for a request that is malformed: error has "usage": true. */
 json_t *outcome_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* What a node has answered, with its name before the text; refusals are kept. */
+/* A copy of the answer of @node, with the node's name before the text; refusals are kept. */
 json_t *outcome_of_node(const json_t *outcome, const char *node);
 json_t *outcome_refused(uint32_t reason, pid_t pid, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* An outcome of outcome_error() (taken over) that is a refusal, for @reason. */
+/* Add a refusal for @reason to an outcome of outcome_error(); takes @outcome over, returns it. */
 json_t *outcome_because(json_t *outcome, uint32_t reason);
 /* From a failed dump_tree() or restore_tree(); @err is what it returned. */
 json_t *outcome_engine(int err, const struct ckpt_error *error);

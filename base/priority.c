@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Setting the nice value of this process and of its autogroup; see priority.h.
+ *
+ * No state. Failures are ignored: the processes then run with the nice value they have.
+ */
 #include "base/priority.h"
 
 #include <errno.h>
@@ -17,9 +22,9 @@ void priority_set(int nice)
 		return;
 	fd = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
-		return;		/* a kernel without it */
+		return;		/* a kernel without autogroup */
 	if (write(fd, text, (size_t)n) < 0)
-		errno = 0;	/* or not allowed to */
+		errno = 0;	/* not permitted: the group keeps its nice value */
 	close(fd);
 }
 

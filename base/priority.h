@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who gets the processor first.
+ * Nice values of Stillpoint's processes.
  *
- * Ranks that wait in MPI spin. So that an order for them, or their output, does not wait for a
- * processor behind them, ckptd and its shims have a better nice value than what they start: jobs,
- * and workers that compress and copy.
+ * Ranks that wait in MPI spin.  An order to them, or their output, must not wait for a processor
+ * behind them.  So ckptd and its shims have a better nice value than the processes that they
+ * start: jobs, and workers that compress and copy.
  */
 #ifndef STILLPOINT_PRIORITY_H
 #define STILLPOINT_PRIORITY_H
 
-/* of ckptd and shims */
+/* nice value of ckptd and of the shims */
 #define PRIORITY_DAEMON	(-10)
 
 /*
- * priority_set() - the nice value of this process (its only thread)
+ * priority_set() - set the nice value of this process, which must have one thread only
  *
- * Where the kernel groups tasks by session (sched(7), autogroup) nice values count within one
- * only: that of the session's group is set alike if this process leads one, so call it after
- * setsid(). Where it is not allowed nothing changes.
+ * If the kernel groups tasks by session (sched(7), autogroup), a nice value counts only within
+ * its session.  So a session leader also sets the nice value of its session's group: call this
+ * after setsid().  Without the permission to change it, the nice value stays as it is.
  */
 void priority_set(int nice);
 
-/* The nice value this process has; after setsid(), priority_set(priority_get()) has its group follow. */
+/* Nice value of this process. priority_set(priority_get()) after setsid() gives it to the group. */
 int priority_get(void);
 
 #endif /* STILLPOINT_PRIORITY_H */

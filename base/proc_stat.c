@@ -2,8 +2,8 @@
 /*
  * Reading /proc/PID/stat; see proc_stat.h.
  *
- * The name of the program is in parentheses and may hold anything, also these and
- * line ends: its end is the last one.
+ * The second field, the program's name, stands in parentheses and may itself hold parentheses
+ * and line ends: it ends at the last closing parenthesis of the file.
  */
 #include "base/proc_stat.h"
 
@@ -29,8 +29,8 @@ int proc_stat_read(pid_t pid, struct proc_stat *ret_stat)
 		return errno == ENOENT ? -ESRCH : -errno;
 	text[n] = '\0';
 	at = strrchr(text, ')');
-	if (!at || sscanf(at, ") %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-			  &ret_stat->state, &ret_stat->flags, &ret_stat->start) != 3)
+	if (!at || sscanf(at, ") %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+			  "%*d %*d %llu", &ret_stat->state, &ret_stat->flags, &ret_stat->start) != 3)
 		return -EBADMSG;
 	return 0;
 }

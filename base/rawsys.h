@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * System calls without a libc: for threads that have neither thread-local
- * storage of their own nor a stack that libc knows, and processes that share
- * memory with others.  Each returns the result or a negative errno.  x86-64.
+ * System calls without libc, for x86-64: for threads that have neither thread-local
+ * storage of their own nor a stack that libc knows, and for processes that share
+ * memory with others.  Each call returns the result or a negative errno.
  */
 #ifndef STILLPOINT_RAWSYS_H
 #define STILLPOINT_RAWSYS_H
@@ -31,7 +31,10 @@ static inline long raw6(long nr, long a, long b, long c, long d, long e, long f)
 /* raw(SYS_close, fd): up to six arguments */
 #define raw(...)	RAW6(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)
 
-/* clone3 into @fn(@arg) on the stack that @args names; @fn must not return. */
+/*
+ * clone3(2): the child runs @fn(@arg) on the stack that @args names; @fn must not return.
+ * Return: the child's pid in the parent, or a negative errno
+ */
 static inline long raw_clone_call(struct clone_args *args, void (*fn)(void *), void *arg)
 {
 	register void (*r8)(void *) __asm__("r8") = fn;

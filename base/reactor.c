@@ -3,9 +3,9 @@
  * The event loop: epoll with sources for descriptors, timers, processes and
  * signals.
  *
- * All sources are on one list.  A removed source is marked dead at once, taken
- * out of the epoll set, and freed after the round in which it died, so a
- * pointer in the batch that epoll_wait returned is never stale.
+ * All sources are on one list.  A removed source is marked dead and taken out of the
+ * epoll set at once, but freed only after the round in which it was removed, so that a
+ * pointer in the batch that epoll_wait() returned is never stale.
  * Handlers must not block.
  */
 #include "base/reactor.h"

@@ -3,9 +3,9 @@
  * The event loop of ckptd and of ckpt-shim: descriptors, timers, processes and
  * signals, one thread, one handler at a time.
  *
- * A source calls its handler until it is removed.  Removing one, oneself
- * included, is fine from inside any handler: no handler of a removed source is
- * called, and its memory lives until the round is over.
+ * A source calls its handler until the source is removed.  A handler may remove any
+ * source, also its own: the handler of a removed source is not called again, and the
+ * memory of the source lives until the round is over.
  */
 #ifndef STILLPOINT_REACTOR_H
 #define STILLPOINT_REACTOR_H
@@ -21,7 +21,7 @@ struct reactor_source;
 int reactor_create(struct reactor **ret_reactor);
 void reactor_destroy(struct reactor *reactor);	/* NULL is fine; drops all sources */
 
-/* Until reactor_stop(); may be run again. 0 or negative errno. */
+/* Serve events until reactor_stop(); may be called again. 0 or negative errno. */
 int reactor_run(struct reactor *reactor);
 void reactor_stop(struct reactor *reactor);
 
@@ -29,23 +29,23 @@ void reactor_stop(struct reactor *reactor);
 typedef void (*reactor_fd_fn)(uint32_t events, void *arg);
 int reactor_fd(struct reactor *reactor, int fd, uint32_t events,
 	       reactor_fd_fn fn, void *arg, struct reactor_source **ret_source);
-/* Other events from now on; 0: none but errors. */
+/* Wait for other events from now on; 0: for none, but errors are still reported. */
 int reactor_events(struct reactor_source *source, uint32_t events);
 
-/* Once, @ms from now. The source removes itself before it calls. */
+/* Call @fn once, @ms from now. The source is removed before the call. */
 typedef void (*reactor_timer_fn)(void *arg);
 int reactor_timer(struct reactor *reactor, uint64_t ms, reactor_timer_fn fn,
 		  void *arg, struct reactor_source **ret_source);
 
 /*
- * Once, when a process has ended; @status as of waitpid(2), or -1 where it was
- * not our child.  The source removes itself before it calls.
+ * Call @fn once, when the process @pid has ended.  The status is that of waitpid(2), or
+ * -1 if the process was not our child.  The source is removed before the call.
  */
 typedef void (*reactor_child_fn)(int status, void *arg);
 int reactor_child(struct reactor *reactor, pid_t pid, reactor_child_fn fn,
 		  void *arg, struct reactor_source **ret_source);
 
-/* The signals of @set, which this blocks. */
+/* Call @fn for every signal of @set; blocks these signals in the calling thread. */
 typedef void (*reactor_signal_fn)(int signo, void *arg);
 int reactor_signals(struct reactor *reactor, const sigset_t *set,
 		    reactor_signal_fn fn, void *arg,
