@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The coordinator from outside: creation, events to the files that decide, timers.
+ * The coordinator's entry: creation, dispatch of events, timers, the list of actions.
  *
  * Owns the memory it was handed and the actions of a step.  Every step ends in the same
- * way: local work goes on as far as orders allow, the root goes from order to
- * order, others report, and the next time to be woken is told.  Must not call
- * anything that can fail, wait, allocate or tell the time.
+ * way: local work goes on as far as orders allow, the root goes from order to order, the
+ * other nodes report, and a WAKE names the next time at which something is due.  Must not
+ * call anything that can fail, wait, allocate or tell the time.
  */
 #include "coord/coord_priv.h"
 
@@ -94,7 +94,7 @@ struct coord_action *coord_act(struct coord *c, enum coord_action_kind kind)
 {
 	struct coord_action *act;
 
-	/* reserved for what may not be left out; a step has fewer of these */
+	/* COORD_RESERVED are for actions that must not be lost; no step has so many of them */
 	if (c->nr_actions == c->max_actions)
 		c->nr_actions--;
 	act = &c->actions[c->nr_actions++];
@@ -150,7 +150,7 @@ static void on_order(struct coord *c, const struct coord_msg *msg)
 static void on_report(struct coord *c, const struct coord_msg *msg)
 {
 	if (msg->epoch > c->want.epoch) {
-		/* somebody lived through more epochs than this root remembers */
+		/* the sender knows a later epoch than this root: begin a term after that one */
 		if (msg->epoch > c->epoch_seen)
 			c->epoch_seen = msg->epoch;
 		if (coord_is_root(c) && coord_root(c) == c->config.self)
@@ -230,7 +230,10 @@ static void on_local(struct coord *c, const struct coord_event *event)
 		c->wait.node = c->config.self;
 		break;
 	case COORD_EV_FAILED:
-		/* what was captured does not care for what the ranks do now, only for who asks for it */
+		/*
+		 * After the thaw a rank's failure does no harm to what was captured: only the
+		 * loss of the job's home node still counts.
+		 */
 		if (busy && (c->level < COORD_THAWED || c->level >= COORD_PLACED ||
 			     event->reason == COORD_WHY_ROOT_LOST))
 			coord_node_fail(c, event->reason ? event->reason : COORD_WHY_FAILED,
@@ -340,7 +343,7 @@ size_t coord_step(struct coord *c, const struct coord_event *event,
 	return c->nr_actions;
 }
 
-/* --------------------------------------------------------------- for show */
+/* ------------------------------------------------- for status pages and tests */
 
 bool coord_is_idle(const struct coord *c)
 {

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Is every message that was sent also received?  Per channel, that is per pair of
- * ranks, never as a sum over channels: a sum can hide a lost message.
+ * Was every message that was sent also received?
+ *
+ * Messages are counted per channel, that is per pair of ranks, never as a sum over
+ * channels: a sum can hide a lost message.
  *
  * When no rank of a node starts a send any more, the node announces to the nodes of
  * their peers how many messages each channel has carried since the job began.
- * A receiving node is drained when every channel announced to it has
- * brought as many.  Whether all announcements have arrived nobody can know alone: the
- * reports carry how many channels were announced and how many are known, and the root
- * waits until the sums are equal.  An announcement may come when all that was known before had been
- * received: the node is not drained any more then, and the report that knows of it says so.  A channel is
- * counted once, however often it is announced: the table is keyed by the pair.
+ * A receiving node is drained when it has received as many messages on every channel
+ * announced to it.  No node knows whether all announcements have arrived, so reports
+ * carry how many channels were announced and how many are known, and the root waits
+ * until the two sums are equal.  A late announcement may reach a node that was drained:
+ * the node is then no longer drained, and the report that counts the announcement says
+ * so.  A channel is counted once, however often it is announced: the table is keyed by
+ * the pair.
  */
 #include "coord/coord_priv.h"
 
@@ -122,7 +125,7 @@ void coord_channels_on_msg(struct coord *c, const struct coord_msg *msg)
 	struct coord_msg *ack;
 	unsigned int i;
 
-	/* it may come before our own order to drain, but not before the operation */
+	/* CHANNELS may arrive before our own order to drain, but not before the operation */
 	if (!id_equal(msg->id, c->id) || c->order < COORD_ORDER_QUIESCE ||
 	    c->order > COORD_ORDER_DRAIN || c->aborting || msg->count > COORD_BATCH)
 		return;
@@ -139,7 +142,10 @@ void coord_channels_on_msg(struct coord *c, const struct coord_msg *msg)
 		announce(c, &msg->channels[i]);
 }
 
-/* From @at on, as many as go to one node; returns where to go on, or nr_out. */
+/*
+ * Send entries from @at on to the node of the first, as many as fit into one message.
+ * Returns the entry to go on with; @at if there was no room for a message.
+ */
 static uint32_t send_batch(struct coord *c, uint32_t at)
 {
 	uint32_t node = c->config.node_of[c->out[at].dest];
@@ -155,7 +161,7 @@ static uint32_t send_batch(struct coord *c, uint32_t at)
 	return at;
 }
 
-/* @again: also what was sent and not acknowledged */
+/* Send entries that were never sent; @again: also those sent but not acknowledged. */
 void coord_channels_flush(struct coord *c, bool again)
 {
 	uint32_t at, next;
@@ -170,7 +176,7 @@ void coord_channels_flush(struct coord *c, bool again)
 			continue;
 		next = send_batch(c, at);
 		if (next == at) {
-			/* no room: at once, in the next step */
+			/* no room for more messages: go on at once, in the next step */
 			c->retry_at = c->now;
 			break;
 		}

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What coordinators of the nodes of one job say to each other: plain structs.
+ * Messages between the coordinators of one job's nodes: plain structs.
  *
  *   down the tree   VIEW (who is dead, and: answer), ORDER, TARGETS
  *   up the tree     REPORT (of a whole subtree), TARGETS
  *   node to node    CHANNELS (how many messages were sent to your ranks), HELLO,
  *                   DEAD, ASK, TELL
- *   back            TARGETS_ACK, CHANNELS_ACK: the same entries
+ *   as an answer    TARGETS_ACK, CHANNELS_ACK: for the same entries
  *
- * Any of them may be lost, doubled, late or overtaken; whoever waits says it again.
- * A message counts only in the epoch that it names: an epoch is one root's office,
- * (number << 12 | root), persisted by every node before it answers in it.
+ * Any message may be lost, doubled, late or overtaken; a sender that waits for an answer
+ * repeats its message.  A message counts only in the epoch that it names.  An epoch is the
+ * term of one root, (number << 12 | root); every node persists it before it answers in it.
  * coord_msg_size() says how much of the struct a message needs.
  */
 #ifndef STILLPOINT_COORD_MSG_H
@@ -55,7 +55,7 @@ enum coord_order {
 	COORD_ORDERS
 };
 
-/* How far a node is, and, as the least of all, the job. */
+/* How far a node has come; the job's level is the lowest of all its nodes. */
 enum coord_level {
 	COORD_IDLE,
 	COORD_ANSWERED,
@@ -112,7 +112,7 @@ enum coord_reason {
 	COORD_WHYS
 };
 
-/* Who is waited for: the lowest rank that has not done its part. */
+/* The rank that is waited for: the lowest one that has not done its part. */
 struct coord_wait {
 	uint32_t node;		/* COORD_NONE: nobody */
 	uint32_t rank;		/* COORD_NONE: the node itself */
@@ -123,17 +123,17 @@ struct coord_wait {
 	uint64_t seq;		/* of the communicator's collectives */
 };
 
-/* What a subtree has to say, all of it at one instant of each node's. */
+/* State of a subtree: the parts of one node are all of the same instant. */
 struct coord_report {
-	uint8_t level;		/* the least */
-	uint8_t order;		/* that it follows */
+	uint8_t level;		/* the lowest of the nodes */
+	uint8_t order;		/* the earliest order that one of them follows */
 	uint16_t reason;	/* enum coord_reason; NONE: nothing failed */
 	int32_t error;
-	uint32_t nodes;		/* that have done what the order wants */
+	uint32_t nodes;		/* how many have done what the order asks for */
 	uint32_t depth;
 	struct coord_wait wait;
-	uint64_t sum_min, sum_max;	/* of the nodes' tables of targets */
-	uint64_t announced, received;	/* channels */
+	uint64_t sum_min, sum_max;	/* of the sums over the nodes' tables of targets */
+	uint64_t announced, received;	/* channels: announced by senders, known to receivers */
 	struct coord_id committed;	/* latest of any node */
 	struct coord_id committed_min;	/* earliest */
 	struct coord_id prepared;	/* latest */
@@ -152,7 +152,7 @@ struct coord_target {
 	uint64_t seq;		/* collectives begun on it */
 };
 
-/* Messages between two ranks since the job began, that way. */
+/* How many messages @source has sent to @dest since the job began, or @dest received. */
 struct coord_channel {
 	uint32_t source;
 	uint32_t dest;
@@ -161,9 +161,9 @@ struct coord_channel {
 
 struct coord_order_body {
 	uint8_t order;
-	uint8_t direct;		/* to this node alone, not to be passed on */
-	uint16_t reason;	/* of an abort */
-	uint32_t limit_ms;	/* after which a node that hears nothing gives up */
+	uint8_t direct;		/* to this node alone: do not pass it on */
+	uint16_t reason;	/* why, if the order is ABORT */
+	uint32_t limit_ms;	/* a node that hears nothing for twice as long gives up; 0: never */
 };
 
 struct coord_records {		/* HELLO, ASK, TELL */
@@ -186,10 +186,10 @@ enum coord_msg_kind {
 	COORD_MSG_TARGETS_ACK,
 	COORD_MSG_CHANNELS,
 	COORD_MSG_CHANNELS_ACK,
-	COORD_MSG_HELLO,	/* this daemon is new here */
-	COORD_MSG_DEAD,		/* to the root: node is declared dead */
-	COORD_MSG_ASK,		/* of one declared dead: what became of these? */
-	COORD_MSG_TELL,
+	COORD_MSG_HELLO,	/* to the root: the sender's daemon has just started */
+	COORD_MSG_DEAD,		/* to the root: a node is declared dead */
+	COORD_MSG_ASK,		/* from a node declared dead: were my records committed? */
+	COORD_MSG_TELL,		/* the answer to ASK */
 	COORD_MSGS
 };
 
@@ -199,7 +199,7 @@ struct coord_msg {
 	uint32_t from;
 	uint64_t epoch;
 	uint64_t incarnation;	/* of the sender's daemon */
-	uint64_t serial;	/* REPORT: of the sender's; CHANNELS: of its first entry */
+	uint64_t serial;	/* REPORT: its number; CHANNELS: index of its first entry */
 	struct coord_id id;
 	union {
 		struct coord_view view;
@@ -212,7 +212,7 @@ struct coord_msg {
 	};
 };
 
-/* Bytes of @msg that mean something. */
+/* Bytes of @msg that carry meaning; the rest need not be sent. */
 size_t coord_msg_size(const struct coord_msg *msg);
 const char *coord_msg_name(unsigned int kind);
 

@@ -3,10 +3,10 @@
  * A node's own part: orders become local actions, one after the other, by the table.
  *
  * Owns the level, the record on disk, and giving up.  Until a node has begun to
- * persist that it is prepared it may give up by itself, at any time, and its ranks
- * run at once; from then on it is in doubt and only an order ends that.
- * An action's effect counts when its completion is an event; a record, when it
- * is on disk.  Must not send: what others need to know is in the report.
+ * persist that it is prepared, it may give up by itself at any time, and its ranks run
+ * at once.  From then on it is in doubt, and only an order ends the doubt.
+ * An action's effect counts when its completion arrives as an event; a record counts
+ * when it is on disk.  Must not send messages: other nodes learn all from the report.
  */
 #include "coord/coord_priv.h"
 
@@ -61,13 +61,13 @@ static void persisted(struct coord *c, int error)
 	c->persisting = false;
 	if (!error) {
 		c->disk = c->in_flight;
-		/* an office counts from here on */
+		/* the term begins here, with its epoch on disk: pass ANSWER on */
 		if (c->order == COORD_ORDER_ANSWER && c->disk.epoch == c->want.epoch)
 			coord_tree_forward(c, false);
 		return;
 	}
 	c->persist_at = c->now + c->config.limits.retry_max * COORD_MS;
-	/* the record may be there or not: being prepared binds nobody but us */
+	/* the record may be on disk or not: being prepared binds only this node */
 	if (c->begun == COORD_DURABLE && c->level == COORD_DUMPED &&
 	    id_equal(c->want.prepared, c->id)) {
 		c->want.prepared = (struct coord_id){ 0 };
@@ -98,7 +98,7 @@ static bool has_begun(const struct coord *c)
 void coord_node_fail(struct coord *c, enum coord_reason reason, int32_t error,
 		     const struct coord_wait *wait)
 {
-	/* ranks that went are in doubt, too: the root may have said that the restart stands */
+	/* ranks that run are in doubt, too: the root may have declared the restart live */
 	if (c->aborting || c->reason || in_doubt(c) || coord_node_has_ended(c) ||
 	    c->level == COORD_RUNNING ||
 	    c->order <= COORD_ORDER_ANSWER || c->order == COORD_ORDER_ABORT)
@@ -145,7 +145,7 @@ static void begin(struct coord *c, const struct coord_step *step)
 	switch (step->action) {
 	case COORD_ACT_CATCH_UP:
 	case COORD_ACT_DRAIN:
-		/* no completion: events say how far it is */
+		/* these have no completion: events tell when the level is reached */
 		coord_act(c, (enum coord_action_kind)step->action)->id = c->id;
 		return;
 	case COORD_ACT_FREEZE:
@@ -164,7 +164,7 @@ static bool record_counts(const struct coord *c, unsigned int level)
 	return id_equal(level == COORD_DURABLE ? record->prepared : record->committed, c->id);
 }
 
-/* Whether the level that is worked for has been reached without a completion. */
+/* Whether a step whose action has no completion has reached its level. */
 static bool arrived(struct coord *c, const struct coord_step *step)
 {
 	switch (step->action) {
@@ -213,7 +213,7 @@ void coord_node_caught_up(struct coord *c, uint64_t sum)
 static void aborted(struct coord *c, int error)
 {
 	if (error)
-		return;		/* still aborting: again on the timer */
+		return;		/* still aborting: the timer tries again */
 	if (id_equal(c->run, c->over))
 		c->run = (struct coord_id){ 0 };
 	c->aborting = false;
@@ -250,17 +250,23 @@ void coord_node_done(struct coord *c, const struct coord_event *event)
 
 /* ----------------------------------------------------------------- orders */
 
-/* An order of another operation than the last: may this node take part in it? */
+/*
+ * An order of another operation than the last came: take part in it if this node may.
+ * Return: false: not (yet); the order is dropped, and the root repeats it
+ */
 static bool enter(struct coord *c, enum coord_order order, struct coord_id id)
 {
 	if (id.attempt < c->id.attempt || c->aborting)
 		return false;
 	if (id_is(c->id) && !coord_node_has_ended(c) && has_begun(c) && !in_doubt(c)) {
-		/* nobody waits for it any more; the order comes again */
+		/* nobody waits for the old operation any more; the new order will be repeated */
 		abort_here(c);
 		return false;
 	}
-	/* nothing begins before what went before is decided everywhere: not committed */
+	/*
+	 * An operation begins only when the one before is decided everywhere: if this node is
+	 * still prepared for an earlier one, that one was not committed.
+	 */
 	if (c->want.prepared.attempt < id.attempt)
 		c->want.prepared = (struct coord_id){ 0 };
 	c->id = id;
@@ -280,7 +286,7 @@ static bool enter(struct coord *c, enum coord_order order, struct coord_id id)
 	else if (id_is(id) && id_equal(c->run, id))
 		c->level = id_equal(c->want.live, id) ? COORD_LIVE : COORD_RUNNING;
 	else if (order == COORD_ORDER_LIVE)
-		/* they went, and are lost since: the restart stands all the same */
+		/* the ranks ran and have been lost since: the restart stands all the same */
 		c->level = COORD_RUNNING;
 	coord_targets_clear(c);
 	coord_channels_clear(c);
@@ -288,7 +294,7 @@ static bool enter(struct coord *c, enum coord_order order, struct coord_id id)
 	return true;
 }
 
-/* It was prepared when this daemon ended, and the root knows the decision. */
+/* This node was prepared when its daemon ended; the root has told the decision. */
 void coord_node_resolve(struct coord *c, enum coord_order order, struct coord_id id)
 {
 	if (!id_equal(c->want.prepared, id))
@@ -328,7 +334,7 @@ void coord_node_take(struct coord *c, enum coord_order order, struct coord_id id
 		return;
 	}
 	c->order = order;
-	/* until the glue says who */
+	/* this node as a whole is waited for, until the glue names a rank */
 	c->wait = (struct coord_wait){ c->config.self, COORD_NONE, COORD_NONE, 0,
 				       COORD_WHY_TIMEOUT, 0, 0 };
 	c->limit_ms = limit_ms;
@@ -339,7 +345,7 @@ void coord_node_take(struct coord *c, enum coord_order order, struct coord_id id
 		coord_node_fail(c, COORD_WHY_LOST, -ESTALE, NULL);
 	else if (limit_ms && (first || c->restart))
 		c->guard_at = c->now + 2ull * limit_ms * COORD_MS;
-	/* those below first: their part takes as long as ours */
+	/* children first, so that they work at the same time as this node */
 	coord_tree_forward(c, false);
 	coord_node_pump(c);
 }
@@ -353,7 +359,7 @@ static unsigned int reported_level(const struct coord *c)
 	if (c->level == COORD_CAUGHT_UP && c->order == COORD_ORDER_CATCH_UP &&
 	    !coord_targets_settled(c))
 		return COORD_QUIESCED;
-	/* an announcement came after all that was known had been received */
+	/* a late announcement: this node was drained, and is no more */
 	if (c->level == COORD_DRAINED && c->order == COORD_ORDER_DRAIN && !coord_channels_drained(c))
 		return COORD_CAUGHT_UP;
 	return c->level;

@@ -6,10 +6,10 @@
  *	coord_node.c		the leaf: orders to local actions, records, giving up
  *	coord_tree.c		who is above and below; reports summed; orders passed on
  *	coord_root.c		requests, order after order, the decision
- *	coord_view.c		deaths, taking office, returning
+ *	coord_view.c		deaths, the term of a root, nodes that return
  *	coord_targets.c		maxima of the collectives' sequence numbers
- *	coord_channels.c	what was sent to and received by the ranks here
- *	coord_restart.c		what is particular to a restart
+ *	coord_channels.c	messages sent to and received by the ranks here
+ *	coord_restart.c		placing ranks; a restart whose root died
  */
 #ifndef STILLPOINT_COORD_PRIV_H
 #define STILLPOINT_COORD_PRIV_H
@@ -20,12 +20,12 @@
 #include "base/cleanup.h"
 #include "coord/coord.h"
 
-#define COORD_UP (1u << 31)	/* the parent, where children are bits 0... */
-#define COORD_RESERVED 40	/* actions of a step that are no messages */
+#define COORD_UP (1u << 31)	/* bit of the parent in a set of neighbours; children: bits 0... */
+#define COORD_RESERVED 40	/* room of a step for actions other than messages */
 
 struct coord_child {
 	uint32_t node;
-	bool heard;		/* report is of this operation and epoch */
+	bool heard;		/* @report belongs to this operation and epoch */
 	uint64_t incarnation;
 	uint64_t serial;
 	struct coord_report report;
@@ -34,8 +34,8 @@ struct coord_child {
 struct target_entry {
 	uint64_t comm;
 	uint64_t seq;
-	uint32_t pending;	/* neighbours not known to have it */
-	uint32_t fresh;		/* of those, who were not even sent it */
+	uint32_t pending;	/* set of neighbours not known to have this entry */
+	uint32_t fresh;		/* those of @pending to whom it was not sent yet */
 	bool used;
 };
 
@@ -48,13 +48,13 @@ struct channel_in {
 	bool known;		/* announced is valid */
 };
 
-struct coord_term {		/* of the root */
-	bool active;		/* a checkpoint or restart, until its outcome is told */
-	bool restart;
-	bool told;
+struct coord_term {		/* the root's own: the operation that was requested */
+	bool active;		/* a checkpoint or restart is under way */
+	bool restart;		/* it is a restart */
+	bool told;		/* its outcome was told */
 	uint64_t ticket;
 	struct coord_id id;
-	uint32_t quiesce_ms;	/* asked for; 0: as configured */
+	uint32_t quiesce_ms;	/* limit that the request named; 0: as configured */
 	uint64_t deadline;
 	enum coord_reason reason;
 	int32_t error;
@@ -65,21 +65,21 @@ struct coord {
 	struct coord_config config;
 	uint64_t now;
 
-	/* disk */
+	/* the record: as it should be, as it is on disk, as it is being written */
 	struct coord_record want, disk, in_flight;
 	bool persisting;
-	uint32_t cookies;	/* given out */
+	uint32_t cookies;	/* number of cookies given out */
 	uint32_t persist_cookie;
-	uint64_t persist_at;	/* not before; after a failure */
+	uint64_t persist_at;	/* after a failure: do not write again before this */
 
 	/* view: want.epoch, want.dead */
-	struct coord_nodes reported;	/* dead, as far as this node was told */
-	bool expelled;
-	bool greeted;			/* somebody answered since the start */
-	uint64_t epoch_seen;
-	uint32_t ask_next;
-	bool resolved[2];		/* expelled: what became of committed, prepared */
-	uint32_t living;
+	struct coord_nodes reported;	/* nodes that this node was told are dead */
+	bool expelled;			/* this node was declared dead */
+	bool greeted;			/* the root answered since the start, or is this node */
+	uint64_t epoch_seen;		/* latest epoch ever heard of */
+	uint32_t ask_next;		/* expelled: node that was asked last */
+	bool resolved[2];		/* expelled: told what became of committed, prepared */
+	uint32_t living;		/* number of living nodes */
 	uint32_t parent;		/* COORD_NONE: this is the root */
 	unsigned int nr_children;
 	struct coord_child children[COORD_ARITY_MAX];
@@ -87,29 +87,29 @@ struct coord {
 	/* this node's part */
 	uint8_t order;
 	uint8_t level;
-	uint8_t begun;			/* level that is being worked for */
+	uint8_t begun;			/* level that the work under way leads to */
 	bool aborting;
-	bool restart;			/* id is one */
+	bool restart;			/* @id is a restart */
 	uint8_t doing;			/* local action under way */
-	uint32_t cookie;
-	struct coord_id id;
-	struct coord_id over;		/* given up here */
-	struct coord_id run;
+	uint32_t cookie;		/* of that action */
+	struct coord_id id;		/* operation that the order belongs to */
+	struct coord_id over;		/* operation that this node has given up */
+	struct coord_id run;		/* operation since which ranks live here; zero: none live */
 	uint64_t generation;		/* highest ever heard of */
-	uint32_t limit_ms;
-	enum coord_reason reason;	/* of giving up */
-	enum coord_reason abort_reason;
+	uint32_t limit_ms;		/* of the order */
+	enum coord_reason reason;	/* why this node gave up; NONE: it did not */
+	enum coord_reason abort_reason;	/* why the root aborts, to be passed on */
 	int32_t error;
-	struct coord_wait fault;
-	struct coord_wait wait;
-	uint64_t guard_at;
-	uint64_t retry_at;
+	struct coord_wait fault;	/* the rank that failed */
+	struct coord_wait wait;		/* the rank that is waited for */
+	uint64_t guard_at;		/* give up then; 0: never */
+	uint64_t retry_at;		/* repeat messages then; 0: nothing to repeat */
 	uint32_t retry_ms;
 	uint64_t serial;
 	struct coord_report sent;	/* the last report to the parent */
 
 	struct coord_term term;
-	uint32_t operations;		/* begun in this epoch */
+	uint32_t operations;		/* number of those begun in this epoch */
 
 	struct target_entry *targets;
 	uint32_t nr_targets;
@@ -118,11 +118,11 @@ struct coord {
 	struct coord_channel *out;
 	uint32_t *out_state;		/* 1: acknowledged */
 	uint32_t nr_out;
-	uint32_t out_next;		/* not sent once before this */
+	uint32_t out_next;		/* entries from here on were not sent yet */
 	struct channel_in *in;
-	uint32_t nr_in;			/* announced */
-	uint32_t nr_open;		/* announced, and not all received */
-	bool closed;
+	uint32_t nr_in;			/* number of channels announced */
+	uint32_t nr_open;		/* those of which not all messages were received */
+	bool closed;			/* no rank here starts a send any more */
 
 	struct coord_action *actions;
 	size_t nr_actions, max_actions;
@@ -156,7 +156,7 @@ static inline bool coord_is_root(const struct coord *c)
 	return !c->expelled && c->parent == COORD_NONE;
 }
 
-/* coord.c; NULL when there is no room: what is repeated may be left out */
+/* coord.c; coord_send(): NULL if there is no room, the message is repeated later */
 struct coord_action *coord_act(struct coord *c, enum coord_action_kind kind);
 void coord_act_local(struct coord *c, enum coord_action_kind kind);
 struct coord_msg *coord_send(struct coord *c, uint32_t node, enum coord_msg_kind kind);
@@ -172,7 +172,7 @@ void coord_node_caught_up(struct coord *c, uint64_t sum);
 void coord_node_done(struct coord *c, const struct coord_event *event);
 void coord_node_fail(struct coord *c, enum coord_reason reason, int32_t error,
 		     const struct coord_wait *wait);
-void coord_node_drop(struct coord *c);	/* unless in doubt; for a new epoch */
+void coord_node_drop(struct coord *c);	/* at a new epoch: give up, unless in doubt */
 void coord_node_report(const struct coord *c, struct coord_report *ret_report);
 void coord_node_guard(struct coord *c);
 void coord_persist(struct coord *c);
@@ -181,13 +181,13 @@ bool coord_node_has_ended(const struct coord *c);
 
 /* coord_tree.c */
 void coord_tree_build(struct coord *c);
-void coord_tree_forget(struct coord *c);	/* what children reported */
+void coord_tree_forget(struct coord *c);	/* forget the children's reports */
 void coord_tree_sum(const struct coord *c, struct coord_report *ret_report);
 void coord_tree_forward(struct coord *c, bool again);
 void coord_tree_report(struct coord *c, bool always);
 void coord_tree_on_report(struct coord *c, const struct coord_msg *msg);
-bool coord_tree_waits(const struct coord *c);	/* for a child, or for being heard */
-unsigned int coord_tree_bit(const struct coord *c, uint32_t node);	/* 0: no neighbour */
+bool coord_tree_waits(const struct coord *c);	/* for a child's report */
+unsigned int coord_tree_bit(const struct coord *c, uint32_t node);	/* 0: not a neighbour */
 bool coord_tree_reached(const struct coord *c, const struct coord_report *report);
 
 /* coord_root.c */
@@ -226,7 +226,7 @@ void coord_channels_flush(struct coord *c, bool again);
 bool coord_channels_drained(const struct coord *c);
 
 /* coord_restart.c */
-/* Ranks go on some nodes and not on others: what to kill; zero if all is well. */
+/* The restart that must be killed, as nobody recorded that it stands; zero: none. */
 struct coord_id coord_restart_torn(const struct coord_report *report);
 
 #endif /* STILLPOINT_COORD_PRIV_H */

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a restart has that a checkpoint has not: places for ranks, and the rule for
- * a restart whose root died.
+ * The parts of a restart that a checkpoint does not have: places for ranks, and the
+ * rule for a restart whose root died.
  *
  * A restart is the second machine of coord_table.c: PLACE, FETCH, CREATE, CONNECT, GO,
  * LIVE.
- * Its nodes are those that shall have ranks and those that had some, so that
- * one that does not answer, and is not declared dead, stops it at PLACE: the
- * job's ranks may still run there.  Any failure kills what was made, everywhere, and
- * no other attempt begins before every living node said so.  Images are only read.
+ * Its nodes are those that shall have ranks and those that had ranks before.  So a node
+ * that does not answer, and is not declared dead, stops the restart at PLACE: the job's
+ * ranks may still run there.  Any failure kills the created processes on all nodes, and
+ * no other attempt begins before every living node has reported that they are dead.
+ * Images are only read.
  */
 #include "coord/coord_priv.h"
 
 /*
- * A restart stands if anybody has on disk that it does, and is undone else, even if ranks
- * went everywhere: its root may have given it up, and said so, before it died.
- * Ranks that are missing in one that stands, or in a job that was started and not
- * restarted (generation 0), are the job's loss, with which we have nothing to do here.
+ * A restart stands if any living node has it on disk as live.  Otherwise it is undone, even
+ * if all ranks ran: its root may have given it up, and told so, before it died.
+ * Ranks may be missing in a restart that stands, or in a job that was started and not
+ * restarted (generation 0).  The job has lost them; that is not handled here.
  */
 struct coord_id coord_restart_torn(const struct coord_report *report)
 {
@@ -39,7 +40,7 @@ int coord_place(uint32_t nr_ranks, uint32_t nr_nodes, const uint32_t *slots,
 		return -EINVAL;
 	if (total < nr_ranks)
 		return -ENOSPC;
-	/* shares of what each can take: the node's end is its share of all ranks */
+	/* each node gets ranks in proportion to its slots; @end is the first rank after its own */
 	for (node = 0; node < nr_nodes; node++) {
 		uint64_t end;
 

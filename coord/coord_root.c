@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What only the root does: take requests, go from order to order, decide.
+ * The root's own part: take requests, go from order to order, decide.
  *
  * The decision to commit is the order COMMIT, given when every living node is
  * durable; it is told as an outcome when every living node has persisted it.
- * The decision to abort needs no record: a generation is aborted unless
- * somebody living has its commit record.  After COMMIT there is no way back: what
- * can't be reached is waited for.  Must not decide anything before every living node has
- * answered in this epoch.
+ * The decision to abort needs no record: a generation is aborted unless a living node
+ * has its commit record.  After COMMIT there is no way back: the root waits for nodes
+ * that it cannot reach.  Must not decide anything before every living node has answered
+ * in this epoch.
  */
 #include "coord/coord_priv.h"
 
@@ -37,7 +37,7 @@ void coord_root_order(struct coord *c, enum coord_order order, struct coord_id i
 {
 	uint32_t limit = limit_of(c, order);
 
-	/* the quiesce has one deadline for its three orders */
+	/* QUIESCE, CATCH_UP and DRAIN share one deadline, set by the first */
 	if (order != COORD_ORDER_CATCH_UP && order != COORD_ORDER_DRAIN)
 		c->term.deadline = limit ? c->now + limit * COORD_MS : 0;
 	coord_node_take(c, order, id, limit, c->term.reason);
@@ -92,7 +92,7 @@ void coord_root_deadline(struct coord *c)
 
 /* --------------------------------------------------------------- recovery */
 
-/* The restart was ours, and an office later: it stands if anybody wrote so, or ends. */
+/* A restart that this root began in an earlier term: live if any node wrote so, else aborted. */
 static void resume_restart(struct coord *c, const struct coord_report *all)
 {
 	struct coord_id id = c->term.id;
@@ -106,8 +106,8 @@ static void resume_restart(struct coord *c, const struct coord_report *all)
 }
 
 /*
- * Every living node has answered.  A commit record of any of them decides for
- * commit; what is prepared and has none is aborted.
+ * Every living node has answered.  A commit record of any of them decides for commit; a
+ * checkpoint that is prepared somewhere and has no commit record is aborted.
  */
 static void decide(struct coord *c, const struct coord_report *all)
 {
@@ -169,7 +169,7 @@ static bool settled(const struct coord *c, const struct coord_report *all)
 		return false;
 	if (!c->config.table->equal_sums)
 		return true;
-	/* reports of different times: see coord_targets.c, coord_channels.c */
+	/* reports are of different times: see coord_targets.c, coord_channels.c */
 	if (c->order == COORD_ORDER_CATCH_UP)
 		return all->sum_min == all->sum_max;
 	if (c->order == COORD_ORDER_DRAIN)
@@ -223,7 +223,7 @@ static bool any_dead(const struct coord *c)
 	return c->living < c->config.nr_nodes;
 }
 
-/* Why not now; *ret_error if so. */
+/* Reason to refuse the request now, with its *ret_error; NONE: it may begin. */
 static enum coord_reason refuse(const struct coord *c, enum coord_request request,
 				int32_t *ret_error)
 {

@@ -2,9 +2,9 @@
 /*
  * The tables of the coordinator, and the names of what is in them.
  *
- * Owns no state.  A row is the only place that says which level follows which
- * and which order lets it: code that branches on a level's number is wrong.  A
- * change here is a change of tests/model/coord.pml, which a test compares.
+ * Owns no state.  Only these rows say which level follows which, and which order
+ * allows the step: code that branches on a level's number is wrong.  A change here
+ * needs the same change in tests/model/coord.pml; a test compares the two.
  */
 #include "coord/coord.h"
 
@@ -18,7 +18,7 @@ const struct coord_table coord_table = {
 		{ COORD_QUIESCED, COORD_ORDER_CATCH_UP, COORD_CAUGHT_UP, COORD_ACT_CATCH_UP },
 		{ COORD_CAUGHT_UP, COORD_ORDER_DRAIN, COORD_DRAINED, COORD_ACT_DRAIN },
 		{ COORD_DRAINED, COORD_ORDER_FREEZE, COORD_FROZEN, COORD_ACT_FREEZE },
-		/* all are drained: what others still do changes nothing here */
+		/* all nodes are drained, so nothing that another node does changes this one */
 		{ COORD_FROZEN, COORD_ORDER_FREEZE, COORD_SNAPSHOTTED, COORD_ACT_SNAPSHOT },
 		{ COORD_SNAPSHOTTED, COORD_ORDER_THAW, COORD_THAWED, COORD_ACT_THAW },
 		{ COORD_THAWED, COORD_ORDER_THAW, COORD_DUMPED, COORD_ACT_DUMP },
@@ -32,7 +32,7 @@ const struct coord_table coord_table = {
 		{ COORD_RUNNING, COORD_ORDER_LIVE, COORD_LIVE, COORD_ACT_PERSIST },
 	},
 	.barriers = {
-		/* what follows an answer is decided by what was answered */
+		/* coord_root.c decides from the answers which order follows ANSWER */
 		{ COORD_ORDER_ANSWER, COORD_ANSWERED, COORD_ORDER_NONE, false },
 		{ COORD_ORDER_QUIESCE, COORD_QUIESCED, COORD_ORDER_CATCH_UP, true },
 		{ COORD_ORDER_CATCH_UP, COORD_CAUGHT_UP, COORD_ORDER_DRAIN, true },
@@ -44,7 +44,7 @@ const struct coord_table coord_table = {
 		{ COORD_ORDER_FETCH, COORD_FETCHED, COORD_ORDER_CREATE, true },
 		{ COORD_ORDER_CREATE, COORD_CREATED, COORD_ORDER_CONNECT, true },
 		{ COORD_ORDER_CONNECT, COORD_CONNECTED, COORD_ORDER_GO, true },
-		/* ranks that went and wait for others that did not can be killed */
+		/* ranks that already run, and wait for others that do not, can be killed */
 		{ COORD_ORDER_GO, COORD_RUNNING, COORD_ORDER_LIVE, true },
 		{ COORD_ORDER_LIVE, COORD_LIVE, COORD_ORDER_NONE, false },
 		{ COORD_ORDER_ABORT, COORD_ABORTED, COORD_ORDER_NONE, false },
@@ -92,7 +92,7 @@ const struct coord_step *coord_step_from(const struct coord_table *table, unsign
 
 		if (step->from != level || step->order > order)
 			continue;
-		/* of the two that begin at IDLE */
+		/* two steps begin at IDLE: take the one of the checkpoint, or of the restart */
 		if (level == COORD_IDLE && (order >= COORD_ORDER_PLACE) !=
 		    (step->order >= COORD_ORDER_PLACE))
 			continue;

@@ -17,15 +17,15 @@
 
 struct coord_step {
 	uint8_t from;		/* enum coord_level */
-	uint8_t order;		/* without it a node stays where it is */
+	uint8_t order;		/* the order that allows this step */
 	uint8_t to;
 	uint8_t action;		/* enum coord_action_kind */
 };
 
 struct coord_barrier {
 	uint8_t order;
-	uint8_t level;		/* of all */
-	uint8_t next;		/* order; NONE: done */
+	uint8_t level;		/* that all living nodes must have reached */
+	uint8_t next;		/* order that follows; NONE: the operation is done */
 	bool may_abort;		/* while this order is the latest */
 };
 
@@ -34,7 +34,7 @@ struct coord_table {
 	struct coord_barrier barriers[COORD_BARRIERS];
 	bool persist_first;	/* a record counts when it is on disk, not before */
 	bool guard_pause;	/* a node thaws by itself when the pause is over */
-	bool equal_sums;	/* nobody is caught up or drained before all say the same */
+	bool equal_sums;	/* the job is caught up or drained only if the sums are equal */
 	bool any_commits;	/* recovery: a record of any living node decides */
 };
 

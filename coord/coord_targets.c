@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How far collectives have begun, per communicator: the maximum over all ranks, which
- * every member has to reach before the job can stand still.
+ * Targets: per communicator, the highest number of a collective that any rank has begun.
+ * Every member must reach its target before the job can stand still.
  *
- * The table of each node only grows while an operation lasts, and in the end all are
- * the same: an entry is sent to every neighbour in the tree until it says that
- * it has it.  Up at once, so that the root learns of the maxima with the
- * first report; down only when the root orders to catch up.
+ * The table of a node only grows while an operation lasts, and in the end all tables
+ * are equal: an entry is sent to every neighbour in the tree until the neighbour
+ * acknowledges it.  Entries go up at once, so that the root learns the maxima with the
+ * first report; they go down only when the root orders to catch up.
  *
- * That all stopped at the same table, the root sees from reports taken at different
- * times: each of a node with nothing pending, all with the same sum.  For two
- * neighbours the later report's table is at least the earlier's, sums are
- * equal, so are the tables.  Nothing here may shrink, and a report with something pending
- * must not count as caught up.
+ * The root concludes that all nodes stopped with the same table although their reports
+ * are of different times: every reporting node has nothing pending, and all sums are
+ * equal.  Of two neighbours, the later report's table is at least the earlier's; if the
+ * sums are equal, so are the tables.  So no entry here may shrink, and a report with
+ * something pending must not count as caught up.
  */
 #include "coord/coord_priv.h"
 
@@ -111,7 +111,7 @@ void coord_targets_on_msg(struct coord *c, const struct coord_msg *msg)
 	unsigned int i, from = coord_tree_bit(c, msg->from);
 	struct coord_msg *ack;
 
-	/* who has not begun, or is beyond, does not count what it says; it comes again */
+	/* a node before QUIESCE or after CATCH_UP drops the message; the sender repeats it */
 	if (!from || !id_equal(msg->id, c->id) || c->order < COORD_ORDER_QUIESCE ||
 	    c->order > COORD_ORDER_CATCH_UP || c->aborting || msg->count > COORD_BATCH)
 		return;
@@ -128,7 +128,7 @@ void coord_targets_on_msg(struct coord *c, const struct coord_msg *msg)
 		coord_targets_raise(c, &msg->targets[i], from);
 }
 
-/* Entries pending for one neighbour, COORD_BATCH to a message. */
+/* Send the entries that are due to one neighbour, COORD_BATCH to a message. */
 static void flush_to(struct coord *c, uint32_t node, unsigned int bit, bool again)
 {
 	struct coord_msg *msg = NULL;
@@ -150,7 +150,7 @@ static void flush_to(struct coord *c, uint32_t node, unsigned int bit, bool agai
 	}
 }
 
-/* @again: all that is pending, not only what was never sent */
+/* Send entries that were never sent; @again: all that are not acknowledged. */
 void coord_targets_flush(struct coord *c, bool again)
 {
 	struct coord_report all;

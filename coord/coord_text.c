@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the coordinator found, in words.
+ * The coordinator's findings as text.
  *
  * Owns the sentences that ckptctl prints when a checkpoint or a restart was not
- * done: who is waited for, in which call, for whom.  Names of MPI calls are the
- * caller's (mpi_calls.def belongs to the glue).  No state, no allocation.
+ * done: which rank is waited for, in which call, and for which peer.  The caller gives
+ * the names of MPI calls (mpi_calls.def belongs to the glue).  No state, no allocation.
  */
 #include "coord/coord.h"
 

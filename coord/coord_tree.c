@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The tree of the living nodes: a heap of the living in order of their numbers.
+ * The tree of the living nodes: a heap of the living nodes in order of their numbers.
  *
- * Owns who is above and below, what children reported, and when that is passed on.
- * Orders go down when they come, and again on the timer to every child that has
- * not done what they want.  A report goes up when the whole subtree has done it, when
- * something in it failed, and whenever the parent asks again.  A child's report
- * replaces the one before: it is what the subtree was at one time, not a difference.
+ * Owns the parent, the children and their reports, and decides when those are passed on.
+ * Orders go down when they come, and again on the timer to every child whose subtree has
+ * not obeyed.  A report goes up when the whole subtree has obeyed, when something in it
+ * failed, and whenever the parent repeats the order.  A child's report replaces its
+ * report before: it is the state of the subtree at one time, not a difference.
  */
 #include "coord/coord_priv.h"
 
@@ -85,7 +85,7 @@ static struct coord_id earlier(struct coord_id a, struct coord_id b)
 	return a.attempt <= b.attempt ? a : b;
 }
 
-/* Nodes that say nothing first: they are why others cannot go on, either. */
+/* Name a node that does not answer before any other: the others may wait for it, too. */
 static bool more_telling(const struct coord_wait *a, const struct coord_wait *b)
 {
 	if (a->node == COORD_NONE || b->node == COORD_NONE)
@@ -160,7 +160,7 @@ static bool wants_more(const struct coord *c, const struct coord_child *child)
 {
 	if (!child->heard)
 		return true;
-	/* what was reached may have grown since, and the report of it be lost */
+	/* a node may fall back from this level, and its report of that may be lost: ask again */
 	if (c->order == COORD_ORDER_CATCH_UP || c->order == COORD_ORDER_DRAIN)
 		return true;
 	return !coord_tree_reached(c, &child->report);
@@ -199,12 +199,12 @@ static void send_order(struct coord *c, uint32_t node)
 	}
 }
 
-/* @again: on the timer */
+/* Send the order to the children that have not obeyed; @again: a repetition by the timer. */
 void coord_tree_forward(struct coord *c, bool again)
 {
 	unsigned int i;
 
-	/* an office counts when it is on disk: its number must never be taken again */
+	/* a term begins when its epoch is on disk: the number must never be used again */
 	if (c->order == COORD_ORDER_NONE || c->disk.epoch != c->want.epoch)
 		return;
 	for (i = 0; i < c->nr_children; i++) {
@@ -226,7 +226,7 @@ void coord_tree_report(struct coord *c, bool always)
 	if (c->expelled || c->parent == COORD_NONE || c->order == COORD_ORDER_NONE)
 		return;
 	coord_tree_sum(c, &all);
-	/* of what follows the pause, its end and being durable are worth a message */
+	/* after the pause only two levels are worth a message: THAWED and DURABLE */
 	if (all.level == COORD_DUMPED)
 		all.level = COORD_THAWED;
 	reached = coord_tree_reached(c, &all);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who is dead, who is the root, and how somebody who was away comes back.
+ * Which nodes are dead, which is the root, and how a node returns.
  *
- * The root is the living node with the lowest number.  It takes office when it starts and
- * whenever a node is declared dead: a new epoch, on its disk before anybody hears
- * of it, on everybody's disk before they answer, so that nothing said in an
- * earlier epoch can have an effect after an answer was given.  Silence changes
- * nothing here, however long.
+ * The root is the living node with the lowest number.  It begins a term when it starts and
+ * whenever a node is declared dead.  A term is a new epoch: the root has it on disk before
+ * any node hears of it, and every node has it on disk before it answers.  So no message of
+ * an earlier epoch can have an effect after an answer was given.  Silence, however long,
+ * changes nothing here.
  *
- * Who was declared dead takes no part any more: it asks what became of the records that
- * it has, and only a root with nothing left to decide tells.
+ * A node that was declared dead takes no part any more.  It asks what became of its
+ * records, and only a root with nothing left to decide tells it.
  */
 #include "coord/coord_priv.h"
 
@@ -54,7 +54,7 @@ bool coord_view_waits(const struct coord *c)
 	return !c->greeted || has_news(c);
 }
 
-/* Everything of the epoch before is void, but for what is on disk. */
+/* Begin an epoch: all state of the epoch before is void, except the record on disk. */
 static void begin_epoch(struct coord *c, uint64_t epoch, enum coord_order order)
 {
 	coord_node_drop(c);
@@ -87,7 +87,7 @@ void coord_view_begin_term(struct coord *c)
 	begin_epoch(c, ((last >> 12) + 1) << 12 | c->config.self, COORD_ORDER_ANSWER);
 }
 
-/* What an earlier daemon left of the ranks' standstill ends, whatever comes. */
+/* Start: first abort, so that ranks which an earlier daemon left standing still run on. */
 void coord_view_start(struct coord *c)
 {
 	c->expelled = c->config.expelled || nodes_has(&c->want.dead, c->config.self);
@@ -148,12 +148,12 @@ void coord_view_on_view(struct coord *c, const struct coord_msg *msg)
 		c->order = COORD_ORDER_ANSWER;
 		coord_tree_forward(c, false);
 	}
-	/* an answer that is not on disk yet is none: it goes when it is */
+	/* answer only when the epoch is on disk; else the report goes out after that */
 	if (c->order == COORD_ORDER_ANSWER && coord_is_persisted(c))
 		coord_tree_report(c, true);
 }
 
-/* To a daemon that is new: how things are; and what it is in doubt of. */
+/* Tell a daemon that has just started the view, and the decision that it is in doubt about. */
 void coord_view_on_hello(struct coord *c, const struct coord_msg *msg)
 {
 	struct coord_id doubt = msg->records.prepared;
@@ -185,7 +185,7 @@ void coord_view_on_ask(struct coord *c, const struct coord_msg *msg)
 	struct coord_id ours = c->disk.committed;
 	struct coord_msg *tell;
 
-	/* only what every living node has persisted is told */
+	/* tell only decisions that every living node has persisted */
 	if (!coord_is_root(c) || c->order != COORD_ORDER_NONE ||
 	    !nodes_has(&c->want.dead, msg->from))
 		return;

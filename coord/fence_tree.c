@@ -2,10 +2,10 @@
 /*
  * Fences of a job over its nodes; see fence_tree.h.
  *
- * One fence is open: the one after the last that is done here.  Nobody below is ahead of
- * it, as the answers come from here; nobody is further behind than by one, as the fence
- * before could not have been done without its block.  So what is kept is the open
- * fence's blocks, and the last answer for those to whom it did not come.
+ * One fence is open: the one after the last that is done here.  No node below is ahead of
+ * it, because answers reach that node only from here.  No node below is behind by more than
+ * one, because the fence before could not have been done without its block.  So two things
+ * are kept: the blocks of the open fence, and the last answer, for a node that lost it.
  */
 #include "coord/fence_tree.h"
 
@@ -24,16 +24,16 @@ struct block {
 
 struct fence_tree {
 	unsigned int node;
-	unsigned int first;	/* child */
+	unsigned int first;	/* node number of the first child */
 	unsigned int nr_children;
 	size_t max;
 	const struct fence_tree_ops *ops;
 	void *arg;
-	uint64_t open;		/* number of the fence that is not done; 0: not known */
-	struct block sum;	/* gone up */
-	unsigned int pause, ticks;	/* until it goes up again, and since it went */
-	struct block last;	/* answer to the one before */
-	struct block block[FENCE_TREE_ARITY + 1];	/* ours, then the children's */
+	uint64_t open;		/* number of the open fence; 0: not known */
+	struct block sum;	/* blocks of our subtree, sent up */
+	unsigned int pause, ticks;	/* ticks between two sendings of @sum; since the last */
+	struct block last;	/* answer to the fence before the open one */
+	struct block block[FENCE_TREE_ARITY + 1];	/* our block, then the children's */
 };
 
 int fence_tree_create(unsigned int node, unsigned int nr_nodes, size_t max,
@@ -117,7 +117,7 @@ static void go_up(const struct fence_tree *t)
 		   t->arg);
 }
 
-/* The answer is there: to our shim and the children, and on to the next fence. */
+/* The open fence is done: give the answer to our shim and the children; open the next one. */
 static int finish(struct fence_tree *t, const void *data, size_t len)
 {
 	uint64_t number = t->open;
@@ -137,7 +137,7 @@ static int finish(struct fence_tree *t, const void *data, size_t len)
 	return 0;
 }
 
-/* All blocks of the subtree in one, when they are there. */
+/* When all blocks of the subtree are there, join them and send them up; the root is done then. */
 static int advance(struct fence_tree *t)
 {
 	struct block sum = { .there = true };
@@ -219,13 +219,16 @@ int fence_tree_down(struct fence_tree *t, uint64_t number, const void *data, siz
 {
 	if (!t->node)
 		return -EPROTO;
-	/* Without our sum up there it is no answer to this. */
+	/* An answer without our blocks in it is no answer to this fence. */
 	if (number != t->open || !t->sum.there)
 		return 0;
 	return len > t->max ? -EMSGSIZE : finish(t, data, len);
 }
 
-/* Less and less often: it may be long, and others may be what the fence waits for. */
+/*
+ * Repeat less and less often: the blocks may be long, and the fence may wait for other
+ * nodes, not for a lost message.
+ */
 void fence_tree_tick(struct fence_tree *t)
 {
 	if (!t->sum.there || ++t->ticks < t->pause)
