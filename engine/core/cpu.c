@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * See cpu.h.
+ * Comparing CPUs, and moving register sets; see cpu.h.
  *
- * A feature counts if a program that found it may execute what is undefined, or does
- * something else, where it is missing.  Hints that are no-ops elsewhere do not, nor does what
- * only kernels use, nor what every x86-64 has.  More features than the image's are fine.
+ * A feature is in the table if a program that detected it may, on a CPU without it, execute
+ * an undefined instruction or one that does something else.  Not in the table: hints that
+ * are no-ops elsewhere, features that only kernels use, and features of every x86-64.
+ * A node may have more features than the image's CPU.
  */
 #include "engine/core/cpu.h"
 
@@ -14,7 +15,7 @@
 
 #define LEGACY_AREA	512	/* x87 and SSE */
 #define HEADER_SIZE	64
-#define XF_UP_TO_AVX	7ULL	/* these lie at the same place in all CPUs */
+#define XF_UP_TO_AVX	7ULL	/* x87, SSE, AVX: they lie at the same place in all CPUs */
 
 struct feature {
 	uint8_t word;		/* enum ckpt_cpu_word */
@@ -95,7 +96,7 @@ static void check_features(const struct ckpt_cpu *image, const struct ckpt_cpu *
 		error_refuse(error, &refusal, "it lacks%s", names);
 }
 
-/* Those of a set that is not used need not be the same. */
+/* Register sets must have equal sizes, unless one of the two CPUs does not use the set. */
 static void check_sizes(const struct ckpt_rec_system *system, const struct ckpt_cpu *image,
 			const struct ckpt_info *node, struct ckpt_error *error)
 {
@@ -125,8 +126,8 @@ void cpu_check(const struct ckpt_rec_system *system, const struct ckpt_cpu *imag
 	else if (system->xstate_size > node->xstate_size ||
 		 (system->xstate_size != node->xstate_size && system->xfeatures & ~XF_UP_TO_AVX))
 		error_refuse(error, &refusal,
-			      "the image does not say where its registers lie: %u bytes, this node has %u",
-			      system->xstate_size, node->xstate_size);
+			      "the image does not say where its registers lie: %u bytes, "
+			      "this node has %u", system->xstate_size, node->xstate_size);
 }
 
 bool cpu_moves_xstate(const struct ckpt_cpu *image, const struct ckpt_info *node, size_t size)
@@ -153,7 +154,7 @@ int cpu_move_xstate(const struct ckpt_cpu *image, const struct ckpt_info *node,
 	memcpy(ret, area, LEGACY_AREA + HEADER_SIZE);
 	for (unsigned int i = 2; i < CKPT_XSTATE_COMPONENTS; i++) {
 		if (!(sets & 1ULL << i))
-			continue;	/* in its initial state */
+			continue;	/* the set is in its initial state: nothing to copy */
 		if (!lies_in(image, i, size) || !lies_in(here, i, node->xstate_size) ||
 		    image->xstate_size[i] != here->xstate_size[i])
 			return -EINVAL;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a tree needs of the CPU, and where CPUs keep their registers.
+ * CPU features that a tree needs, and the layout of register areas on different CPUs.
  *
- * @image: that the tree ran on, NULL if the image does not say (it was captured
- * by a module that did not record it).  A node whose module does not tell of its CPU
- * (ckpt_info.cpu is all zero) is taken as older images are.
+ * @image is the CPU that the tree ran on.  It is NULL if the image does not say: the module
+ * that captured the tree did not record it.  A node whose module does not describe its CPU
+ * (ckpt_info.cpu is all zero) is treated like such an image: the CPU is unknown.
  */
 #ifndef STILLPOINT_CPU_H
 #define STILLPOINT_CPU_H
@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "engine/core/engine.h"
 
-/* Adds a CPU_FEATURES refusal for each kind of thing that this node's CPU lacks. */
+/* Add a CPU_FEATURES refusal for each way in which this node's CPU does not suffice. */
 void cpu_check(const struct ckpt_rec_system *system, const struct ckpt_cpu *image,
 	       const struct ckpt_info *node, struct ckpt_error *error);
 
@@ -26,12 +26,12 @@ void cpu_check(const struct ckpt_rec_system *system, const struct ckpt_cpu *imag
 bool cpu_moves_xstate(const struct ckpt_cpu *image, const struct ckpt_info *node, size_t size);
 
 /**
- * cpu_move_xstate() - each register set from where it lay to where this node has it
+ * cpu_move_xstate() - convert a register area from the layout of @image to this node's
  * @area: @size bytes in user (NT_X86_XSTATE) format
  * @ret: zeroed, node->xstate_size bytes
  *
- * Return: 0, or -EINVAL if the area holds what does not lie in it by @image, or has
- * no place here.
+ * Return: 0, or -EINVAL if the area holds a register set that does not lie within it
+ * according to @image, or that has no place of the same size on this node
  */
 int cpu_move_xstate(const struct ckpt_cpu *image, const struct ckpt_info *node,
 		    const void *area, size_t size, void *ret);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The engine's own records in an image's state stream: what dump found out in
- * user space and restore needs.  Same rules as the kernel's records: struct
- * ckpt_rec_hdr first, a multiple of 8 bytes, little-endian, appended to only.
+ * The engine's own records in an image's state stream: facts that dump found in user
+ * space and restore needs.  Same rules as for the kernel's records: struct ckpt_rec_hdr
+ * first, a multiple of 8 bytes, little-endian; new fields only at the end.
  *
  * They follow the kernel's records, which are kept unchanged, in this order:
  * TREE first of all, then the kernel's, then FILE_PLACEs, TTY_DATAs, TTYs, EXTERNALs,
@@ -17,7 +17,7 @@
 #define ENGINE_TREE_STOP_AND_COPY (1U << 1)
 #define ENGINE_TREE_SHM_DIR	(1U << 2)	/* a /dev/shm directory is carried */
 
-/* TREE: then: nr_roots __s32 pids, in the tree's PID namespace, padded */
+/* TREE: the dump as a whole.  nr_roots __s32 pids follow, of the tree's PID namespace, padded */
 struct engine_rec_tree {
 	struct ckpt_rec_hdr hdr;
 	__u32 flags;
@@ -31,14 +31,15 @@ struct engine_rec_tree {
 	__u32 pad;
 };
 
-#define ENGINE_TRACK_WRITES	(1U << 0)	/* the tree can write it: by descriptor or shared mapping */
+#define ENGINE_TRACK_WRITES	(1U << 0)	/* by a descriptor or a shared mapping of the tree */
 #define ENGINE_TRACK_TAIL	(1U << 1)	/* tail_* and tail_hash are valid */
 #define ENGINE_TRACK_BUILD_ID	(1U << 2)	/* ELF file: build_id is valid */
 #define ENGINE_TRACK_SYNCED	(1U << 3)	/* fsync succeeded before the commit */
 #define ENGINE_TRACK_EXEC	(1U << 4)	/* program or library: mapped executable */
 
-/* FILE_TRACK: a regular file that stays where it is, by file_id (one record for
- * each file_id; descriptions of one inode carry equal contents).
+/*
+ * FILE_TRACK: a regular file that stays where it is.  One record for each file_id;
+ * the records of descriptions of one inode are equal but for the file_id.
  */
 struct engine_rec_file_track {
 	struct ckpt_rec_hdr hdr;
@@ -64,11 +65,12 @@ enum engine_blob_kind {
 	ENGINE_BLOB_SHM_DIR = 3, /* entry of the job's private /dev/shm: path is relative to it */
 };
 
-/* BLOB: content kept as a blob of the image.  size is the logical size: what the
- * blob does not hold is a hole.  blob is 0 when there is no content (size 0 or
- * all hole, directory, symbolic link).  One record for each inode: further
- * file_ids of the same dev and ino find it by these.
- * Then: path (NUL-terminated, padded), then for a symbolic link its target.
+/*
+ * BLOB: content kept as a blob of the image.  size is the logical size: bytes that the
+ * blob does not hold are a hole.  blob is 0 when there is no content (size 0 or
+ * all hole, directory, symbolic link).  One record for each inode: other file_ids of
+ * the inode find it by dev and ino.
+ * Path (NUL-terminated, padded) follows, then the target of a symbolic link.
  */
 struct engine_rec_blob {
 	struct ckpt_rec_hdr hdr;
@@ -100,13 +102,13 @@ struct engine_rec_tty {
 	__u32 pad;
 };
 
-/* What an end of a pty holds. marks: a bit for each byte; a line ends with it (canonical mode) */
+/* Unread bytes of one end of a pty. A byte's mark is set if it ends a line (canonical mode). */
 struct engine_tty_bytes {
 	__u8 bytes[CKPT_TTY_MAX];
 	__u64 marks[CKPT_TTY_MAX / 64];
 };
 
-/* TTY_DATA: bytes that the end of that kind (PTM, PTS) of the pty with that index has not read */
+/* TTY_DATA: bytes that one end (@kind: PTM or PTS) of the pty with that index has not read */
 struct engine_rec_tty_data {
 	struct ckpt_rec_hdr hdr;
 	__u32 index;
@@ -116,11 +118,11 @@ struct engine_rec_tty_data {
 	/* then: struct engine_tty_bytes */
 };
 
-/* EXTERNAL: this file is an end outside of the tree that the caller named */
+/* EXTERNAL: this file leads to something outside of the tree that the caller named */
 struct engine_rec_external {
 	struct ckpt_rec_hdr hdr;
 	__u32 file_id;
-	__u32 kind;		/* enum ckpt_file_kind of the tree's end */
+	__u32 kind;		/* enum ckpt_file_kind of the file in the tree */
 	__u64 object;		/* its object, if any */
 	char name[32];
 };
@@ -129,10 +131,11 @@ struct engine_rec_external {
 						 * but another one: it is not deleted
 						 */
 
-/* FILE_PLACE: where file_id is on the node of the dump, where that is not the path
+/*
+ * FILE_PLACE: where file_id lies on the node of the dump, if that is not the path
  * of its record: a path from our own root, or a handle (name_to_handle_at(2)) in
  * the file system of the directory of the recorded path.
- * Then: path (NUL-terminated), handle.
+ * Path (NUL-terminated) and handle follow.
  */
 struct engine_rec_file_place {
 	struct ckpt_rec_hdr hdr;

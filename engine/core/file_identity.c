@@ -2,9 +2,9 @@
 /*
  * Hash of a file's tail, build-id of a program.
  *
- * Reads at positions only: the descriptor may be the job's own description.  An
- * ELF file is untrusted input like any other: what does not fit is "no
- * build-id", not an error.
+ * Only pread(2), never read(2): the descriptor may be the job's own description, whose
+ * position must not move.  An ELF file is untrusted input: a malformed one has "no
+ * build-id", which is not an error.
  */
 #include "engine/core/file_identity.h"
 
@@ -17,11 +17,11 @@
 
 #include <sodium.h>
 
-#define NOTES_MAX	16384U	/* of one PT_NOTE segment; real ones have 100 bytes */
+#define NOTES_MAX	16384U	/* bytes of one PT_NOTE segment; real ones have 100 */
 #define SEGMENTS_MAX	128U
 #define FRONT		4096U
 
-/* All of it or -EPIPE. */
+/* Read @len bytes, or fail with -EPIPE if the file ends before that. */
 static int read_exactly(int fd, void *buf, size_t len, uint64_t offset)
 {
 	size_t done = 0;
@@ -85,13 +85,13 @@ static int find_note(const uint8_t *notes, size_t size, uint8_t *ret_id)
 	return 0;
 }
 
-/* The front of a file: where linkers put all that is looked for. */
+/* The first bytes of a file: linkers put the headers and notes there. */
 struct front {
 	uint8_t bytes[FRONT];
 	size_t len;
 };
 
-/* From the front, if it lies there. */
+/* Read a part of the file, out of the front if it lies there. */
 static int read_part(int fd, const struct front *front, void *buf, size_t len, uint64_t offset)
 {
 	if (offset > front->len || len > front->len - offset)

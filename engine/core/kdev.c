@@ -2,9 +2,9 @@
 /*
  * /dev/ckpt from user space.
  *
- * Owns the descriptor of one context and nothing else; closing it is what thaws
- * a capture or kills an uncommitted restore, also when this process dies.  It
- * must never be inherited by a program that outlives us: always close-on-exec.
+ * Owns the descriptor of one context and nothing else.  Closing it thaws a capture or
+ * kills an uncommitted restore, also when this process dies.  So no program that
+ * outlives us may inherit it: the descriptor is always close-on-exec.
  * No policy here, no retry.
  */
 #include "engine/core/kdev.h"
@@ -50,13 +50,14 @@ static int open_failed(int err, struct ckpt_error *error)
 	case -ENXIO:
 	case -ENODEV:
 		return error_fail(error, err,
-				   "%s is not there: the kernel module is not loaded; run 'modprobe ckpt' (or 'insmod ckpt.ko') as root",
+				   "%s is not there: the kernel module is not loaded; "
+				   "run 'modprobe ckpt' (or 'insmod ckpt.ko') as root",
 				   CKPT_DEVICE);
 	case -EPERM:
 	case -EACCES:
 		return error_fail(error, err,
-				   "not permitted to open %s: run as root, or let ckptd do it (leave out --standalone)",
-				   CKPT_DEVICE);
+				   "not permitted to open %s: run as root, or let ckptd do it "
+				   "(leave out --standalone)", CKPT_DEVICE);
 	default:
 		return error_fail(error, err, "cannot open %s: %s", CKPT_DEVICE,
 				   strerror(-err));
@@ -84,7 +85,8 @@ int kdev_open(struct kdev **ret_dev, struct ckpt_error *error)
 	}
 	if (dev->info.api != CKPT_API) {
 		ret = error_fail(error, -EPROTONOSUPPORT,
-				  "the loaded ckpt module speaks API %u, this program API %u: load the module of this release (rmmod ckpt, then modprobe ckpt)",
+				  "the loaded ckpt module speaks API %u, this program API %u: load "
+				  "the module of this release (rmmod ckpt, then modprobe ckpt)",
 				  dev->info.api, CKPT_API);
 		goto undo;
 	}

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * /dev/ckpt: one context, its commands.  Thin: a command here is a command
- * there, with its size filled in and a negative errno returned.
+ * One context of /dev/ckpt and its commands.
  *
- * The two operations are the seam at which tests put a kernel of their own.
+ * A thin layer: a function here is one command of the module.  The layer fills in the
+ * size of the argument and returns a negative errno.
+ *
+ * struct kdev_ops is the seam at which tests put a simulated kernel.
  */
 #ifndef STILLPOINT_KDEV_H
 #define STILLPOINT_KDEV_H
@@ -31,23 +33,29 @@ struct kdev {
 /**
  * kdev_open() - a new context on CKPT_DEVICE, close-on-exec
  *
- * Says in @error what to do: -ENOENT, -ENXIO no module; -EPERM, -EACCES not
- * permitted; -EPROTONOSUPPORT the module speaks another API.
+ * Return: 0, or a negative errno with advice in @error: -ENOENT, -ENXIO, -ENODEV: the module
+ * is not loaded; -EPERM, -EACCES: not permitted; -EPROTONOSUPPORT: the module speaks another
+ * API
  */
 int kdev_open(struct kdev **ret_dev, struct ckpt_error *error);
 void kdev_close(struct kdev *dev);	/* NULL is fine */
 
-/* Fills in the size of @arg.  0 or a negative errno. */
+/* Issue one command; fills in the size of @arg.  0 or a negative errno. */
 int kdev_command(struct kdev *dev, unsigned long command, void *arg);
 
 /**
- * kdev_read_records() - all that read(2) yields now
+ * kdev_read_records() - read all records that the context holds now
  * @size_hint: expected length; 0: unknown
- * @ret_buf: malloc'ed, 8-byte aligned
+ * @ret_buf: malloc'ed, 8-byte aligned; the caller frees it
+ *
+ * Return: 0; -EFBIG for a stream of more than 1 GiB; -ENOMEM; the errno of read(2)
  */
 int kdev_read_records(struct kdev *dev, size_t size_hint, void **ret_buf, size_t *ret_len);
 
-/* After -EOPNOTSUPP or -EBUSY: the refusals, and a text made of them. Returns err. */
+/*
+ * After a command failed with @err (-EOPNOTSUPP, -EBUSY): add its refusals to @error, and a
+ * text made of them. @what names the operation. Returns @err.
+ */
 int kdev_refusals(struct kdev *dev, int err, const char *what, struct ckpt_error *error);
 
 #define KDEV_COMMAND(name, type, number)					\

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Capabilities of the calling process.
+ * Capabilities of the calling thread; see rights.h.
  *
- * Raw system calls: libc has none for these.  Only the calling thread's change,
- * so this is for processes with one thread (the builder).
+ * Raw system calls, because libc has no functions for them.  They change the calling
+ * thread only.
  */
 #include "engine/core/rights.h"
 

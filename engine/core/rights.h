@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Capabilities that are held but not in effect, for the few calls that need them.
+ * Raising and lowering the effective capabilities of the calling thread.
  *
- * Who raises them lowers them again before it does anything else.
+ * A capability is put into effect only around the few calls that need it.  A caller that
+ * raises capabilities lowers them again before it does anything else.
  */
 #ifndef STILLPOINT_RIGHTS_H
 #define STILLPOINT_RIGHTS_H
@@ -10,19 +11,20 @@
 #include <linux/capability.h>
 #include <stdint.h>
 
-/* To open what the tree had open and its owner can open no more, and give files away. */
+/* To open files that the tree had open and its owner may no longer open; to give files away. */
 #define RIGHTS_FILES	(1ULL << CAP_DAC_OVERRIDE | 1ULL << CAP_DAC_READ_SEARCH | \
 			 1ULL << CAP_CHOWN)
 
-/* To give a pipe the size that it had, however many its owner has. */
+/* To give a pipe the size that it had, even if its owner has too many pipe pages by now. */
 #define RIGHTS_PIPES	(1ULL << CAP_SYS_RESOURCE)
 
-/* What this process may put into effect; 0 if it cannot be told. */
+/* The permitted capabilities; 0 if they cannot be read. */
 uint64_t rights_permitted(void);
-/* Permitted and in effect; what is inheritable goes away. */
+/* Set both sets; the inheritable set becomes empty. */
 int rights_set(uint64_t permitted, uint64_t effective);
-/* Put all of @caps into effect; -EPERM if one is not permitted. */
+/* Put all of @caps into effect; *ret_before is for rights_lower(). -EPERM: one is not permitted. */
 int rights_raise(uint64_t caps, uint64_t *ret_before);
+/* Put exactly the capabilities @before into effect. */
 void rights_lower(uint64_t before);
 
 #endif /* STILLPOINT_RIGHTS_H */

@@ -221,7 +221,7 @@ static int find_file(struct state_parser *p, uint32_t id, bool needed,
 	return 0;
 }
 
-/* Tables are known by the processes that have them: one may be empty. */
+/* Tables are found through the processes that have them: an empty table has no record. */
 static int no_owner(struct state_parser *p, unsigned int table)
 {
 	return state_fail(p, -EBADMSG, "descriptor table %u belongs to nobody", table);
@@ -353,19 +353,22 @@ static int link_procs(struct state_parser *p)
 			return state_fail(p, -EBADMSG, "memory map %u belongs to nobody",
 					  state->mms[i].rec->mm_id);
 	for (unsigned int i = 0; i < state->nr_fdtables; i++)
-		if (!state->fdtables[i].owner)	/* a zombie's */
+		if (!state->fdtables[i].owner)	/* only a zombie names it */
 			return no_owner(p, state->fdtables[i].files_id);
 	return 0;
 }
 
-/* fs/nfs/unlink.c: the number of the file, 16 digits, and one of the client's, 8 */
+/* ".nfs", the file's number in 16 digits and a counter of the client in 8: fs/nfs/unlink.c */
 bool state_name_silly(const char *name)
 {
 	return !strncmp(name, ".nfs", 4) && strlen(name) == 28 &&
 	       strspn(name + 4, "0123456789abcdef") == 24;
 }
 
-/* What is removed while it is open NFS renames until it is closed: a file like any other. */
+/*
+ * Is it an open file that was removed on NFS? NFS renames it to a .nfs… name until the last
+ * close, so to the kernel it is a file like any other.
+ */
 static bool is_silly(const struct state_file *file)
 {
 	const char *name = strrchr(file->path, '/');
@@ -393,7 +396,7 @@ const void *state_file_handle(const struct state_file *file)
 	return place && place->handle_len ? (const char *)(place + 1) + place->path_len : NULL;
 }
 
-/* Backwards, so that children and roots come in stream order. */
+/* Prepend from last to first, so that children and roots come in stream order. */
 static int link_tree(struct state_parser *p)
 {
 	struct state *state = p->state;

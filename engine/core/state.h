@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The model of one process tree: what a record stream says, indexed.
+ * The model of one process tree: the content of a record stream, indexed.
  *
  * state_parse() checks a stream (the kernel's, or the kernel's with the engine's
- * own records from an image) and links it up.  Every length, count, reference
- * and NUL is checked here, so that users of the model need not: a pointer is
- * valid or NULL where the comment says so, a path ends.  Records are read where
- * they lie: the buffer must be 8-byte aligned and outlive the model.
+ * own records from an image) and links its records.  Every length, count, reference
+ * and NUL is checked here, so that users of the model need not check: a pointer is
+ * valid, or NULL where its comment says so; a path has its NUL.  Records are read in
+ * place: the buffer must be 8-byte aligned and outlive the model.
  *
- * Users of the model do not change it, but for the "user" words, which belong
- * to whoever holds the model.
+ * Users of the model do not change it.  The exception are the "user" words, which
+ * belong to the holder of the model.
  */
 #ifndef STILLPOINT_STATE_H
 #define STILLPOINT_STATE_H
@@ -38,14 +38,14 @@ struct state_proc {
 	struct state_proc *parent;	/* NULL: a root */
 	struct state_proc *child;	/* first child */
 	struct state_proc *sibling;	/* next child of the same parent; next root */
-	struct state_thread *threads;	/* leader first; none of a zombie */
+	struct state_thread *threads;	/* leader first; a zombie has none */
 	unsigned int nr_threads;
 	struct state_mm *mm;		/* NULL: zombie */
 	struct state_fdtable *fdtable;	/* NULL: zombie */
 	struct state_file *cwd;		/* NULL: zombie */
 	struct state_file *root;	/* NULL: zombie */
 	const struct ckpt_rec_sigactions *sigactions;	/* NULL: zombie */
-	const struct ckpt_rec_timer *timers;	/* one behind the other in the stream; NULL: none */
+	const struct ckpt_rec_timer *timers;	/* adjacent in the stream; NULL: none */
 	unsigned int nr_timers;
 	const struct ckpt_rec_sigpending **pending;	/* shared queue, in order */
 	unsigned int nr_pending;
@@ -87,12 +87,12 @@ struct state_fdtable {
 struct state_lock {
 	const struct ckpt_rec_lock *rec;
 	struct state_file *file;
-	struct state_fdtable *table;	/* POSIX: its owner, which has the file; else NULL */
+	struct state_fdtable *table;	/* POSIX: the table that owns it and has @file; else NULL */
 };
 
 struct state_file {
 	const struct ckpt_rec_file *rec;
-	const char *path;		/* where it is to be opened; "" if it has none */
+	const char *path;		/* where to open it; "": it has none */
 	const struct engine_rec_file_place *place;	/* or NULL */
 	struct state_pipe *pipe;	/* PIPE, FIFO; else NULL */
 	const struct engine_rec_file_track *track;	/* or NULL */
@@ -110,7 +110,7 @@ struct state_pipe {
 
 struct state {
 	const struct ckpt_rec_system *system;
-	const struct ckpt_cpu *cpu;		/* NULL: captured before it was recorded */
+	const struct ckpt_cpu *cpu;		/* NULL: the module did not record it */
 	const struct engine_rec_tree *tree;	/* NULL: the kernel's stream */
 	const int32_t *root_pids;		/* tree->nr_roots, or NULL */
 	struct state_proc *roots;		/* linked by sibling */
@@ -176,12 +176,13 @@ struct state_pipe *state_pipe_find(const struct state *state, uint64_t object);
 const char *state_blob_path(const struct engine_rec_blob *rec);
 const char *state_blob_target(const struct engine_rec_blob *rec);
 
-/* Has its inode no name at all? (None but the one by which NFS keeps it until it is closed.) */
+/* Has the file's inode no name? A .nfs… name, which NFS removes at the close, does not count. */
 bool state_file_deleted(const struct state_file *file);
-bool state_name_silly(const char *name);	/* of an entry of a directory: is it that one? */
-/* Does its file system lie in the memory of the node? */
+/* Is @name, of a directory entry, a .nfs… name that NFS made for a removed open file? */
+bool state_name_silly(const char *name);
+/* Does the file's file system lie in the node's memory (tmpfs, ramfs, hugetlbfs)? */
 bool state_file_in_memory(const struct state_file *file);
-/* place->handle_len bytes, or NULL. */
+/* The file's handle, place->handle_len bytes; NULL: it has none. */
 const void *state_file_handle(const struct state_file *file);
 
 /* Walk the tree parents first: NULL gives the first root, then the next. */

@@ -2,10 +2,10 @@
 /*
  * The records of a stream, one by one.
  *
- * Owns the table of record types: for each, how long it must at least be, and
- * the function that checks what can be checked without the other records and
- * appends it to the model.  The arrays have been sized by a first walk, so
- * appending cannot fail for want of memory.
+ * Owns the table of record types: for each, its least length and the function that
+ * makes all checks that need no other record and appends the record to the model.
+ * The arrays have been sized by a first walk, so appending cannot fail for want of
+ * memory.
  *
  * The stream may come from a damaged or hostile image: no length, count or
  * string is used before it was checked here.  References between records are
@@ -41,7 +41,7 @@ static bool ends(const char *s, size_t size)
 	return memchr(s, 0, size);
 }
 
-/* A string of len bytes with its NUL, at the end of what came before. */
+/* Is there room for a string of @len bytes at @s, and is its last byte its only NUL? */
 static bool string_fits(const char *s, uint64_t len, uint64_t room)
 {
 	return len == 0 || (len <= room && s[len - 1] == 0 && strlen(s) == len - 1);
@@ -413,7 +413,7 @@ static const struct record_type record_types[] = {
 
 #define NR_TYPES (sizeof(record_types) / sizeof(record_types[0]))
 
-/* *ret_type: NULL if the record may be skipped. */
+/* Check a record's header; *ret_type is NULL if the record may be skipped. */
 static int check_header(struct state_parser *p, const struct ckpt_rec_hdr *hdr,
 			size_t room, const struct record_type **ret_type)
 {
@@ -449,7 +449,7 @@ static unsigned int count_of(const unsigned int *counts, uint16_t number)
 	return 0;
 }
 
-/* calloc that gives an address for nothing, too */
+/* calloc() that returns an address also for no elements */
 static void *array(unsigned int nr, size_t size)
 {
 	return calloc((size_t)nr + 1, size);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Between state.c and state_parse.c only: the records of a stream, one by one,
- * checked each for itself and appended to the model's arrays; and linked up.
+ * Between state.c and state_parse.c only.
+ *
+ * state_parse.c checks the records of a stream one by one and appends them to the
+ * model's arrays; state.c then links them.  The model owns the index.
  */
 #ifndef STILLPOINT_STATE_PARSE_H
 #define STILLPOINT_STATE_PARSE_H
@@ -17,22 +19,22 @@ struct state_index {
 	unsigned int nr_tracks;
 	const struct engine_rec_file_place **places;
 	unsigned int nr_places;
-	const struct engine_rec_blob **blobs_by_inode;	/* of files, by dev and ino */
+	const struct engine_rec_blob **blobs_by_inode;	/* blobs of files, sorted by dev, ino */
 	unsigned int nr_blobs_by_inode;
 };
 
 struct state_parser {
 	struct state *state;
-	struct state_proc *proc;	/* the record belongs to this process, */
-	struct state_thread *thread;	/* this thread, */
-	struct state_mm *mm;		/* this map: what came last */
-	const void *timers_end;		/* behind the last TIMER */
+	struct state_proc *proc;	/* latest PROC record: the next ones belong to it */
+	struct state_thread *thread;	/* latest THREAD record, the same */
+	struct state_mm *mm;		/* latest MM record, the same */
+	const void *timers_end;		/* first byte behind the latest TIMER record */
 	const void *buf;
 	size_t offset;
 	struct state_error *error;
 };
 
-/* Fills the parser's error and returns err. */
+/* Describe a failure in the parser's error; returns @err. */
 int state_fail(struct state_parser *p, int err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
