@@ -31,7 +31,7 @@ struct engine_rec_tree {
 	__u32 pad;
 };
 
-#define ENGINE_TRACK_WRITES	(1U << 0)	/* by a descriptor or a shared mapping of the tree */
+#define ENGINE_TRACK_WRITES	(1U << 0)	/* the tree has it open or mapped for writing */
 #define ENGINE_TRACK_TAIL	(1U << 1)	/* tail_* and tail_hash are valid */
 #define ENGINE_TRACK_BUILD_ID	(1U << 2)	/* ELF file: build_id is valid */
 #define ENGINE_TRACK_SYNCED	(1U << 3)	/* fsync succeeded before the commit */

@@ -3,8 +3,8 @@
  * One capture of a tree.
  *
  * Owns the device context and, with it, the pause: the tree is frozen exactly
- * while cap->frozen says so or a call below is under way.  A context that was
- * refused is closed and a new one opened for the next attempt, so that no
+ * while cap->frozen says so or a call below is under way.  After a refused attempt
+ * the context is closed and a new one opened for the next attempt, so that no
  * attempt inherits anything from the one before.
  *
  * Attempts are short compared with the whole deadline: a tree with one thread in
@@ -62,8 +62,9 @@ static bool only_sockets(const struct ckpt_error *error)
 }
 
 /*
- * A socket mostly stays, but who looks up a user or a host (getpwuid(3), getaddrinfo(3)) has
- * one for an instant: @sockets more attempts are made for it.
+ * Is another attempt of use? A socket mostly stays, but a process that looks up a user or a
+ * host (getpwuid(3), getaddrinfo(3)) has one for an instant only: @sockets counts the
+ * attempts that are still made for sockets.
  */
 static bool worth_a_retry(int ret, const struct ckpt_error *error, unsigned int *sockets)
 {
@@ -120,8 +121,9 @@ int capture_failed(const struct capture *cap, int err, const char *what,
 
 		error_refuse(error, &limit, "%s", what);
 		return error_fail(error, err,
-				   "%s: the maximum pause passed, the kernel thawed the tree and it runs on; raise the maximum pause or free the node of other load",
-				   what);
+				   "%s: the maximum pause passed, the kernel thawed the tree and "
+				   "it runs on; raise the maximum pause or free the node of other "
+				   "load", what);
 	}
 	return error_fail(error, err, "%s: %s", what, strerror(-err));
 }
@@ -185,7 +187,7 @@ static int read_state(struct capture *cap, struct ckpt_error *error)
 
 	ret = kdev_read_records(cap->dev, cap->snapshot.state_bytes, &cap->records,
 				&cap->records_len);
-	/* they are gone with the freeze */
+	/* fewer bytes than announced: the records went when the kernel ended the freeze */
 	if (!ret && cap->records_len < cap->snapshot.state_bytes)
 		ret = -ETIMEDOUT;
 	if (ret)
@@ -193,8 +195,8 @@ static int read_state(struct capture *cap, struct ckpt_error *error)
 	ret = state_parse(cap->records, cap->records_len, &cap->state, &why);
 	if (ret)
 		return error_fail(error, ret,
-				   "the module's records are not understood: at %zu: %s; this is a bug, please report it",
-				   why.offset, why.text);
+				   "the module's records are not understood: at %zu: %s; "
+				   "this is a bug, please report it", why.offset, why.text);
 	return 0;
 }
 

@@ -4,7 +4,7 @@
  *
  * Freezes (tries again while the kernel says "try again"), snapshots, reads and
  * parses the records.  From capture_begin() to capture_thaw() the tree stands
- * still; capture_end() thaws it if nobody did, whatever happened.
+ * still.  capture_end() thaws a tree that was not thawed before, whatever happened.
  */
 #ifndef STILLPOINT_CAPTURE_H
 #define STILLPOINT_CAPTURE_H
@@ -22,12 +22,12 @@ struct capture_options {
 	bool descendants;
 	const struct ckpt_exclude *excludes;	/* pids and tids as we see them */
 	unsigned int nr_excludes;
-	bool in_place;			/* no snapshot: read while frozen */
+	bool in_place;			/* no snapshot: memory is read while frozen */
 	bool dry_run;
-	bool track;			/* from now on, as far as the module can */
+	bool track;			/* track writes from now on, if the module can */
 	unsigned int freeze_timeout_ms;	/* for all attempts together */
 	unsigned int max_pause_ms;	/* 0: as long as the module allows */
-	int (*frozen)(void *arg);	/* between freeze and snapshot; NULL: nobody */
+	int (*frozen)(void *arg);	/* called between freeze and snapshot; NULL: no call */
 	void *frozen_arg;
 };
 
@@ -42,22 +42,22 @@ struct capture {
 	uint64_t pause_ns;		/* after capture_thaw() */
 };
 
-/* Open the device and name the target: finds what is wrong before any freeze. */
+/* Open the device and name the target: these errors show before any freeze. */
 int capture_open(struct capture *cap, const struct capture_options *options,
 		 struct ckpt_error *error);
-/* Freeze, snapshot, records.  On failure the tree runs. */
+/* Freeze the tree, snapshot it, read its records.  On failure the tree runs. */
 int capture_begin(struct capture *cap, const struct capture_options *options,
 		  struct ckpt_error *error);
-/* @flags: CKPT_THAW_*; -ETIMEDOUT if the kernel thawed it before. */
+/* Thaw the tree. @flags: CKPT_THAW_*; -ETIMEDOUT if the kernel had thawed it before. */
 int capture_thaw(struct capture *cap, unsigned int flags, struct ckpt_error *error);
 void capture_end(struct capture *cap);
 
 /*
- * Does the tree still stand still, with its snapshot? -ETIMEDOUT, -ENOMEM: it does not.  For
- * who works long in the pause and has nothing else to ask the kernel for.
+ * Does the tree still stand still, with its snapshot? -ETIMEDOUT, -ENOMEM: it does not.
+ * For long work in the pause that makes no other call into the kernel module.
  */
 int capture_check(struct capture *cap, struct ckpt_error *error);
-/* What a failed command of the pause means, for people; returns err. */
+/* Explain in @error why a command in the pause failed; returns err. */
 int capture_failed(const struct capture *cap, int err, const char *what,
 		   struct ckpt_error *error);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Contents on their way: into the image, or held in memory until the thaw.
+ * The two sinks of contents: the image, and a hold in memory until the thaw.
  *
  * The hold owns anonymous mappings ("slabs") that are filled front to back, and
- * a list of what lies where; nothing is copied on the way in.  It takes what it
- * is given: how much may be held is its user's decision (dump_content.c), which
- * knows what the alternative is.
+ * a list of what lies where; nothing is copied on the way in.  It takes all that it
+ * is given: its users (dump_content.c, dump_pages.c) decide how much may be held, as
+ * they know the alternative.
  */
 #include "engine/dump/content.h"
 
@@ -19,7 +19,7 @@
 #define PAGE		4096UL
 #define SLAB		(32UL << 20)
 #define SMALL_SLAB	(1UL << 20)
-#define CONTENT_LITTLE	(256UL << 10)	/* what may well be all */
+#define CONTENT_LITTLE	(256UL << 10)	/* first buffer: often enough for a small tree */
 
 int content_room(struct content *c, size_t want, void **ret_buf, size_t *ret_len)
 {
@@ -50,8 +50,9 @@ int content_end(struct content *c, uint64_t size)
 }
 
 /*
- * Memory for contents on their way, by munmap(2) given back; NULL without any.  From
- * CONTENT_ROOM on of huge pages, below of small ones: what is not filled costs nothing.
+ * Map memory for contents; munmap(2) frees it.  NULL without memory.  A mapping of
+ * CONTENT_ROOM bytes or more gets huge pages, a smaller one small pages, of which those
+ * that are not filled cost nothing.
  */
 static void *content_map(size_t len)
 {
@@ -59,7 +60,7 @@ static void *content_map(size_t len)
 
 	if (p == MAP_FAILED)
 		return NULL;
-	/* fewer faults; fails where there are none */
+	/* huge pages: fewer faults; the call fails on a kernel without them, and may */
 	madvise(p, len, len < CONTENT_ROOM ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
 	return p;
 }
@@ -177,7 +178,7 @@ static int hold_room(struct content *c, size_t want, void **ret_buf, size_t *ret
 			return -ENOMEM;
 		hold->slabs = slab;
 		slab += hold->nr_slabs;
-		/* one for what is little; the next have the rest */
+		/* a small first slab suffices for a small tree; the next ones are large */
 		slab->size = hold->nr_slabs ? SLAB : SMALL_SLAB;
 		slab->base = content_map(slab->size);
 		if (!slab->base)
@@ -261,7 +262,7 @@ int content_hold_create(struct content **ret_content)
 	return 0;
 }
 
-/* Entries lie in their slabs in order: a slab is done when the data has left it. */
+/* Entries lie in the slabs in order: free all slabs before the one that @data lies in. */
 static unsigned int release_slabs(struct content_hold *hold, unsigned int slab,
 				  const char *data)
 {

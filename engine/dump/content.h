@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where contents go: pages of memory maps, contents of files.
+ * Sinks for contents: pages of memory maps, contents of files.
  *
- * Two places: the image, and a hold in memory.  What must be read while the tree
- * stands still goes to the hold (memory is all we may wait for then) and from
- * there to the image after the thaw; what may be read later goes to the image at
- * once.  A pre-copy before the freeze will be a third.
+ * There are two sinks: the image, and a hold in memory.  Contents that must be read
+ * while the tree stands still go to the hold, as nothing slower than memory may be
+ * waited for then; after the thaw they go on to the image.  Contents that may be read
+ * later go to the image at once.
  *
  * A producer asks for room, fills it, and hands over what it filled, in order:
  *
@@ -34,12 +34,12 @@ struct content_ops {
 
 struct content {
 	const struct content_ops *ops;
-	uint64_t bytes;		/* handed over so far; to a hold: since it was emptied */
+	uint64_t bytes;		/* handed over so far; a hold counts anew when it is emptied */
 };
 
-#define CONTENT_ROOM	(4UL << 20)	/* a good thing to want */
+#define CONTENT_ROOM	(4UL << 20)	/* a good size to ask for */
 
-/* At least a page and at most want bytes, page aligned. */
+/* Get room for the next bytes: at least a page, at most @want bytes, page aligned. */
 int content_room(struct content *c, size_t want, void **ret_buf, size_t *ret_len);
 int content_pages(struct content *c, uint64_t mm_id, uint64_t addr, uint64_t nr_pages,
 		  const void *data);
@@ -47,13 +47,16 @@ int content_begin(struct content *c, uint64_t blob);	/* one blob at a time */
 int content_data(struct content *c, uint64_t offset, const void *data, size_t len);
 int content_end(struct content *c, uint64_t size);
 
-/* Straight into the image. */
+/* A sink that writes straight into the image. */
 int content_image_create(struct image *img, struct content **ret_content);
-/* In memory. */
+/* A sink that holds contents in memory. */
 int content_hold_create(struct content **ret_content);
-void content_destroy(struct content *c);	/* NULL is fine; returns the memory */
+void content_destroy(struct content *c);	/* NULL is fine; frees the memory held */
 
-/* Hand over to @to what the hold holds, giving the memory back on the way; a blob may be begun. */
+/*
+ * Hand over to @to all that the hold holds, and free its memory on the way.  A blob that is
+ * begun and not ended goes over, too: it goes on in @to.
+ */
 int content_hold_replay(struct content *hold, struct content *to);
 
 #endif /* STILLPOINT_CONTENT_H */

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Dump of one process tree: the order of things.
+ * Dump of one process tree: the sequence of its steps.
  *
- *	image directory → device, target → freeze → snapshot → policy
- *	  → what must be read in place → thaw
+ *	device, target → image directory → freeze → snapshot → policy
+ *	  → contents that must be read in place → thaw
  *	  → held contents, pages, files → sync → commit
  *
- * Until the commit nothing is visible under the image's name, and whatever fails
- * leaves the tree running: every way out closes the device.  With stop-and-copy the thaw
- * moves behind the last of what is read, with kill behind the commit, and nothing needs to be held.
+ * Until the commit nothing is visible under the image's name, and every failure leaves the
+ * tree running: every way out closes the device.  With stop-and-copy the thaw comes after
+ * the last read, with kill after the commit; then nothing needs to be held.
  *
  * The tree stands still between dump_frozen()'s first and last line; nothing
  * slow belongs there that could be done before or after.
@@ -36,7 +36,7 @@
 #define MAX_PAUSE_MS		60000
 #define SPACE_MIN		(4ULL << 20)
 #define SPACE_RATIO		64	/* nothing compresses better than this */
-#define HOLD_SHARE		4	/* of the free memory may be held in the pause */
+#define HOLD_SHARE		4	/* 1/4 of the free memory may be held in the pause */
 #define FILES_EXPECTED	16384	/* descriptors: 128 KiB of the kernel's memory */
 
 void dump_progress(struct dump *d, const char *phase)
@@ -73,7 +73,7 @@ static uint64_t proc_kb(const char *path, const char *name)
 	return kb * 1024;
 }
 
-/* Only what cannot work at all: what an image needs is known when it is written. */
+/* Refuse only if the image cannot fit at all: its real size is known when it is written. */
 static int check_space(struct dump *d, const char *parent)
 {
 	const struct dump_options *o = d->options;
@@ -93,13 +93,14 @@ static int check_space(struct dump *d, const char *parent)
 	have = (uint64_t)fs.f_bavail * fs.f_frsize;
 	if (have < need)
 		return error_fail(d->error, -ENOSPC,
-				   "%llu MiB free for an image of a tree with %llu MiB of memory: free some space or choose another directory",
+				   "%llu MiB free for an image of a tree with %llu MiB of memory: "
+				   "free some space or choose another directory",
 				   (unsigned long long)(have >> 20),
 				   (unsigned long long)(memory >> 20));
 	return 0;
 }
 
-/* The image before this one, if there is one and it can be built upon. */
+/* Open the base, if one was asked for; without a usable one the image becomes a full one. */
 static void find_base(struct dump *d)
 {
 	const struct dump_options *o = d->options;
@@ -138,7 +139,7 @@ static int create_image(struct dump *d)
 	if (strlen(o->dir) >= sizeof(copy))
 		return error_fail(d->error, -ENAMETOOLONG, "%s: path too long", o->dir);
 	parent = dirname(strcpy(copy, o->dir));
-	image_sweep(parent, NULL);	/* what dumps left that were killed */
+	image_sweep(parent, NULL);	/* remove the leftovers of killed dumps */
 	ret = check_space(d, parent);
 	if (ret)
 		return ret;
@@ -156,7 +157,7 @@ static int create_image(struct dump *d)
 	return ret ? error_fail(d->error, ret, "out of memory") : 0;
 }
 
-/* What must be read while the tree stands still. */
+/* Read all that must be read while the tree stands still. */
 static int dump_frozen(struct dump *d)
 {
 	int ret = dump_files_get(d);
@@ -201,7 +202,7 @@ static uint64_t lap(uint64_t *began)
 	return took;
 }
 
-/* Everything that takes time, in the order in which it frees memory. */
+/* All work that takes time, those first that free most memory; mostly after the thaw. */
 static int dump_running(struct dump *d)
 {
 	struct dump_stats *stats = &d->stats;
@@ -235,7 +236,7 @@ static int dump_running(struct dump *d)
 	return ret;
 }
 
-/* What it took, as far as that is known before the commit. */
+/* Put the times of the phases into the manifest, as far as they are known before the commit. */
 static void describe_phases(struct dump *d)
 {
 	const struct dump_options *o = d->options;
@@ -322,7 +323,7 @@ static int check_living(struct dump *d)
 	return 0;
 }
 
-/* Others are asked whether it goes on. */
+/* Ask the caller whether the dump goes on; @what describes its refusal. */
 static int hold(struct dump *d, int (*fn)(void *arg), const char *what)
 {
 	int ret = fn ? fn(d->options->hold_arg) : 0;
@@ -351,7 +352,7 @@ static int commit(struct dump *d, uint64_t started)
 	return ret ? error_fail(d->error, ret, "%s", why.text) : 0;
 }
 
-/* The image is of no use if others have none; in doubt (-EINPROGRESS) it stays. */
+/* Remove the image if the caller abandons the checkpoint; in doubt (-EINPROGRESS) it stays. */
 static int hold_stored(struct dump *d)
 {
 	int ret = hold(d, d->options->stored, "the checkpoint was given up after the dump");
@@ -377,8 +378,8 @@ static int thaw(struct dump *d)
 }
 
 /*
- * What was copied last is as the rest if the tree has stood still until now.  Asked before there is an image, which
- * others could take for good.
+ * After stop-and-copy: has the tree stood still until the last read? Otherwise the pages do not
+ * fit together.  This must be known before the commit makes an image that others could use.
  */
 static int thaw_when_read(struct dump *d)
 {
@@ -386,8 +387,9 @@ static int thaw_when_read(struct dump *d)
 }
 
 /*
- * The image is there, the tree can go.  If the kernel let it run before us, the image has what it had until then, but who
- * wanted it ended is told that there is none.  One that others know of is theirs.
+ * The image is complete: kill the tree.  If the kernel thawed the tree before us, the image is
+ * removed again and the dump fails, as the tree that was to end runs on.  An image that was
+ * announced by stored() stays: others know of it.
  */
 static int kill_at_end(struct dump *d)
 {
@@ -465,8 +467,9 @@ static int dump_captured(struct dump *d, uint64_t started)
 }
 
 /*
- * When a descriptor table that threads share grows, the kernel waits for a grace
- * period.  It doubles each time; in the pause that adds up to the most of it.
+ * Grow our descriptor table before the pause.  Each time that a table shared by threads
+ * grows, it doubles, and the kernel waits for a grace period; in the pause these waits
+ * would add up to most of it.
  */
 static void grow_file_table(rlim_t limit)
 {
@@ -477,7 +480,7 @@ static void grow_file_table(rlim_t limit)
 	(void)high;
 }
 
-/* Descriptors of all the tree's files are held at once. */
+/* Raise our limit of open files: descriptors of all the tree's files are held at once. */
 static void raise_file_limit(struct rlimit *ret_old)
 {
 	struct rlimit more;
@@ -517,7 +520,7 @@ static int dump_run(struct dump *d, kdev_open_fn open)
 		.track = o->track,
 		.freeze_timeout_ms = o->freeze_timeout_ms ? o->freeze_timeout_ms :
 							    FREEZE_TIMEOUT_MS,
-		/* a tree that is to end may stand still for as long as it takes */
+		/* a tree that is frozen to the end may stand still as long as the module allows */
 		.max_pause_ms = o->max_pause_ms ? o->max_pause_ms :
 				d->frozen_to_end ? 0 : MAX_PAUSE_MS,
 		.frozen = o->dry_run ? NULL : o->frozen,
@@ -555,7 +558,7 @@ int dump_tree_on(kdev_open_fn open, const struct dump_options *options,
 		return error_fail(error, -EINVAL, "dump: roots, directory or key missing");
 	raise_file_limit(&limit);
 	ret = dump_run(&d, open);
-	capture_end(&d.cap);		/* first of all: the tree runs */
+	capture_end(&d.cap);		/* first of all, so that the tree runs */
 	dump_files_put(&d);
 	dump_sync_done(&d);
 	dump_probe_done(&d);

@@ -2,7 +2,7 @@
 /*
  * Dump of one process tree into one image directory.
  *
- * freeze → snapshot → records, pipes, what must be read in place → thaw →
+ * freeze → snapshot → records, pipes, contents that must be read in place → thaw →
  * pages, file contents → sync of the job's files → commit.  On any failure the
  * tree runs on (or stays stopped as it was) and no image appears under dir.
  */
@@ -23,94 +23,98 @@ struct dump_options {
 	uint64_t generation;	/* recorded; 0 for a plain dump */
 	const char *job;	/* recorded name or NULL */
 	bool kill;		/* keep the tree frozen until commit, then SIGKILL it */
-	bool stop_and_copy;	/* no snapshot: frozen until all is read */
+	bool stop_and_copy;	/* no snapshot: the tree is frozen until all is read */
 	/*
-	 * Of memory that was not written since the image @base was taken, store that it is
-	 * as there.  One that cannot be used is no error: then all is stored.  @track: such
-	 * a dump can follow this one.
+	 * An incremental dump: pages that were not written since the image @base was taken
+	 * are stored as references to it.  A base that cannot be used is no error: then all
+	 * pages are stored.
 	 */
 	const char *base;	/* NULL: store all */
 	unsigned int chain_max;	/* most earlier images whose pages this one may need */
-	bool track;
-	bool verify_base;	/* read that memory all the same, and fail where it is another */
+	bool track;		/* track writes from now on: an incremental dump may follow */
+	bool verify_base;	/* compare the unwritten pages with @base; fail if one differs */
 	bool dry_run;		/* check only: refusals as for a real dump, nothing written */
 	unsigned int freeze_timeout_ms;	/* 0: 10000 */
 	unsigned int max_pause_ms;	/* 0: 60000 */
 	uint64_t hold_max;	/* bytes held in memory in the pause; 0: a share of what is free */
-	uint64_t memory;	/* to write the image with: as in struct image_options */
+	uint64_t memory;	/* for writing the image: as in struct image_options */
 	enum engine_files files;
-	const char *shm_dir;	/* the job's private /dev/shm as the caller sees it; carried whole; NULL: none */
+	/* The job's private /dev/shm, as the caller sees it; it is carried whole.  NULL: none */
+	const char *shm_dir;
 	const struct engine_external *externals;
 	unsigned int nr_externals;
 	/*
-	 * Memory, descriptors and threads that the image does not hold and a restore
-	 * does not bring back; pids and tids as the caller sees them.  Of which kinds
-	 * they are does not matter, what others share of them neither.
+	 * Excluded memory, descriptors and threads: the image does not hold them and a
+	 * restore does not bring them back.  Pids and tids are as the caller sees them.
+	 * Things of any kind can be excluded, also when other processes share them.
 	 */
 	const struct ckpt_exclude *excludes;
 	unsigned int nr_excludes;
-	/* Processes without which the image is of no use, in the tree's own numbers; 0: none.  -ECHILD. */
+	/*
+	 * Processes that must live, as pids of the tree's own PID namespace; 0: ignored.  If one
+	 * has ended, the dump fails with -ECHILD.
+	 */
 	const pid_t *living;
 	unsigned int nr_living;
 	engine_progress_fn progress;
 	void *progress_arg;
 	/*
-	 * Called in the pause, when the tree is frozen and nothing of it has been
-	 * read: what it wrote to an external end can be taken out now, and is then
-	 * in no image.  A negative errno ends the dump.  NULL: nobody.
+	 * Called in the pause, when the tree is frozen and nothing of it has been read.
+	 * The function may take out what the tree wrote to an external; those bytes are
+	 * then in no image.  A negative errno ends the dump.  NULL: no call.
 	 */
 	int (*frozen)(void *arg);
 	void *frozen_arg;
 	/*
-	 * For whoever has more trees to save than this one: called when all is captured
-	 * and the tree may run on as far as it is concerned, and when the image is complete
-	 * and in its place. Either may wait; a negative errno undoes everything. NULL: nobody.
+	 * For a caller that dumps several trees together.  captured() is called when this
+	 * tree is captured and could run on; stored() when the image is complete and in its
+	 * place.  Either may wait; a negative errno undoes everything.  NULL: no call.
 	 */
 	int (*captured)(void *arg);
 	int (*stored)(void *arg);
-	/* Called before the image is made durable: a negative errno ends the dump. NULL: nobody. */
+	/* Called before the image is made durable; a negative errno ends the dump.  NULL: no call */
 	int (*commits)(void *arg);
 	void *hold_arg;
 	/*
-	 * Kept in the manifest under "note", for the caller of a later restore.
-	 * Read at the commit: frozen() may still write it.  NULL: none.
+	 * Text kept in the manifest under "note", for the caller of a later restore.
+	 * It is read at the commit: frozen() may still write it.  NULL: none.
 	 */
 	const char *note;
 	/*
-	 * Kept under "record": what whoever has nothing but the image has to know of the job.
-	 * NULL: none.
+	 * Text kept under "record": all that is needed to restart the job where nothing but the
+	 * image is left.  NULL: none.
 	 */
 	const char *record;
 };
 
 struct dump_stats {
-	uint64_t freeze_ns;	/* first thread told until the last one parked */
+	uint64_t freeze_ns;	/* from telling the first thread until the last one parked */
 	uint64_t collect_ns;
 	uint64_t clone_ns;
-	uint64_t thaw_ns;	/* order to let it run until that was done; 0: it was to end */
-	uint64_t pause_ns;	/* first thread parked until thaw: what the job sees */
-	uint64_t pages_ns;	/* behind the tree's back: memory, contents of files, */
-	uint64_t contents_ns;
-	uint64_t sync_ns;	/* what it wrote itself, and the image made whole and durable */
-	uint64_t commit_ns;
+	uint64_t thaw_ns;	/* how long the thaw took; 0: the tree was to end */
+	uint64_t pause_ns;	/* from the first thread parked until the thaw: what the job sees */
+	uint64_t pages_ns;	/* reading and writing memory, most of it after the thaw */
+	uint64_t contents_ns;	/* the same of contents of files */
+	uint64_t sync_ns;	/* making durable what the tree itself wrote */
+	uint64_t commit_ns;	/* making the image whole and durable */
 	uint64_t total_ns;
-	uint64_t bytes_mapped;	/* pages found */
-	uint64_t bytes_raw;	/* of them and of contents what was not left out */
+	uint64_t bytes_mapped;	/* of all pages found */
+	uint64_t bytes_raw;	/* of pages and contents stored as data, before compression */
 	uint64_t bytes_stored;	/* in the image */
-	uint64_t bytes_held;	/* most at a time in memory, over the thaw or in the pause */
+	uint64_t bytes_held;	/* most bytes held in memory at a time, until the thaw */
 	uint64_t pages_data;
 	uint64_t pages_zero;
-	uint64_t pages_shared;	/* with another process, and still after a restore */
-	uint64_t pages_same;	/* with data stored for other pages */
-	uint64_t pages_base;	/* as in the image before */
-	uint64_t pages_excluded;	/* that the tree did not want saved (ckpt_exclude()) */
-	uint64_t pages_untouched;	/* of private mappings, those that there were not: of memory, */
-	uint64_t pages_file;		/* and of files, which have them */
+	uint64_t pages_shared;	/* shared with another process, and still so after a restore */
+	uint64_t pages_same;	/* equal to data that was stored for other pages */
+	uint64_t pages_base;	/* as in the base */
+	uint64_t pages_excluded;	/* excluded by the tree itself (ckpt_exclude()) */
+	uint64_t pages_untouched;	/* of private anonymous mappings, pages never touched */
+	uint64_t pages_file;		/* of private file mappings, pages that only the file has */
 	unsigned int nr_procs;
 	unsigned int nr_threads;
-	uint64_t base;		/* generation that it stands on; full: see why */
+	uint64_t base;		/* generation of the base, if @incremental */
 	bool incremental;
-	char why_full[160];	/* a base was wanted; "": none was */
+	char why_full[160];	/* why the image is full though a base was wanted; "": none was */
 };
 
 /* 0; -EOPNOTSUPP or -EBUSY with refusals; other negative errno. */

@@ -3,14 +3,14 @@
  * Contents of inodes, and of the job's private /dev/shm.
  *
  * Reads data and skips holes; a blob holds the first size bytes as they were at
- * the freeze.  In the pause contents go to memory, up to dump->hold_limit; what
- * does not fit is written to the image while the tree waits, because a longer
- * pause is better than a wrong image or an out-of-memory kill.  How much it is a
- * file system does not always say before: pages of zeros are no content, and what
- * turns out to be too much goes to the image with all that was held so far.
+ * the freeze.  In the pause contents go to memory, up to dump->hold_limit.  Contents that
+ * do not fit are written to the image while the tree waits, because a longer pause is
+ * better than a wrong image or an out-of-memory kill.  A file system does not always tell
+ * the size of a content before (pages of zeros are not stored): when a content turns out
+ * to be too large, it goes to the image together with all that was held so far.
  *
- * A file that somebody else changes while it is read behind the tree's back
- * fails the dump (-EAGAIN) rather than tear it; so does a log that the tree cuts.
+ * A file that somebody else changes while it is read after the thaw fails the dump
+ * (-EAGAIN), rather than get a torn copy; so does a log that the tree cuts.
  */
 #include "base/error.h"
 #include "engine/dump/dump_run.h"
@@ -25,10 +25,10 @@
 #include <sys/statfs.h>
 
 #define PAGE	4096ULL
-#define ASK	(16ULL << 20)	/* bytes read between two looks at the pause */
+#define ASK	(16ULL << 20)	/* bytes read between two checks of the pause */
 
 struct blob_source {
-	int fd;			/* our own description */
+	int fd;			/* a description of our own */
 	const char *name;
 	uint64_t size;
 };
@@ -40,10 +40,10 @@ struct copy {
 	bool in_pause;
 	struct content *to;
 	uint64_t blob;		/* 0: nothing but holes so far */
-	uint64_t unasked;	/* bytes read since the last look */
+	uint64_t unasked;	/* bytes read since the last check of the pause */
 };
 
-/* In the pause to the hold while it has room, else to the image. */
+/* The sink for a content: in the pause the hold, while it has room, else the image. */
 static struct content *place_for(struct dump *d, enum dump_when when, int fd)
 {
 	struct stat st;
@@ -62,7 +62,7 @@ static int source_failed(struct dump *d, const struct blob_source *source, int e
 			   strerror(-err));
 }
 
-/* The sink's failure: the image knows why, the hold can only lack memory. */
+/* Describe a failure of the sink: the image has a text, the hold can only lack memory. */
 static int sink_failed(struct dump *d, const struct content *to, int err)
 {
 	if (to == d->image)
@@ -70,7 +70,7 @@ static int sink_failed(struct dump *d, const struct content *to, int err)
 	return error_fail(d->error, err, "no memory to hold contents during the pause");
 }
 
-/* Into the image with what is held, and give the memory back. */
+/* Move all held contents into the image, and free their memory. */
 int dump_hold_empty(struct dump *d)
 {
 	int ret;
@@ -81,7 +81,7 @@ int dump_hold_empty(struct dump *d)
 	return ret ? dump_image_failed(d, ret) : 0;
 }
 
-/* Before @want bytes: is there a pause any more, and may so much be held? */
+/* Before @want bytes are read: is the tree still frozen, and may so much be held? */
 static int copy_may_go_on(struct copy *c, uint64_t want)
 {
 	struct dump *d = c->d;
@@ -92,7 +92,7 @@ static int copy_may_go_on(struct copy *c, uint64_t want)
 		ret = capture_check(&d->cap, d->error);
 	}
 	if (!ret && c->to == d->hold && d->hold->bytes + want > d->hold_limit) {
-		ret = dump_hold_empty(d);	/* the blob is begun there, if it was here */
+		ret = dump_hold_empty(d);	/* a begun blob moves, too, and goes on there */
 		c->to = d->image;
 	}
 	return ret;
@@ -108,7 +108,7 @@ static bool is_zero(const char *p, size_t len)
 	return !p[0] && !memcmp(p, p + 1, len - 1);
 }
 
-/* What was read, but for pages of zeros; it is moved together, as the room is what is held. */
+/* Hand over the bytes read, without pages of zeros; gaps are closed, as a hold keeps them, too. */
 static int copy_pages(struct copy *c, uint64_t offset, char *buf, size_t len)
 {
 	size_t from = 0, n, room = 0;
@@ -133,7 +133,7 @@ static int copy_pages(struct copy *c, uint64_t offset, char *buf, size_t len)
 	return ret;
 }
 
-/* [offset, end) is data: copy it.  Begins the blob when the first byte comes. */
+/* Copy the data in [offset, end).  The blob is begun when its first byte comes. */
 static int copy_data(struct copy *c, uint64_t offset, uint64_t end)
 {
 	size_t room;
@@ -168,7 +168,7 @@ static int copy_data(struct copy *c, uint64_t offset, uint64_t end)
 	return ret ? sink_failed(c->d, c->to, ret) : 0;
 }
 
-/* hugetlbfs knows no holes, but it knows what it has. */
+/* Is it a file of hugetlbfs without a page? hugetlbfs does not tell holes, but counts pages. */
 static bool has_nothing(int fd)
 {
 	struct statfs fs;
@@ -178,7 +178,7 @@ static bool has_nothing(int fd)
 	       fs.f_type == HUGETLBFS_MAGIC;
 }
 
-/* *ret_blob: 0 if there is nothing but holes. */
+/* Copy a file into a blob; *ret_blob is 0 if there is nothing but holes. */
 static int copy_blob(struct dump *d, const struct blob_source *source, enum dump_when when,
 		     uint64_t *ret_blob)
 {
@@ -195,7 +195,7 @@ static int copy_blob(struct dump *d, const struct blob_source *source, enum dump
 
 		if (data < 0 && errno == ENXIO)
 			break;
-		if (data < 0)		/* knows no holes */
+		if (data < 0)		/* the file system does not tell holes */
 			data = (off_t)offset;
 		if (hole < 0 || (uint64_t)hole > source->size)
 			hole = (off_t)source->size;
@@ -213,7 +213,7 @@ static int copy_blob(struct dump *d, const struct blob_source *source, enum dump
 	return ret;
 }
 
-/* All that the tree can do to its first bytes is to cut them off and write others. */
+/* Is it read while the tree appends to it? Then only a cut can change its first bytes. */
 static bool only_appended(const struct dump *d, const struct dump_inode *inode)
 {
 	return inode->content == DUMP_AFTER && inode->writes && !d->frozen_to_end;
@@ -227,7 +227,7 @@ static int externals_hash_all(int fd, uint64_t size, uint8_t ret_hash[2][32])
 	return ret ? ret : file_identity_tail(fd, size - len, len, ret_hash[1]);
 }
 
-/* So that it is noticed if it is cut behind our back, and written anew. */
+/* Hash files that the tree only appends to, so that a cut during the copy is noticed. */
 int dump_contents_mark(struct dump *d)
 {
 	int ret = 0;
@@ -239,7 +239,8 @@ int dump_contents_mark(struct dump *d)
 		if (only_appended(d, inode)) {
 			_cleanup_fd_ int fd = dump_reopen(inode);
 
-			ret = fd < 0 ? fd : externals_hash_all(fd, inode->file->rec->size, inode->externals_hash);
+			ret = fd < 0 ? fd : externals_hash_all(fd, inode->file->rec->size,
+							       inode->externals_hash);
 			if (ret)
 				ret = source_failed(d, &source, ret);
 		}
@@ -247,7 +248,7 @@ int dump_contents_mark(struct dump *d)
 	return ret;
 }
 
-/* After it was read behind the tree's back. */
+/* After a content was read after the thaw: has nobody changed it meanwhile? */
 static int still_the_same(struct dump *d, const struct dump_inode *inode, int fd)
 {
 	const struct ckpt_rec_file *rec = inode->file->rec;
@@ -261,8 +262,8 @@ static int still_the_same(struct dump *d, const struct dump_inode *inode, int fd
 	if (inode->content == DUMP_AFTER && !d->frozen_to_end && !inode->writes &&
 	    dump_changed_since(fd, rec))
 		return error_fail(d->error, -EAGAIN,
-				   "%s changed while it was read although the tree does not write it: try again",
-				   inode->file->path);
+				   "%s changed while it was read although the tree does not write "
+				   "it: try again", inode->file->path);
 	return 0;
 }
 
@@ -398,7 +399,7 @@ static int shm_entry(struct dump *d, int dir, const char *name, const char *path
 	}
 }
 
-/* Takes over fd. */
+/* Record all entries below the directory @fd; takes @fd over. */
 static int shm_walk(struct dump *d, int fd, const char *path, unsigned int depth)
 {
 	_cleanup_dir_ DIR *dir = fdopendir(fd);

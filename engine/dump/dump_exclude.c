@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * See dump_exclude.h.
+ * Finding and reading the tables of excluded memory; see dump_exclude.h.
  *
- * A table is found by what its mapping looks like and the bytes it begins with; a process may have
- * several (libraries of its own).  It is read from the snapshot like any memory, so it is of the
- * same instant.  The process may have written anything: lengths and counts are checked, ranges are
- * sorted and merged.
+ * A table is found by the shape of its mapping and by its magic bytes.  A process may have
+ * several, as libraries may have their own.  A table is read from the snapshot like any
+ * memory, so it is of the same instant.  The process may have written anything into it:
+ * lengths and counts are checked, ranges are sorted and merged.
  *
- * Whether a page that a table names is left out is for its mapping to say as well
- * (MADV_DONTDUMP); who reads pages asks for those mappings only.
+ * A page is excluded only if its mapping says so, too (MADV_DONTDUMP): dump_pages.c asks
+ * about such mappings only.
  */
 #include "engine/dump/dump_exclude.h"
 
@@ -28,7 +28,7 @@ static bool may_be_table(const struct ckpt_rec_vma *vma)
 	       vma->flags & CKPT_VM_DONTDUMP && vma->flags & CKPT_VM_WRITE;
 }
 
-/* A table's pages were written before they count: what cannot be read is no table. */
+/* False if the memory cannot be read: then it is no table, as a table's pages were written. */
 static bool read_at(struct dump *d, const struct state_mm *mm, unsigned int flags, uint64_t addr,
 		    uint64_t len, void *buf)
 {

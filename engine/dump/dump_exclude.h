@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Memory whose contents a process does not want saved: what it wrote into its table
- * (libckptctl/exclude_table.h).
+ * Memory that a process excluded: the ranges in its table (libckptctl/exclude_table.h).
+ * Their contents are not saved; the mappings are.
  */
 #ifndef STILLPOINT_DUMP_EXCLUDE_H
 #define STILLPOINT_DUMP_EXCLUDE_H
@@ -13,26 +13,29 @@
 #include "engine/dump/dump_run.h"
 
 struct dump_exclude {
-	struct exclude_range *range;	/* ascending, apart from each other; malloc */
+	struct exclude_range *range;	/* ascending, with gaps between them; malloc */
 	unsigned int nr;
-	unsigned int at;		/* where the last question was answered */
+	unsigned int at;		/* range at which the last question ended */
 };
 
 /*
- * dump_exclude_find() - of one memory map; most have no table, and nr is 0
- * @flags: CKPT_PAGES_LIVE or 0, as its pages are read
+ * dump_exclude_find() - read the excluded ranges of one memory map
+ * @flags: CKPT_PAGES_LIVE or 0, as the map's pages are read
  *
- * 0, or -ENOMEM.  What is no good table is none: then all is saved.
+ * Most maps have no table; then nr is 0.  A malformed table counts as none, so that all is
+ * saved.
+ *
+ * Return: 0, or -ENOMEM
  */
 int dump_exclude_find(struct dump *d, const struct state_mm *mm, unsigned int flags,
 		       struct dump_exclude *ret_excluded);
 void dump_exclude_done(struct dump_exclude *excluded);
 
 /*
- * dump_exclude_cut() - is the page at @addr unwanted?
- * @stop: end of what is asked for; becomes the end of the pages that the answer holds for
+ * dump_exclude_cut() - is the page at @addr excluded?
+ * @stop: end of the pages in question; becomes the end of the pages with the same answer
  *
- * Addresses ascend from question to question.
+ * Addresses must ascend from call to call.
  */
 bool dump_exclude_cut(struct dump_exclude *excluded, uint64_t addr, uint64_t *stop);
 

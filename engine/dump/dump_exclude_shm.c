@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Files in the job's /dev/shm that only memory left out maps: segments by which
- * that memory's owners talk to each other.  A restart makes them anew, so the image
- * need not hold them, and the pause not copy them.
+ * Files in the job's /dev/shm that only excluded memory maps: segments through which
+ * the owners of that memory talk to each other.  A restart makes them anew, so they are
+ * excluded, too: the image need not hold them, and the pause not copy them.
  *
- * Who maps what is looked up before the freeze, as it takes a while; a segment made
- * after that is carried, which does no harm.  Ranges of every process (pid 0) are
+ * The files are looked up before the freeze, as that takes a while; a segment made after
+ * that is carried, which does no harm.  Ranges that hold for every process (pid 0) are
  * not followed here.
  */
 #include "base/error.h"
@@ -40,7 +40,7 @@ static int add(struct dump *d, uint64_t ino)
 	return 0;
 }
 
-/* The inodes on dev that the process maps in the range; it may be gone. */
+/* Add the inodes on @dev that the process maps within the range; the process may be gone. */
 static int find(struct dump *d, const struct ckpt_exclude *e, dev_t dev)
 {
 	char path[40], line[PATH_MAX + 128];

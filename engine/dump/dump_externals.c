@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The ends outside the tree that the caller named: which file of the tree is
- * one of them.
+ * Externals: which file of the tree leads to a pipe, pty or file that the caller named.
  *
- * They are looked at once, before the tree is frozen, and kept in the order of their
- * inodes: a job of a thousand ranks names two thousand, and has many more files, all
- * of which are asked about while it stands still.  Descriptors are the caller's and
- * stay open.
+ * The externals are looked at once, before the tree is frozen, and sorted by inode: a job
+ * of a thousand ranks names two thousand, and has many more files, each of which is looked
+ * up while the tree stands still.  The descriptors are the caller's and stay open.
  */
 #include "base/error.h"
 #include "engine/dump/dump_run.h"
@@ -23,11 +21,11 @@
 struct dump_end {
 	uint64_t ino, dev;
 	mode_t type;
-	int pty;		/* its index; -1: no terminal */
-	unsigned int external;	/* which of the caller's */
+	int pty;		/* index of the pty; -1: no pty */
+	unsigned int external;	/* index among the caller's externals */
 };
 
-/* The index of the pty that fd is an end of, or -1. */
+/* The index of the pty whose master or slave @fd is, or -1. */
 static int pty_index(int fd, const struct stat *st)
 {
 	unsigned int index;
@@ -41,7 +39,7 @@ static int pty_index(int fd, const struct stat *st)
 	return -1;
 }
 
-/* The caller's first comes first among those of one object. */
+/* By inode; of several externals with one inode the caller's first comes first. */
 static int compare(const void *one, const void *other)
 {
 	const struct dump_end *a = one, *b = other;
@@ -76,12 +74,12 @@ int dump_externals_open(struct dump *d)
 
 static bool same_object(const struct ckpt_rec_file *rec, const struct dump_end *end)
 {
-	if (rec->kind == CKPT_FILE_PIPE)	/* all pipes are of one file system */
+	if (rec->kind == CKPT_FILE_PIPE)	/* all pipes are on one file system */
 		return end->type == S_IFIFO;
 	return end->dev == rec->dev && end->type == (rec->mode & S_IFMT);
 }
 
-/* The first with this inode number, or one behind. */
+/* The first entry with this inode number, or the first one with a higher number. */
 static unsigned int find_inode(const struct dump *d, uint64_t ino)
 {
 	unsigned int low = 0, high = d->nr_ends;

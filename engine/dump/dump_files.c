@@ -2,15 +2,13 @@
 /*
  * Inodes of the tree: what is to be done with each, and a descriptor for it.
  *
- * The decision follows from what a restart on another node will find.  What has
- * no name (deleted, memfd, shared memory) or lives in this node's memory
- * (tmpfs) is carried.  Everything else stays where it is and is tracked, unless
- * the user asked to carry it.  Whether it can be read behind the tree's back
- * follows from who may write it.
+ * The decision follows from what a restart on another node will find.  A file without
+ * a name (deleted, memfd, shared memory) or in this node's memory (tmpfs) is carried.
+ * Every other file stays where it is and is tracked, unless the user asked to carry it.
+ * A content that the tree may write is read in the pause, any other after the thaw.
  *
- * Owns dump->inodes and the descriptors in it.  They are the job's own
- * descriptions: nothing may move their position; dump_reopen() makes one that
- * may be moved.
+ * Owns dump->inodes and the descriptors in it.  Use them only with dump_reopen(), which
+ * makes a description of our own: one of the job must not be moved.
  */
 #include "base/error.h"
 #include "engine/dump/dump_run.h"
@@ -56,7 +54,7 @@ static bool writable(const struct ckpt_rec_file *rec)
 	return (rec->flags & CKPT_FILE_OPEN) && (rec->f_flags & O_ACCMODE) != O_RDONLY;
 }
 
-/* One more description of the inode. */
+/* Note one more file of the inode. */
 static void inode_add(struct dump *d, struct dump_inode *inode, struct state_file *file)
 {
 	const struct ckpt_rec_file *rec = file->rec;
@@ -143,7 +141,7 @@ static void plan_inode(struct dump *d, struct dump_inode *inode, dev_t shm_dev)
 	} else if (shm_dev && rec->dev == shm_dev) {
 		return;		/* carried with the directory */
 	} else if (rec->fs_magic == SYSFS_MAGIC) {
-		return;		/* says a size that it has not: opened again, no more */
+		return;		/* its size is no real one: it is opened again, nothing more */
 	} else if (has_name && (state_file_in_memory(inode->file) ||
 				(d->options->files == ENGINE_FILES_CARRY && inode->open &&
 				 !inode->exec))) {
@@ -154,7 +152,7 @@ static void plan_inode(struct dump *d, struct dump_inode *inode, dev_t shm_dev)
 		inode->track = true;
 		return;
 	}
-	/* what is only appended to keeps its first rec->size bytes, if it is not cut */
+	/* a file that is only appended to keeps its first rec->size bytes, if it is not cut */
 	if (d->frozen_to_end || !inode->writes ||
 	    (inode->appends && inode->blob_kind == ENGINE_BLOB_FILE))
 		inode->content = DUMP_AFTER;
@@ -180,8 +178,9 @@ int dump_files_plan(struct dump *d)
 }
 
 /*
- * A description of our own, which opens nothing: the job's would keep a lock that the job gives up by closing
- * its file for as long as we write. Those that are only mapped are the kernel's.
+ * Replace the job's description in inode->fd by an O_PATH one of our own.  Holding the job's
+ * would also hold a lock that the job gives up by closing its file, for as long as we write.
+ * A file that is only mapped has no description of the job's: the kernel made ours.
  */
 static int own_description(struct dump *d, struct dump_inode *inode)
 {
@@ -230,8 +229,8 @@ int dump_files_get(struct dump *d)
 	free(fds);
 	if (ret == -EMFILE)
 		return error_fail(d->error, ret,
-				   "the tree has %u files, more than this process may open: raise its limit of open files",
-				   d->nr_inodes);
+				   "the tree has %u files, more than this process may open: raise "
+				   "its limit of open files", d->nr_inodes);
 	if (ret)
 		return capture_failed(&d->cap, ret, "cannot get at the tree's files", d->error);
 	for (unsigned int i = 0; !ret && i < d->nr_inodes; i++)
@@ -286,6 +285,6 @@ int dump_reopen(const struct dump_inode *inode)
 	fd = reopen_fd(inode->fd);
 	setfsuid((uid_t)uid);
 	setfsgid((gid_t)gid);
-	rights_lower(before);	/* that brought all back that is permitted */
+	rights_lower(before);	/* setfsuid() may have put permitted capabilities into effect */
 	return fd;
 }

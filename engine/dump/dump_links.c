@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Files whose opened name is gone, and that have another one.
+ * Files whose opened name is gone, and that have another name.
  *
- * What is written to a copy would not reach whoever knows the other name, so that is
- * looked for: in the job's /dev/shm, in the directory of the one that is gone, among what the
- * tree has open, and in the rest of a file system in memory.  If it cannot be found a
- * handle leads to the file, unless it lies in memory: there a handle is nothing after the
- * node has been restarted, nor in the /dev/shm that a restart makes.
+ * If a restart made a copy of such a file, writes to the copy would not reach readers of
+ * the other name.  So the other name is searched: in the job's /dev/shm, in the directory
+ * of the name that is gone, among the files that the tree has open, and in the rest of a
+ * file system in memory.  If it is not found, a handle leads to the file.  That does not
+ * help for a file in memory: its handle is void after a reboot of the node, and in the
+ * /dev/shm that a restart makes.
  *
- * Looks, and changes nothing; how many entries it looks at is bounded.
+ * Looks, and changes nothing; the number of entries that are looked at is bounded.
  */
 #include "base/error.h"
 #include "engine/dump/dump_run.h"
@@ -23,7 +24,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define ENTRIES_MAX	16384	/* looked at for one file */
+#define ENTRIES_MAX	16384	/* entries looked at for one file */
 #define DEPTH_MAX	16	/* directories below the first */
 #define SHM_DIR		"/dev/shm"
 
@@ -31,14 +32,14 @@
 
 struct search {
 	const struct ckpt_rec_file *rec;
-	char *path;		/* PATH_MAX bytes: what is looked at */
+	char *path;		/* PATH_MAX bytes: the entry that is looked at; the result */
 	unsigned int left;	/* entries that may still be looked at */
 	unsigned int depth;	/* directories that may still be entered */
 };
 
 static bool search_in(struct search *s, int fd, size_t len);
 
-/* The directory that is in s->path by now, if it is of the same file system. */
+/* Search the directory in s->path, which is @name in @dir, if it is on the file's file system. */
 static bool search_below(struct search *s, int dir, const char *name)
 {
 	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -57,7 +58,7 @@ static bool search_below(struct search *s, int dir, const char *name)
 	return found;
 }
 
-/* Takes over @fd, of the directory that is the first @len bytes of s->path. */
+/* Search the directory @fd, whose path is the first @len bytes of s->path; takes @fd over. */
 static bool search_in(struct search *s, int fd, size_t len)
 {
 	_cleanup_dir_ DIR *dir = fdopendir(fd);
@@ -86,7 +87,7 @@ static bool search_in(struct search *s, int fd, size_t len)
 
 /* ---------------------------------------------------------------- places */
 
-/* What we see elsewhere is /dev/shm to the job, now and after a restart. */
+/* Search the job's /dev/shm, which we see elsewhere; the path found is the job's. */
 static bool find_in_shm(const struct dump *d, const struct ckpt_rec_file *rec, char *path)
 {
 	struct search s = { rec, path, ENTRIES_MAX, DEPTH_MAX };
@@ -101,8 +102,8 @@ static bool find_in_shm(const struct dump *d, const struct ckpt_rec_file *rec, c
 }
 
 /*
- * In the directory of the name that is gone, which is in @path; in memory, where that is
- * quickly done, also in all others, the nearest first.
+ * Search the directory of the name that is gone, which is in @path.  On a file system in
+ * memory, which is fast, search all its other directories, too, the nearest first.
  */
 static bool find_near(const struct state_file *file, char *path)
 {
@@ -128,7 +129,7 @@ static bool find_near(const struct state_file *file, char *path)
 	return false;
 }
 
-/* Another description of the tree was opened by a name that is there. */
+/* Look for another open file of the same inode whose name is still there. */
 static bool find_open(struct dump_probe *p, const struct ckpt_rec_file *rec, char *path)
 {
 	const struct state *state = p->d->cap.state;
@@ -145,7 +146,7 @@ static bool find_open(struct dump_probe *p, const struct ckpt_rec_file *rec, cha
 	return false;
 }
 
-/* Another name than @gone, to @path. */
+/* Find another name of the file than @gone, into @path. */
 static bool find_name(struct dump_probe *p, const struct state_file *file, const char *gone,
 		      char *path)
 {
@@ -188,9 +189,9 @@ static int get_handle(int fd, union any_handle *ret_handle)
 }
 
 /*
- * Looking for the other name may take long, and can wait for the thaw where a handle
- * shows that the file can be found, and where it stays in its place whether it has a name
- * or not.
+ * The search for the other name may take long.  It can wait for the thaw if a handle shows
+ * that the file can be found, and if the file stays in its place whether it has a name or
+ * not (it is not carried).
  */
 int dump_probe_link(struct dump_probe *p, const struct state_file *file)
 {
@@ -223,7 +224,7 @@ int dump_probe_link(struct dump_probe *p, const struct state_file *file)
 	return 0;
 }
 
-/* The tree runs: by now the other name may be another one again, or be gone. */
+/* The search after the thaw: by now the other name may have changed again, or be gone. */
 static int find_link(struct dump_probe *p, const struct state_file *file)
 {
 	struct dump *d = p->d;

@@ -2,12 +2,12 @@
 /*
  * Mounts that only the tree has.
  *
- * A restore makes no mounts but those that every job has (/proc, /dev/shm,
- * /dev/mqueue), so what else is mounted in a mount namespace of the tree's own and
- * not in ours would be gone without a word, with nothing open on it to tell.  What is
- * mounted in ours and not in the tree's does no harm.
+ * A restore makes no mounts but those that every job has (/proc, /dev/shm, /dev/mqueue).
+ * Any other mount of the tree's own mount namespace would be missing after a restart, and
+ * nobody would notice if no file on it is open.  So such a tree is refused.  A mount that
+ * only our namespace has does no harm.
  *
- * Mount points are shown from a process's root: one with a changed root is not asked.
+ * mountinfo shows mount points from a process's root: one with a changed root is skipped.
  */
 #include "base/error.h"
 #include "engine/dump/dump_run.h"
@@ -63,8 +63,10 @@ static bool is_jobs_own(const char *point)
 }
 
 /*
- * A line is "ID PARENT MAJOR:MINOR ROOT POINT OPTIONS …"; MAJOR:MINOR to POINT say
- * what is mounted where.  Spaces in names are escaped.
+ * Find a mount point of @theirs that @ours lacks; both are texts of mountinfo.
+ *
+ * A line is "ID PARENT MAJOR:MINOR ROOT POINT OPTIONS …"; the fields from MAJOR:MINOR to
+ * POINT say what is mounted where.  Spaces in names are escaped.
  */
 static const char *find_foreign(char *theirs, const char *ours)
 {

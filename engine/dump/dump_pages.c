@@ -2,15 +2,15 @@
 /*
  * Memory: which pages hold data, and the data.
  *
- * The page map of a memory map is walked once, beside its list of mappings; a
- * run belongs to the mapping it lies in, which says whether its pages are stored
- * at all.  Data is read in large batches: what must be held, straight into where it
- * is held, or through a buffer into the image when so much is held as may be; what goes
- * into the image after the pause, straight into its memory, by a thread that reads one
- * batch while the one before is stored.
+ * The page map of a memory map is walked once, together with the list of mappings.  A
+ * run of pages belongs to the mapping that it lies in, which decides whether its pages
+ * are stored at all.  Data is read in large batches.  In the pause a batch is read into
+ * the hold, or, when the hold is full, through a buffer into the image.  After the pause
+ * a thread reads batches straight into memory of the image writer, while the batch
+ * before is stored.
  *
- * Pages that the kernel calls clean, and the base of this image has, are not read.  Where a page
- * is stored, in the image or as one that is there already, is dump_store.c's to say.
+ * Pages that the kernel calls clean, and that the base of this image has, are not read.
+ * dump_store.c decides how a page is stored: as data or as a reference.
  */
 #include "base/error.h"
 #include "engine/dump/dump_store.h"
@@ -24,35 +24,35 @@
 #include "engine/dump/page_fetch.h"
 
 #define PAGE		4096ULL
-#define NR_RUNS		4096U		/* runs per look at the page map */
+#define NR_RUNS		4096U		/* runs per read of the page map */
 #define NR_IOV		1024U		/* the module's limit */
 #define NR_BATCHES	(PAGE_FETCH_AHEAD + 1)
 #define PROGRESS	(64ULL << 20)	/* bytes between two reports */
 
 struct batch {
 	struct ckpt_iovec *iov;		/* NR_IOV */
-	uint64_t *cookies;		/* of the first page of each; 0: not shared */
-	bool *clean;			/* each: as in the base */
+	uint64_t *cookies;		/* per iov: of its first page; 0: not shared */
+	bool *clean;			/* per iov: its pages are as in the base */
 	unsigned int nr_iov;
-	uint64_t wanted;		/* bytes of iov */
-	struct image_room room;		/* it is read into; not when it is held */
+	uint64_t wanted;		/* bytes of all iovs */
+	struct image_room room;		/* the thread reads into it; unused in the pause */
 };
 
 struct page_reader {
 	struct dump *d;
 	struct content *to;
-	bool in_pause;			/* only what the snapshot lacks */
+	bool in_pause;			/* read only pages that the snapshot lacks */
 	struct page_store store;
 	struct state_mm *mm;
 	struct dump_exclude excluded;	/* of mm */
-	unsigned int flags;		/* CKPT_PAGES_LIVE */
+	unsigned int flags;		/* CKPT_PAGES_LIVE or 0 */
 	uint64_t token;			/* of mm's snapshot; 0: not tracked */
 	struct ckpt_page_run *runs;
 	struct batch batches[NR_BATCHES];
-	struct batch *b;		/* wanted, not read yet */
-	struct page_fetch *fetch;	/* reads those before it; NULL: in the pause */
-	unsigned int nr_fetching;
-	uint64_t reported;
+	struct batch *b;		/* the batch that is being filled with wanted ranges */
+	struct page_fetch *fetch;	/* reads the batches before it; NULL: in the pause */
+	unsigned int nr_fetching;	/* batches under way in @fetch */
+	uint64_t reported;		/* bytes at the last report of progress */
 };
 
 static int read_failed(struct page_reader *r, int err)
@@ -60,7 +60,7 @@ static int read_failed(struct page_reader *r, int err)
 	return capture_failed(&r->d->cap, err, "cannot read the tree's memory", r->d->error);
 }
 
-/* What a batch brought goes where it belongs. */
+/* Store the pages of a batch that was read. */
 static int store_batch(struct page_reader *r, struct batch *b, const char *data)
 {
 	int ret = 0;
@@ -79,12 +79,12 @@ static int store_batch(struct page_reader *r, struct batch *b, const char *data)
 	return ret;
 }
 
-/* The oldest batch that is being read. */
+/* Wait for the oldest batch under way, and store it. */
 static int store_fetched(struct page_reader *r)
 {
 	size_t at = (size_t)(r->b - r->batches) + NR_BATCHES - r->nr_fetching--;
 	struct batch *b = &r->batches[at % NR_BATCHES];
-	const char *data = b->room.p;	/* also if the image keeps it */
+	const char *data = b->room.p;	/* stays valid when the image takes the room over */
 	int ret = page_fetch_wait(r->fetch);
 
 	if (ret)
@@ -102,7 +102,7 @@ static int finish_fetch(struct page_reader *r)
 	return ret;
 }
 
-/* This batch is to be read after those before it, of which the oldest is stored if they are many. */
+/* Hand this batch to the thread; if too many are under way, store the oldest first. */
 static int fetch(struct page_reader *r, struct ckpt_pages *pages)
 {
 	pages->buf = (uintptr_t)r->b->room.p;
@@ -112,7 +112,7 @@ static int fetch(struct page_reader *r, struct ckpt_pages *pages)
 	return r->nr_fetching == PAGE_FETCH_AHEAD ? store_fetched(r) : 0;
 }
 
-/* What would be too much in memory goes into the image, from now on. */
+/* If this batch would exceed the hold's limit, pages go into the image from now on. */
 static void choose_place(struct page_reader *r)
 {
 	if (r->to == r->d->hold && r->d->hold->bytes + r->b->wanted > r->d->hold_limit) {
@@ -121,7 +121,7 @@ static void choose_place(struct page_reader *r)
 	}
 }
 
-/* Read what is wanted; there is room for it. */
+/* Read the wanted ranges of the batch; there is room for them. */
 static int flush(struct page_reader *r)
 {
 	struct batch *b = r->b;
@@ -150,7 +150,7 @@ static int flush(struct page_reader *r)
 	return ret ? read_failed(r, ret) : store_batch(r, b, buf);
 }
 
-/* Room is asked for when the batch is full: a batch never exceeds what is left. */
+/* How many bytes the batch can still take: it never exceeds the room that it is read into. */
 static int room_left(struct page_reader *r, uint64_t *ret_left)
 {
 	struct image_room *to = &r->b->room;
@@ -183,7 +183,7 @@ static bool continues(const struct batch *b, uint64_t addr, uint64_t cookie, boo
 	return cookie ? before && before + last->len / PAGE == cookie : !before;
 }
 
-/* @cookie: of the first page; 0: the pages are nobody else's */
+/* Add a range to the batch. @cookie: of the first page; 0: no other process shares the pages */
 static int want(struct page_reader *r, uint64_t addr, uint64_t len, uint64_t cookie, bool clean)
 {
 	uint64_t left = 0, n;
@@ -217,7 +217,7 @@ static int want(struct page_reader *r, uint64_t addr, uint64_t len, uint64_t coo
 	return 0;
 }
 
-/* Pages of one kind within one mapping. */
+/* Take pages of one run within one mapping: refer to the base for them, or want them read. */
 static int take(struct page_reader *r, uint64_t addr, uint64_t end,
 		const struct ckpt_page_run *run)
 {
@@ -226,7 +226,7 @@ static int take(struct page_reader *r, uint64_t addr, uint64_t end,
 	uint64_t done;
 	int ret;
 
-	/* Of what several processes have, the contents tell which is which. */
+	/* Shared pages are read also if they are clean: their contents must be compared. */
 	while (clean && !shared && !r->d->options->verify_base && addr < end) {
 		ret = page_store_base(&r->store, addr, end - addr, &done);
 		if (!ret && !done)
@@ -240,7 +240,7 @@ static int take(struct page_reader *r, uint64_t addr, uint64_t end,
 				      shared ? run->cookie + (addr - run->start) / PAGE : 0, clean);
 }
 
-/* The same, but for what the process does not want saved. */
+/* The same, without the pages that the process excluded. */
 static int take_wanted(struct page_reader *r, uint64_t addr, uint64_t end,
 		       const struct ckpt_page_run *run)
 {
@@ -264,7 +264,7 @@ static bool stored_in(const struct page_reader *r, const struct ckpt_rec_vma *vm
 
 	if (vma->flags & CKPT_VM_DROPPABLE)
 		return false;
-	/* in the pause only these, after it all but these */
+	/* in the pause only live mappings; after it all others, and those of live maps */
 	if (r->in_pause ? !live : live && !r->mm->rec->live)
 		return false;
 	switch (vma->kind) {
@@ -278,7 +278,7 @@ static bool stored_in(const struct page_reader *r, const struct ckpt_rec_vma *vm
 	}
 }
 
-/* Of a mapping whose pages are stored: those that were found, wanted or not. */
+/* Count the pages found in a mapping whose pages are stored, excluded ones too. */
 static void count_found(struct dump *d, const struct ckpt_rec_vma *vma, uint64_t len)
 {
 	if (vma->kind == CKPT_VMA_FILE_PRIVATE)
@@ -287,7 +287,7 @@ static void count_found(struct dump *d, const struct ckpt_rec_vma *vma, uint64_t
 		d->found_anon += len / PAGE;
 }
 
-/* All that there could be, without what was found: nothing was to be read there. */
+/* Count the pages of private mappings that were not found: nothing was there to be read. */
 static void count_skipped(struct dump *d)
 {
 	const struct state *state = d->cap.state;
@@ -305,7 +305,7 @@ static void count_skipped(struct dump *d)
 	d->stats.pages_file = file - d->found_file;
 }
 
-/* Cut a run at the mappings; *vma moves on with the address. */
+/* Take a run of pages, cut at the borders of mappings; *vma moves on with the address. */
 static int take_run(struct page_reader *r, const struct ckpt_page_run *run,
 		    unsigned int *vma)
 {
@@ -333,7 +333,7 @@ static int take_run(struct page_reader *r, const struct ckpt_page_run *run,
 	return ret;
 }
 
-/* All of [start, end) of the reader's memory map. */
+/* Read and store all of [start, end) of the reader's memory map. */
 static int read_range(struct page_reader *r, uint64_t start, uint64_t end)
 {
 	struct ckpt_pagemap map = {
@@ -354,7 +354,7 @@ static int read_range(struct page_reader *r, uint64_t start, uint64_t end)
 		if (ret)
 			return capture_failed(&r->d->cap, ret,
 					      "cannot read the tree's page tables", r->d->error);
-		if (!r->in_pause)	/* of what the snapshot lacks nothing is tracked */
+		if (!r->in_pause)	/* pages that the snapshot lacks are not tracked */
 			page_store_token(&r->store, map.base);
 		r->token = map.token;
 		for (unsigned int i = 0; i < map.nr_runs && !ret; i++)
@@ -407,8 +407,9 @@ static void reader_done(struct page_reader *r)
 }
 
 /*
- * Nothing changes in a snapshot, nor in a tree that stands still to the end.  What
- * was held over the thaw cannot be had again: the snapshot has no such pages.
+ * Read pages a second time.  This gives the same content, as nothing changes in a snapshot,
+ * nor in a tree that stands still to the end.  Pages that were held over the thaw cannot be
+ * read again: the snapshot lacks them.
  */
 int dump_pages_again(void *arg, uint64_t mm_id, uint64_t addr, uint64_t nr_pages, void *buf)
 {
@@ -441,7 +442,7 @@ int dump_pages_live(struct dump *d)
 
 		r.mm = state->vmas[i].mm;
 		page_store_map(&r.store, r.mm->rec->mm_id, false);
-		/* a map that is read in place anyway needs no hurry */
+		/* dump_pages() reads maps that are live as a whole */
 		if (!r.mm->rec->live && (vma->flags & CKPT_VM_LIVE) && stored_in(&r, vma))
 			ret = read_range(&r, vma->start, vma->end);
 	}

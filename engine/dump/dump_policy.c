@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What stands in the way of a dump although the kernel can capture it: ends
- * outside the tree that nobody named, and what no restore could open again.
+ * Refusals of trees that the kernel can capture: a pipe or terminal leads out of the tree
+ * and is no external, or no restore could make something again.
  *
- * Only looks at the records and at the caller's externals, so that a dry run and
- * a dump cannot differ; and a plan of the restore is made, and thrown away, for what
- * that refuses.  Every finding is reported, not only the first.
+ * Only looks at the records and at the caller's externals, so that a dry run and a dump
+ * cannot differ.  It also makes a plan of the restore, collects its refusals and throws it
+ * away.  Every finding is reported, not only the first.
  */
 #include "base/error.h"
 #include "engine/dump/dump_run.h"
@@ -24,7 +24,7 @@
 #define TTYAUX_MAJOR	5
 #define MEM_MAJOR	1
 
-/* A process and a descriptor by which it has the file, for the message. */
+/* Name, in the refusal, a process and the descriptor by which it has the file. */
 static void find_holder(const struct dump *d, const struct state_file *file,
 			struct error_refusal *refusal)
 {
@@ -88,15 +88,16 @@ static void check_tty(struct dump *d, const struct state_file *file)
 		if (!dump_own_pty(d, file->rec->object) && !dump_external_name(d, file))
 			dump_refuse(d, file, CKPT_R_FD_TTY, "terminal");
 		return;
-	default:	/* /dev/tty: what was the controlling terminal of who opened it */
+	default:	/* /dev/tty: the controlling terminal of the process that opened it */
 		if (index > INT_MAX || (!dump_own_pty(d, index) && !dump_external_tty(d, (int)index)))
 			dump_refuse(d, file, CKPT_R_FD_TTY, "terminal /dev/tty");
 	}
 }
 
 /*
- * A session whose leader is in the tree takes its terminal again, though no
- * descriptor may lead to it.  Others have that of whoever restarts.
+ * A session whose leader is in the tree takes its controlling terminal again at restore, even
+ * if no descriptor leads to it, so that terminal must be there.  Other sessions get the
+ * terminal of the process that restores.
  */
 static void check_control(struct dump *d, const struct ckpt_rec_proc *rec)
 {
@@ -142,8 +143,8 @@ static void check_pipe(struct dump *d, const struct state_file *file)
 }
 
 /*
- * What /proc says of a process or thread that a restore will not make.  A directory of
- * one that is gone is empty, as every removed directory is.
+ * Is it a file of /proc about a process or thread that a restore will not make?  A directory
+ * of a process that is gone does not count: it is empty, like every removed directory.
  */
 static bool is_of_stranger(const struct dump *d, const struct state_file *file)
 {
@@ -164,7 +165,7 @@ static bool is_of_stranger(const struct dump *d, const struct state_file *file)
 	return true;
 }
 
-/* A trigger of pressure stall information may have been written to it, and nobody tells which. */
+/* Is it a pressure stall file open for writing? A trigger may be set on it that nobody can read. */
 static bool is_pressure(const struct state_file *file)
 {
 	static const char ending[] = ".pressure";
@@ -180,7 +181,7 @@ static bool is_pressure(const struct state_file *file)
 	       strcmp(file->path + len - (sizeof(ending) - 1), ending) == 0;
 }
 
-/* What is opened again by name must have one. */
+/* Refuse a file that is to be opened by name and cannot be. */
 static void check_path(struct dump *d, const struct state_file *file)
 {
 	const struct ckpt_rec_file *rec = file->rec;
@@ -200,7 +201,8 @@ static void check_path(struct dump *d, const struct state_file *file)
 	}
 	if (rec->flags & CKPT_FILE_DELETED) {
 		if (!known)
-			dump_refuse(d, file, CKPT_R_FD_KIND, "deleted, and of a kind that is not supported so:");
+			dump_refuse(d, file, CKPT_R_FD_KIND,
+				    "deleted, and of a kind that is not supported so:");
 		return;
 	}
 	if (file->path[0] != '/')
@@ -235,7 +237,7 @@ static void check_file(struct dump *d, const struct state_file *file)
 	case CKPT_FILE_CHR:
 		check_chr(d, file);
 		return;
-	case CKPT_FILE_SOCK:	/* the module refuses it; so does this program */
+	case CKPT_FILE_SOCK:	/* the module refuses sockets, and so does this program */
 		dump_refuse(d, file, CKPT_R_FD_SOCKET, "socket");
 		return;
 	default:
@@ -244,8 +246,8 @@ static void check_file(struct dump *d, const struct state_file *file)
 }
 
 /*
- * Every task has its directories before it enters, and what /proc says of it is there
- * only when it has.
+ * Refuse a working or root directory in /proc of the tree itself: a restore gives every task
+ * its directories before it enters, but its /proc directory is there only after that.
  */
 static void check_directory(struct dump *d, const struct ckpt_rec_proc *rec,
 			    const struct state_file *dir, const char *what)
@@ -268,7 +270,7 @@ static pid_t host_pid_of(const struct dump *d, pid_t pid)
 	return proc ? proc->rec->host_pid : pid;
 }
 
-/* What no restore could make again: tables and memory shared in a shape that it has no plan for. */
+/* Refuse a tree that no restore can plan: its tables and memory are shared in an odd shape. */
 static int check_plan(struct dump *d)
 {
 	struct ckpt_error found = { 0 };
@@ -282,7 +284,7 @@ static int check_plan(struct dump *d)
 		error_refuse(d->error, &refusal, "%s", found.refusals[i].detail);
 	}
 	if (found.nr_refusals || d->error->nr_refusals)
-		ret = 0;	/* those say it */
+		ret = 0;	/* the refusals say why */
 	else if (ret)
 		error_fail(d->error, ret, "no restart could make this tree again: %s", found.text);
 	plan_free(plan);
@@ -301,7 +303,7 @@ static void refuse_many(struct dump *d, const struct state_proc *proc, unsigned 
 	error_refuse(d->error, &refusal, "%u %s: a restart takes at most %zu", nr, what, most);
 }
 
-/* In one call (CKPT_STATE_MAX), with the NUMA policies that some of them have. */
+/* Most mappings that fit into one call (CKPT_STATE_MAX), with the NUMA policies of some. */
 static size_t most_mappings(const struct state_mm *mm)
 {
 	size_t room = CKPT_STATE_MAX - sizeof(struct ckpt_rec_mm), policies = 0;
@@ -311,7 +313,7 @@ static size_t most_mappings(const struct state_mm *mm)
 	return policies < room ? (room - policies) / sizeof(struct ckpt_rec_vma) : 0;
 }
 
-/* What a restart would not take in one call. */
+/* Refuse more mappings, descriptors, locks or signals than a restore can pass in one call. */
 static void check_amounts(struct dump *d, const struct state_proc *proc)
 {
 	const struct state *state = d->cap.state;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the records do not tell, and only this node can: where files are whose
- * path is not from our root (dump_links.c: whose opened name is gone), whether terminals
- * hold bytes that nobody has read, and whether the tree sees the node as we do.
+ * Facts that the records do not tell, and only this node can: where files lie whose path
+ * is not from our root (dump_links.c: whose opened name is gone), whether terminals hold
+ * bytes that nobody has read, and whether the tree sees the node as we do.
  *
- * Looks, and changes nothing: a terminal is asked for a count, never read.  Runs
- * in a dry run, too.  Finds FILE_PLACE records for what can be found; whether
- * what cannot is in the way is said here as well.  What takes long and decides
- * nothing in the pause is looked up after the thaw.
+ * Looks, and changes nothing: a terminal is asked for a count, never read.  Runs in a dry
+ * run, too.  A file that is found elsewhere gets a FILE_PLACE record; one that is not
+ * found may be refused here.  Searches that take long, and decide nothing in the pause,
+ * are made after the thaw.
  */
 #include "base/error.h"
 #include "engine/dump/dump_run.h"
@@ -76,7 +76,7 @@ bool dump_is_at(const struct ckpt_rec_file *rec, int dir, const char *name)
 
 /* ---------------------------------------------------------------- roots */
 
-/* The root of the process whose view the file's path is: "" if it is ours. */
+/* Find the root from which the file's path is given, into p->root: "" if it is our own. */
 static int find_root(struct dump_probe *p, const struct state_file *file)
 {
 	char path[40];
@@ -86,7 +86,7 @@ static int find_root(struct dump_probe *p, const struct state_file *file)
 		return 0;
 	snprintf(path, sizeof(path), "/proc/%d/root", file->rec->pid);
 	len = readlink(path, p->root, sizeof(p->root) - 1);
-	if (len < 0 && errno != ENOENT)		/* it was killed */
+	if (len < 0 && errno != ENOENT)		/* -ENOENT: the process was killed */
 		return error_fail(p->d->error, -errno, "%s: %s", path, strerror(errno));
 	p->root[len <= 1 ? 0 : len] = 0;
 	p->pid = file->rec->pid;
@@ -100,7 +100,7 @@ int dump_probe_path(struct dump_probe *p, const struct state_file *file, char *b
 
 	if (ret)
 		return ret;
-	/* what its process cannot reach, the kernel names from the real root */
+	/* the kernel names a file that its process cannot reach from the real root */
 	if (file->rec->flags & CKPT_FILE_UNREACHABLE)
 		root = "";
 	if (root[0] && !strcmp(path, "/"))
@@ -126,8 +126,9 @@ static bool has_path(const struct ckpt_rec_file *rec)
 }
 
 /*
- * Another mount may lie above the path, or the tree's mounts may not be ours: a
- * restore would open something else.  Every job has a /proc and a /dev/shm of its own.
+ * Does the path lead to another file in our view? Another mount may lie above it, or the
+ * tree's mounts may differ from ours; a restore would open the wrong file.  Paths in /proc
+ * and /dev/shm are not checked, as every job has its own.
  */
 static bool leads_elsewhere(const struct state_file *file, const char *path)
 {
@@ -139,7 +140,7 @@ static bool leads_elsewhere(const struct state_file *file, const char *path)
 	    rec->fs_magic == PROC_SUPER_MAGIC || strncmp(path, shm, sizeof(shm) - 1) == 0)
 		return false;
 	if (fstatat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW))
-		return errno == ENOENT || errno == ENOTDIR;	/* else we may not look */
+		return errno == ENOENT || errno == ENOTDIR;	/* other errors: we may not look */
 	return st.st_dev != rec->dev || st.st_ino != rec->ino || (st.st_mode ^ rec->mode) & S_IFMT;
 }
 
@@ -178,7 +179,7 @@ void dump_probe_done(struct dump *d)
 
 /* ---------------------------------------------------------------- namespaces */
 
-/* A restore makes none of these, so the tree must be in ours. */
+/* Refuse a tree in other namespaces than ours of kinds that a restore does not make. */
 static void probe_namespaces(struct dump *d, const struct ckpt_rec_proc *rec)
 {
 	static const char *const kinds[] = { "net", "uts", "cgroup" };
@@ -195,7 +196,7 @@ static void probe_namespaces(struct dump *d, const struct ckpt_rec_proc *rec)
 			continue;
 		snprintf(path, sizeof(path), "/proc/%d/ns/%s", rec->host_pid, kinds[i]);
 		if (stat(path, &theirs))
-			continue;	/* it was killed */
+			continue;	/* the process was killed */
 		if (ours.st_dev != theirs.st_dev || ours.st_ino != theirs.st_ino)
 			error_refuse(d->error, &refusal, "its %s namespace is not ours", kinds[i]);
 	}
@@ -208,7 +209,7 @@ static int probe(struct dump_probe *p, const struct state_file *file)
 	struct dump *d = p->d;
 	const struct ckpt_rec_file *rec = file->rec;
 
-	/* whether it is an end that the caller named costs more than most answers */
+	/* dump_external_name() last: it costs more than the other checks */
 	if (rec->kind == CKPT_FILE_REG && state_file_deleted(file) &&
 	    rec->nlink > (rec->flags & CKPT_FILE_DELETED ? 0 : 1))
 		return dump_external_name(d, file) ? 0 : dump_probe_link(p, file);

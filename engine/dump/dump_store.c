@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Where a page is stored.
+ * Storing pages; see dump_store.h.
  *
  * Pages that the kernel calls clean, relative to a snapshot whose image is the base of
- * this one, are in the image as they are there, as far as the base has them.
+ * this one, are stored as references to the base, if the base has them.
  *
- * A page that several processes share is stored once.  Its cookie says which
- * physical page it is, and the table remembers where each was stored.  A cookie
- * is a hint: while we read, a page may be swapped or moved and its frame used
- * for another one, so the contents must agree, too: when a cookie comes again, what
- * had it first is read again and compared; from then on a hash of it will do.  Most
- * never come again.  In maps that cannot be read again all are hashed beforehand.
+ * A page that several processes share is stored once.  Its cookie says which physical
+ * page it is, and the table remembers where each page was stored.  A cookie is a hint:
+ * while we read, a page may be swapped or moved and its frame used for another page.
+ * So the contents must agree, too.  When a cookie comes again, the page that had it
+ * first is read again and compared; from then on its hash suffices.  Most cookies never
+ * come again.  In maps that cannot be read again all shared pages are hashed at once.
  *
- * Must not decide which pages are wanted, nor read any but for that comparison: dump_pages.c.
+ * Must not decide which pages are wanted, nor read pages except for that comparison;
+ * both is dump_pages.c's.
  */
 #include "engine/dump/dump_store.h"
 
@@ -110,7 +111,7 @@ int page_store_base(struct page_store *s, uint64_t addr, uint64_t len, uint64_t 
 	return ret ? dump_image_failed(s->d, ret) : 0;
 }
 
-/* Was it really not written? If the base has such pages at all. */
+/* Compare pages that the kernel calls clean with the base, if the base has them. */
 static int verify_base(struct page_store *s, uint64_t addr, uint64_t len, const char *data)
 {
 	struct image_reader *base = image_base_reader(s->d->img);
@@ -126,7 +127,9 @@ static int verify_base(struct page_store *s, uint64_t addr, uint64_t len, const 
 					   image_reader_error(base));
 		if (memcmp(was, data + at, PAGE))
 			return error_fail(s->d->error, -EUCLEAN,
-					   "page 0x%llx of memory map %u is not what it was in the image before, although the kernel says that it was not written",
+					   "page 0x%llx of memory map %u is not what it was in the "
+					   "image before, although the kernel says that it was not "
+					   "written",
 					   (unsigned long long)(addr + at), s->mm_id);
 	}
 	return 0;
@@ -154,13 +157,13 @@ static int store(struct page_store *s, uint64_t addr, uint64_t len, const char *
 	return ret ? page_store_failed(s, ret) : 0;
 }
 
-/* Never 0, which is none. */
+/* Hash of a page; never 0, which means "no hash". */
 static uint64_t hash_page(const char *page)
 {
 	return XXH64(page, PAGE, 0) | 1;
 }
 
-/* Where pages with these cookies were stored, into s->places; mm_id 0: they were not. */
+/* Look up where pages with these cookies were stored, into s->places; mm_id 0: not stored. */
 static int find_stored(struct page_store *s, const struct ckpt_iovec *iov, uint64_t cookie,
 		       const char *data)
 {
@@ -181,7 +184,7 @@ static int find_stored(struct page_store *s, const struct ckpt_iovec *iov, uint6
 	return 0;
 }
 
-/* Those without a hash are read again; what is not the same was not stored. */
+/* Read known pages without a hash again; pages with another content count as not stored. */
 static void compare_stored(struct page_store *s, uint64_t nr, uint64_t cookie,
 			   const char *data)
 {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Files that stay where they are: made durable, and described so that a restart
- * can tell whether they are still what they were.
+ * Files that stay where they are: they are made durable, and described so that a restart
+ * can tell whether they have changed.
  *
- * Durable means: after the commit no power cut takes back what the job had
- * written before the freeze, also to files it has closed since; so the file
- * systems of working directories and of files open for writing are synced as a whole (those
- * of programs would bring in the node's own), then each file it has open for
- * writing, whose errors only fsync tells.  It is done through descriptions of
- * our own: an error reported to us must still reach the job.
+ * Durable means: after the commit no power cut takes back what the job had written before
+ * the freeze, also to files that it has closed since.  So the file systems of working
+ * directories and of files open for writing are synced as a whole; those of programs are
+ * not, as they would often be the node's own.  Then each file open for writing is synced,
+ * because only fsync(2) reports its errors.  All syncs use descriptions of our own: an
+ * error reported to us must still reach the job.
  *
- * The tail of what the tree may write is hashed while it stands still, whatever the
- * file's size: after the thaw it may be another one of the same size.  What the
- * tree only reads is hashed later; if somebody else has changed it by then, what
- * it was is not known, and the record says so.
+ * The tail of a file that the tree may write is hashed while the tree stands still,
+ * whatever the file's size: after the thaw the content may change without the size.
+ * A file that the tree only reads is hashed later.  If somebody else has changed it by
+ * then, its content at the freeze is not known, and the record says so.
  */
 #include "base/error.h"
 #include "engine/dump/dump_run.h"
@@ -28,10 +28,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LONG_TAILS	256U	/* files; of more of them less is hashed in the pause */
-#define CLOCKS_APART	60U	/* s: those of a file server and ours */
+#define LONG_TAILS	256U	/* files with a long tail hashed in the pause; short for the rest */
+#define CLOCKS_APART	60U	/* seconds that the clocks of a file server and ours may differ */
 
-/* A file that cannot be read has no hash: the record says so. */
+/* Hash the last @most bytes. A file that cannot be read has no hash; the record says so. */
 static void hash_tail(struct dump_inode *inode, int fd, uint32_t most)
 {
 	uint64_t size = inode->file->rec->size;
@@ -60,8 +60,9 @@ int dump_track_tails(struct dump *d)
 }
 
 /*
- * A time that is another than the kernel knew at the freeze says little by itself: on
- * some file systems it only knows the right one when it is asked for.
+ * Was the file written since the freeze? A time of modification other than the recorded one
+ * says little by itself: on some file systems the kernel learns the right time only when it
+ * is asked for.  So the time of change must also be later than the freeze.
  */
 static bool replaced(const struct dump *d, const struct ckpt_rec_file *rec, int fd)
 {
@@ -71,7 +72,7 @@ static bool replaced(const struct dump *d, const struct ckpt_rec_file *rec, int 
 	       (uint64_t)st.st_ctim.tv_sec + CLOCKS_APART >= d->frozen_at;
 }
 
-/* Of what the tree does not write, or cannot by now. */
+/* Hash the tail of a file that the tree does not write, or cannot write as it stands still. */
 static void hash_late(const struct dump *d, struct dump_inode *inode, int fd)
 {
 	hash_tail(inode, fd, inode->writes ? FILE_TAIL_WRITTEN : FILE_TAIL_READ);
@@ -105,7 +106,7 @@ static bool known_dev(const uint64_t *devs, unsigned int nr, uint64_t dev)
 	return false;
 }
 
-/* Working directories tell the file systems on which closed files may lie. */
+/* Note the file systems of working directories: files that were closed may lie on them. */
 void dump_sync_prepare(struct dump *d)
 {
 	const struct state *state = d->cap.state;
@@ -122,7 +123,7 @@ void dump_sync_prepare(struct dump *d)
 		snprintf(path, sizeof(path), "/proc/%d/cwd", proc->rec->host_pid);
 		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (fd < 0)
-			continue;	/* its files that are open are synced all the same */
+			continue;	/* open files on it are synced one by one */
 		d->sync_fds[d->nr_sync] = fd;
 		d->sync_devs[d->nr_sync++] = proc->cwd->rec->dev;
 	}
@@ -148,7 +149,7 @@ int dump_sync(struct dump *d)
 			continue;
 		fd = dump_reopen(inode);
 		if (fd < 0)
-			continue;	/* sync_file() says it */
+			continue;	/* sync_file() reports it */
 		d->sync_fds[d->nr_sync] = fd;
 		d->sync_devs[d->nr_sync++] = rec->dev;
 	}
@@ -159,8 +160,8 @@ int dump_sync(struct dump *d)
 }
 
 /*
- * Has the syncfs written all that an fsync of the file would write?  Then whether
- * the disk's cache was flushed since, else NULL.
+ * Has the syncfs written all that an fsync of the file would write?  NULL: no; else the flag
+ * of the file system that says whether its disk's cache was flushed since.
  */
 static bool *synced_whole(struct dump *d, const struct ckpt_rec_file *rec, int fd)
 {
@@ -185,9 +186,9 @@ static bool *synced_whole(struct dump *d, const struct ckpt_rec_file *rec, int f
 }
 
 /*
- * Nobody opens it for us.  An fsync by the job's own description would tell us of an
- * error that the job then never hears of; so that its file system was synced must do, and
- * the record does not say more.
+ * The file cannot be opened again.  An fsync through the job's own description would report
+ * an error to us that the job then never hears of.  So the sync of the whole file system must
+ * suffice, and the record does not claim more.
  */
 static int sync_unseen(struct dump *d, const struct dump_inode *inode, int err)
 {
@@ -199,9 +200,10 @@ static int sync_unseen(struct dump *d, const struct dump_inode *inode, int err)
 }
 
 /*
- * An fsync flushes the disk's cache each time, though nothing is written: with
- * many files that is most of the dump.  One does it for the file system (not
- * every syncfs does); waiting for nothing tells the errors of the others.
+ * An fsync flushes the disk's cache each time, even if nothing is written: with many files
+ * that is most of the dump.  One fsync per file system flushes the cache for all its files
+ * (not every syncfs does); for the other files a wait for writes, of which there are none,
+ * reports their errors.
  */
 static int sync_file(struct dump *d, struct dump_inode *inode, int fd)
 {

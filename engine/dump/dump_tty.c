@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Terminals of the tree: their settings, and what has arrived at an end and was not read.
+ * Terminals of the tree: their settings, and bytes that were not read yet.
  *
- * Both ends are ours: the module looks at what is there, and it is put back at the restore by the
- * other end.  What that cannot make again is refused.
+ * If both ends of a pty are in the tree, the module shows the unread bytes of each end
+ * without taking them, and at restore the other end writes them again.  Unread bytes that
+ * cannot be made again that way are refused.
  */
 #include "engine/dump/dump_run.h"
 
@@ -29,7 +30,7 @@ static bool seen(const struct state *state, const struct state_file *file)
 }
 
 /*
- * Is it the terminal of a session that the tree leads?  What was typed there is for
+ * Is it the terminal of a session that the tree leads?  Then input typed there is meant for
  * the tree, and nobody else will read it.
  */
 static bool leads_session(const struct dump *d, uint64_t index)
@@ -57,13 +58,13 @@ static int refuse_data(struct dump *d, const struct state_file *file, uint32_t k
 	return 0;
 }
 
-/* A line that is not ended is not counted in canonical mode. */
+/* Bytes to be read; in canonical mode a line without an end does not count. */
 static int unread(int fd)
 {
 	struct pollfd poll_for = { .fd = fd, .events = POLLIN };
 	int bytes = 0;
 
-	poll(&poll_for, 1, 0);	/* waits for what is between the two ends */
+	poll(&poll_for, 1, 0);	/* the kernel first delivers bytes between the two ends */
 	return ioctl(fd, FIONREAD, &bytes) ? 0 : bytes;
 }
 
@@ -73,8 +74,9 @@ static bool is_marked(const struct engine_tty_bytes *data, uint32_t at)
 }
 
 /*
- * Does FIONREAD say the same of it (-1: it was not asked), and can it be typed again?  A line ends with its newline or
- * a character of the terminal's own; end-of-file and newlines that end no line do not come back.
+ * Can these bytes be typed again, and does FIONREAD agree with them (@bytes; -1: it was not
+ * asked)?  A line must end with a newline or an end-of-line character of the terminal.  An
+ * end-of-file, and a newline that ends no line, cannot be made again.
  */
 static bool is_good(const struct engine_tty_bytes *data, const struct ckpt_tty_peek *peek,
 		    bool canonical, int bytes)
@@ -102,7 +104,10 @@ static int add_unread(struct dump *d, const struct state_file *file, uint32_t ki
 	return 0;
 }
 
-/* @kind: the end; of one that no file of the tree leads to @bytes is -1, and @file the master. */
+/*
+ * Record or refuse the unread bytes of one end. @kind: PTM or PTS. If no file of the tree leads
+ * to the slave, @bytes is -1 and @file is the master.
+ */
 static int probe_end(struct dump *d, const struct state_file *file, uint32_t kind, int fd, int bytes)
 {
 	struct engine_tty_bytes data = { 0 };
@@ -122,8 +127,8 @@ static int probe_end(struct dump *d, const struct state_file *file, uint32_t kin
 	if (ret && ret != -EOPNOTSUPP)
 		return capture_failed(&d->cap, ret, "cannot look at a terminal of the tree", d->error);
 	if (ret || !peek.len || ioctl(fd, TCGETS2, &termios))
-		return 0;	/* hung up: nobody will read it */
-	/* of a master these are the other end's settings: nothing edits what it reads */
+		return 0;	/* nothing unread, or hung up: nobody will read it */
+	/* only a slave reads in lines; a master's termios are those of its slave */
 	canonical = kind == CKPT_FILE_PTS && termios.c_lflag & ICANON && !(termios.c_lflag & EXTPROC);
 	return is_good(&data, &peek, canonical, bytes) ?
 	       add_unread(d, file, kind, &peek, &data) : refuse_data(d, file, kind, (int)peek.len);
@@ -145,7 +150,7 @@ static int probe_own(struct dump *d, const struct state_file *file, int fd)
 
 	if (rec->kind != CKPT_FILE_PTM || has_slave(d, rec->object))
 		return probe_end(d, file, rec->kind, fd, bytes);
-	/* the echo of a slave that was never opened: to write it again it must be */
+	/* echo of a slave that was never opened: writing it again would open the slave */
 	if (bytes > 0 && !(rec->flags & CKPT_FILE_TTY_CLOSED))
 		return refuse_data(d, file, rec->kind, bytes);
 	ret = probe_end(d, file, rec->kind, fd, bytes);
@@ -167,7 +172,7 @@ int dump_tty_probe(struct dump *d, const struct state_file *file)
 		return fd;
 	if (own)
 		return probe_own(d, file, fd);
-	/* who would read it to put it back may be killed between the two */
+	/* bytes cannot be read and put back: we could be killed between the two */
 	bytes = unread(fd);
 	return bytes > 0 ? refuse_data(d, file, CKPT_FILE_PTS, bytes) : 0;
 }

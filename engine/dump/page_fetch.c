@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Pages read from the kernel by a thread of their own.
+ * A thread that reads pages from the kernel; see page_fetch.h.
  *
- * A ring of requests and three counters: those that were put, that ended and that
- * were taken.  The owner puts and takes, the thread ends.  The counters are under the
- * lock; a request belongs to the thread from when it is put until it has ended.
+ * A ring of requests and three counters: requests put, ended and taken.  The owner puts
+ * and takes, the thread ends.  put and ended are under the lock, taken is the owner's.
+ * A request belongs to the thread from when it is put until it has ended.
  *
- * The thread is started with the second request: the owner of one alone has nothing to
- * do while it is read.  Without a thread the owner reads when it waits.
+ * The thread is started with the second request, as the owner of a single request has
+ * nothing else to do meanwhile.  Without a thread the owner reads when it waits.
  *
  * The thread only reads: it has no other business with the device, changes no
  * rights and lives no longer than its owner wants pages.
@@ -84,7 +84,7 @@ int page_fetch_create(struct kdev *dev, struct page_fetch **ret_fetch)
 	return 0;
 }
 
-/* Signals are for the thread that called us. */
+/* The new thread inherits the mask: signals go to the thread that called us. */
 static void start_thread(struct page_fetch *f)
 {
 	sigset_t all, old;

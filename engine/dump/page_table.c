@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Where shared pages were stored.
+ * Where shared pages were stored: cookie → (memory map, address).
  *
  * An open-addressed table of 24 bytes per page, at most 70 % full: 0.8 to 1.7 % of the memory
- * it speaks of.  It is cut into segments by the upper bits of the hash, and each is doubled by
- * itself when it fills: while one grows, both of its tables are there, and not all of it twice.
- * The place of a page is packed into one word: 36 bits of page number, 28 of memory map.
- * Nothing is deleted.
+ * whose pages it knows.  It is cut into segments by the upper bits of the hash.  A segment
+ * that fills is doubled by itself, so that only one segment, not the whole table, exists
+ * twice while it grows.  The place of a page is packed into one word: 36 bits of page number,
+ * 28 of memory map.  Nothing is deleted.
  */
 #include "engine/dump/page_table.h"
 
@@ -60,7 +60,7 @@ static struct segment *segment_of(struct page_table *t, uint64_t cookie)
 	return &t->segments[hash(cookie) >> (64 - SEGMENT_BITS)];
 }
 
-/* The entry of the page, or the empty one where it belongs; NULL: there are none yet. */
+/* The entry of the page, or the empty one where it belongs; NULL: the segment has no entries. */
 static struct entry *find(const struct segment *s, uint64_t cookie)
 {
 	uint64_t at = hash(cookie) >> 20;
@@ -96,7 +96,7 @@ int page_table_put(struct page_table *t, uint64_t cookie, const struct page_plac
 	struct entry *entry = find(s, cookie);
 
 	if (place->addr >> (MM_SHIFT + PAGE_SHIFT))
-		return 0;	/* has no room here: stored each time */
+		return 0;	/* the address needs more bits: such a page is stored each time */
 	if (entry && entry->place) {
 		ret_known->mm_id = entry->place >> MM_SHIFT;
 		ret_known->addr = (entry->place & PAGE_BITS) << PAGE_SHIFT;

@@ -12,22 +12,23 @@ struct page_table;
 struct page_place {
 	uint64_t mm_id;
 	uint64_t addr;
-	uint64_t hash;		/* of its content; 0: nobody took it */
+	uint64_t hash;		/* of its content; 0: not hashed yet */
 };
 
 struct page_table *page_table_create(void);	/* NULL without memory */
 void page_table_destroy(struct page_table *t);	/* NULL is fine */
 
 /**
- * page_table_put() - find a page, or remember it
- * Where a cookie was seen first is what counts; whether the page that has it now
- * holds the same is for the caller to find out.
+ * page_table_put() - find the page with this cookie, or remember it at @place
  *
- * Return: 1: known, and where; 0: it was not, and is now; -ENOMEM.
+ * The table keeps the place where a cookie was seen first.  The caller has to find out
+ * whether the page that has the cookie now has the same content.
+ *
+ * Return: 1: known, at *ret_known; 0: not known before; -ENOMEM.
  */
 int page_table_put(struct page_table *t, uint64_t cookie, const struct page_place *place,
 		   struct page_place *ret_known);
-/* The hash of what is known, for the next one who asks. */
+/* Set the hash of a known page. */
 void page_table_note(struct page_table *t, uint64_t cookie, uint64_t hash);
 
 #endif /* STILLPOINT_PAGE_TABLE_H */
