@@ -72,7 +72,7 @@ struct dump_options {
 	 */
 	int (*captured)(void *arg);
 	int (*stored)(void *arg);
-	/* Called before the image is made durable; a negative errno ends the dump.  NULL: no call */
+	/* Called before the image is made durable; a negative errno ends the dump.  Or NULL. */
 	int (*commits)(void *arg);
 	void *hold_arg;
 	/*

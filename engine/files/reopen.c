@@ -2,13 +2,12 @@
 /*
  * Opening every file of an image once.
  *
- * Order: contents of what is not there first (a file must be there to be opened;
- * of what is there they come last, reopen_put.c), then pipes and
- * terminals (both ends exist before anyone opens one), then each file.  What has
- * no name any more is made once for each inode, as a base, and each description
- * of it is opened from the base; the same with pipes.  The bases stay open until
- * everything is, and are closed with the rest before the tree runs.  What /proc
- * says of the tree's own processes is opened when they are there.
+ * Order: first contents of missing files, as a file must exist to be opened (contents of
+ * existing files come last, reopen_put.c); then pipes and terminals, whose both ends must
+ * exist before one is opened; then each file.  An inode without a name is made once, as
+ * a base, and each description of it is opened from the base; the same with pipes.  The
+ * bases stay open until all files are, and are closed with the rest before the tree runs.
+ * Files of /proc about the tree's own processes are opened when these are there.
  */
 #include "engine/files/reopen.h"
 
@@ -34,7 +33,8 @@ int reopen_failed(struct reopen *r, const struct state_file *file, int err, cons
 	else if (err == -EMFILE || err == -ENFILE)
 		advice = "; raise the limit of open files";
 	else if (err == -ELOOP)
-		advice = "; for a tree of root's no link is followed that is not root's: put what it leads to there, or mount it";
+		advice = "; for a tree of root's no link is followed that is not root's: "
+			 "put what it leads to there, or mount it";
 	return error_fail(r->error, err, "cannot %s %s: %s%s", what,
 			   file->path[0] ? file->path : "an unnamed object", strerror(-err),
 			   advice);
@@ -66,11 +66,11 @@ static int set_mode(const struct reopen_new *new, mode_t mode)
 	char path[40];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	/* what is another's by now has what it needs */
+	/* EPERM: the file is another user's by now, and keeps the mode that it has */
 	return fd < 0 ? fd : chmod(path, mode) && errno != EPERM ? -errno : 0;
 }
 
-/* What lies in a directory before the directory. */
+/* Last created first, so that the entries of a directory come before it. */
 static int set_modes(struct reopen *r)
 {
 	int ret = 0;
@@ -90,7 +90,7 @@ void reopen_undo(struct reopen *r)
 {
 	reopen_ttys_undo(r);
 	reopen_put_undo(r);
-	/* directories may have their final modes, which keep what lies in them */
+	/* a final mode of a directory may forbid to remove its entries */
 	for (unsigned int i = 0; i < r->nr_created; i++)
 		if (r->created[i].later)
 			set_mode(&r->created[i], 0700);
@@ -134,8 +134,8 @@ static int open_regular(struct reopen *r, const struct state_file *file)
 }
 
 /*
- * F_GETFL tells who gave O_DIRECTORY.  Who did not gets a look at the path first:
- * what is no directory now is not opened.
+ * Open a directory with the recorded flags, which tell whether it was opened with O_DIRECTORY.
+ * An O_PATH look comes first, so that a path that is no directory by now is not opened.
  */
 static int open_directory(struct reopen *r, const struct state_file *file)
 {
@@ -150,7 +150,7 @@ static int open_directory(struct reopen *r, const struct state_file *file)
 	return fd < 0 ? reopen_failed(r, file, fd, "open the directory") : fd;
 }
 
-/* A name without the right to read: cwd and root need no more, either. */
+/* Open a path with O_PATH, which needs no right to read; enough for cwd and root, too. */
 static int open_name(struct reopen *r, const struct state_file *file)
 {
 	int fd;
@@ -176,8 +176,8 @@ static const char *device_name(uint64_t rdev)
 }
 
 /*
- * By its path if that is the same device here, else by its usual name.  Not everybody
- * may make a node that was removed again.
+ * Open a device by its path, if that is the same device here, else by its usual name: not
+ * every owner may make a removed device node again.
  */
 static int open_device(struct reopen *r, const struct state_file *file)
 {
@@ -256,7 +256,7 @@ static int open_file(struct reopen *r, const struct state_file *file)
 	r->fds[file - r->state->files] = fd;
 	if (external || !has_position(file) || !file->rec->pos)
 		return 0;
-	/* a directory's position means something to its file system only */
+	/* the position in a directory has a meaning for its file system only: ignore failures */
 	if (lseek(fd, (off_t)file->rec->pos, SEEK_SET) < 0 && file->rec->kind != CKPT_FILE_DIR)
 		return reopen_failed(r, file, -errno, "set the position of");
 	return 0;

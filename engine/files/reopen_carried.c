@@ -3,10 +3,10 @@
  * Contents that the image carries for paths: the job's /dev/shm, files in memory
  * file systems, and files of a dump that was asked to carry them.
  *
- * A file that is there as it was recorded is left alone: this node still has it
- * (reopen_same.c).  What is not there is made, with its directories.  What is there and differs gets the
- * recorded content when all else is done (reopen_put.c).  Paths of /dev/shm never
- * lead out of that directory.
+ * A file that is there as recorded is left alone: this node still has it (reopen_same.c).
+ * A missing file is made, with its directories.  A file that differs gets the recorded
+ * content when all else is done (reopen_put.c).  Paths of /dev/shm never lead out of that
+ * directory.
  */
 #include "base/error.h"
 #include "engine/files/reopen.h"
@@ -52,7 +52,10 @@ static int shm_remember(struct reopen *r, const char *path)
 	return ret ? ret : reopen_created(r, full);
 }
 
-/* Of the last that was created. It is to be opened as it was, which its mode may not allow any more. */
+/*
+ * Write the content of the last created file.  Its recorded mode may forbid to open it for
+ * reading or writing, which the tree had: then the mode is set later.
+ */
 static int write_new(struct reopen *r, int fd, const struct engine_rec_blob *blob)
 {
 	if ((blob->mode & 0600) != 0600)
@@ -71,7 +74,7 @@ static int shm_file(struct reopen *r, int dir, const struct engine_rec_blob *blo
 		ret = shm_remember(r, path);
 		return ret ? ret : write_new(r, fd, blob);
 	}
-	/* It is another node's, and of ranks that run. */
+	/* with @beside an existing entry belongs to running ranks of another node's image */
 	if (fd == -EEXIST && !r->options->beside)
 		fd = open_beneath(dir, path, O_RDWR | O_NONBLOCK, 0);
 	if (fd < 0)
@@ -83,7 +86,7 @@ static int shm_file(struct reopen *r, int dir, const struct engine_rec_blob *blo
 	return ret ? ret : reopen_put_content(r, full, take_fd(&fd), false, blob);
 }
 
-/* The first entry of the same inode, if that is another one: it is there by now. */
+/* An earlier entry of the same inode, which was made by now; NULL: this is the first one. */
 static const struct engine_rec_blob *shm_first(const struct reopen *r,
 					       const struct engine_rec_blob *blob)
 {
@@ -129,7 +132,7 @@ static int link_at(int fd, int dir, const char *name)
 	return linkat(AT_FDCWD, from, dir, name, AT_SYMLINK_FOLLOW) ? -errno : 0;
 }
 
-/* One more name of what @first has made. */
+/* Make @blob one more name of the inode that was made for @first. */
 static int shm_link(struct reopen *r, int dir, const struct engine_rec_blob *first,
 		    const struct engine_rec_blob *blob)
 {
@@ -153,7 +156,7 @@ static int shm_link(struct reopen *r, int dir, const struct engine_rec_blob *fir
 	return same_inode(&want, &here) ? 0 : -EEXIST;
 }
 
-/* By a descriptor: who owns the directory may have put a link in its place by now. */
+/* Set owner and mode by a descriptor: the directory's owner may have put a link there by now. */
 static int shm_set_node(int parent, const char *name, const struct engine_rec_blob *blob, mode_t mode)
 {
 	_cleanup_fd_ int fd = openat(parent, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -174,7 +177,7 @@ static int shm_node(struct reopen *r, int dir, const struct engine_rec_blob *blo
 {
 	const char *path = state_blob_path(blob), *name;
 	_cleanup_fd_ int parent = shm_parent(dir, path, &name);
-	/* what lies in a directory is made later */
+	/* a directory needs these bits until its entries are made */
 	mode_t more = S_ISDIR(blob->mode) ? 0700 : 0, mode = blob->mode & 07777;
 	int ret;
 
@@ -190,7 +193,7 @@ static int shm_node(struct reopen *r, int dir, const struct engine_rec_blob *blo
 	else if (S_ISFIFO(blob->mode))
 		ret = mknodat(parent, name, blob->mode & (S_IFMT | 07777), 0);
 	else
-		return 0;	/* a socket's name is nothing without the socket */
+		return 0;	/* a socket's name is of no use without the socket */
 	if (ret)
 		return errno == EEXIST ? 0 : -errno;
 	ret = shm_remember(r, path);
@@ -237,7 +240,7 @@ int reopen_shm_dir(struct reopen *r)
 
 /* ---------------------------------------------------------------- files */
 
-/* What only others write is not ours to put back with more rights than the owner's. */
+/* Can the tree write the file? Only then may its content be put back with raised rights. */
 static bool tree_writes(const struct reopen *r, const struct state_file *file)
 {
 	unsigned int first = r->first[file - r->state->files];
@@ -262,7 +265,7 @@ static int make_directory(struct reopen *r, const struct state_file *file, const
 	if (parent < 0)
 		return parent;
 	if (mkdirat(parent, name, 0700))
-		return errno == EEXIST ? 0 : -errno;	/* by another restart, just now */
+		return errno == EEXIST ? 0 : -errno;	/* another restart has just made it */
 	ret = reopen_created(r, path);
 	if (!ret && fchownat(parent, name, file->rec->uid, file->rec->gid, AT_SYMLINK_NOFOLLOW) &&
 	    errno != EPERM)
@@ -270,7 +273,10 @@ static int make_directory(struct reopen *r, const struct state_file *file, const
 	return ret;
 }
 
-/* Those that are gone: of a tmpfs since the node was booted, or never there.  Nobody else has rights on them. */
+/*
+ * Make the missing directories of the path: they were on a tmpfs before the node was booted, or
+ * never on this node.  Only their owner gets rights on them.
+ */
 static int make_directories(struct reopen *r, const struct state_file *file)
 {
 	char path[PATH_MAX];
@@ -340,7 +346,7 @@ static int carry_file(struct reopen *r, const struct state_file *file)
 	return reopen_put_content(r, file->path, take_fd(&fd), raised, blob);
 }
 
-/* What @file is another name of. */
+/* Make @file another name of @first, or check that it is. */
 static int link_file(struct reopen *r, const struct state_file *first,
 		     const struct state_file *file)
 {
@@ -369,7 +375,7 @@ static int link_file(struct reopen *r, const struct state_file *first,
 			   file->path, first->path);
 }
 
-/* The job's other names of the file, which is there by now. */
+/* Make the job's other names of the file, which is there by now. */
 static int link_files(struct reopen *r, unsigned int first)
 {
 	const struct state_file *files = r->state->files;
@@ -383,7 +389,7 @@ static int link_files(struct reopen *r, unsigned int first)
 	return ret;
 }
 
-/* Of what is carried: the first description that has the content. */
+/* Is this the first file of its inode that has the carried content? */
 static bool is_first(const struct reopen *r, unsigned int index)
 {
 	const struct state_file *files = r->state->files;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Are the files of this node those of the image?
+ * Checking that the files of this node are those of the image.
  *
- * Programs and libraries must be the same build: other code in the same place
- * would crash, so that is not to be accepted.  What the tree only reads must have
- * the recorded content as far as that was recorded.  Output that only grew since
- * is put back to its recorded length before the tree runs, and what is cut off
- * is kept beside it.  Anything else that was written since is refused, unless
- * the caller accepts it.  Every finding is reported, not only the first.
+ * Programs and libraries must be the same build: other code in the same place would crash,
+ * so the caller cannot accept that.  A file that the tree only reads must have the recorded
+ * content, as far as that was recorded.  Output that only grew since the dump is cut to its
+ * recorded length before the tree runs; the tail that is cut off is kept beside the file.
+ * Any other file that was written since is refused, unless the caller accepts changes.
+ * Every finding is reported, not only the first.
  */
 #include "base/error.h"
 #include "engine/files/reopen.h"
@@ -21,9 +21,9 @@
 
 #include "engine/core/file_identity.h"
 
-#define PATH_SHOWN	48	/* of a path, in a detail with two build-ids */
+#define PATH_SHOWN	48	/* bytes of a path in a detail with two build-ids */
 
-/* The end of a path is what tells; "…" stands for what is left out. */
+/* Shorten a path for a text: its end says most, "..." stands for the rest. */
 static const char *shown(const char *path, char *buf, size_t size)
 {
 	size_t len = strlen(path);
@@ -64,7 +64,7 @@ static uint64_t mtime_of(const struct stat *st)
 	return (uint64_t)st->st_mtim.tv_sec * 1000000000ULL + (uint64_t)st->st_mtim.tv_nsec;
 }
 
-/* Does the recorded tail say the same here? Without one: no. */
+/* Has the file the recorded tail here? False if no tail was recorded. */
 static bool same_tail(const struct engine_rec_file_track *track, int fd)
 {
 	uint8_t hash[32];
@@ -167,7 +167,7 @@ static void check_name(struct reopen *r, const struct state_file *file)
 		refuse(r, file, CKPT_R_FILE_MISSING, strerror(-fd));
 }
 
-/* Is it put there by us: an entry of the job's /dev/shm? */
+/* Will the restore put the file there, as an entry of the job's /dev/shm? */
 static bool in_shm_dir(const struct reopen *r, const struct state_file *file)
 {
 	for (unsigned int i = 0; i < r->state->nr_blobs; i++)
@@ -195,7 +195,7 @@ static bool is_carried(const struct state_file *file)
 	return file->blob && file->blob->kind == ENGINE_BLOB_FILE;
 }
 
-/* Of what was opened with O_PATH: is it put there by us, for other descriptions? */
+/* Will the restore put the inode there, for another file of it than this O_PATH one? */
 static bool is_put_there(const struct reopen *r, unsigned int index)
 {
 	for (unsigned int i = r->first[index]; i < r->state->nr_files; i++) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Directories, FIFOs and device nodes without a name: a working directory that was
- * removed, a FIFO unlinked when both ends had it.
+ * removed, a FIFO that was unlinked when both ends were open.
  *
- * Each is made once, under its old name if that is free, in the directory that is
- * left of its old path or else in /tmp, and removed again at once.  A removed
+ * Each is made once, under its old name if that is free, in the nearest directory that
+ * still exists on its old path, or else in /tmp, and removed again at once.  A removed
  * directory is empty and stays so.
  */
 #include "engine/files/reopen.h"
@@ -49,7 +49,7 @@ static int make_in(const char *path, const struct state_file *file, const char *
 	return make_at(dir, other, file->rec, flags);
 }
 
-/* @flags: to open it with, but for a directory. */
+/* Make the object and open it with @flags; a directory is opened for reading. */
 static int make(const struct state_file *file, int flags)
 {
 	char path[PATH_MAX], *slash;
@@ -96,7 +96,7 @@ int reopen_gone_fifo(struct reopen *r, const struct state_file *file, int flags)
 	return fd < 0 ? reopen_failed(r, file, fd, "create again") : fd;
 }
 
-/* A FIFO has two ends; who has been given away is not ours to change again. */
+/* Was the FIFO sealed by an earlier file of it? After it was given away, we may not change it. */
 static bool is_sealed(const struct reopen *r, unsigned int index)
 {
 	const struct state_file *files = r->state->files;

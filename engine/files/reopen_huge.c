@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Files of huge pages, on a mounted hugetlbfs or a memfd: they can be read and mapped, but
- * not written to, so what is to be written goes through a mapping.
+ * Files of huge pages, on a mounted hugetlbfs or a memfd: write(2) does not work on them,
+ * so they are written through a mapping.
  *
- * A mapping has its pages reserved when it is made: where the node lacks them that
- * fails, and no store does.  What a file has already is not stored again, and nothing is
- * taken out of it: that would take private pages of its mappings, too.
+ * The pages of a mapping are reserved when it is made: if the node lacks huge pages, mmap(2)
+ * fails, and no store does.  Bytes that a file has already are not stored again, and no page
+ * is taken out of it: that would take private pages of its mappings, too.
  */
 #include "base/error.h"
 #include "engine/files/reopen.h"

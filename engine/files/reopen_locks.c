@@ -3,9 +3,9 @@
  * Locks of open file descriptions: flock(2), and F_OFD_SETLK of fcntl(2).
  *
  * They are taken through the builder's descriptors and stay with the descriptions, which the
- * tree has when the builder is gone.  Nobody is waited for: a lock that somebody else
- * has fails the restart, as the program believes that it alone has it.  POSIX locks are
- * the kernel's to set, as their owner is the table of a process (restore_records.c).
+ * tree has when the builder is gone.  A lock is never waited for: if somebody else has it, the
+ * restart fails, as the program believes that it alone has the lock.  The kernel module sets
+ * POSIX locks, as their owner is the descriptor table of a process (restore_records.c).
  */
 #include "base/error.h"
 #include "engine/files/reopen.h"
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/file.h>
 
-/* The whole file is 0 bytes from the beginning on. */
+/* The range of a lock; a length of 0 means up to the end of the file. */
 static struct flock range_of(const struct ckpt_rec_lock *rec)
 {
 	return (struct flock) {
@@ -36,7 +36,7 @@ static int take(int fd, const struct ckpt_rec_lock *rec)
 	return ret ? -errno : 0;
 }
 
-/* Who else has a lock where a process is to have one. */
+/* Does somebody else have a lock where a process is to get a POSIX lock? 0, -EAGAIN, -errno. */
 static int look(int fd, const struct ckpt_rec_lock *rec)
 {
 	struct flock range = range_of(rec);
@@ -50,10 +50,11 @@ int reopen_locked(struct ckpt_error *error, int err, const struct state_lock *lo
 {
 	if (err == -EAGAIN || err == -EACCES)
 		return error_fail(error, -EBUSY,
-				   "another process has a lock on %s, which the tree had: end it, or close its descriptor in "
-				   "the shell that locks for its commands (lslocks names who took it; on NFS it may be the node "
-				   "that was lost, for a minute or two, with version 3 until that is up again), and restart again",
-				   lock->file->path);
+				   "another process has a lock on %s, which the tree had: end it, "
+				   "or close its descriptor in the shell that locks for its "
+				   "commands (lslocks names who took it; on NFS it may be the node "
+				   "that was lost, for a minute or two, with version 3 until that "
+				   "is up again), and restart again", lock->file->path);
 	return error_fail(error, err, "cannot lock %s as it was: %s", lock->file->path,
 			   strerror(-err));
 }
@@ -66,7 +67,7 @@ int reopen_locks(struct reopen *r, bool late)
 		const struct state_lock *lock = &r->state->locks[i];
 		int fd = reopen_fd(r, lock->file);
 
-		/* what the caller gives in its place was not locked */
+		/* the file that the caller gives for an external was not locked */
 		if (lock->file->external || reopen_is_late(r, lock->file) != late)
 			continue;
 		ret = lock->rec->kind == CKPT_LOCK_POSIX ? look(fd, lock->rec) : take(fd, lock->rec);

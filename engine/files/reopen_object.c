@@ -3,11 +3,11 @@
  * Inodes without a name: deleted files, memfds, shared memory, huge pages.
  *
  * Each is made once, filled from its blob through a base descriptor, and opened
- * from there.  A deleted file is created where it was, under its old name if
- * that is free (the name is what /proc shows), and removed again at once; where
- * the owner may not write, it becomes an unnamed file of that directory's file
- * system, or else one in memory.  Modes and seals that would forbid what is
- * still to be done come last.
+ * from there.  A deleted file is created where it was, under its old name if that is
+ * free, because /proc shows the name, and removed again at once.  If that fails, for
+ * example because the owner may not write there, it becomes an unnamed file of that
+ * directory's file system, or else one in memory.  Modes and seals come last, as they
+ * would forbid some of these steps.
  */
 #include "base/error.h"
 #include "engine/files/reopen.h"
@@ -39,7 +39,7 @@
 
 /* ---------------------------------------------------------------- content */
 
-/* To @map, if it is not NULL, else to @fd. */
+/* Copy one extent of the blob to @map, or to @fd if @map is NULL. */
 static int copy_extent(struct reopen *r, uint64_t blob, uint64_t offset, uint64_t len, int fd,
 		       char *map)
 {
@@ -103,7 +103,7 @@ static unsigned int hugepage_shift(const struct reopen *r, const struct state_fi
 {
 	if (file->rec->object >= 12 && file->rec->object < 48)
 		return (unsigned int)file->rec->object;
-	/* it was not recorded always */
+	/* older images did not record it: take it from a mapping of the file */
 	for (unsigned int i = 0; i < r->state->nr_vmas; i++) {
 		const struct state_vma *vma = &r->state->vmas[i];
 
@@ -124,9 +124,9 @@ static bool noreserve(const struct reopen *r, const struct state_file *file)
 }
 
 /*
- * An anonymous shared mapping; a descriptor of what is behind it comes from
- * /proc, so that maps show it as they did.  Such a descriptor may have given it a
- * size that no mapping has.
+ * Make the object of an anonymous shared mapping.  A descriptor of it comes from
+ * /proc/self/map_files, so that /proc/PID/maps shows it as before.  A program with such a
+ * descriptor may have given the object a size that is no whole number of pages.
  */
 static int make_anonymous(struct reopen *r, const struct state_file *file, int flags)
 {
@@ -192,7 +192,10 @@ static const char *memfd_name(const struct state_file *file, char *buf, size_t s
 	return buf;
 }
 
-/* Some nodes give only such as nobody may ever execute; before 6.3 there was no difference. */
+/*
+ * Create a memfd, executable if @exec.  Some nodes allow only memfds that can never be executed
+ * (vm.memfd_noexec); kernels before 6.3 do not know the flags.
+ */
 static int create_memfd(const char *name, unsigned int flags, bool exec)
 {
 	int fd = exec ? memfd_create(name, flags | MFD_EXEC) : -1;
@@ -206,7 +209,7 @@ static int create_memfd(const char *name, unsigned int flags, bool exec)
 
 static int make_memfd(struct reopen *r, const struct state_file *file, unsigned int flags)
 {
-	/* what is executable can be sealed, too, but only as it is then */
+	/* F_SEAL_EXEC freezes the mode: an executable memfd can have the seal, too */
 	bool exec = !(file->rec->seals & F_SEAL_EXEC) || file->rec->mode & 0111;
 	char name[250];		/* the kernel's limit is 249 */
 	int fd, ret = 0;
@@ -243,7 +246,7 @@ static int make_hugetlb(struct reopen *r, const struct state_file *file)
 
 /* ---------------------------------------------------------------- deleted */
 
-/* The name in @name is taken away again by the caller. */
+/* Create a file under @name, or under a name of ours, put into @name; the caller unlinks it. */
 static int create_at(int dir, const struct state_file *file, char *name, size_t size)
 {
 	int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
@@ -264,7 +267,7 @@ int reopen_memory(const char *name)
 	return create_memfd(cut, MFD_CLOEXEC, true);
 }
 
-/* Opened with O_TMPFILE: it may be given a name, which one that had one and lost it may not. */
+/* Was the file opened with O_TMPFILE? Only such a file, not a deleted one, can be given a name. */
 static bool is_nameless(const struct state_file *file, const char *name)
 {
 	char own[32];
@@ -308,7 +311,7 @@ bool reopen_is_program(const struct reopen *r, uint64_t dev, uint64_t ino)
 	return false;
 }
 
-/* What is executed must be allowed to be, and nobody may have it open for writing. */
+/* Make a file executable and reopen it for reading: while open for writing it cannot be executed. */
 static int make_program(struct reopen *r, const struct state_file *file, int fd)
 {
 	int ro = reopen_again(fd, O_RDONLY | O_CLOEXEC), ret = ro < 0 ? ro : 0;
@@ -328,7 +331,7 @@ static int make_deleted(struct reopen *r, const struct state_file *file)
 
 	if (fd < 0)
 		return reopen_failed(r, file, fd, "create again");
-	if (huge && !reopen_is_huge(fd)) {	/* none is mounted there */
+	if (huge && !reopen_is_huge(fd)) {	/* no hugetlbfs is mounted there */
 		close(fd);
 		return make_hugetlb_memfd(r, file);
 	}
@@ -362,8 +365,9 @@ static int make(struct reopen *r, const struct state_file *file)
 }
 
 /*
- * What memfd_create() itself opened is no writer to the kernel, so a program in it
- * can be executed; what is opened from there is one.
+ * Is it the description that memfd_create() itself made?  The kernel does not count that one as
+ * a writer, so a program in the memfd can be executed.  A description opened later for writing
+ * counts.
  */
 static bool is_creators(const struct state_file *file)
 {
@@ -405,7 +409,7 @@ int reopen_object(struct reopen *r, const struct state_file *file)
 	int fd;
 
 	if (r->bases[first] < 0) {
-		fd = make(r, file);	/* the first may have a name */
+		fd = make(r, file);	/* not of the first file: that one may have a name */
 		if (fd < 0)
 			return fd;
 		r->bases[first] = fd;
@@ -422,19 +426,19 @@ static struct timespec time_of(uint64_t ns)
 	return (struct timespec){ .tv_sec = (time_t)(ns / NSEC), .tv_nsec = (long)(ns % NSEC) };
 }
 
-/* Who takes rights to give a file away may not change it any more: this is last. */
+/* Give the file away with raised rights. After that it cannot be changed, so this comes last. */
 static void give_away(int fd, const struct ckpt_rec_file *rec)
 {
 	uint64_t before;
 
 	if (rights_raise(RIGHTS_FILES, &before))
 		return;
-	/* fails on a file system without owners */
+	/* fails on a file system without owners: then it stays as it is */
 	(void)!fchown(fd, rec->uid, rec->gid);
 	rights_lower(before);
 }
 
-/* The owner and times of what had no name are ours to give, as far as allowed. */
+/* Set owner, mode and times of a new file, as far as we may. */
 int reopen_seal_fd(struct reopen *r, const struct state_file *file, int fd)
 {
 	const struct ckpt_rec_file *rec = file->rec;
@@ -455,7 +459,7 @@ int reopen_seal_fd(struct reopen *r, const struct state_file *file, int fd)
 	return 0;
 }
 
-/* A new one without a name has the seal that forbids others. */
+/* Add the recorded seals, unless the new memfd has them all already. */
 static int add_seals(struct reopen *r, const struct state_file *file, int fd)
 {
 	const struct ckpt_rec_file *rec = file->rec;

@@ -2,20 +2,20 @@
 /*
  * Paths of the image on this node.
  *
- * All paths, those of files in a changed root too, begin at the root that the
- * dump saw; here that is our own.  A file whose opened name is gone and that has
- * another one is found by that or by its handle.
+ * All paths begin at the root that the dump saw, which here is our own; also those of
+ * files in a changed root.  A file whose opened name is gone and that has another name
+ * is found by that name or by its handle.
  *
- * Files are opened with the owner's rights.  What a process had open may be
- * closed to its owner by now (it gave rights up, or the mode was changed): that
- * is opened with more, but only if what is there is what was there, by inode,
- * type, owner and mode, and no symbolic link leads to it.  So nobody gets a file
- * that he had not, whatever he does to the path meanwhile: what is checked is
- * what is opened.
+ * Files are opened with the owner's rights.  A file that a process had open may be closed
+ * to its owner by now (the process gave rights up, or the mode was changed).  Such a file
+ * is opened with raised rights, but only if its inode, type, owner and mode are as
+ * recorded, and no symbolic link leads to it.  The checked descriptor is the one that is
+ * opened again, so that nobody gets a file that he did not have, whatever he does to the
+ * path meanwhile.
  *
- * Where root is the owner, a tree may have processes of other users, and files of theirs are opened with root's
- * rights.  What their paths have become is not for them to choose: symbolic links that are not root's are not
- * followed, in any component, whatever is renamed meanwhile.
+ * A tree of root's may have processes of other users, whose files are then opened with
+ * root's rights.  So that these users cannot redirect a path, symbolic links that are not
+ * root's are not followed, in any component, whatever is renamed meanwhile.
  */
 #include "engine/files/reopen.h"
 
@@ -31,9 +31,9 @@
 
 #include "engine/core/rights.h"
 
-#define LINKS_MAX	40	/* as of the kernel */
+#define LINKS_MAX	40	/* the kernel's limit */
 
-/* Without any symbolic link. */
+/* Open a path without following any symbolic link. */
 static int open_once(const char *path, int flags, mode_t mode)
 {
 	struct open_how how = {
@@ -49,8 +49,9 @@ static int open_once(const char *path, int flags, mode_t mode)
 }
 
 /*
- * Put the target of the first symbolic link of @path, which is of PATH_MAX bytes, into its place.  What is in front of
- * a first link has none, so that ".." of the target means there what it means here.
+ * Replace the first symbolic link in @path, which has PATH_MAX bytes, by its target.  The path in
+ * front of the first link has no links, so that ".." in the target keeps its meaning.
+ * -ELOOP: no link is left to follow, or the link is not root's.
  */
 static int follow_first(char *path, bool last_too)
 {
@@ -116,8 +117,8 @@ int reopen_open(const char *path, int flags, mode_t mode)
 	int fd = open_as_owner(path, flags, mode);
 
 	/*
-	 * Only a file's owner may ask for O_NOATIME; overlayfs has it on every
-	 * file that it maps, whoever opened it.
+	 * Only a file's owner may ask for O_NOATIME; but overlayfs sets it on every
+	 * file that it maps, whoever opened the file.
 	 */
 	if (fd == -EPERM && flags & O_NOATIME)
 		fd = open_as_owner(path, flags & ~O_NOATIME, mode);
@@ -149,7 +150,7 @@ bool reopen_is_recorded(const struct state_file *file, int fd)
 	       st.st_gid == rec->gid && st.st_ino == rec->ino;
 }
 
-/* Any directory of the file system will do, and the file's own may be gone. */
+/* Open a directory of the file's file system: the nearest one on its path that still exists. */
 static int open_near(const struct state_file *file)
 {
 	char path[PATH_MAX], *slash;
@@ -168,7 +169,7 @@ static int open_near(const struct state_file *file)
 	return fd < 0 ? -errno : fd;
 }
 
-/* The handle says which inode, and which use of its number. */
+/* Open the file by its handle, which names the inode and the generation of its number. */
 static int find_by_handle(const struct state_file *file)
 {
 	const struct engine_rec_file_place *place = file->place;
@@ -215,7 +216,7 @@ static bool is_same(int a, int b)
 	       x.st_ino == y.st_ino;
 }
 
-/* The descriptor may have come through a symbolic link, which only the owner's rights may follow. */
+/* Looks the path up strictly: @fd may have been opened through a link, with the owner's rights. */
 bool reopen_had_closed(const struct state_file *file, int fd)
 {
 	_cleanup_fd_ int found = -1;

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Ends: pipes and FIFOs with what is in them, terminals, and ends outside the
- * tree that the caller gives again.
+ * Pipes and FIFOs with their contents, terminals, and externals that the caller gives again.
  *
- * Both ends of a pipe are held as bases while the descriptions are opened, so no
- * open waits for the other side and nothing that was written is lost; of a FIFO that no
- * writer has come to yet only the one for reading, as a writer that goes is a hangup.  A pty of
- * the tree is a new one, with its old index if that is free.  An end outside
- * that the caller does not give is /dev/null; into one that he gives goes what
- * the tree had not read yet, and a terminal gets its settings, but not its size, which is that of
- * the caller's window: of that the tree is told.
+ * Both ends of a pipe are held as bases while the descriptions are opened, so that no open
+ * waits for the other side and no byte is lost.  Of a FIFO that no writer has opened yet
+ * only the reading end is held, as a writer that closes would be a hangup.  A pty of the
+ * tree is made anew, with its old index if that is free.  An external that the caller does
+ * not give becomes /dev/null.  Into a pipe that he gives go the bytes that the tree had not
+ * read yet.  A terminal that he gives gets its settings; its size is that of the caller's
+ * window, and the tree is told if it has changed.
  */
 #include "engine/files/reopen.h"
 
@@ -36,7 +35,7 @@ static int set_ring(int fd, unsigned int size)
 	uint64_t before;
 	int ret = fcntl(fd, F_SETPIPE_SZ, size);
 
-	/* its owner has many pipes, of this tree or others */
+	/* EPERM: the owner's pipes together have too many pages */
 	if (ret < 0 && errno == EPERM && !rights_raise(RIGHTS_PIPES, &before)) {
 		ret = fcntl(fd, F_SETPIPE_SZ, size);
 		rights_lower(before);
@@ -50,7 +49,7 @@ static int fill_pipe(struct reopen *r, const struct state_file *file, const stru
 	const char *data = pipe->data;
 	size_t len = pipe->rec->data_len;
 
-	/* it may have that size already */
+	/* a failure does not matter if the pipe has that size already */
 	if (set_ring(fd, pipe->rec->ring_size) < 0 &&
 	    fcntl(fd, F_GETPIPE_SZ) < (int)pipe->rec->ring_size)
 		return reopen_failed(r, file, -errno, "set the size of");
@@ -84,7 +83,7 @@ static int fill_unseen(struct reopen *r, const struct state_file *file, int base
 	_cleanup_fd_ int fd = -1;
 
 	if (!file->pipe->rec->data_len)
-		return fill_pipe(r, file, file->pipe, base);	/* its size alone */
+		return fill_pipe(r, file, file->pipe, base);	/* no data: sets the size only */
 	fd = reopen_again(base, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
 	return fd < 0 ? reopen_failed(r, file, fd, "open for writing") :
 			fill_pipe(r, file, file->pipe, fd);
@@ -143,7 +142,7 @@ int reopen_pipe(struct reopen *r, const struct state_file *file)
 
 	if (fd < 0)
 		return reopen_failed(r, file, fd, "open");
-	/* what open(2) does not take for a pipe, or would wait for */
+	/* open(2) takes no O_DIRECT for a pipe, and would wait without O_NONBLOCK: set both here */
 	if (fcntl(fd, F_SETFL, file->rec->f_flags & (O_NONBLOCK | O_DIRECT | O_APPEND))) {
 		close(fd);
 		return reopen_failed(r, file, -errno, "set the flags of");
@@ -160,7 +159,7 @@ static int pty_index(int master)
 	return ioctl(master, TIOCGPTN, &index) ? -errno : (int)index;
 }
 
-/* Indices are given out lowest first: take them until ours comes. */
+/* Open a master, with index @want if that is free: the kernel gives out the lowest first. */
 static int open_master(int want)
 {
 	int held[PTY_TRIES], nr = 0, fd, first = -1, index;
@@ -238,7 +237,7 @@ static bool has_size(const struct reopen_tty *tty)
 	return tty->size.ws_row || tty->size.ws_col;
 }
 
-/* The caller's, for reopen_undo(). */
+/* Note the settings of a caller's terminal, for reopen_undo(). */
 static int keep_terminal(struct reopen *r, int fd, const struct engine_rec_tty *rec)
 {
 	struct reopen_tty *ttys, tty = { .rec = rec, .fd = fd };
@@ -253,7 +252,7 @@ static int keep_terminal(struct reopen *r, int fd, const struct engine_rec_tty *
 		return -ENOMEM;
 	r->ttys = ttys;
 	ttys[r->nr_ttys++] = tty;
-	/* a window is as large as it is; where nobody looks, the job's terminal is as it was */
+	/* a real window keeps its size; a terminal without a size gets the recorded one */
 	return has_size(&tty) ? 0 : set_size(fd, rec);
 }
 
@@ -264,7 +263,7 @@ void reopen_ttys_undo(struct reopen *r)
 
 		if (ioctl(tty->fd, TCSETS2, &tty->modes) ||
 		    (!has_size(tty) && ioctl(tty->fd, TIOCSWINSZ, &tty->size)))
-			return;		/* it is gone */
+			return;		/* the terminal is gone */
 	}
 }
 
@@ -291,7 +290,7 @@ void reopen_ttys_settle(const struct reopen *r)
 	}
 }
 
-/* A master that was never opened from the other side waits; this one does not. */
+/* Open and close the slave: then a read of the master reports a hangup, as it did before. */
 static int close_slave(int master)
 {
 	int fd = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -356,7 +355,7 @@ static const struct engine_rec_external *external_tty(const struct reopen *r, ui
 	return NULL;
 }
 
-/* A description of its own, so that its flags are nobody else's; -EACCES: it is no pipe, or not ours. */
+/* Open a description of our own of a given pipe; -EACCES: it is no pipe, or not ours to open. */
 static int open_pipe_end(int given, const struct state_file *file)
 {
 	struct stat st;
@@ -364,7 +363,7 @@ static int open_pipe_end(int given, const struct state_file *file)
 
 	if (fstat(given, &st) || !S_ISFIFO(st.st_mode))
 		return -EACCES;
-	/* one whose other end is gone would be waited for */
+	/* O_NONBLOCK: an open would wait if the other end is gone */
 	fd = reopen_again(given, (reopen_flags(file) & ~O_DIRECT) | O_NONBLOCK);
 	if (fd >= 0 && fcntl(fd, F_SETFL, file->rec->f_flags & (O_NONBLOCK | O_DIRECT | O_APPEND))) {
 		close(fd);
@@ -383,7 +382,7 @@ static int open_given(struct reopen *r, const struct state_file *file, const cha
 		return again < 0 ? reopen_failed(r, file, -errno, "replace") : again;
 	}
 	mode = fcntl(fd, F_GETFL) & O_ACCMODE;
-	/* a description of its own, so that its flags are nobody else's */
+	/* try to get a description of our own, so that its flags are not shared with others */
 	again = file->pipe ? open_pipe_end(fd, file) : -EACCES;
 	if (again < 0 && (terminal || (mode != O_RDWR &&
 				       mode != (int)(file->rec->f_flags & O_ACCMODE))))
@@ -393,7 +392,7 @@ static int open_given(struct reopen *r, const struct state_file *file, const cha
 	return again < 0 ? reopen_failed(r, file, -errno, "use the caller's end for") : again;
 }
 
-/* A slave of the tree's is of who opened the master; programs like login give it away. */
+/* Give a slave its recorded owner and mode. It is ours, as we opened the master. */
 static int give_slave(const struct ckpt_rec_file *rec, int fd)
 {
 	uint64_t before;
@@ -402,7 +401,7 @@ static int give_slave(const struct ckpt_rec_file *rec, int fd)
 
 	if (fstat(fd, &st))
 		return -errno;
-	/* of two descriptions the first has done it, and it may not be ours any more */
+	/* an earlier description may have done it already; then it may not be ours any more */
 	if (st.st_uid == rec->uid && st.st_gid == rec->gid &&
 	    (st.st_mode & 07777) == (rec->mode & 07777))
 		return 0;
@@ -424,7 +423,7 @@ static int open_slave(struct reopen *r, const struct state_file *file, int maste
 
 	if (fd < 0)
 		return reopen_failed(r, file, -errno, "open");
-	/* of /dev/tty the record says nothing about the terminal */
+	/* a record of /dev/tty does not tell the terminal's owner and mode */
 	ret = file->rec->kind == CKPT_FILE_PTS ? give_slave(file->rec, fd) : 0;
 	if (!ret)
 		return fd;
@@ -434,7 +433,7 @@ static int open_slave(struct reopen *r, const struct state_file *file, int maste
 
 int reopen_pty(struct reopen *r, const struct state_file *file)
 {
-	/* of /dev/tty, too: the terminal that it meant to who opened it */
+	/* for /dev/tty: the terminal that it was to the process that opened it */
 	uint64_t index = file->rec->object;
 	int master = master_of(r, index);
 	const struct engine_rec_external *external;
@@ -452,7 +451,7 @@ int reopen_pty(struct reopen *r, const struct state_file *file)
 	return open_given(r, file, external ? external->name : "tty");
 }
 
-/* Held open like the other pipes' ends, so that it is filled only once. */
+/* Fill a pipe that the caller gives, once: its end is then held like those of other pipes. */
 static int refill(struct reopen *r, const struct state_file *file, int fd)
 {
 	int *ends = r->pipes[file->pipe - r->state->pipes];
@@ -485,9 +484,9 @@ int reopen_external(struct reopen *r, const struct state_file *file)
 }
 
 /*
- * To be taken as controlling terminal, which wants the right to read.  No
- * descriptor of the tree need lead to it any more: then closing ours leaves the
- * master with a slave that was open once, as it was.
+ * Open the terminal for reading and writing, to be taken as a controlling terminal.  Perhaps no
+ * descriptor of the tree leads to the slave any more.  Then closing ours leaves the master with a
+ * slave that was once open, as it was.
  */
 int reopen_tty(const struct reopen *r, int index)
 {

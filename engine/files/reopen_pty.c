@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What an end of a pseudoterminal had not read is written again by the other end.
+ * Unread bytes of one end of a pseudoterminal are written again by the other end.
  *
- * Input goes through the slave's line discipline, which meanwhile edits nothing, takes nothing for
- * a signal, and ends lines where they ended.  Echo is on: what comes back has been taken in,
- * so that the settings that follow do not change it any more.
+ * Input goes through the slave's line discipline.  Meanwhile that is set to edit nothing, to
+ * send no signals, and to end lines where they ended.  Echo is on: a byte that comes back has
+ * been taken in, so that the settings that follow cannot change it any more.
  */
 #include "engine/files/reopen.h"
 
@@ -18,7 +18,7 @@
 
 #include "base/cleanup.h"
 
-#define ECHO_MS	10000	/* more than the slowest machine takes */
+#define ECHO_MS	10000	/* longer than the slowest machine needs */
 
 static int set_input(int master, const struct engine_rec_tty *tty,
 		     const struct engine_tty_bytes *data, uint32_t len)
@@ -29,14 +29,14 @@ static int set_input(int master, const struct engine_rec_tty *tty,
 		.c_lflag = ECHO,
 	};
 
-	/* EXTPROC: somebody else edits, nothing is a line here, and nothing would come back */
+	/* with EXTPROC another program edits lines: there are none here, and no echo of them */
 	if (tty->c_lflag & ICANON && !(tty->c_lflag & EXTPROC))
 		t.c_lflag |= ICANON;
 
 	if (!(t.c_lflag & ICANON)) {
 		t.c_cc[VMIN] = 1;
 	} else {
-		/* what ends lines beside newline: two such characters there can be */
+		/* two other characters than newline can end a line: VEOL and VEOL2 */
 		t.c_lflag |= IEXTEN;
 		for (uint32_t i = 0; i < len; i++) {
 			uint8_t c = data->bytes[i];
@@ -120,6 +120,6 @@ int reopen_pty_data(const struct reopen *r, int master, const struct engine_rec_
 		else
 			ret = put_input(master, tty, rec);
 	}
-	/* last: what comes back of input is read where it would be */
+	/* output last: take_echo() would read it with the echo of the input */
 	return !ret && out ? put_output(master, out) : ret;
 }

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Putting contents back that others may see: output that grew is cut to its
- * recorded length, files that the image carries get the recorded content.
+ * Putting back contents of existing files: output that grew is cut to its recorded length,
+ * files that the image carries get the recorded content.
  *
- * All of it happens last, when nothing but the commit itself is left to fail, and
- * in two steps: first everything that is replaced is kept beside its file, then
- * the files are changed, in place, because others may have them open.  A failure
- * of any step, or of the commit, takes all of it back (reopen_undo()); if even
- * that is cut short, by a kill or a power cut, what was replaced lies beside the
- * file.  After the commit tails that were cut off stay there, the rest goes.
+ * This is done last, when nothing but the commit itself can still fail, and in two steps.
+ * First every content that will be replaced is copied to a file beside its file.  Then
+ * the files are changed in place, because others may have them open.  If a step or the
+ * commit fails, everything is taken back (reopen_undo()).  If even that is cut short, by
+ * a kill or a power cut, the copy still lies beside the file.  After the commit the copies
+ * of tails that were cut off stay, the other copies are removed.
  *
- * The tree's memory is there already: a file is never shorter, not even for a
- * moment, than it is to be, or private pages of its mappings would be lost.  Only
- * a program that the tree executes is written before: nobody may have it open for
- * writing then.
+ * The tree's memory is there already: no file may be shorter than its final size, not even
+ * for a moment, or private pages of its mappings would be lost.  Only a program that the
+ * tree executes is written earlier: nobody may have it open for writing when it runs.
  */
 #include "base/error.h"
 #include "engine/files/reopen.h"
@@ -28,22 +27,22 @@
 
 #include "engine/core/rights.h"
 
-#define NAMES		10000	/* they stay for good */
+#define NAMES		10000	/* names tried for a copy: copies of tails stay for good */
 #define CHUNK		(1UL << 16)
 
 struct reopen_put {
 	char *path;
-	const struct state_file *file;		/* to be cut */
-	const struct engine_rec_blob *blob;	/* NULL: cut */
-	uint64_t start;				/* what is behind it is replaced */
+	const struct state_file *file;		/* the file to be cut; NULL if @blob */
+	const struct engine_rec_blob *blob;	/* the new content; NULL: cut the file */
+	uint64_t start;				/* everything behind it is replaced */
 	int fd;
 	bool raised;				/* opened with more rights than the owner's */
 	struct stat old;
-	int kept;				/* copy of what is replaced */
-	char *kept_path;
-	bool extended;				/* before its time: it is mapped */
+	int kept;				/* copy of the replaced content; -1: none yet */
+	char *kept_path;			/* of the copy; NULL: it lies in memory */
+	bool extended;				/* given its size early, because it is mapped */
 	bool changed;
-	bool done;				/* before its time: a program; fd is for reading */
+	bool done;				/* written early, a program; @fd is for reading */
 };
 
 static int put_failed(struct reopen *r, const struct reopen_put *put, int err, const char *what)
@@ -79,7 +78,7 @@ int reopen_put_cut(struct reopen *r, const struct state_file *file, uint64_t len
 	return 0;
 }
 
-/* A mapping of what is beyond the end of its file cannot be filled. */
+/* Does the tree map the file? A page of a mapping beyond the file's end could not be filled. */
 static bool is_mapped(const struct reopen *r, const struct engine_rec_blob *blob)
 {
 	for (unsigned int i = 0; i < r->state->nr_vmas; i++) {
@@ -178,7 +177,7 @@ static int copy_data(int from, uint64_t start, uint64_t end, int to, uint64_t sh
 	return 0;
 }
 
-/* [start, end) of @from to the same bytes of @to, moved by @shift; holes stay holes. */
+/* Copy [start, end) of @from to the same range of @to, moved by @shift; holes stay holes. */
 static int copy(int from, uint64_t start, uint64_t end, int to, uint64_t shift)
 {
 	_cleanup_free_ char *buf = malloc(CHUNK);
@@ -204,7 +203,7 @@ static int copy(int from, uint64_t start, uint64_t end, int to, uint64_t shift)
 
 /* ---------------------------------------------------------------- keeping */
 
-/* The name is cut where what is put behind it would make it too long. */
+/* Name of the copy: @base with a suffix; @base is cut if the name would be too long. */
 static void name_beside(const struct reopen *r, const struct reopen_put *put, const char *base,
 			int try, char *buf, size_t size)
 {
@@ -218,7 +217,7 @@ static void name_beside(const struct reopen *r, const struct reopen_put *put, co
 	snprintf(buf, size, "%.*s%s", (int)size - 1 - len, base, tail);
 }
 
-/* With more rights than the owner's nothing is put where the file is not. */
+/* Does @dir hold the file? With raised rights a copy is put only into the file's own directory. */
 static bool holds(int dir, const char *base, const struct reopen_put *put)
 {
 	struct stat st;
@@ -257,8 +256,9 @@ static int create_beside(struct reopen *r, struct reopen_put *put)
 }
 
 /*
- * The copy, empty so far, is for nobody who could not read the file.  The mode comes
- * first: of what was given away only its new owner may set it.
+ * Give the copy, which is still empty, the mode and owner of the file, so that only those can
+ * read it who could read the file.  The mode comes first: after the file was given away, only
+ * its new owner may set the mode.
  */
 static int give(const struct reopen_put *put, int fd)
 {
@@ -288,13 +288,13 @@ static int keep(struct reopen *r, struct reopen_put *put)
 {
 	int ret = keep_beside(r, put);
 
-	/* the file is its owner's, its directory is not: a tail has no other place */
+	/* the owner may not write to the directory, but a tail can be kept nowhere else */
 	if ((ret == -EACCES || ret == -EPERM) && !put->blob && !put->raised &&
 	    reopen_is_recorded(put->file, put->fd)) {
 		put->raised = true;
 		ret = keep_beside(r, put);
 	}
-	/* no room beside it: memory does until the commit, but not for a tail */
+	/* no room beside the file: memory suffices until the commit, but not for a tail */
 	if (put->kept < 0 && put->blob)
 		put->kept = reopen_memory("kept");
 	else if (ret)
@@ -309,7 +309,7 @@ static int keep(struct reopen *r, struct reopen_put *put)
 
 /* ---------------------------------------------------------------- putting */
 
-/* The owner's own files have owner and group already. */
+/* EPERM of fchown() is ignored: files of the owner have the right owner already. */
 static int set_attributes(int fd, const struct engine_rec_blob *blob, mode_t mode)
 {
 	struct timespec times[2] = {
@@ -344,7 +344,7 @@ int reopen_write_content(struct reopen *r, int fd, const struct engine_rec_blob 
 
 static int open_cut(struct reopen *r, struct reopen_put *put)
 {
-	/* what only a handle leads to is not what has its old name now */
+	/* if only a handle leads to the file, its old name may be another file's by now */
 	put->fd = state_file_handle(put->file) ? -EACCES :
 		  reopen_path(put->file, O_RDWR | O_CLOEXEC, 0);
 	put->raised = put->fd == -EACCES;
@@ -393,7 +393,7 @@ int reopen_put_back(struct reopen *r)
 
 /* ---------------------------------------------------------------- the end */
 
-/* The tree is dead by now, and nobody executes it for us. */
+/* Open a program for writing again: the tree that executed it is dead by now. */
 static int open_program(struct reopen_put *put)
 {
 	uint64_t before = 0;
@@ -409,7 +409,7 @@ static int open_program(struct reopen_put *put)
 	return 0;
 }
 
-/* What cannot be taken back stays beside the file. */
+/* Give a file its old content, owner and mode back. If this fails, the copy stays beside it. */
 static int take_back(struct reopen_put *put)
 {
 	const struct timespec times[2] = { put->old.st_atim, put->old.st_mtim };
@@ -431,8 +431,8 @@ static int take_back(struct reopen_put *put)
 }
 
 /*
- * Whoever owns a directory on the way may have put another in its place: with more rights
- * than the owner's only the copy itself is removed.
+ * Remove the copy with raised rights.  The owner of a directory on the way may have put another
+ * one in its place, so only the very inode of the copy is removed.
  */
 static void drop_raised(const struct reopen_put *put)
 {

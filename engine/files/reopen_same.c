@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Has a file the content that the image carries for it?
+ * Comparing a file with the content that the image carries for it.
  *
- * Size and time of modification tell of files that only others write, and of
- * those on storage only.  Stores through a shared mapping move the time once: in
- * memory, where nothing is written back, never again, and elsewhere not before the next
- * writing back.  So what the tree itself could write, and what lies in memory, is
- * compared byte by byte.  What cannot be read here is another.
+ * Size and time of modification are proof only for a file on storage that the tree does
+ * not write.  Stores through a shared mapping change the time only once: for a file in
+ * memory, which is never written back, not again, and for others not before the next
+ * write-back.  So files that the tree itself could write, and files in memory, are
+ * compared byte by byte.  A file that cannot be read counts as different.
  */
 #include "base/error.h"
 #include "engine/files/reopen.h"
@@ -23,7 +23,7 @@ struct comparison {
 	struct reopen *r;
 	const struct engine_rec_blob *blob;
 	int fd;
-	char *here, *there;	/* CHUNK bytes each; what the image has: there */
+	char *here, *there;	/* CHUNK bytes each: of the file, of the image */
 };
 
 static bool read_here(const struct comparison *c, uint64_t offset, size_t len)
@@ -70,7 +70,7 @@ static bool zeros_here(const struct comparison *c, uint64_t offset, uint64_t end
 	return true;
 }
 
-/* [start, end) is a hole in the image: of data there is nothing but zeros here. */
+/* [start, end) is a hole in the image: has the file only holes and zeros there? */
 static bool hole_here(const struct comparison *c, uint64_t start, uint64_t end)
 {
 	while (start < end) {
@@ -79,7 +79,7 @@ static bool hole_here(const struct comparison *c, uint64_t start, uint64_t end)
 
 		if (data < 0 && errno == ENXIO)
 			return true;
-		if (data < 0)		/* knows no holes */
+		if (data < 0)		/* the file system does not tell holes */
 			data = (off_t)start;
 		if (hole < 0 || (uint64_t)hole > end)
 			hole = (off_t)end;
@@ -105,7 +105,7 @@ static int compare(const struct comparison *c)
 		if (!more)
 			break;
 		if (offset > c->blob->size || len > c->blob->size - offset)
-			return 0;	/* whoever writes it says so */
+			return 0;	/* reopen_blob() reports the bad extent */
 		ret = hole_here(c, at, offset) ? same_data(c, offset, offset + len) : 0;
 		at = offset + len;
 	}
