@@ -3,10 +3,10 @@
  * The plan of a restore: tasks in creation order, and the numbers they need.
  *
  * Every process is created by its parent, roots and helpers by the builder, so
- * the order is that of the tree.  A session or process group whose leader is
- * gone needs its number taken by a helper until the kernel has put the members
- * into it.  A zombie root is left out: its parent, which alone could ask for
- * its status, is not in the tree; if it leads something it is a helper.
+ * the order is that of the tree.  If the leader of a session or process group is
+ * gone, a helper takes its number until the kernel has put the members into it.
+ * A zombie root is not created: its parent, which alone could ask for its status,
+ * is not in the tree.  If such a zombie names a session or group, a helper does so.
  */
 #include "engine/core/plan.h"
 
@@ -40,7 +40,7 @@ static bool is_zombie(const struct state_proc *proc)
 	return proc->rec->state == CKPT_PROC_ZOMBIE;
 }
 
-/* What becomes a task of its own, not a helper. */
+/* Does the process become a task of its own? Not if there is none, or if it is a zombie root. */
 static bool is_created(const struct state_proc *proc)
 {
 	return proc && (proc->parent || !is_zombie(proc));
@@ -70,7 +70,7 @@ static void add_helper(struct plan *plan, pid_t pid, bool session)
 	plan->nr_helpers++;
 }
 
-/* Sessions first: a number that is both names a session. */
+/* Sessions first: a helper for a number that names both must lead the session. */
 static void add_helpers(struct plan *plan)
 {
 	const struct state *state = plan->state;
@@ -85,7 +85,7 @@ static void add_helpers(struct plan *plan)
 
 /* ---------------------------------------------------------------- tasks */
 
-/* Appends to the list whose head is *@link. */
+/* Append the task to the list whose head is *@link. */
 static void append(struct plan *plan, int *link, int index)
 {
 	while (*link != PLAN_NONE)
@@ -113,7 +113,7 @@ static int add_proc(struct plan *plan, const struct state_proc *proc, const int 
 		append(plan, &plan->first_root, index);
 		return index;
 	}
-	/* one that is a root is not even made */
+	/* a zombie has no children; a zombie root is not even created */
 	if (is_zombie(proc->parent))
 		return error_fail(error, -EBADMSG,
 				   "the image is not sound: process %d is a child of zombie %d",
@@ -148,7 +148,7 @@ static int add_procs(struct plan *plan, struct ckpt_error *error)
 	return 0;
 }
 
-/* The last task of each descriptor table closes the context there. */
+/* The last task with each descriptor table is its closer: it closes the context there. */
 static void choose_closers(struct plan *plan)
 {
 	for (int i = plan->nr_helpers; i < plan->nr_tasks; i++) {

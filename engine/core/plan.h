@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The plan of a restore: what is created, in which order, by whom, sharing what.
+ * The plan of a restore: which processes are created, in which order, by which creator,
+ * and what they share.
  *
- * Made of the model of the tree alone: no process, file or device is touched, so
- * that every puzzle of a tree can be tried in a unit test.  What the plan cannot
- * place becomes a refusal.  The plan points into the model, which outlives it,
- * and is not changed once made: the builder and every process it creates read it
- * in copied or shared memory, some of them without a libc.
+ * It is made from the model of the tree alone: no process, file or device is touched, so
+ * that every odd shape of a tree can be tried in a unit test.  A shape that the plan cannot
+ * make becomes a refusal.  The plan points into the model, which must outlive it, and never
+ * changes once made: the builder and every process that it creates read the plan in copied
+ * or shared memory, some of them without a libc.
  */
 #ifndef STILLPOINT_PLAN_H
 #define STILLPOINT_PLAN_H
@@ -18,10 +19,10 @@
 #define PLAN_NONE	(-1)
 
 enum plan_role {
-	PLAN_LIVE,	/* goes on */
-	PLAN_ZOMBIE,	/* dies at once and is left to its parent */
-	PLAN_HELPER,	/* holds a number that a session or group is named after until
-			 * the kernel has put the members into it
+	PLAN_LIVE,	/* a process that runs on */
+	PLAN_ZOMBIE,	/* a process that dies at once and is left to its parent */
+	PLAN_HELPER,	/* takes the number of a session or group until the kernel has put
+			 * the members into it
 			 */
 };
 
@@ -32,7 +33,7 @@ struct plan_task {
 	int parent;			/* index; PLAN_NONE: created by the builder */
 	int child;			/* first to be created; PLAN_NONE */
 	int sibling;			/* next to be created; PLAN_NONE */
-	uint64_t clone_flags;		/* CLONE_FILES, _FS, _VM, _SIGHAND with its creator */
+	uint64_t clone_flags;		/* CLONE_FILES, _FS, _VM, _SIGHAND: shares with creator */
 	bool late;			/* created after its parent unshared */
 	uint64_t unshare_flags;		/* CLONE_FILES, _FS: between early and late children */
 	bool setsid;			/* leads its session */
@@ -41,16 +42,16 @@ struct plan_task {
 	bool zombies;			/* has zombie children */
 };
 
-/* Rights beyond the owner's that the builder keeps until each task has entered. */
+/* The owner of the tree, and the rights that the builder needs beyond the owner's. */
 struct plan_owner {
 	uid_t uid;
 	gid_t gid;
 	const uint32_t *groups;
 	unsigned int nr_groups;
-	uint64_t bounding;		/* union over the threads */
-	uint64_t keep_caps;
-	int nice;			/* least of the threads' */
-	int oom_score_adj;		/* least of the processes' */
+	uint64_t bounding;		/* capability bounding sets of all threads together */
+	uint64_t keep_caps;		/* kept by the builder until each task has entered */
+	int nice;			/* lowest value of the threads */
+	int oom_score_adj;		/* lowest value of the processes */
 };
 
 struct plan {
@@ -59,9 +60,9 @@ struct plan {
 	int nr_tasks;
 	int nr_helpers;
 	int first_root;			/* linked by sibling */
-	unsigned int nr_threads;	/* that enter and go on */
-	unsigned int nr_closers;	/* of them, last */
-	pid_t *pids;			/* every number that is needed, ascending */
+	unsigned int nr_threads;	/* threads that enter and run on */
+	unsigned int nr_closers;	/* those of them that enter last */
+	pid_t *pids;			/* every pid and tid that is needed, ascending */
 	unsigned int nr_pids;
 	struct plan_owner owner;
 };
@@ -78,12 +79,12 @@ int plan_make(const struct state *state, bool any_rights, struct plan **ret_plan
 	      struct ckpt_error *error);
 struct plan *plan_free(struct plan *plan);	/* returns NULL */
 
-/* For plan.c: who shares which table with whom while the tree is built. */
+/* For plan.c: plan how tasks share tables while the tree is built. */
 int plan_sharing(struct plan *plan, struct ckpt_error *error);
-/* For plan.c: whose rights the tree has; refuses what exceeds its owner's. */
+/* For plan.c: find the owner; refuse a tree with rights beyond the owner's. */
 void plan_owner(struct plan *plan, bool any_rights, struct ckpt_error *error);
 
-/* A refusal about a process of the tree. */
+/* Add a refusal about a process of the tree. */
 __attribute__((format(printf, 4, 5)))
 void plan_refuse(struct ckpt_error *error, uint32_t reason, const struct state_proc *proc,
 		 const char *format, ...);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Whose rights a tree has.
+ * The owner of a tree, and the rights that the restore needs.
  *
- * The owner is the user of the first root.  If that is not root, the whole tree
- * is built with the owner's rights, so an image that asks for more (another
- * user, a foreign group, a capability) is refused: no image can grant what its
- * owner has not, unless root itself asks for it.  Root's trees may hold anything
+ * The owner is the user of the first root process.  If that user is not root, the whole
+ * tree is built with the owner's rights, so an image that asks for more (another user, a
+ * foreign group, a capability) is refused: no image can grant rights that its owner does
+ * not have, unless root itself asks for the restore.  Root's trees may hold anything that
  * root may do.
  *
- * The builder keeps CAP_CHECKPOINT_RESTORE (numbers of processes) and, only if
- * some record needs it, another capability; each task drops them all before it
- * enters.  Limits, nice values and oom scores need none: the builder starts at
- * the best value while it is still privileged, and tasks only go down.
+ * The builder keeps CAP_CHECKPOINT_RESTORE (numbers of processes) and other capabilities
+ * only if some record needs them; each task drops them all before it enters.  Limits, nice
+ * values and oom scores need no capability: the builder takes the best value while it is
+ * still privileged, and tasks only lower it.
  */
 #include "base/error.h"
 #include "engine/core/plan.h"
@@ -97,7 +97,8 @@ static void needs_of(struct plan_owner *owner, const struct state_thread *thread
 		owner->nice = rec->nice;
 	if (IOPRIO_PRIO_CLASS(rec->ioprio) == IOPRIO_CLASS_RT)
 		owner->keep_caps |= CAP_BIT(CAP_SYS_NICE);
-	if (!is_owners_groups(owner, thread))	/* and limits are set from outside */
+	/* tree_limits() needs CAP_SYS_RESOURCE to set limits of a task with other groups */
+	if (!is_owners_groups(owner, thread))
 		owner->keep_caps |= CAP_BIT(CAP_SETGID) | CAP_BIT(CAP_SYS_RESOURCE);
 	if (rec->creds.cap_bounding != owner->bounding || rec->creds.securebits)
 		owner->keep_caps |= CAP_BIT(CAP_SETPCAP);
@@ -105,7 +106,7 @@ static void needs_of(struct plan_owner *owner, const struct state_thread *thread
 		owner->keep_caps |= CAP_BIT(CAP_SYS_CHROOT);
 }
 
-/* More than the owner has, and root says that it may: then root is who builds. */
+/* The tree has more rights than its owner, and root allows that: then root builds it. */
 static void become_root(struct plan_owner *owner)
 {
 	owner->uid = 0;
@@ -133,7 +134,7 @@ void plan_owner(struct plan *plan, bool any_rights, struct ckpt_error *error)
 	const struct state_thread *first = first_thread(plan);
 	struct plan_owner *owner = &plan->owner;
 
-	if (!first)		/* all roots are zombies: add_procs() said so */
+	if (!first)		/* all roots are zombies: plan.c has failed already */
 		return;
 	owner->uid = first->rec->creds.uid;
 	owner->gid = first->rec->creds.gid;

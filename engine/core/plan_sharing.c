@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who shares descriptor table, working directory, memory and signal actions with
- * whom while the tree is built.
+ * Sharing of descriptor tables, working directories, memory and signal actions between
+ * tasks while the tree is built.
  *
- * A table can only be had by inheriting it from the creator.  All who share one
- * have a lowest common ancestor; every process on the way down from it to them
- * is born with the table and drops it (unshare) when the children that need it
- * are there, if it has another of its own: what a table holds while the tree is
- * built does not count, the kernel fills it at the end.  A process can pass on one
- * foreign table so, not two; that, and sharing between roots, is refused.
+ * A task can get a shared table only by inheriting it from its creator.  All tasks that
+ * share a table have a lowest common ancestor.  Every process on the way down from that
+ * ancestor to them is born with the table.  If it has another table of its own, it drops
+ * the shared one (unshare) when the children that need it are there.  The contents of a
+ * table do not matter while the tree is built: the kernel fills tables at the end.  A
+ * process can pass on one foreign table in this way, not two: the second is refused, and
+ * so is sharing between roots.
  *
- * Memory cannot be dropped: who shares it must be parent and child.
+ * Memory cannot be dropped: only a parent and its child can share it.
  */
 #include "engine/core/plan.h"
 
@@ -27,7 +28,7 @@ struct sharing {
 	uint64_t flag;
 	const char *what;
 	uint32_t *own;		/* by task: identifier, 0: none */
-	uint32_t *birth;	/* by task: what it must inherit; 0: no matter */
+	uint32_t *birth;	/* by task: table that it must inherit; 0: any */
 	int *depth;
 };
 
@@ -49,7 +50,7 @@ static int ancestor(const struct sharing *s, int a, int b)
 	return a == b ? a : PLAN_NONE;
 }
 
-/* Marks the way from @task up to @top; false if another table is in the way. */
+/* Mark the tasks from @task up to, not including, @top; false if one needs another table. */
 static bool mark_way(struct sharing *s, int task, int top, uint32_t id)
 {
 	for (; task != top; task = s->plan->tasks[task].parent) {
@@ -60,7 +61,7 @@ static bool mark_way(struct sharing *s, int task, int top, uint32_t id)
 	return true;
 }
 
-/* @members: tasks with one table, parents before children */
+/* Mark all tasks that must inherit a table. @members: tasks that share it, parents first */
 static void mark_group(struct sharing *s, const int *members, int nr,
 		       struct ckpt_error *error)
 {
@@ -107,7 +108,7 @@ static int mark_groups(struct sharing *s, struct ckpt_error *error)
 	return 0;
 }
 
-/* The table that @index has before it unshares. */
+/* The table that task @index has before it unshares. */
 static uint32_t first_table(const struct sharing *s, int index)
 {
 	if (s->birth[index])
@@ -118,7 +119,7 @@ static uint32_t first_table(const struct sharing *s, int index)
 	return s->own[index];
 }
 
-/* Says when each child of @index is created: *@early, *@late by task. */
+/* Decide when each child of task @index is created; @early, @late: by task. */
 static void place_children(struct sharing *s, int index, bool *early, bool *late,
 			   struct ckpt_error *error)
 {
@@ -140,7 +141,7 @@ static void place_children(struct sharing *s, int index, bool *early, bool *late
 	}
 }
 
-/* Memory and signal actions: parent and child, or refused. */
+/* Memory and signal actions are shared between parent and child only; else refuse. */
 static void place_memory(struct plan *plan, int index, struct ckpt_error *error)
 {
 	struct plan_task *task = &plan->tasks[index];
@@ -151,7 +152,7 @@ static void place_memory(struct plan *plan, int index, struct ckpt_error *error)
 		if (parent->rec->sighand_id == proc->rec->sighand_id)
 			task->clone_flags |= CLONE_SIGHAND;
 	}
-	if (proc->mm->nr_users == 1)	/* nobody can share signal actions, either */
+	if (proc->mm->nr_users == 1)	/* then nobody shares its signal actions, either */
 		return;
 	for (int i = 0; i < index; i++) {
 		const struct state_proc *other = plan->tasks[i].proc;

@@ -311,7 +311,7 @@ bool reopen_is_program(const struct reopen *r, uint64_t dev, uint64_t ino)
 	return false;
 }
 
-/* Make a file executable and reopen it for reading: while open for writing it cannot be executed. */
+/* Make a file executable and reopen it for reading: a file open for writing cannot be executed. */
 static int make_program(struct reopen *r, const struct state_file *file, int fd)
 {
 	int ro = reopen_again(fd, O_RDONLY | O_CLOEXEC), ret = ro < 0 ? ro : 0;

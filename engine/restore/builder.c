@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The builder: one restore from the first right given up to the commit.
+ * The builder: the steps of one restore, up to the commit.
  *
- * Every step either succeeds or ends the restore: then what was created is
- * killed (the context kills what has entered), what was put on disk is removed,
- * and the caller is told.  Contents of files that are there are put back last of
- * all, when nothing else can fail but the commit itself, and taken back if it does.
+ * Every step either succeeds or ends the restore.  Then the created tasks are killed (the
+ * context kills those that have entered), new files are removed, and the caller is told.
+ * Contents of existing files are put back last of all, when only the commit itself can
+ * still fail; if it fails, they are taken back.
  */
 #include "engine/restore/builder.h"
 
@@ -36,8 +36,8 @@ struct building {
 	struct reopen files;
 	struct tree tree;
 	struct restore_records state;
-	int *dirs;		/* cwd, root, tty by task: three arrays */
-	bool *had;		/* cwd, root by task: two arrays */
+	int *dirs;		/* three arrays by task: cwd, root, tty; see struct tree */
+	bool *had;		/* two arrays by task: for cwd and root; see struct tree */
 };
 
 /* ---------------------------------------------------------------- node */
@@ -73,8 +73,8 @@ static int begin_restore(struct building *g)
 }
 
 /*
- * The device is opened with all rights.  When they are given up the context is a restore's,
- * or closed: one that is still new is good for a capture of any process.
+ * The device is opened with all rights.  Before the rights are given up, the context must be
+ * bound to a restore, or closed: a fresh context would allow to capture any process.
  */
 static int begin(struct building *g)
 {
@@ -91,7 +91,7 @@ static int begin(struct building *g)
 	}
 	if (!ret)
 		ret = builder_drop(&g->b->plan->owner, &g->error);
-	if (!ret && prctl(PR_SET_PDEATHSIG, SIGKILL))	/* cleared by that */
+	if (!ret && prctl(PR_SET_PDEATHSIG, SIGKILL))	/* the change of user has cleared it */
 		ret = error_fail(&g->error, -errno, "prctl: %s", strerror(errno));
 	return ret;
 }
@@ -110,7 +110,7 @@ static int open_files(struct building *g)
 	return ret;
 }
 
-/* Descriptors that each task needs on its way. */
+/* Find the descriptors of cwd, root and terminal that each task needs. */
 static int find_dirs(struct building *g)
 {
 	int nr = g->b->plan->nr_tasks;
@@ -143,7 +143,7 @@ static int find_dirs(struct building *g)
 	return 0;
 }
 
-/* They have been taken; a slave that we hold would keep its master from seeing it closed. */
+/* The tasks have taken the terminals; a slave that we hold would hide a close from its master. */
 static void close_ttys(struct building *g)
 {
 	for (int i = 0; i < g->b->plan->nr_tasks; i++)
@@ -218,7 +218,7 @@ static int let_go(struct building *g)
 	ret = reopen_put_back(&g->files);
 	if (ret)
 		return ret;
-	/* an end of a pipe that we still hold would keep its other end from seeing its end */
+	/* a pipe's end that we still hold would hide its close from the other end */
 	reopen_close(&g->files);
 	ret = kdev_restore_commit(g->dev, &arg);
 	if (ret)
@@ -256,10 +256,10 @@ static int build(struct building *g)
 
 /* ---------------------------------------------------------------- process */
 
-/* What the caller set up must not reach us or the tree. */
+/* Reset signal mask and handlers, which we and the tree would inherit from the caller. */
 static int isolate(pid_t parent)
 {
-	uint64_t all = ~0ULL;	/* libc would leave two out */
+	uint64_t all = ~0ULL;	/* not by libc, which would not block its own two signals */
 
 	if (syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof(all)) ||
 	    prctl(PR_SET_PDEATHSIG, SIGKILL))

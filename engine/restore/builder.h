@@ -2,9 +2,9 @@
 /*
  * The builder: the process that makes the tree, fills it and lets it go.
  *
- * Forked from the caller of restore_tree() (or from the init of a new PID
- * namespace), so that it can give up its rights, change what children inherit,
- * and die without harm: until the commit its death is the tree's death.
+ * It is forked from the caller of restore_tree() (or from the init of a new PID
+ * namespace), so that it can give up its rights, change what its children inherit,
+ * and die without harm to the caller.  Until the commit its death is the tree's death.
  */
 #ifndef STILLPOINT_BUILDER_H
 #define STILLPOINT_BUILDER_H
@@ -25,21 +25,23 @@ struct builder {
 	bool new_pidns;
 };
 
-/* Becomes the builder; never returns. Exit status 0: the tree runs. */
+/* Become the builder; never returns. Exit status 0: the tree runs. */
 _Noreturn void builder_main(const struct builder *b, pid_t parent);
 
-/* builder_rights.c: while still privileged: what the tree inherits and needs. */
+/* builder_rights.c: while still privileged, raise everything that the tree inherits and needs. */
 int builder_prepare(const struct plan *plan, struct ckpt_error *error);
-/* builder_rights.c: a time namespace for the children, in which the clocks go on;
- * this host's clocks minus those at the freeze go into *begin.  Or the one that @beside is in,
- * which may be ahead
+/*
+ * builder_rights.c: make a time namespace for the children, in which the tree's clocks go on.
+ * If @beside is not 0, enter that process's time namespace instead; its clocks may be ahead.
+ * *begin gets this host's clocks minus those at the freeze.
  */
 int builder_clocks(const struct ckpt_rec_system *system, pid_t beside,
 		   struct ckpt_restore_begin *begin, struct ckpt_error *error);
 /* builder_rights.c: become the owner. */
 int builder_drop(const struct plan_owner *owner, struct ckpt_error *error);
-/* builder_memory.c: make and fill every memory map, in a child; bytes written or shared. */
+/* builder_memory.c: make and fill every memory map, in a child; *ret_bytes: written or shared. */
 int builder_fill(const struct builder *b, struct restore_records *s, uint64_t *ret_bytes);
+/* builder_rights.c: the capability bounding set of the calling process */
 uint64_t builder_bounding(void);
 
 #endif /* STILLPOINT_BUILDER_H */

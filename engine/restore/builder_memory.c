@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The builder's part that fills memory: a process of its own, for the threads.
+ * Filling memory in a child of the builder, because the builder can have no threads.
  *
- * The builder has made a time namespace for its children and is not in it: the
- * kernel gives such a process no threads.  A child is in it and may have them.  It
- * has the builder's descriptors and rights and nothing that the builder needs
- * afterwards; it says how it went and ends before anything else is done.  It dies
- * with the builder.  It must not fork: it has threads.
+ * The builder has made a time namespace for its children and is not in it itself; the
+ * kernel lets such a process start no threads.  A child is in the namespace and may have
+ * threads.  It has the builder's descriptors and rights, and nothing that the builder needs
+ * afterwards.  It reports its result and ends before the builder goes on, and it dies with
+ * the builder.  It must not fork, as it has threads.
  *
- * The tree is there by then, so that neither takes one of its numbers.
+ * All tasks of the tree exist by then, so that neither the child nor a thread takes one of
+ * their numbers.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +26,7 @@
 #include "engine/restore/restore_memory.h"
 #include "engine/restore/restore_records.h"
 
-/* From the child to the builder, in one write. */
+/* The child's result, sent to the builder in one write. */
 struct word {
 	int err;
 	uint64_t bytes;
@@ -40,7 +41,7 @@ static int fill(const struct builder *b, struct restore_records *s, uint64_t *re
 	int ret;
 
 	ret = restore_memory_create(state, b->reader, s->dev, s->error, &m, &total);
-	/* first all of them: beside it the kernel writes no pages */
+	/* all maps first: the kernel writes no pages beside a call that makes a map */
 	for (unsigned int i = 0; !ret && i < state->nr_mms; i++)
 		ret = restore_records_mm(s, &state->mms[i]);
 	for (unsigned int i = 0; !ret && i < state->nr_mms; i++) {
@@ -78,7 +79,8 @@ static int listen_to(int fd, pid_t pid, struct ckpt_error *error, uint64_t *ret_
 		;
 	if (len != sizeof(word))
 		return error_fail(error, -EPIPE,
-				   "the process that fills memory ended unexpectedly; see the kernel log for why (out of memory?)");
+				   "the process that fills memory ended unexpectedly; see the "
+				   "kernel log for why (out of memory?)");
 	word.text[sizeof(word.text) - 1] = 0;
 	*ret_bytes = word.bytes;
 	return word.err ? error_fail(error, word.err, "%s", word.text) : 0;
@@ -97,7 +99,7 @@ int builder_fill(const struct builder *b, struct restore_records *s, uint64_t *r
 	if (pid == 0)
 		child_main(b, s, pair[1], parent);
 	close(pair[1]);
-	if (pid < 0)	/* then without threads */
+	if (pid < 0)	/* no child: fill here, without threads */
 		ret = fill(b, s, ret_bytes);
 	else
 		ret = listen_to(in, pid, s->error, ret_bytes);

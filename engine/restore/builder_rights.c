@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the builder does while it is privileged, and how it stops being so.
+ * The builder's privileged steps, and giving up the privileges.
  *
- * Everything that only a privileged process can raise (limits, nice value, oom
- * score, clocks) is raised here to the best that any task of the tree has, so
- * that the tasks, which are the owner's, need only go down.  A value that we may
- * not raise is left: the task that needs it will say so.
+ * Every value that only a privileged process can raise (limits, nice value, oom score,
+ * clocks) is raised here to the best value of any task of the tree, so that the tasks,
+ * which have the owner's rights, need only lower it.  A value that we may not raise stays
+ * as it is: the task that needs it will fail and say so.
  */
 #include "engine/restore/builder.h"
 
@@ -79,7 +79,7 @@ static void raise_limit(const struct state *state, int resource)
 	}
 	if (prlimit64(0, resource, &limit, NULL) == 0)
 		return;
-	limit.rlim_cur = old.rlim_max;		/* as far as we may */
+	limit.rlim_cur = old.rlim_max;		/* not permitted: up to the old hard limit */
 	limit.rlim_max = old.rlim_max;
 	prlimit64(0, resource, &limit, NULL);
 }
@@ -116,7 +116,15 @@ int builder_prepare(const struct plan *plan, struct ckpt_error *error)
 
 /* ---------------------------------------------------------------- clocks */
 
-/* What our own time namespace adds to the host's clocks. */
+static int64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return now.tv_sec * NSEC + now.tv_nsec;
+}
+
+/* The offsets that our own time namespace adds to the host's clocks. */
 static void own_offsets(int64_t *ret_monotonic, int64_t *ret_boottime)
 {
 	char text[256], *line;
@@ -134,7 +142,7 @@ static void own_offsets(int64_t *ret_monotonic, int64_t *ret_boottime)
 		*ret_boottime = sec * NSEC + nsec;
 }
 
-/* Rounded down: the kernel wants nanoseconds that are not negative. */
+/* Split @ns into seconds and nanoseconds; the kernel wants nanoseconds that are not negative. */
 static void split(int64_t ns, long long *ret_sec, long long *ret_nsec)
 {
 	*ret_sec = ns / NSEC;
@@ -145,7 +153,7 @@ static void split(int64_t ns, long long *ret_sec, long long *ret_nsec)
 	}
 }
 
-/* The one that the processes beside which the tree will run have. */
+/* Enter the time namespace of the process beside which the tree will run. */
 static int join_clocks(pid_t beside, struct ckpt_error *error)
 {
 	_cleanup_fd_ int fd = (int)syscall(SYS_pidfd_open, beside, 0);
@@ -167,10 +175,10 @@ int builder_clocks(const struct ckpt_rec_system *system, pid_t beside,
 	own_offsets(&own_monotonic, &own_boottime);
 	if (!beside && unshare(CLONE_NEWTIME))
 		return error_fail(error, -errno,
-				   "cannot make a time namespace: %s; it needs root and a kernel with CONFIG_TIME_NS",
-				   strerror(errno));
-	monotonic = (int64_t)clock_monotonic_ns() - own_monotonic;
-	boottime = (int64_t)clock_boottime_ns() - own_boottime;
+				   "cannot make a time namespace: %s; it needs root and a kernel "
+				   "with CONFIG_TIME_NS", strerror(errno));
+	monotonic = clock_ns(CLOCK_MONOTONIC) - own_monotonic;
+	boottime = clock_ns(CLOCK_BOOTTIME) - own_boottime;
 	begin->monotonic_delta_ns = monotonic - (int64_t)system->monotonic_ns;
 	begin->boottime_delta_ns = boottime - (int64_t)system->boottime_ns;
 	if (beside)
@@ -198,7 +206,7 @@ uint64_t builder_bounding(void)
 	return set;
 }
 
-/* What opens files that the tree had open is kept, but out of effect: rights.h. */
+/* Become the owner; capabilities for files and pipes stay permitted, but not in effect: rights.h */
 static int become(const struct plan_owner *owner)
 {
 	uint64_t bounding = builder_bounding();
@@ -215,7 +223,7 @@ static int become(const struct plan_owner *owner)
 			 owner->keep_caps);
 	if (ret)
 		return ret;
-	/* our own /proc entries stay ours */
+	/* dumpable: our /proc entries belong to the owner then, and we can use them */
 	if (prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 1, 0, 0, 0))
 		return -errno;
 	return 0;

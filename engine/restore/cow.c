@@ -3,10 +3,10 @@
  * Copy-on-write sharing between two memory maps.
  *
  * Sharing is decided mapping by mapping, in the range that two mappings of one
- * kind have in common: the kernel copies page tables from one to the other.  A
- * heap or a stack that has grown since the fork is still one with its parent's.
- * What the destination does not have is then dropped, and what differs is
- * written over.
+ * kind have in common: the kernel copies page tables from one to the other.  So a
+ * heap or a stack that has grown since the fork can still be shared with its parent's.
+ * Pages that the destination does not have are then dropped, and pages that differ
+ * are written over.
  */
 #include "engine/restore/cow.h"
 
@@ -15,7 +15,7 @@
 
 #define PAGE	4096ULL
 
-/* What must be equal; the rest (advice, locks) does not matter to pages. */
+/* Flags that must be equal; the others (advice, locks) do not matter to pages. */
 #define FLAGS_THAT_MATTER	(CKPT_VM_READ | CKPT_VM_WRITE | CKPT_VM_EXEC | CKPT_VM_SHARED | \
 				 CKPT_VM_MAYWRITE | CKPT_VM_GROWSDOWN)
 
@@ -50,7 +50,7 @@ static const struct cow_run *run_at(const struct cow_runs *runs, unsigned int *n
 	return *next < runs->nr ? &runs->runs[*next] : NULL;
 }
 
-/* Where the state of @run changes next after @at. */
+/* The next address after @at, up to @end, at which @run begins or ends. */
 static uint64_t boundary(const struct cow_run *run, uint64_t at, uint64_t end)
 {
 	uint64_t next = !run ? end : run->start <= at ? run->end : run->start;
@@ -119,7 +119,7 @@ static bool same_file(const struct state_file *a, const struct state_file *b)
 	return a->rec->dev == b->rec->dev && a->rec->ino == b->rec->ino;
 }
 
-/* Page offset of address 0, the same where a page means the same; it may wrap. */
+/* Page offset of address 0 in the file; may wrap. Equal for mappings with equal pages. */
 static uint64_t base_of(const struct ckpt_rec_vma *rec)
 {
 	return rec->pgoff - rec->start / PAGE;

@@ -2,9 +2,9 @@
 /*
  * Copy-on-write sharing between two memory maps, decided from the image.
  *
- * Pages have an identity (the map and address where the image stores them).  Two
- * mappings of the same address whose pages have the same identity were one page
- * with two owners, and shall be that again.  Nothing is read or written here.
+ * A page has an identity: the map and address under which the image stores its data.  Two
+ * pages at the same address in two maps with the same identity were one page that two
+ * processes shared, and shall be that again.  Nothing is read or written here.
  */
 #ifndef STILLPOINT_COW_H
 #define STILLPOINT_COW_H
@@ -14,7 +14,7 @@
 
 #include "engine/core/state.h"
 
-/* Pages that a map has, with what identifies the first of them. */
+/* A run of pages that a map has; owner and addr are the identity of its first page. */
 struct cow_run {
 	uint64_t start;
 	uint64_t end;
@@ -32,17 +32,17 @@ int cow_runs_add(struct cow_runs *runs, const struct cow_run *run);
 void cow_runs_done(struct cow_runs *runs);
 
 enum cow_what {
-	COW_SAME,	/* one page */
-	COW_WRITE,	/* the destination's own, or not in the source */
-	COW_DROP,	/* in the source only */
+	COW_SAME,	/* pages shared by both */
+	COW_WRITE,	/* pages of the destination that the source has not, or others */
+	COW_DROP,	/* pages of the source only */
 };
 
-/* Pieces of a mapping in address order; nobody's pages are not reported. */
+/* Called for each piece of a mapping, in address order; not for pages that neither has. */
 typedef int (*cow_fn)(enum cow_what what, uint64_t start, uint64_t end, void *arg);
 
 int cow_compare(const struct cow_runs *dst, const struct cow_runs *src, uint64_t start,
 		uint64_t end, cow_fn fn, void *arg);
-/* Bytes that are the same in both. */
+/* How many bytes are the same pages in both. */
 uint64_t cow_same(const struct cow_runs *dst, const struct cow_runs *src, uint64_t start,
 		  uint64_t end);
 
@@ -50,7 +50,7 @@ uint64_t cow_same(const struct cow_runs *dst, const struct cow_runs *src, uint64
 bool cow_can_share(const struct state_vma *vma);
 /* The mapping of @mm that could share most with @vma, or NULL. */
 const struct state_vma *cow_twin(const struct state_mm *mm, const struct state_vma *vma);
-/* The range of both. */
+/* The range that both mappings cover. */
 void cow_common(const struct state_vma *a, const struct state_vma *b, uint64_t *ret_start,
 		uint64_t *ret_end);
 

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Threads that put pages of an image into memory maps.
+ * Threads that write pages of an image into memory maps; see filler.h.
  *
- * The owner cuts ranges into pieces that lie in one chunk each, and collects the
- * pieces of a few neighbouring chunks in a job: so each chunk is decoded once,
- * whichever thread takes the job.  Jobs go round a ring.  A slot belongs to the
- * owner until it is put, then to the thread that takes it, and to the owner again
- * when it is free; its state and everything that both sides count are under the
- * lock.
+ * The owner cuts ranges into pieces that lie in one chunk each, and collects the pieces
+ * of a few neighbouring chunks in a job.  So each chunk is decoded once, whichever thread
+ * takes the job.  Jobs lie in a ring of slots.  A slot belongs to the owner until it is
+ * put, then to the thread that takes it, and to the owner again when it is free.  Its
+ * state and all counters that both sides use are under the lock.
  *
- * A thread has a reader, buffers and an error of its own.  The first failure is
- * kept; after it jobs are only counted off.  If no thread can be started the owner
- * does the jobs by itself.  Threads neither fork nor change rights: they live while
- * memory is filled and no longer.
+ * Each thread has a reader, buffers and an error of its own.  The first failure is kept;
+ * jobs after it are only counted off.  If no thread can be started, the owner does the
+ * jobs itself.  Threads neither fork nor change rights, and live only while memory is
+ * filled.
  */
 #include "engine/restore/filler.h"
 
@@ -25,26 +24,26 @@
 
 #define PAGE		4096UL
 #define BATCH		(4UL << 20)	/* most bytes of a job */
-#define ENOUGH		(3UL << 20)	/* with so many it ends with a chunk */
+#define ENOUGH		(3UL << 20)	/* a job with this many bytes ends with its chunk */
 #define HUGE_PAGE	(2UL << 20)
 #define DIRECT		(256UL << 10)	/* a run this long is written without a copy */
-#define PIECES		1024U		/* what the kernel takes in one call */
+#define PIECES		1024U		/* the most that the kernel takes in one call */
 #define WORKERS_MAX	4U
-#define SPARE		2U		/* jobs ready while all threads have one */
+#define SPARE		2U		/* more slots than threads: jobs that are ready */
 
 struct piece {
 	uint64_t start;
 	uint64_t end;
-	bool gather;		/* with others, through a buffer */
+	bool gather;		/* written together with others, through a buffer */
 	uint32_t flags;		/* CKPT_PAGES_… */
 };
 
 struct job {
 	bool busy;		/* put, and not done yet; under the lock */
 	struct filler_map map;
-	uint64_t chunk;		/* of the last piece; IMAGE_NO_CHUNK: of none so far */
-	uint64_t last_chunk;	/* of all */
-	bool in_order;		/* each chunk is the one before or the next one */
+	uint64_t chunk;		/* of the last piece; IMAGE_NO_CHUNK: no piece has one */
+	uint64_t last_chunk;	/* highest of all pieces */
+	bool in_order;		/* each piece is in the chunk of the one before, or the next */
 	uint64_t bytes;
 	unsigned int nr;
 	struct piece pieces[PIECES];
@@ -59,7 +58,7 @@ struct worker {
 	size_t used;
 	struct ckpt_iovec *iov;	/* PIECES */
 	unsigned int nr_iov;
-	unsigned int placed;	/* index of the map whose placement it has, and 1; 0: none yet */
+	unsigned int placed;	/* 1 + index of the map whose placement it took; 0: none yet */
 	pthread_t thread;
 };
 
@@ -67,20 +66,21 @@ struct filler {
 	struct image_reader *reader;	/* the owner's */
 	struct kdev *dev;
 	struct ckpt_error *error;	/* the owner's */
-	pthread_mutex_t lock;	/* protects job.busy, put, taken, stop, pending, bytes, err, failed */
+	/* protects job.busy, put, taken, stop, pending, bytes, err, failed */
+	pthread_mutex_t lock;
 	pthread_cond_t more;	/* a job was put, or stop */
 	pthread_cond_t done;	/* a job is done */
 	struct job *jobs;
 	unsigned int nr_jobs;
-	uint64_t put, taken;
+	uint64_t put, taken;	/* numbers of jobs */
 	bool stop;
-	unsigned int *pending;	/* by map: jobs put and not done */
-	uint64_t bytes;
+	unsigned int *pending;	/* by map: number of jobs put and not done */
+	uint64_t bytes;		/* written so far */
 	int err;		/* of the first failure */
 	struct ckpt_error failed;
-	bool collecting;	/* jobs[put] has pieces; the owner's */
+	bool collecting;	/* the owner puts pieces into jobs[put] */
 	struct worker workers[WORKERS_MAX];
-	unsigned int nr_workers;	/* running; 0: worker 0 is the owner */
+	unsigned int nr_workers;	/* threads running; 0: the owner works as worker 0 */
 };
 
 /* ---------------------------------------------------------------- a job */
@@ -103,7 +103,8 @@ static int write_pages(struct worker *w, const struct ckpt_iovec *iov, unsigned 
 
 	if (ret)
 		return error_fail(&w->error, ret,
-				   "cannot fill the memory of process %d (%llu bytes into the batch at %#llx): %s",
+				   "cannot fill the memory of process %d "
+				   "(%llu bytes into the batch at %#llx): %s",
 				   pid, (unsigned long long)arg.done,
 				   (unsigned long long)iov[0].addr, strerror(-ret));
 	return 0;
@@ -146,7 +147,7 @@ static int gather(struct worker *w, const struct piece *piece)
 	return 0;
 }
 
-/* The owner, who does jobs if there are no threads, does nothing else with memory meanwhile. */
+/* Take the map's placement; the owner, too, which allocates no memory of its own meanwhile. */
 static void place(struct worker *w, const struct filler_map *map)
 {
 	if (w->placed == map->index + 1)
@@ -218,7 +219,7 @@ static int failed(struct filler *f)
 	return f->err ? error_fail(f->error, f->err, "%s", f->failed.text) : 0;
 }
 
-/* The job being collected is the threads' now. */
+/* Hand the collected job to the threads; without threads do it here. */
 static void submit(struct filler *f)
 {
 	struct job *job = &f->jobs[f->put % f->nr_jobs];
@@ -239,7 +240,7 @@ static void submit(struct filler *f)
 	pthread_mutex_unlock(&f->lock);
 }
 
-/* An empty job, as soon as there is a free slot. */
+/* Wait for a free slot and begin an empty job in it. */
 static int begin(struct filler *f, const struct filler_map *map)
 {
 	struct job *job = &f->jobs[f->put % f->nr_jobs];
@@ -297,7 +298,7 @@ static int add(struct filler *f, const struct filler_map *map, const struct piec
 	return 0;
 }
 
-/* [start, end) in pieces: of one chunk, and no longer than a job. */
+/* Put [start, end) in pieces, each of one chunk and no longer than a job. */
 static int put_run(struct filler *f, const struct filler_map *map, uint64_t start,
 		   uint64_t end, bool gather, uint32_t flags)
 {
@@ -320,9 +321,9 @@ static int put_run(struct filler *f, const struct filler_map *map, uint64_t star
 }
 
 /*
- * The image gives a long run in pieces that end anywhere: the kernel is told that
- * the run fills the huge pages that the pieces touch.  Of the first and the last
- * it may have less than half.
+ * Put a long run.  The image gives it in pieces that end anywhere, so the kernel is told
+ * (CKPT_PAGES_DENSE) that the run fills the huge pages that the pieces touch.  A first or
+ * last huge page of which the run has less than half is put without that.
  */
 static int put_long(struct filler *f, const struct filler_map *map, uint64_t start,
 		    uint64_t end)
@@ -415,7 +416,7 @@ static int prepare(struct worker *w, struct filler *f)
 	return w->iov && w->buf ? 0 : -ENOMEM;
 }
 
-/* Those that cannot be had are done without, but for the first's buffers. */
+/* Start up to @nr threads; fewer will do, but worker 0 needs its buffers. */
 static int start(struct filler *f, unsigned int nr)
 {
 	int ret = 0;

@@ -2,12 +2,12 @@
 /*
  * The init of a new PID namespace.
  *
- * Has its own mount namespace with a fresh /proc (and the given directory as
- * /dev/shm).  Until the builder has ended well its end is the end of everything
- * in here.  Then it gives up its rights, keeps no descriptor, and has two duties
- * left: to reap, and to say how the first root ended.
+ * The init has its own mount namespace with a fresh /proc (and the given directory as
+ * /dev/shm).  Its end is the end of everything in the namespace.  When the builder has
+ * succeeded, the init gives up its rights, keeps no descriptor, and has three duties
+ * left: to reap, to pass signals on, and to exit as the first root ended.
  *
- * It must never wait for anything else: process 1 that does not reap fills its
+ * It must never wait for anything else: a process 1 that does not reap fills its
  * namespace with zombies.
  */
 #include "engine/restore/nsinit.h"
@@ -39,7 +39,7 @@ static int mount_all(const struct restore_options *options)
 	return 0;
 }
 
-/* A number that the tree does not need, so that the builder is not in its way. */
+/* A number for the builder that the tree does not need. */
 static pid_t spare_pid(const struct plan *plan)
 {
 	pid_t pid = 2;
@@ -71,13 +71,13 @@ static int run_builder(const struct builder *b)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -ECANCELED;
 }
 
-/* As little as a process can be; what fails here cannot be used by anybody. */
+/* Give up all rights and descriptors; exit if that fails. */
 static void become_nobody(const struct plan_owner *owner)
 {
 	if (owner->uid && (setgroups(0, NULL) || setresgid(owner->gid, owner->gid, owner->gid) ||
 			   setresuid(owner->uid, owner->uid, owner->uid)))
 		_exit(1);
-	/* its memory is a copy of that of who restores, with the keys, whatever fs.suid_dumpable says */
+	/* whatever fs.suid_dumpable says: our memory is a copy of the caller's, with the keys */
 	prctl(PR_SET_DUMPABLE, 0);
 	close_range(0, ~0U, 0);
 	if (chdir("/"))
@@ -97,7 +97,7 @@ static void reap(pid_t first, int *first_status)
 						   WEXITSTATUS(*first_status));
 }
 
-/* Signals from outside are meant for the tree. */
+/* Reap, and pass signals from outside, which are meant for the tree, on to the first root. */
 static _Noreturn void keep(pid_t first)
 {
 	int first_status = 0, signo;
@@ -137,7 +137,7 @@ static _Noreturn void nsinit_main(const struct builder *b)
 		_exit(1);
 	}
 	if (run_builder(b))
-		_exit(1);	/* it has said why */
+		_exit(1);	/* the builder has told the caller why */
 	if (b->options->dry_run)
 		_exit(0);
 	if (prctl(PR_SET_PDEATHSIG, 0))
@@ -158,4 +158,23 @@ pid_t nsinit_create(const struct builder *b)
 	if (pid == 0)
 		nsinit_main(b);
 	return pid;
+}
+
+/* By its name, and by number 1 in the innermost PID namespace, which is last in NSpid. */
+bool nsinit_is(pid_t pid)
+{
+	static const char name[] = "Name:\t" NSINIT_NAME "\n";
+	_cleanup_fd_ int fd = -1;
+	char text[4096], *line, *end;
+	ssize_t n;
+
+	snprintf(text, sizeof(text), "/proc/%d/status", (int)pid);
+	fd = open(text, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return false;
+	text[n] = 0;
+	line = strstr(text, "\nNSpid:");
+	end = line ? strchr(line + 1, '\n') : NULL;
+	return end && !strncmp(text, name, sizeof(name) - 1) && !strncmp(end - 2, "\t1", 2);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The init of a new PID namespace: parent of the roots and of the builder.
+ *
+ * It owns nothing of the tree and does nothing but pass signals on and reap.
  */
 #ifndef STILLPOINT_NSINIT_H
 #define STILLPOINT_NSINIT_H
@@ -8,15 +10,24 @@
 #include "engine/restore/builder.h"
 
 /**
- * nsinit_create() - a process 1 that makes the builder and keeps the tree
- * @b: handed to builder_main() in there
+ * nsinit_create() - create a process 1 that makes the builder and keeps the tree
+ * @b: handed to builder_main() in the new namespace
  *
- * It is a child of the caller and dies with it until the tree runs; then it
- * passes signals on to the first root, reaps, and when all processes are gone
- * exits as the first root did (128 + n after signal n).
+ * The init is a child of the caller.  Until the tree runs it dies with the caller.  Then
+ * it passes signals on to the first root, reaps, and when all processes are gone exits
+ * as the first root did (128 + n after signal n).
  *
  * Return: its pid, or a negative errno.
  */
 pid_t nsinit_create(const struct builder *b);
+
+/**
+ * nsinit_is() - was this process made by nsinit_create()?
+ * @pid: as the caller sees it
+ *
+ * A restore in a new PID namespace returns the init as its root.  The init is no part of
+ * the tree; the tree are its descendants.
+ */
+bool nsinit_is(pid_t pid);
 
 #endif /* STILLPOINT_NSINIT_H */

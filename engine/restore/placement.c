@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * See placement.h. Which CPUs a node has, the kernel says by an entry for each in the node's directory; where
- * there is no such directory, nothing is preferred. Preferred only: memory that does not fit goes
- * elsewhere, and a restore never fails for a place. Called by threads with a libc, not by
- * tasks of the tree.
+ * Finding and taking the placement of memory; see placement.h.
+ *
+ * A node's directory in sysfs has an entry for each of its CPUs. Without such directories no
+ * node is preferred. Nodes are only preferred: memory that does not fit goes elsewhere, and a
+ * restore never fails for its placement. Called by threads with a libc, not by tasks of the
+ * tree.
  */
 #include "engine/restore/placement.h"
 
@@ -31,7 +33,7 @@ static bool is_bound(const struct ckpt_rec_thread *rec)
 	return false;
 }
 
-/* "cpu12" → 12; -1: something else. */
+/* "cpu12" → 12; -1: not the name of a CPU. */
 static int cpu_of(const char *name)
 {
 	char *end;

@@ -2,9 +2,9 @@
 /*
  * Messages from the builder to the caller.
  *
- * Sender and receiver are the same program, so structures go over as they are;
- * the sender has fewer rights than the receiver, so lengths and strings are
- * checked all the same.
+ * Sender and receiver are the same program, so structures are sent as they are.  The
+ * sender has fewer rights than the receiver, so lengths and strings are checked all the
+ * same.
  */
 #include "engine/restore/relay.h"
 
@@ -83,8 +83,9 @@ static void pass_on(const struct relay_message *m, const struct restore_options 
 }
 
 /*
- * The next message; -EPIPE when the sender is dead.  An end of file does not tell:
- * the tasks of the tree have the sender's end, too, until they enter.
+ * Receive the next message; -EAGAIN: none yet; -EPIPE: the sender is dead.  That is seen by its
+ * pidfd, not by an end of file: the tasks of the tree have the sender's end, too, until they
+ * enter.
  */
 static int next_message(int fd, int pidfd, struct relay_message *ret_message)
 {
@@ -119,7 +120,8 @@ int relay_receive(int fd, pid_t pid, bool ready, const struct restore_options *o
 			continue;
 		if (ret)
 			return error_fail(error, -EPIPE,
-					   "the process that restores ended unexpectedly; see the kernel log for why (out of memory?)");
+					   "the process that restores ended unexpectedly; see the "
+					   "kernel log for why (out of memory?)");
 		message.text[sizeof(message.text) - 1] = 0;
 		message.refusal.comm[sizeof(message.refusal.comm) - 1] = 0;
 		pass_on(&message, options, error);

@@ -2,10 +2,10 @@
 /*
  * Restore of one process tree: the caller's part.
  *
- * Reads and verifies the image, makes the plan, decides where the numbers come
- * from, forks the builder and waits for its word.  Nothing of the caller's own
- * state changes, whatever happens.  Everything that touches files or processes
- * of the tree is done by the builder (builder.c), with the owner's rights.
+ * Reads and verifies the image, makes the plan, decides in which PID namespace the tree
+ * gets its numbers, forks the builder and waits for its result.  Nothing of the caller's
+ * own state changes, whatever happens.  The builder (builder.c) does everything that
+ * touches files or processes of the tree, with the owner's rights.
  *
  * When the builder fails, it has killed what it made; roots are the caller's
  * children by then and are reaped here, so that nothing is left of a failed
@@ -84,7 +84,7 @@ static int parse(struct restore *r)
 				 r->options->dir, why.offset, why.text) : 0;
 }
 
-/* From here on the image is that of some of its trees. */
+/* Reduce state and stream to the trees of the subset, if one was asked for. */
 static int take_subset(struct restore *r)
 {
 	void *stream;
@@ -126,7 +126,7 @@ static int read_image(struct restore *r)
 	return ret ? ret : plan_make(r->state, r->options->any_rights && geteuid() == 0, &r->plan, r->error);
 }
 
-/* No image may give what its owner, or the caller, has not. */
+/* Refuse a caller that is neither root nor the owner: no image may give it others' rights. */
 static int check_caller(struct restore *r)
 {
 	uid_t owner = r->plan->owner.uid;
@@ -141,7 +141,7 @@ static int check_caller(struct restore *r)
 
 /* ---------------------------------------------------------------- building */
 
-/* In a job's init orphans are ours, and nobody else reaps yet. */
+/* If we are a job's init, orphans become our children, and nobody else reaps them yet. */
 static void reap_orphans(const struct plan *plan)
 {
 	for (int i = 0; i < plan->nr_tasks; i++)
@@ -149,8 +149,8 @@ static void reap_orphans(const struct plan *plan)
 }
 
 /*
- * Roots of a failed restore: killed by now, ours to reap.  The rest of the tree
- * goes to whoever reaps orphans; wait for the numbers to be free again.
+ * Reap the roots of a failed restore, which are our children.  Other processes of the tree
+ * go to the reaper of orphans; wait until their numbers are free again.
  */
 static void clean_up(struct restore *r)
 {
@@ -184,7 +184,7 @@ static pid_t fork_builder(const struct builder *b)
 	return pid < 0 ? -errno : pid;
 }
 
-/* The builder, or the init that made it. */
+/* Run the builder, or the init that makes it; *ret_pid is its pid. */
 static int build(struct restore *r, bool new_pidns, pid_t *ret_pid)
 {
 	struct builder b = {
@@ -207,7 +207,7 @@ static int build(struct restore *r, bool new_pidns, pid_t *ret_pid)
 	ret = relay_receive(pair[0], pid, ready, r->options, r->stats, r->error);
 	close(pair[0]);
 	if (ret)
-		kill(pid, SIGKILL);	/* it has ended, or must */
+		kill(pid, SIGKILL);	/* the builder has failed: end it if it still lives */
 	*ret_pid = pid;
 	if (ret || !ready)
 		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
@@ -232,7 +232,7 @@ static int build_somewhere(struct restore *r, bool *ret_new_pidns, pid_t *ret_pi
 	ret = build(r, *ret_new_pidns, ret_pid);
 	if (ret != -EEXIST || where != RESTORE_PIDNS_AUTO)
 		return ret == -EEXIST ? -EOPNOTSUPP : ret;
-	/* a number was taken meanwhile, or is one that nobody can see */
+	/* a number was taken meanwhile, or by a process that we cannot see: a new namespace */
 	error_done(r->error);
 	*ret_new_pidns = true;
 	return build(r, true, ret_pid);

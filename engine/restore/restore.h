@@ -2,10 +2,10 @@
 /*
  * Restore of one process tree from one image directory.
  *
- * read and verify → plan (pids, sessions, files, who shares what) → check this
- * node → builder process (drops to the owner) → clone3(set_tid) of every
- * process and thread → memory → commit.  Any failure kills what was half
- * restored and leaves the image whole.
+ * read and verify → plan (pids, sessions, files, sharing) → check this node → builder
+ * process (drops to the owner) → clone3(set_tid) of every process and thread →
+ * memory → commit.  Any failure kills the half-restored processes and leaves the image
+ * whole.
  */
 #ifndef STILLPOINT_RESTORE_H
 #define STILLPOINT_RESTORE_H
@@ -30,9 +30,9 @@ struct restore_options {
 	bool accept_changed;	/* go on although tracked files were rewritten */
 	bool any_rights;	/* asked for by root: give rights beyond the owner's, too */
 	const struct restore_subset *subset;	/* restore_subset.h; NULL: all of the image */
-	pid_t beside;		/* a process restored here from another image, with which the tree is
-				 * one from now on: it gets its clocks, and must not have an entry
-				 * of /dev/shm that is there already; 0: none
+	pid_t beside;		/* a process of the same job, restored here from another image: the
+				 * tree gets its clocks, and an entry of /dev/shm that exists
+				 * already is an error; 0: none
 				 */
 	bool dry_run;		/* read, verify, plan, check this node; create nothing */
 	const char *shm_dir;	/* where carried /dev/shm content goes; NULL: /dev/shm */
@@ -66,7 +66,7 @@ int restore_tree(const struct restore_options *options, pid_t *ret_roots,
 		 unsigned int max_roots, struct restore_stats *ret_stats,
 		 struct ckpt_error *error);
 
-/* CLOCK_MONOTONIC as the tree saw it when it was frozen, in nanoseconds. */
+/* Read CLOCK_MONOTONIC, as the tree saw it when it was frozen, in nanoseconds. */
 int restore_clock(const char *dir, const struct image_key *key, int64_t *ret_ns,
 		  struct ckpt_error *error);
 

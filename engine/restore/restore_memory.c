@@ -2,16 +2,16 @@
 /*
  * Filling the memory maps of a tree from its image.
  *
- * Maps are gone through in ascending order, each in address order, because the
- * image is laid out so.  A mapping with pages that maps before it have at the same
- * address (references in the image) is shared from there copy on write; see cow.h.
- * Everything else is left to the threads of a filler, which may be some maps
- * behind: what is shared must have been written, so the source is waited for.
- * What they write and what is shared or dropped in one map are never the same
- * pages, but for those that are shared first and then written over.
+ * Maps are filled in ascending order, each in address order, because the image is laid
+ * out so.  A mapping with pages that earlier maps have at the same address (references
+ * in the image) shares them copy on write; see cow.h.  All other pages are left to the
+ * threads of a filler, which may be some maps behind: pages to be shared must have been
+ * written, so the source map is waited for.  Within one map, the pages that the threads
+ * write and the pages that are shared or dropped here are distinct, except pages that
+ * are shared first and then written over.
  *
- * Pages of zeros are not written where an untouched page reads as zeros, too;
- * they are in private mappings of files, of huge pages or not.
+ * Pages of zeros are not written where an untouched page reads as zeros, too.  They are
+ * written in private mappings of files, also of files of huge pages.
  */
 #include "engine/restore/restore_memory.h"
 
@@ -32,13 +32,13 @@ struct restore_memory {
 	struct kdev *dev;
 	struct ckpt_error *error;
 	struct filler *filler;
-	bool *filled;			/* by map: by us, if not yet by the filler */
-	const struct state_mm *mm;	/* being filled */
-	struct filler_map map;		/* the same for the filler */
-	uint64_t shared;		/* bytes */
+	bool *filled;			/* by map: all of it was put, if not yet written */
+	const struct state_mm *mm;	/* the map that is being filled */
+	struct filler_map map;		/* the same, for the filler */
+	uint64_t shared;		/* bytes shared so far */
 };
 
-/* A thread that lives: the leader may be dead. */
+/* The tid of a living thread of the map's process: the leader may be dead. */
 static pid_t pid_of(const struct state_mm *mm)
 {
 	return mm->owner->threads[0].rec->tid;
@@ -57,7 +57,7 @@ static int write_range(struct restore_memory *m, uint64_t start, uint64_t end)
 
 /* ---------------------------------------------------------------- runs */
 
-/* May the file behind the mapping have other data than zeros? Anonymous huge pages have one, too. */
+/* May the file behind the mapping hold data? Anonymous huge pages have a file, too. */
 static bool file_has_data(const struct restore_memory *m, const struct state_vma *vma)
 {
 	const struct engine_rec_blob *blob = vma->file ? vma->file->blob : NULL;
@@ -74,7 +74,7 @@ static bool zero_counts(const struct restore_memory *m, const struct state_vma *
 	       (vma->rec->kind == CKPT_VMA_HUGETLB_PRIVATE && file_has_data(m, vma));
 }
 
-/* What @mm has in that range, which is one of a mapping like @vma, with identities. */
+/* Load the runs of pages, with identities, that @mm has in a range of a mapping like @vma. */
 static int load_runs(struct restore_memory *m, const struct state_mm *mm, const struct state_vma *vma,
 		     uint64_t start, uint64_t end, struct cow_runs *runs)
 {
@@ -103,7 +103,7 @@ static int load_runs(struct restore_memory *m, const struct state_mm *mm, const 
 
 /* ---------------------------------------------------------------- sharing */
 
-/* Maps filled before that may have the same pages: those the image refers to. */
+/* Find filled maps that may have the same pages: the parent's, and those that @runs refer to. */
 static unsigned int find_sources(const struct restore_memory *m, const struct cow_runs *runs,
 				 const struct state_mm **sources)
 {
@@ -137,24 +137,24 @@ static bool has_reference(const struct restore_memory *m, const struct cow_runs 
 	return false;
 }
 
-/* One mapping and the like mappings of other maps that it has pages with. */
+/* One mapping, and the mappings of other maps with which it shares pages. */
 struct sharing {
 	struct restore_memory *m;
 	const struct cow_runs *runs;
 	struct source {
 		const struct state_mm *mm;
-		uint64_t start, end;	/* that both have */
+		uint64_t start, end;	/* range of both mappings */
 		struct cow_runs runs;
-		uint64_t same;
+		uint64_t same;		/* bytes of the same pages */
 	} sources[SOURCES];
 	unsigned int nr;
-	unsigned int level;	/* of the source being compared with */
+	unsigned int level;	/* index of the source that is being compared with */
 };
 
 /*
- * The first source is shared whole, the others piece by piece.  The kernel ties a
- * mapping to its first source, and to those that that one is tied to: so the one
- * filled last goes first, unless it has little to give.
+ * The first source is shared as a whole, the others piece by piece.  The kernel ties a
+ * mapping to its first source, and to the sources that this one is tied to.  So the source
+ * that was filled last goes first, unless it has few pages in common.
  */
 static void order_sources(struct sharing *s)
 {
@@ -224,7 +224,7 @@ static int drop_range(struct restore_memory *m, uint64_t start, uint64_t end)
 
 static int apply(enum cow_what what, uint64_t start, uint64_t end, void *arg);
 
-/* What the source before has not: from the next one, or written. */
+/* Pages that this source does not have: share them from the next source, or write them. */
 static int apply_rest(struct sharing *s, uint64_t start, uint64_t end)
 {
 	int ret;
@@ -248,7 +248,7 @@ static int apply(enum cow_what what, uint64_t start, uint64_t end, void *arg)
 		return s->level ? 0 : drop_range(s->m, start, end);
 	if (s->level) {
 		ret = share_range(s->m, s->sources[s->level].mm, start, end);
-		if (ret == -EINVAL)	/* tied to another: a copy does as well */
+		if (ret == -EINVAL)	/* tied to another source: write a copy instead */
 			return write_range(s->m, start, end);
 		if (ret)
 			return error_fail(s->m->error, ret, "cannot share memory: %s",
@@ -272,7 +272,7 @@ static int share(struct sharing *s, const struct state_vma *vma)
 	const struct source *first = &s->sources[0];
 	int ret = share_range(s->m, first->mm, first->start, first->end);
 
-	if (ret == -EINVAL)	/* a kind that fork does not share, either: locked */
+	if (ret == -EINVAL)	/* fork(2) does not share this kind, either: locked memory */
 		return write_runs(s->m, s->runs);
 	if (ret)
 		return error_fail(s->m->error, ret,

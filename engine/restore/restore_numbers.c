@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Numbers of processes on this node.
+ * Checks of pids on this node.
  *
- * A tree still runs if its dump was made since this node booted and a process
- * has the number, the name and the namespace's number of one of the tree's, and
- * is older than the dump: a number cannot have been given anew before that.
+ * A tree still runs if its dump was made since this node booted, and if a process that is
+ * older than the dump has the host pid, the inner pid and the name of a process of the
+ * tree.  Before the dump the tree itself had the pid, so no other process can have got it.
  */
 #include "engine/restore/restore_numbers.h"
 
@@ -25,7 +25,7 @@
 
 static bool is_taken(pid_t pid)
 {
-	/* finds threads, too; and groups whose leader is gone */
+	/* finds threads, too; kill() finds groups whose leader is gone */
 	if (sched_getscheduler(pid) >= 0 || errno != ESRCH)
 		return true;
 	return kill(-pid, 0) == 0 || errno != ESRCH;
@@ -113,7 +113,7 @@ static pid_t inner_pid(pid_t pid)
 	return last ? (pid_t)strtol(last, NULL, 10) : pid;
 }
 
-/* The process that has the number is the tree's: 1 or 0, or -errno. */
+/* Is the process that has the recorded host pid the one of the tree? 1, 0, -errno. */
 static int is_same(const struct state *state, const struct ckpt_rec_proc *rec)
 {
 	struct proc_stat stat;
@@ -132,7 +132,7 @@ static int is_same(const struct state *state, const struct ckpt_rec_proc *rec)
 	return err ?: strncmp(comm, rec->comm, sizeof(rec->comm)) == 0;
 }
 
-/* 1 or 0; what cannot be looked at is not taken for gone. */
+/* Does the process of the tree still run? 1, 0; -errno: it cannot be told. */
 static int is_running(const struct state *state, const struct ckpt_rec_proc *rec)
 {
 	int ret = is_same(state, rec);
@@ -175,7 +175,7 @@ int numbers_check(const struct state *state, const struct plan *plan,
 	if (read_text("/proc/sys/kernel/pid_max", text, sizeof(text)) == 0 &&
 	    last >= strtol(text, NULL, 10))
 		return error_fail(error, -ERANGE,
-				   "the image needs pid %d, this node allows less than %s: raise kernel.pid_max",
-				   last, text);
+				   "the image needs pid %d, this node allows less than %s: "
+				   "raise kernel.pid_max", last, text);
 	return 0;
 }

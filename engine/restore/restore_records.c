@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * State records on their way back to the kernel.
+ * Giving state records back to the kernel; see restore_records.h.
  *
- * One call carries what the kernel applies at once (see CKPT_IOC_RESTORE_STATE).
- * A record is copied, never changed in place: the model is the image's.
+ * One call carries the records that the kernel applies together (CKPT_IOC_RESTORE_STATE).
+ * A record is copied before it is changed: the model must stay as it is.
  */
 #include "engine/restore/restore_records.h"
 #include "base/error.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for a record of @len bytes at the end, zeroed; NULL without memory. */
+/* Append room for a record of @len bytes, zeroed; NULL without memory. */
 static void *append(struct restore_records *s, size_t len)
 {
 	size_t padded = (len + 7) & ~(size_t)7;
@@ -46,7 +46,7 @@ static int copy(struct restore_records *s, const struct ckpt_rec_hdr *rec)
 	return 0;
 }
 
-/* The lock that a record of a call is of. */
+/* The lock of the model that a record of a failed call is a copy of, or NULL. */
 static const struct state_lock *lock_of(const struct restore_records *s, const struct ckpt_rec_lock *rec)
 {
 	const struct state *state = s->files->state;
@@ -75,7 +75,7 @@ static int call_failed(const struct restore_records *s, int err, pid_t pid, cons
 			   bad ? bad->type : 0, (unsigned long long)offset, strerror(-err));
 }
 
-/* Make the call, and begin anew. */
+/* Make the call with the collected records, and empty the buffer. */
 static int call(struct restore_records *s, pid_t pid, const char *what)
 {
 	struct ckpt_restore_state arg = {
@@ -95,13 +95,13 @@ static int no_memory(struct restore_records *s)
 	return error_fail(s->error, -ENOMEM, "out of memory");
 }
 
-/* A thread of the process that lives: the leader may be dead. */
+/* The tid of a living thread of the process: the leader may be dead. */
 static pid_t tid_of(const struct state_proc *proc)
 {
 	return proc->threads[0].rec->tid;
 }
 
-/* Behind all mappings, as the kernel sets them when these are there. */
+/* Add the policies behind all mappings: the kernel sets them when the mappings are there. */
 static int add_mempolicies(struct restore_records *s, const struct state_mm *mm)
 {
 	int ret = 0;
@@ -136,7 +136,7 @@ int restore_records_mm(struct restore_records *s, const struct state_mm *mm)
 	return call(s, tid_of(mm->owner), "the memory map");
 }
 
-/* The locks that the table owns, behind its descriptors. */
+/* Add the POSIX locks of the table, behind its descriptors. */
 static int add_locks(struct restore_records *s, const struct state_fdtable *table)
 {
 	const struct state *state = s->files->state;
@@ -195,7 +195,7 @@ static int add_pending(struct restore_records *s, const struct ckpt_rec_sigpendi
 	return ret;
 }
 
-/* The register area, as this node's CPU lays it out. */
+/* Add the register area, in the layout of this node's CPU. */
 static int restore_records_xstate(struct restore_records *s, const struct ckpt_rec_xstate *rec)
 {
 	const struct ckpt_info *node = &s->dev->info;
@@ -234,7 +234,7 @@ static int restore_records_thread(struct restore_records *s, const struct state_
 	return ret ? no_memory(s) : call(s, thread->rec->tid, "a thread");
 }
 
-/* One to a thread that is gone, or left out, signals nobody. */
+/* Add a timer. If it signals a thread that is gone or excluded, it is to signal nobody. */
 static int add_timer(struct restore_records *s, const struct state_proc *proc, const struct ckpt_rec_timer *rec)
 {
 	struct ckpt_rec_timer *to = append(s, rec->hdr.len);
@@ -277,9 +277,9 @@ int restore_records_proc(struct restore_records *s, const struct state_proc *pro
 		return no_memory(s);
 	*rec = *proc->rec;
 	rec->hdr.len = sizeof(*rec);
-	rec->cwd = (__u32)-1;	/* set by system calls */
+	rec->cwd = (__u32)-1;	/* the tasks set both by system calls */
 	rec->root = (__u32)-1;
-	/* who has it now did not ask for another one, as with every process that gets a new parent */
+	/* a root has a new parent, which expects SIGCHLD, as after every change of parents */
 	if (rec->flags & CKPT_PROC_ROOT && rec->exit_signal >= 0)
 		rec->exit_signal = SIGCHLD;
 	ret = call(s, tid_of(proc), "the process state");

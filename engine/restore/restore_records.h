@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * State records on their way back to the kernel: the same structures as captured,
+ * Giving state records back to the kernel: the structures that were captured, with the
  * files replaced by the builder's descriptors.
+ *
+ * The caller owns the struct; s->files must be open.
  */
 #ifndef STILLPOINT_RESTORE_RECORDS_H
 #define STILLPOINT_RESTORE_RECORDS_H
@@ -12,19 +14,19 @@
 
 struct restore_records {
 	struct kdev *dev;
-	const struct ckpt_cpu *cpu;	/* that the image comes from; NULL: unknown */
+	const struct ckpt_cpu *cpu;	/* CPU that the image comes from; NULL: unknown */
 	const struct reopen *files;
 	struct ckpt_error *error;
-	char *buf;		/* of the call being made */
+	char *buf;		/* records of the next call; malloc */
 	size_t len;
 	size_t room;
 };
 
 int restore_records_mm(struct restore_records *s, const struct state_mm *mm);
 int restore_records_fds(struct restore_records *s, const struct state_fdtable *table);
-/* PROC, SIGACTIONS, each thread */
+/* Restore PROC, SIGACTIONS, timers, and each thread of a process. */
 int restore_records_proc(struct restore_records *s, const struct state_proc *proc);
-/* Its group, session and status, when its parent has entered. */
+/* Restore group, session and status of a zombie, when its parent has entered. */
 int restore_records_zombie(struct restore_records *s, const struct state_proc *proc);
 void restore_records_done(struct restore_records *s);
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * See restore_subset.h.
+ * Reducing an image to some of its trees; see restore_subset.h.
  *
- * Every process is marked as one that stays or one that goes, and every object with the marks of
- * those that have it. What has both marks and cannot be in two places is refused; then the records
- * of what stays are copied. The copy is parsed like any stream, which finds what would be missing.
+ * Every process is marked as staying (restored here) or going (restored elsewhere), and every
+ * object with the marks of the processes that have it. An object with both marks that cannot be
+ * in two places is refused. Then the records of all that stays are copied. The caller parses the
+ * copy like any stream, which would find a missing record.
  *
- * The stream has been parsed, so lengths and references in it hold.
+ * The stream has been parsed, so its lengths and references are valid.
  */
 #include "engine/restore/restore_subset.h"
 
@@ -123,14 +124,14 @@ static void mark_objects(const struct subset *s)
 		for (unsigned int k = 0; k < table->nr_fds; k++)
 			mark_file(table->fds[k].file, (unsigned int)table->user);
 	}
-	/* The ends of a pipe that ours holds the other one of are the caller's to give. */
+	/* Keep the record also of a pipe that a staying process has only as an external. */
 	for (unsigned int i = 0; i < state->nr_files; i++) {
 		if (state->files[i].pipe)
 			state->files[i].pipe->user |= state->files[i].user & STAYS;
 	}
 }
 
-/* -------------------------------------------------------------- what is one */
+/* ------------------------------------------------------------- shared objects */
 
 static const struct state_proc *staying_user(const struct subset *s, const struct state_mm *mm,
 					     const struct state_fdtable *table)
@@ -160,7 +161,7 @@ static void check_tables(const struct subset *s)
 	}
 }
 
-/* Nobody else can have it where it goes: an object without a name, or of the job's /dev/shm. */
+/* Is it an object that exists on one node only: without a name, or in the job's /dev/shm? */
 static bool is_of_node(const struct state_file *file)
 {
 	const struct ckpt_rec_file *rec = file->rec;
@@ -190,7 +191,7 @@ static int by_inode(const void *a, const void *b)
 	return x->ino < y->ino ? -1 : x->ino > y->ino;
 }
 
-/* Of one inode that both sides have. */
+/* Check the files of one inode: refuse if both sides have an inode that exists on one node only. */
 static void check_inode(const struct subset *s, struct state_file *const *files, unsigned int nr)
 {
 	unsigned int marks = 0;
@@ -222,7 +223,7 @@ static int check_files(const struct subset *s)
 		struct state_file *file = &state->files[i];
 
 		files[i] = file;
-		/* One description has one position. */
+		/* both sides would move the one position of the description */
 		if (file->user == BOTH && file->nr_fds && !file->external &&
 		    (file->rec->kind == CKPT_FILE_REG || file->rec->kind == CKPT_FILE_DIR))
 			refuse(s, NULL, "%.60s was opened once, also for a rank that goes elsewhere",
@@ -253,7 +254,9 @@ static void check_fs(const struct subset *s)
 			const struct state_proc *b = &state->procs[k];
 
 			if (b->user == GOES && b->mm && b->rec->fs_id == a->rec->fs_id)
-				refuse(s, a, "its directories are also those of a rank that goes elsewhere");
+				refuse(s, a,
+				       "its directories are also those of a rank "
+				       "that goes elsewhere");
 		}
 	}
 }
@@ -284,7 +287,7 @@ static bool lock_stays(const struct subset *s, const struct ckpt_rec_lock *lock)
 		file_stays(s, (uint32_t)lock->file);
 }
 
-/* There is one content of an inode: it is that of the first file of it which stays. */
+/* Copy the one content record of an inode; it must name a file of the inode that stays. */
 static void put_blob(struct subset *s, const struct engine_rec_blob *blob)
 {
 	const struct state_file *stays = NULL;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Some of the trees of an image, without the others: ranks that were on one node and are to
- * be on several.
+ * Reducing an image to some of its trees: ranks that were on one node and are to be on several.
  *
- * What only one of them has can be anywhere. What is shared between one that stays and one
- * that goes (memory, a table or description of files, a pipe) would become two things, and
- * refuses it (CKPT_R_RANKS_SHARE).
+ * An object that only one tree has can be restored anywhere. An object that a tree of the
+ * subset shares with another tree (memory, a descriptor table, an open file description, a pipe)
+ * would become two objects on two nodes, and is refused (CKPT_R_RANKS_SHARE).
  */
 #ifndef STILLPOINT_RESTORE_SUBSET_H
 #define STILLPOINT_RESTORE_SUBSET_H
@@ -18,12 +17,12 @@
 #include "engine/core/state.h"
 
 /**
- * struct restore_subset - which roots
- * @roots: those to restore, pids in the tree's namespace; each with all that descends from it
- * @others: those to leave out
+ * struct restore_subset - the roots of the trees to restore
+ * @roots: roots to restore, as pids of the tree's namespace; each with all its descendants
+ * @others: roots that are not restored
  *
- * A root in neither list goes with the session leader in one of them that it has; without one it is
- * refused.
+ * A root in neither list follows the leader of its session, if that is in a list; otherwise it
+ * is refused.
  */
 struct restore_subset {
 	const pid_t *roots;
@@ -33,10 +32,10 @@ struct restore_subset {
 };
 
 /**
- * restore_subset_make() - the records of @subset alone
- * @state: of @buf; its "user" words are used
- * @ret_buf: a stream of its own, to be freed; the records of @buf, but for the list of roots
- *	and for which file a content stands
+ * restore_subset_make() - make a stream with the records of @subset alone
+ * @state: the model of @buf; its "user" words are overwritten
+ * @ret_buf: the new stream, which the caller frees: records of @buf, in which only the list of
+ *	roots and the file_id of a blob may differ
  *
  * Return: 0; -EOPNOTSUPP with refusals; -ESRCH if a root is not in the image; -ENOMEM.
  */

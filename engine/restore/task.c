@@ -5,11 +5,11 @@
  * Runs in processes that were forked from the builder or from each other, some
  * of which share memory, and in threads without thread-local storage.  So there
  * is no libc here (raw system calls, no errno, no allocation, no locks), all
- * data is read-only but for the stack and the shared page, and nothing returns:
- * a task enters the context, becomes a zombie, or exits.
+ * data is read-only except the stack and the shared page, and no main function
+ * returns: a task enters the context, becomes a zombie, or exits.
  *
- * Every signal is blocked from the builder on.  The death of the parent kills
- * (PR_SET_PDEATHSIG) until the kernel has set what the program had.
+ * Every signal is blocked from the builder on.  The death of the parent kills a
+ * task (PR_SET_PDEATHSIG) until the kernel has set the program's own value.
  */
 #include "engine/restore/task.h"
 
@@ -26,14 +26,14 @@
 
 #define STACK_SIZE	(32UL << 10)
 #define ALL_SIGNALS	(~0ULL)
-#define LOOK_NS		500000000L	/* how often to see whether the builder lives */
+#define LOOK_NS		500000000L	/* time between two checks whether the builder lives */
 
-/* Lies at the bottom of the stack it is for. */
+/* Arguments of a new task; they lie at the bottom of its stack. */
 struct start {
 	const struct tree *tree;
 	int index;		/* of the task */
-	unsigned int thread;	/* of its threads */
-	uint32_t leader;	/* of thread 0: the leader, which is to be dead, still lives */
+	unsigned int thread;	/* index among the threads of the task */
+	uint32_t leader;	/* thread 0 only: 1 while the leader, which must die, lives */
 };
 
 _Noreturn void task_fail(const struct tree *tree, const char *what, long err)
@@ -55,9 +55,9 @@ _Noreturn void task_fail(const struct tree *tree, const char *what, long err)
 }
 
 /*
- * Waits for @phase; exits if the tree has failed, or if nobody is left who could say so:
- * not everyone dies with the parent (die_with_parent()), and whoever waits here keeps
- * the context, and with it the threads that have entered.
+ * Wait for @phase.  Exit if the tree has failed, or if the builder, which would say so, is dead:
+ * not every task dies with its parent, and a task that waits here keeps the context open,
+ * and with it the threads that have entered.
  */
 static void wait_phase(const struct tree *tree, uint32_t phase)
 {
@@ -84,7 +84,7 @@ static void *new_stack(const struct tree *tree, unsigned int nr)
 
 /* ---------------------------------------------------------------- entering */
 
-/* Closes what was inherited, so that no end of a pipe is held twice. */
+/* Close all inherited descriptors except @fd, so that no end of a pipe stays open here. */
 static void close_all_but(int fd)
 {
 	if (fd > 0)
@@ -110,7 +110,7 @@ static _Noreturn void enter(const struct tree *tree, bool closer)
 
 /* ---------------------------------------------------------------- threads */
 
-/* The kernel clears the word, and wakes us, when it is on its way out: then it counts no more. */
+/* Wait until the leader exits: the kernel then clears the word and wakes us. */
 static void await_leader(const struct start *start)
 {
 	const struct { long sec, nsec; } step = { 0, LOOK_NS };
@@ -132,7 +132,10 @@ static void thread_main(void *arg)
 	enter(start->tree, task->closer && task->leader_dead && start->thread == 0);
 }
 
-/* The word by which thread 0 knows that the leader is dead; NULL: it is the leader. */
+/*
+ * Create the threads of a process, without the leader if that lives.
+ * Return: the word by which thread 0 learns that the leader is dead; NULL: thread 0 is the leader
+ */
 static uint32_t *create_threads(const struct tree *tree, int index)
 {
 	const struct plan_task *task = &tree->plan->tasks[index];
@@ -166,7 +169,7 @@ static uint32_t *create_threads(const struct tree *tree, int index)
 
 /* ---------------------------------------------------------------- endings */
 
-/* Without a core, whatever the node's core_pattern is. */
+/* Die as the zombie did; after a signal without a core dump, whatever core_pattern is. */
 static _Noreturn void become_zombie(const struct tree *tree, const struct ckpt_rec_proc *rec)
 {
 	struct rlimit64 limit = { .rlim_cur = 1, .rlim_max = 1 };
@@ -174,7 +177,7 @@ static _Noreturn void become_zombie(const struct tree *tree, const struct ckpt_r
 	uint64_t mask = ALL_SIGNALS;
 
 	raw(SYS_prctl, PR_SET_NAME, rec->comm);
-	/* a group or session that it cannot get to from its parent's is lost */
+	/* ignore failures: a group or session that it cannot join is lost */
 	if (rec->sid == rec->pid)
 		raw(SYS_setsid);
 	else if (rec->pgid)
@@ -191,7 +194,7 @@ static _Noreturn void become_zombie(const struct tree *tree, const struct ckpt_r
 		raw(SYS_exit_group, (rec->exit_code >> 8) & 0xff);
 }
 
-/* Its other threads go on, and the process has its name. */
+/* End the leader of a process whose other threads run on; the process keeps the leader's name. */
 static _Noreturn void exit_leader(const struct ckpt_rec_proc *rec, uint32_t *lives)
 {
 	raw(SYS_set_tid_address, lives);
@@ -200,7 +203,7 @@ static _Noreturn void exit_leader(const struct ckpt_rec_proc *rec, uint32_t *liv
 		raw(SYS_exit, 0);
 }
 
-/* Enters, so that the kernel takes its number; is killed before the commit. */
+/* Make the session or group, and enter so that the kernel has its number; killed before the commit. */
 static _Noreturn void be_helper(const struct tree *tree, const struct plan_task *task)
 {
 	long ret = task->setsid ? raw(SYS_setsid) : raw(SYS_setpgid, 0, 0);
@@ -212,7 +215,7 @@ static _Noreturn void be_helper(const struct tree *tree, const struct plan_task 
 
 /* ---------------------------------------------------------------- children */
 
-/* They must be dead, and their signals taken, before the program goes on. */
+/* Wait until the zombie children are dead, and take the SIGCHLDs that they sent. */
 static void settle_zombies(const struct tree *tree, const struct plan_task *task)
 {
 	struct { long sec, nsec; } now = { 0, 0 };
@@ -245,7 +248,7 @@ static void create_children(const struct tree *tree, const struct plan_task *tas
 	}
 }
 
-/* Children of a process whose leader will exit would be killed by that. */
+/* Die when the parent dies, unless the parent's leader will exit, which would count as death. */
 static void die_with_parent(const struct tree *tree, const struct plan_task *task)
 {
 	const struct plan_task *tasks = tree->plan->tasks;
@@ -310,7 +313,7 @@ long task_create(const struct tree *tree, int index)
 	struct start *start;
 	long ret;
 
-	/* with CLONE_PARENT it is the builder's */
+	/* with CLONE_PARENT the kernel takes the builder's exit signal */
 	if (!root)
 		args.exit_signal = SIGCHLD;
 	if (!root && task->proc && task->proc->rec->exit_signal >= 0 &&

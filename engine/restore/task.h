@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What runs in the processes and threads of a tree that is being built.  Raw
+ * The code that runs in the processes and threads of a tree that is being built.  Raw
  * system calls only: see rawsys.h.
  */
 #ifndef STILLPOINT_TASK_H
@@ -8,16 +8,18 @@
 
 #include "engine/restore/tree.h"
 
-/* Failure of the calling task: says so to all and exits. */
+/* The calling task has failed: tell all others by the shared page, and exit. */
 _Noreturn void task_fail(const struct tree *tree, const char *what, long err);
 
-/* task_attr.c: of the process, by its leader: what children inherit; what they
- * must not; scheduling, when the threads are there.
+/*
+ * task_attr.c: attributes of a process, set by its leader. early: those that children inherit,
+ * before they are created; late: those that they must not inherit, after that; sched: when the
+ * threads are there.
  */
 void task_attr_early(const struct tree *tree, int index);
 void task_attr_late(const struct tree *tree, int index);
 void task_attr_sched(const struct tree *tree, int index);
-/* task_attr.c: of the calling thread, last of all; drops every right. */
+/* task_attr.c: attributes of the calling thread, last of all; drops every right. */
 void task_attr_thread(const struct tree *tree, const struct state_thread *thread);
 
 #endif /* STILLPOINT_TASK_H */

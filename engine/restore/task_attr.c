@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a task of the tree sets by ordinary system calls before it enters.
+ * Attributes that a task of the tree sets by ordinary system calls before it enters.
  *
- * Order matters: what children would inherit comes after they are there; what
- * takes rights away comes last, per thread.  Limits are not here: they bind only
- * when the memory is there (tree_limits()).  A process starts with the builder's values, which are the
- * best of the tree, and only goes down, so none of this needs a capability that
- * plan_owner.c did not ask for.  Raw system calls only: see rawsys.h.
+ * Order matters: attributes that children must not inherit are set when the children are
+ * there; rights are dropped last, by each thread.  Resource limits are not set here: they
+ * would bind before the memory is there (tree_limits()).  A process starts with the
+ * builder's values, which are the best of the tree, and only lowers them, so none of this
+ * needs a capability that plan_owner.c did not ask for.  Raw system calls only: see
+ * rawsys.h.
  */
 #include "engine/restore/task.h"
 
@@ -32,15 +33,15 @@
 /* ---------------------------------------------------------------- early */
 
 /*
- * A terminal that another session has cannot be taken: that is the caller's own
- * terminal, and the tree goes on without job control, as after a disown.
+ * A terminal that belongs to another session cannot be taken (EPERM).  That is the caller's own
+ * terminal, and the tree runs on without job control, as after a disown.
  */
 void task_attr_early(const struct tree *tree, int index)
 {
 	const struct plan_task *task = &tree->plan->tasks[index];
 	long ret;
 
-	/* the kernel sets the others' at the end; zombies have what they inherit */
+	/* the kernel sets groups and sessions of other tasks at the end; zombies inherit theirs */
 	if (!task->setsid) {
 		if (task->proc->rec->pgid == task->pid)
 			raw(SYS_setpgid, 0, 0);
@@ -61,8 +62,8 @@ void task_attr_early(const struct tree *tree, int index)
 #define CAP_SEARCH	(1U << CAP_DAC_READ_SEARCH)
 
 /*
- * The process may have entered it with rights that it gave up since: it has the directory
- * again, and not the right to enter one.
+ * Enter a directory.  @had: the process had the very directory but may not search it any more,
+ * as it gave rights up since.  Then a capability is raised for the call only.
  */
 static long enter_directory(int fd, bool root, bool had)
 {
@@ -83,11 +84,11 @@ static long enter_directory(int fd, bool root, bool had)
 	if (!had)
 		return ret;
 	data[0].effective = before;
-	/* with it the task must not go on */
+	/* the task must not run on with the raised capability */
 	return raw(SYS_capset, &hdr, data) < 0 && !ret ? -EPERM : ret;
 }
 
-/* Several that share them would change root and working directory at the same time. */
+/* Of tasks that share root and working directory, only the first sets them. */
 static bool is_first_of_fs(const struct tree *tree, int index)
 {
 	const struct plan_task *tasks = tree->plan->tasks;
@@ -153,7 +154,7 @@ static void set_scheduling(const struct tree *tree, const struct ckpt_rec_thread
 		ret = raw(SYS_sched_setattr, rec->tid, &attr, 0);
 	if (ret < 0)
 		task_fail(tree, "cannot set the scheduling policy", ret);
-	/* CPUs that this node does not have, or does not give us, are left out */
+	/* the kernel ignores CPUs that this node does not have or does not give us */
 	raw(SYS_sched_setaffinity, rec->tid, sizeof(rec->cpus), rec->cpus);
 	if (!rec->ioprio)
 		return;
@@ -162,7 +163,7 @@ static void set_scheduling(const struct tree *tree, const struct ckpt_rec_thread
 		task_fail(tree, "cannot set the I/O priority", ret);
 }
 
-/* By the leader for all, as long as it has the limits for it. */
+/* The leader sets it for all threads, while it still has the builder's limits. */
 void task_attr_sched(const struct tree *tree, int index)
 {
 	const struct state_proc *proc = tree->plan->tasks[index].proc;
@@ -212,7 +213,7 @@ static void drop_bounding(const struct tree *tree, uint64_t bounding)
 	}
 }
 
-/* The builder has the owner's; no memcmp(), which is libc's. */
+/* Are these the owner's groups, which the builder has? No memcmp(), as that is libc's. */
 static bool is_owners(const struct plan_owner *owner, const uint32_t *groups, unsigned int nr)
 {
 	if (nr != owner->nr_groups)
@@ -240,10 +241,10 @@ static void set_ids(const struct tree *tree, const struct state_thread *thread)
 		task_fail(tree, "cannot become the user of a thread", ret);
 }
 
-/* Any value may need a capability, which the change of the user has put out of effect. */
+/* Called with capabilities in effect again: setting these ids may need one. */
 static void set_fs_ids(const struct tree *tree, const struct ckpt_creds *c)
 {
-	/* each answers the old value, so that the second call tells */
+	/* each call returns the old value and no error, so the second one tells the result */
 	raw(SYS_setfsgid, c->fsgid);
 	raw(SYS_setfsuid, c->fsuid);
 	if (raw(SYS_setfsgid, -1) != (long)c->fsgid || raw(SYS_setfsuid, -1) != (long)c->fsuid)
@@ -259,7 +260,7 @@ static void set_creds(const struct tree *tree, const struct state_thread *thread
 	ret = raw(SYS_prctl, PR_SET_KEEPCAPS, 1);
 	set_ids(tree, thread);
 	now = permitted_now(tree);
-	/* what is inheritable may have left the bounding set since, so that comes after it */
+	/* inheritable first: it may hold capabilities that are no longer in the bounding set */
 	set_caps(tree, now, now, c->cap_inheritable);
 	drop_bounding(tree, c->cap_bounding);
 	set_fs_ids(tree, c);
@@ -273,14 +274,15 @@ static void set_creds(const struct tree *tree, const struct state_thread *thread
 	if (ret < 0)
 		task_fail(tree, "cannot set ambient capabilities or securebits", ret);
 	/*
-	 * Until the old memory is gone, a copy of the builder's and the keys in it, the owner must not look
-	 * into it, and without capabilities he may. The program's own value comes with its memory.
+	 * The task's memory is still a copy of the builder's, with the keys in it.  Without
+	 * capabilities the task could be traced by the owner, who must not see them.  The
+	 * program's own value comes with its memory.
 	 */
 	raw(SYS_prctl, PR_SET_DUMPABLE, 0);
 	set_caps(tree, c->cap_permitted, c->cap_effective, c->cap_inheritable);
 }
 
-/* Nodes that are not here the kernel leaves out; if there is no other, the thread has no policy. */
+/* The kernel ignores nodes that are not here; if no node is left (-EINVAL), there is no policy. */
 static void set_mempolicy(const struct tree *tree, const struct ckpt_rec_mempolicy *rec)
 {
 	long ret = 0;

@@ -2,11 +2,10 @@
 /*
  * Building the tree, the builder's part.
  *
- * The builder creates helpers and roots, waits at the context until everyone has
- * entered, and speaks to those who have not through one futex in a shared page.
- * What was created is noted there by whoever created it, so that a failed build
- * can be taken down without ever hitting a process of somebody else that has a
- * number we wanted.
+ * The builder creates helpers and roots, waits at the context until all tasks have
+ * entered, and tells the others the phase through one futex in a shared page.  Each
+ * creator of a task notes it in that page, so that a failed build can be taken down
+ * without ever killing a foreign process that has a number we wanted.
  */
 #include "engine/restore/tree.h"
 
@@ -24,7 +23,7 @@
 #include "base/clock.h"
 
 #define WAIT_STEP_MS	100
-#define WAIT_BASE_MS	60000	/* and 100 ms a thread: far beyond any load */
+#define WAIT_BASE_MS	60000	/* plus 100 ms per thread: enough under any load */
 
 int tree_shared_create(const struct plan *plan, struct tree_shared **ret_shared)
 {
@@ -37,7 +36,7 @@ int tree_shared_create(const struct plan *plan, struct tree_shared **ret_shared)
 	return 0;
 }
 
-/* Does nothing once the tree has failed. */
+/* Set the phase and wake the waiting tasks; the phase never goes back. */
 static void set_phase(struct tree *tree, uint32_t phase)
 {
 	uint32_t *now = &tree->shared->phase;
@@ -167,7 +166,7 @@ void tree_done(struct tree *tree)
 	for (int i = 0; i < tree->plan->nr_helpers; i++)
 		kill(tree->plan->tasks[i].pid, SIGKILL);
 	reap_helpers(tree);
-	/* their numbers are free: somebody else may have them when tree_kill() comes */
+	/* their numbers are free now: a later tree_kill() must not hit their new owners */
 	for (int i = 0; i < tree->plan->nr_helpers; i++)
 		tree->shared->created[i] = 0;
 }
