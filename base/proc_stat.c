@@ -30,7 +30,8 @@ int proc_stat_read(pid_t pid, struct proc_stat *ret_stat)
 	text[n] = '\0';
 	at = strrchr(text, ')');
 	if (!at || sscanf(at, ") %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
-			  "%*d %*d %llu", &ret_stat->state, &ret_stat->flags, &ret_stat->start) != 3)
+			  "%*d %*d %llu", &ret_stat->state, &ret_stat->flags,
+			  &ret_stat->start) != 3)
 		return -EBADMSG;
 	return 0;
 }

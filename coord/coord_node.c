@@ -360,7 +360,8 @@ static unsigned int reported_level(const struct coord *c)
 	    !coord_targets_settled(c))
 		return COORD_QUIESCED;
 	/* a late announcement: this node was drained, and is no more */
-	if (c->level == COORD_DRAINED && c->order == COORD_ORDER_DRAIN && !coord_channels_drained(c))
+	if (c->level == COORD_DRAINED && c->order == COORD_ORDER_DRAIN &&
+	    !coord_channels_drained(c))
 		return COORD_CAUGHT_UP;
 	return c->level;
 }

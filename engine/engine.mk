@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# libengine.a: dump and restore of one tree. Who links it adds ENGINE_LIBS.
+# libengine.a: dump and restore of one tree. A program that links it adds ENGINE_LIBS.
 
-# these run without a libc: the compiler must not call into one, either
+# these two run without libc: the compiler must not add calls to libc functions, either
 CFLAGS_engine/restore/task.c := -fno-builtin -fno-tree-loop-distribute-patterns -fno-stack-protector
 CFLAGS_engine/restore/task_attr.c := $(CFLAGS_engine/restore/task.c)
 
@@ -18,12 +18,10 @@ $(call unit_test,tests/unit/test_state,tests/unit/test_state.c tests/unit/stream
 	$(LIB)/libengine.a $(LIB)/libbase.a)
 
 $(call unit_test,tests/unit/test_restore_subset,tests/unit/test_restore_subset.c \
-	tests/unit/stream.c,\
-	$(LIB)/libengine.a $(LIB)/libbase.a)
+	tests/unit/stream.c,$(LIB)/libengine.a $(LIB)/libbase.a)
 
 $(call unit_test,tests/unit/test_dump,tests/unit/test_dump.c tests/unit/dump_fixture.c \
-	tests/unit/fake_kernel.c \
-	tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
+	tests/unit/fake_kernel.c tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
 
 $(call unit_test,tests/unit/test_dump_files,tests/unit/test_dump_files.c tests/unit/dump_fixture.c \
 	tests/unit/fake_kernel.c tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
@@ -32,8 +30,7 @@ $(call unit_test,tests/unit/test_dump_names,tests/unit/test_dump_names.c tests/u
 	tests/unit/fake_kernel.c tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
 
 $(call unit_test,tests/unit/test_dump_tty,tests/unit/test_dump_tty.c tests/unit/dump_fixture.c \
-	tests/unit/fake_kernel.c \
-	tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
+	tests/unit/fake_kernel.c tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
 
 $(call unit_test,tests/unit/test_page_fetch,tests/unit/test_page_fetch.c tests/unit/fake_kernel.c \
 	tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
@@ -46,20 +43,17 @@ $(call unit_test,tests/unit/test_plan,tests/unit/test_plan.c tests/unit/stream.c
 $(call unit_test,tests/unit/test_cpu,tests/unit/test_cpu.c,$(LIB)/libengine.a $(LIB)/libbase.a)
 $(call unit_test,tests/unit/test_cow,tests/unit/test_cow.c,$(LIB)/libengine.a $(LIB)/libbase.a)
 $(call unit_test,tests/unit/test_restore_memory,tests/unit/test_restore_memory.c \
-	tests/unit/stream.c \
-	tests/unit/image_fixture.c,$(ENGINE_LIBS))
+	tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
 $(call unit_test,tests/unit/test_reopen,tests/unit/test_reopen.c tests/unit/reopen_fixture.c \
 	tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
 $(call unit_test,tests/unit/test_reopen_put,tests/unit/test_reopen_put.c \
-	tests/unit/reopen_fixture.c \
-	tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
+	tests/unit/reopen_fixture.c tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
 $(call unit_test,tests/unit/test_reopen_names,tests/unit/test_reopen_names.c \
 	tests/unit/reopen_fixture.c tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
 $(call unit_test,tests/unit/test_reopen_same,tests/unit/test_reopen_same.c \
 	tests/unit/reopen_fixture.c tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
 $(call unit_test,tests/unit/test_reopen_pipe,tests/unit/test_reopen_pipe.c \
-	tests/unit/reopen_fixture.c \
-	tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
+	tests/unit/reopen_fixture.c tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
 
 # for the VM tests: an image against the memory it was made of
 $(call program,tests/tools/dumpcheck,tests/tools/dumpcheck.c,$(ENGINE_LIBS))

@@ -199,8 +199,8 @@ static int collect_pids(struct plan *plan, struct ckpt_error *error)
 		if (plan->pids[i] < 2 || plan->pids[i] > PID_MAX ||
 		    (i && plan->pids[i] == plan->pids[i - 1]))
 			return error_fail(error, -EBADMSG,
-					   "the image is not sound: number %d of a process or thread",
-					   plan->pids[i]);
+					   "the image is not sound: number %d of a process "
+					   "or thread", plan->pids[i]);
 	plan->nr_pids = nr;
 	return 0;
 }

@@ -317,8 +317,8 @@ static int check_living(struct dump *d)
 
 		if (o->living[i] && (!proc || proc->rec->state == CKPT_PROC_ZOMBIE))
 			return error_fail(d->error, -ECHILD,
-					   "process %d of the job ended before the checkpoint was taken",
-					   (int)o->living[i]);
+					   "process %d of the job ended before the checkpoint "
+					   "was taken", (int)o->living[i]);
 	}
 	return 0;
 }

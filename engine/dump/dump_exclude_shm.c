@@ -53,7 +53,8 @@ static int find(struct dump *d, const struct ckpt_exclude *e, dev_t dev)
 	file = fopen(path, "re");
 	while (file && !ret && fgets(line, sizeof(line), file)) {
 		if (sscanf(line, "%llx-%llx %*s %*s %x:%x %llu", &start, &end, &maj, &min,
-			   &ino) != 5 || start < e->start || end > e->end || makedev(maj, min) != dev)
+			   &ino) != 5 || start < e->start || end > e->end ||
+		    makedev(maj, min) != dev)
 			continue;
 		ret = add(d, ino);
 	}

@@ -204,9 +204,11 @@ static int get_files(struct dump *d, const __u32 *ids, __s32 *fds)
 	int ret = 0;
 
 	for (unsigned int i = 0; !ret && i < d->nr_inodes; i += CKPT_FILE_GET_MAX) {
-		struct ckpt_file_get get = { .ids = (uintptr_t)(ids + i), .fds = (uintptr_t)(fds + i) };
+		struct ckpt_file_get get = {
+			.ids = (uintptr_t)(ids + i), .fds = (uintptr_t)(fds + i) };
 
-		get.nr = d->nr_inodes - i < CKPT_FILE_GET_MAX ? d->nr_inodes - i : CKPT_FILE_GET_MAX;
+		get.nr = d->nr_inodes - i < CKPT_FILE_GET_MAX ? d->nr_inodes - i :
+								CKPT_FILE_GET_MAX;
 		ret = kdev_file_get(d->cap.dev, &get);
 	}
 	return ret;

@@ -89,7 +89,8 @@ static void check_tty(struct dump *d, const struct state_file *file)
 			dump_refuse(d, file, CKPT_R_FD_TTY, "terminal");
 		return;
 	default:	/* /dev/tty: the controlling terminal of the process that opened it */
-		if (index > INT_MAX || (!dump_own_pty(d, index) && !dump_external_tty(d, (int)index)))
+		if (index > INT_MAX ||
+		    (!dump_own_pty(d, index) && !dump_external_tty(d, (int)index)))
 			dump_refuse(d, file, CKPT_R_FD_TTY, "terminal /dev/tty");
 	}
 }

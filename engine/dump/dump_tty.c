@@ -84,7 +84,8 @@ static bool is_good(const struct engine_tty_bytes *data, const struct ckpt_tty_p
 	if (bytes >= 0 && (uint32_t)bytes != (canonical ? peek->canon : peek->len))
 		return false;
 	for (uint32_t i = 0; canonical && i < peek->len; i++) {
-		if (is_marked(data, i) ? !data->bytes[i] || i >= peek->canon : data->bytes[i] == '\n')
+		if (is_marked(data, i) ? !data->bytes[i] || i >= peek->canon :
+					 data->bytes[i] == '\n')
 			return false;
 	}
 	return true;
@@ -93,8 +94,8 @@ static bool is_good(const struct engine_tty_bytes *data, const struct ckpt_tty_p
 static int add_unread(struct dump *d, const struct state_file *file, uint32_t kind,
 		      const struct ckpt_tty_peek *peek, const struct engine_tty_bytes *data)
 {
-	struct engine_rec_tty_data *rec = dump_record_add(d, ENGINE_REC_TTY_DATA, sizeof(*rec), data,
-							  sizeof(*data));
+	struct engine_rec_tty_data *rec = dump_record_add(d, ENGINE_REC_TTY_DATA, sizeof(*rec),
+							  data, sizeof(*data));
 
 	if (!rec)
 		return error_fail(d->error, -ENOMEM, "out of memory");
@@ -108,11 +109,13 @@ static int add_unread(struct dump *d, const struct state_file *file, uint32_t ki
  * Record or refuse the unread bytes of one end. @kind: PTM or PTS. If no file of the tree leads
  * to the slave, @bytes is -1 and @file is the master.
  */
-static int probe_end(struct dump *d, const struct state_file *file, uint32_t kind, int fd, int bytes)
+static int probe_end(struct dump *d, const struct state_file *file, uint32_t kind, int fd,
+		     int bytes)
 {
 	struct engine_tty_bytes data = { 0 };
 	struct ckpt_tty_peek peek = {
-		.flags = kind == file->rec->kind ? 0 : CKPT_TTY_PEEK_SLAVE, .file_id = file->rec->id,
+		.flags = kind == file->rec->kind ? 0 : CKPT_TTY_PEEK_SLAVE,
+		.file_id = file->rec->id,
 		.len = sizeof(data.bytes), .buf = (uintptr_t)data.bytes,
 		.marks = (uintptr_t)data.marks,
 	};
@@ -125,11 +128,13 @@ static int probe_end(struct dump *d, const struct state_file *file, uint32_t kin
 	if (ret == -EBUSY || (ret == -EOPNOTSUPP && bytes > 0))
 		return refuse_data(d, file, kind, bytes);
 	if (ret && ret != -EOPNOTSUPP)
-		return capture_failed(&d->cap, ret, "cannot look at a terminal of the tree", d->error);
+		return capture_failed(&d->cap, ret, "cannot look at a terminal of the tree",
+				      d->error);
 	if (ret || !peek.len || ioctl(fd, TCGETS2, &termios))
 		return 0;	/* nothing unread, or hung up: nobody will read it */
 	/* only a slave reads in lines; a master's termios are those of its slave */
-	canonical = kind == CKPT_FILE_PTS && termios.c_lflag & ICANON && !(termios.c_lflag & EXTPROC);
+	canonical = kind == CKPT_FILE_PTS && termios.c_lflag & ICANON &&
+		    !(termios.c_lflag & EXTPROC);
 	return is_good(&data, &peek, canonical, bytes) ?
 	       add_unread(d, file, kind, &peek, &data) : refuse_data(d, file, kind, (int)peek.len);
 }

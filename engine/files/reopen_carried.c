@@ -157,7 +157,8 @@ static int shm_link(struct reopen *r, int dir, const struct engine_rec_blob *fir
 }
 
 /* Set owner and mode by a descriptor: the directory's owner may have put a link there by now. */
-static int shm_set_node(int parent, const char *name, const struct engine_rec_blob *blob, mode_t mode)
+static int shm_set_node(int parent, const char *name, const struct engine_rec_blob *blob,
+			mode_t mode)
 {
 	_cleanup_fd_ int fd = openat(parent, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	char path[40];
@@ -233,7 +234,8 @@ int reopen_shm_dir(struct reopen *r)
 			error_fail(r->error, ret, "cannot restore %s/%s: %s%s", path,
 				    state_blob_path(blob), strerror(-ret),
 				    ret == -EEXIST && r->options->beside ?
-				    "; the ranks of two nodes have it, and these are to be one" : "");
+				    "; the ranks of two nodes have it, and these are to be one" :
+				    "");
 	}
 	return ret;
 }

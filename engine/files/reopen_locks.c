@@ -70,7 +70,8 @@ int reopen_locks(struct reopen *r, bool late)
 		/* the file that the caller gives for an external was not locked */
 		if (lock->file->external || reopen_is_late(r, lock->file) != late)
 			continue;
-		ret = lock->rec->kind == CKPT_LOCK_POSIX ? look(fd, lock->rec) : take(fd, lock->rec);
+		ret = lock->rec->kind == CKPT_LOCK_POSIX ? look(fd, lock->rec) :
+							   take(fd, lock->rec);
 		if (ret)
 			ret = reopen_locked(r->error, ret, lock);
 	}

@@ -285,7 +285,8 @@ static int create_deleted(struct reopen *r, const struct state_file *file)
 
 	if (dir >= 0) {
 		snprintf(name, sizeof(name), "%s", old);
-		fd = is_nameless(file, name) ? openat(dir, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600) : -1;
+		fd = is_nameless(file, name) ?
+		     openat(dir, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600) : -1;
 		if (fd >= 0)
 			return fd;
 		fd = create_at(dir, file, name, sizeof(name));

@@ -197,7 +197,8 @@ static int open_recorded(const struct state_file *file, int flags)
 
 	if (rights_raise(RIGHTS_FILES, &before))
 		return -EACCES;
-	found = by_handle ? find_by_handle(file) : reopen_strictly(file->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	found = by_handle ? find_by_handle(file) :
+		reopen_strictly(file->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (found < 0)
 		fd = found == -ESTALE ? -ENOENT : found;
 	else if (reopen_is_recorded(file, found))

@@ -365,7 +365,8 @@ static int open_pipe_end(int given, const struct state_file *file)
 		return -EACCES;
 	/* O_NONBLOCK: an open would wait if the other end is gone */
 	fd = reopen_again(given, (reopen_flags(file) & ~O_DIRECT) | O_NONBLOCK);
-	if (fd >= 0 && fcntl(fd, F_SETFL, file->rec->f_flags & (O_NONBLOCK | O_DIRECT | O_APPEND))) {
+	if (fd >= 0 &&
+	    fcntl(fd, F_SETFL, file->rec->f_flags & (O_NONBLOCK | O_DIRECT | O_APPEND))) {
 		close(fd);
 		return -errno;
 	}

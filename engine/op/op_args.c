@@ -2,9 +2,9 @@
 /*
  * Arguments of operations: words to enums, and the node's key.
  *
- * A key is made by root only, and only where nothing was written with an earlier one: a
- * new key in the place of one that was lost would make all that there is look forged, and
- * worth nothing to whoever removes what cannot be restarted from.
+ * Only root makes a key, and only where nothing was written with an earlier one.  A new key
+ * in the place of a lost one would make all existing images look forged, and those who
+ * remove images that cannot be restarted would remove them.
  */
 #include "engine/op/op_args.h"
 
@@ -102,7 +102,7 @@ int op_key_make(const char *path, struct ckpt_error *error)
 	return image_key_create(path, error);
 }
 
-/* On failure the key goes. */
+/* Add the secret of @env to the key. On failure destroy the key, unless the secret is optional. */
 static int add_secret(const struct op_env *env, bool must, struct image_key **key,
 		      json_t **ret_outcome)
 {
@@ -112,8 +112,8 @@ static int add_secret(const struct op_env *env, bool must, struct image_key **ke
 	if (!err || !must)
 		return 0;
 	image_key_destroy(take_ptr(*key));
-	*ret_outcome = outcome_error(err, "%s (the key that images are to be encrypted with; nothing was written)",
-				     error.text);
+	*ret_outcome = outcome_error(err, "%s (the key that images are to be encrypted with; "
+				     "nothing was written)", error.text);
 	return err;
 }
 
@@ -131,12 +131,16 @@ int op_key_load(const struct op_env *env, bool writes,
 	if (!err)
 		return add_secret(env, writes, ret_key, ret_outcome);
 	if (err == -ENOENT && writes)
-		*ret_outcome = outcome_error(err, "there is no key %s: if it was lost, put it back, or copy it from another node; ckptd makes one when it starts, if no job is in image_dir yet",
-					     path);
+		*ret_outcome = outcome_error(err, "there is no key %s: if it was lost, put it "
+					     "back, or copy it from another node; ckptd makes one "
+					     "when it starts, if no job is in image_dir yet", path);
 	else if (err == -ENOENT)
-		*ret_outcome = outcome_error(err, "there is no key %s: put it back, or copy it from the node that wrote the images%s",
-					     path, env->first_use ? "; another one is named with --key" : "");
+		*ret_outcome = outcome_error(err, "there is no key %s: put it back, or copy it "
+					     "from the node that wrote the images%s", path,
+					     env->first_use ?
+					     "; another one is named with --key" : "");
 	else
-		*ret_outcome = outcome_error(err, "%s", error.text[0] ? error.text : strerror(-err));
+		*ret_outcome = outcome_error(err, "%s", error.text[0] ? error.text :
+							strerror(-err));
 	return err;
 }

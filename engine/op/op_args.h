@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Arguments of operations: words to enums, and the node's key.
+ *
+ * For the operations, and for ckptctl and ckptd, which take the same words and key.
  */
 #ifndef STILLPOINT_OP_ARGS_H
 #define STILLPOINT_OP_ARGS_H
@@ -11,30 +13,31 @@
 
 struct ckpt_error;
 
-#define OP_CHAIN_MAX	8	/* earlier images that one may need, if the caller does not say how many */
+#define OP_CHAIN_MAX	8	/* default for the most earlier images that an image may need */
 
-/* 0, or -EINVAL when the word is none of them; NULL is the default. */
+/* 0, or -EINVAL for an unknown word; NULL is the default. */
 int op_files_parse(const char *word, enum engine_files *ret_files);
 int op_pidns_parse(const char *word, enum restore_pidns *ret_pidns);
 
-/* Bytes: digits, and K, M, G or T (of 1024) behind them or not; -EINVAL. */
+/* Parse a size: digits, then nothing or K, M, G or T (powers of 1024); -EINVAL. */
 int op_size_parse(const char *word, uint64_t *ret_bytes);
 
 /*
- * The node's key, with the secret of @env.  @writes: a secret that is not there is an error, which
- * else it is only to who needs it; and with env->first_use root makes a key that is not there.
+ * Load the node's key, with the secret of @env. 0; else an error, and *ret_outcome.
+ * @writes: for a dump. Then a missing secret is an error (a reader fails only when it needs the
+ * secret), and with env->first_use root makes a missing key.
  */
 int op_key_load(const struct op_env *env, bool writes,
 		struct image_key **ret_key, json_t **ret_outcome);
 
 /*
- * op_key_make() - a new key, for what nothing was written with another one yet
+ * op_key_make() - make a key; only where nothing was written with an earlier key
  *
- * -EEXIST: there is one; -EPERM: only root can.
+ * Return: 0; -EEXIST: there is a key already; -EPERM: only root may make one
  */
 int op_key_make(const char *path, struct ckpt_error *error);
 
-/* op_image.c: NULL if @dir is the image of that job and generation (NULL, 0: any). */
+/* op_image.c: NULL if @dir is the image of @job and @generation (NULL, 0: any), else an error. */
 json_t *op_image_expect(const char *dir, const struct image_key *key,
 			const char *job, uint64_t generation);
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Doctor: what stands between this node, or one tree on it, and a checkpoint.
+ * Doctor: checks whether this node, or one tree on it, can be checkpointed.
  *
- * A list of checks, each with what was found and what to do about it, and for
- * a tree the refusals of a dry run: the same code that will refuse the real
- * one.  Changes nothing; a dry run freezes the tree for as long as a real
- * checkpoint would.
+ * The result is a list of checks, each with its finding and advice, and for a tree the
+ * refusals of a dry run, which come from the same code that would refuse the real dump.
+ * Changes nothing; a dry run freezes the tree for as long as a real checkpoint would.
  */
 #include "base/error.h"
 #include "engine/op/op_args.h"
@@ -27,7 +26,7 @@ struct doctor {
 	bool ready;
 };
 
-/* @advice NULL: all is well.  @fatal: without it no checkpoint is taken. */
+/* Add a check. @advice: NULL: passed.  @fatal: no checkpoint is possible if it fails. */
 static void found(struct doctor *d, const char *check, bool fatal,
 		  json_t *what, const char *advice)
 {
@@ -100,9 +99,11 @@ static void check_key(struct doctor *d, const struct op_env *env)
 		found(d, "key", true, json_string(path), NULL);
 	else if (err == -ENOENT)
 		found(d, "key", !env->first_use, json_sprintf("%s does not exist", path),
-		      !env->first_use ? "put it back, or copy it from another node; ckptd makes one when it starts, if no job is in image_dir yet" :
+		      !env->first_use ? "put it back, or copy it from another node; ckptd makes "
+		      "one when it starts, if no job is in image_dir yet" :
 		      geteuid() ? "root's first dump makes it" :
-		      "the first dump makes it, or ckptd when it starts; copy it to the nodes that are to restart jobs");
+		      "the first dump makes it, or ckptd when it starts; copy it to the nodes "
+		      "that are to restart jobs");
 	else
 		found(d, "key", true, json_sprintf("%s: %s", path,
 						   error.text[0] ? error.text : strerror(-err)),
@@ -146,11 +147,13 @@ static void check_images(struct doctor *d, const char *dir)
 			   (unsigned long long)fs.f_bavail * fs.f_frsize >> 20),
 	      advice);
 	if (!stat(dir, &st) && is_of_others(&st))
-		found(d, "images", false, json_sprintf("user %u's, mode %04o", st.st_uid, st.st_mode & 07777),
-		      "whoever may write there decides where images and records go: make it root's, mode 0711");
+		found(d, "images", false, json_sprintf("user %u's, mode %04o", st.st_uid,
+						       st.st_mode & 07777),
+		      "whoever may write there decides where images and records go: "
+		      "make it root's, mode 0711");
 }
 
-/* A dry run is answered with refusals, or with figures. */
+/* The outcome of a dry run of the tree: refusals, or figures. */
 static json_t *check_tree(const struct op_env *env, pid_t pid)
 {
 	json_t *args = json_pack("{s:[i], s:b}", "pids", (int)pid, "dry_run", 1);

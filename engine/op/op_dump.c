@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Dump as an operation: arguments in, what must hold before anything is
- * frozen, dump_tree(), figures out.
+ * Dump as an operation: arguments in, checks before the freeze, dump_tree(), figures out.
  *
- * Everything that can be known to be wrong beforehand (directory missing, not
- * empty, read-only, key unreadable) is answered before the tree notices.
- * What is refused by the tree itself is the engine's business.
+ * Every error that can be found beforehand (directory missing, not empty, read-only, key
+ * unreadable) is answered before the tree notices anything.  The engine checks the tree
+ * itself.
  */
 #include "base/error.h"
 #include "engine/op/op_args.h"
@@ -24,13 +23,13 @@
 #include "engine/dump/dump.h"
 #include "base/outcome.h"
 
-/* Below this no image of anything fits; real sizes are known only later. */
+/* With less free space no image fits at all; its real size is known only later. */
 #define DUMP_SPACE_MIN	(4ULL << 20)
 
 struct dump_args {
 	struct dump_options options;
 	pid_t pids[OP_ROOTS_MAX];
-	struct ckpt_exclude *excludes;	/* the caller's and ours; malloc */
+	struct ckpt_exclude *excludes;	/* of the environment, then of the arguments; malloc */
 };
 
 static json_t *parse_pids(json_t *pids, struct dump_args *args)
@@ -95,7 +94,7 @@ static json_t *parse_exclude(json_t *json, struct ckpt_exclude *ret_exclude)
 	return NULL;
 }
 
-/* Those of the arguments behind those of the environment. */
+/* Join the excludes of the environment and those of the arguments. */
 static json_t *parse_excludes(const struct op_env *env, json_t *list, struct dump_args *args)
 {
 	size_t n = json_array_size(list), all = n + env->nr_excludes;
@@ -104,7 +103,7 @@ static json_t *parse_excludes(const struct op_env *env, json_t *list, struct dum
 	if (list && !json_is_array(list))
 		return outcome_error(-EINVAL, "exclude is a list");
 	if (all > CKPT_EXCLUDE_MAX)
-		return outcome_error(-E2BIG, "at most %u things can be left out, not %zu",
+		return outcome_error(-E2BIG, "at most %u things can be excluded, not %zu",
 				     CKPT_EXCLUDE_MAX, all);
 	if (!all)
 		return NULL;
@@ -124,14 +123,16 @@ static json_t *parse_excludes(const struct op_env *env, json_t *list, struct dum
 static json_t *parse(const struct op_env *env, json_t *json, struct dump_args *args)
 {
 	struct dump_options *o = &args->options;
-	int kill = 0, dry_run = 0, copy = 0, freeze = 0, pause = 0, chain = 0, track = 0, verify = 0;
+	int kill = 0, dry_run = 0, copy = 0, freeze = 0, pause = 0, chain = 0, track = 0,
+	    verify = 0;
 	json_int_t generation = 0;
 	const char *files = NULL;
 	json_t *pids = NULL, *exclude = NULL, *outcome;
 	json_error_t why;
 
 	if (json_unpack_ex(json, &why, 0,
-			   "{s:o, s?s, s?b, s?b, s?b, s?s, s?i, s?i, s?I, s?s, s?o, s?s, s?i, s?b, s?b !}",
+			   "{s:o, s?s, s?b, s?b, s?b, s?s, s?i, s?i, s?I, s?s, s?o, s?s, s?i, "
+			   "s?b, s?b !}",
 			   "pids", &pids, "dir", &o->dir, "kill", &kill,
 			   "dry_run", &dry_run, "stop_and_copy", &copy,
 			   "files", &files, "freeze_timeout_ms", &freeze,
@@ -180,15 +181,15 @@ static json_t *check_space(const char *path)
 	if (statvfs(path, &fs))
 		return outcome_error(-errno, "%s: %s", path, strerror(errno));
 	if (fs.f_flag & ST_RDONLY)
-		return outcome_error(-EROFS, "%s is on a read-only file system: remount it or choose another directory",
-				     path);
+		return outcome_error(-EROFS, "%s is on a read-only file system: remount it or "
+				     "choose another directory", path);
 	if ((uint64_t)fs.f_bavail * fs.f_frsize < DUMP_SPACE_MIN)
-		return outcome_error(-ENOSPC, "%s: the file system is full: free some space or choose another directory",
-				     path);
+		return outcome_error(-ENOSPC, "%s: the file system is full: free some space or "
+				     "choose another directory", path);
 	return NULL;
 }
 
-/* Can an image be written to @dir? */
+/* NULL if an image can be written to @dir, else an error. */
 static json_t *check_directory(const char *dir)
 {
 	char copy[PATH_MAX];
@@ -200,8 +201,8 @@ static json_t *check_directory(const char *dir)
 		if (access(dir, R_OK | X_OK))
 			return outcome_error(-errno, "%s: %s", dir, strerror(errno));
 		if (!directory_empty(dir))
-			return outcome_error(-EEXIST, "%s exists and is not an empty directory: choose another one or remove it",
-					     dir);
+			return outcome_error(-EEXIST, "%s exists and is not an empty directory: "
+					     "choose another one or remove it", dir);
 	} else {
 		strcpy(copy, dir);
 		place = dirname(copy);

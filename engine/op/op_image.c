@@ -2,7 +2,7 @@
 /*
  * Images as operations: show, verify, diff, describe.
  *
- * All the work is image/'s; here are the arguments, the key and the outcome.
+ * image/ does all the work; this file handles the arguments, the key and the outcome.
  * Nothing of an image is believed or printed before it is authenticated.
  */
 #include "base/error.h"
@@ -96,7 +96,7 @@ static json_t *describe(const struct image_reader *reader)
 	return json;
 }
 
-/* What stays readable, and why it is no more than that: @why. */
+/* Describe the readable part of an encrypted image whose secret is missing; @why says so. */
 static json_t *describe_locked(const char *dir, const struct image_key *key,
 			       const struct image_expect *expect, const char *why)
 {
@@ -157,7 +157,7 @@ static json_t *show(const char *dir, const struct image_key *key,
 		return failed(dir, err, &error);
 	err = image_show_json(reader, flags, &result, &error);
 	image_close(reader);
-	/* For ckptd: with the environment of the job it is long, and may be private. */
+	/* only ckptd needs the record, which holds the job's environment: long, perhaps private */
 	json_object_del(json_object_get(result, "properties"), "record");
 	return err ? failed(dir, err, &error) : outcome_ok(result);
 }

@@ -2,9 +2,8 @@
 /*
  * Restore as an operation: arguments in, restore_tree(), pids and figures out.
  *
- * The roots become children of the process that calls this, which must reap
- * them; who that is (a worker that stays as reaper, the init of a job's PID
- * namespace, ckptctl itself) is the caller's choice.
+ * The roots become children of the calling process, which must reap them: a worker
+ * that stays as reaper, the init of a job's PID namespace, or ckptctl itself.
  */
 #include "base/error.h"
 #include "engine/op/op_args.h"
@@ -21,12 +20,12 @@
 struct restore_args {
 	struct restore_options options;
 	struct restore_subset subset;
-	pid_t *pids;		/* of the subset */
+	pid_t *pids;		/* both lists of the subset; calloc */
 	const char *job;
 	json_int_t generation;
 };
 
-/* Both lists in one array. */
+/* Put both lists of the subset into one array, args->pids. */
 static json_t *take_subset(struct restore_args *args, const json_t *roots, const json_t *others)
 {
 	size_t i, nr_roots = json_array_size(roots), nr = nr_roots + json_array_size(others);

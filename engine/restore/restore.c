@@ -123,7 +123,8 @@ static int read_image(struct restore *r)
 		ret = parse(r);
 	if (!ret)
 		ret = take_subset(r);
-	return ret ? ret : plan_make(r->state, r->options->any_rights && geteuid() == 0, &r->plan, r->error);
+	return ret ? ret : plan_make(r->state, r->options->any_rights && geteuid() == 0, &r->plan,
+				     r->error);
 }
 
 /* Refuse a caller that is neither root nor the owner: no image may give it others' rights. */

@@ -75,8 +75,9 @@ static bool zero_counts(const struct restore_memory *m, const struct state_vma *
 }
 
 /* Load the runs of pages, with identities, that @mm has in a range of a mapping like @vma. */
-static int load_runs(struct restore_memory *m, const struct state_mm *mm, const struct state_vma *vma,
-		     uint64_t start, uint64_t end, struct cow_runs *runs)
+static int load_runs(struct restore_memory *m, const struct state_mm *mm,
+		     const struct state_vma *vma, uint64_t start, uint64_t end,
+		     struct cow_runs *runs)
 {
 	bool zeros = zero_counts(m, vma);
 	uint64_t cursor = start;

@@ -47,7 +47,8 @@ static int copy(struct restore_records *s, const struct ckpt_rec_hdr *rec)
 }
 
 /* The lock of the model that a record of a failed call is a copy of, or NULL. */
-static const struct state_lock *lock_of(const struct restore_records *s, const struct ckpt_rec_lock *rec)
+static const struct state_lock *lock_of(const struct restore_records *s,
+					const struct ckpt_rec_lock *rec)
 {
 	const struct state *state = s->files->state;
 
@@ -235,7 +236,8 @@ static int restore_records_thread(struct restore_records *s, const struct state_
 }
 
 /* Add a timer. If it signals a thread that is gone or excluded, it is to signal nobody. */
-static int add_timer(struct restore_records *s, const struct state_proc *proc, const struct ckpt_rec_timer *rec)
+static int add_timer(struct restore_records *s, const struct state_proc *proc,
+		     const struct ckpt_rec_timer *rec)
 {
 	struct ckpt_rec_timer *to = append(s, rec->hdr.len);
 	const struct state_thread *thread;

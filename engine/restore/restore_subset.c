@@ -226,7 +226,8 @@ static int check_files(const struct subset *s)
 		/* both sides would move the one position of the description */
 		if (file->user == BOTH && file->nr_fds && !file->external &&
 		    (file->rec->kind == CKPT_FILE_REG || file->rec->kind == CKPT_FILE_DIR))
-			refuse(s, NULL, "%.60s was opened once, also for a rank that goes elsewhere",
+			refuse(s, NULL,
+			       "%.60s was opened once, also for a rank that goes elsewhere",
 			       file->path);
 	}
 	qsort(files, state->nr_files, sizeof(struct state_file *), by_inode);
@@ -331,7 +332,8 @@ static bool record_stays(struct subset *s, const struct ckpt_rec_hdr *hdr)
 
 	switch (hdr->type & ~CKPT_REC_OPTIONAL) {
 	case CKPT_REC_PROC:
-		s->stays = state_proc_find(state, ((const struct ckpt_rec_proc *)rec)->pid)->user == STAYS;
+		s->stays = state_proc_find(state,
+					   ((const struct ckpt_rec_proc *)rec)->pid)->user == STAYS;
 		return s->stays;
 	case CKPT_REC_THREAD:
 	case CKPT_REC_XSTATE:
@@ -343,12 +345,15 @@ static bool record_stays(struct subset *s, const struct ckpt_rec_hdr *hdr)
 	case CKPT_REC_MM:
 		return state_mm_find(state, ((const struct ckpt_rec_mm *)rec)->mm_id)->user & STAYS;
 	case CKPT_REC_VMA:
-		return state_mm_find(state, ((const struct ckpt_rec_vma *)rec)->mm_id)->user & STAYS;
+		return state_mm_find(state, ((const struct ckpt_rec_vma *)rec)->mm_id)->user &
+		       STAYS;
 	case CKPT_REC_MEMPOLICY:
 		policy = rec;
 		return policy->tid ? s->stays : state_mm_find(state, policy->mm_id)->user & STAYS;
 	case CKPT_REC_FD:
-		return state_fdtable_find(state, ((const struct ckpt_rec_fd *)rec)->files_id)->user & STAYS;
+		return state_fdtable_find(state,
+					  ((const struct ckpt_rec_fd *)rec)->files_id)->user &
+		       STAYS;
 	case CKPT_REC_LOCK:
 		return lock_stays(s, rec);
 	case CKPT_REC_FILE:

@@ -203,7 +203,7 @@ static _Noreturn void exit_leader(const struct ckpt_rec_proc *rec, uint32_t *liv
 		raw(SYS_exit, 0);
 }
 
-/* Make the session or group, and enter so that the kernel has its number; killed before the commit. */
+/* Make the session or group, and enter, so that the kernel has the number; killed at the end. */
 static _Noreturn void be_helper(const struct tree *tree, const struct plan_task *task)
 {
 	long ret = task->setsid ? raw(SYS_setsid) : raw(SYS_setpgid, 0, 0);

@@ -288,7 +288,8 @@ static void set_mempolicy(const struct tree *tree, const struct ckpt_rec_mempoli
 	long ret = 0;
 
 	if (rec)
-		ret = raw(SYS_set_mempolicy, rec->mode | rec->flags, rec->nodes, CKPT_NODES_MAX + 1);
+		ret = raw(SYS_set_mempolicy, rec->mode | rec->flags, rec->nodes,
+			  CKPT_NODES_MAX + 1);
 	if (ret < 0 && ret != -EINVAL)
 		task_fail(tree, "cannot set the memory policy of a thread", ret);
 }
