@@ -85,7 +85,7 @@ enum coord_level {
 	X(TIMEOUT, "not done in time") \
 	X(FAILED, "a step failed") \
 	X(REFUSED, "a rank cannot be checkpointed now") \
-	X(PAUSE, "the maximum pause was over") \
+	X(PAUSE, "the maximum pause passed") \
 	X(LOST, "a node daemon was started anew and lost its part") \
 	X(NODE_DEAD, "a node is dead") \
 	X(DISK, "a record could not be persisted") \
@@ -94,12 +94,12 @@ enum coord_level {
 	X(EXITED, "a rank ended") \
 	X(BUSY_CHECKPOINT, "a checkpoint is under way") \
 	X(BUSY_RESTART, "a restart is under way") \
-	X(BUSY_ABORT, "what was aborted is not yet undone everywhere") \
-	X(RECOVERING, "the coordinator waits for what every node has on its disk") \
+	X(BUSY_ABORT, "an abort is not yet finished on every node") \
+	X(RECOVERING, "the coordinator waits for the records of all nodes") \
 	X(NOT_ROOT, "another node coordinates") \
 	X(NOT_RUNNING, "the job does not run") \
 	X(RUNNING, "the job runs") \
-	X(DECIDED, "it is decided: it can no longer be aborted") \
+	X(DECIDED, "the outcome is decided and can no longer be aborted") \
 	X(NOTHING, "there is nothing to abort") \
 	X(EXPELLED, "this node was declared dead") \
 	X(NO_ANSWER, "a node does not answer") \

@@ -372,7 +372,7 @@ static int add_external(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 	const struct engine_rec_external *rec = (const void *)hdr;
 
 	if (!ends(rec->name, sizeof(rec->name)))
-		return state_fail(p, -EBADMSG, "name of an external end does not end");
+		return state_fail(p, -EBADMSG, "name of an external does not end");
 	p->state->externals[p->state->nr_externals++] = rec;
 	return 0;
 }

@@ -166,7 +166,7 @@ static int attempt(struct capture *cap, const struct capture_options *o,
 
 	ret = o->frozen ? o->frozen(o->frozen_arg) : 0;
 	if (ret)
-		return error_fail(error, ret, "taking out what the tree wrote before: %s",
+		return error_fail(error, ret, "cannot take out what the tree wrote before: %s",
 				   strerror(-ret));
 	cap->snapshot = (struct ckpt_snapshot){
 		.flags = (o->in_place ? CKPT_SNAPSHOT_NO_COW : 0) |

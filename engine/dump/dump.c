@@ -111,7 +111,7 @@ static void find_base(struct dump *d)
 		return;
 	if (!(d->cap.dev->info.features & CKPT_FEAT_TRACK)) {
 		snprintf(stats->why_full, sizeof(stats->why_full),
-			 "the module cannot tell what was written: load its newer version");
+			 "the kernel module cannot track writes: load its newer version");
 	} else if (image_base(d->img, o->base, o->chain_max, &why)) {
 		snprintf(stats->why_full, sizeof(stats->why_full), "%.159s", why.text);
 	} else {
@@ -299,7 +299,7 @@ static void identify(struct dump *d, uint64_t started)
 	if (d->stats.incremental && !counts.pages_base) {
 		d->stats.incremental = false;
 		snprintf(d->stats.why_full, sizeof(d->stats.why_full),
-			 "of no page it is known that it was not written since");
+			 "no page is known to be as it was in the base");
 	}
 	if (d->stats.why_full[0])
 		image_set(d->img, "full.because", d->stats.why_full);

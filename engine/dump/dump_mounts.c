@@ -118,6 +118,6 @@ void dump_probe_mounts(struct dump *d, const struct ckpt_rec_proc *rec)
 	if (!foreign)
 		return;
 	memcpy(refusal.comm, rec->comm, sizeof(refusal.comm));
-	error_refuse(d->error, &refusal, "its mount namespace has a mount that ours has not: %s",
+	error_refuse(d->error, &refusal, "its mount namespace has a mount that ours lacks: %s",
 		      foreign);
 }

@@ -193,17 +193,17 @@ static void check_path(struct dump *d, const struct state_file *file)
 		return;
 	if (is_of_stranger(d, file)) {
 		dump_refuse(d, file, CKPT_R_FD_KIND,
-			    "of a process or thread that is gone or outside the tree:");
+			    "it is about a process or thread that is gone or outside the tree:");
 		return;
 	}
 	if (is_pressure(file)) {
-		dump_refuse(d, file, CKPT_R_FD_KIND, "may hold a trigger of pressure:");
+		dump_refuse(d, file, CKPT_R_FD_KIND, "a pressure trigger may be set on it:");
 		return;
 	}
 	if (rec->flags & CKPT_FILE_DELETED) {
 		if (!known)
 			dump_refuse(d, file, CKPT_R_FD_KIND,
-				    "deleted, and of a kind that is not supported so:");
+				    "deleted, and of a kind that is not supported when deleted:");
 		return;
 	}
 	if (file->path[0] != '/')

@@ -155,7 +155,8 @@ static int probe_path(struct dump_probe *p, const struct state_file *file)
 		return ret;
 	if (!(rec->flags & CKPT_FILE_UNREACHABLE) && !strcmp(path, file->path)) {
 		if (path[0] == '/' && leads_elsewhere(file, path) && !dump_external_name(d, file))
-			dump_refuse(d, file, CKPT_R_FD_KIND, "is something else from here:");
+			dump_refuse(d, file, CKPT_R_FD_KIND,
+				    "outside the tree its path leads to another file:");
 		return 0;
 	}
 	if (dump_external_name(d, file))

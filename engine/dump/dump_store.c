@@ -127,8 +127,8 @@ static int verify_base(struct page_store *s, uint64_t addr, uint64_t len, const 
 					   image_reader_error(base));
 		if (memcmp(was, data + at, PAGE))
 			return error_fail(s->d->error, -EUCLEAN,
-					   "page 0x%llx of memory map %u is not what it was in the "
-					   "image before, although the kernel says that it was not "
+					   "page 0x%llx of memory map %u differs from the image "
+					   "before, although the kernel says that it was not "
 					   "written",
 					   (unsigned long long)(addr + at), s->mm_id);
 	}

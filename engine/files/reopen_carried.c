@@ -234,8 +234,8 @@ int reopen_shm_dir(struct reopen *r)
 			error_fail(r->error, ret, "cannot restore %s/%s: %s%s", path,
 				    state_blob_path(blob), strerror(-ret),
 				    ret == -EEXIST && r->options->beside ?
-				    "; the ranks of two nodes have it, and these are to be one" :
-				    "");
+				    "; ranks of two nodes have such an entry, and one node "
+				    "cannot hold both" : "");
 	}
 	return ret;
 }

@@ -97,7 +97,7 @@ static int put_program(struct reopen *r, struct reopen_put *put)
 	int ret = keep(r, put), fd;
 
 	if (ret)
-		return put_failed(r, put, ret, "keep what is to be replaced of");
+		return put_failed(r, put, ret, "keep a copy of the old content of");
 	put->changed = true;
 	ret = reopen_write_content(r, put->fd, put->blob, 0);
 	fd = ret ? ret : reopen_again(put->fd, O_RDONLY | O_CLOEXEC);
@@ -373,7 +373,7 @@ int reopen_put_back(struct reopen *r)
 			continue;
 		ret = keep(r, put);
 		if (ret)
-			put_failed(r, put, ret, "keep what is to be replaced of");
+			put_failed(r, put, ret, "keep a copy of the old content of");
 	}
 	for (unsigned int i = 0; !ret && i < r->nr_puts; i++) {
 		struct reopen_put *put = &r->puts[i];

@@ -219,7 +219,7 @@ static int drop_range(struct restore_memory *m, uint64_t start, uint64_t end)
 	struct ckpt_pages_drop arg = { .pid = m->map.pid, .start = start, .end = end };
 	int ret = kdev_pages_drop(m->dev, &arg);
 
-	return ret ? error_fail(m->error, ret, "cannot take pages from process %d: %s", m->map.pid,
+	return ret ? error_fail(m->error, ret, "cannot drop pages of process %d: %s", m->map.pid,
 				 strerror(-ret)) : 0;
 }
 

@@ -109,7 +109,7 @@ static int wait_entered(struct tree *tree, struct kdev *dev, unsigned int nr,
 			return failed;
 	} while (ret == -ETIMEDOUT && clock_monotonic_ms() < end);
 	if (ret)
-		return error_fail(error, ret, "%u of %u threads of the tree came up: %s",
+		return error_fail(error, ret, "only %u of %u threads entered the restore: %s",
 				   arg.nr_parked, tree->plan->nr_threads, strerror(-ret));
 	return 0;
 }
