@@ -4,8 +4,8 @@
  * ckpt_error that the caller owns says what failed, where, and what to do next.
  *
  * Functions that fail end a line: return error_set(error, -EIO, "%s: %s", path, cause).
- * Every function here takes a NULL error. Nothing here prints: whoever handles an error
- * prints the text once. A text fits one line; what does not fit is cut off.
+ * Every function here takes a NULL error. Nothing here prints: the caller that handles an
+ * error prints the text once. A text fits one line; a longer text is cut off.
  *
  * A refusal is a finding with a reason of linux/ckpt_reasons.def and an object: a
  * descriptor, a mapping, a process. The kernel's refusals and our own look the same.

@@ -4,7 +4,7 @@
  *
  *	coord.c			creation, dispatch of events, timers, actions
  *	coord_node.c		the leaf: orders to local actions, records, giving up
- *	coord_tree.c		who is above and below; reports summed; orders passed on
+ *	coord_tree.c		parent and children; reports summed; orders passed on
  *	coord_root.c		requests, order after order, the decision
  *	coord_view.c		deaths, the term of a root, nodes that return
  *	coord_targets.c		maxima of the collectives' sequence numbers

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The tables of the coordinator, and the names of what is in them.
+ * The tables of the coordinator, and the names of orders, levels, actions and messages.
  *
  * Owns no state.  Only these rows say which level follows which, and which order
  * allows the step: code that branches on a level's number is wrong.  A change here

@@ -98,7 +98,7 @@ struct state_file {
 	const struct engine_rec_file_track *track;	/* or NULL */
 	const struct engine_rec_blob *blob;	/* content of its inode, or NULL */
 	const struct engine_rec_external *external;	/* or NULL */
-	unsigned int nr_fds;		/* descriptors that refer to it */
+	unsigned int nr_fds;		/* number of descriptors that refer to it */
 	uint64_t user;
 };
 

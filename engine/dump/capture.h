@@ -37,7 +37,7 @@ struct capture {
 	struct ckpt_snapshot snapshot;
 	void *records;			/* the kernel's stream */
 	size_t records_len;
-	struct state *state;		/* the model of it */
+	struct state *state;		/* the model of @records */
 	bool frozen;
 	uint64_t pause_ns;		/* after capture_thaw() */
 };

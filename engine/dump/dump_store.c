@@ -210,7 +210,7 @@ static void compare_stored(struct page_store *s, uint64_t nr, uint64_t cookie,
 	}
 }
 
-/* Pages with a cookie: those that are stored already become references. */
+/* Store pages with a cookie; pages that are stored already become references. */
 static int store_shared(struct page_store *s, const struct ckpt_iovec *iov,
 			uint64_t cookie, const char *data, bool clean)
 {

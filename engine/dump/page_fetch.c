@@ -28,8 +28,8 @@ struct request {
 struct page_fetch {
 	struct kdev *dev;
 	pthread_mutex_t lock;	/* protects put, ended, stop */
-	pthread_cond_t more;	/* one was put, or stop */
-	pthread_cond_t done;	/* one has ended */
+	pthread_cond_t more;	/* a request was put, or stop is set */
+	pthread_cond_t done;	/* a request has ended */
 	struct request requests[PAGE_FETCH_AHEAD];
 	unsigned int put, ended;
 	unsigned int taken;	/* the owner's */

@@ -120,6 +120,6 @@ int reopen_pty_data(const struct reopen *r, int master, const struct engine_rec_
 		else
 			ret = put_input(master, tty, rec);
 	}
-	/* output last: take_echo() would read it with the echo of the input */
+	/* output last: otherwise it would be read and lost with the echo of the input */
 	return !ret && out ? put_output(master, out) : ret;
 }

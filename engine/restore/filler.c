@@ -68,7 +68,7 @@ struct filler {
 	struct ckpt_error *error;	/* the owner's */
 	/* protects job.busy, put, taken, stop, pending, bytes, err, failed */
 	pthread_mutex_t lock;
-	pthread_cond_t more;	/* a job was put, or stop */
+	pthread_cond_t more;	/* a job was put, or stop is set */
 	pthread_cond_t done;	/* a job is done */
 	struct job *jobs;
 	unsigned int nr_jobs;
