@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Durations as people write them: 90, 90s, 15m, 1h30m, 2.5d, 1y; without a unit seconds.
- * Units: ms s m min h d w y (365 days), each with a number before it.
+ *
+ * Units: ms s m min h d w y (365 days), each with a number before it.  Inside the program a
+ * duration is a number of milliseconds.  No state, no allocation.
  */
 #ifndef STILLPOINT_DURATION_H
 #define STILLPOINT_DURATION_H

@@ -2,7 +2,8 @@
 /*
  * Setting the nice value of this process and of its autogroup; see priority.h.
  *
- * No state. Failures are ignored: the processes then run with the nice value they have.
+ * No state.  Failures are ignored: the process then runs on with the nice value that it
+ * has, which costs time but breaks nothing.
  */
 #include "base/priority.h"
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The reasons for which a checkpoint or a restart is refused, as text. The one list of
- * them is linux/ckpt_reasons.def; a number that is not in it is "UNKNOWN".
+ * The reasons for which a checkpoint or a restart is refused, as text.
+ *
+ * The one list of them is linux/ckpt_reasons.def; a number that is not in it is "UNKNOWN".
+ * The texts are constant: the caller never frees them.
  */
 #ifndef STILLPOINT_REASON_H
 #define STILLPOINT_REASON_H

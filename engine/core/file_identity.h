@@ -2,6 +2,8 @@
 /*
  * Marks that tell one content of a file from another: a hash of its tail, and the
  * build-id of a program.  Dump records them, restore compares them.
+ *
+ * Nothing here moves the position of a descriptor: it may be the job's own description.
  */
 #ifndef STILLPOINT_FILE_IDENTITY_H
 #define STILLPOINT_FILE_IDENTITY_H

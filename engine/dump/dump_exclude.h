@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Memory that a process excluded: the ranges in its table (libckptctl/exclude_table.h).
- * Their contents are not saved; the mappings are.
+ * Their contents are not saved; the mappings are.  The process's memory is read from the
+ * snapshot and is never trusted.
  */
 #ifndef STILLPOINT_DUMP_EXCLUDE_H
 #define STILLPOINT_DUMP_EXCLUDE_H

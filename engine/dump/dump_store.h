@@ -2,6 +2,8 @@
 /*
  * Storing pages: as data in the image, as a reference to the base, or as a reference to a
  * page that another process shares and that was stored before.
+ *
+ * The caller (dump_pages.c) decides which pages are stored, and reads them.
  */
 #ifndef STILLPOINT_DUMP_STORE_H
 #define STILLPOINT_DUMP_STORE_H

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where shared pages were stored: cookie → (memory map, address).
+ * A table of the places at which shared pages were stored: cookie → (memory map, address).
+ *
+ * It holds no pages and only grows; one thread uses it.  See dump_store.c for its use: a
+ * cookie is a hint, so the contents of two pages must be compared, too.
  */
 #ifndef STILLPOINT_PAGE_TABLE_H
 #define STILLPOINT_PAGE_TABLE_H

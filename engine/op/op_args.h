@@ -3,6 +3,7 @@
  * Arguments of operations: words to enums, and the node's key.
  *
  * For the operations, and for ckptctl and ckptd, which take the same words and key.
+ * A word that is not known is an error, never a default.
  */
 #ifndef STILLPOINT_OP_ARGS_H
 #define STILLPOINT_OP_ARGS_H

@@ -33,7 +33,7 @@ void cow_runs_done(struct cow_runs *runs);
 
 enum cow_what {
 	COW_SAME,	/* pages shared by both */
-	COW_WRITE,	/* pages of the destination that the source has not, or others */
+	COW_WRITE,	/* pages of the destination that the source lacks or has differently */
 	COW_DROP,	/* pages of the source only */
 };
 

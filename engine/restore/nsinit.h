@@ -2,7 +2,8 @@
 /*
  * The init of a new PID namespace: parent of the roots and of the builder.
  *
- * It owns nothing of the tree and does nothing but pass signals on and reap.
+ * It owns nothing of the tree.  When the tree runs, it does nothing but pass signals on
+ * and reap; it must never wait for anything else.
  */
 #ifndef STILLPOINT_NSINIT_H
 #define STILLPOINT_NSINIT_H

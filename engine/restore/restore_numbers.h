@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Checks of pids on this node: which numbers of a plan are taken, and whether the tree of
- * the image still runs.  Only looks; sends no signal.
+ * the image still runs.  These functions only look: a number that is free now may be taken
+ * when the tree is created.
  */
 #ifndef STILLPOINT_RESTORE_NUMBERS_H
 #define STILLPOINT_RESTORE_NUMBERS_H

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The code that runs in the processes and threads of a tree that is being built.  Raw
- * system calls only: see rawsys.h.
+ * The code that runs in the processes and threads of a tree that is being built.
+ *
+ * Raw system calls only (see rawsys.h): no libc, no errno, no allocation, no locks.  A
+ * failure ends the calling task and, by the shared page, the whole build.
  */
 #ifndef STILLPOINT_TASK_H
 #define STILLPOINT_TASK_H
