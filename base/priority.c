@@ -2,8 +2,8 @@
 /*
  * Setting the nice value of this process and of its autogroup; see priority.h.
  *
- * No state.  Failures are ignored: the process then runs on with the nice value that it
- * has, which costs time but breaks nothing.
+ * No state.  Failures are ignored: the process then keeps the nice value that it has.
+ * Both functions are for the process's only thread.
  */
 #include "base/priority.h"
 
