@@ -57,7 +57,7 @@ struct reopen {
 };
 
 int reopen_init(struct reopen *r, const struct state *state, struct image_reader *reader,
-		const struct restore_options *options, struct ckpt_error *error);
+		const struct reopen_options *options, struct ckpt_error *error);
 void reopen_close(struct reopen *r);		/* close all descriptors: the tree has the files */
 void reopen_done(struct reopen *r);		/* close and free everything */
 

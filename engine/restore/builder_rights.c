@@ -116,14 +116,6 @@ int builder_prepare(const struct plan *plan, struct ckpt_error *error)
 
 /* ---------------------------------------------------------------- clocks */
 
-static int64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return now.tv_sec * NSEC + now.tv_nsec;
-}
-
 /* The offsets that our own time namespace adds to the host's clocks. */
 static void own_offsets(int64_t *ret_monotonic, int64_t *ret_boottime)
 {
@@ -177,8 +169,8 @@ int builder_clocks(const struct ckpt_rec_system *system, pid_t beside,
 		return error_fail(error, -errno,
 				   "cannot make a time namespace: %s; it needs root and a kernel "
 				   "with CONFIG_TIME_NS", strerror(errno));
-	monotonic = clock_ns(CLOCK_MONOTONIC) - own_monotonic;
-	boottime = clock_ns(CLOCK_BOOTTIME) - own_boottime;
+	monotonic = (int64_t)clock_monotonic_ns() - own_monotonic;
+	boottime = (int64_t)clock_boottime_ns() - own_boottime;
 	begin->monotonic_delta_ns = monotonic - (int64_t)system->monotonic_ns;
 	begin->boottime_delta_ns = boottime - (int64_t)system->boottime_ns;
 	if (beside)

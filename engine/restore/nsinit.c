@@ -159,22 +159,3 @@ pid_t nsinit_create(const struct builder *b)
 		nsinit_main(b);
 	return pid;
 }
-
-/* By its name, and by number 1 in the innermost PID namespace, which is last in NSpid. */
-bool nsinit_is(pid_t pid)
-{
-	static const char name[] = "Name:\t" NSINIT_NAME "\n";
-	_cleanup_fd_ int fd = -1;
-	char text[4096], *line, *end;
-	ssize_t n;
-
-	snprintf(text, sizeof(text), "/proc/%d/status", (int)pid);
-	fd = open(text, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (n <= 0)
-		return false;
-	text[n] = 0;
-	line = strstr(text, "\nNSpid:");
-	end = line ? strchr(line + 1, '\n') : NULL;
-	return end && !strncmp(text, name, sizeof(name) - 1) && !strncmp(end - 2, "\t1", 2);
-}

@@ -22,13 +22,4 @@
  */
 pid_t nsinit_create(const struct builder *b);
 
-/**
- * nsinit_is() - was this process made by nsinit_create()?
- * @pid: as the caller sees it
- *
- * A restore in a new PID namespace returns the init as its root.  The init is no part of
- * the tree; the tree are its descendants.
- */
-bool nsinit_is(pid_t pid);
-
 #endif /* STILLPOINT_NSINIT_H */
