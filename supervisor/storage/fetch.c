@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Having a generation in L1 to restart from; see fetch.h.
+ * Fetching a generation into L1 to restart from; see fetch.h.
  *
- * Order: the newest generation (or that which is asked for); of it each image from L1, then from the
- * levels in their order; if one image is nowhere, the generation before, unless one was asked
- * for.  Each step that went wrong, and each fetch, is said.
+ * Order: generations from the newest to the oldest, or only the one that the caller names.
+ * For each image of a generation L1 is tried first, then the levels in the order of the
+ * configuration. If an image is good nowhere, the next older generation is tried, unless
+ * the caller named one. "steps" of the result reports each failed attempt and each fetch.
  *
- * Invariants: nothing in L1 is removed before what replaces it is there, whole and checked, under
- * another name; a generation of several nodes becomes one (parts.json) after its last image, and a
- * job gets its record after its generation.  Cut off at any instant, L1 has what it had, or more,
- * and names that the next dump of the job sweeps away.
+ * Invariants: nothing in L1 is removed before its replacement is in L1, whole and checked,
+ * under another name. A generation of several nodes becomes a generation (parts.json) after
+ * its last image is there, and a job gets its record after its generation. A fetch that is
+ * cut off at any instant leaves L1 with what it had, or more, and with temporary names that
+ * the next dump of the job sweeps away.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -28,7 +30,10 @@
 
 /* --------------------------------------------------------------- one generation */
 
-/* The highest number of a part that a level has; -1: it has none, or is of one image. */
+/*
+ * The highest part number that any level has; -1: no level has a part, or the generation is
+ * one image.
+ */
 static int last_part(const struct fetch_attempt *r)
 {
 	const json_t *held = inventory_of(r->scan, r->label, r->generation), *images, *image;
@@ -47,7 +52,10 @@ static int last_part(const struct fetch_attempt *r)
 	return (int)last;
 }
 
-/* The names in the record of an image, which is had here for that; NULL. */
+/*
+ * The node names in the record of image @part, which is brought into L1 for that; NULL on
+ * failure.
+ */
 static json_t *nodes_by(struct fetch_attempt *r, int part)
 {
 	_cleanup_free_ char *dir = fetch_place(r, part);
@@ -67,7 +75,10 @@ static json_t *nodes_by(struct fetch_attempt *r, int part)
 	return nodes;
 }
 
-/* Which nodes' images it is of: as L1 says, or any one of the images. */
+/*
+ * Find the nodes whose images make up the generation: from L1, or else from any one of the
+ * images.
+ */
 static bool find_nodes(struct fetch_attempt *r)
 {
 	json_t *outcome;
@@ -81,7 +92,7 @@ static bool find_nodes(struct fetch_attempt *r)
 	outcome = inventory_nodes(r->f->catalog, r->f->job, r->generation, &r->nodes);
 	err = outcome ? outcome_errno(outcome) : 0;
 	json_decref(outcome);
-	/* what cannot be read is not gone */
+	/* An error of reading does not mean that the generation is gone. */
 	if (err && !fetch_is_lost(err)) {
 		fetch_note_failure(r, err);
 		return false;
@@ -93,7 +104,9 @@ static bool find_nodes(struct fetch_attempt *r)
 	if (last < 0)
 		return true;
 	r->parted = true;
-	/* A dry run looks no further than this: it would have to copy one. */
+	/*
+	 * A dry run looks no further: reading the node names would need a copy of an image.
+	 */
 	for (part = 0; part <= last && !r->nodes && !r->f->dry_run; part++)
 		r->nodes = nodes_by(r, part);
 	return r->nodes || r->f->dry_run;
@@ -107,8 +120,9 @@ static bool is_in_l1(const struct fetch_attempt *r, int part)
 }
 
 /*
- * Parity is worth something with most of the images that it is of. Where these are lost as well, and on
- * another level, they are to be here first. True: there is something more here.
+ * Parity rebuilds an image only with most of the other images of its group. Images of the
+ * generation that are missing from L1 are therefore fetched from the other levels first.
+ * Return: true if L1 has gained an image.
  */
 static bool gather(struct fetch_attempt *r, int missing)
 {
@@ -136,7 +150,10 @@ static bool have_part(struct fetch_attempt *r, int part)
 	return have;
 }
 
-/* With f->ranks the job's first node has looked that all are somewhere: asked by all at once they are busy. */
+/*
+ * With f->ranks the job's first node has checked that all images exist; if all nodes asked
+ * at once, levels would be busy.
+ */
 static bool have_parts(struct fetch_attempt *r)
 {
 	size_t i, nr = json_array_size(r->nodes);
@@ -154,7 +171,7 @@ static bool have_parts(struct fetch_attempt *r)
 	return true;
 }
 
-/* All of its images are in L1: it is a generation. */
+/* All images are in L1: write parts.json, which makes them a generation. */
 static bool commit_parts(struct fetch_attempt *r)
 {
 	json_t *ranks = json_incref((json_t *)r->f->ranks), *record, *parts = NULL;
@@ -221,7 +238,7 @@ static int descending(const void *a, const void *b)
 	return x > y ? -1 : x < y;
 }
 
-/* Newest first, each once. */
+/* The numbers of all known generations, newest first, each once. */
 static size_t candidates(const struct fetch_attempt *r, int64_t **ret_all)
 {
 	json_t *in_l1 = catalog_generations(r->f->catalog, r->f->job), *number;
@@ -240,7 +257,7 @@ static size_t candidates(const struct fetch_attempt *r, int64_t **ret_all)
 		all[n++] = json_integer_value(number);
 	json_object_foreach(of_job, name, held)
 		all[n++] = atoll(name);
-	/* Other nodes may have it that no level lists. */
+	/* Other nodes may have the requested generation even if no level lists it. */
 	if (r->f->home && r->f->generation)
 		all[n++] = r->f->generation;
 	json_decref(in_l1);
@@ -252,7 +269,10 @@ static size_t candidates(const struct fetch_attempt *r, int64_t **ret_all)
 	return nr;
 }
 
-/* Only levels have it from which somebody has removed it, or tried to. */
+/*
+ * True if the generation is only on levels from which a user has removed it, or has tried
+ * to.
+ */
 static bool is_buried(const struct fetch_attempt *r, int64_t generation)
 {
 	const json_t *held = inventory_of(r->scan, r->label, generation), *images;
@@ -267,7 +287,10 @@ static bool is_buried(const struct fetch_attempt *r, int64_t generation)
 	return true;
 }
 
-/* What is not asked for goes; how many are left. */
+/*
+ * Keep the requested generation, or all without tombstones; returns how many are left in
+ * @all.
+ */
 static size_t choose(const struct fetch_attempt *r, int64_t *all, size_t nr)
 {
 	size_t i, n = 0;
@@ -287,7 +310,10 @@ static json_t *failed(const struct fetch_attempt *r, int err, const char *text)
 	return outcome;
 }
 
-/* A node of which levels have something of the job, or that knows it: ours. */
+/*
+ * True if @node belongs to the job: a level has an image of the job under its name, or it
+ * is this node and L1 has the job.
+ */
 static bool is_of_job(const struct fetch_attempt *r, const char *node)
 {
 	const json_t *held, *images, *image;
@@ -307,7 +333,7 @@ static bool is_of_job(const struct fetch_attempt *r, const char *node)
 	return false;
 }
 
-/* A level that could not be asked, and may have something newer; NULL: none. */
+/* A level that could not be asked and may have a newer generation; NULL: there is none. */
 static const char *silent_level(const struct fetch_attempt *r)
 {
 	const json_t *text, *nodes;
@@ -322,7 +348,10 @@ static const char *silent_level(const struct fetch_attempt *r)
 	return NULL;
 }
 
-/* Of which generation it is gone on with is not decided by what happens to be away. */
+/*
+ * An unreachable level or image must not decide silently which generation is restarted:
+ * refuse.
+ */
 static json_t *not_silently(struct fetch_attempt *r, int64_t next, bool newest)
 {
 	const char *level = silent_level(r);
@@ -353,7 +382,7 @@ static void say_errors(struct fetch_attempt *r)
 							     json_string_value(text)));
 }
 
-/* @newest: what there is all the same; 0: nothing. */
+/* @newest: the newest generation that still exists, on whatever level; 0: none. */
 static json_t *unreachable(const struct fetch_attempt *r, int64_t asked, int64_t newest)
 {
 	char what[200];
@@ -368,7 +397,7 @@ static json_t *unreachable(const struct fetch_attempt *r, int64_t asked, int64_t
 	return failed(r, -ENOENT, what);
 }
 
-/* Is there an image of it, and not only a name? */
+/* True if a readable image of the generation exists, and not just its name on a level. */
 static bool is_known(const struct fetch_attempt *r, int64_t generation)
 {
 	const json_t *held = inventory_of(r->scan, r->label, generation), *images, *image;
@@ -386,7 +415,10 @@ static bool is_known(const struct fetch_attempt *r, int64_t generation)
 	return false;
 }
 
-/* New generations get numbers above this: a name alone, which anybody may have made, uses up none. */
+/*
+ * New generations get higher numbers. Only real images count: anybody may have made a mere
+ * name.
+ */
 static int64_t find_newest(const struct fetch_attempt *r, const int64_t *all, size_t nr)
 {
 	size_t i = 0;
@@ -396,7 +428,9 @@ static int64_t find_newest(const struct fetch_attempt *r, const int64_t *all, si
 	return i < nr ? all[i] : 0;
 }
 
-/* What was copied of it goes; what L1 had stays. */
+/*
+ * Remove the images that were copied into L1, if L1 had nothing of the generation before.
+ */
 static void drop(const struct fetch_attempt *r)
 {
 	char why[512];
@@ -406,8 +440,9 @@ static void drop(const struct fetch_attempt *r)
 }
 
 /*
- * A node that was lost may have gone on, and be back with generations that the job, restarted elsewhere from an
- * older one, never had: their numbers are high, and their run is older than that of what L1 has below.
+ * A lost node may have run on, and may return with generations that the job, restarted
+ * elsewhere from an older generation, never had. Such generations have high numbers, but
+ * their run is older than the run of the generations below them in L1.
  */
 static bool is_given_up(struct fetch_attempt *r)
 {
@@ -483,7 +518,7 @@ static json_t *try_all(struct fetch_attempt *r)
 
 /* ---------------------------------------------------------------------- job */
 
-/* By number; NULL, or an outcome. */
+/* Find the job's label by its number; NULL, or an outcome. */
 static json_t *find_label(struct fetch_attempt *r)
 {
 	json_t *jobs = json_object_get(r->scan, "jobs"), *held;
@@ -503,8 +538,8 @@ static json_t *find_label(struct fetch_attempt *r)
 }
 
 /*
- * Whose it is, where a level's manifest can be read as it lies there; of a partner's it is known
- * only when one is here.  NULL, or an outcome.
+ * Check the job's owner by a manifest that lies readable on a level that is a directory.
+ * For a partner's image the owner is known only after a fetch. Return: NULL, or an outcome.
  */
 static json_t *check_owner(const struct fetch_attempt *r)
 {
@@ -529,7 +564,10 @@ static json_t *check_owner(const struct fetch_attempt *r)
 	return outcome;
 }
 
-/* A job that L1 does not know, nobody has claimed: one fetch at a time. NULL, or an outcome. */
+/*
+ * No claim protects a job that L1 does not know, so a lock admits one fetch at a time.
+ * NULL, or an outcome.
+ */
 static json_t *begin_unknown(const struct fetch *f, int *ret_lock, bool *ret_made)
 {
 	json_t *outcome = fetch_record_begin(f, ret_made);
@@ -559,7 +597,7 @@ json_t *fetch_run(const struct fetch *f)
 		json_decref(r.steps);
 		return outcome_error(err, "%s", error.text);
 	}
-	/* What cannot be read without it says so. */
+	/* An image that cannot be read without the secret reports that itself. */
 	if (f->catalog->secret)
 		image_key_secret(r.key, f->catalog->secret, NULL);
 	scope.key = r.key;
@@ -572,7 +610,9 @@ json_t *fetch_run(const struct fetch *f)
 		outcome = begin_unknown(f, &lock, &made);
 	if (!outcome)
 		outcome = try_all(&r);
-	/* Of another's job nothing stays here but what was. */
+	/*
+	 * The caller may not have this job: remove from L1 all that this fetch has added.
+	 */
 	if (lock >= 0 && outcome_errno(outcome) == -EPERM) {
 		drop(&r);
 		if (made)

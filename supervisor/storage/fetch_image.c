@@ -73,8 +73,9 @@ const char *fetch_of_part(const struct fetch_attempt *r, int part, char *buf, si
 }
 
 /*
- * Is it of the same run as the others?  The first one says which that is.  Of what cannot be told all
- * the rest has been checked.
+ * Check that the image in @dir is of the same run as the generation's other images. The
+ * first image determines the run. An image without a record passes: all the rest of it has
+ * been checked.
  */
 static int check_run(struct fetch_attempt *r, const char *dir, struct ckpt_error *error)
 {
@@ -96,12 +97,18 @@ static int check_run(struct fetch_attempt *r, const char *dir, struct ckpt_error
 
 /* -------------------------------------------------------------------- copy */
 
-/* What is left of one without a manifest: to image_remove() it is no image. */
+/*
+ * Rename the rest of an image that has no manifest: image_remove() does not take it for an
+ * image.
+ */
 static int put_aside(const char *parent, const char *dir, struct ckpt_error *error)
 {
 	_cleanup_free_ char *aside = NULL;
 
-	/* Swept away later: what was fetched has a name of that kind, too. */
+	/*
+	 * The name is one that image_sweep() removes later, like the name of the fetched
+	 * image.
+	 */
 	if (asprintf(&aside, "%s/.rm-%s-%d", parent, strrchr(dir, '/') + 1, (int)getpid()) < 0) {
 		aside = NULL;
 		return -ENOMEM;
@@ -111,7 +118,7 @@ static int put_aside(const char *parent, const char *dir, struct ckpt_error *err
 	return 0;
 }
 
-/* Durable; what was there is damaged. */
+/* Put the fetched image @got in the place of @dir, durably; an image at @dir is damaged. */
 static int put_in_place(const char *got, const char *dir, struct ckpt_error *error)
 {
 	_cleanup_free_ char *parent = strdup(dir);
@@ -121,7 +128,7 @@ static int put_in_place(const char *got, const char *dir, struct ckpt_error *err
 	if (!parent)
 		return -ENOMEM;
 	*strrchr(parent, '/') = '\0';
-	/* An empty one, or none. */
+	/* @dir may be an empty directory, or not exist. */
 	if (rmdir(dir) && errno != ENOENT)
 		err = image_remove(dir, error);
 	if (err == -ENOENT)
@@ -156,7 +163,10 @@ static int copy_here(struct fetch_attempt *r, struct level *level, const json_t 
 					       (unsigned int)part);
 	if (err)
 		return error_set(error, err, "%.200s: %s", dir, strerror(-err));
-	/* Of one who was cut off, or of who swept that: it may be no image. */
+	/*
+	 * The leftover of a fetch that was cut off, or was sweeping: it may not be a valid
+	 * image.
+	 */
 	place_drop(got);
 	err = level_get(level, json_string_value(json_object_get(image, "name")), got, &options, error);
 	if (!err)
@@ -170,7 +180,7 @@ static int copy_here(struct fetch_attempt *r, struct level *level, const json_t 
 	return err;
 }
 
-/* Copied, or only looked at. */
+/* Copy the image into L1, or only verify it if this node does not need it. */
 static int take(struct fetch_attempt *r, struct level *level, const json_t *image, int part,
 		struct ckpt_error *error)
 {
@@ -203,7 +213,7 @@ static int take_from(struct fetch_attempt *r, const struct level_config *conf, c
 
 /* ---------------------------------------------------------------- one image */
 
-/* 0: it is good. */
+/* Check the image in L1; 0: it is good. */
 static int check_l1(struct fetch_attempt *r, int part)
 {
 	struct image_expect expect = { .generation = (uint64_t)r->generation, .job = r->label };
@@ -228,7 +238,7 @@ static int check_l1(struct fetch_attempt *r, int part)
 	return err;
 }
 
-/* What it was had from, if somebody wanted it. */
+/* Report the source of an image that this node needs. */
 static void say_fetched(struct fetch_attempt *r, int part, const char *from, const char *name)
 {
 	char of[128];
@@ -239,8 +249,9 @@ static void say_fetched(struct fetch_attempt *r, int part, const char *from, con
 }
 
 /*
- * From the image directory of another node. That it has none, or does not answer, says nothing of the
- * generation: somebody has said that a node is lost.  One that answers, and cannot give it now, has it maybe.
+ * Fetch from the image directory of another node. A node that has no such image or does not
+ * answer proves nothing about the generation: an operator has declared some node lost. A
+ * node that answers but cannot give the image now may have it.
  */
 static bool fetch_from(struct fetch_attempt *r, int part, const char *node)
 {
@@ -271,7 +282,10 @@ static bool fetch_from(struct fetch_attempt *r, int part, const char *node)
 	return !err;
 }
 
-/* Of an image directory that is not shared: the node's that made it, the job's first one's. */
+/*
+ * Try the image directories of the node that made the image and of the job's first node, if
+ * directories are not shared.
+ */
 static bool fetch_from_nodes(struct fetch_attempt *r, int part)
 {
 	const char *node = part < 0 ? NULL :
@@ -283,7 +297,7 @@ static bool fetch_from_nodes(struct fetch_attempt *r, int part)
 	       (r->f->home && (!node || strcmp(node, r->f->home)) && fetch_from(r, part, r->f->home));
 }
 
-/* One after the other that a level has. */
+/* Try the other nodes, then every copy on the levels, in the order of the levels. */
 static bool fetch_image(struct fetch_attempt *r, int part)
 {
 	const json_t *held = inventory_of(r->scan, r->label, r->generation), *image;
@@ -323,9 +337,10 @@ static bool fetch_image(struct fetch_attempt *r, int part)
 }
 
 /*
- * Only what is damaged or gone is replaced, or what the disk does not give back: another job's image, say, is
- * nobody's to remove here.  Of what the disk does not give back it is not said that it is lost: it may be
- * another time, and then it is newer than what would be taken in its place.
+ * Replace only an image that is damaged, gone or unreadable because of the disk; an image
+ * of another job, for example, must not be removed here. An unreadable image is not
+ * reported as lost: it may be readable later, and then it is newer than what would be
+ * restarted in its place.
  */
 bool fetch_have_image(struct fetch_attempt *r, int part)
 {

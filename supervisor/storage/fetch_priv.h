@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Between the files of a fetch: fetch.c (which generation) and fetch_image.c (one image of it).
+ * Shared by fetch.c (choosing the generation) and fetch_image.c (one image of it), and
+ * nobody else.
+ * One struct fetch_attempt lives for one fetch_run(); fetch.c owns it.
  */
 #ifndef STILLPOINT_SUPERVISOR_FETCH_PRIV_H
 #define STILLPOINT_SUPERVISOR_FETCH_PRIV_H
@@ -17,36 +19,44 @@ struct fetch_attempt {
 	char label[64];
 	json_t *steps;
 	uint64_t bytes;
-	bool remote;		/* something is not in L1, or was not */
-	bool all;		/* every image is wanted here, whatever was asked for */
-	bool known;		/* L1 lists the newest that there is */
-	/* of the generation that is tried */
+	bool remote;		/* some image is not in L1, or was not */
+	bool all;		/* all images are needed in L1, whatever f->parts says */
+	bool known;		/* L1 lists the newest generation that exists */
+	/* of the generation that is being tried: */
 	int64_t generation;
 	bool fresh;		/* L1 had nothing of it before */
-	json_t *nodes;		/* of its parts; NULL: one image, or not known yet */
+	/* names of the nodes of its parts; NULL: one image, or not known yet */
+	json_t *nodes;
 	bool parted;
-	bool has_run;		/* what its images are of is known: */
+	bool has_run;		/* @run, the run of its images, is known */
 	json_int_t run;
-	int err;		/* why it could not be had: the reason that says most */
+	int err;		/* most telling reason why an image could not be had */
 };
 
-/* Then it is not to be had; any other reason is one that somebody can do something about. */
+/* The image is gone for good; any other error can be remedied. */
 static inline bool fetch_is_lost(int err)
 {
 	return err == -EBADMSG || err == -ENOENT;
 }
 
-/* Has it a place here, or only to be somewhere? */
+/*
+ * True if this node needs the image in L1; false if the image only has to exist somewhere.
+ */
 bool fetch_is_wanted(const struct fetch_attempt *r, int part);
-/* Why an image could not be had; what says most is kept. */
+/* Record why an image could not be had; the most telling error is kept. */
 void fetch_note_failure(struct fetch_attempt *r, int err);
-/* What the user is told, behind "generation N". */
+/* Add a line for the user, which begins with "generation N". */
 void __attribute__((format(printf, 2, 3))) fetch_step(struct fetch_attempt *r, const char *format, ...);
-/* Where an image belongs in L1; -1: the only one. To be freed; NULL without memory. */
+/*
+ * The path in L1 of image @part; -1: the only image. The caller frees it; NULL: no memory.
+ */
 char *fetch_place(const struct fetch_attempt *r, int part);
-/* ", image of node n1" */
+/* Format ", image of node n1" into @buf and return it. */
 const char *fetch_of_part(const struct fetch_attempt *r, int part, char *buf, size_t size);
-/* It is in L1, whole, or was fetched; or, if it is not wanted there, it is somewhere. */
+/*
+ * True if the image is whole in L1, or was fetched; or, if not needed in L1, exists
+ * somewhere.
+ */
 bool fetch_have_image(struct fetch_attempt *r, int part);
 
 #endif /* STILLPOINT_SUPERVISOR_FETCH_PRIV_H */

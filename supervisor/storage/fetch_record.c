@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Record and logs of a job from its images; see fetch_record.h.
+ * Recreating the record and the logs of a job from its images; see fetch_record.h.
  *
- * What is believed is what a manifest says that this node's key vouches for.  The record says that
- * the job was running, and where: so it is restarted only when somebody says that that node is off,
- * as with a record that was never away.  Logs are on no level: where one is missing a hole of its
- * length takes its place, so that the job goes on writing where it was, and that is said.
+ * Only manifests that this node's key authenticates are believed. The record says that the
+ * job was running, and on which node, so the job is restarted only when an operator
+ * declares that node off, as with a record that was never away. No level stores logs: a
+ * missing log is replaced by a hole of its length, so that the job continues writing at its
+ * old offset, and "steps" reports the loss.
  */
 #include "supervisor/storage/fetch_record.h"
 
@@ -44,7 +45,7 @@ json_t *fetch_record_read(const char *dir, const struct image_key *key, json_t *
 	return record;
 }
 
-/* NULL, or that the image could be read if its secret were there. */
+/* An outcome if the image is unreadable only because its secret is missing; else NULL. */
 static json_t *locked(const char *dir, const struct image_key *key)
 {
 	struct image_reader *reader;
@@ -58,7 +59,7 @@ static json_t *locked(const char *dir, const struct image_key *key)
 
 json_t *fetch_record_begin(const struct fetch *f, bool *ret_made)
 {
-	/* not made: one who was cut off has left it */
+	/* *ret_made is false if a fetch that was cut off has left the directory */
 	int err = catalog_job_make(f->catalog, f->job, ret_made);
 
 	return err ? outcome_error(err, "%s/%lld: %s", f->catalog->dir, (long long)f->job,
@@ -67,7 +68,7 @@ json_t *fetch_record_begin(const struct fetch *f, bool *ret_made)
 
 /* -------------------------------------------------------------------- logs */
 
-/* @len of output that nobody has. */
+/* Make log @name with @len bytes of zeros. 1: made; 0: it exists; negative errno. */
 static int make_hole(int dir, const char *name, json_int_t len, const json_t *record)
 {
 	_cleanup_fd_ int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
@@ -105,8 +106,9 @@ static void restore_logs(int dir, unsigned int node, const json_t *note, const j
 /* ------------------------------------------------------------------- record */
 
 /*
- * As it may be believed now.  That a checkpoint ended the job says nothing of what another node did
- * with it since.
+ * Correct the record for the present. A checkpoint that ended the job proves nothing about
+ * what another node did with the job afterwards, so "saved" is set only for this node's own
+ * job.
  */
 static void adjust(const struct fetch *f, json_t *record, const json_t *note, int64_t newest)
 {

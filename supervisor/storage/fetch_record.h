@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a job has in L1 beside its images, made anew from them: record and logs.  For fetch.c.
+ * Recreating the record and the logs of a job in L1 from its images. For fetch.c only.
+ * Existing files stay: only what is missing is made.
  */
 #ifndef STILLPOINT_FETCH_RECORD_H
 #define STILLPOINT_FETCH_RECORD_H
@@ -12,36 +13,42 @@
 struct image_key;
 
 /*
- * fetch_record_read() - the job's record, as it was when @dir was taken
- * @ret_note: what the checkpoint left there, a new reference; may be NULL
+ * fetch_record_read() - read the job's record as it was when the image @dir was taken
+ * @ret_note: the note that the checkpoint left there, a new reference; may be NULL
  *
- * NULL: it has none (an older image), or cannot be read.
+ * NULL: the image has no record (an older image), or cannot be read.
  */
 json_t *fetch_record_read(const char *dir, const struct image_key *key, json_t **ret_note);
 
-/* May who asks have it, by the manifest of @image (inventory.h) of the level in @dir? NULL, or an outcome. */
+/*
+ * Check by the manifest of @image (inventory.h), on the level at @dir, whether the user may
+ * have the job. NULL, or an outcome.
+ */
 json_t *fetch_record_owner(const struct fetch *fetch, const struct image_key *key, const char *dir,
 			   const json_t *image);
 
-/* The directory of a job that L1 does not know; *@ret_made: there was none. NULL, or an outcome. */
+/*
+ * Make the directory of a job that L1 does not know; *@ret_made: it did not exist. NULL, or
+ * an outcome.
+ */
 json_t *fetch_record_begin(const struct fetch *fetch, bool *ret_made);
 
 /*
- * fetch_record_complete() - the generation is in L1: so is the job, then
- * @nodes: of its parts; NULL
- * @newest: generation of it that is known of: no number up to it is used again
- * @steps: gets what is lost
- * @ret_run: of the job, when the images were taken
+ * fetch_record_complete() - write the record and logs of a job whose generation is in L1
+ * @nodes: names of the nodes of its parts; NULL: it is one image
+ * @newest: highest generation number known: no number up to it is used again
+ * @steps: gets a line for each thing that is lost
+ * @ret_run: run of the job when the images were taken
  *
- * NULL, or an outcome.  What is there already stays.
+ * NULL, or an outcome. Existing files stay as they are.
  */
 json_t *fetch_record_complete(const struct fetch *fetch, const struct image_key *key,
 			      const char *label, int64_t generation, const json_t *nodes,
 			      int64_t newest, json_t *steps, json_int_t *ret_run);
 
 /*
- * By the record in an image of @generation in L1: which run of the job (restart.c counts them) it was taken
- * of; -1: that is not known.
+ * The run of the job (restart.c counts runs) in which @generation in L1 was taken, by the
+ * record in one of its images; -1: not known.
  */
 json_int_t fetch_record_run(const struct fetch *fetch, const struct image_key *key, int64_t generation);
 

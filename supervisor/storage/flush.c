@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Copying what is missing on the levels; see flush.h.
+ * Copying images to the levels that lack them; see flush.h.
  *
- * Owns the levels that are open for writing, of which a node has each once at a time, and the list of
- * this node's images with what is where.  What is done next is flush_plan.c's to say.
+ * Owns the open levels (a node opens each level for writing only once at a time) and the
+ * list of this node's images with the levels that have them. flush_plan.c decides what is
+ * done next.
  *
- * Invariants: an image of L1 is copied only after its manifest was authenticated, and expected to be
- * that very image; a copy on a level that is damaged is replaced only when the one in L1 was
- * read as a whole and is good; a level that fails is left alone until the next run, but one that is full
- * is pruned by its rule all the same.
+ * Invariants: an image of L1 is copied only after its manifest was authenticated and found
+ * to be that of the expected image. A damaged copy on a level is replaced only after the
+ * image in L1 was read as a whole and is good. A level that fails is left alone until the
+ * next run, but a full level is still pruned by its rule.
  */
 #include "supervisor/storage/flush_priv.h"
 
@@ -88,7 +89,7 @@ int flush_open(struct flush_run *r, unsigned int t, struct ckpt_error *error)
 	return r->level[t] ? 0 : level_config_open_patiently(&r->p->levels->conf[t], &user, &r->level[t], error);
 }
 
-/* The other end of a connection does not wait for ever. */
+/* Close a level that is a connection: its other side does not wait for ever. */
 void flush_leave(struct flush_run *r, unsigned int t)
 {
 	if (level_config_is_dir(&r->p->levels->conf[t]))
@@ -97,9 +98,9 @@ void flush_leave(struct flush_run *r, unsigned int t)
 	r->level[t] = NULL;
 }
 
-/* ------------------------------------------------------------- what is to be done */
+/* -------------------------------------------------------------- what is to be done */
 
-/* End of the items of the job that @from begins. */
+/* End of the items of the job whose first item is @from. */
 size_t flush_job_end(const struct flush_run *r, size_t from)
 {
 	size_t i = from;
@@ -109,7 +110,7 @@ size_t flush_job_end(const struct flush_run *r, size_t from)
 	return i;
 }
 
-/* Of several nodes one counts when all have theirs there. */
+/* A generation of several nodes is whole on a level when all nodes' images are there. */
 bool flush_is_whole(const struct flush_run *r, size_t at, unsigned int t)
 {
 	const struct flush_place *place = &r->places[at];
@@ -124,7 +125,10 @@ bool flush_is_whole(const struct flush_run *r, size_t at, unsigned int t)
 	       (int)json_array_size(place->nodes);
 }
 
-/* Of several nodes how many there were is known where L1 has it. */
+/*
+ * Levels with a generation of which L1 does not know how many nodes it has, so that only
+ * our part is certain.
+ */
 static unsigned int counts(const struct flush_run *r, size_t at)
 {
 	const struct flush_place *place = &r->places[at];
@@ -155,7 +159,10 @@ void flush_mark_whole(struct flush_run *r, unsigned int t, size_t from, size_t e
 	flush_plan_look(r->p->levels, t, r->items + from, end - from, due, is_whole, &whole);
 }
 
-/* Parity over a group's images is made by one of its nodes. */
+/*
+ * One node of a group makes the parity over the group's images; mark the items of the
+ * others.
+ */
 static void mark_others(struct flush_run *r)
 {
 	const char *node = r->p->node, *owner;
@@ -174,7 +181,7 @@ static void mark_others(struct flush_run *r)
 	}
 }
 
-/* "NAME" or "LEVEL/NAME" */
+/* Parse "NAME" or "LEVEL/NAME". */
 static bool parse_bad(const char *key, char *label, size_t size, int64_t *ret_generation)
 {
 	const char *slash = strrchr(key, '/');
@@ -210,7 +217,10 @@ static bool is_listed(const json_t *target, int64_t generation)
 	return false;
 }
 
-/* What has gone from L1; of jobs that are not looked at nothing is known. */
+/*
+ * Forget bad images that have gone from L1. Nothing is known of jobs that are not targets;
+ * theirs stay.
+ */
 static void forget_gone(struct flush_run *r)
 {
 	const json_t *target;
@@ -236,7 +246,7 @@ static void forget_gone(struct flush_run *r)
 	}
 }
 
-/* What did not work before is not tried each time. */
+/* Mark images that failed before: they are not tried again each time. */
 static void mark_bad(struct flush_run *r)
 {
 	char name[LEVEL_NAME_MAX + 1], key[BAD_KEY_MAX];
@@ -272,8 +282,8 @@ static int decide(struct flush_run *r)
 /* ---------------------------------------------------------------------- copy */
 
 /*
- * Of one without a source it is the image's fault, and no level is tried again. @of_image: what a look at it
- * has said, as far as it was looked at.
+ * Stop trying to copy an image. If the image itself is at fault (no source), no level is
+ * tried again. @of_image: the result of verifying the image, if it was verified; else 0.
  */
 static void give_up_on(struct flush_run *r, size_t at, unsigned int t, const char *text, int of_image)
 {
@@ -287,7 +297,10 @@ static void give_up_on(struct flush_run *r, size_t at, unsigned int t, const cha
 				      of_image == -EBADMSG || image_is_unreadable(of_image));
 }
 
-/* Of several nodes' images one cannot be had, or a store: other jobs' may be elsewhere. */
+/*
+ * An image or a partner server of the group cannot be reached; other jobs' groups may be on
+ * other nodes.
+ */
 static void failed_group(struct flush_run *r, size_t at, unsigned int t, int err,
 			 const struct ckpt_error *error)
 {
@@ -296,7 +309,7 @@ static void failed_group(struct flush_run *r, size_t at, unsigned int t, int err
 	r->usable |= 1u << t;
 }
 
-/* What the level's own rule removes may make room; and what is smaller may fit as it is. */
+/* The level is full. Its own rule may make room, and a smaller image may fit even now. */
 static void failed_room(struct flush_run *r, size_t at, unsigned int t, int err,
 			const struct ckpt_error *error)
 {
@@ -306,7 +319,10 @@ static void failed_room(struct flush_run *r, size_t at, unsigned int t, int err,
 	r->usable |= 1u << t;
 }
 
-/* Whose fault is it? A level that cannot be written must not make an image a bad one. */
+/*
+ * Decide whether the image or the level is at fault: a level that cannot be written must
+ * not mark an image bad.
+ */
 static void failed(struct flush_run *r, size_t at, unsigned int t, int err,
 		   struct ckpt_error *error)
 {
@@ -333,7 +349,10 @@ static void failed(struct flush_run *r, size_t at, unsigned int t, int err,
 		flush_put_off(r, t, err, error);
 }
 
-/* Of which images, is the group's affair: what of it is here is expected, and opened, there. */
+/*
+ * Make parity. The group level finds, checks and opens the images, so nothing of them is
+ * expected here.
+ */
 static int encode(struct flush_run *r, size_t at, unsigned int t, uint64_t *ret_bytes,
 		  struct ckpt_error *error)
 {
@@ -419,7 +438,10 @@ static void copy_all(struct flush_run *r)
 	}
 }
 
-/* What had no room on levels from which something has gone since; false: there is nothing of that. */
+/*
+ * Retry items that found no room on levels from which something was removed since; false:
+ * there are none.
+ */
 static bool try_again(struct flush_run *r)
 {
 	bool any = false;
@@ -437,7 +459,7 @@ static bool try_again(struct flush_run *r)
 	return any;
 }
 
-/* What goes by the rules goes after the copies; where a level was full, copies come after that as well. */
+/* Prune after copying; where a level was full, copy and prune once more. */
 static void copy_and_prune(struct flush_run *r)
 {
 	copy_all(r);

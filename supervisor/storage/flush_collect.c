@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What there is to copy: this node's images of the targets, and which of them each level has.
+ * Collecting what there is to copy: this node's images of the targets, and which of them
+ * each level has.
  *
- * Fills the list of items and places (flush_priv.h), which belongs to the run.  An image of L1 is a
- * source only after its manifest was authenticated.
+ * Fills the list of items and places (flush_priv.h), which belongs to the run. An image of
+ * L1 is a source only after its manifest was authenticated.
  */
 #include "supervisor/storage/flush_priv.h"
 
@@ -23,9 +24,9 @@
 #include "supervisor/storage/level_config_group.h"
 #include "supervisor/storage/tombstone.h"
 
-#define LISTS_MAX	8	/* each reads the level's directory, or asks its nodes */
+#define LISTS_MAX	8	/* each list reads the level's directory, or asks its nodes */
 
-/* Somebody has removed it from there. */
+/* Levels from which a user has removed the generation, as bits. */
 static unsigned int tombstones(const struct flush_run *r, const json_t *target, int64_t generation)
 {
 	const json_t *by_level = json_object_get(target, "unwanted");
@@ -67,7 +68,7 @@ static size_t add_item(struct flush_run *r, size_t turn, int64_t generation)
 	return r->nr++;
 }
 
-/* Where our image of a generation is, if we have one. */
+/* Find our image of a generation in L1; false: this node has none. */
 static bool find_source(struct flush_run *r, struct flush_item *item,
 			struct flush_place *place)
 {
@@ -118,7 +119,10 @@ static void look_at_source(struct flush_run *r, struct flush_item *item,
 	err = source_open(&source, place->dir, r->key, &expect, &error);
 	if (err == -EOPNOTSUPP)
 		err = flush_look_unmerged(r, item, place, &expect, &error);
-	/* Removed since it was listed?  Or just merged: who does that has it looked at again. */
+	/*
+	 * The image was removed since it was listed, or is being merged: whoever merges has
+	 * it looked at again.
+	 */
 	if (err && err != -ENOENT && err != -EBUSY)
 		flush_cannot_copy(r, item, flush_is_lasting(err) ? name : NULL, NULL,
 				      error.text, false);
@@ -147,7 +151,7 @@ static int collect_target(struct flush_run *r, size_t turn)
 		at = add_item(r, turn, generation);
 		if (at == FLUSH_NONE)
 			return -ENOMEM;
-		/* Of other nodes: their affair. */
+		/* Images of other nodes are copied by those nodes. */
 		if (find_source(r, &r->items[at], &r->places[at])) {
 			look_at_source(r, &r->items[at], &r->places[at]);
 		} else {
@@ -174,7 +178,7 @@ static size_t find_item(const struct flush_run *r, const char *label, int64_t ge
 	return FLUSH_NONE;
 }
 
-/* The job that a label is of, if it is one of ours. */
+/* The target with that label; FLUSH_NONE: the label is not of one of our jobs. */
 static size_t find_target(const struct flush_run *r, const char *label)
 {
 	const json_t *target;
@@ -189,7 +193,7 @@ static size_t find_target(const struct flush_run *r, const char *label)
 	return FLUSH_NONE;
 }
 
-/* A number that was given twice: neither image is a copy of the other. */
+/* Two images have the same generation number, and neither is a copy of the other. */
 static void conflict(struct flush_run *r, size_t at, unsigned int t, const char *name)
 {
 	char key[BAD_KEY_MAX];
@@ -225,7 +229,7 @@ static int on_item(const struct level_item *item, void *arg)
 		return 0;
 	if (part > r->places[at].last)
 		r->places[at].last = part;
-	/* of what L1 has not, that which the level has of ours */
+	/* if L1 lacks the image, use the part that the level has below this node */
 	if (part > r->places[at].part && !level_config_is_group(&r->p->levels->conf[f->level_nr]))
 		r->places[at].part = part;
 	if (!item->err && r->items[at].source && memcmp(item->id, r->places[at].id, sizeof(item->id))) {
@@ -244,7 +248,7 @@ static int on_item(const struct level_item *item, void *arg)
 	return 0;
 }
 
-/* Of few jobs only theirs is opened; of many, everything is looked through once. */
+/* For few jobs, list only theirs; for many, list the whole level once. */
 static int list_level(struct flush_run *r, unsigned int t, struct ckpt_error *error)
 {
 	struct found found = { r, t };

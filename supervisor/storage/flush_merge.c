@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Images of L1 that stand on earlier ones: levels take whole ones, so such an image is merged, in its
- * place, before it is first copied.  So what levels get and what L1 has is the same image.
+ * Merging images of L1 that are based on earlier ones. Levels take whole images, so such an
+ * image is merged in place before it is first copied; levels and L1 then have the same
+ * image.
  *
- * A merge that fails says nothing of any level.  One that another process is at is copied when that
- * is done: who merges has the promoter look again.
+ * A failed merge says nothing about any level. An image that another process is merging is
+ * copied after that merge: whoever merges has the flusher look again.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -47,7 +48,7 @@ static void merged(struct flush_run *r, const struct flush_item *item,
 				    (json_int_t)took_ms * 1000000));
 }
 
-/* Not by this run.  Only what is wrong with the image for good is remembered. */
+/* Give up in this run. Only lasting errors of the image are remembered. */
 static void failed(struct flush_run *r, size_t at, int err, const struct ckpt_error *error)
 {
 	char name[LEVEL_NAME_MAX + 1];
@@ -79,7 +80,10 @@ bool flush_merge(struct flush_run *r, size_t at)
 	struct image_merged result;
 	int err;
 
-	/* Copies do not need it; what is not encrypted does not, either. */
+	/*
+	 * Copying needs no secret, and merging an unencrypted image does not need it,
+	 * either.
+	 */
 	if (r->p->secret && !image_key_has_secret(r->key))
 		image_key_secret(r->key, r->p->secret, &error);
 	err = merge_generation(&request, &result, &error);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What is copied to which level, and what goes from it; see flush_plan.h.
+ * Deciding which image is copied to which level, and which is removed from it; see
+ * flush_plan.h.
  *
- * Deciding only: acting is flush.c's.  Invariants, which tests/unit/test_flush_plan.c tries on
- * random histories: only what is missing is copied; and of what a level has, what can be restarted
- * from does not become nothing.
+ * Decides only; flush.c acts. Invariants, which tests/unit/test_flush_plan.c checks on
+ * random histories: only what a level lacks is copied to it, and pruning never removes the
+ * last image on a level from which a job can be restarted.
  */
 #include "supervisor/storage/flush_plan.h"
 
@@ -26,7 +27,10 @@ static bool is_due(const struct level_config *conf, const struct flush_item *ite
 	return item->source && level_config_takes(conf, item->generation);
 }
 
-/* What the level would have if all that is due were there, by its rule. */
+/*
+ * Apply the level's rule as if all images due there had been copied; mark those that would
+ * stay.
+ */
 static int want_on(const struct level_config *conf, unsigned int bit, struct flush_item *items, size_t nr)
 {
 	_cleanup_free_ struct retention_item *there = calloc(nr + 1, sizeof(*there));
@@ -144,7 +148,10 @@ static bool could_go(const struct level_configs *levels, unsigned int level_nr, 
 	return false;
 }
 
-/* Fewer that are whole make fewer go, so what is not found here would not be found later. */
+/*
+ * Fewer whole generations make fewer go: if none would go with all of them whole, none will
+ * go.
+ */
 static bool is_to_be_asked(const struct level_configs *levels, unsigned int level_nr, struct flush_item *items, size_t nr)
 {
 	unsigned int bit = 1u << level_nr;

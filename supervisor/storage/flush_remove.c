@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Removing from the levels what is not to be there; see flush.h.
+ * Removing from the levels what must not be there; see flush.h.
  *
- * After everything was copied that could be, so that what stays is known.  What may go is said by
- * flush_plan.c, by those who asked for a removal, and by parity itself: what nothing can be rebuilt from.
+ * Runs after all possible copies were made, so that it is known what stays. Removed are
+ * images that flush_plan.c names, images that users have removed (tombstones), and parity
+ * from which nothing can be rebuilt.
  */
 #include "supervisor/storage/flush_priv.h"
 
@@ -40,7 +41,7 @@ static void remove_one(struct flush_run *r, size_t at, unsigned int t)
 				    (json_int_t)r->items[at].generation, "level", flush_level_name(r, t)));
 }
 
-/* The job could be restarted by it, also when all that is unwanted has gone. */
+/* True if the job could be restarted from it, even after all tombstones are carried out. */
 static bool stays_good(const struct flush_run *r, size_t at)
 {
 	unsigned int t;
@@ -54,13 +55,13 @@ static bool stays_good(const struct flush_run *r, size_t at)
 	return false;
 }
 
-/* Levels that have it, in whatever order. */
+/* Levels that have the image, good or damaged. */
 static unsigned int there(const struct flush_run *r, size_t at)
 {
 	return r->items[at].here | r->places[at].damaged;
 }
 
-/* What could not be removed when that was asked for. */
+/* Remove images whose removal failed when a user asked for it. */
 static void remove_buried(struct flush_run *r, size_t from, size_t end)
 {
 	bool good = false, any = false;
@@ -81,8 +82,9 @@ static void remove_buried(struct flush_run *r, size_t from, size_t end)
 }
 
 /*
- * Of the very generation, whether anybody could have one of its images by the parity; 0, or why not.
- * Which one was lost is not known, so all up to the last are asked for: -ENOENT is that of none.
+ * Ask whether any image of this generation could be rebuilt from its parity; 0, or why not.
+ * It is not known which image was lost, so all parts up to the last are asked for: -ENOENT
+ * if none can be rebuilt.
  */
 static int ask_parity(struct flush_run *r, size_t at, unsigned int t)
 {
@@ -103,8 +105,8 @@ static int ask_parity(struct flush_run *r, size_t at, unsigned int t)
 }
 
 /*
- * Parity whose images have gone from L1, all over, is of no use any more. What is older than
- * something good here and could be rebuilt stays: then it was lost, and not removed.
+ * Remove parity whose images have gone from all nodes' L1. Parity older than a good image
+ * here stays if something can be rebuilt from it: then the image was lost, not removed.
  */
 static void remove_useless(struct flush_run *r, unsigned int t, size_t from, size_t end)
 {
@@ -124,7 +126,10 @@ static void prune_job(struct flush_run *r, unsigned int t, size_t from, size_t e
 	_cleanup_free_ bool *goes = calloc(end - from + 1, sizeof(*goes));
 	size_t i;
 
-	/* Asked of anew, however long the copies took: what is removed depends on it. */
+	/*
+	 * Ask again which are whole, as the copies may have taken long: removal depends on
+	 * the answer.
+	 */
 	flush_mark_whole(r, t, from, end, false);
 	if (!goes || flush_plan_goes(r->p->levels, t, r->items + from, end - from, goes))
 		return;

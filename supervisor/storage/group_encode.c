@@ -2,11 +2,11 @@
 /*
  * Making the parity of a group's images, and storing it at its holders; see group_level.h.
  *
- * Owns what one attempt needs, in the scratch directory, and nothing after it.
+ * Owns the scratch directory of one attempt, and removes it afterwards.
  *
- * Invariants: pieces of one set are interchangeable with those that are coded anew of the same images
- * in the same order (erasure.h), so a set is completed piece by piece, by any number of
- * attempts; a piece is replaced only when what takes its place has been coded.
+ * Invariants: coding the same images in the same order gives the same pieces (erasure.h),
+ * so a set can be completed piece by piece, in any number of attempts. A piece is replaced
+ * only after its replacement has been coded.
  */
 #include "base/error.h"
 #include "supervisor/storage/group_priv.h"
@@ -69,7 +69,10 @@ static bool is_of_these(const struct encoding *e, const struct parity_set *set)
 	return true;
 }
 
-/* A holder that does not answer lacks its piece, too: to store it there says why. */
+/*
+ * A holder that does not answer counts as lacking its piece: the attempt to store it
+ * reports why.
+ */
 static void find_missing(struct encoding *e)
 {
 	char prefix[LEVEL_NAME_MAX + 1];
@@ -78,7 +81,7 @@ static void find_missing(struct encoding *e)
 	unsigned int i;
 
 	e->missing = (1u << e->g->nr_holders) - 1;
-	/* of what has no name there are none */
+	/* a job or generation that has no valid name has no pieces */
 	if (group_pieces_prefix(e->job, e->generation, prefix))
 		return;
 	group_survey(e->g, prefix, &survey);
@@ -126,13 +129,18 @@ static uint64_t bytes_of(const char *piece, const struct image_key *key)
 	return bytes;
 }
 
-/* What a holder says of itself, or its disk, is not the image's fault: it may be mended. */
+/*
+ * Errors of the holder or of its disk are not the image's fault: the holder may be
+ * repaired.
+ */
 static int of_holder(int err)
 {
 	return err == -ENOENT || err == -EOPNOTSUPP || err == -EBADMSG ? -EHOSTUNREACH : err;
 }
 
-/* What has its name there and is not it was found to be of no use. */
+/*
+ * Store a piece. A file of that name that is another piece was found useless: replace it.
+ */
 static int store_piece(struct encoding *e, unsigned int i, struct ckpt_error *error)
 {
 	struct level_options options = *e->options;
@@ -160,7 +168,7 @@ static int store_piece(struct encoding *e, unsigned int i, struct ckpt_error *er
 	return of_holder(err);
 }
 
-/* All that can be stored are; the first failure is what is said. */
+/* Store every piece that can be stored; the first failure is reported. */
 static int store_missing(struct encoding *e, struct ckpt_error *error)
 {
 	struct ckpt_error why = {};

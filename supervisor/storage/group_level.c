@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Images kept as parity: what there is of it, and removing it; see group_level.h.  Making it is
- * group_encode.c's, getting an image back group_rebuild.c's.
+ * A level that keeps images as parity: listing and removing it; see group_level.h.
+ * group_encode.c makes parity, group_rebuild.c rebuilds images.
  *
- * Nothing is remembered: what pieces there are, and of which images, the holders are asked each time,
- * and their answers are the pieces' own headers, which this node's key vouches for.  A
- * connection is held for one question only.
+ * Nothing is remembered: the holders are asked each time which pieces there are, and of
+ * which images. Their answers are the pieces' own headers, which this node's key
+ * authenticates. A connection is held for one question only.
  */
 #include "base/error.h"
 #include "supervisor/storage/group_priv.h"
@@ -92,7 +92,7 @@ static int on_piece(const struct level_item *item, void *arg)
 	struct group_set *s;
 	unsigned int index;
 
-	/* Damaged ones are as good as none: they are made again. */
+	/* Damaged pieces count as missing: they are made again. */
 	if (item->err || !item->header)
 		return 0;
 	set = malloc(sizeof(*set));
@@ -125,7 +125,7 @@ void group_survey(struct group_level *g, const char *prefix, struct group_survey
 			err = level_list(store, prefix, on_piece, &a, &error);
 			level_close(store);
 		}
-		/* It has nothing of this node yet. */
+		/* -ENOENT: the holder has nothing of this node yet. */
 		if (!err || err == -ENOENT) {
 			survey->answered++;
 			continue;
@@ -179,7 +179,10 @@ static int group_list(struct level *l, const char *prefix, level_item_fn fn, voi
 	char *node;
 	int ret = 0;
 
-	/* Behind the generation, names of pieces are others than those of images. */
+	/*
+	 * Names of pieces and of images differ after the generation: cut the prefix off
+	 * there.
+	 */
 	snprintf(of_pieces, sizeof(of_pieces), "%s", prefix);
 	node = strstr(of_pieces, ".gen-");
 	if (node && (node = strchr(node + 1, '.')))
@@ -250,9 +253,9 @@ int group_take_image(struct group_level *g, const char *job, uint64_t generation
 		return err;
 	o.expect = &expect;
 	o.image_only = true;
-	o.progress = NULL;		/* of parts of a whole nobody knows how long it is */
+	o.progress = NULL;		/* the total of several transfers is not known */
 	err = fetch_image(g, node, name, path, &o, error);
-	/* That it is nowhere else says less than why it cannot be read here. */
+	/* The error of the local image says more than "not found" elsewhere. */
 	if (err == -ENOENT && unread != -ENOENT) {
 		*error = why;
 		return unread;
@@ -271,7 +274,7 @@ static int group_put(struct level *l, const char *name, const char *image,
 			       name);
 }
 
-/* Names of pieces of one generation, damaged ones as well. */
+/* Names of the pieces of one generation, including damaged ones. */
 struct names {
 	char prefix[LEVEL_NAME_MAX + 1];
 	char name[RS_PARITY_MAX][LEVEL_NAME_MAX + 1];
@@ -287,7 +290,7 @@ static int on_name(const struct level_item *item, void *arg)
 	return 0;
 }
 
-/* @ret_removed: one was there */
+/* @ret_removed: set to true if a piece was removed */
 static int delete_at(struct group_level *g, unsigned int holder, struct names *n,
 		     bool *ret_removed, struct ckpt_error *error)
 {

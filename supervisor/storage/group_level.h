@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A level that has images as parity: those of one generation of the nodes of a group
- * (levels/groups.h) are coded by one of them, the coder, and each of the m pieces is kept in the
- * store of another node, the holder, below the coder's name.
+ * A level that keeps images as parity. The images of one generation on the nodes of a group
+ * (levels/groups.h) are coded by one of these nodes, the coder. Each of the m pieces is
+ * kept by the partner server of another node, the holder, below the coder's name.
  *
- * One level is what one coder has made.  Of level.h
+ * One struct level is what one coder has made. The operations of level.h:
  *
- *	list	has an item for every image that the pieces are of, whatever node's; have and of
- *		say how many pieces there are
- *	get	rebuilds: from pieces, and from the other nodes' images where these are (nothing of
- *		what is gone has to be there).  -EHOSTUNREACH: too much is out of reach; -ENOENT: too
- *		much is gone; the text says what
- *	verify	whether it could be got: as far as that is seen without reading all of it
- *	delete	removes all pieces of that generation, so of the other members as well
- *	put	is group_level_encode()
- *	space	of the holder that has least
+ *	list	reports one item for every image that the pieces cover, whatever node's; "have" and
+ *		"of" count the pieces
+ *	get	rebuilds from pieces and from the other nodes' images where these are; the lost
+ *		images need not exist anywhere. -EHOSTUNREACH: too much is out of reach;
+ *		-ENOENT: too much is gone; the text tells what
+ *	verify	tells whether get would succeed, as far as that is seen without reading everything
+ *	delete	removes all pieces of that generation, so those of the other members as well
+ *	put	is group_level_encode() instead
+ *	space	is that of the holder that has least
  *
- * A holder that does not answer is left out for as long as another one does.
+ * list skips a holder that does not answer, as long as another one does.
  */
 #ifndef STILLPOINT_GROUP_LEVEL_H
 #define STILLPOINT_GROUP_LEVEL_H
@@ -24,27 +24,30 @@
 #include "base/error.h"
 #include "levels/erasure.h"
 
-/* How the nodes are reached; for tests directories. */
+/* How to reach the nodes; tests use directories. */
 struct group_ways {
-	/* What @holder has in its store of @owner. */
+	/* Open what @holder keeps of @owner's images. */
 	int (*open_store)(const char *holder, const char *owner, bool read_only,
 			  const struct image_key *key, const void *arg, struct level **ret_level,
 			  struct ckpt_error *error);
-	/* The images that @node has in its image directory: get and verify are enough. */
+	/* Open the images in @node's own image directory: get and verify are enough. */
 	int (*open_images)(const char *node, const struct image_key *key, const void *arg,
 			   struct level **ret_level, struct ckpt_error *error);
-	/* The directory in which we would have it, to be freed. */
+	/*
+	 * The path where this node's image directory would have the image; the caller frees
+	 * it.
+	 */
 	char *(*find_image)(const char *job, uint64_t generation, int part, const void *arg);
 	const void *arg;
 };
 
 /**
- * struct group_level_options
- * @coder: name of the node
- * @holders: of piece 0 to @nr_holders - 1; copied, as is @scratch
- * @scratch: directory that is made for what is fetched and coded, which takes the room of up to
- *	k + m images; what dead processes left in it is removed
- * @key, and what @ways has as arg: must live as long as the level
+ * struct group_level_options - for group_level_open()
+ * @coder: name of the node that codes
+ * @holders: nodes that hold pieces 0 to @nr_holders - 1; copied, as is @scratch
+ * @scratch: directory made for fetched and coded files, with room for up to k + m images;
+ *	leftovers of dead processes in it are removed
+ * @key, and the arg of @ways: must live as long as the level
  */
 struct group_level_options {
 	const char *coder;
@@ -61,17 +64,18 @@ int group_level_open(const struct group_level_options *options, struct level **r
 
 struct group_member {
 	const char *node;
-	int part;		/* of the generation; -1: it is this one image */
+	/* number within the generation; -1: the generation is one image */
+	int part;
 };
 
 /**
- * group_level_encode() - make the pieces that are missing of a generation
- * @members: of its nodes those of the group, by part
- * @ret_bytes: of parity that was stored
+ * group_level_encode() - make the missing pieces of a generation
+ * @members: the generation's nodes that belong to the group, by part
+ * @ret_bytes: size of the parity that was stored
  *
- * Their images are taken from where they are: from this node's image directory, or from the
- * member's.  Pieces that are there already and are of these very images stay; what has their names and
- * is not, or is damaged, is replaced.
+ * Images are read from this node's image directory or from the member's. Existing pieces of
+ * these very images stay; a damaged piece, or another file with a piece's name, is
+ * replaced.
  */
 int group_level_encode(struct level *l, const char *job, uint64_t generation,
 		       const struct group_member *members, unsigned int nr_members,

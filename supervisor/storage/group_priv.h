@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What group_level.c, group_encode.c and group_rebuild.c share, and nobody else.
+ * Shared by group_level.c, group_encode.c and group_rebuild.c, and nobody else.
+ * The level is used by one process, and holds no connection between two operations.
  */
 #ifndef STILLPOINT_GROUP_PRIV_H
 #define STILLPOINT_GROUP_PRIV_H
@@ -18,7 +19,7 @@ struct group_level {
 	struct group_ways ways;
 	bool read_only;
 	char *scratch_base;
-	struct scratch_dir scratch;	/* open from its first use on */
+	struct scratch_dir scratch;	/* opened at its first use */
 };
 
 static inline struct group_level *group_of(struct level *l)
@@ -26,50 +27,54 @@ static inline struct group_level *group_of(struct level *l)
 	return (struct group_level *)l;		/* base is the first member */
 }
 
-/* Parity of which some pieces were found. */
+/* A set of parity of which some pieces were found. */
 struct group_set {
 	struct group_set *next;
 	struct parity_set set;
-	uint64_t created_ns;		/* of the oldest piece */
-	unsigned int have;		/* pieces, as bits, */
-	unsigned char at[RS_PARITY_MAX];	/* and which holder has each */
+	uint64_t created_ns;		/* when the oldest piece was made */
+	unsigned int have;		/* pieces found, as bits */
+	unsigned char at[RS_PARITY_MAX];	/* number of the holder of each */
 };
 
 struct group_survey {
 	struct group_set *sets;
-	unsigned int answered;		/* holders */
-	int err;			/* of one that did not, */
-	struct ckpt_error why;		/* and what it said */
+	unsigned int answered;		/* number of holders that did */
+	int err;			/* error of a holder that did not answer */
+	struct ckpt_error why;		/* and its text */
 };
 
 /*
- * group_survey() - what pieces there are
- * @prefix: what their names begin with; "": all
+ * group_survey() - ask the holders which pieces they have
+ * @prefix: beginning of the pieces' names; "": all
  *
- * A holder that cannot be asked is in ret_survey->err, the others are asked all the same.
+ * The error of a holder that cannot be asked is in ret_survey->err; the others are still
+ * asked.
  */
 void group_survey(struct group_level *g, const char *prefix, struct group_survey *ret_survey);
 void group_survey_done(struct group_survey *survey);
 
-/* The store of the holder of that number, for what this coder made. */
+/* Open the partner server of holder number @holder, for pieces that this coder made. */
 int group_open_store(struct group_level *g, unsigned int holder, bool read_only,
 		     struct level **ret_level, struct ckpt_error *error);
 
-/* "JOB.gen-N.parity-": what all pieces of a generation are called, but for their number; as level_name(). */
+/*
+ * "JOB.gen-N.parity-": the common beginning of a generation's piece names; returns as
+ * level_name().
+ */
 int group_pieces_prefix(const char *job, uint64_t generation, char ret_prefix[LEVEL_NAME_MAX + 1]);
-/* "JOB.gen-N.parity-I", what a piece is called in its holder's store. */
+/* "JOB.gen-N.parity-I": the name of a piece at its holder. */
 int group_piece_name(const char *job, uint64_t generation, unsigned int index,
 		     char ret_name[LEVEL_NAME_MAX + 1]);
 
-/* A path in the scratch directory, to be freed. */
+/* A path in the scratch directory; the caller frees it. */
 int group_scratch_path(struct group_level *g, const char *kind, unsigned int number,
 		       char **ret_path, struct ckpt_error *error);
 
 /*
- * group_take_image() - a member's image: here, or fetched into the scratch directory
- * @id: which; NULL: that of that job, generation and part
- * @number: of its path there
- * @ret_dir: to be freed
+ * group_take_image() - find a member's image here, or fetch it into the scratch directory
+ * @id: id of the image; NULL: whichever image has that job, generation and part
+ * @number: number in the scratch path
+ * @ret_dir: path of the image; the caller frees it
  */
 int group_take_image(struct group_level *g, const char *job, uint64_t generation,
 		     const char *node, int part, const uint8_t *id, unsigned int number,

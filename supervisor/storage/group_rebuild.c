@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Getting an image back from parity, and whether that could be done; see group_level.h.
+ * Rebuilding an image from parity, and checking whether that is possible; see
+ * group_level.h.
  *
- * What is left of a group is looked for row by row, what costs least first: images in this node's
- * own image directory, then other nodes', then pieces.  As soon as there are as many rows as
- * the group has members it is rebuilt; when one of them turns out to be damaged the next one is
- * fetched and it is tried again.  The image that comes out is judged by its own manifest (erasure.h), so
- * nothing here has to be believed.
+ * The rows that are left of a group are taken one by one, the cheapest first: images in
+ * this node's own image directory, then other nodes' images, then pieces. The image is
+ * rebuilt as soon as there are as many rows as the group has members. If a row turns out to
+ * be damaged, the next one is fetched and the rebuild is tried again. The rebuilt image is
+ * checked against its own manifest (erasure.h), so nothing here needs to be trusted.
  */
 #include "base/error.h"
 #include "supervisor/storage/group_priv.h"
@@ -20,17 +21,17 @@
 #include "supervisor/storage/image_name.h"
 #include "supervisor/storage/level_config.h"
 
-#define TEXT_MAX	160	/* of what is missing */
+#define TEXT_MAX	160	/* of the text that lists the missing rows */
 
 struct rows {
 	struct group_level *g;
 	const struct group_set *s;
-	unsigned int wanted;		/* member */
+	unsigned int wanted;		/* number of the member to rebuild */
 	const struct level_options *options;
-	unsigned int next;		/* row that is looked at next */
+	unsigned int next;		/* next row to look at */
 	char *images[RS_DATA_MAX], *pieces[RS_PARITY_MAX];
 	unsigned int nr_images, nr_pieces;
-	bool away;			/* something is out of reach, and may come back */
+	bool away;			/* something is out of reach, and may return */
 	int unasked;			/* why a holder could not be asked; 0: all answered */
 	unsigned int nr_missing;
 	char missing[TEXT_MAX];
@@ -42,7 +43,7 @@ static void miss(struct rows *r, const char *what, const char *name, int err, co
 
 	r->nr_missing++;
 	r->away = r->away || (err != -ENOENT && err != -EBADMSG && err != -ESTALE);
-	/* The first says most; of the others the names. */
+	/* The first missing row is listed with its error, the others by name. */
 	snprintf(r->missing + len, sizeof(r->missing) - len, "%s%s%.63s%s%.90s", len ? ", " : "", what,
 		 name, len ? "" : ": ", len ? "" : text);
 }
@@ -57,7 +58,7 @@ static int take_piece(struct rows *r, unsigned int index, struct ckpt_error *err
 	int err;
 
 	options.expect = &expect;
-	options.image_only = false;	/* that is about what becomes of it */
+	options.image_only = false;	/* that option is for the rebuilt image */
 	options.progress = NULL;
 	err = group_piece_name(r->s->set.job, r->s->set.generation, index, name);
 	if (err)
@@ -84,7 +85,7 @@ static int take_member(struct rows *r, unsigned int i, struct ckpt_error *error)
 	return err;
 }
 
-/* One more row than before; false: there is none. */
+/* Take one more row; false: there are no more. */
 static bool take_next(struct rows *r)
 {
 	const struct parity_set *set = &r->s->set;
@@ -176,7 +177,7 @@ static bool has_part(const struct parity_set *set, int part, const struct image_
 	return false;
 }
 
-/* The set with most pieces; @survey is to be done with in any case. */
+/* Find the set with the most pieces. The caller calls group_survey_done() in any case. */
 static int find_set(struct group_level *g, const char *name, const struct image_expect *expect,
 		    struct group_survey *survey, struct rows *ret_rows, struct ckpt_error *error)
 {
@@ -226,7 +227,7 @@ int group_get(struct level *l, const char *name, const char *image,
 
 /* ------------------------------------------------------------------- verify */
 
-/* 0: the image can be had from where it is. */
+/* Check that a member's image can be fetched from its place; 0: it can. */
 static int ask_member(struct rows *r, const struct parity_member *m, struct ckpt_error *error)
 {
 	const struct group_ways *ways = &r->g->ways;
@@ -254,7 +255,7 @@ static int ask_member(struct rows *r, const struct parity_member *m, struct ckpt
 	return err;
 }
 
-/* Pieces are not read again: what says that they are there was their header. */
+/* Pieces are not read again: the survey has seen their headers. */
 int group_verify(struct level *l, const char *name, bool deep, const struct level_options *options,
 		 struct ckpt_error *error)
 {

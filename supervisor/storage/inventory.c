@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What is on the levels; see inventory.h.
+ * Listing the images that the levels have; see inventory.h.
  *
- * Keeps nothing: every answer is a reading of the levels' directories, in which each manifest was
- * authenticated.  Levels are opened for reading only, so whoever writes to them is not in the way,
- * and nothing is made or swept.  What a level says of an image is its manifest; the name says whose
- * it was, and both have to agree.
+ * Keeps nothing: every answer is a reading of the levels' directories, in which each
+ * manifest was authenticated. Levels are opened for reading only, so a writer is not in the
+ * way, and nothing is made or swept. A level reports what an image's manifest says; the
+ * image's name says whose it was, and both have to agree.
  */
 #include "supervisor/storage/inventory.h"
 
@@ -72,11 +72,11 @@ int inventory_parts_on(const struct level_config *conf, const struct image_key *
 struct scan {
 	const struct inventory_scope *scope;
 	const struct level_config *conf;
-	const char *node;	/* whose directory */
+	const char *node;	/* owner of the directory that is read */
 	json_t *jobs, *errors, *silent;
 };
 
-/* The object @key of @parent, made if it is not there; borrowed. */
+/* The object @key of @parent, which is made if it is missing; borrowed. */
 static json_t *object_at(json_t *parent, const char *key)
 {
 	if (!json_object_get(parent, key))
@@ -129,14 +129,14 @@ static int on_item(const struct level_item *item, void *arg)
 	return 0;
 }
 
-/* @node: "": the level, whatever node's. */
+/* @node: "": the whole level, whichever node's images. */
 static void cannot_ask(struct scan *s, const char *node, const char *text)
 {
 	json_object_set_new(s->errors, s->conf->name, json_string(text));
 	json_object_set_new(object_at(s->silent, s->conf->name), node, json_string(text));
 }
 
-/* What the names of the images begin with that are wanted. */
+/* The common beginning of the names of the images that are asked for. */
 static const char *prefix_of(const struct inventory_scope *scope, char *buf, size_t size)
 {
 	buf[0] = '\0';
@@ -166,12 +166,18 @@ static int scan_node(const char *node, void *arg)
 		err = level_list(level, prefix_of(s->scope, prefix, sizeof(prefix)), on_item, s, &error);
 		level_close(level);
 	}
-	/* It is not the place it was: nobody's directory is. */
+	/*
+	 * Another directory is at the level's place: then no node's images can be asked
+	 * for.
+	 */
 	if (ours && err == -ESTALE && level_config_is_dir(s->conf)) {
 		cannot_ask(s, "", error.text);
 		return err;
 	}
-	/* Ours is made by the first copy; what is no node's directory is no level. */
+	/*
+	 * Our directory is made by the first copy. A node without a directory there has
+	 * nothing on the level.
+	 */
 	if (err && (ours || !level_config_is_dir(s->conf) ? err != -ENOENT : err == -EIO))
 		cannot_ask(s, node, error.text);
 	return 0;
@@ -230,7 +236,7 @@ json_t *inventory_find(const json_t *images, int part)
 	return NULL;
 }
 
-/* How many parts; the same one may be in two nodes' directories. */
+/* The number of different parts; the same part may be in two nodes' directories. */
 static int count_parts(const json_t *images)
 {
 	const json_t *image;

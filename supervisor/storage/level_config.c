@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Levels as the configuration names them; see level_config.h.
+ * The levels that the configuration names; see level_config.h.
  *
- * Owns what is written in the configuration and the names that images have on a level; knows
- * which kind of place is opened by which function, and nothing else of them.  A name says job
- * (with the random part of its label), generation and node, and proves nothing: who takes an
- * image expects job and generation of its manifest.
+ * Owns the level settings and the names that images have on a level. Knows which function
+ * opens which kind of level, and nothing else of them. An image's name tells job (with the
+ * random part of its label), generation and node, and proves nothing: who takes an image
+ * checks job and generation in its manifest.
  */
 #include "supervisor/storage/level_config.h"
 
@@ -38,7 +38,8 @@
 #define BUSY_NS		100000000L
 #define BUSY_LOOKS	20
 #define SERVED_LOOKS	150	/* half a minute */
-#define SILENT_MAX	2	/* one may be lost when a ckptd has just begun */
+/* times; one question may be lost when a ckptd has just started */
+#define SILENT_MAX	2
 
 /* ---------------------------------------------------------- configuration */
 
@@ -78,7 +79,7 @@ static bool good_name(const char *name)
 	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == len;
 }
 
-/* What stands behind "partner:"; NULL: nothing, a node is chosen. */
+/* The node behind "partner:"; NULL: there is none, so a node is chosen. */
 static const char *partner_node(const char *place)
 {
 	const char *node = place + strlen(KIND_PARTNER);
@@ -198,7 +199,10 @@ static int explain_stale(const char *memo, struct ckpt_error *error)
 	return error_set(error, -ESTALE, "%.120s (which it was is in %.100s)", why.text, memo);
 }
 
-/* Where it is kept how often that node (NULL: the partner of @owner) has not answered; NULL: nowhere. */
+/*
+ * The counter of questions that node (NULL: the partner of @owner) did not answer; NULL:
+ * not kept.
+ */
 static unsigned char *silence_of(const struct level_site *site, const char *node, const char *owner)
 {
 	unsigned int i;
@@ -215,7 +219,7 @@ static unsigned char *silence_of(const struct level_site *site, const char *node
 	return NULL;
 }
 
-/* What a partner keeps of whatever node is read here if we are that partner. */
+/* If this node is the partner, its store is opened as a directory, read-only. */
 int level_config_open_store(const struct level_site *site, const char *node, const char *owner, bool read_only,
 		    const struct image_key *key, struct level **ret_level,
 		    struct ckpt_error *error)
@@ -241,7 +245,7 @@ int level_config_open_store(const struct level_site *site, const char *node, con
 				       site->nodes[silent - site->silent].name);
 	err = ticket_get(&ask, &ticket, &dir, error);
 	if (silent && (err == -ETIMEDOUT || err == -EHOSTUNREACH))
-		(*silent)++;		/* each of many questions would wait as long again */
+		(*silent)++;		/* every further question would wait as long again */
 	if (err)
 		return err;
 	here.dir = dir;
@@ -258,7 +262,7 @@ int level_config_open_store_patiently(const struct level_site *site, const char 
 
 	while ((err = level_config_open_store(site, node, owner, true, key, ret_level, error)) == -EBUSY &&
 	       looks--) {
-		/* not all of those that wait at the same time */
+		/* random, so that waiting workers do not all ask again at once */
 		const struct timespec wait = { .tv_nsec = BUSY_NS + (long)randombytes_uniform(2 * BUSY_NS) };
 
 		nanosleep(&wait, NULL);

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The levels beyond the image directory, as the configuration names them: each a place of
- * levels/level.h and the rules by which generations get there and go.
+ * The levels beyond the image directory, as the configuration names them. Each is a level
+ * of levels/level.h, with rules that decide which generations are flushed to it and removed
+ * from it.
  *
  *	level.NAME = posix:/DIR			a directory of all nodes, or of one
- *	level.NAME = partner[:NODE]		another node's store (partner_server.h); default: a chosen one
- *	level.NAME = erasure:K+M		parity over the images of up to K nodes in M stores
- *						(level_config_group.h)
- *	level.NAME.every = N			generations whose number is a multiple; 1
+ *	level.NAME = partner[:NODE]		another node's partner server
+ *						(partner_server.h); default: a chosen node
+ *	level.NAME = erasure:K+M		parity over the images of up to K nodes, at M
+ *						partner servers (level_config_group.h)
+ *	level.NAME.every = N			take generations whose number is a multiple; 1
  *	level.NAME.limit = SIZE			bytes a second; 128M; 0: no limit
  *	level.NAME.keep = N			retention.h, of each job on that level; 0: all
  *	level.NAME.keep_every = N
  *	level.NAME.max_size = SIZE
  *
- * Their order is that of cost, the cheapest first; the image directory, L1, comes before
- * all of them.  A level's other settings stand behind the line that makes it.
+ * The order of the levels is that of their cost, the cheapest first; the image directory,
+ * L1, comes before all of them. The line that makes a level precedes its other settings.
  */
 #ifndef STILLPOINT_LEVEL_CONFIG_H
 #define STILLPOINT_LEVEL_CONFIG_H
@@ -27,31 +29,37 @@
 #include "levels/level.h"
 #include "supervisor/catalog/retention.h"
 
-#define LEVEL_CONFIGS_MAX	7	/* with L1 as many as interval.h goes into */
+#define LEVEL_CONFIGS_MAX	7	/* with L1, as many as interval.h can handle */
 #define LEVEL_CONFIG_NAME_MAX	31
-#define LEVEL_CONFIG_L1		"L1"	/* what no level may be called */
+#define LEVEL_CONFIG_L1		"L1"	/* name of the image directory; no level may have it */
 
 struct catalog;
 struct levels_node;
 struct log;
 
-/* What levels that are other nodes have to know of ours; all of it lives as long as the levels. */
+/*
+ * What a level on other nodes needs to know about this node; must live as long as the
+ * levels.
+ */
 struct level_site {
-	const char *node;			/* ours */
+	const char *node;			/* this node */
 	const char *socket;			/* the control socket of our ckptd */
 	const struct catalog *catalog;
 	const struct log *log;			/* NULL: nothing is logged */
-	const struct levels_node *nodes;	/* of the hosts file */
-	unsigned int nr_nodes;			/* 0: there is none */
-	unsigned char *silent;			/* [nr_nodes], NULL: not kept. How often each has not */
-						/* answered this process: a worker, which ends soon */
+	const struct levels_node *nodes;	/* nodes of the hosts file */
+	unsigned int nr_nodes;			/* 0: there is no hosts file */
+	/*
+	 * [nr_nodes], NULL: not kept. How often each node has not answered this process,
+	 * which is a worker and ends soon
+	 */
+	unsigned char *silent;
 };
 
 struct level_config {
 	char name[LEVEL_CONFIG_NAME_MAX + 1];
-	char *place;		/* "posix:/DIR" */
-	const struct level_site *site;	/* NULL: of directories alone */
-	unsigned int k, m;	/* erasure; else 0 */
+	char *place;		/* as configured: "posix:/DIR" */
+	const struct level_site *site;	/* NULL: only directories can be opened */
+	unsigned int k, m;	/* of erasure:K+M; else 0 */
 	unsigned int every;
 	uint64_t limit;
 	struct retention_rule retain;
@@ -65,54 +73,58 @@ struct level_configs {
 void level_configs_done(struct level_configs *levels);
 
 /*
- * level_configs_set() - one setting
+ * level_configs_set() - apply one setting
  * @name: without "level."
  *
- * -ENOENT: no such setting, or no such level yet; -EINVAL: a value that is none; -E2BIG: too many.
+ * -ENOENT: no such setting, or no such level yet; -EINVAL: invalid value; -E2BIG: too many
+ * levels.
  */
 int level_configs_set(struct level_configs *levels, const char *name, const char *value);
 
-/* Of the ckptd whose levels they are; stays the caller's. */
+/* Set the ckptd whose levels these are; @site stays the caller's. */
 void level_configs_set_site(struct level_configs *levels, const struct level_site *site);
 
-/* By name; -1: none. */
+/* The index of the level of that name; -1: there is none. */
 int level_configs_find(const struct level_configs *levels, const char *name);
 
-/* What of a generation's number goes there, before retention. */
+/* Does the level take a generation of that number, before retention? */
 static inline bool level_config_takes(const struct level_config *conf, int64_t generation)
 {
 	return generation % (conf->every ? conf->every : 1) == 0;
 }
 
 /*
- * Is it a directory that one process holds open for as long as it likes?  If not, it is a connection,
- * which is made for one operation after the other, and other nodes' images can only be read by it.
+ * True if the level is a directory, which a process may hold open as long as it likes.
+ * Other levels are connections, made for one operation at a time; only over them can other
+ * nodes' images be read.
  */
 bool level_config_is_dir(const struct level_config *conf);
 
-/* Whose, and for what. */
+/* Whose images on a level are used, and for what. */
 struct level_user {
-	const char *node;	/* whose images: ours, or with @read_only another's */
+	const char *node;	/* owner of the images: this node, or with @read_only another */
 	const struct image_key *key;
 	bool read_only;
-	bool patient;		/* waits half a minute for a node that serves as many as it may */
-	bool others;		/* it is another node's, for writing all the same: what that writes there is let alone */
-	const char *state_dir;	/* where it is remembered which directory it was; NULL: nowhere */
+	bool patient;		/* wait half a minute for a node that serves as many as it may */
+	/* a writer that is not the owner: it does not sweep the directory */
+	bool others;
+	const char *state_dir;	/* where the directory's id is remembered; NULL: not remembered */
 };
 
 /*
- * level_config_open() - errors as those of the kind's open function
+ * level_config_open() - open a level; errors as those of the kind's open function
  *
- * With user->state_dir the directory's id of the first time that it is open for writing is kept in
- * STATE_DIR/level-NAME; another one at the same place is refused (-ESTALE) from then on, as is a mount
- * point where nothing is mounted.
+ * With user->state_dir, the id that the directory has when it is first opened for writing
+ * is kept in STATE_DIR/level-NAME. From then on another directory at the same place is
+ * refused (-ESTALE), as is a mount point without its file system.
  */
 int level_config_open(const struct level_config *conf, const struct level_user *user, struct level **ret_level,
 	      struct ckpt_error *error);
 
 /*
- * level_config_open_store() - what a node keeps of @owner's images, in its store or, if it is @owner itself, in
- *	its image directory (for reading; levels/partner_serve.h, locate)
+ * level_config_open_store() - open a node's copies of @owner's images: its partner server's
+ *	or, if the node is @owner itself, its image directory (for reading;
+ *	levels/partner_serve.h, locate)
  * @node: NULL: the partner of @owner
  */
 int level_config_open_store(const struct level_site *site, const char *node, const char *owner, bool read_only,
@@ -124,21 +136,38 @@ int level_config_open_store_patiently(const struct level_site *site, const char 
 			      const struct image_key *key, struct level **ret_level,
 			      struct ckpt_error *error);
 
-/* The same as level_config_open(); waits up to two seconds for who looks at it, or removes from it. For workers. */
+/*
+ * level_config_open() that waits up to two seconds for another user of the level. For
+ * workers.
+ */
 int level_config_open_patiently(const struct level_config *conf, const struct level_user *user,
 			struct level **ret_level, struct ckpt_error *error);
 
-/* The directory that the configuration names; "": it is none. */
+/* The directory that the configuration names; "": the level is not a directory. */
 const char *level_config_dir(const struct level_config *conf);
-/* Is the directory there at all?  0, or -ENOENT and the like; of others that is seen when they are opened. */
+/*
+ * 0, or -ENOENT and the like if the level's directory is missing; other kinds are checked
+ * when opened.
+ */
 int level_config_check(const struct level_config *conf, struct ckpt_error *error);
 
 /*
- * level_config_nodes() - the nodes whose directories there are, in no order
- * @hosts: {NAME: anything}: of a level that cannot tell, all of them; NULL: none
- * @fn: called with each; anything but 0 ends it and is returned
+ * level_config_nodes() - call @fn for each node that has a directory on the level, in no
+ *	order
+ * @hosts: {NAME: anything}: all nodes, for a level that cannot list its own; NULL: none
+ * @fn: any result but 0 ends the walk and is returned
  */
 int level_config_nodes(const struct level_config *conf, const json_t *hosts,
 	       int (*fn)(const char *node, void *arg), void *arg);
+
+/*
+ * "12-0123456789abcdef.gen-3", with ".node-1" behind it for one node's image; @part < 0:
+ * one image.
+ */
+int level_image_name(const char *label, int64_t generation, int part,
+		    char ret_name[LEVEL_NAME_MAX + 1]);
+/* Parse such a name; false: it is none. @label gets at most @size bytes. */
+bool level_image_parse(const char *name, char *label, size_t size, int64_t *ret_generation,
+		      int *ret_part);
 
 #endif /* STILLPOINT_LEVEL_CONFIG_H */

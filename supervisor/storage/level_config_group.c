@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Erasure levels as ckptd has them; see level_config_group.h.
+ * Erasure levels in ckptd; see level_config_group.h.
  *
- * Owns nothing: groups are computed from the hosts file each time they are asked for, so every node
- * comes to the same ones, and what pieces are of is said by their own headers, whatever the
- * groups are now.  Other nodes are reached by tickets (ticket.h), for what they keep of others and for what is
- * in their own image directory.
+ * Owns nothing. Groups are computed from the hosts file each time, so every node computes
+ * the same ones; existing pieces name their images in their own headers, whatever the
+ * groups are now. Other nodes are reached by tickets (ticket.h), both for the copies that
+ * they keep and for their own image directories.
  */
 #include "supervisor/storage/level_config_group.h"
 
@@ -59,7 +59,7 @@ static const struct levels_group *group_of(const struct level_config *conf, cons
 	return NULL;
 }
 
-/* levels_groups_done() in any case. */
+/* The caller calls levels_groups_done() in any case. */
 static int find_group(const struct level_config *conf, const char *node, struct levels_grouping *ret_all,
 		      const struct levels_group **ret_group, struct ckpt_error *error)
 {
@@ -121,7 +121,7 @@ const char *level_config_owner(const struct level_config *conf, const json_t *no
 
 /* --------------------------------------------------------------------- ways */
 
-/* Waits for who looks at it for a moment, as level_config_open_patiently(). */
+/* Wait for another user of the store, as level_config_open_patiently() does. */
 static int open_store(const char *holder, const char *owner, bool read_only,
 		      const struct image_key *key, const void *arg, struct level **ret_level,
 		      struct ckpt_error *error)
@@ -136,7 +136,7 @@ static int open_store(const char *holder, const char *owner, bool read_only,
 	return err;
 }
 
-/* Of ourselves what is not in our image directory is nowhere. */
+/* This node's own images are in its image directory or nowhere. */
 static int open_images(const char *node, const struct image_key *key, const void *arg,
 		       struct level **ret_level, struct ckpt_error *error)
 {
@@ -146,7 +146,10 @@ static int open_images(const char *node, const struct image_key *key, const void
 	if (!strcmp(node, site->node))
 		return error_set(error, -ENOENT, "not in " LEVEL_CONFIG_L1);
 	err = open_store(node, node, true, key, site, ret_level, error);
-	/* This has asked for no image yet: a node that does not serve says nothing of what it has. */
+	/*
+	 * No image was asked for yet: a node that does not serve tells nothing about its
+	 * images.
+	 */
 	return err == -ENOENT || err == -EOPNOTSUPP ? -EHOSTUNREACH : err;
 }
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Levels of the kind erasure:K+M (level_config.h): which nodes are a group, who codes what of it, and how
- * they are reached.
+ * Levels of the kind erasure:K+M (level_config.h): which nodes form a group, which node
+ * codes, and how the nodes are reached.
  *
- * Groups are of the nodes of the hosts file, and the same on every node.  Of a generation the images
- * of one group are coded by the first of its nodes that has one, in the order of the job's
- * nodes: its coder.  What an erasure level of node N has is what N has coded.
+ * Groups are made of the nodes of the hosts file, and are the same on every node. Within a
+ * group, the images of a generation are coded by the group's first node that has one, in
+ * the order of the job's nodes: the coder. The erasure level of node N holds what N has
+ * coded.
  *
- * Parity is no copy: it is worth something as long as most of what it is of is in image directories.
+ * Parity is no copy: it is useful only while most of the images it covers are in image
+ * directories.
  */
 #ifndef STILLPOINT_LEVEL_CONFIG_GROUP_H
 #define STILLPOINT_LEVEL_CONFIG_GROUP_H
@@ -15,7 +17,7 @@
 #include "base/error.h"
 #include "supervisor/storage/level_config.h"
 
-/* "erasure:K+M": true, and the numbers, if they are possible. */
+/* Parse "erasure:K+M"; true if the numbers are possible. */
 bool level_config_group_parse(const char *place, unsigned int *ret_k, unsigned int *ret_m);
 
 static inline bool level_config_is_group(const struct level_config *conf)
@@ -24,30 +26,31 @@ static inline bool level_config_is_group(const struct level_config *conf)
 }
 
 /*
- * level_config_group_check() - can groups be formed?
+ * level_config_group_check() - check that groups can be formed
  *
- * -ERANGE: too few nodes; -ENOENT: our node is not in the hosts file, or there is none.
+ * -ERANGE: too few nodes; -ENOENT: this node is not in the hosts file, or there is none.
  */
 int level_config_group_check(const struct level_config *conf, struct ckpt_error *error);
 
-/* Where an image of that label is in an image directory, to be freed. */
+/* The path in an image directory of the image of that label; the caller frees it. */
 char *level_image_dir(const struct catalog *catalog, const char *label, int64_t generation, int part);
 
-/* For level_config_open(). */
+/* Called by level_config_open() for erasure levels. */
 int level_config_group_open(const struct level_config *conf, const struct level_user *user,
 		    struct level **ret_level, struct ckpt_error *error);
 
 /*
- * level_config_owner() - as whose the image of a generation is on the level
- * @nodes: names of the nodes it is of, by part
+ * level_config_owner() - the node below whose name the level keeps an image
+ * @nodes: names of the generation's nodes, by part
  *
- * That node's own; on an erasure level its coder's.  NULL: none.
+ * That is the image's own node; on an erasure level, the coder. NULL: there is none.
  */
 const char *level_config_owner(const struct level_config *conf, const json_t *nodes, size_t part);
 
 /*
- * level_config_group_encode() - make what is missing of the parity of a generation; for its coder
- * @nodes: as for level_config_owner(); NULL: it is one image, of @coder
+ * level_config_group_encode() - make the missing parity of a generation; called on its
+ *	coder
+ * @nodes: as for level_config_owner(); NULL: the generation is one image, of @coder
  */
 int level_config_group_encode(const struct level_config *conf, struct level *level, const char *coder,
 		      const char *label, int64_t generation, const json_t *nodes,

@@ -2,10 +2,10 @@
 /*
  * Removing a job's generations from the levels; see levels_remove.h.
  *
- * Which images there are the levels are asked, so what an earlier attempt left is found as well.
- * Also another node's directory is opened for writing here, if the level is one that nodes share: a
- * generation that its owner has removed is nobody's any more.  An image of another key is left
- * alone.
+ * The levels are asked which images there are, so leftovers of earlier attempts are found
+ * as well. Other nodes' directories are opened for writing, too, if the level is one that
+ * nodes share: a generation that its owner has removed belongs to nobody any more. An image
+ * of another key is left alone.
  */
 #include "supervisor/storage/levels_remove.h"
 
@@ -90,9 +90,12 @@ static void remove_images(struct run *r, const struct level_config *conf, const 
 	json_array_foreach(images, i, image) {
 		if (!may_go(image))
 			continue;
-		/* Of a partner only its owner can: that is no reason to keep the rest. */
+		/*
+		 * Only the owner can remove from a partner: that is no reason to keep the
+		 * rest.
+		 */
 		if (is_others(r, conf, image)) {
-			/* It is told to (parts_forget()). */
+			/* parts_forget() tells the owner to. */
 			if (!r->o->daemon->config.image_dir_shared)
 				continue;
 			json_object_set_new(r->left, conf->name,
@@ -132,7 +135,7 @@ static void remove_all(struct run *r)
 	}
 }
 
-/* By parity alone nothing can be restarted. */
+/* False for parity, from which alone nothing can be restarted. */
 static bool is_copy(const struct run *r, const char *level)
 {
 	int t = level_configs_find(r->levels, level);
@@ -140,7 +143,7 @@ static bool is_copy(const struct run *r, const char *level)
 	return t >= 0 && !level_config_is_group(&r->levels->conf[t]);
 }
 
-/* A generation that would be nowhere any more; 0: none. */
+/* The number of a generation that would be lost everywhere; 0: none. */
 static int64_t only_here(const struct run *r)
 {
 	const json_t *of_job = json_object_get(json_object_get(r->scan, "jobs"), r->o->label);
@@ -162,7 +165,10 @@ static int64_t only_here(const struct run *r)
 	return 0;
 }
 
-/* Of a generation on the levels, in good order, of what is to go or of what is not. */
+/*
+ * True if a good image of that part is among those to be removed (@to_go), or among the
+ * others.
+ */
 static bool has_part(const struct run *r, const char *number, const json_t *held, int part, bool to_go)
 {
 	const json_t *images;
@@ -172,14 +178,17 @@ static bool has_part(const struct run *r, const char *number, const json_t *held
 		bool goes = is_asked(r, atoll(number)) &&
 			    (!r->o->level || !strcmp(r->o->level, level));
 
-		/* what goes may be all there is; of what stays only a copy is worth something by itself */
+		/* parity may be all that is removed, but it does not count as what stays */
 		if ((to_go || is_copy(r, level)) && goes == to_go && inventory_find(images, part))
 			return true;
 	}
 	return false;
 }
 
-/* Nodes' images from the first on, of the generation that has most; INT_MAX: it is one image. */
+/*
+ * The most consecutive parts, from the first on, that any generation has; INT_MAX: one
+ * image.
+ */
 static int most_parts(const struct run *r, bool to_go)
 {
 	const json_t *of_job = json_object_get(json_object_get(r->scan, "jobs"), r->o->label);
@@ -221,8 +230,9 @@ static bool is_good_in_l1(const struct run *r)
 }
 
 /*
- * Of how many nodes a generation is, is not known here: one with fewer images than what goes does not
- * stand for it.
+ * True if the removal takes the job's last good generation. The number of nodes of a
+ * generation is not known here: a remaining generation with fewer images than a removed one
+ * does not count.
  */
 static bool takes_the_last(const struct run *r)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Removing a job's generations from the levels.  For workers; the promoter is held meanwhile
- * (flusher.h), for a level is open for writing once.
+ * Removing a job's generations from the levels. For workers; the caller holds the flusher
+ * meanwhile (flusher.h), as a level can be open for writing only once.
  */
 #ifndef STILLPOINT_LEVELS_REMOVE_H
 #define STILLPOINT_LEVELS_REMOVE_H
@@ -17,17 +17,20 @@ struct levels_removal {
 	const char *label;
 	const json_t *generations;	/* numbers; NULL: all */
 	const char *level;		/* only from this one; NULL: from all */
-	bool ended;			/* the job has come to its own end: nothing of it is needed */
-	bool force;			/* also where it is the only place; and go on where a level fails */
+	bool ended;			/* the job has ended by itself: no generation is needed */
+	/* remove the only copy, too, and go on where a level fails */
+	bool force;
 };
 
 /*
- * levels_remove() - result {"levels": {NAME: images removed}, "failed": {NAME: text}}
+ * levels_remove() - remove generations that have already gone from L1
  *
- * What is to go from L1 has gone.  -EBUSY without @force, and nothing is removed: from one level,
- * of which the generation is nowhere else; or nothing that is good would be left anywhere of a job that
- * has not ended, as far as the levels can be asked. What could not be
- * removed is an error without @force ("begun" in it says so), after all else was removed.
+ * Result: {"levels": {NAME: images removed}, "failed": {NAME: text}}
+ *
+ * -EBUSY without @force, and nothing is removed: @level is the only place of a generation,
+ * or a job that has not ended would have no good generation left, as far as the levels can
+ * be asked. Without @force, an image that could not be removed is an error ("begun" in it
+ * says so), returned after all else was removed.
  */
 json_t *levels_remove(const struct levels_removal *removal);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What people are told of levels; see levels_report.h.
+ * Reporting the levels' state to users; see levels_report.h.
  *
- * Nothing is kept and nothing decided here: levels are asked, and what they say is put beside what
- * L1 has.
+ * Nothing is kept or decided here: levels are asked, and their answers are shown beside
+ * L1's.
  */
 #include "supervisor/storage/levels_report.h"
 
@@ -53,11 +53,11 @@ static int count_of(const json_t *row)
 {
 	const json_t *nodes = json_object_get(row, "nodes");
 
-	/* Of one that cannot be read it is not known. */
+	/* a row that cannot be read does not tell its number of nodes */
 	return nodes ? (int)json_array_size(nodes) : json_object_get(row, "error") ? -1 : 0;
 }
 
-/* What a level knows of a generation that L1 has not. */
+/* A row for a generation that only levels have. */
 static json_t *row_elsewhere(int64_t generation, const json_t *held)
 {
 	json_t *row = json_pack("{s:I}", "generation", (json_int_t)generation);
@@ -92,7 +92,7 @@ static bool is_one_image(const json_t *held)
 	return false;
 }
 
-/* Into its place by number. */
+/* Insert in the order of generation numbers. */
 static void insert(json_t *rows, json_t *row)
 {
 	json_int_t number = json_integer_value(json_object_get(row, "generation"));
@@ -196,7 +196,7 @@ static const char *remark(const struct daemon *daemon, const struct level_config
 {
 	struct stat l1, there;
 
-	/* What breaks, breaks both. */
+	/* a failure of that file system loses both copies */
 	if (stat(daemon->config.image_dir, &l1) || stat(level_config_dir(conf), &there) ||
 	    l1.st_dev != there.st_dev)
 		return "";
@@ -242,7 +242,7 @@ void levels_report_check(const struct daemon *daemon, json_t *checks)
 	struct ckpt_error error;
 	unsigned int t;
 
-	/* Without one there is nothing to copy, and the check of the key says so. */
+	/* Without a key nothing is copied, and the check of the key reports that. */
 	if (!levels->nr || image_key_load(daemon->config.key, &key, &error))
 		return;
 	for (t = 0; t < levels->nr; t++) {

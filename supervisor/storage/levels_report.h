@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What people are told of levels: in lists, and by the doctor.  For workers.
+ * Reporting the levels' state to users: in lists, and by ckptctl doctor. For workers.
  */
 #ifndef STILLPOINT_LEVELS_REPORT_H
 #define STILLPOINT_LEVELS_REPORT_H
@@ -10,16 +10,16 @@
 #include "supervisor/daemon.h"
 
 /*
- * levels_report_list() - put into each row of @jobs (as verb_list() answers) the state of its
- *	generation on every level, as inventory_levels() has it
- * @one: of one job: all nodes' directories are looked into, not only those of its nodes
+ * levels_report_list() - add the state of each generation on every level, as
+ *	inventory_levels() returns it, to the rows of @jobs (an answer of verb_list())
+ * @one: list one job: look into all nodes' directories, not only those of the job's nodes
  *
- * Generations that only another level has get a row, {"generation", "created", "bytes_stored",
- * "levels"}.  Without levels in the configuration nothing is changed.
+ * A generation that only a level has gets a row, {"generation", "created", "bytes_stored",
+ * "levels"}. Without levels in the configuration nothing is changed.
  */
 void levels_report_list(const struct daemon *daemon, json_t *jobs, bool one);
 
-/* One check for each level, as op_doctor() has them; appended to @checks. */
+/* Append one check for each level, as op_doctor() has them, to @checks. */
 void levels_report_check(const struct daemon *daemon, json_t *checks);
 
 #endif /* STILLPOINT_LEVELS_REPORT_H */

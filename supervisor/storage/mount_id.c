@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which directory it was the first time; see mount_id.h.
+ * Remembering the id of a directory; see mount_id.h.
  *
- * A file has one line, "PLACE ID": of another place, as after a change of the configuration, it is of no use.
- * It appears by one rename, and nothing but a mistake of an admin is lost with it: the next who opens the
- * place writes it anew.
+ * The file has one line, "PLACE ID". It is ignored if it names another place, as after a
+ * change of the configuration. It appears by one rename. Losing it loses only the guard
+ * against an admin's mistake: the next process that opens the place writes it anew.
  */
 #include "supervisor/storage/mount_id.h"
 
@@ -39,7 +39,7 @@ static int write_file(const char *path, const char *place, const char *id)
 
 	if (!f)
 		return -errno;
-	/* Lost in a power cut it would let the bare mount point pass for the place. */
+	/* A power cut that lost it would let the bare mount point pass for the place. */
 	err = fprintf(f, "%s %s\n", place, id) < 0 || fflush(f) || fsync(fileno(f)) ? -errno : 0;
 	if (fclose(f) && !err)
 		err = -errno;
@@ -65,7 +65,7 @@ static int replace(const char *path, const char *place, const char *id)
 	_cleanup_free_ char *tmp = NULL;
 	int err;
 
-	/* Two workers may be at it. */
+	/* Two workers may write at the same time. */
 	if (asprintf(&tmp, "%s.new-%d", path, (int)getpid()) < 0) {
 		tmp = NULL;
 		return -ENOMEM;
@@ -89,14 +89,14 @@ void mount_id_write(const char *path, const char *place, const char *id, const s
 			    path, strerror(-err), place);
 }
 
-/* A new one, or one of before there were marks. */
+/* Mark a store that is new, or older than marks. */
 static int mark(int dir, const char *store, const char *node, const char *memo,
 		const struct log *log, struct ckpt_error *error)
 {
 	struct marker marker;
 	int err = marker_make(dir, store, node, &marker, error);
 
-	/* It can be read, and nothing gets there by mistake. */
+	/* A read-only store can be read, and nothing is written to it by mistake. */
 	if (err == -EROFS)
 		return 0;
 	if (!err)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The way into a store; see partner_listener.h.
+ * The listening socket of a partner server; see partner_listener.h.
  *
- * Owns the listening socket, and who has connected and said nothing yet.  Nothing here waits, and
- * nobody can make it hold much: a stranger costs a hello's worth of memory for a few seconds, when
- * there are too many the one that was first goes, and when there are no more descriptors nothing is
- * accepted for a while.
+ * Owns the socket, and the visitors: connections that have not said hello yet. Nothing here
+ * waits, and nobody can make it hold much: a stranger costs a hello's worth of memory for a
+ * few seconds, the oldest visitor is dropped when there are too many, and when descriptors
+ * run out nothing is accepted for a while.
  */
 #include "supervisor/storage/partner_listener.h"
 
@@ -22,10 +22,10 @@
 #include "levels/partner_connect.h"
 #include "base/leftover.h"
 
-#define VISITORS_MAX	32	/* connected, and not known yet */
+#define VISITORS_MAX	32	/* connections without a hello */
 #define VISIT_MS	5000
 #define BACKLOG		32
-#define PAUSE_MS	1000	/* when nothing can be accepted */
+#define PAUSE_MS	1000	/* pause after a failed accept */
 
 struct visitor {
 	struct visitor *next;
@@ -45,8 +45,8 @@ struct partner_listener {
 	struct reactor_source *source;
 	struct visitor *visitors;
 	unsigned int nr_visitors;
-	struct reactor_source *pause;	/* not accepting until it is over */
-	int spare;			/* a descriptor to give up when there are no others */
+	struct reactor_source *pause;	/* timer; NULL: accepting */
+	int spare;			/* a descriptor to give up when none are left */
 	bool said_full;
 };
 
@@ -86,7 +86,7 @@ static void on_visitor(uint32_t events, void *arg)
 		v->have += (size_t)n;
 		if (v->have < sizeof(v->hello))
 			return;
-		/* it may live on with who takes it over, and the loop would hear of it for ever */
+		/* the socket may outlive this visitor, and would wake the loop for ever */
 		reactor_remove(v->source);
 		v->source = NULL;
 		v->door->fn(&v->hello, take_fd(&v->fd), v->door->arg);
@@ -94,7 +94,7 @@ static void on_visitor(uint32_t events, void *arg)
 	visitor_drop(v);
 }
 
-/* The list begins with the newest. */
+/* The list begins with the newest visitor. */
 static struct visitor *oldest_visitor(const struct partner_listener *door)
 {
 	struct visitor *v = door->visitors;
@@ -118,10 +118,13 @@ static void on_pause_over(void *arg)
 	reactor_events(door->source, EPOLLIN);
 }
 
-/* Who waits to be accepted would wake the loop for ever. */
+/*
+ * Stop listening for a while: a connection that cannot be accepted would wake the loop for
+ * ever.
+ */
 static void pause_listening(struct partner_listener *door, int error)
 {
-	/* for the timer, which needs a descriptor */
+	/* the timer needs a descriptor */
 	if (door->spare >= 0)
 		close(door->spare);
 	door->spare = -1;
@@ -173,7 +176,7 @@ static int try_listen(const struct addrinfo *info, int *ret_fd)
 	if (fd < 0)
 		return -errno;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (info->ai_family == AF_INET6)	/* IPv4 as well */
+	if (info->ai_family == AF_INET6)	/* accept IPv4 as well */
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &none, sizeof(none));
 	if (bind(fd, info->ai_addr, info->ai_addrlen) || listen(fd, BACKLOG))
 		return -errno;
@@ -181,7 +184,10 @@ static int try_listen(const struct addrinfo *info, int *ret_fd)
 	return 0;
 }
 
-/* "*" or an address, as of `listen`; IPv6 first, as that can be both. */
+/*
+ * Listen on "*" or an address, as `listen` has it; IPv6 first, as one such socket takes
+ * both.
+ */
 static int start_listening(struct partner_listener *door)
 {
 	struct addrinfo hints = {

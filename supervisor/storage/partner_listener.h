@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where a store (partner_server.h) listens: connections are accepted and held until they have said
- * hello (levels/partner_wire.h), or have taken too long.  What a hello is worth is not judged here.
+ * The socket on which a partner server (partner_server.h) listens. Connections are accepted
+ * and held until they have said hello (levels/partner_wire.h) or have taken too long. The
+ * listener does not judge a hello; its callback does.
  */
 #ifndef STILLPOINT_PARTNER_LISTENER_H
 #define STILLPOINT_PARTNER_LISTENER_H
@@ -11,10 +12,13 @@
 
 struct partner_listener;
 
-/* @fd is @fn's: non-blocking, and nobody else listens to it. */
+/* @fd becomes @fn's: non-blocking, and in no reactor. */
 typedef void (*partner_listener_fn)(const struct partner_hello *hello, int fd, void *arg);
 
-/* At `listen` and `store_port` of ckptd.conf.  -EADDRINUSE and what else listening can say; -ENOMEM. */
+/*
+ * Listen at `listen` and `store_port` of ckptd.conf. -EADDRINUSE and other errors of
+ * listening; -ENOMEM.
+ */
 int partner_listener_open(struct daemon *daemon, partner_listener_fn fn, void *arg,
 		    struct partner_listener **ret_door);
 void partner_listener_close(struct partner_listener *door);		/* NULL is fine */

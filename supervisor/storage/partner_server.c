@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Images of other nodes that this one keeps; see partner_server.h.
+ * The partner server: keeps images of other nodes; see partner_server.h.
  *
- * Owns the tickets that were given out and the workers that serve; who comes with one comes by
- * the door (partner_listener.h).  Nothing here waits or touches a disk: a ticket costs an entry in a list,
- * and a process is made only for who has proved to have the token.  A ticket is used up by
- * that; by a stranger who has heard its id it is not.
+ * Owns the tickets that were given out and the workers that serve; connections come through
+ * the listener (partner_listener.h). Nothing here waits or touches a disk: a ticket costs
+ * an entry in a list, and a process is started only for a client that has proved to have
+ * the token. That uses the ticket up; a stranger who has only overheard its id cannot.
  *
- * What is on its way into the store is counted in memory that all workers share; the
- * entry of one that has ended is set to 0 here, however it ended.
+ * Bytes on their way into the store are counted in memory that all workers share. When a
+ * worker ends, however it ended, its count is set to 0 here.
  */
 #include "supervisor/storage/partner_server.h"
 
@@ -36,29 +36,29 @@
 struct ticket {
 	struct ticket *next;
 	struct partner_ticket t;
-	unsigned int node;		/* who asked for it, by the hosts file */
-	int64_t until_ms;
+	unsigned int node;		/* who asked for it; index in the hosts file */
+	uint64_t until_ms;
 };
 
 #define UNUSED_MS	5000
 
 struct session {
 	struct partner_server *store;
-	struct worker *worker;		/* NULL: none is served here */
+	struct worker *worker;		/* NULL: this slot is free */
 	unsigned int slot;
 	struct partner_ticket t;
 	unsigned int node;
 	char client[PARTNER_NAME_SIZE];
 	struct partner_hello hello;
-	int fd;				/* the worker's */
+	int fd;				/* passed to the worker */
 };
 
 struct partner_server {
 	struct daemon *daemon;
-	struct partner_listener *door;	/* NULL: no images are kept here */
+	struct partner_listener *door;	/* NULL: this node keeps no images */
 	struct ticket *tickets;
 	struct session sessions[PARTNER_SESSIONS_MAX];
-	_Atomic uint64_t *coming;	/* shared with the workers */
+	_Atomic uint64_t *coming;	/* bytes on their way; shared with the workers */
 	struct worker *sweeper;
 };
 
@@ -73,7 +73,9 @@ static void ticket_drop(struct ticket **at)
 	free(t);
 }
 
-/* What is too old goes; how many are left, of all and of @node. */
+/*
+ * Drop expired tickets; returns how many are left, of all nodes and (@ret_node) of @node.
+ */
 static unsigned int tickets_left(struct partner_server *store, unsigned int node, unsigned int *ret_node)
 {
 	struct ticket **at = &store->tickets;
@@ -93,7 +95,9 @@ static unsigned int tickets_left(struct partner_server *store, unsigned int node
 	return nr;
 }
 
-/* One of @node that it has not used for seconds: its connection has not come through. */
+/*
+ * Drop a ticket that @node has not used for seconds: its connection has not come through.
+ */
 static bool ticket_drop_unused(struct partner_server *store, unsigned int node)
 {
 	int64_t past = clock_monotonic_ms() + PARTNER_TICKET_MS - UNUSED_MS;
@@ -108,7 +112,7 @@ static bool ticket_drop_unused(struct partner_server *store, unsigned int node)
 	return false;
 }
 
-/* A ticket is a place: whoever has one finds it free. */
+/* A ticket counts as a session, so that its holder finds a free slot. */
 static bool is_full(struct partner_server *store, unsigned int node)
 {
 	unsigned int i, own, all = tickets_left(store, node, &own);
@@ -192,7 +196,7 @@ static void on_question(struct peer_question *question, void *arg)
 
 /* -------------------------------------------------------------- sessions */
 
-/* What is in our image directory: of that name, whoever made it. */
+/* Find the image of that name in this node's image directory, whoever made it. */
 static int locate(const char *name, void *arg, char **ret_dir)
 {
 	const struct partner_server *store = arg;
@@ -216,7 +220,10 @@ static int is_ready(void *arg, struct ckpt_error *error)
 	int err = mount_id_check(config->store, config->node, config->state_dir,
 				    &store->daemon->log, error);
 
-	/* "Not there" is what is said of images, and of a store that nobody has mounted nothing is known. */
+	/*
+	 * -ENOENT is about an image; the images of an unmounted store are unknown, so say
+	 * -ENODEV.
+	 */
 	return err == -ENOENT || err == -ENOTDIR || err == -ESTALE ? -ENODEV : err;
 }
 
@@ -237,7 +244,9 @@ static json_t *session_run(struct channel_reporter *reporter, void *arg)
 	struct image_key *key = NULL;
 	int err;
 
-	/* Copies come in the background here, too; who reads may be a restart that waits. */
+	/*
+	 * Copies arrive in the background here, too; a reader may be a restart that waits.
+	 */
 	if (!s->t.read_only)
 		worker_step_back();
 	if (!strcmp(s->t.owner, config->node))
@@ -270,7 +279,7 @@ static void on_outcome(json_t *outcome, void *arg)
 
 static const struct channel_ops ops = { on_progress, on_outcome };
 
-/* @ticket and what came with it are the session's from now on; @fd too. */
+/* The session takes over the ticket, the hello and @fd. */
 static void session_start(struct partner_server *store, const struct ticket *ticket, int fd,
 			  const struct partner_hello *hello)
 {
@@ -303,7 +312,7 @@ static void session_start(struct partner_server *store, const struct ticket *tic
 	close(fd);
 }
 
-/* Whoever has a ticket is served; it is used up by that. */
+/* Serve a client that has a ticket, which is used up by that. */
 static void on_hello(const struct partner_hello *hello, int fd, void *arg)
 {
 	struct partner_server *store = arg;
@@ -354,7 +363,10 @@ static void on_swept(json_t *outcome, void *arg)
 	json_decref(outcome);
 }
 
-/* Of sessions that were killed with the last ckptd: their owners may never come again. */
+/*
+ * Remove leftovers of sessions killed with the last ckptd: their owners may never come
+ * again.
+ */
 static void sweep(struct partner_server *store)
 {
 	static const struct channel_ops sweep_ops = { on_progress, on_swept };
@@ -413,7 +425,7 @@ void partner_server_close(struct partner_server *store)
 
 	if (!store)
 		return;
-	/* all at once, so that they are not waited for one after the other */
+	/* kill all at once, so that they are not waited for one after the other */
 	if (store->sweeper)
 		worker_kill(store->sweeper, SIGKILL);
 	for (i = 0; i < PARTNER_SESSIONS_MAX; i++) {

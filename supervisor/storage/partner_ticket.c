@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The way to this node's images that another one keeps: asking it for a ticket.
+ * Asking another node for a ticket to the copies that it keeps; see partner_server.h.
  *
  * The question goes over the control connection, so the answer is from the node of that key
- * and nobody else has read it.  The token is passed on and forgotten: it is in nobody's
- * log, and in an answer's JSON only while that is being read.
+ * and nobody else has read it. The token is passed on and forgotten: it appears in no log,
+ * and in the JSON of an answer only while that is being read.
  */
 #include "supervisor/storage/partner_server.h"
 
@@ -20,7 +20,7 @@
 #define ASK_MS	10000
 
 struct asking {
-	struct partner_ticket t;	/* what is known before */
+	struct partner_ticket t;	/* the fields known beforehand */
 	bool may_be_plain;
 	partner_ticket_fn fn;
 	void *arg;

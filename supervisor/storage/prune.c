@@ -2,11 +2,11 @@
 /*
  * Removing generations; see prune.h.
  *
- * What the rule is told of a generation comes from the index where that is fresh; but that
- * those can be restarted from on whose account others go is read from their manifests now.
- * What goes is retention.c's to decide.  It is looked at once more before it goes: for a pin
- * under the catalog's lock, for a restart on another node, for a restore.  What a level waits for the levels
- * are asked before the lock is taken.
+ * The rule's input comes from the index where that is fresh. But the generations that
+ * justify the removal of others are checked now, by their manifests. retention.c decides
+ * what is removed. Each generation is checked once more before its removal: for a pin
+ * (under the catalog's lock), for a restart on another node, for a restore. The levels are
+ * asked which generations they still wait for before the lock is taken.
  */
 #include "supervisor/storage/prune.h"
 
@@ -26,7 +26,7 @@
 
 /* ---------------------------------------------------------------- collect */
 
-/* Of what no manifest tells the size. */
+/* The size of a generation without a readable manifest. */
 static uint64_t bytes_below(int parent, const char *name, unsigned int depth)
 {
 	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -55,7 +55,9 @@ static void fill(const struct prune *prune, struct retention_item *item, const j
 		item->flags |= RETENTION_GOOD;
 		item->bytes = (uint64_t)json_integer_value(json_object_get(row, "bytes_stored"));
 	} else if (listing_is_foreign(row)) {
-		/* What it takes is not this job's: none of its own goes for that. */
+		/*
+		 * Its size is not this job's: no own generation is removed because of it.
+		 */
 		item->flags |= RETENTION_FOREIGN;
 	} else {
 		item->bytes = bytes_below(AT_FDCWD, json_string_value(json_object_get(row, "dir")),
@@ -67,7 +69,7 @@ static void fill(const struct prune *prune, struct retention_item *item, const j
 		item->flags |= RETENTION_UNDECIDED;
 }
 
-/* Ascending; NULL without memory. */
+/* Ascending; NULL: no memory. */
 static struct retention_item *collect(const struct prune *prune, size_t nr)
 {
 	struct retention_item *items = calloc(nr + 1, sizeof(*items));
@@ -88,7 +90,7 @@ static struct retention_item *collect(const struct prune *prune, size_t nr)
 	return items;
 }
 
-/* What goes is not in use. */
+/* Apply the rule until no generation that it removes is in use. */
 static void decide(const struct prune *prune, struct retention_item *items, size_t nr)
 {
 	bool again = true;
@@ -116,7 +118,7 @@ static bool restarted_elsewhere(const struct prune *prune, char *holder, size_t 
 	       strcmp(holder, prune->node);
 }
 
-/* 1: it is kept after all; 0: it is gone; negative errno with @why. */
+/* 1: the generation is kept after all; 0: it is gone; negative errno with @why. */
 static int remove_one(const struct prune *prune, struct retention_item *item, char *why, size_t size)
 {
 	const struct listing *l = &prune->listing;
@@ -169,7 +171,7 @@ static json_t *remove_all(const struct prune *prune, struct retention_item *item
 			json_array_append_new(failed, json_pack("{s:I, s:s}", "generation",
 								(json_int_t)items[i].generation,
 								"text", why));
-		/* It is none any more, but something of it stays. */
+		/* It is no generation any more, but some of its files stay. */
 		if (err < 0 && !catalog_has(prune->listing.catalog, prune->listing.job,
 					    items[i].generation)) {
 			items[i].bytes = 0;
@@ -206,7 +208,7 @@ json_t *prune_job(const struct prune *prune)
 	if (!items)
 		return skipped(prune, -ENOMEM, "out of memory");
 	missed = prune_ask_levels(prune, items, nr, decide);
-	/* Manifests may be slow, and levels: nobody waits for the lock meanwhile. */
+	/* Manifests and levels may be slow, so they are read before the lock is taken. */
 	if (!prune->dry_run)
 		err = catalog_lock(prune->listing.catalog, prune->listing.job, &lock);
 	if (err) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the levels have to say when generations of L1 are to go; see prune_levels.h.
+ * Asking the levels before generations of L1 are removed; see prune_levels.h.
  *
- * A level is asked only about what would go and what it takes: once for each generation that goes,
- * as a rule.  One that does not answer is not asked again, and what it waits for stays: a level that is
- * away costs L1 one generation, and not all of them.
+ * A level is asked only about a generation that would be removed and that the level takes:
+ * as a rule once for each such generation. A level that does not answer is not asked again,
+ * and the generation that it waits for stays: an unreachable level costs L1 one generation,
+ * and not all of them.
  */
 #include "supervisor/storage/prune_levels.h"
 
@@ -23,8 +24,9 @@
 struct ask {
 	const struct prune *prune;
 	struct image_key *key;
-	unsigned int silent;		/* levels */
-	size_t newest[LEVEL_CONFIGS_MAX];	/* of those that it takes; nr: none, or it is settled */
+	unsigned int silent;		/* levels that do not answer, as bits */
+	/* index of the newest generation it takes; nr: none, or settled */
+	size_t newest[LEVEL_CONFIGS_MAX];
 };
 
 static bool is_good(const struct retention_item *item)
@@ -36,7 +38,7 @@ static bool is_taken(const struct ask *ask, unsigned int t, const struct retenti
 {
 	const struct level_config *conf = &ask->prune->levels->conf[t];
 
-	/* parity protects what is here, and is no place of its own */
+	/* parity only protects the images of L1; it is no place of its own */
 	return !level_config_is_group(conf) && is_good(item) && level_config_takes(conf, item->generation) &&
 	       !tombstone_has(ask->prune->tombstones, conf->name, item->generation);
 }
@@ -46,20 +48,23 @@ static int is_other_node(const char *node, void *arg)
 	return strcmp(node, arg) ? 1 : 0;
 }
 
-/* Of all nodes, or has each one of its own? While only ours has a directory there, the latter. */
+/* Do nodes share the level's directory? While only this node has a directory there: no. */
 static bool is_shared(const struct level_config *conf, const char *node)
 {
 	return level_config_nodes(conf, NULL, is_other_node, (void *)node);
 }
 
-/* 0: it is there; -ENOENT: it is not; otherwise it cannot be asked. */
+/* 0: the image is there; -ENOENT: it is not; any other error: the level cannot be asked. */
 static int ask_image(const struct ask *ask, const struct level_config *conf, int64_t generation,
 		     const char *node, int part)
 {
 	const char *label = ask->prune->listing.label;
 	struct image_expect expect = { .generation = (uint64_t)generation, .job = label };
 	const struct level_options options = { .expect = &expect };
-	/* a mount point without its file system is not the level, and does not lack anything */
+	/*
+	 * a mount point without its file system is not the level, and does not lack
+	 * anything
+	 */
 	const struct level_user user = {
 		.node = node, .key = ask->key, .read_only = true,
 		.state_dir = strcmp(node, ask->prune->node) ? NULL : ask->prune->state_dir,
@@ -71,14 +76,17 @@ static int ask_image(const struct ask *ask, const struct level_config *conf, int
 
 	if (!err)
 		err = level_config_open(conf, &user, &level, &error);
-	/* Another node's directory is on its own level, or not yet on this one. */
+	/*
+	 * On an unshared level the other node's image is on that node's own level, not
+	 * here.
+	 */
 	if (err == -ENOENT && level_config_is_dir(conf) && strcmp(node, ask->prune->node))
 		return is_shared(conf, ask->prune->node) ? err : 0;
 	if (err)
 		return err;
 	err = level_verify(level, name, false, &options, &error);
 	level_close(level);
-	/* it is there and bad, or another: as good as not there */
+	/* a damaged image, or another one of that name, counts as missing */
 	return err == -EBADMSG || err == -ESTALE ? -ENOENT : err;
 }
 
@@ -112,7 +120,7 @@ static int ask_level(struct ask *ask, unsigned int t, int64_t generation)
 	return err;
 }
 
-/* At most one for each level. */
+/* Keep at most one generation for each level that waits for it. */
 static void await(struct ask *ask, struct retention_item *items, size_t nr,
 		  void (*decide)(const struct prune *prune, struct retention_item *items, size_t nr))
 {

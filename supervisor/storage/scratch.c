@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Room for a moment; see scratch.h.
+ * Scratch directories; see scratch.h.
  *
- * Each process has a directory of its own in the base, named by its pid and locked for as long as it
- * lives.  Who makes one holds the base's lock, so nobody takes one that is being made for one that
- * was left.  What is removed is images and parity only: anything else stays, and with it the
- * directory.
+ * Each process has a directory of its own in the base, named by its pid and locked as long
+ * as the process lives. A process makes its directory under the base's lock, so that no
+ * other takes the new directory for a leftover. Only images and parity are removed: any
+ * other file stays, and so does its directory.
  */
 #include "supervisor/storage/scratch.h"
 
@@ -47,8 +47,8 @@ static void empty(const char *path)
 }
 
 /*
- * 0, or why not.  On a file system without locks directories are not shared out wrongly either: they have
- * the pid in their names; what was left there is not swept.
+ * Lock; 0, or why not. On a file system without locks 0 is returned: directories are still
+ * not shared, as their names contain the pid, but leftovers are not swept.
  */
 static int lock(int fd, int how)
 {
@@ -61,7 +61,7 @@ static int lock(int fd, int how)
 	return 0;
 }
 
-/* With the base's lock. */
+/* Remove leftovers. Call with the base's lock held. */
 static void sweep(const char *base)
 {
 	_cleanup_dir_ DIR *dir = opendir(base);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A directory of this process below one that several have, for images (and parity) that are needed
- * for a moment.  Whoever opens one removes what dead processes left.
+ * A scratch directory: this process's own directory below a common base, for images (and
+ * parity) that are needed for a short time. Opening one removes what dead processes left in
+ * the base.
  */
 #ifndef STILLPOINT_SCRATCH_H
 #define STILLPOINT_SCRATCH_H
@@ -14,9 +15,11 @@ struct scratch_dir {
 	int lock;
 };
 
-/* @base is made if it is not there (its parent is not), for root alone. */
+/*
+ * Make @base if it does not exist (its parent must), for root alone, and a directory in it.
+ */
 int scratch_dir_open(const char *base, struct scratch_dir *ret_dir, struct ckpt_error *error);
-/* With everything that is in it; a zeroed one is fine. */
+/* Remove the directory and everything in it; a zeroed one is fine. */
 void scratch_dir_close(struct scratch_dir *dir);
 
 #endif /* STILLPOINT_SCRATCH_H */

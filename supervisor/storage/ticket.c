@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A worker asks its ckptd for a ticket; see ticket.h.
+ * A worker's question to its ckptd for a ticket; see ticket.h.
  *
- * Blocks, but never longer than a question between nodes may take.  The token is in memory of this
- * process and of ckptd only, and forgotten when the connection is made.
+ * Blocks, but never longer than a question between nodes may take. The token is only in the
+ * memory of this process and of ckptd, and is forgotten when the connection is made.
  */
 #include "supervisor/storage/ticket.h"
 
@@ -41,7 +41,7 @@ static int connect_to(const char *path, struct ckpt_error *error)
 	return -ECONNREFUSED;
 }
 
-/* The one frame that comes back; NULL: none. */
+/* Receive the one frame of the answer; NULL: none came. */
 static json_t *receive(int sock)
 {
 	struct wire_in in = { .limit = WIRE_REQUEST_MAX };

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The way to images that another node keeps (levels/partner.h), for workers: ckptd asks the node,
- * and a worker asks its ckptd, as any client would, by the control socket.  Root alone is answered.
+ * A worker's way to images that another node keeps (levels/partner.h): the worker asks its
+ * ckptd over the control socket, as any client would, and ckptd asks the node. Only root
+ * gets an answer.
  *
- *	ticket	{"node": NAME (optional: the one chosen for the owner), "owner": NAME, "read_only": B}
+ *	ticket	{"node": NAME (optional: the one chosen for the owner), "owner": NAME,
+ *		 "read_only": B}
  *		{"node", "address", "port", "owner", "read_only", "plain", "id": HEX, "token": HEX}
- *		{"dir": PATH}: this node keeps them itself, there
+ *		{"dir": PATH}: this node keeps the images itself, in that directory
  */
 #ifndef STILLPOINT_TICKET_H
 #define STILLPOINT_TICKET_H
@@ -23,7 +25,7 @@ struct ticket_ask {
 	bool read_only;
 };
 
-/* @ret_dir: to be freed; NULL if there is a ticket. */
+/* @ret_dir: the caller frees it; NULL if @ret_ticket was filled. */
 int ticket_get(const struct ticket_ask *ask, struct partner_ticket *ret_ticket, char **ret_dir,
 	       struct ckpt_error *error);
 
