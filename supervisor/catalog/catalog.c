@@ -2,8 +2,8 @@
 /*
  * Jobs and their generations on disk; see catalog.h.
  *
- * Numbers are taken by mkdir(2), and an image appears and disappears by
- * rename(2), so several nodes may share the directory.
+ * Keeps nothing in memory. mkdir(2) decides which node gets a job number, and an image
+ * appears and disappears by one rename(2), so several nodes may share the directory.
  */
 #include "supervisor/catalog/catalog.h"
 
@@ -53,7 +53,7 @@ char *catalog_part_dir(const struct catalog *catalog, int64_t job, int64_t gener
 			(long long)generation, part) < 0 ? NULL : path;
 }
 
-/* What was made there has its name for good. */
+/* Sync a directory, so that a name made in it survives a power cut. */
 static int sync_dir(const char *path)
 {
 	_cleanup_fd_ int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -67,7 +67,10 @@ static int make_part(const char *dir, unsigned int part)
 	unsigned int tries;
 
 	snprintf(path, sizeof(path), "%s/node-%u", dir, part);
-	/* Another node makes the first one, too, or has failed already and removes it. */
+	/*
+	 * Another node may make @dir at the same time, or may have failed already and
+	 * remove it.
+	 */
 	for (tries = 0; tries < MAKE_TRIES; tries++) {
 		if (mkdir(dir, 0700) && errno != EEXIST)
 			return -errno;
@@ -89,13 +92,13 @@ int catalog_part_make(const struct catalog *catalog, int64_t job, int64_t genera
 	if (!dir || !above)
 		return -ENOMEM;
 	err = make_part(dir, part);
-	/* A writer syncs the directory it writes to, not those that it lies in. */
+	/* A writer syncs the directory that it writes to, but not those above it. */
 	if (!err)
 		err = sync_dir(dir);
 	return err ? err : sync_dir(above);
 }
 
-/* The number that is all of @text after @prefix; 0: none. */
+/* The number that follows @prefix and ends @text; 0: there is none. */
 static int64_t number_in(const char *text, const char *prefix)
 {
 	size_t skip = strlen(prefix);
@@ -132,7 +135,7 @@ static void sort(json_t *array)
 	free(items);
 }
 
-/* Numbers in the names of @dir that look so, ascending. */
+/* The numbers in the names in directory @path that are @prefix and a number, ascending. */
 static json_t *numbers(const char *path, const char *prefix)
 {
 	_cleanup_dir_ DIR *dir = opendir(path);
@@ -232,7 +235,7 @@ int catalog_job_check(const struct catalog *catalog, int64_t job, const json_t *
 	json_t *had = NULL;
 	int err = 0;
 
-	/* What cannot be read is nobody's: it is damaged, or not there. */
+	/* An unreadable record is damaged or missing: it belongs to no other job. */
 	if (!is || catalog_job_read(catalog, job, &had, why, size))
 		return 0;
 	was = json_string_value(json_object_get(had, "uuid"));
@@ -296,7 +299,7 @@ int catalog_job_read(const struct catalog *catalog, int64_t job,
 
 #define RECORD_FILE	"job.json"
 
-/* Plain files of ours in a job's directory. */
+/* Stillpoint's plain files in a job's directory. */
 static bool is_ours(const char *name)
 {
 	return !strcmp(name, RECORD_FILE) || !strncmp(name, "stdout", 6) ||
@@ -329,7 +332,7 @@ bool catalog_job_foreign(const struct catalog *catalog, int64_t job, char *ret_n
 	return false;
 }
 
-/* What says that it is a job goes last: with anything left it can be removed again. */
+/* The record goes last: with any other file left, the job can still be removed again. */
 static int remove_files(const char *path)
 {
 	_cleanup_dir_ DIR *dir = opendir(path);
@@ -351,7 +354,10 @@ static int remove_files(const char *path)
 	return err;
 }
 
-/* Images that no generation came of, and whose node was not there to remove them. */
+/*
+ * Remove images that never became a generation, and that their node was not there to
+ * remove.
+ */
 static void remove_leftovers(const struct catalog *catalog, int64_t job, const char *path)
 {
 	json_t *found = numbers(path, "gen-"), *number;
@@ -381,7 +387,7 @@ int catalog_job_remove(const struct catalog *catalog, int64_t job)
 
 /* ----------------------------------------------------------- generations */
 
-/* What cannot be looked at now may be there. */
+/* False if the path may exist but cannot be looked at now. */
 static bool is_absent(const char *path)
 {
 	return access(path, F_OK) && (errno == ENOENT || errno == ENOTDIR);

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Jobs and their generations on disk.
+ * The catalog: jobs and their generations on disk.
  *
- *	IMAGE_DIR/ID/job.json		what the job is (sealed)
- *	IMAGE_DIR/ID/gen-N/		an image; its manifest's note holds what goes
- *					with it: lengths of the logs, main process
- *	IMAGE_DIR/ID/pin-N.json		generation N is not to be removed (pin.h)
- *	IMAGE_DIR/ID/.lock		whoever removes generations or pins them has it
+ *	IMAGE_DIR/ID/job.json		the job's record (sealed)
+ *	IMAGE_DIR/ID/gen-N/		an image; the note in its manifest holds what belongs
+ *					to it: lengths of the logs, main process
+ *	IMAGE_DIR/ID/pin-N.json		pin: generation N must not be removed (pin.h)
+ *	IMAGE_DIR/ID/.lock		locked by whoever removes or pins generations
  *	IMAGE_DIR/ID/stdout, stderr	the job's output
  *	IMAGE_DIR/ID/history		what checkpoints and restarts have cost (history.h)
  *
- * The images' manifests are the truth: a generation exists when its manifest
- * does.  Nothing here is kept in memory, so there is nothing that could disagree
- * with the disk.
+ * The images' manifests are the truth: a generation exists when its manifest does. Nothing
+ * is kept in memory, so nothing can disagree with the disk.
  */
 #ifndef STILLPOINT_CATALOG_H
 #define STILLPOINT_CATALOG_H
@@ -21,130 +20,145 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Numbers of jobs and generations are below this; what is called by another one is none. */
+/*
+ * Job and generation numbers are below this; a directory named by a higher number is
+ * ignored.
+ */
 #define CATALOG_NUMBERS	1000000000LL
 
 struct catalog {
 	const char *dir;	/* IMAGE_DIR */
-	const char *key;	/* path */
+	const char *key;	/* path of the key */
 	const char *secret;	/* as in struct op_env */
 	/*
-	 * Where each node has a directory of its own, no two of them give one number: ours are those
-	 * that leave @rest when divided by @step; 0: all.
+	 * Where each node has an image directory of its own, no two nodes give the same job
+	 * number: this node gives numbers that leave @rest when divided by @step; @step 0:
+	 * all numbers.
 	 */
 	unsigned int rest, step;
 };
 
-/* Directory of a job or generation; to be freed; NULL without memory. */
+/* Directory of a job, or of a generation; the caller frees it; NULL: no memory. */
 char *catalog_job_dir(const struct catalog *catalog, int64_t job);
 char *catalog_image_dir(const struct catalog *catalog, int64_t job, int64_t generation);
 
 /*
- * Of a job over several nodes a generation has one image for each, below the directory:
+ * A generation of a job over several nodes has one image for each node, below its
+ * directory:
  *	gen-N/node-K/image	the image of the K-th node of the rank map
- *	gen-N/parts.json	their names and ranks (sealed): they are a generation
+ *	gen-N/parts.json	names and ranks of the nodes (sealed); makes the images a generation
  */
 #define CATALOG_PARTS	"parts.json"
 char *catalog_part_dir(const struct catalog *catalog, int64_t job, int64_t generation,
 		       unsigned int part);
-/* The directory that it will be in. */
+/* Make the directory that will hold the image of @part. */
 int catalog_part_make(const struct catalog *catalog, int64_t job, int64_t generation,
 		      unsigned int part);
-/* @parts: "ranks" of the job's record. */
+/* Make the images a generation. @parts: "ranks" of the job's record. */
 int catalog_generation_commit(const struct catalog *catalog, int64_t job, int64_t generation,
 			      const json_t *parts, char *why, size_t size);
-/* No generation any more; the images stay. */
+/* Undo the commit: it is no generation any more; the images stay. */
 void catalog_generation_uncommit(const struct catalog *catalog, int64_t job,
 				 int64_t generation);
-/* -ENOENT: it is of one image. */
+/* Read parts.json. -ENOENT: the generation is one image. */
 int catalog_generation_parts(const struct catalog *catalog, int64_t job, int64_t generation,
 			     json_t **ret_parts, char *why, size_t size);
-/* The image of one node that came to nothing. -ENOTEMPTY: what is there is not all ours. */
+/* Remove one node's image that is of no generation. -ENOTEMPTY: a foreign file is there. */
 int catalog_part_drop(const struct catalog *catalog, int64_t job, int64_t generation,
 		      unsigned int part);
 
-/* Take the next free job number, of those that are ours to give, by making its directory. */
+/* Take the next free job number that this node may give, by making its directory. */
 int catalog_job_create(const struct catalog *catalog, int64_t *ret_job);
-/* One that has its number from elsewhere; durable as that.  0 also if it is there: then it was not made. */
+/*
+ * Make the directory of a job whose number is given; durable. 0 also if it exists: then
+ * *@ret_made is false.
+ */
 int catalog_job_make(const struct catalog *catalog, int64_t job, bool *ret_made);
 
-/* Ids of all jobs with a record, ascending; and of directories without one. */
+/* Ids of all jobs with a record, ascending; and of job directories without a record. */
 json_t *catalog_jobs(const struct catalog *catalog);
 json_t *catalog_strangers(const struct catalog *catalog);
 
 /*
- * catalog_job_check() - is the directory of that number the job's of @record, by their "uuid", and of no later "run"?
+ * catalog_job_check() - check by "uuid" that the directory of that number belongs to the
+ *	job of @record, and by "run" that the record on disk is not of a later run
  *
- * -ESTALE: it is another's, as when IMAGE_DIR was not mounted when the job was started, or the job has been
- * restarted since.  0: it is, or has no record that could be read.
+ * -ESTALE: the directory is another job's, as when IMAGE_DIR was not mounted when the job
+ * was started, or the job has been restarted since. 0: it belongs to @record, or has no
+ * readable record.
  */
 int catalog_job_check(const struct catalog *catalog, int64_t job, const json_t *record,
 		      char *why, size_t size);
-/* As above -ESTALE: another job's record is not replaced, nor that of a later run. */
+/* -ESTALE as above: neither another job's record nor that of a later run is replaced. */
 int catalog_job_write(const struct catalog *catalog, int64_t job,
 		      const json_t *record, char *why, size_t size);
 int catalog_job_read(const struct catalog *catalog, int64_t job,
 		     json_t **ret_record, char *why, size_t size);
-/* Has its directory what is not ours, for which it could not be removed? What comes first. */
+/* Return the first foreign file in the job's directory, if any; it blocks removal. */
 bool catalog_job_foreign(const struct catalog *catalog, int64_t job, char *ret_name, size_t size);
 /*
- * The job with everything; only of one that has no generation left. -ENOTEMPTY: something is not ours,
- * and the record is there yet.
+ * Remove the job with everything; only if no generation is left. -ENOTEMPTY: a foreign file
+ * is there, and the record still exists.
  */
 int catalog_job_remove(const struct catalog *catalog, int64_t job);
 
-/* In the job's directory, both. */
+/* Names of files in the job's directory. */
 #define CATALOG_CLAIM	".restarting"
 #define CATALOG_LOCK	".lock"
 
 /*
- * catalog_claim() - of several nodes only one restarts a job at a time
- * @node: ours; a claim that we have already is ours again
- * @force: take it from another node, which is off
- * @holder: on -EBUSY gets the node that has it
+ * catalog_claim() - claim the job: only one node restarts it at a time
+ * @node: this node; if it has the claim already, the claim is renewed
+ * @force: take the claim from another node, which an operator has declared off
+ * @holder: on -EBUSY gets the name of the node that has the claim
  */
 int catalog_claim(const struct catalog *catalog, int64_t job, const char *node,
 		  bool force, char *holder, size_t size);
-/* Given back, if @node still has it. */
+/* Give the claim back, if @node still has it. */
 void catalog_unclaim(const struct catalog *catalog, int64_t job, const char *node);
-/* Who has it, if somebody has. */
+/* True if a node has claimed the job; @holder gets its name. */
 bool catalog_claimed(const struct catalog *catalog, int64_t job, char *holder, size_t size);
-/* Another number after each claim; 0: nobody has it. */
+/* A number that changes with each claim; 0: the job is not claimed. */
 int64_t catalog_claim_stamp(const struct catalog *catalog, int64_t job);
 
 /*
- * catalog_lock() - alone among the nodes to remove generations of a job, or to pin them
+ * catalog_lock() - lock a job's generations against removal and pinning by others
  *
- * It goes with @ret_lock.  -EBUSY: somebody has it. A file system without locks: nobody can
- * have it, and everybody gets it.
+ * Closing @ret_lock unlocks. -EBUSY: another process has the lock. On a file system without
+ * locks nobody can hold the lock, and every caller gets it.
  */
 int catalog_lock(const struct catalog *catalog, int64_t job, int *ret_lock);
 
 /*
- * Numbers of committed generations, ascending.  Of a directory that cannot be read to its end they are those that were found:
- * who would remove something, or take an older one, on account of what is not there asks catalog_readable() first.
+ * Numbers of committed generations, ascending. If the directory cannot be read to its end,
+ * only those that were found: before removing something, or taking an older generation,
+ * because a number is missing, call catalog_readable().
  */
 json_t *catalog_generations(const struct catalog *catalog, int64_t job);
-/* Can all of the job's directory be read, if there is one?  0, -errno. */
+/* Check that the whole job directory can be read, if it exists. 0, -errno. */
 int catalog_readable(const struct catalog *catalog, int64_t job);
 bool catalog_has(const struct catalog *catalog, int64_t job, int64_t generation);
-/* Numbers of all that there is a directory of, committed or not. */
+/* Numbers of all generation directories, committed or not. */
 json_t *catalog_traces(const struct catalog *catalog, int64_t job);
-/* The number for a new one: above every one there is, and above @floor. -ERANGE: there is none left. */
+/*
+ * The number for a new generation: above all existing ones and above @floor. -ERANGE: none
+ * is left.
+ */
 int64_t catalog_next(const struct catalog *catalog, int64_t job, int64_t floor);
 int64_t catalog_last(const struct catalog *catalog, int64_t job);	/* 0: none */
 
 /*
- * -EBUSY: it is being restored from. Who asks for it has looked for a pin.  Of several nodes it may be no
- * generation any more after an error: an image of it stays, which @why says.
+ * Remove a generation; the caller has checked that it is not pinned. -EBUSY: it is being
+ * restored from. After another error a generation of several nodes may be uncommitted while
+ * some of its images stay; @why says so.
  */
 int catalog_generation_remove(const struct catalog *catalog, int64_t job,
 			      int64_t generation, char *why, size_t size);
-/* Is it being restored from, or written, on this node? */
+/* True if the generation is being restored from, or written, on this node. */
 bool catalog_generation_in_use(const struct catalog *catalog, int64_t job, int64_t generation);
 /*
- * Images that no generation came of.  What is being written is left alone (-EBUSY), and what
- * is none of ours (-ENOTEMPTY).
+ * Remove images that never became a generation. Images being written (-EBUSY) and foreign
+ * files (-ENOTEMPTY) stay.
  */
 int catalog_generation_sweep(const struct catalog *catalog, int64_t job, int64_t generation);
 

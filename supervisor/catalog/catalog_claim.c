@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who among the nodes restarts a job, and who removes or pins its generations; see catalog.h.
+ * Claims and locks: which node restarts a job, and who removes or pins its generations; see
+ * catalog.h.
  *
- * Both are files in the job's directory.  A claim says who has it and outlives its owner, as a restart
- * that was cut off has to be seen; a lock goes with its descriptor.
+ * Both are files in the job's directory. A claim names its owner and outlives it, as a
+ * restart that was cut off has to be seen; a lock ends with its descriptor.
  */
 #include "supervisor/catalog/catalog.h"
 
@@ -19,7 +20,7 @@
 
 #include "base/cleanup.h"
 
-/* Made whole under another name: who finds it can read who has it. */
+/* Write the claim under another name first, so that whoever finds it can read its owner. */
 static int claim(int dir, const char *node, bool force)
 {
 	_cleanup_fd_ int fd = -1;
@@ -31,7 +32,10 @@ static int claim(int dir, const char *node, bool force)
 		    0600);
 	if (fd < 0)
 		return -errno;
-	/* Synced: one that lost its node by a power cut would be somebody else's for ever. */
+	/*
+	 * Synced: a claim that lost its owner's name in a power cut would never be given
+	 * back.
+	 */
 	if (write(fd, node, strlen(node)) != (ssize_t)strlen(node))
 		err = -ENOSPC;
 	else if (fsync(fd))
@@ -69,7 +73,10 @@ int catalog_claim(const struct catalog *catalog, int64_t job, const char *node,
 	read_holder(dir, holder, size);
 	if (strcmp(holder, node))
 		return -EBUSY;
-	/* who saw it lie there is to see that it is in use now; if not, no restart fails for that */
+	/*
+	 * Whoever saw the old claim must see that it is in use now. If this fails, the
+	 * restart goes on.
+	 */
 	utimensat(dir, CATALOG_CLAIM, NULL, AT_SYMLINK_NOFOLLOW);
 	return 0;
 }
@@ -106,7 +113,7 @@ void catalog_unclaim(const struct catalog *catalog, int64_t job, const char *nod
 	if (dir < 0)
 		return;
 	read_holder(dir, holder, sizeof(holder));
-	/* who took this node for lost has it now */
+	/* A node that took this one for lost may have the claim now. */
 	if (!strcmp(holder, node))
 		unlinkat(dir, CATALOG_CLAIM, 0);
 }

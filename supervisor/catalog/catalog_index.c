@@ -2,11 +2,11 @@
 /*
  * The index; see catalog_index.h.
  *
- * Owns the file and its schema.  Nothing here may fail an operation: every error of SQLite
- * ends in "not there", and its text goes to whoever closes the index.  A row has a checksum
- * of its own, because a page of a database can be wrong in ways that SQLite does not see.
+ * Owns the file and its schema. Nothing here may fail an operation: every error of SQLite
+ * ends in "no such row", and its text goes to whoever closes the index. Each row has its
+ * own checksum, because a page of a database can be wrong in ways that SQLite does not see.
  *
- * Everything that is put between open and close is one transaction, begun by the first put:
+ * All rows that are put between open and close are one transaction, begun by the first put:
  * a list that changes nothing writes nothing.
  */
 #include "supervisor/catalog/catalog_index.h"
@@ -37,11 +37,12 @@ struct catalog_index {
 	sqlite3 *db;
 	char *path;
 	sqlite3_stmt *statements[NR_STATEMENTS];
-	bool reading;		/* a transaction is open: of one lock for all rows */
-	bool writing;		/* likewise, to write */
-	bool blocked;		/* somebody has it: waited for once, not for each row */
+	bool reading;		/* a read transaction is open: one lock for all rows */
+	bool writing;		/* a write transaction is open */
+	/* another process has the lock; waited for once, not for each row */
+	bool blocked;
 	bool damaged;
-	char problem[256];	/* the first */
+	char problem[256];	/* text of the first error */
 };
 
 static const char *const statement_texts[NR_STATEMENTS] = {
@@ -74,7 +75,7 @@ static void add_stat(XXH64_state_t *state, const struct stat *st)
 	XXH64_update(state, words, sizeof(words));
 }
 
-/* Never 0. */
+/* The digest of @state, which is freed; never 0. */
 static uint64_t digest(XXH64_state_t *state)
 {
 	uint64_t value = XXH64_digest(state);
@@ -83,7 +84,7 @@ static uint64_t digest(XXH64_state_t *state)
 	return value ? value : 1;
 }
 
-/* Of those images that are here, in no order; one that is gone makes it another. */
+/* A stamp of the parts' images that are here, in no order; a missing image changes it. */
 static uint64_t parts_stamp(const char *dir)
 {
 	_cleanup_dir_ DIR *nodes = opendir(dir);
@@ -159,7 +160,7 @@ static uint64_t sum_of(int64_t job, int64_t generation, const char *label, uint6
 
 static void note(struct catalog_index *index, int code)
 {
-	code &= 0xff;	/* without SQLite's extension */
+	code &= 0xff;	/* drop SQLite's extended code */
 	if (code == SQLITE_BUSY)
 		index->blocked = true;
 	if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB)
@@ -169,7 +170,7 @@ static void note(struct catalog_index *index, int code)
 			 sqlite3_errmsg(index->db));
 }
 
-/* A number that a statement says; @otherwise without one. */
+/* The number that @text selects; @otherwise if it selects nothing. */
 static int64_t ask(struct catalog_index *index, const char *text, int64_t otherwise)
 {
 	sqlite3_stmt *statement = NULL;
@@ -212,7 +213,7 @@ int catalog_index_remove(const char *path)
 {
 	char journal[PATH_MAX];
 
-	/* Its journal would be played back into the next one. */
+	/* Its journal would be played back into the next index. */
 	snprintf(journal, sizeof(journal), "%s-journal", path);
 	if (unlink(journal) && errno != ENOENT)
 		return -errno;
@@ -240,7 +241,10 @@ static bool is_of(struct catalog_index *index, const struct catalog *catalog, ui
 	return is;
 }
 
-/* 0: it may be used; -EPROTONOSUPPORT: it is not for us; other negative errno: not now. */
+/*
+ * 0: usable; -EPROTONOSUPPORT: of a newer version or foreign; other negative errno: not
+ * usable now.
+ */
 static int check(struct catalog_index *index, const struct catalog *catalog, uint64_t key)
 {
 	int64_t version, application = ask(index, "PRAGMA application_id", -1);
@@ -263,7 +267,7 @@ static int check(struct catalog_index *index, const struct catalog *catalog, uin
 	return index->problem[0] ? -EIO : make(index, catalog, key);
 }
 
-/* NULL without memory. */
+/* NULL: no memory. */
 static struct catalog_index *open_file(const char *path, int *ret_err)
 {
 	struct catalog_index *index = calloc(1, sizeof(*index));
@@ -275,14 +279,19 @@ static struct catalog_index *open_file(const char *path, int *ret_err)
 		free(index);
 		return NULL;
 	}
-	/* SQLite would make it readable for others; its journal gets the same mode. */
+	/*
+	 * SQLite would make the file readable for others; its journal gets the same mode.
+	 */
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0) {
 		*ret_err = -errno;
 		snprintf(index->problem, sizeof(index->problem), "%s: %s", path, strerror(errno));
 		return index;
 	}
-	/* Now: closing it later would drop the locks that SQLite has on the file by then. */
+	/*
+	 * Close it now: closing it later would drop the locks that SQLite has on the file
+	 * by then.
+	 */
 	close(fd);
 	code = sqlite3_open_v2(path, &index->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW |
 			       SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_NOMUTEX, NULL);
@@ -304,7 +313,7 @@ static int prepare(struct catalog_index *index)
 
 		if (code == SQLITE_OK)
 			continue;
-		/* Whatever is in it, it is not what we make. */
+		/* The schema is not this version's, whatever the file holds. */
 		note(index, code);
 		index->damaged = index->damaged || (code & 0xff) == SQLITE_ERROR;
 		return -EIO;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Generations of jobs over several nodes, one image each, and how any generation goes; see
- * catalog.h.
+ * Generations of jobs over several nodes, with one image for each node, and the removal of
+ * any generation; see catalog.h.
  *
- * The file of the parts makes such a generation, so it is written when all images are durable,
- * and is gone for good before the first of them goes. Several nodes may be at it at once.
+ * parts.json makes such a generation: it is written after all images are durable, and is
+ * durably removed before the first image is. Several nodes may do this at the same time.
  */
 #include "supervisor/catalog/catalog.h"
 
@@ -45,7 +45,7 @@ void catalog_generation_uncommit(const struct catalog *catalog, int64_t job,
 	_cleanup_free_ char *path = catalog_image_dir(catalog, job, generation);
 	_cleanup_fd_ int dir = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
-	/* Gone for good before its images are: after a power cut it would be a generation without. */
+	/* Durably removed first: a power cut must not leave a generation without images. */
 	if (dir >= 0 && !unlinkat(dir, CATALOG_PARTS, 0))
 		fsync(dir);
 }
@@ -75,7 +75,10 @@ int catalog_part_drop(const struct catalog *catalog, int64_t job, int64_t genera
 		return -ENOMEM;
 	err = image_remove(image, &error);
 	snprintf(path, sizeof(path), "%s/node-%u", dir, part);
-	/* The last one out: others may still be there. */
+	/*
+	 * Remove the directory if this was the last image; other nodes' images may still be
+	 * there.
+	 */
 	if (!rmdir(path)) {
 		rmdir(dir);
 		return 0;
@@ -87,7 +90,10 @@ int catalog_part_drop(const struct catalog *catalog, int64_t job, int64_t genera
 
 /* --------------------------------------------------------------- removal */
 
-/* All that can go does; the first error, with what stays. */
+/*
+ * Remove all images that can be removed; returns the first error, with @why naming what
+ * stays.
+ */
 static int drop_parts(const struct catalog *catalog, int64_t job, int64_t generation, char *why,
 		      size_t size)
 {
@@ -129,7 +135,7 @@ int catalog_generation_sweep(const struct catalog *catalog, int64_t job, int64_t
 
 	if (!nodes)
 		return path ? -errno : -ENOMEM;
-	/* whoever thinks that it is not committed may not have been able to see that it is */
+	/* The caller may only have been unable to see that it is committed. */
 	if (catalog_has(catalog, job, generation))
 		return -EEXIST;
 	unlinkat(dirfd(nodes), "." CATALOG_PARTS ".new", 0);
@@ -150,7 +156,7 @@ int catalog_generation_sweep(const struct catalog *catalog, int64_t job, int64_t
 	return rmdir(path) && errno != ENOENT ? -errno : 0;
 }
 
-/* Of one image, or of any of its nodes. */
+/* True if the image, or any node's image, is in use. */
 bool catalog_generation_in_use(const struct catalog *catalog, int64_t job, int64_t generation)
 {
 	_cleanup_free_ char *path = catalog_image_dir(catalog, job, generation);
@@ -169,8 +175,9 @@ bool catalog_generation_in_use(const struct catalog *catalog, int64_t job, int64
 }
 
 /*
- * -ENOENT: it is of one image. Without the file it is no generation, whatever is left; but while
- * that may come back after a power cut, its images stay.
+ * Uncommit and remove the parts. -ENOENT: the generation is one image. Without parts.json
+ * it is no generation, whatever is left; but its images stay as long as a power cut could
+ * bring parts.json back.
  */
 static int remove_parts(const struct catalog *catalog, int64_t job, int64_t generation,
 			const char *dir_path, char *why, size_t size)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The key of a node that has none; see first_key.h.
+ * Making the key of a node that has none; see first_key.h.
  *
- * Made when ckptd starts, and at no other time: a key that vanishes later is one that was lost.  A new one
- * in its place would have every image and record refused as forged, and retention would then remove
- * the images, as none that the job can be restarted from.
+ * The key is made only when ckptd starts: a key that vanishes later was lost. With a new
+ * key in its place, every image and record would be refused as forged, and retention would
+ * then remove the images, as useless for a restart.
  */
 #include "supervisor/catalog/first_key.h"
 
@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "engine/op/op_args.h"
 
-/* A directory of a job that did not get as far as a record is nothing that a key was needed for. */
+/* A job directory without a record or any image needed no key. */
 static bool has_jobs(const struct catalog *catalog)
 {
 	json_t *jobs = catalog_jobs(catalog), *others = catalog_strangers(catalog), *id, *traces;
@@ -36,7 +36,7 @@ static bool has_jobs(const struct catalog *catalog)
 	return has;
 }
 
-/* Else it would be said by the first checkpoint, which may be the one before the power goes. */
+/* Check the key now: the first checkpoint may come just before the power goes. */
 static int check(const struct catalog *catalog, const struct log *log)
 {
 	struct ckpt_error error = {};

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Is the catalog what it should be? See fsck.h.
+ * Checking the catalog; see fsck.h.
  *
- * Everything is read from the disk; the index is what is compared with it, never asked.  The
- * table says of each kind of finding what it means and what repairing does; a kind without the
- * latter is for people to decide, above all everything about a committed generation.
+ * Everything is read from the disk; the index is compared with the result, never trusted.
+ * The table has the meaning of each kind of finding and what its repair does. A kind
+ * without a repair is left to people, above all every finding about a committed generation.
  *
- * What is being written is known by its writer's lock (image_in_use()), which another node's
- * file system may not show: so of a job that runs nothing newer than its last generation is
- * touched, either.
+ * An image that is being written is recognized by its writer's lock (image_in_use()), which
+ * another node's file system may not show. Therefore nothing newer than the last generation
+ * of a running job is touched, either.
  */
 #include "supervisor/catalog/fsck.h"
 
@@ -67,7 +67,7 @@ static const struct {
 
 /* -------------------------------------------------------------- findings */
 
-/* @generation 0: none. The finding stays the list's. */
+/* Add a finding, which belongs to the list; @generation 0: it concerns none. */
 static json_t *found(struct fsck *fsck, enum kind kind, int64_t generation, const char *path,
 		     const char *text)
 {
@@ -75,7 +75,7 @@ static json_t *found(struct fsck *fsck, enum kind kind, int64_t generation, cons
 				    "job", (json_int_t)fsck->listing.job, "path", path, "text", text,
 				    "means", kinds[kind].means, "repaired", 0);
 
-	/* A name on disk that is not UTF-8. */
+	/* A name on disk is not UTF-8. */
 	if (!finding)
 		finding = json_pack("{s:s, s:I, s:s, s:b}", "kind", kinds[kind].name, "job",
 				    (json_int_t)fsck->listing.job, "means", kinds[kind].means,
@@ -109,8 +109,9 @@ static const char *error_text(const json_t *outcome)
 /* --------------------------------------------- what writers and removers left */
 
 /*
- * Of a job that is alive it may be another node's, which writes just now: locks of directories on NFS are its own
- * alone.  The job's next checkpoint removes what is left over.
+ * Find leftovers of writers and removals. If the job is alive, another node may be writing
+ * just now: NFS does not show its locks on directories. The job's next checkpoint removes
+ * such leftovers.
  */
 static void check_leftovers(struct fsck *fsck, const char *parent, bool may_repair)
 {
@@ -140,7 +141,7 @@ static void check_leftovers(struct fsck *fsck, const char *parent, bool may_repa
 
 /* ------------------------------------------------------------ generations */
 
-/* What is in the directory of a generation. */
+/* Counts of the entries of a generation's directory. */
 struct contents {
 	bool manifest, parts;
 	unsigned int nodes, image_files, others;
@@ -182,7 +183,7 @@ static int look(const char *path, struct contents *c)
 	return -errno;
 }
 
-/* No generation; @decided: its checkpoint is over. */
+/* Check a directory that is no generation; @decided: its checkpoint is over. */
 static void check_uncommitted(struct fsck *fsck, int64_t generation, const char *path,
 			      const struct contents *c, bool decided, bool may_repair)
 {
@@ -203,7 +204,7 @@ static void check_uncommitted(struct fsck *fsck, int64_t generation, const char 
 		repaired(finding, catalog_generation_sweep(l->catalog, l->job, generation));
 }
 
-/* All findings of an operation that verifies; true: there were none. */
+/* Add all findings of a verification; true: there were none. */
 static bool add_verified(struct fsck *fsck, int64_t generation, const char *path, const json_t *outcome)
 {
 	const json_t *list = json_object_get(json_object_get(outcome, "result"), "findings");
@@ -213,7 +214,7 @@ static bool add_verified(struct fsck *fsck, int64_t generation, const char *path
 
 	if (outcome_is_ok(outcome))
 		return true;
-	/* Removed meanwhile. */
+	/* The generation was removed meanwhile. */
 	if (!catalog_has(fsck->listing.catalog, fsck->listing.job, generation))
 		return false;
 	json_array_foreach(list, i, said) {
@@ -230,7 +231,7 @@ static bool add_verified(struct fsck *fsck, int64_t generation, const char *path
 	return false;
 }
 
-/* Of one image. */
+/* Verify a generation that is one image. */
 static bool verify_one(struct fsck *fsck, int64_t generation, const char *path)
 {
 	json_t *args = json_pack("{s:s, s:b}", "dir", path, "deep", fsck->deep);
@@ -254,14 +255,20 @@ static bool verify_parts(struct fsck *fsck, int64_t generation, const char *path
 	return good;
 }
 
-/* Does the index, if it speaks of this generation as it is now, say @row? That was read after @stamp. */
+/*
+ * Compare the index's row, if it is of the present @stamp, with @row, which was read after
+ * @stamp.
+ */
 static void check_row(struct fsck *fsck, int64_t generation, const char *path, const json_t *row,
 		      uint64_t stamp)
 {
 	const struct listing *l = &fsck->listing;
 	json_t *indexed, *finding = NULL;
 
-	/* verified for minutes, and merged meanwhile: of what it is now nothing was read */
+	/*
+	 * The generation was merged during a long verification: @row is not of its present
+	 * state.
+	 */
 	if (catalog_index_stamp(l->catalog, l->job, generation) != stamp)
 		return;
 	indexed = catalog_index_get(l->index, l->job, generation, l->label, stamp);
@@ -316,7 +323,7 @@ static void check_nodes(struct fsck *fsck, const char *path, bool may_repair)
 	}
 }
 
-/* All but what is in its images. */
+/* Check a generation's directory, except for the contents of its images. */
 static void check_directory(struct fsck *fsck, int64_t generation, int64_t decided_to,
 			    bool may_repair)
 {
@@ -373,7 +380,10 @@ static void check_pins(struct fsck *fsck, const char *dir, bool may_repair)
 	json_decref(pins);
 }
 
-/* No checkpoint up to this number is in the making, at a moment when it is known whether it is alive. */
+/*
+ * No checkpoint up to the returned number is being taken; call when it is known whether the
+ * job is alive.
+ */
 static int64_t decided(const struct catalog *catalog, int64_t job, bool alive)
 {
 	int64_t next = alive ? catalog_last(catalog, job) + 1 : catalog_next(catalog, job, 0);
@@ -381,7 +391,7 @@ static int64_t decided(const struct catalog *catalog, int64_t job, bool alive)
 	return next < 0 ? CATALOG_NUMBERS : next - 1;
 }
 
-/* Of its record, what changes with each restart. */
+/* The fields of a job's record that change with each restart. */
 static const char *const of_run[] = { "state", "node", "run" };
 
 json_t *fsck_asked(const struct catalog *catalog, int64_t job, const char *label, const json_t *record,
@@ -397,7 +407,7 @@ json_t *fsck_asked(const struct catalog *catalog, int64_t job, const char *label
 	return asked;
 }
 
-/* It may run by now, here or elsewhere, or is gone. */
+/* True if the job may run by now, here or elsewhere, or is gone. */
 static bool has_changed(const struct fsck *fsck, const json_t *asked)
 {
 	bool changed = false;
@@ -417,7 +427,10 @@ static bool has_changed(const struct fsck *fsck, const json_t *asked)
 	return changed;
 }
 
-/* Nothing is repaired while it may be being restarted: that fetches what looks like left over. */
+/*
+ * True if the job may be being restarted: what a restart fetches looks like a leftover, so
+ * nothing is repaired.
+ */
 static bool is_claimed(struct fsck *fsck, const json_t *asked, const char *dir)
 {
 	int64_t was = json_integer_value(json_object_get(asked, "claim"));
@@ -432,7 +445,7 @@ static bool is_claimed(struct fsck *fsck, const json_t *asked, const char *dir)
 	return false;
 }
 
-/* All that may be repaired: with the lock, and none of it takes long. */
+/* All repairs: under the lock, so they must not take long. */
 static void check_job_directory(struct fsck *fsck, const char *dir, const json_t *asked)
 {
 	const struct catalog *catalog = fsck->listing.catalog;
@@ -442,7 +455,7 @@ static void check_job_directory(struct fsck *fsck, const char *dir, const json_t
 	bool may_repair;
 	size_t i;
 
-	/* Without the lock everything is said and nothing is done. */
+	/* Without the lock everything is reported and nothing is repaired. */
 	may_repair = fsck->repair && !catalog_lock(catalog, job, &lock);
 	fsck->alive = json_is_true(json_object_get(asked, "alive"));
 	decided_to = json_integer_value(json_object_get(asked, "decided_to"));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * See generation.h.
+ * A generation as a whole; see generation.h.
  *
- * Nothing is known of an image here: each part is an operation of its own (op.h), and what
- * they answer is put together. Which images belong together is what parts.json says, which the
- * key vouches for; that each is the one it is taken for, its manifest: job, generation, and in
- * the note the node. An image without a node in its note is of an older version.
+ * Nothing here knows an image's format: each part is an operation of its own (op.h), and
+ * the answers are combined. parts.json, which the key authenticates, says which images
+ * belong together; each image's manifest proves which image it is, by job, generation, and
+ * the node in its note. An image without a node in its note is of an older version.
  */
 #include "supervisor/catalog/generation.h"
 
@@ -66,7 +66,10 @@ json_t *generation_check_part(const char *dir, const json_t *note, unsigned int 
 			     dir, (long long)json_integer_value(node), number);
 }
 
-/* In another node's image directory: nothing is known of it here. */
+/*
+ * True if the part is in another node's image directory, so that nothing is known of it
+ * here.
+ */
 static bool is_away(const json_t *part)
 {
 	return json_is_true(json_object_get(part, "away"));
@@ -74,7 +77,7 @@ static bool is_away(const json_t *part)
 
 #define AWAY_TEXT	"the image of node %s is in that node's own directory: ask there"
 
-/* Nothing was looked at there. */
+/* The text for a part that was not looked at. */
 static json_t *text_away(const json_t *part)
 {
 	return json_sprintf(AWAY_TEXT, part_node(part));
@@ -95,7 +98,7 @@ static json_t *all_away(const json_t *parts, const json_t *generation)
 			     (long long)json_integer_value(generation));
 }
 
-/* What the manifest of @part says, if it is the one that it is taken for. */
+/* Describe the image of @part by its manifest, if it is that very image. */
 static json_t *describe_part(const struct op_env *env, const json_t *part, const json_t *generation,
 			     const json_t *label)
 {
@@ -119,10 +122,10 @@ static json_t *describe_part(const struct op_env *env, const json_t *part, const
 
 /* -------------------------------------------------------------- describe */
 
-/* What an older version has not counted stays away. */
+/* Add up a figure; one that some node's image lacks (of an older version) is dropped. */
 static void add(json_t *sum, const json_t *row, const char *name)
 {
-	/* of some nodes only it is no sum */
+	/* a sum over some of the nodes only would be wrong */
 	if (!json_object_get(row, name) ||
 	    (json_array_size(json_object_get(sum, "parts")) && !json_object_get(sum, name))) {
 		json_object_del(sum, name);
@@ -141,7 +144,7 @@ static void raise_to(json_t *top, const json_t *row, const char *name)
 		json_object_set(top, name, json_object_get(row, name));
 }
 
-/* Takes over @row. */
+/* Add the row of a part to the whole; takes over @row. */
 static void add_part(json_t *whole, const json_t *part, json_t *row)
 {
 	static const char *const sums[] = {
@@ -227,7 +230,7 @@ json_t *generation_describe(const struct op_env *env, const struct catalog *cata
 
 /* ------------------------------------------------------ show, verify, diff */
 
-/* @args without what is ours, for the image of @part. */
+/* @args for the image of @part, without the fields that only this file knows. */
 static json_t *args_of(const json_t *args, const json_t *part)
 {
 	json_t *one = json_copy((json_t *)args);
@@ -278,7 +281,7 @@ static void found(json_t *findings, const json_t *part, json_t *finding)
 	json_array_append(findings, finding);
 }
 
-/* What is wrong with @part goes to @findings; 0 or the first error. */
+/* Verify a part; adds what is wrong to @findings; 0 or the first error. */
 static int verify_part(const struct op_env *env, const json_t *part, json_t *args, json_t *findings,
 		       json_t *unchecked)
 {
@@ -288,7 +291,7 @@ static int verify_part(const struct op_env *env, const json_t *part, json_t *arg
 	json_t *one, *list, *finding;
 	size_t i;
 
-	/* what is damaged is found below, with its place */
+	/* damage is found below, with its place */
 	if (err == -ENOENT || err == -ESTALE) {
 		finding = json_pack("{s:s, s:i, s:i, s:O}", "file", "manifest", "offset", 0,
 				    "errno", -err, "text",
@@ -376,7 +379,7 @@ json_t *generation_diff(const struct op_env *env, json_t *args)
 
 		if (is_away(part) || is_away(other)) {
 			json_array_append_new(unchecked, text_away(is_away(part) ? part : other));
-			equal = false;	/* as far as is known */
+			equal = false;	/* unknown */
 			continue;
 		}
 		one = args_of(args, part);

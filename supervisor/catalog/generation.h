@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A generation of a job as a whole, whether it is one image or one of each node
- * (catalog.h). What reads more than parts.json is for workers: images may be slow.
+ * (catalog.h). All but generation_parts() is for workers, as reading images may be slow.
  *
- * A part of which something is wrong is named by its node.
+ * A part with a problem is named by its node.
  */
 #ifndef STILLPOINT_GENERATION_H
 #define STILLPOINT_GENERATION_H
@@ -15,30 +15,31 @@
 #include "engine/op/op.h"
 
 /*
- * generation_parts() - where the images are
- * @ret_parts: [{"node": name, "number": K, "dir": path}, ...]; NULL: it is of one image
+ * generation_parts() - list the images of a generation
+ * @ret_parts: [{"node": name, "number": K, "dir": path}, ...]; NULL: it is one image
  *
- * NULL, or an outcome: what says so is damaged, or another's.
+ * Return: NULL, or an outcome: parts.json is damaged, or of another generation.
  */
 json_t *generation_parts(const struct catalog *catalog, int64_t job, int64_t generation,
 			 json_t **ret_parts);
 
-/* Is what a manifest's note says of the @number-th node? NULL, or an outcome. */
+/* Check that a manifest's note is of the @number-th node. NULL, or an outcome. */
 json_t *generation_check_part(const char *dir, const json_t *note, unsigned int number);
 
 /*
- * generation_describe() - what the manifests say
+ * generation_describe() - describe a generation by its manifests
  * @label: the job's (job_label())
  *
- * As op_describe(). Of several nodes: the greatest pause, sums of bytes, processes and threads,
- * the newest time, the first node's note; "nodes" and "parts", what each one's says.
+ * As op_describe(). For several nodes: the greatest pause, sums of bytes, processes and
+ * threads, the newest time, the first node's note; "nodes", and "parts" with each node's
+ * description.
  */
 json_t *generation_describe(const struct op_env *env, const struct catalog *catalog,
 			    int64_t job, int64_t generation, const char *label);
 
 /*
- * Operations as op_show(), op_verify() and op_diff(), of all parts: "parts" (and "other_parts")
- * instead of "dir", "generation" and "job" beside them.
+ * Operations like op_show(), op_verify() and op_diff(), on all parts: their arguments have
+ * "parts" (and "other_parts") instead of "dir", and "generation" and "job".
  *
  * show	{"parts": [{"node", "number", "image": as op_show()}, ...]}
  * verify	{"ok", "findings": as op_verify(), each with its "node"}

@@ -2,12 +2,12 @@
 /*
  * A job's history on disk; see history.h.
  *
- * One write() appends a line, behind a line end if the last line has none: what a crash tore
- * stays alone.  When the file is full, its newer half becomes a new file that takes
- * its name; a crash leaves the one or the other.  Only the job's home writes.
+ * One write() appends a line, after a line end if the last line has none: a line that a
+ * crash tore stays alone. When the file is full, its newer half is written to a new file
+ * that takes its name; a crash leaves the one or the other. Only the job's home writes.
  *
- * What is read may be anything: it is bounded, and figures that are no numbers, or are
- * negative, do not get past history_read().
+ * The file may contain anything: reading is bounded, and rows whose figures are no numbers,
+ * or negative, do not get past history_read().
  */
 #include "supervisor/catalog/history.h"
 
@@ -22,7 +22,7 @@
 
 #include "base/cleanup.h"
 
-/* All integers, none negative. */
+/* Figures of a checkpoint: integers, none negative. */
 static const char *const figures[] = {
 	"quiesce_ns", "freeze_ns", "collect_ns", "clone_ns", "thaw_ns", "pause_ns", "pages_ns",
 	"contents_ns", "sync_ns", "commit_ns", "total_ns", "bytes_mapped", "bytes_raw",
@@ -30,7 +30,7 @@ static const char *const figures[] = {
 	"pages_excluded", "pages_untouched", "pages_file", "processes", "threads",
 };
 
-/* Of a restart, integers as well (restart_times.h). */
+/* Figures of a restart, integers as well (restart_times.h). */
 static const char *const restart_figures[] = {
 	"total_ns", "fetch_ns", "try_ns", "restore_ns", "ranks_ns",
 };
@@ -118,7 +118,10 @@ static int open_dir(const struct catalog *catalog, int64_t job)
 	return path ? -errno : -ENOMEM;
 }
 
-/* At most the last HISTORY_MAX bytes, with a NUL behind them; @ret_len without it. */
+/*
+ * Read at most the last HISTORY_MAX bytes, with a NUL behind them, which @ret_len does not
+ * count.
+ */
 static char *read_tail(int fd, size_t *ret_len)
 {
 	char *text = malloc(HISTORY_MAX + 1);
@@ -147,7 +150,7 @@ static int write_whole(int fd, const char *text, size_t len)
 	return (size_t)n == len ? 0 : -ENOSPC;
 }
 
-/* The newer half, whole lines of it, under the old name. */
+/* Replace the file by whole lines of its newer half. */
 static int shorten(int dir, int old)
 {
 	_cleanup_free_ char *text = NULL;
@@ -165,7 +168,7 @@ static int shorten(int dir, int old)
 	if (fd < 0)
 		return -errno;
 	err = write_whole(fd, from, len - (size_t)(from - text));
-	/* Before the name: else a power cut could leave it empty. */
+	/* Synced before the rename: else a power cut could leave the file empty. */
 	if (!err && fsync(fd))
 		err = -errno;
 	if (!err && renameat(dir, HISTORY_NEW, dir, HISTORY_FILE))
@@ -183,7 +186,7 @@ static int open_file(int dir)
 	return fd < 0 ? -errno : fd;
 }
 
-/* A line end where there should be one and a crash has left none. */
+/* True if the last line has no line end, because a crash tore it. */
 static bool torn(int fd, off_t size)
 {
 	char last = '\n';

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What there is of a job; see listing.h.
+ * The generations of a job; see listing.h.
  *
- * Decides when the index is believed: its row must have been made of files that are the same
- * to stat(2) now.  An image's files are written once, before the rename that makes it one, so
- * whatever changes the stamp is a removal, a replacement or damage, and the row is read anew.
- * Pins are not indexed: they are looked up in the job's directory.
+ * Decides when the index is believed: its row must have been made of files that stat(2)
+ * shows unchanged. An image's files are written once, before the rename that makes the
+ * image, so a changed stamp means a removal, a replacement or damage, and the row is read
+ * anew. Pins are not indexed: they are looked up in the job's directory.
  */
 #include "supervisor/catalog/listing.h"
 
@@ -28,7 +28,10 @@ static void add_place(const struct listing *listing, int64_t generation, json_t 
 		json_object_set_new(row, "pinned", json_true());
 }
 
-/* The stamp is from before: what changes meanwhile makes the row stale, not wrong. */
+/*
+ * @stamp was taken before the reading, so a change meanwhile makes the row stale, not
+ *	wrong.
+ */
 static json_t *read_row(const struct listing *listing, int64_t generation, uint64_t stamp)
 {
 	json_t *outcome = generation_describe(listing->env, listing->catalog, listing->job,
@@ -37,7 +40,7 @@ static json_t *read_row(const struct listing *listing, int64_t generation, uint6
 
 	if (row) {
 		json_incref(row);
-		/* One that is locked now says more when its key is there. */
+		/* A locked row is not indexed: it tells more once its key is there. */
 		if (!json_object_get(row, "locked"))
 			catalog_index_put(listing->index, listing->job, generation, listing->label,
 					  stamp, row);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A generation in the catalog is made whole; see merge.h.
+ * Merging a generation in the catalog; see merge.h.
  *
- * The step by which it takes its place is made under the catalog's lock, and only if no other node
- * has claimed the job: who restarts there claims first and looks for the lock then.  Images are
- * written without the lock: that takes long.
+ * The merged image takes its place under the catalog's lock, and only if no other node has
+ * claimed the job: a node that restarts the job claims it first and then waits for the
+ * lock. Images are written without the lock, as that takes long.
  */
 #include "supervisor/catalog/merge.h"
 
@@ -43,7 +43,7 @@ static void progress(uint64_t done, uint64_t total, void *arg)
 		run->request->progress(done, total, run->request->arg);
 }
 
-/* Pins and removals are short. */
+/* Wait for the lock, as pinning and removing are short. */
 static int lock(struct merge_run *run)
 {
 	const struct timespec wait = { .tv_nsec = LOCK_WAIT_MS * 1000000L };
@@ -71,7 +71,10 @@ static int ready(void *arg)
 	       strcmp(holder, r->node) ? -EBUSY : 0;
 }
 
-/* Of one image; of several nodes each is stored in full: NULL. */
+/*
+ * The directory of a generation that is one image; NULL for several nodes, whose images are
+ * stored in full.
+ */
 static char *image_of(const struct merge_request *r, struct ckpt_error *error, int *ret_err)
 {
 	char *dir = catalog_image_dir(r->catalog, r->job, r->generation);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One ckptd for each name of a node in an image directory; see name_lock.h.
+ * One ckptd for each node name in an image directory; see name_lock.h.
  *
- * The lock goes with its descriptor, so nothing is left of who died.  It is opened for writing, for NFS has
- * exclusive locks on no other descriptors.  Its file is never removed: who waits for it has it open.
+ * The lock ends with its descriptor, so a dead ckptd leaves none. The file is opened for
+ * writing, because NFS has exclusive locks only on such descriptors. It is never removed:
+ * another process may have it open.
  */
 #include "supervisor/catalog/name_lock.h"
 
@@ -39,7 +40,7 @@ static int refuse(int fd, const char *image_dir, const char *node, char *why, si
 	return -EBUSY;
 }
 
-/* For people only: the lock is what counts. */
+/* Write who has the lock, for people only; the lock itself decides. */
 static void sign(int fd)
 {
 	char host[65] = "", text[128];
@@ -59,7 +60,10 @@ int name_lock_take(const char *image_dir, const char *node, int *lock, char *why
 	snprintf(path, sizeof(path), "%s/.ckptd-%s", image_dir, node);
 	if (is_still(*lock, path))
 		return 0;
-	/* Of a directory that is not there any more, or not under that name: it could be unmounted. */
+	/*
+	 * The old lock is in a directory that is gone or renamed; closing it lets that be
+	 * unmounted.
+	 */
 	if (*lock >= 0)
 		close(*lock);
 	*lock = -1;

@@ -2,9 +2,9 @@
 /*
  * Pins; see pin.h.
  *
- * Owns the names pin-N.json in a job's directory.  Whether a generation is pinned is whether
- * the file is there, never what is in it: a flipped bit must not free what somebody wanted kept.
- * What is in it is for people.
+ * Owns the names pin-N.json in a job's directory. A generation is pinned if the file
+ * exists, whatever the file contains: a flipped bit must not free a generation that a user
+ * wanted kept. The contents are for people.
  */
 #include "supervisor/catalog/pin.h"
 
@@ -35,7 +35,7 @@ int64_t pin_number(const char *name)
 
 	if (sscanf(name, PREFIX "%19lld" SUFFIX, &number) != 1 || number <= 0)
 		return 0;
-	/* sscanf takes more than we write. */
+	/* sscanf accepts more than pin_name() writes. */
 	pin_name(number, again);
 	return strcmp(name, again) ? 0 : number;
 }

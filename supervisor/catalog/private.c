@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What is secret in a job's record; see private.h.
+ * The secret fields of a job's record; see private.h.
  *
- * Owns which fields those are.  What was hidden stays in the record beside what is shown of it, and
- * is written back as it was while the secret is away: a running job's record can be written, and
- * nothing is lost by a ckptd that was started before its key was there.
+ * Owns the list of these fields. The sealed field stays in the record beside the fields
+ * that were revealed from it, and is written back unchanged while the secret is not there.
+ * So a running job's record can always be written, and a ckptd that starts before its
+ * secret is there loses nothing.
  */
 #include "supervisor/catalog/private.h"
 
@@ -43,7 +44,8 @@ int private_hide(const json_t *record, const char *purpose, const char *source,
 		if (!err)
 			json_object_set_new(copy, FIELD, json_string(sealed));
 		else if (json_object_get(copy, FIELD))
-			err = 0;	/* as it was: nothing of it changes while a job lives */
+			/* keep the old one: these fields do not change while a job lives */
+			err = 0;
 	}
 	if (text)
 		explicit_bzero(text, strlen(text));

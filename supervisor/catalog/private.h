@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What is secret in a job's record: its command line, environment and directory are
- * encrypted in job.json where images are, as the field "private".
+ * The secret fields of a job's record: its command line, environment and directory are
+ * encrypted in job.json, as the field "private", if images are encrypted.
  */
 #ifndef STILLPOINT_PRIVATE_H
 #define STILLPOINT_PRIVATE_H
@@ -13,17 +13,19 @@
 #include "base/error.h"
 
 /*
- * private_hide() - a copy of @record that may be written
- * @purpose: what was hidden for one purpose cannot be shown for another
- * @source: of the secret, as for image_key_secret()
+ * private_hide() - make a copy of @record that may be written
+ * @purpose: fields hidden for one purpose cannot be revealed for another
+ * @source: source of the secret, as for image_key_secret()
  */
 int private_hide(const json_t *record, const char *purpose, const char *source,
 		 json_t **ret_record, struct ckpt_error *error);
 
-/* The opposite, in place; without the secret (@source may be NULL) it stays hidden. */
+/*
+ * Reveal the fields, in place; without the secret (@source may be NULL) they stay hidden.
+ */
 void private_show(json_t *record, const char *purpose, const char *source);
 
-/* False: something in it is hidden. */
+/* False: some fields of the record are hidden. */
 bool private_is_shown(const json_t *record);
 
 #endif /* STILLPOINT_PRIVATE_H */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which generations of a job may go; see retention.h.
+ * Deciding which generations of a job may be removed; see retention.h.
  *
- * Deciding only: acting is prune.c's.  Invariants, which tests/unit/test_retention.c tries on
- * random histories: what is protected is never told to go; of what can be restarted from the
- * newest stays; deciding again on what is left changes nothing.
+ * Decides only; prune.c acts. Invariants, which tests/unit/test_retention.c checks on
+ * random histories: a protected generation is never removed; the newest generation that can
+ * be restarted from stays; deciding again on what is left changes nothing.
  */
 #include "supervisor/catalog/retention.h"
 
@@ -13,7 +13,7 @@ static bool is_good(const struct retention_item *item)
 	return (item->flags & (RETENTION_GOOD | RETENTION_UNDECIDED)) == RETENTION_GOOD;
 }
 
-/* Index of the newest that can be restarted from; @nr: none. */
+/* Index of the newest generation that can be restarted from; @nr: there is none. */
 static size_t find_last(const struct retention_item *items, size_t nr)
 {
 	size_t i = nr;
@@ -37,7 +37,7 @@ static enum retention_verdict by_count(const struct retention_rule *rule,
 	return RETENTION_GOES_COUNT;
 }
 
-/* RETENTION_UNTOUCHED: nothing protects it. */
+/* Why the generation is protected; RETENTION_UNTOUCHED: it is not. */
 static enum retention_verdict protection(const struct retention_item *items, size_t i, size_t last)
 {
 	if (items[i].flags & RETENTION_FOREIGN)
@@ -55,7 +55,7 @@ static enum retention_verdict protection(const struct retention_item *items, siz
 	return i > last ? RETENTION_AFTER_LAST : RETENTION_UNTOUCHED;
 }
 
-/* The oldest go first. */
+/* Remove until the size fits, the oldest first. */
 static void by_size(uint64_t max_size, struct retention_item *items, size_t nr, size_t last)
 {
 	unsigned __int128 total = 0;	/* sizes come from disk: the sum must not wrap */
@@ -75,7 +75,7 @@ static void by_size(uint64_t max_size, struct retention_item *items, size_t nr, 
 void retention_decide(const struct retention_rule *rule, struct retention_item *items, size_t nr)
 {
 	size_t last = find_last(items, nr), i = nr;
-	unsigned int newer = 0;	/* that can be restarted from, or count as that */
+	unsigned int newer = 0;	/* newer ones that are good, or count as good */
 
 	while (i--) {
 		enum retention_verdict why = last == nr ? RETENTION_NONE_GOOD :

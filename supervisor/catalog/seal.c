@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Small records that the node's key vouches for; see seal.h.
+ * Small records that the node's key authenticates; see seal.h.
  *
- * The MAC's key is derived from the node's as a manifest's is, with an
- * identifier no image has, so that no image can stand for a record.
+ * The MAC's key is derived from the node's key like a manifest's, with an identifier that
+ * no image has, so that no image can pass for a record.
  */
 #include "supervisor/catalog/seal.h"
 
@@ -19,7 +19,7 @@
 #include "base/outcome.h"
 
 #define MAC_BYTES	32
-#define CONTEXT		"stillpoint sealed record v1    "	/* 31 and NUL */
+#define CONTEXT		"stillpoint sealed record v1    "	/* 31 characters and NUL */
 
 static int compute(const struct image_key *key, const char *purpose,
 		   const json_t *record, char *ret_hex)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Small records that the node's key vouches for: what a job is, what goes with
- * a generation.  A disk that was elsewhere can hold anything; what a restart
- * believes (whose job it is, what runs as whom) is only what we once wrote.
+ * Small records that the node's key authenticates: a job's record, a generation's parts. A
+ * disk that was elsewhere can hold anything, so a restart believes (whose job it is, what
+ * runs as whom) only records that this key has sealed.
  *
- * A sealed file is {"sealed": {...}, "mac": "hex"}: keyed BLAKE2b over the
- * compact, sorted form of "sealed" and the purpose it was sealed for.
+ * A sealed file is {"sealed": {...}, "mac": "hex"}: keyed BLAKE2b over the compact, sorted
+ * form of "sealed" and the purpose it was sealed for.
  */
 #ifndef STILLPOINT_SEAL_H
 #define STILLPOINT_SEAL_H
@@ -13,18 +13,18 @@
 #include <jansson.h>
 
 /*
- * seal_write() - seal and write atomically and durably
- * @key: path of the key; -ENOENT: it is not there
+ * seal_write() - seal a record and write it atomically and durably
+ * @key: path of the key; -ENOENT: it does not exist
  * @purpose: short text; a record sealed for one purpose is not valid for another
  */
 int seal_write(const char *dir, const char *name, const char *purpose,
 	       const char *key, const json_t *record, char *why, size_t size);
 
 /*
- * seal_read() - read and check
+ * seal_read() - read and check a record
  *
- * -ENOENT: no such file; -EBADMSG: damaged, forged or of another key; other
- * negative errno.  @why is for people.
+ * -ENOENT: no such file; -EBADMSG: damaged, forged, or sealed with another key; other
+ * negative errno. @why is a text for people.
  */
 int seal_read(const char *dir, const char *name, const char *purpose,
 	      const char *key, json_t **ret_record, char *why, size_t size);

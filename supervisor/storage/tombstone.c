@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What was removed from levels; see tombstone.h.
+ * Tombstones; see tombstone.h.
  *
- * The list is the job's record's, which jobs.h owns and saves: nothing is kept or changed here, what
- * is added to makes a new one.  A worker or somebody who may have to take a note back still has the
- * one before.
+ * The list belongs to the job's record, which jobs.h owns and saves. Nothing is kept or
+ * changed here: adding makes a new list, so that a worker, or a caller who may have to undo
+ * the change, still has the old one.
  */
 #include "supervisor/storage/tombstone.h"
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What was removed from levels, or is to be, and is not to come back: "unwanted" of a job's record,
- * {LEVEL: [N or {"to": N}, ...]}: that generation, or all up to it.
+ * Tombstones: generations that were removed from levels, or are to be, and must not come
+ * back. They are "unwanted" of a job's record, {LEVEL: [N or {"to": N}, ...]}: that
+ * generation, or all up to it.
  *
- * It is noted before the removal.  A level that could not remove it then still has it; so a restart takes none
- * of them unless it is asked for by number, and the promoter removes them when the level works again.
+ * A tombstone is written before the removal. A level that could not carry the removal out
+ * still has the generation, so a restart takes it only if asked for it by number, and the
+ * flusher removes it when the level works again.
  */
 #ifndef STILLPOINT_TOMBSTONE_H
 #define STILLPOINT_TOMBSTONE_H
@@ -15,11 +17,13 @@
 
 #include "supervisor/storage/level_config.h"
 
-/* @unwanted NULL: nothing is. */
+/*
+ * True if the generation has a tombstone on that level. @tombstones NULL: there are none.
+ */
 bool tombstone_has(const json_t *tombstones, const char *level, int64_t generation);
 
 /*
- * tombstone_add() - a copy with more in it
+ * tombstone_add() - a copy of @tombstones with more entries
  * @level: NULL: on all of @levels
  * @generations: these; NULL: all up to @to
  */
