@@ -2,10 +2,10 @@
 /*
  * The hosts file; see hosts.h for its grammar.
  *
- * It says whom this node trusts, so nothing in it is guessed: a line that is not
- * understood, a name or key that is there twice, or a file that others may
- * write is refused with the line's number, and none of it is used.
- * Resolves no names: that may take long, and is done when a connection is made.
+ * The file says which nodes this node trusts, so nothing in it is guessed: a line that is
+ * not understood, a name or key that appears twice, or a file that others may write is
+ * refused, with the line's number, and none of the file is used. No names are resolved
+ * here: that may take long, and is done when a connection is made.
  */
 #include "hosts/hosts.h"
 
@@ -138,7 +138,7 @@ static int add(struct parser *p, const struct host *host)
 	return 0;
 }
 
-/* "domain=NAME", if it is that; the word behind it takes its place. */
+/* Parse "domain=NAME", if *@word is that; the next word takes its place. */
 static int parse_domain(struct parser *p, char **word, char **save, struct host *host)
 {
 	if (!*word || strncmp(*word, "domain=", 7))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The hosts file: which nodes there are, where they are, and by which keys they
- * are known.  The same file on every node.
+ * The hosts file: which nodes there are, their addresses, and the keys by which they are
+ * known. All nodes have the same file.
  *
  *	file    := line*
  *	line    := blanks [NAME blanks ADDRESS[:PORT] blanks KEY [blanks "domain=" DOMAIN]]
@@ -9,9 +9,9 @@
  *	NAME    := as `node` of ckptd.conf: letters, digits, "._-", at most 63
  *	ADDRESS := IPv4 address, host name, or [IPv6 address]
  *	KEY     := public key of the node, base64 (node_key.h)
- *	DOMAIN  := what fails as a whole with the node, a rack or a switch; as NAME
+ *	DOMAIN  := a failure domain that takes the node with it, a rack or a switch; as NAME
  *
- * `ckptctl keygen` prints a node's line.  A name or a key that is there twice is an error.
+ * `ckptctl keygen` prints a node's line. A name or a key that appears twice is an error.
  */
 #ifndef STILLPOINT_HOSTS_H
 #define STILLPOINT_HOSTS_H
@@ -32,35 +32,35 @@ struct host {
 	char address[256];		/* with the brackets of IPv6 */
 	uint16_t port;
 	uint8_t key[NODE_KEY_BYTES];
-	char domain[HOST_NAME_SIZE];	/* "": the node itself */
+	char domain[HOST_NAME_SIZE];	/* "": only the node itself */
 };
 
 struct hosts {
-	struct host *host;		/* as in the file */
+	struct host *host;		/* in the order of the file */
 	unsigned int nr;
 };
 
 /*
- * hosts_parse() - the text of a file
- * @why: "line 7: ..." if it fails
+ * hosts_parse() - parse the text of a hosts file
+ * @why: on failure, "line 7: ..."
  *
- * -EINVAL, -E2BIG (too many, too long), -ENOMEM; then @ret_hosts is untouched.
+ * -EINVAL, -E2BIG (too many nodes, or too long), -ENOMEM; @ret_hosts is then unchanged.
  */
 int hosts_parse(const char *text, size_t len, struct hosts *ret_hosts, char *why, size_t size);
 /*
- * The same from a file, whose name is in @why.  -ENOENT: there is none.  -EPERM: others than
- * root and we may write it.
+ * Read and parse a file, whose name is then in @why. -ENOENT: there is no such file.
+ * -EPERM: users other than root and the caller may write it.
  */
 int hosts_load(const char *path, struct hosts *ret_hosts, char *why, size_t size);
 void hosts_done(struct hosts *hosts);	/* zeroed is fine */
 
-/* Index, or -ENOENT. */
+/* The index of a node, or -ENOENT. */
 int hosts_find(const struct hosts *hosts, const char *name);
 int hosts_find_key(const struct hosts *hosts, const uint8_t key[NODE_KEY_BYTES]);
 
-/* "ADDRESS[:PORT]" taken apart; -EINVAL.  @ret_address of 256 bytes. */
+/* Split "ADDRESS[:PORT]"; -EINVAL. @ret_address has 256 bytes. */
 int host_address_parse(const char *text, char *ret_address, uint16_t *ret_port);
-/* A name as NAME above? */
+/* Check a node name against NAME above; 0 or -EINVAL. */
 int host_name_check(const char *name);
 
 #endif /* STILLPOINT_HOSTS_H */

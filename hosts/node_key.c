@@ -2,10 +2,9 @@
 /*
  * A node's key pair; see node_key.h.
  *
- * libzmq's CURVE uses the keys of libsodium's crypto_box as they are, so they are made
- * without libzmq: ckptctl needs no more than a key pair of it, and it brings a
- * dozen libraries.  The file is one line of text; of the public half there is none, as it
- * follows from the secret.
+ * libzmq's CURVE uses the keys of libsodium's crypto_box unchanged, so keys are made
+ * without libzmq: ckptctl needs only a key pair, and libzmq brings a dozen libraries. The
+ * file is one line of text with the secret; the public half is computed from it.
  * Nothing here prints the secret or puts it in an error.
  */
 #include "hosts/node_key.h"

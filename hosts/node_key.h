@@ -2,9 +2,9 @@
 /*
  * A node's key pair (CURVE25519), by which other nodes know it.
  *
- * The secret is a file of its node alone; the public half is in the hosts file of every
- * node (hosts.h).  As text both are base64, 44 characters.  Not to be mistaken
- * for the key of images (image/key.h), which all nodes share.
+ * The secret is in a file on its node alone; the public half is in the hosts file of every
+ * node (hosts.h). As text each is base64, 44 characters. Do not confuse it with the key of
+ * images (image/key.h), which all nodes share.
  */
 #ifndef STILLPOINT_NODE_KEY_H
 #define STILLPOINT_NODE_KEY_H
@@ -25,14 +25,14 @@ struct node_key {
 };
 
 void node_key_text(const uint8_t bytes[NODE_KEY_BYTES], char ret_text[NODE_KEY_TEXT]);
-/* -EINVAL: exactly 44 characters of base64 are needed. */
+/* -EINVAL: not exactly 44 characters of base64. */
 int node_key_parse(const char *text, uint8_t ret_bytes[NODE_KEY_BYTES]);
 
-/* Refuses a file that others may read (-EPERM). Wipe the key when it was used. */
+/* Refuses a file that others may read (-EPERM). Wipe the key after use. */
 int node_key_load(const char *path, struct node_key *ret_key, struct ckpt_error *error);
 /*
- * A new one, mode 0600, durable.  -EEXIST if there is one, unless @replace.  A crash leaves the
- * old one, none or the new one, whole.
+ * Make a new key in a file of mode 0600; durable. -EEXIST if the file exists, unless
+ * @replace. A crash leaves the old file, none, or the whole new one.
  */
 int node_key_create(const char *path, bool replace, struct node_key *ret_key,
 		    struct ckpt_error *error);

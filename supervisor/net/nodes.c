@@ -2,10 +2,9 @@
 /*
  * The other nodes; see nodes.h.
  *
- * Owns hosts file, key and peer of the daemon, and what was last heard of each node's
- * health.  A probe goes to all nodes at once; the time it takes is measured here, by the
- * clock that cannot be set, and the other node's clock is compared with ours at the
- * middle of it.
+ * Owns the daemon's hosts file, node key and peer, and the last health report of each node.
+ * A probe goes to all nodes at once. Its time is measured here with a clock that cannot be
+ * set, and the other node's clock is compared with ours at the middle of that time.
  */
 #include "supervisor/net/nodes.h"
 
@@ -31,10 +30,10 @@
 #define CLOCK_SLACK_NS	1000000000ll
 
 struct health {
-	uint64_t probe;		/* that it answered last; 0: none */
+	uint64_t probe;		/* number of the probe that it answered last; 0: none */
 	uint64_t at_ns;
 	uint64_t rtt_ns;
-	int64_t clock_ns;	/* its clock minus ours */
+	int64_t clock_ns;	/* the node's clock minus ours */
 	char version[32];
 	char key[NODES_KEY_NAME];
 	uint32_t api, module;
@@ -57,13 +56,21 @@ struct nodes {
 	struct peer *peer;
 	struct peer_asks *asks;
 	struct health *health;		/* [hosts.nr] */
-	struct levels_node *list;	/* the same */
+	struct levels_node *list;	/* the same, for levels */
 	struct probe *probes;
 	uint64_t last_probe;
 	char problem[512];
 };
 
-/* API number of the loaded module; 0: none. */
+static uint64_t clock_ns(clockid_t id)
+{
+	struct timespec now;
+
+	clock_gettime(id, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* API number of the loaded module; 0: no module is loaded. */
 static uint32_t module_api(void)
 {
 	struct ckpt_info info = { .size = sizeof(info) };
@@ -118,8 +125,8 @@ int nodes_probe(struct nodes *nodes, nodes_fn fn, void *arg)
 		if (!peer_send(nodes->peer, &msg))
 			p->missing++;
 	}
-	/* who does not answer is not waited for; @fn is never called from here */
-	err = reactor_timer(nodes->options.reactor, p->missing ? PROBE_MS : 0, on_probe_time,
+	/* nodes that cannot be reached are not waited for; @fn is never called from here */
+	err = reactor_timer(nodes->daemon->reactor, p->missing ? PROBE_MS : 0, on_probe_time,
 			    p, &p->timer);
 	if (err) {
 		free(p);
@@ -187,7 +194,9 @@ static bool clock_differs(const struct health *h)
 	return h->clock_ns > slack || h->clock_ns < -slack;
 }
 
-/* What is to be said of a node, and what to do about it; NULL: nothing. */
+/*
+ * A remark on a node for people, with what to do about it; NULL: there is nothing to say.
+ */
 static json_t *advice(const struct nodes *nodes, const struct peer_node *node, const struct health *h,
 		      bool fresh)
 {
@@ -214,7 +223,7 @@ static json_t *advice(const struct nodes *nodes, const struct peer_node *node, c
 	nodes->options.key_name(nodes->options.arg, key);
 	if (!strcmp(h->key, "-"))
 		return json_string("its key cannot be used: see the log of its ckptd");
-	/* an older ckptd says nothing of it */
+	/* an older ckptd sends no key name */
 	if (key[0] && h->key[0] && strcmp(key, h->key))
 		return json_sprintf("its key is not the one here: what one writes the other cannot read; copy %s of the node that has images to the others and restart ckptd there",
 				    nodes->options.image_key);

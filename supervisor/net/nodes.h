@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The other nodes, as ckptd has them: started from the configuration, asked how they
- * are, described to people.
+ * The other nodes, as ckptd sees them: connected according to the configuration, probed,
+ * and described to people.
  *
- * Without a hosts file a node is on its own: nothing listens, nodes_peer() is NULL.
+ * Without a hosts file a node is alone: nothing listens, and nodes_peer() is NULL.
  */
 #ifndef STILLPOINT_NODES_H
 #define STILLPOINT_NODES_H
@@ -36,32 +36,40 @@ struct nodes_options {
 };
 
 /*
- * @options is copied; what it points to outlives @ret_nodes.
- * What is wrong with hosts file, key or port is logged and told to who asks
- * (nodes_problem()); jobs of this node alone need none of it.  -ENOMEM.
+ * Load hosts file and key, and listen. A problem with hosts file, key or port is logged and
+ * shown to users (nodes_problem()); jobs on this node alone need none of them. -ENOMEM.
  */
 int nodes_open(const struct nodes_options *options, struct nodes **ret_nodes);
 void nodes_close(struct nodes *nodes);		/* NULL is fine */
 
-struct peer *nodes_peer(struct nodes *nodes);	/* NULL: on its own */
+struct peer *nodes_peer(struct nodes *nodes);	/* NULL: this node is alone */
 struct peer_asks *nodes_asks(struct nodes *nodes);
-/* {NAME: true} of all in the hosts file, a new reference; NULL: on its own. Also in a worker. */
+/*
+ * {NAME: true} of all nodes in the hosts file, a new reference; NULL: alone. Also in a
+ * worker.
+ */
 json_t *nodes_names(struct nodes *nodes);
-/* In the order of the file, with their domains; on its own none.  Lives as long as @nodes. */
+/*
+ * The nodes in the order of the file, with their domains; none if alone. Lives as long as
+ * @nodes.
+ */
 const struct levels_node *nodes_list(const struct nodes *nodes, unsigned int *ret_nr);
 const char *nodes_problem(const struct nodes *nodes);	/* NULL: none */
 
-/* Ask all of them how they are; @fn once, when all have said it or time is over. */
+/* Ask all nodes for their health; @fn is called once, after all answers or the timeout. */
 typedef void (*nodes_fn)(void *arg);
 int nodes_probe(struct nodes *nodes, nodes_fn fn, void *arg);
 
 /*
- * As found by the last probe: {"node": name, "nodes": [{"name", "address", "state", "since",
- * "heard", "rtt_ns", "clock_ns", "ckptd", "api", "module", "remark", "domain"}...], "partner":
- * the node on which this one's images are to be kept}
+ * The result of the last probe: {"node": name, "nodes": [{"name", "address", "state",
+ * "since", "heard", "rtt_ns", "clock_ns", "ckptd", "api", "module", "remark",
+ * "domain"}...], "partner": the node that keeps copies of this node's images}
  */
 json_t *nodes_describe(const struct nodes *nodes);
-/* The same as checks of the doctor, appended to @checks; false: some are not well. */
+/*
+ * Append the same as checks for ckptctl doctor to @checks; false: some nodes have a
+ * problem.
+ */
 bool nodes_check(const struct nodes *nodes, json_t *checks);
 
 #endif /* STILLPOINT_NODES_H */

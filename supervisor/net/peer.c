@@ -2,10 +2,10 @@
 /*
  * Messages between ckptds: envelopes, jobs, receivers; see peer.h.
  *
- * Owns the map from numbers of a job's nodes to hosts and holds every message to it: a
- * message of a job counts only if the node that sent it, by its key, has the number
- * that it claims.  What arrives for a job that is not known is dropped; its sender
- * will repeat.  Knows no socket.
+ * Owns the map from the numbers of a job's nodes to hosts, and checks every message against
+ * it: a message of a job counts only if the node that sent it, by its key, has the number
+ * that it claims. A message of an unknown job is dropped; its sender will repeat it. Knows
+ * no socket.
  */
 #include "supervisor/net/peer_core.h"
 
@@ -22,9 +22,9 @@ struct peer_job {
 	struct peer_job *next;
 	int64_t job;
 	uint64_t run;
-	unsigned int self;	/* number of this node */
+	unsigned int self;	/* this node's number */
 	unsigned int nr;
-	unsigned int host[];	/* by number */
+	unsigned int host[];	/* host of each node, by number */
 };
 
 int peer_init(struct peer *peer, const struct peer_ops *ops, const struct hosts *hosts,
@@ -72,7 +72,7 @@ static struct peer_job **job_find(struct peer *peer, int64_t id, uint64_t run)
 	return job;
 }
 
-/* Numbers of nodes to hosts; this node has exactly one. */
+/* Map the numbers of the job's nodes to hosts; this node must have exactly one number. */
 static int job_map(const struct peer *peer, struct peer_job *job, const char *const *names,
 		   unsigned int *ret_bad)
 {
@@ -137,7 +137,7 @@ void peer_job_remove(struct peer *peer, int64_t id, uint64_t run)
 
 /* --------------------------------------------------------------- sending */
 
-/* To which host, and with which numbers. */
+/* Find the host that @msg goes to, and fill in the envelope's numbers. */
 static int address(struct peer *peer, const struct peer_msg *msg,
 		   Stillpoint__Envelope *envelope, unsigned int *ret_host)
 {
@@ -199,7 +199,7 @@ static bool may_say(struct peer *peer, unsigned int host)
 	return true;
 }
 
-/* Its version is ours, or it is said that it is not. */
+/* True if the node speaks our protocol version; else that is logged. */
 static bool check_version(struct peer *peer, unsigned int host, uint32_t version)
 {
 	struct peer_host *h = &peer->host[host];
@@ -217,7 +217,7 @@ static bool check_version(struct peer *peer, unsigned int host, uint32_t version
 	return false;
 }
 
-/* So that it hears our version, too; no answer is answered. */
+/* Answer a node of another version, so that it sees ours; only probes are answered. */
 static void answer_other(struct peer *peer, unsigned int host)
 {
 	const struct peer_msg msg = { .node = host, .type = PEER_PROBE_BACK };
@@ -225,7 +225,7 @@ static void answer_other(struct peer *peer, unsigned int host)
 	peer_send(peer, &msg);
 }
 
-/* The job's numbers, against who it is. */
+/* Check the numbers in a job's message against the host that sent it. */
 static bool check_job(struct peer *peer, unsigned int host,
 		      const Stillpoint__Envelope *envelope)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Other node daemons, as what works on a job sees them: messages to a node of the
- * job by its number in the rank map, and messages from there.
+ * Other node daemons, as code that works on a job sees them: messages to and from a node of
+ * the job, by its number in the rank map.
  *
- * A message comes whole, once, or not at all; of two, either may come first.  Who needs
- * more repeats and numbers.  An unreachable node is not a dead one.  Who the sender is has
- * been established (keys); that it belongs to the job with that number, too.
+ * A message arrives whole, once, or not at all; of two, either may arrive first. Callers
+ * that need more must repeat and number messages. An unreachable node is not a dead one.
+ * The sender's identity has been checked by its key, and so has its number in the job.
  *
- * Nodes have a second number, their index in the hosts file: messages between daemons
- * (job 0) go by that.  It is this node's own affair and never sent.
+ * Nodes have a second number, their index in the hosts file: messages between daemons (job
+ * 0) use that. It is local to this node and never sent.
  */
 #ifndef STILLPOINT_PEER_H
 #define STILLPOINT_PEER_H
@@ -20,28 +20,29 @@
 
 #include "coord/coord_msg.h"
 
-#define PEER_VERSION	2	/* of the protocol between ckptds; of coord_msg.h, too */
+#define PEER_VERSION	2	/* version of the protocol between ckptds, and of coord_msg.h */
 #define PEER_DATA_MAX	(64u << 20)
 #define PEER_JOBS_MAX	4096
 
 enum peer_type {
-	/* of a job */
-	PEER_FENCE_UP = 1,	/* number: which fence; data: blocks of a subtree */
+	/* messages of a job */
+	PEER_FENCE_UP = 1,	/* number: of the fence; data: blocks of a subtree */
 	PEER_FENCE_DOWN = 2,	/* the same; data: all blocks */
 	PEER_JOB_ABORT = 3,	/* number: exit status; data: text */
 	PEER_COORD = 4,		/* data: struct coord_msg, coord_msg_size() bytes of it */
-	/* between daemons: job 0 */
-	PEER_PROBE = 16,	/* number: to be given back */
+	/* messages between daemons: job 0 */
+	PEER_PROBE = 16,	/* number: returned by the answer */
 	PEER_PROBE_BACK = 17,	/* data: Health of peer.proto */
-	PEER_ASK = 18,		/* peer_ask.h has these two */
+	PEER_ASK = 18,		/* these two belong to peer_ask.h */
 	PEER_ANSWER = 19,
 	PEER_TYPES = 32
 };
 
 struct peer_msg {
-	int64_t job;		/* 0: between daemons */
-	uint64_t run;		/* of the job: a restart has a greater one */
-	unsigned int node;	/* to or from, by the rank map; of job 0: by the hosts file */
+	int64_t job;		/* 0: a message between daemons */
+	uint64_t run;		/* run of the job; a restart has a greater one */
+	/* receiver or sender, by the rank map; for job 0, by the hosts file */
+	unsigned int node;
 	enum peer_type type;
 	uint64_t number;
 	const void *data;	/* valid during the call */
@@ -50,37 +51,37 @@ struct peer_msg {
 
 struct peer;
 /*
- * peer_send() - never waits
+ * peer_send() - send a message; never waits
  *
- * 0: it was taken (and may still be lost).  It was not:
- * -EHOSTUNREACH: the node does not answer, or one of us refuses the other.
- * -EAGAIN: too much is queued for that node; later.
+ * 0: accepted (and may still be lost). Else not accepted:
+ * -EHOSTUNREACH: the node does not answer, or one of the two nodes refuses the other's key.
+ * -EAGAIN: too much is queued for that node; try later.
  * -EMSGSIZE; -ENOMEM.
  * -EINVAL: no such job, run or node, or the node is this one.
  */
 int peer_send(struct peer *peer, const struct peer_msg *msg);
 
-/* Called for every message of that type; one receiver per type, NULL: none any more. */
+/* Set the receiver of all messages of that type, one per type; NULL: remove it. */
 typedef void (*peer_receive_fn)(const struct peer_msg *msg, void *arg);
 void peer_receive(struct peer *peer, enum peer_type type, peer_receive_fn fn, void *arg);
 
 /*
- * peer_job_add() - a job whose messages this node takes and sends
- * @names: of its nodes, by number in the rank map; this one's must be among them
+ * peer_job_add() - let this node exchange messages of a job
+ * @names: names of its nodes, by number in the rank map; this node must be among them
  *
- * What other runs of the job say is dropped, unless they were added, too.  A name
- * may stand for several numbers only if it is not this node's.
- * -ENOENT: a name is not in the hosts file (which: @ret_bad, may be NULL).  -EINVAL: this node
- * is not among them, or twice.  -EEXIST, -E2BIG, -ENOMEM.
+ * Messages of other runs of the job are dropped, unless these were added, too. A name may
+ * stand for several numbers only if it is not this node's.
+ * -ENOENT: a name is not in the hosts file (which one: @ret_bad, may be NULL). -EINVAL:
+ * this node is not among them, or twice. -EEXIST, -E2BIG, -ENOMEM.
  */
 int peer_job_add(struct peer *peer, int64_t job, uint64_t run, const char *const *names,
 		 unsigned int nr, unsigned int *ret_bad);
 void peer_job_remove(struct peer *peer, int64_t job, uint64_t run);	/* unknown is fine */
 
 /*
- * A PEER_COORD message, checked: a kind and a number of entries that exist, and exactly
- * as many bytes as that takes; the rest of @ret_msg is zero.  -EPROTO.
- * The number of the sender in it is compared as well.
+ * Read and check a PEER_COORD message: kind and number of entries must exist, the length
+ * must be exactly what they take, and the sender's number must be the message's. The rest
+ * of @ret_msg is zero. -EPROTO.
  */
 int peer_coord_read(const struct peer_msg *msg, struct coord_msg *ret_msg);
 
@@ -103,12 +104,12 @@ enum peer_state {
 struct peer_node {
 	const char *name;
 	const char *address;
-	const char *domain;	/* what fails with it; NULL: nothing that is known of */
+	const char *domain;	/* failure domain of the node; NULL: none is known */
 	unsigned int port;
 	enum peer_state state;
-	time_t since;		/* of the state; 0: from the start */
+	time_t since;		/* time of the last state change; 0: none since the start */
 	time_t heard;		/* last message; 0: none */
-	uint32_t version;	/* of the protocol, where it is another one */
+	uint32_t version;	/* the node's version of the protocol, if it is not ours */
 };
 const char *peer_state_text(enum peer_state state);
 unsigned int peer_nr_nodes(const struct peer *peer);

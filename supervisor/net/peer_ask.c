@@ -2,10 +2,10 @@
 /*
  * Questions between ckptds; see peer_ask.h.
  *
- * Cookies start at the clock's time, so that no answer to an earlier life of this daemon is
- * taken for one of this, and an answer counts only if it comes from the node that
- * was asked.  Everything is bounded: what others ask beyond it is answered
- * with -EBUSY, not kept.
+ * Cookies start at the clock's time, so that an answer to a question from before a restart
+ * of this daemon is not taken for an answer to a new one. An answer counts only if it comes
+ * from the node that was asked. Everything is bounded: questions beyond the limit are
+ * answered with -EBUSY, not kept.
  */
 #include "supervisor/net/peer_ask.h"
 
@@ -20,7 +20,7 @@
 #define VERBS_MAX 16
 #define BUCKETS 1024		/* cookies are consecutive */
 
-struct ask {			/* of ours */
+struct ask {			/* a question of this node */
 	struct peer_asks *asks;
 	struct ask *next;
 	uint64_t cookie;
@@ -30,7 +30,7 @@ struct ask {			/* of ours */
 	struct reactor_source *timer;
 };
 
-struct peer_question {		/* of others */
+struct peer_question {		/* a question of another node */
 	struct peer_asks *asks;	/* NULL: closed */
 	struct peer_question *next;
 	uint64_t cookie;
@@ -51,8 +51,8 @@ struct peer_asks {
 	struct ask *open[BUCKETS];	/* by cookie */
 	struct peer_question *questions;
 	unsigned int nr_nodes;
-	unsigned int *nr_open;		/* of ours, by the node that is asked */
-	unsigned int *nr_questions;	/* of others, by the node that asks */
+	unsigned int *nr_open;		/* questions of this node, by the node asked */
+	unsigned int *nr_questions;	/* questions of others, by the node that asks */
 	struct verb verbs[VERBS_MAX];
 	unsigned int nr_verbs;
 };
@@ -176,7 +176,7 @@ static void on_answer(const struct peer_msg *msg, void *arg)
 	json_t *outcome;
 
 	if (!*at || (*at)->node != msg->node)
-		return;		/* too late, or not for us */
+		return;		/* too late, or from another node */
 	outcome = msg->len <= PEER_BODY_MAX ?
 		  json_loadb(msg->data, msg->len, JSON_REJECT_DUPLICATES, NULL) : NULL;
 	if (!json_is_boolean(json_object_get(outcome, "ok"))) {
@@ -220,7 +220,7 @@ void peer_question_answer(struct peer_question *question, json_t *outcome)
 	struct peer_question **at;
 
 	if (asks) {
-		/* An answer that cannot be sent is lost; it will be asked again. */
+		/* An answer that cannot be sent is lost; the other node will ask again. */
 		send_json(asks->peer, question->node, PEER_ANSWER, question->cookie, outcome);
 		for (at = &asks->questions; *at != question;)
 			at = &(*at)->next;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Coordinators' messages as they come from another node; see peer.h.
+ * Reading coordinators' messages from another node; see peer.h.
  *
- * They are structs sent as they are, so the bytes are copied to where the struct is aligned
- * and checked before anybody takes them for one.  What the fields mean is the coordinator's
- * to judge.
+ * They are structs sent as they are, so the bytes are copied to where the struct is
+ * aligned, and are checked before use. The coordinator judges what the fields mean.
  */
 #include "supervisor/net/peer.h"
 

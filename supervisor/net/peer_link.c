@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The connection over which messages for one node go: PUSH, CURVE client.
+ * The connection that carries messages to one node: PUSH, CURVE client.
  *
- * Made by the first message.  What comes while the first connection is being made waits
- * in @pending; after that a message is taken only while there is a connection, and
- * what libzmq had queued when one breaks is lost: late orders are worse than none.
- * State follows libzmq's events; libzmq connects again by itself, for ever, except after a
- * refusal and after what is no ZMTP, which it takes for final: so a new socket is made after each connection
- * that ends, unless there is another one before.
+ * It is made by the first message. Messages wait in @pending while the first connection is
+ * being made; after that a message is accepted only while there is a connection, and
+ * messages that libzmq has queued when a connection breaks are lost: late orders are worse
+ * than none. The state follows libzmq's events. libzmq reconnects by itself for ever,
+ * except after a refusal and after an answer that is no ZMTP, which it takes for final; so
+ * a new socket is made after each connection that ends, unless libzmq connects again
+ * before.
  *
- * Bytes that wait are counted, per node and in all; libzmq's thread counts them down when
- * it has sent them, so the counters outlive the sockets.
+ * Waiting bytes are counted, per node and in all. libzmq's thread subtracts bytes that it
+ * has sent, so the counters outlive the sockets.
  */
 #include "supervisor/net/peer_zmq_priv.h"
 
@@ -40,7 +41,7 @@ static void packet_free(struct packet *packet)
 	free(packet);
 }
 
-/* In libzmq's thread. */
+/* Called in libzmq's thread. */
 static void on_sent(void *data, void *hint)
 {
 	packet_free(hint);
@@ -121,7 +122,7 @@ static int sockets_open(struct peer_link *link)
 {
 	const struct host *host = link_host(link);
 	struct peer_zmq *z = link->zmq;
-	int64_t max = 65536;	/* nothing but heartbeats comes back */
+	int64_t max = 65536;	/* only heartbeats come back */
 	char text[300];
 	int err;
 
@@ -182,7 +183,7 @@ static int push(struct peer_link *link, struct packet *packet)
 		return -ENOMEM;
 	}
 	if (zmq_msg_send(&msg, link->sock, ZMQ_DONTWAIT) < 0) {
-		zmq_msg_close(&msg);	/* frees it */
+		zmq_msg_close(&msg);	/* frees the packet */
 		return -EAGAIN;
 	}
 	return 0;
@@ -199,7 +200,7 @@ static void flush_pending(struct peer_link *link)
 	link->pending_end = &link->pending;
 }
 
-/* Room for @len more bytes to this node, and to all? */
+/* True if @len more bytes fit the limit of this node and that of all. */
 static bool has_room(struct peer_link *link, size_t len)
 {
 	return atomic_load(&link->queued) + len <= LINK_QUEUE_MAX &&
@@ -261,12 +262,15 @@ static void went_down(struct peer_link *link)
 	pending_drop(link);
 }
 
-/* Keys are checked by the node's event loop: one that is busy says nothing, and nothing about keys. */
+/*
+ * The node's event loop checks keys: a busy node does not answer in time, which proves
+ * nothing about keys.
+ */
 static void no_handshake(struct peer_link *link, bool said)
 {
 	if (!said && link->ticks - link->connected >= SLOW_TICKS)
 		went_down(link);
-	else if (++link->failures > 1)	/* once it may just have died */
+	else if (++link->failures > 1)	/* the first time, it may just have died */
 		refused(link, false);
 }
 
@@ -275,7 +279,7 @@ static void take_event(struct peer_link *link, unsigned int event)
 	switch (event) {
 	case ZMQ_EVENT_CONNECTED:
 		link->connected = link->ticks;
-		link->renew = 0;	/* it ends with an event in any case */
+		link->renew = 0;	/* ends with an event in any case */
 		break;
 	case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
 		log_info(&link->zmq->log, "node %s answers", link_host(link)->name);
@@ -298,7 +302,7 @@ static void take_event(struct peer_link *link, unsigned int event)
 			went_down(link);
 		link->renew = RENEW_TICKS;
 		break;
-	case ZMQ_EVENT_CLOSED:		/* nobody listens there */
+	case ZMQ_EVENT_CLOSED:		/* no process listens there */
 		if (link->state == PEER_REFUSED)
 			went_down(link);
 		link->failures = 0;
@@ -327,6 +331,7 @@ void link_tick(struct peer_link *link)
 		link_open(link);
 		return;
 	}
-	zmq_writable(link->sock);	/* what libzmq's thread has told the socket since */
+	/* take note of what libzmq's thread has told the socket since */
+	zmq_writable(link->sock);
 	on_event(0, link);
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Whose key is it?  libzmq asks for every connection (ZAP, RFC 27), and the
- * answer's user id goes with every message that comes over it.
+ * The key check: libzmq asks for every connection (ZAP, RFC 27), and the answer's user id
+ * accompanies every message that comes over the connection.
  *
- * A key counts if the hosts file has it for another node; the address does not count, as
- * nodes may have several.  Whoever is refused is named in the log once a minute, of so many
- * different ones that a flood of strangers cannot fill it.
+ * A key is accepted if the hosts file has it for another node. The address does not count,
+ * as nodes may have several. A refused client (address and key) is logged once a minute,
+ * and only so many different ones are remembered that a flood of strangers cannot fill the
+ * log.
  */
 #include "supervisor/net/peer_zmq_priv.h"
 
@@ -24,7 +25,7 @@ struct zap_request {
 	bool good;
 };
 
-/* A bounded frame; true if it fits. */
+/* Receive a frame of at most @size bytes; true if it fits. */
 static bool frame(void *sock, void *buf, size_t size, size_t *ret_len)
 {
 	int n = zmq_recv(sock, buf, size, ZMQ_DONTWAIT);
@@ -88,7 +89,7 @@ static void answer(void *sock, const struct zap_request *request, int host)
 	zmq_send(sock, "", 0, ZMQ_DONTWAIT);
 }
 
-/* Has it been long enough since that was said of @who? */
+/* True if the last log line about @who is old enough. */
 static bool may_say(struct peer_zmq *z, const char *who)
 {
 	struct zap_said *s, *oldest = z->said;
@@ -109,7 +110,7 @@ static bool may_say(struct peer_zmq *z, const char *who)
 	return true;
 }
 
-/* The one node that the hosts file has there; NULL. */
+/* The only node that the hosts file has at that address; NULL: none, or several. */
 static const char *name_at(const struct peer_zmq *z, const char *address)
 {
 	const struct hosts *hosts = z->peer.hosts;

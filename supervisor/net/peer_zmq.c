@@ -2,13 +2,13 @@
 /*
  * Messages between ckptds over ZeroMQ; see peer_zmq.h.
  *
- * Owns the context and the socket that listens (PULL, CURVE server): who a message is
- * from is the user id that the key check (peer_zap.c) gave to its connection, never what
- * it says.  A ZeroMQ descriptor tells edges, and any call on its socket may eat one: each
- * handler goes on until ZMQ_EVENTS says that there is no more.
+ * Owns the context and the listening socket (PULL, CURVE server). The sender of a message
+ * is known by the user id that the key check (peer_zap.c) gave to its connection, never by
+ * the message's contents. A ZeroMQ descriptor is edge-triggered, and any call on its socket
+ * may consume an edge: each handler goes on until ZMQ_EVENTS shows no more.
  *
- * Everything here belongs to the event loop; libzmq's own thread only frees packets.
- * No worker (fork) may use any of it.
+ * Everything here belongs to the event loop; libzmq's own thread only frees packets. No
+ * worker (fork) may use any of it.
  */
 #include "supervisor/net/peer_zmq_priv.h"
 
@@ -20,7 +20,7 @@
 
 #include "base/cleanup.h"
 
-#define ROUND	64		/* messages until the other handlers have their turn */
+#define ROUND	64		/* messages handled before other handlers get their turn */
 
 int zmq_int(void *sock, int option, int value)
 {
@@ -106,7 +106,10 @@ int zmq_watch(struct peer_zmq *z, void *sock, const char *name, reactor_fd_fn fn
 		return err;
 	}
 	*ret_monitor = monitor;
-	/* Who writes into the pipe takes us for awake until we have once found it empty. */
+	/*
+	 * libzmq takes this reader for awake until the reader has once found the pipe
+	 * empty.
+	 */
 	fn(0, arg);
 	return 0;
 }
@@ -129,7 +132,10 @@ int zmq_next_event(void *monitor, unsigned int *ret_event, unsigned int *ret_val
 	return 0;
 }
 
-/* Who does not get as far as the key check: no ckptd, or one with an old key of ours. */
+/*
+ * A client did not get as far as the key check: no ckptd, or one with an old key of this
+ * node.
+ */
 static void on_watch(uint32_t events, void *arg)
 {
 	struct peer_zmq *z = arg;
@@ -183,7 +189,7 @@ static void receive(struct peer_zmq *z)
 			return;
 		receive_one(z);
 	}
-	/* The edge may be eaten: come back without one. */
+	/* The edge may be consumed: come back without one. */
 	if (!z->again)
 		reactor_timer(z->reactor, 0, on_again, z, &z->again);
 }
@@ -226,7 +232,7 @@ static void op_close(struct peer *peer)
 	if (z->in)
 		zmq_close(z->in);
 	zap_close(z);
-	/* Nothing lingers; after this no packet is left whose counters are in the links. */
+	/* Nothing lingers; after this no packet is left that uses the links' counters. */
 	if (z->ctx)
 		zmq_ctx_term(z->ctx);
 	free(z->links);
@@ -259,7 +265,10 @@ static int listen_on(struct peer_zmq *z, const char *address)
 	err = zmq_common(z, z->in);
 	if (!err)
 		err = zmq_int(z->in, ZMQ_CURVE_SERVER, 1);
-	/* With a domain every connection is asked about; what has no user id is dropped. */
+	/*
+	 * With a domain every connection is checked; messages without a user id are
+	 * dropped.
+	 */
 	if (!err && zmq_setsockopt(z->in, ZMQ_ZAP_DOMAIN, "stillpoint", 10))
 		err = -zmq_errno();
 	if (!err && zmq_setsockopt(z->in, ZMQ_CURVE_SECRETKEY, z->key.secret, NODE_KEY_BYTES))
@@ -291,7 +300,7 @@ static int open_all(struct peer_zmq *z, const struct peer_zmq_config *config)
 		return -ENOMEM;
 	for (i = 0; i < nr; i++)
 		link_init(z, i);
-	/* two for each connection, and sometimes two of one that is on its way out */
+	/* two for each connection, and sometimes two more of one that is being closed */
 	zmq_ctx_set(z->ctx, ZMQ_MAX_SOCKETS, (int)nr * 4 + 16);
 	err = zap_open(z);
 	if (!err)
