@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a process of ours reports to the event loop; see channel.h.
+ * A process reports to the event loop; see channel.h.
  *
- * The channel is over with its outcome: what follows is not read.  It frees
- * itself before it hands the outcome on, so the handler may do what it likes.
+ * The channel ends with its outcome: nothing after that is read. It frees itself before it
+ * passes the outcome on, so the handler may do what it likes.
  */
 #include "supervisor/control/channel.h"
 
@@ -46,7 +46,7 @@ static void finish(struct channel *channel, json_t *outcome)
 	ops->outcome(outcome, arg);
 }
 
-/* True when the channel is finished. */
+/* True when the channel is finished, and freed. */
 static bool take_frame(struct channel *channel, const char *body, size_t len)
 {
 	json_t *json = json_loadb(body, len, JSON_ALLOW_NUL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a process of ours reports to the event loop: progress, one outcome, the
- * end.  Frames as on the control socket (libckptctl/wire.h).
+ * Reports of a process of ckptd to the event loop: progress, then one outcome. Frames as on
+ * the control socket (libckptctl/wire.h).
  */
 #ifndef STILLPOINT_CHANNEL_H
 #define STILLPOINT_CHANNEL_H
@@ -16,7 +16,7 @@ struct channel;
 struct channel_ops {
 	/* @progress: {"phase": …, "done": …, "total": …}, or an event */
 	void (*progress)(json_t *progress, void *arg);
-	/* Once, last: the outcome, a new reference; NULL: it ended without one. */
+	/* Once, last: the outcome, a new reference; NULL: the process ended without one. */
 	void (*outcome)(json_t *outcome, void *arg);
 };
 
@@ -25,16 +25,16 @@ int channel_open(struct reactor *reactor, int fd, const struct channel_ops *ops,
 		 void *arg, struct channel **ret_channel);
 void channel_close(struct channel *channel);	/* NULL is fine; no more calls */
 
-/* The other end, in the process that reports; blocking. */
+/* The reporting end of the channel, in the other process; blocking. */
 struct channel_reporter {
 	int fd;
 	int64_t last_ms;
 	const char *phase;
 };
 
-/* As engine_progress_fn, arg a reporter; not more than some a second. */
+/* An engine_progress_fn whose arg is a reporter; limits how often it reports. */
 void channel_report_progress(const struct engine_progress *progress, void *arg);
-/* Each of them, whatever it is about. Both take over the reference. */
+/* Report an event, never limited, or the outcome; both take over the reference. */
 void channel_report_event(struct channel_reporter *reporter, json_t *event);
 void channel_report_outcome(struct channel_reporter *reporter, json_t *outcome);
 

@@ -2,14 +2,15 @@
 /*
  * The control socket; see ctl.h.
  *
- * Who asks is what the kernel says of the peer (SO_PEERCRED), never what the
- * request says.  A connection has one request at a time and is not read while
- * that is under way, except to notice that it ends.  Nothing a client sends or
- * does not take can hold up the loop: reads are bounded, writes are queued up to
- * a limit, beyond which progress is dropped, and nobody is heard again before the answer was
- * taken.  What a user sent is closed elsewhere.  A connection without a request under way is
- * closed after a time, so that nobody keeps others out by being there; requests under way count
- * even if who made them is gone.
+ * The caller's identity is what the kernel says of the peer (SO_PEERCRED), never what the
+ * request says. A connection has one request at a time and is not read while that is under
+ * way, except to notice that the connection ends. Nothing that a client sends, or does not
+ * read, can hold up the loop: reads are bounded, and writes are queued up to a limit,
+ * beyond which progress is dropped; the next request is read only after the client has
+ * taken the answer. Descriptors that a user sent are closed in another thread
+ * (close_apart()).
+ * A connection without a request under way is closed after a time, so that idle clients
+ * cannot keep others out; requests under way count even if their client is gone.
  */
 #include "supervisor/control/ctl.h"
 
@@ -28,11 +29,12 @@
 #include "base/outcome.h"
 
 #define CONNECTIONS_MAX	512
-#define CONNECTIONS_OTHERS 448	/* the rest is left to root */
-#define CONNECTIONS_PER_USER 64	/* of others than root */
+#define CONNECTIONS_OTHERS 448	/* the rest is reserved for root */
+#define CONNECTIONS_PER_USER 64	/* for users other than root */
 #define PROGRESS_QUEUE_MAX 65536
-#define IDLE_LOOKS	4	/* in the time after which an idle one is closed */
-#define REST_MS		1000	/* without descriptors or memory for another connection */
+/* checks within the time after which an idle connection is closed */
+#define IDLE_LOOKS	4
+#define REST_MS		1000	/* pause when out of descriptors or memory for a connection */
 
 struct ctl_connection {
 	struct ctl *ctl;
@@ -46,10 +48,10 @@ struct ctl_connection {
 	void *abandon_arg;
 	char *out;			/* queued bytes */
 	size_t out_len, out_at;
-	int out_fd;			/* goes with the byte at fd_at */
+	int out_fd;			/* to be sent with the byte at fd_at */
 	size_t fd_at;
-	bool closing;			/* when the queue is empty */
-	int64_t idle_ms;		/* with no request: since then, by clock_monotonic_ms() */
+	bool closing;			/* close when the queue is empty */
+	int64_t idle_ms;		/* idle since then, by now_ms() */
 };
 
 struct ctl {
@@ -59,11 +61,19 @@ struct ctl {
 	struct ctl_connection *connections;
 	unsigned int nr_connections;
 	struct request *requests;
-	struct reactor_source *rest;	/* until connections are taken again; NULL: they are */
-	struct reactor_source *timer;	/* looks for idle ones; NULL: there are none */
+	struct reactor_source *rest;	/* timer; NULL: connections are accepted */
+	struct reactor_source *timer;	/* looks for idle connections; NULL: off */
 };
 
-/* The last reference of what is a user's may be ours, and its end take as long as he likes. */
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Closing the last reference of a user's file may take as long as that user likes. */
 static void close_received(const struct ctl_connection *c, int fd)
 {
 	if (c->peer.uid)
@@ -101,7 +111,7 @@ static void connection_close(struct ctl_connection *c)
 
 /* ---------------------------------------------------------------- output */
 
-/* 0; negative: the client is gone. */
+/* Send queued bytes. 0; negative: the client is gone. */
 static int flush(struct ctl_connection *c)
 {
 	while (c->out_at < c->out_len) {
@@ -109,7 +119,7 @@ static int flush(struct ctl_connection *c)
 		bool with_fd = c->out_fd >= 0 && c->out_at == c->fd_at;
 		int n;
 
-		/* A descriptor starts a write of its own. */
+		/* A descriptor must be at the start of a write. */
 		if (c->out_fd >= 0 && !with_fd && c->out_at + len > c->fd_at)
 			len = c->fd_at - c->out_at;
 		n = wire_send_some(c->sock, c->out + c->out_at, len, &c->out_fd,
@@ -119,7 +129,7 @@ static int flush(struct ctl_connection *c)
 		if (n < 0)
 			return n;
 		c->out_at += (size_t)n;
-		c->idle_ms = clock_monotonic_ms();	/* it listens */
+		c->idle_ms = now_ms();	/* the client reads */
 		if (with_fd) {
 			close(c->out_fd);
 			c->out_fd = -1;
@@ -261,7 +271,7 @@ int request_groups(const struct request *request, gid_t *groups, int max)
 	return (int)(len / sizeof(*groups));
 }
 
-/* The text of a request to a request; NULL with an outcome. */
+/* Parse the text of a request; NULL with an outcome. */
 static struct request *parse(struct ctl_connection *c, const char *body,
 			     size_t len, json_t **ret_outcome)
 {
@@ -345,7 +355,7 @@ static void on_connection(uint32_t events, void *arg)
 	}
 	if (!(events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
 		return;
-	/* Who is gone before he was heard does not want it any more. */
+	/* A client that is gone before its request was read does not want it any more. */
 	if (events & EPOLLHUP) {
 		connection_close(c);
 		return;
@@ -353,7 +363,7 @@ static void on_connection(uint32_t events, void *arg)
 	n = wire_receive(&c->in, c->sock);
 	if (n == -EAGAIN)
 		return;
-	/* Nobody of ours sends on before the answer: then it is noise. */
+	/* Our clients send nothing before they have the answer; anything else is noise. */
 	if (n <= 0 || c->request || c->out) {
 		connection_close(c);
 		return;
@@ -367,7 +377,7 @@ static void on_connection(uint32_t events, void *arg)
 
 static void watch_idle(struct ctl *ctl);
 
-/* There is something to read, which came while we did other things. */
+/* True if unread bytes have arrived while the loop was busy. */
 static bool has_said_more(const struct ctl_connection *c)
 {
 	char first;
@@ -375,7 +385,10 @@ static bool has_said_more(const struct ctl_connection *c)
 	return recv(c->sock, &first, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-/* What comes in pieces counts from its first one: only a whole request is one. */
+/*
+ * A request in pieces counts as idle time from its first piece: only a whole request
+ * counts.
+ */
 static void on_timer(void *arg)
 {
 	struct ctl *ctl = arg;
@@ -403,7 +416,9 @@ static void watch_idle(struct ctl *ctl)
 			      &ctl->timer);
 }
 
-/* Connections, and requests whose connection is gone; of everybody, and of @uid. */
+/*
+ * Connections, and requests without their connection: of all users, and (@ret_own) of @uid.
+ */
 static unsigned int count(const struct ctl *ctl, uid_t uid, unsigned int *ret_own)
 {
 	const struct ctl_connection *c;
@@ -422,7 +437,7 @@ static unsigned int count(const struct ctl *ctl, uid_t uid, unsigned int *ret_ow
 	return all;
 }
 
-/* There is nobody yet who would send it later; it is short. */
+/* Send the refusal at once, as no connection exists to queue it on; it is short. */
 static void turn_away(int sock, json_t *outcome)
 {
 	_cleanup_free_ char *text = json_dumps(outcome, JSON_COMPACT);
@@ -432,7 +447,7 @@ static void turn_away(int sock, json_t *outcome)
 	json_decref(outcome);
 }
 
-/* -EBUSY: no more of them, which the peer was told. */
+/* -EBUSY: the limit is reached, and the peer was told. */
 static int is_full(const struct ctl *ctl, const struct ucred *peer, int sock)
 {
 	unsigned int own, all = count(ctl, peer->uid, &own);
@@ -489,7 +504,7 @@ static void on_rested(void *arg)
 	reactor_events(ctl->source, EPOLLIN);
 }
 
-/* Who waits would make the loop turn without end. */
+/* Pause accepting: a waiting client would wake the loop for ever. */
 static void rest(struct ctl *ctl, int err)
 {
 	log_warning(ctl->options.log, "no connection can be taken: %s", strerror(err));
@@ -517,7 +532,7 @@ static void on_listener(uint32_t events, void *arg)
 	close_apart(sock);
 }
 
-/* We hold the lock: a socket there is a dead ckptd's.  Anything else was named by mistake. */
+/* Remove a dead ckptd's socket (we hold the lock). Any other file was named by mistake. */
 static int remove_dead(const char *path)
 {
 	struct stat st;
@@ -585,7 +600,7 @@ void ctl_close(struct ctl *ctl)
 	reactor_remove(ctl->source);
 	reactor_remove(ctl->timer);
 	reactor_remove(ctl->rest);
-	/* they may be answered later than this */
+	/* requests may be answered after this */
 	for (request = ctl->requests; request; request = request->next)
 		request->link = NULL;
 	while (ctl->connections)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Work in a process of its own; see worker.h.
+ * Workers: work in a process of its own; see worker.h.
  *
- * The worker is a fork of the event loop's process, so it starts by making
- * itself as good as new: signals, descriptors, name, and the parent's death.
- * The outcome is handed on when the process has ended as well (unless it
- * stays), so that nothing of it is left when somebody acts on it.
+ * A worker is a fork of the event loop's process, so it first resets what it inherited:
+ * signals, descriptors, name, and what happens on the parent's death. The outcome is passed
+ * on only after the process has ended as well (unless it stays), so that nothing of the
+ * worker is left when somebody acts on the outcome.
  */
 #include "supervisor/control/worker.h"
 
@@ -37,7 +37,7 @@ struct worker {
 	struct reactor_source *child;
 	json_t *outcome;
 	bool over;		/* the channel has ended */
-	bool ended;		/* the process has */
+	bool ended;		/* the process has ended */
 	int status;
 	const struct channel_ops *ops;
 	void *arg;
@@ -54,7 +54,7 @@ static json_t *died(const struct worker *w)
 	return outcome_error(-ECHILD, "the %s process ended without a word; %s", w->name, so);
 }
 
-/* One that stays is still our child, and must not become a zombie of ours. */
+/* A worker that stays is still ckptd's child: reap it, so that it leaves no zombie. */
 static void on_late_end(int status, void *arg)
 {
 }
@@ -118,7 +118,7 @@ static void default_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Close all but what is kept. */
+/* Close all descriptors but 0 to 2, @report and those in @keep. */
 static void close_others(int report, const int *keep)
 {
 	int top = report, fd;
@@ -208,7 +208,7 @@ int worker_start(struct daemon *daemon, const struct worker_spec *spec,
 	return 0;
 }
 
-/* Has it ended, by ABORT_MS from now? */
+/* True if the process ends within ABORT_MS. */
 static bool wait_briefly(pid_t pid)
 {
 	const struct timespec slice = { .tv_nsec = 1000000 };
