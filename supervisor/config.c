@@ -2,9 +2,9 @@
 /*
  * Configuration of ckptd; see config.h for the settings.
  *
- * A setting that is not known is an error, not a warning: a typing mistake
- * must not silently leave images on the wrong disk.  Nor must a line that somebody else has added
- * below: a file has each setting once.
+ * An unknown setting is an error, not a warning: a typing mistake must not silently leave
+ * images on the wrong disk. A setting that appears twice is an error as well: a line that
+ * somebody added further down must not silently change it.
  */
 #include "supervisor/config.h"
 
@@ -31,7 +31,7 @@
 #define SECONDS_MAX	(100LL * 365 * 24 * 3600)
 #define MS_MAX		3600000
 
-/* strings first */
+/* kinds whose values are strings come first */
 enum kind { PATH, NAME, ADDRESS, KEY, NUMBER, MILLISECONDS, BASES, LEVEL, SECONDS, SIZE, MEMORY, PORT, SWITCH };
 
 static const struct setting {
@@ -140,7 +140,7 @@ static int set_memory(uint64_t *field, const char *value)
 	return 0;
 }
 
-/* "*" or an address without a port: that is the hosts file's. */
+/* True for "*", or an address without a port, which is in the hosts file. */
 static bool good_address(const char *value)
 {
 	char address[256];
@@ -205,7 +205,10 @@ int config_set(struct config *config, const char *name, const char *value)
 	return -EINVAL;
 }
 
-/* NULL: @name, without level. before it, is a level, or no setting of one. */
+/*
+ * The values allowed for setting @name, without "level."; NULL: it is a level, or no
+ * setting of one.
+ */
 static const char *allowed_of_level(const char *name)
 {
 	const char *dot = strrchr(name, '.');
@@ -256,7 +259,7 @@ void config_explain(const struct config *config, const char *name, const char *v
 		snprintf(why, size, "%.40s: %.100s is no value for it (%s)", name, value, allowed[s->kind]);
 }
 
-/* Of the same build tree as ckptd itself, or in its prefix. */
+/* Use the file of ckptd's own build tree, or that in its prefix. */
 static int default_place(struct config *config, const char *name,
 			 const char *const places[2], const char *otherwise)
 {
@@ -348,7 +351,7 @@ static char *trim(char *text)
 	return text;
 }
 
-/* Which line had it before, or 0; @seen then says this one. */
+/* The line that had the setting before; 0: none, and @seen remembers this line. */
 static unsigned int seen_before(json_t *seen, const char *name, unsigned int line)
 {
 	json_int_t before = json_integer_value(json_object_get(seen, name));

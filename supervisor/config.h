@@ -5,9 +5,9 @@
  *	socket = /run/stillpoint/ckptd.sock
  *	state_dir = /var/lib/stillpoint/jobs	this node's running jobs
  *	image_dir = /var/lib/stillpoint/images	jobs and their generations
- *	image_dir_shared = yes|no		no: each node of the hosts file has one of its own
+ *	image_dir_shared = yes|no		no: each node of the hosts file has its own
  *	key = /etc/stillpoint/key
- *	encryption_key = PATH | keyring:NAME	images are encrypted with it; default: none, and they are not
+ *	encryption_key = PATH | keyring:NAME	encrypts images; default: none, not encrypted
  *	shim = /usr/libexec/stillpoint/ckpt-shim
  *	mpi_dir = /usr/lib/stillpoint/mpi	libraries in front of the MPI libraries
  *	lower = /usr/libexec/stillpoint/ckpt-lower
@@ -15,24 +15,27 @@
  *	hosts = /etc/stillpoint/hosts		other nodes; none if it does not exist
  *	node_key = /etc/stillpoint/node.key
  *	listen = ADDRESS			for other nodes; default *: all addresses
- *	store = DIR				keep other nodes' images there (partner_server.h); default: none
- *	store_max = SIZE			of them; 0: as many as fit
- *	store_port = N				for them; 0: any that is free
- *	store_encrypt = yes|no			no: images go unencrypted to nodes that say no, too
+ *	store = DIR				keep copies of other nodes' images there
+ *						(partner_server.h); default: none
+ *	store_max = SIZE			limit of these copies; 0: as many as fit
+ *	store_port = N				the partner server's port; 0: any free port
+ *	store_encrypt = yes|no			no: transfers are not encrypted if the other
+ *						node says no, too
  *	log_level = error|warning|info|debug
- *	idle_timeout_ms = N			0: a connection without a request stays; 300000
+ *	idle_timeout_ms = N			0: never close an idle connection; 300000
  *	max_pause_ms = N			0: as long as the module allows
  *	freeze_timeout_ms = N
  *	quiesce_timeout_ms = N			0: 30000
- *	node_mtbf = DURATION			between failures of one node; 1y
- *	pipeline_memory = SIZE			that a dump writes its image with; 64M
- *	incremental = N				most earlier generations whose pages one needs; 0: full
- *	merge_after = N				a generation that needs so many is merged; 0: none is
+ *	node_mtbf = DURATION			mean time between failures of one node; 1y
+ *	pipeline_memory = SIZE			buffers of a dump that writes its image; 64M
+ *	incremental = N				most bases that a generation may have; 0: full
+ *	merge_after = N				merge a generation with so many bases; 0: none
  *	merge_limit = SIZE			bytes a second; 0: no limit
- *	retain_keep = N				after each checkpoint, of that job: retention.h
+ *	retain_keep = N				rule after each checkpoint of a job: retention.h
  *	retain_keep_every = N
  *	retain_max_size = SIZE
- *	level.NAME = KIND:PLACE			levels beyond image_dir, and their settings: level_config.h
+ *	level.NAME = KIND:PLACE			levels beyond image_dir, and their settings:
+ *						level_config.h
  */
 #ifndef STILLPOINT_CONFIG_H
 #define STILLPOINT_CONFIG_H
@@ -79,13 +82,16 @@ struct config {
 	struct level_configs levels;
 };
 
-/* The defaults; -ENOMEM. */
+/* Set the defaults; -ENOMEM. */
 int config_init(struct config *config);
 void config_done(struct config *config);
 
-/* One setting, as from a line or an option; -EINVAL (value), -ENOENT (name), -E2BIG (levels). */
+/*
+ * Apply one setting of a line or an option; -EINVAL (value), -ENOENT (name), -E2BIG
+ * (levels).
+ */
 int config_set(struct config *config, const char *name, const char *value);
-/* What is wrong with one that config_set() has refused, and what would be right. */
+/* Explain why config_set() refused a setting, and which values are allowed. */
 void config_explain(const struct config *config, const char *name, const char *value, int err,
 		    char *why, size_t size);
 
@@ -94,11 +100,13 @@ struct config_mistake {
 	char text[400];
 };
 
-/* The text of a file, in which each setting is once; @ret_mistake: if it fails. */
+/*
+ * Parse a file's text, with each setting at most once; @ret_mistake is filled on failure.
+ */
 int config_parse(struct config *config, const char *text, size_t len,
 		 struct config_mistake *ret_mistake);
 
-/* -ENOENT: no such file; otherwise a message is in @why. */
+/* -ENOENT: no such file; for other errors @why has a message. */
 int config_load(struct config *config, const char *path, char *why, size_t size);
 
 #endif /* STILLPOINT_CONFIG_H */

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ckptd as a whole: what is set up in which order, and taken down in reverse.
+ * ckptd as a whole: the order in which its parts are set up; most are taken down in
+ * reverse.
  *
- * The lock comes before anything that another ckptd could be using, the jobs
- * before the socket: who connects finds every job that runs.
- * Stopping ends no job.
+ * The lock is taken before anything that another ckptd could be using, and the jobs are
+ * found before the socket is opened: a client finds every running job. Stopping ckptd ends
+ * no job.
  */
 #include "supervisor/daemon.h"
 
@@ -57,7 +58,7 @@ static int make_directory(const char *path, mode_t mode)
 	return 0;
 }
 
-/* Who can rename what is in it decides where we write. */
+/* A user who can rename files in the image directory decides where ckptd writes. */
 static void check_owner(const struct daemon *daemon)
 {
 	const char *dir = daemon->config.image_dir;
@@ -69,8 +70,8 @@ static void check_owner(const struct daemon *daemon)
 }
 
 /*
- * Images may live on a disk that is not there: that is no reason to die.  Nor is it one to make the way to
- * it, and to fill the disk below.
+ * The disk of the image directory may be missing: ckptd goes on, and does not make the
+ * parent directories, so as not to fill the disk below the mount point.
  */
 static void make_image_directory(const struct daemon *daemon)
 {
@@ -109,7 +110,7 @@ static int make_directories(const struct daemon *daemon)
 	return err;
 }
 
-/* Who has it: what he wrote there. */
+/* Read who holds a lock, as the holder wrote it there. */
 static void read_holder(int fd, char *holder, size_t size)
 {
 	ssize_t n = pread(fd, holder, size - 1, 0);
@@ -120,7 +121,7 @@ static void read_holder(int fd, char *holder, size_t size)
 		snprintf(holder, size, "unknown pid");
 }
 
-/* @what it is about, for the message. */
+/* @what: what the lock protects, for the message. */
 static int take_lock(const struct daemon *daemon, const char *path, const char *what, int *ret_lock)
 {
 	_cleanup_fd_ int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -142,14 +143,14 @@ static int take_lock(const struct daemon *daemon, const char *path, const char *
 	}
 	n = snprintf(holder, sizeof(holder), "pid %d on node %s\n", (int)getpid(),
 		     daemon->config.node);
-	/* For people only: the lock is what counts. */
+	/* For people only: the lock itself decides. */
 	if (ftruncate(fd, 0) || pwrite(fd, holder, (size_t)n, 0) != n)
 		log_debug(&daemon->log, "%s cannot be written", path);
 	*ret_lock = take_fd(&fd);
 	return 0;
 }
 
-/* Of the socket, and of what it knows of running jobs: both belong to one ckptd. */
+/* Lock the socket and the state directory: each belongs to one ckptd. */
 static int take_locks(struct daemon *daemon)
 {
 	char path[PATH_MAX];
@@ -183,35 +184,7 @@ static int check_images(struct daemon *daemon)
 	return err;
 }
 
-static void key_name(void *arg, char ret_name[NODES_KEY_NAME])
-{
-	struct daemon *daemon = arg;
-
-	_Static_assert(NODES_KEY_NAME == FIRST_KEY_NAME, "the same name");
-	first_key_name(&daemon->catalog, ret_name);
-}
-
-static const char *own_partner(void *arg)
-{
-	struct daemon *daemon = arg;
-	const char *name;
-
-	return partner_of_owner(daemon, daemon->config.node, &name) ? NULL : name;
-}
-
-static int open_nodes(struct daemon *daemon)
-{
-	const struct nodes_options options = {
-		.reactor = daemon->reactor, .log = &daemon->log, .node = daemon->config.node,
-		.hosts = daemon->config.hosts, .node_key = daemon->config.node_key,
-		.image_key = daemon->catalog.key, .listen = daemon->config.listen,
-		.arg = daemon, .key_name = key_name, .partner = own_partner,
-	};
-
-	return nodes_open(&options, &daemon->nodes);
-}
-
-/* What is wrong with groups of nodes is said at once, and not only when something is to be copied. */
+/* Report problems of node groups now, and not only at the first flush. */
 static void prepare_levels(struct daemon *daemon)
 {
 	struct level_configs *levels = &daemon->config.levels;
@@ -237,7 +210,7 @@ static void prepare_levels(struct daemon *daemon)
 	}
 }
 
-/* By their order in the hosts file, nodes whose directories are not shared take turns. */
+/* Nodes with image directories of their own take turns by their order in the hosts file. */
 static void number_jobs(struct daemon *daemon)
 {
 	const struct levels_node *list;
@@ -283,7 +256,7 @@ int daemon_start(struct daemon *daemon)
 		err = take_locks(daemon);
 	if (!err)
 		err = check_images(daemon);
-	/* Without one it can still be asked what is the case, and told to end jobs. */
+	/* Without a key, ckptd still answers questions and ends jobs. */
 	if (!err)
 		daemon->keyless = first_key_make(&daemon->catalog, &daemon->log);
 	if (!err)
@@ -315,8 +288,8 @@ int daemon_start(struct daemon *daemon)
 	if (!err)
 		err = flusher_open(daemon, &daemon->flusher);
 	if (!err)
-		err = open_socket(daemon);
-	/* Hints only: without them everything works. */
+		err = ctl_open(daemon, &daemon->ctl);
+	/* The module's events are hints only: ckptd works without them. */
 	if (!err && kevents_open(daemon, &daemon->kevents))
 		log_debug(&daemon->log, "no events of the module");
 	return err;

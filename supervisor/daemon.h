@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * ckptd as a whole: the one context that everything hangs from.
+ * ckptd as a whole: one struct daemon, which all parts hang from. It belongs to the event
+ * loop's process; workers have a copy of it from their fork.
  */
 #ifndef STILLPOINT_DAEMON_H
 #define STILLPOINT_DAEMON_H
@@ -25,8 +26,8 @@ struct partner_server;
 struct daemon {
 	struct log log;
 	struct config config;
-	struct catalog catalog;		/* strings are config's */
-	struct level_site site;		/* so are these */
+	struct catalog catalog;		/* its strings belong to config */
+	struct level_site site;		/* the same */
 	struct reactor *reactor;
 	struct ctl *ctl;
 	struct jobs *jobs;
@@ -35,28 +36,33 @@ struct daemon {
 	struct merger *merger;
 	struct nodes *nodes;
 	struct stale_run *stale_run;
-	struct parts_fetches *fetches;	/* of parts whose home is elsewhere (parts.h) */
+	/* fetches of parts whose home is another node (parts.h) */
+	struct parts_fetches *fetches;
 	struct flusher *flusher;
 	struct schedule *schedule;
 	struct partner_server *store;
 	char boot[40];
-	bool keyless;			/* the key cannot be used, and that was logged */
-	int job_nice;			/* of jobs and workers (base/priority.h) */
-	int lock;			/* only one ckptd at a time: on the socket, */
-	int state_lock;			/* and on the state directory; */
-	int name_lock;			/* and of this name in the image directory (name_lock.h) */
+	bool keyless;			/* the key cannot be used; logged */
+	int job_nice;			/* priority of jobs and workers (base/priority.h) */
+	int lock;			/* on the socket: one ckptd at a time */
+	int state_lock;			/* on the state directory */
+	/* on this node name in the image directory (name_lock.h) */
+	int name_lock;
 };
 
 /*
- * daemon_start() - directories, lock, jobs found again, socket
- * @daemon: log and config are filled in
+ * daemon_start() - make directories, take locks, find jobs again, open the socket
+ * @daemon: its log and config are filled in
  *
- * What goes wrong is logged.  0 or negative errno; daemon_stop() in any case.
+ * Errors are logged. 0 or negative errno; call daemon_stop() in any case.
  */
 int daemon_start(struct daemon *daemon);
 void daemon_stop(struct daemon *daemon);
 
-/* Jobs may be read and made: the image directory has no other ckptd of our name.  Else -EBUSY. */
+/*
+ * 0: jobs may be read and made, as no other ckptd uses the image directory under this name;
+ * or -EBUSY.
+ */
 int daemon_has_images(struct daemon *daemon, char *why, size_t size);
 
 #endif /* STILLPOINT_DAEMON_H */

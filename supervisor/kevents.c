@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Events of the module: received, written to the log, nothing more.
+ * Events of the kernel module: received and logged, nothing more.
  *
- * They are hints and can be lost, so nothing is decided by them; what ckptd
- * knows of a job it knows from its own workers.  The family comes and goes with
- * the module: when the socket says so, we stop listening.
+ * Events are hints and can be lost, so nothing depends on them; ckptd's knowledge of a job
+ * comes from its own workers. The netlink family comes and goes with the module: when the
+ * socket reports that it is gone, listening ends.
  */
 #include "supervisor/kevents.h"
 
@@ -71,7 +71,7 @@ static void on_readable(uint32_t events, void *arg)
 	struct kevents *kevents = arg;
 	int err = nl_recvmsgs_default(kevents->sock);
 
-	/* Overrun: some are lost, which they may be. */
+	/* Overrun: some events are lost, which is harmless. */
 	if (err >= 0 || err == -NLE_NOMEM || err == -NLE_AGAIN)
 		return;
 	log_debug(&kevents->daemon->log, "module: no more events: %s", nl_geterror(err));
