@@ -18,7 +18,7 @@
 struct image_expect;
 struct image_key;
 
-/* What belongs to the item of the same index. */
+/* Details of the item of the same index. */
 struct flush_place {
 	char *dir;		/* its path in L1; NULL: L1 does not have it */
 	const char *label;	/* that of its target */

@@ -38,7 +38,7 @@ struct levels_node;
 struct log;
 
 /*
- * What a level on other nodes needs to know about this node; must live as long as the
+ * The facts about this node that a level on other nodes needs; must live as long as the
  * levels.
  */
 struct level_site {
@@ -100,7 +100,7 @@ static inline bool level_config_takes(const struct level_config *conf, int64_t g
  */
 bool level_config_is_dir(const struct level_config *conf);
 
-/* Whose images on a level are used, and for what. */
+/* The user of a level: whose images it uses, and how. */
 struct level_user {
 	const char *node;	/* owner of the images: this node, or with @read_only another */
 	const struct image_key *key;

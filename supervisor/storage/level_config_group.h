@@ -43,7 +43,7 @@ int level_config_group_open(const struct level_config *conf, const struct level_
  * level_config_owner() - the node below whose name the level keeps an image
  * @nodes: names of the generation's nodes, by part
  *
- * That is the image's own node; on an erasure level, the coder. NULL: there is none.
+ * Return: the image's own node; on an erasure level, the coder; NULL: there is none.
  */
 const char *level_config_owner(const struct level_config *conf, const json_t *nodes, size_t part);
 
