@@ -410,7 +410,7 @@ static int parse_lines(struct config *config, const char *text, size_t len, json
 			line[n] = '\0';
 			err = parse_line(config, line, seen, mistake);
 		} else {
-			strcpy(mistake->text, "the line is too long, or no text");
+			strcpy(mistake->text, "the line is too long, or is not text");
 			err = -EINVAL;
 		}
 		n += end ? 1 : 0;
@@ -447,7 +447,7 @@ int config_load(struct config *config, const char *path, char *why, size_t size)
 	}
 	n = text ? read(fd, text, FILE_MAX) : -1;
 	if (n < 0 || n == FILE_MAX) {
-		snprintf(why, size, "%s: cannot be read, or too long", path);
+		snprintf(why, size, "%s: cannot be read, or is too long", path);
 		return -EINVAL;
 	}
 	err = config_parse(config, text, (size_t)n, &mistake);

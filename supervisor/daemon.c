@@ -205,7 +205,7 @@ static void prepare_levels(struct daemon *daemon)
 			log_error(&daemon->log, "level %s cannot be used: %s", levels->conf[t].name,
 				  error.text);
 		else if (!daemon->config.store)
-			log_warning(&daemon->log, "level %s: without store = DIRECTORY this node keeps no parity, and no other can get its images for that",
+			log_warning(&daemon->log, "level %s: without store = DIRECTORY this node keeps no parity, and no other node can read its images to make parity",
 				    levels->conf[t].name);
 	}
 }

@@ -245,7 +245,7 @@ int catalog_job_check(const struct catalog *catalog, int64_t job, const json_t *
 		err = -ESTALE;
 	} else if (json_integer_value(json_object_get(had, "run")) >
 		   json_integer_value(json_object_get(record, "run"))) {
-		snprintf(why, size, "job %lld has been restarted since, on node %.40s: its record is not that of what ran before any more",
+		snprintf(why, size, "job %lld has been restarted since, on node %.40s: the older run must not write its record any more",
 			 (long long)job, json_string_value(json_object_get(had, "node")) ?: "?");
 		err = -ESTALE;
 	}

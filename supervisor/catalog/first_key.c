@@ -61,7 +61,7 @@ int first_key_make(const struct catalog *catalog, const struct log *log)
 		return check(catalog, log);
 	images = opendir(catalog->dir);
 	if (!images) {
-		log_error(log, "there is no key %s, and none is made while it cannot be known whether %s has jobs: %s; put the key back, or restart ckptd when that directory is there",
+		log_error(log, "the key %s does not exist, and ckptd makes no new one because it cannot read whether %s has jobs: %s; put the key back, or restart ckptd when that directory is there",
 			  catalog->key, catalog->dir, strerror(errno));
 		return -ENOENT;
 	}

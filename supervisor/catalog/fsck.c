@@ -39,13 +39,13 @@ static const struct {
 			     "remove it" },
 	[LEFTOVER_REMOVAL] = { "half_removed", "an image whose removal was cut off; it is no generation any more",
 			       "remove the rest" },
-	[UNCOMMITTED] = { "uncommitted", "images of nodes that no generation came of: the checkpoint failed or was given up",
+	[UNCOMMITTED] = { "uncommitted", "images of nodes that never became a generation: the checkpoint failed or was abandoned",
 			  "remove them" },
-	[NO_MANIFEST] = { "no_manifest", "an image that lost its manifest after it was complete: nothing can be restarted from it unless that is put back",
+	[NO_MANIFEST] = { "no_manifest", "an image that lost its manifest after it was complete: no restart from it is possible unless the manifest is put back",
 			  NULL },
 	[DAMAGED] = { "damaged", "a restart from it is refused; use another generation, and ckptctl rm when it is of no use",
 		      NULL },
-	[MISSING_PART] = { "missing_part", "the image of a node is gone, so a restart from it is refused; put that back, or ckptctl rm",
+	[MISSING_PART] = { "missing_part", "the image of a node is gone, so a restart from the generation is refused; put the image back, or ckptctl rm",
 			   NULL },
 	[FOREIGN] = { "foreign", "files that are not ours: ckptctl rm and prune will not remove the directory",
 		      NULL },
@@ -59,7 +59,7 @@ static const struct {
 		     NULL },
 	[NO_RECORD] = { "no_record", "a directory without a job: its start was cut off, or the record was removed",
 			NULL },
-	[NO_CATALOG] = { "no_catalog", "no job can be started, checkpointed or restarted; jobs that run are not touched by this",
+	[NO_CATALOG] = { "no_catalog", "no job can be started, checkpointed or restarted; running jobs are not affected",
 			 NULL },
 	[INDEX] = { "index", "lists are slow or were wrong; the manifests are what counts",
 		    "make it anew from them" },
@@ -273,7 +273,7 @@ static void check_row(struct fsck *fsck, int64_t generation, const char *path, c
 		return;
 	indexed = catalog_index_get(l->index, l->job, generation, l->label, stamp);
 	if (indexed && !json_equal(indexed, row))
-		finding = found(fsck, INDEX, generation, path, "the index says something else of it");
+		finding = found(fsck, INDEX, generation, path, "the index differs from the manifests");
 	if (fsck->repair)
 		catalog_index_put(l->index, l->job, generation, l->label, stamp, row);
 	if (finding && fsck->repair)

@@ -35,7 +35,7 @@ json_t *generation_parts(const struct catalog *catalog, int64_t job, int64_t gen
 	if (err == -ENOENT)
 		return NULL;
 	if (err)
-		return outcome_error(err, "generation %lld of job %lld: which images it has cannot be known: %s",
+		return outcome_error(err, "generation %lld of job %lld: its list of images (parts.json) cannot be read: %s",
 				     (long long)generation, (long long)job, why);
 	parts = json_array();
 	names = json_object_get(record, "nodes");
@@ -344,7 +344,7 @@ json_t *generation_verify(const struct op_env *env, json_t *args)
 			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
 						len ? ", " : "", part_node(part));
 	}
-	outcome = err ? outcome_error(err, "not whole or not ours: of %zu images that of node %s",
+	outcome = err ? outcome_error(err, "damaged, missing or foreign: of %zu images, that of node %s",
 				      json_array_size(parts), names) : outcome_ok(NULL);
 	json_object_set_new(outcome, "result",
 			    json_pack("{s:b, s:o, s:o}", "ok", !err, "findings", findings,
@@ -368,7 +368,7 @@ json_t *generation_diff(const struct op_env *env, json_t *args)
 		json_decref(outcome);
 		json_decref(differ);
 		json_decref(unchecked);
-		return outcome_error(-EINVAL, "one is of %zu nodes, the other of %zu: name a part of each as JOB:GENERATION/NODE",
+		return outcome_error(-EINVAL, "one generation has images of %zu nodes, the other of %zu: name one image of each as JOB:GENERATION/NODE",
 				     nr ? nr : 1, others ? json_array_size(others) : 1);
 	}
 	if (!outcome)

@@ -96,17 +96,17 @@ const char *retention_text(enum retention_verdict verdict)
 	static const char *const texts[] = {
 		[RETENTION_UNTOUCHED] = "no rule speaks against it",
 		[RETENTION_NEWEST] = "among the newest",
-		[RETENTION_EVERY] = "one of every so many",
+		[RETENTION_EVERY] = "its number is a multiple of keep_every",
 		[RETENTION_KEPT_PINNED] = "pinned",
 		[RETENTION_KEPT_IN_USE] = "in use by a restore",
 		[RETENTION_KEPT_UNDECIDED] = "its checkpoint is not decided yet",
-		[RETENTION_KEPT_AWAITED] = "the newest that a level takes, and not there yet as far as is known",
+		[RETENTION_KEPT_AWAITED] = "a level waits for it: the newest it takes, and not known to be there yet",
 		[RETENTION_KEPT_FOREIGN] = "another job's, or of another key or version: ckptctl list says which",
 		[RETENTION_LAST] = "the last that the job can be restarted from",
 		[RETENTION_AFTER_LAST] = "newer than the last that the job can be restarted from",
-		[RETENTION_NONE_GOOD] = "none is known that the job can be restarted from",
+		[RETENTION_NONE_GOOD] = "no generation is known that the job can be restarted from",
 		[RETENTION_GOES_COUNT] = "older than those to be kept",
-		[RETENTION_GOES_SIZE] = "the limit of space",
+		[RETENTION_GOES_SIZE] = "over the size limit, and the oldest",
 	};
 
 	return texts[verdict];
