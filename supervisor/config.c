@@ -32,7 +32,10 @@
 #define MS_MAX		3600000
 
 /* kinds whose values are strings come first */
-enum kind { PATH, NAME, ADDRESS, KEY, NUMBER, MILLISECONDS, BASES, LEVEL, SECONDS, SIZE, MEMORY, PORT, SWITCH };
+enum kind {
+	PATH, NAME, ADDRESS, KEY, NUMBER, MILLISECONDS, BASES, LEVEL, SECONDS, SIZE, MEMORY, PORT,
+	SWITCH
+};
 
 static const struct setting {
 	const char *name;
@@ -222,21 +225,25 @@ static const char *allowed_of_level(const char *name)
 	return !strcmp(dot, ".limit") || !strcmp(dot, ".max_size") ? allowed[SIZE] : NULL;
 }
 
-static void explain_level(const struct level_configs *levels, const char *name, const char *value, int err,
-			  char *why, size_t size)
+static void explain_level(const struct level_configs *levels, const char *name, const char *value,
+			  int err, char *why, size_t size)
 {
 	int len = (int)strcspn(name, ".");
 	char of[LEVEL_CONFIG_NAME_MAX + 1];
 
 	snprintf(of, sizeof(of), "%.*s", len, name);
 	if (err == -EINVAL && !name[len])
-		snprintf(why, size, "level.%.40s: %.100s is no level (posix:DIRECTORY, partner, partner:NODE or erasure:K+M; its name of letters, digits, '_' and '-', not L1)",
+		snprintf(why, size,
+			 "level.%.40s: %.100s is no level (posix:DIRECTORY, partner, partner:NODE "
+			 "or erasure:K+M; its name of letters, digits, '_' and '-', not L1)",
 			 name, value);
 	else if (err == -EINVAL)
 		snprintf(why, size, "level.%.40s: %.100s is no value for it (%s)", name, value,
 			 allowed_of_level(name));
 	else if (allowed_of_level(name) && level_configs_find(levels, of) < 0)
-		snprintf(why, size, "level.%.40s: there is no level %.40s yet: level.%.40s = PLACE has to come first",
+		snprintf(why, size,
+			 "level.%.40s: there is no level %.40s yet: level.%.40s = PLACE has to "
+			 "come first",
 			 name, of, of);
 	else
 		snprintf(why, size, "level.%.40s: no such setting", name);
@@ -248,7 +255,8 @@ void config_explain(const struct config *config, const char *name, const char *v
 	const struct setting *s = find(name);
 
 	if (err == -E2BIG)
-		snprintf(why, size, "%.40s: too many levels, there may be %d", name, LEVEL_CONFIGS_MAX);
+		snprintf(why, size, "%.40s: too many levels, there may be %d", name,
+			 LEVEL_CONFIGS_MAX);
 	else if (err != -ENOENT && err != -EINVAL)
 		snprintf(why, size, "%.40s: %s", name, strerror(-err));
 	else if (!strncmp(name, OF_LEVELS, strlen(OF_LEVELS)))
@@ -256,7 +264,8 @@ void config_explain(const struct config *config, const char *name, const char *v
 	else if (!s)
 		snprintf(why, size, "%.40s: no such setting", name);
 	else
-		snprintf(why, size, "%.40s: %.100s is no value for it (%s)", name, value, allowed[s->kind]);
+		snprintf(why, size, "%.40s: %.100s is no value for it (%s)", name, value,
+			 allowed[s->kind]);
 }
 
 /* Use the file of ckptd's own build tree, or that in its prefix. */
@@ -361,7 +370,8 @@ static unsigned int seen_before(json_t *seen, const char *name, unsigned int lin
 	return (unsigned int)before;
 }
 
-static int parse_line(struct config *config, char *line, json_t *seen, struct config_mistake *mistake)
+static int parse_line(struct config *config, char *line, json_t *seen,
+		      struct config_mistake *mistake)
 {
 	char *comment = strchr(line, '#');
 	char *equals, *name, *value;
@@ -379,7 +389,8 @@ static int parse_line(struct config *config, char *line, json_t *seen, struct co
 	name = trim(line);
 	value = equals ? trim(equals + 1) : "";
 	if (!*value) {
-		snprintf(mistake->text, sizeof(mistake->text), "%.100s: NAME = VALUE is expected", name);
+		snprintf(mistake->text, sizeof(mistake->text), "%.100s: NAME = VALUE is expected",
+			 name);
 		return -EINVAL;
 	}
 	err = config_set(config, name, value);

@@ -65,7 +65,9 @@ static void check_owner(const struct daemon *daemon)
 	struct stat st;
 
 	if (!stat(dir, &st) && is_of_others(&st))
-		log_warning(&daemon->log, "%s is user %u's, mode %04o: whoever may write there decides where images and records go; make it root's, mode 0711",
+		log_warning(&daemon->log,
+			    "%s is user %u's, mode %04o: whoever may write there decides where "
+			    "images and records go; make it root's, mode 0711",
 			    dir, st.st_uid, st.st_mode & 07777);
 }
 
@@ -135,7 +137,8 @@ static int take_lock(const struct daemon *daemon, const char *path, const char *
 	if (err) {
 		if (err == -EWOULDBLOCK) {
 			read_holder(fd, holder, sizeof(holder));
-			log_error(&daemon->log, "another ckptd (%s) is running on %s", holder, what);
+			log_error(&daemon->log, "another ckptd (%s) is running on %s", holder,
+				  what);
 		} else {
 			log_error(&daemon->log, "%s cannot be locked: %s", path, strerror(-err));
 		}
@@ -166,8 +169,8 @@ static int take_locks(struct daemon *daemon)
 
 int daemon_has_images(struct daemon *daemon, char *why, size_t size)
 {
-	return name_lock_take(daemon->config.image_dir, daemon->config.node, &daemon->name_lock, why,
-			      size);
+	return name_lock_take(daemon->config.image_dir, daemon->config.node, &daemon->name_lock,
+			      why, size);
 }
 
 static int check_images(struct daemon *daemon)
@@ -205,7 +208,9 @@ static void prepare_levels(struct daemon *daemon)
 			log_error(&daemon->log, "level %s cannot be used: %s", levels->conf[t].name,
 				  error.text);
 		else if (!daemon->config.store)
-			log_warning(&daemon->log, "level %s: without store = DIRECTORY this node keeps no parity, and no other node can read its images to make parity",
+			log_warning(&daemon->log,
+				    "level %s: without store = DIRECTORY this node keeps no "
+				    "parity, and no other node can read its images to make parity",
 				    levels->conf[t].name);
 	}
 }

@@ -240,12 +240,17 @@ int catalog_job_check(const struct catalog *catalog, int64_t job, const json_t *
 		return 0;
 	was = json_string_value(json_object_get(had, "uuid"));
 	if (was && strcmp(is, was)) {
-		snprintf(why, size, "%s/%lld is the directory of another job of that number (%.16s, this one is %.16s), and is left alone: mount the file system that this job was started on, or end this job with ckptctl kill",
+		snprintf(why, size,
+			 "%s/%lld is the directory of another job of that number (%.16s, this one "
+			 "is %.16s), and is left alone: mount the file system that this job was "
+			 "started on, or end this job with ckptctl kill",
 			 catalog->dir, (long long)job, was, is);
 		err = -ESTALE;
 	} else if (json_integer_value(json_object_get(had, "run")) >
 		   json_integer_value(json_object_get(record, "run"))) {
-		snprintf(why, size, "job %lld has been restarted since, on node %.40s: the older run must not write its record any more",
+		snprintf(why, size,
+			 "job %lld has been restarted since, on node %.40s: the older run must "
+			 "not write its record any more",
 			 (long long)job, json_string_value(json_object_get(had, "node")) ?: "?");
 		err = -ESTALE;
 	}

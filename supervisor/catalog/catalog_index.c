@@ -96,7 +96,8 @@ static uint64_t parts_stamp(const char *dir)
 	while (nodes && (entry = readdir(nodes))) {
 		XXH64_state_t *state;
 
-		snprintf(path, sizeof(path), "%s/%s/image/" IMAGE_NAME_MANIFEST, dir, entry->d_name);
+		snprintf(path, sizeof(path), "%s/%s/image/" IMAGE_NAME_MANIFEST, dir,
+			 entry->d_name);
 		if (strncmp(entry->d_name, "node-", 5) || stat(path, &st))
 			continue;
 		state = XXH64_createState();
@@ -151,7 +152,9 @@ static uint64_t key_stamp(const char *key)
 static uint64_t sum_of(int64_t job, int64_t generation, const char *label, uint64_t stamp,
 		       const char *row)
 {
-	const uint64_t words[] = { (uint64_t)job, (uint64_t)generation, stamp, XXH64(label, strlen(label), 0) };
+	const uint64_t words[] = {
+		(uint64_t)job, (uint64_t)generation, stamp, XXH64(label, strlen(label), 0)
+	};
 
 	return XXH64(row, strlen(row), XXH64(words, sizeof(words), 0));
 }

@@ -106,7 +106,8 @@ static int drop_parts(const struct catalog *catalog, int64_t job, int64_t genera
 
 	if (!nodes) {
 		err = path ? -errno : -ENOMEM;
-		snprintf(why, size, "it is no generation any more, but its images stay: %s", strerror(-err));
+		snprintf(why, size, "it is no generation any more, but its images stay: %s",
+			 strerror(-err));
 		return err;
 	}
 	while ((entry = readdir(nodes))) {
@@ -117,7 +118,8 @@ static int drop_parts(const struct catalog *catalog, int64_t job, int64_t genera
 		err = catalog_part_drop(catalog, job, generation, part);
 		if (err && !first) {
 			first = err;
-			snprintf(why, size, "it is no generation any more, but its image stays: %s: %s",
+			snprintf(why, size,
+				 "it is no generation any more, but its image stays: %s: %s",
 				 node, strerror(-err));
 		}
 	}

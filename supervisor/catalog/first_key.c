@@ -44,7 +44,9 @@ static int check(const struct catalog *catalog, const struct log *log)
 	int err = image_key_load(catalog->key, &key, &error);
 
 	if (err)
-		log_error(log, "the node's key cannot be used: %s; nothing is started, checkpointed or restarted until it can be",
+		log_error(log,
+			  "the node's key cannot be used: %s; nothing is started, checkpointed or "
+			  "restarted until it can be",
 			  error.text);
 	else
 		image_key_destroy(key);
@@ -61,21 +63,30 @@ int first_key_make(const struct catalog *catalog, const struct log *log)
 		return check(catalog, log);
 	images = opendir(catalog->dir);
 	if (!images) {
-		log_error(log, "the key %s does not exist, and ckptd makes no new one because it cannot read whether %s has jobs: %s; put the key back, or restart ckptd when that directory is there",
+		log_error(log,
+			  "the key %s does not exist, and ckptd makes no new one because it "
+			  "cannot read whether %s has jobs: %s; put the key back, or restart "
+			  "ckptd when that directory is there",
 			  catalog->key, catalog->dir, strerror(errno));
 		return -ENOENT;
 	}
 	if (has_jobs(catalog)) {
-		log_error(log, "the key %s is gone, and %s has jobs that were written with it: put it back, or copy it from another node; without it nothing is checkpointed or restarted",
+		log_error(log,
+			  "the key %s is gone, and %s has jobs that were written with it: put it "
+			  "back, or copy it from another node; without it nothing is checkpointed "
+			  "or restarted",
 			  catalog->key, catalog->dir);
 		return -ENOENT;
 	}
 	err = op_key_make(catalog->key, &error);
 	if (!err)
-		log_warning(log, "a new key was made, %s: copy it to all nodes that are to restart this one's jobs, and to a safe place",
+		log_warning(log,
+			    "a new key was made, %s: copy it to all nodes that are to restart "
+			    "this one's jobs, and to a safe place",
 			    catalog->key);
 	else if (err != -EEXIST)
-		log_error(log, "no key can be made: %s", error.text[0] ? error.text : strerror(-err));
+		log_error(log, "no key can be made: %s",
+			  error.text[0] ? error.text : strerror(-err));
 	return err == -EEXIST ? 0 : err;
 }
 

@@ -37,29 +37,47 @@ static const struct {
 } kinds[] = {
 	[LEFTOVER_WRITE] = { "unfinished", "an image whose writer died; it never was a generation",
 			     "remove it" },
-	[LEFTOVER_REMOVAL] = { "half_removed", "an image whose removal was cut off; it is no generation any more",
+	[LEFTOVER_REMOVAL] = { "half_removed",
+		"an image whose removal was cut off; it is no generation any more",
 			       "remove the rest" },
-	[UNCOMMITTED] = { "uncommitted", "images of nodes that never became a generation: the checkpoint failed or was abandoned",
+	[UNCOMMITTED] = { "uncommitted",
+		"images of nodes that never became a generation: the checkpoint failed or was "
+		"abandoned",
 			  "remove them" },
-	[NO_MANIFEST] = { "no_manifest", "an image that lost its manifest after it was complete: no restart from it is possible unless the manifest is put back",
+	[NO_MANIFEST] = { "no_manifest",
+		"an image that lost its manifest after it was complete: no restart from it is "
+		"possible unless the manifest is put back",
 			  NULL },
-	[DAMAGED] = { "damaged", "a restart from it is refused; use another generation, and ckptctl rm when it is of no use",
+	[DAMAGED] = { "damaged",
+		"a restart from it is refused; use another generation, and ckptctl rm when it is "
+		"of no use",
 		      NULL },
-	[MISSING_PART] = { "missing_part", "the image of a node is gone, so a restart from the generation is refused; put the image back, or ckptctl rm",
+	[MISSING_PART] = { "missing_part",
+		"the image of a node is gone, so a restart from the generation is refused; put "
+		"the image back, or ckptctl rm",
 			   NULL },
-	[FOREIGN] = { "foreign", "files that are not ours: ckptctl rm and prune will not remove the directory",
+	[FOREIGN] = { "foreign",
+		"files that are not ours: ckptctl rm and prune will not remove the directory",
 		      NULL },
-	[PIN_GONE] = { "pin_gone", "a pin of a generation that is gone: somebody removed it by hand",
+	[PIN_GONE] = { "pin_gone",
+		"a pin of a generation that is gone: somebody removed it by hand",
 		       "remove the pin" },
-	[PIN_DAMAGED] = { "pin_damaged", "it keeps its generation all the same; ckptctl pin writes it anew",
+	[PIN_DAMAGED] = { "pin_damaged",
+		"it keeps its generation all the same; ckptctl pin writes it anew",
 			  NULL },
-	[STALE_CLAIM] = { "stale_claim", "a restart was cut off here; a restart on this node works, on another one with --node-lost",
+	[STALE_CLAIM] = { "stale_claim",
+		"a restart was cut off here; a restart on this node works, on another one with "
+		"--node-lost",
 			  NULL },
-	[RECORD] = { "record", "the job cannot be listed or restarted; its images may be whole: see ckptctl verify DIR and ckptctl restore",
+	[RECORD] = { "record",
+		"the job cannot be listed or restarted; its images may be whole: see ckptctl "
+		"verify DIR and ckptctl restore",
 		     NULL },
-	[NO_RECORD] = { "no_record", "a directory without a job: its start was cut off, or the record was removed",
+	[NO_RECORD] = { "no_record",
+		"a directory without a job: its start was cut off, or the record was removed",
 			NULL },
-	[NO_CATALOG] = { "no_catalog", "no job can be started, checkpointed or restarted; running jobs are not affected",
+	[NO_CATALOG] = { "no_catalog",
+		"no job can be started, checkpointed or restarted; running jobs are not affected",
 			 NULL },
 	[INDEX] = { "index", "lists are slow or were wrong; the manifests are what counts",
 		    "make it anew from them" },
@@ -72,7 +90,8 @@ static json_t *found(struct fsck *fsck, enum kind kind, int64_t generation, cons
 		     const char *text)
 {
 	json_t *finding = json_pack("{s:s, s:I, s:s, s:s, s:s, s:b}", "kind", kinds[kind].name,
-				    "job", (json_int_t)fsck->listing.job, "path", path, "text", text,
+				    "job", (json_int_t)fsck->listing.job, "path", path, "text",
+				    text,
 				    "means", kinds[kind].means, "repaired", 0);
 
 	/* A name on disk is not UTF-8. */
@@ -205,7 +224,8 @@ static void check_uncommitted(struct fsck *fsck, int64_t generation, const char 
 }
 
 /* Add all findings of a verification; true: there were none. */
-static bool add_verified(struct fsck *fsck, int64_t generation, const char *path, const json_t *outcome)
+static bool add_verified(struct fsck *fsck, int64_t generation, const char *path,
+			 const json_t *outcome)
 {
 	const json_t *list = json_object_get(json_object_get(outcome, "result"), "findings");
 	json_t *said;
@@ -246,7 +266,8 @@ static bool verify_one(struct fsck *fsck, int64_t generation, const char *path)
 static bool verify_parts(struct fsck *fsck, int64_t generation, const char *path, json_t *parts)
 {
 	json_t *args = json_pack("{s:O, s:I, s:s, s:b}", "parts", parts, "generation",
-				 (json_int_t)generation, "job", fsck->listing.label, "deep", fsck->deep);
+				 (json_int_t)generation, "job", fsck->listing.label, "deep",
+				 fsck->deep);
 	json_t *outcome = generation_verify(fsck->listing.env, args);
 	bool good = add_verified(fsck, generation, path, outcome);
 
@@ -273,7 +294,8 @@ static void check_row(struct fsck *fsck, int64_t generation, const char *path, c
 		return;
 	indexed = catalog_index_get(l->index, l->job, generation, l->label, stamp);
 	if (indexed && !json_equal(indexed, row))
-		finding = found(fsck, INDEX, generation, path, "the index differs from the manifests");
+		finding = found(fsck, INDEX, generation, path,
+				"the index differs from the manifests");
 	if (fsck->repair)
 		catalog_index_put(l->index, l->job, generation, l->label, stamp, row);
 	if (finding && fsck->repair)
@@ -301,7 +323,8 @@ static void check_committed(struct fsck *fsck, int64_t generation)
 		if (!outcome_is_ok(described))
 			outcome = json_incref(described);
 		else if (parts || verify_one(fsck, generation, path))
-			check_row(fsck, generation, path, json_object_get(described, "result"), stamp);
+			check_row(fsck, generation, path, json_object_get(described, "result"),
+				  stamp);
 		json_decref(described);
 	}
 	if (outcome && catalog_has(l->catalog, l->job, generation))
@@ -368,7 +391,8 @@ static void check_pins(struct fsck *fsck, const char *dir, bool may_repair)
 		if (access(gone, F_OK) && errno == ENOENT) {
 			if (fsck->levels)
 				continue;
-			finding = found(fsck, PIN_GONE, generation, path, "there is no such generation");
+			finding = found(fsck, PIN_GONE, generation, path,
+					"there is no such generation");
 			if (may_repair)
 				repaired(finding, pin_clear(l->catalog, l->job, generation));
 		} else if (pin_read(l->catalog, l->job, generation, &record, why, sizeof(why))) {
@@ -394,11 +418,12 @@ static int64_t decided(const struct catalog *catalog, int64_t job, bool alive)
 /* The fields of a job's record that change with each restart. */
 static const char *const of_run[] = { "state", "node", "run" };
 
-json_t *fsck_asked(const struct catalog *catalog, int64_t job, const char *label, const json_t *record,
-		   bool alive)
+json_t *fsck_asked(const struct catalog *catalog, int64_t job, const char *label,
+		   const json_t *record, bool alive)
 {
-	json_t *asked = json_pack("{s:I, s:s, s:b, s:I, s:I}", "job", (json_int_t)job, "label", label,
-				  "alive", alive, "claim", (json_int_t)catalog_claim_stamp(catalog, job),
+	json_t *asked = json_pack("{s:I, s:s, s:b, s:I, s:I}", "job", (json_int_t)job, "label",
+				  label, "alive", alive, "claim",
+				  (json_int_t)catalog_claim_stamp(catalog, job),
 				  "decided_to", (json_int_t)decided(catalog, job, alive));
 	size_t i;
 
@@ -559,5 +584,6 @@ json_t *fsck_result(const struct fsck *fsck)
 	json_array_foreach(fsck->findings, i, finding)
 		open += !json_is_true(json_object_get(finding, "repaired"));
 	return json_pack("{s:O, s:O, s:i, s:i}", "findings", fsck->findings, "left_alone",
-			 fsck->left_alone, "generations", (int)fsck->generations, "open", (int)open);
+			 fsck->left_alone, "generations", (int)fsck->generations, "open",
+			 (int)open);
 }

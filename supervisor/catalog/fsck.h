@@ -39,8 +39,8 @@ struct fsck {
  * {"job", "label", "alive", "state", "node", "run", "claim": catalog_claim_stamp(),
  * "decided_to": no checkpoint up to this number is being taken}
  */
-json_t *fsck_asked(const struct catalog *catalog, int64_t job, const char *label, const json_t *record,
-		   bool alive);
+json_t *fsck_asked(const struct catalog *catalog, int64_t job, const char *label,
+		   const json_t *record, bool alive);
 /* Check a job whose record could be read. */
 void fsck_job(struct fsck *fsck, const json_t *asked);
 /* Check for job directories without a record, or with one that cannot be read. */

@@ -35,13 +35,16 @@ json_t *generation_parts(const struct catalog *catalog, int64_t job, int64_t gen
 	if (err == -ENOENT)
 		return NULL;
 	if (err)
-		return outcome_error(err, "generation %lld of job %lld: its list of images (parts.json) cannot be read: %s",
+		return outcome_error(err,
+				     "generation %lld of job %lld: its list of images "
+				     "(parts.json) cannot be read: %s",
 				     (long long)generation, (long long)job, why);
 	parts = json_array();
 	names = json_object_get(record, "nodes");
 	for (i = 0; i < json_array_size(names); i++) {
 		char *dir = catalog_part_dir(catalog, job, generation, (unsigned int)i);
-		json_t *part = json_pack("{s:O, s:i, s:s}", "node", json_array_get(names, i), "number",
+		json_t *part = json_pack("{s:O, s:i, s:s}", "node", json_array_get(names, i),
+					 "number",
 					 (int)i, "dir", dir ? dir : "");
 
 		/* "apart" as in job/rank_record.h: image directories are not shared */
@@ -111,7 +114,7 @@ static json_t *describe_part(const struct op_env *env, const json_t *part, const
 	json_decref(args);
 	if (result && !json_object_get(result, "locked"))
 		failure = generation_check_part(dir, json_object_get(result, "note"),
-						(unsigned int)json_integer_value(json_object_get(part, "number")));
+				(unsigned int)json_integer_value(json_object_get(part, "number")));
 	else if (!result && outcome_errno(outcome) == -ENOENT)
 		failure = outcome_error(-ENOENT, "%s: there is no image", dir);
 	if (!failure)
@@ -148,7 +151,8 @@ static void raise_to(json_t *top, const json_t *row, const char *name)
 static void add_part(json_t *whole, const json_t *part, json_t *row)
 {
 	static const char *const sums[] = {
-		"bytes_stored", "bytes_raw", "bytes_mapped", "pages_data", "pages_zero", "pages_shared",
+		"bytes_stored", "bytes_raw", "bytes_mapped", "pages_data", "pages_zero",
+		"pages_shared",
 		"pages_same", "pages_base", "pages_excluded", "pages_untouched", "pages_file",
 		"processes", "threads",
 	};
@@ -187,7 +191,8 @@ static json_t *describe_parts(const struct op_env *env, const json_t *parts, int
 		json_t *said;
 
 		if (is_away(part)) {
-			json_array_append(json_object_get(whole, "nodes"), json_object_get(part, "node"));
+			json_array_append(json_object_get(whole, "nodes"),
+					  json_object_get(part, "node"));
 			continue;
 		}
 		said = describe_part(env, part, number, job);
@@ -261,8 +266,10 @@ json_t *generation_show(const struct op_env *env, json_t *args)
 		said = op_show(env, one);
 		if (outcome_is_ok(said))
 			json_array_append_new(shown, json_pack("{s:O, s:O, s:O}", "node",
-							       json_object_get(part, "node"), "number",
-							       json_object_get(part, "number"), "image",
+							       json_object_get(part, "node"),
+							       "number",
+							       json_object_get(part, "number"),
+							       "image",
 							       json_object_get(said, "result")));
 		else
 			outcome = outcome_of_node(said, part_node(part));
@@ -344,7 +351,8 @@ json_t *generation_verify(const struct op_env *env, json_t *args)
 			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
 						len ? ", " : "", part_node(part));
 	}
-	outcome = err ? outcome_error(err, "damaged, missing or foreign: of %zu images, that of node %s",
+	outcome = err ? outcome_error(err,
+				      "damaged, missing or foreign: of %zu images, that of node %s",
 				      json_array_size(parts), names) : outcome_ok(NULL);
 	json_object_set_new(outcome, "result",
 			    json_pack("{s:b, s:o, s:o}", "ok", !err, "findings", findings,
@@ -368,7 +376,9 @@ json_t *generation_diff(const struct op_env *env, json_t *args)
 		json_decref(outcome);
 		json_decref(differ);
 		json_decref(unchecked);
-		return outcome_error(-EINVAL, "one generation has images of %zu nodes, the other of %zu: name one image of each as JOB:GENERATION/NODE",
+		return outcome_error(-EINVAL,
+				     "one generation has images of %zu nodes, the other of %zu: "
+				     "name one image of each as JOB:GENERATION/NODE",
 				     nr ? nr : 1, others ? json_array_size(others) : 1);
 	}
 	if (!outcome)
@@ -389,8 +399,10 @@ json_t *generation_diff(const struct op_env *env, json_t *args)
 		json_decref(one);
 		if (outcome_is_ok(said))
 			json_array_append_new(differ, json_pack("{s:O, s:O, s:O}", "node",
-								json_object_get(part, "node"), "other_node",
-								json_object_get(other, "node"), "differs", result));
+								json_object_get(part, "node"),
+								"other_node",
+								json_object_get(other, "node"),
+								"differs", result));
 		else
 			outcome = outcome_of_node(said, part_node(part));
 		equal = equal && json_is_true(json_object_get(result, "equal"));

@@ -85,7 +85,7 @@ void history_complete(json_t *row, const json_t *from)
 	}
 	if (json_is_array(json_object_get(from, "nodes")) && !json_object_get(row, "nodes"))
 		json_object_set_new(row, "nodes",
-				    json_integer((json_int_t)json_array_size(json_object_get(from, "nodes"))));
+			json_integer((json_int_t)json_array_size(json_object_get(from, "nodes"))));
 }
 
 json_t *history_row(const json_t *result, int64_t generation, int64_t taken)

@@ -87,15 +87,21 @@ json_t *listing_check_own(const struct listing *listing, const json_t *generatio
 	size_t i;
 
 	json_array_foreach((json_t *)generations, i, number) {
-		json_t *row = outcome ? NULL : listing_row_read(listing, json_integer_value(number));
+		json_t *row = outcome ? NULL :
+			      listing_row_read(listing, json_integer_value(number));
 		json_int_t err = json_integer_value(json_object_get(row, "errno"));
 		const char *text = json_string_value(json_object_get(row, "error"));
 
 		if (err == ESTALE)
-			outcome = outcome_error(-ESTALE, "%s; it is no image of this job, and nothing was removed: move it away by hand, or mount the right file system on %s",
+			outcome = outcome_error(-ESTALE,
+						"%s; it is no image of this job, and nothing was "
+						"removed: move it away by hand, or mount the "
+						"right file system on %s",
 						text, listing->catalog->dir);
 		else if (row && listing_is_foreign(row) && !force)
-			outcome = outcome_error(-(int)err, "%s; nothing was removed: use --force if that is meant",
+			outcome = outcome_error(-(int)err,
+						"%s; nothing was removed: use --force if that is "
+						"meant",
 						text);
 		json_decref(row);
 	}

@@ -35,7 +35,9 @@ static int refuse(int fd, const char *image_dir, const char *node, char *why, si
 
 	holder[n > 0 ? n : 0] = '\0';
 	holder[strcspn(holder, "\n")] = '\0';
-	snprintf(why, size, "another ckptd (%s) has jobs in %s as node %s: end that one, or give each its own name (node = NAME in ckptd.conf)",
+	snprintf(why, size,
+		 "another ckptd (%s) has jobs in %s as node %s: end that one, or give each its "
+		 "own name (node = NAME in ckptd.conf)",
 		 holder[0] ? holder : "it is not known where", image_dir, node);
 	return -EBUSY;
 }

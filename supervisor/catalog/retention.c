@@ -100,8 +100,10 @@ const char *retention_text(enum retention_verdict verdict)
 		[RETENTION_KEPT_PINNED] = "pinned",
 		[RETENTION_KEPT_IN_USE] = "in use by a restore",
 		[RETENTION_KEPT_UNDECIDED] = "its checkpoint is not decided yet",
-		[RETENTION_KEPT_AWAITED] = "a level waits for it: the newest it takes, and not known to be there yet",
-		[RETENTION_KEPT_FOREIGN] = "another job's, or of another key or version: ckptctl list says which",
+		[RETENTION_KEPT_AWAITED] = "a level waits for it: the newest it takes, and not "
+					   "known to be there yet",
+		[RETENTION_KEPT_FOREIGN] = "another job's, or of another key or version: ckptctl "
+					   "list says which",
 		[RETENTION_LAST] = "the last that the job can be restarted from",
 		[RETENTION_AFTER_LAST] = "newer than the last that the job can be restarted from",
 		[RETENTION_NONE_GOOD] = "no generation is known that the job can be restarted from",

@@ -35,8 +35,8 @@ static void add_one(json_t *list, json_t *entry)
 	json_array_append(list, entry);
 }
 
-json_t *tombstone_add(const json_t *tombstones, const struct level_configs *levels, const char *level,
-		     const json_t *generations, int64_t to)
+json_t *tombstone_add(const json_t *tombstones, const struct level_configs *levels,
+		      const char *level, const json_t *generations, int64_t to)
 {
 	json_t *all = tombstones ? json_deep_copy(tombstones) : json_object();
 	json_t *more = generations ? json_incref((json_t *)generations) :

@@ -27,7 +27,7 @@ bool tombstone_has(const json_t *tombstones, const char *level, int64_t generati
  * @level: NULL: on all of @levels
  * @generations: these; NULL: all up to @to
  */
-json_t *tombstone_add(const json_t *tombstones, const struct level_configs *levels, const char *level,
-		     const json_t *generations, int64_t to);
+json_t *tombstone_add(const json_t *tombstones, const struct level_configs *levels,
+		      const char *level, const json_t *generations, int64_t to);
 
 #endif /* STILLPOINT_TOMBSTONE_H */
