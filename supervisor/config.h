@@ -86,10 +86,7 @@ struct config {
 int config_init(struct config *config);
 void config_done(struct config *config);
 
-/*
- * Apply one setting of a line or an option; -EINVAL (value), -ENOENT (name), -E2BIG
- * (levels).
- */
+/* Apply one setting of a line or an option; -EINVAL (value), -ENOENT (name), -E2BIG (levels). */
 int config_set(struct config *config, const char *name, const char *value);
 /* Explain why config_set() refused a setting, and which values are allowed. */
 void config_explain(const struct config *config, const char *name, const char *value, int err,
@@ -100,9 +97,7 @@ struct config_mistake {
 	char text[400];
 };
 
-/*
- * Parse a file's text, with each setting at most once; @ret_mistake is filled on failure.
- */
+/* Parse a file's text, with each setting at most once; @ret_mistake is filled on failure. */
 int config_parse(struct config *config, const char *text, size_t len,
 		 struct config_mistake *ret_mistake);
 

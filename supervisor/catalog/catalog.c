@@ -359,10 +359,7 @@ static int remove_files(const char *path)
 	return err;
 }
 
-/*
- * Remove images that never became a generation, and that their node was not there to
- * remove.
- */
+/* Remove images that never became a generation, and that their node was not there to remove. */
 static void remove_leftovers(const struct catalog *catalog, int64_t job, const char *path)
 {
 	json_t *found = numbers(path, "gen-"), *number;

@@ -20,10 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/*
- * Job and generation numbers are below this; a directory named by a higher number is
- * ignored.
- */
+/* Job and generation numbers are below this; a directory named by a higher number is ignored. */
 #define CATALOG_NUMBERS	1000000000LL
 
 struct catalog {

@@ -32,10 +32,7 @@ static int claim(int dir, const char *node, bool force)
 		    0600);
 	if (fd < 0)
 		return -errno;
-	/*
-	 * Synced: a claim that lost its owner's name in a power cut would never be given
-	 * back.
-	 */
+	/* Synced: a claim that lost its owner's name in a power cut would never be given back. */
 	if (write(fd, node, strlen(node)) != (ssize_t)strlen(node))
 		err = -ENOSPC;
 	else if (fsync(fd))

@@ -282,9 +282,7 @@ static struct catalog_index *open_file(const char *path, int *ret_err)
 		free(index);
 		return NULL;
 	}
-	/*
-	 * SQLite would make the file readable for others; its journal gets the same mode.
-	 */
+	/* SQLite would make the file readable for others; its journal gets the same mode. */
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0) {
 		*ret_err = -errno;

@@ -90,10 +90,7 @@ int catalog_part_drop(const struct catalog *catalog, int64_t job, int64_t genera
 
 /* --------------------------------------------------------------- removal */
 
-/*
- * Remove all images that can be removed; returns the first error, with @why naming what
- * stays.
- */
+/* Remove all images that can be removed; returns the first error, with @why naming what stays. */
 static int drop_parts(const struct catalog *catalog, int64_t job, int64_t generation, char *why,
 		      size_t size)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The first key of a node, and the public name of its key. Called when ckptd starts.
+ * The node's key: making the first one, and the public name of the present one. A key is
+ * made only when ckptd starts: one that vanishes later was lost, and must not be replaced.
  */
 #ifndef STILLPOINT_FIRST_KEY_H
 #define STILLPOINT_FIRST_KEY_H
@@ -20,10 +21,7 @@ int first_key_make(const struct catalog *catalog, const struct log *log);
 
 #define FIRST_KEY_NAME	33
 
-/*
- * A hexadecimal name that tells keys apart without betraying them; "": the key cannot be
- * used.
- */
+/* A hexadecimal name that tells keys apart without betraying them; "": the key cannot be used. */
 void first_key_name(const struct catalog *catalog, char ret_name[FIRST_KEY_NAME]);
 
 #endif /* STILLPOINT_FIRST_KEY_H */

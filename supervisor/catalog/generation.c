@@ -69,10 +69,7 @@ json_t *generation_check_part(const char *dir, const json_t *note, unsigned int 
 			     dir, (long long)json_integer_value(node), number);
 }
 
-/*
- * True if the part is in another node's image directory, so that nothing is known of it
- * here.
- */
+/* True if the part is in another node's image directory, so that nothing is known of it here. */
 static bool is_away(const json_t *part)
 {
 	return json_is_true(json_object_get(part, "away"));

@@ -20,9 +20,7 @@
 int private_hide(const json_t *record, const char *purpose, const char *source,
 		 json_t **ret_record, struct ckpt_error *error);
 
-/*
- * Reveal the fields, in place; without the secret (@source may be NULL) they stay hidden.
- */
+/* Reveal the fields, in place; without the secret (@source may be NULL) they stay hidden. */
 void private_show(json_t *record, const char *purpose, const char *source);
 
 /* False: some fields of the record are hidden. */

@@ -385,10 +385,7 @@ static bool has_said_more(const struct ctl_connection *c)
 	return recv(c->sock, &first, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-/*
- * A request in pieces counts as idle time from its first piece: only a whole request
- * counts.
- */
+/* A request in pieces counts as idle time from its first piece: only a whole request counts. */
 static void on_timer(void *arg)
 {
 	struct ctl *ctl = arg;
@@ -416,9 +413,7 @@ static void watch_idle(struct ctl *ctl)
 			      &ctl->timer);
 }
 
-/*
- * Connections, and requests without their connection: of all users, and (@ret_own) of @uid.
- */
+/* Connections, and requests without their connection: of all users, and (@ret_own) of @uid. */
 static unsigned int count(const struct ctl *ctl, uid_t uid, unsigned int *ret_own)
 {
 	const struct ctl_connection *c;

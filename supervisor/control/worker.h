@@ -70,10 +70,7 @@ bool worker_is_to_stop(void *arg);	/* @arg: unused */
  */
 void worker_on_abandon(struct request *request, void *worker);
 
-/*
- * In the worker: take the lowest processor and disk priority, also for threads started
- * later.
- */
+/* In the worker: take the lowest processor and disk priority, also for threads started later. */
 void worker_step_back(void);
 
 pid_t worker_pid(const struct worker *worker);

@@ -194,9 +194,7 @@ static bool clock_differs(const struct health *h)
 	return h->clock_ns > slack || h->clock_ns < -slack;
 }
 
-/*
- * A remark on a node for people, with what to do about it; NULL: there is nothing to say.
- */
+/* A remark on a node for people, with what to do about it; NULL: there is nothing to say. */
 static json_t *advice(const struct nodes *nodes, const struct peer_node *node, const struct health *h,
 		      bool fresh)
 {

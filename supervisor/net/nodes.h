@@ -44,10 +44,7 @@ void nodes_close(struct nodes *nodes);		/* NULL is fine */
 
 struct peer *nodes_peer(struct nodes *nodes);	/* NULL: this node is alone */
 struct peer_asks *nodes_asks(struct nodes *nodes);
-/*
- * {NAME: true} of all nodes in the hosts file, a new reference; NULL: alone. Also in a
- * worker.
- */
+/* {NAME: true} of all nodes in the hosts file, a new reference; NULL: alone. Also in a worker. */
 json_t *nodes_names(struct nodes *nodes);
 /*
  * The nodes in the order of the file, with their domains; none if alone. Lives as long as
@@ -66,10 +63,7 @@ int nodes_probe(struct nodes *nodes, nodes_fn fn, void *arg);
  * "domain"}...], "partner": the node that keeps copies of this node's images}
  */
 json_t *nodes_describe(const struct nodes *nodes);
-/*
- * Append the same as checks for ckptctl doctor to @checks; false: some nodes have a
- * problem.
- */
+/* Append the same as checks for ckptctl doctor to @checks; false: some nodes have a problem. */
 bool nodes_check(const struct nodes *nodes, json_t *checks);
 
 #endif /* STILLPOINT_NODES_H */

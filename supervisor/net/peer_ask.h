@@ -42,9 +42,7 @@ struct peer_question;
 
 /* One per peer; receives PEER_ASK and PEER_ANSWER. Close it before the peer. */
 int peer_asks_open(struct peer *peer, struct reactor *reactor, struct peer_asks **ret_asks);
-/*
- * Drops our open questions without a call: whoever asked may be gone already. NULL is fine.
- */
+/* Drops our open questions without a call: whoever asked may be gone already. NULL is fine. */
 void peer_asks_close(struct peer_asks *asks);
 
 /*

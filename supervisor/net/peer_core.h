@@ -56,10 +56,7 @@ struct peer {
 int peer_init(struct peer *peer, const struct peer_ops *ops, const struct hosts *hosts,
 	      unsigned int self, const struct log *log);
 void peer_done(struct peer *peer);
-/*
- * Handle one message of @host. Messages not understood are logged, once a minute, and
- * dropped.
- */
+/* Handle one message of @host. Messages not understood are logged, once a minute, and dropped. */
 void peer_deliver(struct peer *peer, unsigned int host, const uint8_t *bytes, size_t len);
 
 #endif /* STILLPOINT_PEER_CORE_H */

@@ -106,10 +106,7 @@ int zmq_watch(struct peer_zmq *z, void *sock, const char *name, reactor_fd_fn fn
 		return err;
 	}
 	*ret_monitor = monitor;
-	/*
-	 * libzmq takes this reader for awake until the reader has once found the pipe
-	 * empty.
-	 */
+	/* libzmq takes this reader for awake until the reader has once found the pipe empty. */
 	fn(0, arg);
 	return 0;
 }
@@ -132,10 +129,7 @@ int zmq_next_event(void *monitor, unsigned int *ret_event, unsigned int *ret_val
 	return 0;
 }
 
-/*
- * A client did not get as far as the key check: no ckptd, or one with an old key of this
- * node.
- */
+/* A client did not get as far as the key check: no ckptd, or one with an old key of this node. */
 static void on_watch(uint32_t events, void *arg)
 {
 	struct peer_zmq *z = arg;
@@ -265,10 +259,7 @@ static int listen_on(struct peer_zmq *z, const char *address)
 	err = zmq_common(z, z->in);
 	if (!err)
 		err = zmq_int(z->in, ZMQ_CURVE_SERVER, 1);
-	/*
-	 * With a domain every connection is checked; messages without a user id are
-	 * dropped.
-	 */
+	/* With a domain every connection is checked; messages without a user id are dropped. */
 	if (!err && zmq_setsockopt(z->in, ZMQ_ZAP_DOMAIN, "stillpoint", 10))
 		err = -zmq_errno();
 	if (!err && zmq_setsockopt(z->in, ZMQ_CURVE_SECRETKEY, z->key.secret, NODE_KEY_BYTES))

@@ -30,10 +30,7 @@
 
 /* --------------------------------------------------------------- one generation */
 
-/*
- * The highest part number that any level has; -1: no level has a part, or the generation is
- * one image.
- */
+/* The highest part number that any level has; -1: none, or the generation is one image. */
 static int last_part(const struct fetch_attempt *r)
 {
 	const json_t *held = inventory_of(r->scan, r->label, r->generation), *images, *image;
@@ -52,10 +49,7 @@ static int last_part(const struct fetch_attempt *r)
 	return (int)last;
 }
 
-/*
- * The node names in the record of image @part, which is brought into L1 for that; NULL on
- * failure.
- */
+/* The node names in the record of image @part, which is brought into L1 for that; or NULL. */
 static json_t *nodes_by(struct fetch_attempt *r, int part)
 {
 	_cleanup_free_ char *dir = fetch_place(r, part);
@@ -75,10 +69,7 @@ static json_t *nodes_by(struct fetch_attempt *r, int part)
 	return nodes;
 }
 
-/*
- * Find the nodes whose images make up the generation: from L1, or else from any one of the
- * images.
- */
+/* Find the nodes whose images make up the generation: from L1, or else from any image. */
 static bool find_nodes(struct fetch_attempt *r)
 {
 	json_t *outcome;
@@ -104,9 +95,7 @@ static bool find_nodes(struct fetch_attempt *r)
 	if (last < 0)
 		return true;
 	r->parted = true;
-	/*
-	 * A dry run looks no further: reading the node names would need a copy of an image.
-	 */
+	/* A dry run looks no further: reading the node names would need a copy of an image. */
 	for (part = 0; part <= last && !r->nodes && !r->f->dry_run; part++)
 		r->nodes = nodes_by(r, part);
 	return r->nodes || r->f->dry_run;
@@ -150,10 +139,7 @@ static bool have_part(struct fetch_attempt *r, int part)
 	return have;
 }
 
-/*
- * With f->ranks the job's first node has checked that all images exist; if all nodes asked
- * at once, levels would be busy.
- */
+/* With f->ranks the first node has checked that all exist: levels asked by all nodes are busy. */
 static bool have_parts(struct fetch_attempt *r)
 {
 	size_t i, nr = json_array_size(r->nodes);
@@ -269,10 +255,7 @@ static size_t candidates(const struct fetch_attempt *r, int64_t **ret_all)
 	return nr;
 }
 
-/*
- * True if the generation is only on levels from which a user has removed it, or has tried
- * to.
- */
+/* True if the generation is only on levels from which a user has removed it, or has tried to. */
 static bool is_buried(const struct fetch_attempt *r, int64_t generation)
 {
 	const json_t *held = inventory_of(r->scan, r->label, generation), *images;
@@ -287,10 +270,7 @@ static bool is_buried(const struct fetch_attempt *r, int64_t generation)
 	return true;
 }
 
-/*
- * Keep the requested generation, or all without tombstones; returns how many are left in
- * @all.
- */
+/* Keep the requested generation, or all without tombstones; returns how many are left. */
 static size_t choose(const struct fetch_attempt *r, int64_t *all, size_t nr)
 {
 	size_t i, n = 0;
@@ -310,10 +290,7 @@ static json_t *failed(const struct fetch_attempt *r, int err, const char *text)
 	return outcome;
 }
 
-/*
- * True if @node belongs to the job: a level has an image of the job under its name, or it
- * is this node and L1 has the job.
- */
+/* True if a level has an image of the job under @node, or @node is ours and L1 has the job. */
 static bool is_of_job(const struct fetch_attempt *r, const char *node)
 {
 	const json_t *held, *images, *image;
@@ -348,10 +325,7 @@ static const char *silent_level(const struct fetch_attempt *r)
 	return NULL;
 }
 
-/*
- * An unreachable level or image must not decide silently which generation is restarted:
- * refuse.
- */
+/* An unreachable level or image must not decide silently which generation is restarted. */
 static json_t *not_silently(struct fetch_attempt *r, int64_t next, bool newest)
 {
 	const char *level = silent_level(r);
@@ -415,10 +389,7 @@ static bool is_known(const struct fetch_attempt *r, int64_t generation)
 	return false;
 }
 
-/*
- * New generations get higher numbers. Only real images count: anybody may have made a mere
- * name.
- */
+/* New generations get higher numbers. Only images count: anybody may make a mere name. */
 static int64_t find_newest(const struct fetch_attempt *r, const int64_t *all, size_t nr)
 {
 	size_t i = 0;
@@ -428,9 +399,7 @@ static int64_t find_newest(const struct fetch_attempt *r, const int64_t *all, si
 	return i < nr ? all[i] : 0;
 }
 
-/*
- * Remove the images that were copied into L1, if L1 had nothing of the generation before.
- */
+/* Remove the images that were copied into L1, if L1 had nothing of the generation before. */
 static void drop(const struct fetch_attempt *r)
 {
 	char why[512];
@@ -610,9 +579,7 @@ json_t *fetch_run(const struct fetch *f)
 		outcome = begin_unknown(f, &lock, &made);
 	if (!outcome)
 		outcome = try_all(&r);
-	/*
-	 * The caller may not have this job: remove from L1 all that this fetch has added.
-	 */
+	/* The caller may not have this job: remove from L1 all that this fetch has added. */
 	if (lock >= 0 && outcome_errno(outcome) == -EPERM) {
 		drop(&r);
 		if (made)

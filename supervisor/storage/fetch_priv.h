@@ -39,24 +39,17 @@ static inline bool fetch_is_lost(int err)
 	return err == -EBADMSG || err == -ENOENT;
 }
 
-/*
- * True if this node needs the image in L1; false if the image only has to exist somewhere.
- */
+/* True if this node needs the image in L1; false if the image only has to exist somewhere. */
 bool fetch_is_wanted(const struct fetch_attempt *r, int part);
 /* Record why an image could not be had; the most telling error is kept. */
 void fetch_note_failure(struct fetch_attempt *r, int err);
 /* Add a line for the user, which begins with "generation N". */
 void __attribute__((format(printf, 2, 3))) fetch_step(struct fetch_attempt *r, const char *format, ...);
-/*
- * The path in L1 of image @part; -1: the only image. The caller frees it; NULL: no memory.
- */
+/* The path in L1 of image @part; -1: the only image. The caller frees it; NULL: no memory. */
 char *fetch_place(const struct fetch_attempt *r, int part);
 /* Format ", image of node n1" into @buf and return it. */
 const char *fetch_of_part(const struct fetch_attempt *r, int part, char *buf, size_t size);
-/*
- * True if the image is whole in L1, or was fetched; or, if not needed in L1, exists
- * somewhere.
- */
+/* True if the image is whole in L1, or was fetched; or, if not needed in L1, exists somewhere. */
 bool fetch_have_image(struct fetch_attempt *r, int part);
 
 #endif /* STILLPOINT_SUPERVISOR_FETCH_PRIV_H */

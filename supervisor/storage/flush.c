@@ -159,10 +159,7 @@ void flush_mark_whole(struct flush_run *r, unsigned int t, size_t from, size_t e
 	flush_plan_look(r->p->levels, t, r->items + from, end - from, due, is_whole, &whole);
 }
 
-/*
- * One node of a group makes the parity over the group's images; mark the items of the
- * others.
- */
+/* One node of a group makes the parity over the group's images; mark the items of the others. */
 static void mark_others(struct flush_run *r)
 {
 	const char *node = r->p->node, *owner;

@@ -80,10 +80,7 @@ bool flush_merge(struct flush_run *r, size_t at)
 	struct image_merged result;
 	int err;
 
-	/*
-	 * Copying needs no secret, and merging an unencrypted image does not need it,
-	 * either.
-	 */
+	/* Copying needs no secret, and merging an unencrypted image does not need it, either. */
 	if (r->p->secret && !image_key_has_secret(r->key))
 		image_key_secret(r->key, r->p->secret, &error);
 	err = merge_generation(&request, &result, &error);

@@ -13,10 +13,7 @@
 
 #include "supervisor/storage/level_config.h"
 
-/*
- * This node's image of one generation of a job. In a set of levels, bit i is
- * levels->conf[i].
- */
+/* This node's image of one generation of a job. In a set of levels, bit i is levels->conf[i]. */
 struct flush_item {
 	int64_t job;
 	int64_t generation;

@@ -25,9 +25,7 @@ struct flush_place {
 	size_t turn;		/* index of its target */
 	json_t *nodes;		/* names of the nodes of its parts; NULL: one image */
 	int part;		/* this node's part; -1: one image */
-	/*
-	 * highest part on any level (parity covers other nodes' images, too); -1: one image
-	 */
+	/* highest part on any level (parity covers other nodes' images, too); -1: one image */
 	int last;
 	uint8_t id[32];		/* id of the image in L1, if it is a source */
 	bool unmerged;		/* based on earlier images */
@@ -70,9 +68,7 @@ void flush_tell(const struct flush_run *r, json_t *event);	/* takes it over */
 int flush_open(struct flush_run *r, unsigned int t, struct ckpt_error *error);
 void flush_leave(struct flush_run *r, unsigned int t);
 
-/*
- * Fill items and places, sorted. An unreadable level is put off; negative errno: no memory.
- */
+/* Fill items and places, sorted. An unreadable level is put off; negative errno: no memory. */
 int flush_collect(struct flush_run *r);
 
 /* End of the items of the job whose first item is @from. */
@@ -92,10 +88,7 @@ void flush_mark_whole(struct flush_run *r, unsigned int t, size_t from, size_t e
 void flush_cannot_copy(struct flush_run *r, const struct flush_item *item, const char *key,
 			   const char *level, const char *text, bool damaged);
 
-/*
- * True if the error will be the same the next time; any other error may have passed by
- * then.
- */
+/* True if the error will be the same the next time; any other error may have passed by then. */
 bool flush_is_lasting(int err);
 
 /*

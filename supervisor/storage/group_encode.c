@@ -129,18 +129,13 @@ static uint64_t bytes_of(const char *piece, const struct image_key *key)
 	return bytes;
 }
 
-/*
- * Errors of the holder or of its disk are not the image's fault: the holder may be
- * repaired.
- */
+/* Errors of the holder or of its disk are not the image's fault: the holder may be repaired. */
 static int of_holder(int err)
 {
 	return err == -ENOENT || err == -EOPNOTSUPP || err == -EBADMSG ? -EHOSTUNREACH : err;
 }
 
-/*
- * Store a piece. A file of that name that is another piece was found useless: replace it.
- */
+/* Store a piece. A file of that name that is another piece was found useless: replace it. */
 static int store_piece(struct encoding *e, unsigned int i, struct ckpt_error *error)
 {
 	struct level_options options = *e->options;

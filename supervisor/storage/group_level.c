@@ -179,10 +179,7 @@ static int group_list(struct level *l, const char *prefix, level_item_fn fn, voi
 	char *node;
 	int ret = 0;
 
-	/*
-	 * Names of pieces and of images differ after the generation: cut the prefix off
-	 * there.
-	 */
+	/* Names of pieces and of images differ after the generation: cut the prefix off there. */
 	snprintf(of_pieces, sizeof(of_pieces), "%s", prefix);
 	node = strstr(of_pieces, ".gen-");
 	if (node && (node = strchr(node + 1, '.')))

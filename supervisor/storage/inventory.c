@@ -166,10 +166,7 @@ static int scan_node(const char *node, void *arg)
 		err = level_list(level, prefix_of(s->scope, prefix, sizeof(prefix)), on_item, s, &error);
 		level_close(level);
 	}
-	/*
-	 * Another directory is at the level's place: then no node's images can be asked
-	 * for.
-	 */
+	/* Another directory is at the level's place: then no node's images can be asked for. */
 	if (ours && err == -ESTALE && level_config_is_dir(s->conf)) {
 		cannot_ask(s, "", error.text);
 		return err;

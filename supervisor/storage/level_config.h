@@ -136,10 +136,7 @@ int level_config_open_store_patiently(const struct level_site *site, const char 
 			      const struct image_key *key, struct level **ret_level,
 			      struct ckpt_error *error);
 
-/*
- * level_config_open() that waits up to two seconds for another user of the level. For
- * workers.
- */
+/* level_config_open() that waits up to two seconds for another user of the level. For workers. */
 int level_config_open_patiently(const struct level_config *conf, const struct level_user *user,
 			struct level **ret_level, struct ckpt_error *error);
 

@@ -185,10 +185,7 @@ static bool has_part(const struct run *r, const char *number, const json_t *held
 	return false;
 }
 
-/*
- * The most consecutive parts, from the first on, that any generation has; INT_MAX: one
- * image.
- */
+/* The most consecutive parts, from the first on, that any generation has; INT_MAX: one image. */
 static int most_parts(const struct run *r, bool to_go)
 {
 	const json_t *of_job = json_object_get(json_object_get(r->scan, "jobs"), r->o->label);

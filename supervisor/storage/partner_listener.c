@@ -184,10 +184,7 @@ static int try_listen(const struct addrinfo *info, int *ret_fd)
 	return 0;
 }
 
-/*
- * Listen on "*" or an address, as `listen` has it; IPv6 first, as one such socket takes
- * both.
- */
+/* Listen on "*" or an address, as `listen` has it; IPv6 first, as one such socket takes both. */
 static int start_listening(struct partner_listener *door)
 {
 	struct addrinfo hints = {

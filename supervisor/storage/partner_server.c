@@ -73,9 +73,7 @@ static void ticket_drop(struct ticket **at)
 	free(t);
 }
 
-/*
- * Drop expired tickets; returns how many are left, of all nodes and (@ret_node) of @node.
- */
+/* Drop expired tickets; returns how many are left, of all nodes and (@ret_node) of @node. */
 static unsigned int tickets_left(struct partner_server *store, unsigned int node, unsigned int *ret_node)
 {
 	struct ticket **at = &store->tickets;
@@ -95,9 +93,7 @@ static unsigned int tickets_left(struct partner_server *store, unsigned int node
 	return nr;
 }
 
-/*
- * Drop a ticket that @node has not used for seconds: its connection has not come through.
- */
+/* Drop a ticket that @node has not used for seconds: its connection has not come through. */
 static bool ticket_drop_unused(struct partner_server *store, unsigned int node)
 {
 	int64_t past = clock_monotonic_ms() + PARTNER_TICKET_MS - UNUSED_MS;
@@ -244,9 +240,7 @@ static json_t *session_run(struct channel_reporter *reporter, void *arg)
 	struct image_key *key = NULL;
 	int err;
 
-	/*
-	 * Copies arrive in the background here, too; a reader may be a restart that waits.
-	 */
+	/* Copies arrive in the background here, too; a reader may be a restart that waits. */
 	if (!s->t.read_only)
 		worker_step_back();
 	if (!strcmp(s->t.owner, config->node))
@@ -363,10 +357,7 @@ static void on_swept(json_t *outcome, void *arg)
 	json_decref(outcome);
 }
 
-/*
- * Remove leftovers of sessions killed with the last ckptd: their owners may never come
- * again.
- */
+/* Remove leftovers of sessions killed with the last ckptd: their owners may never come again. */
 static void sweep(struct partner_server *store)
 {
 	static const struct channel_ops sweep_ops = { on_progress, on_swept };

@@ -55,9 +55,7 @@ static void fill(const struct prune *prune, struct retention_item *item, const j
 		item->flags |= RETENTION_GOOD;
 		item->bytes = (uint64_t)json_integer_value(json_object_get(row, "bytes_stored"));
 	} else if (listing_is_foreign(row)) {
-		/*
-		 * Its size is not this job's: no own generation is removed because of it.
-		 */
+		/* Its size is not this job's: no own generation is removed because of it. */
 		item->flags |= RETENTION_FOREIGN;
 	} else {
 		item->bytes = bytes_below(AT_FDCWD, json_string_value(json_object_get(row, "dir")),

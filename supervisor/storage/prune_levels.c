@@ -61,10 +61,7 @@ static int ask_image(const struct ask *ask, const struct level_config *conf, int
 	const char *label = ask->prune->listing.label;
 	struct image_expect expect = { .generation = (uint64_t)generation, .job = label };
 	const struct level_options options = { .expect = &expect };
-	/*
-	 * a mount point without its file system is not the level, and does not lack
-	 * anything
-	 */
+	/* a mount point without its file system is not the level, and does not lack anything */
 	const struct level_user user = {
 		.node = node, .key = ask->key, .read_only = true,
 		.state_dir = strcmp(node, ask->prune->node) ? NULL : ask->prune->state_dir,
@@ -76,10 +73,7 @@ static int ask_image(const struct ask *ask, const struct level_config *conf, int
 
 	if (!err)
 		err = level_config_open(conf, &user, &level, &error);
-	/*
-	 * On an unshared level the other node's image is on that node's own level, not
-	 * here.
-	 */
+	/* On an unshared level the other node's image is on that node's own level, not here. */
 	if (err == -ENOENT && level_config_is_dir(conf) && strcmp(node, ask->prune->node))
 		return is_shared(conf, ask->prune->node) ? err : 0;
 	if (err)

@@ -15,9 +15,7 @@ struct scratch_dir {
 	int lock;
 };
 
-/*
- * Make @base if it does not exist (its parent must), for root alone, and a directory in it.
- */
+/* Make @base if it does not exist (its parent must), for root alone, and a directory in it. */
 int scratch_dir_open(const char *base, struct scratch_dir *ret_dir, struct ckpt_error *error);
 /* Remove the directory and everything in it; a zeroed one is fine. */
 void scratch_dir_close(struct scratch_dir *dir);

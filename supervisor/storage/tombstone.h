@@ -17,9 +17,7 @@
 
 #include "supervisor/storage/level_config.h"
 
-/*
- * True if the generation has a tombstone on that level. @tombstones NULL: there are none.
- */
+/* True if the generation has a tombstone on that level. @tombstones NULL: there are none. */
 bool tombstone_has(const json_t *tombstones, const char *level, int64_t generation);
 
 /*
