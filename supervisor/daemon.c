@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ckptd as a whole: the order in which its parts are set up; most are taken down in
- * reverse.
+ * ckptd as a whole: what is set up in which order, and taken down in reverse.
  *
- * The lock is taken before anything that another ckptd could be using, and the jobs are
- * found before the socket is opened: a client finds every running job. Stopping ckptd ends
- * no job.
+ * The lock comes before anything that another ckptd could be using, the jobs
+ * before the socket: who connects finds every job that runs.
+ * Stopping ends no job.
  */
 #include "supervisor/daemon.h"
 
@@ -58,22 +57,20 @@ static int make_directory(const char *path, mode_t mode)
 	return 0;
 }
 
-/* A user who can rename files in the image directory decides where ckptd writes. */
+/* Who can rename what is in it decides where we write. */
 static void check_owner(const struct daemon *daemon)
 {
 	const char *dir = daemon->config.image_dir;
 	struct stat st;
 
 	if (!stat(dir, &st) && is_of_others(&st))
-		log_warning(&daemon->log,
-			    "%s is user %u's, mode %04o: whoever may write there decides where "
-			    "images and records go; make it root's, mode 0711",
+		log_warning(&daemon->log, "%s is user %u's, mode %04o: whoever may write there decides where images and records go; make it root's, mode 0711",
 			    dir, st.st_uid, st.st_mode & 07777);
 }
 
 /*
- * The disk of the image directory may be missing: ckptd goes on, and does not make the
- * parent directories, so as not to fill the disk below the mount point.
+ * Images may live on a disk that is not there: that is no reason to die.  Nor is it one to make the way to
+ * it, and to fill the disk below.
  */
 static void make_image_directory(const struct daemon *daemon)
 {
@@ -112,7 +109,7 @@ static int make_directories(const struct daemon *daemon)
 	return err;
 }
 
-/* Read who holds a lock, as the holder wrote it there. */
+/* Who has it: what he wrote there. */
 static void read_holder(int fd, char *holder, size_t size)
 {
 	ssize_t n = pread(fd, holder, size - 1, 0);
@@ -123,7 +120,7 @@ static void read_holder(int fd, char *holder, size_t size)
 		snprintf(holder, size, "unknown pid");
 }
 
-/* @what: what the lock protects, for the message. */
+/* @what it is about, for the message. */
 static int take_lock(const struct daemon *daemon, const char *path, const char *what, int *ret_lock)
 {
 	_cleanup_fd_ int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -137,8 +134,7 @@ static int take_lock(const struct daemon *daemon, const char *path, const char *
 	if (err) {
 		if (err == -EWOULDBLOCK) {
 			read_holder(fd, holder, sizeof(holder));
-			log_error(&daemon->log, "another ckptd (%s) is running on %s", holder,
-				  what);
+			log_error(&daemon->log, "another ckptd (%s) is running on %s", holder, what);
 		} else {
 			log_error(&daemon->log, "%s cannot be locked: %s", path, strerror(-err));
 		}
@@ -146,14 +142,14 @@ static int take_lock(const struct daemon *daemon, const char *path, const char *
 	}
 	n = snprintf(holder, sizeof(holder), "pid %d on node %s\n", (int)getpid(),
 		     daemon->config.node);
-	/* For people only: the lock itself decides. */
+	/* For people only: the lock is what counts. */
 	if (ftruncate(fd, 0) || pwrite(fd, holder, (size_t)n, 0) != n)
 		log_debug(&daemon->log, "%s cannot be written", path);
 	*ret_lock = take_fd(&fd);
 	return 0;
 }
 
-/* Lock the socket and the state directory: each belongs to one ckptd. */
+/* Of the socket, and of what it knows of running jobs: both belong to one ckptd. */
 static int take_locks(struct daemon *daemon)
 {
 	char path[PATH_MAX];
@@ -169,8 +165,8 @@ static int take_locks(struct daemon *daemon)
 
 int daemon_has_images(struct daemon *daemon, char *why, size_t size)
 {
-	return name_lock_take(daemon->config.image_dir, daemon->config.node, &daemon->name_lock,
-			      why, size);
+	return name_lock_take(daemon->config.image_dir, daemon->config.node, &daemon->name_lock, why,
+			      size);
 }
 
 static int check_images(struct daemon *daemon)
@@ -187,7 +183,35 @@ static int check_images(struct daemon *daemon)
 	return err;
 }
 
-/* Report problems of node groups now, and not only at the first flush. */
+static void key_name(void *arg, char ret_name[NODES_KEY_NAME])
+{
+	struct daemon *daemon = arg;
+
+	_Static_assert(NODES_KEY_NAME == FIRST_KEY_NAME, "the same name");
+	first_key_name(&daemon->catalog, ret_name);
+}
+
+static const char *own_partner(void *arg)
+{
+	struct daemon *daemon = arg;
+	const char *name;
+
+	return partner_of_owner(daemon, daemon->config.node, &name) ? NULL : name;
+}
+
+static int open_nodes(struct daemon *daemon)
+{
+	const struct nodes_options options = {
+		.reactor = daemon->reactor, .log = &daemon->log, .node = daemon->config.node,
+		.hosts = daemon->config.hosts, .node_key = daemon->config.node_key,
+		.image_key = daemon->catalog.key, .listen = daemon->config.listen,
+		.arg = daemon, .key_name = key_name, .partner = own_partner,
+	};
+
+	return nodes_open(&options, &daemon->nodes);
+}
+
+/* What is wrong with groups of nodes is said at once, and not only when something is to be copied. */
 static void prepare_levels(struct daemon *daemon)
 {
 	struct level_configs *levels = &daemon->config.levels;
@@ -208,14 +232,12 @@ static void prepare_levels(struct daemon *daemon)
 			log_error(&daemon->log, "level %s cannot be used: %s", levels->conf[t].name,
 				  error.text);
 		else if (!daemon->config.store)
-			log_warning(&daemon->log,
-				    "level %s: without store = DIRECTORY this node keeps no "
-				    "parity, and no other node can read its images to make parity",
+			log_warning(&daemon->log, "level %s: without store = DIRECTORY this node keeps no parity, and no other can get its images for that",
 				    levels->conf[t].name);
 	}
 }
 
-/* Nodes with image directories of their own take turns by their order in the hosts file. */
+/* By their order in the hosts file, nodes whose directories are not shared take turns. */
 static void number_jobs(struct daemon *daemon)
 {
 	const struct levels_node *list;
@@ -261,7 +283,7 @@ int daemon_start(struct daemon *daemon)
 		err = take_locks(daemon);
 	if (!err)
 		err = check_images(daemon);
-	/* Without a key, ckptd still answers questions and ends jobs. */
+	/* Without one it can still be asked what is the case, and told to end jobs. */
 	if (!err)
 		daemon->keyless = first_key_make(&daemon->catalog, &daemon->log);
 	if (!err)
@@ -293,8 +315,8 @@ int daemon_start(struct daemon *daemon)
 	if (!err)
 		err = flusher_open(daemon, &daemon->flusher);
 	if (!err)
-		err = ctl_open(daemon, &daemon->ctl);
-	/* The module's events are hints only: ckptd works without them. */
+		err = open_socket(daemon);
+	/* Hints only: without them everything works. */
 	if (!err && kevents_open(daemon, &daemon->kevents))
 		log_debug(&daemon->log, "no events of the module");
 	return err;

@@ -51,9 +51,10 @@ json_t *listing_check_own(const struct listing *listing, const json_t *generatio
 json_t *listing_rows(const struct listing *listing, const json_t *generations);
 
 /* This node's index; NULL: unusable, and the log says why. Call in the worker. */
-struct catalog_index *listing_index_open(const struct daemon *daemon);
-void listing_index_close(const struct daemon *daemon, struct catalog_index *index);
+struct catalog_index *listing_index_open(const char *state_dir, const struct catalog *catalog,
+					 const struct log *log);
+void listing_index_close(const struct log *log, struct catalog_index *index);
 /* Path of the index; the caller frees it. */
-char *listing_index_path(const struct config *config);
+char *listing_index_path(const char *state_dir);
 
 #endif /* STILLPOINT_LISTING_H */

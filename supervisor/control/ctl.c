@@ -51,7 +51,7 @@ struct ctl_connection {
 	int out_fd;			/* to be sent with the byte at fd_at */
 	size_t fd_at;
 	bool closing;			/* close when the queue is empty */
-	int64_t idle_ms;		/* idle since then, by now_ms() */
+	int64_t idle_ms;		/* idle since then, by clock_monotonic_ms() */
 };
 
 struct ctl {
@@ -64,14 +64,6 @@ struct ctl {
 	struct reactor_source *rest;	/* timer; NULL: connections are accepted */
 	struct reactor_source *timer;	/* looks for idle connections; NULL: off */
 };
-
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* Closing the last reference of a user's file may take as long as that user likes. */
 static void close_received(const struct ctl_connection *c, int fd)
@@ -129,7 +121,7 @@ static int flush(struct ctl_connection *c)
 		if (n < 0)
 			return n;
 		c->out_at += (size_t)n;
-		c->idle_ms = now_ms();	/* the client reads */
+		c->idle_ms = clock_monotonic_ms();	/* the client reads */
 		if (with_fd) {
 			close(c->out_fd);
 			c->out_fd = -1;

@@ -62,14 +62,6 @@ struct nodes {
 	char problem[512];
 };
 
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec now;
-
-	clock_gettime(id, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* API number of the loaded module; 0: no module is loaded. */
 static uint32_t module_api(void)
 {
@@ -126,7 +118,7 @@ int nodes_probe(struct nodes *nodes, nodes_fn fn, void *arg)
 			p->missing++;
 	}
 	/* nodes that cannot be reached are not waited for; @fn is never called from here */
-	err = reactor_timer(nodes->daemon->reactor, p->missing ? PROBE_MS : 0, on_probe_time,
+	err = reactor_timer(nodes->options.reactor, p->missing ? PROBE_MS : 0, on_probe_time,
 			    p, &p->timer);
 	if (err) {
 		free(p);

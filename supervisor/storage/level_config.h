@@ -157,14 +157,4 @@ int level_config_check(const struct level_config *conf, struct ckpt_error *error
 int level_config_nodes(const struct level_config *conf, const json_t *hosts,
 	       int (*fn)(const char *node, void *arg), void *arg);
 
-/*
- * "12-0123456789abcdef.gen-3", with ".node-1" behind it for one node's image; @part < 0:
- * one image.
- */
-int level_image_name(const char *label, int64_t generation, int part,
-		    char ret_name[LEVEL_NAME_MAX + 1]);
-/* Parse such a name; false: it is none. @label gets at most @size bytes. */
-bool level_image_parse(const char *name, char *label, size_t size, int64_t *ret_generation,
-		      int *ret_part);
-
 #endif /* STILLPOINT_LEVEL_CONFIG_H */

@@ -37,7 +37,7 @@ struct ticket {
 	struct ticket *next;
 	struct partner_ticket t;
 	unsigned int node;		/* who asked for it; index in the hosts file */
-	uint64_t until_ms;
+	int64_t until_ms;
 };
 
 #define UNUSED_MS	5000
