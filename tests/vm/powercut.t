@@ -27,6 +27,6 @@ kept=build/vm/$VM/share/powercut
 if [ -d "$kept" ]; then
 	rm -rf "build/powercut-$KERNEL"
 	mv "$kept" "build/powercut-$KERNEL"
-	diag "what was logged is in build/powercut-$KERNEL; see HACKING.md for how to cut it again"
+	diag "what was logged is in build/powercut-$KERNEL; see docs/dev/testing.md for how to cut it again"
 fi
 finish
