@@ -1160,13 +1160,15 @@ def images_not_mounted(node):
 
 @test
 def configuration(node):
-    """ckptd: the example has all settings; what is wrong with one is said"""
+    """ckptd: example and manual page have all settings; what is wrong with one is said"""
     with open(f'{TOP}/supervisor/config.c') as f:
         names = re.findall(r'^\t\{ "(\w+)", [A-Z]+, offsetof', f.read(), re.M)
     check(len(names) > 25, f'settings: {names}')
     with open(f'{TOP}/packaging/ckptd.conf') as f:
         example = re.findall(r'^#(\w[\w.]*) = ', f.read(), re.M)
-    equal(sorted(set(names) - set(example)), [], 'settings that the example lacks')
+    equal(sorted(set(names) - set(example)), [], 'settings that packaging/ckptd.conf lacks')
+    items = re.findall(r'^\.It Cm (\w+)', page('ckptd.conf.5'), re.M)
+    equal(sorted(set(names) - set(items)), [], 'settings that docs/man/ckptd.conf.5 lacks')
 
     def ckptd(*args):
         return subprocess.run([f'{daemon.ARGS.bin}/ckptd', '--check', *args],
