@@ -225,9 +225,12 @@ static int build_somewhere(struct restore *r, bool *ret_new_pidns, pid_t *ret_pi
 	int ret;
 
 	if (where != RESTORE_PIDNS_NEW && numbers_taken(r->plan, &taken)) {
-		if (where == RESTORE_PIDNS_CALLER)
-			return numbers_refuse(r->plan, r->error);
-		where = RESTORE_PIDNS_NEW;
+		if (where == RESTORE_PIDNS_AUTO)
+			where = RESTORE_PIDNS_NEW;
+		/* 0: the numbers have become free since */
+		ret = where == RESTORE_PIDNS_CALLER ? numbers_refuse(r->plan, r->error) : 0;
+		if (ret)
+			return ret;
 	}
 	*ret_new_pidns = where == RESTORE_PIDNS_NEW;
 	ret = build(r, *ret_new_pidns, ret_pid);

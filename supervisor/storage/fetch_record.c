@@ -183,7 +183,10 @@ json_t *fetch_record_complete(const struct fetch *f, const struct image_key *key
 	json_t *record, *note, *outcome = NULL;
 	char *image;
 
-	for (k = 0; k < nr && !outcome && dir >= 0; k++) {
+	if (dir < 0)
+		return outcome_error(job_dir ? -errno : -ENOMEM, "%s: %s",
+				     job_dir ? job_dir : "job", strerror(job_dir ? errno : ENOMEM));
+	for (k = 0; k < nr && !outcome; k++) {
 		image = nodes ? catalog_part_dir(f->catalog, f->job, generation, k) :
 			catalog_image_dir(f->catalog, f->job, generation);
 		record = fetch_record_read(image, key, &note);

@@ -143,6 +143,27 @@ static bool is_copy(const struct run *r, const char *level)
 	return t >= 0 && !level_config_is_group(&r->levels->conf[t]);
 }
 
+/*
+ * True if another level's @images stand for those of the level that is asked for, @here:
+ * they have a good image of every part that @here has a good image of. Parity has no parts
+ * of its own; the first image has to be good.
+ */
+static bool levels_remove_covers(const struct run *r, const json_t *images, const json_t *here)
+{
+	const json_t *image;
+	size_t i;
+
+	if (!is_copy(r, r->o->level))
+		return !json_object_get(json_array_get(images, 0), "error");
+	json_array_foreach(here, i, image) {
+		int part = (int)json_integer_value(json_object_get(image, "part"));
+
+		if (!json_object_get(image, "error") && !inventory_find(images, part))
+			return false;
+	}
+	return true;
+}
+
 /* The number of a generation that would be lost everywhere; 0: none. */
 static int64_t only_here(const struct run *r)
 {
@@ -156,7 +177,8 @@ static int64_t only_here(const struct run *r)
 		if (!is_asked(r, atoll(number)) || !json_object_get(held, r->o->level))
 			continue;
 		json_object_foreach((json_t *)held, level, images) {
-			if (strcmp(level, r->o->level) && is_copy(r, level) && !json_object_get(json_array_get(images, 0), "error"))
+			if (strcmp(level, r->o->level) && is_copy(r, level) &&
+			    levels_remove_covers(r, images, json_object_get(held, r->o->level)))
 				elsewhere = true;
 		}
 		if (!elsewhere)

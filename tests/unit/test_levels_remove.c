@@ -187,12 +187,29 @@ static void test_parts(void **state)
 	assert_int_equal(rm(b, 1, NULL), -EIO);
 }
 
+/* A level that has lost an image of one node does not stand for one that has all. */
+static void test_partial(void **state)
+{
+	struct box *b = *state;
+
+	disk_store_parts(b->d, 1, true);
+	disk_store_parts(b->d, 2, true);
+	flush_as(b, "a");
+	flush_as(b, "b");
+	disk_run(b->d, "rm -r '%s'/1/gen-*", b->d->images);
+	disk_run(b->d, "rm -r '%s'/q/b/*.gen-2.node-1", b->d->dir);
+	assert_int_equal(rm(b, 2, "p"), -EBUSY);
+	assert_int_equal(rm(b, 1, "p"), 0);
+	assert_int_equal(rm(b, 2, "q"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_last, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_l1, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_parts, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_partial, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("levels_remove", tests, NULL, NULL);
