@@ -163,7 +163,8 @@ static int take_locks(struct daemon *daemon)
 	return take_lock(daemon, path, daemon->config.state_dir, &daemon->state_lock);
 }
 
-int daemon_has_images(struct daemon *daemon, char *why, size_t size)
+/* Jobs may be read and made: the image directory has no other ckptd of our name.  Else -EBUSY. */
+static int has_images(struct daemon *daemon, char *why, size_t size)
 {
 	return name_lock_take(daemon->config.image_dir, daemon->config.node, &daemon->name_lock, why,
 			      size);
@@ -176,7 +177,7 @@ static int check_images(struct daemon *daemon)
 	int err;
 
 	do {
-		err = daemon_has_images(daemon, why, sizeof(why));
+		err = has_images(daemon, why, sizeof(why));
 	} while (leftover_wait(err, &waited_ms));
 	if (err)
 		log_error(&daemon->log, "%s", why);
@@ -301,7 +302,7 @@ int daemon_start(struct daemon *daemon)
 	if (!err)
 		err = merger_open(daemon, &daemon->merger);
 	if (!err)
-		err = jobs_open(daemon, &daemon->jobs);
+		err = jobs_open(daemon, has_images, &daemon->jobs);
 	if (!err)
 		err = stale_run_open(daemon, &daemon->stale_run);
 	if (!err)

@@ -59,10 +59,4 @@ struct daemon {
 int daemon_start(struct daemon *daemon);
 void daemon_stop(struct daemon *daemon);
 
-/*
- * 0: jobs may be read and made, as no other ckptd uses the image directory under this name;
- * or -EBUSY.
- */
-int daemon_has_images(struct daemon *daemon, char *why, size_t size);
-
 #endif /* STILLPOINT_DAEMON_H */

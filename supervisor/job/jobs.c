@@ -30,6 +30,7 @@
 
 struct jobs {
 	struct daemon *daemon;
+	jobs_images_fn has_images;
 	struct job *first;	/* ascending ids */
 	struct reactor_source *look;
 	bool missed;		/* and that was logged */
@@ -153,7 +154,7 @@ static int load(struct jobs *jobs, int64_t id, struct job **ret_job, char *why,
 	json_t *record;
 	int err;
 
-	err = daemon_has_images(jobs->daemon, why, size);
+	err = jobs->has_images(jobs->daemon, why, size);
 	if (!err)
 		err = catalog_job_read(&jobs->daemon->catalog, id, &record, why, size);
 	if (err)
@@ -343,7 +344,7 @@ int jobs_create(struct jobs *jobs, json_t *record, struct job **ret_job, char *w
 	int64_t id;
 	int err;
 
-	err = daemon_has_images(jobs->daemon, why, size);
+	err = jobs->has_images(jobs->daemon, why, size);
 	if (err) {
 		json_decref(record);
 		return err;
@@ -372,7 +373,7 @@ int jobs_create(struct jobs *jobs, json_t *record, struct job **ret_job, char *w
 	return err;
 }
 
-int jobs_open(struct daemon *daemon, struct jobs **ret_jobs)
+int jobs_open(struct daemon *daemon, jobs_images_fn has_images, struct jobs **ret_jobs)
 {
 	struct jobs *jobs = calloc(1, sizeof(*jobs));
 
@@ -381,6 +382,7 @@ int jobs_open(struct daemon *daemon, struct jobs **ret_jobs)
 		return -ENOMEM;
 	}
 	jobs->daemon = daemon;
+	jobs->has_images = has_images;
 	jobs_load_all(jobs);
 	on_look(jobs);
 	*ret_jobs = jobs;

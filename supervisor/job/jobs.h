@@ -76,7 +76,10 @@ struct job {
 
 /* ------------------------------------------------------- jobs.c: registry */
 
-int jobs_open(struct daemon *daemon, struct jobs **ret_jobs);
+/* May jobs be read and made? 0; -EBUSY with @why: the image directory belongs to another ckptd. */
+typedef int (*jobs_images_fn)(struct daemon *daemon, char *why, size_t size);
+
+int jobs_open(struct daemon *daemon, jobs_images_fn has_images, struct jobs **ret_jobs);
 void jobs_close(struct jobs *jobs);	/* NULL is fine; the jobs run on */
 struct daemon *jobs_daemon(const struct jobs *jobs);
 
