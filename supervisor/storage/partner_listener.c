@@ -37,7 +37,7 @@ struct visitor {
 };
 
 struct partner_listener {
-	struct daemon *daemon;
+	struct partner_listener_options options;
 	partner_listener_fn fn;
 	void *arg;
 	int fd;
@@ -128,11 +128,11 @@ static void pause_listening(struct partner_listener *door, int error)
 	if (door->spare >= 0)
 		close(door->spare);
 	door->spare = -1;
-	if (reactor_timer(door->daemon->reactor, PAUSE_MS, on_pause_over, door, &door->pause))
+	if (reactor_timer(door->options.reactor, PAUSE_MS, on_pause_over, door, &door->pause))
 		return;
 	reactor_events(door->source, 0);
 	if (!door->said_full)
-		log_warning(&door->daemon->log, "store: connections cannot be accepted: %s",
+		log_warning(door->options.log, "store: connections cannot be accepted: %s",
 			    strerror(error));
 	door->said_full = true;
 }
@@ -141,7 +141,7 @@ static void on_connection(uint32_t events, void *arg)
 {
 	struct partner_listener *door = arg;
 	int fd = accept4(door->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	struct reactor *reactor = door->daemon->reactor;
+	struct reactor *reactor = door->options.reactor;
 	struct visitor *v;
 
 	if (fd < 0) {
@@ -190,16 +190,16 @@ static int start_listening(struct partner_listener *door)
 	struct addrinfo hints = {
 		.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV,
 	};
-	const struct config *config = &door->daemon->config;
+	const char *address = door->options.listen;
 	static const int families[] = { AF_INET6, AF_INET };
 	char host[256], port[12];
 	struct addrinfo *all;
 	size_t i;
 	int err = -EADDRNOTAVAIL;
 
-	snprintf(host, sizeof(host), "%s", config->listen + (config->listen[0] == '['));
+	snprintf(host, sizeof(host), "%s", address + (address[0] == '['));
 	host[strcspn(host, "]")] = '\0';
-	snprintf(port, sizeof(port), "%u", config->store_port);
+	snprintf(port, sizeof(port), "%u", door->options.port);
 	for (i = 0; err && i < ARRAY_SIZE(families); i++) {
 		hints.ai_family = families[i];
 		if (getaddrinfo(strcmp(host, "*") ? host : NULL, port, &hints, &all))
@@ -223,8 +223,8 @@ static int find_port(struct partner_listener *door)
 	return 0;
 }
 
-int partner_listener_open(struct daemon *daemon, partner_listener_fn fn, void *arg,
-		    struct partner_listener **ret_door)
+int partner_listener_open(const struct partner_listener_options *options, partner_listener_fn fn,
+			  void *arg, struct partner_listener **ret_door)
 {
 	struct partner_listener *door = calloc(1, sizeof(*door));
 	unsigned int waited_ms = 0;
@@ -233,7 +233,7 @@ int partner_listener_open(struct daemon *daemon, partner_listener_fn fn, void *a
 	if (!door)
 		return -ENOMEM;
 	*door = (struct partner_listener) {
-		.daemon = daemon, .fn = fn, .arg = arg, .fd = -1, .spare = -1,
+		.options = *options, .fn = fn, .arg = arg, .fd = -1, .spare = -1,
 	};
 	do {
 		err = start_listening(door);
@@ -241,7 +241,7 @@ int partner_listener_open(struct daemon *daemon, partner_listener_fn fn, void *a
 	if (!err)
 		err = find_port(door);
 	if (!err)
-		err = reactor_fd(daemon->reactor, door->fd, EPOLLIN, on_connection, door,
+		err = reactor_fd(options->reactor, door->fd, EPOLLIN, on_connection, door,
 				 &door->source);
 	if (err) {
 		partner_listener_close(door);

@@ -7,20 +7,30 @@
 #ifndef STILLPOINT_PARTNER_LISTENER_H
 #define STILLPOINT_PARTNER_LISTENER_H
 
+#include <stdint.h>
+
+#include "base/log.h"
+#include "base/reactor.h"
 #include "levels/partner_wire.h"
-#include "supervisor/daemon.h"
 
 struct partner_listener;
 
 /* @fd becomes @fn's: non-blocking, and in no reactor. */
 typedef void (*partner_listener_fn)(const struct partner_hello *hello, int fd, void *arg);
 
+struct partner_listener_options {
+	struct reactor *reactor;
+	const struct log *log;
+	const char *listen;	/* `listen` and `store_port` of ckptd.conf */
+	unsigned int port;
+};
+
 /*
- * Listen at `listen` and `store_port` of ckptd.conf. -EADDRINUSE and other errors of
- * listening; -ENOMEM.
+ * @options is copied; what it points to outlives @ret_door.
+ * Return: 0, -EADDRINUSE and other errors of listening, -ENOMEM.
  */
-int partner_listener_open(struct daemon *daemon, partner_listener_fn fn, void *arg,
-		    struct partner_listener **ret_door);
+int partner_listener_open(const struct partner_listener_options *options, partner_listener_fn fn,
+			  void *arg, struct partner_listener **ret_door);
 void partner_listener_close(struct partner_listener *door);		/* NULL is fine */
 
 uint16_t partner_listener_port(const struct partner_listener *door);

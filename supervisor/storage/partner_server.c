@@ -381,7 +381,10 @@ static int serve(struct partner_server *store)
 		store->coming = NULL;
 		return -ENOMEM;
 	}
-	err = partner_listener_open(daemon, on_hello, store, &store->door);
+	err = partner_listener_open(&(struct partner_listener_options){
+		.reactor = daemon->reactor, .log = &daemon->log,
+		.listen = daemon->config.listen, .port = daemon->config.store_port,
+	}, on_hello, store, &store->door);
 	if (!err) {
 		log_info(&daemon->log, "images of other nodes are kept in %s; listening on %s, port %u",
 			 daemon->config.store, daemon->config.listen, partner_listener_port(store->door));

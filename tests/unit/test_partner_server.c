@@ -81,7 +81,8 @@ void peer_node(const struct peer *peer, unsigned int node, struct peer_node *ret
 	*ret_node = (struct peer_node) { .name = node ? "n2" : "n1" };
 }
 
-int partner_listener_open(struct daemon *d, partner_listener_fn fn, void *arg, struct partner_listener **ret_door)
+int partner_listener_open(const struct partner_listener_options *options, partner_listener_fn fn,
+			  void *arg, struct partner_listener **ret_door)
 {
 	on_hello = fn;
 	hello_arg = arg;
