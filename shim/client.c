@@ -27,18 +27,18 @@ struct shim_client {
 	int sock;
 	bool attached;
 	bool told_end;
-	bool moved;		/* since that was looked at */
-	int queued;		/* in its socket, then */
-	bool handled;		/* now: what it asked for may serve all clients */
-	bool gone;		/* found meanwhile */
+	bool moved;		/* it took output since clients_moved() looked last */
+	int queued;		/* bytes in its socket at that look */
+	bool handled;		/* its message is being handled, which may serve all clients */
+	bool gone;		/* it failed meanwhile; drop it after handling */
 	uint32_t events;
 	uint64_t at[2];		/* place in each log */
-	uint64_t *followed;	/* in those of other nodes */
-	bool has_input;		/* the job does not take it yet */
-	bool ack_due;		/* it did, and the client has to be told */
+	uint64_t *followed;	/* place in each log of other nodes */
+	bool has_input;		/* @input waits: the job has not taken it yet */
+	bool ack_due;		/* the job took @input; the client has not been told */
 	size_t input_len;
 	char input[SHIM_DATA_MAX];
-	bool fences;		/* it carries them between nodes */
+	bool fences;		/* it carries fences between nodes */
 	struct fence_reader fence;
 };
 
@@ -48,7 +48,7 @@ int client_send(struct shim_client *client, const struct shim_msg *msg, const vo
 	return shim_send(client->sock, msg, data, len, NULL, 0);
 }
 
-/* It may have said so, and closed, before we found that it does not listen. */
+/* The client may have sent SHIM_OVER just before it closed: read all that it left. */
 static void hear_last(struct shim_client *client)
 {
 	char data[SHIM_DATA_MAX];
@@ -296,7 +296,10 @@ static void note(struct shim *shim, const char *data, size_t len)
 	stdio_note(&shim->io, text);
 }
 
-/* To one at a time: what one before has not read to its end, or said, would be taken for the new one's. */
+/*
+ * One client at a time carries fences: pieces that an earlier one left half read or half sent
+ * would otherwise be mixed with the new one's.
+ */
 static void give_fences(struct shim_client *client)
 {
 	struct shim_client *other;
@@ -321,7 +324,7 @@ static int handle_control(struct shim_client *client, struct shim_msg *msg,
 	if (msg->type >= SHIM_WATCH)
 		return shim_pages_handle(client->shim, client, msg, data, len);
 	msg->value = 0;
-	/* Of a job that stands still the answer is then as old as its last process. */
+	/* Read init's messages first, so that the answer knows of every process that has ended. */
 	if (msg->type == SHIM_STATUS || msg->type == SHIM_RANKS)
 		shim_hear(client->shim);
 	switch (msg->type) {
@@ -337,7 +340,7 @@ static int handle_control(struct shim_client *client, struct shim_msg *msg,
 		msg->value = shim_signal(client->shim, (int)msg->number);
 		return answer(client, msg, NULL, 0, NULL, 0);
 	case SHIM_ABORT:
-		/* Ranks that it ends have not failed. */
+		/* Ranks that an abort ends do not count as failed. */
 		client->shim->aborted = true;
 		msg->value = shim_abort(client->shim, (int)msg->number);
 		if (len)
@@ -349,7 +352,7 @@ static int handle_control(struct shim_client *client, struct shim_msg *msg,
 	case SHIM_ATTACH:
 		if (answer(client, msg, NULL, 0, NULL, 0))
 			return -EPIPE;
-		/* While nobody is attached nobody looks how far they are. */
+		/* Other nodes' logs are watched only while a client is attached: look now. */
 		if (!clients_attached(client->shim))
 			follow_look(client->shim->follow);
 		attach(client, msg->number);
@@ -369,12 +372,12 @@ static void give_input(struct shim_client *client)
 	n = stdio_input(&client->shim->io, client->input, client->input_len);
 	if (!n)
 		return;
-	/* A job that takes none any more swallows it, as a broken pipe would. */
+	/* Input for a job that reads no more is dropped, as by a broken pipe. */
 	client->has_input = false;
 	client->ack_due = true;
 }
 
-/* To the other nodes; lost if ckptd is not there. */
+/* Tell ckptd of the signal, for the other nodes; it is lost if ckptd is not connected. */
 static void pass_signal(const struct shim *shim, uint64_t signo)
 {
 	const struct shim_msg msg = { .type = SHIM_SIGNALLED, .number = signo };
@@ -438,7 +441,7 @@ static void on_client(uint32_t events, void *arg)
 	}
 	if (client)
 		serve(client);
-	/* It may have been the last that was waited for. */
+	/* This may have been the last terminal that the shim waited for. */
 	if (attached)
 		shim_maybe_leave(shim);
 }
@@ -504,7 +507,7 @@ bool clients_moved(struct shim *shim)
 	for (client = shim->clients; client; client = client->next) {
 		int queued = 0;
 
-		/* Its socket takes more only when most of what lies there was read. */
+		/* A socket takes more only after most of its queue was read: compare the queue. */
 		ioctl(client->sock, SIOCOUTQ, &queued);
 		moved |= client->attached && (client->moved || queued < client->queued);
 		client->moved = false;

@@ -3,9 +3,9 @@
  * The fence that this node is in; see fence.h.
  *
  * Both directions go in pieces, and either may be cut off by the death of ckptd:
- * our block is kept until the answer is whole, and a new reader starts at its
- * beginning.  A fence has a number, so that a late answer to the one before is
- * told from one to this.
+ * this node's block is kept until the answer is whole, and a new reader starts at
+ * the block's beginning.  A fence has a number, which tells a late answer to the
+ * fence before from an answer to this one.
  */
 #include "shim/fence.h"
 

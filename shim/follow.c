@@ -2,8 +2,8 @@
 /*
  * Logs of other nodes; see follow.h.
  *
- * There is no message when another node writes, so files are looked at, ten times a
- * second, and only while somebody wants to see them.  They are made here, before
+ * There is no message when another node writes, so the files' sizes are looked at, ten
+ * times a second, and only while a client is attached.  The files are made here, before
  * the other nodes' shims exist, and kept open: the job's owner may not enter the directory.
  */
 #include "shim/follow.h"
@@ -77,7 +77,7 @@ void follow_close(struct shim_follow *f)
 	free(f);
 }
 
-/* Where the last line before @end ends, of what is not shown; it is looked for in the last bytes. */
+/* Where the last whole line before @end ends. Only the last bytes not shown yet are searched. */
 static uint64_t line_end(const struct log *log, uint64_t end)
 {
 	char text[4096];
@@ -87,16 +87,17 @@ static uint64_t line_end(const struct log *log, uint64_t end)
 
 	if (newline)
 		return from + (uint64_t)(newline - text) + 1;
-	/* A line longer than that is shown in pieces. */
+	/* A line longer than the searched bytes is shown in pieces. */
 	return from > log->ready ? end : log->ready;
 }
 
-/* The last look asks the server: what NFS remembers may be seconds old. */
+/* The last look asks the NFS server: the client's cached size may be seconds old. */
 static int log_size(const struct shim_follow *f, const struct log *log, uint64_t *ret_size)
 {
 	struct statx st;
 
-	if (statx(log->fd, "", AT_EMPTY_PATH | (f->finished ? AT_STATX_FORCE_SYNC : 0), STATX_SIZE, &st))
+	if (statx(log->fd, "", AT_EMPTY_PATH | (f->finished ? AT_STATX_FORCE_SYNC : 0),
+		  STATX_SIZE, &st))
 		return -errno;
 	*ret_size = st.stx_size;
 	return 0;
@@ -113,7 +114,7 @@ bool follow_look(struct shim_follow *f)
 
 		if (log->fd < 0 || log_size(f, log, &size))
 			continue;
-		/* After a restart its node has cut it; we may have looked before. */
+		/* After a restart its node's shim cut the log, maybe after an earlier look. */
 		if (size < log->ready) {
 			log->ready = log->seen = size;
 			changed = true;

@@ -2,8 +2,8 @@
 /*
  * Which processes a shim and its init are; see identity.h.
  *
- * A process is known by pid and start time, both by this boot's identifier, so
- * that neither a reused number nor a reboot makes a stranger look like ours.
+ * A process is known by its pid, its start time and the identifier of the boot, so
+ * that neither a reused pid nor a reboot makes a stranger look like the job's own.
  */
 #include "shim/identity.h"
 
@@ -29,7 +29,7 @@ int identity_boot(char *buf)
 	return 0;
 }
 
-/* In ticks since boot; 0: no such process, or a dead one. */
+/* Start time of @pid in ticks since boot; 0: no such process, or a dead one. */
 static int start_time(pid_t pid, unsigned long long *ret_start)
 {
 	struct proc_stat stat;

@@ -16,16 +16,16 @@ struct identity {
 	bool init_alive;
 };
 
-/* Atomic and durable; 0 or negative errno. */
+/* Write the file, atomically and durably; 0 or negative errno. */
 int identity_write(const char *state_dir, pid_t shim, pid_t init);
 
 /*
- * -ENOENT: none; -ESTALE: of another boot, so neither lives; -EBADMSG: damaged. Others, such as
- * -EMFILE, say nothing about the processes.
+ * -ENOENT: no file; -ESTALE: the file is of another boot, so neither process lives; -EBADMSG:
+ * the file is damaged. Other errors, such as -EMFILE, say nothing about the processes.
  */
 int identity_read(const char *state_dir, struct identity *ret_identity);
 
-/* This boot's identifier; @buf of 40 bytes. */
+/* Write this boot's identifier into @buf, which has 40 bytes. */
 int identity_boot(char *buf);
 
 #endif /* STILLPOINT_SHIM_IDENTITY_H */

@@ -3,12 +3,14 @@
  * The init of a job: pid 1 of its PID namespace (or, with host_ns, a subreaper
  * in the host's).
  *
- * Makes the namespaces' /proc and /dev/shm, starts or restores the job, says
- * how that went, gives up its rights and then only reaps.  The end of its members
+ * Init makes the namespaces' /proc and /dev/shm, starts or restores the job, reports
+ * the outcome, gives up its rights and then only reaps.  The end of its members
  * (the main process, or all ranks) is the job's end: the status is made durable
- * first, then everything that is left is killed, or in the host's namespace what can be.  Until the job runs, init dies with the shim (nothing half
- * started is left); from then on it does not depend on it.  The kernel sends the signal for that only as far as the
- * shim might: of one that has become the job's owner we find it out, by what we cannot say any more.
+ * first, then every process that is left is killed (in the host's namespace, every
+ * one that may be).  Until the job runs, init dies with the shim, so that nothing
+ * half started is left; from then on it does not depend on the shim.  The kernel
+ * sends the parent-death signal only if the shim itself might: once the shim has
+ * become the job's owner, init finds out by a failing send that the shim is gone.
  */
 #include "shim/shim.h"
 
@@ -36,7 +38,7 @@
 #include "base/clock.h"
 #include "base/outcome.h"
 
-#define TELL_END_MS	5000	/* for a shim that is slow; it can read the status as well */
+#define TELL_END_MS	5000	/* for a slow shim; it can read the status file instead */
 #define REST_MS		5000	/* for what is left in the host's namespace */
 #define REST_LOOK_MS	50
 
@@ -51,14 +53,14 @@ static json_t *make_mounts(void)
 {
 	if (unshare(CLONE_NEWNS))
 		return failed(-errno, "a new mount namespace");
-	/* What the host mounts later is seen; what we mount is not. */
+	/* Later mounts of the host appear here; mounts made here do not appear there. */
 	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL))
 		return failed(-errno, "mount propagation");
 	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
 		return failed(-errno, "mounting /proc");
 	if (mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777"))
 		return failed(-errno, "mounting /dev/shm");
-	/* Only where the host has it: the queues of the job's IPC namespace. */
+	/* The message queues of the job's IPC namespace, only where the host has mqueue. */
 	if (mount("mqueue", "/dev/mqueue", "mqueue", MS_NOSUID | MS_NODEV | MS_NOEXEC,
 		  NULL) && errno != ENOENT && errno != ENODEV)
 		return failed(-errno, "mounting /dev/mqueue");
@@ -79,7 +81,7 @@ static int send_json(int sock, json_t *json)
 
 static void kill_rest(const struct shim *shim);
 
-/* Before the job runs; the namespace goes with us. */
+/* Only before the job runs; the PID namespace ends with init. */
 _Noreturn static void give_up(const struct shim_init *init)
 {
 	if (init->shim->spec.host_ns)
@@ -91,7 +93,7 @@ static void progress(const struct engine_progress *p, void *arg)
 {
 	const struct shim_init *init = arg;
 
-	/* one that finds no room is no loss */
+	/* A progress message that finds no room in the socket is no loss. */
 	if (send_json(init->launch,
 		      json_pack("{s:{s:s, s:I, s:I}}", "progress", "phase", p->phase,
 				"done", (json_int_t)p->done,
@@ -123,7 +125,7 @@ static void write_status(const struct shim *shim, const struct members *members)
 		fsync(shim->exit_file);
 }
 
-/* SIGKILL to all children; @pids: which they are, as far as there is room. */
+/* Send SIGKILL to all children and list their pids in @pids, as far as there is room. */
 static void kill_children(char *pids, size_t size)
 {
 	char path[64], *at;
@@ -145,8 +147,9 @@ static void kill_children(char *pids, size_t size)
 }
 
 /*
- * In the host's namespace nobody kills what is left but us. What has become another user's we may not
- * kill, and what waits for a disk does not die: that does not hold up the job's end.
+ * In the host's PID namespace only init kills the processes that are left. It may not kill those
+ * that have become another user's, and those that wait for a disk do not die; neither holds up
+ * the job's end.
  */
 static void kill_rest(const struct shim *shim)
 {
@@ -217,7 +220,7 @@ static int serve(const struct shim_init *init, struct members *members)
 	return 0;
 }
 
-/* Nobody else is left who could end an order. */
+/* The shim has died, and nobody else can end an order: let held ranks run on. */
 static void release_ranks(const struct shim_spec *spec)
 {
 	int dir;
@@ -237,11 +240,11 @@ _Noreturn static void loop(const struct shim_init *init, struct members *members
 	struct signalfd_siginfo info;
 	sigset_t set;
 
-	/* Whatever else is sent to us is meant for nobody. */
+	/* Block all signals: no other signal that is sent to init has a meaning. */
 	sigfillset(&set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	fds[1].fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	/* A shim that is stopped must not stop us. */
+	/* A stopped shim must not block init. */
 	fcntl(init->sock, F_SETFL, O_NONBLOCK);
 	for (;;) {
 		reap(init, members);
@@ -257,7 +260,7 @@ _Noreturn static void loop(const struct shim_init *init, struct members *members
 	}
 }
 
-/* Descriptors that only the start needed: a pipe's end held here never ends. */
+/* Close descriptors that only the start needed: a pipe held open here would never end. */
 static void forget_job_ends(const struct shim *shim)
 {
 	const struct shim_stdio *io = &shim->io;
@@ -280,7 +283,7 @@ static void forget_job_ends(const struct shim *shim)
 		((struct pm_base *)shim->pm)->ops->forget(shim->pm);
 }
 
-/* The shim records who we are before anything happens. */
+/* Wait until the shim has recorded init's identity; nothing happens before that. */
 static json_t *await_go(const struct shim_init *init)
 {
 	struct wire_in in = { .limit = SHIM_GO_MAX };
@@ -299,7 +302,7 @@ static json_t *await_go(const struct shim_init *init)
 	return go;
 }
 
-/* The ranks' status pages to the shim: made for a job that starts, found in one restored. */
+/* Hand the ranks' status pages to the shim: made for a new job, found in a restored one. */
 static json_t *share_pages(const struct shim_init *init)
 {
 	const struct shim_spec *spec = &init->shim->spec;

@@ -19,7 +19,7 @@ struct source {
 	struct shim_labels *labels;
 	struct shim_stream *stream;
 	unsigned int rank;
-	int fd;			/* we read here; -1: nothing more */
+	int fd;			/* the shim reads here; -1: nothing more */
 	int theirs;
 	struct reactor_source *watch;
 	bool paused;
@@ -72,7 +72,7 @@ static void emit_lines(struct source *s)
 	}
 }
 
-/* The end of the writers cannot be asked not to be told; once is enough. */
+/* epoll reports a hangup in any case: with EPOLLONESHOT once, and not again and again. */
 static void pause_reading(struct source *s, bool paused)
 {
 	if (s->watch && s->paused != paused)

@@ -2,9 +2,9 @@
 /*
  * ckpt-shim: start or restore one job and stay with it; see shim.h.
  *
- * Started by ckptd with its specification, a stream to report on and maybe a
- * terminal's connection as descriptors.  Whatever can fail is done before init
- * is let go, so that a job that runs has a shim that can be found again.
+ * ckptd starts the shim with descriptors: its specification, a stream to report on
+ * and maybe a terminal's connection.  All steps that can fail are done before init
+ * is let go, so that a running job has a shim that can be found again.
  */
 #include "shim/shim.h"
 
@@ -27,9 +27,10 @@
 #include "shim/identity.h"
 #include "base/outcome.h"
 
-#define LINGER_MS	10000	/* for terminals that take nothing of the rest */
+#define LINGER_MS	10000	/* for terminals that do not take the rest of the output */
 #define EXIT_FILE_ROOM	4096	/* bytes */
-#define INIT_SNDBUF	(4 << 20)	/* the end of every rank, and more, to a shim that does not read */
+/* Bytes: room for the end of every rank, and more, while the shim does not read. */
+#define INIT_SNDBUF	(4 << 20)
 
 struct shim_args {
 	int spec;
@@ -41,7 +42,7 @@ static void report(const struct shim *shim, json_t *outcome)
 {
 	char *text = json_dumps(outcome, JSON_COMPACT);
 
-	/* A ckptd that is gone finds out by itself. */
+	/* Ignore errors: a ckptd that is gone finds the outcome out by itself. */
 	if (text && shim->report >= 0)
 		wire_send(shim->report, text, strlen(text), NULL, 0);
 	free(text);
@@ -59,7 +60,7 @@ static int open_listener(const char *dir)
 	struct sockaddr_un addr = { .sun_family = AF_UNIX, .sun_path = "shim.sock" };
 	int sock;
 
-	/* Short by construction: the directory is where we stand. */
+	/* Bind by the bare name, which always fits an address. */
 	if (chdir(dir))
 		return -errno;
 	unlink("shim.sock");
@@ -105,7 +106,7 @@ static json_t *prepare(struct shim *shim)
 			       O_NOFOLLOW, 0600);
 	if (shim->exit_file < 0)
 		return failed(-errno, "the file for the exit status");
-	/* images may have filled the file system when the job ends */
+	/* Reserve the room now: images may have filled the file system when the job ends. */
 	if (fallocate(shim->exit_file, FALLOC_FL_KEEP_SIZE, 0, EXIT_FILE_ROOM) &&
 	    errno != EOPNOTSUPP)
 		return failed(-errno, "room for the exit status");
@@ -117,7 +118,10 @@ static json_t *prepare(struct shim *shim)
 	return NULL;
 }
 
-/* Children of ours are not init's: the kernel makes no threads for who has it otherwise. */
+/*
+ * Give later children the shim's own PID namespace again, not init's: the kernel lets no process
+ * make threads whose children would go to another namespace.
+ */
 static int keep_own_pid_ns(const struct shim *shim)
 {
 	_cleanup_fd_ int own = -1;
@@ -137,7 +141,7 @@ static json_t *fork_init(struct shim *shim, int *ret_launch)
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, launch) ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sock))
 		return failed(-errno, "a pair of sockets");
-	/* Where root may not, it has what others have. */
+	/* Where root may not force the size, it gets what every user gets. */
 	if (setsockopt(sock[1], SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room)))
 		setsockopt(sock[1], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
 	init = (struct shim_init) { shim, launch[1], sock[1] };
@@ -157,7 +161,7 @@ static json_t *fork_init(struct shim *shim, int *ret_launch)
 	return err ? failed(err, "namespaces") : NULL;
 }
 
-/* Frames of init: progress goes on to ckptd, the outcome ends it. */
+/* Read init's frames: pass progress on to ckptd, and return at the outcome. */
 static json_t *await_outcome(const struct shim *shim, int launch)
 {
 	struct wire_in in = { .limit = WIRE_REQUEST_MAX };
@@ -186,7 +190,7 @@ static json_t *await_outcome(const struct shim *shim, int launch)
 	return json ? json : outcome_error(-ECHILD, "the job's first process died before the job ran");
 }
 
-/* From here on we are the owner: process management talks to what is his. */
+/* Let init go. From here on the shim is the job's owner, as process management requires. */
 static json_t *let_go(struct shim *shim, int launch)
 {
 	json_t *go;
@@ -241,7 +245,8 @@ bool shim_is_home(const struct shim *shim)
 
 void shim_maybe_leave(struct shim *shim)
 {
-	if (shim->ended && (shim->over || !shim_is_home(shim)) && stdio_finished(&shim->io) && clients_served(shim))
+	if (shim->ended && (shim->over || !shim_is_home(shim)) && stdio_finished(&shim->io) &&
+	    clients_served(shim))
 		reactor_stop(shim->reactor);
 }
 
@@ -255,7 +260,7 @@ static void on_changed(void *arg)
 
 static void linger(struct shim *shim);
 
-/* What is left is finite: who still takes of it is waited for. */
+/* The rest of the output is finite: wait on while a terminal still takes some of it. */
 static void on_linger(void *arg)
 {
 	struct shim *shim = arg;
@@ -267,7 +272,7 @@ static void on_linger(void *arg)
 		reactor_stop(shim->reactor);
 }
 
-/* From now, also if that was begun before. */
+/* Start the linger time, or start it again. */
 static void linger(struct shim *shim)
 {
 	reactor_remove(shim->linger);
@@ -292,17 +297,17 @@ void shim_over(struct shim *shim, int status)
 
 	if (shim->over || !shim_is_home(shim))
 		return;
-	/* ckptd has seen init's end; we may have not. */
+	/* ckptd has seen init's end; this shim may not have yet. */
 	shim->over = true;
 	job_ended(shim, status);
 	shim->status = status;
 	follow_finish(shim->follow);
 	linger(shim);
-	/* Not from here: who calls may be serving clients. */
+	/* By a timer: the caller may be in the middle of serving clients. */
 	reactor_timer(shim->reactor, 0, on_changed, shim, &timer);
 }
 
-/* At its end nothing more comes, and waiting for it would never wait. */
+/* At the end of the connection stop watching it: it would be readable for ever. */
 void shim_hear(struct shim *shim)
 {
 	unsigned int nr_fds;
@@ -330,7 +335,7 @@ static void on_init_message(uint32_t events, void *arg)
 	shim_hear(arg);
 }
 
-/* What init wrote before it said so; nothing: it was killed. */
+/* The status in init's exit file; SIGKILL if the file is empty, as init was killed. */
 static int written_status(const struct shim *shim)
 {
 	char text[EXIT_FILE_ROOM];
@@ -344,12 +349,12 @@ static int written_status(const struct shim *shim)
 	return status;
 }
 
-/* With init its namespace is gone, and everything that could write. */
+/* Init's namespace ends with init, and with it every process that could write output. */
 static void on_init_end(int status, void *arg)
 {
 	struct shim *shim = arg;
 
-	/* It may have said so just before. */
+	/* Init may have sent the status just before it ended. */
 	shim_hear(shim);
 	job_ended(shim, written_status(shim));
 	stdio_finish(&shim->io);
@@ -421,7 +426,7 @@ static void quiet_process(const struct shim *shim)
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
-	/* Small, and the job's output goes with it: the last to be killed. */
+	/* The shim is small, and its death loses the job's output: kill it last. */
 	if (fd < 0)
 		return;
 	if (write(fd, "-900", 4) < 0)

@@ -2,13 +2,13 @@
 /*
  * The processes whose end is the job's; see members.h and ranks.h.
  *
- * A main process gets signals alone, as under a shell; a rank's go to its whole
- * process group, which it leads: nobody else would hand them on to what a
- * script in its place has started.  Ending: SIGTERM and SIGCONT to all, a grace,
- * and then init ends, and with it the namespace.
+ * A main process gets signals alone, as under a shell.  A rank leads a process group,
+ * and its signals go to the whole group: where the rank is a script, nobody else would
+ * hand them on to the programs it started.  To end the job, all members are sent
+ * SIGTERM and SIGCONT; after a grace init ends, and with it the namespace.
  *
- * When all MPI ranks have ended with 0, the shim is asked: it knows whether they
- * had finalized.  It answers when it has heard of the last one.
+ * When all MPI ranks have ended with 0, init asks the shim, which knows whether they
+ * had finalized.  The shim answers when it has heard of the last rank's end.
  */
 #include "shim/members.h"
 
@@ -62,7 +62,7 @@ static int members_make(const struct shim *shim, struct members *m)
 	return m->pid ? 0 : -ENOMEM;
 }
 
-/* Between two of many: nobody else would end what is left of a start. */
+/* The shim is gone. Asked between the starts of two ranks: nobody else would end the rest. */
 static bool hung_up(int launch)
 {
 	struct pollfd shim = { .fd = launch };
@@ -96,7 +96,7 @@ json_t *members_start(const struct shim *shim, const json_t *envs, int launch,
 	return outcome;
 }
 
-/* It may have ended between the question who is there and the freeze. */
+/* A rank may have ended between the shim's answer about the ranks and the freeze. */
 static bool is_child(pid_t pid)
 {
 	siginfo_t info;
@@ -104,7 +104,7 @@ static bool is_child(pid_t pid)
 	return !waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL);
 }
 
-/* What the checkpoint found to have ended before. */
+/* Recall the failure that the checkpoint recorded. */
 static void members_recall(struct members *m, const struct ranks *ranks)
 {
 	if (ranks->failed < 0)
@@ -163,10 +163,10 @@ int members_ended(struct members *m, pid_t pid, int status)
 	if (i == m->nr)
 		return -1;
 	m->pid[i] = 0;
-	/* For the shim, which may be stopped. */
+	/* A limit for the shim's answer: the shim may be stopped. */
 	if (!--m->left && m->asks && !m->deadline)
-		m->deadline = clock_monotonic_ms() + MEMBERS_ASK_MS;
-	/* What ends because we ended it is not the one that failed. */
+		m->deadline = members_clock() + MEMBERS_ASK_MS;
+	/* Only the first failure counts: later ones end because init ended them. */
 	if (status && !m->failed) {
 		fail(m, status);
 		m->failed_index = (int)i;

@@ -14,42 +14,47 @@
 #include "shim/shim.h"
 
 #define MEMBERS_GRACE_MS	1000	/* between SIGTERM and SIGKILL */
-#define MEMBERS_ASK_MS		30000	/* for the shim's word on who left too early: its log may be on a server that is slow */
+/* For the shim's word on ranks that left too early: its log may be on a slow server. */
+#define MEMBERS_ASK_MS		30000
 
 struct members {
-	bool ranks;		/* else there is one */
+	bool ranks;		/* false: one main process */
 	bool keep_going;
-	bool asks;		/* a status of 0 is not the last word: the shim has it */
+	bool asks;		/* a status of 0 is not final: the shim decides */
 	unsigned int nr;
 	unsigned int left;	/* alive */
 	pid_t *pid;		/* by index; 0: has ended */
 	bool failed;
-	int status;		/* of the first that failed, or that was asked for */
-	int64_t failed_ns;	/* when, by the clock that other nodes have as well */
-	int failed_index;	/* -1: none of ours */
-	int64_t deadline;	/* when what is left is killed; 0: not ending */
+	int status;		/* of the first that failed, or the one asked for */
+	int64_t failed_ns;	/* when it failed, CLOCK_REALTIME */
+	int failed_index;	/* -1: no member failed */
+	int64_t deadline;	/* when the remaining members are killed; 0: not ending */
 };
 
-/* Start all. @envs: an array of arrays of strings, by index, or NULL; @launch: to the shim, which must live. */
+/*
+ * Start all members.
+ * @envs: an array of arrays of strings, by index, or NULL
+ * @launch: the stream to the shim; starting stops if the shim is gone
+ */
 json_t *members_start(const struct shim *shim, const json_t *envs, int launch,
 		      struct members *ret_members);
-/* They were restored; @main_pid for a job without ranks. -ENOMEM. */
+/* Take over restored members; @main_pid is used for a job without ranks. -ENOMEM. */
 int members_adopt(const struct shim *shim, pid_t main_pid, struct members *ret_members);
 /* Pids by index; a new reference. */
 json_t *members_pids(const struct members *members);
 
-/* A child has ended: its index, or -1 for a stranger. */
+/* Note that a child has ended. Return its index, or -1 if it is no member. */
 int members_ended(struct members *members, pid_t pid, int status);
-/* What is waited for: nothing any more, or a deadline that has passed. */
+/* True if init has nothing left to wait for, or the deadline has passed. */
 bool members_over(const struct members *members, int64_t now_ms);
 /* Milliseconds for poll(); -1: for ever. */
 int members_timeout(const struct members *members, int64_t now_ms);
 
-/* The shim has said all that it has to say, or is gone. */
+/* The shim has answered, or is gone: do not wait for it. */
 void members_agreed(struct members *members);
 
 void members_signal(const struct members *members, int signo);
-/* End them all; the job's status is @code unless one has failed before. */
+/* End all members; the job's status is @code unless a member failed before. */
 void members_abort(struct members *members, int code);
 
 #endif /* STILLPOINT_SHIM_MEMBERS_H */

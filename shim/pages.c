@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What ranks answer to orders in their status pages, as messages; see pages.h.
+ * Turns the ranks' answers in their status pages into messages for ckptd; see pages.h.
  *
- * What was reported is kept beside what is true, and raised only when the message was taken: a
- * connection that is full loses nothing. Messages between ranks of this node concern nobody
- * else and are settled here. What ranks write is read with acquire order, as the glue's
- * header asks for.
+ * struct pages keeps the reported state beside the pages, and updates it only after a message
+ * was taken: a full connection loses nothing. Messages between ranks of this node concern nobody
+ * else and are settled here. Fields that ranks write are read with acquire order, as
+ * mpi-glue/status_page.h asks.
  */
 #include "shim/pages.h"
 
@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "shim/pages_priv.h"
 
-#define STUCK_NS	200000000ull	/* between two words about who is waited for */
+#define STUCK_NS	200000000ull	/* between two SHIM_STUCK messages */
 #define LATE_NS		1000000000ull	/* after an order to run on */
 
 /* ---------------------------------------------------------------- reports */
@@ -35,7 +35,7 @@ unsigned int pages_first_without(const struct pages *p, uint32_t state)
 	for (i = 0; i < p->ranks->nr; i++) {
 		uint32_t now = pages_load(&p->page[i]->answer.state);
 
-		/* Not held, and nobody's to wait for. */
+		/* Such a rank is not held: do not wait for it to run. */
 		if (state == STATUS_RUNNING &&
 		    (now == STATUS_ENDED || now == STATUS_BEFORE || p->over[i]))
 			continue;
@@ -63,7 +63,7 @@ static const char *failure_of(const struct status_page *page, uint32_t state, ui
 	}
 }
 
-/* Of a rank whose process is not there any more; what its page says is its last word. */
+/* As failure_of(), for a rank whose process has ended; @state is the last one in its page. */
 static const char *end_of(uint32_t state, uint32_t intent)
 {
 	if (state == STATUS_ENDED)
@@ -79,7 +79,7 @@ int pages_tell_failure(struct look *look, unsigned int i, uint32_t state, const 
 	struct shim_failure failure = { .rank = p->ranks->rank[i] };
 	int err;
 
-	/* A page's text may have no end. */
+	/* The text in a page may lack its terminating 0. */
 	snprintf(failure.text, sizeof(failure.text), "%.*s",
 		 (int)sizeof(failure.text) - 1, text);
 	err = pages_report(look, SHIM_RANK_FAILED, (int32_t)state, p->number, &failure,
@@ -100,7 +100,7 @@ static int look_for_failures(struct look *look)
 		const char *text = p->over[i] ? end_of(state, p->intent) :
 				   failure_of(page, state, p->intent);
 
-		/* An older order's word is not about this one. */
+		/* A refusal of an older order says nothing about this one. */
 		if (!text || (state == STATUS_REFUSED && !pages_answers(p, i)))
 			continue;
 		err = pages_tell_failure(look, i, state, text);
@@ -110,7 +110,7 @@ static int look_for_failures(struct look *look)
 
 /* --------------------------------------------------------------- channels */
 
-/* Counters of index @i with ranks of other nodes, as far as they are new. */
+/* Report the counters of the rank at @i with ranks of other nodes that have changed. */
 static int tell_counts(struct look *look, unsigned int i, bool received)
 {
 	struct pages *p = look->pages;
@@ -140,7 +140,7 @@ static int tell_counts(struct look *look, unsigned int i, bool received)
 	return err;
 }
 
-/* All that ranks here have sent each other has come. */
+/* Index of the first rank that has not received all that ranks here sent it; nr: none. */
 static unsigned int first_undrained(const struct pages *p)
 {
 	unsigned int i, k;
@@ -148,8 +148,9 @@ static unsigned int first_undrained(const struct pages *p)
 	for (i = 0; i < p->ranks->nr; i++) {
 		for (k = 0; k < p->ranks->nr; k++) {
 			uint64_t sent = status_sent(p->page[k])[p->ranks->rank[i]];
-			uint64_t got = __atomic_load_n(&status_received(p->page[i])[p->ranks->rank[k]],
-						       __ATOMIC_ACQUIRE);
+			uint64_t got =
+				__atomic_load_n(&status_received(p->page[i])[p->ranks->rank[k]],
+						__ATOMIC_ACQUIRE);
 
 			if (sent != got)
 				return i;
@@ -159,9 +160,10 @@ static unsigned int first_undrained(const struct pages *p)
 }
 
 /*
- * A message may have come while the library of the rank that sent it still waits for a word from that
- * which has it, and for that both must go on; nobody does any more when all are to be silent. Nothing is
- * sent now, so it ends, and needs nobody to know of these counts.
+ * Index of the first rank with pending sends; nr: none. A message may have arrived while the
+ * sender's library still waits for the receiver's acknowledgement, for which both must make
+ * progress, and silent ranks make none. Nothing new is sent while draining, so this ends, and
+ * other nodes need not know these counts.
  */
 static unsigned int first_pending(const struct pages *p)
 {
@@ -247,7 +249,7 @@ bool pages_look(struct pages *p, pages_emit_fn emit, void *arg)
 		tell_stuck(&look);
 	if (err && err != -EAGAIN)
 		return false;
-	/* What failed to run on is not looked at for ever. */
+	/* Do not look for ever at a rank that failed to run on. */
 	return p->intent != STATUS_RUN || !(p->reached || p->failed);
 }
 
@@ -258,7 +260,10 @@ long pages_pause(const struct pages *p)
 	return late ? PAGES_LOOK_LATE_NS : PAGES_LOOK_NS;
 }
 
-/* With the rank itself. It writes its page as it likes: what it says is bounded, and its own business. */
+/*
+ * Entries of a lower half: the process, then its descriptors and threads. A rank writes its page
+ * as it likes: the number is bounded here, and the contents can harm only its own job.
+ */
 static size_t lower_entries(const struct pages *p, const struct status_lower *lower)
 {
 	size_t n = (size_t)lower->nr_fds + lower->nr_threads;
@@ -270,7 +275,8 @@ static struct shim_exclude lower_entry(const struct status_lower *lower, uint32_
 {
 	return (struct shim_exclude) {
 		.index = index,
-		.kind = !k ? SHIM_LEAVE_PROCESS : k <= lower->nr_fds ? SHIM_LEAVE_FD : SHIM_LEAVE_THREAD,
+		.kind = !k ? SHIM_LEAVE_PROCESS :
+			k <= lower->nr_fds ? SHIM_LEAVE_FD : SHIM_LEAVE_THREAD,
 		.number = !k ? lower->pid : lower->item[k - 1],
 	};
 }

@@ -2,15 +2,15 @@
 /*
  * Ranks that quiesce: which collectives they have begun, and how far all go on.
  *
- * What one has begun is the target of all members of its communicator. Communicators
- * that live on this node alone concern nobody else and are settled here; of others ckptd
- * is told what was begun, and says up to where.
+ * The last collective that one member has begun is the target of all members of its
+ * communicator. Communicators with all members on this node are settled here. For the
+ * others the shim tells ckptd what was begun, and ckptd answers with the targets.
  */
 #include "shim/pages.h"
 
 #include "shim/pages_priv.h"
 
-/* What rank @i has begun with others without a communicator. */
+/* Enter what the rank at @i has begun with single ranks, outside any communicator. */
 static bool gather_met(struct pages *p, unsigned int i)
 {
 	const uint64_t *met = status_met(p->page[i]);
@@ -31,7 +31,7 @@ static bool gather_met(struct pages *p, unsigned int i)
 	return grew;
 }
 
-/* What ranks have begun, into the table. True: it tells more than before. */
+/* Enter what ranks have begun into the table. True: a target was raised. */
 static bool gather(struct pages *p)
 {
 	bool grew = false;
@@ -58,7 +58,7 @@ static bool gather(struct pages *p)
 	return grew;
 }
 
-/* The index of a rank that may be elsewhere; nr: it is. */
+/* The index of @rank; nr: it runs on another node. */
 static unsigned int index_of(const struct pages *p, uint32_t rank)
 {
 	unsigned int i;
@@ -83,7 +83,7 @@ static bool raise_met(struct pages *p, uint32_t rank, uint32_t other, uint64_t s
 	return true;
 }
 
-/* Targets of pairs of ranks: the identity says which. */
+/* Write the targets of pairs of ranks; an entry's identity names its two ranks. */
 static bool spread_met(struct pages *p)
 {
 	const uint64_t mask = STATUS_PAIR_RANK_MASK;
@@ -102,7 +102,7 @@ static bool spread_met(struct pages *p)
 	return any;
 }
 
-/* Targets into the pages that have the communicator. True: some were raised. */
+/* Write targets into the pages that have the communicator. True: some were raised. */
 static bool spread(struct pages *p)
 {
 	bool any = false;
@@ -132,7 +132,7 @@ static bool spread(struct pages *p)
 	return any | spread_met(p);
 }
 
-/* Of communicators with members elsewhere. */
+/* Report what was begun on communicators with members on other nodes. */
 static int tell_begun(struct look *look)
 {
 	struct seqs *seqs = &look->pages->seqs;
@@ -187,13 +187,14 @@ static bool behind(const struct pages *p, unsigned int i)
 	       pages_misses(p, i);
 }
 
-/* One that others wait for, before those that wait: it is the one to be named. */
+/* The rank to name as behind: one that others wait for, rather than one that waits. */
 static unsigned int first_behind(const struct pages *p)
 {
 	unsigned int i, first = p->ranks->nr;
 
 	for (i = p->ranks->nr; i-- > 0;) {
-		if (behind(p, i) && (first == p->ranks->nr || pages_misses(p, i) || !pages_misses(p, first)))
+		if (behind(p, i) && (first == p->ranks->nr || pages_misses(p, i) ||
+				     !pages_misses(p, first)))
 			first = i;
 	}
 	return first;
@@ -211,7 +212,7 @@ int pages_look_quiesced(struct look *look)
 		look->first = 0;
 		pages_moved(p);
 	}
-	/* Who is not followed would pass for caught up. */
+	/* A rank whose communicators are not followed would pass for caught up: fail instead. */
 	if (p->seqs.full)
 		return p->failed ? 0 : pages_tell_failure(look, 0, STATUS_REFUSED,
 						    "the ranks here have more communicators than can be followed");
@@ -222,7 +223,7 @@ int pages_look_quiesced(struct look *look)
 	}
 	if (err || !p->targets)
 		return err;
-	/* What it raises is spread and told at the next look. */
+	/* Targets that it raises are written and reported at the next look. */
 	if (pages_let_on(p) || p->caught_up)
 		return 0;
 	look->first = first_behind(p);
@@ -230,7 +231,7 @@ int pages_look_quiesced(struct look *look)
 		pages_stalled(p);
 		return 0;
 	}
-	/* Once more: what grew meanwhile is a new target. */
+	/* Look once more: a collective begun meanwhile is a new target. */
 	if (gather(p) | spread(p))
 		return tell_begun(look);
 	err = pages_report(look, SHIM_CAUGHT_UP, 0, p->targets, NULL, 0);

@@ -2,8 +2,8 @@
 /*
  * What the ranks of status pages are doing, in words for people; see pages.h.
  *
- * Ranks write it when an order, or a poke, has reached them, and not otherwise: what is read here may
- * be as old as the last of these. Nothing is decided by it, and no order is changed.
+ * Ranks write it only when an order, or a poke, has reached them: the text read here may be
+ * as old as the last of these. Nothing is decided by it, and no order is changed.
  */
 #include <string.h>
 

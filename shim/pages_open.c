@@ -2,8 +2,8 @@
 /*
  * Files of status pages: made by init in the job's /dev/shm, mapped by the shim.
  *
- * They belong to the job's owner, who may do with them what he likes; the shim, which is
- * that user as well, believes no size and no number in them before it has looked.
+ * The files belong to the job's owner, who may change them at will; the shim runs as the
+ * same user and checks every size and number in them before it uses it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +43,7 @@ static int make_page(const struct ranks *ranks, int dir, unsigned int rank, uid_
 	fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0 || fchown(fd, uid, gid))
 		return -errno;
-	/* with its memory: the program may have filled /dev/shm when it is first written to */
+	/* Allocate the memory now: the program may fill /dev/shm before the first write. */
 	err = posix_fallocate(fd, 0, (off_t)status_size(ranks->size, PAGES_COMMS));
 	if (err)
 		return -err;

@@ -22,7 +22,10 @@ void pages_wake(struct status_page *page)
 	syscall(SYS_futex, &page->order.serial, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-/* Of a checkpoint before, which may have come to nothing: ranks may not have got so far. */
+/*
+ * Clear the targets of an earlier checkpoint. If it failed, ranks may not have reached them, and
+ * would go on too far now.
+ */
 static void forget_targets(struct pages *p)
 {
 	unsigned int i;
@@ -46,7 +49,7 @@ void pages_order(struct pages *p, uint64_t number, uint32_t intent)
 		seqs_clear(&p->seqs);
 		forget_targets(p);
 	}
-	/* Who drains begins at nothing: in each all is said anew. */
+	/* Each drain begins with no counts: all are reported anew. */
 	if (intent == STATUS_DRAIN)
 		pages_forget_counts(p);
 	p->number = number;

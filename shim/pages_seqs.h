@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Collectives by communicator: what ranks here have begun, what they may go on to, and
- * what ckptd was told. A hash table of fixed size, as ranks decide what is in it.
+ * Collectives by communicator: the last one that ranks here have begun, the target up to
+ * which they go on, and the number reported to ckptd. A hash table of fixed size, because
+ * ranks decide how many entries they cause.
  */
 #ifndef STILLPOINT_SHIM_PAGES_SEQS_H
 #define STILLPOINT_SHIM_PAGES_SEQS_H
@@ -17,17 +18,17 @@ struct seqs_entry {
 	uint64_t id;		/* 0: free */
 	uint64_t begun, target, told;
 	uint64_t members;
-	uint64_t here;		/* of them, as last counted */
+	uint64_t here;		/* members on this node, as last counted */
 };
 
 struct seqs {
 	struct seqs_entry entry[SEQS_MAX];
-	uint16_t at[SEQS_MAX];	/* of those in use, in the order they came */
+	uint16_t at[SEQS_MAX];	/* places of the entries in use, in order of arrival */
 	size_t used;
-	bool full;		/* something has found no place since it was cleared */
+	bool full;		/* an entry has found no place since seqs_clear() */
 };
 
-/* Of those in use. */
+/* The @n-th entry in use. */
 static inline struct seqs_entry *seqs_nth(struct seqs *seqs, size_t n)
 {
 	return &seqs->entry[seqs->at[n]];
@@ -40,7 +41,7 @@ static inline void seqs_clear(struct seqs *seqs)
 		memset(seqs_nth(seqs, --seqs->used), 0, sizeof(struct seqs_entry));
 }
 
-/* Found or made; NULL: the table is full. */
+/* The entry of @id, found or made; NULL: the table is full. */
 static inline struct seqs_entry *seqs_at(struct seqs *seqs, uint64_t id)
 {
 	size_t at = (size_t)((id * 0x9e3779b97f4a7c15ull) >> 51) % SEQS_MAX;
@@ -58,7 +59,7 @@ static inline struct seqs_entry *seqs_at(struct seqs *seqs, uint64_t id)
 	return &seqs->entry[at];
 }
 
-/* Somebody here has begun so many. True: it is a new target. */
+/* A rank here has begun collective @seq. True: it is a new target. */
 static inline bool seqs_begin(struct seqs_entry *entry, uint64_t seq)
 {
 	if (seq > entry->begun)

@@ -2,20 +2,21 @@
 /*
  * Ranks that do not catch up, because they wait for a message first.
  *
- * A rank that has begun what others have is held before its next collective. Another one
- * that is behind may need a message which that rank sends after it; then neither gets on.
- * So if somebody here is behind, waits for a message and nothing moves, STATUS_STALLS is
- * raised, which goes to all nodes like the number of a communicator's collective, so that
- * nobody passes for caught up meanwhile. Each node lets its held ranks begin the one
- * collective that they stand before, and no more: that they will is certain, of those
- * after it nothing is. It may take several such steps.
+ * A rank that has begun what others have is held before its next collective. A rank that
+ * is behind may need a message which the held rank sends only after that collective; then
+ * neither gets on. So if a rank here is behind, waits for a message and nothing moves,
+ * STATUS_STALLS is raised. It goes to all nodes like the number of a communicator's
+ * collective, so that no node passes for caught up meanwhile. Each node then lets its held
+ * ranks begin the one collective that they stand before, and no more: they certainly will
+ * begin that one, and nothing is known about later ones. It may take several such steps.
  *
- * Who is let on has others behind, too. So nothing is done as long as the sender may just
- * compute: a rank outside MPI here buys it a second, and each step takes half as long again as
- * the one before, so that in the end it is longer than any phase of the program.
+ * A rank that is let on leaves others behind, too. So nothing is done as long as the sender
+ * may just compute: a rank here that is outside MPI makes the shim wait a second, and each
+ * step waits half as long again as the one before, so that in the end it is longer than any
+ * phase of the program.
  *
- * What ranks wait for they are asked for. What is read then may be a moment old, or of a
- * thread that looks whether it may begin; so it is left to settle, and the lower number counts.
+ * Ranks are asked what they wait for. Their answer may be a moment old, or come from a thread
+ * that only looks whether it may begin; so it is left to settle, and the lower number counts.
  */
 #include <string.h>
 
@@ -36,8 +37,8 @@ void pages_stall_begin(struct pages *p)
 
 void pages_moved(struct pages *p)
 {
-	p->stall.moved_at = clock_monotonic_ns();
-	/* what was told to others is done, whatever moves meanwhile */
+	p->stall.moved_at = pages_now();
+	/* A step that other nodes were told of is finished, whatever moves meanwhile. */
 	if (!p->stall.letting)
 		p->stall.poked_at = 0;
 }
@@ -53,7 +54,7 @@ bool pages_were_just_asked(const struct pages *p)
 	return p->stall.poked_at && clock_monotonic_ns() < p->stall.poked_at + SETTLE_NS;
 }
 
-/* They were asked, and have answered. */
+/* The ranks were asked, and all have answered. */
 static bool is_settled(const struct pages *p)
 {
 	unsigned int i;
@@ -67,7 +68,10 @@ static bool is_settled(const struct pages *p)
 	return true;
 }
 
-/* One that computes does not need the others, nor one in a collective, to which all come. */
+/*
+ * True if a rank that is behind waits for a message. Ranks that compute do not wait for others,
+ * and a collective that a rank waits in will be reached by all its members.
+ */
 static bool awaits_message(const struct pages *p)
 {
 	bool awaits = false, computes = false;
@@ -90,12 +94,12 @@ void pages_stalled(struct pages *p)
 		poke(p);
 	if (!is_settled(p))
 		return;
-	p->stall.poked_at = 0;	/* they are asked again */
+	p->stall.poked_at = 0;	/* so that the ranks are asked again */
 	entry = awaits_message(p) ? seqs_at(&p->seqs, STATUS_STALLS) : NULL;
 	if (!entry)
 		return;
 	pages_moved(p);
-	entry->members = UINT64_MAX;	/* it is told to the others */
+	entry->members = UINT64_MAX;	/* more than are here: so it is reported to ckptd */
 	seqs_begin(entry, entry->target + 1);
 }
 
@@ -108,7 +112,7 @@ static void let_on(struct pages *p, unsigned int i)
 	uint32_t k;
 
 	pages_wait(p, i, &wait);
-	/* nobody's message comes after the end */
+	/* After MPI_Finalize a rank sends no message that others could wait for. */
 	if (wait.held != STATUS_HELD || !wait.comm || p->over[i] ||
 	    !strcmp(wait.name, "MPI_Finalize"))
 		return;

@@ -7,19 +7,19 @@
  *
  *	create()	before init is forked: what ranks inherit is made here
  *	serve()		in the shim, rights given up: may listen and start threads
- *	rank_env()	what one rank needs to find us; goes to init with "go"
- *	forget()	in init, once all ranks have theirs: close, and no more
+ *	rank_env()	what one rank needs to find the server; goes to init with "go"
+ *	forget()	in init, once all ranks have theirs: only close descriptors
  *	...		rank_ended(), fence_done()
  *	destroy()
  *
  * A restart makes a new one: ranks that were restored are told rank_env() and
  * load a new MPI library against it (PM_LATE: nothing can be inherited then).
  *
- * Fences.  What ranks put before a fence, all ranks may get after it.  When all
- * ranks of this node are in, fence() is called with what they put, an opaque
- * block; fence_done() brings the blocks of all nodes, ours among them, one after
+ * Fences.  After a fence all ranks may get the values that ranks put before it.
+ * When all ranks of this node are in, fence() is called with their values, an opaque
+ * block; fence_done() brings the blocks of all nodes, this one's among them, one after
  * the other in any order.  There is one fence at a time.  A job of one node has
- * none of this: the server lets its ranks go by itself.
+ * no fences: the server lets its ranks go by itself.
  */
 #ifndef STILLPOINT_SHIM_PM_H
 #define STILLPOINT_SHIM_PM_H
@@ -35,14 +35,14 @@
 
 struct pm;
 
-/* What a server tells the shim; never from inside create() or destroy(). */
+/* A server's calls to the shim; never from inside create() or destroy(). */
 struct pm_events {
 	/* MPI_Abort, or a rank left without MPI_Finalize: end the job. */
 	void (*abort)(int code, const char *text, void *arg);
 	void (*fence)(const void *data, size_t len, void *arg);
 };
 
-#define PM_LATE	(1U << 0)	/* the ranks exist */
+#define PM_LATE	(1U << 0)	/* the ranks exist already: they were restored */
 
 struct pm_config {
 	struct reactor *reactor;
@@ -60,14 +60,14 @@ struct pm_ops {
 	const char *name;
 	int (*create)(const struct pm_config *config, struct pm **ret_pm);
 	int (*serve)(struct pm *pm);
-	/* Strings NAME=VALUE, or NAME of what must not be there, appended to the array @env. */
+	/* Append to @env strings NAME=VALUE, or NAME for a variable that must be unset. */
 	int (*rank_env)(struct pm *pm, unsigned int index, json_t *env);
 	/* The descriptor that this rank alone inherits; -1: none. */
 	int (*rank_fd)(const struct pm *pm, unsigned int index);
 	void (*forget)(struct pm *pm);
-	/* Its process is gone, @status as of waitpid(2). */
+	/* The rank's process is gone, @status as of waitpid(2). */
 	void (*rank_ended)(struct pm *pm, unsigned int index, int status);
-	/* -EBADMSG: not what servers make. */
+	/* -EBADMSG: @data is no block of such a server. */
 	int (*fence_done)(struct pm *pm, const void *data, size_t len);
 	void (*destroy)(struct pm *pm);		/* NULL is fine */
 };

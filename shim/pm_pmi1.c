@@ -6,9 +6,9 @@
  * listens, nobody else can connect.  Ranks that exist already connect by a port
  * (PMI_PORT, pm_port.h) and say with a secret number which one they are.
  *
- * A rank whose answers it does not read is not read either, so nothing here
- * grows.  A closed connection is no event: what a rank's end means is judged
- * when init has told of it, and then all that it had said is read first.
+ * A rank that does not read its answers is not read either, so no buffer here
+ * grows.  A closed connection is no event: a rank's end is judged when init has
+ * reported it, after everything that the rank had sent was read.
  */
 #include "shim/pm.h"
 
@@ -28,8 +28,8 @@ struct conn {
 	struct pm_server *pm;
 	unsigned int index;
 	int fd;			/* ours; -1: none */
-	int theirs;		/* for the rank; -1: it has it */
-	int number;		/* what it is there */
+	int theirs;		/* the rank's end; -1: the rank has it */
+	int number;		/* number of that descriptor in the rank */
 	struct reactor_source *source;
 	uint32_t events;
 	size_t in_len;
@@ -44,7 +44,7 @@ struct pm_server {
 	struct pm_config config;
 	struct pmi1 *pmi1;
 	struct pm_port *port;
-	bool aborted;		/* said once */
+	bool aborted;		/* the shim was told to end the job; once is enough */
 	char kvsname[PMI1_KVSNAME_MAX];
 	char mapping[PMI1_VALUE_MAX];
 	struct conn conn[];
@@ -224,7 +224,7 @@ static int adopt(struct conn *c)
 	return reactor_fd(c->pm->config.reactor, c->fd, EPOLLIN, on_conn, c, &c->source);
 }
 
-/* A rank came by the port; the descriptor is taken over. */
+/* A rank has connected by the port; its connection takes @fd over. */
 static void on_port(unsigned int index, int fd, void *arg)
 {
 	struct pm_server *pm = arg;
@@ -240,7 +240,10 @@ static void on_port(unsigned int index, int fd, void *arg)
 
 /* ------------------------------------------------------------------ life */
 
-/* Blocks of ranks in order; without one, libraries compare host names. */
+/*
+ * PMI_process_mapping: blocks of ranks in order. NULL if it does not fit; libraries then
+ * compare host names.
+ */
 static const char *make_mapping(const struct ranks *ranks, char *buf, size_t size)
 {
 	size_t len = (size_t)snprintf(buf, size, "(vector");
@@ -362,7 +365,7 @@ static int rank_env(struct pm *base, unsigned int index, json_t *env)
 		err = add_env(env, "PMI_PORT=127.0.0.1:%u", pm_port_number(pm->port));
 		if (!err)
 			err = add_env(env, "PMI_ID=%u", pm_port_token(pm->port, index));
-		/* Without a value: the descriptor of the first start is not there any more. */
+		/* Unset PMI_FD: the descriptor of the first start does not exist any more. */
 		return err ? err : add_env(env, "PMI_FD");
 	}
 	err = add_env(env, "PMI_FD=%d", pm->conn[index].number);
@@ -396,7 +399,7 @@ static void rank_ended(struct pm *base, unsigned int index, int status)
 
 	while (read_some(c))
 		;
-	/* What failed has ended the job already, or is not to. */
+	/* A rank that failed has ended the job already, or must not (keep_going). */
 	if (!status && pmi1_is_member(pm->pmi1, index))
 		end_job(pm, 1, "rank %u ended without MPI_Finalize", rank_of(c));
 	drop(c);

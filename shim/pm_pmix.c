@@ -2,14 +2,14 @@
 /*
  * PMIx server of a shim, for Open MPI: libpmix does the talking; see pm.h.
  *
- * A library of its own, loaded by the shim of a job that needs it: libpmix
- * brings threads and more code than the rest of the shim has.
+ * This is a library of its own, loaded only by the shim of a job that needs it:
+ * libpmix brings threads and more code than the rest of the shim has.
  *
- * libpmix calls back on its own thread.  What a callback has to tell the shim is
- * put into a list and said in the shim's loop (on_wake()); the lock protects that
- * list, the fence that is open and the ranks' states, nothing else.  Callbacks for
- * a fence have no argument of ours, and libpmix has one server per process: so
- * there is one static pointer here, set by serve() and cleared by destroy().
+ * libpmix calls back on its own thread.  Callbacks leave their news for the shim in
+ * struct news, and the shim's loop passes them on (on_wake()); the lock protects the
+ * news, the open fence and the ranks' states, nothing else.  Callbacks for a fence
+ * carry no argument of this file, and libpmix has one server per process: so there
+ * is one static pointer here, set by serve() and cleared by destroy().
  *
  * Open MPI 4 takes itself for launched by its own daemons when it finds the
  * address of one, and then believes PMIx in everything; nobody listens there.
@@ -32,11 +32,11 @@
 
 struct member {
 	bool in;		/* between init and finalize */
-	bool was;		/* it has been */
-	bool gone;		/* its process is */
+	bool was;		/* it has been @in at some time */
+	bool gone;		/* its process has ended */
 };
 
-/* What waits to be said in the shim's loop. */
+/* News from libpmix's thread that the shim's loop has not passed on yet. */
 struct news {
 	bool abort, fence;
 	int code;
@@ -57,7 +57,7 @@ struct pmix_pm {
 	struct pm_config config;
 	pmix_nspace_t nspace;
 	char dir[64];
-	bool up;		/* libpmix is */
+	bool up;		/* libpmix is initialised */
 	bool aborted;
 	int wake;
 	struct reactor_source *source;
@@ -101,7 +101,7 @@ static void post_abort(struct pmix_pm *pm, int code, const char *format, ...)
 	wake(pm);
 }
 
-/* MPI_Init is a fence of all ranks: some wait, and one has gone without it. */
+/* MPI_Init is a fence of all ranks: true if some wait, and one has ended before it. */
 static bool is_stuck(const struct pmix_pm *pm)
 {
 	bool waits = false, lacks = false;
@@ -172,7 +172,7 @@ static pmix_status_t on_fence(const pmix_proc_t procs[], size_t nprocs,
 			done(PMIX_SUCCESS, data, len, cbdata, release, data);
 		return PMIX_SUCCESS;
 	}
-	/* Over nodes only fences of the whole job, one after the other. */
+	/* Across nodes only fences of the whole job are supported, one at a time. */
 	if (nprocs != 1 || procs[0].rank != PMIX_RANK_WILDCARD)
 		return PMIX_ERR_NOT_SUPPORTED;
 	pthread_mutex_lock(&pm->lock);
@@ -247,7 +247,7 @@ static void rank_ended(struct pm *base, unsigned int index, int status)
 	char text[64];
 	bool in, stuck;
 
-	/* libpmix tells of finalize before it lets the rank go on. */
+	/* libpmix reports finalize before it lets the rank go on, so @in is up to date. */
 	pthread_mutex_lock(&pm->lock);
 	in = pm->member[index].in;
 	pm->member[index].in = false;
@@ -311,7 +311,7 @@ static int create(const struct pm_config *config, struct pm **ret_pm)
 	pm->config = *config;
 	pm->wake = -1;
 	pthread_mutex_init(&pm->lock, NULL);
-	/* A number, which Open MPI takes apart: family and job, never job 0. */
+	/* Open MPI takes the number apart: family << 16 | job, and job must not be 0. */
 	snprintf(pm->nspace, sizeof(pm->nspace), "%llu",
 		 ((unsigned long long)config->job & 0x7fff) << 16 | 1);
 	*ret_pm = (struct pm *)pm;
@@ -337,7 +337,7 @@ static int start_library(struct pmix_pm *pm)
 	memset(info, 0, sizeof(info));
 	PMIX_INFO_LOAD(&info[0], PMIX_SERVER_TMPDIR, pm->dir, PMIX_STRING);
 	PMIX_INFO_LOAD(&info[1], PMIX_SYSTEM_TMPDIR, pm->dir, PMIX_STRING);
-	/* Values in messages: no memory is shared with a rank that shall be imaged. */
+	/* Send values in messages: no memory may be shared with a rank that will be dumped. */
 	setenv("PMIX_MCA_gds", "hash", 1);
 	rc = PMIx_server_init(&module, info, ARRAY_SIZE(info));
 	PMIX_INFO_DESTRUCT(&info[0]);
@@ -390,8 +390,8 @@ static bool user_sets(const struct pmix_pm *pm, const char *name)
 }
 
 /*
- * More ranks than processors: who waits gives his up, as under mpirun.  What was said so on the
- * node before does not hold for this one; what the user has set himself does.
+ * With more ranks than processors a waiting rank yields its processor, as under mpirun.  A
+ * value from the node that the ranks ran on before does not hold here; the user's own does.
  */
 static void add_oversubscribe(const struct pmix_pm *pm, json_t *env)
 {
@@ -416,7 +416,7 @@ static void open_mpi_env(const struct pmix_pm *pm, unsigned int index, json_t *e
 	add_env(env, "OMPI_MCA_ess_base_vpid=%u", ranks->rank[index]);
 	add_env(env, "OMPI_MCA_orte_ess_num_procs=%u", ranks->size);
 	add_oversubscribe(pm, env);
-	/* What scripts around Open MPI programs look at. */
+	/* Variables that scripts around Open MPI programs read. */
 	add_env(env, "OMPI_COMM_WORLD_RANK=%u", ranks->rank[index]);
 	add_env(env, "OMPI_COMM_WORLD_SIZE=%u", ranks->size);
 	add_env(env, "OMPI_COMM_WORLD_LOCAL_RANK=%u", index);
@@ -449,7 +449,7 @@ static int rank_fd(const struct pm *base, unsigned int index)
 
 static void forget(struct pm *base)
 {
-	/* serve() comes after the fork: init has nothing of it */
+	/* serve() runs after the fork, so init holds nothing of the server. */
 }
 
 __attribute__((visibility("default")))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What libpmix is told of a job: its size, where each rank is, who is here.
+ * Describes a job to libpmix: its size, the node of each rank, the ranks here.
  *
- * Records whose memory could not be had are left out; libpmix then refuses the
- * whole, or a rank's MPI_Init does.  Everything here is freed before it returns.
+ * Records without memory are omitted; then libpmix refuses the whole description,
+ * or a rank's MPI_Init fails.  All memory is freed before the function returns.
  */
 #include "shim/pm_pmix_job.h"
 
@@ -116,7 +116,7 @@ static void list_ranks(const struct ranks *ranks, unsigned int node, FILE *out)
 	}
 }
 
-/* Names only have to differ; ours is the one that libpmix finds by itself. */
+/* Node names only have to differ; this node's must be the one that libpmix finds itself. */
 static void name_node(const struct ranks *ranks, unsigned int node, const char *own, FILE *out)
 {
 	const char *name = json_string_value(json_array_get(ranks->nodes, node));

@@ -2,8 +2,8 @@
 /*
  * The port by which restored ranks come to process management; see pm_port.h.
  *
- * A guest is a connection whose first line has not come.  Guests are few, have
- * little time, and are turned away without a word.  A number works once.
+ * A guest is a connection whose first line has not arrived yet.  Guests are few, have
+ * little time, and are closed without an answer.  A number (token) works once.
  */
 #include "shim/pm_port.h"
 
@@ -45,7 +45,7 @@ struct pm_port {
 	struct guest *guests;
 	unsigned int nr_guests;
 	unsigned int nr;
-	unsigned int token[];	/* by index; 0: has come */
+	unsigned int token[];	/* by index; 0: the rank has connected */
 };
 
 static void guest_drop(struct guest *guest)
@@ -69,14 +69,14 @@ static void on_late(void *arg)
 	guest_drop(guest);
 }
 
-/* The whole line is there: whose is it? */
+/* The guest's line is complete: hand the connection to the rank whose token it names. */
 static void guest_admit(struct guest *guest)
 {
 	struct pm_port *port = guest->port;
 	unsigned int token, i;
 	int fd;
 
-	/* Nothing may follow before it is answered, so nothing is lost here. */
+	/* A rank sends nothing more before the answer, so dropping the buffer loses nothing. */
 	if (pmi1_parse_initack(guest->line, guest->len - 1, &token) || !token) {
 		guest_drop(guest);
 		return;
@@ -112,7 +112,7 @@ static void on_guest(uint32_t events, void *arg)
 		guest_drop(guest);
 }
 
-/* The owner of the other end, as the kernel lists it for this machine. */
+/* True if @uid owns the other end's socket, as the kernel lists sockets of this machine. */
 static bool peer_is(int fd, uid_t uid)
 {
 	struct sockaddr_in peer, own;
@@ -180,7 +180,7 @@ static int make_tokens(struct pm_port *port)
 		port->token[i] &= 0x7fffffff;
 		for (k = 0; k < i && port->token[k] != port->token[i];)
 			k++;
-		i -= k < i || !port->token[i];	/* that one anew */
+		i -= k < i || !port->token[i];	/* 0 or a duplicate: draw it again */
 	}
 	return 0;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A port of this machine for ranks that exist already: who connects says a
- * number that only that rank was told, and is its rank from then on.
+ * A port of this machine for ranks that exist already: a rank connects and names a
+ * token that only this rank was told; the connection is the rank's from then on.
  *
  * Everybody on the machine can connect, so a connection counts only if its other
- * end is a socket of the job's owner and its first line has a number of ours.
+ * end is a socket of the job's owner and its first line has a valid token.
  */
 #ifndef STILLPOINT_SHIM_PM_PORT_H
 #define STILLPOINT_SHIM_PM_PORT_H
@@ -15,7 +15,7 @@
 
 struct pm_port;
 
-/* A rank is there; @fd is the callee's. The line has been read. */
+/* A rank has connected; the callee owns @fd. The first line has been read. */
 typedef void (*pm_port_fn)(unsigned int index, int fd, void *arg);
 
 int pm_port_open(struct reactor *reactor, unsigned int nr, uid_t uid, pm_port_fn fn,
@@ -23,7 +23,7 @@ int pm_port_open(struct reactor *reactor, unsigned int nr, uid_t uid, pm_port_fn
 void pm_port_close(struct pm_port *port);	/* NULL is fine */
 
 unsigned int pm_port_number(const struct pm_port *port);
-/* What the rank with this index says; fits an int. */
+/* The token that the rank at @index must name; fits an int. */
 unsigned int pm_port_token(const struct pm_port *port, unsigned int index);
 
 #endif /* STILLPOINT_SHIM_PM_PORT_H */

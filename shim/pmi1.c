@@ -4,8 +4,8 @@
  *
  * A rank is OUT until "init", IN until "finalize", OUT again after it: a rank may
  * be a script that runs one MPI program after the other.  A rank in a barrier
- * says nothing until it is let go.  The barrier is complete when all ranks of
- * this node wait; with other nodes it then is the fence's turn.
+ * sends nothing until it is let go.  The barrier is complete when all ranks of
+ * this node wait; in a job of several nodes a fence over the nodes follows.
  */
 #include "shim/pmi1.h"
 
@@ -19,10 +19,10 @@
 
 struct rank {
 	bool in;		/* between init and finalize */
-	bool waits;		/* in a barrier */
+	bool waits;		/* it is in a barrier */
 	bool gone;
 	bool spawns;		/* inside a multi-line command */
-	size_t put;		/* bytes, since its init */
+	size_t put;		/* bytes put since its "init" */
 };
 
 struct pmi1 {
@@ -137,7 +137,10 @@ static int do_get_my_kvsname(struct pmi1 *s, unsigned int index, const struct li
 	return 0;
 }
 
-/* One program after the other puts the same keys; a rank that puts others each time is bounded, too. */
+/*
+ * Programs run one after the other put the same keys, which costs no more room; a rank that puts
+ * other keys each time is bounded by the sum over all keys.
+ */
 static bool has_room(const struct pmi1 *s, struct word key, struct word value)
 {
 	size_t old, len, all = (size_t)PMI1_PUTS_MAX * s->config.size;
@@ -244,7 +247,7 @@ static int do_abort(struct pmi1 *s, unsigned int index, const struct line *line)
 		code = 1;
 	else if (negative)
 		code = 0 - code;
-	/* As exit() would: what a status can hold. */
+	/* Keep the low 8 bits, as exit() does. */
 	s->config.ops->abort(index, (int)(code & 0xff), s->config.arg);
 	return 0;
 }
@@ -281,7 +284,7 @@ static const struct {
 #undef X
 };
 
-/* Lines of a spawn are dropped, and the whole refused. */
+/* Drop the lines of a spawn command, and refuse the command at its end. */
 static int in_spawn(struct pmi1 *s, unsigned int index, const struct line *line)
 {
 	if (line->len == 6 && !memcmp(line->text, "endcmd", 6)) {
@@ -297,7 +300,7 @@ int pmi1_line(struct pmi1 *s, unsigned int index, const char *text, size_t len)
 	struct word cmd = find_word(&line, "cmd");
 	size_t i;
 
-	/* a signal handler or another thread may end the job then */
+	/* In a barrier only "abort" is allowed: a signal handler or another thread may send it. */
 	if ((s->rank[index].waits && !word_is(cmd, "abort")) || memchr(text, '\0', len))
 		return -EPROTO;
 	if (s->rank[index].spawns)

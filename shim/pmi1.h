@@ -21,7 +21,7 @@
  *	finalize			→ finalize_ack
  *
  * Ranks are the job owner's and may send anything: lines, keys, values and their
- * sum are bounded, what is out of order is an error, and an error ends that
+ * sum are bounded, a command out of order is an error, and an error ends that
  * connection (and, through it, the job), never the server.
  */
 #ifndef STILLPOINT_SHIM_PMI1_H
@@ -33,9 +33,9 @@
 
 #define PMI1_LINE_MAX	2048	/* with its newline */
 #define PMI1_KVSNAME_MAX 64
-#define PMI1_KEY_MAX	64	/* these two with a terminating zero */
+#define PMI1_KEY_MAX	64	/* this and the next one: with a terminating zero */
 #define PMI1_VALUE_MAX	800	/* the library's line has 1024 bytes, with the names */
-/* Bytes that a rank puts from init to finalize; and of all that is there, for each of the job's ranks. */
+/* Bytes that a rank may put from init to finalize; also the table's bytes per rank of the job. */
 #define PMI1_PUTS_MAX	(1u << 20)
 
 struct pmi1;
@@ -43,7 +43,7 @@ struct pmi1;
 struct pmi1_ops {
 	/* One or more whole lines for the rank with that index. */
 	void (*send)(unsigned int index, const char *text, size_t len, void *arg);
-	/* All ranks here are in a barrier; @data is valid during the call. */
+	/* All ranks here wait in a barrier; @data is valid during the call. */
 	void (*fence)(const void *data, size_t len, void *arg);
 	void (*abort)(unsigned int index, int code, void *arg);
 };
@@ -66,23 +66,26 @@ void pmi1_destroy(struct pmi1 *server);		/* NULL is fine */
  * pmi1_line() - one line from a rank, without its newline
  * @line: not NUL-terminated
  *
- * Return: 0; -EPROTO: not the protocol, or not now; -ENOSPC: too much was put.
+ * Return: 0; -EPROTO: no command, or not allowed now; -ENOSPC: too much was put.
  */
 int pmi1_line(struct pmi1 *server, unsigned int index, const char *line, size_t len);
 
-/* The answer to initack: who the rank is. */
+/* Answer a rank's initack: tell it the job's size and its rank. */
 void pmi1_greet(struct pmi1 *server, unsigned int index);
 
-/* What all nodes put, after fence(). -EBADMSG, -ENOMEM: nothing is taken. */
+/*
+ * Take the blocks of all nodes, after fence(), and let the ranks go. -EBADMSG: nothing was
+ * taken; -ENOMEM: some entries may have been.
+ */
 int pmi1_fence_done(struct pmi1 *server, const void *data, size_t len);
 
-/* Between MPI_Init and MPI_Finalize. */
+/* True between the rank's MPI_Init and MPI_Finalize. */
 bool pmi1_is_member(const struct pmi1 *server, unsigned int index);
 void pmi1_gone(struct pmi1 *server, unsigned int index);
-/* Ranks wait in a barrier for one that is gone. */
+/* True if ranks wait in a barrier for a rank that is gone. */
 bool pmi1_is_stuck(const struct pmi1 *server);
 
-/* What a connection by port says first; -EPROTO. */
+/* Parse the first line of a connection by port (initack); -EPROTO. */
 int pmi1_parse_initack(const char *line, size_t len, unsigned int *ret_token);
 
 #endif /* STILLPOINT_SHIM_PMI1_H */

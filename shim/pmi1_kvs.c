@@ -3,8 +3,8 @@
  * Keys and values of a PMI-1 server; see pmi1_kvs.h.
  *
  * An open-addressed table of pointers, never more than half full.  Entries are
- * never removed.  How much may be put is the caller's to bound; lengths are
- * checked here, as blocks come from other nodes.
+ * never removed.  The caller bounds the sum of all entries; lengths are checked
+ * here, because blocks come from other nodes.
  */
 #include "shim/pmi1_kvs.h"
 
@@ -73,7 +73,7 @@ static size_t hash(const char *key, size_t klen)
 	return (size_t)(h ^ h >> 32);
 }
 
-/* Where it is, or the empty slot where it would be. */
+/* The key's slot, or the empty slot where the key belongs. */
 static struct entry **find(const struct kvs *kvs, const char *key, size_t klen)
 {
 	size_t i = hash(key, klen);
@@ -228,7 +228,7 @@ void kvs_new_clear(struct kvs *kvs)
 	kvs->new_len = 0;
 }
 
-/* Each entry of a block; with @kvs NULL it is only checked. */
+/* Put each entry of a block; with @kvs NULL only check the block. */
 static int walk_block(struct kvs *kvs, const struct kvs *limits, const uint8_t *at,
 		      size_t left)
 {

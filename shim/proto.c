@@ -3,7 +3,7 @@
  * Messages on a shim's socket; see proto.h.
  *
  * Sizes come from the kernel (one message per datagram), so there is nothing
- * to parse but the fixed head; what is too short or too long is an error.
+ * to parse but the fixed head; a message that is too short or too long is an error.
  */
 #include "shim/proto.h"
 
@@ -19,7 +19,7 @@
 
 #define ANSWER_MS	10000
 
-/* By way of a directory descriptor where the path does not fit an address. */
+/* Fill in @addr; by way of a directory descriptor if the path does not fit an address. */
 static int fill_address(const char *path, struct sockaddr_un *addr, int *ret_dir)
 {
 	char copy[PATH_MAX];
@@ -135,8 +135,8 @@ int shim_receive(int sock, struct shim_msg *ret_msg, void *data, size_t size,
 	ssize_t n;
 
 	/*
-	 * A peer that closed with something of ours unread resets the connection,
-	 * which is said once, before what it had sent.
+	 * A peer that closes before it read all our messages resets the connection: the
+	 * kernel reports ECONNRESET once, and then the messages that the peer had sent.
 	 */
 	do {
 		n = recvmsg(sock, &hdr, MSG_CMSG_CLOEXEC);
@@ -153,7 +153,7 @@ int shim_receive(int sock, struct shim_msg *ret_msg, void *data, size_t size,
 	return (int)((size_t)n - sizeof(*ret_msg));
 }
 
-/* The next message that is not news. */
+/* The next message that is no unasked SHIM_EXITED. */
 static int await(int sock, struct shim_msg *ret_msg, void *data, size_t size,
 		 int *ret_fds, unsigned int *ret_nr_fds)
 {

@@ -2,11 +2,11 @@
 /*
  * Messages on a shim's socket (SOCK_SEQPACKET, jobs/ID/shim.sock, root only).
  *
- * A connection asks, one message each, and gets one message of the same type
- * back whose value is 0 or a negative errno, until it sends ATTACH; from then
- * on it is somebody's terminal, may only send INPUT, INPUT_END, WINDOW and
- * SIGNAL (none of them answered), and is sent OUTPUT and, at the end, EXITED.  So a
- * connection can be handed to a user by whoever may open it, after ATTACH.
+ * Each request is one message, and is answered by one message of the same type
+ * whose value is 0 or a negative errno.  After ATTACH the connection is a user's
+ * terminal: it may only send INPUT, INPUT_END, WINDOW and SIGNAL (none of them
+ * answered), and is sent OUTPUT and, at the end, EXITED.  So root can open a
+ * connection, send ATTACH and hand it to a user.
  * A connection that is not attached is sent EXITED, too.
  */
 #ifndef STILLPOINT_SHIM_PROTO_H
@@ -20,9 +20,12 @@
 
 enum shim_msg_type {
 	SHIM_STATUS = 1,	/* answer: data struct shim_status */
-	SHIM_EXTERNALS = 2,	/* number: from where, first 0; answer: data struct shim_end[], as many
-				 * descriptors; value: from where there may be more, 0: nowhere */
-	SHIM_DRAIN = 3,		/* read what the job has written; answer: data struct shim_logs */
+	/*
+	 * number: the place to begin at, first 0; answer: data struct shim_end[], as many
+	 * descriptors; value: the place to go on at, 0: that was all
+	 */
+	SHIM_EXTERNALS = 2,
+	SHIM_DRAIN = 3,		/* read the job's output; answer: data struct shim_logs */
 	SHIM_SIGNAL = 4,	/* number: signal for the main process */
 	SHIM_ATTACH = 5,	/* number: bytes of earlier output wanted, per stream; ~0: all */
 	SHIM_INPUT = 6,		/* data */
@@ -30,46 +33,67 @@ enum shim_msg_type {
 	SHIM_WINDOW = 8,	/* number: rows << 16 | columns */
 	SHIM_OUTPUT = 9,	/* value: 1 or 2; data */
 	SHIM_EXITED = 10,	/* value: as of waitpid(2) */
-	SHIM_RANKS = 11,	/* number: first index; answer: data struct shim_rank[], to the end or as fit */
-	SHIM_ABORT = 12,	/* number: exit status of the job, whose ranks here are ended; data: text for the user */
-	SHIM_RANK_ENDED = 13,	/* of init: number: index, value: as of waitpid(2); to it: all have */
+	/* number: first index; answer: data struct shim_rank[], to the last, or as many as fit */
+	SHIM_RANKS = 11,
+	/* End the ranks here. number: exit status of the job; data: text for the user */
+	SHIM_ABORT = 12,
 	/*
-	 * Fences over nodes (pm.h), between the shim and ckptd, who said FENCES once on
+	 * From init: number: index of the rank, value: as of waitpid(2). To init: the shim has
+	 * handled the ends of all ranks.
+	 */
+	SHIM_RANK_ENDED = 13,
+	/*
+	 * Fences over nodes (pm.h), between the shim and ckptd, which sent FENCES once on
 	 * its connection.  Blocks go in pieces; value 1: more follow.  A fence that is
-	 * not done is sent again to a ckptd that comes anew.
+	 * not done is sent again to a new ckptd.
 	 */
 	SHIM_FENCES = 14,
-	SHIM_FENCE = 15,	/* from the shim; number: which, from 1; data */
-	SHIM_FENCE_DONE = 16,	/* to the shim, the same; data of all nodes. From it, to a ckptd
-				 * that comes anew and before all else: the last it got */
+	SHIM_FENCE = 15,	/* from the shim; number of the fence, from 1; data */
 	/*
-	 * Quiesce of MPI ranks, between ckptd, who said WATCH once on its connection, and
+	 * To the shim: number of the fence; data: the blocks of all nodes. From the shim, to a
+	 * new ckptd and before all else: the last answer that it got.
+	 */
+	SHIM_FENCE_DONE = 16,
+	/*
+	 * Quiesce of MPI ranks, between ckptd, which sent WATCH once on its connection, and
 	 * the ranks' status pages (pages.h). Orders are not answered: reports follow, each
 	 * when it has become true. When the connection ends, the ranks run on.
 	 */
 	SHIM_WATCH = 17,	/* number: of the first order to come */
 	SHIM_ORDER = 18,	/* to the shim; number: ascending; value: enum status_intent */
-	SHIM_TARGETS = 19,	/* to the shim, while quiesced; number as above; data struct shim_seq[] */
-	SHIM_BEGUN = 20,	/* data struct shim_seq[]: how far ranks here are, if raised */
-	SHIM_COUNTS = 21,	/* value 0: sent, 1: received; data struct shim_count[]: all in
-				 * each drain, then what has grown */
-	SHIM_REACHED = 22,	/* number: order; value: enum status_state that all ranks here have */
-	SHIM_CAUGHT_UP = 23,	/* number: of the targets that nobody here is behind of */
-	SHIM_STUCK = 24,	/* data struct shim_wait: the lowest rank that is not there */
-	SHIM_RANK_FAILED = 25,	/* number: order; value: enum status_state; data struct shim_failure */
-	SHIM_PAGES = 26,	/* of init, with the directory of the pages */
+	/* To the shim, while quiesced; number: ascending; data struct shim_seq[] */
+	SHIM_TARGETS = 19,
+	/* data struct shim_seq[]: the last collectives that ranks here have begun, if raised */
+	SHIM_BEGUN = 20,
 	/*
-	 * What the MPI ranks are doing. number: first index; ~0: they shall say it anew.
+	 * value 0: sent, 1: received; data struct shim_count[]: in each drain first all counts,
+	 * then those that have grown
+	 */
+	SHIM_COUNTS = 21,
+	/* number: order; value: the enum status_state that all ranks here have reached */
+	SHIM_REACHED = 22,
+	SHIM_CAUGHT_UP = 23,	/* number: of the targets that all ranks here have reached */
+	/* data struct shim_wait: the first rank that has not reached the order's state */
+	SHIM_STUCK = 24,
+	/* number: order; value: enum status_state; data struct shim_failure */
+	SHIM_RANK_FAILED = 25,
+	SHIM_PAGES = 26,	/* from init, with a descriptor of the pages' directory */
+	/*
+	 * What the MPI ranks are doing. number: first index; ~0: have the ranks write it anew.
 	 * answer: data struct shim_doing[]; -EOPNOTSUPP without pages
 	 */
 	SHIM_DOING = 28,
-	SHIM_EXCLUDE = 29,	/* number: how many of them are known; answer: data struct shim_exclude[] */
-	/* To who said FENCES; number: a signal that a terminal has sent, for the other nodes. */
+	/* number: how many entries the client has; answer: data struct shim_exclude[] */
+	SHIM_EXCLUDE = 29,
+	/*
+	 * To the client that sent FENCES; number: a signal that a terminal has sent, for the
+	 * other nodes.
+	 */
 	SHIM_SIGNALLED = 40,
 	/*
-	 * To the shim of a job's home (ranks on several nodes), which stays until then: all nodes'
-	 * ranks have ended, and their output is in the logs; value: the job's status, as of
-	 * waitpid(2). Not answered.
+	 * To the shim of a job's home (ranks on several nodes), which stays until it gets this:
+	 * all nodes' ranks have ended, and their output is in the logs; value: the job's status,
+	 * as of waitpid(2). Not answered.
 	 */
 	SHIM_OVER = 41,
 };
@@ -90,10 +114,10 @@ struct shim_msg {
 
 struct shim_status {
 	int32_t main_pid;	/* in the job's PID namespace */
-	int32_t ended;		/* 1: value is the status */
+	int32_t ended;		/* 1: the job has ended, @status is valid */
 	int32_t status;
 	uint32_t attached;	/* number of terminals */
-	int32_t failed;		/* of ranks, the index of the first that failed; -1: none has */
+	int32_t failed;		/* index of the first rank that failed; -1: none has */
 };
 
 enum shim_rank_state {
@@ -108,26 +132,27 @@ struct shim_rank {
 	int32_t status;		/* as of waitpid(2) */
 };
 
-/* Collectives on a communicator; id as the ranks have agreed. */
+/* The number of a collective on a communicator; the ranks have agreed on @id. */
 struct shim_seq {
 	uint64_t id;
 	uint64_t seq;
 };
 
-/* Messages between two ranks since the job began, of which one is on another node. */
+/* Number of messages since the job began between two ranks, one of them on another node. */
 struct shim_count {
 	uint32_t source;
 	uint32_t dest;
 	uint64_t count;
 };
 
-#define SHIM_WAIT_MUTE	2u	/* it has not even seen the order */
+#define SHIM_WAIT_MUTE	2u	/* the rank has not even seen the order */
 
+/* What a rank waits for. */
 struct shim_wait {
 	uint32_t rank;
 	uint32_t peer;		/* ~0: any, or none */
 	uint32_t call;		/* row of mpi_calls.def */
-	uint32_t held;		/* by us, not by the library; or SHIM_WAIT_MUTE */
+	uint32_t held;		/* held by the glue, not by the library; or SHIM_WAIT_MUTE */
 	uint64_t comm;
 	uint64_t seq;
 	char name[32];		/* of the call; empty: outside MPI */
@@ -135,24 +160,24 @@ struct shim_wait {
 
 struct shim_doing {
 	uint32_t state;		/* enum status_state */
-	uint32_t fresh;		/* said since it was asked for last */
+	uint32_t fresh;		/* written since ranks were asked last */
 	struct shim_wait wait;
 };
 
 struct shim_failure {
 	uint32_t rank;
-	char text[256];		/* a sentence without its rank */
+	char text[256];		/* a sentence that does not name the rank */
 };
 
-#define SHIM_LEAVE_PROCESS	0u	/* whose the following are, up to the next of these */
+#define SHIM_LEAVE_PROCESS	0u	/* owner of the entries up to the next process */
 #define SHIM_LEAVE_FD		1u
 #define SHIM_LEAVE_THREAD	2u
 
-/* What no image has of a rank: its lower half (mpi-glue/lower/lower.h). */
+/* An object of a rank's lower half (mpi-glue/lower/lower.h), which images exclude. */
 struct shim_exclude {
 	uint32_t index;
 	uint32_t kind;		/* SHIM_LEAVE_* */
-	int64_t number;		/* descriptor; process or thread in the job's PID namespace */
+	int64_t number;		/* descriptor; or pid or tid in the job's PID namespace */
 };
 
 /* Bytes in the logs of standard output (or the terminal) and error. */
@@ -162,8 +187,8 @@ struct shim_logs {
 };
 
 /*
- * A new non-blocking connection; negative errno.  Never waits: a shim that has
- * been stopped must not stop us.
+ * Return a new non-blocking connection, or a negative errno.  Never waits: a stopped
+ * shim must not block its caller.
  */
 int shim_connect(const char *path);
 
@@ -173,7 +198,7 @@ int shim_send(int sock, const struct shim_msg *msg, const void *data, size_t len
 
 /*
  * shim_receive() - one message
- * @data: room for @size bytes; longer ones are -EMSGSIZE
+ * @data: room for @size bytes; longer messages are -EMSGSIZE
  * @ret_fds: room for SHIM_FDS_MAX; NULL: descriptors are closed
  *
  * Return: bytes of data; -EPIPE at the end; -EPROTO; other negative errno.
@@ -182,8 +207,8 @@ int shim_receive(int sock, struct shim_msg *ret_msg, void *data, size_t size,
 		 int *ret_fds, unsigned int *ret_nr_fds);
 
 /*
- * Ask and wait for the answer, some seconds at most (-ETIMEDOUT); its value if that is
- * negative. Returns bytes.
+ * Ask and wait for the answer, 10 s at most (-ETIMEDOUT). Return the answer's bytes of data,
+ * or its value if that is negative.
  */
 int shim_ask(int sock, enum shim_msg_type type, uint64_t number,
 	     struct shim_msg *ret_msg, void *data, size_t size, int *ret_fds,

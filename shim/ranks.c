@@ -2,8 +2,8 @@
 /*
  * The rank map and the environment of a rank; see ranks.h.
  *
- * A map names every rank from 0 to size - 1 exactly once, or is refused: two
- * processes with one rank, or none with it, would only be found by a hang.
+ * A map names every rank from 0 to size - 1 exactly once, or is refused: a rank with
+ * two processes, or with none, would only be noticed by a hang.
  * ckptd and ckptctl use the map as well, so nothing here belongs to the shim alone.
  */
 #include "shim/ranks.h"
@@ -49,7 +49,7 @@ const char *ranks_mpi_soname(enum ranks_mpi mpi)
 
 /* ------------------------------------------------------------------- map */
 
-/* Digits only; false if there are none, or too much of them. */
+/* Take a number of digits only; false if there is none, or it is RANKS_MAX or more. */
 static bool take_number(const char **at, unsigned int *ret_number)
 {
 	unsigned int number = 0;
@@ -61,7 +61,7 @@ static bool take_number(const char **at, unsigned int *ret_number)
 	return *at > start && number < RANKS_MAX;
 }
 
-/* One node's "0-3,8" into @node_of; the number of ranks, or -EINVAL. */
+/* Enter one node's ranks, such as "0-3,8", into @node_of; their number, or -EINVAL. */
 static int take_ranges(const char *text, unsigned int node, unsigned int *node_of)
 {
 	unsigned int first, last, n = 0;
@@ -159,8 +159,8 @@ int ranks_parse(const json_t *json, struct ranks *ret_ranks, char *why, size_t s
 	json_error_t error;
 
 	if (json_unpack_ex((json_t *)json, &error, 0,
-			   "{s:o, s?i, s?s, s?s, s?s, s?s, s?b, s?b, s?b, s?o, s?[ii], s?o, s?o !}", "map", &map,
-			   "node", &node, "mpi", &mpi, "glue", &ranks.glue,
+			   "{s:o, s?i, s?s, s?s, s?s, s?s, s?b, s?b, s?b, s?o, s?[ii], s?o, s?o !}",
+			   "map", &map, "node", &node, "mpi", &mpi, "glue", &ranks.glue,
 			   "lower", &ranks.lower, "pmix", &ranks.pmix, "keep_going", &keep_going,
 			   "label", &label, "interruptible", &interruptible,
 			   "pids", &pids, "failed", &ranks.failed, &ranks.failed_status,
@@ -227,17 +227,18 @@ json_t *ranks_map_even(unsigned int size, unsigned int nr_nodes)
 
 /* ----------------------------------------------------------- environment */
 
-/* How long the name is that the string begins with; 0: it is none. */
+/* Length of the variable's name that the string begins with; 0: no valid name. */
 static size_t name_length(const char *string)
 {
-	size_t len = strspn(string, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789");
+	size_t len = strspn(string,
+			    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789");
 
 	if ((*string >= '0' && *string <= '9') || (string[len] && string[len] != '='))
 		return 0;
 	return len;
 }
 
-/* Where the array has a string with this one's name; its size: nowhere. */
+/* Index in @env of the string with the same name as @string; the array's size: none. */
 static size_t find_name(const json_t *env, const char *string)
 {
 	size_t len = name_length(string), i;
@@ -301,7 +302,10 @@ static int set_number(const char *name, unsigned int number)
 	return setenv(name, text, 1) ? -errno : 0;
 }
 
-/* After what the user preloads: a tool there has MPI_Send() and calls PMPI_Send(), which is the glue's. */
+/*
+ * Preload the glue after the user's libraries: a profiling tool among them defines MPI_Send() and
+ * calls PMPI_Send(), which must be the glue's.
+ */
 static int set_preload(const char *glue)
 {
 	const char *users = getenv("LD_PRELOAD");
@@ -328,7 +332,7 @@ int ranks_setenv(const struct ranks *ranks, unsigned int index)
 		err = setenv("CKPT_LOWER", ranks->lower, 1) ? -errno : 0;
 	if (!err && ranks->glue)
 		err = set_preload(ranks->glue);
-	/* of all ranks alike, whatever was in the environment of who started them */
+	/* Set or unset it alike in all ranks, whatever the environment of the job has. */
 	if (!err && ranks->interruptible)
 		err = setenv("CKPT_COLLECTIVES", "interruptible", 1) ? -errno : 0;
 	else if (!err)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * See restore.h.
+ * Restoring a job's images on this node; see restore.h.
  *
- * Images are restored one after the other. The first is the one whose clock is ahead: its
- * tree gets a time namespace, which the others enter, and no clock goes backwards. The others' may jump
- * ahead, by as much as their node was up for a shorter time.
+ * Images are restored one after the other. The image whose clock is furthest ahead comes first:
+ * its tree gets a time namespace, which the other trees enter, so no clock goes backwards. The
+ * others' clocks may jump ahead, by the difference of their nodes' uptimes.
  */
 #include "shim/restore.h"
 
@@ -19,7 +19,7 @@
 #include "base/outcome.h"
 
 #define LAST_PID	"/proc/sys/kernel/ns_last_pid"
-#define PIDS_LEAST	64	/* for a node that are worth it */
+#define PIDS_LEAST	64	/* pids per node below which spreading is not worth it */
 
 /* --------------------------------------------------------------- numbers */
 
@@ -50,7 +50,7 @@ void restore_spread(const struct shim *shim)
 	long max = read_number("/proc/sys/kernel/pid_max");
 	long each = ranks->size ? max / (long)ranks->nr_nodes : 0;
 
-	/* The first node's follow our own. */
+	/* The first node's pids follow init's own. */
 	if (!shim->spec.host_ns && ranks->node && each >= PIDS_LEAST)
 		set_last_pid(each * (long)ranks->node);
 }
@@ -80,7 +80,7 @@ static int by_clock(const void *a, const void *b)
 	return x->image < y->image ? -1 : 1;
 }
 
-/* The order in which they are restored; an outcome, or NULL. */
+/* Find the order in which images are restored. Return a failure's outcome, or NULL. */
 static json_t *find_order(const struct op_env *env, const json_t *images,
 			  struct image_clock *clocks)
 {
@@ -97,9 +97,9 @@ static json_t *find_order(const struct op_env *env, const json_t *images,
 }
 
 /*
- * The restoring processes get pids of the new namespace, too.  The job's own were given out
- * upwards, so ours are taken from the top; a job that has come around, and one that was on
- * several nodes, may have some there, so then from elsewhere.
+ * The restoring processes get pids of the new namespace, too.  The job's pids were given out
+ * upwards, so the restoring processes take theirs from the top.  A job whose pids wrapped
+ * around, or that ran on several nodes, may have pids there: then try other places.
  */
 static json_t *restore_one(const struct shim *shim, const struct op_env *env, json_t *args,
 			   pid_t *roots, unsigned int *nr_roots)
@@ -120,7 +120,7 @@ static json_t *restore_one(const struct shim *shim, const struct op_env *env, js
 	return outcome;
 }
 
-/* What was found of one more image, into @sum. */
+/* Add the result of one more image to @sum. */
 static void add(json_t *sum, const json_t *outcome)
 {
 	static const char *const names[] = {

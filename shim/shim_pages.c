@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The shim between ckptd and its ranks' status pages (pages.h): one client at a time
- * watches, orders, and is told.
+ * watches, gives orders, and gets reports.
  *
- * The ranks are looked at while an order is under way and not otherwise. A watcher that
- * goes away, for whatever reason, leaves no rank held. Ranks that were restored get their
- * new lower halves from here, without anybody asking. A rank that gets none can never go on: who
- * restarted the job watches, and ends it; if nobody is there to do so, as ckptd has died, the job
- * would stand still for good, and it is ended from here.
+ * The pages are looked at only while an order is under way. When a watcher goes away, for
+ * whatever reason, no rank stays held. This file has restored ranks load their new lower
+ * halves, without being asked. A rank that gets none can never go on: the client that
+ * restarted the job watches, and ends the job. If there is no such client, because ckptd has
+ * died, the job would stand still for good, so the shim ends it.
  */
 #include "shim/shim.h"
 
@@ -19,7 +19,7 @@
 
 #include "mpi-glue/status_page.h"
 
-#define BROKEN_MS	60000	/* nobody has watched a job that cannot go on for as long */
+#define BROKEN_MS	60000	/* a job that cannot go on is ended after so long unwatched */
 
 static void on_broken(void *arg)
 {
@@ -28,7 +28,7 @@ static void on_broken(void *arg)
 		"a rank cannot go on after the restart, and nobody has ended the job: it is ended";
 
 	shim->watch.broken = NULL;
-	/* Who tries a checkpoint: what is left to do is done when it leaves. */
+	/* A watcher may be trying a checkpoint: the job is ended when it leaves. */
 	if (shim->watch.client || shim_abort(shim, 1))
 		return;
 	shim->aborted = true;
@@ -36,7 +36,10 @@ static void on_broken(void *arg)
 	log_error(&shim->log, "job %lld: %s", (long long)shim->spec.job, text);
 }
 
-/* Who begins to watch is told of it when it has ordered, and may end the job until it leaves. */
+/*
+ * Start the time after which a broken job is ended. A client that begins to watch learns of it
+ * after its first order, and may end the job itself until it leaves.
+ */
 static void await_end(struct shim *shim)
 {
 	struct shim_watch *watch = &shim->watch;
@@ -56,7 +59,7 @@ static int emit(const struct shim_msg *msg, const void *data, size_t len, void *
 	}
 	if (shim->watch.client)
 		return client_send(shim->watch.client, msg, data, len);
-	/* Nobody to be told: a restart's failure must not be silent. */
+	/* No watcher: log it, because a restart's failure must not be silent. */
 	if (msg->type == SHIM_RANK_FAILED)
 		log_error(&shim->log, "job %lld: rank %u: %s", (long long)shim->spec.job,
 			  failure->rank, failure->text);
@@ -72,7 +75,7 @@ static void rest(struct shim *shim)
 	shim->watch.timer = -1;
 }
 
-/* As often as the last order wants it by now. */
+/* Set the time between two looks to the one that the last order asks for by now. */
 static int set_pace(struct shim_watch *watch)
 {
 	const long pause = pages_pause(watch->pages);
@@ -99,7 +102,7 @@ static void on_time(uint32_t events, void *arg)
 		set_pace(&shim->watch);
 }
 
-/* Something was ordered: look until it is done. */
+/* An order was given: look at the pages until it is done. */
 static int look(struct shim *shim)
 {
 	struct shim_watch *watch = &shim->watch;
@@ -134,7 +137,7 @@ void shim_pages_open(struct shim *shim, int dir)
 		return;
 	log_error(&shim->log, "job %lld: status pages: %s", (long long)shim->spec.job,
 		  strerror(-err));
-	/* No order must reach ranks that do not know of their restart. */
+	/* Close the pages: no order must reach ranks that were not told of their restart. */
 	pages_close(watch->pages);
 	watch->pages = NULL;
 	watch->error = err;
@@ -180,7 +183,7 @@ static int answer(struct shim_client *client, const struct shim_msg *msg, int va
 static int handle_watch(struct shim *shim, struct shim_client *client,
 			const struct shim_msg *msg)
 {
-	/* Of a job that was just restored, init's message may lie there. */
+	/* Right after a restore init's message with the pages may be unread. */
 	if (!shim->watch.pages)
 		shim_hear(shim);
 	if (!shim->watch.pages)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the shim does for a job of several ranks: its process-management server,
- * what is known of each rank, and fences over nodes.
+ * The shim's work for a job of several ranks: its process-management server, the
+ * state of each rank, and fences over nodes.
  *
- * Fences go to the client that asked for them (ckptd).  Without one a fence
- * waits; a ckptd that comes anew is sent it again, and what has come of an
- * answer from the old one is dropped.
+ * Fences go to the client that asked for them (ckptd).  Without such a client a
+ * fence waits; a new ckptd is sent the fence again, and the part of an answer that
+ * the old one sent is dropped.
  */
 #include "shim/shim.h"
 
@@ -22,7 +22,7 @@ static const struct pm_base *base(const struct shim *shim)
 	return (const struct pm_base *)shim->pm;
 }
 
-/* The library stays: its server lives as long as we do. */
+/* The library stays loaded: its server lives as long as the shim. */
 static const struct pm_ops *load_pmix(const struct shim *shim)
 {
 	const char *path = shim->spec.ranks.pmix;
@@ -118,11 +118,11 @@ json_t *shim_ranks_go(struct shim *shim, int *ret_err)
 		json_t *env = json_array();
 
 		err = base(shim)->ops->rank_env(shim->pm, i, env);
-		/* It may be elsewhere than when the job began. */
+		/* The lower half may lie elsewhere than when the job began. */
 		if (shim->spec.ranks.lower)
 			json_array_append_new(env, json_sprintf("CKPT_LOWER=%s",
 								shim->spec.ranks.lower));
-		/* Who restarts it knows this node. */
+		/* The variables of the restart come last: its user knows this node. */
 		ranks_env_put(env, shim->spec.ranks.env);
 		json_array_append_new(envs, env);
 	}
@@ -149,7 +149,7 @@ void shim_ranks_started(struct shim *shim, const json_t *pids)
 
 	for (i = 0; shim->ranks && i < shim->spec.ranks.nr; i++) {
 		shim->ranks[i].pid = (int32_t)json_integer_value(json_array_get(pids, i));
-		/* It had ended before the checkpoint. */
+		/* Pid 0: the rank had ended before the checkpoint. */
 		if (!shim->ranks[i].pid)
 			shim->ranks[i].state = SHIM_RANK_OVER;
 	}
@@ -159,7 +159,7 @@ void shim_ranks_started(struct shim *shim, const json_t *pids)
 	}
 }
 
-/* The first that failed, for the user: the others are ended because of it. */
+/* Tell the user of the first rank that failed: the others are ended because of it. */
 static void note_failure(struct shim *shim, const struct shim_msg *msg)
 {
 	unsigned int rank = shim->ranks[msg->number].rank;
@@ -179,7 +179,7 @@ static void note_failure(struct shim *shim, const struct shim_msg *msg)
 	stdio_note(&shim->io, text);
 }
 
-/* Behind an abort, if there is one to be told. */
+/* Tell init that all ends were handled; call after an abort was sent, if there is one. */
 static void agree(const struct shim *shim)
 {
 	struct shim_msg msg = { .type = SHIM_RANK_ENDED };
@@ -213,7 +213,7 @@ void shim_ranks_fenced(struct shim *shim, const struct shim_msg *msg, const void
 
 	if (!ret || !shim->pm)
 		return;
-	/* The next one may begin before the call is over; what came of this stays until that is done. */
+	/* The next fence may begin inside fence_done(): keep this answer as the last one. */
 	if (ret > 0) {
 		fence_finish(&shim->fence);
 		ret = base(shim)->ops->fence_done(shim->pm, shim->fence.last, shim->fence.last_len);

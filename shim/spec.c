@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a shim is told when it starts; see spec.h.
+ * Reads the specification that a shim is started with; see spec.h.
  *
- * The text comes from ckptd, which has checked what a user asked for; here it
- * is only checked to be complete.
+ * The text comes from ckptd, which has checked the user's request; this file only
+ * checks that it is complete.
  */
 #include "shim/spec.h"
 

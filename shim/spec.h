@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a shim is told when it starts: one job, to be run or to be restored.
+ * The specification that a shim is started with: one job, to be run or to be restored.
  *
- * JSON from ckptd in a memory file; strings point into it.
+ * ckptd writes it as JSON into a memory file; the strings here point into the parsed text.
  */
 #ifndef STILLPOINT_SHIM_SPEC_H
 #define STILLPOINT_SHIM_SPEC_H
@@ -15,7 +15,7 @@
 #include "shim/ranks.h"
 
 #define SPEC_TTY	"tty"	/* a terminal of the job's own */
-#define SPEC_PIPE	"pipe"	/* read by the shim and logged; for input: what clients send */
+#define SPEC_PIPE	"pipe"	/* output is read by the shim and logged; input is the clients' */
 #define SPEC_NULL	"null"
 
 struct shim_spec {
@@ -42,26 +42,28 @@ struct shim_spec {
 	bool has_limits;
 	struct rlimit limits[RLIM_NLIMITS];
 	/* restore */
-	json_t *restore;	/* arguments of op_restore(), of each image; NULL: run */
-	bool any_rights;	/* root asked for it */
+	json_t *restore;	/* arguments of op_restore() for each image; NULL: run */
+	bool any_rights;	/* root asked for any_rights of op_restore() */
 	pid_t main_pid;
 	json_int_t log_len[2];	/* the logs are cut to these */
-	const json_t *old_logs;	/* of the home: [[output, errors], ...] of nodes that the job
-				 * had, from ranks.nr_nodes on; NULL: none
-				 */
+	/*
+	 * At the home: lengths [[output, errors], ...] of the logs of nodes that the job had
+	 * before, from node ranks.nr_nodes on; NULL: none
+	 */
+	const json_t *old_logs;
 };
 
 /* -EINVAL with a text in @why. */
 int spec_load(int fd, struct shim_spec *ret_spec, char *why, size_t size);
 void spec_done(struct shim_spec *spec);
 
-/* Do its ranks have status pages (pages.h)? They do with the glue, in a /dev/shm of their own. */
+/* True if the ranks have status pages (pages.h): with the glue and a /dev/shm of their own. */
 bool spec_has_pages(const struct shim_spec *spec);
 
-/* How many nodes have logs: those of the job, at its home also those that it had. */
+/* How many nodes have logs: the job's nodes, and at its home also its former nodes. */
 unsigned int spec_log_nodes(const struct shim_spec *spec);
 
-/* Does any of the three streams use the terminal? */
+/* True if any of the three streams uses the terminal. */
 bool spec_has_tty(const struct shim_spec *spec);
 
 #endif /* STILLPOINT_SHIM_SPEC_H */

@@ -3,8 +3,8 @@
  * Starting a job's main process, or one of its ranks: session, terminal, limits,
  * owner, working directory, files, exec, in this order.
  *
- * The process says by a close-on-exec pipe what went wrong; the end of that
- * pipe without a word means that exec has happened.
+ * The process reports a failure by a close-on-exec pipe; the end of that pipe
+ * without a report means that exec has succeeded.
  */
 #include "shim/start.h"
 
@@ -28,13 +28,13 @@
 
 extern char **environ;
 
-/* What the process says when it cannot go on. */
+/* The process's report of a failure, sent through the pipe. */
 struct start_failure {
 	int err;
 	char what[PATH_MAX];
 };
 
-/* Which process. */
+/* The process to start. */
 struct start {
 	int index;
 	const json_t *env;
@@ -93,7 +93,7 @@ static void oom_default(void)
 	}
 }
 
-/* What this process alone has: strings and a descriptor of process management. */
+/* Give this process its own strings and descriptor of process management. */
 static int set_own(const struct shim *shim, unsigned int index, const json_t *env)
 {
 	const struct pm_base *pm = (const struct pm_base *)shim->pm;
@@ -129,7 +129,7 @@ static int set_environment(const struct shim *shim, const struct start *start)
 	return start->index < 0 ? 0 : set_own(shim, (unsigned int)start->index, start->env);
 }
 
-/* Of ranks only the first reads the job's input, and the first at home makes its files. */
+/* Only a node's first rank reads the job's input; the home's first rank truncates its files. */
 static unsigned int stdio_flags(const struct shim *shim, int index)
 {
 	unsigned int flags = 0;
@@ -138,7 +138,8 @@ static unsigned int stdio_flags(const struct shim *shim, int index)
 		return 0;
 	if (shim->spec.ranks.rank[index])
 		flags |= STDIO_NO_INPUT;
-	return flags | (index || shim->spec.ranks.node ? STDIO_APPEND : STDIO_APPEND | STDIO_TRUNCATE);
+	return flags | (index || shim->spec.ranks.node ? STDIO_APPEND :
+			STDIO_APPEND | STDIO_TRUNCATE);
 }
 
 _Noreturn static void become_job(const struct shim *shim, const struct start *start,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Starting a job's main process.
+ * Starting a job's main process, or one of its ranks.
+ *
+ * Called by init only, as root, after the namespaces and the standard streams were made.
  */
 #ifndef STILLPOINT_SHIM_START_H
 #define STILLPOINT_SHIM_START_H

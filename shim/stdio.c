@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The job's standard streams while it runs; see stdio.h.  Making them is in
- * stdio_open.c.
+ * The job's standard streams while it runs; see stdio.h.  stdio_open.c makes them.
  *
- * Reading never outruns the log: what was read and could not be written is
- * held, and that stream is not read again until a retry has written it.
+ * Reading never outruns the log: bytes that were read and could not be written are
+ * held, and that stream is not read again until a retry has written them.
  */
 #include "shim/stdio.h"
 
@@ -19,7 +18,7 @@
 #include "shim/labels.h"
 
 #define RETRY_MS	1000
-#define NAP_MS		20	/* without a timer */
+#define NAP_MS		20	/* pause before a retry where no timer can be made */
 
 static void on_readable(uint32_t events, void *arg);
 static void on_retry(void *arg);
@@ -78,7 +77,10 @@ static void say_goes_on(struct shim_stdio *io)
 	log_info(io->says, "job %lld goes on: its log is written again", (long long)io->spec->job);
 }
 
-/* Keep what did not fit, and come back: without a descriptor for a timer when there is more to read. */
+/*
+ * Hold the bytes that did not fit and retry later: by a timer, or, if there is no descriptor for
+ * one, when there is more to read.
+ */
 static int hold(struct shim_stream *s, const char *data, size_t len, int err)
 {
 	memmove(s->held, data, len);
@@ -106,7 +108,7 @@ int stdio_log(struct shim_stream *s, const char *data, size_t len)
 	return err;
 }
 
-/* 1: read something; 0: nothing there; -EPIPE: end; other: log not written. */
+/* 1: some bytes were read; 0: nothing to read; -EPIPE: end; other: log not written. */
 static int read_once(struct shim_stream *s)
 {
 	char data[STDIO_READ_MAX];
@@ -169,7 +171,7 @@ static void on_retry(void *arg)
 	stdio_retry(s);
 }
 
-/* Until nothing is there, or so many bytes and maybe some more. */
+/* Read and log until nothing is there, or at least @most bytes were read. */
 static int drain_stream(struct shim_stream *s, uint64_t most)
 {
 	uint64_t before = s->len;
@@ -184,7 +186,7 @@ static int drain_stream(struct shim_stream *s, uint64_t most)
 	return ret == -EPIPE || ret == 1 ? 0 : ret;
 }
 
-/* A job that never pauses would be read for ever. */
+/* Read only the bytes that are there now: a job that never pauses would be read for ever. */
 static int drain_what_is_there(struct shim_stream *s)
 {
 	int there = 0;
@@ -241,7 +243,7 @@ int stdio_start(struct shim_stdio *io, struct reactor *reactor,
 	return err ? err : start_reading(&io->stream[1]);
 }
 
-/* Which standard error goes to; NULL: a file, or nowhere. */
+/* The stream that standard error goes to; NULL: a file, or nowhere. */
 static struct shim_stream *errors(struct shim_stdio *io)
 {
 	if (io->stream[1].log >= 0)
@@ -259,7 +261,7 @@ void stdio_note(struct shim_stdio *io, const char *text)
 		log_info(io->says, "job %lld: %s", (long long)io->spec->job, text);
 		return;
 	}
-	/* Behind what it wrote before, as far as that has come. */
+	/* Log what the job wrote before the note first, as far as it has arrived. */
 	if (drain_what_is_there(s) || s->held_len)
 		return;
 	if (n >= (int)sizeof(line)) {
@@ -320,7 +322,7 @@ static void close_input(struct shim_stdio *io)
 
 static void on_writable(uint32_t events, void *arg);
 
-/* Write what waits; keeps a source for the rest. */
+/* Write the input that waits; keep a source for the rest. */
 static void flush_input(struct shim_stdio *io)
 {
 	while (io->input_len && io->in_write >= 0) {
@@ -370,7 +372,7 @@ int stdio_input(struct shim_stdio *io, const char *data, size_t len)
 
 void stdio_input_end(struct shim_stdio *io)
 {
-	/* A terminal has no end of input; its user types one. */
+	/* A terminal's input does not end; its user types the end-of-file character. */
 	if (io->in_write < 0 || io->tty_in)
 		return;
 	io->input_end = true;

@@ -2,10 +2,10 @@
 /*
  * The job's standard streams: terminal or pipes, and the logs of what it wrote.
  *
- * Everything the job writes goes to a log first; whoever is attached is served
- * from there.  So nobody slow or stopped holds the job up, and how far the
- * logs reach says exactly where the job stands.  A log that cannot be written
- * (disk full) does: the job then waits, which is told once, and nothing is lost.
+ * All the job's output goes to a log first; attached clients are served from the
+ * logs.  So a slow or stopped client never holds the job up, and the logs' lengths
+ * say exactly where the job stands.  A log that cannot be written (disk full) does
+ * hold the job up: the job then waits, a warning is logged once, and nothing is lost.
  */
 #ifndef STILLPOINT_SHIM_STDIO_H
 #define STILLPOINT_SHIM_STDIO_H
@@ -26,20 +26,20 @@
 
 struct shim_stream {
 	struct shim_stdio *io;
-	int fd;			/* we read here; -1: nothing (more) to read */
+	int fd;			/* the shim reads here; -1: nothing (more) to read */
 	int log;		/* -1: this stream has none */
 	uint64_t len;		/* bytes in the log */
-	uint64_t ready;		/* of them, shown to clients */
+	uint64_t ready;		/* bytes of the log that clients are shown */
 	struct reactor_source *source;
-	struct reactor_source *retry;	/* the log could not be written */
+	struct reactor_source *retry;	/* timer after the log could not be written */
 	int log_err;		/* why the last write to the log failed */
 	size_t held_len;
-	char held[STDIO_READ_MAX];	/* read, and not in the log yet */
+	char held[STDIO_READ_MAX];	/* bytes read that are not in the log yet */
 };
 
 struct shim_labels;
 
-/* A log that is longer than at the checkpoint; what is beyond is kept as @tail. */
+/* A log that is longer than at the checkpoint; the rest is copied to the file @tail. */
 struct shim_cut {
 	int log;
 	int64_t len;
@@ -48,89 +48,90 @@ struct shim_cut {
 
 struct shim_stdio {
 	const struct shim_spec *spec;
-	const struct log *says;	/* where it is told what becomes of the logs */
+	const struct log *says;	/* where failures of the logs are reported */
 	struct reactor *reactor;
 	int master, slave;	/* terminal; -1: none */
 	bool tty_in;		/* in_write is a duplicate of master */
 	bool tty_out, tty_err;	/* stream[0].fd, stream[1].fd is one */
-	int in_write;		/* our end of its input; -1 */
-	int job_ends[3];	/* pipes' ends for the job; closed once it has them */
+	int in_write;		/* the shim's end of the job's input; -1: none */
+	int job_ends[3];	/* the job's ends of the pipes; closed once it has them */
 	struct shim_stream stream[2];
-	struct shim_labels *labels;	/* ranks write through these; NULL: as one */
+	struct shim_labels *labels;	/* one pipe per rank; NULL: ranks share one pipe */
 	struct shim_cut *cuts;
 	unsigned int nr_cuts;
 	int cuts_dir;
 	char input[STDIO_INPUT_MAX];
 	size_t input_len;
 	bool input_end;
-	bool waits;		/* a log cannot be written, and that was told */
+	bool waits;		/* a log cannot be written, and a warning was logged */
 	struct reactor_source *input_source;
 	void (*changed)(void *arg);	/* more in a log, room for input, or an end */
 	void *arg;
 };
 
 /*
- * Make what @spec asks for; logs are opened, given away, and what a restore will cut off is copied.
- * @spec and @says stay the caller's.
+ * Make the streams that @spec asks for: open the logs, give them to the job's owner, and copy the
+ * part that a restore will cut off. @spec and @says stay the caller's.
  */
-int stdio_open(struct shim_stdio *io, const struct shim_spec *spec, const struct log *says, char *why,
-	       size_t size);
+int stdio_open(struct shim_stdio *io, const struct shim_spec *spec, const struct log *says,
+	       char *why, size_t size);
 /*
- * The job is there: cut its logs to their length; @undo: it is not, so remove the copies. As root, before
- * anything is read. Cutting needs no room; a failure is not told, as the job runs on.
+ * The job was restored: cut its logs to their length. @undo: the restore failed, so remove the
+ * copies instead. Call as root, before any output is read. Cutting needs no room; a failure is
+ * not reported, because the job runs on.
  */
 void stdio_cut(struct shim_stdio *io, bool undo);
 
 #define STDIO_NO_INPUT	(1U << 0)	/* /dev/null instead */
-#define STDIO_APPEND	(1U << 1)	/* several write to one file */
-#define STDIO_TRUNCATE	(1U << 2)	/* with it: this one is the first */
+#define STDIO_APPEND	(1U << 1)	/* several processes write to one file */
+#define STDIO_TRUNCATE	(1U << 2)	/* with STDIO_APPEND: this process is the first */
 
 /*
- * In the job's main process (@index -1) or a rank, before it is the user: terminal
- * and pipes to 0-2.
+ * Put terminal and pipes at descriptors 0-2. Call in the job's main process (@index -1) or
+ * a rank, before it gives up root's rights.
  */
 int stdio_enter(const struct shim_stdio *io, const struct shim_spec *spec,
 		unsigned int flags, int index);
-/* In the same, as the user: what goes to files. -errno, with *ret_path. */
+/* In the same process, as the user: open the streams that are files. -errno, with *ret_path. */
 int stdio_enter_files(const struct shim_spec *spec, unsigned int flags,
 		      const char **ret_path);
 
-/* What a restore puts where the job's ends were: -ENOMEM or the number of *ret, to be freed. */
+/* List the externals that a restore connects the job to. Number of *ret (free it), or -ENOMEM. */
 int stdio_restore_externals(const struct shim_stdio *io, struct engine_external **ret);
 
-/* The job has its ends: close ours of them and begin to read. */
+/* The job has its ends of the pipes: close the shim's copies of them and begin to read. */
 int stdio_start(struct shim_stdio *io, struct reactor *reactor,
 		void (*changed)(void *arg), void *arg);
 
-/* Read and log all that the job has written; 0 or why it could not be. */
+/* Read and log all that the job has written; 0, or the errno of a failed write. */
 int stdio_drain(struct shim_stdio *io);
-/* Everything written is in the logs and nobody can write more. */
+/* True if all output is in the logs and nobody can write more. */
 bool stdio_finished(const struct shim_stdio *io);
-/* The job is gone: what is still in a terminal or pipe is the end of it. */
+/* The job is gone: read the rest out of its terminal and pipes, and read no more after that. */
 void stdio_finish(struct shim_stdio *io);
 
-/* Into the log; what cannot be written is held, and nothing may follow until then. */
+/* Append to the log; bytes that cannot be written are held, and nothing may follow until then. */
 int stdio_log(struct shim_stream *stream, const char *data, size_t len);
-/* What is held is to be written now; nothing else comes back to it if @stream has no timer for that. */
+/* Write the held bytes now. Call it again if that fails and @stream has no retry timer. */
 void stdio_retry(struct shim_stream *stream);
 /* Call io->changed. */
 void stdio_changed(struct shim_stdio *io);
 
-/* A line of ours among what the job wrote to standard error; if that is not logged, in our own log. */
+/* Add a line of Stillpoint's to the log of standard error, or to the shim's log without one. */
 void stdio_note(struct shim_stdio *io, const char *text);
 
 /*
- * stdio_ends() - our ends, for a dump
- * @from: a place in the order of all that there can be, so that one that is
- *	closed meanwhile moves no other
+ * stdio_ends() - the shim's ends of the streams, for a dump
+ * @from: the place to begin at, in the order of all possible ends; an end that is closed
+ *	meanwhile does not move the others
  * @ret_ends, @ret_fds: room for SHIM_FDS_MAX
  *
- * Return: where to go on; 0: that was all.
+ * Return: the place to go on at; 0: that was all.
  */
 uint64_t stdio_ends(const struct shim_stdio *io, uint64_t from, struct shim_end *ret_ends,
 		    int *ret_fds, unsigned int *ret_nr);
 
-/* Input for the job; bytes taken (0: no room now), or negative errno. */
+/* Give the job input; bytes taken (0: no room now), or negative errno. */
 int stdio_input(struct shim_stdio *io, const char *data, size_t len);
 void stdio_input_end(struct shim_stdio *io);
 void stdio_window(struct shim_stdio *io, unsigned int window);

@@ -37,7 +37,7 @@ static int open_tty(struct shim_stdio *io, const struct shim_spec *spec)
 		return -errno;
 	if (grantpt(io->master) || unlockpt(io->master))
 		return -errno;
-	/* Held open, so that the job may close it and open it again. */
+	/* Hold the slave open, so that the job may close it and open it again. */
 	io->slave = ioctl(io->master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
 	if (io->slave < 0 || fchown(io->slave, spec->uid, (gid_t)-1))
 		return -errno;
@@ -45,7 +45,7 @@ static int open_tty(struct shim_stdio *io, const struct shim_spec *spec)
 	return 0;
 }
 
-/* The job's own, or it could not open /dev/stdout, nor a restore its ends. */
+/* Give the pipe to the job's owner: it must be able to open /dev/stdout, and so must a restore. */
 static int make_pipe(int *ours, int *theirs, const struct shim_spec *spec,
 		     bool we_write)
 {
@@ -73,8 +73,8 @@ static int copy_tail(int log, int tail, off_t from, off_t to)
 }
 
 /*
- * A log is to go back to where the image stands: what will be cut off is kept beside it. Cut it is
- * when the job is there, so that a restart that fails has changed nothing.
+ * A restart cuts a log back to the image's length: copy the part that will be cut to a file beside
+ * it. The cut itself is made once the job was restored: a failed restart changes nothing.
  */
 static int prepare_cut(struct shim_stdio *io, int log, const char *name, off_t len)
 {
@@ -96,8 +96,8 @@ static int prepare_cut(struct shim_stdio *io, int log, const char *name, off_t l
 	cut += io->nr_cuts;
 	cut->len = len;
 	snprintf(cut->tail, sizeof(cut->tail), "%s.cut-%lld", name, (long long)time(NULL));
-	tail = openat(io->cuts_dir, cut->tail, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
-		      0600);
+	tail = openat(io->cuts_dir, cut->tail,
+		      O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (tail < 0)
 		return -errno;
 	err = fchown(tail, st.st_uid, st.st_gid) ? -errno : copy_tail(log, tail, len, st.st_size);
@@ -144,7 +144,7 @@ static int open_log(struct shim_stream *s, const struct shim_spec *spec,
 	return err;
 }
 
-/* Nobody writes these any more, but since the checkpoint somebody did. */
+/* Cut logs of the job's former nodes: they grew after the checkpoint, and nothing writes them now. */
 static int cut_old_logs(struct shim_stdio *io, const struct shim_spec *spec, int dir)
 {
 	unsigned int node = spec->ranks.nr_nodes, nr = spec_log_nodes(spec);
@@ -187,7 +187,7 @@ static int open_streams(struct shim_stdio *io, const struct shim_spec *spec, int
 		ranks_log_name(spec->ranks.node, i, name, sizeof(name));
 		err = open_log(s, spec, dir, name, spec->log_len[i]);
 	}
-	/* The terminal's output is one stream, the first that is not in use. */
+	/* The terminal's output becomes the first stream that is not in use. */
 	for (i = 0; i < 2 && !err && io->master >= 0 && !tty_logged; i++) {
 		struct shim_stream *s = &io->stream[i];
 
@@ -204,8 +204,8 @@ static int open_streams(struct shim_stdio *io, const struct shim_spec *spec, int
 	return err;
 }
 
-int stdio_open(struct shim_stdio *io, const struct shim_spec *spec, const struct log *says, char *why,
-	       size_t size)
+int stdio_open(struct shim_stdio *io, const struct shim_spec *spec, const struct log *says,
+	       char *why, size_t size)
 {
 	_cleanup_fd_ int dir = -1;
 	const char *what = "terminal";
@@ -301,7 +301,7 @@ int stdio_enter_files(const struct shim_spec *spec, unsigned int flags,
 		*ret_path = spec->stdio[i];
 		if (spec->stdio[i][0] != '/' || (!i && flags & STDIO_NO_INPUT))
 			continue;
-		/* One description for both, as 2>&1 makes it. */
+		/* The same file: share one open file description, as 2>&1 does. */
 		if (i == 2 && is(spec->stdio[1], spec->stdio[2])) {
 			fd = fcntl(1, F_DUPFD, 3);
 		} else {
