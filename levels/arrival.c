@@ -65,7 +65,7 @@ static int end_file(struct arrival *a, struct ckpt_error *error)
 	return err ? failed(a, err, layout_name(a->layout, a->at), error) : 0;
 }
 
-/* Bytes of file @at; the last of them end it. */
+/* Append bytes to the file at @at; the file's last bytes also finish it. */
 static int append_file(struct arrival *a, const void *buf, size_t len,
 		       struct ckpt_error *error)
 {

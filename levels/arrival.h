@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * An image (or parity) that arrives as a stream (layout.h) and becomes one in a directory:
- * the one place where this room commits one.
+ * An image (or parity) that arrives as a stream (layout.h) and becomes a committed image in a
+ * directory: the only place where levels/ commits an image.
  */
 #ifndef STILLPOINT_LEVELS_ARRIVAL_H
 #define STILLPOINT_LEVELS_ARRIVAL_H
@@ -31,7 +31,7 @@ int arrival_append(struct arrival *a, const void *buf, size_t len,
 		   struct ckpt_error *error);
 
 /*
- * arrival_commit() - what arrived becomes an image
+ * arrival_commit() - make the arrived bytes an image
  *
  * Read back, every chunk authenticated, and checked to be @expect before it gets its
  * name; durable when this returns 0.
@@ -39,7 +39,7 @@ int arrival_append(struct arrival *a, const void *buf, size_t len,
 int arrival_commit(struct arrival *a, const struct image_key *key,
 		   const struct image_expect *expect, struct ckpt_error *error);
 
-/* Removes every trace of what was not committed.  A zeroed one is fine. */
+/* Remove every trace of an uncommitted arrival.  A zeroed @a is fine. */
 void arrival_done(struct arrival *a);
 
 #endif /* STILLPOINT_LEVELS_ARRIVAL_H */

@@ -2,9 +2,9 @@
 /*
  * The token bucket.
  *
- * Tokens are bytes.  Time makes them, up to the burst; taking may go below zero,
- * and what is owed at the end is the wait.  So after a rest a burst goes at once,
- * and over any longer time not more than rate bytes a second and a burst do.
+ * Tokens are bytes.  Time adds tokens, up to the burst; taking may make the count
+ * negative, and the debt determines the wait.  So after a rest a burst goes at once,
+ * and over any longer time at most rate bytes a second and one burst do.
  *
  * Must not read a clock, sleep or allocate.
  */

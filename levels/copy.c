@@ -2,10 +2,10 @@
 /*
  * An image from directory to directory.
  *
- * One buffer, read and written in turn: a copy is a background affair, and what it takes
- * from the job's memory and device is bounded by that and by the bandwidth limit.  The
- * target is committed by arrival.c, which reads all of it back; an error that is found
- * there names the source, for that is usually where the damage is.
+ * One buffer is read and written in turn: a copy runs in the background, and the buffer and the
+ * bandwidth limit bound its share of the job's memory and device.  arrival.c commits the
+ * target and reads all of it back; an error found there names the source, because that is
+ * usually where the damage is.
  */
 #include <errno.h>
 #include <stdlib.h>

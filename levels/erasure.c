@@ -65,7 +65,7 @@ static int check_arguments(const struct encoder *e, struct ckpt_error *error)
 	return 0;
 }
 
-/* Member @i belongs to what the first one is of. */
+/* Refuse member @i unless it has the first member's job and generation, and an image of its own. */
 static int check_member(struct encoder *e, unsigned int i, struct ckpt_error *error)
 {
 	const struct source *s = &e->sources[i], *first = &e->sources[0];
@@ -151,7 +151,7 @@ static int prepare(struct encoder *e, struct ckpt_error *error)
 
 /* ----------------------------------------------------------------- stripe */
 
-/* Bytes of the stripe at @pos that are read. */
+/* Number of bytes to read for the stripe at @pos, over all members. */
 static uint64_t stripe_bytes(const struct parity_set *set, uint64_t pos, size_t len)
 {
 	uint64_t bytes = 0;

@@ -8,10 +8,10 @@
  *	erasure_rebuild()	some or all of what was lost, from what is left
  *	erasure_verify()	one file of parity
  *
- * What level.h promises of a put and a get holds here: durable, read back and
- * authenticated before it is visible, nothing left behind by what failed, nothing
- * replaced.  A rebuilt image is the lost one to the last bit, for it is checked with its
- * own manifest; if what it was made of was damaged, it is not made.
+ * The promises of level.h for put and get hold here: durable, read back and
+ * authenticated before it is visible, nothing left behind by a failure, nothing
+ * replaced.  A rebuilt image is the lost one to the last bit, because it is checked with
+ * its own manifest; from damaged inputs no image is made.
  *
  * Memory: 6 MiB for the stripe and some tables, whatever the sizes and numbers; and
  * while a rebuilt image is read back what any reader of it needs.
@@ -42,7 +42,7 @@ struct erasure_figures {
  * struct erasure_options - all of it may be NULL
  * @transfer: expected generation and job, progress, cancellation, bandwidth (bytes read
  *	and written) as for a level; its expect->id is not used
- * @note: called with what is said although nothing fails: an input that is not used
+ * @note: called with a warning although nothing fails: an input that is not used
  * @arg: of @note
  * @figures: filled in, also by what fails
  */
@@ -56,10 +56,10 @@ struct erasure_options {
 struct erasure_member {
 	const char *node;	/* at most 63 bytes, unique in its group */
 	const char *image;	/* directory of its committed image */
-	int part;		/* which of its generation's it is; -1: it is of one image */
+	int part;		/* the image's number among its generation's; -1: the only one */
 };
 
-/* A file of parity to be made: directory @dir, whose parent exists and it does not. */
+/* A file of parity to be made: directory @dir must not exist, its parent must. */
 struct erasure_output {
 	unsigned int index;	/* 0 to m-1 */
 	const char *dir;
@@ -77,7 +77,7 @@ int erasure_encode(const struct erasure_member *members, unsigned int k, unsigne
 		   const struct image_key *key, const struct erasure_options *options,
 		   struct ckpt_error *error);
 
-/* What is left of a group, in any order; what is lost is just not named. */
+/* The surviving images and parity of a group, in any order; lost ones are not listed. */
 struct erasure_inputs {
 	const char *const *images;
 	unsigned int nr_images;
@@ -85,23 +85,22 @@ struct erasure_inputs {
 	unsigned int nr_parities;
 };
 
-/* What is wanted: the image of @node or, if that is NULL, parity @index. */
+/* The piece to rebuild: the image of @node or, if that is NULL, parity @index. */
 struct erasure_wanted {
 	const char *node;
 	unsigned int index;
-	const char *dir;	/* what it becomes */
+	const char *dir;	/* directory to make */
 };
 
 /**
- * erasure_rebuild() - make again what was lost
+ * erasure_rebuild() - rebuild lost images or parity
  * @wanted: at most m
  *
  * Inputs that turn out to be damaged, before or in the middle, are noted and count as
- * lost; as long as k whole ones are left it goes on.  Inputs that are whole but of
- * another generation or group are refused: somebody is wrong about what is where.
- * Of several wanted each is committed by itself, and stays if a later one fails.  If all
- * of the parity is lost, nothing says any more what the group was (-ENODATA): encode
- * again.
+ * lost; as long as k whole inputs are left the rebuild goes on.  Whole inputs of another
+ * generation or group are refused: the caller is wrong about which image is where.
+ * Each wanted piece is committed by itself, and stays if a later one fails.  If all of
+ * the parity is lost, nothing describes the group any more (-ENODATA): encode again.
  */
 int erasure_rebuild(const struct erasure_inputs *inputs,
 		    const struct erasure_wanted *wanted, unsigned int nr_wanted,

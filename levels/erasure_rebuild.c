@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rebuilding what was lost.
+ * Rebuilding lost images and parity.
  *
  * Everything about the group comes from the header of a piece of parity; images are
- * told apart by the ids in their manifests, so it does not matter who hands over what.
+ * told apart by the ids in their manifests, so the order of the inputs does not matter.
  * Whole inputs that are not of the group are refused, damaged ones count as lost.
  *
- * It is tried with what is there, and what comes out is judged by its own manifest.  If
- * that says no, a chunk of some survivor is bad: then, and only then, the survivors are
- * checked in full, the bad ones count as lost, and it is tried again.  (Parity has no
- * manifest that could say no: when some is wanted they are checked before.)  An input
- * that fails in the middle is the same.  Each round loses an input, so it ends.
+ * The rebuild is tried with the inputs at hand, and each rebuilt image is checked with its
+ * own manifest.  If that check fails, a chunk of some survivor is bad: then, and only then,
+ * the survivors are checked in full, the bad ones count as lost, and the rebuild is tried
+ * again.  (Parity has no manifest to check it with: when parity is wanted, the survivors
+ * are checked before.)  An input that fails in the middle counts as lost, too.  Each round
+ * loses an input, so the rebuild ends.
  *
  * Must not replace or repair an input in its place.
  */
@@ -44,7 +45,7 @@ struct rebuild {
 	struct stripe stripe;
 	struct source sources[RS_DATA_MAX];	/* by member */
 	struct parity parities[RS_PARITY_MAX];	/* by index */
-	struct parity opened;			/* one that is looked at */
+	struct parity opened;			/* a piece that is being examined */
 	struct arrival arrivals[RS_PARITY_MAX];	/* by wanted; of images */
 	struct parity_out outs[RS_PARITY_MAX];	/* by wanted; of parity */
 };
@@ -80,7 +81,7 @@ static void lose(struct rebuild *r, unsigned int row, const char *why)
 		parity_close(&r->parities[row - r->set.k]);
 }
 
-/* These say that an input is no good; others say something about us. */
+/* True for errors that mean a bad input; other errors concern this process. */
 static bool is_loss(int err)
 {
 	return err == -EBADMSG || err == -EIO || err == -ENOENT || err == -ENOTDIR;
@@ -147,7 +148,7 @@ static int open_parities(struct rebuild *r, struct ckpt_error *error)
 			       why.text[0] ? why.text : "if all images are there, encode again");
 }
 
-/* Which member has this image; k: none. */
+/* The member with the image @id; k: none. */
 static unsigned int member_of(const struct rebuild *r, const uint8_t id[32])
 {
 	unsigned int i;
@@ -230,7 +231,7 @@ static int open_inputs(struct rebuild *r, struct ckpt_error *error)
 
 /* ----------------------------------------------------------------- stripes */
 
-/* More is lost than there is parity: say what. */
+/* More is lost than there is parity: list the lost pieces in @error. */
 static int too_much(const struct rebuild *r, struct ckpt_error *error)
 {
 	char list[160] = "", name[96];
@@ -403,7 +404,7 @@ static int try_once(struct rebuild *r, struct ckpt_error *error)
 	return err;
 }
 
-/* Check the images that there are in full; how many of them are bad. */
+/* Check the available images in full. Return how many are bad. */
 static unsigned int drop_bad_images(struct rebuild *r)
 {
 	struct ckpt_error why;
@@ -427,7 +428,7 @@ static int rebuild(struct rebuild *r, struct ckpt_error *error)
 	err = open_inputs(r, error);
 	if (err)
 		return err;
-	/* nothing in parity tells what it was made of: look before, and once */
+	/* Rebuilt parity cannot be checked afterwards: check the images before, and once. */
 	for (i = 0; i < r->nr_wanted && r->rows[i] < r->set.k; i++)
 		;
 	if (i < r->nr_wanted)

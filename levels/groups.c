@@ -106,7 +106,7 @@ static void sort_cards(struct deal *d)
 	qsort(d->cards, d->nr, sizeof(*d->cards), by_size);
 }
 
-/* The best holder for the group in hand, and count it. */
+/* Choose the best holder for the group in hand, and count its load. */
 static unsigned int pick_holder(struct deal *d)
 {
 	unsigned int i, best = d->nr;

@@ -22,15 +22,16 @@ struct layout {
 	uint64_t start[LAYOUT_FILES];	/* in the stream */
 	uint64_t total;			/* of the stream, a multiple of LAYOUT_ALIGN */
 	uint64_t bytes;			/* of the files */
-	uint64_t parity;		/* 1: not an image, the first file is all. No padding: it is compared */
+	/* 1: parity, with the first file only. 64 bits, as padding would break memcmp(). */
+	uint64_t parity;
 };
 
-/* Of the file in the image, or beside no other in the directory of parity. */
+/* The file's name in the image's directory, or in a directory of parity. */
 const char *layout_name(const struct layout *l, unsigned int file);
 
 /* -EFBIG: no file system holds files of these lengths. */
 int layout_init(struct layout *l, const uint64_t len[LAYOUT_FILES]);
-/* -EFBIG; -EINVAL: of an image there is no manifest, of parity there is something else. */
+/* -EFBIG; -EINVAL: an image without a manifest, or parity with more than one file. */
 int layout_init_kind(struct layout *l, const uint64_t len[LAYOUT_FILES], bool parity);
 
 static inline uint64_t layout_end(const struct layout *l, unsigned int file)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What is the same for every level: names are checked, missing options become
- * empty ones, and the pace of a transfer is kept.
+ * The common part of every level: checks names, replaces missing options by empty
+ * ones, and keeps the pace of a transfer.
  *
- * Owns nothing.  A wait is cut in slices, so that who cancels need not wait for the
+ * Owns nothing.  A wait is cut in slices, so that cancelling need not wait for the
  * bucket; the clock is the caller's or the system's monotonic one.
  *
  * Must not know what kinds of levels there are.

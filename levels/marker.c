@@ -54,7 +54,7 @@ int marker_read(int dir, const char *path, struct marker *ret_marker,
 	if (n < 0)
 		return error_set(error, -errno, "%.150s/%s: %m", path, MARKER_NAME);
 	text[n] = '\0';
-	/* what it would be written as must be what is there */
+	/* The file must be byte for byte what would be written from these values. */
 	if (sscanf(text, "stillpoint level 1\nnode %63s\nid %32s\n", m.node, m.id) != 2 ||
 	    snprintf(again, sizeof(again), TEXT, m.node, m.id) != (int)n ||
 	    memcmp(text, again, (size_t)n) || strlen(m.id) != MARKER_ID_CHARS ||
@@ -135,7 +135,7 @@ void marker_sweep(int dir)
 
 int marker_lock(int dir, const char *path, int *ret_fd, struct ckpt_error *error)
 {
-	/* For writing, though nothing is written: NFS gives an exclusive lock to nobody else. */
+	/* Open for writing although nothing is written: NFS demands it for an exclusive lock. */
 	_cleanup_fd_ int fd = open_marker(dir, O_RDWR);
 
 	if (fd < 0)

@@ -34,21 +34,21 @@ bool marker_node_valid(const char *node);
 int marker_read(int dir, const char *path, struct marker *ret_marker,
 		struct ckpt_error *error);
 
-/* Make one if there is none; whoever's it is then, @ret_marker says so. */
+/* Make a marker if there is none; @ret_marker is the one then there, maybe another node's. */
 int marker_make(int dir, const char *path, const char *node, struct marker *ret_marker,
 		struct ckpt_error *error);
 
-/* Remove what died while it made a marker; only when there is one. */
+/* Remove files of makers that died before linking; call only when there is a marker. */
 void marker_sweep(int dir);
 
 /*
- * Take the exclusive lock, for as long as @ret_fd is open.  -EBUSY: somebody has it.
- * A file system without locks gives -1 and 0.
+ * Take the exclusive lock, for as long as @ret_fd is open.  -EBUSY: another process has it.
+ * On a file system without locks @ret_fd is -1 and the return value 0.
  */
 int marker_lock(int dir, const char *path, int *ret_fd, struct ckpt_error *error);
 
 /*
- * marker_check() - is it the directory that it is thought to be?
+ * marker_check() - check that the marker is @node's, and has the expected id
  * @id: NULL: any
  *
  * -ENOTUNIQ: another node's; -ESTALE: not the directory of that id.

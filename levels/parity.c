@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Reading files of parity, and what a set of them is.
+ * Reading files of parity, and the figures of a set of them.
  *
  * As with an image nothing is believed before it was authenticated: the header's MAC
- * first (magic, version and key id are looked at before only to say what kind of wrong
- * it is), then its figures are checked as if they were a stranger's, then each frame as
- * it is read.
+ * first (magic, version and key id are looked at before that only to choose the error),
+ * then its figures are checked as if they came from a stranger, then each frame as it is
+ * read.
  *
  * Must not keep more than a header in memory.
  */

@@ -95,11 +95,11 @@ struct parity_set {
 
 /*
  * Unit of a new set: small enough that a stripe of most groups stays in a core's cache
- * from being read to being coded, large enough for a disk.
+ * between reading and coding, large enough for a disk.
  */
 uint32_t parity_unit(unsigned int k, unsigned int m);
 
-/* -EINVAL, -EFBIG: those are no figures of a set.  Computes unit and len if 0. */
+/* Check a set's figures: -EINVAL, -EFBIG.  Computes unit and len if they are 0. */
 int parity_set_check(struct parity_set *set);
 
 /* Bytes of payload at @pos. */
@@ -108,7 +108,7 @@ static inline size_t parity_len(const struct parity_set *set, uint64_t pos)
 	return set->len - pos < set->unit ? set->len - pos : set->unit;
 }
 
-/* A committed one. */
+/* A committed file of parity. */
 struct parity {
 	const char *dir;	/* the caller's */
 	int dirfd, fd;
@@ -131,7 +131,7 @@ int parity_open(struct parity *p, const char *dir, bool lock, const struct image
 		struct ckpt_error *error);
 /* The header as it is in the file: hdr_len bytes, to be freed; it was authenticated. */
 int parity_header(const struct parity *p, uint8_t **ret_header, struct ckpt_error *error);
-/* What a header from elsewhere says; @where is for messages.  Errors as parity_open(). */
+/* Parse a header that another node sent; @where is for messages.  Errors as parity_open(). */
 int parity_parse(const uint8_t *header, size_t len, const char *where,
 		 const struct image_key *key, unsigned int *ret_index,
 		 struct parity_set *ret_set, struct ckpt_error *error);
@@ -142,7 +142,7 @@ int parity_read(const struct parity *p, uint64_t pos, uint8_t *frame,
 int parity_verify(const struct parity *p, uint8_t *frame, struct ckpt_error *error);
 void parity_close(struct parity *p);	/* a zeroed one is fine */
 
-/* One that is being written. */
+/* A file of parity that is being written. */
 struct parity_out {
 	const char *dir;	/* the caller's */
 	struct image_writer *writer;
@@ -157,9 +157,9 @@ int parity_begin(struct parity_out *o, const char *dir, const struct parity_set 
 /* @frame: room for a header, then @len bytes of payload; aligned to 4096 */
 int parity_append(struct parity_out *o, uint8_t *frame, size_t len,
 		  struct ckpt_error *error);
-/* Durable, read back and authenticated, then visible.  @frame: room for one. */
+/* Make it durable, read it back and authenticate it, then visible.  @frame: room for one. */
 int parity_commit(struct parity_out *o, const struct image_key *key, uint8_t *frame,
 		  struct ckpt_error *error);
-void parity_done(struct parity_out *o);	/* no trace of what was not committed */
+void parity_done(struct parity_out *o);	/* removes all traces if not committed */
 
 #endif /* STILLPOINT_LEVELS_PARITY_H */

@@ -2,14 +2,14 @@
 /*
  * A level on another node; see partner.h, partner_wire.h.
  *
- * Owns the connection.  What goes out is read with source.c, what comes in becomes an image
- * with arrival.c, as every copy of this room: the partner reads back and authenticates
- * what it was sent before it says that it has it, and what comes from there is read
- * back and authenticated here before it gets its name.  So a partner that lies, or that has a
- * bad disk, can cost time and nothing else.
+ * Owns the connection.  Outgoing images are read with source.c, incoming ones become images
+ * with arrival.c, as every copy in levels/ does: the partner reads back and authenticates an
+ * image before it confirms it, and an image from the partner is read back and authenticated
+ * here before it gets its name.  So a partner that lies, or that has a bad disk, can cost
+ * time and nothing else.
  *
- * What comes from the other side is checked for what it may be at that moment; anything else
- * breaks the connection.
+ * A frame from the other side must be one that is allowed at that moment; any other breaks
+ * the connection.
  */
 #include <endian.h>
 #include <errno.h>
@@ -53,7 +53,7 @@ static int protocol(struct partner_level *p, struct ckpt_error *error)
 
 /* --------------------------------------------------- requests and answers */
 
-/* Waits of this operation end when the caller wants that. */
+/* Begin an operation: the caller's @cancelled ends its waits. */
 static void begin(struct partner_level *p, const struct level_options *o)
 {
 	p->link.cancelled = o ? o->cancelled : NULL;
@@ -65,7 +65,16 @@ static uint64_t busy_ms(uint64_t bytes)
 	return BUSY_MS + bytes / MIB * 1000;
 }
 
-static int result_of(struct partner_level *p, size_t len, struct level_space *ret_space, struct ckpt_error *error)
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+static int result_of(struct partner_level *p, size_t len, struct level_space *ret_space,
+		     struct ckpt_error *error)
 {
 	struct partner_wire_result r;
 	int err;
@@ -84,8 +93,8 @@ static int result_of(struct partner_level *p, size_t len, struct level_space *re
 }
 
 /*
- * What was asked for is not wanted any more: say so, and wait for the end of it, so that the
- * connection can be used further; not for long.
+ * Cancel the running request, and wait a short time for its RESULT, so that the connection
+ * can be used further.
  */
 static void give_up(struct partner_level *p)
 {
@@ -114,7 +123,7 @@ static int busy_for_long(struct partner_level *p, uint64_t ms, struct ckpt_error
 			       p->node, (unsigned long long)ms / 1000);
 }
 
-/* The next frame that means something.  @busy_ms: how long the partner may be at work */
+/* Receive the next frame other than ALIVE.  @busy_ms: how long the partner may be at work */
 static int next_frame(struct partner_level *p, uint64_t busy_ms, enum partner_type *ret_type,
 		      size_t *ret_len, struct ckpt_error *error)
 {
@@ -133,7 +142,7 @@ static int next_frame(struct partner_level *p, uint64_t busy_ms, enum partner_ty
 	return 0;
 }
 
-/* That: 1 and @size bytes at p->link.in if it is @other, else the RESULT. */
+/* Receive an answer: 1 and @size bytes at p->link.in for a frame @other, else its RESULT. */
 static int answer(struct partner_level *p, enum partner_type other, size_t size,
 		  uint64_t busy_ms, struct level_space *ret_space, struct ckpt_error *error)
 {
@@ -148,8 +157,9 @@ static int answer(struct partner_level *p, enum partner_type other, size_t size,
 	return type == other && len == size ? 1 : protocol(p, error);
 }
 
-/* One that has no other frames. */
-static int simple(struct partner_level *p, uint64_t busy, struct level_space *ret_space, struct ckpt_error *error)
+/* Receive an answer that is a RESULT only. */
+static int simple(struct partner_level *p, uint64_t busy, struct level_space *ret_space,
+		  struct ckpt_error *error)
 {
 	return answer(p, PARTNER_RESULT, 0, busy, ret_space, error);
 }
@@ -174,7 +184,7 @@ static void request_init(struct partner_wire_request *r, const char *name,
 	r->flags = htole32(flags);
 }
 
-/* Small enough that a limit is kept evenly, and that the other side is never left waiting. */
+/* Piece size: small enough to keep a limit evenly, and not to let the other side wait. */
 static uint32_t piece_for(const struct level_options *o)
 {
 	uint64_t piece = o->bucket && o->bucket->rate ? o->bucket->rate / 8 : PARTNER_PIECE_MAX;
@@ -187,7 +197,7 @@ static uint32_t piece_for(const struct level_options *o)
 
 /* ------------------------------------------------------------------- put */
 
-/* What the partner says in the middle: that it is at work (0), or that it is over. */
+/* Handle a frame that comes during a put: ALIVE (0), or the RESULT that ends it. */
 static int heard(struct partner_level *p, struct ckpt_error *error)
 {
 	int64_t until = clock_monotonic_ms() + p->link.idle_ms;
@@ -196,7 +206,7 @@ static int heard(struct partner_level *p, struct ckpt_error *error)
 	size_t len;
 	int err;
 
-	begin(p, NULL);			/* what has begun to come is not cancelled */
+	begin(p, NULL);			/* a frame that has begun to come is not cancelled */
 	while (type == PARTNER_ALIVE) {
 		if (!partner_link_ready(&p->link))
 			return 0;
@@ -244,7 +254,7 @@ static int send_image(struct partner_level *p, const struct source *s, size_t pi
 		if (o->progress)
 			o->progress(pos, total, o->arg);
 	}
-	begin(p, NULL);			/* it is read back now: nobody cancels that */
+	begin(p, NULL);			/* reading back cannot be cancelled */
 	err = partner_link_tell(&p->link, PARTNER_END, NULL, 0, error);
 	return err ? err : simple(p, busy_ms(s->layout.bytes), NULL, error);
 }
@@ -287,7 +297,7 @@ struct incoming {
 	uint8_t id[32];
 };
 
-/* Not believed: the manifest decides in the end.  But nothing else is even begun. */
+/* Refuse an unwanted image early.  INFO is not trusted: the manifest decides in the end. */
 static int read_info(struct partner_level *p, const struct level_options *o,
 		     struct incoming *ret_in, struct ckpt_error *error)
 {
@@ -324,7 +334,7 @@ static int check_room(const char *image, uint64_t total, struct ckpt_error *erro
 	if (slash)
 		slash[slash == parent] = '\0';
 	if (!parent || statvfs(slash ? parent : ".", &fs) < 0)
-		return 0;		/* what is wrong there is found out by writing */
+		return 0;		/* writing will report what is wrong there */
 	if ((uint64_t)fs.f_bavail * fs.f_frsize < total + SLACK_BYTES)
 		return error_set(error, -ENOSPC,
 				       "%.120s: %llu MiB free, the image has %llu MiB: nothing was written",
@@ -333,8 +343,9 @@ static int check_room(const char *image, uint64_t total, struct ckpt_error *erro
 	return 0;
 }
 
-/* @ret_over: it was the partner that ended it. */
-static int receive_data(struct partner_level *p, size_t want, bool *ret_over, struct ckpt_error *error)
+/* Receive @want bytes of DATA.  @ret_over: the partner ended the transfer. */
+static int receive_data(struct partner_level *p, size_t want, bool *ret_over,
+			struct ckpt_error *error)
 {
 	int err = answer(p, PARTNER_DATA, want, BUSY_MS, NULL, error);
 
@@ -370,7 +381,7 @@ static int receive_image(struct partner_level *p, struct arrival *a, size_t piec
 	return simple(p, BUSY_MS, NULL, error);
 }
 
-/* What it said of it beforehand is what it was asked for; whether that is true is found out here. */
+/* INFO matched the request; the commit finds out whether INFO was true. */
 static int commit(struct partner_level *p, struct arrival *a, const struct incoming *in,
 		  const struct image_expect *wanted, struct ckpt_error *error)
 {
@@ -403,7 +414,8 @@ static int partner_get(struct level *l, const char *name, const char *image,
 	r.piece = htole32(piece_for(o));
 	err = partner_link_tell(&p->link, PARTNER_GET, &r, sizeof(r), error);
 	if (!err)
-		err = answer(p, PARTNER_INFO, sizeof(struct partner_wire_image), BUSY_MS, NULL, error);
+		err = answer(p, PARTNER_INFO, sizeof(struct partner_wire_image), BUSY_MS, NULL,
+			     error);
 	if (err <= 0)
 		return err ? err : protocol(p, error);
 	err = read_info(p, o, &in, error);
@@ -448,7 +460,7 @@ static int partner_delete(struct level *l, const char *name, struct ckpt_error *
 	return err ? err : simple(p, BUSY_MS, NULL, error);
 }
 
-/* Of parity: what its file begins with, at p->link.in until the next frame. */
+/* Receive the header of a file of parity; it is at p->link.in until the next frame. */
 static int header_of(struct partner_level *p, struct level_item *item, struct ckpt_error *error)
 {
 	enum partner_type type;
@@ -464,9 +476,9 @@ static int header_of(struct partner_level *p, struct level_item *item, struct ck
 	return 0;
 }
 
-/* @fn: NULL: it wants no more. */
-static int item_of(struct partner_level *p, const char *prefix, level_item_fn fn, void *arg, int *ret_said,
-		   struct ckpt_error *error)
+/* Handle an ITEM.  @fn: NULL if the caller wants no more. */
+static int item_of(struct partner_level *p, const char *prefix, level_item_fn fn, void *arg,
+		   int *ret_said, struct ckpt_error *error)
 {
 	struct partner_wire_image w;
 	struct level_item item = { .text = "" };
@@ -506,12 +518,13 @@ static int partner_list(struct level *l, const char *prefix, level_item_fn fn, v
 	begin(p, NULL);
 	request_init(&r, prefix, NULL, 0);
 	err = partner_link_tell(&p->link, PARTNER_LIST, &r, sizeof(r), error);
-	while (!err && (err = answer(p, PARTNER_ITEM, sizeof(struct partner_wire_image), BUSY_MS, NULL, error)) > 0) {
-		if (++items > LIST_MAX || clock_monotonic_ms() > until) {
+	while (!err && (err = answer(p, PARTNER_ITEM, sizeof(struct partner_wire_image), BUSY_MS,
+				     NULL, error)) > 0) {
+		if (++items > LIST_MAX || now_ms() > until) {
 			p->link.broken = true;
 			return error_set(error, -E2BIG, "%.63s: its list does not end: see what its ckptd logs", p->node);
 		}
-		/* who wants no more is not called any more; the rest comes all the same */
+		/* After @fn ended the listing it is not called again; read the rest anyway. */
 		err = item_of(p, prefix, said ? NULL : fn, arg, &said, error);
 		if (err)
 			return err;
@@ -550,7 +563,8 @@ static const struct level_ops partner_ops = {
 	.close = partner_close,
 };
 
-static int introduce(struct partner_level *p, const struct partner_ticket *ticket, struct ckpt_error *error)
+static int introduce(struct partner_level *p, const struct partner_ticket *ticket,
+		     struct ckpt_error *error)
 {
 	struct partner_wire_open open;
 	int err;

@@ -2,9 +2,9 @@
 /*
  * A level whose images another node's ckptd keeps: its partner.
  *
- * One level is one connection, and one connection is one ticket.  Who has a control
- * connection to the partner (supervisor/storage/partner_server.h: partner_ticket_ask()) gets a ticket from it, hands
- * that to whoever moves the data, a worker, and forgets it:
+ * One level is one connection, and one connection needs one ticket.  ckptd gets a ticket from
+ * the partner over its control connection (supervisor/storage/partner_server.h:
+ * partner_ticket_ask()), hands it to the worker that moves the data, and forgets it:
  *
  *	options.ticket = &ticket; options.key = key;
  *	level_partner_open(&options, &level, error);
@@ -17,17 +17,17 @@
  *   - Every wait ends: after idle_ms in which nothing moved (and, while the partner reads
  *     an image back, a minute and a second for each MiB of it) with -ETIMEDOUT.
  *   - After -ETIMEDOUT, -ECONNRESET or -EPROTO the level is broken: all that follows is
- *     -ENOTCONN.  Take another ticket.  The partner removes what had not become an image.
- *   - A put that ended so behind its last byte may have been done all the same.  Repeating
- *     it says: it is harmless, as every put that is repeated.
+ *     -ENOTCONN.  Take another ticket.  The partner removes uncommitted data.
+ *   - A put that ended so after its last byte may have been committed all the same.  Repeat
+ *     it to find out; that is harmless, as for every put.
  *
  * Beside the errors of level.h
- *   -EKEYREJECTED	the partner has another key of images (or is not who gave the ticket)
- *   -EAGAIN		it does not take the ticket, or cannot serve just now: try with another
- *   -EPROTONOSUPPORT	it speaks another version
+ *   -EKEYREJECTED	the partner has another key of images (or did not give the ticket)
+ *   -EAGAIN		the partner rejects the ticket, or cannot serve now: try a new ticket
+ *   -EPROTONOSUPPORT	the partner speaks another version
  *   -EDQUOT		store_max of the partner is reached
  *   -EROFS		the ticket is for reading, and this would write
- *   -ECONNREFUSED, -EHOSTUNREACH, -ENETUNREACH	nobody is at the address and port
+ *   -ECONNREFUSED, -EHOSTUNREACH, -ENETUNREACH	nothing answers at the address and port
  * Every text begins with the partner's name.
  *
  * Memory: 2 MiB.
@@ -39,7 +39,7 @@
 #include "levels/groups.h"
 #include "levels/level.h"
 
-#define PARTNER_VERSION		3	/* of partner_wire.h; 1 knew no parity, 2 no lists by name */
+#define PARTNER_VERSION		3	/* 1 knew no parity, 2 no lists by name */
 #define PARTNER_ID_BYTES	16
 #define PARTNER_TOKEN_BYTES	32
 #define PARTNER_NAME_SIZE	64	/* of a node, with the NUL */
@@ -55,7 +55,7 @@ struct partner_ticket {
 	char address[256];		/* of the hosts file; IPv6 in brackets */
 	uint16_t port;
 	char owner[PARTNER_NAME_SIZE];	/* node whose images they are */
-	bool read_only;			/* always, where they are not those of who asks */
+	bool read_only;			/* always, if the images are not the asking node's */
 	bool plain;			/* data is authenticated and not encrypted */
 	uint8_t id[PARTNER_ID_BYTES];	/* names the ticket; no secret */
 	uint8_t token[PARTNER_TOKEN_BYTES];
@@ -83,14 +83,14 @@ int level_partner_open(const struct level_partner_options *options,
 		       struct level **ret_level, struct ckpt_error *error);
 
 /**
- * partner_choose() - on which node the copies of a node's images are kept
+ * partner_choose() - choose the node that keeps copies of a node's images
  * @nodes: in the order of the hosts file, which all nodes have
  * @ret_shared: the partner shares the failure domain, as there is no other; may be NULL
  *
- * In another failure domain where there is one.  If no domain has more than half of the
- * nodes, each node is the partner of exactly one; without domains that is the next one of
- * the file.  Otherwise as even as can be: those of the largest domain are dealt out to the
- * others.
+ * The partner is in another failure domain if there is one.  If no domain has more than half
+ * of the nodes, each node is the partner of exactly one; without domains the partner is the
+ * next node of the file.  Otherwise the nodes of the largest domain are dealt out to the
+ * others as evenly as possible.
  *
  * Return: index, -ENOENT (no such node), -ERANGE (it is the only one), -ENOMEM
  */

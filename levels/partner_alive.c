@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Saying that we live, for a thread that is elsewhere; see partner_alive.h.
+ * The thread that sends ALIVE while the server's main thread is at a disk; see partner_alive.h.
  *
- * Owns the thread.  It sends with the lock held, so partner_alive_end() returns when what it says
- * has gone out whole.  A failure is left for who uses the connection next: it finds it broken.
+ * Owns the thread.  It sends with the lock held, so partner_alive_end() returns only after a
+ * frame in flight has gone out whole.  A failure leaves the connection broken; the next user of
+ * the connection finds that out.
  */
 #include "levels/partner_alive.h"
 
@@ -14,7 +15,15 @@
 
 #define TICK_MS		500	/* or a quarter of what the client waits */
 
-/* Looks by itself twice a second, so that being busy for a piece's time costs nothing. */
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* Wake up twice a second by itself, so that a short busy time needs no wake-up. */
 static void *tick(void *arg)
 {
 	struct partner_alive *a = arg;

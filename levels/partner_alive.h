@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Signs of life on a connection to a client that waits: while who serves it is elsewhere, at a disk,
- * a thread says PARTNER_ALIVE in its place (partner_wire.h).
+ * Signs of life on a connection to a client that waits: while the serving thread waits for a
+ * disk, another thread sends PARTNER_ALIVE in its place (partner_wire.h).
  *
  * Between partner_alive_begin() and partner_alive_end() the connection is that thread's, and
  * nothing else may be sent; before and after that the thread leaves it alone.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which node is whose partner: a pure function of names, domains and order.
+ * Chooses each node's partner: a pure function of names, domains and order.
  *
- * The nodes are laid out domain by domain, both in the order of the file, and everybody's
- * partner is as many places further on as the largest domain has nodes.  So nobody
- * meets one of his own domain, and everybody is somebody's partner once, unless the
- * largest domain has more than half of all: then a shift cannot do it, and its nodes and
- * the others are matched by their numbers.
+ * The nodes are laid out domain by domain, both in the order of the file, and each node's
+ * partner is as many places further on as the largest domain has nodes.  So no node's
+ * partner is of its own domain, and each node is the partner of one other, unless the
+ * largest domain has more than half of all nodes: then no shift achieves that, and its
+ * nodes and the others are matched by their numbers.
  *
  * Must not depend on anything but its arguments: every node has to find the same.
  */
@@ -28,7 +28,7 @@ static const char *domain_of(const struct levels_node *n)
 	return n->domain ? n->domain : n->name;
 }
 
-/* A node without a domain is one of its own, whatever others' domains are called. */
+/* A node without a domain is a domain of its own, whatever others' domains are called. */
 static bool together(const struct levels_node *a, const struct levels_node *b)
 {
 	return !a->domain == !b->domain && !strcmp(domain_of(a), domain_of(b));
@@ -60,14 +60,15 @@ static int lay_out(const struct levels_node *nodes, unsigned int nr, struct line
 	return 0;
 }
 
-/* Place in the line of the partner of who is at @place. */
+/* Place in the line of the partner of the node at @place. */
 static unsigned int partner_of(const struct line *line, unsigned int place)
 {
 	unsigned int others = line->nr - line->big_nr, k;
 
 	if (line->big_nr <= others || !others)	/* one domain only: the next one */
 		return (place + (others ? line->big_nr : 1)) % line->nr;
-	if (place - line->big < line->big_nr) {		/* of the largest: among the others */
+	/* A node of the largest domain gets a partner among the others. */
+	if (place - line->big < line->big_nr) {
 		k = (place - line->big) % others;
 		return k < line->big ? k : k + line->big_nr;
 	}

@@ -7,9 +7,9 @@
  * and room for the tag behind: it is read from the disk, sealed, sent, received, opened and
  * written to the disk where it is, and never copied.
  *
- * What counts as progress of a sender is that the other side took something, not that
- * this node's kernel did: a slow reader on a limit is not a dead one.  Nor is one that says
- * something meanwhile, where busy_ms says for how long that is believed.
+ * A sender makes progress when the other side took bytes, not when this node's kernel
+ * did: a slow reader on a limit is not a dead one.  Frames received meanwhile count as
+ * progress, too, for as long as busy_ms allows.
  *
  * Must not know what frames mean.
  */
@@ -262,7 +262,7 @@ int partner_link_meet(struct partner_link *l, const struct partner_ticket *ticke
 	err = send_bytes(l, (const uint8_t *)&hello, sizeof(hello), true, error);
 	if (!err)
 		err = receive_bytes(l, (uint8_t *)&back, sizeof(back), l->idle_ms, true, error);
-	if (err == -EPIPE)	/* who knows no such ticket, or cannot serve now, just closes */
+	if (err == -EPIPE)	/* a server that rejects the ticket, or is busy, closes */
 		return end(l, -EAGAIN, error, "hung up on the ticket: it is too old, was used before, ckptd there was restarted or has no room for a process; try again, with another");
 	if (err)
 		return err;
@@ -354,7 +354,7 @@ static int send_frame(struct partner_link *l, uint8_t *frame, enum partner_type 
 
 	if (l->broken)
 		return not_connected(l, error);
-	/* once it is sealed it has a number and must go out */
+	/* Cancel only before sealing: a sealed frame has a number and must go out. */
 	err = wait_for(l, POLLOUT, send_ms(l), true);
 	if (err == -ECANCELED)
 		return error_set(error, err, "cancelled");

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A connection between a node and its partner: the proof that both have the ticket, and
- * frames that come whole, in order and unread by others, or not at all (partner_wire.h).
+ * frames that arrive whole, in order and unread by others, or not at all (partner_wire.h).
  *
- * Nothing waits for longer than idle_ms (send_ms) without a byte that moved.  The first failure is the
- * end: later calls return -ENOTCONN.
+ * No wait lasts longer than idle_ms (send_ms) without a byte that moved.  The first failure
+ * ends the connection: later calls return -ENOTCONN.
  */
 #ifndef STILLPOINT_LEVELS_PARTNER_LINK_H
 #define STILLPOINT_LEVELS_PARTNER_LINK_H
@@ -18,8 +18,8 @@ struct partner_link {
 	unsigned int idle_ms;
 	unsigned int send_ms;		/* of one frame that goes out; 0: idle_ms */
 	/*
-	 * For how long bytes that come in count as progress of what goes out, of one frame: who
-	 * is to take it says that it is at work.  0: they do not.
+	 * For how long, while one frame is sent, received bytes count as progress: the receiver
+	 * reports that it is at work.  0: they do not count.
 	 */
 	uint64_t busy_ms;
 	bool plain;
@@ -40,21 +40,21 @@ void partner_link_done(struct partner_link *l);	/* a zeroed one is fine */
 /*
  * The client's half of the proof: hello, back, keys.
  *
- * -EAGAIN: the server hung up, with another ticket it may not; -EKEYREJECTED: it does not
+ * -EAGAIN: the server hung up; a new ticket may help.  -EKEYREJECTED: the server does not
  * have the token.
  */
 int partner_link_meet(struct partner_link *l, const struct partner_ticket *ticket,
 		      struct ckpt_error *error);
 
 /*
- * partner_hello_check() - has who says this the token?
+ * partner_hello_check() - check that the hello's sender has the token
  *
- * Who takes connections finds the token by hello->id and must do that once for each.
+ * The server finds the token by hello->id, and must accept each token only once.
  * -EPROTO: no hello; -EPROTONOSUPPORT: of another version; -EKEYREJECTED.
  */
 int partner_hello_check(const struct partner_hello *hello,
 			const uint8_t token[PARTNER_TOKEN_BYTES], bool plain);
-/* The server's half, after that. */
+/* The server's half of the proof; call after partner_hello_check(). */
 int partner_link_welcome(struct partner_link *l, const struct partner_hello *hello,
 			 const uint8_t token[PARTNER_TOKEN_BYTES], bool plain,
 			 struct ckpt_error *error);
@@ -66,7 +66,7 @@ int partner_link_welcome(struct partner_link *l, const struct partner_hello *hel
  */
 int partner_link_send(struct partner_link *l, enum partner_type type, size_t len,
 		      struct ckpt_error *error);
-/* The same with a payload from elsewhere. */
+/* As partner_link_send(), with a short payload from elsewhere; l->out is not used. */
 int partner_link_tell(struct partner_link *l, enum partner_type type, const void *payload,
 		      size_t len, struct ckpt_error *error);
 
@@ -80,7 +80,7 @@ int partner_link_tell(struct partner_link *l, enum partner_type type, const void
 int partner_link_receive(struct partner_link *l, unsigned int wait_ms,
 			 enum partner_type *ret_type, size_t *ret_len,
 			 struct ckpt_error *error);
-/* Is there something to be received, or has the connection ended? */
+/* True if there is a byte to receive, or the connection has ended. */
 bool partner_link_ready(const struct partner_link *l);
 
 #endif /* STILLPOINT_LEVELS_PARTNER_LINK_H */

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How much one store may hold, of all who keep images in it.
+ * The limit of a store, over the images of all owners.
  *
- * What is there is counted on the disk each time: nothing that could be out of date.  What is
- * on its way is announced first, in memory that all who serve share, and everything is counted
- * then: of two who come at once at least one sees the other.  So the limit holds, and both
- * may be refused where only one would have fitted.  Who dies takes his announcement with
- * him: whoever started him sets it to 0.
+ * Stored images are counted on the disk each time, so no count is ever out of date.  A session
+ * first announces an incoming image, in memory that all sessions share, and then counts
+ * everything: of two sessions that come at once at least one sees the other.  So the limit
+ * holds, but both may be refused where only one image would have fitted.  When a session dies,
+ * the process that started it sets its announcement to 0.
  *
- * An image that was on its way when its session was killed is counted for nothing and takes room all the
- * same, until its owner writes here again; so leftovers are swept by themselves, too.  Who still writes
- * one has it locked (image/place.c); the owner's directory is not locked for that, nobody is to be refused.
+ * An incoming image whose session was killed takes room, although it is not counted, until its
+ * owner writes here again; so such leftovers are also swept by partner_room_sweep().  A session
+ * that still writes an image has it locked (image/place.c); the sweep does not lock the owner's
+ * directory, so that no owner is refused meanwhile.
  */
 #include "levels/partner_room.h"
 
@@ -45,7 +46,7 @@ static uint64_t image_bytes(int owner, const char *name)
 	return sum;
 }
 
-/* Of one owner; what is on its way is counted by who brings it. */
+/* Bytes of one owner's images; incoming ones are counted by their announcements. */
 static uint64_t owner_bytes(int store, const char *name)
 {
 	_cleanup_dir_ DIR *dir = NULL;
@@ -135,7 +136,7 @@ int partner_room_space(const char *store, uint64_t max, const struct partner_com
 	return 0;
 }
 
-/* -ENOENT: it is no owner's. */
+/* Sweep one owner's directory.  -ENOENT: @name is no owner's directory. */
 static int sweep_owner(const char *store, int dir, const char *name, struct ckpt_error *error)
 {
 	_cleanup_fd_ int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -2,14 +2,14 @@
 /*
  * Serving one connection of another node; see partner_serve.h, partner_wire.h.
  *
- * Owns the connection and the owner's level, which is an ordinary one (posix.h): what is
- * promised of images is promised there.  Each request is answered by exactly one RESULT;
- * what cannot be answered any more ends the connection, and with it whatever had not become
- * an image.  While the disk is at work the client is told so (partner_alive.h); nothing else uses
- * the connection then.
+ * Owns the connection and the owner's level, which is an ordinary one (posix.h) and keeps the
+ * promises of level.h.  Each request is answered by exactly one RESULT; a request that cannot
+ * be answered any more ends the connection, and uncommitted data is removed with it.  While
+ * the disk is at work the client is told so (partner_alive.h); nothing else uses the
+ * connection then.
  *
- * The client is a node that is trusted to have what it wants; what it says is checked all
- * the same: names are level.h's, lengths the layout's, and no path comes from outside.
+ * The client is a node that may have everything it asks for; its requests are checked all
+ * the same: names by level.h, lengths by the layout, and no path comes from outside.
  */
 #include "levels/partner_serve.h"
 
@@ -28,10 +28,10 @@
 struct serve {
 	const struct partner_serve_options *o;
 	struct partner_link link;
-	struct level *level;		/* NULL: what is served is elsewhere */
+	struct level *level;		/* NULL: images outside the store are served */
 	struct partner_alive alive;
-	bool open;			/* OPEN was said, and all is well */
-	/* the put that is under way */
+	bool open;			/* OPEN was received and accepted */
+	/* the running put */
 	uint64_t announced;		/* bytes */
 	size_t piece;
 	bool ended;			/* END or CANCEL was received */
@@ -97,7 +97,7 @@ static int next_piece(struct serve *s, uint64_t left, const void **ret_buf, size
 struct incoming {
 	struct serve *s;
 	uint64_t total;
-	bool going;			/* GO was said */
+	bool going;			/* GO was sent */
 };
 
 static int incoming_next(void *arg, uint64_t pos, const void **ret_buf, size_t *ret_len,
@@ -117,13 +117,13 @@ static int incoming_next(void *arg, uint64_t pos, const void **ret_buf, size_t *
 	}
 	if (!err)
 		err = next_piece(s, in->total - pos, ret_buf, ret_len, error);
-	/* it is written now, or all of it is read back */
+	/* The disk is at work from here: a piece is written, or the image is read back. */
 	if (!err)
 		partner_alive_begin(&s->alive);
 	return err;
 }
 
-/* The client has been told; what it was sending meanwhile is thrown away. */
+/* The client has its RESULT: discard the frames that it was sending meanwhile. */
 static int drain(struct serve *s, struct ckpt_error *error)
 {
 	enum partner_type type;
@@ -211,7 +211,7 @@ static int send_info(struct serve *s, const struct source *from, struct ckpt_err
 	return partner_link_tell(&s->link, PARTNER_INFO, &info, sizeof(info), error);
 }
 
-/* Does the client want no more? */
+/* Find out whether the client has cancelled. */
 static int given_up(struct serve *s, bool *ret_given_up, struct ckpt_error *error)
 {
 	enum partner_type type;
@@ -228,7 +228,7 @@ static int given_up(struct serve *s, bool *ret_given_up, struct ckpt_error *erro
 	return err;
 }
 
-/* What partner_alive says is not in link.out. */
+/* Read a piece into link.out; partner_alive's frames do not use that buffer. */
 static int read_piece(struct serve *s, const struct source *from, uint64_t pos, size_t len,
 		      struct ckpt_error *why)
 {
@@ -240,7 +240,7 @@ static int read_piece(struct serve *s, const struct source *from, uint64_t pos, 
 	return err;
 }
 
-/* @ret_err: what is wrong with the image here; returned: with the connection. */
+/* Send a source's DATA.  *ret_err: an error of the image; return value: of the connection. */
 static int send_data(struct serve *s, const struct source *from, size_t piece, int *ret_err,
 		     struct ckpt_error *why, struct ckpt_error *error)
 {
@@ -266,7 +266,7 @@ static int send_data(struct serve *s, const struct source *from, size_t piece, i
 	return err;
 }
 
-/* Not of the store: this node's own. */
+/* Open an image of this node's own, outside the store, by the caller's locate(). */
 static int open_located(struct serve *s, const char *name, const struct image_expect *expect,
 			struct source *ret_source, char **ret_path, struct ckpt_error *why)
 {
@@ -293,7 +293,7 @@ static int get(struct serve *s, const struct partner_wire_request *r,
 	err = s->o->locate ? open_located(s, r->name, &expect, &from, &path, &why) :
 			     level_posix_source(s->level, r->name, &expect, &from, &path, &why);
 	partner_alive_end(&s->alive);
-	/* it writes what it gets, and nobody says that its disk is at work */
+	/* The client writes to its disk meanwhile, without a sign of life: wait longer. */
 	s->link.send_ms = session_ms(s);
 	if (!err)
 		other = send_data(s, &from, piece, &err, &why, error);
@@ -307,10 +307,10 @@ static int get(struct serve *s, const struct partner_wire_request *r,
 struct listing {
 	struct serve *s;
 	struct ckpt_error *error;
-	int err;			/* of the connection */
+	int err;			/* an error of the connection */
 };
 
-/* Longer than what partner_link_tell() takes. */
+/* Send a header of parity, which is longer than partner_link_tell() allows. */
 static int send_header(struct listing *l, const struct level_item *item)
 {
 	struct partner_link *link = &l->s->link;
@@ -441,7 +441,7 @@ static int open_store(struct serve *s, const struct partner_wire_open *open,
 	return result(s, err, &why, error);
 }
 
-/* Of what is not in the store. */
+/* Refuse a request that only the store can serve. */
 static int refuse(struct serve *s, struct ckpt_error *error)
 {
 	struct ckpt_error why = {};
@@ -460,7 +460,7 @@ static int on_request(struct serve *s, enum partner_type type, size_t len,
 {
 	struct partner_wire_request r;
 
-	if (type == PARTNER_CANCEL)	/* of a get that was over already */
+	if (type == PARTNER_CANCEL)	/* late, for a get that was over already */
 		return 0;
 	if (s->o->locate && s->open && type != PARTNER_GET && type != PARTNER_VERIFY)
 		return refuse(s, error);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The other end of a partner's level (partner.h): one connection is served, from the
- * owner's directory in this node's store, until the client goes.  Or from elsewhere: then
- * images can be read and nothing else.
+ * The other end of a partner's level (partner.h): serves one connection, from the owner's
+ * directory in this node's store, until the client goes.  With @locate images outside the
+ * store are served: they can be read and nothing else.
  *
  * Runs in a process of its own and may wait; bounded by the waits of partner_link.h and
  * by session_ms between two requests.  Memory: 2 MiB, and what reading an image takes.
@@ -21,9 +21,9 @@
  * @dir: of the store; owner's images are in DIR/OWNER
  * @owner: a node's name
  * @max_bytes: of all images in the store; 0: as many as fit
- * @coming: NULL: nobody else is served
- * @ready: whether the store is there, asked when a connection opens it; NULL: it is
- * @locate: where the image of that name is, to be freed, or -ENOENT; the store, if this is NULL
+ * @coming: NULL: this is the only connection
+ * @ready: true if the store is there, asked when a connection opens it; NULL: always there
+ * @locate: path of the image of that name, to be freed, or -ENOENT; NULL: serve the store
  * @arg: of both
  * @idle_ms, @session_ms: 0: PARTNER_IDLE_MS, PARTNER_SESSION_MS
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What is said on the connection between a node and its partner.  One grammar, both
- * sides; all numbers are little-endian.
+ * The protocol between a node and its partner.  One grammar for both sides; all numbers
+ * are little-endian.
  *
  *   connection := hello back frame*		client first
  *   hello      := partner_hello		names the ticket; proves the token
@@ -10,8 +10,8 @@
  *		   ChaCha20-Poly1305 (IETF) under a key for each direction, the nonce is the
  *		   frame's number in it, the header is associated data; on a plain
  *		   connection the payload is, too.  So a frame is valid at one place of
- *		   one connection, and what is cut off, repeated, swapped or flipped ends
- *		   the connection.
+ *		   one connection, and a frame that is cut off, repeated, swapped or
+ *		   flipped ends the connection.
  *
  *   client's turn := OPEN | PUT | GET | VERIFY | DELETE | LIST | SPACE
  *   answers	   := RESULT, exactly one for each, last
@@ -20,11 +20,11 @@
  *		   already, it is refused) and at any time after it: then the client
  *		   ends what it was sending with CANCEL or END, which is thrown away.
  *		   CANCEL instead of END: given up; RESULT -ECANCELED.
- *   GET	 → INFO DATA* RESULT.  CANCEL from the client: RESULT comes early; if it was
- *		   sent already, CANCEL is thrown away by who is asked next.
- *   LIST	 → (ITEM [HEADER])* RESULT, with HEADER behind an ITEM of parity that is whole: the
- *		   header of its file.  Of names that begin with the request's, which may be empty
- *   ALIVE	   from who serves, between any two frames: it is at work
+ *   GET	 → INFO DATA* RESULT.  CANCEL from the client: RESULT comes early; if RESULT was
+ *		   sent already, the server discards CANCEL before the next request.
+ *   LIST	 → (ITEM [HEADER])* RESULT, for names that begin with the request's name, which
+ *		   may be empty.  HEADER follows an ITEM of whole parity: its file's header.
+ *   ALIVE	   from the server, between any two frames: it is at work
  *
  * What is moved is an image or, with the flag, parity over images (levels/parity.h).
  * DATA is the stream of levels/layout.h, in pieces of the size that PUT or GET names, the

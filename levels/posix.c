@@ -3,10 +3,10 @@
  * A level in a directory.
  *
  * Owns the directory's descriptor and, unless it only reads, the lock on its marker.
- * Copying is copy.c's, deleting image_remove()'s; what is here is whether this
- * is the right directory, and that is asked before every operation, for a file system
- * may be unmounted under a running daemon: then the path leads to the bare mount point,
- * which has no marker, and nothing is written there.
+ * copy.c copies and image_remove() deletes; this file checks before every operation
+ * that the directory is the right one, because a file system may be unmounted under a
+ * running daemon: then the path leads to the bare mount point, which has no marker, and
+ * nothing is written there.
  *
  * Nothing is ever replaced or removed to make room: a level that is full says so.
  */
@@ -96,7 +96,7 @@ static int open_dir(const char *path, struct ckpt_error *error)
 	return fd;
 }
 
-/* The node's own directory in one that several nodes have. */
+/* Open the node's own directory in a directory that several nodes share. */
 static int open_node_dir(const struct level_posix_options *o, const char *path,
 			 struct ckpt_error *error)
 {
@@ -105,7 +105,7 @@ static int open_node_dir(const struct level_posix_options *o, const char *path,
 
 	if (top < 0)
 		return top;
-	/* made on first use only: with an id it was there before */
+	/* Make it on first use only: an id means that it was there before. */
 	if (!o->read_only && !o->id && mkdirat(top, o->node, 0700) < 0 && errno != EEXIST)
 		return error_set(error, -errno, "%.200s: cannot be made: %m", path);
 	fd = openat(top, o->node, OPEN_DIR | O_NOFOLLOW);
@@ -141,7 +141,7 @@ static int claim(struct posix_level *p, int dir, const struct level_posix_option
 	return err;
 }
 
-/* Before every operation: @write: that will change something. */
+/* Check the directory before every operation.  @write: the operation changes something. */
 static int still_ours(const struct posix_level *p, bool write, struct ckpt_error *error)
 {
 	_cleanup_fd_ int dir = -1;
@@ -164,7 +164,7 @@ static int still_ours(const struct posix_level *p, bool write, struct ckpt_error
 
 /* ------------------------------------------------------------ operations */
 
-/* Whoever gave the image its name may have died before that was durable. */
+/* Sync the directory: the process that renamed the image may have died before it did. */
 static int make_durable(const struct posix_level *p, struct ckpt_error *error)
 {
 	_cleanup_fd_ int dir = open_dir(p->path, error);
@@ -174,7 +174,7 @@ static int make_durable(const struct posix_level *p, struct ckpt_error *error)
 	return fsync(dir) ? error_set(error, -errno, "%.200s: %m", p->path) : 0;
 }
 
-/* The name is taken: by the very image, or by what must not be touched? */
+/* The name is taken: 0 if by the very same image, else an error. */
 static int already_there(const struct posix_level *p, const char *path,
 			 const struct image_expect *expect, struct ckpt_error *error)
 {

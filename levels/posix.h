@@ -24,8 +24,8 @@ struct source;
  * struct level_posix_options
  * @dir: is never made: a mount point without its file system must not be filled
  * @node: this node; when reading another one's images, that one
- * @id: level_posix_id() of last time, or NULL if there was none.  With it a directory
- *	that is another one now is refused
+ * @id: level_posix_id() of last time, or NULL if there was none.  A directory with another id
+ *	is refused
  * @key: must live as long as the level
  * @shared: several nodes have @dir
  * @read_only: makes no marker, takes no lock, removes no leftovers
@@ -42,8 +42,9 @@ struct level_posix_options {
 };
 
 /**
- * level_posix_open() - open a directory as a level, and sweep out leftovers, unless there are no locks on its
- *	file system: then nobody can tell them from what is being written
+ * level_posix_open() - open a directory as a level and remove leftovers
+ *
+ * Leftovers stay on a file system without locks: there they look like images being written.
  *
  *   -ENOENT	there is no such directory (@read_only: nor such a node's)
  *   -ENOTDIR	it is something else
@@ -58,12 +59,12 @@ struct level_posix_options {
 int level_posix_open(const struct level_posix_options *options, struct level **ret_level,
 		     struct ckpt_error *error);
 
-/* What names the directory for ever; as long as the level. */
+/* The directory's permanent id; the string lives as long as the level. */
 const char *level_posix_id(const struct level *l);
 
 /*
- * An image that comes or goes as a stream (layout.h) and not as a directory: what put and
- * get are for who serves another node (partner_serve.h).
+ * An image that arrives as a stream (layout.h) and not as a directory: for partner_serve.h,
+ * in place of put and get.
  */
 struct level_stream {
 	struct layout layout;

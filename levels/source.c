@@ -2,10 +2,10 @@
 /*
  * Reading a committed image as a stream.
  *
- * Owns the descriptors of the image's directory and files.  The manifest is decoded
- * to be believed and then forgotten: memory does not depend on the size of the image.
- * Large files are read past the page cache where the file system can do that, for a
- * copy is read once and the job wants its memory.
+ * Owns the descriptors of the image's directory and files.  The manifest is decoded,
+ * checked and then forgotten: memory does not depend on the size of the image.
+ * Large files are read past the page cache where the file system can do that: a copy
+ * is read once, and the job needs the memory.
  *
  * The directory is locked with flock(2) against image_remove(), which takes the same
  * lock exclusively; a file system without locks is no reason not to read.
@@ -62,7 +62,7 @@ static int open_file(struct source *s, unsigned int i, struct ckpt_error *error)
 	return 0;
 }
 
-/* All of the manifest, to be freed. */
+/* Read the whole manifest into *ret_buf, to be freed. */
 static int read_manifest(struct source *s, uint8_t **ret_buf, struct ckpt_error *error)
 {
 	size_t len = s->layout.len[LAYOUT_MANIFEST], done = 0;
@@ -110,7 +110,7 @@ static int check_expected(const struct source *s, const struct image_manifest *m
 	return 0;
 }
 
-/* What is needed of the manifest; lengths are those of the data files. */
+/* Decode and check the manifest, and keep what a source needs; @lens: of the data files. */
 static int load_manifest(struct source *s, const struct image_key *key,
 			 const struct image_expect *expect,
 			 uint64_t lens[LAYOUT_FILES], struct ckpt_error *error)
@@ -225,7 +225,7 @@ static int check_piece(const struct parity *p, const struct image_expect *expect
 			       p->set.job);
 }
 
-/* Its descriptors become the source's. */
+/* Make @p the source: its descriptors become the source's. */
 static int take_piece(struct source *s, struct parity *p, struct ckpt_error *error)
 {
 	uint64_t lens[LAYOUT_FILES] = {};
@@ -301,7 +301,7 @@ int source_verify_any(const char *dir, const struct image_key *key,
 	frame = aligned_alloc(PARITY_FRAME_HDR, PARITY_FRAME_HDR + PARITY_UNIT_MAX);
 	if (!p || !frame)
 		return error_set(error, -ENOMEM, "out of memory");
-	/* who has just written it has the lock */
+	/* Do not lock: the caller has just written the file and holds the lock. */
 	err = parity_open(p, dir, false, key, error);
 	if (err)
 		return err;

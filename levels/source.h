@@ -29,7 +29,7 @@ struct source {
 /* Errors as image_open(); @dir must stay.  On failure there is nothing to close. */
 int source_open(struct source *s, const char *dir, const struct image_key *key,
 		const struct image_expect *expect, struct ckpt_error *error);
-/* The same of either kind; of parity the id is that of the piece. */
+/* As source_open(), for an image or parity; with parity the id is that of the piece. */
 int source_open_any(struct source *s, const char *dir, const struct image_key *key,
 		    const struct image_expect *expect, struct ckpt_error *error);
 /* Check either kind where it lies; @deep: every chunk or frame. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The buffers of one stripe: what is read, what is made of it.  All of the memory that
- * erasure coding takes is here.  For erasure*.c only.
+ * The buffers of one stripe: its inputs and its outputs.  All of the memory that erasure
+ * coding needs is here.  For erasure*.c only.
  */
 #ifndef STILLPOINT_LEVELS_STRIPE_H
 #define STILLPOINT_LEVELS_STRIPE_H
