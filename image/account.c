@@ -2,9 +2,9 @@
 /*
  * Where every byte of an image went.
  *
- * Files are taken apart by their lengths and by the tables of chunks in the index; what is left
- * of a file are gaps.  Nothing is read.  Of data that several extents have in common one has
- * it, and with the others it is the same; so the shares of all maps in a chunk add up to the chunk.
+ * Files are divided by their lengths and by the tables of chunks in the index; the rest of a
+ * file is gaps.  No file is read.  If several extents have the same data, one counts it as own
+ * and the others as same; so the shares of all maps in a chunk add up to the chunk.
  *
  * Must not be asked for pages of an image that is locked: its index is not known.
  */
@@ -26,7 +26,7 @@ static bool is_sealed(const struct image_manifest *m, unsigned int file)
 	return file >= IMAGE_FILE_BASE ? m->bases[file - IMAGE_FILE_BASE].encrypted : m->encrypted;
 }
 
-/* Of chunks that the index has; state and index have no gaps. */
+/* Payload bytes of the chunks of @file that the index lists; state and index have no gaps. */
 static uint64_t payload_of(const struct image_reader *r, unsigned int file, uint64_t rest)
 {
 	const struct image_ix_chunk *chunks = r->index.chunks[file];
@@ -121,7 +121,7 @@ void account_maps_done(struct account_maps *maps)
 	*maps = (struct account_maps){ 0 };
 }
 
-/* By where the data is; of the same data the one that comes first in the index. */
+/* Order by the position of the data; with the same data, by order in the index. */
 static int by_place(const void *a, const void *b)
 {
 	const struct extent *x = *(const struct extent *const *)a;
@@ -132,7 +132,7 @@ static int by_place(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* What bytes @from to @to of a chunk are of its payload: such pieces add up to all of it. */
+/* The share of raw bytes @from to @to in a chunk's payload; all shares add up to the payload. */
 static uint64_t share(const struct image_reader *r, uint64_t from, uint64_t to)
 {
 	const struct image_ix_chunk *chunk =

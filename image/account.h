@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where every byte of an image went, and what became of every byte of memory; in bytes.
+ * Accounts for every byte of an image's files and every byte of mapped memory; in bytes.
+ *
+ * Only for a reader that is not locked: the index of a locked image is not known.
  */
 #ifndef STILLPOINT_IMAGE_ACCOUNT_H
 #define STILLPOINT_IMAGE_ACCOUNT_H
@@ -9,31 +11,31 @@
 
 struct ckpt_rec_vma;
 
-/* All but total add up to it, and that is the length of all files together. */
+/* The fields before total add up to total, which is the length of all files together. */
 struct account_files {
-	uint64_t pages, contents, state, index;	/* payloads of chunks, compressed if that pays */
+	uint64_t pages, contents, state, index;	/* payloads of chunks, maybe compressed */
 	uint64_t base;		/* pages that earlier images have stored */
 	uint64_t manifest;
 	uint64_t headers, tags, seals;	/* of files and chunks */
-	uint64_t gaps;		/* of one that is locked among pages, contents and base */
+	uint64_t gaps;		/* of a locked image: counted in pages, contents and base */
 	uint64_t total;
 };
 
 void account_files(const struct image_reader *r, struct account_files *ret_sums);
 
-/* What a memory map has: all from own on add up to mapped. */
+/* The memory of one memory map: the fields from own on add up to mapped. */
 struct account_map {
 	uint64_t mm_id;
 	uint64_t mapped, nr_vmas;
-	uint64_t stored;	/* what own takes in the file; all maps together: account_files.pages */
-	uint64_t own;		/* data that is in this image, */
-	uint64_t same;		/* as other data there, */
-	uint64_t base;		/* in an earlier image */
+	uint64_t stored;	/* size of own in the file; all maps: account_files.pages */
+	uint64_t own;		/* data stored in this image for this map */
+	uint64_t same;		/* equal to other data stored in this image */
+	uint64_t base;		/* data stored in an earlier image */
 	uint64_t zero;
-	uint64_t shared;	/* with another map, that has it */
+	uint64_t shared;	/* pages shared with a map that accounts for them */
 	uint64_t untouched;	/* no page, and nothing it could come from */
 	uint64_t file;		/* no page but that of the mapped file */
-	uint64_t elsewhere;	/* of shared mappings: the file or object has it */
+	uint64_t elsewhere;	/* shared mappings: the file or object has the data */
 	uint64_t kernel;	/* vDSO and its data */
 };
 
@@ -42,14 +44,14 @@ struct account_maps {
 	size_t nr, room;
 };
 
-/* From the index; of a reader that is not locked. 0 or -ENOMEM. */
+/* Make the maps from the index of an unlocked reader. 0 or -ENOMEM. */
 int account_pages(const struct image_reader *r, struct account_maps *ret_maps);
-/* A mapping, and what of it is in the index. */
+/* Account for a mapping and its part of the index. */
 int account_vma(const struct image_reader *r, struct account_maps *maps,
 		const struct ckpt_rec_vma *vma);
-/* The map; one more if it is not there. NULL without memory, and until the next call. */
+/* Find the map, or add it. Valid until the next call; NULL: out of memory. */
 struct account_map *account_find(struct account_maps *maps, uint64_t mm_id);
-/* All together; mm_id stays 0. */
+/* The sum over all maps; its mm_id is 0. */
 struct account_map account_sum(const struct account_maps *maps);
 void account_maps_done(struct account_maps *maps);
 

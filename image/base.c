@@ -2,15 +2,15 @@
 /*
  * An image on top of an earlier one.
  *
- * What the earlier image has of the same memory is not stored again: the new one
- * gets another name for that image's file of pages, and for those that it stands on
- * itself.  So an image never depends on a directory that is not its own, and one
- * that is removed goes on living in those that need it, for as long as they do.
+ * Memory that the earlier image has is not stored again: the new image gets hard links
+ * to that image's file of pages, and to the page files of that image's own bases.  So an
+ * image never depends on a directory that is not its own, and the pages of a removed
+ * image live on in the images that need them, for as long as they do.
  *
  * Owns the reader of the base.  Extents are taken from its index as it is when it
  * was opened and checked, so their positions need no other test than the index's own
  * at the commit.  Bases are numbered from the latest to the oldest: those of the base
- * move up by one, and those that nothing is left of are dropped at the commit.
+ * move up by one, and bases of which no page is needed are dropped at the commit.
  *
  * Must not read pages: that is the reader's.
  */
@@ -92,7 +92,7 @@ static int take_files(struct image *img, const struct image_reader *r)
 
 	if (!img->writer->ops->link)
 		return -EOPNOTSUPP;
-	/* it may have stored no page itself */
+	/* The base itself may have stored no page. */
 	img->base_shift = r->m->files[IMAGE_FILE_PAGES].name ? 1 : 0;
 	err = img->base_shift ? take_file(img, r, IMAGE_FILE_PAGES, 0) : 0;
 	for (i = 0; !err && i < r->m->nr_bases; i++)
@@ -216,7 +216,7 @@ static int move_file(struct image *img, unsigned int from, unsigned int to)
 
 int image_bases_settle(struct image *img)
 {
-	uint64_t number[1 + IMAGE_BASES_MAX] = { 0 };	/* by the old one: in use, then the new one */
+	uint64_t number[1 + IMAGE_BASES_MAX] = { 0 };	/* by old number: in use, then new number */
 	struct extent_table *t = &img->index.memory;
 	unsigned int i, nr = 0;
 	int err = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * An image on top of an earlier one: what that one has is not stored again.
+ * An image on top of an earlier one, its base: data of the base is not stored again.
  */
 #ifndef STILLPOINT_IMAGE_BASE_H
 #define STILLPOINT_IMAGE_BASE_H
@@ -11,23 +11,23 @@
 struct image_reader;
 
 /*
- * image_base() - what is in the image @dir need not be stored again
+ * image_base() - build on the image @dir: pages that it has need not be stored again
  * @max: most earlier images whose pages the new one may need, at most IMAGE_BASES_MAX
  *
  * To be called before anything is added.  If it fails nothing has changed, and the
  * image becomes a full one:
- *   -EMLINK  it would need too many
- *   -EFBIG   what they hold and nobody needs is more than what is needed
- *   -EXDEV, -EOPNOTSUPP, …  their files cannot get another name here
- * and what image_open() says of @dir, which may go once this one is committed.
+ *   -EMLINK  the image would need more than @max earlier images
+ *   -EFBIG   the earlier images hold more unneeded data than needed data
+ *   -EXDEV, -EOPNOTSUPP, …  their files cannot be linked into this image's directory
+ * and the errors of image_open() for @dir.  @dir may be removed once the new image is committed.
  */
 int image_base(struct image *img, const char *dir, unsigned int max, struct ckpt_error *error);
 
-/* What image_base() opened, or NULL; the image's. */
+/* The reader that image_base() opened, or NULL; it belongs to the image. */
 struct image_reader *image_base_reader(const struct image *img);
 
 /*
- * image_pages_base() - pages that are what they are in the base
+ * image_pages_base() - add pages that have not changed since the base
  * @base_mm_id: the memory map's number there
  * @ret_nr: how many from @addr on were added; 0: the base does not have the first one
  */

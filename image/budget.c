@@ -2,11 +2,11 @@
 /*
  * How the memory of an image under construction is shared out.
  *
- * Beside the writer's pieces there are, in MiB: for each worker two rooms, as much for what was
- * compressed, and zstd's 0.6; four more of both for the owner; four rooms of batches of pages
- * that are read ahead, and one of each file, as long as they are not pieces; 3.3 to find pages
- * that are the same.  A plain writer has no pieces, but 2 for each file.  That a row holds is tested by
- * counting (tests/unit/test_image_budget.c).  Who may have more than the first row gets that.
+ * Beside the writer's pieces memory is needed, in MiB: for each worker two rooms, the same for
+ * compressed data, and zstd's 0.6; four more of both for the owner; four rooms of batches of pages
+ * that are read ahead, and one of each file, unless they are pieces; 3.3 to find equal pages.  A
+ * plain writer has no pieces, but 2 for each file.  tests/unit/test_image_budget.c counts whether
+ * each row holds.  A budget above the first row gets the first row.
  */
 #include "image/budget.h"
 

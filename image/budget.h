@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What an image under construction may have in memory, and how it is shared out.
+ * The memory limit of an image under construction, and how the memory is shared out.
  */
 #ifndef STILLPOINT_IMAGE_BUDGET_H
 #define STILLPOINT_IMAGE_BUDGET_H
@@ -10,10 +10,10 @@
 struct image_writer;
 
 /*
- * image_budget_share() - the writer's share of @bytes is set
+ * image_budget_share() - set the writer's share of @bytes
  * @bytes: as struct image_options has them
  *
- * Return: how many workers may encode, or -EINVAL: that is too little.
+ * Return: how many workers may encode, or -EINVAL: @bytes is too little.
  */
 int image_budget_share(uint64_t bytes, struct image_writer *w);
 

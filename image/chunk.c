@@ -98,7 +98,7 @@ uint8_t *chunk_buffer(void)
 
 	if (p == MAP_FAILED)
 		return NULL;
-	/* of most that are used, a few pages are */
+	/* Most buffers use only a few pages: no huge pages. */
 	madvise(p, BUFFER_BYTES, MADV_NOHUGEPAGE);
 	return p;
 }
@@ -130,7 +130,7 @@ static int pack_payload(struct chunk_encoder *enc, const uint8_t *raw, uint32_t 
 	return ZSTD_getErrorCode(n) == ZSTD_error_dstSize_tooSmall ? 0 : -EIO;
 }
 
-/* The payload, in place, and IMAGE_SEAL_BYTES behind it. */
+/* Seal the payload in place, with IMAGE_SEAL_BYTES behind it. */
 static void seal(const struct chunk_encoder *enc, enum image_file file, uint64_t seq,
 		 uint8_t *chunk, uint32_t len)
 {

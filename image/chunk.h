@@ -19,8 +19,8 @@
 			 IMAGE_SEAL_BYTES + IMAGE_TAG_BYTES)
 
 /*
- * A buffer for one chunk: raw bytes are collected where a chunk that is stored raw
- * has them, so that only header and tag have to be put around them.
+ * A buffer for one chunk: raw bytes are collected at the payload's place, so that a chunk that
+ * is stored raw only needs header and tag around them.
  */
 uint8_t *chunk_buffer(void);
 void chunk_buffer_free(uint8_t *buffer);	/* NULL is fine */
@@ -44,8 +44,8 @@ void chunk_encoder_destroy(struct chunk_encoder *enc);
 /*
  * @pack: compress, if that saves anything
  * @raw: a chunk_buffer() with @raw_len bytes of payload; may be changed
- * @out: another one, for what was compressed
- * @ret_chunk: the chunk, in one of them; the tag is its last IMAGE_TAG_BYTES
+ * @out: another chunk_buffer(), for the compressed payload
+ * @ret_chunk: the chunk, in @raw or @out; the tag is its last IMAGE_TAG_BYTES
  */
 int chunk_encode(struct chunk_encoder *enc, enum image_file file, uint64_t seq,
 		 bool pack, uint8_t *raw, uint32_t raw_len, uint8_t *out,
@@ -54,19 +54,19 @@ int chunk_encode(struct chunk_encoder *enc, enum image_file file, uint64_t seq,
 /* @keys must live as long as the decoder. */
 int chunk_decoder_create(const struct chunk_keys *keys, struct chunk_decoder **ret_decoder);
 void chunk_decoder_destroy(struct chunk_decoder *dec);
-/* Another one with the same keys. */
+/* Another decoder with the same keys. */
 int chunk_decoder_clone(const struct chunk_decoder *dec, struct chunk_decoder **ret_decoder);
 
-/* What a header says, if it is one of chunk @seq of @file; bounds are checked. */
+/* Parse a header, which must be that of chunk @seq of @file; bounds are checked. */
 int chunk_parse(const struct chunk_decoder *dec, const struct image_chunk_hdr *hdr,
 		enum image_file file, uint64_t seq, uint32_t *ret_raw_len,
 		uint32_t *ret_stored_len, const char **ret_why);
 
 /*
  * @chunk: all of it, header to tag; may be changed (decrypted in place)
- * @room: IMAGE_CHUNK_MAX bytes for what was compressed; NULL: authenticate, and decode nothing
+ * @room: IMAGE_CHUNK_MAX bytes to decompress into; NULL: authenticate, and decode nothing
  *	(all that can be done with blind keys)
- * @ret_raw: the raw bytes, in @room or, if they are stored as they are, in @chunk; NULL without @room
+ * @ret_raw: the raw bytes, in @room or, if they are stored raw, in @chunk; NULL without @room
  * @ret_why: what is wrong, if -EBADMSG
  */
 int chunk_decode(struct chunk_decoder *dec, enum image_file file, uint64_t seq,

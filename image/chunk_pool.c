@@ -2,10 +2,10 @@
 /*
  * Buffers of chunks.
  *
- * Who has a room gives it back here, whatever became of it, or to the writer whose
- * memory it is.  Our own are kept: what was touched once costs no fault again.
+ * The user of a room gives it back here in any case, or to the writer that lent it.
+ * The pool keeps its own buffers: pages touched once cost no fault again.
  *
- * Must not know what is in them, nor whose turn it is.
+ * Must not know what the buffers hold, nor whose turn it is.
  */
 #include "image/chunk_pool.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Buffers of chunks: the writer's memory where it lends some, else our own, which are
+ * Buffers of chunks: memory that the writer lends, else the pool's own buffers, which are
  * kept for the next chunk.  One thread at a time.
  */
 #ifndef STILLPOINT_IMAGE_CHUNK_POOL_H
@@ -30,12 +30,12 @@ struct chunk_pool {
 void chunk_pool_init(struct chunk_pool *pool, struct image_writer *writer);
 void chunk_pool_done(struct chunk_pool *pool);
 
-/* @much: there will be more of this kind, so that the writer's memory pays.  NULL: no memory. */
+/* @much: many such chunks will follow, so the writer's memory pays.  p is NULL: no memory. */
 struct chunk_room chunk_pool_get(struct chunk_pool *pool, bool much);
-/* Its content is not needed any more; it may be none. */
+/* Give a room back; its content is not needed any more.  An empty room is fine. */
 void chunk_pool_put(struct chunk_pool *pool, struct chunk_room *room);
 
-/* Of payload; whole pages, and behind a lent one's there is room for the tag. */
+/* Bytes of payload: whole pages; a lent room has more room behind them, for the tag. */
 static inline uint32_t chunk_room_bytes(const struct chunk_room *room)
 {
 	return room->lent ? IMAGE_LENT_BYTES - IMAGE_LENT_ALIGN : IMAGE_CHUNK_MAX;

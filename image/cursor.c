@@ -69,7 +69,7 @@ int cursor_next_chunk(struct image_reader *r, struct cursor *c)
 		err = reader_chunk(r, c->file, c->seq, c->offset, c->raw, &chunk);
 	if (err)
 		return err;
-	/* the window is others', too */
+	/* Copy: other readers use the window, too. */
 	if (chunk.raw && chunk.raw != c->raw)
 		memcpy(c->raw, chunk.raw, chunk.raw_len);
 	crypto_generichash_update(&c->digest, chunk.tag, IMAGE_TAG_BYTES);
@@ -79,7 +79,7 @@ int cursor_next_chunk(struct image_reader *r, struct cursor *c)
 	return 1;
 }
 
-/* 1: all of @len, 0: the end, right before the first byte; or -errno. */
+/* 1: all @len bytes were taken; 0: the file ends before the first one; or -errno. */
 static int take(struct image_reader *r, struct cursor *c, void *buf, size_t len)
 {
 	uint8_t *p = buf;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a record is about, in words; for show and diff, never for restore.
+ * Describes records in words; for show and diff, never for restore.
  */
 #ifndef STILLPOINT_IMAGE_DESCRIBE_H
 #define STILLPOINT_IMAGE_DESCRIBE_H
@@ -24,10 +24,10 @@ void describe_record(const struct image_record *rec, uint64_t ordinal,
 /* A JSON string of bytes that may be anything; ends at a NUL. */
 json_t *describe_text(const char *bytes, size_t max);
 
-/* Says who, when and where of the dump itself; differs between any two. */
+/* True for a record that identifies the dump itself; it differs between any two images. */
 bool describe_is_identity(uint16_t type);
 
-/* Clear in a copy of a record what only says where it ran (host pids). */
+/* In a copy of a record, clear the fields that only name the host's objects (host pids). */
 void describe_forget_host(uint16_t type, uint8_t *data, uint32_t len);
 
 /* The record's structure if the record is long enough to hold it, else NULL. */

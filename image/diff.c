@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What differs between two images.
+ * Compares two images.
  *
  * Records are matched by name (describe.c) and compared by a hash of their bytes
- * without what only says where they ran.  Memory maps are matched by the pid of
+ * without fields such as host pids.  Memory maps are matched by the pid of
  * the process they belong to, walked together in address order, and compared by
  * content, however it is stored.  Contents of files: diff_blobs.c.
  *

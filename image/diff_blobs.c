@@ -2,9 +2,9 @@
 /*
  * Contents of files in two images.
  *
- * Numbers are given out anew in each image, so equal contents are found first, by a hash of what is
- * not zero and where, and what is left of both is compared by its number. All contents are
- * read once; memory: a hash for each.
+ * Each image numbers its blobs anew, so equal contents are found first, by a hash of the nonzero
+ * data and its place; the rest of both images is compared by number. All contents are read
+ * once; memory: a hash for each.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -20,13 +20,13 @@ struct contents {
 	bool matched;
 };
 
-/* Whoever holds zeros and whoever holds nothing there have the same. */
+/* Stored zeros and a hole count as the same contents. */
 static bool is_zero(const uint8_t *data, size_t len)
 {
 	return !len || (!data[0] && !memcmp(data, data + 1, len - 1));
 }
 
-/* What is not zero, with where it is; holes are skipped, however large. */
+/* Hash the nonzero data and its place; holes are skipped, however large. */
 static int hash_blob(struct image_reader *r, struct contents *c, XXH3_state_t *state)
 {
 	uint64_t cursor = 0, start, len, done = 0;
@@ -95,7 +95,7 @@ static int compare_ids(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* How many there are in both; what is left is in order of its numbers again. */
+/* Remove blobs that are in both and return their number; the rest is sorted by number again. */
 static json_int_t match_blobs(struct contents *a, size_t nr_a, struct contents *b, size_t nr_b)
 {
 	json_int_t same = 0;

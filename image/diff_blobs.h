@@ -9,8 +9,8 @@
 #include "image/reader.h"
 
 /**
- * diff_blobs() - what differs between the contents of files in @a and in @b
- * @max: of each list not more than so many
+ * diff_blobs() - compare the contents of files in @a and in @b
+ * @max: most entries of each list
  * @ret_json: "same", how many there are in both, whatever their numbers; "changed": numbers that
  *	both have, with different contents; "only_a", "only_b": numbers
  *

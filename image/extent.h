@@ -33,8 +33,8 @@ struct extent_table {
 };
 
 /*
- * Length of the chunks that positions point into.  The first one of an array, of
- * nr_files; the others are of the bases.
+ * The chunks that positions point into, with their lengths.  The first entry of an array of
+ * nr_files is the image's own; the others are those of the bases.
  */
 struct image_ix_chunk;
 struct extent_chunks {
@@ -43,7 +43,7 @@ struct extent_chunks {
 	unsigned int nr_files;
 };
 
-/* Joins with the last extent where it continues it. */
+/* Add an extent; joined with the last one if it continues that. */
 int extent_table_add(struct extent_table *t, const struct extent *e);
 void extent_table_done(struct extent_table *t);
 
@@ -61,11 +61,11 @@ int extent_table_check(struct extent_table *t, uint32_t granule,
 const struct extent *extent_table_find(const struct extent_table *t,
 				       uint64_t owner, uint64_t pos);
 
-/* The same while the table is being written, among those added in order last. */
+/* As extent_table_find(), while the table is being filled: only in the sorted tail. */
 const struct extent *extent_table_find_tail(const struct extent_table *t,
 					    uint64_t owner, uint64_t pos);
 
-/* Does @next go on where @prev ends, in its kind? (Data may change chunks.) */
+/* True if @next has @prev's kind and begins where @prev ends. (Data may change chunks.) */
 bool extent_joins(const struct extent *prev, const struct extent *next);
 
 #endif /* STILLPOINT_IMAGE_EXTENT_H */

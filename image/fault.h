@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What is wrong with an image, and where: the reader's side of an error.
+ * A fault: the cause and place of damage in an image; the reader's side of an error.
  */
 #ifndef STILLPOINT_IMAGE_FAULT_H
 #define STILLPOINT_IMAGE_FAULT_H
@@ -16,7 +16,7 @@ struct fault {
 	struct ckpt_error error;
 };
 
-/* Returns @err; the text gets "FILE at OFFSET: " in front. */
+/* Set the fault and return @err; the text gets "FILE at OFFSET: " in front. */
 __attribute__((format(printf, 5, 6)))
 int fault_set(struct fault *f, int err, const char *file, uint64_t offset,
 	      const char *fmt, ...);

@@ -5,8 +5,8 @@
  * the same key.
  *
  * A second key, the secret, encrypts, if one is named: 32 random bytes in another
- * such file or in the kernel's keyring.  Who has only the first one (a node that
- * keeps copies) can tell whether an image is whole, and cannot read it.
+ * such file or in the kernel's keyring.  A node that has only the first key (and
+ * keeps copies) can tell whether an image is whole, but cannot read it.
  */
 #ifndef STILLPOINT_IMAGE_KEY_H
 #define STILLPOINT_IMAGE_KEY_H
@@ -42,19 +42,19 @@ int image_key_from_bytes(const uint8_t bytes[IMAGE_KEY_BYTES],
  * @source: path of a file as for image_key_load(), or "keyring:DESCRIPTION": a key of type
  *	user that this process, its session or its user has (keyrings(7))
  *
- * -ENOENT, -ENOKEY: not there.  On failure the key is what it was, and @source and the cause are
- * part of what is said when an encrypted image cannot be opened with it.
+ * -ENOENT, -ENOKEY: no secret there.  On failure the key is unchanged, but remembers @source and
+ * the cause for the error of opening an encrypted image with it.
  */
 int image_key_secret(struct image_key *key, const char *source, struct ckpt_error *error);
 
-/* A key that has the secret and is nothing else: for image_key_seal() and to look whether it is there. */
+/* A key with the secret only: for image_key_seal(), and to check that the secret is there. */
 int image_key_secret_only(const char *source, struct image_key **ret_key,
 			  struct ckpt_error *error);
 
-/* Is @text something that image_key_secret() may find? */
+/* True if @text has the form of a source of image_key_secret(). */
 bool image_key_source_ok(const char *text);
 
-/* From memory; @where is for messages. */
+/* Add a secret from memory; @where is for messages. */
 void image_key_secret_from_bytes(struct image_key *key, const uint8_t bytes[IMAGE_KEY_BYTES],
 				 const char *where);
 bool image_key_has_secret(const struct image_key *key);
@@ -62,8 +62,8 @@ bool image_key_has_secret(const struct image_key *key);
 void image_key_destroy(struct image_key *key);	/* NULL is fine */
 
 /*
- * A text beside the images, encrypted with the secret (-ENOKEY without one) and as text again; it
- * can be opened (or -EBADMSG) for the same @purpose only.  Both results are to be freed.
+ * Encrypt a text that lies beside the images with the secret (-ENOKEY without one), and decrypt it
+ * again, for the same @purpose only (else -EBADMSG).  Free both results.
  */
 int image_key_seal(const struct image_key *key, const char *purpose, const char *text,
 		   char **ret_sealed);
@@ -87,22 +87,22 @@ struct chunk_keys {
 	uint8_t tag[IMAGE_SUBKEY_BYTES];
 	uint8_t secret[IMAGE_SUBKEY_BYTES];
 	bool encrypted;
-	bool blind;			/* encrypted, and the secret is not there */
+	bool blind;			/* the image is encrypted and the secret is missing */
 };
 
-/* @secret_id: of the secret that it is encrypted with; NULL: it is not. -ENOMEM */
+/* @secret_id: id of the secret that encrypts the image; NULL: not encrypted. -ENOMEM */
 int image_key_chunk(const struct image_key *key, const uint8_t image_id[32],
 		    const uint8_t *secret_id, struct chunk_keys **ret_keys);
 void chunk_keys_destroy(struct chunk_keys *keys);	/* NULL is fine */
 
-/* Names the secret, all zeros without one. */
+/* The id of the secret; all zeros without one. */
 void image_key_secret_id(const struct image_key *key, uint8_t ret_id[16]);
-/* Where it is from, or was looked for in vain; "" if nowhere. */
+/* The place where the secret was found, or was looked for in vain; "" if none. */
 const char *image_key_where(const struct image_key *key);
-/* Of what is secret in the manifest of an image (NULL: beside images); needs a secret. */
+/* Key of the secret part of an image's manifest (NULL: of texts beside images); needs a secret. */
 void image_key_private(const struct image_key *key, const uint8_t *image_id,
 		       uint8_t ret_key[IMAGE_SUBKEY_BYTES]);
-/* Of a file of parity over images, by its random salt: its header's, its frames'. */
+/* Keys of a file of parity over images, by its random salt: of its header and its frames. */
 void image_key_parity(const struct image_key *key, const uint8_t salt[32],
 		      uint8_t ret_header[IMAGE_SUBKEY_BYTES],
 		      uint8_t ret_frames[IMAGE_SUBKEY_BYTES]);

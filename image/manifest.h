@@ -13,11 +13,14 @@ struct manifest;
 
 #define MANIFEST_MAC_BYTES	IMAGE_DIGEST_BYTES
 
-/* @m: everything but counts.bytes_* is used; strings must not be NULL; encrypted: @key has a secret. */
+/*
+ * Encode all of @m but counts.bytes_*; its strings must not be NULL, and @key must have the
+ * secret if @m is encrypted.
+ */
 int manifest_encode(const struct image_manifest *m, const struct image_key *key,
 		    uint8_t **ret_buf, size_t *ret_len);
 
-/* Takes over @buf on success; locked if it is encrypted with a secret that @key does not have. */
+/* Takes over @buf on success; the manifest is locked if @key lacks the secret of its encryption. */
 int manifest_decode(uint8_t *buf, size_t len, const struct image_key *key,
 		    struct manifest **ret_man, struct fault *fault);
 

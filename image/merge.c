@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * An image that stands on earlier ones becomes one that does not.
+ * Merging: turns an image that needs pages of earlier images into a full one.
  *
  * Owns the name .tmp-merged-NAME beside NAME: there the new image is written and committed as any
  * other, so that it is whole and durable before it is seen under NAME; then the two directories
- * change names in one step.  What has that name afterwards is the old image, and is removed.
- * To every sweeper both are what a writer left, unless they are locked: the new one is until the
- * end, by its writer; the old one by its readers, of whom this is one until the step is durable.
+ * change names in one step.  Afterwards .tmp-merged-NAME is the old image, and is removed.
+ * A sweeper takes either directory for a leftover, unless it is locked: the writer locks the new
+ * image until the end; its readers lock the old one, and the merge is a reader until the exchange
+ * is durable.
  *
- * The new one has an id of its own, as every image has: chunks are keyed by it.  It keeps the
- * generation, the time, the counts of what the job had, what the manifest says besides, and the
- * tokens by which a later image can stand on it.
+ * The new image has an id of its own, as every image has: chunks are keyed by it.  It keeps the
+ * generation, the time, the job's counts, the manifest's other facts, and the tokens by which a
+ * later image can use it as its base.
  *
  * Must not touch the old image but by its reader.
  */
@@ -36,7 +37,7 @@ struct merge {
 	struct image_reader *again;	/* a clone: what was read before is compared */
 	struct image *img;
 	char *name;			/* of the old image, in its parent */
-	char *path;			/* where the new one is */
+	char *path;			/* of the new image */
 	uint64_t done, total;
 	uint8_t *buf;			/* PIECE */
 };
@@ -183,7 +184,7 @@ static int copy_blobs(struct merge *m, struct ckpt_error *error)
 	return ret ? read_failed(m, ret, error) : 0;
 }
 
-/* All that the manifest and the index say besides. */
+/* Copy the manifest's other facts and the index's tracks. */
 static int copy_facts(struct merge *m, struct ckpt_error *error)
 {
 	const struct image_manifest *is = m->from->m;
@@ -236,7 +237,7 @@ static void describe(const struct image_manifest *m, struct image_merged *ret_me
 	};
 }
 
-/* A disk that is nearly full is the job's: the next checkpoint wants room, too. */
+/* Refuse a merge on a nearly full disk: the job's next checkpoint needs room, too. */
 static int check_space(const struct place *place, const struct image_merged *merged,
 		       const char *dir, struct ckpt_error *error)
 {
@@ -261,7 +262,7 @@ static int reread(void *arg, uint64_t mm_id, uint64_t addr, uint64_t nr_pages, v
 	return image_pages_read(m->again, mm_id, addr, nr_pages, buf);
 }
 
-/* Nobody removes it, and nobody merges it at the same time. */
+/* Hold the old image: nobody may remove it, or merge it at the same time. */
 static int hold(struct merge *m, const char *dir, struct ckpt_error *error)
 {
 	if (!flock(m->from->dir, LOCK_SH | LOCK_NB))
@@ -299,10 +300,11 @@ static int begin(struct merge *m, const struct place *place, const char *dir,
 
 /* ---------------------------------------------------------------- replace */
 
-/* What was never read is a hope: the old one goes. */
+/* Read the new image back before the old one is removed. */
 static int read_back(const struct merge *m, struct ckpt_error *error)
 {
-	struct image_expect expect = { .generation = m->from->m->generation, .job = m->from->m->job };
+	struct image_expect expect = {
+		.generation = m->from->m->generation, .job = m->from->m->job };
 	uint8_t id[IMAGE_ID_BYTES];
 
 	image_get_id(m->img, id);
@@ -351,8 +353,8 @@ static void merge_done(struct merge *m, int err)
 	image_close(m->from);
 	image_destroy(m->img);
 	/*
-	 * The old one; or the new one that was not to be.  After an I/O error nobody knows which of
-	 * the two has the name on disk: a sweeper comes when that has been settled.
+	 * Remove the old image, or the new one if the merge failed.  After an I/O error nobody knows
+	 * which of the two has the name on disk: leave both; a sweeper comes when that is settled.
 	 */
 	if (written && err != -EIO)
 		place_drop(m->path);
@@ -372,7 +374,7 @@ static int merge(struct merge *m, const char *dir, struct image_merged *merged,
 	if (err)
 		return err;
 	err = check_space(&place, merged, dir, error);
-	/* All of it would be written, read back, and thrown away. */
+	/* Find out first, or the new image would be written and read back for nothing. */
 	if (!err && place_can_exchange(&place))
 		err = not_replaced(dir, -EOPNOTSUPP, error);
 	if (!err)

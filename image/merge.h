@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * An image that stands on earlier ones becomes one that does not.
+ * Merging: turns an image that needs pages of earlier images into a full one.
  */
 #ifndef STILLPOINT_IMAGE_MERGE_H
 #define STILLPOINT_IMAGE_MERGE_H
@@ -10,12 +10,12 @@
 #include "image/writer.h"
 
 struct image_merge_options {
-	/* Before @bytes are read: may wait; a negative errno ends the merge.  Or NULL. */
+	/* Called before @bytes are read: may wait; a negative errno ends the merge.  Or NULL. */
 	int (*pace)(uint64_t bytes, void *arg);
 	void (*progress)(uint64_t done, uint64_t total, void *arg);	/* or NULL */
 	/*
-	 * The new image is complete, durable and read back, and is about to take the place of the
-	 * old one: a negative errno, and it does not.  Or NULL.
+	 * Called when the new image is complete, durable and read back, before it replaces the
+	 * old one: a negative errno keeps the old one.  Or NULL.
 	 */
 	int (*ready)(void *arg);
 	void *arg;
@@ -25,38 +25,39 @@ struct image_merge_options {
 			     struct ckpt_error *error);
 };
 
-/* What a merge had before it and has made. */
+/* The figures of a merge: before and after. */
 struct image_merged {
-	unsigned int nr_bases;		/* it stood on; 0: on none, and nothing was done */
-	uint64_t bytes_was;		/* of its own files, */
-	uint64_t bytes_base;		/* and of those of earlier images */
+	unsigned int nr_bases;		/* earlier images it needed; 0: none, nothing was done */
+	uint64_t bytes_was;		/* before: bytes of the image's own files */
+	uint64_t bytes_base;		/* before: bytes of the earlier images' files */
 	uint64_t bytes_is;
 };
 
 /*
- * image_merge() - store in @dir itself all that it has of earlier images
- * @expect: what @dir is to be; may be NULL
+ * image_merge() - store all pages that @dir has from earlier images in @dir itself
+ * @expect: the image that @dir must be; may be NULL
  *
- * The new image is written beside, read back, and takes the place of the old one in one step that
- * is durable before anything of the old one is removed.  So whenever this ends, also by SIGKILL or a
- * power cut, @dir is the old image or the new one, whole; what else is left is image_sweep()'s.
- * The new one is of the same generation and of other id; whoever reads the old one goes on with that.
+ * The new image is written beside @dir, read back, and replaces the old one in one step that is
+ * durable before any file of the old one is removed.  So whenever the merge ends, also by SIGKILL
+ * or a power cut, @dir is the old image or the new one, whole; image_sweep() removes the rest.
+ * The new image has the same generation and another id; readers of the old one go on with it.
  *
- *   -EBUSY       somebody merges it, or it is being removed
+ *   -EBUSY       the image is being merged by another process, or removed
  *   -EOPNOTSUPP  the file system cannot exchange two directories
- *   -ENOSPC      not begun, or given up
- * and what image_open(), image_pages_read() and image_commit() say.
+ *   -ENOSPC      not begun, or abandoned
+ * and the errors of image_open(), image_pages_read() and image_commit().
  */
 int image_merge(const char *dir, const struct image_key *key, const struct image_expect *expect,
 		const struct image_merge_options *options, struct image_merged *ret_merged,
 		struct ckpt_error *error);
 
 /*
- * image_merge_look() - what there is to merge, and whether another image could stand on this one
+ * image_merge_look() - find out what a merge would do, and whether @dir could be a base
  * @max: as of image_base()
+ * @ret_merged: as of image_merge(), but bytes_is is an upper bound
  *
- * @ret_merged as image_merge() would say, but for bytes_is: that is the most it could be.
- * 0; -EMLINK or -EFBIG: it could not (see image_base()); or what image_open() says.
+ * Return: 0; -EMLINK or -EFBIG: @dir cannot be a base (see image_base()); or an error of
+ * image_open().
  */
 int image_merge_look(const char *dir, const struct image_key *key,
 		     const struct image_expect *expect, unsigned int max,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Whether compressing pays.
+ * Decides whether compressing pays.
  *
  * Two ways to store a chunk, each with a price per byte that is learnt from the
- * chunks that went it (moving averages: the data change on the way through a
+ * chunks stored that way (moving averages: the data change on the way through a
  * process, and so does the load of the machine).
  */
 #include "image/pace.h"
@@ -33,7 +33,7 @@ static double price(const struct pace *p, const struct pace_way *way)
 	return encode > write ? encode : write;
 }
 
-/* A look at what costs twenty times as much is not worth one chunk in sixty. */
+/* Chunks between two probes: a way that costs 20 times as much is not worth one chunk in 60. */
 static unsigned int probe_every(double taken, double other)
 {
 	double dearer = taken > 0 ? other / taken : PROBE_COST;

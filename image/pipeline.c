@@ -10,9 +10,9 @@
  * gets its chunks in order.
  *
  * The workers do no I/O and touch no stream.  One more is started when a chunk waits
- * behind another; what no worker has taken when the owner wants it, the owner encodes:
- * a small image needs no thread, and so it goes where none can be started.  Buffers for
- * what is compressed, too, are had when they are needed first.
+ * behind another; a chunk that no worker has taken when the owner wants it, the owner encodes:
+ * so a small image needs no thread, and images can be made where no thread can be started.
+ * Buffers for compressed data, too, are allocated when they are needed first.
  */
 #include "image/pipeline.h"
 
@@ -102,7 +102,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* Signals are for the thread that called us. */
+/* Start a thread with all signals blocked: signals are for the owner's thread. */
 static int start(struct worker *worker)
 {
 	sigset_t all, old;
@@ -126,7 +126,7 @@ static unsigned int count_workers(unsigned int most)
 	return n < 1 ? 1 : (unsigned int)n > most ? most : (unsigned int)n;
 }
 
-/* One more, if there may be; go on with those that run, or with none. */
+/* Start one more worker if the limit allows; on failure go on with the running ones. */
 static void start_worker(struct pipeline *p)
 {
 	struct worker *worker = &p->workers[p->nr_workers];
@@ -192,7 +192,7 @@ void pipeline_destroy(struct pipeline *p)
 	free(p);
 }
 
-/* The oldest chunk, which no worker has taken. */
+/* Encode the oldest chunk, which no worker has taken, on the owner's thread. */
 static void encode_self(struct pipeline *p, struct slot *slot)
 {
 	p->taken++;
@@ -204,7 +204,7 @@ static void encode_self(struct pipeline *p, struct slot *slot)
 	slot->done = true;
 }
 
-/* The oldest chunk goes to its stream.  @wait: or nothing, if it is not done. */
+/* Hand the oldest chunk to its stream.  Without @wait do nothing if it is not done yet. */
 static int hand_on(struct pipeline *p, bool wait, bool *ret_did)
 {
 	struct slot *slot = &p->slots[p->handed_on % p->nr_slots];
@@ -233,7 +233,7 @@ static int hand_on(struct pipeline *p, bool wait, bool *ret_did)
 	return err;
 }
 
-/* Records are small and always worth it. */
+/* Choose whether to compress.  Records are small and always worth it. */
 static bool choose(struct pipeline *p, enum image_file file)
 {
 	if (!p->adaptive || (file != IMAGE_FILE_PAGES && file != IMAGE_FILE_BLOBS))

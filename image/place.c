@@ -113,7 +113,7 @@ int place_can_exchange(const struct place *p)
 	_cleanup_free_ char *one = NULL, *two = NULL;
 	int err = 0;
 
-	/* Whoever dies here leaves what every sweeper takes for a leftover. */
+	/* The names begin with PLACE_TMP: a sweeper removes them if this process dies here. */
 	if (asprintf(&one, PLACE_TMP "swap-%s", p->name) < 0)
 		one = NULL;
 	if (asprintf(&two, PLACE_TMP "swapped-%s", p->name) < 0)
@@ -178,7 +178,7 @@ int place_check_free(const struct place *p)
 	return empty ? 0 : -EEXIST;
 }
 
-/* Open and lock @name; -EBUSY if somebody has it, -ENOENT if it went away. */
+/* Open and lock @name; -EBUSY if another process holds it, -ENOENT if it went away. */
 static int open_locked(int parent, const char *name)
 {
 	_cleanup_fd_ int fd = openat(parent, name, OPEN_DIR);
@@ -204,8 +204,8 @@ bool image_in_use(const char *dir)
 }
 
 /*
- * Remove an unlocked leftover.  One with a manifest may have been an image a moment ago: that it is
- * not has to be on disk before its files go.
+ * Remove an unlocked leftover.  A leftover with a manifest may have been an image a moment ago: its
+ * rename has to be on disk before its files are removed.
  */
 static int remove_stale(int parent, const char *name)
 {
@@ -302,7 +302,7 @@ int image_sweep(const char *parent, struct ckpt_error *error)
 	return removed;
 }
 
-/* Does @dir hold an image (or parity over some), and nothing else? */
+/* Check that @dir holds an image (or parity over images), and nothing else. */
 static int check_image_only(int dir)
 {
 	_cleanup_dir_ DIR *d = NULL;
@@ -346,7 +346,7 @@ static int remove_at(const struct place *p)
 		return err;
 	if (renameat(p->parent, p->name, p->parent, p->rm) < 0)
 		return -errno;
-	/* gone for good before anything of it is */
+	/* Make the rename durable before any of the image's files is removed. */
 	if (fsync(p->parent) < 0)
 		return -errno;
 	err = place_empty(fd);

@@ -28,11 +28,11 @@ int place_check_free(const struct place *p);
 int place_make_tmp(const struct place *p);
 
 #define PLACE_TMP	".tmp-"		/* being written */
-#define PLACE_MERGED	".tmp-merged-"	/* written, to take the place of NAME; or what that was */
+#define PLACE_MERGED	".tmp-merged-"	/* a merge's new image, or then the old one */
 
 /*
- * Can two directories change names there?  Tried, on two that are empty.  0, or -EOPNOTSUPP; that something else is
- * in the way is found out when it is done.
+ * Try to exchange the names of two empty directories there.  0, or -EOPNOTSUPP; other obstacles
+ * are found only by the real exchange.
  */
 int place_can_exchange(const struct place *p);
 
@@ -40,8 +40,8 @@ int place_can_exchange(const struct place *p);
 char *place_beside(const char *dir, const char *prefix);
 
 /*
- * Remove @dir, which is not an image any more, or never was one.  -EBUSY: somebody holds it; -ENOENT;
- * -ENOTEMPTY: it holds anything which is not ours.
+ * Remove @dir, which is not an image any more, or never was one.  -EBUSY: another process holds
+ * it; -ENOENT; -ENOTEMPTY: it holds a file that belongs to no image.
  */
 int place_drop(const char *dir);
 

@@ -31,7 +31,7 @@ int plain_file_create(struct plain_file *f, int dir, const char *name)
 	return f->fd < 0 ? -errno : 0;
 }
 
-/* From here on through the cache. */
+/* Write through the page cache from here on. */
 static int leave_direct(struct plain_file *f, uint64_t offset)
 {
 	int flags = fcntl(f->fd, F_GETFL);

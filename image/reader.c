@@ -123,7 +123,7 @@ const char *image_get(const struct image_reader *r, const char *key)
 
 /* ---------------------------------------------------------------- chunks */
 
-/* All of @len bytes or a fault. */
+/* Read all @len bytes, or set a fault. */
 static int read_at(struct image_reader *r, int fd, const char *name,
 		   uint64_t offset, void *buf, size_t len)
 {
@@ -157,7 +157,7 @@ struct window *reader_window(struct image_reader *r, enum image_file file)
 	return w->buf || !window_init(w) ? w : NULL;
 }
 
-/* @len bytes of the chunk at @offset, at r->chunk. */
+/* Read @len bytes of the chunk at @offset into r->chunk. */
 static int read_chunk(struct image_reader *r, enum image_file file, uint64_t offset,
 		      size_t len)
 {
@@ -174,7 +174,7 @@ static int read_chunk(struct image_reader *r, enum image_file file, uint64_t off
 	return 0;
 }
 
-/* A gap is zeros, and a chunk's first byte is none. */
+/* Skip a gap: it is all zeros, and a chunk's first byte is not zero. */
 int reader_skip_gap(struct image_reader *r, enum image_file file, uint64_t *offset)
 {
 	const struct image_file_info *info = &r->m->files[file];
@@ -458,7 +458,7 @@ static int make_decoder(struct image_reader *r, const struct image_key *key)
 	return 0;
 }
 
-/* Names the secret that is needed, and says where one was looked for. */
+/* Refuse a locked image; the text names the needed secret and where one was looked for. */
 static int check_unlocked(struct image_reader *r, const struct image_key *key)
 {
 	char needed[2 * IMAGE_KEY_ID_BYTES + 1], own[2 * IMAGE_KEY_ID_BYTES + 1];

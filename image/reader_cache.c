@@ -52,13 +52,13 @@ static void keep(struct image_reader *r, enum image_file file, const struct chun
 		slot->lent = w->reads;
 }
 
-/* Has it been read over since? */
+/* True if the window has been read into again since the slot was lent. */
 static bool is_gone(struct image_reader *r, const struct cached_chunk *slot)
 {
 	return slot->lent && slot->lent != reader_window(r, slot->file)->reads;
 }
 
-/* A chunk that would not be whole in the window is not worth reading: it is read again. */
+/* Read ahead only chunks that fit into the window whole: others would be read again. */
 static void read_whole_ones(struct image_reader *r, enum image_file file, uint64_t seq)
 {
 	const struct image_ix_chunk *c = &r->index.chunks[file][seq];
