@@ -13,8 +13,8 @@
  *	ckpt_disconnect(c);
  *
  * Every function that can fail returns a negative errno and writes its ret_
- * arguments only on success.  -EOPNOTSUPP comes with refusals, and -EBUSY may: what
- * stands in the way, pid by pid.  Calls block until the daemon has answered.
+ * arguments only on success.  -EOPNOTSUPP comes with refusals, and -EBUSY may: they name
+ * the obstacles, pid by pid.  Calls block until the daemon has answered.
  * A struct ckpt is one connection: one thread at a time, one call at a time.
  * Strings returned are UTF-8 and valid until the next call on the connection.
  *
@@ -41,15 +41,15 @@ struct ckpt;
  * ckpt_connect() - connect to the daemon of this node
  * @path: its socket; NULL: the environment's CKPTD_SOCKET, or CKPT_SOCKET_DEFAULT
  *
- * Return: 0; -ENOENT or -ECONNREFUSED: no daemon runs; -EAGAIN: it takes no connection
- * for 30 seconds, so it may be stopped; other negative errno.
+ * Return: 0; -ENOENT or -ECONNREFUSED: no daemon runs; -EAGAIN: the daemon has accepted no
+ * connection for 30 seconds, so it may be stopped; other negative errno.
  */
 int ckpt_connect(const char *path, struct ckpt **ret_ckpt);
 void ckpt_disconnect(struct ckpt *ckpt);	/* NULL is fine */
 
 /**
- * ckpt_set_progress() - be told how a long call gets on
- * @fn: called from inside the calls, in the caller's thread; NULL: nobody
+ * ckpt_set_progress() - set a function that is told the progress of long calls
+ * @fn: called from inside the calls, in the caller's thread; NULL: none
  *
  * @total is 0 where it is not known.  @phase is one word.
  */
@@ -98,15 +98,15 @@ int ckpt_job_run(struct ckpt *ckpt, const struct ckpt_run *run, int64_t *ret_job
 int ckpt_job_checkpoint(struct ckpt *ckpt, int64_t job, uint32_t flags,
 			int64_t *ret_generation);
 
-#define CKPT_AUTO_OFF		(1U << 0)	/* no more of them */
+#define CKPT_AUTO_OFF		(1U << 0)	/* no more automatic checkpoints */
 
 /**
  * struct ckpt_auto - checkpoints that the daemon takes by itself
  * @size: sizeof(struct ckpt_auto)
  * @flags: CKPT_AUTO_*
- * @every_ms: so often; 0: as often as cost and failures make it worth while
- * @mtbf_ms: between failures of the job; @node_mtbf_ms: of one of its nodes; both 0: as the
- *	daemon is configured
+ * @every_ms: time between two checkpoints; 0: chosen from their cost and the rate of failures
+ * @mtbf_ms: mean time between failures of the job; @node_mtbf_ms: of one of its nodes; both 0:
+ *	as the daemon is configured
  */
 struct ckpt_auto {
 	size_t size;
@@ -117,7 +117,7 @@ struct ckpt_auto {
 	int64_t node_mtbf_ms;
 };
 
-/* From now on, also after restarts of the job and of the daemon. */
+/* Take automatic checkpoints from now on, also after restarts of the job and of the daemon. */
 int ckpt_job_auto(struct ckpt *ckpt, int64_t job, const struct ckpt_auto *how);
 
 #define CKPT_RESTART_ACCEPT_CHANGED (1U << 0)	/* although files were rewritten since */
@@ -125,8 +125,8 @@ int ckpt_job_auto(struct ckpt *ckpt, int64_t job, const struct ckpt_auto *how);
 #define CKPT_RESTART_NODE_LOST	(1U << 2)	/* a node that ran it is known to be off */
 
 /*
- * Restart a job that does not run; @generation 0: the newest.  One over several nodes
- * is restarted on those that it was on.
+ * Restart a job that does not run; @generation 0: the newest.  A job over several nodes
+ * is restarted on the nodes that it was on.
  */
 int ckpt_job_restart(struct ckpt *ckpt, int64_t job, int64_t generation,
 		     uint32_t flags);
@@ -137,8 +137,8 @@ int ckpt_job_restart(struct ckpt *ckpt, int64_t job, int64_t generation,
  * @flags: CKPT_RESTART_*
  * @generation: 0: the newest
  * @nodes: names, NULL-terminated, this node first; NULL: those that it was on
- * @map: the ranks of each node, "0-3,8", NULL-terminated; NULL: as before on as many nodes as the
- *	generation is of, on more or fewer in even blocks
+ * @map: the ranks of each node, "0-3,8", NULL-terminated; NULL: as before if the number of nodes
+ *	is the generation's, else even blocks
  */
 struct ckpt_restart_on {
 	size_t size;
@@ -162,7 +162,8 @@ int ckpt_job_wait(struct ckpt *ckpt, int64_t job, int *ret_status);
 /* Send a signal to a job's main process. */
 int ckpt_job_kill(struct ckpt *ckpt, int64_t job, int signo);
 
-#define CKPT_REMOVE_FORCE	(1U << 0)	/* also the last one a running job could restart from */
+/* Remove even the last generation that a running job could restart from. */
+#define CKPT_REMOVE_FORCE	(1U << 0)
 #define CKPT_REMOVE_DRY_RUN	(1U << 1)
 
 /* Remove a generation, or with @generation 0 a job that has ended, with all. */
@@ -171,17 +172,17 @@ int ckpt_job_remove(struct ckpt *ckpt, int64_t job, int64_t generation,
 
 /* Keep a generation until it is unpinned: nothing removes it. @generation 0: the newest. */
 int ckpt_job_pin(struct ckpt *ckpt, int64_t job, int64_t generation);
-/* -ENOENT: it is not pinned. */
+/* Unpin a generation; -ENOENT: it is not pinned. */
 int ckpt_job_unpin(struct ckpt *ckpt, int64_t job, int64_t generation);
 
 #define CKPT_PRUNE_DRY_RUN	(1U << 0)
 
 /**
- * struct ckpt_prune - what is to be kept of a job's generations; 0: no such rule
+ * struct ckpt_prune - which of a job's generations to keep; 0: no such rule
  * @size: sizeof(struct ckpt_prune)
  * @flags: CKPT_PRUNE_*
- * @keep: the newest that can be restarted from
- * @keep_every: and those whose number is a multiple of it
+ * @keep: number of newest generations that can be restarted from
+ * @keep_every: also keep generations whose number is a multiple of it
  * @max_size: bytes; beyond it the oldest go first
  */
 struct ckpt_prune {
@@ -194,8 +195,8 @@ struct ckpt_prune {
 };
 
 /*
- * Remove what is not to be kept; never the last generation that a job can be restarted from,
- * nor a pinned one. @job 0: all jobs of the caller's. @prune NULL: as the daemon is
+ * Remove generations that the rules do not keep; never the last one that a job can be restarted
+ * from, nor a pinned one. @job 0: all jobs of the caller. @prune NULL: as the daemon is
  * configured. @ret_freed: bytes; may be NULL.
  */
 int ckpt_job_prune(struct ckpt *ckpt, int64_t job, const struct ckpt_prune *prune,
@@ -222,17 +223,17 @@ const char *ckpt_answer(const struct ckpt *ckpt);
 int ckpt_answer_int(const struct ckpt *ckpt, const char *name, int64_t *ret_number);
 int ckpt_answer_string(const struct ckpt *ckpt, const char *name,
 		       const char **ret_string);
-/* A descriptor that came with it (attach); the caller's from now on; -ENOENT. */
+/* A descriptor that came with the answer (attach); the caller owns it now; -ENOENT. */
 int ckpt_answer_fd(struct ckpt *ckpt);
 
 /*
- * What went wrong in the last call, for people; "" if nothing did.
+ * The error of the last call, for people; "" if it succeeded.
  * NULL, as after a failed ckpt_connect(), is fine.
  */
 const char *ckpt_error_text(const struct ckpt *ckpt);
 
 /**
- * struct ckpt_refusal - one thing that stood in the way
+ * struct ckpt_refusal - one obstacle
  * @size: sizeof(struct ckpt_refusal), set by the caller
  * @code: enum ckpt_reason of <linux/ckpt.h>
  * @name: "FD_SOCKET"; @text and @advice for people; @detail: the object
@@ -261,41 +262,42 @@ int ckpt_refusal_get(const struct ckpt *ckpt, unsigned int i,
 /* ---------------------------------------------------- memory of a program */
 
 /**
- * ckpt_exclude() - do not save what is in this memory
- * @addr, @len: of the calling process; counts for the whole pages in it
+ * ckpt_exclude() - do not save the contents of this memory
+ * @addr, @len: a range of the calling process; the whole pages inside it are excluded
  *
- * For programs that want smaller images; none needs it.  No daemon is asked, and none need run.
- * A checkpoint leaves the contents out; after a restart the pages are zeros, or what the file
- * has of which they are a private mapping.  The program that runs on keeps them.  Shared memory
+ * For programs that want smaller images; no program needs it.  No daemon is asked or has to run.
+ * A checkpoint does not save the contents; after a restart the pages are zeros, or, in a private
+ * mapping of a file, the file's contents.  The running program keeps its contents.  Shared memory
  * and shared mappings of files are saved all the same.
  *
- * It is the addresses that are excluded, until ckpt_include() or until they are unmapped: what
- * malloc(3) puts there next is lost as well, so include memory again before it is freed.  A child of
- * fork(2) has it, a program that is executed has not.  The kernel's core dumps leave it out, too
- * (MADV_DONTDUMP).  May be called from several threads, but on one address at a time.
+ * The addresses are excluded, until ckpt_include() or until they are unmapped: data that malloc(3)
+ * puts there next is lost as well, so include memory again before it is freed.  A child of fork(2)
+ * inherits the exclusion, an executed program does not.  The kernel's core dumps exclude the
+ * memory, too (MADV_DONTDUMP).  May be called from several threads, but by only one at a time for
+ * one address.
  *
- * Return: 0, also where no whole page is in it; -EINVAL: no range; -ENOMEM: it is not all mapped (nothing
- * is excluded then); -ENOSPC: the process has excluded some four thousand ranges already.
+ * Return: 0, also if the range has no whole page; -EINVAL: no range; -ENOMEM: a part is not mapped
+ * (nothing is excluded then); -ENOSPC: the process has excluded some four thousand ranges already.
  */
 int ckpt_exclude(void *addr, size_t len);
 
 /**
- * ckpt_include() - save it again
- * @addr, @len: every page of which a byte is in it
+ * ckpt_include() - save the contents of this memory again
+ * @addr, @len: a range; every page with a byte in it is included
  *
- * Return: 0, also for what was not excluded; -EINVAL; -ENOSPC: no room to note what around it stays
- * excluded: all of it is saved.
+ * Return: 0, also for memory that was not excluded; -EINVAL; -ENOSPC: no room to note the rest of
+ * a range that stays excluded: all of that range is saved.
  */
 int ckpt_include(void *addr, size_t len);
 
 /**
- * ckpt_discard() - what is in this memory is not needed any more
- * @addr, @len: private memory; counts for the whole pages in it
+ * ckpt_discard() - drop contents of memory that are not needed any more
+ * @addr, @len: private memory; the whole pages inside it are dropped
  *
  * The pages are given back at once and are zeros when they are touched next; until then
  * they cost no image anything.  For buffers between two uses.
  *
- * Return: 0; -EINVAL; -ENOMEM: it is not all mapped.
+ * Return: 0; -EINVAL; -ENOMEM: a part of the range is not mapped.
  */
 int ckpt_discard(void *addr, size_t len);
 

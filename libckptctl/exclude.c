@@ -4,8 +4,8 @@
  * counterpart write into the process's table (exclude_table.h), which a dump reads.
  *
  * Called from any thread, also in a child of fork(): there are no locks, entries are taken
- * by compare and exchange.  Whoever includes again first adds what stays excluded, then removes the
- * old entry: at no instant is less saved than was asked for before the call.
+ * by compare and exchange.  ckpt_include() first adds entries for the parts that stay excluded,
+ * then removes the old entry: at no instant is less saved than was asked for before the call.
  */
 #include "libckptctl/ckptctl.h"
 
@@ -30,7 +30,7 @@ static struct exclude_table *table_find(void)
 	return __atomic_load_n(&the_table, __ATOMIC_ACQUIRE);
 }
 
-/* Between two pages that nobody may touch, so that it is a mapping of its own; its place there. */
+/* Map the table between two inaccessible pages, so that it is a mapping of its own. */
 static int table_map(char **ret_all, struct exclude_table **ret_table)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), size = EXCLUDE_TABLE_SIZE + 2 * page;
@@ -101,7 +101,7 @@ static int table_add(struct exclude_table *table, uint64_t start, uint64_t len)
 	return -ENOSPC;
 }
 
-/* One entry says it already: of a mapping that is gone it stays, and counts again for the next one there. */
+/* True if one entry covers the range: entries outlive their mapping, and count for the next one. */
 static bool table_has(const struct exclude_table *table, uint64_t start, uint64_t end)
 {
 	uint64_t i, nr = __atomic_load_n(&table->nr, __ATOMIC_ACQUIRE);
@@ -110,13 +110,14 @@ static bool table_has(const struct exclude_table *table, uint64_t start, uint64_
 		const struct exclude_range *range = &table->range[i];
 		uint64_t len = __atomic_load_n(&range->len, __ATOMIC_ACQUIRE);
 
-		if (len && len != EXCLUDE_TAKEN && range->start <= start && end <= range->start + len)
+		if (len && len != EXCLUDE_TAKEN && range->start <= start &&
+		    end <= range->start + len)
 			return true;
 	}
 	return false;
 }
 
-/* Whole pages; @ret_end not above @ret_start: there are none. -EINVAL: no memory of a process. */
+/* Round to whole pages; *ret_end <= *ret_start: there are none. -EINVAL: no process memory. */
 static int pages_of(const void *addr, size_t len, bool inside, uintptr_t *ret_start,
 		    uintptr_t *ret_end)
 {
@@ -150,7 +151,7 @@ API int ckpt_exclude(void *addr, size_t len)
 	return err;
 }
 
-/* What of an entry is outside of [start, end) stays. */
+/* Cut [start, end) out of an entry; the parts outside stay excluded. */
 static int cut(struct exclude_table *table, struct exclude_range *range, uint64_t start,
 	       uint64_t end)
 {
@@ -181,7 +182,7 @@ API int ckpt_include(void *addr, size_t len)
 
 	if (err || !table)
 		return err;
-	/* Without the mark they are saved, whatever the table says. */
+	/* Pages without MADV_DONTDUMP are saved, whatever the table says. */
 	madvise((void *)start, end - start, MADV_DODUMP);
 	nr = __atomic_load_n(&table->nr, __ATOMIC_ACQUIRE);
 	for (i = 0; i < nr && !err; i++)
@@ -190,8 +191,8 @@ API int ckpt_include(void *addr, size_t len)
 }
 
 /*
- * MADV_DONTNEED goes on behind a hole, and ends at locked memory when what is before is lost: both are
- * looked for first.  msync() with these flags looks at mappings, and does nothing to them.
+ * MADV_DONTNEED goes on after a hole, and stops at locked memory after it has dropped the pages
+ * before: check for both first.  msync() with these flags only looks at mappings.
  */
 static int check_discard(uintptr_t start, uintptr_t end)
 {

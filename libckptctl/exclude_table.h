@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Where a process writes down what it does not want saved, for whoever dumps it.
+ * The table in which a process lists memory that a dump shall not save.
  *
  * No call and no daemon is needed: the table is private anonymous memory of exactly
- * EXCLUDE_TABLE_SIZE bytes (one mapping), readable and writable, with MADV_DONTDUMP, and begins with
- * the magic bytes.  fork() copies it, exec() drops it, a restart brings it back.
+ * EXCLUDE_TABLE_SIZE bytes (one mapping), readable and writable, with MADV_DONTDUMP, and begins
+ * with the magic bytes.  fork() copies it, exec() drops it, a restart brings it back.
  *
  * An entry counts while its length is not 0 and not EXCLUDE_TAKEN, and only for pages whose mapping
- * has MADV_DONTDUMP, too: memory that was unmapped, and that something else is in now, is saved.
- * Entries may overlap.  A writer takes one (length 0 to EXCLUDE_TAKEN), writes the start, then the
- * length with release order; the reader sees a process that stands still.
+ * has MADV_DONTDUMP, too: after memory was unmapped, a new mapping at its address is saved.
+ * Entries may overlap.  A writer takes an entry (length 0 to EXCLUDE_TAKEN), writes the start, then
+ * the length with release order; the dump reads the table while the process stands still.
  */
 #ifndef STILLPOINT_EXCLUDE_TABLE_H
 #define STILLPOINT_EXCLUDE_TABLE_H

@@ -4,8 +4,8 @@
  *
  * The answer of the last call is kept in the handle and everything that the
  * accessors return points into it.  A transport that failed once is not used
- * again: after half a frame nothing that follows can be trusted.  One that ckptd has ended
- * between two calls (it does not keep those that are idle) is made anew by the next.
+ * again: after half a frame no later byte can be trusted.  If ckptd has closed an idle
+ * connection between two calls, the next call makes a new one.
  */
 #include "libckptctl/handle.h"
 #include "libckptctl/version.h"
@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #define API __attribute__((visibility("default")))
-#define CONNECT_S	30	/* that a daemon may take to have room for one more */
+#define CONNECT_S	30	/* that a daemon may take to accept a connection */
 
 static int open_socket(const char *path)
 {
@@ -50,7 +50,7 @@ API int ckpt_connect(const char *path, struct ckpt **ret_ckpt)
 	struct ckpt *ckpt;
 	int sock;
 
-	/* a variable of the caller's that is not set, and not our default */
+	/* An empty path is an unset variable of the caller, and does not mean the default. */
 	if (path && !*path)
 		return -EINVAL;
 	if (!path)
@@ -120,7 +120,7 @@ int handle_refuse(struct ckpt *ckpt, int err, const char *text)
 	return err;
 }
 
-/* Fail for good; ends a line. */
+/* Fail this and all later calls; usable in a return statement. */
 static int broken(struct ckpt *ckpt, int err, const char *what)
 {
 	snprintf(ckpt->error, sizeof(ckpt->error), "%s: %s", what, strerror(-err));
@@ -166,7 +166,7 @@ static int send_frame(const struct ckpt *ckpt, const char *text, const int *fds,
 	err = send_bytes(ckpt, header, sizeof(header), fds, nr_fds);
 	if (!err)
 		err = send_bytes(ckpt, text, strlen(text), NULL, 0);
-	/* Who was turned away finds the reason in the answer. */
+	/* A daemon that refuses a request closes early: its answer has the reason. */
 	return err == -EPIPE ? 0 : err;
 }
 
@@ -203,7 +203,7 @@ static void tell_progress(struct ckpt *ckpt, const json_t *progress)
 		       ckpt->progress_arg);
 }
 
-/* One frame in hand: progress (0), or the answer (1). */
+/* Handle one frame: 0 for progress, 1 for the answer. */
 static int take_frame(struct ckpt *ckpt, const char *body, size_t len)
 {
 	json_t *json = json_loadb(body, len, JSON_REJECT_DUPLICATES, NULL);
@@ -260,8 +260,8 @@ static int outcome_error(const struct ckpt *ckpt)
 }
 
 /*
- * Nothing was sent and nothing is there to be read, but the end: nobody has heard of this call
- * yet.  What goes wrong here the call itself finds out.
+ * Connect again if ckptd has closed the connection.  The call was not sent yet, so it cannot run
+ * twice.  The call itself finds out any error here.
  */
 static void connect_again(struct ckpt *ckpt)
 {

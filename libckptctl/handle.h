@@ -27,7 +27,7 @@ struct ckpt {
 	void *wait_arg;
 	json_t *answer;		/* the last outcome; NULL: none yet */
 	char *text;		/* the same as text */
-	int answer_fd;		/* that came with it; -1: none */
+	int answer_fd;		/* that came with the answer; -1: none */
 	char error[256];	/* transport failures; outcomes have their own text */
 };
 
@@ -35,10 +35,10 @@ struct ckpt {
 int handle_call(struct ckpt *ckpt, const char *verb, json_t *args,
 		const int *fds, unsigned int nr_fds);
 
-/* Wait by @fn instead of in the kernel: for ckptctl, which wants to say that it waits. */
+/* Wait by @fn instead of in the kernel: for ckptctl, which tells its user that it waits. */
 void handle_set_wait(struct ckpt *ckpt, handle_wait_fn fn, void *arg);
 
-/* A call that is not made: as @err, for the reason that the text says; ends a line. */
+/* Refuse a call without making it: keep the text as its error and return @err. */
 int handle_refuse(struct ckpt *ckpt, int err, const char *text);
 
 #endif /* STILLPOINT_LIBCKPTCTL_HANDLE_H */

@@ -2,8 +2,8 @@
 /*
  * Calls on jobs: arguments to JSON, one field of the answer back.
  *
- * Unknown flags are refused here, unknown arguments by the daemon: what a newer
- * program asks for is never half done.
+ * Unknown flags are refused here, unknown arguments by the daemon: a newer
+ * program's request is never half done.
  */
 #include "libckptctl/handle.h"
 
@@ -24,7 +24,7 @@ static json_t *strings(const char *const *list)
 
 	/* clearenv(3) leaves none at all */
 	for (; list && *list; list++) {
-		/* What is not UTF-8 cannot be handed over. */
+		/* JSON cannot carry strings that are not UTF-8. */
 		if (json_array_append_new(array, json_string(*list))) {
 			json_decref(array);
 			return NULL;
@@ -37,13 +37,13 @@ static const char not_utf8[] = "a string is not UTF-8";
 static const char bad_structure[] = "the structure is too short, or what is reserved in it is not 0";
 static const char bad_flags[] = "there is a flag that this library does not know";
 
-/* What cannot be handed over is no default. */
+/* Set a string if there is one; a string that is not UTF-8 fails and is not skipped. */
 static int set_string(json_t *args, const char *name, const char *value)
 {
 	return value ? json_object_set_new(args, name, json_string(value)) : 0;
 }
 
-/* umask(2) tells it by a change, which other threads would notice.  -1: it cannot be read. */
+/* Read the umask without umask(2), which changes it for all threads.  -1: it cannot be read. */
 static int own_umask(void)
 {
 	unsigned int mask;
@@ -284,7 +284,8 @@ API int ckpt_job_prune(struct ckpt *ckpt, int64_t job, const struct ckpt_prune *
 		json_object_set_new(args, "keep", json_integer(prune->keep));
 		json_object_set_new(args, "keep_every", json_integer(prune->keep_every));
 		json_object_set_new(args, "max_size", json_integer((json_int_t)prune->max_size));
-		json_object_set_new(args, "dry_run", json_boolean(prune->flags & CKPT_PRUNE_DRY_RUN));
+		json_object_set_new(args, "dry_run",
+				    json_boolean(prune->flags & CKPT_PRUNE_DRY_RUN));
 	}
 	err = handle_call(ckpt, "prune", args, NULL, 0);
 	if (!err)

@@ -72,7 +72,7 @@ static int make_room(struct wire_in *in)
 	return 0;
 }
 
-/* All of them: who closes too many is the caller's choice. */
+/* Keep all descriptors of a message; the caller refuses a frame with too many. */
 static int keep_fds(struct wire_in *in, struct msghdr *msg)
 {
 	struct cmsghdr *c;

@@ -6,14 +6,14 @@
  *	header  := magic:u32 version:u16 nr_fds:u16 length:u32	(little-endian)
  *	body    := JSON text of length bytes
  *
- * A request is {"verb": "...", "args": {...}}; what comes back is any number of
+ * A request is {"verb": "...", "args": {...}}; the answer is any number of
  * {"progress": {"phase": "...", "done": n, "total": n}} and then one outcome:
  * {"ok": true, "result": {...}} or {"ok": false, "error": {...}}.
  * Descriptors (SCM_RIGHTS) travel with the first byte of their frame.
  *
  * A connection carries one request at a time.  The version is that of the
- * frame and of the grammar above; what an old end does not know inside a
- * request is refused by name.
+ * frame and of the grammar above; an old end refuses unknown fields inside a
+ * request by name.
  */
 #ifndef STILLPOINT_WIRE_H
 #define STILLPOINT_WIRE_H
@@ -35,7 +35,7 @@ struct wire_in {
 	uint8_t *buf;
 	size_t len;
 	size_t size;
-	int fds[WIRE_FDS_MAX + WIRE_SCM_MAX];	/* more than WIRE_FDS_MAX are there to be closed */
+	int fds[WIRE_FDS_MAX + WIRE_SCM_MAX];	/* those past WIRE_FDS_MAX get closed */
 	unsigned int nr_fds;
 };
 
