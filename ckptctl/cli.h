@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the verbs of ckptctl share: common options, calling the daemon or the
+ * Shared by the verbs of ckptctl: common options, calling the daemon or the
  * operation in-process, progress, printing, exit status.
  *
  * A verb parses its options with cli_getopt(), builds the arguments of a
@@ -45,10 +45,10 @@ struct cli {
 	const char *key;	/* NULL: the default */
 	const char *secret;	/* source of the encryption key; NULL: none */
 	struct ckpt *connection;	/* opened by the first call */
-	bool unanswered;	/* the outcome of the last call is not ckptd's: it could not be asked */
-	bool hold;		/* signals are for the job that the next call starts */
-	unsigned int signals_held;	/* so many have come */
-	int signal_held;	/* the last of them, and when */
+	bool unanswered;	/* the last outcome is not ckptd's, which did not answer */
+	bool hold;		/* hold signals for the job that the next call starts */
+	unsigned int signals_held;	/* number of held signals */
+	int signal_held;	/* the last held signal, and its time */
 	int64_t signal_ms;
 	struct engine_external externals[16];
 	unsigned int nr_externals;
@@ -62,27 +62,27 @@ struct cli {
 		const struct option *longs;
 		bool done;
 	} parsing;
-	char wrong[512];	/* the mistake that was said last, see cli_wrong() */
+	char wrong[512];	/* the last mistake reported, see cli_wrong() */
 	int wrong_err;
 };
 
 /* Options of every verb have values from here on; a verb's are below. */
 #define CLI_OPT_COMMON	1000
 
-/* As getopt_long(); the common options are taken care of.  @longs may be NULL. */
+/* As getopt_long(), but handles the common options itself.  @longs may be NULL. */
 int cli_getopt(struct cli *cli, int argc, char **argv, const char *shorts,
 	       const struct option *longs);
 
-/* Say what is wrong, and how it is used; returns CLI_USAGE. */
+/* Print the mistake and the usage; returns CLI_USAGE. */
 int cli_usage(struct cli *cli, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /*
- * The same of what is no wrong usage (@err; -EINVAL: it is), and without how it is used.  Whoever asked for
- * JSON gets it as an outcome in the end.
+ * Print a mistake without the usage; @err: its cause (-EINVAL: wrong usage).  With --json it also
+ * becomes the outcome that is printed in the end.
  */
 void cli_wrong(struct cli *cli, int err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Is --json anywhere on the command line, also behind a mistake? */
+/* True if --json is anywhere on the command line, also after a mistake. */
 bool cli_wants_json(struct cli *cli);
 /* Message on standard error. */
 void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -104,17 +104,17 @@ bool cli_is_utf8(const char *text);
 /* @text without control characters, cut if need be, for messages. */
 char *cli_printable(const char *text, char *buf, size_t size);
 
-/* First of all: an exit status if an argument cannot be in a request, or 0. */
+/* Call first: 0, or an exit status if an argument cannot be in a request. */
 int cli_begin(struct cli *cli, int argc, char **argv);
-/* Last of all: the exit status instead of @status, if output was lost. */
+/* Call last: returns @status, or another exit status if output was lost. */
 int cli_end(struct cli *cli, int status);
 
-/* Takes over @args; the outcome is a new reference, see base/outcome.h. */
+/* Make a request; takes over @args; the outcome is a new reference, see base/outcome.h. */
 json_t *cli_call(struct cli *cli, const char *verb, json_t *args);
-/* The same with descriptors sent along, which stay the caller's. */
+/* As cli_call(), with descriptors sent along, which stay the caller's. */
 json_t *cli_call_fds(struct cli *cli, const char *verb, json_t *args,
 		     const int *fds, unsigned int nr_fds);
-/* Always in-process (--standalone). */
+/* As cli_call(), but always in-process (--standalone). */
 json_t *cli_local(struct cli *cli, const char *verb, json_t *args);
 
 /* As engine_progress_fn; arg is the struct cli. */
@@ -128,27 +128,27 @@ void cli_progress_end(struct cli *cli);
 int cli_finish(struct cli *cli, json_t *outcome,
 	       void (*print)(struct cli *cli, json_t *result));
 /*
- * The same after we were attached, with @status as ckptctl's own, which is returned: our standard
- * output was the job's, so --json prints on standard error, one line, the last one.
+ * As cli_finish(), after being attached; returns @status, ckptctl's own exit status.  Standard
+ * output was the job's, so --json prints on standard error, as its last line.
  */
 int cli_finish_attached(struct cli *cli, json_t *outcome, int status);
 void cli_print_json(const json_t *outcome);
 /* The exit status that goes with an outcome. */
 int cli_status(const json_t *outcome);
 /*
- * For a command that asks for the same of each operand: from here on cli_finish() keeps what --json
- * prints, and cli_several_end() prints one outcome of all.
+ * For a command that makes one request per operand: from here on cli_finish() keeps the outcomes
+ * that --json would print, and cli_several_end() prints one outcome for all.
  */
 void cli_several(struct cli *cli);
 void cli_several_end(struct cli *cli);
 
 /* "1.2 GiB", "3.4 ms", "2024-01-31 10:11:12"; @buf of 32 bytes. */
 const char *cli_bytes(uint64_t bytes, char *buf);
-/* What a dump's figures say of the generation that it stands on, if that was asked for. */
+/* Print from a dump's figures how it used its base generation, if a base was asked for. */
 void cli_base(const json_t *result);
 const char *cli_ns(uint64_t ns, char *buf);
 const char *cli_time(int64_t seconds, char *buf);
-/* Result fields, with a value where there is none. */
+/* Fields of a result, with a default for a missing field. */
 int64_t cli_int(const json_t *object, const char *name);
 const char *cli_str(const json_t *object, const char *name);
 

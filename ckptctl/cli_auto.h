@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Options about checkpoints that ckptd takes by itself, and about how often things fail.
+ * Options about automatic checkpoints and about the rate of failures.
  */
 #ifndef STILLPOINT_CLI_AUTO_H
 #define STILLPOINT_CLI_AUTO_H
@@ -25,7 +25,7 @@ enum cli_auto_option { CLI_AUTO = 900, CLI_AUTO_EVERY, CLI_AUTO_MTBF, CLI_AUTO_N
  */
 int cli_auto_option(struct cli *cli, json_t *settings, int c);
 
-/* The same for starting a job: --auto and what goes with it, as "auto" into @args. */
+/* As cli_auto_option(), for starting a job: --auto and its options, as "auto" into @args. */
 int cli_auto_run_option(struct cli *cli, json_t *args, int c);
 
 #define CLI_AUTO_RUN_LONGS \
@@ -39,7 +39,7 @@ int cli_auto_run_option(struct cli *cli, json_t *args, int c);
 	"      --every DURATION      so often instead, as 30s, 15m\n" \
 	CLI_AUTO_HELP
 
-/* "next in 12 min, every 2 h 3 min" and the like, of what ckptd says of it. */
+/* Print ckptd's settings, such as "next in 12 min, every 2 h 3 min". */
 void cli_auto_print(json_t *settings);
 
 #endif /* STILLPOINT_CLI_AUTO_H */

@@ -8,21 +8,21 @@
 #include "ckptctl/cli.h"
 #include "engine/op/op.h"
 
-/* Opens the connection on first use; NULL with an outcome that says why. */
+/* Open the connection on first use; NULL: *ret_outcome has the error. */
 struct ckpt *cli_connect(struct cli *cli, json_t **ret_outcome);
 void cli_disconnect(struct cli *cli);
 
 /*
- * cli_wait() - until ckptd can be read from or written to, as handle_wait_fn
+ * cli_wait() - wait until ckptd's socket is ready, as handle_wait_fn
  * @arg: the struct cli
  *
- * Says so if ckptd does not answer; a signal of those that are held may end this process.
+ * Tells the user if ckptd does not answer; a held signal may end this process.
  */
 int cli_wait(int sock, short events, void *arg);
-/* Nothing is waited for any more: a signal that was held is pending again. */
+/* The wait is over: make a held signal pending again. */
 void cli_wait_done(struct cli *cli);
 
-/* What the operations need to know of the command line. */
+/* Fill in the environment of in-process operations from the command line. */
 void cli_op_env(struct cli *cli, struct op_env *ret_env);
 
 #endif /* STILLPOINT_CLI_CALL_H */

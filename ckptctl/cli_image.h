@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What show, verify and diff share: images named by DIR or JOB:GENERATION.
+ * Shared by show, verify and diff: images named by DIR or JOB:GENERATION.
  */
 #ifndef STILLPOINT_CLI_IMAGE_H
 #define STILLPOINT_CLI_IMAGE_H
@@ -9,8 +9,8 @@
 
 /*
  * Put the image that @text names into @args: under "dir" a directory (absolute)
- * or under "image" JOB:GENERATION, which only ckptd can find.  What looks like
- * JOB:GENERATION is a directory if one of that name is there.  An exit status, or 0.
+ * or under "image" JOB:GENERATION, which only ckptd can find.  A text of the form
+ * JOB:GENERATION is a directory if one of that name exists.  An exit status, or 0.
  */
 int cli_image_arg(struct cli *cli, json_t *args, const char *dir, const char *image,
 		  const char *text);

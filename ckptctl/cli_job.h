@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the verbs on jobs share.
+ * Shared by the verbs on jobs: operands, options about nodes, and following a job.
  */
 #ifndef STILLPOINT_CLI_JOB_H
 #define STILLPOINT_CLI_JOB_H
@@ -23,16 +23,16 @@ int cli_job_map(struct cli *cli, char *list, json_t *args, long long *ret_n);
 const char *cli_job_phases(const json_t *row, char text[CLI_PHASES]);
 
 #define CLI_FOLLOW_SIGNALS	(1U << 0)	/* hand signals on, instead of detaching */
-#define CLI_FOLLOW_INPUT	(1U << 1)	/* our input is the job's, also if that is a pipe */
+#define CLI_FOLLOW_INPUT	(1U << 1)	/* pass standard input to the job, a pipe as well */
 
 /*
- * Be attached to the job that the last answer, @outcome (taken over), described and sent
- * a descriptor of, until it ends; returns the exit status of ckptctl: the job's, or
- * CLI_DONE after detaching.
+ * Attach to the job of the last answer, @outcome (taken over), by the descriptor that came with
+ * it, until the job ends; returns the exit status of ckptctl: the job's, or CLI_DONE after
+ * detaching.
  */
 int cli_job_follow(struct cli *cli, json_t *outcome, unsigned int how);
 
-/* Will Ctrl-] detach from it then? */
+/* True if Ctrl-] detaches from a job that is followed so. */
 bool cli_job_has_key(const struct cli *cli, const json_t *job, unsigned int how);
 
 #endif /* STILLPOINT_CLI_JOB_H */

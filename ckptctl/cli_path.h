@@ -7,10 +7,10 @@
 
 #include "ckptctl/cli.h"
 
-/* @path, the value of @option or an operand that is called so, is not empty. */
+/* Refuse an empty @path; @option is the name of its option or operand. */
 int cli_path_given(struct cli *cli, const char *option, const char *path);
 
-/* The same, made absolute, as @name into @args. */
+/* As cli_path_given(); put the path, made absolute, as @name into @args. */
 int cli_path(struct cli *cli, json_t *args, const char *name, const char *option,
 	     const char *path);
 

@@ -11,15 +11,15 @@ struct cli_run {
 	bool detach;
 	bool dry_run;
 	bool tty;
-	bool pipes;	/* never a terminal, whatever we are connected to */
-	const char *failed;	/* said of a job that could not be started; NULL: nothing more */
+	bool pipes;	/* never a terminal, whatever ckptctl is connected to */
+	const char *failed;	/* added to the error of a failed start; NULL: nothing */
 	void (*plan)(struct cli *cli, json_t *args);	/* prints for dry_run; may be NULL */
 };
 
 /*
- * Ask for the job that @args (taken over) and the command @argv describe, and stay
- * with it unless detached; returns the exit status.  Not if @status says that something
- * is wrong already.
+ * Start the job that @args (taken over) and the command @argv describe, and stay with it
+ * unless detached; returns the exit status.  If @status is an earlier failure, no job is
+ * started.
  */
 int cli_run_finish(struct cli *cli, const struct cli_run *flags, json_t *args, char **argv,
 		   int status);

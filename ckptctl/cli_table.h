@@ -18,11 +18,11 @@ struct cli_column {
 
 struct cli_table;
 
-/* Columns up to one without a name; NULL without memory. */
+/* @columns ends with a column without a name; NULL: out of memory. */
 struct cli_table *cli_table_new(const struct cli_column *columns);
 /* Start a row. */
 void cli_table_row(struct cli_table *table);
-/* The next cell of it. */
+/* Add the next cell of the row. */
 void cli_table_cell(struct cli_table *table, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Print and free. */

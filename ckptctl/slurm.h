@@ -7,11 +7,12 @@
 
 #include "ckptctl/cli.h"
 
-/* Are we in one? */
+/* True if this process runs in a Slurm allocation. */
 bool slurm_is_here(void);
 /*
- * slurm_place() - the nodes of the allocation into @ranks, "n" if there is none yet, and "map" where Slurm has
- * tasks for as many ranks as there shall be
+ * slurm_place() - put the allocation's nodes into @ranks
+ *
+ * Also "n" if @ranks has none yet, and "map" if Slurm has as many tasks as the job has ranks.
  *
  * Returns an exit status, or 0.
  */

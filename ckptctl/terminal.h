@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Being attached to a job: its output here, our input there, signals handed on.
+ * Being attached to a job: prints its output, passes input and signals on to it.
  */
 #ifndef STILLPOINT_TERMINAL_H
 #define STILLPOINT_TERMINAL_H
@@ -9,8 +9,8 @@
 
 #define TERMINAL_DETACH_KEY	0x1d	/* Ctrl-] */
 
-#define TERMINAL_RAW	(1U << 0)	/* the job has a terminal and so have we */
-#define TERMINAL_INPUT	(1U << 1)	/* our standard input is the job's */
+#define TERMINAL_RAW	(1U << 0)	/* both the job and this process have a terminal */
+#define TERMINAL_INPUT	(1U << 1)	/* pass standard input on to the job */
 #define TERMINAL_SIGNALS (1U << 2)	/* hand signals on to the job */
 #define TERMINAL_END_LINE (1U << 3)	/* what the job left of a line on standard error is ended */
 #define TERMINAL_READER	(1U << 4)	/* detach when nobody reads our standard output any more */
