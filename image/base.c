@@ -125,7 +125,8 @@ int image_base(struct image *img, const char *dir, unsigned int max, struct ckpt
 	image_hold(r);
 	if (!r->m->files[IMAGE_FILE_PAGES].name && !r->m->nr_bases)
 		err = error_set(error, -ENODATA, "%.200s: holds no pages", dir);
-	else if (strcmp(r->m->job, img->manifest.job) || r->m->encrypted != img->manifest.encrypted ||
+	else if (strcmp(r->m->job, img->manifest.job) ||
+		 r->m->encrypted != img->manifest.encrypted ||
 		 memcmp(r->m->secret_id, img->manifest.secret_id, sizeof(r->m->secret_id)))
 		err = error_set(error, -EINVAL, "%.200s: of another job, or kept otherwise",
 				      dir);
@@ -216,7 +217,7 @@ static int move_file(struct image *img, unsigned int from, unsigned int to)
 
 int image_bases_settle(struct image *img)
 {
-	uint64_t number[1 + IMAGE_BASES_MAX] = { 0 };	/* by old number: in use, then new number */
+	uint64_t number[1 + IMAGE_BASES_MAX] = { 0 };	/* by old number: used, then new one */
 	struct extent_table *t = &img->index.memory;
 	unsigned int i, nr = 0;
 	int err = 0;

@@ -353,8 +353,8 @@ static void merge_done(struct merge *m, int err)
 	image_close(m->from);
 	image_destroy(m->img);
 	/*
-	 * Remove the old image, or the new one if the merge failed.  After an I/O error nobody knows
-	 * which of the two has the name on disk: leave both; a sweeper comes when that is settled.
+	 * Remove the old image, or the new one if the merge failed.  After an I/O error nobody
+	 * knows which of the two has the name on disk: a sweeper comes when that is settled.
 	 */
 	if (written && err != -EIO)
 		place_drop(m->path);

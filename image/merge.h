@@ -27,7 +27,7 @@ struct image_merge_options {
 
 /* The figures of a merge: before and after. */
 struct image_merged {
-	unsigned int nr_bases;		/* earlier images it needed; 0: none, nothing was done */
+	unsigned int nr_bases;		/* earlier images it needed; 0: nothing was done */
 	uint64_t bytes_was;		/* before: bytes of the image's own files */
 	uint64_t bytes_base;		/* before: bytes of the earlier images' files */
 	uint64_t bytes_is;

@@ -27,10 +27,10 @@ struct stream;
  */
 int pipeline_create(const struct chunk_keys *keys, struct chunk_pool *pool, int level,
 		    unsigned int workers, struct pipeline **ret_pipeline);
-/* Chunks that were not handed on are forgotten.  NULL is fine. */
+/* Drop chunks that were not handed on, and free.  NULL is fine. */
 void pipeline_destroy(struct pipeline *p);
 
-/* @raw: with @raw_len bytes of payload; the pipeline's in any case, and none afterwards */
+/* @raw: has @raw_len bytes of payload; the pipeline takes it in any case and empties @raw */
 int pipeline_put(struct pipeline *p, struct stream *s, uint64_t seq, struct chunk_room *raw,
 		 uint32_t raw_len);
 /* Hand on everything; returns the first failure. */

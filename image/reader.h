@@ -9,10 +9,10 @@
  * bytes per page run), and for each reader and clone a cache of four chunks and a
  * window of one.
  *
- * Errors are negative errno, image_reader_error() says what and where:
+ * Errors are negative errno; image_reader_error() tells cause and place:
  *   -ENOENT    no image there (no manifest), or no such thing in it
- *   -EBADMSG   truncated, flipped, mixed from another image: what was read is
- *		not what was written
+ *   -EBADMSG   truncated, flipped, mixed from another image: the bytes read are
+ *		not the bytes written
  *   -EKEYREJECTED  written with another key
  *   -ENOKEY    encrypted with a secret that the key does not have
  *   -EPROTONOSUPPORT  written by a version this one cannot read
@@ -35,13 +35,13 @@
 
 struct image_reader;
 
-/* Of the last kind: a copy elsewhere is not touched by that. */
+/* True for errors of the disk (the last line above); a copy elsewhere may still be good. */
 static inline bool image_is_unreadable(int err)
 {
 	return err == -EIO || err == -EUCLEAN || err == -EILSEQ;
 }
 
-/* What the caller knows of the image it wants; zero or NULL: anything. */
+/* Facts that the wanted image must match; zero or NULL: any. */
 struct image_expect {
 	uint64_t generation;
 	const uint8_t *id;	/* 32 bytes */
@@ -54,10 +54,9 @@ int image_open(const char *dir, const struct image_key *key,
 	       struct ckpt_error *error);
 
 /*
- * image_open_locked() - likewise, but also without the secret
+ * image_open_locked() - as image_open(), but also without the secret of an encrypted image
  *
- * Of a reader that is locked only the manifest can be asked for, without keys and values; its
- * index was not looked into.
+ * A locked reader only gives the manifest, without keys and values; its index was not read.
  */
 int image_open_locked(const char *dir, const struct image_key *key,
 		      const struct image_expect *expect, struct image_reader **ret_reader,
@@ -72,7 +71,7 @@ void image_close(struct image_reader *r);	/* NULL is fine */
  */
 int image_clone(const struct image_reader *r, struct image_reader **ret_clone);
 
-/* Until it is closed image_remove() refuses it (-EBUSY): a restore is under way. */
+/* Make image_remove() refuse the image (-EBUSY) until the reader is closed: for a restore. */
 void image_hold(const struct image_reader *r);
 
 const char *image_reader_error(const struct image_reader *r);
@@ -100,8 +99,8 @@ struct image_manifest {
 	uint16_t version;
 	bool encrypted;
 	bool gaps;			/* there may be some between chunks; not read back */
-	bool locked;			/* its secret is not there: keys and values are not known */
-	uint8_t secret_id[16];		/* of the secret it is encrypted with, likewise all its bases */
+	bool locked;			/* the secret is missing: no keys and values */
+	uint8_t secret_id[16];		/* of the secret that encrypts it and all its bases */
 	uint8_t id[32];
 	uint64_t generation;
 	const char *job;
@@ -175,7 +174,7 @@ int image_pages_read(struct image_reader *r, uint64_t mm_id, uint64_t addr,
 		     uint64_t nr_pages, void *buf);
 
 /*
- * image_pages_peek() - the same without a copy
+ * image_pages_peek() - as image_pages_read(), without a copy
  * @nr_pages: in: most wanted; out: pages at @ret_data, at least 1
  * @ret_data: valid until the next call on the reader
  */
@@ -192,13 +191,13 @@ int image_pages_chunk(struct image_reader *r, uint64_t mm_id, uint64_t addr,
 		      uint64_t *nr_pages, uint64_t *ret_chunk);
 
 /*
- * No chunk of pages behind @last will be asked for soon, so that none is read in
- * advance.  IMAGE_NO_CHUNK: any may be.  @in_order: all from the next one that is asked
- * for to @last will be, one after the other, so that a few may be read at once.
+ * The caller will not read chunks of pages after @last soon, so none of them is read in
+ * advance.  IMAGE_NO_CHUNK: no such limit.  @in_order: the caller will read all chunks from
+ * its next one to @last in order, so several may be read at once.
  */
 void image_pages_until(struct image_reader *r, uint64_t last, bool in_order);
 
-/* Which memory map the kernel knows by @token since this image; 0: none. */
+/* The memory map that the kernel has tracked under @token since this image; 0: none. */
 uint64_t image_tracked(const struct image_reader *r, uint64_t token);
 
 /* --------------------------------------------------------- file contents */
@@ -207,7 +206,7 @@ uint64_t image_tracked(const struct image_reader *r, uint64_t token);
 int image_blob_next(struct image_reader *r, uint64_t *blob_id, uint64_t *ret_size);
 int image_blob_size(struct image_reader *r, uint64_t blob_id, uint64_t *ret_size);
 
-/* Data extents in order, what is between them is a hole; 1, 0 or -errno. */
+/* The next data extent in order; gaps between extents are holes; 1, 0 or -errno. */
 int image_blob_extent(struct image_reader *r, uint64_t blob_id, uint64_t *cursor,
 		      uint64_t *ret_offset, uint64_t *ret_len);
 
@@ -218,7 +217,7 @@ int image_blob_read(struct image_reader *r, uint64_t blob_id, uint64_t offset,
 /* ---------------------------------------------------------------- verify */
 
 struct image_finding {
-	int err;		/* negative errno as above; 0: what could not be looked into */
+	int err;		/* negative errno as above; 0: a part could not be checked */
 	const char *file;	/* "pages", "state", … */
 	uint64_t offset;	/* in that file */
 	const char *text;
@@ -232,8 +231,8 @@ typedef void (*image_finding_fn)(const struct image_finding *finding, void *arg)
  *	checks, and the state stream's grammar
  * @report: called for every finding; may be NULL
  *
- * Of an image that is locked every chunk is authenticated and none is read; that is reported, and
- * is no failure.
+ * In a locked image every chunk is authenticated and none is decrypted; this is reported, but is
+ * no failure.
  *
  * Return: 0, or the first finding's errno.
  */

@@ -30,7 +30,7 @@ struct cached_chunk {
 
 /* One chunk that was read. */
 struct chunk_read {
-	const uint8_t *raw;	/* bytes: where they were unpacked, or in the window, until it is used again */
+	const uint8_t *raw;	/* bytes: unpacked, or in the window until its next use */
 	uint32_t raw_len;
 	const uint8_t *tag;	/* in the window */
 	size_t len;		/* stored, from header to tag */
@@ -92,26 +92,26 @@ int reader_open(struct image_reader *r, const char *dir, const struct image_key 
 int reader_chunk(struct image_reader *r, enum image_file file, uint64_t seq,
 		 uint64_t offset, void *room, struct chunk_read *ret_chunk);
 /*
- * Where the next chunk begins, if what was before it ends at *@offset; without the table.
- * -EBADMSG: what lies between is no gap.
+ * Move *@offset from the end of a chunk to the begin of the next one, without the table.
+ * -EBADMSG: the bytes between are no gap.
  */
 int reader_skip_gap(struct image_reader *r, enum image_file file, uint64_t *offset);
 
-/* Where it ends in its file. */
+/* Offset of the chunk's end in its file. */
 static inline uint64_t reader_chunk_end(const struct image_ix_chunk *c)
 {
 	return le64toh(c->offset) + sizeof(struct image_chunk_hdr) +
 	       le32toh(c->stored_len) + IMAGE_TAG_BYTES;
 }
 
-/* That of the image, or of the base; NULL without memory. */
+/* The window of @file, the image's or a base's; NULL: out of memory. */
 struct window *reader_window(struct image_reader *r, enum image_file file);
 
 /* Chunk @seq of pages or blobs, by the table, through the cache (reader_cache.c). */
 int reader_cached(struct image_reader *r, enum image_file file, uint64_t seq,
 		  const struct cached_chunk **ret_chunk);
 
-/* Which file has the data of a DATA extent of memory? */
+/* The file with the data of a DATA extent of memory. */
 static inline enum image_file reader_file_of(const struct extent *e)
 {
 	return (enum image_file)(e->src ? IMAGE_FILE_BASE + e->src - 1 : IMAGE_FILE_PAGES);

@@ -15,12 +15,12 @@
 
 #define RING_PIECES		28U
 #define RING_PIECE_BYTES	(1U << 20)
-#define RING_BLOCK_BYTES	(4U << 20)	/* what is written at once at most */
+#define RING_BLOCK_BYTES	(4U << 20)	/* most bytes of one write */
 #define RING_FILES		8U	/* registered at a time; others go without */
 
 struct ring;
 
-/* Where a write goes and who is told of its end. */
+/* The target of a write, and the owner that is told of its end. */
 struct ring_target {
 	int fd;
 	int slot;		/* from ring_add_file(); -1: none */
@@ -36,31 +36,31 @@ struct ring_write {
 /* A write ended: @res bytes or -errno.  Afterwards its pieces are free. */
 typedef void (*ring_done_fn)(void *owner, const struct ring_write *w, int res);
 
-/* -errno if this kernel, or who set it up, does not permit it. */
+/* -errno if this kernel, or its configuration, does not permit io_uring. */
 int ring_create(ring_done_fn done, struct ring **ret_ring);
-/* Nothing may be on its way.  NULL is fine. */
+/* No write may be on its way.  NULL is fine. */
 void ring_destroy(struct ring *r);
 
-/* Have no more than so many pieces, whole blocks of them; before one is asked for. */
+/* Limit the number of pieces, to whole blocks; call before the first ring_get(). */
 void ring_limit(struct ring *r, unsigned int pieces);
 
-/* About so much will be written: its memory need not begin small. */
+/* About @bytes will be written: the ring's memory need not begin small. */
 void ring_expect(struct ring *r, uint64_t bytes);
 
 int ring_add_file(struct ring *r, int fd);	/* slot, or -1 */
 void ring_remove_file(struct ring *r, int slot);
 
 /*
- * A piece, page aligned; mostly the one behind the last.  Waits for the end of a write
- * if there is none; -ENOBUFS if no write is on its way, either.
+ * Get a piece, page aligned, mostly the one after the last.  If none is free, wait for the
+ * end of a write; -ENOBUFS if no write is on its way, either.
  */
 int ring_get(struct ring *r, uint8_t **ret_piece);
 /* How many are free, without waiting; is a write on its way? */
 unsigned int ring_free(const struct ring *r);
 bool ring_busy(const struct ring *r);
-/* Unused after all. */
+/* Give an unused piece back. */
 void ring_put(struct ring *r, const uint8_t *p);
-/* The last one of a block: what lies behind it cannot be written with it. */
+/* True for the last piece of a block: one write cannot go beyond it. */
 bool ring_is_last(const struct ring *r, const uint8_t *p);
 
 /*
@@ -70,7 +70,7 @@ bool ring_is_last(const struct ring *r, const uint8_t *p);
  */
 int ring_write(struct ring *r, const struct ring_write *w, const struct ring_target *to);
 
-/* Until a write ends (done is called), if one is on its way. */
+/* If a write is on its way, wait until one ends (done is called). */
 int ring_wait(struct ring *r);
 
 /* fsync(2); no write to it is on its way. */

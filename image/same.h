@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pages that are the same as pages stored before: found, so that they need not
- * be stored again.  Memory: SAME_ENTRIES * 24 bytes and SAME_READ pages, 3.3 MiB.
+ * Finds pages that are equal to pages stored before, which need not be stored again.
+ * Memory: SAME_ENTRIES * 24 bytes and SAME_READ pages, 3.3 MiB.
  */
 #ifndef STILLPOINT_IMAGE_SAME_H
 #define STILLPOINT_IMAGE_SAME_H
@@ -26,7 +26,7 @@ struct same_pages {
 	const uint8_t *data;
 };
 
-/* Pages [first, first + nr) of them have their like at @where and behind it. */
+/* Pages [first, first + nr) are equal to the stored pages from @where on. */
 struct same_match {
 	uint64_t first;
 	uint64_t nr;

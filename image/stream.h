@@ -46,10 +46,10 @@ static inline bool stream_is_long(const struct stream *s)
 }
 
 /*
- * stream_adopt() - bytes that are put next lie in @room's payload, in order
+ * stream_adopt() - announce that the next bytes to be put lie in @room's payload, in order
  *
- * If the current chunk is empty, or nearly full, @room becomes the next one and is none
- * afterwards; what is put of it then is not copied, or moved within it.
+ * If the current chunk is empty, or nearly full, @room becomes the next chunk and @room is empty
+ * afterwards; its bytes are then put without a copy, or moved within it.
  */
 int stream_adopt(struct stream *s, struct chunk_room *room);
 
@@ -61,7 +61,7 @@ int stream_adopt(struct stream *s, struct chunk_room *room);
 int stream_put(struct stream *s, const void *data, size_t len,
 	       uint64_t *ret_where, size_t *ret_len);
 
-/* The same for all of them, wherever they end up. */
+/* Put all bytes, over as many chunks as needed. */
 int stream_write(struct stream *s, const void *data, size_t len);
 
 /* For the pipeline: the next chunk, encoded.  Takes @raw over if it lies there and was lent. */
@@ -73,7 +73,7 @@ int stream_finish(struct stream *s, uint8_t ret_digest[IMAGE_DIGEST_BYTES]);
 
 int stream_sync(struct stream *s);
 
-/* Close and free; safe on what was never opened. */
+/* Close and free; safe on a stream that was never opened. */
 int stream_close(struct stream *s);
 
 #endif /* STILLPOINT_IMAGE_STREAM_H */

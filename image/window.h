@@ -20,8 +20,8 @@ struct window {
 	int fd;			/* whose bytes these are; -1: none */
 	uint64_t base;		/* offset of data[0] in the file */
 	uint64_t start, end;	/* what may still be taken */
-	uint64_t limit;		/* nothing is wanted from there on */
-	uint64_t hint;		/* nor, for the next read, from there on; 0: not known */
+	uint64_t limit;		/* offset from which on nothing is read */
+	uint64_t hint;		/* the same for the next read only; 0: none */
 };
 
 /* WINDOW_BYTES, more than IMAGE_CHUNK_MAX; free() takes it back. */
@@ -40,25 +40,25 @@ void window_direct(int fd);
 int window_get(struct window *w, int fd, uint64_t offset, size_t len, uint8_t **ret_data);
 
 /*
- * What lies at @offset and behind it will not be asked for soon: do not read it.
- * @in_order: all before it will, one after the other, so that much of it may be read at once.
+ * Do not read bytes from @offset on: the caller will not ask for them soon.
+ * @in_order: it will ask for all bytes before @offset in order, so many may be read at once.
  */
 void window_limit(struct window *w, uint64_t offset, bool in_order);
 
-/* The same for the next read alone. */
+/* As window_limit(), for the next read only. */
 void window_hint(struct window *w, uint64_t offset);
 
 /* How far a read reaches that begins at @offset. */
 uint64_t window_reach(const struct window *w, uint64_t offset);
 
 /*
- * What window_get() gave last is the caller's now, in the buffer that is returned; the
- * window goes on with @other, a window_buffer().  NULL: much was read at once, and what was
- * given stays where it is while @reads is what it was.
+ * Hand the caller the buffer with the bytes of the last window_get(); the window goes on with
+ * @other, a window_buffer().  NULL: much was read at once, and the bytes stay in the window
+ * until @reads changes.
  */
 uint8_t *window_swap(struct window *w, uint8_t *other);
 
-/* The caller changed what lies before @offset: it is not given out again. */
+/* The caller changed the bytes before @offset: do not give them out again. */
 void window_drop(struct window *w, uint64_t offset);
 
 #endif /* STILLPOINT_IMAGE_WINDOW_H */
