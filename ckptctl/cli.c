@@ -173,7 +173,7 @@ int cli_getopt(struct cli *cli, int argc, char **argv, const char *shorts,
 	return c == OPT_HELP ? 'h' : c;
 }
 
-/* Where the options are not known: a word that is none may be one's value, or begin a job's command. */
+/* The options are unknown here: a word may be an option's value, or begin a job's command. */
 static bool scan_json(const struct cli *cli)
 {
 	const int first = cli->parsing.argv ? optind : 1;

@@ -23,7 +23,7 @@ int cli_job_map(struct cli *cli, char *list, json_t *args, long long *ret_n);
 const char *cli_job_phases(const json_t *row, char text[CLI_PHASES]);
 
 #define CLI_FOLLOW_SIGNALS	(1U << 0)	/* hand signals on, instead of detaching */
-#define CLI_FOLLOW_INPUT	(1U << 1)	/* pass standard input to the job, a pipe as well */
+#define CLI_FOLLOW_INPUT	(1U << 1)	/* pass standard input on, a pipe as well */
 
 /*
  * Attach to the job of the last answer, @outcome (taken over), by the descriptor that came with

@@ -121,7 +121,7 @@ bool terminal_ignores(int sig)
 	return !sigaction(sig, NULL, &action) && action.sa_handler == SIG_IGN;
 }
 
-/* What is ignored (nohup, trap '', a script's background) is not for the job either: a blocked signal would come. */
+/* Ignored signals (nohup, trap '', a script's background) stay ignored, and do not go to the job. */
 static void caught_signals(sigset_t *set)
 {
 	static const int caught[] = {
@@ -294,7 +294,7 @@ static int on_input(struct terminal *t)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
-	/* nohup gives what cannot be read, a terminal nothing to the background: the job's input has an end. */
+	/* Under nohup, or in a terminal's background, nothing can be read: end the job's input. */
 	if (n <= 0) {
 		t->input_open = false;
 		return t->flags & TERMINAL_INPUT ? send_msg(t, SHIM_INPUT_END, 0) : 0;

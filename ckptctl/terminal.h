@@ -12,8 +12,8 @@
 #define TERMINAL_RAW	(1U << 0)	/* both the job and this process have a terminal */
 #define TERMINAL_INPUT	(1U << 1)	/* pass standard input on to the job */
 #define TERMINAL_SIGNALS (1U << 2)	/* hand signals on to the job */
-#define TERMINAL_END_LINE (1U << 3)	/* what the job left of a line on standard error is ended */
-#define TERMINAL_READER	(1U << 4)	/* detach when nobody reads our standard output any more */
+#define TERMINAL_END_LINE (1U << 3)	/* end an unfinished line on standard error */
+#define TERMINAL_READER	(1U << 4)	/* detach when standard output has no reader */
 #define TERMINAL_KEY	(1U << 5)	/* our input is a terminal: look for the detach key */
 
 /*
