@@ -121,7 +121,10 @@ bool terminal_ignores(int sig)
 	return !sigaction(sig, NULL, &action) && action.sa_handler == SIG_IGN;
 }
 
-/* Ignored signals (nohup, trap '', a script's background) stay ignored, and do not go to the job. */
+/*
+ * The signals to hand on. Ignored ones (nohup, trap '', a script's background) are not among them:
+ * once blocked, a signal arrives even if it is ignored.
+ */
 static void caught_signals(sigset_t *set)
 {
 	static const int caught[] = {

@@ -123,7 +123,7 @@ enum image_file {
 #define IMAGE_FILES		(IMAGE_FILE_BASE + IMAGE_BASES_MAX)
 
 /* 1 << 0: retired; encrypted with the master key, which no program ever did */
-#define IMAGE_F_ENCRYPTED	(1U << 1)	/* payloads are sealed, and there is a PRIVATE record */
+#define IMAGE_F_ENCRYPTED	(1U << 1)	/* payloads sealed, and a PRIVATE record */
 
 struct image_manifest_hdr {
 	__u8 magic[8];
@@ -243,7 +243,7 @@ struct image_man_roots {
 struct image_man_base {
 	struct image_rec_hdr hdr;
 	__le32 file;				/* IMAGE_FILE_BASE and up */
-	__le16 version;				/* of the image that wrote it, likewise all */
+	__le16 version;				/* this and the rest: of the base's image */
 	__le16 pad;
 	__le64 generation;
 	__le64 len;

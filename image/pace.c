@@ -15,7 +15,7 @@
 #define PROBE_EVERY	64	/* chunks between two looks at the way not taken */
 #define PROBE_COST	16	/* times as many at most, if it is that much dearer */
 #define WORTH		1.25	/* smaller images may take this much longer */
-#define SMALLER		0.97	/* of the size: less is no gain, however slow the device */
+#define SMALLER		0.97	/* of the size: saving less is no gain on any device */
 #define WEIGHT		0.25	/* of the newest sample */
 
 void pace_init(struct pace *p, unsigned int workers)

@@ -28,7 +28,7 @@
 #include "image/pace.h"
 #include "image/stream.h"
 
-#define SPARE		4U	/* what the owner reads at once must not starve the workers */
+#define SPARE		4U	/* the owner's reads must not starve the workers */
 
 struct slot {
 	bool done;		/* under the lock */

@@ -106,7 +106,7 @@ struct image_manifest {
 	const char *job;
 	struct image_identity identity;
 	struct image_timing timing;
-	struct image_counts counts;	/* bytes_stored: of all files, manifest too, without bases */
+	struct image_counts counts;	/* bytes_stored: all files with manifest, no bases */
 	uint64_t nr_runs;
 	const int32_t *roots;
 	unsigned int nr_roots;

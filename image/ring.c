@@ -34,7 +34,7 @@
 #define MEMORY_BYTES	((size_t)RING_PIECES * RING_PIECE_BYTES)
 #define HUGE_PAGE	((size_t)2 << 20)
 #define SAMPLE_EVERY	(256ULL << 20)	/* bytes without a sample */
-#define SAMPLES		3U		/* at once in the beginning; and of so many the best */
+#define SAMPLES		3U		/* at once at first; and the best of so many */
 #define SYNC_DATA	((void *)1)
 #define NOTHING_DATA	((void *)2)
 

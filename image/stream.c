@@ -23,7 +23,8 @@
 
 #define ALIGN		4096U
 #define APPEND_MIN	(1U << 20)
-#define NEARLY_FULL	(3 * IMAGE_CHUNK_MAX / 4)	/* of a chunk: better to begin another than to copy */
+/* Bytes of a chunk from which on beginning another one is better than copying. */
+#define NEARLY_FULL	(3 * IMAGE_CHUNK_MAX / 4)
 #define OUT_BYTES	(APPEND_MIN + 2 * ALIGN + ((CHUNK_BOUND + ALIGN - 1) & ~(size_t)(ALIGN - 1)))
 
 const char *const image_file_names[IMAGE_FILES] = {

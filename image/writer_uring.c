@@ -43,7 +43,7 @@ struct image_wfile {
 	struct ring_target to;
 	uint8_t *open;			/* piece being filled */
 	uint32_t open_len;
-	uint64_t begun;			/* bytes that are written or in the run: open's offset */
+	uint64_t begun;			/* bytes written or in the run: open's offset */
 	uint64_t len;			/* all that was appended */
 	bool lent;			/* the last was a lent piece */
 	unsigned int on_way;

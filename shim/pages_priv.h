@@ -31,7 +31,7 @@ struct pages {
 		uint64_t poked_at;	/* 0: not since @moved_at */
 		uint64_t done;		/* value of STATUS_STALLS that was handled */
 		uint64_t patience;	/* ns; more after each step */
-		bool letting;		/* ranks were asked what they wait for, before let on */
+		bool letting;		/* asked what ranks wait for, to let them on */
 	} stall;
 	struct seqs seqs;
 	uint64_t *told_sent, *told_received;	/* [index][rank], in this drain */

@@ -144,7 +144,7 @@ static int open_log(struct shim_stream *s, const struct shim_spec *spec,
 	return err;
 }
 
-/* Cut logs of the job's former nodes: they grew after the checkpoint, and nothing writes them now. */
+/* Cut logs of the job's former nodes, which grew after the checkpoint; nobody writes them now. */
 static int cut_old_logs(struct shim_stdio *io, const struct shim_spec *spec, int dir)
 {
 	unsigned int node = spec->ranks.nr_nodes, nr = spec_log_nodes(spec);
