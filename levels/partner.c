@@ -65,14 +65,6 @@ static uint64_t busy_ms(uint64_t bytes)
 	return BUSY_MS + bytes / MIB * 1000;
 }
 
-static uint64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
 static int result_of(struct partner_level *p, size_t len, struct level_space *ret_space,
 		     struct ckpt_error *error)
 {
@@ -520,7 +512,7 @@ static int partner_list(struct level *l, const char *prefix, level_item_fn fn, v
 	err = partner_link_tell(&p->link, PARTNER_LIST, &r, sizeof(r), error);
 	while (!err && (err = answer(p, PARTNER_ITEM, sizeof(struct partner_wire_image), BUSY_MS,
 				     NULL, error)) > 0) {
-		if (++items > LIST_MAX || now_ms() > until) {
+		if (++items > LIST_MAX || clock_monotonic_ms() > until) {
 			p->link.broken = true;
 			return error_set(error, -E2BIG, "%.63s: its list does not end: see what its ckptd logs", p->node);
 		}

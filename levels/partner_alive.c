@@ -15,14 +15,6 @@
 
 #define TICK_MS		500	/* or a quarter of what the client waits */
 
-static uint64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
 /* Wake up twice a second by itself, so that a short busy time needs no wake-up. */
 static void *tick(void *arg)
 {

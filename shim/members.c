@@ -165,7 +165,7 @@ int members_ended(struct members *m, pid_t pid, int status)
 	m->pid[i] = 0;
 	/* A limit for the shim's answer: the shim may be stopped. */
 	if (!--m->left && m->asks && !m->deadline)
-		m->deadline = members_clock() + MEMBERS_ASK_MS;
+		m->deadline = clock_monotonic_ms() + MEMBERS_ASK_MS;
 	/* Only the first failure counts: later ones end because init ended them. */
 	if (status && !m->failed) {
 		fail(m, status);

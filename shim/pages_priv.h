@@ -70,8 +70,6 @@ int pages_tell_failure(struct look *look, unsigned int index, uint32_t state, co
 unsigned int pages_first_without(const struct pages *p, uint32_t state);
 /* pages_order.c: have the rank look at its order. */
 void pages_wake(struct status_page *page);
-/* CLOCK_MONOTONIC in nanoseconds. */
-uint64_t pages_now(void);
 /* pages_collectives.c: a look at ranks that quiesce. */
 int pages_look_quiesced(struct look *look);
 /* True if the rank at @index has not begun a collective that others have begun. */

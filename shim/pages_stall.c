@@ -37,7 +37,7 @@ void pages_stall_begin(struct pages *p)
 
 void pages_moved(struct pages *p)
 {
-	p->stall.moved_at = pages_now();
+	p->stall.moved_at = clock_monotonic_ns();
 	/* A step that other nodes were told of is finished, whatever moves meanwhile. */
 	if (!p->stall.letting)
 		p->stall.poked_at = 0;
