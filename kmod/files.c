@@ -183,7 +183,7 @@ static void ckpt_files_check_sharing(struct ckpt_collect *c, struct ckpt_object 
 {
 	pid_t pid;
 
-	if (atomic_read(&obj->files.files->count) <= obj->users + obj->left_out + 1)
+	if (atomic_read(&obj->files.files->count) <= obj->users + obj->excluded + 1)
 		return;
 	if (ckpt_collect_find_stranger(c, ckpt_files_are_of, obj->files.files, &pid))
 		ckpt_refuse(c->cap, CKPT_R_SHARED_FILES, obj->task, pid,

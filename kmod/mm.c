@@ -56,7 +56,7 @@ static void ckpt_mm_check_sharing(struct ckpt_collect *c, struct ckpt_object *ob
 {
 	pid_t pid;
 
-	if (atomic_read(&obj->mm.mm->mm_users) <= obj->users + obj->left_out + 1)
+	if (atomic_read(&obj->mm.mm->mm_users) <= obj->users + obj->excluded + 1)
 		return;
 	if (ckpt_collect_find_stranger(c, ckpt_mm_is_of, obj->mm.mm, &pid))
 		ckpt_refuse(c->cap, CKPT_R_SHARED_MM, obj->task, pid, "shared with pid %d",

@@ -38,7 +38,7 @@ struct ckpt_object {
 	enum ckpt_object_kind kind;
 	u32 id;
 	unsigned int users;		/* tasks or descriptors of the tree that have it */
-	unsigned int left_out;		/* threads that have it and are left out */
+	unsigned int excluded;		/* excluded threads that have it */
 	struct task_struct *task;	/* one that has it; borrowed from the scan */
 	union {
 		struct {

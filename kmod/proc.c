@@ -379,7 +379,7 @@ int ckpt_collect_proc(struct ckpt_collect *c, struct ckpt_proc *proc)
 		return -ENOMEM;
 	ckpt_proc_ids(c, proc, rec);
 	if (!alive) {
-		if (proc->nr_left_out)
+		if (proc->nr_excluded)
 			ckpt_refuse(c->cap, CKPT_R_EXCLUDE, proc->leader, 0,
 				    "of its threads only those left out are alive");
 		ckpt_proc_zombie(proc, rec);

@@ -172,16 +172,16 @@ static void ckpt_collect_left_out(struct ckpt_collect *c, struct ckpt_proc *proc
 	files = ckpt_object_find(c->objs, CKPT_OBJ_FILES, alive->files, NULL);
 	ckpt_collect_check_owner(c, mm, alive, CKPT_EXCLUDE_RANGE, "memory map");
 	ckpt_collect_check_owner(c, files, alive, CKPT_EXCLUDE_FD, "descriptor table");
-	if (!proc->nr_left_out)
+	if (!proc->nr_excluded)
 		return;
 	rcu_read_lock();
 	for_each_thread(proc->leader, task) {
 		if (ckpt_thread_find(c->ctx, task))
 			continue;
 		if (mm && READ_ONCE(task->mm) == mm->key)
-			mm->left_out++;
+			mm->excluded++;
 		if (files && READ_ONCE(task->files) == files->key)
-			files->left_out++;
+			files->excluded++;
 	}
 	rcu_read_unlock();
 }
@@ -220,7 +220,7 @@ static int ckpt_collect_objects(struct ckpt_collect *c)
 				return PTR_ERR(mm);
 			if (mm)
 				ckpt_collect_reader(mm, member);
-			if (mm && proc->nr_left_out)
+			if (mm && proc->nr_excluded)
 				mm->mm.in_use = true;
 			err = ckpt_collect_files_object(c, member->task);
 			if (err)

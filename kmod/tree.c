@@ -238,14 +238,14 @@ static bool ckpt_tree_push_threads(struct ckpt_tree *tree, struct ckpt_proc *pro
 	if (tree->excludes.nr)
 		tgid = task_tgid_nr_ns(proc->leader, ctx->pid_ns);
 	proc->first = tree->nr_members;
-	proc->nr_left_out = 0;
+	proc->nr_excluded = 0;
 	for_each_thread(proc->leader, thread) {
 		struct ckpt_member *member;
 
 		if (thread->exit_state)
 			continue;
 		if (tree->excludes.nr && ckpt_tree_leaves_out(tree, ctx, thread, tgid)) {
-			proc->nr_left_out++;
+			proc->nr_excluded++;
 			continue;
 		}
 		if (tree->nr_members == tree->max_members)

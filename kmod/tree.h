@@ -29,7 +29,7 @@ struct ckpt_proc {
 	struct task_struct *leader;	/* reference; may be dead */
 	unsigned int first;		/* its live threads: members[first .. first + nr) */
 	unsigned int nr;
-	unsigned int nr_left_out;	/* live threads that the caller excluded: they run */
+	unsigned int nr_excluded;	/* live threads that the caller excluded: they run */
 	int parent;			/* index in procs; -1: outside of the tree */
 };
 

@@ -219,7 +219,7 @@ static bool only_appended(const struct dump *d, const struct dump_inode *inode)
 	return inode->content == DUMP_AFTER && inode->writes && !d->frozen_to_end;
 }
 
-static int externals_hash_all(int fd, uint64_t size, uint8_t ret_hash[2][32])
+static int ends_hash_read(int fd, uint64_t size, uint8_t ret_hash[2][32])
 {
 	uint64_t len = size < FILE_TAIL_WRITTEN ? size : FILE_TAIL_WRITTEN;
 	int ret = file_identity_tail(fd, 0, len, ret_hash[0]);
@@ -239,8 +239,8 @@ int dump_contents_mark(struct dump *d)
 		if (only_appended(d, inode)) {
 			_cleanup_fd_ int fd = dump_reopen(inode);
 
-			ret = fd < 0 ? fd : externals_hash_all(fd, inode->file->rec->size,
-							       inode->externals_hash);
+			ret = fd < 0 ? fd : ends_hash_read(fd, inode->file->rec->size,
+							       inode->ends_hash);
 			if (ret)
 				ret = source_failed(d, &source, ret);
 		}
@@ -254,8 +254,8 @@ static int still_the_same(struct dump *d, const struct dump_inode *inode, int fd
 	const struct ckpt_rec_file *rec = inode->file->rec;
 	uint8_t now[2][32];
 
-	if (only_appended(d, inode) && (externals_hash_all(fd, rec->size, now) ||
-					memcmp(now, inode->externals_hash, sizeof(now))))
+	if (only_appended(d, inode) && (ends_hash_read(fd, rec->size, now) ||
+					memcmp(now, inode->ends_hash, sizeof(now))))
 		return error_fail(d->error, -EAGAIN,
 				   "%s was cut and written anew while it was read: try again",
 				   inode->file->path);
@@ -377,7 +377,7 @@ static int shm_entry(struct dump *d, int dir, const char *name, const char *path
 		       error_fail(d->error, -errno, "/dev/shm/%s: %s", path, strerror(errno));
 	switch (st.st_mode & S_IFMT) {
 	case S_IFREG:
-		return dump_is_left_out(d, &st) ? 0 : shm_file(d, dir, name, path);
+		return dump_is_excluded(d, &st) ? 0 : shm_file(d, dir, name, path);
 	case S_IFDIR:
 		ret = shm_record(d, path, NULL, &st, 0);
 		fd = ret ? -1 : openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

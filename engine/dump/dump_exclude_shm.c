@@ -28,15 +28,15 @@ static int compare(const void *a, const void *b)
 
 static int add(struct dump *d, uint64_t ino)
 {
-	uint64_t *inos = d->left_out;
+	uint64_t *inos = d->excluded_inos;
 
-	if (!(d->nr_left_out & (d->nr_left_out + 1))) {
-		inos = realloc(inos, (2 * (size_t)d->nr_left_out + 2) * sizeof(*inos));
+	if (!(d->nr_excluded_inos & (d->nr_excluded_inos + 1))) {
+		inos = realloc(inos, (2 * (size_t)d->nr_excluded_inos + 2) * sizeof(*inos));
 		if (!inos)
 			return error_fail(d->error, -ENOMEM, "out of memory");
-		d->left_out = inos;
+		d->excluded_inos = inos;
 	}
-	inos[d->nr_left_out++] = ino;
+	inos[d->nr_excluded_inos++] = ino;
 	return 0;
 }
 
@@ -74,18 +74,18 @@ int dump_exclude_shm_find(struct dump *d)
 	for (unsigned int i = 0; !ret && i < o->nr_excludes; i++)
 		if (o->excludes[i].kind == CKPT_EXCLUDE_RANGE && o->excludes[i].pid)
 			ret = find(d, &o->excludes[i], st.st_dev);
-	if (d->nr_left_out)
-		qsort(d->left_out, d->nr_left_out, sizeof(*d->left_out), compare);
+	if (d->nr_excluded_inos)
+		qsort(d->excluded_inos, d->nr_excluded_inos, sizeof(*d->excluded_inos), compare);
 	return ret;
 }
 
-bool dump_is_left_out(const struct dump *d, const struct stat *st)
+bool dump_is_excluded(const struct dump *d, const struct stat *st)
 {
 	const struct state *state = d->cap.state;
 	uint64_t ino = st->st_ino;
 
-	if (!d->nr_left_out ||
-	    !bsearch(&ino, d->left_out, d->nr_left_out, sizeof(ino), compare))
+	if (!d->nr_excluded_inos ||
+	    !bsearch(&ino, d->excluded_inos, d->nr_excluded_inos, sizeof(ino), compare))
 		return false;
 	for (unsigned int i = 0; i < state->nr_files; i++)
 		if (state->files[i].rec->ino == ino && state->files[i].rec->dev == st->st_dev)
@@ -95,7 +95,7 @@ bool dump_is_left_out(const struct dump *d, const struct stat *st)
 
 void dump_exclude_shm_done(struct dump *d)
 {
-	free(d->left_out);
-	d->left_out = NULL;
-	d->nr_left_out = 0;
+	free(d->excluded_inos);
+	d->excluded_inos = NULL;
+	d->nr_excluded_inos = 0;
 }

@@ -18,7 +18,7 @@
 #define PTS_MAJOR_FIRST	136
 #define PTS_MAJOR_LAST	143
 
-struct dump_end {
+struct dump_external {
 	uint64_t ino, dev;
 	mode_t type;
 	int pty;		/* index of the pty; -1: no pty */
@@ -42,7 +42,7 @@ static int pty_index(int fd, const struct stat *st)
 /* By inode; of several externals with one inode the caller's first comes first. */
 static int compare(const void *one, const void *other)
 {
-	const struct dump_end *a = one, *b = other;
+	const struct dump_external *a = one, *b = other;
 
 	if (a->ino != b->ino)
 		return a->ino < b->ino ? -1 : 1;
@@ -54,8 +54,8 @@ int dump_externals_open(struct dump *d)
 	const struct dump_options *o = d->options;
 	unsigned int i;
 
-	d->ends = calloc(o->nr_externals + 1, sizeof(*d->ends));
-	if (!d->ends)
+	d->externals = calloc(o->nr_externals + 1, sizeof(*d->externals));
+	if (!d->externals)
 		return error_fail(d->error, -ENOMEM, "out of memory");
 	for (i = 0; i < o->nr_externals; i++) {
 		int fd = o->externals[i].fd;
@@ -63,16 +63,16 @@ int dump_externals_open(struct dump *d)
 
 		if (fd < 0 || fstat(fd, &st))
 			continue;
-		d->ends[d->nr_ends++] = (struct dump_end) {
+		d->externals[d->nr_externals++] = (struct dump_external) {
 			.ino = st.st_ino, .dev = st.st_dev, .type = st.st_mode & S_IFMT,
 			.pty = pty_index(fd, &st), .external = i,
 		};
 	}
-	qsort(d->ends, d->nr_ends, sizeof(*d->ends), compare);
+	qsort(d->externals, d->nr_externals, sizeof(*d->externals), compare);
 	return 0;
 }
 
-static bool same_object(const struct ckpt_rec_file *rec, const struct dump_end *end)
+static bool same_object(const struct ckpt_rec_file *rec, const struct dump_external *end)
 {
 	if (rec->kind == CKPT_FILE_PIPE)	/* all pipes are on one file system */
 		return end->type == S_IFIFO;
@@ -82,12 +82,12 @@ static bool same_object(const struct ckpt_rec_file *rec, const struct dump_end *
 /* The first entry with this inode number, or the first one with a higher number. */
 static unsigned int find_inode(const struct dump *d, uint64_t ino)
 {
-	unsigned int low = 0, high = d->nr_ends;
+	unsigned int low = 0, high = d->nr_externals;
 
 	while (low < high) {
 		unsigned int middle = (low + high) / 2;
 
-		if (d->ends[middle].ino < ino)
+		if (d->externals[middle].ino < ino)
 			low = middle + 1;
 		else
 			high = middle;
@@ -95,33 +95,33 @@ static unsigned int find_inode(const struct dump *d, uint64_t ino)
 	return low;
 }
 
-static const struct dump_end *find_tty(const struct dump *d, int index)
+static const struct dump_external *find_tty(const struct dump *d, int index)
 {
-	const struct dump_end *first = NULL;
+	const struct dump_external *first = NULL;
 
-	for (unsigned int i = 0; i < d->nr_ends; i++)
-		if (d->ends[i].pty >= 0 && d->ends[i].pty == index &&
-		    (!first || d->ends[i].external < first->external))
-			first = &d->ends[i];
+	for (unsigned int i = 0; i < d->nr_externals; i++)
+		if (d->externals[i].pty >= 0 && d->externals[i].pty == index &&
+		    (!first || d->externals[i].external < first->external))
+			first = &d->externals[i];
 	return first;
 }
 
-static const struct dump_end *find(const struct dump *d, const struct ckpt_rec_file *rec)
+static const struct dump_external *find(const struct dump *d, const struct ckpt_rec_file *rec)
 {
 	if (rec->kind == CKPT_FILE_PTS || rec->kind == CKPT_FILE_PTM)
 		return find_tty(d, (int)rec->object);
-	for (unsigned int i = find_inode(d, rec->ino); i < d->nr_ends; i++) {
-		if (d->ends[i].ino != rec->ino)
+	for (unsigned int i = find_inode(d, rec->ino); i < d->nr_externals; i++) {
+		if (d->externals[i].ino != rec->ino)
 			break;
-		if (same_object(rec, &d->ends[i]))
-			return &d->ends[i];
+		if (same_object(rec, &d->externals[i]))
+			return &d->externals[i];
 	}
 	return NULL;
 }
 
 const char *dump_external_name(const struct dump *d, const struct state_file *file)
 {
-	const struct dump_end *end = find(d, file->rec);
+	const struct dump_external *end = find(d, file->rec);
 
 	return end ? d->options->externals[end->external].name : NULL;
 }
@@ -133,7 +133,7 @@ bool dump_external_tty(const struct dump *d, int index)
 
 void dump_externals_done(struct dump *d)
 {
-	free(d->ends);
-	d->ends = NULL;
-	d->nr_ends = 0;
+	free(d->externals);
+	d->externals = NULL;
+	d->nr_externals = 0;
 }

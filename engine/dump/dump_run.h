@@ -67,7 +67,7 @@ struct dump_inode {
 	uint32_t tail_len;
 	uint8_t tail_hash[32];
 	/* carried and only appended to: hashes of its first and last bytes, in the pause */
-	uint8_t externals_hash[2][32];
+	uint8_t ends_hash[2][32];
 	uint8_t build_id[FILE_BUILD_ID_MAX];
 	unsigned int build_id_len;
 	int fd;			/* for dump_reopen() only; -1: none */
@@ -94,14 +94,14 @@ struct dump {
 	unsigned int nr_places;
 	struct dump_inode *inodes;	/* state_file.user: index + 1, 0 for none */
 	unsigned int nr_inodes;
-	uint64_t *left_out;		/* excluded inodes of shm_dir, sorted; malloc */
-	unsigned int nr_left_out;
+	uint64_t *excluded_inos;		/* excluded inodes of shm_dir, sorted; malloc */
+	unsigned int nr_excluded_inos;
 	int sync_fds[DUMP_SYNC_MAX];	/* one per file system that the tree works on */
 	uint64_t sync_devs[DUMP_SYNC_MAX];
 	bool sync_flushed[DUMP_SYNC_MAX];	/* its disk's cache was flushed since the syncfs */
 	unsigned int nr_sync;
-	struct dump_end *ends;		/* the externals, sorted by inode */
-	unsigned int nr_ends;
+	struct dump_external *externals;		/* the externals, sorted by inode */
+	unsigned int nr_externals;
 	uint64_t last_blob;		/* highest blob id given out */
 	char *records;			/* our own records, collected; malloc */
 	size_t records_len;
@@ -189,7 +189,7 @@ int dump_contents_mark(struct dump *d);		/* in the pause: files only appended to
 int dump_shm_dir(struct dump *d);		/* in the pause */
 int dump_exclude_shm_find(struct dump *d);	/* before the freeze */
 /* Is the file of the job's /dev/shm excluded, as only excluded memory maps it? */
-bool dump_is_left_out(const struct dump *d, const struct stat *st);
+bool dump_is_excluded(const struct dump *d, const struct stat *st);
 void dump_exclude_shm_done(struct dump *d);
 
 int dump_track_tails(struct dump *d);		/* in the pause: files that the tree writes */
