@@ -30,7 +30,10 @@
 #include "supervisor/auto/merger.h"
 #include "supervisor/catalog/name_lock.h"
 #include "supervisor/net/nodes.h"
+#include "supervisor/checkpoint/coord_driver.h"
 #include "supervisor/checkpoint/coord_peer.h"
+#include "supervisor/checkpoint/job_checkpoint.h"
+#include "supervisor/checkpoint/ranks_up.h"
 #include "supervisor/parts/parts.h"
 #include "supervisor/parts/stale_run.h"
 #include "supervisor/auto/flusher.h"
@@ -266,6 +269,30 @@ static int open_socket(struct daemon *daemon)
 	return ctl_open(&options, &daemon->ctl);
 }
 
+/* What the rooms below parts, checkpoint and auto may ask of these. */
+static const struct job_ops job_ops = {
+	.has_images = has_images,
+	.parts_open = parts_open,
+	.parts_close = parts_close,
+	.parts_over = parts_over,
+	.parts_cut_off = parts_cut_off,
+	.parts_silent = parts_silent,
+	.parts_connected = parts_connected,
+	.parts_message = parts_message,
+	.parts_gone = parts_gone,
+	.parts_shim_left = parts_shim_left,
+	.parts_signal = parts_signal,
+	.parts_cancel = parts_cancel,
+	.note_run = stale_run_note_run,
+	.end_older = stale_run_end_older,
+	.coord_resume = coord_driver_resume,
+	.coord_alone = coord_driver_alone,
+	.coord_close = coord_driver_close,
+	.checkpoint = job_checkpoint_start,
+	.ranks_up = ranks_up_wait,
+	.describe_auto = schedule_describe,
+};
+
 int daemon_start(struct daemon *daemon)
 {
 	int err;
@@ -302,7 +329,7 @@ int daemon_start(struct daemon *daemon)
 	if (!err)
 		err = merger_open(daemon, &daemon->merger);
 	if (!err)
-		err = jobs_open(daemon, has_images, &daemon->jobs);
+		err = jobs_open(daemon, &job_ops, &daemon->jobs);
 	if (!err)
 		err = stale_run_open(daemon, &daemon->stale_run);
 	if (!err)

@@ -24,7 +24,7 @@
 #include "supervisor/auto/merger.h"
 #include "base/clock.h"
 #include "base/outcome.h"
-#include "supervisor/parts/parts.h"
+#include "supervisor/job/rank_record.h"
 #include "supervisor/storage/flush.h"
 #include "supervisor/auto/schedule.h"
 #include "supervisor/control/worker.h"
@@ -322,7 +322,8 @@ static bool is_ours(const struct flusher *p, const struct job *job)
 {
 	const char *node = json_string_value(json_object_get(job->record, "node"));
 
-	return parts_number(job->record, p->daemon->config.node) >= 0 ||
+	return rank_record_node_index(json_object_get(job->record, "ranks"),
+				      p->daemon->config.node) >= 0 ||
 	       (node && !strcmp(node, p->daemon->config.node));
 }
 
@@ -360,7 +361,8 @@ static json_t *tombstones(const struct flusher *p, const struct job *job)
 	char why[512];
 	bool is_its;
 
-	if (config->image_dir_shared && parts_number(job->record, config->node) > 0)
+	if (config->image_dir_shared &&
+	    rank_record_node_index(json_object_get(job->record, "ranks"), config->node) > 0)
 		catalog_job_read(&p->daemon->catalog, job->id, &record, why, sizeof(why));
 	/* a directory that is not mounted may have another job of that number */
 	is_its = json_equal(json_object_get(record, "uuid"), json_object_get(job->record, "uuid"));

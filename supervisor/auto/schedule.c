@@ -20,11 +20,9 @@
 #include "base/clock.h"
 #include "base/duration.h"
 #include "supervisor/catalog/history.h"
-#include "supervisor/checkpoint/job_checkpoint.h"
 #include "supervisor/job/job_memory.h"
 #include "supervisor/job/jobs.h"
 #include "base/outcome.h"
-#include "supervisor/parts/parts.h"
 
 #define EVERY_MIN_MS	100
 #define BUSY_MS		500	/* until a job is looked at again that somebody is busy with */
@@ -209,7 +207,7 @@ static void find_due(struct schedule_entry *a)
 static bool wanted(const struct job *job)
 {
 	return schedule_is_on(job) && job->state == JOB_RUNNING && !job->saving &&
-	       !(job->parts && parts_node(job->parts));
+	       !job->node_index;
 }
 
 static void appoint(struct job *job)
@@ -300,7 +298,7 @@ static void begin(struct schedule_entry *a)
 	json_t *outcome;
 
 	a->own = true;
-	outcome = job_checkpoint_start(a->job, &options, &ops, a);
+	outcome = a->job->ops->checkpoint(a->job, &options, &ops, a);
 	if (outcome)
 		on_ended(outcome, a);
 }

@@ -384,7 +384,7 @@ int driver_open(struct job *job)
 	d->job = job;
 	d->daemon = jobs_daemon(job->jobs);
 	ranks = rank_record_spec(json_object_get(job->record, "ranks"),
-				 job->parts ? parts_node(job->parts) : 0, &d->daemon->config);
+				 job->node_index, &d->daemon->config);
 	err = ranks ? ranks_parse(ranks, &d->ranks, why, sizeof(why)) : -ENOMEM;
 	json_decref(ranks);
 	if (!err)

@@ -9,22 +9,7 @@
 
 #include "supervisor/job/jobs.h"
 
-struct job_checkpoint_options {
-	bool kill;
-	bool dry_run;
-	bool stop_and_copy;
-	bool full, incremental;	/* whatever is configured; neither: as that says */
-	bool automatic;		/* nobody waits for it */
-	int max_pause_ms;	/* -1: as configured */
-	int quiesce_ms;		/* 0: as configured */
-	const char *files;	/* NULL: the default */
-};
-
-struct job_checkpoint_ops {
-	void (*progress)(json_t *progress, void *arg);	/* or NULL */
-	/* Once, last; takes over @outcome. The job is not busy any more. */
-	void (*ended)(json_t *outcome, void *arg);
-};
+/* Options and callbacks are in job_ops.h: the schedule begins checkpoints through that table. */
 
 /*
  * job_checkpoint_start() - begin one

@@ -9,9 +9,6 @@
 
 #include "supervisor/job/jobs.h"
 
-/* Once. @failure: a new reference that says which rank, and why; NULL: all run. */
-typedef void (*ranks_up_fn)(json_t *failure, void *arg);
-
 /* 0: @done will be called; 1: there is nothing to wait for; negative errno. */
 int ranks_up_wait(struct job *job, ranks_up_fn done, void *arg);
 

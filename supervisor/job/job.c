@@ -24,10 +24,7 @@
 #include "base/atomic_json.h"
 #include "shim/identity.h"
 #include "shim/proto.h"
-#include "supervisor/checkpoint/coord_driver.h"
 #include "base/outcome.h"
-#include "supervisor/parts/parts.h"
-#include "supervisor/parts/stale_run.h"
 #include "supervisor/job/rank_record.h"
 #include "supervisor/auto/schedule.h"
 
@@ -94,7 +91,7 @@ json_t *job_check_free(const struct job *job, const char *what)
 
 json_t *job_check_running(const struct job *job)
 {
-	bool away = job->parts && parts_node(job->parts);
+	bool away = job->node_index;
 
 	if (job->state == JOB_RUNNING && !away)
 		return NULL;
@@ -118,7 +115,7 @@ int job_save(struct job *job, char *why, size_t size)
 	int err = 0;
 
 	/* Only its home writes it. */
-	if (!job->parts || !parts_node(job->parts))
+	if (!job->node_index)
 		err = catalog_job_write(&jobs_daemon(job->jobs)->catalog, job->id, job->record,
 					why, size);
 	if (!err)
@@ -179,7 +176,7 @@ int job_prepare(const struct job *job)
 {
 	int err = clear_state(job);
 
-	return err ? err : stale_run_note_run(job);
+	return err ? err : job->ops->note_run(job);
 }
 
 void job_unprepare(const struct job *job)
@@ -217,7 +214,8 @@ void job_answer_waiters(struct job *job)
 
 static void let_go_init(struct job *job)
 {
-	coord_driver_close(job->coord);
+	if (job->coord)
+		job->ops->coord_close(job->coord);
 	job->coord = NULL;
 	reactor_remove(job->init_source);
 	job->init_source = NULL;
@@ -260,7 +258,8 @@ void job_let_go(struct job *job)
 {
 	let_go_init(job);
 	let_go_shim(job);
-	parts_close(job);
+	if (job->parts)
+		job->ops->parts_close(job);
 }
 
 static void on_look_again(void *arg)
@@ -298,7 +297,7 @@ static void job_gone(struct job *job)
 	if (err && look_again(job, err))
 		return;
 	if (job->parts)
-		parts_gone(job->parts, &end);
+		job->ops->parts_gone(job->parts, &end);
 	else
 		job_end(job, &end);
 }
@@ -321,16 +320,16 @@ static void on_shim(uint32_t events, void *arg)
 	int n;
 
 	if (events & EPOLLOUT && job->parts)
-		parts_message(job->parts, NULL, NULL, 0);
+		job->ops->parts_message(job->parts, NULL, NULL, 0);
 	n = shim_receive(job->shim, &msg, data, sizeof(data), NULL, NULL);
 	if (n >= 0 && job->parts)
-		parts_message(job->parts, &msg, data, (size_t)n);
+		job->ops->parts_message(job->parts, &msg, data, (size_t)n);
 	if (n >= 0 || n == -EAGAIN || n == -EMSGSIZE)
 		return;
 	/* The end of the job itself is seen at init. */
 	let_go_shim(job);
 	if (job->parts)
-		parts_shim_left(job->parts);
+		job->ops->parts_shim_left(job->parts);
 }
 
 static int connect_shim(struct job *job, const struct identity *id);
@@ -370,7 +369,7 @@ static int connect_shim(struct job *job, const struct identity *id)
 		job->shim = -1;
 		err = connect_later(job, err) ? 0 : err;
 	} else if (job->parts) {
-		parts_connected(job->parts);
+		job->ops->parts_connected(job->parts);
 	}
 	return err;
 }
@@ -407,7 +406,7 @@ void job_take(struct job *job)
 	int err = job_adopt(job);
 
 	if (!err)
-		coord_driver_resume(job);
+		job->ops->coord_resume(job);
 	if (!err || look_again(job, err))
 		return;
 	/* Of several nodes' job the shim stays longer. */
@@ -421,12 +420,13 @@ static bool recover_part(struct job *job)
 {
 	const struct daemon *daemon = jobs_daemon(job->jobs);
 	bool cut_off = job->state == JOB_STARTING;
-	int number = parts_number(job->record, daemon->config.node);
+	int number = rank_record_node_index(json_object_get(job->record, "ranks"),
+					    daemon->config.node);
 	char why[512];
 
 	if (number < 0 || access(job->state_dir, F_OK))
 		return false;
-	if (parts_open(job, false, why, sizeof(why))) {
+	if (job->ops->parts_open(job, false, why, sizeof(why))) {
 		log_error(job_log(job), "job %lld: %s; put that right and restart ckptd",
 			  (long long)job->id, why);
 		job->state = JOB_ELSEWHERE;
@@ -436,7 +436,7 @@ static bool recover_part(struct job *job)
 	log_info(job_log(job), "job %lld (%s): part %d found", (long long)job->id, job->name,
 		 number);
 	if (cut_off && !number)
-		parts_cut_off(job->parts);
+		job->ops->parts_cut_off(job->parts);
 	job_take(job);
 	return true;
 }
@@ -447,9 +447,9 @@ void job_recover(struct job *job)
 	const char *node = json_string_value(json_object_get(job->record, "node"));
 	int err;
 
-	stale_run_end_older(job);
+	job->ops->end_older(job);
 	if (!job_is_alive(job) && job->state != JOB_ELSEWHERE) {
-		parts_over(job);
+		job->ops->parts_over(job);
 		return;
 	}
 	if (recover_part(job))
@@ -513,7 +513,8 @@ json_t *job_describe(const struct job *job)
 		"job", "name", "user", "uid", "argv", "cwd", "stdio", "host_ns",
 		"created", "since", "node", "generation", "ranks", "failed_rank",
 	};
-	json_t *silent = job->parts ? parts_silent(job->parts) : NULL;
+	json_t *silent = job->parts ? job->ops->parts_silent(job->parts) : NULL;
+	json_t *automatic = job->ops->describe_auto(job);
 	json_t *json = json_pack("{s:s, s:s}", "state", job_state_name(job->state),
 				 "image_dir", job->image_dir);
 	size_t i;
@@ -523,8 +524,8 @@ json_t *job_describe(const struct job *job)
 	if (json_object_get(json, "ranks"))
 		json_object_set_new(json, "nr_ranks",
 				    json_integer(rank_record_size(json_object_get(json, "ranks"))));
-	if (schedule_is_on(job))
-		json_object_set_new(json, "auto", schedule_describe(job));
+	if (automatic)
+		json_object_set_new(json, "auto", automatic);
 	if (job->init)
 		json_object_set_new(json, "init_pid", json_integer(job->init));
 	if (silent)

@@ -27,7 +27,6 @@
 #include "supervisor/job/job_exclude.h"
 #include "engine/op/op.h"
 #include "base/outcome.h"
-#include "supervisor/parts/parts.h"
 #include "supervisor/control/worker.h"
 
 #define OLD_LOGS_MAX	256	/* nodes */
@@ -83,7 +82,7 @@ static int on_frozen(void *arg)
 	n += snprintf(d->note + n, sizeof(d->note) - (size_t)n, "]");
 	if (d->job->parts)
 		n += snprintf(d->note + n, sizeof(d->note) - (size_t)n,
-			      ", \"node\": %u, \"silent_ns\": %llu", parts_node(d->job->parts),
+			      ", \"node\": %u, \"silent_ns\": %llu", d->job->node_index,
 			      (unsigned long long)d->silent_ns);
 	if (d->quiesce_ns)
 		n += snprintf(d->note + n, sizeof(d->note) - (size_t)n, ", \"quiesce_ns\": %llu",
@@ -116,7 +115,7 @@ static void note_old_logs(struct job_dump *d)
 	unsigned int last = node + OLD_LOGS_MAX;
 	size_t n = 0;
 
-	if (!ranks || (d->job->parts && parts_node(d->job->parts)))
+	if (!ranks || d->job->node_index)
 		return;
 	for (; node < last; node++) {
 		long long out = log_size(d->job, node, 0), err = log_size(d->job, node, 1);
@@ -179,7 +178,7 @@ static int on_stored(void *arg)
 static int on_commit(void *arg)
 {
 	const struct job_dump *d = arg;
-	unsigned int node = d->job->parts ? parts_node(d->job->parts) : 0;
+	unsigned int node = d->job->node_index;
 	char path[4096], name[32];
 	int i, fd, err = 0;
 
@@ -372,7 +371,7 @@ int job_dump_start(struct job *job, const struct job_dump_options *options,
 	d->job = job;
 	d->daemon = daemon;
 	d->id = job->id;
-	d->node = job->parts ? (int)parts_node(job->parts) : -1;
+	d->node = job->parts ? (int)job->node_index : -1;
 	d->ops = ops;
 	d->arg = arg;
 	d->args = json_incref(options->args);

@@ -19,7 +19,6 @@
 #include "shim/identity.h"
 #include "shim/proto.h"
 #include "base/outcome.h"
-#include "supervisor/parts/parts.h"
 #include "base/proc_stat.h"
 
 #define LAST_RESORT_MS	5000
@@ -95,7 +94,7 @@ static json_t *kill_starting(struct job *job)
 	if (job->parts) {
 		why = outcome_error(-ECANCELED, "job %lld was killed while it was being started",
 				    (long long)job->id);
-		parts_cancel(job->parts, why);
+		job->ops->parts_cancel(job->parts, why);
 		json_decref(why);
 		return NULL;
 	}
@@ -109,14 +108,14 @@ json_t *job_kill(struct job *job, int signo)
 	json_t *outcome;
 	int err;
 
-	if (job->state == JOB_STARTING && signo == SIGKILL && (!job->parts || !parts_node(job->parts)))
+	if (job->state == JOB_STARTING && signo == SIGKILL && !job->node_index)
 		return kill_starting(job);
 	outcome = job_check_running(job);
 	if (outcome)
 		return outcome;
 	err = job->shim < 0 ? -ENOTCONN : shim_send(job->shim, &msg, NULL, 0, NULL, 0);
 	if (job->parts)
-		parts_signal(job->parts, signo);
+		job->ops->parts_signal(job->parts, signo);
 	if (signo != SIGKILL || !job->init)
 		;
 	else if (err)

@@ -17,7 +17,7 @@
 #include "supervisor/job/launch.h"
 #include "engine/op/op.h"
 #include "base/outcome.h"
-#include "supervisor/parts/parts.h"
+#include "supervisor/job/rank_record.h"
 #include "supervisor/catalog/private.h"
 #include "supervisor/control/worker.h"
 
@@ -125,8 +125,8 @@ static json_t *try_images(const struct job_restore *r, const struct op_env *env)
 			return one;
 		}
 		if (outcome) {
-			parts_add_figures(json_object_get(outcome, "result"),
-					  json_object_get(one, "result"));
+			job_restore_add_figures(json_object_get(outcome, "result"),
+						json_object_get(one, "result"));
 			json_decref(one);
 		} else {
 			outcome = one;
@@ -194,7 +194,8 @@ static struct job_restore *parse(struct job *job, const json_t *how)
 		free(r);
 		return NULL;
 	}
-	node = parts_number(job->record, jobs_daemon(job->jobs)->config.node);
+	node = rank_record_node_index(json_object_get(job->record, "ranks"),
+				      jobs_daemon(job->jobs)->config.node);
 	*r = (struct job_restore) {
 		.job = job, .any_rights = any_rights, .dry_run = dry_run, .attach = -1,
 		.node = node < 0 ? 0 : (unsigned int)node,
@@ -236,4 +237,18 @@ int job_restore_start(struct job *job, const json_t *how, int attach,
 	}
 	free(r);
 	return err;
+}
+
+void job_restore_add_figures(json_t *sum, const json_t *figures)
+{
+	static const char *const names[] = { "processes", "threads", "bytes_read" };
+	json_int_t longest = json_integer_value(json_object_get(sum, "total_ns"));
+	json_int_t total = json_integer_value(json_object_get(figures, "total_ns"));
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		json_object_set_new(sum, names[i],
+				    json_integer(json_integer_value(json_object_get(sum, names[i])) +
+						 json_integer_value(json_object_get(figures, names[i]))));
+	json_object_set_new(sum, "total_ns", json_integer(total > longest ? total : longest));
 }

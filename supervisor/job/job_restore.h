@@ -38,4 +38,7 @@ struct job_restore_ops {
 int job_restore_start(struct job *job, const json_t *how, int attach,
 		      const struct job_restore_ops *ops, void *arg);
 
+/* Add @figures, as of op_restore(), to those in @sum. */
+void job_restore_add_figures(json_t *sum, const json_t *figures);
+
 #endif /* STILLPOINT_JOB_RESTORE_H */

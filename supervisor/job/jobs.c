@@ -23,14 +23,13 @@
 #include "base/error.h"
 #include "shim/identity.h"
 #include "base/outcome.h"
-#include "supervisor/parts/parts.h"
 #include "supervisor/auto/schedule.h"
 
 #define LOOK_MS	5000	/* for jobs that run here and have no record that can be read */
 
 struct jobs {
 	struct daemon *daemon;
-	jobs_images_fn has_images;
+	const struct job_ops *ops;
 	struct job *first;	/* ascending ids */
 	struct reactor_source *look;
 	bool missed;		/* and that was logged */
@@ -64,7 +63,8 @@ static void job_free(struct job *job)
 {
 	job_answer_waiters(job);
 	schedule_forget(job);
-	parts_close(job);
+	if (job->parts)
+		job->ops->parts_close(job);
 	reactor_remove(job->shim_source);
 	reactor_remove(job->init_source);
 	reactor_remove(job->last_resort);
@@ -100,6 +100,7 @@ static int job_new(struct jobs *jobs, int64_t id, json_t *record,
 		return -ENOMEM;
 	}
 	job->jobs = jobs;
+	job->ops = jobs->ops;
 	job->id = id;
 	job->record = record;
 	job->shim = -1;
@@ -154,7 +155,7 @@ static int load(struct jobs *jobs, int64_t id, struct job **ret_job, char *why,
 	json_t *record;
 	int err;
 
-	err = jobs->has_images(jobs->daemon, why, size);
+	err = jobs->ops->has_images(jobs->daemon, why, size);
 	if (!err)
 		err = catalog_job_read(&jobs->daemon->catalog, id, &record, why, size);
 	if (err)
@@ -344,7 +345,7 @@ int jobs_create(struct jobs *jobs, json_t *record, struct job **ret_job, char *w
 	int64_t id;
 	int err;
 
-	err = jobs->has_images(jobs->daemon, why, size);
+	err = jobs->ops->has_images(jobs->daemon, why, size);
 	if (err) {
 		json_decref(record);
 		return err;
@@ -373,7 +374,7 @@ int jobs_create(struct jobs *jobs, json_t *record, struct job **ret_job, char *w
 	return err;
 }
 
-int jobs_open(struct daemon *daemon, jobs_images_fn has_images, struct jobs **ret_jobs)
+int jobs_open(struct daemon *daemon, const struct job_ops *ops, struct jobs **ret_jobs)
 {
 	struct jobs *jobs = calloc(1, sizeof(*jobs));
 
@@ -382,7 +383,7 @@ int jobs_open(struct daemon *daemon, jobs_images_fn has_images, struct jobs **re
 		return -ENOMEM;
 	}
 	jobs->daemon = daemon;
-	jobs->has_images = has_images;
+	jobs->ops = ops;
 	jobs_load_all(jobs);
 	on_look(jobs);
 	*ret_jobs = jobs;

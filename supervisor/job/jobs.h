@@ -23,6 +23,7 @@
 
 #include "supervisor/control/request.h"
 #include "supervisor/daemon.h"
+#include "supervisor/job/job_ops.h"
 
 enum job_state {
 	JOB_STARTING,		/* a shim starts or restores it */
@@ -48,6 +49,7 @@ struct job_end {
 
 struct job {
 	struct jobs *jobs;
+	const struct job_ops *ops;	/* job_ops.h */
 	struct job *next;
 	int64_t id;
 	json_t *record;
@@ -65,6 +67,7 @@ struct job {
 	struct reactor_source *init_source;	/* or the timer until it is looked for again */
 	struct reactor_source *last_resort;	/* timer of job_kill.c */
 	struct parts *parts;	/* its ranks are on several nodes (parts.h); NULL */
+	unsigned int node_index;	/* of this node among the job's while parts is set; 0: home */
 	const char *busy;	/* "checkpoint", "restart": one thing at a time */
 	bool bad_base;		/* what it stands on was found damaged: the next one is a full one */
 	bool floor_noted;	/* the record's floor was raised, which is not on the disk yet */
@@ -76,10 +79,8 @@ struct job {
 
 /* ------------------------------------------------------- jobs.c: registry */
 
-/* May jobs be read and made? 0; -EBUSY with @why: the image directory belongs to another ckptd. */
-typedef int (*jobs_images_fn)(struct daemon *daemon, char *why, size_t size);
-
-int jobs_open(struct daemon *daemon, jobs_images_fn has_images, struct jobs **ret_jobs);
+/* @ops: valid as long as the jobs are. */
+int jobs_open(struct daemon *daemon, const struct job_ops *ops, struct jobs **ret_jobs);
 void jobs_close(struct jobs *jobs);	/* NULL is fine; the jobs run on */
 struct daemon *jobs_daemon(const struct jobs *jobs);
 

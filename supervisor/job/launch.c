@@ -22,7 +22,6 @@
 #include "base/cleanup.h"
 #include "base/priority.h"
 #include "shim/spec.h"
-#include "supervisor/parts/parts.h"
 #include "supervisor/job/rank_record.h"
 
 json_t *launch_spec(const struct job *job, json_t *restore)
@@ -37,7 +36,7 @@ json_t *launch_spec(const struct job *job, json_t *restore)
 				 "encryption_key", daemon->config.encryption_key,
 				 "nice", daemon->job_nice);
 	const json_t *ranks = json_object_get(job->record, "ranks");
-	unsigned int node = job->parts ? parts_node(job->parts) : 0;
+	unsigned int node = job->node_index;
 	json_t *stdio;
 	size_t i;
 

@@ -380,3 +380,17 @@ unsigned int rank_record_size(const json_t *record)
 	json_decref(spec);
 	return size;
 }
+
+int rank_record_node_index(const json_t *record, const char *name)
+{
+	const json_t *names = json_object_get(record, "nodes");
+	size_t i;
+
+	for (i = 0; i < json_array_size(names); i++) {
+		const char *node = json_string_value(json_array_get(names, i));
+
+		if (node && !strcmp(node, name))
+			return (int)i;
+	}
+	return -1;
+}

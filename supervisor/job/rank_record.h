@@ -53,6 +53,8 @@ json_t *rank_record_check_auto(const json_t *record);
  * NULL, too.
  */
 json_t *rank_record_check_env(const json_t *record, const json_t *env);
+/* Number of the node @name among the ranks' nodes; -1: it has none of them, or they name no nodes. */
+int rank_record_node_index(const json_t *record, const char *name);
 /* How many ranks; 0 for a job without. */
 unsigned int rank_record_size(const json_t *record);
 

@@ -19,24 +19,11 @@
 #include "base/cleanup.h"
 #include "shim/identity.h"
 #include "base/outcome.h"
+#include "supervisor/job/rank_record.h"
 
 static const json_t *node_names(const json_t *record)
 {
 	return json_object_get(json_object_get(record, "ranks"), "nodes");
-}
-
-int parts_number(const json_t *record, const char *node)
-{
-	const json_t *names = node_names(record);
-	size_t i;
-
-	for (i = 0; i < json_array_size(names); i++) {
-		const char *name = json_string_value(json_array_get(names, i));
-
-		if (name && !strcmp(name, node))
-			return (int)i;
-	}
-	return -1;
 }
 
 const char *parts_name(const struct parts *p, unsigned int node)
@@ -50,11 +37,6 @@ int parts_host(const struct parts *p, unsigned int node)
 	struct peer *peer = nodes_peer(p->daemon->nodes);
 
 	return peer && name ? peer_find(peer, name) : -ENOENT;
-}
-
-unsigned int parts_node(const struct parts *p)
-{
-	return p->node;
 }
 
 void parts_cut_off(struct parts *p)
@@ -203,7 +185,8 @@ int parts_open(struct job *job, bool fresh, char *why, size_t size)
 		return -ENOMEM;
 	p->job = job;
 	p->daemon = daemon;
-	p->node = (unsigned int)parts_number(job->record, daemon->config.node);
+	p->node = (unsigned int)rank_record_node_index(json_object_get(job->record, "ranks"),
+						       daemon->config.node);
 	p->nr = (unsigned int)json_array_size(node_names(job->record));
 	p->run = (uint64_t)json_integer_value(json_object_get(job->record, "run"));
 	p->keep_going = json_is_true(json_object_get(json_object_get(job->record, "ranks"),
@@ -229,6 +212,7 @@ int parts_open(struct job *job, bool fresh, char *why, size_t size)
 		return err;
 	}
 	job->parts = p;
+	job->node_index = p->node;
 	return 0;
 }
 
@@ -251,6 +235,7 @@ void parts_close(struct job *job)
 		peer_question_answer(p->ends[i], outcome_ok(NULL));
 	peer_job_remove(nodes_peer(p->daemon->nodes), job->id, p->run);
 	job->parts = NULL;
+	job->node_index = 0;
 	release(p);
 }
 

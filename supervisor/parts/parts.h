@@ -56,8 +56,6 @@ struct parts;
 /* What other nodes say is heard: once, when daemon->jobs and daemon->nodes are there. */
 int parts_register(struct daemon *daemon);
 
-/* Number of this node among the job's; -1: it has none, or the job is of one node. */
-int parts_number(const json_t *record, const char *node);
 /*
  * parts_open() - make job->parts
  * @fresh: it is about to be started; else it runs already, as far as is known
@@ -72,7 +70,6 @@ void parts_over(const struct job *job);
 
 /* Its start was cut off by our end: all of it is to end. */
 void parts_cut_off(struct parts *parts);
-unsigned int parts_node(const struct parts *parts);	/* 0: home */
 /* Those of this node, which is not the home, have ended; whether the job has is the home's to say. False for NULL. */
 bool parts_has_ended(const struct parts *parts);
 /* This node, which is not the home, is starting or restoring its part; false for NULL. */
@@ -94,8 +91,6 @@ bool parts_lost(const struct parts *parts);
  */
 typedef void (*parts_started_fn)(json_t *outcome, void *arg);
 void parts_start(struct parts *parts, const json_t *restore, parts_started_fn fn, void *arg);
-/* Of op_restore(), more of them into @sum. */
-void parts_add_figures(json_t *sum, const json_t *figures);
 /* The start has failed here, for @why: it comes to nothing on all nodes. */
 void parts_cancel(struct parts *parts, json_t *why);
 /* Of the home: all have been asked, it has failed, and what began is being ended. False for NULL. */

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "supervisor/checkpoint/coord_driver.h"
 #include "base/outcome.h"
 #include "supervisor/parts/stale_run.h"
 #include "supervisor/job/rank_record.h"
@@ -156,7 +155,7 @@ void parts_away_tick(struct parts *p)
 	if (clock_monotonic_ms() - p->part[0].heard_ms < PARTS_ALONE_MS)
 		p->alone_ticks = 0;
 	else if (++p->alone_ticks > PARTS_ALONE_TICKS)
-		coord_driver_alone(p->job);
+		p->job->ops->coord_alone(p->job);
 	if (p->gone && !part->ended && ++p->gone_ticks > OUTPUT_TICKS) {
 		part->ended = true;
 		parts_away_gone(p);

@@ -21,6 +21,8 @@
 #include "shim/proto.h"
 #include "supervisor/catalog/first_key.h"
 #include "base/outcome.h"
+#include "supervisor/job/job_restore.h"
+#include "supervisor/job/rank_record.h"
 #include "supervisor/parts/stale_run.h"
 
 #define AGAIN_TICKS	(2000 / PARTS_TICK_MS)
@@ -186,7 +188,7 @@ void parts_over(const struct job *job)
 	struct identity id;
 	int sock;
 
-	if (parts_number(job->record, node) || identity_read(job->state_dir, &id) || !id.shim_alive ||
+	if (rank_record_node_index(json_object_get(job->record, "ranks"), node) || identity_read(job->state_dir, &id) || !id.shim_alive ||
 	    id.init_alive)
 		return;
 	snprintf(path, sizeof(path), "%s/shim.sock", job->state_dir);
@@ -321,7 +323,7 @@ static void on_start(const json_t *outcome, void *arg)
 	if (!outcome_is_ok(outcome))
 		fail(p, part->number, outcome);
 	else if (p->restore)
-		parts_add_figures(p->figures, json_object_get(outcome, "result"));
+		job_restore_add_figures(p->figures, json_object_get(outcome, "result"));
 	started(p);
 }
 
@@ -396,20 +398,6 @@ static bool ask_again(struct parts *p)
 		failed = true;
 	}
 	return failed;
-}
-
-void parts_add_figures(json_t *sum, const json_t *figures)
-{
-	static const char *const names[] = { "processes", "threads", "bytes_read" };
-	json_int_t longest = json_integer_value(json_object_get(sum, "total_ns"));
-	json_int_t total = json_integer_value(json_object_get(figures, "total_ns"));
-	size_t i;
-
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		json_object_set_new(sum, names[i],
-				    json_integer(json_integer_value(json_object_get(sum, names[i])) +
-						 json_integer_value(json_object_get(figures, names[i]))));
-	json_object_set_new(sum, "total_ns", json_integer(total > longest ? total : longest));
 }
 
 void parts_start(struct parts *p, const json_t *restore, parts_started_fn fn, void *arg)

@@ -20,7 +20,6 @@
 #include "supervisor/job/launch.h"
 #include "base/outcome.h"
 #include "supervisor/job/rank_record.h"
-#include "supervisor/checkpoint/ranks_up.h"
 
 struct away_start {
 	struct peer_question *question;
@@ -109,7 +108,7 @@ static void on_launched(json_t *outcome, void *arg)
 	if (job->parts->abandoned || job->parts->nr_ends)
 		parts_end_here(job->parts, 0, NULL);
 	if (start->how)
-		err = ranks_up_wait(job, on_ranks, start);
+		err = job->ops->ranks_up(job, on_ranks, start);
 	if (err < 0)
 		on_ranks(outcome_error(err, "its ranks cannot be watched: %s", strerror(-err)), start);
 	else if (err)
@@ -217,7 +216,8 @@ bool parts_is_home(const struct daemon *daemon, const struct peer_question *q,
 	const json_t *names = json_object_get(json_object_get(record, "ranks"), "nodes");
 	const char *home = json_string_value(json_array_get(names, 0));
 
-	return home && node > 0 && parts_number(record, daemon->config.node) == node &&
+	return home && node > 0 && rank_record_node_index(json_object_get(record, "ranks"),
+						      daemon->config.node) == node &&
 	       peer_find(nodes_peer(daemon->nodes), home) == (int)peer_question_from(q);
 }
 

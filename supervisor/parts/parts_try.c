@@ -67,7 +67,7 @@ static json_t *sums(const struct try *t)
 	unsigned int i;
 
 	for (i = 1; i < t->nr; i++)
-		parts_add_figures(result, json_object_get(t->node[i].outcome, "result"));
+		job_restore_add_figures(result, json_object_get(t->node[i].outcome, "result"));
 	json_object_del(result, "dir");
 	json_object_set(result, "nodes", t->names);
 	return outcome;

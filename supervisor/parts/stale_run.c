@@ -104,7 +104,7 @@ void stale_run_end(struct job *job)
 static bool is_ours(const struct job *job)
 {
 	return job_is_alive(job) && job->state != JOB_ELSEWHERE && !job->busy &&
-	       (!job->parts || !parts_node(job->parts));
+	       !job->node_index;
 }
 
 /* [[job, run], ...] of those that have a newer one. */

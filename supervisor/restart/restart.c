@@ -217,7 +217,7 @@ static void on_parts(json_t *outcome, void *arg)
 	struct restart *r = arg;
 
 	if (outcome_is_ok(outcome)) {
-		parts_add_figures(json_object_get(r->outcome, "result"),
+		job_restore_add_figures(json_object_get(r->outcome, "result"),
 				  json_object_get(outcome, "result"));
 		json_decref(outcome);
 	} else {

@@ -75,7 +75,7 @@ void verb_checkpoint(struct request *request)
 /* The record is written where the job runs, or, if nowhere, anywhere. */
 static json_t *check_place(const struct job *job)
 {
-	bool away = job->parts && parts_node(job->parts);
+	bool away = job->node_index;
 
 	return job->state == JOB_ELSEWHERE || away ? job_check_running(job) : NULL;
 }

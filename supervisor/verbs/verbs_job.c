@@ -429,7 +429,7 @@ void verb_wait(struct request *request)
 
 	if (job && json_object_size(request->args) != 1) {
 		outcome = outcome_usage("wait: bad arguments");
-	} else if (job && job->parts && parts_node(job->parts)) {
+	} else if (job && job->node_index) {
 		outcome = job_check_running(job);
 	} else if (job && job_is_alive(job)) {
 		if (!job_wait(job, request))

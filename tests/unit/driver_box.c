@@ -521,7 +521,7 @@ struct box *box_make(void)
 		n->daemon.config.node = (char *)(uintptr_t)(i ? "n2" : "n1");
 		n->job = (struct job) {
 			.jobs = (struct jobs *)n, .id = 1, .state_dir = n->state_dir,
-			.state = JOB_RUNNING, .init = 1, .shim = -1, .parts = &n->parts,
+			.state = JOB_RUNNING, .init = 1, .shim = -1, .parts = &n->parts, .node_index = i,
 			.record = json_pack("{s:{s:s}}", "ranks", "mpi", "ompi"),
 		};
 		n->parts = (struct parts) {

@@ -32,11 +32,6 @@ const char *parts_name(const struct parts *parts, unsigned int node)
 	return node ? "n2" : "n1";
 }
 
-unsigned int parts_node(const struct parts *parts)
-{
-	return parts->node;
-}
-
 json_t *parts_silent(const struct parts *parts)
 {
 	return NULL;

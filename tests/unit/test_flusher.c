@@ -137,7 +137,7 @@ const char *job_label(const struct job *j, char *buf)
 	return buf;
 }
 
-int parts_number(const json_t *record, const char *node)
+int rank_record_node_index(const json_t *record, const char *node)
 {
 	return part;
 }
