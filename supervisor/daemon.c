@@ -324,8 +324,13 @@ int daemon_start(struct daemon *daemon)
 		prepare_levels(daemon);
 	if (!err)
 		err = partner_server_open(daemon, &daemon->store);
+	/* They subscribe to what happens to jobs, and are told in this order. */
+	if (!err)
+		err = schedule_open(daemon, &daemon->schedule);
 	if (!err)
 		err = pruner_open(daemon, &daemon->pruner);
+	if (!err)
+		err = flusher_open(daemon, &daemon->flusher);
 	if (!err)
 		err = merger_open(daemon, &daemon->merger);
 	if (!err)
@@ -338,10 +343,6 @@ int daemon_start(struct daemon *daemon)
 		err = coord_peer_register(daemon);
 	if (!err)
 		err = verb_ranks_register(daemon);
-	if (!err)
-		err = schedule_open(daemon, &daemon->schedule);
-	if (!err)
-		err = flusher_open(daemon, &daemon->flusher);
 	if (!err)
 		err = open_socket(daemon);
 	/* Hints only: without them everything works. */

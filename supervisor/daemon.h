@@ -12,6 +12,7 @@
 #include "base/reactor.h"
 
 struct ctl;
+struct job_events_subscriber;
 struct jobs;
 struct pruner;
 struct kevents;
@@ -31,6 +32,7 @@ struct daemon {
 	struct reactor *reactor;
 	struct ctl *ctl;
 	struct jobs *jobs;
+	struct job_events_subscriber *job_subscribers;	/* job_events.h */
 	struct pruner *pruner;
 	struct kevents *kevents;
 	struct merger *merger;

@@ -20,6 +20,7 @@
 
 #include "supervisor/job/coord_record.h"
 #include "supervisor/catalog/history.h"
+#include "supervisor/job/job_events.h"
 #include "supervisor/job/jobs.h"
 #include "supervisor/auto/merger.h"
 #include "base/clock.h"
@@ -50,6 +51,7 @@ struct waiter {
 
 struct flusher {
 	struct daemon *daemon;
+	struct job_events_subscriber subscriber;
 	struct worker *worker;
 	struct reactor_source *timer;
 	int64_t timer_ms;	/* when; 0: none */
@@ -555,6 +557,20 @@ json_t *flusher_describe(const struct flusher *p)
 			 "now", p->now, "levels", levels, "bad", p->bad);
 }
 
+static void flusher_on_committed(const struct job_commit *commit, struct job *job, void *arg)
+{
+	flusher_after_commit(arg, job);
+}
+
+static void flusher_on_tombstoned(struct job *job, void *arg)
+{
+	flusher_after_commit(arg, job);
+}
+
+static const struct job_events flusher_events = {
+	.committed = flusher_on_committed, .tombstoned = flusher_on_tombstoned,
+};
+
 int flusher_open(struct daemon *daemon, struct flusher **ret_flusher)
 {
 	struct flusher *p = calloc(1, sizeof(*p));
@@ -563,6 +579,9 @@ int flusher_open(struct daemon *daemon, struct flusher **ret_flusher)
 		return -ENOMEM;
 	p->daemon = daemon;
 	p->bad = json_object();
+	p->subscriber.events = &flusher_events;
+	p->subscriber.arg = p;
+	job_events_subscribe(daemon, &p->subscriber);
 	*ret_flusher = p;
 	if (levels_of(p)->nr)
 		look_at(p, SOON_MS);
@@ -575,6 +594,7 @@ void flusher_close(struct flusher *p)
 
 	if (!p)
 		return;
+	job_events_unsubscribe(p->daemon, &p->subscriber);
 	if (p->worker)
 		worker_abort(p->worker);
 	worker_ended(p);

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "image/reader.h"
+#include "supervisor/job/job_events.h"
 #include "supervisor/job/jobs.h"
 #include "supervisor/catalog/merge.h"
 #include "engine/op/op_args.h"
@@ -41,6 +42,7 @@ struct merger {
 	struct daemon *daemon;
 	struct merger_run *runs;
 	json_t *pending;		/* {"ID": true}: jobs to be looked at */
+	struct job_events_subscriber subscriber;
 };
 
 static void start_pending(struct merger *merger);
@@ -276,11 +278,12 @@ static void start_pending(struct merger *merger)
 	}
 }
 
-void merger_after_commit(struct merger *merger, const struct job *job)
+/* @job has a new generation, which stands on earlier ones. */
+static void merger_after_commit(struct merger *merger, const struct job *job)
 {
 	char id[24];
 
-	if (!merger || !merger->daemon->config.merge_after)
+	if (!merger->daemon->config.merge_after)
 		return;
 	snprintf(id, sizeof(id), "%lld", (long long)job->id);
 	json_object_set_new(merger->pending, id, json_true());
@@ -323,6 +326,14 @@ void merger_merge(struct merger *merger, struct request *request, const struct j
 		request_answer(request, outcome_error(err, "no worker: %s", strerror(-err)));
 }
 
+static void merger_on_committed(const struct job_commit *commit, struct job *job, void *arg)
+{
+	if (commit->incremental)
+		merger_after_commit(arg, job);
+}
+
+static const struct job_events merger_events = { .committed = merger_on_committed };
+
 int merger_open(struct daemon *daemon, struct merger **ret_merger)
 {
 	struct merger *merger = calloc(1, sizeof(*merger));
@@ -330,6 +341,9 @@ int merger_open(struct daemon *daemon, struct merger **ret_merger)
 	if (!merger)
 		return -ENOMEM;
 	merger->daemon = daemon;
+	merger->subscriber.events = &merger_events;
+	merger->subscriber.arg = merger;
+	job_events_subscribe(daemon, &merger->subscriber);
 	merger->pending = json_object();
 	*ret_merger = merger;
 	return 0;
@@ -339,6 +353,7 @@ void merger_close(struct merger *merger)
 {
 	if (!merger)
 		return;
+	job_events_unsubscribe(merger->daemon, &merger->subscriber);
 	while (merger->runs) {
 		worker_abort(merger->runs->worker);
 		run_free(merger->runs);

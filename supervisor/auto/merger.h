@@ -23,8 +23,6 @@ struct merger;
 int merger_open(struct daemon *daemon, struct merger **ret_merger);
 void merger_close(struct merger *merger);	/* NULL is fine */
 
-/* @job has a new generation, which stands on earlier ones. NULL is fine: ckptd leaves. */
-void merger_after_commit(struct merger *merger, const struct job *job);
 /* Its images are wanted, or the disk: nothing of it is merged any more; @wait: as worker_abort(). */
 void merger_stop(struct merger *merger, int64_t job, bool wait);	/* NULL is fine */
 

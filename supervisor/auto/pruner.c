@@ -17,7 +17,9 @@
 #include <unistd.h>
 
 #include "supervisor/job/coord_record.h"
+#include "supervisor/job/job_events.h"
 #include "supervisor/job/jobs.h"
+#include "supervisor/job/rank_record.h"
 #include "supervisor/catalog/listing.h"
 #include "base/outcome.h"
 #include "supervisor/storage/prune.h"
@@ -37,7 +39,10 @@ struct pruner_run {
 struct pruner {
 	struct daemon *daemon;
 	struct pruner_run *runs;
+	struct job_events_subscriber subscriber;
 };
+
+static void pruner_after_commit(struct pruner *pruner, const struct job *job);
 
 /* ---------------------------------------------------------- in the worker */
 
@@ -297,15 +302,13 @@ void pruner_prune(struct pruner *pruner, struct request *request, json_t *target
 		request_answer(request, outcome_error(err, "no worker: %s", strerror(-err)));
 }
 
-void pruner_after_commit(struct pruner *pruner, const struct job *job)
+static void pruner_after_commit(struct pruner *pruner, const struct job *job)
 {
 	const struct retention_rule *rule;
 	struct pruner_run *run;
 	json_t *targets;
 	int err;
 
-	if (!pruner)
-		return;
 	rule = &pruner->daemon->config.retain;
 	if (!retention_is_rule(rule))
 		return;
@@ -326,6 +329,15 @@ void pruner_after_commit(struct pruner *pruner, const struct job *job)
 			    strerror(-err));
 }
 
+/* Of several nodes the home prunes, or each its own image directory. */
+static void pruner_on_committed(const struct job_commit *commit, struct job *job, void *arg)
+{
+	if (!job->node_index || rank_record_is_apart(json_object_get(job->record, "ranks")))
+		pruner_after_commit(arg, job);
+}
+
+static const struct job_events pruner_events = { .committed = pruner_on_committed };
+
 int pruner_open(struct daemon *daemon, struct pruner **ret_pruner)
 {
 	struct pruner *pruner = calloc(1, sizeof(*pruner));
@@ -333,6 +345,9 @@ int pruner_open(struct daemon *daemon, struct pruner **ret_pruner)
 	if (!pruner)
 		return -ENOMEM;
 	pruner->daemon = daemon;
+	pruner->subscriber.events = &pruner_events;
+	pruner->subscriber.arg = pruner;
+	job_events_subscribe(daemon, &pruner->subscriber);
 	*ret_pruner = pruner;
 	return 0;
 }
@@ -341,6 +356,7 @@ void pruner_close(struct pruner *pruner)
 {
 	if (!pruner)
 		return;
+	job_events_unsubscribe(pruner->daemon, &pruner->subscriber);
 	while (pruner->runs) {
 		worker_abort(pruner->runs->worker);
 		run_free(pruner->runs);

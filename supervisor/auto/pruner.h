@@ -19,8 +19,6 @@ struct pruner;
 int pruner_open(struct daemon *daemon, struct pruner **ret_pruner);
 void pruner_close(struct pruner *pruner);	/* NULL is fine */
 
-/* @job has a new generation. NULL is fine: ckptd leaves. */
-void pruner_after_commit(struct pruner *pruner, const struct job *job);
 /* Whatever is being removed of the job: no more of it. */
 void pruner_stop(struct pruner *pruner, int64_t job);
 /*

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/duration.h"
 #include "supervisor/catalog/history.h"
+#include "supervisor/job/job_events.h"
 #include "supervisor/job/job_memory.h"
 #include "supervisor/job/jobs.h"
 #include "base/outcome.h"
@@ -49,6 +50,7 @@ struct schedule {
 	struct daemon *daemon;
 	struct reactor_source *timer;
 	int64_t timer_ms;
+	struct job_events_subscriber subscriber;
 };
 
 static int64_t clamp(int64_t value, int64_t low, int64_t high)
@@ -227,7 +229,8 @@ static void appoint(struct job *job)
 		 ", a guess until one is taken" : "");
 }
 
-void schedule_forget(struct job *job)
+/* Forget @job's entry: the job is about to be freed, or is to have no checkpoint now. */
+static void schedule_forget(struct job *job)
 {
 	struct schedule_entry *a = job->schedule_entry;
 
@@ -241,7 +244,10 @@ void schedule_forget(struct job *job)
 		free(a);
 }
 
-void schedule_taken(struct job *job, int64_t began_ms)
+static void schedule_poke(struct daemon *daemon);
+
+/* A checkpoint of @job that was begun at @began_ms has ended well, whoever wanted it. */
+static void schedule_taken(struct job *job, int64_t began_ms)
 {
 	struct schedule_entry *a = job->schedule_entry;
 	int64_t last, now = clock_monotonic_ms();
@@ -367,7 +373,7 @@ static void on_timer(void *arg)
 }
 
 /* Not now: who calls may be in the middle of something. */
-void schedule_poke(struct daemon *daemon)
+static void schedule_poke(struct daemon *daemon)
 {
 	if (daemon->schedule)
 		arm(daemon->schedule, clock_monotonic_ms());
@@ -379,6 +385,30 @@ void schedule_changed(struct job *job)
 	schedule_poke(jobs_daemon(job->jobs));
 }
 
+static void schedule_on_committed(const struct job_commit *commit, struct job *job, void *arg)
+{
+	if (commit->taken)
+		schedule_taken(job, commit->began_ms);
+}
+
+static void schedule_on_changed(struct job *job, void *arg)
+{
+	struct schedule *s = arg;
+
+	arm(s, schedule_clock());
+}
+
+static void schedule_on_forgotten(struct job *job, void *arg)
+{
+	schedule_forget(job);
+}
+
+static const struct job_events schedule_events = {
+	.committed = schedule_on_committed,
+	.changed = schedule_on_changed,
+	.forgotten = schedule_on_forgotten,
+};
+
 int schedule_open(struct daemon *daemon, struct schedule **ret_schedule)
 {
 	struct schedule *s = calloc(1, sizeof(*s));
@@ -386,6 +416,9 @@ int schedule_open(struct daemon *daemon, struct schedule **ret_schedule)
 	if (!s)
 		return -ENOMEM;
 	s->daemon = daemon;
+	s->subscriber.events = &schedule_events;
+	s->subscriber.arg = s;
+	job_events_subscribe(daemon, &s->subscriber);
 	*ret_schedule = s;
 	arm(s, clock_monotonic_ms());
 	return 0;
@@ -393,8 +426,16 @@ int schedule_open(struct daemon *daemon, struct schedule **ret_schedule)
 
 void schedule_close(struct schedule *schedule)
 {
+	struct jobs *jobs;
+	struct job *job;
+
 	if (!schedule)
 		return;
+	jobs = schedule->daemon->jobs;
+	/* Nobody tells us any more when a job is freed. */
+	for (job = jobs ? jobs_next(jobs, NULL) : NULL; job; job = jobs_next(jobs, job))
+		schedule_forget(job);
+	job_events_unsubscribe(schedule->daemon, &schedule->subscriber);
 	reactor_remove(schedule->timer);
 	free(schedule);
 }

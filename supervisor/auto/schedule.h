@@ -35,13 +35,7 @@ json_t *schedule_describe(const struct job *job);
 /* The failure rates that go for a job; @own (or NULL) are asked for before its settings. */
 void schedule_rates(const struct job *job, const json_t *own, struct advice_rates *ret_rates);
 
-/* It runs, or does not; look at it soon. */
-void schedule_poke(struct daemon *daemon);
 /* The settings of @job have changed: what was due is not. */
 void schedule_changed(struct job *job);
-/* It has a checkpoint that was begun then, whoever wanted it. */
-void schedule_taken(struct job *job, int64_t began_ms);
-/* It is about to be no more. */
-void schedule_forget(struct job *job);
 
 #endif /* STILLPOINT_SCHEDULE_H */

@@ -17,8 +17,7 @@
 
 #include "base/cleanup.h"
 #include "supervisor/job/coord_record.h"
-#include "supervisor/auto/pruner.h"
-#include "supervisor/auto/flusher.h"
+#include "supervisor/job/job_events.h"
 #include "supervisor/job/rank_record.h"
 
 static bool is_apart(const struct coord_driver *d)
@@ -88,9 +87,9 @@ static bool is_late(const struct coord_driver *d, const struct coord_record *rec
 /* Where nobody asked for it, so nobody is told that it has ended. */
 static void after_commit(const struct coord_driver *d)
 {
-	if (!d->ranks.node || is_apart(d))
-		pruner_after_commit(d->daemon->pruner, d->job);
-	flusher_after_commit(d->daemon->flusher, d->job);
+	const struct job_commit commit = { .taken = false };
+
+	job_events_committed(d->job, &commit);
 }
 
 void driver_persist(struct coord_driver *d, const struct coord_action *act)

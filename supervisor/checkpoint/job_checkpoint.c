@@ -16,11 +16,10 @@
 #include "supervisor/checkpoint/coord_driver.h"
 #include "supervisor/catalog/history.h"
 #include "supervisor/job/job_dump.h"
-#include "supervisor/auto/pruner.h"
+#include "supervisor/job/job_events.h"
 #include "supervisor/auto/merger.h"
 #include "base/clock.h"
 #include "base/outcome.h"
-#include "supervisor/auto/flusher.h"
 #include "supervisor/auto/schedule.h"
 
 /* How long a job that was killed may take to be gone before the caller is answered all the same. */
@@ -139,6 +138,10 @@ static void succeeded(struct checkpoint *c, json_t *result)
 
 static void finish(struct checkpoint *c, json_t *outcome)
 {
+	const struct job_commit commit = {
+		.taken = true, .began_ms = c->began_ms,
+		.incremental = json_object_get(c->args, "base"),
+	};
 	bool ok = outcome_is_ok(outcome);
 
 	c->job->busy = NULL;
@@ -150,12 +153,8 @@ static void finish(struct checkpoint *c, json_t *outcome)
 			    json_string_value(json_object_get(json_object_get(outcome, "error"),
 							      "text")));
 	if (ok && !c->dry_run) {
-		schedule_taken(c->job, c->began_ms);
-		pruner_after_commit(c->daemon->pruner, c->job);
-		flusher_after_commit(c->daemon->flusher, c->job);
-		if (json_object_get(c->args, "base"))
-			merger_after_commit(c->daemon->merger, c->job);
-		else
+		job_events_committed(c->job, &commit);
+		if (!commit.incremental)
 			c->job->bad_base = false;
 	}
 	c->ops->ended(outcome, c->arg);

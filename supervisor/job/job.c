@@ -25,8 +25,8 @@
 #include "shim/identity.h"
 #include "shim/proto.h"
 #include "base/outcome.h"
+#include "supervisor/job/job_events.h"
 #include "supervisor/job/rank_record.h"
-#include "supervisor/auto/schedule.h"
 
 #define LOOK_AGAIN_MS	2000	/* for a job of which nothing can be known now */
 
@@ -147,7 +147,7 @@ int job_set_state(struct job *job, enum job_state state, char *why, size_t size)
 	json_object_set_new(job->record, "since", json_integer(time(NULL)));
 	json_object_set_new(job->record, "node", json_string(daemon->config.node));
 	json_object_set_new(job->record, "boot", json_string(daemon->boot));
-	schedule_poke(jobs_daemon(job->jobs));
+	job_events_changed(job);
 	return job_save(job, why, size);
 }
 

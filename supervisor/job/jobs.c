@@ -23,7 +23,7 @@
 #include "base/error.h"
 #include "shim/identity.h"
 #include "base/outcome.h"
-#include "supervisor/auto/schedule.h"
+#include "supervisor/job/job_events.h"
 
 #define LOOK_MS	5000	/* for jobs that run here and have no record that can be read */
 
@@ -62,7 +62,7 @@ static void insert(struct jobs *jobs, struct job *job)
 static void job_free(struct job *job)
 {
 	job_answer_waiters(job);
-	schedule_forget(job);
+	job_events_forgotten(job);
 	if (job->parts)
 		job->ops->parts_close(job);
 	reactor_remove(job->shim_source);
@@ -168,7 +168,7 @@ static int load(struct jobs *jobs, int64_t id, struct job **ret_job, char *why,
 	}
 	insert(jobs, *ret_job);
 	job_recover(*ret_job);
-	schedule_poke(jobs->daemon);
+	job_events_changed(*ret_job);
 	return 0;
 }
 

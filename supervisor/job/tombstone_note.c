@@ -11,7 +11,7 @@
 
 #include "supervisor/job/jobs.h"
 #include "base/outcome.h"
-#include "supervisor/auto/flusher.h"
+#include "supervisor/job/job_events.h"
 #include "supervisor/storage/tombstone.h"
 
 static const struct daemon *daemon_of(const struct job *job)
@@ -75,7 +75,7 @@ void tombstone_note_end(struct tombstone_note *note, struct job *job, const json
 	bool level = note->level && note->level[0];
 
 	if (note->made && is_unfinished(outcome))
-		flusher_after_commit(daemon_of(job)->flusher, job);
+		job_events_tombstoned(job);
 	else if (!outcome_is_ok(outcome) || (!note->whole && !level))
 		tombstone_note_take_back(note, job);
 }

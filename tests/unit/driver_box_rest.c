@@ -7,8 +7,7 @@
 #include <stdlib.h>
 
 #include "supervisor/catalog/generation.h"
-#include "supervisor/auto/pruner.h"
-#include "supervisor/auto/flusher.h"
+#include "supervisor/job/job_events.h"
 #include "supervisor/job/rank_record.h"
 #include "supervisor/control/worker.h"
 #include "tests/unit/driver_box.h"
@@ -82,11 +81,7 @@ void ranks_done(struct ranks *ranks)
 	free(ranks->node_of);
 }
 
-void pruner_after_commit(struct pruner *pruner, const struct job *job)
-{
-}
-
-void flusher_after_commit(struct flusher *flusher, const struct job *job)
+void job_events_committed(struct job *job, const struct job_commit *commit)
 {
 	box_node_of(job->jobs)->flushes++;
 }

@@ -18,6 +18,7 @@
 #include "supervisor/catalog/catalog.h"
 #include "supervisor/job/coord_record.h"
 #include "supervisor/catalog/history.h"
+#include "supervisor/job/job_events.h"
 #include "supervisor/job/jobs.h"
 #include "supervisor/auto/merger.h"
 #include "base/outcome.h"
@@ -114,6 +115,14 @@ int64_t __wrap_clock_monotonic_ms(void)
 	static int64_t now = 1000;
 
 	return now++;
+}
+
+void job_events_subscribe(struct daemon *daemon, struct job_events_subscriber *subscriber)
+{
+}
+
+void job_events_unsubscribe(struct daemon *daemon, struct job_events_subscriber *subscriber)
+{
 }
 
 struct job *jobs_next(struct jobs *jobs, struct job *after)

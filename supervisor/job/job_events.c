@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The list of those who listen to what happens to jobs; see job_events.h.
+ *
+ * Owns nothing: each link is part of its subscriber's context. It is kept in the order of
+ * subscription, which is the order of the calls.
+ */
+#include "supervisor/job/job_events.h"
+
+#include <stddef.h>
+
+#include "supervisor/daemon.h"
+#include "supervisor/job/jobs.h"
+
+void job_events_subscribe(struct daemon *daemon, struct job_events_subscriber *subscriber)
+{
+	struct job_events_subscriber **at = &daemon->job_subscribers;
+
+	while (*at)
+		at = &(*at)->next;
+	subscriber->next = NULL;
+	*at = subscriber;
+}
+
+void job_events_unsubscribe(struct daemon *daemon, struct job_events_subscriber *subscriber)
+{
+	struct job_events_subscriber **at = &daemon->job_subscribers;
+
+	while (*at && *at != subscriber)
+		at = &(*at)->next;
+	if (*at)
+		*at = subscriber->next;
+}
+
+static const struct job_events_subscriber *job_events_first(const struct job *job)
+{
+	return jobs_daemon(job->jobs)->job_subscribers;
+}
+
+void job_events_committed(struct job *job, const struct job_commit *commit)
+{
+	const struct job_events_subscriber *s;
+
+	for (s = job_events_first(job); s; s = s->next) {
+		if (s->events->committed)
+			s->events->committed(commit, job, s->arg);
+	}
+}
+
+void job_events_changed(struct job *job)
+{
+	const struct job_events_subscriber *s;
+
+	for (s = job_events_first(job); s; s = s->next) {
+		if (s->events->changed)
+			s->events->changed(job, s->arg);
+	}
+}
+
+void job_events_tombstoned(struct job *job)
+{
+	const struct job_events_subscriber *s;
+
+	for (s = job_events_first(job); s; s = s->next) {
+		if (s->events->tombstoned)
+			s->events->tombstoned(job, s->arg);
+	}
+}
+
+void job_events_forgotten(struct job *job)
+{
+	const struct job_events_subscriber *s;
+
+	for (s = job_events_first(job); s; s = s->next) {
+		if (s->events->forgotten)
+			s->events->forgotten(job, s->arg);
+	}
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What happens to jobs, told to whoever has subscribed: rooms below say it without knowing who
+ * listens, rooms above (auto/) listen.
+ *
+ * The list hangs from struct daemon. Subscribers are called in the order in which they subscribed,
+ * in ckptd's event loop, from the middle of what the emitter does: a callback may start workers
+ * and timers, but must not free the job, nor subscribe or unsubscribe.
+ */
+#ifndef STILLPOINT_JOB_EVENTS_H
+#define STILLPOINT_JOB_EVENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct daemon;
+struct job;
+
+/* How a generation came to be committed. */
+struct job_commit {
+	bool taken;		/* by a checkpoint that was begun on this node and has just ended */
+	int64_t began_ms;	/* of that checkpoint, schedule_clock() */
+	bool incremental;	/* of that checkpoint: it stands on a base */
+};
+
+/* Callbacks may be NULL. */
+struct job_events {
+	/* A generation of @job counts; this node may have only a part of it. */
+	void (*committed)(const struct job_commit *commit, struct job *job, void *arg);
+	/* @job was read from the catalog, or its state has changed. */
+	void (*changed)(struct job *job, void *arg);
+	/* Generations of @job were removed from some levels; a level may still have them. */
+	void (*tombstoned)(struct job *job, void *arg);
+	/* @job is about to be freed. Also called for drafts. */
+	void (*forgotten)(struct job *job, void *arg);
+};
+
+/* Part of the subscriber's own context; filled in but for @next. */
+struct job_events_subscriber {
+	const struct job_events *events;
+	void *arg;
+	struct job_events_subscriber *next;
+};
+
+void job_events_subscribe(struct daemon *daemon, struct job_events_subscriber *subscriber);
+/* One that has not subscribed is fine. */
+void job_events_unsubscribe(struct daemon *daemon, struct job_events_subscriber *subscriber);
+
+void job_events_committed(struct job *job, const struct job_commit *commit);
+void job_events_changed(struct job *job);
+void job_events_tombstoned(struct job *job);
+void job_events_forgotten(struct job *job);
+
+#endif /* STILLPOINT_JOB_EVENTS_H */
