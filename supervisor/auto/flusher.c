@@ -165,7 +165,7 @@ static void remember(const struct flusher *p, const json_t *event)
 /* What is damaged is so in all that stand on it: none is to. */
 static void take_damage(const struct flusher *p, const json_t *event)
 {
-	struct job *job = jobs_known(p->daemon->jobs,
+	struct job *job = jobs_lookup(p->daemon->jobs,
 				     json_integer_value(json_object_get(event, "job")));
 
 	if (job && json_is_true(json_object_get(event, "damaged")))
@@ -346,8 +346,8 @@ static void load_pending(const struct flusher *p)
 
 	json_object_foreach(p->pending, id, value) {
 		outcome = NULL;
-		if (!jobs_known(p->daemon->jobs, atoll(id)))
-			jobs_find(p->daemon->jobs, atoll(id), &outcome);
+		if (!jobs_lookup(p->daemon->jobs, atoll(id)))
+			jobs_reconcile(p->daemon->jobs, atoll(id), &outcome);
 		json_decref(outcome);
 	}
 }

@@ -179,7 +179,7 @@ void merger_log(const struct log *log, int64_t job, int64_t generation, int64_t 
 static void take_outcome(const struct merger_run *run, const json_t *outcome)
 {
 	struct daemon *daemon = run->merger->daemon;
-	struct job *job = jobs_known(daemon->jobs, run->job);
+	struct job *job = jobs_lookup(daemon->jobs, run->job);
 	const json_t *result = json_object_get(outcome, "result");
 
 	if (run->dry_run)
@@ -265,7 +265,7 @@ static void start_pending(struct merger *merger)
 		if (!run->request)
 			return;
 	json_object_foreach_safe(merger->pending, next, id, unused) {
-		const struct job *job = jobs_known(daemon->jobs, strtoll(id, NULL, 10));
+		const struct job *job = jobs_lookup(daemon->jobs, strtoll(id, NULL, 10));
 
 		json_object_del(merger->pending, id);
 		if (!job || job->busy)

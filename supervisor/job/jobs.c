@@ -3,8 +3,7 @@
  * The registry of jobs; see jobs.h.
  *
  * Holds every job of this node and those of the catalog that were asked for.
- * An entry is never thrown away while something works on the job, and pointers
- * to it stay valid until jobs_forget().
+ * jobs.h says how long a pointer to an entry stays valid.
  */
 #include "supervisor/job/jobs.h"
 
@@ -40,7 +39,7 @@ struct daemon *jobs_daemon(const struct jobs *jobs)
 	return jobs->daemon;
 }
 
-static struct job *lookup(const struct jobs *jobs, int64_t id)
+struct job *jobs_lookup(const struct jobs *jobs, int64_t id)
 {
 	struct job *job = jobs->first;
 
@@ -143,11 +142,6 @@ int jobs_enter(struct jobs *jobs, int64_t id, json_t *record, struct job **ret_j
 	return err;
 }
 
-struct job *jobs_known(struct jobs *jobs, int64_t id)
-{
-	return lookup(jobs, id);
-}
-
 /* Read from the catalog, see what is the case, register. */
 static int load(struct jobs *jobs, int64_t id, struct job **ret_job, char *why,
 		size_t size)
@@ -168,6 +162,13 @@ static int load(struct jobs *jobs, int64_t id, struct job **ret_job, char *why,
 	}
 	insert(jobs, *ret_job);
 	job_recover(*ret_job);
+	/* A part that turns out to have ended may be dropped at once. */
+	*ret_job = jobs_lookup(jobs, id);
+	if (!*ret_job) {
+		snprintf(why, size, "what was left of job %lld here has just ended; try again",
+			 (long long)id);
+		return -EAGAIN;
+	}
 	job_events_changed(*ret_job);
 	return 0;
 }
@@ -199,7 +200,7 @@ static bool has_key(const struct jobs *jobs)
 	return !err;
 }
 
-void jobs_load_all(struct jobs *jobs)
+void jobs_reconcile_all(struct jobs *jobs)
 {
 	json_t *ids = catalog_jobs(&jobs->daemon->catalog);
 	struct job *job, *next;
@@ -217,15 +218,15 @@ void jobs_load_all(struct jobs *jobs)
 	for (i = 0; i < json_array_size(ids); i++) {
 		int64_t id = json_integer_value(json_array_get(ids, i));
 
-		if (!lookup(jobs, id) && load(jobs, id, &job, why, sizeof(why)))
+		if (!jobs_lookup(jobs, id) && load(jobs, id, &job, why, sizeof(why)))
 			log_warning(&jobs->daemon->log, "%s", why);
 	}
 	json_decref(ids);
 }
 
-struct job *jobs_find(struct jobs *jobs, int64_t id, json_t **ret_outcome)
+struct job *jobs_reconcile(struct jobs *jobs, int64_t id, json_t **ret_outcome)
 {
-	struct job *job = lookup(jobs, id);
+	struct job *job = jobs_lookup(jobs, id);
 	char why[512];
 	int err;
 
@@ -245,7 +246,7 @@ struct job *jobs_find(struct jobs *jobs, int64_t id, json_t **ret_outcome)
 	return NULL;
 }
 
-struct job *jobs_find_for(struct request *request, json_t **ret_outcome)
+struct job *jobs_reconcile_for(struct request *request, json_t **ret_outcome)
 {
 	const json_t *id = json_object_get(request->args, "job");
 	struct job *job;
@@ -254,7 +255,7 @@ struct job *jobs_find_for(struct request *request, json_t **ret_outcome)
 		*ret_outcome = outcome_error(-EINVAL, "%s: which job?", request->verb);
 		return NULL;
 	}
-	job = jobs_find(request->daemon->jobs, json_integer_value(id), ret_outcome);
+	job = jobs_reconcile(request->daemon->jobs, json_integer_value(id), ret_outcome);
 	if (!job || request->uid == 0 || request->uid == job->uid)
 		return job;
 	*ret_outcome = outcome_error(-EPERM, "job %lld belongs to %s",
@@ -305,7 +306,7 @@ static bool is_missed(struct jobs *jobs, const char *name)
 	struct job *job;
 	int64_t id = strtoll(name, &end, 10);
 
-	if (id <= 0 || *end || lookup(jobs, id) || !jobs_has_processes(jobs, id) ||
+	if (id <= 0 || *end || jobs_lookup(jobs, id) || !jobs_has_processes(jobs, id) ||
 	    !load(jobs, id, &job, why, sizeof(why)))
 		return false;
 	if (!jobs->missed)
@@ -384,7 +385,7 @@ int jobs_open(struct daemon *daemon, const struct job_ops *ops, struct jobs **re
 	}
 	jobs->daemon = daemon;
 	jobs->ops = ops;
-	jobs_load_all(jobs);
+	jobs_reconcile_all(jobs);
 	on_look(jobs);
 	*ret_jobs = jobs;
 	return 0;

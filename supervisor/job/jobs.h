@@ -84,12 +84,34 @@ int jobs_open(struct daemon *daemon, const struct job_ops *ops, struct jobs **re
 void jobs_close(struct jobs *jobs);	/* NULL is fine; the jobs run on */
 struct daemon *jobs_daemon(const struct jobs *jobs);
 
-/* Registered, or read from the catalog now; NULL with an outcome. */
-struct job *jobs_find(struct jobs *jobs, int64_t id, json_t **ret_outcome);
-/* That @request's arguments name as "job", if its caller may deal with it. */
-struct job *jobs_find_for(struct request *request, json_t **ret_outcome);
-/* All of them, the catalog read anew, ascending: start with NULL. */
-void jobs_load_all(struct jobs *jobs);
+/*
+ * How long a pointer to an entry stays valid
+ *
+ * Until jobs_forget() frees the entry. jobs_reconcile() and jobs_reconcile_all() do that to any job
+ * that is neither alive nor busy; so does whatever ends a part here (parts_drop(), and every
+ * function whose comment says that it may free the job). Whoever keeps a pointer beyond one
+ * callback makes the job busy first, or keeps its number and calls jobs_lookup() again. After
+ * jobs_reconcile() use only the pointer that it returned.
+ */
+
+/* The registered job of that number; NULL. Only looks: nothing is read, freed or changed. */
+struct job *jobs_lookup(const struct jobs *jobs, int64_t id);
+/*
+ * jobs_reconcile() - the job as disk and processes have it now, before a request acts on it
+ *
+ * A job that is alive or busy here is returned as it is. The entry of any other is freed, as
+ * another node may have changed the record, and made anew from the catalog by job_recover(): that
+ * may kill processes of an older run, adopt those that run, write the end of a job into its
+ * record, answer waiters, and tell a shim that its job is over.
+ *
+ * NULL, with an outcome: there is no such job, or its record cannot be read. Its entry is gone.
+ */
+struct job *jobs_reconcile(struct jobs *jobs, int64_t id, json_t **ret_outcome);
+/* The same for the job that @request's arguments name as "job", if its caller may deal with it. */
+struct job *jobs_reconcile_for(struct request *request, json_t **ret_outcome);
+/* jobs_reconcile() of every job of the registry and of the catalog. */
+void jobs_reconcile_all(struct jobs *jobs);
+/* The registry's jobs by ascending number: start with NULL. */
 struct job *jobs_next(struct jobs *jobs, struct job *after);
 
 /* A new one, with its directory; @record (taken over) gets number and uuid. */
@@ -106,8 +128,6 @@ int jobs_enter(struct jobs *jobs, int64_t id, json_t *record, struct job **ret_j
  */
 int jobs_draft(struct jobs *jobs, int64_t id, json_t *record, struct job **ret_job);
 void job_draft_free(struct job *draft);	/* NULL is fine */
-/* Registered; nothing is read. NULL. */
-struct job *jobs_known(struct jobs *jobs, int64_t id);
 /*
  * Are there processes of a job here, whether or not anything else is known of it? Also true
  * while nobody can tell.

@@ -241,7 +241,7 @@ void parts_close(struct job *job)
 
 struct job *parts_job(struct daemon *daemon, int64_t id, uint64_t run)
 {
-	struct job *job = jobs_known(daemon->jobs, id);
+	struct job *job = jobs_lookup(daemon->jobs, id);
 
 	return job && job->parts && job->parts->run == run ? job : NULL;
 }

@@ -171,7 +171,7 @@ static struct job *find_again(struct daemon *daemon, int64_t id, uint64_t run)
 {
 	json_t *outcome = NULL;
 
-	if (!jobs_find(daemon->jobs, id, &outcome))
+	if (!jobs_reconcile(daemon->jobs, id, &outcome))
 		json_decref(outcome);
 	return parts_job(daemon, id, run);
 }
@@ -188,7 +188,7 @@ static bool take_question(struct peer_question *q, struct daemon *daemon, struct
 		return false;
 	}
 	job = parts_job(daemon, id, (uint64_t)run);
-	known = jobs_known(daemon->jobs, id);
+	known = jobs_lookup(daemon->jobs, id);
 	if (!job && !(known && known->parts) && jobs_has_processes(daemon->jobs, id)) {
 		job = find_again(daemon, id, (uint64_t)run);
 		if (!job) {

@@ -328,7 +328,7 @@ static json_int_t run_of(const json_t *had, const json_t *record)
 /* The highest run that is known here, if it is that job's: of our record, and of what runs. */
 static json_int_t run_here(const struct daemon *daemon, int64_t id, const json_t *record)
 {
-	const struct job *job = jobs_known(daemon->jobs, id);
+	const struct job *job = jobs_lookup(daemon->jobs, id);
 	json_int_t run = job ? run_of(job->record, record) : 0, on_disk = 0;
 	json_t *had = NULL;
 	char why[512];

@@ -217,7 +217,7 @@ static struct job *find(struct daemon *daemon, const json_t *args, json_t **ret_
 {
 	const char *uuid = json_string_value(json_object_get(args, "uuid"));
 	json_t *no = NULL;
-	struct job *job = jobs_find(daemon->jobs, json_integer_value(json_object_get(args, "job")), &no);
+	struct job *job = jobs_reconcile(daemon->jobs, json_integer_value(json_object_get(args, "job")), &no);
 
 	json_decref(no);
 	if (!job || !uuid || strcmp(job->uuid, uuid))

@@ -464,7 +464,7 @@ static bool is_away(const struct daemon *daemon, const struct job *job)
 static json_t *whether_over(struct daemon *daemon, int64_t id, uint64_t run)
 {
 	json_t *outcome = NULL;
-	const struct job *job = jobs_find(daemon->jobs, id, &outcome);
+	const struct job *job = jobs_reconcile(daemon->jobs, id, &outcome);
 	bool over;
 
 	if (!job && outcome_errno(outcome) != -ENOENT)

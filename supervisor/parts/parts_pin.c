@@ -181,7 +181,7 @@ static void on_pin(struct peer_question *q, void *arg)
 		peer_question_answer(q, outcome_error(-EPROTO, "pin: bad arguments"));
 		return;
 	}
-	job = jobs_find(daemon->jobs, id, &no);
+	job = jobs_reconcile(daemon->jobs, id, &no);
 	if (!job && outcome_errno(no) != -ENOENT) {
 		err = outcome_errno(no);
 		snprintf(why, sizeof(why), "%s", json_string_value(json_object_get(

@@ -171,7 +171,7 @@ static bool abandon_older(struct job *job, const json_t *record)
 static json_t *enter(struct daemon *daemon, json_int_t id, const json_t *record,
 		     struct job **ret_job)
 {
-	struct job *job = jobs_known(daemon->jobs, id);
+	struct job *job = jobs_lookup(daemon->jobs, id);
 	json_t *outcome;
 	char why[512];
 	int err;

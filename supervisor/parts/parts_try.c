@@ -228,7 +228,7 @@ static void on_try(struct peer_question *q, void *arg)
 	outcome = parts_check_key(daemon, q) ?:
 		  rank_record_check(json_object_get(record, "ranks"), &daemon->config);
 	/* What is left of it ends when it is started; until then the engine would see it run. */
-	job = jobs_known(daemon->jobs, id);
+	job = jobs_lookup(daemon->jobs, id);
 	if (!outcome && job && job->parts && job_is_alive(job))
 		outcome = outcome_ok(NULL);
 	if (!outcome)

@@ -143,7 +143,7 @@ static void on_looked(json_t *outcome, void *arg)
 	json_array_foreach(json_object_get(outcome, "result"), i, one) {
 		if (json_unpack(one, "[I, I]", &id, &run))
 			continue;
-		job = jobs_known(stale_run->daemon->jobs, id);
+		job = jobs_lookup(stale_run->daemon->jobs, id);
 		if (job && is_ours(job) && run_of(job->record) < run)
 			stale_run_end(job);
 	}
@@ -162,7 +162,7 @@ static void on_run(const json_t *outcome, void *arg)
 {
 	json_int_t run = run_of(json_object_get(outcome, "result"));
 	struct asked *asked = arg;
-	struct job *job = jobs_known(asked->daemon->jobs, asked->job);
+	struct job *job = jobs_lookup(asked->daemon->jobs, asked->job);
 
 	if (job && run_of(job->record) == asked->run && run > asked->run && job_is_alive(job) &&
 	    !job->busy && !parts_is_abandoned(job->parts))

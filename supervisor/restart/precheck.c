@@ -135,7 +135,7 @@ static void on_abandoned(void *arg)
 {
 	struct abandoned *p = arg;
 	struct jobs *jobs = p->request->daemon->jobs;
-	struct job *job = jobs_known(jobs, p->id);
+	struct job *job = jobs_lookup(jobs, p->id);
 	struct request *request = p->request;
 	struct reactor_source *timer;
 	int err;
@@ -167,7 +167,7 @@ static void on_over(void *arg)
 {
 	struct abandoned *p = arg;
 	struct request *request = p->request;
-	const struct job *job = jobs_known(request->daemon->jobs, p->id);
+	const struct job *job = jobs_lookup(request->daemon->jobs, p->id);
 	struct reactor_source *timer;
 
 	if (job && is_ending(job) && p->looks++ < OVER_LOOKS &&

@@ -60,7 +60,7 @@ void verb_checkpoint(struct request *request)
 {
 	struct job_checkpoint_options options = { 0 };
 	json_t *outcome = NULL;
-	struct job *job = jobs_find_for(request, &outcome);
+	struct job *job = jobs_reconcile_for(request, &outcome);
 
 	if (job)
 		outcome = parse(request, &options);
@@ -109,7 +109,7 @@ static json_t *set(struct job *job, bool on, json_t *settings)
 void verb_auto(struct request *request)
 {
 	json_t *outcome = NULL, *settings = NULL;
-	struct job *job = jobs_find_for(request, &outcome);
+	struct job *job = jobs_reconcile_for(request, &outcome);
 	json_error_t why;
 	json_int_t id;
 	int on = -1;

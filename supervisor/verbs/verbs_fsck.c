@@ -102,13 +102,13 @@ static json_t *parse(struct request *request, struct fsck_request *f)
 	f->deep = deep;
 	f->repair = repair;
 	if (json_object_get(request->args, "job")) {
-		job = jobs_find_for(request, &outcome);
+		job = jobs_reconcile_for(request, &outcome);
 		if (job)
 			add(f, job);
 		return outcome;
 	}
 	f->all = request->uid == 0;
-	jobs_load_all(jobs);
+	jobs_reconcile_all(jobs);
 	for (job = jobs_next(jobs, NULL); job; job = jobs_next(jobs, job)) {
 		if (request->uid == 0 || request->uid == job->uid)
 			add(f, job);

@@ -161,7 +161,7 @@ static json_t *resolve(struct request *request, json_t *args, const struct image
 	    (text[n] && (text[n] != '/' || !text[n + 1])))
 		return outcome_usage("%s is not JOB:GENERATION or JOB:GENERATION/NODE", text);
 	json_object_set_new(request->args, "job", json_integer(id));
-	job = jobs_find_for(request, &outcome);
+	job = jobs_reconcile_for(request, &outcome);
 	json_object_del(request->args, "job");
 	if (!job)
 		return outcome;

@@ -392,7 +392,7 @@ void verb_ps(struct request *request)
 	}
 	/* What runs here is known. */
 	if (all)
-		jobs_load_all(jobs);
+		jobs_reconcile_all(jobs);
 	for (job = jobs_next(jobs, NULL); job; job = jobs_next(jobs, job)) {
 		if (request->uid && request->uid != job->uid)
 			continue;
@@ -407,7 +407,7 @@ void verb_ps(struct request *request)
 void verb_kill(struct request *request)
 {
 	json_t *outcome = NULL;
-	struct job *job = jobs_find_for(request, &outcome);
+	struct job *job = jobs_reconcile_for(request, &outcome);
 	json_error_t why;
 	json_int_t id;
 	int signo;
@@ -425,7 +425,7 @@ void verb_kill(struct request *request)
 void verb_wait(struct request *request)
 {
 	json_t *outcome = NULL;
-	struct job *job = jobs_find_for(request, &outcome);
+	struct job *job = jobs_reconcile_for(request, &outcome);
 
 	if (job && json_object_size(request->args) != 1) {
 		outcome = outcome_usage("wait: bad arguments");
@@ -465,7 +465,7 @@ static int open_terminal(const struct job *job, uint64_t history, int *ret_sock)
 void verb_attach(struct request *request)
 {
 	json_t *outcome = NULL;
-	struct job *job = jobs_find_for(request, &outcome);
+	struct job *job = jobs_reconcile_for(request, &outcome);
 	json_int_t id, history = 0;
 	json_error_t why;
 	int sock = -1, err;

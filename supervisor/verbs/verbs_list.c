@@ -127,11 +127,11 @@ void verb_list(struct request *request)
 	if (outcome) {
 		/* nothing is listed */
 	} else if (json_object_get(request->args, "job")) {
-		job = jobs_find_for(request, &outcome);
+		job = jobs_reconcile_for(request, &outcome);
 		if (job)
 			add_listed(list, job);
 	} else {
-		jobs_load_all(jobs);
+		jobs_reconcile_all(jobs);
 		for (job = jobs_next(jobs, NULL); job; job = jobs_next(jobs, job)) {
 			if (request->uid == 0 || request->uid == job->uid)
 				add_listed(list, job);
@@ -517,7 +517,7 @@ static void rm_start(void *arg)
 void verb_rm(struct request *request)
 {
 	json_t *outcome = NULL;
-	struct job *job = jobs_find_for(request, &outcome);
+	struct job *job = jobs_reconcile_for(request, &outcome);
 	struct rm *rm = NULL;
 	bool dry_run = false;
 

@@ -48,7 +48,7 @@ static json_t *parse(const struct request *request, const struct job *job,
 void verb_merge(struct request *request)
 {
 	json_t *outcome = NULL;
-	struct job *job = jobs_find_for(request, &outcome);
+	struct job *job = jobs_reconcile_for(request, &outcome);
 	json_int_t generation = 0;
 	bool dry_run = false;
 

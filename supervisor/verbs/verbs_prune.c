@@ -159,7 +159,7 @@ static void go_on(struct request *request, const struct job *job, json_t *names,
 static void pin_or_not(struct request *request, bool pin)
 {
 	json_t *outcome = NULL, *names = NULL;
-	struct job *job = jobs_find_for(request, &outcome);
+	struct job *job = jobs_reconcile_for(request, &outcome);
 	json_int_t generation = 0;
 	char why[512];
 	int err = 0;
@@ -231,14 +231,14 @@ static json_t *find_targets(struct request *request, json_t *targets)
 	struct job *job;
 
 	if (json_object_get(request->args, "job")) {
-		job = jobs_find_for(request, &outcome);
+		job = jobs_reconcile_for(request, &outcome);
 		if (job)
 			outcome = pruner_check(job);
 		if (job && !outcome)
 			pruner_add(job, targets);
 		return outcome;
 	}
-	jobs_load_all(jobs);
+	jobs_reconcile_all(jobs);
 	for (job = jobs_next(jobs, NULL); job; job = jobs_next(jobs, job)) {
 		if (request->uid == 0 || request->uid == job->uid)
 			pruner_add(job, targets);

@@ -278,7 +278,7 @@ static json_t *begin(struct asked *a, const struct job *job)
 void verb_ranks(struct request *request)
 {
 	json_t *outcome = NULL;
-	struct job *job = jobs_find_for(request, &outcome);
+	struct job *job = jobs_reconcile_for(request, &outcome);
 	struct asked *a;
 
 	if (job)

@@ -103,7 +103,7 @@ static json_t *take_claim(struct request *request, struct job **job)
 	merger_stop(daemon->merger, id, true);
 	outcome = pruner_yield(daemon->pruner, id);
 	if (!outcome)
-		*job = jobs_find(daemon->jobs, id, &outcome);
+		*job = jobs_reconcile(daemon->jobs, id, &outcome);
 	/* whoever had the claim before may have restarted it meanwhile */
 	if (!outcome)
 		outcome = precheck_not_running(*job, force);
@@ -140,7 +140,7 @@ static void on_restart_fetched(const json_t *result, void *arg)
 static bool wants_deep(const struct attempt *a, const json_t *outcome)
 {
 	const struct daemon *daemon = a->request->daemon;
-	const struct job *job = jobs_known(daemon->jobs, attempt_job(a));
+	const struct job *job = jobs_lookup(daemon->jobs, attempt_job(a));
 	int err = outcome_errno(outcome);
 
 	return (err == -EBADMSG || image_is_unreadable(err)) && !a->deep && !is_dry_run(a) &&
@@ -202,7 +202,7 @@ static void on_fetched(json_t *outcome, void *arg)
 {
 	struct attempt *a = arg;
 	const json_t *result = json_object_get(outcome, "result");
-	struct job *job = a->known ? jobs_known(a->request->daemon->jobs, attempt_job(a)) : NULL;
+	struct job *job = a->known ? jobs_lookup(a->request->daemon->jobs, attempt_job(a)) : NULL;
 
 	json_decref(a->first);
 	a->first = NULL;
@@ -269,7 +269,7 @@ static void attempt_start(struct attempt *a)
 {
 	struct request *request = a->request;
 	json_t *outcome = NULL;
-	struct job *job = jobs_find_for(request, &outcome);
+	struct job *job = jobs_reconcile_for(request, &outcome);
 
 	if (!job && outcome_errno(outcome) == -ENOENT && !a->known && fetch(a, NULL)) {
 		json_decref(outcome);
@@ -307,7 +307,7 @@ static void begin(struct request *request)
 void verb_restart(struct request *request)
 {
 	json_t *outcome = NULL;
-	struct job *job = jobs_find_for(request, &outcome);
+	struct job *job = jobs_reconcile_for(request, &outcome);
 
 	json_decref(outcome);
 	if (!job || (!precheck_abandon(request, job, begin) &&

@@ -206,7 +206,7 @@ static void start(struct stats *s)
 void verb_stats(struct request *request)
 {
 	json_t *outcome = NULL;
-	struct job *job = jobs_find_for(request, &outcome);
+	struct job *job = jobs_reconcile_for(request, &outcome);
 	struct stats *s = NULL;
 
 	if (job && json_object_size(request->args) != 1)
@@ -279,7 +279,7 @@ static json_t *parse_interval(const struct request *request, const struct job *j
 void verb_interval(struct request *request)
 {
 	json_t *outcome = NULL;
-	struct job *job = jobs_find_for(request, &outcome);
+	struct job *job = jobs_reconcile_for(request, &outcome);
 	struct stats *s = job ? stats_new(request, job) : NULL;
 
 	if (s)

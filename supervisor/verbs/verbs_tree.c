@@ -281,7 +281,7 @@ void verb_doctor(struct request *request)
 	if (json_object_size(request->args) > 1) {
 		outcome = outcome_usage("doctor: bad arguments: a job, or a pid, or neither");
 	} else if (json_object_get(request->args, "job")) {
-		job = jobs_find_for(request, &outcome);
+		job = jobs_reconcile_for(request, &outcome);
 		if (job && !(outcome = job_check_running(job)))
 			json_object_set_new(args, "pid", json_integer(job->init));
 	} else if (json_is_integer(pid)) {

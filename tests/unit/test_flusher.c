@@ -130,12 +130,12 @@ struct job *jobs_next(struct jobs *jobs, struct job *after)
 	return !after ? &job[0] : after == &job[JOBS - 1] ? NULL : after + 1;
 }
 
-struct job *jobs_known(struct jobs *jobs, int64_t id)
+struct job *jobs_lookup(const struct jobs *jobs, int64_t id)
 {
 	return &job[id - 1];
 }
 
-struct job *jobs_find(struct jobs *jobs, int64_t id, json_t **ret_outcome)
+struct job *jobs_reconcile(struct jobs *jobs, int64_t id, json_t **ret_outcome)
 {
 	return &job[id - 1];
 }
