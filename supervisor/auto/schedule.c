@@ -395,7 +395,7 @@ static void schedule_on_changed(struct job *job, void *arg)
 {
 	struct schedule *s = arg;
 
-	arm(s, schedule_clock());
+	arm(s, clock_monotonic_ms());
 }
 
 static void schedule_on_forgotten(struct job *job, void *arg)
