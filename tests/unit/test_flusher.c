@@ -24,6 +24,7 @@
 #include "base/outcome.h"
 #include "supervisor/parts/parts.h"
 #include "supervisor/auto/flusher.h"
+#include "supervisor/job/rank_record.h"
 #include "supervisor/storage/flush.h"
 #include "supervisor/auto/schedule.h"
 #include "supervisor/control/worker.h"
